@@ -1,0 +1,6018 @@
+/* tvmffi.h - the TVM FFI in one C header. Version 0.1.0.
+
+   SPDX-License-Identifier: Apache-2.0 OR MIT
+
+   WHAT IT IS
+
+   TVM FFI is the binary interface by which machine-learning compilers,
+   kernels and languages call each other: a tagged 16-byte value (TVMFFIAny),
+   reference-counted objects, packed functions, error objects, a type registry
+   with reflection, strings, and tensors exchanged by DLPack. This file holds
+   its declarations (the ABI of apache-tvm-ffi 0.1.15.post2, which reports
+   0.1.16, and of DLPack 1.3), an interface that makes using them from C
+   pleasant, and, on request, a complete runtime that needs only libc.
+
+   WHAT IT IS NOT
+
+   Not a binding of the C++ library: nothing of that library is needed. Not a
+   tensor library: it passes tensors on and never computes with them.
+
+   QUICK START
+
+   A kernel that `tvm_ffi.load_module` finds; the runtime is the caller's:
+
+       #include "tvmffi.h"
+       TVMFFI_EXPORT(add, int64, (int64, a), (int64, b)) {
+         TVMFFI_RETURN(a + b);
+       }
+
+   A program that carries its own runtime (one file defines the macro):
+
+       #define TVMFFI_IMPLEMENTATION
+       #include "tvmffi.h"
+       TVMFFI_FUNC(square, int64, (int64, x)) { TVMFFI_RETURN(x * x); }
+       int main(void) {
+         int64_t nine = 0;
+         if (tvmffi_register("demo.square", square)) return 1;
+         return tvmffi_call("demo.square", &nine, 3) || nine != 9;
+       }
+
+       cc program.c -lpthread
+
+   LINKING
+
+   In exactly one C or C++ file of a program, define TVMFFI_IMPLEMENTATION
+   before the include; all other files include it as it is. A file that is
+   loaded into a process which has a libtvm_ffi defines nothing. With
+   TVMFFI_STATIC the runtime is private to one file; with TVMFFI_PREFIX the
+   exported functions get other names, so that two copies live in one program.
+   Nothing runs at load: the runtime starts itself at its first use.
+
+   OWNERSHIP
+
+   A handle (TVMFFIObjectHandle) or an owned TVMFFIAny is one strong
+   reference. "Borrowed": the callee may use it during the call. "Owned": the
+   receiver must release it. "Taken": the callee releases it from now on.
+   Arguments of a packed function are borrowed, its result is owned by the
+   caller. Strings of up to 7 bytes live inside the Any and own nothing.
+   A count that reaches 2^31 is pinned: the object is never freed, and no
+   count wraps around.
+
+   THREADS
+
+   Every function may be called from any thread, unless its comment says
+   otherwise. Reading the function table, the type table and attribute columns
+   takes no lock. One object's content is as safe as its type makes it;
+   reference counts are atomic. With TVMFFI_NO_THREADS nothing is.
+
+   ERRORS
+
+   A function that can fail returns 0, or -1 with an error object in the
+   thread's slot (-2 where the environment, Python say, holds an error of its
+   own). TVMFFIErrorMoveFromRaised takes it out. No bad input, and no refused
+   allocation, ends the process. The error for lack of memory exists
+   beforehand.
+
+   CONTENTS
+
+     >>config     every option: its meaning and its default
+     >>compiler   language, export, atomics
+     >>dlpack     DLPack 1.3 types
+     >>abi        constants, structs and functions of the ABI
+     >>values     C interface: plain C values to and from Any, references
+     >>errors     C interface: raise, try, take, print
+     >>typed      C interface: typed functions
+     >>calls      C interface: calls with plain C values
+     >>platform   implementation: libc, threads, thread-local state
+     >>util       implementation: memory, hash, insert-only map
+     >>raise      implementation: how the runtime reports its own errors
+     >>object     implementation: references, allocator, opaque objects
+     >>any        implementation: strings, bytes, big integers, owned values
+     >>backtrace  implementation: stack traces, symbolised once
+     >>error      implementation: error objects and the thread's slot
+     >>registry   implementation: type table, reflection, attribute columns
+     >>function   implementation: function objects and the global table
+     >>dtype      implementation: data types as text
+     >>tensor     implementation: tensors and DLPack
+     >>env        implementation: streams, allocators, signals, modules
+     >>builtins   implementation: the core's own global functions
+*/
+
+/* ======== Config ================================================= >>config */
+/* All options are value-tested: 0 (the default) or 1. "All": must be the same
+   in every file of the program. "Impl": read only by the file that defines
+   TVMFFI_IMPLEMENTATION. */
+
+#ifndef TVMFFI_H_
+#define TVMFFI_H_
+
+/* Version of this header; the ABI's is TVM_FFI_VERSION_*. */
+#define TVMFFI_VERSION_MAJOR 0
+#define TVMFFI_VERSION_MINOR 1
+#define TVMFFI_VERSION_PATCH 0
+
+/* Impl. The runtime is private to the one file that includes it. */
+#ifndef TVMFFI_STATIC
+#define TVMFFI_STATIC 0
+#endif
+
+/* All. TVMFFI_PREFIX, undefined by default: a token put before the name of
+   every exported function. */
+
+/* Impl. TVMFFI_MALLOC(size) and TVMFFI_FREE(pointer), both or none: where all
+   memory of the runtime comes from, aligned to 8 bytes at least. Default:
+   malloc and free. */
+
+/* All. One thread only: no atomics, locks or thread-local storage. */
+#ifndef TVMFFI_NO_THREADS
+#define TVMFFI_NO_THREADS 0
+#endif
+
+/* All. No floating-point code; a float value is still passed on as it is. */
+#ifndef TVMFFI_NO_FLOAT
+#define TVMFFI_NO_FLOAT 0
+#endif
+
+/* All. No stdio: messages are formatted by a small formatter (%d %i %u %x %c
+   %s %p %% with l, ll, z, width 0 and precision of %s), nothing is printed. */
+#ifndef TVMFFI_NO_STDIO
+#define TVMFFI_NO_STDIO 0
+#endif
+
+/* Impl. No stack traces: an error names only where it was raised. */
+#ifndef TVMFFI_NO_BACKTRACE
+#define TVMFFI_NO_BACKTRACE 0
+#endif
+
+/* Impl. No dlopen and no other use of the dynamic loader. */
+#ifndef TVMFFI_NO_DLOPEN
+#define TVMFFI_NO_DLOPEN 0
+#endif
+
+/* All. Use <dlpack/dlpack.h> of the system, 1.3 or newer, for DLPack. */
+#ifndef TVMFFI_SYSTEM_DLPACK
+#define TVMFFI_SYSTEM_DLPACK 0
+#endif
+
+/* All. The longest message that TVMFFI_RAISE formats, in bytes with its end;
+   a longer one is cut and ends in "...". It stands on the stack. */
+#ifndef TVMFFI_MESSAGE_SIZE
+#define TVMFFI_MESSAGE_SIZE 1024
+#endif
+
+/* ======== Compiler ============================================= >>compiler */
+/* What differs between compilers and languages; the only place that asks. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TVMFFI_I_CAT_(a, b) a##b
+#define TVMFFI_I_CAT(a, b) TVMFFI_I_CAT_(a, b)
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TVMFFI_I_GNU 1
+#define TVMFFI_I_UNUSED __attribute__((unused))
+#define TVMFFI_I_COLD static inline __attribute__((cold, unused))
+#define TVMFFI_I_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define TVMFFI_I_MUST_CHECK __attribute__((warn_unused_result))
+#define TVMFFI_I_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TVMFFI_I_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TVMFFI_I_EXTENSION __extension__
+#else
+#define TVMFFI_I_GNU 0
+#define TVMFFI_I_UNUSED
+#define TVMFFI_I_COLD static inline
+#define TVMFFI_I_PRINTF(f, a)
+#define TVMFFI_I_MUST_CHECK
+#define TVMFFI_I_LIKELY(x) (x)
+#define TVMFFI_I_UNLIKELY(x) (x)
+#define TVMFFI_I_EXTENSION
+#endif
+
+#define TVMFFI_I_INLINE static inline TVMFFI_I_UNUSED
+
+#if defined(__cplusplus)
+#define TVMFFI_I_EXTERN_C extern "C"
+#if __cplusplus >= 201103L
+#define TVMFFI_STATIC_ASSERT(cond, name) static_assert(cond, #name)
+#endif
+#else
+#define TVMFFI_I_EXTERN_C
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define TVMFFI_STATIC_ASSERT(cond, name) _Static_assert(cond, #name)
+#endif
+#endif
+#ifndef TVMFFI_STATIC_ASSERT
+#define TVMFFI_STATIC_ASSERT(cond, name) \
+  typedef char tvmffi_i_assert_##name[(cond) ? 1 : -1] TVMFFI_I_UNUSED
+#endif
+
+/* A generic selection: C11, or the overloads of C++. */
+#if defined(__cplusplus) || \
+    (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L)
+#define TVMFFI_I_GENERIC 1
+#else
+#define TVMFFI_I_GENERIC 0
+#endif
+
+#if TVMFFI_I_GNU
+#define TVMFFI_I_VFORMAT __builtin_vsnprintf
+#elif !TVMFFI_NO_STDIO
+#include <stdio.h>
+#define TVMFFI_I_VFORMAT vsnprintf
+#endif
+
+/* Atomics. The orders, argued once:
+   - A reference is added relaxed: the caller holds one, so nothing is new.
+   - A reference is dropped acquire-release: what was done with the object by
+     any thread happens before its destruction by the last one.
+   - A published pointer is stored release and loaded acquire: who sees it
+     sees what it points to. Published things are never changed or freed.
+   - Readers of the function table announce themselves, and its writers
+     look for them, sequentially consistent: one of the two sees the other. */
+#if TVMFFI_NO_THREADS
+#define TVMFFI_I_LOAD_RELAXED(p) (*(p))
+#define TVMFFI_I_LOAD(p) (*(p))
+#define TVMFFI_I_LOAD_SEQ(p) (*(p))
+#define TVMFFI_I_STORE(p, v) ((void)(*(p) = (v)))
+#elif TVMFFI_I_GNU && !defined(__TINYC__)
+#define TVMFFI_I_LOAD_RELAXED(p) __atomic_load_n(p, __ATOMIC_RELAXED)
+#define TVMFFI_I_LOAD(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define TVMFFI_I_LOAD_SEQ(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
+#define TVMFFI_I_STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#else
+#error "tvmffi.h: no atomics for this compiler; define TVMFFI_NO_THREADS as 1"
+#endif
+
+TVMFFI_I_INLINE uint64_t tvmffi_i_add64(uint64_t *p, uint64_t n) {
+#if TVMFFI_NO_THREADS
+  uint64_t old = *p;
+  *p += n;
+  return old;
+#else
+  return __atomic_fetch_add(p, n, __ATOMIC_RELAXED);
+#endif
+}
+
+TVMFFI_I_INLINE uint64_t tvmffi_i_sub64(uint64_t *p, uint64_t n) {
+#if TVMFFI_NO_THREADS
+  uint64_t old = *p;
+  *p -= n;
+  return old;
+#else
+  return __atomic_fetch_sub(p, n, __ATOMIC_ACQ_REL);
+#endif
+}
+
+/* Replaces *old by `now`; on failure *old gets the present value. */
+TVMFFI_I_INLINE int tvmffi_i_cas64(uint64_t *p, uint64_t *old, uint64_t now) {
+#if TVMFFI_NO_THREADS
+  if (*p == *old) return (void)(*p = now), 1;
+  return (void)(*old = *p), 0;
+#else
+  return __atomic_compare_exchange_n(p, old, now, 1, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED);
+#endif
+}
+
+/* ======== DLPack 1.3 types ======================================= >>dlpack */
+/* The tensor exchange types under DLPack's own guard, so that a dlpack.h may
+   stand before or after this file. One that stands before must be 1.3 or a
+   later 1.x: a new major version has another layout. Nothing here is shared
+   state; a managed tensor belongs to whoever must call its deleter. */
+
+#if TVMFFI_SYSTEM_DLPACK && !defined(DLPACK_DLPACK_H_)
+#include <dlpack/dlpack.h>
+#endif
+
+/* An enumeration of exactly 32 bits, in C even where enums are short. */
+#ifdef __cplusplus
+#define TVMFFI_I_ENUM(name) enum name : int32_t
+#define TVMFFI_I_ENUM_NAME(name)
+#else
+#if TVMFFI_I_GNU && !defined(__TINYC__)
+#define TVMFFI_I_ENUM(name) typedef enum __attribute__((mode(SI)))
+#else
+#define TVMFFI_I_ENUM(name) typedef enum
+#endif
+#define TVMFFI_I_ENUM_NAME(name) name
+#endif
+
+#ifdef DLPACK_DLPACK_H_
+
+#if !defined(DLPACK_MAJOR_VERSION) || !defined(DLPACK_MINOR_VERSION)
+#error "tvmffi.h needs DLPack 1.3; the dlpack.h before it is older than 1.0"
+#elif DLPACK_MAJOR_VERSION < 1
+#error "tvmffi.h needs DLPack 1.3; the dlpack.h before it is a 0.x"
+#elif DLPACK_MAJOR_VERSION > 1
+#error "tvmffi.h needs DLPack 1.3; the dlpack.h before it is 2.0 or newer"
+#elif DLPACK_MINOR_VERSION < 3
+#error "tvmffi.h needs DLPack 1.3; the dlpack.h before it is 1.0, 1.1 or 1.2"
+#endif
+
+#else
+#define DLPACK_DLPACK_H_
+
+#define DLPACK_MAJOR_VERSION 1
+#define DLPACK_MINOR_VERSION 3
+
+#ifdef __cplusplus
+#define DLPACK_EXTERN_C extern "C"
+#else
+#define DLPACK_EXTERN_C
+#endif
+#ifndef _WIN32
+#define DLPACK_DLL
+#elif defined(DLPACK_EXPORTS)
+#define DLPACK_DLL __declspec(dllexport)
+#else
+#define DLPACK_DLL __declspec(dllimport)
+#endif
+
+/* Flags of DLManagedTensorVersioned. */
+#define DLPACK_FLAG_BITMASK_READ_ONLY (1UL << 0UL)
+/* The producer made a copy: the consumer is its only user. */
+#define DLPACK_FLAG_BITMASK_IS_COPIED (1UL << 1UL)
+/* Elements under 8 bits fill a byte each instead of being packed. */
+#define DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED (1UL << 2UL)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Another major version is another layout: then only the deleter may be
+   called. A newer minor version only adds enumerators. */
+typedef struct {
+  uint32_t major;
+  uint32_t minor;
+} DLPackVersion;
+
+#ifdef __cplusplus
+typedef enum : int32_t {
+#else
+TVMFFI_I_ENUM(DLDeviceType){
+#endif
+  kDLCPU = 1,
+  kDLCUDA = 2,
+  kDLCUDAHost = 3, /* pinned by cudaMallocHost */
+  kDLOpenCL = 4,
+  kDLVulkan = 7,
+  kDLMetal = 8,
+  kDLVPI = 9, /* Verilog simulator */
+  kDLROCM = 10,
+  kDLROCMHost = 11, /* pinned by hipMallocHost */
+  kDLExtDev = 12,   /* reserved for trying out a new device */
+  kDLCUDAManaged = 13,
+  kDLOneAPI = 14,
+  kDLWebGPU = 15,
+  kDLHexagon = 16,
+  kDLMAIA = 17,
+  kDLTrn = 18 /* AWS Trainium */
+} DLDeviceType;
+
+/* device_id is 0 for plain, pinned and managed host memory. */
+typedef struct {
+  DLDeviceType device_type;
+  int32_t device_id;
+} DLDevice;
+
+typedef enum {
+  kDLInt = 0U,
+  kDLUInt = 1U,
+  kDLFloat = 2U,
+  kDLOpaqueHandle = 3U,
+  kDLBfloat = 4U,
+  kDLComplex = 5U, /* real part, imaginary part */
+  kDLBool = 6U,
+  kDLFloat8_e3m4 = 7U,
+  kDLFloat8_e4m3 = 8U,
+  kDLFloat8_e4m3b11fnuz = 9U,
+  kDLFloat8_e4m3fn = 10U,
+  kDLFloat8_e4m3fnuz = 11U,
+  kDLFloat8_e5m2 = 12U,
+  kDLFloat8_e5m2fnuz = 13U,
+  kDLFloat8_e8m0fnu = 14U,
+  kDLFloat6_e2m3fn = 15U, /* bits is 6 */
+  kDLFloat6_e3m2fn = 16U,
+  kDLFloat4_e2m1fn = 17U /* bits is 4 */
+} DLDataTypeCode;
+
+/* An element is `lanes` numbers of `bits` bits of native byte order; `code` is
+   a DLDataTypeCode. Packed elements start at the least significant bit. */
+typedef struct {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+} DLDataType;
+
+/* A view of a tensor: it owns nothing. Strides count elements; from 1.2 on
+   they are given whenever ndim is not 0. */
+typedef struct {
+  void *data; /* possibly an opaque device handle; NULL when empty */
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t *shape;
+  int64_t *strides;
+  uint64_t byte_offset; /* from data to the first element */
+} DLTensor;
+
+/* The unversioned owner of a tensor, kept for old producers. The deleter
+   frees the struct too; it may be NULL. */
+typedef struct DLManagedTensor {
+  DLTensor dl_tensor;
+  void *manager_ctx; /* the producer's own, may be NULL */
+  void (*deleter)(struct DLManagedTensor *self);
+} DLManagedTensor;
+
+/* The owner of a tensor. Version to flags stay where they are for ever, so
+   that the deleter can always be found. */
+typedef struct DLManagedTensorVersioned {
+  DLPackVersion version;
+  void *manager_ctx;
+  void (*deleter)(struct DLManagedTensorVersioned *self);
+  uint64_t flags; /* DLPACK_FLAG_BITMASK_* */
+  DLTensor dl_tensor;
+} DLManagedTensorVersioned;
+
+/* The exchange table of a Python tensor type: each function returns 0, or -1
+   with the error set, and throws nothing. None waits for a stream. */
+
+/* Allocates an owned *out like the borrowed prototype (its device, dtype, ndim
+   and shape). On failure SetError is called with error_ctx. */
+typedef int (*DLPackManagedTensorAllocator)(
+    DLTensor *prototype, DLManagedTensorVersioned **out, void *error_ctx,
+    void (*SetError)(void *error_ctx, const char *kind, const char *message));
+
+/* Exports a borrowed Python tensor as an owned *out. */
+typedef int (*DLPackManagedTensorFromPyObjectNoSync)(
+    void *py_object, DLManagedTensorVersioned **out);
+
+/* Fills *out with a view that is valid until control returns to Python. */
+typedef int (*DLPackDLTensorFromPyObjectNoSync)(void *py_object, DLTensor *out);
+
+/* Gets the stream on which the device works now; NULL for the host. */
+typedef int (*DLPackCurrentWorkStream)(DLDeviceType device_type,
+                                       int32_t device_id,
+                                       void **out_current_stream);
+
+/* Imports a tensor, which is taken, as an owned Python object. */
+typedef int (*DLPackManagedTensorToPyObjectNoSync)(
+    DLManagedTensorVersioned *tensor, void **out_py_object);
+
+/* The part that never changes: prev_api leads to tables of older versions. */
+typedef struct DLPackExchangeAPIHeader {
+  DLPackVersion version;
+  struct DLPackExchangeAPIHeader *prev_api;
+} DLPackExchangeAPIHeader;
+
+/* Lives as long as the process. Only the view function may be NULL. */
+typedef struct DLPackExchangeAPI {
+  DLPackExchangeAPIHeader header;
+  DLPackManagedTensorAllocator managed_tensor_allocator;
+  DLPackManagedTensorFromPyObjectNoSync managed_tensor_from_py_object_no_sync;
+  DLPackManagedTensorToPyObjectNoSync managed_tensor_to_py_object_no_sync;
+  DLPackDLTensorFromPyObjectNoSync dltensor_from_py_object_no_sync;
+  DLPackCurrentWorkStream current_work_stream;
+} DLPackExchangeAPI;
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+#endif /* DLPACK_DLPACK_H_ */
+
+/* ======== ABI ======================================================= >>abi */
+/* The constants, structs and functions of tvm/ffi/c_api.h and of
+   tvm/ffi/extra/c_env_api.h under those headers' own names and guards; the
+   static asserts at the end hold for whichever came first. An int function
+   returns 0, or -1 with an error in the thread's slot: a NULL or impossible
+   argument is a ValueError, a handle of the wrong type a TypeError, a refused
+   allocation a MemoryError; other kinds are named. Any thread may call. */
+
+#if defined(TVM_FFI_C_API_H_) || defined(TVM_FFI_EXTRA_C_ENV_API_H_)
+#if TVMFFI_STATIC
+#error "tvmffi.h: with TVMFFI_STATIC it must come before tvm/ffi/c_api.h"
+#endif
+#ifdef TVMFFI_PREFIX
+#error "tvmffi.h: with TVMFFI_PREFIX it must come before tvm/ffi/c_api.h"
+#endif
+#endif
+
+#ifdef TVMFFI_PREFIX
+/* Not TVMFFI_I_CAT: these names also occur inside what that one builds. A name
+   is not expanded again inside its own expansion, so the paste sees it bare. */
+#define TVMFFI_I_RENAME__(prefix, name) prefix##name
+#define TVMFFI_I_RENAME_(prefix, name) TVMFFI_I_RENAME__(prefix, name)
+#define TVMFFI_I_RENAME(name) TVMFFI_I_RENAME_(TVMFFI_PREFIX, name)
+#define TVMFFIAnyViewToOwnedAny TVMFFI_I_RENAME(TVMFFIAnyViewToOwnedAny)
+#define TVMFFIBacktrace TVMFFI_I_RENAME(TVMFFIBacktrace)
+#define TVMFFIBigIntFromByteArray TVMFFI_I_RENAME(TVMFFIBigIntFromByteArray)
+#define TVMFFIBigIntGetContentByteArray \
+  TVMFFI_I_RENAME(TVMFFIBigIntGetContentByteArray)
+#define TVMFFIBytesFromByteArray TVMFFI_I_RENAME(TVMFFIBytesFromByteArray)
+#define TVMFFIDataTypeFromString TVMFFI_I_RENAME(TVMFFIDataTypeFromString)
+#define TVMFFIDataTypeToString TVMFFI_I_RENAME(TVMFFIDataTypeToString)
+#define TVMFFIEnvCheckSignals TVMFFI_I_RENAME(TVMFFIEnvCheckSignals)
+#define TVMFFIEnvGetDLPackManagedTensorAllocator \
+  TVMFFI_I_RENAME(TVMFFIEnvGetDLPackManagedTensorAllocator)
+#define TVMFFIEnvGetStream TVMFFI_I_RENAME(TVMFFIEnvGetStream)
+#define TVMFFIEnvModLookupFromImports \
+  TVMFFI_I_RENAME(TVMFFIEnvModLookupFromImports)
+#define TVMFFIEnvModRegisterContextSymbol \
+  TVMFFI_I_RENAME(TVMFFIEnvModRegisterContextSymbol)
+#define TVMFFIEnvModRegisterSystemLibSymbol \
+  TVMFFI_I_RENAME(TVMFFIEnvModRegisterSystemLibSymbol)
+#define TVMFFIEnvRegisterCAPI TVMFFI_I_RENAME(TVMFFIEnvRegisterCAPI)
+#define TVMFFIEnvSetDLPackManagedTensorAllocator \
+  TVMFFI_I_RENAME(TVMFFIEnvSetDLPackManagedTensorAllocator)
+#define TVMFFIEnvSetStream TVMFFI_I_RENAME(TVMFFIEnvSetStream)
+#define TVMFFIEnvTensorAlloc TVMFFI_I_RENAME(TVMFFIEnvTensorAlloc)
+#define TVMFFIErrorCreate TVMFFI_I_RENAME(TVMFFIErrorCreate)
+#define TVMFFIErrorCreateWithCauseAndExtraContext \
+  TVMFFI_I_RENAME(TVMFFIErrorCreateWithCauseAndExtraContext)
+#define TVMFFIErrorMoveFromRaised TVMFFI_I_RENAME(TVMFFIErrorMoveFromRaised)
+#define TVMFFIErrorSetRaised TVMFFI_I_RENAME(TVMFFIErrorSetRaised)
+#define TVMFFIErrorSetRaisedFromCStr \
+  TVMFFI_I_RENAME(TVMFFIErrorSetRaisedFromCStr)
+#define TVMFFIErrorSetRaisedFromCStrParts \
+  TVMFFI_I_RENAME(TVMFFIErrorSetRaisedFromCStrParts)
+#define TVMFFIFunctionCall TVMFFI_I_RENAME(TVMFFIFunctionCall)
+#define TVMFFIFunctionCreate TVMFFI_I_RENAME(TVMFFIFunctionCreate)
+#define TVMFFIFunctionGetGlobal TVMFFI_I_RENAME(TVMFFIFunctionGetGlobal)
+#define TVMFFIFunctionSetGlobal TVMFFI_I_RENAME(TVMFFIFunctionSetGlobal)
+#define TVMFFIFunctionSetGlobalFromMethodInfo \
+  TVMFFI_I_RENAME(TVMFFIFunctionSetGlobalFromMethodInfo)
+#define TVMFFIGetCustomAllocator TVMFFI_I_RENAME(TVMFFIGetCustomAllocator)
+#define TVMFFIGetTypeAttrColumn TVMFFI_I_RENAME(TVMFFIGetTypeAttrColumn)
+#define TVMFFIGetTypeInfo TVMFFI_I_RENAME(TVMFFIGetTypeInfo)
+#define TVMFFIGetVersion TVMFFI_I_RENAME(TVMFFIGetVersion)
+#define TVMFFIHandleDeinitOnce TVMFFI_I_RENAME(TVMFFIHandleDeinitOnce)
+#define TVMFFIHandleInitOnce TVMFFI_I_RENAME(TVMFFIHandleInitOnce)
+#define TVMFFIObjectCreateOpaque TVMFFI_I_RENAME(TVMFFIObjectCreateOpaque)
+#define TVMFFIObjectDecRef TVMFFI_I_RENAME(TVMFFIObjectDecRef)
+#define TVMFFIObjectIncRef TVMFFI_I_RENAME(TVMFFIObjectIncRef)
+#define TVMFFISetCustomAllocator TVMFFI_I_RENAME(TVMFFISetCustomAllocator)
+#define TVMFFIStringFromByteArray TVMFFI_I_RENAME(TVMFFIStringFromByteArray)
+#define TVMFFITensorCreateUnsafeView \
+  TVMFFI_I_RENAME(TVMFFITensorCreateUnsafeView)
+#define TVMFFITensorFromDLPack TVMFFI_I_RENAME(TVMFFITensorFromDLPack)
+#define TVMFFITensorFromDLPackVersioned \
+  TVMFFI_I_RENAME(TVMFFITensorFromDLPackVersioned)
+#define TVMFFITensorToDLPack TVMFFI_I_RENAME(TVMFFITensorToDLPack)
+#define TVMFFITensorToDLPackVersioned \
+  TVMFFI_I_RENAME(TVMFFITensorToDLPackVersioned)
+#define TVMFFITypeGetOrAllocIndex TVMFFI_I_RENAME(TVMFFITypeGetOrAllocIndex)
+#define TVMFFITypeKeyToIndex TVMFFI_I_RENAME(TVMFFITypeKeyToIndex)
+#define TVMFFITypeRegisterAttr TVMFFI_I_RENAME(TVMFFITypeRegisterAttr)
+#define TVMFFITypeRegisterField TVMFFI_I_RENAME(TVMFFITypeRegisterField)
+#define TVMFFITypeRegisterMetadata TVMFFI_I_RENAME(TVMFFITypeRegisterMetadata)
+#define TVMFFITypeRegisterMethod TVMFFI_I_RENAME(TVMFFITypeRegisterMethod)
+#endif
+
+#ifndef TVM_FFI_C_API_H_
+#define TVM_FFI_C_API_H_
+#define TVMFFI_I_OWN_C_API 1
+
+#define TVM_FFI_VERSION_MAJOR 0
+#define TVM_FFI_VERSION_MINOR 1
+#define TVM_FFI_VERSION_PATCH 16
+
+#ifdef _MSC_VER
+#define TVM_FFI_WEAK __declspec(selectany)
+#else
+#define TVM_FFI_WEAK __attribute__((weak))
+#endif
+
+/* TVM_FFI_DLL_EXPORT always exports. On Windows TVM_FFI_DLL exports only when
+   TVM_FFI_EXPORTS says so, and never imports: the same declaration then serves
+   a runtime in this program, and calls into a DLL go through its stub. */
+#if defined(_WIN32)
+#ifndef TVM_FFI_DLL_EXPORT
+#define TVM_FFI_DLL_EXPORT __declspec(dllexport)
+#endif
+#if !defined(TVM_FFI_DLL) && !defined(TVM_FFI_EXPORTS)
+#define TVM_FFI_DLL
+#endif
+#elif !defined(TVM_FFI_DLL_EXPORT)
+#if defined(__EMSCRIPTEN__)
+#define TVM_FFI_DLL_EXPORT __attribute__((used, visibility("default")))
+#else
+#define TVM_FFI_DLL_EXPORT __attribute__((visibility("default")))
+#endif
+#endif
+#ifndef TVM_FFI_DLL
+#define TVM_FFI_DLL TVM_FFI_DLL_EXPORT
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TVM_FFI_ATTRIBUTE_PURE __attribute__((__pure__))
+#else
+#define TVM_FFI_ATTRIBUTE_PURE
+#endif
+#endif /* TVM_FFI_C_API_H_, its macros */
+
+/* What every declaration below begins with. */
+#if TVMFFI_STATIC
+#define TVMFFI_I_API static TVMFFI_I_UNUSED
+#else
+#define TVMFFI_I_API TVM_FFI_DLL
+#endif
+
+#ifdef TVMFFI_I_OWN_C_API
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  uint32_t major;
+  uint32_t minor;
+  uint32_t patch;
+} TVMFFIVersion;
+
+/* What a TVMFFIAny holds: values below 64, objects from there on. */
+TVMFFI_I_ENUM(TVMFFITypeIndex){
+    kTVMFFIAny = -1, /* "any type" in a description, never in a value */
+    kTVMFFINone = 0, kTVMFFIInt = 1, /* v_int64 */
+    kTVMFFIBool = 2,                 /* v_int64, 0 or 1 */
+    kTVMFFIFloat = 3,                /* v_float64 */
+    kTVMFFIOpaquePtr = 4,            /* v_ptr */
+    kTVMFFIDataType = 5,             /* v_dtype */
+    kTVMFFIDevice = 6,               /* v_device */
+    kTVMFFIDLTensorPtr = 7,          /* v_ptr, a borrowed DLTensor */
+    kTVMFFIRawStr = 8,       /* v_c_str, borrowed: never in an owned value */
+    kTVMFFIByteArrayPtr = 9, /* v_ptr, borrowed: never in an owned value */
+    kTVMFFIObjectRValueRef = 10, /* v_ptr, where a handle may be taken from */
+    kTVMFFISmallStr = 11,        /* v_bytes, up to 7 bytes and a NUL */
+    kTVMFFISmallBytes = 12,
+    kTVMFFIUnchanged = 13, /* a structural mutation left its value alone */
+    kTVMFFIStaticObjectBegin = 64, kTVMFFIObject = 64,
+    kTVMFFIStr = 65,      /* TVMFFIObject, TVMFFIByteArray */
+    kTVMFFIBytes = 66,    /* TVMFFIObject, TVMFFIByteArray */
+    kTVMFFIError = 67,    /* TVMFFIObject, TVMFFIErrorCell */
+    kTVMFFIFunction = 68, /* TVMFFIObject, TVMFFIFunctionCell */
+    kTVMFFIShape = 69,    /* TVMFFIObject, TVMFFIShapeCell */
+    kTVMFFITensor = 70,   /* TVMFFIObject, DLTensor */
+    kTVMFFIArray = 71,    /* TVMFFIObject, TVMFFISeqCell */
+    kTVMFFIMap = 72, kTVMFFIModule = 73,
+    kTVMFFIOpaquePyObject = 74, /* TVMFFIObject, TVMFFIOpaqueObjectCell */
+    kTVMFFIList = 75,           /* TVMFFIObject, TVMFFISeqCell */
+    kTVMFFIDict = 76, kTVMFFIVisitInterrupt = 77,
+    /* TVMFFIObject, size_t count, then as many int64_t, least significant
+       first: two's complement in the fewest words, and only what no int64_t
+       holds. */
+    kTVMFFIBigInt = 78, kTVMFFIStaticObjectEnd = 79,
+    kTVMFFIDynObjectBegin = 128 /* from here on given out at run time */
+} TVMFFI_I_ENUM_NAME(TVMFFITypeIndex);
+
+/* One reference to an object, or a borrowed pointer to it. */
+typedef void *TVMFFIObjectHandle;
+
+/* What a deleter has to do: end the object, free its memory, or both. */
+TVMFFI_I_ENUM(TVMFFIObjectDeleterFlagBitMask){
+    kTVMFFIObjectDeleterFlagBitMaskStrong = 1 << 0,
+    kTVMFFIObjectDeleterFlagBitMaskWeak = 1 << 1,
+    kTVMFFIObjectDeleterFlagBitMaskBoth =
+        3} TVMFFI_I_ENUM_NAME(TVMFFIObjectDeleterFlagBitMask);
+
+/* The head of every object. The strong count is the lower half of
+   combined_ref_count, the weak count the upper; all strong references together
+   hold one weak one. */
+typedef struct {
+  uint64_t combined_ref_count;
+  int32_t type_index;
+  uint32_t __padding;
+  TVMFFI_I_EXTENSION union {
+    void (*deleter)(void *self, int flags);
+    int64_t __ensure_align; /* 8 bytes where pointers have 4 */
+  };
+} TVMFFIObject;
+
+/* A value of any type. All 16 bytes count: what a value does not use is 0. */
+typedef struct {
+  int32_t type_index;
+  TVMFFI_I_EXTENSION union {
+    uint32_t zero_padding;
+    uint32_t small_str_len; /* of a small string or bytes */
+  };
+  TVMFFI_I_EXTENSION union {
+    int64_t v_int64;
+    double v_float64;
+    void *v_ptr;
+    const char *v_c_str;
+    TVMFFIObject *v_obj;
+    DLDataType v_dtype;
+    DLDevice v_device;
+    char v_bytes[8];
+    uint64_t v_uint64; /* all bits, for hashing */
+  };
+} TVMFFIAny;
+
+/* A run of bytes, borrowed; inside a string object followed by a NUL. */
+typedef struct {
+  const char *data;
+  size_t size;
+} TVMFFIByteArray;
+
+typedef struct {
+  const int64_t *data;
+  size_t size;
+} TVMFFIShapeCell;
+
+/* Of arrays and lists: data points to `capacity` TVMFFIAny, `size` in use. */
+#ifdef __cplusplus
+struct TVMFFISeqCell {
+#else
+typedef struct {
+#endif
+  void *data;
+  int64_t size;
+  int64_t capacity;
+  void (*data_deleter)(void *); /* NULL: data is part of the object */
+#ifdef __cplusplus
+};
+#else
+} TVMFFISeqCell;
+#endif
+
+TVMFFI_I_ENUM(TVMFFIBacktraceUpdateMode){
+    kTVMFFIBacktraceUpdateModeReplace = 0,
+    kTVMFFIBacktraceUpdateModeAppend =
+        1} TVMFFI_I_ENUM_NAME(TVMFFIBacktraceUpdateMode);
+
+/* Of an error. The backtrace has the most recent call first. The cell owns
+   both handles; each may be NULL. */
+typedef struct {
+  TVMFFIByteArray kind;
+  TVMFFIByteArray message;
+  TVMFFIByteArray backtrace;
+  /* Changes the backtrace; update_mode is a TVMFFIBacktraceUpdateMode. */
+  void (*update_backtrace)(TVMFFIObjectHandle self,
+                           const TVMFFIByteArray *backtrace,
+                           int32_t update_mode);
+  TVMFFIObjectHandle cause_chain;
+  TVMFFIObjectHandle extra_context;
+} TVMFFIErrorCell;
+
+/* A packed function. Args are borrowed; *result comes in as None or another
+   value below kTVMFFIStaticObjectBegin and leaves owned by the caller. Returns
+   0, -1 with an error in the thread's slot, or -2 when the environment holds
+   the error. */
+typedef int (*TVMFFISafeCallType)(void *handle, const TVMFFIAny *args,
+                                  int32_t num_args, TVMFFIAny *result);
+
+/* Of a function. cpp_call throws C++ exceptions; NULL unless made by C++. */
+typedef struct {
+  TVMFFISafeCallType safe_call;
+  void *cpp_call;
+} TVMFFIFunctionCell;
+
+typedef struct {
+  void *handle; /* a PyObject in Python */
+} TVMFFIOpaqueObjectCell;
+
+/* Stands right before each object that an allocator made. delete_space frees
+   the allocation, given the object; NULL if the object's deleter does. The
+   object's fields are gone by then. */
+typedef struct {
+  void (*delete_space)(void *ptr);
+} TVMFFIObjectAllocHeader;
+
+/* Where objects come from; lives as long as the process. */
+typedef struct {
+  /* Returns uninitialized memory for an object of `size` bytes with a filled
+     TVMFFIObjectAllocHeader before it, or NULL with an error raised. May be
+     called by several threads at once. */
+  void *(*allocate)(size_t size, size_t alignment, int32_t type_index,
+                    void *context);
+  void *context; /* borrowed */
+} TVMFFICustomAllocator;
+
+/* Reads the field at `field` into *result, owned by the caller. */
+typedef int (*TVMFFIFieldGetter)(void *field, TVMFFIAny *result);
+
+/* Writes the borrowed value to the field at `field`. */
+typedef int (*TVMFFIFieldSetter)(void *field, const TVMFFIAny *value);
+
+/* Makes an object, owned by the caller, whose fields are still to be set. */
+typedef int (*TVMFFIObjectCreator)(TVMFFIObjectHandle *result);
+
+TVMFFI_I_ENUM(TVMFFIFieldFlagBitMask){
+    kTVMFFIFieldFlagBitMaskWritable = 1 << 0,
+    kTVMFFIFieldFlagBitMaskHasDefault = 1 << 1,
+    kTVMFFIFieldFlagBitMaskIsStaticMethod = 1 << 2,
+    kTVMFFIFieldFlagBitMaskSEqHashIgnore = 1 << 3,
+    kTVMFFIFieldFlagBitMaskSEqHashDefPattern = 1 << 4,
+    kTVMFFIFieldFlagBitMaskDefaultFromFactory = 1 << 5, /* call it, no args */
+    kTVMFFIFieldFlagBitMaskReprOff = 1 << 6,
+    kTVMFFIFieldFlagBitMaskCompareOff = 1 << 7,
+    kTVMFFIFieldFlagBitMaskHashOff = 1 << 8,
+    kTVMFFIFieldFlagBitMaskInitOff = 1 << 9, /* no parameter of the creator */
+    kTVMFFIFieldFlagBitMaskKwOnly = 1 << 10, /* a keyword-only parameter */
+    /* setter is a function object called with (field address, value). */
+    kTVMFFIFieldFlagBitSetterIsFunctionObj = 1 << 11,
+    kTVMFFIFieldFlagBitMaskSEqHashDefSimple =
+        1 << 12} TVMFFI_I_ENUM_NAME(TVMFFIFieldFlagBitMask);
+
+/* How objects of a type are compared and hashed by structure. */
+TVMFFI_I_ENUM(TVMFFISEqHashKind){
+    kTVMFFISEqHashKindUnsupported = 0,   kTVMFFISEqHashKindTreeNode = 1,
+    kTVMFFISEqHashKindFreeVar = 2,       /* equal by what it was mapped to */
+    kTVMFFISEqHashKindDAGNode = 3,       /* sharing of nodes counts too */
+    kTVMFFISEqHashKindConstTreeNode = 4, /* no free variable inside */
+    kTVMFFISEqHashKindUniqueInstance = 5 /* equal only to itself */
+} TVMFFI_I_ENUM_NAME(TVMFFISEqHashKind);
+
+/* Whether variables met in a field are defined there. */
+TVMFFI_I_ENUM(TVMFFIDefRegionKind){
+    kTVMFFIDefRegionKindNone = 0, /* they are uses */
+    kTVMFFIDefRegionKindPattern =
+        1,                         /* with those of their types, and inwards */
+    kTVMFFIDefRegionKindSimple = 2 /* they alone; their types are uses */
+} TVMFFI_I_ENUM_NAME(TVMFFIDefRegionKind);
+
+/* A field, for reflection. All texts and values are borrowed by the caller of
+   TVMFFITypeRegisterField and copied by it. */
+typedef struct {
+  TVMFFIByteArray name;
+  TVMFFIByteArray doc;
+  TVMFFIByteArray metadata; /* JSON */
+  int64_t flags;            /* TVMFFIFieldFlagBitMask */
+  int64_t size;
+  int64_t alignment;
+  int64_t offset; /* from the start of the object */
+  TVMFFIFieldGetter getter;
+  void *setter; /* a TVMFFIFieldSetter, or a function object: see flags */
+  TVMFFIAny default_value_or_factory;
+  int32_t field_static_type_index; /* as declared; the value's may differ */
+} TVMFFIFieldInfo;
+
+/* A method; self is its first argument unless it is static. */
+typedef struct {
+  TVMFFIByteArray name;
+  TVMFFIByteArray doc;
+  TVMFFIByteArray metadata; /* JSON */
+  int64_t flags;
+  TVMFFIAny method;
+} TVMFFIMethodInfo;
+
+typedef struct {
+  TVMFFIByteArray doc;
+  TVMFFIObjectCreator creator; /* may be NULL */
+  int32_t total_size;          /* of the object, 0 if not known */
+  TVMFFISEqHashKind structural_eq_hash_kind;
+} TVMFFITypeMetadata;
+
+/* One attribute of all types: that of type t is data[t - begin_index], None
+   outside [begin_index, begin_index + size). Not inherited. */
+typedef struct {
+  const TVMFFIAny *data;
+  int32_t size;
+  int32_t begin_index;
+} TVMFFITypeAttrColumn;
+
+/* A registered type. type_ancestors[d] is the ancestor of depth d, for d from
+   0 to type_depth - 1. Owned by the runtime and never freed. */
+#ifdef __cplusplus
+struct TVMFFITypeInfo {
+#else
+typedef struct TVMFFITypeInfo {
+#endif
+  int32_t type_index;
+  int32_t type_depth;
+  TVMFFIByteArray type_key;
+  const struct TVMFFITypeInfo **type_ancestors;
+  uint64_t type_key_hash;
+  int32_t num_fields;
+  int32_t num_methods;
+  const TVMFFIFieldInfo *fields;
+  const TVMFFIMethodInfo *methods;
+  const TVMFFITypeMetadata *metadata; /* NULL if none was registered */
+#ifdef __cplusplus
+};
+#else
+} TVMFFITypeInfo;
+#endif
+
+/* Writes the version of the ABI to *out_version. Cannot fail. */
+TVMFFI_I_API void TVMFFIGetVersion(TVMFFIVersion *out_version);
+
+/* Adds a strong reference to the borrowed obj. */
+TVMFFI_I_API int TVMFFIObjectIncRef(TVMFFIObjectHandle obj);
+
+/* Drops the reference obj, which is taken; the last one destroys. */
+TVMFFI_I_API int TVMFFIObjectDecRef(TVMFFIObjectHandle obj);
+
+/* Makes *out, owned by the caller, which takes handle on success and gives it
+   to deleter (may be NULL) at its end. RuntimeError unless type_index is
+   kTVMFFIOpaquePyObject. */
+TVMFFI_I_API int TVMFFIObjectCreateOpaque(void *handle, int32_t type_index,
+                                          void (*deleter)(void *handle),
+                                          TVMFFIObjectHandle *out);
+
+/* Returns the process's allocator, borrowed and never NULL. Not to be called
+   while another thread sets it. */
+TVMFFI_I_API TVMFFICustomAllocator *TVMFFIGetCustomAllocator(void);
+
+/* Sets the process's allocator, borrowed for ever; NULL brings the default
+   back. To be called before other threads make objects. */
+TVMFFI_I_API int TVMFFISetCustomAllocator(TVMFFICustomAllocator *allocator);
+
+/* Looks up the type index of a borrowed key, without a lock. */
+TVMFFI_I_API int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key,
+                                      int32_t *out_tindex);
+
+/* Makes a function *out, owned by the caller, which takes self on success and
+   gives it to deleter (may be NULL) at its end. */
+TVMFFI_I_API int TVMFFIFunctionCreate(void *self, TVMFFISafeCallType safe_call,
+                                      void (*deleter)(void *self),
+                                      TVMFFIObjectHandle *out);
+
+/* Looks up a global function, without a lock. *out is owned by the caller; NULL
+   and 0 are the result when there is none of that (borrowed) name. */
+TVMFFI_I_API int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
+                                         TVMFFIObjectHandle *out);
+
+/* Turns a borrowed value into one owned by the caller: adds a reference, and
+   copies raw strings and byte arrays. *out must own nothing before. */
+TVMFFI_I_API int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view,
+                                         TVMFFIAny *out);
+
+/* Calls the borrowed func as TVMFFISafeCallType says; returns its code. */
+TVMFFI_I_API int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVMFFIAny *args,
+                                    int32_t num_args, TVMFFIAny *result);
+
+/* Moves the thread's error to *result, owned by the caller; NULL if none. */
+TVMFFI_I_API void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle *result);
+
+/* Makes the borrowed error the thread's, in place of an earlier one. */
+TVMFFI_I_API void TVMFFIErrorSetRaised(TVMFFIObjectHandle error);
+
+/* Raises an error of kind and message, both borrowed, with a backtrace. When
+   memory is refused, the thread's error is the MemoryError. */
+TVMFFI_I_API void TVMFFIErrorSetRaisedFromCStr(const char *kind,
+                                               const char *message);
+
+/* Does the same with the parts of a message put together; NULL is skipped. */
+TVMFFI_I_API void TVMFFIErrorSetRaisedFromCStrParts(const char *kind,
+                                                    const char **message_parts,
+                                                    int32_t num_parts);
+
+/* Makes an error *out, owned by the caller, of copied texts. A failure returns
+   -1 and leaves the thread's slot alone, as raising would need an error. */
+TVMFFI_I_API int TVMFFIErrorCreate(const TVMFFIByteArray *kind,
+                                   const TVMFFIByteArray *message,
+                                   const TVMFFIByteArray *backtrace,
+                                   TVMFFIObjectHandle *out);
+
+/* Does the same with a cause and a context, borrowed, each may be NULL. */
+TVMFFI_I_API int TVMFFIErrorCreateWithCauseAndExtraContext(
+    const TVMFFIByteArray *kind, const TVMFFIByteArray *message,
+    const TVMFFIByteArray *backtrace, TVMFFIObjectHandle cause_chain,
+    TVMFFIObjectHandle extra_context, TVMFFIObjectHandle *out);
+
+/* Makes a tensor *out, owned by the caller, of `from`, which is taken on
+   success. require_alignment counts bytes (0: any); require_contiguous is a
+   bool. Data that is not so is a RuntimeError. */
+TVMFFI_I_API int TVMFFITensorFromDLPack(DLManagedTensor *from,
+                                        int32_t require_alignment,
+                                        int32_t require_contiguous,
+                                        TVMFFIObjectHandle *out);
+
+/* Exports the borrowed tensor as *out, owned by the caller, sharing its data
+   and keeping the tensor alive until the deleter is called. */
+TVMFFI_I_API int TVMFFITensorToDLPack(TVMFFIObjectHandle from,
+                                      DLManagedTensor **out);
+
+/* As TVMFFITensorFromDLPack; another major version is refused. */
+TVMFFI_I_API int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned *from,
+                                                 int32_t require_alignment,
+                                                 int32_t require_contiguous,
+                                                 TVMFFIObjectHandle *out);
+
+/* As TVMFFITensorToDLPack. */
+TVMFFI_I_API int TVMFFITensorToDLPackVersioned(TVMFFIObjectHandle from,
+                                               DLManagedTensorVersioned **out);
+
+/* Makes a tensor *out, owned by the caller, described by the borrowed
+   prototype (its shape and strides are copied) and keeping the borrowed source
+   alive. Does not check that the data lie inside source. */
+TVMFFI_I_API int TVMFFITensorCreateUnsafeView(TVMFFIObjectHandle source,
+                                              const DLTensor *prototype,
+                                              TVMFFIObjectHandle *out);
+
+/* Makes a string *out, owned by the caller, of borrowed bytes: small up to 7
+   bytes, an object above. */
+TVMFFI_I_API int TVMFFIStringFromByteArray(const TVMFFIByteArray *input,
+                                           TVMFFIAny *out);
+
+/* Makes bytes in the same way. */
+TVMFFI_I_API int TVMFFIBytesFromByteArray(const TVMFFIByteArray *input,
+                                          TVMFFIAny *out);
+
+/* Makes an integer *out, owned by the caller, of borrowed 64-bit words, least
+   significant first, two's complement; none is 0. What fits becomes a plain
+   int. ValueError when the size is no multiple of 8. */
+TVMFFI_I_API int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input,
+                                           TVMFFIAny *out);
+
+/* Returns the words of an int or big integer, borrowed as long as *value stays
+   as it is; no bytes for another type. */
+TVMFFI_I_API TVMFFIByteArray
+TVMFFIBigIntGetContentByteArray(const TVMFFIAny *value);
+
+/* Parses the borrowed name of a data type, "float32x4" say; ValueError. */
+TVMFFI_I_API int TVMFFIDataTypeFromString(const TVMFFIByteArray *str,
+                                          DLDataType *out);
+
+/* Prints a borrowed data type to a string *out, owned by the caller. A code
+   without a name is a ValueError. */
+TVMFFI_I_API int TVMFFIDataTypeToString(const DLDataType *dtype,
+                                        TVMFFIAny *out);
+
+/* Puts the borrowed function f into the global table under a copied name.
+   RuntimeError when the name is there and allow_override is 0. */
+TVMFFI_I_API int TVMFFIFunctionSetGlobal(const TVMFFIByteArray *name,
+                                         TVMFFIObjectHandle f,
+                                         int allow_override);
+
+/* Does the same with a method's name, function, doc and metadata. */
+TVMFFI_I_API int TVMFFIFunctionSetGlobalFromMethodInfo(
+    const TVMFFIMethodInfo *method_info, int allow_override);
+
+/* Adds a field to a type; the borrowed info is copied. */
+TVMFFI_I_API int TVMFFITypeRegisterField(int32_t type_index,
+                                         const TVMFFIFieldInfo *info);
+
+/* Adds a method to a type; the borrowed info is copied. */
+TVMFFI_I_API int TVMFFITypeRegisterMethod(int32_t type_index,
+                                          const TVMFFIMethodInfo *info);
+
+/* Sets the metadata of a type; the borrowed struct is copied. */
+TVMFFI_I_API int TVMFFITypeRegisterMetadata(int32_t type_index,
+                                            const TVMFFITypeMetadata *metadata);
+
+/* Sets an attribute of a type; name and value are borrowed and copied. */
+TVMFFI_I_API int TVMFFITypeRegisterAttr(int32_t type_index,
+                                        const TVMFFIByteArray *attr_name,
+                                        const TVMFFIAny *attr_value);
+
+/* Returns the column of a borrowed attribute name, borrowed for ever, without
+   a lock; NULL if no type has it. */
+TVMFFI_I_API const TVMFFITypeAttrColumn *TVMFFIGetTypeAttrColumn(
+    const TVMFFIByteArray *attr_name);
+
+/* Returns the stack as text, most recent call first, borrowed until this
+   thread's next call. filename and func, borrowed, may be NULL; a
+   cross_ffi_boundary of 0 stops at the first FFI call. */
+TVMFFI_I_API const TVMFFIByteArray *TVMFFIBacktrace(const char *filename,
+                                                    int lineno,
+                                                    const char *func,
+                                                    int cross_ffi_boundary);
+
+/* Registers a type and returns its index, or that of the same type registered
+   before. A static_type_index of -1 asks for a free index; a parent of -1 means
+   a root, one of -2 only asks: -2 is the answer when the borrowed key is not
+   known. A conflict returns -1 with an error that names both sides. */
+TVMFFI_I_API int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
+                                               int32_t static_type_index,
+                                               int32_t type_depth,
+                                               int32_t num_child_slots,
+                                               int32_t child_slots_can_overflow,
+                                               int32_t parent_type_index);
+
+/* Returns a type, borrowed for ever, without a lock; NULL if not registered. */
+TVMFFI_I_API TVM_FFI_ATTRIBUTE_PURE const TVMFFITypeInfo *TVMFFIGetTypeInfo(
+    int32_t type_index);
+
+/* Fills *handle_addr by init_func unless it is not NULL, once however many
+   threads ask; init_func may init other handles. Returns the code of init_func
+   when it fails; a NULL result is a RuntimeError. */
+TVMFFI_I_API int TVMFFIHandleInitOnce(void **handle_addr,
+                                      int (*init_func)(void **result));
+
+/* Sets *handle_addr to NULL and gives the handle to deinit_func, once however
+   many threads ask; nothing when it is NULL already. */
+TVMFFI_I_API int TVMFFIHandleDeinitOnce(void **handle_addr,
+                                        int (*deinit_func)(void *handle));
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+#endif /* TVMFFI_I_OWN_C_API */
+
+#ifndef TVM_FFI_EXTRA_C_ENV_API_H_
+#define TVM_FFI_EXTRA_C_ENV_API_H_
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A stream of the device's own API, borrowed. */
+typedef void *TVMFFIStreamHandle;
+
+/* Sets this thread's current stream of a device; the earlier one goes to
+ *opt_out_original_stream, which may be NULL. */
+TVMFFI_I_API int TVMFFIEnvSetStream(
+    int32_t device_type, int32_t device_id, TVMFFIStreamHandle stream,
+    TVMFFIStreamHandle *opt_out_original_stream);
+
+/* Returns this thread's current stream of a device; NULL if none was set. */
+TVMFFI_I_API TVMFFIStreamHandle TVMFFIEnvGetStream(int32_t device_type,
+                                                   int32_t device_id);
+
+/* Sets this thread's tensor allocator, and also the one of all threads without
+   their own when write_to_global_context is not 0. This thread's earlier one
+   goes to *opt_out_original_allocator, which may be NULL. */
+TVMFFI_I_API int TVMFFIEnvSetDLPackManagedTensorAllocator(
+    DLPackManagedTensorAllocator allocator, int write_to_global_context,
+    DLPackManagedTensorAllocator *opt_out_original_allocator);
+
+/* Returns this thread's tensor allocator, else the global one, else NULL. */
+TVMFFI_I_API DLPackManagedTensorAllocator
+TVMFFIEnvGetDLPackManagedTensorAllocator(void);
+
+/* Allocates a tensor *out, owned by the caller, of the borrowed prototype's
+   device, dtype and shape, by the current allocator. RuntimeError when there is
+   none, or that allocator's own error. */
+TVMFFI_I_API int TVMFFIEnvTensorAlloc(DLTensor *prototype,
+                                      TVMFFIObjectHandle *out);
+
+/* Asks the environment whether a signal came; when it did, returns -1 and the
+   environment holds the error. */
+TVMFFI_I_API int TVMFFIEnvCheckSignals(void);
+
+/* Registers a function of the environment: PyErr_CheckSignals,
+   PyGILState_Ensure or PyGILState_Release; another name is a ValueError. */
+TVMFFI_I_API int TVMFFIEnvRegisterCAPI(const char *name, void *symbol);
+
+/* Looks up a function in the imports of a borrowed module; *out is borrowed
+   from the module. RuntimeError when there is none. */
+TVMFFI_I_API int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
+                                               const char *func_name,
+                                               TVMFFIObjectHandle *out);
+
+/* Registers a symbol that libraries get when they are loaded; name is copied,
+   symbol borrowed for ever. */
+TVMFFI_I_API int TVMFFIEnvModRegisterContextSymbol(const char *name,
+                                                   void *symbol);
+
+/* Registers a symbol of the system library; name is copied, symbol borrowed
+   for ever. */
+TVMFFI_I_API int TVMFFIEnvModRegisterSystemLibSymbol(const char *name,
+                                                     void *symbol);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+#endif /* TVM_FFI_EXTRA_C_ENV_API_H_ */
+
+/* Accessors: plain address arithmetic on borrowed, valid objects of the right
+   type. Upstream has them in C++ only; there they stay plain inline, so that a
+   program may hold both texts. */
+#if defined(TVMFFI_I_OWN_C_API) || !defined(__cplusplus)
+#ifdef __cplusplus
+#define TVMFFI_I_ACCESSOR inline
+#else
+#define TVMFFI_I_ACCESSOR TVMFFI_I_INLINE
+#endif
+
+TVMFFI_I_ACCESSOR int32_t TVMFFIObjectGetTypeIndex(TVMFFIObjectHandle obj) {
+  return ((TVMFFIObject *)obj)->type_index;
+}
+
+/* Returns the bytes inside a small string or bytes. */
+TVMFFI_I_ACCESSOR TVMFFIByteArray
+TVMFFISmallBytesGetContentByteArray(const TVMFFIAny *value) {
+  TVMFFIByteArray bytes;
+  bytes.data = value->v_bytes;
+  bytes.size = value->small_str_len;
+  return bytes;
+}
+
+/* The cell of an object: what follows its head. */
+#define TVMFFI_I_CELL(type, obj) ((type *)(void *)((TVMFFIObject *)(obj) + 1))
+
+TVMFFI_I_ACCESSOR TVMFFIByteArray *TVMFFIBytesGetByteArrayPtr(
+    TVMFFIObjectHandle obj) {
+  return TVMFFI_I_CELL(TVMFFIByteArray, obj);
+}
+
+TVMFFI_I_ACCESSOR TVMFFIErrorCell *TVMFFIErrorGetCellPtr(
+    TVMFFIObjectHandle obj) {
+  return TVMFFI_I_CELL(TVMFFIErrorCell, obj);
+}
+
+TVMFFI_I_ACCESSOR TVMFFIFunctionCell *TVMFFIFunctionGetCellPtr(
+    TVMFFIObjectHandle obj) {
+  return TVMFFI_I_CELL(TVMFFIFunctionCell, obj);
+}
+
+TVMFFI_I_ACCESSOR TVMFFIOpaqueObjectCell *TVMFFIOpaqueObjectGetCellPtr(
+    TVMFFIObjectHandle obj) {
+  return TVMFFI_I_CELL(TVMFFIOpaqueObjectCell, obj);
+}
+
+TVMFFI_I_ACCESSOR TVMFFIShapeCell *TVMFFIShapeGetCellPtr(
+    TVMFFIObjectHandle obj) {
+  return TVMFFI_I_CELL(TVMFFIShapeCell, obj);
+}
+
+TVMFFI_I_ACCESSOR DLTensor *TVMFFITensorGetDLTensorPtr(TVMFFIObjectHandle obj) {
+  return TVMFFI_I_CELL(DLTensor, obj);
+}
+
+TVMFFI_I_ACCESSOR DLDevice TVMFFIDLDeviceFromIntPair(int32_t device_type,
+                                                     int32_t device_id) {
+  DLDevice device;
+  device.device_type = (DLDeviceType)device_type;
+  device.device_id = device_id;
+  return device;
+}
+#endif
+
+/* The layout: with 64-bit pointers, with 32-bit pointers, and (AT3, SIZE3)
+   with 32-bit pointers where a struct aligns an int64_t to 4, as i386 does.
+   Chosen by the preprocessor where it can: that compiles faster. */
+#if UINTPTR_MAX > 0xffffffffu
+#define TVMFFI_I_PICK(on64, on32, on_i386) (on64)
+#else
+typedef struct {
+  char byte;
+  int64_t word;
+} tvmffi_i_align_probe;
+#define TVMFFI_I_PICK(on64, on32, on_i386) \
+  (offsetof(tvmffi_i_align_probe, word) == 8 ? (on32) : (on_i386))
+#endif
+#define TVMFFI_I_AT3(type, field, on64, on32, on_i386)             \
+  TVMFFI_STATIC_ASSERT(                                            \
+      offsetof(type, field) == TVMFFI_I_PICK(on64, on32, on_i386), \
+      type##_##field##_offset)
+#define TVMFFI_I_AT(type, field, on64, on32) \
+  TVMFFI_I_AT3(type, field, on64, on32, on32)
+#define TVMFFI_I_SIZE3(type, on64, on32, on_i386)                          \
+  TVMFFI_STATIC_ASSERT(sizeof(type) == TVMFFI_I_PICK(on64, on32, on_i386), \
+                       type##_size)
+#define TVMFFI_I_SIZE(type, on64, on32) TVMFFI_I_SIZE3(type, on64, on32, on32)
+
+TVMFFI_I_SIZE(TVMFFIObjectHandle, 8, 4);
+TVMFFI_I_SIZE(size_t, 8, 4);
+
+TVMFFI_I_AT(DLPackVersion, major, 0, 0);
+TVMFFI_I_AT(DLPackVersion, minor, 4, 4);
+TVMFFI_I_SIZE(DLPackVersion, 8, 8);
+
+TVMFFI_I_AT(DLDevice, device_type, 0, 0);
+TVMFFI_I_AT(DLDevice, device_id, 4, 4);
+TVMFFI_I_SIZE(DLDevice, 8, 8);
+
+TVMFFI_I_AT(DLDataType, code, 0, 0);
+TVMFFI_I_AT(DLDataType, bits, 1, 1);
+TVMFFI_I_AT(DLDataType, lanes, 2, 2);
+TVMFFI_I_SIZE(DLDataType, 4, 4);
+
+TVMFFI_I_AT(DLTensor, data, 0, 0);
+TVMFFI_I_AT(DLTensor, device, 8, 4);
+TVMFFI_I_AT(DLTensor, ndim, 16, 12);
+TVMFFI_I_AT(DLTensor, dtype, 20, 16);
+TVMFFI_I_AT(DLTensor, shape, 24, 20);
+TVMFFI_I_AT(DLTensor, strides, 32, 24);
+TVMFFI_I_AT3(DLTensor, byte_offset, 40, 32, 28);
+TVMFFI_I_SIZE3(DLTensor, 48, 40, 36);
+
+TVMFFI_I_AT(DLManagedTensor, dl_tensor, 0, 0);
+TVMFFI_I_AT3(DLManagedTensor, manager_ctx, 48, 40, 36);
+TVMFFI_I_AT3(DLManagedTensor, deleter, 56, 44, 40);
+TVMFFI_I_SIZE3(DLManagedTensor, 64, 48, 44);
+
+TVMFFI_I_AT(DLManagedTensorVersioned, version, 0, 0);
+TVMFFI_I_AT(DLManagedTensorVersioned, manager_ctx, 8, 8);
+TVMFFI_I_AT(DLManagedTensorVersioned, deleter, 16, 12);
+TVMFFI_I_AT(DLManagedTensorVersioned, flags, 24, 16);
+TVMFFI_I_AT(DLManagedTensorVersioned, dl_tensor, 32, 24);
+TVMFFI_I_SIZE3(DLManagedTensorVersioned, 80, 64, 60);
+
+TVMFFI_I_AT(DLPackExchangeAPIHeader, version, 0, 0);
+TVMFFI_I_AT(DLPackExchangeAPIHeader, prev_api, 8, 8);
+TVMFFI_I_SIZE(DLPackExchangeAPIHeader, 16, 12);
+
+TVMFFI_I_AT(DLPackExchangeAPI, header, 0, 0);
+TVMFFI_I_AT(DLPackExchangeAPI, managed_tensor_allocator, 16, 12);
+TVMFFI_I_AT(DLPackExchangeAPI, managed_tensor_from_py_object_no_sync, 24, 16);
+TVMFFI_I_AT(DLPackExchangeAPI, managed_tensor_to_py_object_no_sync, 32, 20);
+TVMFFI_I_AT(DLPackExchangeAPI, dltensor_from_py_object_no_sync, 40, 24);
+TVMFFI_I_AT(DLPackExchangeAPI, current_work_stream, 48, 28);
+TVMFFI_I_SIZE(DLPackExchangeAPI, 56, 32);
+
+TVMFFI_I_AT(TVMFFIVersion, major, 0, 0);
+TVMFFI_I_AT(TVMFFIVersion, minor, 4, 4);
+TVMFFI_I_AT(TVMFFIVersion, patch, 8, 8);
+TVMFFI_I_SIZE(TVMFFIVersion, 12, 12);
+
+TVMFFI_I_AT(TVMFFIObject, combined_ref_count, 0, 0);
+TVMFFI_I_AT(TVMFFIObject, type_index, 8, 8);
+TVMFFI_I_AT(TVMFFIObject, __padding, 12, 12);
+TVMFFI_I_AT(TVMFFIObject, deleter, 16, 16);
+TVMFFI_I_AT(TVMFFIObject, __ensure_align, 16, 16);
+TVMFFI_I_SIZE(TVMFFIObject, 24, 24);
+
+TVMFFI_I_AT(TVMFFIAny, type_index, 0, 0);
+TVMFFI_I_AT(TVMFFIAny, zero_padding, 4, 4);
+TVMFFI_I_AT(TVMFFIAny, small_str_len, 4, 4);
+TVMFFI_I_AT(TVMFFIAny, v_int64, 8, 8);
+TVMFFI_I_AT(TVMFFIAny, v_float64, 8, 8);
+TVMFFI_I_AT(TVMFFIAny, v_ptr, 8, 8);
+TVMFFI_I_AT(TVMFFIAny, v_c_str, 8, 8);
+TVMFFI_I_AT(TVMFFIAny, v_obj, 8, 8);
+TVMFFI_I_AT(TVMFFIAny, v_dtype, 8, 8);
+TVMFFI_I_AT(TVMFFIAny, v_device, 8, 8);
+TVMFFI_I_AT(TVMFFIAny, v_bytes, 8, 8);
+TVMFFI_I_AT(TVMFFIAny, v_uint64, 8, 8);
+TVMFFI_I_SIZE(TVMFFIAny, 16, 16);
+
+TVMFFI_I_AT(TVMFFIByteArray, data, 0, 0);
+TVMFFI_I_AT(TVMFFIByteArray, size, 8, 4);
+TVMFFI_I_SIZE(TVMFFIByteArray, 16, 8);
+
+TVMFFI_I_AT(TVMFFIShapeCell, data, 0, 0);
+TVMFFI_I_AT(TVMFFIShapeCell, size, 8, 4);
+TVMFFI_I_SIZE(TVMFFIShapeCell, 16, 8);
+
+TVMFFI_I_AT(TVMFFISeqCell, data, 0, 0);
+TVMFFI_I_AT3(TVMFFISeqCell, size, 8, 8, 4);
+TVMFFI_I_AT3(TVMFFISeqCell, capacity, 16, 16, 12);
+TVMFFI_I_AT3(TVMFFISeqCell, data_deleter, 24, 24, 20);
+TVMFFI_I_SIZE3(TVMFFISeqCell, 32, 32, 24);
+
+TVMFFI_I_AT(TVMFFIErrorCell, kind, 0, 0);
+TVMFFI_I_AT(TVMFFIErrorCell, message, 16, 8);
+TVMFFI_I_AT(TVMFFIErrorCell, backtrace, 32, 16);
+TVMFFI_I_AT(TVMFFIErrorCell, update_backtrace, 48, 24);
+TVMFFI_I_AT(TVMFFIErrorCell, cause_chain, 56, 28);
+TVMFFI_I_AT(TVMFFIErrorCell, extra_context, 64, 32);
+TVMFFI_I_SIZE(TVMFFIErrorCell, 72, 36);
+
+TVMFFI_I_AT(TVMFFIFunctionCell, safe_call, 0, 0);
+TVMFFI_I_AT(TVMFFIFunctionCell, cpp_call, 8, 4);
+TVMFFI_I_SIZE(TVMFFIFunctionCell, 16, 8);
+
+TVMFFI_I_AT(TVMFFIOpaqueObjectCell, handle, 0, 0);
+TVMFFI_I_SIZE(TVMFFIOpaqueObjectCell, 8, 4);
+
+TVMFFI_I_AT(TVMFFIObjectAllocHeader, delete_space, 0, 0);
+TVMFFI_I_SIZE(TVMFFIObjectAllocHeader, 8, 4);
+
+TVMFFI_I_AT(TVMFFICustomAllocator, allocate, 0, 0);
+TVMFFI_I_AT(TVMFFICustomAllocator, context, 8, 4);
+TVMFFI_I_SIZE(TVMFFICustomAllocator, 16, 8);
+
+TVMFFI_I_AT(TVMFFIFieldInfo, name, 0, 0);
+TVMFFI_I_AT(TVMFFIFieldInfo, doc, 16, 8);
+TVMFFI_I_AT(TVMFFIFieldInfo, metadata, 32, 16);
+TVMFFI_I_AT(TVMFFIFieldInfo, flags, 48, 24);
+TVMFFI_I_AT(TVMFFIFieldInfo, size, 56, 32);
+TVMFFI_I_AT(TVMFFIFieldInfo, alignment, 64, 40);
+TVMFFI_I_AT(TVMFFIFieldInfo, offset, 72, 48);
+TVMFFI_I_AT(TVMFFIFieldInfo, getter, 80, 56);
+TVMFFI_I_AT(TVMFFIFieldInfo, setter, 88, 60);
+TVMFFI_I_AT(TVMFFIFieldInfo, default_value_or_factory, 96, 64);
+TVMFFI_I_AT(TVMFFIFieldInfo, field_static_type_index, 112, 80);
+TVMFFI_I_SIZE3(TVMFFIFieldInfo, 120, 88, 84);
+
+TVMFFI_I_AT(TVMFFIMethodInfo, name, 0, 0);
+TVMFFI_I_AT(TVMFFIMethodInfo, doc, 16, 8);
+TVMFFI_I_AT(TVMFFIMethodInfo, metadata, 32, 16);
+TVMFFI_I_AT(TVMFFIMethodInfo, flags, 48, 24);
+TVMFFI_I_AT(TVMFFIMethodInfo, method, 56, 32);
+TVMFFI_I_SIZE(TVMFFIMethodInfo, 72, 48);
+
+TVMFFI_I_AT(TVMFFITypeMetadata, doc, 0, 0);
+TVMFFI_I_AT(TVMFFITypeMetadata, creator, 16, 8);
+TVMFFI_I_AT(TVMFFITypeMetadata, total_size, 24, 12);
+TVMFFI_I_AT(TVMFFITypeMetadata, structural_eq_hash_kind, 28, 16);
+TVMFFI_I_SIZE(TVMFFITypeMetadata, 32, 20);
+
+TVMFFI_I_AT(TVMFFITypeAttrColumn, data, 0, 0);
+TVMFFI_I_AT(TVMFFITypeAttrColumn, size, 8, 4);
+TVMFFI_I_AT(TVMFFITypeAttrColumn, begin_index, 12, 8);
+TVMFFI_I_SIZE(TVMFFITypeAttrColumn, 16, 12);
+
+TVMFFI_I_AT(TVMFFITypeInfo, type_index, 0, 0);
+TVMFFI_I_AT(TVMFFITypeInfo, type_depth, 4, 4);
+TVMFFI_I_AT(TVMFFITypeInfo, type_key, 8, 8);
+TVMFFI_I_AT(TVMFFITypeInfo, type_ancestors, 24, 16);
+TVMFFI_I_AT3(TVMFFITypeInfo, type_key_hash, 32, 24, 20);
+TVMFFI_I_AT3(TVMFFITypeInfo, num_fields, 40, 32, 28);
+TVMFFI_I_AT3(TVMFFITypeInfo, num_methods, 44, 36, 32);
+TVMFFI_I_AT3(TVMFFITypeInfo, fields, 48, 40, 36);
+TVMFFI_I_AT3(TVMFFITypeInfo, methods, 56, 44, 40);
+TVMFFI_I_AT3(TVMFFITypeInfo, metadata, 64, 48, 44);
+TVMFFI_I_SIZE3(TVMFFITypeInfo, 72, 56, 48);
+/* ======== Values and references ================================== >>values */
+/* C interface: plain C values to and from TVMFFIAny, strong and weak
+   references. Inline and built on the ABI only, so all of it runs on this
+   runtime and on the stock library alike, and costs nothing where unused.
+   An Any made here is a view: it borrows what it points to. */
+
+#define TVMFFI_I_STRONG_ONE ((uint64_t)1)
+#define TVMFFI_I_WEAK_ONE ((uint64_t)1 << 32)
+#define TVMFFI_I_BOTH_ONE (TVMFFI_I_WEAK_ONE | TVMFFI_I_STRONG_ONE)
+/* A half of the count at or over 2^31 is pinned here, far from both ends, so
+   that clients who count inline cannot carry it out of the pinned range. */
+#define TVMFFI_I_PINNED ((uint64_t)0xC0000000u)
+
+TVMFFI_I_COLD void tvmffi_i_pin(uint64_t *count, int shift) {
+  uint64_t mask = (uint64_t)0xFFFFFFFFu << shift;
+  uint64_t old = TVMFFI_I_LOAD_RELAXED(count);
+  while (
+      !tvmffi_i_cas64(count, &old, (old & ~mask) | TVMFFI_I_PINNED << shift)) {
+  }
+}
+
+/* Adds a strong reference. `obj` must be alive. */
+TVMFFI_I_INLINE void tvmffi_retain(TVMFFIObjectHandle obj) {
+  uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
+  uint64_t old = tvmffi_i_add64(count, TVMFFI_I_STRONG_ONE);
+  if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) tvmffi_i_pin(count, 0);
+}
+
+/* Adds a weak reference: the memory stays, the content need not. */
+TVMFFI_I_INLINE void tvmffi_weak_retain(TVMFFIObjectHandle obj) {
+  uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
+  uint64_t old = tvmffi_i_add64(count, TVMFFI_I_WEAK_ONE);
+  if (TVMFFI_I_UNLIKELY(old >> 63)) tvmffi_i_pin(count, 32);
+}
+
+/* Drops a weak reference, and the memory with the last one of both kinds. */
+TVMFFI_I_INLINE void tvmffi_weak_release(TVMFFIObjectHandle obj) {
+  TVMFFIObject *o = (TVMFFIObject *)obj;
+  uint64_t old = tvmffi_i_sub64(&o->combined_ref_count, TVMFFI_I_WEAK_ONE);
+  if (old == TVMFFI_I_WEAK_ONE) {
+    if (o->deleter) o->deleter(o, kTVMFFIObjectDeleterFlagBitMaskWeak);
+  } else if (TVMFFI_I_UNLIKELY(old >> 63)) {
+    tvmffi_i_pin(&o->combined_ref_count, 32);
+  }
+}
+
+/* Tries to make a strong reference of a weak one; 0 when the object is gone. */
+TVMFFI_I_INLINE int tvmffi_weak_lock(TVMFFIObjectHandle obj) {
+  uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
+  uint64_t old = TVMFFI_I_LOAD_RELAXED(count);
+  while ((uint32_t)old != 0) {
+    if (tvmffi_i_cas64(count, &old, old + TVMFFI_I_STRONG_ONE)) {
+      if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) tvmffi_i_pin(count, 0);
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* The rest of a release: other references are left, or were, or it is pinned.
+ */
+TVMFFI_I_UNUSED static void tvmffi_i_release_shared(TVMFFIObject *o) {
+  uint64_t old = tvmffi_i_sub64(&o->combined_ref_count, TVMFFI_I_STRONG_ONE);
+  if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) {
+    tvmffi_i_pin(&o->combined_ref_count, 0);
+  } else if ((uint32_t)old == 1) {
+    int both = old == TVMFFI_I_BOTH_ONE;
+    if (o->deleter)
+      o->deleter(o, both ? kTVMFFIObjectDeleterFlagBitMaskBoth
+                         : kTVMFFIObjectDeleterFlagBitMaskStrong);
+    if (!both) tvmffi_weak_release(o);
+  }
+}
+
+/* Drops a strong reference (taken); NULL is ignored. With the last one the
+   object is destroyed. A sole owner needs no atomic write: nobody else can
+   have a reference to copy, so the count cannot change under it. */
+TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle obj) {
+  TVMFFIObject *o = (TVMFFIObject *)obj;
+  if (!o) return;
+  if (TVMFFI_I_LOAD(&o->combined_ref_count) == TVMFFI_I_BOTH_ONE) {
+    if (o->deleter) o->deleter(o, kTVMFFIObjectDeleterFlagBitMaskBoth);
+  } else {
+    tvmffi_i_release_shared(o);
+  }
+}
+
+/* Drops what an owned Any holds and makes it None. */
+TVMFFI_I_INLINE void tvmffi_any_release(TVMFFIAny *any) {
+  TVMFFIObject *obj =
+      any->type_index >= kTVMFFIStaticObjectBegin ? any->v_obj : NULL;
+  any->type_index = kTVMFFINone;
+  any->zero_padding = 0;
+  any->v_int64 = 0;
+  tvmffi_release(obj);
+}
+
+/* Constructors of views. The text of a string must outlive the view. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_int(int64_t x) {
+  TVMFFIAny any;
+  any.type_index = kTVMFFIInt;
+  any.zero_padding = 0;
+  any.v_int64 = x;
+  return any;
+}
+
+TVMFFI_I_INLINE TVMFFIAny tvmffi_none(void) {
+  TVMFFIAny any = tvmffi_int(0);
+  any.type_index = kTVMFFINone;
+  return any;
+}
+
+TVMFFI_I_INLINE TVMFFIAny tvmffi_bool(int x) {
+  TVMFFIAny any = tvmffi_int(x != 0);
+  any.type_index = kTVMFFIBool;
+  return any;
+}
+
+#if !TVMFFI_NO_FLOAT
+TVMFFI_I_INLINE TVMFFIAny tvmffi_float(double x) {
+  TVMFFIAny any;
+  any.type_index = kTVMFFIFloat;
+  any.zero_padding = 0;
+  any.v_float64 = x;
+  return any;
+}
+#endif
+
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_pointer(int32_t index, const void *x) {
+  TVMFFIAny any = tvmffi_int(0);
+  any.type_index = index;
+  any.v_ptr = (void *)x;
+  return any;
+}
+
+TVMFFI_I_INLINE TVMFFIAny tvmffi_ptr(const void *x) {
+  return tvmffi_i_pointer(x ? kTVMFFIOpaquePtr : kTVMFFINone, x);
+}
+
+/* A NUL-terminated string; NULL gives None. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_str(const char *x) {
+  return tvmffi_i_pointer(x ? kTVMFFIRawStr : kTVMFFINone, x);
+}
+
+TVMFFI_I_INLINE TVMFFIAny tvmffi_bytes(const TVMFFIByteArray *x) {
+  return tvmffi_i_pointer(x ? kTVMFFIByteArrayPtr : kTVMFFINone, x);
+}
+
+TVMFFI_I_INLINE TVMFFIAny tvmffi_tensor(const DLTensor *x) {
+  return tvmffi_i_pointer(x ? kTVMFFIDLTensorPtr : kTVMFFINone, x);
+}
+
+TVMFFI_I_INLINE TVMFFIAny tvmffi_obj(TVMFFIObjectHandle x) {
+  return tvmffi_i_pointer(x ? ((TVMFFIObject *)x)->type_index : kTVMFFINone, x);
+}
+
+TVMFFI_I_INLINE TVMFFIAny tvmffi_device(DLDevice x) {
+  TVMFFIAny any = tvmffi_int(0);
+  any.type_index = kTVMFFIDevice;
+  any.v_device = x;
+  return any;
+}
+
+TVMFFI_I_INLINE TVMFFIAny tvmffi_dtype(DLDataType x) {
+  TVMFFIAny any = tvmffi_int(0);
+  any.type_index = kTVMFFIDataType;
+  any.v_dtype = x;
+  return any;
+}
+
+/* Gives the text or bytes that `any` holds, borrowed and always followed by a
+   NUL; {NULL, 0} when it holds neither. */
+TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
+  TVMFFIByteArray r = {NULL, 0};
+  switch (any->type_index) {
+    case kTVMFFISmallStr:
+    case kTVMFFISmallBytes:
+      r.data = any->v_bytes;
+      r.size = any->small_str_len;
+      break;
+    case kTVMFFIStr:
+    case kTVMFFIBytes: r = *TVMFFIBytesGetByteArrayPtr(any->v_obj); break;
+    case kTVMFFIByteArrayPtr: r = *(const TVMFFIByteArray *)any->v_ptr; break;
+    case kTVMFFIRawStr:
+      r.data = any->v_c_str;
+      while (r.data && r.data[r.size]) ++r.size;
+      break;
+    default: break;
+  }
+  return r;
+}
+
+TVMFFI_I_INLINE TVMFFIByteArray tvmffi_i_view(const char *text) {
+  TVMFFIByteArray r = {text, 0};
+  while (text && text[r.size]) ++r.size;
+  return r;
+}
+
+/* Tells whether a value of type `index` is an instance of `target`: the same
+   type, or a descendant by its table of ancestors. */
+TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
+  const TVMFFITypeInfo *info, *want;
+  if (index == target) return 1;
+  if (index < target || target < kTVMFFIStaticObjectBegin) return 0;
+  if (target == kTVMFFIObject) return 1;
+  info = TVMFFIGetTypeInfo(index);
+  want = TVMFFIGetTypeInfo(target);
+  return info && want && info->type_depth > want->type_depth &&
+         info->type_ancestors[want->type_depth] == want;
+}
+
+/* The address of a tensor's first element as a pointer to `type`. */
+#define tvmffi_data(tensor, type) \
+  ((type *)(void *)((char *)((tensor)->data) + (tensor)->byte_offset))
+
+/* ======== Errors ================================================= >>errors */
+/* C interface: an error is an object in the thread's slot and a nonzero return
+   code. Who raises returns it, who calls passes it on with TVMFFI_TRY, who
+   handles it takes the object out of the slot and owns it. */
+
+/* Returns the code of `expr` from the calling function unless it is 0. */
+#define TVMFFI_TRY(expr)                                    \
+  do {                                                      \
+    int tvmffi_code = (expr);                               \
+    if (TVMFFI_I_UNLIKELY(tvmffi_code)) return tvmffi_code; \
+  } while (0)
+
+/* Raises an error: kind (such as "ValueError"), then a printf format, checked
+   by the compiler, and its arguments. Its value is -1:
+       return TVMFFI_RAISE("ValueError", "rank is %d", x->ndim);
+   The trace begins with this file and line. */
+#define TVMFFI_RAISE(...)                                            \
+  tvmffi_raise(TVMFFIBacktrace(__FILE__, __LINE__,                   \
+                               tvmffi_i_function_name(__func__), 0), \
+               __VA_ARGS__)
+
+/* The body of a typed function is named after it, behind this prefix. */
+#define TVMFFI_I_BODY_PREFIX "tvmffi_body_"
+
+TVMFFI_I_INLINE const char *tvmffi_i_function_name(const char *name) {
+  size_t n = sizeof(TVMFFI_I_BODY_PREFIX) - 1, i = 0;
+  while (i < n && name[i] == TVMFFI_I_BODY_PREFIX[i]) ++i;
+  return i == n ? name + n : name;
+}
+
+#if TVMFFI_NO_STDIO
+typedef struct {
+  char *text;
+  size_t size, capacity;
+} tvmffi_i_text;
+
+TVMFFI_I_INLINE void tvmffi_i_put(tvmffi_i_text *t, char c) {
+  if (t->size + 1 < t->capacity) t->text[t->size] = c;
+  ++t->size;
+}
+
+TVMFFI_I_COLD void tvmffi_i_put_number(tvmffi_i_text *t, uint64_t x,
+                                       unsigned base, int width) {
+  char digits[24];
+  int n = 0;
+  do {
+    digits[n++] = "0123456789abcdef"[x % base];
+    x /= base;
+  } while (x);
+  while (width-- > n) tvmffi_i_put(t, '0');
+  while (n) tvmffi_i_put(t, digits[--n]);
+}
+
+/* One conversion, the '%' behind it; gives the text after it. */
+TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
+                                           va_list *ap) {
+  int size = 0, width = 0, precision = -1;
+  while (*f >= '0' && *f <= '9') width = width * 10 + (*f++ - '0');
+  if (*f == '.') {
+    precision = 0;
+    if (*++f == '*') {
+      precision = va_arg(*ap, int);
+      ++f;
+    }
+    while (*f >= '0' && *f <= '9') precision = precision * 10 + (*f++ - '0');
+  }
+  for (; *f == 'l' || *f == 'z'; ++f)
+    size += *f == 'z' ? (int)(sizeof(size_t) / 4) - 1 : 1;
+  if (sizeof(long) == 8 && size) size = 2;
+  switch (*f) {
+    case 'd':
+    case 'i': {
+      int64_t x = size > 1 ? va_arg(*ap, int64_t) : va_arg(*ap, int);
+      if (x < 0) tvmffi_i_put(t, '-');
+      tvmffi_i_put_number(t, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, 10, width);
+      break;
+    }
+    case 'u':
+    case 'x':
+      tvmffi_i_put_number(
+          t, size > 1 ? va_arg(*ap, uint64_t) : va_arg(*ap, unsigned),
+          *f == 'x' ? 16 : 10, width);
+      break;
+    case 'p':
+      tvmffi_i_put(t, '0');
+      tvmffi_i_put(t, 'x');
+      tvmffi_i_put_number(t, (uint64_t)(uintptr_t)va_arg(*ap, void *), 16, 0);
+      break;
+    case 'c': tvmffi_i_put(t, (char)va_arg(*ap, int)); break;
+    case 's': {
+      const char *s = va_arg(*ap, const char *);
+      while (*s && precision-- != 0) tvmffi_i_put(t, *s++);
+      break;
+    }
+    case 0: return f;
+    default: tvmffi_i_put(t, *f); break;
+  }
+  return f + 1;
+}
+
+TVMFFI_I_COLD int tvmffi_i_vformat(char *text, size_t capacity, const char *f,
+                                   va_list ap) {
+  tvmffi_i_text t = {NULL, 0, 0};
+  va_list args;
+  t.text = text;
+  t.capacity = capacity;
+  va_copy(args, ap);
+  while (*f) {
+    if (*f != '%')
+      tvmffi_i_put(&t, *f++);
+    else
+      f = tvmffi_i_convert(&t, f + 1, &args);
+  }
+  va_end(args);
+  text[t.size < capacity ? t.size : capacity - 1] = 0;
+  return (int)t.size;
+}
+#else
+#define tvmffi_i_vformat TVMFFI_I_VFORMAT
+#endif
+
+/* Formats into a buffer of TVMFFI_MESSAGE_SIZE bytes; a text that does not fit
+   ends in "...". */
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
+                                               va_list ap) {
+  TVMFFIByteArray r = {buffer, 0};
+  int n = tvmffi_i_vformat(buffer, TVMFFI_MESSAGE_SIZE, format, ap);
+  if (n >= TVMFFI_MESSAGE_SIZE) {
+    n = TVMFFI_MESSAGE_SIZE - 1;
+    buffer[n - 3] = buffer[n - 2] = buffer[n - 1] = '.';
+  }
+  r.size = n < 0 ? 0 : (size_t)n;
+  return r;
+}
+
+/* What TVMFFI_RAISE calls: `trace` as TVMFFIBacktrace gave it. Returns -1.
+   When memory is refused the thread's error is a MemoryError. */
+TVMFFI_I_PRINTF(3, 4)
+TVMFFI_I_COLD int tvmffi_raise(const TVMFFIByteArray *trace, const char *kind,
+                               const char *format, ...) {
+  char buffer[TVMFFI_MESSAGE_SIZE];
+  TVMFFIByteArray none = {"", 0}, name = tvmffi_i_view(kind), message;
+  TVMFFIObjectHandle error = NULL;
+  va_list ap;
+  va_start(ap, format);
+  message = tvmffi_i_message(buffer, format, ap);
+  va_end(ap);
+  if (TVMFFIErrorCreate(&name, &message, trace ? trace : &none, &error)) {
+    TVMFFIErrorSetRaisedFromCStr("MemoryError", "out of memory");
+    return -1;
+  }
+  TVMFFIErrorSetRaised(error);
+  tvmffi_release(error);
+  return -1;
+}
+
+/* Takes the thread's error out of its slot: owned, or NULL if there is none. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_take(void) {
+  TVMFFIObjectHandle error = NULL;
+  TVMFFIErrorMoveFromRaised(&error);
+  return (TVMFFIObject *)error;
+}
+
+/* Drops the thread's error, if there is one. */
+TVMFFI_I_INLINE void tvmffi_error_clear(void) {
+  tvmffi_release(tvmffi_error_take());
+}
+
+/* Tells whether `error` (borrowed, not NULL) is of the kind. */
+TVMFFI_I_INLINE int tvmffi_error_is(TVMFFIObjectHandle error,
+                                    const char *kind) {
+  const TVMFFIByteArray *k = &TVMFFIErrorGetCellPtr(error)->kind;
+  size_t i = 0;
+  while (i < k->size && kind[i] && kind[i] == k->data[i]) ++i;
+  return i == k->size && !kind[i];
+}
+
+/* Copies the lines of a trace in reverse order to the end of `lines`, as many
+   as fit, the first ones first; gives where they begin. */
+TVMFFI_I_COLD const char *tvmffi_i_reverse_lines(char *lines, size_t capacity,
+                                                 TVMFFIByteArray t) {
+  size_t begin = 0, end, at = capacity - 1, i;
+  lines[at] = 0;
+  for (; begin < t.size; begin = end) {
+    for (end = begin; end < t.size && t.data[end] != '\n'; ++end) {
+    }
+    if (end < t.size) ++end;
+    if (end - begin > at) break;
+    at -= end - begin;
+    for (i = begin; i < end; ++i) lines[at + i - begin] = t.data[i];
+  }
+  return lines + at;
+}
+
+/* Replaces the thread's error by one whose message is the whole text, as
+   Python prints it: the trace with the most recent call last, which is the
+   stored one in reverse, then kind and message. Gives that text, which the
+   slot owns. */
+TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
+  char lines[4 * TVMFFI_MESSAGE_SIZE];
+  const char *parts[6], *text = "";
+  const TVMFFIErrorCell *cell;
+  TVMFFIObject *error = tvmffi_error_take();
+  if (!error) return text;
+  cell = TVMFFIErrorGetCellPtr(error);
+  parts[0] = "Traceback (most recent call last):\n";
+  parts[1] = tvmffi_i_reverse_lines(lines, sizeof(lines), cell->backtrace);
+  parts[2] = cell->kind.data;
+  parts[3] = ": ";
+  parts[4] = cell->message.data;
+  parts[5] = "\n";
+  TVMFFIErrorSetRaisedFromCStrParts("", parts, 6);
+  tvmffi_release(error);
+  error = tvmffi_error_take();
+  if (!error) return text;
+  text = TVMFFIErrorGetCellPtr(error)->message.data;
+  TVMFFIErrorSetRaised(error);
+  tvmffi_release(error);
+  return text;
+}
+
+/* Takes the thread's error and prints it with its trace; `file` is a FILE *
+   (the caller includes <stdio.h>). */
+#define tvmffi_error_print(file) \
+  ((void)fputs(tvmffi_i_error_text(), (file)), tvmffi_error_clear())
+
+/* ======== Typed functions ========================================= >>typed */
+/* C interface: one macro before an ordinary function body makes a packed
+   function of it, with checks of argument count and types, conversions and
+   error texts as the typed functions of the C++ headers have them. A type is
+   a word T for which stand: tvmffi_type_T, the C type; tvmffi_i_get_T and
+   tvmffi_i_put_T, from and to an Any; tvmffi_i_name_T, its names. An unknown
+   word is the compiler's error: unknown type name 'tvmffi_type_...'. */
+
+typedef struct {
+  const char *name;   /* in error texts */
+  const char *schema; /* in type schemas */
+} tvmffi_i_name;
+
+/* What TVMFFI_FUNC defines as tvmffi_func_NAME. types[0] is the result's. */
+typedef struct {
+  const char *name;
+  TVMFFISafeCallType call;
+  int32_t num_args; /* -1: a packed function, which takes what it finds */
+  const tvmffi_i_name *const *types;
+} tvmffi_func;
+
+/* A getter's value: 0, an error's code, or one of these. */
+enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2 };
+
+#define TVMFFI_I_TYPE(T, ctype, name, schema) \
+  typedef ctype tvmffi_type_##T;              \
+  TVMFFI_I_UNUSED static const tvmffi_i_name tvmffi_i_name_##T = {name, schema};
+#define TVMFFI_I_GET(T)                                      \
+  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, \
+                                       tvmffi_type_##T *out)
+#define TVMFFI_I_PUT(T) \
+  TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFIAny *out, tvmffi_type_##T value)
+
+#define TVMFFI_I_IS_INT(any) \
+  ((any)->type_index == kTVMFFIInt || (any)->type_index == kTVMFFIBool)
+
+#define TVMFFI_I_INT_TYPE(T)                                   \
+  TVMFFI_I_TYPE(T, T##_t, "int", "int")                        \
+  TVMFFI_I_GET(T) {                                            \
+    if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;       \
+    *out = (T##_t)any->v_int64;                                \
+    return (int64_t)*out == any->v_int64 ? 0 : TVMFFI_I_RANGE; \
+  }                                                            \
+  TVMFFI_I_PUT(T) {                                            \
+    *out = tvmffi_int(value);                                  \
+    return 0;                                                  \
+  }
+TVMFFI_I_INT_TYPE(int8)
+TVMFFI_I_INT_TYPE(int16)
+TVMFFI_I_INT_TYPE(int32)
+TVMFFI_I_INT_TYPE(int64)
+TVMFFI_I_INT_TYPE(uint8)
+TVMFFI_I_INT_TYPE(uint16)
+TVMFFI_I_INT_TYPE(uint32)
+
+TVMFFI_I_TYPE(uint64, uint64_t, "int", "int")
+TVMFFI_I_GET(uint64) {
+  if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;
+  *out = (uint64_t)any->v_int64;
+  return any->v_int64 >= 0 ? 0 : TVMFFI_I_RANGE;
+}
+TVMFFI_I_PUT(uint64) {
+  if (value >> 63)
+    return TVMFFI_RAISE("OverflowError",
+                        "Integer value %llu is too large to fit in int64_t.",
+                        (unsigned long long)value);
+  *out = tvmffi_int((int64_t)value);
+  return 0;
+}
+
+#if defined(__cplusplus)
+TVMFFI_I_TYPE(bool, bool, "bool", "bool")
+#else
+TVMFFI_I_TYPE(bool, _Bool, "bool", "bool")
+#endif
+TVMFFI_I_GET(bool) {
+  *out = any->v_int64 != 0;
+  return TVMFFI_I_IS_INT(any) ? 0 : TVMFFI_I_MISMATCH;
+}
+TVMFFI_I_PUT(bool) {
+  *out = tvmffi_bool(value);
+  return 0;
+}
+/* With <stdbool.h> of C99 the word `bool` arrives here as `_Bool`. */
+#define tvmffi_type__Bool tvmffi_type_bool
+#define tvmffi_i_name__Bool tvmffi_i_name_bool
+#define tvmffi_i_get__Bool tvmffi_i_get_bool
+#define tvmffi_i_put__Bool tvmffi_i_put_bool
+
+#if !TVMFFI_NO_FLOAT
+#define TVMFFI_I_FLOAT_TYPE(T, ctype)       \
+  TVMFFI_I_TYPE(T, ctype, "float", "float") \
+  TVMFFI_I_GET(T) {                         \
+    if (any->type_index == kTVMFFIFloat)    \
+      *out = (ctype)any->v_float64;         \
+    else if (TVMFFI_I_IS_INT(any))          \
+      *out = (ctype)any->v_int64;           \
+    else                                    \
+      return TVMFFI_I_MISMATCH;             \
+    return 0;                               \
+  }                                         \
+  TVMFFI_I_PUT(T) {                         \
+    *out = tvmffi_float((double)value);     \
+    return 0;                               \
+  }
+TVMFFI_I_FLOAT_TYPE(float32, float)
+TVMFFI_I_FLOAT_TYPE(float64, double)
+#endif
+
+/* No result: its C type is never looked at. */
+TVMFFI_I_TYPE(none, char, "void", "None")
+TVMFFI_I_PUT(none) {
+  (void)value;
+  *out = tvmffi_none();
+  return 0;
+}
+
+/* Any value: borrowed as a parameter, owned by the caller as a result. */
+TVMFFI_I_TYPE(any, TVMFFIAny, "Any", "Any")
+TVMFFI_I_GET(any) {
+  *out = *any;
+  return 0;
+}
+TVMFFI_I_PUT(any) {
+  *out = value;
+  return 0;
+}
+
+TVMFFI_I_TYPE(str, TVMFFIByteArray, "str", "ffi.String")
+TVMFFI_I_GET(str) {
+  int32_t index = any->type_index;
+  if (index != kTVMFFISmallStr && index != kTVMFFIStr && index != kTVMFFIRawStr)
+    return TVMFFI_I_MISMATCH;
+  *out = tvmffi_any_str(any);
+  return out->data ? 0 : TVMFFI_I_MISMATCH;
+}
+TVMFFI_I_PUT(str) { return TVMFFIStringFromByteArray(&value, out); }
+
+TVMFFI_I_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes")
+TVMFFI_I_GET(bytes) {
+  int32_t index = any->type_index;
+  if (index != kTVMFFISmallBytes && index != kTVMFFIBytes &&
+      (index != kTVMFFIByteArrayPtr || !any->v_ptr))
+    return TVMFFI_I_MISMATCH;
+  *out = tvmffi_any_str(any);
+  return 0;
+}
+TVMFFI_I_PUT(bytes) { return TVMFFIBytesFromByteArray(&value, out); }
+
+TVMFFI_I_TYPE(dtype, DLDataType, "DataType", "DataType")
+TVMFFI_I_GET(dtype) {
+  TVMFFIByteArray text;
+  if (any->type_index == kTVMFFIDataType) {
+    *out = any->v_dtype;
+    return 0;
+  }
+  if (tvmffi_i_get_str(any, &text)) return TVMFFI_I_MISMATCH;
+  return TVMFFIDataTypeFromString(&text, out);
+}
+TVMFFI_I_PUT(dtype) {
+  *out = tvmffi_dtype(value);
+  return 0;
+}
+
+/* Parses "cuda", "cuda:1" and the like, up to the first space. */
+TVMFFI_I_COLD int tvmffi_i_parse_device(TVMFFIByteArray s, DLDevice *out) {
+  static const struct {
+    const char *name;
+    int32_t type;
+  } devices[] = {{"cpu", 1},      {"cuda", 2},  {"opencl", 4},  {"vulkan", 7},
+                 {"metal", 8},    {"mps", 8},   {"vpi", 9},     {"rocm", 10},
+                 {"ext_dev", 12}, {"wgpu", 15}, {"webgpu", 15}, {"hexagon", 16},
+                 {"maia", 17},    {"trn", 18}};
+  size_t size = 0, n, k, i;
+  int64_t id = 0;
+  while (size < s.size && s.data[size] != ' ') ++size;
+  for (n = 0; n < size && s.data[n] != ':'; ++n) {
+  }
+  if (n < size && n + 1 == size) return TVMFFI_I_MISMATCH;
+  for (i = n + 1; i < size; ++i) {
+    if (s.data[i] < '0' || s.data[i] > '9') return TVMFFI_I_MISMATCH;
+    id = id * 10 + (s.data[i] - '0');
+    if (id > INT32_MAX) return TVMFFI_I_MISMATCH;
+  }
+  for (k = 0; k < sizeof(devices) / sizeof(devices[0]); ++k) {
+    for (i = 0; i < n && s.data[i] == devices[k].name[i]; ++i) {
+    }
+    if (i == n && n && !devices[k].name[n]) {
+      out->device_type = (DLDeviceType)(devices[k].type);
+      out->device_id = (int32_t)id;
+      return 0;
+    }
+  }
+  return TVMFFI_I_MISMATCH;
+}
+
+TVMFFI_I_TYPE(device, DLDevice, "Device", "Device")
+TVMFFI_I_GET(device) {
+  TVMFFIByteArray text;
+  if (any->type_index == kTVMFFIDevice) {
+    *out = any->v_device;
+    return 0;
+  }
+  if (tvmffi_i_get_str(any, &text)) return TVMFFI_I_MISMATCH;
+  return tvmffi_i_parse_device(text, out);
+}
+TVMFFI_I_PUT(device) {
+  *out = tvmffi_device(value);
+  return 0;
+}
+
+TVMFFI_I_TYPE(ptr, void *, "void*", "void*")
+TVMFFI_I_GET(ptr) {
+  *out = any->type_index == kTVMFFIOpaquePtr ? any->v_ptr : NULL;
+  return *out || any->type_index == kTVMFFIOpaquePtr ||
+                 any->type_index == kTVMFFINone
+             ? 0
+             : TVMFFI_I_MISMATCH;
+}
+TVMFFI_I_PUT(ptr) {
+  *out = tvmffi_i_pointer(kTVMFFIOpaquePtr, value);
+  return 0;
+}
+
+/* A tensor is borrowed and so can only be a parameter. */
+TVMFFI_I_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*")
+TVMFFI_I_GET(tensor) {
+  if (any->type_index == kTVMFFITensor)
+    *out = TVMFFITensorGetDLTensorPtr(any->v_obj);
+  else if (any->type_index == kTVMFFIDLTensorPtr && any->v_ptr)
+    *out = (DLTensor *)any->v_ptr;
+  else
+    return TVMFFI_I_MISMATCH;
+  return 0;
+}
+
+TVMFFI_I_TYPE(object, TVMFFIObject *, "ffi.Object", "ffi.Object")
+TVMFFI_I_GET(object) {
+  if (any->type_index < kTVMFFIStaticObjectBegin) return TVMFFI_I_MISMATCH;
+  *out = any->v_obj;
+  return *out ? 0 : TVMFFI_I_MISMATCH;
+}
+TVMFFI_I_PUT(object) {
+  *out = tvmffi_obj(value);
+  return 0;
+}
+
+TVMFFI_I_TYPE(func, TVMFFIObject *, "ffi.Function", "ffi.Function")
+TVMFFI_I_GET(func) {
+  if (any->type_index < kTVMFFIStaticObjectBegin ||
+      !tvmffi_is_instance(any->type_index, kTVMFFIFunction))
+    return TVMFFI_I_MISMATCH;
+  *out = any->v_obj;
+  return *out ? 0 : TVMFFI_I_MISMATCH;
+}
+TVMFFI_I_PUT(func) { return tvmffi_i_put_object(out, value); }
+
+/* Writes a number in decimal into `buffer` (12 bytes); gives its text. */
+TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int32_t x) {
+  char *p = buffer + 11;
+  int64_t left = x < 0 ? -(int64_t)x : x;
+  *p = 0;
+  do {
+    *--p = (char)('0' + left % 10);
+    left /= 10;
+  } while (left);
+  if (x < 0) *--p = '-';
+  return p;
+}
+
+/* Appends "name(0: int, 1: str) -> int" to the parts of a message. */
+TVMFFI_I_COLD int32_t tvmffi_i_signature(const tvmffi_func *f,
+                                         const char **parts, int32_t n) {
+  static const char *const at[16] = {
+      "(0: ",   ", 1: ",  ", 2: ",  ", 3: ", ", 4: ",  ", 5: ",
+      ", 6: ",  ", 7: ",  ", 8: ",  ", 9: ", ", 10: ", ", 11: ",
+      ", 12: ", ", 13: ", ", 14: ", ", 15: "};
+  int32_t i;
+  parts[n++] = f->name;
+  if (!f->num_args) parts[n++] = "(";
+  for (i = 0; i < f->num_args; ++i) {
+    parts[n++] = at[i];
+    parts[n++] = f->types[i + 1]->name;
+  }
+  parts[n++] = ") -> ";
+  parts[n++] = f->types[0]->name;
+  return n;
+}
+
+/* Raises for a wrong count of arguments, or a result that is not empty. */
+TVMFFI_I_COLD int tvmffi_i_bad_call(const tvmffi_func *f, int32_t count,
+                                    const TVMFFIAny *result) {
+  const char *parts[64];
+  char want[12], got[12];
+  int32_t n = 0;
+  parts[n++] = count == f->num_args
+                   ? "The result must be empty, as it would be lost, when "
+                     "calling: `"
+                   : "Mismatched number of arguments when calling: `";
+  n = tvmffi_i_signature(f, parts, n);
+  parts[n++] = "`. Expected ";
+  if (count == f->num_args) {
+    parts[n++] = "None but got type index ";
+    parts[n++] = tvmffi_i_decimal(got, result->type_index);
+  } else {
+    parts[n++] = tvmffi_i_decimal(want, f->num_args);
+    parts[n++] = " but got ";
+    parts[n++] = tvmffi_i_decimal(got, count);
+    parts[n++] = " arguments";
+  }
+  TVMFFIErrorSetRaisedFromCStrParts("TypeError", parts, n);
+  return -1;
+}
+
+TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
+  const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index);
+  return info ? info->type_key.data : "an unregistered type";
+}
+
+/* Raises for argument `i`, which a getter answered with `code`. */
+TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
+                                   const TVMFFIAny *args, int code) {
+  const char *parts[64];
+  char number[12];
+  int32_t n = 0;
+  if (code < 0) return code;
+  parts[n++] = code == TVMFFI_I_RANGE ? "Value out of range in argument #"
+                                      : "Mismatched type on argument #";
+  parts[n++] = tvmffi_i_decimal(number, i);
+  parts[n++] = " when calling: `";
+  n = tvmffi_i_signature(f, parts, n);
+  if (code == TVMFFI_I_RANGE) {
+    parts[n++] = "`";
+    TVMFFIErrorSetRaisedFromCStrParts("OverflowError", parts, n);
+    return -1;
+  }
+  parts[n++] = "`. Expected `";
+  parts[n++] = f->types[i + 1]->name;
+  parts[n++] = "` but got `";
+  parts[n++] = tvmffi_i_type_key(args[i].type_index);
+  parts[n++] = "`";
+  TVMFFIErrorSetRaisedFromCStrParts("TypeError", parts, n);
+  return -1;
+}
+
+TVMFFI_I_COLD size_t tvmffi_i_append(char *to, size_t n, const char *text) {
+  while (*text) to[n++] = *text++;
+  return n;
+}
+
+/* Writes {"type_schema": ...} of a function, JSON within JSON as upstream has
+   it; the longest needs 17 types of 36 bytes. */
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
+                                                char *buffer) {
+  TVMFFIByteArray r;
+  int32_t i;
+  size_t n = tvmffi_i_append(
+      buffer, 0, "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\"");
+  if (f->num_args < 0) {
+    r.size = tvmffi_i_append(buffer, n, "}\"}");
+    r.data = buffer;
+    return r;
+  }
+  n = tvmffi_i_append(
+      buffer, n, ",\\\"named_args\\\":{\\\"return\\\":[{\\\"type\\\":\\\"");
+  n = tvmffi_i_append(buffer, n, f->types[0]->schema);
+  n = tvmffi_i_append(buffer, n, "\\\"}],\\\"params\\\":[");
+  for (i = 1; i <= f->num_args; ++i) {
+    n = tvmffi_i_append(buffer, n,
+                        i > 1 ? ",{\\\"type\\\":\\\"" : "{\\\"type\\\":\\\"");
+    n = tvmffi_i_append(buffer, n, f->types[i]->schema);
+    n = tvmffi_i_append(buffer, n, "\\\"}");
+  }
+  r.size = tvmffi_i_append(buffer, n, "]}}\"}");
+  r.data = buffer;
+  return r;
+}
+
+TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
+                                           TVMFFIAny *out) {
+  char buffer[1024];
+  TVMFFIByteArray text = tvmffi_i_metadata(f, buffer);
+  return TVMFFIStringFromByteArray(&text, out);
+}
+
+/* Counts 1 to 17 arguments. */
+#define TVMFFI_I_COUNT(...)                                                   \
+  TVMFFI_I_COUNT_(__VA_ARGS__, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, \
+                  4, 3, 2, 1, ~)
+#define TVMFFI_I_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, \
+                        ...)                                                  \
+  r
+#define TVMFFI_I_FIRST(...) TVMFFI_I_FIRST_(__VA_ARGS__, ~)
+#define TVMFFI_I_FIRST_(a, ...) a
+
+/* TVMFFI_I_REST(n)(F, r, a, b, ...) gives F(0, a) F(1, b) ... */
+#define TVMFFI_I_REST(n) TVMFFI_I_CAT(TVMFFI_I_REST, n)
+#define TVMFFI_I_REST1(F, r)
+#define TVMFFI_I_REST2(F, r, a) F(0, a)
+#define TVMFFI_I_REST3(F, r, a, b) F(0, a) F(1, b)
+#define TVMFFI_I_REST4(F, r, a, b, c) TVMFFI_I_REST3(F, r, a, b) F(2, c)
+#define TVMFFI_I_REST5(F, r, a, b, c, d) TVMFFI_I_REST4(F, r, a, b, c) F(3, d)
+#define TVMFFI_I_REST6(F, r, a, b, c, d, e) \
+  TVMFFI_I_REST5(F, r, a, b, c, d) F(4, e)
+#define TVMFFI_I_REST7(F, r, a, b, c, d, e, f) \
+  TVMFFI_I_REST6(F, r, a, b, c, d, e) F(5, f)
+#define TVMFFI_I_REST8(F, r, a, b, c, d, e, f, g) \
+  TVMFFI_I_REST7(F, r, a, b, c, d, e, f) F(6, g)
+#define TVMFFI_I_REST9(F, r, a, b, c, d, e, f, g, h) \
+  TVMFFI_I_REST8(F, r, a, b, c, d, e, f, g) F(7, h)
+#define TVMFFI_I_REST10(F, r, a, b, c, d, e, f, g, h, i) \
+  TVMFFI_I_REST9(F, r, a, b, c, d, e, f, g, h) F(8, i)
+#define TVMFFI_I_REST11(F, r, a, b, c, d, e, f, g, h, i, j) \
+  TVMFFI_I_REST10(F, r, a, b, c, d, e, f, g, h, i) F(9, j)
+#define TVMFFI_I_REST12(F, r, a, b, c, d, e, f, g, h, i, j, k) \
+  TVMFFI_I_REST11(F, r, a, b, c, d, e, f, g, h, i, j) F(10, k)
+#define TVMFFI_I_REST13(F, r, a, b, c, d, e, f, g, h, i, j, k, l) \
+  TVMFFI_I_REST12(F, r, a, b, c, d, e, f, g, h, i, j, k) F(11, l)
+#define TVMFFI_I_REST14(F, r, a, b, c, d, e, f, g, h, i, j, k, l, m) \
+  TVMFFI_I_REST13(F, r, a, b, c, d, e, f, g, h, i, j, k, l) F(12, m)
+#define TVMFFI_I_REST15(F, r, a, b, c, d, e, f, g, h, i, j, k, l, m, n) \
+  TVMFFI_I_REST14(F, r, a, b, c, d, e, f, g, h, i, j, k, l, m) F(13, n)
+#define TVMFFI_I_REST16(F, r, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o) \
+  TVMFFI_I_REST15(F, r, a, b, c, d, e, f, g, h, i, j, k, l, m, n) F(14, o)
+#define TVMFFI_I_REST17(F, r, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) \
+  TVMFFI_I_REST16(F, r, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o) F(15, p)
+
+/* Parts of a definition, for parameter `i` with the pair p = (type, name). */
+#define TVMFFI_I_T(T, name) T
+#define TVMFFI_I_PARAM(i, p) , TVMFFI_I_PARAM_ p
+#define TVMFFI_I_PARAM_(T, name) tvmffi_type_##T name
+#define TVMFFI_I_TYPE_NAME(i, p) , &TVMFFI_I_CAT(tvmffi_i_name_, TVMFFI_I_T p)
+#define TVMFFI_I_LOCAL(i, p) \
+  TVMFFI_I_CAT(tvmffi_type_, TVMFFI_I_T p) tvmffi_arg##i;
+#define TVMFFI_I_LOAD_ARG(i, p)                                            \
+  tvmffi_code = TVMFFI_I_CAT(tvmffi_i_get_, TVMFFI_I_T p)(tvmffi_args + i, \
+                                                          &tvmffi_arg##i); \
+  if (TVMFFI_I_UNLIKELY(tvmffi_code))                                      \
+    return tvmffi_i_bad_arg(tvmffi_self_, i, tvmffi_args, tvmffi_code);
+#define TVMFFI_I_PASS(i, p) , tvmffi_arg##i
+
+#if defined(__cplusplus)
+#define TVMFFI_I_ZERO \
+  {                   \
+  }
+#else
+#define TVMFFI_I_ZERO {0}
+#endif
+
+#define TVMFFI_I_BODY(body, n, ...)                                           \
+  static int body(TVMFFI_I_UNUSED TVMFFI_I_CAT(tvmffi_type_,                  \
+                                               TVMFFI_I_FIRST(__VA_ARGS__)) * \
+                  tvmffi_result TVMFFI_I_REST(n)(TVMFFI_I_PARAM, __VA_ARGS__))
+#define TVMFFI_I_CALL_HEAD(name)                              \
+  int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
+           int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
+
+/* The whole of a typed function but its body: the prototype of the body, the
+   description, and the packed call that checks, converts and calls. */
+#define TVMFFI_I_DEFINE(linkage, call, text, func, body, n, ...)          \
+  TVMFFI_I_BODY(body, n, __VA_ARGS__);                                    \
+  linkage TVMFFI_I_CALL_HEAD(call);                                       \
+  static const tvmffi_i_name *const func##_types[] = {                    \
+      &TVMFFI_I_CAT(tvmffi_i_name_, TVMFFI_I_FIRST(__VA_ARGS__))          \
+          TVMFFI_I_REST(n)(TVMFFI_I_TYPE_NAME, __VA_ARGS__)};             \
+  static tvmffi_func func = {text, call, (n) - 1, func##_types};          \
+  linkage TVMFFI_I_CALL_HEAD(call) {                                      \
+    const tvmffi_func *tvmffi_self_ = &func;                              \
+    TVMFFI_I_CAT(tvmffi_type_, TVMFFI_I_FIRST(__VA_ARGS__))               \
+    tvmffi_value = TVMFFI_I_ZERO;                                         \
+    int tvmffi_code;                                                      \
+    TVMFFI_I_REST(n)(TVMFFI_I_LOCAL, __VA_ARGS__)(void)tvmffi_handle;     \
+    (void)tvmffi_args;                                                    \
+    if (TVMFFI_I_UNLIKELY(tvmffi_count != (n) - 1 ||                      \
+                          tvmffi_into->type_index >=                      \
+                              kTVMFFIStaticObjectBegin))                  \
+      return tvmffi_i_bad_call(tvmffi_self_, tvmffi_count, tvmffi_into);  \
+    TVMFFI_I_REST(n)(TVMFFI_I_LOAD_ARG, __VA_ARGS__) tvmffi_code =        \
+        body(&tvmffi_value TVMFFI_I_REST(n)(TVMFFI_I_PASS, __VA_ARGS__)); \
+    if (TVMFFI_I_UNLIKELY(tvmffi_code)) return tvmffi_code;               \
+    return TVMFFI_I_CAT(tvmffi_i_put_, TVMFFI_I_FIRST(__VA_ARGS__))(      \
+        tvmffi_into, tvmffi_value);                                       \
+  }
+#define TVMFFI_I_DEFINE_(linkage, call, text, func, body, n, ...) \
+  TVMFFI_I_DEFINE(linkage, call, text, func, body, n, __VA_ARGS__)
+
+/* Begins a typed function: TVMFFI_FUNC(name, result, (type, parameter)...) and
+   an ordinary body in braces, which returns by TVMFFI_RETURN, or a code. Types:
+     none (result only), any, bool, int8 ... int64, uint8 ... uint64, float32,
+     float64, str, bytes, dtype, device, ptr, tensor (parameter only), object,
+     func; up to 16 parameters.
+   Parameters are borrowed, and valid during the call. An any, object or func
+   that is returned becomes the caller's; a str or bytes is copied. `name` is
+   only pasted: it defines tvmffi_func_NAME, not NAME. */
+#define TVMFFI_FUNC(name, ...)                                            \
+  TVMFFI_I_DEFINE_(static, tvmffi_call_##name, #name, tvmffi_func_##name, \
+                   tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__),       \
+                   __VA_ARGS__)                                           \
+  TVMFFI_I_BODY(tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
+
+/* The same, exported under the symbols that `load_module` looks for. */
+#define TVMFFI_EXPORT(name, ...)                                           \
+  TVMFFI_I_DEFINE_(TVMFFI_I_EXTERN_C TVM_FFI_DLL_EXPORT, __tvm_ffi_##name, \
+                   #name, tvmffi_func_##name, tvmffi_body_##name,          \
+                   TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)               \
+  TVMFFI_I_EXTERN_C TVM_FFI_DLL_EXPORT TVMFFI_I_CALL_HEAD(                 \
+      __tvm_ffi__metadata_##name);                                         \
+  TVMFFI_I_EXTERN_C TVM_FFI_DLL_EXPORT TVMFFI_I_CALL_HEAD(                 \
+      __tvm_ffi__metadata_##name) {                                        \
+    (void)tvmffi_handle, (void)tvmffi_args, (void)tvmffi_count;            \
+    return tvmffi_i_return_metadata(&tvmffi_func_##name, tvmffi_into);     \
+  }                                                                        \
+  TVMFFI_I_BODY(tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
+
+/* Returns a value, or nothing, from the body of a typed function. */
+#define TVMFFI_RETURN(...)              \
+  return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
+                      TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
+#define TVMFFI_I_RETURN_0(...) (*tvmffi_result = __VA_ARGS__, 0)
+#define TVMFFI_I_RETURN_1(...) (*tvmffi_result = 0, 0)
+
+/* 1 for no argument, else 0: the test of J. Gustedt, "Detect empty macro
+   arguments" (2010). A comma appears behind an empty list only once a macro
+   name before it and parentheses after it make a call. */
+#define TVMFFI_I_HAS_COMMA(...)                                                \
+  TVMFFI_I_COUNT_(__VA_ARGS__, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, \
+                  0, ~)
+#define TVMFFI_I_COMMA(...) ,
+#define TVMFFI_I_IS_EMPTY(...)                                       \
+  TVMFFI_I_IS_EMPTY_(TVMFFI_I_HAS_COMMA(__VA_ARGS__),                \
+                     TVMFFI_I_HAS_COMMA(TVMFFI_I_COMMA __VA_ARGS__), \
+                     TVMFFI_I_HAS_COMMA(__VA_ARGS__()),              \
+                     TVMFFI_I_HAS_COMMA(TVMFFI_I_COMMA __VA_ARGS__()))
+#define TVMFFI_I_IS_EMPTY_(a, b, c, d) TVMFFI_I_IS_EMPTY__(a, b, c, d)
+#define TVMFFI_I_IS_EMPTY__(a, b, c, d) \
+  TVMFFI_I_HAS_COMMA(TVMFFI_I_EMPTY_##a##b##c##d)
+#define TVMFFI_I_EMPTY_0001 ,
+
+/* Makes a function object of a typed function; *out is owned by the caller. */
+#define tvmffi_function(name, out) tvmffi_i_function(&tvmffi_func_##name, out)
+
+TVMFFI_I_INLINE int tvmffi_i_function(const tvmffi_func *f,
+                                      TVMFFIObject **out) {
+  TVMFFIObjectHandle handle = NULL;
+  TVMFFI_TRY(TVMFFIFunctionCreate(NULL, f->call, NULL, &handle));
+  *out = (TVMFFIObject *)handle;
+  return 0;
+}
+
+/* Puts a typed function into the global table under `text`, with its type
+   schema. The text must live as long as the function: error messages use it.
+   A name that is taken is an error, unless `override` is nonzero. */
+#define tvmffi_register(text, name) tvmffi_register_as(text, name, 0)
+#define tvmffi_register_as(text, name, override) \
+  tvmffi_i_register(text, &tvmffi_func_##name, override)
+
+TVMFFI_I_COLD int tvmffi_i_register(const char *text, tvmffi_func *f,
+                                    int override) {
+  char buffer[1024];
+  TVMFFIMethodInfo info = TVMFFI_I_ZERO;
+  TVMFFIObject *object = NULL;
+  int code;
+  TVMFFI_TRY(tvmffi_i_function(f, &object));
+  info.name = tvmffi_i_view(text);
+  info.metadata = tvmffi_i_metadata(f, buffer);
+  info.flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
+  info.method = tvmffi_obj(object);
+  code = TVMFFIFunctionSetGlobalFromMethodInfo(&info, override);
+  if (!code) f->name = text;
+  tvmffi_release(object);
+  return code;
+}
+
+/* ======== Calls =================================================== >>calls */
+/* C interface: tvmffi_call(callee, out, arguments...) with plain C values. The
+   callee is a function object, or the name of a global function, which is
+   looked up at each call. `out` points to where the result goes, converted;
+   NULL drops it. With C11 and C++ the compiler picks the constructors of the
+   Anys; in C99 they are written: tvmffi_call(f, tvmffi_out_int64(&n),
+   tvmffi_int(3)). Returns 0 or the error's code. */
+
+typedef struct {
+  int (*take)(const TVMFFIAny *result, void *target); /* NULL: move the Any */
+  const tvmffi_i_name *type;
+  void *target; /* NULL: drop the result */
+} tvmffi_out;
+
+#define TVMFFI_I_OUT_TYPE(T, ctype)                                           \
+  TVMFFI_I_INLINE int tvmffi_i_take_##T(const TVMFFIAny *any, void *target) { \
+    tvmffi_type_##T value = TVMFFI_I_ZERO;                                    \
+    int code = tvmffi_i_get_##T(any, &value);                                 \
+    if (!code) *(ctype *)target = value;                                      \
+    return code;                                                              \
+  }                                                                           \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(ctype *target) {                  \
+    tvmffi_out out;                                                           \
+    out.take = tvmffi_i_take_##T;                                             \
+    out.type = &tvmffi_i_name_##T;                                            \
+    out.target = target;                                                      \
+    return out;                                                               \
+  }
+TVMFFI_I_OUT_TYPE(int8, int8_t)
+TVMFFI_I_OUT_TYPE(int16, int16_t)
+TVMFFI_I_OUT_TYPE(int32, int32_t)
+TVMFFI_I_OUT_TYPE(int64, int64_t)
+TVMFFI_I_OUT_TYPE(uint8, uint8_t)
+TVMFFI_I_OUT_TYPE(uint16, uint16_t)
+TVMFFI_I_OUT_TYPE(uint32, uint32_t)
+TVMFFI_I_OUT_TYPE(uint64, uint64_t)
+TVMFFI_I_OUT_TYPE(bool, tvmffi_type_bool)
+#if !TVMFFI_NO_FLOAT
+TVMFFI_I_OUT_TYPE(float32, float)
+TVMFFI_I_OUT_TYPE(float64, double)
+#endif
+TVMFFI_I_OUT_TYPE(dtype, DLDataType)
+TVMFFI_I_OUT_TYPE(device, DLDevice)
+TVMFFI_I_OUT_TYPE(ptr, void *)
+
+/* An object: the target owns a reference. */
+TVMFFI_I_INLINE int tvmffi_i_take_object(const TVMFFIAny *any, void *target) {
+  TVMFFIObject *value = NULL;
+  int code = tvmffi_i_get_object(any, &value);
+  if (code) return code;
+  tvmffi_retain(value);
+  *(TVMFFIObject **)target = value;
+  return 0;
+}
+TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
+  tvmffi_out out;
+  out.take = tvmffi_i_take_object;
+  out.type = &tvmffi_i_name_object;
+  out.target = target;
+  return out;
+}
+
+/* Any value: the target owns it, and must not own something before. */
+TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
+  tvmffi_out out;
+  out.take = NULL;
+  out.type = NULL;
+  out.target = target;
+  return out;
+}
+TVMFFI_I_INLINE tvmffi_out tvmffi_out_none(const void *null) {
+  (void)null;
+  return tvmffi_out_any(NULL);
+}
+
+TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
+                                      const TVMFFIAny *any, int code) {
+  if (code < 0) return code;
+  if (code == TVMFFI_I_RANGE)
+    return TVMFFI_RAISE("OverflowError", "The result %lld is out of range",
+                        (long long)any->v_int64);
+  return TVMFFI_RAISE("TypeError", "Cannot convert from type `%s` to `%s`",
+                      tvmffi_i_type_key(any->type_index), out->type->name);
+}
+
+/* Gives the function that `callee` means; *owned is what to release later. */
+TVMFFI_I_INLINE int tvmffi_i_callee(const TVMFFIAny *callee,
+                                    TVMFFIObjectHandle *owned,
+                                    TVMFFIObjectHandle *function) {
+  TVMFFIByteArray name;
+  *function = callee->v_ptr;
+  if (callee->type_index >= kTVMFFIStaticObjectBegin ||
+      callee->type_index == kTVMFFIOpaquePtr)
+    return 0;
+  if (tvmffi_i_get_str(callee, &name))
+    return TVMFFI_RAISE("TypeError", "Cannot call a value of type `%s`",
+                        tvmffi_i_type_key(callee->type_index));
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, owned));
+  *function = *owned;
+  return *owned
+             ? 0
+             : TVMFFI_RAISE("ValueError", "Function %s not found", name.data);
+}
+
+TVMFFI_I_UNUSED static int tvmffi_i_call(TVMFFIAny callee, tvmffi_out out,
+                                         TVMFFIAny *args, int32_t n) {
+  TVMFFIObjectHandle owned = NULL, function = NULL;
+  TVMFFIAny result = tvmffi_none();
+  int code = tvmffi_i_callee(&callee, &owned, &function);
+  if (!code) code = TVMFFIFunctionCall(function, args, n, &result);
+  tvmffi_release(owned);
+  if (code) return code;
+  if (!out.target) {
+    tvmffi_any_release(&result);
+  } else if (!out.take) {
+    *(TVMFFIAny *)(out.target) = result;
+  } else {
+    code = out.take(&result, out.target);
+    if (TVMFFI_I_UNLIKELY(code))
+      code = tvmffi_i_bad_result(&out, &result, code);
+    tvmffi_any_release(&result);
+  }
+  return code;
+}
+
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(TVMFFIAny any) { return any; }
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_out out) { return out; }
+
+#if defined(__cplusplus)
+/* The overloads behind TVMFFI_ANY and `out`. */
+#define TVMFFI_I_OVERLOAD(ctype, make) \
+  TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(ctype x) { return make(x); }
+#define TVMFFI_I_OVERLOAD_INT(ctype)                            \
+  TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(ctype x) {             \
+    return tvmffi_int((int64_t)(x));                            \
+  }                                                             \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(ctype *x) {           \
+    return tvmffi_i_out_int(x, sizeof(ctype), (ctype)(-1) < 1); \
+  }
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int(void *x, size_t size, bool sign) {
+  tvmffi_out out = tvmffi_out_int64((int64_t *)(x));
+  if (size == 1)
+    out.take = sign ? tvmffi_i_take_int8 : tvmffi_i_take_uint8;
+  else if (size == 2)
+    out.take = sign ? tvmffi_i_take_int16 : tvmffi_i_take_uint16;
+  else if (size == 4)
+    out.take = sign ? tvmffi_i_take_int32 : tvmffi_i_take_uint32;
+  else if (!sign)
+    out.take = tvmffi_i_take_uint64;
+  return out;
+}
+TVMFFI_I_OVERLOAD_INT(char)
+TVMFFI_I_OVERLOAD_INT(signed char)
+TVMFFI_I_OVERLOAD_INT(unsigned char)
+TVMFFI_I_OVERLOAD_INT(short)
+TVMFFI_I_OVERLOAD_INT(unsigned short)
+TVMFFI_I_OVERLOAD_INT(int)
+TVMFFI_I_OVERLOAD_INT(unsigned int)
+TVMFFI_I_OVERLOAD_INT(long)
+TVMFFI_I_OVERLOAD_INT(unsigned long)
+TVMFFI_I_OVERLOAD_INT(long long)
+TVMFFI_I_OVERLOAD_INT(unsigned long long)
+TVMFFI_I_OVERLOAD(bool, tvmffi_bool)
+#if !TVMFFI_NO_FLOAT
+TVMFFI_I_OVERLOAD(float, tvmffi_float)
+TVMFFI_I_OVERLOAD(double, tvmffi_float)
+#endif
+TVMFFI_I_OVERLOAD(const char *, tvmffi_str)
+TVMFFI_I_OVERLOAD(const void *, tvmffi_ptr)
+TVMFFI_I_OVERLOAD(const TVMFFIByteArray *, tvmffi_bytes)
+TVMFFI_I_OVERLOAD(const DLTensor *, tvmffi_tensor)
+TVMFFI_I_OVERLOAD(TVMFFIObject *, tvmffi_obj)
+TVMFFI_I_OVERLOAD(DLDevice, tvmffi_device)
+TVMFFI_I_OVERLOAD(DLDataType, tvmffi_dtype)
+#define TVMFFI_ANY(x) tvmffi_i_any(x)
+
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(bool *x) { return tvmffi_out_bool(x); }
+#if !TVMFFI_NO_FLOAT
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(float *x) {
+  return tvmffi_out_float32(x);
+}
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(double *x) {
+  return tvmffi_out_float64(x);
+}
+#endif
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(DLDevice *x) {
+  return tvmffi_out_device(x);
+}
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(DLDataType *x) {
+  return tvmffi_out_dtype(x);
+}
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(void **x) { return tvmffi_out_ptr(x); }
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(TVMFFIObject **x) {
+  return tvmffi_out_object(x);
+}
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(TVMFFIAny *x) {
+  return tvmffi_out_any(x);
+}
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(decltype(nullptr)) {
+  return tvmffi_out_none(nullptr);
+}
+/* NULL, which C++ may define as a plain zero. */
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(long) {
+  return tvmffi_out_none(nullptr);
+}
+
+template <typename F, typename Out, typename... Args>
+static inline int tvmffi_call(F callee, Out out, Args... args) {
+  TVMFFIAny packed[] = {TVMFFI_ANY(args)..., tvmffi_none()};
+  return tvmffi_i_call(TVMFFI_ANY(callee), tvmffi_i_out(out), packed,
+                       (int32_t)(sizeof...(Args)));
+}
+
+#else /* C */
+
+#if TVMFFI_I_GENERIC
+#if TVMFFI_NO_FLOAT
+#define TVMFFI_I_FLOAT_ANY
+#define TVMFFI_I_FLOAT_OUT
+#else
+#define TVMFFI_I_FLOAT_ANY float : tvmffi_float, double : tvmffi_float,
+#define TVMFFI_I_FLOAT_OUT \
+  float * : tvmffi_out_float32, double * : tvmffi_out_float64,
+#endif
+/* A view of one plain value. A void pointer is an opaque pointer, never an
+   object: cast a handle to TVMFFIObject *. */
+#define TVMFFI_ANY(x)                        \
+  _Generic((x),                              \
+      TVMFFI_I_FLOAT_ANY _Bool: tvmffi_bool, \
+      char: tvmffi_int,                      \
+      signed char: tvmffi_int,               \
+      unsigned char: tvmffi_int,             \
+      short: tvmffi_int,                     \
+      unsigned short: tvmffi_int,            \
+      int: tvmffi_int,                       \
+      unsigned: tvmffi_int,                  \
+      long: tvmffi_int,                      \
+      unsigned long: tvmffi_int,             \
+      long long: tvmffi_int,                 \
+      unsigned long long: tvmffi_int,        \
+      char *: tvmffi_str,                    \
+      const char *: tvmffi_str,              \
+      void *: tvmffi_ptr,                    \
+      const void *: tvmffi_ptr,              \
+      TVMFFIByteArray *: tvmffi_bytes,       \
+      const TVMFFIByteArray *: tvmffi_bytes, \
+      DLTensor *: tvmffi_tensor,             \
+      const DLTensor *: tvmffi_tensor,       \
+      TVMFFIObject *: tvmffi_obj,            \
+      DLDevice: tvmffi_device,               \
+      DLDataType: tvmffi_dtype,              \
+      TVMFFIAny: tvmffi_i_any)(x)
+#define TVMFFI_I_LONG_OUT(type, of32, of64)                              \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_##of32(type *x) {              \
+    return sizeof(type) == 4 ? tvmffi_out_##of32((of32##_t *)(void *)x)  \
+                             : tvmffi_out_##of64((of64##_t *)(void *)x); \
+  }
+TVMFFI_I_LONG_OUT(long, int32, int64)
+TVMFFI_I_LONG_OUT(unsigned long, uint32, uint64)
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int64(long long *x) {
+  return tvmffi_out_int64((int64_t *)(void *)x);
+}
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
+  return tvmffi_out_uint64((uint64_t *)(void *)x);
+}
+#define TVMFFI_I_OUT(x)                            \
+  _Generic((x),                                    \
+      TVMFFI_I_FLOAT_OUT _Bool *: tvmffi_out_bool, \
+      signed char *: tvmffi_out_int8,              \
+      unsigned char *: tvmffi_out_uint8,           \
+      short *: tvmffi_out_int16,                   \
+      unsigned short *: tvmffi_out_uint16,         \
+      int *: tvmffi_out_int32,                     \
+      unsigned *: tvmffi_out_uint32,               \
+      long *: tvmffi_i_out_int32,                  \
+      unsigned long *: tvmffi_i_out_uint32,        \
+      long long *: tvmffi_i_out_int64,             \
+      unsigned long long *: tvmffi_i_out_uint64,   \
+      DLDevice *: tvmffi_out_device,               \
+      DLDataType *: tvmffi_out_dtype,              \
+      void **: tvmffi_out_ptr,                     \
+      TVMFFIObject **: tvmffi_out_object,          \
+      TVMFFIAny *: tvmffi_out_any,                 \
+      void *: tvmffi_out_none,                     \
+      tvmffi_out: tvmffi_i_out)(x)
+#else
+#define TVMFFI_ANY(x) tvmffi_i_any(x)
+#define TVMFFI_I_OUT(x) tvmffi_i_out(x)
+#endif
+
+#define tvmffi_call(callee, ...) \
+  TVMFFI_I_CALL(callee, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
+#define TVMFFI_I_CALL(callee, n, ...) TVMFFI_I_CALL_(callee, n, __VA_ARGS__)
+#define TVMFFI_I_CALL_(callee, n, ...)                                         \
+  tvmffi_i_call(TVMFFI_ANY(callee), TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__)), \
+                (TVMFFIAny[]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__)     \
+                                  tvmffi_none()},                              \
+                (n) - 1)
+#define TVMFFI_I_ITEM(i, x) TVMFFI_ANY(x),
+#endif /* C */
+
+#endif /* TVMFFI_H_ */
+
+#if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED)
+#define TVMFFI_IMPLEMENTED
+
+#if defined(TVMFFI_MALLOC) != defined(TVMFFI_FREE)
+#error "tvmffi.h: define both TVMFFI_MALLOC and TVMFFI_FREE, or neither"
+#endif
+
+/* ======== Platform ============================================= >>platform */
+/* What the runtime takes from outside: memory, one mutex, thread-local state,
+   the unwinder and the dynamic loader. Nothing below asks for the platform.
+   The mutex is a leaf: no code of a user and no raise runs under it. */
+
+#include <string.h>
+#if !defined(TVMFFI_MALLOC) || !TVMFFI_NO_BACKTRACE
+#include <stdlib.h>
+#endif
+#if !TVMFFI_NO_STDIO
+#include <stdio.h>
+#endif
+#if !TVMFFI_NO_THREADS
+#include <pthread.h>
+#include <sched.h>
+#endif
+
+#if defined(TVMFFI_MALLOC)
+#define TVMFFI_I_MALLOC(size) TVMFFI_MALLOC(size)
+#define TVMFFI_I_FREE(pointer) TVMFFI_FREE(pointer)
+#else
+#define TVMFFI_I_MALLOC(size) malloc(size)
+#define TVMFFI_I_FREE(pointer) free(pointer)
+#endif
+
+#define TVMFFI_I_NEW(type, size) (type *)TVMFFI_I_MALLOC(size)
+
+typedef struct {
+  int32_t device_type, device_id;
+  TVMFFIStreamHandle stream;
+} tvmffi_i_stream;
+
+/* What the runtime keeps for each thread; freed when the thread ends. */
+typedef struct {
+  TVMFFIObject *error;     /* raised and not yet taken: owned */
+  TVMFFIObject *doomed;    /* waiting to be destroyed, linked */
+  tvmffi_i_stream *stream; /* a hash table of stream_mask + 1 places */
+  uint32_t stream_mask, num_streams;
+  DLPackManagedTensorAllocator allocator;
+  char *trace; /* the text that TVMFFIBacktrace gave last */
+  size_t trace_capacity;
+  TVMFFIByteArray trace_view;
+  int destroying;
+  int exit_is_set;
+} tvmffi_i_thread;
+
+TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(tvmffi_i_thread *t);
+
+#if TVMFFI_NO_THREADS
+static tvmffi_i_thread tvmffi_i_the_thread;
+TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
+  return &tvmffi_i_the_thread;
+}
+TVMFFI_I_INLINE void tvmffi_i_watch_exit(tvmffi_i_thread *t) { (void)t; }
+TVMFFI_I_INLINE void tvmffi_i_lock(void) {}
+TVMFFI_I_INLINE void tvmffi_i_unlock(void) {}
+TVMFFI_I_INLINE void tvmffi_i_yield(void) {}
+#else
+static __thread tvmffi_i_thread tvmffi_i_the_thread;
+static pthread_mutex_t tvmffi_i_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
+static pthread_key_t tvmffi_i_exit_key;
+static int tvmffi_i_has_exit_key;
+
+TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
+  return &tvmffi_i_the_thread;
+}
+TVMFFI_I_INLINE void tvmffi_i_lock(void) {
+  (void)pthread_mutex_lock(&tvmffi_i_mutex);
+}
+TVMFFI_I_INLINE void tvmffi_i_unlock(void) {
+  (void)pthread_mutex_unlock(&tvmffi_i_mutex);
+}
+TVMFFI_I_INLINE void tvmffi_i_yield(void) { (void)sched_yield(); }
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static void tvmffi_i_on_exit(void *thread) {
+  tvmffi_i_thread_exit((tvmffi_i_thread *)thread);
+}
+#if defined(__cplusplus)
+}
+#endif
+
+/* Asks for tvmffi_i_thread_exit at the end of this thread. Where the system
+   refuses, the thread's last error stays in memory. */
+TVMFFI_I_COLD void tvmffi_i_watch_exit(tvmffi_i_thread *t) {
+  int has;
+  tvmffi_i_lock();
+  has = tvmffi_i_has_exit_key ||
+        pthread_key_create(&tvmffi_i_exit_key, tvmffi_i_on_exit) == 0;
+  tvmffi_i_has_exit_key = has;
+  tvmffi_i_unlock();
+  t->exit_is_set = has && pthread_setspecific(tvmffi_i_exit_key, t) == 0;
+}
+
+/* A library that is unloaded while threads live must leave no address of its
+   own behind. */
+#if TVMFFI_I_GNU
+__attribute__((destructor)) static void tvmffi_i_unload(void) {
+  tvmffi_i_lock();
+  if (tvmffi_i_has_exit_key) (void)pthread_key_delete(tvmffi_i_exit_key);
+  tvmffi_i_has_exit_key = 0;
+  tvmffi_i_unlock();
+}
+#endif
+#endif
+
+/* ======== Util ===================================================== >>util */
+/* A hash, and the map that every registry is made of: insert-only, written
+   under the mutex, read without it. Its nodes are never moved or freed; a
+   table of slots that has grown too small is kept, since a reader may be in
+   it (all old ones together are smaller than the present one). */
+
+TVMFFI_I_INLINE void *tvmffi_i_alloc(size_t size) {
+  return size > PTRDIFF_MAX ? NULL : TVMFFI_I_MALLOC(size);
+}
+
+TVMFFI_I_INLINE void tvmffi_i_free(void *pointer) {
+  if (pointer) TVMFFI_I_FREE(pointer);
+}
+
+/* Multiply and fold, eight bytes at a time. */
+static uint32_t tvmffi_i_hash(const char *data, size_t size) {
+  const uint64_t k = 0x9E3779B97F4A7C15u;
+  uint64_t h = size * k, word;
+  for (; size >= 8; size -= 8, data += 8) {
+    memcpy(&word, data, 8);
+    h = (h ^ word) * k;
+    h ^= h >> 32;
+  }
+  word = 0;
+  if (size >= 4) {
+    uint32_t low, high;
+    memcpy(&low, data, 4);
+    memcpy(&high, data + size - 4, 4);
+    word = (uint64_t)high << 32 | low;
+  } else if (size) {
+    word = (uint64_t)(unsigned char)data[0] |
+           (uint64_t)(unsigned char)data[size / 2] << 8 |
+           (uint64_t)(unsigned char)data[size - 1] << 16;
+  }
+  h = (h ^ word) * k;
+  h = (h ^ h >> 29) * k;
+  return (uint32_t)(h >> 32);
+}
+
+typedef struct tvmffi_i_node {
+  const char *key;
+  size_t size;
+  struct tvmffi_i_node *next; /* in order of insertion */
+  uint32_t hash;
+} tvmffi_i_node;
+
+/* Followed by mask + 1 pointers to nodes. */
+typedef struct tvmffi_i_slots {
+  size_t mask;
+  struct tvmffi_i_slots *older;
+} tvmffi_i_slots;
+
+typedef struct {
+  tvmffi_i_slots *slots;
+  tvmffi_i_node *first, *last;
+  size_t count;
+} tvmffi_i_map;
+
+TVMFFI_I_INLINE tvmffi_i_node **tvmffi_i_places(tvmffi_i_slots *slots) {
+  return (tvmffi_i_node **)(void *)(slots + 1);
+}
+
+static tvmffi_i_node *tvmffi_i_find(tvmffi_i_map *map, const char *key,
+                                    size_t size) {
+  uint32_t hash = tvmffi_i_hash(key, size);
+  tvmffi_i_slots *slots = TVMFFI_I_LOAD(&map->slots);
+  tvmffi_i_node *node;
+  size_t i;
+  if (!slots) return NULL;
+  for (i = hash & slots->mask;; i = (i + 1) & slots->mask) {
+    node = TVMFFI_I_LOAD(&tvmffi_i_places(slots)[i]);
+    if (!node || (node->hash == hash && node->size == size &&
+                  memcmp(node->key, key, size) == 0))
+      return node;
+  }
+}
+
+static void tvmffi_i_place(tvmffi_i_slots *slots, tvmffi_i_node *node) {
+  size_t i = node->hash & slots->mask;
+  while (tvmffi_i_places(slots)[i]) i = (i + 1) & slots->mask;
+  TVMFFI_I_STORE(&tvmffi_i_places(slots)[i], node);
+}
+
+/* Makes room for one more node; the mutex is held. */
+static int tvmffi_i_reserve(tvmffi_i_map *map) {
+  tvmffi_i_slots *old = map->slots, *slots;
+  tvmffi_i_node *node;
+  size_t places = old ? (old->mask + 1) * 2 : 64;
+  if (old && map->count * 2 <= old->mask) return 0;
+  slots = (tvmffi_i_slots *)tvmffi_i_alloc(sizeof(tvmffi_i_slots) +
+                                           places * sizeof(node));
+  if (!slots) return -1;
+  memset((void *)slots, 0, sizeof(tvmffi_i_slots) + places * sizeof(node));
+  slots->mask = places - 1;
+  slots->older = old;
+  for (node = map->first; node; node = node->next) tvmffi_i_place(slots, node);
+  TVMFFI_I_STORE(&map->slots, slots);
+  return 0;
+}
+
+/* Puts a node for which tvmffi_i_reserve made room; the mutex is held. */
+static void tvmffi_i_insert(tvmffi_i_map *map, tvmffi_i_node *node,
+                            const char *key, size_t size) {
+  node->key = key;
+  node->size = size;
+  node->hash = tvmffi_i_hash(key, size);
+  node->next = NULL;
+  tvmffi_i_place(map->slots, node);
+  if (map->last)
+    TVMFFI_I_STORE(&map->last->next, node);
+  else
+    TVMFFI_I_STORE(&map->first, node);
+  map->last = node;
+  ++map->count;
+}
+
+/* The hash of upstream's base_detail.h (StableHashBytes): it crosses process
+   borders, so it is the same on every machine. */
+static uint64_t tvmffi_i_stable_hash(const char *data, size_t size) {
+  const uint64_t factor = 1099511628211u, modulus = 2147483647u;
+  uint64_t h = 0, word;
+  size_t i, n;
+  for (; size; size -= n, data += n) {
+    n = size < 8 ? size : 8;
+    for (word = 0, i = 0; i < n; ++i)
+      word |= (uint64_t)(unsigned char)data[i] << (8 * i);
+    h = (h * factor + word) % modulus;
+  }
+  return h;
+}
+
+/* ======== Raise =================================================== >>raise */
+/* How the runtime reports its own errors, and the MemoryError that exists
+   before it is needed: static, pinned, without a trace. */
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIErrorCell cell;
+  char *trace; /* set by update_backtrace: owned */
+  size_t trace_capacity;
+} tvmffi_i_error;
+
+static void tvmffi_i_keep_trace(TVMFFIObjectHandle self,
+                                const TVMFFIByteArray *trace, int32_t mode) {
+  (void)self, (void)trace, (void)mode;
+}
+
+static tvmffi_i_error tvmffi_i_memory_error = {
+    {TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIError, 0, {NULL}},
+    {{"MemoryError", 11},
+     {"out of memory", 13},
+     {"", 0},
+     tvmffi_i_keep_trace,
+     NULL,
+     NULL},
+    NULL,
+    0};
+
+TVMFFI_I_COLD int tvmffi_i_no_memory(void) {
+  TVMFFIErrorSetRaised(&tvmffi_i_memory_error);
+  return -1;
+}
+
+TVMFFI_I_PRINTF(2, 3)
+TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...) {
+  char buffer[TVMFFI_MESSAGE_SIZE];
+  va_list ap;
+  va_start(ap, format);
+  (void)tvmffi_i_message(buffer, format, ap);
+  va_end(ap);
+  TVMFFIErrorSetRaisedFromCStr(kind, buffer);
+  return -1;
+}
+
+/* The two numbers that "%.*s" takes: a byte array, or its first 200 bytes. */
+#define TVMFFI_I_TEXT(bytes) \
+  (int)((bytes).size < 200 ? (bytes).size : 200), (bytes).data
+
+TVMFFI_I_COLD int tvmffi_i_null(const char *function, const char *what) {
+  return tvmffi_i_fail("ValueError", "%s: %s must not be NULL", function, what);
+}
+
+#define TVMFFI_I_NOT_NULL(pointer) \
+  if (TVMFFI_I_UNLIKELY(!(pointer))) return tvmffi_i_null(__func__, #pointer)
+
+/* Whether a byte array can be: NULL has no bytes, and no memory is that
+   large. */
+TVMFFI_I_INLINE int tvmffi_i_is_bytes(const TVMFFIByteArray *bytes) {
+  return bytes && (bytes->data || !bytes->size) && bytes->size <= PTRDIFF_MAX;
+}
+
+TVMFFI_I_COLD int tvmffi_i_bad_bytes(const char *function, const char *what,
+                                     const TVMFFIByteArray *bytes) {
+  if (!bytes) return tvmffi_i_null(function, what);
+  return tvmffi_i_fail("ValueError", "%s: %s is %s of %lld bytes", function,
+                       what, bytes->data ? "an array" : "NULL instead",
+                       (long long)bytes->size);
+}
+
+#define TVMFFI_I_BYTES(bytes)                       \
+  if (TVMFFI_I_UNLIKELY(!tvmffi_i_is_bytes(bytes))) \
+  return tvmffi_i_bad_bytes(__func__, #bytes, bytes)
+
+/* Raises unless `handle` is an object of type `index`. */
+static int tvmffi_i_check_type(const char *function, const char *what,
+                               TVMFFIObjectHandle handle, int32_t index) {
+  int32_t got;
+  if (!handle) return tvmffi_i_null(function, what);
+  got = ((TVMFFIObject *)handle)->type_index;
+  if (TVMFFI_I_LIKELY(got == index)) return 0;
+  if (got > index && tvmffi_is_instance(got, index)) return 0;
+  return tvmffi_i_fail("TypeError", "%s: %s is expected to be %s but is %s",
+                       function, what, tvmffi_i_type_key(index),
+                       tvmffi_i_type_key(got));
+}
+
+#define TVMFFI_I_CHECK(handle, index) \
+  TVMFFI_TRY(tvmffi_i_check_type(__func__, #handle, handle, index))
+
+/* ======== Object ================================================= >>object */
+/* Allocation, references and destruction. An object that holds others is
+   destroyed by tvmffi_i_destroy, which never nests: what dies meanwhile waits
+   in the thread's list, linked through the count that nobody needs any more.
+   So the depth of a structure costs no stack. */
+
+static void *tvmffi_i_object(size_t size, int32_t type_index,
+                             void (*deleter)(void *, int)) {
+  TVMFFIObject *self = (TVMFFIObject *)tvmffi_i_alloc(size);
+  if (TVMFFI_I_UNLIKELY(!self)) {
+    (void)tvmffi_i_no_memory();
+    return self;
+  }
+  self->combined_ref_count = TVMFFI_I_BOTH_ONE;
+  self->type_index = type_index;
+  self->__padding = 0;
+  self->__ensure_align = 0;
+  self->deleter = deleter;
+  return self;
+}
+
+/* The deleter of an object that owns nothing but its memory. */
+static void tvmffi_i_delete_plain(void *self, int flags) {
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_free(self);
+}
+
+static void tvmffi_i_destroy(TVMFFIObject *self, int flags,
+                             void (*destructor)(void *, int)) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  if (t->destroying && flags == kTVMFFIObjectDeleterFlagBitMaskBoth) {
+    self->combined_ref_count = (uint64_t)(uintptr_t)t->doomed;
+    self->deleter = destructor;
+    t->doomed = self;
+    return;
+  }
+  ++t->destroying;
+  destructor(self, flags);
+  if (t->destroying == 1) {
+    while ((self = t->doomed) != NULL) {
+      t->doomed = (TVMFFIObject *)(uintptr_t)self->combined_ref_count;
+      self->deleter(self, kTVMFFIObjectDeleterFlagBitMaskBoth);
+    }
+  }
+  --t->destroying;
+}
+
+void TVMFFIGetVersion(TVMFFIVersion *out_version) {
+  if (!out_version) return;
+  out_version->major = TVM_FFI_VERSION_MAJOR;
+  out_version->minor = TVM_FFI_VERSION_MINOR;
+  out_version->patch = TVM_FFI_VERSION_PATCH;
+}
+
+int TVMFFIObjectIncRef(TVMFFIObjectHandle obj) {
+  TVMFFI_I_NOT_NULL(obj);
+  tvmffi_retain(obj);
+  return 0;
+}
+
+int TVMFFIObjectDecRef(TVMFFIObjectHandle obj) {
+  tvmffi_release(obj);
+  return 0;
+}
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIOpaqueObjectCell cell;
+  void (*deleter)(void *handle);
+} tvmffi_i_opaque;
+
+static void tvmffi_i_destroy_opaque(void *self, int flags) {
+  tvmffi_i_opaque *o = (tvmffi_i_opaque *)self;
+  if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && o->deleter)
+    o->deleter(o->cell.handle);
+  tvmffi_i_delete_plain(self, flags);
+}
+
+static void tvmffi_i_delete_opaque(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_opaque);
+}
+
+int TVMFFIObjectCreateOpaque(void *handle, int32_t type_index,
+                             void (*deleter)(void *handle),
+                             TVMFFIObjectHandle *out) {
+  tvmffi_i_opaque *o;
+  TVMFFI_I_NOT_NULL(out);
+  if (type_index != kTVMFFIOpaquePyObject)
+    return tvmffi_i_fail("RuntimeError",
+                         "Only kTVMFFIOpaquePyObject is supported for now");
+  o = (tvmffi_i_opaque *)tvmffi_i_object(sizeof(*o), type_index,
+                                         tvmffi_i_delete_opaque);
+  if (!o) return -1;
+  o->cell.handle = handle;
+  o->deleter = deleter;
+  *out = o;
+  return 0;
+}
+
+/* The default of the custom allocator. In front of an object stand where its
+   memory begins and the header of the ABI. Like upstream's, the runtime's own
+   objects do not come from a custom allocator: it serves those who define
+   types and ask for it. */
+typedef struct {
+  void *memory;
+  TVMFFIObjectAllocHeader header;
+} tvmffi_i_alloc_prefix;
+
+static void tvmffi_i_default_delete(void *object) {
+  if (object) tvmffi_i_free(((tvmffi_i_alloc_prefix *)object - 1)->memory);
+}
+
+static void *tvmffi_i_default_allocate(size_t size, size_t alignment,
+                                       int32_t type_index, void *context) {
+  tvmffi_i_alloc_prefix *prefix;
+  char *memory, *object;
+  (void)type_index, (void)context;
+  if (alignment < 16) alignment = 16;
+  if ((alignment & (alignment - 1)) || alignment > PTRDIFF_MAX / 4 ||
+      size > PTRDIFF_MAX / 4) {
+    (void)tvmffi_i_fail("ValueError",
+                        "cannot allocate %lld bytes aligned to %lld",
+                        (long long)size, (long long)alignment);
+    return NULL;
+  }
+  memory = (char *)tvmffi_i_alloc(size + 2 * alignment);
+  if (!memory) {
+    (void)tvmffi_i_no_memory();
+    return NULL;
+  }
+  object = memory + 2 * alignment - (size_t)((uintptr_t)memory % alignment);
+  if (object - memory >= (ptrdiff_t)(sizeof(*prefix) + alignment))
+    object -= alignment;
+  prefix = (tvmffi_i_alloc_prefix *)(void *)object - 1;
+  prefix->memory = memory;
+  prefix->header.delete_space = tvmffi_i_default_delete;
+  return object;
+}
+
+static TVMFFICustomAllocator tvmffi_i_default_allocator = {
+    tvmffi_i_default_allocate, NULL};
+static TVMFFICustomAllocator *tvmffi_i_allocator = &tvmffi_i_default_allocator;
+
+TVMFFICustomAllocator *TVMFFIGetCustomAllocator(void) {
+  return TVMFFI_I_LOAD(&tvmffi_i_allocator);
+}
+
+int TVMFFISetCustomAllocator(TVMFFICustomAllocator *allocator) {
+  if (allocator && !allocator->allocate)
+    return tvmffi_i_null(__func__, "allocator->allocate");
+  TVMFFI_I_STORE(&tvmffi_i_allocator,
+                 allocator ? allocator : &tvmffi_i_default_allocator);
+  return 0;
+}
+
+/* ======== Any ======================================================= >>any */
+/* Strings, bytes and big integers, and owned values made of views. A text of
+   up to seven bytes stands in the Any, its other bytes zero. */
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIByteArray bytes; /* the text follows, and a NUL */
+} tvmffi_i_string;
+
+/* An uninitialised string object of `size` bytes and its NUL. */
+static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
+  tvmffi_i_string *s;
+  char *text;
+  if (size > PTRDIFF_MAX - sizeof(*s) - 8) {
+    (void)tvmffi_i_no_memory();
+    return NULL;
+  }
+  s = (tvmffi_i_string *)tvmffi_i_object(sizeof(*s) + size + 1, type_index,
+                                         tvmffi_i_delete_plain);
+  if (!s) return s;
+  text = (char *)(void *)(s + 1);
+  text[size] = 0;
+  s->bytes.data = text;
+  s->bytes.size = size;
+  return s;
+}
+
+/* Makes an owned string or bytes. `out` may hold what `data` points into. */
+static int tvmffi_i_make_string(const char *data, size_t size, int32_t small,
+                                int32_t large, TVMFFIAny *out) {
+  TVMFFIAny any;
+  any.v_uint64 = 0;
+  if (size < sizeof(any.v_bytes)) {
+    any.type_index = small;
+    any.small_str_len = (uint32_t)size;
+    if (size >= 4) {
+      memcpy(any.v_bytes, data, 4);
+      memcpy(any.v_bytes + size - 4, data + size - 4, 4);
+    } else if (size) {
+      any.v_bytes[0] = data[0];
+      any.v_bytes[size / 2] = data[size / 2];
+      any.v_bytes[size - 1] = data[size - 1];
+    }
+  } else {
+    tvmffi_i_string *s = tvmffi_i_new_string(size, large);
+    if (!s) return -1;
+    memcpy((void *)(s + 1), data, size);
+    any.type_index = large;
+    any.zero_padding = 0;
+    any.v_obj = &s->base;
+  }
+  *out = any;
+  return 0;
+}
+
+int TVMFFIStringFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
+  TVMFFI_I_BYTES(input);
+  TVMFFI_I_NOT_NULL(out);
+  return tvmffi_i_make_string(input->data, input->size, kTVMFFISmallStr,
+                              kTVMFFIStr, out);
+}
+
+int TVMFFIBytesFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
+  TVMFFI_I_BYTES(input);
+  TVMFFI_I_NOT_NULL(out);
+  return tvmffi_i_make_string(input->data, input->size, kTVMFFISmallBytes,
+                              kTVMFFIBytes, out);
+}
+
+typedef struct {
+  TVMFFIObject base;
+  size_t size; /* in words of 64 bits, which follow, the lowest first */
+} tvmffi_i_bigint;
+
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_bigint) % 8 == 0 || sizeof(void *) == 4,
+                     bigint_words_are_aligned);
+/* On i386 the words begin at 32 as on all others. */
+#define TVMFFI_I_BIGINT_WORDS 32
+
+static int64_t tvmffi_i_word(const char *data, size_t i) {
+  int64_t word;
+  memcpy(&word, data + 8 * i, 8);
+  return word;
+}
+
+int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
+  tvmffi_i_bigint *b;
+  size_t n;
+  TVMFFI_I_BYTES(input);
+  TVMFFI_I_NOT_NULL(out);
+  if (input->size % 8 != 0)
+    return tvmffi_i_fail("ValueError",
+                         "BigInt content must contain whole 64-bit words");
+  n = input->size / 8;
+  while (n > 1 && tvmffi_i_word(input->data, n - 1) ==
+                      (tvmffi_i_word(input->data, n - 2) < 0 ? -1 : 0))
+    --n;
+  if (n <= 1) {
+    *out = tvmffi_int(n ? tvmffi_i_word(input->data, 0) : 0);
+    return 0;
+  }
+  if (n * 8 > PTRDIFF_MAX - TVMFFI_I_BIGINT_WORDS) return tvmffi_i_no_memory();
+  b = (tvmffi_i_bigint *)tvmffi_i_object(TVMFFI_I_BIGINT_WORDS + n * 8,
+                                         kTVMFFIBigInt, tvmffi_i_delete_plain);
+  if (!b) return -1;
+  b->size = n;
+  memcpy((char *)(void *)b + TVMFFI_I_BIGINT_WORDS, input->data, n * 8);
+  *out = tvmffi_obj(b);
+  return 0;
+}
+
+TVMFFIByteArray TVMFFIBigIntGetContentByteArray(const TVMFFIAny *value) {
+  TVMFFIByteArray r = {NULL, 0};
+  if (value && value->type_index == kTVMFFIInt) {
+    r.data = value->v_bytes;
+    r.size = 8;
+  } else if (value && value->type_index == kTVMFFIBigInt && value->v_obj) {
+    r.data = (const char *)value->v_ptr + TVMFFI_I_BIGINT_WORDS;
+    r.size = ((tvmffi_i_bigint *)value->v_ptr)->size * 8;
+  } else {
+    (void)tvmffi_i_fail("TypeError", "%s: value is not an integer", __func__);
+  }
+  return r;
+}
+
+/* A view that needs more than a copy of its bits to be owned. */
+static int tvmffi_i_own_pointed(const TVMFFIAny *view, TVMFFIAny *out) {
+  TVMFFIByteArray bytes;
+  TVMFFIObject **moved;
+  switch (view->type_index) {
+    case kTVMFFIRawStr:
+      if (!view->v_c_str) return tvmffi_i_null(__func__, "the raw string");
+      return tvmffi_i_make_string(view->v_c_str, strlen(view->v_c_str),
+                                  kTVMFFISmallStr, kTVMFFIStr, out);
+    case kTVMFFIByteArrayPtr:
+      if (!view->v_ptr) return tvmffi_i_null(__func__, "the byte array");
+      bytes = *(TVMFFIByteArray *)view->v_ptr;
+      return TVMFFIBytesFromByteArray(&bytes, out);
+    case kTVMFFIObjectRValueRef:
+      moved = (TVMFFIObject **)view->v_ptr;
+      if (!moved || !*moved)
+        return tvmffi_i_fail("InternalError", "RValueRef already moved");
+      *out = tvmffi_obj(*moved);
+      *moved = NULL;
+      return 0;
+    default: break;
+  }
+  return tvmffi_i_fail("TypeError", "%d is not the type index of a value",
+                       view->type_index);
+}
+
+int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view, TVMFFIAny *out) {
+  int32_t index;
+  TVMFFI_I_NOT_NULL(any_view);
+  TVMFFI_I_NOT_NULL(out);
+  index = any_view->type_index;
+  if (index >= kTVMFFIStaticObjectBegin) {
+    TVMFFI_I_NOT_NULL(any_view->v_obj);
+    tvmffi_retain(any_view->v_obj);
+  } else if (index < 0 || index > kTVMFFIUnchanged ||
+             (index >= kTVMFFIRawStr && index <= kTVMFFIObjectRValueRef)) {
+    return tvmffi_i_own_pointed(any_view, out);
+  }
+  *out = *any_view;
+  return 0;
+}
+
+/* ======== Backtrace =========================================== >>backtrace */
+/* Stack traces. Return addresses are cheap to collect and dear to name, so
+   each address is turned into its line of text once per process and kept in a
+   map that is read without a lock. Which frames are left out, and where a
+   trace ends, is upstream's (backtrace_utils.h). */
+
+typedef struct {
+  const char *file, *function;
+  int line;
+} tvmffi_i_source;
+
+/* Writes "  File "f", line n, in g\n" to `to` unless that is NULL; gives its
+   length. */
+static size_t tvmffi_i_frame_line(char *to, tvmffi_i_source place) {
+  char number[12];
+  const char *parts[7];
+  size_t size = 0, n, i;
+  parts[0] = "  File \"";
+  parts[1] = place.file;
+  parts[2] = "\", line ";
+  parts[3] = tvmffi_i_decimal(number, place.line);
+  parts[4] = ", in ";
+  parts[5] = place.function;
+  parts[6] = "\n";
+  for (i = 0; i < 7; ++i) {
+    n = strlen(parts[i]);
+    if (to) memcpy(to + size, parts[i], n);
+    size += n;
+  }
+  return size;
+}
+
+#if TVMFFI_NO_BACKTRACE
+enum { TVMFFI_I_MAX_FRAMES = 1 };
+#else
+#include <unwind.h>
+enum { TVMFFI_I_MAX_FRAMES = 512 };
+
+typedef enum {
+  TVMFFI_I_FRAME_SHOWN,
+  TVMFFI_I_FRAME_HIDDEN,
+  TVMFFI_I_FRAME_BORDER /* to Python, or to a packed call */
+} tvmffi_i_frame_kind;
+
+typedef struct {
+  tvmffi_i_node node; /* its key: the bytes of `address` */
+  uintptr_t address;
+  const char *text; /* the line of a trace, in the same memory */
+  size_t size;
+  tvmffi_i_frame_kind kind;
+} tvmffi_i_frame;
+
+static tvmffi_i_map tvmffi_i_frames;
+
+#define TVMFFI_I_STRING(name) TVMFFI_I_STRING_(name)
+#define TVMFFI_I_STRING_(name) #name
+
+static tvmffi_i_frame_kind tvmffi_i_classify(const char *symbol) {
+  static const struct {
+    const char *prefix;
+    tvmffi_i_frame_kind kind;
+  } rules[] = {
+      {TVMFFI_I_STRING(TVMFFIBacktrace), TVMFFI_I_FRAME_HIDDEN},
+      {TVMFFI_I_STRING(TVMFFIErrorSetRaisedFromCStr), TVMFFI_I_FRAME_HIDDEN},
+      {"__libc_", TVMFFI_I_FRAME_HIDDEN},
+      {"ffi_call_", TVMFFI_I_FRAME_HIDDEN},
+      {"_ZN3tvm3ffi8Function", TVMFFI_I_FRAME_HIDDEN},
+      {"_ZNK3tvm3ffi8Function", TVMFFI_I_FRAME_HIDDEN},
+      {"_ZN3tvm3ffi6detail", TVMFFI_I_FRAME_HIDDEN},
+      {"_ZNK3tvm3ffi6detail", TVMFFI_I_FRAME_HIDDEN},
+      {TVMFFI_I_STRING(TVMFFIFunctionCall), TVMFFI_I_FRAME_BORDER},
+      {"slot_tp_call", TVMFFI_I_FRAME_BORDER},
+      {"object_is_not_callable", TVMFFI_I_FRAME_BORDER},
+      {"_Py", TVMFFI_I_FRAME_BORDER},
+      {"PyObject", TVMFFI_I_FRAME_BORDER}};
+  size_t i;
+  for (i = 0; i < sizeof(rules) / sizeof(rules[0]); ++i)
+    if (strncmp(symbol, rules[i].prefix, strlen(rules[i].prefix)) == 0)
+      return rules[i].kind;
+  return TVMFFI_I_FRAME_SHOWN;
+}
+
+/* dladdr, whose declaration <dlfcn.h> may hide, under a name of our own. */
+typedef struct {
+  const char *file;
+  void *base;
+  const char *symbol;
+  void *address;
+} tvmffi_i_symbol;
+#if TVMFFI_NO_DLOPEN
+static int tvmffi_i_dladdr(const void *address, tvmffi_i_symbol *out) {
+  (void)address, (void)out;
+  return 0;
+}
+static char *tvmffi_i_demangle(const char *symbol) {
+  (void)symbol;
+  return NULL;
+}
+#else
+#include <dlfcn.h>
+TVMFFI_I_EXTERN_C int
+tvmffi_i_dladdr(const void *address, tvmffi_i_symbol *out) __asm__(
+    TVMFFI_I_STRING(__USER_LABEL_PREFIX__) "dladdr");
+
+/* The C++ name of a symbol, malloced, when the process has a C++ library. */
+static char *tvmffi_i_demangle(const char *symbol) {
+  typedef char *(*demangle_t)(const char *, char *, size_t *, int *);
+  demangle_t demangle;
+  void *library, *address;
+  int status = 0;
+  char *name;
+  if (symbol[0] != '_' || symbol[1] != 'Z') return NULL;
+  library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  if (!library) return NULL;
+  address = dlsym(library, "__cxa_demangle");
+  memcpy((void *)(&demangle), &address, sizeof(address));
+  name = address ? demangle(symbol, NULL, NULL, &status) : NULL;
+  (void)dlclose(library);
+  return name;
+}
+#endif
+
+/* Names an address and keeps the result, or gives NULL without memory. Two
+   threads may do so at once: the first to come is kept. */
+TVMFFI_I_COLD tvmffi_i_frame *tvmffi_i_name_frame(uintptr_t address) {
+  tvmffi_i_symbol symbol = {NULL, NULL, NULL, NULL};
+  tvmffi_i_source source = {NULL, NULL, 0};
+  tvmffi_i_frame *frame;
+  tvmffi_i_node *known = NULL;
+  char *plain = NULL;
+  size_t size = 0;
+  /* The call is before the address to which it returns. */
+  (void)tvmffi_i_dladdr((void *)(address - 1), &symbol);
+  if (symbol.symbol) {
+    plain = tvmffi_i_demangle(symbol.symbol);
+    source.file = symbol.file ? symbol.file : "<unknown>";
+    source.function = plain ? plain : symbol.symbol;
+    size = tvmffi_i_frame_line(NULL, source);
+  }
+  frame = (tvmffi_i_frame *)tvmffi_i_alloc(sizeof(*frame) + size);
+  if (frame) {
+    char *text = (char *)(void *)(frame + 1);
+    frame->address = address;
+    frame->text = text;
+    frame->size = size;
+    frame->kind = symbol.symbol ? tvmffi_i_classify(symbol.symbol)
+                                : TVMFFI_I_FRAME_HIDDEN;
+    if (size) (void)tvmffi_i_frame_line(text, source);
+    tvmffi_i_lock();
+    known =
+        tvmffi_i_find(&tvmffi_i_frames, (const char *)(void *)(&frame->address),
+                      sizeof(address));
+    if (!known && tvmffi_i_reserve(&tvmffi_i_frames) == 0) {
+      known = &frame->node;
+      tvmffi_i_insert(&tvmffi_i_frames, known,
+                      (const char *)(void *)(&frame->address), sizeof(address));
+    }
+    tvmffi_i_unlock();
+  }
+  if (known != (tvmffi_i_node *)(void *)frame) tvmffi_i_free(frame);
+#if !TVMFFI_NO_DLOPEN
+  if (plain) free(plain);
+#endif
+  return (tvmffi_i_frame *)(void *)known;
+}
+
+/* The longest trace, from upstream's variable of the environment, which is
+   read once. */
+static int tvmffi_i_frame_limit(void) {
+  static int limit;
+  int n = TVMFFI_I_LOAD_RELAXED(&limit);
+  if (!n) {
+    const char *text = getenv("TVM_TRACEBACK_LIMIT");
+    n = TVMFFI_I_MAX_FRAMES;
+    if (text && *text) {
+      char *end;
+      long value = strtol(text, &end, 10);
+      if (!*end && value >= 0 && value < n) n = (int)value;
+    }
+    TVMFFI_I_STORE(&limit, ++n);
+  }
+  return n - 1;
+}
+
+#endif /* TVMFFI_NO_BACKTRACE */
+
+/* A collected trace: the lines of its frames, the innermost first. */
+typedef struct {
+  size_t size; /* of all lines */
+  int count, limit, skip, across;
+#if !TVMFFI_NO_BACKTRACE
+  const tvmffi_i_frame *frame[TVMFFI_I_MAX_FRAMES];
+#endif
+} tvmffi_i_trace;
+
+#if TVMFFI_NO_BACKTRACE
+static void tvmffi_i_collect(tvmffi_i_trace *trace, int skip, int across) {
+  (void)skip, (void)across;
+  trace->size = 0;
+  trace->count = 0;
+  trace->limit = 1;
+}
+static void tvmffi_i_copy_trace(const tvmffi_i_trace *trace, char *to) {
+  (void)trace, (void)to;
+}
+#else
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static _Unwind_Reason_Code tvmffi_i_on_frame(struct _Unwind_Context *context,
+                                             void *data) {
+  tvmffi_i_trace *trace = (tvmffi_i_trace *)data;
+  uintptr_t address = (uintptr_t)_Unwind_GetIP(context);
+  tvmffi_i_frame *frame;
+  if (!address || trace->count >= trace->limit) return _URC_END_OF_STACK;
+  frame = (tvmffi_i_frame *)(void *)tvmffi_i_find(
+      &tvmffi_i_frames, (const char *)(void *)(&address), sizeof(address));
+  if (!frame) frame = tvmffi_i_name_frame(address);
+  if (!frame) return _URC_NO_REASON;
+  if (frame->kind == TVMFFI_I_FRAME_BORDER && !trace->across)
+    return _URC_END_OF_STACK;
+  if (trace->skip > 0) {
+    --trace->skip;
+  } else if (frame->kind != TVMFFI_I_FRAME_HIDDEN) {
+    trace->frame[trace->count++] = frame;
+    trace->size += frame->size;
+  }
+  return _URC_NO_REASON;
+}
+#if defined(__cplusplus)
+}
+#endif
+
+/* Walks the stack. `skip` counts frames from this function on. Most of the
+   runtime's own need no skipping: they are hidden by name, or have none. */
+TVMFFI_I_COLD void tvmffi_i_collect(tvmffi_i_trace *trace, int skip,
+                                    int across) {
+  trace->size = 0;
+  trace->count = 0;
+  trace->limit = tvmffi_i_frame_limit();
+  trace->skip = skip;
+  trace->across = across;
+  (void)_Unwind_Backtrace(tvmffi_i_on_frame, trace);
+}
+
+static void tvmffi_i_copy_trace(const tvmffi_i_trace *trace, char *to) {
+  int i;
+  for (i = 0; i < trace->count; ++i) {
+    memcpy(to, trace->frame[i]->text, trace->frame[i]->size);
+    to += trace->frame[i]->size;
+  }
+}
+#endif
+
+/* Gives a buffer of the thread with room for `size` bytes, or NULL. */
+static char *tvmffi_i_trace_buffer(tvmffi_i_thread *t, size_t size) {
+  char *buffer;
+  size_t capacity = size < 1000 ? 1024 : size + size / 2;
+  if (size <= t->trace_capacity) return t->trace;
+  buffer = (char *)tvmffi_i_alloc(capacity);
+  if (!buffer) return buffer;
+  tvmffi_i_free(t->trace);
+  t->trace = buffer;
+  t->trace_capacity = capacity;
+  if (!t->exit_is_set) tvmffi_i_watch_exit(t);
+  return buffer;
+}
+
+#if TVMFFI_I_GNU
+__attribute__((noinline))
+#endif
+const TVMFFIByteArray *
+TVMFFIBacktrace(const char *filename, int lineno, const char *func,
+                int cross_ffi_boundary) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_source source;
+  tvmffi_i_trace trace;
+  size_t head = 0;
+  char *text;
+  int named = filename && func;
+  source.file = filename;
+  source.function = func;
+  source.line = lineno;
+  t->trace_view.data = "";
+  t->trace_view.size = 0;
+  /* A caller who says where it is stands in the trace already. */
+  tvmffi_i_collect(&trace, named ? 3 : 0, cross_ffi_boundary);
+  if (named && trace.limit > 0) head = tvmffi_i_frame_line(NULL, source);
+  text = tvmffi_i_trace_buffer(t, head + trace.size + 1);
+  if (!text) return &t->trace_view;
+  if (head) (void)tvmffi_i_frame_line(text, source);
+  tvmffi_i_copy_trace(&trace, text + head);
+  text[head + trace.size] = 0;
+  t->trace_view.data = text;
+  t->trace_view.size = head + trace.size;
+  return &t->trace_view;
+}
+
+/* ======== Error =================================================== >>error */
+/* Error objects and the thread's slot. An error is one block of memory: kind,
+   message and trace follow the object, each with a NUL; a trace that was
+   updated has a block of its own. The slot owns what is in it. */
+
+static char *tvmffi_i_error_bytes(tvmffi_i_error *e) {
+  return (char *)(void *)(e + 1);
+}
+
+static void tvmffi_i_destroy_error(void *self, int flags) {
+  tvmffi_i_error *e = (tvmffi_i_error *)self;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    tvmffi_i_free(e->trace);
+    tvmffi_release(e->cell.cause_chain);
+    tvmffi_release(e->cell.extra_context);
+  }
+  tvmffi_i_delete_plain(self, flags);
+}
+
+static void tvmffi_i_delete_error(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_error);
+}
+
+/* The trace that was there stays when memory is refused: there is no way to
+   say so. */
+static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
+                                  const TVMFFIByteArray *trace, int32_t mode) {
+  tvmffi_i_error *e = (tvmffi_i_error *)self;
+  size_t kept, size;
+  char *buffer;
+  if (!e || !tvmffi_i_is_bytes(trace)) return;
+  kept = mode == kTVMFFIBacktraceUpdateModeReplace ? 0 : e->cell.backtrace.size;
+  size = kept + trace->size;
+  if (size > PTRDIFF_MAX / 2) return;
+  buffer = e->trace;
+  if (!kept || size + 1 > e->trace_capacity) {
+    buffer = (char *)tvmffi_i_alloc(size + size / 2 + 1);
+    if (!buffer) return;
+    if (kept) memcpy(buffer, e->cell.backtrace.data, kept);
+  }
+  if (trace->size) memcpy(buffer + kept, trace->data, trace->size);
+  buffer[size] = 0;
+  if (buffer != e->trace) {
+    tvmffi_i_free(e->trace);
+    e->trace = buffer;
+    e->trace_capacity = size + size / 2 + 1;
+  }
+  e->cell.backtrace.data = buffer;
+  e->cell.backtrace.size = size;
+}
+
+/* An error with room for its texts, which the caller fills; NULL when there
+   is no memory, and then that is the thread's error. */
+static tvmffi_i_error *tvmffi_i_new_error(size_t kind, size_t message,
+                                          size_t trace) {
+  const size_t most = PTRDIFF_MAX / 4;
+  tvmffi_i_error *e = NULL;
+  char *text;
+  if (kind > most || message > most || trace > most) {
+    (void)tvmffi_i_no_memory();
+    return e;
+  }
+  e = (tvmffi_i_error *)tvmffi_i_object(sizeof(*e) + kind + message + trace + 3,
+                                        kTVMFFIError, tvmffi_i_delete_error);
+  if (!e) return e;
+  text = tvmffi_i_error_bytes(e);
+  e->cell.kind.data = text;
+  e->cell.kind.size = kind;
+  text[kind] = 0;
+  text += kind + 1;
+  e->cell.message.data = text;
+  e->cell.message.size = message;
+  text[message] = 0;
+  text += message + 1;
+  e->cell.backtrace.data = text;
+  e->cell.backtrace.size = trace;
+  text[trace] = 0;
+  e->cell.update_backtrace = tvmffi_i_update_trace;
+  e->cell.cause_chain = NULL;
+  e->cell.extra_context = NULL;
+  e->trace = NULL;
+  e->trace_capacity = 0;
+  return e;
+}
+
+/* Puts an error, taken, into the slot; what was there is released last, since
+   its destruction may run code of a user. */
+static void tvmffi_i_set_error(TVMFFIObject *error) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  TVMFFIObject *old = t->error;
+  t->error = error;
+  if (error && TVMFFI_I_UNLIKELY(!t->exit_is_set)) tvmffi_i_watch_exit(t);
+  tvmffi_release(old);
+}
+
+void TVMFFIErrorSetRaised(TVMFFIObjectHandle error) {
+  if (error) {
+    if (tvmffi_i_check_type(__func__, "error", error, kTVMFFIError)) return;
+    tvmffi_retain(error);
+  }
+  tvmffi_i_set_error((TVMFFIObject *)error);
+}
+
+void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle *result) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  if (!result) {
+    (void)tvmffi_i_null(__func__, "result");
+    return;
+  }
+  *result = t->error;
+  t->error = NULL;
+}
+
+/* Raises an error whose message is all parts, one after the other. */
+TVMFFI_I_COLD void tvmffi_i_raise_parts(const char *kind, const char **parts,
+                                        int32_t num_parts) {
+  tvmffi_i_trace trace;
+  tvmffi_i_error *e;
+  size_t kind_size, size = 0, n;
+  char *to;
+  int32_t i;
+  if (!kind) kind = "RuntimeError";
+  kind_size = strlen(kind);
+  for (i = 0; i < num_parts; ++i)
+    if (parts[i]) size += strlen(parts[i]);
+  tvmffi_i_collect(&trace, 0, 0);
+  e = tvmffi_i_new_error(kind_size, size, trace.size);
+  if (!e) return;
+  to = tvmffi_i_error_bytes(e);
+  memcpy(to, kind, kind_size);
+  to += kind_size + 1;
+  for (i = 0; i < num_parts; ++i) {
+    if (!parts[i]) continue;
+    n = strlen(parts[i]);
+    memcpy(to, parts[i], n);
+    to += n;
+  }
+  tvmffi_i_copy_trace(&trace, to + 1);
+  tvmffi_i_set_error(&e->base);
+}
+
+void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message) {
+  tvmffi_i_raise_parts(kind, &message, 1);
+}
+
+void TVMFFIErrorSetRaisedFromCStrParts(const char *kind,
+                                       const char **message_parts,
+                                       int32_t num_parts) {
+  tvmffi_i_raise_parts(kind, message_parts, message_parts ? num_parts : 0);
+}
+
+int TVMFFIErrorCreate(const TVMFFIByteArray *kind,
+                      const TVMFFIByteArray *message,
+                      const TVMFFIByteArray *backtrace,
+                      TVMFFIObjectHandle *out) {
+  return TVMFFIErrorCreateWithCauseAndExtraContext(kind, message, backtrace,
+                                                   NULL, NULL, out);
+}
+
+int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray *kind,
+                                              const TVMFFIByteArray *message,
+                                              const TVMFFIByteArray *backtrace,
+                                              TVMFFIObjectHandle cause_chain,
+                                              TVMFFIObjectHandle extra_context,
+                                              TVMFFIObjectHandle *out) {
+  tvmffi_i_error *e;
+  char *to;
+  TVMFFI_I_BYTES(kind);
+  TVMFFI_I_BYTES(message);
+  TVMFFI_I_BYTES(backtrace);
+  TVMFFI_I_NOT_NULL(out);
+  if (cause_chain) TVMFFI_I_CHECK(cause_chain, kTVMFFIError);
+  e = tvmffi_i_new_error(kind->size, message->size, backtrace->size);
+  if (!e) return -1;
+  to = tvmffi_i_error_bytes(e);
+  if (kind->size) memcpy(to, kind->data, kind->size);
+  to += kind->size + 1;
+  if (message->size) memcpy(to, message->data, message->size);
+  to += message->size + 1;
+  if (backtrace->size) memcpy(to, backtrace->data, backtrace->size);
+  if (cause_chain) tvmffi_retain(cause_chain);
+  if (extra_context) tvmffi_retain(extra_context);
+  e->cell.cause_chain = cause_chain;
+  e->cell.extra_context = extra_context;
+  *out = e;
+  return 0;
+}
+
+/* Frees what a thread has when it ends. The release may raise again: then the
+   system calls this once more. */
+static void tvmffi_i_thread_exit(tvmffi_i_thread *t) {
+  TVMFFIObject *error = t->error;
+  t->exit_is_set = 0;
+  t->error = NULL;
+  tvmffi_release(error);
+  tvmffi_i_free(t->stream);
+  t->stream = NULL;
+  t->stream_mask = t->num_streams = 0;
+  tvmffi_i_free(t->trace);
+  t->trace = NULL;
+  t->trace_capacity = 0;
+}
+
+/* ======== Registry ============================================= >>registry */
+/* The type table: entries by index and by key, each with its ancestors,
+   fields, methods and metadata, and the attribute columns. Entries are never
+   moved or freed and are published whole; arrays that grow are replaced, and
+   the old ones kept. Written under the mutex; all that may fail or call out
+   (copies, retained values, errors) happens outside it. */
+
+typedef struct {
+  TVMFFITypeInfo info; /* first: what clients have pointers to */
+  tvmffi_i_node node;
+  TVMFFITypeMetadata metadata;
+  int32_t num_slots; /* reserved indices, its own and its children's */
+  int32_t used_slots;
+  int32_t field_capacity, method_capacity;
+  int can_overflow;
+} tvmffi_i_type;
+
+/* Followed by `capacity` pointers to entries. */
+typedef struct tvmffi_i_table {
+  int32_t capacity;
+  struct tvmffi_i_table *older;
+} tvmffi_i_table;
+
+static struct {
+  tvmffi_i_table head;
+  tvmffi_i_type *entry[256];
+} tvmffi_i_first_table = {{256, NULL}, {NULL}};
+
+static tvmffi_i_table *tvmffi_i_types = &tvmffi_i_first_table.head;
+static tvmffi_i_map tvmffi_i_type_keys;
+static int32_t tvmffi_i_next_index = kTVMFFIDynObjectBegin;
+
+enum { TVMFFI_I_MAX_SLOTS = 1 << 20, TVMFFI_I_MAX_TYPES = 1 << 26 };
+
+/* The types of the ABI. */
+typedef struct {
+  int32_t index;
+  const char *key;
+} tvmffi_i_static_type;
+static const tvmffi_i_static_type tvmffi_i_static_types[] = {
+    {kTVMFFIObject, "ffi.Object"},
+    {kTVMFFINone, "None"},
+    {kTVMFFIInt, "int"},
+    {kTVMFFIBool, "bool"},
+    {kTVMFFIFloat, "float"},
+    {kTVMFFIOpaquePtr, "void*"},
+    {kTVMFFIDataType, "DataType"},
+    {kTVMFFIDevice, "Device"},
+    {kTVMFFIDLTensorPtr, "DLTensor*"},
+    {kTVMFFIRawStr, "const char*"},
+    {kTVMFFIByteArrayPtr, "TVMFFIByteArray*"},
+    {kTVMFFIObjectRValueRef, "ObjectRValueRef"},
+    {kTVMFFISmallStr, "ffi.SmallStr"},
+    {kTVMFFISmallBytes, "ffi.SmallBytes"},
+    {kTVMFFIUnchanged, "ffi.Unchanged"},
+    {kTVMFFIStr, "ffi.String"},
+    {kTVMFFIBytes, "ffi.Bytes"},
+    {kTVMFFIError, "ffi.Error"},
+    {kTVMFFIFunction, "ffi.Function"},
+    {kTVMFFIShape, "ffi.Shape"},
+    {kTVMFFITensor, "ffi.Tensor"},
+    {kTVMFFIArray, "ffi.Array"},
+    {kTVMFFIMap, "ffi.Map"},
+    {kTVMFFIModule, "ffi.Module"},
+    {kTVMFFIOpaquePyObject, "ffi.OpaquePyObject"},
+    {kTVMFFIList, "ffi.List"},
+    {kTVMFFIDict, "ffi.Dict"},
+    {kTVMFFIVisitInterrupt, "ffi.VisitInterrupt"},
+    {kTVMFFIBigInt, "ffi.BigInt"}};
+enum {
+  TVMFFI_I_NUM_STATIC_TYPES =
+      sizeof(tvmffi_i_static_types) / sizeof(tvmffi_i_static_types[0])
+};
+static tvmffi_i_type tvmffi_i_static_entries[TVMFFI_I_NUM_STATIC_TYPES];
+static const TVMFFITypeInfo *tvmffi_i_object_ancestor[] = {
+    &tvmffi_i_static_entries[0].info};
+
+TVMFFI_I_INLINE tvmffi_i_type **tvmffi_i_entries(tvmffi_i_table *table) {
+  return (tvmffi_i_type **)(void *)(table + 1);
+}
+
+TVMFFI_I_INLINE tvmffi_i_type *tvmffi_i_type_of_node(tvmffi_i_node *node) {
+  char *base = (char *)(void *)node;
+  return node ? (tvmffi_i_type *)(void *)(base - offsetof(tvmffi_i_type, node))
+              : NULL;
+}
+
+/* The entry of an index, or NULL. Takes no lock. */
+TVMFFI_I_INLINE tvmffi_i_type *tvmffi_i_type_at(int32_t index) {
+  tvmffi_i_table *table = TVMFFI_I_LOAD(&tvmffi_i_types);
+  if (index < 0 || index >= table->capacity) return NULL;
+  return TVMFFI_I_LOAD(&tvmffi_i_entries(table)[index]);
+}
+
+/* Fills in and publishes an entry for which there is room; mutex held. */
+static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
+                                  int32_t depth, const char *key, size_t size,
+                                  const TVMFFITypeInfo **ancestors) {
+  t->info.type_index = index;
+  t->info.type_depth = depth;
+  t->info.type_key.data = key;
+  t->info.type_key.size = size;
+  t->info.type_ancestors = ancestors;
+  t->info.type_key_hash = tvmffi_i_stable_hash(key, size);
+  t->used_slots = 1;
+  TVMFFI_I_STORE(&tvmffi_i_entries(tvmffi_i_types)[index], t);
+  tvmffi_i_insert(&tvmffi_i_type_keys, &t->node, key, size);
+}
+
+/* Starts the type table: the first thing that anyone who misses in it does.
+   Its memory is static, but for the slots of the keys. */
+TVMFFI_I_COLD int tvmffi_i_start_types(void) {
+  static int started;
+  int code = 0, i;
+  if (TVMFFI_I_LOAD(&started)) return 0;
+  tvmffi_i_lock();
+  if (!TVMFFI_I_LOAD(&started)) {
+    for (i = 0; i < TVMFFI_I_NUM_STATIC_TYPES && code == 0; ++i) {
+      tvmffi_i_type *t = &tvmffi_i_static_entries[i];
+      int32_t index = tvmffi_i_static_types[i].index;
+      const char *key = tvmffi_i_static_types[i].key;
+      if (t->info.type_key.data) continue;
+      code = tvmffi_i_reserve(&tvmffi_i_type_keys);
+      if (code) break;
+      t->num_slots = 1;
+      t->can_overflow = index == kTVMFFIObject;
+      if (index == kTVMFFIObject) {
+        t->metadata.total_size = (int32_t)sizeof(TVMFFIObject);
+        t->info.metadata = &t->metadata;
+      }
+      tvmffi_i_publish_type(
+          t, index, index > kTVMFFIObject, key, strlen(key),
+          index > kTVMFFIObject ? tvmffi_i_object_ancestor : NULL);
+    }
+    if (code == 0) TVMFFI_I_STORE(&started, 1);
+  }
+  tvmffi_i_unlock();
+  return code ? tvmffi_i_no_memory() : 0;
+}
+
+/* The entry of an index, or an error. */
+static tvmffi_i_type *tvmffi_i_type_or_fail(int32_t index) {
+  tvmffi_i_type *t = tvmffi_i_type_at(index);
+  if (TVMFFI_I_LIKELY(t)) return t;
+  if (tvmffi_i_start_types()) return t;
+  t = tvmffi_i_type_at(index);
+  if (!t)
+    (void)tvmffi_i_fail("InternalError",
+                        "Cannot find type info for type_index=%d", index);
+  return t;
+}
+
+const TVMFFITypeInfo *TVMFFIGetTypeInfo(int32_t type_index) {
+  tvmffi_i_type *t = tvmffi_i_type_or_fail(type_index);
+  return t ? &t->info : NULL;
+}
+
+static tvmffi_i_type *tvmffi_i_type_by_key(const TVMFFIByteArray *key) {
+  tvmffi_i_node *node =
+      tvmffi_i_find(&tvmffi_i_type_keys, key->data, key->size);
+  if (!node && tvmffi_i_start_types() == 0)
+    node = tvmffi_i_find(&tvmffi_i_type_keys, key->data, key->size);
+  return tvmffi_i_type_of_node(node);
+}
+
+int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key, int32_t *out_tindex) {
+  tvmffi_i_type *t;
+  TVMFFI_I_BYTES(type_key);
+  TVMFFI_I_NOT_NULL(out_tindex);
+  t = tvmffi_i_type_by_key(type_key);
+  if (!t)
+    return tvmffi_i_fail("InternalError", "Cannot find type `%.*s`",
+                         TVMFFI_I_TEXT(*type_key));
+  *out_tindex = t->info.type_index;
+  return 0;
+}
+
+/* What a registration asks for. */
+typedef struct {
+  const TVMFFIByteArray *key;
+  int32_t index, depth, slots, can_overflow;
+  tvmffi_i_type *parent;
+} tvmffi_i_type_request;
+
+static const char *tvmffi_i_parent_key(const tvmffi_i_type *t) {
+  return t->info.type_depth
+             ? t->info.type_ancestors[t->info.type_depth - 1]->type_key.data
+             : "no parent";
+}
+
+/* Compares a registration with the type that has the key. The reserved slots
+   may differ: the first registration made them. */
+static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
+                                  const tvmffi_i_type_request *r) {
+  const TVMFFITypeInfo *parent =
+      t->info.type_depth ? t->info.type_ancestors[t->info.type_depth - 1]
+                         : NULL;
+  if ((r->index >= 0 && r->index != t->info.type_index) ||
+      r->depth != t->info.type_depth ||
+      parent != (r->parent ? &r->parent->info : NULL))
+    return tvmffi_i_fail(
+        "RuntimeError",
+        "Type `%s` is already registered with index %d, depth %d and parent "
+        "`%s`, but is registered again with index %d, depth %d and parent `%s`",
+        t->info.type_key.data, t->info.type_index, t->info.type_depth,
+        tvmffi_i_parent_key(t), r->index < 0 ? t->info.type_index : r->index,
+        r->depth, r->parent ? r->parent->info.type_key.data : "no parent");
+  return t->info.type_index;
+}
+
+/* Makes the table large enough for an index; mutex held. */
+static int tvmffi_i_grow_types(int32_t index) {
+  tvmffi_i_table *old = tvmffi_i_types, *table;
+  size_t capacity = (size_t)old->capacity, size;
+  if (index < old->capacity) return 0;
+  while (capacity <= (size_t)index) capacity *= 2;
+  size = sizeof(*table) + capacity * sizeof(tvmffi_i_type *);
+  table = (tvmffi_i_table *)tvmffi_i_alloc(size);
+  if (!table) return -1;
+  memset((void *)table, 0, size);
+  memcpy(tvmffi_i_entries(table), tvmffi_i_entries(old),
+         (size_t)old->capacity * sizeof(tvmffi_i_type *));
+  table->capacity = (int32_t)capacity;
+  table->older = old;
+  TVMFFI_I_STORE(&tvmffi_i_types, table);
+  return 0;
+}
+
+/* How a registration ended, told before the mutex is released. */
+typedef enum {
+  TVMFFI_I_TYPE_MADE,
+  TVMFFI_I_TYPE_KNOWN,   /* another thread was first */
+  TVMFFI_I_TYPE_TAKEN,   /* the static index */
+  TVMFFI_I_TYPE_FULL,    /* the parent allows no more children */
+  TVMFFI_I_TYPE_NO_ROOM, /* no index, or no memory */
+} tvmffi_i_type_result;
+
+/* Chooses an index: the static one, one of the parent's slots, or a new one. */
+static tvmffi_i_type_result tvmffi_i_choose_index(
+    const tvmffi_i_type_request *r, int32_t *index) {
+  tvmffi_i_type *parent = r->parent;
+  if (r->index >= 0) {
+    *index = r->index;
+    return tvmffi_i_type_at(r->index) ? TVMFFI_I_TYPE_TAKEN
+                                      : TVMFFI_I_TYPE_MADE;
+  }
+  if (parent->used_slots + r->slots + 1 <= parent->num_slots) {
+    *index = parent->info.type_index + parent->used_slots;
+    parent->used_slots += r->slots + 1;
+    return TVMFFI_I_TYPE_MADE;
+  }
+  if (!parent->can_overflow) return TVMFFI_I_TYPE_FULL;
+  *index = tvmffi_i_next_index;
+  if (*index > TVMFFI_I_MAX_TYPES ||
+      tvmffi_i_grow_types(*index + r->slots) != 0)
+    return TVMFFI_I_TYPE_NO_ROOM;
+  tvmffi_i_next_index += r->slots + 1;
+  return TVMFFI_I_TYPE_MADE;
+}
+
+/* Puts the prepared entry into the table; mutex held. */
+static tvmffi_i_type_result tvmffi_i_enter_type(
+    const tvmffi_i_type_request *r, tvmffi_i_type *t,
+    const TVMFFITypeInfo **ancestors, char *key) {
+  tvmffi_i_type_result result;
+  int32_t index;
+  if (tvmffi_i_find(&tvmffi_i_type_keys, key, r->key->size))
+    return TVMFFI_I_TYPE_KNOWN;
+  if (tvmffi_i_reserve(&tvmffi_i_type_keys) != 0) return TVMFFI_I_TYPE_NO_ROOM;
+  result = tvmffi_i_choose_index(r, &index);
+  if (result == TVMFFI_I_TYPE_MADE)
+    tvmffi_i_publish_type(t, index, r->depth, key, r->key->size, ancestors);
+  return result;
+}
+
+static int32_t tvmffi_i_make_type(const tvmffi_i_type_request *r) {
+  size_t ancestors_size = (size_t)r->depth * sizeof(TVMFFITypeInfo *);
+  tvmffi_i_type *t = (tvmffi_i_type *)tvmffi_i_alloc(
+      sizeof(*t) + ancestors_size + r->key->size + 1);
+  const TVMFFITypeInfo **ancestors;
+  tvmffi_i_type_result result;
+  char *key;
+  if (!t) return tvmffi_i_no_memory();
+  memset((void *)t, 0, sizeof(*t));
+  ancestors = (const TVMFFITypeInfo **)(void *)(t + 1);
+  key = (char *)(void *)(ancestors + r->depth);
+  memcpy(key, r->key->data, r->key->size);
+  key[r->key->size] = 0;
+  if (r->depth > 1)
+    memcpy(ancestors, r->parent->info.type_ancestors,
+           (size_t)(r->depth - 1) * sizeof(*ancestors));
+  if (r->depth > 0) ancestors[r->depth - 1] = &r->parent->info;
+  t->num_slots = r->slots + 1;
+  t->can_overflow = r->can_overflow && (!r->parent || r->parent->can_overflow);
+  tvmffi_i_lock();
+  result = tvmffi_i_enter_type(r, t, ancestors, key);
+  tvmffi_i_unlock();
+  if (result == TVMFFI_I_TYPE_MADE) return t->info.type_index;
+  tvmffi_i_free(t);
+  switch (result) {
+    case TVMFFI_I_TYPE_KNOWN:
+      return tvmffi_i_same_type(tvmffi_i_type_by_key(r->key), r);
+    case TVMFFI_I_TYPE_TAKEN:
+      return tvmffi_i_fail(
+          "InternalError", "Conflicting static index %d between %s and %.*s",
+          r->index, tvmffi_i_type_at(r->index)->info.type_key.data,
+          TVMFFI_I_TEXT(*r->key));
+    case TVMFFI_I_TYPE_FULL:
+      return tvmffi_i_fail("InternalError",
+                           "Reach maximum number of sub-classes for %s, no "
+                           "index is left for %.*s",
+                           r->parent->info.type_key.data,
+                           TVMFFI_I_TEXT(*r->key));
+    default: return tvmffi_i_no_memory();
+  }
+}
+
+/* Upstream's function cannot fail: it ends the process. Here a conflict gives
+   -1 and an error. */
+int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
+                                  int32_t static_type_index, int32_t type_depth,
+                                  int32_t num_child_slots,
+                                  int32_t child_slots_can_overflow,
+                                  int32_t parent_type_index) {
+  tvmffi_i_type_request r;
+  tvmffi_i_type *known;
+  TVMFFI_I_BYTES(type_key);
+  TVMFFI_TRY(tvmffi_i_start_types());
+  known = tvmffi_i_type_by_key(type_key);
+  if (parent_type_index == -2) return known ? known->info.type_index : -2;
+  r.key = type_key;
+  r.index = static_type_index;
+  r.depth = type_depth;
+  r.slots = num_child_slots;
+  r.can_overflow = child_slots_can_overflow;
+  r.parent = NULL;
+  if (parent_type_index >= 0) {
+    r.parent = tvmffi_i_type_or_fail(parent_type_index);
+    if (!r.parent) return -1;
+  }
+  if (known) return tvmffi_i_same_type(known, &r);
+  if (!type_key->size || memchr(type_key->data, 0, type_key->size))
+    return tvmffi_i_fail("ValueError", "A type key must be a text");
+  if (type_depth != (r.parent ? r.parent->info.type_depth + 1 : 0))
+    return tvmffi_i_fail(
+        "InternalError", "Type `%.*s` cannot have depth %d under parent %d",
+        TVMFFI_I_TEXT(*type_key), type_depth, parent_type_index);
+  if (num_child_slots < 0 || num_child_slots > TVMFFI_I_MAX_SLOTS)
+    return tvmffi_i_fail("ValueError",
+                         "Type `%.*s` cannot reserve %d child slots",
+                         TVMFFI_I_TEXT(*type_key), num_child_slots);
+  if (static_type_index >= kTVMFFIDynObjectBegin ||
+      (static_type_index < 0 && !r.parent) ||
+      (static_type_index >= 0 && r.parent &&
+       static_type_index <= parent_type_index))
+    return tvmffi_i_fail("InternalError",
+                         "Type `%.*s` cannot have static index %d under "
+                         "parent %d",
+                         TVMFFI_I_TEXT(*type_key), static_type_index,
+                         parent_type_index);
+  return tvmffi_i_make_type(&r);
+}
+
+/* Copies up to three texts into one block, which *memory gets, each with a
+   NUL; an empty one becomes {NULL, 0}. */
+static int tvmffi_i_copy_texts(TVMFFIByteArray *texts, int n, void **memory) {
+  size_t size = 1;
+  char *to;
+  int i;
+  for (i = 0; i < n; ++i) size += texts[i].size + 1;
+  to = (char *)tvmffi_i_alloc(size);
+  *memory = to;
+  if (!to) return tvmffi_i_no_memory();
+  for (i = 0; i < n; ++i) {
+    if (!texts[i].size) {
+      texts[i].data = NULL;
+      continue;
+    }
+    memcpy(to, texts[i].data, texts[i].size);
+    to[texts[i].size] = 0;
+    texts[i].data = to;
+    to += texts[i].size + 1;
+  }
+  return 0;
+}
+
+static int tvmffi_i_same_text(TVMFFIByteArray a, TVMFFIByteArray b) {
+  return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);
+}
+
+static int tvmffi_i_same_any(const TVMFFIAny *a, const TVMFFIAny *b) {
+  return a->type_index == b->type_index && a->zero_padding == b->zero_padding &&
+         a->v_uint64 == b->v_uint64;
+}
+
+/* Gives an array room for one element more, by a larger copy. The old one is
+   not freed: a reader may be in it. Mutex held. */
+static void *tvmffi_i_grow(const void *array, size_t element, int32_t count,
+                           int32_t *capacity) {
+  int32_t wanted = *capacity ? *capacity * 2 : 4;
+  void *copy;
+  if (count < *capacity) return (void *)array;
+  copy = tvmffi_i_alloc((size_t)wanted * element);
+  if (!copy) return copy;
+  if (count) memcpy(copy, array, (size_t)count * element);
+  *capacity = wanted;
+  return copy;
+}
+
+/* 0: new, 1: the same is there, 2: another of that name is there. */
+static int tvmffi_i_compare_field(const tvmffi_i_type *t,
+                                  const TVMFFIFieldInfo *f) {
+  int32_t i;
+  for (i = 0; i < t->info.num_fields; ++i) {
+    const TVMFFIFieldInfo *g = &t->info.fields[i];
+    if (tvmffi_i_same_text(f->name, g->name))
+      return f->offset == g->offset && f->size == g->size &&
+                     f->flags == g->flags && f->getter == g->getter &&
+                     f->setter == g->setter
+                 ? 1
+                 : 2;
+  }
+  return 0;
+}
+
+/* Upstream warns, since a child's field of the same name hides the parent's. */
+static void tvmffi_i_warn_hidden(const tvmffi_i_type *t,
+                                 const TVMFFIFieldInfo *f) {
+#if TVMFFI_NO_STDIO
+  (void)t, (void)f;
+#else
+  int32_t depth, i;
+  for (depth = 0; depth < t->info.type_depth; ++depth) {
+    const TVMFFITypeInfo *a = t->info.type_ancestors[depth];
+    for (i = 0; i < a->num_fields; ++i)
+      if (tvmffi_i_same_text(a->fields[i].name, f->name))
+        (void)fprintf(
+            stderr,
+            "[WARNING] Field \"%.*s\" in type \"%s\" duplicates an ancestor "
+            "field in \"%s\". Child types should not re-register inherited "
+            "fields.\n",
+            TVMFFI_I_TEXT(f->name), t->info.type_key.data, a->type_key.data);
+  }
+#endif
+}
+
+/* Puts a prepared field into its type. Gives 0, or 1 when the same is there, 2
+   when another of that name is, -1 without memory; mutex held. */
+static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
+  TVMFFIFieldInfo *fields;
+  int found = tvmffi_i_compare_field(t, f);
+  if (found) return found;
+  fields = (TVMFFIFieldInfo *)tvmffi_i_grow(
+      t->info.fields, sizeof(*f), t->info.num_fields, &t->field_capacity);
+  if (!fields) return -1;
+  if (f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)
+    tvmffi_retain(f->setter);
+  fields[t->info.num_fields] = *f;
+  TVMFFI_I_STORE(&t->info.fields, fields);
+  TVMFFI_I_STORE(&t->info.num_fields, t->info.num_fields + 1);
+  return 0;
+}
+
+/* What is left to do after an attempt to register, outside the mutex: a copy
+   that was not needed goes, a conflict is told. */
+static int tvmffi_i_end_register(int result, void *memory, TVMFFIAny *value,
+                                 const char *what, const TVMFFIByteArray *name,
+                                 const tvmffi_i_type *t) {
+  if (!result) return 0;
+  tvmffi_i_free(memory);
+  tvmffi_any_release(value);
+  if (result < 0) return tvmffi_i_no_memory();
+  if (result == 1) return 0;
+  return tvmffi_i_fail("InternalError",
+                       "Duplicate %s name \"%.*s\" in type \"%s\"", what,
+                       TVMFFI_I_TEXT(*name), t->info.type_key.data);
+}
+
+int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
+  tvmffi_i_type *t;
+  TVMFFIFieldInfo field;
+  TVMFFIByteArray texts[3];
+  TVMFFIAny value = tvmffi_none();
+  void *memory = NULL;
+  int result;
+  TVMFFI_I_NOT_NULL(info);
+  TVMFFI_I_BYTES(&info->name);
+  TVMFFI_I_BYTES(&info->doc);
+  TVMFFI_I_BYTES(&info->metadata);
+  if (info->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)
+    TVMFFI_I_CHECK(info->setter, kTVMFFIFunction);
+  t = tvmffi_i_type_or_fail(type_index);
+  if (!t) return -1;
+  if (info->flags & kTVMFFIFieldFlagBitMaskHasDefault)
+    TVMFFI_TRY(
+        TVMFFIAnyViewToOwnedAny(&info->default_value_or_factory, &value));
+  texts[0] = info->name;
+  texts[1] = info->doc;
+  texts[2] = info->metadata;
+  if (tvmffi_i_copy_texts(texts, 3, &memory)) {
+    tvmffi_any_release(&value);
+    return -1;
+  }
+  field = *info;
+  field.name = texts[0];
+  field.doc = texts[1];
+  field.metadata = texts[2];
+  field.default_value_or_factory = value;
+  tvmffi_i_lock();
+  result = tvmffi_i_enter_field(t, &field);
+  tvmffi_i_unlock();
+  if (!result) tvmffi_i_warn_hidden(t, &field);
+  return tvmffi_i_end_register(result, memory, &value, "field", &info->name, t);
+}
+
+/* Like tvmffi_i_enter_field. A method is the same when its value is. */
+static int tvmffi_i_enter_method(tvmffi_i_type *t, const TVMFFIMethodInfo *m) {
+  TVMFFIMethodInfo *methods;
+  int32_t i;
+  for (i = 0; i < t->info.num_methods; ++i)
+    if (tvmffi_i_same_text(t->info.methods[i].name, m->name))
+      return tvmffi_i_same_any(&t->info.methods[i].method, &m->method) ? 1 : 2;
+  methods = (TVMFFIMethodInfo *)tvmffi_i_grow(
+      t->info.methods, sizeof(*m), t->info.num_methods, &t->method_capacity);
+  if (!methods) return -1;
+  methods[t->info.num_methods] = *m;
+  TVMFFI_I_STORE(&t->info.methods, methods);
+  TVMFFI_I_STORE(&t->info.num_methods, t->info.num_methods + 1);
+  return 0;
+}
+
+int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo *info) {
+  tvmffi_i_type *t;
+  TVMFFIMethodInfo method;
+  TVMFFIByteArray texts[3];
+  void *memory = NULL;
+  int result;
+  TVMFFI_I_NOT_NULL(info);
+  TVMFFI_I_BYTES(&info->name);
+  TVMFFI_I_BYTES(&info->doc);
+  TVMFFI_I_BYTES(&info->metadata);
+  t = tvmffi_i_type_or_fail(type_index);
+  if (!t) return -1;
+  method = *info;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&info->method, &method.method));
+  texts[0] = info->name;
+  texts[1] = info->doc;
+  texts[2] = info->metadata;
+  if (tvmffi_i_copy_texts(texts, 3, &memory)) {
+    tvmffi_any_release(&method.method);
+    return -1;
+  }
+  method.name = texts[0];
+  method.doc = texts[1];
+  method.metadata = texts[2];
+  tvmffi_i_lock();
+  result = tvmffi_i_enter_method(t, &method);
+  tvmffi_i_unlock();
+  return tvmffi_i_end_register(result, memory, &method.method, "method",
+                               &info->name, t);
+}
+
+int TVMFFITypeRegisterMetadata(int32_t type_index,
+                               const TVMFFITypeMetadata *metadata) {
+  tvmffi_i_type *t;
+  TVMFFIByteArray doc;
+  const TVMFFITypeMetadata *had;
+  void *memory = NULL;
+  TVMFFI_I_NOT_NULL(metadata);
+  TVMFFI_I_BYTES(&metadata->doc);
+  t = tvmffi_i_type_or_fail(type_index);
+  if (!t) return -1;
+  doc = metadata->doc;
+  TVMFFI_TRY(tvmffi_i_copy_texts(&doc, 1, &memory));
+  tvmffi_i_lock();
+  had = t->info.metadata;
+  if (!had) {
+    t->metadata = *metadata;
+    t->metadata.doc = doc;
+    TVMFFI_I_STORE(&t->info.metadata, &t->metadata);
+  }
+  tvmffi_i_unlock();
+  if (!had) return 0;
+  tvmffi_i_free(memory);
+  if (had->creator == metadata->creator &&
+      had->total_size == metadata->total_size &&
+      had->structural_eq_hash_kind == metadata->structural_eq_hash_kind)
+    return 0;
+  return tvmffi_i_fail(
+      "RuntimeError",
+      "Overriding %s, possible causes:\n"
+      "- two ObjectDef<T>() calls for the same T \n"
+      "- when we forget to assign _type_key to ObjectRef<Y> that inherits from "
+      "T\n"
+      "- another type with the same key is already registered\n"
+      "Cross check the reflection registration.",
+      t->info.type_key.data);
+}
+
+/* An attribute column: values by type index, from 0 on. */
+typedef struct {
+  tvmffi_i_node node;
+  TVMFFITypeAttrColumn column;
+  int32_t capacity;
+} tvmffi_i_column;
+
+static tvmffi_i_map tvmffi_i_columns;
+
+/* The column of a name, made when it is missing; mutex held. */
+static tvmffi_i_column *tvmffi_i_get_column(const TVMFFIByteArray *name) {
+  tvmffi_i_node *node =
+      tvmffi_i_find(&tvmffi_i_columns, name->data, name->size);
+  tvmffi_i_column *c = (tvmffi_i_column *)(void *)node;
+  char *key;
+  if (c) return c;
+  if (tvmffi_i_reserve(&tvmffi_i_columns) != 0) return NULL;
+  c = (tvmffi_i_column *)tvmffi_i_alloc(sizeof(*c) + name->size + 1);
+  if (!c) return c;
+  memset(c, 0, sizeof(*c));
+  key = (char *)(c + 1);
+  if (name->size) memcpy(key, name->data, name->size);
+  key[name->size] = 0;
+  tvmffi_i_insert(&tvmffi_i_columns, &c->node, key, name->size);
+  return c;
+}
+
+/* Puts a value into a column; the result is that of tvmffi_i_enter_field. A
+   reader who sees the size sees data of that size, and who sees the type of a
+   value sees the value. Mutex held. */
+static int tvmffi_i_enter_attr(tvmffi_i_column *c, int32_t index,
+                               const TVMFFIAny *value) {
+  TVMFFIAny *data = (TVMFFIAny *)c->column.data, *slot;
+  int32_t capacity = c->capacity ? c->capacity : 256;
+  if (index >= c->capacity) {
+    while (capacity <= index) capacity *= 2;
+    data = (TVMFFIAny *)tvmffi_i_alloc((size_t)capacity * sizeof(*data));
+    if (!data) return -1;
+    memset(data, 0, (size_t)capacity * sizeof(*data));
+    if (c->column.size)
+      memcpy(data, c->column.data, (size_t)c->column.size * sizeof(*data));
+    c->capacity = capacity;
+    TVMFFI_I_STORE(&c->column.data, data);
+  }
+  slot = &data[index];
+  if (slot->type_index != kTVMFFINone)
+    return tvmffi_i_same_any(slot, value) ? 1 : 2;
+  slot->zero_padding = value->zero_padding;
+  slot->v_uint64 = value->v_uint64;
+  TVMFFI_I_STORE(&slot->type_index, value->type_index);
+  if (index >= c->column.size) TVMFFI_I_STORE(&c->column.size, index + 1);
+  return 0;
+}
+
+/* With the index of None, only makes the column. */
+int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
+                           const TVMFFIAny *attr_value) {
+  tvmffi_i_column *c;
+  TVMFFIAny value = tvmffi_none();
+  int result = 0;
+  TVMFFI_I_BYTES(attr_name);
+  if (type_index != kTVMFFINone) {
+    TVMFFI_I_NOT_NULL(attr_value);
+    if (!tvmffi_i_type_or_fail(type_index)) return -1;
+    TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(attr_value, &value));
+  }
+  tvmffi_i_lock();
+  c = tvmffi_i_get_column(attr_name);
+  if (!c)
+    result = -1;
+  else if (type_index != kTVMFFINone)
+    result = tvmffi_i_enter_attr(c, type_index, &value);
+  tvmffi_i_unlock();
+  if (!result) return 0;
+  tvmffi_any_release(&value);
+  if (result < 0) return tvmffi_i_no_memory();
+  if (result == 1) return 0;
+  return tvmffi_i_fail(
+      "RuntimeError",
+      "TypeAttr `%.*s` is already registered for type index %d. To update the "
+      "stored value, register a mutable container (e.g., Dict/List) once and "
+      "mutate it in place on subsequent calls.",
+      TVMFFI_I_TEXT(*attr_name), type_index);
+}
+
+const TVMFFITypeAttrColumn *TVMFFIGetTypeAttrColumn(
+    const TVMFFIByteArray *attr_name) {
+  tvmffi_i_node *node;
+  if (!tvmffi_i_is_bytes(attr_name)) {
+    (void)tvmffi_i_bad_bytes(__func__, "attr_name", attr_name);
+    return NULL;
+  }
+  node = tvmffi_i_find(&tvmffi_i_columns, attr_name->data, attr_name->size);
+  return node ? &((tvmffi_i_column *)(void *)node)->column : NULL;
+}
+
+/* ======== Function ============================================= >>function */
+/* Function objects and the global table. The table's entries live for ever
+   and their names are never removed; the function in one may change. A reader
+   takes no lock: it counts itself into the entry while it goes from the
+   pointer to a reference of its own. A writer who has replaced the function
+   waits until each of the two counters was seen at zero, and only then drops
+   its reference; new readers use the other counter meanwhile, so they cannot
+   keep it waiting. */
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIFunctionCell cell;
+} tvmffi_i_function_object;
+
+typedef struct {
+  tvmffi_i_function_object function;
+  void *self;
+  TVMFFISafeCallType call;
+  void (*deleter)(void *self);
+} tvmffi_i_closure;
+
+static int tvmffi_i_call_closure(void *handle, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  tvmffi_i_closure *c = (tvmffi_i_closure *)handle;
+  return c->call(c->self, args, num_args, result);
+}
+
+static void tvmffi_i_destroy_closure(void *self, int flags) {
+  tvmffi_i_closure *c = (tvmffi_i_closure *)self;
+  if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && c->deleter)
+    c->deleter(c->self);
+  tvmffi_i_delete_plain(self, flags);
+}
+
+static void tvmffi_i_delete_closure(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_closure);
+}
+
+/* Without self and deleter the function is the callback alone, which then
+   gets the function's own handle, as upstream's does. */
+int TVMFFIFunctionCreate(void *self, TVMFFISafeCallType safe_call,
+                         void (*deleter)(void *self), TVMFFIObjectHandle *out) {
+  tvmffi_i_function_object *f;
+  int closed = self || deleter;
+  TVMFFI_I_NOT_NULL(safe_call);
+  TVMFFI_I_NOT_NULL(out);
+  f = (tvmffi_i_function_object *)tvmffi_i_object(
+      closed ? sizeof(tvmffi_i_closure) : sizeof(*f), kTVMFFIFunction,
+      closed ? tvmffi_i_delete_closure : tvmffi_i_delete_plain);
+  if (!f) return -1;
+  f->cell.safe_call = safe_call;
+  f->cell.cpp_call = NULL;
+  if (closed) {
+    tvmffi_i_closure *c = (tvmffi_i_closure *)(void *)f;
+    f->cell.safe_call = tvmffi_i_call_closure;
+    c->self = self;
+    c->call = safe_call;
+    c->deleter = deleter;
+  }
+  *out = f;
+  return 0;
+}
+
+TVMFFI_I_COLD int tvmffi_i_refuse_call(TVMFFIObjectHandle func,
+                                       const TVMFFIAny *args, int32_t num_args,
+                                       const TVMFFIAny *result) {
+  TVMFFI_I_CHECK(func, kTVMFFIFunction);
+  TVMFFI_I_NOT_NULL(result);
+  if (num_args < 0)
+    return tvmffi_i_fail("ValueError", "%s: num_args is %d",
+                         "TVMFFIFunctionCall", num_args);
+  if (num_args > 0) TVMFFI_I_NOT_NULL(args);
+  return tvmffi_i_null("TVMFFIFunctionCall", "the function's safe_call");
+}
+
+int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVMFFIAny *args,
+                       int32_t num_args, TVMFFIAny *result) {
+  tvmffi_i_function_object *f = (tvmffi_i_function_object *)func;
+  if (TVMFFI_I_UNLIKELY(
+          !f || !result || num_args < 0 || (num_args && !args) ||
+          (f->base.type_index != kTVMFFIFunction &&
+           !tvmffi_is_instance(f->base.type_index, kTVMFFIFunction)) ||
+          !f->cell.safe_call))
+    return tvmffi_i_refuse_call(func, args, num_args, result);
+  return f->cell.safe_call(func, args, num_args, result);
+}
+
+/* What else is known of a global function: one block of memory. */
+typedef struct {
+  TVMFFIByteArray doc, metadata;
+  int64_t flags;
+} tvmffi_i_about;
+
+typedef struct {
+  tvmffi_i_node node;
+  TVMFFIObject *function;      /* NULL: removed */
+  const tvmffi_i_about *about; /* NULL: nothing, or that of `typed` */
+  const tvmffi_func *typed;    /* a built-in function, else NULL */
+  uint32_t readers[2];
+  uint32_t side; /* the counter that new readers use */
+} tvmffi_i_global;
+
+static tvmffi_i_map tvmffi_i_globals;
+static int tvmffi_i_start_globals(void); /* with >>builtins */
+
+#if TVMFFI_NO_THREADS
+#define TVMFFI_I_ENTER(entry, side) ((void)((side) = 0))
+#define TVMFFI_I_LEAVE(entry, side) ((void)0)
+static void tvmffi_i_wait(tvmffi_i_global *g) { (void)g; }
+#else
+#define TVMFFI_I_ENTER(entry, side)                    \
+  ((side) = TVMFFI_I_LOAD_RELAXED(&(entry)->side) & 1, \
+   (void)__atomic_fetch_add(&(entry)->readers[side], 1, __ATOMIC_SEQ_CST))
+#define TVMFFI_I_LEAVE(entry, side) \
+  ((void)__atomic_fetch_sub(&(entry)->readers[side], 1, __ATOMIC_RELEASE))
+/* Waits until all have left who may have seen what was just replaced. */
+static void tvmffi_i_wait(tvmffi_i_global *g) {
+  int round;
+  for (round = 0; round < 2; ++round) {
+    uint32_t side = __atomic_fetch_add(&g->side, 1, __ATOMIC_SEQ_CST) & 1;
+    while (TVMFFI_I_LOAD_SEQ(&g->readers[side])) tvmffi_i_yield();
+  }
+}
+#endif
+
+/* Finds the entry of a name, or NULL. Takes no lock. */
+static tvmffi_i_global *tvmffi_i_find_global(const TVMFFIByteArray *name) {
+  tvmffi_i_node *node =
+      tvmffi_i_find(&tvmffi_i_globals, name->data, name->size);
+  if (TVMFFI_I_UNLIKELY(!node) && tvmffi_i_start_globals() == 0)
+    node = tvmffi_i_find(&tvmffi_i_globals, name->data, name->size);
+  return (tvmffi_i_global *)(void *)node;
+}
+
+/* Gives the function of an entry, owned, or NULL. */
+static TVMFFIObject *tvmffi_i_take_global(tvmffi_i_global *g) {
+  TVMFFIObject *function;
+  uint32_t side;
+  TVMFFI_I_ENTER(g, side);
+  function = TVMFFI_I_LOAD_SEQ(&g->function);
+  if (function) tvmffi_retain(function);
+  TVMFFI_I_LEAVE(g, side);
+  return function;
+}
+
+int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
+                            TVMFFIObjectHandle *out) {
+  tvmffi_i_global *g;
+  TVMFFI_I_BYTES(name);
+  TVMFFI_I_NOT_NULL(out);
+  g = tvmffi_i_find_global(name);
+  *out = g ? tvmffi_i_take_global(g) : NULL;
+  return 0;
+}
+
+/* Puts function and description into an entry and gives what was there, to be
+   released after tvmffi_i_wait; mutex held. */
+static void tvmffi_i_swap_global(tvmffi_i_global *g, TVMFFIObject **function,
+                                 const tvmffi_i_about **about) {
+  TVMFFIObject *old = g->function;
+  const tvmffi_i_about *old_about = g->about;
+#if TVMFFI_NO_THREADS
+  g->function = *function;
+#else
+  __atomic_store_n(&g->function, *function, __ATOMIC_SEQ_CST);
+#endif
+  TVMFFI_I_STORE(&g->about, *about);
+  TVMFFI_I_STORE(&g->typed, (const tvmffi_func *)NULL);
+  *function = old;
+  *about = old_about;
+}
+
+static void tvmffi_i_drop_global(tvmffi_i_global *g, TVMFFIObject *function,
+                                 const tvmffi_i_about *about) {
+  if (!function && !about) return;
+  tvmffi_i_wait(g);
+  tvmffi_i_free((void *)about);
+  tvmffi_release(function);
+}
+
+static int tvmffi_i_make_about(const TVMFFIMethodInfo *info,
+                               const tvmffi_i_about **out) {
+  tvmffi_i_about *about;
+  char *to;
+  *out = NULL;
+  if (!info->doc.size && !info->metadata.size &&
+      info->flags == kTVMFFIFieldFlagBitMaskIsStaticMethod)
+    return 0;
+  if (info->doc.size > PTRDIFF_MAX / 4 || info->metadata.size > PTRDIFF_MAX / 4)
+    return tvmffi_i_no_memory();
+  about = (tvmffi_i_about *)tvmffi_i_alloc(sizeof(*about) + info->doc.size +
+                                           info->metadata.size);
+  if (!about) return tvmffi_i_no_memory();
+  to = (char *)(about + 1);
+  about->doc.data = to;
+  about->doc.size = info->doc.size;
+  if (info->doc.size) memcpy(to, info->doc.data, info->doc.size);
+  to += info->doc.size;
+  about->metadata.data = to;
+  about->metadata.size = info->metadata.size;
+  if (info->metadata.size) memcpy(to, info->metadata.data, info->metadata.size);
+  about->flags = info->flags;
+  *out = about;
+  return 0;
+}
+
+/* The entry of a name, made when it is missing, or NULL; mutex held. */
+static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
+  tvmffi_i_global *g = (tvmffi_i_global *)(void *)tvmffi_i_find(
+      &tvmffi_i_globals, name->data, name->size);
+  char *key;
+  if (g) return g;
+  if (tvmffi_i_reserve(&tvmffi_i_globals) != 0) return NULL;
+  g = (tvmffi_i_global *)tvmffi_i_alloc(sizeof(*g) + name->size + 1);
+  if (!g) return g;
+  memset(g, 0, sizeof(*g));
+  key = (char *)(g + 1);
+  if (name->size) memcpy(key, name->data, name->size);
+  key[name->size] = 0;
+  tvmffi_i_insert(&tvmffi_i_globals, &g->node, key, name->size);
+  return g;
+}
+
+/* Upstream's texts for a taken name; `by_info` tells which function failed. */
+TVMFFI_I_COLD int tvmffi_i_name_taken(const TVMFFIByteArray *name,
+                                      int by_info) {
+  return tvmffi_i_fail("RuntimeError",
+                       "Global Function `%.*s` is already registered%s",
+                       TVMFFI_I_TEXT(*name),
+                       by_info ? ", possible causes:\n"
+                                 "- Two GlobalDef().def registrations for the "
+                                 "same function \n"
+                                 "Please remove the duplicate registration."
+                               : "");
+}
+
+static int tvmffi_i_set_global(const TVMFFIMethodInfo *info, int override,
+                               int by_info) {
+  TVMFFIObject *function = info->method.v_obj;
+  const tvmffi_i_about *about;
+  tvmffi_i_global *g;
+  int taken;
+  TVMFFI_TRY(tvmffi_i_start_globals());
+  TVMFFI_TRY(tvmffi_i_make_about(info, &about));
+  tvmffi_retain(function);
+  tvmffi_i_lock();
+  g = tvmffi_i_make_global(&info->name);
+  taken = g && g->function && !override ? 1 + (g->function == function) : 0;
+  if (g && !taken) tvmffi_i_swap_global(g, &function, &about);
+  tvmffi_i_unlock();
+  if (g && !taken) {
+    tvmffi_i_drop_global(g, function, about);
+    return 0;
+  }
+  tvmffi_i_free((void *)about);
+  tvmffi_release(function);
+  if (!g) return tvmffi_i_no_memory();
+  return taken == 2 ? 0 : tvmffi_i_name_taken(&info->name, by_info);
+}
+
+int TVMFFIFunctionSetGlobal(const TVMFFIByteArray *name, TVMFFIObjectHandle f,
+                            int allow_override) {
+  TVMFFIMethodInfo info;
+  TVMFFI_I_BYTES(name);
+  TVMFFI_I_CHECK(f, kTVMFFIFunction);
+  memset(&info, 0, sizeof(info));
+  info.name = *name;
+  info.flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
+  info.method = tvmffi_obj(f);
+  return tvmffi_i_set_global(&info, allow_override, 0);
+}
+
+int TVMFFIFunctionSetGlobalFromMethodInfo(const TVMFFIMethodInfo *method_info,
+                                          int allow_override) {
+  TVMFFI_I_NOT_NULL(method_info);
+  TVMFFI_I_BYTES(&method_info->name);
+  TVMFFI_I_BYTES(&method_info->doc);
+  TVMFFI_I_BYTES(&method_info->metadata);
+  if (method_info->method.type_index < kTVMFFIStaticObjectBegin)
+    return tvmffi_i_fail("TypeError",
+                         "Cannot convert from type `%s` to `ffi.Function`",
+                         tvmffi_i_type_key(method_info->method.type_index));
+  TVMFFI_I_CHECK(method_info->method.v_obj, kTVMFFIFunction);
+  return tvmffi_i_set_global(method_info, allow_override, 1);
+}
+
+/* Removes a function from its entry; gives whether there was one. */
+static int tvmffi_i_remove_global(const TVMFFIByteArray *name) {
+  tvmffi_i_global *g = tvmffi_i_find_global(name);
+  const tvmffi_i_about *about = NULL;
+  TVMFFIObject *function = NULL;
+  int had;
+  if (!g) return 0;
+  tvmffi_i_lock();
+  tvmffi_i_swap_global(g, &function, &about);
+  tvmffi_i_unlock();
+  had = function != NULL;
+  tvmffi_i_drop_global(g, function, about);
+  return had;
+}
+
+/* ======== Dtype =================================================== >>dtype */
+/* Data types as text, as upstream's dtype.cc reads and writes them, and
+   stricter where it lets through what cannot be meant (docs/differences.md).
+   Codes from 129 on are a user's: two global functions know their names. */
+
+enum { TVMFFI_I_CUSTOM_CODE = 129, TVMFFI_I_FIRST_SHORT_FLOAT = 7 };
+
+/* By code; a code without a text is not known. */
+static const char *const tvmffi_i_code_names[] = {"int",
+                                                  "uint",
+                                                  "float",
+                                                  "handle",
+                                                  "bfloat",
+                                                  NULL,
+                                                  "bool",
+                                                  "float8_e3m4",
+                                                  "float8_e4m3",
+                                                  "float8_e4m3b11fnuz",
+                                                  "float8_e4m3fn",
+                                                  "float8_e4m3fnuz",
+                                                  "float8_e5m2",
+                                                  "float8_e5m2fnuz",
+                                                  "float8_e8m0fnu",
+                                                  "float6_e2m3fn",
+                                                  "float6_e3m2fn",
+                                                  "float4_e2m1fn"};
+enum {
+  TVMFFI_I_NUM_CODES =
+      sizeof(tvmffi_i_code_names) / sizeof(tvmffi_i_code_names[0])
+};
+
+/* A text being read. Errors show it as upstream does, with an alias (i8, f16,
+   fp8_...) written out: `alias` bytes of it stand for `head`. */
+typedef struct {
+  const char *at, *end;
+  const char *text; /* behind the alias */
+  const char *head;
+} tvmffi_i_reader;
+
+TVMFFI_I_COLD int tvmffi_i_bad_dtype(const tvmffi_i_reader *r,
+                                     const char *kind) {
+  int n = (int)(r->end - r->text < 200 ? r->end - r->text : 200);
+  return tvmffi_i_fail("ValueError", "unknown %s `%s%.*s`", kind, r->head, n,
+                       r->text);
+}
+
+TVMFFI_I_COLD int tvmffi_i_bad_number(const tvmffi_i_reader *r,
+                                      const char *what, uint32_t number,
+                                      const char *type) {
+  int n = (int)(r->end - r->text < 200 ? r->end - r->text : 200);
+  return tvmffi_i_fail("ValueError",
+                       "%s value %u is out of range for %s in dtype '%s%.*s'",
+                       what, number, type, r->head, n, r->text);
+}
+
+static int tvmffi_i_starts(const tvmffi_i_reader *r, const char *prefix,
+                           size_t size) {
+  return (size_t)(r->end - r->at) >= size && memcmp(r->at, prefix, size) == 0;
+}
+
+/* Reads digits, of which there may be none: that is 0. */
+static int tvmffi_i_read_number(tvmffi_i_reader *r, uint32_t *out) {
+  const char *begin = r->at;
+  uint64_t value = 0;
+  for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; ++r->at)
+    if (value <= UINT32_MAX) value = value * 10 + (uint64_t)(*r->at - '0');
+  if (value > UINT32_MAX) {
+    int n = (int)(r->at - begin < 200 ? r->at - begin : 200);
+    return tvmffi_i_fail("ValueError",
+                         "Integer value in dtype string '%.*s' is out of range "
+                         "for uint32_t",
+                         n, begin);
+  }
+  *out = (uint32_t)value;
+  return 0;
+}
+
+/* Reads the end of a type: nothing, x4, or, if scalable, xvscalex4, whose
+   lanes are stored negative. More than 2^15 lanes would read as the other. */
+static int tvmffi_i_read_lanes(tvmffi_i_reader *r, int scalable,
+                               DLDataType *out) {
+  int negative = 0;
+  uint32_t lanes = 0;
+  const char *digits;
+  if (r->at == r->end) return 0;
+  if (scalable && tvmffi_i_starts(r, "xvscalex", 8)) {
+    negative = 1;
+    r->at += 7;
+  }
+  if (*r->at != 'x') return tvmffi_i_bad_dtype(r, "dtype");
+  digits = ++r->at;
+  TVMFFI_TRY(tvmffi_i_read_number(r, &lanes));
+  if (r->at == digits || lanes == 0) {
+    int n = (int)(r->end - r->text < 200 ? r->end - r->text : 200);
+    return tvmffi_i_fail("ValueError",
+                         "Invalid lanes specification in dtype '%s%.*s'. Lanes "
+                         "must be a positive integer.",
+                         r->head, n, r->text);
+  }
+  if (lanes > UINT16_MAX)
+    return tvmffi_i_bad_number(r, "Lanes", lanes, "uint16_t");
+  if (lanes > (uint32_t)(INT16_MAX + negative))
+    return tvmffi_i_bad_number(r, "Lanes", lanes, "int16_t");
+  if (r->at != r->end) return tvmffi_i_bad_dtype(r, "dtype");
+  out->lanes = (uint16_t)(negative ? 0 - lanes : lanes);
+  return 0;
+}
+
+/* Reads what follows float8_, float6_ or float4_. */
+static int tvmffi_i_read_short_float(tvmffi_i_reader *r, int bits,
+                                     DLDataType *out) {
+  static const char *const kinds[] = {"float8 type", "float6 type",
+                                      "float4 type"};
+  int code, first = TVMFFI_I_FIRST_SHORT_FLOAT;
+  for (code = first; code < TVMFFI_I_NUM_CODES; ++code) {
+    const char *name = tvmffi_i_code_names[code];
+    size_t size = strlen(name + 7);
+    const char *end = r->at + size;
+    if (name[5] - '0' != bits || !tvmffi_i_starts(r, name + 7, size)) continue;
+    if (end != r->end && *end != 'x' && !(bits == 4 && *end == '_')) continue;
+    r->at = end;
+    if (end != r->end && *end == '_') ++r->at;
+    out->code = (uint8_t)code;
+    out->bits = (uint8_t)bits;
+    return tvmffi_i_read_lanes(r, 0, out);
+  }
+  return tvmffi_i_bad_dtype(r, kinds[(8 - bits) / 2]);
+}
+
+/* Calls dtype.get_custom_type_code or _name with one argument. */
+static int tvmffi_i_call_custom(const char *name, TVMFFIAny *arg,
+                                TVMFFIAny *result) {
+  TVMFFIByteArray key = tvmffi_i_view(name);
+  TVMFFIObjectHandle f = NULL;
+  int code;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&key, &f));
+  if (!f) return tvmffi_i_fail("ValueError", "Function %s not found", name);
+  *result = tvmffi_none();
+  code = TVMFFIFunctionCall(f, arg, 1, result);
+  tvmffi_release(f);
+  return code;
+}
+
+static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
+  TVMFFIByteArray name;
+  TVMFFIAny arg, result;
+  const char *end;
+  int whole = (int)(r->end - r->text < 200 ? r->end - r->text : 200);
+  r->at += 6;
+  if (r->at == r->end || *r->at != '[')
+    return tvmffi_i_fail("ValueError",
+                         "expected opening brace after 'custom' type in%.*s",
+                         whole, r->text);
+  name.data = ++r->at;
+  end = (const char *)memchr(r->at, ']', (size_t)(r->end - r->at));
+  if (!end)
+    return tvmffi_i_fail("ValueError",
+                         "expected closing brace after 'custom' type in%.*s",
+                         whole, r->text);
+  name.size = (size_t)(end - name.data);
+  r->at = end + 1;
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&name, &arg));
+  whole = tvmffi_i_call_custom("dtype.get_custom_type_code", &arg, &result);
+  tvmffi_any_release(&arg);
+  if (whole) return whole;
+  if (result.type_index != kTVMFFIInt ||
+      result.v_int64 < TVMFFI_I_CUSTOM_CODE || result.v_int64 > UINT8_MAX) {
+    tvmffi_any_release(&result);
+    return tvmffi_i_fail("ValueError",
+                         "dtype.get_custom_type_code must give a code from "
+                         "129 to 255");
+  }
+  out->code = (uint8_t)result.v_int64;
+  return 0;
+}
+
+/* What the beginning of a type may be: an alias has a head to be shown. The
+   first that fits is taken; digits behind some are asked for. */
+typedef struct {
+  const char *prefix;
+  uint8_t size, code, bits, before_digit;
+  const char *head;
+} tvmffi_i_dtype_name;
+static const tvmffi_i_dtype_name tvmffi_i_dtype_names[] = {
+    {"float8_", 7, kDLFloat8_e3m4, 8, 0, ""},
+    {"float6_", 7, kDLFloat6_e2m3fn, 6, 0, ""},
+    {"float4_", 7, kDLFloat4_e2m1fn, 4, 0, ""},
+    {"float", 5, kDLFloat, 32, 0, ""},
+    {"fp8_", 4, kDLFloat8_e3m4, 8, 0, "float8_"},
+    {"fp6_", 4, kDLFloat6_e2m3fn, 6, 0, "float6_"},
+    {"fp4_", 4, kDLFloat4_e2m1fn, 4, 0, "float4_"},
+    {"f8_", 3, kDLFloat8_e3m4, 8, 0, "float8_"},
+    {"f6_", 3, kDLFloat6_e2m3fn, 6, 0, "float6_"},
+    {"f4_", 3, kDLFloat4_e2m1fn, 4, 0, "float4_"},
+    {"f", 1, kDLFloat, 32, 1, "float"},
+    {"int", 3, kDLInt, 32, 0, ""},
+    {"i", 1, kDLInt, 32, 1, "int"},
+    {"uint", 4, kDLUInt, 32, 0, ""},
+    {"u", 1, kDLUInt, 32, 1, "uint"},
+    {"bool", 4, kDLBool, 8, 0, ""},
+    {"bfloat", 6, kDLBfloat, 16, 0, ""},
+    {"bf", 2, kDLBfloat, 16, 1, "bfloat"},
+    {"handle", 6, kDLOpaqueHandle, 64, 0, ""},
+    {"custom", 6, TVMFFI_I_CUSTOM_CODE, 32, 0, ""}};
+
+static const tvmffi_i_dtype_name *tvmffi_i_match_dtype(
+    const tvmffi_i_reader *r) {
+  size_t left = (size_t)(r->end - r->at), i;
+  for (i = 0; i < sizeof(tvmffi_i_dtype_names) / sizeof(tvmffi_i_dtype_name);
+       ++i) {
+    const tvmffi_i_dtype_name *n = &tvmffi_i_dtype_names[i];
+    if (n->prefix[0] != r->at[0] || left < n->size ||
+        memcmp(r->at, n->prefix, n->size) != 0)
+      continue;
+    if (!n->before_digit ||
+        (left > n->size && r->at[n->size] >= '0' && r->at[n->size] <= '9'))
+      return n;
+  }
+  return NULL;
+}
+
+static int tvmffi_i_read_dtype(tvmffi_i_reader *r, DLDataType *out) {
+  const tvmffi_i_dtype_name *name = tvmffi_i_match_dtype(r);
+  uint32_t bits = 0;
+  if (!name) return tvmffi_i_bad_dtype(r, "dtype");
+  if (name->code == TVMFFI_I_CUSTOM_CODE) {
+    TVMFFI_TRY(tvmffi_i_read_custom(r, out));
+  } else {
+    r->at += name->size;
+    r->head = name->head;
+    if (*r->head) r->text = r->at;
+    out->code = name->code;
+  }
+  out->bits = name->bits;
+  if (name->code >= TVMFFI_I_FIRST_SHORT_FLOAT &&
+      name->code != TVMFFI_I_CUSTOM_CODE)
+    return tvmffi_i_read_short_float(r, name->bits, out);
+  TVMFFI_TRY(tvmffi_i_read_number(r, &bits));
+  if (bits > UINT8_MAX) return tvmffi_i_bad_number(r, "Bits", bits, "uint8_t");
+  if (bits > 8 && name->code == kDLBool)
+    return tvmffi_i_bad_number(r, "Bits", bits, "bool");
+  if (bits) out->bits = (uint8_t)bits;
+  return tvmffi_i_read_lanes(r, 1, out);
+}
+
+int TVMFFIDataTypeFromString(const TVMFFIByteArray *str, DLDataType *out) {
+  tvmffi_i_reader r;
+  DLDataType dtype;
+  TVMFFI_I_BYTES(str);
+  TVMFFI_I_NOT_NULL(out);
+  dtype.code = kDLOpaqueHandle;
+  dtype.bits = 0;
+  dtype.lanes = 0;
+  if (str->size && !(str->size == 4 && memcmp(str->data, "void", 4) == 0)) {
+    r.at = r.text = str->data;
+    r.end = str->data + str->size;
+    r.head = "";
+    dtype.lanes = 1;
+    TVMFFI_TRY(tvmffi_i_read_dtype(&r, &dtype));
+  }
+  *out = dtype;
+  return 0;
+}
+
+/* Writes a number in decimal; gives the end. */
+static char *tvmffi_i_write_number(char *to, uint32_t x) {
+  char digits[10];
+  int n = 0;
+  do {
+    digits[n++] = (char)('0' + x % 10);
+    x /= 10;
+  } while (x);
+  while (n) *to++ = digits[--n];
+  return to;
+}
+
+/* Writes bits and lanes behind a name; gives the end. */
+static char *tvmffi_i_write_size(char *to, DLDataType t) {
+  int lanes = (int16_t)t.lanes;
+  if (t.code < TVMFFI_I_FIRST_SHORT_FLOAT && (t.code != kDLBool || t.bits != 8))
+    to = tvmffi_i_write_number(to, t.bits);
+  if (lanes > 1 || lanes < -1) {
+    size_t n = lanes > 1 ? 1 : 8;
+    memcpy(to, "xvscalex", n);
+    to = tvmffi_i_write_number(to + n, (uint32_t)(lanes < 0 ? -lanes : lanes));
+  }
+  return to;
+}
+
+TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
+  TVMFFIAny code = tvmffi_int(t.code), result;
+  TVMFFIByteArray name;
+  char *text, *end;
+  int failed;
+  TVMFFI_TRY(
+      tvmffi_i_call_custom("dtype.get_custom_type_name", &code, &result));
+  if (tvmffi_i_get_str(&result, &name)) {
+    tvmffi_any_release(&result);
+    return tvmffi_i_fail("TypeError",
+                         "dtype.get_custom_type_name must give a string");
+  }
+  text = (char *)tvmffi_i_alloc(name.size + 32);
+  if (!text) {
+    tvmffi_any_release(&result);
+    return tvmffi_i_no_memory();
+  }
+  memcpy(text, "custom[", 7);
+  memcpy(text + 7, name.data, name.size);
+  text[7 + name.size] = ']';
+  end = tvmffi_i_write_size(text + 8 + name.size, t);
+  failed = tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
+                                kTVMFFIStr, out);
+  tvmffi_i_free(text);
+  tvmffi_any_release(&result);
+  return failed;
+}
+
+int TVMFFIDataTypeToString(const DLDataType *dtype, TVMFFIAny *out) {
+  char text[48], *end = text;
+  const char *name;
+  size_t size;
+  TVMFFI_I_NOT_NULL(dtype);
+  TVMFFI_I_NOT_NULL(out);
+  if (dtype->code >= TVMFFI_I_CUSTOM_CODE)
+    return tvmffi_i_write_custom(*dtype, out);
+  name = dtype->code < TVMFFI_I_NUM_CODES ? tvmffi_i_code_names[dtype->code]
+                                          : NULL;
+  if (!name)
+    return tvmffi_i_fail("ValueError",
+                         "DLDataType contains unknown type_code=%d",
+                         (int)dtype->code);
+  if (dtype->code != kDLOpaqueHandle || dtype->lanes || dtype->bits) {
+    size = strlen(name);
+    memcpy(text, name, size);
+    end = text + size;
+    if (dtype->code != kDLOpaqueHandle) end = tvmffi_i_write_size(end, *dtype);
+  }
+  return tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
+                              kTVMFFIStr, out);
+}
+
+/* ======== Tensor ================================================= >>tensor */
+/* Tensors. A tensor's DLTensor follows its header; what keeps the data alive
+   is a DLPack tensor that it came from, or, for a view, another tensor.
+   Shapes are what strangers send: all of it is checked before it is kept. */
+
+typedef struct {
+  TVMFFIObject base;
+  DLTensor tensor;
+  void *keeper;    /* a DLManagedTensor, its versioned kind, or a tensor */
+} tvmffi_i_tensor; /* followed by strides, or by shape and strides */
+
+static void tvmffi_i_destroy_imported(void *self, int flags) {
+  DLManagedTensor *from = (DLManagedTensor *)((tvmffi_i_tensor *)self)->keeper;
+  if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && from->deleter)
+    from->deleter(from);
+  tvmffi_i_delete_plain(self, flags);
+}
+
+static void tvmffi_i_destroy_imported_versioned(void *self, int flags) {
+  DLManagedTensorVersioned *from =
+      (DLManagedTensorVersioned *)((tvmffi_i_tensor *)self)->keeper;
+  if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && from->deleter)
+    from->deleter(from);
+  tvmffi_i_delete_plain(self, flags);
+}
+
+static void tvmffi_i_destroy_view(void *self, int flags) {
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
+    tvmffi_release(((tvmffi_i_tensor *)self)->keeper);
+  tvmffi_i_delete_plain(self, flags);
+}
+
+static void tvmffi_i_delete_view(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_view);
+}
+
+/* Raises unless the shape is one: a sane rank, no negative extent, and a
+   number of bytes that a 64-bit integer can hold. */
+static int tvmffi_i_check_shape(const char *function, const DLTensor *t) {
+  const uint64_t most = INT64_MAX;
+  uint64_t bytes = ((uint64_t)t->dtype.bits * t->dtype.lanes + 7) / 8;
+  int empty = 0;
+  int32_t i;
+  if (t->ndim < 0 || t->ndim > (1 << 20))
+    return tvmffi_i_fail("ValueError", "%s: ndim is %d", function, t->ndim);
+  if (t->ndim && !t->shape) return tvmffi_i_null(function, "shape");
+  for (i = 0; i < t->ndim; ++i) {
+    if (t->shape[i] < 0)
+      return tvmffi_i_fail("ValueError", "%s: shape[%d] is %lld", function, i,
+                           (long long)t->shape[i]);
+    empty |= t->shape[i] == 0;
+  }
+  for (i = 0; i < t->ndim && !empty; ++i) {
+    if (bytes && (uint64_t)t->shape[i] > most / bytes)
+      return tvmffi_i_fail("ValueError",
+                           "%s: the shape has more elements than memory can",
+                           function);
+    bytes *= (uint64_t)t->shape[i];
+  }
+  return 0;
+}
+
+static void tvmffi_i_fill_strides(const DLTensor *t, int64_t *strides) {
+  uint64_t stride = 1;
+  int32_t i;
+  for (i = t->ndim; i-- > 0;) {
+    strides[i] = (int64_t)stride;
+    stride *= (uint64_t)t->shape[i];
+  }
+}
+
+/* As upstream sees it: an empty tensor is contiguous, and the stride of a
+   dimension of extent 1 does not matter. */
+static int tvmffi_i_is_contiguous(const DLTensor *t) {
+  int64_t expected = 1;
+  int32_t i;
+  if (!t->strides) return 1;
+  for (i = 0; i < t->ndim; ++i)
+    if (t->shape[i] == 0) return 1;
+  for (i = t->ndim; i-- > 0;) {
+    if (t->shape[i] == 1) continue;
+    if (t->strides[i] != expected) return 0;
+    expected *= t->shape[i];
+  }
+  return 1;
+}
+
+/* Where addresses are the device's own, the data's is looked at, else only the
+   offset. */
+static int tvmffi_i_is_aligned(const DLTensor *t, uint64_t alignment) {
+  int32_t type = (int32_t)t->device.device_type;
+  int direct = type <= kDLCUDAHost || type == kDLCUDAManaged ||
+               type == kDLROCM || type == kDLROCMHost;
+  uint64_t address = direct ? (uint64_t)(uintptr_t)t->data : 0;
+  return (address + t->byte_offset) % alignment == 0;
+}
+
+/* What both imports check, in upstream's words. */
+static int tvmffi_i_check_import(const DLTensor *t, int32_t alignment,
+                                 int32_t contiguous) {
+  TVMFFI_TRY(tvmffi_i_check_shape("FromDLPack", t));
+  if (alignment < 0)
+    return tvmffi_i_fail("ValueError", "FromDLPack: alignment is %d",
+                         alignment);
+  if (alignment && !tvmffi_i_is_aligned(t, (uint64_t)alignment))
+    return tvmffi_i_fail("RuntimeError",
+                         "FromDLPack: Data is not aligned to %d bytes.",
+                         alignment);
+  if (contiguous && !tvmffi_i_is_contiguous(t))
+    return tvmffi_i_fail("RuntimeError",
+                         "FromDLPack: Tensor is not contiguous.");
+  return 0;
+}
+
+/* A tensor around `t`, with compact strides if it has none. */
+static int tvmffi_i_import(const DLTensor *t, void *keeper,
+                           void (*deleter)(void *, int),
+                           TVMFFIObjectHandle *out) {
+  size_t extra = t->strides ? 0 : (size_t)t->ndim * sizeof(int64_t);
+  tvmffi_i_tensor *self = (tvmffi_i_tensor *)tvmffi_i_object(
+      sizeof(*self) + extra, kTVMFFITensor, deleter);
+  if (!self) return -1;
+  self->tensor = *t;
+  self->keeper = keeper;
+  if (extra) {
+    self->tensor.strides = (int64_t *)(void *)(self + 1);
+    tvmffi_i_fill_strides(t, self->tensor.strides);
+  }
+  *out = self;
+  return 0;
+}
+
+int TVMFFITensorFromDLPack(DLManagedTensor *from, int32_t require_alignment,
+                           int32_t require_contiguous,
+                           TVMFFIObjectHandle *out) {
+  TVMFFI_I_NOT_NULL(from);
+  TVMFFI_I_NOT_NULL(out);
+  TVMFFI_TRY(tvmffi_i_check_import(&from->dl_tensor, require_alignment,
+                                   require_contiguous));
+  return tvmffi_i_import(&from->dl_tensor, from, tvmffi_i_destroy_imported,
+                         out);
+}
+
+/* What is wrong with a versioned tensor, or 0. */
+static int tvmffi_i_check_versioned(const DLManagedTensorVersioned *from) {
+  if (from->version.major != DLPACK_MAJOR_VERSION)
+    return tvmffi_i_fail("RuntimeError",
+                         "FromDLPack: DLPack version %u.%u is not supported, "
+                         "only %d.x is",
+                         (unsigned)from->version.major,
+                         (unsigned)from->version.minor, DLPACK_MAJOR_VERSION);
+  return 0;
+}
+
+int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned *from,
+                                    int32_t require_alignment,
+                                    int32_t require_contiguous,
+                                    TVMFFIObjectHandle *out) {
+  TVMFFI_I_NOT_NULL(from);
+  TVMFFI_I_NOT_NULL(out);
+  TVMFFI_TRY(tvmffi_i_check_versioned(from));
+  TVMFFI_TRY(tvmffi_i_check_import(&from->dl_tensor, require_alignment,
+                                   require_contiguous));
+  if (from->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED)
+    return tvmffi_i_fail("RuntimeError",
+                         "Subbyte type padded is not yet supported");
+  return tvmffi_i_import(&from->dl_tensor, from,
+                         tvmffi_i_destroy_imported_versioned, out);
+}
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static void tvmffi_i_delete_exported(DLManagedTensor *self) {
+  tvmffi_release(self->manager_ctx);
+  tvmffi_i_free(self);
+}
+static void tvmffi_i_delete_exported_versioned(DLManagedTensorVersioned *self) {
+  tvmffi_release(self->manager_ctx);
+  tvmffi_i_free(self);
+}
+#if defined(__cplusplus)
+}
+#endif
+
+int TVMFFITensorToDLPack(TVMFFIObjectHandle from, DLManagedTensor **out) {
+  DLManagedTensor *managed;
+  TVMFFI_I_CHECK(from, kTVMFFITensor);
+  TVMFFI_I_NOT_NULL(out);
+  managed = (DLManagedTensor *)tvmffi_i_alloc(sizeof(*managed));
+  if (!managed) return tvmffi_i_no_memory();
+  managed->dl_tensor = *TVMFFITensorGetDLTensorPtr(from);
+  managed->manager_ctx = from;
+  managed->deleter = tvmffi_i_delete_exported;
+  tvmffi_retain(from);
+  *out = managed;
+  return 0;
+}
+
+int TVMFFITensorToDLPackVersioned(TVMFFIObjectHandle from,
+                                  DLManagedTensorVersioned **out) {
+  DLManagedTensorVersioned *managed;
+  TVMFFI_I_CHECK(from, kTVMFFITensor);
+  TVMFFI_I_NOT_NULL(out);
+  managed = (DLManagedTensorVersioned *)tvmffi_i_alloc(sizeof(*managed));
+  if (!managed) return tvmffi_i_no_memory();
+  managed->version.major = DLPACK_MAJOR_VERSION;
+  managed->version.minor = DLPACK_MINOR_VERSION;
+  managed->flags = 0;
+  managed->dl_tensor = *TVMFFITensorGetDLTensorPtr(from);
+  managed->manager_ctx = from;
+  managed->deleter = tvmffi_i_delete_exported_versioned;
+  tvmffi_retain(from);
+  *out = managed;
+  return 0;
+}
+
+int TVMFFITensorCreateUnsafeView(TVMFFIObjectHandle source,
+                                 const DLTensor *prototype,
+                                 TVMFFIObjectHandle *out) {
+  tvmffi_i_tensor *self;
+  size_t size;
+  TVMFFI_I_CHECK(source, kTVMFFITensor);
+  TVMFFI_I_NOT_NULL(prototype);
+  TVMFFI_I_NOT_NULL(out);
+  TVMFFI_TRY(tvmffi_i_check_shape(__func__, prototype));
+  if (prototype->ndim) TVMFFI_I_NOT_NULL(prototype->strides);
+  size = (size_t)prototype->ndim * sizeof(int64_t);
+  self = (tvmffi_i_tensor *)tvmffi_i_object(
+      sizeof(*self) + 2 * size, kTVMFFITensor, tvmffi_i_delete_view);
+  if (!self) return -1;
+  self->tensor = *prototype;
+  self->tensor.shape = (int64_t *)(void *)(self + 1);
+  self->tensor.strides = self->tensor.shape + prototype->ndim;
+  if (size) {
+    memcpy(self->tensor.shape, prototype->shape, size);
+    memcpy(self->tensor.strides, prototype->strides, size);
+  }
+  tvmffi_retain(source);
+  self->keeper = source;
+  *out = self;
+  return 0;
+}
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIShapeCell cell; /* its numbers follow */
+} tvmffi_i_shape;
+
+/* A shape of `n` numbers, which the caller fills in. */
+static tvmffi_i_shape *tvmffi_i_new_shape(size_t n, int64_t **numbers) {
+  tvmffi_i_shape *self = NULL;
+  if (n > PTRDIFF_MAX / 16) {
+    (void)tvmffi_i_no_memory();
+    return self;
+  }
+  self = (tvmffi_i_shape *)tvmffi_i_object(sizeof(*self) + n * sizeof(int64_t),
+                                           kTVMFFIShape, tvmffi_i_delete_plain);
+  if (!self) return self;
+  *numbers = (int64_t *)(void *)(self + 1);
+  self->cell.data = *numbers;
+  self->cell.size = n;
+  return self;
+}
+
+/* ======== Env ======================================================= >>env */
+/* What surrounds the runtime: streams and tensor allocators per thread, the
+   host language's signals, symbols of modules, handles that are made once. */
+
+/* The place of a device in the thread's table: its own, or a free one. */
+static tvmffi_i_stream *tvmffi_i_stream_place(tvmffi_i_thread *t, int32_t type,
+                                              int32_t id) {
+  uint32_t i = (uint32_t)type * 31 + (uint32_t)id;
+  for (;; ++i) {
+    tvmffi_i_stream *s = &t->stream[i & t->stream_mask];
+    if (s->device_type == -1 || (s->device_type == type && s->device_id == id))
+      return s;
+  }
+}
+
+static int tvmffi_i_grow_streams(tvmffi_i_thread *t) {
+  tvmffi_i_stream *old = t->stream;
+  uint32_t places = old ? (t->stream_mask + 1) * 2 : 8, i;
+  uint32_t old_places = old ? t->stream_mask + 1 : 0;
+  if (t->num_streams * 2 < old_places) return 0;
+  t->stream = (tvmffi_i_stream *)tvmffi_i_alloc(places * sizeof(*old));
+  if (!t->stream) {
+    t->stream = old;
+    return tvmffi_i_no_memory();
+  }
+  t->stream_mask = places - 1;
+  for (i = 0; i < places; ++i) t->stream[i].device_type = -1;
+  for (i = 0; i < old_places; ++i)
+    if (old[i].device_type != -1)
+      *tvmffi_i_stream_place(t, old[i].device_type, old[i].device_id) = old[i];
+  tvmffi_i_free(old);
+  if (!t->exit_is_set) tvmffi_i_watch_exit(t);
+  return 0;
+}
+
+int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id,
+                       TVMFFIStreamHandle stream,
+                       TVMFFIStreamHandle *opt_out_original_stream) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_stream *s;
+  if (device_type < 0 || device_id < 0)
+    return tvmffi_i_fail("ValueError", "There is no device (%d, %d)",
+                         device_type, device_id);
+  TVMFFI_TRY(tvmffi_i_grow_streams(t));
+  s = tvmffi_i_stream_place(t, device_type, device_id);
+  if (s->device_type == -1) {
+    s->device_type = device_type;
+    s->device_id = device_id;
+    s->stream = NULL;
+    ++t->num_streams;
+  }
+  if (opt_out_original_stream) *opt_out_original_stream = s->stream;
+  s->stream = stream;
+  return 0;
+}
+
+TVMFFIStreamHandle TVMFFIEnvGetStream(int32_t device_type, int32_t device_id) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_stream *s;
+  if (!t->stream || device_type < 0) return NULL;
+  s = tvmffi_i_stream_place(t, device_type, device_id);
+  return s->device_type == -1 ? NULL : s->stream;
+}
+
+static DLPackManagedTensorAllocator tvmffi_i_global_allocator;
+
+int TVMFFIEnvSetDLPackManagedTensorAllocator(
+    DLPackManagedTensorAllocator allocator, int write_to_global_context,
+    DLPackManagedTensorAllocator *opt_out_original_allocator) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  if (opt_out_original_allocator) *opt_out_original_allocator = t->allocator;
+  if (write_to_global_context)
+    TVMFFI_I_STORE(&tvmffi_i_global_allocator, allocator);
+  t->allocator = allocator;
+  return 0;
+}
+
+DLPackManagedTensorAllocator TVMFFIEnvGetDLPackManagedTensorAllocator(void) {
+  DLPackManagedTensorAllocator own = tvmffi_i_self()->allocator;
+  return own ? own : TVMFFI_I_LOAD(&tvmffi_i_global_allocator);
+}
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static void tvmffi_i_allocator_failed(void *context, const char *kind,
+                                      const char *message) {
+  (void)context;
+  TVMFFIErrorSetRaisedFromCStr(kind, message);
+}
+#if defined(__cplusplus)
+}
+#endif
+
+/* A callback that fails must leave an error; one that did not gets this. */
+static int tvmffi_i_need_error(int code, const char *what) {
+  if (!tvmffi_i_self()->error)
+    (void)tvmffi_i_fail("RuntimeError", "%s failed with code %d and no error",
+                        what, code);
+  return code;
+}
+
+int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
+  DLPackManagedTensorAllocator allocate =
+      TVMFFIEnvGetDLPackManagedTensorAllocator();
+  DLManagedTensorVersioned *managed = NULL;
+  int code;
+  TVMFFI_I_NOT_NULL(prototype);
+  TVMFFI_I_NOT_NULL(out);
+  if (!allocate)
+    return tvmffi_i_fail(
+        "RuntimeError",
+        "TVMFFIEnvTensorAlloc: allocator is nullptr, likely because "
+        "TVMFFIEnvSetDLPackManagedTensorAllocator has not been called.");
+  TVMFFI_TRY(tvmffi_i_check_shape(__func__, prototype));
+  code = allocate(prototype, &managed, NULL, tvmffi_i_allocator_failed);
+  if (code) return tvmffi_i_need_error(code, "The tensor allocator");
+  if (!managed)
+    return tvmffi_i_fail("RuntimeError",
+                         "TVMFFIEnvTensorAlloc: failed to allocate a tensor "
+                         "from the allocator");
+  code = tvmffi_i_check_versioned(managed);
+  if (!code) code = tvmffi_i_check_shape(__func__, &managed->dl_tensor);
+  if (!code)
+    code = tvmffi_i_import(&managed->dl_tensor, managed,
+                           tvmffi_i_destroy_imported_versioned, out);
+  if (code && managed->deleter) managed->deleter(managed);
+  return code;
+}
+
+/* Python's functions, each set once, at its import. */
+static int (*tvmffi_i_check_signals)(void);
+static int (*tvmffi_i_gil_ensure)(void);
+static void (*tvmffi_i_gil_release)(int);
+
+int TVMFFIEnvRegisterCAPI(const char *name, void *symbol) {
+  TVMFFI_I_NOT_NULL(name);
+  if (strcmp(name, "PyErr_CheckSignals") == 0)
+    TVMFFI_I_STORE(&tvmffi_i_check_signals, (int (*)(void))(uintptr_t)symbol);
+  else if (strcmp(name, "PyGILState_Ensure") == 0)
+    TVMFFI_I_STORE(&tvmffi_i_gil_ensure, (int (*)(void))(uintptr_t)symbol);
+  else if (strcmp(name, "PyGILState_Release") == 0)
+    TVMFFI_I_STORE(&tvmffi_i_gil_release, (void (*)(int))(uintptr_t)symbol);
+  else
+    return tvmffi_i_fail("ValueError", "Unknown env API %.200s", name);
+  return 0;
+}
+
+/* An error that the host holds gives -1, as upstream's code does, and not the
+   -2 of its text. */
+int TVMFFIEnvCheckSignals(void) {
+  int (*check)(void) = TVMFFI_I_LOAD(&tvmffi_i_check_signals);
+  int (*ensure)(void) = TVMFFI_I_LOAD(&tvmffi_i_gil_ensure);
+  void (*release)(int) = TVMFFI_I_LOAD(&tvmffi_i_gil_release);
+  int state, code;
+  if (!check) return 0;
+  if (!ensure || !release)
+    return tvmffi_i_fail("InternalError",
+                         "PyErr_CheckSignals is registered without "
+                         "PyGILState_Ensure and PyGILState_Release");
+  state = ensure();
+  code = check();
+  release(state);
+  return code ? -1 : 0;
+}
+
+/* A name and an address: symbols of the system library, and those that a
+   library is given when it is loaded. */
+typedef struct {
+  tvmffi_i_node node;
+  void *address;
+} tvmffi_i_named;
+
+static tvmffi_i_map tvmffi_i_system_symbols, tvmffi_i_context_symbols;
+
+/* Keeps an address under a name; the last one holds. */
+static int tvmffi_i_keep_symbol(tvmffi_i_map *map, const char *name,
+                                void *address) {
+  size_t size = strlen(name);
+  tvmffi_i_named *s;
+  tvmffi_i_lock();
+  s = (tvmffi_i_named *)(void *)tvmffi_i_find(map, name, size);
+  if (s) {
+    TVMFFI_I_STORE(&s->address, address);
+  } else if (tvmffi_i_reserve(map) == 0) {
+    s = (tvmffi_i_named *)tvmffi_i_alloc(sizeof(*s) + size + 1);
+    if (s) {
+      s->address = address;
+      memcpy((void *)(s + 1), name, size + 1);
+      tvmffi_i_insert(map, &s->node, (const char *)(s + 1), size);
+    }
+  }
+  tvmffi_i_unlock();
+  return s ? 0 : tvmffi_i_no_memory();
+}
+
+int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol) {
+  TVMFFI_I_NOT_NULL(name);
+  return tvmffi_i_keep_symbol(&tvmffi_i_system_symbols, name, symbol);
+}
+
+int TVMFFIEnvModRegisterContextSymbol(const char *name, void *symbol) {
+  TVMFFI_I_NOT_NULL(name);
+  return tvmffi_i_keep_symbol(&tvmffi_i_context_symbols, name, symbol);
+}
+
+/* Functions that modules have looked up, each with a reference that is never
+   dropped: what the caller gets is borrowed. */
+static tvmffi_i_map tvmffi_i_imports;
+
+int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
+                                  const char *func_name,
+                                  TVMFFIObjectHandle *out) {
+  TVMFFIByteArray name;
+  tvmffi_i_named *known;
+  TVMFFIObjectHandle function = NULL;
+  int code;
+  TVMFFI_I_NOT_NULL(library_ctx);
+  TVMFFI_I_NOT_NULL(func_name);
+  TVMFFI_I_NOT_NULL(out);
+  name = tvmffi_i_view(func_name);
+  known = (tvmffi_i_named *)(void *)tvmffi_i_find(&tvmffi_i_imports, name.data,
+                                                  name.size);
+  if (known) {
+    *out = TVMFFI_I_LOAD(&known->address);
+    return 0;
+  }
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
+  if (!function)
+    return tvmffi_i_fail("RuntimeError",
+                         "Cannot find function %.200s in the imported modules "
+                         "or global registry.",
+                         func_name);
+  code = tvmffi_i_keep_symbol(&tvmffi_i_imports, func_name, function);
+  if (code)
+    tvmffi_release(function);
+  else
+    *out = function;
+  return code;
+}
+
+/* Handles that are made once. A thread that makes one is in this list, with
+   the handle it waits for, if any: so a wait that would never end is seen. */
+typedef struct tvmffi_i_maker {
+  void **handle;
+  tvmffi_i_thread *thread;
+  struct tvmffi_i_maker *next;
+} tvmffi_i_maker;
+
+typedef struct tvmffi_i_waiter {
+  void **handle;
+  tvmffi_i_thread *thread;
+  struct tvmffi_i_waiter *next;
+} tvmffi_i_waiter;
+
+static tvmffi_i_maker *tvmffi_i_makers;
+
+#if TVMFFI_NO_THREADS
+static int tvmffi_i_wait_for_maker(void **handle, tvmffi_i_thread *self) {
+  tvmffi_i_maker *m = tvmffi_i_makers;
+  (void)self;
+  while (m && m->handle != handle) m = m->next;
+  return m ? -1 : 0;
+}
+static void tvmffi_i_wake(void) {}
+#else
+static tvmffi_i_waiter *tvmffi_i_waiters;
+
+static tvmffi_i_maker *tvmffi_i_maker_of(void **handle) {
+  tvmffi_i_maker *m = tvmffi_i_makers;
+  while (m && m->handle != handle) m = m->next;
+  return m;
+}
+
+/* Whether the maker of `handle` waits, through others, for `self`. */
+static int tvmffi_i_is_cycle(void **handle, const tvmffi_i_thread *self) {
+  for (;;) {
+    const tvmffi_i_maker *m = tvmffi_i_maker_of(handle);
+    const tvmffi_i_waiter *w = tvmffi_i_waiters;
+    if (!m) return 0;
+    if (m->thread == self) return 1;
+    while (w && w->thread != m->thread) w = w->next;
+    if (!w) return 0;
+    handle = w->handle;
+  }
+}
+
+/* Waits while another thread makes the handle; -1 if that would never end.
+   Mutex held. */
+static int tvmffi_i_wait_for_maker(void **handle, tvmffi_i_thread *self) {
+  tvmffi_i_waiter me, **at;
+  int cycle = 0;
+  if (!tvmffi_i_maker_of(handle)) return 0;
+  me.handle = handle;
+  me.thread = self;
+  me.next = tvmffi_i_waiters;
+  tvmffi_i_waiters = &me;
+  while (tvmffi_i_maker_of(handle) &&
+         !(cycle = tvmffi_i_is_cycle(handle, self)))
+    (void)pthread_cond_wait(&tvmffi_i_changed, &tvmffi_i_mutex);
+  for (at = &tvmffi_i_waiters; *at != &me; at = &(*at)->next) {
+  }
+  *at = me.next;
+  return cycle ? -1 : 0;
+}
+
+static void tvmffi_i_wake(void) {
+  (void)pthread_cond_broadcast(&tvmffi_i_changed);
+}
+#endif
+
+/* Runs the callback, outside the mutex, and publishes its result. */
+static int tvmffi_i_make_handle(tvmffi_i_maker *me,
+                                int (*init_func)(void **result)) {
+  tvmffi_i_maker **at;
+  void *result = NULL;
+  int code = init_func(&result);
+  tvmffi_i_lock();
+  if (!code && result) TVMFFI_I_STORE(me->handle, result);
+  for (at = &tvmffi_i_makers; *at != me; at = &(*at)->next) {
+  }
+  *at = me->next;
+  tvmffi_i_wake();
+  tvmffi_i_unlock();
+  if (code) return tvmffi_i_need_error(code, "init_func");
+  if (!result)
+    return tvmffi_i_fail("RuntimeError",
+                         "init_func must return a non-NULL handle");
+  return 0;
+}
+
+int TVMFFIHandleInitOnce(void **handle_addr, int (*init_func)(void **result)) {
+  tvmffi_i_maker me;
+  int code;
+  TVMFFI_I_NOT_NULL(handle_addr);
+  if (TVMFFI_I_LIKELY(TVMFFI_I_LOAD(handle_addr) != NULL)) return 0;
+  TVMFFI_I_NOT_NULL(init_func);
+  me.handle = handle_addr;
+  me.thread = tvmffi_i_self();
+  tvmffi_i_lock();
+  code = tvmffi_i_wait_for_maker(handle_addr, me.thread);
+  if (code || TVMFFI_I_LOAD(handle_addr)) {
+    tvmffi_i_unlock();
+    return code ? tvmffi_i_fail("RuntimeError",
+                                "init_func needs the handle that it makes")
+                : 0;
+  }
+  me.next = tvmffi_i_makers;
+  tvmffi_i_makers = &me;
+  tvmffi_i_unlock();
+  return tvmffi_i_make_handle(&me, init_func);
+}
+
+int TVMFFIHandleDeinitOnce(void **handle_addr,
+                           int (*deinit_func)(void *handle)) {
+  void *old;
+  TVMFFI_I_NOT_NULL(handle_addr);
+  TVMFFI_I_NOT_NULL(deinit_func);
+#if TVMFFI_NO_THREADS
+  old = *handle_addr;
+  *handle_addr = NULL;
+#else
+  old = __atomic_exchange_n(handle_addr, (void *)NULL, __ATOMIC_ACQ_REL);
+#endif
+  return old ? deinit_func(old) : 0;
+}
+
+/* ======== Builtins ============================================= >>builtins */
+/* The core's own global functions, in one table. They are static objects in
+   static entries, so the table starts without memory but for its slots. */
+
+static TVMFFIObject tvmffi_i_invalid_object = {
+    TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIObject, 0, {NULL}};
+static TVMFFIObject tvmffi_i_kwargs_object = {
+    TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIObject, 0, {NULL}};
+
+TVMFFI_FUNC(i_invalid_object, object) {
+  TVMFFI_RETURN(&tvmffi_i_invalid_object);
+}
+TVMFFI_FUNC(i_kwargs_object, object) { TVMFFI_RETURN(&tvmffi_i_kwargs_object); }
+
+TVMFFI_FUNC(i_string, str, (str, text)) { TVMFFI_RETURN(text); }
+TVMFFI_FUNC(i_bytes, bytes, (bytes, data)) { TVMFFI_RETURN(data); }
+
+TVMFFI_FUNC(i_remove_global, bool, (str, name)) {
+  TVMFFI_RETURN(tvmffi_i_remove_global(&name) != 0);
+}
+
+/* A string that is already an Any, as a result. */
+TVMFFI_I_TYPE(i_text, TVMFFIAny, "str", "ffi.String")
+TVMFFI_I_PUT(i_text) { return tvmffi_i_put_any(out, value); }
+
+/* The metadata of a global function: its own, or that of a built-in one. */
+TVMFFI_FUNC(i_global_metadata, i_text, (str, name)) {
+  tvmffi_i_global *g = tvmffi_i_find_global(&name);
+  const tvmffi_i_about *about;
+  TVMFFIByteArray text = {"", 0};
+  uint32_t side;
+  int code;
+  if (!g || !TVMFFI_I_LOAD(&g->function))
+    return tvmffi_i_fail("RuntimeError", "Global Function is not found: %.*s",
+                         TVMFFI_I_TEXT(name));
+  if (TVMFFI_I_LOAD(&g->typed))
+    return tvmffi_i_return_metadata(TVMFFI_I_LOAD(&g->typed), tvmffi_result);
+  TVMFFI_I_ENTER(g, side);
+  about = TVMFFI_I_LOAD_SEQ(&g->about);
+  if (about) text = about->metadata;
+  code = TVMFFIStringFromByteArray(&text, tvmffi_result);
+  TVMFFI_I_LEAVE(g, side);
+  return code;
+}
+
+TVMFFI_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
+            (ptr, deleter)) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFI_TRY(TVMFFIFunctionCreate(self,
+                                  (TVMFFISafeCallType)(uintptr_t)safe_call,
+                                  (void (*)(void *))(uintptr_t)deleter, &f));
+  TVMFFI_RETURN((TVMFFIObject *)f);
+}
+
+/* The names at the time of the call: views of keys, which live for ever. */
+typedef struct {
+  int64_t count;
+  TVMFFIByteArray name[1];
+} tvmffi_i_names;
+
+static int tvmffi_i_name_at(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  const tvmffi_i_names *names = (const tvmffi_i_names *)self;
+  int64_t i = -1;
+  if (num_args != 1 || tvmffi_i_get_int64(args, &i))
+    return tvmffi_i_fail("TypeError", "Expected one argument of type `int`");
+  if (i >= names->count)
+    return tvmffi_i_fail("IndexError", "Index %lld out of bounds %lld",
+                         (long long)i, (long long)names->count);
+  if (i >= 0) return TVMFFIStringFromByteArray(&names->name[i], result);
+  *result = tvmffi_int(names->count);
+  return 0;
+}
+
+TVMFFI_FUNC(i_list_names, func) {
+  tvmffi_i_node *node;
+  tvmffi_i_names *names;
+  TVMFFIObjectHandle f = NULL;
+  size_t n = 0, i = 0;
+  for (node = TVMFFI_I_LOAD(&tvmffi_i_globals.first); node;
+       node = TVMFFI_I_LOAD(&node->next))
+    ++n;
+  names = (tvmffi_i_names *)tvmffi_i_alloc(sizeof(*names) +
+                                           n * sizeof(TVMFFIByteArray));
+  if (!names) return tvmffi_i_no_memory();
+  for (node = TVMFFI_I_LOAD(&tvmffi_i_globals.first); node && n;
+       node = TVMFFI_I_LOAD(&node->next), --n) {
+    if (!TVMFFI_I_LOAD(&((tvmffi_i_global *)(void *)node)->function)) continue;
+    names->name[i].data = node->key;
+    names->name[i++].size = node->size;
+  }
+  names->count = (int64_t)i;
+  if (TVMFFIFunctionCreate(names, tvmffi_i_name_at, tvmffi_i_free, &f)) {
+    tvmffi_i_free(names);
+    return -1;
+  }
+  TVMFFI_RETURN((TVMFFIObject *)f);
+}
+
+static int tvmffi_call_i_shape(void *self, const TVMFFIAny *args,
+                               int32_t num_args, TVMFFIAny *result) {
+  int64_t *numbers = NULL;
+  tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)num_args, &numbers);
+  int32_t i;
+  (void)self;
+  if (!shape) return -1;
+  for (i = 0; i < num_args; ++i) {
+    if (tvmffi_i_get_int64(&args[i], &numbers[i])) {
+      tvmffi_release(shape);
+      return tvmffi_i_fail("ValueError",
+                           "Expect shape to take list of int arguments");
+    }
+  }
+  *result = tvmffi_obj(shape);
+  return 0;
+}
+static tvmffi_func tvmffi_func_i_shape = {"ffi.Shape", tvmffi_call_i_shape, -1,
+                                          NULL};
+
+typedef struct {
+  const char *name;
+  tvmffi_func *typed;
+} tvmffi_i_builtin;
+static const tvmffi_i_builtin tvmffi_i_builtins[] = {
+    {"ffi.GetInvalidObject", &tvmffi_func_i_invalid_object},
+    {"ffi.GetKwargsObject", &tvmffi_func_i_kwargs_object},
+    {"ffi.String", &tvmffi_func_i_string},
+    {"ffi.Bytes", &tvmffi_func_i_bytes},
+    {"ffi.Shape", &tvmffi_func_i_shape},
+    {"ffi.FunctionRemoveGlobal", &tvmffi_func_i_remove_global},
+    {"ffi.FunctionListGlobalNamesFunctor", &tvmffi_func_i_list_names},
+    {"ffi.GetGlobalFuncMetadata", &tvmffi_func_i_global_metadata},
+    {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c}};
+enum {
+  TVMFFI_I_NUM_BUILTINS =
+      sizeof(tvmffi_i_builtins) / sizeof(tvmffi_i_builtins[0])
+};
+static tvmffi_i_function_object tvmffi_i_builtin_objects[TVMFFI_I_NUM_BUILTINS];
+static tvmffi_i_global tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS];
+
+TVMFFI_I_COLD int tvmffi_i_start_globals(void) {
+  static int started;
+  int code = 0, i;
+  if (TVMFFI_I_LOAD(&started)) return 0;
+  tvmffi_i_lock();
+  for (i = 0; i < TVMFFI_I_NUM_BUILTINS && !TVMFFI_I_LOAD(&started); ++i) {
+    tvmffi_i_function_object *f = &tvmffi_i_builtin_objects[i];
+    tvmffi_i_global *g = &tvmffi_i_builtin_entries[i];
+    const char *name = tvmffi_i_builtins[i].name;
+    if (g->function) continue;
+    code = tvmffi_i_reserve(&tvmffi_i_globals);
+    if (code) break;
+    f->base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
+    f->base.type_index = kTVMFFIFunction;
+    f->cell.safe_call = tvmffi_i_builtins[i].typed->call;
+    g->function = &f->base;
+    g->typed = tvmffi_i_builtins[i].typed;
+    tvmffi_i_builtins[i].typed->name = name;
+    tvmffi_i_insert(&tvmffi_i_globals, &g->node, name, strlen(name));
+  }
+  if (code == 0) TVMFFI_I_STORE(&started, 1);
+  tvmffi_i_unlock();
+  return code ? tvmffi_i_no_memory() : 0;
+}
+
+#endif /* TVMFFI_IMPLEMENTATION */
