@@ -1311,8 +1311,7 @@ TVMFFI_I_INLINE int tvmffi_weak_lock(TVMFFIObjectHandle obj) {
   return 0;
 }
 
-/* The rest of a release: other references are left, or were, or it is pinned.
- */
+/* The rest of a release: there are other references, or it is pinned. */
 TVMFFI_I_INLINE void tvmffi_i_release_shared(TVMFFIObject *o) {
   uint64_t old = tvmffi_i_sub64(&o->combined_ref_count, TVMFFI_I_STRONG_ONE);
   if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) {
@@ -1433,8 +1432,12 @@ TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
       r.size = any->small_str_len;
       break;
     case kTVMFFIStr:
-    case kTVMFFIBytes: r = *TVMFFIBytesGetByteArrayPtr(any->v_obj); break;
-    case kTVMFFIByteArrayPtr: r = *(const TVMFFIByteArray *)any->v_ptr; break;
+    case kTVMFFIBytes:
+      if (any->v_obj) r = *TVMFFIBytesGetByteArrayPtr(any->v_obj);
+      break;
+    case kTVMFFIByteArrayPtr:
+      if (any->v_ptr) r = *(const TVMFFIByteArray *)any->v_ptr;
+      break;
     case kTVMFFIRawStr:
       r.data = any->v_c_str;
       while (r.data && r.data[r.size]) ++r.size;
@@ -1834,8 +1837,8 @@ TVMFFI_I_PUT(str) { return TVMFFIStringFromByteArray(&value, out); }
 TVMFFI_I_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes")
 TVMFFI_I_GET(bytes) {
   int32_t index = any->type_index;
-  if (index != kTVMFFISmallBytes && index != kTVMFFIBytes &&
-      (index != kTVMFFIByteArrayPtr || !any->v_ptr))
+  if (index != kTVMFFISmallBytes &&
+      ((index != kTVMFFIBytes && index != kTVMFFIByteArrayPtr) || !any->v_ptr))
     return TVMFFI_I_MISMATCH;
   *out = tvmffi_any_str(any);
   return 0;
@@ -1920,7 +1923,7 @@ TVMFFI_I_PUT(ptr) {
 /* A tensor is borrowed and so can only be a parameter. */
 TVMFFI_I_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*")
 TVMFFI_I_GET(tensor) {
-  if (any->type_index == kTVMFFITensor)
+  if (any->type_index == kTVMFFITensor && any->v_obj)
     *out = TVMFFITensorGetDLTensorPtr(any->v_obj);
   else if (any->type_index == kTVMFFIDLTensorPtr && any->v_ptr)
     *out = (DLTensor *)any->v_ptr;
@@ -2120,6 +2123,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_REST17(F, r, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) \
   TVMFFI_I_REST16(F, r, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o) F(15, p)
 
+/* clang-format off */
 /* Parts of a definition, for parameter `i` with the pair p = (type, name). */
 #define TVMFFI_I_T(T, name) T
 #define TVMFFI_I_PARAM(i, p) , TVMFFI_I_PARAM_ p
@@ -2131,53 +2135,57 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   tvmffi_code = TVMFFI_I_CAT(tvmffi_i_get_, TVMFFI_I_T p)(tvmffi_args + i, \
                                                           &tvmffi_arg##i); \
   if (TVMFFI_I_UNLIKELY(tvmffi_code))                                      \
-    return tvmffi_i_bad_arg(tvmffi_self_, i, tvmffi_args, tvmffi_code);
+    return tvmffi_i_bad_arg(tvmffi_this, i, tvmffi_args, tvmffi_code);
 #define TVMFFI_I_PASS(i, p) , tvmffi_arg##i
 
 #if defined(__cplusplus)
-#define TVMFFI_I_ZERO \
-  {                   \
-  }
+#define TVMFFI_I_ZERO {}
 #else
 #define TVMFFI_I_ZERO {0}
 #endif
 
-#define TVMFFI_I_BODY(body, n, ...)                                           \
-  static int body(TVMFFI_I_UNUSED TVMFFI_I_CAT(tvmffi_type_,                  \
-                                               TVMFFI_I_FIRST(__VA_ARGS__)) * \
-                  tvmffi_result TVMFFI_I_REST(n)(TVMFFI_I_PARAM, __VA_ARGS__))
+/* Something of the result's type: tvmffi_type_, tvmffi_i_put_, ... */
+#define TVMFFI_I_RESULT(prefix, ...) \
+  TVMFFI_I_CAT(prefix, TVMFFI_I_FIRST(__VA_ARGS__))
+#define TVMFFI_I_BODY(body, n, ...)                                      \
+  static int body(TVMFFI_I_UNUSED                                        \
+                  TVMFFI_I_RESULT(tvmffi_type_, __VA_ARGS__)             \
+                  *tvmffi_result                                         \
+                  TVMFFI_I_REST(n)(TVMFFI_I_PARAM, __VA_ARGS__))
 #define TVMFFI_I_CALL_HEAD(name)                              \
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
 
 /* The whole of a typed function but its body: the prototype of the body, the
    description, and the packed call that checks, converts and calls. */
-#define TVMFFI_I_DEFINE(linkage, call, text, func, body, n, ...)          \
-  TVMFFI_I_BODY(body, n, __VA_ARGS__);                                    \
-  linkage TVMFFI_I_CALL_HEAD(call);                                       \
-  static const tvmffi_i_name *const func##_types[] = {                    \
-      &TVMFFI_I_CAT(tvmffi_i_name_, TVMFFI_I_FIRST(__VA_ARGS__))          \
-          TVMFFI_I_REST(n)(TVMFFI_I_TYPE_NAME, __VA_ARGS__)};             \
-  static tvmffi_func func = {text, call, (n) - 1, func##_types};          \
-  linkage TVMFFI_I_CALL_HEAD(call) {                                      \
-    const tvmffi_func *tvmffi_self_ = &func;                              \
-    TVMFFI_I_CAT(tvmffi_type_, TVMFFI_I_FIRST(__VA_ARGS__))               \
-    tvmffi_value = TVMFFI_I_ZERO;                                         \
-    int tvmffi_code;                                                      \
-    TVMFFI_I_REST(n)(TVMFFI_I_LOCAL, __VA_ARGS__)(void)tvmffi_handle;     \
-    (void)tvmffi_args;                                                    \
-    if (TVMFFI_I_UNLIKELY(tvmffi_count != (n) - 1 ||                      \
-                          tvmffi_into->type_index >=                      \
-                              kTVMFFIStaticObjectBegin))                  \
-      return tvmffi_i_bad_call(tvmffi_self_, tvmffi_count, tvmffi_into);  \
-    TVMFFI_I_REST(n)(TVMFFI_I_LOAD_ARG, __VA_ARGS__) tvmffi_code =        \
-        body(&tvmffi_value TVMFFI_I_REST(n)(TVMFFI_I_PASS, __VA_ARGS__)); \
-    if (TVMFFI_I_UNLIKELY(tvmffi_code)) return tvmffi_code;               \
-    return TVMFFI_I_CAT(tvmffi_i_put_, TVMFFI_I_FIRST(__VA_ARGS__))(      \
-        tvmffi_into, tvmffi_value);                                       \
+#define TVMFFI_I_DEFINE(linkage, call, text, func, body, n, ...)            \
+  TVMFFI_I_BODY(body, n, __VA_ARGS__);                                      \
+  linkage TVMFFI_I_CALL_HEAD(call);                                         \
+  static const tvmffi_i_name *const func##_types[] = {                      \
+      &TVMFFI_I_RESULT(tvmffi_i_name_, __VA_ARGS__)                         \
+      TVMFFI_I_REST(n)(TVMFFI_I_TYPE_NAME, __VA_ARGS__)};                   \
+  static tvmffi_func func = {text, call, (n) - 1, func##_types};            \
+  linkage TVMFFI_I_CALL_HEAD(call) {                                        \
+    const tvmffi_func *tvmffi_this = &func;                                 \
+    TVMFFI_I_RESULT(tvmffi_type_, __VA_ARGS__) tvmffi_value = TVMFFI_I_ZERO; \
+    int tvmffi_code;                                                        \
+    TVMFFI_I_REST(n)(TVMFFI_I_LOCAL, __VA_ARGS__)                           \
+    (void)tvmffi_handle;                                                    \
+    (void)tvmffi_args;                                                      \
+    if (TVMFFI_I_UNLIKELY(                                                  \
+            tvmffi_count != (n) - 1 ||                                      \
+            tvmffi_into->type_index >= kTVMFFIStaticObjectBegin))           \
+      return tvmffi_i_bad_call(tvmffi_this, tvmffi_count, tvmffi_into);     \
+    TVMFFI_I_REST(n)(TVMFFI_I_LOAD_ARG, __VA_ARGS__)                        \
+    tvmffi_code =                                                           \
+        body(&tvmffi_value TVMFFI_I_REST(n)(TVMFFI_I_PASS, __VA_ARGS__));   \
+    if (TVMFFI_I_UNLIKELY(tvmffi_code)) return tvmffi_code;                 \
+    return TVMFFI_I_RESULT(tvmffi_i_put_, __VA_ARGS__)(tvmffi_into,         \
+                                                       tvmffi_value);       \
   }
 #define TVMFFI_I_DEFINE_(linkage, call, text, func, body, n, ...) \
   TVMFFI_I_DEFINE(linkage, call, text, func, body, n, __VA_ARGS__)
+/* clang-format on */
 
 /* Begins a typed function: TVMFFI_FUNC(name, result, (type, parameter)...) and
    an ordinary body in braces, which returns by TVMFFI_RETURN, or a code. Types:
@@ -3054,10 +3062,11 @@ TVMFFI_I_COLD int tvmffi_i_null(const char *function, const char *what) {
 #define TVMFFI_I_NOT_NULL(pointer) \
   if (TVMFFI_I_UNLIKELY(!(pointer))) return tvmffi_i_null(__func__, #pointer)
 
-/* Whether a byte array can be: NULL has no bytes, and no memory is that
-   large. */
+/* Whether a byte array can be: NULL has no bytes, and no memory is that large
+   (no 64-bit address space has 2^56 bytes). */
 TVMFFI_I_INLINE int tvmffi_i_is_bytes(const TVMFFIByteArray *bytes) {
-  return bytes && (bytes->data || !bytes->size) && bytes->size <= PTRDIFF_MAX;
+  const size_t most = PTRDIFF_MAX >> (sizeof(size_t) > 4 ? 7 : 0);
+  return bytes && (bytes->data || !bytes->size) && bytes->size <= most;
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_bytes(const char *function, const char *what,
@@ -3269,31 +3278,45 @@ static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
   return s;
 }
 
-/* Makes an owned string or bytes. `out` may hold what `data` points into. */
+/* Makes an owned string or bytes. `out` may hold what `data` points into, so
+   all is read before anything is written; a small text is written in place, as
+   a copy of the whole Any would wait for its parts. */
 static int tvmffi_i_make_string(const char *data, size_t size, int32_t small,
                                 int32_t large, TVMFFIAny *out) {
-  TVMFFIAny any;
-  any.v_uint64 = 0;
-  if (size < sizeof(any.v_bytes)) {
-    any.type_index = small;
-    any.small_str_len = (uint32_t)size;
-    if (size >= 4) {
-      memcpy(any.v_bytes, data, 4);
-      memcpy(any.v_bytes + size - 4, data + size - 4, 4);
-    } else if (size) {
-      any.v_bytes[0] = data[0];
-      any.v_bytes[size / 2] = data[size / 2];
-      any.v_bytes[size - 1] = data[size - 1];
-    }
-  } else {
-    tvmffi_i_string *s = tvmffi_i_new_string(size, large);
+  tvmffi_i_string *s;
+  if (size >= sizeof(out->v_bytes)) {
+    s = tvmffi_i_new_string(size, large);
     if (!s) return -1;
     memcpy((void *)(s + 1), data, size);
-    any.type_index = large;
-    any.zero_padding = 0;
-    any.v_obj = &s->base;
+    out->type_index = large;
+    out->zero_padding = 0;
+    out->v_uint64 = 0;
+    out->v_obj = &s->base;
+  } else if (size >= 4) {
+    uint32_t head, tail;
+    memcpy(&head, data, 4);
+    memcpy(&tail, data + size - 4, 4);
+    out->v_uint64 = 0;
+    memcpy(out->v_bytes, &head, 4);
+    memcpy(out->v_bytes + size - 4, &tail, 4);
+  } else {
+    char first = 0, middle = 0, last = 0;
+    if (size) {
+      first = data[0];
+      middle = data[size / 2];
+      last = data[size - 1];
+    }
+    out->v_uint64 = 0;
+    out->v_bytes[0] = first;
+    if (size) {
+      out->v_bytes[size / 2] = middle;
+      out->v_bytes[size - 1] = last;
+    }
   }
-  *out = any;
+  if (size < sizeof(out->v_bytes)) {
+    out->type_index = small;
+    out->small_str_len = (uint32_t)size;
+  }
   return 0;
 }
 
@@ -3358,7 +3381,8 @@ TVMFFIByteArray TVMFFIBigIntGetContentByteArray(const TVMFFIAny *value) {
   if (value && value->type_index == kTVMFFIInt) {
     r.data = value->v_bytes;
     r.size = 8;
-  } else if (value && value->type_index == kTVMFFIBigInt && value->v_obj) {
+  } else if (value && value->type_index == kTVMFFIBigInt && value->v_obj &&
+             value->v_obj->type_index == kTVMFFIBigInt) {
     r.data = (const char *)value->v_ptr + TVMFFI_I_BIGINT_WORDS;
     r.size = ((tvmffi_i_bigint *)value->v_ptr)->size * 8;
   } else {
@@ -3648,7 +3672,7 @@ TVMFFI_I_COLD void tvmffi_i_collect(tvmffi_i_trace *trace, int skip,
                                     int across) {
   trace->size = 0;
   trace->count = 0;
-  trace->limit = tvmffi_i_frame_limit();
+  trace->limit = tvmffi_i_frame_limit() - (skip > 0);
   trace->skip = skip;
   trace->across = across;
   (void)_Unwind_Backtrace(tvmffi_i_on_frame, trace);
@@ -3696,7 +3720,7 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
   t->trace_view.size = 0;
   /* A caller who says where it is stands in the trace already. */
   tvmffi_i_collect(&trace, named ? 3 : 0, cross_ffi_boundary);
-  if (named && trace.limit > 0) head = tvmffi_i_frame_line(NULL, source);
+  if (named) head = tvmffi_i_frame_line(NULL, source);
   text = tvmffi_i_trace_buffer(t, head + trace.size + 1);
   if (!text) return &t->trace_view;
   if (head) (void)tvmffi_i_frame_line(text, source);
@@ -4068,11 +4092,8 @@ const TVMFFITypeInfo *TVMFFIGetTypeInfo(int32_t type_index) {
 }
 
 static tvmffi_i_type *tvmffi_i_type_by_key(const TVMFFIByteArray *key) {
-  tvmffi_i_node *node =
-      tvmffi_i_find(&tvmffi_i_type_keys, key->data, key->size);
-  if (!node && tvmffi_i_start_types() == 0)
-    node = tvmffi_i_find(&tvmffi_i_type_keys, key->data, key->size);
-  return tvmffi_i_type_of_node(node);
+  return tvmffi_i_type_of_node(
+      tvmffi_i_find(&tvmffi_i_type_keys, key->data, key->size));
 }
 
 int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key, int32_t *out_tindex) {
@@ -4080,6 +4101,10 @@ int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key, int32_t *out_tindex) {
   TVMFFI_I_BYTES(type_key);
   TVMFFI_I_NOT_NULL(out_tindex);
   t = tvmffi_i_type_by_key(type_key);
+  if (TVMFFI_I_UNLIKELY(!t)) {
+    TVMFFI_TRY(tvmffi_i_start_types());
+    t = tvmffi_i_type_by_key(type_key);
+  }
   if (!t)
     return tvmffi_i_fail("InternalError", "Cannot find type `%.*s`",
                          TVMFFI_I_TEXT(*type_key));
@@ -4441,16 +4466,35 @@ static int tvmffi_i_enter_method(tvmffi_i_type *t, const TVMFFIMethodInfo *m) {
   return 0;
 }
 
+/* Raises unless the texts are readable and the method is a function. */
+static int tvmffi_i_check_method(const char *function,
+                                 const TVMFFIMethodInfo *info) {
+  static const char *const what[] = {"info->name", "info->doc",
+                                     "info->metadata"};
+  const TVMFFIByteArray *texts[3];
+  int i;
+  if (!info) return tvmffi_i_null(function, "info");
+  texts[0] = &info->name;
+  texts[1] = &info->doc;
+  texts[2] = &info->metadata;
+  for (i = 0; i < 3; ++i)
+    if (!tvmffi_i_is_bytes(texts[i]))
+      return tvmffi_i_bad_bytes(function, what[i], texts[i]);
+  if (info->method.type_index < kTVMFFIStaticObjectBegin)
+    return tvmffi_i_fail("TypeError",
+                         "Cannot convert from type `%s` to `ffi.Function`",
+                         tvmffi_i_type_key(info->method.type_index));
+  return tvmffi_i_check_type(function, "info->method", info->method.v_obj,
+                             kTVMFFIFunction);
+}
+
 int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo *info) {
   tvmffi_i_type *t;
   TVMFFIMethodInfo method;
   TVMFFIByteArray texts[3];
   void *memory = NULL;
   int result;
-  TVMFFI_I_NOT_NULL(info);
-  TVMFFI_I_BYTES(&info->name);
-  TVMFFI_I_BYTES(&info->doc);
-  TVMFFI_I_BYTES(&info->metadata);
+  TVMFFI_TRY(tvmffi_i_check_method(__func__, info));
   t = tvmffi_i_type_or_fail(type_index);
   if (!t) return -1;
   method = *info;
@@ -4732,13 +4776,10 @@ static void tvmffi_i_wait(tvmffi_i_global *g) {
 }
 #endif
 
-/* Finds the entry of a name, or NULL. Takes no lock. */
+/* Finds the entry of a name, or NULL. Takes no lock, and starts nothing. */
 static tvmffi_i_global *tvmffi_i_find_global(const TVMFFIByteArray *name) {
-  tvmffi_i_node *node =
-      tvmffi_i_find(&tvmffi_i_globals, name->data, name->size);
-  if (TVMFFI_I_UNLIKELY(!node) && tvmffi_i_start_globals() == 0)
-    node = tvmffi_i_find(&tvmffi_i_globals, name->data, name->size);
-  return (tvmffi_i_global *)(void *)node;
+  return (tvmffi_i_global *)(void *)tvmffi_i_find(&tvmffi_i_globals, name->data,
+                                                  name->size);
 }
 
 /* Gives the function of an entry, owned, or NULL. */
@@ -4758,6 +4799,10 @@ int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
   TVMFFI_I_BYTES(name);
   TVMFFI_I_NOT_NULL(out);
   g = tvmffi_i_find_global(name);
+  if (TVMFFI_I_UNLIKELY(!g)) {
+    TVMFFI_TRY(tvmffi_i_start_globals());
+    g = tvmffi_i_find_global(name);
+  }
   *out = g ? tvmffi_i_take_global(g) : NULL;
   return 0;
 }
@@ -4881,15 +4926,7 @@ int TVMFFIFunctionSetGlobal(const TVMFFIByteArray *name, TVMFFIObjectHandle f,
 
 int TVMFFIFunctionSetGlobalFromMethodInfo(const TVMFFIMethodInfo *method_info,
                                           int allow_override) {
-  TVMFFI_I_NOT_NULL(method_info);
-  TVMFFI_I_BYTES(&method_info->name);
-  TVMFFI_I_BYTES(&method_info->doc);
-  TVMFFI_I_BYTES(&method_info->metadata);
-  if (method_info->method.type_index < kTVMFFIStaticObjectBegin)
-    return tvmffi_i_fail("TypeError",
-                         "Cannot convert from type `%s` to `ffi.Function`",
-                         tvmffi_i_type_key(method_info->method.type_index));
-  TVMFFI_I_CHECK(method_info->method.v_obj, kTVMFFIFunction);
+  TVMFFI_TRY(tvmffi_i_check_method(__func__, method_info));
   return tvmffi_i_set_global(method_info, allow_override, 1);
 }
 
@@ -4965,7 +5002,10 @@ TVMFFI_I_COLD int tvmffi_i_bad_number(const tvmffi_i_reader *r,
 
 static int tvmffi_i_starts(const tvmffi_i_reader *r, const char *prefix,
                            size_t size) {
-  return (size_t)(r->end - r->at) >= size && memcmp(r->at, prefix, size) == 0;
+  size_t i = 0;
+  if ((size_t)(r->end - r->at) < size) return 0;
+  while (i < size && r->at[i] == prefix[i]) ++i;
+  return i == size;
 }
 
 /* Reads digits, of which there may be none: that is 0. */
@@ -5016,13 +5056,19 @@ static int tvmffi_i_read_lanes(tvmffi_i_reader *r, int scalable,
   return 0;
 }
 
-/* Reads what follows float8_, float6_ or float4_. */
-static int tvmffi_i_read_short_float(tvmffi_i_reader *r, int bits,
-                                     DLDataType *out) {
+/* Whether 8_, 6_ or 4_ stands here: a float of so many bits, by name. */
+static int tvmffi_i_at_short_float(const tvmffi_i_reader *r) {
+  return r->end - r->at >= 2 && r->at[1] == '_' &&
+         (r->at[0] == '8' || r->at[0] == '6' || r->at[0] == '4');
+}
+
+/* Reads it: digit, underscore and the name of the format. */
+static int tvmffi_i_read_short_float(tvmffi_i_reader *r, DLDataType *out) {
   static const char *const kinds[] = {"float8 type", "float6 type",
                                       "float4 type"};
-  int code, first = TVMFFI_I_FIRST_SHORT_FLOAT;
-  for (code = first; code < TVMFFI_I_NUM_CODES; ++code) {
+  int bits = r->at[0] - '0', code;
+  r->at += 2;
+  for (code = TVMFFI_I_FIRST_SHORT_FLOAT; code < TVMFFI_I_NUM_CODES; ++code) {
     const char *name = tvmffi_i_code_names[code];
     size_t size = strlen(name + 7);
     const char *end = r->at + size;
@@ -5056,7 +5102,6 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   TVMFFIAny arg, result;
   const char *end;
   int whole = (int)(r->end - r->text < 200 ? r->end - r->text : 200);
-  r->at += 6;
   if (r->at == r->end || *r->at != '[')
     return tvmffi_i_fail("ValueError",
                          "expected opening brace after 'custom' type in%.*s",
@@ -5084,69 +5129,68 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   return 0;
 }
 
-/* What the beginning of a type may be: an alias has a head to be shown. The
-   first that fits is taken; digits behind some are asked for. */
+/* What the beginning of a type may be; an alias has a head to be shown, and is
+   one only before what its `before` says. The first that fits is taken. */
+typedef enum {
+  TVMFFI_I_BEFORE_ANY,
+  TVMFFI_I_BEFORE_DIGIT,
+  TVMFFI_I_BEFORE_SHORT_FLOAT
+} tvmffi_i_before;
 typedef struct {
   const char *prefix;
-  uint8_t size, code, bits, before_digit;
+  uint8_t size, code, bits, before;
   const char *head;
 } tvmffi_i_dtype_name;
 static const tvmffi_i_dtype_name tvmffi_i_dtype_names[] = {
-    {"float8_", 7, kDLFloat8_e3m4, 8, 0, ""},
-    {"float6_", 7, kDLFloat6_e2m3fn, 6, 0, ""},
-    {"float4_", 7, kDLFloat4_e2m1fn, 4, 0, ""},
-    {"float", 5, kDLFloat, 32, 0, ""},
-    {"fp8_", 4, kDLFloat8_e3m4, 8, 0, "float8_"},
-    {"fp6_", 4, kDLFloat6_e2m3fn, 6, 0, "float6_"},
-    {"fp4_", 4, kDLFloat4_e2m1fn, 4, 0, "float4_"},
-    {"f8_", 3, kDLFloat8_e3m4, 8, 0, "float8_"},
-    {"f6_", 3, kDLFloat6_e2m3fn, 6, 0, "float6_"},
-    {"f4_", 3, kDLFloat4_e2m1fn, 4, 0, "float4_"},
-    {"f", 1, kDLFloat, 32, 1, "float"},
-    {"int", 3, kDLInt, 32, 0, ""},
-    {"i", 1, kDLInt, 32, 1, "int"},
-    {"uint", 4, kDLUInt, 32, 0, ""},
-    {"u", 1, kDLUInt, 32, 1, "uint"},
-    {"bool", 4, kDLBool, 8, 0, ""},
-    {"bfloat", 6, kDLBfloat, 16, 0, ""},
-    {"bf", 2, kDLBfloat, 16, 1, "bfloat"},
-    {"handle", 6, kDLOpaqueHandle, 64, 0, ""},
-    {"custom", 6, TVMFFI_I_CUSTOM_CODE, 32, 0, ""}};
+    {"float", 5, kDLFloat, 32, TVMFFI_I_BEFORE_ANY, ""},
+    {"int", 3, kDLInt, 32, TVMFFI_I_BEFORE_ANY, ""},
+    {"uint", 4, kDLUInt, 32, TVMFFI_I_BEFORE_ANY, ""},
+    {"bool", 4, kDLBool, 8, TVMFFI_I_BEFORE_ANY, ""},
+    {"bfloat", 6, kDLBfloat, 16, TVMFFI_I_BEFORE_ANY, ""},
+    {"fp", 2, kDLFloat, 0, TVMFFI_I_BEFORE_SHORT_FLOAT, "float"},
+    {"f", 1, kDLFloat, 32, TVMFFI_I_BEFORE_DIGIT, "float"},
+    {"i", 1, kDLInt, 32, TVMFFI_I_BEFORE_DIGIT, "int"},
+    {"u", 1, kDLUInt, 32, TVMFFI_I_BEFORE_DIGIT, "uint"},
+    {"bf", 2, kDLBfloat, 16, TVMFFI_I_BEFORE_DIGIT, "bfloat"},
+    {"handle", 6, kDLOpaqueHandle, 64, TVMFFI_I_BEFORE_ANY, ""},
+    {"custom", 6, TVMFFI_I_CUSTOM_CODE, 32, TVMFFI_I_BEFORE_ANY, ""}};
 
-static const tvmffi_i_dtype_name *tvmffi_i_match_dtype(
-    const tvmffi_i_reader *r) {
-  size_t left = (size_t)(r->end - r->at), i;
-  for (i = 0; i < sizeof(tvmffi_i_dtype_names) / sizeof(tvmffi_i_dtype_name);
-       ++i) {
+/* Finds the name and goes behind it; NULL when there is none. */
+static const tvmffi_i_dtype_name *tvmffi_i_read_name(tvmffi_i_reader *r) {
+  const size_t count =
+      sizeof(tvmffi_i_dtype_names) / sizeof(tvmffi_i_dtype_names[0]);
+  const char *begin = r->at;
+  size_t i;
+  for (i = 0; i < count; ++i) {
     const tvmffi_i_dtype_name *n = &tvmffi_i_dtype_names[i];
-    if (n->prefix[0] != r->at[0] || left < n->size ||
-        memcmp(r->at, n->prefix, n->size) != 0)
-      continue;
-    if (!n->before_digit ||
-        (left > n->size && r->at[n->size] >= '0' && r->at[n->size] <= '9'))
+    if (!tvmffi_i_starts(r, n->prefix, n->size)) continue;
+    r->at = begin + n->size;
+    if (n->before == TVMFFI_I_BEFORE_ANY) return n;
+    r->text = r->at;
+    r->head = n->head;
+    if (n->before == TVMFFI_I_BEFORE_SHORT_FLOAT
+            ? tvmffi_i_at_short_float(r)
+            : r->at < r->end && *r->at >= '0' && *r->at <= '9')
       return n;
+    r->at = r->text = begin;
+    r->head = "";
   }
   return NULL;
 }
 
 static int tvmffi_i_read_dtype(tvmffi_i_reader *r, DLDataType *out) {
-  const tvmffi_i_dtype_name *name = tvmffi_i_match_dtype(r);
+  const tvmffi_i_dtype_name *name = tvmffi_i_read_name(r);
   uint32_t bits = 0;
   if (!name) return tvmffi_i_bad_dtype(r, "dtype");
-  if (name->code == TVMFFI_I_CUSTOM_CODE) {
-    TVMFFI_TRY(tvmffi_i_read_custom(r, out));
-  } else {
-    r->at += name->size;
-    r->head = name->head;
-    if (*r->head) r->text = r->at;
-    out->code = name->code;
-  }
+  if (name->code == kDLFloat && tvmffi_i_at_short_float(r))
+    return tvmffi_i_read_short_float(r, out);
+  out->code = name->code;
   out->bits = name->bits;
-  if (name->code >= TVMFFI_I_FIRST_SHORT_FLOAT &&
-      name->code != TVMFFI_I_CUSTOM_CODE)
-    return tvmffi_i_read_short_float(r, name->bits, out);
+  if (name->code == TVMFFI_I_CUSTOM_CODE)
+    TVMFFI_TRY(tvmffi_i_read_custom(r, out));
   TVMFFI_TRY(tvmffi_i_read_number(r, &bits));
-  if (bits > UINT8_MAX) return tvmffi_i_bad_number(r, "Bits", bits, "uint8_t");
+  if (bits > UINT8_MAX)
+    return tvmffi_i_bad_number(r, "Bits", bits, "uint8_t");
   if (bits > 8 && name->code == kDLBool)
     return tvmffi_i_bad_number(r, "Bits", bits, "bool");
   if (bits) out->bits = (uint8_t)bits;
@@ -5275,6 +5319,15 @@ static void tvmffi_i_destroy_imported_versioned(void *self, int flags) {
   tvmffi_i_delete_plain(self, flags);
 }
 
+static void tvmffi_i_delete_imported(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_imported);
+}
+
+static void tvmffi_i_delete_imported_versioned(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags,
+                   tvmffi_i_destroy_imported_versioned);
+}
+
 static void tvmffi_i_destroy_view(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
     tvmffi_release(((tvmffi_i_tensor *)self)->keeper);
@@ -5388,7 +5441,7 @@ int TVMFFITensorFromDLPack(DLManagedTensor *from, int32_t require_alignment,
   TVMFFI_I_NOT_NULL(out);
   TVMFFI_TRY(tvmffi_i_check_import(&from->dl_tensor, require_alignment,
                                    require_contiguous));
-  return tvmffi_i_import(&from->dl_tensor, from, tvmffi_i_destroy_imported,
+  return tvmffi_i_import(&from->dl_tensor, from, tvmffi_i_delete_imported,
                          out);
 }
 
@@ -5416,7 +5469,7 @@ int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned *from,
     return tvmffi_i_fail("RuntimeError",
                          "Subbyte type padded is not yet supported");
   return tvmffi_i_import(&from->dl_tensor, from,
-                         tvmffi_i_destroy_imported_versioned, out);
+                         tvmffi_i_delete_imported_versioned, out);
 }
 
 #if defined(__cplusplus)
@@ -5608,9 +5661,10 @@ static void tvmffi_i_allocator_failed(void *context, const char *kind,
 }
 #endif
 
-/* A callback that fails must leave an error; one that did not gets this. */
+/* A callback that fails must leave an error, or say by -2 that its language
+   holds one; for one that did neither there is this. */
 static int tvmffi_i_need_error(int code, const char *what) {
-  if (!tvmffi_i_self()->error)
+  if (code != -2 && !tvmffi_i_self()->error)
     (void)tvmffi_i_fail("RuntimeError", "%s failed with code %d and no error",
                         what, code);
   return code;
@@ -5639,7 +5693,7 @@ int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
   if (!code) code = tvmffi_i_check_shape(__func__, &managed->dl_tensor);
   if (!code)
     code = tvmffi_i_import(&managed->dl_tensor, managed,
-                           tvmffi_i_destroy_imported_versioned, out);
+                           tvmffi_i_delete_imported_versioned, out);
   if (code && managed->deleter) managed->deleter(managed);
   return code;
 }
