@@ -1544,7 +1544,8 @@ TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
     case 'i': {
       int64_t x = size > 1 ? va_arg(*ap, int64_t) : va_arg(*ap, int);
       if (x < 0) tvmffi_i_put(t, '-');
-      tvmffi_i_put_number(t, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, 10, width);
+      tvmffi_i_put_number(t, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, 10,
+                          width - (x < 0));
       break;
     }
     case 'u':
@@ -1561,7 +1562,7 @@ TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
     case 'c': tvmffi_i_put(t, (char)va_arg(*ap, int)); break;
     case 's': {
       const char *s = va_arg(*ap, const char *);
-      while (*s && precision-- != 0) tvmffi_i_put(t, *s++);
+      while (precision-- != 0 && *s) tvmffi_i_put(t, *s++);
       break;
     }
     case 0: return f;
@@ -2804,6 +2805,7 @@ typedef struct {
 typedef struct {
   TVMFFIObject *error;     /* raised and not yet taken: owned */
   TVMFFIObject *doomed;    /* waiting to be destroyed, linked */
+  TVMFFIObject *fading;    /* the same, with weak references left */
   tvmffi_i_stream *stream; /* a hash table of stream_mask + 1 places */
   uint32_t stream_mask, num_streams;
   DLPackManagedTensorAllocator allocator;
@@ -2949,7 +2951,7 @@ static tvmffi_i_node *tvmffi_i_find(tvmffi_i_map *map, const char *key,
   for (i = hash & slots->mask;; i = (i + 1) & slots->mask) {
     node = TVMFFI_I_LOAD(&tvmffi_i_places(slots)[i]);
     if (!node || (node->hash == hash && node->size == size &&
-                  memcmp(node->key, key, size) == 0))
+                  (!size || memcmp(node->key, key, size) == 0)))
       return node;
   }
 }
@@ -3100,8 +3102,8 @@ static int tvmffi_i_check_type(const char *function, const char *what,
 /* ======== Object ================================================= >>object */
 /* Allocation, references and destruction. An object that holds others is
    destroyed by tvmffi_i_destroy, which never nests: what dies meanwhile waits
-   in the thread's list, linked through the count that nobody needs any more.
-   So the depth of a structure costs no stack. */
+   in the thread's lists, linked through fields that nobody needs any more. So
+   the depth of a structure costs no stack. */
 
 static void *tvmffi_i_object(size_t size, int32_t type_index,
                              void (*deleter)(void *, int)) {
@@ -3123,21 +3125,61 @@ static void tvmffi_i_delete_plain(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_free(self);
 }
 
-static void tvmffi_i_destroy(TVMFFIObject *self, int flags,
-                             void (*destructor)(void *, int)) {
-  tvmffi_i_thread *t = tvmffi_i_self();
-  if (t->destroying && flags == kTVMFFIObjectDeleterFlagBitMaskBoth) {
+static void tvmffi_i_delete_opaque(void *, int);
+static void tvmffi_i_delete_error(void *, int);
+static void tvmffi_i_delete_closure(void *, int);
+static void tvmffi_i_delete_view(void *, int);
+
+/* Beside the deleter's flags: the object has waited, its turn has come. */
+enum { TVMFFI_I_NOW = 4 };
+
+/* Lets an object wait. With weak references left its count is in use, and its
+   memory is kept by one more; nobody needs its deleter till that is dropped. */
+static void tvmffi_i_doom(tvmffi_i_thread *t, TVMFFIObject *self, int flags,
+                          void (*destructor)(void *, int)) {
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) {
     self->combined_ref_count = (uint64_t)(uintptr_t)t->doomed;
     self->deleter = destructor;
     t->doomed = self;
+  } else {
+    tvmffi_weak_retain(self);
+    self->__ensure_align = (int64_t)(intptr_t)t->fading;
+    t->fading = self;
+  }
+}
+
+/* Ends an object that waited with weak references. Its type tells the deleter:
+   these four are all that come here. */
+static void tvmffi_i_end_fading(tvmffi_i_thread *t) {
+  TVMFFIObject *self = t->fading;
+  int32_t index = self->type_index;
+  t->fading = (TVMFFIObject *)(intptr_t)self->__ensure_align;
+  self->__ensure_align = 0;
+  self->deleter = index == kTVMFFIError      ? tvmffi_i_delete_error
+                  : index == kTVMFFIFunction ? tvmffi_i_delete_closure
+                  : index == kTVMFFITensor   ? tvmffi_i_delete_view
+                                             : tvmffi_i_delete_opaque;
+  self->deleter(self, kTVMFFIObjectDeleterFlagBitMaskStrong | TVMFFI_I_NOW);
+  tvmffi_weak_release(self);
+}
+
+static void tvmffi_i_destroy(TVMFFIObject *self, int flags,
+                             void (*destructor)(void *, int)) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  if (t->destroying && (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) &&
+      !(flags & TVMFFI_I_NOW)) {
+    tvmffi_i_doom(t, self, flags, destructor);
     return;
   }
   ++t->destroying;
   destructor(self, flags);
-  if (t->destroying == 1) {
-    while ((self = t->doomed) != NULL) {
+  while (t->destroying == 1 && (t->doomed || t->fading)) {
+    self = t->doomed;
+    if (self) {
       t->doomed = (TVMFFIObject *)(uintptr_t)self->combined_ref_count;
       self->deleter(self, kTVMFFIObjectDeleterFlagBitMaskBoth);
+    } else {
+      tvmffi_i_end_fading(t);
     }
   }
   --t->destroying;
@@ -4330,17 +4372,27 @@ static int tvmffi_i_same_any(const TVMFFIAny *a, const TVMFFIAny *b) {
          a->v_uint64 == b->v_uint64;
 }
 
-/* Gives an array room for one element more, by a larger copy. The old one is
-   not freed: a reader may be in it. Mutex held. */
+/* Gives an array a larger copy with room for `wanted` elements. The old one is
+   not freed: a reader may be in it. Behind the new one stands where it is, so
+   that leak checkers find it. Mutex held. */
+static void *tvmffi_i_enlarge(const void *array, size_t element, int32_t count,
+                              int32_t wanted) {
+  size_t size = (size_t)wanted * element;
+  char *copy = (char *)tvmffi_i_alloc(size + sizeof(array));
+  if (!copy) return copy;
+  if (count) memcpy(copy, array, (size_t)count * element);
+  memcpy(copy + size, &array, sizeof(array));
+  return copy;
+}
+
+/* The same, where there is no room for one element more. */
 static void *tvmffi_i_grow(const void *array, size_t element, int32_t count,
                            int32_t *capacity) {
   int32_t wanted = *capacity ? *capacity * 2 : 4;
   void *copy;
   if (count < *capacity) return (void *)array;
-  copy = tvmffi_i_alloc((size_t)wanted * element);
-  if (!copy) return copy;
-  if (count) memcpy(copy, array, (size_t)count * element);
-  *capacity = wanted;
+  copy = tvmffi_i_enlarge(array, element, count, wanted);
+  if (copy) *capacity = wanted;
   return copy;
 }
 
@@ -4589,11 +4641,11 @@ static int tvmffi_i_enter_attr(tvmffi_i_column *c, int32_t index,
   int32_t capacity = c->capacity ? c->capacity : 256;
   if (index >= c->capacity) {
     while (capacity <= index) capacity *= 2;
-    data = (TVMFFIAny *)tvmffi_i_alloc((size_t)capacity * sizeof(*data));
+    data = (TVMFFIAny *)tvmffi_i_enlarge(data, sizeof(*data), c->column.size,
+                                         capacity);
     if (!data) return -1;
-    memset(data, 0, (size_t)capacity * sizeof(*data));
-    if (c->column.size)
-      memcpy(data, c->column.data, (size_t)c->column.size * sizeof(*data));
+    memset(data + c->column.size, 0,
+           (size_t)(capacity - c->column.size) * sizeof(*data));
     c->capacity = capacity;
     TVMFFI_I_STORE(&c->column.data, data);
   }
@@ -5376,15 +5428,15 @@ static void tvmffi_i_fill_strides(const DLTensor *t, int64_t *strides) {
 /* As upstream sees it: an empty tensor is contiguous, and the stride of a
    dimension of extent 1 does not matter. */
 static int tvmffi_i_is_contiguous(const DLTensor *t) {
-  int64_t expected = 1;
+  uint64_t expected = 1;
   int32_t i;
   if (!t->strides) return 1;
   for (i = 0; i < t->ndim; ++i)
     if (t->shape[i] == 0) return 1;
   for (i = t->ndim; i-- > 0;) {
     if (t->shape[i] == 1) continue;
-    if (t->strides[i] != expected) return 0;
-    expected *= t->shape[i];
+    if ((uint64_t)t->strides[i] != expected) return 0;
+    expected *= (uint64_t)t->shape[i];
   }
   return 1;
 }

@@ -1,0 +1,236 @@
+/* bench.h: the small harness behind every benchmark of this directory.
+ *
+ * A benchmark is a loop that calls one runtime through a table of function
+ * pointers. The harness hands the same loop two runtimes, ours and the stock
+ * one, and beside them a loop that does the least work the machine could get
+ * away with (the "limit"). It runs the three in turn, in many short rounds,
+ * and keeps the minimum and the median of each.
+ *
+ * A new benchmark is a loop and a row in the table at the end of its file:
+ *
+ *   BENCH_LOOP(get_version) {
+ *     TVMFFIVersion version;
+ *     (void)state;
+ *     for (long i = 0; i < n; ++i) {
+ *       lib->GetVersion(&version);
+ *       bench_keep(&version);
+ *     }
+ *   }
+ *   ...
+ *   {.name = "version",
+ *    .run = BENCH_SIDES(get_version),
+ *    .limit = bench_limit_store},
+ *
+ * Only the C ABI is used, so the loops run on any libtvm_ffi.
+ */
+#ifndef TVMFFI_BENCH_H_
+#define TVMFFI_BENCH_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tvmffi.h"
+
+/* Every exported C function, without its TVMFFI prefix. Each is called in some
+ * row but EnvModLookupFromImports, which needs a module to look into. */
+#define BENCH_FUNCTIONS(X)           \
+  X(AnyViewToOwnedAny)               \
+  X(Backtrace)                       \
+  X(BigIntFromByteArray)             \
+  X(BigIntGetContentByteArray)       \
+  X(BytesFromByteArray)              \
+  X(DataTypeFromString)              \
+  X(DataTypeToString)                \
+  X(EnvCheckSignals)                 \
+  X(EnvGetDLPackManagedTensorAllocator) \
+  X(EnvGetStream)                    \
+  X(EnvModLookupFromImports)         \
+  X(EnvModRegisterContextSymbol)     \
+  X(EnvModRegisterSystemLibSymbol)   \
+  X(EnvRegisterCAPI)                 \
+  X(EnvSetDLPackManagedTensorAllocator) \
+  X(EnvSetStream)                    \
+  X(EnvTensorAlloc)                  \
+  X(ErrorCreate)                     \
+  X(ErrorCreateWithCauseAndExtraContext) \
+  X(ErrorMoveFromRaised)             \
+  X(ErrorSetRaised)                  \
+  X(ErrorSetRaisedFromCStr)          \
+  X(ErrorSetRaisedFromCStrParts)     \
+  X(FunctionCall)                    \
+  X(FunctionCreate)                  \
+  X(FunctionGetGlobal)               \
+  X(FunctionSetGlobal)               \
+  X(FunctionSetGlobalFromMethodInfo) \
+  X(GetCustomAllocator)              \
+  X(GetTypeAttrColumn)               \
+  X(GetTypeInfo)                     \
+  X(GetVersion)                      \
+  X(HandleDeinitOnce)                \
+  X(HandleInitOnce)                  \
+  X(ObjectCreateOpaque)              \
+  X(ObjectDecRef)                    \
+  X(ObjectIncRef)                    \
+  X(SetCustomAllocator)              \
+  X(StringFromByteArray)             \
+  X(TensorCreateUnsafeView)          \
+  X(TensorFromDLPack)                \
+  X(TensorFromDLPackVersioned)       \
+  X(TensorToDLPack)                  \
+  X(TensorToDLPackVersioned)         \
+  X(TypeGetOrAllocIndex)             \
+  X(TypeKeyToIndex)                  \
+  X(TypeRegisterAttr)                \
+  X(TypeRegisterField)               \
+  X(TypeRegisterMetadata)            \
+  X(TypeRegisterMethod)
+
+/* One loaded runtime: where it came from, and its functions. */
+typedef struct bench_lib {
+  const char *label;
+  const char *path;
+  void *handle;
+#define BENCH_MEMBER(name) __typeof__(&TVMFFI##name) name;
+  BENCH_FUNCTIONS(BENCH_MEMBER)
+#undef BENCH_MEMBER
+} bench_lib;
+
+/* Does the measured work `n` times. */
+typedef void (*bench_loop)(const bench_lib *lib, void *state, long n);
+
+/* Heads a loop, and makes two copies of it, alike to the byte: one for stock
+ * and one for ours. Were they to share one, its calls would have two targets
+ * in turn, and a processor predicts such a call more slowly than it would in
+ * a real program. The comment in the assembler text keeps the compiler from
+ * folding the copies into one. */
+#define BENCH_LOOP(name)                                                   \
+  BENCH_INLINE void name(const bench_lib *lib, void *state, long n);       \
+  BENCH_COPY(name, stock)                                                  \
+  BENCH_COPY(name, ours)                                                   \
+  BENCH_INLINE void name(const bench_lib *lib, void *state, long n)
+
+#define BENCH_SIDES(name) {name##_stock, name##_ours}
+
+#define BENCH_INLINE static inline __attribute__((always_inline))
+#define BENCH_COPY(name, side)                                             \
+  __attribute__((noinline, aligned(64))) static void name##_##side(        \
+      const bench_lib *lib, void *state, long n) {                         \
+    __asm__ volatile("# " #side);                                          \
+    name(lib, state, n);                                                   \
+  }
+
+/* The rows that must be three times faster than stock; the rest is noise. */
+#define BENCH_THRICE 0.40
+/* A row that is built afresh each time does this many steps in a round. */
+#define BENCH_FRESH 16
+/* No measurement of a row takes more rounds than this. */
+#define BENCH_MAX_ROUNDS 200
+
+/* One row. All but `name` and `run` may be left out. */
+typedef struct bench_case {
+  const char *name;
+  bench_loop run[2]; /* BENCH_SIDES */
+  void *(*setup)(const bench_lib *lib, long param);
+  void (*teardown)(const bench_lib *lib, void *state);
+  bench_loop limit; /* the least work that could do; gets our state */
+  long param;       /* handed to `setup`: a size, a count, an index */
+  long fixed;       /* steps in a round; 0: found by calibration */
+  double goal;      /* the largest ratio to stock; 0: "not slower" */
+  int brief;        /* also shown by --short */
+} bench_case;
+
+/* The tables, one for each file, each ended by a row without a name. */
+extern const bench_case bench_call[];
+extern const bench_case bench_refcount[];
+extern const bench_case bench_registry[];
+extern const bench_case bench_dtype[];
+extern const bench_case bench_error[];
+extern const bench_case bench_string[];
+extern const bench_case bench_any[];
+extern const bench_case bench_tensor[];
+extern const bench_case bench_object[];
+
+/* Limits that several files share (limit.c). */
+void bench_limit_store(const bench_lib *lib, void *state, long n);
+void bench_limit_atomics(const bench_lib *lib, void *state, long n);
+void bench_limit_malloc(const bench_lib *lib, void *state, long n);
+
+/* Ends the program, saying what failed and the runtime's error. */
+__attribute__((cold, noreturn)) void bench_fail(const bench_lib *lib,
+                                                const char *what);
+
+/* Each call of a loop that can fail goes through this: a benchmark of a call
+ * that fails would measure something else. */
+static inline void bench_need(const bench_lib *lib, int code,
+                              const char *what) {
+  if (code != 0) bench_fail(lib, what);
+}
+
+#define BENCH_DO(name, ...) \
+  bench_need(lib, lib->name(__VA_ARGS__), "TVMFFI" #name)
+
+/* malloc, ending the program when memory is out. */
+void *bench_alloc(size_t size);
+
+/* A function object on `safe_call`; the caller owns it. */
+TVMFFIObjectHandle bench_function(const bench_lib *lib, void *self,
+                                  TVMFFISafeCallType safe_call,
+                                  void (*deleter)(void *self));
+
+/* A safe call that answers None. */
+int bench_nothing(void *self, const TVMFFIAny *args, int32_t num_args,
+                  TVMFFIAny *result);
+
+/* Fresh names, one after the other, at the cost of one or two stores each.
+ * Two users with different prefixes never meet. */
+typedef struct bench_names {
+  TVMFFIByteArray name;
+  char text[48];
+} bench_names;
+
+void bench_names_start(bench_names *names, const char *prefix);
+
+static inline void bench_names_next(bench_names *names) {
+  char *digit = names->text + names->name.size - 1;
+  while (*digit == '9') *digit-- = '0';
+  ++*digit;
+}
+
+/* Makes the compiler believe that `p` and what it points to are used. */
+static inline void bench_keep(const void *p) {
+  __asm__ volatile("" : : "r"(p) : "memory");
+}
+
+static inline TVMFFIByteArray bench_bytes(const char *text, size_t size) {
+  TVMFFIByteArray bytes;
+  bytes.data = text;
+  bytes.size = size;
+  return bytes;
+}
+
+static inline TVMFFIAny bench_int(int64_t value) {
+  TVMFFIAny any;
+  any.type_index = kTVMFFIInt;
+  any.zero_padding = 0;
+  any.v_int64 = value;
+  return any;
+}
+
+static inline TVMFFIAny bench_none(void) {
+  TVMFFIAny any = bench_int(0);
+  any.type_index = kTVMFFINone;
+  return any;
+}
+
+static inline void bench_any_release(const bench_lib *lib, TVMFFIAny *any) {
+  if (any->type_index >= kTVMFFIStaticObjectBegin) {
+    lib->ObjectDecRef(any->v_obj);
+  }
+}
+
+/* The cells stand right behind the object's header. */
+static inline void *bench_cell(TVMFFIObjectHandle object) {
+  return (char *)object + sizeof(TVMFFIObject);
+}
+
+#endif /* TVMFFI_BENCH_H_ */

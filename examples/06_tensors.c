@@ -1,0 +1,173 @@
+/* Tensors: a DLTensor describes memory, a tensor object owns it, and DLPack
+   carries it between libraries without a copy. */
+#define TVMFFI_IMPLEMENTATION
+#include "tvmffi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(x) TVMFFI_TRY((x) ? 0 : TVMFFI_RAISE("AssertionError", "%s", #x))
+
+static const DLDataType float32 = {kDLFloat, 32, 1};
+static int owners; /* DLPack tensors of ours that are alive */
+
+/* A producer's side of DLPack: shape, strides and data in one piece of memory,
+   and a deleter that whoever has the tensor in the end will call. */
+typedef struct {
+  DLManagedTensorVersioned managed;
+  int64_t shape[2], strides[2];
+} Matrix;
+
+static void matrix_delete(DLManagedTensorVersioned *self) {
+  --owners;
+  free(self->dl_tensor.data);
+  free(self);
+}
+
+static DLManagedTensorVersioned *matrix_new(int64_t rows, int64_t columns) {
+  Matrix *self = (Matrix *)calloc(1, sizeof(Matrix));
+  DLTensor *t = &self->managed.dl_tensor;
+  if (!self) return NULL;
+  self->managed.version.major = DLPACK_MAJOR_VERSION;
+  self->managed.version.minor = DLPACK_MINOR_VERSION;
+  self->managed.deleter = matrix_delete;
+  self->shape[0] = rows, self->shape[1] = columns;
+  self->strides[0] = columns, self->strides[1] = 1;
+  t->data = calloc((size_t)(rows * columns), sizeof(float));
+  if (!t->data) return free(self), (DLManagedTensorVersioned *)NULL;
+  t->device = TVMFFIDLDeviceFromIntPair(kDLCPU, 0);
+  t->ndim = 2;
+  t->dtype = float32;
+  t->shape = self->shape;
+  t->strides = self->strides;
+  ++owners;
+  return &self->managed;
+}
+
+/* Reading: check what you rely on, then respect strides and byte offset
+   (tvmffi_data adds the latter). */
+TVMFFI_FUNC(sum, float64, (tensor, x)) {
+  const float *p = tvmffi_data(x, float);
+  double total = 0;
+  int64_t i, j;
+  if (x->device.device_type != kDLCPU)
+    return TVMFFI_RAISE("ValueError", "sum: x is not on the CPU");
+  if (x->dtype.code != kDLFloat || x->dtype.bits != 32 || x->dtype.lanes != 1)
+    return TVMFFI_RAISE("TypeError", "sum: x is not float32");
+  if (x->ndim != 2)
+    return TVMFFI_RAISE("ValueError", "sum: x has %d dimensions, expected 2",
+                        (int)x->ndim);
+  for (i = 0; i < x->shape[0]; ++i)
+    for (j = 0; j < x->shape[1]; ++j)
+      total += p[i * x->strides[0] + j * x->strides[1]];
+  TVMFFI_RETURN(total);
+}
+
+static int tensor_new(int64_t rows, int64_t columns, TVMFFIObject **out) {
+  DLManagedTensorVersioned *managed = matrix_new(rows, columns);
+  TVMFFIObjectHandle handle = NULL;
+  int code;
+  if (!managed) return TVMFFI_RAISE("MemoryError", "no memory for a matrix");
+  code = TVMFFITensorFromDLPackVersioned(managed, 0, 0, &handle);
+  if (code) return managed->deleter(managed), code;
+  *out = (TVMFFIObject *)handle; /* took `managed`, and will call its deleter */
+  return 0;
+}
+
+static int from_dlpack_and_read(void) {
+  TVMFFIObject *tensor = NULL;
+  double total = 0;
+  int i;
+  TVMFFI_TRY(tensor_new(2, 3, &tensor));
+  for (i = 0; i < 6; ++i)
+    tvmffi_data(TVMFFITensorGetDLTensorPtr(tensor), float)[i] = (float)i;
+  TVMFFI_TRY(tvmffi_call("demo.sum", &total, tensor));
+  CHECK(total == 15 && owners == 1);
+  tvmffi_release(tensor);
+  CHECK(owners == 0);
+  return 0;
+}
+
+/* Another library gets the same memory, and keeps it alive until it calls the
+   deleter. */
+static int to_dlpack(void) {
+  TVMFFIObject *tensor = NULL;
+  DLManagedTensorVersioned *out = NULL;
+  TVMFFI_TRY(tensor_new(2, 2, &tensor));
+  TVMFFI_TRY(TVMFFITensorToDLPackVersioned(tensor, &out));
+  CHECK(out->dl_tensor.data == TVMFFITensorGetDLTensorPtr(tensor)->data);
+  tvmffi_release(tensor);
+  CHECK(owners == 1);
+  out->deleter(out);
+  CHECK(owners == 0);
+  return 0;
+}
+
+/* The environment (PyTorch, say) offers an allocator, so that what a function
+   makes is the environment's own kind of tensor. */
+static int allocate(DLTensor *like, DLManagedTensorVersioned **out,
+                    void *error_ctx,
+                    void (*set_error)(void *error_ctx, const char *kind,
+                                      const char *message)) {
+  *out = matrix_new(like->shape[0], like->shape[1]);
+  if (*out) return 0;
+  set_error(error_ctx, "MemoryError", "no memory for a matrix");
+  return -1;
+}
+
+static int by_the_environment(void) {
+  TVMFFIObjectHandle tensor = NULL;
+  DLPackManagedTensorAllocator before = NULL;
+  int64_t shape[2] = {4, 5};
+  DLTensor like;
+  memset(&like, 0, sizeof(like)); /* data and strides are not needed */
+  like.device = TVMFFIDLDeviceFromIntPair(kDLCPU, 0);
+  like.ndim = 2;
+  like.dtype = float32;
+  like.shape = shape;
+  TVMFFI_TRY(TVMFFIEnvSetDLPackManagedTensorAllocator(allocate, 0, &before));
+  TVMFFI_TRY(TVMFFIEnvTensorAlloc(&like, &tensor));
+  CHECK(TVMFFITensorGetDLTensorPtr(tensor)->shape[1] == 5 && owners == 1);
+  tvmffi_release(tensor);
+  CHECK(owners == 0);
+  return TVMFFIEnvSetDLPackManagedTensorAllocator(before, 0, NULL);
+}
+
+/* A view describes the same memory in another way: here the transpose. It
+   keeps the tensor behind it alive. */
+static int view(void) {
+  TVMFFIObject *tensor = NULL;
+  TVMFFIObjectHandle transposed = NULL;
+  int64_t shape[2] = {3, 2}, strides[2] = {1, 3};
+  DLTensor like, *t;
+  TVMFFI_TRY(tensor_new(2, 3, &tensor));
+  tvmffi_data(TVMFFITensorGetDLTensorPtr(tensor), float)[5] = 7; /* at 1, 2 */
+  like = *TVMFFITensorGetDLTensorPtr(tensor);
+  like.shape = shape; /* copied, with the strides */
+  like.strides = strides;
+  TVMFFI_TRY(TVMFFITensorCreateUnsafeView(tensor, &like, &transposed));
+  tvmffi_release(tensor);
+  CHECK(owners == 1);
+  t = TVMFFITensorGetDLTensorPtr(transposed);
+  CHECK(tvmffi_data(t, float)[2 * t->strides[0] + 1 * t->strides[1]] == 7);
+  tvmffi_release(transposed);
+  CHECK(owners == 0);
+  return 0;
+}
+
+static int run(void) {
+  TVMFFI_TRY(tvmffi_register("demo.sum", sum));
+  TVMFFI_TRY(from_dlpack_and_read());
+  TVMFFI_TRY(to_dlpack());
+  TVMFFI_TRY(by_the_environment());
+  TVMFFI_TRY(view());
+  printf("all tensors were given back to their owners\n");
+  return 0;
+}
+
+int main(void) {
+  if (!run()) return 0;
+  tvmffi_error_print(stderr);
+  return 1;
+}

@@ -1,0 +1,116 @@
+/* Strings, bytes, data types and devices. This file is C99: without _Generic,
+   the values of tvmffi_call are made by name. */
+#define TVMFFI_IMPLEMENTATION
+#include "tvmffi.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CHECK(x) TVMFFI_TRY((x) ? 0 : TVMFFI_RAISE("AssertionError", "%s", #x))
+
+static TVMFFIByteArray bytes_of(const char *text) {
+  TVMFFIByteArray bytes;
+  bytes.data = text;
+  bytes.size = strlen(text);
+  return bytes;
+}
+
+/* Up to 7 bytes a string is a plain value inside the Any, above it an object.
+   tvmffi_any_str reads both, and there is always a NUL behind the text. */
+static int strings(void) {
+  TVMFFIByteArray seven = bytes_of("seven.."), eight = bytes_of("eight...");
+  TVMFFIAny small, large;
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&seven, &small));
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&eight, &large));
+  CHECK(small.type_index == kTVMFFISmallStr && small.small_str_len == 7);
+  CHECK(large.type_index == kTVMFFIStr);
+  CHECK(strcmp(tvmffi_any_str(&small).data, "seven..") == 0);
+  CHECK(tvmffi_any_str(&large).size == 8);
+  tvmffi_any_release(&small);
+  tvmffi_any_release(&large);
+  return 0;
+}
+
+/* Bytes are stored in the same way; a NUL among them is nothing special. */
+static int bytes(void) {
+  TVMFFIByteArray raw;
+  TVMFFIAny any;
+  raw.data = "a\0b";
+  raw.size = 3;
+  TVMFFI_TRY(TVMFFIBytesFromByteArray(&raw, &any));
+  CHECK(any.type_index == kTVMFFISmallBytes);
+  CHECK(memcmp(tvmffi_any_str(&any).data, "a\0b", 3) == 0);
+  tvmffi_any_release(&any);
+  return 0;
+}
+
+static int dtypes(void) {
+  static const char *const names[] = {
+      "bool",          "int8",          "uint16",    "float32", "bfloat16",
+      "float8_e4m3fn", "float4_e2m1fn", "float32x4", "handle",  NULL};
+  const char *const *name;
+  DLDataType dtype = {0, 0, 0};
+  TVMFFIByteArray text = bytes_of("float16x2");
+  TVMFFIAny printed;
+  TVMFFI_TRY(TVMFFIDataTypeFromString(&text, &dtype));
+  CHECK(dtype.code == kDLFloat && dtype.bits == 16 && dtype.lanes == 2);
+  for (name = names; *name; ++name) { /* there and back */
+    int same;
+    text = bytes_of(*name);
+    TVMFFI_TRY(TVMFFIDataTypeFromString(&text, &dtype));
+    TVMFFI_TRY(TVMFFIDataTypeToString(&dtype, &printed));
+    same = strcmp(tvmffi_any_str(&printed).data, *name) == 0;
+    tvmffi_any_release(&printed);
+    CHECK(same);
+  }
+  text = bytes_of("floaty32");
+  CHECK(TVMFFIDataTypeFromString(&text, &dtype)); /* a ValueError */
+  tvmffi_error_clear();
+  return 0;
+}
+
+/* A typed function takes a dtype or device as such, or by its name. */
+TVMFFI_FUNC(size_of, int64, (dtype, t)) {
+  TVMFFI_RETURN((t.bits * t.lanes + 7) / 8);
+}
+
+TVMFFI_FUNC(describe, str, (device, d)) {
+  const char *text = d.device_type == kDLCPU    ? "the CPU"
+                     : d.device_type == kDLCUDA ? "a CUDA device"
+                                                : "another device";
+  TVMFFI_RETURN(bytes_of(text)); /* copied */
+}
+
+static int as_arguments(void) {
+  DLDevice gpu = TVMFFIDLDeviceFromIntPair(kDLCUDA, 1);
+  TVMFFIAny text;
+  int64_t size = 0;
+  int same;
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("demo.size_of"), tvmffi_out_int64(&size),
+                         tvmffi_str("float32x4")));
+  CHECK(size == 16);
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("demo.describe"), tvmffi_out_any(&text),
+                         tvmffi_device(gpu)));
+  same = strcmp(tvmffi_any_str(&text).data, "a CUDA device") == 0;
+  tvmffi_any_release(&text);
+  CHECK(same);
+  return tvmffi_call(tvmffi_str("demo.describe"), tvmffi_out_none(NULL),
+                     tvmffi_str("cuda:1"));
+}
+
+static int run(void) {
+  TVMFFI_TRY(tvmffi_register("demo.size_of", size_of));
+  TVMFFI_TRY(tvmffi_register("demo.describe", describe));
+  TVMFFI_TRY(strings());
+  TVMFFI_TRY(bytes());
+  TVMFFI_TRY(dtypes());
+  TVMFFI_TRY(as_arguments());
+  printf("float32x4 has 16 bytes\n");
+  return 0;
+}
+
+int main(void) {
+  if (!run()) return 0;
+  tvmffi_error_print(stderr);
+  return 1;
+}

@@ -1,0 +1,540 @@
+#!/usr/bin/env python3
+"""Builds the header in each of its modes and looks at what comes out.
+
+Every mode is run: the unit tests and a small program. What a mode promises to
+leave out is looked for in the object file, and the same look is shown to find
+it where it is. Output is TAP.
+"""
+
+import argparse
+import concurrent.futures
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE.parent))
+from tap import Tap  # noqa: E402
+
+IMPLEMENTATION = '#define TVMFFI_IMPLEMENTATION\n#include "tvmffi.h"\n'
+DECLARATIONS = '#include "tvmffi.h"\n'
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
+# What a user may have switched on; the header is not a system header to them.
+STRICT = WARNINGS + ["-Wconversion", "-Wsign-conversion", "-Wundef",
+                     "-Wpointer-arith", "-Wwrite-strings"]
+STRICT_C = ["-Wstrict-prototypes", "-Wmissing-prototypes",
+            "-Wdeclaration-after-statement", "-Wold-style-definition"]
+PROGRAM = (HERE / "program.c").read_text()
+
+# What the implementation may ask of the system. Compilers add their own
+# helpers, and libc renames some functions (`__isoc99_sscanf`, `__memcpy_chk`).
+STDIO = """fprintf vfprintf printf snprintf vsnprintf sprintf sscanf fputs fputc
+    fwrite fread fflush fopen fclose puts putchar putc perror stderr stdout
+    stdin""".split()
+LIBC = STDIO + """malloc calloc realloc free aligned_alloc posix_memalign
+    memcpy memmove memset memcmp memchr strlen strcmp strncmp strchr strrchr
+    strstr strnlen strtod strtol strtoll strtoul strtoull qsort bsearch getenv
+    __errno_location dladdr dlsym dlopen dlclose dlerror sched_yield
+    clock_gettime nanosleep""".split()
+PTHREAD = re.compile(r"(pthread_\w+|mtx_\w+|cnd_\w+|thrd_\w+|call_once|tss_\w+)$")
+UNWIND = re.compile(r"(_Unwind_\w+|backtrace\w*|dladdr\w*|dl_iterate_phdr)$")
+COMPILER = re.compile(
+    r"(_GLOBAL_OFFSET_TABLE_|__stack_chk_(fail|guard)|__tls_get_addr"
+    r"|__atomic_\w+|__aarch64_\w+|__gxx_personality_v0)$")
+SOFT_FLOAT = re.compile(
+    r"__(add|sub|mul|div|neg|float\w*|fix\w*|extend\w*|trunc\w*|eq|ne|lt|le"
+    r"|gt|ge|unord|cmp)[sdxt]f\w*$|__pow[sd]f\w*$|strto[df]$|f?(mod|loor)f?$")
+
+
+class Failed(Exception):
+    pass
+
+
+class Box:
+    """A folder to build in, and the compilers."""
+
+    def __init__(self, args, folder):
+        self.args = args
+        self.folder = Path(folder)
+        shutil.copy2(args.header, self.folder / "tvmffi.h")
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def run(self, *command, fails=False):
+        """Runs a command; raises unless it ends as expected."""
+        done = subprocess.run([str(c) for c in command], cwd=self.folder,
+                              capture_output=True, text=True, timeout=900,
+                              errors="replace")
+        if (done.returncode != 0) != fails:
+            # A signal's status is negative: seen in the report as it is.
+            raise Failed(f"{' '.join(map(str, command))}\n"
+                         f"status {done.returncode}\n{done.stderr[-3000:]}"
+                         f"{failures(done.stdout)}")
+        return done.stdout + done.stderr
+
+    def compile(self, name, text, *flags, cxx=False, fails=False):
+        source = self.write(name + (".cpp" if cxx else ".c"), text)
+        output = self.folder / (name + ".o")
+        out = self.run(*self.compiler(cxx), *flags, "-I", self.folder, "-I",
+                       ROOT, "-c", source, "-o", output, fails=fails)
+        return out if fails else output
+
+    def compiler(self, cxx=False):
+        return ((self.args.cxx.split() + ["-std=c++11"]) if cxx else
+                (self.args.cc.split() + ["-std=c11"]))
+
+    def link(self, name, *objects, cxx=False):
+        output = self.folder / name
+        self.run(*self.compiler(cxx), *objects, "-o", output, "-lpthread")
+        return output
+
+    def names(self, *flags):
+        """The symbols that nm lists: [(letter, name)]."""
+        lines = self.run("nm", "-P", *flags).splitlines()
+        return [(l.split()[1], l.split()[0].split("@")[0]) for l in lines
+                if len(l.split()) > 1]
+
+    def defined(self, *objects):
+        return sorted({n for _, n in self.names("-g", "--defined-only",
+                                                *objects)})
+
+    def undefined(self, *objects):
+        return sorted({plain(n) for _, n in self.names("-u", *objects)})
+
+
+def failures(output):
+    """The lines of a TAP report that say what failed."""
+    lines = output.splitlines()
+    bad = [l for l in lines if l.startswith(("not ok", "#"))]
+    return "\n".join((bad or lines)[-25:])
+
+
+def plain(name):
+    """The libc function behind the name that the compiler or libc made up."""
+    name = re.sub(r"^__isoc\d+_", "", name)
+    return re.sub(r"^__(\w+)_chk$", r"\1", name) \
+        if name != "__stack_chk_fail" else name
+
+
+def same(found, expected):
+    if found != expected:
+        raise Failed(f"unexpected: {sorted(set(found) - set(expected))}\n"
+                     f"missing: {sorted(set(expected) - set(found))}\n"
+                     f"{len(found)} names, {len(expected)} expected")
+
+
+def none_like(names, pattern):
+    """Fails when one of `names` matches, or is in a list of, `pattern`."""
+    found = [n for n in names if (n in pattern if isinstance(pattern, list)
+                                  else pattern.match(n))]
+    if found:
+        raise Failed("found: " + " ".join(found))
+
+
+def must_fail(check, *args):
+    """A look for an absence has to see what is there."""
+    try:
+        check(*args)
+    except Failed:
+        return
+    raise Failed("the check does not see what it looks for")
+
+
+# -- external names ------------------------------------------------------
+
+
+def upstream_names(box):
+    if not box.args.wheel_lib:
+        return None
+    names = {n for _, n in box.names("-D", "-g", "--defined-only",
+                                     box.args.wheel_lib)}
+    return sorted(n for n in names if n.startswith("TVMFFI"))
+
+
+def exported(box, name, *flags):
+    return box.defined(box.compile(name, IMPLEMENTATION, "-O1", *flags))
+
+
+def exports_by_default(box):
+    expected = box.expected
+    if len(expected) != 50:
+        raise Failed(f"{len(expected)} names in the wheel, 50 expected")
+    same(exported(box, "default"), expected)
+    must_fail(same, box.defined(box.compile(
+        "leak", IMPLEMENTATION + "int tvmffi_leak;", "-O1")), expected)
+
+
+def exports_when_off(box):
+    same(exported(box, "zero", "-DTVMFFI_STATIC=0"), box.expected)
+
+
+def exports_cxx(box):
+    same(box.defined(box.compile("cxx", IMPLEMENTATION, "-O1", cxx=True)),
+         box.expected)
+
+
+def exports_static(box):
+    obj = box.compile("static", PROGRAM, "-O1", "-DTVMFFI_STATIC=1")
+    same(box.defined(obj), ["main"])
+    must_fail(same, box.defined(box.compile("open", PROGRAM, "-O1")), ["main"])
+
+
+def exports_prefix(box):
+    same(exported(box, "prefix", "-DTVMFFI_PREFIX=acme_"),
+         sorted("acme_" + n for n in box.expected))
+
+
+def exports_declarations(box):
+    for level in ("-O0", "-O2"):
+        # Without optimisation, compilers keep constants that nothing uses.
+        flags = ["-g"] if level == "-O0" else []
+        names = box.names(*flags, box.compile("decl" + level, DECLARATIONS,
+                                              level))
+        if names:
+            raise Failed(f"{level}: {names[:10]}")
+    must_fail(same, box.names(box.compile(
+        "decl-use", DECLARATIONS + "int main(void) { return "
+        "TVMFFIObjectDecRef(0); }", "-O0")), [])
+
+
+# -- what the object asks for --------------------------------------------
+
+
+def needs_only_libc(box):
+    def check(names):
+        none_like([n for n in names if n not in LIBC],
+                  re.compile(f"(?!{PTHREAD.pattern}|{UNWIND.pattern}"
+                             f"|{COMPILER.pattern})"))
+    obj = box.compile("needs", IMPLEMENTATION, "-O2")
+    check(box.undefined(obj))
+    other = box.compile("other", "double cos(double);"
+                        "double f(double x) { return cos(x); }")
+    must_fail(check, box.undefined(obj, other))
+
+
+def lacks(option, pattern, offender):
+    """A check that `option` leaves no undefined symbol like `pattern`."""
+    def check(box):
+        obj = box.compile("lacks", IMPLEMENTATION, "-O2", f"-D{option}=1")
+        none_like(box.undefined(obj), pattern)
+        bad = box.compile("offender", offender, "-O0", "-w")
+        must_fail(none_like, box.undefined(obj, bad), pattern)
+    return check
+
+
+def no_float_code(box):
+    """The compiler itself refuses, or calls a helper for, what is left; gcc is
+    told to keep what nothing calls."""
+    clang = "clang" in box.run(*box.args.cc.split(), "--version")
+    keep = [] if clang else ["-fkeep-inline-functions",
+                             "-fkeep-static-functions"]
+
+    def check(name, text, *flags):
+        obj = box.compile(name, text, "-O2", *flags, *keep,
+                          "-mgeneral-regs-only")
+        none_like(box.undefined(obj), SOFT_FLOAT)
+    check("nofloat", IMPLEMENTATION, "-DTVMFFI_NO_FLOAT=1")
+    must_fail(check, "float", IMPLEMENTATION
+              + "TVMFFIAny use(double x);"
+              "TVMFFIAny use(double x) { return tvmffi_float(x / 3); }")
+
+
+def no_warnings(box):
+    for text in (DECLARATIONS, IMPLEMENTATION):
+        for std in ("-std=c99", "-std=c11", "-std=gnu17"):
+            box.compile("strict", text, "-O2", *STRICT, *STRICT_C, std)
+        for std in ("-std=c++11", "-std=c++17"):
+            box.compile("strict", text, "-O2", *STRICT, std, cxx=True)
+    must_fail(box.compile, "loose", IMPLEMENTATION
+              + "static int f(long x) { return x; }", *STRICT, *STRICT_C)
+
+
+ALLOCATOR = """
+#include <stdlib.h>
+static void *acme_alloc(size_t n);
+static void acme_free(void *p);
+#define TVMFFI_MALLOC(n) acme_alloc(n)
+#define TVMFFI_FREE(p) acme_free(p)
+"""
+ALLOCATOR_BODY = """
+static char acme_pool[1 << 22];
+static size_t acme_used;
+static void *acme_alloc(size_t n) {
+  void *p = acme_pool + acme_used;
+  acme_used += (n + 63) & ~(size_t)63;
+  return acme_used < sizeof acme_pool ? p : 0;
+}
+static void acme_free(void *p) { (void)p; }
+"""
+HEAP = re.compile(r"(malloc|calloc|realloc|free|aligned_alloc|posix_memalign)$")
+
+
+def own_allocator(box):
+    source = ALLOCATOR + IMPLEMENTATION + ALLOCATOR_BODY
+    obj = box.compile("alloc", source, "-O1", "-DTVMFFI_NO_BACKTRACE=1")
+    none_like(box.undefined(obj), HEAP)
+    # With stack traces, a C++ name comes from libstdc++'s heap, and goes back.
+    obj = box.compile("alloc", source, "-O1")
+    none_like([n for n in box.undefined(obj) if n != "free"], HEAP)
+    must_fail(none_like,
+              box.undefined(box.compile("heap", IMPLEMENTATION, "-O1")), HEAP)
+    program = PROGRAM.replace(IMPLEMENTATION, "") + ALLOCATOR_BODY
+    exe = box.link("alloc", box.compile("alloc-run", ALLOCATOR
+                                        + IMPLEMENTATION + program, "-O1"))
+    box.run(exe)
+
+
+def half_an_allocator(box):
+    for flag, other in (("TVMFFI_MALLOC(n)=0", "TVMFFI_FREE"),
+                        ("TVMFFI_FREE(p)=(void)0", "TVMFFI_MALLOC")):
+        out = box.compile("half", IMPLEMENTATION, "-D" + flag, fails=True)
+        if "#error" not in out or other not in out:
+            raise Failed(f"-D{flag} gives no #error naming {other}\n{out}")
+
+
+# -- programs ------------------------------------------------------------
+
+
+def unit_tests(*flags, cxx=False):
+    def check(box):
+        text = f'#include "{box.args.test.name}"\n'
+        shutil.copy2(box.args.test, box.folder)
+        exe = box.link("unit", box.compile("unit-run", text, "-O1", *flags,
+                                           cxx=cxx), cxx=cxx)
+        out = box.run(exe)
+        if not re.search(r"^ok \d+", out, re.M):
+            raise Failed("no test was run\n" + out[-2000:])
+    return check
+
+
+def program(*flags, cxx=False):
+    def check(box):
+        obj = box.compile("program", PROGRAM, "-O1", *WARNINGS, *flags,
+                          cxx=cxx)
+        box.run(box.link("program.exe", obj, cxx=cxx))
+    return check
+
+
+COPY = """
+#include "tvmffi.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+int NAME(int put);
+#ifdef __cplusplus
+}
+#endif
+static int call(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *out) {
+  (void)self, (void)args, (void)n, (void)out;
+  return 0;
+}
+/* Puts a global function when `put`; answers whether it is there. */
+int NAME(int put) {
+  TVMFFIByteArray key = {"demo.copy", 9};
+  TVMFFIObjectHandle f = 0, found = 0;
+  if (put && TVMFFIFunctionCreate(0, call, 0, &f)) return -1;
+  if (put && TVMFFIFunctionSetGlobal(&key, f, 0)) return -1;
+  if (put) TVMFFIObjectDecRef(f);
+  if (TVMFFIFunctionGetGlobal(&key, &found)) return -1;
+  if (!found) return 0;
+  TVMFFIObjectDecRef(found);
+  return 1;
+}
+"""
+
+
+def copy_source(name, implementation, prefix=None):
+    lines = ["#define TVMFFI_IMPLEMENTATION"] if implementation else []
+    lines += [f"#define TVMFFI_PREFIX {prefix}"] if prefix else []
+    return "\n".join(lines) + COPY.replace("NAME", name)
+
+
+def copies_side_by_side(box):
+    objects = [
+        box.compile("one", copy_source("one", True, "acme_"), "-O1"),
+        box.compile("two", copy_source("two", True, "zeta_"), "-O1"),
+        box.compile("three", copy_source("three", True), "-O1"),
+        box.compile("all", """
+int one(int), two(int), three(int);
+int main(void) {
+  if (one(1) != 1 || two(0) != 0 || three(0) != 0) return 1;
+  return two(1) == 1 && three(0) == 0 ? 0 : 1;
+}""")]
+    box.run(box.link("copies", *objects))
+
+
+def shared_between(box, c_has_implementation):
+    """A C and a C++ file of one program see one runtime."""
+    c = box.compile("c", copy_source("in_c", c_has_implementation), "-O1")
+    cxx = box.compile("cxx", copy_source("in_cxx", not c_has_implementation),
+                      "-O1", cxx=True)
+    main = box.compile("main", """
+extern "C" { int in_c(int); int in_cxx(int); }
+int main() { return in_c(0) == 0 && in_cxx(1) == 1 && in_c(0) == 1 ? 0 : 1; }
+""", cxx=True)
+    box.run(box.link("mixed", c, cxx, main, cxx=True))
+
+
+def mixed_c_first(box):
+    shared_between(box, True)
+
+
+def mixed_cxx_first(box):
+    shared_between(box, False)
+
+
+def included_twice(box):
+    for name, text in (("twice", DECLARATIONS + PROGRAM),
+                       ("again", PROGRAM + DECLARATIONS)):
+        box.run(box.link(name, box.compile(name + "-run", text, "-O1")))
+
+
+def nothing_but_cc(box):
+    """The command a newcomer types, in a folder with two files."""
+    box.write("file.c", PROGRAM)
+    box.run(*box.args.cc.split(), "file.c", "-lpthread")
+    box.run(box.folder / "a.out")
+
+
+# -- beside other headers ------------------------------------------------
+
+
+def beside_upstream(box):
+    headers = ('#include "tvm/ffi/c_api.h"\n'
+               '#include "tvm/ffi/extra/c_env_api.h"\n')
+    for name, text in (("before", headers + PROGRAM),
+                       ("after", PROGRAM + headers)):
+        for cxx in (False, True):
+            obj = box.compile(name, text, "-O1", "-isystem",
+                              box.args.wheel_include, cxx=cxx)
+            box.run(box.link(name + ".exe", obj, cxx=cxx))
+
+
+def beside_dlpack(box):
+    dlpack = "#include <dlpack/dlpack.h>\n"
+    include = ("-isystem", box.args.wheel_include)
+    for name, text, flags in (
+            ("system", PROGRAM, ("-DTVMFFI_SYSTEM_DLPACK=1",)),
+            ("earlier", dlpack + PROGRAM, ()),
+            ("later", PROGRAM + dlpack, ())):
+        obj = box.compile(name, text, "-O1", *include, *flags)
+        box.run(box.link(name + ".exe", obj))
+
+
+def old_dlpack(box):
+    out = box.compile("old", "#define DLPACK_DLPACK_H_\n"
+                      "#define DLPACK_MAJOR_VERSION 1\n"
+                      "#define DLPACK_MINOR_VERSION 0\n" + DECLARATIONS,
+                      fails=True)
+    if "#error" not in out or "DLPack" not in out:
+        raise Failed("no #error that names DLPack\n" + out)
+
+
+EVERY_SWITCH = [f"-DTVMFFI_NO_{name}=1" for name in
+                ("THREADS", "FLOAT", "STDIO", "BACKTRACE", "DLOPEN")]
+MODES = [("default", []), ("TVMFFI_STATIC", ["-DTVMFFI_STATIC=1"]),
+         ("TVMFFI_PREFIX", ["-DTVMFFI_PREFIX=acme_"])]
+MODES += [(flag[2:-2], [flag]) for flag in EVERY_SWITCH]
+MODES += [("every TVMFFI_NO_ switch", EVERY_SWITCH)]
+
+CASES = [
+    ("default: the 50 functions of the ABI are exported, nothing else",
+     exports_by_default),
+    ("an option that is 0 is off", exports_when_off),
+    ("as C++: the same 50 functions", exports_cxx),
+    ("TVMFFI_STATIC: nothing is exported", exports_static),
+    ("TVMFFI_PREFIX: the 50 functions are renamed, nothing else is exported",
+     exports_prefix),
+    ("declarations alone leave no symbol", exports_declarations),
+    ("default: only libc is needed", needs_only_libc),
+    ("TVMFFI_NO_STDIO: no stdio", lacks(
+        "TVMFFI_NO_STDIO", STDIO, "int puts(); void f() { puts(\"\"); }")),
+    ("TVMFFI_NO_BACKTRACE: no unwinder", lacks(
+        "TVMFFI_NO_BACKTRACE", UNWIND, "int dladdr(); void f() { dladdr(); }")),
+    ("TVMFFI_NO_DLOPEN: no dynamic loading", lacks(
+        "TVMFFI_NO_DLOPEN", re.compile(r"dl[a-z]+$"),
+        "int dlsym(); void f() { dlsym(); }")),
+    ("TVMFFI_NO_THREADS: no threads", lacks(
+        "TVMFFI_NO_THREADS", PTHREAD,
+        "int pthread_once(); void f() { pthread_once(); }")),
+    ("TVMFFI_NO_FLOAT: no floating-point code", no_float_code),
+    ("strict warnings find nothing", no_warnings),
+    ("TVMFFI_MALLOC and TVMFFI_FREE: no heap of libc", own_allocator),
+    ("half of an allocator is refused", half_an_allocator),
+    ("three copies in one program, two of them renamed", copies_side_by_side),
+    ("a C++ file uses the implementation of a C file", mixed_c_first),
+    ("a C file uses the implementation of a C++ file", mixed_cxx_first),
+    ("the header may be included twice, before and after", included_twice),
+    ("cc file.c -lpthread builds a program", nothing_but_cc),
+    ("a DLPack that is too old is refused", old_dlpack),
+]
+WHEEL_CASES = [
+    ("upstream's headers may be included before and after", beside_upstream),
+    ("another dlpack.h may be included before and after", beside_dlpack),
+]
+
+
+def cases(args):
+    yield from CASES
+    if args.wheel_include:
+        yield from WHEEL_CASES
+    for name, flags in MODES:
+        yield f"{name}: a program runs", program(*flags)
+        yield f"{name}: the unit tests pass", unit_tests(*flags)
+    yield "every TVMFFI_NO_ switch, C++: a program runs", \
+        program(*EVERY_SWITCH, cxx=True)
+    if args.wheel_include:
+        yield "TVMFFI_SYSTEM_DLPACK: the unit tests pass", unit_tests(
+            "-DTVMFFI_SYSTEM_DLPACK=1", "-isystem", args.wheel_include)
+
+
+def run_case(args, expected, case):
+    name, check = case
+    with tempfile.TemporaryDirectory() as folder:
+        box = Box(args, folder)
+        box.expected = expected
+        try:
+            check(box)
+        except (Failed, OSError, subprocess.TimeoutExpired) as error:
+            return name, str(error).replace(str(folder), ".")
+    return name, None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--header", type=Path, default=ROOT / "tvmffi.h")
+    parser.add_argument("--test", type=Path,
+                        default=ROOT / "tvmffi_impl_test.c")
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--cxx", default="c++")
+    parser.add_argument("--wheel-include")
+    parser.add_argument("--wheel-lib")
+    parser.add_argument("--only", default="", help="part of the cases' names")
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        box = Box(args, folder)
+        expected = upstream_names(box) or exported(box, "names")
+    if not args.wheel_lib:
+        tap.skip("the names are the wheel's", "the wheel is not there")
+    if not args.wheel_include:
+        tap.skip("beside other headers", "the wheel is not there")
+    chosen = [c for c in cases(args) if args.only in c[0]]
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for name, problem in pool.map(
+                lambda case: run_case(args, expected, case), chosen):
+            tap.ok(problem is None, name, problem or "")
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

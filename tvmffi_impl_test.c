@@ -1,0 +1,5094 @@
+/* Unit tests of tvmffi.h, all in this file, with nothing but a C compiler.
+
+   SPDX-License-Identifier: Apache-2.0 OR MIT
+
+       cc tvmffi_impl_test.c -lpthread && ./a.out
+
+   Options: --list, --only NAME (the tests whose names begin so), and --oom:
+   every test once more for N = 1, 2, 3, ... with the Nth allocation refused,
+   and once more with all from the Nth on refused, until it ends without asking
+   for N. Output is TAP; the exit status tells whether all passed.
+
+   The file is meant for any machine that the header runs on: it asks of the C
+   library only what the macros below name. It defines the runtime's memory
+   functions, so that each block is seen: its two ends are guarded, and after
+   each test every block that was made meanwhile has to be gone, or to be
+   found from the runtime's own tables. */
+
+/* How to print a line: a printf. */
+#ifndef TEST_PRINT
+#include <stdio.h>
+#define TEST_PRINT printf
+#endif
+
+/* Where memory comes from, aligned to 8 at least. */
+#ifndef TEST_MALLOC
+#include <stdlib.h>
+#define TEST_MALLOC(size) malloc(size)
+#define TEST_FREE(pointer) free(pointer)
+#endif
+
+/* The program's entry: int TEST_MAIN(int argc, char **argv). */
+#ifndef TEST_MAIN
+#define TEST_MAIN main
+#endif
+
+/* 1 leaves a group of tests out, where flash is small. */
+#ifndef TEST_NO_VALUES
+#define TEST_NO_VALUES 0
+#endif
+#ifndef TEST_NO_OBJECTS
+#define TEST_NO_OBJECTS 0
+#endif
+#ifndef TEST_NO_TYPES
+#define TEST_NO_TYPES 0
+#endif
+#ifndef TEST_NO_FUNCTIONS
+#define TEST_NO_FUNCTIONS 0
+#endif
+#ifndef TEST_NO_ERRORS
+#define TEST_NO_ERRORS 0
+#endif
+#ifndef TEST_NO_TYPED
+#define TEST_NO_TYPED 0
+#endif
+#ifndef TEST_NO_DTYPES
+#define TEST_NO_DTYPES 0
+#endif
+#ifndef TEST_NO_TENSORS
+#define TEST_NO_TENSORS 0
+#endif
+#ifndef TEST_NO_ENV
+#define TEST_NO_ENV 0
+#endif
+#ifndef TEST_NO_CONTENTION
+#define TEST_NO_CONTENTION 0
+#endif
+/* 1 leaves out what needs tmpfile(). */
+#ifndef TEST_NO_FILES
+#define TEST_NO_FILES 0
+#endif
+/* 1 adds what needs the names of functions: a program linked with -rdynamic
+   and with a shared C library. */
+#ifndef TEST_SYMBOLS
+#define TEST_SYMBOLS 0
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define TEST_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TEST_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define TEST_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TEST_ASAN 1
+#endif
+#endif
+
+/* 1 keeps a list of all blocks, which finds leaks. Its lock would put the
+   threads in order and so hide races from the thread sanitizer. */
+#ifndef TEST_TRACK
+#ifdef TEST_TSAN
+#define TEST_TRACK 0
+#else
+#define TEST_TRACK 1
+#endif
+#endif
+
+/* Sizes: how long a chain is destroyed, how many types are registered, how
+   often a thread does its work. */
+#ifndef TEST_CHAIN
+#define TEST_CHAIN 1000000
+#endif
+#ifndef TEST_MANY_TYPES
+#define TEST_MANY_TYPES 1000
+#endif
+#ifndef TEST_ROUNDS
+#ifdef TEST_TSAN
+#define TEST_ROUNDS 200
+#else
+#define TEST_ROUNDS 2000
+#endif
+#endif
+#ifndef TEST_THREADS
+#define TEST_THREADS 8
+#endif
+
+#include <stddef.h>
+static void *test_malloc(size_t size);
+static void test_free(void *pointer);
+#define TVMFFI_MALLOC(size) test_malloc(size)
+#define TVMFFI_FREE(pointer) test_free(pointer)
+#define TVMFFI_IMPLEMENTATION
+#include "tvmffi.h"
+
+#define TEST_STRING_(x) #x
+#define TEST_STRING(x) TEST_STRING_(x)
+#define TEST_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+/* More bytes than any memory has; the allocator below refuses them unseen. */
+#define TEST_HUGE ((size_t)PTRDIFF_MAX / 256 + 1)
+/* For what a build with other options does not use. */
+#define TEST_MAYBE static TVMFFI_I_UNUSED
+
+/* ======== Failures ======================================================== */
+/* A failed check is kept until the line of its test has been printed. Only
+   this part and the next are used by several threads at once. */
+
+typedef struct {
+  const char *file;
+  int line;
+  char text[240];
+} test_failure;
+
+static test_failure test_failures[16];
+static size_t test_num_failures;
+
+static size_t test_add(size_t *counter, size_t n) {
+#if TVMFFI_NO_THREADS
+  *counter += n;
+  return *counter;
+#else
+  return __atomic_add_fetch(counter, n, __ATOMIC_RELAXED);
+#endif
+}
+
+static size_t test_get(size_t *counter) {
+  return TVMFFI_I_LOAD_RELAXED(counter);
+}
+
+static size_t test_put(char *to, size_t at, size_t capacity, const char *text,
+                       size_t size) {
+  size_t i;
+  for (i = 0; i < size && at + 1 < capacity; ++i)
+    to[at++] = text[i] >= ' ' && text[i] < 127 ? text[i] : '~';
+  to[at] = 0;
+  return at;
+}
+
+static char *test_digits(char *end, int64_t x) {
+  uint64_t left = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+  *--end = 0;
+  do {
+    *--end = (char)('0' + left % 10);
+    left /= 10;
+  } while (left);
+  if (x < 0) *--end = '-';
+  return end;
+}
+
+/* Records a failure with up to two texts; returns 0. */
+static int test_fail(const char *file, int line, const char *text,
+                     const char *more, size_t size) {
+  size_t i = test_add(&test_num_failures, 1) - 1, at;
+  test_failure *f;
+  if (i >= sizeof(test_failures) / sizeof(test_failures[0])) return 0;
+  f = &test_failures[i];
+  f->file = file;
+  f->line = line;
+  at = test_put(f->text, 0, sizeof(f->text), text, strlen(text));
+  (void)test_put(f->text, at, sizeof(f->text), more, size);
+  return 0;
+}
+
+#define CHECK(condition) \
+  ((condition) ? 1 : test_fail(__FILE__, __LINE__, #condition, "", 0))
+
+static int test_equal_int(int64_t got, int64_t want, const char *file, int line,
+                          const char *text) {
+  char message[80], number[24], *digits;
+  size_t at = 0;
+  if (got == want) return 1;
+  at = test_put(message, at, sizeof(message), " is ", 4);
+  digits = test_digits(number + sizeof(number), got);
+  at = test_put(message, at, sizeof(message), digits, strlen(digits));
+  at = test_put(message, at, sizeof(message), ", not ", 6);
+  digits = test_digits(number + sizeof(number), want);
+  at = test_put(message, at, sizeof(message), digits, strlen(digits));
+  return test_fail(file, line, text, message, at);
+}
+
+#define CHECK_INT(got, want) \
+  test_equal_int((int64_t)(got), (int64_t)(want), __FILE__, __LINE__, #got)
+
+static int test_equal_bytes(TVMFFIByteArray got, const char *want, size_t size,
+                            const char *file, int line, const char *text) {
+  char message[240];
+  size_t at;
+  if (got.size == size && (!size || memcmp(got.data, want, size) == 0))
+    return 1;
+  at = test_put(message, 0, sizeof(message), ": ", 2);
+  at = test_put(message, at, sizeof(message), got.data, got.size);
+  return test_fail(file, line, text, message, at);
+}
+
+#define CHECK_BYTES(got, want, size) \
+  test_equal_bytes(got, want, size, __FILE__, __LINE__, #got)
+#define CHECK_TEXT(got, want) CHECK_BYTES(got, want, strlen(want))
+
+/* ======== Memory ========================================================== */
+/* The memory of the runtime. Each block has a guard on both sides; what is
+   freed is overwritten. Allocations can be refused by number. */
+
+#ifdef TEST_ASAN
+#include <sanitizer/asan_interface.h>
+#define TEST_POISON(pointer, size) ASAN_POISON_MEMORY_REGION(pointer, size)
+#define TEST_UNPOISON(pointer, size) ASAN_UNPOISON_MEMORY_REGION(pointer, size)
+#else
+#define TEST_POISON(pointer, size) ((void)0)
+#define TEST_UNPOISON(pointer, size) ((void)0)
+#endif
+
+typedef struct test_block {
+  struct test_block *next, *before;
+  size_t size;
+  size_t number; /* of the allocation */
+} test_block;
+
+enum {
+  TEST_GUARD = 8,
+  TEST_HEAD = ((int)sizeof(test_block) + TEST_GUARD + 15) / 16 * 16
+};
+static const char test_guard[TEST_GUARD + 1] = "<guard!>";
+
+static size_t test_live, test_made; /* blocks */
+static size_t test_number;          /* of allocations since arming */
+static size_t test_refuse_at;       /* 0: none */
+static size_t test_refused;
+static int test_refuse_all;
+
+#if TEST_TRACK
+static test_block test_blocks = {&test_blocks, &test_blocks, 0, 0};
+#if TVMFFI_NO_THREADS
+#define TEST_LOCK() ((void)0)
+#define TEST_UNLOCK() ((void)0)
+#else
+static pthread_mutex_t test_mutex = PTHREAD_MUTEX_INITIALIZER;
+#define TEST_LOCK() ((void)pthread_mutex_lock(&test_mutex))
+#define TEST_UNLOCK() ((void)pthread_mutex_unlock(&test_mutex))
+#endif
+
+static void test_link(test_block *b) {
+  TEST_LOCK();
+  b->before = &test_blocks;
+  b->next = test_blocks.next;
+  b->next->before = b;
+  test_blocks.next = b;
+  TEST_UNLOCK();
+}
+
+static void test_unlink(test_block *b) {
+  TEST_LOCK();
+  b->before->next = b->next;
+  b->next->before = b->before;
+  TEST_UNLOCK();
+}
+#else
+static void test_link(test_block *b) { b->next = b->before = NULL; }
+static void test_unlink(test_block *b) { (void)b; }
+#endif
+
+static int test_is_refused(void) {
+  size_t n;
+  if (!test_refuse_at) return 0;
+  n = test_add(&test_number, 1);
+  if (n != test_refuse_at && (n < test_refuse_at || !test_refuse_all)) return 0;
+  (void)test_add(&test_refused, 1);
+  return 1;
+}
+
+/* Where the guard behind a block ends: on a border of 8 bytes. */
+static size_t test_end(size_t size) { return (size + 7) / 8 * 8 + TEST_GUARD; }
+
+static void *test_malloc(size_t size) {
+  test_block *b;
+  char *payload;
+  if (test_is_refused()) return NULL;
+  if (size >= TEST_HUGE) return NULL;
+  b = (test_block *)TEST_MALLOC(TEST_HEAD + test_end(size));
+  if (!b) return NULL;
+  payload = (char *)b + TEST_HEAD;
+  b->size = size;
+  b->number = test_add(&test_made, 1);
+  memcpy(payload - TEST_GUARD, test_guard, TEST_GUARD);
+  memset(payload, 0xA5, size);
+  memset(payload + size, 0, test_end(size) - size);
+  memcpy(payload + size, test_guard, TEST_GUARD);
+  (void)test_add(&test_live, 1);
+  test_link(b);
+  TEST_POISON(payload - TEST_GUARD, TEST_GUARD);
+  TEST_POISON(payload + size, test_end(size) - size);
+  return payload;
+}
+
+static void test_free(void *pointer) {
+  char *payload = (char *)pointer;
+  test_block *b = (test_block *)(void *)(payload - TEST_HEAD);
+  TEST_UNPOISON(payload - TEST_GUARD, TEST_GUARD);
+  TEST_UNPOISON(payload + b->size, test_end(b->size) - b->size);
+  if (memcmp(payload - TEST_GUARD, test_guard, TEST_GUARD) != 0)
+    (void)test_fail(__FILE__, __LINE__, "freed: no block, or written before it",
+                    "", 0);
+  else if (memcmp(payload + b->size, test_guard, TEST_GUARD) != 0)
+    (void)test_fail(__FILE__, __LINE__, "a block was written behind its end",
+                    "", 0);
+  test_unlink(b);
+  (void)test_add(&test_live, (size_t)0 - 1);
+  memset(payload - TEST_GUARD, 0xDD, TEST_GUARD + test_end(b->size));
+  TEST_FREE(b);
+}
+
+static size_t test_hits(void) { return test_get(&test_refused); }
+
+#if TEST_TRACK
+/* What the runtime holds for ever: where the search for blocks begins. */
+typedef struct {
+  const void *address;
+  size_t size;
+} test_root;
+
+static const test_root test_roots[] = {
+    {&tvmffi_i_types, sizeof(tvmffi_i_types)},
+    {&tvmffi_i_first_table, sizeof(tvmffi_i_first_table)},
+    {&tvmffi_i_static_entries, sizeof(tvmffi_i_static_entries)},
+    {&tvmffi_i_type_keys, sizeof(tvmffi_i_type_keys)},
+    {&tvmffi_i_columns, sizeof(tvmffi_i_columns)},
+#if !TVMFFI_NO_BACKTRACE
+    {&tvmffi_i_frames, sizeof(tvmffi_i_frames)},
+#endif
+    {&tvmffi_i_globals, sizeof(tvmffi_i_globals)},
+    {&tvmffi_i_builtin_entries, sizeof(tvmffi_i_builtin_entries)},
+    {&tvmffi_i_system_symbols, sizeof(tvmffi_i_system_symbols)},
+    {&tvmffi_i_context_symbols, sizeof(tvmffi_i_context_symbols)},
+    {&tvmffi_i_imports, sizeof(tvmffi_i_imports)}};
+
+typedef struct {
+  test_block **block; /* in order of address */
+  char *seen;
+  size_t count;
+  size_t *todo;
+  size_t num_todo;
+} test_search;
+
+static void test_sort(test_block **block, size_t n) {
+  size_t gap, i, j;
+  for (gap = n / 2; gap; gap /= 2) {
+    for (i = gap; i < n; ++i) {
+      test_block *b = block[i];
+      for (j = i; j >= gap && (uintptr_t)block[j - gap] > (uintptr_t)b;
+           j -= gap)
+        block[j] = block[j - gap];
+      block[j] = b;
+    }
+  }
+}
+
+/* Marks the block that an address points into. */
+static void test_mark(test_search *s, uintptr_t address) {
+  size_t low = 0, high = s->count;
+  test_block *b;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+    if ((uintptr_t)s->block[middle] <= address)
+      low = middle;
+    else
+      high = middle;
+  }
+  if (!s->count || s->seen[low]) return;
+  b = s->block[low];
+  if (address < (uintptr_t)b + TEST_HEAD ||
+      address > (uintptr_t)b + TEST_HEAD + b->size)
+    return;
+  s->seen[low] = 1;
+  s->todo[s->num_todo++] = low;
+}
+
+static void test_scan(test_search *s, const void *from, size_t size) {
+  const char *at = (const char *)from;
+  uintptr_t word;
+  size_t i;
+  for (i = 0; i + sizeof(word) <= size; i += sizeof(word)) {
+    memcpy(&word, at + i, sizeof(word));
+    test_mark(s, word);
+  }
+}
+
+/* Tells of blocks made after allocation `since` that nothing leads to. */
+static void test_report_leaks(const test_search *s, size_t since) {
+  char text[80], number[24], *digits;
+  size_t i, leaks = 0, at;
+  const test_block *first = NULL;
+  for (i = 0; i < s->count; ++i) {
+    if (s->seen[i] || s->block[i]->number <= since) continue;
+    if (!first || s->block[i]->number < first->number) first = s->block[i];
+    ++leaks;
+  }
+  if (!first) return;
+  digits = test_digits(number + sizeof(number), (int64_t)leaks);
+  at = test_put(text, 0, sizeof(text), digits, strlen(digits));
+  at = test_put(text, at, sizeof(text), ", the first of size ", 20);
+  digits = test_digits(number + sizeof(number), (int64_t)first->size);
+  at = test_put(text, at, sizeof(text), digits, strlen(digits));
+  at = test_put(text, at, sizeof(text), ", allocation ", 13);
+  digits = test_digits(number + sizeof(number), (int64_t)first->number);
+  at = test_put(text, at, sizeof(text), digits, strlen(digits));
+  (void)test_fail(__FILE__, __LINE__, "blocks leaked: ", text, at);
+}
+
+static void test_find_leaks(size_t since) {
+  test_search s;
+  test_block *b;
+  size_t i;
+  s.count = 0;
+  s.num_todo = 0;
+  for (b = test_blocks.next; b != &test_blocks; b = b->next) ++s.count;
+  s.block = (test_block **)TEST_MALLOC((s.count + 1) * sizeof(b));
+  s.todo = (size_t *)TEST_MALLOC((s.count + 1) * sizeof(size_t));
+  s.seen = (char *)TEST_MALLOC(s.count + 1);
+  if (s.block && s.todo && s.seen) {
+    memset(s.seen, 0, s.count + 1);
+    for (i = 0, b = test_blocks.next; b != &test_blocks; b = b->next)
+      s.block[i++] = b;
+    test_sort(s.block, s.count);
+    test_scan(&s, tvmffi_i_self(), sizeof(tvmffi_i_thread));
+    for (i = 0; i < sizeof(test_roots) / sizeof(test_roots[0]); ++i)
+      test_scan(&s, test_roots[i].address, test_roots[i].size);
+    while (s.num_todo) {
+      b = s.block[s.todo[--s.num_todo]];
+      test_scan(&s, (char *)b + TEST_HEAD, b->size);
+    }
+    test_report_leaks(&s, since);
+  }
+  TEST_FREE(s.block);
+  TEST_FREE(s.todo);
+  TEST_FREE(s.seen);
+}
+#endif
+
+/* ======== Writing tests =================================================== */
+/* A test is a function that returns at the first call that cannot go on. What
+   it owns it gives to OWN or OWN_ANY, which release it at the test's end. */
+
+static TVMFFIAny test_owned[64];
+static int test_num_owned;
+static int test_oom; /* running with refused allocations */
+
+static void test_own_any(const TVMFFIAny *any) {
+  if (test_num_owned < TEST_COUNT(test_owned))
+    test_owned[test_num_owned++] = *any;
+  else
+    (void)test_fail(__FILE__, __LINE__, "the test owns too much", "", 0);
+}
+
+static void test_own(TVMFFIObjectHandle object) {
+  TVMFFIAny any = tvmffi_obj(object);
+  if (object) test_own_any(&any);
+}
+
+#define OWN(object) test_own(object)
+#define OWN_ANY(any) test_own_any(&(any))
+
+/* Releases an owned object before the test's end. */
+TEST_MAYBE void test_drop(const void *object) {
+  int i = test_num_owned;
+  while (i > 0 && test_owned[i - 1].v_ptr != object) --i;
+  if (!CHECK(i > 0)) return;
+  tvmffi_any_release(&test_owned[i - 1]);
+}
+
+static void test_release_all(void) {
+  while (test_num_owned > 0) tvmffi_any_release(&test_owned[--test_num_owned]);
+}
+
+/* The large size, or the small one where each test runs hundreds of times. */
+TEST_MAYBE int test_scale(int large, int small) {
+  return test_oom && large > small ? small : large;
+}
+
+/* A name that no test had before; valid until eight more were asked for. */
+TEST_MAYBE const char *test_fresh(const char *prefix) {
+  static char names[8][64];
+  static int counter;
+  char number[24], *digits = test_digits(number + sizeof(number), ++counter);
+  char *name = names[counter % 8];
+  size_t at = test_put(name, 0, sizeof(names[0]), prefix, strlen(prefix));
+  (void)test_put(name, at, sizeof(names[0]), digits, strlen(digits));
+  return name;
+}
+
+TEST_MAYBE TVMFFIByteArray test_bytes(const char *data, size_t size) {
+  TVMFFIByteArray r;
+  r.data = data;
+  r.size = size;
+  return r;
+}
+
+#define TEXT(text) tvmffi_i_view(text)
+
+/* Looks at the code of a call that is to succeed; 1 when it did not. It may
+   fail only if memory was refused, with the error that says so. */
+static int test_code(int code, const char *file, int line, const char *text) {
+  TVMFFIObject *error;
+  if (!code) return 0;
+  error = tvmffi_error_take();
+  if (!error) {
+    (void)test_fail(file, line, text, " failed without an error", 24);
+  } else if (!test_hits() || !tvmffi_error_is(error, "MemoryError")) {
+    TVMFFIByteArray message = TVMFFIErrorGetCellPtr(error)->message;
+    (void)test_fail(file, line, text, message.data, message.size);
+  }
+  tvmffi_release(error);
+  return 1;
+}
+
+#define OK(call)                                                  \
+  do {                                                            \
+    if (test_code((call), __FILE__, __LINE__, #call " ")) return; \
+  } while (0)
+
+static int test_contains(TVMFFIByteArray all, const char *part) {
+  size_t n = strlen(part), i;
+  for (i = 0; i + n <= all.size; ++i)
+    if (memcmp(all.data + i, part, n) == 0) return 1;
+  return 0;
+}
+
+/* Takes the error of a call that was to fail, and looks at it. A text that
+   begins with "..." is to be a part of the message, NULL is any. */
+TEST_MAYBE void test_error(int failed, const char *kind, const char *text,
+                           const char *file, int line, const char *call) {
+  TVMFFIObject *error = tvmffi_error_take();
+  const TVMFFIErrorCell *cell;
+  if (!failed || !error) {
+    (void)test_fail(file, line, call,
+                    failed ? " left no error" : " did not fail", 14);
+    tvmffi_release(error);
+    return;
+  }
+  cell = TVMFFIErrorGetCellPtr(error);
+  if (!(test_hits() && tvmffi_error_is(error, "MemoryError"))) {
+    (void)test_equal_bytes(cell->kind, kind, strlen(kind), file, line, call);
+    if (text && strncmp(text, "...", 3) != 0)
+      (void)test_equal_bytes(cell->message, text, strlen(text), file, line,
+                             call);
+    else if (text && !test_contains(cell->message, text + 3))
+      (void)test_fail(file, line, "not in the message: ", text + 3,
+                      strlen(text + 3));
+  }
+  CHECK(cell->message.data[cell->message.size] == 0);
+  tvmffi_release(error);
+}
+
+#define FAILS(failed, kind, text) \
+  test_error((failed) != 0, kind, text, __FILE__, __LINE__, #failed)
+
+/* A small string in a row: in which order things happened. */
+static char test_log[256];
+static size_t test_log_size;
+
+TEST_MAYBE void test_say(char c) {
+  if (test_log_size + 1 < sizeof(test_log)) test_log[test_log_size++] = c;
+  test_log[test_log_size] = 0;
+}
+
+/* A deleter that says the letter at its handle. */
+TEST_MAYBE void test_say_deleter(void *handle) {
+  test_say((char)(handle ? *(char *)handle : '-'));
+}
+
+#define CHECK_LOG(want)                                                      \
+  (test_equal_bytes(test_bytes(test_log, test_log_size), want, strlen(want), \
+                    __FILE__, __LINE__, "the log is"),                       \
+   (void)(test_log_size = 0))
+
+TEST_MAYBE uint32_t test_strong(const void *object) {
+  return (uint32_t)((const TVMFFIObject *)object)->combined_ref_count;
+}
+
+TEST_MAYBE uint32_t test_weak(const void *object) {
+  return (uint32_t)(((const TVMFFIObject *)object)->combined_ref_count >> 32);
+}
+
+/* Looks whether all bytes of an Any that its value does not use are 0. */
+TEST_MAYBE int test_is_clean(const TVMFFIAny *any) {
+  char zero[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  size_t used = 8;
+  switch (any->type_index) {
+    case kTVMFFISmallStr:
+    case kTVMFFISmallBytes:
+      return any->small_str_len < 8 &&
+             memcmp(any->v_bytes + any->small_str_len, zero,
+                    8 - any->small_str_len) == 0;
+    case kTVMFFINone: used = 0; break;
+    case kTVMFFIInt:
+    case kTVMFFIBool:
+    case kTVMFFIFloat:
+    case kTVMFFIDevice: break;
+    case kTVMFFIDataType: used = sizeof(DLDataType); break;
+    default: used = sizeof(void *); break;
+  }
+  return any->zero_padding == 0 &&
+         memcmp(any->v_bytes + used, zero, 8 - used) == 0;
+}
+
+TEST_MAYBE TVMFFIAny test_dirty(void) {
+  TVMFFIAny any;
+  memset(&any, 0xFF, sizeof(any));
+  return any;
+}
+
+TEST_MAYBE int test_raise_callback(void *self, const TVMFFIAny *args,
+                                   int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args, (void)result;
+  return TVMFFI_RAISE("ValueError", "the callback says no");
+}
+
+/* Gives the last argument back, or its own self as an int. */
+TEST_MAYBE int test_echo_callback(void *self, const TVMFFIAny *args,
+                                  int32_t num_args, TVMFFIAny *result) {
+  if (num_args) return TVMFFIAnyViewToOwnedAny(&args[num_args - 1], result);
+  *result = tvmffi_int((int64_t)(intptr_t)self);
+  return 0;
+}
+
+/* Looks up a global function, which the test then owns; NULL when it is not
+   there, or cannot be looked up. */
+TEST_MAYBE TVMFFIObject *test_global(const char *name) {
+  TVMFFIByteArray key = TEXT(name);
+  TVMFFIObjectHandle f = NULL;
+  if (test_code(TVMFFIFunctionGetGlobal(&key, &f), __FILE__, __LINE__, name))
+    return NULL;
+  OWN(f);
+  return (TVMFFIObject *)f;
+}
+
+/* Gives the metadata of a global function as a string that the test owns. */
+TEST_MAYBE TVMFFIAny test_metadata_of(const char *name) {
+  TVMFFIAny any = tvmffi_none();
+  if (!test_code(tvmffi_call(tvmffi_str("ffi.GetGlobalFuncMetadata"),
+                             tvmffi_out_any(&any), tvmffi_str(name)),
+                 __FILE__, __LINE__, name))
+    OWN_ANY(any);
+  return any;
+}
+
+/* The type schema of a function, as its metadata has it. */
+#define SCHEMA(return_, params)                                    \
+  "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\","         \
+  "\\\"named_args\\\":{\\\"return\\\":[{\\\"type\\\":\\\"" return_ \
+  "\\\"}],\\\"params\\\":[" params "]}}\"}"
+#define PARAM(type) "{\\\"type\\\":\\\"" type "\\\"}"
+
+/* ======== Start =========================================================== */
+
+/* The runtime starts itself, and again when it could not. */
+static void test_start(void) {
+  TVMFFIByteArray key = TEXT("ffi.Error"), name = TEXT("ffi.String");
+  TVMFFIObjectHandle f = NULL;
+  const TVMFFITypeInfo *info;
+  int32_t index = 0;
+  OK(TVMFFITypeKeyToIndex(&key, &index));
+  CHECK_INT(index, kTVMFFIError);
+  info = TVMFFIGetTypeInfo(kTVMFFIError);
+  CHECK(info && info->type_index == kTVMFFIError);
+  OK(TVMFFIFunctionGetGlobal(&name, &f));
+  OWN(f);
+  CHECK(f != NULL);
+}
+
+static void test_version(void) {
+  TVMFFIVersion version = {9, 9, 9};
+  TVMFFIGetVersion(&version);
+  CHECK_INT(version.major, TVM_FFI_VERSION_MAJOR);
+  CHECK_INT(version.minor, TVM_FFI_VERSION_MINOR);
+  CHECK_INT(version.patch, TVM_FFI_VERSION_PATCH);
+  TVMFFIGetVersion(NULL);
+}
+
+#if !TEST_NO_VALUES
+/* ======== Values ========================================================== */
+
+static void test_views(void) {
+  DLTensor tensor;
+  DLDevice device = TVMFFIDLDeviceFromIntPair(kDLCUDA, 3);
+  DLDataType dtype = {kDLFloat, 32, 4};
+  TVMFFIByteArray bytes = {"ab", 2};
+  TVMFFIAny any;
+  any = tvmffi_int(-5);
+  CHECK(any.type_index == kTVMFFIInt && any.v_int64 == -5);
+  CHECK(test_is_clean(&any));
+  any = tvmffi_none();
+  CHECK(any.type_index == kTVMFFINone && any.v_int64 == 0);
+  CHECK(test_is_clean(&any));
+  any = tvmffi_bool(7);
+  CHECK(any.type_index == kTVMFFIBool && any.v_int64 == 1);
+#if !TVMFFI_NO_FLOAT
+  any = tvmffi_float(2.5);
+  CHECK(any.type_index == kTVMFFIFloat && any.v_float64 == 2.5);
+  CHECK(test_is_clean(&any));
+#endif
+  any = tvmffi_ptr(&tensor);
+  CHECK(any.type_index == kTVMFFIOpaquePtr && any.v_ptr == &tensor);
+  CHECK(test_is_clean(&any));
+  any = tvmffi_ptr(NULL);
+  CHECK(any.type_index == kTVMFFINone && test_is_clean(&any));
+  any = tvmffi_str("text");
+  CHECK(any.type_index == kTVMFFIRawStr && test_is_clean(&any));
+  CHECK_TEXT(tvmffi_any_str(&any), "text");
+  any = tvmffi_str(NULL);
+  CHECK(any.type_index == kTVMFFINone);
+  any = tvmffi_bytes(&bytes);
+  CHECK(any.type_index == kTVMFFIByteArrayPtr && test_is_clean(&any));
+  CHECK_TEXT(tvmffi_any_str(&any), "ab");
+  CHECK(tvmffi_bytes(NULL).type_index == kTVMFFINone);
+  any = tvmffi_tensor(&tensor);
+  CHECK(any.type_index == kTVMFFIDLTensorPtr && any.v_ptr == &tensor);
+  CHECK(tvmffi_tensor(NULL).type_index == kTVMFFINone);
+  CHECK(tvmffi_obj(NULL).type_index == kTVMFFINone);
+  any = tvmffi_device(device);
+  CHECK(any.type_index == kTVMFFIDevice);
+  CHECK(any.v_device.device_type == kDLCUDA && any.v_device.device_id == 3);
+  any = tvmffi_dtype(dtype);
+  CHECK(any.type_index == kTVMFFIDataType && any.v_dtype.lanes == 4);
+  CHECK(test_is_clean(&any));
+  any = tvmffi_int(1);
+  CHECK(tvmffi_any_str(&any).data == NULL && tvmffi_any_str(&any).size == 0);
+}
+
+/* The text of length n: its bytes are 1, 2, 3, ..., with a NUL inside. */
+static void test_fill(char *text, size_t n) {
+  size_t i;
+  for (i = 0; i < n; ++i) text[i] = (char)(i == 2 ? 0 : 1 + i % 100);
+}
+
+static void test_strings(void) {
+  static const size_t sizes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 63, 1000};
+  char text[1000];
+  int i, kind;
+  test_fill(text, sizeof(text));
+  for (i = 0; i < TEST_COUNT(sizes) * 2; ++i) {
+    TVMFFIByteArray input = test_bytes(text, sizes[i / 2]), got;
+    TVMFFIAny any = test_dirty();
+    kind = i % 2;
+    OK(kind ? TVMFFIBytesFromByteArray(&input, &any)
+            : TVMFFIStringFromByteArray(&input, &any));
+    OWN_ANY(any);
+    CHECK(test_is_clean(&any));
+    got = tvmffi_any_str(&any);
+    CHECK_BYTES(got, text, input.size);
+    if (input.size <= 7) {
+      CHECK_INT(any.type_index, kind ? kTVMFFISmallBytes : kTVMFFISmallStr);
+      got = TVMFFISmallBytesGetContentByteArray(&any);
+      CHECK(got.data == any.v_bytes && got.size == input.size);
+      CHECK(any.v_bytes[input.size] == 0);
+    } else {
+      CHECK_INT(any.type_index, kind ? kTVMFFIBytes : kTVMFFIStr);
+      CHECK_INT(TVMFFIObjectGetTypeIndex(any.v_obj), any.type_index);
+      CHECK_INT(test_strong(any.v_obj), 1);
+      CHECK_INT(test_weak(any.v_obj), 1);
+      CHECK(TVMFFIBytesGetByteArrayPtr(any.v_obj)->data == got.data);
+      CHECK(got.data[got.size] == 0 && got.data != text);
+    }
+  }
+}
+
+static void test_bad_strings(void) {
+  TVMFFIByteArray null = {NULL, 3}, huge = {"x", TEST_HUGE};
+  TVMFFIByteArray impossible = {"x", (size_t)PTRDIFF_MAX + 1};
+  TVMFFIByteArray good = {"12345678", 8}, empty = {NULL, 0};
+  TVMFFIAny any = tvmffi_int(77);
+  FAILS(TVMFFIStringFromByteArray(NULL, &any), "ValueError",
+        TEST_STRING(TVMFFIStringFromByteArray) ": input must not be NULL");
+  FAILS(TVMFFIBytesFromByteArray(NULL, &any), "ValueError", NULL);
+  FAILS(TVMFFIStringFromByteArray(&null, &any), "ValueError",
+        TEST_STRING(TVMFFIStringFromByteArray) ": input is NULL instead of 3 "
+                                               "bytes");
+  FAILS(TVMFFIBytesFromByteArray(&null, &any), "ValueError", NULL);
+  FAILS(TVMFFIStringFromByteArray(&impossible, &any), "ValueError",
+        "...is an array of ");
+  FAILS(TVMFFIStringFromByteArray(&good, NULL), "ValueError",
+        TEST_STRING(TVMFFIStringFromByteArray) ": out must not be NULL");
+  FAILS(TVMFFIBytesFromByteArray(&good, NULL), "ValueError", NULL);
+  FAILS(TVMFFIStringFromByteArray(&huge, &any), "MemoryError", "out of memory");
+  FAILS(TVMFFIBytesFromByteArray(&huge, &any), "MemoryError", NULL);
+  FAILS(tvmffi_i_new_string(PTRDIFF_MAX, kTVMFFIStr) == NULL, "MemoryError",
+        NULL);
+  CHECK(any.type_index == kTVMFFIInt && any.v_int64 == 77);
+  OK(TVMFFIStringFromByteArray(&empty, &any));
+  CHECK(any.type_index == kTVMFFISmallStr && any.small_str_len == 0);
+}
+
+static void test_owned_values(void) {
+  TVMFFIByteArray bytes = {"ab\0c", 4}, large = {"0123456789", 10};
+  TVMFFIAny view, any;
+  int32_t index;
+  for (index = 0; index <= kTVMFFIUnchanged; ++index) {
+    if (index >= kTVMFFIRawStr && index <= kTVMFFIObjectRValueRef) continue;
+    view = tvmffi_int(5);
+    view.type_index = index;
+    any = test_dirty();
+    OK(TVMFFIAnyViewToOwnedAny(&view, &any));
+    CHECK(any.type_index == index && any.v_int64 == 5 && !any.zero_padding);
+  }
+  view = tvmffi_str("short");
+  any = test_dirty();
+  OK(TVMFFIAnyViewToOwnedAny(&view, &any));
+  CHECK(any.type_index == kTVMFFISmallStr && test_is_clean(&any));
+  CHECK_TEXT(tvmffi_any_str(&any), "short");
+  view = tvmffi_str("not so short");
+  any = test_dirty();
+  OK(TVMFFIAnyViewToOwnedAny(&view, &any));
+  OWN_ANY(any);
+  CHECK(any.type_index == kTVMFFIStr && test_is_clean(&any));
+  CHECK_TEXT(tvmffi_any_str(&any), "not so short");
+  view = any;
+  OK(TVMFFIAnyViewToOwnedAny(&view, &any));
+  OWN_ANY(any);
+  CHECK(view.v_obj == any.v_obj && test_strong(any.v_obj) == 2);
+  view = tvmffi_bytes(&bytes);
+  any = test_dirty();
+  OK(TVMFFIAnyViewToOwnedAny(&view, &any));
+  CHECK(any.type_index == kTVMFFISmallBytes && test_is_clean(&any));
+  CHECK_BYTES(tvmffi_any_str(&any), "ab\0c", 4);
+  view = tvmffi_bytes(&large);
+  OK(TVMFFIAnyViewToOwnedAny(&view, &any));
+  OWN_ANY(any);
+  CHECK(any.type_index == kTVMFFIBytes);
+  CHECK_TEXT(tvmffi_any_str(&any), "0123456789");
+}
+
+static void test_bad_values(void) {
+  TVMFFIAny view = tvmffi_int(0), any = tvmffi_int(77);
+  int32_t bad[] = {-1, -2147483647, 14, 63}, i;
+  FAILS(TVMFFIAnyViewToOwnedAny(NULL, &any), "ValueError", NULL);
+  FAILS(TVMFFIAnyViewToOwnedAny(&view, NULL), "ValueError", NULL);
+  for (i = 0; i < TEST_COUNT(bad); ++i) {
+    view.type_index = bad[i];
+    FAILS(TVMFFIAnyViewToOwnedAny(&view, &any), "TypeError",
+          "...is not the type index of a value");
+  }
+  view.v_uint64 = 0;
+  view.type_index = kTVMFFIRawStr;
+  FAILS(TVMFFIAnyViewToOwnedAny(&view, &any), "ValueError",
+        "...the raw string must not be NULL");
+  view.type_index = kTVMFFIByteArrayPtr;
+  FAILS(TVMFFIAnyViewToOwnedAny(&view, &any), "ValueError",
+        "...the byte array must not be NULL");
+  view.type_index = kTVMFFIStr;
+  FAILS(TVMFFIAnyViewToOwnedAny(&view, &any), "ValueError", NULL);
+  view.type_index = kTVMFFIObjectRValueRef;
+  FAILS(TVMFFIAnyViewToOwnedAny(&view, &any), "InternalError",
+        "RValueRef already moved");
+  CHECK_INT(any.v_int64, 77);
+}
+
+static void test_rvalue_refs(void) {
+  TVMFFIByteArray text = TEXT("a long string");
+  TVMFFIAny string, view, any;
+  TVMFFIObject *object;
+  OK(TVMFFIStringFromByteArray(&text, &string));
+  object = string.v_obj;
+  view = tvmffi_int(0);
+  view.type_index = kTVMFFIObjectRValueRef;
+  view.v_ptr = &object;
+  any = test_dirty();
+  if (!CHECK_INT(TVMFFIAnyViewToOwnedAny(&view, &any), 0)) return;
+  OWN_ANY(any);
+  CHECK(object == NULL && any.v_obj == string.v_obj && test_is_clean(&any));
+  CHECK(any.type_index == kTVMFFIStr && test_strong(any.v_obj) == 1);
+  FAILS(TVMFFIAnyViewToOwnedAny(&view, &any), "InternalError",
+        "RValueRef already moved");
+}
+
+/* Input and output may be the same. */
+static void test_aliases(void) {
+  TVMFFIAny any = tvmffi_str("a raw string");
+  TVMFFIByteArray bytes;
+  OK(TVMFFIAnyViewToOwnedAny(&any, &any));
+  OWN_ANY(any);
+  CHECK_TEXT(tvmffi_any_str(&any), "a raw string");
+  any = tvmffi_str("raw");
+  OK(TVMFFIAnyViewToOwnedAny(&any, &any));
+  CHECK_TEXT(tvmffi_any_str(&any), "raw");
+  OK(TVMFFIAnyViewToOwnedAny(&any, &any));
+  CHECK_TEXT(tvmffi_any_str(&any), "raw");
+  bytes = TVMFFISmallBytesGetContentByteArray(&any);
+  OK(TVMFFIBytesFromByteArray(&bytes, &any));
+  CHECK(any.type_index == kTVMFFISmallBytes && test_is_clean(&any));
+  CHECK_TEXT(tvmffi_any_str(&any), "raw");
+  any = tvmffi_int(-9);
+  bytes = TVMFFIBigIntGetContentByteArray(&any);
+  OK(TVMFFIBigIntFromByteArray(&bytes, &any));
+  CHECK(any.type_index == kTVMFFIInt && any.v_int64 == -9);
+}
+
+typedef struct {
+  int64_t word[4];
+  int given, kept; /* words; 1 kept is an int */
+} test_bigint_case;
+
+static void test_bigints(void) {
+  static const test_bigint_case cases[] = {
+      {{0, 0, 0, 0}, 0, 1},          {{7, 0, 0, 0}, 1, 1},
+      {{-7, 0, 0, 0}, 1, 1},         {{5, 0, 0, 0}, 2, 1},
+      {{5, 0, 0, 0}, 4, 1},          {{-5, -1, -1, 0}, 3, 1},
+      {{0, 0, 0, 0}, 3, 1},          {{-1, -1, -1, -1}, 4, 1},
+      {{INT64_MIN, -1, 0, 0}, 2, 1}, {{INT64_MAX, 0, 0, 0}, 2, 1},
+      {{INT64_MIN, 0, 0, 0}, 2, 2},  {{INT64_MAX, -1, 0, 0}, 2, 2},
+      {{-1, 0, 0, 0}, 4, 2},         {{1, 2, 0, 0}, 2, 2},
+      {{1, 2, 3, 0}, 3, 3},          {{1, INT64_MIN, 0, 0}, 3, 3},
+      {{1, 2, 3, -4}, 4, 4},         {{0, 0, INT64_MIN, -1}, 4, 3}};
+  int i, k;
+  for (i = 0; i < TEST_COUNT(cases); ++i) {
+    const test_bigint_case *c = &cases[i];
+    TVMFFIByteArray input =
+        test_bytes((const char *)(const void *)c->word, (size_t)c->given * 8);
+    TVMFFIByteArray got;
+    TVMFFIAny any = test_dirty();
+    OK(TVMFFIBigIntFromByteArray(&input, &any));
+    OWN_ANY(any);
+    CHECK(test_is_clean(&any));
+    CHECK_INT(any.type_index, c->kept == 1 ? kTVMFFIInt : kTVMFFIBigInt);
+    got = TVMFFIBigIntGetContentByteArray(&any);
+    CHECK_INT(got.size, 8 * c->kept);
+    for (k = 0; k < c->kept; ++k) {
+      int64_t word;
+      memcpy(&word, got.data + 8 * k, 8);
+      CHECK_INT(word, c->word[k]);
+    }
+  }
+}
+
+static void test_bad_bigints(void) {
+  TVMFFIByteArray odd = {"123456789", 9}, good = {"12345678", 8};
+  TVMFFIAny any = tvmffi_bool(1);
+  FAILS(TVMFFIBigIntFromByteArray(&odd, &any), "ValueError",
+        "BigInt content must contain whole 64-bit words");
+  FAILS(TVMFFIBigIntFromByteArray(NULL, &any), "ValueError", NULL);
+  FAILS(TVMFFIBigIntFromByteArray(&good, NULL), "ValueError", NULL);
+  FAILS(TVMFFIBigIntGetContentByteArray(NULL).data == NULL, "TypeError", NULL);
+  FAILS(TVMFFIBigIntGetContentByteArray(&any).data == NULL, "TypeError",
+        TEST_STRING(TVMFFIBigIntGetContentByteArray) ": value is not an "
+                                                     "integer");
+  any = tvmffi_int(0);
+  any.type_index = kTVMFFIBigInt;
+  FAILS(TVMFFIBigIntGetContentByteArray(&any).size == 0, "TypeError", NULL);
+}
+
+static void test_any_release(void) {
+  TVMFFIByteArray text = TEXT("a long string");
+  TVMFFIAny any;
+  OK(TVMFFIStringFromByteArray(&text, &any));
+  tvmffi_any_release(&any);
+  CHECK(any.type_index == kTVMFFINone && test_is_clean(&any));
+  tvmffi_any_release(&any);
+  any = tvmffi_str("abc");
+  tvmffi_any_release(&any);
+  CHECK(any.type_index == kTVMFFINone && test_is_clean(&any));
+  text = tvmffi_i_view(NULL);
+  CHECK(text.data == NULL && text.size == 0);
+}
+#endif
+
+#if !TEST_NO_OBJECTS
+/* ======== Objects ========================================================= */
+
+/* An object of this file: it says which flags its deleter gets. */
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObjectHandle held;
+} test_object;
+
+static void test_object_deleter(void *self, int flags) {
+  (void)self;
+  test_say((char)('0' + flags));
+}
+
+static void test_object_init(test_object *o, void (*deleter)(void *, int)) {
+  memset((void *)o, 0, sizeof(*o));
+  o->base.combined_ref_count = TVMFFI_I_BOTH_ONE;
+  o->base.type_index = kTVMFFIObject;
+  o->base.deleter = deleter;
+}
+
+static void test_counts(void) {
+  test_object o;
+  test_object_init(&o, test_object_deleter);
+  tvmffi_retain(&o);
+  CHECK(test_strong(&o) == 2 && test_weak(&o) == 1);
+  tvmffi_release(&o);
+  CHECK_LOG("");
+  tvmffi_release(&o);
+  CHECK_LOG("3");
+  test_object_init(&o, test_object_deleter);
+  tvmffi_weak_retain(&o);
+  CHECK(test_strong(&o) == 1 && test_weak(&o) == 2);
+  CHECK(tvmffi_weak_lock(&o));
+  CHECK(test_strong(&o) == 2);
+  tvmffi_release(&o);
+  tvmffi_release(&o);
+  CHECK_LOG("1");
+  CHECK(test_strong(&o) == 0 && test_weak(&o) == 1);
+  CHECK(!tvmffi_weak_lock(&o));
+  tvmffi_weak_retain(&o);
+  tvmffi_weak_release(&o);
+  CHECK_LOG("");
+  tvmffi_weak_release(&o);
+  CHECK_LOG("2");
+  test_object_init(&o, test_object_deleter);
+  tvmffi_weak_retain(&o);
+  tvmffi_weak_release(&o);
+  OK(TVMFFIObjectIncRef(&o));
+  OK(TVMFFIObjectDecRef(&o));
+  CHECK_LOG("");
+  OK(TVMFFIObjectDecRef(&o));
+  CHECK_LOG("3");
+  OK(TVMFFIObjectDecRef(NULL));
+  FAILS(TVMFFIObjectIncRef(NULL), "ValueError",
+        TEST_STRING(TVMFFIObjectIncRef) ": obj must not be NULL");
+}
+
+/* Objects without a deleter, static ones say, may be released. */
+static void test_no_deleter(void) {
+  test_object o;
+  test_object_init(&o, NULL);
+  tvmffi_release(&o);
+  test_object_init(&o, NULL);
+  tvmffi_weak_retain(&o);
+  tvmffi_release(&o);
+  CHECK(test_strong(&o) == 0 && test_weak(&o) == 1);
+  tvmffi_weak_release(&o);
+  CHECK_INT(test_weak(&o), 0);
+  tvmffi_release(NULL);
+}
+
+static void test_set_counts(test_object *o, uint32_t strong, uint32_t weak) {
+  o->base.combined_ref_count = (uint64_t)weak << 32 | strong;
+}
+
+/* From 2^31 on a count is pinned, and the other half stays as it is. */
+static void test_pinned_counts(void) {
+  const uint32_t pinned = 0xC0000000u;
+  test_object o;
+  int i;
+  test_object_init(&o, test_object_deleter);
+  test_set_counts(&o, 0x7FFFFFFEu, 5);
+  tvmffi_retain(&o);
+  tvmffi_retain(&o);
+  CHECK(test_strong(&o) == 0x80000000u && test_weak(&o) == 5);
+  tvmffi_retain(&o);
+  CHECK(test_strong(&o) == pinned && test_weak(&o) == 5);
+  for (i = 0; i < 10; ++i) tvmffi_release(&o);
+  CHECK(test_strong(&o) == pinned && test_weak(&o) == 5);
+  for (i = 0; i < 10; ++i) tvmffi_retain(&o);
+  CHECK(test_strong(&o) == pinned && test_weak(&o) == 5);
+  test_set_counts(&o, 0xFFFFFFF0u, 5);
+  tvmffi_retain(&o);
+  CHECK(test_strong(&o) == pinned && test_weak(&o) == 5);
+  test_set_counts(&o, 0x80000000u, 5);
+  tvmffi_release(&o);
+  CHECK(test_strong(&o) == pinned && test_weak(&o) == 5);
+  CHECK(tvmffi_weak_lock(&o));
+  CHECK(test_strong(&o) == pinned && test_weak(&o) == 5);
+  test_set_counts(&o, 3, 0x7FFFFFFFu);
+  tvmffi_weak_retain(&o);
+  tvmffi_weak_retain(&o);
+  CHECK(test_strong(&o) == 3 && test_weak(&o) == pinned);
+  tvmffi_weak_release(&o);
+  CHECK(test_strong(&o) == 3 && test_weak(&o) == pinned);
+  test_set_counts(&o, 1, 0xFFFFFFFEu);
+  tvmffi_weak_retain(&o);
+  CHECK(test_strong(&o) == 1 && test_weak(&o) == pinned);
+  tvmffi_release(&o);
+  CHECK_LOG("1");
+  CHECK(test_strong(&o) == 0 && test_weak(&o) == pinned);
+  CHECK(!tvmffi_weak_lock(&o));
+}
+
+static void test_opaque(void) {
+  static char letter[] = "x";
+  TVMFFIObjectHandle o = NULL;
+  OK(TVMFFIObjectCreateOpaque(letter, kTVMFFIOpaquePyObject, test_say_deleter,
+                              &o));
+  CHECK_INT(TVMFFIObjectGetTypeIndex(o), kTVMFFIOpaquePyObject);
+  CHECK(TVMFFIOpaqueObjectGetCellPtr(o)->handle == letter);
+  CHECK(((TVMFFIObject *)o)->__padding == 0);
+  tvmffi_retain(o);
+  tvmffi_release(o);
+  CHECK_LOG("");
+  tvmffi_release(o);
+  CHECK_LOG("x");
+  OK(TVMFFIObjectCreateOpaque(letter, kTVMFFIOpaquePyObject, test_say_deleter,
+                              &o));
+  tvmffi_weak_retain(o);
+  tvmffi_release(o);
+  CHECK_LOG("x");
+  CHECK(!tvmffi_weak_lock(o));
+  tvmffi_weak_release(o);
+  CHECK_LOG("");
+  OK(TVMFFIObjectCreateOpaque(NULL, kTVMFFIOpaquePyObject, NULL, &o));
+  tvmffi_release(o);
+  FAILS(TVMFFIObjectCreateOpaque(letter, kTVMFFIObject, NULL, &o),
+        "RuntimeError", "Only kTVMFFIOpaquePyObject is supported for now");
+  FAILS(TVMFFIObjectCreateOpaque(letter, kTVMFFIOpaquePyObject, NULL, NULL),
+        "ValueError", NULL);
+  CHECK_LOG("");
+}
+
+/* What dies during a destruction waits until that has ended. */
+static int test_depth, test_max_depth;
+
+static void test_nesting_deleter(void *handle) {
+  ++test_depth;
+  if (test_depth > test_max_depth) test_max_depth = test_depth;
+  test_say('(');
+  tvmffi_release(handle);
+  test_say(')');
+  --test_depth;
+}
+
+static void test_nesting(void) {
+  TVMFFIObjectHandle o = NULL, last = NULL;
+  int i;
+  test_depth = test_max_depth = 0;
+  for (i = 0; i < 5; ++i) {
+    if (test_code(TVMFFIObjectCreateOpaque(last, kTVMFFIOpaquePyObject,
+                                           test_nesting_deleter, &o),
+                  __FILE__, __LINE__, "TVMFFIObjectCreateOpaque")) {
+      tvmffi_release(last);
+      test_log_size = 0;
+      return;
+    }
+    last = o;
+  }
+  tvmffi_release(last);
+  CHECK_INT(test_max_depth, 1);
+  CHECK_LOG("()()()()()");
+}
+
+/* A weak reference to something in the middle does not stop the others. */
+static void test_nesting_weak(void) {
+  TVMFFIObjectHandle inner = NULL, outer = NULL;
+  test_depth = test_max_depth = 0;
+  OK(TVMFFIObjectCreateOpaque(NULL, kTVMFFIOpaquePyObject, test_nesting_deleter,
+                              &inner));
+  OWN(inner);
+  OK(TVMFFIObjectCreateOpaque(inner, kTVMFFIOpaquePyObject,
+                              test_nesting_deleter, &outer));
+  tvmffi_retain(inner); /* one is the test's, one the outer's */
+  tvmffi_weak_retain(inner);
+  test_drop(inner);
+  tvmffi_release(outer);
+  CHECK(!tvmffi_weak_lock(inner));
+  tvmffi_weak_release(inner);
+  CHECK_INT(test_max_depth, 1);
+  CHECK_LOG("()()");
+}
+
+/* Makes an object of each type that holds others; the new one takes `held`. */
+static TVMFFIObjectHandle test_holder(int kind, TVMFFIObjectHandle held) {
+  TVMFFIByteArray text = TEXT("E"), empty = {NULL, 0};
+  TVMFFIObjectHandle o = NULL;
+  int code;
+  if (kind == 0) {
+    code = TVMFFIErrorCreateWithCauseAndExtraContext(&text, &empty, &empty,
+                                                     NULL, held, &o);
+    tvmffi_release(held);
+    held = NULL;
+  } else if (kind == 1) {
+    code = TVMFFIFunctionCreate(held, test_echo_callback, tvmffi_release, &o);
+  } else {
+    code = TVMFFIObjectCreateOpaque(held, kTVMFFIOpaquePyObject, tvmffi_release,
+                                    &o);
+  }
+  if (test_code(code, __FILE__, __LINE__, "a holder ")) {
+    tvmffi_release(held);
+    return NULL;
+  }
+  return o;
+}
+
+/* All of a long chain have weak references, which go before or after it. */
+static void test_long_weak_chain(void) {
+  int i, n = test_scale(TEST_CHAIN, 6);
+  TVMFFIObjectHandle last = NULL;
+  TVMFFIObjectHandle *weak =
+      (TVMFFIObjectHandle *)TEST_MALLOC((size_t)n * sizeof(last));
+  if (!CHECK(weak != NULL)) return;
+  for (i = 0; i < n; ++i) {
+    last = test_holder(i % 3, last);
+    if (!last) break;
+    tvmffi_weak_retain(last);
+    weak[i] = last;
+  }
+  n = i;
+  for (i = 0; last && i < n; i += 7) tvmffi_weak_release(weak[i]);
+  tvmffi_release(last);
+  for (i = 0; i < n; ++i) {
+    if (last && i % 7 == 0) continue;
+    CHECK(!tvmffi_weak_lock(weak[i]));
+    tvmffi_weak_release(weak[i]);
+  }
+  TEST_FREE(weak);
+}
+
+static void test_long_chain(void) {
+  TVMFFIByteArray kind = TEXT("E"), empty = {NULL, 0};
+  TVMFFIObjectHandle last = NULL, next = NULL;
+  int i, n = test_scale(TEST_CHAIN, 5);
+  for (i = 0; i < n; ++i) {
+    if (test_code(TVMFFIErrorCreateWithCauseAndExtraContext(
+                      &kind, &empty, &empty, last, NULL, &next),
+                  __FILE__, __LINE__, "TVMFFIErrorCreateWithCause")) {
+      tvmffi_release(last);
+      return;
+    }
+    tvmffi_release(last);
+    last = next;
+  }
+  CHECK_INT(test_strong(last), 1);
+  tvmffi_release(last);
+}
+
+/* An object of a custom allocator, as clients make them. */
+static void test_allocated_deleter(void *self, int flags) {
+  test_say((char)('0' + flags));
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak)
+    ((TVMFFIObjectAllocHeader *)self - 1)->delete_space(self);
+}
+
+static void test_default_allocator(void) {
+  static const size_t alignments[] = {0, 1, 8, 16, 32, 64, 128, 4096};
+  static const size_t sizes[] = {0, 1, 24, 40, 1000};
+  TVMFFICustomAllocator *a = TVMFFIGetCustomAllocator();
+  TVMFFIObject *o;
+  int i, k;
+  for (i = 0; i < TEST_COUNT(alignments); ++i) {
+    for (k = 0; k < TEST_COUNT(sizes); ++k) {
+      size_t alignment = alignments[i] < 16 ? 16 : alignments[i];
+      char *p = (char *)a->allocate(sizes[k], alignments[i], kTVMFFIObject,
+                                    a->context);
+      OK(p ? 0 : -1);
+      CHECK_INT((uintptr_t)p % alignment, 0);
+      memset(p, 1, sizes[k]);
+      ((TVMFFIObjectAllocHeader *)(void *)p - 1)->delete_space(p);
+    }
+  }
+  o = (TVMFFIObject *)a->allocate(sizeof(*o), 8, kTVMFFIObject, a->context);
+  OK(o ? 0 : -1);
+  memset((void *)o, 0, sizeof(*o));
+  o->combined_ref_count = TVMFFI_I_BOTH_ONE;
+  o->type_index = kTVMFFIObject;
+  o->deleter = test_allocated_deleter;
+  tvmffi_weak_retain(o);
+  tvmffi_release(o);
+  CHECK_LOG("1");
+  tvmffi_weak_release(o);
+  CHECK_LOG("2");
+  tvmffi_i_default_delete(NULL);
+  FAILS(a->allocate(8, 24, 0, NULL) == NULL, "ValueError",
+        "cannot allocate 8 bytes aligned to 24");
+  FAILS(a->allocate(8, (size_t)1 << (8 * sizeof(size_t) - 1), 0, NULL) == NULL,
+        "ValueError", NULL);
+  FAILS(a->allocate(PTRDIFF_MAX, 8, 0, NULL) == NULL, "ValueError", NULL);
+  FAILS(a->allocate(PTRDIFF_MAX / 4, 8, 0, NULL) == NULL, "MemoryError", NULL);
+}
+
+static void *test_allocate(size_t size, size_t alignment, int32_t type_index,
+                           void *context) {
+  test_say(*(char *)context);
+  return tvmffi_i_default_allocate(size, alignment, type_index, NULL);
+}
+
+static void test_custom_allocator(void) {
+  static char letter[] = "a";
+  static TVMFFICustomAllocator mine = {test_allocate, letter};
+  static TVMFFICustomAllocator broken = {NULL, NULL};
+  TVMFFICustomAllocator *first = TVMFFIGetCustomAllocator(), *a;
+  TVMFFIByteArray text = TEXT("a long string");
+  TVMFFIAny any;
+  void *p;
+  CHECK(first != NULL);
+  OK(TVMFFISetCustomAllocator(&mine));
+  a = TVMFFIGetCustomAllocator();
+  CHECK(a == &mine);
+  p = a->allocate(64, 64, kTVMFFIObject, a->context);
+  if (p) ((TVMFFIObjectAllocHeader *)p - 1)->delete_space(p);
+  CHECK_LOG("a");
+  /* The runtime's own objects do not come from it. */
+  if (!TVMFFIStringFromByteArray(&text, &any)) tvmffi_any_release(&any);
+  CHECK_LOG("");
+  CHECK_INT(TVMFFISetCustomAllocator(NULL), 0);
+  CHECK(TVMFFIGetCustomAllocator() == first);
+  tvmffi_error_clear();
+  FAILS(TVMFFISetCustomAllocator(&broken), "ValueError",
+        TEST_STRING(TVMFFISetCustomAllocator) ": allocator->allocate must not "
+                                              "be NULL");
+  CHECK(TVMFFIGetCustomAllocator() == first);
+}
+#endif
+
+/* ======== Reflection ====================================================== */
+
+TEST_MAYBE int test_getter(void *field, TVMFFIAny *result) {
+  *result = tvmffi_int(*(int32_t *)field);
+  return 0;
+}
+
+TEST_MAYBE int test_setter(void *field, const TVMFFIAny *value) {
+  *(int32_t *)field = (int32_t)value->v_int64;
+  return 0;
+}
+
+TEST_MAYBE TVMFFIFieldInfo test_field(const char *name, int64_t offset) {
+  TVMFFIFieldInfo f;
+  TVMFFIFieldSetter setter = test_setter;
+  memset((void *)&f, 0, sizeof(f));
+  f.name = TEXT(name);
+  f.size = 4;
+  f.alignment = 4;
+  f.offset = offset;
+  f.getter = test_getter;
+  memcpy(&f.setter, &setter, sizeof(f.setter));
+  f.flags = kTVMFFIFieldFlagBitMaskWritable;
+  f.field_static_type_index = kTVMFFIInt;
+  return f;
+}
+
+TEST_MAYBE TVMFFIMethodInfo test_method(const char *name, TVMFFIAny value) {
+  TVMFFIMethodInfo m;
+  memset((void *)&m, 0, sizeof(m));
+  m.name = TEXT(name);
+  m.method = value;
+  return m;
+}
+
+#if !TEST_NO_TYPES
+/* ======== Types =========================================================== */
+
+/* Registers a type; gives its index, or -1 with the error still there. */
+static int32_t test_type(const char *key, int32_t static_index, int32_t depth,
+                         int32_t slots, int overflow, int32_t parent) {
+  TVMFFIByteArray text = TEXT(key);
+  return TVMFFITypeGetOrAllocIndex(&text, static_index, depth, slots, overflow,
+                                   parent);
+}
+
+/* Registers a dynamic type that has to be possible. */
+#define NEW_TYPE(index, key, depth, slots, overflow, parent)    \
+  do {                                                          \
+    index = test_type(key, -1, depth, slots, overflow, parent); \
+    OK(index < 0 ? -1 : 0);                                     \
+  } while (0)
+
+static void test_abi_types(void) {
+  int32_t i;
+  for (i = 0; i < kTVMFFIStaticObjectEnd; ++i) {
+    const TVMFFITypeInfo *info;
+    int32_t index = -1;
+    if (i > kTVMFFIUnchanged && i < kTVMFFIStaticObjectBegin) continue;
+    info = TVMFFIGetTypeInfo(i);
+    OK(info ? 0 : -1);
+    CHECK_INT(info->type_index, i);
+    CHECK_INT(info->type_depth, i > kTVMFFIObject);
+    if (info->type_depth)
+      CHECK_INT(info->type_ancestors[0]->type_index, kTVMFFIObject);
+    OK(TVMFFITypeKeyToIndex(&info->type_key, &index));
+    CHECK_INT(index, i);
+    CHECK(info->type_key.data[info->type_key.size] == 0);
+    CHECK(info->type_key_hash ==
+          tvmffi_i_stable_hash(info->type_key.data, info->type_key.size));
+  }
+  CHECK_INT(TVMFFIGetTypeInfo(kTVMFFIInt)->type_key_hash, 7630441);
+  CHECK_INT(TVMFFIGetTypeInfo(kTVMFFIObject)->type_key_hash, 16357759);
+  CHECK_TEXT(TVMFFIGetTypeInfo(kTVMFFIObject)->type_key, "ffi.Object");
+  CHECK_TEXT(TVMFFIGetTypeInfo(kTVMFFIBigInt)->type_key, "ffi.BigInt");
+  CHECK_TEXT(TVMFFIGetTypeInfo(kTVMFFIByteArrayPtr)->type_key,
+             "TVMFFIByteArray*");
+  CHECK_INT(TVMFFIGetTypeInfo(kTVMFFIObject)->metadata->total_size,
+            sizeof(TVMFFIObject));
+  CHECK(TVMFFIGetTypeInfo(kTVMFFIInt)->metadata == NULL);
+}
+
+static void test_unknown_types(void) {
+  TVMFFIByteArray key = TEXT("unit.Nobody"), null = {NULL, 1};
+  TVMFFIByteArray empty = {NULL, 0};
+  int32_t index = 5;
+  FAILS(TVMFFIGetTypeInfo(63) == NULL, "InternalError",
+        "Cannot find type info for type_index=63");
+  FAILS(TVMFFIGetTypeInfo(-1) == NULL, "InternalError", NULL);
+  FAILS(TVMFFIGetTypeInfo(-2147483647) == NULL, "InternalError", NULL);
+  FAILS(TVMFFIGetTypeInfo(2147483647) == NULL, "InternalError", NULL);
+  FAILS(TVMFFITypeKeyToIndex(&key, &index), "InternalError",
+        "Cannot find type `unit.Nobody`");
+  FAILS(TVMFFITypeKeyToIndex(&empty, &index), "InternalError",
+        "Cannot find type ``");
+  FAILS(TVMFFITypeKeyToIndex(&null, &index), "ValueError", NULL);
+  FAILS(TVMFFITypeKeyToIndex(NULL, &index), "ValueError", NULL);
+  FAILS(TVMFFITypeKeyToIndex(&key, NULL), "ValueError", NULL);
+  CHECK_INT(index, 5);
+  CHECK_INT(test_type("unit.Nobody", -1, 1, 0, 1, -2), -2);
+  CHECK_INT(test_type("ffi.Error", -1, 9, 0, 1, -2), kTVMFFIError);
+}
+
+static void test_static_type(void) {
+  const TVMFFITypeInfo *info;
+  int32_t index = test_type("unit.Static", 100, 1, 0, 0, kTVMFFIObject);
+  OK(index < 0 ? -1 : 0);
+  CHECK_INT(index, 100);
+  CHECK_INT(test_type("unit.Static", 100, 1, 0, 0, kTVMFFIObject), 100);
+  info = TVMFFIGetTypeInfo(100);
+  CHECK(info && info->type_depth == 1);
+  CHECK_TEXT(info->type_key, "unit.Static");
+  index = test_type("unit.Value", 20, 0, 0, 0, -1);
+  OK(index < 0 ? -1 : 0);
+  info = TVMFFIGetTypeInfo(20);
+  CHECK(index == 20 && info && info->type_depth == 0);
+  FAILS(test_type("unit.Other", 100, 1, 0, 0, kTVMFFIObject) == -1,
+        "InternalError",
+        "Conflicting static index 100 between unit.Static and unit.Other");
+  FAILS(test_type("unit.Static", 101, 1, 0, 0, kTVMFFIObject) == -1,
+        "RuntimeError",
+        "Type `unit.Static` is already registered with index 100, depth 1 and "
+        "parent `ffi.Object`, but is registered again with index 101, depth 1 "
+        "and parent `ffi.Object`");
+  FAILS(test_type("unit.Value", -1, 0, 0, 0, kTVMFFIObject) == -1,
+        "RuntimeError",
+        "Type `unit.Value` is already registered with index 20, depth 0 and "
+        "parent `no parent`, but is registered again with index 20, depth 0 "
+        "and parent `ffi.Object`");
+  FAILS(test_type("unit.Static", 100, 0, 0, 0, -1) == -1, "RuntimeError",
+        "...depth 0 and parent `no parent`");
+}
+
+static void test_dynamic_types(void) {
+  const TVMFFITypeInfo *info;
+  const char *key_a = test_fresh("unit.A"), *key_b = test_fresh("unit.B");
+  const char *key_c = test_fresh("unit.C");
+  int32_t a, b, c, key_index = 0;
+  TVMFFIByteArray key;
+  NEW_TYPE(a, key_a, 1, 0, 1, kTVMFFIObject);
+  CHECK(a >= kTVMFFIDynObjectBegin);
+  NEW_TYPE(b, key_b, 2, 0, 1, a);
+  NEW_TYPE(c, key_c, 3, 0, 1, b);
+  CHECK(a != b && b != c);
+  CHECK_INT(test_type(key_c, -1, 3, 7, 0, b), c);
+  info = TVMFFIGetTypeInfo(c);
+  if (!CHECK(info != NULL)) return;
+  CHECK_TEXT(info->type_key, key_c);
+  CHECK_INT(info->type_depth, 3);
+  CHECK_INT(info->type_ancestors[0]->type_index, kTVMFFIObject);
+  CHECK_INT(info->type_ancestors[1]->type_index, a);
+  CHECK_INT(info->type_ancestors[2]->type_index, b);
+  CHECK(info->num_fields == 0 && info->num_methods == 0);
+  CHECK(info->fields == NULL && info->methods == NULL && !info->metadata);
+  key = TEXT(key_b);
+  OK(TVMFFITypeKeyToIndex(&key, &key_index));
+  CHECK_INT(key_index, b);
+  CHECK(tvmffi_is_instance(c, c) && tvmffi_is_instance(c, b));
+  CHECK(tvmffi_is_instance(c, a) && tvmffi_is_instance(c, kTVMFFIObject));
+  CHECK(!tvmffi_is_instance(b, c) && !tvmffi_is_instance(a, kTVMFFIError));
+  CHECK(!tvmffi_is_instance(kTVMFFIObject, a));
+  CHECK(!tvmffi_is_instance(kTVMFFIInt, kTVMFFIObject));
+  CHECK(!tvmffi_is_instance(c, kTVMFFIInt));
+  CHECK(tvmffi_is_instance(kTVMFFIInt, kTVMFFIInt));
+  CHECK(tvmffi_is_instance(kTVMFFIStr, kTVMFFIObject));
+  CHECK(!tvmffi_is_instance(1 << 30, a));
+  tvmffi_error_clear();
+  FAILS(test_type(key_b, -1, 1, 0, 1, kTVMFFIObject) == -1, "RuntimeError",
+        "...is already registered with index ");
+  FAILS(test_type(key_b, a, 2, 0, 1, a) == -1, "RuntimeError", NULL);
+}
+
+static void test_slots(void) {
+  const char *closed = test_fresh("unit.Closed");
+  const char *open = test_fresh("unit.Open");
+  char text[200];
+  TVMFFIByteArray got;
+  int32_t parent, child, grand;
+  size_t at;
+  NEW_TYPE(parent, closed, 1, 3, 0, kTVMFFIObject);
+  NEW_TYPE(child, test_fresh("unit.Child"), 2, 0, 1, parent);
+  CHECK_INT(child, parent + 1);
+  NEW_TYPE(child, test_fresh("unit.Child"), 2, 1, 1, parent);
+  CHECK_INT(child, parent + 2);
+  NEW_TYPE(grand, test_fresh("unit.Grand"), 3, 0, 1, child);
+  CHECK_INT(grand, parent + 3);
+  /* What no longer fits into a closed parent has no place. */
+  FAILS(test_type(test_fresh("unit.Grand"), -1, 3, 0, 1, child) == -1,
+        "InternalError", "...Reach maximum number of sub-classes for ");
+  FAILS(test_type("unit.TooMany", -1, 2, 0, 1, parent) == -1, "InternalError",
+        NULL);
+  CHECK_INT(test_type("unit.TooMany", -1, 2, 0, 1, -2), -2);
+  NEW_TYPE(parent, open, 1, 1, 1, kTVMFFIObject);
+  NEW_TYPE(child, test_fresh("unit.Child"), 2, 0, 1, parent);
+  CHECK_INT(child, parent + 1);
+  NEW_TYPE(child, test_fresh("unit.Child"), 2, 5, 1, parent);
+  CHECK(child > parent + 1);
+  NEW_TYPE(grand, test_fresh("unit.Grand"), 3, 0, 1, child);
+  CHECK_INT(grand, child + 1);
+  CHECK(tvmffi_is_instance(grand, parent));
+  at = test_put(text, 0, sizeof(text), open, strlen(open));
+  got = TVMFFIGetTypeInfo(parent)->type_key;
+  CHECK_BYTES(got, text, at);
+}
+
+static void test_bad_types(void) {
+  TVMFFIByteArray null = {NULL, 3}, with_nul = {"unit\0x", 6};
+  int32_t next = tvmffi_i_next_index;
+  FAILS(TVMFFITypeGetOrAllocIndex(NULL, -1, 1, 0, 1, 64) == -1, "ValueError",
+        NULL);
+  FAILS(TVMFFITypeGetOrAllocIndex(&null, -1, 1, 0, 1, 64) == -1, "ValueError",
+        NULL);
+  FAILS(TVMFFITypeGetOrAllocIndex(&with_nul, -1, 1, 0, 1, 64) == -1,
+        "ValueError", "A type key must be a text");
+  FAILS(test_type("", -1, 1, 0, 1, kTVMFFIObject) == -1, "ValueError",
+        "A type key must be a text");
+  FAILS(test_type("unit.Bad", -1, 2, 0, 1, kTVMFFIObject) == -1,
+        "InternalError", "Type `unit.Bad` cannot have depth 2 under parent 64");
+  FAILS(test_type("unit.Bad", -1, -1, 0, 1, kTVMFFIObject) == -1,
+        "InternalError", NULL);
+  FAILS(test_type("unit.Bad", 110, 1, 0, 1, -1) == -1, "InternalError", NULL);
+  FAILS(test_type("unit.Bad", -1, 0, 0, 1, -1) == -1, "InternalError",
+        "Type `unit.Bad` cannot have static index -1 under parent -1");
+  FAILS(test_type("unit.Bad", -1, 1, -1, 1, kTVMFFIObject) == -1, "ValueError",
+        "Type `unit.Bad` cannot reserve -1 child slots");
+  FAILS(test_type("unit.Bad", -1, 1, 1 << 30, 1, kTVMFFIObject) == -1,
+        "ValueError", NULL);
+  FAILS(test_type("unit.Bad", 128, 1, 0, 1, kTVMFFIObject) == -1,
+        "InternalError",
+        "Type `unit.Bad` cannot have static index 128 under parent 64");
+  FAILS(test_type("unit.Bad", 14, 1, 0, 1, kTVMFFIObject) == -1,
+        "InternalError", NULL);
+  FAILS(test_type("unit.Bad", -1, 1, 0, 1, 1 << 30) == -1, "InternalError",
+        "Cannot find type info for type_index=1073741824");
+  FAILS(test_type("unit.Bad", -1, 1, 0, 1, 62) == -1, "InternalError", NULL);
+  /* No index is left. */
+  tvmffi_i_next_index = 0x7F000000;
+  FAILS(test_type("unit.Bad", -1, 1, 0, 1, kTVMFFIObject) == -1, "MemoryError",
+        NULL);
+  tvmffi_i_next_index = next;
+  CHECK_INT(test_type("unit.Bad", -1, 1, 0, 1, -2), -2);
+}
+
+/* A thread that comes second finds the type made: the same, or another. */
+static void test_raced_types(void) {
+  TVMFFIByteArray key = TEXT("ffi.Error");
+  tvmffi_i_type_request r = {NULL, -1, 1, 0, 1, NULL};
+  r.key = &key;
+  OK(TVMFFIGetTypeInfo(kTVMFFIObject) ? 0 : -1);
+  r.parent = tvmffi_i_type_at(kTVMFFIObject);
+  {
+    int32_t index = tvmffi_i_make_type(&r);
+    OK(index < 0 ? -1 : 0);
+    CHECK_INT(index, kTVMFFIError);
+  }
+  r.parent = tvmffi_i_type_at(kTVMFFIInt);
+  FAILS(tvmffi_i_make_type(&r) == -1, "RuntimeError",
+        "...`ffi.Error` is already registered with index 67, depth 1 and "
+        "parent `ffi.Object`, but is registered again");
+}
+
+static void test_table_growth(void) {
+  int32_t index = tvmffi_i_types->capacity;
+  if (tvmffi_i_grow_types(index)) {
+    CHECK(test_hits() && tvmffi_i_types->capacity == index);
+    return;
+  }
+  CHECK(!test_hits() && tvmffi_i_types->capacity > index);
+  CHECK(tvmffi_i_type_at(index) == NULL);
+  CHECK(TVMFFIGetTypeInfo(kTVMFFIError) != NULL);
+}
+
+static void test_many_types(void) {
+  static int32_t index[TEST_MANY_TYPES];
+  int i, n = test_scale(TEST_MANY_TYPES, 3);
+  static char first[64];
+  const char *key = test_fresh("unit.Many.");
+  (void)test_put(first, 0, sizeof(first), key, strlen(key));
+  for (i = 0; i < n; ++i) {
+    char text[80], number[24], *digits;
+    size_t at = test_put(text, 0, sizeof(text), first, strlen(first));
+    at = test_put(text, at, sizeof(text), ".", 1);
+    digits = test_digits(number + sizeof(number), i);
+    (void)test_put(text, at, sizeof(text), digits, strlen(digits));
+    NEW_TYPE(index[i], text, i % 3 ? 2 : 1, i % 5, 1,
+             i % 3 ? index[i - i % 3] : kTVMFFIObject);
+  }
+  /* The table has grown, and is empty behind them. */
+  FAILS(TVMFFIGetTypeInfo(tvmffi_i_types->capacity - 1) == NULL,
+        "InternalError", NULL);
+  FAILS(TVMFFIGetTypeInfo(tvmffi_i_types->capacity) == NULL, "InternalError",
+        NULL);
+  for (i = 0; i < n; ++i) {
+    const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index[i]);
+    int32_t found = -1;
+    if (!CHECK(info != NULL)) return;
+    OK(TVMFFITypeKeyToIndex(&info->type_key, &found));
+    CHECK_INT(found, index[i]);
+    CHECK_INT(info->type_index, index[i]);
+    CHECK_INT(info->type_depth, i % 3 ? 2 : 1);
+    if (i % 3) CHECK(tvmffi_is_instance(index[i], index[i - i % 3]));
+    if (i % 3) CHECK(!tvmffi_is_instance(index[i - i % 3], index[i]));
+  }
+}
+
+static int test_creator(TVMFFIObjectHandle *result) {
+  *result = NULL;
+  return 0;
+}
+
+static void test_fields(void) {
+  static const char *const names[] = {"a", "b", "c", "d", "e",
+                                      "f", "g", "h", "i", "j"};
+  const TVMFFITypeInfo *info;
+  TVMFFIFieldInfo f;
+  int32_t index, i;
+  NEW_TYPE(index, test_fresh("unit.Fields"), 1, 0, 1, kTVMFFIObject);
+  for (i = 0; i < TEST_COUNT(names); ++i) {
+    f = test_field(names[i], 24 + 4 * i);
+    f.doc = TEXT("what it is");
+    if (i == 3) {
+      f.metadata = TEXT("{}");
+      f.default_value_or_factory = tvmffi_str("a long default");
+      f.flags |= kTVMFFIFieldFlagBitMaskHasDefault;
+    }
+    OK(TVMFFITypeRegisterField(index, &f));
+  }
+  info = TVMFFIGetTypeInfo(index);
+  CHECK_INT(info->num_fields, 10);
+  for (i = 0; i < info->num_fields; ++i) {
+    const TVMFFIFieldInfo *g = &info->fields[i];
+    CHECK_TEXT(g->name, names[i]);
+    CHECK(g->name.data != names[i] && g->name.data[1] == 0);
+    CHECK_TEXT(g->doc, "what it is");
+    CHECK(g->doc.data != f.doc.data);
+    CHECK(g->offset == 24 + 4 * i && g->size == 4 && g->alignment == 4);
+    CHECK(g->getter == test_getter && g->setter == f.setter);
+    CHECK_INT(g->field_static_type_index, kTVMFFIInt);
+    if (i == 3) {
+      CHECK_TEXT(g->metadata, "{}");
+      CHECK_INT(g->default_value_or_factory.type_index, kTVMFFIStr);
+      CHECK_TEXT(tvmffi_any_str(&g->default_value_or_factory),
+                 "a long default");
+    } else {
+      CHECK(g->metadata.data == NULL && g->metadata.size == 0);
+      CHECK_INT(g->default_value_or_factory.type_index, kTVMFFINone);
+    }
+  }
+  f = test_field("e", 24 + 4 * 4);
+  OK(TVMFFITypeRegisterField(index, &f));
+  CHECK_INT(info->num_fields, 10);
+  f.offset += 4;
+  FAILS(TVMFFITypeRegisterField(index, &f), "InternalError",
+        "...Duplicate field name \"e\" in type \"unit.Fields");
+  f = test_field("e", 24 + 4 * 4);
+  f.getter = NULL;
+  FAILS(TVMFFITypeRegisterField(index, &f), "InternalError", NULL);
+  CHECK_INT(info->num_fields, 10);
+}
+
+/* A field whose setter is a function object, and one that hides a parent's. */
+static void test_special_fields(void) {
+  TVMFFIObjectHandle function = NULL;
+  TVMFFIFieldInfo f = test_field("x", 24);
+  int32_t parent, child;
+  NEW_TYPE(parent, test_fresh("unit.Parent"), 1, 0, 1, kTVMFFIObject);
+  NEW_TYPE(child, test_fresh("unit.Child"), 2, 0, 1, parent);
+  OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &function));
+  OWN(function);
+  f.flags |= kTVMFFIFieldFlagBitSetterIsFunctionObj;
+  f.setter = function;
+  OK(TVMFFITypeRegisterField(parent, &f));
+  CHECK_INT(test_strong(function), 2);
+  OK(TVMFFITypeRegisterField(parent, &f));
+  CHECK_INT(test_strong(function), 2);
+  f.setter = NULL;
+  FAILS(TVMFFITypeRegisterField(parent, &f), "ValueError", NULL);
+  f.setter = &tvmffi_i_memory_error;
+  FAILS(TVMFFITypeRegisterField(parent, &f), "TypeError",
+        "...is expected to be ffi.Function but is ffi.Error");
+  f = test_field("x", 24);
+  if (!test_oom) OK(TVMFFITypeRegisterField(child, &f)); /* with a warning */
+}
+
+static void test_bad_fields(void) {
+  TVMFFIFieldInfo f = test_field("x", 24);
+  TVMFFIByteArray null = {NULL, 3};
+  FAILS(TVMFFITypeRegisterField(kTVMFFIError, NULL), "ValueError", NULL);
+  FAILS(TVMFFITypeRegisterField(63, &f), "InternalError", NULL);
+  f.name = null;
+  FAILS(TVMFFITypeRegisterField(kTVMFFIError, &f), "ValueError", NULL);
+  f = test_field("x", 24);
+  f.doc = null;
+  FAILS(TVMFFITypeRegisterField(kTVMFFIError, &f), "ValueError", NULL);
+  f = test_field("x", 24);
+  f.metadata = null;
+  FAILS(TVMFFITypeRegisterField(kTVMFFIError, &f), "ValueError", NULL);
+  f = test_field("x", 24);
+  f.flags |= kTVMFFIFieldFlagBitMaskHasDefault;
+  f.default_value_or_factory.type_index = 63;
+  FAILS(TVMFFITypeRegisterField(kTVMFFIError, &f), "TypeError", NULL);
+  CHECK_INT(TVMFFIGetTypeInfo(kTVMFFIError)->num_fields, 0);
+}
+
+static void test_methods(void) {
+  static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
+  const TVMFFITypeInfo *info;
+  TVMFFIObjectHandle function = NULL, other = NULL;
+  TVMFFIMethodInfo m;
+  TVMFFIByteArray null = {NULL, 3};
+  int32_t index, i;
+  OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &function));
+  OWN(function);
+  NEW_TYPE(index, test_fresh("unit.Methods"), 1, 0, 1, kTVMFFIObject);
+  for (i = 0; i < TEST_COUNT(names); ++i) {
+    m = test_method(names[i], tvmffi_obj(function));
+    m.doc = TEXT("what it does");
+    m.flags = i;
+    OK(TVMFFITypeRegisterMethod(index, &m));
+  }
+  info = TVMFFIGetTypeInfo(index);
+  CHECK_INT(info->num_methods, 6);
+  CHECK_INT(test_strong(function), 7);
+  for (i = 0; i < info->num_methods; ++i) {
+    CHECK_TEXT(info->methods[i].name, names[i]);
+    CHECK_TEXT(info->methods[i].doc, "what it does");
+    CHECK_INT(info->methods[i].flags, i);
+    CHECK(info->methods[i].method.v_obj == function);
+  }
+  OK(TVMFFITypeRegisterMethod(index, &m));
+  CHECK_INT(info->num_methods, 6);
+  CHECK_INT(test_strong(function), 7);
+  OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &other));
+  OWN(other);
+  m = test_method("f", tvmffi_obj(other));
+  FAILS(TVMFFITypeRegisterMethod(index, &m), "InternalError",
+        "...Duplicate method name \"f\" in type \"unit.Methods");
+  m = test_method("g", tvmffi_int(1));
+  FAILS(TVMFFITypeRegisterMethod(index, &m), "TypeError",
+        "Cannot convert from type `int` to `ffi.Function`");
+  m = test_method("g", tvmffi_obj(&tvmffi_i_memory_error));
+  FAILS(TVMFFITypeRegisterMethod(index, &m), "TypeError", NULL);
+  m = test_method("g", tvmffi_obj(other));
+  FAILS(TVMFFITypeRegisterMethod(63, &m), "InternalError", NULL);
+  m.name = null;
+  FAILS(TVMFFITypeRegisterMethod(index, &m), "ValueError", NULL);
+  m = test_method("g", tvmffi_int(1));
+  m.doc = null;
+  FAILS(TVMFFITypeRegisterMethod(index, &m), "ValueError", NULL);
+  m = test_method("g", tvmffi_int(1));
+  m.metadata = null;
+  FAILS(TVMFFITypeRegisterMethod(index, &m), "ValueError", NULL);
+  FAILS(TVMFFITypeRegisterMethod(index, NULL), "ValueError", NULL);
+  CHECK_INT(info->num_methods, 6);
+}
+
+static void test_metadata(void) {
+  TVMFFITypeMetadata m;
+  const TVMFFITypeMetadata *got;
+  TVMFFIByteArray null = {NULL, 3};
+  int32_t index;
+  memset((void *)&m, 0, sizeof(m));
+  m.doc = TEXT("a type");
+  m.creator = test_creator;
+  m.total_size = 40;
+  m.structural_eq_hash_kind = kTVMFFISEqHashKindTreeNode;
+  NEW_TYPE(index, test_fresh("unit.Metadata"), 1, 0, 1, kTVMFFIObject);
+  OK(TVMFFITypeRegisterMetadata(index, &m));
+  got = TVMFFIGetTypeInfo(index)->metadata;
+  if (!CHECK(got != NULL)) return;
+  CHECK_TEXT(got->doc, "a type");
+  CHECK(got->doc.data != m.doc.data && got->creator == test_creator);
+  CHECK_INT(got->total_size, 40);
+  CHECK_INT(got->structural_eq_hash_kind, kTVMFFISEqHashKindTreeNode);
+  OK(TVMFFITypeRegisterMetadata(index, &m));
+  m.total_size = 48;
+  FAILS(TVMFFITypeRegisterMetadata(index, &m), "RuntimeError",
+        "...Overriding unit.Metadata");
+  CHECK_INT(got->total_size, 40);
+  FAILS(TVMFFITypeRegisterMetadata(63, &m), "InternalError", NULL);
+  FAILS(TVMFFITypeRegisterMetadata(index, NULL), "ValueError", NULL);
+  m.doc = null;
+  FAILS(TVMFFITypeRegisterMetadata(index, &m), "ValueError", NULL);
+}
+
+/* The value of a type in a column, None where it has none. */
+static TVMFFIAny test_attr(const TVMFFITypeAttrColumn *c, int32_t index) {
+  if (index < c->begin_index || index >= c->begin_index + c->size)
+    return tvmffi_none();
+  return c->data[index - c->begin_index];
+}
+
+static void test_columns(void) {
+  const char *text = test_fresh("unit_attr");
+  TVMFFIByteArray name = TEXT(text);
+  const TVMFFITypeAttrColumn *c;
+  TVMFFIAny value = tvmffi_str("a long attribute"), got;
+  int32_t index, far, i;
+  CHECK(TVMFFIGetTypeAttrColumn(&name) == NULL);
+  OK(TVMFFITypeRegisterAttr(kTVMFFINone, &name, NULL));
+  c = TVMFFIGetTypeAttrColumn(&name);
+  if (!CHECK(c != NULL)) return;
+  CHECK_INT(c->size, 0);
+  OK(TVMFFITypeRegisterAttr(kTVMFFINone, &name, NULL));
+  OK(TVMFFITypeRegisterAttr(kTVMFFIError, &name, &value));
+  CHECK(TVMFFIGetTypeAttrColumn(&name) == c);
+  got = test_attr(c, kTVMFFIError);
+  CHECK_INT(got.type_index, kTVMFFIStr);
+  CHECK_TEXT(tvmffi_any_str(&got), "a long attribute");
+  CHECK_INT(test_attr(c, kTVMFFIObject).type_index, kTVMFFINone);
+  CHECK_INT(c->begin_index + c->size, kTVMFFIError + 1);
+  value = tvmffi_int(68);
+  OK(TVMFFITypeRegisterAttr(kTVMFFIFunction, &name, &value));
+  CHECK_INT(test_attr(c, kTVMFFIFunction).v_int64, 68);
+  value = tvmffi_int(42);
+  OK(TVMFFITypeRegisterAttr(kTVMFFIObject, &name, &value));
+  OK(TVMFFITypeRegisterAttr(kTVMFFIObject, &name, &value));
+  CHECK_INT(test_attr(c, kTVMFFIObject).v_int64, 42);
+  value = tvmffi_int(43);
+  FAILS(TVMFFITypeRegisterAttr(kTVMFFIObject, &name, &value), "RuntimeError",
+        "...is already registered for type index 64. To update the stored "
+        "value, register a mutable container (e.g., Dict/List) once");
+  CHECK_INT(test_attr(c, kTVMFFIObject).v_int64, 42);
+  /* Far away: the column grows, more than once. */
+  for (i = 0; i < 3; ++i) {
+    NEW_TYPE(far, test_fresh("unit.Far"), 1, test_scale(700, 10), 1,
+             kTVMFFIObject);
+    value = tvmffi_int(far);
+    OK(TVMFFITypeRegisterAttr(far, &name, &value));
+    CHECK_INT(test_attr(c, far).v_int64, far);
+  }
+  got = test_attr(c, kTVMFFIError);
+  CHECK_TEXT(tvmffi_any_str(&got), "a long attribute");
+  CHECK_INT(test_attr(c, kTVMFFIObject).v_int64, 42);
+  for (index = 0; index < c->begin_index + c->size; ++index)
+    CHECK(test_attr(c, index).zero_padding == 0);
+}
+
+/* A column that grows for an index has room for it. */
+static void test_column_growth(void) {
+  static const int32_t indices[] = {255, 256, 511, 512, 2048};
+  tvmffi_i_column c;
+  TVMFFIAny value = tvmffi_int(1);
+  int i, code;
+  for (i = 0; i < TEST_COUNT(indices); ++i) {
+    memset((void *)&c, 0, sizeof(c));
+    code = tvmffi_i_enter_attr(&c, indices[i], &value);
+    CHECK(code == 0 || test_hits());
+    CHECK(code != 0 || c.capacity > indices[i]);
+    CHECK(code != 0 || test_attr(&c.column, indices[i]).v_int64 == 1);
+    tvmffi_i_free((void *)c.column.data);
+  }
+}
+
+static void test_bad_columns(void) {
+  TVMFFIByteArray name = TEXT("unit_bad"), null = {NULL, 3}, empty = {NULL, 0};
+  TVMFFIAny value = tvmffi_int(1);
+  FAILS(TVMFFITypeRegisterAttr(kTVMFFIError, NULL, &value), "ValueError", NULL);
+  FAILS(TVMFFITypeRegisterAttr(kTVMFFIError, &null, &value), "ValueError",
+        NULL);
+  FAILS(TVMFFITypeRegisterAttr(kTVMFFIError, &name, NULL), "ValueError", NULL);
+  FAILS(TVMFFITypeRegisterAttr(63, &name, &value), "InternalError", NULL);
+  value.type_index = 63;
+  FAILS(TVMFFITypeRegisterAttr(kTVMFFIError, &name, &value), "TypeError", NULL);
+  CHECK(TVMFFIGetTypeAttrColumn(&name) == NULL);
+  FAILS(TVMFFIGetTypeAttrColumn(NULL) == NULL, "ValueError", NULL);
+  FAILS(TVMFFIGetTypeAttrColumn(&null) == NULL, "ValueError", NULL);
+  OK(TVMFFITypeRegisterAttr(kTVMFFINone, &empty, NULL));
+  CHECK(TVMFFIGetTypeAttrColumn(&empty) != NULL);
+}
+#endif
+
+#if !TEST_NO_FUNCTIONS
+/* ======== Functions ======================================================= */
+
+static void test_function_create(void) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny args[2], result = tvmffi_none();
+  static char letter[] = "d";
+  OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &f));
+  CHECK_INT(TVMFFIObjectGetTypeIndex(f), kTVMFFIFunction);
+  CHECK(TVMFFIFunctionGetCellPtr(f)->safe_call == test_echo_callback);
+  CHECK(TVMFFIFunctionGetCellPtr(f)->cpp_call == NULL);
+  /* Without a self it gets its own handle. */
+  CHECK_INT(TVMFFIFunctionCall(f, NULL, 0, &result), 0);
+  CHECK_INT(result.v_int64, (intptr_t)f);
+  tvmffi_release(f);
+  OK(TVMFFIFunctionCreate(letter, test_echo_callback, test_say_deleter, &f));
+  args[0] = tvmffi_int(1);
+  args[1] = tvmffi_int(2);
+  CHECK_INT(TVMFFIFunctionCall(f, args, 2, &result), 0);
+  CHECK_INT(result.v_int64, 2);
+  CHECK_INT(TVMFFIFunctionCall(f, args, 0, &result), 0);
+  CHECK_INT(result.v_int64, (intptr_t)letter);
+  tvmffi_weak_retain(f);
+  tvmffi_release(f);
+  CHECK_LOG("d");
+  tvmffi_weak_release(f);
+  CHECK_LOG("");
+  OK(TVMFFIFunctionCreate(letter, test_raise_callback, NULL, &f));
+  FAILS(TVMFFIFunctionCall(f, NULL, 0, &result), "ValueError",
+        "the callback says no");
+  tvmffi_release(f);
+  OK(TVMFFIFunctionCreate(NULL, test_raise_callback, test_say_deleter, &f));
+  tvmffi_release(f);
+  CHECK_LOG("-");
+  FAILS(TVMFFIFunctionCreate(NULL, NULL, NULL, &f), "ValueError",
+        TEST_STRING(TVMFFIFunctionCreate) ": safe_call must not be NULL");
+  FAILS(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, NULL),
+        "ValueError", NULL);
+}
+
+static void test_function_refuse(void) {
+  TVMFFIObjectHandle f = NULL;
+  tvmffi_i_function_object fake;
+  TVMFFIAny arg = tvmffi_int(1), result = tvmffi_none();
+  OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &f));
+  OWN(f);
+  FAILS(TVMFFIFunctionCall(NULL, &arg, 1, &result), "ValueError", NULL);
+  FAILS(TVMFFIFunctionCall(&tvmffi_i_memory_error, &arg, 1, &result),
+        "TypeError", "...is expected to be ffi.Function but is ffi.Error");
+  FAILS(TVMFFIFunctionCall(f, &arg, 1, NULL), "ValueError",
+        "...result must not be NULL");
+  FAILS(TVMFFIFunctionCall(f, &arg, -1, &result), "ValueError",
+        "TVMFFIFunctionCall: num_args is -1");
+  FAILS(TVMFFIFunctionCall(f, NULL, 1, &result), "ValueError",
+        "...args must not be NULL");
+  memset((void *)&fake, 0, sizeof(fake));
+  fake.base.type_index = kTVMFFIFunction;
+  FAILS(TVMFFIFunctionCall(&fake, &arg, 1, &result), "ValueError",
+        "...safe_call must not be NULL");
+  fake.base.type_index = 1 << 30;
+  FAILS(TVMFFIFunctionCall(&fake, &arg, 1, &result), "TypeError",
+        "...but is an unregistered type");
+}
+
+/* A type of functions made by a client. */
+static void test_function_subtype(void) {
+  TVMFFIByteArray key = TEXT("unit.Function");
+  tvmffi_i_function_object fake;
+  TVMFFIAny arg = tvmffi_int(7), result = tvmffi_none();
+  int32_t index =
+      TVMFFITypeGetOrAllocIndex(&key, 110, 2, 0, 1, kTVMFFIFunction);
+  OK(index < 0 ? -1 : 0);
+  memset((void *)&fake, 0, sizeof(fake));
+  fake.base.combined_ref_count = TVMFFI_I_BOTH_ONE;
+  fake.base.type_index = index;
+  fake.cell.safe_call = test_echo_callback;
+  OK(TVMFFIFunctionCall(&fake, &arg, 1, &result));
+  CHECK_INT(result.v_int64, 7);
+  OK(tvmffi_call(tvmffi_obj(&fake), tvmffi_out_any(&result), tvmffi_int(8)));
+  CHECK_INT(result.v_int64, 8);
+}
+
+static int test_call_global(const char *name, int64_t *out) {
+  return tvmffi_call(tvmffi_str(name), tvmffi_out_int64(out));
+}
+
+static void test_globals(void) {
+  const char *text = test_fresh("unit.global");
+  TVMFFIByteArray name = TEXT(text);
+  TVMFFIObjectHandle one = NULL, two = NULL, got = &name;
+  tvmffi_type_bool removed = 0;
+  int64_t n = 0;
+  OK(TVMFFIFunctionCreate((void *)(intptr_t)1, test_echo_callback, NULL, &one));
+  OWN(one);
+  OK(TVMFFIFunctionCreate((void *)(intptr_t)2, test_echo_callback, NULL, &two));
+  OWN(two);
+  OK(TVMFFIFunctionGetGlobal(&name, &got));
+  CHECK(got == NULL);
+  OK(TVMFFIFunctionSetGlobal(&name, one, 0));
+  CHECK_INT(test_strong(one), 2);
+  OK(TVMFFIFunctionGetGlobal(&name, &got));
+  CHECK(got == one);
+  tvmffi_release(got);
+  OK(test_call_global(text, &n));
+  CHECK_INT(n, 1);
+  OK(TVMFFIFunctionSetGlobal(&name, one, 0));
+  CHECK_INT(test_strong(one), 2);
+  FAILS(TVMFFIFunctionSetGlobal(&name, two, 0), "RuntimeError",
+        "...is already registered");
+  CHECK_INT(test_strong(two), 1);
+  OK(TVMFFIFunctionSetGlobal(&name, two, 1));
+  CHECK(test_strong(one) == 1 && test_strong(two) == 2);
+  OK(test_call_global(text, &n));
+  CHECK_INT(n, 2);
+  OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"),
+                 tvmffi_out_bool(&removed), tvmffi_str(text)));
+  CHECK(removed);
+  CHECK_INT(test_strong(two), 1);
+  OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"),
+                 tvmffi_out_bool(&removed), tvmffi_str(text)));
+  CHECK(!removed);
+  OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"),
+                 tvmffi_out_bool(&removed), tvmffi_str("unit.nobody")));
+  CHECK(!removed);
+  OK(TVMFFIFunctionGetGlobal(&name, &got));
+  CHECK(got == NULL);
+  OK(TVMFFIFunctionSetGlobal(&name, two, 0));
+  OK(test_call_global(text, &n));
+  CHECK_INT(n, 2);
+}
+
+static void test_bad_globals(void) {
+  TVMFFIByteArray name = TEXT("unit.bad"), null = {NULL, 3};
+  TVMFFIObjectHandle f = test_global("ffi.String"), got;
+  TVMFFIMethodInfo info;
+  if (!f) return;
+  FAILS(TVMFFIFunctionGetGlobal(NULL, &got), "ValueError", NULL);
+  FAILS(TVMFFIFunctionGetGlobal(&null, &got), "ValueError", NULL);
+  FAILS(TVMFFIFunctionGetGlobal(&name, NULL), "ValueError", NULL);
+  FAILS(TVMFFIFunctionSetGlobal(NULL, f, 0), "ValueError", NULL);
+  FAILS(TVMFFIFunctionSetGlobal(&null, f, 0), "ValueError", NULL);
+  FAILS(TVMFFIFunctionSetGlobal(&name, NULL, 0), "ValueError", NULL);
+  FAILS(TVMFFIFunctionSetGlobal(&name, &tvmffi_i_memory_error, 0), "TypeError",
+        NULL);
+  FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(NULL, 0), "ValueError", NULL);
+  memset((void *)&info, 0, sizeof(info));
+  info.name = name;
+  FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(&info, 0), "TypeError",
+        "Cannot convert from type `None` to `ffi.Function`");
+  info.method = tvmffi_obj(&tvmffi_i_memory_error);
+  FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(&info, 0), "TypeError", NULL);
+  info.method = tvmffi_obj(f);
+  info.doc = null;
+  FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(&info, 0), "ValueError", NULL);
+  info.doc.data = "x";
+  info.doc.size = TEST_HUGE;
+  FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(&info, 0), "MemoryError", NULL);
+  info.doc.size = 0;
+  info.metadata = null;
+  FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(&info, 0), "ValueError", NULL);
+  info.metadata.size = 0;
+  info.name = null;
+  FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(&info, 0), "ValueError", NULL);
+  OK(TVMFFIFunctionGetGlobal(&name, &got));
+  CHECK(got == NULL);
+}
+
+static void test_method_info(void) {
+  static char text[64];
+  const char *fresh = test_fresh("unit.info");
+  TVMFFIMethodInfo info;
+  TVMFFIObjectHandle f = NULL, other = NULL, got = NULL;
+  TVMFFIAny any;
+  (void)test_put(text, 0, sizeof(text), fresh, strlen(fresh));
+  memset((void *)&info, 0, sizeof(info));
+  OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &f));
+  OWN(f);
+  OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &other));
+  OWN(other);
+  info.name = TEXT(text);
+  info.doc = TEXT("what it does");
+  info.metadata = TEXT("{\"a\": 1}");
+  info.method = tvmffi_obj(f);
+  OK(TVMFFIFunctionSetGlobalFromMethodInfo(&info, 0));
+  OK(TVMFFIFunctionGetGlobal(&info.name, &got));
+  CHECK(got == f);
+  tvmffi_release(got);
+  any = test_metadata_of(text);
+  if (any.type_index == kTVMFFINone) return;
+  CHECK_TEXT(tvmffi_any_str(&any), "{\"a\": 1}");
+  info.method = tvmffi_obj(other);
+  FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(&info, 0), "RuntimeError",
+        "...is already registered, possible causes:\n- Two GlobalDef().def "
+        "registrations for the same function \nPlease remove the duplicate "
+        "registration.");
+  info.metadata = TEXT("{}");
+  OK(TVMFFIFunctionSetGlobalFromMethodInfo(&info, 1));
+  any = test_metadata_of(text);
+  if (any.type_index == kTVMFFINone) return;
+  CHECK_TEXT(tvmffi_any_str(&any), "{}");
+  OK(TVMFFIFunctionSetGlobal(&info.name, f, 1));
+  any = test_metadata_of(text);
+  if (any.type_index == kTVMFFINone) return;
+  CHECK_TEXT(tvmffi_any_str(&any), "");
+  FAILS(tvmffi_call(tvmffi_str("ffi.GetGlobalFuncMetadata"),
+                    tvmffi_out_any(&any), tvmffi_str("unit.nobody")),
+        "RuntimeError", "Global Function is not found: unit.nobody");
+}
+
+static void test_builtins(void) {
+  static const char *const builtins[][2] = {
+      {"ffi.GetInvalidObject", SCHEMA("ffi.Object", "")},
+      {"ffi.GetKwargsObject", SCHEMA("ffi.Object", "")},
+      {"ffi.String", SCHEMA("ffi.String", PARAM("ffi.String"))},
+      {"ffi.Bytes", SCHEMA("ffi.Bytes", PARAM("ffi.Bytes"))},
+      {"ffi.Shape",
+       "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\"}\"}"},
+      {"ffi.FunctionRemoveGlobal", SCHEMA("bool", PARAM("ffi.String"))},
+      {"ffi.FunctionListGlobalNamesFunctor", SCHEMA("ffi.Function", "")},
+      {"ffi.GetGlobalFuncMetadata", SCHEMA("ffi.String", PARAM("ffi.String"))},
+      {"ffi.FunctionFromExternC",
+       SCHEMA("ffi.Function",
+              PARAM("void*") "," PARAM("void*") "," PARAM("void*"))}};
+  TVMFFIObject *f;
+  int i;
+  for (i = 0; i < TEST_COUNT(builtins); ++i) {
+    TVMFFIAny any = test_metadata_of(builtins[i][0]);
+    if (any.type_index == kTVMFFINone) return;
+    CHECK_TEXT(tvmffi_any_str(&any), builtins[i][1]);
+    f = test_global(builtins[i][0]);
+    CHECK(f && test_strong(f) >= 0x80000000u);
+  }
+}
+
+static void test_special_objects(void) {
+  TVMFFIObject *invalid = NULL, *kwargs = NULL, *again = NULL;
+  int i;
+  for (i = 0; i < 3; ++i) {
+    OK(tvmffi_call(tvmffi_str("ffi.GetInvalidObject"),
+                   tvmffi_out_object(&invalid)));
+    tvmffi_release(invalid);
+    OK(tvmffi_call(tvmffi_str("ffi.GetKwargsObject"),
+                   tvmffi_out_object(&kwargs)));
+    tvmffi_release(kwargs);
+  }
+  OK(tvmffi_call(tvmffi_str("ffi.GetInvalidObject"),
+                 tvmffi_out_object(&again)));
+  CHECK(invalid == again && invalid != kwargs);
+  CHECK_INT(TVMFFIObjectGetTypeIndex(invalid), kTVMFFIObject);
+}
+
+static void test_string_builtins(void) {
+  TVMFFIByteArray bytes = {"a\0b", 3}, large = {"0123456789", 10};
+  TVMFFIAny any;
+  OK(tvmffi_call(tvmffi_str("ffi.String"), tvmffi_out_any(&any),
+                 tvmffi_str("short")));
+  CHECK(any.type_index == kTVMFFISmallStr && test_is_clean(&any));
+  OK(tvmffi_call(tvmffi_str("ffi.String"), tvmffi_out_any(&any),
+                 tvmffi_str("not so short")));
+  OWN_ANY(any);
+  CHECK_INT(any.type_index, kTVMFFIStr);
+  CHECK_TEXT(tvmffi_any_str(&any), "not so short");
+  OK(tvmffi_call(tvmffi_str("ffi.Bytes"), tvmffi_out_any(&any),
+                 tvmffi_bytes(&bytes)));
+  CHECK_INT(any.type_index, kTVMFFISmallBytes);
+  CHECK_BYTES(tvmffi_any_str(&any), "a\0b", 3);
+  OK(tvmffi_call(tvmffi_str("ffi.Bytes"), tvmffi_out_any(&any),
+                 tvmffi_bytes(&large)));
+  OWN_ANY(any);
+  CHECK_INT(any.type_index, kTVMFFIBytes);
+  FAILS(tvmffi_call(tvmffi_str("ffi.String"), tvmffi_out_any(&any),
+                    tvmffi_bytes(&bytes)),
+        "TypeError",
+        "Mismatched type on argument #0 when calling: `ffi.String(0: str) -> "
+        "str`. Expected `str` but got `TVMFFIByteArray*`");
+}
+
+static void test_shapes(void) {
+  TVMFFIObject *shape = NULL;
+  TVMFFIShapeCell *cell;
+  int64_t *numbers;
+  OK(tvmffi_call(tvmffi_str("ffi.Shape"), tvmffi_out_object(&shape),
+                 tvmffi_int(3), tvmffi_int(-1), tvmffi_bool(1),
+                 tvmffi_int(INT64_MAX)));
+  OWN(shape);
+  CHECK_INT(TVMFFIObjectGetTypeIndex(shape), kTVMFFIShape);
+  cell = TVMFFIShapeGetCellPtr(shape);
+  CHECK_INT(cell->size, 4);
+  CHECK(cell->data[0] == 3 && cell->data[1] == -1 && cell->data[2] == 1);
+  CHECK(cell->data[3] == INT64_MAX);
+  OK(tvmffi_call(tvmffi_str("ffi.Shape"), tvmffi_out_object(&shape)));
+  OWN(shape);
+  CHECK_INT(TVMFFIShapeGetCellPtr(shape)->size, 0);
+  FAILS(tvmffi_call(tvmffi_str("ffi.Shape"), tvmffi_out_object(&shape),
+                    tvmffi_int(1), tvmffi_str("x")),
+        "ValueError", "Expect shape to take list of int arguments");
+  FAILS(tvmffi_i_new_shape((size_t)PTRDIFF_MAX, &numbers) == NULL,
+        "MemoryError", NULL);
+}
+
+static void test_extern_c(void) {
+  TVMFFISafeCallType call = test_echo_callback;
+  void (*deleter)(void *) = test_say_deleter;
+  static char letter[] = "e";
+  void *call_address, *deleter_address;
+  TVMFFIObject *f = NULL;
+  int64_t n = 0;
+  memcpy(&call_address, &call, sizeof(call));
+  memcpy(&deleter_address, &deleter, sizeof(deleter));
+  OK(tvmffi_call(tvmffi_str("ffi.FunctionFromExternC"), tvmffi_out_object(&f),
+                 tvmffi_ptr(letter), tvmffi_ptr(call_address),
+                 tvmffi_ptr(deleter_address)));
+  CHECK_INT(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n)), 0);
+  CHECK_INT(n, (intptr_t)letter);
+  tvmffi_release(f);
+  CHECK_LOG("e");
+  OK(tvmffi_call(tvmffi_str("ffi.FunctionFromExternC"), tvmffi_out_object(&f),
+                 tvmffi_none(), tvmffi_ptr(call_address), tvmffi_none()));
+  OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_int(4)));
+  CHECK_INT(n, 4);
+  OWN(f);
+  FAILS(
+      tvmffi_call(tvmffi_str("ffi.FunctionFromExternC"), tvmffi_out_object(&f),
+                  tvmffi_none(), tvmffi_none(), tvmffi_none()),
+      "ValueError", "...safe_call must not be NULL");
+}
+
+static void test_list_names(void) {
+  static const char text[] = "unit.listed";
+  TVMFFIByteArray name = TEXT(text);
+  TVMFFIObject *f = test_global("ffi.String"), *names = NULL;
+  int64_t count = 0, i;
+  int found = 0, builtin = 0;
+  if (!f) return;
+  OK(TVMFFIFunctionSetGlobal(&name, f, 1));
+  OK(tvmffi_call(tvmffi_str("ffi.FunctionListGlobalNamesFunctor"),
+                 tvmffi_out_object(&names)));
+  OWN(names);
+  OK(tvmffi_call(tvmffi_obj(names), tvmffi_out_int64(&count), tvmffi_int(-1)));
+  CHECK(count >= 9);
+  for (i = 0; i < count; ++i) {
+    TVMFFIAny any;
+    if (test_oom && i == 3) break; /* each name is an allocation */
+    OK(tvmffi_call(tvmffi_obj(names), tvmffi_out_any(&any), tvmffi_int(i)));
+    found += test_contains(tvmffi_any_str(&any), text);
+    builtin += test_contains(tvmffi_any_str(&any), "ffi.GetInvalidObject");
+    tvmffi_any_release(&any);
+  }
+  if (!test_oom) CHECK(found == 1 && builtin == 1);
+  FAILS(tvmffi_call(tvmffi_obj(names), tvmffi_out_any(NULL), tvmffi_int(count)),
+        "IndexError", "...out of bounds");
+  FAILS(tvmffi_call(tvmffi_obj(names), tvmffi_out_any(NULL), tvmffi_str("x")),
+        "TypeError", NULL);
+  FAILS(tvmffi_call(tvmffi_obj(names), tvmffi_out_any(NULL)), "TypeError",
+        NULL);
+  /* A removed one is no longer listed. */
+  OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"), tvmffi_out_any(NULL),
+                 tvmffi_str(text)));
+  OK(tvmffi_call(tvmffi_str("ffi.FunctionListGlobalNamesFunctor"),
+                 tvmffi_out_object(&names)));
+  OWN(names);
+  OK(tvmffi_call(tvmffi_obj(names), tvmffi_out_int64(&i), tvmffi_int(-1)));
+  CHECK_INT(i, count - 1);
+}
+#endif
+
+#if !TEST_NO_ERRORS
+/* ======== Errors ========================================================== */
+
+/* Makes an error that the test owns, or NULL. */
+static TVMFFIObject *test_make_error(const char *kind, const char *message,
+                                     const char *trace) {
+  TVMFFIByteArray k = TEXT(kind), m = TEXT(message), t = TEXT(trace);
+  TVMFFIObjectHandle error = NULL;
+  if (test_code(TVMFFIErrorCreate(&k, &m, &t, &error), __FILE__, __LINE__,
+                "TVMFFIErrorCreate "))
+    return NULL;
+  OWN(error);
+  return (TVMFFIObject *)error;
+}
+
+static void test_error_create(void) {
+  TVMFFIObject *error = test_make_error("KeyError", "no key", "a\nb\n");
+  TVMFFIObject *plain = test_make_error("", "", "");
+  TVMFFIObjectHandle outer = NULL;
+  TVMFFIByteArray kind = TEXT("E"), message = {"a\0b", 3}, empty = {NULL, 0};
+  TVMFFIErrorCell *cell;
+  if (!error || !plain) return;
+  cell = TVMFFIErrorGetCellPtr(error);
+  CHECK_INT(TVMFFIObjectGetTypeIndex(error), kTVMFFIError);
+  CHECK_TEXT(cell->kind, "KeyError");
+  CHECK_TEXT(cell->message, "no key");
+  CHECK_TEXT(cell->backtrace, "a\nb\n");
+  CHECK(cell->kind.data[8] == 0 && cell->message.data[6] == 0);
+  CHECK(cell->backtrace.data[4] == 0);
+  CHECK(cell->cause_chain == NULL && cell->extra_context == NULL);
+  CHECK(tvmffi_error_is(error, "KeyError") && !tvmffi_error_is(error, "Key"));
+  CHECK(!tvmffi_error_is(error, "KeyErrors") && !tvmffi_error_is(error, ""));
+  CHECK(tvmffi_error_is(plain, ""));
+  OK(TVMFFIErrorCreateWithCauseAndExtraContext(&kind, &message, &empty, error,
+                                               plain, &outer));
+  cell = TVMFFIErrorGetCellPtr(outer);
+  CHECK_BYTES(cell->message, "a\0b", 3);
+  CHECK(cell->cause_chain == error && cell->extra_context == plain);
+  CHECK(test_strong(error) == 2 && test_strong(plain) == 2);
+  tvmffi_weak_retain(outer);
+  tvmffi_release(outer);
+  CHECK(test_strong(error) == 1 && test_strong(plain) == 1);
+  CHECK(!tvmffi_weak_lock(outer));
+  tvmffi_weak_release(outer);
+}
+
+static void test_bad_errors(void) {
+  TVMFFIByteArray text = TEXT("E"), null = {NULL, 3};
+  TVMFFIByteArray huge = {"x", TEST_HUGE};
+  TVMFFIObject *function = test_global("ffi.String");
+  TVMFFIObjectHandle error = NULL;
+  if (!function) return;
+  FAILS(TVMFFIErrorCreate(NULL, &text, &text, &error), "ValueError", NULL);
+  FAILS(TVMFFIErrorCreate(&text, NULL, &text, &error), "ValueError", NULL);
+  FAILS(TVMFFIErrorCreate(&text, &text, NULL, &error), "ValueError", NULL);
+  FAILS(TVMFFIErrorCreate(&text, &text, &text, NULL), "ValueError", NULL);
+  FAILS(TVMFFIErrorCreate(&text, &null, &text, &error), "ValueError", NULL);
+  FAILS(TVMFFIErrorCreate(&text, &huge, &text, &error), "MemoryError", NULL);
+  FAILS(tvmffi_i_new_error(1, PTRDIFF_MAX, 1) == NULL, "MemoryError", NULL);
+  FAILS(TVMFFIErrorCreateWithCauseAndExtraContext(&text, &text, &text, function,
+                                                  NULL, &error),
+        "TypeError", "...is expected to be ffi.Error but is ffi.Function");
+  FAILS((TVMFFIErrorMoveFromRaised(NULL), 1), "ValueError", NULL);
+  FAILS((TVMFFIErrorSetRaised(function), 1), "TypeError",
+        "...is expected to be ffi.Error but is ffi.Function");
+}
+
+static void test_slot(void) {
+  TVMFFIObject *first = test_make_error("First", "1", "");
+  TVMFFIObject *second = test_make_error("Second", "2", "");
+  TVMFFIObjectHandle got = NULL;
+  if (!first || !second) return;
+  CHECK(tvmffi_error_take() == NULL);
+  TVMFFIErrorSetRaised(first);
+  CHECK_INT(test_strong(first), 2);
+  TVMFFIErrorSetRaised(second);
+  CHECK(test_strong(first) == 1 && test_strong(second) == 2);
+  TVMFFIErrorMoveFromRaised(&got);
+  CHECK(got == second && test_strong(second) == 2);
+  tvmffi_release(got);
+  TVMFFIErrorMoveFromRaised(&got);
+  CHECK(got == NULL);
+  TVMFFIErrorSetRaised(first);
+  TVMFFIErrorSetRaised(first);
+  CHECK_INT(test_strong(first), 2);
+  TVMFFIErrorSetRaised(NULL);
+  CHECK_INT(test_strong(first), 1);
+  TVMFFIErrorSetRaised(first);
+  tvmffi_error_clear();
+  tvmffi_error_clear();
+  CHECK_INT(test_strong(first), 1);
+}
+
+static void test_raise_texts(void) {
+  const char *parts[] = {"one ", NULL, "two", "", " three"};
+  TVMFFIErrorSetRaisedFromCStr("KeyError", "text");
+  FAILS(1, "KeyError", "text");
+  TVMFFIErrorSetRaisedFromCStr(NULL, "text");
+  FAILS(1, "RuntimeError", "text");
+  TVMFFIErrorSetRaisedFromCStr("E", NULL);
+  FAILS(1, "E", "");
+  TVMFFIErrorSetRaisedFromCStrParts("E", parts, 5);
+  FAILS(1, "E", "one two three");
+  TVMFFIErrorSetRaisedFromCStrParts("E", NULL, 5);
+  FAILS(1, "E", "");
+  TVMFFIErrorSetRaisedFromCStrParts("E", parts, 0);
+  FAILS(1, "E", "");
+  TVMFFIErrorSetRaisedFromCStrParts("E", parts, -3);
+  FAILS(1, "E", "");
+}
+
+static void test_update_trace(void) {
+  TVMFFIObject *error = test_make_error("E", "m", "first\n");
+  TVMFFIByteArray text = TEXT("second\n"), null = {NULL, 3}, empty = {NULL, 0};
+  TVMFFIErrorCell *cell;
+  int i;
+  if (!error) return;
+  cell = TVMFFIErrorGetCellPtr(error);
+  cell->update_backtrace(error, &text, kTVMFFIBacktraceUpdateModeAppend);
+  if (test_hits()) return; /* it cannot say that there was no memory */
+  CHECK_TEXT(cell->backtrace, "first\nsecond\n");
+  CHECK(cell->backtrace.data[cell->backtrace.size] == 0);
+  cell->update_backtrace(error, &text, kTVMFFIBacktraceUpdateModeReplace);
+  if (test_hits()) return;
+  CHECK_TEXT(cell->backtrace, "second\n");
+  for (i = 0; i < 20; ++i)
+    cell->update_backtrace(error, &text, kTVMFFIBacktraceUpdateModeAppend);
+  if (test_hits()) return;
+  CHECK_INT(cell->backtrace.size, 21 * 7);
+  CHECK(cell->backtrace.data[cell->backtrace.size] == 0);
+  /* Byte by byte, through the capacity. */
+  for (i = 0; i < 200; ++i) {
+    text = TEXT("x");
+    cell->update_backtrace(error, &text, kTVMFFIBacktraceUpdateModeAppend);
+    if (test_hits()) return;
+    CHECK_INT(cell->backtrace.size, 21 * 7 + 1 + i);
+    CHECK(cell->backtrace.data[cell->backtrace.size] == 0);
+  }
+  text = TEXT("second\n");
+  for (i = 0; i < 21; ++i)
+    cell->update_backtrace(error, &text,
+                           i ? kTVMFFIBacktraceUpdateModeAppend
+                             : kTVMFFIBacktraceUpdateModeReplace);
+  if (test_hits()) return;
+  CHECK_INT(cell->backtrace.size, 21 * 7);
+  /* Its own text may be what is appended, or put in place. */
+  cell->update_backtrace(error, &cell->backtrace,
+                         kTVMFFIBacktraceUpdateModeReplace);
+  if (test_hits()) return;
+  CHECK_INT(cell->backtrace.size, 21 * 7);
+  cell->update_backtrace(error, &null, kTVMFFIBacktraceUpdateModeAppend);
+  cell->update_backtrace(error, NULL, kTVMFFIBacktraceUpdateModeAppend);
+  cell->update_backtrace(NULL, &text, kTVMFFIBacktraceUpdateModeAppend);
+  CHECK_INT(cell->backtrace.size, 21 * 7);
+  cell->update_backtrace(error, &empty, kTVMFFIBacktraceUpdateModeReplace);
+  if (test_hits()) return;
+  CHECK_INT(cell->backtrace.size, 0);
+}
+
+/* The error for lack of memory is there before it is needed, and stays. */
+static void test_memory_error(void) {
+  TVMFFIByteArray text = TEXT("trace");
+  TVMFFIObject *error;
+  TVMFFIErrorCell *cell;
+  int i;
+  for (i = 0; i < 3; ++i) {
+    CHECK_INT(tvmffi_i_no_memory(), -1);
+    error = tvmffi_error_take();
+    if (!CHECK(error != NULL)) return;
+    CHECK(tvmffi_error_is(error, "MemoryError"));
+    cell = TVMFFIErrorGetCellPtr(error);
+    CHECK_BYTES(cell->message, cell->message.data, strlen(cell->message.data));
+    cell->update_backtrace(error, &text, kTVMFFIBacktraceUpdateModeReplace);
+    CHECK_INT(cell->backtrace.size, 0);
+    tvmffi_release(error);
+    tvmffi_release(error);
+  }
+}
+
+/* The destructor of what was in the slot may raise. */
+static void test_raising_deleter(void *handle) {
+  (void)handle;
+  TVMFFIErrorSetRaisedFromCStr("Late", "raised by a deleter");
+}
+
+static void test_raise_in_deleter(void) {
+  TVMFFIByteArray text = TEXT("E"), empty = {NULL, 0};
+  TVMFFIObjectHandle context = NULL, error = NULL;
+  OK(TVMFFIObjectCreateOpaque(NULL, kTVMFFIOpaquePyObject, test_raising_deleter,
+                              &context));
+  if (TVMFFIErrorCreateWithCauseAndExtraContext(&text, &text, &empty, NULL,
+                                                context, &error)) {
+    tvmffi_release(context);
+    CHECK(test_hits());
+    tvmffi_error_clear();
+    return;
+  }
+  tvmffi_release(context);
+  TVMFFIErrorSetRaised(error);
+  tvmffi_release(error);
+  TVMFFIErrorSetRaised(NULL);
+  FAILS(1, "Late", "raised by a deleter");
+}
+
+static int test_raised_at;
+
+static int test_raise_number(int n) {
+  test_raised_at = __LINE__ + 1;
+  return TVMFFI_RAISE("ValueError", "rank is %d, not %s", n, "two");
+}
+
+static int test_try(int code, int *after) {
+  TVMFFI_TRY(code);
+  *after = 1;
+  return 0;
+}
+
+static void test_raise(void) {
+  TVMFFIObject *error;
+  TVMFFIErrorCell *cell;
+  char line[24];
+  int after = 0;
+  CHECK_INT(test_raise_number(3), -1);
+  error = tvmffi_error_take();
+  if (!CHECK(error != NULL)) return;
+  OWN(error);
+  if (test_hits()) return;
+  cell = TVMFFIErrorGetCellPtr(error);
+  CHECK_TEXT(cell->kind, "ValueError");
+  CHECK_TEXT(cell->message, "rank is 3, not two");
+  CHECK(test_contains(cell->backtrace, "  File \"" __FILE__ "\", line "));
+  CHECK(test_contains(cell->backtrace,
+                      test_digits(line + sizeof(line), test_raised_at)));
+  CHECK(test_contains(cell->backtrace, ", in test_raise_number\n"));
+  CHECK(test_try(-2, &after) == -2 && !after);
+  CHECK(test_try(0, &after) == 0 && after);
+  CHECK_INT(tvmffi_raise(NULL, "E", "%s", "no trace"), -1);
+  error = tvmffi_error_take();
+  if (!CHECK(error != NULL)) return;
+  OWN(error);
+  if (!test_hits()) CHECK_INT(TVMFFIErrorGetCellPtr(error)->backtrace.size, 0);
+}
+
+static void test_long_messages(void) {
+  static char text[TVMFFI_MESSAGE_SIZE + 2];
+  TVMFFIObject *error;
+  TVMFFIByteArray message;
+  size_t n;
+  memset(text, 'x', sizeof(text));
+  for (n = TVMFFI_MESSAGE_SIZE - 2; n <= TVMFFI_MESSAGE_SIZE + 1; ++n) {
+    text[n] = 0;
+    (void)TVMFFI_RAISE("E", "%s", text);
+    text[n] = 'x';
+    error = tvmffi_error_take();
+    if (!CHECK(error != NULL)) return;
+    OWN(error);
+    if (test_hits()) return;
+    message = TVMFFIErrorGetCellPtr(error)->message;
+    if (n < TVMFFI_MESSAGE_SIZE) {
+      CHECK_INT(message.size, n);
+      CHECK(message.data[n - 1] == 'x');
+    } else {
+      CHECK_INT(message.size, TVMFFI_MESSAGE_SIZE - 1);
+      CHECK_TEXT(test_bytes(message.data + message.size - 4, 4), "x...");
+    }
+  }
+  /* The runtime's own messages show as much of a long name as helps. */
+  n = sizeof(text) - 1;
+  message = test_bytes(text, n);
+  {
+    int32_t index;
+    FAILS(TVMFFITypeKeyToIndex(&message, &index), "InternalError",
+          "...Cannot find type `xxxxxxxx");
+  }
+}
+
+/* Formats as the runtime does, with stdio and without. */
+TVMFFI_I_PRINTF(1, 2)
+static TVMFFIByteArray test_format(const char *format, ...) {
+  static char buffer[TVMFFI_MESSAGE_SIZE];
+  TVMFFIByteArray r;
+  va_list ap;
+  va_start(ap, format);
+  r = tvmffi_i_message(buffer, format, ap);
+  va_end(ap);
+  return r;
+}
+
+static void test_formats(void) {
+  char p[1] = {'x'};
+  TVMFFIByteArray got;
+  CHECK_TEXT(test_format("%s", ""), "");
+  CHECK_TEXT(test_format("plain"), "plain");
+  CHECK_TEXT(test_format("%d %i", 0, -7), "0 -7");
+  CHECK_TEXT(test_format("%d", -2147483647 - 1), "-2147483648");
+  CHECK_TEXT(test_format("%u", 4294967295u), "4294967295");
+  CHECK_TEXT(test_format("%x", 0xBEEFu), "beef");
+  CHECK_TEXT(test_format("%ld %lu", -5L, 5UL), "-5 5");
+  CHECK_TEXT(test_format("%lx", 0x7FFFFFFFUL), "7fffffff");
+  CHECK_TEXT(test_format("%lld", (long long)INT64_MIN), "-9223372036854775808");
+  CHECK_TEXT(test_format("%llu", (unsigned long long)UINT64_MAX),
+             "18446744073709551615");
+  CHECK_TEXT(test_format("%llx", (unsigned long long)UINT64_MAX),
+             "ffffffffffffffff");
+  CHECK_TEXT(test_format("%zu %d", (size_t)12, 3), "12 3");
+  CHECK_TEXT(test_format("%c%c", 'a', 'b'), "ab");
+  CHECK_TEXT(test_format("%05d %04x", 42, 0xABu), "00042 00ab");
+  CHECK_TEXT(test_format("%05d", -42), "-0042");
+  CHECK_TEXT(test_format("100%%"), "100%");
+  CHECK_TEXT(test_format("[%s]", "text"), "[text]");
+  CHECK_TEXT(test_format("[%.2s]", "text"), "[te]");
+  CHECK_TEXT(test_format("[%.*s]", 3, "text"), "[tex]");
+  CHECK_TEXT(test_format("[%.*s]", 0, "text"), "[]");
+  CHECK_TEXT(test_format("[%.*s]", 9, "text"), "[text]");
+  CHECK_TEXT(test_format("[%.*s]", 1, p), "[x]");
+  got = test_format("%p", (void *)p);
+  CHECK(got.size > 2 && got.data[0] == '0' && got.data[1] == 'x');
+}
+
+static void test_error_text(void) {
+  static char lines[6 * TVMFFI_MESSAGE_SIZE];
+  TVMFFIObject *error = test_make_error("E", "what", "inner\nouter\n");
+  TVMFFIByteArray kind = TEXT("E"), message = TEXT("m"), trace;
+  TVMFFIObjectHandle other = NULL;
+  const char *text = tvmffi_i_error_text();
+  size_t i;
+  CHECK_TEXT(tvmffi_i_view(text), "");
+  if (!error) return;
+  TVMFFIErrorSetRaised(error);
+  text = tvmffi_i_error_text();
+  if (!test_hits())
+    CHECK_TEXT(tvmffi_i_view(text),
+               "Traceback (most recent call last):\nouter\ninner\nE: what\n");
+  tvmffi_error_clear();
+  CHECK_INT(test_strong(error), 1);
+  /* A last line without an end, and more lines than fit. */
+  trace = TEXT("a\nb");
+  OK(TVMFFIErrorCreate(&kind, &message, &trace, &other));
+  OWN(other);
+  TVMFFIErrorSetRaised(other);
+  text = tvmffi_i_error_text();
+  if (!test_hits())
+    CHECK_TEXT(tvmffi_i_view(text),
+               "Traceback (most recent call last):\nba\nE: m\n");
+  for (i = 0; i < sizeof(lines); ++i) lines[i] = i % 8 == 7 ? '\n' : 'x';
+  lines[0] = '!';
+  lines[8 * 600] = '?';
+  trace = test_bytes(lines, sizeof(lines));
+  OK(TVMFFIErrorCreate(&kind, &message, &trace, &other));
+  OWN(other);
+  TVMFFIErrorSetRaised(other);
+  trace = tvmffi_i_view(tvmffi_i_error_text());
+  if (!test_hits()) {
+    CHECK(test_contains(trace, "!xxxxxx\nE: m\n") && trace.size > 4000);
+    CHECK(!test_contains(trace, "?"));
+  }
+  tvmffi_error_clear();
+}
+
+#if !TVMFFI_NO_STDIO && !TEST_NO_FILES
+static void test_error_print(void) {
+  char got[256];
+  TVMFFIObject *error = test_make_error("E", "what", "inner\nouter\n");
+  FILE *file;
+  size_t n;
+  if (!error) return;
+  file = tmpfile();
+  if (!CHECK(file != NULL)) return;
+  TVMFFIErrorSetRaised(error);
+  tvmffi_error_print(file);
+  CHECK(tvmffi_error_take() == NULL);
+  tvmffi_error_print(file);
+  rewind(file);
+  n = fread(got, 1, sizeof(got), file);
+  (void)fclose(file);
+  if (!test_hits())
+    CHECK_BYTES(test_bytes(got, n),
+                "Traceback (most recent call last):\nouter\ninner\nE: what\n",
+                55);
+}
+#endif
+
+/* ======== Backtrace ======================================================= */
+
+static void test_backtrace(void) {
+  static char name[3000];
+  const TVMFFIByteArray *t = TVMFFIBacktrace("dir/f.c", 12, "g", 0);
+  const char *buffer;
+  if (!CHECK(t != NULL)) return;
+  CHECK(t->data[t->size] == 0);
+  if (!test_hits())
+    CHECK_TEXT(test_bytes(t->data, t->size < 32 ? t->size : 32),
+               "  File \"dir/f.c\", line 12, in g\n");
+  t = TVMFFIBacktrace("f.c", -5, "g", 1);
+  if (!test_hits()) CHECK(test_contains(*t, "line -5, in g\n"));
+  t = TVMFFIBacktrace(NULL, 5, NULL, 1);
+  CHECK(t && t->data && !test_contains(*t, "line 5, in "));
+  t = TVMFFIBacktrace("f.c", 77, NULL, 0);
+  CHECK(t && t->data && !test_contains(*t, "line 77"));
+  t = TVMFFIBacktrace(NULL, 77, "g", 0);
+  CHECK(t && t->data && !test_contains(*t, "line 77"));
+  memset(name, 'n', sizeof(name) - 1);
+  t = TVMFFIBacktrace("f.c", 1, name, 0);
+  if (!test_hits()) CHECK(test_contains(*t, name));
+  /* The buffer stays, and serves for what is shorter. */
+  name[1500] = 0;
+  buffer = tvmffi_i_self()->trace;
+  t = TVMFFIBacktrace("f.c", 1, name, 0);
+  CHECK(t->data[t->size] == 0);
+  if (!test_hits()) CHECK(tvmffi_i_self()->trace == buffer);
+}
+
+#if !TVMFFI_NO_BACKTRACE
+static void test_frame_kinds(void) {
+  CHECK_INT(tvmffi_i_classify("main"), TVMFFI_I_FRAME_SHOWN);
+  CHECK_INT(tvmffi_i_classify("_PyEval_Vector"), TVMFFI_I_FRAME_BORDER);
+  CHECK_INT(tvmffi_i_classify("PyObject_Call"), TVMFFI_I_FRAME_BORDER);
+  CHECK_INT(tvmffi_i_classify(TEST_STRING(TVMFFIFunctionCall)),
+            TVMFFI_I_FRAME_BORDER);
+  CHECK_INT(tvmffi_i_classify(TEST_STRING(TVMFFIErrorSetRaisedFromCStrParts)),
+            TVMFFI_I_FRAME_HIDDEN);
+  CHECK_INT(tvmffi_i_classify("__libc_start_main"), TVMFFI_I_FRAME_HIDDEN);
+  CHECK_INT(tvmffi_i_classify(""), TVMFFI_I_FRAME_SHOWN);
+}
+
+static void test_frame_names(void) {
+  static char code[4096];
+  static int counter;
+  uintptr_t address = (uintptr_t)&code[++counter % 4096];
+  tvmffi_i_frame *frame = tvmffi_i_name_frame(address);
+  char *plain = tvmffi_i_demangle("plain");
+  CHECK(plain == NULL);
+  if (test_hits()) return;
+  if (!CHECK(frame != NULL)) return;
+  CHECK(frame->address == address);
+  plain = (char *)(void *)tvmffi_i_name_frame(address);
+  CHECK(plain == (char *)(void *)frame || test_hits());
+#if defined(__cplusplus) && defined(__GLIBCXX__) && !TVMFFI_NO_DLOPEN
+  plain = tvmffi_i_demangle("_ZN4unit5tests5outerEi");
+  if (plain) CHECK_TEXT(tvmffi_i_view(plain), "unit::tests::outer(int)");
+  free(plain);
+#else
+  plain = tvmffi_i_demangle("_Z");
+  CHECK(plain == NULL);
+#endif
+}
+
+/* No more frames are kept than the limit says. */
+static void test_frame_limit(void) {
+  static tvmffi_i_trace trace;
+  CHECK(tvmffi_i_frame_limit() >= 0);
+  CHECK(tvmffi_i_frame_limit() <= TVMFFI_I_MAX_FRAMES);
+  memset((void *)&trace, 0, sizeof(trace));
+  trace.limit = 1;
+  trace.across = 1;
+  (void)_Unwind_Backtrace(tvmffi_i_on_frame, &trace);
+  CHECK(trace.count <= 1);
+  memset((void *)&trace, 0, sizeof(trace));
+  (void)_Unwind_Backtrace(tvmffi_i_on_frame, &trace);
+  CHECK(trace.count == 0 && trace.size == 0);
+}
+
+#if TEST_SYMBOLS
+TVMFFI_I_EXTERN_C TVM_FFI_DLL_EXPORT int tvmffi_test_visible(int depth,
+                                                             int across);
+#if TVMFFI_I_GNU
+__attribute__((noinline))
+#endif
+int tvmffi_test_visible(int depth, int across) {
+  const TVMFFIByteArray *t;
+  int found;
+  if (depth) {
+    found = tvmffi_test_visible(depth - 1, across);
+    return found + (depth > 1000);
+  }
+  t = TVMFFIBacktrace(NULL, 0, NULL, across);
+  found = test_contains(*t, ", in tvmffi_test_visible\n");
+  return found + (depth > 1000);
+}
+
+static int test_visible_callback(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  (void)args, (void)num_args;
+  *result = tvmffi_int(test_contains(
+      *TVMFFIBacktrace(NULL, 0, NULL, self != NULL), "tvmffi_test_visible"));
+  return 0;
+}
+
+TVMFFI_I_EXTERN_C TVM_FFI_DLL_EXPORT int64_t
+tvmffi_test_visible_call(TVMFFIObjectHandle f);
+#if TVMFFI_I_GNU
+__attribute__((noinline))
+#endif
+int64_t
+tvmffi_test_visible_call(TVMFFIObjectHandle f) {
+  TVMFFIAny result = tvmffi_none();
+  int code = TVMFFIFunctionCall(f, NULL, 0, &result);
+  return code ? code : result.v_int64;
+}
+
+/* Callers are named, up to a call across the border where that is asked. */
+static void test_symbols(void) {
+  static char across;
+  TVMFFIObjectHandle f = NULL;
+  int found = tvmffi_test_visible(3, 0);
+  if (!test_hits()) CHECK_INT(found, 1);
+  OK(TVMFFIFunctionCreate(NULL, test_visible_callback, NULL, &f));
+  OWN(f);
+  (void)tvmffi_test_visible_call(f);
+  OK(TVMFFIFunctionCreate(&across, test_visible_callback, NULL, &f));
+  OWN(f);
+  if (!test_hits()) CHECK_INT(tvmffi_test_visible_call(f), 1);
+}
+#endif
+#endif
+#endif
+
+#if !TEST_NO_TYPED
+/* ======== Typed functions ================================================= */
+
+TVMFFI_FUNC(u_none, none) { TVMFFI_RETURN(); }
+TVMFFI_FUNC(u_any, any, (any, x)) {
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&x, &x));
+  TVMFFI_RETURN(x);
+}
+TVMFFI_FUNC(u_bool, bool, (bool, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_word, _Bool, (_Bool, x)) { TVMFFI_RETURN(!x); }
+TVMFFI_FUNC(u_int8, int8, (int8, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_int16, int16, (int16, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_int32, int32, (int32, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_int64, int64, (int64, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_uint8, uint8, (uint8, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_uint16, uint16, (uint16, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_uint32, uint32, (uint32, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_uint64, uint64, (uint64, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_too_large, uint64) { TVMFFI_RETURN(UINT64_MAX); }
+#if !TVMFFI_NO_FLOAT
+TVMFFI_FUNC(u_float32, float32, (float32, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_float64, float64, (float64, x)) { TVMFFI_RETURN(x); }
+#endif
+TVMFFI_FUNC(u_str, str, (str, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_bytes, bytes, (bytes, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_dtype, dtype, (dtype, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_device, device, (device, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_ptr, ptr, (ptr, x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_tensor, int32, (tensor, x)) { TVMFFI_RETURN(x->ndim); }
+TVMFFI_FUNC(u_object, object, (object, x)) {
+  tvmffi_retain(x);
+  TVMFFI_RETURN(x);
+}
+TVMFFI_FUNC(u_no_object, object) { TVMFFI_RETURN(NULL); }
+TVMFFI_FUNC(u_func, func, (func, x)) {
+  tvmffi_retain(x);
+  TVMFFI_RETURN(x);
+}
+TVMFFI_FUNC(u_code, none, (int32, code)) { return code; }
+TVMFFI_FUNC(u_raise, none) { return TVMFFI_RAISE("IndexError", "no %d", 7); }
+
+/* Gives the function object of a typed function, owned by the test. */
+static TVMFFIObject *test_typed(const tvmffi_func *typed) {
+  TVMFFIObject *f = NULL;
+  if (!test_code(tvmffi_i_function(typed, &f), __FILE__, __LINE__,
+                 "tvmffi_function "))
+    OWN(f);
+  return f;
+}
+
+/* Calls a typed function with one value; the result is the caller's. */
+static int test_call_typed(const tvmffi_func *typed, TVMFFIAny arg,
+                           TVMFFIAny *result) {
+  *result = tvmffi_none();
+  return typed->call(NULL, &arg, 1, result);
+}
+
+typedef struct {
+  const tvmffi_func *typed;
+  int64_t min, max; /* of the type; 0, 0: not of integers */
+  const char *name, *text;
+} test_integer_type;
+
+static void test_typed_integers(void) {
+  const test_integer_type types[] = {
+      {&tvmffi_func_u_int8, INT8_MIN, INT8_MAX, "u_int8", ""},
+      {&tvmffi_func_u_int16, INT16_MIN, INT16_MAX, "u_int16", ""},
+      {&tvmffi_func_u_int32, INT32_MIN, INT32_MAX, "u_int32", ""},
+      {&tvmffi_func_u_int64, INT64_MIN, INT64_MAX, "u_int64", ""},
+      {&tvmffi_func_u_uint8, 0, UINT8_MAX, "u_uint8", ""},
+      {&tvmffi_func_u_uint16, 0, UINT16_MAX, "u_uint16", ""},
+      {&tvmffi_func_u_uint32, 0, UINT32_MAX, "u_uint32", ""},
+      {&tvmffi_func_u_uint64, 0, INT64_MAX, "u_uint64", ""}};
+  TVMFFIAny any;
+  int i, k;
+  for (i = 0; i < TEST_COUNT(types); ++i) {
+    const test_integer_type *t = &types[i];
+    int64_t inside[3], outside[4];
+    int num_outside = 0;
+    inside[0] = t->min;
+    inside[1] = t->max;
+    inside[2] = 1;
+    for (k = 0; k < 3; ++k) {
+      any = test_dirty();
+      OK(test_call_typed(t->typed, tvmffi_int(inside[k]), &any));
+      CHECK_INT(any.v_int64, inside[k]);
+      CHECK(any.type_index == kTVMFFIInt && test_is_clean(&any));
+    }
+    OK(test_call_typed(t->typed, tvmffi_bool(1), &any));
+    CHECK_INT(any.v_int64, 1);
+    if (t->min != INT64_MIN) {
+      outside[num_outside++] = t->min - 1;
+      outside[num_outside++] = INT64_MIN;
+    }
+    if (t->max != INT64_MAX) {
+      outside[num_outside++] = t->max + 1;
+      outside[num_outside++] = INT64_MAX;
+    }
+    for (k = 0; k < num_outside; ++k) {
+      char text[120];
+      size_t at = 0;
+      at = test_put(text, at, sizeof(text),
+                    "Value out of range in argument #0 when calling: `", 49);
+      at = test_put(text, at, sizeof(text), t->name, strlen(t->name));
+      (void)test_put(text, at, sizeof(text), "(0: int) -> int`", 16);
+      FAILS(test_call_typed(t->typed, tvmffi_int(outside[k]), &any),
+            "OverflowError", text);
+    }
+    FAILS(test_call_typed(t->typed, tvmffi_none(), &any), "TypeError",
+          "...Expected `int` but got `None`");
+#if !TVMFFI_NO_FLOAT
+    FAILS(test_call_typed(t->typed, tvmffi_float(1), &any), "TypeError",
+          "...Expected `int` but got `float`");
+#endif
+  }
+  any = tvmffi_none();
+  FAILS(tvmffi_func_u_too_large.call(NULL, NULL, 0, &any), "OverflowError",
+        "Integer value 18446744073709551615 is too large to fit in int64_t.");
+}
+
+static void test_typed_values(void) {
+  static char buffer[4];
+  DLDataType dtype = {kDLUInt, 8, 2};
+  DLDevice device = TVMFFIDLDeviceFromIntPair(kDLCUDA, 1);
+  TVMFFIAny any;
+  OK(test_call_typed(&tvmffi_func_u_bool, tvmffi_int(5), &any));
+  CHECK(any.type_index == kTVMFFIBool && any.v_int64 == 1);
+  OK(test_call_typed(&tvmffi_func_u_bool, tvmffi_bool(0), &any));
+  CHECK(any.type_index == kTVMFFIBool && any.v_int64 == 0);
+  OK(test_call_typed(&tvmffi_func_u_word, tvmffi_bool(0), &any));
+  CHECK(any.type_index == kTVMFFIBool && any.v_int64 == 1);
+  FAILS(test_call_typed(&tvmffi_func_u_bool, tvmffi_str("x"), &any),
+        "TypeError",
+        "Mismatched type on argument #0 when calling: `u_bool(0: bool) -> "
+        "bool`. Expected `bool` but got `const char*`");
+#if !TVMFFI_NO_FLOAT
+  OK(test_call_typed(&tvmffi_func_u_float64, tvmffi_float(2.5), &any));
+  CHECK(any.type_index == kTVMFFIFloat && any.v_float64 == 2.5);
+  OK(test_call_typed(&tvmffi_func_u_float64, tvmffi_int(-3), &any));
+  CHECK(any.type_index == kTVMFFIFloat && any.v_float64 == -3);
+  OK(test_call_typed(&tvmffi_func_u_float32, tvmffi_float(0.5), &any));
+  CHECK(any.type_index == kTVMFFIFloat && any.v_float64 == 0.5);
+  OK(test_call_typed(&tvmffi_func_u_float32, tvmffi_bool(1), &any));
+  CHECK(any.v_float64 == 1);
+  FAILS(test_call_typed(&tvmffi_func_u_float64, tvmffi_none(), &any),
+        "TypeError", "...Expected `float` but got `None`");
+  FAILS(test_call_typed(&tvmffi_func_u_float32, tvmffi_str(""), &any),
+        "TypeError", NULL);
+#endif
+  OK(test_call_typed(&tvmffi_func_u_dtype, tvmffi_dtype(dtype), &any));
+  CHECK(any.type_index == kTVMFFIDataType && test_is_clean(&any));
+  CHECK(any.v_dtype.code == kDLUInt && any.v_dtype.lanes == 2);
+  OK(test_call_typed(&tvmffi_func_u_dtype, tvmffi_str("float16"), &any));
+  CHECK(any.v_dtype.code == kDLFloat && any.v_dtype.bits == 16);
+  FAILS(test_call_typed(&tvmffi_func_u_dtype, tvmffi_str("flat"), &any),
+        "ValueError", "unknown dtype `flat`");
+  FAILS(test_call_typed(&tvmffi_func_u_dtype, tvmffi_int(1), &any), "TypeError",
+        "...Expected `DataType` but got `int`");
+  OK(test_call_typed(&tvmffi_func_u_device, tvmffi_device(device), &any));
+  CHECK(any.type_index == kTVMFFIDevice && any.v_device.device_id == 1);
+  OK(test_call_typed(&tvmffi_func_u_device, tvmffi_str("cpu"), &any));
+  CHECK(any.v_device.device_type == kDLCPU && any.v_device.device_id == 0);
+  FAILS(test_call_typed(&tvmffi_func_u_device, tvmffi_str("moon"), &any),
+        "TypeError", "...Expected `Device` but got `const char*`");
+  FAILS(test_call_typed(&tvmffi_func_u_device, tvmffi_int(1), &any),
+        "TypeError", NULL);
+  OK(test_call_typed(&tvmffi_func_u_ptr, tvmffi_ptr(buffer), &any));
+  CHECK(any.type_index == kTVMFFIOpaquePtr && any.v_ptr == buffer);
+  CHECK(test_is_clean(&any));
+  OK(test_call_typed(&tvmffi_func_u_ptr, tvmffi_none(), &any));
+  CHECK(any.type_index == kTVMFFIOpaquePtr && any.v_ptr == NULL);
+  FAILS(test_call_typed(&tvmffi_func_u_ptr, tvmffi_int(0), &any), "TypeError",
+        "...Expected `void*` but got `int`");
+}
+
+static void test_typed_texts(void) {
+  TVMFFIByteArray small = {"a\0b", 3}, large = {"0123456789", 10};
+  TVMFFIByteArray null = {NULL, 0};
+  TVMFFIAny any, owned, view;
+  OK(test_call_typed(&tvmffi_func_u_str, tvmffi_str("raw"), &any));
+  CHECK(any.type_index == kTVMFFISmallStr && test_is_clean(&any));
+  CHECK_TEXT(tvmffi_any_str(&any), "raw");
+  OK(TVMFFIStringFromByteArray(&large, &owned));
+  OWN_ANY(owned);
+  OK(test_call_typed(&tvmffi_func_u_str, owned, &any));
+  OWN_ANY(any);
+  CHECK(any.type_index == kTVMFFIStr && any.v_obj != owned.v_obj);
+  CHECK_TEXT(tvmffi_any_str(&any), "0123456789");
+  OK(TVMFFIStringFromByteArray(&small, &owned));
+  OK(test_call_typed(&tvmffi_func_u_str, owned, &any));
+  CHECK_BYTES(tvmffi_any_str(&any), "a\0b", 3);
+  OK(test_call_typed(&tvmffi_func_u_bytes, tvmffi_bytes(&small), &any));
+  CHECK_INT(any.type_index, kTVMFFISmallBytes);
+  CHECK_BYTES(tvmffi_any_str(&any), "a\0b", 3);
+  OK(TVMFFIBytesFromByteArray(&large, &owned));
+  OWN_ANY(owned);
+  OK(test_call_typed(&tvmffi_func_u_bytes, owned, &any));
+  OWN_ANY(any);
+  CHECK_TEXT(tvmffi_any_str(&any), "0123456789");
+  OK(TVMFFIBytesFromByteArray(&small, &owned));
+  OK(test_call_typed(&tvmffi_func_u_bytes, owned, &any));
+  CHECK_BYTES(tvmffi_any_str(&any), "a\0b", 3);
+  OK(test_call_typed(&tvmffi_func_u_bytes, tvmffi_bytes(&null), &any));
+  CHECK(any.type_index == kTVMFFISmallBytes && any.small_str_len == 0);
+  FAILS(test_call_typed(&tvmffi_func_u_str, owned, &any), "TypeError",
+        "...Expected `str` but got `ffi.SmallBytes`");
+  FAILS(test_call_typed(&tvmffi_func_u_bytes, tvmffi_str("x"), &any),
+        "TypeError", "...Expected `bytes` but got `const char*`");
+  view = tvmffi_int(0);
+  view.type_index = kTVMFFIRawStr;
+  FAILS(test_call_typed(&tvmffi_func_u_str, view, &any), "TypeError", NULL);
+  view.type_index = kTVMFFIByteArrayPtr;
+  FAILS(test_call_typed(&tvmffi_func_u_bytes, view, &any), "TypeError", NULL);
+}
+
+static void test_typed_objects(void) {
+  TVMFFIObject *f = test_typed(&tvmffi_func_u_none);
+  DLTensor tensor;
+  TVMFFIAny any, view = tvmffi_int(0);
+  if (!f) return;
+  memset((void *)&tensor, 0, sizeof(tensor));
+  tensor.ndim = 5;
+  OK(test_call_typed(&tvmffi_func_u_object, tvmffi_obj(f), &any));
+  CHECK(any.type_index == kTVMFFIFunction && any.v_obj == f);
+  CHECK(test_is_clean(&any) && test_strong(f) == 2);
+  tvmffi_any_release(&any);
+  OK(test_call_typed(&tvmffi_func_u_func, tvmffi_obj(f), &any));
+  CHECK(any.v_obj == f && test_strong(f) == 2);
+  tvmffi_any_release(&any);
+  OK(test_call_typed(&tvmffi_func_u_any, tvmffi_obj(f), &any));
+  CHECK(any.v_obj == f && test_strong(f) == 2);
+  tvmffi_any_release(&any);
+  any = tvmffi_none();
+  OK(tvmffi_func_u_no_object.call(NULL, NULL, 0, &any));
+  CHECK(any.type_index == kTVMFFINone && any.v_int64 == 0);
+  OK(tvmffi_func_u_none.call(NULL, NULL, 0, &any));
+  CHECK(any.type_index == kTVMFFINone && test_is_clean(&any));
+  OK(test_call_typed(&tvmffi_func_u_tensor, tvmffi_tensor(&tensor), &any));
+  CHECK_INT(any.v_int64, 5);
+  FAILS(test_call_typed(&tvmffi_func_u_object, tvmffi_int(1), &any),
+        "TypeError", "...Expected `ffi.Object` but got `int`");
+  FAILS(test_call_typed(&tvmffi_func_u_func, tvmffi_none(), &any), "TypeError",
+        "...Expected `ffi.Function` but got `None`");
+  FAILS(test_call_typed(&tvmffi_func_u_func, tvmffi_obj(&tvmffi_i_memory_error),
+                        &any),
+        "TypeError", "...Expected `ffi.Function` but got `ffi.Error`");
+  FAILS(test_call_typed(&tvmffi_func_u_tensor, tvmffi_obj(f), &any),
+        "TypeError", "...Expected `DLTensor*` but got `ffi.Function`");
+  view.type_index = kTVMFFIDLTensorPtr;
+  FAILS(test_call_typed(&tvmffi_func_u_tensor, view, &any), "TypeError", NULL);
+  view.type_index = kTVMFFIError;
+  FAILS(test_call_typed(&tvmffi_func_u_object, view, &any), "TypeError", NULL);
+  view.type_index = kTVMFFIFunction;
+  FAILS(test_call_typed(&tvmffi_func_u_func, view, &any), "TypeError", NULL);
+  view.type_index = 1 << 30;
+  FAILS(test_call_typed(&tvmffi_func_u_int64, view, &any), "TypeError",
+        "...Expected `int` but got `an unregistered type`");
+}
+
+TVMFFI_FUNC(u_0, int64) { TVMFFI_RETURN(0); }
+TVMFFI_FUNC(u_1, int64, (int64, a)) { TVMFFI_RETURN(a); }
+TVMFFI_FUNC(u_2, int64, (int64, a), (int64, b)) { TVMFFI_RETURN(a + b); }
+TVMFFI_FUNC(u_3, int64, (int64, a), (int64, b), (int64, c)) {
+  TVMFFI_RETURN(a + b + c);
+}
+TVMFFI_FUNC(u_4, int64, (int64, a), (int64, b), (int64, c), (int64, d)) {
+  TVMFFI_RETURN(a + b + c + d);
+}
+TVMFFI_FUNC(u_5, int64, (int64, a), (int64, b), (int64, c), (int64, d),
+            (int64, e)) {
+  TVMFFI_RETURN(a + b + c + d + e);
+}
+TVMFFI_FUNC(u_6, int64, (int64, a), (int64, b), (int64, c), (int64, d),
+            (int64, e), (int64, f)) {
+  TVMFFI_RETURN(a + b + c + d + e + f);
+}
+TVMFFI_FUNC(u_7, int64, (int64, a), (int64, b), (int64, c), (int64, d),
+            (int64, e), (int64, f), (int64, g)) {
+  TVMFFI_RETURN(a + b + c + d + e + f + g);
+}
+TVMFFI_FUNC(u_8, int64, (int64, a), (int64, b), (int64, c), (int64, d),
+            (int64, e), (int64, f), (int64, g), (int64, h)) {
+  TVMFFI_RETURN(a + b + c + d + e + f + g + h);
+}
+TVMFFI_FUNC(u_9, int64, (int64, a), (int64, b), (int64, c), (int64, d),
+            (int64, e), (int64, f), (int64, g), (int64, h), (int64, i)) {
+  TVMFFI_RETURN(a + b + c + d + e + f + g + h + i);
+}
+TVMFFI_FUNC(u_10, int64, (int64, a), (int64, b), (int64, c), (int64, d),
+            (int64, e), (int64, f), (int64, g), (int64, h), (int64, i),
+            (int64, j)) {
+  TVMFFI_RETURN(a + b + c + d + e + f + g + h + i + j);
+}
+TVMFFI_FUNC(u_11, int64, (int64, a), (int64, b), (int64, c), (int64, d),
+            (int64, e), (int64, f), (int64, g), (int64, h), (int64, i),
+            (int64, j), (int64, k)) {
+  TVMFFI_RETURN(a + b + c + d + e + f + g + h + i + j + k);
+}
+TVMFFI_FUNC(u_12, int64, (int64, a), (int64, b), (int64, c), (int64, d),
+            (int64, e), (int64, f), (int64, g), (int64, h), (int64, i),
+            (int64, j), (int64, k), (int64, l)) {
+  TVMFFI_RETURN(a + b + c + d + e + f + g + h + i + j + k + l);
+}
+TVMFFI_FUNC(u_13, int64, (int64, a), (int64, b), (int64, c), (int64, d),
+            (int64, e), (int64, f), (int64, g), (int64, h), (int64, i),
+            (int64, j), (int64, k), (int64, l), (int64, m)) {
+  TVMFFI_RETURN(a + b + c + d + e + f + g + h + i + j + k + l + m);
+}
+TVMFFI_FUNC(u_14, int64, (int64, a), (int64, b), (int64, c), (int64, d),
+            (int64, e), (int64, f), (int64, g), (int64, h), (int64, i),
+            (int64, j), (int64, k), (int64, l), (int64, m), (int64, n)) {
+  TVMFFI_RETURN(a + b + c + d + e + f + g + h + i + j + k + l + m + n);
+}
+TVMFFI_FUNC(u_15, int64, (int64, a), (int64, b), (int64, c), (int64, d),
+            (int64, e), (int64, f), (int64, g), (int64, h), (int64, i),
+            (int64, j), (int64, k), (int64, l), (int64, m), (int64, n),
+            (int64, o)) {
+  TVMFFI_RETURN(a + b + c + d + e + f + g + h + i + j + k + l + m + n + o);
+}
+TVMFFI_FUNC(u_16, int64, (int64, a), (int64, b), (int64, c), (int64, d),
+            (int64, e), (int64, f), (int64, g), (int64, h), (int64, i),
+            (int64, j), (int64, k), (int64, l), (int64, m), (int64, n),
+            (int64, o), (int64, p)) {
+  TVMFFI_RETURN(a + b + c + d + e + f + g + h + i + j + k + l + m + n + o + p);
+}
+
+static const tvmffi_func *const test_counts_of[] = {
+    &tvmffi_func_u_0,  &tvmffi_func_u_1,  &tvmffi_func_u_2,  &tvmffi_func_u_3,
+    &tvmffi_func_u_4,  &tvmffi_func_u_5,  &tvmffi_func_u_6,  &tvmffi_func_u_7,
+    &tvmffi_func_u_8,  &tvmffi_func_u_9,  &tvmffi_func_u_10, &tvmffi_func_u_11,
+    &tvmffi_func_u_12, &tvmffi_func_u_13, &tvmffi_func_u_14, &tvmffi_func_u_15,
+    &tvmffi_func_u_16};
+
+static void test_typed_counts(void) {
+  TVMFFIAny args[18], result;
+  int n, i;
+  for (i = 0; i < TEST_COUNT(args); ++i) args[i] = tvmffi_int(1 << i);
+  for (n = 0; n <= 16; ++n) {
+    const tvmffi_func *typed = test_counts_of[n];
+    CHECK_INT(typed->num_args, n);
+    result = tvmffi_none();
+    OK(typed->call(NULL, args, n, &result));
+    CHECK_INT(result.v_int64, (1 << n) - 1);
+    result = tvmffi_none();
+    FAILS(typed->call(NULL, args, n + 1, &result), "TypeError",
+          "...Mismatched number of arguments when calling: `u_");
+    if (n)
+      FAILS(typed->call(NULL, args, n - 1, &result), "TypeError",
+            "...arguments");
+    CHECK_INT(result.type_index, kTVMFFINone);
+    for (i = 0; i < n; ++i) {
+      args[i].type_index = kTVMFFINone;
+      FAILS(typed->call(NULL, args, n, &result), "TypeError",
+            "...Expected `int` but got `None`");
+      args[i].type_index = kTVMFFIInt;
+    }
+  }
+  FAILS(tvmffi_func_u_0.call(NULL, args, 1, &result), "TypeError",
+        "Mismatched number of arguments when calling: `u_0() -> int`. Expected "
+        "0 but got 1 arguments");
+  FAILS(tvmffi_func_u_2.call(NULL, args, 3, &result), "TypeError",
+        "Mismatched number of arguments when calling: `u_2(0: int, 1: int) -> "
+        "int`. Expected 2 but got 3 arguments");
+  args[12] = tvmffi_none();
+  FAILS(tvmffi_func_u_16.call(NULL, args, 16, &result), "TypeError",
+        "Mismatched type on argument #12 when calling: `u_16(0: int, 1: int, "
+        "2: int, 3: int, 4: int, 5: int, 6: int, 7: int, 8: int, 9: int, 10: "
+        "int, 11: int, 12: int, 13: int, 14: int, 15: int) -> int`. Expected "
+        "`int` but got `None`");
+}
+
+static void test_typed_codes(void) {
+  TVMFFIAny result = tvmffi_none(), full = tvmffi_obj(&tvmffi_i_memory_error);
+  TVMFFIObject *error;
+  CHECK_INT(test_call_typed(&tvmffi_func_u_code, tvmffi_int(-2), &result), -2);
+  CHECK_INT(test_call_typed(&tvmffi_func_u_code, tvmffi_int(0), &result), 0);
+  CHECK(tvmffi_error_take() == NULL);
+  FAILS(tvmffi_func_u_raise.call(NULL, NULL, 0, &result), "IndexError", "no 7");
+  /* The trace names the function as it is written. */
+  CHECK_INT(tvmffi_func_u_raise.call(NULL, NULL, 0, &result), -1);
+  error = tvmffi_error_take();
+  if (!CHECK(error != NULL)) return;
+  OWN(error);
+  if (!test_hits())
+    CHECK(test_contains(TVMFFIErrorGetCellPtr(error)->backtrace,
+                        ", in u_raise\n"));
+  FAILS(tvmffi_func_u_0.call(NULL, NULL, 0, &full), "TypeError",
+        "The result must be empty, as it would be lost, when calling: `u_0() "
+        "-> int`. Expected None but got type index 67");
+}
+
+TVMFFI_EXPORT(unit_export, str, (func, f), (tensor, t), (object, o)) {
+  (void)t, (void)o;
+  TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_any(NULL)));
+  TVMFFI_RETURN(tvmffi_i_view("exported"));
+}
+TVMFFI_FUNC(u_long, dtype, (func, a), (func, b), (func, c), (func, d),
+            (func, e), (func, f), (func, g), (func, h), (func, i), (func, j),
+            (func, k), (func, l), (func, m), (func, n), (func, o), (func, p)) {
+  DLDataType t = {0, 0, 0};
+  (void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;
+  (void)i, (void)j, (void)k, (void)l, (void)m, (void)n, (void)o, (void)p;
+  TVMFFI_RETURN(t);
+}
+
+static void test_export(void) {
+  TVMFFIObject *f = test_typed(&tvmffi_func_u_none);
+  TVMFFIAny args[3], result = tvmffi_none();
+  DLTensor tensor;
+  if (!f) return;
+  memset((void *)&tensor, 0, sizeof(tensor));
+  args[0] = tvmffi_obj(f);
+  args[1] = tvmffi_tensor(&tensor);
+  args[2] = tvmffi_obj(f);
+  OK(__tvm_ffi_unit_export(NULL, args, 3, &result));
+  OWN_ANY(result);
+  CHECK_TEXT(tvmffi_any_str(&result), "exported");
+  OK(__tvm_ffi__metadata_unit_export(NULL, NULL, 0, &result));
+  OWN_ANY(result);
+  CHECK_TEXT(tvmffi_any_str(&result),
+             SCHEMA("ffi.String", PARAM("ffi.Function") "," PARAM(
+                                      "DLTensor*") "," PARAM("ffi.Object")));
+}
+
+static void test_schemas(void) {
+  static const struct {
+    const tvmffi_func *typed;
+    const char *text;
+  } cases[] = {
+      {&tvmffi_func_u_none, SCHEMA("None", "")},
+      {&tvmffi_func_u_any, SCHEMA("Any", PARAM("Any"))},
+      {&tvmffi_func_u_bool, SCHEMA("bool", PARAM("bool"))},
+      {&tvmffi_func_u_int8, SCHEMA("int", PARAM("int"))},
+      {&tvmffi_func_u_uint64, SCHEMA("int", PARAM("int"))},
+      {&tvmffi_func_u_bytes, SCHEMA("ffi.Bytes", PARAM("ffi.Bytes"))},
+      {&tvmffi_func_u_dtype, SCHEMA("DataType", PARAM("DataType"))},
+      {&tvmffi_func_u_device, SCHEMA("Device", PARAM("Device"))},
+      {&tvmffi_func_u_ptr, SCHEMA("void*", PARAM("void*"))},
+      {&tvmffi_func_u_2, SCHEMA("int", PARAM("int") "," PARAM("int"))}};
+  char buffer[1024];
+  TVMFFIByteArray got;
+  int i;
+  for (i = 0; i < TEST_COUNT(cases); ++i)
+    CHECK_TEXT(tvmffi_i_metadata(cases[i].typed, buffer), cases[i].text);
+  got = tvmffi_i_metadata(&tvmffi_func_u_long, buffer);
+  CHECK(got.size < sizeof(buffer));
+  CHECK_TEXT(test_bytes(got.data + got.size - 4, 4), "}}\"}");
+#if !TVMFFI_NO_FLOAT
+  CHECK_TEXT(tvmffi_i_metadata(&tvmffi_func_u_float32, buffer),
+             SCHEMA("float", PARAM("float")));
+#endif
+}
+
+static void test_register(void) {
+  TVMFFIObject *f = NULL;
+  int64_t n = 0;
+  TVMFFIAny any;
+  OK(tvmffi_register_as("unit.register", u_2, 1));
+  OK(tvmffi_call(tvmffi_str("unit.register"), tvmffi_out_int64(&n),
+                 tvmffi_int(2), tvmffi_int(3)));
+  CHECK_INT(n, 5);
+  any = test_metadata_of("unit.register");
+  if (any.type_index == kTVMFFINone) return;
+  CHECK_TEXT(tvmffi_any_str(&any),
+             SCHEMA("int", PARAM("int") "," PARAM("int")));
+  FAILS(tvmffi_call(tvmffi_str("unit.register"), tvmffi_out_int64(&n)),
+        "TypeError",
+        "Mismatched number of arguments when calling: `unit.register(0: int, "
+        "1: int) -> int`. Expected 2 but got 0 arguments");
+  FAILS(tvmffi_register("unit.register", u_1), "RuntimeError",
+        "...Global Function `unit.register` is already registered");
+  CHECK_TEXT(tvmffi_i_view(tvmffi_func_u_1.name), "u_1");
+  tvmffi_func_u_2.name = "u_2";
+  OK(tvmffi_function(u_2, &f));
+  OWN(f);
+  OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_int(4),
+                 tvmffi_int(3)));
+  CHECK_INT(n, 7);
+  OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"), tvmffi_out_any(NULL),
+                 tvmffi_str("unit.register")));
+}
+
+/* ======== Calls =========================================================== */
+
+/* Each kind of target, by the constructors that C99 has. */
+static void test_out_constructors(void) {
+  TVMFFIObject *echo = test_typed(&tvmffi_func_u_any);
+  TVMFFIAny f = tvmffi_obj(echo), any = tvmffi_none();
+  int8_t i8 = 0;
+  int16_t i16 = 0;
+  int32_t i32 = 0;
+  int64_t i64 = 0;
+  uint8_t u8 = 0;
+  uint16_t u16 = 0;
+  uint32_t u32 = 0;
+  uint64_t u64 = 0;
+  tvmffi_type_bool b = 0;
+  DLDataType dtype = {0, 0, 0};
+  DLDevice device = TVMFFIDLDeviceFromIntPair(0, 0);
+  void *p = NULL;
+  TVMFFIObject *o = NULL;
+  if (!echo) return;
+  OK(tvmffi_call(f, tvmffi_out_int8(&i8), tvmffi_int(-8)));
+  OK(tvmffi_call(f, tvmffi_out_int16(&i16), tvmffi_int(-16)));
+  OK(tvmffi_call(f, tvmffi_out_int32(&i32), tvmffi_int(-32)));
+  OK(tvmffi_call(f, tvmffi_out_int64(&i64), tvmffi_int(INT64_MIN)));
+  OK(tvmffi_call(f, tvmffi_out_uint8(&u8), tvmffi_int(255)));
+  OK(tvmffi_call(f, tvmffi_out_uint16(&u16), tvmffi_int(65535)));
+  OK(tvmffi_call(f, tvmffi_out_uint32(&u32), tvmffi_int(UINT32_MAX)));
+  OK(tvmffi_call(f, tvmffi_out_uint64(&u64), tvmffi_int(INT64_MAX)));
+  OK(tvmffi_call(f, tvmffi_out_bool(&b), tvmffi_int(5)));
+  CHECK(i8 == -8 && i16 == -16 && i32 == -32 && i64 == INT64_MIN);
+  CHECK(u8 == 255 && u16 == 65535 && u32 == UINT32_MAX && u64 == INT64_MAX);
+  CHECK(b == 1);
+  OK(tvmffi_call(f, tvmffi_out_dtype(&dtype), tvmffi_str("int8x4")));
+  CHECK(dtype.code == kDLInt && dtype.bits == 8 && dtype.lanes == 4);
+  OK(tvmffi_call(f, tvmffi_out_device(&device), tvmffi_str("cuda:2")));
+  CHECK(device.device_type == kDLCUDA && device.device_id == 2);
+  OK(tvmffi_call(f, tvmffi_out_ptr(&p), tvmffi_ptr(&i8)));
+  CHECK(p == &i8);
+  OK(tvmffi_call(f, tvmffi_out_object(&o), tvmffi_obj(echo)));
+  OWN(o);
+  CHECK(o == echo && test_strong(echo) == 2);
+  OK(tvmffi_call(f, tvmffi_out_any(&any), tvmffi_obj(echo)));
+  OWN_ANY(any);
+  CHECK(any.v_obj == echo && test_strong(echo) == 3);
+  OK(tvmffi_call(f, tvmffi_out_none(NULL), tvmffi_obj(echo)));
+  CHECK_INT(test_strong(echo), 3);
+  OK(tvmffi_call(f, tvmffi_out_any(NULL), tvmffi_str("a long result")));
+#if !TVMFFI_NO_FLOAT
+  {
+    float f32 = 0;
+    double f64 = 0;
+    OK(tvmffi_call(f, tvmffi_out_float32(&f32), tvmffi_float(0.5)));
+    OK(tvmffi_call(f, tvmffi_out_float64(&f64), tvmffi_int(-7)));
+    CHECK(f32 == 0.5f && f64 == -7);
+  }
+#endif
+}
+
+static void test_bad_results(void) {
+  TVMFFIObject *echo = test_typed(&tvmffi_func_u_any), *o = NULL;
+  TVMFFIAny f = tvmffi_obj(echo);
+  int8_t i8 = 3;
+  uint64_t u64 = 3;
+  int64_t i64 = 3;
+  DLDataType dtype = {9, 9, 9};
+  if (!echo) return;
+  FAILS(tvmffi_call(f, tvmffi_out_int8(&i8), tvmffi_int(128)), "OverflowError",
+        "The result 128 is out of range");
+  FAILS(tvmffi_call(f, tvmffi_out_uint64(&u64), tvmffi_int(-1)),
+        "OverflowError", "The result -1 is out of range");
+  FAILS(tvmffi_call(f, tvmffi_out_int64(&i64), tvmffi_none()), "TypeError",
+        "Cannot convert from type `None` to `int`");
+  FAILS(tvmffi_call(f, tvmffi_out_int64(&i64), tvmffi_str("a long string")),
+        "TypeError", "Cannot convert from type `ffi.String` to `int`");
+  FAILS(tvmffi_call(f, tvmffi_out_object(&o), tvmffi_int(1)), "TypeError",
+        "Cannot convert from type `int` to `ffi.Object`");
+  FAILS(tvmffi_call(f, tvmffi_out_dtype(&dtype), tvmffi_str("flat")),
+        "ValueError", "unknown dtype `flat`");
+  CHECK(i8 == 3 && u64 == 3 && i64 == 3 && o == NULL && dtype.code == 9);
+}
+
+static void test_bad_callees(void) {
+  TVMFFIObject *raise = test_typed(&tvmffi_func_u_raise);
+  TVMFFIObject *code = test_typed(&tvmffi_func_u_code);
+  int64_t n = 3;
+  if (!raise || !code) return;
+  FAILS(tvmffi_call(tvmffi_str("unit.nobody"), tvmffi_out_int64(&n)),
+        "ValueError", "Function unit.nobody not found");
+  FAILS(tvmffi_call(tvmffi_int(5), tvmffi_out_int64(&n)), "TypeError",
+        "Cannot call a value of type `int`");
+  FAILS(tvmffi_call(tvmffi_none(), tvmffi_out_int64(&n)), "TypeError",
+        "Cannot call a value of type `None`");
+  FAILS(tvmffi_call(tvmffi_obj(&tvmffi_i_memory_error), tvmffi_out_int64(&n)),
+        "TypeError", "...but is ffi.Error");
+  FAILS(tvmffi_call(tvmffi_obj(raise), tvmffi_out_int64(&n)), "IndexError",
+        "no 7");
+  CHECK_INT(tvmffi_call(tvmffi_obj(code), tvmffi_out_any(NULL), tvmffi_int(-2)),
+            -2);
+  CHECK(n == 3 && tvmffi_error_take() == NULL);
+  OK(tvmffi_call(tvmffi_ptr(code), tvmffi_out_any(NULL), tvmffi_int(0)));
+}
+
+#if TVMFFI_I_GENERIC
+/* Plain C values, of which the compiler makes Anys. */
+static void test_plain_values(void) {
+  TVMFFIObject *echo = test_typed(&tvmffi_func_u_any), *o = NULL;
+  TVMFFIByteArray bytes = {"ab", 2};
+  DLTensor tensor;
+  DLDataType dtype = {kDLInt, 8, 1}, dtype_out = {0, 0, 0};
+  DLDevice device = TVMFFIDLDeviceFromIntPair(kDLCUDA, 1);
+  DLDevice device_out = TVMFFIDLDeviceFromIntPair(0, 0);
+  const void *address = &bytes;
+  void *p = NULL;
+  TVMFFIAny any = tvmffi_none();
+  tvmffi_type_bool b = 1, b_out = 0;
+  signed char sc = 0;
+  unsigned char uc = 0;
+  short s = 0;
+  unsigned short us = 0;
+  int i = 0;
+  unsigned u = 0;
+  long l = 0;
+  unsigned long ul = 0;
+  long long ll = 0;
+  unsigned long long ull = 0;
+  if (!echo) return;
+  memset((void *)&tensor, 0, sizeof(tensor));
+  OK(tvmffi_call(echo, &sc, (signed char)-1));
+  OK(tvmffi_call(echo, &uc, (unsigned char)255));
+  OK(tvmffi_call(echo, &s, (short)-2));
+  OK(tvmffi_call(echo, &us, (unsigned short)65535));
+  OK(tvmffi_call(echo, &i, -3));
+  OK(tvmffi_call(echo, &u, 4000000000u));
+  OK(tvmffi_call(echo, &l, -4L));
+  OK(tvmffi_call(echo, &ul, 5UL));
+  OK(tvmffi_call(echo, &ll, -6LL));
+  OK(tvmffi_call(echo, &ull, 7ULL));
+  OK(tvmffi_call(echo, &b_out, b));
+  CHECK(sc == -1 && uc == 255 && s == -2 && us == 65535 && i == -3);
+  CHECK(u == 4000000000u && l == -4 && ul == 5 && ll == -6 && ull == 7);
+  CHECK(b_out == 1);
+  OK(tvmffi_call(echo, &i, 'c'));
+  CHECK_INT(i, 'c');
+  OK(tvmffi_call(echo, &dtype_out, dtype));
+  OK(tvmffi_call(echo, &device_out, device));
+  CHECK(dtype_out.bits == 8 && device_out.device_id == 1);
+  OK(tvmffi_call(echo, &p, address));
+  CHECK(p == address);
+  OK(tvmffi_call(echo, &o, echo));
+  OWN(o);
+  CHECK(o == echo);
+  OK(tvmffi_call(echo, &any, "text"));
+  CHECK_INT(any.type_index, kTVMFFISmallStr);
+  OK(tvmffi_call(echo, &any, &bytes));
+  CHECK_INT(any.type_index, kTVMFFISmallBytes);
+  OK(tvmffi_call(echo, &any, &tensor));
+  CHECK_INT(any.type_index, kTVMFFIDLTensorPtr);
+  OK(tvmffi_call(echo, &any, tvmffi_none()));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  OK(tvmffi_call(echo, NULL, "a long string"));
+  OK(tvmffi_call(echo, tvmffi_out_int32(&i), 9));
+  CHECK_INT(i, 9);
+  any = TVMFFI_ANY(5);
+  CHECK(any.type_index == kTVMFFIInt && any.v_int64 == 5);
+  FAILS(tvmffi_call(echo, &sc, 128), "OverflowError", NULL);
+  FAILS(tvmffi_call("unit.nobody", &i), "ValueError", NULL);
+  FAILS(tvmffi_call(echo, &ull, -1), "OverflowError", NULL);
+#if !TVMFFI_NO_FLOAT
+  {
+    float f = 0;
+    double d = 0;
+    OK(tvmffi_call(echo, &f, 0.5f));
+    OK(tvmffi_call(echo, &d, 2.5));
+    CHECK(f == 0.5f && d == 2.5);
+    FAILS(tvmffi_call(echo, &i, 2.5), "TypeError",
+          "Cannot convert from type `float` to `int`");
+  }
+#endif
+}
+#endif
+#endif
+
+#if !TEST_NO_DTYPES
+/* ======== Data types and devices ========================================== */
+
+typedef struct {
+  const char *text;
+  int code, bits, lanes;
+  const char *error; /* instead of the three */
+} test_dtype_case;
+
+#define UNKNOWN(text) {text, 0, 0, 0, "unknown dtype `" text "`"}
+#define LANES(text)                              \
+  {text, 0, 0, 0,                                \
+   "Invalid lanes specification in dtype '" text \
+   "'. Lanes must "                              \
+   "be a positive integer."}
+
+static const test_dtype_case test_dtypes[] = {
+    {"", kDLOpaqueHandle, 0, 0, NULL},
+    {"void", kDLOpaqueHandle, 0, 0, NULL},
+    {"handle", kDLOpaqueHandle, 64, 1, NULL},
+    {"int", kDLInt, 32, 1, NULL},
+    {"int1", kDLInt, 1, 1, NULL},
+    {"int4", kDLInt, 4, 1, NULL},
+    {"int8", kDLInt, 8, 1, NULL},
+    {"int64", kDLInt, 64, 1, NULL},
+    {"int255", kDLInt, 255, 1, NULL},
+    {"int8x4", kDLInt, 8, 4, NULL},
+    {"intx4", kDLInt, 32, 4, NULL},
+    {"int32x32767", kDLInt, 32, 32767, NULL},
+    {"i8", kDLInt, 8, 1, NULL},
+    {"i32x2", kDLInt, 32, 2, NULL},
+    {"uint", kDLUInt, 32, 1, NULL},
+    {"uint1", kDLUInt, 1, 1, NULL},
+    {"uint16x8", kDLUInt, 16, 8, NULL},
+    {"u64", kDLUInt, 64, 1, NULL},
+    {"float", kDLFloat, 32, 1, NULL},
+    {"float16", kDLFloat, 16, 1, NULL},
+    {"float64x2", kDLFloat, 64, 2, NULL},
+    {"f16", kDLFloat, 16, 1, NULL},
+    {"f32x4", kDLFloat, 32, 4, NULL},
+    {"bfloat", kDLBfloat, 16, 1, NULL},
+    {"bfloat16", kDLBfloat, 16, 1, NULL},
+    {"bf16", kDLBfloat, 16, 1, NULL},
+    {"bf16x2", kDLBfloat, 16, 2, NULL},
+    {"bool", kDLBool, 8, 1, NULL},
+    {"bool8", kDLBool, 8, 1, NULL},
+    {"bool1", kDLBool, 1, 1, NULL},
+    {"boolx4", kDLBool, 8, 4, NULL},
+    {"float32xvscalex4", kDLFloat, 32, -4, NULL},
+    {"int8xvscalex16", kDLInt, 8, -16, NULL},
+    {"boolxvscalex2", kDLBool, 8, -2, NULL},
+    {"int8xvscalex32768", kDLInt, 8, -32768, NULL},
+    {"float8_e3m4", kDLFloat8_e3m4, 8, 1, NULL},
+    {"float8_e4m3", kDLFloat8_e4m3, 8, 1, NULL},
+    {"float8_e4m3b11fnuz", kDLFloat8_e4m3b11fnuz, 8, 1, NULL},
+    {"float8_e4m3fn", kDLFloat8_e4m3fn, 8, 1, NULL},
+    {"float8_e4m3fnuz", kDLFloat8_e4m3fnuz, 8, 1, NULL},
+    {"float8_e5m2", kDLFloat8_e5m2, 8, 1, NULL},
+    {"float8_e5m2fnuz", kDLFloat8_e5m2fnuz, 8, 1, NULL},
+    {"float8_e8m0fnu", kDLFloat8_e8m0fnu, 8, 1, NULL},
+    {"float6_e2m3fn", kDLFloat6_e2m3fn, 6, 1, NULL},
+    {"float6_e3m2fn", kDLFloat6_e3m2fn, 6, 1, NULL},
+    {"float4_e2m1fn", kDLFloat4_e2m1fn, 4, 1, NULL},
+    {"float8_e4m3fnx4", kDLFloat8_e4m3fn, 8, 4, NULL},
+    {"float6_e3m2fnx2", kDLFloat6_e3m2fn, 6, 2, NULL},
+    {"float4_e2m1fnx16", kDLFloat4_e2m1fn, 4, 16, NULL},
+    {"float4_e2m1fn_x2", kDLFloat4_e2m1fn, 4, 2, NULL},
+    {"f8_e4m3fn", kDLFloat8_e4m3fn, 8, 1, NULL},
+    {"fp8_e5m2x2", kDLFloat8_e5m2, 8, 2, NULL},
+    {"f6_e2m3fn", kDLFloat6_e2m3fn, 6, 1, NULL},
+    {"fp6_e3m2fn", kDLFloat6_e3m2fn, 6, 1, NULL},
+    {"f4_e2m1fn", kDLFloat4_e2m1fn, 4, 1, NULL},
+    {"fp4_e2m1fnx8", kDLFloat4_e2m1fn, 4, 8, NULL},
+    {"int0", kDLInt, 32, 1, NULL},
+    {"i08", kDLInt, 8, 1, NULL},
+    UNKNOWN("x"),
+    UNKNOWN("nope"),
+    UNKNOWN("Int8"),
+    UNKNOWN(" int8"),
+    UNKNOWN("int8 "),
+    UNKNOWN("int8y"),
+    UNKNOWN("int8x4y"),
+    UNKNOWN("int-8"),
+    UNKNOWN("f"),
+    UNKNOWN("ix"),
+    {"i8y", 0, 0, 0, "unknown dtype `int8y`"},
+    {"f32y", 0, 0, 0, "unknown dtype `float32y`"},
+    LANES("int8x"),
+    LANES("int8x0"),
+    LANES("int8xx"),
+    LANES("int8x-1"),
+    LANES("float32xvscale4"),
+    LANES("float32xvscalex"),
+    LANES("float32xvscalex0"),
+    LANES("float8_e5m2xvscalex4"),
+    {"float8_e9m9", 0, 0, 0, "unknown float8 type `float8_e9m9`"},
+    {"fp8_e9m9", 0, 0, 0, "unknown float8 type `float8_e9m9`"},
+    {"float8_", 0, 0, 0, "unknown float8 type `float8_`"},
+    {"float8_e4m3fn_x2", 0, 0, 0, "unknown float8 type `float8_e4m3fn_x2`"},
+    {"float6_e9", 0, 0, 0, "unknown float6 type `float6_e9`"},
+    {"float4_e9", 0, 0, 0, "unknown float4 type `float4_e9`"},
+    {"float4_e2m1fn_", 0, 0, 0, NULL},
+    {"int256", 0, 0, 0,
+     "Bits value 256 is out of range for uint8_t in dtype 'int256'"},
+    {"u300", 0, 0, 0,
+     "Bits value 300 is out of range for uint8_t in dtype 'uint300'"},
+    {"bool9", 0, 0, 0,
+     "Bits value 9 is out of range for bool in dtype 'bool9'"},
+    {"int8x65536", 0, 0, 0,
+     "Lanes value 65536 is out of range for uint16_t in dtype 'int8x65536'"},
+    {"int8x32768", 0, 0, 0,
+     "Lanes value 32768 is out of range for int16_t in dtype 'int8x32768'"},
+    {"int8xvscalex32769", 0, 0, 0,
+     "Lanes value 32769 is out of range for int16_t in dtype "
+     "'int8xvscalex32769'"},
+    {"int99999999999999999999", 0, 0, 0,
+     "Integer value in dtype string '99999999999999999999' is out of range for "
+     "uint32_t"},
+    {"custom", 0, 0, 0, "expected opening brace after 'custom' type incustom"},
+    {"customx]", 0, 0, 0,
+     "expected opening brace after 'custom' type incustomx]"},
+    {"custom[x", 0, 0, 0,
+     "expected closing brace after 'custom' type incustom[x"}};
+
+static void test_dtype_parse(void) {
+  int i;
+  for (i = 0; i < TEST_COUNT(test_dtypes); ++i) {
+    const test_dtype_case *c = &test_dtypes[i];
+    TVMFFIByteArray text = TEXT(c->text);
+    DLDataType got = {99, 99, 99};
+    int code;
+    if (!c->error && !c->bits && c->text[0] == 'f') continue;
+    code = TVMFFIDataTypeFromString(&text, &got);
+    if (c->error) {
+      test_error(code, "ValueError", c->error, __FILE__, __LINE__, c->text);
+      CHECK(got.code == 99 && got.bits == 99 && got.lanes == 99);
+    } else if (!test_code(code, __FILE__, __LINE__, c->text)) {
+      if (got.code != c->code || got.bits != c->bits ||
+          (int16_t)got.lanes != c->lanes)
+        (void)test_fail(__FILE__, __LINE__, "parsed wrong: ", c->text,
+                        strlen(c->text));
+    }
+  }
+}
+
+static void test_bad_dtypes(void) {
+  TVMFFIByteArray text = TEXT("int8"), null = {NULL, 4}, empty = {NULL, 0};
+  static char zeros[300];
+  DLDataType t = {1, 2, 3};
+  TVMFFIAny any;
+  TVMFFIByteArray long_text;
+  memset(zeros, 'z', sizeof(zeros));
+  long_text = test_bytes(zeros, sizeof(zeros));
+  FAILS(TVMFFIDataTypeFromString(NULL, &t), "ValueError", NULL);
+  FAILS(TVMFFIDataTypeFromString(&null, &t), "ValueError", NULL);
+  FAILS(TVMFFIDataTypeFromString(&text, NULL), "ValueError", NULL);
+  FAILS(TVMFFIDataTypeFromString(&long_text, &t), "ValueError",
+        "...unknown dtype `zzz");
+  CHECK_INT(t.lanes, 3);
+  OK(TVMFFIDataTypeFromString(&empty, &t));
+  CHECK(t.code == kDLOpaqueHandle && t.bits == 0 && t.lanes == 0);
+  FAILS(TVMFFIDataTypeToString(NULL, &any), "ValueError", NULL);
+  FAILS(TVMFFIDataTypeToString(&t, NULL), "ValueError", NULL);
+  t.code = kDLComplex;
+  FAILS(TVMFFIDataTypeToString(&t, &any), "ValueError",
+        "DLDataType contains unknown type_code=5");
+  t.code = 18;
+  FAILS(TVMFFIDataTypeToString(&t, &any), "ValueError", NULL);
+  t.code = 128;
+  FAILS(TVMFFIDataTypeToString(&t, &any), "ValueError",
+        "DLDataType contains unknown type_code=128");
+  /* A text need not end in NUL. */
+  text = test_bytes("int8x16", 4);
+  OK(TVMFFIDataTypeFromString(&text, &t));
+  CHECK(t.bits == 8 && t.lanes == 1);
+}
+
+static void test_dtype_print(void) {
+  static const struct {
+    DLDataType dtype;
+    const char *text;
+  } cases[] = {{{kDLInt, 32, 1}, "int32"},
+               {{kDLUInt, 1, 1}, "uint1"},
+               {{kDLFloat, 64, 4}, "float64x4"},
+               {{kDLBfloat, 16, 2}, "bfloat16x2"},
+               {{kDLBool, 8, 1}, "bool"},
+               {{kDLBool, 8, 4}, "boolx4"},
+               {{kDLBool, 1, 1}, "bool1"},
+               {{kDLOpaqueHandle, 64, 1}, "handle"},
+               {{kDLOpaqueHandle, 0, 0}, ""},
+               {{kDLOpaqueHandle, 0, 1}, "handle"},
+               {{kDLInt, 0, 0}, "int0"},
+               {{kDLFloat, 32, (uint16_t)-4}, "float32xvscalex4"},
+               {{kDLInt, 8, 32767}, "int8x32767"},
+               {{kDLInt, 8, 32768}, "int8xvscalex32768"},
+               {{kDLFloat8_e4m3fn, 8, 1}, "float8_e4m3fn"},
+               {{kDLFloat4_e2m1fn, 4, 2}, "float4_e2m1fnx2"}};
+  int i;
+  for (i = 0; i < TEST_COUNT(cases); ++i) {
+    TVMFFIAny any = test_dirty();
+    OK(TVMFFIDataTypeToString(&cases[i].dtype, &any));
+    OWN_ANY(any);
+    CHECK(test_is_clean(&any));
+    CHECK_TEXT(tvmffi_any_str(&any), cases[i].text);
+  }
+}
+
+/* What is printed reads as what it was, for all codes, bits and lanes. */
+static void test_dtype_round_trip(void) {
+  static const int lanes[] = {1, 2, 4, 16, 32767, -1, -2, -16, -32768};
+  int code, bits, i, step = test_scale(1, 101);
+  for (code = 0; code <= kDLFloat4_e2m1fn; ++code) {
+    int first = code < kDLFloat8_e3m4     ? 1
+                : code < kDLFloat6_e2m3fn ? 8
+                : code < kDLFloat4_e2m1fn ? 6
+                                          : 4;
+    int last = code == kDLBool ? 8 : code < kDLFloat8_e3m4 ? 255 : first;
+    if (code == kDLComplex || code == kDLOpaqueHandle) continue;
+    if (test_oom && code % 6) continue;
+    for (bits = first; bits <= last; bits += step) {
+      for (i = 0; i < TEST_COUNT(lanes); ++i) {
+        DLDataType t, got = {99, 99, 99};
+        TVMFFIByteArray text;
+        TVMFFIAny any;
+        /* The short floats have no scalable form, and -1 no text. */
+        if (lanes[i] == -1 || (lanes[i] < 0 && code >= kDLFloat8_e3m4))
+          continue;
+        t.code = (uint8_t)code;
+        t.bits = (uint8_t)bits;
+        t.lanes = (uint16_t)lanes[i];
+        OK(TVMFFIDataTypeToString(&t, &any));
+        OWN_ANY(any);
+        text = tvmffi_any_str(&any);
+        OK(TVMFFIDataTypeFromString(&text, &got));
+        CHECK(got.code == t.code && got.bits == t.bits);
+        CHECK_INT(got.lanes, t.lanes);
+        test_release_all();
+      }
+    }
+  }
+}
+
+/* How a program names its own codes. */
+static TVMFFIAny test_custom_answer;
+
+static int test_custom_callback(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  TVMFFIByteArray name;
+  (void)self;
+  if (num_args != 1) return TVMFFI_RAISE("TypeError", "one argument");
+  if (test_custom_answer.type_index != kTVMFFINone)
+    return TVMFFIAnyViewToOwnedAny(&test_custom_answer, result);
+  name = tvmffi_any_str(args);
+  if (args->type_index != kTVMFFIInt) {
+    *result = tvmffi_int(name.size == 5 ? 131 : 132);
+    return 0;
+  }
+  name = args->v_int64 == 131 ? TEXT("posit") : TEXT("a_long_type_name");
+  return TVMFFIStringFromByteArray(&name, result);
+}
+
+static int test_set_custom(const char *name) {
+  TVMFFIByteArray key = TEXT(name);
+  TVMFFIObjectHandle f = NULL;
+  int code;
+  TVMFFI_TRY(TVMFFIFunctionCreate(NULL, test_custom_callback, NULL, &f));
+  code = TVMFFIFunctionSetGlobal(&key, f, 1);
+  tvmffi_release(f);
+  return code;
+}
+
+static void test_custom_dtypes(void) {
+  static const char get_code[] = "dtype.get_custom_type_code";
+  static const char get_name[] = "dtype.get_custom_type_name";
+  TVMFFIByteArray text = TEXT("custom[posit]16x2");
+  DLDataType t = {131, 8, 1}, got = {9, 9, 9};
+  TVMFFIAny any;
+  test_custom_answer = tvmffi_none();
+  OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"), tvmffi_out_any(NULL),
+                 tvmffi_str(get_code)));
+  OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"), tvmffi_out_any(NULL),
+                 tvmffi_str(get_name)));
+  FAILS(TVMFFIDataTypeFromString(&text, &got), "ValueError",
+        "Function dtype.get_custom_type_code not found");
+  FAILS(TVMFFIDataTypeToString(&t, &any), "ValueError",
+        "Function dtype.get_custom_type_name not found");
+  OK(test_set_custom(get_code));
+  OK(test_set_custom(get_name));
+  OK(TVMFFIDataTypeFromString(&text, &got));
+  CHECK(got.code == 131 && got.bits == 16 && got.lanes == 2);
+  text = TEXT("custom[a_long_type_name]");
+  OK(TVMFFIDataTypeFromString(&text, &got));
+  CHECK(got.code == 132 && got.bits == 32 && got.lanes == 1);
+  OK(TVMFFIDataTypeToString(&t, &any));
+  OWN_ANY(any);
+  CHECK_TEXT(tvmffi_any_str(&any), "custom[posit]");
+  t.code = 132;
+  t.lanes = (uint16_t)-4;
+  OK(TVMFFIDataTypeToString(&t, &any));
+  OWN_ANY(any);
+  CHECK_TEXT(tvmffi_any_str(&any), "custom[a_long_type_name]xvscalex4");
+  test_custom_answer = tvmffi_int(129);
+  OK(TVMFFIDataTypeFromString(&text, &got));
+  CHECK_INT(got.code, 129);
+  test_custom_answer = tvmffi_int(255);
+  OK(TVMFFIDataTypeFromString(&text, &got));
+  CHECK_INT(got.code, 255);
+  /* Answers that cannot be. */
+  test_custom_answer = tvmffi_int(128);
+  FAILS(TVMFFIDataTypeFromString(&text, &got), "ValueError",
+        "dtype.get_custom_type_code must give a code from 129 to 255");
+  test_custom_answer = tvmffi_int(256);
+  FAILS(TVMFFIDataTypeFromString(&text, &got), "ValueError", NULL);
+  test_custom_answer = tvmffi_str("a long answer");
+  FAILS(TVMFFIDataTypeFromString(&text, &got), "ValueError", NULL);
+  test_custom_answer = tvmffi_int(5);
+  FAILS(TVMFFIDataTypeToString(&t, &any), "TypeError",
+        "dtype.get_custom_type_name must give a string");
+  test_custom_answer = tvmffi_bytes(&text);
+  FAILS(TVMFFIDataTypeToString(&t, &any), "TypeError", NULL);
+  test_custom_answer = tvmffi_none();
+}
+
+static void test_devices(void) {
+  static const struct {
+    const char *text;
+    int type, id; /* type 0: no device */
+  } cases[] = {{"cpu", kDLCPU, 0},
+               {"cpu:0", kDLCPU, 0},
+               {"cuda", kDLCUDA, 0},
+               {"cuda:7", kDLCUDA, 7},
+               {"opencl:1", kDLOpenCL, 1},
+               {"vulkan", kDLVulkan, 0},
+               {"metal", kDLMetal, 0},
+               {"mps:1", kDLMetal, 1},
+               {"vpi", kDLVPI, 0},
+               {"rocm:2", kDLROCM, 2},
+               {"ext_dev", kDLExtDev, 0},
+               {"wgpu", kDLWebGPU, 0},
+               {"webgpu:3", kDLWebGPU, 3},
+               {"hexagon", kDLHexagon, 0},
+               {"maia", kDLMAIA, 0},
+               {"trn:15", kDLTrn, 15},
+               {"cuda:2147483647", kDLCUDA, 2147483647},
+               {"cuda:2 -march=x", kDLCUDA, 2},
+               {"cpu -x", kDLCPU, 0},
+               {"", 0, 0},
+               {"cp", 0, 0},
+               {"cpus", 0, 0},
+               {"CPU", 0, 0},
+               {"cpu:", 0, 0},
+               {":1", 0, 0},
+               {"cpu:x", 0, 0},
+               {"cpu:1x", 0, 0},
+               {"cpu:-1", 0, 0},
+               {"cuda:2147483648", 0, 0},
+               {"cuda:99999999999999999999", 0, 0},
+               {" cpu", 0, 0}};
+  int i;
+  for (i = 0; i < TEST_COUNT(cases); ++i) {
+    TVMFFIAny any = tvmffi_str(cases[i].text);
+    DLDevice got = TVMFFIDLDeviceFromIntPair(99, 99);
+    int code = tvmffi_i_get_device(&any, &got);
+    int type = (int)got.device_type;
+    int good = cases[i].type ? code == 0 && type == cases[i].type &&
+                                   got.device_id == cases[i].id
+                             : code == TVMFFI_I_MISMATCH && type == 99;
+    if (!good)
+      (void)test_fail(__FILE__, __LINE__, "device: ", cases[i].text,
+                      strlen(cases[i].text));
+  }
+}
+#endif
+
+#if !TEST_NO_TENSORS
+/* ======== Tensors ========================================================= */
+
+static int64_t test_shape[3], test_strides[3];
+static int32_t test_data[24];
+
+static void test_managed_deleter(DLManagedTensor *self) {
+  test_say(*(char *)self->manager_ctx);
+}
+static void test_versioned_deleter(DLManagedTensorVersioned *self) {
+  test_say(*(char *)self->manager_ctx);
+}
+static char test_letters[] = "mv";
+
+static void test_fill_tensor(DLTensor *t) {
+  memset((void *)t, 0, sizeof(*t));
+  t->data = test_data;
+  t->device = TVMFFIDLDeviceFromIntPair(kDLCPU, 0);
+  t->ndim = 3;
+  t->dtype.code = kDLInt;
+  t->dtype.bits = 32;
+  t->dtype.lanes = 1;
+  test_shape[0] = 2;
+  test_shape[1] = 3;
+  test_shape[2] = 4;
+  test_strides[0] = 12;
+  test_strides[1] = 4;
+  test_strides[2] = 1;
+  t->shape = test_shape;
+  t->strides = test_strides;
+}
+
+static DLManagedTensor test_managed(void) {
+  DLManagedTensor m;
+  memset((void *)&m, 0, sizeof(m));
+  test_fill_tensor(&m.dl_tensor);
+  m.manager_ctx = &test_letters[0];
+  m.deleter = test_managed_deleter;
+  return m;
+}
+
+static DLManagedTensorVersioned test_versioned(void) {
+  DLManagedTensorVersioned m;
+  memset((void *)&m, 0, sizeof(m));
+  m.version.major = DLPACK_MAJOR_VERSION;
+  m.version.minor = DLPACK_MINOR_VERSION;
+  test_fill_tensor(&m.dl_tensor);
+  m.manager_ctx = &test_letters[1];
+  m.deleter = test_versioned_deleter;
+  return m;
+}
+
+/* A tensor that the test owns, or NULL. */
+static TVMFFIObjectHandle test_make_tensor(void) {
+  static DLManagedTensor m;
+  TVMFFIObjectHandle tensor = NULL;
+  m = test_managed();
+  m.deleter = NULL;
+  if (!test_code(TVMFFITensorFromDLPack(&m, 0, 0, &tensor), __FILE__, __LINE__,
+                 "TVMFFITensorFromDLPack "))
+    OWN(tensor);
+  return tensor;
+}
+
+static void test_from_dlpack(void) {
+  DLManagedTensor m = test_managed();
+  DLManagedTensorVersioned v = test_versioned();
+  TVMFFIObjectHandle tensor = NULL;
+  DLTensor *t;
+  OK(TVMFFITensorFromDLPack(&m, 4, 1, &tensor));
+  CHECK_INT(TVMFFIObjectGetTypeIndex(tensor), kTVMFFITensor);
+  t = TVMFFITensorGetDLTensorPtr(tensor);
+  CHECK(t->data == test_data && t->ndim == 3 && t->dtype.bits == 32);
+  CHECK(t->shape == test_shape && t->strides == test_strides);
+  CHECK(tvmffi_data(t, int32_t) == test_data);
+  t->byte_offset = 8;
+  CHECK(tvmffi_data(t, int32_t) == test_data + 2);
+  CHECK_LOG("");
+  tvmffi_release(tensor);
+  CHECK_LOG("m");
+  OK(TVMFFITensorFromDLPackVersioned(&v, 0, 0, &tensor));
+  tvmffi_weak_retain(tensor);
+  tvmffi_release(tensor);
+  CHECK_LOG("v");
+  tvmffi_weak_release(tensor);
+  CHECK_LOG("");
+  OK(TVMFFITensorFromDLPack(&m, 0, 0, &tensor));
+  tvmffi_weak_retain(tensor);
+  tvmffi_release(tensor);
+  CHECK_LOG("m");
+  tvmffi_weak_release(tensor);
+  /* Without strides they are those of compact data; without a deleter too. */
+  m.dl_tensor.strides = NULL;
+  m.deleter = NULL;
+  OK(TVMFFITensorFromDLPack(&m, 0, 1, &tensor));
+  t = TVMFFITensorGetDLTensorPtr(tensor);
+  CHECK(t->strides[0] == 12 && t->strides[1] == 4 && t->strides[2] == 1);
+  CHECK(m.dl_tensor.strides == NULL);
+  tvmffi_release(tensor);
+  v.dl_tensor.ndim = 0;
+  v.dl_tensor.shape = v.dl_tensor.strides = NULL;
+  v.deleter = NULL;
+  v.version.minor += 7;
+  OK(TVMFFITensorFromDLPackVersioned(&v, 0, 1, &tensor));
+  CHECK_INT(TVMFFITensorGetDLTensorPtr(tensor)->ndim, 0);
+  tvmffi_release(tensor);
+  CHECK_LOG("");
+}
+
+static void test_to_dlpack(void) {
+  DLManagedTensor m = test_managed(), *out = NULL;
+  DLManagedTensorVersioned *versioned = NULL;
+  TVMFFIObjectHandle tensor = NULL, again = NULL;
+  OK(TVMFFITensorFromDLPack(&m, 0, 0, &tensor));
+  if (test_code(TVMFFITensorToDLPack(tensor, &out), __FILE__, __LINE__, "") ||
+      test_code(TVMFFITensorToDLPackVersioned(tensor, &versioned), __FILE__,
+                __LINE__, "")) {
+    if (out) out->deleter(out);
+    tvmffi_release(tensor);
+    CHECK_LOG("m");
+    return;
+  }
+  CHECK_INT(test_strong(tensor), 3);
+  CHECK(out->dl_tensor.data == test_data && out->dl_tensor.ndim == 3);
+  CHECK(versioned->dl_tensor.shape == test_shape && versioned->flags == 0);
+  CHECK(versioned->version.major == DLPACK_MAJOR_VERSION &&
+        versioned->version.minor == DLPACK_MINOR_VERSION);
+  tvmffi_release(tensor);
+  out->deleter(out);
+  CHECK_LOG("");
+  /* Once around: the second tensor keeps the first one. */
+  if (TVMFFITensorFromDLPackVersioned(versioned, 0, 0, &again)) {
+    CHECK(test_hits());
+    tvmffi_error_clear();
+    versioned->deleter(versioned);
+  } else {
+    CHECK_LOG("");
+    tvmffi_release(again);
+  }
+  CHECK_LOG("m");
+}
+
+/* Tries one import with both kinds; nothing is taken when it fails. */
+#define BAD_TENSOR(change, alignment, contiguous, kind, text)               \
+  do {                                                                      \
+    DLManagedTensor m = test_managed();                                     \
+    DLManagedTensorVersioned v = test_versioned();                          \
+    TVMFFIObjectHandle out = NULL;                                          \
+    DLTensor *t = &m.dl_tensor;                                             \
+    change;                                                                 \
+    FAILS(TVMFFITensorFromDLPack(&m, alignment, contiguous, &out), kind,    \
+          text);                                                            \
+    v.dl_tensor = *t;                                                       \
+    FAILS(TVMFFITensorFromDLPackVersioned(&v, alignment, contiguous, &out), \
+          kind, text);                                                      \
+    CHECK(out == NULL);                                                     \
+    CHECK_LOG("");                                                          \
+  } while (0)
+
+static void test_bad_tensors(void) {
+  BAD_TENSOR(t->ndim = -1, 0, 0, "ValueError", "FromDLPack: ndim is -1");
+  BAD_TENSOR(t->ndim = 1 << 30, 0, 0, "ValueError", NULL);
+  BAD_TENSOR(t->shape = NULL, 0, 0, "ValueError",
+             "FromDLPack: shape must not be NULL");
+  BAD_TENSOR(t->shape[1] = -3, 0, 0, "ValueError",
+             "FromDLPack: shape[1] is -3");
+  BAD_TENSOR(t->shape[0] = INT64_MAX, 0, 0, "ValueError",
+             "FromDLPack: the shape has more elements than memory can");
+  BAD_TENSOR((t->shape[0] = INT64_MAX / 4, t->shape[1] = 2, t->shape[2] = 1), 0,
+             0, "ValueError", NULL);
+  BAD_TENSOR(t->dtype.bits = 8, -1, 0, "ValueError",
+             "FromDLPack: alignment is -1");
+  BAD_TENSOR(t->byte_offset = 2, 4, 0, "RuntimeError",
+             "FromDLPack: Data is not aligned to 4 bytes.");
+  BAD_TENSOR(t->data = (char *)test_data + 1, 4, 0, "RuntimeError", NULL);
+  BAD_TENSOR(t->strides[0] = 24, 0, 1, "RuntimeError",
+             "FromDLPack: Tensor is not contiguous.");
+  BAD_TENSOR(t->strides[2] = 2, 0, 1, "RuntimeError", NULL);
+  BAD_TENSOR((t->dtype.bits = 0,
+              t->shape[0] = t->shape[1] = t->shape[2] = (int64_t)1 << 40,
+              t->strides[1] = (int64_t)1 << 40, t->strides[0] = 3),
+             0, 1, "RuntimeError", NULL);
+}
+
+static void test_bad_imports(void) {
+  DLManagedTensor m = test_managed();
+  DLManagedTensorVersioned v = test_versioned();
+  TVMFFIObjectHandle out = NULL;
+  FAILS(TVMFFITensorFromDLPack(NULL, 0, 0, &out), "ValueError", NULL);
+  FAILS(TVMFFITensorFromDLPack(&m, 0, 0, NULL), "ValueError", NULL);
+  FAILS(TVMFFITensorFromDLPackVersioned(NULL, 0, 0, &out), "ValueError", NULL);
+  FAILS(TVMFFITensorFromDLPackVersioned(&v, 0, 0, NULL), "ValueError", NULL);
+  v.version.major = DLPACK_MAJOR_VERSION + 1;
+  v.version.minor = 0;
+  FAILS(TVMFFITensorFromDLPackVersioned(&v, 0, 0, &out), "RuntimeError",
+        "FromDLPack: DLPack version 2.0 is not supported, only 1.x is");
+  v = test_versioned();
+  v.flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  FAILS(TVMFFITensorFromDLPackVersioned(&v, 0, 0, &out), "RuntimeError",
+        "Subbyte type padded is not yet supported");
+  CHECK_LOG("");
+}
+
+/* Tries an import that is to work. */
+static void test_good_tensor(const DLTensor *t, int32_t alignment,
+                             int32_t contiguous) {
+  DLManagedTensorVersioned v;
+  TVMFFIObjectHandle out = NULL;
+  memset((void *)&v, 0, sizeof(v));
+  v.version.major = DLPACK_MAJOR_VERSION;
+  v.manager_ctx = &test_letters[1];
+  v.deleter = test_versioned_deleter;
+  v.dl_tensor = *t;
+  v.flags = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED;
+  OK(TVMFFITensorFromDLPackVersioned(&v, alignment, contiguous, &out));
+  tvmffi_release(out);
+  CHECK_LOG("v");
+}
+
+static void test_layouts(void) {
+  DLTensor t;
+  test_fill_tensor(&t);
+  test_shape[0] = 0;
+  test_strides[0] = 99;
+  test_good_tensor(&t, 0, 1); /* empty */
+  test_shape[1] = INT64_MAX;
+  test_good_tensor(&t, 0, 1);
+  test_fill_tensor(&t);
+  test_shape[0] = 1;
+  test_strides[0] = 99;
+  test_good_tensor(&t, 0, 1); /* an extent of 1 */
+  test_fill_tensor(&t);
+  test_strides[0] = 99;
+  test_good_tensor(&t, 0, 0); /* spaced, where that is fine */
+  /* Of a device whose addresses are handles only the offset counts. */
+  test_fill_tensor(&t);
+  t.data = (char *)test_data + 1;
+  t.device = TVMFFIDLDeviceFromIntPair(kDLVulkan, 0);
+  test_good_tensor(&t, 4, 1);
+  t.data = test_data;
+  t.device = TVMFFIDLDeviceFromIntPair(kDLCUDAManaged, 0);
+  t.byte_offset = 4;
+  test_good_tensor(&t, 4, 1);
+  t.dtype.lanes = 0;
+  test_good_tensor(&t, 1, 0);
+}
+
+static void test_tensor_views(void) {
+  TVMFFIObjectHandle source = NULL, view = NULL, outer = NULL;
+  TVMFFIObject *other = test_global("ffi.String");
+  int64_t shape[2] = {3, 2}, strides[2] = {2, 1};
+  DLTensor p, *t;
+  if (!other) return;
+  source = test_make_tensor();
+  if (!source) return;
+  p = *TVMFFITensorGetDLTensorPtr(source);
+  p.ndim = 2;
+  p.shape = shape;
+  p.strides = strides;
+  p.byte_offset = 16;
+  OK(TVMFFITensorCreateUnsafeView(source, &p, &view));
+  CHECK_INT(test_strong(source), 2);
+  shape[0] = strides[0] = 99;
+  t = TVMFFITensorGetDLTensorPtr(view);
+  CHECK(t->shape[0] == 3 && t->shape[1] == 2);
+  CHECK(t->strides[0] == 2 && t->strides[1] == 1 && t->byte_offset == 16);
+  CHECK(tvmffi_data(t, int32_t) == test_data + 4);
+  tvmffi_weak_retain(view);
+  tvmffi_release(view);
+  CHECK_INT(test_strong(source), 1);
+  tvmffi_weak_release(view);
+  shape[0] = strides[0] = 2;
+  OK(TVMFFITensorCreateUnsafeView(source, &p, &view));
+  OWN(view);
+  OK(TVMFFITensorCreateUnsafeView(view, &p, &outer));
+  tvmffi_weak_retain(view);
+  test_drop(view);
+  tvmffi_release(outer); /* and so the one that it keeps, which waits */
+  CHECK_INT(test_strong(source), 1);
+  CHECK(!tvmffi_weak_lock(view));
+  tvmffi_weak_release(view);
+  p.ndim = 0;
+  OK(TVMFFITensorCreateUnsafeView(source, &p, &view));
+  tvmffi_release(view);
+  p.ndim = 2;
+  FAILS(TVMFFITensorCreateUnsafeView(NULL, &p, &view), "ValueError", NULL);
+  FAILS(TVMFFITensorCreateUnsafeView(other, &p, &view), "TypeError", NULL);
+  FAILS(TVMFFITensorCreateUnsafeView(source, NULL, &view), "ValueError", NULL);
+  FAILS(TVMFFITensorCreateUnsafeView(source, &p, NULL), "ValueError", NULL);
+  p.strides = NULL;
+  FAILS(TVMFFITensorCreateUnsafeView(source, &p, &view), "ValueError",
+        "...strides must not be NULL");
+  p.strides = strides;
+  p.ndim = -1;
+  FAILS(TVMFFITensorCreateUnsafeView(source, &p, &view), "ValueError",
+        TEST_STRING(TVMFFITensorCreateUnsafeView) ": ndim is -1");
+  CHECK_INT(test_strong(source), 1);
+}
+
+static void test_bad_exports(void) {
+  TVMFFIObject *other = test_global("ffi.String");
+  DLManagedTensor *out = NULL;
+  DLManagedTensorVersioned *versioned = NULL;
+  TVMFFIObjectHandle tensor = NULL;
+  if (!other) return;
+  tensor = test_make_tensor();
+  if (!tensor) return;
+  FAILS(TVMFFITensorToDLPack(NULL, &out), "ValueError", NULL);
+  FAILS(TVMFFITensorToDLPack(other, &out), "TypeError",
+        "...is expected to be ffi.Tensor but is ffi.Function");
+  FAILS(TVMFFITensorToDLPack(tensor, NULL), "ValueError", NULL);
+  FAILS(TVMFFITensorToDLPackVersioned(NULL, &versioned), "ValueError", NULL);
+  FAILS(TVMFFITensorToDLPackVersioned(other, &versioned), "TypeError", NULL);
+  FAILS(TVMFFITensorToDLPackVersioned(tensor, NULL), "ValueError", NULL);
+  CHECK(out == NULL && versioned == NULL && test_strong(tensor) == 1);
+}
+
+/* A typed function sees a tensor object as a DLTensor. */
+TVMFFI_FUNC(u_rank, int32, (tensor, x)) { TVMFFI_RETURN(x->ndim); }
+
+static void test_tensor_argument(void) {
+  TVMFFIObjectHandle tensor = NULL;
+  TVMFFIAny arg, result = tvmffi_none();
+  tensor = test_make_tensor();
+  if (!tensor) return;
+  arg = tvmffi_obj(tensor);
+  OK(tvmffi_func_u_rank.call(NULL, &arg, 1, &result));
+  CHECK_INT(result.v_int64, 3);
+}
+
+/* ======== Allocators of tensors =========================================== */
+
+static DLManagedTensorVersioned test_allocated;
+static int test_alloc_mode; /* 0: works; how it fails */
+
+static int test_tensor_alloc(DLTensor *prototype,
+                             DLManagedTensorVersioned **out, void *context,
+                             void (*set_error)(void *, const char *,
+                                               const char *)) {
+  switch (test_alloc_mode) {
+    case 1: set_error(context, "MyError", "no room"); return -1;
+    case 2: return -1;
+    case 3: *out = NULL; return 0;
+    default: break;
+  }
+  test_allocated = test_versioned();
+  test_allocated.dl_tensor.ndim = prototype->ndim;
+  test_allocated.dl_tensor.shape = prototype->shape;
+  test_allocated.dl_tensor.strides = NULL;
+  if (test_alloc_mode == 4) test_allocated.version.major = 9;
+  if (test_alloc_mode == 5) test_allocated.dl_tensor.ndim = -1;
+  *out = &test_allocated;
+  return 0;
+}
+
+static int test_other_alloc(DLTensor *prototype, DLManagedTensorVersioned **out,
+                            void *context,
+                            void (*set_error)(void *, const char *,
+                                              const char *)) {
+  return test_tensor_alloc(prototype, out, context, set_error);
+}
+
+static void test_env_alloc(void) {
+  DLTensor p;
+  TVMFFIObjectHandle out = NULL;
+  DLPackManagedTensorAllocator before = test_tensor_alloc;
+  test_fill_tensor(&p);
+  OK(TVMFFIEnvSetDLPackManagedTensorAllocator(NULL, 1, NULL));
+  CHECK(TVMFFIEnvGetDLPackManagedTensorAllocator() == NULL);
+  FAILS(TVMFFIEnvTensorAlloc(&p, &out), "RuntimeError",
+        "TVMFFIEnvTensorAlloc: allocator is nullptr, likely because "
+        "TVMFFIEnvSetDLPackManagedTensorAllocator has not been called.");
+  OK(TVMFFIEnvSetDLPackManagedTensorAllocator(test_other_alloc, 1, &before));
+  CHECK(before == NULL);
+  OK(TVMFFIEnvSetDLPackManagedTensorAllocator(test_tensor_alloc, 0, &before));
+  CHECK(before == test_other_alloc);
+  CHECK(TVMFFIEnvGetDLPackManagedTensorAllocator() == test_tensor_alloc);
+  OK(TVMFFIEnvSetDLPackManagedTensorAllocator(NULL, 0, NULL));
+  CHECK(TVMFFIEnvGetDLPackManagedTensorAllocator() == test_other_alloc);
+  test_alloc_mode = 0;
+  if (test_code(TVMFFIEnvTensorAlloc(&p, &out), __FILE__, __LINE__, "")) {
+    CHECK_LOG("v"); /* what was allocated is given back */
+    return;
+  }
+  CHECK_INT(TVMFFITensorGetDLTensorPtr(out)->ndim, 3);
+  CHECK_INT(TVMFFITensorGetDLTensorPtr(out)->strides[0], 12);
+  CHECK_LOG("");
+  tvmffi_release(out);
+  CHECK_LOG("v");
+  test_alloc_mode = 1;
+  FAILS(TVMFFIEnvTensorAlloc(&p, &out), "MyError", "no room");
+  test_alloc_mode = 2;
+  FAILS(TVMFFIEnvTensorAlloc(&p, &out), "RuntimeError",
+        "The tensor allocator failed with code -1 and no error");
+  test_alloc_mode = 3;
+  FAILS(TVMFFIEnvTensorAlloc(&p, &out), "RuntimeError",
+        "TVMFFIEnvTensorAlloc: failed to allocate a tensor from the allocator");
+  CHECK_LOG("");
+  test_alloc_mode = 4;
+  FAILS(TVMFFIEnvTensorAlloc(&p, &out), "RuntimeError", NULL);
+  CHECK_LOG("v");
+  test_alloc_mode = 5;
+  FAILS(TVMFFIEnvTensorAlloc(&p, &out), "ValueError", NULL);
+  CHECK_LOG("v");
+  test_alloc_mode = 0;
+  FAILS(TVMFFIEnvTensorAlloc(NULL, &out), "ValueError", NULL);
+  FAILS(TVMFFIEnvTensorAlloc(&p, NULL), "ValueError", NULL);
+  p.ndim = -1;
+  FAILS(TVMFFIEnvTensorAlloc(&p, &out), "ValueError", NULL);
+  OK(TVMFFIEnvSetDLPackManagedTensorAllocator(NULL, 1, NULL));
+}
+#endif
+
+#if !TEST_NO_ENV
+/* ======== Environment ===================================================== */
+
+static void test_streams(void) {
+  static char stream[64];
+  TVMFFIStreamHandle before = stream;
+  int i, n = 40;
+  CHECK(TVMFFIEnvGetStream(kDLCUDA, 77) == NULL);
+  OK(TVMFFIEnvSetStream(kDLCUDA, 0, stream, &before));
+  OK(TVMFFIEnvSetStream(kDLCUDA, 0, stream + 1, &before));
+  CHECK(before == stream);
+  CHECK(TVMFFIEnvGetStream(kDLCUDA, 0) == stream + 1);
+  CHECK(TVMFFIEnvGetStream(kDLROCM, 0) != stream + 1);
+  for (i = 0; i < n; ++i)
+    OK(TVMFFIEnvSetStream(kDLCUDA + i % 3, i, stream + i, NULL));
+  for (i = 0; i < n; ++i)
+    CHECK(TVMFFIEnvGetStream(kDLCUDA + i % 3, i) == stream + i);
+  OK(TVMFFIEnvSetStream(2147483647, 2147483647, stream + 9, NULL));
+  CHECK(TVMFFIEnvGetStream(2147483647, 2147483647) == stream + 9);
+  FAILS(TVMFFIEnvSetStream(-1, 0, stream, &before), "ValueError",
+        "There is no device (-1, 0)");
+  FAILS(TVMFFIEnvSetStream(kDLCUDA, -5, stream, &before), "ValueError", NULL);
+  CHECK(TVMFFIEnvGetStream(-1, 0) == NULL);
+  CHECK(TVMFFIEnvGetStream(kDLCUDA, -1) == NULL);
+  /* The table goes when its thread does. */
+  tvmffi_i_thread_exit(tvmffi_i_self());
+  CHECK(TVMFFIEnvGetStream(kDLCUDA, 0) == NULL);
+}
+
+static int test_signal;
+static int test_check_signals(void) {
+  test_say('c');
+  return test_signal;
+}
+static int test_ensure(void) {
+  test_say('e');
+  return 5;
+}
+static void test_gil_release(int state) { test_say((char)('0' + state)); }
+
+static void test_signals(void) {
+  int (*check)(void) = test_check_signals, (*ensure)(void) = test_ensure;
+  void (*release)(int) = test_gil_release;
+  void *address;
+  CHECK_INT(TVMFFIEnvCheckSignals(), 0);
+  FAILS(TVMFFIEnvRegisterCAPI(NULL, NULL), "ValueError", NULL);
+  FAILS(TVMFFIEnvRegisterCAPI("PyErr_Nothing", NULL), "ValueError",
+        "Unknown env API PyErr_Nothing");
+  memcpy(&address, &check, sizeof(check));
+  OK(TVMFFIEnvRegisterCAPI("PyErr_CheckSignals", address));
+  FAILS(TVMFFIEnvCheckSignals(), "InternalError",
+        "PyErr_CheckSignals is registered without PyGILState_Ensure and "
+        "PyGILState_Release");
+  memcpy(&address, &ensure, sizeof(ensure));
+  OK(TVMFFIEnvRegisterCAPI("PyGILState_Ensure", address));
+  FAILS(TVMFFIEnvCheckSignals(), "InternalError", NULL);
+  memcpy(&address, &release, sizeof(release));
+  OK(TVMFFIEnvRegisterCAPI("PyGILState_Release", address));
+  test_signal = 0;
+  CHECK_INT(TVMFFIEnvCheckSignals(), 0);
+  CHECK_LOG("ec5");
+  test_signal = -1;
+  CHECK_INT(TVMFFIEnvCheckSignals(), -1);
+  CHECK_LOG("ec5");
+  CHECK(tvmffi_error_take() == NULL); /* the environment holds it */
+  OK(TVMFFIEnvRegisterCAPI("PyErr_CheckSignals", NULL));
+  OK(TVMFFIEnvRegisterCAPI("PyGILState_Ensure", NULL));
+  OK(TVMFFIEnvRegisterCAPI("PyGILState_Release", NULL));
+}
+
+/* The address that a map of symbols has, or NULL. */
+static void *test_symbol(tvmffi_i_map *map, const char *name) {
+  tvmffi_i_node *node = tvmffi_i_find(map, name, strlen(name));
+  return node ? ((tvmffi_i_named *)(void *)node)->address : NULL;
+}
+
+static void test_module_symbols(void) {
+  const char *name = test_fresh("unit_symbol");
+  static char a, b;
+  OK(TVMFFIEnvModRegisterSystemLibSymbol(name, &a));
+  OK(TVMFFIEnvModRegisterContextSymbol(name, &b));
+  CHECK(test_symbol(&tvmffi_i_system_symbols, name) == &a);
+  CHECK(test_symbol(&tvmffi_i_context_symbols, name) == &b);
+  OK(TVMFFIEnvModRegisterSystemLibSymbol(name, &b));
+  CHECK(test_symbol(&tvmffi_i_system_symbols, name) == &b);
+  FAILS(TVMFFIEnvModRegisterSystemLibSymbol(NULL, &a), "ValueError", NULL);
+  FAILS(TVMFFIEnvModRegisterContextSymbol(NULL, &a), "ValueError", NULL);
+}
+
+static void test_imports(void) {
+  const char *text = test_fresh("unit.import");
+  TVMFFIByteArray name = TEXT(text);
+  TVMFFIObject *f = test_global("ffi.String");
+  TVMFFIObjectHandle got = NULL;
+  static char context;
+  if (!f) return;
+  FAILS(TVMFFIEnvModLookupFromImports(&context, text, &got), "RuntimeError",
+        "...in the imported modules or global registry.");
+  FAILS(TVMFFIEnvModLookupFromImports(NULL, text, &got), "ValueError", NULL);
+  FAILS(TVMFFIEnvModLookupFromImports(&context, NULL, &got), "ValueError",
+        NULL);
+  FAILS(TVMFFIEnvModLookupFromImports(&context, text, NULL), "ValueError",
+        NULL);
+  OK(TVMFFIFunctionSetGlobal(&name, f, 0));
+  OK(TVMFFIEnvModLookupFromImports(&context, text, &got));
+  CHECK(got == f);
+  got = NULL;
+  OK(TVMFFIEnvModLookupFromImports(&context, text, &got));
+  CHECK(got == f);
+}
+
+static void *test_handle, *test_inner_handle;
+static int test_target;
+
+static int test_init(void **result) {
+  test_say('i');
+  *result = &test_target;
+  return 0;
+}
+static int test_init_fails(void **result) {
+  (void)result;
+  return TVMFFI_RAISE("ValueError", "cannot init");
+}
+static int test_init_silent(void **result) {
+  (void)result;
+  return -7;
+}
+static int test_init_null(void **result) {
+  *result = NULL;
+  return 0;
+}
+static int test_init_nested(void **result) {
+  TVMFFI_TRY(TVMFFIHandleInitOnce(&test_inner_handle, test_init));
+  *result = &test_inner_handle;
+  return 0;
+}
+static int test_init_recursive(void **result) {
+  (void)result;
+  return TVMFFIHandleInitOnce(&test_handle, test_init_recursive);
+}
+static int test_deinit(void *handle) {
+  test_say(handle == &test_target ? 'd' : '?');
+  return 3;
+}
+
+static void test_init_once(void) {
+  test_handle = test_inner_handle = NULL;
+  OK(TVMFFIHandleInitOnce(&test_handle, test_init));
+  CHECK(test_handle == &test_target);
+  OK(TVMFFIHandleInitOnce(&test_handle, test_init));
+  OK(TVMFFIHandleInitOnce(&test_handle, NULL));
+  CHECK_LOG("i");
+  CHECK_INT(TVMFFIHandleDeinitOnce(&test_handle, test_deinit), 3);
+  CHECK_LOG("d");
+  CHECK(test_handle == NULL);
+  OK(TVMFFIHandleDeinitOnce(&test_handle, test_deinit));
+  CHECK_LOG("");
+  OK(TVMFFIHandleInitOnce(&test_handle, test_init_nested));
+  CHECK(test_handle == &test_inner_handle);
+  CHECK(test_inner_handle == &test_target);
+  CHECK_LOG("i");
+  test_handle = NULL;
+  FAILS(TVMFFIHandleInitOnce(&test_handle, test_init_fails), "ValueError",
+        "cannot init");
+  FAILS(TVMFFIHandleInitOnce(&test_handle, test_init_silent), "RuntimeError",
+        "init_func failed with code -7 and no error");
+  FAILS(TVMFFIHandleInitOnce(&test_handle, test_init_null), "RuntimeError",
+        "init_func must return a non-NULL handle");
+  FAILS(TVMFFIHandleInitOnce(&test_handle, test_init_recursive), "RuntimeError",
+        "init_func needs the handle that it makes");
+  CHECK(test_handle == NULL);
+  FAILS(TVMFFIHandleInitOnce(NULL, test_init), "ValueError", NULL);
+  FAILS(TVMFFIHandleInitOnce(&test_handle, NULL), "ValueError", NULL);
+  FAILS(TVMFFIHandleDeinitOnce(NULL, test_deinit), "ValueError", NULL);
+  FAILS(TVMFFIHandleDeinitOnce(&test_handle, NULL), "ValueError", NULL);
+  OK(TVMFFIHandleInitOnce(&test_handle, test_init));
+  CHECK_LOG("i");
+}
+#endif
+
+#if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
+/* ======== Contention ====================================================== */
+
+typedef void (*test_work)(int id);
+typedef struct {
+  test_work work;
+  int id;
+  size_t *ready;
+  size_t all;
+} test_worker;
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static void *test_run_worker(void *argument) {
+  test_worker *w = (test_worker *)argument;
+  (void)test_add(w->ready, 1);
+  while (test_get(w->ready) < w->all) (void)sched_yield();
+  w->work(w->id);
+  return NULL;
+}
+#if defined(__cplusplus)
+}
+#endif
+
+/* Runs work(0), work(1), ... at once, each in a thread of its own. */
+static void test_parallel(test_work work) {
+  pthread_t thread[TEST_THREADS];
+  test_worker worker[TEST_THREADS];
+  size_t ready = 0;
+  int i, n = test_scale(TEST_THREADS, 2);
+  for (i = 0; i < n; ++i) {
+    worker[i].work = work;
+    worker[i].id = i;
+    worker[i].ready = &ready;
+    worker[i].all = (size_t)n;
+  }
+  for (i = 0; i < n; ++i) {
+    if (!CHECK(!pthread_create(&thread[i], NULL, test_run_worker, &worker[i])))
+      (void)test_add(&ready, (size_t)(n - i));
+    else
+      continue;
+    n = i;
+  }
+  for (i = 0; i < n; ++i) (void)pthread_join(thread[i], NULL);
+}
+
+static int test_rounds(int divisor) {
+  int n = test_scale(TEST_ROUNDS, 2 * divisor) / divisor;
+  return n ? n : 1;
+}
+
+enum { TEST_NAMES = 4 };
+static char test_shared_name[TEST_NAMES][64];
+
+static void test_share_names(const char *prefix) {
+  int i;
+  for (i = 0; i < TEST_NAMES; ++i) {
+    const char *name = test_fresh(prefix);
+    (void)test_put(test_shared_name[i], 0, sizeof(test_shared_name[i]), name,
+                   strlen(name));
+  }
+}
+
+/* Some set, some remove, all look up and call: an answer is one that somebody
+   set, and the function lives as long as the caller has it. */
+static void test_globals_work(int id) {
+  int i, n = test_rounds(1);
+  for (i = 0; i < n; ++i) {
+    const char *text = test_shared_name[(i + id) % TEST_NAMES];
+    TVMFFIByteArray name = TEXT(text);
+    TVMFFIObjectHandle f = NULL;
+    if ((i + id) % 5 == 0) {
+      OK(TVMFFIFunctionCreate((void *)(intptr_t)(id + 1), test_echo_callback,
+                              NULL, &f));
+      if (test_code(TVMFFIFunctionSetGlobal(&name, f, 1), __FILE__, __LINE__,
+                    "TVMFFIFunctionSetGlobal ")) {
+        tvmffi_release(f);
+        return;
+      }
+      tvmffi_release(f);
+    } else if ((i + id) % 17 == 0) {
+      OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"),
+                     tvmffi_out_any(NULL), tvmffi_str(text)));
+    } else {
+      TVMFFIAny result = tvmffi_none();
+      OK(TVMFFIFunctionGetGlobal(&name, &f));
+      if (!f) continue;
+      CHECK_INT(TVMFFIFunctionCall(f, NULL, 0, &result), 0);
+      CHECK(result.v_int64 >= 1 && result.v_int64 <= TEST_THREADS);
+      tvmffi_release(f);
+    }
+  }
+}
+
+static void test_contend_globals(void) {
+  int i;
+  test_share_names("unit.contended");
+  test_parallel(test_globals_work);
+  tvmffi_error_clear();
+  for (i = 0; i < TEST_NAMES; ++i)
+    OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"), tvmffi_out_any(NULL),
+                   tvmffi_str(test_shared_name[i])));
+}
+
+/* Metadata is read while functions are replaced. */
+static void test_about_work(int id) {
+  int i, n = test_rounds(4);
+  for (i = 0; i < n; ++i) {
+    const char *text = test_shared_name[0];
+    TVMFFIAny any = tvmffi_none();
+    if (id % 2) {
+      TVMFFIMethodInfo info;
+      TVMFFIObjectHandle f = NULL;
+      int code;
+      memset((void *)&info, 0, sizeof(info));
+      OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &f));
+      info.name = TEXT(text);
+      info.metadata = TEXT("{\"some\": \"metadata\"}");
+      info.method = tvmffi_obj(f);
+      code = TVMFFIFunctionSetGlobalFromMethodInfo(&info, 1);
+      tvmffi_release(f);
+      OK(code);
+    } else if (!tvmffi_call(tvmffi_str("ffi.GetGlobalFuncMetadata"),
+                            tvmffi_out_any(&any), tvmffi_str(text))) {
+      CHECK_TEXT(tvmffi_any_str(&any), "{\"some\": \"metadata\"}");
+      tvmffi_any_release(&any);
+    } else {
+      tvmffi_error_clear(); /* not set yet */
+    }
+  }
+}
+
+static void test_contend_about(void) {
+  test_share_names("unit.about");
+  test_parallel(test_about_work);
+}
+
+enum { TEST_SHARED_TYPES = 40 };
+static int32_t test_shared_type[TEST_SHARED_TYPES];
+static char test_shared_prefix[64];
+
+/* Looks at types of which only the index is known yet. */
+static void test_read_types(void) {
+  int i, n = test_scale(TEST_SHARED_TYPES, 2), left = 100000;
+  for (i = 0; i < n && left; --left) {
+    int32_t index = TVMFFI_I_LOAD_RELAXED(&test_shared_type[i]);
+    const TVMFFITypeInfo *info;
+    if (!index) continue;
+    info = TVMFFIGetTypeInfo(index);
+    if (!CHECK(info != NULL)) return;
+    CHECK(info->type_index == index && info->type_depth == i + 1);
+    CHECK(tvmffi_is_instance(index, kTVMFFIObject));
+    ++i;
+  }
+}
+
+static void test_types_work(int id) {
+  int i, n = test_scale(TEST_SHARED_TYPES, 2);
+  int32_t parent = kTVMFFIObject;
+  if (id % 3 == 1) {
+    test_read_types();
+    return;
+  }
+  for (i = 0; i < n; ++i) {
+    char text[80], letters[3];
+    TVMFFIByteArray key;
+    const TVMFFITypeInfo *info;
+    int32_t index, zero = 0;
+    size_t at = test_put(text, 0, sizeof(text), test_shared_prefix,
+                         strlen(test_shared_prefix));
+    letters[0] = '.';
+    letters[1] = (char)('a' + i / 26);
+    letters[2] = (char)('a' + i % 26);
+    (void)test_put(text, at, sizeof(text), letters, 3);
+    key = TEXT(text);
+    index = TVMFFITypeGetOrAllocIndex(&key, -1, i + 1, id % 3, 1, parent);
+    OK(index < 0 ? -1 : 0);
+    if (!__atomic_compare_exchange_n(&test_shared_type[i], &zero, index, 0,
+                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      CHECK_INT(index, zero);
+    info = TVMFFIGetTypeInfo(index);
+    if (!CHECK(info != NULL)) return;
+    CHECK(info->type_depth == i + 1 && tvmffi_is_instance(index, parent));
+    OK(TVMFFITypeKeyToIndex(&key, &index));
+    CHECK_INT(index, info->type_index);
+    parent = index;
+  }
+}
+
+static void test_contend_types(void) {
+  const char *prefix = test_fresh("unit.Shared");
+  memset(test_shared_type, 0, sizeof(test_shared_type));
+  (void)test_put(test_shared_prefix, 0, sizeof(test_shared_prefix), prefix,
+                 strlen(prefix));
+  test_parallel(test_types_work);
+}
+
+/* Each thread sets its own type's value and reads the others'. */
+static void test_columns_work(int id) {
+  int i, k, n = test_scale(20, 2);
+  for (i = 0; i < n; ++i) {
+    TVMFFIByteArray name = TEXT(test_shared_name[i % TEST_NAMES]);
+    int32_t index = test_shared_type[(id * 5 + i) % TEST_SHARED_TYPES];
+    const TVMFFITypeAttrColumn *c;
+    TVMFFIAny value = tvmffi_int(index);
+    OK(TVMFFITypeRegisterAttr(index, &name, &value));
+    c = TVMFFIGetTypeAttrColumn(&name);
+    if (!CHECK(c != NULL)) return;
+    for (k = 0; k < TEST_SHARED_TYPES; ++k) {
+      int32_t size = TVMFFI_I_LOAD(&c->size), other = test_shared_type[k];
+      const TVMFFIAny *data = TVMFFI_I_LOAD(&c->data);
+      if (other < size && TVMFFI_I_LOAD(&data[other].type_index) == kTVMFFIInt)
+        CHECK_INT(data[other].v_int64, other);
+    }
+  }
+}
+
+static void test_contend_columns(void) {
+  int i;
+  for (i = 0; i < TEST_SHARED_TYPES; ++i) {
+    TVMFFIByteArray key = TEXT(test_fresh("unit.Column"));
+    int32_t index = TVMFFITypeGetOrAllocIndex(&key, -1, 1, test_scale(40, 0), 1,
+                                              kTVMFFIObject);
+    OK(index < 0 ? -1 : 0);
+    test_shared_type[i] = index;
+  }
+  test_share_names("unit_column");
+  test_parallel(test_columns_work);
+}
+
+/* All register the same fields and methods; some look at what is there. */
+static TVMFFIObjectHandle test_shared_method;
+
+static void test_reflection_work(int id) {
+  const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(test_shared_type[0]);
+  int i, k, n = test_scale(20, 5);
+  if (!CHECK(info != NULL)) return;
+  for (i = 0; i < n; ++i) {
+    char name[2] = {'a', 0};
+    TVMFFIFieldInfo f = test_field(name, 24);
+    TVMFFIMethodInfo m = test_method(name, tvmffi_obj(test_shared_method));
+    TVMFFITypeMetadata metadata;
+    int32_t fields = TVMFFI_I_LOAD(&info->num_fields);
+    const TVMFFIFieldInfo *field = TVMFFI_I_LOAD(&info->fields);
+    name[0] = (char)('a' + (i + id) % n);
+    memset((void *)&metadata, 0, sizeof(metadata));
+    metadata.doc = TEXT("shared");
+    OK(TVMFFITypeRegisterField(test_shared_type[0], &f));
+    OK(TVMFFITypeRegisterMethod(test_shared_type[0], &m));
+    OK(TVMFFITypeRegisterMetadata(test_shared_type[0], &metadata));
+    for (k = 0; k < fields; ++k)
+      CHECK(field[k].name.size == 1 && field[k].getter == test_getter);
+  }
+}
+
+static void test_contend_reflection(void) {
+  TVMFFIByteArray key = TEXT(test_fresh("unit.Reflected"));
+  const TVMFFITypeInfo *info;
+  test_shared_type[0] =
+      TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 1, kTVMFFIObject);
+  OK(test_shared_type[0] < 0 ? -1 : 0);
+  OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &test_shared_method));
+  OWN(test_shared_method);
+  test_parallel(test_reflection_work);
+  info = TVMFFIGetTypeInfo(test_shared_type[0]);
+  if (test_hits() || !CHECK(info != NULL)) return;
+  CHECK_INT(info->num_fields, test_scale(20, 5));
+  CHECK_INT(info->num_methods, test_scale(20, 5));
+  CHECK_INT(test_strong(test_shared_method), 1 + test_scale(20, 5));
+}
+
+#if !TVMFFI_NO_BACKTRACE
+static char test_code_bytes[512];
+static void test_frames_work(int id) {
+  int i, n = test_rounds(8);
+  for (i = 0; i < n; ++i) {
+    uintptr_t address =
+        (uintptr_t)&test_code_bytes[(i * 7 + id) %
+                                    (int)sizeof(test_code_bytes)];
+    tvmffi_i_frame *frame = tvmffi_i_name_frame(address);
+    const TVMFFIByteArray *t = TVMFFIBacktrace("f.c", i, "g", id % 2);
+    if (test_hits()) continue;
+    if (CHECK(frame != NULL)) CHECK(frame->address == address);
+    CHECK(test_contains(*t, ", in g\n"));
+  }
+}
+static void test_contend_frames(void) { test_parallel(test_frames_work); }
+#endif
+
+static void *test_first_handle, *test_second_handle;
+static size_t test_inits;
+static int test_made_handle;
+
+static int test_init_second(void **result) {
+  (void)test_add(&test_inits, 1);
+  *result = &test_made_handle;
+  return 0;
+}
+
+/* The other order at the same time: one of the two is told, and does without.
+ */
+static int test_init_with(void **result, void **other,
+                          int (*init)(void **result)) {
+  (void)sched_yield();
+  if (TVMFFIHandleInitOnce(other, init)) tvmffi_error_clear();
+  return test_init_second(result);
+}
+static int test_init_first_then_second(void **result) {
+  return test_init_with(result, &test_second_handle, test_init_second);
+}
+static int test_init_second_then_first(void **result) {
+  return test_init_with(result, &test_first_handle, test_init_second);
+}
+
+static void test_init_work(int id) {
+  int first = id % 2;
+  OK(TVMFFIHandleInitOnce(
+      first ? &test_first_handle : &test_second_handle,
+      first ? test_init_first_then_second : test_init_second_then_first));
+  OK(TVMFFIHandleInitOnce(first ? &test_second_handle : &test_first_handle,
+                          test_init_second));
+}
+
+static void test_contend_init(void) {
+  int i, n = test_scale(50, 2);
+  for (i = 0; i < n; ++i) {
+    test_first_handle = test_second_handle = NULL;
+    test_inits = 0;
+    test_parallel(test_init_work);
+    CHECK_INT(test_inits, 2);
+    CHECK(test_first_handle && test_second_handle);
+  }
+}
+
+static TVMFFIObject *test_shared_object;
+
+static void test_counts_work(int id) {
+  int i, n = test_rounds(1) * 4;
+  (void)id;
+  for (i = 0; i < n; ++i) {
+    tvmffi_retain(test_shared_object);
+    tvmffi_weak_retain(test_shared_object);
+    CHECK(tvmffi_weak_lock(test_shared_object));
+    tvmffi_release(test_shared_object);
+    tvmffi_weak_release(test_shared_object);
+    tvmffi_release(test_shared_object);
+  }
+}
+
+static void test_contend_counts(void) {
+  TVMFFIByteArray text = TEXT("a shared string");
+  TVMFFIAny any;
+  OK(TVMFFIStringFromByteArray(&text, &any));
+  OWN_ANY(any);
+  test_shared_object = any.v_obj;
+  test_parallel(test_counts_work);
+  CHECK(test_strong(any.v_obj) == 1 && test_weak(any.v_obj) == 1);
+}
+
+/* Weak references are locked while the last strong one goes. */
+enum { TEST_SHARED_OBJECTS = 500 };
+static TVMFFIObjectHandle test_shared_objects[TEST_SHARED_OBJECTS];
+static size_t test_deleted, test_num_shared;
+
+static void test_shared_deleter(void *handle) {
+  (void)handle;
+  (void)test_add(&test_deleted, 1);
+}
+
+static void test_weak_work(int id) {
+  size_t i;
+  for (i = 0; i < test_num_shared; ++i) {
+    TVMFFIObjectHandle o = test_shared_objects[i];
+    if (id == 0) {
+      tvmffi_release(o);
+    } else if (tvmffi_weak_lock(o)) {
+      CHECK(TVMFFIOpaqueObjectGetCellPtr(o)->handle == &test_deleted);
+      tvmffi_release(o);
+    }
+    tvmffi_weak_release(o);
+  }
+}
+
+static void test_contend_weak(void) {
+  int i, k, n = test_scale(TEST_SHARED_OBJECTS, 2);
+  int threads = test_scale(TEST_THREADS, 2);
+  test_deleted = 0;
+  test_num_shared = 0;
+  for (i = 0; i < n; ++i) {
+    TVMFFIObjectHandle o = NULL;
+    if (test_code(TVMFFIObjectCreateOpaque(&test_deleted, kTVMFFIOpaquePyObject,
+                                           test_shared_deleter, &o),
+                  __FILE__, __LINE__, "TVMFFIObjectCreateOpaque "))
+      break;
+    for (k = 0; k < threads; ++k) tvmffi_weak_retain(o);
+    test_shared_objects[test_num_shared++] = o;
+  }
+  test_parallel(test_weak_work);
+  CHECK_INT(test_deleted, test_num_shared);
+}
+
+/* A thread's error, streams and trace go with it. */
+static void test_exit_work(int id) {
+  if (id % 4 == 0) {
+    TVMFFIErrorSetRaisedFromCStr("ValueError", "left behind");
+  } else if (id % 4 == 1) {
+    if (TVMFFIEnvSetStream(kDLCUDA, id, &test_deleted, NULL)) return;
+    CHECK(TVMFFIEnvGetStream(kDLCUDA, id) == &test_deleted);
+  } else if (id % 4 == 2) {
+    (void)TVMFFIBacktrace("f.c", id, "g", 0);
+  } else {
+    (void)TVMFFI_RAISE("ValueError", "left behind by thread %d", id);
+  }
+}
+
+static void test_thread_exit(void) {
+  size_t before;
+  test_parallel(test_exit_work); /* names the frames */
+  before = test_get(&test_live);
+  test_parallel(test_exit_work);
+  if (!test_hits()) CHECK_INT(test_get(&test_live), before);
+  CHECK(tvmffi_error_take() == NULL);
+}
+#endif
+
+/* ======== The table ======================================================= */
+
+typedef struct {
+  const char *name;
+  void (*run)(void);
+} test_case;
+
+static const test_case test_cases[] = {
+    {"the runtime starts itself", test_start}, /* stays the first one */
+    {"version", test_version},
+#if !TEST_NO_VALUES
+    {"values: views", test_views},
+    {"values: strings and bytes", test_strings},
+    {"values: strings and bytes that cannot be", test_bad_strings},
+    {"values: owned", test_owned_values},
+    {"values: owned ones that cannot be", test_bad_values},
+    {"values: rvalue references", test_rvalue_refs},
+    {"values: input and output the same", test_aliases},
+    {"values: big integers", test_bigints},
+    {"values: big integers that cannot be", test_bad_bigints},
+    {"values: release", test_any_release},
+#endif
+#if !TEST_NO_OBJECTS
+    {"objects: counts and deleter flags", test_counts},
+    {"objects: no deleter", test_no_deleter},
+    {"objects: pinned counts", test_pinned_counts},
+    {"objects: opaque", test_opaque},
+    {"objects: destructions do not nest", test_nesting},
+    {"objects: destruction with a weak reference", test_nesting_weak},
+    {"objects: a long chain is destroyed", test_long_chain},
+    {"objects: a long chain with weak references", test_long_weak_chain},
+    {"objects: the default allocator", test_default_allocator},
+    {"objects: a custom allocator", test_custom_allocator},
+#endif
+#if !TEST_NO_TYPES
+    {"types: those of the ABI", test_abi_types},
+    {"types: unknown ones", test_unknown_types},
+    {"types: static indices", test_static_type},
+    {"types: dynamic indices and ancestors", test_dynamic_types},
+    {"types: child slots", test_slots},
+    {"types: those that cannot be", test_bad_types},
+    {"types: registered by another thread first", test_raced_types},
+    {"types: the table grows", test_table_growth},
+    {"types: a thousand", test_many_types},
+    {"types: fields", test_fields},
+    {"types: fields of special kinds", test_special_fields},
+    {"types: fields that cannot be", test_bad_fields},
+    {"types: methods", test_methods},
+    {"types: metadata", test_metadata},
+    {"types: attribute columns", test_columns},
+    {"types: growing columns", test_column_growth},
+    {"types: attributes that cannot be", test_bad_columns},
+#endif
+#if !TEST_NO_FUNCTIONS
+    {"functions: create and call", test_function_create},
+    {"functions: calls that are refused", test_function_refuse},
+    {"functions: a type of its own", test_function_subtype},
+    {"functions: global, replaced, removed", test_globals},
+    {"functions: global ones that cannot be", test_bad_globals},
+    {"functions: global with metadata", test_method_info},
+    {"functions: schemas of the built-in ones", test_builtins},
+    {"functions: two special objects", test_special_objects},
+    {"functions: ffi.String and ffi.Bytes", test_string_builtins},
+    {"functions: ffi.Shape", test_shapes},
+    {"functions: ffi.FunctionFromExternC", test_extern_c},
+    {"functions: the list of names", test_list_names},
+#endif
+#if !TEST_NO_ERRORS
+    {"errors: create", test_error_create},
+    {"errors: those that cannot be", test_bad_errors},
+    {"errors: the slot", test_slot},
+    {"errors: raised from texts", test_raise_texts},
+    {"errors: the trace changes", test_update_trace},
+    {"errors: lack of memory", test_memory_error},
+    {"errors: raised while another is dropped", test_raise_in_deleter},
+    {"errors: raise and try", test_raise},
+    {"errors: messages that are too long", test_long_messages},
+    {"errors: formats", test_formats},
+    {"errors: the whole text", test_error_text},
+#if !TVMFFI_NO_STDIO && !TEST_NO_FILES
+    {"errors: print", test_error_print},
+#endif
+    {"backtrace: the caller's place", test_backtrace},
+#if !TVMFFI_NO_BACKTRACE
+    {"backtrace: kinds of frames", test_frame_kinds},
+    {"backtrace: a frame is named once", test_frame_names},
+    {"backtrace: its limit", test_frame_limit},
+#if TEST_SYMBOLS
+    {"backtrace: names of functions", test_symbols},
+#endif
+#endif
+#endif
+#if !TEST_NO_TYPED
+    {"typed functions: integers", test_typed_integers},
+    {"typed functions: other values", test_typed_values},
+    {"typed functions: strings and bytes", test_typed_texts},
+    {"typed functions: objects", test_typed_objects},
+    {"typed functions: 0 to 16 parameters", test_typed_counts},
+    {"typed functions: codes and errors", test_typed_codes},
+    {"typed functions: export", test_export},
+    {"typed functions: schemas", test_schemas},
+    {"typed functions: register", test_register},
+    {"calls: results of each kind", test_out_constructors},
+    {"calls: results that do not fit", test_bad_results},
+    {"calls: what cannot be called", test_bad_callees},
+#if TVMFFI_I_GENERIC
+    {"calls: plain values", test_plain_values},
+#endif
+#endif
+#if !TEST_NO_DTYPES
+    {"dtypes: parse", test_dtype_parse},
+    {"dtypes: those that cannot be", test_bad_dtypes},
+    {"dtypes: print", test_dtype_print},
+    {"dtypes: print and parse", test_dtype_round_trip},
+    {"dtypes: custom", test_custom_dtypes},
+    {"devices: parse", test_devices},
+#endif
+#if !TEST_NO_TENSORS
+    {"tensors: from DLPack", test_from_dlpack},
+    {"tensors: to DLPack", test_to_dlpack},
+    {"tensors: those that cannot be", test_bad_tensors},
+    {"tensors: imports that cannot be", test_bad_imports},
+    {"tensors: layouts", test_layouts},
+    {"tensors: views", test_tensor_views},
+    {"tensors: exports that cannot be", test_bad_exports},
+    {"tensors: as an argument", test_tensor_argument},
+    {"tensors: allocators", test_env_alloc},
+#endif
+#if !TEST_NO_ENV
+    {"environment: streams", test_streams},
+    {"environment: signals", test_signals},
+    {"environment: symbols", test_module_symbols},
+    {"environment: imports", test_imports},
+    {"environment: handles made once", test_init_once},
+#endif
+#if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
+    {"threads: global functions", test_contend_globals},
+    {"threads: metadata of functions", test_contend_about},
+    {"threads: types", test_contend_types},
+    {"threads: attribute columns", test_contend_columns},
+    {"threads: fields, methods and metadata", test_contend_reflection},
+#if !TVMFFI_NO_BACKTRACE
+    {"threads: backtraces", test_contend_frames},
+#endif
+    {"threads: handles made once", test_contend_init},
+    {"threads: counts", test_contend_counts},
+    {"threads: weak references", test_contend_weak},
+    {"threads: what ends with a thread", test_thread_exit},
+#endif
+};
+
+/* ======== Running ========================================================= */
+
+/* Runs a test once; what is left behind afterwards is a failure. */
+static void test_run_once(const test_case *test) {
+  size_t live = test_get(&test_live);
+  size_t since = test_get(&test_made);
+  test_log_size = 0;
+  test->run();
+  test_refuse_at = 0;
+  test_release_all();
+  if (!test_hits()) CHECK_INT(test_log_size, 0);
+  CHECK(tvmffi_i_self()->destroying == 0 && !tvmffi_i_self()->doomed &&
+        !tvmffi_i_self()->fading);
+  if (!CHECK(tvmffi_i_self()->error == NULL)) tvmffi_error_clear();
+#if TEST_TRACK
+  if (test_get(&test_live) > live) test_find_leaks(since);
+#else
+  (void)live, (void)since;
+#endif
+}
+
+/* Refuses the Nth allocation, or all from it on, for N = 1, 2, 3, ..., until
+   the test ends before it. Gives the last N. */
+static int test_run_refused(const test_case *test, int all) {
+  size_t n = 0, hits = 1;
+  while (hits && !test_get(&test_num_failures)) {
+    test_number = 0;
+    test_refused = 0;
+    test_refuse_all = all;
+    test_refuse_at = ++n;
+    test_run_once(test);
+    hits = test_hits();
+    test_refused = 0;
+  }
+  return (int)n;
+}
+
+/* Twice: what a test does the first time only is then behind it. Gives the
+   number of the refused allocation with which it failed, less than 0 where all
+   after it were refused too, 0 otherwise. */
+static int test_run(const test_case *test) {
+  int once, all;
+  if (!test_oom) {
+    test_run_once(test);
+    test_run_once(test);
+    return 0;
+  }
+  once = test_run_refused(test, 0);
+  if (test_get(&test_num_failures)) return once;
+  all = test_run_refused(test, 1);
+  return test_get(&test_num_failures) ? -all : 0;
+}
+
+static int test_report(const test_case *test, int number, int refused) {
+  size_t i, n = test_get(&test_num_failures);
+  TEST_PRINT("%sok %d - %s\n", n ? "not " : "", number, test->name);
+  if (refused)
+    TEST_PRINT("# with allocation %d refused%s\n",
+               refused < 0 ? -refused : refused,
+               refused < 0 ? ", and all after it" : "");
+  for (i = 0; i < n && i < sizeof(test_failures) / sizeof(test_failures[0]);
+       ++i)
+    TEST_PRINT("# %s:%d: %s\n", test_failures[i].file, test_failures[i].line,
+               test_failures[i].text);
+  test_num_failures = 0;
+  return n != 0;
+}
+
+static int test_usage(void) {
+  TEST_PRINT("usage: [--list] [--oom] [--only NAME]\n");
+  return 2;
+}
+
+int TEST_MAIN(int argc, char **argv) {
+  const char *only = "";
+  int i, number = 0, failed = 0, list = 0;
+  for (i = 1; i < argc; ++i) {
+    if (strcmp(argv[i], "--list") == 0)
+      list = 1;
+    else if (strcmp(argv[i], "--oom") == 0)
+      test_oom = 1;
+    else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+      only = argv[++i];
+    else
+      return test_usage();
+  }
+  for (i = 0; i < TEST_COUNT(test_cases); ++i) {
+    if (strncmp(test_cases[i].name, only, strlen(only)) != 0) continue;
+    ++number;
+    if (list) {
+      TEST_PRINT("%s\n", test_cases[i].name);
+      continue;
+    }
+    failed += test_report(&test_cases[i], number, test_run(&test_cases[i]));
+  }
+  if (!list) TEST_PRINT("1..%d\n", number);
+  return failed || !number;
+}
