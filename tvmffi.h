@@ -39,6 +39,9 @@
 
        cc program.c -lpthread
 
+   That calls with plain values needs C11 or C++; in C99 each value is made by
+   its constructor: tvmffi_int(3), tvmffi_str("demo.square").
+
    LINKING
 
    In exactly one C or C++ file of a program, define TVMFFI_IMPLEMENTATION
@@ -155,7 +158,8 @@
 #define TVMFFI_SYSTEM_DLPACK 0
 #endif
 
-/* All. Leave out the C interface: the declarations of the ABI alone. */
+/* Any file. Leave out the C interface: the declarations of the ABI alone. The
+   implementing file has it all the same. */
 #ifndef TVMFFI_ABI_ONLY
 #define TVMFFI_ABI_ONLY 0
 #endif
@@ -164,6 +168,9 @@
    a longer one is cut and ends in "...". It stands on the stack. */
 #ifndef TVMFFI_MESSAGE_SIZE
 #define TVMFFI_MESSAGE_SIZE 1024
+#endif
+#if TVMFFI_MESSAGE_SIZE < 64
+#error "tvmffi.h: TVMFFI_MESSAGE_SIZE must be 64 at least"
 #endif
 
 /* ======== Compiler ============================================= >>compiler */
@@ -181,6 +188,8 @@
 #define TVMFFI_I_UNUSED __attribute__((unused))
 #define TVMFFI_I_COLD static inline __attribute__((cold, unused))
 #define TVMFFI_I_SLOW static __attribute__((cold, noinline))
+#define TVMFFI_I_RETURN_ADDRESS ((uintptr_t)__builtin_return_address(0))
+#define TVMFFI_I_NOINLINE static __attribute__((noinline))
 #define TVMFFI_I_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define TVMFFI_I_MUST_CHECK __attribute__((warn_unused_result))
 #define TVMFFI_I_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -191,6 +200,8 @@
 #define TVMFFI_I_UNUSED
 #define TVMFFI_I_COLD static inline
 #define TVMFFI_I_SLOW static
+#define TVMFFI_I_RETURN_ADDRESS 0
+#define TVMFFI_I_NOINLINE static
 #define TVMFFI_I_PRINTF(f, a)
 #define TVMFFI_I_MUST_CHECK
 #define TVMFFI_I_LIKELY(x) (x)
@@ -1262,7 +1273,7 @@ TVMFFI_I_ACCESSOR DLDevice TVMFFIDLDeviceFromIntPair(int32_t device_type,
 #define TVMFFI_I_WEAK_ONE ((uint64_t)1 << 32)
 #define TVMFFI_I_BOTH_ONE (TVMFFI_I_WEAK_ONE | TVMFFI_I_STRONG_ONE)
 /* A half of the count at or over 2^31 is pinned here, far from both ends, so
-   that clients who count inline cannot carry it out of the pinned range. */
+   that clients who count inline take 2^30 steps to carry it out of there. */
 #define TVMFFI_I_PINNED ((uint64_t)0xC0000000u)
 
 TVMFFI_I_COLD void tvmffi_i_pin(uint64_t *count, int shift) {
@@ -1311,10 +1322,10 @@ TVMFFI_I_INLINE int tvmffi_weak_lock(TVMFFIObjectHandle obj) {
   return 0;
 }
 
-/* The rest of a release: there are other references, or it is pinned. */
-TVMFFI_I_INLINE void tvmffi_i_release_shared(TVMFFIObject *o) {
-  uint64_t old = tvmffi_i_sub64(&o->combined_ref_count, TVMFFI_I_STRONG_ONE);
-  if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) {
+/* The rest of a release whose count was `old`: that was the last strong
+   reference, or the count is pinned. */
+TVMFFI_I_COLD void tvmffi_i_release_rest(TVMFFIObject *o, uint64_t old) {
+  if (old & 0x80000000u) {
     tvmffi_i_pin(&o->combined_ref_count, 0);
   } else if ((uint32_t)old == 1) {
     int both = old == TVMFFI_I_BOTH_ONE;
@@ -1327,15 +1338,19 @@ TVMFFI_I_INLINE void tvmffi_i_release_shared(TVMFFIObject *o) {
 
 /* Drops a strong reference (taken); NULL is ignored. With the last one the
    object is destroyed. A sole owner needs no atomic write: nobody else can
-   have a reference to copy, so the count cannot change under it. */
+   have a reference to copy, so the count cannot change under it. One
+   comparison tells counts of 2 to 2^31 - 1 from all that need more work. */
 TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle obj) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
+  uint64_t old;
   if (!o) return;
   if (TVMFFI_I_LOAD(&o->combined_ref_count) == TVMFFI_I_BOTH_ONE) {
     if (o->deleter) o->deleter(o, kTVMFFIObjectDeleterFlagBitMaskBoth);
-  } else {
-    tvmffi_i_release_shared(o);
+    return;
   }
+  old = tvmffi_i_sub64(&o->combined_ref_count, TVMFFI_I_STRONG_ONE);
+  if (TVMFFI_I_UNLIKELY((uint32_t)old - 2u >= 0x7FFFFFFEu))
+    tvmffi_i_release_rest(o, old);
 }
 
 /* Drops what an owned Any holds and makes it None. */
@@ -1421,8 +1436,8 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_dtype(DLDataType x) {
   return any;
 }
 
-/* Gives the text or bytes that `any` holds, borrowed and always followed by a
-   NUL; {NULL, 0} when it holds neither. */
+/* Gives the text or bytes that `any` holds, borrowed; {NULL, 0} when it holds
+   neither. A NUL follows, unless it is a TVMFFIByteArray of the caller. */
 TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
   TVMFFIByteArray r = {NULL, 0};
   switch (any->type_index) {
@@ -1600,7 +1615,10 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
   int n = tvmffi_i_vformat(buffer, TVMFFI_MESSAGE_SIZE, format, ap);
   if (n >= TVMFFI_MESSAGE_SIZE) {
     n = TVMFFI_MESSAGE_SIZE - 1;
+    /* Not inside a character of UTF-8: Python could not read the rest. */
+    while (n > 3 && ((unsigned char)buffer[n - 3] & 0xC0) == 0x80) --n;
     buffer[n - 3] = buffer[n - 2] = buffer[n - 1] = '.';
+    buffer[n] = 0;
   }
   r.size = n < 0 ? 0 : (size_t)n;
   return r;
@@ -1761,7 +1779,9 @@ TVMFFI_I_GET(uint64) {
 TVMFFI_I_PUT(uint64) {
   if (value >> 63)
     return TVMFFI_RAISE("OverflowError",
-                        "Integer value %llu is too large to fit in int64_t.",
+                        "Integer value %llu is too large to fit in int64_t. "
+                        "Consider explicitly casting to int64_t first if this "
+                        "is intentional.",
                         (unsigned long long)value);
   *out = tvmffi_int((int64_t)value);
   return 0;
@@ -1975,7 +1995,7 @@ TVMFFI_I_COLD int32_t tvmffi_i_signature(const tvmffi_func *f,
       ", 6: ",  ", 7: ",  ", 8: ",  ", 9: ", ", 10: ", ", 11: ",
       ", 12: ", ", 13: ", ", 14: ", ", 15: "};
   int32_t i;
-  parts[n++] = f->name;
+  parts[n++] = TVMFFI_I_LOAD(&f->name);
   if (!f->num_args) parts[n++] = "(";
   for (i = 0; i < f->num_args; ++i) {
     parts[n++] = at[i];
@@ -2254,7 +2274,8 @@ TVMFFI_I_INLINE int tvmffi_i_function(const tvmffi_func *f,
 /* Puts a typed function into the global table under `text`, with its type
    schema. The text must live as long as the function: error messages use it.
    A name that is taken is an error, unless `override` is nonzero. */
-#define tvmffi_register(text, name) tvmffi_register_as(text, name, 0)
+#define tvmffi_register(text, name) \
+  tvmffi_i_register(text, &tvmffi_func_##name, 0)
 #define tvmffi_register_as(text, name, override) \
   tvmffi_i_register(text, &tvmffi_func_##name, override)
 
@@ -2263,14 +2284,16 @@ TVMFFI_I_COLD int tvmffi_i_register(const char *text, tvmffi_func *f,
   char buffer[1024];
   TVMFFIMethodInfo info = TVMFFI_I_ZERO;
   TVMFFIObject *object = NULL;
+  const char *name = f->name;
   int code;
   TVMFFI_TRY(tvmffi_i_function(f, &object));
   info.name = tvmffi_i_view(text);
   info.metadata = tvmffi_i_metadata(f, buffer);
   info.flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
   info.method = tvmffi_obj(object);
+  TVMFFI_I_STORE(&f->name, text); /* before others can call it */
   code = TVMFFIFunctionSetGlobalFromMethodInfo(&info, override);
-  if (!code) f->name = text;
+  if (code) TVMFFI_I_STORE(&f->name, name);
   tvmffi_release(object);
   return code;
 }
@@ -2404,6 +2427,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(TVMFFIAny any) { return any; }
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_out out) { return out; }
 
 #if defined(__cplusplus)
+extern "C++" { /* also where a user puts the include into extern "C" */
 /* The overloads behind TVMFFI_ANY and `out`. */
 #define TVMFFI_I_OVERLOAD(ctype, make) \
   TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(ctype x) { return make(x); }
@@ -2487,6 +2511,7 @@ static inline int tvmffi_call(F callee, Out out, Args... args) {
   return tvmffi_i_call(TVMFFI_ANY(callee), tvmffi_i_out(out), packed,
                        (int32_t)(sizeof...(Args)));
 }
+} /* extern "C++" */
 
 #else /* C */
 
@@ -2772,7 +2797,8 @@ TVMFFI_I_SIZE3(TVMFFITypeInfo, 72, 56, 48);
 /* ======== Platform ============================================= >>platform */
 /* What the runtime takes from outside: memory, one mutex, thread-local state,
    the unwinder and the dynamic loader. Nothing below asks for the platform.
-   The mutex is a leaf: no code of a user and no raise runs under it. */
+   The mutex is a leaf: no code of a user and no raise runs under it, except
+   TVMFFI_MALLOC, which must not call the runtime. */
 
 #include <string.h>
 #if !defined(TVMFFI_MALLOC) || !TVMFFI_NO_BACKTRACE
@@ -2805,7 +2831,7 @@ typedef struct {
 typedef struct {
   TVMFFIObject *error;     /* raised and not yet taken: owned */
   TVMFFIObject *doomed;    /* waiting to be destroyed, linked */
-  TVMFFIObject *fading;    /* the same, with weak references left */
+  struct tvmffi_i_fading *fading; /* the same, with weak references */
   tvmffi_i_stream *stream; /* a hash table of stream_mask + 1 places */
   uint32_t stream_mask, num_streams;
   DLPackManagedTensorAllocator allocator;
@@ -2834,8 +2860,15 @@ static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
 static pthread_key_t tvmffi_i_exit_key;
 static int tvmffi_i_has_exit_key;
 
+/* The compiler must not know where the pointer comes from: it would ask for the
+   thread's memory anew after each call, and in a shared library that is a
+   call, too. */
 TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
-  return &tvmffi_i_the_thread;
+  tvmffi_i_thread *self = &tvmffi_i_the_thread;
+#if TVMFFI_I_GNU
+  __asm__("" : "+r"(self));
+#endif
+  return self;
 }
 TVMFFI_I_INLINE void tvmffi_i_lock(void) {
   (void)pthread_mutex_lock(&tvmffi_i_mutex);
@@ -2941,9 +2974,10 @@ TVMFFI_I_INLINE tvmffi_i_node **tvmffi_i_places(tvmffi_i_slots *slots) {
   return (tvmffi_i_node **)(void *)(slots + 1);
 }
 
-static tvmffi_i_node *tvmffi_i_find(tvmffi_i_map *map, const char *key,
-                                    size_t size) {
-  uint32_t hash = tvmffi_i_hash(key, size);
+TVMFFI_I_INLINE tvmffi_i_node *tvmffi_i_find_hashed(tvmffi_i_map *map,
+                                                    const char *key,
+                                                    size_t size,
+                                                    uint32_t hash) {
   tvmffi_i_slots *slots = TVMFFI_I_LOAD(&map->slots);
   tvmffi_i_node *node;
   size_t i;
@@ -2954,6 +2988,11 @@ static tvmffi_i_node *tvmffi_i_find(tvmffi_i_map *map, const char *key,
                   (!size || memcmp(node->key, key, size) == 0)))
       return node;
   }
+}
+
+static tvmffi_i_node *tvmffi_i_find(tvmffi_i_map *map, const char *key,
+                                    size_t size) {
+  return tvmffi_i_find_hashed(map, key, size, tvmffi_i_hash(key, size));
 }
 
 static void tvmffi_i_place(tvmffi_i_slots *slots, tvmffi_i_node *node) {
@@ -2980,11 +3019,12 @@ static int tvmffi_i_reserve(tvmffi_i_map *map) {
 }
 
 /* Puts a node for which tvmffi_i_reserve made room; the mutex is held. */
-static void tvmffi_i_insert(tvmffi_i_map *map, tvmffi_i_node *node,
-                            const char *key, size_t size) {
+static void tvmffi_i_insert_hashed(tvmffi_i_map *map, tvmffi_i_node *node,
+                                   const char *key, size_t size,
+                                   uint32_t hash) {
   node->key = key;
   node->size = size;
-  node->hash = tvmffi_i_hash(key, size);
+  node->hash = hash;
   node->next = NULL;
   tvmffi_i_place(map->slots, node);
   if (map->last)
@@ -2993,6 +3033,11 @@ static void tvmffi_i_insert(tvmffi_i_map *map, tvmffi_i_node *node,
     TVMFFI_I_STORE(&map->first, node);
   map->last = node;
   ++map->count;
+}
+
+static void tvmffi_i_insert(tvmffi_i_map *map, tvmffi_i_node *node,
+                            const char *key, size_t size) {
+  tvmffi_i_insert_hashed(map, node, key, size, tvmffi_i_hash(key, size));
 }
 
 /* The hash of upstream's base_detail.h (StableHashBytes): it crosses process
@@ -3084,26 +3129,31 @@ TVMFFI_I_COLD int tvmffi_i_bad_bytes(const char *function, const char *what,
   return tvmffi_i_bad_bytes(__func__, #bytes, bytes)
 
 /* Raises unless `handle` is an object of type `index`. */
-static int tvmffi_i_check_type(const char *function, const char *what,
+TVMFFI_I_SLOW int tvmffi_i_check_type(const char *function, const char *what,
                                TVMFFIObjectHandle handle, int32_t index) {
   int32_t got;
   if (!handle) return tvmffi_i_null(function, what);
   got = ((TVMFFIObject *)handle)->type_index;
-  if (TVMFFI_I_LIKELY(got == index)) return 0;
-  if (got > index && tvmffi_is_instance(got, index)) return 0;
+  if (tvmffi_is_instance(got, index)) return 0;
   return tvmffi_i_fail("TypeError", "%s: %s is expected to be %s but is %s",
                        function, what, tvmffi_i_type_key(index),
                        tvmffi_i_type_key(got));
 }
 
-#define TVMFFI_I_CHECK(handle, index) \
+TVMFFI_I_INLINE int tvmffi_i_is_exactly(TVMFFIObjectHandle handle,
+                                        int32_t index) {
+  return handle && ((TVMFFIObject *)handle)->type_index == index;
+}
+
+#define TVMFFI_I_CHECK(handle, index)                        \
+  if (TVMFFI_I_UNLIKELY(!tvmffi_i_is_exactly(handle, index))) \
   TVMFFI_TRY(tvmffi_i_check_type(__func__, #handle, handle, index))
 
 /* ======== Object ================================================= >>object */
 /* Allocation, references and destruction. An object that holds others is
-   destroyed by tvmffi_i_destroy, which never nests: what dies meanwhile waits
-   in the thread's lists, linked through fields that nobody needs any more. So
-   the depth of a structure costs no stack. */
+   destroyed by tvmffi_i_destroy, which nests only so deep: what dies further
+   down waits in the thread's lists. So a structure may be as deep as memory
+   allows. */
 
 static void *tvmffi_i_object(size_t size, int32_t type_index,
                              void (*deleter)(void *, int)) {
@@ -3125,63 +3175,66 @@ static void tvmffi_i_delete_plain(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_free(self);
 }
 
-static void tvmffi_i_delete_opaque(void *, int);
-static void tvmffi_i_delete_error(void *, int);
-static void tvmffi_i_delete_closure(void *, int);
-static void tvmffi_i_delete_view(void *, int);
+/* So deep destructors nest before what dies in them has to wait. */
+enum { TVMFFI_I_NESTED = 32 };
 
-/* Beside the deleter's flags: the object has waited, its turn has come. */
-enum { TVMFFI_I_NOW = 4 };
+/* An object that waits while weak references need its count. */
+typedef struct tvmffi_i_fading {
+  TVMFFIObject *self;
+  void (*destructor)(void *, int);
+  struct tvmffi_i_fading *next;
+} tvmffi_i_fading;
 
-/* Lets an object wait. With weak references left its count is in use, and its
-   memory is kept by one more; nobody needs its deleter till that is dropped. */
-static void tvmffi_i_doom(tvmffi_i_thread *t, TVMFFIObject *self, int flags,
-                          void (*destructor)(void *, int)) {
+/* Lets an object wait: linked through its count, or, with weak references
+   left, by a node and one more such reference. Without memory for that it
+   cannot wait, and this gives 0. */
+static int tvmffi_i_doom(tvmffi_i_thread *t, TVMFFIObject *self, int flags,
+                         void (*destructor)(void *, int)) {
+  tvmffi_i_fading *node;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) {
     self->combined_ref_count = (uint64_t)(uintptr_t)t->doomed;
     self->deleter = destructor;
     t->doomed = self;
-  } else {
-    tvmffi_weak_retain(self);
-    self->__ensure_align = (int64_t)(intptr_t)t->fading;
-    t->fading = self;
+    return 1;
   }
+  node = (tvmffi_i_fading *)tvmffi_i_alloc(sizeof(*node));
+  if (!node) return 0;
+  tvmffi_weak_retain(self);
+  node->self = self;
+  node->destructor = destructor;
+  node->next = t->fading;
+  t->fading = node;
+  return 1;
 }
 
-/* Ends an object that waited with weak references. Its type tells the deleter:
-   these four are all that come here. */
-static void tvmffi_i_end_fading(tvmffi_i_thread *t) {
-  TVMFFIObject *self = t->fading;
-  int32_t index = self->type_index;
-  t->fading = (TVMFFIObject *)(intptr_t)self->__ensure_align;
-  self->__ensure_align = 0;
-  self->deleter = index == kTVMFFIError      ? tvmffi_i_delete_error
-                  : index == kTVMFFIFunction ? tvmffi_i_delete_closure
-                  : index == kTVMFFITensor   ? tvmffi_i_delete_view
-                                             : tvmffi_i_delete_opaque;
-  self->deleter(self, kTVMFFIObjectDeleterFlagBitMaskStrong | TVMFFI_I_NOW);
-  tvmffi_weak_release(self);
-}
-
-static void tvmffi_i_destroy(TVMFFIObject *self, int flags,
-                             void (*destructor)(void *, int)) {
-  tvmffi_i_thread *t = tvmffi_i_self();
-  if (t->destroying && (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) &&
-      !(flags & TVMFFI_I_NOW)) {
-    tvmffi_i_doom(t, self, flags, destructor);
-    return;
-  }
-  ++t->destroying;
-  destructor(self, flags);
-  while (t->destroying == 1 && (t->doomed || t->fading)) {
-    self = t->doomed;
+/* Ends all that waits, and what comes to wait meanwhile. */
+static void tvmffi_i_end_doomed(tvmffi_i_thread *t) {
+  while (t->doomed || t->fading) {
+    TVMFFIObject *self = t->doomed;
+    tvmffi_i_fading *node = t->fading;
     if (self) {
       t->doomed = (TVMFFIObject *)(uintptr_t)self->combined_ref_count;
       self->deleter(self, kTVMFFIObjectDeleterFlagBitMaskBoth);
     } else {
-      tvmffi_i_end_fading(t);
+      t->fading = node->next;
+      node->destructor(node->self, kTVMFFIObjectDeleterFlagBitMaskStrong);
+      tvmffi_weak_release(node->self);
+      tvmffi_i_free(node);
     }
   }
+}
+
+/* Inline, as the destructors are, which so become a part of their deleters. */
+TVMFFI_I_INLINE void tvmffi_i_destroy(TVMFFIObject *self, int flags,
+                                      void (*destructor)(void *, int)) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  if (t->destroying >= TVMFFI_I_NESTED &&
+      (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) &&
+      tvmffi_i_doom(t, self, flags, destructor))
+    return;
+  ++t->destroying;
+  destructor(self, flags);
+  if (t->destroying == TVMFFI_I_NESTED) tvmffi_i_end_doomed(t);
   --t->destroying;
 }
 
@@ -3209,7 +3262,7 @@ typedef struct {
   void (*deleter)(void *handle);
 } tvmffi_i_opaque;
 
-static void tvmffi_i_destroy_opaque(void *self, int flags) {
+TVMFFI_I_INLINE void tvmffi_i_destroy_opaque(void *self, int flags) {
   tvmffi_i_opaque *o = (tvmffi_i_opaque *)self;
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && o->deleter)
     o->deleter(o->cell.handle);
@@ -3320,45 +3373,48 @@ static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
   return s;
 }
 
-/* Makes an owned string or bytes. `out` may hold what `data` points into, so
-   all is read before anything is written; a small text is written in place, as
-   a copy of the whole Any would wait for its parts. */
-static int tvmffi_i_make_string(const char *data, size_t size, int32_t small,
-                                int32_t large, TVMFFIAny *out) {
-  tvmffi_i_string *s;
-  if (size >= sizeof(out->v_bytes)) {
-    s = tvmffi_i_new_string(size, large);
-    if (!s) return -1;
-    memcpy((void *)(s + 1), data, size);
-    out->type_index = large;
-    out->zero_padding = 0;
-    out->v_uint64 = 0;
-    out->v_obj = &s->base;
-  } else if (size >= 4) {
-    uint32_t head, tail;
-    memcpy(&head, data, 4);
-    memcpy(&tail, data + size - 4, 4);
-    out->v_uint64 = 0;
-    memcpy(out->v_bytes, &head, 4);
-    memcpy(out->v_bytes + size - 4, &tail, 4);
-  } else {
-    char first = 0, middle = 0, last = 0;
-    if (size) {
-      first = data[0];
-      middle = data[size / 2];
-      last = data[size - 1];
-    }
-    out->v_uint64 = 0;
-    out->v_bytes[0] = first;
-    if (size) {
-      out->v_bytes[size / 2] = middle;
-      out->v_bytes[size - 1] = last;
-    }
+/* Up to seven bytes as they stand in an Any. Put together in a register: a
+   word loaded right after its bytes were stored one by one has to wait. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define TVMFFI_I_BYTE_SHIFT(i, bytes) (64 - 8 * ((i) + (bytes)))
+#else
+#define TVMFFI_I_BYTE_SHIFT(i, bytes) (8 * (i))
+#endif
+TVMFFI_I_INLINE uint64_t tvmffi_i_small_text(const char *data, size_t size) {
+  const unsigned char *at = (const unsigned char *)data;
+  if (size >= 4) {
+    uint32_t first, last;
+    memcpy(&first, data, 4);
+    memcpy(&last, data + size - 4, 4);
+    return (uint64_t)first << TVMFFI_I_BYTE_SHIFT(0, 4) |
+           (uint64_t)last << TVMFFI_I_BYTE_SHIFT(size - 4, 4);
   }
-  if (size < sizeof(out->v_bytes)) {
-    out->type_index = small;
-    out->small_str_len = (uint32_t)size;
-  }
+  if (size == 0) return 0;
+  return (uint64_t)at[0] << TVMFFI_I_BYTE_SHIFT(0, 1) |
+         (uint64_t)at[size / 2] << TVMFFI_I_BYTE_SHIFT(size / 2, 1) |
+         (uint64_t)at[size - 1] << TVMFFI_I_BYTE_SHIFT(size - 1, 1);
+}
+
+static int tvmffi_i_make_large(const char *data, size_t size, int32_t large,
+                               TVMFFIAny *out) {
+  tvmffi_i_string *s = tvmffi_i_new_string(size, large);
+  if (!s) return -1;
+  memcpy((void *)(s + 1), data, size);
+  *out = tvmffi_obj(s);
+  return 0;
+}
+
+/* Makes an owned string or bytes. `out` may hold what `data` points into. */
+TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
+                                         int32_t small, int32_t large,
+                                         TVMFFIAny *out) {
+  uint64_t text;
+  if (size >= sizeof(out->v_bytes))
+    return tvmffi_i_make_large(data, size, large, out);
+  text = tvmffi_i_small_text(data, size);
+  out->type_index = small;
+  out->small_str_len = (uint32_t)size;
+  out->v_uint64 = text;
   return 0;
 }
 
@@ -3433,8 +3489,10 @@ TVMFFIByteArray TVMFFIBigIntGetContentByteArray(const TVMFFIAny *value) {
   return r;
 }
 
-/* A view that needs more than a copy of its bits to be owned. */
-static int tvmffi_i_own_pointed(const TVMFFIAny *view, TVMFFIAny *out) {
+/* A view that needs more than a copy of its bits to be owned. Out of line, so
+   that the others need no stack. */
+TVMFFI_I_NOINLINE int tvmffi_i_own_pointed(const TVMFFIAny *view,
+                                           TVMFFIAny *out) {
   TVMFFIByteArray bytes;
   TVMFFIObject **moved;
   switch (view->type_index) {
@@ -3664,15 +3722,17 @@ static int tvmffi_i_frame_limit(void) {
 /* A collected trace: the lines of its frames, the innermost first. */
 typedef struct {
   size_t size; /* of all lines */
-  int count, limit, skip, across;
+  int count, limit, across;
+  uintptr_t until; /* hide all frames up to this address; 0: none */
 #if !TVMFFI_NO_BACKTRACE
   const tvmffi_i_frame *frame[TVMFFI_I_MAX_FRAMES];
 #endif
 } tvmffi_i_trace;
 
 #if TVMFFI_NO_BACKTRACE
-static void tvmffi_i_collect(tvmffi_i_trace *trace, int skip, int across) {
-  (void)skip, (void)across;
+static void tvmffi_i_collect(tvmffi_i_trace *trace, uintptr_t until,
+                             int across) {
+  (void)until, (void)across;
   trace->size = 0;
   trace->count = 0;
   trace->limit = 1;
@@ -3696,8 +3756,8 @@ static _Unwind_Reason_Code tvmffi_i_on_frame(struct _Unwind_Context *context,
   if (!frame) return _URC_NO_REASON;
   if (frame->kind == TVMFFI_I_FRAME_BORDER && !trace->across)
     return _URC_END_OF_STACK;
-  if (trace->skip > 0) {
-    --trace->skip;
+  if (trace->until) {
+    if (trace->until == address) trace->until = 0;
   } else if (frame->kind != TVMFFI_I_FRAME_HIDDEN) {
     trace->frame[trace->count++] = frame;
     trace->size += frame->size;
@@ -3708,14 +3768,14 @@ static _Unwind_Reason_Code tvmffi_i_on_frame(struct _Unwind_Context *context,
 }
 #endif
 
-/* Walks the stack. `skip` counts frames from this function on. Most of the
-   runtime's own need no skipping: they are hidden by name, or have none. */
-TVMFFI_I_COLD void tvmffi_i_collect(tvmffi_i_trace *trace, int skip,
+/* Walks the stack. Most of the runtime's own frames are hidden by name, or have
+   none; `until` hides those up to the frame that returns to it, too. */
+TVMFFI_I_COLD void tvmffi_i_collect(tvmffi_i_trace *trace, uintptr_t until,
                                     int across) {
   trace->size = 0;
   trace->count = 0;
-  trace->limit = tvmffi_i_frame_limit() - (skip > 0);
-  trace->skip = skip;
+  trace->limit = tvmffi_i_frame_limit() - (until != 0);
+  trace->until = until;
   trace->across = across;
   (void)_Unwind_Backtrace(tvmffi_i_on_frame, trace);
 }
@@ -3761,7 +3821,8 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
   t->trace_view.data = "";
   t->trace_view.size = 0;
   /* A caller who says where it is stands in the trace already. */
-  tvmffi_i_collect(&trace, named ? 3 : 0, cross_ffi_boundary);
+  tvmffi_i_collect(&trace, named ? TVMFFI_I_RETURN_ADDRESS : 0,
+                   cross_ffi_boundary);
   if (named) head = tvmffi_i_frame_line(NULL, source);
   text = tvmffi_i_trace_buffer(t, head + trace.size + 1);
   if (!text) return &t->trace_view;
@@ -3782,7 +3843,7 @@ static char *tvmffi_i_error_bytes(tvmffi_i_error *e) {
   return (char *)(void *)(e + 1);
 }
 
-static void tvmffi_i_destroy_error(void *self, int flags) {
+TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
   tvmffi_i_error *e = (tvmffi_i_error *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_free(e->trace);
@@ -3808,12 +3869,13 @@ static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
   size = kept + trace->size;
   if (size > PTRDIFF_MAX / 2) return;
   buffer = e->trace;
-  if (!kept || size + 1 > e->trace_capacity) {
+  if (size + 1 > e->trace_capacity) {
     buffer = (char *)tvmffi_i_alloc(size + size / 2 + 1);
     if (!buffer) return;
     if (kept) memcpy(buffer, e->cell.backtrace.data, kept);
   }
-  if (trace->size) memcpy(buffer + kept, trace->data, trace->size);
+  /* The new text may be a part of the old one. */
+  if (trace->size) memmove(buffer + kept, trace->data, trace->size);
   buffer[size] = 0;
   if (buffer != e->trace) {
     tvmffi_i_free(e->trace);
@@ -3870,7 +3932,9 @@ static void tvmffi_i_set_error(TVMFFIObject *error) {
 
 void TVMFFIErrorSetRaised(TVMFFIObjectHandle error) {
   if (error) {
-    if (tvmffi_i_check_type(__func__, "error", error, kTVMFFIError)) return;
+    if (TVMFFI_I_UNLIKELY(!tvmffi_i_is_exactly(error, kTVMFFIError)) &&
+        tvmffi_i_check_type(__func__, "error", error, kTVMFFIError))
+      return;
     tvmffi_retain(error);
   }
   tvmffi_i_set_error((TVMFFIObject *)error);
@@ -4224,9 +4288,13 @@ static tvmffi_i_type_result tvmffi_i_choose_index(
                                       : TVMFFI_I_TYPE_MADE;
   }
   if (parent->used_slots + r->slots + 1 <= parent->num_slots) {
+    int32_t i = 0;
     *index = parent->info.type_index + parent->used_slots;
-    parent->used_slots += r->slots + 1;
-    return TVMFFI_I_TYPE_MADE;
+    while (i <= r->slots && !tvmffi_i_type_at(*index + i)) ++i;
+    if (i > r->slots) {
+      parent->used_slots += r->slots + 1;
+      return TVMFFI_I_TYPE_MADE;
+    }
   }
   if (!parent->can_overflow) return TVMFFI_I_TYPE_FULL;
   *index = tvmffi_i_next_index;
@@ -4330,6 +4398,8 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
                          TVMFFI_I_TEXT(*type_key), num_child_slots);
   if (static_type_index >= kTVMFFIDynObjectBegin ||
       (static_type_index < 0 && !r.parent) ||
+      (static_type_index >= 0 &&
+       num_child_slots >= kTVMFFIDynObjectBegin - static_type_index) ||
       (static_type_index >= 0 && r.parent &&
        static_type_index <= parent_type_index))
     return tvmffi_i_fail("InternalError",
@@ -4421,8 +4491,10 @@ static void tvmffi_i_warn_hidden(const tvmffi_i_type *t,
   int32_t depth, i;
   for (depth = 0; depth < t->info.type_depth; ++depth) {
     const TVMFFITypeInfo *a = t->info.type_ancestors[depth];
-    for (i = 0; i < a->num_fields; ++i)
-      if (tvmffi_i_same_text(a->fields[i].name, f->name))
+    int32_t n = TVMFFI_I_LOAD(&a->num_fields);
+    const TVMFFIFieldInfo *fields = TVMFFI_I_LOAD(&a->fields);
+    for (i = 0; i < n; ++i)
+      if (tvmffi_i_same_text(fields[i].name, f->name))
         (void)fprintf(
             stderr,
             "[WARNING] Field \"%.*s\" in type \"%s\" duplicates an ancestor "
@@ -4728,7 +4800,7 @@ static int tvmffi_i_call_closure(void *handle, const TVMFFIAny *args,
   return c->call(c->self, args, num_args, result);
 }
 
-static void tvmffi_i_destroy_closure(void *self, int flags) {
+TVMFFI_I_INLINE void tvmffi_i_destroy_closure(void *self, int flags) {
   tvmffi_i_closure *c = (tvmffi_i_closure *)self;
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && c->deleter)
     c->deleter(c->self);
@@ -4809,20 +4881,20 @@ static tvmffi_i_map tvmffi_i_globals;
 static int tvmffi_i_start_globals(void); /* with >>builtins */
 
 #if TVMFFI_NO_THREADS
-#define TVMFFI_I_ENTER(entry, side) ((void)((side) = 0))
-#define TVMFFI_I_LEAVE(entry, side) ((void)0)
+#define TVMFFI_I_ENTER(entry, mine) ((void)((mine) = 0))
+#define TVMFFI_I_LEAVE(entry, mine) ((void)0)
 static void tvmffi_i_wait(tvmffi_i_global *g) { (void)g; }
 #else
-#define TVMFFI_I_ENTER(entry, side)                    \
-  ((side) = TVMFFI_I_LOAD_RELAXED(&(entry)->side) & 1, \
-   (void)__atomic_fetch_add(&(entry)->readers[side], 1, __ATOMIC_SEQ_CST))
-#define TVMFFI_I_LEAVE(entry, side) \
-  ((void)__atomic_fetch_sub(&(entry)->readers[side], 1, __ATOMIC_RELEASE))
+#define TVMFFI_I_ENTER(entry, mine)                    \
+  ((mine) = TVMFFI_I_LOAD_RELAXED(&(entry)->side) & 1, \
+   (void)__atomic_fetch_add(&(entry)->readers[mine], 1, __ATOMIC_SEQ_CST))
+#define TVMFFI_I_LEAVE(entry, mine) \
+  ((void)__atomic_fetch_sub(&(entry)->readers[mine], 1, __ATOMIC_RELEASE))
 /* Waits until all have left who may have seen what was just replaced. */
 static void tvmffi_i_wait(tvmffi_i_global *g) {
-  int round;
-  for (round = 0; round < 2; ++round) {
-    uint32_t side = __atomic_fetch_add(&g->side, 1, __ATOMIC_SEQ_CST) & 1;
+  uint32_t side;
+  for (side = 0; side < 2; ++side) {
+    __atomic_store_n(&g->side, 1 - side, __ATOMIC_SEQ_CST);
     while (TVMFFI_I_LOAD_SEQ(&g->readers[side])) tvmffi_i_yield();
   }
 }
@@ -5004,25 +5076,31 @@ static int tvmffi_i_remove_global(const TVMFFIByteArray *name) {
 
 enum { TVMFFI_I_CUSTOM_CODE = 129, TVMFFI_I_FIRST_SHORT_FLOAT = 7 };
 
-/* By code; a code without a text is not known. */
-static const char *const tvmffi_i_code_names[] = {"int",
-                                                  "uint",
-                                                  "float",
-                                                  "handle",
-                                                  "bfloat",
-                                                  NULL,
-                                                  "bool",
-                                                  "float8_e3m4",
-                                                  "float8_e4m3",
-                                                  "float8_e4m3b11fnuz",
-                                                  "float8_e4m3fn",
-                                                  "float8_e4m3fnuz",
-                                                  "float8_e5m2",
-                                                  "float8_e5m2fnuz",
-                                                  "float8_e8m0fnu",
-                                                  "float6_e2m3fn",
-                                                  "float6_e3m2fn",
-                                                  "float4_e2m1fn"};
+/* By code; a code without a text is not known. Texts of one size, copied as a
+   whole. */
+typedef struct {
+  char text[19];
+  uint8_t size;
+} tvmffi_i_code_name;
+static const tvmffi_i_code_name tvmffi_i_code_names[] = {
+    {"int", 3},
+    {"uint", 4},
+    {"float", 5},
+    {"handle", 6},
+    {"bfloat", 6},
+    {"", 0},
+    {"bool", 4},
+    {"float8_e3m4", 11},
+    {"float8_e4m3", 11},
+    {"float8_e4m3b11fnuz", 18},
+    {"float8_e4m3fn", 13},
+    {"float8_e4m3fnuz", 15},
+    {"float8_e5m2", 11},
+    {"float8_e5m2fnuz", 15},
+    {"float8_e8m0fnu", 14},
+    {"float6_e2m3fn", 13},
+    {"float6_e3m2fn", 13},
+    {"float4_e2m1fn", 13}};
 enum {
   TVMFFI_I_NUM_CODES =
       sizeof(tvmffi_i_code_names) / sizeof(tvmffi_i_code_names[0])
@@ -5119,13 +5197,15 @@ static int tvmffi_i_read_short_float(tvmffi_i_reader *r, DLDataType *out) {
   static const char *const kinds[] = {"float8 type", "float6 type",
                                       "float4 type"};
   int bits = r->at[0] - '0', code;
-  r->at += 2;
+  const char *end = r->at += 2;
+  size_t size;
+  while (end != r->end && *end != 'x' && !(bits == 4 && *end == '_')) ++end;
+  size = (size_t)(end - r->at);
   for (code = TVMFFI_I_FIRST_SHORT_FLOAT; code < TVMFFI_I_NUM_CODES; ++code) {
-    const char *name = tvmffi_i_code_names[code];
-    size_t size = strlen(name + 7);
-    const char *end = r->at + size;
-    if (name[5] - '0' != bits || !tvmffi_i_starts(r, name + 7, size)) continue;
-    if (end != r->end && *end != 'x' && !(bits == 4 && *end == '_')) continue;
+    const tvmffi_i_code_name *name = &tvmffi_i_code_names[code];
+    if (name->text[5] - '0' != bits || name->size != size + 7 ||
+        !tvmffi_i_starts(r, name->text + 7, size))
+      continue;
     r->at = end;
     if (end != r->end && *end == '_') ++r->at;
     out->code = (uint8_t)code;
@@ -5249,11 +5329,69 @@ static int tvmffi_i_read_dtype(tvmffi_i_reader *r, DLDataType *out) {
   return tvmffi_i_read_lanes(r, 1, out);
 }
 
+/* Reads digits; gives their end. Sixteen of them fit the number. */
+TVMFFI_I_INLINE const char *tvmffi_i_digits(const char *p, const char *end,
+                                            uint64_t *out) {
+  uint64_t value = 0;
+  for (; p < end && *p >= '0' && *p <= '9'; ++p)
+    value = value * 10 + (uint64_t)(*p - '0');
+  *out = value;
+  return p;
+}
+
+/* Reads int, uint, float, bool and handle with bits and lanes. Gives 0, having
+   done nothing, for all else: that and all faults are tvmffi_i_read_dtype's. */
+static int tvmffi_i_read_usual(const char *p, size_t size, DLDataType *out) {
+  const char *end, *digits;
+  uint64_t bits, lanes = 1;
+  int negative = 0;
+  DLDataType t;
+  if (size < 3 || size > 16 || (size > 6 && p[6] == '_')) return 0;
+  end = p + size;
+  t.bits = 32;
+  if (memcmp(p, "int", 3) == 0) {
+    t.code = kDLInt;
+    p += 3;
+  } else if (size >= 5 && memcmp(p, "float", 5) == 0) {
+    t.code = kDLFloat;
+    p += 5;
+  } else if (size >= 4 && memcmp(p, "uint", 4) == 0) {
+    t.code = kDLUInt;
+    p += 4;
+  } else if (size == 4 && memcmp(p, "bool", 4) == 0) {
+    t.code = kDLBool;
+    t.bits = 8;
+    p += 4;
+  } else if (size == 6 && memcmp(p, "handle", 6) == 0) {
+    t.code = kDLOpaqueHandle;
+    t.bits = 64;
+    p += 6;
+  } else {
+    return 0;
+  }
+  p = tvmffi_i_digits(p, end, &bits);
+  if (bits > UINT8_MAX) return 0;
+  if (bits) t.bits = (uint8_t)bits;
+  if (p < end) {
+    if (end - p > 8 && memcmp(p, "xvscale", 7) == 0) negative = 1, p += 7;
+    if (*p != 'x') return 0;
+    digits = ++p;
+    p = tvmffi_i_digits(p, end, &lanes);
+    if (p != end || p == digits || !lanes ||
+        lanes > (uint64_t)(INT16_MAX + negative))
+      return 0;
+  }
+  t.lanes = (uint16_t)(negative ? 0 - lanes : lanes);
+  *out = t;
+  return 1;
+}
+
 int TVMFFIDataTypeFromString(const TVMFFIByteArray *str, DLDataType *out) {
   tvmffi_i_reader r;
   DLDataType dtype;
   TVMFFI_I_BYTES(str);
   TVMFFI_I_NOT_NULL(out);
+  if (tvmffi_i_read_usual(str->data, str->size, out)) return 0;
   dtype.code = kDLOpaqueHandle;
   dtype.bits = 0;
   dtype.lanes = 0;
@@ -5323,22 +5461,20 @@ TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
 
 int TVMFFIDataTypeToString(const DLDataType *dtype, TVMFFIAny *out) {
   char text[48], *end = text;
-  const char *name;
-  size_t size;
+  const tvmffi_i_code_name *name;
   TVMFFI_I_NOT_NULL(dtype);
   TVMFFI_I_NOT_NULL(out);
   if (dtype->code >= TVMFFI_I_CUSTOM_CODE)
     return tvmffi_i_write_custom(*dtype, out);
-  name = dtype->code < TVMFFI_I_NUM_CODES ? tvmffi_i_code_names[dtype->code]
-                                          : NULL;
-  if (!name)
+  name = &tvmffi_i_code_names[dtype->code < TVMFFI_I_NUM_CODES ? dtype->code
+                                                               : 5];
+  if (!name->size)
     return tvmffi_i_fail("ValueError",
                          "DLDataType contains unknown type_code=%d",
                          (int)dtype->code);
   if (dtype->code != kDLOpaqueHandle || dtype->lanes || dtype->bits) {
-    size = strlen(name);
-    memcpy(text, name, size);
-    end = text + size;
+    memcpy(text, name->text, sizeof(name->text));
+    end = text + name->size;
     if (dtype->code != kDLOpaqueHandle) end = tvmffi_i_write_size(end, *dtype);
   }
   return tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
@@ -5356,14 +5492,15 @@ typedef struct {
   void *keeper;    /* a DLManagedTensor, its versioned kind, or a tensor */
 } tvmffi_i_tensor; /* followed by strides, or by shape and strides */
 
-static void tvmffi_i_destroy_imported(void *self, int flags) {
+TVMFFI_I_INLINE void tvmffi_i_destroy_imported(void *self, int flags) {
   DLManagedTensor *from = (DLManagedTensor *)((tvmffi_i_tensor *)self)->keeper;
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && from->deleter)
     from->deleter(from);
   tvmffi_i_delete_plain(self, flags);
 }
 
-static void tvmffi_i_destroy_imported_versioned(void *self, int flags) {
+TVMFFI_I_INLINE void tvmffi_i_destroy_imported_versioned(void *self,
+                                                         int flags) {
   DLManagedTensorVersioned *from =
       (DLManagedTensorVersioned *)((tvmffi_i_tensor *)self)->keeper;
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && from->deleter)
@@ -5380,7 +5517,7 @@ static void tvmffi_i_delete_imported_versioned(void *self, int flags) {
                    tvmffi_i_destroy_imported_versioned);
 }
 
-static void tvmffi_i_destroy_view(void *self, int flags) {
+TVMFFI_I_INLINE void tvmffi_i_destroy_view(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
     tvmffi_release(((tvmffi_i_tensor *)self)->keeper);
   tvmffi_i_delete_plain(self, flags);
@@ -5392,7 +5529,8 @@ static void tvmffi_i_delete_view(void *self, int flags) {
 
 /* Raises unless the shape is one: a sane rank, no negative extent, and a
    number of bytes that a 64-bit integer can hold. */
-static int tvmffi_i_check_shape(const char *function, const DLTensor *t) {
+TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
+                                           const DLTensor *t) {
   const uint64_t most = INT64_MAX;
   uint64_t bytes = ((uint64_t)t->dtype.bits * t->dtype.lanes + 7) / 8;
   int empty = 0;
@@ -5411,6 +5549,22 @@ static int tvmffi_i_check_shape(const char *function, const DLTensor *t) {
       return tvmffi_i_fail("ValueError",
                            "%s: the shape has more elements than memory can",
                            function);
+    bytes *= (uint64_t)t->shape[i];
+  }
+  return 0;
+}
+
+/* The same, at a glance for the usual shape: a product of two numbers below
+   2^31 cannot overflow, so nothing is divided. */
+TVMFFI_I_INLINE int tvmffi_i_check_shape(const char *function,
+                                         const DLTensor *t) {
+  uint64_t bytes = ((uint64_t)t->dtype.bits * t->dtype.lanes + 7) / 8;
+  int32_t i, ndim = t->ndim;
+  if (TVMFFI_I_UNLIKELY((uint32_t)ndim > 64 || (ndim && !t->shape)))
+    return tvmffi_i_check_any_shape(function, t);
+  for (i = 0; i < ndim; ++i) {
+    if (TVMFFI_I_UNLIKELY(((uint64_t)t->shape[i] | bytes) >> 31))
+      return tvmffi_i_check_any_shape(function, t);
     bytes *= (uint64_t)t->shape[i];
   }
   return 0;
@@ -5451,10 +5605,10 @@ static int tvmffi_i_is_aligned(const DLTensor *t, uint64_t alignment) {
   return (address + t->byte_offset) % alignment == 0;
 }
 
-/* What both imports check, in upstream's words. */
-static int tvmffi_i_check_import(const DLTensor *t, int32_t alignment,
-                                 int32_t contiguous) {
-  TVMFFI_TRY(tvmffi_i_check_shape("FromDLPack", t));
+/* What both imports check when asked to, in upstream's words. */
+TVMFFI_I_NOINLINE int tvmffi_i_check_layout(const DLTensor *t,
+                                            int32_t alignment,
+                                            int32_t contiguous) {
   if (alignment < 0)
     return tvmffi_i_fail("ValueError", "FromDLPack: alignment is %d",
                          alignment);
@@ -5468,21 +5622,32 @@ static int tvmffi_i_check_import(const DLTensor *t, int32_t alignment,
   return 0;
 }
 
+TVMFFI_I_INLINE int tvmffi_i_check_import(const DLTensor *t, int32_t alignment,
+                                          int32_t contiguous) {
+  TVMFFI_TRY(tvmffi_i_check_shape("FromDLPack", t));
+  return alignment || contiguous
+             ? tvmffi_i_check_layout(t, alignment, contiguous)
+             : 0;
+}
+
+/* Gives a tensor without strides those behind it. */
+TVMFFI_I_NOINLINE void tvmffi_i_make_compact(tvmffi_i_tensor *self) {
+  self->tensor.strides = (int64_t *)(void *)(self + 1);
+  tvmffi_i_fill_strides(&self->tensor, self->tensor.strides);
+}
+
 /* A tensor around `t`, with compact strides if it has none. */
-static int tvmffi_i_import(const DLTensor *t, void *keeper,
-                           void (*deleter)(void *, int),
-                           TVMFFIObjectHandle *out) {
+TVMFFI_I_INLINE int tvmffi_i_import(const DLTensor *t, void *keeper,
+                                    void (*deleter)(void *, int),
+                                    TVMFFIObjectHandle *out) {
   size_t extra = t->strides ? 0 : (size_t)t->ndim * sizeof(int64_t);
   tvmffi_i_tensor *self = (tvmffi_i_tensor *)tvmffi_i_object(
       sizeof(*self) + extra, kTVMFFITensor, deleter);
   if (!self) return -1;
   self->tensor = *t;
   self->keeper = keeper;
-  if (extra) {
-    self->tensor.strides = (int64_t *)(void *)(self + 1);
-    tvmffi_i_fill_strides(t, self->tensor.strides);
-  }
   *out = self;
+  if (!t->strides && t->ndim) tvmffi_i_make_compact(self);
   return 0;
 }
 
@@ -5696,9 +5861,13 @@ int TVMFFIEnvSetDLPackManagedTensorAllocator(
   return 0;
 }
 
-DLPackManagedTensorAllocator TVMFFIEnvGetDLPackManagedTensorAllocator(void) {
+TVMFFI_I_INLINE DLPackManagedTensorAllocator tvmffi_i_tensor_allocator(void) {
   DLPackManagedTensorAllocator own = tvmffi_i_self()->allocator;
   return own ? own : TVMFFI_I_LOAD(&tvmffi_i_global_allocator);
+}
+
+DLPackManagedTensorAllocator TVMFFIEnvGetDLPackManagedTensorAllocator(void) {
+  return tvmffi_i_tensor_allocator();
 }
 
 #if defined(__cplusplus)
@@ -5723,8 +5892,7 @@ static int tvmffi_i_need_error(int code, const char *what) {
 }
 
 int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
-  DLPackManagedTensorAllocator allocate =
-      TVMFFIEnvGetDLPackManagedTensorAllocator();
+  DLPackManagedTensorAllocator allocate = tvmffi_i_tensor_allocator();
   DLManagedTensorVersioned *managed = NULL;
   int code;
   TVMFFI_I_NOT_NULL(prototype);
@@ -5799,9 +5967,10 @@ static tvmffi_i_map tvmffi_i_system_symbols, tvmffi_i_context_symbols;
 static int tvmffi_i_keep_symbol(tvmffi_i_map *map, const char *name,
                                 void *address) {
   size_t size = strlen(name);
+  uint32_t hash = tvmffi_i_hash(name, size);
   tvmffi_i_named *s;
   tvmffi_i_lock();
-  s = (tvmffi_i_named *)(void *)tvmffi_i_find(map, name, size);
+  s = (tvmffi_i_named *)(void *)tvmffi_i_find_hashed(map, name, size, hash);
   if (s) {
     TVMFFI_I_STORE(&s->address, address);
   } else if (tvmffi_i_reserve(map) == 0) {
@@ -5809,7 +5978,7 @@ static int tvmffi_i_keep_symbol(tvmffi_i_map *map, const char *name,
     if (s) {
       s->address = address;
       memcpy((void *)(s + 1), name, size + 1);
-      tvmffi_i_insert(map, &s->node, (const char *)(s + 1), size);
+      tvmffi_i_insert_hashed(map, &s->node, (const char *)(s + 1), size, hash);
     }
   }
   tvmffi_i_unlock();

@@ -692,7 +692,9 @@ def self_test(tap, args, directory):
     broken, count = re.subn(*LAYOUT_FAULT, text)
     tool.write("copy/tvmffi.h", broken)
     for language, standard in STANDARDS:
-        ok, errors = tool.accepts(language, standard, tool.include())
+        ok, errors = tool.accepts(
+            language, standard,
+            "#define TVMFFI_IMPLEMENTATION\n" + tool.include())
         tap.add("swapped fields are found by a static assert in " + standard,
                 count == 1 and not ok
                 and "TVMFFITypeInfo_num_fields_offset" in errors, errors)
