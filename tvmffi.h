@@ -1462,7 +1462,7 @@ TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
   return r;
 }
 
-TVMFFI_I_INLINE TVMFFIByteArray tvmffi_i_view(const char *text) {
+TVMFFI_I_INLINE TVMFFIByteArray tvmffi_view(const char *text) {
   TVMFFIByteArray r = {text, 0};
   while (text && text[r.size]) ++r.size;
   return r;
@@ -1630,7 +1630,7 @@ TVMFFI_I_PRINTF(3, 4)
 TVMFFI_I_COLD int tvmffi_raise(const TVMFFIByteArray *trace, const char *kind,
                                const char *format, ...) {
   char buffer[TVMFFI_MESSAGE_SIZE];
-  TVMFFIByteArray none = {"", 0}, name = tvmffi_i_view(kind), message;
+  TVMFFIByteArray none = {"", 0}, name = tvmffi_view(kind), message;
   TVMFFIObjectHandle error = NULL;
   va_list ap;
   va_start(ap, format);
@@ -1725,7 +1725,7 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
 
 typedef struct {
   const char *name;   /* in error texts */
-  const char *schema; /* in type schemas */
+  const char *schema; /* in type schemas: a word, or JSON from its brace on */
 } tvmffi_i_name;
 
 /* What TVMFFI_FUNC defines as tvmffi_func_NAME. types[0] is the result's. */
@@ -1739,8 +1739,9 @@ typedef struct {
 /* A getter's value: 0, an error's code, or one of these. */
 enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2 };
 
-#define TVMFFI_I_TYPE(T, ctype, name, schema) \
-  typedef ctype tvmffi_type_##T;              \
+#define TVMFFI_I_TYPE(T, ctype, name, schema)            \
+  typedef ctype tvmffi_type_##T;                         \
+  typedef int tvmffi_i_put_type_##T(TVMFFIAny *, ctype); \
   TVMFFI_I_UNUSED static const tvmffi_i_name tvmffi_i_name_##T = {name, schema};
 #define TVMFFI_I_GET(T)                                      \
   TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, \
@@ -1802,6 +1803,7 @@ TVMFFI_I_PUT(bool) {
 }
 /* With <stdbool.h> of C99 the word `bool` arrives here as `_Bool`. */
 #define tvmffi_type__Bool tvmffi_type_bool
+#define tvmffi_i_put_type__Bool tvmffi_i_put_type_bool
 #define tvmffi_i_name__Bool tvmffi_i_name_bool
 #define tvmffi_i_get__Bool tvmffi_i_get_bool
 #define tvmffi_i_put__Bool tvmffi_i_put_bool
@@ -1826,10 +1828,10 @@ TVMFFI_I_FLOAT_TYPE(float32, float)
 TVMFFI_I_FLOAT_TYPE(float64, double)
 #endif
 
-/* No result: its C type is never looked at. */
-TVMFFI_I_TYPE(none, char, "void", "None")
-TVMFFI_I_PUT(none) {
-  (void)value;
+/* No result, so nothing is put but the None of it. */
+typedef int tvmffi_i_put_type_none(TVMFFIAny *);
+static const tvmffi_i_name tvmffi_i_name_none = {"void", "None"};
+TVMFFI_I_INLINE int tvmffi_i_put_none(TVMFFIAny *out) {
   *out = tvmffi_none();
   return 0;
 }
@@ -1964,15 +1966,19 @@ TVMFFI_I_PUT(object) {
   return 0;
 }
 
-TVMFFI_I_TYPE(func, TVMFFIObject *, "ffi.Function", "ffi.Function")
-TVMFFI_I_GET(func) {
-  if (any->type_index < kTVMFFIStaticObjectBegin ||
-      !tvmffi_is_instance(any->type_index, kTVMFFIFunction))
-    return TVMFFI_I_MISMATCH;
-  *out = any->v_obj;
-  return *out ? 0 : TVMFFI_I_MISMATCH;
-}
-TVMFFI_I_PUT(func) { return tvmffi_i_put_object(out, value); }
+/* An object of the type `index`, or of one that derives from it. */
+#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)   \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)       \
+  TVMFFI_I_GET(T) {                                    \
+    if (any->type_index != (index) &&                  \
+        (any->type_index < kTVMFFIStaticObjectBegin || \
+         !tvmffi_is_instance(any->type_index, index))) \
+      return TVMFFI_I_MISMATCH;                        \
+    *out = any->v_obj;                                 \
+    return *out ? 0 : TVMFFI_I_MISMATCH;               \
+  }                                                    \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); }
+TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
 
 /* Writes a number in decimal into `buffer` (12 bytes); gives its text. */
 TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int32_t x) {
@@ -2067,8 +2073,24 @@ TVMFFI_I_COLD size_t tvmffi_i_append(char *to, size_t n, const char *text) {
   return n;
 }
 
+/* Appends {"type":...} with its quotes escaped. */
+TVMFFI_I_COLD size_t tvmffi_i_append_schema(char *to, size_t n,
+                                            const char *schema) {
+  if (*schema != '{') {
+    n = tvmffi_i_append(to, n, "{\\\"type\\\":\\\"");
+    n = tvmffi_i_append(to, n, schema);
+    return tvmffi_i_append(to, n, "\\\"}");
+  }
+  for (; *schema; ++schema) {
+    if (*schema == '"') to[n++] = '\\';
+    to[n++] = *schema;
+  }
+  return n;
+}
+
 /* Writes {"type_schema": ...} of a function, JSON within JSON as upstream has
-   it; the longest needs 17 types of 36 bytes. */
+   it, into TVMFFI_I_METADATA bytes: enough for 17 types of 100. */
+enum { TVMFFI_I_METADATA = 2048 };
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
                                                 char *buffer) {
   TVMFFIByteArray r;
@@ -2080,15 +2102,12 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
     r.data = buffer;
     return r;
   }
-  n = tvmffi_i_append(
-      buffer, n, ",\\\"named_args\\\":{\\\"return\\\":[{\\\"type\\\":\\\"");
-  n = tvmffi_i_append(buffer, n, f->types[0]->schema);
-  n = tvmffi_i_append(buffer, n, "\\\"}],\\\"params\\\":[");
+  n = tvmffi_i_append(buffer, n, ",\\\"named_args\\\":{\\\"return\\\":[");
+  n = tvmffi_i_append_schema(buffer, n, f->types[0]->schema);
+  n = tvmffi_i_append(buffer, n, "],\\\"params\\\":[");
   for (i = 1; i <= f->num_args; ++i) {
-    n = tvmffi_i_append(buffer, n,
-                        i > 1 ? ",{\\\"type\\\":\\\"" : "{\\\"type\\\":\\\"");
-    n = tvmffi_i_append(buffer, n, f->types[i]->schema);
-    n = tvmffi_i_append(buffer, n, "\\\"}");
+    if (i > 1) buffer[n++] = ',';
+    n = tvmffi_i_append_schema(buffer, n, f->types[i]->schema);
   }
   r.size = tvmffi_i_append(buffer, n, "]}}\"}");
   r.data = buffer;
@@ -2097,7 +2116,7 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
 
 TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
                                            TVMFFIAny *out) {
-  char buffer[1024];
+  char buffer[TVMFFI_I_METADATA];
   TVMFFIByteArray text = tvmffi_i_metadata(f, buffer);
   return TVMFFIStringFromByteArray(&text, out);
 }
@@ -2170,8 +2189,9 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   TVMFFI_I_CAT(prefix, TVMFFI_I_FIRST(__VA_ARGS__))
 #define TVMFFI_I_BODY(body, n, ...)                                      \
   static int body(TVMFFI_I_UNUSED                                        \
-                  TVMFFI_I_RESULT(tvmffi_type_, __VA_ARGS__)             \
-                  *tvmffi_result                                         \
+                  TVMFFI_I_RESULT(tvmffi_i_put_type_, __VA_ARGS__)       \
+                  *tvmffi_put,                                           \
+                  TVMFFI_I_UNUSED TVMFFIAny *tvmffi_result               \
                   TVMFFI_I_REST(n)(TVMFFI_I_PARAM, __VA_ARGS__))
 #define TVMFFI_I_CALL_HEAD(name)                              \
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
@@ -2188,9 +2208,9 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   static tvmffi_func func = {text, call, (n) - 1, func##_types};            \
   linkage TVMFFI_I_CALL_HEAD(call) {                                        \
     const tvmffi_func *tvmffi_this = &func;                                 \
-    TVMFFI_I_RESULT(tvmffi_type_, __VA_ARGS__) tvmffi_value = TVMFFI_I_ZERO; \
     int tvmffi_code;                                                        \
     TVMFFI_I_REST(n)(TVMFFI_I_LOCAL, __VA_ARGS__)                           \
+    (void)tvmffi_code;                                                      \
     (void)tvmffi_handle;                                                    \
     (void)tvmffi_args;                                                      \
     if (TVMFFI_I_UNLIKELY(                                                  \
@@ -2198,11 +2218,8 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
             tvmffi_into->type_index >= kTVMFFIStaticObjectBegin))           \
       return tvmffi_i_bad_call(tvmffi_this, tvmffi_count, tvmffi_into);     \
     TVMFFI_I_REST(n)(TVMFFI_I_LOAD_ARG, __VA_ARGS__)                        \
-    tvmffi_code =                                                           \
-        body(&tvmffi_value TVMFFI_I_REST(n)(TVMFFI_I_PASS, __VA_ARGS__));   \
-    if (TVMFFI_I_UNLIKELY(tvmffi_code)) return tvmffi_code;                 \
-    return TVMFFI_I_RESULT(tvmffi_i_put_, __VA_ARGS__)(tvmffi_into,         \
-                                                       tvmffi_value);       \
+    return body(TVMFFI_I_RESULT(tvmffi_i_put_, __VA_ARGS__),                \
+                tvmffi_into TVMFFI_I_REST(n)(TVMFFI_I_PASS, __VA_ARGS__));  \
   }
 #define TVMFFI_I_DEFINE_(linkage, call, text, func, body, n, ...) \
   TVMFFI_I_DEFINE(linkage, call, text, func, body, n, __VA_ARGS__)
@@ -2240,8 +2257,8 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_RETURN(...)              \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
                       TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
-#define TVMFFI_I_RETURN_0(...) (*tvmffi_result = __VA_ARGS__, 0)
-#define TVMFFI_I_RETURN_1(...) (*tvmffi_result = 0, 0)
+#define TVMFFI_I_RETURN_0(...) tvmffi_put(tvmffi_result, __VA_ARGS__)
+#define TVMFFI_I_RETURN_1(...) tvmffi_put(tvmffi_result)
 
 /* 1 for no argument, else 0: the test of J. Gustedt, "Detect empty macro
    arguments" (2010). A comma appears behind an empty list only once a macro
@@ -2281,13 +2298,13 @@ TVMFFI_I_INLINE int tvmffi_i_function(const tvmffi_func *f,
 
 TVMFFI_I_COLD int tvmffi_i_register(const char *text, tvmffi_func *f,
                                     int override) {
-  char buffer[1024];
+  char buffer[TVMFFI_I_METADATA];
   TVMFFIMethodInfo info = TVMFFI_I_ZERO;
   TVMFFIObject *object = NULL;
   const char *name = f->name;
   int code;
   TVMFFI_TRY(tvmffi_i_function(f, &object));
-  info.name = tvmffi_i_view(text);
+  info.name = tvmffi_view(text);
   info.metadata = tvmffi_i_metadata(f, buffer);
   info.flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
   info.method = tvmffi_obj(object);
@@ -2403,7 +2420,7 @@ TVMFFI_I_INLINE int tvmffi_i_callee(const TVMFFIAny *callee,
 }
 
 TVMFFI_I_INLINE int tvmffi_i_call(TVMFFIAny callee, tvmffi_out out,
-                                         TVMFFIAny *args, int32_t n) {
+                                  TVMFFIAny *args, int32_t n) {
   TVMFFIObjectHandle owned = NULL, function = NULL;
   TVMFFIAny result = tvmffi_none();
   int code = tvmffi_i_callee(&callee, &owned, &function);
@@ -2829,10 +2846,10 @@ typedef struct {
 
 /* What the runtime keeps for each thread; freed when the thread ends. */
 typedef struct {
-  TVMFFIObject *error;     /* raised and not yet taken: owned */
-  TVMFFIObject *doomed;    /* waiting to be destroyed, linked */
+  TVMFFIObject *error;            /* raised and not yet taken: owned */
+  TVMFFIObject *doomed;           /* waiting to be destroyed, linked */
   struct tvmffi_i_fading *fading; /* the same, with weak references */
-  tvmffi_i_stream *stream; /* a hash table of stream_mask + 1 places */
+  tvmffi_i_stream *stream;        /* a hash table of stream_mask + 1 places */
   uint32_t stream_mask, num_streams;
   DLPackManagedTensorAllocator allocator;
   char *trace; /* the text that TVMFFIBacktrace gave last */
@@ -3130,7 +3147,8 @@ TVMFFI_I_COLD int tvmffi_i_bad_bytes(const char *function, const char *what,
 
 /* Raises unless `handle` is an object of type `index`. */
 TVMFFI_I_SLOW int tvmffi_i_check_type(const char *function, const char *what,
-                               TVMFFIObjectHandle handle, int32_t index) {
+                                      TVMFFIObjectHandle handle,
+                                      int32_t index) {
   int32_t got;
   if (!handle) return tvmffi_i_null(function, what);
   got = ((TVMFFIObject *)handle)->type_index;
@@ -3145,7 +3163,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_exactly(TVMFFIObjectHandle handle,
   return handle && ((TVMFFIObject *)handle)->type_index == index;
 }
 
-#define TVMFFI_I_CHECK(handle, index)                        \
+#define TVMFFI_I_CHECK(handle, index)                         \
   if (TVMFFI_I_UNLIKELY(!tvmffi_i_is_exactly(handle, index))) \
   TVMFFI_TRY(tvmffi_i_check_type(__func__, #handle, handle, index))
 
@@ -5218,7 +5236,7 @@ static int tvmffi_i_read_short_float(tvmffi_i_reader *r, DLDataType *out) {
 /* Calls dtype.get_custom_type_code or _name with one argument. */
 static int tvmffi_i_call_custom(const char *name, TVMFFIAny *arg,
                                 TVMFFIAny *result) {
-  TVMFFIByteArray key = tvmffi_i_view(name);
+  TVMFFIByteArray key = tvmffi_view(name);
   TVMFFIObjectHandle f = NULL;
   int code;
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&key, &f));
@@ -5321,8 +5339,7 @@ static int tvmffi_i_read_dtype(tvmffi_i_reader *r, DLDataType *out) {
   if (name->code == TVMFFI_I_CUSTOM_CODE)
     TVMFFI_TRY(tvmffi_i_read_custom(r, out));
   TVMFFI_TRY(tvmffi_i_read_number(r, &bits));
-  if (bits > UINT8_MAX)
-    return tvmffi_i_bad_number(r, "Bits", bits, "uint8_t");
+  if (bits > UINT8_MAX) return tvmffi_i_bad_number(r, "Bits", bits, "uint8_t");
   if (bits > 8 && name->code == kDLBool)
     return tvmffi_i_bad_number(r, "Bits", bits, "bool");
   if (bits) out->bits = (uint8_t)bits;
@@ -5466,8 +5483,8 @@ int TVMFFIDataTypeToString(const DLDataType *dtype, TVMFFIAny *out) {
   TVMFFI_I_NOT_NULL(out);
   if (dtype->code >= TVMFFI_I_CUSTOM_CODE)
     return tvmffi_i_write_custom(*dtype, out);
-  name = &tvmffi_i_code_names[dtype->code < TVMFFI_I_NUM_CODES ? dtype->code
-                                                               : 5];
+  name =
+      &tvmffi_i_code_names[dtype->code < TVMFFI_I_NUM_CODES ? dtype->code : 5];
   if (!name->size)
     return tvmffi_i_fail("ValueError",
                          "DLDataType contains unknown type_code=%d",
@@ -5658,8 +5675,7 @@ int TVMFFITensorFromDLPack(DLManagedTensor *from, int32_t require_alignment,
   TVMFFI_I_NOT_NULL(out);
   TVMFFI_TRY(tvmffi_i_check_import(&from->dl_tensor, require_alignment,
                                    require_contiguous));
-  return tvmffi_i_import(&from->dl_tensor, from, tvmffi_i_delete_imported,
-                         out);
+  return tvmffi_i_import(&from->dl_tensor, from, tvmffi_i_delete_imported, out);
 }
 
 /* What is wrong with a versioned tensor, or 0. */
@@ -6009,7 +6025,7 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   TVMFFI_I_NOT_NULL(library_ctx);
   TVMFFI_I_NOT_NULL(func_name);
   TVMFFI_I_NOT_NULL(out);
-  name = tvmffi_i_view(func_name);
+  name = tvmffi_view(func_name);
   known = (tvmffi_i_named *)(void *)tvmffi_i_find(&tvmffi_i_imports, name.data,
                                                   name.size);
   if (known) {
@@ -6177,12 +6193,8 @@ TVMFFI_FUNC(i_remove_global, bool, (str, name)) {
   TVMFFI_RETURN(tvmffi_i_remove_global(&name) != 0);
 }
 
-/* A string that is already an Any, as a result. */
-TVMFFI_I_TYPE(i_text, TVMFFIAny, "str", "ffi.String")
-TVMFFI_I_PUT(i_text) { return tvmffi_i_put_any(out, value); }
-
 /* The metadata of a global function: its own, or that of a built-in one. */
-TVMFFI_FUNC(i_global_metadata, i_text, (str, name)) {
+TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
   tvmffi_i_global *g = tvmffi_i_find_global(&name);
   const tvmffi_i_about *about;
   TVMFFIByteArray text = {"", 0};

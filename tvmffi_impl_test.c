@@ -526,7 +526,7 @@ TEST_MAYBE TVMFFIByteArray test_bytes(const char *data, size_t size) {
   return r;
 }
 
-#define TEXT(text) tvmffi_i_view(text)
+#define TEXT(text) tvmffi_view(text)
 
 /* Looks at the code of a call that is to succeed; 1 when it did not. It may
    fail only if memory was refused, with the error that says so. */
@@ -988,7 +988,7 @@ static void test_any_release(void) {
   any = tvmffi_str("abc");
   tvmffi_any_release(&any);
   CHECK(any.type_index == kTVMFFINone && test_is_clean(&any));
-  text = tvmffi_i_view(NULL);
+  text = tvmffi_view(NULL);
   CHECK(text.data == NULL && text.size == 0);
 }
 #endif
@@ -2595,12 +2595,12 @@ static void test_error_text(void) {
   TVMFFIObjectHandle other = NULL;
   const char *text = tvmffi_i_error_text();
   size_t i;
-  CHECK_TEXT(tvmffi_i_view(text), "");
+  CHECK_TEXT(tvmffi_view(text), "");
   if (!error) return;
   TVMFFIErrorSetRaised(error);
   text = tvmffi_i_error_text();
   if (!test_hits())
-    CHECK_TEXT(tvmffi_i_view(text),
+    CHECK_TEXT(tvmffi_view(text),
                "Traceback (most recent call last):\nouter\ninner\nE: what\n");
   tvmffi_error_clear();
   CHECK_INT(test_strong(error), 1);
@@ -2611,7 +2611,7 @@ static void test_error_text(void) {
   TVMFFIErrorSetRaised(other);
   text = tvmffi_i_error_text();
   if (!test_hits())
-    CHECK_TEXT(tvmffi_i_view(text),
+    CHECK_TEXT(tvmffi_view(text),
                "Traceback (most recent call last):\nba\nE: m\n");
   for (i = 0; i < sizeof(lines); ++i) lines[i] = i % 8 == 7 ? '\n' : 'x';
   lines[0] = '!';
@@ -2620,7 +2620,7 @@ static void test_error_text(void) {
   OK(TVMFFIErrorCreate(&kind, &message, &trace, &other));
   OWN(other);
   TVMFFIErrorSetRaised(other);
-  trace = tvmffi_i_view(tvmffi_i_error_text());
+  trace = tvmffi_view(tvmffi_i_error_text());
   if (!test_hits()) {
     CHECK(test_contains(trace, "!xxxxxx\nE: m\n") && trace.size > 4000);
     CHECK(!test_contains(trace, "?"));
@@ -2708,7 +2708,7 @@ static void test_frame_names(void) {
   CHECK(plain == (char *)(void *)frame || test_hits());
 #if defined(__cplusplus) && defined(__GLIBCXX__) && !TVMFFI_NO_DLOPEN
   plain = tvmffi_i_demangle("_ZN4unit5tests5outerEi");
-  if (plain) CHECK_TEXT(tvmffi_i_view(plain), "unit::tests::outer(int)");
+  if (plain) CHECK_TEXT(tvmffi_view(plain), "unit::tests::outer(int)");
   free(plain);
 #else
   plain = tvmffi_i_demangle("_Z");
@@ -2793,6 +2793,11 @@ TVMFFI_FUNC(u_none, none) { TVMFFI_RETURN(); }
 TVMFFI_FUNC(u_any, any, (any, x)) {
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&x, &x));
   TVMFFI_RETURN(x);
+}
+TVMFFI_FUNC(u_local, str, (str, x)) {
+  char text[16] = "a local: ";
+  memcpy(text + 9, x.data, x.size < 6 ? x.size : 6);
+  TVMFFI_RETURN(tvmffi_view(text));
 }
 TVMFFI_FUNC(u_bool, bool, (bool, x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(u_word, _Bool, (_Bool, x)) { TVMFFI_RETURN(!x); }
@@ -2989,6 +2994,9 @@ static void test_typed_texts(void) {
   OK(TVMFFIBytesFromByteArray(&small, &owned));
   OK(test_call_typed(&tvmffi_func_u_bytes, owned, &any));
   CHECK_BYTES(tvmffi_any_str(&any), "a\0b", 3);
+  OK(test_call_typed(&tvmffi_func_u_local, tvmffi_str("text"), &any));
+  CHECK_BYTES(tvmffi_any_str(&any), "a local: text", 13);
+  tvmffi_any_release(&any);
   OK(test_call_typed(&tvmffi_func_u_bytes, tvmffi_bytes(&null), &any));
   CHECK(any.type_index == kTVMFFISmallBytes && any.small_str_len == 0);
   FAILS(test_call_typed(&tvmffi_func_u_str, owned, &any), "TypeError",
@@ -3181,7 +3189,7 @@ static void test_typed_codes(void) {
 TVMFFI_EXPORT(unit_export, str, (func, f), (tensor, t), (object, o)) {
   (void)t, (void)o;
   TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_any(NULL)));
-  TVMFFI_RETURN(tvmffi_i_view("exported"));
+  TVMFFI_RETURN(tvmffi_view("exported"));
 }
 TVMFFI_FUNC(u_long, dtype, (func, a), (func, b), (func, c), (func, d),
             (func, e), (func, f), (func, g), (func, h), (func, i), (func, j),
@@ -3258,7 +3266,7 @@ static void test_register(void) {
         "1: int) -> int`. Expected 2 but got 0 arguments");
   FAILS(tvmffi_register("unit.register", u_1), "RuntimeError",
         "...Global Function `unit.register` is already registered");
-  CHECK_TEXT(tvmffi_i_view(tvmffi_func_u_1.name), "u_1");
+  CHECK_TEXT(tvmffi_view(tvmffi_func_u_1.name), "u_1");
   tvmffi_func_u_2.name = "u_2";
   OK(tvmffi_function(u_2, &f));
   OWN(f);
