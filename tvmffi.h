@@ -3072,6 +3072,34 @@ static uint64_t tvmffi_i_stable_hash(const char *data, size_t size) {
   return h;
 }
 
+/* The hash of a type key, which structural hashes begin with and which crosses
+   process borders with them. Upstream takes std::hash of its C++ library, and
+   this is libstdc++'s: MurmurHash64A, or MurmurHash2 where a word has 32 bits
+   (A. Appleby, 2008), with the seed 0xc70f6907. */
+static uint64_t tvmffi_i_type_key_hash(const char *data, size_t size) {
+  const int wide = sizeof(void *) == 8;
+  const uint64_t mask = wide ? UINT64_MAX : UINT32_MAX;
+  const uint64_t k = wide ? 0xC6A4A7935BD1E995u : 0x5BD1E995u;
+  uint64_t h = 0xC70F6907u ^ (wide ? size * k : size), word;
+  size_t n = sizeof(void *), left = size, i;
+  for (; left; left -= n, data += n) {
+    if (n > left) n = left;
+    for (word = 0, i = 0; i < n; ++i)
+      word |= (uint64_t)(unsigned char)data[i] << (8 * i);
+    if (n == sizeof(void *)) {
+      word = word * k & mask;
+      word = (word ^ word >> (wide ? 47 : 24)) * k & mask;
+      if (!wide) h = h * k & mask;
+      h ^= word;
+      if (wide) h *= k;
+    } else {
+      h = (h ^ word) * k & mask;
+    }
+  }
+  h = (h ^ h >> (wide ? 47 : 13)) * k & mask;
+  return h ^ h >> (wide ? 47 : 15);
+}
+
 /* ======== Raise =================================================== >>raise */
 /* How the runtime reports its own errors, and the MemoryError that exists
    before it is needed: static, pinned, without a trace. */
@@ -4161,7 +4189,7 @@ static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
   t->info.type_key.data = key;
   t->info.type_key.size = size;
   t->info.type_ancestors = ancestors;
-  t->info.type_key_hash = tvmffi_i_stable_hash(key, size);
+  t->info.type_key_hash = tvmffi_i_type_key_hash(key, size);
   t->used_slots = 1;
   TVMFFI_I_STORE(&tvmffi_i_entries(tvmffi_i_types)[index], t);
   tvmffi_i_insert(&tvmffi_i_type_keys, &t->node, key, size);

@@ -1399,11 +1399,11 @@ static void test_abi_types(void) {
     OK(TVMFFITypeKeyToIndex(&info->type_key, &index));
     CHECK_INT(index, i);
     CHECK(info->type_key.data[info->type_key.size] == 0);
-    CHECK(info->type_key_hash ==
-          tvmffi_i_stable_hash(info->type_key.data, info->type_key.size));
   }
-  CHECK_INT(TVMFFIGetTypeInfo(kTVMFFIInt)->type_key_hash, 7630441);
-  CHECK_INT(TVMFFIGetTypeInfo(kTVMFFIObject)->type_key_hash, 16357759);
+  CHECK(TVMFFIGetTypeInfo(kTVMFFIInt)->type_key_hash ==
+        (sizeof(void *) == 8 ? 0xAED305094B3D4A9Fu : 0xE4AD2750u));
+  CHECK(TVMFFIGetTypeInfo(kTVMFFIObject)->type_key_hash ==
+        (sizeof(void *) == 8 ? 0x33A211B274FA0106u : 0xCE4D56FDu));
   CHECK_TEXT(TVMFFIGetTypeInfo(kTVMFFIObject)->type_key, "ffi.Object");
   CHECK_TEXT(TVMFFIGetTypeInfo(kTVMFFIBigInt)->type_key, "ffi.BigInt");
   CHECK_TEXT(TVMFFIGetTypeInfo(kTVMFFIByteArrayPtr)->type_key,

@@ -71,8 +71,8 @@ static void show_any(const TVMFFIAny *a) {
     return;
   }
   printf(" pad=%u count=%llx own=%d,%u", a->zero_padding,
-         (unsigned long long)a->v_obj->combined_ref_count,
-         a->v_obj->type_index, a->v_obj->__padding);
+         (unsigned long long)a->v_obj->combined_ref_count, a->v_obj->type_index,
+         a->v_obj->__padding);
   if (a->type_index == kTVMFFIStr || a->type_index == kTVMFFIBytes) {
     TVMFFIByteArray t = any_text(a);
     size_t i;
@@ -107,38 +107,126 @@ static void parse(const char *text) {
 }
 
 static void group_dtype_parse(void) {
-  static const char *const heads[] = {
-      "int", "uint", "float", "bool", "bfloat", "handle", "i", "u", "f", "bf",
-      "b", "complex", "void", "", "Int", "fp", "float8_e3m4", "float8_e4m3",
-      "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-      "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn",
-      "float4_e2m1fn", "fp8_e3m4", "fp8_e4m3", "fp8_e4m3b11fnuz",
-      "fp8_e4m3fn", "fp8_e4m3fnuz", "fp8_e5m2", "fp8_e5m2fnuz",
-      "fp8_e8m0fnu", "fp6_e2m3fn", "fp6_e3m2fn", "fp4_e2m1fn", "f8_e3m4",
-      "f8_e4m3", "f8_e4m3b11fnuz", "f8_e4m3fn", "f8_e4m3fnuz", "f8_e5m2",
-      "f8_e5m2fnuz", "f8_e8m0fnu", "f6_e2m3fn", "f6_e3m2fn", "f4_e2m1fn",
-      "float8", "float8_", "float8_e9", "float6_", "float6_e2m3", "float4_",
-      "float4_e2m1", "fp8_", "fp8_e5m2fnu", "fp6_", "fp6_x", "fp4_", "f8_",
-      "f6_e3m2", "f4_", "float8_e4m3f", "float8_E4M3", "floa", "boo", "hand",
-      "bfloa", "in", "uin"};
-  static const char *const bits[] = {"", "0", "1", "4", "6", "8", "9", "16",
-                                     "32", "64", "255", "256", "300",
-                                     "4294967295", "4294967296",
-                                     "18446744073709551615", "_", "_x", " "};
-  static const char *const lanes[] = {
-      "", "x", "x0", "x1", "x2", "x4", "x16", "x255", "x32767", "x32768",
-      "x65535", "x65536", "x4294967295", "x4294967296", "x-1", "x4x4", "x4 ",
-      "xvscale", "xvscalex", "xvscalex0", "xvscalex1", "xvscalex4",
-      "xvscalex32767", "xvscalex32768", "xvscalex32769", "xvscalex65535",
-      "xvscale4", "xvscalx4", "vscalex4", "_x2", "_"};
+  static const char *const heads[] = {"int",
+                                      "uint",
+                                      "float",
+                                      "bool",
+                                      "bfloat",
+                                      "handle",
+                                      "i",
+                                      "u",
+                                      "f",
+                                      "bf",
+                                      "b",
+                                      "complex",
+                                      "void",
+                                      "",
+                                      "Int",
+                                      "fp",
+                                      "float8_e3m4",
+                                      "float8_e4m3",
+                                      "float8_e4m3b11fnuz",
+                                      "float8_e4m3fn",
+                                      "float8_e4m3fnuz",
+                                      "float8_e5m2",
+                                      "float8_e5m2fnuz",
+                                      "float8_e8m0fnu",
+                                      "float6_e2m3fn",
+                                      "float6_e3m2fn",
+                                      "float4_e2m1fn",
+                                      "fp8_e3m4",
+                                      "fp8_e4m3",
+                                      "fp8_e4m3b11fnuz",
+                                      "fp8_e4m3fn",
+                                      "fp8_e4m3fnuz",
+                                      "fp8_e5m2",
+                                      "fp8_e5m2fnuz",
+                                      "fp8_e8m0fnu",
+                                      "fp6_e2m3fn",
+                                      "fp6_e3m2fn",
+                                      "fp4_e2m1fn",
+                                      "f8_e3m4",
+                                      "f8_e4m3",
+                                      "f8_e4m3b11fnuz",
+                                      "f8_e4m3fn",
+                                      "f8_e4m3fnuz",
+                                      "f8_e5m2",
+                                      "f8_e5m2fnuz",
+                                      "f8_e8m0fnu",
+                                      "f6_e2m3fn",
+                                      "f6_e3m2fn",
+                                      "f4_e2m1fn",
+                                      "float8",
+                                      "float8_",
+                                      "float8_e9",
+                                      "float6_",
+                                      "float6_e2m3",
+                                      "float4_",
+                                      "float4_e2m1",
+                                      "fp8_",
+                                      "fp8_e5m2fnu",
+                                      "fp6_",
+                                      "fp6_x",
+                                      "fp4_",
+                                      "f8_",
+                                      "f6_e3m2",
+                                      "f4_",
+                                      "float8_e4m3f",
+                                      "float8_E4M3",
+                                      "floa",
+                                      "boo",
+                                      "hand",
+                                      "bfloa",
+                                      "in",
+                                      "uin"};
+  static const char *const bits[] = {
+      "",    "0",          "1",          "4",
+      "6",   "8",          "9",          "16",
+      "32",  "64",         "255",        "256",
+      "300", "4294967295", "4294967296", "18446744073709551615",
+      "_",   "_x",         " "};
+  static const char *const lanes[] = {"",
+                                      "x",
+                                      "x0",
+                                      "x1",
+                                      "x2",
+                                      "x4",
+                                      "x16",
+                                      "x255",
+                                      "x32767",
+                                      "x32768",
+                                      "x65535",
+                                      "x65536",
+                                      "x4294967295",
+                                      "x4294967296",
+                                      "x-1",
+                                      "x4x4",
+                                      "x4 ",
+                                      "xvscale",
+                                      "xvscalex",
+                                      "xvscalex0",
+                                      "xvscalex1",
+                                      "xvscalex4",
+                                      "xvscalex32767",
+                                      "xvscalex32768",
+                                      "xvscalex32769",
+                                      "xvscalex65535",
+                                      "xvscale4",
+                                      "xvscalx4",
+                                      "vscalex4",
+                                      "_x2",
+                                      "_"};
   static const char *const odd[] = {
-      "custom", "custom[", "custom[]", "custom[x]", "custom[x", "customx",
-      "custom[x]32", "custom]", "\303\251", "int\303\251", "int32\n", "int 32",
-      " int32", "int32 ", "0", "32", "x4", "-", "int-8", "int+8", "int0x8",
-      "int08", "int008x002", "float32x0004", "uint8x08", "bool8", "bool1x8",
-      "boolx8", "handle64", "handle32x4", "handlex2", "bfloat16x2", "bf16x2",
-      "i8x4", "u8x4", "f16x4", "f32", "i1", "u1", "f64x2", "bf8", "f8",
-      "f8x4", "f4", "f6", "f8e4m3", "ix", "ux", "bfx", "fx"};
+      "custom",   "custom[",     "custom[]",   "custom[x]",    "custom[x",
+      "customx",  "custom[x]32", "custom]",    "\303\251",     "int\303\251",
+      "int32\n",  "int 32",      " int32",     "int32 ",       "0",
+      "32",       "x4",          "-",          "int-8",        "int+8",
+      "int0x8",   "int08",       "int008x002", "float32x0004", "uint8x08",
+      "bool8",    "bool1x8",     "boolx8",     "handle64",     "handle32x4",
+      "handlex2", "bfloat16x2",  "bf16x2",     "i8x4",         "u8x4",
+      "f16x4",    "f32",         "i1",         "u1",           "f64x2",
+      "bf8",      "f8",          "f8x4",       "f4",           "f6",
+      "f8e4m3",   "ix",          "ux",         "bfx",          "fx"};
   size_t h, b, l;
   for (h = 0; h < sizeof heads / sizeof heads[0]; ++h) {
     for (b = 0; b < sizeof bits / sizeof bits[0]; ++b) {
@@ -155,12 +243,12 @@ static void group_dtype_parse(void) {
 }
 
 static void group_dtype_print(void) {
-  static const int codes[] = {0,  1,  2,  3,  4,  5,  6,  7,   8,   9,  10,
-                              11, 12, 13, 14, 15, 16, 17, 18,  19,  100,
-                              127, 128, 129, 130, 255};
+  static const int codes[] = {0,  1,  2,   3,   4,   5,   6,   7,  8,
+                              9,  10, 11,  12,  13,  14,  15,  16, 17,
+                              18, 19, 100, 127, 128, 129, 130, 255};
   static const int bits[] = {0, 1, 4, 6, 8, 16, 32, 64, 255};
-  static const int lanes[] = {0, 1, 2, 4, 16, 32767, 32768, 32769, 65532,
-                              65534, 65535};
+  static const int lanes[] = {0,     1,     2,     4,     16,   32767,
+                              32768, 32769, 65532, 65534, 65535};
   size_t c, b, l;
   for (c = 0; c < sizeof codes / sizeof codes[0]; ++c) {
     for (b = 0; b < sizeof bits / sizeof bits[0]; ++b) {
@@ -244,9 +332,9 @@ static void group_dtype_custom(void) {
 /* ---- strings, bytes, numbers, any ---- */
 
 static void group_strings(void) {
-  static const size_t sizes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 23,
-                                 24, 25, 63, 64, 65, 255, 4096, 65536,
-                                 1 << 20};
+  static const size_t sizes[] = {0,  1,  2,  3,   4,    5,     6,      7,
+                                 8,  9,  15, 16,  17,   23,    24,     25,
+                                 63, 64, 65, 255, 4096, 65536, 1 << 20};
   char *text = (char *)malloc((1 << 20) + 1);
   size_t i;
   int zero;
@@ -272,8 +360,9 @@ static void group_strings(void) {
 }
 
 static void group_bigint(void) {
-  static const int64_t edge[] = {0, 1, -1, 2, -2, INT64_MAX, INT64_MIN,
-                                 INT64_MAX - 1, INT64_MIN + 1, 0x7F, 0xFF};
+  static const int64_t edge[] = {
+      0,    1,   -1, 2, -2, INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1,
+      0x7F, 0xFF};
   enum { n = sizeof edge / sizeof edge[0] };
   int a, b, c;
   size_t size;
@@ -288,8 +377,7 @@ static void group_bigint(void) {
         w[2] = edge[c];
         KEY("words %lld %lld %lld of %d", (long long)w[0], (long long)w[1],
             (long long)w[2], words);
-        show_rc(F.BigIntFromByteArray(BA((char *)w, (size_t)words * 8),
-                                      &out));
+        show_rc(F.BigIntFromByteArray(BA((char *)w, (size_t)words * 8), &out));
         show_any(&out);
         any_drop(&out);
         end();
@@ -397,9 +485,9 @@ static void group_any(void) {
 static void show_info(const TVMFFITypeInfo *t, int32_t base) {
   int i;
   show_bytes(t->type_key);
-  printf(" index=%d depth=%d hashed=%d ancestors=",
+  printf(" index=%d depth=%d hash=%llx ancestors=",
          t->type_index >= base ? t->type_index - base : t->type_index,
-         t->type_depth, t->type_key_hash != 0);
+         t->type_depth, (unsigned long long)t->type_key_hash);
   for (i = 0; i < t->type_depth; ++i) {
     int32_t index = t->type_ancestors[i]->type_index;
     printf("%d,", index >= base && base ? index - base : index);
@@ -423,9 +511,6 @@ static void group_builtin_types(void) {
     }
     end();
   }
-  KEY("hash of a type key");
-  printf("%llx", (unsigned long long)F.GetTypeInfo(64)->type_key_hash);
-  end();
   KEY("metadata of ffi.Object");
   {
     const TVMFFITypeMetadata *m = F.GetTypeInfo(64)->metadata;
@@ -442,9 +527,8 @@ static void group_builtin_types(void) {
 static int32_t base_index;
 static int32_t type(const char *name, int32_t static_index, int32_t depth,
                     int32_t slots, int32_t overflow, int32_t parent) {
-  int32_t index =
-      F.TypeGetOrAllocIndex(STR(name), static_index, depth, slots, overflow,
-                            parent);
+  int32_t index = F.TypeGetOrAllocIndex(STR(name), static_index, depth, slots,
+                                        overflow, parent);
   KEY("type %s %d %d %d %d %d", name, static_index, depth, slots, overflow,
       parent >= base_index ? parent - base_index + 1000 : parent);
   printf("%d ", index < base_index ? index : index - base_index);
@@ -802,8 +886,8 @@ static void group_functions(void) {
 /* The texts of typed functions, on those that both libraries have. */
 static void group_builtins(void) {
   static const char *const names[] = {"ffi.FunctionRemoveGlobal",
-                                      "ffi.GetGlobalFuncMetadata",
-                                      "ffi.String", "ffi.Bytes"};
+                                      "ffi.GetGlobalFuncMetadata", "ffi.String",
+                                      "ffi.Bytes"};
   static TVMFFIByteArray bytes = {"some bytes, many", 16};
   size_t i;
   int a;
@@ -863,14 +947,14 @@ static void group_errors(void) {
   const char *parts[] = {"one ", NULL, "", "two ", "three"};
   int i;
   KEY("create");
-  show_rc(F.ErrorCreate(STR("ValueError"), STR("a message"), STR("trace\n"),
-                        &e));
+  show_rc(
+      F.ErrorCreate(STR("ValueError"), STR("a message"), STR("trace\n"), &e));
   show_error((Obj)e);
   end();
   KEY("with cause and context");
-  show_rc(F.ErrorCreateWithCauseAndExtraContext(
-      STR("TypeError"), BA("embedded\0zero", 13), BA(NULL, 0), e, context,
-      &e2));
+  show_rc(F.ErrorCreateWithCauseAndExtraContext(STR("TypeError"),
+                                                BA("embedded\0zero", 13),
+                                                BA(NULL, 0), e, context, &e2));
   show_error((Obj)e2);
   printf(" %llx %llx", (unsigned long long)((Obj)e)->combined_ref_count,
          (unsigned long long)context->combined_ref_count);
@@ -921,15 +1005,17 @@ static void group_errors(void) {
 static void show_tensor(Obj o, struct sample *s) {
   DLTensor *t = tensor_cell(o);
   int i;
-  printf(" count=%llx index=%d data=%d device=%d,%d ndim=%d dtype=%d,%d,%d"
-         " shape=%s offset=%llu strides=%s",
-         (unsigned long long)o->combined_ref_count, o->type_index,
-         t->data == (void *)s->data, (int)t->device.device_type,
-         t->device.device_id, t->ndim, t->dtype.code, t->dtype.bits,
-         t->dtype.lanes, t->shape == s->shape ? "same" : "own",
-         (unsigned long long)t->byte_offset,
-         t->strides == NULL ? "none"
-                            : t->strides == s->strides ? "same" : "own");
+  printf(
+      " count=%llx index=%d data=%d device=%d,%d ndim=%d dtype=%d,%d,%d"
+      " shape=%s offset=%llu strides=%s",
+      (unsigned long long)o->combined_ref_count, o->type_index,
+      t->data == (void *)s->data, (int)t->device.device_type,
+      t->device.device_id, t->ndim, t->dtype.code, t->dtype.bits,
+      t->dtype.lanes, t->shape == s->shape ? "same" : "own",
+      (unsigned long long)t->byte_offset,
+      t->strides == NULL         ? "none"
+      : t->strides == s->strides ? "same"
+                                 : "own");
   for (i = 0; i < t->ndim; ++i) printf(" %lld", (long long)t->shape[i]);
   for (i = 0; i < t->ndim && t->strides; ++i) {
     printf(" %lld", (long long)t->strides[i]);
@@ -938,11 +1024,11 @@ static void show_tensor(Obj o, struct sample *s) {
 
 static const int64_t shapes[][5] = {
     /* ndim, then extents */
-    {0}, {1, 6}, {2, 2, 3}, {2, 1, 6}, {2, 6, 1}, {3, 2, 1, 3}, {2, 0, 5},
-    {2, 5, 0}, {1, 1}, {4, 1, 1, 1, 1}};
+    {0},          {1, 6},    {2, 2, 3}, {2, 1, 6}, {2, 6, 1},
+    {3, 2, 1, 3}, {2, 0, 5}, {2, 5, 0}, {1, 1},    {4, 1, 1, 1, 1}};
 static const int64_t strides[][4] = {
-    {0}, {3, 1}, {1, 2}, {6, 1}, {1, 6}, {7, 1}, {3, 3, 1}, {1}, {2},
-    {5, 1}, {0, 0}, {9, 9, 9, 9}, {3, 99, 1}};
+    {0}, {3, 1}, {1, 2}, {6, 1}, {1, 6},       {7, 1},    {3, 3, 1},
+    {1}, {2},    {5, 1}, {0, 0}, {9, 9, 9, 9}, {3, 99, 1}};
 
 static void fill(struct sample *s, int shape, int stride) {
   s->legacy.dl_tensor.ndim = (int32_t)shapes[shape][0];
@@ -964,10 +1050,9 @@ static void group_dlpack_layout(void) {
           fill(s, shape, stride);
           KEY("shape %d strides %d contiguous %d versioned %d", shape, stride,
               contiguous, versioned);
-          rc = versioned
-                   ? F.TensorFromDLPackVersioned(&s->versioned, 0, contiguous,
-                                                 &o)
-                   : F.TensorFromDLPack(&s->legacy, 0, contiguous, &o);
+          rc = versioned ? F.TensorFromDLPackVersioned(&s->versioned, 0,
+                                                       contiguous, &o)
+                         : F.TensorFromDLPack(&s->legacy, 0, contiguous, &o);
           if (show_rc(rc) == 0) {
             show_tensor((Obj)o, s);
             F.ObjectDecRef(o);
@@ -1123,8 +1208,8 @@ static int env_allocator(DLTensor *prototype, DLManagedTensorVersioned **out,
   }
   return 0;
 }
-static int other_allocator(DLTensor *prototype,
-                           DLManagedTensorVersioned **out, void *context,
+static int other_allocator(DLTensor *prototype, DLManagedTensorVersioned **out,
+                           void *context,
                            void (*raise)(void *, const char *, const char *)) {
   (void)prototype, (void)out, (void)context, (void)raise;
   return 0;
@@ -1144,9 +1229,12 @@ static void group_env(void) {
   DLPackManagedTensorAllocator old = env_allocator;
   TVMFFIObjectHandle t = NULL;
   int i, j;
-  static const char *const names[] = {
-      "PyErr_CheckSignals", "PyGILState_Ensure", "PyGILState_Release",
-      "PyErr_SetString", "", "pyerr_checksignals"};
+  static const char *const names[] = {"PyErr_CheckSignals",
+                                      "PyGILState_Ensure",
+                                      "PyGILState_Release",
+                                      "PyErr_SetString",
+                                      "",
+                                      "pyerr_checksignals"};
   for (i = 0; i < 4; ++i) {
     for (j = 0; j < 4; ++j) {
       void *was = &gil;
@@ -1287,11 +1375,12 @@ static void group_once_and_opaque(void) {
   end();
 }
 
-#define GROUPS(X)                                                          \
-  X(dtype_parse) X(dtype_print) X(dtype_custom) X(strings) X(bigint) X(any) \
-  X(builtin_types) X(types) X(reflection) X(attributes) X(functions)       \
-  X(builtins) X(errors) X(dlpack_layout) X(dlpack_alignment) X(dlpack)     \
-  X(env) X(once_and_opaque)
+#define GROUPS(X)                                                             \
+  X(dtype_parse)                                                              \
+  X(dtype_print) X(dtype_custom) X(strings) X(bigint) X(any) X(builtin_types) \
+      X(types) X(reflection) X(attributes) X(functions) X(builtins) X(errors) \
+          X(dlpack_layout) X(dlpack_alignment) X(dlpack) X(env)               \
+              X(once_and_opaque)
 
 int main(int argc, char **argv) {
   static const struct {
