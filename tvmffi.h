@@ -295,6 +295,18 @@ TVMFFI_I_INLINE int tvmffi_i_cas64(uint64_t *p, uint64_t *old, uint64_t now) {
 #endif
 }
 
+/* Replaces the pointer `old` by `now`; 0 if something else stands there. */
+TVMFFI_I_INLINE int tvmffi_i_cas_pointer(void **p, void *old, void *now) {
+#if TVMFFI_NO_THREADS
+  if (*p != old) return 0;
+  *p = now;
+  return 1;
+#else
+  return __atomic_compare_exchange_n(p, &old, now, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED);
+#endif
+}
+
 /* ======== DLPack 1.3 types ======================================= >>dlpack */
 /* clang-format off */
 /* The tensor exchange types under DLPack's own guard, so that a dlpack.h may
@@ -2870,6 +2882,10 @@ TVMFFI_I_INLINE void tvmffi_i_watch_exit(tvmffi_i_thread *t) { (void)t; }
 TVMFFI_I_INLINE void tvmffi_i_lock(void) {}
 TVMFFI_I_INLINE void tvmffi_i_unlock(void) {}
 TVMFFI_I_INLINE void tvmffi_i_yield(void) {}
+TVMFFI_I_INLINE void tvmffi_i_sleep(void) {}
+TVMFFI_I_INLINE void tvmffi_i_wake(void) {}
+TVMFFI_I_INLINE int tvmffi_i_hold_cancel(void) { return 0; }
+TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) { (void)state; }
 #else
 static __thread tvmffi_i_thread tvmffi_i_the_thread;
 static pthread_mutex_t tvmffi_i_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -2894,6 +2910,30 @@ TVMFFI_I_INLINE void tvmffi_i_unlock(void) {
   (void)pthread_mutex_unlock(&tvmffi_i_mutex);
 }
 TVMFFI_I_INLINE void tvmffi_i_yield(void) { (void)sched_yield(); }
+
+/* Waits for tvmffi_i_wake, both with the mutex held. */
+TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
+  (void)pthread_cond_wait(&tvmffi_i_changed, &tvmffi_i_mutex);
+}
+TVMFFI_I_INLINE void tvmffi_i_wake(void) {
+  (void)pthread_cond_broadcast(&tvmffi_i_changed);
+}
+
+/* Between the two a thread that is cancelled goes on. */
+TVMFFI_I_INLINE int tvmffi_i_hold_cancel(void) {
+  int state = 0;
+#if defined(PTHREAD_CANCEL_DISABLE)
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+#endif
+  return state;
+}
+TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) {
+#if defined(PTHREAD_CANCEL_DISABLE)
+  (void)pthread_setcancelstate(state, &state);
+#else
+  (void)state;
+#endif
+}
 
 #if defined(__cplusplus)
 extern "C" {
@@ -5615,7 +5655,7 @@ TVMFFI_I_INLINE int tvmffi_i_check_shape(const char *function,
   return 0;
 }
 
-static void tvmffi_i_fill_strides(const DLTensor *t, int64_t *strides) {
+TVMFFI_I_INLINE void tvmffi_i_fill_strides(const DLTensor *t, int64_t *strides) {
   uint64_t stride = 1;
   int32_t i;
   for (i = t->ndim; i-- > 0;) {
@@ -5676,7 +5716,7 @@ TVMFFI_I_INLINE int tvmffi_i_check_import(const DLTensor *t, int32_t alignment,
 }
 
 /* Gives a tensor without strides those behind it. */
-TVMFFI_I_NOINLINE void tvmffi_i_make_compact(tvmffi_i_tensor *self) {
+TVMFFI_I_INLINE void tvmffi_i_make_compact(tvmffi_i_tensor *self) {
   self->tensor.strides = (int64_t *)(void *)(self + 1);
   tvmffi_i_fill_strides(&self->tensor, self->tensor.strides);
 }
@@ -6074,89 +6114,102 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   return code;
 }
 
-/* Handles that are made once. A thread that makes one is in this list, with
-   the handle it waits for, if any: so a wait that would never end is seen. */
+/* Handles that are made once. Who makes one or waits for one is in this list,
+   so a wait that would never end is seen. The only one there enters and leaves
+   without the mutex, by exchanging the empty list; nobody else looks at an
+   entry before its own stands in front, and from then on the list changes
+   under the mutex alone. */
 typedef struct tvmffi_i_maker {
-  void **handle;
+  void **handle; /* what the thread makes, or NULL */
+  void **awaits; /* what another makes for it, or NULL */
   tvmffi_i_thread *thread;
   struct tvmffi_i_maker *next;
 } tvmffi_i_maker;
 
-typedef struct tvmffi_i_waiter {
-  void **handle;
-  tvmffi_i_thread *thread;
-  struct tvmffi_i_waiter *next;
-} tvmffi_i_waiter;
+static void *tvmffi_i_makers;
 
-static tvmffi_i_maker *tvmffi_i_makers;
-
-#if TVMFFI_NO_THREADS
-static int tvmffi_i_wait_for_maker(void **handle, tvmffi_i_thread *self) {
-  tvmffi_i_maker *m = tvmffi_i_makers;
-  (void)self;
-  while (m && m->handle != handle) m = m->next;
-  return m ? -1 : 0;
+TVMFFI_I_INLINE tvmffi_i_maker *tvmffi_i_first_maker(void) {
+  return (tvmffi_i_maker *)TVMFFI_I_LOAD(&tvmffi_i_makers);
 }
-static void tvmffi_i_wake(void) {}
-#else
-static tvmffi_i_waiter *tvmffi_i_waiters;
 
 static tvmffi_i_maker *tvmffi_i_maker_of(void **handle) {
-  tvmffi_i_maker *m = tvmffi_i_makers;
+  tvmffi_i_maker *m = tvmffi_i_first_maker();
   while (m && m->handle != handle) m = m->next;
   return m;
 }
 
-/* Whether the maker of `handle` waits, through others, for `self`. */
-static int tvmffi_i_is_cycle(void **handle, const tvmffi_i_thread *self) {
-  for (;;) {
-    const tvmffi_i_maker *m = tvmffi_i_maker_of(handle);
-    const tvmffi_i_waiter *w = tvmffi_i_waiters;
-    if (!m) return 0;
-    if (m->thread == self) return 1;
-    while (w && w->thread != m->thread) w = w->next;
-    if (!w) return 0;
-    handle = w->handle;
+/* Whether `m` waits, through others, for what `thread` makes. */
+static int tvmffi_i_is_cycle(const tvmffi_i_maker *m,
+                             const tvmffi_i_thread *thread) {
+  while (m && m->thread != thread) {
+    const tvmffi_i_maker *w = tvmffi_i_first_maker();
+    while (w && (w->thread != m->thread || !w->awaits)) w = w->next;
+    m = w ? tvmffi_i_maker_of(w->awaits) : NULL;
   }
+  return m != NULL;
 }
 
-/* Waits while another thread makes the handle; -1 if that would never end.
-   Mutex held. */
-static int tvmffi_i_wait_for_maker(void **handle, tvmffi_i_thread *self) {
-  tvmffi_i_waiter me, **at;
-  int cycle = 0;
-  if (!tvmffi_i_maker_of(handle)) return 0;
-  me.handle = handle;
-  me.thread = self;
-  me.next = tvmffi_i_waiters;
-  tvmffi_i_waiters = &me;
-  while (tvmffi_i_maker_of(handle) &&
-         !(cycle = tvmffi_i_is_cycle(handle, self)))
-    (void)pthread_cond_wait(&tvmffi_i_changed, &tvmffi_i_mutex);
-  for (at = &tvmffi_i_waiters; *at != &me; at = &(*at)->next) {
-  }
-  *at = me.next;
-  return cycle ? -1 : 0;
-}
-
-static void tvmffi_i_wake(void) {
-  (void)pthread_cond_broadcast(&tvmffi_i_changed);
-}
-#endif
-
-/* Runs the callback, outside the mutex, and publishes its result. */
-static int tvmffi_i_make_handle(tvmffi_i_maker *me,
-                                int (*init_func)(void **result)) {
-  tvmffi_i_maker **at;
-  void *result = NULL;
-  int code = init_func(&result);
+/* Enters a list that is not empty, and waits until nobody else makes the
+   handle; -1 if that would never be. */
+TVMFFI_I_COLD int tvmffi_i_await_maker(tvmffi_i_maker *me) {
+  void **handle = me->handle;
+  const tvmffi_i_maker *m;
+  int code = 0;
   tvmffi_i_lock();
-  if (!code && result) TVMFFI_I_STORE(me->handle, result);
-  for (at = &tvmffi_i_makers; *at != me; at = &(*at)->next) {
+  me->handle = NULL;
+  do {
+    me->next = tvmffi_i_first_maker();
+  } while (!tvmffi_i_cas_pointer(&tvmffi_i_makers, me->next, me));
+  while (!code && (m = tvmffi_i_maker_of(handle)) != NULL) {
+    code = -tvmffi_i_is_cycle(m, me->thread);
+    me->awaits = code ? NULL : handle;
+    if (!code) tvmffi_i_sleep();
   }
-  *at = me->next;
+  me->awaits = NULL;
+  me->handle = code ? NULL : handle;
+  tvmffi_i_unlock();
+  return code;
+}
+
+TVMFFI_I_COLD void tvmffi_i_leave_makers(tvmffi_i_maker *me) {
+  tvmffi_i_maker *m;
+  tvmffi_i_lock();
+  m = tvmffi_i_first_maker();
+  if (m == me) {
+    TVMFFI_I_STORE(&tvmffi_i_makers, (void *)me->next);
+  } else {
+    while (m->next != me) m = m->next;
+    m->next = me->next;
+  }
   tvmffi_i_wake();
   tvmffi_i_unlock();
+}
+
+/* Makes a handle, unless another thread has by then. */
+TVMFFI_I_NOINLINE int tvmffi_i_make_handle(void **handle,
+                                           int (*init_func)(void **result)) {
+  int cancel = tvmffi_i_hold_cancel();
+  int alone, stuck, made = 0, code = 0;
+  void *result = NULL;
+  tvmffi_i_maker me;
+  me.handle = handle;
+  me.awaits = NULL;
+  me.thread = tvmffi_i_self();
+  me.next = NULL;
+  alone = tvmffi_i_cas_pointer(&tvmffi_i_makers, NULL, &me);
+  stuck = alone ? 0 : tvmffi_i_await_maker(&me);
+  if (!stuck) made = TVMFFI_I_LOAD(handle) != NULL;
+  if (!stuck && !made) {
+    code = init_func(&result);
+    if (!code && result) TVMFFI_I_STORE(handle, result);
+  }
+  if (!alone || !tvmffi_i_cas_pointer(&tvmffi_i_makers, &me, NULL))
+    tvmffi_i_leave_makers(&me);
+  tvmffi_i_free_cancel(cancel);
+  if (stuck)
+    return tvmffi_i_fail("RuntimeError",
+                         "init_func needs the handle that it makes");
+  if (made) return 0;
   if (code) return tvmffi_i_need_error(code, "init_func");
   if (!result)
     return tvmffi_i_fail("RuntimeError",
@@ -6165,25 +6218,10 @@ static int tvmffi_i_make_handle(tvmffi_i_maker *me,
 }
 
 int TVMFFIHandleInitOnce(void **handle_addr, int (*init_func)(void **result)) {
-  tvmffi_i_maker me;
-  int code;
   TVMFFI_I_NOT_NULL(handle_addr);
   if (TVMFFI_I_LIKELY(TVMFFI_I_LOAD(handle_addr) != NULL)) return 0;
   TVMFFI_I_NOT_NULL(init_func);
-  me.handle = handle_addr;
-  me.thread = tvmffi_i_self();
-  tvmffi_i_lock();
-  code = tvmffi_i_wait_for_maker(handle_addr, me.thread);
-  if (code || TVMFFI_I_LOAD(handle_addr)) {
-    tvmffi_i_unlock();
-    return code ? tvmffi_i_fail("RuntimeError",
-                                "init_func needs the handle that it makes")
-                : 0;
-  }
-  me.next = tvmffi_i_makers;
-  tvmffi_i_makers = &me;
-  tvmffi_i_unlock();
-  return tvmffi_i_make_handle(&me, init_func);
+  return tvmffi_i_make_handle(handle_addr, init_func);
 }
 
 int TVMFFIHandleDeinitOnce(void **handle_addr,
