@@ -264,13 +264,22 @@
 #error "tvmffi.h: no atomics for this compiler; define TVMFFI_NO_THREADS as 1"
 #endif
 
+/* A count, which on i386 stands at a multiple of four. The processor does not
+   mind, but clang would call a library: it is told eight. */
+#if defined(__clang__) && defined(__i386__)
+typedef uint64_t tvmffi_i_count __attribute__((aligned(8)));
+#else
+typedef uint64_t tvmffi_i_count;
+#endif
+#define TVMFFI_I_COUNT_AT(p) ((tvmffi_i_count *)(void *)(p))
+
 TVMFFI_I_INLINE uint64_t tvmffi_i_add64(uint64_t *p, uint64_t n) {
 #if TVMFFI_NO_THREADS
   uint64_t old = *p;
   *p += n;
   return old;
 #else
-  return __atomic_fetch_add(p, n, __ATOMIC_RELAXED);
+  return __atomic_fetch_add(TVMFFI_I_COUNT_AT(p), n, __ATOMIC_RELAXED);
 #endif
 }
 
@@ -280,7 +289,7 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_sub64(uint64_t *p, uint64_t n) {
   *p -= n;
   return old;
 #else
-  return __atomic_fetch_sub(p, n, __ATOMIC_ACQ_REL);
+  return __atomic_fetch_sub(TVMFFI_I_COUNT_AT(p), n, __ATOMIC_ACQ_REL);
 #endif
 }
 
@@ -290,8 +299,8 @@ TVMFFI_I_INLINE int tvmffi_i_cas64(uint64_t *p, uint64_t *old, uint64_t now) {
   if (*p == *old) return (void)(*p = now), 1;
   return (void)(*old = *p), 0;
 #else
-  return __atomic_compare_exchange_n(p, old, now, 1, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED);
+  return __atomic_compare_exchange_n(TVMFFI_I_COUNT_AT(p), old, now, 1,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 #endif
 }
 
@@ -1290,7 +1299,7 @@ TVMFFI_I_ACCESSOR DLDevice TVMFFIDLDeviceFromIntPair(int32_t device_type,
 
 TVMFFI_I_COLD void tvmffi_i_pin(uint64_t *count, int shift) {
   uint64_t mask = (uint64_t)0xFFFFFFFFu << shift;
-  uint64_t old = TVMFFI_I_LOAD_RELAXED(count);
+  uint64_t old = TVMFFI_I_LOAD_RELAXED(TVMFFI_I_COUNT_AT(count));
   while (
       !tvmffi_i_cas64(count, &old, (old & ~mask) | TVMFFI_I_PINNED << shift)) {
   }
@@ -1324,7 +1333,7 @@ TVMFFI_I_INLINE void tvmffi_weak_release(TVMFFIObjectHandle obj) {
 /* Tries to make a strong reference of a weak one; 0 when the object is gone. */
 TVMFFI_I_INLINE int tvmffi_weak_lock(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
-  uint64_t old = TVMFFI_I_LOAD_RELAXED(count);
+  uint64_t old = TVMFFI_I_LOAD_RELAXED(TVMFFI_I_COUNT_AT(count));
   while ((uint32_t)old != 0) {
     if (tvmffi_i_cas64(count, &old, old + TVMFFI_I_STRONG_ONE)) {
       if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) tvmffi_i_pin(count, 0);
@@ -1356,7 +1365,8 @@ TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle obj) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
   uint64_t old;
   if (!o) return;
-  if (TVMFFI_I_LOAD(&o->combined_ref_count) == TVMFFI_I_BOTH_ONE) {
+  if (TVMFFI_I_LOAD(TVMFFI_I_COUNT_AT(&o->combined_ref_count)) ==
+      TVMFFI_I_BOTH_ONE) {
     if (o->deleter) o->deleter(o, kTVMFFIObjectDeleterFlagBitMaskBoth);
     return;
   }
@@ -1550,9 +1560,11 @@ TVMFFI_I_COLD void tvmffi_i_put_number(tvmffi_i_text *t, uint64_t x,
   while (n) tvmffi_i_put(t, digits[--n]);
 }
 
-/* One conversion, the '%' behind it; gives the text after it. */
+/* One conversion, the '%' behind it; gives the text after it. What is none of
+   ours stands as it is, and so does all after it: its argument is not known. */
 TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
                                            va_list *ap) {
+  const char *begin = f - 1;
   int size = 0, width = 0, precision = -1;
   while (*f >= '0' && *f <= '9') width = width * 10 + (*f++ - '0');
   if (*f == '.') {
@@ -1564,12 +1576,11 @@ TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
     while (*f >= '0' && *f <= '9') precision = precision * 10 + (*f++ - '0');
   }
   for (; *f == 'l' || *f == 'z'; ++f)
-    size += *f == 'z' ? (int)(sizeof(size_t) / 4) - 1 : 1;
-  if (sizeof(long) == 8 && size) size = 2;
+    size += *f == 'z' ? (int)sizeof(size_t) : size ? 4 : (int)sizeof(long);
   switch (*f) {
     case 'd':
     case 'i': {
-      int64_t x = size > 1 ? va_arg(*ap, int64_t) : va_arg(*ap, int);
+      int64_t x = size > 4 ? va_arg(*ap, int64_t) : va_arg(*ap, int);
       if (x < 0) tvmffi_i_put(t, '-');
       tvmffi_i_put_number(t, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, 10,
                           width - (x < 0));
@@ -1578,7 +1589,7 @@ TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
     case 'u':
     case 'x':
       tvmffi_i_put_number(
-          t, size > 1 ? va_arg(*ap, uint64_t) : va_arg(*ap, unsigned),
+          t, size > 4 ? va_arg(*ap, uint64_t) : va_arg(*ap, unsigned),
           *f == 'x' ? 16 : 10, width);
       break;
     case 'p':
@@ -1592,8 +1603,10 @@ TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
       while (precision-- != 0 && *s) tvmffi_i_put(t, *s++);
       break;
     }
-    case 0: return f;
-    default: tvmffi_i_put(t, *f); break;
+    case '%': tvmffi_i_put(t, '%'); break;
+    default:
+      for (f = begin; *f; ++f) tvmffi_i_put(t, *f);
+      return f;
   }
   return f + 1;
 }
@@ -2397,9 +2410,18 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
   out.target = target;
   return out;
 }
+/* NULL drops the result; another pointer without a type is an error. */
+TVMFFI_I_INLINE int tvmffi_i_take_nothing(const TVMFFIAny *any, void *target) {
+  (void)any, (void)target;
+  return TVMFFI_I_MISMATCH;
+}
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_none(const void *null) {
-  (void)null;
-  return tvmffi_out_any(NULL);
+  tvmffi_out out = tvmffi_out_any(NULL);
+  if (!null) return out;
+  out.take = tvmffi_i_take_nothing;
+  out.type = &tvmffi_i_name_none;
+  out.target = (void *)(uintptr_t)null;
+  return out;
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
@@ -2890,6 +2912,7 @@ TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) { (void)state; }
 static __thread tvmffi_i_thread tvmffi_i_the_thread;
 static pthread_mutex_t tvmffi_i_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
+static pthread_once_t tvmffi_i_fork_once = PTHREAD_ONCE_INIT;
 static pthread_key_t tvmffi_i_exit_key;
 static int tvmffi_i_has_exit_key;
 
@@ -2903,12 +2926,8 @@ TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
 #endif
   return self;
 }
-TVMFFI_I_INLINE void tvmffi_i_lock(void) {
-  (void)pthread_mutex_lock(&tvmffi_i_mutex);
-}
-TVMFFI_I_INLINE void tvmffi_i_unlock(void) {
-  (void)pthread_mutex_unlock(&tvmffi_i_mutex);
-}
+static void tvmffi_i_lock(void);
+static void tvmffi_i_unlock(void);
 TVMFFI_I_INLINE void tvmffi_i_yield(void) { (void)sched_yield(); }
 
 /* Waits for tvmffi_i_wake, both with the mutex held. */
@@ -2941,9 +2960,26 @@ extern "C" {
 static void tvmffi_i_on_exit(void *thread) {
   tvmffi_i_thread_exit((tvmffi_i_thread *)thread);
 }
+static void tvmffi_i_before_fork(void) { tvmffi_i_lock(); }
+static void tvmffi_i_after_fork(void) { tvmffi_i_unlock(); }
+static void tvmffi_i_watch_fork(void) {
+  (void)pthread_atfork(tvmffi_i_before_fork, tvmffi_i_after_fork,
+                       tvmffi_i_after_fork);
+}
 #if defined(__cplusplus)
 }
 #endif
+
+/* The mutex is only taken where something is written or started. A process
+   that forks while another of its threads holds it gets a child in which it is
+   free. */
+static void tvmffi_i_lock(void) {
+  (void)pthread_once(&tvmffi_i_fork_once, tvmffi_i_watch_fork);
+  (void)pthread_mutex_lock(&tvmffi_i_mutex);
+}
+static void tvmffi_i_unlock(void) {
+  (void)pthread_mutex_unlock(&tvmffi_i_mutex);
+}
 
 /* Asks for tvmffi_i_thread_exit at the end of this thread. Where the system
    refuses, the thread's last error stays in memory. */
@@ -3183,9 +3219,18 @@ TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...) {
   return -1;
 }
 
-/* The two numbers that "%.*s" takes: a byte array, or its first 200 bytes. */
+/* How much of a text a message shows: 200 bytes, and no part of a character of
+   UTF-8, as Python could not read that. */
+TVMFFI_I_COLD int tvmffi_i_clip(const char *text, size_t size) {
+  int n = size < 200 ? (int)size : 200;
+  if (size > 200)
+    while (n > 196 && ((unsigned char)text[n] & 0xC0) == 0x80) --n;
+  return n;
+}
+
+/* What "%.*s" takes for a byte array. */
 #define TVMFFI_I_TEXT(bytes) \
-  (int)((bytes).size < 200 ? (bytes).size : 200), (bytes).data
+  tvmffi_i_clip((bytes).data, (bytes).size), (bytes).data
 
 TVMFFI_I_COLD int tvmffi_i_null(const char *function, const char *what) {
   return tvmffi_i_fail("ValueError", "%s: %s must not be NULL", function, what);
@@ -5200,20 +5245,22 @@ typedef struct {
   const char *head;
 } tvmffi_i_reader;
 
+/* What "%.*s" takes for a text between two places. */
+#define TVMFFI_I_SHOWN(begin, end) \
+  tvmffi_i_clip(begin, (size_t)((end) - (begin))), begin
+
 TVMFFI_I_COLD int tvmffi_i_bad_dtype(const tvmffi_i_reader *r,
                                      const char *kind) {
-  int n = (int)(r->end - r->text < 200 ? r->end - r->text : 200);
-  return tvmffi_i_fail("ValueError", "unknown %s `%s%.*s`", kind, r->head, n,
-                       r->text);
+  return tvmffi_i_fail("ValueError", "unknown %s `%s%.*s`", kind, r->head,
+                       TVMFFI_I_SHOWN(r->text, r->end));
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_number(const tvmffi_i_reader *r,
                                       const char *what, uint32_t number,
                                       const char *type) {
-  int n = (int)(r->end - r->text < 200 ? r->end - r->text : 200);
-  return tvmffi_i_fail("ValueError",
-                       "%s value %u is out of range for %s in dtype '%s%.*s'",
-                       what, number, type, r->head, n, r->text);
+  return tvmffi_i_fail(
+      "ValueError", "%s value %u is out of range for %s in dtype '%s%.*s'",
+      what, number, type, r->head, TVMFFI_I_SHOWN(r->text, r->end));
 }
 
 static int tvmffi_i_starts(const tvmffi_i_reader *r, const char *prefix,
@@ -5230,13 +5277,11 @@ static int tvmffi_i_read_number(tvmffi_i_reader *r, uint32_t *out) {
   uint64_t value = 0;
   for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; ++r->at)
     if (value <= UINT32_MAX) value = value * 10 + (uint64_t)(*r->at - '0');
-  if (value > UINT32_MAX) {
-    int n = (int)(r->at - begin < 200 ? r->at - begin : 200);
+  if (value > UINT32_MAX)
     return tvmffi_i_fail("ValueError",
                          "Integer value in dtype string '%.*s' is out of range "
                          "for uint32_t",
-                         n, begin);
-  }
+                         TVMFFI_I_SHOWN(begin, r->at));
   *out = (uint32_t)value;
   return 0;
 }
@@ -5249,20 +5294,18 @@ static int tvmffi_i_read_lanes(tvmffi_i_reader *r, int scalable,
   uint32_t lanes = 0;
   const char *digits;
   if (r->at == r->end) return 0;
-  if (scalable && tvmffi_i_starts(r, "xvscalex", 8)) {
+  if (scalable && tvmffi_i_starts(r, "xvscale", 7)) {
     negative = 1;
     r->at += 7;
   }
-  if (*r->at != 'x') return tvmffi_i_bad_dtype(r, "dtype");
-  digits = ++r->at;
+  if (r->at != r->end && *r->at != 'x') return tvmffi_i_bad_dtype(r, "dtype");
+  digits = r->at += r->at != r->end;
   TVMFFI_TRY(tvmffi_i_read_number(r, &lanes));
-  if (r->at == digits || lanes == 0) {
-    int n = (int)(r->end - r->text < 200 ? r->end - r->text : 200);
+  if (r->at == digits || lanes == 0)
     return tvmffi_i_fail("ValueError",
                          "Invalid lanes specification in dtype '%s%.*s'. Lanes "
                          "must be a positive integer.",
-                         r->head, n, r->text);
-  }
+                         r->head, TVMFFI_I_SHOWN(r->text, r->end));
   if (lanes > UINT16_MAX)
     return tvmffi_i_bad_number(r, "Lanes", lanes, "uint16_t");
   if (lanes > (uint32_t)(INT16_MAX + negative))
@@ -5319,23 +5362,23 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   TVMFFIByteArray name;
   TVMFFIAny arg, result;
   const char *end;
-  int whole = (int)(r->end - r->text < 200 ? r->end - r->text : 200);
+  int code;
   if (r->at == r->end || *r->at != '[')
     return tvmffi_i_fail("ValueError",
                          "expected opening brace after 'custom' type in%.*s",
-                         whole, r->text);
+                         TVMFFI_I_SHOWN(r->text, r->end));
   name.data = ++r->at;
   end = (const char *)memchr(r->at, ']', (size_t)(r->end - r->at));
   if (!end)
     return tvmffi_i_fail("ValueError",
                          "expected closing brace after 'custom' type in%.*s",
-                         whole, r->text);
+                         TVMFFI_I_SHOWN(r->text, r->end));
   name.size = (size_t)(end - name.data);
   r->at = end + 1;
   TVMFFI_TRY(TVMFFIStringFromByteArray(&name, &arg));
-  whole = tvmffi_i_call_custom("dtype.get_custom_type_code", &arg, &result);
+  code = tvmffi_i_call_custom("dtype.get_custom_type_code", &arg, &result);
   tvmffi_any_release(&arg);
-  if (whole) return whole;
+  if (code) return code;
   if (result.type_index != kTVMFFIInt ||
       result.v_int64 < TVMFFI_I_CUSTOM_CODE || result.v_int64 > UINT8_MAX) {
     tvmffi_any_release(&result);
@@ -5655,7 +5698,8 @@ TVMFFI_I_INLINE int tvmffi_i_check_shape(const char *function,
   return 0;
 }
 
-TVMFFI_I_INLINE void tvmffi_i_fill_strides(const DLTensor *t, int64_t *strides) {
+TVMFFI_I_INLINE void tvmffi_i_fill_strides(const DLTensor *t,
+                                           int64_t *strides) {
   uint64_t stride = 1;
   int32_t i;
   for (i = t->ndim; i-- > 0;) {

@@ -36,12 +36,12 @@ static int broken(const char *what, int line) {
   }
   return 1;
 }
-#define CHECK(c)                                \
-  do {                                          \
-    if (!(c)) {                                 \
-      broken(#c, __LINE__);                     \
-      return;                                   \
-    }                                           \
+#define CHECK(c)            \
+  do {                      \
+    if (!(c)) {             \
+      broken(#c, __LINE__); \
+      return;               \
+    }                       \
   } while (0)
 
 typedef void (*work)(int thread, int rounds);
@@ -754,14 +754,45 @@ static void section_tensors(void) {
   CHECK(atomic_load(&source_deleted) == 1);
 }
 
+/* ---- fork ---- */
+
+/* One thread forks while the others write to the registries; in the child,
+   which is that thread alone, they must be neither locked nor torn. */
+static atomic_int forked;
+static void fork_or_register(int thread, int rounds) {
+  int status, i;
+  pid_t pid;
+  if (thread) {
+    while (!atomic_load(&forked)) symbols(thread, 10);
+    return;
+  }
+  for (i = 0; i < rounds; ++i) {
+    pid = fork();
+    if (pid == 0) {
+      alarm(SLOW > 1 ? 60 : 10);
+      _exit(make_type("threads.child") >= 128 ? 0 : 1);
+    }
+    CHECK(pid > 0);
+    status = -1;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    CHECK(status == 0);
+  }
+  atomic_store(&forked, 1);
+}
+static void section_fork(void) {
+  CHECK(make_type("threads.before.fork") >= 128);
+  TOGETHER(100, fork_or_register);
+}
+
 /* ---- all of it ---- */
 
 /* Every thread does everything, each from another beginning. */
 static void everything(int thread, int rounds) {
   static const work works[] = {
-      set_functions,  call_functions, remove_functions, register_types,
-      look_up_types,  raise_and_take, parse_and_print,  environment,
-      symbols,        read_members,   read_column};
+      set_functions, call_functions, remove_functions, register_types,
+      look_up_types, raise_and_take, parse_and_print,  environment,
+      symbols,       read_members,   read_column};
   int i, n = (int)(sizeof works / sizeof works[0]);
   for (i = 0; i < rounds; ++i) works[(thread + i) % n](thread, 20);
 }
@@ -802,9 +833,7 @@ static void first_calls(int thread, int rounds) {
       CHECK(F.GetTypeInfo(kTVMFFIFunction) != NULL);
       CHECK(F.GetTypeInfo(kTVMFFIFunction)->type_depth == 1);
       break;
-    default:
-      CHECK(F.DataTypeFromString(STR("nonsense"), &d) != 0);
-      break;
+    default: CHECK(F.DataTypeFromString(STR("nonsense"), &d) != 0); break;
   }
   CHECK(make_type("threads.first") >= 128);
 }
@@ -812,11 +841,12 @@ static void section_first_calls(void) { TOGETHER(1, first_calls); }
 
 /* ---- running ---- */
 
-#define SECTIONS(X)                                                          \
-  X(first_calls) X(functions) X(claims) X(types) X(reflection) X(metadata)   \
-  X(columns) X(errors) X(dtypes) X(environment) X(symbols) X(init_once)      \
-  X(init_pair) X(init_nested) X(references) X(weak_references) X(tensors)    \
-  X(all_at_once)
+#define SECTIONS(X)                                                           \
+  X(first_calls)                                                              \
+  X(functions)                                                                \
+  X(claims) X(types) X(reflection) X(metadata) X(columns) X(errors) X(dtypes) \
+      X(environment) X(symbols) X(init_once) X(init_pair) X(init_nested)      \
+          X(references) X(weak_references) X(tensors) X(fork) X(all_at_once)
 
 static void run(const char *name, void (*section)(void)) {
   const char *outcome = "ok", *detail = "";
@@ -854,8 +884,9 @@ static void run(const char *name, void (*section)(void)) {
     outcome = "wrong";
     detail = report->check;
   } else {
-    sprintf(text, "%.2f s", (double)(end.tv_sec - begin.tv_sec) +
-                                (double)(end.tv_nsec - begin.tv_nsec) * 1e-9);
+    sprintf(text, "%.2f s",
+            (double)(end.tv_sec - begin.tv_sec) +
+                (double)(end.tv_nsec - begin.tv_nsec) * 1e-9);
     detail = text;
   }
   printf("%s\tholds\t%s\t%s\n", name, outcome, detail);
