@@ -98,6 +98,7 @@
      >>function   implementation: function objects and the global table
      >>dtype      implementation: data types as text
      >>tensor     implementation: tensors and DLPack
+     >>equal      implementation: equality and hash of any two values
      >>env        implementation: streams, allocators, signals, modules
      >>builtins   implementation: the core's own global functions
 */
@@ -151,6 +152,12 @@
 /* Impl. No dlopen and no other use of the dynamic loader. */
 #ifndef TVMFFI_NO_DLOPEN
 #define TVMFFI_NO_DLOPEN 0
+#endif
+
+/* Impl. No arrays, lists, maps, dicts and modules, and none of their built-in
+   functions; values of these types are still passed on as they are. */
+#ifndef TVMFFI_NO_CONTAINERS
+#define TVMFFI_NO_CONTAINERS 0
 #endif
 
 /* All. Use <dlpack/dlpack.h> of the system, 1.3 or newer, for DLPack. */
@@ -3134,17 +3141,39 @@ static void tvmffi_i_insert(tvmffi_i_map *map, tvmffi_i_node *node,
 }
 
 /* The hash of upstream's base_detail.h (StableHashBytes): it crosses process
-   borders, so it is the same on every machine. */
-static uint64_t tvmffi_i_stable_hash(const char *data, size_t size) {
-  const uint64_t factor = 1099511628211u, modulus = 2147483647u;
-  uint64_t h = 0, word;
-  size_t i, n;
-  for (; size; size -= n, data += n) {
-    n = size < 8 ? size : 8;
-    for (word = 0, i = 0; i < n; ++i)
-      word |= (uint64_t)(unsigned char)data[i] << (8 * i);
-    h = (h * factor + word) % modulus;
+   borders, so it is the same on every machine: words of eight bytes, the lowest
+   first, each multiplied in modulo 2^64 and the sum reduced modulo 2^31 - 1.
+   That modulus needs no division: its power of two is 1. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_stable_reduce(uint64_t x) {
+  const uint64_t modulus = 2147483647u;
+  x = (x & modulus) + (x >> 31);
+  x = (x & modulus) + (x >> 31);
+  return x >= modulus ? x - modulus : x;
+}
+
+/* The first `size` bytes, 8 at most, as they stand in such a word. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_little_word(const char *data, size_t size) {
+  uint64_t word = 0;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if (size == 8) return memcpy(&word, data, 8), word;
+  if (size >= 4) {
+    uint32_t first, last;
+    memcpy(&first, data, 4);
+    memcpy(&last, data + size - 4, 4);
+    return (uint64_t)first | (uint64_t)last << (8 * (size - 4));
   }
+#endif
+  while (size--) word = word << 8 | (unsigned char)data[size];
+  return word;
+}
+
+static uint64_t tvmffi_i_stable_hash(const char *data, size_t size) {
+  const uint64_t factor = 1099511628211u;
+  uint64_t h = 0;
+  for (; size >= 8; size -= 8, data += 8)
+    h = tvmffi_i_stable_reduce(h * factor + tvmffi_i_little_word(data, 8));
+  if (size)
+    h = tvmffi_i_stable_reduce(h * factor + tvmffi_i_little_word(data, size));
   return h;
 }
 
@@ -5911,6 +5940,173 @@ static tvmffi_i_shape *tvmffi_i_new_shape(size_t n, int64_t **numbers) {
   self->cell.size = n;
   return self;
 }
+
+/* ======== Equality ================================================ >>equal */
+/* Equality and hash of any two values, bit for bit those of upstream's any.h
+   (AnyEqual, AnyHash), since C++ clients probe maps with their own. A text in
+   the Any equals the same text in an object; other objects are equal when they
+   are the same one, unless their type has a value in the columns __any_equal__
+   and __any_hash__. Takes no lock. */
+#if !TVMFFI_NO_CONTAINERS
+
+/* A column that is read often; it never goes once it is there. */
+typedef struct {
+  const char *name;
+  const TVMFFITypeAttrColumn *column;
+} tvmffi_i_known_column;
+
+/* The value of a type in a column (borrowed), or NULL if it has none. */
+static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
+                                           int32_t index) {
+  const TVMFFITypeAttrColumn *c = TVMFFI_I_LOAD(&known->column);
+  const TVMFFIAny *value;
+  if (TVMFFI_I_UNLIKELY(!c)) {
+    TVMFFIByteArray name = tvmffi_view(known->name);
+    c = TVMFFIGetTypeAttrColumn(&name);
+    if (!c) return NULL;
+    TVMFFI_I_STORE(&known->column, c);
+  }
+  index -= c->begin_index;
+  if (index < 0 || index >= TVMFFI_I_LOAD(&c->size)) return NULL;
+  value = &TVMFFI_I_LOAD(&c->data)[index];
+  return TVMFFI_I_LOAD(&value->type_index) == kTVMFFINone ? NULL : value;
+}
+
+/* Calls the value of an attribute, a function object or the address of a C
+   function that gives its result or an error, and checks the result's type.
+   Returns 0, or a code with the error raised. */
+TVMFFI_I_SLOW int tvmffi_i_call_attr(const TVMFFIAny *callee,
+                                     const TVMFFIAny *args, int32_t num_args,
+                                     int32_t type_index, TVMFFIAny *result) {
+  *result = tvmffi_none();
+  if (callee->type_index == kTVMFFIOpaquePtr && callee->v_ptr) {
+    typedef TVMFFIAny (*unary)(const TVMFFIAny *);
+    typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
+    *result = num_args == 1
+                  ? ((unary)(uintptr_t)callee->v_ptr)(&args[0])
+                  : ((binary)(uintptr_t)callee->v_ptr)(&args[0], &args[1]);
+    if (result->type_index == kTVMFFIError && result->v_obj) {
+      TVMFFIErrorSetRaised(result->v_obj);
+      tvmffi_any_release(result);
+      return -1;
+    }
+  } else if (callee->type_index == kTVMFFIFunction && callee->v_obj) {
+    TVMFFI_TRY(TVMFFIFunctionCall(callee->v_obj, (TVMFFIAny *)(uintptr_t)args,
+                                  num_args, result));
+  } else {
+    return tvmffi_i_fail("InternalError",
+                         "a type attribute is expected to be a function but "
+                         "is %s",
+                         tvmffi_i_type_key(callee->type_index));
+  }
+  if (result->type_index == type_index) return 0;
+  (void)tvmffi_i_fail(
+      "InternalError", "a type attribute is expected to give %s but gave %s",
+      tvmffi_i_type_key(type_index), tvmffi_i_type_key(result->type_index));
+  tvmffi_any_release(result);
+  return -1;
+}
+
+static tvmffi_i_known_column tvmffi_i_equal_column = {"__any_equal__", NULL};
+static tvmffi_i_known_column tvmffi_i_hash_column = {"__any_hash__", NULL};
+
+/* The rest of tvmffi_i_any_equal: values whose bits differ. */
+TVMFFI_I_NOINLINE int tvmffi_i_differ_equal(const TVMFFIAny *a,
+                                            const TVMFFIAny *b) {
+  const TVMFFIAny *custom;
+  TVMFFIAny args[2], result;
+  int32_t index = a->type_index;
+  switch (index) {
+    case kTVMFFISmallStr:
+      if (b->type_index != kTVMFFIStr) return 0;
+      return tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
+    case kTVMFFISmallBytes:
+      if (b->type_index != kTVMFFIBytes) return 0;
+      return tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
+    case kTVMFFIStr:
+      if (b->type_index != kTVMFFIStr && b->type_index != kTVMFFISmallStr)
+        return 0;
+      return tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
+    case kTVMFFIBytes:
+      if (b->type_index != kTVMFFIBytes && b->type_index != kTVMFFISmallBytes)
+        return 0;
+      return tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
+    default: break;
+  }
+  if (index != b->type_index || index < kTVMFFIStaticObjectBegin) return 0;
+  if (index == kTVMFFIBigInt)
+    return tvmffi_i_same_text(TVMFFIBigIntGetContentByteArray(a),
+                              TVMFFIBigIntGetContentByteArray(b));
+  custom = tvmffi_i_type_attr(&tvmffi_i_equal_column, index);
+  if (!custom) return 0;
+  args[0] = *a;
+  args[1] = *b;
+  TVMFFI_TRY(tvmffi_i_call_attr(custom, args, 2, kTVMFFIBool, &result));
+  return result.v_int64 != 0;
+}
+
+/* Tells whether two owned values are equal: 1 or 0, or the negative code of an
+   error that the type's own equality raised. Same bits are equal, so a NaN is
+   equal to itself and 0.0 is not to -0.0; 1 is not True, and not 1.0. */
+TVMFFI_I_INLINE int tvmffi_i_any_equal(const TVMFFIAny *a, const TVMFFIAny *b) {
+  if (tvmffi_i_same_any(a, b)) return 1;
+  /* Most keys are integers or short texts, equal only if the bits are. */
+  if (a->type_index == b->type_index &&
+      a->type_index < kTVMFFIStaticObjectBegin)
+    return 0;
+  return tvmffi_i_differ_equal(a, b);
+}
+
+/* Puts a value into a hash (StableHashCombine). */
+TVMFFI_I_INLINE uint64_t tvmffi_i_hash_combine(uint64_t key, uint64_t value) {
+  return key ^ (value + 0x9e3779b9u + (key << 6) + (key >> 2));
+}
+
+TVMFFI_I_NOINLINE int tvmffi_i_hash_object(const TVMFFIAny *any,
+                                           uint64_t *hash) {
+  int32_t index = any->type_index;
+  const TVMFFIAny *custom;
+  TVMFFIAny result;
+  TVMFFIByteArray text;
+  uint64_t value = any->v_uint64;
+  if (index == kTVMFFIStr || index == kTVMFFIBytes) {
+    text = tvmffi_any_str(any);
+    value = tvmffi_i_stable_hash(text.data, text.size);
+  } else if (index == kTVMFFIBigInt) {
+    text = TVMFFIBigIntGetContentByteArray(any);
+    value = tvmffi_i_stable_hash(text.data, text.size);
+  } else {
+    custom = tvmffi_i_type_attr(&tvmffi_i_hash_column, index);
+    if (custom) {
+      TVMFFI_TRY(tvmffi_i_call_attr(custom, any, 1, kTVMFFIInt, &result));
+      value = result.v_uint64;
+    }
+  }
+  *hash = tvmffi_i_hash_combine((uint64_t)(int64_t)index, value);
+  return 0;
+}
+
+/* Gives the hash of an owned value; fails as the type's own hash does. Where
+   bytes stand the other way round, a short text counts by its length alone,
+   since StableHashSmallStrBytes of upstream's base_detail.h takes the first
+   half of the Any there. */
+TVMFFI_I_INLINE int tvmffi_i_any_hash(const TVMFFIAny *any, uint64_t *hash) {
+  uint64_t key = (uint64_t)(int64_t)any->type_index, value = any->v_uint64;
+  if (any->type_index >= kTVMFFIStaticObjectBegin)
+    return tvmffi_i_hash_object(any, hash);
+  if (any->type_index == kTVMFFISmallStr ||
+      any->type_index == kTVMFFISmallBytes) {
+    key = any->type_index == kTVMFFISmallStr ? kTVMFFIStr : kTVMFFIBytes;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = tvmffi_i_stable_hash((const char *)(const void *)any, 8);
+#else
+    value = tvmffi_i_stable_reduce(value);
+#endif
+  }
+  *hash = tvmffi_i_hash_combine(key, value);
+  return 0;
+}
+#endif /* !TVMFFI_NO_CONTAINERS */
 
 /* ======== Env ======================================================= >>env */
 /* What surrounds the runtime: streams and tensor allocators per thread, the
