@@ -99,6 +99,7 @@
      >>dtype      implementation: data types as text
      >>tensor     implementation: tensors and DLPack
      >>equal      implementation: equality and hash of any two values
+     >>array      implementation: arrays and lists
      >>env        implementation: streams, allocators, signals, modules
      >>builtins   implementation: the core's own global functions
 */
@@ -6108,6 +6109,480 @@ TVMFFI_I_INLINE int tvmffi_i_any_hash(const TVMFFIAny *any, uint64_t *hash) {
 }
 #endif /* !TVMFFI_NO_CONTAINERS */
 
+/* ======== Arrays and lists ========================================= >>array
+ */
+/* An array has its items behind its head and is not changed once others can
+   see it; a list has them in a block of their own, and grows. The layout, the
+   capacities and the growth are upstream's (container/array.h, list.h), since
+   C++ and Rust clients read and change them inline. Such a client replaces the
+   block of a list by one from operator new and keeps the deleter, so ours has
+   to free that, too: both are malloc's. With a TVMFFI_MALLOC of another kind,
+   lists must only grow through the functions below. Readers need no lock, a
+   writer must be alone. Items are released last, when the list is whole
+   again, because destruction may call back. */
+#if !TVMFFI_NO_CONTAINERS
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFISeqCell cell;
+} tvmffi_i_seq;
+
+#define TVMFFI_I_ITEMS(seq) ((TVMFFIAny *)(seq)->cell.data)
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static void tvmffi_i_delete_items(void *data) { tvmffi_i_free(data); }
+#if defined(__cplusplus)
+}
+#endif
+
+/* So many items fit in memory. */
+#define TVMFFI_I_MAX_ITEMS \
+  ((int64_t)((PTRDIFF_MAX - sizeof(tvmffi_i_seq)) / sizeof(TVMFFIAny)))
+
+/* Another reference to what an owned Any holds. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_copy_owned(const TVMFFIAny *any) {
+  if (any->type_index >= kTVMFFIStaticObjectBegin) tvmffi_retain(any->v_obj);
+  return *any;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
+  tvmffi_i_seq *s = (tvmffi_i_seq *)self;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    TVMFFIAny *item = TVMFFI_I_ITEMS(s), *end = item + s->cell.size;
+    for (; item != end; ++item)
+      if (item->type_index >= kTVMFFIStaticObjectBegin)
+        tvmffi_release(item->v_obj);
+    if (s->cell.data_deleter) s->cell.data_deleter(s->cell.data);
+  }
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_free(self);
+}
+
+static void tvmffi_i_delete_seq(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_seq);
+}
+
+/* An array without items yet. */
+static tvmffi_i_seq *tvmffi_i_empty_array(int64_t capacity) {
+  tvmffi_i_seq *s;
+  if (capacity > TVMFFI_I_MAX_ITEMS) {
+    (void)tvmffi_i_no_memory();
+    return NULL;
+  }
+  s = (tvmffi_i_seq *)tvmffi_i_object(
+      sizeof(*s) + (size_t)capacity * sizeof(TVMFFIAny), kTVMFFIArray,
+      tvmffi_i_delete_seq);
+  if (!s) return s;
+  s->cell.data = s + 1;
+  s->cell.size = 0;
+  s->cell.capacity = capacity;
+  s->cell.data_deleter = NULL;
+  return s;
+}
+
+/* Gives a list (owned) without items, or NULL with the error raised. */
+static TVMFFIObject *tvmffi_i_new_list(int64_t capacity) {
+  void *data = NULL;
+  tvmffi_i_seq *s;
+  if (capacity > 0) {
+    if (capacity <= TVMFFI_I_MAX_ITEMS)
+      data = tvmffi_i_alloc((size_t)capacity * sizeof(TVMFFIAny));
+    if (!data) {
+      (void)tvmffi_i_no_memory();
+      return NULL;
+    }
+  }
+  s = (tvmffi_i_seq *)tvmffi_i_object(sizeof(*s), kTVMFFIList,
+                                      tvmffi_i_delete_seq);
+  if (!s) {
+    tvmffi_i_free(data);
+    return NULL;
+  }
+  s->cell.data = data;
+  s->cell.size = 0;
+  s->cell.capacity = capacity > 0 ? capacity : 0;
+  s->cell.data_deleter = tvmffi_i_delete_items;
+  return &s->base;
+}
+
+/* Gives an array (owned) of `n` None, to be filled by the caller at *items
+   before others see it, or NULL with the error raised. */
+TVMFFI_I_UNUSED static TVMFFIObject *tvmffi_i_new_array(int64_t n,
+                                                        TVMFFIAny **items) {
+  tvmffi_i_seq *s = tvmffi_i_empty_array(n);
+  if (!s) return NULL;
+  memset(s->cell.data, 0, (size_t)n * sizeof(TVMFFIAny));
+  s->cell.size = n;
+  *items = TVMFFI_I_ITEMS(s);
+  return &s->base;
+}
+
+/* Makes room for `capacity` items, which is more than there is. */
+TVMFFI_I_SLOW int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
+  size_t used = (size_t)s->cell.size * sizeof(TVMFFIAny), size;
+  void *data = NULL;
+  if (capacity > TVMFFI_I_MAX_ITEMS) return tvmffi_i_no_memory();
+  size = (size_t)capacity * sizeof(TVMFFIAny);
+#if !defined(TVMFFI_MALLOC)
+  if (s->cell.data_deleter == tvmffi_i_delete_items) {
+    data = realloc(s->cell.data, size);
+    if (!data) return tvmffi_i_no_memory();
+    s->cell.data = data;
+    s->cell.capacity = capacity;
+    return 0;
+  }
+#endif
+  data = tvmffi_i_alloc(size);
+  if (!data) return tvmffi_i_no_memory();
+  if (used) memcpy(data, s->cell.data, used);
+  if (s->cell.data_deleter) s->cell.data_deleter(s->cell.data);
+  s->cell.data = data;
+  s->cell.capacity = capacity;
+  s->cell.data_deleter = tvmffi_i_delete_items;
+  return 0;
+}
+
+/* Makes room for `extra` items more: twice the room, or as much as it takes. */
+TVMFFI_I_SLOW int tvmffi_i_add_room(tvmffi_i_seq *s, int64_t extra) {
+  int64_t need = s->cell.size + extra, twice = s->cell.capacity;
+  if (twice <= TVMFFI_I_MAX_ITEMS / 2) twice *= 2;
+  return tvmffi_i_set_capacity(s, twice > need ? twice : need);
+}
+
+TVMFFI_I_INLINE int tvmffi_i_make_room(tvmffi_i_seq *s, int64_t extra) {
+  if (TVMFFI_I_LIKELY(s->cell.capacity - s->cell.size >= extra)) return 0;
+  return tvmffi_i_add_room(s, extra);
+}
+
+/* Appends a copy of `item` (borrowed, any view) to a list. */
+TVMFFI_I_INLINE int tvmffi_i_list_append(TVMFFIObject *list,
+                                         const TVMFFIAny *item) {
+  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)list;
+  TVMFFI_TRY(tvmffi_i_make_room(s, 1));
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(item, &TVMFFI_I_ITEMS(s)[s->cell.size]));
+  ++s->cell.size;
+  return 0;
+}
+
+/* Fills a new sequence with copies of views, for which it has room. */
+static int tvmffi_i_fill(tvmffi_i_seq *s, const TVMFFIAny *views, int64_t n) {
+  TVMFFIAny *items = TVMFFI_I_ITEMS(s);
+  int64_t i;
+  for (i = 0; i < n; ++i) {
+    TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&views[i], &items[i]));
+    s->cell.size = i + 1;
+  }
+  return 0;
+}
+
+static int tvmffi_i_return_seq(tvmffi_i_seq *s, const TVMFFIAny *args,
+                               int32_t num_args, TVMFFIAny *result) {
+  if (!s) return -1;
+  if (tvmffi_i_fill(s, args, num_args)) {
+    tvmffi_release(s);
+    return -1;
+  }
+  *result = tvmffi_obj(s);
+  return 0;
+}
+
+/* A list with the items of another sequence. */
+static tvmffi_i_seq *tvmffi_i_list_of(const tvmffi_i_seq *from) {
+  TVMFFIObject *list = tvmffi_i_new_list(from->cell.size);
+  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)list;
+  if (s && tvmffi_i_fill(s, TVMFFI_I_ITEMS(from), from->cell.size)) {
+    tvmffi_release(s);
+    return NULL;
+  }
+  return s;
+}
+
+TVMFFI_I_SLOW int tvmffi_i_no_index(int64_t i, int64_t size) {
+  return tvmffi_i_fail("IndexError", "Index %lld out of bounds %lld",
+                       (long long)i, (long long)size);
+}
+
+TVMFFI_I_SLOW int tvmffi_i_no_place(int64_t i, int64_t size) {
+  return tvmffi_i_fail("IndexError", "Index %lld out of bounds [0, %lld]",
+                       (long long)i, (long long)size);
+}
+
+#define TVMFFI_I_CHECK_INDEX(seq, i)                                  \
+  if (TVMFFI_I_UNLIKELY((uint64_t)(i) >= (uint64_t)(seq)->cell.size)) \
+  return tvmffi_i_no_index(i, (seq)->cell.size)
+
+static int tvmffi_i_check_range(const tvmffi_i_seq *s, int64_t first,
+                                int64_t last) {
+  if (first >= 0 && last <= s->cell.size && first < last) return 0;
+  return tvmffi_i_fail(
+      "IndexError", "Erase range [%lld, %lld) out of bounds %lld",
+      (long long)first, (long long)last, (long long)s->cell.size);
+}
+
+/* Removes the items from `first` to before `last`, which exist. What their
+   destruction does to the list is seen. */
+static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
+  int64_t i;
+  for (i = first; i < last && i < s->cell.size; ++i)
+    tvmffi_any_release(&TVMFFI_I_ITEMS(s)[i]);
+  if (last > s->cell.size) last = s->cell.size;
+  if (first >= last) return;
+  memmove(&TVMFFI_I_ITEMS(s)[first], &TVMFFI_I_ITEMS(s)[last],
+          (size_t)(s->cell.size - last) * sizeof(TVMFFIAny));
+  s->cell.size -= last - first;
+}
+
+/* Opens a gap of `n` items, uninitialised, for which there is room. */
+TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_open_gap(tvmffi_i_seq *s, int64_t i,
+                                             int64_t n) {
+  TVMFFIAny *gap = &TVMFFI_I_ITEMS(s)[i];
+  memmove(gap + n, gap, (size_t)(s->cell.size - i) * sizeof(TVMFFIAny));
+  s->cell.size += n;
+  return gap;
+}
+
+static int tvmffi_i_insert_items(tvmffi_i_seq *s, int64_t at,
+                                 const tvmffi_i_seq *from) {
+  int64_t n = from->cell.size, i;
+  TVMFFIAny *gap;
+  if (n == 0) return 0;
+  if (at < 0 || at > s->cell.size) return tvmffi_i_no_place(at, s->cell.size);
+  TVMFFI_TRY(tvmffi_i_make_room(s, n));
+  gap = tvmffi_i_open_gap(s, at, n);
+  for (i = 0; i < n; ++i)
+    gap[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
+  return 0;
+}
+
+/* Whether a sequence has an item that equals an owned value; 1, 0 or a code. */
+static int tvmffi_i_seq_has(const tvmffi_i_seq *s, const TVMFFIAny *value) {
+  int64_t i;
+  int has = 0;
+  for (i = 0; !has && i < s->cell.size; ++i)
+    has = tvmffi_i_any_equal(&TVMFFI_I_ITEMS(s)[i], value);
+  return has;
+}
+
+static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
+                             TVMFFIAny *result) {
+  TVMFFIAny value;
+  int has;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(view, &value));
+  has = tvmffi_i_seq_has((const tvmffi_i_seq *)(void *)seq, &value);
+  tvmffi_any_release(&value);
+  if (has < 0) return has;
+  *result = tvmffi_bool(has);
+  return 0;
+}
+
+TVMFFI_I_OBJECT_TYPE(i_array, "ffi.Array", "ffi.Array", kTVMFFIArray)
+TVMFFI_I_OBJECT_TYPE(i_list, "ffi.List", "ffi.List", kTVMFFIList)
+
+/* A list; an array is taken, too, and stands for a list of its items, whose
+   changes nobody sees (SeqTypeTraitsBase of upstream's container/seq_base.h).
+ */
+TVMFFI_I_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
+              "{\"type\":\"ffi.List\",\"args\":[{\"type\":\"Any\"}]}")
+TVMFFI_I_GET(i_any_list) {
+  *out = any->v_obj;
+  if (any->type_index != kTVMFFIList && any->type_index != kTVMFFIArray)
+    return TVMFFI_I_MISMATCH;
+  return *out ? 0 : TVMFFI_I_MISMATCH;
+}
+
+/* Calls a built-in again with such a list in the place of args[0]. */
+TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
+                                   int32_t num_args, TVMFFIAny *result) {
+  tvmffi_i_seq *copy =
+      tvmffi_i_list_of((const tvmffi_i_seq *)(void *)args[0].v_obj);
+  int code;
+  if (!copy) return -1;
+  args[0] = tvmffi_obj(copy);
+  code = call(NULL, args, num_args, result);
+  tvmffi_release(copy);
+  return code;
+}
+
+/* In the body of a built-in: `s` is the list, or else the call is on a copy
+   of the array. The arguments are those of the built-in, as Anys. */
+#define TVMFFI_I_LIST_OR_COPY(s, name, list, num_args, ...)     \
+  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)(list);             \
+  if (TVMFFI_I_UNLIKELY((list)->type_index != kTVMFFIList)) {   \
+    TVMFFIAny args[] = {__VA_ARGS__};                           \
+    return tvmffi_i_on_copy(tvmffi_call_##name, args, num_args, \
+                            tvmffi_result);                     \
+  }
+
+static int tvmffi_call_i_new_array(void *self, const TVMFFIAny *args,
+                                   int32_t num_args, TVMFFIAny *result) {
+  (void)self;
+  return tvmffi_i_return_seq(tvmffi_i_empty_array(num_args), args, num_args,
+                             result);
+}
+static tvmffi_func tvmffi_func_i_new_array = {
+    "ffi.Array", tvmffi_call_i_new_array, -1, NULL};
+
+/* So many items a list of fewer has room for. */
+enum { TVMFFI_I_LIST_ROOM = 4 };
+
+static int tvmffi_call_i_new_list(void *self, const TVMFFIAny *args,
+                                  int32_t num_args, TVMFFIAny *result) {
+  TVMFFIObject *list = tvmffi_i_new_list(
+      num_args > TVMFFI_I_LIST_ROOM ? num_args : TVMFFI_I_LIST_ROOM);
+  (void)self;
+  return tvmffi_i_return_seq((tvmffi_i_seq *)(void *)list, args, num_args,
+                             result);
+}
+static tvmffi_func tvmffi_func_i_new_list = {"ffi.List", tvmffi_call_i_new_list,
+                                             -1, NULL};
+
+TVMFFI_FUNC(i_array_get, any, (i_array, array), (int64, i)) {
+  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)array;
+  TVMFFI_I_CHECK_INDEX(s, i);
+  TVMFFI_RETURN(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));
+}
+
+TVMFFI_FUNC(i_array_size, int64, (i_array, array)) {
+  TVMFFI_RETURN(((tvmffi_i_seq *)(void *)array)->cell.size);
+}
+
+TVMFFI_FUNC(i_array_contains, bool, (i_array, array), (any, value)) {
+  return tvmffi_i_contains(array, &value, tvmffi_result);
+}
+
+TVMFFI_FUNC(i_list_get, any, (i_list, list), (int64, i)) {
+  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)list;
+  TVMFFI_I_CHECK_INDEX(s, i);
+  TVMFFI_RETURN(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));
+}
+
+TVMFFI_FUNC(i_list_size, int64, (i_list, list)) {
+  TVMFFI_RETURN(((tvmffi_i_seq *)(void *)list)->cell.size);
+}
+
+TVMFFI_FUNC(i_list_contains, bool, (i_list, list), (any, value)) {
+  return tvmffi_i_contains(list, &value, tvmffi_result);
+}
+
+TVMFFI_FUNC(i_list_set, none, (i_any_list, list), (int64, i), (any, value)) {
+  TVMFFIAny item, old;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_set, list, 3, tvmffi_obj(list), tvmffi_int(i),
+                        value)
+  TVMFFI_I_CHECK_INDEX(s, i);
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &item));
+  old = TVMFFI_I_ITEMS(s)[i];
+  TVMFFI_I_ITEMS(s)[i] = item;
+  tvmffi_any_release(&old);
+  TVMFFI_RETURN();
+}
+
+TVMFFI_FUNC(i_list_append, none, (i_any_list, list), (any, value)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_append, list, 2, tvmffi_obj(list), value)
+  TVMFFI_TRY(tvmffi_i_list_append(&s->base, &value));
+  TVMFFI_RETURN();
+}
+
+TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
+  TVMFFIAny item;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_insert, list, 3, tvmffi_obj(list),
+                        tvmffi_int(i), value)
+  if (i < 0 || i > s->cell.size) return tvmffi_i_no_place(i, s->cell.size);
+  TVMFFI_TRY(tvmffi_i_make_room(s, 1));
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &item));
+  *tvmffi_i_open_gap(s, i, 1) = item;
+  TVMFFI_RETURN();
+}
+
+TVMFFI_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
+  TVMFFIAny item;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_pop, list, 2, tvmffi_obj(list), tvmffi_int(i))
+  TVMFFI_I_CHECK_INDEX(s, i);
+  item = TVMFFI_I_ITEMS(s)[i];
+  TVMFFI_I_ITEMS(s)[i] = tvmffi_none();
+  tvmffi_i_erase(s, i, i + 1);
+  TVMFFI_RETURN(item);
+}
+
+TVMFFI_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_erase, list, 2, tvmffi_obj(list),
+                        tvmffi_int(i))
+  TVMFFI_I_CHECK_INDEX(s, i);
+  tvmffi_i_erase(s, i, i + 1);
+  TVMFFI_RETURN();
+}
+
+TVMFFI_FUNC(i_list_erase_range, none, (i_any_list, list), (int64, start),
+            (int64, stop)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_erase_range, list, 3, tvmffi_obj(list),
+                        tvmffi_int(start), tvmffi_int(stop))
+  if (start != stop) {
+    TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
+    tvmffi_i_erase(s, start, stop);
+  }
+  TVMFFI_RETURN();
+}
+
+/* `from` is not the list itself. Room is made first, so that the list is as it
+   was when memory is refused. */
+static int tvmffi_i_replace(tvmffi_i_seq *s, int64_t start, int64_t stop,
+                            const tvmffi_i_seq *from) {
+  if (start != stop) {
+    TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
+    TVMFFI_TRY(tvmffi_i_make_room(s, from->cell.size - (stop - start)));
+    tvmffi_i_erase(s, start, stop);
+  }
+  return tvmffi_i_insert_items(s, start, from);
+}
+
+TVMFFI_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
+            (int64, stop), (i_any_list, replacement)) {
+  const tvmffi_i_seq *from = (const tvmffi_i_seq *)(void *)replacement;
+  tvmffi_i_seq *copy = NULL;
+  int code;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_replace, list, 4, tvmffi_obj(list),
+                        tvmffi_int(start), tvmffi_int(stop),
+                        tvmffi_obj(replacement))
+  if (from == s) {
+    from = copy = tvmffi_i_list_of(s);
+    if (!copy) return -1;
+  }
+  code = tvmffi_i_replace(s, start, stop, from);
+  tvmffi_release(copy);
+  if (code) return code;
+  TVMFFI_RETURN();
+}
+
+TVMFFI_FUNC(i_list_reverse, none, (i_any_list, list)) {
+  TVMFFIAny *a, *b, item;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_reverse, list, 1, tvmffi_obj(list))
+  if (s->cell.size > 1) {
+    a = TVMFFI_I_ITEMS(s);
+    for (b = a + s->cell.size - 1; a < b; ++a, --b) {
+      item = *a;
+      *a = *b;
+      *b = item;
+    }
+  }
+  TVMFFI_RETURN();
+}
+
+TVMFFI_FUNC(i_list_clear, none, (i_any_list, list)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_clear, list, 1, tvmffi_obj(list))
+  while (s->cell.size > 0)
+    tvmffi_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
+  TVMFFI_RETURN();
+}
+
+TVMFFI_FUNC(i_list_reserve, none, (i_any_list, list), (int64, capacity)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_reserve, list, 2, tvmffi_obj(list),
+                        tvmffi_int(capacity))
+  if (capacity > s->cell.capacity)
+    TVMFFI_TRY(tvmffi_i_set_capacity(s, capacity));
+  TVMFFI_RETURN();
+}
+#endif /* !TVMFFI_NO_CONTAINERS */
+
 /* ======== Env ======================================================= >>env */
 /* What surrounds the runtime: streams and tensor allocators per thread, the
    host language's signals, symbols of modules, handles that are made once. */
@@ -6606,6 +7081,26 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"ffi.FunctionRemoveGlobal", &tvmffi_func_i_remove_global},
     {"ffi.FunctionListGlobalNamesFunctor", &tvmffi_func_i_list_names},
     {"ffi.GetGlobalFuncMetadata", &tvmffi_func_i_global_metadata},
+#if !TVMFFI_NO_CONTAINERS
+    {"ffi.Array", &tvmffi_func_i_new_array},
+    {"ffi.ArrayGetItem", &tvmffi_func_i_array_get},
+    {"ffi.ArraySize", &tvmffi_func_i_array_size},
+    {"ffi.ArrayContains", &tvmffi_func_i_array_contains},
+    {"ffi.List", &tvmffi_func_i_new_list},
+    {"ffi.ListGetItem", &tvmffi_func_i_list_get},
+    {"ffi.ListSetItem", &tvmffi_func_i_list_set},
+    {"ffi.ListSize", &tvmffi_func_i_list_size},
+    {"ffi.ListContains", &tvmffi_func_i_list_contains},
+    {"ffi.ListAppend", &tvmffi_func_i_list_append},
+    {"ffi.ListInsert", &tvmffi_func_i_list_insert},
+    {"ffi.ListPop", &tvmffi_func_i_list_pop},
+    {"ffi.ListErase", &tvmffi_func_i_list_erase},
+    {"ffi.ListEraseRange", &tvmffi_func_i_list_erase_range},
+    {"ffi.ListReplaceSlice", &tvmffi_func_i_list_replace},
+    {"ffi.ListReverse", &tvmffi_func_i_list_reverse},
+    {"ffi.ListClear", &tvmffi_func_i_list_clear},
+    {"ffi.ListReserve", &tvmffi_func_i_list_reserve},
+#endif
     {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c}};
 enum {
   TVMFFI_I_NUM_BUILTINS =
