@@ -6347,8 +6347,8 @@ static int tvmffi_i_insert_items(tvmffi_i_seq *s, int64_t at,
   int64_t n = from->cell.size, i;
   TVMFFIAny *gap;
   if (n == 0) return 0;
-  if (at < 0 || at > s->cell.size) return tvmffi_i_no_place(at, s->cell.size);
   TVMFFI_TRY(tvmffi_i_make_room(s, n));
+  if (at < 0 || at > s->cell.size) return tvmffi_i_no_place(at, s->cell.size);
   gap = tvmffi_i_open_gap(s, at, n);
   for (i = 0; i < n; ++i)
     gap[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
@@ -6487,8 +6487,8 @@ TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
   TVMFFIAny item;
   TVMFFI_I_LIST_OR_COPY(s, i_list_insert, list, 3, tvmffi_obj(list),
                         tvmffi_int(i), value)
+  TVMFFI_TRY(tvmffi_i_make_room(s, 1)); /* upstream grows first, too */
   if (i < 0 || i > s->cell.size) return tvmffi_i_no_place(i, s->cell.size);
-  TVMFFI_TRY(tvmffi_i_make_room(s, 1));
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &item));
   *tvmffi_i_open_gap(s, i, 1) = item;
   TVMFFI_RETURN();

@@ -55,7 +55,7 @@ static const struct {
     {"registry", bench_registry}, {"dtype", bench_dtype},
     {"error", bench_error},   {"string", bench_string},
     {"any", bench_any},       {"tensor", bench_tensor},
-    {"object", bench_object},
+    {"object", bench_object}, {"array", bench_array},
 };
 
 #define GROUPS (sizeof groups / sizeof groups[0])

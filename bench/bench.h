@@ -149,6 +149,7 @@ extern const bench_case bench_string[];
 extern const bench_case bench_any[];
 extern const bench_case bench_tensor[];
 extern const bench_case bench_object[];
+extern const bench_case bench_array[];
 
 /* Limits that several files share (limit.c). */
 void bench_limit_store(const bench_lib *lib, void *state, long n);

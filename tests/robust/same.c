@@ -1375,12 +1375,374 @@ static void group_once_and_opaque(void) {
   end();
 }
 
-#define GROUPS(X)                                                             \
-  X(dtype_parse)                                                              \
-  X(dtype_print) X(dtype_custom) X(strings) X(bigint) X(any) X(builtin_types) \
-      X(types) X(reflection) X(attributes) X(functions) X(builtins) X(errors) \
-          X(dlpack_layout) X(dlpack_alignment) X(dlpack) X(env)               \
-              X(once_and_opaque)
+/* Arrays and lists: every built-in on good and bad arguments. After each call
+ * the sequence is shown, too: size, capacity, items. */
+static Obj array_function(const char *name) {
+  TVMFFIObjectHandle f = NULL;
+  int rc = F.FunctionGetGlobal(STR(name), &f);
+  return (Obj)need(rc, f);
+}
+
+static Obj array_make(const char *name, const TVMFFIAny *items, int n) {
+  Obj f = array_function(name);
+  TVMFFIAny result = any_none();
+  int rc = F.FunctionCall(f, (TVMFFIAny *)(uintptr_t)items, n, &result);
+  F.ObjectDecRef(f);
+  return (Obj)need(rc, result.v_obj);
+}
+
+static void array_show(Obj o) {
+  const TVMFFISeqCell *c = (const TVMFFISeqCell *)(const void *)(o + 1);
+  const TVMFFIAny *items = (const TVMFFIAny *)c->data;
+  int64_t i;
+  printf(" | count=%llx %lld/%lld%s%s",
+         (unsigned long long)o->combined_ref_count, (long long)c->size,
+         (long long)c->capacity, c->data_deleter ? " own" : "",
+         c->data == (const void *)(c + 1) ? " inline" : "");
+  for (i = 0; i < c->size; ++i) {
+    if (items[i].type_index >= kTVMFFIStaticObjectBegin) {
+      printf(" %d:%llx", items[i].type_index,
+             (unsigned long long)items[i].v_obj->combined_ref_count);
+    } else {
+      printf(" %d:%llx", items[i].type_index,
+             (unsigned long long)items[i].v_uint64);
+    }
+  }
+}
+
+/* Calls a built-in, shows what came out, and the first argument. */
+static void array_call(const char *name, TVMFFIAny *args, int n,
+                       const char *what) {
+  Obj f = array_function(name);
+  TVMFFIAny result = any_none();
+  KEY("%s %s", name, what);
+  if (show_rc(F.FunctionCall(f, args, n, &result)) == 0) show_any(&result);
+  any_drop(&result);
+  if (n > 0 && (args[0].type_index == kTVMFFIArray ||
+                args[0].type_index == kTVMFFIList)) {
+    array_show(args[0].v_obj);
+  }
+  end();
+  F.ObjectDecRef(f);
+}
+
+/* Values of many types to be put into a sequence: views of every kind. */
+enum { ARRAY_VALUES = 12 };
+static void array_values(TVMFFIAny *v) {
+  static TVMFFIByteArray bytes = {"some bytes that are long", 24};
+  double half = 0.5;
+  v[0] = any_none();
+  v[1] = any_int(-7);
+  v[2] = any_of(kTVMFFIBool, (void *)1);
+  v[3] = any_none();
+  v[3].type_index = kTVMFFIFloat;
+  memcpy(&v[3].v_int64, &half, 8);
+  v[4] = any_of(kTVMFFIRawStr, (void *)(uintptr_t) "short");
+  v[5] = any_of(kTVMFFIRawStr, (void *)(uintptr_t) "a string that is long");
+  v[6] = any_of(kTVMFFIByteArrayPtr, &bytes);
+  v[7] = any_obj(make_str());
+  v[8] = any_obj(make_bytes());
+  v[9] = any_of(kTVMFFIOpaquePtr, (void *)16);
+  v[10] = any_obj(make_opaque(&bytes, NULL));
+  v[11] = any_obj(array_make("ffi.Array", v, 3));
+}
+
+static void array_drop_values(TVMFFIAny *v) {
+  for (int i = 0; i < ARRAY_VALUES; ++i) any_drop(&v[i]);
+}
+
+static const int64_t array_indices[] = {
+    0, 1, 3, 4, 5, 9, -1, -2, -5, 1 << 20, INT64_C(1) << 40, INT32_MIN};
+enum { ARRAY_INDICES = sizeof array_indices / sizeof array_indices[0] };
+
+static Obj array_of_four(const char *name) {
+  TVMFFIAny v[4];
+  Obj o;
+  v[0] = any_int(1);
+  v[1] = any_obj(make_str());
+  v[2] = any_of(kTVMFFIRawStr, (void *)(uintptr_t) "two");
+  v[3] = any_obj(make_opaque(&v, NULL));
+  o = array_make(name, v, 4);
+  F.ObjectDecRef(v[1].v_obj);
+  F.ObjectDecRef(v[3].v_obj);
+  return o;
+}
+
+static void array_bad_arguments(void) {
+  static const struct {
+    const char *name;
+    int num_args;
+  } all[] = {{"ffi.ArrayGetItem", 2},   {"ffi.ArraySize", 1},
+             {"ffi.ArrayContains", 2},  {"ffi.ListGetItem", 2},
+             {"ffi.ListSetItem", 3},    {"ffi.ListSize", 1},
+             {"ffi.ListContains", 2},   {"ffi.ListAppend", 2},
+             {"ffi.ListInsert", 3},     {"ffi.ListPop", 2},
+             {"ffi.ListErase", 2},      {"ffi.ListEraseRange", 3},
+             {"ffi.ListReplaceSlice", 4}, {"ffi.ListReverse", 1},
+             {"ffi.ListClear", 1},      {"ffi.ListReserve", 2}};
+  Obj list = array_of_four("ffi.List"), array = array_of_four("ffi.Array");
+  Obj taken = array_of_four("ffi.List");
+  char what[60];
+  TVMFFIAny v[ARRAY_VALUES], args[6];
+  array_values(v);
+  for (size_t k = 0; k < sizeof all / sizeof all[0]; ++k) {
+    int n = all[k].num_args;
+    for (int i = 0; i < 6; ++i) args[i] = any_int(i);
+    for (int i = 0; i < 6; ++i) {
+      if (i == n) continue;
+      args[0] = any_obj(list);
+      snprintf(what, sizeof what, "with %d arguments", i);
+      array_call(all[k].name, args, i, what);
+    }
+    /* The first argument of each type. */
+    for (int i = 0; i < ARRAY_VALUES + 3; ++i) {
+      args[0] = i < ARRAY_VALUES       ? v[i]
+                : i == ARRAY_VALUES     ? any_obj(array)
+                : i == ARRAY_VALUES + 1 ? any_obj(list)
+                                        : any_of(kTVMFFIObjectRValueRef, &taken);
+      args[n - 1] = n > 1 ? any_int(2) : args[0];
+      if (n == 4) args[3] = any_obj(array);
+      snprintf(what, sizeof what, "first of type %d, case %d",
+               args[0].type_index, i);
+      array_call(all[k].name, args, n, what);
+    }
+    /* The others, one by one. */
+    for (int j = 1; j < n; ++j) {
+      for (int i = 0; i < ARRAY_VALUES; ++i) {
+        Obj target = array_of_four(strncmp(all[k].name, "ffi.List", 8) == 0
+                                       ? "ffi.List"
+                                       : "ffi.Array");
+        args[0] = any_obj(target);
+        args[1] = args[2] = any_int(1);
+        if (n == 4) args[3] = any_obj(array);
+        if (n == 4 && j == 3 && i == 0) continue;
+        args[j] = v[i];
+        snprintf(what, sizeof what, "argument %d of type %d, case %d", j,
+                 v[i].type_index, i);
+        array_call(all[k].name, args, n, what);
+        F.ObjectDecRef(target);
+      }
+    }
+    /* All of them wrong: which is named first? */
+    for (int i = 0; i < n; ++i) args[i] = v[10];
+    array_call(all[k].name, args, n, "all wrong");
+  }
+  array_drop_values(v);
+  F.ObjectDecRef(list);
+  F.ObjectDecRef(array);
+  F.ObjectDecRef(taken);
+}
+
+static void array_making(void) {
+  TVMFFIAny v[ARRAY_VALUES], args[40];
+  char what[60];
+  static const char *const names[] = {"ffi.Array", "ffi.List"};
+  array_values(v);
+  for (int k = 0; k < 2; ++k) {
+    Obj f = array_function(names[k]);
+    for (int n = 0; n <= 40; n += n < 8 ? 1 : 8) {
+      TVMFFIAny result = any_none();
+      for (int i = 0; i < n; ++i) args[i] = v[i % ARRAY_VALUES];
+      KEY("%s of %d", names[k], n);
+      if (show_rc(F.FunctionCall(f, args, n, &result)) == 0) {
+        array_show(result.v_obj);
+      }
+      end();
+      any_drop(&result);
+    }
+    {
+      Obj moved = make_str(), twice = moved;
+      TVMFFIAny result = any_none();
+      args[0] = args[1] = any_of(kTVMFFIObjectRValueRef, &moved);
+      snprintf(what, sizeof what, "%s of a moved object", names[k]);
+      KEY("%s", what);
+      if (show_rc(F.FunctionCall(f, args, 1, &result)) == 0) {
+        array_show(result.v_obj);
+        printf(" %s", moved ? "left" : "taken");
+      }
+      end();
+      any_drop(&result);
+      moved = twice = make_str();
+      (void)twice;
+      KEY("%s, twice", what);
+      if (show_rc(F.FunctionCall(f, args, 2, &result)) == 0) {
+        array_show(result.v_obj);
+      }
+      end();
+    }
+    F.ObjectDecRef(f);
+  }
+  array_drop_values(v);
+}
+
+static void array_indexing(void) {
+  static const char *const one[] = {"ffi.ListGetItem", "ffi.ListPop",
+                                    "ffi.ListErase", "ffi.ListReserve",
+                                    "ffi.ListInsert", "ffi.ListSetItem"};
+  TVMFFIAny args[4];
+  char what[80];
+  for (int k = 0; k < 6; ++k) {
+    for (int i = 0; i < ARRAY_INDICES; ++i) {
+      for (int kind = 0; kind < 2; ++kind) {
+        Obj o = array_of_four(kind ? "ffi.Array" : "ffi.List");
+        args[0] = any_obj(o);
+        args[1] = any_int(array_indices[i]);
+        args[2] = any_int(77);
+        snprintf(what, sizeof what, "%s at %lld", kind ? "of an array" : "",
+                 (long long)array_indices[i]);
+        if (k != 3 || array_indices[i] < INT64_C(1) << 32)
+          array_call(one[k], args, k < 4 ? 2 : 3, what);
+        F.ObjectDecRef(o);
+      }
+    }
+  }
+  for (int i = 0; i < ARRAY_INDICES; ++i) {
+    Obj o = array_of_four("ffi.Array");
+    args[0] = any_obj(o);
+    args[1] = any_int(array_indices[i]);
+    snprintf(what, sizeof what, "at %lld", (long long)array_indices[i]);
+    array_call("ffi.ArrayGetItem", args, 2, what);
+    F.ObjectDecRef(o);
+  }
+}
+
+static void array_slicing(void) {
+  TVMFFIAny args[4], v[ARRAY_VALUES];
+  char what[120];
+  array_values(v);
+  for (int64_t a = -2; a < 8; ++a) {
+    for (int64_t b = -2; b < 8; ++b) {
+      for (int kind = 0; kind < 5; ++kind) {
+        Obj o = array_of_four("ffi.List"), r = NULL;
+        args[0] = any_obj(o);
+        args[1] = any_int(a);
+        args[2] = any_int(b);
+        if (kind == 1) r = array_make("ffi.List", v, 0);
+        if (kind == 2) r = array_make("ffi.List", v, 3);
+        if (kind == 3) r = array_make("ffi.Array", v + 4, 7);
+        if (kind) args[3] = any_obj(r ? r : o);
+        snprintf(what, sizeof what, "[%lld, %lld) kind %d", (long long)a,
+                 (long long)b, kind);
+        array_call(kind ? "ffi.ListReplaceSlice" : "ffi.ListEraseRange", args,
+                   kind ? 4 : 3, what);
+        if (r) F.ObjectDecRef(r);
+        F.ObjectDecRef(o);
+      }
+    }
+  }
+  array_drop_values(v);
+}
+
+static void array_growing(void) {
+  TVMFFIAny args[3], v[ARRAY_VALUES];
+  char what[60];
+  Obj o = array_make("ffi.List", NULL, 0);
+  array_values(v);
+  args[0] = any_obj(o);
+  for (int i = 0; i < 70; ++i) {
+    args[1] = v[i % ARRAY_VALUES];
+    snprintf(what, sizeof what, "the item %d", i);
+    array_call("ffi.ListAppend", args, 2, what);
+  }
+  for (int i = 0; i < 10; ++i) {
+    args[1] = any_int(i * 3);
+    args[2] = v[i];
+    snprintf(what, sizeof what, "before %d", i * 3);
+    array_call("ffi.ListInsert", args, 3, what);
+    args[2] = v[11 - i];
+    array_call("ffi.ListSetItem", args, 3, what);
+  }
+  for (int i = 0; i < ARRAY_VALUES; ++i) {
+    args[1] = v[i];
+    snprintf(what, sizeof what, "of value %d", i);
+    array_call("ffi.ListContains", args, 2, what);
+    array_call("ffi.ListSize", args, 1, what);
+  }
+  array_call("ffi.ListReverse", args, 1, "all");
+  args[1] = any_int(100);
+  array_call("ffi.ListReserve", args, 2, "100");
+  args[1] = any_int(9);
+  array_call("ffi.ListReserve", args, 2, "less");
+  array_call("ffi.ListPop", args, 2, "9");
+  args[1] = args[0];
+  array_call("ffi.ListAppend", args, 2, "itself");
+  array_call("ffi.ListContains", args, 2, "itself");
+  args[1] = any_int(0);
+  args[2] = args[0];
+  array_call("ffi.ListInsert", args, 3, "itself");
+  array_call("ffi.ListSetItem", args, 3, "itself");
+  array_call("ffi.ListClear", args, 1, "of itself");
+  array_call("ffi.ListClear", args, 1, "of nothing");
+  array_call("ffi.ListReverse", args, 1, "nothing");
+  array_call("ffi.ListAppend", (args[1] = any_int(1), args), 2, "after");
+  F.ObjectDecRef(o);
+  array_drop_values(v);
+}
+
+/* Which values are equal, as a sequence of one sees it. */
+static void array_equality(void) {
+  enum { N = 30 };
+  TVMFFIAny v[N], args[2];
+  char row[N + 1] = "";
+  Obj f = array_function("ffi.ArrayContains");
+  int n = 0;
+  int64_t big[2] = {1, 1};
+  double d[] = {0.0, -0.0, 1.0, 0.0 / 0.0};
+  static TVMFFIByteArray shorts = {"abc", 3}, longs = {"long text, long", 15};
+  v[n++] = any_none();
+  v[n++] = any_int(0);
+  v[n++] = any_int(1);
+  v[n++] = any_of(kTVMFFIBool, (void *)1);
+  for (int i = 0; i < 4; ++i) {
+    v[n] = any_none();
+    v[n].type_index = kTVMFFIFloat;
+    memcpy(&v[n++].v_int64, &d[i], 8);
+  }
+  for (int i = 0; i < 2; ++i) {
+    need(F.StringFromByteArray(i ? &longs : &shorts, &v[n]), &n), ++n;
+    need(F.StringFromByteArray(i ? &longs : &shorts, &v[n]), &n), ++n;
+    need(F.BytesFromByteArray(i ? &longs : &shorts, &v[n]), &n), ++n;
+    need(F.BytesFromByteArray(i ? &longs : &shorts, &v[n]), &n), ++n;
+    v[n++] = any_of(kTVMFFIByteArrayPtr, i ? &longs : &shorts);
+    v[n++] = any_of(kTVMFFIRawStr, (void *)(uintptr_t)(i ? longs : shorts).data);
+    need(F.BigIntFromByteArray(BA((char *)big, 16), &v[n]), &n), ++n;
+  }
+  v[n++] = any_obj(make_opaque(&v, NULL));
+  v[n++] = any_obj(make_opaque(&v, NULL));
+  v[n++] = any_obj(make_function());
+  for (int i = 0; i < n; ++i) {
+    Obj o = array_make("ffi.Array", &v[i], 1);
+    args[0] = any_obj(o);
+    for (int j = 0; j < n; ++j) {
+      TVMFFIAny result = any_none();
+      args[1] = v[j];
+      row[j] = F.FunctionCall(f, args, 2, &result) ? 'e'
+               : result.v_int64                    ? '1'
+                                                   : '0';
+    }
+    KEY("value %d equals", i);
+    printf("%.*s", n, row);
+    end();
+    F.ObjectDecRef(o);
+  }
+  for (int i = 0; i < n; ++i) any_drop(&v[i]);
+  F.ObjectDecRef(f);
+}
+
+static void group_arrays(void) {
+  array_making();
+  array_bad_arguments();
+  array_indexing();
+  array_slicing();
+  array_growing();
+  array_equality();
+}
+
+#define GROUPS(X)                                                          \
+  X(dtype_parse) X(dtype_print) X(dtype_custom) X(strings) X(bigint) X(any) \
+  X(builtin_types) X(types) X(reflection) X(attributes) X(functions)       \
+  X(builtins) X(errors) X(dlpack_layout) X(dlpack_alignment) X(dlpack)     \
+  X(env) X(once_and_opaque) X(arrays)
 
 int main(int argc, char **argv) {
   static const struct {
