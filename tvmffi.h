@@ -6109,8 +6109,7 @@ TVMFFI_I_INLINE int tvmffi_i_any_hash(const TVMFFIAny *any, uint64_t *hash) {
 }
 #endif /* !TVMFFI_NO_CONTAINERS */
 
-/* ======== Arrays and lists ========================================= >>array
- */
+/* ======== Arrays and lists ======================================= >>array */
 /* An array has its items behind its head and is not changed once others can
    see it; a list has them in a block of their own, and grows. The layout, the
    capacities and the growth are upstream's (container/array.h, list.h), since
@@ -6145,6 +6144,21 @@ static void tvmffi_i_delete_items(void *data) { tvmffi_i_free(data); }
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_copy_owned(const TVMFFIAny *any) {
   if (any->type_index >= kTVMFFIStaticObjectBegin) tvmffi_retain(any->v_obj);
   return *any;
+}
+
+/* TVMFFIAnyViewToOwnedAny, the common kinds in place. Member by member: what
+   was stored in parts a moment ago is slow to load as a whole. */
+TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
+  if (TVMFFI_I_UNLIKELY((uint32_t)view->type_index >= kTVMFFIRawStr)) {
+    TVMFFIAny copy = *view; /* whose address may escape */
+    if (view->type_index < kTVMFFIStaticObjectBegin || !view->v_obj)
+      return TVMFFIAnyViewToOwnedAny(&copy, out);
+    tvmffi_retain(view->v_obj);
+  }
+  out->type_index = view->type_index;
+  out->zero_padding = view->zero_padding;
+  out->v_uint64 = view->v_uint64;
+  return 0;
 }
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
@@ -6260,7 +6274,7 @@ TVMFFI_I_INLINE int tvmffi_i_list_append(TVMFFIObject *list,
                                          const TVMFFIAny *item) {
   tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)list;
   TVMFFI_TRY(tvmffi_i_make_room(s, 1));
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(item, &TVMFFI_I_ITEMS(s)[s->cell.size]));
+  TVMFFI_TRY(tvmffi_i_own(item, &TVMFFI_I_ITEMS(s)[s->cell.size]));
   ++s->cell.size;
   return 0;
 }
@@ -6270,7 +6284,7 @@ static int tvmffi_i_fill(tvmffi_i_seq *s, const TVMFFIAny *views, int64_t n) {
   TVMFFIAny *items = TVMFFI_I_ITEMS(s);
   int64_t i;
   for (i = 0; i < n; ++i) {
-    TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&views[i], &items[i]));
+    TVMFFI_TRY(tvmffi_i_own(&views[i], &items[i]));
     s->cell.size = i + 1;
   }
   return 0;
@@ -6368,7 +6382,7 @@ static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
                              TVMFFIAny *result) {
   TVMFFIAny value;
   int has;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(view, &value));
+  TVMFFI_TRY(tvmffi_i_own(view, &value));
   has = tvmffi_i_seq_has((const tvmffi_i_seq *)(void *)seq, &value);
   tvmffi_any_release(&value);
   if (has < 0) return has;
@@ -6466,14 +6480,17 @@ TVMFFI_FUNC(i_list_contains, bool, (i_list, list), (any, value)) {
 }
 
 TVMFFI_FUNC(i_list_set, none, (i_any_list, list), (int64, i), (any, value)) {
-  TVMFFIAny item, old;
+  TVMFFIAny *slot;
+  TVMFFIObject *old;
+  int32_t index;
   TVMFFI_I_LIST_OR_COPY(s, i_list_set, list, 3, tvmffi_obj(list), tvmffi_int(i),
                         value)
   TVMFFI_I_CHECK_INDEX(s, i);
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &item));
-  old = TVMFFI_I_ITEMS(s)[i];
-  TVMFFI_I_ITEMS(s)[i] = item;
-  tvmffi_any_release(&old);
+  slot = &TVMFFI_I_ITEMS(s)[i];
+  index = slot->type_index;
+  old = slot->v_obj;
+  TVMFFI_TRY(tvmffi_i_own(&value, slot));
+  if (index >= kTVMFFIStaticObjectBegin) tvmffi_release(old);
   TVMFFI_RETURN();
 }
 
@@ -6489,18 +6506,19 @@ TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
                         tvmffi_int(i), value)
   TVMFFI_TRY(tvmffi_i_make_room(s, 1)); /* upstream grows first, too */
   if (i < 0 || i > s->cell.size) return tvmffi_i_no_place(i, s->cell.size);
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &item));
+  TVMFFI_TRY(tvmffi_i_own(&value, &item));
   *tvmffi_i_open_gap(s, i, 1) = item;
   TVMFFI_RETURN();
 }
 
 TVMFFI_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
-  TVMFFIAny item;
+  TVMFFIAny item, *gap;
   TVMFFI_I_LIST_OR_COPY(s, i_list_pop, list, 2, tvmffi_obj(list), tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
-  item = TVMFFI_I_ITEMS(s)[i];
-  TVMFFI_I_ITEMS(s)[i] = tvmffi_none();
-  tvmffi_i_erase(s, i, i + 1);
+  gap = &TVMFFI_I_ITEMS(s)[i];
+  item = *gap;
+  if (i < --s->cell.size)
+    memmove(gap, gap + 1, (size_t)(s->cell.size - i) * sizeof(*gap));
   TVMFFI_RETURN(item);
 }
 
