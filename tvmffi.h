@@ -5973,39 +5973,47 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
   return TVMFFI_I_LOAD(&value->type_index) == kTVMFFINone ? NULL : value;
 }
 
-/* Calls the value of an attribute, a function object or the address of a C
-   function that gives its result or an error, and checks the result's type.
-   Returns 0, or a code with the error raised. */
-TVMFFI_I_SLOW int tvmffi_i_call_attr(const TVMFFIAny *callee,
-                                     const TVMFFIAny *args, int32_t num_args,
-                                     int32_t type_index, TVMFFIAny *result) {
-  *result = tvmffi_none();
-  if (callee->type_index == kTVMFFIOpaquePtr && callee->v_ptr) {
-    typedef TVMFFIAny (*unary)(const TVMFFIAny *);
-    typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
-    *result = num_args == 1
-                  ? ((unary)(uintptr_t)callee->v_ptr)(&args[0])
-                  : ((binary)(uintptr_t)callee->v_ptr)(&args[0], &args[1]);
-    if (result->type_index == kTVMFFIError && result->v_obj) {
-      TVMFFIErrorSetRaised(result->v_obj);
-      tvmffi_any_release(result);
-      return -1;
-    }
-  } else if (callee->type_index == kTVMFFIFunction && callee->v_obj) {
-    TVMFFI_TRY(TVMFFIFunctionCall(callee->v_obj, (TVMFFIAny *)(uintptr_t)args,
-                                  num_args, result));
-  } else {
+/* Calls the value of an attribute: a function object, or the address of a C
+   function that gives its result or an error. */
+static int tvmffi_i_call_attr_value(const TVMFFIAny *callee,
+                                    const TVMFFIAny *args, int32_t num_args,
+                                    TVMFFIAny *result) {
+  typedef TVMFFIAny (*unary)(const TVMFFIAny *);
+  typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
+  if (callee->type_index == kTVMFFIFunction && callee->v_obj)
+    return TVMFFIFunctionCall(callee->v_obj, (TVMFFIAny *)(uintptr_t)args,
+                              num_args, result);
+  if (callee->type_index != kTVMFFIOpaquePtr || !callee->v_ptr)
     return tvmffi_i_fail("InternalError",
                          "a type attribute is expected to be a function but "
                          "is %s",
                          tvmffi_i_type_key(callee->type_index));
-  }
-  if (result->type_index == type_index) return 0;
-  (void)tvmffi_i_fail(
+  *result = num_args == 1
+                ? ((unary)(uintptr_t)callee->v_ptr)(&args[0])
+                : ((binary)(uintptr_t)callee->v_ptr)(&args[0], &args[1]);
+  if (result->type_index != kTVMFFIError || !result->v_obj) return 0;
+  TVMFFIErrorSetRaised(result->v_obj);
+  tvmffi_any_release(result);
+  return -1;
+}
+
+/* The same, with the result's type checked, and objects as arguments that are
+   kept meanwhile: the callee may change the container that holds them. */
+TVMFFI_I_SLOW int tvmffi_i_call_attr(const TVMFFIAny *callee,
+                                     const TVMFFIAny *args, int32_t num_args,
+                                     int32_t type_index, TVMFFIAny *result) {
+  int code;
+  int32_t i;
+  *result = tvmffi_none();
+  for (i = 0; i < num_args; ++i) tvmffi_retain(args[i].v_obj);
+  code = tvmffi_i_call_attr_value(callee, args, num_args, result);
+  for (i = 0; i < num_args; ++i) tvmffi_release(args[i].v_obj);
+  if (code || result->type_index == type_index) return code;
+  code = tvmffi_i_fail(
       "InternalError", "a type attribute is expected to give %s but gave %s",
       tvmffi_i_type_key(type_index), tvmffi_i_type_key(result->type_index));
   tvmffi_any_release(result);
-  return -1;
+  return code;
 }
 
 static tvmffi_i_known_column tvmffi_i_equal_column = {"__any_equal__", NULL};
@@ -6079,7 +6087,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_hash_object(const TVMFFIAny *any,
   } else {
     custom = tvmffi_i_type_attr(&tvmffi_i_hash_column, index);
     if (custom) {
-      TVMFFI_TRY(tvmffi_i_call_attr(custom, any, 1, kTVMFFIInt, &result));
+      TVMFFIAny copy = *any;
+      TVMFFI_TRY(tvmffi_i_call_attr(custom, &copy, 1, kTVMFFIInt, &result));
       value = result.v_uint64;
     }
   }
