@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Runs the tests that the Rust crate tvm-ffi ships, on two libraries.
+
+    rust.py --lib OURS --build FOLDER
+
+The Python that runs this has the wheel, whose library the crate is linked
+with; what it then runs on is a question of LD_LIBRARY_PATH. Everything is
+built below FOLDER. Output is TAP: one line for each test of the crate.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tap import Tap  # noqa: E402
+
+VERSION = "0.1.15"
+CARGO = (1, 78)  # the first that reads the crate's lock file
+AT_LEAST = 305  # tests that the crate is known to have, without its documents'
+DOCUMENTS = 6
+# Fetches the crate's package, which has its tests in it.
+FETCH = f"""[package]
+name = "fetch"
+version = "0.0.0"
+edition = "2021"
+[lib]
+path = "lib.rs"
+[dependencies]
+tvm-ffi = "={VERSION}"
+[workspace]
+"""
+RESULT = re.compile(r"^test (.+?) \.\.\. (\w+)", re.M)
+
+
+class Failed(Exception):
+    pass
+
+
+def run(command, env, cwd, check=True):
+    done = subprocess.run([str(c) for c in command], env=env, cwd=cwd,
+                          stdin=subprocess.DEVNULL, text=True, timeout=1800,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          errors="replace")
+    if check and done.returncode:
+        raise Failed(f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}")
+    return done
+
+
+def why_not():
+    """Why the crate cannot be built here; None if it can."""
+    if not shutil.which("cargo"):
+        return "cargo is not installed"
+    text = subprocess.run(["cargo", "--version"], text=True,
+                          capture_output=True).stdout
+    version = re.search(r"(\d+)\.(\d+)", text)
+    if not version or tuple(map(int, version.groups())) < CARGO:
+        return f"cargo {CARGO[0]}.{CARGO[1]} is needed: {text.strip()}"
+    try:
+        import tvm_ffi.libinfo  # noqa: F401
+    except ImportError:
+        return "the wheel is not installed"
+    return None
+
+
+class Crate:
+    def __init__(self, folder, stock):
+        self.folder = folder.resolve()
+        self.package = self.folder / "tvm-ffi"
+        # The library that is tested. Its path stays the same, as the crate is
+        # built anew when LD_LIBRARY_PATH changes.
+        self.library = self.folder / "lib/libtvm_ffi.so"
+        self.stock = stock
+        self.env = {
+            **os.environ,
+            "CARGO_TARGET_DIR": str(self.folder / "target"),
+            "CARGO_PROFILE_TEST_DEBUG": "0",
+            "CARGO_PROFILE_DEV_DEBUG": "0",
+            "CARGO_TERM_COLOR": "never",
+            "RUST_BACKTRACE": "0",
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "LD_LIBRARY_PATH": f"{self.library.parent}:{stock.parent}",
+        }
+
+    def prepare(self):
+        """The folders, and the command that the crate's build asks."""
+        for name in ("bin", "lib", "fetch"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        config = self.folder / "bin/tvm-ffi-config"
+        config.write_text("#!/bin/sh\n"
+                          f"exec '{sys.executable}' -m tvm_ffi.config \"$@\"\n")
+        config.chmod(0o755)
+        (self.folder / "fetch/Cargo.toml").write_text(FETCH)
+        (self.folder / "fetch/lib.rs").write_text("")
+
+    def fetch(self):
+        if (self.package / "Cargo.toml").exists():
+            return
+        out = run(["cargo", "metadata", "--format-version=1", "--quiet"],
+                  self.env, self.folder / "fetch").stdout
+        found = json.loads(out[out.index("{"):])["packages"]
+        manifest = [Path(p["manifest_path"]) for p in found
+                    if (p["name"], p["version"]) == ("tvm-ffi", VERSION)]
+        # Under another name until it is whole.
+        fresh = self.folder / "tvm-ffi.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.copytree(manifest[0].parent, fresh)
+        fresh.rename(self.package)
+
+    def programs(self):
+        """Builds the tests; returns (name, program) of each."""
+        self.use(self.stock)
+        out = run(["cargo", "test", "--locked", "--tests", "--no-run",
+                   "--quiet", "--message-format=json"],
+                  self.env, self.package).stdout
+        for line in out.splitlines():
+            message = json.loads(line) if line.startswith("{") else {}
+            if message.get("executable"):
+                yield message["target"]["name"], message["executable"]
+
+    def use(self, library):
+        fresh = self.library.with_suffix(".new")
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(library.resolve())
+        fresh.replace(self.library)
+
+    def loaded(self, program):
+        """The library that the dynamic linker gives to a program."""
+        out = run([program], {**self.env, "LD_TRACE_LOADED_OBJECTS": "1"},
+                  self.package).stdout
+        path = re.search(r"libtvm_ffi\.so => (\S+)", out)
+        return Path(path.group(1)).resolve() if path else None
+
+    def results(self, programs):
+        """What each test comes to, and the output of those that fail."""
+        results, outputs = {}, {}
+        for name, program in programs:
+            done = run([program, "--test-threads=1"], self.env, self.package,
+                       check=False)
+            self.add(name, done, results, outputs)
+        done = run(["cargo", "test", "--locked", "--doc"], self.env,
+                   self.package, check=False)
+        self.add("documents", done, results, outputs)
+        return results, outputs
+
+    def add(self, name, done, results, outputs):
+        for test, result in RESULT.findall(done.stdout):
+            results[f"{name}: {test}"] = result
+        if done.returncode:
+            outputs[name] = f"exit status {done.returncode}\n" \
+                + done.stdout[-3000:]
+
+
+def check(tap, crate, ours):
+    crate.prepare()
+    crate.fetch()
+    programs = list(crate.programs())
+    stock, outputs = crate.results(programs)
+    passed = [name for name, result in stock.items() if result == "ok"]
+    documents = [n for n in passed if n.startswith("documents: ")]
+    tap.ok(len(passed) == len(stock) and not outputs
+           and len(documents) == DOCUMENTS
+           and len(passed) - DOCUMENTS >= AT_LEAST,
+           "the crate's tests pass on upstream's library",
+           f"{len(passed)} of {len(stock)}\n" + "\n".join(outputs.values()))
+    crate.use(ours)
+    loaded = crate.loaded(programs[-1][1])
+    tap.ok(loaded == ours.resolve(), "the tests load our library", loaded)
+    got, outputs = crate.results(programs)
+    for name in stock:
+        tap.ok(got.get(name) == "ok", name,
+               outputs.get(name.split(":")[0], "no result"))
+    bad = [n for n in outputs if all(got.get(t) == "ok" for t in stock
+                                     if t.startswith(n + ": "))]
+    tap.ok(not bad, "the programs end well", "\n".join(
+        f"{n}: {outputs[n]}" for n in bad))
+    tap.note(f"Rust crate: {sum(r == 'ok' for r in got.values())} of "
+             f"{len(stock)} tests pass")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lib", type=Path, required=True)
+    parser.add_argument("--build", type=Path, required=True)
+    args = parser.parse_args()
+    tap = Tap()
+    reason = why_not()
+    if reason:
+        tap.skip("the Rust crate", reason)
+        return tap.done()
+    import tvm_ffi.libinfo
+    try:
+        check(tap, Crate(args.build, Path(tvm_ffi.libinfo.find_libtvm_ffi())),
+              args.lib)
+    except (Failed, OSError, subprocess.TimeoutExpired) as error:
+        tap.ok(False, "the crate is built and run", error)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
