@@ -85,7 +85,9 @@ class Crate:
             "CARGO_TERM_COLOR": "never",
             "RUST_BACKTRACE": "0",
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
-            "LD_LIBRARY_PATH": f"{self.library.parent}:{stock.parent}",
+            "LD_LIBRARY_PATH": ":".join(filter(None, (
+                str(self.library.parent), str(stock.parent),
+                os.environ.get("LD_LIBRARY_PATH")))),
         }
 
     def prepare(self):
