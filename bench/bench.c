@@ -153,7 +153,7 @@ static void load(bench_lib *lib, const char *path) {
   lib->handle = open_library(path);
   if (!lib->handle) die("cannot load", dlerror());
 #define BENCH_BIND(name) bind(lib, "TVMFFI" #name, &lib->name);
-  BENCH_FUNCTIONS(BENCH_BIND)
+  TVMFFI_FUNCTIONS(BENCH_BIND)
 #undef BENCH_BIND
   /* The stock library takes SIGSEGV over when it is loaded. */
   signal(SIGSEGV, SIG_DFL);

@@ -29,61 +29,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../tests/functions.h"
 #include "tvmffi.h"
-
-/* Every exported C function, without its TVMFFI prefix. Each is called in some
- * row but EnvModLookupFromImports, which needs a module to look into. */
-#define BENCH_FUNCTIONS(X)           \
-  X(AnyViewToOwnedAny)               \
-  X(Backtrace)                       \
-  X(BigIntFromByteArray)             \
-  X(BigIntGetContentByteArray)       \
-  X(BytesFromByteArray)              \
-  X(DataTypeFromString)              \
-  X(DataTypeToString)                \
-  X(EnvCheckSignals)                 \
-  X(EnvGetDLPackManagedTensorAllocator) \
-  X(EnvGetStream)                    \
-  X(EnvModLookupFromImports)         \
-  X(EnvModRegisterContextSymbol)     \
-  X(EnvModRegisterSystemLibSymbol)   \
-  X(EnvRegisterCAPI)                 \
-  X(EnvSetDLPackManagedTensorAllocator) \
-  X(EnvSetStream)                    \
-  X(EnvTensorAlloc)                  \
-  X(ErrorCreate)                     \
-  X(ErrorCreateWithCauseAndExtraContext) \
-  X(ErrorMoveFromRaised)             \
-  X(ErrorSetRaised)                  \
-  X(ErrorSetRaisedFromCStr)          \
-  X(ErrorSetRaisedFromCStrParts)     \
-  X(FunctionCall)                    \
-  X(FunctionCreate)                  \
-  X(FunctionGetGlobal)               \
-  X(FunctionSetGlobal)               \
-  X(FunctionSetGlobalFromMethodInfo) \
-  X(GetCustomAllocator)              \
-  X(GetTypeAttrColumn)               \
-  X(GetTypeInfo)                     \
-  X(GetVersion)                      \
-  X(HandleDeinitOnce)                \
-  X(HandleInitOnce)                  \
-  X(ObjectCreateOpaque)              \
-  X(ObjectDecRef)                    \
-  X(ObjectIncRef)                    \
-  X(SetCustomAllocator)              \
-  X(StringFromByteArray)             \
-  X(TensorCreateUnsafeView)          \
-  X(TensorFromDLPack)                \
-  X(TensorFromDLPackVersioned)       \
-  X(TensorToDLPack)                  \
-  X(TensorToDLPackVersioned)         \
-  X(TypeGetOrAllocIndex)             \
-  X(TypeKeyToIndex)                  \
-  X(TypeRegisterAttr)                \
-  X(TypeRegisterField)               \
-  X(TypeRegisterMetadata)            \
-  X(TypeRegisterMethod)
 
 /* One loaded runtime: where it came from, and its functions. */
 typedef struct bench_lib {
@@ -91,7 +38,7 @@ typedef struct bench_lib {
   const char *path;
   void *handle;
 #define BENCH_MEMBER(name) __typeof__(&TVMFFI##name) name;
-  BENCH_FUNCTIONS(BENCH_MEMBER)
+  TVMFFI_FUNCTIONS(BENCH_MEMBER)
 #undef BENCH_MEMBER
 } bench_lib;
 

@@ -19,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../functions.h"
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -30,62 +32,10 @@
 #define SANITIZED 0
 #endif
 
-#define ROBUST_FUNCTIONS(X)           \
-  X(AnyViewToOwnedAny)                \
-  X(Backtrace)                        \
-  X(BigIntFromByteArray)              \
-  X(BigIntGetContentByteArray)        \
-  X(BytesFromByteArray)               \
-  X(DataTypeFromString)               \
-  X(DataTypeToString)                 \
-  X(EnvCheckSignals)                  \
-  X(EnvGetDLPackManagedTensorAllocator) \
-  X(EnvGetStream)                     \
-  X(EnvModLookupFromImports)          \
-  X(EnvModRegisterContextSymbol)      \
-  X(EnvModRegisterSystemLibSymbol)    \
-  X(EnvRegisterCAPI)                  \
-  X(EnvSetDLPackManagedTensorAllocator) \
-  X(EnvSetStream)                     \
-  X(EnvTensorAlloc)                   \
-  X(ErrorCreate)                      \
-  X(ErrorCreateWithCauseAndExtraContext) \
-  X(ErrorMoveFromRaised)              \
-  X(ErrorSetRaised)                   \
-  X(ErrorSetRaisedFromCStr)           \
-  X(ErrorSetRaisedFromCStrParts)      \
-  X(FunctionCall)                     \
-  X(FunctionCreate)                   \
-  X(FunctionGetGlobal)                \
-  X(FunctionSetGlobal)                \
-  X(FunctionSetGlobalFromMethodInfo)  \
-  X(GetCustomAllocator)               \
-  X(GetTypeAttrColumn)                \
-  X(GetTypeInfo)                      \
-  X(GetVersion)                       \
-  X(HandleDeinitOnce)                 \
-  X(HandleInitOnce)                   \
-  X(ObjectCreateOpaque)               \
-  X(ObjectDecRef)                     \
-  X(ObjectIncRef)                     \
-  X(SetCustomAllocator)               \
-  X(StringFromByteArray)              \
-  X(TensorCreateUnsafeView)           \
-  X(TensorFromDLPack)                 \
-  X(TensorFromDLPackVersioned)        \
-  X(TensorToDLPack)                   \
-  X(TensorToDLPackVersioned)          \
-  X(TypeGetOrAllocIndex)              \
-  X(TypeKeyToIndex)                   \
-  X(TypeRegisterAttr)                 \
-  X(TypeRegisterField)                \
-  X(TypeRegisterMetadata)             \
-  X(TypeRegisterMethod)
-
 /* F.ObjectIncRef is TVMFFIObjectIncRef of the library under test. */
 static struct {
 #define X(name) __typeof__(&TVMFFI##name) name;
-  ROBUST_FUNCTIONS(X)
+  TVMFFI_FUNCTIONS(X)
 #undef X
 } F;
 
@@ -95,13 +45,13 @@ static void robust_open(const char *path) {
     fprintf(stderr, "Bail out! %s\n", dlerror());
     exit(99);
   }
-#define X(name)                                      \
+#define X(name)                                           \
   *(void **)(void *)&F.name = dlsym(lib, "TVMFFI" #name); \
-  if (F.name == NULL) {                              \
-    fprintf(stderr, "Bail out! no TVMFFI" #name "\n"); \
-    exit(99);                                        \
+  if (F.name == NULL) {                                   \
+    fprintf(stderr, "Bail out! no TVMFFI" #name "\n");    \
+    exit(99);                                             \
   }
-  ROBUST_FUNCTIONS(X)
+  TVMFFI_FUNCTIONS(X)
 #undef X
 }
 
