@@ -4735,13 +4735,18 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
   return tvmffi_i_end_register(result, memory, &value, "field", &info->name, t);
 }
 
-/* Like tvmffi_i_enter_field. A method is the same when its value is. */
+/* Like tvmffi_i_enter_field. A method is the same when its value and its
+   metadata are. An overloaded one stands there once for each signature, with
+   the one function that tells them apart. */
 static int tvmffi_i_enter_method(tvmffi_i_type *t, const TVMFFIMethodInfo *m) {
   TVMFFIMethodInfo *methods;
   int32_t i;
   for (i = 0; i < t->info.num_methods; ++i)
-    if (tvmffi_i_same_text(t->info.methods[i].name, m->name))
-      return tvmffi_i_same_any(&t->info.methods[i].method, &m->method) ? 1 : 2;
+    if (tvmffi_i_same_text(t->info.methods[i].name, m->name)) {
+      const TVMFFIMethodInfo *had = &t->info.methods[i];
+      if (!tvmffi_i_same_any(&had->method, &m->method)) return 2;
+      if (tvmffi_i_same_text(had->metadata, m->metadata)) return 1;
+    }
   methods = (TVMFFIMethodInfo *)tvmffi_i_grow(
       t->info.methods, sizeof(*m), t->info.num_methods, &t->method_capacity);
   if (!methods) return -1;

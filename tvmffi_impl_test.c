@@ -1763,6 +1763,13 @@ static void test_methods(void) {
   OK(TVMFFITypeRegisterMethod(index, &m));
   CHECK_INT(info->num_methods, 6);
   CHECK_INT(test_strong(function), 7);
+  m.metadata = TEXT("another signature");
+  OK(TVMFFITypeRegisterMethod(index, &m));
+  CHECK_INT(info->num_methods, 7);
+  CHECK_TEXT(info->methods[6].metadata, "another signature");
+  CHECK_INT(test_strong(function), 8);
+  OK(TVMFFITypeRegisterMethod(index, &m));
+  CHECK_INT(info->num_methods, 7);
   OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &other));
   OWN(other);
   m = test_method("f", tvmffi_obj(other));
@@ -1784,7 +1791,7 @@ static void test_methods(void) {
   m.metadata = null;
   FAILS(TVMFFITypeRegisterMethod(index, &m), "ValueError", NULL);
   FAILS(TVMFFITypeRegisterMethod(index, NULL), "ValueError", NULL);
-  CHECK_INT(info->num_methods, 6);
+  CHECK_INT(info->num_methods, 7);
 }
 
 static void test_metadata(void) {
