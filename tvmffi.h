@@ -101,6 +101,7 @@
      >>equal      implementation: equality and hash of any two values
      >>array      implementation: arrays and lists
      >>env        implementation: streams, allocators, signals, modules
+     >>reflection implementation: built-in types, making objects by their fields
      >>builtins   implementation: the core's own global functions
 */
 
@@ -3451,6 +3452,12 @@ int TVMFFIObjectCreateOpaque(void *handle, int32_t type_index,
   return 0;
 }
 
+/* Marks in place of values: "no value", and "keyword arguments follow". */
+static TVMFFIObject tvmffi_i_invalid_object = {
+    TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIObject, 0, {NULL}};
+static TVMFFIObject tvmffi_i_kwargs_object = {
+    TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIObject, 0, {NULL}};
+
 /* The default of the custom allocator. In front of an object stand where its
    memory begins and the header of the ABI. Like upstream's, the runtime's own
    objects do not come from a custom allocator: it serves those who define
@@ -4231,52 +4238,103 @@ static struct {
 
 static tvmffi_i_table *tvmffi_i_types = &tvmffi_i_first_table.head;
 static tvmffi_i_map tvmffi_i_type_keys;
-static int32_t tvmffi_i_next_index = kTVMFFIDynObjectBegin;
 
 enum { TVMFFI_I_MAX_SLOTS = 1 << 20, TVMFFI_I_MAX_TYPES = 1 << 26 };
 
-/* The types of the ABI. */
+/* The first types that upstream registers while it is loaded. Their indices
+   are the same in every process, so the table has them like the ABI's. */
+#if !TVMFFI_NO_CONTAINERS
+enum {
+  TVMFFI_I_ENUM_STATE = kTVMFFIDynObjectBegin,
+  TVMFFI_I_ENUM_BASE,
+  TVMFFI_I_INT_ENUM,
+  TVMFFI_I_STR_ENUM,
+  TVMFFI_I_ACCESS_STEP,
+  TVMFFI_I_ACCESS_PATH,
+  TVMFFI_I_STRUCTURAL_VISITOR,
+  TVMFFI_I_VISIT_ERROR_CONTEXT,
+  TVMFFI_I_STRUCTURAL_MUTATOR,
+  TVMFFI_I_STRUCTURAL_KEY,
+  TVMFFI_I_NUM_INDICES
+};
+#else
+enum { TVMFFI_I_NUM_INDICES = kTVMFFIDynObjectBegin };
+#endif
+static int32_t tvmffi_i_next_index = TVMFFI_I_NUM_INDICES;
+
+/* The types of the ABI, and those above. `open`: others may derive. */
 typedef struct {
   int32_t index;
   const char *key;
+  int open;
 } tvmffi_i_static_type;
 static const tvmffi_i_static_type tvmffi_i_static_types[] = {
-    {kTVMFFIObject, "ffi.Object"},
-    {kTVMFFINone, "None"},
-    {kTVMFFIInt, "int"},
-    {kTVMFFIBool, "bool"},
-    {kTVMFFIFloat, "float"},
-    {kTVMFFIOpaquePtr, "void*"},
-    {kTVMFFIDataType, "DataType"},
-    {kTVMFFIDevice, "Device"},
-    {kTVMFFIDLTensorPtr, "DLTensor*"},
-    {kTVMFFIRawStr, "const char*"},
-    {kTVMFFIByteArrayPtr, "TVMFFIByteArray*"},
-    {kTVMFFIObjectRValueRef, "ObjectRValueRef"},
-    {kTVMFFISmallStr, "ffi.SmallStr"},
-    {kTVMFFISmallBytes, "ffi.SmallBytes"},
-    {kTVMFFIUnchanged, "ffi.Unchanged"},
-    {kTVMFFIStr, "ffi.String"},
-    {kTVMFFIBytes, "ffi.Bytes"},
-    {kTVMFFIError, "ffi.Error"},
-    {kTVMFFIFunction, "ffi.Function"},
-    {kTVMFFIShape, "ffi.Shape"},
-    {kTVMFFITensor, "ffi.Tensor"},
-    {kTVMFFIArray, "ffi.Array"},
-    {kTVMFFIMap, "ffi.Map"},
-    {kTVMFFIModule, "ffi.Module"},
-    {kTVMFFIOpaquePyObject, "ffi.OpaquePyObject"},
-    {kTVMFFIList, "ffi.List"},
-    {kTVMFFIDict, "ffi.Dict"},
-    {kTVMFFIVisitInterrupt, "ffi.VisitInterrupt"},
-    {kTVMFFIBigInt, "ffi.BigInt"}};
+    {kTVMFFIObject, "ffi.Object", 1},
+#if !TVMFFI_NO_CONTAINERS
+    {TVMFFI_I_ENUM_BASE, "ffi.Enum", 1},
+    {TVMFFI_I_INT_ENUM, "ffi.IntEnum", 1},
+    {TVMFFI_I_STR_ENUM, "ffi.StrEnum", 1},
+    {TVMFFI_I_ENUM_STATE, "ffi.EnumState", 1},
+    {TVMFFI_I_ACCESS_STEP, "ffi.reflection.AccessStep", 1},
+    {TVMFFI_I_ACCESS_PATH, "ffi.reflection.AccessPath", 1},
+    {TVMFFI_I_STRUCTURAL_VISITOR, "ffi.StructuralVisitor", 1},
+    {TVMFFI_I_VISIT_ERROR_CONTEXT, "ffi.VisitErrorContext", 1},
+    {TVMFFI_I_STRUCTURAL_MUTATOR, "ffi.StructuralMutator", 1},
+    {TVMFFI_I_STRUCTURAL_KEY, "ffi.StructuralKey", 1},
+#endif
+    {kTVMFFINone, "None", 0},
+    {kTVMFFIInt, "int", 0},
+    {kTVMFFIBool, "bool", 0},
+    {kTVMFFIFloat, "float", 0},
+    {kTVMFFIOpaquePtr, "void*", 0},
+    {kTVMFFIDataType, "DataType", 0},
+    {kTVMFFIDevice, "Device", 0},
+    {kTVMFFIDLTensorPtr, "DLTensor*", 0},
+    {kTVMFFIRawStr, "const char*", 0},
+    {kTVMFFIByteArrayPtr, "TVMFFIByteArray*", 0},
+    {kTVMFFIObjectRValueRef, "ObjectRValueRef", 0},
+    {kTVMFFISmallStr, "ffi.SmallStr", 0},
+    {kTVMFFISmallBytes, "ffi.SmallBytes", 0},
+    {kTVMFFIUnchanged, "ffi.Unchanged", 0},
+    {kTVMFFIStr, "ffi.String", 0},
+    {kTVMFFIBytes, "ffi.Bytes", 0},
+    {kTVMFFIError, "ffi.Error", 0},
+    {kTVMFFIFunction, "ffi.Function", 0},
+    {kTVMFFIShape, "ffi.Shape", 0},
+    {kTVMFFITensor, "ffi.Tensor", 0},
+    {kTVMFFIArray, "ffi.Array", 0},
+    {kTVMFFIMap, "ffi.Map", 0},
+    {kTVMFFIModule, "ffi.Module", 0},
+    {kTVMFFIOpaquePyObject, "ffi.OpaquePyObject", 0},
+    {kTVMFFIList, "ffi.List", 0},
+    {kTVMFFIDict, "ffi.Dict", 0},
+    {kTVMFFIVisitInterrupt, "ffi.VisitInterrupt", 1},
+    {kTVMFFIBigInt, "ffi.BigInt", 0}};
 enum {
   TVMFFI_I_NUM_STATIC_TYPES =
       sizeof(tvmffi_i_static_types) / sizeof(tvmffi_i_static_types[0])
 };
 static tvmffi_i_type tvmffi_i_static_entries[TVMFFI_I_NUM_STATIC_TYPES];
-static const TVMFFITypeInfo *tvmffi_i_object_ancestor[] = {
-    &tvmffi_i_static_entries[0].info};
+/* Of all that have some: ffi.Object, and of two ffi.Enum below it. */
+static const TVMFFITypeInfo *tvmffi_i_static_ancestors[] = {
+    &tvmffi_i_static_entries[0].info, &tvmffi_i_static_entries[1].info};
+
+TVMFFI_I_INLINE int32_t tvmffi_i_static_depth(int32_t index) {
+#if !TVMFFI_NO_CONTAINERS
+  if (index == TVMFFI_I_INT_ENUM || index == TVMFFI_I_STR_ENUM) return 2;
+#endif
+  return index > kTVMFFIObject;
+}
+
+#if TVMFFI_NO_CONTAINERS
+static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
+  (void)t, (void)index;
+}
+static int tvmffi_i_start_columns(void) { return 0; }
+#else
+static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index);
+static int tvmffi_i_start_columns(void); /* both with >>reflection */
+#endif
 
 TVMFFI_I_INLINE tvmffi_i_type **tvmffi_i_entries(tvmffi_i_table *table) {
   return (tvmffi_i_type **)(void *)(table + 1);
@@ -4326,15 +4384,17 @@ TVMFFI_I_COLD int tvmffi_i_start_types(void) {
       code = tvmffi_i_reserve(&tvmffi_i_type_keys);
       if (code) break;
       t->num_slots = 1;
-      t->can_overflow = index == kTVMFFIObject;
+      t->can_overflow = tvmffi_i_static_types[i].open;
       if (index == kTVMFFIObject) {
         t->metadata.total_size = (int32_t)sizeof(TVMFFIObject);
         t->info.metadata = &t->metadata;
       }
+      tvmffi_i_describe_type(t, index);
       tvmffi_i_publish_type(
-          t, index, index > kTVMFFIObject, key, strlen(key),
-          index > kTVMFFIObject ? tvmffi_i_object_ancestor : NULL);
+          t, index, tvmffi_i_static_depth(index), key, strlen(key),
+          index > kTVMFFIObject ? tvmffi_i_static_ancestors : NULL);
     }
+    if (code == 0) code = tvmffi_i_start_columns();
     if (code == 0) TVMFFI_I_STORE(&started, 1);
   }
   tvmffi_i_unlock();
@@ -4904,6 +4964,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
   TVMFFIAny value = tvmffi_none();
   int result = 0;
   TVMFFI_I_BYTES(attr_name);
+  TVMFFI_TRY(tvmffi_i_start_types());
   if (type_index != kTVMFFINone) {
     TVMFFI_I_NOT_NULL(attr_value);
     if (!tvmffi_i_type_or_fail(type_index)) return -1;
@@ -4936,6 +4997,10 @@ const TVMFFITypeAttrColumn *TVMFFIGetTypeAttrColumn(
     return NULL;
   }
   node = tvmffi_i_find(&tvmffi_i_columns, attr_name->data, attr_name->size);
+  if (TVMFFI_I_UNLIKELY(!node)) {
+    if (tvmffi_i_start_types()) return NULL;
+    node = tvmffi_i_find(&tvmffi_i_columns, attr_name->data, attr_name->size);
+  }
   return node ? &((tvmffi_i_column *)(void *)node)->column : NULL;
 }
 
@@ -6988,11 +7053,6 @@ int TVMFFIHandleDeinitOnce(void **handle_addr,
 /* ======== Builtins ============================================= >>builtins */
 /* The core's own global functions, in one table. They are static objects in
    static entries, so the table starts without memory but for its slots. */
-
-static TVMFFIObject tvmffi_i_invalid_object = {
-    TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIObject, 0, {NULL}};
-static TVMFFIObject tvmffi_i_kwargs_object = {
-    TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIObject, 0, {NULL}};
 
 TVMFFI_FUNC(i_invalid_object, object) {
   TVMFFI_RETURN(&tvmffi_i_invalid_object);
