@@ -7050,6 +7050,1845 @@ int TVMFFIHandleDeinitOnce(void **handle_addr,
   return old ? deinit_func(old) : 0;
 }
 
+/* ======== Reflection ========================================= >>reflection */
+/* Objects by their fields: making, filling, copying and destroying them, for
+   the built-in types and for classes that Python defines. The built-in types,
+   their fields, methods and attributes stand in const tables, which >>registry
+   enters when it starts, under the mutex; all else here takes no lock. */
+#if !TVMFFI_NO_CONTAINERS
+
+/* STANDIN-BEGIN */
+static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
+  (void)type_index, (void)capacity;
+  (void)tvmffi_i_fail("NotImplementedError", "maps are not there yet");
+  return NULL;
+}
+static int tvmffi_i_convert_map(TVMFFIObject *from, int32_t index,
+                                TVMFFIAny *out) {
+  (void)from, (void)index, (void)out;
+  return tvmffi_i_fail("NotImplementedError", "maps are not there yet");
+}
+/* STANDIN-END */
+
+/* What the memory of a field holds: bits, an owned Any, or one reference that
+   may be NULL. A field that may hold any object has the size of a pointer. */
+typedef enum {
+  TVMFFI_I_FIELD_PLAIN,
+  TVMFFI_I_FIELD_ANY,
+  TVMFFI_I_FIELD_REFERENCE
+} tvmffi_i_storage;
+
+TVMFFI_I_INLINE tvmffi_i_storage
+tvmffi_i_storage_of(const TVMFFIFieldInfo *field) {
+  if (field->field_static_type_index == kTVMFFIAny)
+    return field->size == (int64_t)sizeof(void *) ? TVMFFI_I_FIELD_REFERENCE
+                                                  : TVMFFI_I_FIELD_ANY;
+  return field->field_static_type_index >= kTVMFFIStaticObjectBegin
+             ? TVMFFI_I_FIELD_REFERENCE
+             : TVMFFI_I_FIELD_PLAIN;
+}
+
+/* Goes through the fields of a type, those of its ancestors first. */
+typedef struct {
+  const TVMFFITypeInfo *type;
+  const TVMFFIFieldInfo *fields;
+  int32_t depth, i, n;
+} tvmffi_i_walk;
+
+TVMFFI_I_INLINE tvmffi_i_walk tvmffi_i_walk_fields(const TVMFFITypeInfo *type) {
+  tvmffi_i_walk w;
+  w.type = type;
+  w.fields = NULL;
+  w.depth = type->type_depth > 0;
+  w.i = w.n = 0;
+  return w;
+}
+
+static const TVMFFIFieldInfo *tvmffi_i_next_field(tvmffi_i_walk *w) {
+  while (w->i >= w->n) {
+    const TVMFFITypeInfo *t = w->type;
+    if (w->depth > t->type_depth) return NULL;
+    if (w->depth < t->type_depth) t = t->type_ancestors[w->depth];
+    ++w->depth;
+    w->i = 0;
+    w->n = TVMFFI_I_LOAD(&t->num_fields);
+    w->fields = TVMFFI_I_LOAD(&t->fields);
+  }
+  return &w->fields[w->i++];
+}
+
+TVMFFI_I_INLINE void *tvmffi_i_at(const void *object,
+                                  const TVMFFIFieldInfo *field) {
+  return (char *)(uintptr_t)object + field->offset;
+}
+
+/* Empties a field. Two fields may share their memory (`value` of ffi.StrEnum
+   is `_str_index` of ffi.Enum), so it must stay empty. */
+static void tvmffi_i_drop_field(void *at, tvmffi_i_storage storage) {
+  if (storage == TVMFFI_I_FIELD_ANY) {
+    tvmffi_any_release((TVMFFIAny *)at);
+  } else if (storage == TVMFFI_I_FIELD_REFERENCE) {
+    TVMFFIObject *held = *(TVMFFIObject **)at;
+    *(TVMFFIObject **)at = NULL;
+    tvmffi_release(held);
+  }
+}
+
+TVMFFI_I_INLINE void tvmffi_i_destroy_fields(void *self, int flags) {
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    const TVMFFIObject *o = (const TVMFFIObject *)self;
+    const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(o->type_index);
+    tvmffi_i_walk w = tvmffi_i_walk_fields(type);
+    const TVMFFIFieldInfo *field;
+    while ((field = tvmffi_i_next_field(&w)))
+      tvmffi_i_drop_field(tvmffi_i_at(self, field), tvmffi_i_storage_of(field));
+  }
+  tvmffi_i_delete_plain(self, flags);
+}
+
+static void tvmffi_i_delete_fields(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_fields);
+}
+
+/* An object whose fields are zero: None, NULL and 0. */
+static TVMFFIObject *tvmffi_i_new_object(int32_t type_index, size_t size) {
+  TVMFFIObject *o =
+      (TVMFFIObject *)tvmffi_i_object(size, type_index, tvmffi_i_delete_fields);
+  if (o) memset((void *)(o + 1), 0, size - sizeof(*o));
+  return o;
+}
+
+/* Fills an empty field with what another object's has. */
+static void tvmffi_i_copy_field(void *to, const void *from,
+                                tvmffi_i_storage storage) {
+  if (storage == TVMFFI_I_FIELD_ANY) {
+    TVMFFIAny *any = (TVMFFIAny *)to;
+    if (any->type_index != kTVMFFINone) return;
+    *any = *(const TVMFFIAny *)from;
+    if (any->type_index >= kTVMFFIStaticObjectBegin && any->v_obj)
+      tvmffi_retain(any->v_obj);
+  } else if (storage == TVMFFI_I_FIELD_REFERENCE) {
+    TVMFFIObject **held = (TVMFFIObject **)to;
+    if (*held) return;
+    *held = *(TVMFFIObject *const *)from;
+    if (*held) tvmffi_retain(*held);
+  }
+}
+
+/* A copy of an object of the type or one derived from it, which shares what
+   the fields hold. The rest is copied as bits. */
+static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
+                                          const TVMFFITypeInfo *type,
+                                          size_t size) {
+  TVMFFIObject *o = tvmffi_i_new_object(type->type_index, size);
+  const TVMFFIFieldInfo *field;
+  tvmffi_i_walk w = tvmffi_i_walk_fields(type);
+  if (!o) return o;
+  memcpy((void *)(o + 1), (const void *)(from + 1), size - sizeof(*o));
+  while ((field = tvmffi_i_next_field(&w)))
+    if (tvmffi_i_storage_of(field) != TVMFFI_I_FIELD_PLAIN)
+      memset(tvmffi_i_at(o, field), 0, (size_t)field->size);
+  w = tvmffi_i_walk_fields(type);
+  while ((field = tvmffi_i_next_field(&w)))
+    tvmffi_i_copy_field(tvmffi_i_at(o, field), tvmffi_i_at(from, field),
+                        tvmffi_i_storage_of(field));
+  return o;
+}
+
+static int tvmffi_i_bad_cast(const TVMFFIAny *value, const char *to) {
+  return tvmffi_i_fail("TypeError", "Cannot convert from type `%s` to `%s`",
+                       tvmffi_i_type_key(value->type_index), to);
+}
+
+/* Getters and setters. A setter may be given what the field holds. */
+static int tvmffi_i_get_any_field(void *field, TVMFFIAny *result) {
+  return TVMFFIAnyViewToOwnedAny((const TVMFFIAny *)field, result);
+}
+
+static int tvmffi_i_set_any_field(void *field, const TVMFFIAny *value) {
+  TVMFFIAny *any = (TVMFFIAny *)field, old = *any;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(value, any));
+  tvmffi_any_release(&old);
+  return 0;
+}
+
+static int tvmffi_i_get_reference(void *field, TVMFFIAny *result) {
+  *result = tvmffi_obj(*(TVMFFIObject **)field);
+  if (result->v_obj) tvmffi_retain(result->v_obj);
+  return 0;
+}
+
+/* Puts an object, or NULL for None, into a field. */
+static void tvmffi_i_put_reference(void *field, const TVMFFIAny *value) {
+  TVMFFIObject *old = *(TVMFFIObject **)field;
+  TVMFFIObject *held = value->type_index == kTVMFFINone ? NULL : value->v_obj;
+  if (held) tvmffi_retain(held);
+  *(TVMFFIObject **)field = held;
+  tvmffi_release(old);
+}
+
+static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
+  TVMFFIAny moved = tvmffi_none();
+  if (value->type_index == kTVMFFIObjectRValueRef) {
+    TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(value, &moved));
+    tvmffi_i_put_reference(field, &moved);
+    tvmffi_any_release(&moved);
+    return 0;
+  }
+  if (value->type_index != kTVMFFINone &&
+      (value->type_index < kTVMFFIStaticObjectBegin || !value->v_obj))
+    return tvmffi_i_bad_cast(value, "ffi.Object");
+  tvmffi_i_put_reference(field, value);
+  return 0;
+}
+
+/* The plain fields: `word` is one of >>typed. */
+#define TVMFFI_I_PLAIN_FIELD(word, name, make)                             \
+  static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) { \
+    *result = make(*(tvmffi_type_##word *)field);                          \
+    return 0;                                                              \
+  }                                                                        \
+  static int tvmffi_i_set_##word##_field(void *field,                      \
+                                         const TVMFFIAny *value) {         \
+    tvmffi_type_##word got;                                                \
+    int code = tvmffi_i_get_##word(value, &got);                           \
+    if (code > 0) return tvmffi_i_bad_cast(value, name);                   \
+    if (!code) *(tvmffi_type_##word *)field = got;                         \
+    return code;                                                           \
+  }
+TVMFFI_I_PLAIN_FIELD(int64, "int", tvmffi_int)
+TVMFFI_I_PLAIN_FIELD(int32, "int", tvmffi_int)
+TVMFFI_I_PLAIN_FIELD(bool, "bool", tvmffi_bool)
+TVMFFI_I_PLAIN_FIELD(ptr, "void*", tvmffi_ptr)
+TVMFFI_I_PLAIN_FIELD(dtype, "DataType", tvmffi_dtype)
+TVMFFI_I_PLAIN_FIELD(device, "Device", tvmffi_device)
+#if !TVMFFI_NO_FLOAT
+TVMFFI_I_PLAIN_FIELD(float64, "float", tvmffi_float)
+#endif
+
+/* The getter and setter of a field that Python lays out, by its type. */
+typedef struct {
+  int32_t type_index;
+  TVMFFIFieldGetter get;
+  TVMFFIFieldSetter set;
+} tvmffi_i_access;
+
+static const tvmffi_i_access *tvmffi_i_access_of(int32_t type_index) {
+  static const tvmffi_i_access table[] = {
+      {kTVMFFIAny, tvmffi_i_get_any_field, tvmffi_i_set_any_field},
+      {kTVMFFINone, tvmffi_i_get_any_field, tvmffi_i_set_any_field},
+      {kTVMFFIInt, tvmffi_i_get_int64_field, tvmffi_i_set_int64_field},
+      {kTVMFFIBool, tvmffi_i_get_bool_field, tvmffi_i_set_bool_field},
+#if !TVMFFI_NO_FLOAT
+      {kTVMFFIFloat, tvmffi_i_get_float64_field, tvmffi_i_set_float64_field},
+#endif
+      {kTVMFFIOpaquePtr, tvmffi_i_get_ptr_field, tvmffi_i_set_ptr_field},
+      {kTVMFFIDataType, tvmffi_i_get_dtype_field, tvmffi_i_set_dtype_field},
+      {kTVMFFIDevice, tvmffi_i_get_device_field, tvmffi_i_set_device_field},
+      {kTVMFFIObject, tvmffi_i_get_reference, tvmffi_i_set_reference}};
+  const int32_t n = (int32_t)(sizeof(table) / sizeof(table[0]));
+  int32_t i = 0;
+  if (type_index > kTVMFFIObject) type_index = kTVMFFIObject;
+  while (i < n && table[i].type_index != type_index) ++i;
+  return i < n ? &table[i] : NULL;
+}
+
+TVMFFI_FUNC(i_make_getter, int64, (int32, type_index)) {
+  const tvmffi_i_access *access = tvmffi_i_access_of(type_index);
+  if (!access)
+    return tvmffi_i_fail("ValueError",
+                         "Unsupported field type index for getter: %d",
+                         type_index);
+  TVMFFI_RETURN((int64_t)(uintptr_t)access->get);
+}
+
+/* Converts a value (borrowed) to an owned one as a Python annotation says. */
+typedef int (*tvmffi_i_convert)(void *converter, const TVMFFIAny *value,
+                                TVMFFIAny *result);
+
+/* The setter of a field that Python lays out. Python keeps the converter. */
+typedef struct {
+  int32_t type_index;
+  void *converter;
+  tvmffi_i_convert convert;
+} tvmffi_i_setter;
+
+static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_setter *s = (const tvmffi_i_setter *)self;
+  const tvmffi_i_access *access = tvmffi_i_access_of(s->type_index);
+  TVMFFIAny converted = tvmffi_none();
+  void *field = NULL;
+  int code;
+  if (num_args != 2)
+    return tvmffi_i_fail("TypeError",
+                         "A field setter takes 2 arguments, but %d were given",
+                         num_args);
+  if (tvmffi_i_get_ptr(&args[0], &field) || !field)
+    return tvmffi_i_bad_cast(&args[0], "void*");
+  code = s->convert(s->converter, &args[1], &converted);
+  if (code) return tvmffi_i_need_error(code, "A field converter");
+  if (access)
+    code = access->set(field, &converted);
+  else
+    code = tvmffi_i_fail("ValueError",
+                         "Unsupported field type index for setter: %d",
+                         s->type_index);
+  tvmffi_any_release(&converted);
+  *result = tvmffi_none();
+  return code;
+}
+
+TVMFFI_FUNC(i_make_setter, func, (int32, type_index), (int64, converter),
+            (int64, convert)) {
+  tvmffi_i_setter *s;
+  TVMFFIObjectHandle f = NULL;
+  if (!convert) return tvmffi_i_null("ffi.MakeFieldSetter", "the converter");
+  s = (tvmffi_i_setter *)tvmffi_i_alloc(sizeof(*s));
+  if (!s) return tvmffi_i_no_memory();
+  s->type_index = type_index;
+  s->converter = (void *)(uintptr_t)converter;
+  s->convert = (tvmffi_i_convert)(uintptr_t)convert;
+  if (TVMFFIFunctionCreate(s, tvmffi_i_call_setter, tvmffi_i_free, &f)) {
+    tvmffi_i_free(s);
+    return -1;
+  }
+  TVMFFI_RETURN((TVMFFIObject *)f);
+}
+
+/* Sets a field by its setter, a C function or a function object. */
+static int tvmffi_i_set_field(const TVMFFIFieldInfo *field, void *object,
+                              const TVMFFIAny *value) {
+  void *at = tvmffi_i_at(object, field);
+  TVMFFIAny args[2], result = tvmffi_none();
+  if (!field->setter)
+    return tvmffi_i_fail("AttributeError", "Field `%.*s` has no setter",
+                         TVMFFI_I_TEXT(field->name));
+  if (!(field->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)) {
+    int code = ((TVMFFIFieldSetter)(uintptr_t)field->setter)(at, value);
+    return code ? tvmffi_i_need_error(code, "A field setter") : 0;
+  }
+  args[0] = tvmffi_i_pointer(kTVMFFIOpaquePtr, at);
+  args[1] = *value;
+  TVMFFI_TRY(TVMFFIFunctionCall(field->setter, args, 2, &result));
+  tvmffi_any_release(&result);
+  return 0;
+}
+
+static int tvmffi_i_set_default(const TVMFFIFieldInfo *field, void *object) {
+  const TVMFFIAny *value = &field->default_value_or_factory;
+  TVMFFIAny made = tvmffi_none();
+  int code;
+  if (!(field->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
+    return tvmffi_i_set_field(field, object, value);
+  if (value->type_index < kTVMFFIStaticObjectBegin)
+    return tvmffi_i_bad_cast(value, "ffi.Function");
+  TVMFFI_TRY(TVMFFIFunctionCall(value->v_obj, NULL, 0, &made));
+  code = tvmffi_i_set_field(field, object, &made);
+  tvmffi_any_release(&made);
+  return code;
+}
+
+static tvmffi_i_known_column tvmffi_i_new_column = {"__ffi_new__", NULL};
+
+/* Makes an object, owned by the caller, whose fields are still to be set. */
+static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
+  const TVMFFITypeMetadata *metadata = TVMFFI_I_LOAD(&type->metadata);
+  const TVMFFIAny *maker;
+  TVMFFIObjectHandle made = NULL;
+  TVMFFIAny result = tvmffi_none();
+  if (metadata && metadata->creator) {
+    int code = metadata->creator(&made);
+    if (code) return tvmffi_i_need_error(code, "An object creator");
+  } else {
+    maker = tvmffi_i_type_attr(&tvmffi_i_new_column, type->type_index);
+    if (!maker)
+      return tvmffi_i_fail("RuntimeError",
+                           "Type `%s` does not support reflection creation (no "
+                           "native creator or __ffi_new__ type attr)",
+                           type->type_key.data);
+    if (maker->type_index < kTVMFFIStaticObjectBegin)
+      return tvmffi_i_bad_cast(maker, "ffi.Function");
+    TVMFFI_TRY(TVMFFIFunctionCall(maker->v_obj, NULL, 0, &result));
+    if (result.type_index >= kTVMFFIStaticObjectBegin)
+      made = result.v_obj;
+    else
+      tvmffi_any_release(&result);
+  }
+  *out = (TVMFFIObject *)made;
+  if (made && tvmffi_is_instance((*out)->type_index, type->type_index))
+    return 0;
+  tvmffi_release(made);
+  return tvmffi_i_fail("RuntimeError", "The creator of type `%s` made none",
+                       type->type_key.data);
+}
+
+/* What an automatic constructor needs, found out once. Behind it stand
+   num_fields pointers to fields, then the indices of those that may be given
+   by position: in order, but the required ones first. */
+typedef struct {
+  const TVMFFITypeInfo *type;
+  int32_t num_fields, num_positional;
+} tvmffi_i_init;
+
+TVMFFI_I_INLINE const TVMFFIFieldInfo **tvmffi_i_init_fields(
+    const tvmffi_i_init *init) {
+  return (const TVMFFIFieldInfo **)(uintptr_t)(init + 1);
+}
+
+TVMFFI_I_INLINE int32_t *tvmffi_i_init_positions(const tvmffi_i_init *init) {
+  return (int32_t *)(void *)(tvmffi_i_init_fields(init) + init->num_fields);
+}
+
+static tvmffi_i_init *tvmffi_i_make_init(const TVMFFITypeInfo *type) {
+  const int64_t off = kTVMFFIFieldFlagBitMaskInitOff;
+  const int64_t keyword = kTVMFFIFieldFlagBitMaskKwOnly;
+  tvmffi_i_walk w = tvmffi_i_walk_fields(type);
+  const TVMFFIFieldInfo *field, **fields;
+  tvmffi_i_init *init;
+  int32_t n = 0, i, *positions;
+  int64_t defaults;
+  while (tvmffi_i_next_field(&w)) ++n;
+  init = (tvmffi_i_init *)tvmffi_i_alloc(
+      sizeof(*init) + (size_t)n * (sizeof(field) + sizeof(int32_t)));
+  if (!init) {
+    (void)tvmffi_i_no_memory();
+    return init;
+  }
+  init->type = type;
+  init->num_positional = 0;
+  init->num_fields = n;
+  fields = tvmffi_i_init_fields(init);
+  positions = tvmffi_i_init_positions(init);
+  w = tvmffi_i_walk_fields(type);
+  for (i = 0; i < n; ++i) fields[i] = tvmffi_i_next_field(&w);
+  for (defaults = 0; defaults <= 1; ++defaults)
+    for (i = 0; i < n; ++i)
+      if (!(fields[i]->flags & (off | keyword)) &&
+          !(fields[i]->flags & kTVMFFIFieldFlagBitMaskHasDefault) == !defaults)
+        positions[init->num_positional++] = i;
+  return init;
+}
+
+/* One construction. set[i]: field i has got its value. */
+typedef struct {
+  const tvmffi_i_init *init;
+  TVMFFIObject *object;
+  unsigned char *set;
+} tvmffi_i_binding;
+
+/* Puts type and field before the message of an error that a setter raised, in
+   a new error whose cause that one is. */
+TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
+                                        const TVMFFIFieldInfo *field,
+                                        const char *what) {
+  TVMFFIObjectHandle error = NULL, outer = NULL;
+  TVMFFIErrorCell *cell;
+  TVMFFIByteArray message;
+  size_t i, n;
+  char *text;
+  TVMFFIErrorMoveFromRaised(&error);
+  if (!error) return -1;
+  cell = TVMFFIErrorGetCellPtr(error);
+  n = init->type->type_key.size + strlen(what) + field->name.size + 40;
+  text = cell->message.size > PTRDIFF_MAX / 4
+             ? NULL
+             : (char *)tvmffi_i_alloc(n + 3 * cell->message.size);
+  if (!text) {
+    tvmffi_release(error);
+    return tvmffi_i_no_memory();
+  }
+  n = tvmffi_i_append(text, 0, init->type->type_key.data);
+  n = tvmffi_i_append(text, n, ".__ffi_init__() ");
+  n = tvmffi_i_append(text, n, what);
+  n = tvmffi_i_append(text, n, " '");
+  if (field->name.size) memcpy(text + n, field->name.data, field->name.size);
+  n = tvmffi_i_append(text, n + field->name.size, "':\n  ");
+  for (i = 0; i < cell->message.size; ++i) {
+    text[n++] = cell->message.data[i];
+    if (text[n - 1] == '\n') n = tvmffi_i_append(text, n, "  ");
+  }
+  message.data = text;
+  message.size = n;
+  if (!TVMFFIErrorCreateWithCauseAndExtraContext(
+          &cell->kind, &message, &cell->backtrace, error, NULL, &outer)) {
+    TVMFFIErrorSetRaised(outer);
+    tvmffi_release(outer);
+  }
+  tvmffi_i_free(text);
+  tvmffi_release(error);
+  return -1;
+}
+
+static int tvmffi_i_bind(const tvmffi_i_binding *b, int32_t i,
+                         const TVMFFIAny *value) {
+  const TVMFFIFieldInfo *field = tvmffi_i_init_fields(b->init)[i];
+  b->set[i] = 1;
+  if (TVMFFI_I_LIKELY(tvmffi_i_set_field(field, b->object, value) == 0))
+    return 0;
+  return tvmffi_i_field_failed(b->init, field, "field");
+}
+
+static int tvmffi_i_bind_positions(const tvmffi_i_binding *b,
+                                   const TVMFFIAny *args, int32_t n,
+                                   int32_t most) {
+  int32_t i, *positions = tvmffi_i_init_positions(b->init);
+  for (i = 0; i < n && i < most; ++i)
+    TVMFFI_TRY(tvmffi_i_bind(b, positions[i], &args[i]));
+  return 0;
+}
+
+static int tvmffi_i_too_many(const tvmffi_i_init *init, int32_t n) {
+  return tvmffi_i_fail("TypeError",
+                       "%s.__ffi_init__() takes at most %d positional "
+                       "argument(s), but %d were given",
+                       init->type->type_key.data, init->num_positional, n);
+}
+
+/* The field of a keyword, or -1. Of two with one name the last one counts. */
+static int32_t tvmffi_i_keyword(const tvmffi_i_init *init,
+                                TVMFFIByteArray name) {
+  int32_t i = init->num_fields;
+  while (--i >= 0) {
+    const TVMFFIFieldInfo *field = tvmffi_i_init_fields(init)[i];
+    if (!(field->flags & kTVMFFIFieldFlagBitMaskInitOff) &&
+        tvmffi_i_same_text(field->name, name))
+      break;
+  }
+  return i;
+}
+
+/* Binds n arguments: names, each followed by its value. */
+static int tvmffi_i_bind_keywords(const tvmffi_i_binding *b,
+                                  const TVMFFIAny *args, int32_t n) {
+  const char *key = b->init->type->type_key.data;
+  TVMFFIByteArray name;
+  int32_t i, at;
+  if (n % 2 != 0)
+    return tvmffi_i_fail("TypeError",
+                         "%s.__ffi_init__() KWARGS requires an even number of "
+                         "key-value arguments",
+                         key);
+  for (i = 0; i < n; i += 2) {
+    if (tvmffi_i_get_str(&args[i], &name))
+      return tvmffi_i_bad_cast(&args[i], "str");
+    at = tvmffi_i_keyword(b->init, name);
+    if (at < 0)
+      return tvmffi_i_fail("TypeError",
+                           "%s.__ffi_init__() got an unexpected keyword "
+                           "argument '%.*s'",
+                           key, TVMFFI_I_TEXT(name));
+    if (b->set[at])
+      return tvmffi_i_fail("TypeError",
+                           "%s.__ffi_init__() got multiple values for "
+                           "argument '%.*s'",
+                           key, TVMFFI_I_TEXT(name));
+    TVMFFI_TRY(tvmffi_i_bind(b, at, &args[i + 1]));
+  }
+  return 0;
+}
+
+/* Sets what was not given to its default; raises where it has none. */
+static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
+  int32_t i;
+  for (i = 0; i < b->init->num_fields; ++i) {
+    const TVMFFIFieldInfo *field = tvmffi_i_init_fields(b->init)[i];
+    if (b->set[i]) continue;
+    if (field->flags & kTVMFFIFieldFlagBitMaskHasDefault) {
+      if (tvmffi_i_set_default(field, b->object))
+        return tvmffi_i_field_failed(b->init, field, "default for field");
+    } else if (!(field->flags & kTVMFFIFieldFlagBitMaskInitOff)) {
+      return tvmffi_i_fail(
+          "TypeError", "%s.__ffi_init__() missing required %sargument: '%.*s'",
+          b->init->type->type_key.data,
+          field->flags & kTVMFFIFieldFlagBitMaskKwOnly ? "keyword-only " : "",
+          TVMFFI_I_TEXT(field->name));
+    }
+  }
+  return 0;
+}
+
+/* Sets the fields by the arguments: by position, and behind the mark of
+   ffi.GetKwargsObject by name. */
+static int tvmffi_i_bind_all(const tvmffi_i_binding *b, const TVMFFIAny *args,
+                             int32_t num_args) {
+  const tvmffi_i_init *init = b->init;
+  int32_t n = 0;
+  while (n < num_args && (args[n].type_index != kTVMFFIObject ||
+                          args[n].v_obj != &tvmffi_i_kwargs_object))
+    ++n;
+  if (n == num_args && n > init->num_positional)
+    return tvmffi_i_too_many(init, n);
+  TVMFFI_TRY(tvmffi_i_bind_positions(b, args, n, init->num_positional));
+  if (n > init->num_positional) return tvmffi_i_too_many(init, n);
+  if (n < num_args)
+    TVMFFI_TRY(tvmffi_i_bind_keywords(b, args + n + 1, num_args - n - 1));
+  return tvmffi_i_bind_defaults(b);
+}
+
+static int tvmffi_i_call_init(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  unsigned char few[64];
+  tvmffi_i_binding b;
+  size_t n;
+  int code;
+  b.init = (const tvmffi_i_init *)self;
+  n = (size_t)b.init->num_fields;
+  TVMFFI_TRY(tvmffi_i_make_empty(b.init->type, &b.object));
+  b.set = n <= sizeof(few) ? few : (unsigned char *)tvmffi_i_alloc(n);
+  if (b.set) {
+    memset(b.set, 0, n);
+    code = tvmffi_i_bind_all(&b, args, num_args);
+  } else {
+    code = tvmffi_i_no_memory();
+  }
+  if (b.set != few) tvmffi_i_free(b.set);
+  if (code)
+    tvmffi_release(b.object);
+  else
+    *result = tvmffi_obj(b.object);
+  return code;
+}
+
+/* Sets an attribute to a new function of `self`, which is taken. */
+static int tvmffi_i_set_attr_function(int32_t type_index, const char *name,
+                                      void *self, TVMFFISafeCallType call) {
+  TVMFFIByteArray text = tvmffi_view(name);
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny value;
+  int code;
+  if (TVMFFIFunctionCreate(self, call, tvmffi_i_free, &f)) {
+    tvmffi_i_free(self);
+    return -1;
+  }
+  value = tvmffi_obj(f);
+  code = TVMFFITypeRegisterAttr(type_index, &text, &value);
+  tvmffi_release(f);
+  return code;
+}
+
+static int tvmffi_i_set_init(int32_t type_index) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
+  tvmffi_i_init *init = type ? tvmffi_i_make_init(type) : NULL;
+  if (!init) return -1;
+  return tvmffi_i_set_attr_function(type_index, "__ffi_init__", init,
+                                    tvmffi_i_call_init);
+}
+
+TVMFFI_FUNC(i_set_init, none, (int32, type_index)) {
+  return tvmffi_i_set_init(type_index);
+}
+
+/* A class that Python defines: what makes and copies its objects. */
+typedef struct {
+  const TVMFFITypeInfo *type;
+  size_t size;
+} tvmffi_i_layout;
+
+/* How upstream calls these functions in its messages: not at all. */
+static const tvmffi_i_name *const tvmffi_i_new_types[] = {
+    &tvmffi_i_name_object, &tvmffi_i_name_object};
+static const tvmffi_func tvmffi_i_py_new = {"", NULL, 0, tvmffi_i_new_types};
+static const tvmffi_func tvmffi_i_py_copy = {"", NULL, 1, tvmffi_i_new_types};
+
+static int tvmffi_i_call_py_new(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_layout *layout = (const tvmffi_i_layout *)self;
+  TVMFFIObject *o;
+  (void)args;
+  if (num_args) return tvmffi_i_bad_call(&tvmffi_i_py_new, num_args, result);
+  o = tvmffi_i_new_object(layout->type->type_index, layout->size);
+  if (!o) return -1;
+  *result = tvmffi_obj(o);
+  return 0;
+}
+
+static int tvmffi_i_call_py_copy(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_layout *layout = (const tvmffi_i_layout *)self;
+  TVMFFIObject *o;
+  if (num_args != 1)
+    return tvmffi_i_bad_call(&tvmffi_i_py_copy, num_args, result);
+  if (args->type_index < kTVMFFIStaticObjectBegin || !args->v_obj ||
+      !tvmffi_is_instance(args->type_index, layout->type->type_index))
+    return tvmffi_i_bad_arg(&tvmffi_i_py_copy, 0, args, TVMFFI_I_MISMATCH);
+  o = tvmffi_i_copy_object(args->v_obj, layout->type, layout->size);
+  if (!o) return -1;
+  *result = tvmffi_obj(o);
+  return 0;
+}
+
+static int tvmffi_i_set_layout(const TVMFFITypeInfo *type, size_t size,
+                               const char *name, TVMFFISafeCallType call) {
+  tvmffi_i_layout *layout = (tvmffi_i_layout *)tvmffi_i_alloc(sizeof(*layout));
+  if (!layout) return tvmffi_i_no_memory();
+  layout->type = type;
+  layout->size = size;
+  return tvmffi_i_set_attr_function(type->type_index, name, layout, call);
+}
+
+TVMFFI_FUNC(i_set_py_class, none, (int32, type_index), (int32, total_size)) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
+  const TVMFFIFieldInfo *field;
+  tvmffi_i_walk w;
+  size_t size = (size_t)total_size;
+  if (!type) return -1;
+  if (total_size < (int32_t)sizeof(TVMFFIObject))
+    return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
+                         type->type_key.data, total_size);
+  w = tvmffi_i_walk_fields(type);
+  while ((field = tvmffi_i_next_field(&w)))
+    if (field->offset < (int64_t)sizeof(TVMFFIObject) || field->size < 0 ||
+        field->offset + field->size > total_size)
+      return tvmffi_i_fail("ValueError",
+                           "Field `%.*s` of type `%s` is not within its %d "
+                           "bytes",
+                           TVMFFI_I_TEXT(field->name), type->type_key.data,
+                           total_size);
+  TVMFFI_TRY(tvmffi_i_set_init(type_index));
+  TVMFFI_TRY(
+      tvmffi_i_set_layout(type, size, "__ffi_new__", tvmffi_i_call_py_new));
+  TVMFFI_TRY(tvmffi_i_set_layout(type, size, "__ffi_shallow_copy__",
+                                 tvmffi_i_call_py_copy));
+  TVMFFI_RETURN();
+}
+
+/* Gives the argument whose name is `name`, or -1. Each counts once. */
+static int32_t tvmffi_i_find_name(const TVMFFIAny *args, int32_t num_args,
+                                  const unsigned char *used,
+                                  TVMFFIByteArray name) {
+  int32_t i;
+  for (i = 1; i < num_args; i += 2)
+    if (!used[i / 2] && tvmffi_i_same_text(tvmffi_any_str(&args[i]), name))
+      return i;
+  return -1;
+}
+
+/* Sets all fields: args hold the type, then names, each with its value. */
+static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
+                                TVMFFIObject *object, const TVMFFIAny *args,
+                                int32_t num_args, unsigned char *used) {
+  tvmffi_i_walk w = tvmffi_i_walk_fields(type);
+  const TVMFFIFieldInfo *field;
+  int32_t i;
+  while ((field = tvmffi_i_next_field(&w))) {
+    i = tvmffi_i_find_name(args, num_args, used, field->name);
+    if (i > 0) {
+      TVMFFI_TRY(tvmffi_i_set_field(field, object, &args[i + 1]));
+      used[i / 2] = 1;
+    } else if (field->flags & kTVMFFIFieldFlagBitMaskHasDefault) {
+      TVMFFI_TRY(tvmffi_i_set_default(field, object));
+    } else {
+      return tvmffi_i_fail("TypeError",
+                           "Required field `%.*s` not set in type `%s`",
+                           TVMFFI_I_TEXT(field->name), type->type_key.data);
+    }
+  }
+  for (i = 1; i < num_args; i += 2) {
+    TVMFFIByteArray name = tvmffi_any_str(&args[i]);
+    if (!used[i / 2])
+      return tvmffi_i_fail("TypeError", "Type `%s` does not have field `%.*s`",
+                           type->type_key.data, TVMFFI_I_TEXT(name));
+  }
+  return 0;
+}
+
+/* The type that an argument names, by its index or its key. */
+static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
+  TVMFFIByteArray key;
+  int32_t index;
+  if (tvmffi_i_get_int32(arg, &index)) {
+    if (tvmffi_i_get_str(arg, &key)) {
+      (void)tvmffi_i_bad_cast(arg, "str");
+      return NULL;
+    }
+    if (TVMFFITypeKeyToIndex(&key, &index)) return NULL;
+  }
+  return TVMFFIGetTypeInfo(index);
+}
+
+static int tvmffi_call_i_make_object(void *self, const TVMFFIAny *args,
+                                     int32_t num_args, TVMFFIAny *result) {
+  const TVMFFITypeInfo *type;
+  TVMFFIByteArray name;
+  TVMFFIObject *object;
+  unsigned char *used;
+  int32_t i;
+  int code;
+  (void)self;
+  if (num_args % 2 != 1)
+    return tvmffi_i_fail("InternalError",
+                         "ffi.MakeObjectFromPackedArgs takes a type, and names "
+                         "and values by turns");
+  type = tvmffi_i_get_type(args);
+  if (!type) return -1;
+  for (i = 1; i < num_args; i += 2)
+    if (tvmffi_i_get_str(&args[i], &name))
+      return tvmffi_i_bad_cast(&args[i], "str");
+  TVMFFI_TRY(tvmffi_i_make_empty(type, &object));
+  used = (unsigned char *)tvmffi_i_alloc((size_t)num_args);
+  if (used) {
+    memset(used, 0, (size_t)num_args);
+    code = tvmffi_i_fill_object(type, object, args, num_args, used);
+  } else {
+    code = tvmffi_i_no_memory();
+  }
+  tvmffi_i_free(used);
+  if (code)
+    tvmffi_release(object);
+  else
+    *result = tvmffi_obj(object);
+  return code;
+}
+static tvmffi_func tvmffi_func_i_make_object = {
+    "ffi.MakeObjectFromPackedArgs", tvmffi_call_i_make_object, -1, NULL};
+
+/* The built-in types as C has them. */
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIAny value;
+} tvmffi_i_interrupt;
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *entries, *indexes, *attrs;
+} tvmffi_i_enum_state;
+
+typedef struct {
+  TVMFFIObject base;
+  int64_t int_index;
+  TVMFFIAny str_index;
+} tvmffi_i_enum;
+
+typedef struct {
+  TVMFFIObject base;
+  int32_t kind;
+  TVMFFIAny key;
+} tvmffi_i_step;
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *parent, *step;
+  int32_t depth;
+} tvmffi_i_path;
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *pattern, *previous;
+} tvmffi_i_error_context;
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIAny key;
+  int64_t hash;
+} tvmffi_i_structural_key;
+
+/* A visitor, as C++ lays it out: it calls through its table. */
+typedef struct {
+  TVMFFIObject base;
+  void *table;
+  int32_t region;
+} tvmffi_i_visitor;
+
+TVMFFI_I_OBJECT_TYPE(i_interrupt, "ffi.VisitInterrupt", "ffi.VisitInterrupt",
+                     kTVMFFIVisitInterrupt)
+TVMFFI_I_OBJECT_TYPE(i_step, "ffi.reflection.AccessStep",
+                     "ffi.reflection.AccessStep", TVMFFI_I_ACCESS_STEP)
+TVMFFI_I_OBJECT_TYPE(i_path, "ffi.reflection.AccessPath",
+                     "ffi.reflection.AccessPath", TVMFFI_I_ACCESS_PATH)
+TVMFFI_I_OBJECT_TYPE(i_steps, "Array<ffi.reflection.AccessStep>",
+                     "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi."
+                     "reflection.AccessStep\"}]}",
+                     kTVMFFIArray)
+TVMFFI_I_OBJECT_TYPE(i_keys, "Array<str>",
+                     "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi."
+                     "String\"}]}",
+                     kTVMFFIArray)
+
+TVMFFI_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
+  TVMFFIObject *o =
+      tvmffi_i_new_object(kTVMFFIVisitInterrupt, sizeof(tvmffi_i_interrupt));
+  if (!o) return -1;
+  if (TVMFFIAnyViewToOwnedAny(&value,
+                              &((tvmffi_i_interrupt *)(void *)o)->value)) {
+    tvmffi_release(o);
+    return -1;
+  }
+  TVMFFI_RETURN(o);
+}
+
+TVMFFI_FUNC(i_type_keys, i_keys) {
+  tvmffi_i_table *table = TVMFFI_I_LOAD(&tvmffi_i_types);
+  TVMFFIObject *keys;
+  TVMFFIAny *item;
+  int32_t i, n = 0, end = table->capacity;
+  const tvmffi_i_type *t;
+  TVMFFI_TRY(tvmffi_i_start_types());
+  for (i = 0; i < end; ++i)
+    if (TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i])) n = i + 1;
+  end = n;
+  for (i = n = 0; i < end; ++i)
+    n += TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]) != NULL;
+  keys = tvmffi_i_new_array(n, &item);
+  if (!keys) return -1;
+  for (i = 0; i < end && n; ++i) {
+    t = TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]);
+    if (!t) continue;
+    if (TVMFFIStringFromByteArray(&t->info.type_key, item++)) {
+      tvmffi_release(keys);
+      return -1;
+    }
+    --n;
+  }
+  TVMFFI_RETURN(keys);
+}
+
+/* Access paths: a list of steps from an object inwards, linked from its end.
+   Paths are made by others too, so what is in one is checked. */
+enum {
+  TVMFFI_I_STEP_ATTR,
+  TVMFFI_I_STEP_ARRAY_ITEM,
+  TVMFFI_I_STEP_MAP_ITEM,
+  TVMFFI_I_STEP_ATTR_MISSING,
+  TVMFFI_I_STEP_ARRAY_ITEM_MISSING,
+  TVMFFI_I_STEP_MAP_ITEM_MISSING
+};
+
+/* Makes a path of `parent` (borrowed, NULL for none) and `step` (taken). */
+static TVMFFIObject *tvmffi_i_new_path(TVMFFIObject *parent,
+                                       TVMFFIObject *step) {
+  tvmffi_i_path *p = NULL;
+  int32_t depth = parent ? ((const tvmffi_i_path *)(void *)parent)->depth : -1;
+  if (depth == INT32_MAX)
+    (void)tvmffi_i_fail("OverflowError", "The path is too long");
+  else
+    p = (tvmffi_i_path *)(void *)tvmffi_i_new_object(TVMFFI_I_ACCESS_PATH,
+                                                     sizeof(*p));
+  if (!p) {
+    tvmffi_release(step);
+    return NULL;
+  }
+  if (parent) tvmffi_retain(parent);
+  p->parent = parent;
+  p->step = step;
+  p->depth = depth + 1;
+  return &p->base;
+}
+
+/* Makes a path that goes one step further; `key` is taken. */
+static TVMFFIObject *tvmffi_i_step_to(TVMFFIObject *path, int32_t kind,
+                                      TVMFFIAny key) {
+  tvmffi_i_step *s = (tvmffi_i_step *)(void *)tvmffi_i_new_object(
+      TVMFFI_I_ACCESS_STEP, sizeof(*s));
+  if (!s) {
+    tvmffi_any_release(&key);
+    return NULL;
+  }
+  s->kind = kind;
+  s->key = key;
+  return tvmffi_i_new_path(path, &s->base);
+}
+
+/* The path without its last step, NULL of the root; -1 and an error if it is
+   no path at all. */
+static int tvmffi_i_parent_path(const tvmffi_i_path *path,
+                                const tvmffi_i_path **out) {
+  const tvmffi_i_path *parent = (const tvmffi_i_path *)(void *)path->parent;
+  *out = parent;
+  if (!parent) return 0;
+  if (parent->base.type_index != TVMFFI_I_ACCESS_PATH ||
+      parent->depth >= path->depth || !path->step ||
+      path->step->type_index != TVMFFI_I_ACCESS_STEP)
+    return tvmffi_i_fail("InternalError", "The access path is malformed");
+  return 0;
+}
+
+/* 1 if the paths are the same steps, 0 if not, or an error's code. */
+static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
+  if (a->depth != b->depth) return 0;
+  while (a != b) {
+    const tvmffi_i_step *x = (const tvmffi_i_step *)(void *)a->step;
+    const tvmffi_i_step *y = (const tvmffi_i_step *)(void *)b->step;
+    int same;
+    TVMFFI_TRY(tvmffi_i_parent_path(a, &a));
+    TVMFFI_TRY(tvmffi_i_parent_path(b, &b));
+    if (!a || !b) return !a && !b;
+    if (x == y) continue;
+    if (x->kind != y->kind) return 0;
+    same = tvmffi_i_any_equal(&x->key, &y->key);
+    if (same <= 0) return same;
+  }
+  return 1;
+}
+
+#define TVMFFI_I_METHOD(name, text, ...)                                 \
+  TVMFFI_I_DEFINE_(static, tvmffi_call_##name, text, tvmffi_func_##name, \
+                   tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__),      \
+                   __VA_ARGS__)                                          \
+  TVMFFI_I_BODY(tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
+#define TVMFFI_I_PATH "ffi.reflection.AccessPath."
+
+/* Returns a new object, or passes the error on that NULL stands for. */
+#define TVMFFI_I_RETURN_NEW(...)        \
+  do {                                  \
+    TVMFFIObject *made = (__VA_ARGS__); \
+    if (!made) return -1;               \
+    TVMFFI_RETURN(made);                \
+  } while (0)
+
+TVMFFI_I_METHOD(i_path_root, TVMFFI_I_PATH "_root", i_path) {
+  TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(NULL, NULL));
+}
+
+TVMFFI_I_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path, (i_path, self),
+                (i_step, step)) {
+  tvmffi_retain(step);
+  TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(self, step));
+}
+
+/* The three kinds of steps, each also as one that found nothing. */
+#define TVMFFI_I_PATH_METHOD(name, kind, T, own)                              \
+  TVMFFI_I_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path,             \
+                  (i_path, self), (T, key)) {                                 \
+    TVMFFIAny owned;                                                          \
+    TVMFFI_TRY(own(&owned, &key));                                            \
+    TVMFFI_I_RETURN_NEW(tvmffi_i_step_to(self, TVMFFI_I_STEP_##kind, owned)); \
+  }
+
+static int tvmffi_i_own_str(TVMFFIAny *out, const TVMFFIByteArray *text) {
+  return TVMFFIStringFromByteArray(text, out);
+}
+static int tvmffi_i_own_int(TVMFFIAny *out, const int64_t *value) {
+  *out = tvmffi_int(*value);
+  return 0;
+}
+static int tvmffi_i_own_any(TVMFFIAny *out, const TVMFFIAny *value) {
+  return TVMFFIAnyViewToOwnedAny(value, out);
+}
+TVMFFI_I_PATH_METHOD(attr, ATTR, str, tvmffi_i_own_str)
+TVMFFI_I_PATH_METHOD(array_item, ARRAY_ITEM, int64, tvmffi_i_own_int)
+TVMFFI_I_PATH_METHOD(map_item, MAP_ITEM, any, tvmffi_i_own_any)
+TVMFFI_I_PATH_METHOD(attr_missing, ATTR_MISSING, str, tvmffi_i_own_str)
+TVMFFI_I_PATH_METHOD(array_item_missing, ARRAY_ITEM_MISSING, int64,
+                     tvmffi_i_own_int)
+TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, any, tvmffi_i_own_any)
+
+TVMFFI_I_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool, (i_path, self),
+                (i_path, other)) {
+  int same = tvmffi_i_same_path((const tvmffi_i_path *)(void *)self,
+                                (const tvmffi_i_path *)(void *)other);
+  if (same < 0) return same;
+  TVMFFI_RETURN(same != 0);
+}
+
+TVMFFI_I_METHOD(i_path_is_prefix, TVMFFI_I_PATH "_is_prefix_of", bool,
+                (i_path, self), (i_path, other)) {
+  const tvmffi_i_path *a = (const tvmffi_i_path *)(void *)self;
+  const tvmffi_i_path *b = (const tvmffi_i_path *)(void *)other;
+  int same;
+  while (b && b->depth > a->depth) TVMFFI_TRY(tvmffi_i_parent_path(b, &b));
+  same = b ? tvmffi_i_same_path(a, b) : 0;
+  if (same < 0) return same;
+  TVMFFI_RETURN(same != 0);
+}
+
+TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
+                (i_path, self)) {
+  const tvmffi_i_path *p = (const tvmffi_i_path *)(void *)self, *parent;
+  TVMFFIObject *steps;
+  TVMFFIAny *items;
+  int64_t n = 0;
+  for (;; p = parent, ++n) {
+    TVMFFI_TRY(tvmffi_i_parent_path(p, &parent));
+    if (!parent) break;
+  }
+  steps = tvmffi_i_new_array(n, &items);
+  if (!steps) return -1;
+  for (p = (const tvmffi_i_path *)(void *)self; n--;
+       p = (const tvmffi_i_path *)(void *)p->parent) {
+    tvmffi_retain(p->step);
+    items[n] = tvmffi_obj(p->step);
+  }
+  TVMFFI_RETURN(steps);
+}
+
+/* Creators. The fields of a new object are zero where none is filled in. */
+#define TVMFFI_I_CREATOR(name, index, type)                     \
+  static int tvmffi_i_create_##name(TVMFFIObjectHandle *out) {  \
+    TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(type)); \
+    *out = o;                                                   \
+    return o ? 0 : -1;                                          \
+  }
+TVMFFI_I_CREATOR(interrupt, kTVMFFIVisitInterrupt, tvmffi_i_interrupt)
+TVMFFI_I_CREATOR(step, TVMFFI_I_ACCESS_STEP, tvmffi_i_step)
+TVMFFI_I_CREATOR(path, TVMFFI_I_ACCESS_PATH, tvmffi_i_path)
+TVMFFI_I_CREATOR(structural_key, TVMFFI_I_STRUCTURAL_KEY,
+                 tvmffi_i_structural_key)
+
+static int tvmffi_i_new_enum(int32_t index, TVMFFIObjectHandle *out) {
+  tvmffi_i_enum *e =
+      (tvmffi_i_enum *)(void *)tvmffi_i_new_object(index, sizeof(*e));
+  *out = e;
+  if (!e) return -1;
+  e->str_index.type_index = kTVMFFISmallStr;
+  return 0;
+}
+static int tvmffi_i_create_enum(TVMFFIObjectHandle *out) {
+  return tvmffi_i_new_enum(TVMFFI_I_ENUM_BASE, out);
+}
+static int tvmffi_i_create_int_enum(TVMFFIObjectHandle *out) {
+  return tvmffi_i_new_enum(TVMFFI_I_INT_ENUM, out);
+}
+static int tvmffi_i_create_str_enum(TVMFFIObjectHandle *out) {
+  return tvmffi_i_new_enum(TVMFFI_I_STR_ENUM, out);
+}
+
+static int tvmffi_i_create_enum_state(TVMFFIObjectHandle *out) {
+  tvmffi_i_enum_state *s = (tvmffi_i_enum_state *)(void *)tvmffi_i_new_object(
+      TVMFFI_I_ENUM_STATE, sizeof(*s));
+  *out = NULL;
+  if (!s) return -1;
+  s->entries = tvmffi_i_new_list(0);
+  if (s->entries) s->indexes = tvmffi_i_new_map(kTVMFFIDict, 0);
+  if (s->indexes) s->attrs = tvmffi_i_new_map(kTVMFFIDict, 0);
+  if (!s->attrs) {
+    tvmffi_release(s);
+    return -1;
+  }
+  *out = s;
+  return 0;
+}
+
+static int tvmffi_i_create_error_context(TVMFFIObjectHandle *out) {
+  tvmffi_i_error_context *c =
+      (tvmffi_i_error_context *)(void *)tvmffi_i_new_object(
+          TVMFFI_I_VISIT_ERROR_CONTEXT, sizeof(*c));
+  *out = NULL;
+  if (!c) return -1;
+  c->pattern = tvmffi_i_new_list(0);
+  if (!c->pattern) {
+    tvmffi_release(c);
+    return -1;
+  }
+  *out = c;
+  return 0;
+}
+
+TVMFFI_I_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__", object) {
+  TVMFFIObjectHandle made = NULL;
+  TVMFFI_TRY(tvmffi_i_create_enum_state(&made));
+  TVMFFI_RETURN((TVMFFIObject *)made);
+}
+
+/* A type that a value is converted to, by its name in messages. */
+typedef struct tvmffi_i_target {
+  int32_t index;
+  int nullable;
+  const char *name;
+} tvmffi_i_target;
+
+static const tvmffi_i_target tvmffi_i_targets[] = {
+    {kTVMFFIObject, 1, "ffi.Object"},     {kTVMFFIStr, 0, "str"},
+    {kTVMFFIBytes, 0, "bytes"},           {kTVMFFIError, 0, "ffi.Error"},
+    {kTVMFFIFunction, 1, "ffi.Function"}, {kTVMFFIShape, 0, "ffi.Shape"},
+    {kTVMFFITensor, 1, "ffi.Tensor"},     {kTVMFFIArray, 0, "Array<Any>"},
+    {kTVMFFIMap, 0, "Map<Any, Any>"},     {kTVMFFIList, 0, "List<Any>"},
+    {kTVMFFIDict, 0, "Dict<Any, Any>"},   {TVMFFI_I_INT_ENUM, 0, "ffi.IntEnum"},
+    {TVMFFI_I_STR_ENUM, 0, "ffi.StrEnum"}};
+
+static const tvmffi_i_target *tvmffi_i_target_of(int32_t index) {
+  const tvmffi_i_target *t = tvmffi_i_targets;
+  while (t->index != index) ++t;
+  return t;
+}
+
+/* Makes an array or list of the items of the other one. */
+static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
+                                TVMFFIAny *out) {
+  const TVMFFIAny *items = (const TVMFFIAny *)from->data;
+  TVMFFIObject *made;
+  TVMFFIAny *to = NULL;
+  int64_t i;
+  if (index == kTVMFFIArray) {
+    made = tvmffi_i_new_array(from->size, &to);
+    for (i = 0; made && i < from->size; ++i)
+      to[i] = tvmffi_i_copy_owned(&items[i]);
+  } else {
+    made = tvmffi_i_new_list(from->size);
+    for (i = 0; made && i < from->size; ++i)
+      if (tvmffi_i_list_append(made, &items[i])) {
+        tvmffi_release(made);
+        made = NULL;
+      }
+  }
+  if (!made) return -1;
+  *out = tvmffi_obj(made);
+  return 0;
+}
+
+/* Makes a shape of integers; TVMFFI_I_MISMATCH if others are among them. */
+static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
+  const TVMFFIAny *items = (const TVMFFIAny *)from->data;
+  int64_t i, *numbers = NULL;
+  tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)from->size, &numbers);
+  if (!shape) return -1;
+  for (i = 0; i < from->size; ++i)
+    if (tvmffi_i_get_int64(&items[i], &numbers[i])) {
+      tvmffi_release(shape);
+      return TVMFFI_I_MISMATCH;
+    }
+  *out = tvmffi_obj(shape);
+  return 0;
+}
+
+/* Converts a borrowed value to an owned one as upstream's `cast` does: 0, an
+   error's code, or TVMFFI_I_MISMATCH. */
+static int tvmffi_i_convert_to(const tvmffi_i_target *to,
+                               const TVMFFIAny *value, TVMFFIAny *out) {
+  int32_t index = value->type_index;
+  TVMFFIByteArray text;
+  int seq = (index == kTVMFFIArray || index == kTVMFFIList) && value->v_obj;
+  int map = (index == kTVMFFIMap || index == kTVMFFIDict) && value->v_obj;
+  if (index == kTVMFFINone && to->nullable) {
+    *out = tvmffi_none();
+    return 0;
+  }
+  if (index >= kTVMFFIStaticObjectBegin && value->v_obj &&
+      tvmffi_is_instance(index, to->index))
+    return TVMFFIAnyViewToOwnedAny(value, out);
+  switch (to->index) {
+    case kTVMFFIStr:
+      if (tvmffi_i_get_str(value, &text)) break;
+      return TVMFFIStringFromByteArray(&text, out);
+    case kTVMFFIBytes:
+      if (tvmffi_i_get_bytes(value, &text)) break;
+      return TVMFFIBytesFromByteArray(&text, out);
+    case kTVMFFIShape:
+      if (!seq) break;
+      return tvmffi_i_convert_shape(TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj),
+                                    out);
+    case kTVMFFIArray:
+    case kTVMFFIList:
+      if (!seq) break;
+      return tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj),
+                                  to->index, out);
+    case kTVMFFIMap:
+    case kTVMFFIDict:
+      if (!map) break;
+      return tvmffi_i_convert_map(value->v_obj, to->index, out);
+    default: break;
+  }
+  return TVMFFI_I_MISMATCH;
+}
+
+/* The attributes that are functions. Such an object is called with itself as
+   handle, which tells its row. */
+typedef struct {
+  int column;
+  int32_t type_index;
+  TVMFFISafeCallType call;
+} tvmffi_i_attr;
+
+static int tvmffi_i_call_new(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result);
+static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result);
+static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result);
+
+/* The attribute columns that upstream makes while it is loaded, with their
+   sizes, which clients may look at. */
+typedef struct {
+  const char *name;
+  int32_t size;
+} tvmffi_i_column_row;
+enum {
+  TVMFFI_I_COLUMN_NEW,
+  TVMFFI_I_COLUMN_INIT,
+  TVMFFI_I_COLUMN_COPY,
+  TVMFFI_I_COLUMN_CONVERT,
+  TVMFFI_I_COLUMN_ANY_HASH,
+  TVMFFI_I_COLUMN_ANY_EQUAL,
+  TVMFFI_I_COLUMN_FINAL,
+  TVMFFI_I_COLUMN_REPR,
+  TVMFFI_I_COLUMN_HASH,
+  TVMFFI_I_COLUMN_EQ,
+  TVMFFI_I_COLUMN_COMPARE,
+  TVMFFI_I_COLUMN_TO_JSON,
+  TVMFFI_I_COLUMN_FROM_JSON,
+  TVMFFI_I_COLUMN_VISIT,
+  TVMFFI_I_COLUMN_MUTATE,
+  TVMFFI_I_COLUMN_MUTATE_INPLACE,
+  TVMFFI_I_COLUMN_ENUM,
+  TVMFFI_I_COLUMN_STRUCTURAL_EQUAL,
+  TVMFFI_I_COLUMN_STRUCTURAL_HASH,
+  TVMFFI_I_NUM_COLUMNS,
+  TVMFFI_I_NUM_FULL_COLUMNS = TVMFFI_I_COLUMN_ENUM
+};
+static const tvmffi_i_column_row tvmffi_i_column_rows[TVMFFI_I_NUM_COLUMNS] = {
+    {"__ffi_new__", TVMFFI_I_NUM_INDICES},
+    {"__ffi_init__", TVMFFI_I_NUM_INDICES},
+    {"__ffi_shallow_copy__", TVMFFI_I_NUM_INDICES},
+    {"__ffi_convert__", TVMFFI_I_STR_ENUM + 1},
+    {"__any_hash__", TVMFFI_I_NUM_INDICES},
+    {"__any_equal__", TVMFFI_I_NUM_INDICES},
+    {"__ffi_type_final__", TVMFFI_I_NUM_INDICES},
+    {"__ffi_repr__", TVMFFI_I_ACCESS_PATH + 1},
+    {"__ffi_hash__", kTVMFFIBigInt + 1},
+    {"__ffi_eq__", kTVMFFIBigInt + 1},
+    {"__ffi_compare__", kTVMFFIBigInt + 1},
+    {"__data_to_json__", kTVMFFIBigInt + 1},
+    {"__data_from_json__", kTVMFFIBigInt + 1},
+    {"__s_visit__", kTVMFFIDict + 1},
+    {"__s_mutate__", kTVMFFIBigInt + 1},
+    {"__s_maybe_inplace_mutate__", kTVMFFIBigInt + 1},
+    {"__ffi_enum__", 0},
+    {"__s_equal__", 0},
+    {"__s_hash__", 0}};
+static tvmffi_i_column tvmffi_i_static_columns[TVMFFI_I_NUM_COLUMNS];
+static TVMFFIAny tvmffi_i_column_values[TVMFFI_I_NUM_FULL_COLUMNS]
+                                       [TVMFFI_I_NUM_INDICES];
+
+#define TVMFFI_I_NEW_OF(type) {TVMFFI_I_COLUMN_NEW, type, tvmffi_i_call_new}
+#define TVMFFI_I_COPY_OF(type) {TVMFFI_I_COLUMN_COPY, type, tvmffi_i_call_copy}
+#define TVMFFI_I_CONVERT_OF(type) \
+  {TVMFFI_I_COLUMN_CONVERT, type, tvmffi_i_call_convert}
+static const tvmffi_i_attr tvmffi_i_attrs[] = {
+    TVMFFI_I_NEW_OF(kTVMFFIVisitInterrupt),
+    TVMFFI_I_NEW_OF(TVMFFI_I_ENUM_STATE),
+    TVMFFI_I_NEW_OF(TVMFFI_I_ENUM_BASE),
+    TVMFFI_I_NEW_OF(TVMFFI_I_INT_ENUM),
+    TVMFFI_I_NEW_OF(TVMFFI_I_STR_ENUM),
+    TVMFFI_I_NEW_OF(TVMFFI_I_ACCESS_STEP),
+    TVMFFI_I_NEW_OF(TVMFFI_I_ACCESS_PATH),
+    TVMFFI_I_NEW_OF(TVMFFI_I_VISIT_ERROR_CONTEXT),
+    TVMFFI_I_NEW_OF(TVMFFI_I_STRUCTURAL_KEY),
+    {TVMFFI_I_COLUMN_INIT, TVMFFI_I_ENUM_STATE, tvmffi_call_i_enum_state_init},
+    TVMFFI_I_COPY_OF(kTVMFFIVisitInterrupt),
+    TVMFFI_I_COPY_OF(TVMFFI_I_ENUM_STATE),
+    TVMFFI_I_COPY_OF(TVMFFI_I_ENUM_BASE),
+    TVMFFI_I_COPY_OF(TVMFFI_I_INT_ENUM),
+    TVMFFI_I_COPY_OF(TVMFFI_I_STR_ENUM),
+    TVMFFI_I_COPY_OF(TVMFFI_I_ACCESS_STEP),
+    TVMFFI_I_COPY_OF(TVMFFI_I_ACCESS_PATH),
+    TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_VISITOR),
+    TVMFFI_I_COPY_OF(TVMFFI_I_VISIT_ERROR_CONTEXT),
+    TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_MUTATOR),
+    TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_KEY),
+    TVMFFI_I_CONVERT_OF(kTVMFFIObject),
+    TVMFFI_I_CONVERT_OF(kTVMFFIStr),
+    TVMFFI_I_CONVERT_OF(kTVMFFIBytes),
+    TVMFFI_I_CONVERT_OF(kTVMFFIError),
+    TVMFFI_I_CONVERT_OF(kTVMFFIFunction),
+    TVMFFI_I_CONVERT_OF(kTVMFFIShape),
+    TVMFFI_I_CONVERT_OF(kTVMFFITensor),
+    TVMFFI_I_CONVERT_OF(kTVMFFIArray),
+    TVMFFI_I_CONVERT_OF(kTVMFFIMap),
+    TVMFFI_I_CONVERT_OF(kTVMFFIList),
+    TVMFFI_I_CONVERT_OF(kTVMFFIDict),
+    TVMFFI_I_CONVERT_OF(TVMFFI_I_INT_ENUM),
+    TVMFFI_I_CONVERT_OF(TVMFFI_I_STR_ENUM)};
+enum {
+  TVMFFI_I_NUM_ATTRS = sizeof(tvmffi_i_attrs) / sizeof(tvmffi_i_attrs[0])
+};
+static tvmffi_i_function_object tvmffi_i_attr_functions[TVMFFI_I_NUM_ATTRS];
+
+/* Whether a type may have children, as C++ declares it. */
+typedef struct {
+  int32_t type_index;
+  int final;
+} tvmffi_i_finality;
+static const tvmffi_i_finality tvmffi_i_finalities[] = {
+    {kTVMFFIModule, 1},
+    {kTVMFFIVisitInterrupt, 1},
+    {kTVMFFIBigInt, 1},
+    {TVMFFI_I_ENUM_STATE, 1},
+    {TVMFFI_I_ENUM_BASE, 0},
+    {TVMFFI_I_INT_ENUM, 0},
+    {TVMFFI_I_STR_ENUM, 0},
+    {TVMFFI_I_ACCESS_STEP, 1},
+    {TVMFFI_I_ACCESS_PATH, 1},
+    {TVMFFI_I_STRUCTURAL_VISITOR, 0},
+    {TVMFFI_I_VISIT_ERROR_CONTEXT, 1},
+    {TVMFFI_I_STRUCTURAL_MUTATOR, 0},
+    {TVMFFI_I_STRUCTURAL_KEY, 1}};
+
+static const tvmffi_i_attr *tvmffi_i_attr_of(const void *function) {
+  const tvmffi_i_function_object *f =
+      (const tvmffi_i_function_object *)function;
+  return &tvmffi_i_attrs[f - tvmffi_i_attr_functions];
+}
+
+/* Raises for a call of such a function that has a wrong number of arguments,
+   or a wrong first one. */
+TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
+                                         const TVMFFIAny *args,
+                                         int32_t num_args,
+                                         const TVMFFIAny *result) {
+  tvmffi_i_name arg = {tvmffi_i_type_key(attr->type_index), NULL};
+  tvmffi_i_name to = {"ffi.Object", NULL};
+  const tvmffi_i_name *types[2];
+  tvmffi_func f;
+  char name[96];
+  size_t n = tvmffi_i_append(name, 0, arg.name);
+  n = tvmffi_i_append(name, n, ".");
+  n = tvmffi_i_append(name, n, tvmffi_i_column_rows[attr->column].name);
+  name[n] = 0;
+  if (attr->column == TVMFFI_I_COLUMN_CONVERT) {
+    arg.name = "AnyView";
+    to.name = tvmffi_i_target_of(attr->type_index)->name;
+  }
+  types[0] = &to;
+  types[1] = &arg;
+  f.name = name;
+  f.call = NULL;
+  f.num_args = attr->column != TVMFFI_I_COLUMN_NEW;
+  f.types = types;
+  if (num_args != f.num_args) return tvmffi_i_bad_call(&f, num_args, result);
+  return tvmffi_i_bad_arg(&f, 0, args, TVMFFI_I_MISMATCH);
+}
+
+static int tvmffi_i_call_new(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_attr *attr = tvmffi_i_attr_of(self);
+  TVMFFIObjectHandle made = NULL;
+  if (num_args) return tvmffi_i_bad_attr_call(attr, args, num_args, result);
+  TVMFFI_TRY(TVMFFIGetTypeInfo(attr->type_index)->metadata->creator(&made));
+  *result = tvmffi_obj(made);
+  return 0;
+}
+
+static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_attr *attr = tvmffi_i_attr_of(self);
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(attr->type_index);
+  TVMFFIObject *o;
+  if (num_args != 1 || args->type_index < kTVMFFIStaticObjectBegin ||
+      !args->v_obj || !tvmffi_is_instance(args->type_index, attr->type_index))
+    return tvmffi_i_bad_attr_call(attr, args, num_args, result);
+  o = tvmffi_i_copy_object(args->v_obj, type,
+                           (size_t)type->metadata->total_size);
+  if (!o) return -1;
+  *result = tvmffi_obj(o);
+  return 0;
+}
+
+static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_attr *attr = tvmffi_i_attr_of(self);
+  const tvmffi_i_target *to = tvmffi_i_target_of(attr->type_index);
+  int code;
+  if (num_args != 1)
+    return tvmffi_i_bad_attr_call(attr, args, num_args, result);
+  code = tvmffi_i_convert_to(to, args, result);
+  if (code <= 0) return code;
+  return tvmffi_i_fail("TypeError", "Cannot cast from `%s` to `%s`",
+                       tvmffi_i_type_key(args->type_index), to->name);
+}
+
+/* Functions for the columns __any_hash__ and __any_equal__, called by C++, too:
+   they give their result or, in its place, an error. */
+static TVMFFIAny tvmffi_i_take_error(void) {
+  TVMFFIObjectHandle error = NULL;
+  TVMFFIErrorMoveFromRaised(&error);
+  return tvmffi_obj(error);
+}
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static TVMFFIAny tvmffi_i_hash_bigint(const TVMFFIAny *value) {
+  TVMFFIByteArray words = TVMFFIBigIntGetContentByteArray(value);
+  if (!words.data) return tvmffi_i_take_error();
+  return tvmffi_int((int64_t)tvmffi_i_stable_hash(words.data, words.size));
+}
+
+static TVMFFIAny tvmffi_i_equal_bigint(const TVMFFIAny *a, const TVMFFIAny *b) {
+  TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
+  TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
+  if (!x.data || !y.data) return tvmffi_i_take_error();
+  return tvmffi_bool(tvmffi_i_same_text(x, y));
+}
+
+static TVMFFIAny tvmffi_i_hash_structural_key(const TVMFFIAny *value) {
+  const tvmffi_i_structural_key *key =
+      (const tvmffi_i_structural_key *)value->v_ptr;
+  if (value->type_index == TVMFFI_I_STRUCTURAL_KEY && key)
+    return tvmffi_int(key->hash);
+  (void)tvmffi_i_bad_cast(value, "ffi.StructuralKey");
+  return tvmffi_i_take_error();
+}
+#if defined(__cplusplus)
+}
+#endif
+
+/* What the fields of the built-in types hold: layout, access, and the schema
+   in their metadata. */
+typedef struct {
+  int32_t size, alignment, type_index;
+  TVMFFIFieldGetter get;
+  TVMFFIFieldSetter set;
+  const char *schema;
+} tvmffi_i_content;
+
+/* Sets a reference to what the value is converted to. */
+static int tvmffi_i_set_converted(void *field, const TVMFFIAny *value,
+                                  int32_t index, const char *name) {
+  TVMFFIAny made = tvmffi_none();
+  int code = tvmffi_i_convert_to(tvmffi_i_target_of(index), value, &made);
+  if (code > 0) return tvmffi_i_bad_cast(value, name);
+  if (code) return code;
+  tvmffi_i_put_reference(field, &made);
+  tvmffi_any_release(&made);
+  return 0;
+}
+
+/* A reference to an object of one type, or none. */
+static int tvmffi_i_set_optional_step(void *field, const TVMFFIAny *value) {
+  if (value->type_index != kTVMFFINone &&
+      value->type_index != TVMFFI_I_ACCESS_STEP)
+    return tvmffi_i_bad_cast(value, "Optional<ffi.reflection.AccessStep>");
+  return tvmffi_i_set_reference(field, value);
+}
+
+static int tvmffi_i_set_optional(void *field, const TVMFFIAny *value) {
+  if (value->type_index != kTVMFFINone &&
+      value->type_index < kTVMFFIStaticObjectBegin)
+    return tvmffi_i_bad_cast(value, "Optional<ffi.Object>");
+  return tvmffi_i_set_reference(field, value);
+}
+
+static int tvmffi_i_set_str_field(void *field, const TVMFFIAny *value) {
+  TVMFFIAny made = tvmffi_none();
+  int code = tvmffi_i_convert_to(tvmffi_i_target_of(kTVMFFIStr), value, &made);
+  if (code > 0) return tvmffi_i_bad_cast(value, "str");
+  if (code) return code;
+  tvmffi_any_release((TVMFFIAny *)field);
+  *(TVMFFIAny *)field = made;
+  return 0;
+}
+
+/* Sets a list that holds objects (or None) only. */
+static int tvmffi_i_set_objects(void *field, const TVMFFIAny *value) {
+  const TVMFFISeqCell *cell;
+  int64_t i;
+  if ((value->type_index == kTVMFFIList || value->type_index == kTVMFFIArray) &&
+      value->v_obj) {
+    cell = TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj);
+    for (i = 0; i < cell->size; ++i) {
+      const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
+      if (item->type_index != kTVMFFINone &&
+          item->type_index < kTVMFFIStaticObjectBegin)
+        return tvmffi_i_fail(
+            "TypeError",
+            "Cannot convert from type `List[index %lld: %s]` to "
+            "`List<ffi.Object>`",
+            (long long)i, tvmffi_i_type_key(item->type_index));
+    }
+  }
+  return tvmffi_i_set_converted(field, value, kTVMFFIList, "List<ffi.Object>");
+}
+
+static int tvmffi_i_set_array(void *field, const TVMFFIAny *value) {
+  return tvmffi_i_set_converted(field, value, kTVMFFIArray, "Array<Any>");
+}
+
+static int tvmffi_i_set_indexes(void *field, const TVMFFIAny *value) {
+  return tvmffi_i_set_converted(field, value, kTVMFFIDict,
+                                "Dict<Any, ffi.Object>");
+}
+
+static int tvmffi_i_set_enum_attrs(void *field, const TVMFFIAny *value) {
+  return tvmffi_i_set_converted(field, value, kTVMFFIDict,
+                                "Dict<str, Dict<ffi.Object, Any>>");
+}
+
+#define TVMFFI_I_REFERENCE(index, set, schema) \
+  {(int32_t)sizeof(void *),                    \
+   (int32_t)sizeof(void *),                    \
+   index,                                      \
+   tvmffi_i_get_reference,                     \
+   set,                                        \
+   schema}
+#define TVMFFI_I_ANY_CONTENT(set, schema) \
+  {16, 8, kTVMFFIAny, tvmffi_i_get_any_field, set, schema}
+#define TVMFFI_I_OF_OBJECT "{\"type\":\"ffi.Object\"}"
+static const tvmffi_i_content tvmffi_i_any_content =
+    TVMFFI_I_ANY_CONTENT(tvmffi_i_set_any_field, "Any");
+static const tvmffi_i_content tvmffi_i_str_content =
+    TVMFFI_I_ANY_CONTENT(tvmffi_i_set_str_field, "ffi.String");
+static const tvmffi_i_content tvmffi_i_int64_content = {
+    8,    8, kTVMFFIInt, tvmffi_i_get_int64_field, tvmffi_i_set_int64_field,
+    "int"};
+static const tvmffi_i_content tvmffi_i_int32_content = {
+    4,    4, kTVMFFIInt, tvmffi_i_get_int32_field, tvmffi_i_set_int32_field,
+    "int"};
+static const tvmffi_i_content tvmffi_i_array_content = TVMFFI_I_REFERENCE(
+    kTVMFFIArray, tvmffi_i_set_array,
+    "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Any\"}]}");
+static const tvmffi_i_content tvmffi_i_objects_content = TVMFFI_I_REFERENCE(
+    kTVMFFIList, tvmffi_i_set_objects,
+    "{\"type\":\"ffi.List\",\"args\":[" TVMFFI_I_OF_OBJECT "]}");
+static const tvmffi_i_content tvmffi_i_indexes_content = TVMFFI_I_REFERENCE(
+    kTVMFFIObject, tvmffi_i_set_indexes,
+    "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"Any\"}," TVMFFI_I_OF_OBJECT
+    "]}");
+static const tvmffi_i_content tvmffi_i_enum_attrs_content = TVMFFI_I_REFERENCE(
+    kTVMFFIObject, tvmffi_i_set_enum_attrs,
+    "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"ffi.String\"},{\"type\":"
+    "\"ffi.Dict\",\"args\":[" TVMFFI_I_OF_OBJECT ",{\"type\":\"Any\"}]}]}");
+static const tvmffi_i_content tvmffi_i_optional_content = TVMFFI_I_REFERENCE(
+    kTVMFFIAny, tvmffi_i_set_optional,
+    "{\"type\":\"Optional\",\"args\":[" TVMFFI_I_OF_OBJECT "]}");
+static const tvmffi_i_content tvmffi_i_step_content = TVMFFI_I_REFERENCE(
+    kTVMFFIAny, tvmffi_i_set_optional_step,
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.reflection.AccessStep\"}]"
+    "}");
+
+/* The fields of the built-in types. */
+typedef struct {
+  int32_t type_index, flags;
+  size_t offset;
+  const tvmffi_i_content *content;
+  const char *name, *doc;
+} tvmffi_i_field;
+
+enum {
+  TVMFFI_I_NO_INIT = kTVMFFIFieldFlagBitMaskInitOff,
+  TVMFFI_I_IGNORED = kTVMFFIFieldFlagBitMaskSEqHashIgnore
+};
+static const tvmffi_i_field tvmffi_i_fields[] = {
+    {kTVMFFIModule, 0, sizeof(TVMFFIObject), &tvmffi_i_array_content,
+     "imports_", NULL},
+    {kTVMFFIVisitInterrupt, kTVMFFIFieldFlagBitMaskHasDefault,
+     offsetof(tvmffi_i_interrupt, value), &tvmffi_i_any_content, "value", NULL},
+    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
+     offsetof(tvmffi_i_enum_state, entries), &tvmffi_i_objects_content,
+     "entries", "Enum singletons in registration order."},
+    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
+     offsetof(tvmffi_i_enum_state, indexes), &tvmffi_i_indexes_content,
+     "indexes", "Canonical integer and string indices to enum singletons."},
+    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
+     offsetof(tvmffi_i_enum_state, attrs), &tvmffi_i_enum_attrs_content,
+     "attrs", "Extensible-attribute columns keyed by enum singleton."},
+    {TVMFFI_I_ENUM_BASE, TVMFFI_I_IGNORED, offsetof(tvmffi_i_enum, int_index),
+     &tvmffi_i_int64_content, "_int_index", "Canonical integer index."},
+    {TVMFFI_I_ENUM_BASE, 0, offsetof(tvmffi_i_enum, str_index),
+     &tvmffi_i_str_content, "_str_index", "Canonical string index."},
+    {TVMFFI_I_INT_ENUM, TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT,
+     offsetof(tvmffi_i_enum, int_index), &tvmffi_i_int64_content, "value",
+     "Canonical integer index."},
+    {TVMFFI_I_STR_ENUM, TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT,
+     offsetof(tvmffi_i_enum, str_index), &tvmffi_i_str_content, "value",
+     "Canonical string index."},
+    {TVMFFI_I_ACCESS_STEP, 0, offsetof(tvmffi_i_step, kind),
+     &tvmffi_i_int32_content, "kind", NULL},
+    {TVMFFI_I_ACCESS_STEP, 0, offsetof(tvmffi_i_step, key),
+     &tvmffi_i_any_content, "key", NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, parent),
+     &tvmffi_i_optional_content, "parent", NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, step),
+     &tvmffi_i_step_content, "step", NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, depth),
+     &tvmffi_i_int32_content, "depth", NULL},
+    {TVMFFI_I_VISIT_ERROR_CONTEXT, 0, offsetof(tvmffi_i_error_context, pattern),
+     &tvmffi_i_objects_content, "reverse_visit_pattern", NULL},
+    {TVMFFI_I_VISIT_ERROR_CONTEXT, 0,
+     offsetof(tvmffi_i_error_context, previous), &tvmffi_i_optional_content,
+     "prev_error_context", NULL},
+    {TVMFFI_I_STRUCTURAL_KEY, 0, offsetof(tvmffi_i_structural_key, key),
+     &tvmffi_i_any_content, "key", NULL},
+    {TVMFFI_I_STRUCTURAL_KEY, 0, offsetof(tvmffi_i_structural_key, hash),
+     &tvmffi_i_int64_content, "hash_i64", NULL}};
+enum {
+  TVMFFI_I_NUM_FIELDS = sizeof(tvmffi_i_fields) / sizeof(tvmffi_i_fields[0])
+};
+static TVMFFIFieldInfo tvmffi_i_static_fields[TVMFFI_I_NUM_FIELDS];
+
+/* Their methods; the names are those of the functions, behind the type's. */
+typedef struct {
+  int32_t type_index, flags;
+  const tvmffi_func *func;
+} tvmffi_i_method;
+static const tvmffi_i_method tvmffi_i_methods[] = {
+    {TVMFFI_I_ENUM_STATE, kTVMFFIFieldFlagBitMaskIsStaticMethod,
+     &tvmffi_func_i_enum_state_init},
+    {TVMFFI_I_ACCESS_PATH, kTVMFFIFieldFlagBitMaskIsStaticMethod,
+     &tvmffi_func_i_path_root},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_extend},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr_missing},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item_missing},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item_missing},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_is_prefix},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_steps},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_equal}};
+enum {
+  TVMFFI_I_NUM_METHODS = sizeof(tvmffi_i_methods) / sizeof(tvmffi_i_methods[0])
+};
+static TVMFFIMethodInfo tvmffi_i_static_methods[TVMFFI_I_NUM_METHODS];
+static tvmffi_i_function_object tvmffi_i_method_objects[TVMFFI_I_NUM_METHODS];
+
+/* The metadata of the built-in types. A module begins with the table of
+   virtual functions, 8 bytes before its object. */
+typedef struct {
+  int32_t type_index;
+  size_t size;
+  TVMFFIObjectCreator creator;
+  TVMFFISEqHashKind kind;
+} tvmffi_i_meta;
+static const tvmffi_i_meta tvmffi_i_metas[] = {
+    {kTVMFFIModule, sizeof(TVMFFIObject) + 3 * sizeof(void *), NULL,
+     kTVMFFISEqHashKindUnsupported},
+    {kTVMFFIVisitInterrupt, sizeof(tvmffi_i_interrupt),
+     tvmffi_i_create_interrupt, kTVMFFISEqHashKindUnsupported},
+    {kTVMFFIBigInt, TVMFFI_I_BIGINT_WORDS, NULL, kTVMFFISEqHashKindUnsupported},
+    {TVMFFI_I_ENUM_STATE, sizeof(tvmffi_i_enum_state),
+     tvmffi_i_create_enum_state, kTVMFFISEqHashKindUnsupported},
+    {TVMFFI_I_ENUM_BASE, sizeof(tvmffi_i_enum), tvmffi_i_create_enum,
+     kTVMFFISEqHashKindUniqueInstance},
+    {TVMFFI_I_INT_ENUM, sizeof(tvmffi_i_enum), tvmffi_i_create_int_enum,
+     kTVMFFISEqHashKindUniqueInstance},
+    {TVMFFI_I_STR_ENUM, sizeof(tvmffi_i_enum), tvmffi_i_create_str_enum,
+     kTVMFFISEqHashKindUniqueInstance},
+    {TVMFFI_I_ACCESS_STEP, sizeof(tvmffi_i_step), tvmffi_i_create_step,
+     kTVMFFISEqHashKindConstTreeNode},
+    {TVMFFI_I_ACCESS_PATH, sizeof(tvmffi_i_path), tvmffi_i_create_path,
+     kTVMFFISEqHashKindConstTreeNode},
+    {TVMFFI_I_STRUCTURAL_VISITOR, sizeof(tvmffi_i_visitor), NULL,
+     kTVMFFISEqHashKindUnsupported},
+    {TVMFFI_I_VISIT_ERROR_CONTEXT, sizeof(tvmffi_i_error_context),
+     tvmffi_i_create_error_context, kTVMFFISEqHashKindUnsupported},
+    {TVMFFI_I_STRUCTURAL_MUTATOR, sizeof(tvmffi_i_visitor), NULL,
+     kTVMFFISEqHashKindUnsupported},
+    {TVMFFI_I_STRUCTURAL_KEY, sizeof(tvmffi_i_structural_key),
+     tvmffi_i_create_structural_key, kTVMFFISEqHashKindUnsupported}};
+enum {
+  TVMFFI_I_NUM_METAS = sizeof(tvmffi_i_metas) / sizeof(tvmffi_i_metas[0])
+};
+
+/* The metadata of fields and methods, put together at the start. */
+static char tvmffi_i_meta_texts[8 * 1024];
+static size_t tvmffi_i_meta_used;
+
+static void tvmffi_i_fill_function(tvmffi_i_function_object *f,
+                                   TVMFFISafeCallType call) {
+  f->base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
+  f->base.type_index = kTVMFFIFunction;
+  f->cell.safe_call = call;
+}
+
+static void tvmffi_i_fill_field(TVMFFIFieldInfo *to,
+                                const tvmffi_i_field *from) {
+  char *text = tvmffi_i_meta_texts + tvmffi_i_meta_used;
+  size_t n = tvmffi_i_append(text, 0, "{\"type_schema\":\"");
+  n = tvmffi_i_append_schema(text, n, from->content->schema);
+  n = tvmffi_i_append(text, n, "\"}");
+  tvmffi_i_meta_used += n;
+  to->name = tvmffi_view(from->name);
+  to->doc = tvmffi_view(from->doc);
+  to->metadata.data = text;
+  to->metadata.size = n;
+  to->flags = from->flags;
+  to->size = from->content->size;
+  to->alignment = from->content->alignment;
+  to->offset = (int64_t)from->offset;
+  to->getter = from->content->get;
+  to->setter = (void *)(uintptr_t)from->content->set;
+  to->field_static_type_index = from->content->type_index;
+}
+
+static void tvmffi_i_fill_method(TVMFFIMethodInfo *to,
+                                 tvmffi_i_function_object *function,
+                                 const tvmffi_i_method *from, size_t prefix) {
+  tvmffi_i_fill_function(function, from->func->call);
+  to->name = tvmffi_view(from->func->name + prefix);
+  to->metadata =
+      tvmffi_i_metadata(from->func, tvmffi_i_meta_texts + tvmffi_i_meta_used);
+  tvmffi_i_meta_used += to->metadata.size;
+  to->flags = from->flags;
+  to->method = tvmffi_obj(&function->base);
+}
+
+/* Describes a type that is not published yet; mutex held. */
+static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
+  const tvmffi_i_meta *meta = tvmffi_i_metas;
+  int32_t i, n;
+  while (meta < tvmffi_i_metas + TVMFFI_I_NUM_METAS &&
+         meta->type_index != index)
+    ++meta;
+  if (meta == tvmffi_i_metas + TVMFFI_I_NUM_METAS) return;
+  t->metadata.creator = meta->creator;
+  t->metadata.total_size = (int32_t)meta->size;
+  t->metadata.structural_eq_hash_kind = meta->kind;
+  t->info.metadata = &t->metadata;
+  for (i = n = 0; i < TVMFFI_I_NUM_FIELDS; ++i) {
+    if (tvmffi_i_fields[i].type_index != index) continue;
+    if (!n++) t->info.fields = &tvmffi_i_static_fields[i];
+    tvmffi_i_fill_field(&tvmffi_i_static_fields[i], &tvmffi_i_fields[i]);
+  }
+  t->info.num_fields = t->field_capacity = n;
+  for (i = n = 0; i < TVMFFI_I_NUM_METHODS; ++i) {
+    size_t prefix = index == TVMFFI_I_ENUM_STATE ? sizeof("ffi.EnumState.") - 1
+                                                 : sizeof(TVMFFI_I_PATH) - 1;
+    if (tvmffi_i_methods[i].type_index != index) continue;
+    if (!n++) t->info.methods = &tvmffi_i_static_methods[i];
+    tvmffi_i_fill_method(&tvmffi_i_static_methods[i],
+                         &tvmffi_i_method_objects[i], &tvmffi_i_methods[i],
+                         prefix);
+  }
+  t->info.num_methods = t->method_capacity = n;
+}
+
+/* Fills in the values of the columns that have some. */
+static void tvmffi_i_fill_columns(void) {
+  TVMFFIAny(*values)[TVMFFI_I_NUM_INDICES] = tvmffi_i_column_values;
+  size_t i;
+  for (i = 0; i < TVMFFI_I_NUM_ATTRS; ++i) {
+    const tvmffi_i_attr *a = &tvmffi_i_attrs[i];
+    tvmffi_i_fill_function(&tvmffi_i_attr_functions[i], a->call);
+    values[a->column][a->type_index] =
+        tvmffi_obj(&tvmffi_i_attr_functions[i].base);
+  }
+  for (i = 0; i < sizeof(tvmffi_i_finalities) / sizeof(tvmffi_i_finality); ++i)
+    values[TVMFFI_I_COLUMN_FINAL][tvmffi_i_finalities[i].type_index] =
+        tvmffi_bool(tvmffi_i_finalities[i].final);
+  values[TVMFFI_I_COLUMN_ANY_HASH][kTVMFFIBigInt] =
+      tvmffi_ptr((void *)(uintptr_t)tvmffi_i_hash_bigint);
+  values[TVMFFI_I_COLUMN_ANY_EQUAL][kTVMFFIBigInt] =
+      tvmffi_ptr((void *)(uintptr_t)tvmffi_i_equal_bigint);
+  values[TVMFFI_I_COLUMN_ANY_HASH][TVMFFI_I_STRUCTURAL_KEY] =
+      tvmffi_ptr((void *)(uintptr_t)tvmffi_i_hash_structural_key);
+}
+
+/* Puts the columns into their map, filled; mutex held. */
+static int tvmffi_i_start_columns(void) {
+  int i;
+  if (!tvmffi_i_static_columns[0].node.key) tvmffi_i_fill_columns();
+  for (i = 0; i < TVMFFI_I_NUM_COLUMNS; ++i) {
+    tvmffi_i_column *c = &tvmffi_i_static_columns[i];
+    const tvmffi_i_column_row *row = &tvmffi_i_column_rows[i];
+    if (c->node.key) continue;
+    if (tvmffi_i_reserve(&tvmffi_i_columns)) return -1;
+    if (i < TVMFFI_I_NUM_FULL_COLUMNS) {
+      c->column.data = tvmffi_i_column_values[i];
+      c->column.size = row->size;
+      c->capacity = TVMFFI_I_NUM_INDICES;
+    }
+    tvmffi_i_insert(&tvmffi_i_columns, &c->node, row->name, strlen(row->name));
+  }
+  return 0;
+}
+
+TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
+  TVMFFIAny copy;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
+  TVMFFI_RETURN(copy);
+}
+#endif /* !TVMFFI_NO_CONTAINERS */
+
 /* ======== Builtins ============================================= >>builtins */
 /* The core's own global functions, in one table. They are static objects in
    static entries, so the table starts without memory but for its slots. */
@@ -7192,6 +9031,14 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"ffi.ListReverse", &tvmffi_func_i_list_reverse},
     {"ffi.ListClear", &tvmffi_func_i_list_clear},
     {"ffi.ListReserve", &tvmffi_func_i_list_reserve},
+    {"ffi.MakeObjectFromPackedArgs", &tvmffi_func_i_make_object},
+    {"ffi.MakeFieldGetter", &tvmffi_func_i_make_getter},
+    {"ffi.MakeFieldSetter", &tvmffi_func_i_make_setter},
+    {"ffi._RegisterFFIInit", &tvmffi_func_i_set_init},
+    {"ffi._PyClassRegisterTypeAttrColumns", &tvmffi_func_i_set_py_class},
+    {"ffi.GetRegisteredTypeKeys", &tvmffi_func_i_type_keys},
+    {"ffi.VisitInterrupt", &tvmffi_func_i_visit_interrupt},
+    {"ffi.DeepCopy", &tvmffi_func_i_deep_copy},
 #endif
     {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c}};
 enum {
