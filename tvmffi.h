@@ -100,7 +100,8 @@
      >>tensor     implementation: tensors and DLPack
      >>equal      implementation: equality and hash of any two values
      >>array      implementation: arrays and lists
-     >>env        implementation: streams, allocators, signals, modules
+     >>module     implementation: modules, libraries, their imports
+     >>env        implementation: streams, allocators, signals, handles
      >>reflection implementation: built-in types, making objects by their fields
      >>builtins   implementation: the core's own global functions
 */
@@ -2898,6 +2899,7 @@ typedef struct {
   char *trace; /* the text that TVMFFIBacktrace gave last */
   size_t trace_capacity;
   TVMFFIByteArray trace_view;
+  const void *making; /* the node of a system library: see >>module */
   int destroying;
   int exit_is_set;
 } tvmffi_i_thread;
@@ -6301,8 +6303,7 @@ static TVMFFIObject *tvmffi_i_new_list(int64_t capacity) {
 
 /* Gives an array (owned) of `n` None, to be filled by the caller at *items
    before others see it, or NULL with the error raised. */
-TVMFFI_I_UNUSED static TVMFFIObject *tvmffi_i_new_array(int64_t n,
-                                                        TVMFFIAny **items) {
+static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
   tvmffi_i_seq *s = tvmffi_i_empty_array(n);
   if (!s) return NULL;
   memset(s->cell.data, 0, (size_t)n * sizeof(TVMFFIAny));
@@ -6680,9 +6681,1569 @@ TVMFFI_FUNC(i_list_reserve, none, (i_any_list, list), (int64, capacity)) {
 }
 #endif /* !TVMFFI_NO_CONTAINERS */
 
+/* ======== Module ================================================= >>module */
+/* Modules: C++ objects, of which the runtime makes one kind, the library. In
+   front of a module's header stands the pointer to its virtual functions; ours
+   are recognised by it and called directly, all others as the C++ ABI says. A
+   function holds its module, which holds its library: it is closed after the
+   last of them. Imports are replaced whole. What a module looked up is kept in
+   it: inserted under the mutex, read without it. */
+
+/* A name and an address: symbols of the system library, and those that a
+   library is given when it is loaded. */
+typedef struct {
+  tvmffi_i_node node;
+  void *address;
+} tvmffi_i_named;
+
+static tvmffi_i_map tvmffi_i_system_symbols, tvmffi_i_context_symbols;
+
+TVMFFI_I_INLINE tvmffi_i_named *tvmffi_i_find_named(tvmffi_i_map *map,
+                                                    TVMFFIByteArray name) {
+  return (tvmffi_i_named *)(void *)tvmffi_i_find(map, name.data, name.size);
+}
+
+/* The entry of a name, made with `address` when it is missing, or NULL. */
+static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_map *map,
+                                            TVMFFIByteArray name,
+                                            void *address) {
+  uint32_t hash = tvmffi_i_hash(name.data, name.size);
+  tvmffi_i_named *s;
+  char *key;
+  tvmffi_i_lock();
+  s = (tvmffi_i_named *)(void *)tvmffi_i_find_hashed(map, name.data, name.size,
+                                                     hash);
+  if (!s && tvmffi_i_reserve(map) == 0) {
+    s = (tvmffi_i_named *)tvmffi_i_alloc(sizeof(*s) + name.size + 1);
+    if (s) {
+      s->address = address;
+      key = (char *)(s + 1);
+      if (name.size) memcpy(key, name.data, name.size);
+      key[name.size] = 0;
+      tvmffi_i_insert_hashed(map, &s->node, key, name.size, hash);
+    }
+  }
+  tvmffi_i_unlock();
+  if (!s) (void)tvmffi_i_no_memory();
+  return s;
+}
+
+/* Upstream warns of a symbol that gets another address, in these words. */
+int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol) {
+  tvmffi_i_named *s;
+  TVMFFI_I_NOT_NULL(name);
+  s = tvmffi_i_enter_named(&tvmffi_i_system_symbols, tvmffi_view(name), symbol);
+  if (!s) return -1;
+#if !TVMFFI_NO_STDIO
+  if (TVMFFI_I_LOAD(&s->address) != symbol)
+    (void)fprintf(stderr,
+                  "Warning:SystemLib symbol %s get overriden to a different "
+                  "address %p->%p\n",
+                  name, symbol, TVMFFI_I_LOAD(&s->address));
+#endif
+  TVMFFI_I_STORE(&s->address, symbol);
+  return 0;
+}
+
+int TVMFFIEnvModRegisterContextSymbol(const char *name, void *symbol) {
+  tvmffi_i_named *s;
+  TVMFFI_I_NOT_NULL(name);
+  s = tvmffi_i_enter_named(&tvmffi_i_context_symbols, tvmffi_view(name),
+                           symbol);
+  if (!s) return -1;
+  TVMFFI_I_STORE(&s->address, symbol);
+  return 0;
+}
+
+struct tvmffi_i_module_methods;
+
+/* What upstream's ModuleObj is: 48 bytes on 64-bit machines. */
+typedef struct {
+  const struct tvmffi_i_module_methods *methods; /* the C++ virtual functions */
+  TVMFFIObject base;
+  TVMFFIObject *imports; /* an Array: owned */
+  TVMFFIObject *cache;   /* tvmffi_i_cache, or what C++ put there, or NULL */
+} tvmffi_i_module;
+
+TVMFFI_I_AT3(tvmffi_i_module, base, 8, 8, 4);
+TVMFFI_I_AT3(tvmffi_i_module, imports, 32, 32, 28);
+TVMFFI_I_AT3(tvmffi_i_module, cache, 40, 36, 32);
+TVMFFI_I_SIZE3(tvmffi_i_module, 48, 40, 36);
+
+TVMFFI_I_INLINE tvmffi_i_module *tvmffi_i_module_of(TVMFFIObjectHandle handle) {
+  return (tvmffi_i_module *)(void *)((char *)handle -
+                                     offsetof(tvmffi_i_module, base));
+}
+
+#if TVMFFI_NO_CONTAINERS
+static int tvmffi_i_search_imports(tvmffi_i_module *m, TVMFFIByteArray name,
+                                   TVMFFIObject **out) {
+  (void)m, (void)name;
+  *out = NULL;
+  return 0;
+}
+#else
+
+/* A library: one that is open, or the system library under a prefix. */
+typedef struct {
+  TVMFFIObject base;
+  void *handle; /* NULL: the system library */
+  TVMFFIByteArray prefix;
+} tvmffi_i_library;
+
+typedef struct {
+  tvmffi_i_module module;
+  tvmffi_i_library *library; /* owned */
+} tvmffi_i_library_module;
+
+#if TVMFFI_NO_DLOPEN
+static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
+  (void)path, (void)out;
+  return tvmffi_i_fail("RuntimeError",
+                       "This runtime was built without dlopen, so it cannot "
+                       "load libraries");
+}
+static void *tvmffi_i_dlsym(void *handle, const char *name) {
+  (void)handle, (void)name;
+  return NULL;
+}
+static void tvmffi_i_dlclose(void *handle) { (void)handle; }
+#else
+#include <dlfcn.h>
+static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
+  const char *parts[4], *reason;
+  *out = dlopen(path.data, RTLD_LAZY | RTLD_LOCAL);
+  if (*out) return 0;
+  reason = dlerror();
+  parts[0] = "Failed to load dynamic shared library ";
+  parts[1] = path.data;
+  parts[2] = " ";
+  parts[3] = reason;
+  TVMFFIErrorSetRaisedFromCStrParts("InternalError", parts, 4);
+  return -1;
+}
+#define tvmffi_i_dlsym dlsym
+static void tvmffi_i_dlclose(void *handle) { (void)dlclose(handle); }
+#endif
+
+static void tvmffi_i_destroy_library(void *self, int flags) {
+  tvmffi_i_library *l = (tvmffi_i_library *)self;
+  if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && l->handle)
+    tvmffi_i_dlclose(l->handle);
+  tvmffi_i_delete_plain(self, flags);
+}
+
+static void tvmffi_i_delete_library(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_library);
+}
+
+/* A library that takes `handle`, or, when that is NULL, the system library
+   with a copy of the prefix. */
+static tvmffi_i_library *tvmffi_i_new_library(void *handle,
+                                              TVMFFIByteArray prefix) {
+  char *text;
+  tvmffi_i_library *l = (tvmffi_i_library *)tvmffi_i_object(
+      sizeof(*l) + prefix.size, kTVMFFIObject, tvmffi_i_delete_library);
+  if (!l) return l;
+  text = (char *)(void *)(l + 1);
+  if (prefix.size) memcpy(text, prefix.data, prefix.size);
+  l->handle = handle;
+  l->prefix.data = text;
+  l->prefix.size = prefix.size;
+  return l;
+}
+
+/* Writes three texts and a NUL. */
+static size_t tvmffi_i_join(char *to, TVMFFIByteArray a, TVMFFIByteArray b,
+                            TVMFFIByteArray c) {
+  if (a.size) memcpy(to, a.data, a.size);
+  if (b.size) memcpy(to + a.size, b.data, b.size);
+  if (c.size) memcpy(to + a.size + b.size, c.data, c.size);
+  to[a.size + b.size + c.size] = 0;
+  return a.size + b.size + c.size;
+}
+
+/* Finds a symbol, head and name together; *out is NULL when there is none. In
+   the system library the prefix stands before the name of a function, and
+   before the head of all others; without it is the second choice. */
+static int tvmffi_i_find_symbol(const tvmffi_i_library *l, const char *head,
+                                TVMFFIByteArray name, void **out) {
+  static const char function[] = "__tvm_ffi_";
+  TVMFFIByteArray first = tvmffi_view(head), none = {"", 0}, text;
+  char buffer[256], *key = buffer;
+  tvmffi_i_named *s = NULL;
+  size_t size = first.size + l->prefix.size + name.size + 1;
+  if (size > sizeof(buffer)) key = (char *)tvmffi_i_alloc(size);
+  if (!key) return tvmffi_i_no_memory();
+  text.data = key;
+  *out = NULL;
+  if (!l->handle && l->prefix.size) {
+    text.size = strcmp(head, function) == 0
+                    ? tvmffi_i_join(key, first, l->prefix, name)
+                    : tvmffi_i_join(key, l->prefix, first, name);
+    s = tvmffi_i_find_named(&tvmffi_i_system_symbols, text);
+    if (s) *out = TVMFFI_I_LOAD(&s->address);
+  }
+  if (!*out) {
+    text.size = tvmffi_i_join(key, first, name, none);
+    if (l->handle) {
+      *out = tvmffi_i_dlsym(l->handle, key);
+    } else {
+      s = tvmffi_i_find_named(&tvmffi_i_system_symbols, text);
+      if (s) *out = TVMFFI_I_LOAD(&s->address);
+    }
+  }
+  if (key != buffer) tvmffi_i_free(key);
+  return 0;
+}
+
+/* A function of a library. */
+typedef struct {
+  tvmffi_i_function_object function;
+  TVMFFISafeCallType call;
+  TVMFFIObject *module; /* owned */
+} tvmffi_i_library_function;
+
+static int tvmffi_i_call_library(void *handle, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_library_function *f = (tvmffi_i_library_function *)handle;
+  return f->call(NULL, args, num_args, result);
+}
+
+TVMFFI_I_INLINE void tvmffi_i_destroy_library_function(void *self, int flags) {
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
+    tvmffi_release(((tvmffi_i_library_function *)self)->module);
+  tvmffi_i_delete_plain(self, flags);
+}
+
+static void tvmffi_i_delete_library_function(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags,
+                   tvmffi_i_destroy_library_function);
+}
+
+/* The methods of a library; *out is NULL, or None, when there is no such
+   function. */
+static int tvmffi_i_library_get(tvmffi_i_module *m, TVMFFIByteArray name,
+                                TVMFFIObject **out) {
+  void *address;
+  tvmffi_i_library_function *f;
+  *out = NULL;
+  TVMFFI_TRY(
+      tvmffi_i_find_symbol(((tvmffi_i_library_module *)(void *)m)->library,
+                           "__tvm_ffi_", name, &address));
+  if (!address) return 0;
+  f = (tvmffi_i_library_function *)tvmffi_i_object(
+      sizeof(*f), kTVMFFIFunction, tvmffi_i_delete_library_function);
+  if (!f) return -1;
+  f->function.cell.safe_call = tvmffi_i_call_library;
+  f->function.cell.cpp_call = NULL;
+  f->call = (TVMFFISafeCallType)(uintptr_t)address;
+  f->module = &m->base;
+  tvmffi_retain(&m->base);
+  *out = &f->function.base;
+  return 0;
+}
+
+static int tvmffi_i_library_has(tvmffi_i_module *m, TVMFFIByteArray name,
+                                int *out) {
+  void *address;
+  TVMFFI_TRY(
+      tvmffi_i_find_symbol(((tvmffi_i_library_module *)(void *)m)->library,
+                           "__tvm_ffi_", name, &address));
+  *out = address != NULL;
+  return 0;
+}
+
+/* Raises, and releases the value, unless it is a string. */
+static int tvmffi_i_need_string(TVMFFIAny *any) {
+  int32_t index = any->type_index;
+  if (index == kTVMFFISmallStr || index == kTVMFFIStr) return 0;
+  tvmffi_any_release(any);
+  return tvmffi_i_fail("TypeError", "Cannot convert from type `%s` to `str`",
+                       tvmffi_i_type_key(index));
+}
+
+/* Calls the getter of a function's doc or metadata. */
+static int tvmffi_i_library_text(tvmffi_i_module *m, const char *head,
+                                 TVMFFIByteArray name, TVMFFIAny *out) {
+  void *address;
+  TVMFFISafeCallType getter;
+  *out = tvmffi_none();
+  TVMFFI_TRY(tvmffi_i_find_symbol(
+      ((tvmffi_i_library_module *)(void *)m)->library, head, name, &address));
+  if (!address) return 0;
+  getter = (TVMFFISafeCallType)(uintptr_t)address;
+  TVMFFI_TRY(getter(NULL, NULL, 0, out));
+  return tvmffi_i_need_string(out);
+}
+
+TVMFFI_I_COLD int tvmffi_i_library_refuses(const char *method) {
+  return tvmffi_i_fail("RuntimeError", "Module[library] does not support %s",
+                       method);
+}
+
+/* An empty array, owned. */
+static TVMFFIObject *tvmffi_i_no_items(void) {
+  TVMFFIAny *items;
+  return tvmffi_i_new_array(0, &items);
+}
+
+/* Sets the imports, taken. */
+static void tvmffi_i_set_imports(tvmffi_i_module *m, TVMFFIObject *imports) {
+  TVMFFIObject *old = m->imports;
+  m->imports = imports;
+  tvmffi_release(old);
+}
+
+static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
+  TVMFFIObject *none = tvmffi_i_no_items();
+  if (!none) return -1;
+  tvmffi_i_set_imports(m, none);
+  return 0;
+}
+
+/* A module that a walk has met, and whether it has been there. */
+typedef struct {
+  TVMFFIObject *module; /* owned */
+  int visited;
+} tvmffi_i_met;
+
+/* A hash set of those, and the modules whose turn is to come. */
+typedef struct {
+  tvmffi_i_met *met;
+  TVMFFIObject **waiting;
+  size_t places, num_met, num_waiting, capacity;
+} tvmffi_i_module_walk;
+
+static void tvmffi_i_end_module_walk(tvmffi_i_module_walk *w) {
+  size_t i;
+  for (i = 0; i < w->places; ++i) tvmffi_release(w->met[i].module);
+  tvmffi_i_free(w->met);
+  tvmffi_i_free(w->waiting);
+}
+
+/* The place of a module in a set that has a free one. */
+static tvmffi_i_met *tvmffi_i_met_place(tvmffi_i_met *met, size_t places,
+                                        const TVMFFIObject *module) {
+  size_t i = ((uintptr_t)module >> 4) * 31;
+  for (;; ++i) {
+    tvmffi_i_met *at = &met[i & (places - 1)];
+    if (!at->module || at->module == module) return at;
+  }
+}
+
+/* Makes room for one more module in the set, and in those that wait. */
+static int tvmffi_i_grow_walk(tvmffi_i_module_walk *w) {
+  size_t i, places = w->places ? w->places * 2 : 16;
+  if (w->num_waiting == w->capacity) {
+    size_t capacity = w->capacity ? w->capacity * 2 : 16;
+    TVMFFIObject **waiting =
+        (TVMFFIObject **)tvmffi_i_alloc(capacity * sizeof(*waiting));
+    if (!waiting) return tvmffi_i_no_memory();
+    if (w->capacity)
+      memcpy(waiting, w->waiting, w->capacity * sizeof(*waiting));
+    tvmffi_i_free(w->waiting);
+    w->waiting = waiting;
+    w->capacity = capacity;
+  }
+  if (w->num_met * 2 >= w->places) {
+    tvmffi_i_met *met = (tvmffi_i_met *)tvmffi_i_alloc(places * sizeof(*met));
+    if (!met) return tvmffi_i_no_memory();
+    memset((void *)met, 0, places * sizeof(*met));
+    for (i = 0; i < w->places; ++i)
+      if (w->met[i].module)
+        *tvmffi_i_met_place(met, places, w->met[i].module) = w->met[i];
+    tvmffi_i_free(w->met);
+    w->met = met;
+    w->places = places;
+  }
+  return 0;
+}
+
+/* Lets a module wait for its turn. The set holds it until the walk ends, so
+   that no other one can be made at its address meanwhile. */
+static int tvmffi_i_let_wait(tvmffi_i_module_walk *w, const TVMFFIAny *item) {
+  tvmffi_i_met *at;
+  if (item->type_index != kTVMFFIModule)
+    return tvmffi_i_fail("TypeError",
+                         "Cannot convert from type `%s` to `ffi.Module`",
+                         tvmffi_i_type_key(item->type_index));
+  TVMFFI_TRY(tvmffi_i_grow_walk(w));
+  at = tvmffi_i_met_place(w->met, w->places, item->v_obj);
+  if (!at->module) {
+    at->module = item->v_obj;
+    tvmffi_retain(item->v_obj);
+    ++w->num_met;
+  }
+  if (!at->visited) w->waiting[w->num_waiting++] = item->v_obj;
+  return 0;
+}
+
+static int tvmffi_i_let_imports_wait(tvmffi_i_module_walk *w,
+                                     const tvmffi_i_module *m) {
+  const TVMFFISeqCell *items = (const TVMFFISeqCell *)(void *)(m->imports + 1);
+  int64_t i;
+  if (!m->imports) return 0;
+  for (i = items->size; i > 0; --i)
+    TVMFFI_TRY(tvmffi_i_let_wait(w, (const TVMFFIAny *)items->data + (i - 1)));
+  return 0;
+}
+
+typedef int (*tvmffi_i_visit)(tvmffi_i_module *m, void *context);
+
+/* Visits the imports of a module, and theirs, in the order of a recursion, but
+   each module once and at any depth, until a visit gives nonzero: this gives
+   the same, or -1. */
+static int tvmffi_i_walk_imports(const tvmffi_i_module *m, tvmffi_i_visit visit,
+                                 void *context) {
+  tvmffi_i_module_walk w = {NULL, NULL, 0, 0, 0, 0};
+  int code = tvmffi_i_let_imports_wait(&w, m);
+  while (!code && w.num_waiting) {
+    TVMFFIObject *next = w.waiting[--w.num_waiting];
+    tvmffi_i_met *at = tvmffi_i_met_place(w.met, w.places, next);
+    if (at->visited) continue;
+    at->visited = 1;
+    code = visit(tvmffi_i_module_of(next), context);
+    if (!code) code = tvmffi_i_let_imports_wait(&w, tvmffi_i_module_of(next));
+  }
+  tvmffi_i_end_module_walk(&w);
+  return code;
+}
+
+static int tvmffi_i_is_that(tvmffi_i_module *m, void *other) {
+  return m == (tvmffi_i_module *)other;
+}
+
+/* Imports a module (borrowed), unless that would make a cycle. */
+static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
+  const TVMFFISeqCell *old = (const TVMFFISeqCell *)(void *)(m->imports + 1);
+  TVMFFIAny *items = NULL;
+  TVMFFIObject *imports;
+  int64_t i;
+  int cycle = &m->base == other;
+  if (!cycle)
+    cycle =
+        tvmffi_i_walk_imports(tvmffi_i_module_of(other), tvmffi_i_is_that, m);
+  if (cycle < 0) return -1;
+  if (cycle)
+    return tvmffi_i_fail("RuntimeError",
+                         "Cyclic dependency detected during import");
+  imports = tvmffi_i_new_array(old->size + 1, &items);
+  if (!imports) return -1;
+  for (i = 0; i < old->size; ++i)
+    (void)TVMFFIAnyViewToOwnedAny((const TVMFFIAny *)old->data + i, &items[i]);
+  items[i] = tvmffi_obj(other);
+  tvmffi_retain(other);
+  tvmffi_i_set_imports(m, imports);
+  return 0;
+}
+
+/* ModuleObj's virtual functions in the order of upstream's module.h. A String,
+   Bytes or Optional<String> is one Any, a reference one pointer; both return
+   through memory of the caller, to which the pointer comes first and goes
+   back: that a C function can say on x86-64, but not on every machine. */
+#if defined(__x86_64__) && !defined(_WIN32) && TVMFFI_I_GNU
+#define TVMFFI_I_CXX_METHODS 1
+#else
+#define TVMFFI_I_CXX_METHODS 0
+#endif
+
+typedef struct tvmffi_i_module_methods {
+  const char *(*kind)(const tvmffi_i_module *m);
+  int (*property_mask)(const tvmffi_i_module *m);
+  TVMFFIObject **(*get)(TVMFFIObject **out, tvmffi_i_module *m,
+                        const TVMFFIAny *name);
+  tvmffi_type_bool (*implements)(tvmffi_i_module *m, const TVMFFIAny *name);
+  TVMFFIAny *(*doc)(TVMFFIAny *out, tvmffi_i_module *m, const TVMFFIAny *name);
+  TVMFFIAny *(*metadata)(TVMFFIAny *out, tvmffi_i_module *m,
+                         const TVMFFIAny *name);
+  void (*write)(const tvmffi_i_module *m, const TVMFFIAny *file,
+                const TVMFFIAny *format);
+  TVMFFIObject **(*write_formats)(TVMFFIObject **out, const tvmffi_i_module *m);
+  TVMFFIAny *(*save)(TVMFFIAny *out, const tvmffi_i_module *m);
+  TVMFFIAny *(*inspect)(TVMFFIAny *out, const tvmffi_i_module *m,
+                        const TVMFFIAny *format);
+  void (*add_import)(tvmffi_i_module *m, TVMFFIObject *const *other);
+  void (*clear_imports)(tvmffi_i_module *m);
+} tvmffi_i_module_methods;
+
+static const char *tvmffi_i_cxx_kind(const tvmffi_i_module *m) {
+  (void)m;
+  return "library";
+}
+
+/* What a library can do: be serialised, as a part of a file, and run. */
+static int tvmffi_i_cxx_property_mask(const tvmffi_i_module *m) {
+  (void)m;
+  return 1 | 2;
+}
+
+/* C++ calls these. They cannot throw: one that fails gives the empty value and
+   leaves its error in the slot. */
+#if TVMFFI_I_CXX_METHODS
+static TVMFFIObject **tvmffi_i_cxx_get(TVMFFIObject **out, tvmffi_i_module *m,
+                                       const TVMFFIAny *name) {
+  (void)tvmffi_i_library_get(m, tvmffi_any_str(name), out);
+  return out;
+}
+static tvmffi_type_bool tvmffi_i_cxx_implements(tvmffi_i_module *m,
+                                                const TVMFFIAny *name) {
+  int has = 0;
+  (void)tvmffi_i_library_has(m, tvmffi_any_str(name), &has);
+  return has != 0;
+}
+static TVMFFIAny *tvmffi_i_cxx_doc(TVMFFIAny *out, tvmffi_i_module *m,
+                                   const TVMFFIAny *name) {
+  (void)tvmffi_i_library_text(m, "__tvm_ffi__doc_", tvmffi_any_str(name), out);
+  return out;
+}
+static TVMFFIAny *tvmffi_i_cxx_metadata(TVMFFIAny *out, tvmffi_i_module *m,
+                                        const TVMFFIAny *name) {
+  (void)tvmffi_i_library_text(m, "__tvm_ffi__metadata_", tvmffi_any_str(name),
+                              out);
+  return out;
+}
+static void tvmffi_i_cxx_write(const tvmffi_i_module *m, const TVMFFIAny *file,
+                               const TVMFFIAny *format) {
+  (void)m, (void)file, (void)format;
+  (void)tvmffi_i_library_refuses("WriteToFile");
+}
+static TVMFFIObject **tvmffi_i_cxx_write_formats(TVMFFIObject **out,
+                                                 const tvmffi_i_module *m) {
+  (void)m;
+  *out = tvmffi_i_no_items();
+  return out;
+}
+static TVMFFIAny *tvmffi_i_cxx_save(TVMFFIAny *out, const tvmffi_i_module *m) {
+  TVMFFIByteArray none = {"", 0};
+  (void)m;
+  (void)tvmffi_i_library_refuses("SaveToBytes");
+  (void)TVMFFIBytesFromByteArray(&none, out);
+  return out;
+}
+static TVMFFIAny *tvmffi_i_cxx_inspect(TVMFFIAny *out, const tvmffi_i_module *m,
+                                       const TVMFFIAny *format) {
+  TVMFFIByteArray none = {"", 0};
+  (void)m, (void)format;
+  (void)TVMFFIStringFromByteArray(&none, out);
+  return out;
+}
+static void tvmffi_i_cxx_add_import(tvmffi_i_module *m,
+                                    TVMFFIObject *const *other) {
+  (void)tvmffi_i_add_own_import(m, *other);
+}
+static void tvmffi_i_cxx_clear_imports(tvmffi_i_module *m) {
+  (void)tvmffi_i_clear_own_imports(m);
+}
+#define TVMFFI_I_CXX(method) tvmffi_i_cxx_##method
+#else
+#define TVMFFI_I_CXX(method) NULL
+#endif
+
+/* The table of the C++ ABI: what a pointer to it points to is `methods`. */
+static const struct {
+  ptrdiff_t offset_to_top;
+  const void *type_info;
+  tvmffi_i_module_methods methods;
+} tvmffi_i_library_table = {
+    0,
+    NULL,
+    {tvmffi_i_cxx_kind, tvmffi_i_cxx_property_mask, TVMFFI_I_CXX(get),
+     TVMFFI_I_CXX(implements), TVMFFI_I_CXX(doc), TVMFFI_I_CXX(metadata),
+     TVMFFI_I_CXX(write), TVMFFI_I_CXX(write_formats), TVMFFI_I_CXX(save),
+     TVMFFI_I_CXX(inspect), TVMFFI_I_CXX(add_import),
+     TVMFFI_I_CXX(clear_imports)}};
+
+TVMFFI_I_INLINE int tvmffi_i_is_library(const tvmffi_i_module *m) {
+  return m->methods == &tvmffi_i_library_table.methods;
+}
+
+static void tvmffi_i_destroy_module(void *self, int flags) {
+  tvmffi_i_module *m = tvmffi_i_module_of(self);
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    tvmffi_release(m->cache);
+    tvmffi_release(m->imports);
+    /* Last, as the code of the others may be in it. */
+    tvmffi_release(((tvmffi_i_library_module *)(void *)m)->library);
+  }
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_free(m);
+}
+
+static void tvmffi_i_delete_module(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_module);
+}
+
+/* A module of a library, borrowed, without imports. */
+static tvmffi_i_module *tvmffi_i_new_module(tvmffi_i_library *library) {
+  tvmffi_i_library_module *m;
+  TVMFFIObject *imports = tvmffi_i_no_items();
+  if (!imports) return NULL;
+  m = (tvmffi_i_library_module *)tvmffi_i_alloc(sizeof(*m));
+  if (!m) {
+    tvmffi_release(imports);
+    (void)tvmffi_i_no_memory();
+    return NULL;
+  }
+  memset((void *)m, 0, sizeof(*m));
+  m->module.methods = &tvmffi_i_library_table.methods;
+  m->module.base.combined_ref_count = TVMFFI_I_BOTH_ONE;
+  m->module.base.type_index = kTVMFFIModule;
+  m->module.base.deleter = tvmffi_i_delete_module;
+  m->module.imports = imports;
+  m->library = library;
+  tvmffi_retain(&library->base);
+  return &m->module;
+}
+
+/* A call of a method of a module that C++ made. */
+typedef enum {
+  TVMFFI_I_METHOD_KIND,
+  TVMFFI_I_METHOD_PROPERTY_MASK,
+  TVMFFI_I_METHOD_GET_FUNCTION,
+  TVMFFI_I_METHOD_IMPLEMENTS,
+  TVMFFI_I_METHOD_DOC,
+  TVMFFI_I_METHOD_METADATA,
+  TVMFFI_I_METHOD_WRITE,
+  TVMFFI_I_METHOD_WRITE_FORMATS,
+  TVMFFI_I_METHOD_INSPECT,
+  TVMFFI_I_METHOD_ADD_IMPORT,
+  TVMFFI_I_METHOD_CLEAR_IMPORTS
+} tvmffi_i_module_method;
+
+typedef struct {
+  tvmffi_i_module *module;
+  tvmffi_i_module_method method;
+  TVMFFIAny a, b;      /* strings: owned */
+  TVMFFIObject *other; /* borrowed */
+  TVMFFIAny value;     /* one of these is the result, owned */
+  TVMFFIObject *object;
+  const char *text;
+  int number;
+} tvmffi_i_method_call;
+
+#if !TVMFFI_I_CXX_METHODS
+static int tvmffi_i_run_method(tvmffi_i_method_call *call) {
+  (void)call;
+  return tvmffi_i_fail("RuntimeError",
+                       "A module that is made in C++ cannot be used from C on "
+                       "this machine");
+}
+#else
+
+static void tvmffi_i_dispatch(void *call) {
+  tvmffi_i_method_call *c = (tvmffi_i_method_call *)call;
+  tvmffi_i_module *m = c->module;
+  const tvmffi_i_module_methods *f = m->methods;
+  switch (c->method) {
+    case TVMFFI_I_METHOD_KIND: c->text = f->kind(m); break;
+    case TVMFFI_I_METHOD_PROPERTY_MASK: c->number = f->property_mask(m); break;
+    case TVMFFI_I_METHOD_GET_FUNCTION:
+      (void)f->get(&c->object, m, &c->a);
+      break;
+    case TVMFFI_I_METHOD_IMPLEMENTS: c->number = f->implements(m, &c->a); break;
+    case TVMFFI_I_METHOD_DOC: (void)f->doc(&c->value, m, &c->a); break;
+    case TVMFFI_I_METHOD_METADATA:
+      (void)f->metadata(&c->value, m, &c->a);
+      break;
+    case TVMFFI_I_METHOD_WRITE: f->write(m, &c->a, &c->b); break;
+    case TVMFFI_I_METHOD_WRITE_FORMATS:
+      (void)f->write_formats(&c->object, m);
+      break;
+    case TVMFFI_I_METHOD_INSPECT: (void)f->inspect(&c->value, m, &c->a); break;
+    case TVMFFI_I_METHOD_ADD_IMPORT: f->add_import(m, &c->other); break;
+    case TVMFFI_I_METHOD_CLEAR_IMPORTS: f->clear_imports(m); break;
+  }
+}
+
+/* C++ code reports by an exception, which must not pass through its callers
+   in C. One frame has a personality routine of its own: it stops every C++
+   exception there and goes on behind the call, with the exception in hand. */
+#if !TVMFFI_NO_BACKTRACE && !TVMFFI_NO_DLOPEN && \
+    defined(__GCC_HAVE_DWARF2_CFI_ASM)
+#include <unwind.h>
+
+static _Unwind_Reason_Code tvmffi_i_stop_exception(
+    int version, _Unwind_Action actions, _Unwind_Exception_Class language,
+    struct _Unwind_Exception *exception, struct _Unwind_Context *context) {
+  (void)language;
+  if (version != 1) return _URC_FATAL_PHASE1_ERROR;
+  if (actions & _UA_SEARCH_PHASE) return _URC_HANDLER_FOUND;
+  if (!(actions & _UA_HANDLER_FRAME)) return _URC_CONTINUE_UNWIND;
+  /* Register 0 is rax; the "language-specific data" is where to go on. */
+  _Unwind_SetGR(context, 0, (_Unwind_Word)(uintptr_t)exception);
+  _Unwind_SetIP(context, (_Unwind_Ptr)_Unwind_GetLanguageSpecificData(context));
+  return _URC_INSTALL_CONTEXT;
+}
+
+/* std::type_info, and that of a class with one base. */
+typedef struct tvmffi_i_type_info {
+  const void *methods;
+  const char *name;
+  const struct tvmffi_i_type_info *base;
+} tvmffi_i_type_info;
+
+/* The C++ library's part in catching. */
+typedef struct {
+  void *(*begin)(void *exception);
+  const tvmffi_i_type_info *(*type)(void);
+  void (*end)(void);
+  const void *const *one_base; /* the table of a class with one base */
+} tvmffi_i_catcher;
+
+static void *tvmffi_i_find_catcher(tvmffi_i_catcher *c) {
+  void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  void *begin, *type, *end;
+  if (!library) return library;
+  begin = dlsym(library, "__cxa_begin_catch");
+  type = dlsym(library, "__cxa_current_exception_type");
+  end = dlsym(library, "__cxa_end_catch");
+  c->one_base = (const void *const *)dlsym(
+      library, "_ZTVN10__cxxabiv120__si_class_type_infoE");
+  memcpy((void *)&c->begin, &begin, sizeof(begin));
+  memcpy((void *)&c->type, &type, sizeof(type));
+  memcpy((void *)&c->end, &end, sizeof(end));
+  if (begin && type && end && c->one_base) return library;
+  (void)dlclose(library);
+  return NULL;
+}
+
+static int tvmffi_i_is_std_exception(const tvmffi_i_type_info *type,
+                                     const tvmffi_i_catcher *c) {
+  while (strcmp(type->name, "St9exception") != 0) {
+    if (type->methods != (const void *)(c->one_base + 2)) return 0;
+    type = type->base;
+  }
+  return 1;
+}
+
+/* Turns an exception that was caught into the thread's error, as upstream's
+   TVM_FFI_SAFE_CALL_END does; gives the code to return. */
+static int tvmffi_i_translate(void *object, const tvmffi_i_type_info *type,
+                              const tvmffi_i_catcher *c) {
+  const char *text = "unknown C++ exception";
+  if (strcmp(type->name, "N3tvm3ffi18EnvErrorAlreadySetE") == 0) return -2;
+  if (strcmp(type->name, "N3tvm3ffi5ErrorE") == 0) {
+    /* A std::exception, which is its own table, and then a reference. */
+    TVMFFIErrorSetRaised(((TVMFFIObjectHandle *)object)[1]);
+    return -1;
+  }
+  if (tvmffi_i_is_std_exception(type, c)) {
+    /* The third of its virtual functions is what(). */
+    typedef const char *(*what_t)(const void *);
+    text = (*(what_t **)object)[2](object);
+  }
+  TVMFFIErrorSetRaisedFromCStr("InternalError", text);
+  return -1;
+}
+
+TVMFFI_I_SLOW int tvmffi_i_caught(void *exception) {
+  tvmffi_i_catcher c;
+  void *library = tvmffi_i_find_catcher(&c), *object;
+  int code;
+  if (!library) {
+    _Unwind_DeleteException((struct _Unwind_Exception *)exception);
+    return tvmffi_i_fail("InternalError", "unknown exception");
+  }
+  object = c.begin(exception);
+  code = tvmffi_i_translate(object, c.type(), &c);
+  c.end();
+  (void)dlclose(library);
+  return code;
+}
+
+/* The operand in memory makes the compiler set up the frame before the call,
+   and the other call keeps what is below the stack pointer free. */
+TVMFFI_I_NOINLINE int tvmffi_i_run_method(tvmffi_i_method_call *call) {
+  void (*dispatch)(void *) = tvmffi_i_dispatch;
+  void *exception;
+  int code = 0;
+  __asm__ volatile(
+      ".cfi_personality 0x1b, %c[stop]\n\t"
+      ".cfi_lsda 0x1b, .Ltvmffi_i_caught%=\n\t"
+      "call *%[dispatch]\n\t"
+      "xorl %%eax, %%eax\n"
+      ".Ltvmffi_i_caught%=:"
+      : "=a"(exception), "+D"(call), [dispatch] "+b"(dispatch), "+m"(code)
+      : [stop] "i"(tvmffi_i_stop_exception)
+      : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "cc", "memory");
+  if (exception) code = tvmffi_i_caught(exception);
+  return code;
+}
+#else
+static int tvmffi_i_run_method(tvmffi_i_method_call *call) {
+  tvmffi_i_dispatch(call);
+  return 0;
+}
+#endif
+#endif
+
+/* Calls a method with up to two strings; the results are in *c. */
+static int tvmffi_i_call_method(tvmffi_i_method_call *c, tvmffi_i_module *m,
+                                tvmffi_i_module_method method,
+                                const TVMFFIByteArray *a,
+                                const TVMFFIByteArray *b) {
+  int code = 0;
+  c->module = m;
+  c->method = method;
+  c->a = c->b = c->value = tvmffi_none();
+  c->object = NULL;
+  c->text = NULL;
+  c->number = 0;
+  if (a) code = TVMFFIStringFromByteArray(a, &c->a);
+  if (!code && b) code = TVMFFIStringFromByteArray(b, &c->b);
+  if (!code) code = tvmffi_i_run_method(c);
+  tvmffi_any_release(&c->a);
+  tvmffi_any_release(&c->b);
+  return code;
+}
+
+/* The methods of any module. */
+static int tvmffi_i_module_get(tvmffi_i_module *m, TVMFFIByteArray name,
+                               TVMFFIObject **out) {
+  tvmffi_i_method_call c;
+  *out = NULL;
+  if (tvmffi_i_is_library(m)) return tvmffi_i_library_get(m, name, out);
+  TVMFFI_TRY(
+      tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_GET_FUNCTION, &name, NULL));
+  *out = c.object;
+  return 0;
+}
+
+static int tvmffi_i_module_has(tvmffi_i_module *m, TVMFFIByteArray name,
+                               int *out) {
+  tvmffi_i_method_call c;
+  if (tvmffi_i_is_library(m)) return tvmffi_i_library_has(m, name, out);
+  TVMFFI_TRY(
+      tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_IMPLEMENTS, &name, NULL));
+  *out = c.number;
+  return 0;
+}
+
+static int tvmffi_i_module_text(tvmffi_i_module *m,
+                                tvmffi_i_module_method method,
+                                TVMFFIByteArray name, TVMFFIAny *out) {
+  tvmffi_i_method_call c;
+  if (tvmffi_i_is_library(m))
+    return tvmffi_i_library_text(m,
+                                 method == TVMFFI_I_METHOD_DOC
+                                     ? "__tvm_ffi__doc_"
+                                     : "__tvm_ffi__metadata_",
+                                 name, out);
+  TVMFFI_TRY(tvmffi_i_call_method(&c, m, method, &name, NULL));
+  *out = c.value;
+  return 0;
+}
+
+static int tvmffi_i_add_import(tvmffi_i_module *m, TVMFFIObject *other) {
+  tvmffi_i_method_call c;
+  if (tvmffi_i_is_library(m)) return tvmffi_i_add_own_import(m, other);
+  c.other = other;
+  return tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_ADD_IMPORT, NULL, NULL);
+}
+
+/* What is looked for in a module and its imports. */
+typedef struct {
+  TVMFFIByteArray name;
+  tvmffi_i_module_method method;
+  TVMFFIAny value; /* owned; None: not found */
+} tvmffi_i_search;
+
+static int tvmffi_i_search_module(tvmffi_i_module *m, void *search) {
+  tvmffi_i_search *s = (tvmffi_i_search *)search;
+  TVMFFIObject *function;
+  int has;
+  switch (s->method) {
+    case TVMFFI_I_METHOD_GET_FUNCTION:
+      TVMFFI_TRY(tvmffi_i_module_get(m, s->name, &function));
+      s->value = tvmffi_obj(function);
+      break;
+    case TVMFFI_I_METHOD_IMPLEMENTS:
+      TVMFFI_TRY(tvmffi_i_module_has(m, s->name, &has));
+      if (has) s->value = tvmffi_bool(1);
+      break;
+    default:
+      TVMFFI_TRY(tvmffi_i_module_text(m, s->method, s->name, &s->value));
+      break;
+  }
+  return s->value.type_index != kTVMFFINone;
+}
+
+/* Searches a module, and, if `imports`, what it imports; *out gets an owned
+   value, or None. */
+static int tvmffi_i_search_modules(TVMFFIObject *module,
+                                   tvmffi_i_module_method method,
+                                   TVMFFIByteArray name, int imports,
+                                   TVMFFIAny *out) {
+  tvmffi_i_module *m = tvmffi_i_module_of(module);
+  tvmffi_i_search s;
+  int code;
+  s.name = name;
+  s.method = method;
+  s.value = tvmffi_none();
+  code = tvmffi_i_search_module(m, &s);
+  if (!code && imports)
+    code = tvmffi_i_walk_imports(m, tvmffi_i_search_module, &s);
+  *out = s.value;
+  return code < 0 ? code : 0;
+}
+
+static int tvmffi_i_search_imports(tvmffi_i_module *m, TVMFFIByteArray name,
+                                   TVMFFIObject **out) {
+  tvmffi_i_search s;
+  int code;
+  s.name = name;
+  s.method = TVMFFI_I_METHOD_GET_FUNCTION;
+  s.value = tvmffi_none();
+  code = tvmffi_i_walk_imports(m, tvmffi_i_search_module, &s);
+  *out = s.value.type_index == kTVMFFINone ? NULL : s.value.v_obj;
+  return code < 0 ? code : 0;
+}
+
+/* Calls a loader, a global function, which must give a module. NULL in *out:
+   there is no such function. */
+static int tvmffi_i_call_loader(TVMFFIByteArray name, TVMFFIAny *args,
+                                int32_t num_args, TVMFFIObject **out) {
+  TVMFFIObjectHandle loader = NULL;
+  TVMFFIAny result = tvmffi_none();
+  int32_t index;
+  int code;
+  *out = NULL;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &loader));
+  if (!loader) return 0;
+  code = TVMFFIFunctionCall(loader, args, num_args, &result);
+  tvmffi_release(loader);
+  if (code) return code;
+  index = result.type_index;
+  if (index == kTVMFFIModule) {
+    *out = result.v_obj;
+    return 0;
+  }
+  tvmffi_any_release(&result);
+  return tvmffi_i_fail("TypeError",
+                       "Cannot convert from type `%s` to `ffi.Module`",
+                       tvmffi_i_type_key(index));
+}
+
+/* What is left to read of a library's embedded binary: numbers of 64 bits,
+   the lowest byte first, and texts behind their length. */
+typedef struct {
+  const unsigned char *at;
+  uint64_t left;
+} tvmffi_i_stream_in;
+
+static uint64_t tvmffi_i_number_at(const unsigned char *at, uint64_t i) {
+  uint64_t x = 0;
+  int byte;
+  for (byte = 7; byte >= 0; --byte) x = x << 8 | at[8 * i + (uint64_t)byte];
+  return x;
+}
+
+TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
+  return tvmffi_i_fail("InternalError",
+                       "The binary embedded in the library is malformed");
+}
+
+static int tvmffi_i_take_number(tvmffi_i_stream_in *in, uint64_t *out) {
+  if (in->left < 8) return tvmffi_i_bad_binary();
+  *out = tvmffi_i_number_at(in->at, 0);
+  in->at += 8;
+  in->left -= 8;
+  return 0;
+}
+
+/* Takes an array of numbers; *out points to the first. */
+static int tvmffi_i_take_numbers(tvmffi_i_stream_in *in,
+                                 const unsigned char **out, uint64_t *count) {
+  TVMFFI_TRY(tvmffi_i_take_number(in, count));
+  if (*count > in->left / 8) return tvmffi_i_bad_binary();
+  *out = in->at;
+  in->at += 8 * *count;
+  in->left -= 8 * *count;
+  return 0;
+}
+
+/* Upstream's buffer_stream.h refuses an empty text, too. */
+static int tvmffi_i_take_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
+  uint64_t size = 0;
+  TVMFFI_TRY(tvmffi_i_take_number(in, &size));
+  if (!size || size > in->left) return tvmffi_i_bad_binary();
+  out->data = (const char *)in->at;
+  out->size = (size_t)size;
+  in->at += size;
+  in->left -= size;
+  return 0;
+}
+
+/* Makes a module of the bytes that its kind was written as. */
+static int tvmffi_i_load_bytes(TVMFFIByteArray kind, TVMFFIByteArray bytes,
+                               TVMFFIObject **out) {
+  TVMFFIByteArray head = tvmffi_view("ffi.Module.load_from_bytes."), name;
+  TVMFFIByteArray none = {"", 0};
+  TVMFFIAny arg;
+  char *text;
+  const char *parts[4];
+  int code;
+  if (kind.size > PTRDIFF_MAX - head.size - 1) return tvmffi_i_no_memory();
+  text = (char *)tvmffi_i_alloc(head.size + kind.size + 1);
+  if (!text) return tvmffi_i_no_memory();
+  name.data = text;
+  name.size = tvmffi_i_join(text, head, kind, none);
+  code = TVMFFIBytesFromByteArray(&bytes, &arg);
+  if (!code) {
+    code = tvmffi_i_call_loader(name, &arg, 1, out);
+    tvmffi_any_release(&arg);
+  }
+  if (!code && !*out) {
+    parts[0] = "Library binary was created using {";
+    parts[1] = text + head.size;
+    parts[2] =
+        "} but a loader of that name is not registered. Make sure to have "
+        "runtime that registers ";
+    parts[3] = text;
+    TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 4);
+    code = -1;
+  }
+  tvmffi_i_free(text);
+  return code;
+}
+
+/* The modules of an embedded binary: their number, and the indices of each
+   one's imports, from child[begin[i]] to child[begin[i + 1]]. */
+typedef struct {
+  TVMFFIObject **module; /* owned */
+  size_t count;
+  const unsigned char *begin, *child;
+  uint64_t num_children;
+} tvmffi_i_tree;
+
+static int tvmffi_i_read_modules(tvmffi_i_tree *tree, tvmffi_i_stream_in *in,
+                                 tvmffi_i_library *library, void **context) {
+  size_t i;
+  for (i = 0; i < tree->count; ++i) {
+    TVMFFIByteArray kind, bytes;
+    TVMFFI_TRY(tvmffi_i_take_text(in, &kind));
+    if (kind.size == 4 && memcmp(kind.data, "_lib", 4) == 0) {
+      tvmffi_i_module *m = tvmffi_i_new_module(library);
+      if (!m) return -1;
+      tree->module[i] = &m->base;
+      if (context) *context = m;
+    } else {
+      TVMFFI_TRY(tvmffi_i_take_text(in, &bytes));
+      TVMFFI_TRY(tvmffi_i_load_bytes(kind, bytes, &tree->module[i]));
+    }
+  }
+  return 0;
+}
+
+static int tvmffi_i_link_modules(const tvmffi_i_tree *tree) {
+  size_t i;
+  for (i = 0; i < tree->count; ++i) {
+    uint64_t at = tvmffi_i_number_at(tree->begin, i);
+    uint64_t end = tvmffi_i_number_at(tree->begin, i + 1);
+    if (end > tree->num_children) return tvmffi_i_bad_binary();
+    for (; at < end; ++at) {
+      uint64_t child = tvmffi_i_number_at(tree->child, at);
+      if (child >= tree->count) return tvmffi_i_bad_binary();
+      TVMFFI_TRY(tvmffi_i_add_own_import(tvmffi_i_module_of(tree->module[i]),
+                                         tree->module[child]));
+    }
+  }
+  return 0;
+}
+
+/* Makes the modules of an embedded binary: its size, the tree, and for each
+   module its kind and bytes, where the kind "_lib" stands for the library
+   itself. *out gets the first. */
+static int tvmffi_i_load_tree(const unsigned char *binary,
+                              tvmffi_i_library *library, void **context,
+                              TVMFFIObject **out) {
+  tvmffi_i_tree tree;
+  tvmffi_i_stream_in in;
+  uint64_t count;
+  size_t i;
+  int code;
+  in.at = binary + 8;
+  in.left = tvmffi_i_number_at(binary, 0);
+  TVMFFI_TRY(tvmffi_i_take_numbers(&in, &tree.begin, &count));
+  TVMFFI_TRY(tvmffi_i_take_numbers(&in, &tree.child, &tree.num_children));
+  if (count < 2 || count > in.left) return tvmffi_i_bad_binary();
+  tree.count = (size_t)(count - 1);
+  tree.module =
+      (TVMFFIObject **)tvmffi_i_alloc(tree.count * sizeof(*tree.module));
+  if (!tree.module) return tvmffi_i_no_memory();
+  for (i = 0; i < tree.count; ++i) tree.module[i] = NULL;
+  code = tvmffi_i_read_modules(&tree, &in, library, context);
+  if (!code) code = tvmffi_i_link_modules(&tree);
+  for (i = code ? 0 : 1; i < tree.count; ++i) tvmffi_release(tree.module[i]);
+  *out = tree.module[0];
+  tvmffi_i_free(tree.module);
+  return code;
+}
+
+/* Writes the registered context symbols into the library's variables of these
+   names. */
+static int tvmffi_i_set_context(const tvmffi_i_library *library) {
+  tvmffi_i_node *node = TVMFFI_I_LOAD(&tvmffi_i_context_symbols.first);
+  for (; node; node = TVMFFI_I_LOAD(&node->next)) {
+    TVMFFIByteArray name;
+    void *variable;
+    name.data = node->key;
+    name.size = node->size;
+    TVMFFI_TRY(tvmffi_i_find_symbol(library, "", name, &variable));
+    if (variable)
+      *(void **)variable =
+          TVMFFI_I_LOAD(&((tvmffi_i_named *)(void *)node)->address);
+  }
+  return 0;
+}
+
+/* Makes the module of a library, or the modules that are embedded in it, and
+   tells the library of its own. */
+static int tvmffi_i_load_library(tvmffi_i_library *library,
+                                 TVMFFIObject **out) {
+  TVMFFIByteArray none = {"", 0};
+  tvmffi_i_module *m;
+  void *binary, *context;
+  TVMFFI_TRY(
+      tvmffi_i_find_symbol(library, "__tvm_ffi__library_bin", none, &binary));
+  TVMFFI_TRY(
+      tvmffi_i_find_symbol(library, "__tvm_ffi__library_ctx", none, &context));
+  TVMFFI_TRY(tvmffi_i_set_context(library));
+  if (binary)
+    return tvmffi_i_load_tree((const unsigned char *)binary, library,
+                              (void **)context, out);
+  m = tvmffi_i_new_module(library);
+  if (!m) return -1;
+  if (context) *(void **)context = m;
+  *out = &m->base;
+  return 0;
+}
+
+/* Modules that stay until they are removed. Upstream's is never emptied
+   either: their libraries may have given out functions. */
+typedef struct tvmffi_i_kept {
+  TVMFFIObject *module; /* owned */
+  struct tvmffi_i_kept *next;
+} tvmffi_i_kept;
+
+static tvmffi_i_kept *tvmffi_i_kept_modules[64];
+
+/* The link to a module's entry, or to the end of its list; mutex held. */
+static tvmffi_i_kept **tvmffi_i_kept_place(const TVMFFIObject *module) {
+  tvmffi_i_kept **at = &tvmffi_i_kept_modules[((uintptr_t)module >> 4) % 64];
+  while (*at && (*at)->module != module) at = &(*at)->next;
+  return at;
+}
+
+static int tvmffi_i_keep_module(TVMFFIObject *module) {
+  tvmffi_i_kept **at, *entry;
+  int had;
+  entry = (tvmffi_i_kept *)tvmffi_i_alloc(sizeof(*entry));
+  if (!entry) return tvmffi_i_no_memory();
+  entry->module = module;
+  entry->next = NULL;
+  tvmffi_retain(module);
+  tvmffi_i_lock();
+  at = tvmffi_i_kept_place(module);
+  had = *at != NULL;
+  if (!had) *at = entry;
+  tvmffi_i_unlock();
+  if (had) {
+    tvmffi_release(module);
+    tvmffi_i_free(entry);
+  }
+  return 0;
+}
+
+static void tvmffi_i_unkeep_module(TVMFFIObject *module) {
+  tvmffi_i_kept **at, *entry;
+  tvmffi_i_lock();
+  at = tvmffi_i_kept_place(module);
+  entry = *at;
+  if (entry) *at = entry->next;
+  tvmffi_i_unlock();
+  if (!entry) return;
+  tvmffi_release(module);
+  tvmffi_i_free(entry);
+}
+
+/* Modules of the system library, by prefix: made once, never freed. */
+static tvmffi_i_map tvmffi_i_system_modules;
+
+static int tvmffi_i_make_system_module(void **out) {
+  const tvmffi_i_node *node = (const tvmffi_i_node *)tvmffi_i_self()->making;
+  tvmffi_i_library *library;
+  TVMFFIByteArray prefix;
+  TVMFFIObject *module = NULL;
+  int code;
+  prefix.data = node->key;
+  prefix.size = node->size;
+  library = tvmffi_i_new_library(NULL, prefix);
+  if (!library) return -1;
+  code = tvmffi_i_load_library(library, &module);
+  tvmffi_release(library);
+  *out = module;
+  return code;
+}
+
+/* The module of a prefix, borrowed. Its loaders may ask for others. */
+static int tvmffi_i_system_module(TVMFFIByteArray prefix, TVMFFIObject **out) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  const void *outer = t->making;
+  tvmffi_i_named *entry =
+      tvmffi_i_enter_named(&tvmffi_i_system_modules, prefix, NULL);
+  int code;
+  if (!entry) return -1;
+  t->making = &entry->node;
+  code = TVMFFIHandleInitOnce(&entry->address, tvmffi_i_make_system_module);
+  t->making = outer;
+  *out = (TVMFFIObject *)TVMFFI_I_LOAD(&entry->address);
+  return code;
+}
+
+/* The global functions. */
+TVMFFI_I_OBJECT_TYPE(i_module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+
+#define TVMFFI_I_RESULT_TYPE(T, ctype, name, schema) \
+  TVMFFI_I_TYPE(T, ctype, name, schema)              \
+  TVMFFI_I_PUT(T)
+TVMFFI_I_RESULT_TYPE(i_source, TVMFFIAny, "str", "ffi.String") {
+  *out = value;
+  return 0;
+}
+TVMFFI_I_RESULT_TYPE(
+    i_optional_str, TVMFFIAny, "Optional<str>",
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.String\"}]}") {
+  *out = value;
+  return 0;
+}
+TVMFFI_I_RESULT_TYPE(
+    i_optional_func, TVMFFIAny, "Optional<ffi.Function>",
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.Function\"}]}") {
+  *out = value;
+  return 0;
+}
+TVMFFI_I_RESULT_TYPE(
+    i_write_formats, TVMFFIObject *, "Array<str>",
+    "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi.String\"}]}") {
+  *out = tvmffi_obj(value);
+  return 0;
+}
+
+/* The format of a file is what follows its last dot, in a folder's name, too;
+   some are other names of "so". */
+TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
+  static const char *const same[] = {"dll", "dylib", "dso"};
+  TVMFFIByteArray head = tvmffi_view("ffi.Module.load_from_file."), name;
+  TVMFFIByteArray format, none = {"", 0};
+  TVMFFIObject *module = NULL;
+  TVMFFIAny args[2];
+  const char *parts[7];
+  char *text;
+  size_t at = file_name.size, i;
+  int code;
+  while (at && file_name.data[at - 1] != '.') --at;
+  if (!at) {
+    parts[0] = "Failed to get file format from ";
+    parts[1] = file_name.data;
+    TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 2);
+    return -1;
+  }
+  format.data = file_name.data + at;
+  format.size = file_name.size - at;
+  for (i = 0; i < 3; ++i)
+    if (format.size == strlen(same[i]) &&
+        memcmp(format.data, same[i], format.size) == 0)
+      format = tvmffi_view("so");
+  text = (char *)tvmffi_i_alloc(head.size + format.size + 1);
+  if (!text) return tvmffi_i_no_memory();
+  name.data = text;
+  name.size = tvmffi_i_join(text, head, format, none);
+  code = TVMFFIStringFromByteArray(&file_name, &args[0]);
+  if (!code) {
+    code = TVMFFIStringFromByteArray(&format, &args[1]);
+    if (!code) {
+      code = tvmffi_i_call_loader(name, args, 2, &module);
+      tvmffi_any_release(&args[1]);
+    }
+    tvmffi_any_release(&args[0]);
+  }
+  if (!code && !module) {
+    parts[0] = "Loader for `.";
+    parts[1] = text + head.size;
+    parts[2] = "` files is not registered, resolved to (";
+    parts[3] = text;
+    parts[4] =
+        ") in the global registry.Ensure that you have loaded the correct "
+        "runtime code, andthat you are on the correct hardware architecture.";
+    TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 5);
+    code = -1;
+  }
+  tvmffi_i_free(text);
+  if (code) return code;
+  TVMFFI_RETURN(module);
+}
+
+TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
+  TVMFFIByteArray none = {"", 0};
+  TVMFFIObject *module = NULL;
+  tvmffi_i_library *library;
+  void *handle = NULL;
+  int code;
+  (void)format;
+  TVMFFI_TRY(tvmffi_i_dlopen(path, &handle));
+  library = tvmffi_i_new_library(handle, none);
+  if (!library) {
+    tvmffi_i_dlclose(handle);
+    return -1;
+  }
+  code = tvmffi_i_load_library(library, &module);
+  tvmffi_release(library);
+  if (code) return code;
+  TVMFFI_RETURN(module);
+}
+
+TVMFFI_FUNC(i_module_has, bool, (i_module, module), (str, name),
+            (bool, query_imports)) {
+  TVMFFIAny found;
+  TVMFFI_TRY(tvmffi_i_search_modules(module, TVMFFI_I_METHOD_IMPLEMENTS, name,
+                                     query_imports, &found));
+  TVMFFI_RETURN(found.type_index != kTVMFFINone);
+}
+
+TVMFFI_FUNC(i_module_metadata, i_optional_str, (i_module, module), (str, name),
+            (bool, query_imports)) {
+  TVMFFIAny found;
+  TVMFFI_TRY(tvmffi_i_search_modules(module, TVMFFI_I_METHOD_METADATA, name,
+                                     query_imports, &found));
+  TVMFFI_RETURN(found);
+}
+
+TVMFFI_FUNC(i_module_doc, i_optional_str, (i_module, module), (str, name),
+            (bool, query_imports)) {
+  TVMFFIAny found;
+  TVMFFI_TRY(tvmffi_i_search_modules(module, TVMFFI_I_METHOD_DOC, name,
+                                     query_imports, &found));
+  TVMFFI_RETURN(found);
+}
+
+TVMFFI_FUNC(i_module_get, i_optional_func, (i_module, module), (str, name),
+            (bool, query_imports)) {
+  TVMFFIAny found;
+  TVMFFI_TRY(tvmffi_i_search_modules(module, TVMFFI_I_METHOD_GET_FUNCTION, name,
+                                     query_imports, &found));
+  TVMFFI_RETURN(found);
+}
+
+TVMFFI_FUNC(i_module_mask, int32, (i_module, module)) {
+  tvmffi_i_module *m = tvmffi_i_module_of(module);
+  tvmffi_i_method_call c;
+  if (tvmffi_i_is_library(m)) TVMFFI_RETURN(tvmffi_i_cxx_property_mask(m));
+  TVMFFI_TRY(
+      tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_PROPERTY_MASK, NULL, NULL));
+  TVMFFI_RETURN(c.number);
+}
+
+TVMFFI_FUNC(i_module_inspect, i_source, (i_module, module), (str, format)) {
+  tvmffi_i_module *m = tvmffi_i_module_of(module);
+  TVMFFIByteArray none = {"", 0};
+  tvmffi_i_method_call c;
+  if (tvmffi_i_is_library(m))
+    TVMFFI_TRY(TVMFFIStringFromByteArray(&none, &c.value));
+  else
+    TVMFFI_TRY(
+        tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_INSPECT, &format, NULL));
+  TVMFFI_RETURN(c.value);
+}
+
+TVMFFI_FUNC(i_module_kind, str, (i_module, module)) {
+  tvmffi_i_module *m = tvmffi_i_module_of(module);
+  tvmffi_i_method_call c;
+  if (tvmffi_i_is_library(m))
+    c.text = tvmffi_i_cxx_kind(m);
+  else
+    TVMFFI_TRY(tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_KIND, NULL, NULL));
+  TVMFFI_RETURN(tvmffi_view(c.text ? c.text : ""));
+}
+
+TVMFFI_FUNC(i_module_write_formats, i_write_formats, (i_module, module)) {
+  tvmffi_i_module *m = tvmffi_i_module_of(module);
+  tvmffi_i_method_call c;
+  if (tvmffi_i_is_library(m))
+    c.object = tvmffi_i_no_items();
+  else
+    TVMFFI_TRY(
+        tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_WRITE_FORMATS, NULL, NULL));
+  if (!c.object && tvmffi_i_is_library(m)) return -1;
+  TVMFFI_RETURN(c.object);
+}
+
+TVMFFI_FUNC(i_module_write, none, (i_module, module), (str, file_name),
+            (str, format)) {
+  tvmffi_i_module *m = tvmffi_i_module_of(module);
+  tvmffi_i_method_call c;
+  if (tvmffi_i_is_library(m)) return tvmffi_i_library_refuses("WriteToFile");
+  TVMFFI_TRY(
+      tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_WRITE, &file_name, &format));
+  TVMFFI_RETURN();
+}
+
+TVMFFI_FUNC(i_module_import, none, (i_module, module), (i_module, other)) {
+  TVMFFI_TRY(tvmffi_i_add_import(tvmffi_i_module_of(module), other));
+  TVMFFI_RETURN();
+}
+
+TVMFFI_FUNC(i_module_clear, none, (i_module, module)) {
+  tvmffi_i_module *m = tvmffi_i_module_of(module);
+  tvmffi_i_method_call c;
+  if (tvmffi_i_is_library(m))
+    TVMFFI_TRY(tvmffi_i_clear_own_imports(m));
+  else
+    TVMFFI_TRY(
+        tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_CLEAR_IMPORTS, NULL, NULL));
+  TVMFFI_RETURN();
+}
+
+TVMFFI_FUNC(i_module_keep, none, (i_module, module)) {
+  TVMFFI_TRY(tvmffi_i_keep_module(module));
+  TVMFFI_RETURN();
+}
+
+TVMFFI_FUNC(i_module_unkeep, none, (i_module, module)) {
+  tvmffi_i_unkeep_module(module);
+  TVMFFI_RETURN();
+}
+
+static int tvmffi_call_i_system_lib(void *self, const TVMFFIAny *args,
+                                    int32_t num_args, TVMFFIAny *result) {
+  TVMFFIByteArray prefix = {"", 0};
+  TVMFFIObject *module = NULL;
+  (void)self;
+  if (num_args && tvmffi_i_get_str(args, &prefix))
+    return tvmffi_i_fail("TypeError", "Cannot convert from type `%s` to `str`",
+                         tvmffi_i_type_key(args[0].type_index));
+  TVMFFI_TRY(tvmffi_i_system_module(prefix, &module));
+  tvmffi_retain(module);
+  *result = tvmffi_obj(module);
+  return 0;
+}
+static tvmffi_func tvmffi_func_i_system_lib = {
+    "ffi.SystemLib", tvmffi_call_i_system_lib, -1, NULL};
+
+#endif /* !TVMFFI_NO_CONTAINERS */
+
+/* The functions that a module has looked up, each with a reference of its
+   own: what callers get is borrowed from here. */
+typedef struct {
+  TVMFFIObject base;
+  tvmffi_i_map functions;
+  TVMFFIObject *replaced; /* what C++ had put in this place, at which a reader
+                             may still look */
+} tvmffi_i_cache;
+
+static void tvmffi_i_destroy_cache(void *self, int flags) {
+  tvmffi_i_cache *c = (tvmffi_i_cache *)self;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    tvmffi_i_node *node = c->functions.first;
+    tvmffi_i_slots *slots = c->functions.slots;
+    while (node) {
+      tvmffi_i_node *next = node->next;
+      tvmffi_release(((tvmffi_i_named *)(void *)node)->address);
+      tvmffi_i_free(node);
+      node = next;
+    }
+    while (slots) {
+      tvmffi_i_slots *older = slots->older;
+      tvmffi_i_free(slots);
+      slots = older;
+    }
+    tvmffi_release(c->replaced);
+  }
+  tvmffi_i_delete_plain(self, flags);
+}
+
+static void tvmffi_i_delete_cache(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_cache);
+}
+
+TVMFFI_I_INLINE tvmffi_i_cache *tvmffi_i_cache_of(tvmffi_i_module *m) {
+  TVMFFIObject *cache = TVMFFI_I_LOAD(&m->cache);
+  return cache && cache->deleter == tvmffi_i_delete_cache
+             ? (tvmffi_i_cache *)(void *)cache
+             : NULL;
+}
+
+/* The module's cache, made when it is missing, or NULL. */
+static tvmffi_i_cache *tvmffi_i_make_cache(tvmffi_i_module *m) {
+  tvmffi_i_cache *c = tvmffi_i_cache_of(m), *made;
+  if (c) return c;
+  made = (tvmffi_i_cache *)tvmffi_i_object(sizeof(*made), kTVMFFIObject,
+                                           tvmffi_i_delete_cache);
+  if (!made) return made;
+  memset(&made->functions, 0, sizeof(made->functions));
+  made->replaced = NULL;
+  tvmffi_i_lock();
+  c = tvmffi_i_cache_of(m);
+  if (!c) {
+    made->replaced = m->cache;
+    TVMFFI_I_STORE(&m->cache, &made->base);
+  }
+  tvmffi_i_unlock();
+  if (c) tvmffi_release(made);
+  return c ? c : made;
+}
+
+/* Finds a function in the imports or the global table; owned by the caller. */
+static int tvmffi_i_look_up(tvmffi_i_module *m, TVMFFIByteArray name,
+                            TVMFFIObjectHandle *out) {
+  TVMFFIObject *function = NULL;
+  const char *parts[3];
+  TVMFFI_TRY(tvmffi_i_search_imports(m, name, &function));
+  *out = function;
+  if (!function) TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, out));
+  if (*out) return 0;
+  parts[0] = "Cannot find function ";
+  parts[1] = name.data;
+  parts[2] = " in the imported modules or global registry.";
+  TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 3);
+  return -1;
+}
+
+/* `library_ctx` is a pointer to the C++ object, in front of its header. What
+   was found once stays, whatever is imported later, as it does upstream. */
+int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
+                                  const char *func_name,
+                                  TVMFFIObjectHandle *out) {
+  tvmffi_i_module *m = (tvmffi_i_module *)library_ctx;
+  TVMFFIObjectHandle module, function = NULL;
+  TVMFFIByteArray name;
+  tvmffi_i_cache *c;
+  tvmffi_i_named *known;
+  TVMFFI_I_NOT_NULL(library_ctx);
+  TVMFFI_I_NOT_NULL(func_name);
+  TVMFFI_I_NOT_NULL(out);
+  module = &m->base;
+  TVMFFI_I_CHECK(module, kTVMFFIModule);
+  name = tvmffi_view(func_name);
+  c = tvmffi_i_cache_of(m);
+  known = c ? tvmffi_i_find_named(&c->functions, name) : NULL;
+  if (TVMFFI_I_LIKELY(known)) {
+    *out = known->address;
+    return 0;
+  }
+  TVMFFI_TRY(tvmffi_i_look_up(m, name, &function));
+  c = tvmffi_i_make_cache(m);
+  known = c ? tvmffi_i_enter_named(&c->functions, name, function) : NULL;
+  /* Another thread may have put its own there first. */
+  if (!known || known->address != function) tvmffi_release(function);
+  if (!known) return -1;
+  *out = known->address;
+  return 0;
+}
+
 /* ======== Env ======================================================= >>env */
 /* What surrounds the runtime: streams and tensor allocators per thread, the
-   host language's signals, symbols of modules, handles that are made once. */
+   host language's signals, handles that are made once. */
 
 /* The place of a device in the thread's table: its own, or a free one. */
 static tvmffi_i_stream *tvmffi_i_stream_place(tvmffi_i_thread *t, int32_t type,
@@ -6848,82 +8409,6 @@ int TVMFFIEnvCheckSignals(void) {
   code = check();
   release(state);
   return code ? -1 : 0;
-}
-
-/* A name and an address: symbols of the system library, and those that a
-   library is given when it is loaded. */
-typedef struct {
-  tvmffi_i_node node;
-  void *address;
-} tvmffi_i_named;
-
-static tvmffi_i_map tvmffi_i_system_symbols, tvmffi_i_context_symbols;
-
-/* Keeps an address under a name; the last one holds. */
-static int tvmffi_i_keep_symbol(tvmffi_i_map *map, const char *name,
-                                void *address) {
-  size_t size = strlen(name);
-  uint32_t hash = tvmffi_i_hash(name, size);
-  tvmffi_i_named *s;
-  tvmffi_i_lock();
-  s = (tvmffi_i_named *)(void *)tvmffi_i_find_hashed(map, name, size, hash);
-  if (s) {
-    TVMFFI_I_STORE(&s->address, address);
-  } else if (tvmffi_i_reserve(map) == 0) {
-    s = (tvmffi_i_named *)tvmffi_i_alloc(sizeof(*s) + size + 1);
-    if (s) {
-      s->address = address;
-      memcpy((void *)(s + 1), name, size + 1);
-      tvmffi_i_insert_hashed(map, &s->node, (const char *)(s + 1), size, hash);
-    }
-  }
-  tvmffi_i_unlock();
-  return s ? 0 : tvmffi_i_no_memory();
-}
-
-int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol) {
-  TVMFFI_I_NOT_NULL(name);
-  return tvmffi_i_keep_symbol(&tvmffi_i_system_symbols, name, symbol);
-}
-
-int TVMFFIEnvModRegisterContextSymbol(const char *name, void *symbol) {
-  TVMFFI_I_NOT_NULL(name);
-  return tvmffi_i_keep_symbol(&tvmffi_i_context_symbols, name, symbol);
-}
-
-/* Functions that modules have looked up, each with a reference that is never
-   dropped: what the caller gets is borrowed. */
-static tvmffi_i_map tvmffi_i_imports;
-
-int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
-                                  const char *func_name,
-                                  TVMFFIObjectHandle *out) {
-  TVMFFIByteArray name;
-  tvmffi_i_named *known;
-  TVMFFIObjectHandle function = NULL;
-  int code;
-  TVMFFI_I_NOT_NULL(library_ctx);
-  TVMFFI_I_NOT_NULL(func_name);
-  TVMFFI_I_NOT_NULL(out);
-  name = tvmffi_view(func_name);
-  known = (tvmffi_i_named *)(void *)tvmffi_i_find(&tvmffi_i_imports, name.data,
-                                                  name.size);
-  if (known) {
-    *out = TVMFFI_I_LOAD(&known->address);
-    return 0;
-  }
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
-  if (!function)
-    return tvmffi_i_fail("RuntimeError",
-                         "Cannot find function %.200s in the imported modules "
-                         "or global registry.",
-                         func_name);
-  code = tvmffi_i_keep_symbol(&tvmffi_i_imports, func_name, function);
-  if (code)
-    tvmffi_release(function);
-  else
-    *out = function;
-  return code;
 }
 
 /* Handles that are made once. Who makes one or waits for one is in this list,
@@ -9039,6 +10524,24 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"ffi.GetRegisteredTypeKeys", &tvmffi_func_i_type_keys},
     {"ffi.VisitInterrupt", &tvmffi_func_i_visit_interrupt},
     {"ffi.DeepCopy", &tvmffi_func_i_deep_copy},
+#endif
+#if !TVMFFI_NO_CONTAINERS
+    {"ffi.Module.load_from_file.so", &tvmffi_func_i_module_load_so},
+    {"ffi.ModuleLoadFromFile", &tvmffi_func_i_module_load},
+    {"ffi.ModuleImplementsFunction", &tvmffi_func_i_module_has},
+    {"ffi.ModuleGetFunctionMetadata", &tvmffi_func_i_module_metadata},
+    {"ffi.ModuleGetFunctionDoc", &tvmffi_func_i_module_doc},
+    {"ffi.ModuleGetFunction", &tvmffi_func_i_module_get},
+    {"ffi.ModuleGetPropertyMask", &tvmffi_func_i_module_mask},
+    {"ffi.ModuleInspectSource", &tvmffi_func_i_module_inspect},
+    {"ffi.ModuleGetKind", &tvmffi_func_i_module_kind},
+    {"ffi.ModuleGetWriteFormats", &tvmffi_func_i_module_write_formats},
+    {"ffi.ModuleWriteToFile", &tvmffi_func_i_module_write},
+    {"ffi.ModuleImportModule", &tvmffi_func_i_module_import},
+    {"ffi.ModuleClearImports", &tvmffi_func_i_module_clear},
+    {"ffi.ModuleGlobalsAdd", &tvmffi_func_i_module_keep},
+    {"ffi.ModuleGlobalsRemove", &tvmffi_func_i_module_unkeep},
+    {"ffi.SystemLib", &tvmffi_func_i_system_lib},
 #endif
     {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c}};
 enum {

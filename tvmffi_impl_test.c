@@ -362,8 +362,7 @@ static const test_root test_roots[] = {
     {&tvmffi_i_globals, sizeof(tvmffi_i_globals)},
     {&tvmffi_i_builtin_entries, sizeof(tvmffi_i_builtin_entries)},
     {&tvmffi_i_system_symbols, sizeof(tvmffi_i_system_symbols)},
-    {&tvmffi_i_context_symbols, sizeof(tvmffi_i_context_symbols)},
-    {&tvmffi_i_imports, sizeof(tvmffi_i_imports)}};
+    {&tvmffi_i_context_symbols, sizeof(tvmffi_i_context_symbols)}};
 
 typedef struct {
   test_block **block; /* in order of address */
