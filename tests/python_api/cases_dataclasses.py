@@ -71,7 +71,7 @@ def case_c_class_frozen():
         v_i64: int
 
     return [f.frozen for f in fields(Frozen)], \
-        outcome(setattr, Frozen.__new__(Frozen), "v_i64", 2), \
+        Frozen.v_i64.fset is None, \
         [f.name for f in fields(T.TestFrozenCxx)]
 
 
