@@ -100,6 +100,7 @@
      >>tensor     implementation: tensors and DLPack
      >>equal      implementation: equality and hash of any two values
      >>array      implementation: arrays and lists
+     >>map        implementation: maps and dicts
      >>module     implementation: modules, libraries, their imports
      >>env        implementation: streams, allocators, signals, handles
      >>reflection implementation: built-in types, making objects by their fields
@@ -2900,6 +2901,7 @@ typedef struct {
   size_t trace_capacity;
   TVMFFIByteArray trace_view;
   const void *making; /* the node of a system library: see >>module */
+  struct tvmffi_i_map_guard *guard; /* maps that must not change now */
   int destroying;
   int exit_is_set;
 } tvmffi_i_thread;
@@ -3334,6 +3336,10 @@ static void *tvmffi_i_object(size_t size, int32_t type_index,
   return self;
 }
 
+/* What stands for a value that is not there. */
+static TVMFFIObject tvmffi_i_invalid_object = {
+    TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIObject, 0, {NULL}};
+
 /* The deleter of an object that owns nothing but its memory. */
 static void tvmffi_i_delete_plain(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_free(self);
@@ -3455,8 +3461,6 @@ int TVMFFIObjectCreateOpaque(void *handle, int32_t type_index,
 }
 
 /* Marks in place of values: "no value", and "keyword arguments follow". */
-static TVMFFIObject tvmffi_i_invalid_object = {
-    TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIObject, 0, {NULL}};
 static TVMFFIObject tvmffi_i_kwargs_object = {
     TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIObject, 0, {NULL}};
 
@@ -6681,6 +6685,1342 @@ TVMFFI_FUNC(i_list_reserve, none, (i_any_list, list), (int64, capacity)) {
 }
 #endif /* !TVMFFI_NO_CONTAINERS */
 
+/* ======== Map ======================================================= >>map */
+/* Map and Dict, as C++ clients read and write them inline (upstream's
+   container/map_base.h). Up to four entries stand in a row, in order; more are
+   in a hash table whose chains are linked through one byte for each slot, and
+   which links its entries in order of insertion. Both types share this layout;
+   a Map that others hold, too, is copied before a change, a Dict is changed in
+   place. Reading takes no lock and writes nothing; who changes a Dict must be
+   alone with it. Nothing is released while a table is half changed, so a
+   deleter may use the Dict that it was in. */
+#if !TVMFFI_NO_CONTAINERS
+
+typedef struct {
+  TVMFFIObject base;
+  void *data;                   /* a row of pairs, or blocks of slots */
+  uint64_t size;                /* entries */
+  uint64_t slots;               /* places; the highest bit tells a row */
+  void (*data_deleter)(void *); /* NULL: the row is part of the object */
+  uint32_t fib_shift;           /* from here on: of a table only */
+  uint64_t head, tail;          /* slots: the oldest entry and the newest */
+} tvmffi_i_map_object;
+
+typedef struct {
+  TVMFFIAny key, value;
+} tvmffi_i_pair;
+
+typedef struct {
+  tvmffi_i_pair pair;
+  uint64_t prev, next; /* slots in order of insertion */
+} tvmffi_i_map_item;
+
+/* Sixteen slots: first a byte for each, then the items. */
+enum {
+  TVMFFI_I_MAP_BLOCK = 16 * (1 + sizeof(tvmffi_i_map_item)),
+  /* A row stands where the fields of a table would begin. */
+  TVMFFI_I_MAP_ROW = (offsetof(tvmffi_i_map_object, fib_shift) + 7) / 8 * 8,
+  TVMFFI_I_MAP_ROW_MIN = 2,
+  TVMFFI_I_MAP_ROW_MAX = 4,
+  TVMFFI_I_MAP_TABLE_MIN = 8,
+  /* The byte of a slot: whether it goes on a chain (or begins one), and how
+     far the next of the chain is, as an index into tvmffi_i_map_jumps. */
+  TVMFFI_I_MAP_BODY = 0x80,
+  TVMFFI_I_MAP_JUMP = 0x7F,
+  TVMFFI_I_MAP_PROTECTED = 0xFE,
+  TVMFFI_I_MAP_EMPTY = 0xFF,
+  TVMFFI_I_MAP_NUM_JUMPS = 126
+};
+#define TVMFFI_I_MAP_IS_ROW ((uint64_t)1 << 63)
+#define TVMFFI_I_MAP_END UINT64_MAX
+
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_item) == 48, map_item_size);
+TVMFFI_STATIC_ASSERT(sizeof(void *) != 8 ||
+                         (offsetof(tvmffi_i_map_object, data_deleter) == 48 &&
+                          offsetof(tvmffi_i_map_object, fib_shift) == 56 &&
+                          sizeof(tvmffi_i_map_object) == 80),
+                     map_object_layout);
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_object) <=
+                         TVMFFI_I_MAP_ROW +
+                             TVMFFI_I_MAP_ROW_MIN * sizeof(tvmffi_i_pair),
+                     map_row_leaves_room_for_a_table);
+
+/* Up to 15 slots ahead, then triangle numbers n(n + 1)/2: those of 6 to 72, and
+   then further and further apart. */
+/* clang-format off */
+static const uint64_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 21, 28, 36, 45,
+    55, 66, 78, 91, 105, 120, 136, 153, 171, 190, 210, 231, 253, 276, 300,
+    325, 351, 378, 406, 435, 465, 496, 528, 561, 595, 630, 666, 703, 741,
+    780, 820, 861, 903, 946, 990, 1035, 1081, 1128, 1176, 1225, 1275, 1326,
+    1378, 1431, 1485, 1540, 1596, 1653, 1711, 1770, 1830, 1891, 1953, 2016,
+    2080, 2145, 2211, 2278, 2346, 2415, 2485, 2556, 2628, 8515, 19110,
+    42778, 96141, 216153, 486591, 1092981, 2458653, 5532801, 12442566,
+    27993903, 62983476, 141717030, 318844378, 717352503, 1614057336,
+    3631522476u, 8170957530u, 18384510628u, 41364789378u, 93070452520u,
+    209408356380u, 471168559170u, 1060128894105u, 2385289465695u,
+    5366898840628u, 12075518705635u, 27169915244790u, 61132312065111u,
+    137547689707000u, 309482283181501u, 696335127828753u, 1566753995631385u,
+    3525196511162271u, 7931691992677701u, 17846306936293605u,
+    40154190677507445u, 90346928918121501u, 203280589587557251u,
+    457381325854679626u, 1029107982097042876u, 2315492959180353330u,
+    5209859154120846435u};
+/* clang-format on */
+
+TVMFFI_I_INLINE int tvmffi_i_map_is_row(const tvmffi_i_map_object *m) {
+  return (m->slots & TVMFFI_I_MAP_IS_ROW) != 0;
+}
+
+TVMFFI_I_INLINE uint8_t *tvmffi_i_map_meta(const void *data, uint64_t i) {
+  return (uint8_t *)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK + i % 16;
+}
+
+TVMFFI_I_INLINE tvmffi_i_map_item *tvmffi_i_map_at(const void *data,
+                                                   uint64_t i) {
+  char *block = (char *)(uintptr_t)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK;
+  return (tvmffi_i_map_item *)(void *)(block + 16) + i % 16;
+}
+
+/* Fibonacci hashing: the highest bits of a product. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
+                                           uint64_t hash) {
+  return (hash * 0x9E3779B97F4A7C15u) >> (m->fib_shift & 63);
+}
+
+/* The slot that follows `i` in its chain; `meta` is the byte of `i`. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_map_next(const tvmffi_i_map_object *m,
+                                           uint64_t i, uint8_t meta) {
+  return (i + tvmffi_i_map_jumps[meta & TVMFFI_I_MAP_JUMP]) & (m->slots - 1);
+}
+
+/* -------- Keys -------- */
+
+/* A key that is looked for, a view of any kind. A text of up to seven bytes is
+   looked for as it stands in an Any, whatever held it; a longer one by `text`,
+   whether or not it is an object yet. */
+typedef struct {
+  TVMFFIAny any;
+  TVMFFIByteArray text; /* of eight bytes or more, else {NULL, 0} */
+  int32_t other; /* the type of keys that may be equal though bits differ */
+} tvmffi_i_map_key;
+
+TVMFFI_I_INLINE void tvmffi_i_map_text_key(tvmffi_i_map_key *key,
+                                           TVMFFIByteArray text, int32_t small,
+                                           int32_t large) {
+  key->other = large;
+  if (text.size >= sizeof(key->any.v_bytes)) {
+    key->text = text;
+    key->any.type_index = large;
+    key->any.zero_padding = 0;
+    return;
+  }
+  key->any.type_index = small;
+  key->any.small_str_len = (uint32_t)text.size;
+  key->any.v_uint64 = tvmffi_i_small_text(text.data, text.size);
+}
+
+/* Reads a key that points to what it is. One that may be moved from is left
+   where it is. */
+TVMFFI_I_NOINLINE int tvmffi_i_map_read_pointed(const TVMFFIAny *view,
+                                                tvmffi_i_map_key *key) {
+  int32_t index = view->type_index;
+  if (index == kTVMFFIRawStr || index == kTVMFFIStr) {
+    TVMFFI_I_NOT_NULL(view->v_ptr);
+    tvmffi_i_map_text_key(key, tvmffi_any_str(view), kTVMFFISmallStr,
+                          kTVMFFIStr);
+  } else if (index == kTVMFFIByteArrayPtr || index == kTVMFFIBytes) {
+    TVMFFIByteArray text = tvmffi_any_str(view);
+    TVMFFI_I_NOT_NULL(view->v_ptr);
+    TVMFFI_I_BYTES(&text);
+    tvmffi_i_map_text_key(key, text, kTVMFFISmallBytes, kTVMFFIBytes);
+  } else if (index == kTVMFFIObjectRValueRef) {
+    TVMFFIObject **from = (TVMFFIObject **)view->v_ptr;
+    if (!from || !*from)
+      return tvmffi_i_fail("InternalError", "RValueRef already moved");
+    key->any = tvmffi_obj(*from);
+    return tvmffi_i_map_read_pointed(&key->any, key);
+  } else if (index >= kTVMFFIStaticObjectBegin) {
+    TVMFFI_I_NOT_NULL(view->v_obj);
+    key->other = index;
+  }
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_read_key(const TVMFFIAny *view,
+                                          tvmffi_i_map_key *key) {
+  int32_t index = view->type_index;
+  key->any = *view;
+  key->text.data = NULL;
+  key->text.size = 0;
+  key->other = -1;
+  if (index == kTVMFFISmallStr) {
+    key->other = kTVMFFIStr;
+  } else if (index == kTVMFFIStr && view->v_obj) {
+    tvmffi_i_map_text_key(key, ((tvmffi_i_string *)view->v_ptr)->bytes,
+                          kTVMFFISmallStr, kTVMFFIStr);
+  } else if (index == kTVMFFISmallBytes) {
+    key->other = kTVMFFIBytes;
+  } else if (index >= kTVMFFIRawStr) {
+    return tvmffi_i_map_read_pointed(view, key);
+  }
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_hash(const tvmffi_i_map_key *key,
+                                      uint64_t *hash) {
+  if (!key->text.data) return tvmffi_i_any_hash(&key->any, hash);
+  *hash = tvmffi_i_hash_combine(
+      (uint64_t)key->any.type_index,
+      tvmffi_i_stable_hash(key->text.data, key->text.size));
+  return 0;
+}
+
+/* While the hash or equality that a type brought along runs within a change or
+   a look-up, this thread refuses to change the map. The count of all threads
+   keeps those who have no such types from asking more. */
+typedef struct tvmffi_i_map_guard {
+  const tvmffi_i_map_object *map;
+  struct tvmffi_i_map_guard *outer;
+} tvmffi_i_map_guard;
+
+static uint64_t tvmffi_i_map_guards;
+
+static void tvmffi_i_map_enter(const tvmffi_i_map_object *m,
+                               tvmffi_i_map_guard *guard) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  guard->map = m;
+  guard->outer = t->guard;
+  t->guard = guard;
+  (void)tvmffi_i_add64(&tvmffi_i_map_guards, 1);
+}
+
+static void tvmffi_i_map_leave(tvmffi_i_map_guard *guard) {
+  tvmffi_i_self()->guard = guard->outer;
+  (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
+}
+
+TVMFFI_I_SLOW int tvmffi_i_map_check_guards(const tvmffi_i_map_object *m) {
+  const tvmffi_i_map_guard *guard = tvmffi_i_self()->guard;
+  for (; guard; guard = guard->outer) {
+    if (guard->map == m)
+      return tvmffi_i_fail("RuntimeError",
+                           "A map cannot be changed by the hash or the "
+                           "equality of its own keys");
+  }
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
+  return TVMFFI_I_LIKELY(!TVMFFI_I_LOAD_RELAXED(&tvmffi_i_map_guards))
+             ? 0
+             : tvmffi_i_map_check_guards(m);
+}
+
+/* The hash of a key that the map holds. */
+TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
+                                               const TVMFFIAny *key,
+                                               uint64_t *hash) {
+  tvmffi_i_map_guard guard;
+  int code;
+  if (!tvmffi_i_type_attr(&tvmffi_i_hash_column, key->type_index))
+    return tvmffi_i_any_hash(key, hash);
+  tvmffi_i_map_enter(m, &guard);
+  code = tvmffi_i_any_hash(key, hash);
+  tvmffi_i_map_leave(&guard);
+  return code;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_hash_held(const tvmffi_i_map_object *m,
+                                           const TVMFFIAny *key,
+                                           uint64_t *hash) {
+  if (key->type_index > kTVMFFIBytes)
+    return tvmffi_i_map_hash_object(m, key, hash);
+  return tvmffi_i_any_hash(key, hash);
+}
+
+/* Compares a short text with one in an object, or two objects whose type may
+   have an equality: 1, 0 or an error's code. Upstream has the key that is held
+   first in a row, and second in a table. */
+TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
+                                                const tvmffi_i_map_key *key,
+                                                const TVMFFIAny *held,
+                                                int held_first) {
+  tvmffi_i_map_guard guard;
+  int code;
+  if (key->other <= kTVMFFIBytes ||
+      !tvmffi_i_type_attr(&tvmffi_i_equal_column, key->other))
+    return tvmffi_i_differ_equal(&key->any, held);
+  tvmffi_i_map_enter(m, &guard);
+  code = held_first ? tvmffi_i_differ_equal(held, &key->any)
+                    : tvmffi_i_differ_equal(&key->any, held);
+  tvmffi_i_map_leave(&guard);
+  return code;
+}
+
+/* Compares texts of eight bytes or more, word by word, the last two
+   overlapping. */
+TVMFFI_I_INLINE int tvmffi_i_map_same_text(TVMFFIByteArray a,
+                                           TVMFFIByteArray b) {
+  uint64_t x, y;
+  size_t i;
+  if (a.size != b.size) return 0;
+  if (a.size > 64) return memcmp(a.data, b.data, a.size) == 0;
+  for (i = 0; i + 8 < a.size; i += 8) {
+    memcpy(&x, a.data + i, 8);
+    memcpy(&y, b.data + i, 8);
+    if (x != y) return 0;
+  }
+  memcpy(&x, a.data + a.size - 8, 8);
+  memcpy(&y, b.data + a.size - 8, 8);
+  return x == y;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
+                                       const tvmffi_i_map_key *key,
+                                       const TVMFFIAny *held, int held_first) {
+  if (tvmffi_i_same_any(&key->any, held)) return 1;
+  if (held->type_index != key->other) return 0;
+  if (key->text.data)
+    return tvmffi_i_map_same_text(key->text,
+                                  ((tvmffi_i_string *)held->v_ptr)->bytes);
+  return tvmffi_i_map_differ_equal(m, key, held, held_first);
+}
+
+/* -------- Looking up -------- */
+
+/* Where a key is: its pair, its slot or place in the row, and in a table the
+   slot before it in its chain (TVMFFI_I_MAP_END if it begins the chain). */
+typedef struct {
+  tvmffi_i_pair *pair;
+  uint64_t index, before;
+} tvmffi_i_map_place;
+
+TVMFFI_I_INLINE int tvmffi_i_map_find_in_row(const tvmffi_i_map_object *m,
+                                             const tvmffi_i_map_key *key,
+                                             tvmffi_i_map_place *place) {
+  tvmffi_i_pair *pair = (tvmffi_i_pair *)m->data;
+  uint64_t i, n = m->size;
+  int code;
+  for (i = 0; i < n; ++i, ++pair) {
+    code = tvmffi_i_map_equal(m, key, &pair->key, 1);
+    if (!code) continue;
+    place->pair = pair;
+    place->index = i;
+    return code;
+  }
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_find_in_table(const tvmffi_i_map_object *m,
+                                               const tvmffi_i_map_key *key,
+                                               uint64_t hash,
+                                               tvmffi_i_map_place *place) {
+  uint64_t i = tvmffi_i_map_home(m, hash), before = TVMFFI_I_MAP_END;
+  uint8_t meta = *tvmffi_i_map_meta(m->data, i);
+  tvmffi_i_map_item *item;
+  int code;
+  if (meta & TVMFFI_I_MAP_BODY) return 0;
+  for (;;) {
+    item = tvmffi_i_map_at(m->data, i);
+    code = tvmffi_i_map_equal(m, key, &item->pair.key, 0);
+    if (code) {
+      place->pair = &item->pair;
+      place->index = i;
+      place->before = before;
+      return code;
+    }
+    if (!(meta & TVMFFI_I_MAP_JUMP)) return 0;
+    before = i;
+    i = tvmffi_i_map_next(m, i, meta);
+    meta = *tvmffi_i_map_meta(m->data, i);
+  }
+}
+
+/* Finds a key: 1, 0, or the code of an error that its type raised. */
+TVMFFI_I_INLINE int tvmffi_i_map_find(const tvmffi_i_map_object *m,
+                                      const tvmffi_i_map_key *key,
+                                      tvmffi_i_map_place *place) {
+  uint64_t hash;
+  if (tvmffi_i_map_is_row(m)) return tvmffi_i_map_find_in_row(m, key, place);
+  if (!m->size) return 0;
+  TVMFFI_TRY(tvmffi_i_map_hash(key, &hash));
+  return tvmffi_i_map_find_in_table(m, key, hash, place);
+}
+
+/* Finds the value of a key, a view of any kind: 1 with *value borrowed; 0, or
+   the code of an error, with *value as it was. */
+TVMFFI_I_INLINE int tvmffi_i_map_lookup(TVMFFIObject *map, const TVMFFIAny *key,
+                                        const TVMFFIAny **value) {
+  tvmffi_i_map_key k;
+  tvmffi_i_map_place place;
+  int code;
+  TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
+  code = tvmffi_i_map_find((tvmffi_i_map_object *)(void *)map, &k, &place);
+  if (code > 0) *value = &place.pair->value;
+  return code;
+}
+
+/* -------- Going through all -------- */
+
+/* Iteration in order of insertion:
+     for (i = tvmffi_i_map_begin(map);
+          (pair = tvmffi_i_map_pair(map, i)) != NULL;
+          i = tvmffi_i_map_after(map, i))
+   The pair is borrowed. A map that changes meanwhile may leave out entries or
+   give some twice, but no index reaches anything that is not an entry. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_map_begin(const TVMFFIObject *map) {
+  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
+  return tvmffi_i_map_is_row(m) ? 0 : m->head;
+}
+
+TVMFFI_I_INLINE tvmffi_i_pair *tvmffi_i_map_pair(const TVMFFIObject *map,
+                                                 uint64_t i) {
+  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
+  if (tvmffi_i_map_is_row(m))
+    return i < m->size ? (tvmffi_i_pair *)m->data + i : NULL;
+  if (i >= m->slots || *tvmffi_i_map_meta(m->data, i) >= TVMFFI_I_MAP_PROTECTED)
+    return NULL;
+  return &tvmffi_i_map_at(m->data, i)->pair;
+}
+
+TVMFFI_I_INLINE uint64_t tvmffi_i_map_after(const TVMFFIObject *map,
+                                            uint64_t i) {
+  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
+  if (tvmffi_i_map_is_row(m)) return i + 1;
+  return tvmffi_i_map_pair(map, i) ? tvmffi_i_map_at(m->data, i)->next
+                                   : TVMFFI_I_MAP_END;
+}
+
+TVMFFI_I_INLINE int64_t tvmffi_i_map_size(const TVMFFIObject *map) {
+  return (int64_t)((const tvmffi_i_map_object *)(const void *)map)->size;
+}
+
+/* -------- Making and destroying -------- */
+
+static void tvmffi_i_map_drop_pair(tvmffi_i_pair *pair) {
+  tvmffi_any_release(&pair->key);
+  tvmffi_any_release(&pair->value);
+}
+
+/* Releases the entries of a table that no map has, or none any more. */
+static void tvmffi_i_map_drop_table(void *data, uint64_t slots) {
+  uint64_t i;
+  for (i = 0; i < slots; ++i) {
+    uint8_t *meta = tvmffi_i_map_meta(data, i);
+    if (*meta >= TVMFFI_I_MAP_PROTECTED) continue;
+    *meta = TVMFFI_I_MAP_EMPTY;
+    tvmffi_i_map_drop_pair(&tvmffi_i_map_at(data, i)->pair);
+  }
+}
+
+TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
+  tvmffi_i_map_object *m = (tvmffi_i_map_object *)self;
+  uint64_t i;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    if (!tvmffi_i_map_is_row(m))
+      tvmffi_i_map_drop_table(m->data, m->slots);
+    else
+      for (i = 0; i < m->size; ++i)
+        tvmffi_i_map_drop_pair((tvmffi_i_pair *)m->data + i);
+    if (m->data_deleter) m->data_deleter(m->data);
+    m->data_deleter = NULL;
+    m->size = 0;
+  }
+  tvmffi_i_delete_plain(self, flags);
+}
+
+static void tvmffi_i_delete_map(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_map);
+}
+
+/* A map without entries whose row has `places`, in the object. */
+static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
+                                                 uint64_t places) {
+  tvmffi_i_map_object *m;
+  if (places < TVMFFI_I_MAP_ROW_MIN) places = TVMFFI_I_MAP_ROW_MIN;
+  m = (tvmffi_i_map_object *)tvmffi_i_object(
+      TVMFFI_I_MAP_ROW + (size_t)places * sizeof(tvmffi_i_pair), type_index,
+      tvmffi_i_delete_map);
+  if (!m) return m;
+  m->data = (char *)m + TVMFFI_I_MAP_ROW;
+  m->size = 0;
+  m->slots = places | TVMFFI_I_MAP_IS_ROW;
+  m->data_deleter = NULL;
+  return m;
+}
+
+/* Memory for a table of `slots`, all empty, or NULL with the error set. */
+static void *tvmffi_i_map_new_table(uint64_t slots) {
+  uint64_t blocks = (slots + 15) / 16, i;
+  char *data = NULL;
+  if (blocks <= PTRDIFF_MAX / TVMFFI_I_MAP_BLOCK)
+    data = (char *)tvmffi_i_alloc((size_t)blocks * TVMFFI_I_MAP_BLOCK);
+  if (!data) {
+    (void)tvmffi_i_no_memory();
+    return data;
+  }
+  for (i = 0; i < blocks; ++i)
+    memset(data + (size_t)i * TVMFFI_I_MAP_BLOCK, TVMFFI_I_MAP_EMPTY, 16);
+  return data;
+}
+
+static uint32_t tvmffi_i_map_shift(uint64_t slots) {
+  uint32_t shift = 64;
+  for (; slots > 1; slots >>= 1) --shift;
+  return shift;
+}
+
+/* Makes an empty map with room for some entries, owned by the caller, or NULL
+   with the error set. `type_index`: kTVMFFIMap or kTVMFFIDict. */
+static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
+  uint64_t slots = TVMFFI_I_MAP_TABLE_MIN;
+  tvmffi_i_map_object *m = tvmffi_i_map_new_row(
+      type_index, capacity > 0 && capacity <= TVMFFI_I_MAP_ROW_MAX
+                      ? (uint64_t)capacity
+                      : TVMFFI_I_MAP_ROW_MIN);
+  void *data;
+  if (!m || capacity <= TVMFFI_I_MAP_ROW_MAX) return &m->base;
+  while (slots - slots / 8 < (uint64_t)capacity) slots *= 2;
+  data = tvmffi_i_map_new_table(slots);
+  if (!data) {
+    tvmffi_release(m);
+    return NULL;
+  }
+  m->data = data;
+  m->data_deleter = tvmffi_i_free;
+  m->slots = slots;
+  m->fib_shift = tvmffi_i_map_shift(slots);
+  m->head = m->tail = TVMFFI_I_MAP_END;
+  return &m->base;
+}
+
+/* Makes a copy of a map, of either type, that shares its keys and values;
+   owned by the caller, or NULL with the error set. */
+static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
+                                       int32_t type_index) {
+  const tvmffi_i_map_object *from =
+      (const tvmffi_i_map_object *)(const void *)map;
+  int row = tvmffi_i_map_is_row(from);
+  tvmffi_i_map_object *m =
+      tvmffi_i_map_new_row(type_index, row ? from->size : 0);
+  uint64_t i;
+  if (!m) return NULL;
+  if (row) {
+    if (from->size)
+      memcpy(m->data, from->data, (size_t)from->size * sizeof(tvmffi_i_pair));
+  } else if (from->slots) {
+    void *data = tvmffi_i_map_new_table(from->slots);
+    if (!data) {
+      tvmffi_release(m);
+      return NULL;
+    }
+    memcpy(data, from->data,
+           (size_t)((from->slots + 15) / 16) * TVMFFI_I_MAP_BLOCK);
+    m->data = data;
+    m->data_deleter = tvmffi_i_free;
+    m->slots = from->slots;
+    m->fib_shift = from->fib_shift;
+    m->head = from->head;
+    m->tail = from->tail;
+  }
+  m->size = from->size;
+  for (i = 0; i < (row ? m->size : m->slots); ++i) {
+    tvmffi_i_pair *pair = tvmffi_i_map_pair(&m->base, i);
+    if (!pair) continue;
+    if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
+      tvmffi_retain(pair->key.v_obj);
+    if (pair->value.type_index >= kTVMFFIStaticObjectBegin)
+      tvmffi_retain(pair->value.v_obj);
+  }
+  return &m->base;
+}
+
+/* -------- Growing -------- */
+
+/* Puts other places under a map; its entries have been moved there. */
+static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
+                                 uint64_t slots) {
+  if (m->data_deleter) m->data_deleter(m->data);
+  m->data = data;
+  m->data_deleter = tvmffi_i_free;
+  m->slots = slots;
+}
+
+static int tvmffi_i_map_grow_row(tvmffi_i_map_object *m) {
+  uint64_t places = (m->slots & ~TVMFFI_I_MAP_IS_ROW) * 2;
+  void *data;
+  if (places < TVMFFI_I_MAP_ROW_MIN) places = TVMFFI_I_MAP_ROW_MIN;
+  data = tvmffi_i_alloc((size_t)places * sizeof(tvmffi_i_pair));
+  if (!data) return tvmffi_i_no_memory();
+  if (m->size) memcpy(data, m->data, (size_t)m->size * sizeof(tvmffi_i_pair));
+  tvmffi_i_map_replace(m, data, places | TVMFFI_I_MAP_IS_ROW);
+  return 0;
+}
+
+/* Links the newest entry. */
+TVMFFI_I_INLINE void tvmffi_i_map_link(tvmffi_i_map_object *m,
+                                       tvmffi_i_map_item *item, uint64_t i) {
+  item->prev = m->tail;
+  item->next = TVMFFI_I_MAP_END;
+  if (m->tail != TVMFFI_I_MAP_END)
+    tvmffi_i_map_at(m->data, m->tail)->next = i;
+  else
+    m->head = i;
+  m->tail = i;
+}
+
+/* Points what stands before and after an entry to its slot `i`. */
+TVMFFI_I_INLINE void tvmffi_i_map_relink(tvmffi_i_map_object *m,
+                                         const tvmffi_i_map_item *item,
+                                         uint64_t i) {
+  if (item->prev != TVMFFI_I_MAP_END)
+    tvmffi_i_map_at(m->data, item->prev)->next = i;
+  else
+    m->head = i;
+  if (item->next != TVMFFI_I_MAP_END)
+    tvmffi_i_map_at(m->data, item->next)->prev = i;
+  else
+    m->tail = i;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_map_unlink(tvmffi_i_map_object *m,
+                                         const tvmffi_i_map_item *item) {
+  if (item->prev != TVMFFI_I_MAP_END)
+    tvmffi_i_map_at(m->data, item->prev)->next = item->next;
+  else
+    m->head = item->next;
+  if (item->next != TVMFFI_I_MAP_END)
+    tvmffi_i_map_at(m->data, item->next)->prev = item->prev;
+  else
+    m->tail = item->prev;
+}
+
+/* Finds an empty slot that a chain's end `i` can point to: the jump, and its
+   slot in *to; 0 if there is none. */
+TVMFFI_I_INLINE uint8_t tvmffi_i_map_reach(const tvmffi_i_map_object *m,
+                                           uint64_t i, uint64_t *to) {
+  uint8_t jump;
+  for (jump = 1; jump < TVMFFI_I_MAP_NUM_JUMPS; ++jump) {
+    *to = tvmffi_i_map_next(m, i, jump);
+    if (*tvmffi_i_map_meta(m->data, *to) == TVMFFI_I_MAP_EMPTY) return jump;
+  }
+  return 0;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_map_set_jump(const tvmffi_i_map_object *m,
+                                           uint64_t i, uint8_t jump) {
+  uint8_t *meta = tvmffi_i_map_meta(m->data, i);
+  *meta = (uint8_t)((*meta & TVMFFI_I_MAP_BODY) | jump);
+}
+
+/* Takes a slot at the end of the chain that `i` is in: 1, or 0 if there is
+   none in reach. */
+TVMFFI_I_INLINE int tvmffi_i_map_extend(const tvmffi_i_map_object *m,
+                                        uint64_t i, uint64_t *to) {
+  uint8_t meta, jump;
+  while ((meta = *tvmffi_i_map_meta(m->data, i)) & TVMFFI_I_MAP_JUMP)
+    i = tvmffi_i_map_next(m, i, meta);
+  jump = tvmffi_i_map_reach(m, i, to);
+  if (!jump) return 0;
+  tvmffi_i_map_set_jump(m, i, jump);
+  *tvmffi_i_map_meta(m->data, *to) = TVMFFI_I_MAP_BODY;
+  return 1;
+}
+
+/* Fills the larger table `to` from the table `from`: 1, 0 if a chain found no
+   slot in reach, or an error's code. `moved` has room for a number for each
+   slot of `from`, which is left as it is. Slots are read and, as the hash's
+   highest bits stay, written about in order, so memory is read ahead. Those
+   that begin a chain come first: then none of the others has to give way. */
+static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
+                               const tvmffi_i_map_object *from,
+                               uint64_t *moved) {
+  const uint64_t waits = (uint64_t)1 << 63;
+  uint64_t i, hash, home;
+  for (i = 0; i < from->slots; ++i) {
+    tvmffi_i_map_item *item = tvmffi_i_map_at(from->data, i);
+    uint8_t *meta;
+    moved[i] = TVMFFI_I_MAP_END;
+    if (*tvmffi_i_map_meta(from->data, i) >= TVMFFI_I_MAP_PROTECTED) continue;
+    TVMFFI_TRY(tvmffi_i_map_hash_held(from, &item->pair.key, &hash));
+    home = tvmffi_i_map_home(to, hash);
+    meta = tvmffi_i_map_meta(to->data, home);
+    moved[i] = home | (*meta == TVMFFI_I_MAP_EMPTY ? 0 : waits);
+    if (moved[i] & waits) continue;
+    *meta = 0;
+    tvmffi_i_map_at(to->data, home)->pair = item->pair;
+  }
+  for (i = 0; i < from->slots; ++i) {
+    if (moved[i] == TVMFFI_I_MAP_END || !(moved[i] & waits)) continue;
+    if (!tvmffi_i_map_extend(to, moved[i] & ~waits, &home)) return 0;
+    moved[i] = home;
+    tvmffi_i_map_at(to->data, home)->pair =
+        tvmffi_i_map_at(from->data, i)->pair;
+  }
+  for (i = 0; i < from->slots; ++i) {
+    const tvmffi_i_map_item *item = tvmffi_i_map_at(from->data, i);
+    tvmffi_i_map_item *copy;
+    if (moved[i] == TVMFFI_I_MAP_END) continue;
+    copy = tvmffi_i_map_at(to->data, moved[i]);
+    copy->prev =
+        item->prev == TVMFFI_I_MAP_END ? item->prev : moved[item->prev];
+    copy->next =
+        item->next == TVMFFI_I_MAP_END ? item->next : moved[item->next];
+  }
+  to->head = from->head == TVMFFI_I_MAP_END ? from->head : moved[from->head];
+  to->tail = from->tail == TVMFFI_I_MAP_END ? from->tail : moved[from->tail];
+  return 1;
+}
+
+/* Gives a table more slots. The entries are moved bit by bit, so all stays as
+   it was until the new table is complete. */
+TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
+  uint64_t few[64], *moved = few;
+  tvmffi_i_map_object grown = *m;
+  int code = 0;
+  if (m->slots > 64) {
+    if (m->slots > PTRDIFF_MAX / 16) return tvmffi_i_no_memory();
+    moved = (uint64_t *)tvmffi_i_alloc((size_t)m->slots * sizeof(*moved));
+    if (!moved) return tvmffi_i_no_memory();
+  }
+  while (code == 0) {
+    grown.slots = grown.slots < TVMFFI_I_MAP_TABLE_MIN
+                      ? (uint64_t)TVMFFI_I_MAP_TABLE_MIN
+                      : grown.slots * 2;
+    grown.fib_shift = tvmffi_i_map_shift(grown.slots);
+    grown.data = tvmffi_i_map_new_table(grown.slots);
+    code = grown.data ? tvmffi_i_map_refill(&grown, m, moved) : -1;
+    if (code <= 0) tvmffi_i_free(grown.data);
+  }
+  if (moved != few) tvmffi_i_free(moved);
+  if (code < 0) return code;
+  tvmffi_i_map_replace(m, grown.data, grown.slots);
+  m->fib_shift = grown.fib_shift;
+  m->head = grown.head;
+  m->tail = grown.tail;
+  return 0;
+}
+
+/* Moves chains apart: what stands in `target`, and what follows it in its
+   chain, goes elsewhere. 1, 0 if there is no room (and nothing was moved), or
+   an error's code. */
+typedef struct {
+  uint64_t from, to, link; /* moved from, to, linked from */
+  uint8_t from_meta, link_meta;
+} tvmffi_i_map_move;
+
+static void tvmffi_i_map_move_item(tvmffi_i_map_object *m, uint64_t from,
+                                   uint64_t to) {
+  tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, to);
+  *item = *tvmffi_i_map_at(m->data, from);
+  tvmffi_i_map_relink(m, item, to);
+}
+
+static int tvmffi_i_map_move_chain(tvmffi_i_map_object *m, uint64_t target,
+                                   uint64_t link, tvmffi_i_map_move *moves) {
+  uint64_t from = target, n = 0;
+  for (;;) {
+    tvmffi_i_map_move *move = &moves[n];
+    uint8_t jump = tvmffi_i_map_reach(m, link, &move->to);
+    if (!jump) break;
+    move->from = from;
+    move->link = link;
+    move->from_meta = *tvmffi_i_map_meta(m->data, from);
+    move->link_meta = *tvmffi_i_map_meta(m->data, link);
+    tvmffi_i_map_move_item(m, from, move->to);
+    *tvmffi_i_map_meta(m->data, move->to) = TVMFFI_I_MAP_BODY;
+    *tvmffi_i_map_meta(m->data, from) =
+        from == target ? TVMFFI_I_MAP_PROTECTED : TVMFFI_I_MAP_EMPTY;
+    tvmffi_i_map_set_jump(m, link, jump);
+    ++n;
+    if (!(move->from_meta & TVMFFI_I_MAP_JUMP)) return 1;
+    link = move->to;
+    from = tvmffi_i_map_next(m, from, move->from_meta);
+  }
+  while (n-- > 0) {
+    tvmffi_i_map_move_item(m, moves[n].to, moves[n].from);
+    *tvmffi_i_map_meta(m->data, moves[n].to) = TVMFFI_I_MAP_EMPTY;
+    *tvmffi_i_map_meta(m->data, moves[n].from) = moves[n].from_meta;
+    *tvmffi_i_map_meta(m->data, moves[n].link) = moves[n].link_meta;
+  }
+  return 0;
+}
+
+static int tvmffi_i_map_spare(tvmffi_i_map_object *m, uint64_t target) {
+  tvmffi_i_map_move few[16], *moves = few;
+  uint64_t hash, link, i, n = 1;
+  uint8_t meta;
+  int code;
+  TVMFFI_TRY(tvmffi_i_map_hash_held(
+      m, &tvmffi_i_map_at(m->data, target)->pair.key, &hash));
+  /* A hash that was another before may lead to a chain without `target`, or
+     nowhere; then only a new table helps. */
+  link = tvmffi_i_map_home(m, hash);
+  for (;;) {
+    meta = *tvmffi_i_map_meta(m->data, link);
+    if (meta >= TVMFFI_I_MAP_PROTECTED || !(meta & TVMFFI_I_MAP_JUMP)) return 0;
+    i = tvmffi_i_map_next(m, link, meta);
+    if (i == target) break;
+    link = i;
+  }
+  while ((meta = *tvmffi_i_map_meta(m->data, i)) & TVMFFI_I_MAP_JUMP) {
+    i = tvmffi_i_map_next(m, i, meta);
+    ++n;
+  }
+  if (n > sizeof(few) / sizeof(few[0])) {
+    moves = (tvmffi_i_map_move *)tvmffi_i_alloc((size_t)n * sizeof(*moves));
+    if (!moves) return tvmffi_i_no_memory();
+  }
+  code = tvmffi_i_map_move_chain(m, target, link, moves);
+  if (moves != few) tvmffi_i_free(moves);
+  return code;
+}
+
+/* Takes a slot for a key that the table does not hold: 1, 0 if it has to grow,
+   or an error's code. As upstream's TryInsert, it looks at the load only where
+   the key cannot begin a chain in an empty slot. */
+TVMFFI_I_INLINE int tvmffi_i_map_take(tvmffi_i_map_object *m, uint64_t hash,
+                                      uint64_t *i) {
+  uint64_t home;
+  uint8_t *meta;
+  int code;
+  if (!m->slots) return 0;
+  home = tvmffi_i_map_home(m, hash);
+  meta = tvmffi_i_map_meta(m->data, home);
+  *i = home;
+  if (*meta != TVMFFI_I_MAP_EMPTY) {
+    if ((m->size + 1) * 100 > m->slots * 99) return 0;
+    if (!(*meta & TVMFFI_I_MAP_BODY)) return tvmffi_i_map_extend(m, home, i);
+    code = tvmffi_i_map_spare(m, home);
+    if (code <= 0) return code;
+  }
+  *meta = 0;
+  return 1;
+}
+
+/* Adds an entry that the map does not have; takes `pair`. On failure the map is
+   as it was, and `pair` still the caller's. */
+static int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m, uint64_t hash,
+                                     const tvmffi_i_pair *pair) {
+  uint64_t i;
+  tvmffi_i_map_item *item;
+  int code;
+  while ((code = tvmffi_i_map_take(m, hash, &i)) == 0)
+    TVMFFI_TRY(tvmffi_i_map_grow_table(m));
+  if (code < 0) return code;
+  item = tvmffi_i_map_at(m->data, i);
+  item->pair = *pair;
+  tvmffi_i_map_link(m, item, i);
+  ++m->size;
+  return 0;
+}
+
+/* Makes a table of a full row. */
+static int tvmffi_i_map_row_to_table(tvmffi_i_map_object *m) {
+  tvmffi_i_map_object table = *m;
+  const tvmffi_i_pair *row = (const tvmffi_i_pair *)m->data;
+  uint64_t hash, i;
+  int code = 0;
+  table.size = 0;
+  table.slots = TVMFFI_I_MAP_TABLE_MIN;
+  table.fib_shift = tvmffi_i_map_shift(table.slots);
+  table.head = table.tail = TVMFFI_I_MAP_END;
+  table.data = tvmffi_i_map_new_table(table.slots);
+  if (!table.data) return -1;
+  table.data_deleter = tvmffi_i_free;
+  for (i = 0; i < m->size && !code; ++i) {
+    code = tvmffi_i_map_hash_held(m, &row[i].key, &hash);
+    if (!code) code = tvmffi_i_map_add_to_table(&table, hash, &row[i]);
+  }
+  if (code) {
+    table.data_deleter(table.data);
+    return code;
+  }
+  tvmffi_i_map_replace(m, table.data, table.slots);
+  m->fib_shift = table.fib_shift;
+  m->head = table.head;
+  m->tail = table.tail;
+  return 0;
+}
+
+/* -------- Changing -------- */
+
+static int tvmffi_i_map_add(tvmffi_i_map_object *m, const tvmffi_i_map_key *key,
+                            const tvmffi_i_pair *pair) {
+  uint64_t hash, places = m->slots & ~TVMFFI_I_MAP_IS_ROW;
+  if (tvmffi_i_map_is_row(m)) {
+    if (m->size < places || places < TVMFFI_I_MAP_ROW_MAX) {
+      if (m->size >= places) TVMFFI_TRY(tvmffi_i_map_grow_row(m));
+      ((tvmffi_i_pair *)m->data)[m->size++] = *pair;
+      return 0;
+    }
+    TVMFFI_TRY(tvmffi_i_map_row_to_table(m));
+  }
+  TVMFFI_TRY(tvmffi_i_map_hash(key, &hash));
+  return tvmffi_i_map_add_to_table(m, hash, pair);
+}
+
+static int tvmffi_i_map_set_in(tvmffi_i_map_object *m, const TVMFFIAny *key,
+                               const TVMFFIAny *value) {
+  tvmffi_i_map_key k;
+  tvmffi_i_map_place place;
+  tvmffi_i_pair pair;
+  int code;
+  TVMFFI_TRY(tvmffi_i_map_may_change(m));
+  TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
+  code = tvmffi_i_map_find(m, &k, &place);
+  if (code < 0) return code;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(value, &pair.value));
+  if (code) {
+    TVMFFIAny old = place.pair->value;
+    place.pair->value = pair.value;
+    if (!tvmffi_i_map_is_row(m) && place.index != m->tail) {
+      tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, place.index);
+      tvmffi_i_map_unlink(m, item);
+      tvmffi_i_map_link(m, item, place.index);
+    }
+    tvmffi_any_release(&old);
+    return 0;
+  }
+  code = TVMFFIAnyViewToOwnedAny(key, &pair.key);
+  if (code) {
+    tvmffi_any_release(&pair.value);
+    return code;
+  }
+  code = tvmffi_i_map_add(m, &k, &pair);
+  if (code) tvmffi_i_map_drop_pair(&pair);
+  return code;
+}
+
+/* Makes *map one that may be changed: a Map that others hold, too, is replaced
+   by a copy. On failure *map is as it was. */
+static int tvmffi_i_map_own(TVMFFIObject **map) {
+  TVMFFIObject *copy;
+  if ((*map)->type_index == kTVMFFIDict ||
+      (uint32_t)TVMFFI_I_LOAD(&(*map)->combined_ref_count) == 1)
+    return 0;
+  copy = tvmffi_i_map_copy(*map, (*map)->type_index);
+  if (!copy) return -1;
+  tvmffi_release(*map);
+  *map = copy;
+  return 0;
+}
+
+/* Sets the value of a key; both are views of any kind and borrowed. *map is
+   owned by the caller, and another object afterwards if it is a Map that others
+   hold, too. A key that the map has keeps its place in a map of up to four
+   entries, and becomes the last in a larger one, as upstream's does. Returns 0,
+   or a code with the error set and the map as it was. */
+static int tvmffi_i_map_set(TVMFFIObject **map, const TVMFFIAny *key,
+                            const TVMFFIAny *value) {
+  TVMFFI_TRY(tvmffi_i_map_own(map));
+  return tvmffi_i_map_set_in((tvmffi_i_map_object *)(void *)*map, key, value);
+}
+
+/* Finds the value of a key, a view of any kind. Borrowed; NULL if the map has
+   no such key, or, with the error set, if the key's type failed. */
+TVMFFI_I_UNUSED static const TVMFFIAny *tvmffi_i_map_get(TVMFFIObject *map,
+                                                         const TVMFFIAny *key) {
+  const TVMFFIAny *value = NULL;
+  (void)tvmffi_i_map_lookup(map, key, &value);
+  return value;
+}
+
+/* Takes an entry out of a table; the last of its chain comes in its place. */
+static void tvmffi_i_map_take_out(tvmffi_i_map_object *m,
+                                  const tvmffi_i_map_place *place) {
+  uint64_t i = place->index, before = place->before, last = i;
+  uint8_t meta;
+  tvmffi_i_map_unlink(m, tvmffi_i_map_at(m->data, i));
+  while ((meta = *tvmffi_i_map_meta(m->data, last)) & TVMFFI_I_MAP_JUMP) {
+    before = last;
+    last = tvmffi_i_map_next(m, last, meta);
+  }
+  if (last != i) tvmffi_i_map_move_item(m, last, i);
+  *tvmffi_i_map_meta(m->data, last) = TVMFFI_I_MAP_EMPTY;
+  if (before != TVMFFI_I_MAP_END) tvmffi_i_map_set_jump(m, before, 0);
+  --m->size;
+}
+
+static int tvmffi_i_map_erase_in(tvmffi_i_map_object *m, const TVMFFIAny *key) {
+  tvmffi_i_map_key k;
+  tvmffi_i_map_place place;
+  tvmffi_i_pair pair;
+  int code;
+  TVMFFI_TRY(tvmffi_i_map_may_change(m));
+  TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
+  code = tvmffi_i_map_find(m, &k, &place);
+  if (code <= 0) return code;
+  pair = *place.pair;
+  if (tvmffi_i_map_is_row(m)) {
+    --m->size;
+    memmove((void *)place.pair, place.pair + 1,
+            (size_t)(m->size - place.index) * sizeof(pair));
+  } else {
+    tvmffi_i_map_take_out(m, &place);
+  }
+  tvmffi_i_map_drop_pair(&pair);
+  return 0;
+}
+
+/* Removes a key, if it is there; `key` and *map as for tvmffi_i_map_set. */
+TVMFFI_I_UNUSED static int tvmffi_i_map_erase(TVMFFIObject **map,
+                                              const TVMFFIAny *key) {
+  TVMFFI_TRY(tvmffi_i_map_own(map));
+  return tvmffi_i_map_erase_in((tvmffi_i_map_object *)(void *)*map, key);
+}
+
+/* Removes all entries. A table is taken off meanwhile, as deleters may use the
+   Dict, and put back if they have not. */
+static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
+  tvmffi_i_map_object table = *m;
+  TVMFFI_TRY(tvmffi_i_map_may_change(m));
+  while (tvmffi_i_map_is_row(m) && m->size) {
+    tvmffi_i_pair *row = (tvmffi_i_pair *)m->data, pair = row[0];
+    --m->size;
+    memmove((void *)row, row + 1, (size_t)m->size * sizeof(pair));
+    tvmffi_i_map_drop_pair(&pair);
+  }
+  if (tvmffi_i_map_is_row(&table) || !table.slots) return 0;
+  m->data = NULL;
+  m->data_deleter = NULL;
+  m->size = 0;
+  m->slots = TVMFFI_I_MAP_IS_ROW;
+  tvmffi_i_map_drop_table(table.data, table.slots);
+  if (m->slots != TVMFFI_I_MAP_IS_ROW) {
+    if (table.data_deleter) table.data_deleter(table.data);
+    return 0;
+  }
+  m->data = table.data;
+  m->data_deleter = table.data_deleter;
+  m->slots = table.slots;
+  m->fib_shift = table.fib_shift;
+  m->head = m->tail = TVMFFI_I_MAP_END;
+  return 0;
+}
+
+/* -------- Built-in functions -------- */
+
+TVMFFI_I_OBJECT_TYPE(i_map, "ffi.Map", "ffi.Map", kTVMFFIMap)
+TVMFFI_I_OBJECT_TYPE(i_dict, "ffi.Dict", "ffi.Dict", kTVMFFIDict)
+
+/* A Dict or, as upstream makes a new Dict of it, a Map: what is done to that
+   copy has no effect, so a Map is left alone. */
+TVMFFI_I_TYPE(i_any_dict, TVMFFIObject *, "Dict<Any, Any>",
+              "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"Any\"},"
+              "{\"type\":\"Any\"}]}")
+TVMFFI_I_GET(i_any_dict) {
+  if (any->type_index != kTVMFFIDict && any->type_index != kTVMFFIMap)
+    return TVMFFI_I_MISMATCH;
+  *out = any->v_obj;
+  return *out ? 0 : TVMFFI_I_MISMATCH;
+}
+
+static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  TVMFFIObject *map;
+  int32_t i;
+  int code = 0;
+  if (num_args % 2)
+    return tvmffi_i_fail("InternalError",
+                         "Check failed: args.size() %% 2 == 0 (1 vs. 0) : ");
+  map = tvmffi_i_new_map(type_index, num_args / 2);
+  if (!map) return -1;
+  for (i = 0; i < num_args && !code; i += 2)
+    code = tvmffi_i_map_set(&map, &args[i], &args[i + 1]);
+  if (code)
+    tvmffi_release(map);
+  else
+    *result = tvmffi_obj(map);
+  return code;
+}
+
+static int tvmffi_call_i_map(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  (void)self;
+  return tvmffi_i_map_call_new(kTVMFFIMap, args, num_args, result);
+}
+static tvmffi_func tvmffi_func_i_map = {"ffi.Map", tvmffi_call_i_map, -1, NULL};
+
+static int tvmffi_call_i_dict(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  (void)self;
+  return tvmffi_i_map_call_new(kTVMFFIDict, args, num_args, result);
+}
+static tvmffi_func tvmffi_func_i_dict = {"ffi.Dict", tvmffi_call_i_dict, -1,
+                                         NULL};
+
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_map_copied(const TVMFFIAny *value) {
+  if (value->type_index >= kTVMFFIStaticObjectBegin)
+    tvmffi_retain(value->v_obj);
+  return *value;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_item_of(TVMFFIObject *map,
+                                         const TVMFFIAny *key,
+                                         TVMFFIAny *result) {
+  const TVMFFIAny *value = NULL;
+  int code = tvmffi_i_map_lookup(map, key, &value);
+  if (TVMFFI_I_UNLIKELY(code < 0)) return code;
+  if (!value) return tvmffi_i_fail("KeyError", "key is not in Map");
+  *result = tvmffi_i_map_copied(value);
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_item_or_missing(TVMFFIObject *map,
+                                                 const TVMFFIAny *key,
+                                                 TVMFFIAny *result) {
+  const TVMFFIAny *value = NULL;
+  int code = tvmffi_i_map_lookup(map, key, &value);
+  if (TVMFFI_I_UNLIKELY(code < 0)) return code;
+  *result =
+      code ? tvmffi_i_map_copied(value) : tvmffi_obj(&tvmffi_i_invalid_object);
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
+                                       TVMFFIAny *result) {
+  const TVMFFIAny *value = NULL;
+  int code = tvmffi_i_map_lookup(map, key, &value);
+  if (TVMFFI_I_UNLIKELY(code < 0)) return code;
+  *result = tvmffi_int(code);
+  return 0;
+}
+
+TVMFFI_FUNC(i_map_size, int64, (i_map, map)) {
+  TVMFFI_RETURN(tvmffi_i_map_size(map));
+}
+TVMFFI_FUNC(i_map_get_item, any, (i_map, map), (any, key)) {
+  return tvmffi_i_map_item_of(map, &key, tvmffi_result);
+}
+TVMFFI_FUNC(i_map_get_item_or_missing, any, (i_map, map), (any, key)) {
+  return tvmffi_i_map_item_or_missing(map, &key, tvmffi_result);
+}
+TVMFFI_FUNC(i_map_count, int64, (i_map, map), (any, key)) {
+  return tvmffi_i_map_count(map, &key, tvmffi_result);
+}
+
+TVMFFI_FUNC(i_dict_size, int64, (i_dict, dict)) {
+  TVMFFI_RETURN(tvmffi_i_map_size(dict));
+}
+TVMFFI_FUNC(i_dict_get_item, any, (i_dict, dict), (any, key)) {
+  return tvmffi_i_map_item_of(dict, &key, tvmffi_result);
+}
+TVMFFI_FUNC(i_dict_get_item_or_missing, any, (i_dict, dict), (any, key)) {
+  return tvmffi_i_map_item_or_missing(dict, &key, tvmffi_result);
+}
+TVMFFI_FUNC(i_dict_count, int64, (i_dict, dict), (any, key)) {
+  return tvmffi_i_map_count(dict, &key, tvmffi_result);
+}
+TVMFFI_FUNC(i_dict_set_item, none, (i_any_dict, dict), (any, key),
+            (any, value)) {
+  if (dict->type_index == kTVMFFIDict)
+    TVMFFI_TRY(
+        tvmffi_i_map_set_in((tvmffi_i_map_object *)(void *)dict, &key, &value));
+  TVMFFI_RETURN();
+}
+TVMFFI_FUNC(i_dict_erase, none, (i_any_dict, dict), (any, key)) {
+  if (dict->type_index == kTVMFFIDict)
+    TVMFFI_TRY(
+        tvmffi_i_map_erase_in((tvmffi_i_map_object *)(void *)dict, &key));
+  TVMFFI_RETURN();
+}
+TVMFFI_FUNC(i_dict_clear, none, (i_any_dict, dict)) {
+  if (dict->type_index == kTVMFFIDict)
+    TVMFFI_TRY(tvmffi_i_map_clear_in((tvmffi_i_map_object *)(void *)dict));
+  TVMFFI_RETURN();
+}
+
+/* What the iterator functions return is a function of a command: 0 gives the
+   key, 1 the value, all else goes on and tells whether there is an entry. It
+   holds the map, unlike upstream's. */
+typedef struct {
+  TVMFFIObject *map;
+  uint64_t at, end;
+} tvmffi_i_map_iterator;
+
+static void tvmffi_i_map_end_iterator(void *self) {
+  tvmffi_release(((tvmffi_i_map_iterator *)self)->map);
+  tvmffi_i_free(self);
+}
+
+static int tvmffi_i_map_iterate(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  static const tvmffi_i_name *const types[] = {&tvmffi_i_name_any,
+                                               &tvmffi_i_name_int64};
+  static const tvmffi_func signature = {"", NULL, 1, types};
+  tvmffi_i_map_iterator *it = (tvmffi_i_map_iterator *)self;
+  const tvmffi_i_pair *pair;
+  int64_t command;
+  int code;
+  if (num_args != 1) return tvmffi_i_bad_call(&signature, num_args, result);
+  code = tvmffi_i_get_int64(args, &command);
+  if (code) return tvmffi_i_bad_arg(&signature, 0, args, code);
+  pair = it->at == it->end ? NULL : tvmffi_i_map_pair(it->map, it->at);
+  if ((uint32_t)command > 1) {
+    it->at = pair ? tvmffi_i_map_after(it->map, it->at) : it->end;
+    if (!tvmffi_i_map_pair(it->map, it->at)) it->at = it->end;
+    *result = tvmffi_bool(it->at != it->end);
+    return 0;
+  }
+  if (!pair)
+    return tvmffi_i_fail("IndexError", "The iterator is at the end of the map");
+  *result = tvmffi_i_map_copied((uint32_t)command ? &pair->value : &pair->key);
+  return 0;
+}
+
+static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
+  TVMFFIObjectHandle f = NULL;
+  tvmffi_i_map_iterator *it =
+      (tvmffi_i_map_iterator *)tvmffi_i_alloc(sizeof(*it));
+  if (!it) return tvmffi_i_no_memory();
+  it->map = map;
+  it->at = tvmffi_i_map_begin(map);
+  it->end = tvmffi_i_map_is_row((tvmffi_i_map_object *)(void *)map)
+                ? (uint64_t)tvmffi_i_map_size(map)
+                : TVMFFI_I_MAP_END;
+  tvmffi_retain(map);
+  if (TVMFFIFunctionCreate(it, tvmffi_i_map_iterate, tvmffi_i_map_end_iterator,
+                           &f)) {
+    tvmffi_i_map_end_iterator(it);
+    return -1;
+  }
+  *result = tvmffi_obj(f);
+  return 0;
+}
+
+TVMFFI_FUNC(i_map_iterator, func, (i_map, map)) {
+  return tvmffi_i_map_new_iterator(map, tvmffi_result);
+}
+TVMFFI_FUNC(i_dict_iterator, func, (i_dict, dict)) {
+  return tvmffi_i_map_new_iterator(dict, tvmffi_result);
+}
+
+/* -------- The first device that is not a CPU -------- */
+
+/* A search through containers within containers, depth first: a stack of where
+   it is in each, and a hash table of those that it has begun, as one may hold
+   itself and many may hold the same. */
+typedef struct {
+  TVMFFIObject *container;
+  uint64_t at;
+} tvmffi_i_walk_level;
+
+typedef struct {
+  tvmffi_i_walk_level *levels;
+  TVMFFIObject **begun;
+  size_t depth, max_depth, num_begun, num_places;
+} tvmffi_i_walk;
+
+static int tvmffi_i_is_container(int32_t index) {
+  return index == kTVMFFIArray || index == kTVMFFIList || index == kTVMFFIMap ||
+         index == kTVMFFIDict;
+}
+
+/* The place of a container in the table of those begun, or a free one. */
+static TVMFFIObject **tvmffi_i_walk_place(const tvmffi_i_walk *w,
+                                          TVMFFIObject *container) {
+  uint64_t hash = (uint64_t)(uintptr_t)container * 0x9E3779B97F4A7C15u;
+  size_t i = (size_t)(hash >> 32);
+  while (w->begun[i & (w->num_places - 1)] &&
+         w->begun[i & (w->num_places - 1)] != container)
+    ++i;
+  return &w->begun[i & (w->num_places - 1)];
+}
+
+/* Doubles what has become too small. */
+static int tvmffi_i_walk_reserve(tvmffi_i_walk *w) {
+  if (w->depth == w->max_depth) {
+    size_t n = w->max_depth ? w->max_depth * 2 : 16;
+    tvmffi_i_walk_level *levels =
+        (tvmffi_i_walk_level *)tvmffi_i_alloc(n * sizeof(*levels));
+    if (!levels) return tvmffi_i_no_memory();
+    if (w->depth) memcpy(levels, w->levels, w->depth * sizeof(*levels));
+    tvmffi_i_free(w->levels);
+    w->levels = levels;
+    w->max_depth = n;
+  }
+  if (w->num_begun * 2 >= w->num_places) {
+    tvmffi_i_walk grown = *w;
+    size_t i;
+    grown.num_places = w->num_places ? w->num_places * 2 : 32;
+    grown.begun = (TVMFFIObject **)tvmffi_i_alloc(grown.num_places *
+                                                  sizeof(*grown.begun));
+    if (!grown.begun) return tvmffi_i_no_memory();
+    memset((void *)grown.begun, 0, grown.num_places * sizeof(*grown.begun));
+    for (i = 0; i < w->num_places; ++i)
+      if (w->begun[i]) *tvmffi_i_walk_place(&grown, w->begun[i]) = w->begun[i];
+    tvmffi_i_free((void *)w->begun);
+    *w = grown;
+  }
+  return 0;
+}
+
+static int tvmffi_i_walk_into(tvmffi_i_walk *w, TVMFFIObject *container) {
+  TVMFFIObject **place;
+  TVMFFI_TRY(tvmffi_i_walk_reserve(w));
+  place = tvmffi_i_walk_place(w, container);
+  if (*place) return 0;
+  *place = container;
+  ++w->num_begun;
+  w->levels[w->depth].container = container;
+  w->levels[w->depth++].at = container->type_index == kTVMFFIMap ||
+                                     container->type_index == kTVMFFIDict
+                                 ? tvmffi_i_map_begin(container)
+                                 : 0;
+  return 0;
+}
+
+/* The next value of the innermost container, or NULL at its end. */
+static const TVMFFIAny *tvmffi_i_walk_next(tvmffi_i_walk *w) {
+  tvmffi_i_walk_level *level = &w->levels[w->depth - 1];
+  int32_t index = level->container->type_index;
+  if (index == kTVMFFIMap || index == kTVMFFIDict) {
+    const tvmffi_i_pair *pair = tvmffi_i_map_pair(level->container, level->at);
+    if (pair) level->at = tvmffi_i_map_after(level->container, level->at);
+    return pair ? &pair->value : NULL;
+  } else {
+    const TVMFFISeqCell *seq =
+        (const TVMFFISeqCell *)(const void *)(level->container + 1);
+    return level->at < (uint64_t)seq->size
+               ? (const TVMFFIAny *)seq->data + level->at++
+               : NULL;
+  }
+}
+
+static int tvmffi_i_find_device(tvmffi_i_walk *w, const TVMFFIAny *value,
+                                DLDevice *device) {
+  while (value || w->depth) {
+    if (!value) {
+      value = tvmffi_i_walk_next(w);
+      if (!value) --w->depth;
+      continue;
+    }
+    if (value->type_index == kTVMFFITensor && value->v_obj) {
+      const DLTensor *t = TVMFFITensorGetDLTensorPtr(value->v_obj);
+      if (t->device.device_type != kDLCPU) {
+        *device = t->device;
+        return 0;
+      }
+    } else if (tvmffi_i_is_container(value->type_index) && value->v_obj) {
+      TVMFFI_TRY(tvmffi_i_walk_into(w, value->v_obj));
+    }
+    value = NULL;
+  }
+  return 0;
+}
+
+TVMFFI_FUNC(i_first_device, device, (any, container)) {
+  tvmffi_i_walk walk = {NULL, NULL, 0, 0, 0, 0};
+  DLDevice device = {kDLCPU, 0};
+  int code = tvmffi_i_find_device(&walk, &container, &device);
+  tvmffi_i_free(walk.levels);
+  tvmffi_i_free((void *)walk.begun);
+  if (code) return code;
+  TVMFFI_RETURN(device);
+}
+#endif /* !TVMFFI_NO_CONTAINERS */
+
 /* ======== Module ================================================= >>module */
 /* Modules: C++ objects, of which the runtime makes one kind, the library. In
    front of a module's header stands the pointer to its virtual functions; ours
@@ -8542,19 +9882,6 @@ int TVMFFIHandleDeinitOnce(void **handle_addr,
    enters when it starts, under the mutex; all else here takes no lock. */
 #if !TVMFFI_NO_CONTAINERS
 
-/* STANDIN-BEGIN */
-static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
-  (void)type_index, (void)capacity;
-  (void)tvmffi_i_fail("NotImplementedError", "maps are not there yet");
-  return NULL;
-}
-static int tvmffi_i_convert_map(TVMFFIObject *from, int32_t index,
-                                TVMFFIAny *out) {
-  (void)from, (void)index, (void)out;
-  return tvmffi_i_fail("NotImplementedError", "maps are not there yet");
-}
-/* STANDIN-END */
-
 /* What the memory of a field holds: bits, an owned Any, or one reference that
    may be NULL. A field that may hold any object has the size of a pointer. */
 typedef enum {
@@ -8578,10 +9905,11 @@ typedef struct {
   const TVMFFITypeInfo *type;
   const TVMFFIFieldInfo *fields;
   int32_t depth, i, n;
-} tvmffi_i_walk;
+} tvmffi_i_field_walk;
 
-TVMFFI_I_INLINE tvmffi_i_walk tvmffi_i_walk_fields(const TVMFFITypeInfo *type) {
-  tvmffi_i_walk w;
+TVMFFI_I_INLINE tvmffi_i_field_walk
+tvmffi_i_walk_fields(const TVMFFITypeInfo *type) {
+  tvmffi_i_field_walk w;
   w.type = type;
   w.fields = NULL;
   w.depth = type->type_depth > 0;
@@ -8589,7 +9917,7 @@ TVMFFI_I_INLINE tvmffi_i_walk tvmffi_i_walk_fields(const TVMFFITypeInfo *type) {
   return w;
 }
 
-static const TVMFFIFieldInfo *tvmffi_i_next_field(tvmffi_i_walk *w) {
+static const TVMFFIFieldInfo *tvmffi_i_next_field(tvmffi_i_field_walk *w) {
   while (w->i >= w->n) {
     const TVMFFITypeInfo *t = w->type;
     if (w->depth > t->type_depth) return NULL;
@@ -8623,7 +9951,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_fields(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     const TVMFFIObject *o = (const TVMFFIObject *)self;
     const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(o->type_index);
-    tvmffi_i_walk w = tvmffi_i_walk_fields(type);
+    tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
     const TVMFFIFieldInfo *field;
     while ((field = tvmffi_i_next_field(&w)))
       tvmffi_i_drop_field(tvmffi_i_at(self, field), tvmffi_i_storage_of(field));
@@ -8667,7 +9995,7 @@ static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
                                           size_t size) {
   TVMFFIObject *o = tvmffi_i_new_object(type->type_index, size);
   const TVMFFIFieldInfo *field;
-  tvmffi_i_walk w = tvmffi_i_walk_fields(type);
+  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
   if (!o) return o;
   memcpy((void *)(o + 1), (const void *)(from + 1), size - sizeof(*o));
   while ((field = tvmffi_i_next_field(&w)))
@@ -8860,18 +10188,17 @@ static int tvmffi_i_set_field(const TVMFFIFieldInfo *field, void *object,
   return 0;
 }
 
-static int tvmffi_i_set_default(const TVMFFIFieldInfo *field, void *object) {
+/* Gives the default of a field, owned; a factory's own error is not that of
+   the field. */
+static int tvmffi_i_make_default(const TVMFFIFieldInfo *field,
+                                 TVMFFIAny *made) {
   const TVMFFIAny *value = &field->default_value_or_factory;
-  TVMFFIAny made = tvmffi_none();
-  int code;
+  *made = tvmffi_none();
   if (!(field->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
-    return tvmffi_i_set_field(field, object, value);
+    return TVMFFIAnyViewToOwnedAny(value, made);
   if (value->type_index < kTVMFFIStaticObjectBegin)
     return tvmffi_i_bad_cast(value, "ffi.Function");
-  TVMFFI_TRY(TVMFFIFunctionCall(value->v_obj, NULL, 0, &made));
-  code = tvmffi_i_set_field(field, object, &made);
-  tvmffi_any_release(&made);
-  return code;
+  return TVMFFIFunctionCall(value->v_obj, NULL, 0, made);
 }
 
 static tvmffi_i_known_column tvmffi_i_new_column = {"__ffi_new__", NULL};
@@ -8928,7 +10255,7 @@ TVMFFI_I_INLINE int32_t *tvmffi_i_init_positions(const tvmffi_i_init *init) {
 static tvmffi_i_init *tvmffi_i_make_init(const TVMFFITypeInfo *type) {
   const int64_t off = kTVMFFIFieldFlagBitMaskInitOff;
   const int64_t keyword = kTVMFFIFieldFlagBitMaskKwOnly;
-  tvmffi_i_walk w = tvmffi_i_walk_fields(type);
+  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
   const TVMFFIFieldInfo *field, **fields;
   tvmffi_i_init *init;
   int32_t n = 0, i, *positions;
@@ -9080,7 +10407,12 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
     const TVMFFIFieldInfo *field = tvmffi_i_init_fields(b->init)[i];
     if (b->set[i]) continue;
     if (field->flags & kTVMFFIFieldFlagBitMaskHasDefault) {
-      if (tvmffi_i_set_default(field, b->object))
+      TVMFFIAny made;
+      int code;
+      TVMFFI_TRY(tvmffi_i_make_default(field, &made));
+      code = tvmffi_i_set_field(field, b->object, &made);
+      tvmffi_any_release(&made);
+      if (code)
         return tvmffi_i_field_failed(b->init, field, "default for field");
     } else if (!(field->flags & kTVMFFIFieldFlagBitMaskInitOff)) {
       return tvmffi_i_fail(
@@ -9215,7 +10547,7 @@ static int tvmffi_i_set_layout(const TVMFFITypeInfo *type, size_t size,
 TVMFFI_FUNC(i_set_py_class, none, (int32, type_index), (int32, total_size)) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
   const TVMFFIFieldInfo *field;
-  tvmffi_i_walk w;
+  tvmffi_i_field_walk w;
   size_t size = (size_t)total_size;
   if (!type) return -1;
   if (total_size < (int32_t)sizeof(TVMFFIObject))
@@ -9253,7 +10585,7 @@ static int32_t tvmffi_i_find_name(const TVMFFIAny *args, int32_t num_args,
 static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
                                 TVMFFIObject *object, const TVMFFIAny *args,
                                 int32_t num_args, unsigned char *used) {
-  tvmffi_i_walk w = tvmffi_i_walk_fields(type);
+  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
   const TVMFFIFieldInfo *field;
   int32_t i;
   while ((field = tvmffi_i_next_field(&w))) {
@@ -9262,7 +10594,12 @@ static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
       TVMFFI_TRY(tvmffi_i_set_field(field, object, &args[i + 1]));
       used[i / 2] = 1;
     } else if (field->flags & kTVMFFIFieldFlagBitMaskHasDefault) {
-      TVMFFI_TRY(tvmffi_i_set_default(field, object));
+      TVMFFIAny made;
+      int code;
+      TVMFFI_TRY(tvmffi_i_make_default(field, &made));
+      code = tvmffi_i_set_field(field, object, &made);
+      tvmffi_any_release(&made);
+      if (code) return code;
     } else {
       return tvmffi_i_fail("TypeError",
                            "Required field `%.*s` not set in type `%s`",
@@ -9734,6 +11071,7 @@ static int tvmffi_i_convert_to(const tvmffi_i_target *to,
   TVMFFIByteArray text;
   int seq = (index == kTVMFFIArray || index == kTVMFFIList) && value->v_obj;
   int map = (index == kTVMFFIMap || index == kTVMFFIDict) && value->v_obj;
+  TVMFFIObject *made;
   if (index == kTVMFFINone && to->nullable) {
     *out = tvmffi_none();
     return 0;
@@ -9760,7 +11098,10 @@ static int tvmffi_i_convert_to(const tvmffi_i_target *to,
     case kTVMFFIMap:
     case kTVMFFIDict:
       if (!map) break;
-      return tvmffi_i_convert_map(value->v_obj, to->index, out);
+      made = tvmffi_i_map_copy(value->v_obj, to->index);
+      if (!made) return -1;
+      *out = tvmffi_obj(made);
+      return 0;
     default: break;
   }
   return TVMFFI_I_MISMATCH;
@@ -10367,9 +11708,389 @@ static int tvmffi_i_start_columns(void) {
   return 0;
 }
 
+/* Deep copies. What is being copied stands on a stack of frames and not on
+   the thread's, and what has been copied in a table, so that a graph keeps its
+   shape. An array or map is made once its items are, so a cycle through one
+   holds the original at first; tvmffi_i_mend puts the copy there. Which types
+   are copied, and in which order, is upstream's (extra/dataclass.cc). */
+typedef struct {
+  TVMFFIObject *from, *copy; /* owned; no copy: it is being made */
+} tvmffi_i_copied;
+
+typedef struct {
+  TVMFFIObject *from; /* borrowed from the table */
+  TVMFFIObject *copy; /* borrowed from the table, NULL of an array or map */
+  TVMFFIAny *values;  /* owned: up to i copies, from there on originals */
+  int64_t i, n;
+  tvmffi_i_field_walk walk; /* the field of value i, of an object with fields */
+} tvmffi_i_copy_frame;
+
+typedef struct {
+  tvmffi_i_copied *table;
+  size_t places, count;
+  tvmffi_i_copy_frame *frames;
+  size_t depth, capacity;
+  int is_cyclic;
+} tvmffi_i_copier;
+
+enum { TVMFFI_I_MAX_COPY_DEPTH = 1 << 20 };
+
+static tvmffi_i_copied *tvmffi_i_copied_place(const tvmffi_i_copier *c,
+                                              const TVMFFIObject *from) {
+  uint64_t hash = (uint64_t)(uintptr_t)from * 0x9E3779B97F4A7C15u;
+  size_t i = (size_t)(hash >> 32) & (c->places - 1);
+  while (c->table[i].from && c->table[i].from != from)
+    i = (i + 1) & (c->places - 1);
+  return &c->table[i];
+}
+
+static TVMFFIObject *tvmffi_i_copy_of(const tvmffi_i_copier *c,
+                                      const TVMFFIAny *any) {
+  if (any->type_index < kTVMFFIStaticObjectBegin || !c->places) return NULL;
+  return tvmffi_i_copied_place(c, any->v_obj)->copy;
+}
+
+/* Makes room for one more object in the table. */
+static int tvmffi_i_grow_copied(tvmffi_i_copier *c) {
+  tvmffi_i_copier old = *c;
+  size_t i;
+  if (c->count * 2 < c->places) return 0;
+  c->places = old.places ? old.places * 2 : 16;
+  c->table = (tvmffi_i_copied *)tvmffi_i_alloc(c->places * sizeof(*c->table));
+  if (!c->table) {
+    *c = old;
+    return tvmffi_i_no_memory();
+  }
+  memset((void *)c->table, 0, c->places * sizeof(*c->table));
+  for (i = 0; i < old.places; ++i)
+    if (old.table[i].from)
+      *tvmffi_i_copied_place(c, old.table[i].from) = old.table[i];
+  tvmffi_i_free(old.table);
+  return 0;
+}
+
+static int tvmffi_i_grow_copy_frames(tvmffi_i_copier *c) {
+  size_t capacity = c->capacity ? c->capacity * 2 : 16;
+  tvmffi_i_copy_frame *frames;
+  if (c->depth < c->capacity) return 0;
+  if (c->depth >= TVMFFI_I_MAX_COPY_DEPTH)
+    return tvmffi_i_fail("ValueError",
+                         "ObjectGraphDFS: maximum stack depth (%d) exceeded",
+                         TVMFFI_I_MAX_COPY_DEPTH);
+  frames = (tvmffi_i_copy_frame *)tvmffi_i_alloc(capacity * sizeof(*frames));
+  if (!frames) return tvmffi_i_no_memory();
+  if (c->depth) memcpy((void *)frames, c->frames, c->depth * sizeof(*frames));
+  tvmffi_i_free(c->frames);
+  c->frames = frames;
+  c->capacity = capacity;
+  return 0;
+}
+
+/* Gives the copy (owned) of what needs no frame, and 1; else 0. */
+static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
+                              TVMFFIAny *copy) {
+  int32_t index = from->type_index;
+  const tvmffi_i_copied *known;
+  *copy = *from;
+  if (index < kTVMFFIStaticObjectBegin || !from->v_obj) return 1;
+  known = c->places ? tvmffi_i_copied_place(c, from->v_obj) : NULL;
+  if (known && known->from) {
+    if (known->copy) *copy = tvmffi_obj(known->copy);
+    if (!known->copy) c->is_cyclic = 1;
+  } else if (index != kTVMFFIStr && index != kTVMFFIBytes &&
+             index != kTVMFFIShape && index != kTVMFFIBigInt &&
+             !tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
+    return 0;
+  }
+  tvmffi_retain(copy->v_obj);
+  return 1;
+}
+
+static void tvmffi_i_drop_values(tvmffi_i_copy_frame *f) {
+  while (f->n--) tvmffi_any_release(&f->values[f->n]);
+  tvmffi_i_free(f->values);
+}
+
+/* Fills in the values of a frame, room for which is there. */
+static int tvmffi_i_read_values(tvmffi_i_copy_frame *f) {
+  const TVMFFISeqCell *cell;
+  const tvmffi_i_pair *pair;
+  const TVMFFIFieldInfo *field;
+  tvmffi_i_field_walk w;
+  uint64_t at;
+  int64_t i, n = f->n;
+  switch (f->from->type_index) {
+    case kTVMFFIArray:
+    case kTVMFFIList:
+      cell = TVMFFI_I_CELL(TVMFFISeqCell, f->from);
+      for (i = 0; i < n; ++i)
+        f->values[i] = tvmffi_i_copy_owned((const TVMFFIAny *)cell->data + i);
+      break;
+    case kTVMFFIMap:
+    case kTVMFFIDict:
+      at = tvmffi_i_map_begin(f->from);
+      for (i = 0; i < n && (pair = tvmffi_i_map_pair(f->from, at)); i += 2) {
+        f->values[i] = tvmffi_i_copy_owned(&pair->key);
+        f->values[i + 1] = tvmffi_i_copy_owned(&pair->value);
+        at = tvmffi_i_map_after(f->from, at);
+      }
+      break;
+    default:
+      w = f->walk;
+      for (i = 0; i < n && (field = tvmffi_i_next_field(&w)); ++i)
+        TVMFFI_TRY(field->getter(tvmffi_i_at(f->from, field), &f->values[i]));
+  }
+  return 0;
+}
+
+/* Counts the values of a frame and reads them. */
+static int tvmffi_i_open_values(tvmffi_i_copy_frame *f) {
+  tvmffi_i_field_walk w = f->walk;
+  f->i = f->n = 0;
+  switch (f->from->type_index) {
+    case kTVMFFIArray:
+    case kTVMFFIList: f->n = TVMFFI_I_CELL(TVMFFISeqCell, f->from)->size; break;
+    case kTVMFFIMap:
+    case kTVMFFIDict: f->n = 2 * tvmffi_i_map_size(f->from); break;
+    default:
+      while (tvmffi_i_next_field(&w)) ++f->n;
+  }
+  f->values = NULL;
+  if (!f->n) return 0;
+  f->values = (TVMFFIAny *)tvmffi_i_alloc((size_t)f->n * sizeof(*f->values));
+  if (!f->values) {
+    f->n = 0;
+    return tvmffi_i_no_memory();
+  }
+  memset((void *)f->values, 0, (size_t)f->n * sizeof(*f->values));
+  return tvmffi_i_read_values(f);
+}
+
+static tvmffi_i_known_column tvmffi_i_copy_column = {"__ffi_shallow_copy__",
+                                                     NULL};
+
+/* Makes the copy (owned) that a frame begins with: of an object with fields a
+   shallow one, of a list or dict an empty one, of others none. */
+static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
+  int32_t index = from->type_index;
+  const TVMFFIAny *copier;
+  TVMFFIAny arg = tvmffi_obj(from), result = tvmffi_none();
+  *copy = NULL;
+  if (index == kTVMFFIArray || index == kTVMFFIMap) return 0;
+  if (index == kTVMFFIList || index == kTVMFFIDict) {
+    *copy = index == kTVMFFIList ? tvmffi_i_new_list(0)
+                                 : tvmffi_i_new_map(kTVMFFIDict, 0);
+    return *copy ? 0 : -1;
+  }
+  copier = tvmffi_i_type_attr(&tvmffi_i_copy_column, index);
+  if (!copier)
+    return tvmffi_i_fail("InternalError",
+                         "Cannot deep copy object of type \"%s\" because it is "
+                         "not copy-constructible",
+                         tvmffi_i_type_key(index));
+  if (copier->type_index < kTVMFFIStaticObjectBegin)
+    return tvmffi_i_bad_cast(copier, "ffi.Function");
+  TVMFFI_TRY(TVMFFIFunctionCall(copier->v_obj, &arg, 1, &result));
+  if (result.type_index == index && result.v_obj) {
+    *copy = result.v_obj;
+    return 0;
+  }
+  tvmffi_any_release(&result);
+  return tvmffi_i_fail("TypeError", "The shallow copy of a %s is none",
+                       tvmffi_i_type_key(index));
+}
+
+/* Puts an object onto the stack and into the table. */
+static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
+  tvmffi_i_copy_frame f;
+  tvmffi_i_copied *place;
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(from->type_index);
+  if (!type) return -1;
+  TVMFFI_TRY(tvmffi_i_grow_copy_frames(c));
+  TVMFFI_TRY(tvmffi_i_grow_copied(c));
+  f.from = from;
+  f.walk = tvmffi_i_walk_fields(type);
+  TVMFFI_TRY(tvmffi_i_begin_copy(from, &f.copy));
+  tvmffi_retain(from);
+  place = tvmffi_i_copied_place(c, from);
+  place->from = from;
+  place->copy = f.copy;
+  ++c->count;
+  if (tvmffi_i_open_values(&f)) {
+    tvmffi_i_drop_values(&f);
+    return -1;
+  }
+  c->frames[c->depth++] = f;
+  return 0;
+}
+
+/* Puts the copy (taken) of value i into its place, and into its field. */
+static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny copy) {
+  int32_t index = f->from->type_index;
+  TVMFFIAny from = f->values[f->i];
+  int code = 0;
+  if (index != kTVMFFIArray && index != kTVMFFIList && index != kTVMFFIMap &&
+      index != kTVMFFIDict) {
+    const TVMFFIFieldInfo *field = tvmffi_i_next_field(&f->walk);
+    if (field && !tvmffi_i_same_any(&from, &copy))
+      code = tvmffi_i_set_field(field, f->copy, &copy);
+  }
+  f->values[f->i++] = copy;
+  tvmffi_any_release(&from);
+  return code;
+}
+
+/* Makes a container of the copies. */
+static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
+  TVMFFIObject *made = f->copy;
+  TVMFFIAny *items = NULL;
+  int64_t i = 0;
+  switch (f->from->type_index) {
+    case kTVMFFIArray:
+      made = tvmffi_i_new_array(f->n, &items);
+      if (made && f->n) {
+        memcpy((void *)items, f->values, (size_t)f->n * sizeof(*items));
+        memset((void *)f->values, 0, (size_t)f->n * sizeof(*items));
+      }
+      break;
+    case kTVMFFIList:
+      for (; i < f->n; ++i)
+        TVMFFI_TRY(tvmffi_i_list_append(made, &f->values[i]));
+      break;
+    case kTVMFFIMap:
+    case kTVMFFIDict:
+      if (!made) made = tvmffi_i_new_map(kTVMFFIMap, f->n / 2);
+      for (; made && i < f->n; i += 2) {
+        TVMFFIObject *map = made;
+        int code = tvmffi_i_map_set(&map, &f->values[i], &f->values[i + 1]);
+        if (code && !f->copy) tvmffi_release(made);
+        if (code) return code;
+      }
+      break;
+    default: break;
+  }
+  if (!made) return -1;
+  tvmffi_i_copied_place(c, f->from)->copy = made;
+  f->copy = made;
+  return 0;
+}
+
+/* Replaces originals in the copies of a cycle. */
+static int tvmffi_i_mend_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
+  TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, list);
+  int64_t i;
+  for (i = 0; i < cell->size; ++i) {
+    TVMFFIAny *item = (TVMFFIAny *)cell->data + i, old = *item;
+    TVMFFIObject *copy = tvmffi_i_copy_of(c, item);
+    if (!copy) continue;
+    tvmffi_retain(copy);
+    *item = tvmffi_obj(copy);
+    tvmffi_any_release(&old);
+  }
+  return 0;
+}
+
+static int tvmffi_i_mend_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
+  tvmffi_i_copy_frame f;
+  int64_t i;
+  int code;
+  f.from = dict;
+  f.walk = tvmffi_i_walk_fields(TVMFFIGetTypeInfo(kTVMFFIDict));
+  code = tvmffi_i_open_values(&f);
+  for (i = 0; i < f.n && !code; i += 2) {
+    TVMFFIObject *key = tvmffi_i_copy_of(c, &f.values[i]);
+    TVMFFIObject *value = tvmffi_i_copy_of(c, &f.values[i + 1]);
+    TVMFFIAny k = key ? tvmffi_obj(key) : f.values[i];
+    TVMFFIAny v = value ? tvmffi_obj(value) : f.values[i + 1];
+    if (!key && !value) continue;
+    code = tvmffi_i_map_erase(&dict, &f.values[i]);
+    if (!code) code = tvmffi_i_map_set(&dict, &k, &v);
+  }
+  tvmffi_i_drop_values(&f);
+  return code;
+}
+
+static int tvmffi_i_mend_object(const tvmffi_i_copier *c,
+                                TVMFFIObject *object) {
+  tvmffi_i_field_walk w =
+      tvmffi_i_walk_fields(TVMFFIGetTypeInfo(object->type_index));
+  const TVMFFIFieldInfo *field;
+  while ((field = tvmffi_i_next_field(&w))) {
+    TVMFFIAny held = tvmffi_none(), value;
+    TVMFFIObject *copy;
+    int code = 0;
+    TVMFFI_TRY(field->getter(tvmffi_i_at(object, field), &held));
+    copy = tvmffi_i_copy_of(c, &held);
+    if (copy && copy != held.v_obj) {
+      value = tvmffi_obj(copy);
+      code = tvmffi_i_set_field(field, object, &value);
+    }
+    tvmffi_any_release(&held);
+    if (code) return code;
+  }
+  return 0;
+}
+
+static int tvmffi_i_mend(const tvmffi_i_copier *c) {
+  size_t i;
+  for (i = 0; i < c->places; ++i) {
+    TVMFFIObject *copy = c->table[i].copy;
+    if (!copy) continue;
+    if (copy->type_index == kTVMFFIList)
+      TVMFFI_TRY(tvmffi_i_mend_list(c, copy));
+    else if (copy->type_index == kTVMFFIDict)
+      TVMFFI_TRY(tvmffi_i_mend_dict(c, copy));
+    else if (copy->type_index >= kTVMFFIStaticObjectEnd)
+      TVMFFI_TRY(tvmffi_i_mend_object(c, copy));
+  }
+  return 0;
+}
+
+static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
+  while (c->depth) {
+    tvmffi_i_copy_frame *f = &c->frames[c->depth - 1];
+    TVMFFIAny copy;
+    if (f->i < f->n) {
+      if (tvmffi_i_copy_leaf(c, &f->values[f->i], &copy))
+        TVMFFI_TRY(tvmffi_i_feed_copy(f, copy));
+      else
+        TVMFFI_TRY(tvmffi_i_push_copy(c, f->values[f->i].v_obj));
+      continue;
+    }
+    TVMFFI_TRY(tvmffi_i_close_copy(c, f));
+    copy = tvmffi_obj(f->copy);
+    tvmffi_i_drop_values(f);
+    if (!--c->depth) break;
+    tvmffi_retain(copy.v_obj);
+    TVMFFI_TRY(tvmffi_i_feed_copy(&c->frames[c->depth - 1], copy));
+  }
+  return c->is_cyclic ? tvmffi_i_mend(c) : 0;
+}
+
 TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
+  tvmffi_i_copier c = TVMFFI_I_ZERO;
   TVMFFIAny copy;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
+  size_t i;
+  int code;
+  if (tvmffi_i_copy_leaf(&c, &value, &copy)) {
+    if (copy.type_index >= kTVMFFIStaticObjectBegin) TVMFFI_RETURN(copy);
+    TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
+    TVMFFI_RETURN(copy);
+  }
+  code = tvmffi_i_push_copy(&c, value.v_obj);
+  if (!code) code = tvmffi_i_copy_all(&c);
+  while (c.depth) tvmffi_i_drop_values(&c.frames[--c.depth]);
+  tvmffi_i_free(c.frames);
+  if (!code) {
+    copy = tvmffi_obj(tvmffi_i_copied_place(&c, value.v_obj)->copy);
+    tvmffi_retain(copy.v_obj);
+  }
+  for (i = 0; i < c.places; ++i) {
+    tvmffi_release(c.table[i].copy);
+    tvmffi_release(c.table[i].from);
+  }
+  tvmffi_i_free(c.table);
+  if (code) return code;
   TVMFFI_RETURN(copy);
 }
 #endif /* !TVMFFI_NO_CONTAINERS */
@@ -10516,6 +12237,22 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"ffi.ListReverse", &tvmffi_func_i_list_reverse},
     {"ffi.ListClear", &tvmffi_func_i_list_clear},
     {"ffi.ListReserve", &tvmffi_func_i_list_reserve},
+    {"ffi.Map", &tvmffi_func_i_map},
+    {"ffi.MapSize", &tvmffi_func_i_map_size},
+    {"ffi.MapGetItem", &tvmffi_func_i_map_get_item},
+    {"ffi.MapGetItemOrMissing", &tvmffi_func_i_map_get_item_or_missing},
+    {"ffi.MapCount", &tvmffi_func_i_map_count},
+    {"ffi.MapForwardIterFunctor", &tvmffi_func_i_map_iterator},
+    {"ffi.Dict", &tvmffi_func_i_dict},
+    {"ffi.DictSize", &tvmffi_func_i_dict_size},
+    {"ffi.DictGetItem", &tvmffi_func_i_dict_get_item},
+    {"ffi.DictGetItemOrMissing", &tvmffi_func_i_dict_get_item_or_missing},
+    {"ffi.DictCount", &tvmffi_func_i_dict_count},
+    {"ffi.DictSetItem", &tvmffi_func_i_dict_set_item},
+    {"ffi.DictErase", &tvmffi_func_i_dict_erase},
+    {"ffi.DictClear", &tvmffi_func_i_dict_clear},
+    {"ffi.DictForwardIterFunctor", &tvmffi_func_i_dict_iterator},
+    {"ffi.ContainerFindFirstNonCPUDevice", &tvmffi_func_i_first_device},
     {"ffi.MakeObjectFromPackedArgs", &tvmffi_func_i_make_object},
     {"ffi.MakeFieldGetter", &tvmffi_func_i_make_getter},
     {"ffi.MakeFieldSetter", &tvmffi_func_i_make_setter},
