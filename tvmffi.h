@@ -5306,6 +5306,23 @@ static int tvmffi_i_remove_global(const TVMFFIByteArray *name) {
   return had;
 }
 
+/* How a functor that takes an index shows itself in error texts: it has no
+   name of its own. */
+static const tvmffi_i_name *const tvmffi_i_by_index_types[] = {
+    &tvmffi_i_name_any, &tvmffi_i_name_int64};
+static const tvmffi_func tvmffi_i_by_index = {"", NULL, 1,
+                                              tvmffi_i_by_index_types};
+
+/* The index that such a functor is called with. */
+static int tvmffi_i_get_index(const TVMFFIAny *args, int32_t num_args,
+                              const TVMFFIAny *result, int64_t *index) {
+  int code;
+  if (num_args != 1)
+    return tvmffi_i_bad_call(&tvmffi_i_by_index, num_args, result);
+  code = tvmffi_i_get_int64(args, index);
+  return code ? tvmffi_i_bad_arg(&tvmffi_i_by_index, 0, args, code) : 0;
+}
+
 /* ======== Dtype =================================================== >>dtype */
 /* Data types as text, as upstream's dtype.cc reads and writes them, and
    stricter where it lets through what cannot be meant (docs/differences.md).
@@ -7549,12 +7566,9 @@ static int tvmffi_i_map_add(tvmffi_i_map_object *m, const tvmffi_i_map_key *key,
                             const tvmffi_i_pair *pair) {
   uint64_t hash, places = m->slots & ~TVMFFI_I_MAP_IS_ROW;
   if (tvmffi_i_map_is_row(m)) {
-    if (m->size < places || places < TVMFFI_I_MAP_ROW_MAX) {
-      if (m->size >= places) TVMFFI_TRY(tvmffi_i_map_grow_row(m));
-      ((tvmffi_i_pair *)m->data)[m->size++] = *pair;
-      return 0;
-    }
-    TVMFFI_TRY(tvmffi_i_map_row_to_table(m));
+    if (m->size >= places) TVMFFI_TRY(tvmffi_i_map_grow_row(m));
+    ((tvmffi_i_pair *)m->data)[m->size++] = *pair;
+    return 0;
   }
   TVMFFI_TRY(tvmffi_i_map_hash(key, &hash));
   return tvmffi_i_map_add_to_table(m, hash, pair);
@@ -7568,6 +7582,9 @@ static int tvmffi_i_map_set_in(tvmffi_i_map_object *m, const TVMFFIAny *key,
   int code;
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
   TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
+  /* Upstream makes a table of a full row before it looks for the key. */
+  if (tvmffi_i_map_is_row(m) && m->size == TVMFFI_I_MAP_ROW_MAX)
+    TVMFFI_TRY(tvmffi_i_map_row_to_table(m));
   code = tvmffi_i_map_find(m, &k, &place);
   if (code < 0) return code;
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(value, &pair.value));
@@ -7608,7 +7625,7 @@ static int tvmffi_i_map_own(TVMFFIObject **map) {
 
 /* Sets the value of a key; both are views of any kind and borrowed. *map is
    owned by the caller, and another object afterwards if it is a Map that others
-   hold, too. A key that the map has keeps its place in a map of up to four
+   hold, too. A key that the map has keeps its place in a map of up to three
    entries, and becomes the last in a larger one, as upstream's does. Returns 0,
    or a code with the error set and the map as it was. */
 static int tvmffi_i_map_set(TVMFFIObject **map, const TVMFFIAny *key,
@@ -7846,16 +7863,10 @@ static void tvmffi_i_map_end_iterator(void *self) {
 
 static int tvmffi_i_map_iterate(void *self, const TVMFFIAny *args,
                                 int32_t num_args, TVMFFIAny *result) {
-  static const tvmffi_i_name *const types[] = {&tvmffi_i_name_any,
-                                               &tvmffi_i_name_int64};
-  static const tvmffi_func signature = {"", NULL, 1, types};
   tvmffi_i_map_iterator *it = (tvmffi_i_map_iterator *)self;
   const tvmffi_i_pair *pair;
   int64_t command;
-  int code;
-  if (num_args != 1) return tvmffi_i_bad_call(&signature, num_args, result);
-  code = tvmffi_i_get_int64(args, &command);
-  if (code) return tvmffi_i_bad_arg(&signature, 0, args, code);
+  TVMFFI_TRY(tvmffi_i_get_index(args, num_args, result, &command));
   pair = it->at == it->end ? NULL : tvmffi_i_map_pair(it->map, it->at);
   if ((uint32_t)command > 1) {
     it->at = pair ? tvmffi_i_map_after(it->map, it->at) : it->end;
@@ -10056,27 +10067,26 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
 }
 
 /* The plain fields: `word` is one of >>typed. */
-#define TVMFFI_I_PLAIN_FIELD(word, name, make)                             \
-  static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) { \
-    *result = make(*(tvmffi_type_##word *)field);                          \
-    return 0;                                                              \
-  }                                                                        \
-  static int tvmffi_i_set_##word##_field(void *field,                      \
-                                         const TVMFFIAny *value) {         \
-    tvmffi_type_##word got;                                                \
-    int code = tvmffi_i_get_##word(value, &got);                           \
-    if (code > 0) return tvmffi_i_bad_cast(value, name);                   \
-    if (!code) *(tvmffi_type_##word *)field = got;                         \
-    return code;                                                           \
+#define TVMFFI_I_PLAIN_FIELD(word)                                            \
+  static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {    \
+    return tvmffi_i_put_##word(result, *(tvmffi_type_##word *)field);         \
+  }                                                                           \
+  static int tvmffi_i_set_##word##_field(void *field,                         \
+                                         const TVMFFIAny *value) {            \
+    tvmffi_type_##word got;                                                   \
+    int code = tvmffi_i_get_##word(value, &got);                              \
+    if (code > 0) return tvmffi_i_bad_cast(value, tvmffi_i_name_##word.name); \
+    if (!code) *(tvmffi_type_##word *)field = got;                            \
+    return code;                                                              \
   }
-TVMFFI_I_PLAIN_FIELD(int64, "int", tvmffi_int)
-TVMFFI_I_PLAIN_FIELD(int32, "int", tvmffi_int)
-TVMFFI_I_PLAIN_FIELD(bool, "bool", tvmffi_bool)
-TVMFFI_I_PLAIN_FIELD(ptr, "void*", tvmffi_ptr)
-TVMFFI_I_PLAIN_FIELD(dtype, "DataType", tvmffi_dtype)
-TVMFFI_I_PLAIN_FIELD(device, "Device", tvmffi_device)
+TVMFFI_I_PLAIN_FIELD(int64)
+TVMFFI_I_PLAIN_FIELD(int32)
+TVMFFI_I_PLAIN_FIELD(bool)
+TVMFFI_I_PLAIN_FIELD(ptr)
+TVMFFI_I_PLAIN_FIELD(dtype)
+TVMFFI_I_PLAIN_FIELD(device)
 #if !TVMFFI_NO_FLOAT
-TVMFFI_I_PLAIN_FIELD(float64, "float", tvmffi_float)
+TVMFFI_I_PLAIN_FIELD(float64)
 #endif
 
 /* The getter and setter of a field that Python lays out, by its type. */
@@ -12149,9 +12159,8 @@ typedef struct {
 static int tvmffi_i_name_at(void *self, const TVMFFIAny *args, int32_t num_args,
                             TVMFFIAny *result) {
   const tvmffi_i_names *names = (const tvmffi_i_names *)self;
-  int64_t i = -1;
-  if (num_args != 1 || tvmffi_i_get_int64(args, &i))
-    return tvmffi_i_fail("TypeError", "Expected one argument of type `int`");
+  int64_t i;
+  TVMFFI_TRY(tvmffi_i_get_index(args, num_args, result, &i));
   if (i >= names->count)
     return tvmffi_i_fail("IndexError", "Index %lld out of bounds %lld",
                          (long long)i, (long long)names->count);
