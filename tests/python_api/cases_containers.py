@@ -823,11 +823,39 @@ def case_dict_shared():
     return d
 
 
-def case_dict_values_changed_while_iterated():
-    d = Dict({i: i for i in range(4)})
-    for k in d:
-        d[k] = d[k] * 10
-    return d
+def case_dict_order_after_overwriting():
+    """A key that is set again may move: what order is, counts too."""
+    out = []
+    for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33):
+        for k in sorted({0, n // 2, n - 1}):
+            d = Dict({i: i for i in range(n)})
+            d[k] = "new"
+            e = Dict()
+            for i in range(n):
+                e[i] = i
+            e[k] = "new"
+            g = Dict({str(i): i for i in range(n)})
+            g.update({str(k): "new"})
+            out.append((n, k, list(d), list(e), list(g)))
+    return out
+
+
+def case_map_order_of_repeated_keys():
+    f = _ffi_api.Map
+    return [list(f(*sum(([k % n, k] for k in range(2 * n + 1)), [])).items())
+            for n in (1, 2, 3, 4, 5, 8, 9)]
+
+
+def case_dict_order_after_removals():
+    out = []
+    for n in (2, 3, 4, 5, 6, 9, 17):
+        for k in range(n):
+            d = Dict({i: i for i in range(n)})
+            del d[k]
+            first = list(d)
+            d[k] = "back"
+            out.append((n, k, first, list(d)))
+    return out
 
 
 def case_dict_in_itself():
