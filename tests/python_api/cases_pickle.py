@@ -27,20 +27,6 @@ def case_string_becomes_str():
     return type(s) is str, type(b) is bytes
 
 
-def case_shape():
-    return outcome(lambda: pickle.loads(pickle.dumps(tvm_ffi.Shape((1, 2)))))
-
-
-def case_functions_and_tensors_cannot():
-    return outcome(pickle.dumps, tvm_ffi.convert(lambda: 1)).split(":")[0]
-
-
-def case_empty_handle():
-    o = tvm_ffi.Object.__new__(tvm_ffi.Object)
-    r = pickle.loads(pickle.dumps(o))
-    return type(r).__name__, r.__chandle__()
-
-
 def case_deep_copy_of_containers():
     out = []
     for v in (Array([1, "a", None]), List([1, [2]]), Map({"a": [1]}),

@@ -277,8 +277,7 @@ def case_type_info_of_builtin_types():
         module.Module, access_path.AccessPath, access_path.AccessStep,
         dataclasses.Enum, dataclasses.IntEnum, dataclasses.StrEnum,
         dataclasses.EnumState, structural.VisitInterrupt,
-        structural.StructuralKey, structural.StructuralVisitor,
-        structural.StructuralMutator)]
+        structural.StructuralVisitor, structural.StructuralMutator)]
 
 
 def case_field_functions():
@@ -311,7 +310,7 @@ def case_type_attributes():
                     "testing.TestCustomHash", "testing.TestCustomCompare",
                     "testing.TestNonCopyable", "testing.TestCxxNoAutoInit",
                     "testing.TestEnumVariant", "ffi.Array", "ffi.Module",
-                    "ffi.VisitInterrupt", "ffi.BigInt"):
+                    "ffi.VisitInterrupt"):
             v = f(core._object_type_key_to_index(key), name)
             out.append((name, key, type(v).__name__))
     return out
@@ -360,8 +359,12 @@ def case_create_object_errors():
         (("ffi.Array",), {}), (("ffi.Object",), {}), (("int",), {}),
         (("ffi.String",), {}), (("testing.TestCxxNoAutoInit",), {"x": 1}),
         (("testing.TestCxxNoAutoInit",), {"x": 1, "y": 2}))] + [
-        outcome(f), outcome(f, "testing.TestObjectBase", "v_i64"),
         outcome(f, 5), outcome(f, "testing.TestObjectBase", 1, 2)]
+
+
+def case_create_object_with_a_name_and_no_value():
+    f = get("ffi.MakeObjectFromPackedArgs")
+    return outcome(f), outcome(f, "testing.TestObjectBase", "v_i64")
 
 
 def case_schema_strings():

@@ -30,11 +30,10 @@ class Skip(Exception):
 def _plain(text):
     """Takes out of a text what differs from run to run."""
     text = re.sub(r"0x[0-9a-fA-F]{4,}", "0xADDRESS", text)
-    text = re.sub(r"python-api-[^/\s'\"]+", "python-api-FOLDER", text)
     for folder in (os.environ.get("TVM_FFI_CACHE_DIR"), tempfile.gettempdir()):
         if folder:
             text = text.replace(folder, "TMP")
-    return text
+    return re.sub(r"python-api-[^/\s'\"]+", "FOLDER", text)
 
 
 def show(value, seen=()):

@@ -39,7 +39,10 @@ EXTRA = {"cases_compare", "cases_json", "cases_repr", "cases_structural"}
 
 # Differences that are meant, as "file.case": why. A row that no difference
 # needs is a failure.
-ALLOWED = {}
+ALLOWED = {
+    "cases_registry.case_create_object_with_a_name_and_no_value":
+        "upstream's message is empty but for a C++ expression",
+}
 
 # Texts that are the same to a user. Upstream puts the C++ expression of a
 # failed check in front of its message; we do not, see docs/differences.md.
@@ -53,6 +56,15 @@ def plain(text):
     for pattern, replacement in SAME:
         text = pattern.sub(replacement, text)
     return text
+
+
+def around(a, b, name_a, name_b):
+    """Writes two texts from a little before their first difference on."""
+    first = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y),
+                 min(len(a), len(b)))
+    begin = 0 if first < 120 else first - 100
+    return [f"{name}: {'...' if begin else ''}{text[begin:begin + 500]}"
+            for name, text in ((name_a, a), (name_b, b))]
 
 
 class Side:
@@ -142,8 +154,9 @@ def compare(tap, path, stock, ours, used):
         (status_a, text_a), (status_b, text_b) = (a.get(case, missing),
                                                   b.get(case, missing))
         same = (status_a == status_b and plain(text_a) == plain(text_b))
-        detail = (f"{stock.name}: {status_a}: {text_a}\n"
-                  f"{ours.name}: {status_b}: {text_b}")
+        detail = "\n".join(around(f"{status_a}: {plain(text_a)}",
+                                  f"{status_b}: {plain(text_b)}",
+                                  stock.name, ours.name))
         if status_a == "skip" and same:
             tap.skip(name, text_a)
         elif not same and status_a == "ok" and name in ALLOWED:
