@@ -8,6 +8,7 @@ and the file list in it; so the folder is a package of that name which has
 nothing but the library.
 """
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -29,6 +30,7 @@ def make(library, folder):
     fresh = folder / (LIBRARY + ".new")
     shutil.copy2(library, fresh)
     fresh.replace(folder / LIBRARY)
+    os.utime(folder)  # for builds that look at the folder's time
     return folder
 
 

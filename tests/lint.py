@@ -288,9 +288,9 @@ def examples_built(tree):
 
 
 def pinned_requirements(tree):
-    return [f"requirements.txt: {line}"
-            for line in tree.read("requirements.txt").split("\n")
-            if line and not line.startswith("#")
+    return [f"{where}: {line}" for where, line in tree.lines({".txt"})
+            if where.split(":")[0].endswith("requirements.txt")
+            and line and not line.startswith("#")
             and not re.match(r"[\w.-]+==[\w.]+(; .*)?$", line)]
 
 
@@ -357,7 +357,8 @@ CHECKS = [
      [edit("README.md", r"^```c\n", "```c\n// changed\n")]),
     ("every numbered example is built", examples_built, [add_example]),
     ("every requirement is pinned", pinned_requirements,
-     [append("requirements.txt", "anything>=1\n")]),
+     [append("requirements.txt", "anything>=1\n"),
+      append("tests/clients/requirements.txt", "anything\n")]),
     ("no paths of a machine, no registry hosts", no_machine_names,
      [append("README.md", "see /ho" "me/user/x\n"),
       append("README.md", "from py" "pi.org\n")]),
