@@ -128,11 +128,13 @@ static char *copy_of(TVMFFIByteArray text) {
   return copy;
 }
 
-/* Prints the string member `type_schema` of a JSON object, if it has it. */
+/* Prints a blank and the string member `type_schema` of a JSON object, if it
+   has it. */
 static void print_schema(TVMFFIByteArray json) {
   static const char key[] = "{\"type_schema\":\"";
   char *copy = copy_of(json), *p = copy;
   if (strncmp(copy, key, sizeof key - 1) == 0) {
+    putchar(' ');
     for (p += sizeof key - 1; *p != 0 && *p != '"'; ++p) {
       if (*p == '\\' && p[1] != 0) ++p;
       putchar(*p);
@@ -145,7 +147,7 @@ static void print_schema(TVMFFIByteArray json) {
 
 static void print_global(const char *name, TVMFFIObjectHandle metadata) {
   TVMFFIAny arg = c_string(name), text;
-  printf("%s\t", name);
+  fputs(name, stdout);
   text = result_of(metadata, &arg, 1, "ffi.GetGlobalFuncMetadata");
   print_schema(text_of(&text));
   release(&text);

@@ -73,7 +73,7 @@ def needed_problems(library):
 
 def facts_of_globals(text):
     for line in text.splitlines():
-        name, schema = line.split("\t")
+        name, _, schema = line.partition(" ")
         yield f"global {name}", schema
 
 
