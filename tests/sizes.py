@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures code size and compile time, beside upstream's headers.
+"""Measures code size, compile time and load time, beside upstream's.
 
 Times are medians of runs that take turns, so that a slow moment of the
 machine falls on both sides. With --check the limits are tested (TAP).
@@ -17,17 +17,61 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True
 from tap import Tap  # noqa: E402
 
-TEXT_LIMIT = 64 * 1024  # bytes of .text at -Os
+CORE = "-DTVMFFI_NO_CONTAINERS=1"  # without what kernels do not need
+TEXT_LIMIT = 64 * 1024  # bytes of the core's .text at -Os
+LIBRARY_TEXT_LIMIT = 200 * 1024  # of the library, at -O2
+LOAD_LIMIT = 0.2  # milliseconds more than an empty library takes
 # Of upstream's c_api.h: the ABI alone. The compiler reads past the rest of the
 # one header, which is most of what is over 1.
 DECLARATIONS_LIMIT = 1.35
-IMPLEMENTATION_LIMIT = 2.0  # of a C++ file that includes upstream's header
+IMPLEMENTATION_LIMIT = 2.0  # of the core; of a C++ file that includes upstream's header
 
 OURS = '#include "tvmffi.h"\n'
 IMPLEMENTATION = "#define TVMFFI_IMPLEMENTATION\n" + OURS
 # The same two headers that the declarations of ours stand for.
 C_API = "#include <tvm/ffi/c_api.h>\n#include <tvm/ffi/extra/c_env_api.h>\n"
 CXX_API = "#include <tvm/ffi/tvm_ffi.h>\n"
+# Loads a library in processes of their own; prints milliseconds and the
+# kilobytes of memory that came with it, a line for each.
+LOAD = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+static long resident(void) {
+  long all = 0, pages = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+  if (f == NULL || fscanf(f, "%ld %ld", &all, &pages) != 2) exit(1);
+  fclose(f);
+  return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+int main(int argc, char **argv) {
+  int i;
+  for (i = 0; argc == 3 && i < atoi(argv[2]); ++i) {
+    int status = 1;
+    pid_t child = fork();
+    if (child == 0) {
+      long before = resident();
+      double start = now(), end;
+      if (dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL) == NULL) _exit(1);
+      end = now();
+      printf("%.4f %ld\n", end - start, resident() - before);
+      fflush(stdout);
+      _exit(0);
+    }
+    if (waitpid(child, &status, 0) < 0 || status != 0) return 1;
+  }
+  return 0;
+}
+"""
 
 
 class Bench:
@@ -46,14 +90,54 @@ class Bench:
         return [*compiler, "-std=c++17" if cxx else "-std=c11", *flags,
                 *include, "-c", str(source), "-o", str(source) + ".o"]
 
-    def text_size(self, level):
-        command = self.command("size.c", IMPLEMENTATION, level)
+    def text_size(self, *flags):
+        command = self.command("size.c", IMPLEMENTATION, *flags)
         subprocess.run(command, check=True)
-        out = subprocess.run(["size", "-A", command[-1]], check=True,
-                             capture_output=True, text=True).stdout
-        rows = [line.split() for line in out.splitlines()]
-        return sum(int(r[1]) for r in rows
-                   if len(r) == 3 and r[0].startswith(".text"))
+        return text_of(command[-1])
+
+    def library(self, name, *arguments):
+        """A library of its own; without arguments an empty one."""
+        if not arguments:
+            (self.folder / "empty.c").write_text("int tvmffi_empty;\n")
+            arguments = [self.folder / "empty.c"]
+        path = self.folder / name
+        subprocess.run([*self.args.cc.split(), "-shared", "-fPIC", *arguments,
+                        "-o", path], check=True)
+        return path
+
+    def dropin(self, level):
+        """The library that takes the place of upstream's, at a level."""
+        return self.library(
+            "dropin.so", level, "-fvisibility=hidden", "-static-libgcc",
+            "-fno-semantic-interposition", "-Wl,-Bsymbolic-functions", "-I",
+            self.args.header.parent, ROOT / "dropin/tvmffi.c", "-lpthread",
+            "-ldl")
+
+    def load_times(self, libraries, runs=200):
+        """Median (milliseconds, kilobytes) of loading each; by turns."""
+        source = self.folder / "load.c"
+        source.write_text(LOAD)
+        program = self.folder / "load"
+        subprocess.run([*self.args.cc.split(), source, "-o", program, "-ldl"],
+                       check=True)
+        rows = {library: [] for library in libraries}
+        for _ in range(5):
+            for library in libraries:
+                out = subprocess.run(
+                    [program, library, str(runs // 5)], check=True,
+                    capture_output=True, text=True).stdout
+                rows[library] += [tuple(map(float, line.split()))
+                                  for line in out.splitlines()]
+        return [tuple(map(statistics.median, zip(*rows[library])))
+                for library in libraries]
+
+
+def text_of(path):
+    out = subprocess.run(["size", "-A", path], check=True,
+                         capture_output=True, text=True).stdout
+    rows = [line.split() for line in out.splitlines()]
+    return sum(int(r[1]) for r in rows
+               if len(r) == 3 and r[0].startswith(".text"))
 
 
 def run_time(command):
@@ -79,10 +163,30 @@ def compile_times(bench):
     yield ("declarations and C interface", "c_api.h", None, taking_turns(
         bench.command("declarations.c", OURS),
         bench.command("c_api.c", C_API), bench.args.runs))
-    yield ("implementation -O2", "tvm_ffi.h (C++)", IMPLEMENTATION_LIMIT,
-           taking_turns(bench.command("implementation.c", IMPLEMENTATION,
-                                      "-O2"),
-                        bench.command("cxx_api.cpp", CXX_API, "-O2"), 5))
+    for what, limit, flags in (("core", IMPLEMENTATION_LIMIT, [CORE]),
+                               ("whole implementation", None, [])):
+        yield (f"{what} at -O2", "tvm_ffi.h (C++)", limit, taking_turns(
+            bench.command("implementation.c", IMPLEMENTATION, "-O2", *flags),
+            bench.command("cxx_api.cpp", CXX_API, "-O2"), 5))
+
+
+def library_costs(bench, tap, check):
+    """The library as others load it: its code, and the time to load it."""
+    ours, empty = bench.dropin("-O2"), bench.library("empty.so")
+    size = text_of(ours)
+    yield f".text of the library at -O2: {size} bytes ({size / 1024:.1f} KB)"
+    libraries = [empty, ours] + ([bench.args.stock] if bench.args.stock
+                                 else [])
+    times = bench.load_times(libraries)
+    more = times[1][0] - times[0][0]
+    for name, (time_, memory) in zip(("an empty library", "ours",
+                                      "upstream's"), times):
+        yield f"load time of {name}: {time_:.3f} ms, {memory:.0f} KB"
+    if check:
+        tap.ok(0 < size < LIBRARY_TEXT_LIMIT, "the library's .text at -O2 is "
+               f"under {LIBRARY_TEXT_LIMIT // 1024} KB", size)
+        tap.ok(more <= LOAD_LIMIT, "loading it takes at most "
+               f"{LOAD_LIMIT} ms more than loading an empty library", more)
 
 
 def main():
@@ -91,6 +195,7 @@ def main():
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--cxx", default="c++")
     parser.add_argument("--wheel-include")
+    parser.add_argument("--stock", help="upstream's library")
     parser.add_argument("--runs", type=int, default=21)
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
@@ -98,12 +203,15 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(args, folder)
         for level in ("-Os", "-O2"):
-            size = bench.text_size(level)
-            line = f".text at {level}: {size} bytes ({size / 1024:.1f} KB)"
-            report.append(line)
-            if args.check and level == "-Os":
-                tap.ok(0 < size < TEXT_LIMIT,
-                       f".text at -Os is under {TEXT_LIMIT // 1024} KB", line)
+            for what, flags in (("the core", [CORE]), ("all", [])):
+                size = bench.text_size(level, *flags)
+                line = (f".text of {what} at {level}: {size} bytes "
+                        f"({size / 1024:.1f} KB)")
+                report.append(line)
+                if args.check and level == "-Os" and flags:
+                    tap.ok(0 < size < TEXT_LIMIT, "the core's .text at -Os is "
+                           f"under {TEXT_LIMIT // 1024} KB", line)
+        report += library_costs(bench, tap, args.check)
         if not args.wheel_include:
             tap.skip("compile times", "the wheel is not there")
         else:
