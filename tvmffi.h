@@ -6435,17 +6435,27 @@ static int tvmffi_i_check_range(const tvmffi_i_seq *s, int64_t first,
       (long long)first, (long long)last, (long long)s->cell.size);
 }
 
-/* Removes the items from `first` to before `last`, which exist. What their
-   destruction does to the list is seen. */
+/* Takes an item that exists out of a list: owned. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_take_item(tvmffi_i_seq *s, int64_t i) {
+  TVMFFIAny *gap = &TVMFFI_I_ITEMS(s)[i], item = *gap;
+  if (i < --s->cell.size)
+    memmove(gap, gap + 1, (size_t)(s->cell.size - i) * sizeof(*gap));
+  return item;
+}
+
+/* Removes the items from `first` to before `last`, which exist. Each is first
+   replaced by None; whatever their destruction does to the list, only what is
+   None goes. */
 static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
+  TVMFFIAny *items;
   int64_t i;
   for (i = first; i < last && i < s->cell.size; ++i)
     tvmffi_any_release(&TVMFFI_I_ITEMS(s)[i]);
-  if (last > s->cell.size) last = s->cell.size;
-  if (first >= last) return;
-  memmove(&TVMFFI_I_ITEMS(s)[first], &TVMFFI_I_ITEMS(s)[last],
-          (size_t)(s->cell.size - last) * sizeof(TVMFFIAny));
-  s->cell.size -= last - first;
+  items = TVMFFI_I_ITEMS(s);
+  for (i = first; i < s->cell.size; ++i)
+    if (i >= last || items[i].type_index != kTVMFFINone)
+      items[first++] = items[i];
+  if (first < s->cell.size) s->cell.size = first;
 }
 
 /* Opens a gap of `n` items, uninitialised, for which there is room. */
@@ -6613,21 +6623,18 @@ TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
 }
 
 TVMFFI_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
-  TVMFFIAny item, *gap;
   TVMFFI_I_LIST_OR_COPY(s, i_list_pop, list, 2, tvmffi_obj(list), tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
-  gap = &TVMFFI_I_ITEMS(s)[i];
-  item = *gap;
-  if (i < --s->cell.size)
-    memmove(gap, gap + 1, (size_t)(s->cell.size - i) * sizeof(*gap));
-  TVMFFI_RETURN(item);
+  TVMFFI_RETURN(tvmffi_i_take_item(s, i));
 }
 
 TVMFFI_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
+  TVMFFIAny item;
   TVMFFI_I_LIST_OR_COPY(s, i_list_erase, list, 2, tvmffi_obj(list),
                         tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
-  tvmffi_i_erase(s, i, i + 1);
+  item = tvmffi_i_take_item(s, i);
+  tvmffi_any_release(&item);
   TVMFFI_RETURN();
 }
 
