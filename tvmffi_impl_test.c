@@ -359,6 +359,9 @@ static const test_root test_roots[] = {
     {&tvmffi_i_static_entries, sizeof(tvmffi_i_static_entries)},
     {&tvmffi_i_type_keys, sizeof(tvmffi_i_type_keys)},
     {&tvmffi_i_columns, sizeof(tvmffi_i_columns)},
+#if !TVMFFI_NO_CONTAINERS
+    {&tvmffi_i_static_columns, sizeof(tvmffi_i_static_columns)},
+#endif
 #if !TVMFFI_NO_BACKTRACE
     {&tvmffi_i_frames, sizeof(tvmffi_i_frames)},
 #endif

@@ -230,6 +230,18 @@ def lacks(option, pattern, offender):
     return check
 
 
+def no_containers(box):
+    """Their built-in functions are in the table by name, or not."""
+    def check(name, *flags):
+        obj = box.compile(name, IMPLEMENTATION, "-O2", *flags)
+        found = [w for w in (b"ffi.ArrayGetItem", b"ffi.ListAppend")
+                 if w in (box.folder / obj).read_bytes()]
+        if found:
+            raise Failed(f"{found} is there")
+    check("nocontainers", "-DTVMFFI_NO_CONTAINERS=1")
+    must_fail(check, "containers")
+
+
 def no_float_code(box):
     """The compiler itself refuses, or calls a helper for, what is left; gcc is
     told to keep what nothing calls."""
@@ -439,7 +451,8 @@ def old_dlpack(box):
 
 
 EVERY_SWITCH = [f"-DTVMFFI_NO_{name}=1" for name in
-                ("THREADS", "FLOAT", "STDIO", "BACKTRACE", "DLOPEN")]
+                ("THREADS", "FLOAT", "STDIO", "BACKTRACE", "DLOPEN",
+                 "CONTAINERS")]
 MODES = [("default", []), ("TVMFFI_STATIC", ["-DTVMFFI_STATIC=1"]),
          ("TVMFFI_PREFIX", ["-DTVMFFI_PREFIX=acme_"])]
 MODES += [(flag[2:-2], [flag]) for flag in EVERY_SWITCH]
@@ -466,6 +479,8 @@ CASES = [
         "TVMFFI_NO_THREADS", PTHREAD,
         "int pthread_once(); void f() { pthread_once(); }")),
     ("TVMFFI_NO_FLOAT: no floating-point code", no_float_code),
+    ("TVMFFI_NO_CONTAINERS: no built-in functions of containers",
+     no_containers),
     ("strict warnings find nothing", no_warnings),
     ("TVMFFI_MALLOC and TVMFFI_FREE: no heap of libc", own_allocator),
     ("half of an allocator is refused", half_an_allocator),
