@@ -9115,9 +9115,9 @@ static int tvmffi_i_link_modules(const tvmffi_i_tree *tree) {
 static int tvmffi_i_load_tree(const unsigned char *binary,
                               tvmffi_i_library *library, void **context,
                               TVMFFIObject **out) {
-  tvmffi_i_tree tree;
+  tvmffi_i_tree tree = {NULL, 0, NULL, NULL, 0};
   tvmffi_i_stream_in in;
-  uint64_t count;
+  uint64_t count = 0;
   size_t i;
   int code;
   in.at = binary + 8;
