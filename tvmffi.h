@@ -8775,15 +8775,14 @@ static int tvmffi_i_is_std_exception(const tvmffi_i_type_info *type,
 }
 
 /* Turns an exception that was caught into the thread's error, as upstream's
-   TVM_FFI_SAFE_CALL_END does; gives the code to return. */
-static int tvmffi_i_translate(void *object, const tvmffi_i_type_info *type,
-                              const tvmffi_i_catcher *c) {
+   TVM_FFI_SAFE_CALL_END does. */
+static void tvmffi_i_translate(void *object, const tvmffi_i_type_info *type,
+                               const tvmffi_i_catcher *c) {
   const char *text = "unknown C++ exception";
-  if (strcmp(type->name, "N3tvm3ffi18EnvErrorAlreadySetE") == 0) return -2;
   if (strcmp(type->name, "N3tvm3ffi5ErrorE") == 0) {
     /* A std::exception, which is its own table, and then a reference. */
     TVMFFIErrorSetRaised(((TVMFFIObjectHandle *)object)[1]);
-    return -1;
+    return;
   }
   if (tvmffi_i_is_std_exception(type, c)) {
     /* The third of its virtual functions is what(). */
@@ -8791,22 +8790,25 @@ static int tvmffi_i_translate(void *object, const tvmffi_i_type_info *type,
     text = (*(what_t **)object)[2](object);
   }
   TVMFFIErrorSetRaisedFromCStr("InternalError", text);
-  return -1;
 }
 
+/* The object stands behind its exception; one that is thrown again by
+   std::rethrow_exception has a pointer to it, ten words in front. */
 TVMFFI_I_SLOW int tvmffi_i_caught(void *exception) {
+  struct _Unwind_Exception *e = (struct _Unwind_Exception *)exception;
+  void *object = (e->exception_class & 0xFF) == 1 ? ((void **)exception)[-10]
+                                                  : (void *)(e + 1);
   tvmffi_i_catcher c;
-  void *library = tvmffi_i_find_catcher(&c), *object;
-  int code;
+  void *library = tvmffi_i_find_catcher(&c);
   if (!library) {
-    _Unwind_DeleteException((struct _Unwind_Exception *)exception);
+    _Unwind_DeleteException(e);
     return tvmffi_i_fail("InternalError", "unknown exception");
   }
-  object = c.begin(exception);
-  code = tvmffi_i_translate(object, c.type(), &c);
+  (void)c.begin(exception);
+  tvmffi_i_translate(object, c.type(), &c);
   c.end();
   (void)dlclose(library);
-  return code;
+  return -1;
 }
 
 /* The operand in memory makes the compiler set up the frame before the call,

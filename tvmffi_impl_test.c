@@ -4566,6 +4566,7 @@ static void test_module_texts(void) {
   static const char doc[] = "__tvm_ffi__doc_";
   TVMFFIObject *m;
   TVMFFIAny text = tvmffi_none();
+  OK(TVMFFIGetTypeInfo(kTVMFFIInt) ? 0 : -1); /* for its name in an error */
   if (test_put_code(prefix, doc, "f", test_describe)) return;
   if (test_put_code(prefix, doc, "int", test_one)) return;
   if (test_put_code(prefix, doc, "fails", test_raise_callback)) return;
