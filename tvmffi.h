@@ -10084,6 +10084,9 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
                                          const TVMFFIAny *value) {            \
     tvmffi_type_##word got;                                                   \
     int code = tvmffi_i_get_##word(value, &got);                              \
+    if (code == TVMFFI_I_RANGE)                                               \
+      return tvmffi_i_fail("OverflowError", "%lld does not fit in the field", \
+                           (long long)value->v_int64);                        \
     if (code > 0) return tvmffi_i_bad_cast(value, tvmffi_i_name_##word.name); \
     if (!code) *(tvmffi_type_##word *)field = got;                            \
     return code;                                                              \
@@ -11438,14 +11441,98 @@ static int tvmffi_i_set_array(void *field, const TVMFFIAny *value) {
   return tvmffi_i_set_converted(field, value, kTVMFFIArray, "Array<Any>");
 }
 
+/* Whether a key or value of a dict is as a field declares it: by a letter any
+   value, an Object or none, a Str, or a Dict with objects as keys. 2: as it
+   stands, 1: once it is converted, 0: not. */
+static int tvmffi_i_fits(char kind, const TVMFFIAny *item) {
+  int32_t index = item->type_index;
+  const tvmffi_i_pair *pair;
+  uint64_t i;
+  if (kind == 'A') return 2;
+  if (kind == 'S')
+    return index == kTVMFFISmallStr || index == kTVMFFIStr ? 2 : 0;
+  if (kind == 'O')
+    return index == kTVMFFINone || index >= kTVMFFIStaticObjectBegin ? 2 : 0;
+  if (index != kTVMFFIMap && index != kTVMFFIDict) return 0;
+  for (i = tvmffi_i_map_begin(item->v_obj);
+       (pair = tvmffi_i_map_pair(item->v_obj, i)) != NULL;
+       i = tvmffi_i_map_after(item->v_obj, i))
+    if (!tvmffi_i_fits('O', &pair->key)) return 0;
+  return index == kTVMFFIDict ? 2 : 1;
+}
+
+/* Raises for a dict with such a key or value. */
+static int tvmffi_i_bad_dict(const TVMFFIAny *item, int is_key,
+                             const char *name) {
+  const tvmffi_i_pair *pair = NULL;
+  uint64_t i;
+  if (item->type_index == kTVMFFIMap || item->type_index == kTVMFFIDict)
+    for (i = tvmffi_i_map_begin(item->v_obj);
+         (pair = tvmffi_i_map_pair(item->v_obj, i)) != NULL &&
+         tvmffi_i_fits('O', &pair->key);
+         i = tvmffi_i_map_after(item->v_obj, i)) {
+    }
+  return tvmffi_i_fail(
+      "TypeError", "Cannot convert from type `Dict[%s is %s%s%s%s]` to `%s`",
+      is_key ? "some key" : "K, some value", pair ? "Dict[some key is " : "",
+      tvmffi_i_type_key(pair ? pair->key.type_index : item->type_index),
+      pair ? ", V]" : "", is_key ? ", V" : "", name);
+}
+
+/* Sets a dict whose keys and values are of the two kinds. */
+static int tvmffi_i_set_dict(void *field, const TVMFFIAny *value,
+                             const char *kinds, const char *name) {
+  TVMFFIObject *from, *made;
+  const tvmffi_i_pair *pair;
+  int code = 0, fits = value->type_index == kTVMFFIDict ? 2 : 1;
+  TVMFFIAny result;
+  uint64_t i;
+  if ((value->type_index != kTVMFFIMap && fits != 2) || !value->v_obj)
+    return tvmffi_i_bad_cast(value, name);
+  from = value->v_obj;
+  for (i = tvmffi_i_map_begin(from);
+       (pair = tvmffi_i_map_pair(from, i)) != NULL;
+       i = tvmffi_i_map_after(from, i)) {
+    int of_value = tvmffi_i_fits(kinds[1], &pair->value);
+    if (!tvmffi_i_fits(kinds[0], &pair->key))
+      return tvmffi_i_bad_dict(&pair->key, 1, name);
+    if (!of_value) return tvmffi_i_bad_dict(&pair->value, 0, name);
+    if (of_value < fits) fits = of_value;
+  }
+  if (fits == 2) {
+    tvmffi_i_put_reference(field, value);
+    return 0;
+  }
+  made = tvmffi_i_new_map(kTVMFFIDict, tvmffi_i_map_size(from));
+  if (!made) return -1;
+  for (i = tvmffi_i_map_begin(from);
+       !code && (pair = tvmffi_i_map_pair(from, i)) != NULL;
+       i = tvmffi_i_map_after(from, i)) {
+    TVMFFIAny item = pair->value;
+    if (kinds[1] == 'D' && item.type_index == kTVMFFIMap)
+      item = tvmffi_obj(tvmffi_i_map_copy(item.v_obj, kTVMFFIDict));
+    else
+      item = tvmffi_i_copy_owned(&item);
+    code = kinds[1] == 'D' && !item.v_obj
+               ? -1
+               : tvmffi_i_map_set(&made, &pair->key, &item);
+    tvmffi_any_release(&item);
+  }
+  if (!code) {
+    result = tvmffi_obj(made);
+    tvmffi_i_put_reference(field, &result);
+  }
+  tvmffi_release(made);
+  return code;
+}
+
 static int tvmffi_i_set_indexes(void *field, const TVMFFIAny *value) {
-  return tvmffi_i_set_converted(field, value, kTVMFFIDict,
-                                "Dict<Any, ffi.Object>");
+  return tvmffi_i_set_dict(field, value, "AO", "Dict<Any, ffi.Object>");
 }
 
 static int tvmffi_i_set_enum_attrs(void *field, const TVMFFIAny *value) {
-  return tvmffi_i_set_converted(field, value, kTVMFFIDict,
-                                "Dict<str, Dict<ffi.Object, Any>>");
+  return tvmffi_i_set_dict(field, value, "SD",
+                           "Dict<str, Dict<ffi.Object, Any>>");
 }
 
 #define TVMFFI_I_REFERENCE(index, set, schema) \
