@@ -37,8 +37,7 @@ class Programs:
     def run(self, *command, **options):
         return subprocess.run([str(c) for c in command], text=True,
                               stdin=subprocess.DEVNULL, errors="replace",
-                              stdout=subprocess.PIPE, timeout=600,
-                              stderr=subprocess.STDOUT, **options)
+                              capture_output=True, timeout=600, **options)
 
     def compile(self, source):
         """Makes the object file; returns what is wrong, or None."""
@@ -49,7 +48,7 @@ class Programs:
                         "-o", target)
         if done.returncode:
             target.unlink(missing_ok=True)
-            return done.stdout[-3000:]
+            return done.stderr[-3000:]
         return None
 
     def lines(self, source, library, name):
@@ -60,12 +59,13 @@ class Programs:
                         self.args.build / (source.stem + ".o"), library,
                         "-o", program, "-ldl", "-lpthread")
         if done.returncode:
-            return [f"linker: {done.stdout[-2000:]}"]
+            return [f"linker: {done.stderr[-2000:]}"]
         paths = [str(library.parent), os.environ.get("LD_LIBRARY_PATH")]
         done = self.run(program, cwd=self.args.build, env={
             **os.environ, "LD_LIBRARY_PATH": ":".join(filter(None, paths))})
         lines = [CHECK_FAILED.sub("", line)
                  for line in done.stdout.splitlines()]
+        # What goes to stderr, stacks among it, may be the libraries' own.
         return [*lines, f"exit status {done.returncode}"]
 
 
