@@ -308,4 +308,5 @@ def main(args):
 
 
 if __name__ == "__main__":
-    sys.exit(run(__file__, "xgrammar", main, ["torch", "tvm_ffi", "pydantic"]))
+    sys.exit(run(__file__, "xgrammar", main,
+                 ["torch", "tvm_ffi", "xgrammar", "pydantic"]))
