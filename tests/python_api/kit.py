@@ -174,6 +174,30 @@ def build(source, name, *flags, defines=()):
     return out
 
 
+_failed = {}
+
+
+def compiled(name, source, functions):
+    """Compiles C++ by tvm_ffi.cpp and loads it; once, also if that fails."""
+    import shutil
+
+    import tvm_ffi.cpp
+
+    if not shutil.which(os.environ.get("CXX", "c++")):
+        raise Skip("no C++ compiler")
+    assert name not in _failed, _failed[name]
+    # A folder of this run: a process that follows a crash finds it built.
+    folder = os.path.join(tempfile.gettempdir(), "compiled-" + name)
+    try:
+        return tvm_ffi.cpp.load_inline(name, cpp_sources=source,
+                                       functions=functions,
+                                       extra_cflags=["-O1"],
+                                       build_directory=folder)
+    except Exception as error:
+        _failed[name] = str(error)[:500]
+        raise
+
+
 def run_python(code, *args, env=None):
     """Runs a piece of Python in a process of its own, on the same library."""
     import subprocess

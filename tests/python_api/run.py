@@ -34,8 +34,10 @@ from tap import Tap  # noqa: E402
 
 SECONDS = 300
 
-# Files that need the structural, JSON, repr or comparison functions.
-EXTRA = {"cases_compare", "cases_json", "cases_repr", "cases_structural"}
+# Files that need the structural, JSON, repr or comparison functions, or the
+# C++ symbols of the module class.
+EXTRA = {"cases_compare", "cases_cpp_modules", "cases_json", "cases_repr",
+         "cases_structural"}
 
 # Differences that are meant, as "file.case": why. A row that no difference
 # needs is a failure.
