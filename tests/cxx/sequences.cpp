@@ -35,11 +35,9 @@ Any make_item(int64_t n) {
 
 bool same(const List<Any> &list, const std::vector<int64_t> &want) {
   AnyEqual equal;
-  if (list.size() != want.size() || list.capacity() < list.size())
-    return false;
+  if (list.size() != want.size() || list.capacity() < list.size()) return false;
   for (size_t i = 0; i < want.size(); ++i)
-    if (!equal(list[static_cast<int64_t>(i)], make_item(want[i])))
-      return false;
+    if (!equal(list[static_cast<int64_t>(i)], make_item(want[i]))) return false;
   return true;
 }
 
@@ -106,8 +104,8 @@ void change(List<Any> *list, std::vector<int64_t> *want, bool inlined) {
 
 // mine: how many of ten changes are C++'s.
 bool random_list(bool made_by_library, int mine, int steps) {
-  List<Any> list = made_by_library ? global("ffi.List")().cast<List<Any>>()
-                                   : List<Any>();
+  List<Any> list =
+      made_by_library ? global("ffi.List")().cast<List<Any>>() : List<Any>();
   std::vector<int64_t> want;
   for (int i = 0; i < steps; ++i) {
     change(&list, &want, random_below(10) < mine);
