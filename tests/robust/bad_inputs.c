@@ -2281,6 +2281,100 @@ CASE(EnvModRegisterSystemLibSymbol, another_address, OK) {
   return F.EnvModRegisterSystemLibSymbol("r_symbol", &freed);
 }
 
+/* ---- arrays and lists ---- */
+
+static int array_call(const char *name, int num_args, TVMFFIAny first,
+                      TVMFFIAny second, TVMFFIAny third, TVMFFIAny fourth) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny args[4] = {first, second, third, fourth};
+  CHECK(F.FunctionGetGlobal(STR(name), &f) == 0 && f != NULL);
+  return F.FunctionCall(f, args, num_args, &out_any);
+}
+static TVMFFIAny array_make(const char *name) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny args[3] = {any_int(1), any_obj(make_str()), any_int(3)};
+  TVMFFIAny made = any_none();
+  if (F.FunctionGetGlobal(STR(name), &f) != 0) _exit(98);
+  need(F.FunctionCall(f, args, 3, &made), f);
+  return made;
+}
+
+static const char *const array_builtin_name[] = {
+    "ffi.ArrayGetItem",  "ffi.ArraySize",      "ffi.ArrayContains",
+    "ffi.ListGetItem",   "ffi.ListSetItem",    "ffi.ListSize",
+    "ffi.ListContains",  "ffi.ListAppend",     "ffi.ListInsert",
+    "ffi.ListPop",       "ffi.ListErase",      "ffi.ListEraseRange",
+    "ffi.ListReverse",   "ffi.ListClear",      "ffi.ListReserve",
+    "ffi.ListReplaceSlice", NULL};
+static const int array_builtin_args[] = {2, 1, 2, 2, 3, 1, 2, 2,
+                                         3, 2, 2, 3, 1, 1, 2, 4};
+
+static int array_first(int64_t p, TVMFFIAny first) {
+  TVMFFIAny last = p == 15 ? array_make("ffi.List") : any_int(1);
+  return array_call(array_builtin_name[p], array_builtin_args[p], first,
+                    any_int(1), any_int(1), last);
+}
+OVER(FunctionCall, sequence_NULL, ERR, array_builtin) {
+  return array_first(p, any_of(p < 3 ? kTVMFFIArray : kTVMFFIList, NULL));
+}
+OVER(FunctionCall, sequence_of_no_type, ERR, array_builtin) {
+  return array_first(p, any_of(99999, make_str()));
+}
+OVER(FunctionCall, sequence_is_a_string, ERR, array_builtin) {
+  return array_first(p, any_obj(make_str()));
+}
+OVER(FunctionCall, sequence_args_NULL, ERR, array_builtin) {
+  TVMFFIObjectHandle f = NULL;
+  CHECK(F.FunctionGetGlobal(STR(array_builtin_name[p]), &f) == 0);
+  return F.FunctionCall(f, NULL, array_builtin_args[p], &out_any);
+}
+static const char *const array_maker_name[] = {"ffi.Array", "ffi.List", NULL};
+OVER(FunctionCall, sequence_of_NULL_object, ERR, array_maker) {
+  return array_call(array_maker_name[p], 1, any_of(kTVMFFIStr, NULL),
+                    any_none(), any_none(), any_none());
+}
+OVER(FunctionCall, sequence_of_NULL_text, ERR, array_maker) {
+  return array_call(array_maker_name[p], 2, any_int(1),
+                    any_of(kTVMFFIRawStr, NULL), any_none(), any_none());
+}
+OVER(FunctionCall, sequence_of_NULL_bytes, ERR, array_maker) {
+  return array_call(array_maker_name[p], 1, any_of(kTVMFFIByteArrayPtr, NULL),
+                    any_none(), any_none(), any_none());
+}
+OVER(FunctionCall, sequence_of_NULL_reference, ERR, array_maker) {
+  return array_call(array_maker_name[p], 1,
+                    any_of(kTVMFFIObjectRValueRef, NULL), any_none(),
+                    any_none(), any_none());
+}
+EACH(FunctionCall, append_value_without_object, ERR, kTVMFFIRawStr,
+     kTVMFFIByteArrayPtr, kTVMFFIObjectRValueRef, kTVMFFIStr, kTVMFFIList, -5,
+     50, 99999) {
+  TVMFFIAny list = array_make("ffi.List");
+  int rc = array_call("ffi.ListAppend", 2, list, any_of((int32_t)p, NULL),
+                      any_none(), any_none());
+  CHECK(((TVMFFISeqCell *)(void *)(list.v_obj + 1))->size == 3);
+  return rc;
+}
+EACH(FunctionCall, list_index, ERR, 3, -1, 1 << 30, INT64_MAX, INT64_MIN,
+     INT64_C(1) << 60, INT64_C(1) << 59) {
+  return array_call("ffi.ListGetItem", 2, array_make("ffi.List"), any_int(p),
+                    any_none(), any_none());
+}
+EACH(FunctionCall, insert_index, ERR, 4, -1, 1 << 30, INT64_MAX, INT64_MIN,
+     INT64_C(1) << 60, INT64_C(1) << 59) {
+  return array_call("ffi.ListInsert", 3, array_make("ffi.List"), any_int(p),
+                    any_int(0), any_none());
+}
+EACH(FunctionCall, erase_to, ERR, 4, -1, INT64_MAX, INT64_MIN) {
+  return array_call("ffi.ListEraseRange", 3, array_make("ffi.List"),
+                    any_int(1), any_int(p), any_none());
+}
+EACH(FunctionCall, reserve, ERR, INT64_MAX, INT64_C(1) << 60,
+     INT64_C(1) << 59, INT64_C(1) << 58, INT64_C(1) << 44) {
+  return array_call("ffi.ListReserve", 2, array_make("ffi.List"), any_int(p),
+                    any_none(), any_none());
+}
+
 /* ---- running ---- */
 
 /* Whether the library still does its work after a case. */
