@@ -201,6 +201,9 @@
 #define TVMFFI_I_SLOW static __attribute__((cold, noinline))
 #define TVMFFI_I_RETURN_ADDRESS ((uintptr_t)__builtin_return_address(0))
 #define TVMFFI_I_NOINLINE static __attribute__((noinline))
+#define TVMFFI_I_ALWAYS_INLINE \
+  static inline __attribute__((always_inline, unused))
+#define TVMFFI_I_PREFETCH(pointer) __builtin_prefetch(pointer)
 #define TVMFFI_I_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define TVMFFI_I_MUST_CHECK __attribute__((warn_unused_result))
 #define TVMFFI_I_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -213,6 +216,8 @@
 #define TVMFFI_I_SLOW static
 #define TVMFFI_I_RETURN_ADDRESS 0
 #define TVMFFI_I_NOINLINE static
+#define TVMFFI_I_ALWAYS_INLINE static inline
+#define TVMFFI_I_PREFETCH(pointer) ((void)(pointer))
 #define TVMFFI_I_PRINTF(f, a)
 #define TVMFFI_I_MUST_CHECK
 #define TVMFFI_I_LIKELY(x) (x)
@@ -6819,28 +6824,68 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_map_next(const tvmffi_i_map_object *m,
 
 /* -------- Keys -------- */
 
+/* An Any as two words in registers. A value is read field by field, as who
+   passes it has just written it: a processor cannot forward several small
+   stores to one large load, and waits. The compiler must not merge them. */
+typedef struct {
+  uint64_t head, word;
+} tvmffi_i_bits;
+
+TVMFFI_I_INLINE tvmffi_i_bits tvmffi_i_make_bits(int32_t type_index,
+                                                 uint32_t padding,
+                                                 uint64_t word) {
+  tvmffi_i_bits bits;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  bits.head = (uint64_t)(uint32_t)type_index << 32 | padding;
+#else
+  bits.head = (uint64_t)padding << 32 | (uint32_t)type_index;
+#endif
+  bits.word = word;
+  return bits;
+}
+
+TVMFFI_I_INLINE tvmffi_i_bits tvmffi_i_load_bits(const TVMFFIAny *any) {
+  int32_t type_index = any->type_index;
+  uint32_t padding = any->zero_padding;
+#if TVMFFI_I_GNU
+  __asm__("" : "+r"(type_index), "+r"(padding));
+#endif
+  return tvmffi_i_make_bits(type_index, padding, any->v_uint64);
+}
+
+TVMFFI_I_INLINE void tvmffi_i_store_bits(TVMFFIAny *any, tvmffi_i_bits bits) {
+  memcpy((void *)any, &bits.head, 8);
+  any->v_uint64 = bits.word;
+}
+
 /* A key that is looked for, a view of any kind. A text of up to seven bytes is
    looked for as it stands in an Any, whatever held it; a longer one by `text`,
    whether or not it is an object yet. */
 typedef struct {
-  TVMFFIAny any;
+  tvmffi_i_bits bits;
   TVMFFIByteArray text; /* of eight bytes or more, else {NULL, 0} */
-  int32_t other; /* the type of keys that may be equal though bits differ */
+  int32_t index;        /* the type that the bits say */
+  int32_t other;        /* of keys that may be equal though the bits differ */
 } tvmffi_i_map_key;
 
-TVMFFI_I_INLINE void tvmffi_i_map_text_key(tvmffi_i_map_key *key,
-                                           TVMFFIByteArray text, int32_t small,
-                                           int32_t large) {
-  key->other = large;
-  if (text.size >= sizeof(key->any.v_bytes)) {
-    key->text = text;
-    key->any.type_index = large;
-    key->any.zero_padding = 0;
-    return;
+TVMFFI_I_INLINE tvmffi_i_map_key tvmffi_i_map_text_key(TVMFFIByteArray text,
+                                                       const void *object,
+                                                       int32_t small,
+                                                       int32_t large) {
+  tvmffi_i_map_key key;
+  key.other = large;
+  if (text.size >= 8) {
+    key.index = large;
+    key.text = text;
+    key.bits = tvmffi_i_make_bits(large, 0, (uint64_t)(uintptr_t)object);
+    return key;
   }
-  key->any.type_index = small;
-  key->any.small_str_len = (uint32_t)text.size;
-  key->any.v_uint64 = tvmffi_i_small_text(text.data, text.size);
+  key.index = small;
+  key.text.data = NULL;
+  key.text.size = 0;
+  key.bits = tvmffi_i_make_bits(small, (uint32_t)text.size,
+                                tvmffi_i_small_text(text.data, text.size));
+  return key;
 }
 
 /* Reads a key that points to what it is. One that may be moved from is left
@@ -6848,54 +6893,87 @@ TVMFFI_I_INLINE void tvmffi_i_map_text_key(tvmffi_i_map_key *key,
 TVMFFI_I_NOINLINE int tvmffi_i_map_read_pointed(const TVMFFIAny *view,
                                                 tvmffi_i_map_key *key) {
   int32_t index = view->type_index;
-  if (index == kTVMFFIRawStr || index == kTVMFFIStr) {
-    TVMFFI_I_NOT_NULL(view->v_ptr);
-    tvmffi_i_map_text_key(key, tvmffi_any_str(view), kTVMFFISmallStr,
-                          kTVMFFIStr);
-  } else if (index == kTVMFFIByteArrayPtr || index == kTVMFFIBytes) {
-    TVMFFIByteArray text = tvmffi_any_str(view);
-    TVMFFI_I_NOT_NULL(view->v_ptr);
-    TVMFFI_I_BYTES(&text);
-    tvmffi_i_map_text_key(key, text, kTVMFFISmallBytes, kTVMFFIBytes);
-  } else if (index == kTVMFFIObjectRValueRef) {
+  TVMFFIAny moved;
+  key->bits = tvmffi_i_load_bits(view);
+  key->text.data = NULL;
+  key->text.size = 0;
+  key->index = index;
+  key->other = -1;
+  if (index == kTVMFFIObjectRValueRef) {
     TVMFFIObject **from = (TVMFFIObject **)view->v_ptr;
     if (!from || !*from)
       return tvmffi_i_fail("InternalError", "RValueRef already moved");
-    key->any = tvmffi_obj(*from);
-    return tvmffi_i_map_read_pointed(&key->any, key);
-  } else if (index >= kTVMFFIStaticObjectBegin) {
-    TVMFFI_I_NOT_NULL(view->v_obj);
+    moved = tvmffi_obj(*from);
+    return tvmffi_i_map_read_pointed(&moved, key);
+  }
+  if (index == kTVMFFISmallBytes) {
+    key->other = kTVMFFIBytes;
+  } else if (index == kTVMFFIUnchanged) {
+    return 0;
+  } else if (!view->v_ptr) {
+    return tvmffi_i_null(__func__, "the key");
+  } else if (index == kTVMFFIRawStr || index == kTVMFFIStr) {
+    *key = tvmffi_i_map_text_key(tvmffi_any_str(view), view->v_ptr,
+                                 kTVMFFISmallStr, kTVMFFIStr);
+  } else if (index == kTVMFFIByteArrayPtr || index == kTVMFFIBytes) {
+    TVMFFIByteArray text = tvmffi_any_str(view);
+    TVMFFI_I_BYTES(&text);
+    *key = tvmffi_i_map_text_key(text, view->v_ptr, kTVMFFISmallBytes,
+                                 kTVMFFIBytes);
+  } else {
     key->other = index;
   }
   return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_map_read_key(const TVMFFIAny *view,
-                                          tvmffi_i_map_key *key) {
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_read_key(const TVMFFIAny *view,
+                                                 tvmffi_i_map_key *key) {
   int32_t index = view->type_index;
-  key->any = *view;
   key->text.data = NULL;
   key->text.size = 0;
-  key->other = -1;
-  if (index == kTVMFFISmallStr) {
+  key->index = index;
+  if (index < kTVMFFIRawStr) {
+    key->bits = tvmffi_i_make_bits(index, 0, view->v_uint64);
+    key->other = -1;
+  } else if (index == kTVMFFISmallStr) {
+    key->bits = tvmffi_i_load_bits(view);
     key->other = kTVMFFIStr;
   } else if (index == kTVMFFIStr && view->v_obj) {
-    tvmffi_i_map_text_key(key, ((tvmffi_i_string *)view->v_ptr)->bytes,
-                          kTVMFFISmallStr, kTVMFFIStr);
-  } else if (index == kTVMFFISmallBytes) {
-    key->other = kTVMFFIBytes;
-  } else if (index >= kTVMFFIRawStr) {
-    return tvmffi_i_map_read_pointed(view, key);
+    *key = tvmffi_i_map_text_key(((tvmffi_i_string *)view->v_ptr)->bytes,
+                                 view->v_ptr, kTVMFFISmallStr, kTVMFFIStr);
+  } else {
+    tvmffi_i_map_key pointed;
+    TVMFFI_TRY(tvmffi_i_map_read_pointed(view, &pointed));
+    *key = pointed;
   }
   return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_map_hash(const tvmffi_i_map_key *key,
-                                      uint64_t *hash) {
-  if (!key->text.data) return tvmffi_i_any_hash(&key->any, hash);
-  *hash = tvmffi_i_hash_combine(
-      (uint64_t)key->any.type_index,
-      tvmffi_i_stable_hash(key->text.data, key->text.size));
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_hash(const tvmffi_i_map_key *key,
+                                             uint64_t *hash) {
+  TVMFFIAny any;
+  uint64_t slow;
+  if (key->index < kTVMFFIRawStr) {
+    *hash =
+        tvmffi_i_hash_combine((uint64_t)(int64_t)key->index, key->bits.word);
+    return 0;
+  }
+  if (key->text.data) {
+    *hash = tvmffi_i_hash_combine(
+        (uint64_t)key->index,
+        tvmffi_i_stable_hash(key->text.data, key->text.size));
+    return 0;
+  }
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if (key->index == kTVMFFISmallStr) {
+    *hash = tvmffi_i_hash_combine(kTVMFFIStr,
+                                  tvmffi_i_stable_reduce(key->bits.word));
+    return 0;
+  }
+#endif
+  tvmffi_i_store_bits(&any, key->bits);
+  TVMFFI_TRY(tvmffi_i_any_hash(&any, &slow));
+  *hash = slow;
   return 0;
 }
 
@@ -6966,17 +7044,19 @@ TVMFFI_I_INLINE int tvmffi_i_map_hash_held(const tvmffi_i_map_object *m,
    have an equality: 1, 0 or an error's code. Upstream has the key that is held
    first in a row, and second in a table. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
-                                                const tvmffi_i_map_key *key,
+                                                tvmffi_i_bits bits,
                                                 const TVMFFIAny *held,
                                                 int held_first) {
   tvmffi_i_map_guard guard;
+  TVMFFIAny key;
   int code;
-  if (key->other <= kTVMFFIBytes ||
-      !tvmffi_i_type_attr(&tvmffi_i_equal_column, key->other))
-    return tvmffi_i_differ_equal(&key->any, held);
+  tvmffi_i_store_bits(&key, bits);
+  if (held->type_index <= kTVMFFIBytes ||
+      !tvmffi_i_type_attr(&tvmffi_i_equal_column, held->type_index))
+    return tvmffi_i_differ_equal(&key, held);
   tvmffi_i_map_enter(m, &guard);
-  code = held_first ? tvmffi_i_differ_equal(held, &key->any)
-                    : tvmffi_i_differ_equal(&key->any, held);
+  code = held_first ? tvmffi_i_differ_equal(held, &key)
+                    : tvmffi_i_differ_equal(&key, held);
   tvmffi_i_map_leave(&guard);
   return code;
 }
@@ -6999,15 +7079,18 @@ TVMFFI_I_INLINE int tvmffi_i_map_same_text(TVMFFIByteArray a,
   return x == y;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
-                                       const tvmffi_i_map_key *key,
-                                       const TVMFFIAny *held, int held_first) {
-  if (tvmffi_i_same_any(&key->any, held)) return 1;
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
+                                              const tvmffi_i_map_key *key,
+                                              const TVMFFIAny *held,
+                                              int held_first) {
+  uint64_t head;
+  memcpy(&head, (const void *)held, 8);
+  if (head == key->bits.head && held->v_uint64 == key->bits.word) return 1;
   if (held->type_index != key->other) return 0;
   if (key->text.data)
     return tvmffi_i_map_same_text(key->text,
                                   ((tvmffi_i_string *)held->v_ptr)->bytes);
-  return tvmffi_i_map_differ_equal(m, key, held, held_first);
+  return tvmffi_i_map_differ_equal(m, key->bits, held, held_first);
 }
 
 /* -------- Looking up -------- */
@@ -7019,9 +7102,9 @@ typedef struct {
   uint64_t index, before;
 } tvmffi_i_map_place;
 
-TVMFFI_I_INLINE int tvmffi_i_map_find_in_row(const tvmffi_i_map_object *m,
-                                             const tvmffi_i_map_key *key,
-                                             tvmffi_i_map_place *place) {
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_row(
+    const tvmffi_i_map_object *m, const tvmffi_i_map_key *key,
+    tvmffi_i_map_place *place) {
   tvmffi_i_pair *pair = (tvmffi_i_pair *)m->data;
   uint64_t i, n = m->size;
   int code;
@@ -7035,17 +7118,18 @@ TVMFFI_I_INLINE int tvmffi_i_map_find_in_row(const tvmffi_i_map_object *m,
   return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_map_find_in_table(const tvmffi_i_map_object *m,
-                                               const tvmffi_i_map_key *key,
-                                               uint64_t hash,
-                                               tvmffi_i_map_place *place) {
-  uint64_t i = tvmffi_i_map_home(m, hash), before = TVMFFI_I_MAP_END;
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_table(
+    const tvmffi_i_map_object *m, const tvmffi_i_map_key *key, uint64_t hash,
+    tvmffi_i_map_place *place) {
+  uint64_t i = tvmffi_i_map_home(m, hash), before = TVMFFI_I_MAP_END, next;
   uint8_t meta = *tvmffi_i_map_meta(m->data, i);
   tvmffi_i_map_item *item;
   int code;
   if (meta & TVMFFI_I_MAP_BODY) return 0;
   for (;;) {
     item = tvmffi_i_map_at(m->data, i);
+    next = tvmffi_i_map_next(m, i, meta);
+    TVMFFI_I_PREFETCH(tvmffi_i_map_at(m->data, next));
     code = tvmffi_i_map_equal(m, key, &item->pair.key, 0);
     if (code) {
       place->pair = &item->pair;
@@ -7055,15 +7139,15 @@ TVMFFI_I_INLINE int tvmffi_i_map_find_in_table(const tvmffi_i_map_object *m,
     }
     if (!(meta & TVMFFI_I_MAP_JUMP)) return 0;
     before = i;
-    i = tvmffi_i_map_next(m, i, meta);
+    i = next;
     meta = *tvmffi_i_map_meta(m->data, i);
   }
 }
 
 /* Finds a key: 1, 0, or the code of an error that its type raised. */
-TVMFFI_I_INLINE int tvmffi_i_map_find(const tvmffi_i_map_object *m,
-                                      const tvmffi_i_map_key *key,
-                                      tvmffi_i_map_place *place) {
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find(const tvmffi_i_map_object *m,
+                                             const tvmffi_i_map_key *key,
+                                             tvmffi_i_map_place *place) {
   uint64_t hash;
   if (tvmffi_i_map_is_row(m)) return tvmffi_i_map_find_in_row(m, key, place);
   if (!m->size) return 0;
@@ -7071,17 +7155,20 @@ TVMFFI_I_INLINE int tvmffi_i_map_find(const tvmffi_i_map_object *m,
   return tvmffi_i_map_find_in_table(m, key, hash, place);
 }
 
-/* Finds the value of a key, a view of any kind: 1 with *value borrowed; 0, or
-   the code of an error, with *value as it was. */
-TVMFFI_I_INLINE int tvmffi_i_map_lookup(TVMFFIObject *map, const TVMFFIAny *key,
-                                        const TVMFFIAny **value) {
+/* Where a look-up points that ended in an error. */
+static const TVMFFIAny tvmffi_i_map_failed = {kTVMFFINone, {0}, {0}};
+
+/* Finds the value of a key, a view of any kind: borrowed, NULL if there is
+   none, or &tvmffi_i_map_failed with the error set. */
+TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup(TVMFFIObject *map,
+                                                       const TVMFFIAny *key) {
   tvmffi_i_map_key k;
-  tvmffi_i_map_place place;
-  int code;
-  TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
-  code = tvmffi_i_map_find((tvmffi_i_map_object *)(void *)map, &k, &place);
-  if (code > 0) *value = &place.pair->value;
-  return code;
+  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END};
+  int code = tvmffi_i_map_read_key(key, &k);
+  if (!code)
+    code = tvmffi_i_map_find((tvmffi_i_map_object *)(void *)map, &k, &place);
+  if (TVMFFI_I_UNLIKELY(code < 0)) return &tvmffi_i_map_failed;
+  return code ? &place.pair->value : NULL;
 }
 
 /* -------- Going through all -------- */
@@ -7522,10 +7609,11 @@ TVMFFI_I_INLINE int tvmffi_i_map_take(tvmffi_i_map_object *m, uint64_t hash,
   return 1;
 }
 
-/* Adds an entry that the map does not have; takes `pair`. On failure the map is
-   as it was, and `pair` still the caller's. */
-static int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m, uint64_t hash,
-                                     const tvmffi_i_pair *pair) {
+/* Takes a slot for a key that the table does not hold, and links it; *pair is
+   to be filled. On failure the map is as it was. */
+TVMFFI_I_INLINE int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m,
+                                              uint64_t hash,
+                                              tvmffi_i_pair **pair) {
   uint64_t i;
   tvmffi_i_map_item *item;
   int code;
@@ -7533,9 +7621,9 @@ static int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m, uint64_t hash,
     TVMFFI_TRY(tvmffi_i_map_grow_table(m));
   if (code < 0) return code;
   item = tvmffi_i_map_at(m->data, i);
-  item->pair = *pair;
   tvmffi_i_map_link(m, item, i);
   ++m->size;
+  *pair = &item->pair;
   return 0;
 }
 
@@ -7543,6 +7631,7 @@ static int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m, uint64_t hash,
 static int tvmffi_i_map_row_to_table(tvmffi_i_map_object *m) {
   tvmffi_i_map_object table = *m;
   const tvmffi_i_pair *row = (const tvmffi_i_pair *)m->data;
+  tvmffi_i_pair *pair;
   uint64_t hash, i;
   int code = 0;
   table.size = 0;
@@ -7554,7 +7643,8 @@ static int tvmffi_i_map_row_to_table(tvmffi_i_map_object *m) {
   table.data_deleter = tvmffi_i_free;
   for (i = 0; i < m->size && !code; ++i) {
     code = tvmffi_i_map_hash_held(m, &row[i].key, &hash);
-    if (!code) code = tvmffi_i_map_add_to_table(&table, hash, &row[i]);
+    if (!code) code = tvmffi_i_map_add_to_table(&table, hash, &pair);
+    if (!code) *pair = row[i];
   }
   if (code) {
     table.data_deleter(table.data);
@@ -7569,23 +7659,64 @@ static int tvmffi_i_map_row_to_table(tvmffi_i_map_object *m) {
 
 /* -------- Changing -------- */
 
-static int tvmffi_i_map_add(tvmffi_i_map_object *m, const tvmffi_i_map_key *key,
-                            const tvmffi_i_pair *pair) {
+/* An owned value of a view of any kind. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
+                                             tvmffi_i_bits *bits) {
+  int32_t index = view->type_index;
+  TVMFFIAny owned;
+  *bits = tvmffi_i_load_bits(view);
+  if ((index >= 0 && index < kTVMFFIRawStr) || index == kTVMFFISmallStr)
+    return 0;
+  if (index >= kTVMFFIStaticObjectBegin && view->v_obj) {
+    tvmffi_retain(view->v_obj);
+    return 0;
+  }
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(view, &owned));
+  *bits = tvmffi_i_load_bits(&owned);
+  return 0;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_drop_bits(tvmffi_i_bits bits) {
+  TVMFFIAny any;
+  tvmffi_i_store_bits(&any, bits);
+  tvmffi_any_release(&any);
+}
+
+/* Takes a place for a key that the map does not hold, and links it. */
+TVMFFI_I_INLINE int tvmffi_i_map_add(tvmffi_i_map_object *m,
+                                     const tvmffi_i_map_key *key,
+                                     tvmffi_i_pair **pair) {
   uint64_t hash, places = m->slots & ~TVMFFI_I_MAP_IS_ROW;
   if (tvmffi_i_map_is_row(m)) {
     if (m->size >= places) TVMFFI_TRY(tvmffi_i_map_grow_row(m));
-    ((tvmffi_i_pair *)m->data)[m->size++] = *pair;
+    *pair = (tvmffi_i_pair *)m->data + m->size++;
     return 0;
   }
   TVMFFI_TRY(tvmffi_i_map_hash(key, &hash));
   return tvmffi_i_map_add_to_table(m, hash, pair);
 }
 
-static int tvmffi_i_map_set_in(tvmffi_i_map_object *m, const TVMFFIAny *key,
-                               const TVMFFIAny *value) {
+/* Sets the value of a key that the map holds. */
+TVMFFI_I_INLINE void tvmffi_i_map_renew(tvmffi_i_map_object *m,
+                                        const tvmffi_i_map_place *place,
+                                        tvmffi_i_bits value) {
+  tvmffi_i_bits old = tvmffi_i_load_bits(&place->pair->value);
+  tvmffi_i_store_bits(&place->pair->value, value);
+  if (!tvmffi_i_map_is_row(m) && place->index != m->tail) {
+    tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, place->index);
+    tvmffi_i_map_unlink(m, item);
+    tvmffi_i_map_link(m, item, place->index);
+  }
+  tvmffi_i_drop_bits(old);
+}
+
+TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
+                                          const TVMFFIAny *key,
+                                          const TVMFFIAny *value) {
   tvmffi_i_map_key k;
-  tvmffi_i_map_place place;
-  tvmffi_i_pair pair;
+  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END};
+  tvmffi_i_bits key_bits, value_bits;
+  tvmffi_i_pair *pair;
   int code;
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
   TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
@@ -7594,25 +7725,22 @@ static int tvmffi_i_map_set_in(tvmffi_i_map_object *m, const TVMFFIAny *key,
     TVMFFI_TRY(tvmffi_i_map_row_to_table(m));
   code = tvmffi_i_map_find(m, &k, &place);
   if (code < 0) return code;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(value, &pair.value));
+  TVMFFI_TRY(tvmffi_i_own_bits(value, &value_bits));
   if (code) {
-    TVMFFIAny old = place.pair->value;
-    place.pair->value = pair.value;
-    if (!tvmffi_i_map_is_row(m) && place.index != m->tail) {
-      tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, place.index);
-      tvmffi_i_map_unlink(m, item);
-      tvmffi_i_map_link(m, item, place.index);
-    }
-    tvmffi_any_release(&old);
+    tvmffi_i_map_renew(m, &place, value_bits);
     return 0;
   }
-  code = TVMFFIAnyViewToOwnedAny(key, &pair.key);
-  if (code) {
-    tvmffi_any_release(&pair.value);
-    return code;
+  code = tvmffi_i_own_bits(key, &key_bits);
+  if (!code) {
+    code = tvmffi_i_map_add(m, &k, &pair);
+    if (TVMFFI_I_LIKELY(!code)) {
+      tvmffi_i_store_bits(&pair->key, key_bits);
+      tvmffi_i_store_bits(&pair->value, value_bits);
+      return 0;
+    }
+    tvmffi_i_drop_bits(key_bits);
   }
-  code = tvmffi_i_map_add(m, &k, &pair);
-  if (code) tvmffi_i_map_drop_pair(&pair);
+  tvmffi_i_drop_bits(value_bits);
   return code;
 }
 
@@ -7645,9 +7773,8 @@ static int tvmffi_i_map_set(TVMFFIObject **map, const TVMFFIAny *key,
    no such key, or, with the error set, if the key's type failed. */
 TVMFFI_I_UNUSED static const TVMFFIAny *tvmffi_i_map_get(TVMFFIObject *map,
                                                          const TVMFFIAny *key) {
-  const TVMFFIAny *value = NULL;
-  (void)tvmffi_i_map_lookup(map, key, &value);
-  return value;
+  const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
+  return value == &tvmffi_i_map_failed ? NULL : value;
 }
 
 /* Takes an entry out of a table; the last of its chain comes in its place. */
@@ -7668,7 +7795,7 @@ static void tvmffi_i_map_take_out(tvmffi_i_map_object *m,
 
 static int tvmffi_i_map_erase_in(tvmffi_i_map_object *m, const TVMFFIAny *key) {
   tvmffi_i_map_key k;
-  tvmffi_i_map_place place;
+  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END};
   tvmffi_i_pair pair;
   int code;
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
@@ -7740,6 +7867,13 @@ TVMFFI_I_GET(i_any_dict) {
   return *out ? 0 : TVMFFI_I_MISMATCH;
 }
 
+/* Any value, left where the caller has it. */
+TVMFFI_I_TYPE(i_view, const TVMFFIAny *, "Any", "Any")
+TVMFFI_I_GET(i_view) {
+  *out = any;
+  return 0;
+}
+
 static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
   TVMFFIObject *map;
@@ -7783,10 +7917,9 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_map_copied(const TVMFFIAny *value) {
 TVMFFI_I_INLINE int tvmffi_i_map_item_of(TVMFFIObject *map,
                                          const TVMFFIAny *key,
                                          TVMFFIAny *result) {
-  const TVMFFIAny *value = NULL;
-  int code = tvmffi_i_map_lookup(map, key, &value);
-  if (TVMFFI_I_UNLIKELY(code < 0)) return code;
+  const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
   if (!value) return tvmffi_i_fail("KeyError", "key is not in Map");
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
   *result = tvmffi_i_map_copied(value);
   return 0;
 }
@@ -7794,59 +7927,56 @@ TVMFFI_I_INLINE int tvmffi_i_map_item_of(TVMFFIObject *map,
 TVMFFI_I_INLINE int tvmffi_i_map_item_or_missing(TVMFFIObject *map,
                                                  const TVMFFIAny *key,
                                                  TVMFFIAny *result) {
-  const TVMFFIAny *value = NULL;
-  int code = tvmffi_i_map_lookup(map, key, &value);
-  if (TVMFFI_I_UNLIKELY(code < 0)) return code;
+  const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
   *result =
-      code ? tvmffi_i_map_copied(value) : tvmffi_obj(&tvmffi_i_invalid_object);
+      value ? tvmffi_i_map_copied(value) : tvmffi_obj(&tvmffi_i_invalid_object);
   return 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
                                        TVMFFIAny *result) {
-  const TVMFFIAny *value = NULL;
-  int code = tvmffi_i_map_lookup(map, key, &value);
-  if (TVMFFI_I_UNLIKELY(code < 0)) return code;
-  *result = tvmffi_int(code);
+  const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
+  *result = tvmffi_int(value != NULL);
   return 0;
 }
 
 TVMFFI_FUNC(i_map_size, int64, (i_map, map)) {
   TVMFFI_RETURN(tvmffi_i_map_size(map));
 }
-TVMFFI_FUNC(i_map_get_item, any, (i_map, map), (any, key)) {
-  return tvmffi_i_map_item_of(map, &key, tvmffi_result);
+TVMFFI_FUNC(i_map_get_item, any, (i_map, map), (i_view, key)) {
+  return tvmffi_i_map_item_of(map, key, tvmffi_result);
 }
-TVMFFI_FUNC(i_map_get_item_or_missing, any, (i_map, map), (any, key)) {
-  return tvmffi_i_map_item_or_missing(map, &key, tvmffi_result);
+TVMFFI_FUNC(i_map_get_item_or_missing, any, (i_map, map), (i_view, key)) {
+  return tvmffi_i_map_item_or_missing(map, key, tvmffi_result);
 }
-TVMFFI_FUNC(i_map_count, int64, (i_map, map), (any, key)) {
-  return tvmffi_i_map_count(map, &key, tvmffi_result);
+TVMFFI_FUNC(i_map_count, int64, (i_map, map), (i_view, key)) {
+  return tvmffi_i_map_count(map, key, tvmffi_result);
 }
 
 TVMFFI_FUNC(i_dict_size, int64, (i_dict, dict)) {
   TVMFFI_RETURN(tvmffi_i_map_size(dict));
 }
-TVMFFI_FUNC(i_dict_get_item, any, (i_dict, dict), (any, key)) {
-  return tvmffi_i_map_item_of(dict, &key, tvmffi_result);
+TVMFFI_FUNC(i_dict_get_item, any, (i_dict, dict), (i_view, key)) {
+  return tvmffi_i_map_item_of(dict, key, tvmffi_result);
 }
-TVMFFI_FUNC(i_dict_get_item_or_missing, any, (i_dict, dict), (any, key)) {
-  return tvmffi_i_map_item_or_missing(dict, &key, tvmffi_result);
+TVMFFI_FUNC(i_dict_get_item_or_missing, any, (i_dict, dict), (i_view, key)) {
+  return tvmffi_i_map_item_or_missing(dict, key, tvmffi_result);
 }
-TVMFFI_FUNC(i_dict_count, int64, (i_dict, dict), (any, key)) {
-  return tvmffi_i_map_count(dict, &key, tvmffi_result);
+TVMFFI_FUNC(i_dict_count, int64, (i_dict, dict), (i_view, key)) {
+  return tvmffi_i_map_count(dict, key, tvmffi_result);
 }
-TVMFFI_FUNC(i_dict_set_item, none, (i_any_dict, dict), (any, key),
-            (any, value)) {
+TVMFFI_FUNC(i_dict_set_item, none, (i_any_dict, dict), (i_view, key),
+            (i_view, value)) {
   if (dict->type_index == kTVMFFIDict)
     TVMFFI_TRY(
-        tvmffi_i_map_set_in((tvmffi_i_map_object *)(void *)dict, &key, &value));
+        tvmffi_i_map_set_in((tvmffi_i_map_object *)(void *)dict, key, value));
   TVMFFI_RETURN();
 }
-TVMFFI_FUNC(i_dict_erase, none, (i_any_dict, dict), (any, key)) {
+TVMFFI_FUNC(i_dict_erase, none, (i_any_dict, dict), (i_view, key)) {
   if (dict->type_index == kTVMFFIDict)
-    TVMFFI_TRY(
-        tvmffi_i_map_erase_in((tvmffi_i_map_object *)(void *)dict, &key));
+    TVMFFI_TRY(tvmffi_i_map_erase_in((tvmffi_i_map_object *)(void *)dict, key));
   TVMFFI_RETURN();
 }
 TVMFFI_FUNC(i_dict_clear, none, (i_any_dict, dict)) {
@@ -7872,7 +8002,7 @@ static int tvmffi_i_map_iterate(void *self, const TVMFFIAny *args,
                                 int32_t num_args, TVMFFIAny *result) {
   tvmffi_i_map_iterator *it = (tvmffi_i_map_iterator *)self;
   const tvmffi_i_pair *pair;
-  int64_t command;
+  int64_t command = 0;
   TVMFFI_TRY(tvmffi_i_get_index(args, num_args, result, &command));
   pair = it->at == it->end ? NULL : tvmffi_i_map_pair(it->map, it->at);
   if ((uint32_t)command > 1) {

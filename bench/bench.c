@@ -56,6 +56,7 @@ static const struct {
     {"error", bench_error},   {"string", bench_string},
     {"any", bench_any},       {"tensor", bench_tensor},
     {"object", bench_object}, {"array", bench_array},
+    {"map", bench_map},
 };
 
 #define GROUPS (sizeof groups / sizeof groups[0])
@@ -243,14 +244,14 @@ static double lowest(const contender *s) {
 /* One more batch; whether a minimum still fell. Each batch has its stack at
  * another place: where a slot of it lies a multiple of 4096 bytes from a word
  * that is measured, the processor takes one for the other and loses time. */
-static int run_batch(contender *subjects, int first_round) {
+static int run_batch(contender *subjects, int first_round, int rounds) {
   double before[SUBJECTS];
   int fell = first_round == 0;
   bench_keep(__builtin_alloca((size_t)first_round * 13 + 1));
   for (int k = 0; k < SUBJECTS; ++k) {
     before[k] = first_round ? lowest(&subjects[k]) : 0;
   }
-  for (int round = first_round; round < first_round + BATCH; ++round) {
+  for (int round = first_round; round < first_round + rounds; ++round) {
     for (int turn = 0; turn < SUBJECTS; ++turn) {
       contender *s = &subjects[(round + turn) % SUBJECTS];
       if (!s->loop) continue;
@@ -295,7 +296,8 @@ static void measure(outcome *out) {
   least->lib = &ours;
   least->state = subjects[OURS].state;
   if (least->loop) calibrate(least, row);
-  while (run_batch(subjects, round) && round + BATCH < BENCH_MAX_ROUNDS) {
+  while (run_batch(subjects, round, row->rounds ? row->rounds : BATCH) &&
+         !row->rounds && round + BATCH < BENCH_MAX_ROUNDS) {
     round += BATCH;
   }
   for (int k = 0; k < SUBJECTS; ++k) summarise(&subjects[k], &out->figures[k]);

@@ -82,6 +82,7 @@ typedef struct bench_case {
   bench_loop limit; /* the least work that could do; gets our state */
   long param;       /* handed to `setup`: a size, a count, an index */
   long fixed;       /* steps in a round; 0: found by calibration */
+  int rounds;       /* for long steps; 0: until the minimum has settled */
   double goal;      /* the largest ratio to stock; 0: "not slower" */
   int brief;        /* also shown by --short */
 } bench_case;
@@ -94,6 +95,7 @@ extern const bench_case bench_dtype[];
 extern const bench_case bench_error[];
 extern const bench_case bench_string[];
 extern const bench_case bench_any[];
+extern const bench_case bench_map[];
 extern const bench_case bench_tensor[];
 extern const bench_case bench_object[];
 extern const bench_case bench_array[];
