@@ -67,6 +67,9 @@
 #ifndef TEST_NO_MODULES
 #define TEST_NO_MODULES 0
 #endif
+#ifndef TEST_NO_REFLECTION
+#define TEST_NO_REFLECTION 0
+#endif
 #ifndef TEST_NO_CONTENTION
 #define TEST_NO_CONTENTION 0
 #endif
@@ -364,6 +367,7 @@ static const test_root test_roots[] = {
     {&tvmffi_i_columns, sizeof(tvmffi_i_columns)},
 #if !TVMFFI_NO_CONTAINERS
     {&tvmffi_i_static_columns, sizeof(tvmffi_i_static_columns)},
+    {&tvmffi_i_column_values, sizeof(tvmffi_i_column_values)},
 #endif
 #if !TVMFFI_NO_BACKTRACE
     {&tvmffi_i_frames, sizeof(tvmffi_i_frames)},
@@ -6145,6 +6149,796 @@ static void test_contend_reading(void) {
 #endif
 #endif
 
+#if !TVMFFI_NO_CONTAINERS && !TEST_NO_REFLECTION && !TEST_NO_TYPES
+/* ======== Built-in types and reflection =================================== */
+
+/* Calls a function object; the test owns the result. */
+static int test_apply(TVMFFIObject *f, const TVMFFIAny *args, int n,
+                      TVMFFIAny *result) {
+  TVMFFIAny copy[8];
+  int i, code;
+  *result = tvmffi_none();
+  for (i = 0; i < n; ++i) copy[i] = args[i];
+  code = f ? TVMFFIFunctionCall(f, copy, n, result) : -1;
+  if (!code) OWN_ANY(*result);
+  return code;
+}
+
+/* Looks a global function up and calls it. */
+static int test_apply_global(const char *name, const TVMFFIAny *args, int n,
+                             TVMFFIAny *result) {
+  TVMFFIByteArray key = TEXT(name);
+  TVMFFIObjectHandle f = NULL;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&key, &f));
+  OWN(f);
+  return test_apply((TVMFFIObject *)f, args, n, result);
+}
+
+/* The attribute of a type, borrowed; None if it has none. */
+static TVMFFIAny test_value_of(int32_t index, const char *name) {
+  TVMFFIByteArray key = TEXT(name);
+  const TVMFFITypeAttrColumn *c = TVMFFIGetTypeAttrColumn(&key);
+  return c && index < c->size ? c->data[index] : tvmffi_none();
+}
+
+static int test_apply_attr(int32_t index, const char *name,
+                           const TVMFFIAny *args, int n, TVMFFIAny *result) {
+  TVMFFIAny f = test_value_of(index, name);
+  if (f.type_index != kTVMFFIFunction) return -1;
+  return test_apply(f.v_obj, args, n, result);
+}
+
+/* Reads a field by its name; the test owns the value. */
+static TVMFFIAny test_get_field(TVMFFIObject *o, const char *name) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(o->type_index);
+  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
+  const TVMFFIFieldInfo *field;
+  TVMFFIAny value = tvmffi_none();
+  while ((field = tvmffi_i_next_field(&w)))
+    if (tvmffi_i_same_text(field->name, TEXT(name))) {
+      (void)test_code(field->getter(tvmffi_i_at(o, field), &value), __FILE__,
+                      __LINE__, name);
+      OWN_ANY(value);
+      break;
+    }
+  CHECK(field != NULL);
+  return value;
+}
+
+static void test_builtin_types(void) {
+  static const char *const keys[] = {"ffi.EnumState",
+                                     "ffi.Enum",
+                                     "ffi.IntEnum",
+                                     "ffi.StrEnum",
+                                     "ffi.reflection.AccessStep",
+                                     "ffi.reflection.AccessPath",
+                                     "ffi.StructuralVisitor",
+                                     "ffi.VisitErrorContext",
+                                     "ffi.StructuralMutator",
+                                     "ffi.StructuralKey"};
+  const char *fresh = test_fresh("unit.First");
+  int32_t i, index = test_type(fresh, -1, 1, 0, 1, kTVMFFIObject);
+  OK(index < 0 ? -1 : 0);
+  CHECK(index >= 138);
+  for (i = 0; i < TEST_COUNT(keys); ++i) {
+    const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(128 + i);
+    OK(info ? 0 : -1);
+    CHECK_TEXT(info->type_key, keys[i]);
+    CHECK_INT(info->type_depth, i == 2 || i == 3 ? 2 : 1);
+    CHECK_INT(info->type_ancestors[0]->type_index, kTVMFFIObject);
+    if (info->type_depth == 2)
+      CHECK_INT(info->type_ancestors[1]->type_index, 129);
+    CHECK(info->metadata != NULL);
+    CHECK((info->metadata->creator == NULL) == (i == 6 || i == 8));
+  }
+  CHECK_INT(TVMFFIGetTypeInfo(128)->num_fields, 3);
+  CHECK_INT(TVMFFIGetTypeInfo(133)->num_methods, 11);
+  CHECK_INT(TVMFFIGetTypeInfo(133)->metadata->structural_eq_hash_kind, 4);
+  CHECK_INT(TVMFFIGetTypeInfo(129)->metadata->structural_eq_hash_kind, 5);
+}
+
+static void test_builtin_fields(void) {
+  const TVMFFITypeInfo *path = TVMFFIGetTypeInfo(133);
+  const TVMFFIFieldInfo *f;
+  OK(path ? 0 : -1);
+  f = TVMFFIGetTypeInfo(132)->fields;
+  CHECK_TEXT(f[0].name, "kind");
+  CHECK_INT(f[0].size, 4);
+  CHECK_INT(f[0].offset, 24);
+  CHECK_TEXT(f[0].metadata, "{\"type_schema\":\"{\\\"type\\\":\\\"int\\\"}\"}");
+  CHECK_TEXT(f[1].name, "key");
+  CHECK_INT(f[1].size, 16);
+  CHECK_INT(f[1].field_static_type_index, kTVMFFIAny);
+  f = TVMFFIGetTypeInfo(131)->fields;
+  CHECK_TEXT(f->doc, "Canonical string index.");
+  CHECK_INT(f->flags, 520);
+  CHECK_INT(f->offset, TVMFFIGetTypeInfo(129)->fields[1].offset);
+  CHECK_TEXT(path->fields[1].metadata,
+             "{\"type_schema\":\"{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[{"
+             "\\\"type\\\":\\\"ffi.reflection.AccessStep\\\"}]}\"}");
+  CHECK_TEXT(path->methods[0].name, "_root");
+  CHECK_INT(path->methods[0].flags, kTVMFFIFieldFlagBitMaskIsStaticMethod);
+  CHECK_TEXT(path->methods[10].name, "_path_equal");
+  CHECK_TEXT(path->methods[3].metadata,
+             SCHEMA("ffi.reflection.AccessPath",
+                    PARAM("ffi.reflection.AccessPath") "," PARAM("int")));
+}
+
+static void test_builtin_columns(void) {
+  size_t i;
+  for (i = 0; i < TVMFFI_I_NUM_COLUMNS; ++i) {
+    TVMFFIByteArray name = TEXT(tvmffi_i_column_rows[i].name);
+    const TVMFFITypeAttrColumn *c = TVMFFIGetTypeAttrColumn(&name);
+    OK(c ? 0 : -1);
+    CHECK_INT(c->begin_index, 0);
+    CHECK(c->size >= tvmffi_i_column_rows[i].size);
+  }
+  CHECK_INT(test_value_of(130, "__ffi_new__").type_index, kTVMFFIFunction);
+  CHECK_INT(test_value_of(134, "__ffi_new__").type_index, kTVMFFINone);
+  CHECK_INT(test_value_of(134, "__ffi_shallow_copy__").type_index,
+            kTVMFFIFunction);
+  CHECK_INT(test_value_of(133, "__ffi_type_final__").v_int64, 1);
+  CHECK_INT(test_value_of(134, "__ffi_type_final__").type_index, kTVMFFIBool);
+  CHECK_INT(test_value_of(kTVMFFIBigInt, "__any_hash__").type_index,
+            kTVMFFIOpaquePtr);
+}
+
+/* A client adds to a built-in type what its tables do not have. */
+static void test_builtin_grows(void) {
+  const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(137);
+  TVMFFIFieldInfo field = test_field("unit_extra", 24);
+  TVMFFIByteArray column = TEXT("__ffi_repr__");
+  TVMFFIAny value = tvmffi_int(3);
+  OK(info ? 0 : -1);
+  OK(TVMFFITypeRegisterField(137, &field));
+  CHECK_INT(info->num_fields, 3);
+  CHECK_TEXT(info->fields[0].name, "key");
+  CHECK_TEXT(info->fields[2].name, "unit_extra");
+  OK(TVMFFITypeRegisterAttr(137, &column, &value));
+  CHECK_INT(test_value_of(137, "__ffi_repr__").v_int64, 3);
+}
+
+static void test_creators(void) {
+  static const int32_t made[] = {77, 128, 129, 130, 131, 132, 133, 135, 137};
+  TVMFFIAny any, copy;
+  int i;
+  for (i = 0; i < TEST_COUNT(made); ++i) {
+    OK(test_apply_attr(made[i], "__ffi_new__", NULL, 0, &any));
+    CHECK_INT(any.type_index, made[i]);
+    CHECK_INT(test_strong(any.v_obj), 1);
+    OK(test_apply_attr(made[i], "__ffi_shallow_copy__", &any, 1, &copy));
+    CHECK(copy.type_index == made[i] && copy.v_obj != any.v_obj);
+  }
+  OK(test_apply_attr(131, "__ffi_new__", NULL, 0, &any));
+  CHECK_INT(test_get_field(any.v_obj, "_str_index").type_index,
+            kTVMFFISmallStr);
+  OK(test_apply_attr(128, "__ffi_init__", NULL, 0, &any));
+  CHECK_INT(test_get_field(any.v_obj, "entries").type_index, kTVMFFIList);
+  CHECK_INT(test_get_field(any.v_obj, "attrs").type_index, kTVMFFIDict);
+  FAILS(test_apply_attr(132, "__ffi_new__", &any, 1, &copy), "TypeError",
+        "Mismatched number of arguments when calling: "
+        "`ffi.reflection.AccessStep.__ffi_new__() -> ffi.Object`. Expected 0 "
+        "but got 1 arguments");
+  FAILS(test_apply_attr(132, "__ffi_shallow_copy__", &any, 1, &copy),
+        "TypeError",
+        "Mismatched type on argument #0 when calling: "
+        "`ffi.reflection.AccessStep.__ffi_shallow_copy__(0: "
+        "ffi.reflection.AccessStep) -> ffi.Object`. Expected "
+        "`ffi.reflection.AccessStep` but got `ffi.EnumState`");
+}
+
+static void test_make_object(void) {
+  static const char make[] = "ffi.MakeObjectFromPackedArgs";
+  TVMFFIAny args[7], any;
+  args[0] = tvmffi_str("ffi.Enum");
+  args[1] = tvmffi_str("_str_index");
+  args[2] = tvmffi_str("a name of more than seven bytes");
+  args[3] = tvmffi_str("_int_index");
+  args[4] = tvmffi_int(7);
+  args[6] = tvmffi_int(1);
+  OK(test_apply_global(make, args, 5, &any));
+  CHECK_INT(any.type_index, 129);
+  CHECK_INT(((tvmffi_i_enum *)any.v_ptr)->str_index.type_index, kTVMFFIStr);
+  args[0] = tvmffi_int(TVMFFI_I_ACCESS_STEP);
+  args[1] = tvmffi_str("kind");
+  args[2] = tvmffi_int(2);
+  args[3] = tvmffi_str("key");
+  OK(test_apply_global(make, args, 5, &any));
+  CHECK_INT(test_get_field(any.v_obj, "key").v_int64, 7);
+  FAILS(test_apply_global(make, args, 3, &any), "TypeError",
+        "Required field `key` not set in type `ffi.reflection.AccessStep`");
+  FAILS(test_apply_global(make, args, 4, &any), "InternalError", NULL);
+  FAILS(test_apply_global(make, args, 0, &any), "InternalError", NULL);
+  args[5] = tvmffi_str("nobody");
+  FAILS(test_apply_global(make, args, 7, &any), "TypeError",
+        "Type `ffi.reflection.AccessStep` does not have field `nobody`");
+  args[2] = tvmffi_str("x");
+  FAILS(test_apply_global(make, args, 5, &any), "TypeError",
+        "Cannot convert from type `const char*` to `int`");
+  args[2] = tvmffi_int((int64_t)1 << 40);
+  FAILS(test_apply_global(make, args, 5, &any), "OverflowError",
+        "1099511627776 does not fit in the field");
+  args[1] = tvmffi_none();
+  FAILS(test_apply_global(make, args, 5, &any), "TypeError",
+        "Cannot convert from type `None` to `str`");
+  args[0] = tvmffi_int(kTVMFFIArray);
+  FAILS(test_apply_global(make, args, 1, &any), "RuntimeError",
+        "Type `ffi.Array` does not support reflection creation (no native "
+        "creator or __ffi_new__ type attr)");
+}
+
+/* Converters as Python gives them: the value itself, or an error. */
+static int test_convert(void *converter, const TVMFFIAny *value,
+                        TVMFFIAny *result) {
+  if (converter) return TVMFFI_RAISE("TypeError", "not\nthis");
+  return TVMFFIAnyViewToOwnedAny(value, result);
+}
+
+/* Makes a getter and a setter as Python does. */
+static int test_make_access(TVMFFIFieldInfo *f, int32_t type_index,
+                            void *converter) {
+  TVMFFIAny args[3], any;
+  args[0] = tvmffi_int(type_index);
+  args[1] = tvmffi_int((int64_t)(intptr_t)converter);
+  args[2] = tvmffi_int((int64_t)(intptr_t)test_convert);
+  TVMFFI_TRY(test_apply_global("ffi.MakeFieldGetter", args, 1, &any));
+  f->getter = (TVMFFIFieldGetter)(uintptr_t)any.v_int64;
+  TVMFFI_TRY(test_apply_global("ffi.MakeFieldSetter", args, 3, &any));
+  f->setter = any.v_ptr;
+  f->field_static_type_index = type_index;
+  return 0;
+}
+
+static void test_field_access(void) {
+  static const int32_t types[] = {
+      kTVMFFIAny,      kTVMFFIInt,    kTVMFFIBool,   kTVMFFIOpaquePtr,
+      kTVMFFIDataType, kTVMFFIDevice, kTVMFFIObject, kTVMFFIArray};
+  DLDataType dtype = {kDLInt, 8, 1};
+  TVMFFIAny values[8], field = tvmffi_none(), args[2], any;
+  TVMFFIFieldInfo f;
+  TVMFFIObject *list = tvmffi_i_new_list(0);
+  int i;
+  OK(list ? 0 : -1);
+  OWN(list);
+  values[0] = tvmffi_obj(list);
+  values[1] = tvmffi_int(-5);
+  values[2] = tvmffi_bool(1);
+  values[3] = tvmffi_ptr(&f);
+  values[4] = tvmffi_dtype(dtype);
+  values[5] = tvmffi_device(TVMFFIDLDeviceFromIntPair(2, 3));
+  values[6] = values[7] = values[0];
+  for (i = 0; i < TEST_COUNT(types); ++i) {
+    OK(test_make_access(&f, types[i], NULL));
+    memset((void *)&field, 0, sizeof(field));
+    args[0] = tvmffi_ptr(&field);
+    args[1] = values[i];
+    OK(test_apply((TVMFFIObject *)f.setter, args, 2, &any));
+    OK(f.getter(&field, &any));
+    OWN_ANY(any);
+    CHECK(tvmffi_i_same_any(&any, &values[i]));
+    args[1] = tvmffi_str("nothing");
+    if (types[i] != kTVMFFIAny && types[i] != kTVMFFIDataType)
+      FAILS(test_apply((TVMFFIObject *)f.setter, args, 2, &any), "TypeError",
+            "...Cannot convert from type `ffi.SmallStr` to `");
+    if (types[i] >= kTVMFFIObject) {
+      args[1] = tvmffi_none();
+      OK(test_apply((TVMFFIObject *)f.setter, args, 2, &any));
+      CHECK(field.v_obj == NULL || types[i] < kTVMFFIObject);
+    }
+    if (types[i] == kTVMFFIAny) tvmffi_any_release(&field);
+  }
+  CHECK_INT(test_strong(list) < 8, 1);
+  args[0] = tvmffi_int(9);
+  FAILS(test_apply_global("ffi.MakeFieldGetter", args, 1, &any), "ValueError",
+        "Unsupported field type index for getter: 9");
+  FAILS(test_apply((TVMFFIObject *)f.setter, args, 1, &any), "TypeError",
+        "A field setter takes 2 arguments, but 1 were given");
+  args[1] = tvmffi_none();
+  FAILS(test_apply((TVMFFIObject *)f.setter, args, 2, &any), "TypeError",
+        "Cannot convert from type `int` to `void*`");
+}
+
+/* A class as Python defines it: int a; Any b with a default; Object c that is
+   keyword-only and may be left out; int d that no constructor sets. */
+typedef struct {
+  TVMFFIObject base;
+  int64_t a;
+  TVMFFIAny b;
+  TVMFFIObject *c;
+  int64_t d;
+} test_py;
+
+/* Registers such a class; gives its index, or -1. The name must live on. */
+static int32_t test_py_class(const char *name, TVMFFIAny fallback) {
+  int32_t index = test_type(name, -1, 1, 0, 1, kTVMFFIObject);
+  static const struct {
+    const char *name;
+    int32_t type, size, flags;
+    size_t offset;
+  } rows[] = {
+      {"a", kTVMFFIInt, 8, 0, offsetof(test_py, a)},
+      {"b", kTVMFFIAny, 16, kTVMFFIFieldFlagBitMaskHasDefault,
+       offsetof(test_py, b)},
+      {"c", kTVMFFIObject, (int32_t)sizeof(void *),
+       kTVMFFIFieldFlagBitMaskHasDefault | kTVMFFIFieldFlagBitMaskKwOnly,
+       offsetof(test_py, c)},
+      {"d", kTVMFFIInt, 8, kTVMFFIFieldFlagBitMaskInitOff,
+       offsetof(test_py, d)}};
+  TVMFFIAny args[2], any;
+  int i;
+  if (index < 0) return -1;
+  for (i = 0; i < TEST_COUNT(rows); ++i) {
+    TVMFFIFieldInfo f;
+    memset((void *)&f, 0, sizeof(f));
+    f.name = TEXT(rows[i].name);
+    f.size = rows[i].size;
+    f.alignment = 8;
+    f.offset = (int64_t)rows[i].offset;
+    f.flags = rows[i].flags | kTVMFFIFieldFlagBitMaskWritable |
+              kTVMFFIFieldFlagBitSetterIsFunctionObj;
+    if (test_make_access(&f, rows[i].type, NULL)) return -1;
+    if (i == 1) f.default_value_or_factory = fallback;
+    if (i == 1 && fallback.type_index == kTVMFFIFunction)
+      f.flags |= kTVMFFIFieldFlagBitMaskDefaultFromFactory;
+    if (TVMFFITypeRegisterField(index, &f)) return -1;
+  }
+  args[0] = tvmffi_int(index);
+  args[1] = tvmffi_int((int64_t)sizeof(test_py));
+  if (test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any))
+    return -1;
+  return index;
+}
+
+static void test_py_classes(void) {
+  const char *key = test_fresh("unit.Py");
+  int32_t index = test_py_class(key, tvmffi_str("by default"));
+  static const char init[] = "__ffi_init__";
+  TVMFFIAny args[6], any, copy;
+  TVMFFIObject *list;
+  OK(index < 0 ? -1 : 0);
+  list = tvmffi_i_new_list(0);
+  OK(list ? 0 : -1);
+  OWN(list);
+  args[0] = tvmffi_int(4);
+  OK(test_apply_attr(index, init, args, 1, &any));
+  CHECK_INT(((test_py *)any.v_ptr)->a, 4);
+  CHECK_INT(((test_py *)any.v_ptr)->b.type_index, kTVMFFIStr);
+  CHECK(((test_py *)any.v_ptr)->c == NULL);
+  args[1] = tvmffi_obj(list);
+  args[2] = tvmffi_obj(&tvmffi_i_kwargs_object);
+  args[3] = tvmffi_str("c");
+  args[4] = tvmffi_obj(list);
+  OK(test_apply_attr(index, init, args, 5, &any));
+  CHECK_INT(test_strong(list), 3);
+  OK(test_apply_attr(index, "__ffi_shallow_copy__", &any, 1, &copy));
+  CHECK_INT(test_strong(list), 5);
+  CHECK_INT(((test_py *)copy.v_ptr)->a, 4);
+  test_drop(any.v_obj);
+  test_drop(copy.v_obj);
+  CHECK_INT(test_strong(list), 1);
+  OK(test_apply_attr(index, "__ffi_new__", NULL, 0, &any));
+  CHECK_INT(((test_py *)any.v_ptr)->b.type_index, kTVMFFINone);
+}
+
+static void test_bad_init(void) {
+  const char *key = test_fresh("unit.Py");
+  int32_t index = test_py_class(key, tvmffi_int(1));
+  static const char init[] = "__ffi_init__";
+  TVMFFIAny args[6], any;
+  OK(index < 0 ? -1 : 0);
+  FAILS(test_apply_attr(index, init, NULL, 0, &any), "TypeError",
+        "....__ffi_init__() missing required argument: 'a'");
+  args[0] = args[1] = args[2] = tvmffi_int(1);
+  FAILS(test_apply_attr(index, init, args, 3, &any), "TypeError",
+        "....__ffi_init__() takes at most 2 positional argument(s), but 3 were "
+        "given");
+  args[0] = tvmffi_str("x");
+  FAILS(test_apply_attr(index, init, args, 1, &any), "TypeError",
+        "....__ffi_init__() field 'a':\n  Cannot convert from type "
+        "`ffi.SmallStr` to `int`");
+  args[0] = tvmffi_int(1);
+  args[1] = tvmffi_obj(&tvmffi_i_kwargs_object);
+  FAILS(test_apply_attr(index, init, args, 3, &any), "TypeError",
+        "....__ffi_init__() KWARGS requires an even number of key-value "
+        "arguments");
+  args[2] = tvmffi_str("d");
+  args[3] = tvmffi_int(1);
+  FAILS(test_apply_attr(index, init, args, 4, &any), "TypeError",
+        "....__ffi_init__() got an unexpected keyword argument 'd'");
+  args[2] = tvmffi_str("a");
+  FAILS(test_apply_attr(index, init, args, 4, &any), "TypeError",
+        "....__ffi_init__() got multiple values for argument 'a'");
+  args[2] = tvmffi_int(1);
+  FAILS(test_apply_attr(index, init, args, 4, &any), "TypeError",
+        "Cannot convert from type `int` to `str`");
+  FAILS(test_apply_attr(index, "__ffi_new__", args, 1, &any), "TypeError",
+        "Mismatched number of arguments when calling: `() -> ffi.Object`. "
+        "Expected 0 but got 1 arguments");
+  FAILS(test_apply_attr(index, "__ffi_shallow_copy__", args, 1, &any),
+        "TypeError", "...Mismatched type on argument #0");
+  args[0] = tvmffi_int(index);
+  args[1] = tvmffi_int(16);
+  FAILS(test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any),
+        "ValueError", "...cannot have size 16");
+  args[1] = tvmffi_int(40);
+  FAILS(test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any),
+        "ValueError", "...is not within its 40 bytes");
+}
+
+/* An error of a setter keeps its kind and becomes the cause of the new one; a
+   factory's own error is left as it is. */
+static void test_init_errors(void) {
+  const char *key = test_fresh("unit.Py");
+  TVMFFIObjectHandle factory = NULL;
+  TVMFFIObject *error;
+  TVMFFIAny args[1], any;
+  TVMFFIFieldInfo f;
+  int32_t index;
+  OK(TVMFFIFunctionCreate(NULL, test_raise_callback, NULL, &factory));
+  OWN(factory);
+  index = test_py_class(key, tvmffi_obj(factory));
+  OK(index < 0 ? -1 : 0);
+  args[0] = tvmffi_int(1);
+  FAILS(test_apply_attr(index, "__ffi_init__", args, 1, &any), "ValueError",
+        "the callback says no");
+  index = test_type(test_fresh("unit.Bad"), -1, 1, 0, 1, kTVMFFIObject);
+  OK(index < 0 ? -1 : 0);
+  memset((void *)&f, 0, sizeof(f));
+  f.name = TEXT("a");
+  f.size = 8;
+  f.offset = 24;
+  f.flags = kTVMFFIFieldFlagBitSetterIsFunctionObj;
+  OK(test_make_access(&f, kTVMFFIInt, &f));
+  OK(TVMFFITypeRegisterField(index, &f));
+  args[0] = tvmffi_int(index);
+  OK(test_apply_global("ffi._RegisterFFIInit", args, 1, &any));
+  FAILS(test_apply_attr(index, "__ffi_init__", args, 1, &any), "RuntimeError",
+        "...does not support reflection creation");
+  FAILS(test_apply_global("ffi._RegisterFFIInit", args, 1, &any),
+        "RuntimeError", "...is already registered for type index");
+  {
+    tvmffi_i_init *init = tvmffi_i_make_init(TVMFFIGetTypeInfo(index));
+    OK(init ? 0 : -1);
+    (void)TVMFFI_RAISE("TypeError", "not\nthis");
+    (void)tvmffi_i_field_failed(init, tvmffi_i_init_fields(init)[0], "field");
+    tvmffi_i_free(init);
+  }
+  error = tvmffi_error_take();
+  if (error && !test_hits()) {
+    TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
+    CHECK_TEXT(cell->kind, "TypeError");
+    CHECK(test_contains(cell->message,
+                        ".__ffi_init__() field 'a':\n  not\n  this"));
+    CHECK(cell->cause_chain != NULL);
+  }
+  tvmffi_release(error);
+}
+
+static void test_deep_objects(void) {
+  const char *key = test_fresh("unit.Chain");
+  int32_t index = test_py_class(key, tvmffi_none());
+  TVMFFIAny args[2], any = tvmffi_none();
+  TVMFFIAny init = tvmffi_none();
+  int i, n = test_scale(TEST_CHAIN, 40);
+  OK(index < 0 ? -1 : 0);
+  init = test_value_of(index, "__ffi_init__");
+  for (i = 0; i < n; ++i) {
+    TVMFFIAny next = tvmffi_none();
+    int code;
+    args[0] = tvmffi_int(i);
+    args[1] = any;
+    code = TVMFFIFunctionCall(init.v_obj, args, 2, &next);
+    tvmffi_any_release(&any);
+    OK(code);
+    any = next;
+  }
+  CHECK_INT(test_strong(any.v_obj), 1);
+  tvmffi_any_release(&any);
+}
+
+/* The path root.`first`[`second`], owned by the test. */
+static TVMFFIObject *test_path(const char *first, int64_t second) {
+  const TVMFFIMethodInfo *m = TVMFFIGetTypeInfo(133)->methods;
+  TVMFFIAny args[2], any;
+  if (test_apply(m[0].method.v_obj, NULL, 0, &args[0])) return NULL;
+  args[1] = tvmffi_str(first);
+  if (test_apply(m[2].method.v_obj, args, 2, &any)) return NULL;
+  args[0] = any;
+  args[1] = tvmffi_int(second);
+  if (test_apply(m[3].method.v_obj, args, 2, &any)) return NULL;
+  return any.v_obj;
+}
+
+static void test_paths(void) {
+  TVMFFIObject *p, *q, *r;
+  const TVMFFIMethodInfo *m;
+  TVMFFIAny args[2], any;
+  OK(TVMFFIGetTypeInfo(133) ? 0 : -1);
+  m = TVMFFIGetTypeInfo(133)->methods;
+  p = test_path("a long attribute", 2);
+  OK(p ? 0 : -1);
+  q = test_path("a long attribute", 2);
+  OK(q ? 0 : -1);
+  r = test_path("a long attribute", 3);
+  OK(r ? 0 : -1);
+  args[0] = tvmffi_obj(p);
+  args[1] = tvmffi_obj(q);
+  OK(test_apply(m[10].method.v_obj, args, 2, &any));
+  CHECK_INT(any.v_int64, 1);
+  args[1] = tvmffi_obj(r);
+  OK(test_apply(m[10].method.v_obj, args, 2, &any));
+  CHECK_INT(any.v_int64, 0);
+  args[0] = tvmffi_obj(((tvmffi_i_path *)(void *)p)->parent);
+  OK(test_apply(m[8].method.v_obj, args, 2, &any));
+  CHECK_INT(any.v_int64, 1);
+  args[0] = tvmffi_obj(r);
+  OK(test_apply(m[9].method.v_obj, args, 1, &any));
+  CHECK_INT(TVMFFI_I_CELL(TVMFFISeqCell, any.v_obj)->size, 2);
+  any = ((TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, any.v_obj)->data)[0];
+  CHECK_INT(((tvmffi_i_step *)any.v_ptr)->kind, 0);
+  FAILS(test_apply(m[1].method.v_obj, args, 1, &any), "TypeError",
+        "Mismatched number of arguments when calling: "
+        "`ffi.reflection.AccessPath._extend(0: ffi.reflection.AccessPath, 1: "
+        "ffi.reflection.AccessStep) -> ffi.reflection.AccessPath`. Expected 2 "
+        "but got 1 arguments");
+}
+
+/* Paths that cannot be: a parent that is none, a cycle, too long a path. */
+static void test_bad_paths(void) {
+  const TVMFFIMethodInfo *m;
+  TVMFFIObject *p, *q;
+  TVMFFIAny args[2], any;
+  tvmffi_i_path *path, *parent;
+  OK(TVMFFIGetTypeInfo(133) ? 0 : -1);
+  m = TVMFFIGetTypeInfo(133)->methods;
+  p = test_path("a", 1);
+  OK(p ? 0 : -1);
+  q = test_path("b", 1);
+  OK(q ? 0 : -1);
+  path = (tvmffi_i_path *)(void *)p;
+  parent = (tvmffi_i_path *)(void *)path->parent;
+  args[0] = tvmffi_obj(p);
+  args[1] = tvmffi_obj(q);
+  parent->depth = 2;
+  FAILS(test_apply(m[9].method.v_obj, args, 1, &any), "InternalError",
+        "The access path is malformed");
+  FAILS(test_apply(m[10].method.v_obj, args, 2, &any), "InternalError",
+        "The access path is malformed");
+  parent->depth = 1;
+  path->parent = path->step;
+  path->step = &parent->base;
+  FAILS(test_apply(m[9].method.v_obj, args, 1, &any), "InternalError",
+        "The access path is malformed");
+  path->step = path->parent;
+  path->parent = &parent->base;
+  path->depth = 2147483647;
+  args[1] = tvmffi_str("c");
+  FAILS(test_apply(m[2].method.v_obj, args, 2, &any), "OverflowError",
+        "The path is too long");
+}
+
+static void test_converts(void) {
+  TVMFFIAny any, *items = NULL, value;
+  TVMFFIObject *array = tvmffi_i_new_array(2, &items);
+  static const char convert[] = "__ffi_convert__";
+  OK(array ? 0 : -1);
+  OWN(array);
+  items[0] = tvmffi_int(3);
+  items[1] = tvmffi_bool(1);
+  value = tvmffi_obj(array);
+  OK(test_apply_attr(kTVMFFIShape, convert, &value, 1, &any));
+  CHECK_INT(any.type_index, kTVMFFIShape);
+  CHECK_INT(TVMFFIShapeGetCellPtr(any.v_obj)->data[1], 1);
+  OK(test_apply_attr(kTVMFFIList, convert, &value, 1, &any));
+  CHECK_INT(any.type_index, kTVMFFIList);
+  CHECK_INT(TVMFFI_I_CELL(TVMFFISeqCell, any.v_obj)->size, 2);
+  OK(test_apply_attr(kTVMFFIArray, convert, &value, 1, &any));
+  CHECK(any.v_obj == array);
+  items[0] = tvmffi_none();
+  FAILS(test_apply_attr(kTVMFFIShape, convert, &value, 1, &any), "TypeError",
+        "Cannot cast from `ffi.Array` to `ffi.Shape`");
+  FAILS(test_apply_attr(kTVMFFIMap, convert, &value, 1, &any), "TypeError",
+        "Cannot cast from `ffi.Array` to `Map<Any, Any>`");
+  value = tvmffi_str("a raw string that is long");
+  OK(test_apply_attr(kTVMFFIStr, convert, &value, 1, &any));
+  CHECK_INT(any.type_index, kTVMFFIStr);
+  value = tvmffi_none();
+  OK(test_apply_attr(kTVMFFITensor, convert, &value, 1, &any));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  FAILS(test_apply_attr(kTVMFFIError, convert, &value, 1, &any), "TypeError",
+        "Cannot cast from `None` to `ffi.Error`");
+  FAILS(test_apply_attr(kTVMFFIDict, convert, &value, 0, &any), "TypeError",
+        "Mismatched number of arguments when calling: "
+        "`ffi.Dict.__ffi_convert__(0: AnyView) -> Dict<Any, Any>`. Expected 1 "
+        "but got 0 arguments");
+}
+
+/* What the columns give to C++: a hash and an equality of big integers. */
+static void test_bigint_columns(void) {
+  typedef TVMFFIAny (*unary)(const TVMFFIAny *);
+  typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
+  int64_t words[2] = {5, 9};
+  TVMFFIByteArray bytes = test_bytes((const char *)words, sizeof(words));
+  TVMFFIAny a, b, hash, equal, none = tvmffi_none();
+  unary hash_of;
+  binary is_equal;
+  OK(TVMFFIBigIntFromByteArray(&bytes, &a));
+  OWN_ANY(a);
+  OK(TVMFFIBigIntFromByteArray(&bytes, &b));
+  OWN_ANY(b);
+  hash_of =
+      (unary)(uintptr_t)test_value_of(kTVMFFIBigInt, "__any_hash__").v_ptr;
+  is_equal =
+      (binary)(uintptr_t)test_value_of(kTVMFFIBigInt, "__any_equal__").v_ptr;
+  OK(hash_of && is_equal ? 0 : -1);
+  hash = hash_of(&a);
+  CHECK_INT(hash.type_index, kTVMFFIInt);
+  CHECK_INT(hash.v_int64, tvmffi_i_stable_hash((const char *)words, 16));
+  equal = is_equal(&a, &b);
+  CHECK(equal.type_index == kTVMFFIBool && equal.v_int64 == 1);
+  hash = hash_of(&none);
+  CHECK_INT(hash.type_index, kTVMFFIError);
+  tvmffi_any_release(&hash);
+}
+
+static void test_type_keys(void) {
+  const TVMFFISeqCell *cell;
+  TVMFFIAny any;
+  int64_t i, found = 0;
+  OK(test_apply_global("ffi.GetRegisteredTypeKeys", NULL, 0, &any));
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, any.v_obj);
+  CHECK(cell->size >= 39);
+  for (i = 0; i < cell->size; ++i)
+    found +=
+        tvmffi_i_same_text(tvmffi_any_str((const TVMFFIAny *)cell->data + i),
+                           TEXT("ffi.StructuralKey"));
+  CHECK_INT(found, 1);
+}
+
+static int test_deep_copy(TVMFFIObject *from, TVMFFIObject **copy) {
+  TVMFFIAny any, arg = tvmffi_obj(from);
+  TVMFFI_TRY(test_apply_global("ffi.DeepCopy", &arg, 1, &any));
+  *copy = any.v_obj;
+  return 0;
+}
+
+static TVMFFIObject *test_item(TVMFFIObject *seq, int64_t i) {
+  return ((TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, seq)->data)[i].v_obj;
+}
+
+/* A graph keeps its shape: what is shared is copied once. */
+static void test_deep_copies(void) {
+  TVMFFIObject *list = tvmffi_i_new_list(0), *array, *copy = NULL, *dict;
+  TVMFFIAny *items = NULL, key, value;
+  OK(list ? 0 : -1);
+  OWN(list);
+  array = tvmffi_i_new_array(2, &items);
+  OK(array ? 0 : -1);
+  OWN(array);
+  tvmffi_retain(list);
+  items[0] = tvmffi_obj(list);
+  tvmffi_retain(list);
+  items[1] = tvmffi_obj(list);
+  value = tvmffi_int(7);
+  OK(tvmffi_i_list_append(list, &value));
+  OK(test_deep_copy(array, &copy));
+  CHECK(copy != array && test_item(copy, 0) != list);
+  CHECK(test_item(copy, 0) == test_item(copy, 1));
+  dict = tvmffi_i_new_map(kTVMFFIMap, 0);
+  OK(dict ? 0 : -1);
+  key = tvmffi_obj(array);
+  value = tvmffi_obj(list);
+  if (tvmffi_i_map_set(&dict, &key, &value)) {
+    tvmffi_release(dict);
+    OK(-1);
+    return;
+  }
+  OWN(dict);
+  OK(test_deep_copy(dict, &copy));
+  CHECK_INT(tvmffi_i_map_size(copy), 1);
+  CHECK(tvmffi_i_map_pair(copy, tvmffi_i_map_begin(copy))->key.v_obj != array);
+}
+
+/* Cycles through a list, a dict and an array, which is made last. */
+static void test_cyclic_copies(void) {
+  TVMFFIObject *list = tvmffi_i_new_list(0), *array, *copy = NULL, *dict;
+  TVMFFIAny *items = NULL, key = tvmffi_int(1), value;
+  int code;
+  OK(list ? 0 : -1);
+  OWN(list);
+  array = tvmffi_i_new_array(1, &items);
+  OK(array ? 0 : -1);
+  OWN(array);
+  dict = tvmffi_i_new_map(kTVMFFIDict, 0);
+  OK(dict ? 0 : -1);
+  OWN(dict);
+  tvmffi_retain(list);
+  items[0] = tvmffi_obj(list);
+  value = tvmffi_obj(dict);
+  OK(tvmffi_i_list_append(list, &value));
+  value = tvmffi_obj(array);
+  code = tvmffi_i_map_set(&dict, &key, &value);
+  if (!code) {
+    code = test_deep_copy(array, &copy);
+    if (!code) {
+      TVMFFIObject *inner = test_item(test_item(copy, 0), 0);
+      const tvmffi_i_pair *pair =
+          tvmffi_i_map_pair(inner, tvmffi_i_map_begin(inner));
+      CHECK(copy != array && inner != dict);
+      CHECK(pair && pair->value.v_obj == copy);
+      OK(tvmffi_i_map_erase(&inner, &key));
+    }
+    (void)tvmffi_i_map_erase(&dict, &key);
+  }
+  OK(code);
+}
+
+static void test_bad_copies(void) {
+  TVMFFIObject *copy = NULL, *o;
+  TVMFFIAny any, arg;
+  OK(TVMFFIGetTypeInfo(133) ? 0 : -1);
+  o = test_path("a", 1);
+  OK(o ? 0 : -1);
+  OK(test_deep_copy(o, &copy));
+  CHECK(copy != o && ((tvmffi_i_path *)(void *)copy)->parent !=
+                         ((tvmffi_i_path *)(void *)o)->parent);
+  FAILS(test_deep_copy(test_value_of(133, "__ffi_new__").v_obj, &copy),
+        "InternalError",
+        "Cannot deep copy object of type \"ffi.Function\" because it is not "
+        "copy-constructible");
+  arg = tvmffi_str("a raw string, which is copied");
+  OK(test_apply_global("ffi.DeepCopy", &arg, 1, &any));
+  CHECK_INT(any.type_index, kTVMFFIStr);
+  OK(test_apply_attr(129, "__ffi_new__", NULL, 0, &arg));
+  OK(test_deep_copy(arg.v_obj, &copy));
+  CHECK(copy == arg.v_obj);
+}
+
+/* As deep as upstream allows, on a stack of its own. */
+static void test_deepest_copy(void) {
+  TVMFFIObject *list = tvmffi_i_new_list(0), *copy = NULL;
+  int i, n = test_scale(TEST_CHAIN < 200000 ? TEST_CHAIN : 200000, 20);
+  for (i = 0; list && i < n; ++i) {
+    TVMFFIObject *outer = tvmffi_i_new_list(1);
+    TVMFFIAny any = tvmffi_obj(list);
+    if (outer && tvmffi_i_list_append(outer, &any)) {
+      tvmffi_release(outer);
+      outer = NULL;
+    }
+    tvmffi_release(list);
+    list = outer;
+  }
+  OK(list ? 0 : -1);
+  OWN(list);
+  OK(test_deep_copy(list, &copy));
+  CHECK(test_item(copy, 0) != test_item(list, 0));
+}
+
+static void test_enum_fields(void) {
+  TVMFFIAny state, any;
+  TVMFFIObject *map = tvmffi_i_new_map(kTVMFFIMap, 0);
+  const TVMFFIFieldInfo *f;
+  TVMFFIAny key = tvmffi_int(1), value = tvmffi_int(2);
+  OK(map ? 0 : -1);
+  OWN(map);
+  OK(test_apply_attr(128, "__ffi_new__", NULL, 0, &state));
+  f = TVMFFIGetTypeInfo(128)->fields;
+  any = tvmffi_obj(map);
+  OK(tvmffi_i_set_field(&f[1], state.v_obj, &any));
+  CHECK_INT(test_get_field(state.v_obj, "indexes").type_index, kTVMFFIDict);
+  OK(tvmffi_i_map_set(&map, &key, &value));
+  any = tvmffi_obj(map);
+  FAILS(tvmffi_i_set_field(&f[1], state.v_obj, &any), "TypeError",
+        "Cannot convert from type `Dict[K, some value is int]` to `Dict<Any, "
+        "ffi.Object>`");
+  FAILS(tvmffi_i_set_field(&f[2], state.v_obj, &any), "TypeError",
+        "Cannot convert from type `Dict[some key is int, V]` to `Dict<str, "
+        "Dict<ffi.Object, Any>>`");
+  FAILS(tvmffi_i_set_field(&f[0], state.v_obj, &any), "TypeError",
+        "Cannot convert from type `ffi.Map` to `List<ffi.Object>`");
+}
+#endif
+
 /* ======== The table ======================================================= */
 
 typedef struct {
@@ -6317,6 +7111,29 @@ static const test_case test_cases[] = {
     {"modules: the C++ table", test_module_table},
     {"modules: of another maker", test_foreign_module},
 #endif
+#endif
+#if !TVMFFI_NO_CONTAINERS && !TEST_NO_REFLECTION && !TEST_NO_TYPES
+    {"built-in types: keys and order", test_builtin_types},
+    {"built-in types: fields and methods", test_builtin_fields},
+    {"built-in types: attribute columns", test_builtin_columns},
+    {"built-in types: clients add to them", test_builtin_grows},
+    {"built-in types: creators and copies", test_creators},
+    {"built-in types: keys of all", test_type_keys},
+    {"built-in types: conversions", test_converts},
+    {"built-in types: fields of enum states", test_enum_fields},
+    {"built-in types: big integers in columns", test_bigint_columns},
+    {"access paths", test_paths},
+    {"access paths that cannot be", test_bad_paths},
+    {"reflection: objects of fields", test_make_object},
+    {"reflection: getters and setters", test_field_access},
+    {"reflection: classes of Python", test_py_classes},
+    {"reflection: bad arguments", test_bad_init},
+    {"reflection: errors of setters", test_init_errors},
+    {"reflection: a long chain", test_deep_objects},
+    {"deep copies: shape", test_deep_copies},
+    {"deep copies: cycles", test_cyclic_copies},
+    {"deep copies: what has none", test_bad_copies},
+    {"deep copies: depth", test_deepest_copy},
 #endif
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
     {"threads: global functions", test_contend_globals},
