@@ -10268,14 +10268,14 @@ TVMFFI_FUNC(i_make_getter, int64, (int32, type_index)) {
 }
 
 /* Converts a value (borrowed) to an owned one as a Python annotation says. */
-typedef int (*tvmffi_i_convert)(void *converter, const TVMFFIAny *value,
-                                TVMFFIAny *result);
+typedef int (*tvmffi_i_converter)(void *converter, const TVMFFIAny *value,
+                                  TVMFFIAny *result);
 
 /* The setter of a field that Python lays out. Python keeps the converter. */
 typedef struct {
   int32_t type_index;
   void *converter;
-  tvmffi_i_convert convert;
+  tvmffi_i_converter convert;
 } tvmffi_i_setter;
 
 static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
@@ -10313,7 +10313,7 @@ TVMFFI_FUNC(i_make_setter, func, (int32, type_index), (int64, converter),
   if (!s) return tvmffi_i_no_memory();
   s->type_index = type_index;
   s->converter = (void *)(uintptr_t)converter;
-  s->convert = (tvmffi_i_convert)(uintptr_t)convert;
+  s->convert = (tvmffi_i_converter)(uintptr_t)convert;
   if (TVMFFIFunctionCreate(s, tvmffi_i_call_setter, tvmffi_i_free, &f)) {
     tvmffi_i_free(s);
     return -1;
