@@ -1499,7 +1499,7 @@ static void array_bad_arguments(void) {
       args[0] = i < ARRAY_VALUES       ? v[i]
                 : i == ARRAY_VALUES     ? any_obj(array)
                 : i == ARRAY_VALUES + 1 ? any_obj(list)
-                                        : any_of(kTVMFFIObjectRValueRef, &taken);
+                : any_of(kTVMFFIObjectRValueRef, &taken);
       args[n - 1] = n > 1 ? any_int(2) : args[0];
       if (n == 4) args[3] = any_obj(array);
       snprintf(what, sizeof what, "first of type %d, case %d",
@@ -1704,7 +1704,8 @@ static void array_equality(void) {
     need(F.BytesFromByteArray(i ? &longs : &shorts, &v[n]), &n), ++n;
     need(F.BytesFromByteArray(i ? &longs : &shorts, &v[n]), &n), ++n;
     v[n++] = any_of(kTVMFFIByteArrayPtr, i ? &longs : &shorts);
-    v[n++] = any_of(kTVMFFIRawStr, (void *)(uintptr_t)(i ? longs : shorts).data);
+    v[n++] = any_of(kTVMFFIRawStr,
+                    (void *)(uintptr_t)(i ? longs : shorts).data);
     need(F.BigIntFromByteArray(BA((char *)big, 16), &v[n]), &n), ++n;
   }
   v[n++] = any_obj(make_opaque(&v, NULL));
