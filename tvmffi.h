@@ -2211,12 +2211,16 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_PARAM_(T, name) tvmffi_type_##T name
 #define TVMFFI_I_TYPE_NAME(i, p) , &TVMFFI_I_CAT(tvmffi_i_name_, TVMFFI_I_T p)
 #define TVMFFI_I_LOCAL(i, p) \
-  TVMFFI_I_CAT(tvmffi_type_, TVMFFI_I_T p) tvmffi_arg##i;
+  TVMFFI_I_CAT(tvmffi_type_, TVMFFI_I_T p) tvmffi_arg##i = TVMFFI_I_ZERO;
+/* All are read, so that of several wrong ones the last is told: so it is in
+   upstream's library, as GCC evaluates arguments from the last on. */
 #define TVMFFI_I_LOAD_ARG(i, p)                                            \
   tvmffi_code = TVMFFI_I_CAT(tvmffi_i_get_, TVMFFI_I_T p)(tvmffi_args + i, \
                                                           &tvmffi_arg##i); \
-  if (TVMFFI_I_UNLIKELY(tvmffi_code))                                      \
-    return tvmffi_i_bad_arg(tvmffi_this, i, tvmffi_args, tvmffi_code);
+  if (TVMFFI_I_UNLIKELY(tvmffi_code)) {                                    \
+    tvmffi_bad = i;                                                        \
+    tvmffi_bad_code = tvmffi_code;                                         \
+  }
 #define TVMFFI_I_PASS(i, p) , tvmffi_arg##i
 
 #if defined(__cplusplus)
@@ -2249,7 +2253,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   static tvmffi_func func = {text, call, (n) - 1, func##_types};            \
   linkage TVMFFI_I_CALL_HEAD(call) {                                        \
     const tvmffi_func *tvmffi_this = &func;                                 \
-    int tvmffi_code;                                                        \
+    int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0;                   \
     TVMFFI_I_REST(n)(TVMFFI_I_LOCAL, __VA_ARGS__)                           \
     (void)tvmffi_code;                                                      \
     (void)tvmffi_handle;                                                    \
@@ -2259,6 +2263,9 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
             tvmffi_into->type_index >= kTVMFFIStaticObjectBegin))           \
       return tvmffi_i_bad_call(tvmffi_this, tvmffi_count, tvmffi_into);     \
     TVMFFI_I_REST(n)(TVMFFI_I_LOAD_ARG, __VA_ARGS__)                        \
+    if (TVMFFI_I_UNLIKELY(tvmffi_bad_code))                                 \
+      return tvmffi_i_bad_arg(tvmffi_this, tvmffi_bad, tvmffi_args,         \
+                              tvmffi_bad_code);                             \
     return body(TVMFFI_I_RESULT(tvmffi_i_put_, __VA_ARGS__),                \
                 tvmffi_into TVMFFI_I_REST(n)(TVMFFI_I_PASS, __VA_ARGS__));  \
   }
@@ -7288,7 +7295,7 @@ static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
   tvmffi_i_map_object *m = tvmffi_i_map_new_row(
       type_index, capacity > 0 && capacity <= TVMFFI_I_MAP_ROW_MAX
                       ? (uint64_t)capacity
-                      : TVMFFI_I_MAP_ROW_MIN);
+                      : (uint64_t)TVMFFI_I_MAP_ROW_MIN);
   void *data;
   if (!m || capacity <= TVMFFI_I_MAP_ROW_MAX) return &m->base;
   while (slots - slots / 8 < (uint64_t)capacity) slots *= 2;
@@ -12385,7 +12392,7 @@ typedef struct {
 static int tvmffi_i_name_at(void *self, const TVMFFIAny *args, int32_t num_args,
                             TVMFFIAny *result) {
   const tvmffi_i_names *names = (const tvmffi_i_names *)self;
-  int64_t i;
+  int64_t i = 0;
   TVMFFI_TRY(tvmffi_i_get_index(args, num_args, result, &i));
   if (i >= names->count)
     return tvmffi_i_fail("IndexError", "Index %lld out of bounds %lld",

@@ -51,42 +51,37 @@ static void add(const char *function, const char *what, const char *label,
 }
 
 /* CASE(function, what, wanted) { body } : one case. */
-#define CASE(function, what, want)                             \
-  static int body_##function##_##what(int64_t p);              \
-  __attribute__((constructor)) static void                     \
-      add_##function##_##what(void) {                          \
-    add(#function, #what, NULL, want, body_##function##_##what, 0); \
-  }                                                            \
-  static int body_##function##_##what(                         \
-      __attribute__((unused)) int64_t p)
+#define CASE(function, what, want)                                         \
+  static int body_##function##_##what(int64_t p);                          \
+  __attribute__((constructor)) static void add_##function##_##what(void) { \
+    add(#function, #what, NULL, want, body_##function##_##what, 0);        \
+  }                                                                        \
+  static int body_##function##_##what(__attribute__((unused)) int64_t p)
 
 /* EACH(function, what, wanted, values...) { body of p } : one per value. */
-#define EACH(function, what, want, ...)                        \
-  static int body_##function##_##what(int64_t p);              \
-  __attribute__((constructor)) static void                     \
-      add_##function##_##what(void) {                          \
-    static const int64_t values[] = {__VA_ARGS__};             \
-    size_t i;                                                  \
-    for (i = 0; i < sizeof values / sizeof values[0]; ++i) {   \
-      char *label = (char *)malloc(24);                        \
-      sprintf(label, "%lld", (long long)values[i]);            \
-      add(#function, #what, label, want,                       \
-          body_##function##_##what, values[i]);                \
-    }                                                          \
-  }                                                            \
+#define EACH(function, what, want, ...)                                        \
+  static int body_##function##_##what(int64_t p);                              \
+  __attribute__((constructor)) static void add_##function##_##what(void) {     \
+    static const int64_t values[] = {__VA_ARGS__};                             \
+    size_t i;                                                                  \
+    for (i = 0; i < sizeof values / sizeof values[0]; ++i) {                   \
+      char *label = (char *)malloc(24);                                        \
+      sprintf(label, "%lld", (long long)values[i]);                            \
+      add(#function, #what, label, want, body_##function##_##what, values[i]); \
+    }                                                                          \
+  }                                                                            \
   static int body_##function##_##what(int64_t p)
 
 /* OVER(function, what, wanted, table) { body of p } : one per named row. */
-#define OVER(function, what, want, table)                      \
-  static int body_##function##_##what(int64_t p);              \
-  __attribute__((constructor)) static void                     \
-      add_##function##_##what(void) {                          \
-    int i;                                                     \
-    for (i = 0; table##_name[i] != NULL; ++i) {                \
-      add(#function, #what, table##_name[i], want,             \
-          body_##function##_##what, i);                        \
-    }                                                          \
-  }                                                            \
+#define OVER(function, what, want, table)                                    \
+  static int body_##function##_##what(int64_t p);                            \
+  __attribute__((constructor)) static void add_##function##_##what(void) {   \
+    int i;                                                                   \
+    for (i = 0; table##_name[i] != NULL; ++i) {                              \
+      add(#function, #what, table##_name[i], want, body_##function##_##what, \
+          i);                                                                \
+    }                                                                        \
+  }                                                                          \
   static int body_##function##_##what(int64_t p)
 
 /* What a child tells its parent. */
@@ -101,37 +96,46 @@ static int broken(const char *what, int line) {
   snprintf(report->check, sizeof report->check, "line %d: %s", line, what);
   return BROKEN;
 }
-#define CHECK(c)                              \
-  do {                                        \
-    if (!(c)) return broken(#c, __LINE__);    \
+#define CHECK(c)                           \
+  do {                                     \
+    if (!(c)) return broken(#c, __LINE__); \
   } while (0)
 
 /* ---- rows that several functions share ---- */
 
 /* Byte arrays that no function can read. */
 static const char *const unreadable_name[] = {
-    "NULL", "{NULL, 5}", "{NULL, SIZE_MAX}", "{x, 2^60}",
-    "{x, INT64_MAX}", "{x, SIZE_MAX}", NULL};
+    "NULL",      "{NULL, 5}",      "{NULL, SIZE_MAX}",
+    "{x, 2^60}", "{x, INT64_MAX}", "{x, SIZE_MAX}",
+    NULL};
 static const TVMFFIByteArray *unreadable(int64_t p) {
-  static const TVMFFIByteArray rows[] = {
-      {NULL, 5}, {NULL, SIZE_MAX}, {"x", (size_t)1 << 60},
-      {"x", INT64_MAX}, {"x", SIZE_MAX}};
+  static const TVMFFIByteArray rows[] = {{NULL, 5},
+                                         {NULL, SIZE_MAX},
+                                         {"x", (size_t)1 << 60},
+                                         {"x", INT64_MAX},
+                                         {"x", SIZE_MAX}};
   return p == 0 ? NULL : &rows[p - 1];
 }
 /* The same without NULL itself, for byte arrays inside of a struct. */
 static const char *const unreadable_inside_name[] = {
-    "{NULL, 5}", "{NULL, SIZE_MAX}", "{x, 2^60}",
-    "{x, INT64_MAX}", "{x, SIZE_MAX}", NULL};
+    "{NULL, 5}",      "{NULL, SIZE_MAX}", "{x, 2^60}",
+    "{x, INT64_MAX}", "{x, SIZE_MAX}",    NULL};
 static TVMFFIByteArray unreadable_inside(int64_t p) {
   return *unreadable(p + 1);
 }
 
 /* Views that cannot be made into an owned value. */
-static const char *const bad_view_name[] = {
-    "raw string NULL", "byte array NULL", "byte array {NULL, 5}",
-    "byte array {x, 2^60}", "rvalue reference NULL",
-    "rvalue reference already moved", "object NULL", "string NULL",
-    "function NULL", "unregistered object NULL", NULL};
+static const char *const bad_view_name[] = {"raw string NULL",
+                                            "byte array NULL",
+                                            "byte array {NULL, 5}",
+                                            "byte array {x, 2^60}",
+                                            "rvalue reference NULL",
+                                            "rvalue reference already moved",
+                                            "object NULL",
+                                            "string NULL",
+                                            "function NULL",
+                                            "unregistered object NULL",
+                                            NULL};
 static TVMFFIAny bad_view(int64_t p) {
   static TVMFFIByteArray null5 = {NULL, 5}, huge = {"x", (size_t)1 << 60};
   static TVMFFIObject *moved = NULL;
@@ -151,7 +155,10 @@ static TVMFFIAny bad_view(int64_t p) {
 
 /* A handle of each kind, of which a function wants one at most. */
 static void *handle(int64_t p) {
-  static struct { TVMFFIObject header; int64_t room[32]; } odd;
+  static struct {
+    TVMFFIObject header;
+    int64_t room[32];
+  } odd;
   odd.header.combined_ref_count = ((uint64_t)1 << 32) | 1;
   switch (p) {
     case 0: return NULL;
@@ -168,18 +175,38 @@ static void *handle(int64_t p) {
   return &odd;
 }
 /* The same, one kind left out. */
-static const char *const not_function_name[] = {
-    "NULL", "string", "bytes", "error", "tensor", "opaque object",
-    "unregistered type index", "negative type index", "type index 0", NULL};
+static const char *const not_function_name[] = {"NULL",
+                                                "string",
+                                                "bytes",
+                                                "error",
+                                                "tensor",
+                                                "opaque object",
+                                                "unregistered type index",
+                                                "negative type index",
+                                                "type index 0",
+                                                NULL};
 static void *not_function(int64_t p) { return handle(p < 4 ? p : p + 1); }
-static const char *const not_tensor_name[] = {
-    "NULL", "string", "bytes", "error", "function", "opaque object",
-    "unregistered type index", "negative type index", "type index 0", NULL};
+static const char *const not_tensor_name[] = {"NULL",
+                                              "string",
+                                              "bytes",
+                                              "error",
+                                              "function",
+                                              "opaque object",
+                                              "unregistered type index",
+                                              "negative type index",
+                                              "type index 0",
+                                              NULL};
 static void *not_tensor(int64_t p) { return handle(p < 5 ? p : p + 1); }
 /* A NULL error means "none", so it is not among the bad ones. */
-static const char *const not_error_name[] = {
-    "string", "bytes", "function", "tensor", "opaque object",
-    "unregistered type index", "negative type index", "type index 0", NULL};
+static const char *const not_error_name[] = {"string",
+                                             "bytes",
+                                             "function",
+                                             "tensor",
+                                             "opaque object",
+                                             "unregistered type index",
+                                             "negative type index",
+                                             "type index 0",
+                                             NULL};
 static void *not_error(int64_t p) { return handle(p < 2 ? p + 1 : p + 2); }
 
 /* Type indices that nothing has registered. */
@@ -267,8 +294,8 @@ static TVMFFIObject *hand_made(uint64_t strong, uint64_t weak) {
 #define WEAK(o) ((o)->combined_ref_count >> 32)
 
 /* A counter that is full stays full: it neither reaches zero nor frees. */
-EACH(ObjectIncRef, overflow, OK, 0xFFFFFFFE, 0xFFFFFFFF, 0x7FFFFFFE,
-     0x7FFFFFFF, 0x80000000, 0xBFFFFFFF) {
+EACH(ObjectIncRef, overflow, OK, 0xFFFFFFFE, 0xFFFFFFFF, 0x7FFFFFFE, 0x7FFFFFFF,
+     0x80000000, 0xBFFFFFFF) {
   TVMFFIObject *o = hand_made((uint64_t)p, 1);
   int i;
   for (i = 0; i < 6; ++i) {
@@ -294,7 +321,10 @@ EACH(AnyViewToOwnedAny, overflow, OK, 0xFFFFFFFE, 0xFFFFFFFF) {
     F.AnyViewToOwnedAny(&view, &out_any);
     CHECK(STRONG(o) > 1000 && WEAK(o) >= 1);
   }
-  { Obj e = error_take(); if (e != NULL) F.ObjectDecRef(e); }
+  {
+    Obj e = error_take();
+    if (e != NULL) F.ObjectDecRef(e);
+  }
   CHECK(freed == 0);
   return 0;
 }
@@ -308,7 +338,10 @@ EACH(FunctionGetGlobal, overflow, OK, 0xFFFFFFFE, 0xFFFFFFFF) {
     F.FunctionGetGlobal(STR("robust.full"), &out_obj);
     CHECK(STRONG(f) > 1000 && WEAK(f) >= 1);
   }
-  { Obj e = error_take(); if (e != NULL) F.ObjectDecRef(e); }
+  {
+    Obj e = error_take();
+    if (e != NULL) F.ObjectDecRef(e);
+  }
   return 0;
 }
 EACH(TensorToDLPack, overflow, OK, 0xFFFFFFFE, 0xFFFFFFFF) {
@@ -321,7 +354,10 @@ EACH(TensorToDLPack, overflow, OK, 0xFFFFFFFE, 0xFFFFFFFF) {
     F.TensorToDLPack(t, &d);
     CHECK(STRONG(t) > 1000 && WEAK(t) >= 1);
   }
-  { Obj e = error_take(); if (e != NULL) F.ObjectDecRef(e); }
+  {
+    Obj e = error_take();
+    if (e != NULL) F.ObjectDecRef(e);
+  }
   return 0;
 }
 CASE(ObjectDecRef, deleter_NULL, OK) {
@@ -356,8 +392,8 @@ CASE(SetCustomAllocator, allocate_NULL, ERR) {
   F.SetCustomAllocator(NULL);
   return rc;
 }
-EACH(GetCustomAllocator, size, ANY, 0, 1, 1 << 20, (int64_t)1 << 60,
-     INT64_MAX, -1, -8) {
+EACH(GetCustomAllocator, size, ANY, 0, 1, 1 << 20, (int64_t)1 << 60, INT64_MAX,
+     -1, -8) {
   TVMFFICustomAllocator *a = F.GetCustomAllocator();
   void *m = a->allocate((size_t)p, 8, kTVMFFIObject, a->context);
   CHECK(m != NULL || p > 1 << 20 || p < 0);
@@ -373,8 +409,8 @@ EACH(GetCustomAllocator, alignment, ANY, 0, 1, 2, 3, 7, 8, 16, 64, 4096,
   }
   return 0;
 }
-static void *allocate_nothing(size_t size, size_t alignment,
-                              int32_t type_index, void *context) {
+static void *allocate_nothing(size_t size, size_t alignment, int32_t type_index,
+                              void *context) {
   (void)size, (void)alignment, (void)type_index, (void)context;
   return NULL;
 }
@@ -430,16 +466,14 @@ CASE(AnyViewToOwnedAny, byte_array_empty, OK) {
 
 /* ---- strings, bytes, big integers ---- */
 
-#define BYTES_CASES(fn)                                                    \
-  OVER(fn, input, ERR, unreadable) {                                       \
-    return F.fn(unreadable(p), &out_any);                                  \
-  }                                                                        \
-  CASE(fn, out_NULL, ERR) { return F.fn(STR("sixteen letters."), NULL); }  \
-  CASE(fn, empty_without_data, OK) { return F.fn(BA(NULL, 0), &out_any); } \
-  CASE(fn, out_garbage, OK) {                                              \
-    TVMFFIAny a;                                                           \
-    memset(&a, 0x5A, sizeof a);                                            \
-    return F.fn(STR("sixteen letters."), &a);                              \
+#define BYTES_CASES(fn)                                                      \
+  OVER(fn, input, ERR, unreadable) { return F.fn(unreadable(p), &out_any); } \
+  CASE(fn, out_NULL, ERR) { return F.fn(STR("sixteen letters."), NULL); }    \
+  CASE(fn, empty_without_data, OK) { return F.fn(BA(NULL, 0), &out_any); }   \
+  CASE(fn, out_garbage, OK) {                                                \
+    TVMFFIAny a;                                                             \
+    memset(&a, 0x5A, sizeof a);                                              \
+    return F.fn(STR("sixteen letters."), &a);                                \
   }
 BYTES_CASES(StringFromByteArray)
 BYTES_CASES(BytesFromByteArray)
@@ -468,8 +502,7 @@ static int content_of(TVMFFIAny *a) {
   return b.data == NULL && b.size == 0 ? -1 : 0;
 }
 CASE(BigIntGetContentByteArray, NULL, FAIL) { return content_of(NULL); }
-EACH(BigIntGetContentByteArray, index, FAIL, 0, 2, 3, 4, 7, 8, 11, 13, -5,
-     14) {
+EACH(BigIntGetContentByteArray, index, FAIL, 0, 2, 3, 4, 7, 8, 11, 13, -5, 14) {
   TVMFFIAny a = any_of((int32_t)p, NULL);
   return content_of(&a);
 }
@@ -495,25 +528,96 @@ OVER(DataTypeFromString, input, ERR, unreadable) {
 CASE(DataTypeFromString, out_NULL, ERR) {
   return F.DataTypeFromString(STR("int32"), NULL);
 }
-static const char *const bad_dtype_name[] = {
-    "bool9", "bool1", "bool64", "float32x70000", "float32x65536", "int32x0",
-    "int32x", "int32x-1", "int32x+1", "int32x 4", "int32xvscale",
-    "int32xvscalex", "int32xvscalex0", "int32xvscalex40000",
-    "int32xvscalex32769", "int32xvscalex65535", "int32xvscalex4294967295",
-    "int32xvscale4", "int32x32768", "int32x65535",
-    "int32x99999999999999999999", "int99999999999999999999",
-    "int18446744073709551616", "int18446744073709551648", "int256", "int300",
-    "int4294967328", "custom", "custom[", "custom[x]", "custom[]",
-    "custom[x", "custom]", "customx", "custom[[x]]", "custom[x]32x4", "x",
-    "xx", "int32 ", " int32", "INT32", "Int32", "int-32", "int+32", "int3 2",
-    "int32x4x4", "int32x4 ", "float8", "float8_", "float8_e4m3x0",
-    "float8_e9m9", "float8_e4m3fnx65536", "float6_", "float4_", "float4_e2m1",
-    "float4_e2m1fn_", "float4_e2m1fn_x", "float4_e2m1fn_x0",
-    "float4_e2m1fnx2x2", "fp8_", "fp6_", "fp4_", "f8_", "f6_", "f4_", "fp8",
-    "fp8_e4m3fnz", "bf", "bfx", "bfloat16x", "h", "handles", "handle64x",
-    "void ", "voidx4", "void*", "unknown", "f", "i", "u", "b", "\303\251",
-    "int\303\251", "\377\377\377\377", "float32x\357\274\224", "int32\n",
-    "int0x10", "complex64", "uint8x4\r", NULL};
+static const char *const bad_dtype_name[] = {"bool9",
+                                             "bool1",
+                                             "bool64",
+                                             "float32x70000",
+                                             "float32x65536",
+                                             "int32x0",
+                                             "int32x",
+                                             "int32x-1",
+                                             "int32x+1",
+                                             "int32x 4",
+                                             "int32xvscale",
+                                             "int32xvscalex",
+                                             "int32xvscalex0",
+                                             "int32xvscalex40000",
+                                             "int32xvscalex32769",
+                                             "int32xvscalex65535",
+                                             "int32xvscalex4294967295",
+                                             "int32xvscale4",
+                                             "int32x32768",
+                                             "int32x65535",
+                                             "int32x99999999999999999999",
+                                             "int99999999999999999999",
+                                             "int18446744073709551616",
+                                             "int18446744073709551648",
+                                             "int256",
+                                             "int300",
+                                             "int4294967328",
+                                             "custom",
+                                             "custom[",
+                                             "custom[x]",
+                                             "custom[]",
+                                             "custom[x",
+                                             "custom]",
+                                             "customx",
+                                             "custom[[x]]",
+                                             "custom[x]32x4",
+                                             "x",
+                                             "xx",
+                                             "int32 ",
+                                             " int32",
+                                             "INT32",
+                                             "Int32",
+                                             "int-32",
+                                             "int+32",
+                                             "int3 2",
+                                             "int32x4x4",
+                                             "int32x4 ",
+                                             "float8",
+                                             "float8_",
+                                             "float8_e4m3x0",
+                                             "float8_e9m9",
+                                             "float8_e4m3fnx65536",
+                                             "float6_",
+                                             "float4_",
+                                             "float4_e2m1",
+                                             "float4_e2m1fn_",
+                                             "float4_e2m1fn_x",
+                                             "float4_e2m1fn_x0",
+                                             "float4_e2m1fnx2x2",
+                                             "fp8_",
+                                             "fp6_",
+                                             "fp4_",
+                                             "f8_",
+                                             "f6_",
+                                             "f4_",
+                                             "fp8",
+                                             "fp8_e4m3fnz",
+                                             "bf",
+                                             "bfx",
+                                             "bfloat16x",
+                                             "h",
+                                             "handles",
+                                             "handle64x",
+                                             "void ",
+                                             "voidx4",
+                                             "void*",
+                                             "unknown",
+                                             "f",
+                                             "i",
+                                             "u",
+                                             "b",
+                                             "\303\251",
+                                             "int\303\251",
+                                             "\377\377\377\377",
+                                             "float32x\357\274\224",
+                                             "int32\n",
+                                             "int0x10",
+                                             "complex64",
+                                             "uint8x4\r",
+                                             NULL};
 /* Those that the stock library takes without a word, but that do not fit, or
  * that it is right to take, are told apart by the list of differences. */
 OVER(DataTypeFromString, text, ANY, bad_dtype) {
@@ -529,13 +633,31 @@ OVER(DataTypeFromString, text, ANY, bad_dtype) {
   CHECK(F.DataTypeToString(&t, &out) == 0);
   return 0;
 }
-static const char *const refused_dtype_name[] = {
-    "bool9", "bool64", "float32x70000", "int32x0", "int32x",
-    "int32xvscale", "int32xvscalex", "int32xvscalex0", "int32xvscalex40000",
-    "int32xvscalex65535", "int32x99999999999999999999",
-    "int99999999999999999999", "int18446744073709551648", "int256",
-    "custom", "custom[", "custom[x]", "x", "int32x4x4", "float8_e9m9",
-    "float4_e2m1fn_x0", "\303\251", "\377\377\377\377", "INT32", NULL};
+static const char *const refused_dtype_name[] = {"bool9",
+                                                 "bool64",
+                                                 "float32x70000",
+                                                 "int32x0",
+                                                 "int32x",
+                                                 "int32xvscale",
+                                                 "int32xvscalex",
+                                                 "int32xvscalex0",
+                                                 "int32xvscalex40000",
+                                                 "int32xvscalex65535",
+                                                 "int32x99999999999999999999",
+                                                 "int99999999999999999999",
+                                                 "int18446744073709551648",
+                                                 "int256",
+                                                 "custom",
+                                                 "custom[",
+                                                 "custom[x]",
+                                                 "x",
+                                                 "int32x4x4",
+                                                 "float8_e9m9",
+                                                 "float4_e2m1fn_x0",
+                                                 "\303\251",
+                                                 "\377\377\377\377",
+                                                 "INT32",
+                                                 NULL};
 OVER(DataTypeFromString, refused, ERR, refused_dtype) {
   DLDataType t;
   return F.DataTypeFromString(STR(refused_dtype_name[p]), &t);
@@ -618,8 +740,7 @@ EACH(DataTypeToString, code, ERR, 18, 19, 50, 127, 128, 129, 200, 255) {
   t.lanes = 1;
   return F.DataTypeToString(&t, &out_any);
 }
-EACH(DataTypeToString, lanes, OK, 0, 1, 2, 32767, 32768, 32769, 65534,
-     65535) {
+EACH(DataTypeToString, lanes, OK, 0, 1, 2, 32767, 32768, 32769, 65534, 65535) {
   DLDataType t;
   t.code = kDLInt;
   t.bits = 0;
@@ -695,13 +816,11 @@ EACH(TypeGetOrAllocIndex, parent, FAIL, -1, -3, -5, 14, 63, 79, 127, 999999,
   return index_rc(
       F.TypeGetOrAllocIndex(STR("r.parent"), -1, 1, 0, 1, (int32_t)p));
 }
-EACH(TypeGetOrAllocIndex, depth, FAIL, -1, 0, 2, 3, 100, INT32_MAX,
-     INT32_MIN) {
+EACH(TypeGetOrAllocIndex, depth, FAIL, -1, 0, 2, 3, 100, INT32_MAX, INT32_MIN) {
   return index_rc(
       F.TypeGetOrAllocIndex(STR("r.depth"), -1, (int32_t)p, 0, 1, 64));
 }
-EACH(TypeGetOrAllocIndex, taken_static_index, FAIL, 0, 13, 64, 65, 73, 74,
-     76) {
+EACH(TypeGetOrAllocIndex, taken_static_index, FAIL, 0, 13, 64, 65, 73, 74, 76) {
   return index_rc(F.TypeGetOrAllocIndex(STR("r.static"), (int32_t)p, 1, 0, 1,
                                         p > 64 ? 64 : -1));
 }
@@ -710,8 +829,7 @@ EACH(TypeGetOrAllocIndex, static_index_out_of_range, FAIL, 1000, 999999,
   return index_rc(
       F.TypeGetOrAllocIndex(STR("r.static"), (int32_t)p, 1, 0, 1, 64));
 }
-EACH(TypeGetOrAllocIndex, negative_slots, FAIL, -1, -2, -5, -100,
-     INT32_MIN) {
+EACH(TypeGetOrAllocIndex, negative_slots, FAIL, -1, -2, -5, -100, INT32_MIN) {
   return index_rc(
       F.TypeGetOrAllocIndex(STR("r.slots"), -1, 1, (int32_t)p, 1, 64));
 }
@@ -747,8 +865,7 @@ CASE(TypeGetOrAllocIndex, builtin_key_with_another_parent, FAIL) {
   return index_rc(F.TypeGetOrAllocIndex(STR("ffi.String"), 65, 2, 0, 1, a));
 }
 CASE(TypeGetOrAllocIndex, key_with_another_static_index, FAIL) {
-  return index_rc(
-      F.TypeGetOrAllocIndex(STR("ffi.String"), 66, 1, 0, 0, 64));
+  return index_rc(F.TypeGetOrAllocIndex(STR("ffi.String"), 66, 1, 0, 0, 64));
 }
 CASE(TypeGetOrAllocIndex, same_again, OK) {
   int32_t a = F.TypeGetOrAllocIndex(STR("r.same"), -1, 1, 3, 0, 64);
@@ -918,9 +1035,14 @@ static TVMFFIMethodInfo method(const char *name) {
   m.method = any_obj(make_function());
   return m;
 }
-static const char *const bad_method_name[] = {
-    "None", "int", "raw string", "string", "function NULL",
-    "string called function", "unregistered NULL", NULL};
+static const char *const bad_method_name[] = {"None",
+                                              "int",
+                                              "raw string",
+                                              "string",
+                                              "function NULL",
+                                              "string called function",
+                                              "unregistered NULL",
+                                              NULL};
 static TVMFFIAny bad_method(int64_t p) {
   switch (p) {
     case 0: return any_none();
@@ -932,31 +1054,31 @@ static TVMFFIAny bad_method(int64_t p) {
     default: return any_of(999999, NULL);
   }
 }
-#define METHOD_CASES(fn, call)                              \
-  OVER(fn, name, ERR, unreadable_inside) {                  \
-    TVMFFIMethodInfo m = method("m");                       \
-    m.name = unreadable_inside(p);                          \
-    return call;                                            \
-  }                                                         \
-  OVER(fn, doc, ERR, unreadable_inside) {                   \
-    TVMFFIMethodInfo m = method("m");                       \
-    m.doc = unreadable_inside(p);                           \
-    return call;                                            \
-  }                                                         \
-  OVER(fn, metadata, ERR, unreadable_inside) {              \
-    TVMFFIMethodInfo m = method("m");                       \
-    m.metadata = unreadable_inside(p);                      \
-    return call;                                            \
-  }                                                         \
-  OVER(fn, method, ERR, bad_method) {                       \
-    TVMFFIMethodInfo m = method("m");                       \
-    m.method = bad_method(p);                               \
-    return call;                                            \
-  }                                                         \
-  EACH(fn, flags, OK, -1, INT64_MIN, (int64_t)1 << 40) {    \
-    TVMFFIMethodInfo m = method("m");                       \
-    m.flags = p;                                            \
-    return call;                                            \
+#define METHOD_CASES(fn, call)                           \
+  OVER(fn, name, ERR, unreadable_inside) {               \
+    TVMFFIMethodInfo m = method("m");                    \
+    m.name = unreadable_inside(p);                       \
+    return call;                                         \
+  }                                                      \
+  OVER(fn, doc, ERR, unreadable_inside) {                \
+    TVMFFIMethodInfo m = method("m");                    \
+    m.doc = unreadable_inside(p);                        \
+    return call;                                         \
+  }                                                      \
+  OVER(fn, metadata, ERR, unreadable_inside) {           \
+    TVMFFIMethodInfo m = method("m");                    \
+    m.metadata = unreadable_inside(p);                   \
+    return call;                                         \
+  }                                                      \
+  OVER(fn, method, ERR, bad_method) {                    \
+    TVMFFIMethodInfo m = method("m");                    \
+    m.method = bad_method(p);                            \
+    return call;                                         \
+  }                                                      \
+  EACH(fn, flags, OK, -1, INT64_MIN, (int64_t)1 << 40) { \
+    TVMFFIMethodInfo m = method("m");                    \
+    m.flags = p;                                         \
+    return call;                                         \
   }
 METHOD_CASES(TypeRegisterMethod, F.TypeRegisterMethod(make_type("r.T"), &m))
 METHOD_CASES(FunctionSetGlobalFromMethodInfo,
@@ -1241,12 +1363,16 @@ CASE(FunctionGetGlobal, missing, OK) {
 
 /* Built-in functions given arguments they do not take. One that is not there
  * has nothing to get wrong. */
-static const char *const builtin_name[] = {
-    "ffi.FunctionRemoveGlobal", "ffi.GetGlobalFuncMetadata", "ffi.String",
-    "ffi.Bytes", "ffi.FunctionListGlobalNamesFunctor",
-    "ffi.FunctionFromExternC",
-    "ffi.GetInvalidObject", "ffi.GetKwargsObject", "ffi.GetRegisteredTypeKeys",
-    NULL};
+static const char *const builtin_name[] = {"ffi.FunctionRemoveGlobal",
+                                           "ffi.GetGlobalFuncMetadata",
+                                           "ffi.String",
+                                           "ffi.Bytes",
+                                           "ffi.FunctionListGlobalNamesFunctor",
+                                           "ffi.FunctionFromExternC",
+                                           "ffi.GetInvalidObject",
+                                           "ffi.GetKwargsObject",
+                                           "ffi.GetRegisteredTypeKeys",
+                                           NULL};
 static int call_builtin(int64_t p, TVMFFIAny *args, int32_t n) {
   TVMFFIObjectHandle f = NULL;
   TVMFFIAny result = any_none();
@@ -1263,9 +1389,7 @@ static int call_builtin(int64_t p, TVMFFIAny *args, int32_t n) {
   any_drop(&result);
   return 0;
 }
-OVER(builtins, no_arguments, ANY, builtin) {
-  return call_builtin(p, NULL, 0);
-}
+OVER(builtins, no_arguments, ANY, builtin) { return call_builtin(p, NULL, 0); }
 OVER(builtins, arguments_NULL, ANY, builtin) {
   return call_builtin(p, NULL, 1);
 }
@@ -1457,8 +1581,7 @@ OVER(ErrorCreateWithCauseAndExtraContext, kind, FAIL, unreadable) {
 OVER(ErrorCreateWithCauseAndExtraContext, message, FAIL, unreadable) {
   return CREATE2(STR("k"), unreadable(p), STR("b"), NULL, NULL, &out_obj);
 }
-OVER(ErrorCreateWithCauseAndExtraContext, backtrace, FAIL,
-     unreadable_inside) {
+OVER(ErrorCreateWithCauseAndExtraContext, backtrace, FAIL, unreadable_inside) {
   TVMFFIByteArray b = unreadable_inside(p);
   return CREATE2(STR("k"), STR("m"), &b, NULL, NULL, &out_obj);
 }
@@ -1612,11 +1735,19 @@ CASE(TensorFromDLPackVersioned, out_NULL, ERR) {
 
 /* What can be wrong with a DLTensor, wherever one comes from. */
 static const char *const bad_tensor_name[] = {
-    "ndim -1", "ndim INT32_MIN", "shape NULL", "shape NULL, no strides",
-    "ndim INT32_MAX, shape NULL, no strides", "negative dimension",
-    "negative dimension, no strides", "dimension INT64_MIN, no strides",
-    "size overflows", "size overflows, no strides",
-    "bytes overflow, no strides", "negative dimension beside zero", NULL};
+    "ndim -1",
+    "ndim INT32_MIN",
+    "shape NULL",
+    "shape NULL, no strides",
+    "ndim INT32_MAX, shape NULL, no strides",
+    "negative dimension",
+    "negative dimension, no strides",
+    "dimension INT64_MIN, no strides",
+    "size overflows",
+    "size overflows, no strides",
+    "bytes overflow, no strides",
+    "negative dimension beside zero",
+    NULL};
 static void spoil(DLTensor *t, int64_t p) {
   if (p == 3 || p == 4 || p == 6 || p == 7 || p == 9 || p == 10) {
     t->strides = NULL;
@@ -1632,8 +1763,14 @@ static void spoil(DLTensor *t, int64_t p) {
     case 7: t->shape[0] = INT64_MIN; break;
     case 8:
     case 9: t->shape[0] = t->shape[1] = (int64_t)1 << 40; break;
-    case 10: t->shape[0] = INT64_MAX; t->shape[1] = 1; break;
-    default: t->shape[0] = 0; t->shape[1] = -3; break;
+    case 10:
+      t->shape[0] = INT64_MAX;
+      t->shape[1] = 1;
+      break;
+    default:
+      t->shape[0] = 0;
+      t->shape[1] = -3;
+      break;
   }
 }
 OVER(TensorFromDLPack, tensor, ERR, bad_tensor) {
@@ -1736,8 +1873,7 @@ CASE(TensorFromDLPack, no_elements_but_huge, OK) {
   CHECK(FROM(s) == 0);
   return F.ObjectDecRef(out_obj);
 }
-EACH(TensorFromDLPack, device_type, ANY, 0, -1, 5, 99, INT32_MAX,
-     INT32_MIN) {
+EACH(TensorFromDLPack, device_type, ANY, 0, -1, 5, 99, INT32_MAX, INT32_MIN) {
   struct sample *s = sample_new();
   s->legacy.dl_tensor.device.device_type = (DLDeviceType)p;
   F.TensorFromDLPack(&s->legacy, 8, 1, &out_obj);
@@ -1759,8 +1895,7 @@ EACH(TensorFromDLPackVersioned, major_version, ERR, 2, 3, 99, UINT32_MAX) {
   CHECK(rc == 0 || sample_deleted == 0);
   return rc;
 }
-EACH(TensorFromDLPackVersioned, minor_version, OK, 0, 1, 3, 4, 99,
-     UINT32_MAX) {
+EACH(TensorFromDLPackVersioned, minor_version, OK, 0, 1, 3, 4, 99, UINT32_MAX) {
   struct sample *s = sample_new();
   s->versioned.version.minor = (uint32_t)p;
   return FROMV(s);
@@ -1788,18 +1923,18 @@ CASE(TensorFromDLPackVersioned, unknown_flag, ANY) {
   return 0;
 }
 
-#define TO_CASES(fn, type)                                     \
-  OVER(fn, tensor, ERR, not_tensor) {                          \
-    type *d = NULL;                                            \
-    return F.fn(not_tensor(p), &d);                            \
-  }                                                            \
+#define TO_CASES(fn, type)                                      \
+  OVER(fn, tensor, ERR, not_tensor) {                           \
+    type *d = NULL;                                             \
+    return F.fn(not_tensor(p), &d);                             \
+  }                                                             \
   CASE(fn, out_NULL, ERR) { return F.fn(make_tensor(), NULL); } \
-  CASE(fn, both_NULL, ERR) { return F.fn(NULL, NULL); }        \
-  CASE(fn, out_NULL_keeps_the_count, ANY) {                    \
-    Obj t = make_tensor();                                     \
-    F.fn(t, NULL);                                             \
-    CHECK(STRONG(t) == 1);                                     \
-    return 0;                                                  \
+  CASE(fn, both_NULL, ERR) { return F.fn(NULL, NULL); }         \
+  CASE(fn, out_NULL_keeps_the_count, ANY) {                     \
+    Obj t = make_tensor();                                      \
+    F.fn(t, NULL);                                              \
+    CHECK(STRONG(t) == 1);                                      \
+    return 0;                                                   \
   }
 TO_CASES(TensorToDLPack, DLManagedTensor)
 TO_CASES(TensorToDLPackVersioned, DLManagedTensorVersioned)
@@ -2096,9 +2231,14 @@ static int odd_allocator(DLTensor *prototype, DLManagedTensorVersioned **out,
     case 1: return -1;
     case 2: *out = NULL; return 0;
     case 3: raise(context, NULL, NULL); return -1;
-    case 4: raise(NULL, "MemoryError", "said twice");
-            raise(context, "MemoryError", "said twice"); return -1;
-    case 5: *out = NULL; raise(context, "ValueError", "said, yet 0"); return 0;
+    case 4:
+      raise(NULL, "MemoryError", "said twice");
+      raise(context, "MemoryError", "said twice");
+      return -1;
+    case 5:
+      *out = NULL;
+      raise(context, "ValueError", "said, yet 0");
+      return 0;
     case 6: return 7;
     case 8: s->versioned.version.major = 2; return 0;
     default: spoil(&s->versioned.dl_tensor, allocator_mode - 100); return 0;
@@ -2147,8 +2287,8 @@ CASE(EnvTensorAlloc, out_NULL, ERR) {
   F.EnvSetDLPackManagedTensorAllocator(good_allocator, 0, NULL);
   return F.EnvTensorAlloc(&sample_new()->legacy.dl_tensor, NULL);
 }
-static const char *const bad_prototype_name[] = {
-    "ndim -1", "ndim INT32_MIN", "shape NULL", NULL};
+static const char *const bad_prototype_name[] = {"ndim -1", "ndim INT32_MIN",
+                                                 "shape NULL", NULL};
 OVER(EnvTensorAlloc, prototype, ERR, bad_prototype) {
   struct sample *s = sample_new();
   F.EnvSetDLPackManagedTensorAllocator(good_allocator, 0, NULL);
@@ -2212,9 +2352,7 @@ CASE(EnvCheckSignals, symbol_taken_back, OK) {
 CASE(EnvRegisterCAPI, name_NULL, ERR) {
   return F.EnvRegisterCAPI(NULL, (void *)no_signal);
 }
-CASE(EnvRegisterCAPI, both_NULL, ERR) {
-  return F.EnvRegisterCAPI(NULL, NULL);
-}
+CASE(EnvRegisterCAPI, both_NULL, ERR) { return F.EnvRegisterCAPI(NULL, NULL); }
 CASE(EnvRegisterCAPI, unknown, ERR) {
   return F.EnvRegisterCAPI("PyErr_Nothing", (void *)no_signal);
 }
@@ -2299,13 +2437,23 @@ static TVMFFIAny array_make(const char *name) {
   return made;
 }
 
-static const char *const array_builtin_name[] = {
-    "ffi.ArrayGetItem",  "ffi.ArraySize",      "ffi.ArrayContains",
-    "ffi.ListGetItem",   "ffi.ListSetItem",    "ffi.ListSize",
-    "ffi.ListContains",  "ffi.ListAppend",     "ffi.ListInsert",
-    "ffi.ListPop",       "ffi.ListErase",      "ffi.ListEraseRange",
-    "ffi.ListReverse",   "ffi.ListClear",      "ffi.ListReserve",
-    "ffi.ListReplaceSlice", NULL};
+static const char *const array_builtin_name[] = {"ffi.ArrayGetItem",
+                                                 "ffi.ArraySize",
+                                                 "ffi.ArrayContains",
+                                                 "ffi.ListGetItem",
+                                                 "ffi.ListSetItem",
+                                                 "ffi.ListSize",
+                                                 "ffi.ListContains",
+                                                 "ffi.ListAppend",
+                                                 "ffi.ListInsert",
+                                                 "ffi.ListPop",
+                                                 "ffi.ListErase",
+                                                 "ffi.ListEraseRange",
+                                                 "ffi.ListReverse",
+                                                 "ffi.ListClear",
+                                                 "ffi.ListReserve",
+                                                 "ffi.ListReplaceSlice",
+                                                 NULL};
 static const int array_builtin_args[] = {2, 1, 2, 2, 3, 1, 2, 2,
                                          3, 2, 2, 3, 1, 1, 2, 4};
 
@@ -2366,11 +2514,11 @@ EACH(FunctionCall, insert_index, ERR, 4, -1, 1 << 30, INT64_MAX, INT64_MIN,
                     any_int(0), any_none());
 }
 EACH(FunctionCall, erase_to, ERR, 4, -1, INT64_MAX, INT64_MIN) {
-  return array_call("ffi.ListEraseRange", 3, array_make("ffi.List"),
-                    any_int(1), any_int(p), any_none());
+  return array_call("ffi.ListEraseRange", 3, array_make("ffi.List"), any_int(1),
+                    any_int(p), any_none());
 }
-EACH(FunctionCall, reserve, ERR, INT64_MAX, INT64_C(1) << 60,
-     INT64_C(1) << 59, INT64_C(1) << 58, INT64_C(1) << 44) {
+EACH(FunctionCall, reserve, ERR, INT64_MAX, INT64_C(1) << 60, INT64_C(1) << 59,
+     INT64_C(1) << 58, INT64_C(1) << 44) {
   return array_call("ffi.ListReserve", 2, array_make("ffi.List"), any_int(p),
                     any_none(), any_none());
 }

@@ -166,8 +166,7 @@ TEST(default_allocator_keeps_its_contract) {
   CHECK(a != NULL && a->allocate != NULL);
   for (size = 0; size < 600; size += 1 + size / 8) {
     for (alignment = 1; alignment <= 16; alignment *= 2) {
-      char *p =
-          (char *)a->allocate(size, alignment, kTVMFFIObject, a->context);
+      char *p = (char *)a->allocate(size, alignment, kTVMFFIObject, a->context);
       TVMFFIObjectAllocHeader *h;
       CHECK(p != NULL && (uintptr_t)p % alignment == 0);
       CHECK((uintptr_t)p % sizeof(void *) == 0);
@@ -491,8 +490,8 @@ TEST(allocated_tensor_is_freed_by_its_deleter) {
 
 static Obj error_with(Obj cause, Obj context) {
   TVMFFIObjectHandle e = NULL;
-  int rc = F.ErrorCreateWithCauseAndExtraContext(
-      STR("ValueError"), STR("m"), STR("b"), cause, context, &e);
+  int rc = F.ErrorCreateWithCauseAndExtraContext(STR("ValueError"), STR("m"),
+                                                 STR("b"), cause, context, &e);
   return (Obj)need(rc, e);
 }
 TEST(error_releases_cause_and_context) {

@@ -413,9 +413,7 @@ static int unknown_dtype(void) {
   DLDataType t;
   return F.DataTypeFromString(STR("no.such.type.among.the.types"), &t) == 0;
 }
-static int wrong_handle(void) {
-  return F.ErrorSetRaised(w.in[0]), 0;
-}
+static int wrong_handle(void) { return F.ErrorSetRaised(w.in[0]), 0; }
 static void with_string(void) { w.in[0] = make_str(); }
 static int unregistered_type(void) { return F.GetTypeInfo(123456) != NULL; }
 
@@ -635,7 +633,9 @@ static void run(const struct op *op, int all, int cold) {
   }
   printf("%s, %s%s\tmemory\t%s\t", op->name,
          all ? "refused for good" : "refused once", cold ? ", cold" : "",
-         crashes ? "crash" : first ? "wrong" : "ok");
+         crashes ? "crash"
+         : first ? "wrong"
+                 : "ok");
   if (first) {
     printf("allocation %d: %s (%d of %ld attempts crash)\n", first, what,
            crashes, n - 1);

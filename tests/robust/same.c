@@ -1437,8 +1437,8 @@ static void array_values(TVMFFIAny *v) {
   v[3] = any_none();
   v[3].type_index = kTVMFFIFloat;
   memcpy(&v[3].v_int64, &half, 8);
-  v[4] = any_of(kTVMFFIRawStr, (void *)(uintptr_t) "short");
-  v[5] = any_of(kTVMFFIRawStr, (void *)(uintptr_t) "a string that is long");
+  v[4] = any_of(kTVMFFIRawStr, (void *)(uintptr_t)"short");
+  v[5] = any_of(kTVMFFIRawStr, (void *)(uintptr_t)"a string that is long");
   v[6] = any_of(kTVMFFIByteArrayPtr, &bytes);
   v[7] = any_obj(make_str());
   v[8] = any_obj(make_bytes());
@@ -1460,7 +1460,7 @@ static Obj array_of_four(const char *name) {
   Obj o;
   v[0] = any_int(1);
   v[1] = any_obj(make_str());
-  v[2] = any_of(kTVMFFIRawStr, (void *)(uintptr_t) "two");
+  v[2] = any_of(kTVMFFIRawStr, (void *)(uintptr_t)"two");
   v[3] = any_obj(make_opaque(&v, NULL));
   o = array_make(name, v, 4);
   F.ObjectDecRef(v[1].v_obj);
@@ -1472,14 +1472,14 @@ static void array_bad_arguments(void) {
   static const struct {
     const char *name;
     int num_args;
-  } all[] = {{"ffi.ArrayGetItem", 2},   {"ffi.ArraySize", 1},
-             {"ffi.ArrayContains", 2},  {"ffi.ListGetItem", 2},
-             {"ffi.ListSetItem", 3},    {"ffi.ListSize", 1},
-             {"ffi.ListContains", 2},   {"ffi.ListAppend", 2},
-             {"ffi.ListInsert", 3},     {"ffi.ListPop", 2},
-             {"ffi.ListErase", 2},      {"ffi.ListEraseRange", 3},
+  } all[] = {{"ffi.ArrayGetItem", 2},     {"ffi.ArraySize", 1},
+             {"ffi.ArrayContains", 2},    {"ffi.ListGetItem", 2},
+             {"ffi.ListSetItem", 3},      {"ffi.ListSize", 1},
+             {"ffi.ListContains", 2},     {"ffi.ListAppend", 2},
+             {"ffi.ListInsert", 3},       {"ffi.ListPop", 2},
+             {"ffi.ListErase", 2},        {"ffi.ListEraseRange", 3},
              {"ffi.ListReplaceSlice", 4}, {"ffi.ListReverse", 1},
-             {"ffi.ListClear", 1},      {"ffi.ListReserve", 2}};
+             {"ffi.ListClear", 1},        {"ffi.ListReserve", 2}};
   Obj list = array_of_four("ffi.List"), array = array_of_four("ffi.Array");
   Obj taken = array_of_four("ffi.List");
   char what[60];
@@ -1496,10 +1496,11 @@ static void array_bad_arguments(void) {
     }
     /* The first argument of each type. */
     for (int i = 0; i < ARRAY_VALUES + 3; ++i) {
-      args[0] = i < ARRAY_VALUES       ? v[i]
-                : i == ARRAY_VALUES     ? any_obj(array)
-                : i == ARRAY_VALUES + 1 ? any_obj(list)
-                : any_of(kTVMFFIObjectRValueRef, &taken);
+      args[0] = i < ARRAY_VALUES    ? v[i]
+                : i == ARRAY_VALUES ? any_obj(array)
+                : i == ARRAY_VALUES + 1
+                    ? any_obj(list)
+                    : any_of(kTVMFFIObjectRValueRef, &taken);
       args[n - 1] = n > 1 ? any_int(2) : args[0];
       if (n == 4) args[3] = any_obj(array);
       snprintf(what, sizeof what, "first of type %d, case %d",
@@ -1577,8 +1578,8 @@ static void array_making(void) {
 
 static void array_indexing(void) {
   static const char *const one[] = {"ffi.ListGetItem", "ffi.ListPop",
-                                    "ffi.ListErase", "ffi.ListReserve",
-                                    "ffi.ListInsert", "ffi.ListSetItem"};
+                                    "ffi.ListErase",   "ffi.ListReserve",
+                                    "ffi.ListInsert",  "ffi.ListSetItem"};
   TVMFFIAny args[4];
   char what[80];
   for (int k = 0; k < 6; ++k) {
@@ -1704,8 +1705,8 @@ static void array_equality(void) {
     need(F.BytesFromByteArray(i ? &longs : &shorts, &v[n]), &n), ++n;
     need(F.BytesFromByteArray(i ? &longs : &shorts, &v[n]), &n), ++n;
     v[n++] = any_of(kTVMFFIByteArrayPtr, i ? &longs : &shorts);
-    v[n++] = any_of(kTVMFFIRawStr,
-                    (void *)(uintptr_t)(i ? longs : shorts).data);
+    v[n++] =
+        any_of(kTVMFFIRawStr, (void *)(uintptr_t)(i ? longs : shorts).data);
     need(F.BigIntFromByteArray(BA((char *)big, 16), &v[n]), &n), ++n;
   }
   v[n++] = any_obj(make_opaque(&v, NULL));
@@ -1739,11 +1740,12 @@ static void group_arrays(void) {
   array_equality();
 }
 
-#define GROUPS(X)                                                          \
-  X(dtype_parse) X(dtype_print) X(dtype_custom) X(strings) X(bigint) X(any) \
-  X(builtin_types) X(types) X(reflection) X(attributes) X(functions)       \
-  X(builtins) X(errors) X(dlpack_layout) X(dlpack_alignment) X(dlpack)     \
-  X(env) X(once_and_opaque) X(arrays)
+#define GROUPS(X)                                                             \
+  X(dtype_parse)                                                              \
+  X(dtype_print) X(dtype_custom) X(strings) X(bigint) X(any) X(builtin_types) \
+      X(types) X(reflection) X(attributes) X(functions) X(builtins) X(errors) \
+          X(dlpack_layout) X(dlpack_alignment) X(dlpack) X(env)               \
+              X(once_and_opaque) X(arrays)
 
 int main(int argc, char **argv) {
   static const struct {
