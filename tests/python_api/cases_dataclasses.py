@@ -979,4 +979,4 @@ def case_missing_in_arguments():
 def case_register_ffi_init_directly():
     f = tvm_ffi._ffi_api._RegisterFFIInit
     g = tvm_ffi._ffi_api._PyClassRegisterTypeAttrColumns
-    return outcome(f), outcome(f, "x"), outcome(g, 1), outcome(g, "a", "b")
+    return outcome(f), outcome(f, "x"), outcome(g, 1), outcome(g, 1, "b")

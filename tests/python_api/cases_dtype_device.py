@@ -50,13 +50,17 @@ def case_parse():
 def case_parse_errors():
     texts = ["foo", "int32x", "int32x-1", "int-1", "int32y4", "int32x4x4",
              "Int32", "INT32", "float8_e5m3", "float8", "float6", "float4",
-             "float8_", "xvscalex4", "int32xvscalex", "int32xvscale",
+             "float8_", "xvscalex4", "int32xvscalex",
              "int32 x4", "bfloat32", "bfloat8", "custom", "custom[", "custom[5",
              "custom[5]", "custom[x]8", "custom[]8", "int32\0", "int\0 32",
              "float32e", "uint8uint8", "handl", "handlex", "boolean", "bo",
              "i", "1", "x4", "\u00e9", "int32x4 foo", "x" * 300, "int32x0",
              "float16_e5m2", "float8_e4m3fn16", "bool[", "f32"]
     return [(t, outcome(describe, t)) for t in texts]
+
+
+def case_parse_scalable_without_count():
+    return outcome(describe, "int32xvscale"), outcome(describe, "float16xvscal")
 
 
 def case_every_width_and_lanes():

@@ -2,6 +2,7 @@
 
 import gc
 import pickle
+import re
 import sys
 import traceback
 import weakref
@@ -565,3 +566,41 @@ def g():
 tvm_ffi.convert(g)()
 """)
     return status, out, err.splitlines()[-1:] if err else err
+
+
+def case_messages_with_nul_of_names():
+    """Names that users give stand whole in the message, NUL bytes too."""
+    f = tvm_ffi._ffi_api
+    name = unique("f") + "\0tail"
+    tvm_ffi.register_global_func(name, lambda: 1)
+    return [outcome(tvm_ffi.dtype, "in\0t"),
+            outcome(tvm_ffi.Map({}).__getitem__, "k\0ey and more"),
+            outcome(tvm_ffi.testing.create_object, "no\0such"),
+            outcome(tvm_ffi.testing.create_object, "testing.TestObjectBase",
+                    **{"a\0b": 1}),
+            outcome(tvm_ffi.load_module, "x\0y.unknown"),
+            outcome(tvm_ffi.load_module, "x\0y"),
+            outcome(tvm_ffi.get_global_func_metadata, "no\0such"),
+            outcome(tvm_ffi.register_global_func, name, len).replace(
+                name, "NAME"),
+            tvm_ffi.get_global_func(name)(),
+            tvm_ffi.get_global_func(name.split("\0")[0], allow_missing=True),
+            outcome(tvm_ffi.testing.TestObjectBase, **{"v\0x": 1}),
+            outcome(f.SystemLib("a\0b").get_function, "z\0w")]
+
+
+def case_long_names_in_messages():
+    """Messages are not cut, however long a name is."""
+    long = "n" * 3000
+    texts = [outcome(tvm_ffi.dtype, long),
+             outcome(tvm_ffi.testing.create_object, long),
+             outcome(tvm_ffi.testing.create_object, "testing.TestObjectBase",
+                     **{long: 1}),
+             outcome(tvm_ffi.load_module, "x." + long),
+             outcome(tvm_ffi.load_module, long),
+             outcome(tvm_ffi.load_module, long + ".so"),
+             outcome(tvm_ffi.get_global_func_metadata, long),
+             outcome(tvm_ffi.testing.TestObjectBase, **{long: 1}),
+             outcome(tvm_ffi.register_object(long), type(
+                 "A", (tvm_ffi.Object,), {}))]
+    return [re.sub("n{9,}", lambda m: f"<{len(m[0])} n>", t) for t in texts]

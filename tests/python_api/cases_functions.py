@@ -92,7 +92,10 @@ def case_typed_arguments():
               ["a"], [None], {"a": 1}, {"a": "b"}, {1: 2}, List([1]),
               Dict({"a": 1}), tvm_ffi.device("cpu"), tvm_ffi.dtype("int8"),
               np.zeros(2, "float32"), tvm_ffi.Shape((2,)),
-              tvm_ffi.testing.TestIntPair(1, 2), ctypes.c_void_p(5), len]
+              tvm_ffi.testing.TestIntPair(1, 2), ctypes.c_void_p(5), len,
+              {1, 2}, object, ValueError('v'), 2**70, bytearray(b'q'),
+              tvm_ffi.Map({}), Array([1, 'x']), [[1]], {'a': [1]}, (),
+              'a long string of many characters', np.float32(1.5)]
     table = {}
     for n in names:
         g = f("testing.schema_id_" + n)
@@ -415,7 +418,8 @@ def case_function_from_extern_c():
     gc.collect()
     g = make(None, ctypes.cast(call, ctypes.c_void_p), None)
     out.append(g(5))
-    return out, calls, deleted, outcome(make, 1, 2, 3), outcome(make)
+    return out, calls, deleted, outcome(make, 1, None, None), outcome(make), \
+        outcome(make, None, None, 3)
 
 
 def case_extern_c_that_fails():
@@ -657,3 +661,11 @@ def case_frames_of_callback():
         names = frames(error)
         assert "inner" in names and "middle" in names
         return names
+
+
+def case_several_wrong_arguments():
+    """Upstream looks at the last argument first."""
+    f = tvm_ffi._ffi_api
+    return outcome(tvm_ffi.get_global_func("ffi.FunctionFromExternC"), 1, 2, 3), \
+        outcome(f._PyClassRegisterTypeAttrColumns, "a", "b"), \
+        outcome(f.ArrayGetItem, 5, "x"), outcome(f.ListInsert, 1, "x", 2)

@@ -52,7 +52,7 @@ def case_py_class():
     class Json(Object):
         a: int
         b: list[str]
-        c: object = None if False else 0
+        c: float = 0.5
 
     return outcome(lambda: back(to(Json(1, ["x"]))).b)
 

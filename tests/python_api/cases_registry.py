@@ -458,3 +458,127 @@ def case_skip_unknown_objects():
         return tvm_ffi.register_object("no.such.Type")(A) is A
     finally:
         registry._SKIP_UNKNOWN_OBJECTS = old
+
+
+# -- wrappers: which Python object stands for an object ------------------------
+
+
+class Plain(Object):
+    pass
+
+
+@tvm_ffi.dataclasses.py_class("python_api.WithDict")
+class WithDict(Object):
+    __slots__ = ("__dict__",)
+    a: int
+
+
+def case_wrapper_identity_of_made_objects():
+    a = WithDict(1)
+    held = tvm_ffi.Array([a, a])
+    m = tvm_ffi.Map({"k": a})
+    f = tvm_ffi.convert(lambda x: x)
+    echo = tvm_ffi.get_global_func("testing.echo")
+    return held[0] is a, held[1] is a, m["k"] is a, f(a) is a, echo(a) is a, \
+        [x is a for x in held]
+
+
+def case_wrapper_keeps_attributes():
+    a = WithDict(1)
+    a.extra = "kept"
+    held = tvm_ffi.Array([a])
+    seen = outcome(lambda: held[0].extra)
+    del a
+    gc.collect()
+    return seen, outcome(lambda: held[0].extra)
+
+
+def case_wrapper_of_each_kind():
+    T = tvm_ffi.testing
+    values = [T.TestIntPair(1, 2), T.TestObjectBase(), WithDict(1),
+              tvm_ffi.Array([1]), tvm_ffi.List([1]), tvm_ffi.Map({}),
+              tvm_ffi.Dict({}), tvm_ffi.convert(len),
+              tvm_ffi.access_path.AccessPath.root(),
+              T._TestCxxIntEnum.low, core.Error("ValueError", "m", ""),
+              T.make_unregistered_object(), core.MISSING]
+    echo = tvm_ffi.get_global_func("testing.echo")
+    out = []
+    for v in values:
+        held = tvm_ffi.Array([v])
+        out.append((type(v).__name__, echo(v) is v, held[0] is v,
+                    held[0] is held[0]))
+    return out
+
+
+def case_wrapper_after_it_is_gone():
+    out = []
+    for make in (lambda: tvm_ffi.testing.TestIntPair(1, 2),
+                 lambda: tvm_ffi.Array([1]), lambda: WithDict(3)):
+        held = tvm_ffi.Array([make()])
+        gc.collect()
+        x = held[0]
+        y = held[0]
+        out.append((x is y, use_count(x)))
+        del x, y
+        z = held[0]
+        out.append((use_count(z), z is held[0]))
+    return out
+
+
+def case_wrapper_in_threads():
+    import threading
+
+    a = WithDict(1)
+    held = tvm_ffi.Array([a])
+    bad = []
+
+    def work():
+        for _ in range(300):
+            if held[0] is not a:
+                bad.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    return len(bad), use_count(a)
+
+
+def case_wrapper_dropped_in_threads():
+    import threading
+
+    held = tvm_ffi.Array([WithDict(i) for i in range(8)])
+
+    def work():
+        for i in range(300):
+            x = held[i % 8]
+            assert x.a == i % 8
+            del x
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    return [use_count(held[i]) for i in range(8)]
+
+
+def case_wrapper_of_moved_object():
+    a = WithDict(1)
+    f = tvm_ffi.convert(lambda x: (x is a, x.a))
+    first = f(a)
+    echo = tvm_ffi.get_global_func("testing.echo")
+    b = echo(a._move())
+    return first, b.a, use_count(b), a.__chandle__() == 0
+
+
+def case_many_objects_made_and_dropped():
+    total = 0
+    for i in range(5000):
+        total += WithDict(i).a
+        held = tvm_ffi.Array([tvm_ffi.testing.TestIntPair(i, 1)])
+        total += held[0].sum()
+    return total
+
+
+def case_move_handle():
+    a, b = tvm_ffi.Array([1]), tvm_ffi.Array.__new__(tvm_ffi.Array)
+    b.__move_handle_from__(a)
+    return list(b), a.__chandle__(), use_count(b)

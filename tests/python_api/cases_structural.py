@@ -195,19 +195,19 @@ def case_walk_errors():
 
 def case_walk_with_region():
     seen = []
-    structural_walk(fun("x"), (Var, lambda v, kind: seen.append(
-        (v.name, DefRegionKind(kind).name))))
+    structural_walk(fun("x"), with_def_region_kind=(
+        Var, lambda v, kind: seen.append((v.name, DefRegionKind(kind).name))))
     return seen
 
 
 def case_visit():
     seen = []
 
-    def on_add(v, n):
+    def on_add(n, v):
         seen.append(("add", v.def_region_kind().name))
         return v.default_visit(n)
 
-    def on_const(v, n):
+    def on_const(n, v):
         seen.append(n.value)
 
     r = structural_visit(Add(Const(1), Add(Const(2), Const(3))),
@@ -218,12 +218,12 @@ def case_visit():
 def case_visit_manually():
     seen = []
 
-    def on_add(v, n):
+    def on_add(n, v):
         v.visit(n.b)
         return v.with_def_region_kind(DefRegionKind.DEF_SIMPLE,
                                       lambda: v.visit(n.a))
 
-    def on_const(v, n):
+    def on_const(n, v):
         seen.append((n.value, v.def_region_kind().name))
 
     structural_visit(Add(Const(1), Const(2)), [(Add, on_add), (Const, on_const)])
@@ -252,26 +252,36 @@ def case_map_folds():
 
 
 def case_mutate():
-    def on_add(m, n, *rest):
+    modes = []
+
+    def on_add(n, m):
         return Add(m.mutate(n.b), m.mutate(n.a))
 
-    def on_const(m, n, *rest):
+    def on_const(n, m, mode):
+        modes.append(InplaceMode(mode).name)
         return Const(n.value + 1)
 
     r = structural_mutate(Add(Const(1), Const(2)), [(Add, on_add),
                                                    (Const, on_const)])
-    return r.a.value, r.b.value, [k.name for k in InplaceMode]
+    moved = structural_mutate(Add(Const(1), Const(2))._move(),
+                              [(Const, on_const)])
+    return r.a.value, r.b.value, [k.name for k in InplaceMode], modes, \
+        moved.a.value
 
 
 def case_mutate_variables():
     x, y = Var("x"), Var("y")
+    seen = []
 
-    def on_lambda(m, n, *rest):
+    def on_lambda(n, m):
+        seen.append(outcome(m.var_remap_get, x))
+        seen.append(m.def_region_kind().name)
         m.var_remap_set(x, y)
         return Lambda([y], m.mutate(n.body))
 
     r = structural_mutate(Lambda([x], Add(x, Const(1))), [(Lambda, on_lambda)])
-    return outcome(lambda: r.body.a.name), outcome(lambda: r.params[0].name)
+    return outcome(lambda: r.body.a.name), \
+        outcome(lambda: r.params[0].name), seen
 
 
 def case_hooks():
@@ -302,8 +312,7 @@ def case_region_graph():
 
 def case_interrupt_object():
     v = VisitInterrupt([1])
-    v.value = 5
-    return v.value, VisitInterrupt().value, \
+    return outcome(setattr, v, "value", 5), v.value, VisitInterrupt().value, \
         tvm_ffi._ffi_api.VisitInterrupt("x").value
 
 
@@ -326,3 +335,51 @@ def case_type_info():
             for n in sorted(dir(structural)) if n.startswith("Structural")], \
         raises(TypeError, structural.StructuralVisitor), \
         [w.name for w in WalkOrder], core.MISSING is not None
+
+
+def case_mutator_default_and_region():
+    seen = []
+
+    def on_add(n, m):
+        seen.append(m.def_region_kind().name)
+        return m.with_def_region_kind(DefRegionKind.DEF_PATTERN,
+                                      lambda: m.default_mutate(n))
+
+    def on_const(n, m):
+        seen.append((n.value, m.def_region_kind().name))
+        return Const(n.value * 2)
+
+    r = structural_mutate(Array([Add(Const(1), Const(2))]),
+                          [(Add, on_add), (Const, on_const)])
+    return seen, r[0].a.value, r[0].b.value
+
+
+def case_callback_forms():
+    seen = []
+    structural_walk(Array([1, "a", Const(2)]), lambda n: seen.append(show(n)))
+    structural_walk(Array([1, "a"]), ((int, str), lambda n: seen.append(n)))
+    return seen, raises(TypeError, structural_walk, 1, [5]), \
+        raises(TypeError, structural_visit, 1, [(set, lambda n, v: None)]), \
+        raises(TypeError, structural_mutate, 1, [(int, lambda: None)])
+
+
+def case_map_with_region():
+    x = Var("x")
+    seen = []
+
+    def on_var(v, kind):
+        seen.append(DefRegionKind(kind).name)
+        return v
+
+    r = structural_map(Lambda([x], Add(x, Const(1))),
+                       with_def_region_kind=(Var, on_var))
+    return seen, type(r).__name__
+
+
+def case_map_of_containers():
+    c = Const(1)
+    v = {"a": [c, c], "b": List([c]), "d": Dict({"k": c})}
+    r = structural_map(Map(v), (Const, lambda n: n.value + 1))
+    s = structural_map(Array([c, c]), (Const, lambda n: Const(5)))
+    return r, s[0].same_as(s[1]), v["b"][0].value if isinstance(
+        v["b"][0], Const) else v["b"]

@@ -9,7 +9,7 @@ import tempfile
 import threading
 
 import tvm_ffi
-from kit import outcome, raises, run_python
+from kit import HERE, outcome, raises, run_python
 from tvm_ffi import config, libinfo, utils
 
 FLAGS = ["--includedir", "--dlpack-includedir", "--cmakedir", "--sourcedir",
@@ -139,10 +139,11 @@ def case_stubgen():
                   "# tvm-ffi-stubgen(end)\n"
                   "# tvm-ffi-stubgen(begin): object/testing.TestObjectDerived\n"
                   "# tvm-ffi-stubgen(end)\n")
-    code = ("import sys\nsys.argv = ['tvm-ffi-stubgen', sys.argv[1]]\n"
-            "import tvm_ffi.testing\nfrom tvm_ffi.stub import cli\n"
+    code = ("import sys\nsys.path.insert(0, sys.argv[2])\n"
+            "sys.argv = ['tvm-ffi-stubgen', sys.argv[1]]\n"
+            "import kit, tvm_ffi.testing\nfrom tvm_ffi.stub import cli\n"
             "sys.exit(cli.__main__())")
-    status, out, err = run_python(code, folder)
+    status, out, err = run_python(code, folder, HERE)
     with open(path, encoding="utf-8") as text:
         return status, text.read(), err[-300:]
 
@@ -179,7 +180,7 @@ tvm_ffi.register_global_func('python_api.kept', lambda: kept)
 kept.append(Array([tvm_ffi.get_global_func('python_api.kept')]))
 d = Dict(); d['me'] = d
 print('end')
-""", os.path.dirname(os.path.abspath(__file__)))
+""", HERE)
 
 
 def case_exit_with_threads():
