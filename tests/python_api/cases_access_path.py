@@ -1,10 +1,7 @@
 """Access paths."""
 
-import pickle
-
 import tvm_ffi
-from kit import core, echo, outcome, raises
-from tvm_ffi import access_path
+from kit import echo, outcome, raises
 from tvm_ffi.access_path import AccessKind, AccessPath, AccessStep
 
 

@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 import tvm_ffi
 import tvm_ffi.cpp
-from kit import compiled, core, frames, outcome, raises, show, use_count
+from kit import compiled, core, frames, outcome, show, use_count
 from tvm_ffi import Array, Dict, List, Map, Object
 
 SOURCE = r"""

@@ -956,10 +956,10 @@ def case_gen_abi_cpp():
 
 
 def case_unpack_dataclass():
-    import dataclasses
-    from tvm_ffi.utils import unpack_dataclass as u
+    from tvm_ffi.utils.unpack_dataclass import unpack_dataclass_to_tuple
 
-    return sorted(n for n in vars(u) if not n.startswith("_"))[:6]
+    f = unpack_dataclass_to_tuple
+    return outcome(f, Point(1)), outcome(f, 5), outcome(f, Point)
 
 
 def case_init_signature():
@@ -980,3 +980,167 @@ def case_register_ffi_init_directly():
     f = tvm_ffi._ffi_api._RegisterFFIInit
     g = tvm_ffi._ffi_api._PyClassRegisterTypeAttrColumns
     return outcome(f), outcome(f, "x"), outcome(g, 1), outcome(g, 1, "b")
+
+
+# -- the functions below the classes ---------------------------------------------
+
+
+def raw(cls, name):
+    return core._lookup_type_attr(cls.__tvm_ffi_type_info__.type_index, name)
+
+
+def attributes(o):
+    return [(f.name, show(getattr(o, f.name))) for f in fields(o)]
+
+
+def case_raw_init():
+    """The constructor that the library makes, called as C++ would."""
+    K, M = core.KWARGS, core.MISSING
+    out = []
+    for cls in (Point, Point3, T.TestObjectBase, T._TestCxxAutoInit,
+                T._TestCxxKwOnly, T._TestCxxAutoInitChild,
+                T._TestCxxAutoInitAllInitOff, T._TestCxxInitSubset, Node):
+        f = raw(cls, "__ffi_init__")
+        for args in ((), (1,), (1, 2), (1, 2.0, "x", 4, 5, 6), (K,), (1, K),
+                     (K, "x"), (K, "x", 1), (K, "a", 1, "c", 2), (K, 5, 1),
+                     (K, "nope", 1), (1, K, "x", 2), (1, K, "a", 2),
+                     (K, "x", 1, "x", 2), (K, K), (1, M), (K, "x", M),
+                     (K, "b", 1), (None,), ("s",), (K, "x", 1, K, "y", 2),
+                     (K, "x", 1, "y", 2, "z", 3), (K, "v_i64", "s"),
+                     (1, 2, K, "child_kw_only", 3), (K, "note", "n"),
+                     (1, K, "next", 5), (M, M, M)):
+            out.append((cls.__name__, show(args),
+                        outcome(lambda: attributes(f(*args)))))
+    return out
+
+
+def case_raw_new_and_copy():
+    out = []
+    for cls in (Point, T.TestObjectBase, T.TestIntPair, T._TestCxxAutoInit,
+                T.TestObjectPtrHolder, Node, T.TestNonCopyable,
+                T._TestCxxNoAutoInit):
+        new, copy_ = raw(cls, "__ffi_new__"), raw(cls, "__ffi_shallow_copy__")
+        out.append((cls.__name__, type(new).__name__, type(copy_).__name__,
+                    outcome(lambda: new(1)) if new else None,
+                    outcome(copy_, 5) if copy_ else None,
+                    outcome(copy_) if copy_ else None))
+    made = raw(Point, "__ffi_new__")()
+    return out, type(made).__name__, made.x, made.y, made.name
+
+
+def case_raw_copy_of_another_type():
+    return outcome(raw(Point, "__ffi_shallow_copy__"), T.TestIntPair(1, 2))
+
+
+def case_raw_convert_hook():
+    f = raw(T.TestIntPair, "__ffi_convert__")
+    return type(f).__name__, [outcome(f, v) for v in
+                              (T.TestIntPair(1, 2), None, 5, (1, 2), [1])], \
+        outcome(f)
+
+
+def case_setter_of_each_static_type():
+    """The setters that the library makes for fields of Python's classes."""
+    @py_class(unique("Setters"))
+    class Setters(Object):
+        b: bool
+        i: int
+        f: float
+        s: str
+        y: bytes
+        d: tvm_ffi.Device
+        t: tvm_ffi.dtype
+        a: Any
+        o: Object
+        ar: Array
+        te: tvm_ffi.Tensor
+        fn: Callable
+
+    o = Setters(True, 1, 2.0, "s", b"y", tvm_ffi.device("cpu"),
+                tvm_ffi.dtype("int8"), None, Array([]), [], np.zeros(1), len)
+    out = []
+    for info in Setters.__tvm_ffi_type_info__.fields:
+        for v in (None, True, 7, 2.5, "text", "a longer text than seven", b"b",
+                  b"longer bytes than seven", tvm_ffi.device("cuda", 1),
+                  tvm_ffi.dtype("float32"), Array([1]), Point(1),
+                  tvm_ffi.convert(len), tvm_ffi.from_dlpack(np.zeros(2))):
+            out.append((info.name, show(v), outcome(info.setter, o, v),
+                        outcome(info.getter, o)))
+    return out
+
+
+def case_fields_release_what_they_held():
+    @py_class(unique("Release"))
+    class Release(Object):
+        a: Any
+        o: Optional[Object]
+        s: str
+        l: list[Any]
+
+    inner = Array([1])
+    o = Release(inner, inner, "long string " * 3, [inner])
+    counts = [use_count(inner)]
+    o.a = inner
+    o.o = inner
+    counts.append(use_count(inner))
+    o.a, o.o, o.s = 1, None, "short"
+    counts.append(use_count(inner))
+    o.l = []
+    counts.append(use_count(inner))
+    c = copy.deepcopy(Release(inner, inner, "x", [inner]))
+    counts.append(use_count(inner))
+    return counts, c.a.same_as(c.o), c.l[0].same_as(c.a), use_count(c.a)
+
+
+def case_failed_construction_releases():
+    inner = Array([1])
+    for args in ((inner, "bad"), ("bad", inner), (inner,), (inner, 1, 2)):
+        @py_class(unique("Fails"))
+        class Fails(Object):
+            a: Object
+            b: int
+
+        outcome(Fails, *args)
+    gc.collect()
+    return use_count(inner)
+
+
+def case_deep_inheritance():
+    bases = (Object,)
+    names = []
+    for i in range(12):
+        cls = type(f"Level{i}", bases, {"__annotations__": {f"f{i}": int},
+                                        "__module__": __name__})
+        cls = py_class(unique(f"Level{i}"))(cls)
+        names.append(len(cls.__tvm_ffi_type_info__.type_ancestors))
+        bases = (cls,)
+    o = cls(*range(12))
+    return names, [getattr(o, f"f{i}") for i in range(12)], \
+        [f.offset for f in cls.__tvm_ffi_type_info__.fields], \
+        copy.copy(o).f11, copy.deepcopy(o).f0, isinstance(echo(o), cls)
+
+
+def case_many_fields():
+    cls = type("Many", (Object,), {"__annotations__": {
+        f"f{i}": (int, str, bool, float)[i % 4] for i in range(200)},
+        "__module__": __name__})
+    cls = py_class(unique("Many"))(cls)
+    o = cls(*((i, f"s{i}", True, i / 2)[i % 4] for i in range(200)))
+    return [getattr(o, f"f{i}") for i in range(0, 200, 17)], \
+        cls.__tvm_ffi_type_info__.total_size, outcome(cls, *range(201))
+
+
+def case_class_without_fields():
+    @py_class(unique("Empty"))
+    class Empty(Object):
+        pass
+
+    e = Empty()
+    return e == Empty(), copy.copy(e).same_as(e), outcome(Empty, 1), \
+        Empty.__tvm_ffi_type_info__.total_size, attributes(e)
+
+
+def case_registered_twice_by_library():
+    f = tvm_ffi._ffi_api._RegisterFFIInit
+    index = Point.__tvm_ffi_type_info__.type_index
+    return outcome(f, index).replace(str(index), "INDEX"), Point(4).x

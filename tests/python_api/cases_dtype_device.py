@@ -7,7 +7,7 @@ import pickle
 import ml_dtypes
 import numpy as np
 import tvm_ffi
-from kit import core, echo, outcome, raises, show
+from kit import core, echo, outcome, raises
 from tvm_ffi import DLDeviceType, Device, _dtype, _ffi_api, device, dtype
 
 NAMES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16",

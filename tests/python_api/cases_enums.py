@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import tvm_ffi
 import tvm_ffi.testing
-from kit import core, echo, outcome, raises, show, unique
-from tvm_ffi import Array, Dict, Map, Object
+from kit import echo, outcome, raises, unique
+from tvm_ffi import Array, Map, Object
 from tvm_ffi.dataclasses import (Enum, EnumAttrMap, EnumState, IntEnum,
                                  StrEnum, auto, entry, enum, py_class)
 from tvm_ffi.testing import (_TestCxxEnumHolder, _TestCxxIntEnum,

@@ -3,13 +3,12 @@
 import gc
 import pickle
 import re
-import sys
 import traceback
 import weakref
 
 import tvm_ffi
 import tvm_ffi.testing
-from kit import core, echo, frames, outcome, raises, show, unique, use_count
+from kit import core, echo, frames, outcome, raises, unique, use_count
 from tvm_ffi import Array, error as ffi_error
 
 KINDS = [RuntimeError, ValueError, TypeError, AttributeError, KeyError,

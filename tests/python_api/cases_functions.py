@@ -12,8 +12,8 @@ import weakref
 import numpy as np
 import tvm_ffi
 import tvm_ffi.testing
-from kit import core, echo, frames, outcome, raises, show, unique, use_count
-from tvm_ffi import Array, Dict, Function, List, Map, _ffi_api
+from kit import core, echo, frames, outcome, raises, show, use_count
+from tvm_ffi import Array, Dict, Function, List, Map
 
 VALUES = [None, True, False, 0, -1, 2**31, 2**63 - 1, -(2**63), 2**63, -(2**80),
           0.0, -0.0, 1.25, 1e308, float("inf"), "", "a", "seven b", "eight by",
@@ -669,3 +669,16 @@ def case_several_wrong_arguments():
     return outcome(tvm_ffi.get_global_func("ffi.FunctionFromExternC"), 1, 2, 3), \
         outcome(f._PyClassRegisterTypeAttrColumns, "a", "b"), \
         outcome(f.ArrayGetItem, 5, "x"), outcome(f.ListInsert, 1, "x", 2)
+
+
+def case_schema_packed():
+    f = tvm_ffi.get_global_func("testing.schema_packed", allow_missing=True)
+    return f and (outcome(f), outcome(f, 1, "x"))
+
+
+def case_load_library_again():
+    lib = tvm_ffi.libinfo.load_lib_ctypes("apache-tvm-ffi", "tvm_ffi",
+                                          "RTLD_LOCAL")
+    return lib._handle == tvm_ffi.LIB._handle, \
+        outcome(tvm_ffi.libinfo.load_lib_ctypes, "apache-tvm-ffi", "no_such",
+                "RTLD_LOCAL").split(":")[0]

@@ -5,7 +5,7 @@ import pickle
 
 import tvm_ffi
 import tvm_ffi.testing
-from kit import core, outcome, raises, show, use_count
+from kit import core, outcome, show, use_count
 from tvm_ffi import Array, Dict, List, Map, _ffi_api
 from tvm_ffi import testing as T
 

@@ -42,6 +42,8 @@ EXTRA = {"cases_compare", "cases_cpp_modules", "cases_json", "cases_repr",
 # Differences that are meant, as "file.case": why. A row that no difference
 # needs is a failure.
 ALLOWED = {
+    "cases_dataclasses.case_raw_copy_of_another_type":
+        "upstream reads past the end of the other type's object",
     "cases_registry.case_create_object_with_a_name_and_no_value":
         "upstream's message is empty but for a C++ expression",
 }
@@ -175,7 +177,7 @@ import importlib, inspect, json, pkgutil, sys
 import tvm_ffi
 import tvm_ffi.testing
 out = []
-skip = ("tvm_ffi._", "tvm_ffi.stub.", "tvm_ffi.cpp.", "tvm_ffi.utils._")
+skip = ("tvm_ffi._", "tvm_ffi.stub.", "tvm_ffi.testing._")
 modules = ["tvm_ffi"] + [m.name for m in pkgutil.walk_packages(
     tvm_ffi.__path__, "tvm_ffi.") if not m.name.startswith(skip)]
 for name in modules:

@@ -12,7 +12,6 @@ import importlib.util
 import json
 import os
 import sys
-import tempfile
 import traceback
 
 sys.dont_write_bytecode = True
