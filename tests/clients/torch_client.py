@@ -9,6 +9,7 @@ The Python that runs this has the wheel and PyTorch.
 """
 
 import gc
+import os
 import sys
 import weakref
 
@@ -160,11 +161,16 @@ def add_arguments(parser):
     return ["kernels", "more"]
 
 
+def load(tvm_ffi, path):
+    # What has no slash or is relative, the dynamic loader looks for elsewhere.
+    return tvm_ffi.load_module(os.path.abspath(path))
+
+
 def main(args):
     import torch
     import tvm_ffi
     record("versions", (torch.__version__, tvm_ffi.__version__))
-    k, more = map(tvm_ffi.load_module, (args.kernels, args.more))
+    k, more = load(tvm_ffi, args.kernels), load(tvm_ffi, args.more)
     in_and_out(torch, tvm_ffi)
     life_times(torch, tvm_ffi)
     kernels(torch, k)
