@@ -9316,17 +9316,17 @@ static int tvmffi_i_load_library(tvmffi_i_library *library,
   return 0;
 }
 
-/* Modules that stay until they are removed. Upstream's is never emptied
-   either: their libraries may have given out functions. */
+/* Modules that stay until they are removed: by their start, where a tool that
+   looks for leaks expects a pointer to a block. */
 typedef struct tvmffi_i_kept {
-  TVMFFIObject *module; /* owned */
+  tvmffi_i_module *module; /* owned */
   struct tvmffi_i_kept *next;
 } tvmffi_i_kept;
 
 static tvmffi_i_kept *tvmffi_i_kept_modules[64];
 
 /* The link to a module's entry, or to the end of its list; mutex held. */
-static tvmffi_i_kept **tvmffi_i_kept_place(const TVMFFIObject *module) {
+static tvmffi_i_kept **tvmffi_i_kept_place(const tvmffi_i_module *module) {
   tvmffi_i_kept **at = &tvmffi_i_kept_modules[((uintptr_t)module >> 4) % 64];
   while (*at && (*at)->module != module) at = &(*at)->next;
   return at;
@@ -9337,11 +9337,11 @@ static int tvmffi_i_keep_module(TVMFFIObject *module) {
   int had;
   entry = (tvmffi_i_kept *)tvmffi_i_alloc(sizeof(*entry));
   if (!entry) return tvmffi_i_no_memory();
-  entry->module = module;
+  entry->module = tvmffi_i_module_of(module);
   entry->next = NULL;
   tvmffi_retain(module);
   tvmffi_i_lock();
-  at = tvmffi_i_kept_place(module);
+  at = tvmffi_i_kept_place(tvmffi_i_module_of(module));
   had = *at != NULL;
   if (!had) *at = entry;
   tvmffi_i_unlock();
@@ -9355,7 +9355,7 @@ static int tvmffi_i_keep_module(TVMFFIObject *module) {
 static void tvmffi_i_unkeep_module(TVMFFIObject *module) {
   tvmffi_i_kept **at, *entry;
   tvmffi_i_lock();
-  at = tvmffi_i_kept_place(module);
+  at = tvmffi_i_kept_place(tvmffi_i_module_of(module));
   entry = *at;
   if (entry) *at = entry->next;
   tvmffi_i_unlock();
@@ -9364,7 +9364,8 @@ static void tvmffi_i_unkeep_module(TVMFFIObject *module) {
   tvmffi_i_free(entry);
 }
 
-/* Modules of the system library, by prefix: made once, never freed. */
+/* Modules of the system library, by prefix: made once, never freed. An address
+   is that of the module's start, as above. */
 static tvmffi_i_map tvmffi_i_system_modules;
 
 static int tvmffi_i_make_system_module(void **out) {
@@ -9379,7 +9380,7 @@ static int tvmffi_i_make_system_module(void **out) {
   if (!library) return -1;
   code = tvmffi_i_load_library(library, &module);
   tvmffi_release(library);
-  *out = module;
+  *out = module ? tvmffi_i_module_of(module) : NULL;
   return code;
 }
 
@@ -9394,7 +9395,7 @@ static int tvmffi_i_system_module(TVMFFIByteArray prefix, TVMFFIObject **out) {
   t->making = &entry->node;
   code = TVMFFIHandleInitOnce(&entry->address, tvmffi_i_make_system_module);
   t->making = outer;
-  *out = (TVMFFIObject *)TVMFFI_I_LOAD(&entry->address);
+  if (!code) *out = &((tvmffi_i_module *)TVMFFI_I_LOAD(&entry->address))->base;
   return code;
 }
 
