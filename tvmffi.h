@@ -2913,6 +2913,7 @@ typedef struct {
   size_t trace_capacity;
   TVMFFIByteArray trace_view;
   const void *making; /* the node of a system library: see >>module */
+  void *caught;       /* an exception of C++, on its way to its handler */
   struct tvmffi_i_map_guard *guard; /* maps that must not change now */
   int destroying;
   int exit_is_set;
@@ -8857,16 +8858,42 @@ static void tvmffi_i_dispatch(void *call) {
     defined(__GCC_HAVE_DWARF2_CFI_ASM)
 #include <unwind.h>
 
+/* The two functions that belong to the unwinder at work. A library may have an
+   unwinder linked into itself: that of the C++ library is the one that
+   threw. */
+typedef struct {
+  void *(*handler)(struct _Unwind_Context *context);
+  void (*go_on)(struct _Unwind_Context *context, _Unwind_Ptr address);
+} tvmffi_i_unwinder;
+
+static void tvmffi_i_find_unwinder(tvmffi_i_unwinder *u) {
+  void *library = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  void *handler, *go_on;
+  u->handler =
+      (void *(*)(struct _Unwind_Context *))_Unwind_GetLanguageSpecificData;
+  u->go_on = _Unwind_SetIP;
+  if (!library) return;
+  handler = dlsym(library, "_Unwind_GetLanguageSpecificData");
+  go_on = dlsym(library, "_Unwind_SetIP");
+  if (handler && go_on) {
+    memcpy((void *)&u->handler, &handler, sizeof(handler));
+    memcpy((void *)&u->go_on, &go_on, sizeof(go_on));
+  }
+  (void)dlclose(library);
+}
+
+/* The frame's "language-specific data" is the address to go on at. */
 static _Unwind_Reason_Code tvmffi_i_stop_exception(
     int version, _Unwind_Action actions, _Unwind_Exception_Class language,
     struct _Unwind_Exception *exception, struct _Unwind_Context *context) {
+  tvmffi_i_unwinder u;
   (void)language;
   if (version != 1) return _URC_FATAL_PHASE1_ERROR;
   if (actions & _UA_SEARCH_PHASE) return _URC_HANDLER_FOUND;
   if (!(actions & _UA_HANDLER_FRAME)) return _URC_CONTINUE_UNWIND;
-  /* Register 0 is rax; the "language-specific data" is where to go on. */
-  _Unwind_SetGR(context, 0, (_Unwind_Word)(uintptr_t)exception);
-  _Unwind_SetIP(context, (_Unwind_Ptr)_Unwind_GetLanguageSpecificData(context));
+  tvmffi_i_find_unwinder(&u);
+  tvmffi_i_self()->caught = exception;
+  u.go_on(context, (_Unwind_Ptr)u.handler(context));
   return _URC_INSTALL_CONTEXT;
 }
 
@@ -8949,22 +8976,24 @@ TVMFFI_I_SLOW int tvmffi_i_caught(void *exception) {
 }
 
 /* The operand in memory makes the compiler set up the frame before the call,
-   and the other call keeps what is below the stack pointer free. */
+   and the other calls keep what is below the stack pointer free. */
 TVMFFI_I_NOINLINE int tvmffi_i_run_method(tvmffi_i_method_call *call) {
   void (*dispatch)(void *) = tvmffi_i_dispatch;
+  tvmffi_i_thread *t = tvmffi_i_self();
   void *exception;
   int code = 0;
   __asm__ volatile(
       ".cfi_personality 0x1b, %c[stop]\n\t"
       ".cfi_lsda 0x1b, .Ltvmffi_i_caught%=\n\t"
-      "call *%[dispatch]\n\t"
-      "xorl %%eax, %%eax\n"
+      "call *%[dispatch]\n"
       ".Ltvmffi_i_caught%=:"
-      : "=a"(exception), "+D"(call), [dispatch] "+b"(dispatch), "+m"(code)
+      : "+D"(call), [dispatch] "+b"(dispatch), "+m"(code)
       : [stop] "i"(tvmffi_i_stop_exception)
-      : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "cc", "memory");
-  if (exception) code = tvmffi_i_caught(exception);
-  return code;
+      : "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "cc", "memory");
+  exception = t->caught;
+  if (!exception) return code;
+  t->caught = NULL;
+  return tvmffi_i_caught(exception);
 }
 #else
 static int tvmffi_i_run_method(tvmffi_i_method_call *call) {

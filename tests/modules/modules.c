@@ -1,0 +1,155 @@
+/* Libraries loaded from files and unloaded: modules FIRST SECOND, the two
+   libraries of kernels.c with the functions fail_a and fail_b. It is linked
+   with a libtvm_ffi, ours or upstream's, and both must pass. Output is TAP. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tvmffi.h"
+
+static int count, failed;
+
+static int check(int passed, int line, const char *text) {
+  ++count;
+  failed += !passed;
+  printf("%sok %d - line %d: %s\n", passed ? "" : "not ", count, line, text);
+  if (!passed) {
+    TVMFFIObject *error = tvmffi_error_take();
+    if (error) printf("# %s\n", TVMFFIErrorGetCellPtr(error)->message.data);
+    tvmffi_release(error);
+  }
+  return passed;
+}
+#define OK(...) check((__VA_ARGS__) != 0, __LINE__, #__VA_ARGS__)
+
+static TVMFFIObject *load(const char *path) {
+  TVMFFIObject *m = NULL;
+  OK(tvmffi_call("ffi.ModuleLoadFromFile", &m, path) == 0);
+  return m;
+}
+
+/* Gives a function of a module (borrowed), or NULL; owned by the caller. */
+static TVMFFIObject *get(TVMFFIObject *m, const char *name) {
+  TVMFFIAny f = tvmffi_none();
+  if (tvmffi_call("ffi.ModuleGetFunction", &f, m, name, tvmffi_bool(1)))
+    return NULL;
+  return f.type_index == kTVMFFIFunction ? f.v_obj : NULL;
+}
+
+static int64_t call_int(TVMFFIObject *f) {
+  int64_t result = -1;
+  return f && tvmffi_call(f, &result) == 0 ? result : -1;
+}
+
+static int is_loaded(const char *path) {
+  void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle) (void)dlclose(handle);
+  return handle != NULL;
+}
+
+static int64_t answer(void) { return 42; }
+
+static void functions(const char *path) {
+  TVMFFIObject *m = load(path), *f;
+  TVMFFIAny text = tvmffi_none();
+  int64_t sum = 0;
+  void *context = NULL;
+  if (!m) return;
+  OK((f = get(m, "add")) != NULL);
+  OK(tvmffi_call(f, &sum, 2, 3) == 0 && sum == 5);
+  tvmffi_release(f);
+  OK((f = get(m, "main")) != NULL && call_int(f) == 7);
+  tvmffi_release(f);
+  OK((f = get(m, "answer")) != NULL && call_int(f) == 42);
+  tvmffi_release(f);
+  OK((f = get(m, "context")) != NULL && tvmffi_call(f, &context) == 0);
+  OK((char *)context + sizeof(void *) == (char *)m);
+  tvmffi_release(f);
+  OK(get(m, "none") == NULL);
+  OK(tvmffi_call("ffi.ModuleGetFunctionDoc", &text, m, "add", tvmffi_bool(0)) ==
+     0);
+  OK(strcmp(tvmffi_any_str(&text).data, "Adds two integers.") == 0);
+  tvmffi_any_release(&text);
+  OK(tvmffi_call("ffi.ModuleGetFunctionMetadata", &text, m, "add",
+                 tvmffi_bool(0)) == 0);
+  OK(strstr(tvmffi_any_str(&text).data, "type_schema") != NULL);
+  tvmffi_any_release(&text);
+  tvmffi_release(m);
+  OK(!is_loaded(path));
+}
+
+static void a_function_holds_its_library(const char *path) {
+  TVMFFIObject *m = load(path), *f = get(m, "main");
+  tvmffi_release(m);
+  OK(is_loaded(path));
+  OK(call_int(f) == 7);
+  tvmffi_release(f);
+  OK(!is_loaded(path));
+}
+
+static void an_import_holds_its_library(const char *path, const char *other) {
+  TVMFFIObject *m = load(path), *imported = load(other), *f;
+  int64_t result = 0;
+  OK(tvmffi_call("ffi.ModuleImportModule", NULL, m, imported) == 0);
+  tvmffi_release(imported);
+  OK(is_loaded(other));
+  OK((f = get(m, "fail_b")) != NULL);
+  tvmffi_release(f);
+  OK((f = get(m, "call")) != NULL);
+  OK(tvmffi_call(f, &result, "main") == 0 && result == 7);
+  tvmffi_release(f);
+  OK(tvmffi_call("ffi.ModuleClearImports", NULL, m) == 0);
+  OK(is_loaded(other)); /* by what was looked up */
+  tvmffi_release(m);
+  OK(!is_loaded(path) && !is_loaded(other));
+}
+
+static void objects_outlive_their_library(const char *path) {
+  TVMFFIObject *m = load(path), *f = get(m, "text"), *error;
+  TVMFFIAny text = tvmffi_none();
+  OK(tvmffi_call(f, &text) == 0);
+  tvmffi_release(f);
+  OK((f = get(m, "fail_a")) != NULL);
+  OK(tvmffi_call(f, NULL) == -1);
+  error = tvmffi_error_take();
+  tvmffi_release(f);
+  tvmffi_release(m);
+  OK(!is_loaded(path));
+  OK(strcmp(tvmffi_any_str(&text).data, "a text that the library has made") ==
+     0);
+  tvmffi_any_release(&text);
+  OK(tvmffi_error_is(error, "ValueError"));
+  OK(strstr(TVMFFIErrorGetCellPtr(error)->backtrace.data, "fail_a") != NULL);
+  tvmffi_release(error);
+}
+
+static void kept_modules_stay(const char *path) {
+  TVMFFIObject *m = load(path), *same = m;
+  OK(tvmffi_call("ffi.ModuleGlobalsAdd", NULL, m) == 0);
+  tvmffi_release(m);
+  OK(is_loaded(path));
+  tvmffi_retain(same);
+  OK(tvmffi_call("ffi.ModuleGlobalsRemove", NULL, same) == 0);
+  OK(is_loaded(path));
+  tvmffi_release(same);
+  OK(!is_loaded(path));
+}
+
+int main(int argc, char **argv) {
+  int64_t (*address)(void) = answer;
+  const char *path[2];
+  void *symbol;
+  if (argc != 3) return 2;
+  path[0] = argv[1];
+  path[1] = argv[2];
+  memcpy((void *)&symbol, &address, sizeof(symbol));
+  OK(TVMFFIEnvModRegisterContextSymbol("unit_modules_answer", symbol) == 0);
+  functions(path[0]);
+  a_function_holds_its_library(path[0]);
+  an_import_holds_its_library(path[0], path[1]);
+  objects_outlive_their_library(path[0]);
+  kept_modules_stay(path[0]);
+  printf("1..%d\n", count);
+  return failed != 0;
+}
