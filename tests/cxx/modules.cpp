@@ -16,10 +16,11 @@
 
 #include "tap.hpp"
 
-__asm__(".weak _ZTIN3tvm3ffi9ModuleObjE\n"
-        ".weak _ZTVN3tvm3ffi9ModuleObjE\n"
-        ".weak _ZN3tvm3ffi9ModuleObj12ImportModuleERKNS0_6ModuleE\n"
-        ".weak _ZN3tvm3ffi9ModuleObj12ClearImportsEv\n");
+__asm__(
+    ".weak _ZTIN3tvm3ffi9ModuleObjE\n"
+    ".weak _ZTVN3tvm3ffi9ModuleObjE\n"
+    ".weak _ZN3tvm3ffi9ModuleObj12ImportModuleERKNS0_6ModuleE\n"
+    ".weak _ZN3tvm3ffi9ModuleObj12ClearImportsEv\n");
 
 using namespace tvm::ffi;
 
@@ -72,10 +73,10 @@ Any call(const std::string &name, const Args &...args) {
   auto f = Function::GetGlobalRequired("ffi." + name);
   AnyView views[] = {args...};
   Any result;
-  TVM_FFI_CHECK_SAFE_CALL(TVMFFIFunctionCall(
-      detail::ObjectUnsafe::TVMFFIObjectPtrFromObjectRef(f),
-      reinterpret_cast<TVMFFIAny *>(views), sizeof...(args),
-      reinterpret_cast<TVMFFIAny *>(&result)));
+  TVM_FFI_CHECK_SAFE_CALL(
+      TVMFFIFunctionCall(detail::ObjectUnsafe::TVMFFIObjectPtrFromObjectRef(f),
+                         reinterpret_cast<TVMFFIAny *>(views), sizeof...(args),
+                         reinterpret_cast<TVMFFIAny *>(&result)));
   return result;
 }
 
@@ -93,8 +94,8 @@ int c_fails(void *, const TVMFFIAny *, int32_t, TVMFFIAny *) {
   return -1;
 }
 
-void put(const std::string &name, int (*f)(void *, const TVMFFIAny *, int32_t,
-                                           TVMFFIAny *)) {
+void put(const std::string &name,
+         int (*f)(void *, const TVMFFIAny *, int32_t, TVMFFIAny *)) {
   TVMFFIEnvModRegisterSystemLibSymbol(name.c_str(),
                                       reinterpret_cast<void *>(f));
 }
@@ -229,9 +230,10 @@ TEST(cxx_module_looks_up) {
     EQ(TVMFFIEnvModLookupFromImports(context, "ffi.ModuleGetKind", &f), 0);
     OK(f != nullptr);
     EQ(TVMFFIEnvModLookupFromImports(context, "none of these", &f), -1);
-    THROWS("RuntimeError: Cannot find function none of these in the imported "
-           "modules or global registry.",
-           throw detail::MoveFromSafeCallRaised());
+    THROWS(
+        "RuntimeError: Cannot find function none of these in the imported "
+        "modules or global registry.",
+        throw detail::MoveFromSafeCallRaised());
   }
   EQ(alive, 0);
 }
