@@ -7298,7 +7298,8 @@ static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
                       ? (uint64_t)capacity
                       : (uint64_t)TVMFFI_I_MAP_ROW_MIN);
   void *data;
-  if (!m || capacity <= TVMFFI_I_MAP_ROW_MAX) return &m->base;
+  if (!m) return NULL;
+  if (capacity <= TVMFFI_I_MAP_ROW_MAX) return &m->base;
   while (slots - slots / 8 < (uint64_t)capacity) slots *= 2;
   data = tvmffi_i_map_new_table(slots);
   if (!data) {

@@ -6472,18 +6472,21 @@ static void test_use_map(void *handle) {
 }
 
 static int test_fill_with_users(TVMFFIObject *map, int n) {
-  int i, code = 0;
-  for (i = 0; i < n && !code; ++i) {
+  int i, failed = 0;
+  for (i = 0; i < n && !failed; ++i) {
     TVMFFIAny key = tvmffi_int(i), value;
     TVMFFIObjectHandle o = NULL;
-    code = TVMFFIObjectCreateOpaque((void *)(intptr_t)i, kTVMFFIOpaquePyObject,
-                                    test_use_map, &o);
-    if (code) break;
+    failed = test_code(
+        TVMFFIObjectCreateOpaque((void *)(intptr_t)i, kTVMFFIOpaquePyObject,
+                                 test_use_map, &o),
+        __FILE__, __LINE__, "an object ");
+    if (failed) break;
     value = tvmffi_obj(o);
-    code = tvmffi_i_map_set(&map, &key, &value);
+    failed = test_code(tvmffi_i_map_set(&map, &key, &value), __FILE__, __LINE__,
+                       "an entry ");
     tvmffi_release((TVMFFIObject *)o);
   }
-  return test_code(code, __FILE__, __LINE__, "a dict of users ");
+  return failed;
 }
 
 static void test_map_deleters(void) {
