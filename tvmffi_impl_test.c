@@ -6668,6 +6668,55 @@ static void test_map_hooks(void) {
   }
 }
 
+/* A chain that cannot give way as a whole is put back; one that can is moved,
+   however long it is. */
+static void test_map_chains(void) {
+  int32_t index = test_hooked_type();
+  TVMFFIObject *map = test_map(kTVMFFIDict, 600);
+  tvmffi_i_map_object *m = (tvmffi_i_map_object *)(void *)map;
+  uint64_t home, target, i;
+  int n, code, keys = 30;
+  static uint8_t before[1024];
+  if (!index || !map) return;
+  test_hash_range = 1;
+  test_hash_mode = test_equal_mode = TEST_HOOK_GOOD;
+  for (n = 0; n < keys; ++n) {
+    TVMFFIAny key = test_hooked(index, n), value = tvmffi_int(n);
+    code = key.v_obj ? tvmffi_i_map_set(&map, &key, &value) : -1;
+    tvmffi_any_release(&key);
+    OK(code);
+  }
+  CHECK_INT(m->slots, 1024);
+  home = m->head;
+  target = tvmffi_i_map_next(m, home, *tvmffi_i_map_meta(m->data, home));
+  for (i = 0; i < m->slots; ++i) {
+    before[i] = *tvmffi_i_map_meta(m->data, i);
+    if (before[i] == TVMFFI_I_MAP_EMPTY)
+      *tvmffi_i_map_meta(m->data, i) = TVMFFI_I_MAP_PROTECTED;
+  }
+  *tvmffi_i_map_meta(m->data, (home + 2628) % 1024) = TVMFFI_I_MAP_EMPTY;
+  code = tvmffi_i_map_spare(m, target);
+  for (i = 0; i < m->slots; ++i) {
+    uint8_t *meta = tvmffi_i_map_meta(m->data, i);
+    if (*meta == TVMFFI_I_MAP_PROTECTED) *meta = TVMFFI_I_MAP_EMPTY;
+    CHECK(*meta == before[i]);
+  }
+  OK(code);
+  code = tvmffi_i_map_spare(m, target);
+  if (code == 1) {
+    CHECK(*tvmffi_i_map_meta(m->data, target) == TVMFFI_I_MAP_PROTECTED);
+    *tvmffi_i_map_meta(m->data, target) = TVMFFI_I_MAP_EMPTY;
+  }
+  for (n = 0, i = m->head; i != TVMFFI_I_MAP_END && n < keys; ++n) {
+    tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, i);
+    const TVMFFIAny *value = tvmffi_i_map_get(map, &item->pair.key);
+    CHECK(value == &item->pair.value && value->v_int64 == n);
+    i = item->next;
+  }
+  CHECK_INT(n, keys);
+  OK(code - 1);
+}
+
 /* The hash and equality of keys in the map may not change it. */
 static void test_map_guard(void) {
   int32_t index = test_hooked_type();
@@ -7640,6 +7689,7 @@ static const test_case test_cases[] = {
     {"maps: a deep nest", test_deep_maps},
     {"maps: a dict in itself", test_map_in_itself},
     {"maps: types with a hash and an equality", test_map_hooks},
+    {"maps: chains that give way", test_map_chains},
     {"maps: keys that change the map", test_map_guard},
 #endif
 #if !TEST_NO_ARRAYS && !TVMFFI_NO_CONTAINERS
