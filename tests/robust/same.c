@@ -1740,12 +1740,178 @@ static void group_arrays(void) {
   array_equality();
 }
 
+/* ---- maps and dicts ---- */
+
+/* The fields of the header that C++ clients read. */
+typedef struct {
+  TVMFFIObject base;
+  void *data;
+  uint64_t size, slots;
+  void (*data_deleter)(void *);
+} map_head;
+
+static void map_show_value(const TVMFFIAny *a) {
+  printf(" %d", a->type_index);
+  if (a->type_index < kTVMFFIStaticObjectBegin) {
+    printf(":%llx", (unsigned long long)a->v_uint64);
+  } else if (a->type_index == kTVMFFIStr || a->type_index == kTVMFFIBytes) {
+    TVMFFIByteArray text = any_text(a);
+    printf(":");
+    show_text(text.data, text.size);
+  }
+}
+
+/* Calls a function; the result is the caller's. */
+static int map_call(const char *name, TVMFFIAny *args, int n, TVMFFIAny *r) {
+  Obj f = array_function(name);
+  int rc;
+  *r = any_none();
+  rc = F.FunctionCall(f, args, n, r);
+  F.ObjectDecRef(f);
+  return rc;
+}
+
+static void map_show(Obj map) {
+  const map_head *m = (const map_head *)(const void *)map;
+  TVMFFIAny args[1], next, command, got;
+  uint64_t i;
+  printf(" | %s size=%llu slots=%llx%s", map->type_index == kTVMFFIMap
+         ? "map" : "dict", (unsigned long long)m->size,
+         (unsigned long long)m->slots,
+         m->data == (const char *)map + 56 ? " inline" : "");
+  args[0] = any_obj(map);
+  if (m->size == 0 ||
+      map_call(map->type_index == kTVMFFIMap ? "ffi.MapForwardIterFunctor"
+                                             : "ffi.DictForwardIterFunctor",
+               args, 1, &next) != 0)
+    return;
+  for (i = 0; i < m->size; ++i) {
+    int k;
+    for (k = 0; k < 3; ++k) {
+      command = any_int(k);
+      got = any_none();
+      show_rc(F.FunctionCall(next.v_obj, &command, 1, &got));
+      map_show_value(&got);
+      any_drop(&got);
+    }
+  }
+  any_drop(&next);
+}
+
+static void map_making(void) {
+  static const char *const names[] = {"ffi.Map", "ffi.Dict"};
+  TVMFFIAny v[ARRAY_VALUES], args[40], result;
+  array_values(v);
+  for (int k = 0; k < 2; ++k) {
+    for (int n = 0; n <= 40; ++n) {
+      for (int i = 0; i < n; ++i)
+        args[i] = i % 2 ? any_int(i)
+                        : i < 2 * ARRAY_VALUES ? v[i / 2] : any_int(i % 6);
+      KEY("%s of %d", names[k], n);
+      if (show_rc(map_call(names[k], args, n, &result)) == 0)
+        map_show(result.v_obj);
+      end();
+      any_drop(&result);
+    }
+  }
+  array_drop_values(v);
+}
+
+static Obj map_of(const char *name, int n) {
+  TVMFFIAny args[64], result;
+  for (int i = 0; i < 2 * n; ++i) args[i] = any_int(i / 2);
+  int rc = map_call(name, args, 2 * n, &result);
+  return (Obj)need(rc, result.v_obj);
+}
+
+static void map_arguments(void) {
+  static const struct {
+    const char *name;
+    int num_args;
+  } all[] = {{"ffi.MapSize", 1},         {"ffi.MapGetItem", 2},
+             {"ffi.MapCount", 2},        {"ffi.MapGetItemOrMissing", 2},
+             {"ffi.DictSize", 1},        {"ffi.DictGetItem", 2},
+             {"ffi.DictCount", 2},       {"ffi.DictGetItemOrMissing", 2},
+             {"ffi.DictSetItem", 3},     {"ffi.DictErase", 2},
+             {"ffi.DictClear", 1},       {"ffi.MapForwardIterFunctor", 1},
+             {"ffi.DictForwardIterFunctor", 1},
+             {"ffi.ContainerFindFirstNonCPUDevice", 1}};
+  TVMFFIAny v[ARRAY_VALUES], args[6], result;
+  array_values(v);
+  for (size_t k = 0; k < sizeof all / sizeof all[0]; ++k) {
+    int n = all[k].num_args;
+    for (int size = 1; size < 12; size += 4) {
+      Obj maps[2];
+      maps[0] = map_of("ffi.Map", size);
+      maps[1] = map_of("ffi.Dict", size);
+      for (int count = 0; count < 5; ++count) {
+        for (int i = 0; i < ARRAY_VALUES + 2; ++i) {
+          args[0] = i < ARRAY_VALUES ? v[i] : any_obj(maps[i - ARRAY_VALUES]);
+          args[1] = args[2] = args[3] = any_int(0);
+          KEY("%s with %d arguments, size %d, case %d", all[k].name, count,
+              size, i);
+          if (show_rc(map_call(all[k].name, args, count, &result)) == 0)
+            map_show_value(&result);
+          any_drop(&result);
+          end();
+        }
+      }
+      for (int i = 0; i < ARRAY_VALUES && n > 1; ++i) {
+        for (int side = 0; side < 2; ++side) {
+          args[0] = any_obj(maps[side]);
+          args[1] = v[i];
+          args[2] = v[i];
+          KEY("%s of %d with key %d", all[k].name, side, i);
+          if (show_rc(map_call(all[k].name, args, n, &result)) == 0)
+            map_show_value(&result);
+          any_drop(&result);
+          map_show(maps[side]);
+          end();
+        }
+      }
+      F.ObjectDecRef(maps[0]);
+      F.ObjectDecRef(maps[1]);
+    }
+  }
+  array_drop_values(v);
+}
+
+/* Sets, erases and clears; layout and order after each step. */
+static void map_changing(void) {
+  for (int keys = 1; keys < 40; keys += keys < 10 ? 1 : 10) {
+    Obj dict = map_of("ffi.Dict", 0);
+    unsigned random = 7;
+    for (int step = 0; step < 60; ++step) {
+      TVMFFIAny args[3], result;
+      int erase;
+      random = random * 1664525u + 1013904223u;
+      erase = (random >> 5) % 8 < (step < 40 ? 2u : 6u);
+      args[0] = any_obj(dict);
+      args[1] = any_int((int64_t)((random >> 8) % (unsigned)keys));
+      args[2] = any_int(step);
+      KEY("%d keys, step %d", keys, step);
+      show_rc(map_call(erase ? "ffi.DictErase" : "ffi.DictSetItem", args,
+                       erase ? 2 : 3, &result));
+      if (step == 50) show_rc(map_call("ffi.DictClear", args, 1, &result));
+      map_show(dict);
+      end();
+    }
+    F.ObjectDecRef(dict);
+  }
+}
+
+static void group_maps(void) {
+  map_making();
+  map_arguments();
+  map_changing();
+}
+
 #define GROUPS(X)                                                             \
   X(dtype_parse)                                                              \
   X(dtype_print) X(dtype_custom) X(strings) X(bigint) X(any) X(builtin_types) \
       X(types) X(reflection) X(attributes) X(functions) X(builtins) X(errors) \
           X(dlpack_layout) X(dlpack_alignment) X(dlpack) X(env)               \
-              X(once_and_opaque) X(arrays)
+              X(once_and_opaque) X(arrays) X(maps)
 
 int main(int argc, char **argv) {
   static const struct {
