@@ -6750,6 +6750,46 @@ static void test_map_guard(void) {
   CHECK_INT(tvmffi_i_map_guards, 0);
 }
 
+#if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
+static TVMFFIObject *test_read_map;
+
+static void test_read_map_work(int id) {
+  int i, n = test_rounds(1);
+  for (i = 0; i < n; ++i) {
+    char text[40];
+    int at = (i + id) % 60;
+    TVMFFIAny any = tvmffi_none();
+    OK(tvmffi_call(tvmffi_str("ffi.DictGetItem"), tvmffi_out_any(&any),
+                   tvmffi_obj(test_read_map), test_map_key(at, text)));
+    CHECK(any.type_index == kTVMFFIDict && any.v_obj == test_read_map);
+    tvmffi_any_release(&any);
+    OK(tvmffi_call(tvmffi_str("ffi.DictForwardIterFunctor"),
+                   tvmffi_out_any(&any), tvmffi_obj(test_read_map)));
+    OK(tvmffi_call(any, tvmffi_out_any(NULL), tvmffi_int(2)));
+    tvmffi_any_release(&any);
+  }
+}
+
+/* Dicts are read by all at once; who counts into the same object is seen. */
+static void test_contend_maps(void) {
+  TVMFFIObject *map = test_map(kTVMFFIDict, 0);
+  TVMFFIAny value;
+  char text[40];
+  int i;
+  if (!map) return;
+  value = tvmffi_obj(map);
+  for (i = 0; i < 60; ++i) {
+    TVMFFIAny key = test_map_key(i, text);
+    if (test_code(tvmffi_i_map_set(&map, &key, &value), __FILE__, __LINE__, ""))
+      break;
+  }
+  test_read_map = map;
+  if (i == 60) test_parallel(test_read_map_work);
+  CHECK_INT(test_strong(map), i + 1);
+  CHECK_INT(tvmffi_i_map_clear_in((tvmffi_i_map_object *)(void *)map), 0);
+}
+#endif
+
 #endif /* !TEST_NO_MAPS && !TVMFFI_NO_CONTAINERS */
 
 #if !TVMFFI_NO_CONTAINERS && !TEST_NO_REFLECTION && !TEST_NO_TYPES
@@ -7768,6 +7808,9 @@ static const test_case test_cases[] = {
     {"threads: weak references", test_contend_weak},
 #if !TEST_NO_ARRAYS && !TVMFFI_NO_CONTAINERS
     {"threads: arrays and lists that are read", test_contend_reading},
+#endif
+#if !TEST_NO_MAPS && !TVMFFI_NO_CONTAINERS
+    {"threads: maps that are read", test_contend_maps},
 #endif
     {"threads: what ends with a thread", test_thread_exit},
 #endif

@@ -1742,7 +1742,8 @@ static void group_arrays(void) {
 
 /* ---- maps and dicts ---- */
 
-/* The fields of the header that C++ clients read. */
+/* The fields of the header that C++ clients read. Where a grown row stands
+ * is the library's own affair. */
 typedef struct {
   TVMFFIObject base;
   void *data;
@@ -1778,7 +1779,7 @@ static void map_show(Obj map) {
   printf(" | %s size=%llu slots=%llx%s", map->type_index == kTVMFFIMap
          ? "map" : "dict", (unsigned long long)m->size,
          (unsigned long long)m->slots,
-         m->data == (const char *)map + 56 ? " inline" : "");
+         m->slots % 8 == 2 && m->data == (const char *)map + 56 ? " inline" : "");
   args[0] = any_obj(map);
   if (m->size == 0 ||
       map_call(map->type_index == kTVMFFIMap ? "ffi.MapForwardIterFunctor"
