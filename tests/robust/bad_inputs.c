@@ -1307,6 +1307,69 @@ CASE(FunctionCall, calls_itself_1000_deep, OK) {
   return F.FunctionCall(f, &arg, 1, &out_any);
 }
 
+/* Calls a built-in function of maps with the arguments that follow. */
+static int map_do(const char *name, int n, TVMFFIAny a, TVMFFIAny b,
+                  TVMFFIAny c) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny args[3];
+  args[0] = a;
+  args[1] = b;
+  args[2] = c;
+  if (F.FunctionGetGlobal(STR(name), &f) != 0 || f == NULL) return 0;
+  out_any = any_none();
+  return F.FunctionCall(f, args, n, &out_any);
+}
+static TVMFFIAny map_of(const char *name, int pairs) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny args[40], map = any_none();
+  int i;
+  for (i = 0; i < 2 * pairs; ++i) args[i] = any_int(i / 2);
+  if (F.FunctionGetGlobal(STR(name), &f) == 0 && f != NULL)
+    F.FunctionCall(f, args, 2 * pairs, &map);
+  return map;
+}
+EACH(MapForwardIterFunctor, past_the_end, FAIL, 0, 2, 4, 5, 17) {
+  TVMFFIAny none = any_none(), two = any_int(2), next;
+  map_do("ffi.MapForwardIterFunctor", 1, map_of("ffi.Map", (int)p), none, none);
+  next = out_any;
+  for (int64_t i = 0; i < p + 2; ++i)
+    CHECK(F.FunctionCall(next.v_obj, &two, 1, &out_any) == 0);
+  two = any_int(0);
+  return F.FunctionCall(next.v_obj, &two, 1, &out_any);
+}
+EACH(DictForwardIterFunctor, dict_grows_and_shrinks, ANY, 1, 2, 4, 5, 17) {
+  TVMFFIAny none = any_none(), dict = map_of("ffi.Dict", (int)p), next;
+  map_do("ffi.DictForwardIterFunctor", 1, dict, none, none);
+  next = out_any;
+  for (int i = 0; i < 300; ++i) {
+    TVMFFIAny command = any_int(i % 3);
+    map_do(i % 100 < 60 ? "ffi.DictSetItem" : "ffi.DictErase",
+           i % 100 < 60 ? 3 : 2, dict, any_int(i % 100 % 60), any_int(i));
+    if (i == 250) map_do("ffi.DictClear", 1, dict, none, none);
+    F.FunctionCall(next.v_obj, &command, 1, &out_any);
+  }
+  return 0;
+}
+EACH(DictSetItem, key_is_NULL, FAIL, kTVMFFIStr, kTVMFFIBytes, kTVMFFIRawStr,
+     kTVMFFIByteArrayPtr, kTVMFFIArray, kTVMFFIObjectRValueRef) {
+  TVMFFIAny key = any_of((int32_t)p, NULL);
+  return map_do("ffi.DictSetItem", 3, map_of("ffi.Dict", 5), key, any_int(1));
+}
+EACH(DictSetItem, value_is_NULL, FAIL, kTVMFFIStr, kTVMFFIRawStr, kTVMFFIArray,
+     kTVMFFIObjectRValueRef) {
+  TVMFFIAny value = any_of((int32_t)p, NULL);
+  return map_do("ffi.DictSetItem", 3, map_of("ffi.Dict", 5), any_int(1), value);
+}
+CASE(DictSize, dict_is_NULL, FAIL) {
+  TVMFFIAny none = any_none();
+  return map_do("ffi.DictSize", 1, any_of(kTVMFFIDict, NULL), none, none);
+}
+CASE(ContainerFindFirstNonCPUDevice, dict_in_itself, OK) {
+  TVMFFIAny none = any_none(), dict = map_of("ffi.Dict", 5);
+  CHECK(map_do("ffi.DictSetItem", 3, dict, any_int(1), dict) == 0);
+  return map_do("ffi.ContainerFindFirstNonCPUDevice", 1, dict, none, none);
+}
+
 OVER(FunctionSetGlobal, name, ERR, unreadable) {
   return F.FunctionSetGlobal(unreadable(p), make_function(), 0);
 }
