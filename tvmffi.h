@@ -3159,43 +3159,6 @@ static void tvmffi_i_insert(tvmffi_i_map *map, tvmffi_i_node *node,
   tvmffi_i_insert_hashed(map, node, key, size, tvmffi_i_hash(key, size));
 }
 
-/* The hash of upstream's base_detail.h (StableHashBytes): it crosses process
-   borders, so it is the same on every machine: words of eight bytes, the lowest
-   first, each multiplied in modulo 2^64 and the sum reduced modulo 2^31 - 1.
-   That modulus needs no division: its power of two is 1. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_stable_reduce(uint64_t x) {
-  const uint64_t modulus = 2147483647u;
-  x = (x & modulus) + (x >> 31);
-  x = (x & modulus) + (x >> 31);
-  return x >= modulus ? x - modulus : x;
-}
-
-/* The first `size` bytes, 8 at most, as they stand in such a word. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_little_word(const char *data, size_t size) {
-  uint64_t word = 0;
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-  if (size == 8) return memcpy(&word, data, 8), word;
-  if (size >= 4) {
-    uint32_t first, last;
-    memcpy(&first, data, 4);
-    memcpy(&last, data + size - 4, 4);
-    return (uint64_t)first | (uint64_t)last << (8 * (size - 4));
-  }
-#endif
-  while (size--) word = word << 8 | (unsigned char)data[size];
-  return word;
-}
-
-static uint64_t tvmffi_i_stable_hash(const char *data, size_t size) {
-  const uint64_t factor = 1099511628211u;
-  uint64_t h = 0;
-  for (; size >= 8; size -= 8, data += 8)
-    h = tvmffi_i_stable_reduce(h * factor + tvmffi_i_little_word(data, 8));
-  if (size)
-    h = tvmffi_i_stable_reduce(h * factor + tvmffi_i_little_word(data, size));
-  return h;
-}
-
 /* The hash of a type key, which structural hashes begin with and which crosses
    process borders with them. Upstream takes std::hash of its C++ library, and
    this is libstdc++'s: MurmurHash64A, or MurmurHash2 where a word has 32 bits
@@ -6055,6 +6018,43 @@ static tvmffi_i_shape *tvmffi_i_new_shape(size_t n, int64_t **numbers) {
    are the same one, unless their type has a value in the columns __any_equal__
    and __any_hash__. Takes no lock. */
 #if !TVMFFI_NO_CONTAINERS
+
+/* The hash of upstream's base_detail.h (StableHashBytes): it crosses process
+   borders, so it is the same on every machine: words of eight bytes, the lowest
+   first, each multiplied in modulo 2^64 and the sum reduced modulo 2^31 - 1.
+   That modulus needs no division: its power of two is 1. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_stable_reduce(uint64_t x) {
+  const uint64_t modulus = 2147483647u;
+  x = (x & modulus) + (x >> 31);
+  x = (x & modulus) + (x >> 31);
+  return x >= modulus ? x - modulus : x;
+}
+
+/* The first `size` bytes, 8 at most, as they stand in such a word. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_little_word(const char *data, size_t size) {
+  uint64_t word = 0;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if (size == 8) return memcpy(&word, data, 8), word;
+  if (size >= 4) {
+    uint32_t first, last;
+    memcpy(&first, data, 4);
+    memcpy(&last, data + size - 4, 4);
+    return (uint64_t)first | (uint64_t)last << (8 * (size - 4));
+  }
+#endif
+  while (size--) word = word << 8 | (unsigned char)data[size];
+  return word;
+}
+
+static uint64_t tvmffi_i_stable_hash(const char *data, size_t size) {
+  const uint64_t factor = 1099511628211u;
+  uint64_t h = 0;
+  for (; size >= 8; size -= 8, data += 8)
+    h = tvmffi_i_stable_reduce(h * factor + tvmffi_i_little_word(data, 8));
+  if (size)
+    h = tvmffi_i_stable_reduce(h * factor + tvmffi_i_little_word(data, size));
+  return h;
+}
 
 /* A column that is read often; it never goes once it is there. */
 typedef struct {
