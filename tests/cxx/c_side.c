@@ -56,8 +56,8 @@ TVMFFI_FUNC(tensor_sum, float64, (tensor, t)) {
 TVMFFI_FUNC(names, str, (dtype, t), (device, d), (bool, flag), (bytes, b)) {
   static const char *const texts[2] = {"no", "yes"};
   (void)t, (void)d, (void)b;
-  TVMFFI_RETURN(tvmffi_view(texts[flag && t.bits == 16 && d.device_id == 1 &&
-                                  b.size == 3]));
+  TVMFFI_RETURN(tvmffi_view(
+      texts[flag && t.bits == 16 && d.device_id == 1 && b.size == 3]));
 }
 
 TVMFFI_FUNC(nothing, none) { TVMFFI_RETURN(); }
@@ -186,7 +186,8 @@ int c_setup(void) {
   return counter_register();
 }
 
-/* -- Containers ------------------------------------------------------------- */
+/* -- Containers -------------------------------------------------------------
+ */
 
 int c_list_fill(TVMFFIObjectHandle list, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
@@ -205,8 +206,7 @@ int c_list_edit(TVMFFIObjectHandle handle) {
 }
 
 int c_sequence_sum(TVMFFIObjectHandle sequence, int64_t *sum) {
-  const TVMFFISeqCell *cell =
-      (const TVMFFISeqCell *)(object_of(sequence) + 1);
+  const TVMFFISeqCell *cell = (const TVMFFISeqCell *)(object_of(sequence) + 1);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   *sum = 0;
   for (int64_t i = 0; i < cell->size; ++i)
@@ -265,8 +265,8 @@ int c_make(const char *kind, TVMFFIAny *out) {
   if (kind[0] == 'A' || kind[0] == 'L')
     return tvmffi_call(name, out, 1, "small", "a text that needs an object",
                        2.5, tvmffi_none());
-  return tvmffi_call(name, out, "small", 1, "a text that needs an object", 2,
-                     3, "three");
+  return tvmffi_call(name, out, "small", 1, "a text that needs an object", 2, 3,
+                     "three");
 }
 
 int c_nest(int64_t depth, TVMFFIAny *out) {
@@ -282,7 +282,8 @@ int c_nest(int64_t depth, TVMFFIAny *out) {
   return 0;
 }
 
-/* -- Strings ---------------------------------------------------------------- */
+/* -- Strings ----------------------------------------------------------------
+ */
 
 int c_string(const char *text, TVMFFIAny *out) {
   TVMFFIByteArray view = tvmffi_view(text);
@@ -296,7 +297,8 @@ size_t c_string_size(const TVMFFIAny *any, unsigned *sum) {
   return text.size;
 }
 
-/* -- Calls -------------------------------------------------------------------- */
+/* -- Calls --------------------------------------------------------------------
+ */
 
 int c_call_global(const char *name, int64_t x, int64_t *out) {
   return tvmffi_call(name, out, x);
@@ -316,7 +318,8 @@ int c_sort(TVMFFIObjectHandle less, int64_t *values, int64_t count) {
   return 0;
 }
 
-/* -- Errors ------------------------------------------------------------------- */
+/* -- Errors -------------------------------------------------------------------
+ */
 
 int c_call_and_pass_on(TVMFFIObjectHandle function) {
   TVMFFI_TRY(tvmffi_call(object_of(function), NULL));
@@ -360,7 +363,8 @@ int c_call_and_catch(TVMFFIObjectHandle function, TVMFFIAny *out) {
   return TVMFFIStringFromByteArray(&text, out);
 }
 
-/* -- Objects ------------------------------------------------------------------ */
+/* -- Objects ------------------------------------------------------------------
+ */
 
 static int is_named(TVMFFIByteArray a, const char *name) {
   return a.size == strlen(name) && !memcmp(a.data, name, a.size);
@@ -410,8 +414,7 @@ int c_field_set(TVMFFIObjectHandle object, const char *name,
 
 int c_method(TVMFFIObjectHandle object, const char *name, int64_t arg,
              TVMFFIAny *out) {
-  const TVMFFITypeInfo *info =
-      TVMFFIGetTypeInfo(object_of(object)->type_index);
+  const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(object_of(object)->type_index);
   for (int32_t i = 0; i < info->num_methods; ++i)
     if (is_named(info->methods[i].name, name))
       return tvmffi_call(info->methods[i].method, out, object_of(object), arg);
@@ -444,7 +447,8 @@ int c_is_instance(int32_t type_index, int32_t of) {
   return tvmffi_is_instance(type_index, of);
 }
 
-/* -- References --------------------------------------------------------------- */
+/* -- References ---------------------------------------------------------------
+ */
 
 void c_retain(TVMFFIObjectHandle object) { tvmffi_retain(object); }
 
@@ -468,7 +472,8 @@ void c_weak_drop(void) {
   weak = NULL;
 }
 
-/* -- Tensors ------------------------------------------------------------------ */
+/* -- Tensors ------------------------------------------------------------------
+ */
 
 int c_tensor_call(const char *name, double *out) {
   float data[6] = {1, 2, 3, 4, 5, 6};

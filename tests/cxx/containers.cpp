@@ -161,8 +161,8 @@ TEST(array_map) {
     Array<Int> arr = {Int(1), Int(2)};
     Array<Int> same = arr.Map([](Int x) { return x; });
     OK(same.same_as(arr));
-    Array<Int> part = arr.Map(
-        [](Int x) { return x->value == 2 ? Int(20) : x; });
+    Array<Int> part =
+        arr.Map([](Int x) { return x->value == 2 ? Int(20) : x; });
     OK(!part.same_as(arr) && part[0].same_as(arr[0]));
     EQ(part[1]->value, 20);
     Array<String> names =
@@ -191,13 +191,15 @@ TEST(array_in_any) {
   EQ(any.cast<Array<double>>()[1], 2.0);
   OK(any.cast<Array<int>>().same_as(any.cast<Array<Any>>()));
   OK(!any.cast<Array<Any>>().same_as(any.cast<Array<double>>()));
-  THROWS("TypeError: Cannot convert from type `Array[index 0: int]` to "
-         "`Array<test.Int>`",
-         any.cast<Array<Int>>());
+  THROWS(
+      "TypeError: Cannot convert from type `Array[index 0: int]` to "
+      "`Array<test.Int>`",
+      any.cast<Array<Int>>());
   any = Array<Any>{Array<Any>{1, 2}, Array<Any>{1, "x", Expr(1)}};
-  THROWS("TypeError: Cannot convert from type `Array[index 1: Array[index 1: "
-         "ffi.SmallStr]]` to `Array<Array<int>>`",
-         any.cast<Array<Array<int>>>());
+  THROWS(
+      "TypeError: Cannot convert from type `Array[index 1: Array[index 1: "
+      "ffi.SmallStr]]` to `Array<Array<int>>`",
+      any.cast<Array<Array<int>>>());
   any = Array<Any>{1, 2.5, "float32", Expr(3)};
   Array<Expr> exprs = any.cast<Array<Expr>>();
   EQ(exprs[2]->dtype, "float32");
@@ -207,13 +209,15 @@ TEST(array_in_any) {
   Function f = Function::FromTyped(
       [](const Array<int> &a) { return static_cast<int>(a.size()); }, "f");
   EQ(f(List<int>{1, 2, 3}).cast<int>(), 3);
-  THROWS("TypeError: Mismatched type on argument #0 when calling: `f(0: "
-         "Array<int>) -> int`. Expected `Array<int>` but got `Array[index 1: "
-         "float]`",
-         f(Array<Any>{1, 2.5}));
-  THROWS("TypeError: Mismatched type on argument #0 when calling: `f(0: "
-         "Array<int>) -> int`. Expected `Array<int>` but got `int`",
-         f(1));
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: `f(0: "
+      "Array<int>) -> int`. Expected `Array<int>` but got `Array[index 1: "
+      "float]`",
+      f(Array<Any>{1, 2.5}));
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: `f(0: "
+      "Array<int>) -> int`. Expected `Array<int>` but got `int`",
+      f(1));
 }
 
 // ---- List -----------------------------------------------------------------
@@ -290,12 +294,14 @@ TEST(list_in_any) {
   any = Array<int>{3};
   EQ(text_of(any.cast<List<int>>()), "3");
   any = List<Any>{1, "x"};
-  THROWS("TypeError: Cannot convert from type `List[index 1: ffi.SmallStr]` "
-         "to `List<int>`",
-         any.cast<List<int>>());
-  THROWS("TypeError: Cannot convert from type `Array[index 1: ffi.SmallStr]` "
-         "to `Array<int>`",
-         any.cast<Array<int>>());
+  THROWS(
+      "TypeError: Cannot convert from type `List[index 1: ffi.SmallStr]` "
+      "to `List<int>`",
+      any.cast<List<int>>());
+  THROWS(
+      "TypeError: Cannot convert from type `Array[index 1: ffi.SmallStr]` "
+      "to `Array<int>`",
+      any.cast<Array<int>>());
   EQ(TypeTraits<List<int>>::TypeStr(), "List<int>");
 }
 
@@ -398,7 +404,8 @@ TEST(dict_basics) {
   EQ(self.use_count(), 1);
 }
 
-// ---- Containers of C++ in the library's functions, and the reverse --------------
+// ---- Containers of C++ in the library's functions, and the reverse
+// --------------
 
 TEST(library_arrays) {
   Array<Any> a = {1, String(kLong), nullptr, 2.5};
@@ -565,8 +572,7 @@ struct FilledAllocator {
 };
 
 Tensor empty(ShapeView shape, DLDataType dtype) {
-  return Tensor::FromNDAlloc(CpuAllocator(), shape, dtype,
-                             DLDevice{kDLCPU, 0});
+  return Tensor::FromNDAlloc(CpuAllocator(), shape, dtype, DLDevice{kDLCPU, 0});
 }
 
 const DLDataType kFloat32{kDLFloat, 32, 1};
@@ -616,17 +622,17 @@ TEST(tensor_basics) {
 }
 
 TEST(tensor_alloc) {
-  Tensor filled = Tensor::FromNDAlloc(FilledAllocator(), {2, 2}, kFloat32,
-                                      kCpu, 2.5f);
+  Tensor filled =
+      Tensor::FromNDAlloc(FilledAllocator(), {2, 2}, kFloat32, kCpu, 2.5f);
   EQ(static_cast<float *>(filled.data_ptr())[3], 2.5f);
   Tensor strided = Tensor::FromNDAllocStrided(CpuAllocator(), {2, 3}, {1, 2},
                                               kFloat32, kCpu);
   OK(!strided.IsContiguous());
   EQ(strided.stride(1), 2);
-  THROWS("ValueError: Check failed: (shape.size() == strides.size()) is false:"
-         " shape and strides must have the same size.",
-         Tensor::FromNDAllocStrided(CpuAllocator(), {2, 3}, {1}, kFloat32,
-                                    kCpu));
+  THROWS(
+      "ValueError: Check failed: (shape.size() == strides.size()) is false:"
+      " shape and strides must have the same size.",
+      Tensor::FromNDAllocStrided(CpuAllocator(), {2, 3}, {1}, kFloat32, kCpu));
   Tensor part = filled.as_strided({2}, {2}, 1);
   EQ(part.ndim(), 1);
   EQ(part.stride(0), 2);
@@ -715,14 +721,16 @@ TEST(tensor_view) {
   Function f = Function::FromTyped([](TensorView v) { return v.numel(); });
   EQ(f(t).cast<int>(), 8);
   EQ(f(view).cast<int>(), 8);
-  THROWS("TypeError: Mismatched type on argument #0 when calling: `(0: "
-         "DLTensor*) -> int`. Expected `DLTensor*` but got `int`",
-         f(1));
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: `(0: "
+      "DLTensor*) -> int`. Expected `DLTensor*` but got `int`",
+      f(1));
   Function g = Function::FromTyped([](Tensor x) { return x.use_count(); });
   EQ(g(t).cast<int>(), 2);
-  THROWS("TypeError: Mismatched type on argument #0 when calling: `(0: "
-         "ffi.Tensor) -> int`. Expected `ffi.Tensor` but got `DLTensor*`",
-         g(view));
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: `(0: "
+      "ffi.Tensor) -> int`. Expected `ffi.Tensor` but got `DLTensor*`",
+      g(view));
   THROWS("InternalError: Check failed: (tensor.defined()) is false: ",
          TensorView(static_cast<const Tensor &>(Tensor())));
 }
@@ -737,8 +745,8 @@ int allocate(DLTensor *prototype, DLManagedTensorVersioned **out, void *context,
     set_error(context, "ValueError", "at most 3 dimensions here");
     return -1;
   }
-  Tensor t = empty(ShapeView(prototype->shape, prototype->ndim),
-                   prototype->dtype);
+  Tensor t =
+      empty(ShapeView(prototype->shape, prototype->ndim), prototype->dtype);
   *out = t.ToDLPackVersioned();
   return 0;
 }
@@ -761,9 +769,9 @@ TEST(env_allocator) {
     EQ(CpuAllocator::alive, 1);
   }
   EQ(CpuAllocator::alive, 0);
-  THROWS("ValueError: at most 3 dimensions here",
-         Tensor::FromEnvAlloc(TVMFFIEnvTensorAlloc, {1, 1, 1, 1}, kFloat32,
-                              kCpu));
+  THROWS(
+      "ValueError: at most 3 dimensions here",
+      Tensor::FromEnvAlloc(TVMFFIEnvTensorAlloc, {1, 1, 1, 1}, kFloat32, kCpu));
   bool elsewhere = true;
   std::thread([&] {
     elsewhere = TVMFFIEnvGetDLPackManagedTensorAllocator() != nullptr;

@@ -44,19 +44,18 @@ bool contains(const std::string &text, const std::string &part) {
 // ---- Packed and typed -----------------------------------------------------
 
 TEST(packed) {
-  Function fadd1 = Function::FromPacked(
-      [](const AnyView *args, int32_t num_args, Any *rv) {
+  Function fadd1 =
+      Function::FromPacked([](const AnyView *args, int32_t num_args, Any *rv) {
         OK(num_args == 1);
         *rv = args[0].cast<int64_t>() + 1;
       });
   EQ(fadd1(1).cast<int>(), 2);
-  Function count = Function::FromPacked(
-      [](PackedArgs args, Any *rv) { *rv = args.size(); });
+  Function count =
+      Function::FromPacked([](PackedArgs args, Any *rv) { *rv = args.size(); });
   EQ(count().cast<int>(), 0);
   EQ(count(1, "x", 2.5, nullptr).cast<int>(), 4);
-  Function rest = Function::FromPacked([&](PackedArgs args, Any *rv) {
-    count.CallPacked(args.Slice(1), rv);
-  });
+  Function rest = Function::FromPacked(
+      [&](PackedArgs args, Any *rv) { count.CallPacked(args.Slice(1), rv); });
   EQ(rest(1, 2, 3).cast<int>(), 2);
   Function none = Function::FromPacked([](PackedArgs, Any *) {});
   OK(none() == nullptr);
@@ -98,12 +97,14 @@ TEST(typed) {
   Function fadd1 = Function::FromTyped([](int32_t a) { return a + 1; });
   EQ(fadd1(1).cast<int>(), 2);
   EQ(fadd1(true).cast<int>(), 2);
-  THROWS("TypeError: Mismatched number of arguments when calling: `(0: int) "
-         "-> int`. Expected 1 but got 0 arguments",
-         fadd1());
-  THROWS("TypeError: Mismatched type on argument #0 when calling: `(0: int) "
-         "-> int`. Expected `int` but got `float`",
-         fadd1(1.1));
+  THROWS(
+      "TypeError: Mismatched number of arguments when calling: `(0: int) "
+      "-> int`. Expected 1 but got 0 arguments",
+      fadd1());
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: `(0: int) "
+      "-> int`. Expected `int` but got `float`",
+      fadd1(1.1));
   Function named = Function::FromTyped(
       [](int a, const std::string &b, DLDevice c, DLDataType d) {
         return b + std::to_string(a + c.device_id + d.bits);
@@ -132,55 +133,60 @@ TEST(typed) {
   NOTE_THROWN(named(1, "x", "cpu", "no dtype"));
   Function nothing = Function::FromTyped([]() {}, "nothing");
   OK(nothing() == nullptr);
-  THROWS("TypeError: Mismatched number of arguments when calling: `nothing() "
-         "-> void`. Expected 0 but got 1 arguments",
-         nothing(1));
-  Function any = Function::FromTyped([](AnyView a, Any b) {
-    return a.GetTypeKey() + " " + b.GetTypeKey();
-  });
+  THROWS(
+      "TypeError: Mismatched number of arguments when calling: `nothing() "
+      "-> void`. Expected 0 but got 1 arguments",
+      nothing(1));
+  Function any = Function::FromTyped(
+      [](AnyView a, Any b) { return a.GetTypeKey() + " " + b.GetTypeKey(); });
   EQ(any("raw", "raw").cast<std::string>(), "const char* ffi.SmallStr");
 }
 
 TEST(typed_objects) {
   {
-    Function value = Function::FromTyped(
-        [](const IntObj *x) { return x->value; }, "value");
+    Function value =
+        Function::FromTyped([](const IntObj *x) { return x->value; }, "value");
     EQ(value(Int(5)).cast<int>(), 5);
-    THROWS("TypeError: Mismatched type on argument #0 when calling: `value(0: "
-           "test.Int) -> int`. Expected `test.Int` but got `test.Float`",
-           value(Float(1)));
-    THROWS("TypeError: Mismatched type on argument #0 when calling: `value(0: "
-           "test.Int) -> int`. Expected `test.Int` but got `None`",
-           value(nullptr));
+    THROWS(
+        "TypeError: Mismatched type on argument #0 when calling: `value(0: "
+        "test.Int) -> int`. Expected `test.Int` but got `test.Float`",
+        value(Float(1)));
+    THROWS(
+        "TypeError: Mismatched type on argument #0 when calling: `value(0: "
+        "test.Int) -> int`. Expected `test.Int` but got `None`",
+        value(nullptr));
     Function same = Function::FromTyped([](const Number &x) { return x; });
     Int one(1);
     OK(same(one).same_as(one));
     OK(same(nullptr) == nullptr);
-    Function expr = Function::FromTyped(
-        [](const Expr &x) { return x->dtype; }, "expr");
+    Function expr =
+        Function::FromTyped([](const Expr &x) { return x->dtype; }, "expr");
     EQ(expr(1).cast<String>(), "int64");
     EQ(expr("float16").cast<String>(), "float16");
-    THROWS("TypeError: Mismatched type on argument #0 when calling: `expr(0: "
-           "test.Expr) -> str`. Expected `test.Expr` but got `ffi.Array`",
-           expr(Array<int>{}));
+    THROWS(
+        "TypeError: Mismatched type on argument #0 when calling: `expr(0: "
+        "test.Expr) -> str`. Expected `test.Expr` but got `ffi.Array`",
+        expr(Array<int>{}));
     Function maybe = Function::FromTyped([](Optional<Int> x) {
       return x.has_value() ? x.value()->value : int64_t{-1};
     });
     EQ(maybe(nullptr).cast<int>(), -1);
     EQ(maybe(Int(3)).cast<int>(), 3);
-    THROWS("TypeError: Mismatched type on argument #0 when calling: `(0: "
-           "Optional<test.Int>) -> int`. Expected `Optional<test.Int>` but "
-           "got `int`",
-           maybe(1));
+    THROWS(
+        "TypeError: Mismatched type on argument #0 when calling: `(0: "
+        "Optional<test.Int>) -> int`. Expected `Optional<test.Int>` but "
+        "got `int`",
+        maybe(1));
     Function variant = Function::FromTyped(
         [](Variant<int, String> x) { return x.GetTypeKey(); });
     EQ(variant("x").cast<String>(), "ffi.SmallStr");
-    THROWS("TypeError: Mismatched type on argument #0 when calling: `(0: "
-           "Variant<int, str>) -> std::string`. Expected `Variant<int, str>` "
-           "but got `float`",
-           variant(1.5));
-    Function nested = Function::FromTyped(
-        [](Map<String, Array<int>> x) { return x.size(); });
+    THROWS(
+        "TypeError: Mismatched type on argument #0 when calling: `(0: "
+        "Variant<int, str>) -> std::string`. Expected `Variant<int, str>` "
+        "but got `float`",
+        variant(1.5));
+    Function nested =
+        Function::FromTyped([](Map<String, Array<int>> x) { return x.size(); });
     EQ((nested(Map<String, Array<int>>{{"a", {1}}}).cast<int>()), 1);
     NOTE_THROWN(nested(Map<Any, Any>{{"a", Array<Any>{"x"}}}));
     NOTE_THROWN(nested(Map<Any, Any>{{1, Array<int>{}}}));
@@ -191,17 +197,19 @@ TEST(typed_objects) {
 TEST(typed_function) {
   TypedFunction<int(int)> f = [](int x) { return x + 1; };
   EQ(f(1), 2);
-  TypedFunction<int(int, int)> g(
-      [](int x, int y) { return x * y; }, "multiply");
+  TypedFunction<int(int, int)> g([](int x, int y) { return x * y; },
+                                 "multiply");
   EQ(g(3, 4), 12);
   Function packed = g;
-  THROWS("TypeError: Mismatched number of arguments when calling: "
-         "`multiply(0: int, 1: int) -> int`. Expected 2 but got 1 arguments",
-         packed(1));
+  THROWS(
+      "TypeError: Mismatched number of arguments when calling: "
+      "`multiply(0: int, 1: int) -> int`. Expected 2 but got 1 arguments",
+      packed(1));
   TypedFunction<double(double)> wrong = f.packed();
-  THROWS("TypeError: Mismatched type on argument #0 when calling: `(0: int) "
-         "-> int`. Expected `int` but got `float`",
-         wrong(1.5));
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: `(0: int) "
+      "-> int`. Expected `int` but got `float`",
+      wrong(1.5));
   TypedFunction<String(int)> result = f.packed();
   THROWS("TypeError: Cannot convert from type `int` to `str`", result(1));
   TypedFunction<void(int)> ignored = f.packed();
@@ -215,10 +223,11 @@ TEST(typed_function) {
   Function higher = Function::FromTyped(
       [](TypedFunction<int(int)> inner, int x) { return inner(inner(x)); });
   EQ(higher(f, 1).cast<int>(), 3);
-  THROWS("TypeError: Mismatched type on argument #0 when calling: `(0: (0: "
-         "int) -> int, 1: int) -> int`. Expected `(0: int) -> int` but got "
-         "`int`",
-         higher(1, 1));
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: `(0: (0: "
+      "int) -> int, 1: int) -> int`. Expected `(0: int) -> int` but got "
+      "`int`",
+      higher(1, 1));
   NOTE((TypeTraits<TypedFunction<int(Array<int>, Any)>>::TypeStr()));
   NOTE((TypeTraits<TypedFunction<int(Array<int>, Any)>>::TypeSchema()));
 }
@@ -255,7 +264,8 @@ TEST(recursion_and_threads) {
   OK(Function::GetGlobal("test.thread.3").has_value());
 }
 
-// ---- Errors through calls -----------------------------------------------------
+// ---- Errors through calls
+// -----------------------------------------------------
 
 namespace {
 [[gnu::noinline]] int throw_deep(int n) {
@@ -275,16 +285,15 @@ TEST(errors_through_calls) {
     EQ(e.kind() + ": " + e.message(), "IndexError: at the bottom");
     OK(contains(e.backtrace(), "throw_deep"));
   }
-  Function std_error = Function::FromTyped(
-      []() { throw std::runtime_error("from std"); });
+  Function std_error =
+      Function::FromTyped([]() { throw std::runtime_error("from std"); });
   THROWS("std::exception: from std", std_error());
   TVMFFIAny result{};
   auto *raw = detail::ObjectUnsafe::TVMFFIObjectPtrFromObjectRef(std_error);
   EQ(TVMFFIFunctionCall(raw, nullptr, 0, &result), -1);
   Error e = detail::MoveFromSafeCallRaised();
   EQ(e.kind() + ": " + e.message(), "InternalError: from std");
-  Function thrown_error = Function::FromTyped(
-      [](Error x) -> int { throw x; });
+  Function thrown_error = Function::FromTyped([](Error x) -> int { throw x; });
   Error mine("MyError", "of mine", "a line\n");
   try {
     thrown_error(mine);
@@ -344,7 +353,8 @@ TEST(result_must_be_empty) {
   NOTE(detail::MoveFromSafeCallRaised().kind());
 }
 
-// ---- Functions of C ------------------------------------------------------------
+// ---- Functions of C
+// ------------------------------------------------------------
 
 namespace {
 
@@ -405,14 +415,15 @@ TEST(extern_c) {
   EQ(by_library(3, 4).cast<int>(), 7);
 }
 
-// ---- The global table ----------------------------------------------------------
+// ---- The global table
+// ----------------------------------------------------------
 
 TEST(global_table) {
   Function::SetGlobal("test.one", Function::FromTyped([]() { return 1; }));
   EQ(Function::GetGlobalRequired("test.one")().cast<int>(), 1);
-  THROWS("RuntimeError: Global Function `test.one` is already registered",
-         Function::SetGlobal("test.one",
-                             Function::FromTyped([]() { return 2; })));
+  THROWS(
+      "RuntimeError: Global Function `test.one` is already registered",
+      Function::SetGlobal("test.one", Function::FromTyped([]() { return 2; })));
   EQ(Function::GetGlobalRequired(String("test.one"))().cast<int>(), 1);
   Function::SetGlobal("test.one", Function::FromTyped([]() { return 2; }),
                       true);
@@ -453,10 +464,11 @@ TEST(global_def) {
               const Map<String, Any> &c) -> Variant<int, String> {
              return static_cast<int>(a.size() + b.has_value() + c.size());
            })
-      .def("test.def.tuple", [](Tuple<int, Bytes> t, DLDevice, DLDataType)
-                                 -> Tuple<Any, Function> {
-        return Tuple<Any, Function>(t.get<0>(), Function());
-      })
+      .def("test.def.tuple",
+           [](Tuple<int, Bytes> t, DLDevice,
+              DLDataType) -> Tuple<Any, Function> {
+             return Tuple<Any, Function>(t.get<0>(), Function());
+           })
       .def_packed("test.def.packed",
                   [](PackedArgs args, Any *rv) { *rv = args.size(); })
       .def_method("test.def.method", &IntObj::get)
@@ -468,8 +480,7 @@ TEST(global_def) {
   Float f(1);
   Function::GetGlobalRequired("test.def.mutable")(f, 2.5);
   EQ(f->value, 2.5);
-  Function metadata =
-      Function::GetGlobalRequired("ffi.GetGlobalFuncMetadata");
+  Function metadata = Function::GetGlobalRequired("ffi.GetGlobalFuncMetadata");
   for (const char *name :
        {"test.def.function", "test.def.functor", "test.def.lambda",
         "test.def.tuple", "test.def.packed", "test.def.method",
@@ -478,34 +489,37 @@ TEST(global_def) {
   Function::SetGlobal("test.def.bare", Function::FromTyped(add));
   NOTE(metadata("test.def.bare").cast<String>());
   NOTE_THROWN(metadata("test.def.none"));
-  THROWS("TypeError: Mismatched type on argument #1 when calling: "
-         "`test.def.function(0: int, 1: int) -> int`. Expected `int` but got "
-         "`const char*`",
-         Function::GetGlobalRequired("test.def.function")(1, "x"));
+  THROWS(
+      "TypeError: Mismatched type on argument #1 when calling: "
+      "`test.def.function(0: int, 1: int) -> int`. Expected `int` but got "
+      "`const char*`",
+      Function::GetGlobalRequired("test.def.function")(1, "x"));
   NOTE_THROWN(refl::GlobalDef().def("test.def.function", add));
-  THROWS("TypeError: Metadata can be only int, bool or string, but on key "
-         "`x`, the type is float",
-         refl::GlobalDef().def("test.def.bad", add,
-                               refl::Metadata{{"x", 1.5}}));
+  THROWS(
+      "TypeError: Metadata can be only int, bool or string, but on key "
+      "`x`, the type is float",
+      refl::GlobalDef().def("test.def.bad", add, refl::Metadata{{"x", 1.5}}));
 }
 
 TEST(builtins_of_functions) {
-  Function metadata =
-      Function::GetGlobalRequired("ffi.GetGlobalFuncMetadata");
+  Function metadata = Function::GetGlobalRequired("ffi.GetGlobalFuncMetadata");
   for (const char *name : {"ffi.String", "ffi.Bytes", "ffi.FunctionFromExternC",
                            "ffi.FunctionRemoveGlobal", "ffi.Shape",
                            "ffi.ArrayGetItem", "ffi.DictSetItem"})
     NOTE(metadata(name).cast<String>());
-  THROWS("TypeError: Mismatched type on argument #0 when calling: "
-         "`ffi.String(0: str) -> str`. Expected `str` but got `int`",
-         Function::GetGlobalRequired("ffi.String")(1));
-  THROWS("TypeError: Mismatched number of arguments when calling: "
-         "`ffi.ArraySize(0: ffi.Array) -> int`. Expected 1 but got 2 "
-         "arguments",
-         Function::GetGlobalRequired("ffi.ArraySize")(1, 2));
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: "
+      "`ffi.String(0: str) -> str`. Expected `str` but got `int`",
+      Function::GetGlobalRequired("ffi.String")(1));
+  THROWS(
+      "TypeError: Mismatched number of arguments when calling: "
+      "`ffi.ArraySize(0: ffi.Array) -> int`. Expected 1 but got 2 "
+      "arguments",
+      Function::GetGlobalRequired("ffi.ArraySize")(1, 2));
 }
 
-// ---- Exported functions -----------------------------------------------------------
+// ---- Exported functions
+// -----------------------------------------------------------
 
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(exported_add, add)
 TVM_FFI_DLL_EXPORT_TYPED_FUNC_DOC(exported_add, "Adds two of them.")
@@ -518,18 +532,18 @@ String exclaim(const String &s) {
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(exported_text, exclaim)
 
 TEST(exported) {
-  EQ(Function::InvokeExternC(nullptr, __tvm_ffi_exported_add, 1, 2)
-         .cast<int>(),
+  EQ(Function::InvokeExternC(nullptr, __tvm_ffi_exported_add, 1, 2).cast<int>(),
      3);
   EQ(Function::InvokeExternC(nullptr, __tvm_ffi_exported_text, kLong)
          .cast<String>(),
      std::string(kLong) + "!");
   THROWS("ValueError: is empty",
          Function::InvokeExternC(nullptr, __tvm_ffi_exported_text, ""));
-  THROWS("TypeError: Mismatched number of arguments when calling: "
-         "`exported_add(0: int, 1: int) -> int`. Expected 2 but got 1 "
-         "arguments",
-         Function::InvokeExternC(nullptr, __tvm_ffi_exported_add, 1));
+  THROWS(
+      "TypeError: Mismatched number of arguments when calling: "
+      "`exported_add(0: int, 1: int) -> int`. Expected 2 but got 1 "
+      "arguments",
+      Function::InvokeExternC(nullptr, __tvm_ffi_exported_add, 1));
   NOTE(Function::InvokeExternC(nullptr, __tvm_ffi__metadata_exported_add)
            .cast<String>());
   EQ(Function::InvokeExternC(nullptr, __tvm_ffi__doc_exported_add)
@@ -537,7 +551,8 @@ TEST(exported) {
      "Adds two of them.");
 }
 
-// ---- Overloads ----------------------------------------------------------------
+// ---- Overloads
+// ----------------------------------------------------------------
 
 namespace {
 
@@ -591,14 +606,13 @@ TEST(overloads) {
   EQ(make(3).cast<int>(), 3);
   EQ(make(Array<int>{1, 2}).cast<int>(), 2);
   NOTE_THROWN(make("x"));
-  const TVMFFITypeInfo *info =
-      TVMFFIGetTypeInfo(OverObj::RuntimeTypeIndex());
+  const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(OverObj::RuntimeTypeIndex());
   for (int i = 0; i < info->num_methods; ++i)
-    tap::note(std::string(info->methods[i].name.data,
-                          info->methods[i].name.size) +
-              " " + std::to_string(info->methods[i].flags) + " " +
-              std::string(info->methods[i].metadata.data,
-                          info->methods[i].metadata.size));
+    tap::note(
+        std::string(info->methods[i].name.data, info->methods[i].name.size) +
+        " " + std::to_string(info->methods[i].flags) + " " +
+        std::string(info->methods[i].metadata.data,
+                    info->methods[i].metadata.size));
 }
 
 TAP_MAIN()

@@ -62,7 +62,8 @@ bool setup() {
 
 TEST(setup) { OK(setup()); }
 
-// ---- Containers ---------------------------------------------------------------
+// ---- Containers
+// ---------------------------------------------------------------
 
 TEST(list_of_cxx_changed_by_c) {
   List<Any> list = {100};
@@ -247,7 +248,8 @@ TEST(two_threads) {
   }
 }
 
-// ---- Strings --------------------------------------------------------------------
+// ---- Strings
+// --------------------------------------------------------------------
 
 TEST(strings) {
   for (const char *text : {"", "1234567", "12345678", kLong}) {
@@ -255,14 +257,13 @@ TEST(strings) {
     check(c_string(text, &raw));
     Any any = take(&raw);
     EQ(any.cast<String>(), text);
-    EQ(any.type_index(), std::string(text).size() < 8 ? kTVMFFISmallStr
-                                                      : kTVMFFIStr);
+    EQ(any.type_index(),
+       std::string(text).size() < 8 ? kTVMFFISmallStr : kTVMFFIStr);
     EQ(std::string(any.cast<String>().c_str()), text);
     unsigned want = 0, got = 0;
     for (const char *p = text; *p; ++p) want += static_cast<unsigned char>(*p);
-    for (const Any &mine :
-         {Any(String(text)), Any(std::string(text)),
-          Any(Bytes(text, std::string(text).size()))}) {
+    for (const Any &mine : {Any(String(text)), Any(std::string(text)),
+                            Any(Bytes(text, std::string(text).size()))}) {
       TVMFFIAny view = AnyView(mine).CopyToTVMFFIAny();
       EQ(c_string_size(&view, &got), std::string(text).size());
       EQ(got, want);
@@ -272,7 +273,8 @@ TEST(strings) {
   }
 }
 
-// ---- Functions ------------------------------------------------------------------
+// ---- Functions
+// ------------------------------------------------------------------
 
 TEST(functions_of_c) {
   Function scale = Function::GetGlobalRequired("c.scale");
@@ -280,38 +282,37 @@ TEST(functions_of_c) {
   EQ(scale(3, true).cast<double>(), 3.0);
   TypedFunction<double(double, int)> typed = scale;
   EQ(typed(0.5, 3), 1.5);
-  THROWS("TypeError: Mismatched number of arguments when calling: "
-         "`c.scale(0: float, 1: int) -> float`. Expected 2 but got 1 "
-         "arguments",
-         scale(1.0));
-  THROWS("TypeError: Mismatched type on argument #1 when calling: "
-         "`c.scale(0: float, 1: int) -> float`. Expected `int` but got "
-         "`float`",
-         scale(1.0, 2.5));
-  THROWS("TypeError: Mismatched type on argument #0 when calling: "
-         "`c.scale(0: float, 1: int) -> float`. Expected `float` but got "
-         "`test.Int`",
-         scale(Int(1), 2));
+  THROWS(
+      "TypeError: Mismatched number of arguments when calling: "
+      "`c.scale(0: float, 1: int) -> float`. Expected 2 but got 1 "
+      "arguments",
+      scale(1.0));
+  THROWS(
+      "TypeError: Mismatched type on argument #1 when calling: "
+      "`c.scale(0: float, 1: int) -> float`. Expected `int` but got "
+      "`float`",
+      scale(1.0, 2.5));
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: "
+      "`c.scale(0: float, 1: int) -> float`. Expected `float` but got "
+      "`test.Int`",
+      scale(Int(1), 2));
   TypedFunction<String(String)> greet = Function::GetGlobalRequired("c.greet");
   EQ(greet("you"), "Hello, you");
   EQ(greet(kLong), std::string("Hello, ") + kLong);
-  THROWS("ValueError: name is too long",
-         greet(std::string(100, 'x')));
+  THROWS("ValueError: name is too long", greet(std::string(100, 'x')));
   TypedFunction<int(double, int)> wrong = scale;
-  THROWS("TypeError: Cannot convert from type `float` to `int`",
-         wrong(1, 1));
+  THROWS("TypeError: Cannot convert from type `float` to `int`", wrong(1, 1));
   EQ(Function::GetGlobalRequired("c.names")("float16", "cuda:1", true,
                                             Bytes("abc", 3))
          .cast<String>(),
      "yes");
-  EQ(Function::GetGlobalRequired("c.names")(DLDataType{kDLInt, 8, 1},
-                                            DLDevice{kDLCPU, 0}, 1,
-                                            Bytes("", 0))
+  EQ(Function::GetGlobalRequired("c.names")(
+         DLDataType{kDLInt, 8, 1}, DLDevice{kDLCPU, 0}, 1, Bytes("", 0))
          .cast<String>(),
      "no");
   OK(Function::GetGlobalRequired("c.nothing")() == nullptr);
-  Function metadata =
-      Function::GetGlobalRequired("ffi.GetGlobalFuncMetadata");
+  Function metadata = Function::GetGlobalRequired("ffi.GetGlobalFuncMetadata");
   NOTE(metadata("c.names").cast<String>());
   NOTE(metadata("c.apply").cast<String>());
 }
@@ -360,14 +361,15 @@ TEST(functions_of_cxx_called_by_c) {
   EQ(less.use_count(), 1);
   // C calls C++, which calls C, which calls C++.
   Function apply = Function::GetGlobalRequired("c.apply");
-  Function outer = Function::FromTyped(
-      [&](int64_t x) { return apply(Function::GetGlobalRequired("cxx.square"),
-                                    x); });
+  Function outer = Function::FromTyped([&](int64_t x) {
+    return apply(Function::GetGlobalRequired("cxx.square"), x);
+  });
   EQ(apply(outer, 3).cast<int>(), 11);
-  THROWS("TypeError: Mismatched type on argument #0 when calling: "
-         "`c.apply(0: ffi.Function, 1: int) -> int`. Expected "
-         "`ffi.Function` but got `int`",
-         apply(1, 1));
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: "
+      "`c.apply(0: ffi.Function, 1: int) -> int`. Expected "
+      "`ffi.Function` but got `int`",
+      apply(1, 1));
 }
 
 TEST(captures_end_when_c_releases) {
@@ -384,7 +386,8 @@ TEST(captures_end_when_c_releases) {
   EQ(shared.use_count(), 1);
 }
 
-// ---- Errors ---------------------------------------------------------------------
+// ---- Errors
+// ---------------------------------------------------------------------
 
 TEST(errors_of_c_in_cxx) {
   Function divide = Function::GetGlobalRequired("c.divide");
@@ -422,14 +425,15 @@ TEST(errors_of_cxx_in_c) {
     OK(contains(e.backtrace(), "in y\n"));
   }
   EQ(mine.use_count(), 1);
-  Function std_throws = Function::FromTyped(
-      []() { throw std::runtime_error("a std error"); });
+  Function std_throws =
+      Function::FromTyped([]() { throw std::runtime_error("a std error"); });
   THROWS("InternalError: a std error",
          check(c_call_and_pass_on(handle(std_throws))));
   Function checks = Function::FromTyped([](int) {});
-  THROWS("TypeError: Mismatched number of arguments when calling: `(0: int) "
-         "-> void`. Expected 1 but got 0 arguments",
-         check(c_call_and_pass_on(handle(checks))));
+  THROWS(
+      "TypeError: Mismatched number of arguments when calling: `(0: int) "
+      "-> void`. Expected 1 but got 0 arguments",
+      check(c_call_and_pass_on(handle(checks))));
   TVMFFIAny raw;
   check(c_call_and_catch(handle(throws), &raw));
   EQ(take(&raw).cast<String>(), "MyError: from C++");
@@ -484,7 +488,8 @@ TEST(errors_through_many_layers) {
   EQ(apply(catches, 3).cast<int>(), 0);
 }
 
-// ---- Objects --------------------------------------------------------------------
+// ---- Objects
+// --------------------------------------------------------------------
 
 namespace {
 
@@ -569,8 +574,7 @@ TEST(objects_of_cxx_in_c) {
     EQ(other->name, "a box");
     EQ(other.use_count(), 1);
     OK(c_is_instance(BoxObj::RuntimeTypeIndex(), BaseObj::RuntimeTypeIndex()));
-    OK(!c_is_instance(BaseObj::RuntimeTypeIndex(),
-                      BoxObj::RuntimeTypeIndex()));
+    OK(!c_is_instance(BaseObj::RuntimeTypeIndex(), BoxObj::RuntimeTypeIndex()));
     OK(c_is_instance(BoxObj::RuntimeTypeIndex(), kTVMFFIObject));
     OK(!c_is_instance(BoxObj::RuntimeTypeIndex(), kTVMFFIArray));
   }
@@ -648,7 +652,8 @@ TEST(objects_of_c_in_cxx) {
   EQ(c_counters(), 0);
 }
 
-// ---- Tensors --------------------------------------------------------------------
+// ---- Tensors
+// --------------------------------------------------------------------
 
 namespace {
 
@@ -662,9 +667,8 @@ struct Allocator {
 }  // namespace
 
 TEST(tensors) {
-  Tensor t = Tensor::FromNDAlloc(Allocator(), {2, 2},
-                                 DLDataType{kDLFloat, 32, 1},
-                                 DLDevice{kDLCPU, 0});
+  Tensor t = Tensor::FromNDAlloc(
+      Allocator(), {2, 2}, DLDataType{kDLFloat, 32, 1}, DLDevice{kDLCPU, 0});
   float *data = static_cast<float *>(t.data_ptr());
   for (int i = 0; i < 4; ++i) data[i] = static_cast<float>(i) / 2;
   Function sum = Function::GetGlobalRequired("c.tensor_sum");
@@ -672,10 +676,11 @@ TEST(tensors) {
   EQ(sum(TensorView(t)).cast<double>(), 3.0);
   EQ(sum(t.as_strided({2}, {1}, 2)).cast<double>(), 2.5);
   EQ(t.use_count(), 1);
-  THROWS("TypeError: Mismatched type on argument #0 when calling: "
-         "`c.tensor_sum(0: DLTensor*) -> float`. Expected `DLTensor*` but "
-         "got `ffi.Array`",
-         sum(Array<int>{1}));
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: "
+      "`c.tensor_sum(0: DLTensor*) -> float`. Expected `DLTensor*` but "
+      "got `ffi.Array`",
+      sum(Array<int>{1}));
   refl::GlobalDef().def("cxx.corner", [](TensorView v) {
     return static_cast<float *>(v.data_ptr())[v.numel() - 1] +
            static_cast<float>(v.stride(0));
@@ -684,10 +689,11 @@ TEST(tensors) {
   check(c_tensor_call("cxx.corner", &corner));
   EQ(corner, 9.0);
   refl::GlobalDef().def("cxx.owned", [](Tensor x) { return x.numel(); });
-  THROWS("TypeError: Mismatched type on argument #0 when calling: "
-         "`cxx.owned(0: ffi.Tensor) -> int`. Expected `ffi.Tensor` but got "
-         "`DLTensor*`",
-         check(c_tensor_call("cxx.owned", &corner)));
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: "
+      "`cxx.owned(0: ffi.Tensor) -> int`. Expected `ffi.Tensor` but got "
+      "`DLTensor*`",
+      check(c_tensor_call("cxx.owned", &corner)));
 }
 
 TAP_MAIN()

@@ -68,8 +68,8 @@ TEST(object_ptr) {
     ObjectPtr<Object> root = base;
     OK(ObjectPtrEqual()(root, ObjectPtr<Object>(base)));
     EQ(ObjectPtrHash()(root), ObjectPtrHash()(base));
-    ObjectPtr<IntObj> again = GetObjectPtr<IntObj>(
-        static_cast<IntObj *>(base.get()));
+    ObjectPtr<IntObj> again =
+        GetObjectPtr<IntObj>(static_cast<IntObj *>(base.get()));
     EQ(again.use_count(), 3);
   }
   EQ(NumberObj::alive, 0);
@@ -135,9 +135,8 @@ TEST(weak_ptr_to_the_library_s_objects) {
   TVMFFIByteArray source{"a text that is too long to be a value", 38};
   EQ(TVMFFIStringFromByteArray(&source, &raw), 0);
   Any string = detail::AnyUnsafe::MoveTVMFFIAnyToAny(&raw);
-  WeakObjectPtr<Object> weak(
-      detail::ObjectUnsafe::ObjectPtrFromUnowned<Object>(
-          AnyView(string).CopyToTVMFFIAny().v_obj));
+  WeakObjectPtr<Object> weak(detail::ObjectUnsafe::ObjectPtrFromUnowned<Object>(
+      AnyView(string).CopyToTVMFFIAny().v_obj));
   OK(weak.lock() != nullptr);
   string.reset();
   OK(weak.lock() == nullptr);
@@ -158,7 +157,8 @@ TEST(weak_ptr_threads) {
   EQ(NumberObj::alive, 0);
 }
 
-// ---- Allocation -----------------------------------------------------------------
+// ---- Allocation
+// -----------------------------------------------------------------
 
 namespace {
 
@@ -223,7 +223,8 @@ TEST(custom_allocator) {
   EQ(TVMFFIGetCustomAllocator()->allocate == saved.allocate, true);
 }
 
-// ---- Types ----------------------------------------------------------------------
+// ---- Types
+// ----------------------------------------------------------------------
 
 TEST(types) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(IntObj::RuntimeTypeIndex());
@@ -246,15 +247,35 @@ TEST(types) {
   EQ(DictObj::_GetOrAllocRuntimeTypeIndex(), kTVMFFIDict);
   EQ(FunctionObj::_GetOrAllocRuntimeTypeIndex(), kTVMFFIFunction);
   EQ(ErrorObj::_GetOrAllocRuntimeTypeIndex(), kTVMFFIError);
-  const char *statics[] = {
-      "None",         "int",          "bool",      "float",
-      "void*",        "DataType",     "Device",    "DLTensor*",
-      "const char*",  "TVMFFIByteArray*", "ObjectRValueRef", "ffi.SmallStr",
-      "ffi.SmallBytes", "ffi.Object", "ffi.String", "ffi.Bytes",
-      "ffi.Error",    "ffi.Function", "ffi.Shape", "ffi.Tensor",
-      "ffi.Array",    "ffi.Map",      "ffi.Module", "ffi.OpaquePyObject",
-      "ffi.List",     "ffi.Dict",     "ffi.BigInt", "ffi.Unchanged",
-      "ffi.VisitInterrupt"};
+  const char *statics[] = {"None",
+                           "int",
+                           "bool",
+                           "float",
+                           "void*",
+                           "DataType",
+                           "Device",
+                           "DLTensor*",
+                           "const char*",
+                           "TVMFFIByteArray*",
+                           "ObjectRValueRef",
+                           "ffi.SmallStr",
+                           "ffi.SmallBytes",
+                           "ffi.Object",
+                           "ffi.String",
+                           "ffi.Bytes",
+                           "ffi.Error",
+                           "ffi.Function",
+                           "ffi.Shape",
+                           "ffi.Tensor",
+                           "ffi.Array",
+                           "ffi.Map",
+                           "ffi.Module",
+                           "ffi.OpaquePyObject",
+                           "ffi.List",
+                           "ffi.Dict",
+                           "ffi.BigInt",
+                           "ffi.Unchanged",
+                           "ffi.VisitInterrupt"};
   for (const char *key : statics)
     tap::note(std::string(key) + " is " + std::to_string(TypeKeyToIndex(key)));
 }
@@ -289,7 +310,8 @@ TEST(types_beyond_the_slots) {
   EQ(LookupObj::RuntimeTypeIndex(), DeepObj::RuntimeTypeIndex());
 }
 
-// ---- Reflection ---------------------------------------------------------------
+// ---- Reflection
+// ---------------------------------------------------------------
 
 namespace {
 
@@ -343,8 +365,8 @@ TVM_FFI_STATIC_INIT_BLOCK() {
       .def_rw("any", &PointObj::any, refl::default_value(nullptr),
               refl::Metadata{{"unit", "m"}, {"n", 3}})
       .def_rw("list", &PointObj::list,
-              refl::default_factory(Function::FromTyped(
-                  []() { return Array<int>{1, 2}; })))
+              refl::default_factory(
+                  Function::FromTyped([]() { return Array<int>{1, 2}; })))
       .def_rw("number", &PointObj::number, refl::default_value(nullptr),
               refl::AttachFieldFlag::SEqHashIgnore())
       .def_rw("flag", &PointObj::flag, refl::default_value(true),
@@ -384,8 +406,8 @@ TVM_FFI_STATIC_INIT_BLOCK() {
 }  // namespace
 
 TEST(reflection_table) {
-  for (const char *key : {"test.Point", "test.Point3", "test.Int",
-                          "test.Float", "test.NoCreator"}) {
+  for (const char *key : {"test.Point", "test.Point3", "test.Int", "test.Float",
+                          "test.NoCreator"}) {
     const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(TypeKeyToIndex(key));
     tap::note(std::string(key) + ": size " +
               std::to_string(info->metadata->total_size) + ", doc '" +
@@ -427,9 +449,10 @@ TEST(reflection_fields) {
      "a long name for a point");
   refl::FieldSetter("test.Point", "list")(p, List<int>{7});
   EQ(p->list[0], 7);
-  THROWS("TypeError: Cannot convert from type `Array[index 0: ffi.SmallStr]` "
-         "to `Array<int>`",
-         refl::FieldSetter("test.Point", "list")(p, Array<Any>{"x"}));
+  THROWS(
+      "TypeError: Cannot convert from type `Array[index 0: ffi.SmallStr]` "
+      "to `Array<int>`",
+      refl::FieldSetter("test.Point", "list")(p, Array<Any>{"x"}));
   refl::FieldSetter("test.Point", "any")(p, p);
   EQ(p.use_count(), 2);
   refl::FieldSetter("test.Point", "any")(p, nullptr);
@@ -469,14 +492,16 @@ TEST(reflection_methods) {
   EQ(refl::GetMethod("test.Point", "origin")().cast<Point>()->x, 0);
   Point3 q(make_object<Point3Obj>());
   EQ(sum(q, 1).cast<int>(), 1);
-  THROWS("TypeError: Mismatched number of arguments when calling: "
-         "`test.Point.sum(0: test.Point, 1: int) -> int`. Expected 2 but got "
-         "1 arguments",
-         sum(p));
-  THROWS("TypeError: Mismatched type on argument #0 when calling: "
-         "`test.Point.sum(0: test.Point, 1: int) -> int`. Expected "
-         "`test.Point` but got `test.Int`",
-         sum(Int(1), 1));
+  THROWS(
+      "TypeError: Mismatched number of arguments when calling: "
+      "`test.Point.sum(0: test.Point, 1: int) -> int`. Expected 2 but got "
+      "1 arguments",
+      sum(p));
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: "
+      "`test.Point.sum(0: test.Point, 1: int) -> int`. Expected "
+      "`test.Point` but got `test.Int`",
+      sum(Int(1), 1));
   THROWS("RuntimeError: Cannot find method none in test.Point",
          refl::GetMethod("test.Point", "none"));
   EQ(refl::GetMethod("test.Float", "add")(Float(1), 2).cast<double>(), 3.0);
@@ -491,8 +516,7 @@ TEST(reflection_attributes) {
   refl::TypeAttrColumn describe("test.describe");
   Point p(make_object<PointObj>());
   p->name = "pea";
-  EQ(describe[PointObj::RuntimeTypeIndex()].cast<Function>()(p)
-         .cast<String>(),
+  EQ(describe[PointObj::RuntimeTypeIndex()].cast<Function>()(p).cast<String>(),
      "pea");
   THROWS("RuntimeError: Cannot find type attribute test.none",
          refl::TypeAttrColumn("test.none"));
@@ -533,8 +557,8 @@ TEST(reflection_shallow_copy_and_convert) {
   OK(!q.same_as(p));
   EQ(q.as<PointObj>()->x, 4);
   OK(q.as<PointObj>()->number.same_as(p->number));
-  auto convert = type_attr::kConvert.ValueFrom(refl::TypeAttrColumn(
-      type_attr::kConvert)[ExprObj::RuntimeTypeIndex()]);
+  auto convert = type_attr::kConvert.ValueFrom(
+      refl::TypeAttrColumn(type_attr::kConvert)[ExprObj::RuntimeTypeIndex()]);
   EQ((*convert)(3).cast<Expr>()->dtype, "int64");
   EQ((*convert)(Expr(1)).cast<Expr>()->value, 1.0);
   THROWS("TypeError: Cannot cast from `Device` to `test.Expr`",
@@ -561,23 +585,23 @@ TEST(reflection_creator) {
   EQ(three(Map<String, Any>{{"z", 5}, {"x", 6}}).cast<Point3>()->z, 5);
   THROWS("TypeError: Required field `z` not set in type `test.Point3`",
          three(Map<String, Any>()));
-  THROWS("RuntimeError: Type `test.NoCreator` does not support default "
-         "constructor, as a result cannot be created via reflection",
-         refl::ObjectCreator("test.NoCreator"));
+  THROWS(
+      "RuntimeError: Type `test.NoCreator` does not support default "
+      "constructor, as a result cannot be created via reflection",
+      refl::ObjectCreator("test.NoCreator"));
   OK(HasCreator(TVMFFIGetTypeInfo(PointObj::RuntimeTypeIndex())));
   OK(!HasCreator(TVMFFIGetTypeInfo(NoCreatorObj::RuntimeTypeIndex())));
   ObjectPtr<Object> empty =
       CreateEmptyObject(TVMFFIGetTypeInfo(FloatObj::RuntimeTypeIndex()));
   EQ(empty.use_count(), 1);
-  THROWS("RuntimeError: Type `test.NoCreator` does not support reflection "
-         "creation (no native creator or __ffi_new__ type attr)",
-         CreateEmptyObject(
-             TVMFFIGetTypeInfo(NoCreatorObj::RuntimeTypeIndex())));
+  THROWS(
+      "RuntimeError: Type `test.NoCreator` does not support reflection "
+      "creation (no native creator or __ffi_new__ type attr)",
+      CreateEmptyObject(TVMFFIGetTypeInfo(NoCreatorObj::RuntimeTypeIndex())));
 }
 
 TEST(reflection_packed_creation) {
-  Function make =
-      Function::GetGlobalRequired("ffi.MakeObjectFromPackedArgs");
+  Function make = Function::GetGlobalRequired("ffi.MakeObjectFromPackedArgs");
   Point p = make(TypeKeyToIndex("test.Point"), "x", 3, "name", "packed")
                 .cast<Point>();
   EQ(p->x, 3);
@@ -604,8 +628,7 @@ TEST(reflection_init) {
   Point p = make(1).cast<Point>();
   EQ(p->x, 1);
   EQ(p->name, "unnamed");
-  p = make(1, 2, "named", kwargs, "flag", false, "device", "cpu")
-          .cast<Point>();
+  p = make(1, 2, "named", kwargs, "flag", false, "device", "cpu").cast<Point>();
   EQ(p->name, "named");
   OK(!p->flag);
   EQ(p->device.device_type, kDLCPU);
@@ -614,8 +637,8 @@ TEST(reflection_init) {
   NOTE_THROWN(make(kwargs, "x"));
   NOTE_THROWN(make("x"));
   NOTE_THROWN(make(kwargs, "pointer", nullptr));
-  NOTE_THROWN(make(1, 2, "n", nullptr, Array<int>{}, nullptr, true, "int8",
-                   "cpu"));
+  NOTE_THROWN(
+      make(1, 2, "n", nullptr, Array<int>{}, nullptr, true, "int8", "cpu"));
   OK(inits[FloatObj::RuntimeTypeIndex()] == nullptr);
   Function make3 = inits[Point3Obj::RuntimeTypeIndex()].cast<Function>();
   NOTE_THROWN(make3());
@@ -623,7 +646,8 @@ TEST(reflection_init) {
   EQ(make3(kwargs, "z", 30).cast<Point3>()->z, 30);
 }
 
-// ---- Native functions ---------------------------------------------------------
+// ---- Native functions
+// ---------------------------------------------------------
 
 namespace {
 int64_t twice(int64_t x) { return 2 * x; }
@@ -653,24 +677,25 @@ TEST(native_functions) {
   EQ(function.type_index(), kTVMFFIFunction);
   EQ(function.cast<Owner>().CallExpected(2).value(), 3);
   OK(!Any(1).try_cast<Owner>().has_value());
-  THROWS("ValueError: Check failed: (packed != nullptr) is false: "
-         "NativeFunctionView requires a non-null typed function",
-         [] {
-           TypedFunction<int64_t(int64_t)> null;
-           View of_null(null);
-         }());
+  THROWS(
+      "ValueError: Check failed: (packed != nullptr) is false: "
+      "NativeFunctionView requires a non-null typed function",
+      [] {
+        TypedFunction<int64_t(int64_t)> null;
+        View of_null(null);
+      }());
   constexpr refl::AttrKey<View> key{"test.native"};
   refl::TypeAttrDef<PointObj>().native_fn_attr<&twice>(key);
   View from_column =
-      key.ValueFrom(refl::TypeAttrColumn(
-                        key)[PointObj::RuntimeTypeIndex()])
+      key.ValueFrom(refl::TypeAttrColumn(key)[PointObj::RuntimeTypeIndex()])
           .value();
   EQ(from_column(21), 42);
   NOTE(TypeTraits<View>::TypeStr());
   NOTE(TypeTraits<Owner>::TypeSchema());
 }
 
-// ---- Custom equality and hash in maps ---------------------------------------------
+// ---- Custom equality and hash in maps
+// ---------------------------------------------
 
 namespace {
 
@@ -691,8 +716,7 @@ TEST(custom_equality) {
   m.Set(Float(2), "positive again");
   EQ(m.size(), 2u);
   EQ(m[Float(5)].cast<String>(), "positive again");
-  EQ(Function::GetGlobalRequired("ffi.MapGetItem")(m, Float(-7))
-         .cast<String>(),
+  EQ(Function::GetGlobalRequired("ffi.MapGetItem")(m, Float(-7)).cast<String>(),
      "negative");
   EQ(Function::GetGlobalRequired("ffi.MapCount")(m, Float(9)).cast<int>(), 1);
   Dict<Any, Any> d;
@@ -706,7 +730,8 @@ TEST(custom_equality) {
      true);
 }
 
-// ---- Enumerations -----------------------------------------------------------------
+// ---- Enumerations
+// -----------------------------------------------------------------
 
 namespace {
 
@@ -743,22 +768,23 @@ TEST(enums) {
   OK(!refl::EnumDef<LevelObj>::IsDefined("mid"));
   EnumState state = type_attr::kEnumState
                         .ValueFrom(refl::TypeAttrColumn(
-                            type_attr::kEnumState)
-                                       [SuitObj::RuntimeTypeIndex()])
+                            type_attr::kEnumState)[SuitObj::RuntimeTypeIndex()])
                         .value();
   EQ(state->entries.size(), 2u);
   EQ(state->indexes.size(), 4u);
   EQ(state->attrs["colour"][hearts].cast<String>(), "red");
   OK(hearts.as<EnumObj>() != nullptr && hearts.as<IntEnumObj>() == nullptr);
   OK(EnumObj::_GetByIntIndex<LevelObj>(10).as<IntEnumObj>() != nullptr);
-  Function get = refl::FieldGetter("ffi.Enum", "_str_index")(hearts)
-                             .cast<String>() == "hearts"
-                     ? Function::FromTyped([]() { return 1; })
-                     : Function();
+  Function get =
+      refl::FieldGetter("ffi.Enum", "_str_index")(hearts).cast<String>() ==
+              "hearts"
+          ? Function::FromTyped([]() { return 1; })
+          : Function();
   OK(get != nullptr);
 }
 
-// ---- Access paths -----------------------------------------------------------------
+// ---- Access paths
+// -----------------------------------------------------------------
 
 TEST(access_paths) {
   using refl::AccessPath;
@@ -795,7 +821,8 @@ TEST(access_paths) {
   }
 }
 
-// ---- Opaque objects, and things done once --------------------------------------------
+// ---- Opaque objects, and things done once
+// --------------------------------------------
 
 TEST(opaque_objects) {
   int deletions = 0;

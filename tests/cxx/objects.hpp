@@ -31,8 +31,7 @@ class NumberObj : public ffi::Object {
 
 class Number : public ffi::ObjectRef {
  public:
-  TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Number, ffi::ObjectRef,
-                                             NumberObj);
+  TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Number, ffi::ObjectRef, NumberObj);
 };
 
 class IntObj : public NumberObj {
@@ -84,8 +83,7 @@ class Expr : public ffi::ObjectRef {
   Expr(ffi::String dtype, double value)
       : ffi::ObjectRef(ffi::make_object<ExprObj>(std::move(dtype), value)) {}
   explicit Expr(int64_t value) : Expr("int64", static_cast<double>(value)) {}
-  TVM_FFI_DEFINE_OBJECT_REF_METHODS_NOTNULLABLE(Expr, ffi::ObjectRef,
-                                                ExprObj);
+  TVM_FFI_DEFINE_OBJECT_REF_METHODS_NOTNULLABLE(Expr, ffi::ObjectRef, ExprObj);
 };
 
 }  // namespace testing

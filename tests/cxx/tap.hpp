@@ -64,9 +64,8 @@ struct Printed {
   static std::string of(const T &) { return "(a value)"; }
 };
 template <typename T>
-struct Printed<
-    T, std::void_t<decltype(std::declval<std::ostream &>()
-                            << std::declval<const T &>())>> {
+struct Printed<T, std::void_t<decltype(std::declval<std::ostream &>()
+                                       << std::declval<const T &>())>> {
   static std::string of(const T &value) {
     std::ostringstream out;
     out << std::boolalpha << value;
@@ -131,22 +130,22 @@ inline int run() {
 
 }  // namespace tap
 
-#define TEST(name)                                                   \
-  static void test_##name();                                         \
-  static const bool added_##name = tap::add(#name, test_##name);     \
+#define TEST(name)                                               \
+  static void test_##name();                                     \
+  static const bool added_##name = tap::add(#name, test_##name); \
   static void test_##name()
 
 #define OK(...) tap::ok(static_cast<bool>(__VA_ARGS__), #__VA_ARGS__)
 #define EQ(got, want) tap::equal((got), (want), #got " == " #want)
 // The text is "Kind: message", or "std::exception: what".
-#define THROWS(text, ...)                                    \
-  tap::equal(tap::thrown([&] { (void)(__VA_ARGS__); }),      \
-             std::string(text), "throws: " #__VA_ARGS__)
+#define THROWS(text, ...)                                                  \
+  tap::equal(tap::thrown([&] { (void)(__VA_ARGS__); }), std::string(text), \
+             "throws: " #__VA_ARGS__)
 #define NOTE(value) tap::note(#value " = " + tap::print(value))
-#define NOTE_THROWN(...)                                                   \
+#define NOTE_THROWN(...) \
   tap::note("thrown: " + tap::plain(tap::thrown([&] { (void)(__VA_ARGS__); })))
 // For texts that quote the source of upstream's library.
-#define NOTE_KIND(...)                                                    \
+#define NOTE_KIND(...) \
   tap::note("thrown: " + tap::kind(tap::thrown([&] { (void)(__VA_ARGS__); })))
 
 #define TAP_MAIN() \

@@ -104,10 +104,11 @@ TEST(any_int) {
   EQ(owned.cast<int>(), 255);
   owned = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   EQ(owned.cast<uint64_t>(), 9223372036854775807u);
-  THROWS("OverflowError: Integer value 9223372036854775808 is too large to "
-         "fit in int64_t. Consider explicitly casting to int64_t first if "
-         "this is intentional.",
-         owned = uint64_t{1} << 63);
+  THROWS(
+      "OverflowError: Integer value 9223372036854775808 is too large to "
+      "fit in int64_t. Consider explicitly casting to int64_t first if "
+      "this is intentional.",
+      owned = uint64_t{1} << 63);
   owned = -1;
   EQ(owned.cast<uint64_t>(), ~uint64_t{0});
   owned = 'c';
@@ -397,8 +398,9 @@ TEST(string_search) {
   EQ(String("").Split(',').size(), 1u);
   EQ(EscapeStringJSON("a\"b\\\n/\x01\x7f\b\f\r\t"),
      "\"a\\\"b\\\\\\n\\/\\u0001\\u007f\\b\\f\\r\\t\"");
-  NOTE(EscapedStringPy("a\"b\\\n\x01\x7f\x1b[31mred\xc3\xa9 \xe2\x82\xac "
-                       "\xf0\x9f\x98\x80 \xff"));
+  NOTE(
+      EscapedStringPy("a\"b\\\n\x01\x7f\x1b[31mred\xc3\xa9 \xe2\x82\xac "
+                      "\xf0\x9f\x98\x80 \xff"));
 }
 
 TEST(string_hash) {
@@ -481,21 +483,26 @@ TEST(base64) {
   EQ(Base64Decode(String("")).size(), 0u);
   EQ(Base64Encode(Bytes("\xff\xfe", 2)), "//4=");
   EQ(Base64Encode(Bytes("\0", 1)), "AA==");
-  THROWS("InternalError: Check failed: (bytes.size % 4 == 0) is false: "
-         "invalid base64 encoding",
-         Base64Decode(String("abc")));
+  THROWS(
+      "InternalError: Check failed: (bytes.size % 4 == 0) is false: "
+      "invalid base64 encoding",
+      Base64Decode(String("abc")));
 }
 
 // ---- Data types and devices ---------------------------------------------
 
 TEST(dtype_text) {
-  const char *names[] = {
-      "int8",        "uint8",       "int32",         "int64x4",
-      "float16",     "float32x8",   "bfloat16",      "bfloat16x2",
-      "bool",        "boolx8",      "handle",        "float8_e4m3fn",
-      "float8_e5m2", "float8_e3m4", "float4_e2m1fn", "float4_e2m1fnx2",
-      "float6_e2m3fn",   "float6_e3m2fn",   "float8_e8m0fnu",
-      "float32xvscalex4", "custom[130]32",  "float8_e4m3b11fnuz"};
+  const char *names[] = {"int8",           "uint8",
+                         "int32",          "int64x4",
+                         "float16",        "float32x8",
+                         "bfloat16",       "bfloat16x2",
+                         "bool",           "boolx8",
+                         "handle",         "float8_e4m3fn",
+                         "float8_e5m2",    "float8_e3m4",
+                         "float4_e2m1fn",  "float4_e2m1fnx2",
+                         "float6_e2m3fn",  "float6_e3m2fn",
+                         "float8_e8m0fnu", "float32xvscalex4",
+                         "custom[130]32",  "float8_e4m3b11fnuz"};
   for (const char *name : names) {
     std::string back = tap::thrown([&] {
       DLDataType dtype = StringToDLDataType(name);
@@ -553,8 +560,8 @@ TEST(device_in_any) {
                         "wgpu", "webgpu", "maia",   "trn",      "metal:7 x"};
   for (const char *name : good) {
     DLDevice d = AnyView(name).cast<DLDevice>();
-    tap::note(std::string(name) + " is " + std::to_string(d.device_type) +
-              ":" + std::to_string(d.device_id));
+    tap::note(std::string(name) + " is " + std::to_string(d.device_type) + ":" +
+              std::to_string(d.device_id));
   }
   for (const char *bad : {"", "gpu", "cuda:", "cuda:x", "cuda:1:2", ":1",
                           "cuda:-1", "cuda:2147483648"})
@@ -682,9 +689,10 @@ TEST(optional_in_any) {
   EQ(*view.cast<Optional<double>>(), 3.0);
   THROWS("TypeError: Cannot convert from type `int` to `Optional<str>`",
          view.cast<Optional<String>>());
-  THROWS("TypeError: Cannot convert from type `int` to "
-         "`Optional<Array<int>>`",
-         view.cast<Optional<Array<int>>>());
+  THROWS(
+      "TypeError: Cannot convert from type `int` to "
+      "`Optional<Array<int>>`",
+      view.cast<Optional<Array<int>>>());
   EQ(GetRef<Optional<Int>>(static_cast<IntObj *>(nullptr)).has_value(), false);
 }
 
@@ -697,8 +705,7 @@ TEST(variant_basics) {
   EQ(v.get<float>(), 1.0f);
   v = 2.0f;
   EQ(v.as<float>().value(), 2.0f);
-  THROWS("TypeError: Cannot convert from type `float` to `int`",
-         v.get<int>());
+  THROWS("TypeError: Cannot convert from type `float` to `int`", v.get<int>());
   EQ(v.GetTypeKey(), "float");
   Variant<Int, Array<Int>> w = Int(4);
   EQ(w.as<IntObj>()->value, 4);
@@ -725,9 +732,10 @@ TEST(variant_in_any) {
   Any inner = any.cast<V>();
   EQ(inner.cast<Array<Any>>()[1].cast<String>(), "x");
   any = Array<Any>{1.5};
-  THROWS("TypeError: Cannot convert from type `ffi.Array` to "
-         "`Variant<test.Int, test.Expr, Array<Variant<int, str>>>`",
-         any.cast<V>());
+  THROWS(
+      "TypeError: Cannot convert from type `ffi.Array` to "
+      "`Variant<test.Int, test.Expr, Array<Variant<int, str>>>`",
+      any.cast<V>());
   EQ(TypeTraits<V>::TypeStr(),
      "Variant<test.Int, test.Expr, Array<Variant<int, str>>>");
   NOTE(TypeTraits<V>::TypeSchema());
@@ -766,23 +774,27 @@ TEST(tuple_in_any) {
   OK(!any.as<T>().has_value());
   EQ(any.cast<T>().get<2>()[0], 1.0f);
   OK(!any.cast<T>().get<1>().has_value());
-  EQ(any.cast<Array<Any>>()[2].cast<Array<Any>>()[0].type_index(),
-     kTVMFFIInt);
-  THROWS("TypeError: Cannot convert from type `Array[size=1]` to "
-         "`Tuple<int, Optional<str>, Array<float>>`",
-         Any(Array<int>{1}).cast<T>());
-  THROWS("TypeError: Cannot convert from type `Array[index 1: int]` to "
-         "`Tuple<int, Optional<str>, Array<float>>`",
-         Any(Array<Any>{1, 2, 3}).cast<T>());
-  THROWS("TypeError: Cannot convert from type `Array[index 2: Array[index 0:"
-         " ffi.SmallStr]]` to `Tuple<int, Optional<str>, Array<float>>`",
-         Any(Array<Any>{1, nullptr, Array<Any>{"x"}}).cast<T>());
-  THROWS("TypeError: Cannot convert from type `int` to "
-         "`Tuple<int, Optional<str>, Array<float>>`",
-         Any(1).cast<T>());
-  THROWS("TypeError: Cannot convert from type `ffi.List` to "
-         "`Tuple<int, Optional<str>, Array<float>>`",
-         Any(List<int>{1}).cast<T>());
+  EQ(any.cast<Array<Any>>()[2].cast<Array<Any>>()[0].type_index(), kTVMFFIInt);
+  THROWS(
+      "TypeError: Cannot convert from type `Array[size=1]` to "
+      "`Tuple<int, Optional<str>, Array<float>>`",
+      Any(Array<int>{1}).cast<T>());
+  THROWS(
+      "TypeError: Cannot convert from type `Array[index 1: int]` to "
+      "`Tuple<int, Optional<str>, Array<float>>`",
+      Any(Array<Any>{1, 2, 3}).cast<T>());
+  THROWS(
+      "TypeError: Cannot convert from type `Array[index 2: Array[index 0:"
+      " ffi.SmallStr]]` to `Tuple<int, Optional<str>, Array<float>>`",
+      Any(Array<Any>{1, nullptr, Array<Any>{"x"}}).cast<T>());
+  THROWS(
+      "TypeError: Cannot convert from type `int` to "
+      "`Tuple<int, Optional<str>, Array<float>>`",
+      Any(1).cast<T>());
+  THROWS(
+      "TypeError: Cannot convert from type `ffi.List` to "
+      "`Tuple<int, Optional<str>, Array<float>>`",
+      Any(List<int>{1}).cast<T>());
   NOTE(TypeTraits<T>::TypeSchema());
 }
 
@@ -836,9 +848,10 @@ TEST(expected_in_any) {
   EQ(any.cast<Error>().kind(), "ValueError");
   OK(any.cast<Expected<int>>().is_err());
   EQ(Any(3).cast<Expected<double>>().value(), 3.0);
-  THROWS("TypeError: Cannot convert from type `ffi.SmallStr` to "
-         "`Expected<int>`",
-         Any("x").cast<Expected<int>>());
+  THROWS(
+      "TypeError: Cannot convert from type `ffi.SmallStr` to "
+      "`Expected<int>`",
+      Any("x").cast<Expected<int>>());
   EQ(TypeTraits<Expected<Array<int>>>::TypeStr(), "Expected<Array<int>>");
   NOTE(TypeTraits<Expected<Array<int>>>::TypeSchema());
   NOTE(TypeTraits<Expected<void>>::TypeSchema());
@@ -868,14 +881,16 @@ TEST(rvalue_ref) {
     t = grow(RValueRef(std::move(array))).cast<Tuple<bool, Array<int>>>();
     OK(t.get<0>());
     EQ(t.get<1>().size(), 3u);
-    THROWS("TypeError: Mismatched type on argument #0 when calling: `(0: "
-           "RValueRef<test.Int>) -> int`. Expected `RValueRef<test.Int>` but "
-           "got `RValueRef<test.Float>`",
-           use_count(RValueRef(Float(1))));
-    THROWS("TypeError: Mismatched type on argument #0 when calling: `(0: "
-           "RValueRef<test.Int>) -> int`. Expected `RValueRef<test.Int>` but "
-           "got `int`",
-           use_count(1));
+    THROWS(
+        "TypeError: Mismatched type on argument #0 when calling: `(0: "
+        "RValueRef<test.Int>) -> int`. Expected `RValueRef<test.Int>` but "
+        "got `RValueRef<test.Float>`",
+        use_count(RValueRef(Float(1))));
+    THROWS(
+        "TypeError: Mismatched type on argument #0 when calling: `(0: "
+        "RValueRef<test.Int>) -> int`. Expected `RValueRef<test.Int>` but "
+        "got `int`",
+        use_count(1));
     Function convert = Function::FromTyped(
         [](RValueRef<Expr> x) { return (*std::move(x))->value; });
     EQ(convert(RValueRef(Expr(5))).cast<double>(), 5.0);
@@ -912,8 +927,7 @@ TEST(big_int) {
   EQ(static_cast<double>(big), 1267650600228229401496703205376.0);
   OK(BigInt(uint64_t{1} << 63) == (BigInt(1) << 63));
   EQ(Any(BigInt(uint64_t{1} << 63)).type_index(), kTVMFFIBigInt);
-  EQ(Any(BigInt(std::numeric_limits<int64_t>::min())).type_index(),
-     kTVMFFIInt);
+  EQ(Any(BigInt(std::numeric_limits<int64_t>::min())).type_index(), kTVMFFIInt);
   std::istringstream in("-340282366920938463463374607431768211456");
   BigInt read;
   in >> read;
@@ -994,10 +1008,11 @@ TEST(stl_others) {
     return std::make_tuple(total, static_cast<int>(xs.size()));
   });
   EQ((std::get<0>(sum(Array<int>{1, 2, 3}).cast<std::tuple<int, int>>())), 6);
-  THROWS("TypeError: Mismatched type on argument #0 when calling: `(0: "
-         "std::vector<int>) -> std::tuple<int, int>`. Expected "
-         "`std::vector<int>` but got `int`",
-         sum(1));
+  THROWS(
+      "TypeError: Mismatched type on argument #0 when calling: `(0: "
+      "std::vector<int>) -> std::tuple<int, int>`. Expected "
+      "`std::vector<int>` but got `int`",
+      sum(1));
   NOTE((TypeTraits<std::map<std::string, std::vector<int>>>::TypeStr()));
   NOTE((TypeTraits<std::map<std::string, std::vector<int>>>::TypeSchema()));
   NOTE((TypeTraits<std::variant<int, std::string>>::TypeSchema()));
