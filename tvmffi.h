@@ -10125,26 +10125,33 @@ TVMFFI_I_INLINE void *tvmffi_i_at(const void *object,
   return (char *)(uintptr_t)object + field->offset;
 }
 
-/* Empties a field. Two fields may share their memory (`value` of ffi.StrEnum
-   is `_str_index` of ffi.Enum), so it must stay empty. */
-static void tvmffi_i_drop_field(void *at, tvmffi_i_storage storage) {
-  if (storage == TVMFFI_I_FIELD_ANY) {
-    tvmffi_any_release((TVMFFIAny *)at);
-  } else if (storage == TVMFFI_I_FIELD_REFERENCE) {
-    TVMFFIObject *held = *(TVMFFIObject **)at;
-    *(TVMFFIObject **)at = NULL;
-    tvmffi_release(held);
+/* Empties the fields of one type. Two may share their memory (`value` of
+   ffi.StrEnum is `_str_index` of ffi.Enum), so what is empty must stay so. */
+TVMFFI_I_INLINE void tvmffi_i_drop_fields(void *self,
+                                          const TVMFFITypeInfo *type) {
+  int32_t n = TVMFFI_I_LOAD(&type->num_fields);
+  const TVMFFIFieldInfo *field = TVMFFI_I_LOAD(&type->fields);
+  for (; n > 0; --n, ++field) {
+    tvmffi_i_storage storage = tvmffi_i_storage_of(field);
+    if (storage == TVMFFI_I_FIELD_ANY) {
+      tvmffi_any_release((TVMFFIAny *)tvmffi_i_at(self, field));
+    } else if (storage == TVMFFI_I_FIELD_REFERENCE) {
+      TVMFFIObject **at = (TVMFFIObject **)tvmffi_i_at(self, field);
+      TVMFFIObject *held = *at;
+      *at = NULL;
+      tvmffi_release(held);
+    }
   }
 }
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_fields(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     const TVMFFIObject *o = (const TVMFFIObject *)self;
-    const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(o->type_index);
-    tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
-    const TVMFFIFieldInfo *field;
-    while ((field = tvmffi_i_next_field(&w)))
-      tvmffi_i_drop_field(tvmffi_i_at(self, field), tvmffi_i_storage_of(field));
+    const TVMFFITypeInfo *type = &tvmffi_i_type_at(o->type_index)->info;
+    int32_t depth;
+    for (depth = 1; depth < type->type_depth; ++depth)
+      tvmffi_i_drop_fields(self, type->type_ancestors[depth]);
+    tvmffi_i_drop_fields(self, type);
   }
   tvmffi_i_delete_plain(self, flags);
 }
@@ -10161,21 +10168,14 @@ static TVMFFIObject *tvmffi_i_new_object(int32_t type_index, size_t size) {
   return o;
 }
 
-/* Fills an empty field with what another object's has. */
-static void tvmffi_i_copy_field(void *to, const void *from,
-                                tvmffi_i_storage storage) {
-  if (storage == TVMFFI_I_FIELD_ANY) {
-    TVMFFIAny *any = (TVMFFIAny *)to;
-    if (any->type_index != kTVMFFINone) return;
-    *any = *(const TVMFFIAny *)from;
-    if (any->type_index >= kTVMFFIStaticObjectBegin && any->v_obj)
-      tvmffi_retain(any->v_obj);
-  } else if (storage == TVMFFI_I_FIELD_REFERENCE) {
-    TVMFFIObject **held = (TVMFFIObject **)to;
-    if (*held) return;
-    *held = *(TVMFFIObject *const *)from;
-    if (*held) tvmffi_retain(*held);
-  }
+/* Whether a field lies where one before it does. */
+TVMFFI_I_SLOW int tvmffi_i_is_alias(const TVMFFITypeInfo *type,
+                                    const TVMFFIFieldInfo *field) {
+  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
+  const TVMFFIFieldInfo *other;
+  while ((other = tvmffi_i_next_field(&w)) && other != field)
+    if (other->offset == field->offset) return 1;
+  return 0;
 }
 
 /* A copy of an object of the type or one derived from it, which shares what
@@ -10183,18 +10183,26 @@ static void tvmffi_i_copy_field(void *to, const void *from,
 static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
                                           const TVMFFITypeInfo *type,
                                           size_t size) {
-  TVMFFIObject *o = tvmffi_i_new_object(type->type_index, size);
-  const TVMFFIFieldInfo *field;
+  TVMFFIObject *o = (TVMFFIObject *)tvmffi_i_object(size, type->type_index,
+                                                    tvmffi_i_delete_fields);
   tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
+  const TVMFFIFieldInfo *field;
+  int64_t end = 0;
   if (!o) return o;
   memcpy((void *)(o + 1), (const void *)(from + 1), size - sizeof(*o));
-  while ((field = tvmffi_i_next_field(&w)))
-    if (tvmffi_i_storage_of(field) != TVMFFI_I_FIELD_PLAIN)
-      memset(tvmffi_i_at(o, field), 0, (size_t)field->size);
-  w = tvmffi_i_walk_fields(type);
-  while ((field = tvmffi_i_next_field(&w)))
-    tvmffi_i_copy_field(tvmffi_i_at(o, field), tvmffi_i_at(from, field),
-                        tvmffi_i_storage_of(field));
+  while ((field = tvmffi_i_next_field(&w))) {
+    tvmffi_i_storage storage = tvmffi_i_storage_of(field);
+    TVMFFIObject *held = NULL;
+    const void *at = tvmffi_i_at(o, field);
+    if (storage == TVMFFI_I_FIELD_PLAIN) continue;
+    if (storage == TVMFFI_I_FIELD_REFERENCE)
+      held = *(TVMFFIObject *const *)at;
+    else if (((const TVMFFIAny *)at)->type_index >= kTVMFFIStaticObjectBegin)
+      held = ((const TVMFFIAny *)at)->v_obj;
+    if (held && (field->offset >= end || !tvmffi_i_is_alias(type, field)))
+      tvmffi_retain(held);
+    if (field->offset + field->size > end) end = field->offset + field->size;
+  }
   return o;
 }
 
@@ -10314,6 +10322,7 @@ typedef int (*tvmffi_i_converter)(void *converter, const TVMFFIAny *value,
 /* The setter of a field that Python lays out. Python keeps the converter. */
 typedef struct {
   int32_t type_index;
+  const tvmffi_i_access *access;
   void *converter;
   tvmffi_i_converter convert;
 } tvmffi_i_setter;
@@ -10321,7 +10330,7 @@ typedef struct {
 static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
                                 int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_setter *s = (const tvmffi_i_setter *)self;
-  const tvmffi_i_access *access = tvmffi_i_access_of(s->type_index);
+  const tvmffi_i_access *access = s->access;
   TVMFFIAny converted = tvmffi_none();
   void *field = NULL;
   int code;
@@ -10352,6 +10361,7 @@ TVMFFI_FUNC(i_make_setter, func, (int32, type_index), (int64, converter),
   s = (tvmffi_i_setter *)tvmffi_i_alloc(sizeof(*s));
   if (!s) return tvmffi_i_no_memory();
   s->type_index = type_index;
+  s->access = tvmffi_i_access_of(type_index);
   s->converter = (void *)(uintptr_t)converter;
   s->convert = (tvmffi_i_converter)(uintptr_t)convert;
   if (TVMFFIFunctionCreate(s, tvmffi_i_call_setter, tvmffi_i_free, &f)) {
