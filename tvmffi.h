@@ -10415,6 +10415,7 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
     int code = metadata->creator(&made);
     if (code) return tvmffi_i_need_error(code, "An object creator");
   } else {
+    TVMFFI_TRY(tvmffi_i_start_types());
     maker = tvmffi_i_type_attr(&tvmffi_i_new_column, type->type_index);
     if (!maker)
       return tvmffi_i_fail("RuntimeError",
@@ -12168,6 +12169,7 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
                                  : tvmffi_i_new_map(kTVMFFIDict, 0);
     return *copy ? 0 : -1;
   }
+  TVMFFI_TRY(tvmffi_i_start_types());
   copier = tvmffi_i_type_attr(&tvmffi_i_copy_column, index);
   if (!copier)
     return tvmffi_i_fail("InternalError",
