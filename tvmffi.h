@@ -4614,15 +4614,18 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
 }
 
 /* Copies up to three texts into one block, which *memory gets, each with a
-   NUL; an empty one becomes {NULL, 0}. */
+   NUL; an empty one becomes {NULL, 0}, and if all are there is no block. */
 static int tvmffi_i_copy_texts(TVMFFIByteArray *texts, int n, void **memory) {
-  size_t size = 1;
-  char *to;
+  size_t size = 0;
+  char *to = NULL;
   int i;
-  for (i = 0; i < n; ++i) size += texts[i].size + 1;
-  to = (char *)tvmffi_i_alloc(size);
+  for (i = 0; i < n; ++i)
+    if (texts[i].size) size += texts[i].size + 1;
+  if (size) {
+    to = (char *)tvmffi_i_alloc(size);
+    if (!to) return tvmffi_i_no_memory();
+  }
   *memory = to;
-  if (!to) return tvmffi_i_no_memory();
   for (i = 0; i < n; ++i) {
     if (!texts[i].size) {
       texts[i].data = NULL;
