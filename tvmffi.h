@@ -194,6 +194,9 @@
 #define TVMFFI_I_CAT_(a, b) a##b
 #define TVMFFI_I_CAT(a, b) TVMFFI_I_CAT_(a, b)
 
+/* The cell of an object: what follows its head. */
+#define TVMFFI_I_CELL(type, obj) ((type *)(void *)((TVMFFIObject *)(obj) + 1))
+
 #if defined(__GNUC__) || defined(__clang__)
 #define TVMFFI_I_GNU 1
 #define TVMFFI_I_UNUSED __attribute__((unused))
@@ -1251,9 +1254,6 @@ TVMFFISmallBytesGetContentByteArray(const TVMFFIAny *value) {
   bytes.size = value->small_str_len;
   return bytes;
 }
-
-/* The cell of an object: what follows its head. */
-#define TVMFFI_I_CELL(type, obj) ((type *)(void *)((TVMFFIObject *)(obj) + 1))
 
 TVMFFI_I_ACCESSOR TVMFFIByteArray *
 TVMFFIBytesGetByteArrayPtr(TVMFFIObjectHandle obj) {
@@ -10824,7 +10824,7 @@ static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
 /* The type that an argument names, by its index or its key. */
 static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
   TVMFFIByteArray key;
-  int32_t index;
+  int32_t index = 0;
   if (tvmffi_i_get_int32(arg, &index)) {
     if (tvmffi_i_get_str(arg, &key)) {
       (void)tvmffi_i_bad_cast(arg, "str");

@@ -1776,10 +1776,11 @@ static void map_show(Obj map) {
   const map_head *m = (const map_head *)(const void *)map;
   TVMFFIAny args[1], next, command, got;
   uint64_t i;
-  printf(" | %s size=%llu slots=%llx%s", map->type_index == kTVMFFIMap
-         ? "map" : "dict", (unsigned long long)m->size,
-         (unsigned long long)m->slots,
-         m->slots % 8 == 2 && m->data == (const char *)map + 56 ? " inline" : "");
+  printf(
+      " | %s size=%llu slots=%llx%s",
+      map->type_index == kTVMFFIMap ? "map" : "dict",
+      (unsigned long long)m->size, (unsigned long long)m->slots,
+      m->slots % 8 == 2 && m->data == (const char *)map + 56 ? " inline" : "");
   args[0] = any_obj(map);
   if (m->size == 0 ||
       map_call(map->type_index == kTVMFFIMap ? "ffi.MapForwardIterFunctor"
@@ -1806,8 +1807,9 @@ static void map_making(void) {
   for (int k = 0; k < 2; ++k) {
     for (int n = 0; n <= 40; ++n) {
       for (int i = 0; i < n; ++i)
-        args[i] = i % 2 ? any_int(i)
-                        : i < 2 * ARRAY_VALUES ? v[i / 2] : any_int(i % 6);
+        args[i] = i % 2                  ? any_int(i)
+                  : i < 2 * ARRAY_VALUES ? v[i / 2]
+                                         : any_int(i % 6);
       KEY("%s of %d", names[k], n);
       if (show_rc(map_call(names[k], args, n, &result)) == 0)
         map_show(result.v_obj);
@@ -1829,12 +1831,18 @@ static void map_arguments(void) {
   static const struct {
     const char *name;
     int num_args;
-  } all[] = {{"ffi.MapSize", 1},         {"ffi.MapGetItem", 2},
-             {"ffi.MapCount", 2},        {"ffi.MapGetItemOrMissing", 2},
-             {"ffi.DictSize", 1},        {"ffi.DictGetItem", 2},
-             {"ffi.DictCount", 2},       {"ffi.DictGetItemOrMissing", 2},
-             {"ffi.DictSetItem", 3},     {"ffi.DictErase", 2},
-             {"ffi.DictClear", 1},       {"ffi.MapForwardIterFunctor", 1},
+  } all[] = {{"ffi.MapSize", 1},
+             {"ffi.MapGetItem", 2},
+             {"ffi.MapCount", 2},
+             {"ffi.MapGetItemOrMissing", 2},
+             {"ffi.DictSize", 1},
+             {"ffi.DictGetItem", 2},
+             {"ffi.DictCount", 2},
+             {"ffi.DictGetItemOrMissing", 2},
+             {"ffi.DictSetItem", 3},
+             {"ffi.DictErase", 2},
+             {"ffi.DictClear", 1},
+             {"ffi.MapForwardIterFunctor", 1},
              {"ffi.DictForwardIterFunctor", 1},
              {"ffi.ContainerFindFirstNonCPUDevice", 1}};
   TVMFFIAny v[ARRAY_VALUES], args[6], result;
@@ -1907,11 +1915,12 @@ static void group_maps(void) {
   map_changing();
 }
 
-#define GROUPS(X)                                                             \
-  X(dtype_parse)                                                              \
-  X(dtype_print) X(dtype_custom) X(strings) X(bigint) X(any) X(builtin_types) \
-      X(types) X(reflection) X(attributes) X(functions) X(builtins) X(errors) \
-          X(dlpack_layout) X(dlpack_alignment) X(dlpack) X(env)               \
+#define GROUPS(X)                                                       \
+  X(dtype_parse)                                                        \
+  X(dtype_print)                                                        \
+  X(dtype_custom) X(strings) X(bigint) X(any) X(builtin_types) X(types) \
+      X(reflection) X(attributes) X(functions) X(builtins) X(errors)    \
+          X(dlpack_layout) X(dlpack_alignment) X(dlpack) X(env)         \
               X(once_and_opaque) X(arrays) X(maps)
 
 int main(int argc, char **argv) {
