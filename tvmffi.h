@@ -3187,6 +3187,108 @@ static uint64_t tvmffi_i_type_key_hash(const char *data, size_t size) {
   return h ^ h >> (wide ? 47 : 15);
 }
 
+#if !TVMFFI_NO_EXTRA
+/* A text that grows. Before it is room for the head of a string object, so that
+   tvmffi_i_text_take need not copy it. An allocation that is refused is
+   remembered, nothing is added from then on, and the error is told once, at the
+   end. Begin with all members zero; tvmffi_i_text_release frees it. */
+typedef struct {
+  char *data;
+  size_t size, capacity;
+  int failed;
+} tvmffi_i_text_buffer;
+
+enum { TVMFFI_I_TEXT_HEAD = sizeof(TVMFFIObject) + sizeof(TVMFFIByteArray) };
+
+static void tvmffi_i_text_release(tvmffi_i_text_buffer *b) {
+  if (b->data) tvmffi_i_free(b->data - TVMFFI_I_TEXT_HEAD);
+  b->data = NULL;
+  b->size = b->capacity = 0;
+}
+
+/* Out of line: room for `size` bytes more and a NUL, twice as much as before at
+   least. */
+TVMFFI_I_SLOW int tvmffi_i_text_grow(tvmffi_i_text_buffer *b, size_t size) {
+  size_t capacity;
+  char *data;
+  if (b->failed) return -1;
+  b->failed = 1;
+  if (size > PTRDIFF_MAX / 4 || b->size > PTRDIFF_MAX / 4) return -1;
+  capacity = 2 * b->size + size + 128;
+  data = (char *)tvmffi_i_alloc(TVMFFI_I_TEXT_HEAD + capacity);
+  if (!data) return -1;
+  data += TVMFFI_I_TEXT_HEAD;
+  if (b->size) memcpy(data, b->data, b->size);
+  if (b->data) tvmffi_i_free(b->data - TVMFFI_I_TEXT_HEAD);
+  b->data = data;
+  b->capacity = capacity;
+  b->failed = 0;
+  return 0;
+}
+
+/* Where `size` bytes may be written, which count when b->size is raised, or
+   NULL when there is no memory. One byte behind them is room for a NUL. */
+TVMFFI_I_INLINE char *tvmffi_i_text_room(tvmffi_i_text_buffer *b, size_t size) {
+  if (TVMFFI_I_UNLIKELY(size >= b->capacity - b->size || b->failed) &&
+      tvmffi_i_text_grow(b, size))
+    return NULL;
+  return b->data + b->size;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_text_put(tvmffi_i_text_buffer *b,
+                                       const char *data, size_t size) {
+  char *at = tvmffi_i_text_room(b, size);
+  if (!at || !size) return;
+  memcpy(at, data, size);
+  b->size += size;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_text_str(tvmffi_i_text_buffer *b,
+                                       const char *text) {
+  tvmffi_i_text_put(b, text, strlen(text));
+}
+
+TVMFFI_I_INLINE void tvmffi_i_text_char(tvmffi_i_text_buffer *b, char c) {
+  char *at = tvmffi_i_text_room(b, 1);
+  if (!at) return;
+  *at = c;
+  ++b->size;
+}
+
+TVMFFI_I_UNUSED static void tvmffi_i_text_int(tvmffi_i_text_buffer *b,
+                                              int64_t x) {
+  char digits[20];
+  size_t at = sizeof(digits);
+  uint64_t rest = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+  do {
+    digits[--at] = (char)('0' + rest % 10);
+    rest /= 10;
+  } while (rest);
+  if (x < 0) digits[--at] = '-';
+  tvmffi_i_text_put(b, digits + at, sizeof(digits) - at);
+}
+
+TVMFFI_I_PRINTF(2, 3)
+TVMFFI_I_UNUSED static void tvmffi_i_text_format(tvmffi_i_text_buffer *b,
+                                                 const char *format, ...) {
+  va_list ap;
+  size_t room = 64;
+  char *at;
+  int n;
+  do { /* twice when the first room was too small */
+    at = tvmffi_i_text_room(b, room);
+    if (!at) return;
+    va_start(ap, format);
+    n = tvmffi_i_vformat(at, room + 1, format, ap);
+    va_end(ap);
+    if (n < 0) return;
+    if ((size_t)n <= room) break;
+    room = (size_t)n;
+  } while (1);
+  b->size += (size_t)n;
+}
+#endif
+
 /* ======== Raise =================================================== >>raise */
 /* How the runtime reports its own errors, and the MemoryError that exists
    before it is needed: static, pinned, without a trace. */
@@ -3297,6 +3399,16 @@ TVMFFI_I_INLINE int tvmffi_i_is_exactly(TVMFFIObjectHandle handle,
    down waits in the thread's lists. So a structure may be as deep as memory
    allows. */
 
+TVMFFI_I_INLINE void tvmffi_i_start_object(TVMFFIObject *self,
+                                           int32_t type_index,
+                                           void (*deleter)(void *, int)) {
+  self->combined_ref_count = TVMFFI_I_BOTH_ONE;
+  self->type_index = type_index;
+  self->__padding = 0;
+  self->__ensure_align = 0;
+  self->deleter = deleter;
+}
+
 static void *tvmffi_i_object(size_t size, int32_t type_index,
                              void (*deleter)(void *, int)) {
   TVMFFIObject *self = (TVMFFIObject *)tvmffi_i_alloc(size);
@@ -3304,11 +3416,7 @@ static void *tvmffi_i_object(size_t size, int32_t type_index,
     (void)tvmffi_i_no_memory();
     return self;
   }
-  self->combined_ref_count = TVMFFI_I_BOTH_ONE;
-  self->type_index = type_index;
-  self->__padding = 0;
-  self->__ensure_align = 0;
-  self->deleter = deleter;
+  tvmffi_i_start_object(self, type_index, deleter);
   return self;
 }
 
@@ -3682,6 +3790,39 @@ int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view, TVMFFIAny *out) {
   *out = *any_view;
   return 0;
 }
+
+#if !TVMFFI_NO_EXTRA
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_string) == (size_t)TVMFFI_I_TEXT_HEAD,
+                     text_head);
+
+/* Makes the text an owned string, or the error of the memory that was refused.
+   The buffer is empty afterwards. */
+TVMFFI_I_UNUSED static int tvmffi_i_text_take(tvmffi_i_text_buffer *b,
+                                              TVMFFIAny *out) {
+  tvmffi_i_string *s;
+  int failed = b->failed;
+  b->failed = 0;
+  if (failed) {
+    tvmffi_i_text_release(b);
+    return tvmffi_i_no_memory();
+  }
+  if (b->size < sizeof(out->v_bytes) || b->size < b->capacity / 4) {
+    failed = tvmffi_i_make_string(b->data, b->size, kTVMFFISmallStr, kTVMFFIStr,
+                                  out);
+    tvmffi_i_text_release(b);
+    return failed;
+  }
+  s = (tvmffi_i_string *)(void *)(b->data - TVMFFI_I_TEXT_HEAD);
+  tvmffi_i_start_object(&s->base, kTVMFFIStr, tvmffi_i_delete_plain);
+  s->bytes.data = b->data;
+  s->bytes.size = b->size;
+  b->data[b->size] = 0;
+  *out = tvmffi_obj(s);
+  b->data = NULL;
+  b->size = b->capacity = 0;
+  return 0;
+}
+#endif
 
 /* ======== Backtrace =========================================== >>backtrace */
 /* Stack traces. Return addresses are cheap to collect and dear to name, so
