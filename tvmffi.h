@@ -104,6 +104,7 @@
      >>module     implementation: modules, libraries, their imports
      >>env        implementation: streams, allocators, signals, handles
      >>reflection implementation: built-in types, making objects by their fields
+     >>compare    implementation: recursive comparison and hash, repr
      >>builtins   implementation: the core's own global functions
 */
 
@@ -3797,8 +3798,7 @@ TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_string) == (size_t)TVMFFI_I_TEXT_HEAD,
 
 /* Makes the text an owned string, or the error of the memory that was refused.
    The buffer is empty afterwards. */
-TVMFFI_I_UNUSED static int tvmffi_i_text_take(tvmffi_i_text_buffer *b,
-                                              TVMFFIAny *out) {
+static int tvmffi_i_text_take(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
   tvmffi_i_string *s;
   int failed = b->failed;
   b->failed = 0;
@@ -11468,6 +11468,13 @@ static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
                               int32_t num_args, TVMFFIAny *result);
 static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result);
+#if !TVMFFI_NO_EXTRA /* of >>compare */
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_step_repr);
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_path_repr);
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_hash);
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_eq);
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_compare);
+#endif
 
 /* The attribute columns that upstream makes while it is loaded, with their
    sizes, which clients may look at. */
@@ -11548,6 +11555,13 @@ static const tvmffi_i_attr tvmffi_i_attrs[] = {
     TVMFFI_I_COPY_OF(TVMFFI_I_VISIT_ERROR_CONTEXT),
     TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_MUTATOR),
     TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_KEY),
+#if !TVMFFI_NO_EXTRA
+    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_STEP, tvmffi_call_i_step_repr},
+    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_PATH, tvmffi_call_i_path_repr},
+    {TVMFFI_I_COLUMN_HASH, kTVMFFIBigInt, tvmffi_call_i_bigint_hash},
+    {TVMFFI_I_COLUMN_EQ, kTVMFFIBigInt, tvmffi_call_i_bigint_eq},
+    {TVMFFI_I_COLUMN_COMPARE, kTVMFFIBigInt, tvmffi_call_i_bigint_compare},
+#endif
     TVMFFI_I_CONVERT_OF(kTVMFFIObject),
     TVMFFI_I_CONVERT_OF(kTVMFFIStr),
     TVMFFI_I_CONVERT_OF(kTVMFFIBytes),
@@ -12527,6 +12541,1647 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
 }
 #endif /* !TVMFFI_NO_CONTAINERS */
 
+/* ======== Comparison and repr ==================================== >>compare
+ */
+/* Text, hash and order of values with all that they hold, by the fields that
+   types describe. The path from the root stands on a stack of frames and not
+   on the thread's; what is open or done stands in a table, so that cycles end
+   and what is shared is done once. An object with one reference cannot be met
+   twice and is left out of the table. Texts, the order of events and the hash,
+   which crosses process borders, are upstream's (extra/dataclass.cc). All state
+   belongs to the call; only hooks of types nest on the thread's stack. */
+#if !TVMFFI_NO_EXTRA
+
+/* -------- Numbers and texts -------- */
+
+/* Appends a floating-point number, given by its bits, as "%.*g" has it in the
+   C locale; up to 17 digits. Exact, and without floating-point code: its words
+   have nine decimal digits each, the first those of the highest value, and the
+   word at UNITS ends before the point. */
+static void tvmffi_i_text_float(tvmffi_i_text_buffer *b, uint64_t bits,
+                                int precision) {
+  enum { BASE = 1000000000, UNITS = 40, DIGITS = 48 };
+  uint32_t word[UNITS + 130], carry, mask;
+  int first = UNITS - 1, end = UNITS + 1, i, s, n = 0, k, rest, at;
+  int e = (int)(bits >> 52 & 2047);
+  uint64_t m = bits & (((uint64_t)1 << 52) - 1), x;
+  char digit[DIGITS];
+  if (bits >> 63) tvmffi_i_text_char(b, '-');
+  if (e == 2047 || !(m | (uint64_t)(unsigned)e)) {
+    tvmffi_i_text_str(b, e ? m ? "nan" : "inf" : "0");
+    return;
+  }
+  m |= (uint64_t)(e != 0) << 52;
+  e = (e ? e : 1) - 1075;
+  while (!(m & 255)) m >>= 8, e += 8;
+  while (!(m & 1)) m >>= 1, ++e;
+  word[first] = (uint32_t)(m / BASE);
+  word[UNITS] = (uint32_t)(m % BASE);
+  if (!word[first]) ++first;
+  for (; e > 0; e -= s) {
+    s = e < 29 ? e : 29;
+    for (carry = 0, i = end - 1; i >= first; --i) {
+      x = ((uint64_t)word[i] << s) + carry;
+      carry = (uint32_t)(x / BASE);
+      word[i] = (uint32_t)(x % BASE);
+    }
+    if (carry) word[--first] = carry;
+  }
+  for (; e < 0; e += s) {
+    s = e > -9 ? -e : 9;
+    mask = (1u << s) - 1;
+    for (carry = 0, i = first; i < end; ++i) {
+      uint32_t low = word[i] & mask;
+      word[i] = (word[i] >> s) + carry;
+      carry = (BASE >> s) * low;
+    }
+    if (carry) word[end++] = carry;
+    if (!word[first]) ++first;
+  }
+  /* One digit more than are shown, at least, without zeros before them. */
+  for (at = 9 * (UNITS - first), i = first; i < end && n <= precision; ++i) {
+    uint32_t w = word[i];
+    k = 9;
+    if (i == first)
+      for (k = 1; k < 9 && w >= 10; ++k) w /= 10;
+    if (i == first) at += k - 1;
+    w = word[i];
+    for (s = k; s--; w /= 10) digit[n + s] = (char)('0' + w % 10);
+    n += k;
+  }
+  /* Round to the nearest, a half to even. */
+  if (n > precision) {
+    rest = i < end;
+    for (k = precision + 1; k < n; ++k) rest |= digit[k] != '0';
+    n = precision;
+    k = digit[n];
+    if (k > '5' || (k == '5' && (rest || (digit[n - 1] & 1)))) {
+      while (n && digit[n - 1] == '9') --n;
+      if (n)
+        ++digit[n - 1];
+      else
+        digit[n++] = '1', ++at;
+    }
+  }
+  while (n > 1 && digit[n - 1] == '0') --n;
+  if (at < -4 || at >= precision) {
+    tvmffi_i_text_char(b, digit[0]);
+    if (n > 1) tvmffi_i_text_char(b, '.');
+    tvmffi_i_text_put(b, digit + 1, (size_t)(n - 1));
+    tvmffi_i_text_put(b, at < 0 ? "e-0" : "e+0", at > -10 && at < 10 ? 3 : 2);
+    tvmffi_i_text_int(b, at < 0 ? -at : at);
+    return;
+  }
+  for (i = at < 0 ? at : 0; i < n || i <= at; ++i) {
+    tvmffi_i_text_char(b, i >= 0 && i < n ? digit[i] : '0');
+    if (i == at && i + 1 < n) tvmffi_i_text_char(b, '.');
+  }
+}
+
+/* Appends a big integer in decimal, given by its words. */
+static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
+                                 TVMFFIByteArray words) {
+  size_t n = words.size / 8, left = 2 * n, i;
+  uint64_t negative = n && tvmffi_i_word(words.data, n - 1) < 0, carry, x;
+  char *room = tvmffi_i_text_room(b, 20 * n + 16), *p;
+  uint32_t *half = (uint32_t *)tvmffi_i_alloc(left * sizeof(*half) + 1);
+  if (!room || !half) {
+    b->failed = 1;
+    tvmffi_i_free(half);
+    return;
+  }
+  for (carry = negative, i = 0; i < n; ++i) {
+    x = ((uint64_t)tvmffi_i_word(words.data, i) ^ (0 - negative)) + carry;
+    carry &= x == 0;
+    half[2 * i] = (uint32_t)x;
+    half[2 * i + 1] = (uint32_t)(x >> 32);
+  }
+  p = room + 20 * n + 16;
+  do { /* nine digits at a time, the last ones first */
+    for (carry = 0, i = left; i--;) {
+      x = carry << 32 | half[i];
+      half[i] = (uint32_t)(x / 1000000000u);
+      carry = x % 1000000000u;
+    }
+    for (i = 0; i < 9; ++i, carry /= 10) *--p = (char)('0' + carry % 10);
+    while (left && !half[left - 1]) --left;
+  } while (left);
+  tvmffi_i_free(half);
+  n = (size_t)(room + 20 * n + 16 - p);
+  while (n > 1 && *p == '0') ++p, --n;
+  if (negative) *--p = '-', ++n;
+  memmove(room, p, n);
+  b->size += n;
+}
+
+static void tvmffi_i_text_hex(tvmffi_i_text_buffer *b, const char *prefix,
+                              uint64_t x, int width) {
+  char digits[16];
+  int at = 16;
+  do {
+    digits[--at] = "0123456789abcdef"[x & 15];
+    x >>= 4;
+  } while (x || 16 - at < width);
+  tvmffi_i_text_str(b, prefix);
+  tvmffi_i_text_put(b, digits + at, (size_t)(16 - at));
+}
+
+TVMFFI_I_INLINE int tvmffi_i_is_plain(char c) {
+  return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+}
+
+/* The length of a sequence that sets the colour of a terminal, or 0. */
+static size_t tvmffi_i_colour(const char *s, size_t size) {
+  size_t i = 2;
+  if (size < 2 || s[0] != 0x1B || s[1] != '[') return 0;
+  while (i < size && ((s[i] >= '0' && s[i] <= '9') || s[i] == ';')) ++i;
+  return i < size && (s[i] == 'm' || s[i] == 'K') ? i + 1 : 0;
+}
+
+/* Appends what stands for a character that is not plain; gives its length. As
+   EscapedStringPy of upstream's string.h has it, which tells bytes that are no
+   UTF-8 by themselves. */
+static size_t tvmffi_i_escape(tvmffi_i_text_buffer *b, const char *s,
+                              size_t size) {
+  static const char plain[] = "\n\t\r\\\"", letter[] = "ntr\\\"";
+  const unsigned char *u = (const unsigned char *)s;
+  const char *known = u[0] ? strchr(plain, s[0]) : NULL;
+  size_t n = tvmffi_i_colour(s, size), i;
+  uint32_t code;
+  if (n) {
+    tvmffi_i_text_str(b, "\\x1b[");
+    tvmffi_i_text_put(b, s + 2, n - 2);
+    return n;
+  }
+  if (known) {
+    tvmffi_i_text_char(b, '\\');
+    tvmffi_i_text_char(b, letter[known - plain]);
+    return 1;
+  }
+  n = u[0] < 0xC0 ? 1 : u[0] < 0xE0 ? 2 : u[0] < 0xF0 ? 3 : u[0] < 0xF8 ? 4 : 1;
+  code = u[0] & (0x7Fu >> n);
+  for (i = 1; i < n && i < size && (u[i] & 0xC0) == 0x80; ++i)
+    code = code << 6 | (u[i] & 0x3F);
+  if (i < n || n == 1) {
+    tvmffi_i_text_hex(b, "\\x", u[0], 2);
+    return 1;
+  }
+  tvmffi_i_text_hex(b, n < 4 ? "\\u" : "\\U", code, n < 4 ? 4 : 8);
+  return n;
+}
+
+static void tvmffi_i_repr_str(tvmffi_i_text_buffer *b, TVMFFIByteArray s) {
+  size_t i = 0, begin;
+  tvmffi_i_text_char(b, '"');
+  while (i < s.size) {
+    for (begin = i; i < s.size && tvmffi_i_is_plain(s.data[i]);) ++i;
+    tvmffi_i_text_put(b, s.data + begin, i - begin);
+    if (i < s.size) i += tvmffi_i_escape(b, s.data + i, s.size - i);
+  }
+  tvmffi_i_text_char(b, '"');
+}
+
+static void tvmffi_i_repr_bytes(tvmffi_i_text_buffer *b, TVMFFIByteArray s) {
+  size_t i;
+  tvmffi_i_text_str(b, "b\"");
+  for (i = 0; i < s.size; ++i) {
+    if (tvmffi_i_is_plain(s.data[i]))
+      tvmffi_i_text_char(b, s.data[i]);
+    else
+      tvmffi_i_text_hex(b, "\\x", (unsigned char)s.data[i], 2);
+  }
+  tvmffi_i_text_char(b, '"');
+}
+
+static void tvmffi_i_repr_device(tvmffi_i_text_buffer *b, DLDevice device) {
+  static const char *const names[] = {
+      "unknown", "cpu",       "cuda",    "cuda_host",    "opencl",
+      "unknown", "unknown",   "vulkan",  "metal",        "vpi",
+      "rocm",    "rocm_host", "ext_dev", "cuda_managed", "oneapi",
+      "webgpu",  "hexagon",   "maia",    "trn"};
+  const size_t n = sizeof(names) / sizeof(names[0]);
+  size_t i = (size_t)(unsigned)device.device_type;
+  tvmffi_i_text_str(b, names[i < n ? i : 0]);
+  tvmffi_i_text_char(b, ':');
+  tvmffi_i_text_int(b, device.device_id);
+}
+
+static int tvmffi_i_repr_dtype(tvmffi_i_text_buffer *b, DLDataType dtype) {
+  TVMFFIAny text;
+  TVMFFIByteArray s;
+  TVMFFI_TRY(TVMFFIDataTypeToString(&dtype, &text));
+  s = tvmffi_any_str(&text);
+  tvmffi_i_text_put(b, s.data, s.size);
+  tvmffi_any_release(&text);
+  return 0;
+}
+
+static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
+                                  size_t n) {
+  size_t i;
+  for (i = 0; i < n; ++i) {
+    if (i) tvmffi_i_text_put(b, ", ", 2);
+    tvmffi_i_text_int(b, x[i]);
+  }
+}
+
+/* -------- The graph -------- */
+
+typedef enum {
+  TVMFFI_I_UNSEEN,
+  TVMFFI_I_OPEN, /* it is on the stack, or its hook runs */
+  TVMFFI_I_DONE
+} tvmffi_i_seen_state;
+
+/* An object, or a pair that is compared. */
+typedef struct {
+  TVMFFIObject *object, *other; /* owned */
+  uint64_t value;               /* the hash, or where the text begins */
+  size_t size;                  /* of the text */
+  uint32_t to;                  /* which buffer has the text */
+  unsigned char state;
+} tvmffi_i_seen;
+
+typedef struct {
+  TVMFFIObject *object, *other; /* owned */
+  TVMFFIAny field[2];           /* owned: the value of the present field */
+  tvmffi_i_field_walk walk;     /* of an object that is no container */
+  uint64_t at;                  /* the next item, or slot of a map */
+  uint64_t hash, key_hash;
+  size_t begin; /* of the text, or of the hashes of entries */
+  uint32_t to;  /* which buffer the text goes to */
+  unsigned char is_value, is_seen, has_child;
+} tvmffi_i_graph_frame;
+
+typedef struct tvmffi_i_graph tvmffi_i_graph;
+
+/* What a callback has: the graph until the call ends, and its thread. */
+typedef struct {
+  tvmffi_i_graph *graph;
+  tvmffi_i_thread *thread;
+} tvmffi_i_callback;
+
+struct tvmffi_i_graph {
+  tvmffi_i_graph_frame *frames;
+  size_t depth, capacity;
+  tvmffi_i_seen *seen;
+  size_t places, num_seen;
+  int64_t skip; /* flags of fields that do not count */
+  const char *name;
+  tvmffi_i_callback *callback[2];
+  TVMFFIObjectHandle function[2];
+  int nested; /* hooks that run */
+  /* of one kind of call */
+  int is_equality, with_address;
+  uint32_t to;
+  tvmffi_i_text_buffer *text; /* the first is the result */
+  size_t num_texts;
+  uint64_t *hashes; /* of the entries of all open maps */
+  size_t num_hashes, hash_capacity;
+};
+
+/* As deep as upstream goes, and what the thread's stack surely bears. */
+enum { TVMFFI_I_MAX_FRAMES_OPEN = 1 << 20, TVMFFI_I_MAX_HOOKS = 1000 };
+
+/* Gives a larger block with the same content, or NULL with the error set. */
+static void *tvmffi_i_larger(void *items, size_t *capacity, size_t size) {
+  size_t wanted = *capacity ? *capacity * 2 : 8;
+  void *larger =
+      wanted < PTRDIFF_MAX / 2 / size ? tvmffi_i_alloc(wanted * size) : NULL;
+  if (!larger) {
+    (void)tvmffi_i_no_memory();
+    return larger;
+  }
+  if (*capacity) memcpy(larger, items, *capacity * size);
+  tvmffi_i_free(items);
+  *capacity = wanted;
+  return larger;
+}
+
+static tvmffi_i_seen *tvmffi_i_seen_place(const tvmffi_i_graph *g,
+                                          const TVMFFIObject *object,
+                                          const TVMFFIObject *other) {
+  uint64_t hash = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u;
+  size_t i;
+  hash = (hash ^ hash >> 29 ^ (uint64_t)(uintptr_t)other) * 0xBF58476D1CE4E5B9u;
+  i = (size_t)(hash >> 32) & (g->places - 1);
+  while (g->seen[i].object &&
+         (g->seen[i].object != object || g->seen[i].other != other))
+    i = (i + 1) & (g->places - 1);
+  return &g->seen[i];
+}
+
+static tvmffi_i_seen *tvmffi_i_find_seen(const tvmffi_i_graph *g,
+                                         const TVMFFIObject *object,
+                                         const TVMFFIObject *other) {
+  tvmffi_i_seen *s = g->num_seen ? tvmffi_i_seen_place(g, object, other) : NULL;
+  return s && s->state != TVMFFI_I_UNSEEN ? s : NULL;
+}
+
+static int tvmffi_i_grow_seen(tvmffi_i_graph *g) {
+  tvmffi_i_seen *old = g->seen;
+  size_t places = g->places, i;
+  if (g->num_seen * 2 < places) return 0;
+  g->places = places ? places * 2 : 16;
+  g->seen = (tvmffi_i_seen *)tvmffi_i_alloc(g->places * sizeof(*old));
+  if (!g->seen) {
+    g->seen = old;
+    g->places = places;
+    return tvmffi_i_no_memory();
+  }
+  memset((void *)g->seen, 0, g->places * sizeof(*old));
+  for (i = 0; i < places; ++i)
+    if (old[i].object)
+      *tvmffi_i_seen_place(g, old[i].object, old[i].other) = old[i];
+  tvmffi_i_free(old);
+  return 0;
+}
+
+/* Marks as open; an object in the table is kept to the end of the call, so that
+   no other gets its address. `other` may be NULL. */
+static int tvmffi_i_open_seen(tvmffi_i_graph *g, TVMFFIObject *object,
+                              TVMFFIObject *other) {
+  tvmffi_i_seen *s;
+  TVMFFI_TRY(tvmffi_i_grow_seen(g));
+  s = tvmffi_i_seen_place(g, object, other);
+  if (!s->object) {
+    tvmffi_retain(object);
+    if (other) tvmffi_retain(other);
+    s->object = object;
+    s->other = other;
+    ++g->num_seen;
+  }
+  s->state = TVMFFI_I_OPEN;
+  return 0;
+}
+
+/* How many references make an object one that is met twice: those of who has
+   it, which a frame that holds it adds one to, are `own`. */
+TVMFFI_I_INLINE int tvmffi_i_is_shared(const TVMFFIObject *o, uint32_t own) {
+  return (uint32_t)TVMFFI_I_LOAD_RELAXED(&o->combined_ref_count) > own;
+}
+
+/* Puts a frame for an object, or a pair, onto the stack. */
+static int tvmffi_i_push_graph(tvmffi_i_graph *g, TVMFFIObject *object,
+                               TVMFFIObject *other, uint32_t own) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(object->type_index);
+  tvmffi_i_graph_frame *f;
+  int is_seen = tvmffi_i_is_shared(object, own) &&
+                (!other || tvmffi_i_is_shared(other, own));
+  if (!type) return -1;
+  if (g->depth >= TVMFFI_I_MAX_FRAMES_OPEN)
+    return tvmffi_i_fail("ValueError", "%s: maximum stack depth (%d) exceeded",
+                         g->name, (int)TVMFFI_I_MAX_FRAMES_OPEN);
+  if (g->depth == g->capacity) {
+    f = (tvmffi_i_graph_frame *)tvmffi_i_larger(g->frames, &g->capacity,
+                                                sizeof(*f));
+    if (!f) return -1;
+    g->frames = f;
+  }
+  if (is_seen) TVMFFI_TRY(tvmffi_i_open_seen(g, object, other));
+  f = &g->frames[g->depth++];
+  f->object = object;
+  f->other = other;
+  f->field[0] = f->field[1] = tvmffi_none();
+  f->walk = tvmffi_i_walk_fields(type);
+  f->at = 0;
+  if (object->type_index == kTVMFFIMap || object->type_index == kTVMFFIDict)
+    f->at = tvmffi_i_map_begin(object);
+  f->is_value = f->has_child = 0;
+  f->is_seen = (unsigned char)is_seen;
+  f->to = g->to;
+  tvmffi_retain(object);
+  if (other) tvmffi_retain(other);
+  return 0;
+}
+
+/* Takes the upper frame off; gives the entry that tells of its object, if
+   there is one, which the caller closes. */
+static tvmffi_i_seen *tvmffi_i_pop_graph(tvmffi_i_graph *g) {
+  tvmffi_i_graph_frame *f = &g->frames[--g->depth];
+  tvmffi_i_seen *s = NULL;
+  if (f->is_seen) {
+    s = tvmffi_i_seen_place(g, f->object, f->other);
+    s->state = TVMFFI_I_UNSEEN;
+  }
+  tvmffi_any_release(&f->field[0]);
+  tvmffi_any_release(&f->field[1]);
+  tvmffi_release(f->object);
+  tvmffi_release(f->other);
+  return s;
+}
+
+/* The next field that counts, read from one object or both, or NULL. */
+static int tvmffi_i_next_value(tvmffi_i_graph *g, tvmffi_i_graph_frame *f,
+                               const TVMFFIFieldInfo **field) {
+  do {
+    *field = tvmffi_i_next_field(&f->walk);
+    if (!*field) return 0;
+  } while ((*field)->flags & g->skip);
+  tvmffi_any_release(&f->field[0]);
+  TVMFFI_TRY((*field)->getter(tvmffi_i_at(f->object, *field), &f->field[0]));
+  if (!f->other) return 0;
+  tvmffi_any_release(&f->field[1]);
+  return (*field)->getter(tvmffi_i_at(f->other, *field), &f->field[1]);
+}
+
+/* Gives what comes next in an object (borrowed from it or the frame), NULL at
+   its end. A map gives keys and values by turns. */
+static int tvmffi_i_next_child(tvmffi_i_graph *g, tvmffi_i_graph_frame *f,
+                               const TVMFFIAny **child) {
+  const TVMFFIFieldInfo *field;
+  const TVMFFISeqCell *cell;
+  tvmffi_i_pair *pair;
+  *child = NULL;
+  switch (f->object->type_index) {
+    case kTVMFFIArray:
+    case kTVMFFIList:
+      cell = TVMFFI_I_CELL(TVMFFISeqCell, f->object);
+      if (f->at < (uint64_t)cell->size)
+        *child = (const TVMFFIAny *)cell->data + f->at++;
+      return 0;
+    case kTVMFFIMap:
+    case kTVMFFIDict:
+      pair = tvmffi_i_map_pair(f->object, f->at);
+      if (!pair) return 0;
+      *child = f->is_value ? &pair->value : &pair->key;
+      if (f->is_value) f->at = tvmffi_i_map_after(f->object, f->at);
+      f->is_value ^= 1;
+      return 0;
+    default: break;
+  }
+  TVMFFI_TRY(tvmffi_i_next_value(g, f, &field));
+  if (field) *child = &f->field[0];
+  return 0;
+}
+
+/* How many references a child has from its frame and container. */
+TVMFFI_I_INLINE uint32_t tvmffi_i_own_count(const tvmffi_i_graph_frame *f,
+                                            const TVMFFIAny *child) {
+  return child == &f->field[0] ? 2 : 1;
+}
+
+static void tvmffi_i_end_graph(tvmffi_i_graph *g) {
+  size_t i;
+  while (g->depth) (void)tvmffi_i_pop_graph(g);
+  tvmffi_i_free(g->frames);
+  for (i = 0; i < g->places; ++i) {
+    tvmffi_release(g->seen[i].object);
+    tvmffi_release(g->seen[i].other);
+  }
+  tvmffi_i_free(g->seen);
+  tvmffi_i_free(g->hashes);
+  for (i = 0; i < 2; ++i) {
+    if (g->callback[i]) TVMFFI_I_STORE(&g->callback[i]->graph, NULL);
+    tvmffi_release((TVMFFIObject *)g->function[i]);
+  }
+  for (i = 0; i < g->num_texts; ++i) tvmffi_i_text_release(&g->text[i]);
+  tvmffi_i_free(g->text);
+}
+
+/* -------- Hooks -------- */
+
+/* What a hook is given to go on with, by kind: its signature, and its call. */
+enum {
+  TVMFFI_I_CALLBACK_REPR,
+  TVMFFI_I_CALLBACK_HASH,
+  TVMFFI_I_CALLBACK_EQ,
+  TVMFFI_I_CALLBACK_COMPARE
+};
+
+static const tvmffi_i_name tvmffi_i_name_view = {"AnyView", NULL};
+static const tvmffi_i_name *const tvmffi_i_callback_types[4][3] = {
+    {&tvmffi_i_name_str, &tvmffi_i_name_view, NULL},
+    {&tvmffi_i_name_int64, &tvmffi_i_name_view, NULL},
+    {&tvmffi_i_name_bool, &tvmffi_i_name_view, &tvmffi_i_name_view},
+    {&tvmffi_i_name_int64, &tvmffi_i_name_view, &tvmffi_i_name_view}};
+
+/* Begins a call back: owned values of the arguments, and the graph, which is
+   that of the hook's own call and thread only. */
+static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
+                                               const TVMFFIAny *args,
+                                               int32_t num_args,
+                                               TVMFFIAny *result,
+                                               TVMFFIAny *values) {
+  tvmffi_i_callback *c = (tvmffi_i_callback *)self;
+  tvmffi_i_graph *g = TVMFFI_I_LOAD(&c->graph);
+  tvmffi_func f;
+  f.name = "";
+  f.call = NULL;
+  f.num_args = kind < TVMFFI_I_CALLBACK_EQ ? 1 : 2;
+  f.types = tvmffi_i_callback_types[kind];
+  values[0] = values[1] = tvmffi_none();
+  if (num_args != f.num_args) {
+    (void)tvmffi_i_bad_call(&f, num_args, result);
+    return NULL;
+  }
+  if (!g || c->thread != tvmffi_i_self()) {
+    (void)tvmffi_i_fail("RuntimeError",
+                        "The callback of a hook can be called "
+                        "only while the hook runs");
+    return NULL;
+  }
+  if (TVMFFIAnyViewToOwnedAny(&args[0], &values[0])) return NULL;
+  if (num_args < 2 || !TVMFFIAnyViewToOwnedAny(&args[1], &values[1])) return g;
+  tvmffi_any_release(&values[0]);
+  return NULL;
+}
+
+static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result);
+static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result);
+static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result);
+static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result);
+
+/* The function that hooks are given, which is made once a call (borrowed). */
+static int tvmffi_i_callback_of(tvmffi_i_graph *g, int kind, TVMFFIAny *out) {
+  static const TVMFFISafeCallType calls[] = {
+      tvmffi_i_call_repr, tvmffi_i_call_hash, tvmffi_i_call_eq,
+      tvmffi_i_call_compare};
+  int i = kind == TVMFFI_I_CALLBACK_COMPARE;
+  tvmffi_i_callback *c = g->callback[i];
+  if (!c) {
+    c = (tvmffi_i_callback *)tvmffi_i_alloc(sizeof(*c));
+    if (!c) return tvmffi_i_no_memory();
+    c->graph = g;
+    c->thread = tvmffi_i_self();
+    if (TVMFFIFunctionCreate(c, calls[kind], tvmffi_i_free, &g->function[i])) {
+      tvmffi_i_free(c);
+      return -1;
+    }
+    g->callback[i] = c;
+  }
+  *out = tvmffi_obj((TVMFFIObject *)g->function[i]);
+  return 0;
+}
+
+/* Runs a hook on an object or a pair, which is open meanwhile. */
+static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
+                             TVMFFIObject *object, TVMFFIObject *other,
+                             TVMFFIAny *result) {
+  TVMFFIAny args[3];
+  int32_t n = 0;
+  int code;
+  if (hook->type_index != kTVMFFIFunction)
+    return tvmffi_i_fail("TypeError",
+                         "Cannot treat type `%s` as type `ffi.Function`",
+                         tvmffi_i_type_key(hook->type_index));
+  if (g->nested >= TVMFFI_I_MAX_HOOKS)
+    return tvmffi_i_fail("RecursionError",
+                         "Hooks of types are nested more than %d deep",
+                         (int)TVMFFI_I_MAX_HOOKS);
+  args[n++] = tvmffi_obj(object);
+  if (other) args[n++] = tvmffi_obj(other);
+  TVMFFI_TRY(tvmffi_i_callback_of(g, kind, &args[n++]));
+  TVMFFI_TRY(tvmffi_i_open_seen(g, object, other));
+  ++g->nested;
+  *result = tvmffi_none();
+  code = TVMFFIFunctionCall(hook->v_obj, args, n, result);
+  --g->nested;
+  tvmffi_i_seen_place(g, object, other)->state = TVMFFI_I_UNSEEN;
+  return code;
+}
+
+/* Raises for a hook's result of a wrong type, which it releases. */
+TVMFFI_I_SLOW int tvmffi_i_bad_hook(TVMFFIAny *result, int kind) {
+  int code = tvmffi_i_bad_cast(result, tvmffi_i_callback_types[kind][0]->name);
+  tvmffi_any_release(result);
+  return code;
+}
+
+static tvmffi_i_known_column tvmffi_i_repr_hooks = {"__ffi_repr__", NULL};
+static tvmffi_i_known_column tvmffi_i_hash_hooks = {"__ffi_hash__", NULL};
+static tvmffi_i_known_column tvmffi_i_eq_hooks = {"__ffi_eq__", NULL};
+static tvmffi_i_known_column tvmffi_i_compare_hooks = {"__ffi_compare__", NULL};
+
+/* -------- Repr -------- */
+
+/* Lets text go to a buffer of its own, made when it is first used: that of a
+   call back, and of what is not shown, must not stand in the text around it,
+   and is kept, as it may be met again. */
+static int tvmffi_i_repr_to(tvmffi_i_graph *g, uint32_t to) {
+  size_t had = g->num_texts;
+  tvmffi_i_text_buffer *larger;
+  g->to = to;
+  if (to < had) return 0;
+  larger = (tvmffi_i_text_buffer *)tvmffi_i_larger(g->text, &g->num_texts,
+                                                   sizeof(*larger));
+  if (!larger) return -1;
+  memset((void *)(larger + had), 0, (g->num_texts - had) * sizeof(*larger));
+  g->text = larger;
+  return 0;
+}
+
+static void tvmffi_i_repr_address(tvmffi_i_graph *g, const TVMFFIObject *o) {
+  if (g->with_address)
+    tvmffi_i_text_hex(&g->text[g->to], "@0x", (uint64_t)(uintptr_t)o, 1);
+}
+
+/* Copies the text of an object that is done. */
+static void tvmffi_i_repr_again(tvmffi_i_graph *g, const tvmffi_i_seen *s) {
+  tvmffi_i_text_buffer *b = &g->text[g->to];
+  char *at = tvmffi_i_text_room(b, s->size);
+  if (!at) return;
+  memcpy(at, g->text[s->to].data + s->value, s->size);
+  b->size += s->size;
+}
+
+/* Notes that the text of an object is what was written from `begin` on. */
+static void tvmffi_i_repr_done(tvmffi_i_graph *g, tvmffi_i_seen *s,
+                               size_t begin) {
+  s->state = TVMFFI_I_DONE;
+  s->to = g->to;
+  s->value = begin;
+  s->size = g->text[g->to].size - begin;
+}
+
+static int tvmffi_i_repr_hook(tvmffi_i_graph *g, const TVMFFIAny *hook,
+                              TVMFFIObject *o) {
+  tvmffi_i_text_buffer *b;
+  TVMFFIAny result;
+  TVMFFIByteArray text;
+  size_t begin;
+  TVMFFI_TRY(
+      tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_REPR, o, NULL, &result));
+  if (tvmffi_i_get_str(&result, &text))
+    return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_REPR);
+  b = &g->text[g->to]; /* the callback may have moved it */
+  begin = b->size;
+  tvmffi_i_text_put(b, text.data, text.size);
+  tvmffi_any_release(&result);
+  if (tvmffi_i_is_container(o->type_index)) tvmffi_i_repr_address(g, o);
+  tvmffi_i_repr_done(g, tvmffi_i_seen_place(g, o, NULL), begin);
+  return 0;
+}
+
+/* Writes an object that needs no frame; gives 1, 0 for one that does, or an
+   error's code. */
+static int tvmffi_i_repr_object(tvmffi_i_graph *g, TVMFFIObject *o) {
+  tvmffi_i_text_buffer *b = &g->text[g->to];
+  const tvmffi_i_seen *s = tvmffi_i_find_seen(g, o, NULL);
+  const TVMFFIAny any = tvmffi_obj(o), *hook;
+  const DLTensor *t;
+  const TVMFFIShapeCell *shape;
+  TVMFFIByteArray name;
+  if (s && s->state == TVMFFI_I_OPEN) {
+    tvmffi_i_text_put(b, "...", 3);
+    tvmffi_i_repr_address(g, o);
+    return 1;
+  }
+  if (s) {
+    tvmffi_i_repr_again(g, s);
+    return b->failed ? tvmffi_i_no_memory() : 1;
+  }
+  if (o == &tvmffi_i_invalid_object || o == &tvmffi_i_kwargs_object) {
+    tvmffi_i_text_str(b,
+                      o == &tvmffi_i_kwargs_object ? "<KWARGS>" : "<MISSING>");
+    return 1;
+  }
+  switch (o->type_index) {
+    case kTVMFFIBigInt:
+      tvmffi_i_text_bigint(b, TVMFFIBigIntGetContentByteArray(&any));
+      return 1;
+    case kTVMFFITensor:
+      t = TVMFFI_I_CELL(DLTensor, o);
+      TVMFFI_TRY(tvmffi_i_repr_dtype(b, t->dtype));
+      tvmffi_i_text_char(b, '[');
+      tvmffi_i_repr_numbers(b, t->shape, (size_t)(t->ndim > 0 ? t->ndim : 0));
+      tvmffi_i_text_put(b, "]@", 2);
+      tvmffi_i_repr_device(b, t->device);
+      tvmffi_i_repr_address(g, o);
+      return 1;
+    case kTVMFFIShape:
+      shape = TVMFFI_I_CELL(TVMFFIShapeCell, o);
+      tvmffi_i_text_put(b, "Shape(", 6);
+      tvmffi_i_repr_numbers(b, shape->data, shape->size);
+      tvmffi_i_text_char(b, ')');
+      return 1;
+    default: break;
+  }
+  hook = tvmffi_i_type_attr(&tvmffi_i_repr_hooks, o->type_index);
+  if (hook) {
+    TVMFFI_TRY(tvmffi_i_repr_hook(g, hook, o));
+    return 1;
+  }
+  if (!tvmffi_is_instance(o->type_index, TVMFFI_I_ENUM_BASE)) return 0;
+  name = tvmffi_any_str(&((tvmffi_i_enum *)(void *)o)->str_index);
+  tvmffi_i_text_str(b, tvmffi_i_type_key(o->type_index));
+  tvmffi_i_text_char(b, '.');
+  tvmffi_i_text_put(b, name.data, name.size);
+  tvmffi_i_repr_address(g, o);
+  return 1;
+}
+
+/* Writes a value that needs no frame; as tvmffi_i_repr_object. */
+static int tvmffi_i_repr_leaf(tvmffi_i_graph *g, const TVMFFIAny *value) {
+  tvmffi_i_text_buffer *b = &g->text[g->to];
+  switch (value->type_index) {
+    case kTVMFFINone: tvmffi_i_text_put(b, "None", 4); return 1;
+    case kTVMFFIBool:
+      tvmffi_i_text_str(b, value->v_int64 ? "True" : "False");
+      return 1;
+    case kTVMFFIInt: tvmffi_i_text_int(b, value->v_int64); return 1;
+    case kTVMFFIFloat: tvmffi_i_text_float(b, value->v_uint64, 6); return 1;
+    case kTVMFFIDataType:
+      TVMFFI_TRY(tvmffi_i_repr_dtype(b, value->v_dtype));
+      return 1;
+    case kTVMFFIDevice: tvmffi_i_repr_device(b, value->v_device); return 1;
+    case kTVMFFISmallStr:
+    case kTVMFFIStr: tvmffi_i_repr_str(b, tvmffi_any_str(value)); return 1;
+    case kTVMFFISmallBytes:
+    case kTVMFFIBytes: tvmffi_i_repr_bytes(b, tvmffi_any_str(value)); return 1;
+    default: break;
+  }
+  if (value->type_index < kTVMFFIStaticObjectBegin) {
+    tvmffi_i_text_str(b, tvmffi_i_type_key(value->type_index));
+    return 1;
+  }
+  if (value->v_obj) return tvmffi_i_repr_object(g, value->v_obj);
+  tvmffi_i_text_put(b, "None", 4);
+  return 1;
+}
+
+/* Begins an object: what stands before its children. */
+static int tvmffi_i_repr_push(tvmffi_i_graph *g, TVMFFIObject *o,
+                              uint32_t own) {
+  tvmffi_i_text_buffer *b = &g->text[g->to];
+  size_t begin = b->size;
+  TVMFFI_TRY(tvmffi_i_push_graph(g, o, NULL, own));
+  g->frames[g->depth - 1].begin = begin;
+  switch (o->type_index) {
+    case kTVMFFIArray: tvmffi_i_text_char(b, '('); break;
+    case kTVMFFIList: tvmffi_i_text_char(b, '['); break;
+    case kTVMFFIMap:
+    case kTVMFFIDict: tvmffi_i_text_char(b, '{'); break;
+    default:
+      tvmffi_i_text_str(b, tvmffi_i_type_key(o->type_index));
+      tvmffi_i_repr_address(g, o);
+  }
+  return 0;
+}
+
+/* Ends an object. */
+static int tvmffi_i_repr_pop(tvmffi_i_graph *g) {
+  tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+  tvmffi_i_text_buffer *b = &g->text[g->to];
+  size_t begin = f->begin;
+  tvmffi_i_seen *s;
+  switch (f->object->type_index) {
+    case kTVMFFIArray:
+      if (f->at == 1) tvmffi_i_text_char(b, ',');
+      tvmffi_i_text_char(b, ')');
+      break;
+    case kTVMFFIList: tvmffi_i_text_char(b, ']'); break;
+    case kTVMFFIMap:
+    case kTVMFFIDict: tvmffi_i_text_char(b, '}'); break;
+    default:
+      if (f->has_child) tvmffi_i_text_char(b, ')');
+  }
+  if (tvmffi_i_is_container(f->object->type_index))
+    tvmffi_i_repr_address(g, f->object);
+  s = tvmffi_i_pop_graph(g);
+  if (s) tvmffi_i_repr_done(g, s, begin);
+  return b->failed ? tvmffi_i_no_memory() : 0;
+}
+
+/* Tells whether a field before the present one, in a type or its ancestors, has
+   the same name: then only that one is shown. */
+static int tvmffi_i_is_hidden(const tvmffi_i_graph *g,
+                              const tvmffi_i_graph_frame *f,
+                              const TVMFFIFieldInfo *field) {
+  tvmffi_i_field_walk w = tvmffi_i_walk_fields(f->walk.type);
+  const TVMFFIFieldInfo *before;
+  while ((before = tvmffi_i_next_field(&w)) && before != field)
+    if (before->name.size == field->name.size && !(before->flags & g->skip) &&
+        memcmp(before->name.data, field->name.data, field->name.size) == 0)
+      return 1;
+  return 0;
+}
+
+/* Writes what stands before a child. One that is hidden is not shown. */
+static int tvmffi_i_repr_before(tvmffi_i_graph *g, tvmffi_i_graph_frame *f) {
+  tvmffi_i_text_buffer *b = &g->text[g->to];
+  const TVMFFIFieldInfo *field;
+  int32_t index = f->object->type_index;
+  if (tvmffi_i_is_container(index)) {
+    if ((index == kTVMFFIMap || index == kTVMFFIDict) && !f->is_value)
+      tvmffi_i_text_put(b, ": ", 2);
+    else if (f->has_child)
+      tvmffi_i_text_put(b, ", ", 2);
+    f->has_child = 1;
+    return 0;
+  }
+  field = &f->walk.fields[f->walk.i - 1];
+  if (tvmffi_i_is_hidden(g, f, field)) return tvmffi_i_repr_to(g, f->to + 1);
+  tvmffi_i_text_put(b, f->has_child ? ", " : "(", f->has_child ? 2 : 1);
+  f->has_child = 1;
+  tvmffi_i_text_put(b, field->name.data, field->name.size);
+  tvmffi_i_text_char(b, '=');
+  return 0;
+}
+
+/* Writes a value with all that it holds. */
+static int tvmffi_i_repr_all(tvmffi_i_graph *g, const TVMFFIAny *value,
+                             uint32_t own) {
+  size_t base = g->depth;
+  int code = tvmffi_i_repr_leaf(g, value);
+  if (code) return code < 0 ? code : 0;
+  TVMFFI_TRY(tvmffi_i_repr_push(g, value->v_obj, own));
+  while (g->depth > base) {
+    tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+    const TVMFFIAny *child;
+    g->to = f->to;
+    TVMFFI_TRY(tvmffi_i_next_child(g, f, &child));
+    if (!child) {
+      TVMFFI_TRY(tvmffi_i_repr_pop(g));
+      continue;
+    }
+    TVMFFI_TRY(tvmffi_i_repr_before(g, f));
+    code = tvmffi_i_repr_leaf(g, child);
+    if (code < 0) return code;
+    if (!code)
+      TVMFFI_TRY(
+          tvmffi_i_repr_push(g, child->v_obj, tvmffi_i_own_count(f, child)));
+  }
+  return 0;
+}
+
+static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  TVMFFIAny values[2];
+  tvmffi_i_graph *g = tvmffi_i_begin_callback(self, TVMFFI_I_CALLBACK_REPR,
+                                              args, num_args, result, values);
+  tvmffi_i_text_buffer *b;
+  TVMFFIByteArray text;
+  size_t base, begin = 0;
+  uint32_t to;
+  int code;
+  if (!g) return -1;
+  base = g->depth;
+  to = g->to;
+  code = tvmffi_i_repr_to(g, to + 1);
+  if (!code) {
+    begin = g->text[to + 1].size;
+    code = tvmffi_i_repr_all(g, &values[0], 0);
+  }
+  while (g->depth > base) (void)tvmffi_i_pop_graph(g);
+  g->to = to;
+  tvmffi_any_release(&values[0]);
+  if (code) return code;
+  b = &g->text[to + 1];
+  if (b->failed) return tvmffi_i_no_memory();
+  text.data = b->data + begin;
+  text.size = b->size - begin;
+  return TVMFFIStringFromByteArray(&text, result);
+}
+
+TVMFFI_FUNC(i_repr_print, str, (any, value)) {
+  tvmffi_i_graph g = TVMFFI_I_ZERO;
+  TVMFFIAny owned;
+  int code;
+#if !TVMFFI_NO_STDIO
+  const char *text = getenv("TVM_FFI_REPR_WITH_ADDR");
+  g.with_address = text && strcmp(text, "1") == 0;
+#endif
+  g.name = "ObjectGraphDFS";
+  g.skip = kTVMFFIFieldFlagBitMaskReprOff;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
+  code = tvmffi_i_repr_to(&g, 0);
+  if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
+  if (!code) code = tvmffi_i_text_take(&g.text[0], tvmffi_result);
+  tvmffi_i_end_graph(&g);
+  tvmffi_any_release(&owned);
+  return code;
+}
+
+/* -------- Hash -------- */
+
+TVMFFI_I_INLINE int tvmffi_i_is_nan(uint64_t bits) {
+  return bits << 1 > (uint64_t)2047 << 53;
+}
+
+/* Equal numbers have equal hashes: both zeros, and all that are none. */
+static uint64_t tvmffi_i_hash_float(uint64_t bits) {
+  if (bits << 1 == 0) return 0;
+  return tvmffi_i_is_nan(bits) ? (uint64_t)0x7FF8 << 48 : bits;
+}
+
+/* Gives the hash of a value that is no object. */
+static uint64_t tvmffi_i_hash_plain(const TVMFFIAny *value) {
+  uint64_t h = (uint64_t)(int64_t)value->type_index;
+  switch (value->type_index) {
+    case kTVMFFINone: return tvmffi_i_hash_combine(0, 0);
+    case kTVMFFIBool: return tvmffi_i_hash_combine(h, value->v_int64 != 0);
+    case kTVMFFIFloat:
+      return tvmffi_i_hash_combine(h, tvmffi_i_hash_float(value->v_uint64));
+    case kTVMFFIDataType:
+      h = tvmffi_i_hash_combine(h, value->v_dtype.code);
+      h = tvmffi_i_hash_combine(h, value->v_dtype.bits);
+      return tvmffi_i_hash_combine(h, value->v_dtype.lanes);
+    case kTVMFFIDevice:
+      h = tvmffi_i_hash_combine(
+          h, (uint64_t)(int64_t)(int32_t)value->v_device.device_type);
+      return tvmffi_i_hash_combine(
+          h, (uint64_t)(int64_t)value->v_device.device_id);
+    default: return tvmffi_i_hash_combine(h, value->v_uint64);
+  }
+}
+
+static uint64_t tvmffi_i_hash_text(int32_t index, const TVMFFIAny *value) {
+  TVMFFIByteArray s = tvmffi_any_str(value);
+  return tvmffi_i_hash_combine((uint64_t)index,
+                               tvmffi_i_stable_hash(s.data, s.size));
+}
+
+static uint64_t tvmffi_i_hash_shape(const TVMFFIObject *o) {
+  const TVMFFIShapeCell *shape = TVMFFI_I_CELL(TVMFFIShapeCell, o);
+  uint64_t h = TVMFFIGetTypeInfo(kTVMFFIShape)->type_key_hash;
+  size_t i;
+  h = tvmffi_i_hash_combine(h, shape->size);
+  for (i = 0; i < shape->size; ++i)
+    h = tvmffi_i_hash_combine(h, (uint64_t)shape->data[i]);
+  return h;
+}
+
+/* Gives the hash of a value that needs no frame and 1, 0 for one that does, or
+   an error's code. */
+static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
+                              uint64_t *hash) {
+  int32_t index = value->type_index;
+  TVMFFIObject *o = value->v_obj;
+  const TVMFFIAny *hook;
+  const tvmffi_i_seen *s;
+  tvmffi_i_seen *place;
+  TVMFFIAny result;
+  int64_t got;
+  if (index == kTVMFFIStr || index == kTVMFFISmallStr) {
+    *hash = tvmffi_i_hash_text(kTVMFFIStr, value);
+    return 1;
+  }
+  if (index == kTVMFFIBytes || index == kTVMFFISmallBytes) {
+    *hash = tvmffi_i_hash_text(kTVMFFIBytes, value);
+    return 1;
+  }
+  if (index < kTVMFFIStaticObjectBegin || !o) {
+    const TVMFFIAny none = tvmffi_none();
+    *hash =
+        tvmffi_i_hash_plain(index < kTVMFFIStaticObjectBegin ? value : &none);
+    return 1;
+  }
+  if (index == kTVMFFIShape) {
+    *hash = tvmffi_i_hash_shape(o);
+    return 1;
+  }
+  s = tvmffi_i_find_seen(g, o, NULL);
+  if (s) {
+    *hash = s->state == TVMFFI_I_DONE ? s->value
+                                      : TVMFFIGetTypeInfo(index)->type_key_hash;
+    return 1;
+  }
+  hook = tvmffi_i_type_attr(&tvmffi_i_hash_hooks, index);
+  if (hook) {
+    TVMFFI_TRY(
+        tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_HASH, o, NULL, &result));
+    if (tvmffi_i_get_int64(&result, &got))
+      return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_HASH);
+    place = tvmffi_i_seen_place(g, o, NULL);
+    place->state = TVMFFI_I_DONE;
+    place->value = *hash = (uint64_t)got;
+    return 1;
+  }
+  if (index >= kTVMFFIStaticObjectEnd &&
+      (tvmffi_i_type_attr(&tvmffi_i_eq_hooks, index) ||
+       tvmffi_i_type_attr(&tvmffi_i_compare_hooks, index)))
+    return tvmffi_i_fail(
+        "ValueError",
+        "RecursiveHash: type '%s' defines __ffi_eq__ or __ffi_compare__ but "
+        "not __ffi_hash__. Add a __ffi_hash__ hook to maintain the invariant "
+        "RecursiveEq(a,b) => RecursiveHash(a)==RecursiveHash(b).",
+        tvmffi_i_type_key(index));
+  return 0;
+}
+
+static int tvmffi_i_hash_push(tvmffi_i_graph *g, TVMFFIObject *o,
+                              uint32_t own) {
+  tvmffi_i_graph_frame *f;
+  uint64_t size;
+  TVMFFI_TRY(tvmffi_i_push_graph(g, o, NULL, own));
+  f = &g->frames[g->depth - 1];
+  f->begin = g->num_hashes;
+  f->hash = f->walk.type->type_key_hash;
+  if (!tvmffi_i_is_container(o->type_index)) return 0;
+  size = o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict
+             ? (uint64_t)tvmffi_i_map_size(o)
+             : (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, o)->size;
+  f->hash = tvmffi_i_hash_combine(f->hash, size);
+  return 0;
+}
+
+/* Puts the hash of a child into that of its object. A map's entries are put
+   together at its end, as their order does not count. */
+static int tvmffi_i_hash_feed(tvmffi_i_graph *g, uint64_t hash) {
+  tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+  uint64_t *larger;
+  switch (f->object->type_index) {
+    case kTVMFFIArray:
+    case kTVMFFIList: hash = tvmffi_i_hash_combine(hash, f->at - 1); break;
+    case kTVMFFIMap:
+    case kTVMFFIDict:
+      if (f->is_value) {
+        f->key_hash = hash;
+        return 0;
+      }
+      if (g->num_hashes == g->hash_capacity) {
+        larger = (uint64_t *)tvmffi_i_larger(g->hashes, &g->hash_capacity,
+                                             sizeof(*larger));
+        if (!larger) return -1;
+        g->hashes = larger;
+      }
+      g->hashes[g->num_hashes++] = tvmffi_i_hash_combine(f->key_hash, hash);
+      return 0;
+    default: break;
+  }
+  f->hash = tvmffi_i_hash_combine(f->hash, hash);
+  return 0;
+}
+
+static void tvmffi_i_sift(uint64_t *heap, size_t i, size_t n) {
+  uint64_t x = heap[i];
+  size_t child;
+  while ((child = 2 * i + 1) < n) {
+    if (child + 1 < n && heap[child] < heap[child + 1]) ++child;
+    if (heap[child] <= x) break;
+    heap[i] = heap[child];
+    i = child;
+  }
+  heap[i] = x;
+}
+
+static void tvmffi_i_sort(uint64_t *items, size_t n) {
+  size_t i;
+  for (i = n / 2; i--;) tvmffi_i_sift(items, i, n);
+  while (n > 1) {
+    uint64_t last = items[--n];
+    items[n] = items[0];
+    items[0] = last;
+    tvmffi_i_sift(items, 0, n);
+  }
+}
+
+static uint64_t tvmffi_i_hash_pop(tvmffi_i_graph *g) {
+  tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+  uint64_t hash = f->hash;
+  size_t i, begin = f->begin;
+  tvmffi_i_seen *s;
+  if (g->num_hashes > begin) {
+    tvmffi_i_sort(g->hashes + begin, g->num_hashes - begin);
+    for (i = begin; i < g->num_hashes; ++i)
+      hash = tvmffi_i_hash_combine(hash, g->hashes[i]);
+    g->num_hashes = begin;
+  }
+  s = tvmffi_i_pop_graph(g);
+  if (s) {
+    s->state = TVMFFI_I_DONE;
+    s->value = hash;
+  }
+  return hash;
+}
+
+/* Gives the hash of a value with all that it holds. */
+static int tvmffi_i_hash_all(tvmffi_i_graph *g, const TVMFFIAny *value,
+                             uint32_t own, uint64_t *hash) {
+  size_t base = g->depth;
+  int code = tvmffi_i_hash_leaf(g, value, hash);
+  if (code) return code < 0 ? code : 0;
+  TVMFFI_TRY(tvmffi_i_hash_push(g, value->v_obj, own));
+  for (;;) {
+    tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+    const TVMFFIAny *child;
+    TVMFFI_TRY(tvmffi_i_next_child(g, f, &child));
+    if (!child) {
+      *hash = tvmffi_i_hash_pop(g);
+      if (g->depth == base) return 0;
+    } else {
+      code = tvmffi_i_hash_leaf(g, child, hash);
+      if (code < 0) return code;
+      if (!code) {
+        TVMFFI_TRY(
+            tvmffi_i_hash_push(g, child->v_obj, tvmffi_i_own_count(f, child)));
+        continue;
+      }
+    }
+    TVMFFI_TRY(tvmffi_i_hash_feed(g, *hash));
+  }
+}
+
+static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  TVMFFIAny values[2];
+  tvmffi_i_graph *g = tvmffi_i_begin_callback(self, TVMFFI_I_CALLBACK_HASH,
+                                              args, num_args, result, values);
+  size_t base, num_hashes;
+  uint64_t hash;
+  int code;
+  if (!g) return -1;
+  base = g->depth;
+  num_hashes = g->num_hashes;
+  code = tvmffi_i_hash_all(g, &values[0], 0, &hash);
+  while (g->depth > base) (void)tvmffi_i_pop_graph(g);
+  g->num_hashes = num_hashes;
+  tvmffi_any_release(&values[0]);
+  if (!code) *result = tvmffi_int((int64_t)hash);
+  return code;
+}
+
+TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
+  tvmffi_i_graph g = TVMFFI_I_ZERO;
+  TVMFFIAny owned;
+  uint64_t hash = 0;
+  int code;
+  g.name = "ObjectGraphDFS";
+  g.skip = kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
+  code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
+  tvmffi_i_end_graph(&g);
+  tvmffi_any_release(&owned);
+  if (code) return code;
+  TVMFFI_RETURN((int64_t)hash);
+}
+
+/* -------- Order -------- */
+
+#define TVMFFI_I_SIGN(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* Bytes are compared as `char` has them, signed on most machines, as upstream
+   does (memncmp of string.h). */
+static int tvmffi_i_text_sign(TVMFFIByteArray a, TVMFFIByteArray b) {
+  size_t i = 0, n = a.size < b.size ? a.size : b.size;
+  if (n && memcmp(a.data, b.data, n) != 0) {
+    while (a.data[i] == b.data[i]) ++i;
+    return TVMFFI_I_SIGN(a.data[i], b.data[i]);
+  }
+  return TVMFFI_I_SIGN(a.size, b.size);
+}
+
+static int tvmffi_i_shape_sign(const TVMFFIObject *a, const TVMFFIObject *b) {
+  const TVMFFIShapeCell *x = TVMFFI_I_CELL(TVMFFIShapeCell, a);
+  const TVMFFIShapeCell *y = TVMFFI_I_CELL(TVMFFIShapeCell, b);
+  size_t i;
+  for (i = 0; i < x->size && i < y->size; ++i)
+    if (x->data[i] != y->data[i]) return TVMFFI_I_SIGN(x->data[i], y->data[i]);
+  return TVMFFI_I_SIGN(x->size, y->size);
+}
+
+/* Two integers, of which one at least is big. */
+static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
+  TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
+  TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
+  size_t n = x.size / 8, m = y.size / 8, i = n > m ? n : m;
+  int64_t x_high = n ? tvmffi_i_word(x.data, n - 1) : 0;
+  int64_t y_high = m ? tvmffi_i_word(y.data, m - 1) : 0;
+  if ((x_high < 0) != (y_high < 0)) return x_high < 0 ? -1 : 1;
+  while (i--) {
+    uint64_t p = (uint64_t)(i < n ? tvmffi_i_word(x.data, i) : -(x_high < 0));
+    uint64_t q = (uint64_t)(i < m ? tvmffi_i_word(y.data, i) : -(y_high < 0));
+    if (p != q) return TVMFFI_I_SIGN(p, q);
+  }
+  return 0;
+}
+
+/* The order of floating-point numbers as one of integers; both zeros are 0. */
+TVMFFI_I_INLINE int64_t tvmffi_i_float_rank(uint64_t bits) {
+  int64_t size = (int64_t)(bits << 1 >> 1);
+  return bits >> 63 ? -size : size;
+}
+
+/* Compares two values of one type that are no objects. */
+static int tvmffi_i_compare_plain(const tvmffi_i_graph *g, const TVMFFIAny *a,
+                                  const TVMFFIAny *b, int *sign) {
+  switch (a->type_index) {
+    case kTVMFFIBool: *sign = (a->v_int64 != 0) - (b->v_int64 != 0); return 0;
+    case kTVMFFIInt: *sign = TVMFFI_I_SIGN(a->v_int64, b->v_int64); return 0;
+    case kTVMFFIFloat:
+      if (tvmffi_i_is_nan(a->v_uint64) || tvmffi_i_is_nan(b->v_uint64)) {
+        if (!g->is_equality)
+          return tvmffi_i_fail("TypeError", "Cannot order NaN values");
+        *sign = tvmffi_i_is_nan(a->v_uint64) != tvmffi_i_is_nan(b->v_uint64);
+        return 0;
+      }
+      *sign = TVMFFI_I_SIGN(tvmffi_i_float_rank(a->v_uint64),
+                            tvmffi_i_float_rank(b->v_uint64));
+      return 0;
+    case kTVMFFIDataType:
+      *sign = TVMFFI_I_SIGN(a->v_dtype.code, b->v_dtype.code);
+      if (!*sign) *sign = TVMFFI_I_SIGN(a->v_dtype.bits, b->v_dtype.bits);
+      if (!*sign) *sign = TVMFFI_I_SIGN(a->v_dtype.lanes, b->v_dtype.lanes);
+      return 0;
+    case kTVMFFIDevice:
+      *sign = TVMFFI_I_SIGN((int32_t)a->v_device.device_type,
+                            (int32_t)b->v_device.device_type);
+      if (!*sign)
+        *sign = TVMFFI_I_SIGN(a->v_device.device_id, b->v_device.device_id);
+      return 0;
+    default: break;
+  }
+  *sign = a->zero_padding != b->zero_padding || a->v_uint64 != b->v_uint64;
+  if (!*sign || g->is_equality) return 0;
+  return tvmffi_i_fail("TypeError", "Cannot order values of type %s",
+                       tvmffi_i_type_key(a->type_index));
+}
+
+TVMFFI_I_SLOW int tvmffi_i_cannot_order_maps(void) {
+  return tvmffi_i_fail("TypeError", "Cannot order Map/Dict values");
+}
+
+/* Compares two objects of a type that has a hook; gives 1, 0 if it has none, or
+   an error's code. */
+static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
+                                 TVMFFIObject *b, int *sign) {
+  const TVMFFIAny *hook = NULL;
+  TVMFFIAny result;
+  int64_t order;
+  tvmffi_type_bool equal;
+  if (g->is_equality)
+    hook = tvmffi_i_type_attr(&tvmffi_i_eq_hooks, a->type_index);
+  if (hook) {
+    TVMFFI_TRY(tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_EQ, a, b, &result));
+    if (tvmffi_i_get_bool(&result, &equal))
+      return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_EQ);
+    *sign = !equal;
+    return 1;
+  }
+  hook = tvmffi_i_type_attr(&tvmffi_i_compare_hooks, a->type_index);
+  if (!hook) return 0;
+  TVMFFI_TRY(
+      tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_COMPARE, a, b, &result));
+  if (tvmffi_i_get_int64(&result, &order))
+    return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_COMPARE);
+  *sign = (int32_t)order;
+  return 1;
+}
+
+/* Compares two values that need no frame; gives 1, 0 for two that do, or an
+   error's code. */
+static int tvmffi_i_compare_leaf(tvmffi_i_graph *g, const TVMFFIAny *a,
+                                 const TVMFFIAny *b, int *sign) {
+  int32_t i = a->type_index, j = b->type_index;
+  const tvmffi_i_seen *s;
+  if (i == kTVMFFINone || j == kTVMFFINone) {
+    *sign = (i != kTVMFFINone) - (j != kTVMFFINone);
+    return 1;
+  }
+  if (((i == kTVMFFIStr || i == kTVMFFISmallStr) &&
+       (j == kTVMFFIStr || j == kTVMFFISmallStr)) ||
+      ((i == kTVMFFIBytes || i == kTVMFFISmallBytes) &&
+       (j == kTVMFFIBytes || j == kTVMFFISmallBytes))) {
+    *sign = tvmffi_i_text_sign(tvmffi_any_str(a), tvmffi_any_str(b));
+    return 1;
+  }
+  if (i != j) {
+    *sign = 1;
+    if (g->is_equality) return 1;
+    if ((i != kTVMFFIInt && i != kTVMFFIBigInt) ||
+        (j != kTVMFFIInt && j != kTVMFFIBigInt))
+      return tvmffi_i_fail("TypeError",
+                           "Cannot compare values of different types: %s vs %s",
+                           tvmffi_i_type_key(i), tvmffi_i_type_key(j));
+    *sign = tvmffi_i_bigint_sign(a, b);
+    return 1;
+  }
+  if (i < kTVMFFIStaticObjectBegin) {
+    TVMFFI_TRY(tvmffi_i_compare_plain(g, a, b, sign));
+    return 1;
+  }
+  if (a->v_obj == b->v_obj || !a->v_obj || !b->v_obj) {
+    *sign = (a->v_obj != NULL) - (b->v_obj != NULL);
+    return 1;
+  }
+  if (i == kTVMFFIBigInt) {
+    *sign = tvmffi_i_bigint_sign(a, b);
+    return 1;
+  }
+  if (i == kTVMFFIShape) {
+    *sign = tvmffi_i_shape_sign(a->v_obj, b->v_obj);
+    return 1;
+  }
+  *sign = 0;
+  s = tvmffi_i_find_seen(g, a->v_obj, b->v_obj);
+  if (s && (s->state == TVMFFI_I_DONE || g->is_equality)) return 1;
+  if (s)
+    return tvmffi_i_fail("ValueError",
+                         "RecursiveCompare: cyclic reference detected in "
+                         "ordering");
+  if (i < kTVMFFIStaticObjectEnd) return 0;
+  return tvmffi_i_compare_hook(g, a->v_obj, b->v_obj, sign);
+}
+
+/* Tells whether each key of a map is in another one, which has as many. */
+static int tvmffi_i_has_keys(TVMFFIObject *map, TVMFFIObject *other) {
+  const tvmffi_i_pair *pair;
+  const TVMFFIAny *value;
+  uint64_t at = tvmffi_i_map_begin(map);
+  if (tvmffi_i_map_size(map) != tvmffi_i_map_size(other)) return 0;
+  for (; (pair = tvmffi_i_map_pair(map, at)) != NULL;
+       at = tvmffi_i_map_after(map, at)) {
+    value = tvmffi_i_map_lookup(other, &pair->key);
+    if (value == &tvmffi_i_map_failed) return -1;
+    if (!value) return 0;
+  }
+  return 1;
+}
+
+/* Begins a pair of objects; gives 1 for maps whose keys differ, else a code. */
+static int tvmffi_i_compare_push(tvmffi_i_graph *g, TVMFFIObject *a,
+                                 TVMFFIObject *b, uint32_t own) {
+  int32_t index = a->type_index;
+  int same;
+  TVMFFI_TRY(tvmffi_i_push_graph(g, a, b, own));
+  if (index != kTVMFFIMap && index != kTVMFFIDict) return 0;
+  same = tvmffi_i_has_keys(a, b);
+  if (same > 0) return 0;
+  (void)tvmffi_i_pop_graph(g);
+  if (same < 0) return -1;
+  return g->is_equality ? 1 : tvmffi_i_cannot_order_maps();
+}
+
+/* Gives the next two values of a pair, NULL at its end. */
+static int tvmffi_i_next_pair(tvmffi_i_graph *g, tvmffi_i_graph_frame *f,
+                              const TVMFFIAny **a, const TVMFFIAny **b) {
+  const TVMFFISeqCell *other;
+  int32_t index = f->object->type_index;
+  *b = &f->field[1];
+  if (index == kTVMFFIArray || index == kTVMFFIList) {
+    other = TVMFFI_I_CELL(TVMFFISeqCell, f->other);
+    *a = NULL;
+    if (f->at >= (uint64_t)other->size) return 0;
+    *b = (const TVMFFIAny *)other->data + f->at;
+    return tvmffi_i_next_child(g, f, a);
+  }
+  if (index != kTVMFFIMap && index != kTVMFFIDict)
+    return tvmffi_i_next_child(g, f, a);
+  TVMFFI_TRY(tvmffi_i_next_child(g, f, a));
+  if (!*a) return 0;
+  *b = tvmffi_i_map_lookup(f->other, *a);
+  if (*b == &tvmffi_i_map_failed) return -1;
+  if (*b) return tvmffi_i_next_child(g, f, a);
+  return tvmffi_i_fail("RuntimeError", "A map has changed while compared");
+}
+
+/* Ends a comparison before its end, with a sign other than 0. Maps have no
+   order, not even by what they hold. */
+static int tvmffi_i_compare_differ(tvmffi_i_graph *g, size_t base) {
+  size_t i;
+  for (i = base; i < g->depth && !g->is_equality; ++i) {
+    int32_t index = g->frames[i].object->type_index;
+    if (index == kTVMFFIMap || index == kTVMFFIDict)
+      return tvmffi_i_cannot_order_maps();
+  }
+  while (g->depth > base) (void)tvmffi_i_pop_graph(g);
+  return 0;
+}
+
+/* Ends a pair that is equal as far as it went; gives which is longer. What is
+   equal need not be compared again, but for a hook: it may tell of a pair as
+   equal that is not, whose parts then are wrongly taken as equal. */
+static int tvmffi_i_compare_pop(tvmffi_i_graph *g) {
+  const tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+  int32_t index = f->object->type_index;
+  tvmffi_i_seen *s;
+  int sign = 0;
+  if (index == kTVMFFIArray || index == kTVMFFIList)
+    sign = TVMFFI_I_SIGN(TVMFFI_I_CELL(TVMFFISeqCell, f->object)->size,
+                         TVMFFI_I_CELL(TVMFFISeqCell, f->other)->size);
+  s = tvmffi_i_pop_graph(g);
+  if (s && !sign && !g->nested) s->state = TVMFFI_I_DONE;
+  return sign;
+}
+
+/* Compares two values with all that they hold. */
+static int tvmffi_i_compare_all(tvmffi_i_graph *g, const TVMFFIAny *a,
+                                const TVMFFIAny *b, uint32_t own, int *sign) {
+  size_t base = g->depth;
+  int code = tvmffi_i_compare_leaf(g, a, b, sign);
+  if (code) return code < 0 ? code : 0;
+  *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj, own);
+  if (*sign) return *sign < 0 ? -1 : 0;
+  while (g->depth > base) {
+    tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+    TVMFFI_TRY(tvmffi_i_next_pair(g, f, &a, &b));
+    if (!a) {
+      *sign = tvmffi_i_compare_pop(g);
+    } else {
+      code = tvmffi_i_compare_leaf(g, a, b, sign);
+      if (code < 0) return code;
+      if (!code) {
+        *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj,
+                                      tvmffi_i_own_count(f, a));
+        if (*sign < 0) return -1;
+      }
+    }
+    if (*sign) return tvmffi_i_compare_differ(g, base);
+  }
+  return 0;
+}
+
+static int tvmffi_i_compare_back(void *self, int kind, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result,
+                                 int *sign) {
+  TVMFFIAny values[2];
+  tvmffi_i_graph *g =
+      tvmffi_i_begin_callback(self, kind, args, num_args, result, values);
+  size_t base;
+  int code;
+  if (!g) return -1;
+  base = g->depth;
+  code = tvmffi_i_compare_all(g, &values[0], &values[1], 0, sign);
+  while (g->depth > base) (void)tvmffi_i_pop_graph(g);
+  tvmffi_any_release(&values[0]);
+  tvmffi_any_release(&values[1]);
+  return code;
+}
+
+static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  int sign = 0;
+  TVMFFI_TRY(tvmffi_i_compare_back(self, TVMFFI_I_CALLBACK_EQ, args, num_args,
+                                   result, &sign));
+  *result = tvmffi_bool(!sign);
+  return 0;
+}
+
+static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  int sign = 0;
+  TVMFFI_TRY(tvmffi_i_compare_back(self, TVMFFI_I_CALLBACK_COMPARE, args,
+                                   num_args, result, &sign));
+  *result = tvmffi_int(sign);
+  return 0;
+}
+
+/* Gives whether a is less than b (negative), equal (0) or greater; with
+   `is_equality` only whether they are equal. */
+static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
+                            int is_equality, int *sign) {
+  tvmffi_i_graph g = TVMFFI_I_ZERO;
+  TVMFFIAny x, y;
+  int code;
+  g.name = "RecursiveCompare";
+  g.skip = kTVMFFIFieldFlagBitMaskCompareOff;
+  g.is_equality = is_equality;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(a, &x));
+  code = TVMFFIAnyViewToOwnedAny(b, &y);
+  if (!code) {
+    code = tvmffi_i_compare_all(&g, &x, &y, 2, sign);
+    tvmffi_any_release(&y);
+  }
+  tvmffi_i_end_graph(&g);
+  tvmffi_any_release(&x);
+  return code;
+}
+
+#define TVMFFI_I_COMPARE(name, is_equality, op)               \
+  TVMFFI_FUNC(i_recursive_##name, bool, (any, a), (any, b)) { \
+    int sign = 0;                                             \
+    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign)); \
+    TVMFFI_RETURN(sign op 0);                                 \
+  }
+TVMFFI_I_COMPARE(eq, 1, ==)
+TVMFFI_I_COMPARE(lt, 0, <)
+TVMFFI_I_COMPARE(le, 0, <=)
+TVMFFI_I_COMPARE(gt, 0, >)
+TVMFFI_I_COMPARE(ge, 0, >=)
+
+/* -------- Hooks of the built-in types -------- */
+
+/* A function that may be None. */
+TVMFFI_I_TYPE(i_callback, TVMFFIObject *, "ffi.Function", "ffi.Function")
+TVMFFI_I_GET(i_callback) {
+  *out = any->type_index == kTVMFFIFunction ? any->v_obj : NULL;
+  return *out || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
+}
+
+static int tvmffi_i_cannot_treat(const TVMFFIObject *o, const char *as) {
+  return tvmffi_i_fail("TypeError", "Cannot treat type `%s` as type `%s`",
+                       tvmffi_i_type_key(o->type_index), as);
+}
+
+static int tvmffi_i_two_bigints(TVMFFIObject *a, TVMFFIObject *b, int *sign) {
+  const TVMFFIAny x = tvmffi_obj(a), y = tvmffi_obj(b);
+  if (a->type_index != kTVMFFIBigInt) return tvmffi_i_cannot_treat(a, "BigInt");
+  if (b->type_index != kTVMFFIBigInt) return tvmffi_i_cannot_treat(b, "BigInt");
+  *sign = tvmffi_i_bigint_sign(&x, &y);
+  return 0;
+}
+
+TVMFFI_I_METHOD(i_bigint_eq, "ffi.BigInt.__ffi_eq__", bool, (object, a),
+                (object, b), (i_callback, equal)) {
+  int sign = 0;
+  (void)equal;
+  TVMFFI_TRY(tvmffi_i_two_bigints(a, b, &sign));
+  TVMFFI_RETURN(!sign);
+}
+
+TVMFFI_I_METHOD(i_bigint_compare, "ffi.BigInt.__ffi_compare__", int64,
+                (object, a), (object, b), (i_callback, compare)) {
+  int sign = 0;
+  (void)compare;
+  TVMFFI_TRY(tvmffi_i_two_bigints(a, b, &sign));
+  TVMFFI_RETURN(sign);
+}
+
+TVMFFI_I_METHOD(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
+                (object, value), (i_callback, hash)) {
+  const TVMFFIAny any = tvmffi_obj(value);
+  TVMFFIByteArray words;
+  (void)hash;
+  if (value->type_index != kTVMFFIBigInt)
+    return tvmffi_i_cannot_treat(value, "BigInt");
+  words = TVMFFIBigIntGetContentByteArray(&any);
+  TVMFFI_RETURN((int64_t)tvmffi_i_stable_hash(words.data, words.size));
+}
+
+/* Appends what a callback gives for a value. */
+static int tvmffi_i_text_repr(tvmffi_i_text_buffer *b, TVMFFIObject *callback,
+                              TVMFFIAny value) {
+  TVMFFIAny result = tvmffi_none();
+  TVMFFIByteArray text;
+  if (!callback)
+    return tvmffi_i_fail("TypeError", "Cannot call None as `ffi.Function`");
+  TVMFFI_TRY(TVMFFIFunctionCall(callback, &value, 1, &result));
+  if (tvmffi_i_get_str(&result, &text))
+    return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_REPR);
+  tvmffi_i_text_put(b, text.data, text.size);
+  tvmffi_any_release(&result);
+  return 0;
+}
+
+static int tvmffi_i_text_step(tvmffi_i_text_buffer *b, const tvmffi_i_step *s,
+                              TVMFFIObject *callback) {
+  const TVMFFIAny *key = &s->key;
+  TVMFFIByteArray name;
+  int64_t i;
+  int is_missing = s->kind >= TVMFFI_I_STEP_ATTR_MISSING;
+  switch (s->kind) {
+    case TVMFFI_I_STEP_ATTR:
+      if (tvmffi_i_get_str(key, &name)) return tvmffi_i_bad_cast(key, "str");
+      tvmffi_i_text_char(b, '.');
+      tvmffi_i_text_put(b, name.data, name.size);
+      return 0;
+    case TVMFFI_I_STEP_ARRAY_ITEM:
+    case TVMFFI_I_STEP_ARRAY_ITEM_MISSING:
+      if (tvmffi_i_get_int64(key, &i)) return tvmffi_i_bad_cast(key, "int");
+      tvmffi_i_text_str(b, is_missing ? "[<missing:" : "[");
+      tvmffi_i_text_int(b, i);
+      break;
+    case TVMFFI_I_STEP_MAP_ITEM:
+    case TVMFFI_I_STEP_ATTR_MISSING:
+    case TVMFFI_I_STEP_MAP_ITEM_MISSING:
+      tvmffi_i_text_str(b, is_missing ? "[<missing:" : "[");
+      TVMFFI_TRY(tvmffi_i_text_repr(b, callback, *key));
+      break;
+    default:
+      return tvmffi_i_fail("ValueError", "%d is no kind of an access step",
+                           (int)s->kind);
+  }
+  tvmffi_i_text_str(b, is_missing ? ">]" : "]");
+  return 0;
+}
+
+TVMFFI_I_METHOD(i_step_repr, "ffi.reflection.AccessStep.__ffi_repr__", str,
+                (object, self), (i_callback, repr)) {
+  tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
+  if (self->type_index != TVMFFI_I_ACCESS_STEP)
+    return tvmffi_i_cannot_treat(self, "ffi.reflection.AccessStep");
+  if (!tvmffi_i_text_step(&b, (const tvmffi_i_step *)(void *)self, repr))
+    return tvmffi_i_text_take(&b, tvmffi_result);
+  tvmffi_i_text_release(&b);
+  return -1;
+}
+
+TVMFFI_I_METHOD(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__", str,
+                (object, self), (i_callback, repr)) {
+  tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
+  TVMFFIAny path = tvmffi_obj(self), steps = tvmffi_none();
+  const TVMFFISeqCell *cell;
+  int64_t i;
+  int code = 0;
+  if (self->type_index != TVMFFI_I_ACCESS_PATH)
+    return tvmffi_i_cannot_treat(self, "ffi.reflection.AccessPath");
+  TVMFFI_TRY(tvmffi_call_i_path_steps(NULL, &path, 1, &steps));
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, steps.v_obj);
+  tvmffi_i_text_str(&b, "<root>");
+  for (i = 0; i < cell->size && !code; ++i)
+    code = tvmffi_i_text_repr(&b, repr, ((const TVMFFIAny *)cell->data)[i]);
+  tvmffi_any_release(&steps);
+  if (!code) return tvmffi_i_text_take(&b, tvmffi_result);
+  tvmffi_i_text_release(&b);
+  return code;
+}
+#endif /* !TVMFFI_NO_EXTRA */
+
 /* ======== Builtins ============================================= >>builtins */
 /* The core's own global functions, in one table. They are static objects in
    static entries, so the table starts without memory but for its slots. */
@@ -12692,6 +14347,15 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"ffi.GetRegisteredTypeKeys", &tvmffi_func_i_type_keys},
     {"ffi.VisitInterrupt", &tvmffi_func_i_visit_interrupt},
     {"ffi.DeepCopy", &tvmffi_func_i_deep_copy},
+#endif
+#if !TVMFFI_NO_EXTRA
+    {"ffi.ReprPrint", &tvmffi_func_i_repr_print},
+    {"ffi.RecursiveHash", &tvmffi_func_i_recursive_hash},
+    {"ffi.RecursiveEq", &tvmffi_func_i_recursive_eq},
+    {"ffi.RecursiveLt", &tvmffi_func_i_recursive_lt},
+    {"ffi.RecursiveLe", &tvmffi_func_i_recursive_le},
+    {"ffi.RecursiveGt", &tvmffi_func_i_recursive_gt},
+    {"ffi.RecursiveGe", &tvmffi_func_i_recursive_ge},
 #endif
 #if !TVMFFI_NO_CONTAINERS
     {"ffi.Module.load_from_file.so", &tvmffi_func_i_module_load_so},
