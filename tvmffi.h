@@ -105,6 +105,7 @@
      >>env        implementation: streams, allocators, signals, handles
      >>reflection implementation: built-in types, making objects by their fields
      >>compare    implementation: recursive comparison and hash, repr
+     >>structural implementation: structural equality, hash and keys
      >>builtins   implementation: the core's own global functions
 */
 
@@ -163,6 +164,13 @@
    functions; values of these types are still passed on as they are. */
 #ifndef TVMFFI_NO_CONTAINERS
 #define TVMFFI_NO_CONTAINERS 0
+#endif
+
+/* Impl. No comparison, repr, structural operations, JSON and serialization, and
+   none of their built-in functions. TVMFFI_NO_CONTAINERS takes them out, too.
+ */
+#ifndef TVMFFI_NO_EXTRA
+#define TVMFFI_NO_EXTRA TVMFFI_NO_CONTAINERS
 #endif
 
 /* All. Use <dlpack/dlpack.h> of the system, 1.3 or newer, for DLPack. */
@@ -2916,6 +2924,7 @@ typedef struct {
   const void *making; /* the node of a system library: see >>module */
   void *caught;       /* an exception of C++, on its way to its handler */
   struct tvmffi_i_map_guard *guard; /* maps that must not change now */
+  int nesting; /* structural hooks and keys that are being called */
   int destroying;
   int exit_is_set;
 } tvmffi_i_thread;
@@ -11349,6 +11358,19 @@ TVMFFI_I_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__", object) {
   TVMFFI_RETURN((TVMFFIObject *)made);
 }
 
+#if !TVMFFI_NO_EXTRA
+/* Both with >>structural. */
+static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value);
+static int tvmffi_i_structural_key_equal(const TVMFFIAny *a,
+                                         const TVMFFIAny *b);
+
+#define TVMFFI_I_KEY "ffi.StructuralKey."
+TVMFFI_I_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__", object,
+                (any, value)) {
+  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&value));
+}
+#endif
+
 /* A type that a value is converted to, by its name in messages. */
 typedef struct tvmffi_i_target {
   int32_t index;
@@ -11544,6 +11566,10 @@ static const tvmffi_i_attr tvmffi_i_attrs[] = {
     TVMFFI_I_NEW_OF(TVMFFI_I_VISIT_ERROR_CONTEXT),
     TVMFFI_I_NEW_OF(TVMFFI_I_STRUCTURAL_KEY),
     {TVMFFI_I_COLUMN_INIT, TVMFFI_I_ENUM_STATE, tvmffi_call_i_enum_state_init},
+#if !TVMFFI_NO_EXTRA
+    {TVMFFI_I_COLUMN_INIT, TVMFFI_I_STRUCTURAL_KEY,
+     tvmffi_call_i_structural_key_init},
+#endif
     TVMFFI_I_COPY_OF(kTVMFFIVisitInterrupt),
     TVMFFI_I_COPY_OF(TVMFFI_I_ENUM_STATE),
     TVMFFI_I_COPY_OF(TVMFFI_I_ENUM_BASE),
@@ -11705,6 +11731,14 @@ static TVMFFIAny tvmffi_i_hash_structural_key(const TVMFFIAny *value) {
   (void)tvmffi_i_bad_cast(value, "ffi.StructuralKey");
   return tvmffi_i_take_error();
 }
+
+#if !TVMFFI_NO_EXTRA
+static TVMFFIAny tvmffi_i_equal_structural_key(const TVMFFIAny *a,
+                                               const TVMFFIAny *b) {
+  int code = tvmffi_i_structural_key_equal(a, b);
+  return code < 0 ? tvmffi_i_take_error() : tvmffi_bool(code != 0);
+}
+#endif
 #if defined(__cplusplus)
 }
 #endif
@@ -11980,22 +12014,29 @@ static TVMFFIFieldInfo tvmffi_i_static_fields[TVMFFI_I_NUM_FIELDS];
 typedef struct {
   int32_t type_index, flags;
   const tvmffi_func *func;
+  const char *doc;
 } tvmffi_i_method;
 static const tvmffi_i_method tvmffi_i_methods[] = {
     {TVMFFI_I_ENUM_STATE, kTVMFFIFieldFlagBitMaskIsStaticMethod,
-     &tvmffi_func_i_enum_state_init},
+     &tvmffi_func_i_enum_state_init, NULL},
     {TVMFFI_I_ACCESS_PATH, kTVMFFIFieldFlagBitMaskIsStaticMethod,
-     &tvmffi_func_i_path_root},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_extend},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr_missing},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item_missing},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item_missing},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_is_prefix},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_steps},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_equal}};
+     &tvmffi_func_i_path_root, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_extend, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr_missing, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item_missing, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item_missing, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_is_prefix, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_steps, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_equal, NULL},
+#if !TVMFFI_NO_EXTRA
+    {TVMFFI_I_STRUCTURAL_KEY, kTVMFFIFieldFlagBitMaskIsStaticMethod,
+     &tvmffi_func_i_structural_key_init,
+     "Constructor that takes any key and computes its structural hash"}
+#endif
+};
 enum {
   TVMFFI_I_NUM_METHODS = sizeof(tvmffi_i_methods) / sizeof(tvmffi_i_methods[0])
 };
@@ -12076,6 +12117,7 @@ static void tvmffi_i_fill_method(TVMFFIMethodInfo *to,
                                  const tvmffi_i_method *from, size_t prefix) {
   tvmffi_i_fill_function(function, from->func->call);
   to->name = tvmffi_view(from->func->name + prefix);
+  to->doc = tvmffi_view(from->doc);
   to->metadata =
       tvmffi_i_metadata(from->func, tvmffi_i_meta_texts + tvmffi_i_meta_used);
   tvmffi_i_meta_used += to->metadata.size;
@@ -12102,8 +12144,8 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   }
   t->info.num_fields = t->field_capacity = n;
   for (i = n = 0; i < TVMFFI_I_NUM_METHODS; ++i) {
-    size_t prefix = index == TVMFFI_I_ENUM_STATE ? sizeof("ffi.EnumState.") - 1
-                                                 : sizeof(TVMFFI_I_PATH) - 1;
+    const char *name = tvmffi_i_methods[i].func->name;
+    size_t prefix = (size_t)(strrchr(name, '.') - name) + 1;
     if (tvmffi_i_methods[i].type_index != index) continue;
     if (!n++) t->info.methods = &tvmffi_i_static_methods[i];
     tvmffi_i_fill_method(&tvmffi_i_static_methods[i],
@@ -12132,6 +12174,10 @@ static void tvmffi_i_fill_columns(void) {
       tvmffi_ptr((void *)(uintptr_t)tvmffi_i_equal_bigint);
   values[TVMFFI_I_COLUMN_ANY_HASH][TVMFFI_I_STRUCTURAL_KEY] =
       tvmffi_ptr((void *)(uintptr_t)tvmffi_i_hash_structural_key);
+#if !TVMFFI_NO_EXTRA
+  values[TVMFFI_I_COLUMN_ANY_EQUAL][TVMFFI_I_STRUCTURAL_KEY] =
+      tvmffi_ptr((void *)(uintptr_t)tvmffi_i_equal_structural_key);
+#endif
 }
 
 /* Puts the columns into their map, filled; mutex held. */
@@ -14182,6 +14228,1332 @@ TVMFFI_I_METHOD(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__", str,
 }
 #endif /* !TVMFFI_NO_EXTRA */
 
+/* ======== Structural equality and hash ======================= >>structural */
+/* Whether two values have the same structure, where they first differ, and the
+   hash that goes with it (upstream's extra/structural_equal.cc and
+   structural_hash.cc): what a type counts as, and which of its fields, say its
+   metadata and the flags of the fields. What is being looked at stands on a
+   stack of frames and not on the thread's; only hooks (__s_equal__ and
+   __s_hash__) and keys of maps nest, up to a limit. A frame keeps its objects
+   where a hook could change what holds them. Takes no lock. */
+#if !TVMFFI_NO_CONTAINERS && !TVMFFI_NO_EXTRA
+
+enum {
+  TVMFFI_I_MAX_STRUCTURAL_DEPTH = 1 << 20,
+  TVMFFI_I_MAX_STRUCTURAL_NESTING = 4096,
+  /* What a look at one value ends with, besides the code of an error. */
+  TVMFFI_I_DIFFERENT = 0,
+  TVMFFI_I_SAME = 1,
+  TVMFFI_I_PUSHED = 2 /* a frame, which has to be worked off */
+};
+
+/* Makes room in an array of `item` bytes each for one more than `used`. */
+static int tvmffi_i_grow_array(void **array, size_t *capacity, size_t used,
+                               size_t item) {
+  size_t more = *capacity ? *capacity * 2 : 16;
+  void *grown;
+  if (TVMFFI_I_LIKELY(used < *capacity)) return 0;
+  if (more > PTRDIFF_MAX / item) return tvmffi_i_no_memory();
+  grown = tvmffi_i_alloc(more * item);
+  if (!grown) return tvmffi_i_no_memory();
+  if (used) memcpy(grown, *array, used * item);
+  tvmffi_i_free(*array);
+  *array = grown;
+  *capacity = more;
+  return 0;
+}
+
+/* What is known of objects, by address; the table keeps them alive. */
+typedef struct {
+  TVMFFIObject *key; /* owned, NULL: a free place */
+  uint64_t value;
+} tvmffi_i_memo;
+
+typedef struct {
+  tvmffi_i_memo *places;
+  size_t size, count; /* size: 0 or a power of two */
+} tvmffi_i_memos;
+
+/* The place of an object, or the free one where it belongs; there is one. */
+TVMFFI_I_INLINE tvmffi_i_memo *tvmffi_i_memo_place(const tvmffi_i_memos *m,
+                                                   const TVMFFIObject *key) {
+  uint64_t hash = (uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15u;
+  size_t i = (size_t)(hash >> 32) & (m->size - 1);
+  while (m->places[i].key && m->places[i].key != key)
+    i = (i + 1) & (m->size - 1);
+  return &m->places[i];
+}
+
+TVMFFI_I_INLINE tvmffi_i_memo *tvmffi_i_find_memo(const tvmffi_i_memos *m,
+                                                  const TVMFFIObject *key) {
+  tvmffi_i_memo *place;
+  if (!m->count) return NULL;
+  place = tvmffi_i_memo_place(m, key);
+  return place->key ? place : NULL;
+}
+
+static int tvmffi_i_set_memo(tvmffi_i_memos *m, TVMFFIObject *key,
+                             uint64_t value) {
+  tvmffi_i_memo *place;
+  tvmffi_i_memos grown;
+  size_t i;
+  if (m->count * 2 >= m->size) {
+    grown.size = m->size ? m->size * 2 : 16;
+    grown.count = m->count;
+    if (grown.size > PTRDIFF_MAX / sizeof(*place)) return tvmffi_i_no_memory();
+    grown.places = (tvmffi_i_memo *)tvmffi_i_alloc(grown.size * sizeof(*place));
+    if (!grown.places) return tvmffi_i_no_memory();
+    memset((void *)grown.places, 0, grown.size * sizeof(*place));
+    for (i = 0; i < m->size; ++i)
+      if (m->places[i].key)
+        *tvmffi_i_memo_place(&grown, m->places[i].key) = m->places[i];
+    tvmffi_i_free(m->places);
+    *m = grown;
+  }
+  place = tvmffi_i_memo_place(m, key);
+  if (!place->key) {
+    tvmffi_retain(key);
+    place->key = key;
+    ++m->count;
+  }
+  place->value = value;
+  return 0;
+}
+
+static void tvmffi_i_drop_memos(tvmffi_i_memos *m) {
+  size_t i;
+  for (i = 0; i < m->size && m->count; ++i) {
+    if (!m->places[i].key) continue;
+    tvmffi_release(m->places[i].key);
+    --m->count;
+  }
+  tvmffi_i_free(m->places);
+}
+
+/* What both have: the region that definitions are in, and the function that
+   hooks are called with. `link` is that function's own memory, so that it can
+   tell that the comparison is over. */
+typedef struct {
+  int32_t region, skips_tensors;
+  TVMFFIObject *callback; /* owned */
+  void **link;            /* borrowed from the callback */
+} tvmffi_i_structural;
+
+/* Hooks that compare, and keys of maps that are compared, use the thread's
+   stack; this counts them. */
+static int tvmffi_i_nest(void) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  if (t->nesting >= TVMFFI_I_MAX_STRUCTURAL_NESTING)
+    return tvmffi_i_fail("RuntimeError",
+                         "Structural hooks and keys are nested more than %d "
+                         "deep",
+                         TVMFFI_I_MAX_STRUCTURAL_NESTING);
+  ++t->nesting;
+  return 0;
+}
+
+static void tvmffi_i_unnest(void) { --tvmffi_i_self()->nesting; }
+
+static int tvmffi_i_make_callback(tvmffi_i_structural *s, void *state,
+                                  TVMFFISafeCallType call) {
+  TVMFFIObjectHandle f = NULL;
+  if (s->callback) return 0;
+  s->link = (void **)tvmffi_i_alloc(sizeof(*s->link));
+  if (!s->link) return tvmffi_i_no_memory();
+  *s->link = state;
+  if (TVMFFIFunctionCreate(s->link, call, tvmffi_i_free, &f)) {
+    tvmffi_i_free(s->link);
+    return -1;
+  }
+  s->callback = (TVMFFIObject *)f;
+  return 0;
+}
+
+static void tvmffi_i_drop_callback(tvmffi_i_structural *s) {
+  if (!s->callback) return;
+  *s->link = NULL;
+  tvmffi_release(s->callback);
+}
+
+/* The state behind a callback whose arguments are right: `n` of them, number 2
+   or, of four, 2 an integer. NULL with the error raised if not. */
+static void *tvmffi_i_callback_state(void *self, const tvmffi_func *f,
+                                     const TVMFFIAny *args, int32_t num_args,
+                                     const TVMFFIAny *result) {
+  void *state = *(void **)self;
+  int32_t i;
+  if (num_args != f->num_args ||
+      result->type_index >= kTVMFFIStaticObjectBegin) {
+    (void)tvmffi_i_bad_call(f, num_args, result);
+    return NULL;
+  }
+  for (i = num_args; i-- > 0;) {
+    if (f->types[i + 1] != &tvmffi_i_name_int64 || TVMFFI_I_IS_INT(&args[i]))
+      continue;
+    (void)tvmffi_i_bad_arg(f, i, args, TVMFFI_I_MISMATCH);
+    return NULL;
+  }
+  if (!state)
+    (void)tvmffi_i_fail("RuntimeError",
+                        "The callback of a structural hook was called after "
+                        "its end");
+  return state;
+}
+
+/* The region inside another: of patterns all of it is, else what is said. */
+TVMFFI_I_INLINE int32_t tvmffi_i_region_in(int32_t outer, int32_t inner) {
+  return outer == kTVMFFIDefRegionKindPattern ||
+                 inner == kTVMFFIDefRegionKindNone
+             ? outer
+             : inner;
+}
+
+TVMFFI_I_INLINE int32_t tvmffi_i_field_region(const TVMFFIFieldInfo *field,
+                                              int32_t outer) {
+  int64_t flags = field->flags;
+  if (flags & kTVMFFIFieldFlagBitMaskSEqHashDefSimple)
+    return tvmffi_i_region_in(outer, kTVMFFIDefRegionKindSimple);
+  if (flags & kTVMFFIFieldFlagBitMaskSEqHashDefPattern)
+    return kTVMFFIDefRegionKindPattern;
+  return outer;
+}
+
+/* The next field that counts, or NULL. */
+TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_counted(
+    tvmffi_i_field_walk *w) {
+  const TVMFFIFieldInfo *field;
+  do {
+    field = tvmffi_i_next_field(w);
+  } while (field && field->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore);
+  return field;
+}
+
+static int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
+                               const TVMFFIObject *object, TVMFFIAny *value) {
+  int code;
+  *value = tvmffi_none();
+  code = field->getter(tvmffi_i_at(object, field), value);
+  return code ? tvmffi_i_need_error(code, "A field getter") : 0;
+}
+
+/* The type of an object that may be compared, or NULL with the error raised. */
+static const TVMFFITypeInfo *tvmffi_i_structural_type(int32_t index) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(index);
+  const TVMFFITypeMetadata *metadata;
+  if (!type) {
+    (void)tvmffi_i_fail("TypeError", "Type index %d is not registered", index);
+    return NULL;
+  }
+  metadata = TVMFFI_I_LOAD(&type->metadata);
+  if (metadata &&
+      metadata->structural_eq_hash_kind != kTVMFFISEqHashKindUnsupported)
+    return type;
+  (void)tvmffi_i_fail("TypeError",
+                      "%s is not set for type `%s`, so StructuralHash is not "
+                      "supported for this type",
+                      metadata ? "_type_s_eq_hash_kind" : "Type metadata",
+                      type->type_key.data);
+  return NULL;
+}
+
+/* Gives the hook of a type (borrowed), NULL if it has none. */
+static int tvmffi_i_find_hook(tvmffi_i_known_column *column, int32_t index,
+                              const char *signature, TVMFFIObject **hook) {
+  const TVMFFIAny *value = tvmffi_i_type_attr(column, index);
+  *hook = NULL;
+  if (!value) return 0;
+  if (value->type_index != kTVMFFIFunction || !value->v_obj)
+    return tvmffi_i_fail("TypeError", "Cannot treat type `%s` as type `%s`",
+                         tvmffi_i_type_key(value->type_index), signature);
+  *hook = value->v_obj;
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_holds_nan(const TVMFFIAny *any) {
+  return any->type_index == kTVMFFIFloat && tvmffi_i_is_nan(any->v_uint64);
+}
+
+/* The bytes of a tensor whose content counts, which must be in reach. */
+static int tvmffi_i_tensor_bytes(const DLTensor *t, const char *verb,
+                                 size_t *size) {
+  uint64_t n = 1;
+  int32_t i;
+  if (t->device.device_type != kDLCPU)
+    return tvmffi_i_fail("InternalError", "can only %s CPU tensor", verb);
+  if (!tvmffi_i_is_contiguous(t))
+    return tvmffi_i_fail("InternalError", "Can only %s contiguous tensor",
+                         verb);
+  for (i = 0; i < t->ndim; ++i) n *= (uint64_t)t->shape[i];
+  *size = (size_t)((n * t->dtype.bits * t->dtype.lanes + 7) / 8);
+  return 0;
+}
+
+/* -------- Equality -------- */
+
+/* A step from an object inwards on both sides; the keys are owned. */
+typedef struct {
+  int32_t kind[2];
+  TVMFFIAny key[2];
+} tvmffi_i_mismatch;
+
+typedef struct {
+  TVMFFIObject *object[2];
+  union {
+    int64_t index; /* of the item that is being compared */
+    struct {
+      uint64_t at;
+      TVMFFIAny key[2]; /* of the entry; the first is owned */
+    } map;
+    struct {
+      tvmffi_i_field_walk walk;
+      const TVMFFIFieldInfo *field;
+    } fields;
+  } at;
+  int32_t outer;        /* the region around the objects */
+  int32_t region;       /* and in them */
+  unsigned char is_own; /* the frame holds references to both */
+  unsigned char kind;   /* of an object with fields */
+} tvmffi_i_equal_frame;
+
+typedef struct {
+  tvmffi_i_structural base;
+  tvmffi_i_equal_frame *frames;
+  size_t depth, capacity;
+  tvmffi_i_memos mapped[2]; /* left to right and back; values are borrowed */
+  int wants_path;
+  tvmffi_i_mismatch *steps; /* from the innermost outwards */
+  size_t num_steps, max_steps;
+} tvmffi_i_equality;
+
+static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
+                                 const TVMFFIAny *b);
+
+static tvmffi_i_known_column tvmffi_i_s_equal_column = {"__s_equal__", NULL};
+
+/* Records a step; the keys are taken. */
+static int tvmffi_i_add_step(tvmffi_i_equality *s, int32_t kind_a, TVMFFIAny a,
+                             int32_t kind_b, TVMFFIAny b) {
+  tvmffi_i_mismatch *step;
+  void *steps = s->steps;
+  int code =
+      tvmffi_i_grow_array(&steps, &s->max_steps, s->num_steps, sizeof(*step));
+  s->steps = (tvmffi_i_mismatch *)steps;
+  if (code) {
+    tvmffi_any_release(&a);
+    tvmffi_any_release(&b);
+    return code;
+  }
+  step = &s->steps[s->num_steps++];
+  step->kind[0] = kind_a;
+  step->kind[1] = kind_b;
+  step->key[0] = a;
+  step->key[1] = b;
+  return 0;
+}
+
+static int tvmffi_i_add_attr_step(tvmffi_i_equality *s,
+                                  const TVMFFIByteArray *name) {
+  TVMFFIAny key = tvmffi_none();
+  if (!s->wants_path) return 0;
+  TVMFFI_TRY(TVMFFIStringFromByteArray(name, &key));
+  return tvmffi_i_add_step(s, TVMFFI_I_STEP_ATTR, key, TVMFFI_I_STEP_ATTR,
+                           tvmffi_i_copy_owned(&key));
+}
+
+/* Ends the comparison of two objects with fields; gives the same or a code. */
+static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
+                              TVMFFIObject *b, int kind, int result) {
+  if (result != TVMFFI_I_SAME) return result;
+  if (kind == kTVMFFISEqHashKindFreeVar) {
+    if (a != b && s->base.region == kTVMFFIDefRegionKindNone)
+      return TVMFFI_I_DIFFERENT;
+  } else if (kind != kTVMFFISEqHashKindDAGNode) {
+    return result;
+  }
+  TVMFFI_TRY(tvmffi_i_set_memo(&s->mapped[0], a, (uintptr_t)b));
+  TVMFFI_TRY(tvmffi_i_set_memo(&s->mapped[1], b, (uintptr_t)a));
+  return result;
+}
+
+/* What the hook calls: with two values, a region and the name of a field. */
+static int tvmffi_i_call_equal(void *self, const TVMFFIAny *args,
+                               int32_t num_args, TVMFFIAny *result) {
+  static const tvmffi_i_name any_view = {"AnyView", "Any"};
+  static const tvmffi_i_name *const types[] = {&tvmffi_i_name_bool, &any_view,
+                                               &any_view, &tvmffi_i_name_int64,
+                                               &any_view};
+  static const tvmffi_func description = {"", NULL, 4, types};
+  tvmffi_i_equality *s = (tvmffi_i_equality *)tvmffi_i_callback_state(
+      self, &description, args, num_args, result);
+  TVMFFIAny a = tvmffi_none(), b = tvmffi_none();
+  TVMFFIByteArray name;
+  int32_t outer;
+  int code;
+  if (!s) return -1;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&args[0], &a));
+  code = TVMFFIAnyViewToOwnedAny(&args[1], &b);
+  if (!code) {
+    outer = s->base.region;
+    s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
+    code = tvmffi_i_equal_values(s, &a, &b);
+    if (code >= 0) s->base.region = outer;
+  }
+  tvmffi_any_release(&a);
+  tvmffi_any_release(&b);
+  if (code < 0) return code;
+  if (code == TVMFFI_I_DIFFERENT && s->wants_path) {
+    if (tvmffi_i_get_str(&args[3], &name))
+      return tvmffi_i_bad_cast(&args[3], "str");
+    TVMFFI_TRY(tvmffi_i_add_attr_step(s, &name));
+  }
+  *result = tvmffi_bool(code == TVMFFI_I_SAME);
+  return 0;
+}
+
+TVMFFI_I_NOINLINE int tvmffi_i_equal_by_hook(tvmffi_i_equality *s,
+                                             TVMFFIObject *hook,
+                                             TVMFFIObject *a, TVMFFIObject *b) {
+  TVMFFIAny args[3], result = tvmffi_none();
+  int code;
+  TVMFFI_TRY(tvmffi_i_make_callback(&s->base, s, tvmffi_i_call_equal));
+  TVMFFI_TRY(tvmffi_i_nest());
+  args[0] = tvmffi_obj(a);
+  args[1] = tvmffi_obj(b);
+  args[2] = tvmffi_obj(s->base.callback);
+  code = TVMFFIFunctionCall(hook, args, 3, &result);
+  tvmffi_i_unnest();
+  if (code) return code;
+  if (TVMFFI_I_IS_INT(&result)) return result.v_int64 != 0;
+  code = tvmffi_i_bad_cast(&result, "bool");
+  tvmffi_any_release(&result);
+  return code;
+}
+
+static int tvmffi_i_push_equal(tvmffi_i_equality *s, TVMFFIObject *a,
+                               TVMFFIObject *b, tvmffi_i_equal_frame **out) {
+  tvmffi_i_equal_frame *f;
+  if (TVMFFI_I_UNLIKELY(s->depth >= s->capacity)) {
+    void *frames = s->frames;
+    int code;
+    if (s->depth >= TVMFFI_I_MAX_STRUCTURAL_DEPTH)
+      return tvmffi_i_fail("ValueError",
+                           "StructuralEqual: maximum depth (%d) exceeded",
+                           TVMFFI_I_MAX_STRUCTURAL_DEPTH);
+    code = tvmffi_i_grow_array(&frames, &s->capacity, s->depth, sizeof(*f));
+    s->frames = (tvmffi_i_equal_frame *)frames;
+    if (code) return code;
+  }
+  *out = f = &s->frames[s->depth++];
+  f->object[0] = a;
+  f->object[1] = b;
+  f->outer = f->region = s->base.region;
+  f->is_own = 0;
+  f->at.index = 0;
+  return TVMFFI_I_PUSHED;
+}
+
+/* Compares two objects of one type that has fields. */
+static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
+                                  TVMFFIObject *b) {
+  const TVMFFITypeInfo *type = tvmffi_i_structural_type(a->type_index);
+  tvmffi_i_equal_frame *f;
+  TVMFFIObject *hook;
+  int32_t region = s->base.region;
+  int kind, code;
+  if (!type) return -1;
+  kind = type->metadata->structural_eq_hash_kind;
+  if (kind == kTVMFFISEqHashKindUniqueInstance) return a == b;
+  if (kind == kTVMFFISEqHashKindConstTreeNode && a == b) return 1;
+  if (kind == kTVMFFISEqHashKindDAGNode || kind == kTVMFFISEqHashKindFreeVar) {
+    const tvmffi_i_memo *known = tvmffi_i_find_memo(&s->mapped[0], a);
+    if (known) return known->value == (uintptr_t)b;
+    if (tvmffi_i_find_memo(&s->mapped[1], b)) return TVMFFI_I_DIFFERENT;
+  }
+  TVMFFI_TRY(tvmffi_i_find_hook(
+      &tvmffi_i_s_equal_column, type->type_index,
+      "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView, 2: int, 3: "
+      "AnyView) -> bool) -> bool",
+      &hook));
+  /* What a variable in a simple region consists of is outside of it. */
+  if (kind == kTVMFFISEqHashKindFreeVar && region == kTVMFFIDefRegionKindSimple)
+    region = kTVMFFIDefRegionKindNone;
+  if (!hook) {
+    code = tvmffi_i_push_equal(s, a, b, &f);
+    if (code != TVMFFI_I_PUSHED) return code;
+    f->at.fields.walk = tvmffi_i_walk_fields(type);
+    f->kind = (unsigned char)kind;
+    f->region = region;
+    return code;
+  }
+  tvmffi_retain(a);
+  tvmffi_retain(b);
+  {
+    int32_t outer = s->base.region;
+    s->base.region = region;
+    code = tvmffi_i_equal_by_hook(s, hook, a, b);
+    if (code >= 0) s->base.region = outer;
+  }
+  code = tvmffi_i_end_equal(s, a, b, kind, code);
+  tvmffi_release(a);
+  tvmffi_release(b);
+  return code;
+}
+
+static int tvmffi_i_equal_tensors(const tvmffi_i_equality *s,
+                                  TVMFFIObject *left, TVMFFIObject *right) {
+  const DLTensor *a = TVMFFITensorGetDLTensorPtr(left);
+  const DLTensor *b = TVMFFITensorGetDLTensorPtr(right);
+  size_t size = 0, other = 0;
+  int32_t i;
+  if (left == right) return TVMFFI_I_SAME;
+  if (a->ndim != b->ndim) return TVMFFI_I_DIFFERENT;
+  for (i = 0; i < a->ndim; ++i)
+    if (a->shape[i] != b->shape[i]) return TVMFFI_I_DIFFERENT;
+  if (a->dtype.code != b->dtype.code || a->dtype.bits != b->dtype.bits ||
+      a->dtype.lanes != b->dtype.lanes)
+    return TVMFFI_I_DIFFERENT;
+  if (s->base.skips_tensors) return TVMFFI_I_SAME;
+  if (a->device.device_type == kDLCPU && b->device.device_type != kDLCPU)
+    return tvmffi_i_tensor_bytes(b, "compare", &other);
+  TVMFFI_TRY(tvmffi_i_tensor_bytes(a, "compare", &size));
+  TVMFFI_TRY(tvmffi_i_tensor_bytes(b, "compare", &other));
+  return !size || memcmp(a->data, b->data, size) == 0;
+}
+
+static int tvmffi_i_equal_shapes(const TVMFFIObject *a, const TVMFFIObject *b) {
+  const TVMFFIShapeCell *x = TVMFFI_I_CELL(TVMFFIShapeCell, a);
+  const TVMFFIShapeCell *y = TVMFFI_I_CELL(TVMFFIShapeCell, b);
+  size_t i;
+  if (x->size != y->size) return TVMFFI_I_DIFFERENT;
+  for (i = 0; i < x->size; ++i)
+    if (x->data[i] != y->data[i]) return TVMFFI_I_DIFFERENT;
+  return TVMFFI_I_SAME;
+}
+
+/* Looks at two values: equal, different, or a frame is pushed. */
+static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
+                               const TVMFFIAny *b) {
+  int32_t index = a->type_index;
+  tvmffi_i_equal_frame *f;
+  if (index != b->type_index) return tvmffi_i_differ_equal(a, b);
+  if (index < kTVMFFIStaticObjectBegin) {
+    if (a->zero_padding == b->zero_padding && a->v_uint64 == b->v_uint64)
+      return TVMFFI_I_SAME;
+    return tvmffi_i_holds_nan(a) && tvmffi_i_holds_nan(b);
+  }
+  if (!a->v_obj || !b->v_obj) return tvmffi_i_null(__func__, "an object");
+  switch (index) {
+    case kTVMFFIStr:
+    case kTVMFFIBytes:
+      return tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
+    case kTVMFFIBigInt:
+      return tvmffi_i_same_text(TVMFFIBigIntGetContentByteArray(a),
+                                TVMFFIBigIntGetContentByteArray(b));
+    case kTVMFFIArray:
+    case kTVMFFIList:
+      if (!s->wants_path && TVMFFI_I_CELL(TVMFFISeqCell, a->v_obj)->size !=
+                                TVMFFI_I_CELL(TVMFFISeqCell, b->v_obj)->size)
+        return TVMFFI_I_DIFFERENT;
+      return tvmffi_i_push_equal(s, a->v_obj, b->v_obj, &f);
+    case kTVMFFIMap:
+    case kTVMFFIDict: {
+      int code;
+      if (!s->wants_path &&
+          tvmffi_i_map_size(a->v_obj) != tvmffi_i_map_size(b->v_obj))
+        return TVMFFI_I_DIFFERENT;
+      code = tvmffi_i_push_equal(s, a->v_obj, b->v_obj, &f);
+      if (code != TVMFFI_I_PUSHED) return code;
+      f->at.map.at = tvmffi_i_map_begin(a->v_obj);
+      f->at.map.key[0] = f->at.map.key[1] = tvmffi_none();
+      return code;
+    }
+    case kTVMFFIShape: return tvmffi_i_equal_shapes(a->v_obj, b->v_obj);
+    case kTVMFFITensor: return tvmffi_i_equal_tensors(s, a->v_obj, b->v_obj);
+    default: return tvmffi_i_equal_objects(s, a->v_obj, b->v_obj);
+  }
+}
+
+/* Lets the newest frame keep its objects. */
+TVMFFI_I_INLINE void tvmffi_i_keep_equal(tvmffi_i_equality *s) {
+  tvmffi_i_equal_frame *f = &s->frames[s->depth - 1];
+  tvmffi_retain(f->object[0]);
+  tvmffi_retain(f->object[1]);
+  f->is_own = 1;
+}
+
+/* Each of the following goes on with frame `top`, whose last part ended with
+   `code`, until a part of it pushes a frame, or it is done: then it gives
+   whether its objects are equal. */
+static int tvmffi_i_equal_items(tvmffi_i_equality *s, size_t top, int code) {
+  tvmffi_i_equal_frame *f = &s->frames[top];
+  const TVMFFISeqCell *a = TVMFFI_I_CELL(TVMFFISeqCell, f->object[0]);
+  const TVMFFISeqCell *b = TVMFFI_I_CELL(TVMFFISeqCell, f->object[1]);
+  int is_list = f->object[0]->type_index == kTVMFFIList;
+  int32_t item = TVMFFI_I_STEP_ARRAY_ITEM;
+  int64_t i = f->at.index;
+  if (code == TVMFFI_I_SAME) ++i;
+  while (code != TVMFFI_I_DIFFERENT && i < a->size && i < b->size) {
+    code = tvmffi_i_equal_step(s, (const TVMFFIAny *)a->data + i,
+                               (const TVMFFIAny *)b->data + i);
+    if (code == TVMFFI_I_SAME) {
+      ++i;
+    } else if (code == TVMFFI_I_PUSHED) {
+      s->frames[top].at.index = i;
+      if (is_list) tvmffi_i_keep_equal(s);
+      return code;
+    } else if (code < 0) {
+      return code;
+    }
+  }
+  if (code != TVMFFI_I_DIFFERENT && a->size == b->size) return TVMFFI_I_SAME;
+  if (s->wants_path) {
+    int both = code == TVMFFI_I_DIFFERENT;
+    int32_t none = TVMFFI_I_STEP_ARRAY_ITEM_MISSING;
+    TVMFFI_TRY(
+        tvmffi_i_add_step(s, both || i < a->size ? item : none, tvmffi_int(i),
+                          both || i < b->size ? item : none, tvmffi_int(i)));
+  }
+  return TVMFFI_I_DIFFERENT;
+}
+
+/* A key as the other side has it, borrowed. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_map_key_to(const tvmffi_i_equality *s,
+                                              int from, const TVMFFIAny *key) {
+  const tvmffi_i_memo *known;
+  if (key->type_index < kTVMFFIStaticObjectBegin) return *key;
+  known = tvmffi_i_find_memo(&s->mapped[from], key->v_obj);
+  return known ? tvmffi_obj((TVMFFIObject *)(uintptr_t)known->value) : *key;
+}
+
+/* Records a step whose keys (copied) are on side `side` and the other one,
+   which may lack it. */
+static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
+                                 const TVMFFIAny *key, int32_t other_kind,
+                                 const TVMFFIAny *other) {
+  TVMFFIAny mine, theirs;
+  if (!s->wants_path) return 0;
+  mine = tvmffi_i_copy_owned(key);
+  theirs = tvmffi_i_copy_owned(other);
+  return side ? tvmffi_i_add_step(s, other_kind, theirs, TVMFFI_I_STEP_MAP_ITEM,
+                                  mine)
+              : tvmffi_i_add_step(s, TVMFFI_I_STEP_MAP_ITEM, mine, other_kind,
+                                  theirs);
+}
+
+/* Finds what the other side has for a key of side `side`; the look-up may
+   change both. *value is NULL, and the step recorded, if it has nothing. */
+static int tvmffi_i_other_value(tvmffi_i_equality *s, TVMFFIObject *const *map,
+                                int side, const TVMFFIAny *key,
+                                TVMFFIAny *other, const TVMFFIAny **value) {
+  *other = tvmffi_i_map_key_to(s, side, key);
+  *value = tvmffi_i_map_lookup(map[!side], other);
+  if (*value == &tvmffi_i_map_failed) return -1;
+  return *value ? 0
+                : tvmffi_i_add_map_step(s, side, key,
+                                        TVMFFI_I_STEP_MAP_ITEM_MISSING, other);
+}
+
+/* All entries of the left are on the right. */
+static int tvmffi_i_end_entries(tvmffi_i_equality *s,
+                                TVMFFIObject *const *map) {
+  const tvmffi_i_pair *pair;
+  const TVMFFIAny *value;
+  TVMFFIAny key, other;
+  uint64_t at;
+  int code;
+  if (tvmffi_i_map_size(map[0]) == tvmffi_i_map_size(map[1]))
+    return TVMFFI_I_SAME;
+  if (!s->wants_path) return TVMFFI_I_DIFFERENT;
+  for (at = tvmffi_i_map_begin(map[1]);
+       (pair = tvmffi_i_map_pair(map[1], at)) != NULL;
+       at = tvmffi_i_map_after(map[1], at)) {
+    key = tvmffi_i_copy_owned(&pair->key);
+    code = tvmffi_i_other_value(s, map, 1, &key, &other, &value);
+    tvmffi_any_release(&key);
+    if (code || !value) return code;
+  }
+  return TVMFFI_I_DIFFERENT;
+}
+
+static int tvmffi_i_equal_entries(tvmffi_i_equality *s, size_t top, int code) {
+  tvmffi_i_equal_frame *f = &s->frames[top];
+  TVMFFIObject *map[2];
+  const tvmffi_i_pair *pair;
+  const TVMFFIAny *value;
+  TVMFFIAny key, other;
+  map[0] = f->object[0];
+  map[1] = f->object[1];
+  while (code != TVMFFI_I_DIFFERENT) {
+    f = &s->frames[top];
+    if (code == TVMFFI_I_SAME) {
+      tvmffi_any_release(&f->at.map.key[0]);
+      f->at.map.at = tvmffi_i_map_after(map[0], f->at.map.at);
+    }
+    pair = tvmffi_i_map_pair(map[0], f->at.map.at);
+    if (!pair) return tvmffi_i_end_entries(s, map);
+    key = f->at.map.key[0] = tvmffi_i_copy_owned(&pair->key);
+    TVMFFI_TRY(tvmffi_i_other_value(s, map, 0, &key, &other, &value));
+    if (!value) return TVMFFI_I_DIFFERENT;
+    f = &s->frames[top];
+    f->at.map.key[1] = other;
+    pair = tvmffi_i_map_pair(map[0], f->at.map.at);
+    if (!pair) return tvmffi_i_end_entries(s, map);
+    code = tvmffi_i_equal_step(s, &pair->value, value);
+    if (code < 0) return code;
+    if (code != TVMFFI_I_PUSHED) continue;
+    if (map[0]->type_index == kTVMFFIDict) tvmffi_i_keep_equal(s);
+    return code;
+  }
+  f = &s->frames[top];
+  return tvmffi_i_add_map_step(s, 0, &f->at.map.key[0], TVMFFI_I_STEP_MAP_ITEM,
+                               &f->at.map.key[1]);
+}
+
+static int tvmffi_i_equal_fields(tvmffi_i_equality *s, size_t top, int code) {
+  tvmffi_i_equal_frame *f = &s->frames[top];
+  const TVMFFIFieldInfo *field = f->at.fields.field;
+  TVMFFIAny a, b;
+  while (code != TVMFFI_I_DIFFERENT) {
+    f = &s->frames[top];
+    field = tvmffi_i_next_counted(&f->at.fields.walk);
+    if (!field) return TVMFFI_I_SAME;
+    TVMFFI_TRY(tvmffi_i_read_field(field, f->object[0], &a));
+    f->at.fields.field = field;
+    s->base.region = tvmffi_i_field_region(field, f->region);
+    code = tvmffi_i_read_field(field, f->object[1], &b);
+    if (!code) code = tvmffi_i_equal_step(s, &a, &b);
+    if (code == TVMFFI_I_PUSHED) {
+      s->frames[s->depth - 1].is_own = 1; /* it takes both over */
+      return code;
+    }
+    tvmffi_any_release(&a);
+    tvmffi_any_release(&b);
+    if (code < 0) return code;
+  }
+  return tvmffi_i_add_attr_step(s, &field->name);
+}
+
+static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
+  tvmffi_i_equal_frame *f = &s->frames[--s->depth];
+  int32_t index = f->object[0]->type_index;
+  if (index == kTVMFFIMap || index == kTVMFFIDict)
+    tvmffi_any_release(&f->at.map.key[0]);
+  if (!f->is_own) return;
+  tvmffi_release(f->object[0]);
+  tvmffi_release(f->object[1]);
+}
+
+/* Compares two values (borrowed): 1, 0, or an error's code. An error leaves
+   the region as it was where it arose, as upstream does. */
+static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
+                                 const TVMFFIAny *b) {
+  size_t base = s->depth, top;
+  int code = tvmffi_i_equal_step(s, a, b);
+  while (s->depth > base) {
+    const tvmffi_i_equal_frame *f = &s->frames[top = s->depth - 1];
+    switch (f->object[0]->type_index) {
+      case kTVMFFIArray:
+      case kTVMFFIList: code = tvmffi_i_equal_items(s, top, code); break;
+      case kTVMFFIMap:
+      case kTVMFFIDict: code = tvmffi_i_equal_entries(s, top, code); break;
+      default:
+        code = tvmffi_i_equal_fields(s, top, code);
+        if (code == TVMFFI_I_PUSHED) break;
+        f = &s->frames[top];
+        if (code < 0) break;
+        s->base.region = f->outer;
+        code = tvmffi_i_end_equal(s, f->object[0], f->object[1], f->kind, code);
+    }
+    if (code == TVMFFI_I_PUSHED) continue;
+    if (code >= 0) s->base.region = s->frames[top].outer;
+    do tvmffi_i_pop_equal(s);
+    while (code < 0 && s->depth > base);
+  }
+  return code;
+}
+
+/* Makes the paths to the first difference, an array of two, of the steps. */
+static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
+  TVMFFIAny *items;
+  TVMFFIObject *pair = tvmffi_i_new_array(2, &items);
+  size_t i;
+  int side;
+  if (!pair) return NULL;
+  for (side = 0; side < 2; ++side) {
+    TVMFFIObject *path = tvmffi_i_new_path(NULL, NULL);
+    for (i = s->num_steps; i-- > 0 && path;) {
+      tvmffi_i_mismatch *step = &s->steps[i];
+      TVMFFIObject *longer =
+          tvmffi_i_step_to(path, step->kind[side], step->key[side]);
+      step->key[side] = tvmffi_none();
+      tvmffi_release(path);
+      path = longer;
+    }
+    if (!path) {
+      tvmffi_release(pair);
+      return NULL;
+    }
+    items[side] = tvmffi_obj(path);
+  }
+  return pair;
+}
+
+/* Compares two views of any kind: 1, 0, or an error's code. With `paths`, gives
+   there an array (owned) of the paths to the first difference, or NULL. */
+static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
+                                     int maps_variables, int skips_tensors,
+                                     TVMFFIObject **paths) {
+  tvmffi_i_equality s = TVMFFI_I_ZERO;
+  TVMFFIAny left = tvmffi_none(), right = tvmffi_none();
+  size_t i;
+  int code;
+  s.base.region =
+      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
+  s.base.skips_tensors = skips_tensors;
+  s.wants_path = paths != NULL;
+  TVMFFI_TRY(tvmffi_i_own(a, &left));
+  code = tvmffi_i_own(b, &right);
+  if (!code) code = tvmffi_i_equal_values(&s, &left, &right);
+  if (code == TVMFFI_I_DIFFERENT && paths) {
+    *paths = tvmffi_i_mismatch_paths(&s);
+    if (!*paths) code = -1;
+  }
+  tvmffi_i_drop_callback(&s.base);
+  for (i = 0; i < s.num_steps; ++i) {
+    tvmffi_any_release(&s.steps[i].key[0]);
+    tvmffi_any_release(&s.steps[i].key[1]);
+  }
+  tvmffi_i_free(s.steps);
+  tvmffi_i_free(s.frames);
+  tvmffi_i_drop_memos(&s.mapped[0]);
+  tvmffi_i_drop_memos(&s.mapped[1]);
+  tvmffi_any_release(&left);
+  tvmffi_any_release(&right);
+  return code;
+}
+
+/* -------- Hash -------- */
+
+/* An entry of a map, by which the entries are sorted. */
+typedef struct {
+  uint64_t hash;
+  TVMFFIAny value; /* owned if it is of a dict */
+} tvmffi_i_hash_item;
+
+typedef struct {
+  TVMFFIObject *object;
+  uint64_t hash; /* of what has been looked at */
+  union {
+    int64_t index;
+    struct {
+      size_t first, next, end; /* in the items */
+    } map;
+    tvmffi_i_field_walk walk;
+  } at;
+  int32_t outer, region;
+  unsigned char is_own, kind;
+} tvmffi_i_hash_frame;
+
+typedef struct {
+  tvmffi_i_structural base;
+  uint32_t num_variables, num_nodes;
+  tvmffi_i_hash_frame *frames;
+  size_t depth, capacity;
+  tvmffi_i_hash_item *items;
+  size_t num_items, max_items;
+  tvmffi_i_memos known;
+} tvmffi_i_hasher;
+
+static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
+                               uint64_t *hash);
+
+static tvmffi_i_known_column tvmffi_i_s_hash_column = {"__s_hash__", NULL};
+
+static uint64_t tvmffi_i_object_key_hash(const TVMFFIObject *o) {
+  return TVMFFIGetTypeInfo(o->type_index)->type_key_hash;
+}
+
+/* Ends the hash of an object with fields, and remembers it. */
+static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
+                             uint64_t *hash) {
+  if (kind == kTVMFFISEqHashKindFreeVar)
+    *hash = s->base.region != kTVMFFIDefRegionKindNone
+                ? tvmffi_i_hash_combine(*hash, s->num_variables++)
+                : (uint64_t)(uintptr_t)o;
+  else if (kind == kTVMFFISEqHashKindDAGNode)
+    *hash = tvmffi_i_hash_combine(*hash, s->num_nodes++);
+  return tvmffi_i_set_memo(&s->known, o, *hash);
+}
+
+static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
+                                         int32_t num_args, TVMFFIAny *result) {
+  static const tvmffi_i_name any_view = {"AnyView", "Any"};
+  static const tvmffi_i_name *const types[] = {&tvmffi_i_name_int64, &any_view,
+                                               &tvmffi_i_name_int64,
+                                               &tvmffi_i_name_int64};
+  static const tvmffi_func description = {"", NULL, 3, types};
+  tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_callback_state(
+      self, &description, args, num_args, result);
+  TVMFFIAny value = tvmffi_none();
+  uint64_t hash = 0;
+  int32_t outer;
+  int code;
+  if (!s) return -1;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&args[0], &value));
+  outer = s->base.region;
+  s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
+  code = tvmffi_i_hash_value(s, &value, &hash);
+  tvmffi_any_release(&value);
+  if (code) return code;
+  s->base.region = outer;
+  *result = tvmffi_int((int64_t)tvmffi_i_hash_combine(args[1].v_uint64, hash));
+  return 0;
+}
+
+TVMFFI_I_NOINLINE int tvmffi_i_hash_by_hook(tvmffi_i_hasher *s,
+                                            TVMFFIObject *hook, TVMFFIObject *o,
+                                            uint64_t *hash) {
+  TVMFFIAny args[3], result = tvmffi_none();
+  int code;
+  TVMFFI_TRY(
+      tvmffi_i_make_callback(&s->base, s, tvmffi_i_call_structural_hash));
+  TVMFFI_TRY(tvmffi_i_nest());
+  args[0] = tvmffi_obj(o);
+  args[1] = tvmffi_int((int64_t)*hash);
+  args[2] = tvmffi_obj(s->base.callback);
+  code = TVMFFIFunctionCall(hook, args, 3, &result);
+  tvmffi_i_unnest();
+  if (code) return code;
+  *hash = result.v_uint64;
+  if (TVMFFI_I_IS_INT(&result)) return 0;
+  code = tvmffi_i_bad_cast(&result, "int");
+  tvmffi_any_release(&result);
+  return code;
+}
+
+static int tvmffi_i_push_hash(tvmffi_i_hasher *s, TVMFFIObject *o,
+                              uint64_t hash, tvmffi_i_hash_frame **out) {
+  tvmffi_i_hash_frame *f;
+  if (TVMFFI_I_UNLIKELY(s->depth >= s->capacity)) {
+    void *frames = s->frames;
+    int code;
+    if (s->depth >= TVMFFI_I_MAX_STRUCTURAL_DEPTH)
+      return tvmffi_i_fail("ValueError",
+                           "StructuralHash: maximum depth (%d) exceeded",
+                           TVMFFI_I_MAX_STRUCTURAL_DEPTH);
+    code = tvmffi_i_grow_array(&frames, &s->capacity, s->depth, sizeof(*f));
+    s->frames = (tvmffi_i_hash_frame *)frames;
+    if (code) return code;
+  }
+  *out = f = &s->frames[s->depth++];
+  f->object = o;
+  f->hash = hash;
+  f->outer = f->region = s->base.region;
+  f->is_own = 0;
+  f->at.index = 0;
+  return TVMFFI_I_PUSHED;
+}
+
+static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
+                                   uint64_t *hash) {
+  const TVMFFITypeInfo *type = tvmffi_i_structural_type(o->type_index);
+  const tvmffi_i_memo *known;
+  tvmffi_i_hash_frame *f;
+  TVMFFIObject *hook;
+  int32_t outer = s->base.region, region = outer;
+  int kind, code;
+  if (!type) return -1;
+  known = tvmffi_i_find_memo(&s->known, o);
+  if (known) {
+    *hash = known->value;
+    return 0;
+  }
+  kind = type->metadata->structural_eq_hash_kind;
+  TVMFFI_TRY(tvmffi_i_find_hook(
+      &tvmffi_i_s_hash_column, type->type_index,
+      "(0: ffi.Object, 1: int, 2: (0: AnyView, 1: int, 2: int) -> int) -> int",
+      &hook));
+  /* What a variable in a simple region consists of is outside of it. */
+  if (kind == kTVMFFISEqHashKindFreeVar && region == kTVMFFIDefRegionKindSimple)
+    region = kTVMFFIDefRegionKindNone;
+  if (!hook) {
+    code = tvmffi_i_push_hash(s, o, type->type_key_hash, &f);
+    if (code != TVMFFI_I_PUSHED) return code;
+    f->at.walk = tvmffi_i_walk_fields(type);
+    f->kind = (unsigned char)kind;
+    f->region = region;
+    return code;
+  }
+  tvmffi_retain(o);
+  s->base.region = region;
+  *hash = type->type_key_hash;
+  code = tvmffi_i_hash_by_hook(s, hook, o, hash);
+  if (!code) {
+    s->base.region = outer;
+    code = tvmffi_i_end_hash(s, o, kind, hash);
+  }
+  tvmffi_release(o);
+  return code;
+}
+
+static int tvmffi_i_hash_tensor(const tvmffi_i_hasher *s, TVMFFIObject *o,
+                                uint64_t *hash) {
+  const DLTensor *t = TVMFFITensorGetDLTensorPtr(o);
+  uint64_t h = tvmffi_i_hash_combine(tvmffi_i_object_key_hash(o),
+                                     (uint64_t)(int64_t)t->ndim);
+  size_t size;
+  int32_t i;
+  for (i = 0; i < t->ndim; ++i)
+    h = tvmffi_i_hash_combine(h, (uint64_t)t->shape[i]);
+  h = tvmffi_i_hash_combine(h, tvmffi_dtype(t->dtype).v_uint64);
+  *hash = h;
+  if (s->base.skips_tensors) return 0;
+  TVMFFI_TRY(tvmffi_i_tensor_bytes(t, "hash", &size));
+  *hash = tvmffi_i_hash_combine(
+      h, tvmffi_i_stable_hash((const char *)t->data, size));
+  return 0;
+}
+
+/* The hash of a key that does not depend on what was hashed before, or 0 if
+   the key has none yet. */
+static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
+                             uint64_t *hash) {
+  const tvmffi_i_memo *known;
+  int32_t index = key->type_index;
+  uint64_t value = key->v_uint64;
+  if (index == kTVMFFISmallStr || index == kTVMFFIStr ||
+      index == kTVMFFIBytes) {
+    TVMFFIByteArray text = tvmffi_any_str(key);
+    if (index == kTVMFFISmallStr) index = kTVMFFIStr;
+    value = tvmffi_i_stable_hash(text.data, text.size);
+  } else if (index == kTVMFFIBigInt) {
+    TVMFFIByteArray words = TVMFFIBigIntGetContentByteArray(key);
+    value = tvmffi_i_stable_hash(words.data, words.size);
+  } else if (index >= kTVMFFIStaticObjectBegin) {
+    known = tvmffi_i_find_memo(&s->known, key->v_obj);
+    if (known) *hash = known->value;
+    return known != NULL;
+  }
+  *hash = tvmffi_i_hash_combine((uint64_t)(int64_t)index, value);
+  return 1;
+}
+
+/* Heapsort by hash: how items of one hash are ordered does not matter. */
+static void tvmffi_i_sort_items(tvmffi_i_hash_item *items, size_t n) {
+  size_t start = n / 2, end = n, root, child;
+  tvmffi_i_hash_item moved;
+  while (end > 1) {
+    if (start) {
+      moved = items[--start];
+    } else {
+      moved = items[--end];
+      items[end] = items[0];
+    }
+    for (root = start; (child = 2 * root + 1) < end; root = child) {
+      if (child + 1 < end && items[child].hash < items[child + 1].hash) ++child;
+      if (items[child].hash <= moved.hash) break;
+      items[root] = items[child];
+    }
+    items[root] = moved;
+  }
+}
+
+static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
+  while (s->num_items > first)
+    if (--s->num_items, is_own)
+      tvmffi_any_release(&s->items[s->num_items].value);
+}
+
+/* Pushes a map with its entries sorted. Keys without a hash are left out. */
+static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map) {
+  size_t first = s->num_items;
+  int is_dict = map->type_index == kTVMFFIDict, code = 0;
+  tvmffi_i_hash_frame *f;
+  const tvmffi_i_pair *pair;
+  uint64_t at, hash;
+  for (at = tvmffi_i_map_begin(map);
+       (pair = tvmffi_i_map_pair(map, at)) != NULL;
+       at = tvmffi_i_map_after(map, at)) {
+    void *items = s->items;
+    if (!tvmffi_i_hash_key(s, &pair->key, &hash)) continue;
+    code = tvmffi_i_grow_array(&items, &s->max_items, s->num_items,
+                               sizeof(*s->items));
+    s->items = (tvmffi_i_hash_item *)items;
+    if (code) break;
+    s->items[s->num_items].hash = hash;
+    s->items[s->num_items++].value =
+        is_dict ? tvmffi_i_copy_owned(&pair->value) : pair->value;
+  }
+  if (!code)
+    code = tvmffi_i_push_hash(
+        s, map,
+        tvmffi_i_hash_combine(tvmffi_i_object_key_hash(map),
+                              (uint64_t)tvmffi_i_map_size(map)),
+        &f);
+  if (code != TVMFFI_I_PUSHED) {
+    tvmffi_i_drop_items(s, first, is_dict);
+    return code;
+  }
+  tvmffi_i_sort_items(s->items + first, s->num_items - first);
+  f->at.map.first = f->at.map.next = first;
+  f->at.map.end = s->num_items;
+  return code;
+}
+
+/* Looks at a value: 0 and its hash, or a frame is pushed, or an error. */
+static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
+                              uint64_t *hash) {
+  int32_t index = any->type_index;
+  tvmffi_i_hash_frame *f;
+  TVMFFIObject *o = any->v_obj;
+  if (index < kTVMFFIStaticObjectBegin) {
+    uint64_t bits = any->v_uint64;
+    if (index == kTVMFFISmallStr) return tvmffi_i_any_hash(any, hash);
+    if (tvmffi_i_holds_nan(any)) bits = (uint64_t)0x7FF8 << 48;
+    *hash = tvmffi_i_hash_combine((uint64_t)(int64_t)index, bits);
+    return 0;
+  }
+  if (!o) return tvmffi_i_null(__func__, "an object");
+  switch (index) {
+    case kTVMFFIStr:
+    case kTVMFFIBytes:
+    case kTVMFFIBigInt: return tvmffi_i_hash_object(any, hash);
+    case kTVMFFIArray:
+    case kTVMFFIList:
+      return tvmffi_i_push_hash(
+          s, o,
+          tvmffi_i_hash_combine(
+              tvmffi_i_object_key_hash(o),
+              (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, o)->size),
+          &f);
+    case kTVMFFIMap:
+    case kTVMFFIDict: return tvmffi_i_open_map(s, o);
+    case kTVMFFIShape: {
+      const TVMFFIShapeCell *shape = TVMFFI_I_CELL(TVMFFIShapeCell, o);
+      uint64_t h =
+          tvmffi_i_hash_combine(tvmffi_i_object_key_hash(o), shape->size);
+      size_t i;
+      for (i = 0; i < shape->size; ++i)
+        h = tvmffi_i_hash_combine(h, (uint64_t)shape->data[i]);
+      *hash = h;
+      return 0;
+    }
+    case kTVMFFITensor: return tvmffi_i_hash_tensor(s, o, hash);
+    default: return tvmffi_i_hash_fields_of(s, o, hash);
+  }
+}
+
+/* Each of the following goes on with frame `top` until a part of it pushes a
+   frame, or it is done; the hash of what was pushed before is in the frame's.
+ */
+static int tvmffi_i_hash_items(tvmffi_i_hasher *s, size_t top) {
+  tvmffi_i_hash_frame *f = &s->frames[top];
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->object);
+  uint64_t hash = 0;
+  int code;
+  while (f->at.index < cell->size) {
+    code = tvmffi_i_hash_step(s, (const TVMFFIAny *)cell->data + f->at.index++,
+                              &hash);
+    f = &s->frames[top];
+    if (code == TVMFFI_I_PUSHED && f->object->type_index == kTVMFFIList) {
+      f = &s->frames[s->depth - 1];
+      tvmffi_retain(f->object);
+      f->is_own = 1;
+    }
+    if (code) return code;
+    f->hash = tvmffi_i_hash_combine(f->hash, hash);
+  }
+  return 0;
+}
+
+static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, size_t top) {
+  tvmffi_i_hash_frame *f = &s->frames[top];
+  uint64_t hash = 0, key;
+  while (f->at.map.next < f->at.map.end) {
+    size_t i = f->at.map.next, next = i + 1;
+    TVMFFIAny value;
+    int code;
+    key = s->items[i].hash;
+    while (next < f->at.map.end && s->items[next].hash == key) ++next;
+    f->at.map.next = next;
+    f->hash = tvmffi_i_hash_combine(f->hash, key);
+    if (next > i + 1) continue; /* which value comes first is not known */
+    value = s->items[i].value;
+    code = tvmffi_i_hash_step(s, &value, &hash);
+    if (code) return code;
+    f = &s->frames[top];
+    f->hash = tvmffi_i_hash_combine(f->hash, hash);
+  }
+  return 0;
+}
+
+static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, size_t top) {
+  const TVMFFIFieldInfo *field;
+  for (;;) {
+    tvmffi_i_hash_frame *f = &s->frames[top];
+    uint64_t hash = 0;
+    TVMFFIAny value;
+    int code;
+    field = tvmffi_i_next_counted(&f->at.walk);
+    if (!field) break;
+    TVMFFI_TRY(tvmffi_i_read_field(field, f->object, &value));
+    s->base.region = tvmffi_i_field_region(field, f->region);
+    code = tvmffi_i_hash_step(s, &value, &hash);
+    if (code == TVMFFI_I_PUSHED) {
+      s->frames[s->depth - 1].is_own = 1; /* it takes the value over */
+      return code;
+    }
+    tvmffi_any_release(&value);
+    if (code) return code;
+    f = &s->frames[top];
+    f->hash = tvmffi_i_hash_combine(f->hash, hash);
+  }
+  {
+    tvmffi_i_hash_frame *f = &s->frames[top];
+    s->base.region = f->outer;
+    return tvmffi_i_end_hash(s, f->object, f->kind, &f->hash);
+  }
+}
+
+static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
+  tvmffi_i_hash_frame *f = &s->frames[--s->depth];
+  int32_t index = f->object->type_index;
+  if (index == kTVMFFIMap || index == kTVMFFIDict)
+    tvmffi_i_drop_items(s, f->at.map.first, index == kTVMFFIDict);
+  if (f->is_own) tvmffi_release(f->object);
+}
+
+/* Gives the hash of a value (borrowed). */
+static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
+                               uint64_t *hash) {
+  size_t base = s->depth, top;
+  int code = tvmffi_i_hash_step(s, value, hash);
+  while (s->depth > base) {
+    tvmffi_i_hash_frame *f = &s->frames[top = s->depth - 1];
+    switch (f->object->type_index) {
+      case kTVMFFIArray:
+      case kTVMFFIList: code = tvmffi_i_hash_items(s, top); break;
+      case kTVMFFIMap:
+      case kTVMFFIDict: code = tvmffi_i_hash_entries(s, top); break;
+      default: code = tvmffi_i_hash_fields(s, top);
+    }
+    if (code == TVMFFI_I_PUSHED) continue;
+    f = &s->frames[top];
+    *hash = f->hash;
+    if (!code) s->base.region = f->outer;
+    do tvmffi_i_pop_hash(s);
+    while (code < 0 && s->depth > base);
+    if (code < 0 || s->depth == base) break;
+    f = &s->frames[s->depth - 1];
+    f->hash = tvmffi_i_hash_combine(f->hash, *hash);
+  }
+  return code;
+}
+
+/* Gives the hash of a view of any kind. */
+static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
+                                    int skips_tensors, uint64_t *hash) {
+  tvmffi_i_hasher s = TVMFFI_I_ZERO;
+  TVMFFIAny owned = tvmffi_none();
+  int code;
+  s.base.region =
+      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
+  s.base.skips_tensors = skips_tensors;
+  TVMFFI_TRY(tvmffi_i_own(value, &owned));
+  code = tvmffi_i_hash_value(&s, &owned, hash);
+  tvmffi_i_drop_callback(&s.base);
+  tvmffi_i_free(s.items);
+  tvmffi_i_free(s.frames);
+  tvmffi_i_drop_memos(&s.known);
+  tvmffi_any_release(&owned);
+  return code;
+}
+
+/* -------- Keys and global functions -------- */
+
+static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
+  tvmffi_i_structural_key *key =
+      (tvmffi_i_structural_key *)(void *)tvmffi_i_new_object(
+          TVMFFI_I_STRUCTURAL_KEY, sizeof(*key));
+  uint64_t hash = 0;
+  if (!key) return NULL;
+  if (TVMFFIAnyViewToOwnedAny(value, &key->key) ||
+      tvmffi_i_structural_hash(&key->key, 0, 0, &hash)) {
+    tvmffi_release(key);
+    return NULL;
+  }
+  key->hash = (int64_t)hash;
+  return &key->base;
+}
+
+/* Compares two views, keys or the same value: 1, 0, or an error's code. */
+static int tvmffi_i_structural_key_equal(const TVMFFIAny *a,
+                                         const TVMFFIAny *b) {
+  const tvmffi_i_structural_key *x, *y;
+  const char *missing = NULL;
+  int code;
+  if (a->type_index == b->type_index && a->v_uint64 == b->v_uint64) return 1;
+  if (a->type_index != TVMFFI_I_STRUCTURAL_KEY || !a->v_obj)
+    missing = "lhs_obj";
+  else if (b->type_index != TVMFFI_I_STRUCTURAL_KEY || !b->v_obj)
+    missing = "rhs_obj";
+  if (missing)
+    return tvmffi_i_fail("InternalError", "Check not null: %s ", missing);
+  x = (const tvmffi_i_structural_key *)a->v_ptr;
+  y = (const tvmffi_i_structural_key *)b->v_ptr;
+  if (x->hash != y->hash) return 0;
+  TVMFFI_TRY(tvmffi_i_nest());
+  code = tvmffi_i_structural_equal(&x->key, &y->key, 0, 0, NULL);
+  tvmffi_i_unnest();
+  return code;
+}
+
+TVMFFI_I_OBJECT_TYPE(i_structural_key, "ffi.StructuralKey", "ffi.StructuralKey",
+                     TVMFFI_I_STRUCTURAL_KEY)
+TVMFFI_I_OBJECT_TYPE(
+    i_path_pair,
+    "Optional<Tuple<ffi.reflection.AccessPath, ffi.reflection.AccessPath>>",
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"Tuple\",\"args\":[{\"type\":"
+    "\"ffi.reflection.AccessPath\"},{\"type\":\"ffi.reflection.AccessPath\"}]}]"
+    "}",
+    kTVMFFIArray)
+
+TVMFFI_FUNC(i_structural_equal, bool, (any, a), (any, b),
+            (bool, maps_variables), (bool, skips_tensors)) {
+  int code =
+      tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, NULL);
+  if (code < 0) return code;
+  TVMFFI_RETURN(code != 0);
+}
+
+TVMFFI_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
+            (bool, maps_variables), (bool, skips_tensors)) {
+  TVMFFIObject *paths = NULL;
+  int code =
+      tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, &paths);
+  if (code < 0) return code;
+  TVMFFI_RETURN(paths);
+}
+
+TVMFFI_FUNC(i_structural_hash, int64, (any, value), (bool, maps_variables),
+            (bool, skips_tensors)) {
+  uint64_t hash = 0;
+  TVMFFI_TRY(
+      tvmffi_i_structural_hash(&value, maps_variables, skips_tensors, &hash));
+  TVMFFI_RETURN((int64_t)hash);
+}
+
+TVMFFI_FUNC(i_new_structural_key, i_structural_key, (any, key)) {
+  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&key));
+}
+
+TVMFFI_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
+  int code = tvmffi_i_structural_key_equal(&a, &b);
+  if (code < 0) return code;
+  TVMFFI_RETURN(code != 0);
+}
+#endif /* !TVMFFI_NO_CONTAINERS && !TVMFFI_NO_EXTRA */
+
 /* ======== Builtins ============================================= >>builtins */
 /* The core's own global functions, in one table. They are static objects in
    static entries, so the table starts without memory but for its slots. */
@@ -14356,6 +15728,13 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"ffi.RecursiveLe", &tvmffi_func_i_recursive_le},
     {"ffi.RecursiveGt", &tvmffi_func_i_recursive_gt},
     {"ffi.RecursiveGe", &tvmffi_func_i_recursive_ge},
+#endif
+#if !TVMFFI_NO_CONTAINERS && !TVMFFI_NO_EXTRA
+    {"ffi.StructuralEqual", &tvmffi_func_i_structural_equal},
+    {"ffi.GetFirstStructuralMismatch", &tvmffi_func_i_structural_mismatch},
+    {"ffi.StructuralHash", &tvmffi_func_i_structural_hash},
+    {"ffi.StructuralKey", &tvmffi_func_i_new_structural_key},
+    {"ffi.StructuralKeyEqual", &tvmffi_func_i_structural_key_equal},
 #endif
 #if !TVMFFI_NO_CONTAINERS
     {"ffi.Module.load_from_file.so", &tvmffi_func_i_module_load_so},
