@@ -1,0 +1,215 @@
+// The C++ symbols of upstream's library, compiled against upstream's headers.
+// Each is a call of the C function that does the work: the errors of C become
+// exceptions, and those of C++ errors, in the headers' own way.
+#include "adapter.h"
+
+#include <tvm/ffi/extra/c_env_api.h>
+#include <tvm/ffi/extra/dataclass.h>
+#include <tvm/ffi/extra/json.h>
+#include <tvm/ffi/extra/module.h>
+#include <tvm/ffi/extra/serialization.h>
+#include <tvm/ffi/extra/structural_equal.h>
+#include <tvm/ffi/extra/structural_hash.h>
+#include <tvm/ffi/extra/visit_error_context.h>
+#include <tvm/ffi/function.h>
+
+#include <memory>
+#include <mutex>
+
+namespace tvm {
+namespace ffi {
+namespace {
+
+// A built-in function, which stays for as long as the process.
+const Function &Builtin(const char *name) {
+  return *new Function(Function::GetGlobalRequired(name));
+}
+
+TVMFFIObjectHandle HandleOf(Object *object) {
+  return reinterpret_cast<TVMFFIObjectHandle>(object);
+}
+
+TVMFFIObjectHandle HandleOf(const ObjectRef &ref) {
+  return detail::ObjectUnsafe::TVMFFIObjectPtrFromObjectRef(ref);
+}
+
+}  // namespace
+
+// -- comparison, copies and text -----------------------------------------
+
+Any DeepCopy(const Any &value) {
+  static const Function &f = Builtin("ffi.DeepCopy");
+  return f(value);
+}
+
+String ReprPrint(const Any &value) {
+  static const Function &f = Builtin("ffi.ReprPrint");
+  return f(value).cast<String>();
+}
+
+int64_t RecursiveHash(const Any &value) {
+  static const Function &f = Builtin("ffi.RecursiveHash");
+  return f(value).cast<int64_t>();
+}
+
+bool RecursiveEq(const Any &lhs, const Any &rhs) {
+  static const Function &f = Builtin("ffi.RecursiveEq");
+  return f(lhs, rhs).cast<bool>();
+}
+
+bool RecursiveLt(const Any &lhs, const Any &rhs) {
+  static const Function &f = Builtin("ffi.RecursiveLt");
+  return f(lhs, rhs).cast<bool>();
+}
+
+bool RecursiveLe(const Any &lhs, const Any &rhs) {
+  static const Function &f = Builtin("ffi.RecursiveLe");
+  return f(lhs, rhs).cast<bool>();
+}
+
+bool RecursiveGt(const Any &lhs, const Any &rhs) {
+  static const Function &f = Builtin("ffi.RecursiveGt");
+  return f(lhs, rhs).cast<bool>();
+}
+
+bool RecursiveGe(const Any &lhs, const Any &rhs) {
+  static const Function &f = Builtin("ffi.RecursiveGe");
+  return f(lhs, rhs).cast<bool>();
+}
+
+// -- structural operations -----------------------------------------------
+
+bool StructuralEqual::Equal(const Any &lhs, const Any &rhs, bool map_free_vars,
+                            bool skip_tensor_content) {
+  static const Function &f = Builtin("ffi.StructuralEqual");
+  return f(lhs, rhs, map_free_vars, skip_tensor_content).cast<bool>();
+}
+
+Optional<reflection::AccessPathPair> StructuralEqual::GetFirstMismatch(
+    const Any &lhs, const Any &rhs, bool map_free_vars,
+    bool skip_tensor_content) {
+  static const Function &f = Builtin("ffi.GetFirstStructuralMismatch");
+  return f(lhs, rhs, map_free_vars, skip_tensor_content)
+      .cast<Optional<reflection::AccessPathPair>>();
+}
+
+uint64_t StructuralHash::Hash(const Any &value, bool map_free_vars,
+                              bool skip_tensor_content) {
+  static const Function &f = Builtin("ffi.StructuralHash");
+  return static_cast<uint64_t>(
+      f(value, map_free_vars, skip_tensor_content).cast<int64_t>());
+}
+
+Array<reflection::AccessPath> VisitErrorContext::FindAccessPaths(
+    const ObjectRef &root, const VisitErrorContext &visit_context,
+    bool allow_prefix_match) {
+  static const Function &f = Builtin("ffi.VisitErrorContext.FindAccessPaths");
+  return f(root, visit_context, allow_prefix_match)
+      .cast<Array<reflection::AccessPath>>();
+}
+
+// -- JSON ----------------------------------------------------------------
+
+namespace json {
+
+Value Parse(const String &json_str, String *error_msg) {
+  static const Function &f = Builtin("ffi.json.Parse");
+  if (error_msg == nullptr) return f(json_str);
+  try {
+    Value value = f(json_str);
+    *error_msg = String();
+    return value;
+  } catch (const Error &error) {
+    *error_msg = error.message();
+    return nullptr;
+  }
+}
+
+String Stringify(const Value &value, const Optional<int> &indent) {
+  static const Function &f = Builtin("ffi.json.Stringify");
+  return f(value, indent).cast<String>();
+}
+
+}  // namespace json
+
+json::Value ToJSONGraph(const Any &value, const Any &metadata) {
+  static const Function &f = Builtin("ffi.ToJSONGraph");
+  return f(value, metadata);
+}
+
+Any FromJSONGraph(const json::Value &value) {
+  static const Function &f = Builtin("ffi.FromJSONGraph");
+  return f(value);
+}
+
+// -- modules -------------------------------------------------------------
+
+Module Module::LoadFromFile(const String &file_name) {
+  static const Function &f = Builtin("ffi.ModuleLoadFromFile");
+  return f(file_name).cast<Module>();
+}
+
+void Module::VisitContextSymbols(
+    const TypedFunction<void(String, void *)> &callback) {
+  TVM_FFI_CHECK_SAFE_CALL(
+      tvmffi_dropin_visit_context_symbols(HandleOf(callback.packed())));
+}
+
+Optional<Function> ModuleObj::GetFunction(const String &name,
+                                          bool query_imports) {
+  static const Function &f = Builtin("ffi.ModuleGetFunction");
+  return f(this, name, query_imports).cast<Optional<Function>>();
+}
+
+bool ModuleObj::ImplementsFunction(const String &name, bool query_imports) {
+  static const Function &f = Builtin("ffi.ModuleImplementsFunction");
+  return f(this, name, query_imports).cast<bool>();
+}
+
+Optional<String> ModuleObj::GetFunctionDoc(const String &name,
+                                           bool query_imports) {
+  static const Function &f = Builtin("ffi.ModuleGetFunctionDoc");
+  return f(this, name, query_imports).cast<Optional<String>>();
+}
+
+Optional<String> ModuleObj::GetFunctionMetadata(const String &name,
+                                                bool query_imports) {
+  static const Function &f = Builtin("ffi.ModuleGetFunctionMetadata");
+  return f(this, name, query_imports).cast<Optional<String>>();
+}
+
+// These two are the virtual functions that the built-in ones of their names
+// call, so that they have to call what is below those.
+void ModuleObj::ImportModule(const Module &other) {
+  TVM_FFI_CHECK_SAFE_CALL(
+      tvmffi_dropin_import(HandleOf(this), HandleOf(other)));
+}
+
+void ModuleObj::ClearImports() {
+  TVM_FFI_CHECK_SAFE_CALL(tvmffi_dropin_clear_imports(HandleOf(this)));
+}
+
+// -- what a compiler leaves of upstream's inline code --------------------
+
+// A function with a static variable whose symbol upstream's library has.
+struct ModuleObj::InternalUnsafe {
+  static void *GetFunctionFromImports(ModuleObj *module, const char *name) {
+    static std::mutex mutex_;
+    std::scoped_lock<std::mutex> lock(mutex_);
+    TVMFFIObjectHandle function;
+    TVM_FFI_CHECK_SAFE_CALL(
+        TVMFFIEnvModLookupFromImports(module, name, &function));
+    return function;
+  }
+
+  // Never called: it makes the compiler emit the symbols of ModuleObj's type
+  // index and of the standard library's shared pointers, too.
+  [[gnu::used]] static void EmitSymbols() {
+    (void)GetFunctionFromImports(nullptr, "");
+    (void)ModuleObj::_GetOrAllocRuntimeTypeIndex();
+    (void)std::make_shared<int>(0);
+  }
+};
+
+}  // namespace ffi
+}  // namespace tvm
