@@ -106,6 +106,7 @@
      >>reflection implementation: built-in types, making objects by their fields
      >>compare    implementation: recursive comparison and hash, repr
      >>structural implementation: structural equality, hash and keys
+     >>visit      implementation: structural visits and mutations
      >>builtins   implementation: the core's own global functions
 */
 
@@ -12156,6 +12157,11 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
 }
 
 /* Fills in the values of the columns that have some. */
+#if !TVMFFI_NO_EXTRA
+static void tvmffi_i_fill_visit_columns(
+    TVMFFIAny (*values)[TVMFFI_I_NUM_INDICES]); /* with >>visit */
+#endif
+
 static void tvmffi_i_fill_columns(void) {
   TVMFFIAny(*values)[TVMFFI_I_NUM_INDICES] = tvmffi_i_column_values;
   size_t i;
@@ -12177,6 +12183,9 @@ static void tvmffi_i_fill_columns(void) {
 #if !TVMFFI_NO_EXTRA
   values[TVMFFI_I_COLUMN_ANY_EQUAL][TVMFFI_I_STRUCTURAL_KEY] =
       tvmffi_ptr((void *)(uintptr_t)tvmffi_i_equal_structural_key);
+#endif
+#if !TVMFFI_NO_EXTRA
+  tvmffi_i_fill_visit_columns(values);
 #endif
 }
 
@@ -15554,6 +15563,1371 @@ TVMFFI_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
 }
 #endif /* !TVMFFI_NO_CONTAINERS && !TVMFFI_NO_EXTRA */
 
+/* ======== Visiting ================================================ >>visit */
+/* Structural visit, walk, map and mutate, and where in an object an error came
+   from, as C++ clients call them and are called (upstream's
+   extra/structural_visit.h, structural_mutate.h, visit_error_context.h). A
+   visitor or mutator goes into a value through its table. What ours go into
+   stands on a stack of frames and not on the thread's; a hook that a type
+   brought along is called, and may come back through the table, which goes on
+   with the same frames. A visitor belongs to one thread at a time; there are
+   no locks. */
+#if !TVMFFI_NO_EXTRA
+
+/* What such functions give, also to C++: their result or, in its place, an
+   error. A visit gives None to go on; a mutation a value, or Unchanged. */
+typedef TVMFFIAny (*tvmffi_i_hook)(void *visitor, TVMFFIAny value);
+
+/* The table of a visitor ends after its first function. */
+typedef struct {
+  tvmffi_i_hook enter;
+  tvmffi_i_hook enter_unique; /* what nobody else holds: it may be changed */
+  tvmffi_i_hook get;          /* what a variable is replaced by, or None */
+  TVMFFIAny (*set)(void *mutator, TVMFFIAny var, TVMFFIAny value);
+} tvmffi_i_visit_table;
+
+/* How a container or object is gone through. */
+typedef struct {
+  TVMFFIAny from;     /* borrowed */
+  TVMFFIAny child;    /* the one under way: owned if `holds`, else borrowed */
+  TVMFFIObject *made; /* owned: the copy that takes what changes, or NULL */
+  uint64_t at;        /* the place of the child in a container */
+  int in_place, holds;
+} tvmffi_i_cursor;
+
+typedef struct {
+  tvmffi_i_cursor c;
+  TVMFFIAny mapped; /* owned: what a callback put there before, or Unchanged */
+  tvmffi_i_field_walk walk;
+  const TVMFFIFieldInfo *field; /* that of the child; NULL of a container */
+  int32_t outer, inner;         /* the regions around and within it */
+  int entered;                  /* through the table: callbacks apply */
+  int identity;                 /* of a variable or a node: its kind */
+  int changed;
+} tvmffi_i_visit_frame;
+
+typedef enum {
+  TVMFFI_I_WALK_BEFORE,
+  TVMFFI_I_WALK_AFTER,
+  TVMFFI_I_VISIT,
+  TVMFFI_I_MAP_BEFORE,
+  TVMFFI_I_MAP_AFTER,
+  TVMFFI_I_MUTATE
+} tvmffi_i_visit_kind;
+
+/* A visitor or mutator of ours. */
+typedef struct {
+  tvmffi_i_visitor visitor;
+  tvmffi_i_visit_kind kind;
+  int nested;                 /* runs within each other */
+  TVMFFIObject *callbacks[2]; /* arrays; the second are told the region, too */
+  TVMFFIObject *remap;        /* dict: by their addresses, what replaces them */
+  TVMFFIObject *variables;    /* list: they are kept alive */
+  tvmffi_i_visit_frame *frames;
+  size_t depth, capacity;
+} tvmffi_i_engine;
+
+enum { TVMFFI_I_MAX_VISIT_DEPTH = 1 << 20, TVMFFI_I_MAX_VISIT_NESTED = 20000 };
+
+static tvmffi_i_known_column tvmffi_i_visit_column = {"__s_visit__", NULL};
+static tvmffi_i_known_column tvmffi_i_mutate_column = {"__s_mutate__", NULL};
+static tvmffi_i_known_column tvmffi_i_in_place_column = {
+    "__s_maybe_inplace_mutate__", NULL};
+
+TVMFFI_I_INLINE const tvmffi_i_visit_table *tvmffi_i_table_of(
+    const tvmffi_i_visitor *v) {
+  return (const tvmffi_i_visit_table *)v->table;
+}
+
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_unchanged(void) {
+  TVMFFIAny any = tvmffi_none();
+  any.type_index = kTVMFFIUnchanged;
+  return any;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_is_unique(const TVMFFIAny *any) {
+  return any->type_index >= kTVMFFIStaticObjectBegin &&
+         (uint32_t)TVMFFI_I_LOAD(&any->v_obj->combined_ref_count) == 1;
+}
+
+/* The error that was raised, which there has to be. */
+TVMFFI_I_COLD TVMFFIAny tvmffi_i_raised(void) {
+  TVMFFIAny error = tvmffi_i_take_error();
+  if (error.v_obj) return error;
+  (void)tvmffi_i_fail("RuntimeError", "A function failed without an error");
+  return tvmffi_i_take_error();
+}
+
+/* Returns a result (taken), or raises the error in its place. */
+static int tvmffi_i_give(TVMFFIAny from, TVMFFIAny *result) {
+  if (from.type_index != kTVMFFIError || !from.v_obj) {
+    *result = from;
+    return 0;
+  }
+  TVMFFIErrorSetRaised(from.v_obj);
+  tvmffi_any_release(&from);
+  return -1;
+}
+
+/* Notes in an error which object it came through. Without memory for that the
+   error is told as it is. */
+TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
+                                        const TVMFFIAny *node) {
+  TVMFFIErrorCell *cell = TVMFFI_I_CELL(TVMFFIErrorCell, error->v_obj);
+  tvmffi_i_error_context *context =
+      (tvmffi_i_error_context *)cell->extra_context;
+  TVMFFIObjectHandle made = NULL;
+  int code = 0;
+  if (node->type_index < kTVMFFIStaticObjectBegin ||
+      error->v_obj == &tvmffi_i_memory_error.base)
+    return;
+  if (!context || context->base.type_index != TVMFFI_I_VISIT_ERROR_CONTEXT) {
+    code = tvmffi_i_create_error_context(&made);
+    if (!code) {
+      context = (tvmffi_i_error_context *)made;
+      context->previous = (TVMFFIObject *)cell->extra_context;
+      cell->extra_context = made;
+    }
+  }
+  if (!code && context->pattern)
+    code = tvmffi_i_list_append(context->pattern, node);
+  if (!code) return;
+  TVMFFIErrorMoveFromRaised(&made);
+  tvmffi_release(made);
+}
+
+/* -------- Containers -------- */
+
+/* The child of a container at the cursor; NULL at its end. A container may
+   change while its children are visited, so nothing is remembered of it. */
+TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_cursor *c) {
+  TVMFFIObject *o = c->made ? c->made : c->from.v_obj;
+  TVMFFISeqCell *cell;
+  tvmffi_i_pair *pair;
+  if (o->type_index == kTVMFFIArray || o->type_index == kTVMFFIList) {
+    cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
+    return c->at < (uint64_t)cell->size ? (TVMFFIAny *)cell->data + c->at
+                                        : NULL;
+  }
+  pair = tvmffi_i_map_pair(o, c->at);
+  return pair ? &pair->value : NULL;
+}
+
+TVMFFI_I_INLINE tvmffi_i_cursor tvmffi_i_open_cursor(const TVMFFIAny *from,
+                                                     int in_place) {
+  tvmffi_i_cursor c;
+  int32_t index = from->type_index;
+  c.from = *from;
+  c.child = tvmffi_none();
+  c.made = NULL;
+  c.at = index == kTVMFFIMap || index == kTVMFFIDict
+             ? tvmffi_i_map_begin(from->v_obj)
+             : 0;
+  c.in_place = in_place;
+  c.holds = in_place || index == kTVMFFIList || index == kTVMFFIDict;
+  return c;
+}
+
+/* Takes the next child of a container: 0 at its end. */
+TVMFFI_I_INLINE int tvmffi_i_visit_next_child(tvmffi_i_cursor *c, int *unique) {
+  const TVMFFIAny *child = tvmffi_i_child_at(c);
+  if (!child) return 0;
+  *unique = c->in_place && tvmffi_i_is_unique(child);
+  c->child = c->holds ? tvmffi_i_copy_owned(child) : *child;
+  return 1;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_drop_child(tvmffi_i_cursor *c) {
+  if (c->holds) tvmffi_any_release(&c->child);
+}
+
+/* Goes past the child. */
+TVMFFI_I_INLINE void tvmffi_i_pass_child(tvmffi_i_cursor *c) {
+  TVMFFIObject *o = c->made ? c->made : c->from.v_obj;
+  c->at = o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict
+              ? tvmffi_i_map_after(o, c->at)
+              : c->at + 1;
+  tvmffi_i_drop_child(c);
+}
+
+/* Makes the copy of a container that is not changed in place. */
+static int tvmffi_i_copy_container(tvmffi_i_cursor *c) {
+  TVMFFIObject *o = c->from.v_obj;
+  TVMFFIAny copy = tvmffi_none();
+  if (o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict) {
+    c->made = tvmffi_i_map_copy(o, o->type_index);
+    return c->made ? 0 : -1;
+  }
+  TVMFFI_TRY(tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, o),
+                                  o->type_index, &copy));
+  c->made = copy.v_obj;
+  return 0;
+}
+
+/* Puts the mutated child (taken) into its place, if that still has it. */
+static int tvmffi_i_put_child(tvmffi_i_cursor *c, TVMFFIAny value) {
+  TVMFFIAny *place, old = value;
+  int code = 0;
+  if (value.type_index == kTVMFFIUnchanged) return 0;
+  if (!tvmffi_i_same_any(&value, &c->child)) {
+    if (!c->made && !c->in_place) code = tvmffi_i_copy_container(c);
+    place = code ? NULL : tvmffi_i_child_at(c);
+    if (place && tvmffi_i_same_any(place, &c->child)) {
+      old = *place;
+      *place = value;
+    }
+  }
+  tvmffi_any_release(&old);
+  return code;
+}
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+/* The hooks of containers, as they are called with a visitor of C++. */
+static TVMFFIAny tvmffi_i_visit_container(void *visitor, TVMFFIAny value) {
+  tvmffi_i_visitor *v = (tvmffi_i_visitor *)visitor;
+  tvmffi_i_cursor c = tvmffi_i_open_cursor(&value, 0);
+  TVMFFIAny r = tvmffi_none();
+  int unique;
+  while (r.type_index == kTVMFFINone &&
+         tvmffi_i_visit_next_child(&c, &unique)) {
+    r = tvmffi_i_table_of(v)->enter(v, c.child);
+    tvmffi_i_pass_child(&c);
+  }
+  return r;
+}
+
+static TVMFFIAny tvmffi_i_mutate_with(tvmffi_i_visitor *v,
+                                      const TVMFFIAny *value, int in_place) {
+  tvmffi_i_cursor c = tvmffi_i_open_cursor(value, in_place);
+  const tvmffi_i_visit_table *table = tvmffi_i_table_of(v);
+  TVMFFIAny r = tvmffi_none();
+  int unique;
+  while (r.type_index != kTVMFFIError &&
+         tvmffi_i_visit_next_child(&c, &unique)) {
+    r = unique ? table->enter_unique(v, c.child) : table->enter(v, c.child);
+    if (r.type_index != kTVMFFIError && tvmffi_i_put_child(&c, r))
+      r = tvmffi_i_raised();
+    tvmffi_i_pass_child(&c);
+  }
+  if (r.type_index != kTVMFFIError)
+    return c.made ? tvmffi_obj(c.made) : tvmffi_i_unchanged();
+  tvmffi_release(c.made);
+  return r;
+}
+
+static TVMFFIAny tvmffi_i_mutate_container(void *mutator, TVMFFIAny value) {
+  return tvmffi_i_mutate_with((tvmffi_i_visitor *)mutator, &value, 0);
+}
+
+static TVMFFIAny tvmffi_i_mutate_in_place(void *mutator, TVMFFIAny value) {
+  return tvmffi_i_mutate_with((tvmffi_i_visitor *)mutator, &value, 1);
+}
+
+static TVMFFIAny tvmffi_i_mutate_leaf(void *mutator, TVMFFIAny value) {
+  (void)mutator, (void)value;
+  return tvmffi_i_unchanged();
+}
+
+static TVMFFIAny tvmffi_i_enter_visitor(void *visitor, TVMFFIAny value);
+static TVMFFIAny tvmffi_i_enter_mutator(void *mutator, TVMFFIAny value);
+static TVMFFIAny tvmffi_i_enter_unique(void *mutator, TVMFFIAny value);
+static TVMFFIAny tvmffi_i_remap_get(void *mutator, TVMFFIAny var);
+static TVMFFIAny tvmffi_i_remap_set(void *mutator, TVMFFIAny var,
+                                    TVMFFIAny value);
+#if defined(__cplusplus)
+}
+#endif
+
+static const tvmffi_i_visit_table tvmffi_i_visitor_table = {
+    tvmffi_i_enter_visitor, NULL, NULL, NULL};
+static const tvmffi_i_visit_table tvmffi_i_mutator_table = {
+    tvmffi_i_enter_mutator, tvmffi_i_enter_unique, tvmffi_i_remap_get,
+    tvmffi_i_remap_set};
+
+static void tvmffi_i_fill_visit_columns(
+    TVMFFIAny (*values)[TVMFFI_I_NUM_INDICES]) {
+  static const int32_t containers[] = {kTVMFFIArray, kTVMFFIMap, kTVMFFIList,
+                                       kTVMFFIDict};
+  static const int32_t leaves[] = {kTVMFFIStr, kTVMFFIBytes, kTVMFFIBigInt};
+  size_t i;
+  for (i = 0; i < 4; ++i) {
+    values[TVMFFI_I_COLUMN_VISIT][containers[i]] =
+        tvmffi_ptr((void *)(uintptr_t)tvmffi_i_visit_container);
+    values[TVMFFI_I_COLUMN_MUTATE][containers[i]] =
+        tvmffi_ptr((void *)(uintptr_t)tvmffi_i_mutate_container);
+    values[TVMFFI_I_COLUMN_MUTATE_INPLACE][containers[i]] =
+        tvmffi_ptr((void *)(uintptr_t)tvmffi_i_mutate_in_place);
+  }
+  for (i = 0; i < 3; ++i)
+    values[TVMFFI_I_COLUMN_MUTATE][leaves[i]] =
+        values[TVMFFI_I_COLUMN_MUTATE_INPLACE][leaves[i]] =
+            tvmffi_ptr((void *)(uintptr_t)tvmffi_i_mutate_leaf);
+}
+
+/* -------- Callbacks -------- */
+
+TVMFFI_I_INLINE void tvmffi_i_destroy_engine(void *self, int flags) {
+  tvmffi_i_engine *e = (tvmffi_i_engine *)self;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    tvmffi_release(e->callbacks[0]);
+    tvmffi_release(e->callbacks[1]);
+    tvmffi_release(e->remap);
+    tvmffi_release(e->variables);
+    tvmffi_i_free(e->frames);
+  }
+  tvmffi_i_delete_plain(self, flags);
+}
+
+static void tvmffi_i_delete_engine(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_engine);
+}
+
+/* The engine of a visitor, or NULL of one that C++ made; a shallow copy of an
+   engine is none. */
+TVMFFI_I_INLINE tvmffi_i_engine *tvmffi_i_engine_of(tvmffi_i_visitor *v) {
+  return v->base.deleter == tvmffi_i_delete_engine
+             ? (tvmffi_i_engine *)(void *)v
+             : NULL;
+}
+
+/* Makes an engine of callbacks (borrowed). */
+static tvmffi_i_engine *tvmffi_i_new_engine(tvmffi_i_visit_kind kind,
+                                            TVMFFIObject *callbacks,
+                                            TVMFFIObject *with_region) {
+  int mutates = kind >= TVMFFI_I_MAP_BEFORE;
+  TVMFFIObject *from[2];
+  TVMFFIAny copy = tvmffi_none();
+  tvmffi_i_engine *e = (tvmffi_i_engine *)tvmffi_i_object(
+      sizeof(*e),
+      mutates ? TVMFFI_I_STRUCTURAL_MUTATOR : TVMFFI_I_STRUCTURAL_VISITOR,
+      tvmffi_i_delete_engine);
+  int i;
+  if (!e) return NULL;
+  memset((void *)(&e->visitor.base + 1), 0,
+         sizeof(*e) - sizeof(e->visitor.base));
+  e->visitor.table = (void *)(uintptr_t)(mutates ? &tvmffi_i_mutator_table
+                                                 : &tvmffi_i_visitor_table);
+  e->kind = kind;
+  from[0] = callbacks;
+  from[1] = with_region;
+  for (i = 0; i < 2; ++i) {
+    if (!from[i]) continue;
+    if (from[i]->type_index == kTVMFFIArray) {
+      tvmffi_retain(from[i]);
+      e->callbacks[i] = from[i];
+      continue;
+    }
+    if (tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, from[i]),
+                             kTVMFFIArray, &copy)) {
+      tvmffi_release(e);
+      return NULL;
+    }
+    e->callbacks[i] = copy.v_obj;
+  }
+  return e;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_index_matches(int32_t index, int32_t target) {
+  if (index == target || target == kTVMFFIAny) return 1;
+  if (target == kTVMFFIStr) return index == kTVMFFISmallStr;
+  if (target == kTVMFFIBytes) return index == kTVMFFISmallBytes;
+  if (index < kTVMFFIStaticObjectBegin) return 0;
+  return tvmffi_is_instance(index, target);
+}
+
+/* A callback: its type index, the function, and whether it is told if its
+   value is unique. Borrowed; NULL if there is none for the type. */
+TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_find_callback(
+    const tvmffi_i_engine *e, int32_t index, int *with_region) {
+  int i;
+  int64_t k;
+  for (i = 0; i < 2; ++i) {
+    const TVMFFISeqCell *cell;
+    if (!e->callbacks[i]) continue;
+    *with_region = i;
+    cell = TVMFFI_I_CELL(TVMFFISeqCell, e->callbacks[i]);
+    for (k = 0; k < cell->size; ++k) {
+      TVMFFIObject *entry = ((const TVMFFIAny *)cell->data)[k].v_obj;
+      const TVMFFIAny *row =
+          (const TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, entry)->data;
+      if (tvmffi_i_index_matches(index, (int32_t)row->v_int64)) return row;
+    }
+  }
+  return NULL;
+}
+
+/* Calls a function; an error stands in the result's place. */
+static TVMFFIAny tvmffi_i_call_back(const TVMFFIAny *function, TVMFFIAny *args,
+                                    int32_t num_args) {
+  TVMFFIAny r = tvmffi_none();
+  TVMFFIObject *f =
+      function->type_index == kTVMFFINone ? NULL : function->v_obj;
+  if (TVMFFI_I_UNLIKELY(TVMFFIFunctionCall(f, args, num_args, &r))) {
+    tvmffi_any_release(&r);
+    return tvmffi_i_raised();
+  }
+  return r;
+}
+
+TVMFFI_I_COLD TVMFFIAny tvmffi_i_bad_visit_result(TVMFFIAny r,
+                                                  const char *expected) {
+  (void)tvmffi_i_fail(
+      "TypeError",
+      "CallExpected: result type mismatch, expected %s, but got %s", expected,
+      tvmffi_i_type_key(r.type_index));
+  tvmffi_any_release(&r);
+  return tvmffi_i_raised();
+}
+
+/* Lets a visit's result (taken) through: none, an interrupt or an error. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_visit_result(TVMFFIAny r) {
+  if (TVMFFI_I_LIKELY(r.type_index == kTVMFFINone) ||
+      r.type_index == kTVMFFIVisitInterrupt || r.type_index == kTVMFFIError)
+    return r;
+  return tvmffi_i_bad_visit_result(r, "Optional<ffi.VisitInterrupt>");
+}
+
+/* Calls the callback for a value. A walk's gives an integer to go on. */
+static TVMFFIAny tvmffi_i_call_for(tvmffi_i_engine *e, const TVMFFIAny *row,
+                                   const TVMFFIAny *value, int with_region,
+                                   int unique) {
+  TVMFFIAny args[3], r;
+  int32_t n = 1;
+  args[0] = *value;
+  if (e->kind == TVMFFI_I_VISIT || e->kind == TVMFFI_I_MUTATE) {
+    args[n++] = tvmffi_obj(&e->visitor.base);
+    if (e->kind == TVMFFI_I_MUTATE && row[2].v_int64)
+      args[n++] = tvmffi_int(unique);
+  } else if (with_region) {
+    args[n++] = tvmffi_int(e->visitor.region);
+  }
+  r = tvmffi_i_call_back(&row[1], args, n);
+  if (e->kind >= TVMFFI_I_MAP_BEFORE) return r;
+  if (e->kind == TVMFFI_I_VISIT) return tvmffi_i_visit_result(r);
+  if (r.type_index == kTVMFFINone) return tvmffi_int(0);
+  if (TVMFFI_I_IS_INT(&r)) return tvmffi_int((int32_t)r.v_int64);
+  if (r.type_index == kTVMFFIVisitInterrupt || r.type_index == kTVMFFIError)
+    return r;
+  return tvmffi_i_bad_visit_result(r, "WalkResult");
+}
+
+/* -------- Variables -------- */
+
+static int tvmffi_i_is_variable(const TVMFFIAny *var) {
+  if (var->type_index >= kTVMFFIStaticObjectBegin && var->v_obj) return 1;
+  (void)tvmffi_i_fail("TypeError",
+                      "Variable-remap key must be an object-backed value");
+  return 0;
+}
+
+static TVMFFIAny tvmffi_i_bad_engine(void) {
+  (void)tvmffi_i_fail("TypeError",
+                      "A copy of a structural visitor or mutator cannot go on");
+  return tvmffi_i_raised();
+}
+
+static TVMFFIAny tvmffi_i_remap_get(void *mutator, TVMFFIAny var) {
+  tvmffi_i_engine *e = tvmffi_i_engine_of((tvmffi_i_visitor *)mutator);
+  const TVMFFIAny *value;
+  TVMFFIAny key;
+  if (!e) return tvmffi_i_bad_engine();
+  if (!tvmffi_i_is_variable(&var)) return tvmffi_i_raised();
+  if (!e->remap) return tvmffi_none();
+  key = tvmffi_ptr(var.v_obj);
+  value = tvmffi_i_map_get(e->remap, &key);
+  return value ? tvmffi_i_copy_owned(value) : tvmffi_none();
+}
+
+static TVMFFIAny tvmffi_i_remap_set(void *mutator, TVMFFIAny var,
+                                    TVMFFIAny value) {
+  tvmffi_i_engine *e = tvmffi_i_engine_of((tvmffi_i_visitor *)mutator);
+  TVMFFIAny key;
+  if (!e) return tvmffi_i_bad_engine();
+  if (!tvmffi_i_is_variable(&var)) return tvmffi_i_raised();
+  if (!e->remap) e->remap = tvmffi_i_new_map(kTVMFFIDict, 0);
+  if (!e->variables) e->variables = tvmffi_i_new_list(0);
+  if (!e->remap || !e->variables) return tvmffi_i_raised();
+  key = tvmffi_ptr(var.v_obj);
+  if (!tvmffi_i_map_get(e->remap, &key) &&
+      tvmffi_i_list_append(e->variables, &var))
+    return tvmffi_i_raised();
+  if (tvmffi_i_map_set(&e->remap, &key, &value)) return tvmffi_i_raised();
+  return tvmffi_none();
+}
+
+/* -------- Going into values -------- */
+
+/* A visitor that goes into a value: its frames, or for one of C++ the frame of
+   the value alone. */
+typedef struct {
+  tvmffi_i_visitor *v;
+  tvmffi_i_engine *e; /* NULL of a visitor of C++ */
+  tvmffi_i_visit_frame *one;
+  int mutates, is_open;
+} tvmffi_i_descent;
+
+TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_top_frame(
+    const tvmffi_i_descent *d) {
+  return d->e ? &d->e->frames[d->e->depth - 1] : d->one;
+}
+
+static tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d) {
+  tvmffi_i_engine *e = d->e;
+  tvmffi_i_visit_frame *frames;
+  size_t capacity;
+  if (!e) {
+    d->is_open = 1;
+    return d->one;
+  }
+  if (e->depth < e->capacity) return &e->frames[e->depth++];
+  if (e->depth >= TVMFFI_I_MAX_VISIT_DEPTH) {
+    (void)tvmffi_i_fail("ValueError",
+                        "Structural visit: maximum depth (%d) exceeded",
+                        TVMFFI_I_MAX_VISIT_DEPTH);
+    return NULL;
+  }
+  capacity = e->capacity ? e->capacity * 2 : 8;
+  frames = (tvmffi_i_visit_frame *)tvmffi_i_alloc(capacity * sizeof(*frames));
+  if (!frames) {
+    (void)tvmffi_i_no_memory();
+    return NULL;
+  }
+  if (e->depth) memcpy((void *)frames, e->frames, e->depth * sizeof(*frames));
+  tvmffi_i_free(e->frames);
+  e->frames = frames;
+  e->capacity = capacity;
+  return &e->frames[e->depth++];
+}
+
+/* Runs what comes after the children of a value. `mapped` and `r` are taken,
+   and what `r` has become is given. */
+static TVMFFIAny tvmffi_i_conclude(tvmffi_i_descent *d, const TVMFFIAny *value,
+                                   TVMFFIAny mapped, int entered, TVMFFIAny r) {
+  tvmffi_i_engine *e = d->e;
+  const TVMFFIAny *row, *at;
+  TVMFFIAny given;
+  int with_region = 0;
+  if (TVMFFI_I_UNLIKELY(r.type_index == kTVMFFIError)) {
+    if (d->mutates || entered) tvmffi_i_add_context(&r, value);
+    tvmffi_any_release(&mapped);
+    return r;
+  }
+  if (!entered) return r;
+  switch (e->kind) {
+    case TVMFFI_I_MAP_BEFORE:
+      if (r.type_index == kTVMFFIUnchanged) return mapped;
+      tvmffi_any_release(&mapped);
+      return r;
+    case TVMFFI_I_WALK_AFTER:
+    case TVMFFI_I_MAP_AFTER: break;
+    default: return r;
+  }
+  if (r.type_index == kTVMFFIVisitInterrupt && !d->mutates) return r;
+  at = d->mutates && r.type_index != kTVMFFIUnchanged ? &r : value;
+  row = tvmffi_i_find_callback(e, at->type_index, &with_region);
+  if (!row) return r;
+  given = tvmffi_i_call_for(e, row, at, with_region, 0);
+  if (TVMFFI_I_UNLIKELY(given.type_index == kTVMFFIError))
+    tvmffi_i_add_context(&given, at);
+  if (d->mutates && given.type_index == kTVMFFIUnchanged) return r;
+  if (!d->mutates && given.type_index == kTVMFFIInt) return r;
+  tvmffi_any_release(&r);
+  return given;
+}
+
+/* Makes the shallow copy of an object whose fields are mutated. */
+static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
+                                   TVMFFIObject **made) {
+  const TVMFFIAny *copier =
+      tvmffi_i_type_attr(&tvmffi_i_copy_column, value->type_index);
+  TVMFFIAny arg = *value, r = tvmffi_none();
+  if (!copier || copier->type_index != kTVMFFIFunction)
+    return tvmffi_i_fail("TypeError",
+                         "__ffi_shallow_copy__ must be an ffi.Function");
+  r = tvmffi_i_call_back(copier, &arg, 1);
+  if (r.type_index == kTVMFFIError) return tvmffi_i_give(r, &r);
+  if (r.type_index == value->type_index && r.v_obj && r.v_obj != value->v_obj) {
+    *made = r.v_obj;
+    return 0;
+  }
+  tvmffi_any_release(&r);
+  return tvmffi_i_fail("TypeError",
+                       "Shallow copy callback must return a distinct object "
+                       "with the same type as its input");
+}
+
+/* Prepares the top frame for an object's fields: 1 if there is a result in
+   their place. Copying may run other visits and so move the frames. */
+static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
+                                TVMFFIAny *r) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(value->type_index);
+  const TVMFFITypeMetadata *metadata =
+      type ? TVMFFI_I_LOAD(&type->metadata) : NULL;
+  tvmffi_i_visit_frame *f;
+  TVMFFIObject *made = NULL;
+  int kind = metadata ? (int)metadata->structural_eq_hash_kind : 0;
+  int is_var = kind == kTVMFFISEqHashKindFreeVar;
+  int identity = is_var || kind == kTVMFFISEqHashKindDAGNode ? kind : 0;
+  *r = tvmffi_none();
+  if (d->mutates && identity) {
+    *r = tvmffi_i_table_of(d->v)->get(d->v, *value);
+    if (r->type_index != kTVMFFINone) return 1;
+    if (is_var && d->v->region == kTVMFFIDefRegionKindNone) {
+      *r = tvmffi_i_unchanged();
+      return 1;
+    }
+  }
+  if (!type || (d->mutates && tvmffi_i_copy_to_mutate(value, &made))) {
+    *r = tvmffi_i_raised();
+    return 1;
+  }
+  f = tvmffi_i_top_frame(d);
+  f->c.made = made;
+  f->c.holds = 1;
+  f->identity = identity;
+  f->walk = tvmffi_i_walk_fields(type);
+  if (is_var && d->v->region == kTVMFFIDefRegionKindSimple)
+    f->inner = d->v->region = kTVMFFIDefRegionKindNone;
+  return 0;
+}
+
+/* Goes to the next field: 0 behind the last, -1 with the error raised. */
+static int tvmffi_i_next_visited(tvmffi_i_descent *d, tvmffi_i_visit_frame *f) {
+  TVMFFIObject *o = f->c.made ? f->c.made : f->c.from.v_obj;
+  TVMFFIAny child = tvmffi_none();
+  int code;
+  do {
+    f->field = tvmffi_i_next_field(&f->walk);
+    if (!f->field) return 0;
+  } while (f->field->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore);
+  code = f->field->getter(tvmffi_i_at(o, f->field), &child);
+  if (TVMFFI_I_UNLIKELY(code)) return -1;
+  f = tvmffi_i_top_frame(d);
+  f->c.child = child;
+  if (d->v->region == kTVMFFIDefRegionKindPattern) return 1;
+  if (f->field->flags & kTVMFFIFieldFlagBitMaskSEqHashDefSimple)
+    d->v->region = kTVMFFIDefRegionKindSimple;
+  else if (f->field->flags & kTVMFFIFieldFlagBitMaskSEqHashDefPattern)
+    d->v->region = kTVMFFIDefRegionKindPattern;
+  return 1;
+}
+
+/* Puts a mutated field (taken) into the copy. */
+static int tvmffi_i_put_field(tvmffi_i_descent *d, TVMFFIAny value) {
+  tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
+  const TVMFFITypeInfo *type;
+  int code = 0;
+  if (value.type_index == kTVMFFIUnchanged) return 0;
+  if (!tvmffi_i_same_any(&value, &f->c.child)) {
+    if (!f->field->setter) {
+      type = TVMFFIGetTypeInfo(f->c.from.type_index);
+      code = tvmffi_i_fail(
+          "TypeError",
+          "Cannot structurally mutate field `%.*s` of type `%.*s` because it "
+          "does not define a setter",
+          TVMFFI_I_TEXT(f->field->name), TVMFFI_I_TEXT(type->type_key));
+    } else {
+      code = tvmffi_i_set_field(f->field, f->c.made, &value);
+      tvmffi_i_top_frame(d)->changed = 1;
+    }
+  }
+  tvmffi_any_release(&value);
+  return code;
+}
+
+/* Takes the top frame off, concludes it and gives its result. An error or
+   interrupt `r` (taken) is passed on. */
+static TVMFFIAny tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny r) {
+  tvmffi_i_visit_frame f = *tvmffi_i_top_frame(d);
+  int is_object = f.walk.type != NULL;
+  TVMFFIAny set;
+  d->v->region = f.outer;
+  d->is_open = 0;
+  if (d->e) --d->e->depth;
+  tvmffi_i_drop_child(&f.c);
+  if (d->mutates && r.type_index != kTVMFFIError) {
+    r = tvmffi_i_unchanged();
+    if (f.c.made && (!is_object || f.changed)) {
+      r = tvmffi_obj(f.c.made);
+      f.c.made = NULL;
+    }
+    if (f.identity && (f.identity == kTVMFFISEqHashKindDAGNode ||
+                       f.outer == kTVMFFIDefRegionKindPattern ||
+                       r.type_index != kTVMFFIUnchanged)) {
+      set = tvmffi_i_table_of(d->v)->set(d->v, f.c.from, r);
+      if (set.type_index == kTVMFFIError) {
+        tvmffi_any_release(&r);
+        r = set;
+      }
+    }
+  }
+  tvmffi_release(f.c.made);
+  return tvmffi_i_conclude(d, &f.c.from, f.mapped, f.entered, r);
+}
+
+/* Calls a hook that is none of ours, or gives 0 if a type has none. */
+static int tvmffi_i_call_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
+                              const TVMFFIAny *value, TVMFFIAny *r) {
+  TVMFFIAny args[2];
+  if (!hook) return 0;
+  if (TVMFFI_I_LIKELY(hook->type_index == kTVMFFIOpaquePtr)) {
+    *r = ((tvmffi_i_hook)(uintptr_t)hook->v_ptr)(d->v, *value);
+    return 1;
+  }
+  if (hook->type_index != kTVMFFIFunction) {
+    (void)tvmffi_i_fail("TypeError",
+                        d->mutates
+                            ? "__s_mutate__ must be a direct hook pointer or "
+                              "ffi.Function"
+                            : "__s_visit__ must be an opaque function pointer "
+                              "or ffi.Function");
+    *r = tvmffi_i_raised();
+    return 1;
+  }
+  args[0] = tvmffi_obj(&d->v->base);
+  args[1] = *value;
+  *r = tvmffi_i_call_back(hook, args, 2);
+  if (!d->mutates) *r = tvmffi_i_visit_result(*r);
+  return 1;
+}
+
+/* Visits a value by default: 1 if the result is there, 0 if a frame was put
+   onto the stack. `mapped` is taken. */
+static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
+                            TVMFFIAny mapped, int entered, int in_place,
+                            TVMFFIAny *r) {
+  int32_t index = value->type_index;
+  const TVMFFIAny *hook = NULL;
+  tvmffi_i_visit_frame *f;
+  int container;
+  if (!d->mutates) {
+    hook = tvmffi_i_type_attr(&tvmffi_i_visit_column, index);
+  } else {
+    if (in_place) hook = tvmffi_i_type_attr(&tvmffi_i_in_place_column, index);
+    if (!hook || (hook->type_index != kTVMFFIOpaquePtr &&
+                  hook->type_index != kTVMFFIFunction)) {
+      in_place = 0;
+      hook = tvmffi_i_type_attr(&tvmffi_i_mutate_column, index);
+    }
+  }
+  container = hook && tvmffi_i_is_container(index) &&
+              hook->type_index == kTVMFFIOpaquePtr &&
+              (hook->v_ptr == (void *)(uintptr_t)tvmffi_i_visit_container ||
+               hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_container ||
+               hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_in_place);
+  if (!container) {
+    if (tvmffi_i_call_hook(d, hook, value, r)) goto done;
+    if (index < kTVMFFIStaticObjectBegin) {
+      *r = tvmffi_none();
+      if (d->mutates && tvmffi_i_own(value, r)) *r = tvmffi_i_raised();
+      goto done;
+    }
+  }
+  f = tvmffi_i_push_frame(d);
+  if (!f) {
+    *r = tvmffi_i_raised();
+    goto done;
+  }
+  f->c = tvmffi_i_open_cursor(value, in_place);
+  f->mapped = mapped;
+  f->walk.type = NULL;
+  f->field = NULL;
+  f->outer = f->inner = d->v->region;
+  f->entered = entered;
+  f->identity = f->changed = 0;
+  if (container || !tvmffi_i_open_fields(d, value, r)) return 0;
+  if (d->e) --d->e->depth;
+  d->is_open = 0;
+done:
+  *r = tvmffi_i_conclude(d, value, mapped, entered, *r);
+  return 1;
+}
+
+/* Visits a value through the table, as tvmffi_i_descend does by default. */
+static int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
+                          int unique, TVMFFIAny *r) {
+  TVMFFIAny mapped = tvmffi_i_unchanged();
+  const TVMFFIAny *row, *into = value;
+  tvmffi_i_engine *e = d->e;
+  int with_region = 0;
+  if (!e) {
+    const tvmffi_i_visit_table *table = tvmffi_i_table_of(d->v);
+    *r =
+        unique ? table->enter_unique(d->v, *value) : table->enter(d->v, *value);
+    return 1;
+  }
+  if (!d->mutates && value->type_index == kTVMFFINone) {
+    *r = tvmffi_none();
+    return 1;
+  }
+  if (e->kind == TVMFFI_I_WALK_AFTER || e->kind == TVMFFI_I_MAP_AFTER)
+    return tvmffi_i_descend(d, value, mapped, 1, unique, r);
+  row = tvmffi_i_find_callback(e, value->type_index, &with_region);
+  if (!row) return tvmffi_i_descend(d, value, mapped, 1, unique, r);
+  *r = tvmffi_i_call_for(e, row, value, with_region, unique);
+  if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
+    tvmffi_i_add_context(r, value);
+    return 1;
+  }
+  if (e->kind == TVMFFI_I_VISIT || e->kind == TVMFFI_I_MUTATE) return 1;
+  if (e->kind == TVMFFI_I_WALK_BEFORE) {
+    if (r->type_index == kTVMFFIVisitInterrupt) return 1;
+    if (r->v_int64 == 1) {
+      *r = tvmffi_none();
+      return 1;
+    }
+  } else {
+    mapped = *r;
+    if (mapped.type_index != kTVMFFIUnchanged) {
+      if (!tvmffi_i_same_any(&mapped, value))
+        unique = unique && tvmffi_i_is_unique(&mapped);
+      into = &mapped;
+    }
+  }
+  return tvmffi_i_descend(d, into, mapped, 1, unique, r);
+}
+
+/* Goes on with the top frame: as tvmffi_i_enter. */
+static int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
+  tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
+  TVMFFIAny child;
+  int unique = 0, got;
+  got = f->walk.type ? tvmffi_i_next_visited(d, f)
+                     : tvmffi_i_visit_next_child(&f->c, &unique);
+  if (got <= 0) {
+    *r = tvmffi_i_pop_frame(d, got ? tvmffi_i_raised() : tvmffi_none());
+    return 1;
+  }
+  child = tvmffi_i_top_frame(d)->c.child;
+  return tvmffi_i_enter(d, &child, unique, r);
+}
+
+/* Takes a child's result into the top frame: 1 if that ends the frame, too. */
+static int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
+  tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
+  int is_object = f->walk.type != NULL;
+  int stops =
+      d->mutates ? r->type_index == kTVMFFIError : r->type_index != kTVMFFINone;
+  d->v->region = f->inner;
+  if (!stops && d->mutates)
+    stops =
+        is_object ? tvmffi_i_put_field(d, *r) : tvmffi_i_put_child(&f->c, *r);
+  if (TVMFFI_I_UNLIKELY(stops)) {
+    if (r->type_index != kTVMFFIError && d->mutates) *r = tvmffi_i_raised();
+    *r = tvmffi_i_pop_frame(d, *r);
+    return 1;
+  }
+  f = tvmffi_i_top_frame(d);
+  if (is_object)
+    tvmffi_any_release(&f->c.child);
+  else
+    tvmffi_i_pass_child(&f->c);
+  return 0;
+}
+
+/* Runs a visit to its end, through the table or by default. */
+static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int entered,
+                              int unique, const TVMFFIAny *value) {
+  tvmffi_i_visit_frame one;
+  tvmffi_i_descent d;
+  TVMFFIAny r = tvmffi_none();
+  size_t base;
+  int done;
+  d.v = v;
+  d.e = tvmffi_i_engine_of(v);
+  d.one = &one;
+  d.mutates = mutates;
+  d.is_open = 0;
+  base = d.e ? d.e->depth : 0;
+  if (d.e && ++d.e->nested > TVMFFI_I_MAX_VISIT_NESTED) {
+    --d.e->nested;
+    (void)tvmffi_i_fail("RecursionError",
+                        "Structural visit: hooks and callbacks are nested more "
+                        "than %d deep",
+                        TVMFFI_I_MAX_VISIT_NESTED);
+    return tvmffi_i_raised();
+  }
+  done = entered ? tvmffi_i_enter(&d, value, unique, &r)
+                 : tvmffi_i_descend(&d, value, tvmffi_i_unchanged(), 0, 0, &r);
+  while (d.e ? d.e->depth > base : d.is_open) {
+    if (done) done = tvmffi_i_take_result(&d, &r);
+    if (!done) done = tvmffi_i_advance(&d, &r);
+  }
+  if (d.e) --d.e->nested;
+  return r;
+}
+
+static TVMFFIAny tvmffi_i_enter_visitor(void *visitor, TVMFFIAny value) {
+  tvmffi_i_visitor *v = (tvmffi_i_visitor *)visitor;
+  return tvmffi_i_engine_of(v) ? tvmffi_i_run(v, 0, 1, 0, &value)
+                               : tvmffi_i_bad_engine();
+}
+
+static TVMFFIAny tvmffi_i_enter_mutator(void *mutator, TVMFFIAny value) {
+  tvmffi_i_visitor *v = (tvmffi_i_visitor *)mutator;
+  return tvmffi_i_engine_of(v) ? tvmffi_i_run(v, 1, 1, 0, &value)
+                               : tvmffi_i_bad_engine();
+}
+
+static TVMFFIAny tvmffi_i_enter_unique(void *mutator, TVMFFIAny value) {
+  tvmffi_i_visitor *v = (tvmffi_i_visitor *)mutator;
+  return tvmffi_i_engine_of(v) ? tvmffi_i_run(v, 1, 1, 1, &value)
+                               : tvmffi_i_bad_engine();
+}
+
+/* -------- Where an error came from -------- */
+
+/* What is searched, and how it is reached from the frame below. */
+typedef struct {
+  TVMFFIAny value;    /* owned */
+  TVMFFIAny key;      /* owned: the item's, of a field opaque its description */
+  TVMFFIObject *path; /* owned, made when it is needed */
+  tvmffi_i_field_walk walk;
+  uint64_t at;
+  int64_t found_before;
+  int kind, is_container, matches;
+} tvmffi_i_find_frame;
+
+typedef struct {
+  const TVMFFIObject **pattern; /* from the innermost outwards; borrowed */
+  size_t length, matched;
+  TVMFFIObject *found; /* list */
+  tvmffi_i_find_frame *frames;
+  size_t depth, capacity;
+  int prefixes;
+} tvmffi_i_finder;
+
+/* Gives the path (borrowed) of the first `n` frames. */
+static TVMFFIObject *tvmffi_i_find_path(const tvmffi_i_finder *s, size_t n) {
+  size_t i;
+  for (i = 0; i < n; ++i) {
+    tvmffi_i_find_frame *f = &s->frames[i];
+    const TVMFFIFieldInfo *field = (const TVMFFIFieldInfo *)f->key.v_ptr;
+    TVMFFIAny key;
+    if (f->path) continue;
+    if (!i) {
+      f->path = tvmffi_i_new_path(NULL, NULL);
+    } else if (f->kind == TVMFFI_I_STEP_ATTR) {
+      if (TVMFFIStringFromByteArray(&field->name, &key)) return NULL;
+      f->path = tvmffi_i_step_to(s->frames[i - 1].path, f->kind, key);
+    } else {
+      f->path = tvmffi_i_step_to(s->frames[i - 1].path, f->kind,
+                                 tvmffi_i_copy_owned(&f->key));
+    }
+    if (!f->path) return NULL;
+  }
+  return s->frames[n - 1].path;
+}
+
+static int tvmffi_i_add_found(tvmffi_i_finder *s) {
+  TVMFFIObject *path = tvmffi_i_find_path(s, s->depth);
+  TVMFFIAny item;
+  if (!path) return -1;
+  item = tvmffi_obj(path);
+  return tvmffi_i_list_append(s->found, &item);
+}
+
+static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
+  tvmffi_i_find_frame f = s->frames[--s->depth];
+  if (f.matches) --s->matched;
+  tvmffi_any_release(&f.value);
+  tvmffi_any_release(&f.key);
+  tvmffi_release(f.path);
+}
+
+static int tvmffi_i_grow_finder(tvmffi_i_finder *s) {
+  size_t capacity = s->capacity ? s->capacity * 2 : 16;
+  tvmffi_i_find_frame *frames;
+  if (s->depth < s->capacity) return 0;
+  if (s->depth >= TVMFFI_I_MAX_VISIT_DEPTH)
+    return tvmffi_i_fail("ValueError",
+                         "FindAccessPaths: maximum depth (%d) exceeded",
+                         TVMFFI_I_MAX_VISIT_DEPTH);
+  frames = (tvmffi_i_find_frame *)tvmffi_i_alloc(capacity * sizeof(*frames));
+  if (!frames) return tvmffi_i_no_memory();
+  if (s->depth) memcpy((void *)frames, s->frames, s->depth * sizeof(*frames));
+  tvmffi_i_free(s->frames);
+  s->frames = frames;
+  s->capacity = capacity;
+  return 0;
+}
+
+/* Looks at a value (taken) that one step leads to; `key` is taken, too. The
+   root is looked at as an object even if it is a container. */
+static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
+                               TVMFFIAny key) {
+  const TVMFFITypeInfo *type = NULL;
+  tvmffi_i_find_frame *f;
+  int is_container = s->depth && tvmffi_i_is_container(value.type_index);
+  int code = 0;
+  if (value.type_index >= kTVMFFIStaticObjectBegin && value.v_obj)
+    type = TVMFFIGetTypeInfo(value.type_index);
+  if (!type || (!is_container && !TVMFFI_I_LOAD(&type->metadata)) ||
+      (code = tvmffi_i_grow_finder(s)) != 0) {
+    tvmffi_any_release(&value);
+    tvmffi_any_release(&key);
+    return code;
+  }
+  f = &s->frames[s->depth++];
+  f->value = value;
+  f->key = key;
+  f->path = NULL;
+  f->walk = tvmffi_i_walk_fields(type);
+  f->at = value.type_index == kTVMFFIMap || value.type_index == kTVMFFIDict
+              ? tvmffi_i_map_begin(value.v_obj)
+              : 0;
+  f->kind = kind;
+  f->is_container = is_container;
+  f->found_before = TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size;
+  f->matches = !is_container && s->matched < s->length &&
+               s->pattern[s->length - 1 - s->matched] == value.v_obj;
+  if (!f->matches || ++s->matched < s->length) return 0;
+  code = tvmffi_i_add_found(s);
+  tvmffi_i_pop_found(s);
+  return code;
+}
+
+/* Looks at what the next step from the top frame leads to, or ends it. */
+static int tvmffi_i_find_next(tvmffi_i_finder *s) {
+  tvmffi_i_find_frame *f = &s->frames[s->depth - 1];
+  const TVMFFIFieldInfo *field;
+  TVMFFIObject *o = f->value.v_obj;
+  TVMFFIAny child = tvmffi_none();
+  const tvmffi_i_pair *pair;
+  int code = 0;
+  if (!f->is_container) {
+    field = tvmffi_i_next_field(&f->walk);
+    if (field) {
+      if (field->getter(tvmffi_i_at(o, field), &child)) return -1;
+      return tvmffi_i_push_found(s, child, TVMFFI_I_STEP_ATTR,
+                                 tvmffi_ptr((void *)(uintptr_t)field));
+    }
+    if (s->prefixes && s->matched && s->depth > 1 &&
+        f->found_before == TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size)
+      code = tvmffi_i_add_found(s);
+  } else if (o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict) {
+    pair = tvmffi_i_map_pair(o, f->at);
+    if (pair) {
+      f->at = tvmffi_i_map_after(o, f->at);
+      if (pair->key.type_index == kTVMFFINone) return 0;
+      child = tvmffi_i_copy_owned(&pair->key);
+      return tvmffi_i_push_found(s, tvmffi_i_copy_owned(&pair->value),
+                                 TVMFFI_I_STEP_MAP_ITEM, child);
+    }
+  } else if (f->at < (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, o)->size) {
+    child = ((const TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, o)->data)[f->at++];
+    return tvmffi_i_push_found(s, tvmffi_i_copy_owned(&child),
+                               TVMFFI_I_STEP_ARRAY_ITEM,
+                               tvmffi_int((int64_t)f->at - 1));
+  }
+  tvmffi_i_pop_found(s);
+  return code;
+}
+
+/* Reads the pattern, without what is none and what stands there twice. */
+static int tvmffi_i_read_pattern(tvmffi_i_finder *s, const TVMFFIObject *list) {
+  const TVMFFISeqCell *cell;
+  const TVMFFIObject *o;
+  int64_t i;
+  if (!list) return 0;
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, list);
+  s->pattern = (const TVMFFIObject **)tvmffi_i_alloc(((size_t)cell->size + 1) *
+                                                     sizeof(*s->pattern));
+  if (!s->pattern) return tvmffi_i_no_memory();
+  for (i = 0; i < cell->size; ++i) {
+    const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
+    o = item->type_index >= kTVMFFIStaticObjectBegin ? item->v_obj : NULL;
+    if (o && (!s->length || s->pattern[s->length - 1] != o))
+      s->pattern[s->length++] = o;
+  }
+  return 0;
+}
+
+TVMFFI_I_OBJECT_TYPE(i_error_context, "ffi.VisitErrorContext",
+                     "ffi.VisitErrorContext", TVMFFI_I_VISIT_ERROR_CONTEXT)
+TVMFFI_I_OBJECT_TYPE(i_paths, "Array<ffi.reflection.AccessPath>",
+                     "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi."
+                     "reflection.AccessPath\"}]}",
+                     kTVMFFIArray)
+
+TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
+            (i_error_context, context), (bool, prefixes)) {
+  tvmffi_i_finder s = TVMFFI_I_ZERO;
+  TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
+  int code;
+  s.prefixes = prefixes;
+  s.found = tvmffi_i_new_list(0);
+  if (!s.found) return -1;
+  code = tvmffi_i_read_pattern(
+      &s, ((const tvmffi_i_error_context *)(void *)context)->pattern);
+  if (!code)
+    code =
+        tvmffi_i_push_found(&s, tvmffi_i_copy_owned(&value), 0, tvmffi_none());
+  while (!code && s.depth) code = tvmffi_i_find_next(&s);
+  while (s.depth) tvmffi_i_pop_found(&s);
+  if (!code)
+    code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),
+                                kTVMFFIArray, &paths);
+  tvmffi_release(s.found);
+  tvmffi_i_free(s.frames);
+  tvmffi_i_free((void *)s.pattern);
+  if (code) return code;
+  TVMFFI_RETURN(paths.v_obj);
+}
+
+/* -------- Functions -------- */
+
+/* A value as it is given: an rvalue reference stays one. */
+TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any")
+TVMFFI_I_GET(i_visit_value) { return tvmffi_i_get_any(any, out); }
+#define TVMFFI_I_CALLBACKS(T, more, more_schema)                           \
+  TVMFFI_I_TYPE(                                                           \
+      T, const TVMFFIAny *, "Array<Tuple<int, ffi.Function" more ">>",     \
+      "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Tuple\",\"args\":["   \
+      "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}") \
+  TVMFFI_I_GET(T) {                                                        \
+    *out = any;                                                            \
+    return (any->type_index == kTVMFFIArray ||                             \
+            any->type_index == kTVMFFIList) &&                             \
+                   any->v_obj                                              \
+               ? 0                                                         \
+               : TVMFFI_I_MISMATCH;                                        \
+  }
+TVMFFI_I_CALLBACKS(i_callbacks, "", "")
+TVMFFI_I_CALLBACKS(i_mutate_callbacks, ", bool", ",{\"type\":\"bool\"}")
+TVMFFI_I_TYPE(i_region, int64_t, "int", "int")
+TVMFFI_I_GET(i_region) { return tvmffi_i_get_int64(any, out); }
+TVMFFI_I_OBJECT_TYPE(i_visitor, "ffi.StructuralVisitor",
+                     "ffi.StructuralVisitor", TVMFFI_I_STRUCTURAL_VISITOR)
+TVMFFI_I_OBJECT_TYPE(i_mutator, "ffi.StructuralMutator",
+                     "ffi.StructuralMutator", TVMFFI_I_STRUCTURAL_MUTATOR)
+
+/* The result of a visit (taken): none or an interrupt, or an error to raise. */
+TVMFFI_I_TYPE(i_visited, TVMFFIAny, "Optional<ffi.VisitInterrupt>",
+              "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi."
+              "VisitInterrupt\"}]}")
+TVMFFI_I_PUT(i_visited) { return tvmffi_i_give(value, out); }
+/* The result of a mutation. */
+TVMFFI_I_TYPE(i_mutated, TVMFFIAny, "Any", "Any")
+TVMFFI_I_PUT(i_mutated) { return tvmffi_i_give(value, out); }
+
+/* Raises for callbacks that are not what they should be, as upstream names
+   what it finds; 0 if they are. */
+static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
+                                    const TVMFFIAny *arg, int64_t width) {
+  const TVMFFISeqCell *rows = TVMFFI_I_CELL(TVMFFISeqCell, arg->v_obj), *cell;
+  const TVMFFIAny *row = NULL, *item;
+  const char *parts[64];
+  char got[160], number[12];
+  int64_t k, n = 0;
+  int32_t p = 0;
+  for (k = 0; k < rows->size; ++k) {
+    row = (const TVMFFIAny *)rows->data + k;
+    n = -1;
+    if (row->type_index != kTVMFFIArray) break;
+    cell = TVMFFI_I_CELL(TVMFFISeqCell, row->v_obj);
+    item = (const TVMFFIAny *)cell->data;
+    n = width;
+    if (cell->size != width) break;
+    for (n = 0; n < width; ++n)
+      if (n == 1 ? item[n].type_index != kTVMFFIFunction &&
+                       item[n].type_index != kTVMFFINone
+                 : !TVMFFI_I_IS_INT(&item[n]))
+        break;
+    if (n < width) break;
+  }
+  if (k == rows->size) return 0;
+  cell = n < 0 ? NULL : TVMFFI_I_CELL(TVMFFISeqCell, row->v_obj);
+  if (n < 0)
+    (void)snprintf(got, sizeof(got), "Array[index %lld: %.100s]", (long long)k,
+                   tvmffi_i_type_key(row->type_index));
+  else if (n == width)
+    (void)snprintf(got, sizeof(got), "Array[index %lld: Array[size=%lld]]",
+                   (long long)k, (long long)cell->size);
+  else
+    (void)snprintf(
+        got, sizeof(got), "Array[index %lld: Array[index %lld: %.80s]]",
+        (long long)k, (long long)n,
+        tvmffi_i_type_key(((const TVMFFIAny *)cell->data)[n].type_index));
+  parts[p++] = "Mismatched type on argument #";
+  parts[p++] = tvmffi_i_decimal(number, i);
+  parts[p++] = " when calling: `";
+  p = tvmffi_i_signature(f, parts, p);
+  parts[p++] = "`. Expected `";
+  parts[p++] = f->types[i + 1]->name;
+  parts[p++] = "` but got `";
+  parts[p++] = got;
+  parts[p++] = "`";
+  TVMFFIErrorSetRaisedFromCStrParts("TypeError", parts, p);
+  return -1;
+}
+
+/* Runs a new engine (taken) over a root. */
+static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e, int unique,
+                                     const TVMFFIAny *root) {
+  TVMFFIAny r;
+  if (!e) return tvmffi_i_raised();
+  r = tvmffi_i_run(&e->visitor, e->kind >= TVMFFI_I_MAP_BEFORE, 1, unique,
+                   root);
+  tvmffi_release(e);
+  return r;
+}
+
+static TVMFFIAny tvmffi_i_visit_root(tvmffi_i_engine *e,
+                                     const TVMFFIAny *root) {
+  if (root->type_index < kTVMFFIStaticObjectBegin || root->v_obj)
+    return tvmffi_i_run_engine(e, 0, root);
+  tvmffi_release(e);
+  (void)tvmffi_i_fail("ValueError", "The root is a NULL object");
+  return tvmffi_i_raised();
+}
+
+/* Owns the root, which makes it unique only if it was moved here. */
+static TVMFFIAny tvmffi_i_mutate_root(tvmffi_i_engine *e,
+                                      const TVMFFIAny *view) {
+  TVMFFIAny root = tvmffi_none(), r;
+  if (tvmffi_i_own(view, &root)) {
+    tvmffi_release(e);
+    return tvmffi_i_raised();
+  }
+  r = tvmffi_i_run_engine(e, tvmffi_i_is_unique(&root), &root);
+  if (r.type_index == kTVMFFIUnchanged) return root;
+  tvmffi_any_release(&root);
+  return r;
+}
+
+TVMFFI_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
+            (i_callbacks, callbacks), (i_callbacks, with_region),
+            (int32, order)) {
+  const tvmffi_func *f = &tvmffi_func_i_structural_walk;
+  TVMFFI_TRY(tvmffi_i_check_callbacks(f, 2, with_region, 2));
+  TVMFFI_TRY(tvmffi_i_check_callbacks(f, 1, callbacks, 2));
+  TVMFFI_RETURN(tvmffi_i_visit_root(
+      tvmffi_i_new_engine(order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
+                          callbacks->v_obj, with_region->v_obj),
+      &root));
+}
+
+TVMFFI_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
+            (i_callbacks, callbacks)) {
+  TVMFFI_TRY(tvmffi_i_check_callbacks(&tvmffi_func_i_structural_visit, 1,
+                                      callbacks, 2));
+  TVMFFI_RETURN(tvmffi_i_visit_root(
+      tvmffi_i_new_engine(TVMFFI_I_VISIT, callbacks->v_obj, NULL), &root));
+}
+
+TVMFFI_FUNC(i_structural_map, i_mutated, (any, root), (i_callbacks, callbacks),
+            (i_callbacks, with_region), (int32, order)) {
+  const tvmffi_func *f = &tvmffi_func_i_structural_map;
+  TVMFFI_TRY(tvmffi_i_check_callbacks(f, 2, with_region, 2));
+  TVMFFI_TRY(tvmffi_i_check_callbacks(f, 1, callbacks, 2));
+  TVMFFI_RETURN(tvmffi_i_mutate_root(
+      tvmffi_i_new_engine(order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
+                          callbacks->v_obj, with_region->v_obj),
+      &root));
+}
+
+TVMFFI_FUNC(i_structural_mutate, i_mutated, (any, root),
+            (i_mutate_callbacks, callbacks)) {
+  TVMFFI_TRY(tvmffi_i_check_callbacks(&tvmffi_func_i_structural_mutate, 1,
+                                      callbacks, 3));
+  TVMFFI_RETURN(tvmffi_i_mutate_root(
+      tvmffi_i_new_engine(TVMFFI_I_MUTATE, callbacks->v_obj, NULL), &root));
+}
+
+/* The visitor behind a handle, and the value, are what can be visited. */
+static int tvmffi_i_check_visit(const TVMFFIObject *self,
+                                const TVMFFIAny *value) {
+  if (!((const tvmffi_i_visitor *)(const void *)self)->table)
+    return tvmffi_i_fail("TypeError", "A %s without a table cannot visit",
+                         tvmffi_i_type_key(self->type_index));
+  if (value->type_index < kTVMFFIStaticObjectBegin || value->v_obj) return 0;
+  return tvmffi_i_fail("ValueError", "The value is a NULL object");
+}
+#define TVMFFI_I_VISITOR(self) ((tvmffi_i_visitor *)(void *)(self))
+
+/* What is left unchanged is the value itself. */
+static TVMFFIAny tvmffi_i_or_value(TVMFFIAny r, const TVMFFIAny *value) {
+  if (r.type_index == kTVMFFIUnchanged && tvmffi_i_own(value, &r))
+    return tvmffi_i_raised();
+  return r;
+}
+
+static int tvmffi_i_call_in_region(tvmffi_i_visitor *v, int64_t kind,
+                                   TVMFFIObject *callback, TVMFFIAny *result) {
+  int32_t before = v->region;
+  int code;
+  if (before != kTVMFFIDefRegionKindPattern) v->region = (int32_t)kind;
+  code = TVMFFIFunctionCall(callback, NULL, 0, result);
+  v->region = before;
+  return code;
+}
+
+TVMFFI_FUNC(i_visitor_visit, i_visited, (i_visitor, self),
+            (i_visit_value, value)) {
+  TVMFFI_TRY(tvmffi_i_check_visit(self, &value));
+  TVMFFI_RETURN(tvmffi_i_table_of(TVMFFI_I_VISITOR(self))->enter(self, value));
+}
+
+TVMFFI_FUNC(i_visitor_default, i_visited, (i_visitor, self),
+            (i_visit_value, value)) {
+  TVMFFI_TRY(tvmffi_i_check_visit(self, &value));
+  TVMFFI_RETURN(tvmffi_i_run(TVMFFI_I_VISITOR(self), 0, 0, 0, &value));
+}
+
+TVMFFI_FUNC(i_visitor_region, int64, (i_visitor, self)) {
+  TVMFFI_RETURN(TVMFFI_I_VISITOR(self)->region);
+}
+
+TVMFFI_FUNC(i_visitor_in_region, any, (i_visitor, self), (i_region, kind),
+            (func, callback)) {
+  (void)tvmffi_put;
+  return tvmffi_i_call_in_region(TVMFFI_I_VISITOR(self), kind, callback,
+                                 tvmffi_result);
+}
+
+TVMFFI_FUNC(i_mutator_mutate, i_mutated, (i_mutator, self),
+            (i_visit_value, value)) {
+  TVMFFI_TRY(tvmffi_i_check_visit(self, &value));
+  TVMFFI_RETURN(tvmffi_i_or_value(
+      tvmffi_i_table_of(TVMFFI_I_VISITOR(self))->enter(self, value), &value));
+}
+
+TVMFFI_FUNC(i_mutator_default, i_mutated, (i_mutator, self),
+            (i_visit_value, value)) {
+  TVMFFI_TRY(tvmffi_i_check_visit(self, &value));
+  TVMFFI_RETURN(tvmffi_i_or_value(
+      tvmffi_i_run(TVMFFI_I_VISITOR(self), 1, 0, 0, &value), &value));
+}
+
+TVMFFI_FUNC(i_mutator_region, int64, (i_mutator, self)) {
+  TVMFFI_RETURN(TVMFFI_I_VISITOR(self)->region);
+}
+
+TVMFFI_FUNC(i_mutator_in_region, any, (i_mutator, self), (i_region, kind),
+            (func, callback)) {
+  (void)tvmffi_put;
+  return tvmffi_i_call_in_region(TVMFFI_I_VISITOR(self), kind, callback,
+                                 tvmffi_result);
+}
+
+TVMFFI_FUNC(i_mutator_get, i_mutated, (i_mutator, self), (i_visit_value, var)) {
+  TVMFFI_TRY(tvmffi_i_check_visit(self, &var));
+  TVMFFI_RETURN(tvmffi_i_table_of(TVMFFI_I_VISITOR(self))->get(self, var));
+}
+
+TVMFFI_FUNC(i_mutator_set, none, (i_mutator, self), (i_visit_value, var),
+            (i_visit_value, value)) {
+  TVMFFIAny r;
+  (void)tvmffi_put;
+  TVMFFI_TRY(tvmffi_i_check_visit(self, &var));
+  r = tvmffi_i_table_of(TVMFFI_I_VISITOR(self))->set(self, var, value);
+  return tvmffi_i_give(r, tvmffi_result);
+}
+#endif /* !TVMFFI_NO_EXTRA */
+
 /* ======== Builtins ============================================= >>builtins */
 /* The core's own global functions, in one table. They are static objects in
    static entries, so the table starts without memory but for its slots. */
@@ -15753,6 +17127,25 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"ffi.ModuleGlobalsAdd", &tvmffi_func_i_module_keep},
     {"ffi.ModuleGlobalsRemove", &tvmffi_func_i_module_unkeep},
     {"ffi.SystemLib", &tvmffi_func_i_system_lib},
+#endif
+#if !TVMFFI_NO_EXTRA
+    {"ffi.StructuralVisit", &tvmffi_func_i_structural_visit},
+    {"ffi.StructuralWalk", &tvmffi_func_i_structural_walk},
+    {"ffi.StructuralMap", &tvmffi_func_i_structural_map},
+    {"ffi.StructuralMutate", &tvmffi_func_i_structural_mutate},
+    {"ffi.StructuralVisitorVisit", &tvmffi_func_i_visitor_visit},
+    {"ffi.StructuralVisitorDefaultVisit", &tvmffi_func_i_visitor_default},
+    {"ffi.StructuralVisitorDefRegionKind", &tvmffi_func_i_visitor_region},
+    {"ffi.StructuralVisitorWithDefRegionKind",
+     &tvmffi_func_i_visitor_in_region},
+    {"ffi.StructuralMutatorMutate", &tvmffi_func_i_mutator_mutate},
+    {"ffi.StructuralMutatorDefaultMutate", &tvmffi_func_i_mutator_default},
+    {"ffi.StructuralMutatorDefRegionKind", &tvmffi_func_i_mutator_region},
+    {"ffi.StructuralMutatorWithDefRegionKind",
+     &tvmffi_func_i_mutator_in_region},
+    {"ffi.StructuralMutatorVarRemapGet", &tvmffi_func_i_mutator_get},
+    {"ffi.StructuralMutatorVarRemapSet", &tvmffi_func_i_mutator_set},
+    {"ffi.VisitErrorContext.FindAccessPaths", &tvmffi_func_i_find_access_paths},
 #endif
     {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c}};
 enum {
