@@ -107,6 +107,8 @@
      >>compare    implementation: recursive comparison and hash, repr
      >>structural implementation: structural equality, hash and keys
      >>visit      implementation: structural visits and mutations
+     >>json       implementation: JSON texts, read and written
+     >>serial     implementation: values with all they refer to, as JSON
      >>builtins   implementation: the core's own global functions
 */
 
@@ -167,11 +169,13 @@
 #define TVMFFI_NO_CONTAINERS 0
 #endif
 
-/* Impl. No comparison, repr, structural operations, JSON and serialization, and
-   none of their built-in functions. TVMFFI_NO_CONTAINERS takes them out, too.
- */
+/* Impl. No comparison, representation, structural operations and JSON of
+   values, and none of their built-in functions. NO_CONTAINERS implies it. */
 #ifndef TVMFFI_NO_EXTRA
 #define TVMFFI_NO_EXTRA TVMFFI_NO_CONTAINERS
+#elif TVMFFI_NO_CONTAINERS && !TVMFFI_NO_EXTRA
+#undef TVMFFI_NO_EXTRA
+#define TVMFFI_NO_EXTRA 1
 #endif
 
 /* All. Use <dlpack/dlpack.h> of the system, 1.3 or newer, for DLPack. */
@@ -11498,6 +11502,15 @@ static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_hash);
 static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_eq);
 static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_compare);
 #endif
+#if !TVMFFI_NO_EXTRA /* of >>compare */
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_step_repr);
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_path_repr);
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_hash);
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_eq);
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_compare);
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_to_json); /* of >>serial */
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_from_json);
+#endif
 
 /* The attribute columns that upstream makes while it is loaded, with their
    sizes, which clients may look at. */
@@ -11588,6 +11601,15 @@ static const tvmffi_i_attr tvmffi_i_attrs[] = {
     {TVMFFI_I_COLUMN_HASH, kTVMFFIBigInt, tvmffi_call_i_bigint_hash},
     {TVMFFI_I_COLUMN_EQ, kTVMFFIBigInt, tvmffi_call_i_bigint_eq},
     {TVMFFI_I_COLUMN_COMPARE, kTVMFFIBigInt, tvmffi_call_i_bigint_compare},
+#endif
+#if !TVMFFI_NO_EXTRA
+    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_STEP, tvmffi_call_i_step_repr},
+    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_PATH, tvmffi_call_i_path_repr},
+    {TVMFFI_I_COLUMN_HASH, kTVMFFIBigInt, tvmffi_call_i_bigint_hash},
+    {TVMFFI_I_COLUMN_EQ, kTVMFFIBigInt, tvmffi_call_i_bigint_eq},
+    {TVMFFI_I_COLUMN_COMPARE, kTVMFFIBigInt, tvmffi_call_i_bigint_compare},
+    {TVMFFI_I_COLUMN_TO_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_to_json},
+    {TVMFFI_I_COLUMN_FROM_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_from_json},
 #endif
     TVMFFI_I_CONVERT_OF(kTVMFFIObject),
     TVMFFI_I_CONVERT_OF(kTVMFFIStr),
@@ -16928,6 +16950,1984 @@ TVMFFI_FUNC(i_mutator_set, none, (i_mutator, self), (i_visit_value, var),
 }
 #endif /* !TVMFFI_NO_EXTRA */
 
+/* ======== JSON ===================================================== >>json */
+/* JSON texts (RFC 8259) to values and back, with what upstream's json_parser.cc
+   and json_writer.cc take and give beyond it: NaN, Infinity, and numbers such
+   as "01" and "+.5". Numbers are exact and made of integers alone, so neither
+   a locale nor a build without floating-point code changes them. Nesting is
+   kept on a stack in memory, so it may be as deep as memory allows. No shared
+   state: threads may read and write texts at once. */
+#if !TVMFFI_NO_EXTRA
+
+/* -------- Decimal numbers -------- */
+
+/* The bits of doubles. */
+#define TVMFFI_I_DOUBLE_SIGN ((uint64_t)1 << 63)
+#define TVMFFI_I_DOUBLE_INFINITY ((uint64_t)0x7FF << 52)
+#define TVMFFI_I_DOUBLE_NAN ((uint64_t)0xFFF << 51)
+
+/* A natural number, the lowest limb first. It has to hold 800 digits, or the
+   product of a mantissa and 5^1145. */
+enum { TVMFFI_I_BIG_LIMBS = 96, TVMFFI_I_BIG_DIGITS = 800 };
+typedef struct {
+  int n; /* the limbs in use; the highest is not 0 */
+  uint32_t limbs[TVMFFI_I_BIG_LIMBS];
+} tvmffi_i_big;
+
+static void tvmffi_i_big_set(tvmffi_i_big *b, uint64_t x) {
+  b->limbs[0] = (uint32_t)x;
+  b->limbs[1] = (uint32_t)(x >> 32);
+  b->n = x >> 32 ? 2 : x != 0;
+}
+
+static void tvmffi_i_big_mul(tvmffi_i_big *b, uint32_t factor, uint32_t add) {
+  uint64_t carry = add;
+  int i;
+  for (i = 0; i < b->n; ++i) {
+    carry += (uint64_t)b->limbs[i] * factor;
+    b->limbs[i] = (uint32_t)carry;
+    carry >>= 32;
+  }
+  if (carry) b->limbs[b->n++] = (uint32_t)carry;
+}
+
+/* Divides; gives the remainder. */
+static uint32_t tvmffi_i_big_div(tvmffi_i_big *b, uint32_t by) {
+  uint64_t rest = 0;
+  int i;
+  for (i = b->n; i-- > 0;) {
+    rest = rest << 32 | b->limbs[i];
+    b->limbs[i] = (uint32_t)(rest / by);
+    rest %= by;
+  }
+  while (b->n && !b->limbs[b->n - 1]) --b->n;
+  return (uint32_t)rest;
+}
+
+static int tvmffi_i_big_bits(const tvmffi_i_big *b) {
+  int bits = b->n * 32;
+  uint32_t top = b->n ? b->limbs[b->n - 1] : 0;
+  if (!b->n) return 0;
+  for (; !(top >> 31); top <<= 1) --bits;
+  return bits;
+}
+
+/* Shifts to the left, or by -by to the right: then it tells whether anything
+   but zeros was lost. */
+static int tvmffi_i_big_shift(tvmffi_i_big *b, int by) {
+  int limbs = (by < 0 ? -by : by) / 32, bits = (by < 0 ? -by : by) % 32;
+  int lost = 0, i;
+  uint64_t pair;
+  if (by >= 0 && b->n) {
+    b->limbs[b->n] = 0;
+    for (i = b->n; i >= 0; --i) {
+      pair = (uint64_t)b->limbs[i] << 32 | (i ? b->limbs[i - 1] : 0);
+      b->limbs[i + limbs] = (uint32_t)(pair << bits >> 32);
+    }
+    for (i = 0; i < limbs; ++i) b->limbs[i] = 0;
+    b->n += limbs + (b->limbs[b->n + limbs] != 0);
+  } else if (by < 0) {
+    for (i = 0; i < limbs && i < b->n; ++i) lost |= b->limbs[i] != 0;
+    if (limbs >= b->n) return (void)(b->n = 0), lost;
+    lost |= ((uint64_t)b->limbs[limbs] << (32 - bits) & UINT32_MAX) != 0;
+    b->n -= limbs;
+    for (i = 0; i < b->n; ++i) {
+      pair = b->limbs[i + limbs];
+      if (i + 1 < b->n) pair |= (uint64_t)b->limbs[i + limbs + 1] << 32;
+      b->limbs[i] = (uint32_t)(pair >> bits);
+    }
+    while (b->n && !b->limbs[b->n - 1]) --b->n;
+  }
+  return lost;
+}
+
+/* Multiplies by 5^power, or divides by 5^-power: then it tells whether there
+   was a remainder. */
+static int tvmffi_i_big_pow5(tvmffi_i_big *b, int power) {
+  int lost = 0, left = power < 0 ? -power : power, i;
+  uint32_t factor;
+  while (left) {
+    for (factor = 1, i = 0; i < 13 && left; ++i, --left) factor *= 5;
+    if (power > 0)
+      tvmffi_i_big_mul(b, factor, 0);
+    else
+      lost |= tvmffi_i_big_div(b, factor) != 0;
+  }
+  return lost;
+}
+
+/* The lowest 64 bits. */
+static uint64_t tvmffi_i_big_low(const tvmffi_i_big *b) {
+  return (b->n > 0 ? b->limbs[0] : 0) | (uint64_t)(b->n > 1 ? b->limbs[1] : 0)
+                                            << 32;
+}
+
+/* Halves a number, half to even; `lost`: there was more behind its last bit. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_round_half(uint64_t twice, int lost) {
+  uint64_t x = twice >> 1;
+  return x + ((twice & 1) & (lost | (x & 1)));
+}
+
+/* Makes the bits of the double that is next to b * 2^power; `lost`: b is a
+   little more than it says. 0 if it is too large, or so small that bits of it
+   are lost (where upstream's strtod has ERANGE). */
+static int tvmffi_i_big_to_double(tvmffi_i_big *b, int power, int lost,
+                                  uint64_t *out) {
+  int bits = tvmffi_i_big_bits(b), top = power + bits - 1, keep = 53;
+  int tiny = top < -1022;
+  uint64_t twice;
+  if (top > 1023) return 0;
+  if (tiny) keep -= -1022 - top;
+  if (keep < 0) return 0;
+  lost |= tvmffi_i_big_shift(b, keep + 2 - bits);
+  twice = tvmffi_i_big_low(b);
+  /* What has so many ones that it is the least normal number with 53 bits is
+     not too small. */
+  if (tiny && (lost || (twice & 3)) &&
+      (top != -1023 || twice != ((uint64_t)1 << 54) - 1))
+    return 0;
+  lost |= (int)(twice & 1);
+  twice >>= 1;
+  *out = tvmffi_i_round_half(twice, lost);
+  /* The bit that a normal number begins with adds one to its exponent. */
+  if (!tiny) *out += (uint64_t)(top + 1022) << 52;
+  return *out < (uint64_t)0x7FF << 52;
+}
+
+/* The bits of the double that is next to an integer. */
+static uint64_t tvmffi_i_int_to_double(int64_t x) {
+  tvmffi_i_big b;
+  uint64_t bits = 0;
+  tvmffi_i_big_set(&b, x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
+  if (x) (void)tvmffi_i_big_to_double(&b, 0, 0, &bits);
+  return x < 0 ? bits | TVMFFI_I_DOUBLE_SIGN : bits;
+}
+
+/* A decimal number: its first digits, the power of ten behind them, and
+   whether digits that are not 0 were left out. */
+typedef struct {
+  tvmffi_i_big digits;
+  int64_t power;
+  int64_t num_digits; /* from the first that is not 0, up to the limit */
+  int lost;
+  uint32_t chunk, scale; /* digits that are still to be put into `digits` */
+} tvmffi_i_decimals;
+
+static void tvmffi_i_add_digit(tvmffi_i_decimals *d, char c) {
+  if (d->num_digits == TVMFFI_I_BIG_DIGITS) {
+    d->lost |= c != '0';
+    ++d->power;
+    return;
+  }
+  if (!d->num_digits && c == '0') return;
+  ++d->num_digits;
+  d->chunk = d->chunk * 10 + (uint32_t)(c - '0');
+  d->scale *= 10;
+  if (d->scale < 1000000000) return;
+  tvmffi_i_big_mul(&d->digits, d->scale, d->chunk);
+  d->chunk = 0;
+  d->scale = 1;
+}
+
+static int tvmffi_i_decimals_to_double(tvmffi_i_decimals *d, uint64_t *out) {
+  int64_t magnitude = d->num_digits + d->power; /* less than 10 to this */
+  int power, shift = 0;
+  *out = 0;
+  if (!d->num_digits) return 1;
+  if (magnitude > 310 || magnitude < -330) return 0;
+  if (d->scale > 1) tvmffi_i_big_mul(&d->digits, d->scale, d->chunk);
+  power = (int)d->power;
+  if (power < 0) {
+    /* Enough bits for a quotient of 64: 5^k has less than 7k/3 + 1. */
+    shift = 66 - power * 7 / 3 - tvmffi_i_big_bits(&d->digits);
+    if (shift < 0) shift = 0;
+    (void)tvmffi_i_big_shift(&d->digits, shift);
+  }
+  d->lost |= tvmffi_i_big_pow5(&d->digits, power);
+  return tvmffi_i_big_to_double(&d->digits, power - shift, d->lost, out);
+}
+
+/* Gives the first 17 digits of a positive double as a number, rounded, and the
+   power of ten of the first one. */
+static uint64_t tvmffi_i_17_digits(uint64_t bits, int *exponent) {
+  const uint64_t top = (uint64_t)1 << 52, ten_16 = 10000000000000000u;
+  uint64_t mantissa = bits & (top - 1), twice;
+  int power = (int)(bits >> 52), lost = 0, shift, x;
+  tvmffi_i_big b;
+  if (power)
+    mantissa |= top;
+  else
+    power = 1;
+  power -= 1075;
+  tvmffi_i_big_set(&b, mantissa);
+  /* The floor of the logarithm, at most one too small: that of two is a little
+     more than 78913 / 2^18 and a little less than 315653 / 2^20. */
+  x = power + tvmffi_i_big_bits(&b) - 1;
+  x = x < 0 ? -((-x * 315653 + 1048575) / 1048576) : x * 78913 / 262144;
+  /* Twice the number, times ten to 16 - x. */
+  shift = power + 16 - x + 1;
+  if (x > 16) {
+    (void)tvmffi_i_big_shift(&b, shift);
+    lost = tvmffi_i_big_pow5(&b, 16 - x);
+  } else {
+    (void)tvmffi_i_big_pow5(&b, 16 - x);
+    lost = tvmffi_i_big_shift(&b, shift);
+  }
+  twice = tvmffi_i_big_low(&b);
+  if (twice >= 20 * ten_16) {
+    lost |= twice % 10 != 0;
+    twice /= 10;
+    ++x;
+  }
+  twice = tvmffi_i_round_half(twice, lost);
+  if (twice == 10 * ten_16) {
+    twice = ten_16;
+    ++x;
+  }
+  *exponent = x;
+  return twice;
+}
+
+/* As printf does it with "%.17g". */
+static size_t tvmffi_i_print_double(char *to, uint64_t bits) {
+  char digits[17];
+  int x, i, n = 17, e;
+  size_t at = 0;
+  uint64_t all = tvmffi_i_17_digits(bits, &x);
+  for (i = 17; i-- > 0; all /= 10) digits[i] = (char)('0' + all % 10);
+  while (n > 1 && digits[n - 1] == '0') --n;
+  e = x < -4 || x > 16 ? 0 : x; /* of the digit before the point */
+  if (e < 0) {
+    to[at++] = '0';
+    to[at++] = '.';
+    for (i = -1; i > e; --i) to[at++] = '0';
+  }
+  for (i = 0; i < n || i <= e; ++i) {
+    if (e >= 0 && i == e + 1) to[at++] = '.';
+    to[at++] = i < n ? digits[i] : '0';
+  }
+  if (e == x) return at;
+  to[at++] = 'e';
+  to[at++] = x < 0 ? '-' : '+';
+  if (x < 0) x = -x;
+  if (x >= 100) to[at++] = (char)('0' + x / 100);
+  to[at++] = (char)('0' + x / 10 % 10);
+  to[at++] = (char)('0' + x % 10);
+  return at;
+}
+
+/* -------- Reading -------- */
+
+/* An array or an object that has begun, and its first value on the stack. */
+typedef struct {
+  size_t base;
+  int is_object;
+} tvmffi_i_json_open;
+
+typedef struct {
+  const char *begin, *at, *end;
+  TVMFFIAny *values; /* a stack of owned values, keys before their values */
+  tvmffi_i_json_open *opens;
+  size_t num_values, room_values, num_opens, room_opens;
+  tvmffi_i_text_buffer text; /* of a string with escapes */
+} tvmffi_i_json_reader;
+
+/* Makes room for one more element of a stack. */
+TVMFFI_I_SLOW int tvmffi_i_grow_stack(void **stack, size_t used, size_t *room,
+                                      size_t size) {
+  size_t more = *room ? *room * 2 : 32;
+  void *grown;
+  if (more > PTRDIFF_MAX / size) return tvmffi_i_no_memory();
+  grown = tvmffi_i_alloc(more * size);
+  if (!grown) return tvmffi_i_no_memory();
+  if (used) memcpy(grown, *stack, used * size);
+  tvmffi_i_free(*stack);
+  *stack = grown;
+  *room = more;
+  return 0;
+}
+
+/* The stack is read as a pointer to void, so it may be of any type. */
+#define TVMFFI_I_PUSH_ROOM(type, stack, used, room)                           \
+  do {                                                                        \
+    if (TVMFFI_I_UNLIKELY((used) == (room))) {                                \
+      void *tvmffi_i_moved = (stack);                                         \
+      TVMFFI_TRY(                                                             \
+          tvmffi_i_grow_stack(&tvmffi_i_moved, used, &(room), sizeof(type))); \
+      (stack) = (type *)tvmffi_i_moved;                                       \
+    }                                                                         \
+  } while (0)
+
+/* All line ends that were passed stood between the tokens. */
+TVMFFI_I_SLOW int tvmffi_i_json_error(const tvmffi_i_json_reader *r,
+                                      const char *at, const char *what) {
+  const char *line = r->begin, *p;
+  long long lines = 1;
+  for (p = r->begin; p < at; ++p) {
+    if (*p != '\n') continue;
+    ++lines;
+    line = p + 1;
+  }
+  return tvmffi_i_fail("ValueError", "%s: line %lld column %lld (char %lld)",
+                       what, lines, (long long)(at - line) + 1,
+                       (long long)(at - r->begin));
+}
+
+TVMFFI_I_SLOW int tvmffi_i_json_no_value(const tvmffi_i_json_reader *r,
+                                         const char *at) {
+  return tvmffi_i_json_error(r, at, "Expecting value");
+}
+
+TVMFFI_I_INLINE void tvmffi_i_json_skip(tvmffi_i_json_reader *r) {
+  const char *p = r->at, *end = r->end;
+  while (p != end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')) ++p;
+  r->at = p;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_json_peek(const tvmffi_i_json_reader *r) {
+  return r->at != r->end ? (unsigned char)*r->at : -1;
+}
+
+static int tvmffi_i_json_match(tvmffi_i_json_reader *r, const char *word) {
+  size_t n = strlen(word);
+  if ((size_t)(r->end - r->at) < n || memcmp(r->at, word, n) != 0) return 0;
+  r->at += n;
+  return 1;
+}
+
+/* Whether any of eight bytes is less than 32, or is `a` or `b`. */
+TVMFFI_I_INLINE int tvmffi_i_json_any(uint64_t word, unsigned a, unsigned b) {
+  const uint64_t ones = UINT64_MAX / 255, high = ones * 128;
+  uint64_t x = word ^ (ones * a), y = word ^ (ones * b);
+  return (((word - ones * 32) & ~word) | ((x - ones) & ~x) |
+          ((y - ones) & ~y)) &
+                 high
+             ? 1
+             : 0;
+}
+
+/* Four hexadecimal digits, or -1. */
+static int32_t tvmffi_i_json_hex(tvmffi_i_json_reader *r) {
+  int32_t x = 0;
+  int i, c;
+  for (i = 0; i < 4; ++i, ++r->at) {
+    c = tvmffi_i_json_peek(r);
+    if (c >= '0' && c <= '9')
+      c -= '0';
+    else if ((c | 32) >= 'a' && (c | 32) <= 'f')
+      c = (c | 32) - 'a' + 10;
+    else
+      return -1;
+    x = x * 16 + c;
+  }
+  return x;
+}
+
+static void tvmffi_i_put_code_point(tvmffi_i_text_buffer *b, uint32_t c) {
+  char utf8[4];
+  size_t n = 1;
+  if (c < 0x80) {
+    utf8[0] = (char)c;
+  } else if (c < 0x800) {
+    utf8[0] = (char)(0xC0 | c >> 6);
+    n = 2;
+  } else if (c < 0x10000) {
+    utf8[0] = (char)(0xE0 | c >> 12);
+    n = 3;
+  } else {
+    utf8[0] = (char)(0xF0 | c >> 18);
+    n = 4;
+  }
+  if (n > 1) utf8[n - 1] = (char)(0x80 | (c & 0x3F));
+  if (n > 2) utf8[n - 2] = (char)(0x80 | (c >> 6 & 0x3F));
+  if (n > 3) utf8[1] = (char)(0x80 | (c >> 12 & 0x3F));
+  tvmffi_i_text_put(b, utf8, n);
+}
+
+/* Reads what follows "\u", and its second half. */
+static int tvmffi_i_json_unicode(tvmffi_i_json_reader *r) {
+  const char *start = r->at - 1;
+  int32_t first = tvmffi_i_json_hex(r), second;
+  if (first < 0) return tvmffi_i_json_error(r, start, "Invalid \\uXXXX escape");
+  if (first >= 0xD800 && first <= 0xDFFF) {
+    if (first >= 0xDC00 || !tvmffi_i_json_match(r, "\\u"))
+      return tvmffi_i_json_error(r, start,
+                                 "Invalid surrogate pair of \\uXXXX escapes");
+    start = r->at;
+    second = tvmffi_i_json_hex(r);
+    if (second < 0)
+      return tvmffi_i_json_error(r, start, "Invalid \\uXXXX escape");
+    if (second < 0xDC00 || second > 0xDFFF)
+      return tvmffi_i_json_error(r, start,
+                                 "Invalid surrogate pair of \\uXXXX escapes");
+    first = ((first - 0xD800) << 10) + (second - 0xDC00) + 0x10000;
+  }
+  tvmffi_i_put_code_point(&r->text, (uint32_t)first);
+  return 0;
+}
+
+/* The rest of a string from its first escape or bad byte on. */
+static int tvmffi_i_json_escaped(tvmffi_i_json_reader *r, const char *start,
+                                 TVMFFIAny *out) {
+  static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
+  const char *from = start + 1;
+  int c, i;
+  r->text.size = 0;
+  for (;;) {
+    c = tvmffi_i_json_peek(r);
+    if (c == -1)
+      return tvmffi_i_json_error(r, start, "Unterminated string starting at");
+    if (c < ' ')
+      return tvmffi_i_json_error(r, r->at, "Invalid control character at");
+    if (c != '"' && c != '\\') {
+      ++r->at;
+      continue;
+    }
+    tvmffi_i_text_put(&r->text, from, (size_t)(r->at - from));
+    ++r->at;
+    if (c == '"') break;
+    c = tvmffi_i_json_peek(r);
+    for (i = 0; names[i] && names[i] != c; ++i) {
+    }
+    if (names[i]) {
+      tvmffi_i_text_char(&r->text, bytes[i]);
+      ++r->at;
+    } else if (c == 'u') {
+      ++r->at;
+      TVMFFI_TRY(tvmffi_i_json_unicode(r));
+    } else {
+      return tvmffi_i_json_error(r, r->at, "Invalid \\escape");
+    }
+    from = r->at;
+  }
+  if (r->text.failed) return tvmffi_i_no_memory();
+  return tvmffi_i_make_string(r->text.data, r->text.size, kTVMFFISmallStr,
+                              kTVMFFIStr, out);
+}
+
+static int tvmffi_i_json_string(tvmffi_i_json_reader *r, TVMFFIAny *out) {
+  const char *start = r->at, *p = start + 1, *end = r->end;
+  uint64_t word;
+  for (; end - p >= 8; p += 8) {
+    memcpy(&word, p, 8);
+    if (tvmffi_i_json_any(word, '"', '\\')) break;
+  }
+  while (p != end && *p != '"' && *p != '\\' && (unsigned char)*p >= ' ') ++p;
+  r->at = p;
+  if (p == end || *p != '"') return tvmffi_i_json_escaped(r, start, out);
+  ++r->at;
+  return tvmffi_i_make_string(start + 1, (size_t)(p - start - 1),
+                              kTVMFFISmallStr, kTVMFFIStr, out);
+}
+
+static TVMFFIAny tvmffi_i_double_of(uint64_t bits) {
+  TVMFFIAny any = tvmffi_none();
+  any.type_index = kTVMFFIFloat;
+  any.v_uint64 = bits;
+  return any;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_is_digit(const char *p, const char *end) {
+  return p != end && *p >= '0' && *p <= '9';
+}
+
+/* What may stand in a number; all of it belongs to one. */
+static int tvmffi_i_json_in_number(const char *p, const char *end) {
+  return tvmffi_i_is_digit(p, end) ||
+         (p != end &&
+          (*p == '.' || *p == 'e' || *p == 'E' || *p == '+' || *p == '-'));
+}
+
+/* Reads a number that is no integer of 64 bits, from behind its sign on. */
+static int tvmffi_i_json_float(tvmffi_i_json_reader *r, int negative,
+                               uint64_t *bits) {
+  const char *p = r->at, *end = r->end;
+  tvmffi_i_decimals d;
+  int64_t exponent = 0;
+  int below, any = 0;
+  d.digits.n = 0;
+  d.power = d.num_digits = 0;
+  d.lost = 0;
+  d.chunk = 0;
+  d.scale = 1;
+  for (; tvmffi_i_is_digit(p, end); ++p, any = 1) tvmffi_i_add_digit(&d, *p);
+  if (p != end && *p == '.') {
+    for (++p; tvmffi_i_is_digit(p, end); ++p, any = 1) {
+      --d.power;
+      tvmffi_i_add_digit(&d, *p);
+    }
+  }
+  if (!any) return 0;
+  if (p != end && (*p == 'e' || *p == 'E')) {
+    ++p;
+    below = p != end && *p == '-';
+    if (p != end && (*p == '-' || *p == '+')) ++p;
+    if (!tvmffi_i_is_digit(p, end)) return 0;
+    for (; tvmffi_i_is_digit(p, end); ++p)
+      if (exponent < INT64_MAX / 40) exponent = exponent * 10 + (*p - '0');
+    d.power += below ? -exponent : exponent;
+  }
+  r->at = p;
+  if (!tvmffi_i_decimals_to_double(&d, bits)) return 0;
+  if (negative) *bits |= TVMFFI_I_DOUBLE_SIGN;
+  return 1;
+}
+
+static int tvmffi_i_json_number(tvmffi_i_json_reader *r, TVMFFIAny *out) {
+  const char *start = r->at, *end = r->end, *p;
+  int negative = start != end && *start == '-', fits = 1;
+  uint64_t x = 0, most = (uint64_t)INT64_MAX + (unsigned)negative;
+  if (negative || (start != end && *start == '+')) ++r->at;
+  if (r->at != end && *r->at == 'I' && (negative || r->at == start)) {
+    *out = tvmffi_i_double_of(TVMFFI_I_DOUBLE_INFINITY |
+                              (negative ? TVMFFI_I_DOUBLE_SIGN : 0));
+    if (tvmffi_i_json_match(r, "Infinity")) return 0;
+    return tvmffi_i_json_no_value(r, start);
+  }
+  if (r->at == start && tvmffi_i_json_match(r, "NaN")) {
+    *out = tvmffi_i_double_of(TVMFFI_I_DOUBLE_NAN);
+    return 0;
+  }
+  for (p = r->at; tvmffi_i_is_digit(p, end); ++p) {
+    unsigned digit = (unsigned)(*p - '0');
+    if (x > (most - digit) / 10) fits = 0;
+    if (fits) x = x * 10 + digit;
+  }
+  if (p != r->at && fits && !tvmffi_i_json_in_number(p, end)) {
+    *out = tvmffi_int((int64_t)(negative ? 0 - x : x));
+    r->at = p;
+    return 0;
+  }
+  *out = tvmffi_i_double_of(0);
+  if (tvmffi_i_json_float(r, negative, &out->v_uint64) &&
+      !tvmffi_i_json_in_number(r->at, end))
+    return 0;
+  return tvmffi_i_json_no_value(r, start);
+}
+
+/* Puts an owned key and value, which it takes, into a map that nobody else
+   has. On failure they are still the caller's. */
+static int tvmffi_i_map_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
+                                TVMFFIAny *value) {
+  tvmffi_i_map_key k;
+  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END};
+  tvmffi_i_pair *pair;
+  int code;
+  TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
+  code = tvmffi_i_map_find(m, &k, &place);
+  if (code < 0) return code;
+  if (code) {
+    tvmffi_i_map_renew(m, &place, tvmffi_i_load_bits(value));
+    tvmffi_any_release(key);
+  } else {
+    TVMFFI_TRY(tvmffi_i_map_add(m, &k, &pair));
+    tvmffi_i_store_bits(&pair->key, tvmffi_i_load_bits(key));
+    tvmffi_i_store_bits(&pair->value, tvmffi_i_load_bits(value));
+  }
+  *key = *value = tvmffi_none();
+  return 0;
+}
+
+/* Makes a map of `n` keys and values, which it takes, or leaves all of them
+   to the caller. As upstream, a table from four entries on: what a key that
+   comes twice does to the order depends on it. */
+static TVMFFIObject *tvmffi_i_map_of(TVMFFIAny *values, size_t n) {
+  TVMFFIObject *map = tvmffi_i_new_map(kTVMFFIMap, (int64_t)(n / 2));
+  tvmffi_i_map_object *m = (tvmffi_i_map_object *)(void *)map;
+  int code = map ? 0 : -1;
+  size_t i;
+  if (map && n / 2 == TVMFFI_I_MAP_ROW_MAX) code = tvmffi_i_map_row_to_table(m);
+  for (i = 0; i < n && !code; i += 2)
+    code = tvmffi_i_map_move_in(m, &values[i], &values[i + 1]);
+  if (!code) return map;
+  tvmffi_release(map);
+  return NULL;
+}
+
+/* Replaces the values of the innermost array or object by it. */
+static int tvmffi_i_json_close(tvmffi_i_json_reader *r) {
+  tvmffi_i_json_open *open = &r->opens[r->num_opens - 1];
+  size_t n = r->num_values - open->base;
+  TVMFFIAny *values = r->values + open->base, *items = NULL;
+  TVMFFIObject *made;
+  if (open->is_object)
+    made = tvmffi_i_map_of(values, n);
+  else
+    made = tvmffi_i_new_array((int64_t)n, &items);
+  if (!made) return -1;
+  if (items && n) memcpy((void *)items, values, n * sizeof(*items));
+  r->num_values = open->base;
+  --r->num_opens;
+  TVMFFI_I_PUSH_ROOM(TVMFFIAny, r->values, r->num_values, r->room_values);
+  r->values[r->num_values++] = tvmffi_obj(made);
+  return 0;
+}
+
+/* Reads a key and its colon; the cursor stands at its quote or at no key. */
+static int tvmffi_i_json_key(tvmffi_i_json_reader *r) {
+  if (tvmffi_i_json_peek(r) != '"')
+    return tvmffi_i_json_error(
+        r, r->at, "Expecting property name enclosed in double quotes");
+  TVMFFI_I_PUSH_ROOM(TVMFFIAny, r->values, r->num_values, r->room_values);
+  TVMFFI_TRY(tvmffi_i_json_string(r, &r->values[r->num_values]));
+  ++r->num_values;
+  tvmffi_i_json_skip(r);
+  if (tvmffi_i_json_peek(r) != ':')
+    return tvmffi_i_json_error(r, r->at, "Expecting ':' delimiter");
+  ++r->at;
+  return 0;
+}
+
+static int tvmffi_i_json_begin(tvmffi_i_json_reader *r, int is_object,
+                               int *done) {
+  tvmffi_i_json_open *open;
+  TVMFFI_I_PUSH_ROOM(tvmffi_i_json_open, r->opens, r->num_opens, r->room_opens);
+  open = &r->opens[r->num_opens++];
+  open->base = r->num_values;
+  open->is_object = is_object;
+  ++r->at;
+  tvmffi_i_json_skip(r);
+  if (tvmffi_i_json_peek(r) == (is_object ? '}' : ']')) {
+    ++r->at;
+    *done = 1;
+    return tvmffi_i_json_close(r);
+  }
+  *done = 0;
+  return is_object ? tvmffi_i_json_key(r) : 0;
+}
+
+/* Reads the next value; *done: it is a whole one, not just its beginning. */
+static int tvmffi_i_json_value(tvmffi_i_json_reader *r, int *done) {
+  TVMFFIAny *out;
+  int c;
+  *done = 1;
+  tvmffi_i_json_skip(r);
+  c = tvmffi_i_json_peek(r);
+  if (c == '{' || c == '[') return tvmffi_i_json_begin(r, c == '{', done);
+  TVMFFI_I_PUSH_ROOM(TVMFFIAny, r->values, r->num_values, r->room_values);
+  out = &r->values[r->num_values];
+  if (c == '"')
+    TVMFFI_TRY(tvmffi_i_json_string(r, out));
+  else if (c == 't' && tvmffi_i_json_match(r, "true"))
+    *out = tvmffi_bool(1);
+  else if (c == 'f' && tvmffi_i_json_match(r, "false"))
+    *out = tvmffi_bool(0);
+  else if (c == 'n' && tvmffi_i_json_match(r, "null"))
+    *out = tvmffi_none();
+  else
+    TVMFFI_TRY(tvmffi_i_json_number(r, out));
+  ++r->num_values;
+  return 0;
+}
+
+/* After a value: goes on to the next one, or ends what it was the last of.
+ *done: the text is over. */
+static int tvmffi_i_json_after(tvmffi_i_json_reader *r, int *done) {
+  int c, is_object;
+  for (;;) {
+    tvmffi_i_json_skip(r);
+    c = tvmffi_i_json_peek(r);
+    *done = !r->num_opens;
+    if (*done) return c == -1 ? 0 : tvmffi_i_json_error(r, r->at, "Extra data");
+    is_object = r->opens[r->num_opens - 1].is_object;
+    if (c == ',') break;
+    if (c != (is_object ? '}' : ']'))
+      return tvmffi_i_json_error(r, r->at, "Expecting ',' delimiter");
+    ++r->at;
+    TVMFFI_TRY(tvmffi_i_json_close(r));
+  }
+  ++r->at;
+  tvmffi_i_json_skip(r);
+  if (r->at == r->end)
+    return tvmffi_i_json_error(r, r->at, "Syntax error near");
+  return is_object ? tvmffi_i_json_key(r) : 0;
+}
+
+/* Parses a text; *out is owned by the caller. */
+static int tvmffi_i_json_parse(TVMFFIByteArray text, TVMFFIAny *out) {
+  tvmffi_i_json_reader r;
+  int code, done = 0;
+  memset((void *)&r, 0, sizeof(r));
+  r.begin = r.at = text.data;
+  r.end = text.data + text.size;
+  do {
+    code = tvmffi_i_json_value(&r, &done);
+    if (!code && done) code = tvmffi_i_json_after(&r, &done);
+  } while (!code && !done);
+  if (!code) *out = r.values[--r.num_values];
+  while (r.num_values) tvmffi_any_release(&r.values[--r.num_values]);
+  tvmffi_i_free(r.values);
+  tvmffi_i_free(r.opens);
+  tvmffi_i_text_release(&r.text);
+  return code;
+}
+
+/* -------- Writing -------- */
+
+/* A container that is being written (borrowed), and where. */
+typedef struct {
+  const TVMFFIObject *object;
+  uint64_t at; /* an index, or what tvmffi_i_map_after gives */
+  int any;     /* something of it is written */
+} tvmffi_i_json_level;
+
+typedef struct {
+  tvmffi_i_text_buffer text;
+  tvmffi_i_json_level *levels;
+  size_t depth, room;
+  size_t mark; /* of the level that new ones are compared with */
+  int32_t indent;
+  int64_t margin;
+} tvmffi_i_json_writer;
+
+/* Looks for cycles (R. Brent, 1980): what is entered is compared with one of
+   the levels around it, that at the highest power of two. Within a cycle that
+   level becomes one of it, and it comes again. */
+TVMFFI_I_INLINE void tvmffi_i_mark_entered(size_t *mark, size_t level) {
+  if (!(level & (level - 1))) *mark = level;
+}
+TVMFFI_I_INLINE void tvmffi_i_mark_left(size_t *mark, size_t level) {
+  if (*mark == level) *mark = level / 2;
+}
+
+static void tvmffi_i_json_put_string(tvmffi_i_text_buffer *b,
+                                     TVMFFIByteArray s) {
+  static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
+  static const char hex[] = "0123456789abcdef";
+  const char *p = s.data, *end = s.data + s.size, *from = p;
+  char escape[6] = {'\\', 'u', '0', '0', '0', '0'};
+  uint64_t word;
+  int i;
+  tvmffi_i_text_char(b, '"');
+  while (p != end) {
+    if (end - p >= 8) {
+      memcpy(&word, p, 8);
+      if (!tvmffi_i_json_any(word, '"', '\\') &&
+          !tvmffi_i_json_any(word, '/', 0x7F)) {
+        p += 8;
+        continue;
+      }
+    }
+    for (i = 0; p != end && i < 8; ++i, ++p) {
+      unsigned char c = (unsigned char)*p;
+      size_t k = 0;
+      if (c > '\\' ? c != 0x7F : c >= ' ' && c != '"' && c != '/' && c != '\\')
+        continue;
+      tvmffi_i_text_put(b, from, (size_t)(p - from));
+      from = p + 1;
+      while (k < 8 && bytes[k] != (char)c) ++k;
+      escape[1] = k < 8 ? names[k] : 'u';
+      escape[4] = hex[c >> 4];
+      escape[5] = hex[c & 15];
+      tvmffi_i_text_put(b, escape, k < 8 ? 2 : 6);
+    }
+  }
+  tvmffi_i_text_put(b, from, (size_t)(p - from));
+  tvmffi_i_text_char(b, '"');
+}
+
+static void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b, uint64_t bits) {
+  uint64_t size = bits & ~TVMFFI_I_DOUBLE_SIGN, whole;
+  int exponent = (int)(size >> 52) - 1023;
+  char *at;
+  if (size > TVMFFI_I_DOUBLE_INFINITY) {
+    tvmffi_i_text_str(b, "NaN");
+    return;
+  }
+  if (bits != size) tvmffi_i_text_char(b, '-');
+  if (size == TVMFFI_I_DOUBLE_INFINITY) {
+    tvmffi_i_text_str(b, "Infinity");
+    return;
+  }
+  /* A whole number below 2^53 is told from an integer by its ".0". */
+  whole = (size & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
+  if (!size || (exponent >= 0 && exponent <= 52 &&
+                !(whole & (((uint64_t)1 << (52 - exponent)) - 1)))) {
+    tvmffi_i_text_int(b, size ? (int64_t)(whole >> (52 - exponent)) : 0);
+    tvmffi_i_text_str(b, ".0");
+    return;
+  }
+  at = tvmffi_i_text_room(b, 32);
+  if (at) b->size += tvmffi_i_print_double(at, size);
+}
+
+static void tvmffi_i_json_put_line(tvmffi_i_json_writer *w) {
+  char *at;
+  if (!w->indent) return;
+  tvmffi_i_text_char(&w->text, '\n');
+  if (w->margin <= 0) return;
+  at = tvmffi_i_text_room(&w->text, (size_t)w->margin);
+  if (!at) return;
+  memset(at, ' ', (size_t)w->margin);
+  w->text.size += (size_t)w->margin;
+}
+
+static int tvmffi_i_json_enter(tvmffi_i_json_writer *w,
+                               const TVMFFIObject *object) {
+  tvmffi_i_json_level *level;
+  int is_map = object->type_index == kTVMFFIMap;
+  if (w->depth && w->levels[w->mark].object == object)
+    return tvmffi_i_fail("ValueError", "Cycle detected: List contains itself");
+  TVMFFI_I_PUSH_ROOM(tvmffi_i_json_level, w->levels, w->depth, w->room);
+  tvmffi_i_mark_entered(&w->mark, w->depth);
+  level = &w->levels[w->depth++];
+  level->object = object;
+  level->at = is_map ? tvmffi_i_map_begin(object) : 0;
+  level->any = 0;
+  w->margin += w->indent;
+  tvmffi_i_text_char(&w->text, is_map ? '{' : '[');
+  return 0;
+}
+
+static void tvmffi_i_json_leave(tvmffi_i_json_writer *w, char end) {
+  tvmffi_i_mark_left(&w->mark, --w->depth);
+  w->margin -= w->indent;
+  tvmffi_i_json_put_line(w);
+  tvmffi_i_text_char(&w->text, end);
+}
+
+/* Writes a value, or the beginning of a container. */
+static int tvmffi_i_json_put(tvmffi_i_json_writer *w, const TVMFFIAny *value) {
+  switch (value->type_index) {
+    case kTVMFFINone: tvmffi_i_text_put(&w->text, "null", 4); return 0;
+    case kTVMFFIBool:
+      tvmffi_i_text_str(&w->text, value->v_int64 ? "true" : "false");
+      return 0;
+    case kTVMFFIInt: tvmffi_i_text_int(&w->text, value->v_int64); return 0;
+    case kTVMFFIFloat:
+      tvmffi_i_json_put_double(&w->text, value->v_uint64);
+      return 0;
+    case kTVMFFISmallStr:
+    case kTVMFFIStr:
+      tvmffi_i_json_put_string(&w->text, tvmffi_any_str(value));
+      return 0;
+    case kTVMFFIArray:
+    case kTVMFFIList:
+    case kTVMFFIMap: return tvmffi_i_json_enter(w, value->v_obj);
+    default: break;
+  }
+  return tvmffi_i_fail("ValueError", "Unsupported type: `%s`",
+                       tvmffi_i_type_key(value->type_index));
+}
+
+/* Goes on in the innermost container: writes its next key and gives its next
+   value (borrowed), or ends it and gives NULL. */
+static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
+  tvmffi_i_json_level *level = &w->levels[w->depth - 1];
+  const tvmffi_i_seq *seq = (const tvmffi_i_seq *)(const void *)level->object;
+  const tvmffi_i_pair *pair = NULL;
+  *next = NULL;
+  if (level->object->type_index == kTVMFFIMap) {
+    pair = tvmffi_i_map_pair(level->object, level->at);
+    if (!pair) return tvmffi_i_json_leave(w, '}'), 0;
+    level->at = tvmffi_i_map_after(level->object, level->at);
+    *next = &pair->value;
+  } else {
+    if (level->at >= (uint64_t)seq->cell.size)
+      return tvmffi_i_json_leave(w, ']'), 0;
+    *next = &TVMFFI_I_ITEMS(seq)[level->at++];
+  }
+  if (level->any) tvmffi_i_text_char(&w->text, ',');
+  level->any = 1;
+  tvmffi_i_json_put_line(w);
+  if (!pair) return 0;
+  if (pair->key.type_index != kTVMFFIStr &&
+      pair->key.type_index != kTVMFFISmallStr)
+    return tvmffi_i_fail("ValueError", "Expect key to be string, got `%s`",
+                         tvmffi_i_type_key(pair->key.type_index));
+  tvmffi_i_json_put_string(&w->text, tvmffi_any_str(&pair->key));
+  tvmffi_i_text_char(&w->text, ':');
+  if (w->indent) tvmffi_i_text_char(&w->text, ' ');
+  return 0;
+}
+
+/* Appends a value to the text; what the writer allocated is freed by
+   tvmffi_i_json_end. */
+static int tvmffi_i_json_write(tvmffi_i_json_writer *w,
+                               const TVMFFIAny *value) {
+  TVMFFI_TRY(tvmffi_i_json_put(w, value));
+  while (w->depth && !w->text.failed) {
+    TVMFFI_TRY(tvmffi_i_json_next(w, &value));
+    if (value) TVMFFI_TRY(tvmffi_i_json_put(w, value));
+  }
+  return 0;
+}
+
+/* Makes the text a string, owned by the caller, unless `code` is an error's. */
+static int tvmffi_i_json_end(tvmffi_i_json_writer *w, int code,
+                             TVMFFIAny *out) {
+  if (!code) code = tvmffi_i_text_take(&w->text, out);
+  tvmffi_i_text_release(&w->text);
+  tvmffi_i_free(w->levels);
+  return code;
+}
+
+/* Upstream cuts what does not fit an int, and says nothing. */
+TVMFFI_I_TYPE(i_optional_int, int32_t, "Optional<int>",
+              "{\"type\":\"Optional\",\"args\":[{\"type\":\"int\"}]}")
+TVMFFI_I_GET(i_optional_int) {
+  *out = any->type_index == kTVMFFINone ? 0 : (int32_t)any->v_int64;
+  return any->type_index == kTVMFFINone || TVMFFI_I_IS_INT(any)
+             ? 0
+             : TVMFFI_I_MISMATCH;
+}
+/* A result that is an owned Any already. */
+TVMFFI_I_TYPE(i_json_text, TVMFFIAny, "str", "ffi.String")
+TVMFFI_I_PUT(i_json_text) {
+  *out = value;
+  return 0;
+}
+
+TVMFFI_FUNC(i_json_parse, any, (str, text)) {
+  TVMFFIAny value = tvmffi_none();
+  TVMFFI_TRY(tvmffi_i_json_parse(text, &value));
+  TVMFFI_RETURN(value);
+}
+
+TVMFFI_FUNC(i_json_stringify, i_json_text, (i_view, value),
+            (i_optional_int, indent)) {
+  tvmffi_i_json_writer w;
+  TVMFFIAny text = tvmffi_none(), owned;
+  int code;
+  TVMFFI_TRY(tvmffi_i_own(value, &owned));
+  memset((void *)&w, 0, sizeof(w));
+  w.indent = indent;
+  code = tvmffi_i_json_write(&w, &owned);
+  code = tvmffi_i_json_end(&w, code, &text);
+  tvmffi_any_release(&owned);
+  if (code) return code;
+  TVMFFI_RETURN(text);
+}
+#endif /* !TVMFFI_NO_EXTRA */
+
+/* ======== Serialization ========================================== >>serial */
+/* Values with all that they refer to, as JSON: a list of nodes, each after the
+   nodes that it names by their index, so that what is shared stays shared (as
+   upstream's serialization.cc). Values on the way down are kept on a stack in
+   memory; a graph that contains itself is an error both ways. What types
+   register in the columns __data_to_json__ and __data_from_json__ may run any
+   code: whatever is gone through meanwhile is held by a reference. */
+#if !TVMFFI_NO_EXTRA
+
+/* -------- Base64 (RFC 4648) -------- */
+
+static int tvmffi_i_base64(TVMFFIByteArray bytes, TVMFFIAny *out) {
+  static const char digits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const unsigned char *from = (const unsigned char *)bytes.data;
+  tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
+  size_t i, k, n, most = PTRDIFF_MAX / 2;
+  char *to = NULL;
+  if (bytes.size > most) return tvmffi_i_no_memory();
+  to = tvmffi_i_text_room(&b, (bytes.size + 2) / 3 * 4);
+  for (i = 0; to && i < bytes.size; i += 3) {
+    uint32_t word = 0;
+    n = bytes.size - i < 3 ? bytes.size - i : 3;
+    for (k = 0; k < 3; ++k) word = word << 8 | (k < n ? from[i + k] : 0u);
+    for (k = 0; k < 4; ++k)
+      *to++ = k <= n ? digits[word >> (18 - 6 * k) & 63] : '=';
+    b.size += 4;
+  }
+  return tvmffi_i_text_take(&b, out);
+}
+
+/* What is no digit counts as 0, and the third and fourth of each four leave out
+   a byte if they are "=", wherever they stand: upstream's base64.h. */
+static int tvmffi_i_from_base64(TVMFFIByteArray text, TVMFFIAny *out) {
+  TVMFFIByteArray bytes = {NULL, 0};
+  uint32_t word = 0;
+  size_t i;
+  char *to;
+  int code;
+  if (text.size % 4)
+    return tvmffi_i_fail("RuntimeError", "invalid base64 encoding");
+  to = (char *)tvmffi_i_alloc(text.size / 4 * 3 + 1);
+  if (!to) return tvmffi_i_no_memory();
+  bytes.data = to;
+  for (i = 0; i < text.size; ++i) {
+    char c = text.data[i];
+    uint32_t digit = c >= 'A' && c <= 'Z'   ? (uint32_t)(c - 'A')
+                     : c >= 'a' && c <= 'z' ? (uint32_t)(c - 'a' + 26)
+                     : c >= '0' && c <= '9' ? (uint32_t)(c - '0' + 52)
+                     : c == '+'             ? 62u
+                     : c == '/'             ? 63u
+                                            : 0u;
+    word = word << 6 | digit;
+    if (i % 4 != 3) continue;
+    to[bytes.size++] = (char)(word >> 16 & 255);
+    if (text.data[i - 1] != '=') to[bytes.size++] = (char)(word >> 8 & 255);
+    if (c != '=') to[bytes.size++] = (char)(word & 255);
+  }
+  code = TVMFFIBytesFromByteArray(&bytes, out);
+  tvmffi_i_free(to);
+  return code;
+}
+
+/* -------- Big integers -------- */
+
+TVMFFI_I_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any")
+TVMFFI_I_GET(i_any_view) {
+  *out = any;
+  return 0;
+}
+
+TVMFFI_I_COLD int tvmffi_i_not_as(const TVMFFIAny *value, const char *type) {
+  return tvmffi_i_fail("TypeError", "Cannot treat type `%s` as type `%s`",
+                       tvmffi_i_type_key(value->type_index), type);
+}
+
+TVMFFI_I_METHOD(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
+                (i_any_view, value)) {
+  tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
+  TVMFFIAny text = tvmffi_none();
+  if (value->type_index == kTVMFFIInt)
+    tvmffi_i_text_int(&b, value->v_int64);
+  else if (value->type_index == kTVMFFIBigInt && value->v_obj)
+    tvmffi_i_text_bigint(&b, TVMFFIBigIntGetContentByteArray(value));
+  else
+    return tvmffi_i_not_as(value, "BigInt");
+  TVMFFI_TRY(tvmffi_i_text_take(&b, &text));
+  TVMFFI_RETURN(text);
+}
+
+/* Makes an integer of decimal digits, of which there is one at least. */
+static int tvmffi_i_digits_to_int(const char *p, size_t n, int negative,
+                                  TVMFFIAny *out) {
+  /* A digit has less than 3.4 bits; one bit more is for the sign. */
+  size_t words = n / 16 + 1, used = 0, i;
+  uint64_t *x, carry;
+  TVMFFIByteArray content;
+  int code;
+  if (words > PTRDIFF_MAX / 8) return tvmffi_i_no_memory();
+  x = (uint64_t *)tvmffi_i_alloc(words * 8);
+  if (!x) return tvmffi_i_no_memory();
+  memset((void *)x, 0, words * 8);
+  while (n) {
+    uint64_t scale = 1, low, high;
+    for (carry = 0; n && scale < 1000000000; --n, ++p, scale *= 10)
+      carry = carry * 10 + (uint64_t)(*p - '0');
+    for (i = 0; i < used || carry; ++i) {
+      if (i == used) ++used;
+      low = (x[i] & UINT32_MAX) * scale + carry;
+      high = (x[i] >> 32) * scale + (low >> 32);
+      x[i] = high << 32 | (low & UINT32_MAX);
+      carry = high >> 32;
+    }
+  }
+  if (negative) {
+    for (carry = 1, i = 0; i < words; ++i) {
+      x[i] = ~x[i] + carry;
+      carry &= x[i] == 0;
+    }
+  }
+  content.data = (const char *)x;
+  content.size = words * 8;
+  code = TVMFFIBigIntFromByteArray(&content, out);
+  tvmffi_i_free(x);
+  return code;
+}
+
+TVMFFI_I_METHOD(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
+                (i_any_view, value)) {
+  TVMFFIAny made = tvmffi_none();
+  TVMFFIByteArray s;
+  int negative;
+  size_t i;
+  if (tvmffi_i_get_str(value, &s)) return tvmffi_i_not_as(value, "str");
+  negative = s.size && s.data[0] == '-';
+  if (negative || (s.size && s.data[0] == '+')) ++s.data, --s.size;
+  for (i = 0; i < s.size && s.data[i] >= '0' && s.data[i] <= '9'; ++i) {
+  }
+  if (!s.size || i < s.size)
+    return tvmffi_i_fail("ValueError", "Invalid decimal string for ffi.BigInt");
+  TVMFFI_TRY(tvmffi_i_digits_to_int(s.data, s.size, negative, &made));
+  TVMFFI_RETURN(made);
+}
+
+/* -------- Values to nodes -------- */
+
+/* A value whose parts are being given their nodes. */
+typedef struct {
+  TVMFFIObject *object; /* owned */
+  uint64_t at;          /* where in a container */
+  size_t base;          /* of its indices on the stack */
+  int on_value;         /* a map: the value of the key at `at` is next */
+  TVMFFIObject *data;   /* of an object with fields: owned, names to data */
+  const TVMFFIFieldInfo *field; /* whose index is waited for */
+  tvmffi_i_field_walk walk;
+} tvmffi_i_saving;
+
+/* Nodes are put into an array of maps, or written at once. */
+typedef struct {
+  int as_text;
+  tvmffi_i_json_writer writer;
+  TVMFFIObject *nodes;   /* a list: owned */
+  TVMFFIObject *indices; /* a dict, values to their indices: owned */
+  int64_t num_nodes;
+  int64_t *parts; /* a stack of the indices of parts */
+  size_t num_parts, room_parts;
+  tvmffi_i_saving *frames;
+  size_t depth, room, mark;
+} tvmffi_i_saver;
+
+static tvmffi_i_known_column tvmffi_i_to_json_column = {"__data_to_json__",
+                                                        NULL};
+static tvmffi_i_known_column tvmffi_i_from_json_column = {"__data_from_json__",
+                                                          NULL};
+
+/* Sets the value, which it takes, of a name of a map. */
+static int tvmffi_i_set_named(TVMFFIObject **map, TVMFFIByteArray name,
+                              TVMFFIAny value) {
+  TVMFFIAny key = tvmffi_none();
+  int code = TVMFFIStringFromByteArray(&name, &key);
+  if (!code) code = tvmffi_i_map_set(map, &key, &value);
+  tvmffi_any_release(&key);
+  tvmffi_any_release(&value);
+  return code;
+}
+
+/* An array of numbers, owned by the caller. */
+static int tvmffi_i_numbers(const int64_t *numbers, size_t n, TVMFFIAny *out) {
+  TVMFFIAny *items = NULL;
+  TVMFFIObject *array = tvmffi_i_new_array((int64_t)n, &items);
+  size_t i;
+  if (!array) return -1;
+  for (i = 0; i < n; ++i) items[i] = tvmffi_int(numbers[i]);
+  *out = tvmffi_obj(array);
+  return 0;
+}
+
+static int tvmffi_i_write_node(tvmffi_i_saver *s, TVMFFIByteArray key,
+                               const TVMFFIAny *data) {
+  tvmffi_i_text_buffer *b = &s->writer.text;
+  tvmffi_i_text_str(b, s->num_nodes ? ",{\"type\":" : "{\"type\":");
+  tvmffi_i_json_put_string(b, key);
+  if (data) {
+    tvmffi_i_text_str(b, ",\"data\":");
+    TVMFFI_TRY(tvmffi_i_json_write(&s->writer, data));
+  }
+  tvmffi_i_text_char(b, '}');
+  return 0;
+}
+
+static int tvmffi_i_append_node(tvmffi_i_saver *s, TVMFFIByteArray key,
+                                const TVMFFIAny *data) {
+  TVMFFIObject *node = tvmffi_i_new_map(kTVMFFIMap, 2);
+  TVMFFIAny any = tvmffi_none();
+  int code;
+  if (!node) return -1;
+  code = TVMFFIStringFromByteArray(&key, &any);
+  if (!code) code = tvmffi_i_set_named(&node, tvmffi_view("type"), any);
+  if (!code && data)
+    code = tvmffi_i_set_named(&node, tvmffi_view("data"),
+                              tvmffi_i_copy_owned(data));
+  any = tvmffi_obj(node);
+  if (!code) code = tvmffi_i_list_append(s->nodes, &any);
+  tvmffi_release(node);
+  return code;
+}
+
+/* Makes the node of a value; `data` (taken) is NULL for None. */
+static int tvmffi_i_add_node(tvmffi_i_saver *s, const TVMFFIAny *value,
+                             TVMFFIAny *data) {
+  int32_t index = value->type_index;
+  TVMFFIAny number = tvmffi_int(s->num_nodes);
+  TVMFFIByteArray key;
+  int code;
+  if (index == kTVMFFISmallStr) index = kTVMFFIStr;
+  if (index == kTVMFFISmallBytes) index = kTVMFFIBytes;
+  key = TVMFFIGetTypeInfo(index)->type_key;
+  code = s->as_text ? tvmffi_i_write_node(s, key, data)
+                    : tvmffi_i_append_node(s, key, data);
+  if (data) tvmffi_any_release(data);
+  if (!code) code = tvmffi_i_map_set(&s->indices, value, &number);
+  if (!code) ++s->num_nodes;
+  return code;
+}
+
+/* Raises for an object that is among its own parts. Where it came again the
+   levels repeat themselves, so this finds the first that did. */
+TVMFFI_I_SLOW int tvmffi_i_saving_cycle(const tvmffi_i_saver *s,
+                                        const TVMFFIObject *object) {
+  size_t period = s->depth - s->mark, i;
+  for (i = period; i <= s->depth; ++i) {
+    const TVMFFIObject *o = i < s->depth ? s->frames[i].object : object;
+    if (o != s->frames[i - period].object) continue;
+    object = o;
+    if (o->type_index == kTVMFFIList || o->type_index == kTVMFFIDict) break;
+  }
+  return tvmffi_i_fail(
+      "ValueError", "Cycle detected during serialization: a %s contains itself",
+      object->type_index == kTVMFFIList ? "List"
+      : object->type_index == kTVMFFIDict
+          ? "Dict"
+          : tvmffi_i_type_key(object->type_index));
+}
+
+static int tvmffi_i_enter_saving(tvmffi_i_saver *s, TVMFFIObject *object,
+                                 int with_fields) {
+  tvmffi_i_saving *f;
+  TVMFFIObject *data = NULL;
+  if (s->depth && s->frames[s->mark].object == object)
+    return tvmffi_i_saving_cycle(s, object);
+  TVMFFI_I_PUSH_ROOM(tvmffi_i_saving, s->frames, s->depth, s->room);
+  if (with_fields) {
+    data = tvmffi_i_new_map(kTVMFFIMap, 0);
+    if (!data) return -1;
+  }
+  tvmffi_i_mark_entered(&s->mark, s->depth);
+  f = &s->frames[s->depth++];
+  tvmffi_retain(object);
+  f->object = object;
+  f->at = 0;
+  if (object->type_index == kTVMFFIMap || object->type_index == kTVMFFIDict)
+    f->at = tvmffi_i_map_begin(object);
+  f->base = s->num_parts;
+  f->on_value = 0;
+  f->data = data;
+  f->field = NULL;
+  f->walk = tvmffi_i_walk_fields(TVMFFIGetTypeInfo(object->type_index));
+  return 0;
+}
+
+/* An object of a type that is none of the containers. */
+static int tvmffi_i_save_object(tvmffi_i_saver *s, const TVMFFIAny *value) {
+  int32_t index = value->type_index;
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(index);
+  const tvmffi_i_enum *e = (const tvmffi_i_enum *)value->v_ptr;
+  const TVMFFIAny *hook;
+  TVMFFIAny data = tvmffi_none();
+  if (tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
+    if (tvmffi_is_instance(index, TVMFFI_I_INT_ENUM))
+      data = tvmffi_int(e->int_index);
+    else
+      data = tvmffi_i_copy_owned(&e->str_index);
+    return tvmffi_i_add_node(s, value, &data);
+  }
+  hook = tvmffi_i_type_attr(&tvmffi_i_to_json_column, index);
+  if (hook) {
+    TVMFFI_TRY(tvmffi_i_call_attr_value(hook, value, 1, &data));
+    return tvmffi_i_add_node(s, value, &data);
+  }
+  hook = tvmffi_i_type_attr(&tvmffi_i_new_column, index);
+  if ((!type->metadata || !type->metadata->creator) &&
+      (!hook || hook->type_index != kTVMFFIFunction))
+    return tvmffi_i_fail("TypeError",
+                         "Type `%s` does not support ToJSONGraph (no native "
+                         "creator or __ffi_new__ type attr)",
+                         type->type_key.data);
+  return tvmffi_i_enter_saving(s, value->v_obj, 1);
+}
+
+/* Makes the node of a value that has no parts, or begins one that has. */
+static int tvmffi_i_save_value(tvmffi_i_saver *s, const TVMFFIAny *value) {
+  TVMFFIAny data = *value;
+  TVMFFIShapeCell *shape;
+  int64_t device[2];
+  switch (value->type_index) {
+    case kTVMFFINone: return tvmffi_i_add_node(s, value, NULL);
+    case kTVMFFIBool:
+    case kTVMFFIInt:
+    case kTVMFFIFloat:
+    case kTVMFFISmallStr:
+    case kTVMFFIStr:
+      data = tvmffi_i_copy_owned(value);
+      return tvmffi_i_add_node(s, value, &data);
+    case kTVMFFIDataType:
+      TVMFFI_TRY(TVMFFIDataTypeToString(&value->v_dtype, &data));
+      return tvmffi_i_add_node(s, value, &data);
+    case kTVMFFIDevice:
+      device[0] = (int64_t)value->v_device.device_type;
+      device[1] = value->v_device.device_id;
+      TVMFFI_TRY(tvmffi_i_numbers(device, 2, &data));
+      return tvmffi_i_add_node(s, value, &data);
+    case kTVMFFISmallBytes:
+    case kTVMFFIBytes:
+      TVMFFI_TRY(tvmffi_i_base64(tvmffi_any_str(value), &data));
+      return tvmffi_i_add_node(s, value, &data);
+    case kTVMFFIShape:
+      shape = TVMFFI_I_CELL(TVMFFIShapeCell, value->v_obj);
+      TVMFFI_TRY(tvmffi_i_numbers(shape->data, shape->size, &data));
+      return tvmffi_i_add_node(s, value, &data);
+    case kTVMFFIArray:
+    case kTVMFFIList:
+    case kTVMFFIMap:
+    case kTVMFFIDict: return tvmffi_i_enter_saving(s, value->v_obj, 0);
+    default: break;
+  }
+  if (value->type_index >= kTVMFFIStaticObjectBegin && value->v_obj)
+    return tvmffi_i_save_object(s, value);
+  return tvmffi_i_fail("RuntimeError", "Cannot serialize type `%s`",
+                       tvmffi_i_type_key(value->type_index));
+}
+
+/* The next field whose value has a node of its own: gives that, owned. Those
+   whose type is known stand in the data as they are. */
+static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
+  while ((f->field = tvmffi_i_next_field(&f->walk))) {
+    TVMFFIAny value = tvmffi_none();
+    int code = f->field->getter(tvmffi_i_at(f->object, f->field), &value);
+    if (code) return tvmffi_i_need_error(code, "A field getter");
+    *part = value;
+    switch (f->field->field_static_type_index) {
+      case kTVMFFINone:
+        tvmffi_any_release(part);
+        value = tvmffi_none();
+        break;
+      case kTVMFFIBool:
+      case kTVMFFIInt:
+      case kTVMFFIFloat: break;
+      case kTVMFFIDataType:
+        TVMFFI_TRY(TVMFFIDataTypeToString(&part->v_dtype, &value));
+        break;
+      default: return 1;
+    }
+    TVMFFI_TRY(tvmffi_i_set_named(&f->data, f->field->name, value));
+  }
+  return 0;
+}
+
+/* Gives the next part (owned) of the innermost value: 1, 0 if there is none
+   left, or an error's code. */
+static int tvmffi_i_next_part(tvmffi_i_saving *f, TVMFFIAny *part) {
+  const tvmffi_i_seq *seq = (const tvmffi_i_seq *)(void *)f->object;
+  const tvmffi_i_pair *pair;
+  if (f->data) return tvmffi_i_save_fields(f, part);
+  if (f->object->type_index == kTVMFFIArray ||
+      f->object->type_index == kTVMFFIList) {
+    if (f->at >= (uint64_t)seq->cell.size) return 0;
+    *part = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(seq)[f->at++]);
+    return 1;
+  }
+  pair = tvmffi_i_map_pair(f->object, f->at);
+  if (!pair) return 0;
+  *part = tvmffi_i_copy_owned(f->on_value ? &pair->value : &pair->key);
+  if (f->on_value) f->at = tvmffi_i_map_after(f->object, f->at);
+  f->on_value = !f->on_value;
+  return 1;
+}
+
+/* Ends the innermost value, all parts of which have nodes. */
+static int tvmffi_i_leave_saving(tvmffi_i_saver *s) {
+  tvmffi_i_saving *f = &s->frames[s->depth - 1];
+  TVMFFIAny value = tvmffi_obj(f->object), data = tvmffi_obj(f->data);
+  int code = 0;
+  if (f->data)
+    f->data = NULL;
+  else
+    code = tvmffi_i_numbers(s->parts + f->base, s->num_parts - f->base, &data);
+  s->num_parts = f->base;
+  if (!code) code = tvmffi_i_add_node(s, &value, &data);
+  tvmffi_i_mark_left(&s->mark, --s->depth);
+  tvmffi_release(value.v_obj);
+  return code;
+}
+
+/* Gives the index of a value's node to the value that it is part of. */
+static int tvmffi_i_add_part(tvmffi_i_saver *s, int64_t index) {
+  tvmffi_i_saving *f;
+  if (!s->depth) return 0;
+  f = &s->frames[s->depth - 1];
+  if (f->data)
+    return tvmffi_i_set_named(&f->data, f->field->name, tvmffi_int(index));
+  TVMFFI_I_PUSH_ROOM(int64_t, s->parts, s->num_parts, s->room_parts);
+  s->parts[s->num_parts++] = index;
+  return 0;
+}
+
+/* Makes the nodes of a value (borrowed) and its parts; gives its index. */
+static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
+                         int64_t *index) {
+  TVMFFIAny part = tvmffi_i_copy_owned(root);
+  const TVMFFIAny *known;
+  size_t depth;
+  int code = 1;
+  do {
+    if (code) {
+      known = tvmffi_i_map_lookup(s->indices, &part);
+      depth = s->depth;
+      code = 0;
+      if (known == &tvmffi_i_map_failed)
+        code = -1;
+      else if (!known)
+        code = tvmffi_i_save_value(s, &part);
+      *index = known ? known->v_int64 : s->num_nodes - 1;
+      if (!code && s->depth == depth) code = tvmffi_i_add_part(s, *index);
+    } else {
+      code = tvmffi_i_leave_saving(s);
+      *index = s->num_nodes - 1;
+      if (!code) code = tvmffi_i_add_part(s, *index);
+    }
+    tvmffi_any_release(&part);
+    if (code < 0 || !s->depth) return code;
+    code = tvmffi_i_next_part(&s->frames[s->depth - 1], &part);
+  } while (code >= 0);
+  return code;
+}
+
+static int tvmffi_i_graph_text(tvmffi_i_saver *s, int64_t index,
+                               const TVMFFIAny *metadata, TVMFFIAny *out) {
+  tvmffi_i_text_buffer nodes = s->writer.text;
+  tvmffi_i_text_buffer *b = &s->writer.text;
+  int code = 0;
+  memset((void *)b, 0, sizeof(*b));
+  b->failed = nodes.failed;
+  (void)tvmffi_i_text_room(b, nodes.size + 64);
+  tvmffi_i_text_str(b, "{\"root_index\":");
+  tvmffi_i_text_int(b, index);
+  tvmffi_i_text_str(b, ",\"nodes\":[");
+  tvmffi_i_text_put(b, nodes.data, nodes.size);
+  tvmffi_i_text_release(&nodes);
+  tvmffi_i_text_char(b, ']');
+  if (metadata->type_index != kTVMFFINone) {
+    tvmffi_i_text_str(b, ",\"metadata\":");
+    code = tvmffi_i_json_write(&s->writer, metadata);
+  }
+  tvmffi_i_text_char(b, '}');
+  return code ? code : tvmffi_i_text_take(b, out);
+}
+
+static int tvmffi_i_finish_graph(tvmffi_i_saver *s, int64_t index,
+                                 const TVMFFIAny *metadata, TVMFFIAny *out) {
+  tvmffi_i_seq *list = (tvmffi_i_seq *)(void *)s->nodes;
+  TVMFFIObject *graph, *nodes;
+  TVMFFIAny *items = NULL;
+  int code;
+  if (s->as_text) return tvmffi_i_graph_text(s, index, metadata, out);
+  nodes = tvmffi_i_new_array(list->cell.size, &items);
+  graph = nodes ? tvmffi_i_new_map(kTVMFFIMap, 0) : NULL;
+  if (!graph) {
+    tvmffi_release(nodes);
+    return -1;
+  }
+  memcpy((void *)items, list->cell.data,
+         (size_t)list->cell.size * sizeof(*items));
+  list->cell.size = 0;
+  code =
+      tvmffi_i_set_named(&graph, tvmffi_view("root_index"), tvmffi_int(index));
+  *out = tvmffi_obj(nodes);
+  if (code)
+    tvmffi_release(nodes);
+  else
+    code = tvmffi_i_set_named(&graph, tvmffi_view("nodes"), *out);
+  if (!code && metadata->type_index != kTVMFFINone)
+    code = tvmffi_i_set_named(&graph, tvmffi_view("metadata"),
+                              tvmffi_i_copy_owned(metadata));
+  *out = tvmffi_obj(graph);
+  if (code) tvmffi_any_release(out);
+  return code;
+}
+
+/* Both arguments are owned by the caller and left alone. */
+static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
+                             int as_text, TVMFFIAny *out) {
+  tvmffi_i_saver s;
+  int64_t index = 0;
+  int code = -1;
+  memset((void *)&s, 0, sizeof(s));
+  s.as_text = as_text;
+  s.indices = tvmffi_i_new_map(kTVMFFIDict, 0);
+  s.nodes = s.indices ? tvmffi_i_new_list(0) : NULL;
+  if (s.nodes) code = tvmffi_i_save(&s, value, &index);
+  if (!code) code = tvmffi_i_finish_graph(&s, index, metadata, out);
+  while (s.depth) {
+    tvmffi_i_saving *f = &s.frames[--s.depth];
+    tvmffi_release(f->data);
+    tvmffi_release(f->object);
+  }
+  tvmffi_i_free(s.frames);
+  tvmffi_i_free(s.parts);
+  tvmffi_i_text_release(&s.writer.text);
+  tvmffi_i_free(s.writer.levels);
+  tvmffi_release(s.indices);
+  tvmffi_release(s.nodes);
+  return code;
+}
+
+static int tvmffi_i_call_to_graph(const TVMFFIAny *value,
+                                  const TVMFFIAny *metadata, int as_text,
+                                  TVMFFIAny *out) {
+  TVMFFIAny owned = tvmffi_none(), about = tvmffi_none();
+  int code = tvmffi_i_own(value, &owned);
+  if (!code) code = tvmffi_i_own(metadata, &about);
+  if (!code) code = tvmffi_i_to_graph(&owned, &about, as_text, out);
+  tvmffi_any_release(&owned);
+  tvmffi_any_release(&about);
+  return code;
+}
+
+/* -------- Nodes to values -------- */
+
+/* A value that is being made of its parts. */
+typedef struct {
+  int64_t node;
+  int32_t type_index;
+  int on_key;         /* a map: its key is next, the value is in `value` */
+  TVMFFIObject *data; /* owned: an array of indices, or a map of fields */
+  TVMFFIObject *made; /* owned */
+  TVMFFIAny value;    /* owned */
+  int64_t at;
+  const TVMFFIFieldInfo *field;
+  tvmffi_i_field_walk walk;
+} tvmffi_i_loading;
+
+/* What is known of a node. */
+enum { TVMFFI_I_UNKNOWN, TVMFFI_I_IN_PROGRESS, TVMFFI_I_KNOWN };
+typedef struct {
+  TVMFFIAny value; /* owned */
+  int state;
+} tvmffi_i_loaded;
+
+typedef struct {
+  const tvmffi_i_seq *nodes; /* borrowed */
+  tvmffi_i_loaded *loaded;
+  tvmffi_i_loading *frames;
+  size_t depth, room;
+} tvmffi_i_loader;
+
+static int tvmffi_i_cast_int(const TVMFFIAny *value, int64_t *out) {
+  *out = value->v_int64;
+  return TVMFFI_I_IS_INT(value) ? 0 : tvmffi_i_bad_cast(value, "int");
+}
+
+static int tvmffi_i_cast_str(const TVMFFIAny *value, TVMFFIByteArray *out) {
+  return tvmffi_i_get_str(value, out) ? tvmffi_i_bad_cast(value, "str") : 0;
+}
+
+/* Gives a map (owned) of a map or dict. */
+static int tvmffi_i_cast_map(const TVMFFIAny *value, TVMFFIObject **out) {
+  *out = value->v_obj;
+  if (value->type_index == kTVMFFIMap)
+    tvmffi_retain(value->v_obj);
+  else if (value->type_index == kTVMFFIDict)
+    *out = tvmffi_i_map_copy(value->v_obj, kTVMFFIMap);
+  else
+    return tvmffi_i_bad_cast(value, "Map<Any, Any>");
+  return *out ? 0 : -1;
+}
+
+/* Gives an array (owned) of an array or list. */
+static int tvmffi_i_cast_array(const TVMFFIAny *value, TVMFFIObject **out) {
+  TVMFFIAny made = tvmffi_none();
+  *out = value->v_obj;
+  if (value->type_index == kTVMFFIArray) {
+    tvmffi_retain(value->v_obj);
+    return 0;
+  }
+  if (value->type_index != kTVMFFIList)
+    return tvmffi_i_bad_cast(value, "Array<Any>");
+  TVMFFI_TRY(tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj),
+                                  kTVMFFIArray, &made));
+  *out = made.v_obj;
+  return 0;
+}
+
+/* The items of an array or list of integers (borrowed). */
+static int tvmffi_i_cast_ints(const TVMFFIAny *value,
+                              const TVMFFISeqCell **out) {
+  const TVMFFISeqCell *cell;
+  const TVMFFIAny *items;
+  int64_t i;
+  if (value->type_index != kTVMFFIArray && value->type_index != kTVMFFIList)
+    return tvmffi_i_bad_cast(value, "Array<int>");
+  *out = cell = TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj);
+  items = (const TVMFFIAny *)cell->data;
+  for (i = 0; i < cell->size; ++i)
+    if (!TVMFFI_I_IS_INT(&items[i]))
+      return tvmffi_i_fail("TypeError",
+                           "Cannot convert from type `Array[index %lld: %s]` "
+                           "to `Array<int>`",
+                           (long long)i,
+                           tvmffi_i_type_key(items[i].type_index));
+  return 0;
+}
+
+/* Gives the value (borrowed) of a name that a map must have. */
+static int tvmffi_i_get_named(TVMFFIObject *map, const char *name,
+                              const TVMFFIAny **out) {
+  TVMFFIAny key = tvmffi_str(name);
+  *out = tvmffi_i_map_lookup(map, &key);
+  if (*out == &tvmffi_i_map_failed) return -1;
+  return *out ? 0 : tvmffi_i_fail("KeyError", "key is not in Map");
+}
+
+/* Makes a value of one of the plain types, as a field or a node has it. */
+static int tvmffi_i_load_plain(int32_t type_index, const TVMFFIAny *data,
+                               TVMFFIAny *out) {
+  TVMFFIByteArray text;
+  int64_t number;
+  switch (type_index) {
+    case kTVMFFIBool:
+      if (!TVMFFI_I_IS_INT(data)) return tvmffi_i_bad_cast(data, "bool");
+      *out = tvmffi_bool(data->v_int64 != 0);
+      return 0;
+    case kTVMFFIInt:
+      TVMFFI_TRY(tvmffi_i_cast_int(data, &number));
+      *out = tvmffi_int(number);
+      return 0;
+    case kTVMFFIFloat:
+      if (data->type_index != kTVMFFIFloat && !TVMFFI_I_IS_INT(data))
+        return tvmffi_i_bad_cast(data, "float");
+      *out = data->type_index == kTVMFFIFloat
+                 ? *data
+                 : tvmffi_i_double_of(tvmffi_i_int_to_double(data->v_int64));
+      return 0;
+    case kTVMFFIDataType:
+      TVMFFI_TRY(tvmffi_i_cast_str(data, &text));
+      *out = tvmffi_none();
+      TVMFFI_TRY(TVMFFIDataTypeFromString(&text, &out->v_dtype));
+      out->type_index = kTVMFFIDataType;
+      return 0;
+    default: *out = tvmffi_none(); return 0;
+  }
+}
+
+static int tvmffi_i_load_device(const TVMFFIAny *data, TVMFFIAny *out) {
+  const TVMFFISeqCell *cell = NULL;
+  const TVMFFIAny *items;
+  DLDevice device;
+  TVMFFI_TRY(tvmffi_i_cast_ints(data, &cell));
+  if (cell->size != 2)
+    return tvmffi_i_fail("ValueError",
+                         "Invalid JSON Object Graph: Device data must be an "
+                         "array of [device_type, device_id], got %lld "
+                         "element(s)",
+                         (long long)cell->size);
+  items = (const TVMFFIAny *)cell->data;
+  device.device_type = (DLDeviceType)(int32_t)items[0].v_int64;
+  device.device_id = (int32_t)items[1].v_int64;
+  *out = tvmffi_device(device);
+  return 0;
+}
+
+/* Finds the object (owned then) of an enumeration by its index. */
+static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
+                              TVMFFIAny *out) {
+  static tvmffi_i_known_column column = {"__ffi_enum__", NULL};
+  const TVMFFIAny *state, *found = NULL;
+  const char *key = tvmffi_i_type_key(type_index);
+  int is_int = tvmffi_is_instance(type_index, TVMFFI_I_INT_ENUM);
+  TVMFFIByteArray text = {"", 0};
+  int64_t number = 0;
+  TVMFFIAny index;
+  if (is_int)
+    TVMFFI_TRY(tvmffi_i_cast_int(data, &number));
+  else
+    TVMFFI_TRY(tvmffi_i_cast_str(data, &text));
+  index = is_int ? tvmffi_int(number) : *data;
+  state = tvmffi_i_type_attr(&column, type_index);
+  if (state && state->type_index != TVMFFI_I_ENUM_STATE)
+    return tvmffi_i_not_as(state, "ffi.EnumState");
+  if (state)
+    found = tvmffi_i_map_lookup(
+        ((const tvmffi_i_enum_state *)state->v_ptr)->indexes, &index);
+  if (found == &tvmffi_i_map_failed) return -1;
+  if (found && (found->type_index < kTVMFFIStaticObjectBegin ||
+                !tvmffi_is_instance(found->type_index, TVMFFI_I_ENUM_BASE)))
+    return tvmffi_i_not_as(found, "ffi.Enum");
+  if (found) {
+    *out = tvmffi_i_copy_owned(found);
+    return 0;
+  }
+  if (is_int)
+    return tvmffi_i_fail("ValueError",
+                         "Enum `%s` has no instance with index %lld", key,
+                         (long long)number);
+  return tvmffi_i_fail("ValueError",
+                       "Enum `%s` has no instance with index %.*s", key,
+                       TVMFFI_I_TEXT(text));
+}
+
+/* Begins a value that has parts. */
+static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
+                                  int32_t type_index, const TVMFFIAny *data) {
+  tvmffi_i_loading f;
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
+  TVMFFISeqCell *cell;
+  TVMFFIAny *items = NULL;
+  int code;
+  memset((void *)&f, 0, sizeof(f));
+  TVMFFI_I_PUSH_ROOM(tvmffi_i_loading, l->frames, l->depth, l->room);
+  f.node = node;
+  f.type_index = type_index;
+  switch (type_index) {
+    case kTVMFFIArray:
+    case kTVMFFIList:
+    case kTVMFFIMap:
+    case kTVMFFIDict:
+      TVMFFI_TRY(tvmffi_i_cast_array(data, &f.data));
+      cell = TVMFFI_I_CELL(TVMFFISeqCell, f.data);
+      code = 0;
+      if (type_index == kTVMFFIArray)
+        f.made = tvmffi_i_new_array(cell->size, &items);
+      else if (type_index == kTVMFFIList)
+        f.made = tvmffi_i_new_list(cell->size);
+      else if (cell->size % 2 == 0)
+        f.made = tvmffi_i_new_map(type_index, 0);
+      else
+        code = tvmffi_i_fail("ValueError",
+                             "Invalid JSON Object Graph: Map/Dict data must "
+                             "contain an even number of [key, value] entries, "
+                             "got %lld",
+                             (long long)cell->size);
+      if (!f.made) code = -1;
+      break;
+    default:
+      code = tvmffi_i_make_empty(type, &f.made);
+      if (!code) code = tvmffi_i_cast_map(data, &f.data);
+      f.walk = tvmffi_i_walk_fields(type);
+  }
+  if (code) {
+    tvmffi_release(f.made);
+    tvmffi_release(f.data);
+    return code;
+  }
+  l->loaded[node].state = TVMFFI_I_IN_PROGRESS;
+  l->frames[l->depth++] = f;
+  return 0;
+}
+
+/* Makes the value of a node, or begins one that has parts. */
+static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
+  tvmffi_i_loaded *loaded = &l->loaded[node];
+  TVMFFIAny value = tvmffi_none();
+  TVMFFIObject *map = NULL;
+  const TVMFFIAny *type = NULL, *data = NULL, *hook;
+  TVMFFIByteArray text;
+  const TVMFFISeqCell *cell = NULL;
+  int32_t index = 0;
+  size_t depth = l->depth;
+  int code = tvmffi_i_cast_map(&TVMFFI_I_ITEMS(l->nodes)[node], &map);
+  if (!code) code = tvmffi_i_get_named(map, "type", &type);
+  if (!code) code = tvmffi_i_cast_str(type, &text);
+  if (!code) code = TVMFFITypeKeyToIndex(&text, &index);
+  if (!code && index != kTVMFFINone)
+    code = tvmffi_i_get_named(map, "data", &data);
+  if (!code) switch (index) {
+      case kTVMFFINone:
+      case kTVMFFIBool:
+      case kTVMFFIInt:
+      case kTVMFFIFloat:
+      case kTVMFFIDataType:
+        code = tvmffi_i_load_plain(index, data, &value);
+        break;
+      case kTVMFFIDevice: code = tvmffi_i_load_device(data, &value); break;
+      case kTVMFFIStr:
+        code = tvmffi_i_cast_str(data, &text);
+        if (!code) value = tvmffi_i_copy_owned(data);
+        break;
+      case kTVMFFIBytes:
+        code = tvmffi_i_cast_str(data, &text);
+        if (!code) code = tvmffi_i_from_base64(text, &value);
+        break;
+      case kTVMFFIShape:
+        code = tvmffi_i_cast_ints(data, &cell);
+        if (!code) code = tvmffi_i_convert_shape(cell, &value);
+        break;
+      default:
+        hook = tvmffi_i_type_attr(&tvmffi_i_from_json_column, index);
+        if (tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE))
+          code = tvmffi_i_load_enum(index, data, &value);
+        else if (hook && index != kTVMFFIArray && index != kTVMFFIList &&
+                 index != kTVMFFIMap && index != kTVMFFIDict)
+          code = tvmffi_i_call_attr_value(hook, data, 1, &value);
+        else
+          code = tvmffi_i_enter_loading(l, node, index, data);
+    }
+  tvmffi_release(map);
+  if (code || l->depth > depth) return code;
+  loaded->value = value;
+  loaded->state = TVMFFI_I_KNOWN;
+  return 0;
+}
+
+/* Sets fields up to the next one whose value is a node: 1 with its index, 0 if
+   there is none left, or an error's code. */
+static int tvmffi_i_load_fields(tvmffi_i_loading *f, int64_t *index) {
+  while ((f->field = tvmffi_i_next_field(&f->walk))) {
+    const TVMFFIFieldInfo *field = f->field;
+    TVMFFIAny name = tvmffi_none(), value = tvmffi_none();
+    const TVMFFIAny *data;
+    int32_t type_index = field->field_static_type_index;
+    int code;
+    TVMFFI_TRY(TVMFFIStringFromByteArray(&field->name, &name));
+    data = tvmffi_i_map_lookup(f->data, &name);
+    tvmffi_any_release(&name);
+    if (data == &tvmffi_i_map_failed) return -1;
+    if (!data) {
+      if (!(field->flags & kTVMFFIFieldFlagBitMaskHasDefault))
+        return tvmffi_i_fail(
+            "TypeError", "Required field `%.*s` not set in type `%s`",
+            TVMFFI_I_TEXT(field->name), tvmffi_i_type_key(f->type_index));
+      TVMFFI_TRY(tvmffi_i_make_default(field, &value));
+    } else if (type_index == kTVMFFINone || type_index == kTVMFFIBool ||
+               type_index == kTVMFFIInt || type_index == kTVMFFIFloat ||
+               type_index == kTVMFFIDataType) {
+      TVMFFI_TRY(tvmffi_i_load_plain(type_index, data, &value));
+    } else {
+      TVMFFI_TRY(tvmffi_i_cast_int(data, index));
+      return 1;
+    }
+    code = tvmffi_i_set_field(field, f->made, &value);
+    tvmffi_any_release(&value);
+    if (code) return code;
+  }
+  return 0;
+}
+
+/* Gives the index of the next part: 1, 0 if there is none left, or an error's
+   code. Of each pair upstream makes the value first. */
+static int tvmffi_i_next_node_index(tvmffi_i_loading *f, int64_t *index) {
+  const TVMFFISeqCell *cell;
+  const TVMFFIAny *items;
+  int64_t key;
+  if (f->type_index != kTVMFFIArray && f->type_index != kTVMFFIList &&
+      f->type_index != kTVMFFIMap && f->type_index != kTVMFFIDict)
+    return tvmffi_i_load_fields(f, index);
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
+  items = (const TVMFFIAny *)cell->data;
+  if (f->at >= cell->size) return 0;
+  if (f->type_index == kTVMFFIMap || f->type_index == kTVMFFIDict) {
+    TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at], &key));
+    if (!f->on_key) TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at + 1], &key));
+    *index = key;
+    return 1;
+  }
+  TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at], index));
+  return 1;
+}
+
+/* Takes the next part (borrowed) in. */
+static int tvmffi_i_feed_loading(tvmffi_i_loading *f, const TVMFFIAny *part) {
+  TVMFFIAny value = f->value;
+  int code;
+  switch (f->type_index) {
+    case kTVMFFIArray:
+      TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)f->made)
+      [f->at++] = tvmffi_i_copy_owned(part);
+      return 0;
+    case kTVMFFIList: ++f->at; return tvmffi_i_list_append(f->made, part);
+    case kTVMFFIMap:
+    case kTVMFFIDict:
+      f->on_key = !f->on_key;
+      if (f->on_key) {
+        f->value = tvmffi_i_copy_owned(part);
+        return 0;
+      }
+      f->at += 2;
+      f->value = tvmffi_none();
+      code = tvmffi_i_map_set(&f->made, part, &value);
+      tvmffi_any_release(&value);
+      return code;
+    default: break;
+  }
+  return tvmffi_i_set_field(f->field, f->made, part);
+}
+
+/* Makes the value of a node and of all that it names, on l->loaded. */
+static int tvmffi_i_load(tvmffi_i_loader *l, int64_t root) {
+  int64_t node = root;
+  tvmffi_i_loading *f;
+  int code = 1;
+  do {
+    if (code) {
+      if (node < 0 || node >= l->nodes->cell.size)
+        return tvmffi_i_fail("ValueError",
+                             "Invalid JSON Object Graph: invalid node index "
+                             "%lld",
+                             (long long)node);
+      if (l->loaded[node].state == TVMFFI_I_IN_PROGRESS)
+        return tvmffi_i_fail("ValueError",
+                             "Invalid JSON Object Graph: node %lld refers to "
+                             "itself",
+                             (long long)node);
+      if (l->loaded[node].state == TVMFFI_I_UNKNOWN)
+        TVMFFI_TRY(tvmffi_i_load_node(l, node));
+    } else {
+      f = &l->frames[--l->depth];
+      node = f->node;
+      l->loaded[node].value = tvmffi_obj(f->made);
+      l->loaded[node].state = TVMFFI_I_KNOWN;
+      tvmffi_release(f->data);
+    }
+    if (!l->depth) return 0;
+    f = &l->frames[l->depth - 1];
+    if (l->loaded[node].state == TVMFFI_I_KNOWN)
+      TVMFFI_TRY(tvmffi_i_feed_loading(f, &l->loaded[node].value));
+    code = tvmffi_i_next_node_index(f, &node);
+  } while (code >= 0);
+  return code;
+}
+
+static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
+  TVMFFIAny key = tvmffi_str("root_index");
+  const TVMFFIAny *root, *nodes;
+  tvmffi_i_loader l;
+  size_t n;
+  int code;
+  if (graph->type_index != kTVMFFIMap)
+    return tvmffi_i_fail("ValueError",
+                         "Invalid JSON Object Graph, expected an object");
+  root = tvmffi_i_map_lookup(graph->v_obj, &key);
+  if (!root || root->type_index != kTVMFFIInt)
+    return tvmffi_i_fail("ValueError",
+                         "Invalid JSON Object Graph, expected `root_index` "
+                         "integer field");
+  key = tvmffi_str("nodes");
+  nodes = tvmffi_i_map_lookup(graph->v_obj, &key);
+  if (!nodes || nodes->type_index != kTVMFFIArray)
+    return tvmffi_i_fail("ValueError",
+                         "Invalid JSON Object Graph, expected `nodes` array "
+                         "field");
+  memset((void *)&l, 0, sizeof(l));
+  l.nodes = (const tvmffi_i_seq *)nodes->v_ptr;
+  n = (size_t)l.nodes->cell.size;
+  if (n > PTRDIFF_MAX / sizeof(*l.loaded) - 1) return tvmffi_i_no_memory();
+  l.loaded = (tvmffi_i_loaded *)tvmffi_i_alloc((n + 1) * sizeof(*l.loaded));
+  if (!l.loaded) return tvmffi_i_no_memory();
+  memset((void *)l.loaded, 0, (n + 1) * sizeof(*l.loaded));
+  code = tvmffi_i_load(&l, root->v_int64);
+  if (!code) *out = tvmffi_i_copy_owned(&l.loaded[root->v_int64].value);
+  while (l.depth) {
+    tvmffi_i_loading *f = &l.frames[--l.depth];
+    tvmffi_release(f->made);
+    tvmffi_release(f->data);
+    tvmffi_any_release(&f->value);
+  }
+  while (n) tvmffi_any_release(&l.loaded[--n].value);
+  tvmffi_i_free(l.loaded);
+  tvmffi_i_free(l.frames);
+  return code;
+}
+
+TVMFFI_FUNC(i_to_json_graph, any, (i_view, value), (i_view, metadata)) {
+  return tvmffi_i_call_to_graph(value, metadata, 0, tvmffi_result);
+}
+
+TVMFFI_FUNC(i_to_json_graph_string, i_json_text, (i_view, value),
+            (i_view, metadata)) {
+  return tvmffi_i_call_to_graph(value, metadata, 1, tvmffi_result);
+}
+
+TVMFFI_FUNC(i_from_json_graph, any, (i_view, value)) {
+  TVMFFIAny graph = tvmffi_none();
+  int code;
+  TVMFFI_TRY(tvmffi_i_own(value, &graph));
+  code = tvmffi_i_load_graph(&graph, tvmffi_result);
+  tvmffi_any_release(&graph);
+  return code;
+}
+
+TVMFFI_FUNC(i_from_json_graph_string, any, (str, text)) {
+  TVMFFIAny graph = tvmffi_none();
+  int code;
+  TVMFFI_TRY(tvmffi_i_json_parse(text, &graph));
+  code = tvmffi_i_load_graph(&graph, tvmffi_result);
+  tvmffi_any_release(&graph);
+  return code;
+}
+#endif /* !TVMFFI_NO_EXTRA */
+
 /* ======== Builtins ============================================= >>builtins */
 /* The core's own global functions, in one table. They are static objects in
    static entries, so the table starts without memory but for its slots. */
@@ -17093,24 +19093,6 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"ffi.GetRegisteredTypeKeys", &tvmffi_func_i_type_keys},
     {"ffi.VisitInterrupt", &tvmffi_func_i_visit_interrupt},
     {"ffi.DeepCopy", &tvmffi_func_i_deep_copy},
-#endif
-#if !TVMFFI_NO_EXTRA
-    {"ffi.ReprPrint", &tvmffi_func_i_repr_print},
-    {"ffi.RecursiveHash", &tvmffi_func_i_recursive_hash},
-    {"ffi.RecursiveEq", &tvmffi_func_i_recursive_eq},
-    {"ffi.RecursiveLt", &tvmffi_func_i_recursive_lt},
-    {"ffi.RecursiveLe", &tvmffi_func_i_recursive_le},
-    {"ffi.RecursiveGt", &tvmffi_func_i_recursive_gt},
-    {"ffi.RecursiveGe", &tvmffi_func_i_recursive_ge},
-#endif
-#if !TVMFFI_NO_CONTAINERS && !TVMFFI_NO_EXTRA
-    {"ffi.StructuralEqual", &tvmffi_func_i_structural_equal},
-    {"ffi.GetFirstStructuralMismatch", &tvmffi_func_i_structural_mismatch},
-    {"ffi.StructuralHash", &tvmffi_func_i_structural_hash},
-    {"ffi.StructuralKey", &tvmffi_func_i_new_structural_key},
-    {"ffi.StructuralKeyEqual", &tvmffi_func_i_structural_key_equal},
-#endif
-#if !TVMFFI_NO_CONTAINERS
     {"ffi.Module.load_from_file.so", &tvmffi_func_i_module_load_so},
     {"ffi.ModuleLoadFromFile", &tvmffi_func_i_module_load},
     {"ffi.ModuleImplementsFunction", &tvmffi_func_i_module_has},
@@ -17129,6 +19111,18 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"ffi.SystemLib", &tvmffi_func_i_system_lib},
 #endif
 #if !TVMFFI_NO_EXTRA
+    {"ffi.ReprPrint", &tvmffi_func_i_repr_print},
+    {"ffi.RecursiveHash", &tvmffi_func_i_recursive_hash},
+    {"ffi.RecursiveEq", &tvmffi_func_i_recursive_eq},
+    {"ffi.RecursiveLt", &tvmffi_func_i_recursive_lt},
+    {"ffi.RecursiveLe", &tvmffi_func_i_recursive_le},
+    {"ffi.RecursiveGt", &tvmffi_func_i_recursive_gt},
+    {"ffi.RecursiveGe", &tvmffi_func_i_recursive_ge},
+    {"ffi.StructuralEqual", &tvmffi_func_i_structural_equal},
+    {"ffi.GetFirstStructuralMismatch", &tvmffi_func_i_structural_mismatch},
+    {"ffi.StructuralHash", &tvmffi_func_i_structural_hash},
+    {"ffi.StructuralKey", &tvmffi_func_i_new_structural_key},
+    {"ffi.StructuralKeyEqual", &tvmffi_func_i_structural_key_equal},
     {"ffi.StructuralVisit", &tvmffi_func_i_structural_visit},
     {"ffi.StructuralWalk", &tvmffi_func_i_structural_walk},
     {"ffi.StructuralMap", &tvmffi_func_i_structural_map},
@@ -17146,6 +19140,12 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"ffi.StructuralMutatorVarRemapGet", &tvmffi_func_i_mutator_get},
     {"ffi.StructuralMutatorVarRemapSet", &tvmffi_func_i_mutator_set},
     {"ffi.VisitErrorContext.FindAccessPaths", &tvmffi_func_i_find_access_paths},
+    {"ffi.json.Parse", &tvmffi_func_i_json_parse},
+    {"ffi.json.Stringify", &tvmffi_func_i_json_stringify},
+    {"ffi.ToJSONGraph", &tvmffi_func_i_to_json_graph},
+    {"ffi.ToJSONGraphString", &tvmffi_func_i_to_json_graph_string},
+    {"ffi.FromJSONGraph", &tvmffi_func_i_from_json_graph},
+    {"ffi.FromJSONGraphString", &tvmffi_func_i_from_json_graph_string},
 #endif
     {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c}};
 enum {
