@@ -11501,6 +11501,8 @@ static TVMFFI_I_CALL_HEAD(tvmffi_call_i_path_repr);
 static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_hash);
 static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_eq);
 static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_compare);
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_to_json); /* of >>serial */
+static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_from_json);
 #endif
 #if !TVMFFI_NO_EXTRA /* of >>compare */
 static TVMFFI_I_CALL_HEAD(tvmffi_call_i_step_repr);
@@ -11601,6 +11603,8 @@ static const tvmffi_i_attr tvmffi_i_attrs[] = {
     {TVMFFI_I_COLUMN_HASH, kTVMFFIBigInt, tvmffi_call_i_bigint_hash},
     {TVMFFI_I_COLUMN_EQ, kTVMFFIBigInt, tvmffi_call_i_bigint_eq},
     {TVMFFI_I_COLUMN_COMPARE, kTVMFFIBigInt, tvmffi_call_i_bigint_compare},
+    {TVMFFI_I_COLUMN_TO_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_to_json},
+    {TVMFFI_I_COLUMN_FROM_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_from_json},
 #endif
 #if !TVMFFI_NO_EXTRA
     {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_STEP, tvmffi_call_i_step_repr},
@@ -12688,7 +12692,7 @@ static void tvmffi_i_text_float(tvmffi_i_text_buffer *b, uint64_t bits,
   }
   /* Round to the nearest, a half to even. */
   if (n > precision) {
-    rest = i < end;
+    for (rest = 0; i < end; ++i) rest |= word[i] != 0;
     for (k = precision + 1; k < n; ++k) rest |= digit[k] != '0';
     n = precision;
     k = digit[n];
@@ -12884,10 +12888,11 @@ typedef struct {
   TVMFFIAny field[2];           /* owned: the value of the present field */
   tvmffi_i_field_walk walk;     /* of an object that is no container */
   uint64_t at;                  /* the next item, or slot of a map */
+  uint64_t other_at;            /* the same of the other map, in step */
   uint64_t hash, key_hash;
   size_t begin; /* of the text, or of the hashes of entries */
   uint32_t to;  /* which buffer the text goes to */
-  unsigned char is_value, is_seen, has_child;
+  unsigned char is_value, is_seen, has_child, in_step;
 } tvmffi_i_graph_frame;
 
 typedef struct tvmffi_i_graph tvmffi_i_graph;
@@ -13024,7 +13029,7 @@ static int tvmffi_i_push_graph(tvmffi_i_graph *g, TVMFFIObject *object,
   f->at = 0;
   if (object->type_index == kTVMFFIMap || object->type_index == kTVMFFIDict)
     f->at = tvmffi_i_map_begin(object);
-  f->is_value = f->has_child = 0;
+  f->is_value = f->has_child = f->in_step = 0;
   f->is_seen = (unsigned char)is_seen;
   f->to = g->to;
   tvmffi_retain(object);
@@ -13133,6 +13138,15 @@ static const tvmffi_i_name *const tvmffi_i_callback_types[4][3] = {
     {&tvmffi_i_name_bool, &tvmffi_i_name_view, &tvmffi_i_name_view},
     {&tvmffi_i_name_int64, &tvmffi_i_name_view, &tvmffi_i_name_view}};
 
+/* What hooks themselves are, in error texts. */
+static const char *const tvmffi_i_hook_types[4] = {
+    "(0: ffi.Object, 1: (0: AnyView) -> str) -> str",
+    "(0: ffi.Object, 1: (0: AnyView) -> int) -> int",
+    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> bool) -> "
+    "bool",
+    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> int) -> "
+    "int"};
+
 /* Begins a call back: owned values of the arguments, and the graph, which is
    that of the hook's own call and thread only. */
 static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
@@ -13203,11 +13217,11 @@ static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
   int32_t n = 0;
   int code;
   if (hook->type_index != kTVMFFIFunction)
-    return tvmffi_i_fail("TypeError",
-                         "Cannot treat type `%s` as type `ffi.Function`",
-                         tvmffi_i_type_key(hook->type_index));
+    return tvmffi_i_fail("TypeError", "Cannot treat type `%s` as type `%s`",
+                         tvmffi_i_type_key(hook->type_index),
+                         tvmffi_i_hook_types[kind]);
   if (g->nested >= TVMFFI_I_MAX_HOOKS)
-    return tvmffi_i_fail("RecursionError",
+    return tvmffi_i_fail("RuntimeError",
                          "Hooks of types are nested more than %d deep",
                          (int)TVMFFI_I_MAX_HOOKS);
   args[n++] = tvmffi_obj(object);
@@ -13955,12 +13969,30 @@ static int tvmffi_i_compare_leaf(tvmffi_i_graph *g, const TVMFFIAny *a,
   return tvmffi_i_compare_hook(g, a->v_obj, b->v_obj, sign);
 }
 
+/* Tells whether two maps have the same keys in the same order, as far as that
+   can be seen without a look-up. */
+static int tvmffi_i_are_in_step(const TVMFFIObject *map,
+                                const TVMFFIObject *other) {
+  uint64_t i = tvmffi_i_map_begin(map), j = tvmffi_i_map_begin(other);
+  const tvmffi_i_pair *p, *q;
+  while ((p = tvmffi_i_map_pair(map, i)) != NULL) {
+    q = tvmffi_i_map_pair(other, j);
+    if (!q ||
+        (p->key.type_index > kTVMFFIBytes &&
+         !tvmffi_i_same_any(&p->key, &q->key)) ||
+        tvmffi_i_any_equal(&p->key, &q->key) != 1)
+      return 0;
+    i = tvmffi_i_map_after(map, i);
+    j = tvmffi_i_map_after(other, j);
+  }
+  return 1;
+}
+
 /* Tells whether each key of a map is in another one, which has as many. */
 static int tvmffi_i_has_keys(TVMFFIObject *map, TVMFFIObject *other) {
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
   uint64_t at = tvmffi_i_map_begin(map);
-  if (tvmffi_i_map_size(map) != tvmffi_i_map_size(other)) return 0;
   for (; (pair = tvmffi_i_map_pair(map, at)) != NULL;
        at = tvmffi_i_map_after(map, at)) {
     value = tvmffi_i_map_lookup(other, &pair->key);
@@ -13974,14 +14006,36 @@ static int tvmffi_i_has_keys(TVMFFIObject *map, TVMFFIObject *other) {
 static int tvmffi_i_compare_push(tvmffi_i_graph *g, TVMFFIObject *a,
                                  TVMFFIObject *b, uint32_t own) {
   int32_t index = a->type_index;
-  int same;
+  int same = 0;
   TVMFFI_TRY(tvmffi_i_push_graph(g, a, b, own));
   if (index != kTVMFFIMap && index != kTVMFFIDict) return 0;
-  same = tvmffi_i_has_keys(a, b);
+  if (tvmffi_i_map_size(a) == tvmffi_i_map_size(b)) {
+    tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+    f->other_at = tvmffi_i_map_begin(b);
+    f->in_step = (unsigned char)tvmffi_i_are_in_step(a, b);
+    same = f->in_step ? 1 : tvmffi_i_has_keys(a, b);
+  }
   if (same > 0) return 0;
   (void)tvmffi_i_pop_graph(g);
   if (same < 0) return -1;
   return g->is_equality ? 1 : tvmffi_i_cannot_order_maps();
+}
+
+/* Gives what a key has in the other map of a pair. */
+static int tvmffi_i_other_value(tvmffi_i_graph_frame *f, const TVMFFIAny *key,
+                                const TVMFFIAny **value) {
+  const tvmffi_i_pair *pair;
+  *value = NULL;
+  if (f->in_step) {
+    pair = tvmffi_i_map_pair(f->other, f->other_at);
+    f->other_at = tvmffi_i_map_after(f->other, f->other_at);
+    if (pair) *value = &pair->value;
+  } else {
+    *value = tvmffi_i_map_lookup(f->other, key);
+  }
+  if (*value == &tvmffi_i_map_failed) return -1;
+  if (*value) return 0;
+  return tvmffi_i_fail("RuntimeError", "A map has changed while compared");
 }
 
 /* Gives the next two values of a pair, NULL at its end. */
@@ -14001,10 +14055,8 @@ static int tvmffi_i_next_pair(tvmffi_i_graph *g, tvmffi_i_graph_frame *f,
     return tvmffi_i_next_child(g, f, a);
   TVMFFI_TRY(tvmffi_i_next_child(g, f, a));
   if (!*a) return 0;
-  *b = tvmffi_i_map_lookup(f->other, *a);
-  if (*b == &tvmffi_i_map_failed) return -1;
-  if (*b) return tvmffi_i_next_child(g, f, a);
-  return tvmffi_i_fail("RuntimeError", "A map has changed while compared");
+  TVMFFI_TRY(tvmffi_i_other_value(f, *a, b));
+  return tvmffi_i_next_child(g, f, a);
 }
 
 /* Ends a comparison before its end, with a sign other than 0. Maps have no
@@ -14267,32 +14319,15 @@ TVMFFI_I_METHOD(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__", str,
    stack of frames and not on the thread's; only hooks (__s_equal__ and
    __s_hash__) and keys of maps nest, up to a limit. A frame keeps its objects
    where a hook could change what holds them. Takes no lock. */
-#if !TVMFFI_NO_CONTAINERS && !TVMFFI_NO_EXTRA
+#if !TVMFFI_NO_EXTRA
 
 enum {
-  TVMFFI_I_MAX_STRUCTURAL_DEPTH = 1 << 20,
   TVMFFI_I_MAX_STRUCTURAL_NESTING = 4096,
   /* What a look at one value ends with, besides the code of an error. */
   TVMFFI_I_DIFFERENT = 0,
   TVMFFI_I_SAME = 1,
   TVMFFI_I_PUSHED = 2 /* a frame, which has to be worked off */
 };
-
-/* Makes room in an array of `item` bytes each for one more than `used`. */
-static int tvmffi_i_grow_array(void **array, size_t *capacity, size_t used,
-                               size_t item) {
-  size_t more = *capacity ? *capacity * 2 : 16;
-  void *grown;
-  if (TVMFFI_I_LIKELY(used < *capacity)) return 0;
-  if (more > PTRDIFF_MAX / item) return tvmffi_i_no_memory();
-  grown = tvmffi_i_alloc(more * item);
-  if (!grown) return tvmffi_i_no_memory();
-  if (used) memcpy(grown, *array, used * item);
-  tvmffi_i_free(*array);
-  *array = grown;
-  *capacity = more;
-  return 0;
-}
 
 /* What is known of objects, by address; the table keeps them alive. */
 typedef struct {
@@ -14375,7 +14410,7 @@ typedef struct {
 static int tvmffi_i_nest(void) {
   tvmffi_i_thread *t = tvmffi_i_self();
   if (t->nesting >= TVMFFI_I_MAX_STRUCTURAL_NESTING)
-    return tvmffi_i_fail("RuntimeError",
+    return tvmffi_i_fail("RecursionError",
                          "Structural hooks and keys are nested more than %d "
                          "deep",
                          TVMFFI_I_MAX_STRUCTURAL_NESTING);
@@ -14500,10 +14535,6 @@ static int tvmffi_i_find_hook(tvmffi_i_known_column *column, int32_t index,
   return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_holds_nan(const TVMFFIAny *any) {
-  return any->type_index == kTVMFFIFloat && tvmffi_i_is_nan(any->v_uint64);
-}
-
 /* The bytes of a tensor whose content counts, which must be in reach. */
 static int tvmffi_i_tensor_bytes(const DLTensor *t, const char *verb,
                                  size_t *size) {
@@ -14564,15 +14595,16 @@ static tvmffi_i_known_column tvmffi_i_s_equal_column = {"__s_equal__", NULL};
 /* Records a step; the keys are taken. */
 static int tvmffi_i_add_step(tvmffi_i_equality *s, int32_t kind_a, TVMFFIAny a,
                              int32_t kind_b, TVMFFIAny b) {
-  tvmffi_i_mismatch *step;
-  void *steps = s->steps;
-  int code =
-      tvmffi_i_grow_array(&steps, &s->max_steps, s->num_steps, sizeof(*step));
-  s->steps = (tvmffi_i_mismatch *)steps;
-  if (code) {
-    tvmffi_any_release(&a);
-    tvmffi_any_release(&b);
-    return code;
+  tvmffi_i_mismatch *step = s->steps;
+  if (s->num_steps == s->max_steps) {
+    step = (tvmffi_i_mismatch *)tvmffi_i_larger(step, &s->max_steps,
+                                                sizeof(*step));
+    if (!step) {
+      tvmffi_any_release(&a);
+      tvmffi_any_release(&b);
+      return -1;
+    }
+    s->steps = step;
   }
   step = &s->steps[s->num_steps++];
   step->kind[0] = kind_a;
@@ -14607,12 +14639,11 @@ static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
 }
 
 /* What the hook calls: with two values, a region and the name of a field. */
-static int tvmffi_i_call_equal(void *self, const TVMFFIAny *args,
-                               int32_t num_args, TVMFFIAny *result) {
-  static const tvmffi_i_name any_view = {"AnyView", "Any"};
-  static const tvmffi_i_name *const types[] = {&tvmffi_i_name_bool, &any_view,
-                                               &any_view, &tvmffi_i_name_int64,
-                                               &any_view};
+static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
+                                          int32_t num_args, TVMFFIAny *result) {
+  static const tvmffi_i_name *const types[] = {
+      &tvmffi_i_name_bool, &tvmffi_i_name_view, &tvmffi_i_name_view,
+      &tvmffi_i_name_int64, &tvmffi_i_name_view};
   static const tvmffi_func description = {"", NULL, 4, types};
   tvmffi_i_equality *s = (tvmffi_i_equality *)tvmffi_i_callback_state(
       self, &description, args, num_args, result);
@@ -14646,7 +14677,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_equal_by_hook(tvmffi_i_equality *s,
                                              TVMFFIObject *a, TVMFFIObject *b) {
   TVMFFIAny args[3], result = tvmffi_none();
   int code;
-  TVMFFI_TRY(tvmffi_i_make_callback(&s->base, s, tvmffi_i_call_equal));
+  TVMFFI_TRY(
+      tvmffi_i_make_callback(&s->base, s, tvmffi_i_call_structural_equal));
   TVMFFI_TRY(tvmffi_i_nest());
   args[0] = tvmffi_obj(a);
   args[1] = tvmffi_obj(b);
@@ -14663,16 +14695,15 @@ TVMFFI_I_NOINLINE int tvmffi_i_equal_by_hook(tvmffi_i_equality *s,
 static int tvmffi_i_push_equal(tvmffi_i_equality *s, TVMFFIObject *a,
                                TVMFFIObject *b, tvmffi_i_equal_frame **out) {
   tvmffi_i_equal_frame *f;
-  if (TVMFFI_I_UNLIKELY(s->depth >= s->capacity)) {
-    void *frames = s->frames;
-    int code;
-    if (s->depth >= TVMFFI_I_MAX_STRUCTURAL_DEPTH)
+  if (TVMFFI_I_UNLIKELY(s->depth == s->capacity)) {
+    if (s->depth >= TVMFFI_I_MAX_FRAMES_OPEN)
       return tvmffi_i_fail("ValueError",
-                           "StructuralEqual: maximum depth (%d) exceeded",
-                           TVMFFI_I_MAX_STRUCTURAL_DEPTH);
-    code = tvmffi_i_grow_array(&frames, &s->capacity, s->depth, sizeof(*f));
-    s->frames = (tvmffi_i_equal_frame *)frames;
-    if (code) return code;
+                           "StructuralEqual: maximum stack depth (%d) exceeded",
+                           (int)TVMFFI_I_MAX_FRAMES_OPEN);
+    f = (tvmffi_i_equal_frame *)tvmffi_i_larger(s->frames, &s->capacity,
+                                                sizeof(*f));
+    if (!f) return -1;
+    s->frames = f;
   }
   *out = f = &s->frames[s->depth++];
   f->object[0] = a;
@@ -14770,7 +14801,8 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
   if (index < kTVMFFIStaticObjectBegin) {
     if (a->zero_padding == b->zero_padding && a->v_uint64 == b->v_uint64)
       return TVMFFI_I_SAME;
-    return tvmffi_i_holds_nan(a) && tvmffi_i_holds_nan(b);
+    return index == kTVMFFIFloat && tvmffi_i_is_nan(a->v_uint64) &&
+           tvmffi_i_is_nan(b->v_uint64);
   }
   if (!a->v_obj || !b->v_obj) return tvmffi_i_null(__func__, "an object");
   switch (index) {
@@ -14873,7 +14905,7 @@ static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
 
 /* Finds what the other side has for a key of side `side`; the look-up may
    change both. *value is NULL, and the step recorded, if it has nothing. */
-static int tvmffi_i_other_value(tvmffi_i_equality *s, TVMFFIObject *const *map,
+static int tvmffi_i_counterpart(tvmffi_i_equality *s, TVMFFIObject *const *map,
                                 int side, const TVMFFIAny *key,
                                 TVMFFIAny *other, const TVMFFIAny **value) {
   *other = tvmffi_i_map_key_to(s, side, key);
@@ -14899,7 +14931,7 @@ static int tvmffi_i_end_entries(tvmffi_i_equality *s,
        (pair = tvmffi_i_map_pair(map[1], at)) != NULL;
        at = tvmffi_i_map_after(map[1], at)) {
     key = tvmffi_i_copy_owned(&pair->key);
-    code = tvmffi_i_other_value(s, map, 1, &key, &other, &value);
+    code = tvmffi_i_counterpart(s, map, 1, &key, &other, &value);
     tvmffi_any_release(&key);
     if (code || !value) return code;
   }
@@ -14923,7 +14955,7 @@ static int tvmffi_i_equal_entries(tvmffi_i_equality *s, size_t top, int code) {
     pair = tvmffi_i_map_pair(map[0], f->at.map.at);
     if (!pair) return tvmffi_i_end_entries(s, map);
     key = f->at.map.key[0] = tvmffi_i_copy_owned(&pair->key);
-    TVMFFI_TRY(tvmffi_i_other_value(s, map, 0, &key, &other, &value));
+    TVMFFI_TRY(tvmffi_i_counterpart(s, map, 0, &key, &other, &value));
     if (!value) return TVMFFI_I_DIFFERENT;
     f = &s->frames[top];
     f->at.map.key[1] = other;
@@ -15118,10 +15150,9 @@ static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
 
 static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
                                          int32_t num_args, TVMFFIAny *result) {
-  static const tvmffi_i_name any_view = {"AnyView", "Any"};
-  static const tvmffi_i_name *const types[] = {&tvmffi_i_name_int64, &any_view,
-                                               &tvmffi_i_name_int64,
-                                               &tvmffi_i_name_int64};
+  static const tvmffi_i_name *const types[] = {
+      &tvmffi_i_name_int64, &tvmffi_i_name_view, &tvmffi_i_name_int64,
+      &tvmffi_i_name_int64};
   static const tvmffi_func description = {"", NULL, 3, types};
   tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_callback_state(
       self, &description, args, num_args, result);
@@ -15165,16 +15196,15 @@ TVMFFI_I_NOINLINE int tvmffi_i_hash_by_hook(tvmffi_i_hasher *s,
 static int tvmffi_i_push_hash(tvmffi_i_hasher *s, TVMFFIObject *o,
                               uint64_t hash, tvmffi_i_hash_frame **out) {
   tvmffi_i_hash_frame *f;
-  if (TVMFFI_I_UNLIKELY(s->depth >= s->capacity)) {
-    void *frames = s->frames;
-    int code;
-    if (s->depth >= TVMFFI_I_MAX_STRUCTURAL_DEPTH)
+  if (TVMFFI_I_UNLIKELY(s->depth == s->capacity)) {
+    if (s->depth >= TVMFFI_I_MAX_FRAMES_OPEN)
       return tvmffi_i_fail("ValueError",
-                           "StructuralHash: maximum depth (%d) exceeded",
-                           TVMFFI_I_MAX_STRUCTURAL_DEPTH);
-    code = tvmffi_i_grow_array(&frames, &s->capacity, s->depth, sizeof(*f));
-    s->frames = (tvmffi_i_hash_frame *)frames;
-    if (code) return code;
+                           "StructuralHash: maximum stack depth (%d) exceeded",
+                           (int)TVMFFI_I_MAX_FRAMES_OPEN);
+    f = (tvmffi_i_hash_frame *)tvmffi_i_larger(s->frames, &s->capacity,
+                                               sizeof(*f));
+    if (!f) return -1;
+    s->frames = f;
   }
   *out = f = &s->frames[s->depth++];
   f->object = o;
@@ -15305,12 +15335,14 @@ static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map) {
   for (at = tvmffi_i_map_begin(map);
        (pair = tvmffi_i_map_pair(map, at)) != NULL;
        at = tvmffi_i_map_after(map, at)) {
-    void *items = s->items;
     if (!tvmffi_i_hash_key(s, &pair->key, &hash)) continue;
-    code = tvmffi_i_grow_array(&items, &s->max_items, s->num_items,
-                               sizeof(*s->items));
-    s->items = (tvmffi_i_hash_item *)items;
-    if (code) break;
+    if (s->num_items == s->max_items) {
+      tvmffi_i_hash_item *items = (tvmffi_i_hash_item *)tvmffi_i_larger(
+          s->items, &s->max_items, sizeof(*items));
+      code = items ? 0 : -1;
+      if (code) break;
+      s->items = items;
+    }
     s->items[s->num_items].hash = hash;
     s->items[s->num_items++].value =
         is_dict ? tvmffi_i_copy_owned(&pair->value) : pair->value;
@@ -15340,7 +15372,8 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
   if (index < kTVMFFIStaticObjectBegin) {
     uint64_t bits = any->v_uint64;
     if (index == kTVMFFISmallStr) return tvmffi_i_any_hash(any, hash);
-    if (tvmffi_i_holds_nan(any)) bits = (uint64_t)0x7FF8 << 48;
+    if (index == kTVMFFIFloat && tvmffi_i_is_nan(bits))
+      bits = (uint64_t)0x7FF8 << 48;
     *hash = tvmffi_i_hash_combine((uint64_t)(int64_t)index, bits);
     return 0;
   }
@@ -15583,7 +15616,7 @@ TVMFFI_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
   if (code < 0) return code;
   TVMFFI_RETURN(code != 0);
 }
-#endif /* !TVMFFI_NO_CONTAINERS && !TVMFFI_NO_EXTRA */
+#endif /* !TVMFFI_NO_EXTRA */
 
 /* ======== Visiting ================================================ >>visit */
 /* Structural visit, walk, map and mutate, and where in an object an error came
@@ -17366,7 +17399,9 @@ static int tvmffi_i_json_unicode(tvmffi_i_json_reader *r) {
   return 0;
 }
 
-/* The rest of a string from its first escape or bad byte on. */
+/* The rest of a string from its first escape or bad byte on. As upstream makes
+   it of a std::string, it is an object even if it is short: Python sees that.
+ */
 static int tvmffi_i_json_escaped(tvmffi_i_json_reader *r, const char *start,
                                  TVMFFIAny *out) {
   static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
@@ -17401,8 +17436,7 @@ static int tvmffi_i_json_escaped(tvmffi_i_json_reader *r, const char *start,
     from = r->at;
   }
   if (r->text.failed) return tvmffi_i_no_memory();
-  return tvmffi_i_make_string(r->text.data, r->text.size, kTVMFFISmallStr,
-                              kTVMFFIStr, out);
+  return tvmffi_i_make_large(r->text.data, r->text.size, kTVMFFIStr, out);
 }
 
 static int tvmffi_i_json_string(tvmffi_i_json_reader *r, TVMFFIAny *out) {
@@ -17853,10 +17887,21 @@ static int tvmffi_i_json_write(tvmffi_i_json_writer *w,
   return 0;
 }
 
+/* Makes the text a string object, even of a short one: so does upstream, and
+   Python sees it. The buffer is empty afterwards. */
+static int tvmffi_i_text_take_object(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
+  int code;
+  if (b->failed || b->size >= sizeof(out->v_bytes))
+    return tvmffi_i_text_take(b, out);
+  code = tvmffi_i_make_large(b->data, b->size, kTVMFFIStr, out);
+  tvmffi_i_text_release(b);
+  return code;
+}
+
 /* Makes the text a string, owned by the caller, unless `code` is an error's. */
 static int tvmffi_i_json_end(tvmffi_i_json_writer *w, int code,
                              TVMFFIAny *out) {
-  if (!code) code = tvmffi_i_text_take(&w->text, out);
+  if (!code) code = tvmffi_i_text_take_object(&w->text, out);
   tvmffi_i_text_release(&w->text);
   tvmffi_i_free(w->levels);
   return code;
@@ -17986,7 +18031,7 @@ TVMFFI_I_METHOD(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
     tvmffi_i_text_bigint(&b, TVMFFIBigIntGetContentByteArray(value));
   else
     return tvmffi_i_not_as(value, "BigInt");
-  TVMFFI_TRY(tvmffi_i_text_take(&b, &text));
+  TVMFFI_TRY(tvmffi_i_text_take_object(&b, &text));
   TVMFFI_RETURN(text);
 }
 
@@ -18219,6 +18264,16 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, const TVMFFIAny *value) {
   return tvmffi_i_enter_saving(s, value->v_obj, 1);
 }
 
+static int tvmffi_i_dtype_text(const DLDataType *dtype, TVMFFIAny *out) {
+  TVMFFIByteArray text;
+  TVMFFIAny made = tvmffi_none();
+  TVMFFI_TRY(TVMFFIDataTypeToString(dtype, &made));
+  *out = made;
+  if (made.type_index != kTVMFFISmallStr) return 0;
+  text = tvmffi_any_str(&made);
+  return tvmffi_i_make_large(text.data, text.size, kTVMFFIStr, out);
+}
+
 /* Makes the node of a value that has no parts, or begins one that has. */
 static int tvmffi_i_save_value(tvmffi_i_saver *s, const TVMFFIAny *value) {
   TVMFFIAny data = *value;
@@ -18234,7 +18289,7 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, const TVMFFIAny *value) {
       data = tvmffi_i_copy_owned(value);
       return tvmffi_i_add_node(s, value, &data);
     case kTVMFFIDataType:
-      TVMFFI_TRY(TVMFFIDataTypeToString(&value->v_dtype, &data));
+      TVMFFI_TRY(tvmffi_i_dtype_text(&value->v_dtype, &data));
       return tvmffi_i_add_node(s, value, &data);
     case kTVMFFIDevice:
       device[0] = (int64_t)value->v_device.device_type;
@@ -18278,7 +18333,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
       case kTVMFFIInt:
       case kTVMFFIFloat: break;
       case kTVMFFIDataType:
-        TVMFFI_TRY(TVMFFIDataTypeToString(&part->v_dtype, &value));
+        TVMFFI_TRY(tvmffi_i_dtype_text(&part->v_dtype, &value));
         break;
       default: return 1;
     }
@@ -18387,8 +18442,8 @@ static int tvmffi_i_graph_text(tvmffi_i_saver *s, int64_t index,
   return code ? code : tvmffi_i_text_take(b, out);
 }
 
-static int tvmffi_i_finish_graph(tvmffi_i_saver *s, int64_t index,
-                                 const TVMFFIAny *metadata, TVMFFIAny *out) {
+static int tvmffi_i_finish_saving(tvmffi_i_saver *s, int64_t index,
+                                  const TVMFFIAny *metadata, TVMFFIAny *out) {
   tvmffi_i_seq *list = (tvmffi_i_seq *)(void *)s->nodes;
   TVMFFIObject *graph, *nodes;
   TVMFFIAny *items = NULL;
@@ -18429,7 +18484,7 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
   s.indices = tvmffi_i_new_map(kTVMFFIDict, 0);
   s.nodes = s.indices ? tvmffi_i_new_list(0) : NULL;
   if (s.nodes) code = tvmffi_i_save(&s, value, &index);
-  if (!code) code = tvmffi_i_finish_graph(&s, index, metadata, out);
+  if (!code) code = tvmffi_i_finish_saving(&s, index, metadata, out);
   while (s.depth) {
     tvmffi_i_saving *f = &s.frames[--s.depth];
     tvmffi_release(f->data);
@@ -18496,28 +18551,25 @@ static int tvmffi_i_cast_str(const TVMFFIAny *value, TVMFFIByteArray *out) {
 
 /* Gives a map (owned) of a map or dict. */
 static int tvmffi_i_cast_map(const TVMFFIAny *value, TVMFFIObject **out) {
-  *out = value->v_obj;
-  if (value->type_index == kTVMFFIMap)
-    tvmffi_retain(value->v_obj);
-  else if (value->type_index == kTVMFFIDict)
+  if (value->type_index != kTVMFFIMap && value->type_index != kTVMFFIDict)
+    return tvmffi_i_bad_cast(value, "Map<Any, Any>");
+  if (value->type_index == kTVMFFIDict)
     *out = tvmffi_i_map_copy(value->v_obj, kTVMFFIMap);
   else
-    return tvmffi_i_bad_cast(value, "Map<Any, Any>");
+    tvmffi_retain(*out = value->v_obj);
   return *out ? 0 : -1;
 }
 
 /* Gives an array (owned) of an array or list. */
 static int tvmffi_i_cast_array(const TVMFFIAny *value, TVMFFIObject **out) {
   TVMFFIAny made = tvmffi_none();
-  *out = value->v_obj;
-  if (value->type_index == kTVMFFIArray) {
-    tvmffi_retain(value->v_obj);
-    return 0;
-  }
-  if (value->type_index != kTVMFFIList)
+  if (value->type_index != kTVMFFIArray && value->type_index != kTVMFFIList)
     return tvmffi_i_bad_cast(value, "Array<Any>");
-  TVMFFI_TRY(tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj),
-                                  kTVMFFIArray, &made));
+  if (value->type_index == kTVMFFIArray)
+    made = tvmffi_i_copy_owned(value);
+  else
+    TVMFFI_TRY(tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj),
+                                    kTVMFFIArray, &made));
   *out = made.v_obj;
   return 0;
 }
