@@ -12914,7 +12914,7 @@ struct tvmffi_i_graph {
   TVMFFIObjectHandle function[2];
   int nested; /* hooks that run */
   /* of one kind of call */
-  int is_equality, with_address;
+  int is_equality, with_address, has_root_frame;
   uint32_t to;
   tvmffi_i_text_buffer *text; /* the first is the result */
   size_t num_texts;
@@ -13480,6 +13480,7 @@ static int tvmffi_i_repr_all(tvmffi_i_graph *g, const TVMFFIAny *value,
   size_t base = g->depth;
   int code = tvmffi_i_repr_leaf(g, value);
   if (code) return code < 0 ? code : 0;
+  if (!g->nested) g->has_root_frame = 1;
   TVMFFI_TRY(tvmffi_i_repr_push(g, value->v_obj, own));
   while (g->depth > base) {
     tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
@@ -13529,6 +13530,15 @@ static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
   return TVMFFIStringFromByteArray(&text, result);
 }
 
+/* Takes the whole text. That of what has children is a string object even if it
+   is short, as upstream's is, which Python users see. */
+static int tvmffi_i_repr_take(tvmffi_i_text_buffer *b, int is_large,
+                              TVMFFIAny *out) {
+  if (!is_large || b->failed || b->size >= sizeof(out->v_bytes))
+    return tvmffi_i_text_take(b, out);
+  return tvmffi_i_make_large(b->data, b->size, kTVMFFIStr, out);
+}
+
 TVMFFI_FUNC(i_repr_print, str, (any, value)) {
   tvmffi_i_graph g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
@@ -13539,10 +13549,12 @@ TVMFFI_FUNC(i_repr_print, str, (any, value)) {
 #endif
   g.name = "ObjectGraphDFS";
   g.skip = kTVMFFIFieldFlagBitMaskReprOff;
+  TVMFFI_TRY(tvmffi_i_start_types());
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_repr_to(&g, 0);
   if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
-  if (!code) code = tvmffi_i_text_take(&g.text[0], tvmffi_result);
+  if (!code)
+    code = tvmffi_i_repr_take(&g.text[0], g.has_root_frame, tvmffi_result);
   tvmffi_i_end_graph(&g);
   tvmffi_any_release(&owned);
   return code;
@@ -13794,6 +13806,7 @@ TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
   int code;
   g.name = "ObjectGraphDFS";
   g.skip = kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff;
+  TVMFFI_TRY(tvmffi_i_start_types());
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
   tvmffi_i_end_graph(&g);
@@ -14022,8 +14035,8 @@ static int tvmffi_i_compare_push(tvmffi_i_graph *g, TVMFFIObject *a,
 }
 
 /* Gives what a key has in the other map of a pair. */
-static int tvmffi_i_other_value(tvmffi_i_graph_frame *f, const TVMFFIAny *key,
-                                const TVMFFIAny **value) {
+static int tvmffi_i_value_at_key(tvmffi_i_graph_frame *f, const TVMFFIAny *key,
+                                 const TVMFFIAny **value) {
   const tvmffi_i_pair *pair;
   *value = NULL;
   if (f->in_step) {
@@ -14055,7 +14068,7 @@ static int tvmffi_i_next_pair(tvmffi_i_graph *g, tvmffi_i_graph_frame *f,
     return tvmffi_i_next_child(g, f, a);
   TVMFFI_TRY(tvmffi_i_next_child(g, f, a));
   if (!*a) return 0;
-  TVMFFI_TRY(tvmffi_i_other_value(f, *a, b));
+  TVMFFI_TRY(tvmffi_i_value_at_key(f, *a, b));
   return tvmffi_i_next_child(g, f, a);
 }
 
@@ -14160,6 +14173,7 @@ static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
   g.name = "RecursiveCompare";
   g.skip = kTVMFFIFieldFlagBitMaskCompareOff;
   g.is_equality = is_equality;
+  TVMFFI_TRY(tvmffi_i_start_types());
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(a, &x));
   code = TVMFFIAnyViewToOwnedAny(b, &y);
   if (!code) {

@@ -6798,7 +6798,7 @@ static void test_contend_maps(void) {
 /* Calls a function object; the test owns the result. */
 static int test_apply(TVMFFIObject *f, const TVMFFIAny *args, int n,
                       TVMFFIAny *result) {
-  TVMFFIAny copy[8];
+  TVMFFIAny copy[16];
   int i, code;
   *result = tvmffi_none();
   for (i = 0; i < n; ++i) copy[i] = args[i];
@@ -7582,6 +7582,583 @@ static void test_enum_fields(void) {
 }
 #endif
 
+#if !TVMFFI_NO_EXTRA
+/* ======== Comparison and repr ============================================= */
+
+static int test_repr(TVMFFIAny value, TVMFFIAny *text) {
+  return test_apply_global("ffi.ReprPrint", &value, 1, text);
+}
+
+#define CHECK_REPR(value, want)                                 \
+  do {                                                          \
+    TVMFFIAny shown;                                            \
+    OK(test_repr(value, &shown));                               \
+    CHECK_TEXT(tvmffi_any_str(&shown), want);                   \
+    if (shown.type_index == kTVMFFIStr) test_drop(shown.v_obj); \
+  } while (0)
+
+/* A list that the test owns; its items are borrowed. */
+static int test_list(TVMFFIAny *list, TVMFFIAny a, TVMFFIAny b) {
+  TVMFFIAny items[2];
+  items[0] = a;
+  items[1] = b;
+  return test_apply_global("ffi.List", items, 2, list);
+}
+
+static int test_map_of(const char *kind, TVMFFIAny *map, TVMFFIAny key,
+                       TVMFFIAny value) {
+  TVMFFIAny items[2];
+  items[0] = key;
+  items[1] = value;
+  return test_apply_global(kind, items, 2, map);
+}
+
+static TVMFFIAny test_bits(uint64_t bits) {
+  TVMFFIAny any = tvmffi_none();
+  any.type_index = kTVMFFIFloat;
+  any.v_uint64 = bits;
+  return any;
+}
+
+static void test_repr_values(void) {
+  DLDevice device = {kDLCUDA, 1}, strange = {(DLDeviceType)99, 0};
+  DLDataType dtype = {kDLFloat, 16, 4};
+  TVMFFIByteArray bytes = {"a\0\xFF\"\\ longer", 12};
+  CHECK_REPR(tvmffi_none(), "None");
+  CHECK_REPR(tvmffi_bool(1), "True");
+  CHECK_REPR(tvmffi_int(INT64_MIN), "-9223372036854775808");
+  CHECK_REPR(tvmffi_dtype(dtype), "float16x4");
+  CHECK_REPR(tvmffi_device(device), "cuda:1");
+  CHECK_REPR(tvmffi_device(strange), "unknown:0");
+  CHECK_REPR(tvmffi_str("x"), "\"x\"");
+  CHECK_REPR(tvmffi_bytes(&bytes), "b\"a\\x00\\xff\\x22\\x5c longer\"");
+  CHECK_REPR(tvmffi_ptr(&device), "void*");
+  CHECK_REPR(tvmffi_obj(&tvmffi_i_kwargs_object), "<KWARGS>");
+  CHECK_REPR(tvmffi_obj(&tvmffi_i_invalid_object), "<MISSING>");
+}
+
+static void test_repr_escapes(void) {
+  CHECK_REPR(tvmffi_str("\n\t\r\\\"\x01\x7F"),
+             "\"\\n\\t\\r\\\\\\\"\\x01\\x7f\"");
+  CHECK_REPR(tvmffi_str("\xC3\xA9\xE6\xBC\xA2\xF0\x9F\x98\x80"),
+             "\"\\u00e9\\u6f22\\U0001f600\"");
+  CHECK_REPR(tvmffi_str("\xC3\xE6\xBC-\xFF\x80"),
+             "\"\\xc3\\xe6\\xbc-\\xff\\x80\"");
+  CHECK_REPR(tvmffi_str("\x1B[1;31mred\x1B[K\x1B[4x"),
+             "\"\\x1b[1;31mred\\x1b[K\\x1b[4x\"");
+}
+
+/* Six digits, the exact value rounded, a half to even. */
+static void test_repr_floats(void) {
+  CHECK_REPR(test_bits(0), "0");
+  CHECK_REPR(test_bits((uint64_t)1 << 63), "-0");
+  CHECK_REPR(test_bits(0x3FF8000000000000u), "1.5");
+  CHECK_REPR(test_bits(0x3FB999999999999Au), "0.1");
+  CHECK_REPR(test_bits(0x3F1A36E2EB1C432Du), "0.0001");
+  CHECK_REPR(test_bits(0x3EE4F8B588E368F1u), "1e-05");
+  CHECK_REPR(test_bits(0x412E847F00000000u), "1e+06");
+  CHECK_REPR(test_bits(0x412E847E00000000u), "999999");
+  CHECK_REPR(test_bits(0x40FE240C9FBE76C9u), "123457");
+  CHECK_REPR(test_bits(0x436966C77417AC80u), "5.7199e+16");
+  CHECK_REPR(test_bits(1), "4.94066e-324");
+  CHECK_REPR(test_bits(0x7FEFFFFFFFFFFFFFu), "1.79769e+308");
+  CHECK_REPR(test_bits(0x7FF0000000000000u), "inf");
+  CHECK_REPR(test_bits(0xFFF8000000000000u), "-nan");
+}
+
+/* A big integer of up to three words, the lowest first, that the test owns. */
+static int test_bigint(TVMFFIAny *any, int64_t low, int64_t middle,
+                       int64_t high) {
+  int64_t words[3];
+  TVMFFIByteArray content = {NULL, sizeof(words)};
+  words[0] = low;
+  words[1] = middle;
+  words[2] = high;
+  content.data = (const char *)words;
+  TVMFFI_TRY(TVMFFIBigIntFromByteArray(&content, any));
+  OWN_ANY(*any);
+  return 0;
+}
+
+static void test_repr_bigints(void) {
+  TVMFFIAny any;
+  OK(test_bigint(&any, 0, 64, 0));
+  CHECK_REPR(any, "1180591620717411303424");
+  OK(test_bigint(&any, 0, 0, -1));
+  CHECK_REPR(any, "-340282366920938463463374607431768211456");
+  OK(test_bigint(&any, -1, 0, 0));
+  CHECK_REPR(any, "18446744073709551615");
+}
+
+/* What is met again is written again, and what is open is not. */
+static void test_repr_graph(void) {
+  TVMFFIAny inner, outer, map, array, text, one = tvmffi_int(1);
+  int code;
+  OK(test_list(&inner, one, tvmffi_str("a")));
+  OK(test_list(&outer, inner, inner));
+  CHECK_REPR(outer, "[[1, \"a\"], [1, \"a\"]]");
+  OK(test_map_of("ffi.Dict", &map, tvmffi_int(5), outer));
+  CHECK_REPR(map, "{5: [[1, \"a\"], [1, \"a\"]]}");
+  OK(test_apply_global("ffi.List", NULL, 0, &array));
+  OK(test_repr(array, &text));
+  CHECK_INT(text.type_index, kTVMFFIStr);
+  CHECK_TEXT(tvmffi_any_str(&text), "[]");
+  OK(test_apply_global("ffi.Array", &map, 1, &array));
+  CHECK_REPR(array, "({5: [[1, \"a\"], [1, \"a\"]]},)");
+  OK(tvmffi_i_list_append(inner.v_obj, &outer));
+  code = test_repr(outer, &text);
+  tvmffi_any_release(
+      (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, inner.v_obj)->data + 2);
+  OK(code);
+  CHECK_TEXT(tvmffi_any_str(&text), "[[1, \"a\", ...], [1, \"a\", ...]]");
+}
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIAny a, b;
+} test_pair;
+
+static TVMFFIFieldInfo test_any_field(const char *name, size_t offset,
+                                      int64_t flags) {
+  TVMFFIFieldInfo f = test_field(name, (int64_t)offset);
+  f.size = sizeof(TVMFFIAny);
+  f.alignment = 8;
+  f.getter = tvmffi_i_get_any_field;
+  f.flags |= flags;
+  f.field_static_type_index = kTVMFFIAny;
+  return f;
+}
+
+/* A type of pairs with the field `a`, and its child with `b`, too. */
+static int test_pair_types(int32_t *parent, int32_t *child, int64_t flags) {
+  TVMFFIFieldInfo a = test_any_field("a", offsetof(test_pair, a), 0);
+  TVMFFIFieldInfo b = test_any_field("b", offsetof(test_pair, b), flags);
+  *parent = test_type(test_fresh("unit.Parent"), -1, 1, 0, 1, kTVMFFIObject);
+  if (*parent < 0) return -1;
+  *child = test_type(test_fresh("unit.Child"), -1, 2, 0, 1, *parent);
+  if (*child < 0) return -1;
+  TVMFFI_TRY(TVMFFITypeRegisterField(*parent, &a));
+  return TVMFFITypeRegisterField(*child, &b);
+}
+
+/* A pair that the test owns; its parts are borrowed. */
+static int test_new_pair(int32_t index, TVMFFIAny a, TVMFFIAny b,
+                         TVMFFIAny *pair) {
+  test_pair *p =
+      (test_pair *)(void *)tvmffi_i_new_object(index, sizeof(test_pair));
+  if (!p) return -1;
+  OWN(p);
+  *pair = tvmffi_obj(&p->base);
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&a, &p->a));
+  if (TVMFFIGetTypeInfo(index)->type_depth == 1) return 0;
+  return TVMFFIAnyViewToOwnedAny(&b, &p->b);
+}
+
+/* The text of a pair: the key of its type, and `rest`. */
+static void test_check_pair(TVMFFIAny pair, const char *rest) {
+  const char *key = TVMFFIGetTypeInfo(pair.type_index)->type_key.data;
+  TVMFFIAny text;
+  TVMFFIByteArray got;
+  OK(test_repr(pair, &text));
+  got = tvmffi_any_str(&text);
+  if (!CHECK(got.size >= strlen(key))) return;
+  CHECK_BYTES(test_bytes(got.data, strlen(key)), key, strlen(key));
+  got.data += strlen(key);
+  got.size -= strlen(key);
+  CHECK_TEXT(got, rest);
+}
+
+static void test_repr_fields(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny pair, list;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_list(&list, tvmffi_int(1), tvmffi_none()));
+  OK(test_new_pair(parent, list, list, &pair));
+  test_check_pair(pair, "(a=[1, None])");
+  OK(test_new_pair(child, list, list, &pair));
+  test_check_pair(pair, "(a=[1, None], b=[1, None])");
+  OK(test_pair_types(&parent, &child, kTVMFFIFieldFlagBitMaskReprOff));
+  OK(test_new_pair(child, list, list, &pair));
+  test_check_pair(pair, "(a=[1, None])");
+}
+
+static int test_set_hook(int32_t index, const char *column,
+                         TVMFFISafeCallType call) {
+  TVMFFIByteArray name = TEXT(column);
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny any;
+  int code;
+  TVMFFI_TRY(TVMFFIFunctionCreate(NULL, call, NULL, &f));
+  any = tvmffi_obj((TVMFFIObject *)f);
+  code = TVMFFITypeRegisterAttr(index, &name, &any);
+  tvmffi_release((TVMFFIObject *)f);
+  return code;
+}
+
+/* Calls back twice with `a`, and keeps the callback to the test's end. */
+static TVMFFIObject *test_kept;
+static int test_twice(void *self, const TVMFFIAny *args, int32_t num_args,
+                      TVMFFIAny *result) {
+  test_pair *p = (test_pair *)args[0].v_ptr;
+  TVMFFIObject *callback = args[num_args - 1].v_obj;
+  (void)self;
+  if (!test_kept) {
+    tvmffi_retain(callback);
+    OWN(callback);
+    test_kept = callback;
+  }
+  TVMFFI_TRY(TVMFFIFunctionCall(callback, &p->a, 1, result));
+  tvmffi_any_release(result);
+  return TVMFFIFunctionCall(callback, &p->a, 1, result);
+}
+
+/* Compares `a` only. */
+static int test_compare_a(void *self, const TVMFFIAny *args, int32_t num_args,
+                          TVMFFIAny *result) {
+  TVMFFIAny parts[2];
+  (void)self, (void)num_args;
+  parts[0] = ((test_pair *)args[0].v_ptr)->a;
+  parts[1] = ((test_pair *)args[1].v_ptr)->a;
+  return TVMFFIFunctionCall(args[2].v_obj, parts, 2, result);
+}
+
+static void test_repr_hooks(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny inner, outer, list, result = tvmffi_none();
+  test_kept = NULL;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__ffi_repr__", test_twice));
+  OK(test_list(&list, tvmffi_int(1), tvmffi_none()));
+  OK(test_new_pair(parent, list, list, &inner));
+  OK(test_list(&list, inner, inner));
+  OK(test_new_pair(parent, list, list, &outer));
+  CHECK_REPR(outer, "[[1, None], [1, None]]");
+  FAILS(TVMFFIFunctionCall(test_kept, &outer, 1, &result), "RuntimeError",
+        "The callback of a hook can be called only while the hook runs");
+  FAILS(TVMFFIFunctionCall(test_kept, &outer, 0, &result), "TypeError",
+        "Mismatched number of arguments when calling: `(0: AnyView) -> "
+        "str`. Expected 1 but got 0 arguments");
+}
+
+static void test_bad_hooks(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny pair, any;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_new_pair(parent, tvmffi_int(1), tvmffi_none(), &pair));
+  OK(test_set_hook(parent, "__ffi_repr__", test_raise_callback));
+  FAILS(test_repr(pair, &any), "ValueError", "the callback says no");
+  OK(test_set_hook(parent, "__ffi_hash__", test_raise_callback));
+  FAILS(test_apply_global("ffi.RecursiveHash", &pair, 1, &any), "ValueError",
+        "the callback says no");
+  OK(test_new_pair(child, tvmffi_int(1), tvmffi_none(), &pair));
+  OK(test_set_hook(child, "__ffi_repr__", test_echo_callback));
+  FAILS(test_repr(pair, &any), "TypeError",
+        "Cannot convert from type `ffi.Function` to `str`");
+}
+
+/* Hooks nest on the thread's stack, so their depth has a limit. */
+static void test_deep_hooks(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny pair = tvmffi_int(1);
+  int i, n = test_scale(TVMFFI_I_MAX_HOOKS + 1, 5);
+  test_pair *p;
+  test_kept = NULL;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__ffi_repr__", test_twice));
+  for (i = 0; i < n; ++i) {
+    p = (test_pair *)(void *)tvmffi_i_new_object(parent, sizeof(*p));
+    if (!p) tvmffi_any_release(&pair);
+    OK(p ? 0 : -1);
+    p->a = pair;
+    pair = tvmffi_obj(&p->base);
+  }
+  OWN_ANY(pair);
+  if (n > TVMFFI_I_MAX_HOOKS)
+    FAILS(test_repr(pair, &pair), "RuntimeError",
+          "Hooks of types are nested more than 1000 deep");
+}
+
+static void test_repr_path(void) {
+  TVMFFIObject *path;
+  TVMFFIAny any, args[2];
+  OK(TVMFFIGetTypeInfo(133) ? 0 : -1);
+  path = test_path("name", 3);
+  OK(path ? 0 : -1);
+  CHECK_REPR(tvmffi_obj(path), "<root>.name[3]");
+  CHECK_REPR(tvmffi_obj(((tvmffi_i_path *)(void *)path)->step), "[3]");
+  args[0] = tvmffi_obj(path);
+  args[1] = tvmffi_none();
+  FAILS(test_apply_attr(132, "__ffi_repr__", args, 2, &any), "TypeError",
+        "Cannot treat type `ffi.reflection.AccessPath` as type "
+        "`ffi.reflection.AccessStep`");
+  FAILS(test_apply_attr(133, "__ffi_repr__", args, 2, &any), "TypeError",
+        "Cannot call None as `ffi.Function`");
+}
+
+#define CHECK_HASH(value, want)                                    \
+  do {                                                             \
+    TVMFFIAny arg = value, got;                                    \
+    OK(test_apply_global("ffi.RecursiveHash", &arg, 1, &got));     \
+    CHECK(got.type_index == kTVMFFIInt && got.v_uint64 == (want)); \
+  } while (0)
+
+/* Upstream's values; those of objects differ by the size of a word. */
+static void test_recursive_hash(void) {
+  DLDevice device = {kDLCUDA, 1};
+  DLDataType dtype = {kDLFloat, 16, 4};
+  TVMFFIByteArray bytes = {"abcdefghij", 10};
+  TVMFFIAny list, map;
+  CHECK_HASH(tvmffi_none(), 2654435769u);
+  CHECK_HASH(tvmffi_bool(1), 2654435896u);
+  CHECK_HASH(tvmffi_int(-3), 2654435831u);
+  CHECK_HASH(test_bits(0x4004000000000000u), 4612811920988666490u);
+  CHECK_HASH(test_bits((uint64_t)1 << 63), 2654435962u);
+  CHECK_HASH(test_bits(0xFFF8000000000001u), 9221120239695526522u);
+  CHECK_HASH(tvmffi_str("abcdefghij"), 3873208543u);
+  CHECK_HASH(tvmffi_str("ab"), 2654465067u);
+  CHECK_HASH(tvmffi_bytes(&bytes), 3873208476u);
+  CHECK_HASH(tvmffi_device(device), 175247678514u);
+  CHECK_HASH(tvmffi_dtype(dtype), 11093831583858u);
+  OK(test_list(&list, tvmffi_int(1), tvmffi_int(2)));
+  OK(test_map_of("ffi.Map", &map, tvmffi_int(1), tvmffi_int(2)));
+  if (sizeof(void *) == 8) {
+    CHECK_HASH(list, 0x8b918c2529f2af37u);
+    CHECK_HASH(map, 0x196e6e1062ef976au);
+  }
+}
+
+/* The order of entries does not count. */
+static void test_hash_of_maps(void) {
+  TVMFFIAny items[12], maps[2], hashes[2];
+  int i, k;
+  for (k = 0; k < 2; ++k) {
+    for (i = 0; i < 12; i += 2) {
+      items[i] = tvmffi_int(k ? i : 10 - i);
+      items[i + 1] = tvmffi_int(100 + items[i].v_int64);
+    }
+    OK(test_apply_global("ffi.Map", items, 12, &maps[k]));
+    OK(test_apply_global("ffi.RecursiveHash", &maps[k], 1, &hashes[k]));
+  }
+  CHECK(hashes[0].v_int64 == hashes[1].v_int64);
+}
+
+static void test_hash_hooks(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny pair, hash;
+  test_kept = NULL;
+  OK(test_pair_types(&parent, &child, kTVMFFIFieldFlagBitMaskHashOff));
+  OK(test_set_hook(parent, "__ffi_eq__", test_compare_a));
+  OK(test_new_pair(parent, tvmffi_int(7), tvmffi_none(), &pair));
+  FAILS(test_apply_global("ffi.RecursiveHash", &pair, 1, &hash), "ValueError",
+        "...defines __ffi_eq__ or __ffi_compare__ but not __ffi_hash__.");
+  OK(test_set_hook(parent, "__ffi_hash__", test_twice));
+  CHECK_HASH(pair, tvmffi_i_hash_combine(kTVMFFIInt, 7));
+}
+
+/* Compares by each function: as a string of 0 and 1 for ==, <, <=, >, >=, or of
+   'e' for an error. */
+static void test_orders(TVMFFIAny a, TVMFFIAny b, const char *want) {
+  static const char *const names[] = {"ffi.RecursiveEq", "ffi.RecursiveLt",
+                                      "ffi.RecursiveLe", "ffi.RecursiveGt",
+                                      "ffi.RecursiveGe"};
+  TVMFFIAny args[2], result;
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIByteArray name;
+  int i, code;
+  args[0] = a;
+  args[1] = b;
+  for (i = 0; i < 5; ++i) {
+    name = TEXT(names[i]);
+    OK(TVMFFIFunctionGetGlobal(&name, &f));
+    result = tvmffi_none();
+    code = TVMFFIFunctionCall(f, args, 2, &result);
+    tvmffi_release((TVMFFIObject *)f);
+    if (want[i] == 'e') {
+      TVMFFIObject *error = tvmffi_error_take();
+      CHECK(code == -1 && error != NULL);
+      tvmffi_release(error);
+      continue;
+    }
+    OK(code);
+    if (!CHECK_INT(result.v_int64, want[i] - '0'))
+      TEST_PRINT("# %s, of %s\n", names[i], want);
+  }
+}
+
+#define LESS "01100"
+#define SAME "10101"
+#define MORE "00011"
+#define NO_ORDER "0eeee"
+
+static void test_order_of_values(void) {
+  DLDataType f16 = {kDLFloat, 16, 1}, f32 = {kDLFloat, 32, 1};
+  DLDevice cpu = {kDLCPU, 0}, cpu1 = {kDLCPU, 1};
+  TVMFFIByteArray ab = {"ab", 2}, abc = {"abcdefgh", 8};
+  const uint64_t nan = 0x7FF8000000000000u, one = 0x3FF0000000000000u;
+  test_orders(tvmffi_none(), tvmffi_none(), SAME);
+  test_orders(tvmffi_none(), tvmffi_int(1), LESS);
+  test_orders(tvmffi_int(1), tvmffi_none(), MORE);
+  test_orders(tvmffi_int(-1), tvmffi_int(1), LESS);
+  test_orders(tvmffi_int(1), tvmffi_bool(1), NO_ORDER);
+  test_orders(tvmffi_bool(1), tvmffi_bool(0), MORE);
+  test_orders(test_bits(0), test_bits((uint64_t)1 << 63), SAME);
+  test_orders(test_bits(one | (uint64_t)1 << 63), test_bits(one), LESS);
+  test_orders(test_bits(nan), test_bits(one), NO_ORDER);
+  test_orders(test_bits(nan), test_bits(nan | 1), "1eeee");
+  test_orders(tvmffi_dtype(f32), tvmffi_dtype(f16), MORE);
+  test_orders(tvmffi_device(cpu), tvmffi_device(cpu1), LESS);
+  test_orders(tvmffi_str("abc"), tvmffi_str("abcdefghij"), LESS);
+  test_orders(tvmffi_str("b"), tvmffi_str("abcdefghij"), MORE);
+  test_orders(tvmffi_bytes(&ab), tvmffi_bytes(&abc), LESS);
+  test_orders(tvmffi_bytes(&ab), tvmffi_str("ab"), NO_ORDER);
+  test_orders(tvmffi_ptr(&ab), tvmffi_ptr(&abc), NO_ORDER);
+}
+
+static void test_order_of_containers(void) {
+  TVMFFIAny a, b, c, d;
+  OK(test_list(&a, tvmffi_int(1), tvmffi_int(2)));
+  OK(test_list(&b, tvmffi_int(1), tvmffi_int(3)));
+  test_orders(a, b, LESS);
+  test_orders(b, a, MORE);
+  test_orders(a, a, SAME);
+  d = tvmffi_int(1);
+  OK(test_apply_global("ffi.List", &d, 1, &c));
+  test_orders(c, a, LESS);
+  test_orders(a, c, MORE);
+  OK(test_map_of("ffi.Map", &c, tvmffi_int(1), a));
+  OK(test_map_of("ffi.Map", &d, tvmffi_int(1), b));
+  test_orders(c, d, NO_ORDER);
+  test_orders(c, c, SAME);
+  OK(test_map_of("ffi.Map", &d, tvmffi_int(2), a));
+  test_orders(c, d, NO_ORDER);
+  OK(test_list(&b, tvmffi_int(1), tvmffi_int(2)));
+  OK(test_map_of("ffi.Map", &d, tvmffi_int(1), b));
+  test_orders(c, d, SAME);
+}
+
+/* Maps of the same entries in another order. */
+static void test_order_of_orders(void) {
+  TVMFFIAny items[12], maps[2];
+  int i, k;
+  for (k = 0; k < 2; ++k) {
+    for (i = 0; i < 12; i += 2) {
+      items[i] = tvmffi_int(k ? i : 10 - i);
+      items[i + 1] = tvmffi_str("the same value");
+    }
+    OK(test_apply_global("ffi.Dict", items, 12, &maps[k]));
+  }
+  test_orders(maps[0], maps[1], SAME);
+}
+
+static void test_order_of_bigints(void) {
+  TVMFFIAny big, small;
+  OK(test_bigint(&big, 0, 1, 0));
+  OK(test_bigint(&small, 0, -1, -1));
+  test_orders(small, big, LESS);
+  test_orders(big, tvmffi_int(5), MORE);
+  test_orders(tvmffi_int(5), small, MORE);
+  test_orders(big, test_bits(0), NO_ORDER);
+}
+
+/* Two cycles of one shape are equal, but have no order. */
+static void test_order_of_cycles(void) {
+  TVMFFIAny a, b, text, *items;
+  int code;
+  OK(test_list(&a, tvmffi_int(1), tvmffi_int(2)));
+  OK(test_list(&b, tvmffi_int(1), tvmffi_int(2)));
+  items = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, a.v_obj)->data;
+  items[1] = a;
+  items = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, b.v_obj)->data;
+  items[1] = b;
+  tvmffi_retain(a.v_obj);
+  tvmffi_retain(b.v_obj);
+  test_orders(a, b, "1eeee");
+  code = test_repr(a, &text);
+  items[1] = tvmffi_none();
+  items = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, a.v_obj)->data;
+  items[1] = tvmffi_none();
+  tvmffi_release(a.v_obj);
+  tvmffi_release(b.v_obj);
+  OK(code);
+  CHECK_TEXT(tvmffi_any_str(&text), "[1, ...]");
+}
+
+static void test_order_hooks(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny a, b;
+  OK(test_pair_types(&parent, &child, kTVMFFIFieldFlagBitMaskCompareOff));
+  OK(test_new_pair(child, tvmffi_int(1), tvmffi_int(5), &a));
+  OK(test_new_pair(child, tvmffi_int(1), tvmffi_int(6), &b));
+  test_orders(a, b, SAME);
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_new_pair(child, tvmffi_int(1), tvmffi_int(5), &a));
+  OK(test_new_pair(child, tvmffi_int(1), tvmffi_int(6), &b));
+  test_orders(a, b, LESS);
+  OK(test_set_hook(child, "__ffi_compare__", test_compare_a));
+  test_orders(a, b, SAME);
+  OK(test_new_pair(child, tvmffi_int(0), tvmffi_int(6), &b));
+  test_orders(a, b, MORE);
+  OK(test_new_pair(parent, tvmffi_int(0), tvmffi_int(6), &b));
+  test_orders(a, b, NO_ORDER);
+}
+
+/* Lists in lists, once or twice each, that the test owns. */
+static int test_nest(TVMFFIAny *nest, int depth, int twice) {
+  TVMFFIObject *list = tvmffi_i_new_list(0), *outer;
+  TVMFFIAny inner;
+  for (; list && depth > 0; --depth) {
+    inner = tvmffi_obj(list);
+    outer = tvmffi_i_new_list(2);
+    if (outer && (tvmffi_i_list_append(outer, &inner) ||
+                  (twice && tvmffi_i_list_append(outer, &inner)))) {
+      tvmffi_release(outer);
+      outer = NULL;
+    }
+    tvmffi_release(list);
+    list = outer;
+  }
+  if (!list) return -1;
+  OWN(list);
+  *nest = tvmffi_obj(list);
+  return 0;
+}
+
+/* On a stack of its own; and what is shared is done once, else this would take
+   2^60 steps. */
+static void test_deep_values(void) {
+  int n = test_scale(TEST_CHAIN < 20000 ? TEST_CHAIN : 20000, 10);
+  TVMFFIAny a, b, any;
+  OK(test_nest(&a, 60, 1));
+  OK(test_nest(&b, 60, 1));
+  test_orders(a, b, SAME);
+  OK(test_apply_global("ffi.RecursiveHash", &a, 1, &any));
+  OK(test_nest(&a, n, 0));
+  OK(test_nest(&b, n, 0));
+  test_orders(a, b, SAME);
+  OK(test_repr(a, &any));
+  CHECK(tvmffi_any_str(&any).size == 2 + 2 * (size_t)n);
+}
+
+static void test_bigint_hooks(void) {
+  static const char *const names[] = {"__ffi_eq__", "__ffi_compare__"};
+  TVMFFIAny args[3], any, hash;
+  int i;
+  OK(test_bigint(&any, 5, 6, 0));
+  args[0] = args[1] = any;
+  args[2] = tvmffi_none();
+  for (i = 0; i < 2; ++i) {
+    OK(test_apply_attr(kTVMFFIBigInt, names[i], args, 3, &any));
+    CHECK_INT(any.v_int64, !i);
+  }
+  args[1] = tvmffi_none();
+  OK(test_apply_attr(kTVMFFIBigInt, "__ffi_hash__", args, 2, &any));
+  OK(test_apply_global("ffi.RecursiveHash", args, 1, &hash));
+  CHECK(any.v_int64 == hash.v_int64);
+  FAILS(test_apply_attr(kTVMFFIBigInt, "__ffi_eq__", args, 3, &any),
+        "TypeError", NULL);
+}
+#endif
+
 /* ======== The table ======================================================= */
 
 typedef struct {
@@ -7793,6 +8370,29 @@ static const test_case test_cases[] = {
     {"deep copies: cycles", test_cyclic_copies},
     {"deep copies: what has none", test_bad_copies},
     {"deep copies: depth", test_deepest_copy},
+#endif
+#if !TVMFFI_NO_EXTRA
+    {"repr: values", test_repr_values},
+    {"repr: escapes", test_repr_escapes},
+    {"repr: floats", test_repr_floats},
+    {"repr: big integers", test_repr_bigints},
+    {"repr: shared objects and cycles", test_repr_graph},
+    {"repr: fields", test_repr_fields},
+    {"repr: hooks", test_repr_hooks},
+    {"repr: bad hooks", test_bad_hooks},
+    {"repr: hooks in hooks", test_deep_hooks},
+    {"repr: access paths", test_repr_path},
+    {"recursive hash: values", test_recursive_hash},
+    {"recursive hash: maps", test_hash_of_maps},
+    {"recursive hash: hooks", test_hash_hooks},
+    {"recursive order: values", test_order_of_values},
+    {"recursive order: containers", test_order_of_containers},
+    {"recursive order: maps in another order", test_order_of_orders},
+    {"recursive order: big integers", test_order_of_bigints},
+    {"recursive order: cycles", test_order_of_cycles},
+    {"recursive order: hooks", test_order_hooks},
+    {"recursive order: depth and sharing", test_deep_values},
+    {"recursive order: hooks of big integers", test_bigint_hooks},
 #endif
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
     {"threads: global functions", test_contend_globals},

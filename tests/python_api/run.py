@@ -37,6 +37,7 @@ SECONDS = 300
 # Files that need the structural, JSON, repr or comparison functions, or the
 # C++ symbols of the module class.
 EXTRA = {"cases_compare", "cases_cpp_modules", "cases_json", "cases_repr",
+         "cases_repr_random",
          "cases_structural"}
 
 # Differences that are meant, as "file.case": why. A row that no difference
