@@ -14508,11 +14508,25 @@ TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_counted(
   return field;
 }
 
+/* Gives what a field holds: borrowed where it is known to lie there as an Any
+   or a reference, else owned. */
 static int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
-                               const TVMFFIObject *object, TVMFFIAny *value) {
+                               const TVMFFIObject *object, TVMFFIAny *value,
+                               int *is_own) {
+  void *at = tvmffi_i_at(object, field);
   int code;
+  *is_own = 0;
+  if (field->getter == tvmffi_i_get_any_field) {
+    *value = *(const TVMFFIAny *)at;
+    return 0;
+  }
+  if (field->getter == tvmffi_i_get_reference) {
+    *value = tvmffi_obj(*(TVMFFIObject **)at);
+    return 0;
+  }
+  *is_own = 1;
   *value = tvmffi_none();
-  code = field->getter(tvmffi_i_at(object, field), value);
+  code = field->getter(at, value);
   return code ? tvmffi_i_need_error(code, "A field getter") : 0;
 }
 
@@ -14990,21 +15004,25 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, size_t top, int code) {
   tvmffi_i_equal_frame *f = &s->frames[top];
   const TVMFFIFieldInfo *field = f->at.fields.field;
   TVMFFIAny a, b;
+  int is_own;
   while (code != TVMFFI_I_DIFFERENT) {
     f = &s->frames[top];
     field = tvmffi_i_next_counted(&f->at.fields.walk);
     if (!field) return TVMFFI_I_SAME;
-    TVMFFI_TRY(tvmffi_i_read_field(field, f->object[0], &a));
+    TVMFFI_TRY(tvmffi_i_read_field(field, f->object[0], &a, &is_own));
     f->at.fields.field = field;
     s->base.region = tvmffi_i_field_region(field, f->region);
-    code = tvmffi_i_read_field(field, f->object[1], &b);
+    code = tvmffi_i_read_field(field, f->object[1], &b, &is_own);
     if (!code) code = tvmffi_i_equal_step(s, &a, &b);
     if (code == TVMFFI_I_PUSHED) {
+      if (!is_own) tvmffi_i_keep_equal(s);
       s->frames[s->depth - 1].is_own = 1; /* it takes both over */
       return code;
     }
-    tvmffi_any_release(&a);
-    tvmffi_any_release(&b);
+    if (is_own) {
+      tvmffi_any_release(&a);
+      tvmffi_any_release(&b);
+    }
     if (code < 0) return code;
   }
   return tvmffi_i_add_attr_step(s, &field->name);
@@ -15430,8 +15448,14 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, size_t top) {
   uint64_t hash = 0;
   int code;
   while (f->at.index < cell->size) {
-    code = tvmffi_i_hash_step(s, (const TVMFFIAny *)cell->data + f->at.index++,
-                              &hash);
+    const TVMFFIAny *item = (const TVMFFIAny *)cell->data + f->at.index++;
+    if (item->type_index <= kTVMFFIBool) {
+      f->hash = tvmffi_i_hash_combine(
+          f->hash, tvmffi_i_hash_combine((uint64_t)(int64_t)item->type_index,
+                                         item->v_uint64));
+      continue;
+    }
+    code = tvmffi_i_hash_step(s, item, &hash);
     f = &s->frames[top];
     if (code == TVMFFI_I_PUSHED && f->object->type_index == kTVMFFIList) {
       f = &s->frames[s->depth - 1];
@@ -15471,17 +15495,18 @@ static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, size_t top) {
     tvmffi_i_hash_frame *f = &s->frames[top];
     uint64_t hash = 0;
     TVMFFIAny value;
-    int code;
+    int code, is_own;
     field = tvmffi_i_next_counted(&f->at.walk);
     if (!field) break;
-    TVMFFI_TRY(tvmffi_i_read_field(field, f->object, &value));
+    TVMFFI_TRY(tvmffi_i_read_field(field, f->object, &value, &is_own));
     s->base.region = tvmffi_i_field_region(field, f->region);
     code = tvmffi_i_hash_step(s, &value, &hash);
     if (code == TVMFFI_I_PUSHED) {
+      if (!is_own) tvmffi_retain(value.v_obj);
       s->frames[s->depth - 1].is_own = 1; /* it takes the value over */
       return code;
     }
-    tvmffi_any_release(&value);
+    if (is_own) tvmffi_any_release(&value);
     if (code) return code;
     f = &s->frames[top];
     f->hash = tvmffi_i_hash_combine(f->hash, hash);
@@ -15537,6 +15562,7 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   s.base.region =
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;
+  TVMFFI_TRY(tvmffi_i_start_types()); /* so every object has its type */
   TVMFFI_TRY(tvmffi_i_own(value, &owned));
   code = tvmffi_i_hash_value(&s, &owned, hash);
   tvmffi_i_drop_callback(&s.base);

@@ -8159,6 +8159,416 @@ static void test_bigint_hooks(void) {
 }
 #endif
 
+/* ======== Structural equality and hash ==================================== */
+#if !TEST_NO_REFLECTION && !TVMFFI_NO_EXTRA
+
+/* Gives a type of a kind with the fields a and b, which hold anything. */
+static int32_t test_structural_type(const char *key, TVMFFISEqHashKind kind,
+                                    int64_t flags_a, int64_t flags_b) {
+  int32_t index = test_type(key, -1, 1, 0, 0, kTVMFFIObject);
+  const TVMFFITypeInfo *info = index < 0 ? NULL : TVMFFIGetTypeInfo(index);
+  TVMFFITypeMetadata metadata;
+  TVMFFIFieldSetter setter = tvmffi_i_set_any_field;
+  if (!info) return -1;
+  while (info->num_fields < 2) {
+    TVMFFIFieldInfo f = test_field(info->num_fields ? "b" : "a", 0);
+    f.size = 16;
+    f.alignment = 8;
+    f.offset = (int64_t)sizeof(TVMFFIObject) + 16 * info->num_fields;
+    f.getter = tvmffi_i_get_any_field;
+    memcpy(&f.setter, &setter, sizeof(f.setter));
+    f.field_static_type_index = kTVMFFIAny;
+    f.flags = info->num_fields ? flags_b : flags_a;
+    if (TVMFFITypeRegisterField(index, &f)) return -1;
+  }
+  if (info->metadata) return index;
+  memset((void *)&metadata, 0, sizeof(metadata));
+  metadata.total_size = (int32_t)sizeof(TVMFFIObject) + 32;
+  metadata.structural_eq_hash_kind = kind;
+  return TVMFFITypeRegisterMetadata(index, &metadata) ? -1 : index;
+}
+
+#define STRUCTURAL_TYPE(index, key, kind, flags_a, flags_b)    \
+  do {                                                         \
+    index = test_structural_type(key, kind, flags_a, flags_b); \
+    OK(index < 0 ? -1 : 0);                                    \
+  } while (0)
+
+/* Makes an object of such a type (the test owns it); None if it fails. */
+static TVMFFIAny test_node(int32_t index, TVMFFIAny a, TVMFFIAny b) {
+  TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(TVMFFIObject) + 32);
+  TVMFFIAny *fields = (TVMFFIAny *)(void *)(o + 1);
+  if (!o) return tvmffi_none();
+  OWN(o);
+  fields[0] = tvmffi_i_copy_owned(&a);
+  fields[1] = tvmffi_i_copy_owned(&b);
+  return tvmffi_obj(o);
+}
+
+#define NODE(any, index, a, b)                  \
+  do {                                          \
+    any = test_node(index, a, b);               \
+    OK(any.type_index == kTVMFFINone ? -1 : 0); \
+  } while (0)
+
+/* Makes a container by its global function. */
+static int test_built(const char *name, int n, TVMFFIAny a, TVMFFIAny b,
+                      TVMFFIAny *out) {
+  TVMFFIAny items[2];
+  items[0] = a;
+  items[1] = b;
+  return test_apply_global(name, items, n, out);
+}
+
+/* 1, 0 or the code of an error. */
+static int test_same(TVMFFIAny a, TVMFFIAny b, int variables) {
+  TVMFFIAny args[4], result;
+  args[0] = a;
+  args[1] = b;
+  args[2] = tvmffi_bool(variables);
+  args[3] = tvmffi_bool(0);
+  TVMFFI_TRY(test_apply_global("ffi.StructuralEqual", args, 4, &result));
+  return result.v_int64 != 0;
+}
+
+static int test_hash(TVMFFIAny value, int variables, int64_t *hash) {
+  TVMFFIAny args[3], result;
+  args[0] = value;
+  args[1] = tvmffi_bool(variables);
+  args[2] = tvmffi_bool(0);
+  *hash = 0;
+  TVMFFI_TRY(test_apply_global("ffi.StructuralHash", args, 3, &result));
+  *hash = result.v_int64;
+  return 0;
+}
+
+/* Checks equality, in that an error of it (of memory) ends the test. */
+#define SAME(a, b, variables, want)         \
+  do {                                      \
+    int same_ = test_same(a, b, variables); \
+    OK(same_ < 0 ? same_ : 0);              \
+    CHECK_INT(same_, want);                 \
+  } while (0)
+
+#define HASH(value, want)            \
+  do {                               \
+    int64_t hash_;                   \
+    OK(test_hash(value, 0, &hash_)); \
+    CHECK_INT(hash_, want);          \
+  } while (0)
+
+static TVMFFIAny test_double(uint64_t bits) {
+  TVMFFIAny any = tvmffi_int((int64_t)bits);
+  any.type_index = kTVMFFIFloat;
+  return any;
+}
+
+/* The values are those of upstream's library. */
+static void test_structural_hashes(void) {
+  TVMFFIAny any, list;
+  TVMFFIByteArray text = TEXT("abc");
+  HASH(tvmffi_int(1), 2654435835);
+  HASH(test_double((uint64_t)0x7FF8 << 48), 9221120239695526522);
+  HASH(test_double((uint64_t)0xFFF1 << 48), 9221120239695526522);
+  OK(TVMFFIBytesFromByteArray(&text, &any));
+  OWN_ANY(any);
+  HASH(any, 2660949777);
+  OK(test_built("ffi.Array", 2, tvmffi_int(1), any, &list));
+  if (sizeof(void *) == 8) HASH(list, 2823322240262057604);
+}
+
+static void test_structural_kinds(void) {
+  int32_t tree, constant, unique;
+  TVMFFIAny a, b, c;
+  STRUCTURAL_TYPE(tree, "unit.Tree", kTVMFFISEqHashKindTreeNode, 0,
+                  kTVMFFIFieldFlagBitMaskSEqHashIgnore);
+  STRUCTURAL_TYPE(constant, "unit.Const", kTVMFFISEqHashKindConstTreeNode, 0,
+                  0);
+  STRUCTURAL_TYPE(unique, "unit.Unique", kTVMFFISEqHashKindUniqueInstance, 0,
+                  0);
+  NODE(a, tree, tvmffi_int(1), tvmffi_int(2));
+  NODE(b, tree, tvmffi_int(1), tvmffi_int(3));
+  NODE(c, tree, tvmffi_int(2), tvmffi_int(2));
+  SAME(a, b, 0, 1);
+  SAME(a, c, 0, 0);
+  NODE(a, constant, tvmffi_int(1), tvmffi_int(2));
+  NODE(b, constant, tvmffi_int(1), tvmffi_int(2));
+  NODE(c, constant, tvmffi_int(1), tvmffi_int(3));
+  SAME(a, b, 0, 1);
+  SAME(a, c, 0, 0);
+  NODE(a, unique, tvmffi_int(1), tvmffi_int(2));
+  NODE(b, unique, tvmffi_int(1), tvmffi_int(2));
+  SAME(a, a, 0, 1);
+  SAME(a, b, 0, 0);
+}
+
+/* Shared on one side and not on the other: no difference between trees, but
+   one between graphs. */
+static void test_structural_graphs(void) {
+  int32_t tree, graph;
+  TVMFFIAny a, b, c, shared, split;
+  int64_t x, y;
+  STRUCTURAL_TYPE(tree, "unit.Tree", kTVMFFISEqHashKindTreeNode, 0,
+                  kTVMFFIFieldFlagBitMaskSEqHashIgnore);
+  STRUCTURAL_TYPE(graph, "unit.Graph", kTVMFFISEqHashKindDAGNode, 0, 0);
+  NODE(a, tree, tvmffi_int(1), tvmffi_int(2));
+  NODE(b, tree, tvmffi_int(1), tvmffi_int(2));
+  OK(test_built("ffi.Array", 2, a, a, &shared));
+  OK(test_built("ffi.Array", 2, a, b, &split));
+  SAME(shared, split, 0, 1);
+  NODE(a, graph, tvmffi_int(1), tvmffi_int(2));
+  NODE(b, graph, tvmffi_int(1), tvmffi_int(2));
+  NODE(c, graph, tvmffi_int(1), tvmffi_int(2));
+  OK(test_built("ffi.Array", 2, a, a, &shared));
+  OK(test_built("ffi.Array", 2, b, c, &split));
+  SAME(shared, split, 0, 0);
+  SAME(split, shared, 0, 0);
+  OK(test_hash(shared, 0, &x));
+  OK(test_hash(split, 0, &y));
+  CHECK(x != y);
+}
+
+/* Variables are equal if they are defined at the same place. */
+static void test_structural_variables(void) {
+  int32_t variable, function;
+  TVMFFIAny x, y, f, g, both;
+  int64_t h, k;
+  STRUCTURAL_TYPE(variable, "unit.Var", kTVMFFISEqHashKindFreeVar, 0, 0);
+  STRUCTURAL_TYPE(function, "unit.Lambda", kTVMFFISEqHashKindTreeNode,
+                  kTVMFFIFieldFlagBitMaskSEqHashDefSimple, 0);
+  NODE(x, variable, tvmffi_int(1), tvmffi_none());
+  NODE(y, variable, tvmffi_int(1), tvmffi_none());
+  SAME(x, x, 0, 1);
+  SAME(x, y, 0, 0);
+  SAME(x, y, 1, 1);
+  NODE(f, function, x, x);
+  NODE(g, function, y, y);
+  SAME(f, g, 0, 1);
+  OK(test_hash(f, 0, &h));
+  OK(test_hash(g, 0, &k));
+  CHECK(h == k);
+  NODE(g, function, y, x);
+  SAME(f, g, 0, 0);
+  NODE(g, variable, y, tvmffi_none());
+  NODE(x, variable, x, tvmffi_none());
+  OK(test_built("ffi.Array", 1, x, x, &both));
+  NODE(f, function, both, x);
+  OK(test_built("ffi.Array", 1, g, g, &both));
+  NODE(g, function, both, g);
+  SAME(f, g, 0, 0); /* what is in a variable is no definition */
+  SAME(f, g, 1, 1); /* but in a pattern it is */
+}
+
+static void test_structural_maps(void) {
+  TVMFFIAny a, b, items[4], long_text, result;
+  TVMFFIByteArray text = TEXT("longer than eight");
+  int64_t h, k;
+  OK(TVMFFIStringFromByteArray(&text, &long_text));
+  OWN_ANY(long_text);
+  items[0] = items[3] = tvmffi_int(1);
+  items[1] = items[2] = long_text;
+  OK(test_apply_global("ffi.Map", items, 4, &a));
+  items[0] = items[3] = long_text;
+  items[1] = items[2] = tvmffi_int(1);
+  OK(test_apply_global("ffi.Map", items, 4, &b));
+  SAME(a, b, 0, 1);
+  OK(test_hash(a, 0, &h));
+  OK(test_hash(b, 0, &k));
+  CHECK(h == k);
+  OK(test_apply_global("ffi.Dict", items, 4, &result));
+  SAME(b, result, 0, 0);
+  OK(test_apply_global("ffi.Map", items, 2, &b));
+  SAME(a, b, 0, 0);
+}
+
+/* The kind of a step of a path, or -1; the path must have one step. */
+static int64_t test_only_step(TVMFFIObject *pair, int64_t side,
+                              TVMFFIAny *key) {
+  TVMFFIObject *path = test_item(pair, side);
+  TVMFFIObject *step = ((tvmffi_i_path *)(void *)path)->step;
+  if (((tvmffi_i_path *)(void *)path)->depth != 1 || !step) return -1;
+  *key = ((tvmffi_i_step *)(void *)step)->key;
+  return ((tvmffi_i_step *)(void *)step)->kind;
+}
+
+static void test_structural_mismatch(void) {
+  TVMFFIAny args[4], pair, key = tvmffi_none();
+  OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &args[0]));
+  OK(test_built("ffi.Array", 2, tvmffi_int(1), tvmffi_none(), &args[1]));
+  args[2] = args[3] = tvmffi_bool(0);
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+  CHECK_INT(pair.type_index, kTVMFFIArray);
+  CHECK_INT(test_only_step(pair.v_obj, 0, &key),
+            TVMFFI_I_STEP_ARRAY_ITEM_MISSING);
+  CHECK_INT(test_only_step(pair.v_obj, 1, &key), TVMFFI_I_STEP_ARRAY_ITEM);
+  CHECK_INT(key.v_int64, 1);
+  args[1] = args[0];
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+  CHECK_INT(pair.type_index, kTVMFFINone);
+  OK(test_built("ffi.Map", 2, tvmffi_int(1), tvmffi_int(2), &args[0]));
+  OK(test_built("ffi.Map", 2, tvmffi_int(2), tvmffi_int(2), &args[1]));
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+  CHECK_INT(test_only_step(pair.v_obj, 0, &key), TVMFFI_I_STEP_MAP_ITEM);
+  CHECK_INT(test_only_step(pair.v_obj, 1, &key),
+            TVMFFI_I_STEP_MAP_ITEM_MISSING);
+}
+
+static TVMFFIObject *test_kept_callback;
+
+/* Compares the fields a alone, and hashes them. */
+static int test_s_equal(void *self, const TVMFFIAny *args, int32_t num_args,
+                        TVMFFIAny *result) {
+  TVMFFIAny next[4];
+  (void)self, (void)num_args;
+  next[0] = *(const TVMFFIAny *)(const void *)(args[0].v_obj + 1);
+  next[1] = *(const TVMFFIAny *)(const void *)(args[1].v_obj + 1);
+  next[2] = tvmffi_int(0);
+  next[3] = tvmffi_str("a");
+  if (!test_kept_callback) {
+    tvmffi_retain(args[2].v_obj);
+    test_kept_callback = args[2].v_obj;
+  }
+  return TVMFFIFunctionCall(args[2].v_obj, next, 4, result);
+}
+
+static int test_s_hash(void *self, const TVMFFIAny *args, int32_t num_args,
+                       TVMFFIAny *result) {
+  TVMFFIAny next[3];
+  (void)self, (void)num_args;
+  next[0] = *(const TVMFFIAny *)(const void *)(args[0].v_obj + 1);
+  next[1] = args[1];
+  next[2] = tvmffi_int(0);
+  return TVMFFIFunctionCall(args[2].v_obj, next, 3, result);
+}
+
+static int test_set_hook(int32_t index, const char *name,
+                         TVMFFISafeCallType call) {
+  TVMFFIByteArray column = TEXT(name);
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny value;
+  if (test_value_of(index, name).type_index != kTVMFFINone) return 0;
+  TVMFFI_TRY(TVMFFIFunctionCreate(NULL, call, NULL, &f));
+  OWN(f);
+  value = tvmffi_obj((TVMFFIObject *)f);
+  return TVMFFITypeRegisterAttr(index, &column, &value);
+}
+
+static int test_structural_hooked(int32_t *index) {
+  *index =
+      test_structural_type("unit.Hooked", kTVMFFISEqHashKindTreeNode, 0, 0);
+  if (*index < 0) return -1;
+  TVMFFI_TRY(test_set_hook(*index, "__s_equal__", test_s_equal));
+  return test_set_hook(*index, "__s_hash__", test_s_hash);
+}
+
+static void test_structural_hooks(void) {
+  int32_t index;
+  TVMFFIAny a, b, c, args[4], pair, key = tvmffi_none();
+  TVMFFIObject *kept;
+  int64_t h, k;
+  OK(test_structural_hooked(&index));
+  NODE(a, index, tvmffi_int(1), tvmffi_int(2));
+  NODE(b, index, tvmffi_int(1), tvmffi_int(3));
+  NODE(c, index, tvmffi_int(2), tvmffi_int(2));
+  test_kept_callback = NULL;
+  SAME(a, b, 0, 1);
+  kept = test_kept_callback;
+  OWN(kept);
+  SAME(a, c, 0, 0);
+  OK(test_hash(a, 0, &h));
+  OK(test_hash(b, 0, &k));
+  CHECK(h == k);
+  args[0] = a;
+  args[1] = c;
+  args[2] = args[3] = tvmffi_bool(0);
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+  CHECK_INT(test_only_step(pair.v_obj, 0, &key), TVMFFI_I_STEP_ATTR);
+  CHECK_TEXT(tvmffi_any_str(&key), "a");
+  args[2] = tvmffi_int(0);
+  FAILS(test_apply(kept, args, 4, &pair), "RuntimeError",
+        "The callback of a structural hook was called after its end");
+  FAILS(test_apply(kept, args, 2, &pair), "TypeError",
+        "Mismatched number of arguments when calling: `(0: AnyView, 1: "
+        "AnyView, 2: int, 3: AnyView) -> bool`. Expected 4 but got 2 "
+        "arguments");
+}
+
+/* As deep as memory allows, but hooks only up to a limit; no end is none. */
+static void test_structural_depth(void) {
+  int i, n = test_scale(TEST_CHAIN < 20000 ? TEST_CHAIN : 20000, 20);
+  int32_t index;
+  int64_t hash;
+  TVMFFIAny a = tvmffi_int(1), b = a, list;
+  for (i = 0; i < n; ++i) {
+    TVMFFIAny *items;
+    TVMFFIObject *x = tvmffi_i_new_array(1, &items);
+    if (x) items[0] = a;
+    if (!x) tvmffi_any_release(&a);
+    OK(x ? 0 : -1);
+    a = tvmffi_obj(x);
+  }
+  OWN_ANY(a);
+  SAME(a, a, 0, 1);
+  SAME(a, b, 0, 0);
+  OK(test_hash(a, 0, &hash));
+  OK(test_structural_hooked(&index));
+  a = tvmffi_int(1);
+  for (i = 0; i < test_scale(5000, 20); ++i) {
+    TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(TVMFFIObject) + 32);
+    if (o) *(TVMFFIAny *)(void *)(o + 1) = a;
+    if (!o) tvmffi_any_release(&a);
+    OK(o ? 0 : -1);
+    a = tvmffi_obj(o);
+  }
+  OWN_ANY(a);
+  if (test_scale(1, 0))
+    FAILS(test_same(a, a, 0) < 0, "RecursionError",
+          "Structural hooks and keys are nested more than 4096 deep");
+  OK(test_apply_global("ffi.List", NULL, 0, &list));
+  OK(tvmffi_i_list_append(list.v_obj, &list));
+  if (test_scale(1, 0))
+    FAILS(test_same(list, list, 0) < 0, "ValueError",
+          "StructuralEqual: maximum stack depth (1048576) exceeded");
+  tvmffi_i_erase((tvmffi_i_seq *)(void *)list.v_obj, 0, 1);
+}
+
+static void test_structural_errors(void) {
+  TVMFFIAny f, pair;
+  TVMFFIByteArray name = TEXT("ffi.StructuralHash");
+  TVMFFIObjectHandle handle = NULL;
+  int64_t hash;
+  OK(TVMFFIFunctionGetGlobal(&name, &handle));
+  OWN(handle);
+  f = tvmffi_obj((TVMFFIObject *)handle);
+  FAILS(test_same(f, f, 0) < 0, "TypeError",
+        "Type metadata is not set for type `ffi.Function`, so StructuralHash "
+        "is not supported for this type");
+  OK(test_built("ffi.Array", 2, tvmffi_int(1), f, &pair));
+  FAILS(test_hash(pair, 0, &hash), "TypeError",
+        "Type metadata is not set for type `ffi.Function`, so StructuralHash "
+        "is not supported for this type");
+  FAILS(test_built("ffi.StructuralKeyEqual", 2, tvmffi_int(1), tvmffi_int(2),
+                   &pair),
+        "InternalError", "Check not null: lhs_obj ");
+}
+
+static void test_structural_keys(void) {
+  TVMFFIAny a, b, c, x, y, map, found;
+  OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &a));
+  OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &b));
+  OK(test_built("ffi.StructuralKey", 1, a, a, &x));
+  OK(test_apply_attr(137, "__ffi_init__", &b, 1, &y));
+  OK(test_built("ffi.StructuralKeyEqual", 2, x, y, &found));
+  CHECK_INT(found.v_int64, 1);
+  OK(test_built("ffi.StructuralKey", 1, tvmffi_int(1), a, &c));
+  OK(test_built("ffi.StructuralKeyEqual", 2, x, c, &found));
+  CHECK_INT(found.v_int64, 0);
+  OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &map));
+  OK(test_built("ffi.MapGetItem", 2, map, y, &found));
+  CHECK_INT(found.v_int64, 5);
+}
+#endif /* !TEST_NO_REFLECTION && !TVMFFI_NO_EXTRA */
+
 /* ======== The table ======================================================= */
 
 typedef struct {
@@ -8393,6 +8803,18 @@ static const test_case test_cases[] = {
     {"recursive order: hooks", test_order_hooks},
     {"recursive order: depth and sharing", test_deep_values},
     {"recursive order: hooks of big integers", test_bigint_hooks},
+#endif
+#if !TEST_NO_REFLECTION && !TVMFFI_NO_EXTRA
+    {"structural: hashes", test_structural_hashes},
+    {"structural: kinds of types", test_structural_kinds},
+    {"structural: graphs", test_structural_graphs},
+    {"structural: variables", test_structural_variables},
+    {"structural: maps", test_structural_maps},
+    {"structural: where values differ", test_structural_mismatch},
+    {"structural: hooks", test_structural_hooks},
+    {"structural: depth", test_structural_depth},
+    {"structural: errors", test_structural_errors},
+    {"structural: keys", test_structural_keys},
 #endif
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
     {"threads: global functions", test_contend_globals},
