@@ -8243,11 +8243,11 @@ static int test_hash(TVMFFIAny value, int variables, int64_t *hash) {
 }
 
 /* Checks equality, in that an error of it (of memory) ends the test. */
-#define SAME(a, b, variables, want)         \
-  do {                                      \
-    int same_ = test_same(a, b, variables); \
-    OK(same_ < 0 ? same_ : 0);              \
-    CHECK_INT(same_, want);                 \
+#define SAME_STRUCTURE(a, b, variables, want) \
+  do {                                        \
+    int same_ = test_same(a, b, variables);   \
+    OK(same_ < 0 ? same_ : 0);                \
+    CHECK_INT(same_, want);                   \
   } while (0)
 
 #define HASH(value, want)            \
@@ -8289,17 +8289,17 @@ static void test_structural_kinds(void) {
   NODE(a, tree, tvmffi_int(1), tvmffi_int(2));
   NODE(b, tree, tvmffi_int(1), tvmffi_int(3));
   NODE(c, tree, tvmffi_int(2), tvmffi_int(2));
-  SAME(a, b, 0, 1);
-  SAME(a, c, 0, 0);
+  SAME_STRUCTURE(a, b, 0, 1);
+  SAME_STRUCTURE(a, c, 0, 0);
   NODE(a, constant, tvmffi_int(1), tvmffi_int(2));
   NODE(b, constant, tvmffi_int(1), tvmffi_int(2));
   NODE(c, constant, tvmffi_int(1), tvmffi_int(3));
-  SAME(a, b, 0, 1);
-  SAME(a, c, 0, 0);
+  SAME_STRUCTURE(a, b, 0, 1);
+  SAME_STRUCTURE(a, c, 0, 0);
   NODE(a, unique, tvmffi_int(1), tvmffi_int(2));
   NODE(b, unique, tvmffi_int(1), tvmffi_int(2));
-  SAME(a, a, 0, 1);
-  SAME(a, b, 0, 0);
+  SAME_STRUCTURE(a, a, 0, 1);
+  SAME_STRUCTURE(a, b, 0, 0);
 }
 
 /* Shared on one side and not on the other: no difference between trees, but
@@ -8315,14 +8315,14 @@ static void test_structural_graphs(void) {
   NODE(b, tree, tvmffi_int(1), tvmffi_int(2));
   OK(test_built("ffi.Array", 2, a, a, &shared));
   OK(test_built("ffi.Array", 2, a, b, &split));
-  SAME(shared, split, 0, 1);
+  SAME_STRUCTURE(shared, split, 0, 1);
   NODE(a, graph, tvmffi_int(1), tvmffi_int(2));
   NODE(b, graph, tvmffi_int(1), tvmffi_int(2));
   NODE(c, graph, tvmffi_int(1), tvmffi_int(2));
   OK(test_built("ffi.Array", 2, a, a, &shared));
   OK(test_built("ffi.Array", 2, b, c, &split));
-  SAME(shared, split, 0, 0);
-  SAME(split, shared, 0, 0);
+  SAME_STRUCTURE(shared, split, 0, 0);
+  SAME_STRUCTURE(split, shared, 0, 0);
   OK(test_hash(shared, 0, &x));
   OK(test_hash(split, 0, &y));
   CHECK(x != y);
@@ -8338,25 +8338,25 @@ static void test_structural_variables(void) {
                   kTVMFFIFieldFlagBitMaskSEqHashDefSimple, 0);
   NODE(x, variable, tvmffi_int(1), tvmffi_none());
   NODE(y, variable, tvmffi_int(1), tvmffi_none());
-  SAME(x, x, 0, 1);
-  SAME(x, y, 0, 0);
-  SAME(x, y, 1, 1);
+  SAME_STRUCTURE(x, x, 0, 1);
+  SAME_STRUCTURE(x, y, 0, 0);
+  SAME_STRUCTURE(x, y, 1, 1);
   NODE(f, function, x, x);
   NODE(g, function, y, y);
-  SAME(f, g, 0, 1);
+  SAME_STRUCTURE(f, g, 0, 1);
   OK(test_hash(f, 0, &h));
   OK(test_hash(g, 0, &k));
   CHECK(h == k);
   NODE(g, function, y, x);
-  SAME(f, g, 0, 0);
+  SAME_STRUCTURE(f, g, 0, 0);
   NODE(g, variable, y, tvmffi_none());
   NODE(x, variable, x, tvmffi_none());
   OK(test_built("ffi.Array", 1, x, x, &both));
   NODE(f, function, both, x);
   OK(test_built("ffi.Array", 1, g, g, &both));
   NODE(g, function, both, g);
-  SAME(f, g, 0, 0); /* what is in a variable is no definition */
-  SAME(f, g, 1, 1); /* but in a pattern it is */
+  SAME_STRUCTURE(f, g, 0, 0); /* what is in a variable is no definition */
+  SAME_STRUCTURE(f, g, 1, 1); /* but in a pattern it is */
 }
 
 static void test_structural_maps(void) {
@@ -8371,14 +8371,14 @@ static void test_structural_maps(void) {
   items[0] = items[3] = long_text;
   items[1] = items[2] = tvmffi_int(1);
   OK(test_apply_global("ffi.Map", items, 4, &b));
-  SAME(a, b, 0, 1);
+  SAME_STRUCTURE(a, b, 0, 1);
   OK(test_hash(a, 0, &h));
   OK(test_hash(b, 0, &k));
   CHECK(h == k);
   OK(test_apply_global("ffi.Dict", items, 4, &result));
-  SAME(b, result, 0, 0);
+  SAME_STRUCTURE(b, result, 0, 0);
   OK(test_apply_global("ffi.Map", items, 2, &b));
-  SAME(a, b, 0, 0);
+  SAME_STRUCTURE(a, b, 0, 0);
 }
 
 /* The kind of a step of a path, or -1; the path must have one step. */
@@ -8471,10 +8471,10 @@ static void test_structural_hooks(void) {
   NODE(b, index, tvmffi_int(1), tvmffi_int(3));
   NODE(c, index, tvmffi_int(2), tvmffi_int(2));
   test_kept_callback = NULL;
-  SAME(a, b, 0, 1);
+  SAME_STRUCTURE(a, b, 0, 1);
   kept = test_kept_callback;
   OWN(kept);
-  SAME(a, c, 0, 0);
+  SAME_STRUCTURE(a, c, 0, 0);
   OK(test_hash(a, 0, &h));
   OK(test_hash(b, 0, &k));
   CHECK(h == k);
@@ -8508,8 +8508,8 @@ static void test_structural_depth(void) {
     a = tvmffi_obj(x);
   }
   OWN_ANY(a);
-  SAME(a, a, 0, 1);
-  SAME(a, b, 0, 0);
+  SAME_STRUCTURE(a, a, 0, 1);
+  SAME_STRUCTURE(a, b, 0, 0);
   OK(test_hash(a, 0, &hash));
   OK(test_structural_hooked(&index));
   a = tvmffi_int(1);
