@@ -17622,8 +17622,10 @@ static TVMFFIObject *tvmffi_i_map_of(TVMFFIAny *values, size_t n) {
 static int tvmffi_i_json_close(tvmffi_i_json_reader *r) {
   tvmffi_i_json_open *open = &r->opens[r->num_opens - 1];
   size_t n = r->num_values - open->base;
-  TVMFFIAny *values = r->values + open->base, *items = NULL;
+  TVMFFIAny *values, *items = NULL;
   TVMFFIObject *made;
+  TVMFFI_I_PUSH_ROOM(TVMFFIAny, r->values, r->num_values, r->room_values);
+  values = r->values + open->base;
   if (open->is_object)
     made = tvmffi_i_map_of(values, n);
   else
@@ -17632,7 +17634,6 @@ static int tvmffi_i_json_close(tvmffi_i_json_reader *r) {
   if (items && n) memcpy((void *)items, values, n * sizeof(*items));
   r->num_values = open->base;
   --r->num_opens;
-  TVMFFI_I_PUSH_ROOM(TVMFFIAny, r->values, r->num_values, r->room_values);
   r->values[r->num_values++] = tvmffi_obj(made);
   return 0;
 }

@@ -73,6 +73,9 @@
 #ifndef TEST_NO_REFLECTION
 #define TEST_NO_REFLECTION 0
 #endif
+#ifndef TEST_NO_JSON
+#define TEST_NO_JSON 0
+#endif
 #ifndef TEST_NO_CONTENTION
 #define TEST_NO_CONTENTION 0
 #endif
@@ -8569,6 +8572,398 @@ static void test_structural_keys(void) {
 }
 #endif /* !TEST_NO_REFLECTION && !TVMFFI_NO_EXTRA */
 
+/* ======== JSON ============================================================ */
+
+#if !TVMFFI_NO_EXTRA && !TEST_NO_JSON
+
+static int test_parse(const char *text, size_t size, TVMFFIAny *out) {
+  TVMFFIByteArray bytes = test_bytes(text, size);
+  TVMFFIAny arg = tvmffi_none(), owned;
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&bytes, &owned));
+  arg = owned;
+  if (test_apply_global("ffi.json.Parse", &arg, 1, out)) {
+    tvmffi_any_release(&owned);
+    return -1;
+  }
+  tvmffi_any_release(&owned);
+  return 0;
+}
+
+/* The text that a value has; it lives as long as the test. */
+static int test_stringify(const TVMFFIAny *value, int indent,
+                          TVMFFIByteArray *text) {
+  TVMFFIAny args[2], made;
+  args[0] = *value;
+  args[1] = indent ? tvmffi_int(indent) : tvmffi_none();
+  TVMFFI_TRY(test_apply_global("ffi.json.Stringify", args, 2, &made));
+  *text = tvmffi_any_str(&made);
+  return 0;
+}
+
+static int test_reprint(const char *from, int indent, TVMFFIByteArray *text) {
+  TVMFFIAny value;
+  TVMFFI_TRY(test_parse(from, strlen(from), &value));
+  return test_stringify(&value, indent, text);
+}
+
+static void test_json_texts(void) {
+  static const struct {
+    const char *from, *to;
+  } rows[] = {{" null ", "null"},
+              {"[true,false\t]\n", "[true,false]"},
+              {"[]", "[]"},
+              {"{ }", "{}"},
+              {"{\"a\":{\"b\":[1,[2]]},\"c\":\"d\"}",
+               "{\"a\":{\"b\":[1,[2]]},\"c\":\"d\"}"},
+              {"{\"a\":1,\"b\":2,\"a\":3}", "{\"a\":3,\"b\":2}"},
+              {"{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"a\":5}",
+               "{\"b\":2,\"c\":3,\"d\":4,\"a\":5}"},
+              {"\"a longer text / with \\\" and \\u00e9\"",
+               "\"a longer text \\/ with \\\" and \xC3\xA9\""},
+              {"\"\\b\\f\\n\\r\\t\\/\\\\\\\"\\u0001\\u007F\"",
+               "\"\\b\\f\\n\\r\\t\\/\\\\\\\"\\u0001\\u007f\""},
+              {"\"\\uD83D\\uDE00\\u4e2d\\u0000\"",
+               "\"\xF0\x9F\x98\x80\xE4\xB8\xAD\\u0000\""}};
+  TVMFFIByteArray text;
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    OK(test_reprint(rows[i].from, 0, &text));
+    CHECK_TEXT(text, rows[i].to);
+    test_release_all();
+  }
+  OK(test_reprint("[1,{\"a\":[],\"b\":{\"c\":0}}]", 2, &text));
+  CHECK_TEXT(text,
+             "[\n  1,\n  {\n    \"a\": [\n    ],\n    \"b\": {\n"
+             "      \"c\": 0\n    }\n  }\n]");
+  OK(test_reprint("[1]", -3, &text));
+  CHECK_TEXT(text, "[\n1\n]");
+}
+
+/* Numbers that are hard to round, and those that only upstream takes. */
+static void test_json_numbers(void) {
+  static const struct {
+    const char *from, *to;
+  } rows[] = {
+      {"9223372036854775807", "9223372036854775807"},
+      {"-9223372036854775808", "-9223372036854775808"},
+      {"9223372036854775808", "9.2233720368547758e+18"},
+      {"-0", "0"},
+      {"-0.0", "-0.0"},
+      {"007", "7"},
+      {"+.5e1", "5.0"},
+      {"1.", "1.0"},
+      {"0.1", "0.10000000000000001"},
+      {"1e22", "1e+22"},
+      {"123456789012345680", "123456789012345680"},
+      {"1234567890123456.7", "1234567890123456.8"},
+      {"9007199254740993.0", "9007199254740992"},
+      {"9007199254740993.00000000000000000000000001", "9007199254740994"},
+      {"1.7976931348623157e308", "1.7976931348623157e+308"},
+      {"2.2250738585072014e-308", "2.2250738585072014e-308"},
+      {"0.00001", "1.0000000000000001e-05"},
+      {"0.00012", "0.00012"},
+      {"1e-300", "1e-300"},
+      {"123456.5e-1", "12345.65"},
+      {"0e99999999999999999999", "0.0"},
+      {"100e-2", "1.0"},
+      {"[NaN,Infinity,-Infinity]", "[NaN,Infinity,-Infinity]"}};
+  static const char *const bad[] = {
+      "1e400", "5e-324", "2.2250738585072011e-308",
+      "1e",    "-",      "+",
+      ".",     "1-2",    "--1",
+      "1.5.2", "-N",     "Inf",
+      "e5"};
+  TVMFFIByteArray text;
+  TVMFFIAny any;
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    OK(test_reprint(rows[i].from, 0, &text));
+    CHECK_TEXT(text, rows[i].to);
+    test_release_all();
+  }
+  for (i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i)
+    FAILS(test_parse(bad[i], strlen(bad[i]), &any), "ValueError",
+          "Expecting value: line 1 column 1 (char 0)");
+}
+
+static void test_json_errors(void) {
+  static const struct {
+    const char *from, *error;
+  } rows[] = {
+      {"", "Expecting value: line 1 column 1 (char 0)"},
+      {"[\n 1,\n nul]", "Expecting value: line 3 column 2 (char 7)"},
+      {"[1,", "Syntax error near: line 1 column 4 (char 3)"},
+      {"[1 2]", "Expecting ',' delimiter: line 1 column 4 (char 3)"},
+      {"[1,]", "Expecting value: line 1 column 4 (char 3)"},
+      {"1 \n 2", "Extra data: line 2 column 2 (char 4)"},
+      {"{",
+       "Expecting property name enclosed in double quotes: line 1 column "
+       "2 (char 1)"},
+      {"{\"a\" 1}", "Expecting ':' delimiter: line 1 column 6 (char 5)"},
+      {"{\"a\":1]", "Expecting ',' delimiter: line 1 column 7 (char 6)"},
+      {"[\"abc", "Unterminated string starting at: line 1 column 2 (char 1)"},
+      {"\"a\nb\"", "Invalid control character at: line 1 column 3 (char 2)"},
+      {"\"\\x\"", "Invalid \\escape: line 1 column 3 (char 2)"},
+      {"\"\\", "Invalid \\escape: line 1 column 3 (char 2)"},
+      {"\"\\u12\"", "Invalid \\uXXXX escape: line 1 column 3 (char 2)"},
+      {"\"\\uDE00\"",
+       "Invalid surrogate pair of \\uXXXX escapes: line 1 "
+       "column 3 (char 2)"},
+      {"\"\\uD800\\u0041\"",
+       "Invalid surrogate pair of \\uXXXX escapes: line 1 "
+       "column 10 (char 9)"},
+      {"\"\\uD800\\u\"", "Invalid \\uXXXX escape: line 1 column 10 (char 9)"}};
+  TVMFFIAny any;
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i)
+    FAILS(test_parse(rows[i].from, strlen(rows[i].from), &any), "ValueError",
+          rows[i].error);
+}
+
+static void test_json_writing_errors(void) {
+  TVMFFIObject *list = tvmffi_i_new_list(0), *dict, *map;
+  TVMFFIByteArray text;
+  TVMFFIAny any, key = tvmffi_int(1);
+  int code;
+  OK(list ? 0 : -1);
+  OWN(list);
+  any = tvmffi_obj(list);
+  OK(tvmffi_i_list_append(list, &any));
+  code = test_stringify(&any, 0, &text);
+  tvmffi_i_erase((tvmffi_i_seq *)(void *)list, 0, 1);
+  FAILS(code, "ValueError", "Cycle detected: List contains itself");
+  dict = tvmffi_i_new_map(kTVMFFIDict, 0);
+  OK(dict ? 0 : -1);
+  OWN(dict);
+  any = tvmffi_obj(dict);
+  FAILS(test_stringify(&any, 0, &text), "ValueError",
+        "Unsupported type: `ffi.Dict`");
+  map = tvmffi_i_new_map(kTVMFFIMap, 0);
+  OK(map ? 0 : -1);
+  code = tvmffi_i_map_set(&map, &key, &key);
+  OWN(map);
+  OK(code);
+  any = tvmffi_obj(map);
+  FAILS(test_stringify(&any, 0, &text), "ValueError",
+        "Expect key to be string, got `int`");
+}
+
+/* One list in another, as deep as memory allows: read, written, made a graph
+   and a value again. */
+static void test_json_depth(void) {
+  int i, n = test_scale(TEST_CHAIN, 20);
+  tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
+  TVMFFIAny text, value, args[2], graph, again;
+  TVMFFIByteArray back;
+  for (i = 0; i < n; ++i) tvmffi_i_text_char(&b, '[');
+  for (i = 0; i < n; ++i) tvmffi_i_text_char(&b, ']');
+  OK(tvmffi_i_text_take(&b, &text));
+  OWN(text.v_obj);
+  OK(test_apply_global("ffi.json.Parse", &text, 1, &value));
+  OK(test_stringify(&value, 0, &back));
+  CHECK(tvmffi_i_same_text(back, tvmffi_any_str(&text)));
+  args[0] = value;
+  args[1] = tvmffi_none();
+  OK(test_apply_global("ffi.ToJSONGraphString", args, 2, &graph));
+  OK(test_apply_global("ffi.FromJSONGraphString", &graph, 1, &again));
+  OK(test_stringify(&again, 0, &back));
+  CHECK(tvmffi_i_same_text(back, tvmffi_any_str(&text)));
+  FAILS(test_parse(tvmffi_any_str(&text).data, (size_t)n, &value), "ValueError",
+        NULL);
+}
+
+/* Of all built-in kinds, one of them twice. */
+static int test_make_graph(TVMFFIObject **made) {
+  TVMFFIObject *list = tvmffi_i_new_list(0);
+  TVMFFIByteArray raw = test_bytes("\0\1\2\xFF and more", 13),
+                  big = test_bytes(NULL, 0);
+  int64_t words[2] = {5, -7}, *numbers = NULL;
+  TVMFFIAny items[12], inner = tvmffi_none();
+  DLDataType dtype = {kDLFloat, 32, 1};
+  DLDevice device = {kDLCUDA, 3};
+  int code = list ? 0 : -1, i = 0, n = 0;
+  TVMFFIObject *map = list ? tvmffi_i_new_map(kTVMFFIMap, 0) : NULL;
+  items[n++] = tvmffi_none();
+  items[n++] = tvmffi_bool(1);
+  items[n++] = tvmffi_int(-5);
+  items[n++] = tvmffi_i_double_of((uint64_t)0x3FF8 << 48);
+  items[n++] = tvmffi_dtype(dtype);
+  items[n++] = tvmffi_device(device);
+  if (!map) code = -1;
+  if (!code) {
+    inner = tvmffi_int(1);
+    code = tvmffi_i_map_set(&map, &items[1], &inner);
+  }
+  items[n++] = tvmffi_obj(map);
+  if (!code) {
+    code = TVMFFIBytesFromByteArray(&raw, &items[n]);
+    n += !code;
+  }
+  big.data = (const char *)words;
+  big.size = sizeof(words);
+  if (!code) {
+    code = TVMFFIBigIntFromByteArray(&big, &items[n]);
+    n += !code;
+  }
+  if (!code) {
+    items[n] = tvmffi_obj(tvmffi_i_new_shape(2, &numbers));
+    code = items[n].v_obj ? 0 : -1;
+    n += !code;
+  }
+  if (!code) {
+    numbers[0] = 4;
+    numbers[1] = 2;
+  }
+  for (i = 0; i < n && !code; ++i) code = tvmffi_i_list_append(list, &items[i]);
+  for (i = 0; i < n && !code; ++i) code = tvmffi_i_list_append(list, &items[i]);
+  for (i = 6; i < n; ++i)
+    if (items[i].v_obj) tvmffi_any_release(&items[i]);
+  if (code) {
+    tvmffi_release(list);
+    return -1;
+  }
+  OWN(list);
+  *made = list;
+  return 0;
+}
+
+static void test_json_graphs(void) {
+  TVMFFIObject *list = NULL;
+  TVMFFIAny args[2], text, graph, again, third;
+  TVMFFIByteArray direct;
+  OK(test_make_graph(&list));
+  args[0] = tvmffi_obj(list);
+  args[1] = tvmffi_int(8);
+  OK(test_apply_global("ffi.ToJSONGraphString", args, 2, &text));
+  CHECK_TEXT(tvmffi_any_str(&text),
+             "{\"root_index\":11,\"nodes\":[{\"type\":\"None\"},{\"type\":"
+             "\"bool\",\"data\":true},{\"type\":\"int\",\"data\":-5},{\"type\":"
+             "\"float\",\"data\":1.5},{\"type\":\"DataType\",\"data\":"
+             "\"float32\"},{\"type\":\"Device\",\"data\":[2,3]},{\"type\":"
+             "\"int\",\"data\":1},{\"type\":\"ffi.Map\",\"data\":[1,6]},"
+             "{\"type\":\"ffi.Bytes\",\"data\":\"AAEC\\/yBhbmQgbW9yZQ==\"},"
+             "{\"type\":\"ffi.BigInt\",\"data\":\"-129127208515966861307\"},"
+             "{\"type\":\"ffi.Shape\",\"data\":[4,2]},{\"type\":\"ffi.List\","
+             "\"data\":[0,1,2,3,4,5,7,8,9,10,0,1,2,3,4,5,7,8,9,10]}],"
+             "\"metadata\":8}");
+  OK(test_apply_global("ffi.ToJSONGraph", args, 2, &graph));
+  OK(test_stringify(&graph, 0, &direct));
+  CHECK(tvmffi_i_same_text(direct, tvmffi_any_str(&text)));
+  OK(test_apply_global("ffi.FromJSONGraph", &graph, 1, &again));
+  CHECK_INT(again.type_index, kTVMFFIList);
+  CHECK(test_item(again.v_obj, 6) == test_item(again.v_obj, 16));
+  args[0] = again;
+  OK(test_apply_global("ffi.ToJSONGraphString", args, 2, &third));
+  CHECK(tvmffi_i_same_text(tvmffi_any_str(&third), tvmffi_any_str(&text)));
+}
+
+/* Objects by their fields, one of which is shared. */
+static void test_json_objects(void) {
+  TVMFFIObject *o;
+  TVMFFIAny args[2], text, again;
+  const tvmffi_i_path *path;
+  OK(TVMFFIGetTypeInfo(133) ? 0 : -1);
+  o = test_path("a", 1);
+  OK(o ? 0 : -1);
+  args[0] = tvmffi_obj(o);
+  args[1] = tvmffi_none();
+  OK(test_apply_global("ffi.ToJSONGraphString", args, 2, &text));
+  OK(test_apply_global("ffi.FromJSONGraphString", &text, 1, &again));
+  CHECK_INT(again.type_index, 133);
+  path = (const tvmffi_i_path *)again.v_ptr;
+  CHECK(path->depth == ((const tvmffi_i_path *)(const void *)o)->depth);
+  CHECK(path->step != ((const tvmffi_i_path *)(const void *)o)->step);
+  args[0] = test_value_of(133, "__ffi_new__");
+  FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &again), "TypeError",
+        "Type `ffi.Function` does not support ToJSONGraph (no native creator "
+        "or __ffi_new__ type attr)");
+  args[0] = tvmffi_ptr(&args);
+  FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &again), "RuntimeError",
+        "Cannot serialize type `void*`");
+}
+
+static void test_json_bad_graphs(void) {
+#define NODE(text) "{\"root_index\":0,\"nodes\":[" text "]}"
+#define GRAPH "Invalid JSON Object Graph"
+  static const struct {
+    const char *from, *kind, *error;
+  } rows[] = {
+      {"[]", "ValueError", GRAPH ", expected an object"},
+      {"{\"nodes\":[]}", "ValueError",
+       GRAPH ", expected `root_index` integer field"},
+      {"{\"root_index\":0,\"nodes\":1}", "ValueError",
+       GRAPH ", expected `nodes` array field"},
+      {NODE(""), "ValueError", GRAPH ": invalid node index 0"},
+      {NODE("1"), "TypeError",
+       "Cannot convert from type `int` to `Map<Any, Any>`"},
+      {NODE("{}"), "KeyError", "key is not in Map"},
+      {NODE("{\"type\":\"int\"}"), "KeyError", "key is not in Map"},
+      {NODE("{\"type\":\"int\",\"data\":null}"), "TypeError",
+       "Cannot convert from type `None` to `int`"},
+      {NODE("{\"type\":\"ffi.Array\",\"data\":[0]}"), "ValueError",
+       GRAPH ": node 0 refers to itself"},
+      {NODE("{\"type\":\"ffi.List\",\"data\":[-1]}"), "ValueError",
+       GRAPH ": invalid node index -1"},
+      {NODE("{\"type\":\"ffi.Array\",\"data\":5}"), "TypeError",
+       "Cannot convert from type `int` to `Array<Any>`"},
+      {NODE("{\"type\":\"ffi.Map\",\"data\":[1,2]}"), "ValueError",
+       GRAPH ": invalid node index 2"},
+      {NODE("{\"type\":\"ffi.Dict\",\"data\":[1]}"), "ValueError",
+       GRAPH ": Map/Dict data must contain an even number of [key, value] "
+             "entries, got 1"},
+      {NODE("{\"type\":\"Device\",\"data\":[1]}"), "ValueError",
+       GRAPH ": Device data must be an array of [device_type, device_id], got "
+             "1 element(s)"},
+      {NODE("{\"type\":\"ffi.Shape\",\"data\":[1,{}]}"), "TypeError",
+       "Cannot convert from type `Array[index 1: ffi.Map]` to `Array<int>`"},
+      {NODE("{\"type\":\"ffi.Bytes\",\"data\":\"abc\"}"), "RuntimeError",
+       "invalid base64 encoding"},
+      {NODE("{\"type\":\"ffi.BigInt\",\"data\":\"1x\"}"), "ValueError",
+       "Invalid decimal string for ffi.BigInt"},
+      {NODE("{\"type\":\"ffi.IntEnum\",\"data\":1}"), "ValueError",
+       "Enum `ffi.IntEnum` has no instance with index 1"},
+      {NODE("{\"type\":\"ffi.Tensor\",\"data\":1}"), "RuntimeError",
+       "Type `ffi.Tensor` does not support reflection creation (no native "
+       "creator or __ffi_new__ type attr)"}};
+#undef GRAPH
+#undef NODE
+  TVMFFIAny text, any;
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    TVMFFIByteArray bytes = tvmffi_view(rows[i].from);
+    OK(TVMFFIStringFromByteArray(&bytes, &text));
+    if (text.type_index == kTVMFFIStr) OWN(text.v_obj);
+    FAILS(test_apply_global("ffi.FromJSONGraphString", &text, 1, &any),
+          rows[i].kind, rows[i].error);
+    test_release_all();
+  }
+}
+
+/* A dict in itself, through an array. */
+static void test_json_cycles(void) {
+  TVMFFIObject *dict = tvmffi_i_new_map(kTVMFFIDict, 0), *array;
+  TVMFFIAny *items = NULL, key = tvmffi_int(1), args[2], any;
+  int code;
+  OK(dict ? 0 : -1);
+  OWN(dict);
+  array = tvmffi_i_new_array(1, &items);
+  OK(array ? 0 : -1);
+  OWN(array);
+  tvmffi_retain(dict);
+  items[0] = tvmffi_obj(dict);
+  any = tvmffi_obj(array);
+  code = tvmffi_i_map_set(&dict, &key, &any);
+  args[0] = any;
+  args[1] = tvmffi_none();
+  if (!code) {
+    code = test_apply_global("ffi.ToJSONGraph", args, 2, &any);
+    (void)tvmffi_i_map_erase(&dict, &key);
+  }
+  FAILS(code, "ValueError",
+        "Cycle detected during serialization: a Dict contains itself");
+}
+#endif /* !TVMFFI_NO_EXTRA && !TEST_NO_JSON */
+
 /* ======== The table ======================================================= */
 
 typedef struct {
@@ -8718,6 +9113,17 @@ static const test_case test_cases[] = {
     {"maps: types with a hash and an equality", test_map_hooks},
     {"maps: chains that give way", test_map_chains},
     {"maps: keys that change the map", test_map_guard},
+#endif
+#if !TVMFFI_NO_EXTRA && !TEST_NO_JSON
+    {"JSON: texts", test_json_texts},
+    {"JSON: numbers", test_json_numbers},
+    {"JSON: texts that are none", test_json_errors},
+    {"JSON: values that have none", test_json_writing_errors},
+    {"JSON: a deep nest", test_json_depth},
+    {"JSON: graphs", test_json_graphs},
+    {"JSON: objects", test_json_objects},
+    {"JSON: graphs that are none", test_json_bad_graphs},
+    {"JSON: cycles", test_json_cycles},
 #endif
 #if !TEST_NO_ARRAYS && !TVMFFI_NO_CONTAINERS
     {"arrays: layout", test_array_layout},

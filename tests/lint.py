@@ -29,7 +29,7 @@ MODES = [
     ["-std=c11", "-DTVMFFI_IMPLEMENTATION", "-DTVMFFI_STATIC=1",
      "-DTVMFFI_NO_THREADS=1", "-DTVMFFI_NO_FLOAT=1", "-DTVMFFI_NO_STDIO=1",
      "-DTVMFFI_NO_BACKTRACE=1", "-DTVMFFI_NO_DLOPEN=1",
-     "-DTVMFFI_NO_CONTAINERS=1"],
+     "-DTVMFFI_NO_CONTAINERS=1", "-DTVMFFI_NO_EXTRA=1"],
 ]
 TEXT = {".c", ".h", ".cpp", ".py", ".md", ".txt", ".build", ".sh", ".in",
         ".toml", ".yml", ".yaml", ".cfg", ".json", ""}

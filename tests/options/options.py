@@ -242,6 +242,20 @@ def no_containers(box):
     must_fail(check, "containers")
 
 
+def no_extra(box):
+    """Likewise."""
+    def check(name, *flags):
+        obj = box.compile(name, IMPLEMENTATION, "-O2", *flags)
+        found = [w for w in (b"ffi.json.Parse", b"ffi.ToJSONGraph",
+                             b"ffi.RecursiveEq", b"ffi.StructuralEqual")
+                 if w in (box.folder / obj).read_bytes()]
+        if found:
+            raise Failed(f"{found} is there")
+    check("noextra", "-DTVMFFI_NO_EXTRA=1")
+    check("nocontainers", "-DTVMFFI_NO_CONTAINERS=1", "-DTVMFFI_NO_EXTRA=0")
+    must_fail(check, "extra")
+
+
 def no_float_code(box):
     """The compiler itself refuses, or calls a helper for, what is left; gcc is
     told to keep what nothing calls."""
@@ -452,7 +466,7 @@ def old_dlpack(box):
 
 EVERY_SWITCH = [f"-DTVMFFI_NO_{name}=1" for name in
                 ("THREADS", "FLOAT", "STDIO", "BACKTRACE", "DLOPEN",
-                 "CONTAINERS")]
+                 "CONTAINERS", "EXTRA")]
 MODES = [("default", []), ("TVMFFI_STATIC", ["-DTVMFFI_STATIC=1"]),
          ("TVMFFI_PREFIX", ["-DTVMFFI_PREFIX=acme_"])]
 MODES += [(flag[2:-2], [flag]) for flag in EVERY_SWITCH]
@@ -481,6 +495,7 @@ CASES = [
     ("TVMFFI_NO_FLOAT: no floating-point code", no_float_code),
     ("TVMFFI_NO_CONTAINERS: no built-in functions of containers",
      no_containers),
+    ("TVMFFI_NO_EXTRA: no built-in functions of what it takes out", no_extra),
     ("strict warnings find nothing", no_warnings),
     ("TVMFFI_MALLOC and TVMFFI_FREE: no heap of libc", own_allocator),
     ("half of an allocator is refused", half_an_allocator),
