@@ -15683,7 +15683,7 @@ typedef struct {
 
 /* How a container or object is gone through. */
 typedef struct {
-  TVMFFIAny from;     /* borrowed */
+  TVMFFIObject *from; /* borrowed */
   TVMFFIAny child;    /* the one under way: owned if `holds`, else borrowed */
   TVMFFIObject *made; /* owned: the copy that takes what changes, or NULL */
   uint64_t at;        /* the place of the child in a container */
@@ -15714,15 +15714,12 @@ typedef enum {
 typedef struct {
   tvmffi_i_visitor visitor;
   tvmffi_i_visit_kind kind;
-  int nested;                 /* runs within each other */
   TVMFFIObject *callbacks[2]; /* arrays; the second are told the region, too */
   TVMFFIObject *remap;        /* dict: by their addresses, what replaces them */
   TVMFFIObject *variables;    /* list: they are kept alive */
   tvmffi_i_visit_frame *frames;
   size_t depth, capacity;
 } tvmffi_i_engine;
-
-enum { TVMFFI_I_MAX_VISIT_DEPTH = 1 << 20, TVMFFI_I_MAX_VISIT_NESTED = 20000 };
 
 static tvmffi_i_known_column tvmffi_i_visit_column = {"__s_visit__", NULL};
 static tvmffi_i_known_column tvmffi_i_mutate_column = {"__s_mutate__", NULL};
@@ -15796,7 +15793,7 @@ TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
 /* The child of a container at the cursor; NULL at its end. A container may
    change while its children are visited, so nothing is remembered of it. */
 TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_cursor *c) {
-  TVMFFIObject *o = c->made ? c->made : c->from.v_obj;
+  TVMFFIObject *o = c->made ? c->made : c->from;
   TVMFFISeqCell *cell;
   tvmffi_i_pair *pair;
   if (o->type_index == kTVMFFIArray || o->type_index == kTVMFFIList) {
@@ -15812,7 +15809,7 @@ TVMFFI_I_INLINE tvmffi_i_cursor tvmffi_i_open_cursor(const TVMFFIAny *from,
                                                      int in_place) {
   tvmffi_i_cursor c;
   int32_t index = from->type_index;
-  c.from = *from;
+  c.from = from->v_obj;
   c.child = tvmffi_none();
   c.made = NULL;
   c.at = index == kTVMFFIMap || index == kTVMFFIDict
@@ -15824,7 +15821,7 @@ TVMFFI_I_INLINE tvmffi_i_cursor tvmffi_i_open_cursor(const TVMFFIAny *from,
 }
 
 /* Takes the next child of a container: 0 at its end. */
-TVMFFI_I_INLINE int tvmffi_i_visit_next_child(tvmffi_i_cursor *c, int *unique) {
+TVMFFI_I_INLINE int tvmffi_i_next_item(tvmffi_i_cursor *c, int *unique) {
   const TVMFFIAny *child = tvmffi_i_child_at(c);
   if (!child) return 0;
   *unique = c->in_place && tvmffi_i_is_unique(child);
@@ -15838,7 +15835,7 @@ TVMFFI_I_INLINE void tvmffi_i_drop_child(tvmffi_i_cursor *c) {
 
 /* Goes past the child. */
 TVMFFI_I_INLINE void tvmffi_i_pass_child(tvmffi_i_cursor *c) {
-  TVMFFIObject *o = c->made ? c->made : c->from.v_obj;
+  TVMFFIObject *o = c->made ? c->made : c->from;
   c->at = o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict
               ? tvmffi_i_map_after(o, c->at)
               : c->at + 1;
@@ -15847,7 +15844,7 @@ TVMFFI_I_INLINE void tvmffi_i_pass_child(tvmffi_i_cursor *c) {
 
 /* Makes the copy of a container that is not changed in place. */
 static int tvmffi_i_copy_container(tvmffi_i_cursor *c) {
-  TVMFFIObject *o = c->from.v_obj;
+  TVMFFIObject *o = c->from;
   TVMFFIAny copy = tvmffi_none();
   if (o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict) {
     c->made = tvmffi_i_map_copy(o, o->type_index);
@@ -15885,22 +15882,22 @@ static TVMFFIAny tvmffi_i_visit_container(void *visitor, TVMFFIAny value) {
   tvmffi_i_cursor c = tvmffi_i_open_cursor(&value, 0);
   TVMFFIAny r = tvmffi_none();
   int unique;
-  while (r.type_index == kTVMFFINone &&
-         tvmffi_i_visit_next_child(&c, &unique)) {
+  while (r.type_index == kTVMFFINone && tvmffi_i_next_item(&c, &unique)) {
     r = tvmffi_i_table_of(v)->enter(v, c.child);
     tvmffi_i_pass_child(&c);
   }
   return r;
 }
 
-static TVMFFIAny tvmffi_i_mutate_with(tvmffi_i_visitor *v,
-                                      const TVMFFIAny *value, int in_place) {
+/* Inline, as C++ goes as deep as the thread's stack lasts. */
+TVMFFI_I_ALWAYS_INLINE TVMFFIAny tvmffi_i_mutate_with(tvmffi_i_visitor *v,
+                                                      const TVMFFIAny *value,
+                                                      int in_place) {
   tvmffi_i_cursor c = tvmffi_i_open_cursor(value, in_place);
   const tvmffi_i_visit_table *table = tvmffi_i_table_of(v);
   TVMFFIAny r = tvmffi_none();
   int unique;
-  while (r.type_index != kTVMFFIError &&
-         tvmffi_i_visit_next_child(&c, &unique)) {
+  while (r.type_index != kTVMFFIError && tvmffi_i_next_item(&c, &unique)) {
     r = unique ? table->enter_unique(v, c.child) : table->enter(v, c.child);
     if (r.type_index != kTVMFFIError && tvmffi_i_put_child(&c, r))
       r = tvmffi_i_raised();
@@ -16171,28 +16168,21 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_top_frame(
 static tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d) {
   tvmffi_i_engine *e = d->e;
   tvmffi_i_visit_frame *frames;
-  size_t capacity;
   if (!e) {
     d->is_open = 1;
     return d->one;
   }
   if (e->depth < e->capacity) return &e->frames[e->depth++];
-  if (e->depth >= TVMFFI_I_MAX_VISIT_DEPTH) {
+  if (e->depth >= TVMFFI_I_MAX_FRAMES_OPEN) {
     (void)tvmffi_i_fail("ValueError",
-                        "Structural visit: maximum depth (%d) exceeded",
-                        TVMFFI_I_MAX_VISIT_DEPTH);
+                        "StructuralVisit: maximum stack depth (%d) exceeded",
+                        (int)TVMFFI_I_MAX_FRAMES_OPEN);
     return NULL;
   }
-  capacity = e->capacity ? e->capacity * 2 : 8;
-  frames = (tvmffi_i_visit_frame *)tvmffi_i_alloc(capacity * sizeof(*frames));
-  if (!frames) {
-    (void)tvmffi_i_no_memory();
-    return NULL;
-  }
-  if (e->depth) memcpy((void *)frames, e->frames, e->depth * sizeof(*frames));
-  tvmffi_i_free(e->frames);
+  frames = (tvmffi_i_visit_frame *)tvmffi_i_larger(e->frames, &e->capacity,
+                                                   sizeof(*frames));
+  if (!frames) return NULL;
   e->frames = frames;
-  e->capacity = capacity;
   return &e->frames[e->depth++];
 }
 
@@ -16290,22 +16280,16 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
 
 /* Goes to the next field: 0 behind the last, -1 with the error raised. */
 static int tvmffi_i_next_visited(tvmffi_i_descent *d, tvmffi_i_visit_frame *f) {
-  TVMFFIObject *o = f->c.made ? f->c.made : f->c.from.v_obj;
+  TVMFFIObject *o = f->c.made ? f->c.made : f->c.from;
   TVMFFIAny child = tvmffi_none();
   int code;
-  do {
-    f->field = tvmffi_i_next_field(&f->walk);
-    if (!f->field) return 0;
-  } while (f->field->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore);
+  f->field = tvmffi_i_next_counted(&f->walk);
+  if (!f->field) return 0;
   code = f->field->getter(tvmffi_i_at(o, f->field), &child);
   if (TVMFFI_I_UNLIKELY(code)) return -1;
   f = tvmffi_i_top_frame(d);
   f->c.child = child;
-  if (d->v->region == kTVMFFIDefRegionKindPattern) return 1;
-  if (f->field->flags & kTVMFFIFieldFlagBitMaskSEqHashDefSimple)
-    d->v->region = kTVMFFIDefRegionKindSimple;
-  else if (f->field->flags & kTVMFFIFieldFlagBitMaskSEqHashDefPattern)
-    d->v->region = kTVMFFIDefRegionKindPattern;
+  d->v->region = tvmffi_i_field_region(f->field, d->v->region);
   return 1;
 }
 
@@ -16317,7 +16301,7 @@ static int tvmffi_i_put_field(tvmffi_i_descent *d, TVMFFIAny value) {
   if (value.type_index == kTVMFFIUnchanged) return 0;
   if (!tvmffi_i_same_any(&value, &f->c.child)) {
     if (!f->field->setter) {
-      type = TVMFFIGetTypeInfo(f->c.from.type_index);
+      type = TVMFFIGetTypeInfo(f->c.from->type_index);
       code = tvmffi_i_fail(
           "TypeError",
           "Cannot structurally mutate field `%.*s` of type `%.*s` because it "
@@ -16337,7 +16321,7 @@ static int tvmffi_i_put_field(tvmffi_i_descent *d, TVMFFIAny value) {
 static TVMFFIAny tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny r) {
   tvmffi_i_visit_frame f = *tvmffi_i_top_frame(d);
   int is_object = f.walk.type != NULL;
-  TVMFFIAny set;
+  TVMFFIAny set, value = tvmffi_obj(f.c.from);
   d->v->region = f.outer;
   d->is_open = 0;
   if (d->e) --d->e->depth;
@@ -16351,7 +16335,7 @@ static TVMFFIAny tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny r) {
     if (f.identity && (f.identity == kTVMFFISEqHashKindDAGNode ||
                        f.outer == kTVMFFIDefRegionKindPattern ||
                        r.type_index != kTVMFFIUnchanged)) {
-      set = tvmffi_i_table_of(d->v)->set(d->v, f.c.from, r);
+      set = tvmffi_i_table_of(d->v)->set(d->v, value, r);
       if (set.type_index == kTVMFFIError) {
         tvmffi_any_release(&r);
         r = set;
@@ -16359,7 +16343,7 @@ static TVMFFIAny tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny r) {
     }
   }
   tvmffi_release(f.c.made);
-  return tvmffi_i_conclude(d, &f.c.from, f.mapped, f.entered, r);
+  return tvmffi_i_conclude(d, &value, f.mapped, f.entered, r);
 }
 
 /* Calls a hook that is none of ours, or gives 0 if a type has none. */
@@ -16490,7 +16474,7 @@ static int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
   TVMFFIAny child;
   int unique = 0, got;
   got = f->walk.type ? tvmffi_i_next_visited(d, f)
-                     : tvmffi_i_visit_next_child(&f->c, &unique);
+                     : tvmffi_i_next_item(&f->c, &unique);
   if (got <= 0) {
     *r = tvmffi_i_pop_frame(d, got ? tvmffi_i_raised() : tvmffi_none());
     return 1;
@@ -16536,21 +16520,14 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int entered,
   d.mutates = mutates;
   d.is_open = 0;
   base = d.e ? d.e->depth : 0;
-  if (d.e && ++d.e->nested > TVMFFI_I_MAX_VISIT_NESTED) {
-    --d.e->nested;
-    (void)tvmffi_i_fail("RecursionError",
-                        "Structural visit: hooks and callbacks are nested more "
-                        "than %d deep",
-                        TVMFFI_I_MAX_VISIT_NESTED);
-    return tvmffi_i_raised();
-  }
+  if (tvmffi_i_nest()) return tvmffi_i_raised();
   done = entered ? tvmffi_i_enter(&d, value, unique, &r)
                  : tvmffi_i_descend(&d, value, tvmffi_i_unchanged(), 0, 0, &r);
   while (d.e ? d.e->depth > base : d.is_open) {
     if (done) done = tvmffi_i_take_result(&d, &r);
     if (!done) done = tvmffi_i_advance(&d, &r);
   }
-  if (d.e) --d.e->nested;
+  tvmffi_i_unnest();
   return r;
 }
 
@@ -16633,19 +16610,16 @@ static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
 }
 
 static int tvmffi_i_grow_finder(tvmffi_i_finder *s) {
-  size_t capacity = s->capacity ? s->capacity * 2 : 16;
   tvmffi_i_find_frame *frames;
   if (s->depth < s->capacity) return 0;
-  if (s->depth >= TVMFFI_I_MAX_VISIT_DEPTH)
+  if (s->depth >= TVMFFI_I_MAX_FRAMES_OPEN)
     return tvmffi_i_fail("ValueError",
-                         "FindAccessPaths: maximum depth (%d) exceeded",
-                         TVMFFI_I_MAX_VISIT_DEPTH);
-  frames = (tvmffi_i_find_frame *)tvmffi_i_alloc(capacity * sizeof(*frames));
-  if (!frames) return tvmffi_i_no_memory();
-  if (s->depth) memcpy((void *)frames, s->frames, s->depth * sizeof(*frames));
-  tvmffi_i_free(s->frames);
+                         "FindAccessPaths: maximum stack depth (%d) exceeded",
+                         (int)TVMFFI_I_MAX_FRAMES_OPEN);
+  frames = (tvmffi_i_find_frame *)tvmffi_i_larger(s->frames, &s->capacity,
+                                                  sizeof(*frames));
+  if (!frames) return -1;
   s->frames = frames;
-  s->capacity = capacity;
   return 0;
 }
 
