@@ -26,7 +26,22 @@ from pathlib import Path
 from transcript import check, loaded_libraries, record, record_error, run
 
 # Digests of the JSON graphs, by upstream's library 0.1.14.
-GRAPHS = {}
+GRAPHS = {
+    "matmul": "b12a9caef0f20b53",
+    "clamp": "f819da14ae98c01d",
+    "branches": "cbf5cd02ec11e162",
+    "Model": "3ba7d59a790060cc",
+    "Dynamic": "2330a3ae6650c17e",
+    "expression": "0c9ec26a5332e357",
+    "target": "85ca3de263e208e1",
+}
+
+
+def graph_digest(data):
+    """Of a JSON graph, but for where in which file the source stands."""
+    data = re.sub(r'("type":"ir.SourceName","data":)"[^"]*"', r'\1""', data)
+    data = re.sub(r'("(end_)?(line|column)":)\d+', r"\1 0", data)
+    return hashlib.sha256(data.encode()).hexdigest()[:16]
 
 
 def no_addresses(value):
@@ -154,8 +169,11 @@ def saved(tvm):
             save_json(node)))))
     record_error("JSON that is none", load_json, "{")
     record_error("JSON of something else", load_json, "[1]")
-    record_error("JSON of an unknown type", load_json,
-                 '{"root_index":0,"nodes":[{"type":"none.Such","data":{}}]}')
+    try:
+        load_json('{"root_index":0,"nodes":[{"type":"none.Such","data":{}}]}')
+    except Exception as error:  # upstream's has a C++ expression before it
+        record("JSON of an unknown type", (
+            type(error).__name__, str(error).split(" is false: ")[-1]))
     ours = not any("/site-packages/" in path for path in loaded_libraries())
     nodes = {**programs(), "expression": tvm.tirx.Var("n", "int64") * 4 + 8,
              "target": tvm.target.Target("llvm")}
@@ -166,9 +184,8 @@ def saved(tvm):
             check(f"{name} is copied and pickled", True)
             continue
         data = save_json(node)
-        digest = hashlib.sha256(data.encode()).hexdigest()[:16]
         check(f"{name} as JSON is what upstream's 0.1.14 gives",
-              GRAPHS[name] == digest)
+              graph_digest(data) == GRAPHS[name])
         back = load_json(data)
         check(f"{name} comes back from JSON",
               structural_equal(back, node, map_free_vars=True)
@@ -196,9 +213,9 @@ def passes(tvm):
         mod = getattr(relax.transform, step)()(mod)
         record(f"after {step}", text(mod))
     check("the module is well formed",
-          relax.analysis.well_formed(nodes["Model"]))
+          relax.analysis.check_well_formed(nodes["Model"]))
     record("after the passes it is well formed",
-           relax.analysis.well_formed(mod))
+           relax.analysis.check_well_formed(mod))
     seen = []
 
     @tvm.transform.module_pass(opt_level=0, name="Count")
@@ -352,7 +369,7 @@ def kernels(tvm, np):
     code = f.mod.inspect_source("ll")
     record("its code", (len(code), re.findall(r"^define.*@(\w+)", code, re.M)))
     record_error("a function that is not there", lambda: f.mod["none"])
-    record_error("a format that is none", f.mod.write_to_file, "x.q", "q")
+    record_error("a format that is none", f.mod.write_to_file, "/none/x.q", "q")
     timed = f.mod.time_evaluator("matmul", tvm.cpu(), number=3)
     small = tensor(rng.random((1, 8), "float32"))
     check("a kernel is timed", timed(small, tensor(
