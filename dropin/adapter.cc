@@ -204,10 +204,9 @@ struct ModuleObj::InternalUnsafe {
 
   // Never called: it makes the compiler emit the symbols of ModuleObj's type
   // index and of the standard library's shared pointers, too.
-  [[gnu::used]] static void EmitSymbols() {
+  [[gnu::used]] static std::shared_ptr<int> EmitSymbols() {
     (void)GetFunctionFromImports(nullptr, "");
-    (void)ModuleObj::_GetOrAllocRuntimeTypeIndex();
-    (void)std::make_shared<int>(0);
+    return std::make_shared<int>(ModuleObj::_GetOrAllocRuntimeTypeIndex());
   }
 };
 
