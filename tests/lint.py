@@ -58,8 +58,7 @@ class Tree:
         for top, dirs, names in os.walk(self.root):
             dirs[:] = [d for d in dirs if d not in
                        ("build", ".git", ".venv", ".venv-torch",
-                        ".venv-tvm",
-                        "__pycache__")]
+                        ".venv-tvm", "__pycache__")]
             for name in names:
                 yield str((Path(top) / name).relative_to(self.root))
 
