@@ -17899,6 +17899,7 @@ static int tvmffi_i_json_write(tvmffi_i_json_writer *w,
     TVMFFI_TRY(tvmffi_i_json_next(w, &value));
     if (value) TVMFFI_TRY(tvmffi_i_json_put(w, value));
   }
+  w->depth = 0; /* levels are left when the text found no memory */
   return 0;
 }
 
