@@ -15878,12 +15878,32 @@ extern "C" {
 #endif
 /* The hooks of containers, as they are called with a visitor of C++. */
 static TVMFFIAny tvmffi_i_visit_container(void *visitor, TVMFFIAny value) {
-  tvmffi_i_visitor *v = (tvmffi_i_visitor *)visitor;
-  tvmffi_i_cursor c = tvmffi_i_open_cursor(&value, 0);
+  const tvmffi_i_hook enter =
+      tvmffi_i_table_of((tvmffi_i_visitor *)visitor)->enter;
   TVMFFIAny r = tvmffi_none();
+  const tvmffi_i_pair *pair;
+  const TVMFFIAny *item, *end;
+  tvmffi_i_cursor c;
+  uint64_t at;
   int unique;
+  if (value.type_index == kTVMFFIArray) { /* which cannot change meanwhile */
+    item = (const TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, value.v_obj)->data;
+    end = item + TVMFFI_I_CELL(TVMFFISeqCell, value.v_obj)->size;
+    for (; r.type_index == kTVMFFINone && item != end; ++item)
+      r = enter(visitor, *item);
+    return r;
+  }
+  if (value.type_index == kTVMFFIMap) {
+    for (at = tvmffi_i_map_begin(value.v_obj);
+         r.type_index == kTVMFFINone &&
+         (pair = tvmffi_i_map_pair(value.v_obj, at)) != NULL;
+         at = tvmffi_i_map_after(value.v_obj, at))
+      r = enter(visitor, pair->value);
+    return r;
+  }
+  c = tvmffi_i_open_cursor(&value, 0);
   while (r.type_index == kTVMFFINone && tvmffi_i_next_item(&c, &unique)) {
-    r = tvmffi_i_table_of(v)->enter(v, c.child);
+    r = enter(visitor, c.child);
     tvmffi_i_pass_child(&c);
   }
   return r;
@@ -16186,6 +16206,19 @@ static tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d) {
   return &e->frames[e->depth++];
 }
 
+/* Whether there is something to do after the children of a value. */
+TVMFFI_I_INLINE int tvmffi_i_ends(tvmffi_i_visit_kind kind) {
+  return kind == TVMFFI_I_WALK_AFTER || kind == TVMFFI_I_MAP_BEFORE ||
+         kind == TVMFFI_I_MAP_AFTER;
+}
+
+/* Whether a visit finds nothing in an object: a string, for one. */
+TVMFFI_I_INLINE int tvmffi_i_has_no_fields(int32_t index) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(index);
+  return type && type->type_depth == 1 && !TVMFFI_I_LOAD(&type->num_fields) &&
+         !TVMFFI_I_LOAD(&type->type_ancestors[0]->num_fields);
+}
+
 /* Runs what comes after the children of a value. `mapped` and `r` are taken,
    and what `r` has become is given. */
 static TVMFFIAny tvmffi_i_conclude(tvmffi_i_descent *d, const TVMFFIAny *value,
@@ -16318,7 +16351,21 @@ static int tvmffi_i_put_field(tvmffi_i_descent *d, TVMFFIAny value) {
 
 /* Takes the top frame off, concludes it and gives its result. An error or
    interrupt `r` (taken) is passed on. */
-static TVMFFIAny tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny r) {
+static TVMFFIAny tvmffi_i_pop_visited(tvmffi_i_descent *d, TVMFFIAny r) {
+  tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
+  TVMFFIAny value = tvmffi_obj(f->c.from);
+  int entered = f->entered;
+  d->v->region = f->outer;
+  d->is_open = 0;
+  if (d->e) --d->e->depth;
+  tvmffi_i_drop_child(&f->c);
+  if (TVMFFI_I_LIKELY(r.type_index != kTVMFFIError) &&
+      !(entered && tvmffi_i_ends(d->e->kind)))
+    return r;
+  return tvmffi_i_conclude(d, &value, tvmffi_i_unchanged(), entered, r);
+}
+
+static TVMFFIAny tvmffi_i_pop_mutated(tvmffi_i_descent *d, TVMFFIAny r) {
   tvmffi_i_visit_frame f = *tvmffi_i_top_frame(d);
   int is_object = f.walk.type != NULL;
   TVMFFIAny set, value = tvmffi_obj(f.c.from);
@@ -16326,7 +16373,7 @@ static TVMFFIAny tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny r) {
   d->is_open = 0;
   if (d->e) --d->e->depth;
   tvmffi_i_drop_child(&f.c);
-  if (d->mutates && r.type_index != kTVMFFIError) {
+  if (r.type_index != kTVMFFIError) {
     r = tvmffi_i_unchanged();
     if (f.c.made && (!is_object || f.changed)) {
       r = tvmffi_obj(f.c.made);
@@ -16344,6 +16391,10 @@ static TVMFFIAny tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny r) {
   }
   tvmffi_release(f.c.made);
   return tvmffi_i_conclude(d, &value, f.mapped, f.entered, r);
+}
+
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny r) {
+  return d->mutates ? tvmffi_i_pop_mutated(d, r) : tvmffi_i_pop_visited(d, r);
 }
 
 /* Calls a hook that is none of ours, or gives 0 if a type has none. */
@@ -16398,7 +16449,8 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
                hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_in_place);
   if (!container) {
     if (tvmffi_i_call_hook(d, hook, value, r)) goto done;
-    if (index < kTVMFFIStaticObjectBegin) {
+    if (index < kTVMFFIStaticObjectBegin ||
+        (!d->mutates && tvmffi_i_has_no_fields(index))) {
       *r = tvmffi_none();
       if (d->mutates && tvmffi_i_own(value, r)) *r = tvmffi_i_raised();
       goto done;
@@ -16420,7 +16472,9 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (d->e) --d->e->depth;
   d->is_open = 0;
 done:
-  *r = tvmffi_i_conclude(d, value, mapped, entered, *r);
+  if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError) ||
+      (entered && tvmffi_i_ends(d->e->kind)))
+    *r = tvmffi_i_conclude(d, value, mapped, entered, *r);
   return 1;
 }
 
@@ -16469,7 +16523,7 @@ static int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
 }
 
 /* Goes on with the top frame: as tvmffi_i_enter. */
-static int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
+TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
   TVMFFIAny child;
   int unique = 0, got;
@@ -16484,7 +16538,7 @@ static int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
 }
 
 /* Takes a child's result into the top frame: 1 if that ends the frame, too. */
-static int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
+TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
   int is_object = f->walk.type != NULL;
   int stops =
