@@ -62,9 +62,9 @@ def record_error(name, function, *args):
         record(name, f"no error: {value!r}")
 
 
-def loaded_libraries():
-    """The files of the name libtvm_ffi.so that the process has mapped."""
-    maps = Path("/proc/self/maps").read_text()
+def loaded_libraries(process="self"):
+    """The files of the name libtvm_ffi.so that a process has mapped."""
+    maps = Path(f"/proc/{process}/maps").read_text()
     return sorted(set(re.findall(r"(/\S*/libtvm_ffi\.so)$", maps, re.M)))
 
 

@@ -257,6 +257,90 @@ def passes(tvm):
     rewrites(tvm)
 
 
+def every_pass(tvm):
+    """All that can be made without arguments: what they give, or raise."""
+    from tvm import relax, s_tir, tirx
+    nodes = programs()
+    mods = {
+        relax: nodes["Model"],
+        tirx: tvm.IRModule({"main": nodes["branches"].with_attr(
+            {"global_symbol": "main", "target": tvm.target.Target("llvm")})}),
+        s_tir: tvm.IRModule({"main": nodes["matmul"].with_attr(
+            "global_symbol", "main")})}
+    for package, mod in mods.items():
+        for name in sorted(n for n in dir(package.transform)
+                           if n[0].isupper()):
+            try:
+                got = text(getattr(package.transform, name)()(mod))
+            except Exception as error:
+                # Upstream's library has a C++ expression in some messages.
+                got = (type(error).__name__, no_addresses(
+                    str(error).split(" is false: ")[-1]))
+            record(f"{package.__name__} pass {name}", got)
+
+
+def marks(tvm):
+    """Parts of a program, marked in its text by their access paths."""
+    from tvm_ffi.access_path import AccessPath
+    clamp = programs()["clamp"]
+    body = AccessPath.root().attr("body")
+    record("a node that is underlined",
+           clamp.script(obj_to_underline=[clamp.body]))
+    record("a path that is underlined",
+           clamp.script(path_to_underline=[body.attr("body")]))
+    record("a path with a remark",
+           clamp.script(path_to_annotate={body: "here"}))
+    with_both = tvm.relax.BlockBuilder()
+    x = tvm.relax.Var("x", tvm.relax.TensorType([2, 3], "float32"))
+    try:
+        with with_both.function("main", [x]):
+            with_both.emit(tvm.relax.op.matmul(x, x))
+    except Exception as error:
+        record("an error with its place", (type(error).__name__,
+                                           no_addresses(str(error))))
+
+
+def operators(tvm, np):
+    """Operators of the library topi, compiled and compared with numpy."""
+    from tvm import te, topi
+    rng = np.random.default_rng(4)
+    a, b = rng.random((2, 4, 6), "float32")
+    x, y = (te.placeholder((4, 6), name=n, dtype="float32") for n in "xy")
+    e = np.exp(a - a.max(1, keepdims=True))
+    for name, result, want in (
+            ("add", topi.add(x, y), a + b), ("power", topi.power(x, y), a**b),
+            ("maximum", topi.maximum(x, y), np.maximum(a, b)),
+            ("sum", topi.sum(x, 1), a.sum(1)),
+            ("argmax", topi.argmax(x, 1), a.argmax(1)),
+            ("softmax", topi.nn.softmax(x), e / e.sum(1, keepdims=True)),
+            ("transpose", topi.transpose(x), a.T),
+            ("cumsum", topi.cumsum(x, 1), a.cumsum(1)),
+            ("sort", topi.sort(x, 1), np.sort(a, 1)),
+            ("slice", topi.strided_slice(x, [0, 1], [4, 5], [1, 2]),
+             a[:, 1:5:2])):
+        out = tvm.runtime.empty([int(d) for d in result.shape], result.dtype)
+        func = te.create_prim_func([x, y, result])
+        tvm.compile(func, target="llvm")(
+            tvm.runtime.tensor(a), tvm.runtime.tensor(b), out)
+        check(f"operator {name}", np.allclose(out.numpy(), want, rtol=1e-4))
+
+
+def threads(tvm, np):
+    """Threads that compile and run give what one gives."""
+    from concurrent.futures import ThreadPoolExecutor
+    clamp = programs()["clamp"]
+    x = np.arange(16, dtype="int32")
+
+    def work(i):
+        out = tvm.runtime.empty((16,), "int32")
+        tvm.compile(clamp, target="llvm")(
+            tvm.runtime.tensor(x), out, i, i + 5)
+        return (out.numpy() == np.clip(x, i, i + 5)).all()
+
+    with ThreadPoolExecutor(4) as pool:
+        check("threads compile and run", all(pool.map(work, range(8))))
+
+
 def rewrites(tvm):
     """Visitors and mutators in Python over the IR of C++."""
     from tvm import relax, tirx
@@ -576,6 +660,10 @@ def remote(tvm, np, folder):
     server = rpc.Server("127.0.0.1", port=9190, port_end=9890, silent=True)
     try:
         session = rpc.connect("127.0.0.1", server.port, session_timeout=60)
+        import psutil
+        check("the server has the same library", all(
+            loaded_libraries(p.pid) == loaded_libraries()
+            for p in psutil.Process().children()))
         cpu = session.cpu(0)
         x = np.arange(16, dtype="int32")
         a = tvm.runtime.tensor(x, cpu)
@@ -621,9 +709,13 @@ def main(args):
         structure(tvm)
         saved(tvm)
         passes(tvm)
+        every_pass(tvm)
+        marks(tvm)
+        operators(tvm, np)
         kernels(tvm, np)
         callbacks(tvm, np)
         libraries(tvm, np, folder, *models(tvm, np, folder))
+        threads(tvm, np)
         tensors(tvm, np)
         targets(tvm)
         remote(tvm, np, folder)
