@@ -16843,7 +16843,7 @@ static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
   const TVMFFISeqCell *rows = TVMFFI_I_CELL(TVMFFISeqCell, arg->v_obj), *cell;
   const TVMFFIAny *row = NULL, *item;
   const char *parts[64];
-  char got[160], number[12];
+  char number[12], at[12], within[12];
   int64_t k, n = 0;
   int32_t p = 0;
   for (k = 0; k < rows->size; ++k) {
@@ -16863,26 +16863,30 @@ static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
   }
   if (k == rows->size) return 0;
   cell = n < 0 ? NULL : TVMFFI_I_CELL(TVMFFISeqCell, row->v_obj);
-  if (n < 0)
-    (void)snprintf(got, sizeof(got), "Array[index %lld: %.100s]", (long long)k,
-                   tvmffi_i_type_key(row->type_index));
-  else if (n == width)
-    (void)snprintf(got, sizeof(got), "Array[index %lld: Array[size=%lld]]",
-                   (long long)k, (long long)cell->size);
-  else
-    (void)snprintf(
-        got, sizeof(got), "Array[index %lld: Array[index %lld: %.80s]]",
-        (long long)k, (long long)n,
-        tvmffi_i_type_key(((const TVMFFIAny *)cell->data)[n].type_index));
   parts[p++] = "Mismatched type on argument #";
   parts[p++] = tvmffi_i_decimal(number, i);
   parts[p++] = " when calling: `";
   p = tvmffi_i_signature(f, parts, p);
   parts[p++] = "`. Expected `";
   parts[p++] = f->types[i + 1]->name;
-  parts[p++] = "` but got `";
-  parts[p++] = got;
-  parts[p++] = "`";
+  parts[p++] = "` but got `Array[index ";
+  parts[p++] = tvmffi_i_decimal(at, (int32_t)k);
+  if (n < 0) {
+    parts[p++] = ": ";
+    parts[p++] = tvmffi_i_type_key(row->type_index);
+  } else if (n == width) {
+    parts[p++] = ": Array[size=";
+    parts[p++] = tvmffi_i_decimal(within, (int32_t)cell->size);
+    parts[p++] = "]";
+  } else {
+    parts[p++] = ": Array[index ";
+    parts[p++] = tvmffi_i_decimal(within, (int32_t)n);
+    parts[p++] = ": ";
+    parts[p++] =
+        tvmffi_i_type_key(((const TVMFFIAny *)cell->data)[n].type_index);
+    parts[p++] = "]";
+  }
+  parts[p++] = "]`";
   TVMFFIErrorSetRaisedFromCStrParts("TypeError", parts, p);
   return -1;
 }

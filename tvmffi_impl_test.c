@@ -9064,7 +9064,8 @@ static int test_on_value(void *self, const TVMFFIAny *args, int32_t num_args,
       break;
     case TEST_STOP:
       if (args->type_index != kTVMFFIInt || args->v_int64 != 3) break;
-      return tvmffi_call("ffi.VisitInterrupt", tvmffi_out_any(result), 33);
+      return tvmffi_call(tvmffi_str("ffi.VisitInterrupt"),
+                         tvmffi_out_any(result), tvmffi_int(33));
     case TEST_RAISE:
       if (args->type_index == kTVMFFIInt && args->v_int64 == 3)
         return TVMFFI_RAISE("ValueError", "three");
@@ -9078,7 +9079,8 @@ static int test_on_value(void *self, const TVMFFIAny *args, int32_t num_args,
       return TVMFFIAnyViewToOwnedAny(args, result);
     case TEST_CLEAR:
       any = tvmffi_obj(test_touched);
-      TVMFFI_TRY(tvmffi_call("ffi.ListClear", tvmffi_out_any(NULL), any));
+      TVMFFI_TRY(
+          tvmffi_call(tvmffi_str("ffi.ListClear"), tvmffi_out_any(NULL), any));
       *result = args->type_index == kTVMFFIInt ? tvmffi_int(9) : tvmffi_none();
       break;
     case TEST_DEFAULT:
@@ -9086,7 +9088,8 @@ static int test_on_value(void *self, const TVMFFIAny *args, int32_t num_args,
       name = is_mutator ? "ffi.StructuralMutatorDefaultMutate"
                         : "ffi.StructuralVisitorDefaultVisit";
       if (how == TEST_AGAIN) name = "ffi.StructuralVisitorVisit";
-      return tvmffi_call(name, tvmffi_out_any(result), args[1], args[0]);
+      return tvmffi_call(tvmffi_str(name), tvmffi_out_any(result), args[1],
+                         args[0]);
     default: break;
   }
   return 0;
@@ -9315,25 +9318,27 @@ static int test_on_mutator(void *self, const TVMFFIAny *args, int32_t num_args,
   TVMFFIObjectHandle raise = NULL;
   int64_t region = -1;
   (void)self, (void)num_args;
-  TVMFFI_TRY(tvmffi_call("ffi.StructuralMutatorVarRemapGet",
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralMutatorVarRemapGet"),
                          tvmffi_out_any(&got), m, args[0]));
   CHECK_INT(got.type_index, kTVMFFINone);
-  TVMFFI_TRY(tvmffi_call("ffi.StructuralMutatorVarRemapSet",
-                         tvmffi_out_any(NULL), m, args[0], 7));
-  TVMFFI_TRY(tvmffi_call("ffi.StructuralMutatorVarRemapSet",
-                         tvmffi_out_any(NULL), m, args[0], 8));
-  TVMFFI_TRY(tvmffi_call("ffi.StructuralMutatorVarRemapGet",
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralMutatorVarRemapSet"),
+                         tvmffi_out_any(NULL), m, args[0], tvmffi_int(7)));
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralMutatorVarRemapSet"),
+                         tvmffi_out_any(NULL), m, args[0], tvmffi_int(8)));
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralMutatorVarRemapGet"),
                          tvmffi_out_any(&got), m, args[0]));
   CHECK_INT(got.v_int64, 8);
-  FAILS(tvmffi_call("ffi.StructuralMutatorVarRemapSet", tvmffi_out_any(NULL), m,
-                    1, 2),
+  FAILS(tvmffi_call(tvmffi_str("ffi.StructuralMutatorVarRemapSet"),
+                    tvmffi_out_any(NULL), m, tvmffi_int(1), tvmffi_int(2)),
         "TypeError", "Variable-remap key must be an object-backed value");
   TVMFFI_TRY(TVMFFIFunctionCreate(NULL, test_raise_callback, NULL, &raise));
   any = tvmffi_obj((TVMFFIObject *)raise);
-  FAILS(tvmffi_call(name, tvmffi_out_any(&got), m, 2, any), "ValueError",
-        "the callback says no");
+  FAILS(tvmffi_call(tvmffi_str(name), tvmffi_out_any(&got), m, tvmffi_int(2),
+                    any),
+        "ValueError", "the callback says no");
   tvmffi_release(raise);
-  TVMFFI_TRY(tvmffi_call("ffi.StructuralMutatorDefRegionKind", &region, m));
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralMutatorDefRegionKind"),
+                         tvmffi_out_int64(&region), m));
   CHECK_INT(region, 0);
   *result = tvmffi_int(4);
   return 0;
