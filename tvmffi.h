@@ -6237,11 +6237,30 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
   return TVMFFI_I_LOAD(&value->type_index) == kTVMFFINone ? NULL : value;
 }
 
+/* Turns what a C function in a column returned into a result that owns it.
+   Before version 0.1.15 such a function gave a plain int64_t or bool, and
+   modules of that time still do (Apache TVM 0.27): the word it returns is then
+   the first of the two that the Any comes in. */
+TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
+                                         TVMFFIAny *result) {
+#if (defined(__x86_64__) && !defined(_WIN32)) || defined(__AARCH64EL__)
+  uint64_t word;
+  memcpy(&word, (const void *)result, sizeof(word));
+  if (word == kTVMFFIError) return;
+  if (type_index == kTVMFFIInt && word != kTVMFFIInt)
+    *result = tvmffi_int((int64_t)word);
+  else if (type_index == kTVMFFIBool && (word & 0xFF) < kTVMFFIBool)
+    *result = tvmffi_bool((int)(word & 0xFF));
+#else
+  (void)type_index, (void)result;
+#endif
+}
+
 /* Calls the value of an attribute: a function object, or the address of a C
    function that gives its result or an error. */
 static int tvmffi_i_call_attr_value(const TVMFFIAny *callee,
                                     const TVMFFIAny *args, int32_t num_args,
-                                    TVMFFIAny *result) {
+                                    int32_t type_index, TVMFFIAny *result) {
   typedef TVMFFIAny (*unary)(const TVMFFIAny *);
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
   if (callee->type_index == kTVMFFIFunction && callee->v_obj)
@@ -6255,6 +6274,7 @@ static int tvmffi_i_call_attr_value(const TVMFFIAny *callee,
   *result = num_args == 1
                 ? ((unary)(uintptr_t)callee->v_ptr)(&args[0])
                 : ((binary)(uintptr_t)callee->v_ptr)(&args[0], &args[1]);
+  tvmffi_i_take_plain(type_index, result);
   if (result->type_index != kTVMFFIError || !result->v_obj) return 0;
   TVMFFIErrorSetRaised(result->v_obj);
   tvmffi_any_release(result);
@@ -6270,7 +6290,7 @@ TVMFFI_I_SLOW int tvmffi_i_call_attr(const TVMFFIAny *callee,
   int32_t i;
   *result = tvmffi_none();
   for (i = 0; i < num_args; ++i) tvmffi_retain(args[i].v_obj);
-  code = tvmffi_i_call_attr_value(callee, args, num_args, result);
+  code = tvmffi_i_call_attr_value(callee, args, num_args, type_index, result);
   for (i = 0; i < num_args; ++i) tvmffi_release(args[i].v_obj);
   if (code || result->type_index == type_index) return code;
   code = tvmffi_i_fail(
@@ -18325,7 +18345,7 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, const TVMFFIAny *value) {
   }
   hook = tvmffi_i_type_attr(&tvmffi_i_to_json_column, index);
   if (hook) {
-    TVMFFI_TRY(tvmffi_i_call_attr_value(hook, value, 1, &data));
+    TVMFFI_TRY(tvmffi_i_call_attr_value(hook, value, 1, kTVMFFIAny, &data));
     return tvmffi_i_add_node(s, value, &data);
   }
   hook = tvmffi_i_type_attr(&tvmffi_i_new_column, index);
@@ -18856,7 +18876,7 @@ static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
           code = tvmffi_i_load_enum(index, data, &value);
         else if (hook && index != kTVMFFIArray && index != kTVMFFIList &&
                  index != kTVMFFIMap && index != kTVMFFIDict)
-          code = tvmffi_i_call_attr_value(hook, data, 1, &value);
+          code = tvmffi_i_call_attr_value(hook, data, 1, kTVMFFIAny, &value);
         else
           code = tvmffi_i_enter_loading(l, node, index, data);
     }
