@@ -8856,7 +8856,9 @@ static int tvmffi_i_cxx_property_mask(const tvmffi_i_module *m) {
 }
 
 /* C++ calls these. They cannot throw: one that fails gives the empty value and
-   leaves its error in the slot. */
+   leaves its error in the slot. A library with C++ in it brings a table whose
+   functions throw (dropin/adapter.c). */
+#ifndef TVMFFI_I_LIBRARY_METHODS
 #if TVMFFI_I_CXX_METHODS
 static TVMFFIObject **tvmffi_i_cxx_get(TVMFFIObject **out, tvmffi_i_module *m,
                                        const TVMFFIAny *name) {
@@ -8930,9 +8932,11 @@ static const struct {
      TVMFFI_I_CXX(write), TVMFFI_I_CXX(write_formats), TVMFFI_I_CXX(save),
      TVMFFI_I_CXX(inspect), TVMFFI_I_CXX(add_import),
      TVMFFI_I_CXX(clear_imports)}};
+#define TVMFFI_I_LIBRARY_METHODS (&tvmffi_i_library_table.methods)
+#endif
 
 TVMFFI_I_INLINE int tvmffi_i_is_library(const tvmffi_i_module *m) {
-  return m->methods == &tvmffi_i_library_table.methods;
+  return m->methods == TVMFFI_I_LIBRARY_METHODS;
 }
 
 static void tvmffi_i_destroy_module(void *self, int flags) {
@@ -8962,7 +8966,7 @@ static tvmffi_i_module *tvmffi_i_new_module(tvmffi_i_library *library) {
     return NULL;
   }
   memset((void *)m, 0, sizeof(*m));
-  m->module.methods = &tvmffi_i_library_table.methods;
+  m->module.methods = TVMFFI_I_LIBRARY_METHODS;
   m->module.base.combined_ref_count = TVMFFI_I_BOTH_ONE;
   m->module.base.type_index = kTVMFFIModule;
   m->module.base.deleter = tvmffi_i_delete_module;

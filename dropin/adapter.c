@@ -1,8 +1,17 @@
 /* The implementation, as tvmffi.c has it, and what the C++ adapter calls. */
+#include "adapter.h"
+
+/* The table of the adapter's class of library modules, in the C++ ABI: two
+   words, and then the virtual functions, which is where an object points. */
+extern const void *const tvmffi_dropin_library_table[] __asm__(
+    "_ZTVN3tvm3ffi19DropinLibraryModuleE")
+    __attribute__((visibility("hidden")));
+#define TVMFFI_I_LIBRARY_METHODS         \
+  ((const struct tvmffi_i_module_methods \
+        *)(const void *)(tvmffi_dropin_library_table + 2))
+
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
-
-#include "adapter.h"
 
 int tvmffi_dropin_import(void *module, void *other) {
   return tvmffi_i_add_own_import(tvmffi_i_module_of(module),

@@ -189,6 +189,33 @@ void ModuleObj::ClearImports() {
   TVM_FFI_CHECK_SAFE_CALL(tvmffi_dropin_clear_imports(HandleOf(this)));
 }
 
+// The table that the library's own modules point to: they are made in C, and
+// their functions are those of C, but called by C++ they throw.
+class __attribute__((visibility("hidden"))) DropinLibraryModule final
+    : public ModuleObj {
+ public:
+  const char *kind() const final;
+  int GetPropertyMask() const final {
+    static const Function &f = Builtin("ffi.ModuleGetPropertyMask");
+    return f(this).cast<int>();
+  }
+  Optional<Function> GetFunction(const String &name) final {
+    return ModuleObj::GetFunction(name, false);
+  }
+  bool ImplementsFunction(const String &name) final {
+    return ModuleObj::ImplementsFunction(name, false);
+  }
+  Optional<String> GetFunctionDoc(const String &name) final {
+    return ModuleObj::GetFunctionDoc(name, false);
+  }
+  Optional<String> GetFunctionMetadata(const String &name) final {
+    return ModuleObj::GetFunctionMetadata(name, false);
+  }
+};
+
+// Not inline, so that the compiler emits the table here.
+const char *DropinLibraryModule::kind() const { return "library"; }
+
 // -- what a compiler leaves of upstream's inline code --------------------
 
 // A function with a static variable whose symbol upstream's library has.
