@@ -4596,6 +4596,10 @@ static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
   const TVMFFITypeInfo *parent =
       t->info.type_depth ? t->info.type_ancestors[t->info.type_depth - 1]
                          : NULL;
+  /* A C++ class derived from one whose key it keeps, as Apache TVM has it, is
+     of the same type. */
+  if (r->index < 0 && r->parent && &r->parent->info == &t->info)
+    return t->info.type_index;
   if ((r->index >= 0 && r->index != t->info.type_index) ||
       r->depth != t->info.type_depth ||
       parent != (r->parent ? &r->parent->info : NULL))
