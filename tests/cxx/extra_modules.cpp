@@ -235,6 +235,38 @@ TEST(modules_of_both_kinds) {
   EQ(alive, 0);
 }
 
+TEST(library_modules_throw) {
+  auto fails = [](void *, const TVMFFIAny *, int32_t, TVMFFIAny *) {
+    TVMFFIErrorSetRaisedFromCStr("KeyError", "said C");
+    return -1;
+  };
+  int (*f)(void *, const TVMFFIAny *, int32_t, TVMFFIAny *) = fails;
+  for (const char *name :
+       {"extra_c.__tvm_ffi__doc_seven", "extra_c.__tvm_ffi__metadata_seven"})
+    TVMFFIEnvModRegisterSystemLibSymbol(name, reinterpret_cast<void *>(f));
+  Module m = library("extra_c."), other = make(1);
+  for (int i = 0; i < 2; ++i) {
+    THROWS("RuntimeError: Module[library] does not support WriteToFile",
+           m->WriteToFile("file", "c"));
+    THROWS("RuntimeError: Module[library] does not support SaveToBytes",
+           m->SaveToBytes());
+    THROWS("KeyError: said C", m->GetFunctionDoc("seven"));
+    THROWS("KeyError: said C", m->GetFunctionMetadata("seven"));
+    THROWS("RuntimeError: Cyclic dependency detected during import",
+           raw(m)->ImportModule(m));
+  }
+  OK(!m->GetFunctionDoc("none").has_value());
+  EQ((*m->GetFunction("seven"))().cast<int>(), 7);
+  OK(m->ImplementsFunction("seven") && !m->ImplementsFunction("none"));
+  EQ(std::string(m->kind()), "library");
+  EQ(m->GetPropertyMask(), 3);
+  EQ(m->GetWriteFormats().size(), 0u);
+  EQ(std::string(m->InspectSource("c")), "");
+  OK(dynamic_cast<Shelf *>(raw(m)) == nullptr);
+  OK(dynamic_cast<ModuleObj *>(raw(m)) == raw(m));
+  OK(typeid(*raw(m)) != typeid(*raw(other)));
+}
+
 TEST(symbols_are_looked_up) {
   Module a = make(1);
   raw(a)->ImportModule(make(2));
