@@ -7,10 +7,11 @@
    TVM FFI is the binary interface by which machine-learning compilers,
    kernels and languages call each other: a tagged 16-byte value (TVMFFIAny),
    reference-counted objects, packed functions, error objects, a type registry
-   with reflection, strings, and tensors exchanged by DLPack. This file holds
-   its declarations (the ABI of apache-tvm-ffi 0.1.15.post2, which reports
-   0.1.16, and of DLPack 1.3), an interface that makes using them from C
-   pleasant, and, on request, a complete runtime that needs only libc.
+   with reflection, strings, containers, modules, and tensors exchanged by
+   DLPack. This file holds its declarations (the ABI of apache-tvm-ffi
+   0.1.15.post2, which reports 0.1.16, and of DLPack 1.3), an interface that
+   makes using them from C pleasant, and, on request, a complete runtime that
+   needs only libc.
 
    WHAT IT IS NOT
 
