@@ -17199,7 +17199,7 @@ static uint64_t tvmffi_i_big_low(const tvmffi_i_big *b) {
 /* Halves a number, half to even; `lost`: there was more behind its last bit. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_round_half(uint64_t twice, int lost) {
   uint64_t x = twice >> 1;
-  return x + ((twice & 1) & (lost | (x & 1)));
+  return x + ((twice & 1) & ((uint64_t)(lost != 0) | (x & 1)));
 }
 
 /* Makes the bits of the double that is next to b * 2^power; `lost`: b is a
