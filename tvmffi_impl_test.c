@@ -145,7 +145,7 @@ static void test_free(void *pointer);
 #define TEST_STRING(x) TEST_STRING_(x)
 #define TEST_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 /* More bytes than any memory has; the allocator below refuses them unseen. */
-#define TEST_HUGE ((size_t)PTRDIFF_MAX / 256 + 1)
+#define TEST_HUGE ((size_t)PTRDIFF_MAX / (sizeof(size_t) > 4 ? 256 : 8) + 1)
 /* For what a build with other options does not use. */
 #define TEST_MAYBE static TVMFFI_I_UNUSED
 
