@@ -15862,6 +15862,18 @@ TVMFFI_I_INLINE void tvmffi_i_drop_child(tvmffi_i_cursor *c) {
   if (c->holds) tvmffi_any_release(&c->child);
 }
 
+/* While a unique child is out of its place, the cursor's is its only reference,
+   so that who mutates it finds it unique, too. */
+TVMFFI_I_INLINE void tvmffi_i_lift_child(tvmffi_i_cursor *c) {
+  *tvmffi_i_child_at(c) = tvmffi_none();
+  tvmffi_release(c->child.v_obj);
+}
+TVMFFI_I_INLINE void tvmffi_i_lower_child(tvmffi_i_cursor *c) {
+  TVMFFIAny *place = tvmffi_i_child_at(c);
+  if (place && place->type_index == kTVMFFINone)
+    *place = tvmffi_i_copy_owned(&c->child);
+}
+
 /* Goes past the child. */
 TVMFFI_I_INLINE void tvmffi_i_pass_child(tvmffi_i_cursor *c) {
   TVMFFIObject *o = c->made ? c->made : c->from;
@@ -15947,7 +15959,13 @@ TVMFFI_I_ALWAYS_INLINE TVMFFIAny tvmffi_i_mutate_with(tvmffi_i_visitor *v,
   TVMFFIAny r = tvmffi_none();
   int unique;
   while (r.type_index != kTVMFFIError && tvmffi_i_next_item(&c, &unique)) {
-    r = unique ? table->enter_unique(v, c.child) : table->enter(v, c.child);
+    if (unique) {
+      tvmffi_i_lift_child(&c);
+      r = table->enter_unique(v, c.child);
+      tvmffi_i_lower_child(&c);
+    } else {
+      r = table->enter(v, c.child);
+    }
     if (r.type_index != kTVMFFIError && tvmffi_i_put_child(&c, r))
       r = tvmffi_i_raised();
     tvmffi_i_pass_child(&c);
