@@ -6462,8 +6462,9 @@ TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
 TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
   tvmffi_i_seq *s = (tvmffi_i_seq *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
-    TVMFFIAny *item = TVMFFI_I_ITEMS(s), *end = item + s->cell.size;
-    for (; item != end; ++item)
+    TVMFFIAny *item = TVMFFI_I_ITEMS(s);
+    int64_t left = s->cell.size;
+    for (; left > 0; --left, ++item)
       if (item->type_index >= kTVMFFIStaticObjectBegin)
         tvmffi_release(item->v_obj);
     if (s->cell.data_deleter) s->cell.data_deleter(s->cell.data);
@@ -18491,7 +18492,8 @@ static int tvmffi_i_leave_saving(tvmffi_i_saver *s) {
   if (f->data)
     f->data = NULL;
   else
-    code = tvmffi_i_numbers(s->parts + f->base, s->num_parts - f->base, &data);
+    code = tvmffi_i_numbers(s->parts ? s->parts + f->base : NULL,
+                            s->num_parts - f->base, &data);
   s->num_parts = f->base;
   if (!code) code = tvmffi_i_add_node(s, &value, &data);
   tvmffi_i_mark_left(&s->mark, --s->depth);
