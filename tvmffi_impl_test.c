@@ -8255,8 +8255,9 @@ static int32_t test_structural_type(const char *key, TVMFFISEqHashKind kind,
 /* Makes an object of such a type (the test owns it); None if it fails. */
 static TVMFFIAny test_node(int32_t index, TVMFFIAny a, TVMFFIAny b) {
   TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(TVMFFIObject) + 32);
-  TVMFFIAny *fields = (TVMFFIAny *)(void *)(o + 1);
+  TVMFFIAny *fields;
   if (!o) return tvmffi_none();
+  fields = (TVMFFIAny *)(void *)(o + 1);
   OWN(o);
   fields[0] = tvmffi_i_copy_owned(&a);
   fields[1] = tvmffi_i_copy_owned(&b);
@@ -9600,7 +9601,8 @@ static void test_bad_visits(void) {
   FAILS(test_walk(tvmffi_i_pointer(kTVMFFIArray, NULL), TEST_GO_ON, 1, 0, &any),
         "ValueError", "The root is a NULL object");
   /* A copy has a visitor's table and nothing that it could call. */
-  visitor = &tvmffi_i_new_engine(TVMFFI_I_VISIT, NULL, NULL)->visitor.base;
+  visitor =
+      (TVMFFIObject *)(void *)tvmffi_i_new_engine(TVMFFI_I_VISIT, NULL, NULL);
   OK(visitor ? 0 : -1);
   OWN(visitor);
   args[0] = tvmffi_obj(visitor);
