@@ -18038,32 +18038,21 @@ TVMFFI_I_GET(i_optional_int) {
              ? 0
              : TVMFFI_I_MISMATCH;
 }
-/* A result that is an owned Any already. */
-TVMFFI_I_TYPE(i_json_text, TVMFFIAny, "str", "ffi.String")
-TVMFFI_I_PUT(i_json_text) {
-  *out = value;
-  return 0;
-}
-
 TVMFFI_FUNC(i_json_parse, any, (str, text)) {
-  TVMFFIAny value = tvmffi_none();
-  TVMFFI_TRY(tvmffi_i_json_parse(text, &value));
-  TVMFFI_RETURN(value);
+  return tvmffi_i_json_parse(text, tvmffi_result);
 }
 
-TVMFFI_FUNC(i_json_stringify, i_json_text, (i_view, value),
-            (i_optional_int, indent)) {
+TVMFFI_FUNC(i_json_stringify, str, (i_view, value), (i_optional_int, indent)) {
   tvmffi_i_json_writer w;
-  TVMFFIAny text = tvmffi_none(), owned;
+  TVMFFIAny owned;
   int code;
   TVMFFI_TRY(tvmffi_i_own(value, &owned));
   memset((void *)&w, 0, sizeof(w));
   w.indent = indent;
   code = tvmffi_i_json_write(&w, &owned);
-  code = tvmffi_i_json_end(&w, code, &text);
+  code = tvmffi_i_json_end(&w, code, tvmffi_result);
   tvmffi_any_release(&owned);
-  if (code) return code;
-  TVMFFI_RETURN(text);
+  return code;
 }
 #endif /* !TVMFFI_NO_EXTRA */
 
@@ -19079,8 +19068,7 @@ TVMFFI_FUNC(i_to_json_graph, any, (i_view, value), (i_view, metadata)) {
   return tvmffi_i_call_to_graph(value, metadata, 0, tvmffi_result);
 }
 
-TVMFFI_FUNC(i_to_json_graph_string, i_json_text, (i_view, value),
-            (i_view, metadata)) {
+TVMFFI_FUNC(i_to_json_graph_string, str, (i_view, value), (i_view, metadata)) {
   return tvmffi_i_call_to_graph(value, metadata, 1, tvmffi_result);
 }
 
