@@ -6262,7 +6262,11 @@ TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
 }
 
 /* Calls the value of an attribute: a function object, or the address of a C
-   function that gives its result or an error. */
+   function that gives its result or an error. As that function may be of the
+   time before 0.1.15, no sanitizer checks its type. */
+#if defined(__clang__)
+__attribute__((no_sanitize("function")))
+#endif
 static int tvmffi_i_call_attr_value(const TVMFFIAny *callee,
                                     const TVMFFIAny *args, int32_t num_args,
                                     int32_t type_index, TVMFFIAny *result) {
