@@ -2928,7 +2928,6 @@ typedef struct {
   size_t trace_capacity;
   TVMFFIByteArray trace_view;
   const void *making; /* the node of a system library: see >>module */
-  void *caught;       /* an exception of C++, on its way to its handler */
   struct tvmffi_i_map_guard *guard; /* maps that must not change now */
   int nesting; /* structural hooks and keys that are being called */
   int destroying;
@@ -6267,9 +6266,10 @@ TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
 #if defined(__clang__)
 __attribute__((no_sanitize("function")))
 #endif
-static int tvmffi_i_call_attr_value(const TVMFFIAny *callee,
-                                    const TVMFFIAny *args, int32_t num_args,
-                                    int32_t type_index, TVMFFIAny *result) {
+static int
+tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
+                         int32_t num_args, int32_t type_index,
+                         TVMFFIAny *result) {
   typedef TVMFFIAny (*unary)(const TVMFFIAny *);
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
   if (callee->type_index == kTVMFFIFunction && callee->v_obj)
@@ -8766,13 +8766,22 @@ static int tvmffi_i_let_wait(tvmffi_i_module_walk *w, const TVMFFIAny *item) {
   return 0;
 }
 
+/* The imports, and how many: C++ may have moved its array away. */
+static int64_t tvmffi_i_imports(const tvmffi_i_module *m,
+                                const TVMFFIAny **items) {
+  const TVMFFISeqCell *cell;
+  *items = NULL;
+  if (!m->imports) return 0;
+  cell = (const TVMFFISeqCell *)(void *)(m->imports + 1);
+  *items = (const TVMFFIAny *)cell->data;
+  return cell->size;
+}
+
 static int tvmffi_i_let_imports_wait(tvmffi_i_module_walk *w,
                                      const tvmffi_i_module *m) {
-  const TVMFFISeqCell *items = (const TVMFFISeqCell *)(void *)(m->imports + 1);
-  int64_t i;
-  if (!m->imports) return 0;
-  for (i = items->size; i > 0; --i)
-    TVMFFI_TRY(tvmffi_i_let_wait(w, (const TVMFFIAny *)items->data + (i - 1)));
+  const TVMFFIAny *items;
+  int64_t i = tvmffi_i_imports(m, &items);
+  while (i-- > 0) TVMFFI_TRY(tvmffi_i_let_wait(w, items + i));
   return 0;
 }
 
@@ -8803,10 +8812,10 @@ static int tvmffi_i_is_that(tvmffi_i_module *m, void *other) {
 
 /* Imports a module (borrowed), unless that would make a cycle. */
 static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
-  const TVMFFISeqCell *old = (const TVMFFISeqCell *)(void *)(m->imports + 1);
+  const TVMFFIAny *old;
   TVMFFIAny *items = NULL;
   TVMFFIObject *imports;
-  int64_t i;
+  int64_t i, count = tvmffi_i_imports(m, &old);
   int cycle = &m->base == other;
   if (!cycle)
     cycle =
@@ -8815,20 +8824,45 @@ static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
   if (cycle)
     return tvmffi_i_fail("RuntimeError",
                          "Cyclic dependency detected during import");
-  imports = tvmffi_i_new_array(old->size + 1, &items);
+  imports = tvmffi_i_new_array(count + 1, &items);
   if (!imports) return -1;
-  for (i = 0; i < old->size; ++i)
-    (void)TVMFFIAnyViewToOwnedAny((const TVMFFIAny *)old->data + i, &items[i]);
+  for (i = 0; i < count; ++i) (void)TVMFFIAnyViewToOwnedAny(&old[i], &items[i]);
   items[i] = tvmffi_obj(other);
   tvmffi_retain(other);
   tvmffi_i_set_imports(m, imports);
   return 0;
 }
 
-/* ModuleObj's virtual functions in the order of upstream's module.h. A String,
-   Bytes or Optional<String> is one Any, a reference one pointer; both return
-   through memory of the caller, to which the pointer comes first and goes
-   back: that a C function can say on x86-64, but not on every machine. */
+/* What the library asks of a module: ModuleObj's virtual functions in the order
+   of upstream's module.h, but for the one that saves to bytes. */
+typedef enum {
+  TVMFFI_I_METHOD_KIND,
+  TVMFFI_I_METHOD_PROPERTY_MASK,
+  TVMFFI_I_METHOD_GET_FUNCTION,
+  TVMFFI_I_METHOD_IMPLEMENTS,
+  TVMFFI_I_METHOD_DOC,
+  TVMFFI_I_METHOD_METADATA,
+  TVMFFI_I_METHOD_WRITE,
+  TVMFFI_I_METHOD_WRITE_FORMATS,
+  TVMFFI_I_METHOD_INSPECT,
+  TVMFFI_I_METHOD_ADD_IMPORT,
+  TVMFFI_I_METHOD_CLEAR_IMPORTS
+} tvmffi_i_module_method;
+
+/* What a library can do: be serialised, as a part of a file, and run. */
+enum { TVMFFI_I_LIBRARY_MASK = 1 | 2 };
+
+/* How C and C++ call each other's modules. A library with C++ in it defines
+   both macros (dropin/adapter.c): the table of its modules, whose functions
+   throw, and TVMFFI_I_CALL_CXX(module, method, args, result), which calls a
+   virtual function, catches what it throws, and gives a code. The two
+   arguments are strings or a module, borrowed; the result is owned. */
+#ifndef TVMFFI_I_CALL_CXX
+
+/* In plain C: a String, Bytes or Optional<String> is one Any, a reference one
+   pointer; both return through memory of the caller, to which the pointer
+   comes first and goes back: that a C function can say on x86-64, but not on
+   every machine. */
 #if defined(__x86_64__) && !defined(_WIN32) && TVMFFI_I_GNU
 #define TVMFFI_I_CXX_METHODS 1
 #else
@@ -8854,21 +8888,17 @@ typedef struct tvmffi_i_module_methods {
   void (*clear_imports)(tvmffi_i_module *m);
 } tvmffi_i_module_methods;
 
+/* C++ calls these. They cannot throw: one that fails gives the empty value and
+   leaves its error in the slot. */
 static const char *tvmffi_i_cxx_kind(const tvmffi_i_module *m) {
   (void)m;
   return "library";
 }
-
-/* What a library can do: be serialised, as a part of a file, and run. */
 static int tvmffi_i_cxx_property_mask(const tvmffi_i_module *m) {
   (void)m;
-  return 1 | 2;
+  return TVMFFI_I_LIBRARY_MASK;
 }
 
-/* C++ calls these. They cannot throw: one that fails gives the empty value and
-   leaves its error in the slot. A library with C++ in it brings a table whose
-   functions throw (dropin/adapter.c). */
-#ifndef TVMFFI_I_LIBRARY_METHODS
 #if TVMFFI_I_CXX_METHODS
 static TVMFFIObject **tvmffi_i_cxx_get(TVMFFIObject **out, tvmffi_i_module *m,
                                        const TVMFFIAny *name) {
@@ -8924,8 +8954,51 @@ static void tvmffi_i_cxx_add_import(tvmffi_i_module *m,
 static void tvmffi_i_cxx_clear_imports(tvmffi_i_module *m) {
   (void)tvmffi_i_clear_own_imports(m);
 }
+
+/* An exception must not leave the method: it would go through these frames of C
+   as if they were not there, and what they own would never be released. */
+static int tvmffi_i_call_cxx(tvmffi_i_module *m, tvmffi_i_module_method method,
+                             const TVMFFIAny *args, TVMFFIAny *out) {
+  const tvmffi_i_module_methods *f = m->methods;
+  TVMFFIObject *object = NULL;
+  const char *kind;
+  TVMFFIByteArray text;
+  switch (method) {
+    case TVMFFI_I_METHOD_KIND:
+      kind = f->kind(m);
+      text = tvmffi_view(kind ? kind : "");
+      return TVMFFIStringFromByteArray(&text, out);
+    case TVMFFI_I_METHOD_PROPERTY_MASK:
+      *out = tvmffi_int(f->property_mask(m));
+      break;
+    case TVMFFI_I_METHOD_GET_FUNCTION:
+      *out = tvmffi_obj(*f->get(&object, m, args));
+      break;
+    case TVMFFI_I_METHOD_IMPLEMENTS:
+      *out = tvmffi_bool(f->implements(m, args));
+      break;
+    case TVMFFI_I_METHOD_DOC: (void)f->doc(out, m, args); break;
+    case TVMFFI_I_METHOD_METADATA: (void)f->metadata(out, m, args); break;
+    case TVMFFI_I_METHOD_WRITE: f->write(m, &args[0], &args[1]); break;
+    case TVMFFI_I_METHOD_WRITE_FORMATS:
+      *out = tvmffi_obj(*f->write_formats(&object, m));
+      break;
+    case TVMFFI_I_METHOD_INSPECT: (void)f->inspect(out, m, args); break;
+    case TVMFFI_I_METHOD_ADD_IMPORT: f->add_import(m, &args[0].v_obj); break;
+    case TVMFFI_I_METHOD_CLEAR_IMPORTS: f->clear_imports(m); break;
+  }
+  return 0;
+}
 #define TVMFFI_I_CXX(method) tvmffi_i_cxx_##method
 #else
+TVMFFI_I_COLD int tvmffi_i_call_cxx(tvmffi_i_module *m,
+                                    tvmffi_i_module_method method,
+                                    const TVMFFIAny *args, TVMFFIAny *out) {
+  (void)m, (void)method, (void)args, (void)out;
+  return tvmffi_i_fail("RuntimeError",
+                       "A module that is made in C++ cannot be used from C on "
+                       "this machine");
+}
 #define TVMFFI_I_CXX(method) NULL
 #endif
 
@@ -8943,6 +9016,8 @@ static const struct {
      TVMFFI_I_CXX(inspect), TVMFFI_I_CXX(add_import),
      TVMFFI_I_CXX(clear_imports)}};
 #define TVMFFI_I_LIBRARY_METHODS (&tvmffi_i_library_table.methods)
+#define TVMFFI_I_CALL_CXX(module, method, args, result) \
+  tvmffi_i_call_cxx(module, method, args, result)
 #endif
 
 TVMFFI_I_INLINE int tvmffi_i_is_library(const tvmffi_i_module *m) {
@@ -8986,311 +9061,91 @@ static tvmffi_i_module *tvmffi_i_new_module(tvmffi_i_library *library) {
   return &m->module;
 }
 
-/* A call of a method of a module that C++ made. */
-typedef enum {
-  TVMFFI_I_METHOD_KIND,
-  TVMFFI_I_METHOD_PROPERTY_MASK,
-  TVMFFI_I_METHOD_GET_FUNCTION,
-  TVMFFI_I_METHOD_IMPLEMENTS,
-  TVMFFI_I_METHOD_DOC,
-  TVMFFI_I_METHOD_METADATA,
-  TVMFFI_I_METHOD_WRITE,
-  TVMFFI_I_METHOD_WRITE_FORMATS,
-  TVMFFI_I_METHOD_INSPECT,
-  TVMFFI_I_METHOD_ADD_IMPORT,
-  TVMFFI_I_METHOD_CLEAR_IMPORTS
-} tvmffi_i_module_method;
-
-typedef struct {
-  tvmffi_i_module *module;
-  tvmffi_i_module_method method;
-  TVMFFIAny a, b;      /* strings: owned */
-  TVMFFIObject *other; /* borrowed */
-  TVMFFIAny value;     /* one of these is the result, owned */
+/* The methods of a library; imports are changed by the functions above. */
+static int tvmffi_i_call_own(tvmffi_i_module *m, tvmffi_i_module_method method,
+                             TVMFFIByteArray name, TVMFFIAny *out) {
+  TVMFFIByteArray kind = {"library", 7}, none = {"", 0};
   TVMFFIObject *object;
-  const char *text;
-  int number;
-} tvmffi_i_method_call;
-
-#if !TVMFFI_I_CXX_METHODS
-static int tvmffi_i_run_method(tvmffi_i_method_call *call) {
-  (void)call;
-  return tvmffi_i_fail("RuntimeError",
-                       "A module that is made in C++ cannot be used from C on "
-                       "this machine");
-}
-#else
-
-static void tvmffi_i_dispatch(void *call) {
-  tvmffi_i_method_call *c = (tvmffi_i_method_call *)call;
-  tvmffi_i_module *m = c->module;
-  const tvmffi_i_module_methods *f = m->methods;
-  switch (c->method) {
-    case TVMFFI_I_METHOD_KIND: c->text = f->kind(m); break;
-    case TVMFFI_I_METHOD_PROPERTY_MASK: c->number = f->property_mask(m); break;
+  int has = 0;
+  switch (method) {
+    case TVMFFI_I_METHOD_KIND: return TVMFFIStringFromByteArray(&kind, out);
+    case TVMFFI_I_METHOD_PROPERTY_MASK:
+      *out = tvmffi_int(TVMFFI_I_LIBRARY_MASK);
+      return 0;
     case TVMFFI_I_METHOD_GET_FUNCTION:
-      (void)f->get(&c->object, m, &c->a);
-      break;
-    case TVMFFI_I_METHOD_IMPLEMENTS: c->number = f->implements(m, &c->a); break;
-    case TVMFFI_I_METHOD_DOC: (void)f->doc(&c->value, m, &c->a); break;
+      TVMFFI_TRY(tvmffi_i_library_get(m, name, &object));
+      *out = tvmffi_obj(object);
+      return 0;
+    case TVMFFI_I_METHOD_IMPLEMENTS:
+      TVMFFI_TRY(tvmffi_i_library_has(m, name, &has));
+      *out = tvmffi_bool(has);
+      return 0;
+    case TVMFFI_I_METHOD_DOC:
+      return tvmffi_i_library_text(m, "__tvm_ffi__doc_", name, out);
     case TVMFFI_I_METHOD_METADATA:
-      (void)f->metadata(&c->value, m, &c->a);
-      break;
-    case TVMFFI_I_METHOD_WRITE: f->write(m, &c->a, &c->b); break;
+      return tvmffi_i_library_text(m, "__tvm_ffi__metadata_", name, out);
     case TVMFFI_I_METHOD_WRITE_FORMATS:
-      (void)f->write_formats(&c->object, m);
-      break;
-    case TVMFFI_I_METHOD_INSPECT: (void)f->inspect(&c->value, m, &c->a); break;
-    case TVMFFI_I_METHOD_ADD_IMPORT: f->add_import(m, &c->other); break;
-    case TVMFFI_I_METHOD_CLEAR_IMPORTS: f->clear_imports(m); break;
+      object = tvmffi_i_no_items();
+      *out = tvmffi_obj(object);
+      return object ? 0 : -1;
+    case TVMFFI_I_METHOD_INSPECT: return TVMFFIStringFromByteArray(&none, out);
+    default: return tvmffi_i_library_refuses("WriteToFile");
   }
 }
 
-/* C++ code reports by an exception, which must not pass through its callers
-   in C. One frame has a personality routine of its own: it stops every C++
-   exception there and goes on behind the call, with the exception in hand. */
-#if !TVMFFI_NO_BACKTRACE && !TVMFFI_NO_DLOPEN && \
-    defined(__GCC_HAVE_DWARF2_CFI_ASM)
-#include <unwind.h>
-
-/* The two functions that belong to the unwinder at work. A library may have an
-   unwinder linked into itself: that of the C++ library is the one that
-   threw. */
-typedef struct {
-  void *(*handler)(struct _Unwind_Context *context);
-  void (*go_on)(struct _Unwind_Context *context, _Unwind_Ptr address);
-} tvmffi_i_unwinder;
-
-static void tvmffi_i_find_unwinder(tvmffi_i_unwinder *u) {
-  void *library = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  void *handler, *go_on;
-  u->handler =
-      (void *(*)(struct _Unwind_Context *))_Unwind_GetLanguageSpecificData;
-  u->go_on = _Unwind_SetIP;
-  if (!library) return;
-  handler = dlsym(library, "_Unwind_GetLanguageSpecificData");
-  go_on = dlsym(library, "_Unwind_SetIP");
-  if (handler && go_on) {
-    memcpy((void *)&u->handler, &handler, sizeof(handler));
-    memcpy((void *)&u->go_on, &go_on, sizeof(go_on));
-  }
-  (void)dlclose(library);
-}
-
-/* The frame's "language-specific data" is the address to go on at. */
-static _Unwind_Reason_Code tvmffi_i_stop_exception(
-    int version, _Unwind_Action actions, _Unwind_Exception_Class language,
-    struct _Unwind_Exception *exception, struct _Unwind_Context *context) {
-  tvmffi_i_unwinder u;
-  (void)language;
-  if (version != 1) return _URC_FATAL_PHASE1_ERROR;
-  if (actions & _UA_SEARCH_PHASE) return _URC_HANDLER_FOUND;
-  if (!(actions & _UA_HANDLER_FRAME)) return _URC_CONTINUE_UNWIND;
-  tvmffi_i_find_unwinder(&u);
-  tvmffi_i_self()->caught = exception;
-  u.go_on(context, (_Unwind_Ptr)u.handler(context));
-  return _URC_INSTALL_CONTEXT;
-}
-
-/* std::type_info, and that of a class with one base. */
-typedef struct tvmffi_i_type_info {
-  const void *methods;
-  const char *name;
-  const struct tvmffi_i_type_info *base;
-} tvmffi_i_type_info;
-
-/* The C++ library's part in catching. */
-typedef struct {
-  void *(*begin)(void *exception);
-  const tvmffi_i_type_info *(*type)(void);
-  void (*end)(void);
-  const void *const *one_base; /* the table of a class with one base */
-} tvmffi_i_catcher;
-
-static void *tvmffi_i_find_catcher(tvmffi_i_catcher *c) {
-  void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-  void *begin, *type, *end;
-  if (!library) return library;
-  begin = dlsym(library, "__cxa_begin_catch");
-  type = dlsym(library, "__cxa_current_exception_type");
-  end = dlsym(library, "__cxa_end_catch");
-  c->one_base = (const void *const *)dlsym(
-      library, "_ZTVN10__cxxabiv120__si_class_type_infoE");
-  memcpy((void *)&c->begin, &begin, sizeof(begin));
-  memcpy((void *)&c->type, &type, sizeof(type));
-  memcpy((void *)&c->end, &end, sizeof(end));
-  if (begin && type && end && c->one_base) return library;
-  (void)dlclose(library);
-  return NULL;
-}
-
-static int tvmffi_i_is_std_exception(const tvmffi_i_type_info *type,
-                                     const tvmffi_i_catcher *c) {
-  while (strcmp(type->name, "St9exception") != 0) {
-    if (type->methods != (const void *)(c->one_base + 2)) return 0;
-    type = type->base;
-  }
-  return 1;
-}
-
-/* Turns an exception that was caught into the thread's error, as upstream's
-   TVM_FFI_SAFE_CALL_END does. */
-static void tvmffi_i_translate(void *object, const tvmffi_i_type_info *type,
-                               const tvmffi_i_catcher *c) {
-  const char *text = "unknown C++ exception";
-  if (strcmp(type->name, "N3tvm3ffi5ErrorE") == 0) {
-    /* A std::exception, which is its own table, and then a reference. */
-    TVMFFIErrorSetRaised(((TVMFFIObjectHandle *)object)[1]);
-    return;
-  }
-  if (tvmffi_i_is_std_exception(type, c)) {
-    /* The third of its virtual functions is what(). */
-    typedef const char *(*what_t)(const void *);
-    text = (*(what_t **)object)[2](object);
-  }
-  TVMFFIErrorSetRaisedFromCStr("InternalError", text);
-}
-
-/* The object stands behind its exception; one that is thrown again by
-   std::rethrow_exception has a pointer to it, ten words in front. */
-TVMFFI_I_SLOW int tvmffi_i_caught(void *exception) {
-  struct _Unwind_Exception *e = (struct _Unwind_Exception *)exception;
-  void *object = (e->exception_class & 0xFF) == 1 ? ((void **)exception)[-10]
-                                                  : (void *)(e + 1);
-  tvmffi_i_catcher c;
-  void *library = tvmffi_i_find_catcher(&c);
-  if (!library) {
-    _Unwind_DeleteException(e);
-    return tvmffi_i_fail("InternalError", "unknown exception");
-  }
-  (void)c.begin(exception);
-  tvmffi_i_translate(object, c.type(), &c);
-  c.end();
-  (void)dlclose(library);
-  return -1;
-}
-
-/* The operand in memory makes the compiler set up the frame before the call,
-   and the other calls keep what is below the stack pointer free. */
-TVMFFI_I_NOINLINE int tvmffi_i_run_method(tvmffi_i_method_call *call) {
-  void (*dispatch)(void *) = tvmffi_i_dispatch;
-  tvmffi_i_thread *t = tvmffi_i_self();
-  void *exception;
-  int code = 0;
-  __asm__ volatile(
-      ".cfi_personality 0x1b, %c[stop]\n\t"
-      ".cfi_lsda 0x1b, .Ltvmffi_i_caught%=\n\t"
-      "call *%[dispatch]\n"
-      ".Ltvmffi_i_caught%=:"
-      : "+D"(call), [dispatch] "+b"(dispatch), "+m"(code)
-      : [stop] "i"(tvmffi_i_stop_exception)
-      : "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "cc", "memory");
-  exception = t->caught;
-  if (!exception) return code;
-  t->caught = NULL;
-  return tvmffi_i_caught(exception);
-}
-#else
-static int tvmffi_i_run_method(tvmffi_i_method_call *call) {
-  tvmffi_i_dispatch(call);
-  return 0;
-}
-#endif
-#endif
-
-/* Calls a method with up to two strings; the results are in *c. */
-static int tvmffi_i_call_method(tvmffi_i_method_call *c, tvmffi_i_module *m,
+/* Calls a method of any module with up to two strings. *out gets an owned
+   value, or None. */
+static int tvmffi_i_call_method(tvmffi_i_module *m,
                                 tvmffi_i_module_method method,
-                                const TVMFFIByteArray *a,
-                                const TVMFFIByteArray *b) {
-  int code = 0;
-  c->module = m;
-  c->method = method;
-  c->a = c->b = c->value = tvmffi_none();
-  c->object = NULL;
-  c->text = NULL;
-  c->number = 0;
-  if (a) code = TVMFFIStringFromByteArray(a, &c->a);
-  if (!code && b) code = TVMFFIStringFromByteArray(b, &c->b);
-  if (!code) code = tvmffi_i_run_method(c);
-  tvmffi_any_release(&c->a);
-  tvmffi_any_release(&c->b);
+                                TVMFFIByteArray a, TVMFFIByteArray b,
+                                TVMFFIAny *out) {
+  TVMFFIAny args[2];
+  int code;
+  *out = tvmffi_none();
+  if (tvmffi_i_is_library(m)) return tvmffi_i_call_own(m, method, a, out);
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&a, &args[0]));
+  code = TVMFFIStringFromByteArray(&b, &args[1]);
+  if (!code) code = TVMFFI_I_CALL_CXX(m, method, args, out);
+  tvmffi_any_release(&args[0]);
+  tvmffi_any_release(&args[1]);
   return code;
 }
 
-/* The methods of any module. */
-static int tvmffi_i_module_get(tvmffi_i_module *m, TVMFFIByteArray name,
-                               TVMFFIObject **out) {
-  tvmffi_i_method_call c;
-  *out = NULL;
-  if (tvmffi_i_is_library(m)) return tvmffi_i_library_get(m, name, out);
-  TVMFFI_TRY(
-      tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_GET_FUNCTION, &name, NULL));
-  *out = c.object;
-  return 0;
-}
-
-static int tvmffi_i_module_has(tvmffi_i_module *m, TVMFFIByteArray name,
-                               int *out) {
-  tvmffi_i_method_call c;
-  if (tvmffi_i_is_library(m)) return tvmffi_i_library_has(m, name, out);
-  TVMFFI_TRY(
-      tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_IMPLEMENTS, &name, NULL));
-  *out = c.number;
-  return 0;
-}
-
-static int tvmffi_i_module_text(tvmffi_i_module *m,
-                                tvmffi_i_module_method method,
-                                TVMFFIByteArray name, TVMFFIAny *out) {
-  tvmffi_i_method_call c;
-  if (tvmffi_i_is_library(m))
-    return tvmffi_i_library_text(m,
-                                 method == TVMFFI_I_METHOD_DOC
-                                     ? "__tvm_ffi__doc_"
-                                     : "__tvm_ffi__metadata_",
-                                 name, out);
-  TVMFFI_TRY(tvmffi_i_call_method(&c, m, method, &name, NULL));
-  *out = c.value;
-  return 0;
-}
-
+/* Imports a module, borrowed. */
 static int tvmffi_i_add_import(tvmffi_i_module *m, TVMFFIObject *other) {
-  tvmffi_i_method_call c;
+  TVMFFIAny args[2], none = tvmffi_none();
   if (tvmffi_i_is_library(m)) return tvmffi_i_add_own_import(m, other);
-  c.other = other;
-  return tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_ADD_IMPORT, NULL, NULL);
+  args[0] = tvmffi_obj(other);
+  args[1] = tvmffi_none();
+  return TVMFFI_I_CALL_CXX(m, TVMFFI_I_METHOD_ADD_IMPORT, args, &none);
+}
+
+static int tvmffi_i_clear_imports(tvmffi_i_module *m) {
+  TVMFFIByteArray none = {"", 0};
+  TVMFFIAny value;
+  if (tvmffi_i_is_library(m)) return tvmffi_i_clear_own_imports(m);
+  return tvmffi_i_call_method(m, TVMFFI_I_METHOD_CLEAR_IMPORTS, none, none,
+                              &value);
 }
 
 /* What is looked for in a module and its imports. */
 typedef struct {
   TVMFFIByteArray name;
   tvmffi_i_module_method method;
-  TVMFFIAny value; /* owned; None: not found */
+  TVMFFIAny value; /* owned; None, or false: not found */
 } tvmffi_i_search;
 
 static int tvmffi_i_search_module(tvmffi_i_module *m, void *search) {
   tvmffi_i_search *s = (tvmffi_i_search *)search;
-  TVMFFIObject *function;
-  int has;
-  switch (s->method) {
-    case TVMFFI_I_METHOD_GET_FUNCTION:
-      TVMFFI_TRY(tvmffi_i_module_get(m, s->name, &function));
-      s->value = tvmffi_obj(function);
-      break;
-    case TVMFFI_I_METHOD_IMPLEMENTS:
-      TVMFFI_TRY(tvmffi_i_module_has(m, s->name, &has));
-      if (has) s->value = tvmffi_bool(1);
-      break;
-    default:
-      TVMFFI_TRY(tvmffi_i_module_text(m, s->method, s->name, &s->value));
-      break;
-  }
-  return s->value.type_index != kTVMFFINone;
+  TVMFFIByteArray none = {"", 0};
+  TVMFFI_TRY(tvmffi_i_call_method(m, s->method, s->name, none, &s->value));
+  return s->value.type_index == kTVMFFIBool
+             ? s->value.v_int64 != 0
+             : s->value.type_index != kTVMFFINone;
 }
 
 /* Searches a module, and, if `imports`, what it imports; *out gets an owned
-   value, or None. */
+   value, or None, or false. */
 static int tvmffi_i_search_modules(TVMFFIObject *module,
                                    tvmffi_i_module_method method,
                                    TVMFFIByteArray name, int imports,
@@ -9300,7 +9155,6 @@ static int tvmffi_i_search_modules(TVMFFIObject *module,
   int code;
   s.name = name;
   s.method = method;
-  s.value = tvmffi_none();
   code = tvmffi_i_search_module(m, &s);
   if (!code && imports)
     code = tvmffi_i_walk_imports(m, tvmffi_i_search_module, &s);
@@ -9646,9 +9500,9 @@ TVMFFI_I_RESULT_TYPE(
   return 0;
 }
 TVMFFI_I_RESULT_TYPE(
-    i_write_formats, TVMFFIObject *, "Array<str>",
+    i_write_formats, TVMFFIAny, "Array<str>",
     "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi.String\"}]}") {
-  *out = tvmffi_obj(value);
+  *out = value;
   return 0;
 }
 
@@ -9730,7 +9584,7 @@ TVMFFI_FUNC(i_module_has, bool, (i_module, module), (str, name),
   TVMFFIAny found;
   TVMFFI_TRY(tvmffi_i_search_modules(module, TVMFFI_I_METHOD_IMPLEMENTS, name,
                                      query_imports, &found));
-  TVMFFI_RETURN(found.type_index != kTVMFFINone);
+  TVMFFI_RETURN(found.v_int64 != 0);
 }
 
 TVMFFI_FUNC(i_module_metadata, i_optional_str, (i_module, module), (str, name),
@@ -9758,55 +9612,46 @@ TVMFFI_FUNC(i_module_get, i_optional_func, (i_module, module), (str, name),
 }
 
 TVMFFI_FUNC(i_module_mask, int32, (i_module, module)) {
-  tvmffi_i_module *m = tvmffi_i_module_of(module);
-  tvmffi_i_method_call c;
-  if (tvmffi_i_is_library(m)) TVMFFI_RETURN(tvmffi_i_cxx_property_mask(m));
-  TVMFFI_TRY(
-      tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_PROPERTY_MASK, NULL, NULL));
-  TVMFFI_RETURN(c.number);
+  TVMFFIByteArray none = {"", 0};
+  TVMFFIAny value;
+  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
+                                  TVMFFI_I_METHOD_PROPERTY_MASK, none, none,
+                                  &value));
+  TVMFFI_RETURN((int32_t)value.v_int64);
 }
 
 TVMFFI_FUNC(i_module_inspect, i_source, (i_module, module), (str, format)) {
-  tvmffi_i_module *m = tvmffi_i_module_of(module);
   TVMFFIByteArray none = {"", 0};
-  tvmffi_i_method_call c;
-  if (tvmffi_i_is_library(m))
-    TVMFFI_TRY(TVMFFIStringFromByteArray(&none, &c.value));
-  else
-    TVMFFI_TRY(
-        tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_INSPECT, &format, NULL));
-  TVMFFI_RETURN(c.value);
+  TVMFFIAny value;
+  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
+                                  TVMFFI_I_METHOD_INSPECT, format, none,
+                                  &value));
+  TVMFFI_RETURN(value);
 }
 
-TVMFFI_FUNC(i_module_kind, str, (i_module, module)) {
-  tvmffi_i_module *m = tvmffi_i_module_of(module);
-  tvmffi_i_method_call c;
-  if (tvmffi_i_is_library(m))
-    c.text = tvmffi_i_cxx_kind(m);
-  else
-    TVMFFI_TRY(tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_KIND, NULL, NULL));
-  TVMFFI_RETURN(tvmffi_view(c.text ? c.text : ""));
+TVMFFI_FUNC(i_module_kind, i_source, (i_module, module)) {
+  TVMFFIByteArray none = {"", 0};
+  TVMFFIAny value;
+  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
+                                  TVMFFI_I_METHOD_KIND, none, none, &value));
+  TVMFFI_RETURN(value);
 }
 
 TVMFFI_FUNC(i_module_write_formats, i_write_formats, (i_module, module)) {
-  tvmffi_i_module *m = tvmffi_i_module_of(module);
-  tvmffi_i_method_call c;
-  if (tvmffi_i_is_library(m))
-    c.object = tvmffi_i_no_items();
-  else
-    TVMFFI_TRY(
-        tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_WRITE_FORMATS, NULL, NULL));
-  if (!c.object && tvmffi_i_is_library(m)) return -1;
-  TVMFFI_RETURN(c.object);
+  TVMFFIByteArray none = {"", 0};
+  TVMFFIAny value;
+  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
+                                  TVMFFI_I_METHOD_WRITE_FORMATS, none, none,
+                                  &value));
+  TVMFFI_RETURN(value);
 }
 
 TVMFFI_FUNC(i_module_write, none, (i_module, module), (str, file_name),
             (str, format)) {
-  tvmffi_i_module *m = tvmffi_i_module_of(module);
-  tvmffi_i_method_call c;
-  if (tvmffi_i_is_library(m)) return tvmffi_i_library_refuses("WriteToFile");
-  TVMFFI_TRY(
-      tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_WRITE, &file_name, &format));
+  TVMFFIAny value;
+  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
+                                  TVMFFI_I_METHOD_WRITE, file_name, format,
+                                  &value));
   TVMFFI_RETURN();
 }
 
@@ -9816,13 +9661,7 @@ TVMFFI_FUNC(i_module_import, none, (i_module, module), (i_module, other)) {
 }
 
 TVMFFI_FUNC(i_module_clear, none, (i_module, module)) {
-  tvmffi_i_module *m = tvmffi_i_module_of(module);
-  tvmffi_i_method_call c;
-  if (tvmffi_i_is_library(m))
-    TVMFFI_TRY(tvmffi_i_clear_own_imports(m));
-  else
-    TVMFFI_TRY(
-        tvmffi_i_call_method(&c, m, TVMFFI_I_METHOD_CLEAR_IMPORTS, NULL, NULL));
+  TVMFFI_TRY(tvmffi_i_clear_imports(tvmffi_i_module_of(module)));
   TVMFFI_RETURN();
 }
 

@@ -9,9 +9,16 @@ extern const void *const tvmffi_dropin_library_table[] __asm__(
 #define TVMFFI_I_LIBRARY_METHODS         \
   ((const struct tvmffi_i_module_methods \
         *)(const void *)(tvmffi_dropin_library_table + 2))
+#define TVMFFI_I_CALL_CXX(module, method, args, result)                      \
+  tvmffi_dropin_call_method(&(module)->base, (tvmffi_dropin_method)(method), \
+                            args, result)
 
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
+
+TVMFFI_STATIC_ASSERT((int)TVMFFI_I_METHOD_CLEAR_IMPORTS ==
+                         (int)TVMFFI_DROPIN_CLEAR_IMPORTS,
+                     methods_have_the_same_numbers);
 
 int tvmffi_dropin_import(void *module, void *other) {
   return tvmffi_i_add_own_import(tvmffi_i_module_of(module),

@@ -13,6 +13,7 @@
 #include <tvm/ffi/extra/visit_error_context.h>
 #include <tvm/ffi/function.h>
 
+#include <cxxabi.h>
 #include <memory>
 #include <mutex>
 
@@ -215,6 +216,60 @@ class __attribute__((visibility("hidden"))) DropinLibraryModule final
 
 // Not inline, so that the compiler emits the table here.
 const char *DropinLibraryModule::kind() const { return "library"; }
+
+namespace {
+
+// The result of a virtual function that C calls.
+Any CallMethod(ModuleObj *module, tvmffi_dropin_method method,
+               const AnyView *args) {
+  switch (method) {
+    case TVMFFI_DROPIN_KIND: {
+      const char *kind = module->kind();
+      return String(kind != nullptr ? kind : "");
+    }
+    case TVMFFI_DROPIN_PROPERTY_MASK: return module->GetPropertyMask();
+    case TVMFFI_DROPIN_GET_FUNCTION:
+      return module->GetFunction(args[0].cast<String>());
+    case TVMFFI_DROPIN_IMPLEMENTS:
+      return module->ImplementsFunction(args[0].cast<String>());
+    case TVMFFI_DROPIN_DOC:
+      return module->GetFunctionDoc(args[0].cast<String>());
+    case TVMFFI_DROPIN_METADATA:
+      return module->GetFunctionMetadata(args[0].cast<String>());
+    case TVMFFI_DROPIN_WRITE:
+      module->WriteToFile(args[0].cast<String>(), args[1].cast<String>());
+      break;
+    case TVMFFI_DROPIN_WRITE_FORMATS: return module->GetWriteFormats();
+    case TVMFFI_DROPIN_INSPECT:
+      return module->InspectSource(args[0].cast<String>());
+    case TVMFFI_DROPIN_ADD_IMPORT:
+      module->ImportModule(args[0].cast<Module>());
+      break;
+    case TVMFFI_DROPIN_CLEAR_IMPORTS: module->ClearImports(); break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+extern "C" int tvmffi_dropin_call_method(void *module,
+                                         tvmffi_dropin_method method,
+                                         const void *args, void *result) {
+  try {
+    TVM_FFI_SAFE_CALL_BEGIN();
+    *static_cast<Any *>(result) =
+        CallMethod(static_cast<ModuleObj *>(static_cast<Object *>(module)),
+                   method, static_cast<const AnyView *>(args));
+    TVM_FFI_SAFE_CALL_END();
+#ifdef __GLIBCXX__
+  } catch (abi::__forced_unwind &) {  // the thread is being cancelled
+    throw;
+#endif
+  } catch (...) {
+    TVMFFIErrorSetRaisedFromCStr("InternalError", "unknown C++ exception");
+    return -1;
+  }
+}
 
 // -- what a compiler leaves of upstream's inline code --------------------
 

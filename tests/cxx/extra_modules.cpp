@@ -1,21 +1,23 @@
 // Classes derived from ModuleObj that leave most to it: their own table and
 // type information refer to the library's, and what they inherit is there.
-#include <tvm/ffi/extra/c_env_api.h>
+// What they throw becomes an error of the C functions.
 #include <tvm/ffi/extra/module.h>
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
 
 #include <algorithm>
+#include <exception>
 #include <stdexcept>
 #include <typeinfo>
 
-#include "tap.hpp"
+#include "modules.hpp"
 
 using namespace tvm::ffi;
 
 namespace {
 
 int alive = 0;
+std::exception_ptr again;
 
 // Has one function, named by its number.
 class Shelf : public ModuleObj {
@@ -25,6 +27,10 @@ class Shelf : public ModuleObj {
   const char *kind() const override { return "plain shelf"; }
   Optional<Function> GetFunction(const String &name) override {
     if (name == "throw") TVM_FFI_THROW(ValueError) << "no such shelf";
+    if (name == "throw std") throw std::runtime_error("out of shelves");
+    if (name == "throw range") throw std::out_of_range("beyond the shelves");
+    if (name == "throw again") std::rethrow_exception(again);
+    if (name == "throw set") throw EnvErrorAlreadySet();
     if (name != "shelf " + std::to_string(number_)) return std::nullopt;
     return Function::FromTyped([n = number_](int64_t x) { return n + x; });
   }
@@ -70,36 +76,6 @@ class Counted : public Shelf {
 template <typename T = Shelf>
 Module make(int64_t number) {
   return Module(make_object<T>(number));
-}
-
-ModuleObj *raw(const Module &m) {
-  return const_cast<ModuleObj *>(m.operator->());
-}
-
-// As C calls it: upstream's own functions let exceptions through to C++.
-template <typename... Args>
-Any call(const std::string &name, const Args &...args) {
-  auto f = Function::GetGlobalRequired("ffi." + name);
-  AnyView views[] = {args...};
-  Any result;
-  TVM_FFI_CHECK_SAFE_CALL(
-      TVMFFIFunctionCall(detail::ObjectUnsafe::TVMFFIObjectPtrFromObjectRef(f),
-                         reinterpret_cast<TVMFFIAny *>(views), sizeof...(args),
-                         reinterpret_cast<TVMFFIAny *>(&result)));
-  return result;
-}
-
-int c_seven(void *, const TVMFFIAny *, int32_t, TVMFFIAny *result) {
-  result->type_index = kTVMFFIInt;
-  result->v_int64 = 7;
-  return 0;
-}
-
-// A module of the library's own.
-Module library(const std::string &prefix) {
-  TVMFFIEnvModRegisterSystemLibSymbol(("__tvm_ffi_" + prefix + "seven").c_str(),
-                                      reinterpret_cast<void *>(c_seven));
-  return call("SystemLib", prefix).cast<Module>();
 }
 
 }  // namespace
@@ -218,6 +194,34 @@ TEST(what_is_inherited) {
   EQ(std::string(c->SaveToBytes()), "saved");
 }
 
+TEST(methods_throw) {
+  Module m = make(0);
+  for (int i = 0; i < 3; ++i) {
+    THROWS("ValueError: no such shelf",
+           call("ModuleGetFunction", m, "throw", false));
+    THROWS("InternalError: out of shelves",
+           call("ModuleGetFunction", m, "throw std", false));
+    THROWS("InternalError: beyond the shelves",
+           call("ModuleImplementsFunction", m, "throw range", false));
+  }
+  THROWS("EnvErrorAlreadySet: ",
+         call("ModuleGetFunction", m, "throw set", false));
+  try {
+    throw std::runtime_error("thrown again");
+  } catch (...) {
+    again = std::current_exception();
+  }
+  THROWS("InternalError: thrown again",
+         call("ModuleGetFunction", m, "throw again", false));
+  again = nullptr;
+  Module own = library("extra_d.");
+  call("ModuleImportModule", own, m);
+  THROWS("ValueError: no such shelf",
+         call("ModuleGetFunction", own, "throw", true));
+  call("ModuleClearImports", own);
+  EQ(std::uncaught_exceptions(), 0);
+}
+
 TEST(modules_of_both_kinds) {
   {
     Module own = library("extra_a."), m = make(5), other = library("extra_b.");
@@ -236,14 +240,8 @@ TEST(modules_of_both_kinds) {
 }
 
 TEST(library_modules_throw) {
-  auto fails = [](void *, const TVMFFIAny *, int32_t, TVMFFIAny *) {
-    TVMFFIErrorSetRaisedFromCStr("KeyError", "said C");
-    return -1;
-  };
-  int (*f)(void *, const TVMFFIAny *, int32_t, TVMFFIAny *) = fails;
-  for (const char *name :
-       {"extra_c.__tvm_ffi__doc_seven", "extra_c.__tvm_ffi__metadata_seven"})
-    TVMFFIEnvModRegisterSystemLibSymbol(name, reinterpret_cast<void *>(f));
+  put("extra_c.__tvm_ffi__doc_seven", c_fails);
+  put("extra_c.__tvm_ffi__metadata_seven", c_fails);
   Module m = library("extra_c."), other = make(1);
   for (int i = 0; i < 2; ++i) {
     THROWS("RuntimeError: Module[library] does not support WriteToFile",
