@@ -18955,6 +18955,7 @@ TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
   tvmffi_i_global *g = tvmffi_i_find_global(&name);
   const tvmffi_i_about *about;
   TVMFFIByteArray text = {"", 0};
+  char *copy;
   uint32_t side;
   int code;
   if (!g || !TVMFFI_I_LOAD(&g->function))
@@ -18965,8 +18966,15 @@ TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
   TVMFFI_I_ENTER(g, side);
   about = TVMFFI_I_LOAD_SEQ(&g->about);
   if (about) text = about->metadata;
-  code = TVMFFIStringFromByteArray(&text, tvmffi_result);
+  copy = (char *)tvmffi_i_alloc(text.size + 1);
+  if (copy && text.size) memcpy(copy, text.data, text.size);
   TVMFFI_I_LEAVE(g, side);
+  /* Only now, as an error that is raised may release another, and with it
+     what replaces this function and waits for its readers. */
+  if (!copy) return tvmffi_i_no_memory();
+  text.data = copy;
+  code = TVMFFIStringFromByteArray(&text, tvmffi_result);
+  tvmffi_i_free(copy);
   return code;
 }
 
