@@ -3282,26 +3282,6 @@ TVMFFI_I_UNUSED static void tvmffi_i_text_int(tvmffi_i_text_buffer *b,
   if (x < 0) digits[--at] = '-';
   tvmffi_i_text_put(b, digits + at, sizeof(digits) - at);
 }
-
-TVMFFI_I_PRINTF(2, 3)
-TVMFFI_I_UNUSED static void tvmffi_i_text_format(tvmffi_i_text_buffer *b,
-                                                 const char *format, ...) {
-  va_list ap;
-  size_t room = 64;
-  char *at;
-  int n;
-  do { /* twice when the first room was too small */
-    at = tvmffi_i_text_room(b, room);
-    if (!at) return;
-    va_start(ap, format);
-    n = tvmffi_i_vformat(at, room + 1, format, ap);
-    va_end(ap);
-    if (n < 0) return;
-    if ((size_t)n <= room) break;
-    room = (size_t)n;
-  } while (1);
-  b->size += (size_t)n;
-}
 #endif
 
 /* ======== Raise =================================================== >>raise */

@@ -4979,6 +4979,112 @@ static void test_nested_system_modules(void) {
   if (m && other) CHECK(m == other);
 }
 
+/* A module that ends: a library's own with no system library behind it. */
+static TVMFFIObject *test_short_lived_module(void) {
+  TVMFFIByteArray prefix;
+  tvmffi_i_library *library;
+  tvmffi_i_module *m;
+  prefix = TEXT(test_fresh("unit_module"));
+  library = tvmffi_i_new_library(NULL, prefix);
+  if (test_code(library ? 0 : -1, __FILE__, __LINE__, "a library")) return NULL;
+  m = tvmffi_i_new_module(library);
+  tvmffi_release(library);
+  if (test_code(m ? 0 : -1, __FILE__, __LINE__, "a module")) return NULL;
+  OWN(&m->base);
+  return &m->base;
+}
+
+/* What a module looked up goes with it, and so does the cache that it found. */
+static void test_cache_ends(void) {
+  TVMFFIObject *m = test_short_lived_module(), *other;
+  TVMFFIObjectHandle got = NULL, again = NULL, old = NULL;
+  char name[8] = "name-0";
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIByteArray key;
+  int i, n = test_scale(40, 2);
+  if (!m) return;
+  test_log_size = 0;
+  OK(TVMFFIObjectCreateOpaque((void *)(uintptr_t)"o", kTVMFFIOpaquePyObject,
+                              test_say_deleter, &old));
+  tvmffi_i_module_of(m)->cache = (TVMFFIObject *)old;
+  OK(TVMFFIFunctionCreate((void *)(uintptr_t)"f", test_echo_callback,
+                          test_say_deleter, &f));
+  for (i = 0; i < n; ++i) { /* so many that the table grows */
+    int code;
+    name[5] = (char)('0' + i);
+    key = TEXT(name);
+    code = TVMFFIFunctionSetGlobal(&key, f, 1);
+    if (!code)
+      code = TVMFFIEnvModLookupFromImports(tvmffi_i_module_of(m), name, &got);
+    if (!code)
+      code = TVMFFIEnvModLookupFromImports(tvmffi_i_module_of(m), name, &again);
+    (void)tvmffi_i_remove_global(&key);
+    if (code) tvmffi_release(f);
+    OK(code);
+    CHECK(got == f && again == f);
+  }
+  tvmffi_release(f);
+  CHECK_LOG("");
+  CHECK(test_strong(f) == (uint32_t)n);
+  other = test_short_lived_module();
+  if (other) OK(test_import(other, m));
+  test_drop(m);
+  if (other) CHECK_LOG("");
+  if (other)
+    OK(MODULE_CALL("ClearImports", tvmffi_out_any(NULL), tvmffi_obj(other)));
+  CHECK_LOG("fo");
+}
+
+/* Imports as C++ may leave them: none at all, and what is no module. */
+static void test_strange_imports(void) {
+  TVMFFIObject *m = test_short_lived_module();
+  TVMFFIObject *other = test_short_lived_module();
+  tvmffi_i_module *own;
+  TVMFFIAny f, *items = NULL;
+  TVMFFISeqCell *imports;
+  if (!m || !other) return;
+  own = tvmffi_i_module_of(m);
+  tvmffi_release(own->imports);
+  own->imports = NULL;
+  OK(test_get_function(m, "none", 1, &f));
+  CHECK(f.type_index == kTVMFFINone);
+  OK(test_import(m, other));
+  imports = (TVMFFISeqCell *)(void *)(own->imports + 1);
+  CHECK_INT(imports->size, 1);
+  CHECK(((TVMFFIAny *)imports->data)->v_obj == other);
+  tvmffi_release(own->imports);
+  own->imports = tvmffi_i_new_array(1, &items);
+  OK(own->imports ? 0 : -1);
+  items[0] = tvmffi_int(7);
+  FAILS(test_get_function(m, "none", 1, &f), "TypeError",
+        "Cannot convert from type `int` to `ffi.Module`");
+}
+
+/* A file that every process of this C library has open. */
+static void test_library_file(void) {
+#if defined(__GLIBC__) && !TVMFFI_NO_DLOPEN
+  TVMFFIObject *load = test_global("ffi.Module.load_from_file.so");
+  TVMFFIAny args[2], any = tvmffi_none();
+  TVMFFIObject *error;
+  if (!load) return;
+  args[0] = tvmffi_str("libc.so.6");
+  args[1] = tvmffi_str("so");
+  if (TVMFFIFunctionCall(load, args, 2, &any)) {
+    error = tvmffi_error_take(); /* a static program may have none */
+    CHECK(error && (tvmffi_error_is(error, "InternalError") || test_hits()));
+    tvmffi_release(error);
+    return;
+  }
+  OWN_ANY(any);
+  if (!CHECK_INT(any.type_index, kTVMFFIModule)) return;
+  CHECK(((tvmffi_i_library_module *)(void *)tvmffi_i_module_of(any.v_obj))
+            ->library->handle != NULL);
+  CHECK_INT(test_strong(any.v_obj), 1);
+  OK(test_get_function(any.v_obj, "printf", 0, &args[0]));
+  CHECK(args[0].type_index == kTVMFFINone); /* only __tvm_ffi_printf would do */
+#endif
+}
+
 #if TVMFFI_I_CXX_METHODS
 /* What C++ does with a module: it calls through the table in front. */
 static void test_module_table(void) {
@@ -5005,8 +5111,42 @@ static void test_module_table(void) {
   CHECK(text.type_index == kTVMFFINone);
   CHECK(methods->inspect(&text, m, &name) == &text);
   CHECK(text.type_index == kTVMFFISmallStr);
+  CHECK(methods->metadata(&text, m, &name) == &text);
+  CHECK(text.type_index == kTVMFFINone);
   methods->write(m, &name, &name);
   FAILS(-1, "RuntimeError", "Module[library] does not support WriteToFile");
+  CHECK(methods->save(&text, m) == &text);
+  CHECK(text.type_index == kTVMFFISmallBytes && text.small_str_len == 0);
+  FAILS(-1, "RuntimeError", "Module[library] does not support SaveToBytes");
+  CHECK(methods->write_formats(&f, m) == &f);
+  if (f) {
+    OWN(f);
+    CHECK_INT(((TVMFFISeqCell *)(void *)(f + 1))->size, 0);
+  }
+  CHECK(f || test_hits());
+  tvmffi_error_clear();
+}
+
+/* The imports that C++ changes, and the errors that it finds in the slot. */
+static void test_module_table_imports(void) {
+  TVMFFIObject *object = test_module(test_fresh("unit_module"));
+  TVMFFIObject *other = test_module(test_fresh("unit_module"));
+  tvmffi_i_module *m;
+  if (!object || !other) return;
+  m = tvmffi_i_module_of(object);
+  m->methods->add_import(m, &object);
+  FAILS(-1, "RuntimeError", "Cyclic dependency detected during import");
+  CHECK_INT(((TVMFFISeqCell *)(void *)(m->imports + 1))->size, 0);
+  m->methods->add_import(m, &other);
+  if (!test_hits()) {
+    CHECK_INT(((TVMFFISeqCell *)(void *)(m->imports + 1))->size, 1);
+    CHECK(((TVMFFIAny *)((TVMFFISeqCell *)(void *)(m->imports + 1))->data)
+              ->v_obj == other);
+  }
+  m->methods->clear_imports(m);
+  if (!test_hits())
+    CHECK_INT(((TVMFFISeqCell *)(void *)(m->imports + 1))->size, 0);
+  tvmffi_error_clear();
 }
 
 /* A module of another maker: what C++ would make. */
@@ -5033,6 +5173,97 @@ static TVMFFIAny *test_cxx_text(TVMFFIAny *out, tvmffi_i_module *m,
 static int test_cxx_mask(const tvmffi_i_module *m) {
   (void)m;
   return 4;
+}
+
+/* Says what it is asked for, and gives what C++ would. */
+static const char *test_cxx_no_kind(const tvmffi_i_module *m) {
+  (void)m;
+  return NULL;
+}
+static tvmffi_type_bool test_cxx_implements(tvmffi_i_module *m,
+                                            const TVMFFIAny *name) {
+  (void)m;
+  return tvmffi_any_str(name).size == 3;
+}
+static void test_cxx_write(const tvmffi_i_module *m, const TVMFFIAny *file,
+                           const TVMFFIAny *format) {
+  (void)m;
+  CHECK_TEXT(tvmffi_any_str(file), "a long name of a file");
+  CHECK_TEXT(tvmffi_any_str(format), "c");
+  test_say('w');
+}
+static TVMFFIObject **test_cxx_formats(TVMFFIObject **out,
+                                       const tvmffi_i_module *m) {
+  *out = m->imports;
+  tvmffi_retain(*out);
+  return out;
+}
+static TVMFFIAny *test_cxx_inspect(TVMFFIAny *out, const tvmffi_i_module *m,
+                                   const TVMFFIAny *format) {
+  (void)m;
+  (void)TVMFFIAnyViewToOwnedAny(format, out);
+  return out;
+}
+static TVMFFIObject *test_cxx_imported;
+static void test_cxx_add_import(tvmffi_i_module *m,
+                                TVMFFIObject *const *other) {
+  (void)m;
+  test_cxx_imported = *other;
+}
+static void test_cxx_clear_imports(tvmffi_i_module *m) {
+  (void)m;
+  test_say('c');
+}
+
+static void test_ask_foreign_module(TVMFFIObject *object, TVMFFIObject *own) {
+  TVMFFIAny any = tvmffi_none();
+  tvmffi_type_bool has = 0;
+  OK(MODULE_CALL("GetKind", tvmffi_out_any(&any), tvmffi_obj(object)));
+  CHECK_TEXT(tvmffi_any_str(&any), "");
+  OK(MODULE_CALL("ImplementsFunction", tvmffi_out_bool(&has),
+                 tvmffi_obj(object), tvmffi_str("two"), tvmffi_bool(0)));
+  CHECK_INT(has, 1);
+  OK(MODULE_CALL("ImplementsFunction", tvmffi_out_bool(&has),
+                 tvmffi_obj(object), tvmffi_str("four"), tvmffi_bool(1)));
+  CHECK_INT(has, 0);
+  OK(MODULE_CALL("GetFunctionMetadata", tvmffi_out_any(&any),
+                 tvmffi_obj(object), tvmffi_str("of two"), tvmffi_bool(0)));
+  CHECK_TEXT(tvmffi_any_str(&any), "of two");
+  OK(MODULE_CALL("InspectSource", tvmffi_out_any(&any), tvmffi_obj(object),
+                 tvmffi_str("c")));
+  CHECK_TEXT(tvmffi_any_str(&any), "c");
+  OK(MODULE_CALL("WriteToFile", tvmffi_out_any(NULL), tvmffi_obj(object),
+                 tvmffi_str("a long name of a file"), tvmffi_str("c")));
+  CHECK_LOG("w");
+  OK(MODULE_CALL("GetWriteFormats", tvmffi_out_any(&any), tvmffi_obj(object)));
+  OWN_ANY(any);
+  CHECK(any.v_obj == tvmffi_i_module_of(object)->imports);
+  OK(test_import(object, own));
+  CHECK(test_cxx_imported == own);
+  OK(MODULE_CALL("ClearImports", tvmffi_out_any(NULL), tvmffi_obj(object)));
+  CHECK_LOG("c");
+}
+
+static void test_foreign_module_methods(void) {
+  tvmffi_i_module_methods methods;
+  TVMFFIObject *own = test_module(test_fresh("unit_module"));
+  TVMFFIObject *object = test_module(test_fresh("unit_module"));
+  tvmffi_i_module *m;
+  if (!own || !object) return;
+  m = tvmffi_i_module_of(object);
+  methods = *m->methods;
+  methods.kind = test_cxx_no_kind;
+  methods.implements = test_cxx_implements;
+  methods.metadata = test_cxx_text;
+  methods.write = test_cxx_write;
+  methods.write_formats = test_cxx_formats;
+  methods.inspect = test_cxx_inspect;
+  methods.add_import = test_cxx_add_import;
+  methods.clear_imports = test_cxx_clear_imports;
+  m->methods = &methods;
+  test_log_size = 0;
+  test_ask_foreign_module(object, own);
+  m->methods = &tvmffi_i_library_table.methods;
 }
 
 static void test_foreign_module(void) {
@@ -9815,9 +10046,14 @@ static const test_case test_cases[] = {
     {"modules: kept", test_kept_modules},
     {"modules: files", test_load_files},
     {"modules: loaders in loaders", test_nested_system_modules},
+    {"modules: the end of a cache", test_cache_ends},
+    {"modules: strange imports", test_strange_imports},
+    {"modules: a file", test_library_file},
 #if TVMFFI_I_CXX_METHODS
     {"modules: the C++ table", test_module_table},
+    {"modules: imports by the C++ table", test_module_table_imports},
     {"modules: of another maker", test_foreign_module},
+    {"modules: methods of another maker", test_foreign_module_methods},
 #endif
 #endif
 #if !TVMFFI_NO_CONTAINERS && !TEST_NO_REFLECTION && !TEST_NO_TYPES
