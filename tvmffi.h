@@ -10250,13 +10250,6 @@ static void tvmffi_i_put_reference(void *field, const TVMFFIAny *value) {
 }
 
 static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
-  TVMFFIAny moved = tvmffi_none();
-  if (value->type_index == kTVMFFIObjectRValueRef) {
-    TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(value, &moved));
-    tvmffi_i_put_reference(field, &moved);
-    tvmffi_any_release(&moved);
-    return 0;
-  }
   if (value->type_index != kTVMFFINone &&
       (value->type_index < kTVMFFIStaticObjectBegin || !value->v_obj))
     return tvmffi_i_bad_cast(value, "ffi.Object");

@@ -7321,12 +7321,28 @@ static int test_make_access(TVMFFIFieldInfo *f, int32_t type_index,
   return 0;
 }
 
+/* A setter for a type index that no field can have. */
+static int test_setter_of_nine(TVMFFIAny *field) {
+  TVMFFIAny args[3], any;
+  args[0] = tvmffi_int(9);
+  args[1] = tvmffi_int(0);
+  args[2] = tvmffi_int((int64_t)(intptr_t)test_convert);
+  TVMFFI_TRY(test_apply_global("ffi.MakeFieldSetter", args, 3, &any));
+  args[0] = tvmffi_ptr(field);
+  args[1] = tvmffi_int(1);
+  return test_apply(any.v_obj, args, 2, &any);
+}
+
 static void test_field_access(void) {
   static const int32_t types[] = {
       kTVMFFIAny,      kTVMFFIInt,    kTVMFFIBool,   kTVMFFIOpaquePtr,
-      kTVMFFIDataType, kTVMFFIDevice, kTVMFFIObject, kTVMFFIArray};
+      kTVMFFIDataType, kTVMFFIDevice, kTVMFFIObject, kTVMFFIArray,
+#if !TVMFFI_NO_FLOAT
+      kTVMFFIFloat
+#endif
+  };
   DLDataType dtype = {kDLInt, 8, 1};
-  TVMFFIAny values[8], field = tvmffi_none(), args[2], any;
+  TVMFFIAny values[9], field = tvmffi_none(), args[2], any;
   TVMFFIFieldInfo f;
   TVMFFIObject *list = tvmffi_i_new_list(0);
   int i;
@@ -7339,6 +7355,9 @@ static void test_field_access(void) {
   values[4] = tvmffi_dtype(dtype);
   values[5] = tvmffi_device(TVMFFIDLDeviceFromIntPair(2, 3));
   values[6] = values[7] = values[0];
+  values[8] = tvmffi_none();
+  values[8].type_index = kTVMFFIFloat;
+  values[8].v_uint64 = 0x3FF8000000000000u; /* 1.5 */
   for (i = 0; i < TEST_COUNT(types); ++i) {
     OK(test_make_access(&f, types[i], NULL));
     memset((void *)&field, 0, sizeof(field));
@@ -7363,6 +7382,11 @@ static void test_field_access(void) {
   args[0] = tvmffi_int(9);
   FAILS(test_apply_global("ffi.MakeFieldGetter", args, 1, &any), "ValueError",
         "Unsupported field type index for getter: 9");
+  args[1] = tvmffi_int(0);
+  FAILS(test_setter_of_nine(&field), "ValueError",
+        "Unsupported field type index for setter: 9");
+  FAILS(test_apply_global("ffi.MakeFieldSetter", args, 2, &any), "TypeError",
+        NULL);
   FAILS(test_apply((TVMFFIObject *)f.setter, args, 1, &any), "TypeError",
         "A field setter takes 2 arguments, but 1 were given");
   args[1] = tvmffi_none();
@@ -7546,6 +7570,158 @@ static void test_init_errors(void) {
   tvmffi_release(error);
 }
 
+static int test_deep_copy(TVMFFIObject *from, TVMFFIObject **copy);
+
+/* A class of test_py with one field, made and copied by the runtime; gives its
+   index, or -1. */
+static int32_t test_field_class(const TVMFFIFieldInfo *field) {
+  int32_t index = test_type(test_fresh("unit.One"), -1, 1, 0, 1, kTVMFFIObject);
+  TVMFFIAny args[2], any;
+  if (index < 0 || TVMFFITypeRegisterField(index, field)) return -1;
+  args[0] = tvmffi_int(index);
+  args[1] = tvmffi_int((int64_t)sizeof(test_py));
+  if (test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any))
+    return -1;
+  return index;
+}
+
+/* Makes an object of a class, with `n` more arguments. */
+static int test_make(int32_t index, TVMFFIAny *args, int n, TVMFFIAny *made) {
+  args[0] = tvmffi_int(index);
+  return test_apply_global("ffi.MakeObjectFromPackedArgs", args, 1 + n, made);
+}
+
+/* What a field does that its argument leaves out, and one without a setter. */
+static void test_field_defaults(void) {
+  TVMFFIFieldInfo f;
+  TVMFFIAny args[3], any;
+  int32_t index;
+  args[1] = tvmffi_str("a");
+  args[2] = tvmffi_int(8);
+  memset((void *)&f, 0, sizeof(f));
+  f.name = TEXT("a");
+  f.size = 8;
+  f.alignment = 8;
+  f.offset = (int64_t)offsetof(test_py, a);
+  f.flags = kTVMFFIFieldFlagBitMaskHasDefault |
+            kTVMFFIFieldFlagBitSetterIsFunctionObj;
+  OK(test_make_access(&f, kTVMFFIInt, NULL));
+  f.default_value_or_factory = tvmffi_int(5);
+  index = test_field_class(&f);
+  OK(index < 0 ? -1 : 0);
+  OK(test_make(index, args, 0, &any));
+  CHECK_INT(((test_py *)any.v_ptr)->a, 5);
+  OK(test_make(index, args, 2, &any));
+  CHECK_INT(((test_py *)any.v_ptr)->a, 8);
+  FAILS(test_apply_attr(index, "__ffi_shallow_copy__", args, 0, &any),
+        "TypeError",
+        "Mismatched number of arguments when calling: `(0: ffi.Object) -> "
+        "ffi.Object`. Expected 1 but got 0 arguments");
+  f.default_value_or_factory = tvmffi_str("x");
+  index = test_field_class(&f);
+  OK(index < 0 ? -1 : 0);
+  FAILS(test_make(index, args, 0, &any), "TypeError",
+        "Cannot convert from type `ffi.SmallStr` to `int`");
+  FAILS(test_apply_attr(index, "__ffi_init__", args, 0, &any), "TypeError",
+        "....__ffi_init__() default for field 'a':\n  Cannot convert from ");
+  f.default_value_or_factory = tvmffi_int(1);
+  f.flags |= kTVMFFIFieldFlagBitMaskDefaultFromFactory;
+  index = test_field_class(&f);
+  OK(index < 0 ? -1 : 0);
+  FAILS(test_make(index, args, 0, &any), "TypeError",
+        "Cannot convert from type `int` to `ffi.Function`");
+  f.flags = 0;
+  f.setter = NULL;
+  index = test_field_class(&f);
+  OK(index < 0 ? -1 : 0);
+  FAILS(test_make(index, args, 2, &any), "AttributeError",
+        "Field `a` has no setter");
+  args[0] = tvmffi_none();
+  FAILS(test_apply_global("ffi.MakeObjectFromPackedArgs", args, 3, &any),
+        "TypeError", "Cannot convert from type `None` to `str`");
+}
+
+/* Puts a value, or a function, into an attribute of a new type. */
+static int32_t test_type_with(const char *attr, TVMFFISafeCallType call) {
+  int32_t index = test_type(test_fresh("unit.Odd"), -1, 1, 0, 1, kTVMFFIObject);
+  TVMFFIByteArray name = TEXT(attr);
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny value = tvmffi_int(3);
+  int code;
+  if (index < 0) return -1;
+  if (call) {
+    if (TVMFFIFunctionCreate(NULL, call, NULL, &f)) return -1;
+    value = tvmffi_obj((TVMFFIObject *)f);
+  }
+  code = TVMFFITypeRegisterAttr(index, &name, &value);
+  tvmffi_release(f);
+  return code ? -1 : index;
+}
+
+static int test_give_one(void *self, const TVMFFIAny *args, int32_t num_args,
+                         TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  *result = tvmffi_int(1);
+  return 0;
+}
+
+/* What makes and copies objects, but is no function, or gives no object. */
+static void test_bad_makers(void) {
+  int32_t index = test_type_with("__ffi_new__", NULL);
+  TVMFFIObject *o, *copy = NULL;
+  TVMFFIAny args[1], any;
+  OK(index < 0 ? -1 : 0);
+  FAILS(test_make(index, args, 0, &any), "TypeError",
+        "Cannot convert from type `int` to `ffi.Function`");
+  index = test_type_with("__ffi_new__", test_give_one);
+  OK(index < 0 ? -1 : 0);
+  FAILS(test_make(index, args, 0, &any), "RuntimeError", "...` made none");
+  index = test_type_with("__ffi_shallow_copy__", NULL);
+  OK(index < 0 ? -1 : 0);
+  o = tvmffi_i_new_object(index, sizeof(test_py));
+  OK(o ? 0 : -1);
+  OWN(o);
+  FAILS(test_deep_copy(o, &copy), "TypeError",
+        "Cannot convert from type `int` to `ffi.Function`");
+  index = test_type_with("__ffi_shallow_copy__", test_give_one);
+  OK(index < 0 ? -1 : 0);
+  o = tvmffi_i_new_object(index, sizeof(test_py));
+  OK(o ? 0 : -1);
+  OWN(o);
+  FAILS(test_deep_copy(o, &copy), "TypeError", "...The shallow copy of a unit");
+}
+
+/* More fields than a constructor keeps in its frame. */
+static void test_many_fields(void) {
+  enum { MANY = 70 };
+  static char names[MANY][4];
+  int32_t index =
+      test_type(test_fresh("unit.Many"), -1, 1, 0, 1, kTVMFFIObject);
+  TVMFFIFieldInfo f;
+  TVMFFIAny args[3], any;
+  int i;
+  OK(index < 0 ? -1 : 0);
+  for (i = 0; i < MANY; ++i) {
+    names[i][0] = 'f';
+    names[i][1] = (char)('0' + i / 10);
+    names[i][2] = (char)('0' + i % 10);
+    f = test_field(names[i], (int64_t)sizeof(TVMFFIObject) + 4 * i);
+    f.flags |= kTVMFFIFieldFlagBitMaskHasDefault;
+    f.default_value_or_factory = tvmffi_int(i);
+    OK(TVMFFITypeRegisterField(index, &f));
+  }
+  args[0] = tvmffi_int(index);
+  args[1] = tvmffi_int((int64_t)sizeof(TVMFFIObject) + 4 * MANY);
+  OK(test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any));
+  args[0] = tvmffi_obj(&tvmffi_i_kwargs_object);
+  args[1] = tvmffi_str("f66");
+  args[2] = tvmffi_int(-1);
+  OK(test_apply_attr(index, "__ffi_init__", args, 3, &any));
+  CHECK_INT(((int32_t *)(void *)(any.v_obj + 1))[65], 65);
+  CHECK_INT(((int32_t *)(void *)(any.v_obj + 1))[66], -1);
+  CHECK_INT(((int32_t *)(void *)(any.v_obj + 1))[69], 69);
+}
+
 static void test_deep_objects(void) {
   const char *key = test_fresh("unit.Chain");
   int32_t index = test_py_class(key, tvmffi_none());
@@ -7615,6 +7791,37 @@ static void test_paths(void) {
         "but got 1 arguments");
 }
 
+/* Every kind of a step, and paths that share what they end with. */
+static void test_path_steps(void) {
+  static const int kinds[] = {
+      TVMFFI_I_STEP_MAP_ITEM, TVMFFI_I_STEP_ATTR_MISSING,
+      TVMFFI_I_STEP_ARRAY_ITEM_MISSING, TVMFFI_I_STEP_MAP_ITEM_MISSING};
+  const TVMFFIMethodInfo *m;
+  TVMFFIAny args[2], any, root, q;
+  tvmffi_i_path *path;
+  int i;
+  OK(TVMFFIGetTypeInfo(133) ? 0 : -1);
+  m = TVMFFIGetTypeInfo(133)->methods;
+  OK(test_apply(m[0].method.v_obj, NULL, 0, &root));
+  for (i = 0; i < 4; ++i) {
+    args[0] = root;
+    args[1] = i == 2 ? tvmffi_int(6) : tvmffi_str("a key of some length");
+    OK(test_apply(m[4 + i].method.v_obj, args, 2, &any));
+    path = (tvmffi_i_path *)any.v_ptr;
+    CHECK_INT(path->depth, 1);
+    CHECK_INT(((tvmffi_i_step *)(void *)path->step)->kind, kinds[i]);
+    CHECK_INT(((tvmffi_i_step *)(void *)path->step)->key.type_index,
+              i == 2 ? kTVMFFIInt : kTVMFFIStr);
+    args[1] = tvmffi_obj(path->step);
+    OK(test_apply(m[1].method.v_obj, args, 2, &q));
+    CHECK(((tvmffi_i_path *)q.v_ptr)->step == path->step);
+    args[0] = any;
+    args[1] = q;
+    OK(test_apply(m[10].method.v_obj, args, 2, &any));
+    CHECK_INT(any.v_int64, 1);
+  }
+}
+
 /* Paths that cannot be: a parent that is none, a cycle, too long a path. */
 static void test_bad_paths(void) {
   const TVMFFIMethodInfo *m;
@@ -7653,6 +7860,7 @@ static void test_converts(void) {
   TVMFFIAny any, *items = NULL, value;
   TVMFFIObject *array = tvmffi_i_new_array(2, &items);
   static const char convert[] = "__ffi_convert__";
+  TVMFFIByteArray text;
   OK(array ? 0 : -1);
   OWN(array);
   items[0] = tvmffi_int(3);
@@ -7674,6 +7882,16 @@ static void test_converts(void) {
   value = tvmffi_str("a raw string that is long");
   OK(test_apply_attr(kTVMFFIStr, convert, &value, 1, &any));
   CHECK_INT(any.type_index, kTVMFFIStr);
+  FAILS(test_apply_attr(kTVMFFIBytes, convert, &value, 1, &any), "TypeError",
+        "Cannot cast from `const char*` to `bytes`");
+  text = test_bytes("nine bytes", 9);
+  value = tvmffi_bytes(&text);
+  OK(test_apply_attr(kTVMFFIBytes, convert, &value, 1, &any));
+  CHECK_INT(any.type_index, kTVMFFIBytes);
+  CHECK_BYTES(tvmffi_any_str(&any), "nine byte", 9);
+  OK(test_apply_global("ffi.Map", NULL, 0, &value));
+  OK(test_apply_attr(kTVMFFIDict, convert, &value, 1, &any));
+  CHECK_INT(any.type_index, kTVMFFIDict);
   value = tvmffi_none();
   OK(test_apply_attr(kTVMFFITensor, convert, &value, 1, &any));
   CHECK_INT(any.type_index, kTVMFFINone);
@@ -7711,6 +7929,32 @@ static void test_bigint_columns(void) {
   hash = hash_of(&none);
   CHECK_INT(hash.type_index, kTVMFFIError);
   tvmffi_any_release(&hash);
+}
+
+/* The hash of a structural key, which C++ takes from a column, too. */
+static void test_structural_key_hash(void) {
+  typedef TVMFFIAny (*unary)(const TVMFFIAny *);
+  TVMFFIAny key, hash, none = tvmffi_none();
+  unary hash_of;
+  OK(test_apply_attr(TVMFFI_I_STRUCTURAL_KEY, "__ffi_new__", NULL, 0, &key));
+  ((tvmffi_i_structural_key *)key.v_ptr)->hash = 77;
+  hash_of =
+      (unary)(uintptr_t)test_value_of(TVMFFI_I_STRUCTURAL_KEY, "__any_hash__")
+          .v_ptr;
+  OK(hash_of ? 0 : -1);
+  hash = hash_of(&key);
+  CHECK(hash.type_index == kTVMFFIInt && hash.v_int64 == 77);
+  hash = hash_of(&none);
+  CHECK_INT(hash.type_index, kTVMFFIError);
+  tvmffi_any_release(&hash);
+}
+
+static void test_interrupts(void) {
+  TVMFFIAny value = tvmffi_str("why the visit ends here"), any;
+  OK(test_apply_global("ffi.VisitInterrupt", &value, 1, &any));
+  CHECK_INT(any.type_index, kTVMFFIVisitInterrupt);
+  CHECK_TEXT(tvmffi_any_str(&((tvmffi_i_interrupt *)any.v_ptr)->value),
+             "why the visit ends here");
 }
 
 static void test_type_keys(void) {
@@ -7805,6 +8049,69 @@ static void test_cyclic_copies(void) {
   OK(code);
 }
 
+/* A cycle through an object: the array is made last, so that the object's copy
+   and the list in it are to be told of it. */
+static void test_cyclic_object_copies(void) {
+  int32_t index = test_py_class(test_fresh("unit.Cycle"), tvmffi_none());
+  TVMFFIObject *o, *array, *list, *copy = NULL;
+  TVMFFIAny *items = NULL, value;
+  test_py *from, *to;
+  int code;
+  OK(index < 0 ? -1 : 0);
+  o = tvmffi_i_new_object(index, sizeof(test_py));
+  OK(o ? 0 : -1);
+  OWN(o);
+  from = (test_py *)(void *)o;
+  from->a = 6;
+  list = tvmffi_i_new_list(1);
+  OK(list ? 0 : -1);
+  OWN(list);
+  array = tvmffi_i_new_array(2, &items);
+  OK(array ? 0 : -1);
+  OWN(array);
+  tvmffi_retain(o);
+  items[0] = tvmffi_obj(o);
+  tvmffi_retain(list);
+  items[1] = tvmffi_obj(list);
+  value = tvmffi_obj(array);
+  OK(tvmffi_i_list_append(list, &value));
+  tvmffi_retain(array);
+  from->c = array;
+  code = test_deep_copy(array, &copy);
+  if (!code) {
+    to = (test_py *)(void *)test_item(copy, 0);
+    list = test_item(copy, 1);
+    CHECK(to != from && to->a == 6);
+    CHECK(to->c == copy && test_item(list, 0) == copy);
+    tvmffi_release(to->c);
+    to->c = NULL;
+    tvmffi_any_release((TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, list)->data);
+  }
+  tvmffi_release(from->c);
+  from->c = NULL;
+  tvmffi_any_release(
+      (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, items[1].v_obj)->data);
+  OK(code);
+}
+
+/* Two fields at one place, of which a copy counts what they hold once. */
+static void test_aliased_fields(void) {
+  TVMFFIAny e, copy, text;
+  TVMFFIByteArray long_text = TEXT("a text of its own");
+  const TVMFFIFieldInfo *f;
+  OK(test_apply_attr(TVMFFI_I_STR_ENUM, "__ffi_new__", NULL, 0, &e));
+  OK(TVMFFIStringFromByteArray(&long_text, &text));
+  OWN_ANY(text);
+  f = TVMFFIGetTypeInfo(TVMFFI_I_STR_ENUM)->fields;
+  OK(tvmffi_i_set_field(f, e.v_obj, &text));
+  CHECK_INT(test_strong(text.v_obj), 2);
+  OK(test_apply_attr(TVMFFI_I_STR_ENUM, "__ffi_shallow_copy__", &e, 1, &copy));
+  CHECK_INT(test_strong(text.v_obj), 3);
+  test_drop(copy.v_obj);
+  test_drop(e.v_obj);
+  CHECK_INT(test_strong(text.v_obj), 1);
+}
+
 static void test_bad_copies(void) {
   TVMFFIObject *copy = NULL, *o;
   TVMFFIAny any, arg;
@@ -7844,6 +8151,76 @@ static void test_deepest_copy(void) {
   OWN(list);
   OK(test_deep_copy(list, &copy));
   CHECK(test_item(copy, 0) != test_item(list, 0));
+}
+
+/* The fields of the built-in types that hold objects of some types only. */
+static void test_reference_fields(void) {
+  typedef struct {
+    TVMFFIObject base;
+    TVMFFIObject *imports;
+  } fake_module;
+  fake_module m;
+  TVMFFIObject *path = test_path("a", 1);
+  const TVMFFIFieldInfo *f;
+  TVMFFIAny list, state, value = tvmffi_int(5);
+  OK(path ? 0 : -1);
+  f = TVMFFIGetTypeInfo(TVMFFI_I_ACCESS_PATH)->fields;
+  FAILS(tvmffi_i_set_field(&f[0], path, &value), "TypeError",
+        "Cannot convert from type `int` to `Optional<ffi.Object>`");
+  FAILS(tvmffi_i_set_field(&f[1], path, &value), "TypeError",
+        "Cannot convert from type `int` to "
+        "`Optional<ffi.reflection.AccessStep>`");
+  OK(test_apply_global("ffi.List", &value, 1, &list));
+  FAILS(tvmffi_i_set_field(&f[1], path, &list), "TypeError", NULL);
+  OK(test_apply_attr(TVMFFI_I_ENUM_STATE, "__ffi_new__", NULL, 0, &state));
+  f = TVMFFIGetTypeInfo(TVMFFI_I_ENUM_STATE)->fields;
+  FAILS(tvmffi_i_set_field(&f[0], state.v_obj, &list), "TypeError",
+        "Cannot convert from type `List[index 0: int]` to `List<ffi.Object>`");
+  memset((void *)&m, 0, sizeof(m));
+  f = TVMFFIGetTypeInfo(kTVMFFIModule)->fields;
+  FAILS(tvmffi_i_set_field(f, &m, &value), "TypeError",
+        "Cannot convert from type `int` to `Array<Any>`");
+  OK(tvmffi_i_set_field(f, &m, &list));
+  OWN(m.imports);
+  CHECK_INT(m.imports->type_index, kTVMFFIArray);
+}
+
+/* Attributes of an enum: a dict of strings, whose values are dicts of objects.
+   Maps become dicts, inside as well. */
+static void test_enum_attributes(void) {
+  TVMFFIAny state, pair[2], inner, any;
+  TVMFFIObject *held;
+  const TVMFFIFieldInfo *f;
+  OK(test_apply_attr(TVMFFI_I_ENUM_STATE, "__ffi_new__", NULL, 0, &state));
+  f = &TVMFFIGetTypeInfo(TVMFFI_I_ENUM_STATE)->fields[2];
+  pair[0] = tvmffi_obj(&tvmffi_i_kwargs_object);
+  pair[1] = tvmffi_int(4);
+  OK(test_apply_global("ffi.Map", pair, 2, &inner));
+  pair[0] = tvmffi_str("name");
+  pair[1] = inner;
+  OK(test_apply_global("ffi.Map", pair, 2, &any));
+  OK(tvmffi_i_set_field(f, state.v_obj, &any));
+  held = ((tvmffi_i_enum_state *)state.v_ptr)->attrs;
+  CHECK_INT(held->type_index, kTVMFFIDict);
+  any = tvmffi_i_map_pair(held, tvmffi_i_map_begin(held))->value;
+  CHECK_INT(any.type_index, kTVMFFIDict);
+  CHECK(any.v_obj != inner.v_obj);
+  CHECK_INT(tvmffi_i_map_size(any.v_obj), 1);
+  pair[1] = any;
+  OK(test_apply_global("ffi.Dict", pair, 2, &any));
+  OK(tvmffi_i_set_field(f, state.v_obj, &any));
+  CHECK(((tvmffi_i_enum_state *)state.v_ptr)->attrs == any.v_obj);
+  pair[0] = pair[1] = tvmffi_int(4);
+  OK(test_apply_global("ffi.Map", pair, 2, &inner));
+  pair[0] = tvmffi_str("name");
+  pair[1] = inner;
+  OK(test_apply_global("ffi.Map", pair, 2, &any));
+  FAILS(tvmffi_i_set_field(f, state.v_obj, &any), "TypeError",
+        "Cannot convert from type `Dict[K, some value is Dict[some key is int, "
+        "V]]` to `Dict<str, Dict<ffi.Object, Any>>`");
+  any = tvmffi_int(1);
+  FAILS(tvmffi_i_set_field(f, state.v_obj, &any), "TypeError",
+        "Cannot convert from type `int` to `Dict<str, Dict<ffi.Object, Any>>`");
 }
 
 static void test_enum_fields(void) {
@@ -8145,6 +8522,52 @@ static void test_bad_hooks(void) {
         "Cannot convert from type `ffi.Function` to `str`");
 }
 
+static TVMFFIAny test_text_result;
+static int test_give_text(void *self, const TVMFFIAny *args, int32_t num_args,
+                          TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  test_text_result = tvmffi_str("a text that is no number");
+  return TVMFFIAnyViewToOwnedAny(&test_text_result, result);
+}
+
+/* Hooks that are no functions, or give what they should not. */
+static void test_wrong_hooks(void) {
+  static const char *const columns[] = {"__ffi_hash__", "__ffi_eq__",
+                                        "__ffi_compare__"};
+  static const char *const functions[] = {"ffi.RecursiveHash",
+                                          "ffi.RecursiveEq", "ffi.RecursiveLt"};
+  static const char *const results[] = {"int", "bool", "int"};
+  static const char *const hooks[] = {
+      "(0: ffi.Object, 1: (0: AnyView) -> int) -> int",
+      "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> bool) "
+      "-> bool",
+      "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> int) -> "
+      "int"};
+  char text[200];
+  TVMFFIAny args[2], any, value = tvmffi_int(3);
+  TVMFFIByteArray name;
+  int i;
+  for (i = 0; i < 3; ++i) {
+    int32_t parent = 0, child = 0;
+    OK(test_pair_types(&parent, &child, 0));
+    OK(test_new_pair(parent, tvmffi_int(1), tvmffi_none(), &args[0]));
+    OK(test_new_pair(parent, tvmffi_int(2), tvmffi_none(), &args[1]));
+    OK(test_set_hook(parent, columns[i], test_give_text));
+    strcpy(text, "Cannot convert from type `ffi.String` to `");
+    strcat(strcat(text, results[i]), "`");
+    FAILS(test_apply_global(functions[i], args, 1 + (i > 0), &any), "TypeError",
+          text);
+    OK(test_new_pair(child, tvmffi_int(1), tvmffi_none(), &args[0]));
+    OK(test_new_pair(child, tvmffi_int(2), tvmffi_none(), &args[1]));
+    name = TEXT(columns[i]);
+    OK(TVMFFITypeRegisterAttr(child, &name, &value));
+    strcpy(text, "Cannot treat type `int` as type `");
+    strcat(strcat(text, hooks[i]), "`");
+    FAILS(test_apply_global(functions[i], args, 1 + (i > 0), &any), "TypeError",
+          text);
+  }
+}
+
 /* Hooks nest on the thread's stack, so their depth has a limit. */
 static void test_deep_hooks(void) {
   int32_t parent = 0, child = 0;
@@ -8165,6 +8588,98 @@ static void test_deep_hooks(void) {
   if (n > TVMFFI_I_MAX_HOOKS)
     FAILS(test_repr(pair, &pair), "RuntimeError",
           "Hooks of types are nested more than 1000 deep");
+}
+
+/* Objects that have a text of their own. */
+static void test_repr_objects(void) {
+  TVMFFIAny numbers[3], any;
+  TVMFFIAny none = tvmffi_none();
+  none.type_index = kTVMFFIArray; /* an object that is missing */
+  numbers[0] = tvmffi_int(1);
+  numbers[1] = tvmffi_int(-2);
+  OK(test_apply_global("ffi.Shape", numbers, 2, &any));
+  CHECK_REPR(any, "Shape(1, -2)");
+  OK(test_apply_global("ffi.Shape", numbers, 0, &any));
+  CHECK_REPR(any, "Shape()");
+#if !TEST_NO_TENSORS
+  any = tvmffi_obj(test_make_tensor());
+  if (!any.v_obj) return;
+  CHECK_REPR(any, "int32[2, 3, 4]@cpu:0");
+#endif
+  numbers[0] = tvmffi_str("ffi.Enum");
+  numbers[1] = tvmffi_str("_str_index");
+  numbers[2] = tvmffi_str("RED");
+  OK(test_apply_attr(TVMFFI_I_ENUM_BASE, "__ffi_new__", NULL, 0, &any));
+  OK(tvmffi_i_set_field(&TVMFFIGetTypeInfo(TVMFFI_I_ENUM_BASE)->fields[1],
+                        any.v_obj, &numbers[2]));
+  CHECK_REPR(any, "ffi.Enum.RED");
+  OK(test_list(&any, tvmffi_int(1), tvmffi_int(2)));
+  ((TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, any.v_obj)->data)[1] = none;
+  CHECK_REPR(any, "[1, None]");
+}
+
+/* A field of the child hides none of the parent: only the first is shown. */
+static void test_repr_same_names(void) {
+  TVMFFIFieldInfo a = test_any_field("a", offsetof(test_pair, a), 0);
+  TVMFFIFieldInfo again = test_any_field("a", offsetof(test_pair, b), 0);
+  int32_t parent =
+      test_type(test_fresh("unit.Parent"), -1, 1, 0, 1, kTVMFFIObject);
+  int32_t child;
+  TVMFFIAny pair;
+  OK(parent < 0 ? -1 : 0);
+  child = test_type(test_fresh("unit.Child"), -1, 2, 0, 1, parent);
+  OK(child < 0 ? -1 : 0);
+  OK(TVMFFITypeRegisterField(parent, &a));
+  OK(TVMFFITypeRegisterField(child, &again));
+  OK(test_new_pair(child, tvmffi_int(1), tvmffi_int(2), &pair));
+  test_check_pair(pair, "(a=1)");
+}
+
+static int test_show_key(void *self, const TVMFFIAny *args, int32_t num_args,
+                         TVMFFIAny *result) {
+  TVMFFIByteArray text = TEXT("k");
+  (void)self;
+  CHECK_INT(num_args, 1);
+  CHECK(tvmffi_any_str(&args[0]).size == 3);
+  return TVMFFIStringFromByteArray(&text, result);
+}
+
+static void test_repr_steps(void) {
+  static const char *const want[] = {
+      "<root>[\"key\"]", "<root>[<missing:\"key\">]", "<root>[<missing:6>]",
+      "<root>[<missing:\"key\">]"};
+  const TVMFFIMethodInfo *m;
+  TVMFFIObjectHandle show = NULL, odd = NULL;
+  TVMFFIAny args[2], any, root, path;
+  tvmffi_i_step *step;
+  int i;
+  OK(TVMFFIGetTypeInfo(133) ? 0 : -1);
+  m = TVMFFIGetTypeInfo(133)->methods;
+  OK(TVMFFIFunctionCreate(NULL, test_show_key, NULL, &show));
+  OWN(show);
+  OK(TVMFFIFunctionCreate(NULL, test_give_one, NULL, &odd));
+  OWN(odd);
+  OK(test_apply(m[0].method.v_obj, NULL, 0, &root));
+  for (i = 0; i < 4; ++i) {
+    args[0] = root;
+    args[1] = i == 2 ? tvmffi_int(6) : tvmffi_str("key");
+    OK(test_apply(m[4 + i].method.v_obj, args, 2, &path));
+    CHECK_REPR(path, want[i]);
+    if (i == 2) continue;
+    args[0] = tvmffi_obj(((tvmffi_i_path *)path.v_ptr)->step);
+    args[1] = tvmffi_obj((TVMFFIObject *)show);
+    OK(test_apply_attr(132, "__ffi_repr__", args, 2, &any));
+    CHECK_TEXT(tvmffi_any_str(&any), i ? "[<missing:k>]" : "[k]");
+    args[1] = tvmffi_obj((TVMFFIObject *)odd);
+    FAILS(test_apply_attr(132, "__ffi_repr__", args, 2, &any), "TypeError",
+          "Cannot convert from type `int` to `str`");
+    FAILS(test_apply_attr(133, "__ffi_repr__", args, 2, &any), "TypeError",
+          "Cannot treat type `ffi.reflection.AccessStep` as type "
+          "`ffi.reflection.AccessPath`");
+  }
+  step = (tvmffi_i_step *)(void *)((tvmffi_i_path *)path.v_ptr)->step;
+  step->kind = 99;
+  FAILS(test_repr(path, &any), "ValueError", "99 is no kind of an access step");
 }
 
 static void test_repr_path(void) {
@@ -8242,6 +8757,30 @@ static void test_hash_hooks(void) {
         "...defines __ffi_eq__ or __ffi_compare__ but not __ffi_hash__.");
   OK(test_set_hook(parent, "__ffi_hash__", test_twice));
   CHECK_HASH(pair, tvmffi_i_hash_combine(kTVMFFIInt, 7));
+}
+
+/* A type that can be compared has to say what its hash is. */
+static void test_hash_refused(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny pair, hash;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__ffi_compare__", test_compare_a));
+  OK(test_new_pair(parent, tvmffi_int(7), tvmffi_none(), &pair));
+  FAILS(test_apply_global("ffi.RecursiveHash", &pair, 1, &hash), "ValueError",
+        "...defines __ffi_eq__ or __ffi_compare__ but not __ffi_hash__.");
+}
+
+static void test_hash_of_shapes(void) {
+  TVMFFIAny numbers[2], shape, empty;
+  uint64_t h;
+  numbers[0] = tvmffi_int(3);
+  numbers[1] = tvmffi_int(-4);
+  OK(test_apply_global("ffi.Shape", numbers, 2, &shape));
+  OK(test_apply_global("ffi.Shape", numbers, 0, &empty));
+  h = TVMFFIGetTypeInfo(kTVMFFIShape)->type_key_hash;
+  CHECK_HASH(empty, tvmffi_i_hash_combine(h, 0));
+  h = tvmffi_i_hash_combine(tvmffi_i_hash_combine(h, 2), 3);
+  CHECK_HASH(shape, tvmffi_i_hash_combine(h, (uint64_t)-4));
 }
 
 /* Compares by each function: as a string of 0 and 1 for ==, <, <=, >, >=, or of
@@ -8325,6 +8864,22 @@ static void test_order_of_containers(void) {
   test_orders(c, d, SAME);
 }
 
+static void test_order_of_shapes(void) {
+  TVMFFIAny numbers[3], a, b, c;
+  numbers[0] = tvmffi_int(3);
+  numbers[1] = tvmffi_int(-4);
+  numbers[2] = tvmffi_int(0);
+  OK(test_apply_global("ffi.Shape", numbers, 2, &a));
+  OK(test_apply_global("ffi.Shape", numbers, 2, &b));
+  OK(test_apply_global("ffi.Shape", numbers, 3, &c));
+  test_orders(a, b, SAME);
+  test_orders(a, c, LESS);
+  numbers[1] = tvmffi_int(5);
+  OK(test_apply_global("ffi.Shape", numbers, 2, &b));
+  test_orders(a, b, LESS);
+  test_orders(b, c, MORE);
+}
+
 /* Maps of the same entries in another order. */
 static void test_order_of_orders(void) {
   TVMFFIAny items[12], maps[2];
@@ -8391,6 +8946,67 @@ static void test_order_hooks(void) {
   test_orders(a, b, NO_ORDER);
 }
 
+/* Takes both keys out of the second dict while it is compared. */
+static TVMFFIObject *test_changing;
+static int test_change_dict(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  TVMFFIAny key;
+  int i;
+  (void)self, (void)args;
+  CHECK_INT(num_args, 3);
+  for (i = 1; i <= 2; ++i) {
+    key = tvmffi_int(i);
+    (void)tvmffi_i_map_erase(&test_changing, &key);
+  }
+  tvmffi_error_clear();
+  *result = tvmffi_bool(1);
+  return 0;
+}
+
+/* Equality alone has a hook; its callback compares texts that it is given. */
+static int test_compare_texts(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  TVMFFIAny texts[2];
+  (void)self, (void)num_args;
+  texts[0] = tvmffi_str("a text of some length");
+  texts[1] = ((test_pair *)args[1].v_ptr)->a.v_int64 == 1
+                 ? texts[0]
+                 : tvmffi_str("another text of some length");
+  return TVMFFIFunctionCall(args[2].v_obj, texts, 2, result);
+}
+
+static void test_equality_hooks(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny a, b, pairs[4], maps[2], any;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__ffi_eq__", test_compare_texts));
+  OK(test_new_pair(parent, tvmffi_int(5), tvmffi_none(), &a));
+  OK(test_new_pair(parent, tvmffi_int(1), tvmffi_none(), &b));
+  pairs[0] = a;
+  pairs[1] = b;
+  OK(test_apply_global("ffi.RecursiveEq", pairs, 2, &any));
+  CHECK_INT(any.v_int64, 1);
+  pairs[0] = b;
+  pairs[1] = a;
+  OK(test_apply_global("ffi.RecursiveEq", pairs, 2, &any));
+  CHECK_INT(any.v_int64, 0);
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__ffi_eq__", test_change_dict));
+  OK(test_new_pair(parent, tvmffi_int(5), tvmffi_none(), &a));
+  OK(test_new_pair(parent, tvmffi_int(1), tvmffi_none(), &b));
+  pairs[0] = tvmffi_int(1);
+  pairs[1] = pairs[3] = a;
+  pairs[2] = tvmffi_int(2);
+  OK(test_apply_global("ffi.Dict", pairs, 4, &maps[0]));
+  pairs[0] = tvmffi_int(2);
+  pairs[1] = pairs[3] = b;
+  pairs[2] = tvmffi_int(1);
+  OK(test_apply_global("ffi.Dict", pairs, 4, &maps[1]));
+  test_changing = maps[1].v_obj;
+  FAILS(test_apply_global("ffi.RecursiveEq", maps, 2, &any), "RuntimeError",
+        NULL);
+}
+
 /* Lists in lists, once or twice each, that the test owns. */
 static int test_nest(TVMFFIAny *nest, int depth, int twice) {
   TVMFFIObject *list = tvmffi_i_new_list(0), *outer;
@@ -8445,6 +9061,9 @@ static void test_bigint_hooks(void) {
   CHECK(any.v_int64 == hash.v_int64);
   FAILS(test_apply_attr(kTVMFFIBigInt, "__ffi_eq__", args, 3, &any),
         "TypeError", NULL);
+  OK(test_list(&args[0], tvmffi_int(1), tvmffi_int(2)));
+  FAILS(test_apply_attr(kTVMFFIBigInt, "__ffi_hash__", args, 2, &any),
+        "TypeError", "Cannot treat type `ffi.List` as type `BigInt`");
 }
 #endif
 
@@ -10065,17 +10684,27 @@ static const test_case test_cases[] = {
     {"built-in types: keys of all", test_type_keys},
     {"built-in types: conversions", test_converts},
     {"built-in types: fields of enum states", test_enum_fields},
+    {"built-in types: attributes of enum states", test_enum_attributes},
+    {"built-in types: fields of references", test_reference_fields},
+    {"built-in types: hashes of keys in columns", test_structural_key_hash},
+    {"built-in types: interrupts", test_interrupts},
     {"built-in types: big integers in columns", test_bigint_columns},
     {"access paths", test_paths},
+    {"access paths: steps", test_path_steps},
     {"access paths that cannot be", test_bad_paths},
     {"reflection: objects of fields", test_make_object},
     {"reflection: getters and setters", test_field_access},
     {"reflection: classes of Python", test_py_classes},
     {"reflection: bad arguments", test_bad_init},
     {"reflection: errors of setters", test_init_errors},
+    {"reflection: defaults of fields", test_field_defaults},
+    {"reflection: bad makers", test_bad_makers},
+    {"reflection: many fields", test_many_fields},
     {"reflection: a long chain", test_deep_objects},
     {"deep copies: shape", test_deep_copies},
     {"deep copies: cycles", test_cyclic_copies},
+    {"deep copies: cycles through objects", test_cyclic_object_copies},
+    {"deep copies: fields at one place", test_aliased_fields},
     {"deep copies: what has none", test_bad_copies},
     {"deep copies: depth", test_deepest_copy},
 #endif
@@ -10087,18 +10716,26 @@ static const test_case test_cases[] = {
     {"repr: shared objects and cycles", test_repr_graph},
     {"repr: fields", test_repr_fields},
     {"repr: hooks", test_repr_hooks},
+    {"repr: objects", test_repr_objects},
+    {"repr: fields of one name", test_repr_same_names},
     {"repr: bad hooks", test_bad_hooks},
+    {"repr: hooks of a wrong type", test_wrong_hooks},
     {"repr: hooks in hooks", test_deep_hooks},
     {"repr: access paths", test_repr_path},
+    {"repr: steps of access paths", test_repr_steps},
     {"recursive hash: values", test_recursive_hash},
     {"recursive hash: maps", test_hash_of_maps},
     {"recursive hash: hooks", test_hash_hooks},
+    {"recursive hash: refused", test_hash_refused},
+    {"recursive hash: shapes", test_hash_of_shapes},
     {"recursive order: values", test_order_of_values},
     {"recursive order: containers", test_order_of_containers},
+    {"recursive order: shapes", test_order_of_shapes},
     {"recursive order: maps in another order", test_order_of_orders},
     {"recursive order: big integers", test_order_of_bigints},
     {"recursive order: cycles", test_order_of_cycles},
     {"recursive order: hooks", test_order_hooks},
+    {"recursive order: hooks of equality", test_equality_hooks},
     {"recursive order: depth and sharing", test_deep_values},
     {"recursive order: hooks of big integers", test_bigint_hooks},
 #endif

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True
 from tap import Tap  # noqa: E402
 
-LIMIT = 93.0
+LIMIT = 95.0
 
 
 def line_ranges(lines):
