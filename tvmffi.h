@@ -1784,6 +1784,17 @@ typedef struct {
   const char *schema; /* in type schemas: a word, or JSON from its brace on */
 } tvmffi_i_name;
 
+/* A type made of others, array(T) say. Its schema begins with '['. A cast is 0
+   for a value that stands as it is, TVMFFI_I_CONVERTED with *to owned, or what
+   a getter answers. Its depth is that of the type, whatever the value. */
+typedef int tvmffi_i_cast(const tvmffi_i_name *type, const TVMFFIAny *from,
+                          TVMFFIAny *to);
+typedef struct {
+  tvmffi_i_name base;
+  const tvmffi_i_name *of[2];
+  tvmffi_i_cast *cast[2];
+} tvmffi_i_compound;
+
 /* What TVMFFI_FUNC defines as tvmffi_func_NAME. types[0] is the result's. */
 typedef struct {
   const char *name;
@@ -1793,7 +1804,7 @@ typedef struct {
 } tvmffi_func;
 
 /* A getter's value: 0, an error's code, or one of these. */
-enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2 };
+enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2, TVMFFI_I_CONVERTED = 3 };
 
 #define TVMFFI_I_TYPE(T, ctype, name, schema)            \
   typedef ctype tvmffi_type_##T;                         \
@@ -1804,6 +1815,93 @@ enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2 };
                                        tvmffi_type_##T *out)
 #define TVMFFI_I_PUT(T) \
   TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFIAny *out, tvmffi_type_##T value)
+
+/* What makes optional(T) and elements of type T of a word: one line behind its
+   getter and putter. The first is for a pointer, where NULL is none; the second
+   for a value, which gets a struct; the third for a value that is never
+   converted. */
+#define TVMFFI_I_POINTER_WORD(T)                                              \
+  typedef tvmffi_type_##T tvmffi_type_optional_##T;                           \
+  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                              \
+      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {                  \
+    *out = NULL;                                                              \
+    return any->type_index == kTVMFFINone ? 0 : (tvmffi_i_get_##T)(any, out); \
+  }                                                                           \
+  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                              \
+      TVMFFIAny *out, tvmffi_type_optional_##T value) {                       \
+    *out = tvmffi_none();                                                     \
+    return value ? (tvmffi_i_put_##T)(out, value) : 0;                        \
+  }                                                                           \
+  TVMFFI_I_KEPT_ELEMENT(T)
+#define TVMFFI_I_VALUE_WORD(T) \
+  TVMFFI_I_OPTIONAL_STRUCT(T)  \
+  TVMFFI_I_CAST(T) {           \
+    tvmffi_type_##T value;     \
+    int code = (tvmffi_i_get_##T)(from, &value);                        \
+    (void)type;                                                         \
+    if (!code) code = tvmffi_i_put_##T(to, value);                      \
+    if (code) return code;                                              \
+    return to->type_index == from->type_index ? 0 : TVMFFI_I_CONVERTED; \
+  }
+#define TVMFFI_I_KEPT_WORD(T) \
+  TVMFFI_I_OPTIONAL_STRUCT(T) \
+  TVMFFI_I_KEPT_ELEMENT(T)
+#define TVMFFI_I_OPTIONAL_STRUCT(T)                                     \
+  typedef struct {                                                      \
+    tvmffi_type_##T value;                                              \
+    int has_value;                                                      \
+  } tvmffi_type_optional_##T;                                           \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {        \
+    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                        \
+    return no;                                                          \
+  }                                                                     \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(             \
+      tvmffi_type_##T value) {                                          \
+    tvmffi_type_optional_##T some;                                      \
+    some.value = value;                                                 \
+    some.has_value = 1;                                                 \
+    return some;                                                        \
+  }                                                                     \
+  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                        \
+      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {            \
+    out->has_value = any->type_index != kTVMFFINone;                    \
+    return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;     \
+  }                                                                     \
+  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                        \
+      TVMFFIAny *out, tvmffi_type_optional_##T value) {                 \
+    *out = tvmffi_none();                                               \
+    return value.has_value ? tvmffi_i_put_##T(out, value.value) : 0;    \
+  }
+#define TVMFFI_I_KEPT_ELEMENT(T)                 \
+  TVMFFI_I_CAST(T) {                             \
+    tvmffi_type_##T value;                       \
+    (void)type, (void)to;                        \
+    return (tvmffi_i_get_##T)(from, &value);     \
+  }
+#define TVMFFI_I_CAST(T)                                                      \
+  typedef int tvmffi_i_put_type_optional_##T(TVMFFIAny *,                     \
+                                             tvmffi_type_optional_##T);       \
+  TVMFFI_I_INLINE int tvmffi_i_cast_##T(                                      \
+      const tvmffi_i_name *type, const TVMFFIAny *from, TVMFFIAny *to);       \
+  TVMFFI_I_ELEMENT(T)                                                         \
+  TVMFFI_I_INLINE int tvmffi_i_cast_##T(const tvmffi_i_name *type,            \
+                                        const TVMFFIAny *from, TVMFFIAny *to)
+
+#if defined(__cplusplus)
+#define TVMFFI_I_ZERO {}
+#define TVMFFI_I_ELEMENT(T)                                     \
+  struct tvmffi_i_element_##T {                                 \
+    static constexpr const tvmffi_i_name *name() {              \
+      return &tvmffi_i_name_##T;                                \
+    }                                                           \
+    static constexpr tvmffi_i_cast *cast() {                    \
+      return tvmffi_i_cast_##T;                                 \
+    }                                                           \
+  };
+#else
+#define TVMFFI_I_ZERO {0}
+#define TVMFFI_I_ELEMENT(T)
+#endif
 
 #define TVMFFI_I_IS_INT(any) \
   ((any)->type_index == kTVMFFIInt || (any)->type_index == kTVMFFIBool)
@@ -1818,7 +1916,8 @@ enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2 };
   TVMFFI_I_PUT(T) {                                            \
     *out = tvmffi_int(value);                                  \
     return 0;                                                  \
-  }
+  }                                                            \
+  TVMFFI_I_VALUE_WORD(T)
 TVMFFI_I_INT_TYPE(int8)
 TVMFFI_I_INT_TYPE(int16)
 TVMFFI_I_INT_TYPE(int32)
@@ -1833,16 +1932,19 @@ TVMFFI_I_GET(uint64) {
   *out = (uint64_t)any->v_int64;
   return any->v_int64 >= 0 ? 0 : TVMFFI_I_RANGE;
 }
+TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
+  return TVMFFI_RAISE("OverflowError",
+                      "Integer value %llu is too large to fit in int64_t. "
+                      "Consider explicitly casting to int64_t first if this "
+                      "is intentional.",
+                      (unsigned long long)value);
+}
 TVMFFI_I_PUT(uint64) {
-  if (value >> 63)
-    return TVMFFI_RAISE("OverflowError",
-                        "Integer value %llu is too large to fit in int64_t. "
-                        "Consider explicitly casting to int64_t first if this "
-                        "is intentional.",
-                        (unsigned long long)value);
+  if (value >> 63) return tvmffi_i_too_large(value);
   *out = tvmffi_int((int64_t)value);
   return 0;
 }
+TVMFFI_I_VALUE_WORD(uint64)
 
 #if defined(__cplusplus)
 TVMFFI_I_TYPE(bool, bool, "bool", "bool")
@@ -1857,12 +1959,19 @@ TVMFFI_I_PUT(bool) {
   *out = tvmffi_bool(value);
   return 0;
 }
+TVMFFI_I_VALUE_WORD(bool)
 /* With <stdbool.h> of C99 the word `bool` arrives here as `_Bool`. */
 #define tvmffi_type__Bool tvmffi_type_bool
 #define tvmffi_i_put_type__Bool tvmffi_i_put_type_bool
 #define tvmffi_i_name__Bool tvmffi_i_name_bool
 #define tvmffi_i_get__Bool tvmffi_i_get_bool
 #define tvmffi_i_put__Bool tvmffi_i_put_bool
+#define tvmffi_i_cast__Bool tvmffi_i_cast_bool
+#define tvmffi_i_element__Bool tvmffi_i_element_bool
+#define tvmffi_type_optional__Bool tvmffi_type_optional_bool
+#define tvmffi_i_put_type_optional__Bool tvmffi_i_put_type_optional_bool
+#define tvmffi_i_get_optional__Bool tvmffi_i_get_optional_bool
+#define tvmffi_i_put_optional__Bool tvmffi_i_put_optional_bool
 
 #if !TVMFFI_NO_FLOAT
 #define TVMFFI_I_FLOAT_TYPE(T, ctype)       \
@@ -1879,7 +1988,8 @@ TVMFFI_I_PUT(bool) {
   TVMFFI_I_PUT(T) {                         \
     *out = tvmffi_float((double)value);     \
     return 0;                               \
-  }
+  }                                         \
+  TVMFFI_I_VALUE_WORD(T)
 TVMFFI_I_FLOAT_TYPE(float32, float)
 TVMFFI_I_FLOAT_TYPE(float64, double)
 #endif
@@ -1902,6 +2012,7 @@ TVMFFI_I_PUT(any) {
   *out = value;
   return 0;
 }
+TVMFFI_I_KEPT_WORD(any)
 
 TVMFFI_I_TYPE(str, TVMFFIByteArray, "str", "ffi.String")
 TVMFFI_I_GET(str) {
@@ -1912,6 +2023,7 @@ TVMFFI_I_GET(str) {
   return out->data ? 0 : TVMFFI_I_MISMATCH;
 }
 TVMFFI_I_PUT(str) { return TVMFFIStringFromByteArray(&value, out); }
+TVMFFI_I_KEPT_WORD(str)
 
 TVMFFI_I_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes")
 TVMFFI_I_GET(bytes) {
@@ -1923,6 +2035,7 @@ TVMFFI_I_GET(bytes) {
   return 0;
 }
 TVMFFI_I_PUT(bytes) { return TVMFFIBytesFromByteArray(&value, out); }
+TVMFFI_I_KEPT_WORD(bytes)
 
 TVMFFI_I_TYPE(dtype, DLDataType, "DataType", "DataType")
 TVMFFI_I_GET(dtype) {
@@ -1938,6 +2051,7 @@ TVMFFI_I_PUT(dtype) {
   *out = tvmffi_dtype(value);
   return 0;
 }
+TVMFFI_I_VALUE_WORD(dtype)
 
 /* Parses "cuda", "cuda:1" and the like, up to the first space. */
 TVMFFI_I_COLD int tvmffi_i_parse_device(TVMFFIByteArray s, DLDevice *out) {
@@ -1985,6 +2099,7 @@ TVMFFI_I_PUT(device) {
   *out = tvmffi_device(value);
   return 0;
 }
+TVMFFI_I_VALUE_WORD(device)
 
 TVMFFI_I_TYPE(ptr, void *, "void*", "void*")
 TVMFFI_I_GET(ptr) {
@@ -1998,6 +2113,7 @@ TVMFFI_I_PUT(ptr) {
   *out = tvmffi_i_pointer(kTVMFFIOpaquePtr, value);
   return 0;
 }
+TVMFFI_I_POINTER_WORD(ptr)
 
 /* A tensor is borrowed and so can only be a parameter. */
 TVMFFI_I_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*")
@@ -2010,6 +2126,12 @@ TVMFFI_I_GET(tensor) {
     return TVMFFI_I_MISMATCH;
   return 0;
 }
+typedef DLTensor *tvmffi_type_optional_tensor;
+TVMFFI_I_INLINE int tvmffi_i_get_optional_tensor(const TVMFFIAny *any,
+                                                 DLTensor **out) {
+  *out = NULL;
+  return any->type_index == kTVMFFINone ? 0 : tvmffi_i_get_tensor(any, out);
+}
 
 TVMFFI_I_TYPE(object, TVMFFIObject *, "ffi.Object", "ffi.Object")
 TVMFFI_I_GET(object) {
@@ -2021,6 +2143,7 @@ TVMFFI_I_PUT(object) {
   *out = tvmffi_obj(value);
   return 0;
 }
+TVMFFI_I_POINTER_WORD(object)
 
 /* An object of the type `index`, or of one that derives from it. */
 #define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)   \
@@ -2033,9 +2156,383 @@ TVMFFI_I_PUT(object) {
     *out = any->v_obj;                                 \
     return *out ? 0 : TVMFFI_I_MISMATCH;               \
   }                                                    \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); }
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); } \
+  TVMFFI_I_POINTER_WORD(T)
 TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
+TVMFFI_I_OBJECT_TYPE(error, "ffi.Error", "ffi.Error", kTVMFFIError)
+TVMFFI_I_OBJECT_TYPE(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
+                     kTVMFFIOpaquePyObject)
+/* A tensor that owns its memory: as a result, and as an element. */
+TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
 
+/* Containers. As parameters they are converted as upstream does it: a list
+   stands for an array and the reverse, a dict for a map and the reverse, an
+   array or list of ints for a shape; and where an element's type is given,
+   array(float64) say, an element of another type is converted, or does not
+   match. What is converted is a copy, released when the body returns. */
+#define TVMFFI_I_CONTAINER_WORD(T, name, args, index)                    \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, args)                           \
+  TVMFFI_I_GET(T) {                                                      \
+    *out = any->type_index == (index) ? any->v_obj : NULL;               \
+    return *out ? 0 : TVMFFI_I_MISMATCH;                                 \
+  }                                                                      \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); }            \
+  typedef TVMFFIObject *tvmffi_type_optional_##T;                        \
+  TVMFFI_I_CAST(T) { return tvmffi_i_convert(type, index, from, to); }   \
+  enum { tvmffi_i_kind_##T = index };
+#define TVMFFI_I_ONE_ANY(key) \
+  "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"}]}"
+#define TVMFFI_I_TWO_ANY(key) \
+  "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"},{\"type\":\"Any\"}]}"
+
+TVMFFI_I_COLD int tvmffi_i_convert(const tvmffi_i_name *type, int32_t index,
+                                   const TVMFFIAny *from, TVMFFIAny *to);
+TVMFFI_I_CONTAINER_WORD(array, "Array<Any>", TVMFFI_I_ONE_ANY("ffi.Array"),
+                        kTVMFFIArray)
+TVMFFI_I_CONTAINER_WORD(list, "List<Any>", TVMFFI_I_ONE_ANY("ffi.List"),
+                        kTVMFFIList)
+TVMFFI_I_CONTAINER_WORD(map, "Map<Any, Any>", TVMFFI_I_TWO_ANY("ffi.Map"),
+                        kTVMFFIMap)
+TVMFFI_I_CONTAINER_WORD(dict, "Dict<Any, Any>", TVMFFI_I_TWO_ANY("ffi.Dict"),
+                        kTVMFFIDict)
+TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
+
+TVMFFI_I_COLD int tvmffi_i_cast_optional(const tvmffi_i_name *type,
+                                         const TVMFFIAny *from, TVMFFIAny *to);
+
+/* Words with arguments, which in a pair read as calls of macros. Such a word
+   does not contain itself: array(array), not array(array(int64)). */
+#define tvmffi_type_array(T) tvmffi_type_object
+#define tvmffi_type_list(T) tvmffi_type_object
+#define tvmffi_type_map(K, V) tvmffi_type_object
+#define tvmffi_type_dict(K, V) tvmffi_type_object
+#define tvmffi_type_optional(T) tvmffi_type_optional_##T
+#define tvmffi_type_optional_array(T) tvmffi_type_object
+#define tvmffi_type_optional_list(T) tvmffi_type_object
+#define tvmffi_type_optional_map(K, V) tvmffi_type_object
+#define tvmffi_type_optional_dict(K, V) tvmffi_type_object
+#define tvmffi_i_cast_array(T) tvmffi_i_cast_array
+#define tvmffi_i_cast_list(T) tvmffi_i_cast_list
+#define tvmffi_i_cast_map(K, V) tvmffi_i_cast_map
+#define tvmffi_i_cast_dict(K, V) tvmffi_i_cast_dict
+#define tvmffi_i_cast_optional(T) tvmffi_i_cast_optional
+#define tvmffi_i_get_optional(T) tvmffi_i_get_optional_##T
+#define tvmffi_i_put_optional(T) tvmffi_i_put_optional_##T
+#define tvmffi_i_put_type_optional(T) tvmffi_i_put_type_optional_##T
+/* Whether a word is a container's, or an optional container's: "~, 1,". */
+#define tvmffi_i_held_array ~, 1,
+#define tvmffi_i_held_list ~, 1,
+#define tvmffi_i_held_map ~, 1,
+#define tvmffi_i_held_dict ~, 1,
+#define tvmffi_i_held_shape ~, 1,
+#define tvmffi_i_held_optional(T) tvmffi_i_held_##T
+#define TVMFFI_I_IS_HELD(T) \
+  TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_held_, T), 0, ~)
+#define TVMFFI_I_SECOND(...) TVMFFI_I_SECOND_(__VA_ARGS__)
+#define TVMFFI_I_SECOND_(a, b, ...) b
+enum { TVMFFI_I_OR_NONE = 1 << 16 };
+#define tvmffi_i_kind_array(T) tvmffi_i_kind_array
+#define tvmffi_i_kind_list(T) tvmffi_i_kind_list
+#define tvmffi_i_kind_map(K, V) tvmffi_i_kind_map
+#define tvmffi_i_kind_dict(K, V) tvmffi_i_kind_dict
+#define tvmffi_i_kind_optional(T) (TVMFFI_I_OR_NONE | tvmffi_i_kind_##T)
+
+/* Descriptions of these, each a constant of its own. */
+#if defined(__cplusplus)
+extern "C++" {
+namespace {
+template <typename W, typename A, typename B>
+struct tvmffi_i_of {
+  static const tvmffi_i_compound value;
+  static constexpr const tvmffi_i_name *name() { return &value.base; }
+  static constexpr tvmffi_i_cast *cast() { return W::cast(); }
+};
+template <typename W, typename A, typename B>
+const tvmffi_i_compound tvmffi_i_of<W, A, B>::value = {
+    {W::text(), W::schema()}, {A::name(), B::name()}, {A::cast(), B::cast()}};
+struct tvmffi_i_element_ {
+  static constexpr const tvmffi_i_name *name() { return nullptr; }
+  static constexpr tvmffi_i_cast *cast() { return nullptr; }
+};
+} /* namespace */
+} /* extern "C++" */
+#define TVMFFI_I_OF(T, label, key)                                     \
+  namespace {                                                          \
+  struct tvmffi_i_of_##T {                                             \
+    static constexpr const char *text() { return label; }              \
+    static constexpr const char *schema() { return "[" key; }          \
+    static constexpr tvmffi_i_cast *cast() { return (tvmffi_i_cast_##T); } \
+  };                                                                   \
+  }
+TVMFFI_I_OF(array, "Array", "ffi.Array")
+TVMFFI_I_OF(list, "List", "ffi.List")
+TVMFFI_I_OF(map, "Map", "ffi.Map")
+TVMFFI_I_OF(dict, "Dict", "ffi.Dict")
+TVMFFI_I_OF(optional, "Optional", "Optional")
+#define tvmffi_i_element_array(T) \
+  tvmffi_i_of<tvmffi_i_of_array, tvmffi_i_element_##T, tvmffi_i_element_>
+#define tvmffi_i_element_list(T) \
+  tvmffi_i_of<tvmffi_i_of_list, tvmffi_i_element_##T, tvmffi_i_element_>
+#define tvmffi_i_element_optional(T) \
+  tvmffi_i_of<tvmffi_i_of_optional, tvmffi_i_element_##T, tvmffi_i_element_>
+#define tvmffi_i_element_map(K, V) \
+  tvmffi_i_of<tvmffi_i_of_map, tvmffi_i_element_##K, tvmffi_i_element_##V>
+#define tvmffi_i_element_dict(K, V) \
+  tvmffi_i_of<tvmffi_i_of_dict, tvmffi_i_element_##K, tvmffi_i_element_##V>
+#define tvmffi_i_name_array(T) tvmffi_i_element_array(T)::value.base
+#define tvmffi_i_name_list(T) tvmffi_i_element_list(T)::value.base
+#define tvmffi_i_name_optional(T) tvmffi_i_element_optional(T)::value.base
+#define tvmffi_i_name_map(K, V) tvmffi_i_element_map(K, V)::value.base
+#define tvmffi_i_name_dict(K, V) tvmffi_i_element_dict(K, V)::value.base
+#else
+/* clang-format off */
+#define tvmffi_i_name_array(T)                                            \
+  ((const tvmffi_i_compound){{"Array", "[ffi.Array"},                     \
+                             {&tvmffi_i_name_##T, NULL},                  \
+                             {tvmffi_i_cast_##T, NULL}}).base
+#define tvmffi_i_name_list(T)                                             \
+  ((const tvmffi_i_compound){{"List", "[ffi.List"},                       \
+                             {&tvmffi_i_name_##T, NULL},                  \
+                             {tvmffi_i_cast_##T, NULL}}).base
+#define tvmffi_i_name_optional(T)                                         \
+  ((const tvmffi_i_compound){{"Optional", "[Optional"},                   \
+                             {&tvmffi_i_name_##T, NULL},                  \
+                             {tvmffi_i_cast_##T, NULL}}).base
+#define tvmffi_i_name_map(K, V)                                           \
+  ((const tvmffi_i_compound){{"Map", "[ffi.Map"},                         \
+                             {&tvmffi_i_name_##K, &tvmffi_i_name_##V},    \
+                             {tvmffi_i_cast_##K, tvmffi_i_cast_##V}}).base
+#define tvmffi_i_name_dict(K, V)                                          \
+  ((const tvmffi_i_compound){{"Dict", "[ffi.Dict"},                       \
+                             {&tvmffi_i_name_##K, &tvmffi_i_name_##V},    \
+                             {tvmffi_i_cast_##K, tvmffi_i_cast_##V}}).base
+/* clang-format on */
+#endif
+
+/* Calls a built-in function by its name. */
+TVMFFI_I_COLD int tvmffi_i_call_named(const char *text, const TVMFFIAny *args,
+                                      int64_t n, TVMFFIAny *result) {
+  TVMFFIByteArray name = tvmffi_view(text);
+  TVMFFIObjectHandle f = NULL;
+  int code;
+  *result = tvmffi_none();
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &f));
+  if (!f || n > INT32_MAX) {
+    tvmffi_release(f);
+    return f ? TVMFFI_RAISE("OverflowError", "%lld arguments", (long long)n)
+             : TVMFFI_RAISE("ValueError", "Function %s not found", text);
+  }
+  code = TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, (int32_t)n,
+                            result);
+  tvmffi_release(f);
+  return code;
+}
+
+TVMFFI_I_COLD int tvmffi_i_copy_items(const char *maker,
+                                      const TVMFFIAny *from, TVMFFIAny *to) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
+  return tvmffi_i_call_named(maker, (const TVMFFIAny *)cell->data, cell->size,
+                             to);
+}
+
+/* A sequence: the copy is made when the first element is converted. */
+TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of,
+                                         const char *maker, int same,
+                                         const TVMFFIAny *from,
+                                         TVMFFIAny *to) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
+  TVMFFIAny item, *at;
+  int code = 0;
+  int64_t i;
+  *to = tvmffi_none();
+  if (!same) TVMFFI_TRY(tvmffi_i_copy_items(maker, from, to));
+  for (i = 0; of && i < cell->size; ++i) {
+    code = of->cast[0](of->of[0], (const TVMFFIAny *)cell->data + i, &item);
+    if (!code) continue;
+    if (code != TVMFFI_I_CONVERTED) break;
+    if (to->type_index == kTVMFFINone &&
+        (code = tvmffi_i_copy_items(maker, from, to)) != 0) {
+      tvmffi_any_release(&item);
+      break;
+    }
+    at = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, to->v_obj)->data + i;
+    tvmffi_any_release(at);
+    *at = item;
+    code = 0;
+  }
+  if (!code) return to->type_index == kTVMFFINone ? 0 : TVMFFI_I_CONVERTED;
+  tvmffi_any_release(to);
+  return code;
+}
+
+/* A walk over the pairs of a map or dict, which owns its present pair. */
+typedef struct {
+  TVMFFIObject *next; /* the iterator: of 0 the key, of 1 the value, of 2 on */
+  int64_t left;
+  TVMFFIAny pair[2];
+} tvmffi_i_walk;
+
+TVMFFI_I_COLD int tvmffi_i_walk_begin(tvmffi_i_walk *w, const TVMFFIAny *map) {
+  int is_map = map->type_index == kTVMFFIMap;
+  TVMFFIAny any;
+  w->next = NULL;
+  w->left = 0;
+  w->pair[0] = w->pair[1] = tvmffi_none();
+  TVMFFI_TRY(
+      tvmffi_i_call_named(is_map ? "ffi.MapSize" : "ffi.DictSize", map, 1, &any));
+  w->left = any.v_int64;
+  if (!w->left) return 0;
+  TVMFFI_TRY(tvmffi_i_call_named(
+      is_map ? "ffi.MapForwardIterFunctor" : "ffi.DictForwardIterFunctor", map,
+      1, &any));
+  w->next = any.v_obj;
+  return 0;
+}
+
+TVMFFI_I_COLD void tvmffi_i_walk_end(tvmffi_i_walk *w) {
+  tvmffi_any_release(&w->pair[0]);
+  tvmffi_any_release(&w->pair[1]);
+  tvmffi_release(w->next);
+  w->next = NULL;
+}
+
+/* Goes to the next pair: 1 and a pair, or 0 at the end, or an error's code;
+   with the last two the walk has ended. */
+TVMFFI_I_COLD int tvmffi_i_walk_next(tvmffi_i_walk *w) {
+  int64_t k;
+  int code = 0;
+  tvmffi_any_release(&w->pair[0]);
+  tvmffi_any_release(&w->pair[1]);
+  for (k = 0; w->left && !code && k < 3; ++k) {
+    TVMFFIAny which = tvmffi_int(k), any = tvmffi_none();
+    if (k == 2 && w->left == 1) break;
+    code = TVMFFIFunctionCall(w->next, &which, 1, &any);
+    if (k < 2) w->pair[k] = any;
+  }
+  if (!code && w->left) return w->left--, 1;
+  tvmffi_i_walk_end(w);
+  return code;
+}
+
+/* Casts a pair, and puts it behind those of `list` if there is one. The code
+   is 0, TVMFFI_I_CONVERTED if one of the two was, or why it cannot be. */
+TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_compound *of,
+                                        const TVMFFIAny *pair,
+                                        const TVMFFIAny *list) {
+  int code = 0, any_code = 0, i;
+  for (i = 0; i < 2; ++i) {
+    TVMFFIAny item = pair[i], args[2], none;
+    code = of ? of->cast[i](of->of[i], pair + i, &item) : 0;
+    if (code && code != TVMFFI_I_CONVERTED) return code;
+    any_code |= code;
+    args[0] = list ? *list : tvmffi_none();
+    args[1] = item;
+    if (list &&
+        tvmffi_i_call_named("ffi.ListAppend", args, 2, &none))
+      any_code = -1;
+    if (code) tvmffi_any_release(&item);
+    if (any_code < 0) return any_code;
+  }
+  return any_code;
+}
+
+/* A map: if a pair is converted, or if it is to be of the other kind, all are
+   collected in a list, of which a new map is made. */
+TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_compound *of,
+                                         const char *maker, int same,
+                                         const TVMFFIAny *from,
+                                         TVMFFIAny *to) {
+  TVMFFIAny list = tvmffi_none();
+  tvmffi_i_walk w;
+  int code = 0, more, round;
+  if (!of && same) return 0;
+  for (round = same ? 0 : 1; round < 2; ++round) {
+    int converted = 0;
+    if (round) TVMFFI_TRY(tvmffi_i_call_named("ffi.List", NULL, 0, &list));
+    code = tvmffi_i_walk_begin(&w, from);
+    while (!code && (more = tvmffi_i_walk_next(&w)) != 0) {
+      code = more < 0 ? more
+                      : tvmffi_i_convert_pair(of, w.pair, round ? &list : NULL);
+      if (code != TVMFFI_I_CONVERTED) continue;
+      converted = 1;
+      code = 0;
+    }
+    tvmffi_i_walk_end(&w);
+    if (code || !(converted | round)) break;
+  }
+  if (!code && round) {
+    code = tvmffi_i_copy_items(maker, &list, to);
+    if (!code) code = TVMFFI_I_CONVERTED;
+  }
+  tvmffi_any_release(&list);
+  return code;
+}
+
+/* Ints for a shape are taken as they are found in an array or a list. */
+TVMFFI_I_COLD int tvmffi_i_convert_shape(const TVMFFIAny *from, TVMFFIAny *to) {
+  tvmffi_i_compound ints = {{"Array", "[ffi.Array"},
+                            {&tvmffi_i_name_int64, NULL},
+                            {tvmffi_i_cast_int64, NULL}};
+  TVMFFIAny items;
+  int code = tvmffi_i_convert_items(&ints, "ffi.Array", 1, from, &items);
+  if (code && code != TVMFFI_I_CONVERTED) return code;
+  if (!code) items = *from;
+  if (tvmffi_i_copy_items("ffi.Shape", &items, to)) {
+    if (code) tvmffi_any_release(&items);
+    return -1;
+  }
+  if (code) tvmffi_any_release(&items);
+  return TVMFFI_I_CONVERTED;
+}
+
+TVMFFI_I_COLD int tvmffi_i_convert(const tvmffi_i_name *type, int32_t index,
+                                   const TVMFFIAny *from, TVMFFIAny *to) {
+  const tvmffi_i_compound *of =
+      type->schema[0] == '[' ? (const tvmffi_i_compound *)(const void *)type
+                             : NULL;
+  int32_t got = from->type_index;
+  int same = got == index;
+  if (got < kTVMFFIStaticObjectBegin || !from->v_obj) return TVMFFI_I_MISMATCH;
+  if (got == kTVMFFIMap || got == kTVMFFIDict) {
+    if (index != kTVMFFIMap && index != kTVMFFIDict) return TVMFFI_I_MISMATCH;
+    return tvmffi_i_convert_pairs(
+        of, index == kTVMFFIMap ? "ffi.Map" : "ffi.Dict", same, from, to);
+  }
+  if (index == kTVMFFIShape && same) return 0;
+  if (got != kTVMFFIArray && got != kTVMFFIList) return TVMFFI_I_MISMATCH;
+  if (index == kTVMFFIShape) return tvmffi_i_convert_shape(from, to);
+  if (index != kTVMFFIArray && index != kTVMFFIList) return TVMFFI_I_MISMATCH;
+  return tvmffi_i_convert_items(
+      of, index == kTVMFFIArray ? "ffi.Array" : "ffi.List", same, from, to);
+}
+
+/* As an element, a value or none. */
+TVMFFI_I_COLD int (tvmffi_i_cast_optional)(const tvmffi_i_name *type,
+                                           const TVMFFIAny *from,
+                                           TVMFFIAny *to) {
+  const tvmffi_i_compound *of = (const tvmffi_i_compound *)(const void *)type;
+  return from->type_index == kTVMFFINone ? 0
+                                         : of->cast[0](of->of[0], from, to);
+}
+
+/* Loads a container for a parameter; *own is what to release afterwards. */
+TVMFFI_I_INLINE int tvmffi_i_load(const tvmffi_i_name *type, int32_t kind,
+                                  const TVMFFIAny *any, TVMFFIObject **out,
+                                  TVMFFIObject **own) {
+  TVMFFIAny to;
+  int code;
+  *out = any->v_obj;
+  if (any->type_index == kind && type->schema[0] != '[' && *out) return 0;
+  if (kind & TVMFFI_I_OR_NONE) {
+    if (any->type_index == kTVMFFINone) return 0;
+    type = ((const tvmffi_i_compound *)(const void *)type)->of[0];
+  }
+  code = tvmffi_i_convert(type, kind & ~TVMFFI_I_OR_NONE, any, &to);
+  if (code != TVMFFI_I_CONVERTED) return code;
+  *out = *own = to.v_obj;
+  return 0;
+}
 /* Writes a number in decimal into `buffer` (12 bytes); gives its text. */
 TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int32_t x) {
   char *p = buffer + 11;
@@ -2049,48 +2546,90 @@ TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int32_t x) {
   return p;
 }
 
-/* Appends "name(0: int, 1: str) -> int" to the parts of a message. */
-TVMFFI_I_COLD int32_t tvmffi_i_signature(const tvmffi_func *f,
-                                         const char **parts, int32_t n) {
+/* The parts of a message. Those beyond the room are left out: sixteen types of
+   fifteen parts find it. */
+typedef struct {
+  const char *part[288];
+  int32_t size, numbers;
+  char number[8][12];
+} tvmffi_i_parts;
+
+TVMFFI_I_COLD void tvmffi_i_say(tvmffi_i_parts *p, const char *text) {
+  if (p->size < (int32_t)(sizeof(p->part) / sizeof(p->part[0])))
+    p->part[p->size++] = text;
+}
+
+TVMFFI_I_COLD void tvmffi_i_say_number(tvmffi_i_parts *p, int32_t x) {
+  if (p->numbers < (int32_t)(sizeof(p->number) / sizeof(p->number[0])))
+    tvmffi_i_say(p, tvmffi_i_decimal(p->number[p->numbers++], x));
+}
+
+TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
+  TVMFFIErrorSetRaisedFromCStrParts(kind, p->part, p->size);
+  return -1;
+}
+
+TVMFFI_I_INLINE const tvmffi_i_compound *tvmffi_i_compound_of(
+    const tvmffi_i_name *type) {
+  return type->schema && type->schema[0] == '['
+             ? (const tvmffi_i_compound *)(const void *)type
+             : NULL;
+}
+
+/* Says "Map<str, int>". Recurses as deep as the type was written. */
+TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
+                                     const tvmffi_i_name *type) {
+  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
+  tvmffi_i_say(p, type->name);
+  if (!of) return;
+  tvmffi_i_say(p, "<");
+  tvmffi_i_say_type(p, of->of[0]);
+  if (of->of[1]) {
+    tvmffi_i_say(p, ", ");
+    tvmffi_i_say_type(p, of->of[1]);
+  }
+  tvmffi_i_say(p, ">");
+}
+
+/* Says "name(0: int, 1: str) -> int". */
+TVMFFI_I_COLD void tvmffi_i_say_signature(tvmffi_i_parts *p,
+                                          const tvmffi_func *f) {
   static const char *const at[16] = {
       "(0: ",   ", 1: ",  ", 2: ",  ", 3: ", ", 4: ",  ", 5: ",
       ", 6: ",  ", 7: ",  ", 8: ",  ", 9: ", ", 10: ", ", 11: ",
       ", 12: ", ", 13: ", ", 14: ", ", 15: "};
   int32_t i;
-  parts[n++] = TVMFFI_I_LOAD(&f->name);
-  if (!f->num_args) parts[n++] = "(";
+  tvmffi_i_say(p, TVMFFI_I_LOAD(&f->name));
+  if (!f->num_args) tvmffi_i_say(p, "(");
   for (i = 0; i < f->num_args; ++i) {
-    parts[n++] = at[i];
-    parts[n++] = f->types[i + 1]->name;
+    tvmffi_i_say(p, at[i]);
+    tvmffi_i_say_type(p, f->types[i + 1]);
   }
-  parts[n++] = ") -> ";
-  parts[n++] = f->types[0]->name;
-  return n;
+  tvmffi_i_say(p, ") -> ");
+  tvmffi_i_say_type(p, f->types[0]);
 }
 
 /* Raises for a wrong count of arguments, or a result that is not empty. */
 TVMFFI_I_COLD int tvmffi_i_bad_call(const tvmffi_func *f, int32_t count,
                                     const TVMFFIAny *result) {
-  const char *parts[64];
-  char want[12], got[12];
-  int32_t n = 0;
-  parts[n++] = count == f->num_args
-                   ? "The result must be empty, as it would be lost, when "
-                     "calling: `"
-                   : "Mismatched number of arguments when calling: `";
-  n = tvmffi_i_signature(f, parts, n);
-  parts[n++] = "`. Expected ";
+  tvmffi_i_parts p;
+  p.size = p.numbers = 0;
+  tvmffi_i_say(&p, count == f->num_args
+                       ? "The result must be empty, as it would be lost, when "
+                         "calling: `"
+                       : "Mismatched number of arguments when calling: `");
+  tvmffi_i_say_signature(&p, f);
+  tvmffi_i_say(&p, "`. Expected ");
   if (count == f->num_args) {
-    parts[n++] = "None but got type index ";
-    parts[n++] = tvmffi_i_decimal(got, result->type_index);
+    tvmffi_i_say(&p, "None but got type index ");
+    tvmffi_i_say_number(&p, result->type_index);
   } else {
-    parts[n++] = tvmffi_i_decimal(want, f->num_args);
-    parts[n++] = " but got ";
-    parts[n++] = tvmffi_i_decimal(got, count);
-    parts[n++] = " arguments";
+    tvmffi_i_say_number(&p, f->num_args);
+    tvmffi_i_say(&p, " but got ");
+    tvmffi_i_say_number(&p, count);
+    tvmffi_i_say(&p, " arguments");
   }
-  TVMFFIErrorSetRaisedFromCStrParts("TypeError", parts, n);
-  return -1;
+  return tvmffi_i_raise_said("TypeError", &p);
 }
 
 TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
@@ -2098,75 +2637,161 @@ TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
   return info ? info->type_key.data : "an unregistered type";
 }
 
+TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
+                                    const tvmffi_i_name *type,
+                                    const TVMFFIAny *any);
+
+/* Says which item of a sequence does not match; 0 if all do. */
+TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
+                                    const tvmffi_i_compound *of,
+                                    const TVMFFIAny *any) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
+  const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
+  TVMFFIAny to;
+  int64_t i;
+  for (i = 0; i < cell->size; ++i) {
+    int code = of->cast[0](of->of[0], items + i, &to);
+    if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
+    if (code != TVMFFI_I_MISMATCH) continue;
+    tvmffi_i_say(p, of->base.name);
+    tvmffi_i_say(p, "[index ");
+    tvmffi_i_say_number(p, (int32_t)i);
+    tvmffi_i_say(p, ": ");
+    tvmffi_i_say_got(p, of->of[0], items + i);
+    tvmffi_i_say(p, "]");
+    return 1;
+  }
+  return 0;
+}
+
+/* The same of a map, whose pair is found by walking over it. */
+TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
+                                    const tvmffi_i_compound *of,
+                                    const TVMFFIAny *any) {
+  TVMFFIAny to;
+  tvmffi_i_walk w;
+  int found = 0, i;
+  if (tvmffi_i_walk_begin(&w, any)) return tvmffi_error_clear(), 0;
+  while (!found && tvmffi_i_walk_next(&w) > 0)
+    for (i = 0; i < 2 && !found; ++i) {
+      int code = of->cast[i](of->of[i], w.pair + i, &to);
+      if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
+      if (code != TVMFFI_I_MISMATCH) continue;
+      found = 1;
+      tvmffi_i_say(p, of->base.name);
+      tvmffi_i_say(p, i ? "[K, some value is " : "[some key is ");
+      tvmffi_i_say_got(p, of->of[i], w.pair + i);
+      tvmffi_i_say(p, i ? "]" : ", V]");
+    }
+  tvmffi_i_walk_end(&w);
+  return found;
+}
+
+/* Says what a value that does not match a type is: its type key, or where in
+   it the mismatch is. Recurses as deep as the type was written. */
+TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
+                                    const tvmffi_i_name *type,
+                                    const TVMFFIAny *any) {
+  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
+  int32_t got = any->type_index;
+  int said = 0;
+  if (of && of->base.schema[1] == 'O') { /* Optional */
+    tvmffi_i_say_got(p, of->of[0], any);
+    return;
+  }
+  if (of && (of->of[1] ? got == kTVMFFIMap || got == kTVMFFIDict
+                       : got == kTVMFFIArray || got == kTVMFFIList))
+    said = of->of[1] ? tvmffi_i_say_pair(p, of, any)
+                     : tvmffi_i_say_item(p, of, any);
+  if (!said) tvmffi_i_say(p, tvmffi_i_type_key(got));
+}
+
 /* Raises for argument `i`, which a getter answered with `code`. */
 TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
                                    const TVMFFIAny *args, int code) {
-  const char *parts[64];
-  char number[12];
-  int32_t n = 0;
+  tvmffi_i_parts p;
+  p.size = p.numbers = 0;
   if (code < 0) return code;
-  parts[n++] = code == TVMFFI_I_RANGE ? "Value out of range in argument #"
-                                      : "Mismatched type on argument #";
-  parts[n++] = tvmffi_i_decimal(number, i);
-  parts[n++] = " when calling: `";
-  n = tvmffi_i_signature(f, parts, n);
+  tvmffi_i_say(&p, code == TVMFFI_I_RANGE
+                       ? "Value out of range in argument #"
+                       : "Mismatched type on argument #");
+  tvmffi_i_say_number(&p, i);
+  tvmffi_i_say(&p, " when calling: `");
+  tvmffi_i_say_signature(&p, f);
   if (code == TVMFFI_I_RANGE) {
-    parts[n++] = "`";
-    TVMFFIErrorSetRaisedFromCStrParts("OverflowError", parts, n);
-    return -1;
+    tvmffi_i_say(&p, "`");
+    return tvmffi_i_raise_said("OverflowError", &p);
   }
-  parts[n++] = "`. Expected `";
-  parts[n++] = f->types[i + 1]->name;
-  parts[n++] = "` but got `";
-  parts[n++] = tvmffi_i_type_key(args[i].type_index);
-  parts[n++] = "`";
-  TVMFFIErrorSetRaisedFromCStrParts("TypeError", parts, n);
-  return -1;
-}
-
-TVMFFI_I_COLD size_t tvmffi_i_append(char *to, size_t n, const char *text) {
-  while (*text) to[n++] = *text++;
-  return n;
-}
-
-/* Appends {"type":...} with its quotes escaped. */
-TVMFFI_I_COLD size_t tvmffi_i_append_schema(char *to, size_t n,
-                                            const char *schema) {
-  if (*schema != '{') {
-    n = tvmffi_i_append(to, n, "{\\\"type\\\":\\\"");
-    n = tvmffi_i_append(to, n, schema);
-    return tvmffi_i_append(to, n, "\\\"}");
-  }
-  for (; *schema; ++schema) {
-    if (*schema == '"') to[n++] = '\\';
-    to[n++] = *schema;
-  }
-  return n;
+  tvmffi_i_say(&p, "`. Expected `");
+  tvmffi_i_say_type(&p, f->types[i + 1]);
+  tvmffi_i_say(&p, "` but got `");
+  tvmffi_i_say_got(&p, f->types[i + 1], args + i);
+  tvmffi_i_say(&p, "`");
+  return tvmffi_i_raise_said("TypeError", &p);
 }
 
 /* Writes {"type_schema": ...} of a function, JSON within JSON as upstream has
-   it, into TVMFFI_I_METADATA bytes: enough for 17 types of 100. */
-enum { TVMFFI_I_METADATA = 2048 };
+   it, into TVMFFI_I_METADATA bytes: enough for 17 types of 230. What finds no
+   room is counted all the same. */
+enum { TVMFFI_I_METADATA = 4096 };
+
+TVMFFI_I_COLD size_t tvmffi_i_append(char *to, size_t n, const char *text) {
+  for (; *text; ++text, ++n)
+    if (n < TVMFFI_I_METADATA) to[n] = *text;
+  return n;
+}
+
+/* Appends {"type":...} with its quotes escaped. Recurses as deep as the type
+   was written. */
+TVMFFI_I_COLD size_t tvmffi_i_append_schema(char *to, size_t n,
+                                            const tvmffi_i_name *type) {
+  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
+  const char *schema = type->schema;
+  char one[2] = {0, 0};
+  if (*schema != '{') {
+    n = tvmffi_i_append(to, n, "{\\\"type\\\":\\\"");
+    n = tvmffi_i_append(to, n, schema + (of != NULL));
+    n = tvmffi_i_append(to, n, "\\\"");
+    if (of) {
+      n = tvmffi_i_append(to, n, ",\\\"args\\\":[");
+      n = tvmffi_i_append_schema(to, n, of->of[0]);
+      if (of->of[1]) {
+        n = tvmffi_i_append(to, n, ",");
+        n = tvmffi_i_append_schema(to, n, of->of[1]);
+      }
+      n = tvmffi_i_append(to, n, "]");
+    }
+    return tvmffi_i_append(to, n, "}");
+  }
+  for (; *schema; ++schema) {
+    if (*schema == '"') n = tvmffi_i_append(to, n, "\\");
+    one[0] = *schema;
+    n = tvmffi_i_append(to, n, one);
+  }
+  return n;
+}
+
+/* Gives {NULL, 0} if the buffer has no room for it. */
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
                                                 char *buffer) {
-  TVMFFIByteArray r;
+  TVMFFIByteArray r = {NULL, 0};
   int32_t i;
   size_t n = tvmffi_i_append(
       buffer, 0, "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\"");
-  if (f->num_args < 0) {
-    r.size = tvmffi_i_append(buffer, n, "}\"}");
-    r.data = buffer;
-    return r;
+  if (f->num_args >= 0) {
+    n = tvmffi_i_append(buffer, n, ",\\\"named_args\\\":{\\\"return\\\":[");
+    n = tvmffi_i_append_schema(buffer, n, f->types[0]);
+    n = tvmffi_i_append(buffer, n, "],\\\"params\\\":[");
+    for (i = 1; i <= f->num_args; ++i) {
+      if (i > 1) n = tvmffi_i_append(buffer, n, ",");
+      n = tvmffi_i_append_schema(buffer, n, f->types[i]);
+    }
+    n = tvmffi_i_append(buffer, n, "]}");
   }
-  n = tvmffi_i_append(buffer, n, ",\\\"named_args\\\":{\\\"return\\\":[");
-  n = tvmffi_i_append_schema(buffer, n, f->types[0]->schema);
-  n = tvmffi_i_append(buffer, n, "],\\\"params\\\":[");
-  for (i = 1; i <= f->num_args; ++i) {
-    if (i > 1) buffer[n++] = ',';
-    n = tvmffi_i_append_schema(buffer, n, f->types[i]->schema);
-  }
-  r.size = tvmffi_i_append(buffer, n, "]}}\"}");
+  n = tvmffi_i_append(buffer, n, "}\"}");
+  if (n > TVMFFI_I_METADATA) return r;
   r.data = buffer;
+  r.size = n;
   return r;
 }
 
@@ -2174,6 +2799,9 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
                                            TVMFFIAny *out) {
   char buffer[TVMFFI_I_METADATA];
   TVMFFIByteArray text = tvmffi_i_metadata(f, buffer);
+  if (!text.data)
+    return TVMFFI_RAISE("ValueError", "The type schema of %s is too long",
+                        f->name);
   return TVMFFIStringFromByteArray(&text, out);
 }
 
@@ -2225,31 +2853,47 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_PARAM(i, p) , TVMFFI_I_PARAM_ p
 #define TVMFFI_I_PARAM_(T, name) tvmffi_type_##T name
 #define TVMFFI_I_TYPE_NAME(i, p) , &TVMFFI_I_CAT(tvmffi_i_name_, TVMFFI_I_T p)
-#define TVMFFI_I_LOCAL(i, p) \
-  TVMFFI_I_CAT(tvmffi_type_, TVMFFI_I_T p) tvmffi_arg##i = TVMFFI_I_ZERO;
+#define TVMFFI_I_LOCAL(i, p) TVMFFI_I_LOCAL_(i, TVMFFI_I_T p)
+#define TVMFFI_I_LOCAL_(i, T)                         \
+  TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg##i = TVMFFI_I_ZERO; \
+  TVMFFI_I_CAT(TVMFFI_I_OWN_, TVMFFI_I_IS_HELD(T))(i)
+#define TVMFFI_I_OWN_0(i)
+#define TVMFFI_I_OWN_1(i) TVMFFIObject *tvmffi_own##i = NULL;
 /* All are read, so that of several wrong ones the last is told: so it is in
    upstream's library, as GCC evaluates arguments from the last on. */
-#define TVMFFI_I_LOAD_ARG(i, p)                                            \
-  tvmffi_code = TVMFFI_I_CAT(tvmffi_i_get_, TVMFFI_I_T p)(tvmffi_args + i, \
-                                                          &tvmffi_arg##i); \
-  if (TVMFFI_I_UNLIKELY(tvmffi_code)) {                                    \
-    tvmffi_bad = i;                                                        \
-    tvmffi_bad_code = tvmffi_code;                                         \
+#define TVMFFI_I_LOAD_ARG(i, p) TVMFFI_I_LOAD_ARG_(i, TVMFFI_I_T p)
+#define TVMFFI_I_LOAD_ARG_(i, T)                                       \
+  tvmffi_code = TVMFFI_I_CAT(TVMFFI_I_LOAD_, TVMFFI_I_IS_HELD(T))(i, T); \
+  if (TVMFFI_I_UNLIKELY(tvmffi_code)) {                                \
+    tvmffi_bad = i;                                                    \
+    tvmffi_bad_code = tvmffi_code;                                     \
   }
+#define TVMFFI_I_LOAD_0(i, T) \
+  tvmffi_i_get_##T(tvmffi_args + i, &tvmffi_arg##i)
+#define TVMFFI_I_LOAD_1(i, T)                                       \
+  tvmffi_i_load(tvmffi_this->types[i + 1], tvmffi_i_kind_##T,       \
+                tvmffi_args + i, &tvmffi_arg##i, &tvmffi_own##i)
+#define TVMFFI_I_DROP(i, p) TVMFFI_I_DROP_(i, TVMFFI_I_T p)
+#define TVMFFI_I_DROP_(i, T) \
+  TVMFFI_I_CAT(TVMFFI_I_DROP_, TVMFFI_I_IS_HELD(T))(i)
+#define TVMFFI_I_DROP_0(i)
+#define TVMFFI_I_DROP_1(i) tvmffi_release(tvmffi_own##i);
 #define TVMFFI_I_PASS(i, p) , tvmffi_arg##i
 
-#if defined(__cplusplus)
-#define TVMFFI_I_ZERO {}
-#else
-#define TVMFFI_I_ZERO {0}
-#endif
-
-/* Something of the result's type: tvmffi_type_, tvmffi_i_put_, ... */
+/* Something of the result's type: tvmffi_i_put_, tvmffi_i_name_, ... */
 #define TVMFFI_I_RESULT(prefix, ...) \
   TVMFFI_I_CAT(prefix, TVMFFI_I_FIRST(__VA_ARGS__))
-#define TVMFFI_I_BODY(body, n, ...)                                      \
-  static int body(TVMFFI_I_UNUSED                                        \
-                  TVMFFI_I_RESULT(tvmffi_i_put_type_, __VA_ARGS__)       \
+#define TVMFFI_I_PUTTER(prefix, ...) \
+  TVMFFI_I_PUTTER_(prefix, TVMFFI_I_FIRST(__VA_ARGS__))
+#define TVMFFI_I_PUTTER_(prefix, T) \
+  TVMFFI_I_CAT(TVMFFI_I_PUTTER_, TVMFFI_I_IS_HELD(T))(prefix, T)
+#define TVMFFI_I_PUTTER_0(prefix, T) prefix##T
+#define TVMFFI_I_PUTTER_1(prefix, T) prefix##object
+/* `self` is empty, or the parameter for the state and a comma. */
+#define TVMFFI_I_BODY(body, n, ...) TVMFFI_I_BODY_OF(, body, n, __VA_ARGS__)
+#define TVMFFI_I_BODY_OF(self, body, n, ...)                             \
+  static int body(self TVMFFI_I_UNUSED                                   \
+                  TVMFFI_I_PUTTER(tvmffi_i_put_type_, __VA_ARGS__)       \
                   *tvmffi_put,                                           \
                   TVMFFI_I_UNUSED TVMFFIAny *tvmffi_result               \
                   TVMFFI_I_REST(n)(TVMFFI_I_PARAM, __VA_ARGS__))
@@ -2261,6 +2905,8 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
    description, and the packed call that checks, converts and calls. */
 #define TVMFFI_I_DEFINE(linkage, call, text, func, body, n, ...)            \
   TVMFFI_I_BODY(body, n, __VA_ARGS__);                                      \
+  TVMFFI_I_DEFINE_CALL(linkage, call, text, func, body, , n, __VA_ARGS__)
+#define TVMFFI_I_DEFINE_CALL(linkage, call, text, func, body, self, n, ...) \
   linkage TVMFFI_I_CALL_HEAD(call);                                         \
   static const tvmffi_i_name *const func##_types[] = {                      \
       &TVMFFI_I_RESULT(tvmffi_i_name_, __VA_ARGS__)                         \
@@ -2270,7 +2916,6 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
     const tvmffi_func *tvmffi_this = &func;                                 \
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0;                   \
     TVMFFI_I_REST(n)(TVMFFI_I_LOCAL, __VA_ARGS__)                           \
-    (void)tvmffi_code;                                                      \
     (void)tvmffi_handle;                                                    \
     (void)tvmffi_args;                                                      \
     if (TVMFFI_I_UNLIKELY(                                                  \
@@ -2278,11 +2923,15 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
             tvmffi_into->type_index >= kTVMFFIStaticObjectBegin))           \
       return tvmffi_i_bad_call(tvmffi_this, tvmffi_count, tvmffi_into);     \
     TVMFFI_I_REST(n)(TVMFFI_I_LOAD_ARG, __VA_ARGS__)                        \
-    if (TVMFFI_I_UNLIKELY(tvmffi_bad_code))                                 \
-      return tvmffi_i_bad_arg(tvmffi_this, tvmffi_bad, tvmffi_args,         \
-                              tvmffi_bad_code);                             \
-    return body(TVMFFI_I_RESULT(tvmffi_i_put_, __VA_ARGS__),                \
-                tvmffi_into TVMFFI_I_REST(n)(TVMFFI_I_PASS, __VA_ARGS__));  \
+    tvmffi_code =                                                           \
+        TVMFFI_I_UNLIKELY(tvmffi_bad_code)                                  \
+            ? tvmffi_i_bad_arg(tvmffi_this, tvmffi_bad, tvmffi_args,        \
+                               tvmffi_bad_code)                             \
+            : body(self TVMFFI_I_PUTTER(tvmffi_i_put_, __VA_ARGS__),        \
+                   tvmffi_into                                              \
+                   TVMFFI_I_REST(n)(TVMFFI_I_PASS, __VA_ARGS__));           \
+    TVMFFI_I_REST(n)(TVMFFI_I_DROP, __VA_ARGS__)                            \
+    return tvmffi_code;                                                     \
   }
 #define TVMFFI_I_DEFINE_(linkage, call, text, func, body, n, ...) \
   TVMFFI_I_DEFINE(linkage, call, text, func, body, n, __VA_ARGS__)
