@@ -1680,24 +1680,64 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
   return r;
 }
 
+/* Makes an error and raises it; the cause and the context are borrowed. */
+TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
+                                       const TVMFFIByteArray *message,
+                                       const TVMFFIByteArray *trace,
+                                       TVMFFIObjectHandle cause,
+                                       TVMFFIObjectHandle context) {
+  TVMFFIByteArray none = {"", 0};
+  TVMFFIObjectHandle error = NULL;
+  if (!trace) trace = &none;
+  if (cause || context ? TVMFFIErrorCreateWithCauseAndExtraContext(
+                             kind, message, trace, cause, context, &error)
+                       : TVMFFIErrorCreate(kind, message, trace, &error)) {
+    TVMFFIErrorSetRaisedFromCStr("MemoryError", "out of memory");
+    return -1;
+  }
+  TVMFFIErrorSetRaised(error);
+  tvmffi_release(error);
+  return -1;
+}
+
 /* What TVMFFI_RAISE calls: `trace` as TVMFFIBacktrace gave it. Returns -1.
    When memory is refused the thread's error is a MemoryError. */
 TVMFFI_I_PRINTF(3, 4)
 TVMFFI_I_COLD int tvmffi_raise(const TVMFFIByteArray *trace, const char *kind,
                                const char *format, ...) {
   char buffer[TVMFFI_MESSAGE_SIZE];
-  TVMFFIByteArray none = {"", 0}, name = tvmffi_view(kind), message;
-  TVMFFIObjectHandle error = NULL;
+  TVMFFIByteArray name = tvmffi_view(kind), message;
   va_list ap;
   va_start(ap, format);
   message = tvmffi_i_message(buffer, format, ap);
   va_end(ap);
-  if (TVMFFIErrorCreate(&name, &message, trace ? trace : &none, &error)) {
-    TVMFFIErrorSetRaisedFromCStr("MemoryError", "out of memory");
-    return -1;
-  }
-  TVMFFIErrorSetRaised(error);
-  tvmffi_release(error);
+  return tvmffi_i_raise_error(&name, &message, trace, NULL, NULL);
+}
+
+/* Raises an error that another one is the cause of (taken; NULL for none), with
+   the rest as TVMFFI_RAISE has it:
+       return TVMFFI_RAISE_FROM(tvmffi_error_take(), "ValueError", "bad file");
+   The cause is printed by tvmffi_error_print, and tvmffi_error_cause gives it.
+   Python shows the error alone, as it does with the stock library. */
+#define TVMFFI_RAISE_FROM(cause, ...)                                     \
+  tvmffi_raise_from(cause,                                                \
+                    TVMFFIBacktrace(__FILE__, __LINE__,                   \
+                                    tvmffi_i_function_name(__func__), 0), \
+                    __VA_ARGS__)
+
+/* What TVMFFI_RAISE_FROM calls. Returns -1. */
+TVMFFI_I_PRINTF(4, 5)
+TVMFFI_I_COLD int tvmffi_raise_from(TVMFFIObjectHandle cause,
+                                    const TVMFFIByteArray *trace,
+                                    const char *kind, const char *format, ...) {
+  char buffer[TVMFFI_MESSAGE_SIZE];
+  TVMFFIByteArray name = tvmffi_view(kind), message;
+  va_list ap;
+  va_start(ap, format);
+  message = tvmffi_i_message(buffer, format, ap);
+  va_end(ap);
+  (void)tvmffi_i_raise_error(&name, &message, trace, cause, NULL);
+  tvmffi_release(cause);
   return -1;
 }
 
@@ -1713,6 +1753,20 @@ TVMFFI_I_INLINE void tvmffi_error_clear(void) {
   tvmffi_release(tvmffi_error_take());
 }
 
+/* Puts an error (taken) into the slot again, as it is. Returns -1, also for
+   NULL, when there is nothing to put:
+       return tvmffi_error_raise(error); */
+TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
+  if (error) TVMFFIErrorSetRaised(error);
+  tvmffi_release(error);
+  return -1;
+}
+
+/* The cause of an error (borrowed, not NULL): borrowed from it, or NULL. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_cause(TVMFFIObjectHandle error) {
+  return (TVMFFIObject *)TVMFFIErrorGetCellPtr(error)->cause_chain;
+}
+
 /* Tells whether `error` (borrowed, not NULL) is of the kind. */
 TVMFFI_I_INLINE int tvmffi_error_is(TVMFFIObjectHandle error,
                                     const char *kind) {
@@ -1720,6 +1774,57 @@ TVMFFI_I_INLINE int tvmffi_error_is(TVMFFIObjectHandle error,
   size_t i = 0;
   while (i < k->size && kind[i] && kind[i] == k->data[i]) ++i;
   return i == k->size && !kind[i];
+}
+
+/* Drops the thread's error if it is of the kind, and tells whether it was; one
+   of another kind stays where it is:
+       code = tvmffi_call("find", &at, key);
+       if (code && tvmffi_error_catch("KeyError")) code = at = 0; */
+TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
+  TVMFFIObject *error = tvmffi_error_take();
+  int is = error && tvmffi_error_is(error, kind);
+  if (error && !is) TVMFFIErrorSetRaised(error);
+  tvmffi_release(error);
+  return is;
+}
+
+/* Returns the code of `expr` from the calling function unless it is 0, and
+   tells first what was being done, in a printf format:
+       TVMFFI_TRY_CONTEXT(parse(text), "reading %s, line %d", path, line);
+   The error keeps its kind, trace and cause, and its message becomes
+   "reading a.txt, line 7: not a number". */
+#define TVMFFI_TRY_CONTEXT(expr, ...)                        \
+  do {                                                       \
+    int tvmffi_code = (expr);                                \
+    if (TVMFFI_I_UNLIKELY(tvmffi_code))                      \
+      return tvmffi_error_context(tvmffi_code, __VA_ARGS__); \
+  } while (0)
+
+/* What TVMFFI_TRY_CONTEXT calls. Returns `code`; with code -2, when the slot is
+   empty, that is all. */
+TVMFFI_I_PRINTF(2, 3)
+TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
+  char buffer[TVMFFI_MESSAGE_SIZE];
+  const char *parts[3];
+  const TVMFFIErrorCell *cell;
+  TVMFFIObject *text, *error = code == -2 ? NULL : tvmffi_error_take();
+  va_list ap;
+  if (!error) return code;
+  va_start(ap, format);
+  parts[0] = tvmffi_i_message(buffer, format, ap).data;
+  va_end(ap);
+  cell = TVMFFIErrorGetCellPtr(error);
+  parts[1] = ": ";
+  parts[2] = cell->message.data;
+  TVMFFIErrorSetRaisedFromCStrParts("", parts, 3); /* joins them */
+  text = tvmffi_error_take();
+  if (text)
+    (void)tvmffi_i_raise_error(
+        &cell->kind, &TVMFFIErrorGetCellPtr(text)->message, &cell->backtrace,
+        cell->cause_chain, cell->extra_context);
+  tvmffi_release(text);
+  tvmffi_release(error);
+  return code;
 }
 
 /* Copies the lines of a trace in reverse order to the end of `lines`, as many
@@ -1739,35 +1844,52 @@ TVMFFI_I_COLD const char *tvmffi_i_reverse_lines(char *lines, size_t capacity,
   return lines + at;
 }
 
-/* Replaces the thread's error by one whose message is the whole text, as
-   Python prints it: the trace with the most recent call last, which is the
-   stored one in reverse, then kind and message. Gives that text, which the
-   slot owns. */
-TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
+/* Replaces the thread's error by one whose message is `before` (the text of its
+   cause, or "") and the whole text of the error as Python prints it: the trace
+   with the most recent call last, which is the stored one in reverse, then kind
+   and message. */
+TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
+                                         TVMFFIObjectHandle error) {
   char lines[4 * TVMFFI_MESSAGE_SIZE];
-  const char *parts[6], *text = "";
-  const TVMFFIErrorCell *cell;
-  TVMFFIObject *error = tvmffi_error_take();
-  if (!error) return text;
-  cell = TVMFFIErrorGetCellPtr(error);
-  parts[0] = "Traceback (most recent call last):\n";
-  parts[1] = tvmffi_i_reverse_lines(lines, sizeof(lines), cell->backtrace);
-  parts[2] = cell->kind.data;
-  parts[3] = ": ";
-  parts[4] = cell->message.data;
-  parts[5] = "\n";
-  TVMFFIErrorSetRaisedFromCStrParts("", parts, 6);
-  tvmffi_release(error);
-  error = tvmffi_error_take();
-  if (!error) return text;
-  text = TVMFFIErrorGetCellPtr(error)->message.data;
-  TVMFFIErrorSetRaised(error);
-  tvmffi_release(error);
-  return text;
+  const char *parts[8];
+  const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
+  parts[0] = before;
+  parts[1] = *before ? "\nThe above exception was the direct cause of the "
+                       "following exception:\n\n"
+                     : "";
+  parts[2] = "Traceback (most recent call last):\n";
+  parts[3] = tvmffi_i_reverse_lines(lines, sizeof(lines), cell->backtrace);
+  parts[4] = cell->kind.data;
+  parts[5] = ": ";
+  parts[6] = cell->message.data;
+  parts[7] = "\n";
+  TVMFFIErrorSetRaisedFromCStrParts("", parts, 8);
 }
 
-/* Takes the thread's error and prints it with its trace; `file` is a FILE *
-   (the caller includes <stdio.h>). */
+/* Replaces the thread's error by one whose message is its whole text, its
+   causes first, of which the seven nearest are told. Gives that text, which the
+   slot owns. */
+TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
+  TVMFFIObjectHandle chain[8], at;
+  TVMFFIObject *text = NULL, *error = tvmffi_error_take();
+  int n = 0;
+  if (!error) return "";
+  for (at = error; at && n < 8; at = tvmffi_error_cause(at)) chain[n++] = at;
+  while (n--) {
+    tvmffi_i_error_append(text ? TVMFFIErrorGetCellPtr(text)->message.data : "",
+                          chain[n]);
+    tvmffi_release(text);
+    text = tvmffi_error_take();
+  }
+  tvmffi_release(error);
+  if (!text) return "";
+  TVMFFIErrorSetRaised(text);
+  tvmffi_release(text);
+  return TVMFFIErrorGetCellPtr(text)->message.data;
+}
+
+/* Takes the thread's error and prints it with its trace and its causes; `file`
+   is a FILE * (the caller includes <stdio.h>). */
 #define tvmffi_error_print(file) \
   ((void)fputs(tvmffi_i_error_text(), (file)), tvmffi_error_clear())
 
@@ -1833,10 +1955,10 @@ enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2, TVMFFI_I_CONVERTED = 3 };
     return value ? (tvmffi_i_put_##T)(out, value) : 0;                        \
   }                                                                           \
   TVMFFI_I_KEPT_ELEMENT(T)
-#define TVMFFI_I_VALUE_WORD(T) \
-  TVMFFI_I_OPTIONAL_STRUCT(T)  \
-  TVMFFI_I_CAST(T) {           \
-    tvmffi_type_##T value;     \
+#define TVMFFI_I_VALUE_WORD(T)                                          \
+  TVMFFI_I_OPTIONAL_STRUCT(T)                                           \
+  TVMFFI_I_CAST(T) {                                                    \
+    tvmffi_type_##T value;                                              \
     int code = (tvmffi_i_get_##T)(from, &value);                        \
     (void)type;                                                         \
     if (!code) code = tvmffi_i_put_##T(to, value);                      \
@@ -1846,57 +1968,57 @@ enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2, TVMFFI_I_CONVERTED = 3 };
 #define TVMFFI_I_KEPT_WORD(T) \
   TVMFFI_I_OPTIONAL_STRUCT(T) \
   TVMFFI_I_KEPT_ELEMENT(T)
-#define TVMFFI_I_OPTIONAL_STRUCT(T)                                     \
-  typedef struct {                                                      \
-    tvmffi_type_##T value;                                              \
-    int has_value;                                                      \
-  } tvmffi_type_optional_##T;                                           \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {        \
-    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                        \
-    return no;                                                          \
-  }                                                                     \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(             \
-      tvmffi_type_##T value) {                                          \
-    tvmffi_type_optional_##T some;                                      \
-    some.value = value;                                                 \
-    some.has_value = 1;                                                 \
-    return some;                                                        \
-  }                                                                     \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                        \
-      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {            \
-    out->has_value = any->type_index != kTVMFFINone;                    \
-    return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;     \
-  }                                                                     \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                        \
-      TVMFFIAny *out, tvmffi_type_optional_##T value) {                 \
-    *out = tvmffi_none();                                               \
-    return value.has_value ? tvmffi_i_put_##T(out, value.value) : 0;    \
+#define TVMFFI_I_OPTIONAL_STRUCT(T)                                  \
+  typedef struct {                                                   \
+    tvmffi_type_##T value;                                           \
+    int has_value;                                                   \
+  } tvmffi_type_optional_##T;                                        \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {     \
+    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                     \
+    return no;                                                       \
+  }                                                                  \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(          \
+      tvmffi_type_##T value) {                                       \
+    tvmffi_type_optional_##T some;                                   \
+    some.value = value;                                              \
+    some.has_value = 1;                                              \
+    return some;                                                     \
+  }                                                                  \
+  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                     \
+      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {         \
+    out->has_value = any->type_index != kTVMFFINone;                 \
+    return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;  \
+  }                                                                  \
+  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                     \
+      TVMFFIAny *out, tvmffi_type_optional_##T value) {              \
+    *out = tvmffi_none();                                            \
+    return value.has_value ? tvmffi_i_put_##T(out, value.value) : 0; \
   }
-#define TVMFFI_I_KEPT_ELEMENT(T)                 \
-  TVMFFI_I_CAST(T) {                             \
-    tvmffi_type_##T value;                       \
-    (void)type, (void)to;                        \
-    return (tvmffi_i_get_##T)(from, &value);     \
+#define TVMFFI_I_KEPT_ELEMENT(T)             \
+  TVMFFI_I_CAST(T) {                         \
+    tvmffi_type_##T value;                   \
+    (void)type, (void)to;                    \
+    return (tvmffi_i_get_##T)(from, &value); \
   }
-#define TVMFFI_I_CAST(T)                                                      \
-  typedef int tvmffi_i_put_type_optional_##T(TVMFFIAny *,                     \
-                                             tvmffi_type_optional_##T);       \
-  TVMFFI_I_INLINE int tvmffi_i_cast_##T(                                      \
-      const tvmffi_i_name *type, const TVMFFIAny *from, TVMFFIAny *to);       \
-  TVMFFI_I_ELEMENT(T)                                                         \
-  TVMFFI_I_INLINE int tvmffi_i_cast_##T(const tvmffi_i_name *type,            \
+#define TVMFFI_I_CAST(T)                                                       \
+  typedef int tvmffi_i_put_type_optional_##T(TVMFFIAny *,                      \
+                                             tvmffi_type_optional_##T);        \
+  TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *type,             \
+                                        const TVMFFIAny *from, TVMFFIAny *to); \
+  TVMFFI_I_ELEMENT(T)                                                          \
+  TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *type,             \
                                         const TVMFFIAny *from, TVMFFIAny *to)
 
 #if defined(__cplusplus)
-#define TVMFFI_I_ZERO {}
-#define TVMFFI_I_ELEMENT(T)                                     \
-  struct tvmffi_i_element_##T {                                 \
-    static constexpr const tvmffi_i_name *name() {              \
-      return &tvmffi_i_name_##T;                                \
-    }                                                           \
-    static constexpr tvmffi_i_cast *cast() {                    \
-      return tvmffi_i_cast_##T;                                 \
-    }                                                           \
+#define TVMFFI_I_ZERO \
+  {                   \
+  }
+#define TVMFFI_I_ELEMENT(T)                                              \
+  struct tvmffi_i_element_##T {                                          \
+    static constexpr const tvmffi_i_name *name() {                       \
+      return &tvmffi_i_name_##T;                                         \
+    }                                                                    \
+    static constexpr tvmffi_i_cast *cast() { return tvmffi_i_item_##T; } \
   };
 #else
 #define TVMFFI_I_ZERO {0}
@@ -1966,7 +2088,7 @@ TVMFFI_I_VALUE_WORD(bool)
 #define tvmffi_i_name__Bool tvmffi_i_name_bool
 #define tvmffi_i_get__Bool tvmffi_i_get_bool
 #define tvmffi_i_put__Bool tvmffi_i_put_bool
-#define tvmffi_i_cast__Bool tvmffi_i_cast_bool
+#define tvmffi_i_item__Bool tvmffi_i_item_bool
 #define tvmffi_i_element__Bool tvmffi_i_element_bool
 #define tvmffi_type_optional__Bool tvmffi_type_optional_bool
 #define tvmffi_i_put_type_optional__Bool tvmffi_i_put_type_optional_bool
@@ -2044,7 +2166,8 @@ TVMFFI_I_GET(dtype) {
     *out = any->v_dtype;
     return 0;
   }
-  if (tvmffi_i_get_str(any, &text)) return TVMFFI_I_MISMATCH;
+  text = tvmffi_any_str(any);
+  if (!text.data) return TVMFFI_I_MISMATCH;
   return TVMFFIDataTypeFromString(&text, out);
 }
 TVMFFI_I_PUT(dtype) {
@@ -2132,6 +2255,7 @@ TVMFFI_I_INLINE int tvmffi_i_get_optional_tensor(const TVMFFIAny *any,
   *out = NULL;
   return any->type_index == kTVMFFINone ? 0 : tvmffi_i_get_tensor(any, out);
 }
+TVMFFI_I_KEPT_ELEMENT(tensor)
 
 TVMFFI_I_TYPE(object, TVMFFIObject *, "ffi.Object", "ffi.Object")
 TVMFFI_I_GET(object) {
@@ -2146,16 +2270,16 @@ TVMFFI_I_PUT(object) {
 TVMFFI_I_POINTER_WORD(object)
 
 /* An object of the type `index`, or of one that derives from it. */
-#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)   \
-  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)       \
-  TVMFFI_I_GET(T) {                                    \
-    if (any->type_index != (index) &&                  \
-        (any->type_index < kTVMFFIStaticObjectBegin || \
-         !tvmffi_is_instance(any->type_index, index))) \
-      return TVMFFI_I_MISMATCH;                        \
-    *out = any->v_obj;                                 \
-    return *out ? 0 : TVMFFI_I_MISMATCH;               \
-  }                                                    \
+#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)          \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)              \
+  TVMFFI_I_GET(T) {                                           \
+    if (any->type_index != (index) &&                         \
+        (any->type_index < kTVMFFIStaticObjectBegin ||        \
+         !tvmffi_is_instance(any->type_index, index)))        \
+      return TVMFFI_I_MISMATCH;                               \
+    *out = any->v_obj;                                        \
+    return *out ? 0 : TVMFFI_I_MISMATCH;                      \
+  }                                                           \
   TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); } \
   TVMFFI_I_POINTER_WORD(T)
 TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
@@ -2171,15 +2295,15 @@ TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
    array or list of ints for a shape; and where an element's type is given,
    array(float64) say, an element of another type is converted, or does not
    match. What is converted is a copy, released when the body returns. */
-#define TVMFFI_I_CONTAINER_WORD(T, name, args, index)                    \
-  TVMFFI_I_TYPE(T, TVMFFIObject *, name, args)                           \
-  TVMFFI_I_GET(T) {                                                      \
-    *out = any->type_index == (index) ? any->v_obj : NULL;               \
-    return *out ? 0 : TVMFFI_I_MISMATCH;                                 \
-  }                                                                      \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); }            \
-  typedef TVMFFIObject *tvmffi_type_optional_##T;                        \
-  TVMFFI_I_CAST(T) { return tvmffi_i_convert(type, index, from, to); }   \
+#define TVMFFI_I_CONTAINER_WORD(T, name, args, index)                  \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, args)                         \
+  TVMFFI_I_GET(T) {                                                    \
+    *out = any->type_index == (index) ? any->v_obj : NULL;             \
+    return *out ? 0 : TVMFFI_I_MISMATCH;                               \
+  }                                                                    \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); }          \
+  typedef TVMFFIObject *tvmffi_type_optional_##T;                      \
+  TVMFFI_I_CAST(T) { return tvmffi_i_convert(type, index, from, to); } \
   enum { tvmffi_i_kind_##T = index };
 #define TVMFFI_I_ONE_ANY(key) \
   "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"}]}"
@@ -2198,7 +2322,7 @@ TVMFFI_I_CONTAINER_WORD(dict, "Dict<Any, Any>", TVMFFI_I_TWO_ANY("ffi.Dict"),
                         kTVMFFIDict)
 TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 
-TVMFFI_I_COLD int tvmffi_i_cast_optional(const tvmffi_i_name *type,
+TVMFFI_I_COLD int tvmffi_i_item_optional(const tvmffi_i_name *type,
                                          const TVMFFIAny *from, TVMFFIAny *to);
 
 /* Words with arguments, which in a pair read as calls of macros. Such a word
@@ -2212,11 +2336,11 @@ TVMFFI_I_COLD int tvmffi_i_cast_optional(const tvmffi_i_name *type,
 #define tvmffi_type_optional_list(T) tvmffi_type_object
 #define tvmffi_type_optional_map(K, V) tvmffi_type_object
 #define tvmffi_type_optional_dict(K, V) tvmffi_type_object
-#define tvmffi_i_cast_array(T) tvmffi_i_cast_array
-#define tvmffi_i_cast_list(T) tvmffi_i_cast_list
-#define tvmffi_i_cast_map(K, V) tvmffi_i_cast_map
-#define tvmffi_i_cast_dict(K, V) tvmffi_i_cast_dict
-#define tvmffi_i_cast_optional(T) tvmffi_i_cast_optional
+#define tvmffi_i_item_array(T) tvmffi_i_item_array
+#define tvmffi_i_item_list(T) tvmffi_i_item_list
+#define tvmffi_i_item_map(K, V) tvmffi_i_item_map
+#define tvmffi_i_item_dict(K, V) tvmffi_i_item_dict
+#define tvmffi_i_item_optional(T) tvmffi_i_item_optional
 #define tvmffi_i_get_optional(T) tvmffi_i_get_optional_##T
 #define tvmffi_i_put_optional(T) tvmffi_i_put_optional_##T
 #define tvmffi_i_put_type_optional(T) tvmffi_i_put_type_optional_##T
@@ -2257,13 +2381,13 @@ struct tvmffi_i_element_ {
 };
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_OF(T, label, key)                                     \
-  namespace {                                                          \
-  struct tvmffi_i_of_##T {                                             \
-    static constexpr const char *text() { return label; }              \
-    static constexpr const char *schema() { return "[" key; }          \
-    static constexpr tvmffi_i_cast *cast() { return (tvmffi_i_cast_##T); } \
-  };                                                                   \
+#define TVMFFI_I_OF(T, label, key)                                         \
+  namespace {                                                              \
+  struct tvmffi_i_of_##T {                                                 \
+    static constexpr const char *text() { return label; }                  \
+    static constexpr const char *schema() { return "[" key; }              \
+    static constexpr tvmffi_i_cast *cast() { return (tvmffi_i_item_##T); } \
+  };                                                                       \
   }
 TVMFFI_I_OF(array, "Array", "ffi.Array")
 TVMFFI_I_OF(list, "List", "ffi.List")
@@ -2290,23 +2414,23 @@ TVMFFI_I_OF(optional, "Optional", "Optional")
 #define tvmffi_i_name_array(T)                                            \
   ((const tvmffi_i_compound){{"Array", "[ffi.Array"},                     \
                              {&tvmffi_i_name_##T, NULL},                  \
-                             {tvmffi_i_cast_##T, NULL}}).base
+                             {tvmffi_i_item_##T, NULL}}).base
 #define tvmffi_i_name_list(T)                                             \
   ((const tvmffi_i_compound){{"List", "[ffi.List"},                       \
                              {&tvmffi_i_name_##T, NULL},                  \
-                             {tvmffi_i_cast_##T, NULL}}).base
+                             {tvmffi_i_item_##T, NULL}}).base
 #define tvmffi_i_name_optional(T)                                         \
   ((const tvmffi_i_compound){{"Optional", "[Optional"},                   \
                              {&tvmffi_i_name_##T, NULL},                  \
-                             {tvmffi_i_cast_##T, NULL}}).base
+                             {tvmffi_i_item_##T, NULL}}).base
 #define tvmffi_i_name_map(K, V)                                           \
   ((const tvmffi_i_compound){{"Map", "[ffi.Map"},                         \
                              {&tvmffi_i_name_##K, &tvmffi_i_name_##V},    \
-                             {tvmffi_i_cast_##K, tvmffi_i_cast_##V}}).base
+                             {tvmffi_i_item_##K, tvmffi_i_item_##V}}).base
 #define tvmffi_i_name_dict(K, V)                                          \
   ((const tvmffi_i_compound){{"Dict", "[ffi.Dict"},                       \
                              {&tvmffi_i_name_##K, &tvmffi_i_name_##V},    \
-                             {tvmffi_i_cast_##K, tvmffi_i_cast_##V}}).base
+                             {tvmffi_i_item_##K, tvmffi_i_item_##V}}).base
 /* clang-format on */
 #endif
 
@@ -2323,14 +2447,14 @@ TVMFFI_I_COLD int tvmffi_i_call_named(const char *text, const TVMFFIAny *args,
     return f ? TVMFFI_RAISE("OverflowError", "%lld arguments", (long long)n)
              : TVMFFI_RAISE("ValueError", "Function %s not found", text);
   }
-  code = TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, (int32_t)n,
-                            result);
+  code =
+      TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, (int32_t)n, result);
   tvmffi_release(f);
   return code;
 }
 
-TVMFFI_I_COLD int tvmffi_i_copy_items(const char *maker,
-                                      const TVMFFIAny *from, TVMFFIAny *to) {
+TVMFFI_I_COLD int tvmffi_i_copy_items(const char *maker, const TVMFFIAny *from,
+                                      TVMFFIAny *to) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
   return tvmffi_i_call_named(maker, (const TVMFFIAny *)cell->data, cell->size,
                              to);
@@ -2339,8 +2463,7 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(const char *maker,
 /* A sequence: the copy is made when the first element is converted. */
 TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of,
                                          const char *maker, int same,
-                                         const TVMFFIAny *from,
-                                         TVMFFIAny *to) {
+                                         const TVMFFIAny *from, TVMFFIAny *to) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
   TVMFFIAny item, *at;
   int code = 0;
@@ -2371,16 +2494,16 @@ typedef struct {
   TVMFFIObject *next; /* the iterator: of 0 the key, of 1 the value, of 2 on */
   int64_t left;
   TVMFFIAny pair[2];
-} tvmffi_i_walk;
+} tvmffi_i_tour;
 
-TVMFFI_I_COLD int tvmffi_i_walk_begin(tvmffi_i_walk *w, const TVMFFIAny *map) {
+TVMFFI_I_COLD int tvmffi_i_tour_begin(tvmffi_i_tour *w, const TVMFFIAny *map) {
   int is_map = map->type_index == kTVMFFIMap;
   TVMFFIAny any;
   w->next = NULL;
   w->left = 0;
   w->pair[0] = w->pair[1] = tvmffi_none();
-  TVMFFI_TRY(
-      tvmffi_i_call_named(is_map ? "ffi.MapSize" : "ffi.DictSize", map, 1, &any));
+  TVMFFI_TRY(tvmffi_i_call_named(is_map ? "ffi.MapSize" : "ffi.DictSize", map,
+                                 1, &any));
   w->left = any.v_int64;
   if (!w->left) return 0;
   TVMFFI_TRY(tvmffi_i_call_named(
@@ -2390,7 +2513,7 @@ TVMFFI_I_COLD int tvmffi_i_walk_begin(tvmffi_i_walk *w, const TVMFFIAny *map) {
   return 0;
 }
 
-TVMFFI_I_COLD void tvmffi_i_walk_end(tvmffi_i_walk *w) {
+TVMFFI_I_COLD void tvmffi_i_tour_end(tvmffi_i_tour *w) {
   tvmffi_any_release(&w->pair[0]);
   tvmffi_any_release(&w->pair[1]);
   tvmffi_release(w->next);
@@ -2399,7 +2522,7 @@ TVMFFI_I_COLD void tvmffi_i_walk_end(tvmffi_i_walk *w) {
 
 /* Goes to the next pair: 1 and a pair, or 0 at the end, or an error's code;
    with the last two the walk has ended. */
-TVMFFI_I_COLD int tvmffi_i_walk_next(tvmffi_i_walk *w) {
+TVMFFI_I_COLD int tvmffi_i_tour_next(tvmffi_i_tour *w) {
   int64_t k;
   int code = 0;
   tvmffi_any_release(&w->pair[0]);
@@ -2411,7 +2534,7 @@ TVMFFI_I_COLD int tvmffi_i_walk_next(tvmffi_i_walk *w) {
     if (k < 2) w->pair[k] = any;
   }
   if (!code && w->left) return w->left--, 1;
-  tvmffi_i_walk_end(w);
+  tvmffi_i_tour_end(w);
   return code;
 }
 
@@ -2428,8 +2551,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_compound *of,
     any_code |= code;
     args[0] = list ? *list : tvmffi_none();
     args[1] = item;
-    if (list &&
-        tvmffi_i_call_named("ffi.ListAppend", args, 2, &none))
+    if (list && tvmffi_i_call_named("ffi.ListAppend", args, 2, &none))
       any_code = -1;
     if (code) tvmffi_any_release(&item);
     if (any_code < 0) return any_code;
@@ -2441,24 +2563,23 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_compound *of,
    collected in a list, of which a new map is made. */
 TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_compound *of,
                                          const char *maker, int same,
-                                         const TVMFFIAny *from,
-                                         TVMFFIAny *to) {
+                                         const TVMFFIAny *from, TVMFFIAny *to) {
   TVMFFIAny list = tvmffi_none();
-  tvmffi_i_walk w;
+  tvmffi_i_tour w;
   int code = 0, more, round;
   if (!of && same) return 0;
   for (round = same ? 0 : 1; round < 2; ++round) {
     int converted = 0;
     if (round) TVMFFI_TRY(tvmffi_i_call_named("ffi.List", NULL, 0, &list));
-    code = tvmffi_i_walk_begin(&w, from);
-    while (!code && (more = tvmffi_i_walk_next(&w)) != 0) {
+    code = tvmffi_i_tour_begin(&w, from);
+    while (!code && (more = tvmffi_i_tour_next(&w)) != 0) {
       code = more < 0 ? more
                       : tvmffi_i_convert_pair(of, w.pair, round ? &list : NULL);
       if (code != TVMFFI_I_CONVERTED) continue;
       converted = 1;
       code = 0;
     }
-    tvmffi_i_walk_end(&w);
+    tvmffi_i_tour_end(&w);
     if (code || !(converted | round)) break;
   }
   if (!code && round) {
@@ -2470,10 +2591,10 @@ TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_compound *of,
 }
 
 /* Ints for a shape are taken as they are found in an array or a list. */
-TVMFFI_I_COLD int tvmffi_i_convert_shape(const TVMFFIAny *from, TVMFFIAny *to) {
+TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
   tvmffi_i_compound ints = {{"Array", "[ffi.Array"},
                             {&tvmffi_i_name_int64, NULL},
-                            {tvmffi_i_cast_int64, NULL}};
+                            {tvmffi_i_item_int64, NULL}};
   TVMFFIAny items;
   int code = tvmffi_i_convert_items(&ints, "ffi.Array", 1, from, &items);
   if (code && code != TVMFFI_I_CONVERTED) return code;
@@ -2501,25 +2622,25 @@ TVMFFI_I_COLD int tvmffi_i_convert(const tvmffi_i_name *type, int32_t index,
   }
   if (index == kTVMFFIShape && same) return 0;
   if (got != kTVMFFIArray && got != kTVMFFIList) return TVMFFI_I_MISMATCH;
-  if (index == kTVMFFIShape) return tvmffi_i_convert_shape(from, to);
+  if (index == kTVMFFIShape) return tvmffi_i_shape_of(from, to);
   if (index != kTVMFFIArray && index != kTVMFFIList) return TVMFFI_I_MISMATCH;
   return tvmffi_i_convert_items(
       of, index == kTVMFFIArray ? "ffi.Array" : "ffi.List", same, from, to);
 }
 
 /* As an element, a value or none. */
-TVMFFI_I_COLD int (tvmffi_i_cast_optional)(const tvmffi_i_name *type,
-                                           const TVMFFIAny *from,
-                                           TVMFFIAny *to) {
+TVMFFI_I_COLD int(tvmffi_i_item_optional)(const tvmffi_i_name *type,
+                                          const TVMFFIAny *from,
+                                          TVMFFIAny *to) {
   const tvmffi_i_compound *of = (const tvmffi_i_compound *)(const void *)type;
-  return from->type_index == kTVMFFINone ? 0
-                                         : of->cast[0](of->of[0], from, to);
+  return from->type_index == kTVMFFINone ? 0 : of->cast[0](of->of[0], from, to);
 }
 
 /* Loads a container for a parameter; *own is what to release afterwards. */
-TVMFFI_I_INLINE int tvmffi_i_load(const tvmffi_i_name *type, int32_t kind,
-                                  const TVMFFIAny *any, TVMFFIObject **out,
-                                  TVMFFIObject **own) {
+TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_i_name *type,
+                                            int32_t kind, const TVMFFIAny *any,
+                                            TVMFFIObject **out,
+                                            TVMFFIObject **own) {
   TVMFFIAny to;
   int code;
   *out = any->v_obj;
@@ -2669,10 +2790,10 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
                                     const tvmffi_i_compound *of,
                                     const TVMFFIAny *any) {
   TVMFFIAny to;
-  tvmffi_i_walk w;
+  tvmffi_i_tour w;
   int found = 0, i;
-  if (tvmffi_i_walk_begin(&w, any)) return tvmffi_error_clear(), 0;
-  while (!found && tvmffi_i_walk_next(&w) > 0)
+  if (tvmffi_i_tour_begin(&w, any)) return tvmffi_error_clear(), 0;
+  while (!found && tvmffi_i_tour_next(&w) > 0)
     for (i = 0; i < 2 && !found; ++i) {
       int code = of->cast[i](of->of[i], w.pair + i, &to);
       if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
@@ -2683,7 +2804,7 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
       tvmffi_i_say_got(p, of->of[i], w.pair + i);
       tvmffi_i_say(p, i ? "]" : ", V]");
     }
-  tvmffi_i_walk_end(&w);
+  tvmffi_i_tour_end(&w);
   return found;
 }
 
@@ -2712,9 +2833,8 @@ TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
   tvmffi_i_parts p;
   p.size = p.numbers = 0;
   if (code < 0) return code;
-  tvmffi_i_say(&p, code == TVMFFI_I_RANGE
-                       ? "Value out of range in argument #"
-                       : "Mismatched type on argument #");
+  tvmffi_i_say(&p, code == TVMFFI_I_RANGE ? "Value out of range in argument #"
+                                          : "Mismatched type on argument #");
   tvmffi_i_say_number(&p, i);
   tvmffi_i_say(&p, " when calling: `");
   tvmffi_i_say_signature(&p, f);
@@ -2741,27 +2861,14 @@ TVMFFI_I_COLD size_t tvmffi_i_append(char *to, size_t n, const char *text) {
   return n;
 }
 
-/* Appends {"type":...} with its quotes escaped. Recurses as deep as the type
-   was written. */
+/* Appends {"type":...} with its quotes escaped. */
 TVMFFI_I_COLD size_t tvmffi_i_append_schema(char *to, size_t n,
-                                            const tvmffi_i_name *type) {
-  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
-  const char *schema = type->schema;
+                                            const char *schema) {
   char one[2] = {0, 0};
   if (*schema != '{') {
     n = tvmffi_i_append(to, n, "{\\\"type\\\":\\\"");
-    n = tvmffi_i_append(to, n, schema + (of != NULL));
-    n = tvmffi_i_append(to, n, "\\\"");
-    if (of) {
-      n = tvmffi_i_append(to, n, ",\\\"args\\\":[");
-      n = tvmffi_i_append_schema(to, n, of->of[0]);
-      if (of->of[1]) {
-        n = tvmffi_i_append(to, n, ",");
-        n = tvmffi_i_append_schema(to, n, of->of[1]);
-      }
-      n = tvmffi_i_append(to, n, "]");
-    }
-    return tvmffi_i_append(to, n, "}");
+    n = tvmffi_i_append(to, n, schema);
+    return tvmffi_i_append(to, n, "\\\"}");
   }
   for (; *schema; ++schema) {
     if (*schema == '"') n = tvmffi_i_append(to, n, "\\");
@@ -2769,6 +2876,22 @@ TVMFFI_I_COLD size_t tvmffi_i_append_schema(char *to, size_t n,
     n = tvmffi_i_append(to, n, one);
   }
   return n;
+}
+
+/* The same of any type. Recurses as deep as the type was written. */
+TVMFFI_I_COLD size_t tvmffi_i_append_type(char *to, size_t n,
+                                          const tvmffi_i_name *type) {
+  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
+  if (!of) return tvmffi_i_append_schema(to, n, type->schema);
+  n = tvmffi_i_append(to, n, "{\\\"type\\\":\\\"");
+  n = tvmffi_i_append(to, n, type->schema + 1);
+  n = tvmffi_i_append(to, n, "\\\",\\\"args\\\":[");
+  n = tvmffi_i_append_type(to, n, of->of[0]);
+  if (of->of[1]) {
+    n = tvmffi_i_append(to, n, ",");
+    n = tvmffi_i_append_type(to, n, of->of[1]);
+  }
+  return tvmffi_i_append(to, n, "]}");
 }
 
 /* Gives {NULL, 0} if the buffer has no room for it. */
@@ -2780,11 +2903,11 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
       buffer, 0, "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\"");
   if (f->num_args >= 0) {
     n = tvmffi_i_append(buffer, n, ",\\\"named_args\\\":{\\\"return\\\":[");
-    n = tvmffi_i_append_schema(buffer, n, f->types[0]);
+    n = tvmffi_i_append_type(buffer, n, f->types[0]);
     n = tvmffi_i_append(buffer, n, "],\\\"params\\\":[");
     for (i = 1; i <= f->num_args; ++i) {
       if (i > 1) n = tvmffi_i_append(buffer, n, ",");
-      n = tvmffi_i_append_schema(buffer, n, f->types[i]);
+      n = tvmffi_i_append_type(buffer, n, f->types[i]);
     }
     n = tvmffi_i_append(buffer, n, "]}");
   }
@@ -2795,13 +2918,16 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
   return r;
 }
 
+TVMFFI_I_COLD int tvmffi_i_bad_metadata(const tvmffi_func *f) {
+  return TVMFFI_RAISE("ValueError", "The type schema of %s is too long",
+                      f->name);
+}
+
 TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
                                            TVMFFIAny *out) {
   char buffer[TVMFFI_I_METADATA];
   TVMFFIByteArray text = tvmffi_i_metadata(f, buffer);
-  if (!text.data)
-    return TVMFFI_RAISE("ValueError", "The type schema of %s is too long",
-                        f->name);
+  if (!text.data) return tvmffi_i_bad_metadata(f);
   return TVMFFIStringFromByteArray(&text, out);
 }
 
@@ -2871,7 +2997,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_LOAD_0(i, T) \
   tvmffi_i_get_##T(tvmffi_args + i, &tvmffi_arg##i)
 #define TVMFFI_I_LOAD_1(i, T)                                       \
-  tvmffi_i_load(tvmffi_this->types[i + 1], tvmffi_i_kind_##T,       \
+  tvmffi_i_load_container(tvmffi_this->types[i + 1], tvmffi_i_kind_##T,       \
                 tvmffi_args + i, &tvmffi_arg##i, &tvmffi_own##i)
 #define TVMFFI_I_DROP(i, p) TVMFFI_I_DROP_(i, TVMFFI_I_T p)
 #define TVMFFI_I_DROP_(i, T) \
@@ -2965,6 +3091,56 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   }                                                                        \
   TVMFFI_I_BODY(tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
 
+/* Begins a typed function with a state: the body sees `self`, a State *, and
+   tvmffi_closure makes as many function objects of it as there are states. */
+#define TVMFFI_CLOSURE(name, State, ...) \
+  TVMFFI_I_CLOSURE(name, State, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
+#define TVMFFI_I_CLOSURE(name, State, n, ...) \
+  TVMFFI_I_CLOSURE_(name, State, n, __VA_ARGS__)
+/* clang-format off */
+#define TVMFFI_I_CLOSURE_(name, State, n, ...)                                 \
+  TVMFFI_I_BODY_OF(TVMFFI_I_SELF(State), tvmffi_body_##name, n, __VA_ARGS__);  \
+  TVMFFI_I_DEFINE_CALL(static, tvmffi_call_##name, #name, tvmffi_func_##name,  \
+                       tvmffi_body_##name, TVMFFI_I_STATE(State), n,           \
+                       __VA_ARGS__)                                            \
+  TVMFFI_I_INLINE int tvmffi_closure_##name(State *self,                       \
+                                            void (*deleter)(void *),           \
+                                            TVMFFIObject **out) {              \
+    return tvmffi_i_make_closure(&tvmffi_func_##name, self, deleter, out);          \
+  }                                                                            \
+  TVMFFI_I_BODY_OF(TVMFFI_I_SELF(State), tvmffi_body_##name, n, __VA_ARGS__)
+#define TVMFFI_I_SELF(State) TVMFFI_I_UNUSED State *self TVMFFI_I_COMMA()
+#define TVMFFI_I_STATE(State) (State *)tvmffi_handle TVMFFI_I_COMMA()
+/* clang-format on */
+
+/* Makes a function object of a closure and a state; *out is the caller's. The
+   state is taken: the deleter (NULL for none) is called with it when the
+   function ends, or at once if it cannot be made. */
+#define tvmffi_closure(name, state, deleter, out) \
+  tvmffi_closure_##name(state, deleter, out)
+
+TVMFFI_I_INLINE int tvmffi_i_make_closure(const tvmffi_func *f, void *self,
+                                          void (*deleter)(void *),
+                                          TVMFFIObject **out) {
+  TVMFFIObjectHandle handle = NULL;
+  int code = TVMFFIFunctionCreate(self, f->call, deleter, &handle);
+  if (code && deleter) deleter(self);
+  if (!code) *out = (TVMFFIObject *)handle;
+  return code;
+}
+
+/* Gives an exported function a text for its users, before or behind it, which
+   Python shows as module.get_function_doc("name"). */
+#define TVMFFI_DOC(name, text)                                             \
+  TVMFFI_I_EXTERN_C TVM_FFI_DLL_EXPORT TVMFFI_I_CALL_HEAD(                 \
+      __tvm_ffi__doc_##name);                                              \
+  TVMFFI_I_EXTERN_C TVM_FFI_DLL_EXPORT TVMFFI_I_CALL_HEAD(                 \
+      __tvm_ffi__doc_##name) {                                             \
+    static const TVMFFIByteArray tvmffi_doc = {"" text, sizeof(text) - 1}; \
+    (void)tvmffi_handle, (void)tvmffi_args, (void)tvmffi_count;            \
+    return TVMFFIStringFromByteArray(&tvmffi_doc, tvmffi_into);            \
+  }
+
 /* Returns a value, or nothing, from the body of a typed function. */
 #define TVMFFI_RETURN(...)              \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
@@ -3004,20 +3180,25 @@ TVMFFI_I_INLINE int tvmffi_i_function(const tvmffi_func *f,
    schema. The text must live as long as the function: error messages use it.
    A name that is taken is an error, unless `override` is nonzero. */
 #define tvmffi_register(text, name) \
-  tvmffi_i_register(text, &tvmffi_func_##name, 0)
+  tvmffi_i_register(text, &tvmffi_func_##name, NULL, 0)
 #define tvmffi_register_as(text, name, override) \
-  tvmffi_i_register(text, &tvmffi_func_##name, override)
+  tvmffi_i_register(text, &tvmffi_func_##name, NULL, override)
+/* The same, with a text for users of the function, which is copied. */
+#define tvmffi_register_doc(text, name, doc) \
+  tvmffi_i_register(text, &tvmffi_func_##name, doc, 0)
 
 TVMFFI_I_COLD int tvmffi_i_register(const char *text, tvmffi_func *f,
-                                    int override) {
+                                    const char *doc, int override) {
   char buffer[TVMFFI_I_METADATA];
   TVMFFIMethodInfo info = TVMFFI_I_ZERO;
   TVMFFIObject *object = NULL;
   const char *name = f->name;
   int code;
-  TVMFFI_TRY(tvmffi_i_function(f, &object));
   info.name = tvmffi_view(text);
+  info.doc = tvmffi_view(doc);
   info.metadata = tvmffi_i_metadata(f, buffer);
+  if (!info.metadata.data) return tvmffi_i_bad_metadata(f);
+  TVMFFI_TRY(tvmffi_i_function(f, &object));
   info.flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
   info.method = tvmffi_obj(object);
   TVMFFI_I_STORE(&f->name, text); /* before others can call it */
@@ -3071,6 +3252,37 @@ TVMFFI_I_OUT_TYPE(float64, double)
 TVMFFI_I_OUT_TYPE(dtype, DLDataType)
 TVMFFI_I_OUT_TYPE(device, DLDevice)
 TVMFFI_I_OUT_TYPE(ptr, void *)
+
+/* A text or bytes, copied into the caller's memory: `size` is its room before
+   the call, and the bytes of the text behind it; a NUL follows them. */
+typedef struct {
+  char *data;
+  size_t size;
+} tvmffi_buffer;
+
+TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
+  tvmffi_buffer *buffer = (tvmffi_buffer *)target;
+  TVMFFIByteArray text = tvmffi_any_str(any);
+  size_t i;
+  if (!text.data) return TVMFFI_I_MISMATCH;
+  if (text.size >= buffer->size)
+    return TVMFFI_RAISE("ValueError",
+                        "The result has %llu bytes and a NUL, the buffer room "
+                        "for %llu",
+                        (unsigned long long)text.size,
+                        (unsigned long long)buffer->size);
+  for (i = 0; i < text.size; ++i) buffer->data[i] = text.data[i];
+  buffer->data[i] = 0;
+  buffer->size = text.size;
+  return 0;
+}
+TVMFFI_I_INLINE tvmffi_out tvmffi_out_buffer(tvmffi_buffer *target) {
+  tvmffi_out out;
+  out.take = tvmffi_i_take_buffer;
+  out.type = &tvmffi_i_name_str;
+  out.target = target;
+  return out;
+}
 
 /* An object: the target owns a reference. */
 TVMFFI_I_INLINE int tvmffi_i_take_object(const TVMFFIAny *any, void *target) {
@@ -3140,6 +3352,29 @@ TVMFFI_I_INLINE int tvmffi_i_callee(const TVMFFIAny *callee,
              : TVMFFI_RAISE("ValueError", "Function %s not found", name.data);
 }
 
+/* What no int64_t holds, and so no Any: a call with it is an error. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_uint(uint64_t x) {
+  TVMFFIAny any = tvmffi_int((int64_t)x);
+  if (TVMFFI_I_UNLIKELY(x >> 63)) any.type_index = kTVMFFIAny;
+  return any;
+}
+
+/* The text of a str that is passed on: a NUL stands behind it. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_text(TVMFFIByteArray x) {
+  return tvmffi_str(x.data);
+}
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const TVMFFIObject *x) {
+  return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)x);
+}
+
+TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
+  int32_t i;
+  for (i = 0; i < n; ++i)
+    if (TVMFFI_I_UNLIKELY(args[i].type_index == kTVMFFIAny))
+      return tvmffi_i_too_large((uint64_t)args[i].v_int64);
+  return 0;
+}
+
 TVMFFI_I_INLINE int tvmffi_i_call(TVMFFIAny callee, tvmffi_out out,
                                   TVMFFIAny *args, int32_t n) {
   TVMFFIObjectHandle owned = NULL, function = NULL;
@@ -3161,6 +3396,13 @@ TVMFFI_I_INLINE int tvmffi_i_call(TVMFFIAny callee, tvmffi_out out,
   return code;
 }
 
+/* `wide`: among the arguments may be one of tvmffi_uint. */
+TVMFFI_I_INLINE int tvmffi_i_call_wide(TVMFFIAny callee, tvmffi_out out,
+                                       TVMFFIAny *args, int32_t n, int wide) {
+  if (wide) TVMFFI_TRY(tvmffi_i_check_args(args, n));
+  return tvmffi_i_call(callee, out, args, n);
+}
+
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(TVMFFIAny any) { return any; }
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_out out) { return out; }
 
@@ -3171,7 +3413,8 @@ extern "C++" { /* also where a user puts the include into extern "C" */
   TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(ctype x) { return make(x); }
 #define TVMFFI_I_OVERLOAD_INT(ctype)                            \
   TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(ctype x) {             \
-    return tvmffi_int((int64_t)(x));                            \
+    return (ctype)(-1) < 1 ? tvmffi_int((int64_t)(x))           \
+                           : tvmffi_uint((uint64_t)(x));        \
   }                                                             \
   TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(ctype *x) {           \
     return tvmffi_i_out_int(x, sizeof(ctype), (ctype)(-1) < 1); \
@@ -3208,7 +3451,9 @@ TVMFFI_I_OVERLOAD(const char *, tvmffi_str)
 TVMFFI_I_OVERLOAD(const void *, tvmffi_ptr)
 TVMFFI_I_OVERLOAD(const TVMFFIByteArray *, tvmffi_bytes)
 TVMFFI_I_OVERLOAD(const DLTensor *, tvmffi_tensor)
+TVMFFI_I_OVERLOAD(TVMFFIByteArray, tvmffi_i_text)
 TVMFFI_I_OVERLOAD(TVMFFIObject *, tvmffi_obj)
+TVMFFI_I_OVERLOAD(const TVMFFIObject *, tvmffi_i_const_obj)
 TVMFFI_I_OVERLOAD(DLDevice, tvmffi_device)
 TVMFFI_I_OVERLOAD(DLDataType, tvmffi_dtype)
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
@@ -3235,6 +3480,12 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(TVMFFIObject **x) {
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(TVMFFIAny *x) {
   return tvmffi_out_any(x);
 }
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_buffer *x) {
+  return tvmffi_out_buffer(x);
+}
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(decltype(nullptr)) {
+  return tvmffi_none();
+}
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(decltype(nullptr)) {
   return tvmffi_out_none(nullptr);
 }
@@ -3246,8 +3497,8 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(long) {
 template <typename F, typename Out, typename... Args>
 static inline int tvmffi_call(F callee, Out out, Args... args) {
   TVMFFIAny packed[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return tvmffi_i_call(TVMFFI_ANY(callee), tvmffi_i_out(out), packed,
-                       (int32_t)(sizeof...(Args)));
+  return tvmffi_i_call_wide(TVMFFI_ANY(callee), tvmffi_i_out(out), packed,
+                            (int32_t)(sizeof...(Args)), 1);
 }
 } /* extern "C++" */
 
@@ -3264,32 +3515,40 @@ static inline int tvmffi_call(F callee, Out out, Args... args) {
 #endif
 /* A view of one plain value. A void pointer is an opaque pointer, never an
    object: cast a handle to TVMFFIObject *. */
-#define TVMFFI_ANY(x)                        \
-  _Generic((x),                              \
-      TVMFFI_I_FLOAT_ANY _Bool: tvmffi_bool, \
-      char: tvmffi_int,                      \
-      signed char: tvmffi_int,               \
-      unsigned char: tvmffi_int,             \
-      short: tvmffi_int,                     \
-      unsigned short: tvmffi_int,            \
-      int: tvmffi_int,                       \
-      unsigned: tvmffi_int,                  \
-      long: tvmffi_int,                      \
-      unsigned long: tvmffi_int,             \
-      long long: tvmffi_int,                 \
-      unsigned long long: tvmffi_int,        \
-      char *: tvmffi_str,                    \
-      const char *: tvmffi_str,              \
-      void *: tvmffi_ptr,                    \
-      const void *: tvmffi_ptr,              \
-      TVMFFIByteArray *: tvmffi_bytes,       \
-      const TVMFFIByteArray *: tvmffi_bytes, \
-      DLTensor *: tvmffi_tensor,             \
-      const DLTensor *: tvmffi_tensor,       \
-      TVMFFIObject *: tvmffi_obj,            \
-      DLDevice: tvmffi_device,               \
-      DLDataType: tvmffi_dtype,              \
+#define TVMFFI_ANY(x)                           \
+  _Generic((x),                                 \
+      TVMFFI_I_FLOAT_ANY _Bool: tvmffi_bool,    \
+      char: tvmffi_int,                         \
+      signed char: tvmffi_int,                  \
+      unsigned char: tvmffi_int,                \
+      short: tvmffi_int,                        \
+      unsigned short: tvmffi_int,               \
+      int: tvmffi_int,                          \
+      unsigned: tvmffi_int,                     \
+      long: tvmffi_int,                         \
+      unsigned long: tvmffi_uint,               \
+      long long: tvmffi_int,                    \
+      unsigned long long: tvmffi_uint,          \
+      char *: tvmffi_str,                       \
+      const char *: tvmffi_str,                 \
+      void *: tvmffi_ptr,                       \
+      const void *: tvmffi_ptr,                 \
+      TVMFFIByteArray *: tvmffi_bytes,          \
+      const TVMFFIByteArray *: tvmffi_bytes,    \
+      DLTensor *: tvmffi_tensor,                \
+      const DLTensor *: tvmffi_tensor,          \
+      TVMFFIByteArray: tvmffi_i_text,           \
+      TVMFFIObject *: tvmffi_obj,               \
+      const TVMFFIObject *: tvmffi_i_const_obj, \
+      DLDevice: tvmffi_device,                  \
+      DLDataType: tvmffi_dtype,                 \
       TVMFFIAny: tvmffi_i_any)(x)
+#define TVMFFI_I_WIDE(i, x)      \
+  | _Generic((x),                \
+          unsigned long: 1,      \
+          unsigned long long: 1, \
+          TVMFFIAny: 1,          \
+          default: 0)
 #define TVMFFI_I_LONG_OUT(type, of32, of64)                              \
   TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_##of32(type *x) {              \
     return sizeof(type) == 4 ? tvmffi_out_##of32((of32##_t *)(void *)x)  \
@@ -3321,21 +3580,24 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
       void **: tvmffi_out_ptr,                     \
       TVMFFIObject **: tvmffi_out_object,          \
       TVMFFIAny *: tvmffi_out_any,                 \
+      tvmffi_buffer *: tvmffi_out_buffer,          \
       void *: tvmffi_out_none,                     \
       tvmffi_out: tvmffi_i_out)(x)
 #else
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
 #define TVMFFI_I_OUT(x) tvmffi_i_out(x)
+#define TVMFFI_I_WIDE(i, x) | 1
 #endif
 
 #define tvmffi_call(callee, ...) \
   TVMFFI_I_CALL(callee, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
 #define TVMFFI_I_CALL(callee, n, ...) TVMFFI_I_CALL_(callee, n, __VA_ARGS__)
-#define TVMFFI_I_CALL_(callee, n, ...)                                         \
-  tvmffi_i_call(TVMFFI_ANY(callee), TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__)), \
-                (TVMFFIAny[]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__)     \
-                                  tvmffi_none()},                              \
-                (n) - 1)
+#define TVMFFI_I_CALL_(callee, n, ...)                               \
+  tvmffi_i_call_wide(                                                \
+      TVMFFI_ANY(callee), TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__)), \
+      (TVMFFIAny[]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__)     \
+                        tvmffi_none()},                              \
+      (n) - 1, 0 TVMFFI_I_REST(n)(TVMFFI_I_WIDE, __VA_ARGS__))
 #define TVMFFI_I_ITEM(i, x) TVMFFI_ANY(x),
 #endif /* C */
 
@@ -17355,10 +17617,8 @@ static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
                                     const TVMFFIAny *arg, int64_t width) {
   const TVMFFISeqCell *rows = TVMFFI_I_CELL(TVMFFISeqCell, arg->v_obj), *cell;
   const TVMFFIAny *row = NULL, *item;
-  const char *parts[64];
-  char number[12], at[12], within[12];
+  tvmffi_i_parts p;
   int64_t k, n = 0;
-  int32_t p = 0;
   for (k = 0; k < rows->size; ++k) {
     row = (const TVMFFIAny *)rows->data + k;
     n = -1;
@@ -17376,32 +17636,32 @@ static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
   }
   if (k == rows->size) return 0;
   cell = n < 0 ? NULL : TVMFFI_I_CELL(TVMFFISeqCell, row->v_obj);
-  parts[p++] = "Mismatched type on argument #";
-  parts[p++] = tvmffi_i_decimal(number, i);
-  parts[p++] = " when calling: `";
-  p = tvmffi_i_signature(f, parts, p);
-  parts[p++] = "`. Expected `";
-  parts[p++] = f->types[i + 1]->name;
-  parts[p++] = "` but got `Array[index ";
-  parts[p++] = tvmffi_i_decimal(at, (int32_t)k);
+  p.size = p.numbers = 0;
+  tvmffi_i_say(&p, "Mismatched type on argument #");
+  tvmffi_i_say_number(&p, i);
+  tvmffi_i_say(&p, " when calling: `");
+  tvmffi_i_say_signature(&p, f);
+  tvmffi_i_say(&p, "`. Expected `");
+  tvmffi_i_say(&p, f->types[i + 1]->name);
+  tvmffi_i_say(&p, "` but got `Array[index ");
+  tvmffi_i_say_number(&p, (int32_t)k);
   if (n < 0) {
-    parts[p++] = ": ";
-    parts[p++] = tvmffi_i_type_key(row->type_index);
+    tvmffi_i_say(&p, ": ");
+    tvmffi_i_say(&p, tvmffi_i_type_key(row->type_index));
   } else if (n == width) {
-    parts[p++] = ": Array[size=";
-    parts[p++] = tvmffi_i_decimal(within, (int32_t)cell->size);
-    parts[p++] = "]";
+    tvmffi_i_say(&p, ": Array[size=");
+    tvmffi_i_say_number(&p, (int32_t)cell->size);
+    tvmffi_i_say(&p, "]");
   } else {
-    parts[p++] = ": Array[index ";
-    parts[p++] = tvmffi_i_decimal(within, (int32_t)n);
-    parts[p++] = ": ";
-    parts[p++] =
-        tvmffi_i_type_key(((const TVMFFIAny *)cell->data)[n].type_index);
-    parts[p++] = "]";
+    tvmffi_i_say(&p, ": Array[index ");
+    tvmffi_i_say_number(&p, (int32_t)n);
+    tvmffi_i_say(&p, ": ");
+    tvmffi_i_say(
+        &p, tvmffi_i_type_key(((const TVMFFIAny *)cell->data)[n].type_index));
+    tvmffi_i_say(&p, "]");
   }
-  parts[p++] = "]`";
-  TVMFFIErrorSetRaisedFromCStrParts("TypeError", parts, p);
-  return -1;
+  tvmffi_i_say(&p, "]`");
+  return tvmffi_i_raise_said("TypeError", &p);
 }
 
 /* Runs a new engine (taken) over a root. */
