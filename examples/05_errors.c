@@ -76,7 +76,8 @@ static int printed(void) {
   return 0;
 }
 
-/* Raised from another error, which stays reachable as the cause. */
+/* Raised from another error, which stays reachable as the cause; the short way
+   is TVMFFI_RAISE_FROM (example 12). */
 static int with_cause(void) {
   const TVMFFIByteArray kind = {"RuntimeError", 12}, trace = {"", 0},
                         message = {"cannot make the report", 22};
