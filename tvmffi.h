@@ -1915,6 +1915,7 @@ typedef struct {
   tvmffi_i_name base;
   const tvmffi_i_name *of[2];
   tvmffi_i_cast *cast[2];
+  int32_t fits[2]; /* elements of this type index need no cast; or -1 */
 } tvmffi_i_compound;
 
 /* What TVMFFI_FUNC defines as tvmffi_func_NAME. types[0] is the result's. */
@@ -1954,10 +1955,10 @@ enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2, TVMFFI_I_CONVERTED = 3 };
     *out = tvmffi_none();                                                     \
     return value ? (tvmffi_i_put_##T)(out, value) : 0;                        \
   }                                                                           \
-  TVMFFI_I_KEPT_ELEMENT(T)
-#define TVMFFI_I_VALUE_WORD(T)                                          \
+  TVMFFI_I_KEPT_ELEMENT(T, -1)
+#define TVMFFI_I_VALUE_WORD(T, index)                                   \
   TVMFFI_I_OPTIONAL_STRUCT(T)                                           \
-  TVMFFI_I_CAST(T) {                                                    \
+  TVMFFI_I_CAST(T, index) {                                             \
     tvmffi_type_##T value;                                              \
     int code = (tvmffi_i_get_##T)(from, &value);                        \
     (void)type;                                                         \
@@ -1965,9 +1966,9 @@ enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2, TVMFFI_I_CONVERTED = 3 };
     if (code) return code;                                              \
     return to->type_index == from->type_index ? 0 : TVMFFI_I_CONVERTED; \
   }
-#define TVMFFI_I_KEPT_WORD(T) \
-  TVMFFI_I_OPTIONAL_STRUCT(T) \
-  TVMFFI_I_KEPT_ELEMENT(T)
+#define TVMFFI_I_KEPT_WORD(T, index) \
+  TVMFFI_I_OPTIONAL_STRUCT(T)        \
+  TVMFFI_I_KEPT_ELEMENT(T, index)
 #define TVMFFI_I_OPTIONAL_STRUCT(T)                                  \
   typedef struct {                                                   \
     tvmffi_type_##T value;                                           \
@@ -1994,13 +1995,14 @@ enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2, TVMFFI_I_CONVERTED = 3 };
     *out = tvmffi_none();                                            \
     return value.has_value ? tvmffi_i_put_##T(out, value.value) : 0; \
   }
-#define TVMFFI_I_KEPT_ELEMENT(T)             \
-  TVMFFI_I_CAST(T) {                         \
+#define TVMFFI_I_KEPT_ELEMENT(T, index)      \
+  TVMFFI_I_CAST(T, index) {                  \
     tvmffi_type_##T value;                   \
     (void)type, (void)to;                    \
     return (tvmffi_i_get_##T)(from, &value); \
   }
-#define TVMFFI_I_CAST(T)                                                       \
+#define TVMFFI_I_CAST(T, index)                                                \
+  enum { tvmffi_i_fits_##T = index };                                          \
   typedef int tvmffi_i_put_type_optional_##T(TVMFFIAny *,                      \
                                              tvmffi_type_optional_##T);        \
   TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *type,             \
@@ -2019,6 +2021,7 @@ enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2, TVMFFI_I_CONVERTED = 3 };
       return &tvmffi_i_name_##T;                                         \
     }                                                                    \
     static constexpr tvmffi_i_cast *cast() { return tvmffi_i_item_##T; } \
+    static constexpr int32_t fits() { return tvmffi_i_fits_##T; }        \
   };
 #else
 #define TVMFFI_I_ZERO {0}
@@ -2039,7 +2042,7 @@ enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2, TVMFFI_I_CONVERTED = 3 };
     *out = tvmffi_int(value);                                  \
     return 0;                                                  \
   }                                                            \
-  TVMFFI_I_VALUE_WORD(T)
+  TVMFFI_I_VALUE_WORD(T, sizeof(T##_t) == 8 ? (int)kTVMFFIInt : -1)
 TVMFFI_I_INT_TYPE(int8)
 TVMFFI_I_INT_TYPE(int16)
 TVMFFI_I_INT_TYPE(int32)
@@ -2066,7 +2069,7 @@ TVMFFI_I_PUT(uint64) {
   *out = tvmffi_int((int64_t)value);
   return 0;
 }
-TVMFFI_I_VALUE_WORD(uint64)
+TVMFFI_I_VALUE_WORD(uint64, -1)
 
 #if defined(__cplusplus)
 TVMFFI_I_TYPE(bool, bool, "bool", "bool")
@@ -2081,7 +2084,7 @@ TVMFFI_I_PUT(bool) {
   *out = tvmffi_bool(value);
   return 0;
 }
-TVMFFI_I_VALUE_WORD(bool)
+TVMFFI_I_VALUE_WORD(bool, kTVMFFIBool)
 /* With <stdbool.h> of C99 the word `bool` arrives here as `_Bool`. */
 #define tvmffi_type__Bool tvmffi_type_bool
 #define tvmffi_i_put_type__Bool tvmffi_i_put_type_bool
@@ -2089,6 +2092,7 @@ TVMFFI_I_VALUE_WORD(bool)
 #define tvmffi_i_get__Bool tvmffi_i_get_bool
 #define tvmffi_i_put__Bool tvmffi_i_put_bool
 #define tvmffi_i_item__Bool tvmffi_i_item_bool
+#define tvmffi_i_fits__Bool tvmffi_i_fits_bool
 #define tvmffi_i_element__Bool tvmffi_i_element_bool
 #define tvmffi_type_optional__Bool tvmffi_type_optional_bool
 #define tvmffi_i_put_type_optional__Bool tvmffi_i_put_type_optional_bool
@@ -2096,22 +2100,22 @@ TVMFFI_I_VALUE_WORD(bool)
 #define tvmffi_i_put_optional__Bool tvmffi_i_put_optional_bool
 
 #if !TVMFFI_NO_FLOAT
-#define TVMFFI_I_FLOAT_TYPE(T, ctype)       \
-  TVMFFI_I_TYPE(T, ctype, "float", "float") \
-  TVMFFI_I_GET(T) {                         \
-    if (any->type_index == kTVMFFIFloat)    \
-      *out = (ctype)any->v_float64;         \
-    else if (TVMFFI_I_IS_INT(any))          \
-      *out = (ctype)any->v_int64;           \
-    else                                    \
-      return TVMFFI_I_MISMATCH;             \
-    return 0;                               \
-  }                                         \
-  TVMFFI_I_PUT(T) {                         \
-    *out = tvmffi_float((double)value);     \
-    return 0;                               \
-  }                                         \
-  TVMFFI_I_VALUE_WORD(T)
+#define TVMFFI_I_FLOAT_TYPE(T, ctype)                     \
+  TVMFFI_I_TYPE(T, ctype, "float", "float")               \
+  TVMFFI_I_GET(T) {                                       \
+    if (TVMFFI_I_LIKELY(any->type_index == kTVMFFIFloat)) \
+      *out = (ctype)any->v_float64;                       \
+    else if (TVMFFI_I_IS_INT(any))                        \
+      *out = (ctype)any->v_int64;                         \
+    else                                                  \
+      return TVMFFI_I_MISMATCH;                           \
+    return 0;                                             \
+  }                                                       \
+  TVMFFI_I_PUT(T) {                                       \
+    *out = tvmffi_float((double)value);                   \
+    return 0;                                             \
+  }                                                       \
+  TVMFFI_I_VALUE_WORD(T, kTVMFFIFloat)
 TVMFFI_I_FLOAT_TYPE(float32, float)
 TVMFFI_I_FLOAT_TYPE(float64, double)
 #endif
@@ -2134,18 +2138,27 @@ TVMFFI_I_PUT(any) {
   *out = value;
   return 0;
 }
-TVMFFI_I_KEPT_WORD(any)
+TVMFFI_I_KEPT_WORD(any, -1)
 
 TVMFFI_I_TYPE(str, TVMFFIByteArray, "str", "ffi.String")
 TVMFFI_I_GET(str) {
-  int32_t index = any->type_index;
-  if (index != kTVMFFISmallStr && index != kTVMFFIStr && index != kTVMFFIRawStr)
+  if (any->type_index == kTVMFFISmallStr) {
+    out->data = any->v_bytes;
+    out->size = any->small_str_len;
+    return 0;
+  }
+  if (TVMFFI_I_UNLIKELY(
+          (any->type_index != kTVMFFIStr && any->type_index != kTVMFFIRawStr) ||
+          !any->v_ptr))
     return TVMFFI_I_MISMATCH;
-  *out = tvmffi_any_str(any);
-  return out->data ? 0 : TVMFFI_I_MISMATCH;
+  if (TVMFFI_I_LIKELY(any->type_index == kTVMFFIStr))
+    *out = *TVMFFIBytesGetByteArrayPtr(any->v_obj);
+  else
+    *out = tvmffi_view(any->v_c_str);
+  return 0;
 }
 TVMFFI_I_PUT(str) { return TVMFFIStringFromByteArray(&value, out); }
-TVMFFI_I_KEPT_WORD(str)
+TVMFFI_I_KEPT_WORD(str, kTVMFFISmallStr)
 
 TVMFFI_I_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes")
 TVMFFI_I_GET(bytes) {
@@ -2157,7 +2170,7 @@ TVMFFI_I_GET(bytes) {
   return 0;
 }
 TVMFFI_I_PUT(bytes) { return TVMFFIBytesFromByteArray(&value, out); }
-TVMFFI_I_KEPT_WORD(bytes)
+TVMFFI_I_KEPT_WORD(bytes, kTVMFFISmallBytes)
 
 TVMFFI_I_TYPE(dtype, DLDataType, "DataType", "DataType")
 TVMFFI_I_GET(dtype) {
@@ -2174,7 +2187,7 @@ TVMFFI_I_PUT(dtype) {
   *out = tvmffi_dtype(value);
   return 0;
 }
-TVMFFI_I_VALUE_WORD(dtype)
+TVMFFI_I_VALUE_WORD(dtype, kTVMFFIDataType)
 
 /* Parses "cuda", "cuda:1" and the like, up to the first space. */
 TVMFFI_I_COLD int tvmffi_i_parse_device(TVMFFIByteArray s, DLDevice *out) {
@@ -2222,7 +2235,7 @@ TVMFFI_I_PUT(device) {
   *out = tvmffi_device(value);
   return 0;
 }
-TVMFFI_I_VALUE_WORD(device)
+TVMFFI_I_VALUE_WORD(device, kTVMFFIDevice)
 
 TVMFFI_I_TYPE(ptr, void *, "void*", "void*")
 TVMFFI_I_GET(ptr) {
@@ -2241,12 +2254,13 @@ TVMFFI_I_POINTER_WORD(ptr)
 /* A tensor is borrowed and so can only be a parameter. */
 TVMFFI_I_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*")
 TVMFFI_I_GET(tensor) {
-  if (any->type_index == kTVMFFITensor && any->v_obj)
-    *out = TVMFFITensorGetDLTensorPtr(any->v_obj);
-  else if (any->type_index == kTVMFFIDLTensorPtr && any->v_ptr)
-    *out = (DLTensor *)any->v_ptr;
-  else
+  if (TVMFFI_I_UNLIKELY((any->type_index != kTVMFFITensor &&
+                         any->type_index != kTVMFFIDLTensorPtr) ||
+                        !any->v_ptr))
     return TVMFFI_I_MISMATCH;
+  *out = any->type_index == kTVMFFITensor
+             ? TVMFFITensorGetDLTensorPtr(any->v_obj)
+             : (DLTensor *)any->v_ptr;
   return 0;
 }
 typedef DLTensor *tvmffi_type_optional_tensor;
@@ -2255,7 +2269,7 @@ TVMFFI_I_INLINE int tvmffi_i_get_optional_tensor(const TVMFFIAny *any,
   *out = NULL;
   return any->type_index == kTVMFFINone ? 0 : tvmffi_i_get_tensor(any, out);
 }
-TVMFFI_I_KEPT_ELEMENT(tensor)
+TVMFFI_I_KEPT_ELEMENT(tensor, kTVMFFITensor)
 
 TVMFFI_I_TYPE(object, TVMFFIObject *, "ffi.Object", "ffi.Object")
 TVMFFI_I_GET(object) {
@@ -2295,15 +2309,15 @@ TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
    array or list of ints for a shape; and where an element's type is given,
    array(float64) say, an element of another type is converted, or does not
    match. What is converted is a copy, released when the body returns. */
-#define TVMFFI_I_CONTAINER_WORD(T, name, args, index)                  \
-  TVMFFI_I_TYPE(T, TVMFFIObject *, name, args)                         \
-  TVMFFI_I_GET(T) {                                                    \
-    *out = any->type_index == (index) ? any->v_obj : NULL;             \
-    return *out ? 0 : TVMFFI_I_MISMATCH;                               \
-  }                                                                    \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); }          \
-  typedef TVMFFIObject *tvmffi_type_optional_##T;                      \
-  TVMFFI_I_CAST(T) { return tvmffi_i_convert(type, index, from, to); } \
+#define TVMFFI_I_CONTAINER_WORD(T, name, args, index)                         \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, args)                                \
+  TVMFFI_I_GET(T) {                                                           \
+    *out = any->type_index == (index) ? any->v_obj : NULL;                    \
+    return *out ? 0 : TVMFFI_I_MISMATCH;                                      \
+  }                                                                           \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); }                 \
+  typedef TVMFFIObject *tvmffi_type_optional_##T;                             \
+  TVMFFI_I_CAST(T, index) { return tvmffi_i_convert(type, index, from, to); } \
   enum { tvmffi_i_kind_##T = index };
 #define TVMFFI_I_ONE_ANY(key) \
   "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"}]}"
@@ -2344,6 +2358,11 @@ TVMFFI_I_COLD int tvmffi_i_item_optional(const tvmffi_i_name *type,
 #define tvmffi_i_get_optional(T) tvmffi_i_get_optional_##T
 #define tvmffi_i_put_optional(T) tvmffi_i_put_optional_##T
 #define tvmffi_i_put_type_optional(T) tvmffi_i_put_type_optional_##T
+#define tvmffi_i_fits_array(T) (-1)
+#define tvmffi_i_fits_list(T) (-1)
+#define tvmffi_i_fits_map(K, V) (-1)
+#define tvmffi_i_fits_dict(K, V) (-1)
+#define tvmffi_i_fits_optional(T) tvmffi_i_fits_##T
 /* Whether a word is a container's, or an optional container's: "~, 1,". */
 #define tvmffi_i_held_array ~, 1,
 #define tvmffi_i_held_list ~, 1,
@@ -2355,11 +2374,15 @@ TVMFFI_I_COLD int tvmffi_i_item_optional(const tvmffi_i_name *type,
   TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_held_, T), 0, ~)
 #define TVMFFI_I_SECOND(...) TVMFFI_I_SECOND_(__VA_ARGS__)
 #define TVMFFI_I_SECOND_(a, b, ...) b
-enum { TVMFFI_I_OR_NONE = 1 << 16 };
-#define tvmffi_i_kind_array(T) tvmffi_i_kind_array
-#define tvmffi_i_kind_list(T) tvmffi_i_kind_list
-#define tvmffi_i_kind_map(K, V) tvmffi_i_kind_map
-#define tvmffi_i_kind_dict(K, V) tvmffi_i_kind_dict
+enum {
+  TVMFFI_I_INDEX = (1 << 16) - 1,
+  TVMFFI_I_OR_NONE = 1 << 16,
+  TVMFFI_I_OF_TYPES = 1 << 17
+};
+#define tvmffi_i_kind_array(T) (TVMFFI_I_OF_TYPES | tvmffi_i_kind_array)
+#define tvmffi_i_kind_list(T) (TVMFFI_I_OF_TYPES | tvmffi_i_kind_list)
+#define tvmffi_i_kind_map(K, V) (TVMFFI_I_OF_TYPES | tvmffi_i_kind_map)
+#define tvmffi_i_kind_dict(K, V) (TVMFFI_I_OF_TYPES | tvmffi_i_kind_dict)
 #define tvmffi_i_kind_optional(T) (TVMFFI_I_OR_NONE | tvmffi_i_kind_##T)
 
 /* Descriptions of these, each a constant of its own. */
@@ -2371,13 +2394,17 @@ struct tvmffi_i_of {
   static const tvmffi_i_compound value;
   static constexpr const tvmffi_i_name *name() { return &value.base; }
   static constexpr tvmffi_i_cast *cast() { return W::cast(); }
+  static constexpr int32_t fits() { return -1; }
 };
 template <typename W, typename A, typename B>
-const tvmffi_i_compound tvmffi_i_of<W, A, B>::value = {
-    {W::text(), W::schema()}, {A::name(), B::name()}, {A::cast(), B::cast()}};
+const tvmffi_i_compound tvmffi_i_of<W, A, B>::value = {{W::text(), W::schema()},
+                                                       {A::name(), B::name()},
+                                                       {A::cast(), B::cast()},
+                                                       {A::fits(), B::fits()}};
 struct tvmffi_i_element_ {
   static constexpr const tvmffi_i_name *name() { return nullptr; }
   static constexpr tvmffi_i_cast *cast() { return nullptr; }
+  static constexpr int32_t fits() { return -1; }
 };
 } /* namespace */
 } /* extern "C++" */
@@ -2414,25 +2441,32 @@ TVMFFI_I_OF(optional, "Optional", "Optional")
 #define tvmffi_i_name_array(T)                                            \
   ((const tvmffi_i_compound){{"Array", "[ffi.Array"},                     \
                              {&tvmffi_i_name_##T, NULL},                  \
-                             {tvmffi_i_item_##T, NULL}}).base
+                             {tvmffi_i_item_##T, NULL}, {tvmffi_i_fits_##T, -1}}).base
 #define tvmffi_i_name_list(T)                                             \
   ((const tvmffi_i_compound){{"List", "[ffi.List"},                       \
                              {&tvmffi_i_name_##T, NULL},                  \
-                             {tvmffi_i_item_##T, NULL}}).base
+                             {tvmffi_i_item_##T, NULL}, {tvmffi_i_fits_##T, -1}}).base
 #define tvmffi_i_name_optional(T)                                         \
   ((const tvmffi_i_compound){{"Optional", "[Optional"},                   \
                              {&tvmffi_i_name_##T, NULL},                  \
-                             {tvmffi_i_item_##T, NULL}}).base
+                             {tvmffi_i_item_##T, NULL}, {tvmffi_i_fits_##T, -1}}).base
 #define tvmffi_i_name_map(K, V)                                           \
   ((const tvmffi_i_compound){{"Map", "[ffi.Map"},                         \
                              {&tvmffi_i_name_##K, &tvmffi_i_name_##V},    \
-                             {tvmffi_i_item_##K, tvmffi_i_item_##V}}).base
+                             {tvmffi_i_item_##K, tvmffi_i_item_##V}, {tvmffi_i_fits_##K, tvmffi_i_fits_##V}}).base
 #define tvmffi_i_name_dict(K, V)                                          \
   ((const tvmffi_i_compound){{"Dict", "[ffi.Dict"},                       \
                              {&tvmffi_i_name_##K, &tvmffi_i_name_##V},    \
-                             {tvmffi_i_item_##K, tvmffi_i_item_##V}}).base
+                             {tvmffi_i_item_##K, tvmffi_i_item_##V}, {tvmffi_i_fits_##K, tvmffi_i_fits_##V}}).base
 /* clang-format on */
 #endif
+
+TVMFFI_I_INLINE const tvmffi_i_compound *tvmffi_i_compound_of(
+    const tvmffi_i_name *type) {
+  return type->schema && type->schema[0] == '['
+             ? (const tvmffi_i_compound *)(const void *)type
+             : NULL;
+}
 
 /* Calls a built-in function by its name. */
 TVMFFI_I_COLD int tvmffi_i_call_named(const char *text, const TVMFFIAny *args,
@@ -2471,7 +2505,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of,
   *to = tvmffi_none();
   if (!same) TVMFFI_TRY(tvmffi_i_copy_items(maker, from, to));
   for (i = 0; of && i < cell->size; ++i) {
-    code = of->cast[0](of->of[0], (const TVMFFIAny *)cell->data + i, &item);
+    const TVMFFIAny *given = (const TVMFFIAny *)cell->data + i;
+    if (given->type_index == of->fits[0]) continue;
+    code = of->cast[0](of->of[0], given, &item);
     if (!code) continue;
     if (code != TVMFFI_I_CONVERTED) break;
     if (to->type_index == kTVMFFINone &&
@@ -2594,7 +2630,8 @@ TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_compound *of,
 TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
   tvmffi_i_compound ints = {{"Array", "[ffi.Array"},
                             {&tvmffi_i_name_int64, NULL},
-                            {tvmffi_i_item_int64, NULL}};
+                            {tvmffi_i_item_int64, NULL},
+                            {kTVMFFIInt, -1}};
   TVMFFIAny items;
   int code = tvmffi_i_convert_items(&ints, "ffi.Array", 1, from, &items);
   if (code && code != TVMFFI_I_CONVERTED) return code;
@@ -2609,9 +2646,7 @@ TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
 
 TVMFFI_I_COLD int tvmffi_i_convert(const tvmffi_i_name *type, int32_t index,
                                    const TVMFFIAny *from, TVMFFIAny *to) {
-  const tvmffi_i_compound *of =
-      type->schema[0] == '[' ? (const tvmffi_i_compound *)(const void *)type
-                             : NULL;
+  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
   int32_t got = from->type_index;
   int same = got == index;
   if (got < kTVMFFIStaticObjectBegin || !from->v_obj) return TVMFFI_I_MISMATCH;
@@ -2636,22 +2671,50 @@ TVMFFI_I_COLD int(tvmffi_i_item_optional)(const tvmffi_i_name *type,
   return from->type_index == kTVMFFINone ? 0 : of->cast[0](of->of[0], from, to);
 }
 
+/* Tells whether all elements of a sequence have the type index that fits. */
+TVMFFI_I_INLINE int tvmffi_i_fit(const tvmffi_i_name *type, int32_t kind,
+                                 const TVMFFIAny *any) {
+  const tvmffi_i_compound *of = (const tvmffi_i_compound *)(const void *)type;
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
+  const TVMFFIAny *item = (const TVMFFIAny *)cell->data;
+  const TVMFFIAny *end = item + cell->size;
+  int32_t fits;
+  if (any->type_index != kTVMFFIArray && any->type_index != kTVMFFIList)
+    return 0;
+  if (kind & TVMFFI_I_OR_NONE)
+    of = (const tvmffi_i_compound *)(const void *)of->of[0];
+  fits = of->fits[0];
+  while (item != end && item->type_index == fits) ++item;
+  return item == end;
+}
+
+/* Loads what does not fit as it is: a conversion, or none. */
+TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_name *type, int32_t kind,
+                                      const TVMFFIAny *any, TVMFFIAny *to) {
+  *to = *any;
+  if (kind & TVMFFI_I_OR_NONE) {
+    if (any->type_index == kTVMFFINone) return 0;
+    if (tvmffi_i_compound_of(type)) type = tvmffi_i_compound_of(type)->of[0];
+  }
+  return tvmffi_i_convert(type, kind & TVMFFI_I_INDEX, any, to);
+}
+
 /* Loads a container for a parameter; *own is what to release afterwards. */
-TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_i_name *type,
+TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
                                             int32_t kind, const TVMFFIAny *any,
                                             TVMFFIObject **out,
                                             TVMFFIObject **own) {
-  TVMFFIAny to;
-  int code;
   *out = any->v_obj;
-  if (any->type_index == kind && type->schema[0] != '[' && *out) return 0;
-  if (kind & TVMFFI_I_OR_NONE) {
-    if (any->type_index == kTVMFFINone) return 0;
-    type = ((const tvmffi_i_compound *)(const void *)type)->of[0];
+  if (TVMFFI_I_UNLIKELY((kind & TVMFFI_I_INDEX) != any->type_index ||
+                        !any->v_obj ||
+                        ((kind & TVMFFI_I_OF_TYPES) &&
+                         !tvmffi_i_fit(f->types[i + 1], kind, any)))) {
+    TVMFFIAny to;
+    int code = tvmffi_i_load_other(f->types[i + 1], kind, any, &to);
+    *out = code == TVMFFI_I_CONVERTED ? to.v_obj : any->v_obj;
+    if (code != TVMFFI_I_CONVERTED) return code;
+    *own = *out;
   }
-  code = tvmffi_i_convert(type, kind & ~TVMFFI_I_OR_NONE, any, &to);
-  if (code != TVMFFI_I_CONVERTED) return code;
-  *out = *own = to.v_obj;
   return 0;
 }
 /* Writes a number in decimal into `buffer` (12 bytes); gives its text. */
@@ -2688,13 +2751,6 @@ TVMFFI_I_COLD void tvmffi_i_say_number(tvmffi_i_parts *p, int32_t x) {
 TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
   TVMFFIErrorSetRaisedFromCStrParts(kind, p->part, p->size);
   return -1;
-}
-
-TVMFFI_I_INLINE const tvmffi_i_compound *tvmffi_i_compound_of(
-    const tvmffi_i_name *type) {
-  return type->schema && type->schema[0] == '['
-             ? (const tvmffi_i_compound *)(const void *)type
-             : NULL;
 }
 
 /* Says "Map<str, int>". Recurses as deep as the type was written. */
@@ -2997,13 +3053,14 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_LOAD_0(i, T) \
   tvmffi_i_get_##T(tvmffi_args + i, &tvmffi_arg##i)
 #define TVMFFI_I_LOAD_1(i, T)                                       \
-  tvmffi_i_load_container(tvmffi_this->types[i + 1], tvmffi_i_kind_##T,       \
+  tvmffi_i_load_container(tvmffi_this, i, tvmffi_i_kind_##T, \
                 tvmffi_args + i, &tvmffi_arg##i, &tvmffi_own##i)
 #define TVMFFI_I_DROP(i, p) TVMFFI_I_DROP_(i, TVMFFI_I_T p)
 #define TVMFFI_I_DROP_(i, T) \
   TVMFFI_I_CAT(TVMFFI_I_DROP_, TVMFFI_I_IS_HELD(T))(i)
 #define TVMFFI_I_DROP_0(i)
-#define TVMFFI_I_DROP_1(i) tvmffi_release(tvmffi_own##i);
+#define TVMFFI_I_DROP_1(i) \
+  if (TVMFFI_I_UNLIKELY(tvmffi_own##i)) tvmffi_release(tvmffi_own##i);
 #define TVMFFI_I_PASS(i, p) , tvmffi_arg##i
 
 /* Something of the result's type: tvmffi_i_put_, tvmffi_i_name_, ... */
