@@ -2374,15 +2374,22 @@ TVMFFI_I_COLD int tvmffi_i_item_optional(const tvmffi_i_name *type,
   TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_held_, T), 0, ~)
 #define TVMFFI_I_SECOND(...) TVMFFI_I_SECOND_(__VA_ARGS__)
 #define TVMFFI_I_SECOND_(a, b, ...) b
+/* A container's type index, whether none will do, whether its elements have a
+   type, and what they fit by (tvmffi_i_compound). */
 enum {
-  TVMFFI_I_INDEX = (1 << 16) - 1,
-  TVMFFI_I_OR_NONE = 1 << 16,
-  TVMFFI_I_OF_TYPES = 1 << 17
+  TVMFFI_I_INDEX = 127,
+  TVMFFI_I_OR_NONE = 1 << 7,
+  TVMFFI_I_OF_TYPES = 1 << 8,
+  TVMFFI_I_FITS = 9
 };
-#define tvmffi_i_kind_array(T) (TVMFFI_I_OF_TYPES | tvmffi_i_kind_array)
-#define tvmffi_i_kind_list(T) (TVMFFI_I_OF_TYPES | tvmffi_i_kind_list)
-#define tvmffi_i_kind_map(K, V) (TVMFFI_I_OF_TYPES | tvmffi_i_kind_map)
-#define tvmffi_i_kind_dict(K, V) (TVMFFI_I_OF_TYPES | tvmffi_i_kind_dict)
+#define TVMFFI_I_OF(fits) \
+  (TVMFFI_I_OF_TYPES | (((fits) & TVMFFI_I_INDEX) << TVMFFI_I_FITS))
+#define tvmffi_i_kind_array(T) \
+  (tvmffi_i_kind_array | TVMFFI_I_OF(tvmffi_i_fits_##T))
+#define tvmffi_i_kind_list(T) \
+  (tvmffi_i_kind_list | TVMFFI_I_OF(tvmffi_i_fits_##T))
+#define tvmffi_i_kind_map(K, V) (tvmffi_i_kind_map | TVMFFI_I_OF(-1))
+#define tvmffi_i_kind_dict(K, V) (tvmffi_i_kind_dict | TVMFFI_I_OF(-1))
 #define tvmffi_i_kind_optional(T) (TVMFFI_I_OR_NONE | tvmffi_i_kind_##T)
 
 /* Descriptions of these, each a constant of its own. */
@@ -2408,7 +2415,7 @@ struct tvmffi_i_element_ {
 };
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_OF(T, label, key)                                         \
+#define TVMFFI_I_OF_WORD(T, label, key)                                    \
   namespace {                                                              \
   struct tvmffi_i_of_##T {                                                 \
     static constexpr const char *text() { return label; }                  \
@@ -2416,11 +2423,11 @@ struct tvmffi_i_element_ {
     static constexpr tvmffi_i_cast *cast() { return (tvmffi_i_item_##T); } \
   };                                                                       \
   }
-TVMFFI_I_OF(array, "Array", "ffi.Array")
-TVMFFI_I_OF(list, "List", "ffi.List")
-TVMFFI_I_OF(map, "Map", "ffi.Map")
-TVMFFI_I_OF(dict, "Dict", "ffi.Dict")
-TVMFFI_I_OF(optional, "Optional", "Optional")
+TVMFFI_I_OF_WORD(array, "Array", "ffi.Array")
+TVMFFI_I_OF_WORD(list, "List", "ffi.List")
+TVMFFI_I_OF_WORD(map, "Map", "ffi.Map")
+TVMFFI_I_OF_WORD(dict, "Dict", "ffi.Dict")
+TVMFFI_I_OF_WORD(optional, "Optional", "Optional")
 #define tvmffi_i_element_array(T) \
   tvmffi_i_of<tvmffi_i_of_array, tvmffi_i_element_##T, tvmffi_i_element_>
 #define tvmffi_i_element_list(T) \
@@ -2672,20 +2679,14 @@ TVMFFI_I_COLD int(tvmffi_i_item_optional)(const tvmffi_i_name *type,
 }
 
 /* Tells whether all elements of a sequence have the type index that fits. */
-TVMFFI_I_INLINE int tvmffi_i_fit(const tvmffi_i_name *type, int32_t kind,
-                                 const TVMFFIAny *any) {
-  const tvmffi_i_compound *of = (const tvmffi_i_compound *)(const void *)type;
+TVMFFI_I_INLINE int tvmffi_i_fit(int32_t kind, const TVMFFIAny *any) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
   const TVMFFIAny *item = (const TVMFFIAny *)cell->data;
   const TVMFFIAny *end = item + cell->size;
-  int32_t fits;
-  if (any->type_index != kTVMFFIArray && any->type_index != kTVMFFIList)
-    return 0;
-  if (kind & TVMFFI_I_OR_NONE)
-    of = (const tvmffi_i_compound *)(const void *)of->of[0];
-  fits = of->fits[0];
-  while (item != end && item->type_index == fits) ++item;
-  return item == end;
+  if (kind >> TVMFFI_I_FITS == TVMFFI_I_INDEX) return 0;
+  for (; item != end; ++item)
+    if (TVMFFI_I_UNLIKELY(item->type_index != kind >> TVMFFI_I_FITS)) return 0;
+  return 1;
 }
 
 /* Loads what does not fit as it is: a conversion, or none. */
@@ -2705,10 +2706,9 @@ TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
                                             TVMFFIObject **out,
                                             TVMFFIObject **own) {
   *out = any->v_obj;
-  if (TVMFFI_I_UNLIKELY((kind & TVMFFI_I_INDEX) != any->type_index ||
-                        !any->v_obj ||
-                        ((kind & TVMFFI_I_OF_TYPES) &&
-                         !tvmffi_i_fit(f->types[i + 1], kind, any)))) {
+  if (TVMFFI_I_UNLIKELY(
+          (kind & TVMFFI_I_INDEX) != any->type_index || !any->v_obj ||
+          ((kind & TVMFFI_I_OF_TYPES) && !tvmffi_i_fit(kind, any)))) {
     TVMFFIAny to;
     int code = tvmffi_i_load_other(f->types[i + 1], kind, any, &to);
     *out = code == TVMFFI_I_CONVERTED ? to.v_obj : any->v_obj;
