@@ -85,8 +85,10 @@
      >>abi        constants, structs and functions of the ABI
      >>values     C interface: plain C values to and from Any, references
      >>errors     C interface: raise, try, take, print
+     >>scopes     C interface: what is made inside a scope ends with it
      >>typed      C interface: typed functions
      >>calls      C interface: calls with plain C values
+     >>containers C interface: arrays, lists, maps, dicts, shapes
      >>layout     implementation: static asserts of the whole ABI
      >>platform   implementation: libc, threads, thread-local state
      >>util       implementation: memory, hash, insert-only map
@@ -1893,6 +1895,259 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
 #define tvmffi_error_print(file) \
   ((void)fputs(tvmffi_i_error_text(), (file)), tvmffi_error_clear())
 
+/* ======== Scopes ================================================= >>scopes */
+/* C interface: a scope releases at its end, newest first, what was handed out
+   inside it: containers, function objects, results of calls into a TVMFFIObject
+   ** or TVMFFIAny *. Outside any scope these are the caller's. An error that is
+   taken is always the caller's. Scopes nest; the innermost one gets them.
+   A scope is of one thread and of one file: code of other files never sees it,
+   and a function that is called by tvmffi_call begins outside of all scopes,
+   also where it stands in the same file. So only plain C functions of the file
+   share the scope of their caller. A file that begins no scope has none of
+   this in its machine code. */
+
+/* So many objects stand in the scope itself; for more it takes memory. */
+#define TVMFFI_I_SCOPE_FIRST 12
+
+typedef struct tvmffi_scope {
+  struct tvmffi_scope *parent;
+  TVMFFIObject **items;     /* owned, in order; NULL for one that was taken */
+  uint32_t count, capacity; /* of items: `first`, or memory of their own */
+  uint32_t away;            /* calls in progress that were made inside it */
+  TVMFFIObject *first[TVMFFI_I_SCOPE_FIRST];
+} tvmffi_scope;
+
+/* The innermost open scope. */
+#if TVMFFI_NO_THREADS
+TVMFFI_I_UNUSED static tvmffi_scope *tvmffi_i_scope;
+#else
+TVMFFI_I_UNUSED static __thread tvmffi_scope *tvmffi_i_scope;
+#endif
+
+/* Memory of scopes is the file's own affair: TVMFFI_MALLOC if it has that, else
+   malloc. Without both a scope holds TVMFFI_I_SCOPE_FIRST objects. */
+#if defined(TVMFFI_MALLOC)
+#define TVMFFI_I_SCOPE_MALLOC(size) TVMFFI_MALLOC(size)
+#define TVMFFI_I_SCOPE_FREE(pointer) TVMFFI_FREE(pointer)
+#elif defined(__STDC_HOSTED__) && !__STDC_HOSTED__
+#define TVMFFI_I_SCOPE_MALLOC(size) ((void)(size), (void *)0)
+#define TVMFFI_I_SCOPE_FREE(pointer) ((void)(pointer))
+#else
+#include <stdlib.h>
+#define TVMFFI_I_SCOPE_MALLOC(size) malloc(size)
+#define TVMFFI_I_SCOPE_FREE(pointer) free(pointer)
+#endif
+
+/* The scope that gets what is handed out now, or NULL. */
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_here(void) {
+  return tvmffi_i_scope && !tvmffi_i_scope->away ? tvmffi_i_scope : NULL;
+}
+
+/* The scope around `scope`, or NULL if a call stands between them. */
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_around(const tvmffi_scope *scope) {
+  return scope->parent && !scope->parent->away ? scope->parent : NULL;
+}
+
+TVMFFI_I_COLD TVMFFIObject *tvmffi_i_scope_error(const char *message) {
+  (void)TVMFFI_RAISE("RuntimeError", "%s", message);
+  return NULL;
+}
+
+TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
+  uint32_t capacity = 2 * scope->capacity, i;
+  TVMFFIObject **items = NULL;
+  if (scope->capacity < UINT32_MAX / 2 / sizeof(*items))
+    items = (TVMFFIObject **)TVMFFI_I_SCOPE_MALLOC(capacity * sizeof(*items));
+  if (!items)
+    return TVMFFI_RAISE("MemoryError",
+                        "out of memory for the %u objects of a scope",
+                        (unsigned)capacity);
+  for (i = 0; i < scope->count; ++i) items[i] = scope->items[i];
+  if (scope->items != scope->first) TVMFFI_I_SCOPE_FREE((void *)scope->items);
+  scope->items = items;
+  scope->capacity = capacity;
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_scope_add(tvmffi_scope *scope, TVMFFIObject *obj) {
+  if (TVMFFI_I_UNLIKELY(scope->count == scope->capacity))
+    TVMFFI_TRY(tvmffi_i_scope_grow(scope));
+  scope->items[scope->count++] = obj;
+  return 0;
+}
+
+/* Takes the newest reference to `obj` out of `scope`; 0 if it has none. */
+TVMFFI_I_INLINE int tvmffi_i_scope_remove(tvmffi_scope *scope,
+                                          const TVMFFIObject *obj) {
+  uint32_t i = scope->count;
+  while (i && scope->items[i - 1] != obj) --i;
+  if (!i) return 0;
+  scope->items[i - 1] = NULL;
+  while (scope->count && !scope->items[scope->count - 1]) --scope->count;
+  return 1;
+}
+
+/* Gives a reference that is handed out (taken; NULL is ignored) to the
+   innermost scope, if there is one. Without memory for that it is released,
+   and -1 is returned with a MemoryError. */
+TVMFFI_I_INLINE int tvmffi_i_keep(TVMFFIObject *obj) {
+  tvmffi_scope *scope = tvmffi_i_scope_here();
+  if (!scope || !obj || !tvmffi_i_scope_add(scope, obj)) return 0;
+  tvmffi_release(obj);
+  return -1;
+}
+
+/* The same for what an owned Any holds; a refused one becomes None. */
+TVMFFI_I_INLINE int tvmffi_i_keep_any(TVMFFIAny *any) {
+  if (any->type_index < kTVMFFIStaticObjectBegin) return 0;
+  if (!tvmffi_i_keep(any->v_obj)) return 0;
+  *any = tvmffi_none();
+  return -1;
+}
+
+/* Opens a scope. `scope` need not be initialised, and must exist until the
+   scope is ended: who leaves the function has to end it. It cannot fail. */
+TVMFFI_I_INLINE void tvmffi_scope_begin(tvmffi_scope *scope) {
+  scope->parent = tvmffi_i_scope;
+  scope->items = scope->first;
+  scope->count = scope->away = 0;
+  scope->capacity = TVMFFI_I_SCOPE_FIRST;
+  tvmffi_i_scope = scope;
+}
+
+/* Releases what the innermost scope has, and closes it. A destructor may use
+   the scope meanwhile: what it attaches is released, too. */
+TVMFFI_I_INLINE void tvmffi_i_scope_close(void) {
+  tvmffi_scope *scope = tvmffi_i_scope;
+  while (scope->count) tvmffi_release(scope->items[--scope->count]);
+  if (scope->items != scope->first) TVMFFI_I_SCOPE_FREE((void *)scope->items);
+  tvmffi_i_scope = scope->parent;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_scope_is_open(const tvmffi_scope *scope) {
+  const tvmffi_scope *open = tvmffi_i_scope_here();
+  while (open && open != scope) open = tvmffi_i_scope_around(open);
+  return open != NULL;
+}
+
+/* Ends a scope, and before it those that were begun inside it and not ended.
+   A RuntimeError if it is not open, or was begun by another thread, by another
+   file or before the call that is in progress. The error of the thread, if
+   any, stays. */
+TVMFFI_I_INLINE int tvmffi_scope_end(tvmffi_scope *scope) {
+  if (!tvmffi_i_scope_is_open(scope)) {
+    (void)tvmffi_i_scope_error("tvmffi_scope_end: the scope is not open here");
+    return -1;
+  }
+  while (tvmffi_i_scope != scope) tvmffi_i_scope_close();
+  tvmffi_i_scope_close();
+  return 0;
+}
+
+/* Gives a reference of the caller's (taken in any case) to the innermost scope
+   and returns the object, then borrowed; NULL with a RuntimeError where no
+   scope is open, or a MemoryError. NULL gives NULL and no other error, so that
+   it may be put around what can fail. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_scope_attach(TVMFFIObjectHandle obj) {
+  if (!obj) return NULL;
+  if (!tvmffi_i_scope_here()) {
+    tvmffi_release(obj);
+    return tvmffi_i_scope_error("tvmffi_scope_attach: no scope is open here");
+  }
+  return tvmffi_i_keep((TVMFFIObject *)obj) ? NULL : (TVMFFIObject *)obj;
+}
+
+/* Takes an object out of the scope that has it, the innermost one if several
+   have: from then on it is the caller's, so it can be returned:
+       TVMFFI_RETURN(tvmffi_scope_detach(list));
+   NULL with a RuntimeError if no open scope has it. NULL gives NULL. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_scope_detach(TVMFFIObjectHandle obj) {
+  tvmffi_scope *scope = obj ? tvmffi_i_scope_here() : NULL;
+  for (; scope; scope = tvmffi_i_scope_around(scope))
+    if (tvmffi_i_scope_remove(scope, (TVMFFIObject *)obj))
+      return (TVMFFIObject *)obj;
+  if (!obj) return NULL;
+  return tvmffi_i_scope_error(
+      "tvmffi_scope_detach: the object is in no open scope");
+}
+
+/* Moves an object from the innermost scope to the one around it and returns
+   it, still borrowed. NULL with a RuntimeError if the innermost scope does not
+   have it or is the outermost one, or with a MemoryError; then it stays where
+   it is. NULL gives NULL. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_scope_to_parent(TVMFFIObjectHandle obj) {
+  tvmffi_scope *scope = tvmffi_i_scope_here(), *parent;
+  TVMFFIObject *o = (TVMFFIObject *)obj;
+  if (!o) return o;
+  parent = scope ? tvmffi_i_scope_around(scope) : NULL;
+  if (!parent)
+    return tvmffi_i_scope_error(
+        "tvmffi_scope_to_parent: there is no parent scope");
+  if (!tvmffi_i_scope_remove(scope, o))
+    return tvmffi_i_scope_error(
+        "tvmffi_scope_to_parent: the object is not in the innermost scope");
+  if (!tvmffi_i_scope_add(parent, o)) return o;
+  scope->items[scope->count++] = o; /* where there was room a moment ago */
+  return NULL;
+}
+
+/* Tells how many references the open scopes of this thread and file hold to
+   objects of exactly the type; kTVMFFIAny: of all types. It works on every
+   runtime, and sees what scopes of this file have; tvmffi_live_count sees all
+   objects of a runtime built with TVMFFI_DEBUG. */
+TVMFFI_I_INLINE int64_t tvmffi_scope_count(int32_t type_index) {
+  const tvmffi_scope *scope = tvmffi_i_scope;
+  int64_t n = 0;
+  uint32_t i;
+  for (; scope; scope = scope->parent)
+    for (i = 0; i < scope->count; ++i)
+      n += scope->items[i] && (type_index == kTVMFFIAny ||
+                               scope->items[i]->type_index == type_index);
+  return n;
+}
+
+/* TVMFFI_SCOPE { ... } is a scope around a block. It ends however the block is
+   left: at its end, by return, TVMFFI_TRY, goto, break or continue (these two
+   leave the block, not a loop around it), in C++ also by an exception. A value
+   that is returned is computed before. This takes the cleanup attribute of GCC
+   and clang, or C++; with another compiler there is no TVMFFI_SCOPE, and every
+   way out of a function ends its scope by tvmffi_scope_end. */
+#if defined(__cplusplus)
+extern "C++" {
+namespace { /* each file has its own scopes, so its own functions of them */
+struct tvmffi_i_scope_block {
+  tvmffi_scope scope;
+  bool entered;
+  tvmffi_i_scope_block() : entered(true) { tvmffi_scope_begin(&scope); }
+  tvmffi_i_scope_block(const tvmffi_i_scope_block &) = delete;
+  tvmffi_i_scope_block &operator=(const tvmffi_i_scope_block &) = delete;
+  ~tvmffi_i_scope_block() {
+    if (tvmffi_i_scope_is_open(&scope)) (void)tvmffi_scope_end(&scope);
+  }
+};
+} /* namespace */
+} /* extern "C++" */
+#define TVMFFI_SCOPE                                               \
+  for (tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, __LINE__); \
+       TVMFFI_I_CAT(tvmffi_scope_, __LINE__).entered;              \
+       TVMFFI_I_CAT(tvmffi_scope_, __LINE__).entered = false)
+#elif TVMFFI_I_GNU
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_enter(tvmffi_scope *scope) {
+  tvmffi_scope_begin(scope);
+  return scope;
+}
+TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
+  if (tvmffi_i_scope_is_open(scope)) (void)tvmffi_scope_end(scope);
+}
+#define TVMFFI_SCOPE                                                     \
+  for (tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, __LINE__)                \
+           __attribute__((cleanup(tvmffi_i_scope_leave))),               \
+       *TVMFFI_I_CAT(tvmffi_entered_, __LINE__) =                        \
+           tvmffi_i_scope_enter(&TVMFFI_I_CAT(tvmffi_scope_, __LINE__)); \
+       TVMFFI_I_CAT(tvmffi_entered_, __LINE__);                          \
+       TVMFFI_I_CAT(tvmffi_entered_, __LINE__) = NULL)
+#endif
+
 /* ======== Typed functions ========================================= >>typed */
 /* C interface: one macro before an ordinary function body makes a packed
    function of it, with checks of argument count and types, conversions and
@@ -3222,14 +3477,25 @@ TVMFFI_I_INLINE int tvmffi_i_make_closure(const tvmffi_func *f, void *self,
   TVMFFI_I_HAS_COMMA(TVMFFI_I_EMPTY_##a##b##c##d)
 #define TVMFFI_I_EMPTY_0001 ,
 
-/* Makes a function object of a typed function; *out is owned by the caller. */
-#define tvmffi_function(name, out) tvmffi_i_function(&tvmffi_func_##name, out)
+/* Makes a function object of a typed function; *out is owned by the caller, or
+   by the innermost scope. */
+#define tvmffi_function(name, out) \
+  tvmffi_i_kept_function(&tvmffi_func_##name, out)
 
 TVMFFI_I_INLINE int tvmffi_i_function(const tvmffi_func *f,
                                       TVMFFIObject **out) {
   TVMFFIObjectHandle handle = NULL;
   TVMFFI_TRY(TVMFFIFunctionCreate(NULL, f->call, NULL, &handle));
   *out = (TVMFFIObject *)handle;
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_kept_function(const tvmffi_func *f,
+                                           TVMFFIObject **out) {
+  TVMFFIObject *function = NULL;
+  TVMFFI_TRY(tvmffi_i_function(f, &function));
+  TVMFFI_TRY(tvmffi_i_keep(function));
+  *out = function;
   return 0;
 }
 
@@ -3341,12 +3607,13 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_out_buffer(tvmffi_buffer *target) {
   return out;
 }
 
-/* An object: the target owns a reference. */
+/* An object: the target owns a reference, or the innermost scope does. */
 TVMFFI_I_INLINE int tvmffi_i_take_object(const TVMFFIAny *any, void *target) {
   TVMFFIObject *value = NULL;
   int code = tvmffi_i_get_object(any, &value);
   if (code) return code;
   tvmffi_retain(value);
+  TVMFFI_TRY(tvmffi_i_keep(value));
   *(TVMFFIObject **)target = value;
   return 0;
 }
@@ -3358,7 +3625,8 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
   return out;
 }
 
-/* Any value: the target owns it, and must not own something before. */
+/* Any value: the target owns it, or the innermost scope does. The target must
+   not own something before. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
   tvmffi_out out;
   out.take = NULL;
@@ -3432,25 +3700,43 @@ TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
   return 0;
 }
 
+/* Puts an owned result (taken) where it goes. */
+TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_out out, TVMFFIAny *result) {
+  int code = 0;
+  if (!out.target) {
+    tvmffi_any_release(result);
+  } else if (!out.take) {
+    code = tvmffi_i_keep_any(result);
+    *(TVMFFIAny *)(out.target) = *result;
+  } else {
+    code = out.take(result, out.target);
+    if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(&out, result, code);
+    tvmffi_any_release(result);
+  }
+  return code;
+}
+
+/* A function of this file is not in the scope of its caller, as it returns
+   what it makes: meanwhile that scope is away. */
+TVMFFI_I_INLINE int tvmffi_i_call_away(TVMFFIObjectHandle function,
+                                       TVMFFIAny *args, int32_t n,
+                                       TVMFFIAny *result) {
+  tvmffi_scope *scope = tvmffi_i_scope;
+  int code;
+  if (scope) ++scope->away;
+  code = TVMFFIFunctionCall(function, args, n, result);
+  if (scope) --scope->away;
+  return code;
+}
+
 TVMFFI_I_INLINE int tvmffi_i_call(TVMFFIAny callee, tvmffi_out out,
                                   TVMFFIAny *args, int32_t n) {
   TVMFFIObjectHandle owned = NULL, function = NULL;
   TVMFFIAny result = tvmffi_none();
   int code = tvmffi_i_callee(&callee, &owned, &function);
-  if (!code) code = TVMFFIFunctionCall(function, args, n, &result);
+  if (!code) code = tvmffi_i_call_away(function, args, n, &result);
   tvmffi_release(owned);
-  if (code) return code;
-  if (!out.target) {
-    tvmffi_any_release(&result);
-  } else if (!out.take) {
-    *(TVMFFIAny *)(out.target) = result;
-  } else {
-    code = out.take(&result, out.target);
-    if (TVMFFI_I_UNLIKELY(code))
-      code = tvmffi_i_bad_result(&out, &result, code);
-    tvmffi_any_release(&result);
-  }
-  return code;
+  return code ? code : tvmffi_i_deliver(out, &result);
 }
 
 /* `wide`: among the arguments may be one of tvmffi_uint. */
@@ -3657,6 +3943,583 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
       (n) - 1, 0 TVMFFI_I_REST(n)(TVMFFI_I_WIDE, __VA_ARGS__))
 #define TVMFFI_I_ITEM(i, x) TVMFFI_ANY(x),
 #endif /* C */
+
+/* ======== Containers ========================================= >>containers */
+/* C interface: containers of plain C values, read and changed without casts.
+   An array and a shape never change, nor does a map; a list and a dict do. To
+   make and to change them the runtime's own functions are called, which a file
+   looks up once and keeps; iteration, size and access by index read the ABI's
+   layout in place. A container argument may be a TVMFFIObject * or any value
+   that holds one; in C99 write tvmffi_obj(list), and constructors for all other
+   values: tvmffi_map(tvmffi_str("a"), tvmffi_int(1)). As everywhere: reading
+   may go on in several threads, who changes a container must be alone.
+   Errors: TypeError for a value that is no such container; if it is NULL or
+   None and the thread has an error, that one stays, as it may be why. */
+
+/* -------- Layout of maps and dicts -------- */
+
+typedef struct {
+  TVMFFIObject base;
+  void *data;                   /* a row of pairs, or blocks of slots */
+  uint64_t size;                /* entries */
+  uint64_t slots;               /* places; the highest bit tells a row */
+  void (*data_deleter)(void *); /* NULL: the row is part of the object */
+  uint32_t fib_shift;           /* from here on: of a table only */
+  uint64_t head, tail;          /* slots: the oldest entry and the newest */
+} tvmffi_i_map_object;
+
+typedef struct {
+  TVMFFIAny key, value;
+} tvmffi_i_pair;
+
+typedef struct {
+  tvmffi_i_pair pair;
+  uint64_t prev, next; /* slots in order of insertion */
+} tvmffi_i_map_item;
+
+/* Sixteen slots: first a byte for each, then the items. */
+enum {
+  TVMFFI_I_MAP_BLOCK = 16 * (1 + sizeof(tvmffi_i_map_item)),
+  /* A row stands where the fields of a table would begin. */
+  TVMFFI_I_MAP_ROW = (offsetof(tvmffi_i_map_object, fib_shift) + 7) / 8 * 8,
+  TVMFFI_I_MAP_ROW_MIN = 2,
+  TVMFFI_I_MAP_ROW_MAX = 4,
+  TVMFFI_I_MAP_TABLE_MIN = 8,
+  /* The byte of a slot: whether it goes on a chain (or begins one), and how
+     far the next of the chain is, as an index into tvmffi_i_map_jumps. */
+  TVMFFI_I_MAP_BODY = 0x80,
+  TVMFFI_I_MAP_JUMP = 0x7F,
+  TVMFFI_I_MAP_PROTECTED = 0xFE,
+  TVMFFI_I_MAP_EMPTY = 0xFF,
+  TVMFFI_I_MAP_NUM_JUMPS = 126
+};
+#define TVMFFI_I_MAP_IS_ROW ((uint64_t)1 << 63)
+#define TVMFFI_I_MAP_END UINT64_MAX
+
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_item) == 48, map_item_size);
+TVMFFI_STATIC_ASSERT(sizeof(void *) != 8 ||
+                         (offsetof(tvmffi_i_map_object, data_deleter) == 48 &&
+                          offsetof(tvmffi_i_map_object, fib_shift) == 56 &&
+                          sizeof(tvmffi_i_map_object) == 80),
+                     map_object_layout);
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_object) <=
+                         TVMFFI_I_MAP_ROW +
+                             TVMFFI_I_MAP_ROW_MIN * sizeof(tvmffi_i_pair),
+                     map_row_leaves_room_for_a_table);
+
+TVMFFI_I_INLINE int tvmffi_i_map_is_row(const tvmffi_i_map_object *m) {
+  return (m->slots & TVMFFI_I_MAP_IS_ROW) != 0;
+}
+
+TVMFFI_I_INLINE uint8_t *tvmffi_i_map_meta(const void *data, uint64_t i) {
+  return (uint8_t *)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK + i % 16;
+}
+
+TVMFFI_I_INLINE tvmffi_i_map_item *tvmffi_i_map_at(const void *data,
+                                                   uint64_t i) {
+  char *block = (char *)(uintptr_t)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK;
+  return (tvmffi_i_map_item *)(void *)(block + 16) + i % 16;
+}
+
+/* Iteration in order of insertion:
+     for (i = tvmffi_i_map_begin(map);
+          (pair = tvmffi_i_map_pair(map, i)) != NULL;
+          i = tvmffi_i_map_after(map, i))
+   The pair is borrowed. A map that changes meanwhile may leave out entries or
+   give some twice, but no index reaches anything that is not an entry. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_map_begin(const TVMFFIObject *map) {
+  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
+  return tvmffi_i_map_is_row(m) ? 0 : m->head;
+}
+
+TVMFFI_I_INLINE tvmffi_i_pair *tvmffi_i_map_pair(const TVMFFIObject *map,
+                                                 uint64_t i) {
+  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
+  if (tvmffi_i_map_is_row(m))
+    return i < m->size ? (tvmffi_i_pair *)m->data + i : NULL;
+  if (i >= m->slots || *tvmffi_i_map_meta(m->data, i) >= TVMFFI_I_MAP_PROTECTED)
+    return NULL;
+  return &tvmffi_i_map_at(m->data, i)->pair;
+}
+
+TVMFFI_I_INLINE uint64_t tvmffi_i_map_after(const TVMFFIObject *map,
+                                            uint64_t i) {
+  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
+  if (tvmffi_i_map_is_row(m)) return i + 1;
+  return tvmffi_i_map_pair(map, i) ? tvmffi_i_map_at(m->data, i)->next
+                                   : TVMFFI_I_MAP_END;
+}
+
+TVMFFI_I_INLINE int64_t tvmffi_i_map_size(const TVMFFIObject *map) {
+  return (int64_t)((const tvmffi_i_map_object *)(const void *)map)->size;
+}
+
+/* -------- The runtime's functions -------- */
+
+/* In the order of tvmffi_i_known_name. */
+enum {
+  TVMFFI_I_NEW_ARRAY,
+  TVMFFI_I_NEW_LIST,
+  TVMFFI_I_NEW_MAP,
+  TVMFFI_I_NEW_DICT,
+  TVMFFI_I_NEW_SHAPE,
+  TVMFFI_I_ARRAY_CONTAINS,
+  TVMFFI_I_LIST_CONTAINS,
+  TVMFFI_I_MAP_COUNT,
+  TVMFFI_I_DICT_COUNT,
+  TVMFFI_I_MAP_GET,
+  TVMFFI_I_DICT_GET,
+  TVMFFI_I_LIST_APPEND,
+  TVMFFI_I_LIST_SET,
+  TVMFFI_I_LIST_ERASE,
+  TVMFFI_I_DICT_SET,
+  TVMFFI_I_DICT_ERASE,
+  TVMFFI_I_MISSING,
+  TVMFFI_I_REPR,
+  TVMFFI_I_NUM_KNOWN
+};
+
+TVMFFI_I_INLINE const char *tvmffi_i_known_name(int which) {
+  static const char *const names[TVMFFI_I_NUM_KNOWN] = {
+      "ffi.Array",
+      "ffi.List",
+      "ffi.Map",
+      "ffi.Dict",
+      "ffi.Shape",
+      "ffi.ArrayContains",
+      "ffi.ListContains",
+      "ffi.MapCount",
+      "ffi.DictCount",
+      "ffi.MapGetItemOrMissing",
+      "ffi.DictGetItemOrMissing",
+      "ffi.ListAppend",
+      "ffi.ListSetItem",
+      "ffi.ListErase",
+      "ffi.DictSetItem",
+      "ffi.DictErase",
+      "ffi.GetInvalidObject",
+      "ffi.ReprPrint"};
+  return names[which];
+}
+
+/* Found at first use and kept: each a reference that the file has for ever. */
+TVMFFI_I_UNUSED static void *tvmffi_i_known[TVMFFI_I_NUM_KNOWN];
+
+TVMFFI_I_COLD int tvmffi_i_know(int which) {
+  TVMFFIByteArray name = tvmffi_view(tvmffi_i_known_name(which));
+  TVMFFIObjectHandle function = NULL;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
+  if (!function)
+    return TVMFFI_RAISE("ValueError", "Function %s not found", name.data);
+  if (!tvmffi_i_cas_pointer(&tvmffi_i_known[which], NULL, function))
+    tvmffi_release(function); /* another thread was first */
+  return 0;
+}
+
+/* Calls one of them; *result is None before, and owned behind. */
+TVMFFI_I_INLINE int tvmffi_i_ask(int which, TVMFFIAny *args, int32_t n,
+                                 TVMFFIAny *result) {
+  if (TVMFFI_I_UNLIKELY(!TVMFFI_I_LOAD(&tvmffi_i_known[which])))
+    TVMFFI_TRY(tvmffi_i_know(which));
+  return tvmffi_i_call_away(TVMFFI_I_LOAD(&tvmffi_i_known[which]), args, n,
+                            result);
+}
+
+/* The same with up to three arguments, whose result is dropped. */
+TVMFFI_I_INLINE int tvmffi_i_tell(int which, TVMFFIAny a, TVMFFIAny b,
+                                  TVMFFIAny c, int32_t n) {
+  TVMFFIAny args[3], result = tvmffi_none();
+  args[0] = a;
+  args[1] = b;
+  args[2] = c;
+  TVMFFI_TRY(tvmffi_i_ask(which, args, n, &result));
+  tvmffi_any_release(&result);
+  return 0;
+}
+
+/* -------- Making -------- */
+
+/* Makes a container of `n` views; NULL with the error raised. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(int which, const TVMFFIAny *items,
+                                            int64_t n) {
+  TVMFFIAny result = tvmffi_none();
+  if (n < 0 || n > INT32_MAX || (n && !items)) {
+    (void)TVMFFI_RAISE("ValueError", "%s cannot be made of %lld items at %p",
+                       tvmffi_i_known_name(which), (long long)n,
+                       (const void *)items);
+    return NULL;
+  }
+  if ((which == TVMFFI_I_NEW_MAP || which == TVMFFI_I_NEW_DICT) && n % 2) {
+    (void)TVMFFI_RAISE("ValueError",
+                       "%s needs a value for each key, but got %lld in all",
+                       tvmffi_i_known_name(which), (long long)n);
+    return NULL;
+  }
+  if (tvmffi_i_ask(which, (TVMFFIAny *)(uintptr_t)items, (int32_t)n, &result) ||
+      tvmffi_i_keep_any(&result))
+    return NULL;
+  return result.v_obj;
+}
+
+/* Makes a container of up to 16 plain values; of a map or a dict they are key,
+   value, key, value and so on:
+       tvmffi_list(1, 2.5, "three")      tvmffi_map("a", 1, "b", 2)
+   Owned by the caller or by the innermost scope; NULL with the error raised. A
+   key that comes twice has its last value. The items of a shape are ints.
+   From any number of views: tvmffi_list_from(items, n), and so on. */
+#define tvmffi_array_from(items, n) tvmffi_i_make(TVMFFI_I_NEW_ARRAY, items, n)
+#define tvmffi_list_from(items, n) tvmffi_i_make(TVMFFI_I_NEW_LIST, items, n)
+#define tvmffi_map_from(items, n) tvmffi_i_make(TVMFFI_I_NEW_MAP, items, n)
+#define tvmffi_dict_from(items, n) tvmffi_i_make(TVMFFI_I_NEW_DICT, items, n)
+#define tvmffi_shape_from(items, n) tvmffi_i_make(TVMFFI_I_NEW_SHAPE, items, n)
+
+#if defined(__cplusplus)
+extern "C++" {
+#define TVMFFI_I_MAKER(name, which)                               \
+  template <typename... Args>                                     \
+  static inline TVMFFIObject *name(Args... args) {                \
+    TVMFFIAny items[] = {TVMFFI_ANY(args)..., tvmffi_none()};     \
+    return tvmffi_i_make(which, items, (int64_t)sizeof...(Args)); \
+  }
+TVMFFI_I_MAKER(tvmffi_array, TVMFFI_I_NEW_ARRAY)
+TVMFFI_I_MAKER(tvmffi_list, TVMFFI_I_NEW_LIST)
+TVMFFI_I_MAKER(tvmffi_map, TVMFFI_I_NEW_MAP)
+TVMFFI_I_MAKER(tvmffi_dict, TVMFFI_I_NEW_DICT)
+TVMFFI_I_MAKER(tvmffi_shape, TVMFFI_I_NEW_SHAPE)
+} /* extern "C++" */
+#define TVMFFI_I_OUT(x) tvmffi_i_out(x)
+#else
+#define tvmffi_array(...) TVMFFI_I_MAKE(TVMFFI_I_NEW_ARRAY, __VA_ARGS__)
+#define tvmffi_list(...) TVMFFI_I_MAKE(TVMFFI_I_NEW_LIST, __VA_ARGS__)
+#define tvmffi_map(...) TVMFFI_I_MAKE(TVMFFI_I_NEW_MAP, __VA_ARGS__)
+#define tvmffi_dict(...) TVMFFI_I_MAKE(TVMFFI_I_NEW_DICT, __VA_ARGS__)
+#define tvmffi_shape(...) TVMFFI_I_MAKE(TVMFFI_I_NEW_SHAPE, __VA_ARGS__)
+#define TVMFFI_I_MAKE(which, ...)                                     \
+  TVMFFI_I_CAT(TVMFFI_I_MAKE_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))(which, \
+                                                               __VA_ARGS__)
+#define TVMFFI_I_MAKE_1(which, ...) tvmffi_i_make(which, NULL, 0)
+#define TVMFFI_I_MAKE_0(which, ...) \
+  TVMFFI_I_MAKE_N(which, TVMFFI_I_COUNT(~, __VA_ARGS__), ~, __VA_ARGS__)
+#define TVMFFI_I_MAKE_N(which, n, ...) TVMFFI_I_MAKE_N_(which, n, __VA_ARGS__)
+#define TVMFFI_I_MAKE_N_(which, n, ...)                                  \
+  tvmffi_i_make(                                                         \
+      which,                                                             \
+      (const TVMFFIAny[]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__)}, \
+      (n) - 1)
+#endif
+
+/* -------- Reading -------- */
+
+TVMFFI_I_INLINE int tvmffi_i_is_map(const TVMFFIAny *any) {
+  return (any->type_index == kTVMFFIMap || any->type_index == kTVMFFIDict) &&
+         any->v_obj;
+}
+
+/* Arrays, lists and shapes. */
+TVMFFI_I_INLINE int tvmffi_i_is_sequence(const TVMFFIAny *any) {
+  return (any->type_index == kTVMFFIArray || any->type_index == kTVMFFIList ||
+          any->type_index == kTVMFFIShape) &&
+         any->v_obj;
+}
+
+TVMFFI_I_COLD int tvmffi_i_bad_container(const char *function, const char *want,
+                                         const TVMFFIAny *got) {
+  TVMFFIObject *error =
+      got->type_index == kTVMFFINone ? tvmffi_error_take() : NULL;
+  if (!error)
+    return TVMFFI_RAISE("TypeError", "%s: expected %s, but got `%s`", function,
+                        want, tvmffi_i_type_key(got->type_index));
+  TVMFFIErrorSetRaised(error);
+  tvmffi_release(error);
+  return -1;
+}
+
+/* The number of items of a sequence. */
+TVMFFI_I_INLINE int64_t tvmffi_i_length(const TVMFFIAny *any) {
+  return any->type_index == kTVMFFIShape
+             ? (int64_t)TVMFFIShapeGetCellPtr(any->v_obj)->size
+             : TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj)->size;
+}
+
+/* An item that exists, borrowed. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_item(const TVMFFIAny *any, int64_t i) {
+  return any->type_index == kTVMFFIShape
+             ? tvmffi_int(TVMFFIShapeGetCellPtr(any->v_obj)->data[i])
+             : ((const TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj)
+                    ->data)[i];
+}
+
+/* Gives the number of items or entries of a container; -1 with a TypeError. */
+#define tvmffi_size(container) tvmffi_i_size(TVMFFI_ANY(container))
+
+TVMFFI_I_INLINE int64_t tvmffi_i_size(TVMFFIAny any) {
+  if (tvmffi_i_is_sequence(&any)) return tvmffi_i_length(&any);
+  if (tvmffi_i_is_map(&any)) return tvmffi_i_map_size(any.v_obj);
+  return tvmffi_i_bad_container("tvmffi_size", "a container", &any);
+}
+
+/* Gets an index out of `key`: 0, 1 if the container does not have it, -1 with a
+   TypeError. */
+TVMFFI_I_INLINE int tvmffi_i_index(const TVMFFIAny *any, const TVMFFIAny *key,
+                                   int64_t *i) {
+  if (!TVMFFI_I_IS_INT(key))
+    return TVMFFI_RAISE(
+        "TypeError", "expected an index into `%s`, but got `%s`",
+        tvmffi_i_type_key(any->type_index), tvmffi_i_type_key(key->type_index));
+  *i = key->v_int64;
+  return (uint64_t)*i >= (uint64_t)tvmffi_i_length(any);
+}
+
+/* What upstream's functions raise for an index or a key that is not there. */
+TVMFFI_I_COLD int tvmffi_i_not_there(const TVMFFIAny *any,
+                                     const TVMFFIAny *key) {
+  if (tvmffi_i_is_sequence(any))
+    return TVMFFI_RAISE("IndexError", "Index %lld out of bounds %lld",
+                        (long long)key->v_int64,
+                        (long long)tvmffi_i_length(any));
+  return TVMFFI_RAISE("KeyError", "key is not in Map");
+}
+
+/* Gets a copy, owned: 0, 1 if there is none, or -1 with the error raised. */
+TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
+                                        const TVMFFIAny *key,
+                                        TVMFFIAny *value) {
+  TVMFFIAny args[2], missing = tvmffi_none();
+  int64_t i = 0;
+  int code, is_dict = any->type_index == kTVMFFIDict;
+  if (tvmffi_i_is_sequence(any)) {
+    code = tvmffi_i_index(any, key, &i);
+    if (code) return code;
+    *value = tvmffi_i_item(any, i);
+    if (value->type_index >= kTVMFFIStaticObjectBegin)
+      tvmffi_retain(value->v_obj);
+    return 0;
+  }
+  if (!tvmffi_i_is_map(any))
+    return tvmffi_i_bad_container("tvmffi_get", "a container", any);
+  args[0] = *any;
+  args[1] = *key;
+  TVMFFI_TRY(tvmffi_i_ask(is_dict ? TVMFFI_I_DICT_GET : TVMFFI_I_MAP_GET, args,
+                          2, value));
+  if (value->type_index != kTVMFFIObject) return 0;
+  code = tvmffi_i_ask(TVMFFI_I_MISSING, NULL, 0, &missing);
+  i = value->v_obj == missing.v_obj;
+  tvmffi_any_release(&missing);
+  if (code || i) tvmffi_any_release(value);
+  return code ? code : (int)i;
+}
+
+/* Gets the value of a key, or of an index into an array, a list or a shape,
+   converted to what the pointer `out` says, as tvmffi_call does:
+       tvmffi_get(map, "key", &number)        KeyError, or IndexError, if absent
+       tvmffi_get(map, "key", &number, 7)     then 7
+   Returns 0, or -1 with the error raised: so a TypeError for a value of another
+   type, also where there is a default. An object or Any is owned by the caller
+   or by the innermost scope. */
+#define tvmffi_get(container, key, ...)                      \
+  tvmffi_i_get_or(TVMFFI_ANY(container), TVMFFI_ANY(key),    \
+                  TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__)), \
+                  TVMFFI_I_DEFAULT(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__))
+#define TVMFFI_I_DEFAULT(n, ...) TVMFFI_I_DEFAULT_(n, __VA_ARGS__)
+#define TVMFFI_I_DEFAULT_(n, ...) TVMFFI_I_DEFAULT_##n(__VA_ARGS__)
+#define TVMFFI_I_DEFAULT_1(out) 0, tvmffi_none()
+#define TVMFFI_I_DEFAULT_2(out, x) 1, TVMFFI_ANY(x)
+
+TVMFFI_I_INLINE int tvmffi_i_get_or(TVMFFIAny any, TVMFFIAny key,
+                                    tvmffi_out out, int has_default,
+                                    TVMFFIAny otherwise) {
+  TVMFFIAny value = tvmffi_none();
+  int code = tvmffi_i_find_value(&any, &key, &value);
+  if (code == 1)
+    code = has_default ? TVMFFIAnyViewToOwnedAny(&otherwise, &value)
+                       : tvmffi_i_not_there(&any, &key);
+  return code ? code : tvmffi_i_deliver(out, &value);
+}
+
+/* Gives an item of an array, a list or a shape, borrowed: valid as long as it
+   stays in there. Returns 0, or -1 with an IndexError or a TypeError. */
+#define tvmffi_at(container, i, item) \
+  tvmffi_i_item_at(TVMFFI_ANY(container), i, item)
+
+TVMFFI_I_INLINE int tvmffi_i_item_at(TVMFFIAny any, int64_t i,
+                                     TVMFFIAny *item) {
+  TVMFFIAny key = tvmffi_int(i);
+  if (!tvmffi_i_is_sequence(&any))
+    return tvmffi_i_bad_container("tvmffi_at", "an array, list or shape", &any);
+  if ((uint64_t)i >= (uint64_t)tvmffi_i_length(&any))
+    return tvmffi_i_not_there(&any, &key);
+  *item = tvmffi_i_item(&any, i);
+  return 0;
+}
+
+/* Tells whether a map or dict has the key, or an array or list an equal item:
+   1 or 0, or -1 with the error raised. */
+#define tvmffi_contains(container, value) \
+  tvmffi_i_has(TVMFFI_ANY(container), TVMFFI_ANY(value))
+
+TVMFFI_I_INLINE int tvmffi_i_has(TVMFFIAny any, TVMFFIAny value) {
+  TVMFFIAny args[2], result = tvmffi_none();
+  int which;
+  switch (any.v_obj ? any.type_index : kTVMFFINone) {
+    case kTVMFFIArray: which = TVMFFI_I_ARRAY_CONTAINS; break;
+    case kTVMFFIList: which = TVMFFI_I_LIST_CONTAINS; break;
+    case kTVMFFIMap: which = TVMFFI_I_MAP_COUNT; break;
+    case kTVMFFIDict: which = TVMFFI_I_DICT_COUNT; break;
+    default:
+      return tvmffi_i_bad_container("tvmffi_contains",
+                                    "an array, list, map or dict", &any);
+  }
+  args[0] = any;
+  args[1] = value;
+  TVMFFI_TRY(tvmffi_i_ask(which, args, 2, &result));
+  return result.v_int64 != 0;
+}
+
+/* -------- Changing -------- */
+
+/* Appends a value to a list. All of these return 0, or -1 with the error
+   raised; the list or dict holds what it is given, and strings are copied. */
+#define tvmffi_append(list, value) \
+  tvmffi_i_append_item(TVMFFI_ANY(list), TVMFFI_ANY(value))
+
+TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list, TVMFFIAny value) {
+  if (list.type_index != kTVMFFIList)
+    return tvmffi_i_bad_container("tvmffi_append", "a list", &list);
+  return tvmffi_i_tell(TVMFFI_I_LIST_APPEND, list, value, tvmffi_none(), 2);
+}
+
+/* Sets an item of a list that exists (else an IndexError), or the value of a
+   key of a dict, which gets it if it did not have it. */
+#define tvmffi_set(container, key, value) \
+  tvmffi_i_set(TVMFFI_ANY(container), TVMFFI_ANY(key), TVMFFI_ANY(value))
+
+TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any, TVMFFIAny key,
+                                 TVMFFIAny value) {
+  if (any.type_index == kTVMFFIList)
+    return tvmffi_i_tell(TVMFFI_I_LIST_SET, any, key, value, 3);
+  if (any.type_index == kTVMFFIDict)
+    return tvmffi_i_tell(TVMFFI_I_DICT_SET, any, key, value, 3);
+  return tvmffi_i_bad_container("tvmffi_set", "a list or dict", &any);
+}
+
+/* Erases an item of a list or an entry of a dict, which must be there: else an
+   IndexError or a KeyError. tvmffi_pop gives it, too, as tvmffi_get does; it
+   stays if its type is not that of `out`. */
+#define tvmffi_erase(container, key) \
+  tvmffi_i_erase_item(TVMFFI_ANY(container), TVMFFI_ANY(key))
+#define tvmffi_pop(container, key, out) \
+  tvmffi_i_pop_item(TVMFFI_ANY(container), TVMFFI_ANY(key), TVMFFI_I_OUT(out))
+
+TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any, TVMFFIAny key) {
+  int has;
+  if (any.type_index == kTVMFFIList)
+    return tvmffi_i_tell(TVMFFI_I_LIST_ERASE, any, key, tvmffi_none(), 2);
+  if (any.type_index != kTVMFFIDict)
+    return tvmffi_i_bad_container("tvmffi_erase", "a list or dict", &any);
+  has = tvmffi_i_has(any, key);
+  if (has != 1) return has ? has : tvmffi_i_not_there(&any, &key);
+  return tvmffi_i_tell(TVMFFI_I_DICT_ERASE, any, key, tvmffi_none(), 2);
+}
+
+TVMFFI_I_INLINE int tvmffi_i_pop_item(TVMFFIAny any, TVMFFIAny key,
+                                      tvmffi_out out) {
+  if (any.type_index != kTVMFFIList && any.type_index != kTVMFFIDict)
+    return tvmffi_i_bad_container("tvmffi_pop", "a list or dict", &any);
+  TVMFFI_TRY(tvmffi_i_get_or(any, key, out, 0, tvmffi_none()));
+  return tvmffi_i_erase_item(any, key);
+}
+
+/* -------- Iteration -------- */
+
+/* Goes through an array, a list or a shape:
+       TVMFFI_FOREACH (TVMFFIAny, item, list) { ... }
+   and through a map or a dict in order of insertion:
+       TVMFFI_FOREACH_ITEM (key, value, map) { ... }
+   Items, keys and values are TVMFFIAny, borrowed from the container, which the
+   caller keeps alive. Nothing is allocated or held: break, continue and return
+   leave nothing behind. The container may change meanwhile: the n-th step gives
+   what is the n-th item then, so who erases the present one misses the next;
+   what has been erased must not be used any more. Anything else than such a
+   container, NULL say, has no items. */
+#define TVMFFI_FOREACH(type, name, container)                               \
+  for (type name = tvmffi_none(),                                           \
+            TVMFFI_I_CAT(tvmffi_at_, __LINE__)[2] = {TVMFFI_ANY(container), \
+                                                     tvmffi_int(0)};        \
+       tvmffi_i_next(TVMFFI_I_CAT(tvmffi_at_, __LINE__), &name);)
+#define TVMFFI_FOREACH_ITEM(key, value, container)                           \
+  for (TVMFFIAny key = tvmffi_none(), value = tvmffi_none(),                 \
+                 TVMFFI_I_CAT(tvmffi_at_,                                    \
+                              __LINE__)[5] = {TVMFFI_ANY(container),         \
+                                              tvmffi_int(0), tvmffi_int(0),  \
+                                              tvmffi_int(0), tvmffi_int(0)}; \
+       tvmffi_i_next_entry(TVMFFI_I_CAT(tvmffi_at_, __LINE__), &key, &value);)
+
+/* at: the container, the index of the next item. */
+TVMFFI_I_INLINE int tvmffi_i_next(TVMFFIAny *at, TVMFFIAny *item) {
+  if (!tvmffi_i_is_sequence(at) || at[1].v_int64 >= tvmffi_i_length(at))
+    return 0;
+  *item = tvmffi_i_item(at, at[1].v_int64++);
+  return 1;
+}
+
+/* at: the container, the index of the next entry, the slot of the present one,
+   and of what table that is: its memory and its size. If it is another one
+   now, the entry is counted off from the first. */
+TVMFFI_I_INLINE int tvmffi_i_next_entry(TVMFFIAny *at, TVMFFIAny *key,
+                                        TVMFFIAny *value) {
+  const tvmffi_i_map_object *m = (tvmffi_i_map_object *)(void *)at->v_obj;
+  const tvmffi_i_pair *pair;
+  uint64_t n = at[1].v_uint64, slot = at[2].v_uint64, i;
+  if (!tvmffi_i_is_map(at) || n >= m->size) return 0;
+  if (tvmffi_i_map_is_row(m)) {
+    slot = n;
+  } else if (n && at[3].v_ptr == m->data && at[4].v_uint64 == m->size) {
+    slot = tvmffi_i_map_after(&m->base, slot);
+  } else {
+    slot = m->head;
+    for (i = 0; i < n; ++i) slot = tvmffi_i_map_after(&m->base, slot);
+  }
+  pair = tvmffi_i_map_pair(&m->base, slot);
+  if (!pair) return 0;
+  *key = pair->key;
+  *value = pair->value;
+  at[1].v_uint64 = n + 1;
+  at[2].v_uint64 = slot;
+  at[3].v_ptr = m->data;
+  at[4].v_uint64 = m->size;
+  return 1;
+}
+
+/* -------- Printing -------- */
+
+/* The text that is being printed, owned. */
+#if TVMFFI_NO_THREADS
+TVMFFI_I_UNUSED static TVMFFIAny tvmffi_i_printing;
+#else
+TVMFFI_I_UNUSED static __thread TVMFFIAny tvmffi_i_printing;
+#endif
+
+/* Prints a value as Python's repr shows it, and ends the line. `file` is a FILE
+ * (the caller includes <stdio.h>). Returns 0, or -1 with the error raised. */
+#define tvmffi_print(file, value)                                             \
+  (tvmffi_i_repr(TVMFFI_ANY(value)) ||                                        \
+           tvmffi_i_printed(fprintf((file), "%s\n",                           \
+                                    tvmffi_any_str(&tvmffi_i_printing).data)) \
+       ? -1                                                                   \
+       : 0)
+
+TVMFFI_I_INLINE int tvmffi_i_repr(TVMFFIAny any) {
+  TVMFFIAny text = tvmffi_none();
+  TVMFFI_TRY(tvmffi_i_ask(TVMFFI_I_REPR, &any, 1, &text));
+  tvmffi_any_release(&tvmffi_i_printing);
+  tvmffi_i_printing = text;
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_printed(int count) {
+  tvmffi_any_release(&tvmffi_i_printing);
+  return count < 0 ? TVMFFI_RAISE("OSError", "cannot write") : 0;
+}
 
 #endif /* TVMFFI_INTERFACE */
 
@@ -7869,55 +8732,6 @@ TVMFFI_FUNC(i_list_reserve, none, (i_any_list, list), (int64, capacity)) {
    deleter may use the Dict that it was in. */
 #if !TVMFFI_NO_CONTAINERS
 
-typedef struct {
-  TVMFFIObject base;
-  void *data;                   /* a row of pairs, or blocks of slots */
-  uint64_t size;                /* entries */
-  uint64_t slots;               /* places; the highest bit tells a row */
-  void (*data_deleter)(void *); /* NULL: the row is part of the object */
-  uint32_t fib_shift;           /* from here on: of a table only */
-  uint64_t head, tail;          /* slots: the oldest entry and the newest */
-} tvmffi_i_map_object;
-
-typedef struct {
-  TVMFFIAny key, value;
-} tvmffi_i_pair;
-
-typedef struct {
-  tvmffi_i_pair pair;
-  uint64_t prev, next; /* slots in order of insertion */
-} tvmffi_i_map_item;
-
-/* Sixteen slots: first a byte for each, then the items. */
-enum {
-  TVMFFI_I_MAP_BLOCK = 16 * (1 + sizeof(tvmffi_i_map_item)),
-  /* A row stands where the fields of a table would begin. */
-  TVMFFI_I_MAP_ROW = (offsetof(tvmffi_i_map_object, fib_shift) + 7) / 8 * 8,
-  TVMFFI_I_MAP_ROW_MIN = 2,
-  TVMFFI_I_MAP_ROW_MAX = 4,
-  TVMFFI_I_MAP_TABLE_MIN = 8,
-  /* The byte of a slot: whether it goes on a chain (or begins one), and how
-     far the next of the chain is, as an index into tvmffi_i_map_jumps. */
-  TVMFFI_I_MAP_BODY = 0x80,
-  TVMFFI_I_MAP_JUMP = 0x7F,
-  TVMFFI_I_MAP_PROTECTED = 0xFE,
-  TVMFFI_I_MAP_EMPTY = 0xFF,
-  TVMFFI_I_MAP_NUM_JUMPS = 126
-};
-#define TVMFFI_I_MAP_IS_ROW ((uint64_t)1 << 63)
-#define TVMFFI_I_MAP_END UINT64_MAX
-
-TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_item) == 48, map_item_size);
-TVMFFI_STATIC_ASSERT(sizeof(void *) != 8 ||
-                         (offsetof(tvmffi_i_map_object, data_deleter) == 48 &&
-                          offsetof(tvmffi_i_map_object, fib_shift) == 56 &&
-                          sizeof(tvmffi_i_map_object) == 80),
-                     map_object_layout);
-TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_object) <=
-                         TVMFFI_I_MAP_ROW +
-                             TVMFFI_I_MAP_ROW_MIN * sizeof(tvmffi_i_pair),
-                     map_row_leaves_room_for_a_table);
-
 /* Up to 15 slots ahead, then triangle numbers n(n + 1)/2: those of 6 to 72, and
    then further and further apart. */
 /* clang-format off */
@@ -7939,20 +8753,6 @@ static const uint64_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
     457381325854679626u, 1029107982097042876u, 2315492959180353330u,
     5209859154120846435u};
 /* clang-format on */
-
-TVMFFI_I_INLINE int tvmffi_i_map_is_row(const tvmffi_i_map_object *m) {
-  return (m->slots & TVMFFI_I_MAP_IS_ROW) != 0;
-}
-
-TVMFFI_I_INLINE uint8_t *tvmffi_i_map_meta(const void *data, uint64_t i) {
-  return (uint8_t *)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK + i % 16;
-}
-
-TVMFFI_I_INLINE tvmffi_i_map_item *tvmffi_i_map_at(const void *data,
-                                                   uint64_t i) {
-  char *block = (char *)(uintptr_t)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK;
-  return (tvmffi_i_map_item *)(void *)(block + 16) + i % 16;
-}
 
 /* Fibonacci hashing: the highest bits of a product. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
@@ -8313,41 +9113,6 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup(TVMFFIObject *map,
     code = tvmffi_i_map_find((tvmffi_i_map_object *)(void *)map, &k, &place);
   if (TVMFFI_I_UNLIKELY(code < 0)) return &tvmffi_i_map_failed;
   return code ? &place.pair->value : NULL;
-}
-
-/* -------- Going through all -------- */
-
-/* Iteration in order of insertion:
-     for (i = tvmffi_i_map_begin(map);
-          (pair = tvmffi_i_map_pair(map, i)) != NULL;
-          i = tvmffi_i_map_after(map, i))
-   The pair is borrowed. A map that changes meanwhile may leave out entries or
-   give some twice, but no index reaches anything that is not an entry. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_begin(const TVMFFIObject *map) {
-  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
-  return tvmffi_i_map_is_row(m) ? 0 : m->head;
-}
-
-TVMFFI_I_INLINE tvmffi_i_pair *tvmffi_i_map_pair(const TVMFFIObject *map,
-                                                 uint64_t i) {
-  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
-  if (tvmffi_i_map_is_row(m))
-    return i < m->size ? (tvmffi_i_pair *)m->data + i : NULL;
-  if (i >= m->slots || *tvmffi_i_map_meta(m->data, i) >= TVMFFI_I_MAP_PROTECTED)
-    return NULL;
-  return &tvmffi_i_map_at(m->data, i)->pair;
-}
-
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_after(const TVMFFIObject *map,
-                                            uint64_t i) {
-  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
-  if (tvmffi_i_map_is_row(m)) return i + 1;
-  return tvmffi_i_map_pair(map, i) ? tvmffi_i_map_at(m->data, i)->next
-                                   : TVMFFI_I_MAP_END;
-}
-
-TVMFFI_I_INLINE int64_t tvmffi_i_map_size(const TVMFFIObject *map) {
-  return (int64_t)((const tvmffi_i_map_object *)(const void *)map)->size;
 }
 
 /* -------- Making and destroying -------- */
