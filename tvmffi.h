@@ -138,7 +138,8 @@
 
 /* Impl. TVMFFI_MALLOC(size) and TVMFFI_FREE(pointer), both or none: where all
    memory of the runtime comes from, aligned to 8 bytes at least. Default:
-   malloc and free. */
+   malloc and free. In any other file: memory of its scopes with more than
+   twelve objects. */
 
 /* All. One thread only: no atomics, locks or thread-local storage. */
 #ifndef TVMFFI_NO_THREADS
@@ -1895,6 +1896,16 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
 #define tvmffi_error_print(file) \
   ((void)fputs(tvmffi_i_error_text(), (file)), tvmffi_error_clear())
 
+/* Tells by -1 that the thread has an error, which stays, by 0 that it has none:
+   where an object is NULL, the error is why, and must not be lost. */
+TVMFFI_I_COLD int tvmffi_i_pending(void) {
+  TVMFFIObject *error = tvmffi_error_take();
+  if (!error) return 0;
+  TVMFFIErrorSetRaised(error);
+  tvmffi_release(error);
+  return -1;
+}
+
 /* ======== Scopes ================================================= >>scopes */
 /* C interface: a scope releases at its end, newest first, what was handed out
    inside it: containers, function objects, results of calls into a TVMFFIObject
@@ -2534,7 +2545,7 @@ TVMFFI_I_GET(object) {
 }
 TVMFFI_I_PUT(object) {
   *out = tvmffi_obj(value);
-  return 0;
+  return TVMFFI_I_LIKELY(value != NULL) ? 0 : tvmffi_i_pending();
 }
 TVMFFI_I_POINTER_WORD(object)
 
@@ -3381,7 +3392,8 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
      float64, str, bytes, dtype, device, ptr, tensor (parameter only), object,
      func; up to 16 parameters.
    Parameters are borrowed, and valid during the call. An any, object or func
-   that is returned becomes the caller's; a str or bytes is copied. `name` is
+   that is returned becomes the caller's; a str or bytes is copied. An object
+   that is NULL is None, or the thread's error if it has one. `name` is
    only pasted: it defines tvmffi_func_NAME, not NAME. */
 #define TVMFFI_FUNC(name, ...)                                            \
   TVMFFI_I_DEFINE_(static, tvmffi_call_##name, #name, tvmffi_func_##name, \
@@ -4224,14 +4236,9 @@ TVMFFI_I_INLINE int tvmffi_i_is_sequence(const TVMFFIAny *any) {
 
 TVMFFI_I_COLD int tvmffi_i_bad_container(const char *function, const char *want,
                                          const TVMFFIAny *got) {
-  TVMFFIObject *error =
-      got->type_index == kTVMFFINone ? tvmffi_error_take() : NULL;
-  if (!error)
-    return TVMFFI_RAISE("TypeError", "%s: expected %s, but got `%s`", function,
-                        want, tvmffi_i_type_key(got->type_index));
-  TVMFFIErrorSetRaised(error);
-  tvmffi_release(error);
-  return -1;
+  if (got->type_index == kTVMFFINone && tvmffi_i_pending()) return -1;
+  return TVMFFI_RAISE("TypeError", "%s: expected %s, but got `%s`", function,
+                      want, tvmffi_i_type_key(got->type_index));
 }
 
 /* The number of items of a sequence. */
@@ -4446,12 +4453,13 @@ TVMFFI_I_INLINE int tvmffi_i_pop_item(TVMFFIAny any, TVMFFIAny key,
             TVMFFI_I_CAT(tvmffi_at_, __LINE__)[2] = {TVMFFI_ANY(container), \
                                                      tvmffi_int(0)};        \
        tvmffi_i_next(TVMFFI_I_CAT(tvmffi_at_, __LINE__), &name);)
-#define TVMFFI_FOREACH_ITEM(key, value, container)                           \
-  for (TVMFFIAny key = tvmffi_none(), value = tvmffi_none(),                 \
-                 TVMFFI_I_CAT(tvmffi_at_,                                    \
-                              __LINE__)[5] = {TVMFFI_ANY(container),         \
-                                              tvmffi_int(0), tvmffi_int(0),  \
-                                              tvmffi_int(0), tvmffi_int(0)}; \
+#define TVMFFI_FOREACH_ITEM(key, value, container)                          \
+  for (TVMFFIAny key = tvmffi_none(), value = tvmffi_none(),                \
+                 TVMFFI_I_CAT(tvmffi_at_,                                   \
+                              __LINE__)[6] = {TVMFFI_ANY(container),        \
+                                              tvmffi_int(0), tvmffi_int(0), \
+                                              tvmffi_int(0), tvmffi_int(0), \
+                                              tvmffi_int(0)};               \
        tvmffi_i_next_entry(TVMFFI_I_CAT(tvmffi_at_, __LINE__), &key, &value);)
 
 /* at: the container, the index of the next item. */
@@ -4463,30 +4471,36 @@ TVMFFI_I_INLINE int tvmffi_i_next(TVMFFIAny *at, TVMFFIAny *item) {
 }
 
 /* at: the container, the index of the next entry, the slot of the present one,
-   and of what table that is: its memory and its size. If it is another one
-   now, the entry is counted off from the first. */
+   and of what table that is: its memory, its size, its newest entry. In another
+   table the entry is counted off from the oldest. */
 TVMFFI_I_INLINE int tvmffi_i_next_entry(TVMFFIAny *at, TVMFFIAny *key,
                                         TVMFFIAny *value) {
   const tvmffi_i_map_object *m = (tvmffi_i_map_object *)(void *)at->v_obj;
-  const tvmffi_i_pair *pair;
+  const tvmffi_i_pair *pair = NULL;
   uint64_t n = at[1].v_uint64, slot = at[2].v_uint64, i;
   if (!tvmffi_i_is_map(at) || n >= m->size) return 0;
   if (tvmffi_i_map_is_row(m)) {
-    slot = n;
-  } else if (n && at[3].v_ptr == m->data && at[4].v_uint64 == m->size) {
-    slot = tvmffi_i_map_after(&m->base, slot);
+    pair = tvmffi_i_map_pair(&m->base, n);
   } else {
-    slot = m->head;
-    for (i = 0; i < n; ++i) slot = tvmffi_i_map_after(&m->base, slot);
+    if (n && at[3].v_ptr == m->data && at[4].v_uint64 == m->size &&
+        at[5].v_uint64 == m->tail) {
+      slot = tvmffi_i_map_after(&m->base, slot);
+      pair = tvmffi_i_map_pair(&m->base, slot);
+    }
+    if (TVMFFI_I_UNLIKELY(!pair)) {
+      slot = m->head;
+      for (i = 0; i < n; ++i) slot = tvmffi_i_map_after(&m->base, slot);
+      pair = tvmffi_i_map_pair(&m->base, slot);
+    }
+    at[2].v_uint64 = slot;
+    at[3].v_ptr = m->data;
+    at[4].v_uint64 = m->size;
+    at[5].v_uint64 = m->tail;
   }
-  pair = tvmffi_i_map_pair(&m->base, slot);
+  at[1].v_uint64 = n + 1;
   if (!pair) return 0;
   *key = pair->key;
   *value = pair->value;
-  at[1].v_uint64 = n + 1;
-  at[2].v_uint64 = slot;
-  at[3].v_ptr = m->data;
-  at[4].v_uint64 = m->size;
   return 1;
 }
 
