@@ -193,6 +193,15 @@
 #define TVMFFI_ABI_ONLY 0
 #endif
 
+/* Any file. Finds leaks and releases of what is dead, slowly. In the
+   implementing file: the runtime notes its live objects, and keeps the last
+   1024 dead ones from being used again. In any other: notes where it was handed
+   an object, and where it dropped the last reference. See tvmffi_leak_report.
+ */
+#ifndef TVMFFI_DEBUG
+#define TVMFFI_DEBUG 0
+#endif
+
 /* All. The longest message that TVMFFI_RAISE formats, in bytes with its end;
    a longer one is cut and ends in "...". It stands on the stack. */
 #ifndef TVMFFI_MESSAGE_SIZE
@@ -1949,6 +1958,52 @@ TVMFFI_I_UNUSED static __thread tvmffi_scope *tvmffi_i_scope;
 #define TVMFFI_I_SCOPE_FREE(pointer) free(pointer)
 #endif
 
+/* Where in the file the C interface is being used, for the leak report. */
+#if TVMFFI_DEBUG
+#define TVMFFI_I_QUOTE_(x) #x
+#define TVMFFI_I_QUOTE(x) TVMFFI_I_QUOTE_(x)
+#define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
+#define TVMFFI_I_HERE (void)(tvmffi_i_here = TVMFFI_I_PLACE),
+#if TVMFFI_NO_THREADS
+static const char *tvmffi_i_here;
+#else
+static __thread const char *tvmffi_i_here;
+#endif
+
+/* Tells the runtime, if it wants to know. */
+TVMFFI_I_COLD void tvmffi_i_note(const void *obj, int released,
+                                 const char *place) {
+  TVMFFIByteArray name = tvmffi_view("tvmffi.DebugNote");
+  TVMFFIObjectHandle note = NULL;
+  TVMFFIAny args[3], result = tvmffi_none();
+  if (!place || TVMFFIFunctionGetGlobal(&name, &note) || !note) return;
+  args[0] = tvmffi_ptr(obj);
+  args[1] = tvmffi_bool(released);
+  args[2] = tvmffi_str(place);
+  (void)TVMFFIFunctionCall(note, args, 3, &result);
+  tvmffi_release(note);
+}
+
+TVMFFI_I_INLINE void tvmffi_i_drop(TVMFFIObjectHandle obj, const char *place) {
+  TVMFFIObject *o = (TVMFFIObject *)obj;
+  if (o &&
+      (uint32_t)TVMFFI_I_LOAD(TVMFFI_I_COUNT_AT(&o->combined_ref_count)) == 1)
+    tvmffi_i_note(o, 1, place);
+  tvmffi_release(o);
+}
+
+TVMFFI_I_INLINE void tvmffi_i_any_drop(TVMFFIAny *any, const char *place) {
+  if (any->type_index >= kTVMFFIStaticObjectBegin) {
+    tvmffi_i_drop(any->v_obj, place);
+    any->type_index = kTVMFFINone;
+  }
+  tvmffi_any_release(any);
+}
+#else
+#define TVMFFI_I_HERE
+#define tvmffi_i_drop(obj, place) tvmffi_release(obj)
+#endif
+
 /* The scope that gets what is handed out now, or NULL. */
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_here(void) {
   return tvmffi_i_scope && !tvmffi_i_scope->away ? tvmffi_i_scope : NULL;
@@ -2003,6 +2058,9 @@ TVMFFI_I_INLINE int tvmffi_i_scope_remove(tvmffi_scope *scope,
    and -1 is returned with a MemoryError. */
 TVMFFI_I_INLINE int tvmffi_i_keep(TVMFFIObject *obj) {
   tvmffi_scope *scope = tvmffi_i_scope_here();
+#if TVMFFI_DEBUG
+  if (obj) tvmffi_i_note(obj, 0, tvmffi_i_here);
+#endif
   if (!scope || !obj || !tvmffi_i_scope_add(scope, obj)) return 0;
   tvmffi_release(obj);
   return -1;
@@ -2030,7 +2088,10 @@ TVMFFI_I_INLINE void tvmffi_scope_begin(tvmffi_scope *scope) {
    the scope meanwhile: what it attaches is released, too. */
 TVMFFI_I_INLINE void tvmffi_i_scope_close(void) {
   tvmffi_scope *scope = tvmffi_i_scope;
-  while (scope->count) tvmffi_release(scope->items[--scope->count]);
+  while (scope->count) {
+    TVMFFIObject *item = scope->items[--scope->count];
+    tvmffi_i_drop(item, "the end of its scope");
+  }
   if (scope->items != scope->first) TVMFFI_I_SCOPE_FREE((void *)scope->items);
   tvmffi_i_scope = scope->parent;
 }
@@ -3492,7 +3553,7 @@ TVMFFI_I_INLINE int tvmffi_i_make_closure(const tvmffi_func *f, void *self,
 /* Makes a function object of a typed function; *out is owned by the caller, or
    by the innermost scope. */
 #define tvmffi_function(name, out) \
-  tvmffi_i_kept_function(&tvmffi_func_##name, out)
+  (TVMFFI_I_HERE tvmffi_i_kept_function(&tvmffi_func_##name, out))
 
 TVMFFI_I_INLINE int tvmffi_i_function(const tvmffi_func *f,
                                       TVMFFIObject **out) {
@@ -3734,10 +3795,16 @@ TVMFFI_I_INLINE int tvmffi_i_call_away(TVMFFIObjectHandle function,
                                        TVMFFIAny *args, int32_t n,
                                        TVMFFIAny *result) {
   tvmffi_scope *scope = tvmffi_i_scope;
+#if TVMFFI_DEBUG
+  const char *place = tvmffi_i_here;
+#endif
   int code;
   if (scope) ++scope->away;
   code = TVMFFIFunctionCall(function, args, n, result);
   if (scope) --scope->away;
+#if TVMFFI_DEBUG
+  tvmffi_i_here = place;
+#endif
   return code;
 }
 
@@ -3948,11 +4015,11 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
   TVMFFI_I_CALL(callee, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
 #define TVMFFI_I_CALL(callee, n, ...) TVMFFI_I_CALL_(callee, n, __VA_ARGS__)
 #define TVMFFI_I_CALL_(callee, n, ...)                               \
-  tvmffi_i_call_wide(                                                \
+  (TVMFFI_I_HERE tvmffi_i_call_wide(                                 \
       TVMFFI_ANY(callee), TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__)), \
       (TVMFFIAny[]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__)     \
                         tvmffi_none()},                              \
-      (n) - 1, 0 TVMFFI_I_REST(n)(TVMFFI_I_WIDE, __VA_ARGS__))
+      (n) - 1, 0 TVMFFI_I_REST(n)(TVMFFI_I_WIDE, __VA_ARGS__)))
 #define TVMFFI_I_ITEM(i, x) TVMFFI_ANY(x),
 #endif /* C */
 
@@ -4179,11 +4246,16 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(int which, const TVMFFIAny *items,
    Owned by the caller or by the innermost scope; NULL with the error raised. A
    key that comes twice has its last value. The items of a shape are ints.
    From any number of views: tvmffi_list_from(items, n), and so on. */
-#define tvmffi_array_from(items, n) tvmffi_i_make(TVMFFI_I_NEW_ARRAY, items, n)
-#define tvmffi_list_from(items, n) tvmffi_i_make(TVMFFI_I_NEW_LIST, items, n)
-#define tvmffi_map_from(items, n) tvmffi_i_make(TVMFFI_I_NEW_MAP, items, n)
-#define tvmffi_dict_from(items, n) tvmffi_i_make(TVMFFI_I_NEW_DICT, items, n)
-#define tvmffi_shape_from(items, n) tvmffi_i_make(TVMFFI_I_NEW_SHAPE, items, n)
+#define tvmffi_array_from(items, n) \
+  (TVMFFI_I_HERE tvmffi_i_make(TVMFFI_I_NEW_ARRAY, items, n))
+#define tvmffi_list_from(items, n) \
+  (TVMFFI_I_HERE tvmffi_i_make(TVMFFI_I_NEW_LIST, items, n))
+#define tvmffi_map_from(items, n) \
+  (TVMFFI_I_HERE tvmffi_i_make(TVMFFI_I_NEW_MAP, items, n))
+#define tvmffi_dict_from(items, n) \
+  (TVMFFI_I_HERE tvmffi_i_make(TVMFFI_I_NEW_DICT, items, n))
+#define tvmffi_shape_from(items, n) \
+  (TVMFFI_I_HERE tvmffi_i_make(TVMFFI_I_NEW_SHAPE, items, n))
 
 #if defined(__cplusplus)
 extern "C++" {
@@ -4209,15 +4281,16 @@ TVMFFI_I_MAKER(tvmffi_shape, TVMFFI_I_NEW_SHAPE)
 #define TVMFFI_I_MAKE(which, ...)                                     \
   TVMFFI_I_CAT(TVMFFI_I_MAKE_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))(which, \
                                                                __VA_ARGS__)
-#define TVMFFI_I_MAKE_1(which, ...) tvmffi_i_make(which, NULL, 0)
+#define TVMFFI_I_MAKE_1(which, ...) \
+  (TVMFFI_I_HERE tvmffi_i_make(which, NULL, 0))
 #define TVMFFI_I_MAKE_0(which, ...) \
   TVMFFI_I_MAKE_N(which, TVMFFI_I_COUNT(~, __VA_ARGS__), ~, __VA_ARGS__)
 #define TVMFFI_I_MAKE_N(which, n, ...) TVMFFI_I_MAKE_N_(which, n, __VA_ARGS__)
 #define TVMFFI_I_MAKE_N_(which, n, ...)                                  \
-  tvmffi_i_make(                                                         \
+  (TVMFFI_I_HERE tvmffi_i_make(                                          \
       which,                                                             \
       (const TVMFFIAny[]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__)}, \
-      (n) - 1)
+      (n) - 1))
 #endif
 
 /* -------- Reading -------- */
@@ -4323,10 +4396,11 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
    Returns 0, or -1 with the error raised: so a TypeError for a value of another
    type, also where there is a default. An object or Any is owned by the caller
    or by the innermost scope. */
-#define tvmffi_get(container, key, ...)                      \
-  tvmffi_i_get_or(TVMFFI_ANY(container), TVMFFI_ANY(key),    \
-                  TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__)), \
-                  TVMFFI_I_DEFAULT(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__))
+#define tvmffi_get(container, key, ...)          \
+  (TVMFFI_I_HERE tvmffi_i_get_or(                \
+      TVMFFI_ANY(container), TVMFFI_ANY(key),    \
+      TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__)), \
+      TVMFFI_I_DEFAULT(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)))
 #define TVMFFI_I_DEFAULT(n, ...) TVMFFI_I_DEFAULT_(n, __VA_ARGS__)
 #define TVMFFI_I_DEFAULT_(n, ...) TVMFFI_I_DEFAULT_##n(__VA_ARGS__)
 #define TVMFFI_I_DEFAULT_1(out) 0, tvmffi_none()
@@ -4414,8 +4488,9 @@ TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any, TVMFFIAny key,
    stays if its type is not that of `out`. */
 #define tvmffi_erase(container, key) \
   tvmffi_i_erase_item(TVMFFI_ANY(container), TVMFFI_ANY(key))
-#define tvmffi_pop(container, key, out) \
-  tvmffi_i_pop_item(TVMFFI_ANY(container), TVMFFI_ANY(key), TVMFFI_I_OUT(out))
+#define tvmffi_pop(container, key, out)                                    \
+  (TVMFFI_I_HERE tvmffi_i_pop_item(TVMFFI_ANY(container), TVMFFI_ANY(key), \
+                                   TVMFFI_I_OUT(out)))
 
 TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any, TVMFFIAny key) {
   int has;
@@ -4535,10 +4610,68 @@ TVMFFI_I_INLINE int tvmffi_i_printed(int count) {
   return count < 0 ? TVMFFI_RAISE("OSError", "cannot write") : 0;
 }
 
+/* -------- Leaks -------- */
+
+/* Of a runtime that is built with TVMFFI_DEBUG: tells how many of its objects
+   of exactly the type are alive, kTVMFFIAny: of all types, its own among them.
+   -1 with a ValueError on any other runtime. What the scopes of this file hold
+   is counted by tvmffi_scope_count, on every runtime. */
+TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
+  TVMFFIAny arg = tvmffi_int(type_index);
+  int64_t n = 0;
+  return tvmffi_i_call(tvmffi_str("tvmffi.DebugLive"), tvmffi_out_int64(&n),
+                       &arg, 1)
+             ? -1
+             : n;
+}
+
+/* Prints which objects are alive that a file built with TVMFFI_DEBUG was handed
+   out, a line for each type and place with their number, and before them the
+   first release of an object that was dead. Returns the number of these objects
+   and releases: 0 says that all is well; -1 with a ValueError on a runtime
+   built without TVMFFI_DEBUG. `file` is a FILE *. */
+#define tvmffi_leak_report(file)                                  \
+  (tvmffi_i_report() < 0                                          \
+       ? -1                                                       \
+       : ((void)fprintf((file), "%s",                             \
+                        tvmffi_any_str(&tvmffi_i_printing).data), \
+          tvmffi_any_release(&tvmffi_i_printing), tvmffi_i_num_found))
+
+#if TVMFFI_NO_THREADS
+TVMFFI_I_UNUSED static int64_t tvmffi_i_num_found;
+#else
+TVMFFI_I_UNUSED static __thread int64_t tvmffi_i_num_found;
+#endif
+
+TVMFFI_I_COLD int tvmffi_i_report(void) {
+  int64_t live = 0, complaints = 0;
+  TVMFFIAny args[2], text = tvmffi_none();
+  TVMFFIByteArray name = tvmffi_view("tvmffi.DebugReport");
+  TVMFFIObjectHandle report = NULL;
+  int code;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &report));
+  if (!report)
+    return TVMFFI_RAISE("ValueError",
+                        "the runtime is not built with TVMFFI_DEBUG");
+  args[0] = tvmffi_ptr(&live);
+  args[1] = tvmffi_ptr(&complaints);
+  code = TVMFFIFunctionCall(report, args, 2, &text);
+  tvmffi_release(report);
+  if (code) return -1;
+  tvmffi_any_release(&tvmffi_i_printing);
+  tvmffi_i_printing = text;
+  tvmffi_i_num_found = live + complaints;
+  return 0;
+}
+
 #endif /* TVMFFI_INTERFACE */
 
 #if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED)
 #define TVMFFI_IMPLEMENTED
+
+/* The runtime's own releases are not those of the user's code. */
+#undef tvmffi_release
+#undef tvmffi_any_release
 
 #if defined(TVMFFI_MALLOC) != defined(TVMFFI_FREE)
 #error "tvmffi.h: define both TVMFFI_MALLOC and TVMFFI_FREE, or neither"
@@ -4901,7 +5034,14 @@ TVMFFI_I_INLINE void *tvmffi_i_alloc(size_t size) {
   return size > PTRDIFF_MAX ? NULL : TVMFFI_I_MALLOC(size);
 }
 
+#if TVMFFI_DEBUG
+static int tvmffi_i_debug_dies(void *object);
+#endif
+
 TVMFFI_I_INLINE void tvmffi_i_free(void *pointer) {
+#if TVMFFI_DEBUG
+  if (pointer && tvmffi_i_debug_dies(pointer)) return;
+#endif
   if (pointer) TVMFFI_I_FREE(pointer);
 }
 
@@ -5239,6 +5379,140 @@ TVMFFI_I_INLINE int tvmffi_i_is_exactly(TVMFFIObjectHandle handle,
    down waits in the thread's lists. So a structure may be as deep as memory
    allows. */
 
+#if TVMFFI_DEBUG
+/* What is known of an object, from when it is made until its memory is given
+   back, some time after its death. Its head is then that of an object with one
+   reference whose deleter complains, so that a release in any file and language
+   is found. Under a lock of their own, as objects are made and freed under the
+   other one, too. */
+typedef struct tvmffi_i_record {
+  struct tvmffi_i_record *next; /* of the same hash, or the next to be freed */
+  TVMFFIObject *object;
+  void *memory;
+  int32_t type_index;
+  int is_dead;
+  char made[56], released[56], again[56]; /* places in files, or empty */
+} tvmffi_i_record;
+
+enum { TVMFFI_I_NUM_RECORDS = 4096, TVMFFI_I_NUM_DEAD = 1024 };
+static tvmffi_i_record *tvmffi_i_records[TVMFFI_I_NUM_RECORDS];
+static tvmffi_i_record *tvmffi_i_dead[TVMFFI_I_NUM_DEAD]; /* a ring */
+static uint32_t tvmffi_i_num_dead;
+static char tvmffi_i_complaint[360]; /* the first one */
+static int64_t tvmffi_i_num_complaints;
+static void *tvmffi_i_debug_mutex;
+
+static void tvmffi_i_debug_lock(void) {
+  while (!tvmffi_i_cas_pointer(&tvmffi_i_debug_mutex, NULL,
+                               &tvmffi_i_debug_mutex)) {
+  }
+}
+static void tvmffi_i_debug_unlock(void) {
+  TVMFFI_I_STORE(&tvmffi_i_debug_mutex, NULL);
+}
+
+/* Where the record of an object is linked, or would be. */
+static tvmffi_i_record **tvmffi_i_record_of(const void *object) {
+  uint64_t hash = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u;
+  tvmffi_i_record **r = &tvmffi_i_records[(hash >> 32) % TVMFFI_I_NUM_RECORDS];
+  while (*r && (*r)->object != object) r = &(*r)->next;
+  return r;
+}
+
+/* An object without memory for its record is not seen. */
+static void tvmffi_i_debug_made(void *object, void *memory,
+                                int32_t type_index) {
+  tvmffi_i_record *r = TVMFFI_I_NEW(tvmffi_i_record, sizeof(*r)), **at;
+  if (!r) return;
+  r->object = (TVMFFIObject *)object;
+  r->memory = memory;
+  r->type_index = type_index;
+  r->is_dead = 0;
+  r->made[0] = r->released[0] = r->again[0] = 0;
+  r->next = NULL;
+  tvmffi_i_debug_lock();
+  at = tvmffi_i_record_of(object);
+  if (*at) {
+    (*at)->type_index = type_index; /* the head of a body with a record */
+    TVMFFI_I_FREE(r);
+  } else {
+    *at = r;
+  }
+  tvmffi_i_debug_unlock();
+}
+
+/* Appends as much of a text as fits. */
+static size_t tvmffi_i_debug_put(char *to, size_t n, size_t capacity,
+                                 const char *text) {
+  while (*text && n + 1 < capacity) to[n++] = *text++;
+  to[n] = 0;
+  return n;
+}
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+/* The deleter of what is dead already. It may be called from anywhere, so it
+   raises nothing: the text is printed, and kept for the leak report. */
+static void tvmffi_i_debug_complain(void *self, int flags) {
+  char text[sizeof(tvmffi_i_complaint)];
+  const tvmffi_i_record *r;
+  size_t n, size = sizeof(text);
+  (void)flags;
+  ((TVMFFIObject *)self)->combined_ref_count = TVMFFI_I_BOTH_ONE;
+  tvmffi_i_debug_lock();
+  r = *tvmffi_i_record_of(self);
+  n = tvmffi_i_debug_put(text, 0, size, "released although it is dead: ");
+  n = tvmffi_i_debug_put(text, n, size,
+                         tvmffi_i_type_key(r ? r->type_index : -1));
+  if (r && r->made[0]) {
+    n = tvmffi_i_debug_put(text, n, size, ", handed out at ");
+    n = tvmffi_i_debug_put(text, n, size, r->made);
+  }
+  if (r && r->released[0]) {
+    n = tvmffi_i_debug_put(text, n, size, ", released for the last time at ");
+    n = tvmffi_i_debug_put(text, n, size, r->released);
+  }
+  if (r && r->again[0]) {
+    n = tvmffi_i_debug_put(text, n, size, ", and again at ");
+    n = tvmffi_i_debug_put(text, n, size, r->again);
+  }
+  (void)tvmffi_i_debug_put(text, n, size, "\n");
+  if (!tvmffi_i_num_complaints++)
+    (void)tvmffi_i_debug_put(tvmffi_i_complaint, 0, size, text);
+  tvmffi_i_debug_unlock();
+#if !TVMFFI_NO_STDIO
+  (void)fputs(text, stderr);
+#endif
+}
+#if defined(__cplusplus)
+}
+#endif
+
+/* Lets a dead object stand, and frees the memory of the oldest such one. 0: it
+   is none that is known. */
+static int tvmffi_i_debug_dies(void *object) {
+  tvmffi_i_record *r, *old = NULL, **at;
+  tvmffi_i_debug_lock();
+  r = *tvmffi_i_record_of(object);
+  if (r && !r->is_dead) {
+    r->is_dead = 1;
+    r->object->combined_ref_count = TVMFFI_I_BOTH_ONE;
+    r->object->deleter = tvmffi_i_debug_complain;
+    at = &tvmffi_i_dead[tvmffi_i_num_dead++ % TVMFFI_I_NUM_DEAD];
+    old = *at;
+    *at = r;
+    if (old) *tvmffi_i_record_of(old->object) = old->next;
+  }
+  tvmffi_i_debug_unlock();
+  if (old) {
+    TVMFFI_I_FREE(old->memory);
+    TVMFFI_I_FREE(old);
+  }
+  return r != NULL;
+}
+#endif
+
 TVMFFI_I_INLINE void tvmffi_i_start_object(TVMFFIObject *self,
                                            int32_t type_index,
                                            void (*deleter)(void *, int)) {
@@ -5247,6 +5521,9 @@ TVMFFI_I_INLINE void tvmffi_i_start_object(TVMFFIObject *self,
   self->__padding = 0;
   self->__ensure_align = 0;
   self->deleter = deleter;
+#if TVMFFI_DEBUG
+  tvmffi_i_debug_made(self, self, type_index);
+#endif
 }
 
 static void *tvmffi_i_object(size_t size, int32_t type_index,
@@ -5398,6 +5675,9 @@ typedef struct {
 } tvmffi_i_alloc_prefix;
 
 static void tvmffi_i_default_delete(void *object) {
+#if TVMFFI_DEBUG
+  if (object && tvmffi_i_debug_dies(object)) return;
+#endif
   if (object) tvmffi_i_free(((tvmffi_i_alloc_prefix *)object - 1)->memory);
 }
 
@@ -5425,6 +5705,9 @@ static void *tvmffi_i_default_allocate(size_t size, size_t alignment,
   prefix = (tvmffi_i_alloc_prefix *)(void *)object - 1;
   prefix->memory = memory;
   prefix->header.delete_space = tvmffi_i_default_delete;
+#if TVMFFI_DEBUG
+  tvmffi_i_debug_made(object, memory, type_index);
+#endif
   return object;
 }
 
@@ -20769,6 +21052,110 @@ static int tvmffi_call_i_shape(void *self, const TVMFFIAny *args,
 static tvmffi_func tvmffi_func_i_shape = {"ffi.Shape", tvmffi_call_i_shape, -1,
                                           NULL};
 
+#if TVMFFI_DEBUG
+/* Notes a place at which an object was handed out (the first one counts), or
+   its last reference dropped. */
+TVMFFI_FUNC(i_debug_note, none, (ptr, object), (bool, released), (str, place)) {
+  tvmffi_i_record *r;
+  size_t skip = place.size > 55 ? place.size - 55 : 0;
+  tvmffi_i_debug_lock();
+  r = *tvmffi_i_record_of(object);
+  if (r && (released || !r->made[0]))
+    (void)tvmffi_i_debug_put(!released    ? r->made
+                             : r->is_dead ? r->again
+                                          : r->released,
+                             0, sizeof(r->made), place.data + skip);
+  tvmffi_i_debug_unlock();
+  TVMFFI_RETURN();
+}
+
+TVMFFI_FUNC(i_debug_live, int64, (int32, type_index)) {
+  int64_t n = 0;
+  size_t i;
+  tvmffi_i_debug_lock();
+  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
+    const tvmffi_i_record *r;
+    for (r = tvmffi_i_records[i]; r; r = r->next)
+      n += !r->is_dead &&
+           (type_index == kTVMFFIAny || r->type_index == type_index);
+  }
+  tvmffi_i_debug_unlock();
+  TVMFFI_RETURN(n);
+}
+
+/* Live objects of one type that were handed out at one place. */
+typedef struct {
+  const tvmffi_i_record *first;
+  int32_t count;
+} tvmffi_i_leak;
+enum { TVMFFI_I_NUM_LEAKS = 32 };
+
+/* Sorts the live objects with a place into groups; gives how many objects are
+   in none because the groups did not suffice. */
+static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
+  int32_t k, n = 0, others = 0;
+  size_t i;
+  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
+    const tvmffi_i_record *r;
+    for (r = tvmffi_i_records[i]; r; r = r->next) {
+      if (r->is_dead || !r->made[0]) continue;
+      for (k = 0; k < n && (leaks[k].first->type_index != r->type_index ||
+                            strcmp(leaks[k].first->made, r->made) != 0);
+           ++k) {
+      }
+      if (k == TVMFFI_I_NUM_LEAKS) {
+        ++others;
+        continue;
+      }
+      if (k == n) {
+        leaks[n].first = r;
+        leaks[n++].count = 0;
+      }
+      ++leaks[k].count;
+    }
+  }
+  *num_leaks = n;
+  return others;
+}
+
+/* A text with a line for each type and place of live objects that were handed
+   out; the pointers get their number, and that of releases of dead ones. */
+TVMFFI_FUNC(i_debug_report, any, (ptr, num_live), (ptr, num_complaints)) {
+  char text[TVMFFI_I_NUM_LEAKS * 160 + sizeof(tvmffi_i_complaint)], digits[12];
+  tvmffi_i_leak leaks[TVMFFI_I_NUM_LEAKS];
+  TVMFFIAny result = tvmffi_none();
+  TVMFFIByteArray bytes = {text, 0};
+  int32_t k, num_leaks = 0, others, live;
+  size_t n = 0, size = sizeof(text);
+  tvmffi_i_debug_lock();
+  live = others = tvmffi_i_debug_group(leaks, &num_leaks);
+  n = tvmffi_i_debug_put(text, n, size, tvmffi_i_complaint);
+  for (k = 0; k < num_leaks; ++k) {
+    live += leaks[k].count;
+    n = tvmffi_i_debug_put(text, n, size,
+                           tvmffi_i_decimal(digits, leaks[k].count));
+    n = tvmffi_i_debug_put(text, n, size, " x ");
+    n = tvmffi_i_debug_put(text, n, size,
+                           tvmffi_i_type_key(leaks[k].first->type_index));
+    n = tvmffi_i_debug_put(text, n, size, ", handed out at ");
+    n = tvmffi_i_debug_put(text, n, size, leaks[k].first->made);
+    n = tvmffi_i_debug_put(text, n, size, "\n");
+  }
+  if (others) {
+    n = tvmffi_i_debug_put(text, n, size, tvmffi_i_decimal(digits, others));
+    n = tvmffi_i_debug_put(text, n, size, " x others\n");
+  }
+  if (num_live) *(int64_t *)num_live = live;
+  if (num_complaints) *(int64_t *)num_complaints = tvmffi_i_num_complaints;
+  tvmffi_i_num_complaints = 0;
+  tvmffi_i_complaint[0] = 0;
+  tvmffi_i_debug_unlock();
+  bytes.size = n;
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&bytes, &result));
+  TVMFFI_RETURN(result);
+}
+#endif
+
 typedef struct {
   const char *name;
   tvmffi_func *typed;
@@ -20879,6 +21266,11 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"ffi.FromJSONGraph", &tvmffi_func_i_from_json_graph},
     {"ffi.FromJSONGraphString", &tvmffi_func_i_from_json_graph_string},
 #endif
+#if TVMFFI_DEBUG
+    {"tvmffi.DebugNote", &tvmffi_func_i_debug_note},
+    {"tvmffi.DebugLive", &tvmffi_func_i_debug_live},
+    {"tvmffi.DebugReport", &tvmffi_func_i_debug_report},
+#endif
     {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c}};
 enum {
   TVMFFI_I_NUM_BUILTINS =
@@ -20913,3 +21305,17 @@ TVMFFI_I_COLD int tvmffi_i_start_globals(void) {
 }
 
 #endif /* TVMFFI_IMPLEMENTATION */
+
+/* In a file built with TVMFFI_DEBUG its calls tell where they stand. */
+#if TVMFFI_DEBUG && defined(TVMFFI_INTERFACE) && !defined(tvmffi_release)
+#define tvmffi_release(obj) tvmffi_i_drop(obj, TVMFFI_I_PLACE)
+#define tvmffi_any_release(any) tvmffi_i_any_drop(any, TVMFFI_I_PLACE)
+#if defined(__cplusplus) && !defined(tvmffi_call)
+#define tvmffi_call(...) (TVMFFI_I_HERE tvmffi_call(__VA_ARGS__))
+#define tvmffi_array(...) (TVMFFI_I_HERE tvmffi_array(__VA_ARGS__))
+#define tvmffi_list(...) (TVMFFI_I_HERE tvmffi_list(__VA_ARGS__))
+#define tvmffi_map(...) (TVMFFI_I_HERE tvmffi_map(__VA_ARGS__))
+#define tvmffi_dict(...) (TVMFFI_I_HERE tvmffi_dict(__VA_ARGS__))
+#define tvmffi_shape(...) (TVMFFI_I_HERE tvmffi_shape(__VA_ARGS__))
+#endif
+#endif
