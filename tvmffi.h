@@ -113,6 +113,7 @@
      >>json       implementation: JSON texts, read and written
      >>serial     implementation: values with all they refer to, as JSON
      >>builtins   implementation: the core's own global functions
+     >>dynamic    implementation: this runtime, or the process's
 */
 
 /* ======== Config ================================================= >>config */
@@ -135,6 +136,14 @@
 
 /* All. TVMFFI_PREFIX, undefined by default: a token put before the name of
    every exported function. */
+
+/* All. The files of a program or library share the runtime of the implementing
+   one among themselves (with TVMFFI_STATIC: that file alone has it), and use it
+   only where the process has no libtvm_ffi: see >>dynamic. The functions of the
+   ABI are then macros that give pointers, and no constants. */
+#ifndef TVMFFI_DYNAMIC
+#define TVMFFI_DYNAMIC 0
+#endif
 
 /* Impl. TVMFFI_MALLOC(size) and TVMFFI_FREE(pointer), both or none: where all
    memory of the runtime comes from, aligned to 8 bytes at least. Default:
@@ -162,7 +171,8 @@
 #define TVMFFI_NO_BACKTRACE 0
 #endif
 
-/* Impl. No dlopen and no other use of the dynamic loader. */
+/* Impl. No dlopen and no other use of the dynamic loader: TVMFFI_DYNAMIC never
+   finds another runtime. */
 #ifndef TVMFFI_NO_DLOPEN
 #define TVMFFI_NO_DLOPEN 0
 #endif
@@ -239,6 +249,11 @@
 #define TVMFFI_I_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TVMFFI_I_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TVMFFI_I_EXTENSION __extension__
+#if defined(_WIN32)
+#define TVMFFI_I_HIDDEN
+#else
+#define TVMFFI_I_HIDDEN __attribute__((visibility("hidden")))
+#endif
 #else
 #define TVMFFI_I_GNU 0
 #define TVMFFI_I_UNUSED
@@ -253,6 +268,7 @@
 #define TVMFFI_I_LIKELY(x) (x)
 #define TVMFFI_I_UNLIKELY(x) (x)
 #define TVMFFI_I_EXTENSION
+#define TVMFFI_I_HIDDEN
 #endif
 
 #define TVMFFI_I_INLINE static inline TVMFFI_I_UNUSED
@@ -584,8 +600,14 @@ typedef struct DLPackExchangeAPI {
 #ifdef TVMFFI_PREFIX
 #error "tvmffi.h: with TVMFFI_PREFIX it must come before tvm/ffi/c_api.h"
 #endif
+#if TVMFFI_DYNAMIC
+#error "tvmffi.h: with TVMFFI_DYNAMIC it must come before tvm/ffi/c_api.h"
+#endif
 #endif
 
+#if TVMFFI_DYNAMIC && !defined(TVMFFI_PREFIX)
+#define TVMFFI_PREFIX tvmffi_i_own_
+#endif
 #ifdef TVMFFI_PREFIX
 /* Not TVMFFI_I_CAT: these names also occur inside what that one builds. A name
    is not expanded again inside its own expansion, so the paste sees it bare. */
@@ -702,6 +724,8 @@ typedef struct DLPackExchangeAPI {
 /* What every declaration below begins with. */
 #if TVMFFI_STATIC
 #define TVMFFI_I_API static TVMFFI_I_UNUSED
+#elif TVMFFI_DYNAMIC
+#define TVMFFI_I_API extern TVMFFI_I_HIDDEN
 #else
 #define TVMFFI_I_API TVM_FFI_DLL
 #endif
@@ -1319,6 +1343,95 @@ TVMFFI_I_ACCESSOR DLDevice TVMFFIDLDeviceFromIntPair(int32_t device_type,
   return device;
 }
 #endif
+
+#if TVMFFI_DYNAMIC
+/* The functions of the runtime that was chosen. Below, each name of the ABI is
+   a pointer from this table; a name in the list of a macro's own is not. */
+#define TVMFFI_I_EACH(F) \
+  F(TVMFFIAnyViewToOwnedAny) \
+  F(TVMFFIBacktrace) \
+  F(TVMFFIBigIntFromByteArray) \
+  F(TVMFFIBigIntGetContentByteArray) \
+  F(TVMFFIBytesFromByteArray) \
+  F(TVMFFIDataTypeFromString) \
+  F(TVMFFIDataTypeToString) \
+  F(TVMFFIEnvCheckSignals) \
+  F(TVMFFIEnvGetDLPackManagedTensorAllocator) \
+  F(TVMFFIEnvGetStream) \
+  F(TVMFFIEnvModLookupFromImports) \
+  F(TVMFFIEnvModRegisterContextSymbol) \
+  F(TVMFFIEnvModRegisterSystemLibSymbol) \
+  F(TVMFFIEnvRegisterCAPI) \
+  F(TVMFFIEnvSetDLPackManagedTensorAllocator) \
+  F(TVMFFIEnvSetStream) \
+  F(TVMFFIEnvTensorAlloc) \
+  F(TVMFFIErrorCreate) \
+  F(TVMFFIErrorCreateWithCauseAndExtraContext) \
+  F(TVMFFIErrorMoveFromRaised) \
+  F(TVMFFIErrorSetRaised) \
+  F(TVMFFIErrorSetRaisedFromCStr) \
+  F(TVMFFIErrorSetRaisedFromCStrParts) \
+  F(TVMFFIFunctionCall) \
+  F(TVMFFIFunctionCreate) \
+  F(TVMFFIFunctionGetGlobal) \
+  F(TVMFFIFunctionSetGlobal) \
+  F(TVMFFIFunctionSetGlobalFromMethodInfo) \
+  F(TVMFFIGetCustomAllocator) \
+  F(TVMFFIGetTypeAttrColumn) \
+  F(TVMFFIGetTypeInfo) \
+  F(TVMFFIGetVersion) \
+  F(TVMFFIHandleDeinitOnce) \
+  F(TVMFFIHandleInitOnce) \
+  F(TVMFFIObjectCreateOpaque) \
+  F(TVMFFIObjectDecRef) \
+  F(TVMFFIObjectIncRef) \
+  F(TVMFFISetCustomAllocator) \
+  F(TVMFFIStringFromByteArray) \
+  F(TVMFFITensorCreateUnsafeView) \
+  F(TVMFFITensorFromDLPack) \
+  F(TVMFFITensorFromDLPackVersioned) \
+  F(TVMFFITensorToDLPack) \
+  F(TVMFFITensorToDLPackVersioned) \
+  F(TVMFFITypeGetOrAllocIndex) \
+  F(TVMFFITypeKeyToIndex) \
+  F(TVMFFITypeRegisterAttr) \
+  F(TVMFFITypeRegisterField) \
+  F(TVMFFITypeRegisterMetadata) \
+  F(TVMFFITypeRegisterMethod)
+
+#if !TVMFFI_I_GNU
+#error "tvmffi.h: TVMFFI_DYNAMIC needs a GNU compiler: it asks for typeof"
+#elif defined(__cplusplus)
+#define TVMFFI_I_MEMBER(name) decltype(&name) at_##name;
+#else
+#define TVMFFI_I_MEMBER(name) __typeof__(&name) at_##name;
+#endif
+typedef struct {
+  TVMFFI_I_EACH(TVMFFI_I_MEMBER)
+} tvmffi_i_api;
+
+#define tvmffi_i_chosen TVMFFI_I_RENAME_(TVMFFI_PREFIX, tvmffi_i_chosen)
+#define tvmffi_i_choose TVMFFI_I_RENAME_(TVMFFI_PREFIX, tvmffi_i_choose)
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if TVMFFI_STATIC
+static const tvmffi_i_api *tvmffi_i_chosen;
+#else
+extern TVMFFI_I_HIDDEN const tvmffi_i_api *tvmffi_i_chosen;
+#endif
+TVMFFI_I_API const tvmffi_i_api *tvmffi_i_choose(void);
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
+  const tvmffi_i_api *chosen = TVMFFI_I_LOAD(&tvmffi_i_chosen);
+  return TVMFFI_I_LIKELY(chosen) ? chosen : tvmffi_i_choose();
+}
+#undef TVMFFI_I_RENAME
+#define TVMFFI_I_RENAME(name) (tvmffi_i_runtime()->at_##name)
+#endif /* TVMFFI_DYNAMIC */
 /* clang-format on */
 
 #endif /* TVMFFI_H_ */
@@ -4672,6 +4785,12 @@ TVMFFI_I_COLD int tvmffi_i_report(void) {
 /* The runtime's own releases are not those of the user's code. */
 #undef tvmffi_release
 #undef tvmffi_any_release
+
+/* From here on the functions of the ABI are those that are defined below. */
+#if TVMFFI_DYNAMIC
+#undef TVMFFI_I_RENAME
+#define TVMFFI_I_RENAME(name) TVMFFI_I_RENAME_(TVMFFI_PREFIX, name)
+#endif
 
 #if defined(TVMFFI_MALLOC) != defined(TVMFFI_FREE)
 #error "tvmffi.h: define both TVMFFI_MALLOC and TVMFFI_FREE, or neither"
@@ -21303,6 +21422,80 @@ TVMFFI_I_COLD int tvmffi_i_start_globals(void) {
   tvmffi_i_unlock();
   return code ? tvmffi_i_no_memory() : 0;
 }
+
+/* ======== Dynamic =============================================== >>dynamic */
+/* With TVMFFI_DYNAMIC the first call of a function of the ABI decides, once for
+   all files that share the table: for the process's libtvm_ffi if all 50
+   functions of a compatible version are there, else for the runtime above. A
+   library that is loaded later changes nothing: this program or library then
+   has types, global functions and errors of its own. The library that was
+   chosen must stay loaded. No lock is held while the loader is asked, as its
+   own may be held by who waits for ours. */
+
+#if TVMFFI_DYNAMIC
+#define TVMFFI_I_OWN(name) name,
+#define TVMFFI_I_QUOTED(name) #name,
+static const tvmffi_i_api tvmffi_i_embedded = {TVMFFI_I_EACH(TVMFFI_I_OWN)};
+#if !TVMFFI_STATIC
+const tvmffi_i_api *tvmffi_i_chosen;
+#endif
+
+#if TVMFFI_NO_DLOPEN || defined(_WIN32)
+static int tvmffi_i_find_runtime(tvmffi_i_api *out) { return (void)out, 0; }
+#else
+#include <dlfcn.h>
+
+static int tvmffi_i_find_in(void *library, tvmffi_i_api *out) {
+  static const char *const names[] = {TVMFFI_I_EACH(TVMFFI_I_QUOTED)};
+  void *found[sizeof(names) / sizeof(names[0])];
+  TVMFFIVersion version;
+  size_t i;
+  if (!library) return 0;
+  for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    found[i] = dlsym(library, names[i]);
+    if (!found[i]) return 0;
+  }
+  TVMFFI_STATIC_ASSERT(sizeof(*out) == sizeof(found), api_is_pointers);
+  memcpy(out, found, sizeof(*out));
+  out->at_TVMFFIGetVersion(&version);
+  return version.major == TVM_FFI_VERSION_MAJOR &&
+         version.minor == TVM_FFI_VERSION_MINOR;
+}
+
+/* Among what the program and RTLD_GLOBAL show to all, then by the library's
+   name, as a library that was loaded for itself alone has to be asked for. */
+static int tvmffi_i_find_runtime(tvmffi_i_api *out) {
+#if defined(__APPLE__)
+  const char *name = "@rpath/libtvm_ffi.dylib";
+#else
+  const char *name = "libtvm_ffi.so";
+#endif
+  return tvmffi_i_find_in(dlopen(NULL, RTLD_LAZY), out) ||
+         tvmffi_i_find_in(dlopen(name, RTLD_LAZY | RTLD_NOLOAD), out);
+}
+#endif
+
+/* The thread that comes first writes the table; others wait for a copy. */
+const tvmffi_i_api *tvmffi_i_choose(void) {
+  static tvmffi_i_api table;
+  static void *claimed;
+  tvmffi_i_api found;
+  const tvmffi_i_api *choice = &tvmffi_i_embedded;
+  int is_found = tvmffi_i_find_runtime(&found);
+  if (tvmffi_i_cas_pointer(&claimed, NULL, &table)) {
+    if (is_found) {
+      table = found;
+      choice = &table;
+    }
+    TVMFFI_I_STORE(&tvmffi_i_chosen, choice);
+  }
+  while (!TVMFFI_I_LOAD(&tvmffi_i_chosen)) tvmffi_i_yield();
+  return TVMFFI_I_LOAD(&tvmffi_i_chosen);
+}
+
+#undef TVMFFI_I_RENAME
+#define TVMFFI_I_RENAME(name) (tvmffi_i_runtime()->at_##name)
+#endif /* TVMFFI_DYNAMIC */
 
 #endif /* TVMFFI_IMPLEMENTATION */
 
