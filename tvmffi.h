@@ -89,6 +89,7 @@
      >>typed      C interface: typed functions
      >>calls      C interface: calls with plain C values
      >>containers C interface: arrays, lists, maps, dicts, shapes
+     >>tensors    C interface: checks, elements, loops, new tensors
      >>layout     implementation: static asserts of the whole ABI
      >>platform   implementation: libc, threads, thread-local state
      >>util       implementation: memory, hash, insert-only map
@@ -4775,6 +4776,920 @@ TVMFFI_I_COLD int tvmffi_i_report(void) {
   tvmffi_i_printing = text;
   tvmffi_i_num_found = live + complaints;
   return 0;
+}
+
+/* ======== Tensors =============================================== >>tensors */
+/* C interface: checks of tensors in one statement, addresses of elements, loops
+   over tensors with any strides, float16 and bfloat16, new tensors. Tensors are
+   borrowed, `const DLTensor *`; strides count elements. Nothing is shared but
+   the plan of each TVMFFI_EXPECT, which is written once and then only read. */
+
+/* Checks tensors and returns from the calling function, with -1 and an error,
+   unless all are as expected. Each is given with what it should be:
+       TVMFFI_EXPECT((x, "float32[n, m] cpu"), (y, "float32[m] cpu"));
+   raises, say: ValueError: f: argument y: dimension m is 3, but 4 in x
+   Up to 16 tensors. The text must be a literal, and is read once:
+     text   = dtypes [shape] {" " word}
+     dtypes = "any" | "same" (as the first tensor's) | dtype {"|" dtype}
+     shape  = "[" [dim {"," dim}] "]", up to 8 dims; without it, any shape
+     dim    = name (all of a name are equal, in all tensors) | number | "_"
+              | "..." (any number of dims) | "*" name (that are equal, too)
+     word   = device ("cpu", "cuda:1"; default: any) | "strided" | "align(N)"
+   One "..." or "*name" may stand anywhere in a shape. A tensor has to be
+   contiguous unless its text says "strided"; align(N) is the alignment of the
+   first element in bytes, a power of 2. Data may be NULL in an empty tensor
+   only. A wrong dtype is a TypeError, all else a ValueError; a text that cannot
+   be read is an InternalError. Any thread may come first. */
+#define TVMFFI_EXPECT(...) \
+  TVMFFI_I_EXPECT(TVMFFI_I_COUNT(~, __VA_ARGS__), ~, __VA_ARGS__)
+#define TVMFFI_I_EXPECT(n, ...) TVMFFI_I_EXPECT_(n, __VA_ARGS__)
+#define TVMFFI_I_EXPECT_(n, ...)                                          \
+  do {                                                                    \
+    static const tvmffi_i_expected tvmffi_expected[] = {                  \
+        TVMFFI_I_REST(n)(TVMFFI_I_EXPECT_TEXT, __VA_ARGS__){NULL, NULL}}; \
+    static tvmffi_i_plan tvmffi_plans[(n) - 1];                           \
+    static tvmffi_i_site tvmffi_site = {                                  \
+        0, __FILE__, tvmffi_expected, tvmffi_plans, __LINE__, (n) - 1};   \
+    const DLTensor *const tvmffi_tensors[] = {                            \
+        TVMFFI_I_REST(n)(TVMFFI_I_EXPECT_TENSOR, __VA_ARGS__) NULL};      \
+    TVMFFI_TRY(tvmffi_i_expect(&tvmffi_site, tvmffi_tensors, __func__));  \
+  } while (0)
+#define TVMFFI_I_EXPECT_TEXT(i, p) TVMFFI_I_EXPECT_TEXT_ p,
+#define TVMFFI_I_EXPECT_TEXT_(tensor, text) {#tensor, "" text}
+#define TVMFFI_I_EXPECT_TENSOR(i, p) TVMFFI_I_EXPECT_TENSOR_ p,
+#define TVMFFI_I_EXPECT_TENSOR_(tensor, text) (tensor)
+
+typedef struct {
+  const char *name, *text;
+} tvmffi_i_expected;
+
+/* A dimension: of a number, of that dimension of that tensor (a dimension
+   behind the "..." counts from the end, -1 is the last), or any (-1, -1). The
+   name stands in the text. */
+typedef struct {
+  int64_t extent;
+  int8_t tensor, dim;
+  uint8_t name, name_size;
+} tvmffi_i_dim;
+
+enum { TVMFFI_I_DTYPES = 4, TVMFFI_I_DIMS = 8, TVMFFI_I_EXPECTED = 16 };
+
+/* A text of TVMFFI_EXPECT, as it was read. */
+typedef struct {
+  DLDataType dtypes[TVMFFI_I_DTYPES];
+  int8_t num_dtypes; /* 0: any, -1: the first tensor's */
+  int8_t num_dims;   /* without the run of "..." or "*name" */
+  int8_t front;      /* how many of them stand before the run */
+  uint8_t has_run, strided;
+  tvmffi_i_dim run;               /* extent is not used */
+  int32_t device_type, device_id; /* 0, -1: any */
+  uint32_t align_mask;
+  tvmffi_i_dim dims[TVMFFI_I_DIMS];
+} tvmffi_i_plan;
+
+/* A TVMFFI_EXPECT. The plans are there once the state is 2. */
+typedef struct {
+  uint64_t state; /* 0, 1 while a thread writes the plans */
+  const char *file;
+  const tvmffi_i_expected *expected;
+  tvmffi_i_plan *plans;
+  int32_t line, count;
+} tvmffi_i_site;
+
+/* What is wrong with a tensor. */
+enum {
+  TVMFFI_I_FITS,
+  TVMFFI_I_NO_TENSOR,
+  TVMFFI_I_NO_SHAPE,
+  TVMFFI_I_NO_DATA,
+  TVMFFI_I_BAD_DTYPE,
+  TVMFFI_I_BAD_DEVICE,
+  TVMFFI_I_BAD_RANK,
+  TVMFFI_I_BAD_EXTENT,
+  TVMFFI_I_BAD_RUN,
+  TVMFFI_I_BAD_RUN_RANK,
+  TVMFFI_I_NEGATIVE,
+  TVMFFI_I_NOT_CONTIGUOUS,
+  TVMFFI_I_NOT_ALIGNED
+};
+
+TVMFFI_I_INLINE int tvmffi_i_same_dtype(DLDataType a, DLDataType b) {
+  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_dtype_fits(const tvmffi_i_plan *p,
+                                        const DLTensor *t,
+                                        const DLTensor *first) {
+  int i;
+  if (p->num_dtypes < 0) return tvmffi_i_same_dtype(t->dtype, first->dtype);
+  for (i = 0; i < p->num_dtypes; ++i)
+    if (tvmffi_i_same_dtype(t->dtype, p->dtypes[i])) return 1;
+  return p->num_dtypes == 0;
+}
+
+/* The extent of the dimension that `want` refers to. */
+TVMFFI_I_INLINE int64_t tvmffi_i_extent(const tvmffi_i_dim *want,
+                                        const DLTensor *const *tensors) {
+  const DLTensor *t = tensors[want->tensor];
+  return t->shape[want->dim < 0 ? t->ndim + want->dim : want->dim];
+}
+
+TVMFFI_I_INLINE int tvmffi_i_shape_fits(const tvmffi_i_plan *plans,
+                                        const tvmffi_i_plan *p,
+                                        const DLTensor *const *tensors,
+                                        const DLTensor *t, int *dim) {
+  int32_t rank = t->ndim - p->num_dims, i;
+  if (p->has_run ? rank < 0 : rank != 0) return TVMFFI_I_BAD_RANK;
+  if (t->ndim && !t->shape) return TVMFFI_I_NO_SHAPE;
+  for (i = 0; i < p->num_dims; ++i) {
+    const tvmffi_i_dim *want = &p->dims[i];
+    int64_t extent = t->shape[i < p->front ? i : i + rank];
+    *dim = i;
+    if (want->tensor >= 0 ? extent != tvmffi_i_extent(want, tensors)
+                          : extent != want->extent && want->extent >= 0)
+      return TVMFFI_I_BAD_EXTENT;
+  }
+  if (p->has_run && p->run.tensor >= 0) {
+    const tvmffi_i_plan *other = &plans[p->run.tensor];
+    const DLTensor *o = tensors[p->run.tensor];
+    if (rank != o->ndim - other->num_dims) return TVMFFI_I_BAD_RUN_RANK;
+    for (i = 0; i < rank; ++i) {
+      *dim = i;
+      if (t->shape[p->front + i] != o->shape[other->front + i])
+        return TVMFFI_I_BAD_RUN;
+    }
+  }
+  return TVMFFI_I_FITS;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_data_fits(const tvmffi_i_plan *p,
+                                       const DLTensor *t, int *dim) {
+  int64_t i;
+  uint64_t step = 1;
+  int is_empty = 0, is_contiguous = 1;
+  for (i = t->ndim - 1; i >= 0; --i) {
+    int64_t extent = t->shape[i];
+    *dim = (int)i;
+    if (extent < 0) return TVMFFI_I_NEGATIVE;
+    if (extent == 0) is_empty = 1;
+    if (t->strides && extent != 1 && (uint64_t)t->strides[i] != step)
+      is_contiguous = 0;
+    step *= (uint64_t)extent;
+  }
+  if (is_empty) return TVMFFI_I_FITS;
+  if (!t->data) return TVMFFI_I_NO_DATA;
+  if (!is_contiguous && !p->strided) return TVMFFI_I_NOT_CONTIGUOUS;
+  if (((uintptr_t)t->data + (uintptr_t)t->byte_offset) & p->align_mask)
+    return TVMFFI_I_NOT_ALIGNED;
+  return TVMFFI_I_FITS;
+}
+
+/* Checks all tensors; *bad is the first that does not fit, *dim where. */
+TVMFFI_I_INLINE int tvmffi_i_fit(const tvmffi_i_plan *plans, int32_t count,
+                                 const DLTensor *const *tensors, int32_t *bad,
+                                 int *dim) {
+  int32_t i;
+  for (i = 0; i < count; ++i) {
+    const tvmffi_i_plan *p = &plans[i];
+    const DLTensor *t = tensors[i];
+    int code;
+    *bad = i;
+    if (!t) return TVMFFI_I_NO_TENSOR;
+    if (!tvmffi_i_dtype_fits(p, t, tensors[0])) return TVMFFI_I_BAD_DTYPE;
+    if ((p->device_type && (int32_t)t->device.device_type != p->device_type) ||
+        (p->device_id >= 0 && t->device.device_id != p->device_id))
+      return TVMFFI_I_BAD_DEVICE;
+    code = tvmffi_i_shape_fits(plans, p, tensors, t, dim);
+    if (!code) code = tvmffi_i_data_fits(p, t, dim);
+    if (code) return code;
+  }
+  return TVMFFI_I_FITS;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_is_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+TVMFFI_I_INLINE int tvmffi_i_is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* Tells whether the next word is `word`, and then goes behind it. */
+TVMFFI_I_COLD int tvmffi_i_skip(const char **at, const char *word) {
+  const char *p = *at;
+  while (*word && *p == *word) ++p, ++word;
+  if (*word || tvmffi_i_is_name(*p) || tvmffi_i_is_digit(*p)) return 0;
+  *at = p;
+  return 1;
+}
+
+/* The readers below go on in the text, and give NULL, or what is wrong. */
+TVMFFI_I_COLD const char *tvmffi_i_read_number(const char **at, int64_t max,
+                                               int64_t *out) {
+  if (!tvmffi_i_is_digit(**at)) return "a number is missing";
+  for (*out = 0; tvmffi_i_is_digit(**at); ++*at) {
+    if (*out > (max - (**at - '0')) / 10) return "the number is too large";
+    *out = *out * 10 + (**at - '0');
+  }
+  return NULL;
+}
+
+TVMFFI_I_COLD const char *tvmffi_i_read_dtypes(tvmffi_i_plan *p,
+                                               const char **at) {
+  TVMFFIByteArray word;
+  if (tvmffi_i_skip(at, "any")) return NULL;
+  p->num_dtypes = -1;
+  if (tvmffi_i_skip(at, "same")) return NULL;
+  for (p->num_dtypes = 0;; ++*at) {
+    if (p->num_dtypes == TVMFFI_I_DTYPES) return "more than 4 dtypes";
+    word.data = *at;
+    while (tvmffi_i_is_name(**at) || tvmffi_i_is_digit(**at)) ++*at;
+    word.size = (size_t)(*at - word.data);
+    if (!word.size) return "a dtype is missing";
+    if (TVMFFIDataTypeFromString(&word, &p->dtypes[(int)p->num_dtypes++])) {
+      *at = word.data;
+      return "the dtype is not known";
+    }
+    if (**at != '|') return NULL;
+  }
+}
+
+TVMFFI_I_COLD const char *tvmffi_i_read_name(tvmffi_i_dim *d, const char *text,
+                                             const char **at) {
+  const char *begin = *at;
+  if (!tvmffi_i_is_name(**at)) return "a dimension is missing";
+  while (tvmffi_i_is_name(**at) || tvmffi_i_is_digit(**at)) ++*at;
+  d->name = (uint8_t)(begin - text);
+  d->name_size = (uint8_t)(*at - begin);
+  return NULL;
+}
+
+TVMFFI_I_COLD const char *tvmffi_i_read_dim(tvmffi_i_plan *p, const char *text,
+                                            const char **at) {
+  tvmffi_i_dim *d = &p->dims[(int)p->num_dims];
+  if (**at == '.' || **at == '*') {
+    if (p->has_run) return "a second \"...\" or \"*\"";
+    p->has_run = 1;
+    p->front = p->num_dims;
+    if (*(*at)++ == '*') return tvmffi_i_read_name(&p->run, text, at);
+    if ((*at)[0] != '.' || (*at)[1] != '.') return "a dimension is missing";
+    *at += 2;
+    return NULL;
+  }
+  if (p->num_dims == TVMFFI_I_DIMS) return "more than 8 dimensions";
+  ++p->num_dims;
+  d->extent = d->tensor = -1;
+  if (tvmffi_i_skip(at, "_")) return NULL;
+  if (tvmffi_i_is_digit(**at))
+    return tvmffi_i_read_number(at, INT64_MAX, &d->extent);
+  return tvmffi_i_read_name(d, text, at);
+}
+
+TVMFFI_I_COLD const char *tvmffi_i_read_shape(tvmffi_i_plan *p,
+                                              const char *text,
+                                              const char **at) {
+  const char *wrong;
+  p->run.tensor = -1;
+  p->has_run = **at != '[';
+  if (p->has_run) return NULL;
+  ++*at;
+  while (**at == ' ') ++*at;
+  while (**at != ']') {
+    wrong = tvmffi_i_read_dim(p, text, at);
+    if (wrong) return wrong;
+    while (**at == ' ') ++*at;
+    if (**at != ',' && **at != ']') return "\",\" or \"]\" is missing";
+    if (**at == ',')
+      while (*++*at == ' ') {
+      }
+  }
+  ++*at;
+  if (!p->has_run) p->front = p->num_dims;
+  return NULL;
+}
+
+TVMFFI_I_COLD const char *tvmffi_i_read_word(tvmffi_i_plan *p,
+                                             const char **at) {
+  TVMFFIByteArray word;
+  DLDevice device;
+  int64_t bytes;
+  const char *wrong;
+  word.data = *at;
+  if (tvmffi_i_skip(at, "strided")) {
+    p->strided = 1;
+    return NULL;
+  }
+  if (tvmffi_i_skip(at, "align")) {
+    if (*(*at)++ != '(') return "\"(\" is missing";
+    wrong = tvmffi_i_read_number(at, 1 << 30, &bytes);
+    if (wrong) return wrong;
+    if (*(*at)++ != ')') return "\")\" is missing";
+    p->align_mask = (uint32_t)bytes - 1;
+    return bytes & (bytes - 1) || !bytes ? "this is no power of 2" : NULL;
+  }
+  p->device_id = -1;
+  while (**at && **at != ' ')
+    if (*(*at)++ == ':') p->device_id = 0;
+  word.size = (size_t)(*at - word.data);
+  if (tvmffi_i_parse_device(word, &device)) {
+    *at = word.data;
+    return "the word is not known";
+  }
+  p->device_type = (int32_t)device.device_type;
+  if (p->device_id == 0) p->device_id = device.device_id;
+  return NULL;
+}
+
+TVMFFI_I_COLD const char *tvmffi_i_read_plan(tvmffi_i_plan *p, const char *text,
+                                             const char **at) {
+  const tvmffi_i_plan zero = TVMFFI_I_ZERO;
+  const char *wrong;
+  *p = zero;
+  p->device_id = -1;
+  *at = text;
+  if (tvmffi_view(text).size > UINT8_MAX) return "the text is too long";
+  wrong = tvmffi_i_read_dtypes(p, at);
+  if (!wrong) wrong = tvmffi_i_read_shape(p, text, at);
+  while (!wrong && **at) {
+    if (**at != ' ') return "a space is missing";
+    while (**at == ' ') ++*at;
+    if (**at) wrong = tvmffi_i_read_word(p, at);
+  }
+  return wrong;
+}
+
+TVMFFI_I_COLD int tvmffi_i_same_name(const char *a, const tvmffi_i_dim *x,
+                                     const char *b, const tvmffi_i_dim *y) {
+  int i = 0;
+  while (i < x->name_size && a[x->name + i] == b[y->name + i]) ++i;
+  return x->name_size == y->name_size && i == x->name_size;
+}
+
+/* Finds where each name of plan `n` was met first. */
+TVMFFI_I_COLD void tvmffi_i_bind_names(const tvmffi_i_expected *e,
+                                       tvmffi_i_plan *plans, int32_t n) {
+  tvmffi_i_plan *p = &plans[n];
+  int32_t i, j, k;
+  for (i = 0; i < p->num_dims; ++i)
+    for (j = 0; j <= n && p->dims[i].name_size && p->dims[i].tensor < 0; ++j) {
+      const tvmffi_i_plan *q = &plans[j];
+      for (k = 0; k < (j < n ? q->num_dims : i); ++k) {
+        if (!tvmffi_i_same_name(e[n].text, &p->dims[i], e[j].text, &q->dims[k]))
+          continue;
+        p->dims[i].tensor = (int8_t)j;
+        p->dims[i].dim = (int8_t)(k < q->front ? k : k - q->num_dims);
+        break;
+      }
+    }
+  for (j = 0; j < n && p->run.name_size && p->run.tensor < 0; ++j)
+    if (tvmffi_i_same_name(e[n].text, &p->run, e[j].text, &plans[j].run))
+      p->run.tensor = (int8_t)j;
+}
+
+/* Reads the texts; raises for one that cannot be read. */
+TVMFFI_I_COLD int tvmffi_i_read_plans(const tvmffi_i_site *site,
+                                      tvmffi_i_plan *plans,
+                                      const char *function) {
+  int32_t i;
+  for (i = 0; i < site->count; ++i) {
+    const tvmffi_i_expected *e = &site->expected[i];
+    const char *at, *wrong = tvmffi_i_read_plan(&plans[i], e->text, &at);
+    if (wrong)
+      return tvmffi_raise(TVMFFIBacktrace(site->file, site->line, function, 0),
+                          "InternalError",
+                          "%s: TVMFFI_EXPECT((%s, \"%s\")): %s at \"%s\"",
+                          function, e->name, e->text, wrong, at);
+    tvmffi_i_bind_names(site->expected, plans, i);
+  }
+  return 0;
+}
+
+/* Texts for messages, into buffers of 160 bytes. */
+TVMFFI_I_COLD const char *tvmffi_i_dtype_text(DLDataType dtype, char *buffer) {
+  TVMFFIAny any = tvmffi_none();
+  TVMFFIByteArray text;
+  size_t i;
+  if (TVMFFIDataTypeToString(&dtype, &any)) {
+    tvmffi_error_clear();
+    return "unknown";
+  }
+  text = tvmffi_any_str(&any);
+  for (i = 0; i < text.size && i < 159; ++i) buffer[i] = text.data[i];
+  buffer[i] = 0;
+  tvmffi_any_release(&any);
+  return buffer;
+}
+
+TVMFFI_I_COLD const char *tvmffi_i_device_text(DLDevice device, char *buffer) {
+  static const char *const names[] = {
+      "unknown", "cpu",       "cuda",    "cuda_host",    "opencl",
+      "unknown", "unknown",   "vulkan",  "metal",        "vpi",
+      "rocm",    "rocm_host", "ext_dev", "cuda_managed", "oneapi",
+      "webgpu",  "hexagon",   "maia",    "trn"};
+  uint32_t type = (uint32_t)device.device_type;
+  char number[12];
+  size_t n =
+      tvmffi_i_append(buffer, 0, names[type <= (uint32_t)kDLTrn ? type : 0]);
+  n = tvmffi_i_append(buffer, n, ":");
+  n = tvmffi_i_append(buffer, n, tvmffi_i_decimal(number, device.device_id));
+  buffer[n] = 0;
+  return buffer;
+}
+
+TVMFFI_I_COLD const char *tvmffi_i_shape_text(const DLTensor *t, char *buffer) {
+  size_t n = tvmffi_i_append(buffer, 0, "[");
+  int32_t i;
+  for (i = 0; i < t->ndim && t->shape; ++i) {
+    char digits[24];
+    int k = 0;
+    int64_t extent = t->shape[i];
+    uint64_t left = extent < 0 ? 0 - (uint64_t)extent : (uint64_t)extent;
+    if (n > 120) {
+      n = tvmffi_i_append(buffer, n, ", ...");
+      break;
+    }
+    if (i) n = tvmffi_i_append(buffer, n, ", ");
+    if (extent < 0) buffer[n++] = '-';
+    do digits[k++] = (char)('0' + left % 10);
+    while (left /= 10);
+    while (k) buffer[n++] = digits[--k];
+  }
+  buffer[tvmffi_i_append(buffer, n, "]")] = 0;
+  return buffer;
+}
+
+/* The size of the text of a list that begins at `text`, up to `end`. */
+TVMFFI_I_COLD int tvmffi_i_until(const char *text, char end) {
+  int n = 0;
+  while (text[n] && text[n] != end && text[n] != ' ') ++n;
+  return n;
+}
+
+/* Raises for tensor `i`, with the words that say what is wrong and where. */
+#define TVMFFI_I_SAY(kind, format, ...)                                 \
+  tvmffi_raise(trace, kind, "%s: argument %s: " format, function, name, \
+               __VA_ARGS__)
+TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
+                                  const tvmffi_i_plan *plans,
+                                  const DLTensor *const *tensors, int32_t i,
+                                  int dim, int code, const char *function) {
+  const TVMFFIByteArray *trace =
+      TVMFFIBacktrace(site->file, site->line, function, 0);
+  const tvmffi_i_expected *e = site->expected;
+  const char *name = e[i].name, *text = e[i].text, *shape = text;
+  const tvmffi_i_plan *p = &plans[i];
+  const tvmffi_i_dim *d = code == TVMFFI_I_BAD_EXTENT ? &p->dims[dim] : &p->run;
+  const DLTensor *t = tensors[i];
+  char buffer[160], other[160];
+  const char *where = e[d->tensor < 0 ? 0 : d->tensor].name;
+  int32_t rank = t ? t->ndim - p->num_dims : 0;
+  while (*shape && *shape != '[') ++shape;
+  switch (code) {
+    case TVMFFI_I_NO_TENSOR: return TVMFFI_I_SAY("ValueError", "%s", "is NULL");
+    case TVMFFI_I_NO_SHAPE:
+      return TVMFFI_I_SAY("ValueError", "%s", "shape is NULL");
+    case TVMFFI_I_NO_DATA:
+      return TVMFFI_I_SAY("ValueError", "%s", "data is NULL");
+    case TVMFFI_I_BAD_DTYPE:
+      tvmffi_i_dtype_text(t->dtype, buffer);
+      if (p->num_dtypes < 0)
+        return TVMFFI_I_SAY("TypeError", "dtype is %s, but %s in %s", buffer,
+                            tvmffi_i_dtype_text(tensors[0]->dtype, other),
+                            e[0].name);
+      return TVMFFI_I_SAY("TypeError", "dtype is %s, expected %.*s", buffer,
+                          tvmffi_i_until(text, '['), text);
+    case TVMFFI_I_BAD_DEVICE: {
+      DLDevice want;
+      want.device_type = (DLDeviceType)p->device_type;
+      want.device_id = p->device_id < 0 ? 0 : p->device_id;
+      tvmffi_i_device_text(want, other);
+      return TVMFFI_I_SAY("ValueError", "device is %s, expected %.*s",
+                          tvmffi_i_device_text(t->device, buffer),
+                          p->device_id < 0 ? tvmffi_i_until(other, ':') : 159,
+                          other);
+    }
+    case TVMFFI_I_BAD_RANK:
+      for (dim = 0; shape[dim] && shape[dim] != ']'; ++dim) {
+      }
+      return TVMFFI_I_SAY("ValueError", "shape is %s, expected %.*s",
+                          tvmffi_i_shape_text(t, buffer), dim + 1, shape);
+    case TVMFFI_I_BAD_EXTENT: {
+      int32_t at = dim < p->front ? dim : dim + rank;
+      long long extent = (long long)t->shape[at];
+      if (d->tensor < 0)
+        return TVMFFI_I_SAY("ValueError", "dimension %d is %lld, expected %lld",
+                            (int)at, extent, (long long)d->extent);
+      return TVMFFI_I_SAY("ValueError",
+                          "dimension %.*s is %lld, but %lld in %s",
+                          (int)d->name_size, text + d->name, extent,
+                          (long long)tvmffi_i_extent(d, tensors), where);
+    }
+    case TVMFFI_I_BAD_RUN_RANK:
+      return TVMFFI_I_SAY(
+          "ValueError", "*%.*s has %d dimensions, but %d in %s",
+          (int)d->name_size, text + d->name, (int)rank,
+          (int)(tensors[d->tensor]->ndim - plans[d->tensor].num_dims), where);
+    case TVMFFI_I_BAD_RUN:
+      return TVMFFI_I_SAY(
+          "ValueError", "dimension %d of *%.*s is %lld, but %lld in %s", dim,
+          (int)d->name_size, text + d->name,
+          (long long)t->shape[p->front + dim],
+          (long long)tensors[d->tensor]->shape[plans[d->tensor].front + dim],
+          where);
+    case TVMFFI_I_NEGATIVE:
+      return TVMFFI_I_SAY("ValueError", "dimension %d is %lld", dim,
+                          (long long)t->shape[dim]);
+    case TVMFFI_I_NOT_CONTIGUOUS:
+      return TVMFFI_I_SAY("ValueError", "%s", "is not contiguous");
+    default:
+      return TVMFFI_I_SAY("ValueError", "is not aligned to %lld bytes",
+                          (long long)p->align_mask + 1);
+  }
+}
+#undef TVMFFI_I_SAY
+
+/* The first call, and what raises. Who does not come first reads for itself. */
+TVMFFI_I_COLD int tvmffi_i_expect_rest(tvmffi_i_site *site,
+                                       const DLTensor *const *tensors,
+                                       const char *function) {
+  tvmffi_i_plan plans[TVMFFI_I_EXPECTED];
+  uint64_t none = 0;
+  int32_t i, bad = 0;
+  int dim = 0, code;
+  function = tvmffi_i_function_name(function);
+  TVMFFI_TRY(tvmffi_i_read_plans(site, plans, function));
+  if (tvmffi_i_cas64(&site->state, &none, 1)) {
+    for (i = 0; i < site->count; ++i) site->plans[i] = plans[i];
+    TVMFFI_I_STORE(TVMFFI_I_COUNT_AT(&site->state), 2);
+  }
+  code = tvmffi_i_fit(plans, site->count, tensors, &bad, &dim);
+  return code ? tvmffi_i_misfit(site, plans, tensors, bad, dim, code, function)
+              : 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_expect(tvmffi_i_site *site,
+                                    const DLTensor *const *tensors,
+                                    const char *function) {
+  int32_t bad;
+  int dim;
+  if (TVMFFI_I_LIKELY(TVMFFI_I_LOAD(TVMFFI_I_COUNT_AT(&site->state)) == 2) &&
+      TVMFFI_I_LIKELY(
+          !tvmffi_i_fit(site->plans, site->count, tensors, &bad, &dim)))
+    return 0;
+  return tvmffi_i_expect_rest(site, tensors, function);
+}
+
+/* Counts the elements; 1 for rank 0. */
+TVMFFI_I_INLINE int64_t tvmffi_tensor_size(const DLTensor *t) {
+  int64_t size = 1;
+  int32_t i;
+  for (i = 0; i < t->ndim; ++i) size *= t->shape[i];
+  return size;
+}
+
+/* Counts the bytes of the elements, packed if they are below 8 bits. */
+TVMFFI_I_INLINE size_t tvmffi_tensor_bytes(const DLTensor *t) {
+  uint64_t bits = (uint64_t)t->dtype.bits * t->dtype.lanes;
+  return (size_t)(((uint64_t)tvmffi_tensor_size(t) * bits + 7) / 8);
+}
+
+/* Tells whether the elements follow each other in order, the last dimension
+   first. No strides mean that; of an empty tensor any do. */
+TVMFFI_I_INLINE int tvmffi_tensor_is_contiguous(const DLTensor *t) {
+  int64_t step = 1;
+  int32_t i;
+  int result = 1;
+  for (i = t->ndim - 1; i >= 0; --i) {
+    if (t->shape[i] == 0) return 1;
+    if (t->strides && t->shape[i] != 1 && t->strides[i] != step) result = 0;
+    step *= t->shape[i];
+  }
+  return result;
+}
+
+/* Returns the stride of a dimension in elements, given or not; a negative
+   `dim` counts from the end. It must be there. */
+TVMFFI_I_INLINE int64_t tvmffi_tensor_stride(const DLTensor *t, int32_t dim) {
+  int64_t step = 1;
+  int32_t i;
+  if (dim < 0) dim += t->ndim;
+  if (t->strides) return t->strides[dim];
+  for (i = dim + 1; i < t->ndim; ++i) step *= t->shape[i];
+  return step;
+}
+
+/* The element at as many indices as the tensor has dimensions, 1 to 6, by its
+   strides: tvmffi_at(x, float, i, j) = 1. Nothing is checked. */
+#define tvmffi_at(tensor, type, ...)                             \
+  tvmffi_data(                                                   \
+      tensor,                                                    \
+      type)[tvmffi_i_offset(tensor, TVMFFI_I_COUNT(__VA_ARGS__), \
+                            TVMFFI_I_SIX(__VA_ARGS__, 0, 0, 0, 0, 0, ~))]
+#define TVMFFI_I_SIX(...) TVMFFI_I_SIX_(__VA_ARGS__)
+#define TVMFFI_I_SIX_(a, b, c, d, e, f, ...) a, b, c, d, e, f
+
+TVMFFI_I_ALWAYS_INLINE int64_t tvmffi_i_offset(const DLTensor *t, int n,
+                                               int64_t a, int64_t b, int64_t c,
+                                               int64_t d, int64_t e,
+                                               int64_t f) {
+  const int64_t *s = t->strides, *w = t->shape;
+  if (TVMFFI_I_LIKELY(s)) {
+    a *= s[0];
+    if (n > 1) a += b * s[1];
+    if (n > 2) a += c * s[2];
+    if (n > 3) a += d * s[3];
+    if (n > 4) a += e * s[4];
+    if (n > 5) a += f * s[5];
+    return a;
+  }
+  if (n > 1) a = a * w[1] + b;
+  if (n > 2) a = a * w[2] + c;
+  if (n > 3) a = a * w[3] + d;
+  if (n > 4) a = a * w[4] + e;
+  if (n > 5) a = a * w[5] + f;
+  return a;
+}
+
+/* A walk over tensors of one shape, whatever their strides, in runs of elements
+   with one distance:
+       tvmffi_loop run;
+       TVMFFI_TRY(tvmffi_loop_begin(&run, x, y));
+       while (tvmffi_loop_next(&run)) {
+         const float *px = (const float *)run.at[0];
+         float *py = (float *)run.at[1];
+         for (int64_t i = 0; i < run.size; ++i)
+           py[i * run.stride[1]] += px[i * run.stride[0]];
+       }
+   Elements come in the order of their indices, the last index first, and as few
+   runs as the strides allow: one, when all are contiguous. It borrows what it
+   walks over; up to 4 tensors, of elements of whole bytes. */
+enum { TVMFFI_LOOP_TENSORS = 4, TVMFFI_LOOP_DIMS = 16 };
+typedef struct {
+  int64_t size;                  /* elements of each run */
+  void *at[TVMFFI_LOOP_TENSORS]; /* each tensor's first element of a run */
+  int64_t stride[TVMFFI_LOOP_TENSORS]; /* to the next, in elements */
+  /* Internal: the dimensions around the run, the innermost first; steps count
+     bytes. */
+  int32_t num_tensors, num_dims, is_begun, is_empty;
+  int64_t shape[TVMFFI_LOOP_DIMS], index[TVMFFI_LOOP_DIMS];
+  int64_t step[TVMFFI_LOOP_DIMS][TVMFFI_LOOP_TENSORS];
+} tvmffi_loop;
+
+/* Begins a walk over all elements of 1 to 4 tensors of one shape. ValueError
+   for NULL, for shapes that differ, or for more than TVMFFI_LOOP_DIMS
+   dimensions that cannot be joined; TypeError for elements of no whole bytes.
+ */
+#define tvmffi_loop_begin(run, ...)                     \
+  tvmffi_i_loop_begin(run, TVMFFI_I_COUNT(__VA_ARGS__), \
+                      TVMFFI_I_FOUR(__VA_ARGS__, NULL, NULL, NULL, ~))
+
+/* Begins a walk along one dimension (negative: from the end): each run is a
+   whole row of it. Along it, the tensors' extents may differ: run.size is the
+   first one's. ValueError if there is no such dimension. */
+#define tvmffi_loop_rows(run, dim, ...)                     \
+  tvmffi_i_loop_rows(run, dim, TVMFFI_I_COUNT(__VA_ARGS__), \
+                     TVMFFI_I_FOUR(__VA_ARGS__, NULL, NULL, NULL, ~))
+#define TVMFFI_I_FOUR(...) TVMFFI_I_FOUR_(__VA_ARGS__)
+#define TVMFFI_I_FOUR_(a, b, c, d, ...) a, b, c, d
+
+/* Goes to the next run, at first to the first one; 0 when there is none. */
+TVMFFI_I_INLINE int tvmffi_loop_next(tvmffi_loop *run) {
+  int32_t d, k;
+  if (!run->is_begun) {
+    run->is_begun = 1;
+    return !run->is_empty;
+  }
+  for (d = 0; d < run->num_dims; ++d) {
+    int64_t back = 0;
+    if (++run->index[d] == run->shape[d]) {
+      back = run->shape[d];
+      run->index[d] = 0;
+    }
+    for (k = 0; k < run->num_tensors; ++k)
+      run->at[k] = (char *)run->at[k] + (1 - back) * run->step[d][k];
+    if (!back) return 1;
+  }
+  return 0;
+}
+
+/* Checks what a walk needs of its tensors. */
+TVMFFI_I_INLINE int tvmffi_i_loop_check(int32_t dim, int n,
+                                        const DLTensor *const *tensors) {
+  char one[160], two[160];
+  int32_t k, d;
+  if (n > TVMFFI_LOOP_TENSORS)
+    return TVMFFI_RAISE("ValueError", "a loop over %d tensors: at most %d", n,
+                        (int)TVMFFI_LOOP_TENSORS);
+  for (k = 0; k < n; ++k) {
+    const DLTensor *t = tensors[k], *first = tensors[0];
+    int same = t && t->ndim == first->ndim;
+    if (!t || (t->ndim > 0 && !t->shape))
+      return TVMFFI_RAISE("ValueError", "tensor %d of a loop is NULL", (int)k);
+    if (!t->dtype.bits || t->dtype.bits * t->dtype.lanes % 8)
+      return TVMFFI_RAISE("TypeError",
+                          "tensor %d of a loop has elements of %d bits", (int)k,
+                          t->dtype.bits * t->dtype.lanes);
+    for (d = 0; same && d < t->ndim; ++d)
+      same = d == dim || t->shape[d] == first->shape[d];
+    if (!same)
+      return TVMFFI_RAISE(
+          "ValueError", "tensor %d of a loop has the shape %s, the first %s",
+          (int)k, tvmffi_i_shape_text(t, two), tvmffi_i_shape_text(first, one));
+  }
+  return 0;
+}
+
+/* Adds a dimension around those that are there, or joins it to the last one
+   when each tensor's step is that one's whole length. */
+TVMFFI_I_INLINE int tvmffi_i_loop_add(tvmffi_loop *run, int64_t extent,
+                                      const int64_t *step) {
+  int32_t d = run->num_dims, k;
+  int joins = d > 0;
+  for (k = 0; k < run->num_tensors && joins; ++k)
+    joins = step[k] == run->step[d - 1][k] * run->shape[d - 1];
+  if (joins) {
+    run->shape[d - 1] *= extent;
+    return 0;
+  }
+  if (d == TVMFFI_LOOP_DIMS)
+    return TVMFFI_RAISE("ValueError", "a loop over more than %d dimensions",
+                        (int)TVMFFI_LOOP_DIMS);
+  run->shape[d] = extent;
+  run->index[d] = 0;
+  for (k = 0; k < run->num_tensors; ++k) run->step[d][k] = step[k];
+  ++run->num_dims;
+  return 0;
+}
+
+/* Begins a walk around dimension `dim`, or around none for -1. */
+TVMFFI_I_INLINE int tvmffi_i_loop_around(tvmffi_loop *run, int32_t dim, int n,
+                                         const DLTensor *const *tensors) {
+  int64_t compact[TVMFFI_LOOP_TENSORS], step[TVMFFI_LOOP_TENSORS];
+  int32_t k, d;
+  run->num_tensors = run->num_dims = run->is_begun = run->is_empty = 0;
+  run->size = 1;
+  TVMFFI_TRY(tvmffi_i_loop_check(dim, n, tensors));
+  run->num_tensors = n;
+  for (k = 0; k < n; ++k) {
+    const DLTensor *t = tensors[k];
+    compact[k] = t->dtype.bits * t->dtype.lanes / 8;
+    run->at[k] = tvmffi_data(t, void);
+    run->stride[k] = 0;
+  }
+  for (d = tensors[0]->ndim - 1; d >= 0; --d) {
+    int64_t extent = tensors[0]->shape[d];
+    for (k = 0; k < n; ++k) {
+      const DLTensor *t = tensors[k];
+      int64_t bytes = t->dtype.bits * t->dtype.lanes / 8;
+      step[k] = t->strides ? t->strides[d] * bytes : compact[k];
+      compact[k] *= t->shape[d];
+    }
+    if (d == dim) continue;
+    if (extent <= 0) run->is_empty = 1;
+    if (extent > 1) TVMFFI_TRY(tvmffi_i_loop_add(run, extent, step));
+  }
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_loop_begin(tvmffi_loop *run, int n,
+                                        const DLTensor *a, const DLTensor *b,
+                                        const DLTensor *c, const DLTensor *d) {
+  const DLTensor *tensors[TVMFFI_LOOP_TENSORS];
+  int32_t i, k;
+  tensors[0] = a;
+  tensors[1] = b;
+  tensors[2] = c;
+  tensors[3] = d;
+  TVMFFI_TRY(tvmffi_i_loop_around(run, -1, n, tensors));
+  if (!run->num_dims) return 0;
+  /* The innermost dimension is the run. */
+  run->size = run->shape[0];
+  for (k = 0; k < n; ++k)
+    run->stride[k] = run->step[0][k] /
+                     (tensors[k]->dtype.bits * tensors[k]->dtype.lanes / 8);
+  --run->num_dims;
+  for (i = 0; i < run->num_dims; ++i) {
+    run->shape[i] = run->shape[i + 1];
+    for (k = 0; k < n; ++k) run->step[i][k] = run->step[i + 1][k];
+  }
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_loop_rows(tvmffi_loop *run, int32_t dim, int n,
+                                       const DLTensor *a, const DLTensor *b,
+                                       const DLTensor *c, const DLTensor *d) {
+  const DLTensor *tensors[TVMFFI_LOOP_TENSORS];
+  int32_t k, at = a && dim < 0 ? dim + a->ndim : dim;
+  tensors[0] = a;
+  tensors[1] = b;
+  tensors[2] = c;
+  tensors[3] = d;
+  if (a && (at < 0 || at >= a->ndim))
+    return TVMFFI_RAISE("ValueError", "a loop along dimension %d of %d",
+                        (int)dim, (int)a->ndim);
+  TVMFFI_TRY(tvmffi_i_loop_around(run, at, n, tensors));
+  run->size = a->shape[at];
+  for (k = 0; k < n; ++k) run->stride[k] = tvmffi_tensor_stride(tensors[k], at);
+  return 0;
+}
+
+#if !TVMFFI_NO_FLOAT
+/* Float16 (IEEE 754 binary16) and bfloat16 (the upper half of a binary32), as
+   bits. To float nothing is lost; from float they round to nearest, ties to
+   even; a NaN stays one, quiet, with the upper bits of its payload. */
+typedef union {
+  float value;
+  uint32_t bits;
+} tvmffi_i_float;
+
+TVMFFI_I_INLINE float tvmffi_bfloat16_to_float(uint16_t x) {
+  tvmffi_i_float f;
+  f.bits = (uint32_t)x << 16;
+  return f.value;
+}
+
+TVMFFI_I_INLINE uint16_t tvmffi_bfloat16_from_float(float x) {
+  tvmffi_i_float f;
+  f.value = x;
+  if ((f.bits & 0x7FFFFFFFu) > 0x7F800000u)
+    return (uint16_t)(f.bits >> 16 | 0x40u);
+  return (uint16_t)((f.bits + 0x7FFFu + (f.bits >> 16 & 1u)) >> 16);
+}
+
+TVMFFI_I_INLINE float tvmffi_float16_to_float(uint16_t x) {
+  uint32_t sign = (uint32_t)(x & 0x8000u) << 16, rest = x & 0x7FFFu;
+  tvmffi_i_float f;
+  if (rest >= 0x7C00u) { /* infinite, or no number */
+    f.bits = sign | 0x7F800000u | rest << 13;
+    if (rest > 0x7C00u) f.bits |= 0x400000u;
+  } else if (rest >= 0x400u) {
+    f.bits = sign | ((rest << 13) + 0x38000000u);
+  } else { /* subnormal: 2^-24 times an integer */
+    f.value = (float)rest * 5.9604644775390625e-8f;
+    f.bits |= sign;
+  }
+  return f.value;
+}
+
+TVMFFI_I_INLINE uint16_t tvmffi_float16_from_float(float x) {
+  uint32_t sign, rest, shift, half, lost;
+  tvmffi_i_float f;
+  f.value = x;
+  sign = f.bits >> 16 & 0x8000u;
+  rest = f.bits & 0x7FFFFFFFu;
+  if (rest > 0x7F800000u)
+    return (uint16_t)(sign | 0x7E00u | (rest >> 13 & 0x3FFu));
+  if (rest >= 0x477FF000u) return (uint16_t)(sign | 0x7C00u); /* 65520 */
+  if (rest >= 0x38800000u)                                    /* 2^-14 */
+    return (uint16_t)(sign |
+                      (rest - 0x38000000u + 0xFFFu + (rest >> 13 & 1u)) >> 13);
+  if (rest < 0x33000000u) return (uint16_t)sign; /* 2^-25 */
+  shift = 126u - (rest >> 23);
+  rest = (rest & 0x7FFFFFu) | 0x800000u;
+  half = 1u << (shift - 1);
+  lost = rest & (2 * half - 1);
+  rest >>= shift;
+  rest += lost > half || (lost == half && (rest & 1u));
+  return (uint16_t)(sign | rest);
+}
+#endif
+
+/* Makes a dtype of one lane: tvmffi_dtype_of(kDLFloat, 32). */
+TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
+  DLDataType dtype;
+  dtype.code = (uint8_t)code;
+  dtype.bits = (uint8_t)bits;
+  dtype.lanes = 1;
+  return dtype;
+}
+
+/* Allocates a tensor *out, owned by the caller, in the memory of who called: by
+   the environment's allocator, whose tensors Python gets back as they are. The
+   shape is copied, its content is not set. RuntimeError when there is no
+   allocator, or that one's own error; ValueError for a bad shape. */
+TVMFFI_I_INLINE int tvmffi_tensor_new(DLDataType dtype, DLDevice device,
+                                      int32_t ndim, const int64_t *shape,
+                                      TVMFFIObject **out) {
+  DLTensor like = TVMFFI_I_ZERO;
+  TVMFFIObjectHandle handle = NULL;
+  int32_t i;
+  if (ndim < 0 || (ndim && !shape))
+    return TVMFFI_RAISE("ValueError", "a new tensor of rank %d without shape",
+                        (int)ndim);
+  for (i = 0; i < ndim; ++i)
+    if (shape[i] < 0)
+      return TVMFFI_RAISE("ValueError", "dimension %d of a new tensor is %lld",
+                          (int)i, (long long)shape[i]);
+  like.dtype = dtype;
+  like.device = device;
+  like.ndim = ndim;
+  like.shape = (int64_t *)(uintptr_t)shape;
+  TVMFFI_TRY(TVMFFIEnvTensorAlloc(&like, &handle));
+  *out = (TVMFFIObject *)handle;
+  return 0;
+}
+
+/* Does the same with the dtype, device and shape of a borrowed tensor. */
+TVMFFI_I_INLINE int tvmffi_tensor_like(const DLTensor *t, TVMFFIObject **out) {
+  if (!t) return TVMFFI_RAISE("ValueError", "a new tensor like NULL");
+  return tvmffi_tensor_new(t->dtype, t->device, t->ndim, t->shape, out);
 }
 
 #endif /* TVMFFI_INTERFACE */
