@@ -5518,15 +5518,21 @@ TVMFFI_I_INLINE int tvmffi_i_loop_add(tvmffi_loop *run, int64_t extent,
   return 0;
 }
 
+/* A walk without any run, which stays one when something is wrong. */
+TVMFFI_I_INLINE void tvmffi_i_loop_reset(tvmffi_loop *run) {
+  run->size = 1;
+  run->num_tensors = run->num_dims = run->is_begun = 0;
+  run->is_empty = 1;
+}
+
 /* Begins a walk around dimension `dim`, or around none for -1. */
 TVMFFI_I_INLINE int tvmffi_i_loop_around(tvmffi_loop *run, int32_t dim, int n,
                                          const DLTensor *const *tensors) {
   int64_t compact[TVMFFI_LOOP_TENSORS], step[TVMFFI_LOOP_TENSORS];
   int32_t k, d;
-  run->num_tensors = run->num_dims = run->is_begun = run->is_empty = 0;
-  run->size = 1;
   TVMFFI_TRY(tvmffi_i_loop_check(dim, n, tensors));
   run->num_tensors = n;
+  run->is_empty = 0;
   for (k = 0; k < n; ++k) {
     const DLTensor *t = tensors[k];
     compact[k] = t->dtype.bits * t->dtype.lanes / 8;
@@ -5557,6 +5563,7 @@ TVMFFI_I_INLINE int tvmffi_i_loop_begin(tvmffi_loop *run, int n,
   tensors[1] = b;
   tensors[2] = c;
   tensors[3] = d;
+  tvmffi_i_loop_reset(run);
   TVMFFI_TRY(tvmffi_i_loop_around(run, -1, n, tensors));
   if (!run->num_dims) return 0;
   /* The innermost dimension is the run. */
@@ -5581,6 +5588,7 @@ TVMFFI_I_INLINE int tvmffi_i_loop_rows(tvmffi_loop *run, int32_t dim, int n,
   tensors[1] = b;
   tensors[2] = c;
   tensors[3] = d;
+  tvmffi_i_loop_reset(run);
   if (a && (at < 0 || at >= a->ndim))
     return TVMFFI_RAISE("ValueError", "a loop along dimension %d of %d",
                         (int)dim, (int)a->ndim);
@@ -9408,10 +9416,9 @@ TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
 #if defined(__clang__)
 __attribute__((no_sanitize("function")))
 #endif
-static int
-tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
-                         int32_t num_args, int32_t type_index,
-                         TVMFFIAny *result) {
+static int tvmffi_i_call_attr_value(const TVMFFIAny *callee,
+                                    const TVMFFIAny *args, int32_t num_args,
+                                    int32_t type_index, TVMFFIAny *result) {
   typedef TVMFFIAny (*unary)(const TVMFFIAny *);
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
   if (callee->type_index == kTVMFFIFunction && callee->v_obj)

@@ -1,0 +1,160 @@
+/* Operators for Python in C: softmax, layer norm, a matrix product, top-k, on
+   tensors of any strides. What a caller gets wrong is said by TVMFFI_EXPECT.
+
+       cc -shared -fPIC -O2 -I. examples/16_operators/ops.c -o ops.so -lm
+       python examples/16_operators/run_ops.py ops.so */
+#include "tvmffi.h"
+
+#include <math.h>
+
+/* An element that is a float32, float16 or int8, and back. */
+static float get(const void *p, int64_t i, DLDataType type) {
+  if (type.bits == 8) return ((const int8_t *)p)[i];
+  if (type.bits == 32) return ((const float *)p)[i];
+  return tvmffi_float16_to_float(((const uint16_t *)p)[i]);
+}
+
+static void put(void *p, int64_t i, DLDataType type, float x) {
+  if (type.bits == 8)
+    ((int8_t *)p)[i] = (int8_t)x;
+  else if (type.bits == 32)
+    ((float *)p)[i] = x;
+  else
+    ((uint16_t *)p)[i] = tvmffi_float16_from_float(x);
+}
+
+/* y = softmax of x along the last dimension. */
+static int softmax_into(const DLTensor *x, const DLTensor *y) {
+  tvmffi_loop row;
+  int64_t i;
+  TVMFFI_TRY(tvmffi_loop_rows(&row, -1, x, y));
+  while (tvmffi_loop_next(&row)) {
+    int64_t dx = row.stride[0], dy = row.stride[1];
+    float max = -INFINITY, sum = 0;
+    for (i = 0; i < row.size; ++i)
+      max = fmaxf(max, get(row.at[0], i * dx, x->dtype));
+    for (i = 0; i < row.size; ++i)
+      sum += expf(get(row.at[0], i * dx, x->dtype) - max);
+    for (i = 0; i < row.size; ++i)
+      put(row.at[1], i * dy, y->dtype,
+          expf(get(row.at[0], i * dx, x->dtype) - max) / sum);
+  }
+  return 0;
+}
+
+TVMFFI_EXPORT(softmax, none, (tensor, x), (tensor, y)) {
+  TVMFFI_EXPECT((x, "float32|float16[*batch, n] cpu strided"),
+                (y, "same[*batch, n] cpu strided"));
+  TVMFFI_TRY(softmax_into(x, y));
+  TVMFFI_RETURN();
+}
+
+/* The same into a new tensor, which the caller's framework allocates. */
+TVMFFI_EXPORT(new_softmax, object, (tensor, x)) {
+  TVMFFIObject *y = NULL;
+  int code;
+  TVMFFI_EXPECT((x, "float32|float16[..., n] cpu strided"));
+  TVMFFI_TRY(tvmffi_tensor_like(x, &y));
+  code = softmax_into(x, TVMFFITensorGetDLTensorPtr(y));
+  if (code) {
+    tvmffi_release(y);
+    return code;
+  }
+  TVMFFI_RETURN(y);
+}
+
+/* y = (x - mean) / sqrt(variance + epsilon) * scale + bias along the last
+   dimension. */
+TVMFFI_EXPORT(layer_norm, none, (tensor, x), (tensor, scale), (tensor, bias),
+              (float64, epsilon), (tensor, y)) {
+  tvmffi_loop row;
+  int64_t i;
+  TVMFFI_EXPECT((x, "float32|float16[*batch, n] cpu strided"),
+                (scale, "same[n] cpu strided"), (bias, "same[n] cpu strided"),
+                (y, "same[*batch, n] cpu strided"));
+  TVMFFI_TRY(tvmffi_loop_rows(&row, -1, x, y));
+  while (tvmffi_loop_next(&row)) {
+    int64_t dx = row.stride[0], dy = row.stride[1];
+    int64_t ds = tvmffi_tensor_stride(scale, 0);
+    int64_t db = tvmffi_tensor_stride(bias, 0);
+    double mean = 0, variance = 0, factor;
+    for (i = 0; i < row.size; ++i) mean += get(row.at[0], i * dx, x->dtype);
+    mean /= (double)row.size;
+    for (i = 0; i < row.size; ++i) {
+      double d = get(row.at[0], i * dx, x->dtype) - mean;
+      variance += d * d;
+    }
+    factor = 1 / sqrt(variance / (double)row.size + epsilon);
+    for (i = 0; i < row.size; ++i) {
+      double d = (get(row.at[0], i * dx, x->dtype) - mean) * factor;
+      d *= get(tvmffi_data(scale, void), i * ds, x->dtype);
+      d += get(tvmffi_data(bias, void), i * db, x->dtype);
+      put(row.at[1], i * dy, y->dtype, (float)d);
+    }
+  }
+  TVMFFI_RETURN();
+}
+
+/* c = a b, with elements T that are added up as S and stored as R. */
+#define MATMUL(name, T, S, R, from, to)                                        \
+  static void name(const DLTensor *a, const DLTensor *b, const DLTensor *c) {  \
+    int64_t i, j, k;                                                           \
+    for (i = 0; i < c->shape[0]; ++i)                                          \
+      for (j = 0; j < c->shape[1]; ++j) {                                      \
+        S sum = 0;                                                             \
+        for (k = 0; k < a->shape[1]; ++k)                                      \
+          sum += (S)from(tvmffi_at(a, T, i, k)) * from(tvmffi_at(b, T, k, j)); \
+        tvmffi_at(c, R, i, j) = to(sum);                                       \
+      }                                                                        \
+  }
+MATMUL(matmul_float32, float, float, float, , )
+MATMUL(matmul_int8, int8_t, int32_t, int32_t, , )
+MATMUL(matmul_float16, uint16_t, float, uint16_t, tvmffi_float16_to_float,
+       tvmffi_float16_from_float)
+
+TVMFFI_EXPORT(matmul, none, (tensor, a), (tensor, b), (tensor, c)) {
+  TVMFFI_EXPECT((a, "float32|float16|int8[n, k] cpu strided"),
+                (b, "same[k, m] cpu strided"), (c, "any[n, m] cpu strided"));
+  if (a->dtype.bits == 8) {
+    TVMFFI_EXPECT((c, "int32 strided"));
+    matmul_int8(a, b, c);
+  } else {
+    TVMFFI_EXPECT((a, "any strided"), (c, "same strided"));
+    (a->dtype.bits == 32 ? matmul_float32 : matmul_float16)(a, b, c);
+  }
+  TVMFFI_RETURN();
+}
+
+/* The k largest elements of each row of x, the largest first, and where they
+   are; of equal ones, the first. k is the extent of the outputs. */
+TVMFFI_EXPORT(top_k, none, (tensor, x), (tensor, values), (tensor, indices)) {
+  tvmffi_loop row;
+  int64_t i, j, k, count;
+  TVMFFI_EXPECT((x, "float32|float16|int8[*batch, n] cpu strided"),
+                (values, "same[*batch, k] cpu strided"),
+                (indices, "int64[*batch, k] cpu strided"));
+  k = values->shape[values->ndim - 1];
+  if (k > x->shape[x->ndim - 1])
+    return TVMFFI_RAISE("ValueError", "top_k: %lld of %lld elements",
+                        (long long)k, (long long)x->shape[x->ndim - 1]);
+  TVMFFI_TRY(tvmffi_loop_rows(&row, -1, x, values, indices));
+  while (tvmffi_loop_next(&row)) {
+    int64_t dv = row.stride[1], di = row.stride[2];
+    int64_t *index = (int64_t *)row.at[2];
+    /* The best so far stand in order; a new one is put in its place. */
+    for (i = count = 0; i < row.size && k; ++i) {
+      float v = get(row.at[0], i * row.stride[0], x->dtype);
+      for (j = count; j && get(row.at[1], (j - 1) * dv, x->dtype) < v; --j) {
+        if (j == k) continue;
+        put(row.at[1], j * dv, x->dtype,
+            get(row.at[1], (j - 1) * dv, x->dtype));
+        index[j * di] = index[(j - 1) * di];
+      }
+      if (j == k) continue;
+      put(row.at[1], j * dv, x->dtype, v);
+      index[j * di] = i;
+      if (count < k) ++count;
+    }
+  }
+  TVMFFI_RETURN();
+}
