@@ -4856,7 +4856,9 @@ typedef struct {
   int32_t line, count;
 } tvmffi_i_site;
 
-/* What is wrong with a tensor. */
+/* What is wrong with a tensor. Of a code the lowest byte is one of these, the
+   next one tells the tensor, the rest the dimension. */
+#define TVMFFI_I_MISFIT(code, dim) ((code) | (int)(dim) << 16)
 enum {
   TVMFFI_I_FITS,
   TVMFFI_I_NO_TENSOR,
@@ -4873,17 +4875,17 @@ enum {
   TVMFFI_I_NOT_ALIGNED
 };
 
-TVMFFI_I_INLINE int tvmffi_i_same_dtype(DLDataType a, DLDataType b) {
-  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+TVMFFI_I_INLINE int tvmffi_i_dtype_equal(DLDataType a, DLDataType b) {
+  return ((a.code ^ b.code) | (a.bits ^ b.bits) | (a.lanes ^ b.lanes)) == 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_dtype_fits(const tvmffi_i_plan *p,
                                         const DLTensor *t,
                                         const DLTensor *first) {
   int i;
-  if (p->num_dtypes < 0) return tvmffi_i_same_dtype(t->dtype, first->dtype);
+  if (p->num_dtypes < 0) return tvmffi_i_dtype_equal(t->dtype, first->dtype);
   for (i = 0; i < p->num_dtypes; ++i)
-    if (tvmffi_i_same_dtype(t->dtype, p->dtypes[i])) return 1;
+    if (tvmffi_i_dtype_equal(t->dtype, p->dtypes[i])) return 1;
   return p->num_dtypes == 0;
 }
 
@@ -4894,113 +4896,121 @@ TVMFFI_I_INLINE int64_t tvmffi_i_extent(const tvmffi_i_dim *want,
   return t->shape[want->dim < 0 ? t->ndim + want->dim : want->dim];
 }
 
+/* Whether the run's dimensions are those of the run that it is bound to. */
+TVMFFI_I_INLINE int tvmffi_i_run_fits(const tvmffi_i_plan *plans,
+                                      const tvmffi_i_plan *p,
+                                      const DLTensor *const *tensors,
+                                      const DLTensor *t) {
+  const tvmffi_i_plan *other = &plans[p->run.tensor];
+  const DLTensor *o = tensors[p->run.tensor];
+  int32_t rank = t->ndim - p->num_dims, i;
+  if (rank != o->ndim - other->num_dims) return TVMFFI_I_BAD_RUN_RANK;
+  for (i = 0; i < rank; ++i)
+    if (t->shape[p->front + i] != o->shape[other->front + i])
+      return TVMFFI_I_MISFIT(TVMFFI_I_BAD_RUN, i);
+  return TVMFFI_I_FITS;
+}
+
 TVMFFI_I_INLINE int tvmffi_i_shape_fits(const tvmffi_i_plan *plans,
                                         const tvmffi_i_plan *p,
                                         const DLTensor *const *tensors,
-                                        const DLTensor *t, int *dim) {
+                                        const DLTensor *t) {
   int32_t rank = t->ndim - p->num_dims, i;
   if (p->has_run ? rank < 0 : rank != 0) return TVMFFI_I_BAD_RANK;
   if (t->ndim && !t->shape) return TVMFFI_I_NO_SHAPE;
   for (i = 0; i < p->num_dims; ++i) {
     const tvmffi_i_dim *want = &p->dims[i];
     int64_t extent = t->shape[i < p->front ? i : i + rank];
-    *dim = i;
     if (want->tensor >= 0 ? extent != tvmffi_i_extent(want, tensors)
                           : extent != want->extent && want->extent >= 0)
-      return TVMFFI_I_BAD_EXTENT;
+      return TVMFFI_I_MISFIT(TVMFFI_I_BAD_EXTENT, i);
   }
-  if (p->has_run && p->run.tensor >= 0) {
-    const tvmffi_i_plan *other = &plans[p->run.tensor];
-    const DLTensor *o = tensors[p->run.tensor];
-    if (rank != o->ndim - other->num_dims) return TVMFFI_I_BAD_RUN_RANK;
-    for (i = 0; i < rank; ++i) {
-      *dim = i;
-      if (t->shape[p->front + i] != o->shape[other->front + i])
-        return TVMFFI_I_BAD_RUN;
-    }
-  }
-  return TVMFFI_I_FITS;
+  return p->has_run && p->run.tensor >= 0
+             ? tvmffi_i_run_fits(plans, p, tensors, t)
+             : TVMFFI_I_FITS;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_data_fits(const tvmffi_i_plan *p,
-                                       const DLTensor *t, int *dim) {
-  int64_t i;
-  uint64_t step = 1;
-  int is_empty = 0, is_contiguous = 1;
+                                       const DLTensor *t) {
+  const int64_t *strides = t->strides;
+  int64_t step = 1, gap = 0;
+  int32_t i;
+  int is_empty = 0;
   for (i = t->ndim - 1; i >= 0; --i) {
     int64_t extent = t->shape[i];
-    *dim = (int)i;
-    if (extent < 0) return TVMFFI_I_NEGATIVE;
-    if (extent == 0) is_empty = 1;
-    if (t->strides && extent != 1 && (uint64_t)t->strides[i] != step)
-      is_contiguous = 0;
-    step *= (uint64_t)extent;
+    if (extent != 1) {
+      if (extent < 0) return TVMFFI_I_MISFIT(TVMFFI_I_NEGATIVE, i);
+      is_empty |= extent == 0;
+      if (strides) gap |= strides[i] ^ step;
+      step = (int64_t)((uint64_t)step * (uint64_t)extent);
+    }
   }
   if (is_empty) return TVMFFI_I_FITS;
   if (!t->data) return TVMFFI_I_NO_DATA;
-  if (!is_contiguous && !p->strided) return TVMFFI_I_NOT_CONTIGUOUS;
+  if (gap && !p->strided) return TVMFFI_I_NOT_CONTIGUOUS;
   if (((uintptr_t)t->data + (uintptr_t)t->byte_offset) & p->align_mask)
     return TVMFFI_I_NOT_ALIGNED;
   return TVMFFI_I_FITS;
 }
 
-/* Checks all tensors; *bad is the first that does not fit, *dim where. */
+/* Checks all tensors; the code of the first that does not fit. */
 TVMFFI_I_INLINE int tvmffi_i_fit(const tvmffi_i_plan *plans, int32_t count,
-                                 const DLTensor *const *tensors, int32_t *bad,
-                                 int *dim) {
+                                 const DLTensor *const *tensors) {
   int32_t i;
   for (i = 0; i < count; ++i) {
     const tvmffi_i_plan *p = &plans[i];
     const DLTensor *t = tensors[i];
-    int code;
-    *bad = i;
-    if (!t) return TVMFFI_I_NO_TENSOR;
-    if (!tvmffi_i_dtype_fits(p, t, tensors[0])) return TVMFFI_I_BAD_DTYPE;
-    if ((p->device_type && (int32_t)t->device.device_type != p->device_type) ||
-        (p->device_id >= 0 && t->device.device_id != p->device_id))
-      return TVMFFI_I_BAD_DEVICE;
-    code = tvmffi_i_shape_fits(plans, p, tensors, t, dim);
-    if (!code) code = tvmffi_i_data_fits(p, t, dim);
-    if (code) return code;
+    int code = TVMFFI_I_FITS;
+    if (!t)
+      code = TVMFFI_I_NO_TENSOR;
+    else if (!tvmffi_i_dtype_fits(p, t, tensors[0]))
+      code = TVMFFI_I_BAD_DTYPE;
+    else if ((p->device_type &&
+              (int32_t)t->device.device_type != p->device_type) ||
+             (p->device_id >= 0 && t->device.device_id != p->device_id))
+      code = TVMFFI_I_BAD_DEVICE;
+    if (!code) code = tvmffi_i_shape_fits(plans, p, tensors, t);
+    if (!code) code = tvmffi_i_data_fits(p, t);
+    if (TVMFFI_I_UNLIKELY(code)) return code | i << 8;
   }
   return TVMFFI_I_FITS;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_is_name(char c) {
+TVMFFI_I_INLINE int tvmffi_i_plan_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
-TVMFFI_I_INLINE int tvmffi_i_is_digit(char c) { return c >= '0' && c <= '9'; }
+TVMFFI_I_INLINE int tvmffi_i_plan_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* Tells whether the next word is `word`, and then goes behind it. */
-TVMFFI_I_COLD int tvmffi_i_skip(const char **at, const char *word) {
+TVMFFI_I_COLD int tvmffi_i_plan_skip(const char **at, const char *word) {
   const char *p = *at;
   while (*word && *p == *word) ++p, ++word;
-  if (*word || tvmffi_i_is_name(*p) || tvmffi_i_is_digit(*p)) return 0;
+  if (*word || tvmffi_i_plan_letter(*p) || tvmffi_i_plan_digit(*p)) return 0;
   *at = p;
   return 1;
 }
 
 /* The readers below go on in the text, and give NULL, or what is wrong. */
-TVMFFI_I_COLD const char *tvmffi_i_read_number(const char **at, int64_t max,
+TVMFFI_I_COLD const char *tvmffi_i_plan_number(const char **at, int64_t max,
                                                int64_t *out) {
-  if (!tvmffi_i_is_digit(**at)) return "a number is missing";
-  for (*out = 0; tvmffi_i_is_digit(**at); ++*at) {
+  if (!tvmffi_i_plan_digit(**at)) return "a number is missing";
+  for (*out = 0; tvmffi_i_plan_digit(**at); ++*at) {
     if (*out > (max - (**at - '0')) / 10) return "the number is too large";
     *out = *out * 10 + (**at - '0');
   }
   return NULL;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_read_dtypes(tvmffi_i_plan *p,
+TVMFFI_I_COLD const char *tvmffi_i_plan_dtypes(tvmffi_i_plan *p,
                                                const char **at) {
   TVMFFIByteArray word;
-  if (tvmffi_i_skip(at, "any")) return NULL;
+  if (tvmffi_i_plan_skip(at, "any")) return NULL;
   p->num_dtypes = -1;
-  if (tvmffi_i_skip(at, "same")) return NULL;
+  if (tvmffi_i_plan_skip(at, "same")) return NULL;
   for (p->num_dtypes = 0;; ++*at) {
     if (p->num_dtypes == TVMFFI_I_DTYPES) return "more than 4 dtypes";
     word.data = *at;
-    while (tvmffi_i_is_name(**at) || tvmffi_i_is_digit(**at)) ++*at;
+    while (tvmffi_i_plan_letter(**at) || tvmffi_i_plan_digit(**at)) ++*at;
     word.size = (size_t)(*at - word.data);
     if (!word.size) return "a dtype is missing";
     if (TVMFFIDataTypeFromString(&word, &p->dtypes[(int)p->num_dtypes++])) {
@@ -5011,24 +5021,24 @@ TVMFFI_I_COLD const char *tvmffi_i_read_dtypes(tvmffi_i_plan *p,
   }
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_read_name(tvmffi_i_dim *d, const char *text,
+TVMFFI_I_COLD const char *tvmffi_i_plan_name(tvmffi_i_dim *d, const char *text,
                                              const char **at) {
   const char *begin = *at;
-  if (!tvmffi_i_is_name(**at)) return "a dimension is missing";
-  while (tvmffi_i_is_name(**at) || tvmffi_i_is_digit(**at)) ++*at;
+  if (!tvmffi_i_plan_letter(**at)) return "a dimension is missing";
+  while (tvmffi_i_plan_letter(**at) || tvmffi_i_plan_digit(**at)) ++*at;
   d->name = (uint8_t)(begin - text);
   d->name_size = (uint8_t)(*at - begin);
   return NULL;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_read_dim(tvmffi_i_plan *p, const char *text,
+TVMFFI_I_COLD const char *tvmffi_i_plan_dim(tvmffi_i_plan *p, const char *text,
                                             const char **at) {
   tvmffi_i_dim *d = &p->dims[(int)p->num_dims];
   if (**at == '.' || **at == '*') {
     if (p->has_run) return "a second \"...\" or \"*\"";
     p->has_run = 1;
     p->front = p->num_dims;
-    if (*(*at)++ == '*') return tvmffi_i_read_name(&p->run, text, at);
+    if (*(*at)++ == '*') return tvmffi_i_plan_name(&p->run, text, at);
     if ((*at)[0] != '.' || (*at)[1] != '.') return "a dimension is missing";
     *at += 2;
     return NULL;
@@ -5036,13 +5046,13 @@ TVMFFI_I_COLD const char *tvmffi_i_read_dim(tvmffi_i_plan *p, const char *text,
   if (p->num_dims == TVMFFI_I_DIMS) return "more than 8 dimensions";
   ++p->num_dims;
   d->extent = d->tensor = -1;
-  if (tvmffi_i_skip(at, "_")) return NULL;
-  if (tvmffi_i_is_digit(**at))
-    return tvmffi_i_read_number(at, INT64_MAX, &d->extent);
-  return tvmffi_i_read_name(d, text, at);
+  if (tvmffi_i_plan_skip(at, "_")) return NULL;
+  if (tvmffi_i_plan_digit(**at))
+    return tvmffi_i_plan_number(at, INT64_MAX, &d->extent);
+  return tvmffi_i_plan_name(d, text, at);
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_read_shape(tvmffi_i_plan *p,
+TVMFFI_I_COLD const char *tvmffi_i_plan_shape(tvmffi_i_plan *p,
                                               const char *text,
                                               const char **at) {
   const char *wrong;
@@ -5052,7 +5062,7 @@ TVMFFI_I_COLD const char *tvmffi_i_read_shape(tvmffi_i_plan *p,
   ++*at;
   while (**at == ' ') ++*at;
   while (**at != ']') {
-    wrong = tvmffi_i_read_dim(p, text, at);
+    wrong = tvmffi_i_plan_dim(p, text, at);
     if (wrong) return wrong;
     while (**at == ' ') ++*at;
     if (**at != ',' && **at != ']') return "\",\" or \"]\" is missing";
@@ -5065,20 +5075,20 @@ TVMFFI_I_COLD const char *tvmffi_i_read_shape(tvmffi_i_plan *p,
   return NULL;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_read_word(tvmffi_i_plan *p,
+TVMFFI_I_COLD const char *tvmffi_i_plan_word(tvmffi_i_plan *p,
                                              const char **at) {
   TVMFFIByteArray word;
   DLDevice device;
   int64_t bytes;
   const char *wrong;
   word.data = *at;
-  if (tvmffi_i_skip(at, "strided")) {
+  if (tvmffi_i_plan_skip(at, "strided")) {
     p->strided = 1;
     return NULL;
   }
-  if (tvmffi_i_skip(at, "align")) {
+  if (tvmffi_i_plan_skip(at, "align")) {
     if (*(*at)++ != '(') return "\"(\" is missing";
-    wrong = tvmffi_i_read_number(at, 1 << 30, &bytes);
+    wrong = tvmffi_i_plan_number(at, 1 << 30, &bytes);
     if (wrong) return wrong;
     if (*(*at)++ != ')') return "\")\" is missing";
     p->align_mask = (uint32_t)bytes - 1;
@@ -5097,7 +5107,7 @@ TVMFFI_I_COLD const char *tvmffi_i_read_word(tvmffi_i_plan *p,
   return NULL;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_read_plan(tvmffi_i_plan *p, const char *text,
+TVMFFI_I_COLD const char *tvmffi_i_plan_text(tvmffi_i_plan *p, const char *text,
                                              const char **at) {
   const tvmffi_i_plan zero = TVMFFI_I_ZERO;
   const char *wrong;
@@ -5105,17 +5115,17 @@ TVMFFI_I_COLD const char *tvmffi_i_read_plan(tvmffi_i_plan *p, const char *text,
   p->device_id = -1;
   *at = text;
   if (tvmffi_view(text).size > UINT8_MAX) return "the text is too long";
-  wrong = tvmffi_i_read_dtypes(p, at);
-  if (!wrong) wrong = tvmffi_i_read_shape(p, text, at);
+  wrong = tvmffi_i_plan_dtypes(p, at);
+  if (!wrong) wrong = tvmffi_i_plan_shape(p, text, at);
   while (!wrong && **at) {
     if (**at != ' ') return "a space is missing";
     while (**at == ' ') ++*at;
-    if (**at) wrong = tvmffi_i_read_word(p, at);
+    if (**at) wrong = tvmffi_i_plan_word(p, at);
   }
   return wrong;
 }
 
-TVMFFI_I_COLD int tvmffi_i_same_name(const char *a, const tvmffi_i_dim *x,
+TVMFFI_I_COLD int tvmffi_i_plan_same(const char *a, const tvmffi_i_dim *x,
                                      const char *b, const tvmffi_i_dim *y) {
   int i = 0;
   while (i < x->name_size && a[x->name + i] == b[y->name + i]) ++i;
@@ -5123,15 +5133,15 @@ TVMFFI_I_COLD int tvmffi_i_same_name(const char *a, const tvmffi_i_dim *x,
 }
 
 /* Finds where each name of plan `n` was met first. */
-TVMFFI_I_COLD void tvmffi_i_bind_names(const tvmffi_i_expected *e,
-                                       tvmffi_i_plan *plans, int32_t n) {
+TVMFFI_I_COLD void tvmffi_i_plan_bind(const tvmffi_i_expected *e,
+                                      tvmffi_i_plan *plans, int32_t n) {
   tvmffi_i_plan *p = &plans[n];
   int32_t i, j, k;
   for (i = 0; i < p->num_dims; ++i)
     for (j = 0; j <= n && p->dims[i].name_size && p->dims[i].tensor < 0; ++j) {
       const tvmffi_i_plan *q = &plans[j];
       for (k = 0; k < (j < n ? q->num_dims : i); ++k) {
-        if (!tvmffi_i_same_name(e[n].text, &p->dims[i], e[j].text, &q->dims[k]))
+        if (!tvmffi_i_plan_same(e[n].text, &p->dims[i], e[j].text, &q->dims[k]))
           continue;
         p->dims[i].tensor = (int8_t)j;
         p->dims[i].dim = (int8_t)(k < q->front ? k : k - q->num_dims);
@@ -5139,30 +5149,30 @@ TVMFFI_I_COLD void tvmffi_i_bind_names(const tvmffi_i_expected *e,
       }
     }
   for (j = 0; j < n && p->run.name_size && p->run.tensor < 0; ++j)
-    if (tvmffi_i_same_name(e[n].text, &p->run, e[j].text, &plans[j].run))
+    if (tvmffi_i_plan_same(e[n].text, &p->run, e[j].text, &plans[j].run))
       p->run.tensor = (int8_t)j;
 }
 
 /* Reads the texts; raises for one that cannot be read. */
-TVMFFI_I_COLD int tvmffi_i_read_plans(const tvmffi_i_site *site,
-                                      tvmffi_i_plan *plans,
-                                      const char *function) {
+TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
+                                    tvmffi_i_plan *plans,
+                                    const char *function) {
   int32_t i;
   for (i = 0; i < site->count; ++i) {
     const tvmffi_i_expected *e = &site->expected[i];
-    const char *at, *wrong = tvmffi_i_read_plan(&plans[i], e->text, &at);
+    const char *at, *wrong = tvmffi_i_plan_text(&plans[i], e->text, &at);
     if (wrong)
       return tvmffi_raise(TVMFFIBacktrace(site->file, site->line, function, 0),
                           "InternalError",
                           "%s: TVMFFI_EXPECT((%s, \"%s\")): %s at \"%s\"",
                           function, e->name, e->text, wrong, at);
-    tvmffi_i_bind_names(site->expected, plans, i);
+    tvmffi_i_plan_bind(site->expected, plans, i);
   }
   return 0;
 }
 
 /* Texts for messages, into buffers of 160 bytes. */
-TVMFFI_I_COLD const char *tvmffi_i_dtype_text(DLDataType dtype, char *buffer) {
+TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
   TVMFFIAny any = tvmffi_none();
   TVMFFIByteArray text;
   size_t i;
@@ -5177,7 +5187,7 @@ TVMFFI_I_COLD const char *tvmffi_i_dtype_text(DLDataType dtype, char *buffer) {
   return buffer;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_device_text(DLDevice device, char *buffer) {
+TVMFFI_I_COLD const char *tvmffi_i_say_device(DLDevice device, char *buffer) {
   static const char *const names[] = {
       "unknown", "cpu",       "cuda",    "cuda_host",    "opencl",
       "unknown", "unknown",   "vulkan",  "metal",        "vpi",
@@ -5193,7 +5203,7 @@ TVMFFI_I_COLD const char *tvmffi_i_device_text(DLDevice device, char *buffer) {
   return buffer;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_shape_text(const DLTensor *t, char *buffer) {
+TVMFFI_I_COLD const char *tvmffi_i_say_shape(const DLTensor *t, char *buffer) {
   size_t n = tvmffi_i_append(buffer, 0, "[");
   int32_t i;
   for (i = 0; i < t->ndim && t->shape; ++i) {
@@ -5216,60 +5226,62 @@ TVMFFI_I_COLD const char *tvmffi_i_shape_text(const DLTensor *t, char *buffer) {
 }
 
 /* The size of the text of a list that begins at `text`, up to `end`. */
-TVMFFI_I_COLD int tvmffi_i_until(const char *text, char end) {
+TVMFFI_I_COLD int tvmffi_i_plan_until(const char *text, char end) {
   int n = 0;
   while (text[n] && text[n] != end && text[n] != ' ') ++n;
   return n;
 }
 
-/* Raises for tensor `i`, with the words that say what is wrong and where. */
+/* Raises for a tensor, with the words that say what is wrong and where. */
 #define TVMFFI_I_SAY(kind, format, ...)                                 \
   tvmffi_raise(trace, kind, "%s: argument %s: " format, function, name, \
                __VA_ARGS__)
 TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
                                   const tvmffi_i_plan *plans,
-                                  const DLTensor *const *tensors, int32_t i,
-                                  int dim, int code, const char *function) {
+                                  const DLTensor *const *tensors, int code,
+                                  const char *function) {
   const TVMFFIByteArray *trace =
       TVMFFIBacktrace(site->file, site->line, function, 0);
   const tvmffi_i_expected *e = site->expected;
+  int i = code >> 8 & 0xFF, dim = code >> 16;
   const char *name = e[i].name, *text = e[i].text, *shape = text;
   const tvmffi_i_plan *p = &plans[i];
-  const tvmffi_i_dim *d = code == TVMFFI_I_BAD_EXTENT ? &p->dims[dim] : &p->run;
+  const tvmffi_i_dim *d =
+      (code & 0xFF) == TVMFFI_I_BAD_EXTENT ? &p->dims[dim] : &p->run;
   const DLTensor *t = tensors[i];
   char buffer[160], other[160];
   const char *where = e[d->tensor < 0 ? 0 : d->tensor].name;
   int32_t rank = t ? t->ndim - p->num_dims : 0;
   while (*shape && *shape != '[') ++shape;
-  switch (code) {
+  switch (code & 0xFF) {
     case TVMFFI_I_NO_TENSOR: return TVMFFI_I_SAY("ValueError", "%s", "is NULL");
     case TVMFFI_I_NO_SHAPE:
       return TVMFFI_I_SAY("ValueError", "%s", "shape is NULL");
     case TVMFFI_I_NO_DATA:
       return TVMFFI_I_SAY("ValueError", "%s", "data is NULL");
     case TVMFFI_I_BAD_DTYPE:
-      tvmffi_i_dtype_text(t->dtype, buffer);
+      tvmffi_i_say_dtype(t->dtype, buffer);
       if (p->num_dtypes < 0)
         return TVMFFI_I_SAY("TypeError", "dtype is %s, but %s in %s", buffer,
-                            tvmffi_i_dtype_text(tensors[0]->dtype, other),
+                            tvmffi_i_say_dtype(tensors[0]->dtype, other),
                             e[0].name);
       return TVMFFI_I_SAY("TypeError", "dtype is %s, expected %.*s", buffer,
-                          tvmffi_i_until(text, '['), text);
+                          tvmffi_i_plan_until(text, '['), text);
     case TVMFFI_I_BAD_DEVICE: {
       DLDevice want;
       want.device_type = (DLDeviceType)p->device_type;
       want.device_id = p->device_id < 0 ? 0 : p->device_id;
-      tvmffi_i_device_text(want, other);
-      return TVMFFI_I_SAY("ValueError", "device is %s, expected %.*s",
-                          tvmffi_i_device_text(t->device, buffer),
-                          p->device_id < 0 ? tvmffi_i_until(other, ':') : 159,
-                          other);
+      tvmffi_i_say_device(want, other);
+      return TVMFFI_I_SAY(
+          "ValueError", "device is %s, expected %.*s",
+          tvmffi_i_say_device(t->device, buffer),
+          p->device_id < 0 ? tvmffi_i_plan_until(other, ':') : 159, other);
     }
     case TVMFFI_I_BAD_RANK:
       for (dim = 0; shape[dim] && shape[dim] != ']'; ++dim) {
       }
       return TVMFFI_I_SAY("ValueError", "shape is %s, expected %.*s",
-                          tvmffi_i_shape_text(t, buffer), dim + 1, shape);
+                          tvmffi_i_say_shape(t, buffer), dim + 1, shape);
     case TVMFFI_I_BAD_EXTENT: {
       int32_t at = dim < p->front ? dim : dim + rank;
       long long extent = (long long)t->shape[at];
@@ -5311,27 +5323,23 @@ TVMFFI_I_COLD int tvmffi_i_expect_rest(tvmffi_i_site *site,
                                        const char *function) {
   tvmffi_i_plan plans[TVMFFI_I_EXPECTED];
   uint64_t none = 0;
-  int32_t i, bad = 0;
-  int dim = 0, code;
+  int32_t i;
+  int code;
   function = tvmffi_i_function_name(function);
-  TVMFFI_TRY(tvmffi_i_read_plans(site, plans, function));
+  TVMFFI_TRY(tvmffi_i_plan_all(site, plans, function));
   if (tvmffi_i_cas64(&site->state, &none, 1)) {
     for (i = 0; i < site->count; ++i) site->plans[i] = plans[i];
     TVMFFI_I_STORE(TVMFFI_I_COUNT_AT(&site->state), 2);
   }
-  code = tvmffi_i_fit(plans, site->count, tensors, &bad, &dim);
-  return code ? tvmffi_i_misfit(site, plans, tensors, bad, dim, code, function)
-              : 0;
+  code = tvmffi_i_fit(plans, site->count, tensors);
+  return code ? tvmffi_i_misfit(site, plans, tensors, code, function) : 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_expect(tvmffi_i_site *site,
                                     const DLTensor *const *tensors,
                                     const char *function) {
-  int32_t bad;
-  int dim;
   if (TVMFFI_I_LIKELY(TVMFFI_I_LOAD(TVMFFI_I_COUNT_AT(&site->state)) == 2) &&
-      TVMFFI_I_LIKELY(
-          !tvmffi_i_fit(site->plans, site->count, tensors, &bad, &dim)))
+      TVMFFI_I_LIKELY(!tvmffi_i_fit(site->plans, site->count, tensors)))
     return 0;
   return tvmffi_i_expect_rest(site, tensors, function);
 }
@@ -5425,9 +5433,9 @@ typedef struct {
   int64_t size;                  /* elements of each run */
   void *at[TVMFFI_LOOP_TENSORS]; /* each tensor's first element of a run */
   int64_t stride[TVMFFI_LOOP_TENSORS]; /* to the next, in elements */
-  /* Internal: the dimensions around the run, the innermost first; steps count
-     bytes. */
+  /* Internal: the dimensions around the run, the innermost first. */
   int32_t num_tensors, num_dims, is_begun, is_empty;
+  int64_t bytes[TVMFFI_LOOP_TENSORS]; /* of an element */
   int64_t shape[TVMFFI_LOOP_DIMS], index[TVMFFI_LOOP_DIMS];
   int64_t step[TVMFFI_LOOP_DIMS][TVMFFI_LOOP_TENSORS];
 } tvmffi_loop;
@@ -5463,7 +5471,8 @@ TVMFFI_I_INLINE int tvmffi_loop_next(tvmffi_loop *run) {
       run->index[d] = 0;
     }
     for (k = 0; k < run->num_tensors; ++k)
-      run->at[k] = (char *)run->at[k] + (1 - back) * run->step[d][k];
+      run->at[k] =
+          (char *)run->at[k] + (1 - back) * run->step[d][k] * run->bytes[k];
     if (!back) return 1;
   }
   return 0;
@@ -5491,7 +5500,7 @@ TVMFFI_I_INLINE int tvmffi_i_loop_check(int32_t dim, int n,
     if (!same)
       return TVMFFI_RAISE(
           "ValueError", "tensor %d of a loop has the shape %s, the first %s",
-          (int)k, tvmffi_i_shape_text(t, two), tvmffi_i_shape_text(first, one));
+          (int)k, tvmffi_i_say_shape(t, two), tvmffi_i_say_shape(first, one));
   }
   return 0;
 }
@@ -5535,7 +5544,8 @@ TVMFFI_I_INLINE int tvmffi_i_loop_around(tvmffi_loop *run, int32_t dim, int n,
   run->is_empty = 0;
   for (k = 0; k < n; ++k) {
     const DLTensor *t = tensors[k];
-    compact[k] = t->dtype.bits * t->dtype.lanes / 8;
+    compact[k] = 1;
+    run->bytes[k] = t->dtype.bits * t->dtype.lanes / 8;
     run->at[k] = tvmffi_data(t, void);
     run->stride[k] = 0;
   }
@@ -5543,8 +5553,7 @@ TVMFFI_I_INLINE int tvmffi_i_loop_around(tvmffi_loop *run, int32_t dim, int n,
     int64_t extent = tensors[0]->shape[d];
     for (k = 0; k < n; ++k) {
       const DLTensor *t = tensors[k];
-      int64_t bytes = t->dtype.bits * t->dtype.lanes / 8;
-      step[k] = t->strides ? t->strides[d] * bytes : compact[k];
+      step[k] = t->strides ? t->strides[d] : compact[k];
       compact[k] *= t->shape[d];
     }
     if (d == dim) continue;
@@ -5568,9 +5577,7 @@ TVMFFI_I_INLINE int tvmffi_i_loop_begin(tvmffi_loop *run, int n,
   if (!run->num_dims) return 0;
   /* The innermost dimension is the run. */
   run->size = run->shape[0];
-  for (k = 0; k < n; ++k)
-    run->stride[k] = run->step[0][k] /
-                     (tensors[k]->dtype.bits * tensors[k]->dtype.lanes / 8);
+  for (k = 0; k < n; ++k) run->stride[k] = run->step[0][k];
   --run->num_dims;
   for (i = 0; i < run->num_dims; ++i) {
     run->shape[i] = run->shape[i + 1];
