@@ -5038,9 +5038,9 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_dim(tvmffi_i_plan *p, const char *text,
     if (p->has_run) return "a second \"...\" or \"*\"";
     p->has_run = 1;
     p->front = p->num_dims;
-    if (*(*at)++ == '*') return tvmffi_i_plan_name(&p->run, text, at);
-    if ((*at)[0] != '.' || (*at)[1] != '.') return "a dimension is missing";
-    *at += 2;
+    if (**at == '*') return ++*at, tvmffi_i_plan_name(&p->run, text, at);
+    if ((*at)[1] != '.' || (*at)[2] != '.') return "a dimension is missing";
+    *at += 3;
     return NULL;
   }
   if (p->num_dims == TVMFFI_I_DIMS) return "more than 8 dimensions";
@@ -5087,10 +5087,12 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_word(tvmffi_i_plan *p,
     return NULL;
   }
   if (tvmffi_i_plan_skip(at, "align")) {
-    if (*(*at)++ != '(') return "\"(\" is missing";
+    if (**at != '(') return "\"(\" is missing";
+    ++*at;
     wrong = tvmffi_i_plan_number(at, 1 << 30, &bytes);
     if (wrong) return wrong;
-    if (*(*at)++ != ')') return "\")\" is missing";
+    if (**at != ')') return "\")\" is missing";
+    ++*at;
     p->align_mask = (uint32_t)bytes - 1;
     return bytes & (bytes - 1) || !bytes ? "this is no power of 2" : NULL;
   }
@@ -5178,7 +5180,8 @@ TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
   size_t i;
   if (TVMFFIDataTypeToString(&dtype, &any)) {
     tvmffi_error_clear();
-    return "unknown";
+    buffer[tvmffi_i_append(buffer, 0, "unknown")] = 0;
+    return buffer;
   }
   text = tvmffi_any_str(&any);
   for (i = 0; i < text.size && i < 159; ++i) buffer[i] = text.data[i];
@@ -5278,6 +5281,8 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
           p->device_id < 0 ? tvmffi_i_plan_until(other, ':') : 159, other);
     }
     case TVMFFI_I_BAD_RANK:
+      if (t->ndim < 0)
+        return TVMFFI_I_SAY("ValueError", "rank is %d", (int)t->ndim);
       for (dim = 0; shape[dim] && shape[dim] != ']'; ++dim) {
       }
       return TVMFFI_I_SAY("ValueError", "shape is %s, expected %.*s",
@@ -5478,14 +5483,16 @@ TVMFFI_I_INLINE int tvmffi_loop_next(tvmffi_loop *run) {
   return 0;
 }
 
+TVMFFI_I_COLD int tvmffi_i_loop_full(int n) {
+  return TVMFFI_RAISE("ValueError", "a loop over %d tensors: at most %d", n,
+                      (int)TVMFFI_LOOP_TENSORS);
+}
+
 /* Checks what a walk needs of its tensors. */
 TVMFFI_I_INLINE int tvmffi_i_loop_check(int32_t dim, int n,
                                         const DLTensor *const *tensors) {
   char one[160], two[160];
   int32_t k, d;
-  if (n > TVMFFI_LOOP_TENSORS)
-    return TVMFFI_RAISE("ValueError", "a loop over %d tensors: at most %d", n,
-                        (int)TVMFFI_LOOP_TENSORS);
   for (k = 0; k < n; ++k) {
     const DLTensor *t = tensors[k], *first = tensors[0];
     int same = t && t->ndim == first->ndim;
@@ -5573,6 +5580,7 @@ TVMFFI_I_INLINE int tvmffi_i_loop_begin(tvmffi_loop *run, int n,
   tensors[2] = c;
   tensors[3] = d;
   tvmffi_i_loop_reset(run);
+  if (n > TVMFFI_LOOP_TENSORS) return tvmffi_i_loop_full(n);
   TVMFFI_TRY(tvmffi_i_loop_around(run, -1, n, tensors));
   if (!run->num_dims) return 0;
   /* The innermost dimension is the run. */
@@ -5596,6 +5604,7 @@ TVMFFI_I_INLINE int tvmffi_i_loop_rows(tvmffi_loop *run, int32_t dim, int n,
   tensors[2] = c;
   tensors[3] = d;
   tvmffi_i_loop_reset(run);
+  if (n > TVMFFI_LOOP_TENSORS) return tvmffi_i_loop_full(n);
   if (a && (at < 0 || at >= a->ndim))
     return TVMFFI_RAISE("ValueError", "a loop along dimension %d of %d",
                         (int)dim, (int)a->ndim);
