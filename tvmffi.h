@@ -9432,9 +9432,10 @@ TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
 #if defined(__clang__)
 __attribute__((no_sanitize("function")))
 #endif
-static int tvmffi_i_call_attr_value(const TVMFFIAny *callee,
-                                    const TVMFFIAny *args, int32_t num_args,
-                                    int32_t type_index, TVMFFIAny *result) {
+static int
+tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
+                         int32_t num_args, int32_t type_index,
+                         TVMFFIAny *result) {
   typedef TVMFFIAny (*unary)(const TVMFFIAny *);
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
   if (callee->type_index == kTVMFFIFunction && callee->v_obj)

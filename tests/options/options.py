@@ -192,6 +192,77 @@ def exports_prefix(box):
          sorted("acme_" + n for n in box.expected))
 
 
+def exports_dynamic(box):
+    """Files share the runtime, and the library that they make shows nothing."""
+    flags = ["-O1", "-fPIC", "-DTVMFFI_DYNAMIC=1"]
+    objects = [box.compile("dynamic", copy_source("one", True), *flags),
+               box.compile("dynamic2", copy_source("two", False), *flags)]
+    library = box.folder / "dynamic.so"
+    box.run(*box.compiler(), "-shared", *objects, "-o", library, "-lpthread")
+    shown = [n for _, n in box.names("-D", "-g", "--defined-only", library)]
+    same(sorted(shown), ["one", "two"])
+    # The declarations alone make no use of a runtime that is not there.
+    none_like(box.undefined(objects[1]), re.compile(r"TVMFFI"))
+    must_fail(none_like, box.undefined(box.compile(
+        "plain", copy_source("two", False), "-O1")), re.compile(r"TVMFFI"))
+    main = box.compile("main", """
+int one(int), two(int);
+int main(void) { return two(0) == 0 && one(1) == 1 && two(0) == 1 ? 0 : 1; }
+""")
+    box.run(box.link("dynamic-files", main, *objects))
+    same(box.defined(box.compile("static", PROGRAM, "-O1", "-DTVMFFI_STATIC=1",
+                                 "-DTVMFFI_DYNAMIC=1")), ["main"])
+
+
+# A library says whether its first call of the ABI met the embedded runtime.
+DYNAMIC = """
+#define TVMFFI_IMPLEMENTATION
+#define TVMFFI_DYNAMIC 1
+#include "tvmffi.h"
+int is_embedded(void);
+int is_embedded(void) { return tvmffi_i_runtime() == &tvmffi_i_embedded; }
+"""
+HOST = """
+#include <dlfcn.h>
+int is_embedded(void);
+int main(int argc, char **argv) {
+  int code = 0;
+  for (; argc > 2; --argc, ++argv)
+    if (!dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL)) return 9;
+  code = is_embedded();
+  return code != argv[1][0] - '0';
+}
+"""
+
+
+def dynamic_hosts(box):
+    """Half a runtime, one of another version and none leave the embedded one;
+    with TVMFFI_NO_DLOPEN nobody looks."""
+    def library(name, text, *flags):
+        out = box.folder / (name + ".so")
+        obj = box.compile(name, text, "-O1", "-fPIC", *flags)
+        box.run(*box.compiler(), "-shared", obj, "-o", out, "-lpthread")
+        return out
+    whole = library("whole", IMPLEMENTATION)
+    half = library("half", DECLARATIONS + "void TVMFFIGetVersion("
+                   "TVMFFIVersion *v) { v->major = v->minor = v->patch = 0; }")
+    other = library("other", IMPLEMENTATION.replace(
+        "#include", "#define TVMFFIGetVersion TVMFFIGetItsVersion\n#include")
+        + "#undef TVMFFIGetVersion\nTVMFFI_I_API void TVMFFIGetVersion("
+        "TVMFFIVersion *v);\nvoid TVMFFIGetVersion(TVMFFIVersion *v)"
+        "{ v->major = 0; v->minor = 2; v->patch = 0; }")
+    obj = box.compile("embedded", DYNAMIC, "-O1")
+    sealed = box.compile("sealed", DYNAMIC, "-O1", "-DTVMFFI_NO_DLOPEN=1")
+    main = box.compile("host", HOST)
+    exe = box.link("exe", main, obj, "-ldl")
+    box.run(exe, "1")
+    box.run(exe, whole, "0")
+    box.run(exe, half, "1")
+    box.run(exe, other, "1")
+    box.run(exe, whole, "1", fails=True)
+    box.run(box.link("exe2", main, sealed, "-ldl"), whole, "1")
+
+
 def exports_declarations(box):
     for level in ("-O0", "-O2"):
         # Without optimisation, compilers keep constants that nothing uses.
@@ -468,7 +539,8 @@ EVERY_SWITCH = [f"-DTVMFFI_NO_{name}=1" for name in
                 ("THREADS", "FLOAT", "STDIO", "BACKTRACE", "DLOPEN",
                  "CONTAINERS", "EXTRA")]
 MODES = [("default", []), ("TVMFFI_STATIC", ["-DTVMFFI_STATIC=1"]),
-         ("TVMFFI_PREFIX", ["-DTVMFFI_PREFIX=acme_"])]
+         ("TVMFFI_PREFIX", ["-DTVMFFI_PREFIX=acme_"]),
+         ("TVMFFI_DYNAMIC", ["-DTVMFFI_DYNAMIC=1"])]
 MODES += [(flag[2:-2], [flag]) for flag in EVERY_SWITCH]
 MODES += [("every TVMFFI_NO_ switch", EVERY_SWITCH)]
 
@@ -480,6 +552,9 @@ CASES = [
     ("TVMFFI_STATIC: nothing is exported", exports_static),
     ("TVMFFI_PREFIX: the 50 functions are renamed, nothing else is exported",
      exports_prefix),
+    ("TVMFFI_DYNAMIC: files share a runtime that nobody else sees",
+     exports_dynamic),
+    ("TVMFFI_DYNAMIC: which runtimes are taken", dynamic_hosts),
     ("declarations alone leave no symbol", exports_declarations),
     ("default: only libc is needed", needs_only_libc),
     ("TVMFFI_NO_STDIO: no stdio", lacks(
