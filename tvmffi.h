@@ -90,6 +90,7 @@
      >>calls      C interface: calls with plain C values
      >>containers C interface: arrays, lists, maps, dicts, shapes
      >>tensors    C interface: checks, elements, loops, new tensors
+     >>types      C interface: structs as types with fields and methods
      >>layout     implementation: static asserts of the whole ABI
      >>platform   implementation: libc, threads, thread-local state
      >>util       implementation: memory, hash, insert-only map
@@ -5715,6 +5716,1292 @@ TVMFFI_I_INLINE int tvmffi_tensor_like(const DLTensor *t, TVMFFIObject **out) {
   if (!t) return TVMFFI_RAISE("ValueError", "a new tensor like NULL");
   return tvmffi_tensor_new(t->dtype, t->device, t->ndim, t->shape, out);
 }
+
+/* ======== Types =================================================== >>types */
+/* C interface: structs as types. TVMFFI_TYPE names a struct's fields and
+   methods once; Python sees a class with attributes, constructor, repr,
+   equality and copies, and C++ the members at their places. A type registers
+   itself at its first use, once, parent first, by TVMFFIHandleInitOnce; what a
+   refused allocation left undone is done at the next use. Objects are
+   destroyed in two phases as the ABI has them: the last strong reference ends
+   the fields, the last weak one frees the memory. What dies while another
+   object of this file does waits in the thread's list, so depth is no limit. */
+
+/* A field's storage. Of an owned one the object has a reference. */
+enum {
+  TVMFFI_I_KEPT_PLAIN = 0, /* the word's C type */
+  TVMFFI_I_KEPT_OBJECT,    /* a pointer to an object, or NULL */
+  TVMFFI_I_KEPT_ANY,       /* a TVMFFIAny */
+  TVMFFI_I_KEPT_STR,       /* a TVMFFIAny, as C++'s String and Bytes are */
+  TVMFFI_I_KEPT_BYTES
+};
+
+enum {
+  TVMFFI_I_IS_END = 0,
+  TVMFFI_I_IS_FIELD,
+  TVMFFI_I_IS_METHOD,
+  TVMFFI_I_IS_ATTRIBUTE, /* name, method */
+  TVMFFI_I_IS_KW_ONLY,   /* of all fields behind it */
+  TVMFFI_I_IS_STRUCTURAL,
+  /* These say more about the member before them. */
+  TVMFFI_I_IS_DOC,
+  TVMFFI_I_IS_FLAGS,
+  TVMFFI_I_IS_FACTORY
+};
+
+/* Gives a method's description, which has the type's key from then on. */
+typedef tvmffi_func *tvmffi_i_method(const char *key, int64_t *flags);
+
+/* One parenthesis of TVMFFI_TYPE. */
+typedef struct {
+  int32_t what, kept;
+  const char *name; /* of field or method; the text of a doc */
+  int64_t flags;
+  int64_t offset, size, alignment;
+  const tvmffi_i_name *type;
+  TVMFFIFieldGetter get;
+  TVMFFIFieldSetter set;
+  int (*value)(TVMFFIAny *out); /* the default, owned by the caller; or NULL */
+  tvmffi_i_method *method;
+  const char *full_name; /* of a method, for errors */
+  tvmffi_func *factory;
+} tvmffi_i_member;
+
+typedef struct tvmffi_i_class {
+  const char *key;
+  struct tvmffi_i_class *parent;
+  int32_t size, alignment;
+  const tvmffi_i_member *members; /* NULL: registered by somebody else */
+  int (*init)(void **result);
+  TVMFFIObjectCreator create;
+  void (*deleter)(void *self, int flags);
+  void (*destroy)(void *self); /* the user's, or NULL */
+  /* From here on set at registration. */
+  void *handle; /* NULL until then */
+  int32_t index, owns;
+  struct tvmffi_i_class *next; /* among those of this file */
+} tvmffi_i_class;
+
+/* The root of all types. */
+TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_TVMFFIObject = {
+    "ffi.Object",
+    NULL,
+    sizeof(TVMFFIObject),
+    8,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    &tvmffi_i_class_TVMFFIObject,
+    kTVMFFIObject,
+    0,
+    NULL};
+
+/* A pointer to an object in a struct, whatever its type there. */
+#if TVMFFI_I_GNU
+typedef TVMFFIObject *tvmffi_i_kept __attribute__((may_alias));
+#else
+typedef TVMFFIObject *tvmffi_i_kept;
+#endif
+
+TVMFFI_I_INLINE void *tvmffi_i_place(void *object, int64_t offset) {
+  return (char *)object + offset;
+}
+
+/* ---- registration ---- */
+
+TVMFFI_I_COLD int tvmffi_i_class_start(tvmffi_i_class *c) {
+  if (c->parent && !TVMFFI_I_LOAD(&c->parent->handle))
+    TVMFFI_TRY(tvmffi_i_class_start(c->parent));
+  return TVMFFIHandleInitOnce(&c->handle, c->init);
+}
+
+/* Makes sure that the type is registered. */
+TVMFFI_I_INLINE int tvmffi_i_class_ready(tvmffi_i_class *c) {
+  return TVMFFI_I_LIKELY(TVMFFI_I_LOAD(&c->handle) != NULL)
+             ? 0
+             : tvmffi_i_class_start(c);
+}
+
+TVMFFI_I_INLINE int32_t tvmffi_i_class_index(tvmffi_i_class *c) {
+  return tvmffi_i_class_ready(c) ? -1 : c->index;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_same(TVMFFIByteArray text, const char *other) {
+  size_t i = 0;
+  while (i < text.size && other[i] && other[i] == text.data[i]) ++i;
+  return i == text.size && !other[i];
+}
+
+/* The types of this file that are registered: what waits for its end is looked
+   up here. Only grows. */
+TVMFFI_I_INLINE tvmffi_i_class **tvmffi_i_classes(void) {
+  static tvmffi_i_class *first;
+  return &first;
+}
+
+/* Looks for a type that was registered before: *index, or -1. */
+TVMFFI_I_COLD void tvmffi_i_class_find(const tvmffi_i_class *c,
+                                       int32_t *index) {
+  TVMFFIByteArray key = tvmffi_view(c->key);
+  *index = -1;
+  if (!TVMFFITypeKeyToIndex(&key, index)) return;
+  tvmffi_error_clear();
+  *index = -1;
+}
+
+/* The size that another registration of this type has given must be ours. */
+TVMFFI_I_COLD int tvmffi_i_class_check_size(const tvmffi_i_class *c,
+                                            const TVMFFITypeInfo *info) {
+  if (!info->metadata || !info->metadata->total_size ||
+      info->metadata->total_size == c->size)
+    return 0;
+  return TVMFFI_RAISE("TypeError",
+                      "Type `%s` is registered with a size of %d bytes, its "
+                      "struct here has %d",
+                      c->key, (int)info->metadata->total_size, (int)c->size);
+}
+
+/* Finds the type, or registers its key; its place in the tree must be ours. */
+TVMFFI_I_COLD int tvmffi_i_class_enter(tvmffi_i_class *c, int32_t *index) {
+  TVMFFIByteArray key = tvmffi_view(c->key);
+  const TVMFFITypeInfo *info, *parent;
+  int32_t depth;
+  tvmffi_i_class_find(c, index);
+  if (!c->members) {
+    if (*index < 0)
+      return TVMFFI_RAISE("TypeError",
+                          "Type `%s` is not registered: load the library that "
+                          "defines it first",
+                          c->key);
+    return tvmffi_i_class_check_size(c, TVMFFIGetTypeInfo(*index));
+  }
+  parent = TVMFFIGetTypeInfo(c->parent->index);
+  depth = parent->type_depth + 1;
+  if (*index < 0) {
+    *index = TVMFFITypeGetOrAllocIndex(&key, -1, depth, 0, 1, c->parent->index);
+    return *index < 0 ? -1 : 0;
+  }
+  info = TVMFFIGetTypeInfo(*index);
+  if (info->type_depth != depth || info->type_ancestors[depth - 1] != parent)
+    return TVMFFI_RAISE(
+        "TypeError",
+        "Type `%s` is registered as a child of `%s`, here it is one of `%s`",
+        c->key,
+        info->type_depth
+            ? info->type_ancestors[info->type_depth - 1]->type_key.data
+            : "nothing",
+        c->parent->key);
+  return tvmffi_i_class_check_size(c, info);
+}
+
+/* The attribute's value of a type, or NULL if it has none. */
+TVMFFI_I_COLD const TVMFFIAny *tvmffi_i_class_attr(int32_t index,
+                                                   const char *name) {
+  TVMFFIByteArray text = tvmffi_view(name);
+  const TVMFFITypeAttrColumn *column = TVMFFIGetTypeAttrColumn(&text);
+  int32_t i = column ? index - column->begin_index : -1;
+  if (i < 0 || i >= column->size || column->data[i].type_index == kTVMFFINone)
+    return NULL;
+  return &column->data[i];
+}
+
+TVMFFI_I_COLD int tvmffi_i_class_set_attr(int32_t index, const char *name,
+                                          const TVMFFIAny *value) {
+  TVMFFIByteArray text = tvmffi_view(name);
+  if (tvmffi_i_class_attr(index, name)) return 0;
+  return TVMFFITypeRegisterAttr(index, &text, value);
+}
+
+TVMFFI_I_COLD int tvmffi_i_class_set_call(tvmffi_i_class *c, int32_t index,
+                                          const char *name,
+                                          TVMFFISafeCallType call) {
+  TVMFFIObjectHandle function = NULL;
+  TVMFFIAny value;
+  int code;
+  if (tvmffi_i_class_attr(index, name)) return 0;
+  TVMFFI_TRY(TVMFFIFunctionCreate(c, call, NULL, &function));
+  value = tvmffi_obj(function);
+  code = tvmffi_i_class_set_attr(index, name, &value);
+  tvmffi_release(function);
+  return code;
+}
+
+/* What the members behind `m` say about it. */
+TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_more(const tvmffi_i_member *m,
+                                                   TVMFFIByteArray *doc,
+                                                   int64_t *flags) {
+  const tvmffi_i_member *factory = NULL;
+  for (++m; m->what >= TVMFFI_I_IS_DOC; ++m) {
+    if (m->what == TVMFFI_I_IS_DOC) *doc = tvmffi_view(m->name);
+    if (m->what == TVMFFI_I_IS_FLAGS) *flags |= m->flags;
+    if (m->what == TVMFFI_I_IS_FACTORY) factory = m;
+  }
+  return factory;
+}
+
+/* The static type of a field, as upstream's headers give it: that of String,
+   Bytes and Any is Any, that of any type of objects with members is Object. */
+TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_member *m) {
+  static const struct {
+    const char *schema;
+    int32_t index;
+  } plain[] = {{"int", kTVMFFIInt},           {"bool", kTVMFFIBool},
+               {"float", kTVMFFIFloat},       {"DataType", kTVMFFIDataType},
+               {"Device", kTVMFFIDevice},     {"void*", kTVMFFIOpaquePtr},
+               {"Function", kTVMFFIFunction}, {"Array", kTVMFFIArray},
+               {"List", kTVMFFIList},         {"Map", kTVMFFIMap},
+               {"Dict", kTVMFFIDict},         {"Shape", kTVMFFIShape}};
+  static const char type[] = "{\"type\":\"";
+  const char *text = m->type->schema;
+  size_t i, k;
+  if (m->kept >= TVMFFI_I_KEPT_ANY) return kTVMFFIAny;
+  if (*text == '{')
+    for (i = 0; i < sizeof(type) - 1 && *text == type[i]; ++i) ++text;
+  if (m->kept == TVMFFI_I_KEPT_OBJECT) {
+    static const char ffi[] = "ffi.";
+    for (i = 0; i < 4 && text[i] == ffi[i]; ++i) {
+    }
+    if (i < 4) return kTVMFFIObject;
+    text += 4;
+  }
+  for (k = 0; k < sizeof(plain) / sizeof(plain[0]); ++k) {
+    for (i = 0; plain[k].schema[i] && plain[k].schema[i] == text[i]; ++i) {
+    }
+    if (!plain[k].schema[i] && (!text[i] || text[i] == '"'))
+      return plain[k].index;
+  }
+  return m->kept == TVMFFI_I_KEPT_OBJECT ? kTVMFFIObject : kTVMFFIAny;
+}
+
+/* An object field whose default is NULL may be None. */
+TVMFFI_I_INLINE int tvmffi_i_nullable(const tvmffi_i_member *m) {
+  return m->kept == TVMFFI_I_KEPT_OBJECT && m->value;
+}
+
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
+                                                    char *buffer) {
+  TVMFFIByteArray r;
+  size_t n = tvmffi_i_append(buffer, 0, "{\"type_schema\":\"");
+  if (tvmffi_i_nullable(m))
+    n = tvmffi_i_append(buffer, n,
+                        "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[");
+  n = tvmffi_i_append_schema(buffer, n, m->type->schema);
+  if (tvmffi_i_nullable(m)) n = tvmffi_i_append(buffer, n, "]}");
+  r.size = tvmffi_i_append(buffer, n, "\"}");
+  r.data = buffer;
+  return r;
+}
+
+TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
+                                           const TVMFFITypeInfo *type,
+                                           const tvmffi_i_member *m,
+                                           int64_t flags) {
+  char buffer[TVMFFI_I_METADATA];
+  TVMFFIFieldInfo info = TVMFFI_I_ZERO;
+  const tvmffi_i_member *more;
+  TVMFFIObject *factory = NULL;
+  int32_t i;
+  int code;
+  for (i = 0; i < type->num_fields; ++i) {
+    const TVMFFIFieldInfo *had = &type->fields[i];
+    if (!tvmffi_i_same(had->name, m->name)) continue;
+    if (had->offset == m->offset && had->size == m->size) return 0;
+    return TVMFFI_RAISE("TypeError",
+                        "Field `%s` of type `%s` is registered with %d bytes "
+                        "at offset %d, here it has %d at %d",
+                        m->name, c->key, (int)had->size, (int)had->offset,
+                        (int)m->size, (int)m->offset);
+  }
+  info.name = tvmffi_view(m->name);
+  info.metadata = tvmffi_i_field_schema(m, buffer);
+  info.flags = flags | m->flags;
+  more = tvmffi_i_more(m, &info.doc, &info.flags);
+  info.size = m->size;
+  info.alignment = m->alignment;
+  info.offset = m->offset;
+  info.getter = m->get;
+  info.setter = (void *)(uintptr_t)m->set;
+  info.field_static_type_index = tvmffi_i_field_index(m);
+  info.default_value_or_factory = tvmffi_none();
+  if (more) {
+    TVMFFI_TRY(tvmffi_i_function(more->factory, &factory));
+    info.default_value_or_factory = tvmffi_obj(factory);
+    info.flags |= kTVMFFIFieldFlagBitMaskHasDefault |
+                  kTVMFFIFieldFlagBitMaskDefaultFromFactory;
+  } else if (m->value) {
+    TVMFFI_TRY(m->value(&info.default_value_or_factory));
+    info.flags |= kTVMFFIFieldFlagBitMaskHasDefault;
+  }
+  code = TVMFFITypeRegisterField(type->type_index, &info);
+  tvmffi_any_release(&info.default_value_or_factory);
+  return code;
+}
+
+/* A method, or an attribute with a method as its value. */
+TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
+                                            const TVMFFITypeInfo *type,
+                                            const tvmffi_i_member *m) {
+  char buffer[TVMFFI_I_METADATA];
+  TVMFFIMethodInfo info = TVMFFI_I_ZERO;
+  TVMFFIObject *function = NULL;
+  tvmffi_func *f = m->method(c->key, &info.flags);
+  int32_t i;
+  int code = 0, attr = m->what == TVMFFI_I_IS_ATTRIBUTE;
+  for (i = 0; !attr && i < type->num_methods; ++i)
+    if (tvmffi_i_same(type->methods[i].name, m->name)) return 0;
+  if (TVMFFI_I_LOAD(&f->name) != m->full_name)
+    TVMFFI_I_STORE(&f->name, m->full_name);
+  TVMFFI_TRY(tvmffi_i_function(f, &function));
+  info.name = tvmffi_view(m->name);
+  info.metadata = tvmffi_i_metadata(f, buffer);
+  info.method = tvmffi_obj(function);
+  (void)tvmffi_i_more(m, &info.doc, &info.flags);
+  if (attr || tvmffi_i_same(info.name, "__ffi_init__"))
+    code = tvmffi_i_class_set_attr(type->type_index, m->name, &info.method);
+  if (!code && !attr)
+    code = TVMFFITypeRegisterMethod(type->type_index, &info);
+  tvmffi_release(function);
+  return code;
+}
+
+TVMFFI_I_COLD int tvmffi_i_class_add_members(tvmffi_i_class *c,
+                                             const TVMFFITypeInfo *type,
+                                             TVMFFITypeMetadata *metadata) {
+  const tvmffi_i_member *m = c->members;
+  int64_t flags = 0;
+  if (m->what == TVMFFI_I_IS_DOC) metadata->doc = tvmffi_view(m->name);
+  for (; m->what; ++m) switch (m->what) {
+      case TVMFFI_I_IS_FIELD:
+        TVMFFI_TRY(tvmffi_i_class_add_field(c, type, m, flags));
+        break;
+      case TVMFFI_I_IS_METHOD:
+      case TVMFFI_I_IS_ATTRIBUTE:
+        TVMFFI_TRY(tvmffi_i_class_add_method(c, type, m));
+        break;
+      case TVMFFI_I_IS_KW_ONLY: flags |= kTVMFFIFieldFlagBitMaskKwOnly; break;
+      case TVMFFI_I_IS_STRUCTURAL:
+        metadata->structural_eq_hash_kind = (TVMFFISEqHashKind)m->flags;
+        break;
+      default: break;
+    }
+  return 0;
+}
+
+/* ---- objects ---- */
+
+/* What the threads of this file have to destroy after what they destroy. */
+typedef struct {
+  TVMFFIObject *first; /* linked by their deleter's place */
+  int busy;
+} tvmffi_i_dying;
+
+TVMFFI_I_INLINE tvmffi_i_dying *tvmffi_i_the_dying(void) {
+#if TVMFFI_NO_THREADS
+  static tvmffi_i_dying dying;
+#else
+  static __thread tvmffi_i_dying dying;
+#endif
+  return &dying;
+}
+
+/* For each field of the type `index` and its ancestors that holds something,
+   as its static type tells: retains, or releases. */
+TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
+                                           int retain) {
+  const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index), *t;
+  int32_t depth, i;
+  for (depth = info->type_depth; depth >= 0; --depth) {
+    t = depth == info->type_depth ? info : info->type_ancestors[depth];
+    for (i = 0; i < t->num_fields; ++i) {
+      const TVMFFIFieldInfo *f = &t->fields[i];
+      void *place = tvmffi_i_place(self, f->offset);
+      if (f->field_static_type_index == kTVMFFIAny) {
+        TVMFFIAny *any = (TVMFFIAny *)place;
+        if (!retain)
+          tvmffi_any_release(any);
+        else if (any->type_index >= kTVMFFIStaticObjectBegin)
+          tvmffi_retain(any->v_obj);
+      } else if (f->field_static_type_index >= kTVMFFIStaticObjectBegin) {
+        tvmffi_i_kept *kept = (tvmffi_i_kept *)place;
+        if (!retain)
+          tvmffi_release(*kept);
+        else if (*kept)
+          tvmffi_retain(*kept);
+      }
+    }
+  }
+}
+
+/* Ends an object: from the child on, the user's destructor, then the fields. */
+TVMFFI_I_COLD void tvmffi_i_class_end(const tvmffi_i_class *c, void *self) {
+  const tvmffi_i_member *m;
+  for (; c->index != kTVMFFIObject; c = c->parent) {
+    if (!c->members) {
+      tvmffi_i_foreign_fields(c->index, self, 0);
+      return;
+    }
+    if (c->destroy) c->destroy(self);
+    for (m = c->members; m->what; ++m) {
+      void *place = tvmffi_i_place(self, m->offset);
+      if (m->kept == TVMFFI_I_KEPT_OBJECT)
+        tvmffi_release(*(tvmffi_i_kept *)place);
+      else if (m->kept)
+        tvmffi_any_release((TVMFFIAny *)place);
+    }
+  }
+}
+
+/* Takes an object with no strong reference, which is to end later, and keeps
+   its memory by a weak reference. Without any other one it was the caller's
+   sole; else the caller is about to drop one. */
+TVMFFI_I_COLD void tvmffi_i_postpone(tvmffi_i_dying *d, TVMFFIObject *self,
+                                     int flags) {
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak)
+    self->combined_ref_count = TVMFFI_I_WEAK_ONE;
+  else
+    tvmffi_weak_retain(self);
+  self->deleter = (void (*)(void *, int))(uintptr_t)d->first;
+  d->first = self;
+}
+
+TVMFFI_I_COLD void tvmffi_i_end_postponed(tvmffi_i_dying *d) {
+  while (d->first) {
+    TVMFFIObject *o = d->first;
+    tvmffi_i_class *c = TVMFFI_I_LOAD(tvmffi_i_classes());
+    d->first = (TVMFFIObject *)(uintptr_t)o->deleter;
+    while (c->index != o->type_index) c = c->next;
+    o->deleter = c->deleter;
+    tvmffi_i_class_end(c, o);
+    tvmffi_weak_release(o);
+  }
+}
+
+TVMFFI_I_INLINE void tvmffi_i_class_delete(const tvmffi_i_class *c,
+                                           TVMFFIObject *self, int flags) {
+  if (c->owns && (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)) {
+    tvmffi_i_dying *d = tvmffi_i_the_dying();
+    if (d->busy) {
+      tvmffi_i_postpone(d, self, flags);
+      return;
+    }
+    d->busy = 1;
+    tvmffi_i_class_end(c, self);
+    if (d->first) tvmffi_i_end_postponed(d);
+    d->busy = 0;
+  }
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) {
+    TVMFFIObjectAllocHeader *head = (TVMFFIObjectAllocHeader *)self - 1;
+    if (head->delete_space) head->delete_space(self);
+  }
+}
+
+/* Allocates an object: zeroed, texts empty. */
+TVMFFI_I_COLD int tvmffi_i_class_make(tvmffi_i_class *c,
+                                      TVMFFIObjectHandle *out) {
+  TVMFFICustomAllocator *from = TVMFFIGetCustomAllocator();
+  const tvmffi_i_member *m;
+  TVMFFIObject *self;
+  int32_t i;
+  TVMFFI_TRY(tvmffi_i_class_ready(c));
+  self = (TVMFFIObject *)from->allocate((size_t)c->size, (size_t)c->alignment,
+                                        c->index, from->context);
+  if (!self) return -1;
+  for (i = 0; i < c->size; ++i) ((char *)self)[i] = 0;
+  self->combined_ref_count = TVMFFI_I_BOTH_ONE;
+  self->type_index = c->index;
+  self->deleter = c->deleter;
+  for (; c && c->members; c = c->parent)
+    for (m = c->members; m->what; ++m)
+      if (m->kept >= TVMFFI_I_KEPT_STR)
+        ((TVMFFIAny *)tvmffi_i_place(self, m->offset))->type_index =
+            m->kept == TVMFFI_I_KEPT_STR ? kTVMFFISmallStr : kTVMFFISmallBytes;
+  *out = self;
+  return 0;
+}
+
+/* Copies an object: its bytes, with a reference more to what they hold. */
+TVMFFI_I_COLD int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
+                                      TVMFFIObjectHandle *out) {
+  const tvmffi_i_member *m;
+  size_t i;
+  TVMFFI_TRY(tvmffi_i_class_make(c, out));
+  for (i = sizeof(TVMFFIObject); i < (size_t)c->size; ++i)
+    ((char *)*out)[i] = ((char *)from)[i];
+  for (; c->index != kTVMFFIObject; c = c->parent) {
+    if (!c->members) {
+      tvmffi_i_foreign_fields(c->index, *out, 1);
+      return 0;
+    }
+    for (m = c->members; m->what; ++m) {
+      void *place = tvmffi_i_place(*out, m->offset);
+      TVMFFIObject *o = NULL;
+      if (m->kept == TVMFFI_I_KEPT_OBJECT)
+        o = *(tvmffi_i_kept *)place;
+      else if (m->kept &&
+               ((TVMFFIAny *)place)->type_index >= kTVMFFIStaticObjectBegin)
+        o = ((TVMFFIAny *)place)->v_obj;
+      if (o) tvmffi_retain(o);
+    }
+  }
+  return 0;
+}
+
+/* Sets a field by its registered setter. */
+TVMFFI_I_COLD int tvmffi_i_set_field(const TVMFFIFieldInfo *f, void *self,
+                                     const TVMFFIAny *value) {
+  void *place = tvmffi_i_place(self, f->offset);
+  TVMFFIAny args[2], result = tvmffi_none();
+  if (!(f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj))
+    return ((TVMFFIFieldSetter)(uintptr_t)f->setter)(place, value);
+  args[0] = tvmffi_ptr(place);
+  args[1] = *value;
+  TVMFFI_TRY(TVMFFIFunctionCall(f->setter, args, 2, &result));
+  tvmffi_any_release(&result);
+  return 0;
+}
+
+TVMFFI_I_COLD int tvmffi_i_set_default(const TVMFFIFieldInfo *f, void *self) {
+  TVMFFIAny value = tvmffi_none();
+  int code;
+  if (!(f->flags & kTVMFFIFieldFlagBitMaskHasDefault)) return 0;
+  if (!(f->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
+    return tvmffi_i_set_field(f, self, &f->default_value_or_factory);
+  TVMFFI_TRY(TVMFFIFunctionCall(f->default_value_or_factory.v_obj, NULL, 0,
+                                &value));
+  code = tvmffi_i_set_field(f, self, &value);
+  tvmffi_any_release(&value);
+  return code;
+}
+
+/* Sets the fields of a new object: the first ones that Python's constructor
+   takes by position (parents first, then those without a default first) by the
+   values, all others by their defaults. */
+TVMFFI_I_COLD int tvmffi_i_set_fields(const tvmffi_i_class *c, void *self,
+                                      const TVMFFIAny *values, int32_t n) {
+  const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(c->index), *t;
+  const int64_t named =
+      kTVMFFIFieldFlagBitMaskInitOff | kTVMFFIFieldFlagBitMaskKwOnly;
+  int32_t used = 0, depth, i;
+  int pass, optional;
+  for (pass = 0; pass < 2; ++pass)
+    for (depth = 0; depth <= info->type_depth; ++depth) {
+      t = depth == info->type_depth ? info : info->type_ancestors[depth];
+      for (i = 0; i < t->num_fields; ++i) {
+        const TVMFFIFieldInfo *f = &t->fields[i];
+        optional = (f->flags & kTVMFFIFieldFlagBitMaskHasDefault) != 0;
+        if (optional != pass) continue;
+        if (!(f->flags & named) && used < n)
+          TVMFFI_TRY(tvmffi_i_set_field(f, self, &values[used++]));
+        else
+          TVMFFI_TRY(tvmffi_i_set_default(f, self));
+      }
+    }
+  if (used == n) return 0;
+  return TVMFFI_RAISE("TypeError",
+                      "Type `%s` has %d fields by position, but got %d values",
+                      c->key, (int)used, (int)n);
+}
+
+TVMFFI_I_COLD int tvmffi_i_class_new(tvmffi_i_class *c, TVMFFIObjectHandle *out,
+                                     const TVMFFIAny *values, int32_t n) {
+  TVMFFIObjectHandle self = NULL;
+  int code;
+  if (!out)
+    return TVMFFI_RAISE("TypeError", "tvmffi_new(%s): NULL for the result",
+                        c->key);
+  *out = NULL;
+  TVMFFI_TRY(tvmffi_i_class_make(c, &self));
+  code = tvmffi_i_set_fields(c, self, values, n);
+  if (code)
+    tvmffi_release(self);
+  else
+    *out = self;
+  return code;
+}
+
+/* ---- attributes ---- */
+
+TVMFFI_I_COLD int tvmffi_i_call_new(void *handle, const TVMFFIAny *args,
+                                    int32_t n, TVMFFIAny *result) {
+  TVMFFIObjectHandle self = NULL;
+  (void)args, (void)n;
+  TVMFFI_TRY(tvmffi_i_class_make((tvmffi_i_class *)handle, &self));
+  *result = tvmffi_obj(self);
+  return 0;
+}
+
+TVMFFI_I_COLD int tvmffi_i_call_copy(void *handle, const TVMFFIAny *args,
+                                     int32_t n, TVMFFIAny *result) {
+  tvmffi_i_class *c = (tvmffi_i_class *)handle;
+  TVMFFIObjectHandle self = NULL;
+  if (n != 1 || !args[0].v_obj ||
+      !tvmffi_is_instance(args[0].type_index, c->index))
+    return TVMFFI_RAISE("TypeError",
+                        "`%s.__ffi_shallow_copy__` takes one object of its "
+                        "type",
+                        c->key);
+  TVMFFI_TRY(tvmffi_i_class_copy(c, args[0].v_obj, &self));
+  *result = tvmffi_obj(self);
+  return 0;
+}
+
+/* The constructor where the runtime cannot make one. */
+TVMFFI_I_COLD int tvmffi_i_call_no_init(void *handle, const TVMFFIAny *args,
+                                        int32_t n, TVMFFIAny *result) {
+  (void)args, (void)n, (void)result;
+  return TVMFFI_RAISE("RuntimeError",
+                      "`%s` cannot be made by its fields: the runtime has no "
+                      "`ffi._RegisterFFIInit`; it was built with "
+                      "TVMFFI_NO_EXTRA",
+                      ((const tvmffi_i_class *)handle)->key);
+}
+
+TVMFFI_I_COLD int tvmffi_i_class_set_init(tvmffi_i_class *c, int32_t index) {
+  TVMFFIByteArray name = tvmffi_view("ffi._RegisterFFIInit");
+  TVMFFIObjectHandle function = NULL;
+  TVMFFIAny arg = tvmffi_int(index), result = tvmffi_none();
+  int code;
+  if (tvmffi_i_class_attr(index, "__ffi_init__")) return 0;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
+  if (!function)
+    return tvmffi_i_class_set_call(c, index, "__ffi_init__",
+                                   tvmffi_i_call_no_init);
+  code = TVMFFIFunctionCall(function, &arg, 1, &result);
+  tvmffi_release(function);
+  tvmffi_any_release(&result);
+  return code;
+}
+
+/* Tells whether the type, or an ancestor, holds references; or may not be
+   copied, as it has a destructor. */
+TVMFFI_I_COLD int tvmffi_i_class_owns(const tvmffi_i_class *c, int *fixed) {
+  const tvmffi_i_member *m;
+  int owns = 0;
+  for (; c->index != kTVMFFIObject; c = c->parent) {
+    if (!c->members) return 1;
+    if (c->destroy) *fixed = owns = 1;
+    for (m = c->members; m->what; ++m) owns |= m->kept != TVMFFI_I_KEPT_PLAIN;
+  }
+  return owns;
+}
+
+/* Registers all of a type; the parent is. What C++'s ObjectDef registers. */
+TVMFFI_I_COLD int tvmffi_i_class_init(tvmffi_i_class *c, void **result) {
+  TVMFFITypeMetadata metadata = TVMFFI_I_ZERO;
+  TVMFFIAny no = tvmffi_bool(0);
+  tvmffi_i_class **list = tvmffi_i_classes();
+  const TVMFFITypeInfo *type;
+  int32_t index;
+  int fixed = 0;
+  TVMFFI_TRY(tvmffi_i_class_enter(c, &index));
+  TVMFFI_I_STORE(&c->index, index);
+  c->owns = tvmffi_i_class_owns(c, &fixed);
+  *result = c;
+  if (!c->members) return 0;
+  type = TVMFFIGetTypeInfo(index);
+  TVMFFI_TRY(tvmffi_i_class_add_members(c, type, &metadata));
+  metadata.creator = c->create;
+  metadata.total_size = c->size;
+  if (!type->metadata)
+    TVMFFI_TRY(TVMFFITypeRegisterMetadata(index, &metadata));
+  if (!fixed)
+    TVMFFI_TRY(tvmffi_i_class_set_call(c, index, "__ffi_shallow_copy__",
+                                       tvmffi_i_call_copy));
+  TVMFFI_TRY(
+      tvmffi_i_class_set_call(c, index, "__ffi_new__", tvmffi_i_call_new));
+  TVMFFI_TRY(tvmffi_i_class_set_init(c, index));
+  TVMFFI_TRY(tvmffi_i_class_set_attr(index, "__ffi_type_final__", &no));
+  c->next = *list;
+  TVMFFI_I_STORE(list, c);
+  return 0;
+}
+
+/* ---- values ---- */
+
+TVMFFI_I_COLD int tvmffi_i_instance_rest(tvmffi_i_class *c, int32_t index) {
+  TVMFFI_TRY(tvmffi_i_class_ready(c));
+  return tvmffi_is_instance(index, c->index) ? 0 : TVMFFI_I_MISMATCH;
+}
+
+/* A getter's value: 0 if `any` holds an object of the type or a child. */
+TVMFFI_I_INLINE int tvmffi_i_instance(tvmffi_i_class *c, const TVMFFIAny *any) {
+  int32_t index = any->type_index;
+  if (index < kTVMFFIStaticObjectBegin || !any->v_obj) return TVMFFI_I_MISMATCH;
+  if (TVMFFI_I_LIKELY(index == TVMFFI_I_LOAD_RELAXED(&c->index))) return 0;
+  return tvmffi_i_instance_rest(c, index);
+}
+
+TVMFFI_I_COLD void *tvmffi_i_class_cast(tvmffi_i_class *c,
+                                        TVMFFIObjectHandle object) {
+  TVMFFIAny any = tvmffi_obj(object);
+  int code = tvmffi_i_instance(c, &any);
+  if (code < 0) tvmffi_error_clear();
+  return code ? NULL : object;
+}
+
+/* Gives the word of a method's self its name; a static method has none. */
+TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_name *self, const char *key,
+                                        int64_t *flags) {
+  if (!self)
+    *flags |= kTVMFFIFieldFlagBitMaskIsStaticMethod;
+  else if (self->name != key)
+    self->name = self->schema = key;
+}
+
+/* Raises for a value that a field does not take. */
+TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_name *type,
+                                     const TVMFFIAny *any, int code) {
+  if (code < 0) return code;
+  if (code == TVMFFI_I_RANGE)
+    return TVMFFI_RAISE("OverflowError", "The value %lld is out of range",
+                        (long long)any->v_int64);
+  return TVMFFI_RAISE("TypeError", "Cannot convert from type `%s` to `%s`",
+                      tvmffi_i_type_key(any->type_index), type->name);
+}
+
+/* Replaces what an owned TVMFFIAny holds by `view` (borrowed): what fields of
+   str, bytes and any are set by in C. On failure nothing is changed. */
+TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned, TVMFFIAny view) {
+  TVMFFIAny now = tvmffi_none(), old = *owned;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&view, &now));
+  *owned = now;
+  tvmffi_any_release(&old);
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_get_kept_any(void *field, TVMFFIAny *result) {
+  TVMFFIAny any = *(TVMFFIAny *)field;
+  if (any.type_index >= kTVMFFIStaticObjectBegin) tvmffi_retain(any.v_obj);
+  *result = any;
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_get_kept_object(void *field, TVMFFIAny *result) {
+  TVMFFIObject *object = *(tvmffi_i_kept *)field;
+  if (object) tvmffi_retain(object);
+  *result = tvmffi_obj(object);
+  return 0;
+}
+
+/* Replaces the object of a field (both may be NULL); borrowed. */
+TVMFFI_I_INLINE void tvmffi_i_keep_object(void *field, void *object) {
+  TVMFFIObject *old = *(tvmffi_i_kept *)field;
+  if (object) tvmffi_retain(object);
+  *(tvmffi_i_kept *)field = (TVMFFIObject *)object;
+  tvmffi_release(old);
+}
+
+TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
+                                        TVMFFIAny *out) {
+  TVMFFIByteArray view = tvmffi_view(text);
+  return bytes ? TVMFFIBytesFromByteArray(&view, out)
+               : TVMFFIStringFromByteArray(&view, out);
+}
+
+/* clang-format off */
+/* How each word is kept in a struct: what is not here is an object. */
+#define TVMFFI_I_KEPT_bool ~, plain
+#define TVMFFI_I_KEPT__Bool ~, plain
+#define TVMFFI_I_KEPT_int8 ~, plain
+#define TVMFFI_I_KEPT_int16 ~, plain
+#define TVMFFI_I_KEPT_int32 ~, plain
+#define TVMFFI_I_KEPT_int64 ~, plain
+#define TVMFFI_I_KEPT_uint8 ~, plain
+#define TVMFFI_I_KEPT_uint16 ~, plain
+#define TVMFFI_I_KEPT_uint32 ~, plain
+#define TVMFFI_I_KEPT_uint64 ~, plain
+#define TVMFFI_I_KEPT_float32 ~, plain
+#define TVMFFI_I_KEPT_float64 ~, plain
+#define TVMFFI_I_KEPT_ptr ~, plain
+#define TVMFFI_I_KEPT_dtype ~, named
+#define TVMFFI_I_KEPT_device ~, named
+#define TVMFFI_I_KEPT_any ~, any
+#define TVMFFI_I_KEPT_str ~, str
+#define TVMFFI_I_KEPT_bytes ~, bytes
+
+#define TVMFFI_I_SECOND(...) TVMFFI_I_SECOND_(__VA_ARGS__)
+#define TVMFFI_I_SECOND_(a, b, ...) b
+/* prefix_plain, prefix_named, prefix_any, ... for a word. */
+#define TVMFFI_I_BY_KEPT(prefix, T) \
+  TVMFFI_I_CAT(prefix, TVMFFI_I_SECOND( \
+      TVMFFI_I_CAT(TVMFFI_I_KEPT_, T), object, ~))
+
+#define TVMFFI_I_KIND_plain TVMFFI_I_KEPT_PLAIN
+#define TVMFFI_I_KIND_named TVMFFI_I_KEPT_PLAIN
+#define TVMFFI_I_KIND_object TVMFFI_I_KEPT_OBJECT
+#define TVMFFI_I_KIND_any TVMFFI_I_KEPT_ANY
+#define TVMFFI_I_KIND_str TVMFFI_I_KEPT_STR
+#define TVMFFI_I_KIND_bytes TVMFFI_I_KEPT_BYTES
+
+/* The C type of the member. */
+#define TVMFFI_I_CTYPE_plain(T) TVMFFI_I_CAT(tvmffi_type_, T)
+#define TVMFFI_I_CTYPE_named TVMFFI_I_CTYPE_plain
+#define TVMFFI_I_CTYPE_object TVMFFI_I_CTYPE_plain
+#define TVMFFI_I_CTYPE_any(T) TVMFFIAny
+#define TVMFFI_I_CTYPE_str TVMFFI_I_CTYPE_any
+#define TVMFFI_I_CTYPE_bytes TVMFFI_I_CTYPE_any
+#define TVMFFI_I_CTYPE(T) TVMFFI_I_BY_KEPT(TVMFFI_I_CTYPE_, T)(T)
+
+/* Getters: field, result. */
+#define TVMFFI_I_READ_plain(T) \
+  return TVMFFI_I_CAT(tvmffi_i_put_, T)(result, *(TVMFFI_I_CTYPE(T) *)field);
+#define TVMFFI_I_READ_named TVMFFI_I_READ_plain
+#define TVMFFI_I_READ_object(T) return tvmffi_i_get_kept_object(field, result);
+#define TVMFFI_I_READ_any(T) return tvmffi_i_get_kept_any(field, result);
+#define TVMFFI_I_READ_str TVMFFI_I_READ_any
+#define TVMFFI_I_READ_bytes TVMFFI_I_READ_any
+
+/* Setters: field, value, converted by the word's getter to `now`. */
+#define TVMFFI_I_WRITE_plain(T) *(TVMFFI_I_CTYPE(T) *)field = now; return 0;
+#define TVMFFI_I_WRITE_named TVMFFI_I_WRITE_plain
+#define TVMFFI_I_WRITE_object(T) tvmffi_i_keep_object(field, now); return 0;
+#define TVMFFI_I_WRITE_any(T) \
+  (void)now; \
+  return tvmffi_any_assign((TVMFFIAny *)field, *value);
+#define TVMFFI_I_WRITE_str TVMFFI_I_WRITE_any
+#define TVMFFI_I_WRITE_bytes TVMFFI_I_WRITE_any
+
+/* Whether None is taken without asking the word: an object with a default. */
+#define TVMFFI_I_NULL_plain(defaults) 0
+#define TVMFFI_I_NULL_named TVMFFI_I_NULL_plain
+#define TVMFFI_I_NULL_object(defaults) (defaults)
+#define TVMFFI_I_NULL_any TVMFFI_I_NULL_plain
+#define TVMFFI_I_NULL_str TVMFFI_I_NULL_plain
+#define TVMFFI_I_NULL_bytes TVMFFI_I_NULL_plain
+
+/* Defaults: the expression `x` to *out. */
+#define TVMFFI_I_VALUE_plain(T, x) \
+  TVMFFI_I_CTYPE(T) now = (x); \
+  return TVMFFI_I_CAT(tvmffi_i_put_, T)(out, now);
+#define TVMFFI_I_VALUE_named(T, x) \
+  TVMFFI_I_CTYPE(T) now; \
+  TVMFFIAny text = tvmffi_str(x); \
+  int code = TVMFFI_I_CAT(tvmffi_i_get_, T)(&text, &now); \
+  if (code) \
+    return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, T), &text, code); \
+  return TVMFFI_I_CAT(tvmffi_i_put_, T)(out, now);
+#define TVMFFI_I_VALUE_object(T, x) \
+  TVMFFI_I_CTYPE(T) now = (x); \
+  *out = tvmffi_none(); \
+  if (!now) return 0; \
+  return TVMFFI_RAISE("TypeError", "The default of an object can only be NULL");
+#define TVMFFI_I_VALUE_any(T, x) \
+  TVMFFIAny view = TVMFFI_ANY(x); \
+  return TVMFFIAnyViewToOwnedAny(&view, out);
+#define TVMFFI_I_VALUE_str(T, x) return tvmffi_i_text_default(x, 0, out);
+#define TVMFFI_I_VALUE_bytes(T, x) return tvmffi_i_text_default(x, 1, out);
+
+/* F(T, key, item) for each item behind the parent `p`. */
+#define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
+#define TVMFFI_I_EACH1(F, T, K, p, ...)
+#define TVMFFI_I_EACH2(F, T, K, p, a, ...) F(T, K, a)
+#define TVMFFI_I_EACH3(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH2(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH4(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH3(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH5(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH4(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH6(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH5(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH7(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH6(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH8(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH7(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH9(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH8(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH10(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH9(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH11(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH10(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH12(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH11(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH13(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH12(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH14(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH13(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH15(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH14(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH16(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH15(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH17(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH16(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH18(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH17(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH19(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH18(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH20(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH19(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH21(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH20(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH22(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH21(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH23(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH22(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH24(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH23(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH25(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH24(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH26(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH25(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH27(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH26(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH28(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH27(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH29(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH28(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH30(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH29(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH31(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH30(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH32(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH31(F, T, K, p, __VA_ARGS__)
+#define TVMFFI_I_EACH33(F, T, K, p, a, ...) \
+  F(T, K, a) TVMFFI_I_EACH32(F, T, K, p, __VA_ARGS__)
+
+/* Counts 1 to 33 arguments. */
+#define TVMFFI_I_COUNT33(...) \
+  TVMFFI_I_COUNT33_(__VA_ARGS__, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, \
+                    22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, \
+                    7, 6, 5, 4, 3, 2, 1, ~)
+#define TVMFFI_I_COUNT33_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, \
+                          r, s, t, u, v, w, x, y, z, A, B, C, D, E, F, G, H, \
+                          ...) \
+  H
+
+/* The parts of an item: (kind, ...) becomes prefix_kind(T, key, ..., ~). */
+#define TVMFFI_I_STRIP(...) __VA_ARGS__
+#define TVMFFI_I_ITEM_PART(prefix, T, K, ...) \
+  TVMFFI_I_ITEM_PART_(prefix, T, K, __VA_ARGS__)
+#define TVMFFI_I_ITEM_PART_(prefix, T, K, kind, ...) \
+  prefix##kind(T, K, __VA_ARGS__)
+
+/* Declarations that an item needs before the table of members. */
+#define TVMFFI_I_DECLARE(T, K, item) \
+  TVMFFI_I_ITEM_PART(TVMFFI_I_DECLARE_, T, K, TVMFFI_I_STRIP item, ~)
+#define TVMFFI_I_DECLARE_field(T, K, ...) \
+  TVMFFI_I_FIELD(T, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
+#define TVMFFI_I_DECLARE_readonly TVMFFI_I_DECLARE_field
+#define TVMFFI_I_DECLARE_method(T, K, name, ...) \
+  static tvmffi_i_method tvmffi_i_method_##T##_##name;
+#define TVMFFI_I_DECLARE_attribute(T, K, text, name, ...) \
+  static tvmffi_i_method tvmffi_i_method_##T##_##name;
+#define TVMFFI_I_DECLARE_destructor(...)
+#define TVMFFI_I_DECLARE_kw_only(...)
+#define TVMFFI_I_DECLARE_structural(...)
+#define TVMFFI_I_DECLARE_doc(...)
+#define TVMFFI_I_DECLARE_flags(...)
+#define TVMFFI_I_DECLARE_factory(...)
+
+/* W, x, ~ has no default; W, x, value, ~ has one. */
+#define TVMFFI_I_HAS_DEFAULT(...) TVMFFI_I_HAS_DEFAULT_(__VA_ARGS__, 1, 0, ~, ~)
+#define TVMFFI_I_HAS_DEFAULT_(a, b, c, d, e, ...) e
+
+#define TVMFFI_I_FIELD(T, d, ...) \
+  TVMFFI_I_CAT(TVMFFI_I_FIELD_, d)(T, __VA_ARGS__)
+#define TVMFFI_I_FIELD_0(T, W, x, ...) TVMFFI_I_FIELD_(T, W, x, 0)
+#define TVMFFI_I_FIELD_1(T, W, x, value, ...) \
+  TVMFFI_I_FIELD_(T, W, x, 1) \
+  static int tvmffi_i_value_##T##_##x(TVMFFIAny *out) { \
+    TVMFFI_I_BY_KEPT(TVMFFI_I_VALUE_, W)(W, value) \
+  }
+/* The enumeration is the check that the member has the word's C type. */
+#define TVMFFI_I_FIELD_(T, W, x, defaults) \
+  enum { \
+    tvmffi_i_check_##T##_##x = \
+        sizeof(*(1 ? (TVMFFI_I_CTYPE(W) *)0 : &((T *)0)->x)) \
+  }; \
+  struct tvmffi_i_align_##T##_##x { \
+    char head; \
+    TVMFFI_I_CTYPE(W) tail; \
+  }; \
+  static int tvmffi_i_read_##T##_##x(void *field, TVMFFIAny *result) { \
+    TVMFFI_I_BY_KEPT(TVMFFI_I_READ_, W)(W) \
+  } \
+  static int tvmffi_i_write_##T##_##x(void *field, const TVMFFIAny *value) { \
+    TVMFFI_I_CAT(tvmffi_type_, W) now = TVMFFI_I_ZERO; \
+    if (!TVMFFI_I_BY_KEPT(TVMFFI_I_NULL_, W)(defaults) || \
+        value->type_index != kTVMFFINone) { \
+      int code = TVMFFI_I_CAT(tvmffi_i_get_, W)(value, &now); \
+      if (TVMFFI_I_UNLIKELY(code)) \
+        return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, W), value, \
+                                  code); \
+    } \
+    TVMFFI_I_BY_KEPT(TVMFFI_I_WRITE_, W)(W) \
+  }
+
+/* The table of members. */
+#define TVMFFI_I_MEMBER(T, K, item) \
+  TVMFFI_I_ITEM_PART(TVMFFI_I_MEMBER_, T, K, TVMFFI_I_STRIP item, ~)
+#define TVMFFI_I_MEMBER_ENTRY(what, kept, name, flags) \
+  what, kept, name, flags, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+#define TVMFFI_I_MEMBER_field(T, K, ...) \
+  TVMFFI_I_MEMBER_FIELD(T, kTVMFFIFieldFlagBitMaskWritable, \
+                        TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
+#define TVMFFI_I_MEMBER_readonly(T, K, ...) \
+  TVMFFI_I_MEMBER_FIELD(T, 0, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
+#define TVMFFI_I_MEMBER_FIELD(T, flags, d, ...) \
+  TVMFFI_I_MEMBER_FIELD_(T, flags, TVMFFI_I_CAT(TVMFFI_I_VALUE_OF_, d), \
+                         __VA_ARGS__)
+#define TVMFFI_I_VALUE_OF_0(T, x) NULL
+#define TVMFFI_I_VALUE_OF_1(T, x) tvmffi_i_value_##T##_##x
+#define TVMFFI_I_MEMBER_FIELD_(T, flags, value, W, x, ...) \
+  {TVMFFI_I_IS_FIELD, TVMFFI_I_BY_KEPT(TVMFFI_I_KIND_, W), #x, flags, \
+   (int64_t)offsetof(T, x), (int64_t)sizeof(TVMFFI_I_CTYPE(W)), \
+   (int64_t)offsetof(struct tvmffi_i_align_##T##_##x, tail), \
+   &TVMFFI_I_CAT(tvmffi_i_name_, W), tvmffi_i_read_##T##_##x, \
+   tvmffi_i_write_##T##_##x, value(T, x), NULL, NULL, NULL},
+#define TVMFFI_I_MEMBER_method(T, K, name, ...) \
+  TVMFFI_I_MEMBER_METHOD(TVMFFI_I_IS_METHOD, T, K, #name, name)
+#define TVMFFI_I_MEMBER_attribute(T, K, text, name, ...) \
+  TVMFFI_I_MEMBER_METHOD(TVMFFI_I_IS_ATTRIBUTE, T, K, text, name)
+#define TVMFFI_I_MEMBER_METHOD(what, T, K, text, name) \
+  {what, 0, text, 0, 0, 0, 0, NULL, NULL, NULL, NULL, \
+   tvmffi_i_method_##T##_##name, K "." text, NULL},
+#define TVMFFI_I_MEMBER_destructor(...)
+#define TVMFFI_I_MEMBER_kw_only(T, K, ...) \
+  {TVMFFI_I_MEMBER_ENTRY(TVMFFI_I_IS_KW_ONLY, 0, NULL, 0)},
+#define TVMFFI_I_MEMBER_structural(T, K, kind, ...) \
+  {TVMFFI_I_MEMBER_ENTRY(TVMFFI_I_IS_STRUCTURAL, 0, NULL, kind)},
+#define TVMFFI_I_MEMBER_doc(T, K, text, ...) \
+  {TVMFFI_I_MEMBER_ENTRY(TVMFFI_I_IS_DOC, 0, text, 0)},
+#define TVMFFI_I_MEMBER_flags(T, K, bits, ...) \
+  {TVMFFI_I_MEMBER_ENTRY(TVMFFI_I_IS_FLAGS, 0, NULL, bits)},
+#define TVMFFI_I_MEMBER_factory(T, K, name, ...) \
+  {TVMFFI_I_IS_FACTORY, 0, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, \
+   NULL, &tvmffi_func_##name},
+
+/* The call of the destructor among the items, and whether there is one. */
+#define TVMFFI_I_END(T, K, item) \
+  TVMFFI_I_ITEM_PART(TVMFFI_I_END_, T, K, TVMFFI_I_STRIP item, ~)
+#define TVMFFI_I_END_destructor(T, K, name, ...) name((T *)self);
+#define TVMFFI_I_END_field(...)
+#define TVMFFI_I_END_readonly(...)
+#define TVMFFI_I_END_method(...)
+#define TVMFFI_I_END_attribute(...)
+#define TVMFFI_I_END_kw_only(...)
+#define TVMFFI_I_END_structural(...)
+#define TVMFFI_I_END_doc(...)
+#define TVMFFI_I_END_flags(...)
+#define TVMFFI_I_END_factory(...)
+#define TVMFFI_I_HAS_END(T, K, item) \
+  TVMFFI_I_ITEM_PART(TVMFFI_I_HAS_END_, T, K, TVMFFI_I_STRIP item, ~)
+#define TVMFFI_I_HAS_END_destructor(...) + 1
+#define TVMFFI_I_HAS_END_field(...)
+#define TVMFFI_I_HAS_END_readonly(...)
+#define TVMFFI_I_HAS_END_method(...)
+#define TVMFFI_I_HAS_END_attribute(...)
+#define TVMFFI_I_HAS_END_kw_only(...)
+#define TVMFFI_I_HAS_END_structural(...)
+#define TVMFFI_I_HAS_END_doc(...)
+#define TVMFFI_I_HAS_END_flags(...)
+#define TVMFFI_I_HAS_END_factory(...)
+
+/* The word of a type, and what is done with its objects by name. */
+#define TVMFFI_I_CLASS_WORD(T, K) \
+  TVMFFI_I_TYPE(T, T *, K, K) \
+  TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
+  TVMFFI_STATIC_ASSERT(sizeof(K) <= 81, type_key_of_##T##_is_too_long); \
+  TVMFFI_I_GET(T) { \
+    int code = tvmffi_i_instance(tvmffi_i_class_of_##T(), any); \
+    *out = code ? NULL : (T *)(void *)any->v_obj; \
+    return code; \
+  } \
+  TVMFFI_I_PUT(T) { \
+    *out = tvmffi_obj((void *)value); \
+    return 0; \
+  } \
+  TVMFFI_I_UNUSED static int tvmffi_i_init_##T(void **result) { \
+    return tvmffi_i_class_init(tvmffi_i_class_of_##T(), result); \
+  }
+
+#define TVMFFI_I_TYPE_(T, K, n, parent, ...) \
+  TVMFFI_I_CLASS_WORD(T, K) \
+  enum { /* the struct begins with its parent, by the name of base */ \
+    tvmffi_i_check_##T = sizeof(*(1 ? (parent *)0 : &((T *)0)->base)) \
+  }; \
+  TVMFFI_STATIC_ASSERT(offsetof(T, base) == 0, base_of_##T##_is_not_first); \
+  TVMFFI_I_EACH(n)(TVMFFI_I_DECLARE, T, K, parent, __VA_ARGS__) \
+  static const tvmffi_i_member tvmffi_i_members_##T[] = { \
+      TVMFFI_I_EACH(n)(TVMFFI_I_MEMBER, T, K, parent, __VA_ARGS__) \
+      {TVMFFI_I_MEMBER_ENTRY(TVMFFI_I_IS_END, 0, NULL, 0)}}; \
+  struct tvmffi_i_align_##T { \
+    char head; \
+    T tail; \
+  }; \
+  TVMFFI_I_UNUSED static void tvmffi_i_destroy_##T(void *self) { \
+    (void)self; \
+    TVMFFI_I_EACH(n)(TVMFFI_I_END, T, K, parent, __VA_ARGS__) \
+  } \
+  static int tvmffi_i_create_##T(TVMFFIObjectHandle *result) { \
+    return tvmffi_i_class_make(tvmffi_i_class_of_##T(), result); \
+  } \
+  static void tvmffi_i_delete_##T(void *self, int flags) { \
+    tvmffi_i_class_delete(tvmffi_i_class_of_##T(), (TVMFFIObject *)self, \
+                          flags); \
+  } \
+  TVMFFI_I_INLINE int tvmffi_i_new_##T(T **out, const TVMFFIAny *values, \
+                                       int32_t n_values) { \
+    TVMFFIObjectHandle self = NULL; \
+    int code = tvmffi_i_class_new(tvmffi_i_class_of_##T(), \
+                                  out ? &self : NULL, values, n_values); \
+    if (out) *out = (T *)self; \
+    return code; \
+  } \
+  static tvmffi_i_class tvmffi_i_class_##T = { \
+      K, &tvmffi_i_class_##parent, sizeof(T), \
+      (int32_t)offsetof(struct tvmffi_i_align_##T, tail), \
+      tvmffi_i_members_##T, tvmffi_i_init_##T, tvmffi_i_create_##T, \
+      tvmffi_i_delete_##T, \
+      (0 TVMFFI_I_EACH(n)(TVMFFI_I_HAS_END, T, K, parent, __VA_ARGS__)) \
+          ? tvmffi_i_destroy_##T \
+          : NULL, \
+      NULL, 0, 0, NULL}; \
+  static tvmffi_i_class *tvmffi_i_class_of_##T(void) { \
+    return &tvmffi_i_class_##T; \
+  }
+/* clang-format on */
+
+/* Makes a struct a type of objects:
+       TVMFFI_TYPE(Point, "demo.Point", TVMFFIObject,
+                   (field, float64, x), (field, float64, y, 0.0),
+                   (method, norm), (doc, "Returns the length"))
+   Behind the struct's name come the type's key (up to 80 bytes), the parent's
+   struct, and up to 32 items. The struct's first member is the parent's struct,
+   under the name `base`. The name is then a word of typed functions too, for
+   a pointer to the struct: (Point, p). Items:
+     (field, word, member)         a member; the constructor must be given it
+     (field, word, member, value)  one with a default: a number, a text (also
+                                   for dtype and device), a value for TVMFFI_ANY
+                                   (any); NULL for an object, which then may be
+                                   None
+     (readonly, ...)               the same, but Python may not set it
+     (method, name)                by TVMFFI_METHOD or TVMFFI_STATIC_METHOD; with
+                                   the name __ffi_init__ (a static one) it is
+                                   the constructor
+     (attribute, "name", method)   a method as a type attribute, __ffi_repr__ say
+     (destructor, function)        void function(Point *), called before the
+                                   fields are released; no copies are made then
+     (kw_only)                     fields behind it are given by keyword only
+     (structural, kind)            a TVMFFISEqHashKind
+     (doc, "text")                 docstring of the item before; of the type, when
+                                   it is the first
+     (flags, bits)                 TVMFFIFieldFlagBitMask of the field before
+     (factory, name)               a TVMFFI_FUNC without parameters makes the
+                                   default of the field before
+   Members of plain words have the word's C type. str, bytes and any are kept
+   in a TVMFFIAny, and object words as pointers; the object owns them: set them
+   in C by tvmffi_any_assign and tvmffi_assign. What is no field is copied bit
+   by bit, and released by nobody. */
+#define TVMFFI_TYPE(type, key, ...) \
+  TVMFFI_I_TYPE_N(type, key, TVMFFI_I_COUNT33(__VA_ARGS__), __VA_ARGS__, ~)
+#define TVMFFI_I_TYPE_N(T, K, n, ...) TVMFFI_I_TYPE_(T, K, n, __VA_ARGS__)
+
+/* Declares a type that another library registers, by a struct that begins with
+   the same members: as a word, for tvmffi_cast, and as a parent. A child's
+   memory is ours: of this parent it has what is registered as fields. */
+#define TVMFFI_FOREIGN_TYPE(type, key)                                        \
+  TVMFFI_I_CLASS_WORD(type, key)                                              \
+  TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##type = {             \
+      key,  NULL, sizeof(type), 8, NULL, tvmffi_i_init_##type, NULL, NULL,    \
+      NULL, NULL, 0,            0, NULL};                                     \
+  TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##type(void) {     \
+    return &tvmffi_i_class_##type;                                            \
+  }
+
+/* Begins a method, as TVMFFI_FUNC does a function: TVMFFI_METHOD(Point, norm,
+   float64, (word, parameter)...), then a body in which `self` is the object,
+   borrowed. It may stand before TVMFFI_TYPE or behind it; the type's own word
+   is there only behind it. */
+#define TVMFFI_METHOD(type, name, ...)                                       \
+  TVMFFI_I_SELF(type, self_##type##_##name)                                  \
+  TVMFFI_I_METHOD(type, name,                                                \
+                  tvmffi_i_name_self(&tvmffi_i_name_self_##type##_##name, key, \
+                                     flags),                                 \
+                  TVMFFI_I_COUNT(TVMFFI_I_WITH_SELF(                         \
+                      self_##type##_##name, __VA_ARGS__)),                   \
+                  TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__))
+
+/* Begins a method without `self`. */
+#define TVMFFI_STATIC_METHOD(type, name, ...)                                \
+  TVMFFI_I_METHOD(type, name, tvmffi_i_name_self(NULL, key, flags),          \
+                  TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
+
+/* clang-format off */
+/* The word of self, as the type's may not be there yet; it gets its name when
+   the type is registered. */
+#define TVMFFI_I_SELF(T, W) \
+  static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
+  typedef T *tvmffi_type_##W; \
+  static tvmffi_i_name tvmffi_i_name_##W = {#T, #T}; \
+  TVMFFI_I_GET(W) { \
+    int code = tvmffi_i_instance(tvmffi_i_class_of_##T(), any); \
+    *out = code ? NULL : (T *)(void *)any->v_obj; \
+    return code; \
+  }
+#define TVMFFI_I_WITH_SELF(W, ...) \
+  TVMFFI_I_CAT(TVMFFI_I_WITH_SELF_, TVMFFI_I_HAS_COMMA(__VA_ARGS__)) \
+  (W, __VA_ARGS__)
+#define TVMFFI_I_WITH_SELF_0(W, result) result, (W, self)
+#define TVMFFI_I_WITH_SELF_1(W, result, ...) result, (W, self), __VA_ARGS__
+
+#define TVMFFI_I_METHOD(T, name, note, n, ...) \
+  TVMFFI_I_DEFINE_(static, tvmffi_call_##T##_##name, #T "." #name, \
+                   tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
+                   __VA_ARGS__) \
+  static tvmffi_i_method tvmffi_i_method_##T##_##name; \
+  static tvmffi_func *tvmffi_i_method_##T##_##name(const char *key, \
+                                                   int64_t *flags) { \
+    note; \
+    return &tvmffi_func_##T##_##name; \
+  } \
+  TVMFFI_I_METHOD_BODY(tvmffi_body_##T##_##name, n, __VA_ARGS__)
+#define TVMFFI_I_METHOD_BODY(body, n, ...) TVMFFI_I_BODY(body, n, __VA_ARGS__)
+/* clang-format on */
+
+/* Registers a type now, with its ancestors: 0 also when it is done already.
+   Any use registers it, but Python can only know a type that is. */
+#define tvmffi_register_type(type) \
+  tvmffi_i_class_ready(tvmffi_i_class_of_##type())
+
+/* Gives a type's index; -1 with an error if it cannot be registered. */
+#define tvmffi_index_of(type) tvmffi_i_class_index(tvmffi_i_class_of_##type())
+
+/* Gives an object (borrowed, may be NULL) as a pointer to the type's struct;
+   NULL if it is of another type. */
+#define tvmffi_cast(type, object) \
+  ((type *)tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
+
+/* Replaces the object that a field owns by another (borrowed); both may be
+   NULL. The field is a pointer to an object of any type. */
+#define tvmffi_assign(field, object) tvmffi_i_keep_object(&(field), (object))
+
+/* Makes an object: tvmffi_new(Point, &p, 3.0, 4.0). *p is owned by the caller,
+   NULL on failure. Up to 15 values, plain ones as with tvmffi_call, go to the
+   fields in the order of Python's constructor; the others have their default,
+   or zero. */
+#if defined(__cplusplus)
+extern "C++" {
+template <typename T, typename... Args>
+static inline int tvmffi_i_new(int (*make)(T **, const TVMFFIAny *, int32_t),
+                               T **out, Args... args) {
+  TVMFFIAny packed[] = {TVMFFI_ANY(args)..., tvmffi_none()};
+  return make(out, packed, (int32_t)(sizeof...(Args)));
+}
+}
+#define tvmffi_new(type, ...) tvmffi_i_new(tvmffi_i_new_##type, __VA_ARGS__)
+#else
+#define tvmffi_new(type, ...) \
+  TVMFFI_I_NEW(type, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
+#define TVMFFI_I_NEW(type, n, ...) TVMFFI_I_NEW_(type, n, __VA_ARGS__)
+#define TVMFFI_I_NEW_(type, n, ...)                                     \
+  tvmffi_i_new_##type(TVMFFI_I_FIRST(__VA_ARGS__),                      \
+                      (TVMFFIAny[]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM,     \
+                                                     __VA_ARGS__)       \
+                                        tvmffi_none()},                 \
+                      (n) - 1)
+#endif
 
 #endif /* TVMFFI_INTERFACE */
 
