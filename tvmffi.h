@@ -5750,7 +5750,7 @@ enum {
 };
 
 /* Gives a method's description, which has the type's key from then on. */
-typedef tvmffi_func *tvmffi_i_method(const char *key, int64_t *flags);
+typedef tvmffi_func *tvmffi_i_method_of(const char *key, int64_t *flags);
 
 /* One parenthesis of TVMFFI_TYPE. */
 typedef struct {
@@ -5762,7 +5762,7 @@ typedef struct {
   TVMFFIFieldGetter get;
   TVMFFIFieldSetter set;
   int (*value)(TVMFFIAny *out); /* the default, owned by the caller; or NULL */
-  tvmffi_i_method *method;
+  tvmffi_i_method_of *method;
   const char *full_name; /* of a method, for errors */
   tvmffi_func *factory;
 } tvmffi_i_member;
@@ -5800,12 +5800,12 @@ TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_TVMFFIObject = {
 
 /* A pointer to an object in a struct, whatever its type there. */
 #if TVMFFI_I_GNU
-typedef TVMFFIObject *tvmffi_i_kept __attribute__((may_alias));
+typedef TVMFFIObject *tvmffi_i_held __attribute__((may_alias));
 #else
-typedef TVMFFIObject *tvmffi_i_kept;
+typedef TVMFFIObject *tvmffi_i_held;
 #endif
 
-TVMFFI_I_INLINE void *tvmffi_i_place(void *object, int64_t offset) {
+TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {
   return (char *)object + offset;
 }
 
@@ -6116,7 +6116,7 @@ TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
     t = depth == info->type_depth ? info : info->type_ancestors[depth];
     for (i = 0; i < t->num_fields; ++i) {
       const TVMFFIFieldInfo *f = &t->fields[i];
-      void *place = tvmffi_i_place(self, f->offset);
+      void *place = tvmffi_i_field_at(self, f->offset);
       if (f->field_static_type_index == kTVMFFIAny) {
         TVMFFIAny *any = (TVMFFIAny *)place;
         if (!retain)
@@ -6124,7 +6124,7 @@ TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
         else if (any->type_index >= kTVMFFIStaticObjectBegin)
           tvmffi_retain(any->v_obj);
       } else if (f->field_static_type_index >= kTVMFFIStaticObjectBegin) {
-        tvmffi_i_kept *kept = (tvmffi_i_kept *)place;
+        tvmffi_i_held *kept = (tvmffi_i_held *)place;
         if (!retain)
           tvmffi_release(*kept);
         else if (*kept)
@@ -6144,9 +6144,9 @@ TVMFFI_I_COLD void tvmffi_i_class_end(const tvmffi_i_class *c, void *self) {
     }
     if (c->destroy) c->destroy(self);
     for (m = c->members; m->what; ++m) {
-      void *place = tvmffi_i_place(self, m->offset);
+      void *place = tvmffi_i_field_at(self, m->offset);
       if (m->kept == TVMFFI_I_KEPT_OBJECT)
-        tvmffi_release(*(tvmffi_i_kept *)place);
+        tvmffi_release(*(tvmffi_i_held *)place);
       else if (m->kept)
         tvmffi_any_release((TVMFFIAny *)place);
     }
@@ -6215,7 +6215,7 @@ TVMFFI_I_COLD int tvmffi_i_class_make(tvmffi_i_class *c,
   for (; c && c->members; c = c->parent)
     for (m = c->members; m->what; ++m)
       if (m->kept >= TVMFFI_I_KEPT_STR)
-        ((TVMFFIAny *)tvmffi_i_place(self, m->offset))->type_index =
+        ((TVMFFIAny *)tvmffi_i_field_at(self, m->offset))->type_index =
             m->kept == TVMFFI_I_KEPT_STR ? kTVMFFISmallStr : kTVMFFISmallBytes;
   *out = self;
   return 0;
@@ -6235,10 +6235,10 @@ TVMFFI_I_COLD int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
       return 0;
     }
     for (m = c->members; m->what; ++m) {
-      void *place = tvmffi_i_place(*out, m->offset);
+      void *place = tvmffi_i_field_at(*out, m->offset);
       TVMFFIObject *o = NULL;
       if (m->kept == TVMFFI_I_KEPT_OBJECT)
-        o = *(tvmffi_i_kept *)place;
+        o = *(tvmffi_i_held *)place;
       else if (m->kept &&
                ((TVMFFIAny *)place)->type_index >= kTVMFFIStaticObjectBegin)
         o = ((TVMFFIAny *)place)->v_obj;
@@ -6249,9 +6249,9 @@ TVMFFI_I_COLD int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
 }
 
 /* Sets a field by its registered setter. */
-TVMFFI_I_COLD int tvmffi_i_set_field(const TVMFFIFieldInfo *f, void *self,
+TVMFFI_I_COLD int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f, void *self,
                                      const TVMFFIAny *value) {
-  void *place = tvmffi_i_place(self, f->offset);
+  void *place = tvmffi_i_field_at(self, f->offset);
   TVMFFIAny args[2], result = tvmffi_none();
   if (!(f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj))
     return ((TVMFFIFieldSetter)(uintptr_t)f->setter)(place, value);
@@ -6262,15 +6262,15 @@ TVMFFI_I_COLD int tvmffi_i_set_field(const TVMFFIFieldInfo *f, void *self,
   return 0;
 }
 
-TVMFFI_I_COLD int tvmffi_i_set_default(const TVMFFIFieldInfo *f, void *self) {
+TVMFFI_I_COLD int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f, void *self) {
   TVMFFIAny value = tvmffi_none();
   int code;
   if (!(f->flags & kTVMFFIFieldFlagBitMaskHasDefault)) return 0;
   if (!(f->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
-    return tvmffi_i_set_field(f, self, &f->default_value_or_factory);
+    return tvmffi_i_class_set_field(f, self, &f->default_value_or_factory);
   TVMFFI_TRY(TVMFFIFunctionCall(f->default_value_or_factory.v_obj, NULL, 0,
                                 &value));
-  code = tvmffi_i_set_field(f, self, &value);
+  code = tvmffi_i_class_set_field(f, self, &value);
   tvmffi_any_release(&value);
   return code;
 }
@@ -6278,7 +6278,7 @@ TVMFFI_I_COLD int tvmffi_i_set_default(const TVMFFIFieldInfo *f, void *self) {
 /* Sets the fields of a new object: the first ones that Python's constructor
    takes by position (parents first, then those without a default first) by the
    values, all others by their defaults. */
-TVMFFI_I_COLD int tvmffi_i_set_fields(const tvmffi_i_class *c, void *self,
+TVMFFI_I_COLD int tvmffi_i_class_set_fields(const tvmffi_i_class *c, void *self,
                                       const TVMFFIAny *values, int32_t n) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(c->index), *t;
   const int64_t named =
@@ -6293,9 +6293,9 @@ TVMFFI_I_COLD int tvmffi_i_set_fields(const tvmffi_i_class *c, void *self,
         optional = (f->flags & kTVMFFIFieldFlagBitMaskHasDefault) != 0;
         if (optional != pass) continue;
         if (!(f->flags & named) && used < n)
-          TVMFFI_TRY(tvmffi_i_set_field(f, self, &values[used++]));
+          TVMFFI_TRY(tvmffi_i_class_set_field(f, self, &values[used++]));
         else
-          TVMFFI_TRY(tvmffi_i_set_default(f, self));
+          TVMFFI_TRY(tvmffi_i_class_set_default(f, self));
       }
     }
   if (used == n) return 0;
@@ -6313,7 +6313,7 @@ TVMFFI_I_COLD int tvmffi_i_class_new(tvmffi_i_class *c, TVMFFIObjectHandle *out,
                         c->key);
   *out = NULL;
   TVMFFI_TRY(tvmffi_i_class_make(c, &self));
-  code = tvmffi_i_set_fields(c, self, values, n);
+  code = tvmffi_i_class_set_fields(c, self, values, n);
   if (code)
     tvmffi_release(self);
   else
@@ -6323,7 +6323,7 @@ TVMFFI_I_COLD int tvmffi_i_class_new(tvmffi_i_class *c, TVMFFIObjectHandle *out,
 
 /* ---- attributes ---- */
 
-TVMFFI_I_COLD int tvmffi_i_call_new(void *handle, const TVMFFIAny *args,
+TVMFFI_I_COLD int tvmffi_i_class_call_new(void *handle, const TVMFFIAny *args,
                                     int32_t n, TVMFFIAny *result) {
   TVMFFIObjectHandle self = NULL;
   (void)args, (void)n;
@@ -6332,7 +6332,7 @@ TVMFFI_I_COLD int tvmffi_i_call_new(void *handle, const TVMFFIAny *args,
   return 0;
 }
 
-TVMFFI_I_COLD int tvmffi_i_call_copy(void *handle, const TVMFFIAny *args,
+TVMFFI_I_COLD int tvmffi_i_class_call_copy(void *handle, const TVMFFIAny *args,
                                      int32_t n, TVMFFIAny *result) {
   tvmffi_i_class *c = (tvmffi_i_class *)handle;
   TVMFFIObjectHandle self = NULL;
@@ -6348,7 +6348,7 @@ TVMFFI_I_COLD int tvmffi_i_call_copy(void *handle, const TVMFFIAny *args,
 }
 
 /* The constructor where the runtime cannot make one. */
-TVMFFI_I_COLD int tvmffi_i_call_no_init(void *handle, const TVMFFIAny *args,
+TVMFFI_I_COLD int tvmffi_i_class_call_no_init(void *handle, const TVMFFIAny *args,
                                         int32_t n, TVMFFIAny *result) {
   (void)args, (void)n, (void)result;
   return TVMFFI_RAISE("RuntimeError",
@@ -6367,7 +6367,7 @@ TVMFFI_I_COLD int tvmffi_i_class_set_init(tvmffi_i_class *c, int32_t index) {
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
   if (!function)
     return tvmffi_i_class_set_call(c, index, "__ffi_init__",
-                                   tvmffi_i_call_no_init);
+                                   tvmffi_i_class_call_no_init);
   code = TVMFFIFunctionCall(function, &arg, 1, &result);
   tvmffi_release(function);
   tvmffi_any_release(&result);
@@ -6408,9 +6408,9 @@ TVMFFI_I_COLD int tvmffi_i_class_init(tvmffi_i_class *c, void **result) {
     TVMFFI_TRY(TVMFFITypeRegisterMetadata(index, &metadata));
   if (!fixed)
     TVMFFI_TRY(tvmffi_i_class_set_call(c, index, "__ffi_shallow_copy__",
-                                       tvmffi_i_call_copy));
+                                       tvmffi_i_class_call_copy));
   TVMFFI_TRY(
-      tvmffi_i_class_set_call(c, index, "__ffi_new__", tvmffi_i_call_new));
+      tvmffi_i_class_set_call(c, index, "__ffi_new__", tvmffi_i_class_call_new));
   TVMFFI_TRY(tvmffi_i_class_set_init(c, index));
   TVMFFI_TRY(tvmffi_i_class_set_attr(index, "__ffi_type_final__", &no));
   c->next = *list;
@@ -6479,7 +6479,7 @@ TVMFFI_I_INLINE int tvmffi_i_get_kept_any(void *field, TVMFFIAny *result) {
 }
 
 TVMFFI_I_INLINE int tvmffi_i_get_kept_object(void *field, TVMFFIAny *result) {
-  TVMFFIObject *object = *(tvmffi_i_kept *)field;
+  TVMFFIObject *object = *(tvmffi_i_held *)field;
   if (object) tvmffi_retain(object);
   *result = tvmffi_obj(object);
   return 0;
@@ -6487,9 +6487,9 @@ TVMFFI_I_INLINE int tvmffi_i_get_kept_object(void *field, TVMFFIAny *result) {
 
 /* Replaces the object of a field (both may be NULL); borrowed. */
 TVMFFI_I_INLINE void tvmffi_i_keep_object(void *field, void *object) {
-  TVMFFIObject *old = *(tvmffi_i_kept *)field;
+  TVMFFIObject *old = *(tvmffi_i_held *)field;
   if (object) tvmffi_retain(object);
-  *(tvmffi_i_kept *)field = (TVMFFIObject *)object;
+  *(tvmffi_i_held *)field = (TVMFFIObject *)object;
   tvmffi_release(old);
 }
 
@@ -6684,9 +6684,9 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   TVMFFI_I_FIELD(T, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
 #define TVMFFI_I_DECLARE_readonly TVMFFI_I_DECLARE_field
 #define TVMFFI_I_DECLARE_method(T, K, name, ...) \
-  static tvmffi_i_method tvmffi_i_method_##T##_##name;
+  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
 #define TVMFFI_I_DECLARE_attribute(T, K, text, name, ...) \
-  static tvmffi_i_method tvmffi_i_method_##T##_##name;
+  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
 #define TVMFFI_I_DECLARE_destructor(...)
 #define TVMFFI_I_DECLARE_kw_only(...)
 #define TVMFFI_I_DECLARE_structural(...)
@@ -6916,7 +6916,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
    is there only behind it. */
 #define TVMFFI_METHOD(type, name, ...)                                       \
   TVMFFI_I_SELF(type, self_##type##_##name)                                  \
-  TVMFFI_I_METHOD(type, name,                                                \
+  TVMFFI_I_CLASS_METHOD(type, name,                                                \
                   tvmffi_i_name_self(&tvmffi_i_name_self_##type##_##name, key, \
                                      flags),                                 \
                   TVMFFI_I_COUNT(TVMFFI_I_WITH_SELF(                         \
@@ -6925,7 +6925,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 
 /* Begins a method without `self`. */
 #define TVMFFI_STATIC_METHOD(type, name, ...)                                \
-  TVMFFI_I_METHOD(type, name, tvmffi_i_name_self(NULL, key, flags),          \
+  TVMFFI_I_CLASS_METHOD(type, name, tvmffi_i_name_self(NULL, key, flags),          \
                   TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
 
 /* clang-format off */
@@ -6946,11 +6946,11 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_WITH_SELF_0(W, result) result, (W, self)
 #define TVMFFI_I_WITH_SELF_1(W, result, ...) result, (W, self), __VA_ARGS__
 
-#define TVMFFI_I_METHOD(T, name, note, n, ...) \
+#define TVMFFI_I_CLASS_METHOD(T, name, note, n, ...) \
   TVMFFI_I_DEFINE_(static, tvmffi_call_##T##_##name, #T "." #name, \
                    tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
                    __VA_ARGS__) \
-  static tvmffi_i_method tvmffi_i_method_##T##_##name; \
+  static tvmffi_i_method_of tvmffi_i_method_##T##_##name; \
   static tvmffi_func *tvmffi_i_method_##T##_##name(const char *key, \
                                                    int64_t *flags) { \
     note; \
@@ -6993,9 +6993,9 @@ static inline int tvmffi_i_new(int (*make)(T **, const TVMFFIAny *, int32_t),
 #define tvmffi_new(type, ...) tvmffi_i_new(tvmffi_i_new_##type, __VA_ARGS__)
 #else
 #define tvmffi_new(type, ...) \
-  TVMFFI_I_NEW(type, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_NEW(type, n, ...) TVMFFI_I_NEW_(type, n, __VA_ARGS__)
-#define TVMFFI_I_NEW_(type, n, ...)                                     \
+  TVMFFI_I_CLASS_NEW(type, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
+#define TVMFFI_I_CLASS_NEW(type, n, ...) TVMFFI_I_CLASS_NEW_(type, n, __VA_ARGS__)
+#define TVMFFI_I_CLASS_NEW_(type, n, ...)                                     \
   tvmffi_i_new_##type(TVMFFI_I_FIRST(__VA_ARGS__),                      \
                       (TVMFFIAny[]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM,     \
                                                      __VA_ARGS__)       \
