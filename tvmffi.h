@@ -6106,32 +6106,45 @@ TVMFFI_I_INLINE tvmffi_i_dying *tvmffi_i_the_dying(void) {
   return &dying;
 }
 
-/* For each field of the type `index` and its ancestors that holds something,
-   as its static type tells: retains, or releases. */
+/* The object that a field holds, whatever its C++ type is, with a reference
+   more; NULL if it holds none: what its getter gives, if a pointer to that
+   stands in the field. */
+TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
+                                                    void *field) {
+  TVMFFIAny value = tvmffi_none();
+  int64_t at, step = (int64_t)sizeof(tvmffi_i_held);
+  if (f->getter(field, &value)) {
+    tvmffi_error_clear();
+    return NULL;
+  }
+  if (value.type_index >= kTVMFFIStaticObjectBegin)
+    for (at = 0; at + step <= f->size; at += step)
+      if (*(tvmffi_i_held *)tvmffi_i_field_at(field, at) == value.v_obj)
+        return value.v_obj;
+  tvmffi_any_release(&value);
+  return NULL;
+}
+
+/* Retains, or releases, what the fields of a foreign type hold, and those of
+   its ancestors. */
 TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
                                            int retain) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index), *t;
+  TVMFFIObject *error = tvmffi_error_take(); /* a getter's would replace it */
   int32_t depth, i;
   for (depth = info->type_depth; depth >= 0; --depth) {
     t = depth == info->type_depth ? info : info->type_ancestors[depth];
     for (i = 0; i < t->num_fields; ++i) {
-      const TVMFFIFieldInfo *f = &t->fields[i];
-      void *place = tvmffi_i_field_at(self, f->offset);
-      if (f->field_static_type_index == kTVMFFIAny) {
-        TVMFFIAny *any = (TVMFFIAny *)place;
-        if (!retain)
-          tvmffi_any_release(any);
-        else if (any->type_index >= kTVMFFIStaticObjectBegin)
-          tvmffi_retain(any->v_obj);
-      } else if (f->field_static_type_index >= kTVMFFIStaticObjectBegin) {
-        tvmffi_i_held *kept = (tvmffi_i_held *)place;
-        if (!retain)
-          tvmffi_release(*kept);
-        else if (*kept)
-          tvmffi_retain(*kept);
-      }
+      void *field = tvmffi_i_field_at(self, t->fields[i].offset);
+      TVMFFIObject *held = tvmffi_i_foreign_object(&t->fields[i], field);
+      if (!held || retain) continue;
+      tvmffi_release(held);
+      tvmffi_release(held);
     }
   }
+  if (!error) return;
+  TVMFFIErrorSetRaised(error);
+  tvmffi_release(error);
 }
 
 /* Ends an object: from the child on, the user's destructor, then the fields. */
@@ -6451,14 +6464,16 @@ TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_name *self, const char *key,
 }
 
 /* Raises for a value that a field does not take. */
-TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_name *type,
+TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_name *type, int nullable,
                                      const TVMFFIAny *any, int code) {
   if (code < 0) return code;
   if (code == TVMFFI_I_RANGE)
     return TVMFFI_RAISE("OverflowError", "The value %lld is out of range",
                         (long long)any->v_int64);
-  return TVMFFI_RAISE("TypeError", "Cannot convert from type `%s` to `%s`",
-                      tvmffi_i_type_key(any->type_index), type->name);
+  return TVMFFI_RAISE("TypeError", "Cannot convert from type `%s` to `%s%s%s`",
+                      tvmffi_i_type_key(any->type_index),
+                      nullable ? "Optional<" : "", type->name,
+                      nullable ? ">" : "");
 }
 
 /* Replaces what an owned TVMFFIAny holds by `view` (borrowed): what fields of
@@ -6580,7 +6595,8 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   TVMFFIAny text = tvmffi_str(x); \
   int code = TVMFFI_I_CAT(tvmffi_i_get_, T)(&text, &now); \
   if (code) \
-    return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, T), &text, code); \
+    return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, T), 0, &text, \
+                              code); \
   return TVMFFI_I_CAT(tvmffi_i_put_, T)(out, now);
 #define TVMFFI_I_VALUE_object(T, x) \
   TVMFFI_I_CTYPE(T) now = (x); \
@@ -6725,8 +6741,9 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
         value->type_index != kTVMFFINone) { \
       int code = TVMFFI_I_CAT(tvmffi_i_get_, W)(value, &now); \
       if (TVMFFI_I_UNLIKELY(code)) \
-        return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, W), value, \
-                                  code); \
+        return tvmffi_i_bad_field( \
+            &TVMFFI_I_CAT(tvmffi_i_name_, W), \
+            TVMFFI_I_BY_KEPT(TVMFFI_I_NULL_, W)(defaults), value, code); \
     } \
     TVMFFI_I_BY_KEPT(TVMFFI_I_WRITE_, W)(W) \
   }
