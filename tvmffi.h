@@ -6158,10 +6158,13 @@ TVMFFI_I_COLD void tvmffi_i_class_end(const tvmffi_i_class *c, void *self) {
     if (c->destroy) c->destroy(self);
     for (m = c->members; m->what; ++m) {
       void *place = tvmffi_i_field_at(self, m->offset);
-      if (m->kept == TVMFFI_I_KEPT_OBJECT)
-        tvmffi_release(*(tvmffi_i_held *)place);
-      else if (m->kept)
+      if (m->kept == TVMFFI_I_KEPT_OBJECT) {
+        TVMFFIObject *object = *(tvmffi_i_held *)place;
+        *(tvmffi_i_held *)place = NULL;
+        tvmffi_release(object);
+      } else if (m->kept) {
         tvmffi_any_release((TVMFFIAny *)place);
+      }
     }
   }
 }
@@ -6367,7 +6370,7 @@ TVMFFI_I_COLD int tvmffi_i_class_call_no_init(void *handle, const TVMFFIAny *arg
   return TVMFFI_RAISE("RuntimeError",
                       "`%s` cannot be made by its fields: the runtime has no "
                       "`ffi._RegisterFFIInit`; it was built with "
-                      "TVMFFI_NO_EXTRA",
+                      "TVMFFI_NO_CONTAINERS",
                       ((const tvmffi_i_class *)handle)->key);
 }
 
