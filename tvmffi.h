@@ -5809,8 +5809,6 @@ TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {
   return (char *)object + offset;
 }
 
-/* ---- registration ---- */
-
 TVMFFI_I_COLD int tvmffi_i_class_start(tvmffi_i_class *c) {
   if (c->parent && !TVMFFI_I_LOAD(&c->parent->handle))
     TVMFFI_TRY(tvmffi_i_class_start(c->parent));
@@ -6060,8 +6058,7 @@ TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
   (void)tvmffi_i_more(m, &info.doc, &info.flags);
   if (attr || tvmffi_i_same(info.name, "__ffi_init__"))
     code = tvmffi_i_class_set_attr(type->type_index, m->name, &info.method);
-  if (!code && !attr)
-    code = TVMFFITypeRegisterMethod(type->type_index, &info);
+  if (!code && !attr) code = TVMFFITypeRegisterMethod(type->type_index, &info);
   tvmffi_release(function);
   return code;
 }
@@ -6088,8 +6085,6 @@ TVMFFI_I_COLD int tvmffi_i_class_add_members(tvmffi_i_class *c,
     }
   return 0;
 }
-
-/* ---- objects ---- */
 
 /* What the threads of this file have to destroy after what they destroy. */
 typedef struct {
@@ -6266,7 +6261,7 @@ TVMFFI_I_COLD int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
 
 /* Sets a field by its registered setter. */
 TVMFFI_I_COLD int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f, void *self,
-                                     const TVMFFIAny *value) {
+                                           const TVMFFIAny *value) {
   void *place = tvmffi_i_field_at(self, f->offset);
   TVMFFIAny args[2], result = tvmffi_none();
   if (!(f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj))
@@ -6278,14 +6273,15 @@ TVMFFI_I_COLD int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f, void *self,
   return 0;
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f, void *self) {
+TVMFFI_I_COLD int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f,
+                                             void *self) {
   TVMFFIAny value = tvmffi_none();
   int code;
   if (!(f->flags & kTVMFFIFieldFlagBitMaskHasDefault)) return 0;
   if (!(f->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
     return tvmffi_i_class_set_field(f, self, &f->default_value_or_factory);
-  TVMFFI_TRY(TVMFFIFunctionCall(f->default_value_or_factory.v_obj, NULL, 0,
-                                &value));
+  TVMFFI_TRY(
+      TVMFFIFunctionCall(f->default_value_or_factory.v_obj, NULL, 0, &value));
   code = tvmffi_i_class_set_field(f, self, &value);
   tvmffi_any_release(&value);
   return code;
@@ -6295,7 +6291,8 @@ TVMFFI_I_COLD int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f, void *sel
    takes by position (parents first, then those without a default first) by the
    values, all others by their defaults. */
 TVMFFI_I_COLD int tvmffi_i_class_set_fields(const tvmffi_i_class *c, void *self,
-                                      const TVMFFIAny *values, int32_t n) {
+                                            const TVMFFIAny *values,
+                                            int32_t n) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(c->index), *t;
   const int64_t named =
       kTVMFFIFieldFlagBitMaskInitOff | kTVMFFIFieldFlagBitMaskKwOnly;
@@ -6337,10 +6334,8 @@ TVMFFI_I_COLD int tvmffi_i_class_new(tvmffi_i_class *c, TVMFFIObjectHandle *out,
   return code;
 }
 
-/* ---- attributes ---- */
-
 TVMFFI_I_COLD int tvmffi_i_class_call_new(void *handle, const TVMFFIAny *args,
-                                    int32_t n, TVMFFIAny *result) {
+                                          int32_t n, TVMFFIAny *result) {
   TVMFFIObjectHandle self = NULL;
   (void)args, (void)n;
   TVMFFI_TRY(tvmffi_i_class_make((tvmffi_i_class *)handle, &self));
@@ -6349,7 +6344,7 @@ TVMFFI_I_COLD int tvmffi_i_class_call_new(void *handle, const TVMFFIAny *args,
 }
 
 TVMFFI_I_COLD int tvmffi_i_class_call_copy(void *handle, const TVMFFIAny *args,
-                                     int32_t n, TVMFFIAny *result) {
+                                           int32_t n, TVMFFIAny *result) {
   tvmffi_i_class *c = (tvmffi_i_class *)handle;
   TVMFFIObjectHandle self = NULL;
   if (n != 1 || !args[0].v_obj ||
@@ -6364,8 +6359,9 @@ TVMFFI_I_COLD int tvmffi_i_class_call_copy(void *handle, const TVMFFIAny *args,
 }
 
 /* The constructor where the runtime cannot make one. */
-TVMFFI_I_COLD int tvmffi_i_class_call_no_init(void *handle, const TVMFFIAny *args,
-                                        int32_t n, TVMFFIAny *result) {
+TVMFFI_I_COLD int tvmffi_i_class_call_no_init(void *handle,
+                                              const TVMFFIAny *args, int32_t n,
+                                              TVMFFIAny *result) {
   (void)args, (void)n, (void)result;
   return TVMFFI_RAISE("RuntimeError",
                       "`%s` cannot be made by its fields: the runtime has no "
@@ -6420,21 +6416,18 @@ TVMFFI_I_COLD int tvmffi_i_class_init(tvmffi_i_class *c, void **result) {
   TVMFFI_TRY(tvmffi_i_class_add_members(c, type, &metadata));
   metadata.creator = c->create;
   metadata.total_size = c->size;
-  if (!type->metadata)
-    TVMFFI_TRY(TVMFFITypeRegisterMetadata(index, &metadata));
+  if (!type->metadata) TVMFFI_TRY(TVMFFITypeRegisterMetadata(index, &metadata));
   if (!fixed)
     TVMFFI_TRY(tvmffi_i_class_set_call(c, index, "__ffi_shallow_copy__",
                                        tvmffi_i_class_call_copy));
-  TVMFFI_TRY(
-      tvmffi_i_class_set_call(c, index, "__ffi_new__", tvmffi_i_class_call_new));
+  TVMFFI_TRY(tvmffi_i_class_set_call(c, index, "__ffi_new__",
+                                     tvmffi_i_class_call_new));
   TVMFFI_TRY(tvmffi_i_class_set_init(c, index));
   TVMFFI_TRY(tvmffi_i_class_set_attr(index, "__ffi_type_final__", &no));
   c->next = *list;
   TVMFFI_I_STORE(list, c);
   return 0;
 }
-
-/* ---- values ---- */
 
 TVMFFI_I_COLD int tvmffi_i_instance_rest(tvmffi_i_class *c, int32_t index) {
   TVMFFI_TRY(tvmffi_i_class_ready(c));
@@ -6891,29 +6884,25 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
    struct, and up to 32 items. The struct's first member is the parent's struct,
    under the name `base`. The name is then a word of typed functions too, for
    a pointer to the struct: (Point, p). Items:
-     (field, word, member)         a member; the constructor must be given it
-     (field, word, member, value)  one with a default: a number, a text (also
-                                   for dtype and device), a value for TVMFFI_ANY
-                                   (any); NULL for an object, which then may be
-                                   None
-     (readonly, ...)               the same, but Python may not set it
-     (method, name)                by TVMFFI_METHOD or TVMFFI_STATIC_METHOD; with
-                                   the name __ffi_init__ (a static one) it is
-                                   the constructor
-     (attribute, "name", method)   a method as a type attribute, __ffi_repr__ say
-     (destructor, function)        void function(Point *), called before the
-                                   fields are released; no copies are made then
-     (kw_only)                     fields behind it are given by keyword only
-     (structural, kind)            a TVMFFISEqHashKind
-     (doc, "text")                 docstring of the item before; of the type, when
-                                   it is the first
-     (flags, bits)                 TVMFFIFieldFlagBitMask of the field before
-     (factory, name)               a TVMFFI_FUNC without parameters makes the
-                                   default of the field before
-   Members of plain words have the word's C type. str, bytes and any are kept
-   in a TVMFFIAny, and object words as pointers; the object owns them: set them
-   in C by tvmffi_any_assign and tvmffi_assign. What is no field is copied bit
-   by bit, and released by nobody. */
+     (field, word, member)          a member that the constructor must be given
+     (field, word, member, value)   one with a default
+     (readonly, word, member...)    the same, but Python may not set it
+     (method, name)                 a TVMFFI_METHOD or TVMFFI_STATIC_METHOD;
+                                    a static __ffi_init__ is the constructor
+     (attribute, "name", method)    a method as a type attribute, "__ffi_repr__"
+     (destructor, function)         void function(Point *), called before the
+                                    fields are released; then nothing is copied
+     (kw_only)                      fields from here on go by keyword only
+     (structural, kind)             a TVMFFISEqHashKind
+     (doc, "text")                  of the item before it; the type's, if first
+     (flags, bits)                  TVMFFIFieldFlagBitMask of the field before
+     (factory, name)                a TVMFFI_FUNC without parameters makes the
+                                    default of the field before
+   A default is a number, a text (also for dtype and device), for `any` what
+   TVMFFI_ANY takes, for an object NULL: then it may also be None. Members of
+   plain words have the word's C type; str, bytes and any are a TVMFFIAny, and
+   objects pointers. Those the object owns: set them in C by tvmffi_any_assign
+   and tvmffi_assign. A member that is no field is copied bit by bit. */
 #define TVMFFI_TYPE(type, key, ...) \
   TVMFFI_I_TYPE_N(type, key, TVMFFI_I_COUNT33(__VA_ARGS__), __VA_ARGS__, ~)
 #define TVMFFI_I_TYPE_N(T, K, n, ...) TVMFFI_I_TYPE_(T, K, n, __VA_ARGS__)
@@ -6921,13 +6910,14 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 /* Declares a type that another library registers, by a struct that begins with
    the same members: as a word, for tvmffi_cast, and as a parent. A child's
    memory is ours: of this parent it has what is registered as fields. */
-#define TVMFFI_FOREIGN_TYPE(type, key)                                        \
-  TVMFFI_I_CLASS_WORD(type, key)                                              \
-  TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##type = {             \
-      key,  NULL, sizeof(type), 8, NULL, tvmffi_i_init_##type, NULL, NULL,    \
-      NULL, NULL, 0,            0, NULL};                                     \
-  TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##type(void) {     \
-    return &tvmffi_i_class_##type;                                            \
+#define TVMFFI_FOREIGN_TYPE(type, key)                                    \
+  TVMFFI_I_CLASS_WORD(type, key)                                          \
+  TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##type = {         \
+      key,  NULL, sizeof(type), 8,    NULL, tvmffi_i_init_##type,         \
+      NULL, NULL, NULL,         NULL, 0,    0,                            \
+      NULL};                                                              \
+  TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##type(void) { \
+    return &tvmffi_i_class_##type;                                        \
   }
 
 /* Begins a method, as TVMFFI_FUNC does a function: TVMFFI_METHOD(Point, norm,
@@ -6936,17 +6926,16 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
    is there only behind it. */
 #define TVMFFI_METHOD(type, name, ...)                                       \
   TVMFFI_I_SELF(type, self_##type##_##name)                                  \
-  TVMFFI_I_CLASS_METHOD(type, name,                                                \
-                  tvmffi_i_name_self(&tvmffi_i_name_self_##type##_##name, key, \
-                                     flags),                                 \
-                  TVMFFI_I_COUNT(TVMFFI_I_WITH_SELF(                         \
-                      self_##type##_##name, __VA_ARGS__)),                   \
-                  TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__))
+  TVMFFI_I_CLASS_METHOD(                                                     \
+      type, name,                                                            \
+      tvmffi_i_name_self(&tvmffi_i_name_self_##type##_##name, key, flags),   \
+      TVMFFI_I_COUNT(TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__)), \
+      TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__))
 
 /* Begins a method without `self`. */
-#define TVMFFI_STATIC_METHOD(type, name, ...)                                \
-  TVMFFI_I_CLASS_METHOD(type, name, tvmffi_i_name_self(NULL, key, flags),          \
-                  TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
+#define TVMFFI_STATIC_METHOD(type, name, ...)                             \
+  TVMFFI_I_CLASS_METHOD(type, name, tvmffi_i_name_self(NULL, key, flags), \
+                        TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
 
 /* clang-format off */
 /* The word of self, as the type's may not be there yet; it gets its name when
@@ -7014,12 +7003,12 @@ static inline int tvmffi_i_new(int (*make)(T **, const TVMFFIAny *, int32_t),
 #else
 #define tvmffi_new(type, ...) \
   TVMFFI_I_CLASS_NEW(type, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_CLASS_NEW(type, n, ...) TVMFFI_I_CLASS_NEW_(type, n, __VA_ARGS__)
-#define TVMFFI_I_CLASS_NEW_(type, n, ...)                                     \
-  tvmffi_i_new_##type(TVMFFI_I_FIRST(__VA_ARGS__),                      \
-                      (TVMFFIAny[]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM,     \
-                                                     __VA_ARGS__)       \
-                                        tvmffi_none()},                 \
+#define TVMFFI_I_CLASS_NEW(type, n, ...) \
+  TVMFFI_I_CLASS_NEW_(type, n, __VA_ARGS__)
+#define TVMFFI_I_CLASS_NEW_(type, n, ...)                             \
+  tvmffi_i_new_##type(TVMFFI_I_FIRST(__VA_ARGS__),                    \
+                      (TVMFFIAny[]){TVMFFI_I_REST(n)(                 \
+                          TVMFFI_I_ITEM, __VA_ARGS__) tvmffi_none()}, \
                       (n) - 1)
 #endif
 

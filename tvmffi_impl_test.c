@@ -4497,8 +4497,7 @@ static void test_type_registration(void) {
   CHECK(f->flags == kTVMFFIFieldFlagBitMaskWritable && f->size == 8);
   CHECK_INT(f->offset, (int)offsetof(TestPair, a));
   CHECK_INT(f->field_static_type_index, kTVMFFIInt);
-  CHECK_TEXT(f->metadata,
-             "{\"type_schema\":\"{\\\"type\\\":\\\"int\\\"}\"}");
+  CHECK_TEXT(f->metadata, "{\"type_schema\":\"{\\\"type\\\":\\\"int\\\"}\"}");
   f = &pair->fields[1];
   CHECK_INT(f->flags, kTVMFFIFieldFlagBitMaskWritable |
                           kTVMFFIFieldFlagBitMaskHasDefault);
@@ -4544,10 +4543,10 @@ static void test_type_new(void) {
   CHECK(tvmffi_cast(TestRecord, pair) == NULL);
   CHECK(tvmffi_cast(TestPair, NULL) == NULL);
   pair = NULL;
-  FAILS(tvmffi_new(TestPair, &pair, tvmffi_int(1), tvmffi_int(2),
-                   tvmffi_int(3)),
-        "TypeError",
-        "Type `unit.Pair` has 2 fields by position, but got 3 values");
+  FAILS(
+      tvmffi_new(TestPair, &pair, tvmffi_int(1), tvmffi_int(2), tvmffi_int(3)),
+      "TypeError",
+      "Type `unit.Pair` has 2 fields by position, but got 3 values");
   CHECK(pair == NULL);
   FAILS(tvmffi_new(TestPair, &pair, tvmffi_str("x")), "TypeError",
         "Cannot convert from type `const char*` to `int`");
@@ -4706,8 +4705,8 @@ static void test_type_attributes(void) {
   }
 #endif
   OK(tvmffi_register_type(TestLeaf));
-  CHECK(!tvmffi_i_class_attr(tvmffi_index_of(TestLeaf),
-                             "__ffi_shallow_copy__"));
+  CHECK(
+      !tvmffi_i_class_attr(tvmffi_index_of(TestLeaf), "__ffi_shallow_copy__"));
 }
 
 static void test_type_end(void) {

@@ -32,15 +32,15 @@ TVMFFI_FUNC(make_text, any) {
 
 TVMFFI_TYPE(Words, "c.Words", TVMFFIObject, (doc, "All words"), /**/
             (field, int8, i8, -1), (doc, "eight bits"), (field, int16, i16, 2),
-            (field, int32, i32, 3), (field, int64, i64, 4), (field, uint8, u8, 5),
-            (field, uint16, u16, 6), (field, uint32, u32, 7),
-            (field, uint64, u64, 8), (field, float32, f32, 0.5f),
-            (field, float64, f64, 2.5), (field, bool, flag, 1),
-            (field, dtype, type, "float32x4"), (field, device, device, "cpu"),
-            (field, ptr, ptr, NULL), (field, str, text, "a default text"),
-            (field, bytes, data, "raw"), (field, any, any, tvmffi_none()),
-            (factory, make_text), (field, object, object, NULL),
-            (field, func, func, NULL))
+            (field, int32, i32, 3), (field, int64, i64, 4),
+            (field, uint8, u8, 5), (field, uint16, u16, 6),
+            (field, uint32, u32, 7), (field, uint64, u64, 8),
+            (field, float32, f32, 0.5f), (field, float64, f64, 2.5),
+            (field, bool, flag, 1), (field, dtype, type, "float32x4"),
+            (field, device, device, "cpu"), (field, ptr, ptr, NULL),
+            (field, str, text, "a default text"), (field, bytes, data, "raw"),
+            (field, any, any, tvmffi_none()), (factory, make_text),
+            (field, object, object, NULL), (field, func, func, NULL))
 
 /* Parents and children; fields of all flags. */
 typedef struct {
@@ -49,8 +49,8 @@ typedef struct {
 } Point;
 
 TVMFFI_TYPE(Point, "c.Point", TVMFFIObject, (doc, "A point"), /**/
-            (field, float64, x), (doc, "The first"), /**/
-            (field, float64, y, 0.0),                /**/
+            (field, float64, x), (doc, "The first"),          /**/
+            (field, float64, y, 0.0),                         /**/
             (method, sum), (doc, "Adds up"), (method, scale), (method, make))
 
 TVMFFI_METHOD(Point, sum, float64) { TVMFFI_RETURN(self->x + self->y); }
@@ -190,8 +190,8 @@ TVMFFI_EXPORT(mistake, none, (str, which)) {
     case 'n': TVMFFI_TRY(tvmffi_new(Point, NULL)); break;
     default: {
       Point *p;
-      TVMFFI_TRY(tvmffi_new(Point, &p, tvmffi_int(1), tvmffi_int(2),
-                            tvmffi_int(3)));
+      TVMFFI_TRY(
+          tvmffi_new(Point, &p, tvmffi_int(1), tvmffi_int(2), tvmffi_int(3)));
     }
   }
   TVMFFI_RETURN();
