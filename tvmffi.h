@@ -11768,19 +11768,25 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup(TVMFFIObject *map,
 
 /* -------- Making and destroying -------- */
 
-static void tvmffi_i_map_drop_pair(tvmffi_i_pair *pair) {
-  tvmffi_any_release(&pair->key);
-  tvmffi_any_release(&pair->value);
+/* Releases an entry that no map has any more. */
+TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
+  if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
+    tvmffi_release(pair->key.v_obj);
+  if (pair->value.type_index >= kTVMFFIStaticObjectBegin)
+    tvmffi_release(pair->value.v_obj);
 }
 
 /* Releases the entries of a table that no map has, or none any more. */
 static void tvmffi_i_map_drop_table(void *data, uint64_t slots) {
-  uint64_t i;
-  for (i = 0; i < slots; ++i) {
-    uint8_t *meta = tvmffi_i_map_meta(data, i);
-    if (*meta >= TVMFFI_I_MAP_PROTECTED) continue;
-    *meta = TVMFFI_I_MAP_EMPTY;
-    tvmffi_i_map_drop_pair(&tvmffi_i_map_at(data, i)->pair);
+  uint64_t first, n, i;
+  for (first = 0; first < slots; first += 16) {
+    uint8_t *meta = tvmffi_i_map_meta(data, first);
+    const tvmffi_i_map_item *items = tvmffi_i_map_at(data, first);
+    n = slots - first < 16 ? slots - first : 16;
+    for (i = 0; i < n; ++i)
+      if (meta[i] < TVMFFI_I_MAP_PROTECTED)
+        tvmffi_i_map_drop_pair(&items[i].pair);
+    memset(meta, TVMFFI_I_MAP_EMPTY, 16);
   }
 }
 
@@ -11820,18 +11826,26 @@ static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
   return m;
 }
 
+/* The bytes that a table of a possible size takes. One that is smaller than a
+   block ends with its last slot: nobody touches an item whose byte says that it
+   is empty. */
+TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(uint64_t slots) {
+  return slots < 16 ? 16 + (size_t)slots * sizeof(tvmffi_i_map_item)
+                    : (size_t)(slots / 16) * TVMFFI_I_MAP_BLOCK;
+}
+
 /* Memory for a table of `slots`, all empty, or NULL with the error set. */
 static void *tvmffi_i_map_new_table(uint64_t slots) {
-  uint64_t blocks = (slots + 15) / 16, i;
   char *data = NULL;
-  if (blocks <= PTRDIFF_MAX / TVMFFI_I_MAP_BLOCK)
-    data = (char *)tvmffi_i_alloc((size_t)blocks * TVMFFI_I_MAP_BLOCK);
+  uint64_t i;
+  if (slots / 16 <= PTRDIFF_MAX / TVMFFI_I_MAP_BLOCK)
+    data = (char *)tvmffi_i_alloc(tvmffi_i_map_table_bytes(slots));
   if (!data) {
     (void)tvmffi_i_no_memory();
     return data;
   }
-  for (i = 0; i < blocks; ++i)
-    memset(data + (size_t)i * TVMFFI_I_MAP_BLOCK, TVMFFI_I_MAP_EMPTY, 16);
+  for (i = 0; i < slots; i += 16)
+    memset(tvmffi_i_map_meta(data, i), TVMFFI_I_MAP_EMPTY, 16);
   return data;
 }
 
@@ -11841,29 +11855,55 @@ static uint32_t tvmffi_i_map_shift(uint64_t slots) {
   return shift;
 }
 
+/* The slots of a table for so many entries. */
+static uint64_t tvmffi_i_map_slots(uint64_t entries) {
+  uint64_t slots = TVMFFI_I_MAP_TABLE_MIN;
+  while (slots - slots / 8 < entries) slots *= 2;
+  return slots;
+}
+
+/* The deleter of a table that is part of its map: as upstream's may not be
+   NULL. */
+static void tvmffi_i_map_keep(void *data) { (void)data; }
+
+/* Makes a map with an empty table, a small one in the object itself; owned by
+   the caller, or NULL with the error set. */
+static tvmffi_i_map_object *tvmffi_i_map_new_dense(int32_t type_index,
+                                                   uint64_t slots) {
+  int within = slots <= 16;
+  void *data = within ? NULL : tvmffi_i_map_new_table(slots);
+  tvmffi_i_map_object *m;
+  if (!within && !data) return NULL;
+  m = (tvmffi_i_map_object *)tvmffi_i_object(
+      TVMFFI_I_MAP_HEAD + (within ? tvmffi_i_map_table_bytes(slots) : 0),
+      type_index, tvmffi_i_delete_map);
+  if (!m) {
+    tvmffi_i_free(data);
+    return m;
+  }
+  if (within) {
+    data = (char *)m + TVMFFI_I_MAP_HEAD;
+    memset(data, TVMFFI_I_MAP_EMPTY, 16);
+  }
+  m->data = data;
+  m->size = 0;
+  m->slots = slots;
+  m->data_deleter = within ? tvmffi_i_map_keep : tvmffi_i_free;
+  m->fib_shift = tvmffi_i_map_shift(slots);
+  m->head = m->tail = TVMFFI_I_MAP_END;
+  return m;
+}
+
 /* Makes an empty map with room for some entries, owned by the caller, or NULL
    with the error set. `type_index`: kTVMFFIMap or kTVMFFIDict. */
 static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
-  uint64_t slots = TVMFFI_I_MAP_TABLE_MIN;
-  tvmffi_i_map_object *m = tvmffi_i_map_new_row(
-      type_index, capacity > 0 && capacity <= TVMFFI_I_MAP_ROW_MAX
-                      ? (uint64_t)capacity
-                      : (uint64_t)TVMFFI_I_MAP_ROW_MIN);
-  void *data;
-  if (!m) return NULL;
-  if (capacity <= TVMFFI_I_MAP_ROW_MAX) return &m->base;
-  while (slots - slots / 8 < (uint64_t)capacity) slots *= 2;
-  data = tvmffi_i_map_new_table(slots);
-  if (!data) {
-    tvmffi_release(m);
-    return NULL;
-  }
-  m->data = data;
-  m->data_deleter = tvmffi_i_free;
-  m->slots = slots;
-  m->fib_shift = tvmffi_i_map_shift(slots);
-  m->head = m->tail = TVMFFI_I_MAP_END;
-  return &m->base;
+  tvmffi_i_map_object *m =
+      capacity > TVMFFI_I_MAP_ROW_MAX
+          ? tvmffi_i_map_new_dense(type_index,
+                                   tvmffi_i_map_slots((uint64_t)capacity))
+          : tvmffi_i_map_new_row(type_index,
+                                 capacity > 0 ? (uint64_t)capacity : 0);
+  return m ? &m->base : NULL;
 }
 
 /* Makes a copy of a map, of either type, that shares its keys and values;
@@ -11872,28 +11912,18 @@ static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
                                        int32_t type_index) {
   const tvmffi_i_map_object *from =
       (const tvmffi_i_map_object *)(const void *)map;
-  int row = tvmffi_i_map_is_row(from);
+  int row = tvmffi_i_map_is_row(from) || !from->slots;
   tvmffi_i_map_object *m =
-      tvmffi_i_map_new_row(type_index, row ? from->size : 0);
+      row ? tvmffi_i_map_new_row(type_index, from->size)
+          : tvmffi_i_map_new_dense(type_index, from->slots);
   uint64_t i;
   if (!m) return NULL;
-  if (row) {
-    if (from->size)
-      memcpy(m->data, from->data, (size_t)from->size * sizeof(tvmffi_i_pair));
-  } else if (from->slots) {
-    void *data = tvmffi_i_map_new_table(from->slots);
-    if (!data) {
-      tvmffi_release(m);
-      return NULL;
-    }
-    memcpy(data, from->data,
-           (size_t)((from->slots + 15) / 16) * TVMFFI_I_MAP_BLOCK);
-    m->data = data;
-    m->data_deleter = tvmffi_i_free;
-    m->slots = from->slots;
-    m->fib_shift = from->fib_shift;
+  if (!row) {
+    memcpy(m->data, from->data, tvmffi_i_map_table_bytes(from->slots));
     m->head = from->head;
     m->tail = from->tail;
+  } else if (from->size) {
+    memcpy(m->data, from->data, (size_t)from->size * sizeof(tvmffi_i_pair));
   }
   m->size = from->size;
   for (i = 0; i < (row ? m->size : m->slots); ++i) {
@@ -21454,6 +21484,172 @@ static uint64_t tvmffi_i_int_to_double(int64_t x) {
   return x < 0 ? bits | TVMFFI_I_DOUBLE_SIGN : bits;
 }
 
+/* 5^-44 to 5^44, as 128 bits that begin with a one; what is behind them is
+   left out. */
+enum { TVMFFI_I_MAX_POWER = 44 };
+/* clang-format off */
+static const uint64_t tvmffi_i_powers[2 * TVMFFI_I_MAX_POWER + 1][2] = {
+    {0xE45C10C42A2B3B05u, 0x8CB89A7DB77C506Au},
+    {0x8EB98A7A9A5B04E3u, 0x77F3608E92ADB242u},
+    {0xB267ED1940F1C61Cu, 0x55F038B237591ED3u},
+    {0xDF01E85F912E37A3u, 0x6B6C46DEC52F6688u},
+    {0x8B61313BBABCE2C6u, 0x2323AC4B3B3DA015u},
+    {0xAE397D8AA96C1B77u, 0xABEC975E0A0D081Au},
+    {0xD9C7DCED53C72255u, 0x96E7BD358C904A21u},
+    {0x881CEA14545C7575u, 0x7E50D64177DA2E54u},
+    {0xAA242499697392D2u, 0xDDE50BD1D5D0B9E9u},
+    {0xD4AD2DBFC3D07787u, 0x955E4EC64B44E864u},
+    {0x84EC3C97DA624AB4u, 0xBD5AF13BEF0B113Eu},
+    {0xA6274BBDD0FADD61u, 0xECB1AD8AEACDD58Eu},
+    {0xCFB11EAD453994BAu, 0x67DE18EDA5814AF2u},
+    {0x81CEB32C4B43FCF4u, 0x80EACF948770CED7u},
+    {0xA2425FF75E14FC31u, 0xA1258379A94D028Du},
+    {0xCAD2F7F5359A3B3Eu, 0x096EE45813A04330u},
+    {0xFD87B5F28300CA0Du, 0x8BCA9D6E188853FCu},
+    {0x9E74D1B791E07E48u, 0x775EA264CF55347Du},
+    {0xC612062576589DDAu, 0x95364AFE032A819Du},
+    {0xF79687AED3EEC551u, 0x3A83DDBD83F52204u},
+    {0x9ABE14CD44753B52u, 0xC4926A9672793542u},
+    {0xC16D9A0095928A27u, 0x75B7053C0F178293u},
+    {0xF1C90080BAF72CB1u, 0x5324C68B12DD6338u},
+    {0x971DA05074DA7BEEu, 0xD3F6FC16EBCA5E03u},
+    {0xBCE5086492111AEAu, 0x88F4BB1CA6BCF584u},
+    {0xEC1E4A7DB69561A5u, 0x2B31E9E3D06C32E5u},
+    {0x9392EE8E921D5D07u, 0x3AFF322E62439FCFu},
+    {0xB877AA3236A4B449u, 0x09BEFEB9FAD487C2u},
+    {0xE69594BEC44DE15Bu, 0x4C2EBE687989A9B3u},
+    {0x901D7CF73AB0ACD9u, 0x0F9D37014BF60A10u},
+    {0xB424DC35095CD80Fu, 0x538484C19EF38C94u},
+    {0xE12E13424BB40E13u, 0x2865A5F206B06FB9u},
+    {0x8CBCCC096F5088CBu, 0xF93F87B7442E45D3u},
+    {0xAFEBFF0BCB24AAFEu, 0xF78F69A51539D748u},
+    {0xDBE6FECEBDEDD5BEu, 0xB573440E5A884D1Bu},
+    {0x89705F4136B4A597u, 0x31680A88F8953030u},
+    {0xABCC77118461CEFCu, 0xFDC20D2B36BA7C3Du},
+    {0xD6BF94D5E57A42BCu, 0x3D32907604691B4Cu},
+    {0x8637BD05AF6C69B5u, 0xA63F9A49C2C1B10Fu},
+    {0xA7C5AC471B478423u, 0x0FCF80DC33721D53u},
+    {0xD1B71758E219652Bu, 0xD3C36113404EA4A8u},
+    {0x83126E978D4FDF3Bu, 0x645A1CAC083126E9u},
+    {0xA3D70A3D70A3D70Au, 0x3D70A3D70A3D70A3u},
+    {0xCCCCCCCCCCCCCCCCu, 0xCCCCCCCCCCCCCCCCu},
+    {0x8000000000000000u, 0x0000000000000000u},
+    {0xA000000000000000u, 0x0000000000000000u},
+    {0xC800000000000000u, 0x0000000000000000u},
+    {0xFA00000000000000u, 0x0000000000000000u},
+    {0x9C40000000000000u, 0x0000000000000000u},
+    {0xC350000000000000u, 0x0000000000000000u},
+    {0xF424000000000000u, 0x0000000000000000u},
+    {0x9896800000000000u, 0x0000000000000000u},
+    {0xBEBC200000000000u, 0x0000000000000000u},
+    {0xEE6B280000000000u, 0x0000000000000000u},
+    {0x9502F90000000000u, 0x0000000000000000u},
+    {0xBA43B74000000000u, 0x0000000000000000u},
+    {0xE8D4A51000000000u, 0x0000000000000000u},
+    {0x9184E72A00000000u, 0x0000000000000000u},
+    {0xB5E620F480000000u, 0x0000000000000000u},
+    {0xE35FA931A0000000u, 0x0000000000000000u},
+    {0x8E1BC9BF04000000u, 0x0000000000000000u},
+    {0xB1A2BC2EC5000000u, 0x0000000000000000u},
+    {0xDE0B6B3A76400000u, 0x0000000000000000u},
+    {0x8AC7230489E80000u, 0x0000000000000000u},
+    {0xAD78EBC5AC620000u, 0x0000000000000000u},
+    {0xD8D726B7177A8000u, 0x0000000000000000u},
+    {0x878678326EAC9000u, 0x0000000000000000u},
+    {0xA968163F0A57B400u, 0x0000000000000000u},
+    {0xD3C21BCECCEDA100u, 0x0000000000000000u},
+    {0x84595161401484A0u, 0x0000000000000000u},
+    {0xA56FA5B99019A5C8u, 0x0000000000000000u},
+    {0xCECB8F27F4200F3Au, 0x0000000000000000u},
+    {0x813F3978F8940984u, 0x4000000000000000u},
+    {0xA18F07D736B90BE5u, 0x5000000000000000u},
+    {0xC9F2C9CD04674EDEu, 0xA400000000000000u},
+    {0xFC6F7C4045812296u, 0x4D00000000000000u},
+    {0x9DC5ADA82B70B59Du, 0xF020000000000000u},
+    {0xC5371912364CE305u, 0x6C28000000000000u},
+    {0xF684DF56C3E01BC6u, 0xC732000000000000u},
+    {0x9A130B963A6C115Cu, 0x3C7F400000000000u},
+    {0xC097CE7BC90715B3u, 0x4B9F100000000000u},
+    {0xF0BDC21ABB48DB20u, 0x1E86D40000000000u},
+    {0x96769950B50D88F4u, 0x1314448000000000u},
+    {0xBC143FA4E250EB31u, 0x17D955A000000000u},
+    {0xEB194F8E1AE525FDu, 0x5DCFAB0800000000u},
+    {0x92EFD1B8D0CF37BEu, 0x5AA1CAE500000000u},
+    {0xB7ABC627050305ADu, 0xF14A3D9E40000000u},
+    {0xE596B7B0C643C719u, 0x6D9CCD05D0000000u},
+    {0x8F7E32CE7BEA5C6Fu, 0xE4820023A2000000u},
+};
+/* clang-format on */
+
+/* The power of two of the first bit of 5^power. */
+TVMFFI_I_INLINE int tvmffi_i_power_bits(int power) {
+  return (int)(((uint32_t)(power * 152170) + (4096u << 16)) >> 16) - 4096;
+}
+
+/* Gives the low half of a product of 64 bits, and the high one in *high. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_mul_64(uint64_t a, uint64_t b,
+                                         uint64_t *high) {
+#if TVMFFI_I_GNU && defined(__SIZEOF_INT128__)
+  __extension__ typedef unsigned __int128 wide;
+  wide product = (wide)a * b;
+  *high = (uint64_t)(product >> 64);
+  return (uint64_t)product;
+#else
+  uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX);
+  uint64_t one = (a >> 32) * (b & UINT32_MAX) + (low >> 32);
+  uint64_t two = (a & UINT32_MAX) * (b >> 32) + (one & UINT32_MAX);
+  *high = (a >> 32) * (b >> 32) + (one >> 32) + (two >> 32);
+  return two << 32 | (low & UINT32_MAX);
+#endif
+}
+
+/* The zeros above the highest one of a number that is not 0. */
+TVMFFI_I_INLINE int tvmffi_i_high_zeros(uint64_t x) {
+#if TVMFFI_I_GNU
+  return __builtin_clzll(x);
+#else
+  int n = 0;
+  for (; !(x >> 63); x <<= 1) ++n;
+  return n;
+#endif
+}
+
+/* Gives the highest 128 bits of x * 5^power of 192, the high half in *high; x
+   has its highest bit. They are less than two too small: one for the bits that
+   the power left out, one for those of the product. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_mul_power(uint64_t x, int power,
+                                            uint64_t *high) {
+  const uint64_t *five = tvmffi_i_powers[power + TVMFFI_I_MAX_POWER];
+  uint64_t carry, low = tvmffi_i_mul_64(x, five[0], high);
+  (void)tvmffi_i_mul_64(x, five[1], &carry);
+  low += carry;
+  *high += low < carry;
+  return low;
+}
+
+/* Makes the bits of the double that is next to x * 10^power, or gives 0 if the
+   bits of tvmffi_i_mul_power do not tell which that is. (The idea is that of
+   D. Lemire, Number Parsing at a Gigabyte per Second, 2021.) */
+static int tvmffi_i_short_to_double(uint64_t x, int power, uint64_t *out) {
+  uint64_t high, low, rest, all;
+  int zeros, small;
+  *out = 0;
+  if (!x) return 1;
+  if (power < -TVMFFI_I_MAX_POWER || power > TVMFFI_I_MAX_POWER) return 0;
+  zeros = tvmffi_i_high_zeros(x);
+  low = tvmffi_i_mul_power(x << zeros, power, &high);
+  small = !(high >> 63);
+  all = ((uint64_t)1 << (10 - small)) - 1; /* the bits behind 54 */
+  rest = high & all;
+  high >>= 10 - small;
+  if (high & 1 ? !rest && !low : rest == all && low >= UINT64_MAX - 1) return 0;
+  *out =
+      ((high + 1) >> 1) + ((uint64_t)(64 - small - zeros +
+                                      tvmffi_i_power_bits(power) + power + 1022)
+                           << 52);
+  return 1;
+}
+
 /* A decimal number: its first digits, the power of ten behind them, and
    whether digits that are not 0 were left out. */
 typedef struct {
@@ -21498,23 +21694,25 @@ static int tvmffi_i_decimals_to_double(tvmffi_i_decimals *d, uint64_t *out) {
   return tvmffi_i_big_to_double(&d->digits, power - shift, d->lost, out);
 }
 
-/* Gives the first 17 digits of a positive double as a number, rounded, and the
+/* The floor of the logarithm of 2^bits, at most one smaller than that of a
+   number that begins there: that of two is a little more than 78913 / 2^18 and
+   a little less than 315653 / 2^20. */
+TVMFFI_I_INLINE int tvmffi_i_log10(int bits) {
+  return bits < 0 ? -((-bits * 315653 + 1048575) / 1048576)
+                  : bits * 78913 / 262144;
+}
+
+#define TVMFFI_I_TEN_16 ((uint64_t)10000000000000000u)
+
+/* Gives the first 17 digits of mantissa * 2^power as a number, rounded, and the
    power of ten of the first one. */
-static uint64_t tvmffi_i_17_digits(uint64_t bits, int *exponent) {
-  const uint64_t top = (uint64_t)1 << 52, ten_16 = 10000000000000000u;
-  uint64_t mantissa = bits & (top - 1), twice;
-  int power = (int)(bits >> 52), lost = 0, shift, x;
+TVMFFI_I_NOINLINE uint64_t tvmffi_i_17_digits_slowly(uint64_t mantissa,
+                                                     int power, int *exponent) {
+  uint64_t twice;
+  int lost = 0, shift, x;
   tvmffi_i_big b;
-  if (power)
-    mantissa |= top;
-  else
-    power = 1;
-  power -= 1075;
   tvmffi_i_big_set(&b, mantissa);
-  /* The floor of the logarithm, at most one too small: that of two is a little
-     more than 78913 / 2^18 and a little less than 315653 / 2^20. */
-  x = power + tvmffi_i_big_bits(&b) - 1;
-  x = x < 0 ? -((-x * 315653 + 1048575) / 1048576) : x * 78913 / 262144;
+  x = tvmffi_i_log10(power + tvmffi_i_big_bits(&b) - 1);
   /* Twice the number, times ten to 16 - x. */
   shift = power + 16 - x + 1;
   if (x > 16) {
@@ -21525,39 +21723,127 @@ static uint64_t tvmffi_i_17_digits(uint64_t bits, int *exponent) {
     lost = tvmffi_i_big_shift(&b, shift);
   }
   twice = tvmffi_i_big_low(&b);
-  if (twice >= 20 * ten_16) {
+  if (twice >= 20 * TVMFFI_I_TEN_16) {
     lost |= twice % 10 != 0;
     twice /= 10;
     ++x;
   }
   twice = tvmffi_i_round_half(twice, lost);
-  if (twice == 10 * ten_16) {
-    twice = ten_16;
+  if (twice == 10 * TVMFFI_I_TEN_16) {
+    twice = TVMFFI_I_TEN_16;
     ++x;
   }
   *exponent = x;
   return twice;
 }
 
-/* As printf does it with "%.17g". */
+/* The same of a positive double. The product by a power of ten has 54 to 57
+   bits before its point and 70 behind it; only if these are next to a half,
+   where it is rounded, more have to be known. */
+static uint64_t tvmffi_i_17_digits(uint64_t bits, int *exponent) {
+  const uint64_t top = (uint64_t)1 << 52;
+  uint64_t mantissa = bits & (top - 1), high, low, rest, half;
+  int power = (int)(bits >> 52), zeros, shift, x;
+  if (power)
+    mantissa |= top;
+  else
+    power = 1;
+  power -= 1075;
+  zeros = tvmffi_i_high_zeros(mantissa);
+  x = tvmffi_i_log10(power + 63 - zeros);
+  if (x < 16 - TVMFFI_I_MAX_POWER || x >= 16 + TVMFFI_I_MAX_POWER)
+    return tvmffi_i_17_digits_slowly(mantissa, power, exponent);
+  for (;; ++x) {
+    low = tvmffi_i_mul_power(mantissa << zeros, 16 - x, &high);
+    /* Bits behind the point that are in `high`. */
+    shift = zeros - 1 - power - (16 - x) - tvmffi_i_power_bits(16 - x);
+    rest = high & (((uint64_t)1 << shift) - 1);
+    high >>= shift;
+    if (high < 10 * TVMFFI_I_TEN_16) break;
+  }
+  half = (uint64_t)1 << (shift - 1);
+  if ((rest == half && !low) || (rest == half - 1 && low >= UINT64_MAX - 1))
+    return tvmffi_i_17_digits_slowly(mantissa, power, exponent);
+  if (rest >= half && ++high == 10 * TVMFFI_I_TEN_16) {
+    high = TVMFFI_I_TEN_16;
+    ++x;
+  }
+  *exponent = x;
+  return high;
+}
+
+/* Writes a number less than 10^8 as eight digits, the highest first. */
+TVMFFI_I_INLINE void tvmffi_i_put_8_digits(char *to, uint32_t x) {
+  static const char pairs[] =
+      "000102030405060708091011121314151617181920212223242526272829303132333435"
+      "36"
+      "373839404142434445464748495051525354555657585960616263646566676869707172"
+      "73"
+      "7475767778798081828384858687888990919293949596979899";
+  uint32_t high = x / 10000, low = x % 10000;
+  memcpy(to, pairs + high / 100 * 2, 2);
+  memcpy(to + 2, pairs + high % 100 * 2, 2);
+  memcpy(to + 4, pairs + low / 100 * 2, 2);
+  memcpy(to + 6, pairs + low % 100 * 2, 2);
+}
+
+/* Writes an integer; gives its length. `to` has room for 24 bytes. */
+static size_t tvmffi_i_print_int(char *to, int64_t value) {
+  char digits[24];
+  uint64_t x = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  size_t first = 16, sign = value < 0;
+  *to = '-';
+  if (x < 10) {
+    to[sign] = (char)('0' + x);
+    return sign + 1;
+  }
+  if (x >= 100000000) {
+    uint64_t high = x / 100000000;
+    x %= 100000000;
+    first = 8;
+    if (high >= 100000000) {
+      tvmffi_i_put_8_digits(digits, (uint32_t)(high / 100000000));
+      high %= 100000000;
+      first = 0;
+    }
+    tvmffi_i_put_8_digits(digits + 8, (uint32_t)high);
+  }
+  tvmffi_i_put_8_digits(digits + 16, (uint32_t)x);
+  while (digits[first] == '0') ++first;
+  memcpy(to + sign, digits + first, 24 - first);
+  return sign + 24 - first;
+}
+
+/* As printf does it with "%.17g", at most 24 bytes. `to` has room for 40. */
 static size_t tvmffi_i_print_double(char *to, uint64_t bits) {
   char digits[17];
-  int x, i, n = 17, e;
+  int x, n = 17;
   size_t at = 0;
-  uint64_t all = tvmffi_i_17_digits(bits, &x);
-  for (i = 17; i-- > 0; all /= 10) digits[i] = (char)('0' + all % 10);
+  uint64_t all = tvmffi_i_17_digits(bits, &x), rest = all % TVMFFI_I_TEN_16;
+  digits[0] = (char)('0' + all / TVMFFI_I_TEN_16);
+  tvmffi_i_put_8_digits(digits + 1, (uint32_t)(rest / 100000000));
+  tvmffi_i_put_8_digits(digits + 9, (uint32_t)(rest % 100000000));
   while (n > 1 && digits[n - 1] == '0') --n;
-  e = x < -4 || x > 16 ? 0 : x; /* of the digit before the point */
-  if (e < 0) {
-    to[at++] = '0';
+  if (x >= -4 && x < 0) {
+    memcpy(to, "0.000", 5);
+    at = (size_t)(1 - x);
+    memcpy(to + at, digits, 17);
+    return at + (size_t)n;
+  }
+  if (x >= 0 && x <= 16) {
+    at = (size_t)x + 1; /* digits before the point */
+    memcpy(to, digits, 17);
+    if (n <= x + 1) return at;
+    to[at] = '.';
+    memcpy(to + at + 1, digits + at, 17 - at);
+    return (size_t)n + 1;
+  }
+  to[at++] = digits[0];
+  if (n > 1) {
     to[at++] = '.';
-    for (i = -1; i > e; --i) to[at++] = '0';
+    memcpy(to + at, digits + 1, 16);
+    at += (size_t)n - 1;
   }
-  for (i = 0; i < n || i <= e; ++i) {
-    if (e >= 0 && i == e + 1) to[at++] = '.';
-    to[at++] = i < n ? digits[i] : '0';
-  }
-  if (e == x) return at;
   to[at++] = 'e';
   to[at++] = x < 0 ? '-' : '+';
   if (x < 0) x = -x;
@@ -21575,12 +21861,19 @@ typedef struct {
   int is_object;
 } tvmffi_i_json_open;
 
+/* Objects of one text tend to have the same keys, in the same order. */
+enum { TVMFFI_I_JSON_KEYS = 32, TVMFFI_I_JSON_SHAPES = 8 };
+
 typedef struct {
-  const char *begin, *at, *end;
+  const char *begin, *end;
+  const char *at;    /* of slow paths; others have it in a register */
   TVMFFIAny *values; /* a stack of owned values, keys before their values */
   tvmffi_i_json_open *opens;
   size_t num_values, room_values, num_opens, room_opens;
   tvmffi_i_text_buffer text; /* of a string with escapes */
+  /* Long keys and objects with tables, one of each hash; owned. */
+  tvmffi_i_string *keys[TVMFFI_I_JSON_KEYS];
+  tvmffi_i_map_object *shapes[TVMFFI_I_JSON_SHAPES];
 } tvmffi_i_json_reader;
 
 /* Makes room for one more element of a stack. */
@@ -21629,10 +21922,22 @@ TVMFFI_I_SLOW int tvmffi_i_json_no_value(const tvmffi_i_json_reader *r,
   return tvmffi_i_json_error(r, at, "Expecting value");
 }
 
-TVMFFI_I_INLINE void tvmffi_i_json_skip(tvmffi_i_json_reader *r) {
-  const char *p = r->at, *end = r->end;
-  while (p != end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')) ++p;
-  r->at = p;
+TVMFFI_I_INLINE const char *tvmffi_i_json_skip(const char *p, const char *end) {
+  const uint64_t spaces = UINT64_MAX / 255 * ' ';
+  uint64_t word;
+  if (p != end && (unsigned char)*p > ' ') return p;
+  for (; p != end; ++p) {
+    if (*p == '\n') {
+      for (++p; end - p >= 8; p += 8) {
+        memcpy(&word, p, 8);
+        if (word != spaces) break;
+      }
+      --p;
+    } else if (*p != ' ' && *p != '\t' && *p != '\r') {
+      break;
+    }
+  }
+  return p;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_json_peek(const tvmffi_i_json_reader *r) {
@@ -21646,16 +21951,40 @@ static int tvmffi_i_json_match(tvmffi_i_json_reader *r, const char *word) {
   return 1;
 }
 
-/* Whether any of eight bytes is less than 32, or is `a` or `b`. */
-TVMFFI_I_INLINE int tvmffi_i_json_any(uint64_t word, unsigned a, unsigned b) {
+/* Whether any of eight bytes is less than 32, or is `a` or `b`: its highest bit
+   is set then, and those of less significant ones are not. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_json_any(uint64_t word, unsigned a,
+                                           unsigned b) {
   const uint64_t ones = UINT64_MAX / 255, high = ones * 128;
   uint64_t x = word ^ (ones * a), y = word ^ (ones * b);
   return (((word - ones * 32) & ~word) | ((x - ones) & ~x) |
           ((y - ones) & ~y)) &
-                 high
-             ? 1
-             : 0;
+         high;
 }
+
+/* Values on the stack are written and read as two words, never as one of 16
+   bytes: see tvmffi_i_bits. */
+TVMFFI_I_INLINE void tvmffi_i_json_set(TVMFFIAny *out, int32_t index,
+                                       uint32_t padding, uint64_t word) {
+  tvmffi_i_store_bits(out, tvmffi_i_make_bits(index, padding, word));
+}
+
+TVMFFI_I_INLINE void tvmffi_i_json_move(TVMFFIAny *to, const TVMFFIAny *from) {
+  tvmffi_i_bits bits;
+  memcpy(&bits.head, (const void *)from, 8);
+  bits.word = from->v_uint64;
+#if TVMFFI_I_GNU
+  __asm__("" : "+r"(bits.head));
+#endif
+  tvmffi_i_store_bits(to, bits);
+}
+
+/* Where eight bytes can be taken apart as a word: how many of them stand before
+   the one whose highest bit is the first that is set. */
+#if TVMFFI_I_GNU && defined(__BYTE_ORDER__) && \
+    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define TVMFFI_I_BYTES_BEFORE(found) ((size_t)__builtin_ctzll(found) / 8)
+#endif
 
 /* Four hexadecimal digits, or -1. */
 static int32_t tvmffi_i_json_hex(tvmffi_i_json_reader *r) {
@@ -21757,19 +22086,77 @@ static int tvmffi_i_json_escaped(tvmffi_i_json_reader *r, const char *start,
   return tvmffi_i_make_large(r->text.data, r->text.size, kTVMFFIStr, out);
 }
 
-static int tvmffi_i_json_string(tvmffi_i_json_reader *r, TVMFFIAny *out) {
-  const char *start = r->at, *p = start + 1, *end = r->end;
+/* A key of eight bytes or more: the object of one before, if it is there. Keys
+   are often the same, and nobody can tell whether a string is shared. */
+static int tvmffi_i_json_shared_key(tvmffi_i_json_reader *r, const char *data,
+                                    size_t size, TVMFFIAny *out) {
+  tvmffi_i_string **known;
+  uint64_t first, last;
+  TVMFFIByteArray text;
+  text.data = data;
+  text.size = size;
+  memcpy(&first, data, 8);
+  memcpy(&last, data + size - 8, 8);
+  first = (first ^ last ^ size) * 0x9E3779B97F4A7C15u;
+  known = &r->keys[first >> 32 & (TVMFFI_I_JSON_KEYS - 1)];
+  if (!*known || !tvmffi_i_map_same_text((*known)->bytes, text)) {
+    TVMFFI_TRY(tvmffi_i_make_large(data, size, kTVMFFIStr, out));
+    tvmffi_release(*known);
+    *known = (tvmffi_i_string *)out->v_ptr;
+  }
+  tvmffi_retain(*known);
+  *out = tvmffi_obj(*known);
+  return 0;
+}
+
+TVMFFI_I_NOINLINE const char *tvmffi_i_json_long_string(tvmffi_i_json_reader *r,
+                                                        const char *start,
+                                                        int is_key,
+                                                        TVMFFIAny *out) {
+  const char *p = start, *end = r->end;
   uint64_t word;
+  size_t size;
   for (; end - p >= 8; p += 8) {
     memcpy(&word, p, 8);
-    if (tvmffi_i_json_any(word, '"', '\\')) break;
+    word = tvmffi_i_json_any(word, '"', '\\');
+    if (!word) continue;
+#if defined(TVMFFI_I_BYTES_BEFORE)
+    p += TVMFFI_I_BYTES_BEFORE(word);
+#endif
+    break;
   }
   while (p != end && *p != '"' && *p != '\\' && (unsigned char)*p >= ' ') ++p;
-  r->at = p;
-  if (p == end || *p != '"') return tvmffi_i_json_escaped(r, start, out);
-  ++r->at;
-  return tvmffi_i_make_string(start + 1, (size_t)(p - start - 1),
-                              kTVMFFISmallStr, kTVMFFIStr, out);
+  if (p == end || *p != '"') {
+    r->at = p;
+    return tvmffi_i_json_escaped(r, start - 1, out) ? NULL : r->at;
+  }
+  size = (size_t)(p - start);
+  if (is_key && size >= sizeof(out->v_bytes)
+          ? tvmffi_i_json_shared_key(r, start, size, out)
+          : tvmffi_i_make_string(start, size, kTVMFFISmallStr, kTVMFFIStr, out))
+    return NULL;
+  return p + 1;
+}
+
+/* Reads a string, whose quote is at p; gives what follows it. */
+TVMFFI_I_INLINE const char *tvmffi_i_json_string(tvmffi_i_json_reader *r,
+                                                 const char *p, int is_key,
+                                                 TVMFFIAny *out) {
+#if defined(TVMFFI_I_BYTES_BEFORE)
+  uint64_t word, found;
+  size_t size;
+  if (r->end - p > 8) {
+    memcpy(&word, p + 1, 8);
+    found = tvmffi_i_json_any(word, '"', '\\');
+    size = found ? TVMFFI_I_BYTES_BEFORE(found) : 0;
+    if (found && p[size + 1] == '"') {
+      tvmffi_i_json_set(out, kTVMFFISmallStr, (uint32_t)size,
+                        word & (((uint64_t)1 << 8 * size) - 1));
+      return p + size + 2;
+    }
+  }
+#endif
+  return tvmffi_i_json_long_string(r, p + 1, is_key, out);
 }
 
 static TVMFFIAny tvmffi_i_double_of(uint64_t bits) {
@@ -21825,7 +22212,8 @@ static int tvmffi_i_json_float(tvmffi_i_json_reader *r, int negative,
   return 1;
 }
 
-static int tvmffi_i_json_number(tvmffi_i_json_reader *r, TVMFFIAny *out) {
+TVMFFI_I_NOINLINE int tvmffi_i_json_any_number(tvmffi_i_json_reader *r,
+                                               TVMFFIAny *out) {
   const char *start = r->at, *end = r->end, *p;
   int negative = start != end && *start == '-', fits = 1;
   uint64_t x = 0, most = (uint64_t)INT64_MAX + (unsigned)negative;
@@ -21857,162 +22245,377 @@ static int tvmffi_i_json_number(tvmffi_i_json_reader *r, TVMFFIAny *out) {
   return tvmffi_i_json_no_value(r, start);
 }
 
-/* Puts an owned key and value, which it takes, into a map that nobody else
+/* Goes on with the digits at p. Eight of them are put together as neighbours:
+   to pairs, to fours, and these. */
+TVMFFI_I_INLINE const char *tvmffi_i_json_digits(const char *p, const char *end,
+                                                 uint64_t *x) {
+#if defined(TVMFFI_I_BYTES_BEFORE)
+  static const uint32_t tens[] = {1,      10,      100,      1000,     10000,
+                                  100000, 1000000, 10000000, 100000000};
+  const uint64_t ones = UINT64_MAX / 255;
+  uint64_t word, found;
+  size_t n;
+  while (end - p >= 8) {
+    memcpy(&word, p, 8);
+    word ^= ones * '0';
+    found = ((word + ones * 0x76) | word) & ones * 128; /* 10 and more */
+    n = found ? TVMFFI_I_BYTES_BEFORE(found) : 8;
+    if (!n) return p;
+    word <<= 64 - 8 * n;
+    word = word * (1 + (10 << 8)) >> 8;
+    word = (word & 0x00FF00FF00FF00FFu) * (1 + (100 << 16)) >> 16;
+    word = (word & 0x0000FFFF0000FFFFu) * (1 + ((uint64_t)10000 << 32)) >> 32;
+    *x = *x * tens[n] + word;
+    p += n;
+    if (n < 8) return p;
+  }
+#endif
+  for (; tvmffi_i_is_digit(p, end); ++p) *x = *x * 10 + (uint64_t)(*p - '0');
+  return p;
+}
+
+/* Reads a number; gives what follows it. One of up to 19 digits, or an integer
+   of up to 18, is read here unless its double is hard to tell. */
+TVMFFI_I_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
+                                                 const char *start,
+                                                 TVMFFIAny *out) {
+  const char *end = r->end, *first = start, *p, *point;
+  int negative = start != end && *start == '-', below;
+  uint64_t x = 0, bits, exponent = 0;
+  int64_t digits, power = 0;
+  first += negative;
+  p = tvmffi_i_json_digits(first, end, &x);
+  digits = p - first;
+  if (!digits) goto slow;
+  if (p == end || !tvmffi_i_json_in_number(p, end)) {
+    if (digits > 18) goto slow;
+    tvmffi_i_json_set(out, kTVMFFIInt, 0, negative ? 0 - x : x);
+    return p;
+  }
+  if (*p == '.') {
+    point = ++p;
+    p = tvmffi_i_json_digits(p, end, &x);
+    power = point - p;
+    digits -= power;
+  }
+  if (p != end && (*p == 'e' || *p == 'E')) {
+    ++p;
+    below = p != end && *p == '-';
+    if (p != end && (*p == '-' || *p == '+')) ++p;
+    point = p;
+    p = tvmffi_i_json_digits(p, end, &exponent);
+    if (p == point || p - point > 4) goto slow;
+    power += below ? -(int64_t)exponent : (int64_t)exponent;
+  }
+  if (digits > 19 || tvmffi_i_json_in_number(p, end) ||
+      !tvmffi_i_short_to_double(x, (int)power, &bits))
+    goto slow;
+  if (negative) bits |= TVMFFI_I_DOUBLE_SIGN;
+  tvmffi_i_json_set(out, kTVMFFIFloat, 0, bits);
+  return p;
+slow:
+  r->at = start;
+  return tvmffi_i_json_any_number(r, out) ? NULL : r->at;
+}
+
+/* Whether two keys are the same text. One with escapes is an object even if it
+   is short. */
+TVMFFI_I_INLINE int tvmffi_i_json_same_key(const TVMFFIAny *a,
+                                           const TVMFFIAny *b) {
+  TVMFFIByteArray x, y;
+  if (a->v_uint64 == b->v_uint64 && a->type_index == b->type_index &&
+      a->zero_padding == b->zero_padding)
+    return 1;
+  if (a->type_index == kTVMFFISmallStr && b->type_index == kTVMFFISmallStr)
+    return 0;
+  x = tvmffi_any_str(a);
+  y = tvmffi_any_str(b);
+  return x.size == y.size && !memcmp(x.data, y.data, x.size);
+}
+
+/* The functions below make a map of `n` keys and values (owned, each key before
+   its value), which they take, or leave all that is not None to the caller. */
+
+/* A row: upstream's are of up to three entries. */
+static tvmffi_i_map_object *tvmffi_i_json_row(TVMFFIAny *values, size_t n) {
+  tvmffi_i_map_object *m = tvmffi_i_map_new_row(kTVMFFIMap, n / 2);
+  tvmffi_i_pair *row, *pair, *last;
+  size_t i;
+  if (!m) return m;
+  row = last = (tvmffi_i_pair *)m->data;
+  for (i = 0; i < n; i += 2) {
+    for (pair = row; pair != last; ++pair)
+      if (tvmffi_i_json_same_key(&pair->key, &values[i])) break;
+    if (pair == last) {
+      ++last;
+      tvmffi_i_json_move(&pair->key, &values[i]);
+    } else {
+      tvmffi_any_release(&values[i]);
+      tvmffi_any_release(&pair->value);
+    }
+    tvmffi_i_json_move(&pair->value, &values[i + 1]);
+  }
+  m->size = (uint64_t)(last - row);
+  return m;
+}
+
+/* Puts an owned key and value, which it takes, into a table that nobody else
    has. On failure they are still the caller's. */
-static int tvmffi_i_map_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
-                                TVMFFIAny *value) {
+static int tvmffi_i_json_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
+                                 TVMFFIAny *value) {
   tvmffi_i_map_key k;
   tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END};
   tvmffi_i_pair *pair;
+  uint64_t hash;
   int code;
   TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
-  code = tvmffi_i_map_find(m, &k, &place);
+  TVMFFI_TRY(tvmffi_i_map_hash(&k, &hash));
+  code = tvmffi_i_map_find_in_table(m, &k, hash, &place);
   if (code < 0) return code;
   if (code) {
     tvmffi_i_map_renew(m, &place, tvmffi_i_load_bits(value));
     tvmffi_any_release(key);
   } else {
-    TVMFFI_TRY(tvmffi_i_map_add(m, &k, &pair));
-    tvmffi_i_store_bits(&pair->key, tvmffi_i_load_bits(key));
-    tvmffi_i_store_bits(&pair->value, tvmffi_i_load_bits(value));
+    TVMFFI_TRY(tvmffi_i_map_add_to_table(m, hash, &pair));
+    pair->key = *key;
+    pair->value = *value;
   }
   *key = *value = tvmffi_none();
   return 0;
 }
 
-/* Makes a map of `n` keys and values, which it takes, or leaves all of them
-   to the caller. As upstream, a table from four entries on: what a key that
-   comes twice does to the order depends on it. */
-static TVMFFIObject *tvmffi_i_map_of(TVMFFIAny *values, size_t n) {
-  TVMFFIObject *map = tvmffi_i_new_map(kTVMFFIMap, (int64_t)(n / 2));
-  tvmffi_i_map_object *m = (tvmffi_i_map_object *)(void *)map;
-  int code = map ? 0 : -1;
+/* A table, as upstream's from four entries on: what a key that comes twice does
+   to the order depends on it. */
+TVMFFI_I_NOINLINE tvmffi_i_map_object *tvmffi_i_json_table(TVMFFIAny *values,
+                                                           size_t n) {
+  tvmffi_i_map_object *m =
+      tvmffi_i_map_new_dense(kTVMFFIMap, tvmffi_i_map_slots(n / 2));
   size_t i;
-  if (map && n / 2 == TVMFFI_I_MAP_ROW_MAX) code = tvmffi_i_map_row_to_table(m);
-  for (i = 0; i < n && !code; i += 2)
-    code = tvmffi_i_map_move_in(m, &values[i], &values[i + 1]);
-  if (!code) return map;
-  tvmffi_release(map);
-  return NULL;
+  for (i = 0; m && i < n; i += 2) {
+    if (!tvmffi_i_json_move_in(m, &values[i], &values[i + 1])) continue;
+    tvmffi_release(m);
+    m = NULL;
+  }
+  return m;
+}
+
+/* Whether a map has these keys, in this order and no others. Its table is of
+   one block. */
+TVMFFI_I_INLINE int tvmffi_i_json_is_shape(const tvmffi_i_map_object *m,
+                                           const TVMFFIAny *values, size_t n) {
+  const tvmffi_i_map_item *items = tvmffi_i_map_at(m->data, 0);
+  uint64_t at = m->head;
+  size_t i;
+  if (m->size != n / 2) return 0;
+  for (i = 0; i < n; i += 2) {
+    if (!tvmffi_i_json_same_key(&items[at].pair.key, &values[i])) return 0;
+    at = items[at].next;
+  }
+  return 1;
+}
+
+/* A table whose keys are where they are in that of `shape`. */
+static tvmffi_i_map_object *tvmffi_i_json_like(const tvmffi_i_map_object *shape,
+                                               const TVMFFIAny *values) {
+  const tvmffi_i_map_item *from = tvmffi_i_map_at(shape->data, 0);
+  size_t size = TVMFFI_I_MAP_HEAD + tvmffi_i_map_table_bytes(shape->slots);
+  tvmffi_i_map_object *m = (tvmffi_i_map_object *)tvmffi_i_object(
+      size, kTVMFFIMap, tvmffi_i_delete_map);
+  tvmffi_i_map_item *items;
+  uint64_t at = shape->head;
+  if (!m) return m;
+  m->data = (char *)m + TVMFFI_I_MAP_HEAD;
+  m->size = shape->size;
+  m->slots = shape->slots;
+  m->data_deleter = tvmffi_i_map_keep;
+  m->fib_shift = shape->fib_shift;
+  m->head = shape->head;
+  m->tail = shape->tail;
+  memcpy(m->data, shape->data, 16);
+  items = tvmffi_i_map_at(m->data, 0);
+  for (; at != TVMFFI_I_MAP_END; at = from[at].next, values += 2) {
+    tvmffi_i_json_move(&items[at].pair.key, &values[0]);
+    tvmffi_i_json_move(&items[at].pair.value, &values[1]);
+    items[at].prev = from[at].prev;
+    items[at].next = from[at].next;
+  }
+  return m;
+}
+
+static tvmffi_i_map_object *tvmffi_i_json_object(tvmffi_i_json_reader *r,
+                                                 TVMFFIAny *values, size_t n) {
+  tvmffi_i_map_object **shape, *m;
+  uint64_t hash;
+  if (n / 2 < TVMFFI_I_MAP_ROW_MAX) return tvmffi_i_json_row(values, n);
+  hash =
+      (values[0].v_uint64 ^ values[2].v_uint64 << 1 ^ n) * 0x9E3779B97F4A7C15u;
+  shape = &r->shapes[hash >> 32 & (TVMFFI_I_JSON_SHAPES - 1)];
+  if (*shape && tvmffi_i_json_is_shape(*shape, values, n))
+    return tvmffi_i_json_like(*shape, values);
+  m = tvmffi_i_json_table(values, n);
+  if (m && m->slots <= 16) {
+    tvmffi_release(*shape);
+    tvmffi_retain(m);
+    *shape = m;
+  }
+  return m;
 }
 
 /* Replaces the values of the innermost array or object by it. */
 static int tvmffi_i_json_close(tvmffi_i_json_reader *r) {
-  tvmffi_i_json_open *open = &r->opens[r->num_opens - 1];
+  const tvmffi_i_json_open *open = &r->opens[r->num_opens - 1];
   size_t n = r->num_values - open->base;
-  TVMFFIAny *values, *items = NULL;
-  TVMFFIObject *made;
+  TVMFFIAny *values;
+  TVMFFIObject *made = NULL;
   TVMFFI_I_PUSH_ROOM(TVMFFIAny, r->values, r->num_values, r->room_values);
   values = r->values + open->base;
-  if (open->is_object)
-    made = tvmffi_i_map_of(values, n);
-  else
-    made = tvmffi_i_new_array((int64_t)n, &items);
+  if (open->is_object) {
+    tvmffi_i_map_object *m = tvmffi_i_json_object(r, values, n);
+    if (m) made = &m->base;
+  } else {
+    tvmffi_i_seq *s = tvmffi_i_empty_array((int64_t)n);
+    if (s) {
+      if (n) memcpy(s->cell.data, (const void *)values, n * sizeof(*values));
+      s->cell.size = (int64_t)n;
+      made = &s->base;
+    }
+  }
   if (!made) return -1;
-  if (items && n) memcpy((void *)items, values, n * sizeof(*items));
-  r->num_values = open->base;
+  *values = tvmffi_obj(made);
+  r->num_values = open->base + 1;
   --r->num_opens;
-  r->values[r->num_values++] = tvmffi_obj(made);
   return 0;
 }
 
-/* Reads a key and its colon; the cursor stands at its quote or at no key. */
-static int tvmffi_i_json_key(tvmffi_i_json_reader *r) {
-  if (tvmffi_i_json_peek(r) != '"')
-    return tvmffi_i_json_error(
-        r, r->at, "Expecting property name enclosed in double quotes");
+TVMFFI_I_INLINE int tvmffi_i_json_room(tvmffi_i_json_reader *r) {
   TVMFFI_I_PUSH_ROOM(TVMFFIAny, r->values, r->num_values, r->room_values);
-  TVMFFI_TRY(tvmffi_i_json_string(r, &r->values[r->num_values]));
-  ++r->num_values;
-  tvmffi_i_json_skip(r);
-  if (tvmffi_i_json_peek(r) != ':')
-    return tvmffi_i_json_error(r, r->at, "Expecting ':' delimiter");
-  ++r->at;
   return 0;
 }
 
-static int tvmffi_i_json_begin(tvmffi_i_json_reader *r, int is_object,
-                               int *done) {
+static int tvmffi_i_json_open_one(tvmffi_i_json_reader *r, int is_object) {
   tvmffi_i_json_open *open;
   TVMFFI_I_PUSH_ROOM(tvmffi_i_json_open, r->opens, r->num_opens, r->room_opens);
   open = &r->opens[r->num_opens++];
   open->base = r->num_values;
   open->is_object = is_object;
-  ++r->at;
-  tvmffi_i_json_skip(r);
-  if (tvmffi_i_json_peek(r) == (is_object ? '}' : ']')) {
-    ++r->at;
-    *done = 1;
-    return tvmffi_i_json_close(r);
-  }
-  *done = 0;
-  return is_object ? tvmffi_i_json_key(r) : 0;
-}
-
-/* Reads the next value; *done: it is a whole one, not just its beginning. */
-static int tvmffi_i_json_value(tvmffi_i_json_reader *r, int *done) {
-  TVMFFIAny *out;
-  int c;
-  *done = 1;
-  tvmffi_i_json_skip(r);
-  c = tvmffi_i_json_peek(r);
-  if (c == '{' || c == '[') return tvmffi_i_json_begin(r, c == '{', done);
-  TVMFFI_I_PUSH_ROOM(TVMFFIAny, r->values, r->num_values, r->room_values);
-  out = &r->values[r->num_values];
-  if (c == '"')
-    TVMFFI_TRY(tvmffi_i_json_string(r, out));
-  else if (c == 't' && tvmffi_i_json_match(r, "true"))
-    *out = tvmffi_bool(1);
-  else if (c == 'f' && tvmffi_i_json_match(r, "false"))
-    *out = tvmffi_bool(0);
-  else if (c == 'n' && tvmffi_i_json_match(r, "null"))
-    *out = tvmffi_none();
-  else
-    TVMFFI_TRY(tvmffi_i_json_number(r, out));
-  ++r->num_values;
   return 0;
 }
 
-/* After a value: goes on to the next one, or ends what it was the last of.
- *done: the text is over. */
-static int tvmffi_i_json_after(tvmffi_i_json_reader *r, int *done) {
-  int c, is_object;
-  for (;;) {
-    tvmffi_i_json_skip(r);
-    c = tvmffi_i_json_peek(r);
-    *done = !r->num_opens;
-    if (*done) return c == -1 ? 0 : tvmffi_i_json_error(r, r->at, "Extra data");
-    is_object = r->opens[r->num_opens - 1].is_object;
-    if (c == ',') break;
-    if (c != (is_object ? '}' : ']'))
-      return tvmffi_i_json_error(r, r->at, "Expecting ',' delimiter");
-    ++r->at;
-    TVMFFI_TRY(tvmffi_i_json_close(r));
+/* Reads a key and its colon; gives what follows them, or NULL. */
+TVMFFI_I_INLINE const char *tvmffi_i_json_key(tvmffi_i_json_reader *r,
+                                              const char *p) {
+  const char *missing = "Expecting property name enclosed in double quotes";
+  if (p != r->end && *p == '"') {
+    if (tvmffi_i_json_room(r)) return NULL;
+    p = tvmffi_i_json_string(r, p, 1, &r->values[r->num_values]);
+    if (!p) return p;
+    ++r->num_values;
+    p = tvmffi_i_json_skip(p, r->end);
+    if (p != r->end && *p == ':') return p + 1;
+    missing = "Expecting ':' delimiter";
   }
-  ++r->at;
-  tvmffi_i_json_skip(r);
-  if (r->at == r->end)
-    return tvmffi_i_json_error(r, r->at, "Syntax error near");
-  return is_object ? tvmffi_i_json_key(r) : 0;
+  (void)tvmffi_i_json_error(r, p, missing);
+  return NULL;
+}
+
+/* Reads a value that is no array or object; gives what follows it, or NULL. */
+TVMFFI_I_INLINE const char *tvmffi_i_json_scalar(tvmffi_i_json_reader *r,
+                                                 const char *p) {
+  size_t left = (size_t)(r->end - p);
+  TVMFFIAny *out;
+  if (tvmffi_i_json_room(r)) return NULL;
+  out = &r->values[r->num_values];
+  if (left && *p == '"') {
+    p = tvmffi_i_json_string(r, p, 0, out);
+  } else if (left < 4 || *p <= '9') {
+    p = tvmffi_i_json_number(r, p, out);
+  } else if (!memcmp(p, "true", 4)) {
+    tvmffi_i_json_set(out, kTVMFFIBool, 0, 1);
+    p += 4;
+  } else if (left >= 5 && !memcmp(p, "false", 5)) {
+    tvmffi_i_json_set(out, kTVMFFIBool, 0, 0);
+    p += 5;
+  } else if (!memcmp(p, "null", 4)) {
+    tvmffi_i_json_set(out, kTVMFFINone, 0, 0);
+    p += 4;
+  } else {
+    p = tvmffi_i_json_number(r, p, out);
+  }
+  r->num_values += p != NULL;
+  return p;
+}
+
+/* Reads a value, or as much of it as comes before the first one in it, whose
+   key is read, too; gives what follows, or NULL. *done: it is a whole one. */
+TVMFFI_I_INLINE const char *tvmffi_i_json_value(tvmffi_i_json_reader *r,
+                                                const char *p, int *done) {
+  int is_object;
+  *done = 1;
+  p = tvmffi_i_json_skip(p, r->end);
+  if (p == r->end || (*p | 32) != '{') return tvmffi_i_json_scalar(r, p);
+  is_object = *p == '{';
+  if (tvmffi_i_json_open_one(r, is_object)) return NULL;
+  p = tvmffi_i_json_skip(p + 1, r->end);
+  if (p != r->end && *p == (is_object ? '}' : ']'))
+    return tvmffi_i_json_close(r) ? NULL : p + 1;
+  *done = 0;
+  return is_object ? tvmffi_i_json_key(r, p) : p;
+}
+
+/* After a value: goes on to the next one, or ends what it was the last of;
+   gives what follows, or NULL. *done: the text is over. */
+TVMFFI_I_INLINE const char *tvmffi_i_json_after(tvmffi_i_json_reader *r,
+                                                const char *p, int *done) {
+  const char *wrong = "Extra data";
+  for (;;) {
+    int is_object;
+    p = tvmffi_i_json_skip(p, r->end);
+    *done = !r->num_opens;
+    if (*done) {
+      if (p == r->end) return p;
+      break;
+    }
+    is_object = r->opens[r->num_opens - 1].is_object;
+    if (p != r->end && *p == ',') {
+      p = tvmffi_i_json_skip(p + 1, r->end);
+      wrong = "Syntax error near";
+      if (p == r->end) break;
+      return is_object ? tvmffi_i_json_key(r, p) : p;
+    }
+    wrong = "Expecting ',' delimiter";
+    if (p == r->end || *p != (is_object ? '}' : ']')) break;
+    if (tvmffi_i_json_close(r)) return NULL;
+    ++p;
+  }
+  (void)tvmffi_i_json_error(r, p, wrong);
+  return NULL;
+}
+
+static void tvmffi_i_json_end_reader(tvmffi_i_json_reader *r) {
+  size_t i;
+  while (r->num_values) tvmffi_any_release(&r->values[--r->num_values]);
+  for (i = 0; i < TVMFFI_I_JSON_KEYS; ++i) tvmffi_release(r->keys[i]);
+  for (i = 0; i < TVMFFI_I_JSON_SHAPES; ++i) tvmffi_release(r->shapes[i]);
+  tvmffi_i_free(r->values);
+  tvmffi_i_free(r->opens);
+  tvmffi_i_text_release(&r->text);
 }
 
 /* Parses a text; *out is owned by the caller. */
 static int tvmffi_i_json_parse(TVMFFIByteArray text, TVMFFIAny *out) {
   tvmffi_i_json_reader r;
-  int code, done = 0;
+  const char *p = text.data;
+  int done = 0;
   memset((void *)&r, 0, sizeof(r));
-  r.begin = r.at = text.data;
+  r.begin = text.data;
   r.end = text.data + text.size;
   do {
-    code = tvmffi_i_json_value(&r, &done);
-    if (!code && done) code = tvmffi_i_json_after(&r, &done);
-  } while (!code && !done);
-  if (!code) *out = r.values[--r.num_values];
-  while (r.num_values) tvmffi_any_release(&r.values[--r.num_values]);
-  tvmffi_i_free(r.values);
-  tvmffi_i_free(r.opens);
-  tvmffi_i_text_release(&r.text);
-  return code;
+    p = tvmffi_i_json_value(&r, p, &done);
+    if (p && done) p = tvmffi_i_json_after(&r, p, &done);
+  } while (p && !done);
+  if (p) *out = r.values[--r.num_values];
+  tvmffi_i_json_end_reader(&r);
+  return p ? 0 : -1;
 }
 
 /* -------- Writing -------- */

@@ -56,7 +56,7 @@ static const struct {
     {"error", bench_error},   {"string", bench_string},
     {"any", bench_any},       {"tensor", bench_tensor},
     {"object", bench_object}, {"array", bench_array},
-    {"map", bench_map},
+    {"map", bench_map},       {"json", bench_json},
 };
 
 #define GROUPS (sizeof groups / sizeof groups[0])

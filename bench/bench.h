@@ -96,6 +96,7 @@ extern const bench_case bench_error[];
 extern const bench_case bench_string[];
 extern const bench_case bench_any[];
 extern const bench_case bench_map[];
+extern const bench_case bench_json[];
 extern const bench_case bench_tensor[];
 extern const bench_case bench_object[];
 extern const bench_case bench_array[];
