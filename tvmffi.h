@@ -4176,6 +4176,8 @@ enum {
   TVMFFI_I_MAP_BLOCK = 16 * (1 + sizeof(tvmffi_i_map_item)),
   /* A row stands where the fields of a table would begin. */
   TVMFFI_I_MAP_ROW = (offsetof(tvmffi_i_map_object, fib_shift) + 7) / 8 * 8,
+  /* The head of a map with a table, which may follow it. */
+  TVMFFI_I_MAP_HEAD = (sizeof(tvmffi_i_map_object) + 7) / 8 * 8,
   TVMFFI_I_MAP_ROW_MIN = 2,
   TVMFFI_I_MAP_ROW_MAX = 4,
   TVMFFI_I_MAP_TABLE_MIN = 8,

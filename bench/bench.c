@@ -57,6 +57,7 @@ static const struct {
     {"any", bench_any},       {"tensor", bench_tensor},
     {"object", bench_object}, {"array", bench_array},
     {"map", bench_map},       {"json", bench_json},
+    {"structural", bench_structural},
 };
 
 #define GROUPS (sizeof groups / sizeof groups[0])
