@@ -23620,16 +23620,23 @@ typedef struct {
   tvmffi_i_field_walk walk;
 } tvmffi_i_loading;
 
-/* What is known of a node. */
-enum { TVMFFI_I_UNKNOWN, TVMFFI_I_IN_PROGRESS, TVMFFI_I_KNOWN };
+/* What is known of a node: nothing yet, its type and data, or its value. */
+enum {
+  TVMFFI_I_UNKNOWN,
+  TVMFFI_I_NODE_READ,
+  TVMFFI_I_IN_PROGRESS,
+  TVMFFI_I_KNOWN
+};
 typedef struct {
-  TVMFFIAny value; /* owned */
+  TVMFFIAny value; /* owned: the value, or the data of a node that is read */
+  int32_t type_index;
   int state;
 } tvmffi_i_loaded;
 
 typedef struct {
-  const tvmffi_i_seq *nodes; /* borrowed */
+  const TVMFFIAny *nodes; /* borrowed; NULL of a text, where all are read */
   tvmffi_i_loaded *loaded;
+  size_t num_nodes, room_nodes;
   tvmffi_i_loading *frames;
   size_t depth, room;
 } tvmffi_i_loader;
@@ -23833,53 +23840,72 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
   return 0;
 }
 
+/* Gives the type of a node, and its data, which are borrowed from it. */
+static int tvmffi_i_look_at_node(TVMFFIObject *node, int32_t *type_index,
+                                 const TVMFFIAny **data) {
+  const TVMFFIAny *type = NULL;
+  TVMFFIByteArray text;
+  TVMFFI_TRY(tvmffi_i_get_named(node, "type", &type));
+  TVMFFI_TRY(tvmffi_i_cast_str(type, &text));
+  TVMFFI_TRY(TVMFFITypeKeyToIndex(&text, type_index));
+  if (*type_index == kTVMFFINone) return 0;
+  return tvmffi_i_get_named(node, "data", data);
+}
+
+/* Makes the value of a node of its data, or begins one that has parts. */
+static int tvmffi_i_load_data(tvmffi_i_loader *l, int64_t node, int32_t index,
+                              const TVMFFIAny *data, TVMFFIAny *value) {
+  const TVMFFISeqCell *cell = NULL;
+  const TVMFFIAny *hook;
+  TVMFFIByteArray text;
+  switch (index) {
+    case kTVMFFINone:
+    case kTVMFFIBool:
+    case kTVMFFIInt:
+    case kTVMFFIFloat:
+    case kTVMFFIDataType: return tvmffi_i_load_plain(index, data, value);
+    case kTVMFFIDevice: return tvmffi_i_load_device(data, value);
+    case kTVMFFIStr:
+      TVMFFI_TRY(tvmffi_i_cast_str(data, &text));
+      *value = tvmffi_i_copy_owned(data);
+      return 0;
+    case kTVMFFIBytes:
+      TVMFFI_TRY(tvmffi_i_cast_str(data, &text));
+      return tvmffi_i_from_base64(text, value);
+    case kTVMFFIShape:
+      TVMFFI_TRY(tvmffi_i_cast_ints(data, &cell));
+      return tvmffi_i_convert_shape(cell, value);
+    case kTVMFFIArray:
+    case kTVMFFIList:
+    case kTVMFFIMap:
+    case kTVMFFIDict: return tvmffi_i_enter_loading(l, node, index, data);
+    default: break;
+  }
+  if (tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE))
+    return tvmffi_i_load_enum(index, data, value);
+  hook = tvmffi_i_type_attr(&tvmffi_i_from_json_column, index);
+  if (hook) return tvmffi_i_call_attr_value(hook, data, 1, kTVMFFIAny, value);
+  return tvmffi_i_enter_loading(l, node, index, data);
+}
+
 /* Makes the value of a node, or begins one that has parts. */
 static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
   tvmffi_i_loaded *loaded = &l->loaded[node];
-  TVMFFIAny value = tvmffi_none();
+  TVMFFIAny value = tvmffi_none(), held = tvmffi_none();
   TVMFFIObject *map = NULL;
-  const TVMFFIAny *type = NULL, *data = NULL, *hook;
-  TVMFFIByteArray text;
-  const TVMFFISeqCell *cell = NULL;
-  int32_t index = 0;
+  const TVMFFIAny *data = &held;
   size_t depth = l->depth;
-  int code = tvmffi_i_cast_map(&TVMFFI_I_ITEMS(l->nodes)[node], &map);
-  if (!code) code = tvmffi_i_get_named(map, "type", &type);
-  if (!code) code = tvmffi_i_cast_str(type, &text);
-  if (!code) code = TVMFFITypeKeyToIndex(&text, &index);
-  if (!code && index != kTVMFFINone)
-    code = tvmffi_i_get_named(map, "data", &data);
-  if (!code) switch (index) {
-      case kTVMFFINone:
-      case kTVMFFIBool:
-      case kTVMFFIInt:
-      case kTVMFFIFloat:
-      case kTVMFFIDataType:
-        code = tvmffi_i_load_plain(index, data, &value);
-        break;
-      case kTVMFFIDevice: code = tvmffi_i_load_device(data, &value); break;
-      case kTVMFFIStr:
-        code = tvmffi_i_cast_str(data, &text);
-        if (!code) value = tvmffi_i_copy_owned(data);
-        break;
-      case kTVMFFIBytes:
-        code = tvmffi_i_cast_str(data, &text);
-        if (!code) code = tvmffi_i_from_base64(text, &value);
-        break;
-      case kTVMFFIShape:
-        code = tvmffi_i_cast_ints(data, &cell);
-        if (!code) code = tvmffi_i_convert_shape(cell, &value);
-        break;
-      default:
-        hook = tvmffi_i_type_attr(&tvmffi_i_from_json_column, index);
-        if (tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE))
-          code = tvmffi_i_load_enum(index, data, &value);
-        else if (hook && index != kTVMFFIArray && index != kTVMFFIList &&
-                 index != kTVMFFIMap && index != kTVMFFIDict)
-          code = tvmffi_i_call_attr_value(hook, data, 1, kTVMFFIAny, &value);
-        else
-          code = tvmffi_i_enter_loading(l, node, index, data);
-    }
+  int code = 0;
+  if (loaded->state == TVMFFI_I_NODE_READ) {
+    held = loaded->value;
+    loaded->value = tvmffi_none();
+  } else {
+    code = tvmffi_i_cast_map(&l->nodes[node], &map);
+    if (!code) code = tvmffi_i_look_at_node(map, &loaded->type_index, &data);
+  }
+  if (!code)
+    code = tvmffi_i_load_data(l, node, loaded->type_index, data, &value);
+  tvmffi_any_release(&held);
   tvmffi_release(map);
   if (code || l->depth > depth) return code;
   loaded->value = value;
@@ -23977,7 +24003,7 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t root) {
   int code = 1;
   do {
     if (code) {
-      if (node < 0 || node >= l->nodes->cell.size)
+      if (node < 0 || (uint64_t)node >= l->num_nodes)
         return tvmffi_i_fail("ValueError",
                              "Invalid JSON Object Graph: invalid node index "
                              "%lld",
@@ -23987,7 +24013,7 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t root) {
                              "Invalid JSON Object Graph: node %lld refers to "
                              "itself",
                              (long long)node);
-      if (l->loaded[node].state == TVMFFI_I_UNKNOWN)
+      if (l->loaded[node].state != TVMFFI_I_KNOWN)
         TVMFFI_TRY(tvmffi_i_load_node(l, node));
     } else {
       f = &l->frames[--l->depth];
@@ -24003,6 +24029,18 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t root) {
     code = tvmffi_i_next_node_index(f, &node);
   } while (code >= 0);
   return code;
+}
+
+static void tvmffi_i_end_loading(tvmffi_i_loader *l) {
+  while (l->depth) {
+    tvmffi_i_loading *f = &l->frames[--l->depth];
+    tvmffi_release(f->made);
+    tvmffi_release(f->data);
+    tvmffi_any_release(&f->value);
+  }
+  while (l->num_nodes) tvmffi_any_release(&l->loaded[--l->num_nodes].value);
+  tvmffi_i_free(l->loaded);
+  tvmffi_i_free(l->frames);
 }
 
 static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
@@ -24026,23 +24064,270 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
                          "Invalid JSON Object Graph, expected `nodes` array "
                          "field");
   memset((void *)&l, 0, sizeof(l));
-  l.nodes = (const tvmffi_i_seq *)nodes->v_ptr;
-  n = (size_t)l.nodes->cell.size;
+  l.nodes = TVMFFI_I_ITEMS((const tvmffi_i_seq *)nodes->v_ptr);
+  n = (size_t)((const tvmffi_i_seq *)nodes->v_ptr)->cell.size;
   if (n > PTRDIFF_MAX / sizeof(*l.loaded) - 1) return tvmffi_i_no_memory();
   l.loaded = (tvmffi_i_loaded *)tvmffi_i_alloc((n + 1) * sizeof(*l.loaded));
   if (!l.loaded) return tvmffi_i_no_memory();
   memset((void *)l.loaded, 0, (n + 1) * sizeof(*l.loaded));
+  l.num_nodes = n;
   code = tvmffi_i_load(&l, root->v_int64);
   if (!code) *out = tvmffi_i_copy_owned(&l.loaded[root->v_int64].value);
-  while (l.depth) {
-    tvmffi_i_loading *f = &l.frames[--l.depth];
-    tvmffi_release(f->made);
-    tvmffi_release(f->data);
-    tvmffi_any_release(&f->value);
+  tvmffi_i_end_loading(&l);
+  return code;
+}
+
+/* -------- Texts as they are written -------- */
+
+/* A text that is word for word what ToJSONGraphString writes is read node by
+   node, without the maps that any JSON would become. Values of built-in types
+   whose parts are before them are made at once; what might run other code, or
+   fail, is left until it is asked for. Any other text, and any error, is left
+   to the parser of all JSON: here, functions give 1 if they go on, else 0 or
+   an error's code. */
+typedef struct {
+  tvmffi_i_json_reader r;
+  tvmffi_i_loader l;
+  int64_t *parts; /* the indices of one node */
+  size_t num_parts, room_parts;
+} tvmffi_i_graph_reader;
+
+/* Goes past a literal, if it stands here. */
+#define TVMFFI_I_READ_WORD(r, word)                       \
+  ((size_t)((r)->end - (r)->at) >= sizeof("" word) - 1 && \
+   memcmp((r)->at, word, sizeof("" word) - 1) == 0 &&     \
+   ((r)->at += sizeof("" word) - 1) != NULL)
+
+/* Where a value ends that stands in an object; it is not looked at. */
+static const char *tvmffi_i_json_extent(const char *p, const char *end) {
+  size_t depth = 0;
+  for (; p != end; ++p) {
+    if (*p == '"') {
+      for (++p; p != end && *p != '"'; ++p)
+        if (*p == '\\' && ++p == end) return p;
+      if (p == end) return p;
+    } else if (*p == '{' || *p == '[') {
+      ++depth;
+    } else if (*p == '}' || *p == ']') {
+      if (!depth--) return p;
+    }
   }
-  while (n) tvmffi_any_release(&l.loaded[--n].value);
-  tvmffi_i_free(l.loaded);
-  tvmffi_i_free(l.frames);
+  return p;
+}
+
+static int tvmffi_i_read_any(tvmffi_i_graph_reader *g, TVMFFIAny *out) {
+  TVMFFIByteArray text;
+  text.data = g->r.at;
+  g->r.at = tvmffi_i_json_extent(g->r.at, g->r.end);
+  text.size = (size_t)(g->r.at - text.data);
+  TVMFFI_TRY(tvmffi_i_json_parse(text, out));
+  return 1;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_read_index(tvmffi_i_json_reader *r, int64_t *out) {
+  const char *p = r->at, *end = r->end;
+  int64_t x = 0;
+  for (; tvmffi_i_is_digit(p, end) && p - r->at < 18; ++p)
+    x = x * 10 + (*p - '0');
+  *out = x;
+  if (p == r->at || tvmffi_i_is_digit(p, end)) return 0;
+  r->at = p;
+  return 1;
+}
+
+/* Reads indices onto g->parts. */
+static int tvmffi_i_read_indices(tvmffi_i_graph_reader *g) {
+  int64_t x;
+  g->num_parts = 0;
+  ++g->r.at;
+  if (tvmffi_i_json_peek(&g->r) == ']') return ++g->r.at, 1;
+  for (;; ++g->r.at) {
+    TVMFFI_I_PUSH_ROOM(int64_t, g->parts, g->num_parts, g->room_parts);
+    if (!tvmffi_i_read_index(&g->r, &x)) return 0;
+    g->parts[g->num_parts++] = x;
+    if (tvmffi_i_json_peek(&g->r) != ',') break;
+  }
+  if (tvmffi_i_json_peek(&g->r) != ']') return 0;
+  ++g->r.at;
+  return 1;
+}
+
+/* Makes a map of parts that are known; one with a key twice is not made. */
+static int tvmffi_i_join_map(tvmffi_i_graph_reader *g, int32_t index,
+                             TVMFFIAny *out) {
+  size_t n = g->num_parts, i;
+  tvmffi_i_map_object *m;
+  int code = 0;
+  if (n % 2) return 0;
+  *out = tvmffi_obj(tvmffi_i_new_map(index, (int64_t)(n / 2)));
+  m = (tvmffi_i_map_object *)out->v_ptr;
+  if (!m) return -1;
+  for (i = 0; i < n && !code; i += 2) {
+    TVMFFIAny key = tvmffi_i_copy_owned(&g->l.loaded[g->parts[i]].value);
+    TVMFFIAny value = tvmffi_i_copy_owned(&g->l.loaded[g->parts[i + 1]].value);
+    code = tvmffi_i_map_move_in(m, &key, &value);
+    tvmffi_any_release(&key);
+    tvmffi_any_release(&value);
+  }
+  if (!code && tvmffi_i_map_size(&m->base) == (int64_t)(n / 2)) return 1;
+  tvmffi_any_release(out);
+  return code;
+}
+
+/* Makes the container of g->parts, or if they are not yet known its data. */
+static int tvmffi_i_join_parts(tvmffi_i_graph_reader *g,
+                               tvmffi_i_loaded *node) {
+  int32_t index = node->type_index;
+  size_t n = g->num_parts, i;
+  TVMFFIAny *items = NULL;
+  TVMFFIObject *made;
+  for (i = 0; i < n; ++i)
+    if ((uint64_t)g->parts[i] >= g->l.num_nodes ||
+        g->l.loaded[g->parts[i]].state != TVMFFI_I_KNOWN)
+      break;
+  node->state = i == n ? TVMFFI_I_KNOWN : TVMFFI_I_NODE_READ;
+  if (i == n && (index == kTVMFFIMap || index == kTVMFFIDict))
+    return tvmffi_i_join_map(g, index, &node->value);
+  if (i == n && index == kTVMFFIList) {
+    made = tvmffi_i_new_list((int64_t)n);
+    items = made ? TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)made) : NULL;
+    if (made) TVMFFI_I_CELL(TVMFFISeqCell, made)->size = (int64_t)n;
+  } else {
+    made = tvmffi_i_new_array((int64_t)n, &items);
+  }
+  if (!made) return -1;
+  node->value = tvmffi_obj(made);
+  if (node->state == TVMFFI_I_KNOWN)
+    for (i = 0; i < n; ++i)
+      items[i] = tvmffi_i_copy_owned(&g->l.loaded[g->parts[i]].value);
+  else
+    for (i = 0; i < n; ++i) items[i] = tvmffi_int(g->parts[i]);
+  return 1;
+}
+
+/* Reads the data of a node whose type is known. */
+static int tvmffi_i_read_data(tvmffi_i_graph_reader *g, tvmffi_i_loaded *node) {
+  tvmffi_i_json_reader *r = &g->r;
+  int c = tvmffi_i_json_peek(r);
+  node->state = TVMFFI_I_KNOWN;
+  switch (node->type_index) {
+    case kTVMFFIStr:
+      if (c != '"') return 0;
+      TVMFFI_TRY(tvmffi_i_json_string(r, &node->value));
+      return 1;
+    case kTVMFFIBool:
+      node->value = tvmffi_bool(c == 't');
+      return tvmffi_i_json_match(r, c == 't' ? "true" : "false");
+    case kTVMFFIInt:
+    case kTVMFFIFloat:
+      if (c == '"' || c == '{' || c == '[' || c == 't' || c == 'f') return 0;
+      TVMFFI_TRY(tvmffi_i_json_number(r, &node->value));
+      return node->value.type_index == node->type_index;
+    case kTVMFFIArray:
+    case kTVMFFIList:
+    case kTVMFFIMap:
+    case kTVMFFIDict:
+      if (c != '[') return 0;
+      if (tvmffi_i_read_indices(g) != 1) return 0;
+      return tvmffi_i_join_parts(g, node);
+    default: break;
+  }
+  node->state = TVMFFI_I_NODE_READ;
+  return tvmffi_i_read_any(g, &node->value);
+}
+
+/* Reads a node from behind the quote of its type's key to its data, if any. */
+static int tvmffi_i_read_type(tvmffi_i_json_reader *r, int32_t *index) {
+#define TVMFFI_I_READ_TYPE(key, i) \
+  if (TVMFFI_I_READ_WORD(r, key "\",\"data\":")) return *index = (i), 1;
+  const char *p;
+  TVMFFIByteArray key;
+  const tvmffi_i_type *type;
+  TVMFFI_I_READ_TYPE("int", kTVMFFIInt)
+  TVMFFI_I_READ_TYPE("ffi.String", kTVMFFIStr)
+  TVMFFI_I_READ_TYPE("float", kTVMFFIFloat)
+  TVMFFI_I_READ_TYPE("ffi.Array", kTVMFFIArray)
+  TVMFFI_I_READ_TYPE("ffi.Map", kTVMFFIMap)
+#undef TVMFFI_I_READ_TYPE
+  for (p = r->at; p != r->end && *p != '"' && *p != '\\';) ++p;
+  key.data = r->at;
+  key.size = (size_t)(p - key.data);
+  r->at = p;
+  if (!TVMFFI_I_READ_WORD(r, "\"")) return 0;
+  type = tvmffi_i_type_by_key(&key);
+  if (!type) return 0;
+  *index = type->info.type_index;
+  return *index == kTVMFFINone || TVMFFI_I_READ_WORD(r, ",\"data\":");
+}
+
+/* Reads the next node, from its brace on. */
+static int tvmffi_i_read_node(tvmffi_i_graph_reader *g) {
+  tvmffi_i_loader *l = &g->l;
+  tvmffi_i_loaded node;
+  int code;
+  if (!TVMFFI_I_READ_WORD(&g->r, "{\"type\":\"")) return 0;
+  TVMFFI_I_PUSH_ROOM(tvmffi_i_loaded, l->loaded, l->num_nodes, l->room_nodes);
+  node.value = tvmffi_none();
+  node.state = TVMFFI_I_KNOWN;
+  if (!tvmffi_i_read_type(&g->r, &node.type_index)) return 0;
+  if (node.type_index != kTVMFFINone) {
+    code = tvmffi_i_read_data(g, &node);
+    if (code != 1) return code;
+  }
+  l->loaded[l->num_nodes++] = node;
+  return TVMFFI_I_READ_WORD(&g->r, "}");
+}
+
+TVMFFI_I_NOINLINE int tvmffi_i_read_graph(tvmffi_i_graph_reader *g,
+                                          int64_t *root) {
+  tvmffi_i_json_reader *r = &g->r;
+  TVMFFIAny metadata;
+  int code;
+  g->l.room_nodes = (size_t)(r->end - r->at) / 32 + 1;
+  g->l.loaded =
+      (tvmffi_i_loaded *)tvmffi_i_alloc(g->l.room_nodes * sizeof(*g->l.loaded));
+  if (!g->l.loaded) return tvmffi_i_no_memory();
+  if (!tvmffi_i_json_match(r, tvmffi_i_graph_head) ||
+      !tvmffi_i_read_index(r, root) || !TVMFFI_I_READ_WORD(r, ",\"nodes\":["))
+    return 0;
+  do {
+    code = tvmffi_i_read_node(g);
+    if (code != 1) return code;
+  } while (TVMFFI_I_READ_WORD(r, ","));
+  if (!TVMFFI_I_READ_WORD(r, "]")) return 0;
+  if (TVMFFI_I_READ_WORD(r, ",\"metadata\":")) {
+    code = tvmffi_i_read_any(g, &metadata);
+    if (code != 1) return code;
+    tvmffi_any_release(&metadata);
+  }
+  return TVMFFI_I_READ_WORD(r, "}") && r->at == r->end;
+}
+
+static int tvmffi_i_load_text(TVMFFIByteArray text, TVMFFIAny *out) {
+  tvmffi_i_graph_reader g;
+  TVMFFIAny graph;
+  int64_t root = 0;
+  int code, is_read;
+  memset((void *)&g, 0, sizeof(g));
+  g.r.begin = g.r.at = text.data;
+  g.r.end = text.data + text.size;
+  TVMFFI_TRY(tvmffi_i_start_types());
+  code = tvmffi_i_read_graph(&g, &root);
+  is_read = code == 1;
+  if (is_read) {
+    code = tvmffi_i_load(&g.l, root);
+    if (!code) *out = tvmffi_i_copy_owned(&g.l.loaded[root].value);
+  } else if (code) {
+    graph = tvmffi_i_take_error();
+    tvmffi_any_release(&graph);
+  }
+  tvmffi_i_end_loading(&g.l);
+  tvmffi_i_free(g.parts);
+  tvmffi_i_text_release(&g.r.text);
+  if (is_read) return code;
+  TVMFFI_TRY(tvmffi_i_json_parse(text, &graph));
+  code = tvmffi_i_load_graph(&graph, out);
+  tvmffi_any_release(&graph);
   return code;
 }
 
@@ -24064,12 +24349,7 @@ TVMFFI_FUNC(i_from_json_graph, any, (i_view, value)) {
 }
 
 TVMFFI_FUNC(i_from_json_graph_string, any, (str, text)) {
-  TVMFFIAny graph = tvmffi_none();
-  int code;
-  TVMFFI_TRY(tvmffi_i_json_parse(text, &graph));
-  code = tvmffi_i_load_graph(&graph, tvmffi_result);
-  tvmffi_any_release(&graph);
-  return code;
+  return tvmffi_i_load_text(text, tvmffi_result);
 }
 #endif /* !TVMFFI_NO_EXTRA */
 
