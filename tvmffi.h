@@ -19958,9 +19958,9 @@ typedef struct {
   tvmffi_i_field_walk walk;
   const TVMFFIFieldInfo *field; /* that of the child; NULL of a container */
   int32_t outer, inner;         /* the regions around and within it */
-  int entered;                  /* through the table: callbacks apply */
-  int identity;                 /* of a variable or a node: its kind */
-  int changed;
+  unsigned char entered;        /* through the table: callbacks apply */
+  unsigned char identity;       /* of a variable or a node: its kind */
+  unsigned char changed;
 } tvmffi_i_visit_frame;
 
 typedef enum {
@@ -19981,7 +19981,27 @@ typedef struct {
   TVMFFIObject *variables;    /* list: they are kept alive */
   tvmffi_i_visit_frame *frames;
   size_t depth, capacity;
+  /* By the indices of built-in types, as they come: no callback is for them, or
+     nothing is within them. */
+  uint64_t uncalled[2], leaves[2];
+  const TVMFFIAny *found; /* the callback found last (borrowed), or NULL */
+  int32_t found_for;
+  int found_with_region;
 } tvmffi_i_engine;
+
+TVMFFI_I_INLINE int tvmffi_i_has_bit(const uint64_t *bits, int32_t index) {
+  return (uint32_t)index < 128 && (bits[index >> 6] >> (index & 63) & 1) != 0;
+}
+TVMFFI_I_INLINE void tvmffi_i_set_bit(uint64_t *bits, int32_t index) {
+  if ((uint32_t)index < 128) bits[index >> 6] |= (uint64_t)1 << (index & 63);
+}
+
+/* Whether a value can be passed by. */
+TVMFFI_I_INLINE int tvmffi_i_is_passed(const tvmffi_i_engine *e,
+                                       int32_t index) {
+  return (uint32_t)index < 128 &&
+         (e->leaves[index >> 6] & e->uncalled[index >> 6]) >> (index & 63) & 1;
+}
 
 static tvmffi_i_known_column tvmffi_i_visit_column = {"__s_visit__", NULL};
 static tvmffi_i_known_column tvmffi_i_mutate_column = {"__s_mutate__", NULL};
@@ -20080,6 +20100,26 @@ TVMFFI_I_INLINE tvmffi_i_cursor tvmffi_i_open_cursor(const TVMFFIAny *from,
   c.in_place = in_place;
   c.holds = in_place || index == kTVMFFIList || index == kTVMFFIDict;
   return c;
+}
+
+/* Goes on to the next child of a container that is not plain. */
+static void tvmffi_i_pass_plain(const tvmffi_i_engine *e, tvmffi_i_cursor *c) {
+  TVMFFIObject *o = c->made ? c->made : c->from;
+  const TVMFFISeqCell *cell;
+  const TVMFFIAny *items;
+  const tvmffi_i_pair *pair;
+  uint64_t at = c->at, n;
+  if (o->type_index == kTVMFFIArray || o->type_index == kTVMFFIList) {
+    cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
+    items = (const TVMFFIAny *)cell->data;
+    n = (uint64_t)cell->size;
+    while (at < n && tvmffi_i_is_passed(e, items[at].type_index)) ++at;
+  } else {
+    while ((pair = tvmffi_i_map_pair(o, at)) != NULL &&
+           tvmffi_i_is_passed(e, pair->value.type_index))
+      at = tvmffi_i_map_after(o, at);
+  }
+  c->at = at;
 }
 
 /* Takes the next child of a container: 0 at its end. */
@@ -20329,25 +20369,41 @@ TVMFFI_I_INLINE int tvmffi_i_index_matches(int32_t index, int32_t target) {
   return tvmffi_is_instance(index, target);
 }
 
-/* A callback: its type index, the function, and whether it is told if its
-   value is unique. Borrowed; NULL if there is none for the type. */
-TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_find_callback(
-    const tvmffi_i_engine *e, int32_t index, int *with_region) {
+/* Looks through the callbacks, and remembers what is found. */
+TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
+                                                             int32_t index) {
   int i;
   int64_t k;
   for (i = 0; i < 2; ++i) {
     const TVMFFISeqCell *cell;
     if (!e->callbacks[i]) continue;
-    *with_region = i;
     cell = TVMFFI_I_CELL(TVMFFISeqCell, e->callbacks[i]);
     for (k = 0; k < cell->size; ++k) {
       TVMFFIObject *entry = ((const TVMFFIAny *)cell->data)[k].v_obj;
       const TVMFFIAny *row =
           (const TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, entry)->data;
-      if (tvmffi_i_index_matches(index, (int32_t)row->v_int64)) return row;
+      if (!tvmffi_i_index_matches(index, (int32_t)row->v_int64)) continue;
+      e->found = row;
+      e->found_for = index;
+      e->found_with_region = i;
+      return row;
     }
   }
+  tvmffi_i_set_bit(e->uncalled, index);
   return NULL;
+}
+
+/* A callback: its type index, the function, and whether it is told if its
+   value is unique. Borrowed; NULL if there is none for the type. */
+TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_find_callback(tvmffi_i_engine *e,
+                                                        int32_t index,
+                                                        int *with_region) {
+  const TVMFFIAny *row;
+  if (tvmffi_i_has_bit(e->uncalled, index)) return NULL;
+  row = e->found && e->found_for == index ? e->found
+                                          : tvmffi_i_search_callbacks(e, index);
+  *with_region = e->found_with_region;
+  return row;
 }
 
 /* Calls a function; an error stands in the result's place. */
@@ -20584,7 +20640,7 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
   f = tvmffi_i_top_frame(d);
   f->c.made = made;
   f->c.holds = 1;
-  f->identity = identity;
+  f->identity = (unsigned char)identity;
   f->walk = tvmffi_i_walk_fields(type);
   if (is_var && d->v->region == kTVMFFIDefRegionKindSimple)
     f->inner = d->v->region = kTVMFFIDefRegionKindNone;
@@ -20594,13 +20650,18 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
 /* Goes to the next field: 0 behind the last, -1 with the error raised. */
 static int tvmffi_i_next_visited(tvmffi_i_descent *d, tvmffi_i_visit_frame *f) {
   TVMFFIObject *o = f->c.made ? f->c.made : f->c.from;
-  TVMFFIAny child = tvmffi_none();
+  TVMFFIAny child;
   int code;
-  f->field = tvmffi_i_next_counted(&f->walk);
-  if (!f->field) return 0;
-  code = f->field->getter(tvmffi_i_at(o, f->field), &child);
-  if (TVMFFI_I_UNLIKELY(code)) return -1;
-  f = tvmffi_i_top_frame(d);
+  for (;;) {
+    f->field = tvmffi_i_next_counted(&f->walk);
+    if (!f->field) return 0;
+    child = tvmffi_none();
+    code = f->field->getter(tvmffi_i_at(o, f->field), &child);
+    if (TVMFFI_I_UNLIKELY(code)) return -1;
+    f = tvmffi_i_top_frame(d);
+    if (!d->e || !tvmffi_i_is_passed(d->e, child.type_index)) break;
+    tvmffi_any_release(&child);
+  }
   f->c.child = child;
   d->v->region = tvmffi_i_field_region(f->field, d->v->region);
   return 1;
@@ -20728,11 +20789,16 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
                hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_container ||
                hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_in_place);
   if (!container) {
-    if (tvmffi_i_call_hook(d, hook, value, r)) goto done;
+    if (tvmffi_i_call_hook(d, hook, value, r)) {
+      if (d->e && hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_leaf)
+        tvmffi_i_set_bit(d->e->leaves, index);
+      goto done;
+    }
     if (index < kTVMFFIStaticObjectBegin ||
         (!d->mutates && tvmffi_i_has_no_fields(index))) {
       *r = tvmffi_none();
       if (d->mutates && tvmffi_i_own(value, r)) *r = tvmffi_i_raised();
+      if (d->e) tvmffi_i_set_bit(d->e->leaves, index);
       goto done;
     }
   }
@@ -20746,7 +20812,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
   f->walk.type = NULL;
   f->field = NULL;
   f->outer = f->inner = d->v->region;
-  f->entered = entered;
+  f->entered = (unsigned char)entered;
   f->identity = f->changed = 0;
   if (container || !tvmffi_i_open_fields(d, value, r)) return 0;
   if (d->e) --d->e->depth;
@@ -20758,46 +20824,47 @@ done:
   return 1;
 }
 
-/* Visits a value through the table, as tvmffi_i_descend does by default. */
+/* Visits a value through the table, as tvmffi_i_descend does by default. With
+   nothing within, before and after are the same. */
 static int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
                           int unique, TVMFFIAny *r) {
   TVMFFIAny mapped = tvmffi_i_unchanged();
   const TVMFFIAny *row, *into = value;
   tvmffi_i_engine *e = d->e;
-  int with_region = 0;
+  int with_region = 0, after, leaf;
   if (!e) {
     const tvmffi_i_visit_table *table = tvmffi_i_table_of(d->v);
     *r =
         unique ? table->enter_unique(d->v, *value) : table->enter(d->v, *value);
     return 1;
   }
-  if (!d->mutates && value->type_index == kTVMFFINone) {
-    *r = tvmffi_none();
-    return 1;
-  }
-  if (e->kind == TVMFFI_I_WALK_AFTER || e->kind == TVMFFI_I_MAP_AFTER)
-    return tvmffi_i_descend(d, value, mapped, 1, unique, r);
-  row = tvmffi_i_find_callback(e, value->type_index, &with_region);
-  if (!row) return tvmffi_i_descend(d, value, mapped, 1, unique, r);
+  *r = d->mutates ? mapped : tvmffi_none();
+  if (!d->mutates && value->type_index == kTVMFFINone) return 1;
+  after = e->kind == TVMFFI_I_WALK_AFTER || e->kind == TVMFFI_I_MAP_AFTER;
+  leaf = tvmffi_i_has_bit(e->leaves, value->type_index);
+  row = after && !leaf
+            ? NULL
+            : tvmffi_i_find_callback(e, value->type_index, &with_region);
+  if (!row) return leaf ? 1 : tvmffi_i_descend(d, value, mapped, 1, unique, r);
   *r = tvmffi_i_call_for(e, row, value, with_region, unique);
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
     tvmffi_i_add_context(r, value);
     return 1;
   }
   if (e->kind == TVMFFI_I_VISIT || e->kind == TVMFFI_I_MUTATE) return 1;
-  if (e->kind == TVMFFI_I_WALK_BEFORE) {
+  if (!d->mutates) {
     if (r->type_index == kTVMFFIVisitInterrupt) return 1;
-    if (r->v_int64 == 1) {
-      *r = tvmffi_none();
-      return 1;
-    }
-  } else {
+    leaf |= r->v_int64 == 1;
+    *r = tvmffi_none();
+    if (leaf) return 1;
+  } else if (r->type_index != kTVMFFIUnchanged) {
+    if (after || tvmffi_i_has_bit(e->leaves, r->type_index)) return 1;
     mapped = *r;
-    if (mapped.type_index != kTVMFFIUnchanged) {
-      if (!tvmffi_i_same_any(&mapped, value))
-        unique = unique && tvmffi_i_is_unique(&mapped);
-      into = &mapped;
-    }
+    if (!tvmffi_i_same_any(&mapped, value))
+      unique = unique && tvmffi_i_is_unique(&mapped);
+    into = &mapped;
+  } else if (leaf) {
+    return 1;
   }
   return tvmffi_i_descend(d, into, mapped, 1, unique, r);
 }
@@ -20807,8 +20874,12 @@ TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
   TVMFFIAny child;
   int unique = 0, got;
-  got = f->walk.type ? tvmffi_i_next_visited(d, f)
-                     : tvmffi_i_next_item(&f->c, &unique);
+  if (f->walk.type) {
+    got = tvmffi_i_next_visited(d, f);
+  } else {
+    if (d->e) tvmffi_i_pass_plain(d->e, &f->c);
+    got = tvmffi_i_next_item(&f->c, &unique);
+  }
   if (got <= 0) {
     *r = tvmffi_i_pop_frame(d, got ? tvmffi_i_raised() : tvmffi_none());
     return 1;
