@@ -18853,8 +18853,8 @@ typedef struct {
   union {
     int64_t index; /* of the item that is being compared */
     struct {
-      uint64_t at;
-      TVMFFIAny key[2]; /* of the entry; the first is owned */
+      uint64_t at, other; /* in both, for maps of one order */
+      TVMFFIAny key[2];   /* of the entry; the first is owned if of a dict */
     } map;
     struct {
       tvmffi_i_field_walk walk;
@@ -19117,7 +19117,8 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
       code = tvmffi_i_push_equal(s, a->v_obj, b->v_obj, &f);
       if (code != TVMFFI_I_PUSHED) return code;
       f->at.map.at = tvmffi_i_map_begin(a->v_obj);
-      f->at.map.key[0] = f->at.map.key[1] = tvmffi_none();
+      f->at.map.other = tvmffi_i_map_begin(b->v_obj);
+      memset((void *)f->at.map.key, 0, sizeof(f->at.map.key));
       return code;
     }
     case kTVMFFIShape: return tvmffi_i_equal_shapes(a->v_obj, b->v_obj);
@@ -19146,8 +19147,12 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, size_t top, int code) {
   int64_t i = f->at.index;
   if (code == TVMFFI_I_SAME) ++i;
   while (code != TVMFFI_I_DIFFERENT && i < a->size && i < b->size) {
-    code = tvmffi_i_equal_step(s, (const TVMFFIAny *)a->data + i,
-                               (const TVMFFIAny *)b->data + i);
+    const TVMFFIAny *x = (const TVMFFIAny *)a->data + i;
+    const TVMFFIAny *y = (const TVMFFIAny *)b->data + i;
+    if (x->type_index < kTVMFFIStaticObjectBegin && tvmffi_i_same_any(x, y))
+      code = TVMFFI_I_SAME;
+    else
+      code = tvmffi_i_equal_step(s, x, y);
     if (code == TVMFFI_I_SAME) {
       ++i;
     } else if (code == TVMFFI_I_PUSHED) {
@@ -19228,28 +19233,77 @@ static int tvmffi_i_end_entries(tvmffi_i_equality *s,
   return TVMFFI_I_DIFFERENT;
 }
 
+/* Whether keys, or values, are alike, whatever was mapped to what. */
+TVMFFI_I_INLINE int tvmffi_i_is_alike(const TVMFFIAny *a,
+                                         const TVMFFIAny *b) {
+  if (a->type_index != b->type_index) return 0;
+  if (a->type_index < kTVMFFIStaticObjectBegin)
+    return a->zero_padding == b->zero_padding && a->v_uint64 == b->v_uint64;
+  return a->type_index == kTVMFFIStr &&
+         tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
+}
+
+/* Passes entries that are alike at the same place. */
+static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
+  const TVMFFIObject *a = f->object[0], *b = f->object[1];
+  const tvmffi_i_pair *x, *y;
+  uint64_t at = f->at.map.at, other = f->at.map.other;
+  while ((x = tvmffi_i_map_pair(a, at)) != NULL &&
+         (y = tvmffi_i_map_pair(b, other)) != NULL &&
+         tvmffi_i_is_alike(&x->key, &y->key) &&
+         tvmffi_i_is_alike(&x->value, &y->value)) {
+    at = tvmffi_i_map_after(a, at);
+    other = tvmffi_i_map_after(b, other);
+  }
+  f->at.map.at = at;
+  f->at.map.other = other;
+}
+
+/* Takes the entry of the left that is next, and finds its counterpart: at the
+   same place of the right, as often, or by its key. */
+static int tvmffi_i_next_entry(tvmffi_i_equality *s, size_t top,
+                               const tvmffi_i_pair *pair,
+                               const TVMFFIAny **value) {
+  tvmffi_i_equal_frame *f = &s->frames[top];
+  TVMFFIObject *map[2];
+  const tvmffi_i_pair *other = tvmffi_i_map_pair(f->object[1], f->at.map.other);
+  TVMFFIAny key;
+  map[0] = f->object[0];
+  map[1] = f->object[1];
+  key = map[0]->type_index == kTVMFFIDict ? tvmffi_i_copy_owned(&pair->key)
+                                          : pair->key;
+  f->at.map.key[0] = key;
+  if (other && tvmffi_i_is_alike(&key, &other->key)) {
+    f->at.map.key[1] = other->key;
+    *value = &other->value;
+    return 0;
+  }
+  TVMFFI_TRY(tvmffi_i_counterpart(s, map, 0, &key, &key, value));
+  s->frames[top].at.map.key[1] = key;
+  return 0;
+}
+
 static int tvmffi_i_equal_entries(tvmffi_i_equality *s, size_t top, int code) {
   tvmffi_i_equal_frame *f = &s->frames[top];
   TVMFFIObject *map[2];
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
-  TVMFFIAny key, other;
   map[0] = f->object[0];
   map[1] = f->object[1];
   while (code != TVMFFI_I_DIFFERENT) {
     f = &s->frames[top];
     if (code == TVMFFI_I_SAME) {
-      tvmffi_any_release(&f->at.map.key[0]);
+      if (map[0]->type_index == kTVMFFIDict)
+        tvmffi_any_release(&f->at.map.key[0]);
       f->at.map.at = tvmffi_i_map_after(map[0], f->at.map.at);
+      f->at.map.other = tvmffi_i_map_after(map[1], f->at.map.other);
     }
+    tvmffi_i_pass_alike(f);
     pair = tvmffi_i_map_pair(map[0], f->at.map.at);
     if (!pair) return tvmffi_i_end_entries(s, map);
-    key = f->at.map.key[0] = tvmffi_i_copy_owned(&pair->key);
-    TVMFFI_TRY(tvmffi_i_counterpart(s, map, 0, &key, &other, &value));
+    TVMFFI_TRY(tvmffi_i_next_entry(s, top, pair, &value));
     if (!value) return TVMFFI_I_DIFFERENT;
-    f = &s->frames[top];
-    f->at.map.key[1] = other;
-    pair = tvmffi_i_map_pair(map[0], f->at.map.at);
+    pair = tvmffi_i_map_pair(map[0], s->frames[top].at.map.at);
     if (!pair) return tvmffi_i_end_entries(s, map);
     code = tvmffi_i_equal_step(s, &pair->value, value);
     if (code < 0) return code;
@@ -19293,8 +19347,7 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, size_t top, int code) {
 static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
   tvmffi_i_equal_frame *f = &s->frames[--s->depth];
   int32_t index = f->object[0]->type_index;
-  if (index == kTVMFFIMap || index == kTVMFFIDict)
-    tvmffi_any_release(&f->at.map.key[0]);
+  if (index == kTVMFFIDict) tvmffi_any_release(&f->at.map.key[0]);
   if (!f->is_own) return;
   tvmffi_release(f->object[0]);
   tvmffi_release(f->object[1]);
@@ -19593,7 +19646,23 @@ static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
   return 1;
 }
 
-/* Heapsort by hash: how items of one hash are ordered does not matter. */
+/* By hash: how items of one hash are ordered does not matter. The hash is taken
+   apart from the value, as it was stored. */
+static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
+  size_t i, k;
+  for (i = 1; i < n; ++i) {
+    uint64_t hash = items[i].hash;
+    TVMFFIAny value = items[i].value;
+    for (k = i; k && items[k - 1].hash > hash; --k) {
+      items[k].hash = items[k - 1].hash;
+      items[k].value = items[k - 1].value;
+    }
+    items[k].hash = hash;
+    items[k].value = value;
+  }
+}
+
+/* Heapsort. */
 static void tvmffi_i_sort_items(tvmffi_i_hash_item *items, size_t n) {
   size_t start = n / 2, end = n, root, child;
   tvmffi_i_hash_item moved;
@@ -19651,7 +19720,10 @@ static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map) {
     tvmffi_i_drop_items(s, first, is_dict);
     return code;
   }
-  tvmffi_i_sort_items(s->items + first, s->num_items - first);
+  if (s->num_items - first <= 24)
+    tvmffi_i_sort_few_items(s->items + first, s->num_items - first);
+  else
+    tvmffi_i_sort_items(s->items + first, s->num_items - first);
   f->at.map.first = f->at.map.next = first;
   f->at.map.end = s->num_items;
   return code;
@@ -19707,16 +19779,18 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
 static int tvmffi_i_hash_items(tvmffi_i_hasher *s, size_t top) {
   tvmffi_i_hash_frame *f = &s->frames[top];
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->object);
-  uint64_t hash = 0;
+  uint64_t hash = 0, sum = f->hash;
+  int64_t i = f->at.index;
   int code;
-  while (f->at.index < cell->size) {
-    const TVMFFIAny *item = (const TVMFFIAny *)cell->data + f->at.index++;
-    if (item->type_index <= kTVMFFIBool) {
-      f->hash = tvmffi_i_hash_combine(
-          f->hash, tvmffi_i_hash_combine((uint64_t)(int64_t)item->type_index,
-                                         item->v_uint64));
-      continue;
-    }
+  for (;;) {
+    const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
+    for (; i < cell->size && item->type_index <= kTVMFFIBool; ++i, ++item)
+      sum = tvmffi_i_hash_combine(
+          sum, tvmffi_i_hash_combine((uint64_t)(int64_t)item->type_index,
+                                     item->v_uint64));
+    f->hash = sum;
+    f->at.index = i + 1;
+    if (i >= cell->size) break;
     code = tvmffi_i_hash_step(s, item, &hash);
     f = &s->frames[top];
     if (code == TVMFFI_I_PUSHED && f->object->type_index == kTVMFFIList) {
@@ -19725,7 +19799,8 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, size_t top) {
       f->is_own = 1;
     }
     if (code) return code;
-    f->hash = tvmffi_i_hash_combine(f->hash, hash);
+    sum = tvmffi_i_hash_combine(sum, hash);
+    ++i;
   }
   return 0;
 }
