@@ -19720,10 +19720,10 @@ static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map) {
     tvmffi_i_drop_items(s, first, is_dict);
     return code;
   }
-  if (s->num_items - first <= 24)
-    tvmffi_i_sort_few_items(s->items + first, s->num_items - first);
-  else
+  if (s->num_items - first > 24)
     tvmffi_i_sort_items(s->items + first, s->num_items - first);
+  else if (s->num_items > first)
+    tvmffi_i_sort_few_items(s->items + first, s->num_items - first);
   f->at.map.first = f->at.map.next = first;
   f->at.map.end = s->num_items;
   return code;
