@@ -7,6 +7,7 @@ The Python that runs this has the wheel, PyTorch and xgrammar. Of transformers,
 which xgrammar imports, it uses the names of three classes; those are here.
 """
 
+import json
 import sys
 import types
 
@@ -156,13 +157,30 @@ def compile_and_walk(xgr, name, compile_it, texts):
         record(f"{name}: {text!r}", walk(xgr, compiled, text))
 
 
+def saved_and_walk(xgr, name, compiled, info, texts):
+    """Saves a compiled grammar, loads it, and matches with what comes back."""
+    saved = compiled.serialize_json()
+    record(f"{name}: as JSON", saved)
+    back = xgr.CompiledGrammar.deserialize_json(saved, info)
+    check(f"{name}: the grammar is the same",
+          str(back.grammar) == str(compiled.grammar))
+    check(f"{name}: saved again it is the same", back.serialize_json() == saved)
+    check(f"{name}: its tokenizer is the same",
+          back.tokenizer_info.dump_metadata() == info.dump_metadata())
+    record(f"{name}: its size", back.memory_size_bytes)
+    for text in texts:
+        steps = walk(xgr, back, text)
+        record(f"{name}: {text!r}", steps)
+        check(f"{name}: {text!r} as before it was saved",
+              steps == walk(xgr, compiled, text))
+
+
 def grammars(xgr, compiler):
     for name, (text, texts) in GRAMMARS.items():
         compile_and_walk(xgr, f"EBNF {name}",
                          lambda text=text: compiler.compile_grammar(text),
                          texts)
     for name, (schema, texts) in SCHEMAS.items():
-        import json
         text = json.dumps(schema)
         compile_and_walk(
             xgr, f"schema {name}",
@@ -180,25 +198,62 @@ def grammars(xgr, compiler):
                      ['{"a": [1, true, null], "b": {"c": "d"}}', "[1,]"])
 
 
-def structural_tags(xgr, compiler):
-    schema = {"type": "object", "properties": {"a": {"type": "integer"}},
-              "required": ["a"]}
-    tag = {"begin": "<tool>", "end": "</tool>",
-           "content": {"type": "json_schema", "json_schema": schema}}
-    for name, form in {
-            "one tag": {"type": "tag", **tag},
-            "triggered": {"type": "triggered_tags", "triggers": ["<tool"],
-                          "tags": [tag]},
-            "a sequence": {"type": "sequence", "elements": [
-                {"type": "const_string", "value": "the "},
-                {"type": "regex", "pattern": "(cat|dog)"},
-                {"type": "tag", **tag}]}}.items():
-        text = {"type": "structural_tag", "format": form}
+TOOL = {"type": "object", "properties": {"a": {"type": "integer"}},
+        "required": ["a"]}
+TAG = {"type": "tag", "begin": "<tool>", "end": "</tool>",
+       "content": {"type": "json_schema", "json_schema": TOOL}}
+NAME = {"type": "tag", "begin": "<name>", "end": ["</name>", "</>"],
+        "content": {"type": "regex", "pattern": "[a-c]+"}}
+# The formats of structural tags, and texts to be matched.
+TAGS = {
+    "one tag": (TAG, []),
+    "triggered": ({"type": "triggered_tags", "triggers": ["<tool"],
+                   "tags": [TAG]}, ["a cat<tool>{"]),
+    "triggered once": ({"type": "triggered_tags", "triggers": ["<tool", "<n"],
+                        "tags": [TAG, NAME], "at_least_one": True,
+                        "stop_after_first": True, "excludes": ["dog"]},
+                       ["<name>abc</>", "cat", "dog"]),
+    "a sequence": ({"type": "sequence", "elements": [
+        {"type": "const_string", "value": "the "},
+        {"type": "regex", "pattern": "(cat|dog)"}, TAG]}, []),
+    "one of two": ({"type": "or", "elements": [TAG, NAME]},
+                   ["<name>cab</name>", "<name></name>"]),
+    "with separators": ({"type": "tags_with_separator", "tags": [TAG, NAME],
+                         "separator": ", ", "at_least_one": True},
+                        ["<name>a</>, <name>b</>", "<name>a</>,"]),
+    "a grammar": ({"type": "grammar", "grammar": RECURSIVE}, ["[a,[]]"]),
+    "any text": ({"type": "tag", "begin": "<", "end": "/>",
+                  "content": {"type": "any_text", "excludes": ["cat"]}},
+                 ["<the dog/>", "<the cat/>"]),
+    "optional": ({"type": "sequence", "elements": [
+        {"type": "optional", "content": NAME},
+        {"type": "star", "content": {"type": "const_string", "value": "a"}},
+        {"type": "plus", "content": {"type": "const_string", "value": "b"}}]},
+                 ["<name>c</>aab", "b", "a"]),
+}
+
+
+def structural_tags(xgr, compiler, info):
+    for name, (form, texts) in TAGS.items():
+        tag = {"type": "structural_tag", "format": form}
+        texts = ['<tool>{"a": 12}</tool>', 'the cat<tool>{"a": 3}</tool>',
+                 '<tool>{"b": 12}</tool>', *texts]
         compile_and_walk(
             xgr, f"structural tag, {name}",
-            lambda text=text: compiler.compile_structural_tag(text),
-            ['<tool>{"a": 12}</tool>', 'the cat<tool>{"a": 3}</tool>',
-             '<tool>{"b": 12}</tool>'])
+            lambda tag=tag: compiler.compile_structural_tag(tag), texts)
+        saved_and_walk(xgr, f"structural tag, {name}, saved",
+                       compiler.compile_structural_tag(tag), info, texts)
+        grammar = xgr.Grammar.from_structural_tag(tag)
+        saved = grammar.serialize_json()
+        record(f"structural tag, {name}, its grammar as JSON", saved)
+        check(f"structural tag, {name}, its grammar comes back from JSON",
+              str(xgr.Grammar.deserialize_json(saved)) == str(grammar))
+        # The description has a text of its own.
+        described = xgr.StructuralTag.from_json(json.dumps(tag))
+        text = described.model_dump_json(by_alias=True)
+        record(f"structural tag, {name}, its description", text)
+        check(f"structural tag, {name}, described by that",
+              str(xgr.Grammar.from_structural_tag(text)) == str(grammar))
 
 
 def errors(xgr, compiler):
@@ -221,24 +276,59 @@ def errors(xgr, compiler):
                  torch.zeros(1, 1, dtype=torch.int32))
 
 
+def compiled_forms(compiler):
+    """Names, compiled grammars and texts, of all kinds but structural tags."""
+    for name, (text, texts) in GRAMMARS.items():
+        yield f"EBNF {name}", compiler.compile_grammar(text), texts
+    for name, (schema, texts) in SCHEMAS.items():
+        yield (f"schema {name}",
+               compiler.compile_json_schema(json.dumps(schema)), texts)
+    for regex, texts in REGEXES.items():
+        yield f"regex {regex}", compiler.compile_regex(regex), texts
+    yield "JSON", compiler.compile_builtin_json_grammar(), ['{"a": [1]}']
+
+
 def serialization(xgr, compiler, info):
+    for name, compiled, texts in compiled_forms(compiler):
+        saved_and_walk(xgr, f"{name}, saved", compiled, info, texts)
     for name, text in {"arithmetic": ARITHMETIC, "lists": RECURSIVE}.items():
         grammar = xgr.Grammar.from_ebnf(text)
         saved = grammar.serialize_json()
         record(f"{name} as JSON", saved)
         check(f"{name} comes back from JSON",
               str(xgr.Grammar.deserialize_json(saved)) == str(grammar))
-        compiled = compiler.compile_grammar(grammar)
-        saved = compiled.serialize_json()
-        record(f"{name}, compiled, as JSON", saved)
-        back = xgr.CompiledGrammar.deserialize_json(saved, info)
-        record(f"{name}, compiled, from JSON", walk(xgr, back, "[a"))
-    record_error("not JSON", xgr.Grammar.deserialize_json, "{")
-    record_error("JSON of something else", xgr.Grammar.deserialize_json, "[]")
-    record("the tokenizer as JSON", info.serialize_json())
+    saved = info.serialize_json()
+    record("the tokenizer as JSON", saved)
+    back = xgr.TokenizerInfo.deserialize_json(saved)
+    check("the tokenizer comes back from JSON",
+          back.serialize_json() == saved
+          and back.decoded_vocab == info.decoded_vocab)
     record("its metadata", info.dump_metadata())
     record("its vocabulary", (info.vocab_size, info.decoded_vocab,
                               info.stop_token_ids, info.special_token_ids))
+    record("the version of saved grammars", xgr.get_serialization_version())
+
+
+def damaged_serialization(xgr, compiler, info):
+    saved = compiler.compile_grammar(ARITHMETIC).serialize_json()
+    whole = json.loads(saved)
+    other = xgr.TokenizerInfo(VOCABULARY[:-1], stop_token_ids=[1])
+    load = xgr.CompiledGrammar.deserialize_json
+    record_error("not JSON", xgr.Grammar.deserialize_json, "{")
+    record_error("JSON of something else", xgr.Grammar.deserialize_json, "[]")
+    record_error("a compiled grammar, not JSON", load, saved[:-1], info)
+    record_error("a compiled grammar, JSON of something else", load, "[]", info)
+    record_error("a compiled grammar, another tokenizer", load, saved, other)
+    for key in whole:
+        damaged = {k: v for k, v in whole.items() if k != key}
+        record_error(f"a compiled grammar without {key}", load,
+                     json.dumps(damaged), info)
+        record_error(f"a compiled grammar with another {key}", load,
+                     json.dumps({**whole, key: "v0"}), info)
+    record_error("a tokenizer, not JSON", xgr.TokenizerInfo.deserialize_json,
+                 "{")
+    record_error("a tokenizer, JSON of something else",
+                 xgr.TokenizerInfo.deserialize_json, "{}")
 
 
 def combinations(xgr, compiler):
@@ -299,9 +389,10 @@ def main(args):
     info = xgr.TokenizerInfo(VOCABULARY, stop_token_ids=[1])
     compiler = xgr.GrammarCompiler(info, max_threads=1)
     grammars(xgr, compiler)
-    structural_tags(xgr, compiler)
+    structural_tags(xgr, compiler, info)
     errors(xgr, compiler)
     serialization(xgr, compiler, info)
+    damaged_serialization(xgr, compiler, info)
     combinations(xgr, compiler)
     batches(xgr, compiler)
     threads(xgr, info)
