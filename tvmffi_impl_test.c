@@ -2749,6 +2749,20 @@ static void test_frame_names(void) {
 #endif
 }
 
+/* C++ names, where the process has a C++ library. */
+static void test_demangle(void) {
+#if defined(__GLIBC__) && !TVMFFI_NO_DLOPEN
+  void *library = dlopen("libstdc++.so.6", RTLD_LAZY);
+  char *name = tvmffi_i_demangle("_ZN4unit5tests5outerEi");
+  if (library) CHECK(name != NULL);
+  if (name) CHECK_TEXT(tvmffi_view(name), "unit::tests::outer(int)");
+  free(name);
+  name = tvmffi_i_demangle("_ZN4unit5tests"); /* cut off */
+  CHECK(name == NULL);
+  if (library) (void)dlclose(library);
+#endif
+}
+
 /* No more frames are kept than the limit says. */
 static void test_frame_limit(void) {
   static tvmffi_i_trace trace;
@@ -3380,6 +3394,9 @@ static void test_bad_results(void) {
         "The result 128 is out of range");
   FAILS(tvmffi_call(f, tvmffi_out_uint64(&u64), tvmffi_int(-1)),
         "OverflowError", "The result -1 is out of range");
+  FAILS(tvmffi_call(f, tvmffi_out_none(&i8), tvmffi_int(1)), "TypeError",
+        "Cannot convert from type `int` to `void`");
+  OK(tvmffi_call(f, tvmffi_out_none(NULL), tvmffi_int(1)));
   FAILS(tvmffi_call(f, tvmffi_out_int64(&i64), tvmffi_none()), "TypeError",
         "Cannot convert from type `None` to `int`");
   FAILS(tvmffi_call(f, tvmffi_out_int64(&i64), tvmffi_str("a long string")),
@@ -6338,9 +6355,21 @@ static int test_load_file(void *self, const TVMFFIAny *args, int32_t num_args,
 #define LOAD(path) \
   MODULE_CALL("LoadFromFile", tvmffi_out_any(&any), tvmffi_str(path))
 
+static int test_load_system(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  (void)self, (void)args;
+  CHECK_INT(num_args, 2);
+  return tvmffi_call(tvmffi_str("ffi.SystemLib"), tvmffi_out_any(result));
+}
+
 static void test_load_files(void) {
   TVMFFIAny any = tvmffi_none();
-  if (test_set_loader("ffi.Module.load_from_file.unit", test_load_file)) return;
+  if (test_set_loader("ffi.Module.load_from_file.unit", test_load_file) ||
+      test_set_loader("ffi.Module.load_from_file.system", test_load_system))
+    return;
+  OK(LOAD("x.system"));
+  OWN_ANY(any);
+  CHECK_INT(any.type_index, kTVMFFIModule);
   FAILS(LOAD("a.b/c.unit"), "TypeError",
         "Cannot convert from type `int` to `ffi.Module`");
   FAILS(LOAD("none"), "RuntimeError", "Failed to get file format from none");
@@ -6720,6 +6749,11 @@ static void test_foreign_module(void) {
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
 /* ======== Contention ====================================================== */
 
+#if defined(__unix__)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
 typedef void (*test_work)(int id);
 typedef struct {
   test_work work;
@@ -7082,6 +7116,29 @@ static void test_counts_work(int id) {
     tvmffi_weak_release(test_shared_object);
     tvmffi_release(test_shared_object);
   }
+}
+
+/* A process that forks has a child that can use the runtime. */
+static void test_fork(void) {
+#if defined(__unix__)
+  const char *text = test_fresh("unit.fork");
+  TVMFFIByteArray key = TEXT(text);
+  int32_t index = 0;
+  int status = -1;
+  pid_t child;
+  tvmffi_i_lock(); /* the first time is when the runtime asks to be told */
+  tvmffi_i_unlock();
+  child = fork();
+  if (child < 0) return; /* a system that has only one process */
+  if (!child) {
+    index = TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 1, kTVMFFIObject);
+    _exit(index > 0 || test_hits() ? 0 : 1);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK_INT(status, 0);
+  index = TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 1, kTVMFFIObject);
+  OK(index > 0 ? 0 : -1);
+#endif
 }
 
 static void test_contend_counts(void) {
@@ -9612,7 +9669,7 @@ static void test_reference_fields(void) {
 /* Attributes of an enum: a dict of strings, whose values are dicts of objects.
    Maps become dicts, inside as well. */
 static void test_enum_attributes(void) {
-  TVMFFIAny state, pair[2], inner, any;
+  TVMFFIAny state, pair[4], inner, any;
   TVMFFIObject *held;
   const TVMFFIFieldInfo *f;
   OK(test_apply_attr(TVMFFI_I_ENUM_STATE, "__ffi_new__", NULL, 0, &state));
@@ -9626,6 +9683,12 @@ static void test_enum_attributes(void) {
   OK(tvmffi_i_set_field(f, state.v_obj, &any));
   held = ((tvmffi_i_enum_state *)state.v_ptr)->attrs;
   CHECK_INT(held->type_index, kTVMFFIDict);
+  pair[1] = tvmffi_obj(&tvmffi_i_kwargs_object);
+  OK(test_apply_global("ffi.Map", pair, 2, &any));
+  OK(tvmffi_i_set_field(f - 1, state.v_obj, &any));
+  any = test_get_field(state.v_obj, "indexes");
+  CHECK_INT(any.type_index, kTVMFFIDict);
+  CHECK_INT(tvmffi_i_map_size(any.v_obj), 1);
   any = tvmffi_i_map_pair(held, tvmffi_i_map_begin(held))->value;
   CHECK_INT(any.type_index, kTVMFFIDict);
   CHECK(any.v_obj != inner.v_obj);
@@ -9634,8 +9697,9 @@ static void test_enum_attributes(void) {
   OK(test_apply_global("ffi.Dict", pair, 2, &any));
   OK(tvmffi_i_set_field(f, state.v_obj, &any));
   CHECK(((tvmffi_i_enum_state *)state.v_ptr)->attrs == any.v_obj);
-  pair[0] = pair[1] = tvmffi_int(4);
-  OK(test_apply_global("ffi.Map", pair, 2, &inner));
+  pair[0] = tvmffi_obj(&tvmffi_i_kwargs_object);
+  pair[1] = pair[2] = pair[3] = tvmffi_int(4);
+  OK(test_apply_global("ffi.Map", pair, 4, &inner));
   pair[0] = tvmffi_str("name");
   pair[1] = inner;
   OK(test_apply_global("ffi.Map", pair, 2, &any));
@@ -11979,6 +12043,7 @@ static const test_case test_cases[] = {
 #if !TVMFFI_NO_BACKTRACE
     {"backtrace: kinds of frames", test_frame_kinds},
     {"backtrace: a frame is named once", test_frame_names},
+    {"backtrace: C++ names", test_demangle},
     {"backtrace: its limit", test_frame_limit},
 #if TEST_SYMBOLS
     {"backtrace: names of functions", test_symbols},
@@ -12244,6 +12309,7 @@ static const test_case test_cases[] = {
 #if !TEST_NO_TENSORS
     {"threads: the first check of tensors", test_contend_expect},
 #endif
+    {"threads: processes", test_fork},
     {"threads: counts", test_contend_counts},
     {"threads: weak references", test_contend_weak},
 #if !TEST_NO_ARRAYS && !TVMFFI_NO_CONTAINERS
