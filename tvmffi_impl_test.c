@@ -2661,6 +2661,80 @@ static void test_error_text(void) {
   tvmffi_error_clear();
 }
 
+/* A cause and a context, which leave kind and trace of an error as they are. */
+static int test_fail_under(const char *what) {
+  TVMFFI_TRY_CONTEXT(TVMFFI_RAISE("KeyError", "no `%s`", what), "item %d", 3);
+  return 0;
+}
+
+static void test_error_chain(void) {
+  TVMFFIObject *error, *cause = test_make_error("E", "why", "inner\n");
+  const TVMFFIErrorCell *cell;
+  const char *text;
+  FAILS(test_fail_under("x"), "KeyError", "item 3: no `x`");
+  CHECK_INT(tvmffi_error_context(-2, "%d", 1), -2);
+  CHECK_INT(tvmffi_error_context(-1, "%d", 1), -1); /* the slot is empty */
+  CHECK(!tvmffi_error_take());
+  CHECK_INT(tvmffi_error_raise(NULL), -1);
+  if (!cause) return;
+  tvmffi_retain(cause);
+  CHECK_INT(TVMFFI_RAISE_FROM(cause, "ValueError", "what %d", 7), -1);
+  CHECK_INT(tvmffi_error_context(-1, "at %s", "home"), -1);
+  error = tvmffi_error_take();
+  if (!CHECK(error != NULL)) return;
+  cell = TVMFFIErrorGetCellPtr(error);
+  if (!test_hits()) {
+    CHECK_TEXT(cell->message, "at home: what 7");
+    CHECK(tvmffi_error_is(error, "ValueError"));
+    CHECK(test_contains(cell->backtrace, "in test_error_chain\n"));
+    CHECK(tvmffi_error_cause(error) == cause);
+    CHECK(test_strong(cause) == 2);
+  }
+  CHECK_INT(tvmffi_error_raise(error), -1); /* taken */
+  text = tvmffi_i_error_text();
+  if (!test_hits()) {
+    CHECK(strncmp(text,
+                  "Traceback (most recent call last):\ninner\nE: why\n\nThe "
+                  "above exception was the direct cause of the following "
+                  "exception:\n\nTraceback (most recent call last):\n",
+                  150) == 0);
+    CHECK(test_contains(tvmffi_view(text), "ValueError: at home: what 7\n"));
+  }
+  tvmffi_error_clear();
+  CHECK_INT(test_strong(cause), 1);
+}
+
+static void test_error_catch(void) {
+  CHECK(!tvmffi_error_catch("KeyError"));
+  (void)TVMFFI_RAISE("KeyError", "first");
+  (void)TVMFFI_RAISE("IndexError", "second"); /* in the place of the first */
+  if (!test_hits()) {
+    CHECK(!tvmffi_error_catch("KeyError"));
+    CHECK(!tvmffi_error_catch("Index"));
+    CHECK(tvmffi_error_catch("IndexError"));
+  }
+  tvmffi_error_clear();
+  CHECK(!tvmffi_error_take());
+}
+
+/* No end of causes: the nearest are told. */
+static void test_error_many_causes(void) {
+  TVMFFIObject *error = NULL;
+  TVMFFIByteArray text;
+  int i;
+  for (i = 0; i < 20; ++i) {
+    (void)TVMFFI_RAISE_FROM(error, "ValueError", "cause %d;", i);
+    error = tvmffi_error_take();
+  }
+  CHECK_INT(tvmffi_error_raise(error), -1);
+  text = tvmffi_view(tvmffi_i_error_text());
+  if (!test_hits()) {
+    CHECK(test_contains(text, "cause 19;") && test_contains(text, "cause 12;"));
+    CHECK(!test_contains(text, "cause 11;"));
+  }
+  tvmffi_error_clear();
+}
+
 #if !TVMFFI_NO_STDIO && !TEST_NO_FILES
 static void test_error_print(void) {
   char got[256];
@@ -3324,6 +3398,301 @@ static void test_register(void) {
                  tvmffi_str("unit.register")));
 }
 
+TVMFFI_FUNC(u_opt_int, optional(int64), (optional(int64), x)) {
+  TVMFFI_RETURN(x.has_value ? tvmffi_some_int64(x.value + 1)
+                            : tvmffi_no_int64());
+}
+TVMFFI_FUNC(u_opt_bool, optional(bool), (optional(bool), x)) {
+  TVMFFI_RETURN(x);
+}
+TVMFFI_FUNC(u_opt_str, optional(str), (optional(str), x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_opt_any, optional(any), (optional(any), x)) {
+  if (x.has_value) TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&x.value, &x.value));
+  TVMFFI_RETURN(x);
+}
+TVMFFI_FUNC(u_opt_ptr, optional(ptr), (optional(ptr), x)) { TVMFFI_RETURN(x); }
+TVMFFI_FUNC(u_opt_func, optional(func), (optional(func), x)) {
+  if (x) tvmffi_retain(x);
+  TVMFFI_RETURN(x);
+}
+TVMFFI_FUNC(u_opt_tensor, bool, (optional(tensor), x)) {
+  TVMFFI_RETURN(x != NULL);
+}
+
+static void test_typed_optional(void) {
+  TVMFFIObject *f = test_typed(&tvmffi_func_u_none);
+  TVMFFIAny any;
+  DLTensor tensor;
+  int here = 0;
+  memset((void *)&tensor, 0, sizeof(tensor));
+  if (!f) return;
+  OK(test_call_typed(&tvmffi_func_u_opt_int, tvmffi_int(4), &any));
+  CHECK(any.type_index == kTVMFFIInt && any.v_int64 == 5);
+  OK(test_call_typed(&tvmffi_func_u_opt_int, tvmffi_none(), &any));
+  CHECK(any.type_index == kTVMFFINone && test_is_clean(&any));
+  FAILS(test_call_typed(&tvmffi_func_u_opt_int, tvmffi_str("x"), &any),
+        "TypeError",
+        "Mismatched type on argument #0 when calling: `u_opt_int(0: "
+        "Optional<int>) -> Optional<int>`. Expected `Optional<int>` but got "
+        "`const char*`");
+  OK(test_call_typed(&tvmffi_func_u_opt_bool, tvmffi_bool(1), &any));
+  CHECK(any.type_index == kTVMFFIBool && any.v_int64 == 1);
+  OK(test_call_typed(&tvmffi_func_u_opt_str, tvmffi_str("text"), &any));
+  CHECK_TEXT(tvmffi_any_str(&any), "text");
+  OK(test_call_typed(&tvmffi_func_u_opt_str, tvmffi_none(), &any));
+  CHECK(any.type_index == kTVMFFINone);
+  OK(test_call_typed(&tvmffi_func_u_opt_any, tvmffi_obj(f), &any));
+  CHECK(any.v_obj == f && test_strong(f) == 2);
+  tvmffi_any_release(&any);
+  OK(test_call_typed(&tvmffi_func_u_opt_any, tvmffi_none(), &any));
+  CHECK(any.type_index == kTVMFFINone);
+  OK(test_call_typed(&tvmffi_func_u_opt_ptr, tvmffi_ptr(&here), &any));
+  CHECK(any.type_index == kTVMFFIOpaquePtr && any.v_ptr == &here);
+  OK(test_call_typed(&tvmffi_func_u_opt_ptr, tvmffi_none(), &any));
+  CHECK(any.type_index == kTVMFFINone && test_is_clean(&any));
+  OK(test_call_typed(&tvmffi_func_u_opt_func, tvmffi_obj(f), &any));
+  CHECK(any.v_obj == f && test_strong(f) == 2);
+  tvmffi_any_release(&any);
+  OK(test_call_typed(&tvmffi_func_u_opt_func, tvmffi_none(), &any));
+  CHECK(any.type_index == kTVMFFINone);
+  OK(test_call_typed(&tvmffi_func_u_opt_tensor, tvmffi_none(), &any));
+  CHECK_INT(any.v_int64, 0);
+  OK(test_call_typed(&tvmffi_func_u_opt_tensor, tvmffi_tensor(&tensor), &any));
+  CHECK_INT(any.v_int64, 1);
+}
+
+#if !TVMFFI_NO_CONTAINERS
+#define U_CONTAINER(name, T)     \
+  TVMFFI_FUNC(name, T, (T, x)) { \
+    if (x) tvmffi_retain(x);     \
+    TVMFFI_RETURN(x);            \
+  }
+U_CONTAINER(u_array, array)
+U_CONTAINER(u_list, list)
+U_CONTAINER(u_map, map)
+U_CONTAINER(u_dict, dict)
+U_CONTAINER(u_shape, shape)
+U_CONTAINER(u_ints, array(int64))
+U_CONTAINER(u_bytes8, list(int8))
+U_CONTAINER(u_texts, map(str, int64))
+U_CONTAINER(u_tables, array(map(str, int64)))
+U_CONTAINER(u_rows, map(any, array(int64)))
+U_CONTAINER(u_some_ints, array(optional(int64)))
+U_CONTAINER(u_opt_ints, optional(array(int64)))
+U_CONTAINER(u_opt_list, optional(list))
+
+/* Makes a container by the built-in function of that name. */
+static TVMFFIAny test_container(const char *maker, TVMFFIAny a, TVMFFIAny b) {
+  TVMFFIAny args[2], result;
+  args[0] = a;
+  args[1] = b;
+  (void)test_code(tvmffi_i_call_named(maker, args, 2, &result), __FILE__,
+                  __LINE__, maker);
+  OWN_ANY(result);
+  return result;
+}
+
+#define PASSES(name, given)                                \
+  do {                                                     \
+    OK(test_call_typed(&tvmffi_func_##name, given, &any)); \
+    CHECK(any.v_obj == (given).v_obj);                     \
+    tvmffi_any_release(&any);                              \
+  } while (0)
+#define CONVERTS(name, given, index)                                \
+  do {                                                              \
+    OK(test_call_typed(&tvmffi_func_##name, given, &any));          \
+    CHECK(any.type_index == (index) && any.v_obj != (given).v_obj); \
+    CHECK(test_strong(any.v_obj) == 1);                             \
+    tvmffi_any_release(&any);                                       \
+  } while (0)
+#define REFUSES(name, given, want, got)                                 \
+  FAILS(test_call_typed(&tvmffi_func_##name, given, &any), "TypeError", \
+        "...Expected `" want "` but got `" got "`")
+
+static void test_typed_containers(void) {
+  TVMFFIAny one = tvmffi_int(1), two = tvmffi_int(2), any;
+  TVMFFIAny array = test_container("ffi.Array", one, two);
+  TVMFFIAny list = test_container("ffi.List", one, two);
+  TVMFFIAny map = test_container("ffi.Map", tvmffi_str("k"), two);
+  TVMFFIAny dict = test_container("ffi.Dict", tvmffi_str("k"), two);
+  TVMFFIAny mixed = test_container("ffi.Array", one, tvmffi_str("x"));
+  if (test_hits()) return;
+  PASSES(u_array, array);
+  PASSES(u_list, list);
+  PASSES(u_map, map);
+  PASSES(u_dict, dict);
+  PASSES(u_array, mixed);
+  PASSES(u_opt_list, list);
+  CONVERTS(u_array, list, kTVMFFIArray);
+  CONVERTS(u_list, array, kTVMFFIList);
+  CONVERTS(u_map, dict, kTVMFFIMap);
+  CONVERTS(u_dict, map, kTVMFFIDict);
+  CONVERTS(u_shape, array, kTVMFFIShape);
+  CONVERTS(u_shape, list, kTVMFFIShape);
+  CONVERTS(u_opt_list, array, kTVMFFIList);
+  OK(test_call_typed(&tvmffi_func_u_opt_list, tvmffi_none(), &any));
+  CHECK(any.type_index == kTVMFFINone);
+  REFUSES(u_array, map, "Array<Any>", "ffi.Map");
+  REFUSES(u_map, array, "Map<Any, Any>", "ffi.Array");
+  REFUSES(u_list, tvmffi_none(), "List<Any>", "None");
+  REFUSES(u_dict, one, "Dict<Any, Any>", "int");
+  REFUSES(u_shape, mixed, "ffi.Shape", "ffi.Array");
+  REFUSES(u_shape, map, "ffi.Shape", "ffi.Map");
+  REFUSES(u_opt_list, one, "Optional<List<Any>>", "int");
+  any = array;
+  any.v_obj = NULL; /* no object behind the index */
+  REFUSES(u_array, any, "Array<Any>", "ffi.Array");
+}
+
+static void test_typed_elements(void) {
+  TVMFFIAny one = tvmffi_int(1), two = tvmffi_int(2), any;
+  TVMFFIAny ints = test_container("ffi.Array", one, two);
+  TVMFFIAny list = test_container("ffi.List", one, two);
+  TVMFFIAny bools = test_container("ffi.Array", one, tvmffi_bool(1));
+  TVMFFIAny mixed = test_container("ffi.Array", one, tvmffi_str("x"));
+  TVMFFIAny some = test_container("ffi.Array", one, tvmffi_none());
+  TVMFFIAny large = test_container("ffi.List", one, tvmffi_int(300));
+  TVMFFIAny map = test_container("ffi.Map", tvmffi_str("k"), one);
+  TVMFFIAny yes = test_container("ffi.Map", tvmffi_str("k"), tvmffi_bool(1));
+  TVMFFIAny key = test_container("ffi.Map", two, one);
+  TVMFFIAny value = test_container("ffi.Dict", tvmffi_str("k"), mixed);
+  TVMFFIAny row = test_container("ffi.Map", two, ints);
+  TVMFFIAny maps = test_container("ffi.Array", map, map);
+  TVMFFIAny keys = test_container("ffi.Array", map, key);
+  if (test_hits()) return;
+  PASSES(u_ints, ints);
+  PASSES(u_bytes8, list);
+  PASSES(u_texts, map);
+  PASSES(u_tables, maps);
+  PASSES(u_rows, row);
+  PASSES(u_some_ints, some);
+  PASSES(u_some_ints, ints);
+  PASSES(u_opt_ints, ints);
+  CONVERTS(u_ints, list, kTVMFFIArray);
+  CONVERTS(u_ints, bools, kTVMFFIArray);
+  CONVERTS(u_opt_ints, bools, kTVMFFIArray);
+  CONVERTS(u_texts, yes, kTVMFFIMap);
+  OK(test_call_typed(&tvmffi_func_u_ints, bools, &any));
+  CHECK_INT(((TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, any.v_obj)->data)[1]
+                .type_index,
+            kTVMFFIInt);
+  tvmffi_any_release(&any);
+  OK(test_call_typed(&tvmffi_func_u_opt_ints, tvmffi_none(), &any));
+  CHECK(any.type_index == kTVMFFINone);
+  REFUSES(u_ints, mixed, "Array<int>", "Array[index 1: ffi.SmallStr]");
+  REFUSES(u_ints, one, "Array<int>", "int");
+  REFUSES(u_opt_ints, mixed, "Optional<Array<int>>",
+          "Array[index 1: ffi.SmallStr]");
+  REFUSES(u_texts, key, "Map<str, int>", "Map[some key is int, V]");
+  REFUSES(u_texts, value, "Map<str, int>", "Map[K, some value is ffi.Array]");
+  REFUSES(u_rows, value, "Map<Any, Array<int>>",
+          "Map[K, some value is Array[index 1: ffi.SmallStr]]");
+  REFUSES(u_tables, keys, "Array<Map<str, int>>",
+          "Array[index 1: Map[some key is int, V]]");
+  FAILS(test_call_typed(&tvmffi_func_u_bytes8, large, &any), "OverflowError",
+        "Value out of range in argument #0 when calling: `u_bytes8(0: "
+        "List<int>) -> List<int>`");
+}
+
+/* Each allocation of these conversions may be refused. */
+static void test_typed_conversions(void) {
+  TVMFFIAny one = tvmffi_int(1), any;
+  TVMFFIAny bools = test_container("ffi.List", one, tvmffi_bool(1));
+  TVMFFIAny yes = test_container("ffi.Dict", tvmffi_str("k"), tvmffi_bool(1));
+  TVMFFIAny texts = test_container("ffi.Dict", tvmffi_str("a longer key"), one);
+  TVMFFIAny mixed = test_container("ffi.Dict", one, one);
+  if (!bools.v_obj || !yes.v_obj || !texts.v_obj || !mixed.v_obj) return;
+  OK(test_call_typed(&tvmffi_func_u_ints, bools, &any));
+  tvmffi_any_release(&any);
+  OK(test_call_typed(&tvmffi_func_u_shape, bools, &any));
+  tvmffi_any_release(&any);
+  OK(test_call_typed(&tvmffi_func_u_texts, yes, &any));
+  tvmffi_any_release(&any);
+  OK(test_call_typed(&tvmffi_func_u_texts, texts, &any));
+  tvmffi_any_release(&any);
+  FAILS(test_call_typed(&tvmffi_func_u_texts, mixed, &any), "TypeError", NULL);
+}
+
+TVMFFI_FUNC(u_wide, none, (map(str, array(int64)), a),
+            (map(str, array(int64)), b), (map(str, array(int64)), c),
+            (map(str, array(int64)), d), (map(str, array(int64)), e),
+            (map(str, array(int64)), f), (map(str, array(int64)), g),
+            (map(str, array(int64)), h), (map(str, array(int64)), i),
+            (map(str, array(int64)), j), (map(str, array(int64)), k),
+            (map(str, array(int64)), l), (map(str, array(int64)), m),
+            (map(str, array(int64)), n), (map(str, array(int64)), o),
+            (map(str, array(int64)), p)) {
+  (void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;
+  (void)i, (void)j, (void)k, (void)l, (void)m, (void)n, (void)o, (void)p;
+  TVMFFI_RETURN();
+}
+
+static void test_wide_signature(void) {
+  char buffer[TVMFFI_I_METADATA];
+  TVMFFIAny result = tvmffi_none();
+  TVMFFIByteArray got = tvmffi_i_metadata(&tvmffi_func_u_wide, buffer);
+  CHECK(got.size > 1600 && got.size < sizeof(buffer));
+  FAILS(tvmffi_func_u_wide.call(NULL, NULL, 0, &result), "TypeError",
+        "..., 15: Map<str, Array<int>>) -> void`. Expected 16 but got 0 "
+        "arguments");
+  CHECK_TEXT(
+      tvmffi_i_metadata(&tvmffi_func_u_opt_ints, buffer),
+      "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"named_args\\\""
+      ":{\\\"return\\\":[{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[{"
+      "\\\"type\\\":\\\"ffi.Array\\\",\\\"args\\\":[{\\\"type\\\":\\\"int\\\"}]"
+      "}]}],\\\"params\\\":[{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[{"
+      "\\\"type\\\":\\\"ffi.Array\\\",\\\"args\\\":[{\\\"type\\\":\\\"int\\\"}]"
+      "}]}]}}\"}");
+}
+#endif
+
+TVMFFI_CLOSURE(u_closure, int64_t, int64, (int64, x)) {
+  TVMFFI_RETURN(*self += x);
+}
+TVMFFI_CLOSURE(u_unused, int64_t, none) { TVMFFI_RETURN(); }
+
+static int test_closures_ended;
+static void test_end_closure(void *self) {
+  (void)self;
+  ++test_closures_ended;
+}
+
+static void test_closure(void) {
+  int64_t state = 10, n = 0;
+  TVMFFIObject *f = NULL, *g = NULL;
+  test_closures_ended = 0;
+  OK(tvmffi_closure(u_unused, &state, NULL, &g));
+  OWN(g);
+  OK(tvmffi_call(tvmffi_obj(g), tvmffi_out_any(NULL)));
+  if (tvmffi_closure(u_closure, &state, test_end_closure, &f)) {
+    CHECK(test_hits() && test_closures_ended == 1); /* taken all the same */
+    tvmffi_error_clear();
+    return;
+  }
+  OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_int(5)));
+  CHECK(n == 15 && state == 15);
+  FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_none()),
+        "TypeError",
+        "Mismatched type on argument #0 when calling: `u_closure(0: int) -> "
+        "int`. Expected `int` but got `None`");
+  CHECK_INT(test_closures_ended, 0);
+  tvmffi_release(f);
+  CHECK_INT(test_closures_ended, 1);
+}
+
+TVMFFI_DOC(unit_export, "Tells \"what\" it is for")
+
+static void test_docs(void) {
+  TVMFFIAny result = tvmffi_none();
+  OK(__tvm_ffi__doc_unit_export(NULL, NULL, 0, &result));
+  OWN_ANY(result);
+  CHECK_TEXT(tvmffi_any_str(&result), "Tells \"what\" it is for");
+  OK(tvmffi_register_doc("unit.documented", u_0, "Gives 0"));
+  tvmffi_func_u_0.name = "u_0";
+  OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"), tvmffi_out_any(NULL),
+                 tvmffi_str("unit.documented")));
+}
+
 /* ======== Calls =========================================================== */
 
 /* Each kind of target, by the constructors that C99 has. */
@@ -3406,6 +3775,45 @@ static void test_bad_results(void) {
   FAILS(tvmffi_call(f, tvmffi_out_dtype(&dtype), tvmffi_str("flat")),
         "ValueError", "unknown dtype `flat`");
   CHECK(i8 == 3 && u64 == 3 && i64 == 3 && o == NULL && dtype.code == 9);
+}
+
+static void test_buffers(void) {
+  TVMFFIObject *echo = test_typed(&tvmffi_func_u_any);
+  char text[8] = "unused";
+  tvmffi_buffer buffer;
+  if (!echo) return;
+  buffer.data = text;
+  buffer.size = sizeof(text);
+  OK(tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer),
+                 tvmffi_str("seven x")));
+  CHECK(buffer.size == 7 && strcmp(text, "seven x") == 0);
+  FAILS(tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer),
+                    tvmffi_str("seven y")),
+        "ValueError",
+        "The result has 7 bytes and a NUL, the buffer room for 7");
+  CHECK(buffer.size == 7 && strcmp(text, "seven x") == 0);
+  FAILS(
+      tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer), tvmffi_int(1)),
+      "TypeError", "Cannot convert from type `int` to `str`");
+}
+
+/* No integer wraps around on its way into a call. */
+static void test_wide_integers(void) {
+  TVMFFIObject *echo = test_typed(&tvmffi_func_u_any);
+  int64_t n = 0;
+  if (!echo) return;
+  OK(tvmffi_call(tvmffi_obj(echo), tvmffi_out_int64(&n),
+                 tvmffi_uint(INT64_MAX)));
+  CHECK_INT(n, INT64_MAX);
+  FAILS(tvmffi_call(tvmffi_obj(echo), tvmffi_out_int64(&n),
+                    tvmffi_uint((uint64_t)INT64_MAX + 1)),
+        "OverflowError",
+        "...Integer value 9223372036854775808 is too large to fit in int64_t");
+#if TVMFFI_I_GENERIC
+  FAILS(tvmffi_call(echo, &n, UINT64_MAX), "OverflowError", NULL);
+  OK(tvmffi_call(echo, &n, (uint64_t)7));
+  CHECK_INT(n, 7);
+#endif
 }
 
 static void test_bad_callees(void) {
@@ -12036,6 +12444,9 @@ static const test_case test_cases[] = {
     {"errors: messages that are too long", test_long_messages},
     {"errors: formats", test_formats},
     {"errors: the whole text", test_error_text},
+    {"errors: causes and contexts", test_error_chain},
+    {"errors: catch", test_error_catch},
+    {"errors: many causes", test_error_many_causes},
 #if !TVMFFI_NO_STDIO && !TEST_NO_FILES
     {"errors: print", test_error_print},
 #endif
@@ -12060,8 +12471,19 @@ static const test_case test_cases[] = {
     {"typed functions: export", test_export},
     {"typed functions: schemas", test_schemas},
     {"typed functions: register", test_register},
+    {"typed functions: optional", test_typed_optional},
+#if !TVMFFI_NO_CONTAINERS
+    {"typed functions: containers", test_typed_containers},
+    {"typed functions: elements", test_typed_elements},
+    {"typed functions: conversions", test_typed_conversions},
+    {"typed functions: wide signatures", test_wide_signature},
+#endif
+    {"typed functions: closures", test_closure},
+    {"typed functions: documentation", test_docs},
     {"calls: results of each kind", test_out_constructors},
     {"calls: results that do not fit", test_bad_results},
+    {"calls: texts into a buffer", test_buffers},
+    {"calls: integers that do not fit", test_wide_integers},
     {"calls: what cannot be called", test_bad_callees},
 #if TVMFFI_I_GENERIC
     {"calls: plain values", test_plain_values},
