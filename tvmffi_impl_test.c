@@ -142,7 +142,11 @@ static void test_free(void *pointer);
 #include "tvmffi.h"
 
 #define TEST_STRING_(x) #x
+#if TVMFFI_DYNAMIC
+#define TEST_STRING(x) "tvmffi_i_own_" #x
+#else
 #define TEST_STRING(x) TEST_STRING_(x)
+#endif
 #define TEST_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 /* More bytes than any memory has; the allocator below refuses them unseen. */
 #define TEST_HUGE ((size_t)PTRDIFF_MAX / (sizeof(size_t) > 4 ? 256 : 8) + 1)
