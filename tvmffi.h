@@ -7750,7 +7750,7 @@ typedef struct tvmffi_i_record {
   char made[56], released[56], again[56]; /* places in files, or empty */
 } tvmffi_i_record;
 
-enum { TVMFFI_I_NUM_RECORDS = 4096, TVMFFI_I_NUM_DEAD = 1024 };
+enum { TVMFFI_I_NUM_RECORDS = 65536, TVMFFI_I_NUM_DEAD = 1024 };
 static tvmffi_i_record *tvmffi_i_records[TVMFFI_I_NUM_RECORDS];
 static tvmffi_i_record *tvmffi_i_dead[TVMFFI_I_NUM_DEAD]; /* a ring */
 static uint32_t tvmffi_i_num_dead;
@@ -8062,7 +8062,8 @@ static void *tvmffi_i_default_allocate(size_t size, size_t alignment,
   prefix->memory = memory;
   prefix->header.delete_space = tvmffi_i_default_delete;
 #if TVMFFI_DEBUG
-  tvmffi_i_debug_made(object, memory, type_index);
+  if (size >= sizeof(TVMFFIObject)) /* the head of which can be read later */
+    tvmffi_i_debug_made(object, memory, type_index);
 #endif
   return object;
 }

@@ -389,6 +389,9 @@ static const test_root test_roots[] = {
     {&tvmffi_i_system_modules, sizeof(tvmffi_i_system_modules)},
     {&tvmffi_i_kept_modules, sizeof(tvmffi_i_kept_modules)},
 #endif
+#if TVMFFI_DEBUG
+    {&tvmffi_i_records, sizeof(tvmffi_i_records)},
+#endif
     {&tvmffi_i_context_symbols, sizeof(tvmffi_i_context_symbols)}};
 
 typedef struct {
@@ -4117,6 +4120,42 @@ static void test_bad_scopes(void) {
   test_drop(o);
   CHECK_LOG("o");
 }
+
+#if TVMFFI_DEBUG && !TVMFFI_NO_CONTAINERS
+/* Looks for a part of what the leak report would print now. */
+static int test_report_has(const char *part) {
+  int has = tvmffi_i_report() == 0 &&
+            test_contains(tvmffi_any_str(&tvmffi_i_printing), part);
+  tvmffi_any_release(&tvmffi_i_printing);
+  return has;
+}
+
+static void test_debug(void) {
+  TVMFFIObject *a, *b;
+  int64_t lists = tvmffi_live_count(kTVMFFIList), found;
+  int i;
+  CHECK(lists >= 0 && tvmffi_live_count(kTVMFFIAny) >= lists);
+  CHECK(!test_report_has(" x ffi.List, handed out at tvmffi_impl_test.c:"));
+  found = tvmffi_i_num_found;
+  OK((a = tvmffi_list(tvmffi_int(1))) ? 0 : -1);
+  CHECK_INT(tvmffi_live_count(kTVMFFIList), lists + 1);
+  CHECK(test_report_has("1 x ffi.List, handed out at tvmffi_impl_test.c:"));
+  CHECK_INT(tvmffi_i_num_found, found + 1);
+  tvmffi_release(a);
+  CHECK_INT(tvmffi_live_count(kTVMFFIList), lists);
+  tvmffi_release(a); /* as often as one likes */
+  tvmffi_release(a);
+  for (i = 0; i < 2000; ++i) { /* it is remembered for so long */
+    OK((b = tvmffi_list()) ? 0 : -1);
+    tvmffi_release(b);
+  }
+  CHECK(
+      test_report_has("released although it is dead: ffi.List, handed out at "
+                      "tvmffi_impl_test.c:"));
+  CHECK_INT(tvmffi_i_num_found, found + 2);
+  CHECK(!test_report_has("dead"));
+}
+#endif
 
 /* ======== Containers ====================================================== */
 
@@ -12499,6 +12538,9 @@ static const test_case test_cases[] = {
 #endif
     {"scopes: NULL for a result", test_null_results},
     {"scopes: mistakes", test_bad_scopes},
+#if TVMFFI_DEBUG && !TVMFFI_NO_CONTAINERS
+    {"scopes: leaks and dead objects", test_debug},
+#endif
 #if !TVMFFI_NO_CONTAINERS
     {"containers: made and read", test_made_containers},
     {"containers: entries in order", test_entries},
@@ -12750,6 +12792,21 @@ static const test_case test_cases[] = {
 
 /* ======== Running ========================================================= */
 
+#if TVMFFI_DEBUG
+/* Gives back the memory of what is dead. */
+static void test_forget_dead(void) {
+  size_t i;
+  for (i = 0; i < TVMFFI_I_NUM_DEAD; ++i) {
+    tvmffi_i_record *r = tvmffi_i_dead[i];
+    if (!r) continue;
+    *tvmffi_i_record_of(r->object) = r->next;
+    tvmffi_i_dead[i] = NULL;
+    test_free(r->memory);
+    test_free(r);
+  }
+}
+#endif
+
 /* Runs a test once; what is left behind afterwards is a failure. */
 static void test_run_once(const test_case *test) {
   size_t live = test_get(&test_live);
@@ -12758,6 +12815,9 @@ static void test_run_once(const test_case *test) {
   test->run();
   test_refuse_at = 0;
   test_release_all();
+#if TVMFFI_DEBUG
+  test_forget_dead();
+#endif
   if (!test_hits()) CHECK_INT(test_log_size, 0);
   CHECK(tvmffi_i_self()->destroying == 0 && !tvmffi_i_self()->doomed &&
         !tvmffi_i_self()->fading);
