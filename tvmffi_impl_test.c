@@ -4134,6 +4134,7 @@ static void test_debug(void) {
   TVMFFIObject *a, *b;
   int64_t lists = tvmffi_live_count(kTVMFFIList), found;
   int i;
+  if (test_oom) return; /* an object without memory for its record is unseen */
   CHECK(lists >= 0 && tvmffi_live_count(kTVMFFIAny) >= lists);
   CHECK(!test_report_has(" x ffi.List, handed out at tvmffi_impl_test.c:"));
   found = tvmffi_i_num_found;
