@@ -5539,6 +5539,11 @@ TVMFFI_I_INLINE int tvmffi_i_loop_add(tvmffi_loop *run, int64_t extent,
 
 /* A walk without any run, which stays one when something is wrong. */
 TVMFFI_I_INLINE void tvmffi_i_loop_reset(tvmffi_loop *run) {
+  int k;
+  for (k = 0; k < TVMFFI_LOOP_TENSORS; ++k) {
+    run->at[k] = NULL;
+    run->stride[k] = 0;
+  }
   run->size = 1;
   run->num_tensors = run->num_dims = run->is_begun = 0;
   run->is_empty = 1;
@@ -5557,7 +5562,6 @@ TVMFFI_I_INLINE int tvmffi_i_loop_around(tvmffi_loop *run, int32_t dim, int n,
     compact[k] = 1;
     run->bytes[k] = t->dtype.bits * t->dtype.lanes / 8;
     run->at[k] = tvmffi_data(t, void);
-    run->stride[k] = 0;
   }
   for (d = tensors[0]->ndim - 1; d >= 0; --d) {
     int64_t extent = tensors[0]->shape[d];
