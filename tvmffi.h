@@ -24890,6 +24890,8 @@ static const tvmffi_i_api tvmffi_i_embedded = {TVMFFI_I_EACH(TVMFFI_I_OWN)};
 const tvmffi_i_api *tvmffi_i_chosen;
 #endif
 
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_api) == 50 * sizeof(void *), api_size);
+
 #if TVMFFI_NO_DLOPEN || defined(_WIN32)
 static int tvmffi_i_find_runtime(tvmffi_i_api *out) { return (void)out, 0; }
 #else
@@ -24905,7 +24907,6 @@ static int tvmffi_i_find_in(void *library, tvmffi_i_api *out) {
     found[i] = dlsym(library, names[i]);
     if (!found[i]) return 0;
   }
-  TVMFFI_STATIC_ASSERT(sizeof(*out) == sizeof(found), api_is_pointers);
   memcpy(out, found, sizeof(*out));
   out->at_TVMFFIGetVersion(&version);
   return version.major == TVM_FFI_VERSION_MAJOR &&
