@@ -3517,9 +3517,8 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 /* `self` is empty, or the parameter for the state and a comma. */
 #define TVMFFI_I_BODY(body, n, ...) TVMFFI_I_BODY_OF(, body, n, __VA_ARGS__)
 #define TVMFFI_I_BODY_OF(self, body, n, ...)                             \
-  static int body(self TVMFFI_I_UNUSED                                   \
-                  TVMFFI_I_PUTTER(tvmffi_i_put_type_, __VA_ARGS__)       \
-                  *tvmffi_put,                                           \
+  static int body(self TVMFFI_I_PUTTER(tvmffi_i_put_type_, __VA_ARGS__)  \
+                  *tvmffi_put TVMFFI_I_UNUSED,                           \
                   TVMFFI_I_UNUSED TVMFFIAny *tvmffi_result               \
                   TVMFFI_I_REST(n)(TVMFFI_I_PARAM, __VA_ARGS__))
 #define TVMFFI_I_CALL_HEAD(name)                              \
