@@ -3564,12 +3564,16 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 /* Begins a typed function: TVMFFI_FUNC(name, result, (type, parameter)...) and
    an ordinary body in braces, which returns by TVMFFI_RETURN, or a code. Types:
      none (result only), any, bool, int8 ... int64, uint8 ... uint64, float32,
-     float64, str, bytes, dtype, device, ptr, tensor (parameter only), object,
-     func; up to 16 parameters.
-   Parameters are borrowed, and valid during the call. An any, object or func
-   that is returned becomes the caller's; a str or bytes is copied. An object
-   that is NULL is None, or the thread's error if it has one. `name` is
-   only pasted: it defines tvmffi_func_NAME, not NAME. */
+     float64, str, bytes, dtype, device, ptr, tensor (parameter only),
+     tensor_object, object, func, error, module, opaque, shape, array, list,
+     map, dict; array(T), list(T), map(K, V), dict(K, V), optional(T); up to 16
+     parameters.
+   An optional(T) is NULL or the pointer where T is one; else a struct of value
+   and has_value, made by tvmffi_some_T and tvmffi_no_T.
+   Parameters are borrowed, and valid during the call. An object of any type, or
+   an any, that is returned becomes the caller's; a str or bytes is copied. The
+   elements of a container that is returned are not looked at. `name` is only
+   pasted: it defines tvmffi_func_NAME, not NAME. */
 #define TVMFFI_FUNC(name, ...)                                            \
   TVMFFI_I_DEFINE_(static, tvmffi_call_##name, #name, tvmffi_func_##name, \
                    tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__),       \
