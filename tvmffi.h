@@ -6152,7 +6152,7 @@ TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
 }
 
 /* Ends an object: from the child on, the user's destructor, then the fields. */
-TVMFFI_I_COLD void tvmffi_i_class_end(const tvmffi_i_class *c, void *self) {
+TVMFFI_I_INLINE void tvmffi_i_class_end(const tvmffi_i_class *c, void *self) {
   const tvmffi_i_member *m;
   for (; c->index != kTVMFFIObject; c = c->parent) {
     if (!c->members) {
@@ -6218,8 +6218,8 @@ TVMFFI_I_INLINE void tvmffi_i_class_delete(const tvmffi_i_class *c,
 }
 
 /* Allocates an object: zeroed, texts empty. */
-TVMFFI_I_COLD int tvmffi_i_class_make(tvmffi_i_class *c,
-                                      TVMFFIObjectHandle *out) {
+TVMFFI_I_INLINE int tvmffi_i_class_make(tvmffi_i_class *c,
+                                        TVMFFIObjectHandle *out) {
   TVMFFICustomAllocator *from = TVMFFIGetCustomAllocator();
   const tvmffi_i_member *m;
   TVMFFIObject *self;
@@ -6228,7 +6228,8 @@ TVMFFI_I_COLD int tvmffi_i_class_make(tvmffi_i_class *c,
   self = (TVMFFIObject *)from->allocate((size_t)c->size, (size_t)c->alignment,
                                         c->index, from->context);
   if (!self) return -1;
-  for (i = 0; i < c->size; ++i) ((char *)self)[i] = 0;
+  for (i = 0; i < c->size / (int32_t)sizeof(tvmffi_i_held); ++i)
+    ((tvmffi_i_held *)(void *)self)[i] = NULL;
   self->combined_ref_count = TVMFFI_I_BOTH_ONE;
   self->type_index = c->index;
   self->deleter = c->deleter;
@@ -6242,13 +6243,16 @@ TVMFFI_I_COLD int tvmffi_i_class_make(tvmffi_i_class *c,
 }
 
 /* Copies an object: its bytes, with a reference more to what they hold. */
-TVMFFI_I_COLD int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
-                                      TVMFFIObjectHandle *out) {
+TVMFFI_I_INLINE int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
+                                        TVMFFIObjectHandle *out) {
+  const size_t word = sizeof(tvmffi_i_held);
   const tvmffi_i_member *m;
+  tvmffi_i_held *to;
   size_t i;
   TVMFFI_TRY(tvmffi_i_class_make(c, out));
-  for (i = sizeof(TVMFFIObject); i < (size_t)c->size; ++i)
-    ((char *)*out)[i] = ((char *)from)[i];
+  to = (tvmffi_i_held *)*out;
+  for (i = sizeof(TVMFFIObject) / word; i < (size_t)c->size / word; ++i)
+    to[i] = ((tvmffi_i_held *)from)[i];
   for (; c->index != kTVMFFIObject; c = c->parent) {
     if (!c->members) {
       tvmffi_i_foreign_fields(c->index, *out, 1);
@@ -6269,8 +6273,9 @@ TVMFFI_I_COLD int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
 }
 
 /* Sets a field by its registered setter. */
-TVMFFI_I_COLD int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f, void *self,
-                                           const TVMFFIAny *value) {
+TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
+                                             void *self,
+                                             const TVMFFIAny *value) {
   void *place = tvmffi_i_field_at(self, f->offset);
   TVMFFIAny args[2], result = tvmffi_none();
   if (!(f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj))
@@ -6282,8 +6287,8 @@ TVMFFI_I_COLD int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f, void *self,
   return 0;
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f,
-                                             void *self) {
+TVMFFI_I_INLINE int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f,
+                                               void *self) {
   TVMFFIAny value = tvmffi_none();
   int code;
   if (!(f->flags & kTVMFFIFieldFlagBitMaskHasDefault)) return 0;
@@ -6299,9 +6304,10 @@ TVMFFI_I_COLD int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f,
 /* Sets the fields of a new object: the first ones that Python's constructor
    takes by position (parents first, then those without a default first) by the
    values, all others by their defaults. */
-TVMFFI_I_COLD int tvmffi_i_class_set_fields(const tvmffi_i_class *c, void *self,
-                                            const TVMFFIAny *values,
-                                            int32_t n) {
+TVMFFI_I_INLINE int tvmffi_i_class_set_fields(const tvmffi_i_class *c,
+                                              void *self,
+                                              const TVMFFIAny *values,
+                                              int32_t n) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(c->index), *t;
   const int64_t named =
       kTVMFFIFieldFlagBitMaskInitOff | kTVMFFIFieldFlagBitMaskKwOnly;
@@ -6326,8 +6332,9 @@ TVMFFI_I_COLD int tvmffi_i_class_set_fields(const tvmffi_i_class *c, void *self,
                       c->key, (int)used, (int)n);
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_new(tvmffi_i_class *c, TVMFFIObjectHandle *out,
-                                     const TVMFFIAny *values, int32_t n) {
+TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_class *c,
+                                       TVMFFIObjectHandle *out,
+                                       const TVMFFIAny *values, int32_t n) {
   TVMFFIObjectHandle self = NULL;
   int code;
   if (!out)
@@ -6343,8 +6350,8 @@ TVMFFI_I_COLD int tvmffi_i_class_new(tvmffi_i_class *c, TVMFFIObjectHandle *out,
   return code;
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_call_new(void *handle, const TVMFFIAny *args,
-                                          int32_t n, TVMFFIAny *result) {
+TVMFFI_I_INLINE int tvmffi_i_class_call_new(void *handle, const TVMFFIAny *args,
+                                            int32_t n, TVMFFIAny *result) {
   TVMFFIObjectHandle self = NULL;
   (void)args, (void)n;
   TVMFFI_TRY(tvmffi_i_class_make((tvmffi_i_class *)handle, &self));
@@ -6352,8 +6359,9 @@ TVMFFI_I_COLD int tvmffi_i_class_call_new(void *handle, const TVMFFIAny *args,
   return 0;
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_call_copy(void *handle, const TVMFFIAny *args,
-                                           int32_t n, TVMFFIAny *result) {
+TVMFFI_I_INLINE int tvmffi_i_class_call_copy(void *handle,
+                                             const TVMFFIAny *args, int32_t n,
+                                             TVMFFIAny *result) {
   tvmffi_i_class *c = (tvmffi_i_class *)handle;
   TVMFFIObjectHandle self = NULL;
   if (n != 1 || !args[0].v_obj ||
@@ -6438,7 +6446,7 @@ TVMFFI_I_COLD int tvmffi_i_class_init(tvmffi_i_class *c, void **result) {
   return 0;
 }
 
-TVMFFI_I_COLD int tvmffi_i_instance_rest(tvmffi_i_class *c, int32_t index) {
+TVMFFI_I_INLINE int tvmffi_i_instance_rest(tvmffi_i_class *c, int32_t index) {
   TVMFFI_TRY(tvmffi_i_class_ready(c));
   return tvmffi_is_instance(index, c->index) ? 0 : TVMFFI_I_MISMATCH;
 }
@@ -6451,8 +6459,8 @@ TVMFFI_I_INLINE int tvmffi_i_instance(tvmffi_i_class *c, const TVMFFIAny *any) {
   return tvmffi_i_instance_rest(c, index);
 }
 
-TVMFFI_I_COLD void *tvmffi_i_class_cast(tvmffi_i_class *c,
-                                        TVMFFIObjectHandle object) {
+TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
+                                          TVMFFIObjectHandle object) {
   TVMFFIAny any = tvmffi_obj(object);
   int code = tvmffi_i_instance(c, &any);
   if (code < 0) tvmffi_error_clear();
