@@ -22730,12 +22730,13 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_value(tvmffi_i_json_reader *r,
    gives what follows, or NULL. *done: the text is over. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_after(tvmffi_i_json_reader *r,
                                                 const char *p, int *done) {
-  const char *wrong = "Extra data";
+  const char *wrong;
   for (;;) {
     int is_object;
     p = tvmffi_i_json_skip(p, r->end);
     *done = !r->num_opens;
     if (*done) {
+      wrong = "Extra data";
       if (p == r->end) return p;
       break;
     }
@@ -22810,20 +22811,26 @@ TVMFFI_I_INLINE void tvmffi_i_mark_left(size_t *mark, size_t level) {
   if (*mark == level) *mark = level / 2;
 }
 
-static void tvmffi_i_json_put_string(tvmffi_i_text_buffer *b,
-                                     TVMFFIByteArray s) {
+/* Whether any of eight bytes is to be escaped. */
+TVMFFI_I_INLINE int tvmffi_i_json_escapes(uint64_t word) {
+  return (tvmffi_i_json_any(word, '"', '\\') |
+          tvmffi_i_json_any(word, '/', 0x7F)) != 0;
+}
+
+/* Puts the text from p on, and the quote that ends it. */
+TVMFFI_I_NOINLINE void tvmffi_i_json_put_escaped(tvmffi_i_text_buffer *b,
+                                                 const char *p,
+                                                 const char *end) {
   static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
   static const char hex[] = "0123456789abcdef";
-  const char *p = s.data, *end = s.data + s.size, *from = p;
+  const char *from = p;
   char escape[6] = {'\\', 'u', '0', '0', '0', '0'};
   uint64_t word;
   int i;
-  tvmffi_i_text_char(b, '"');
   while (p != end) {
     if (end - p >= 8) {
       memcpy(&word, p, 8);
-      if (!tvmffi_i_json_any(word, '"', '\\') &&
-          !tvmffi_i_json_any(word, '/', 0x7F)) {
+      if (!tvmffi_i_json_escapes(word)) {
         p += 8;
         continue;
       }
@@ -22846,40 +22853,101 @@ static void tvmffi_i_json_put_string(tvmffi_i_text_buffer *b,
   tvmffi_i_text_char(b, '"');
 }
 
+/* Eight bytes at a time are copied as they are looked at, the last ones with
+   some of those before them. */
+static void tvmffi_i_json_put_string(tvmffi_i_text_buffer *b,
+                                     TVMFFIByteArray s) {
+  char *at = tvmffi_i_text_room(b, s.size + 2);
+  uint64_t word;
+  size_t i;
+  if (!at) return;
+  *at++ = '"';
+  ++b->size;
+  if (s.size < 8) {
+    tvmffi_i_json_put_escaped(b, s.data, s.data + s.size);
+    return;
+  }
+  for (i = 0; i < s.size; i += 8) {
+    if (s.size - i < 8) i = s.size - 8;
+    memcpy(&word, s.data + i, 8);
+    if (tvmffi_i_json_escapes(word)) break;
+    memcpy(at + i, &word, 8);
+  }
+  if (i < s.size) {
+    b->size += i;
+    tvmffi_i_json_put_escaped(b, s.data + i, s.data + s.size);
+    return;
+  }
+  at[s.size] = '"';
+  b->size += s.size + 1;
+}
+
+/* A string (borrowed). A short one is looked at and copied as a word. */
+TVMFFI_I_INLINE void tvmffi_i_json_put_text(tvmffi_i_text_buffer *b,
+                                            const TVMFFIAny *text) {
+#if defined(TVMFFI_I_BYTES_BEFORE)
+  uint64_t word = text->v_uint64, n = text->small_str_len;
+  char *at;
+  if (text->type_index == kTVMFFISmallStr && n < 8 &&
+      !tvmffi_i_json_escapes(word | UINT64_MAX / 255 * ' ' << 8 * n)) {
+    at = tvmffi_i_text_room(b, 9);
+    if (!at) return;
+    *at = '"';
+    memcpy(at + 1, &word, 8);
+    at[n + 1] = '"';
+    b->size += (size_t)n + 2;
+    return;
+  }
+#endif
+  tvmffi_i_json_put_string(b, tvmffi_any_str(text));
+}
+
+TVMFFI_I_INLINE void tvmffi_i_json_put_int(tvmffi_i_text_buffer *b, int64_t x) {
+  char *at = tvmffi_i_text_room(b, 24);
+  if (at) b->size += tvmffi_i_print_int(at, x);
+}
+
 static void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b, uint64_t bits) {
   uint64_t size = bits & ~TVMFFI_I_DOUBLE_SIGN, whole;
   int exponent = (int)(size >> 52) - 1023;
-  char *at;
+  char *at = tvmffi_i_text_room(b, 48);
+  if (!at) return;
   if (size > TVMFFI_I_DOUBLE_INFINITY) {
-    tvmffi_i_text_str(b, "NaN");
+    tvmffi_i_text_put(b, "NaN", 3);
     return;
   }
-  if (bits != size) tvmffi_i_text_char(b, '-');
+  if (bits != size) {
+    *at++ = '-';
+    ++b->size;
+  }
   if (size == TVMFFI_I_DOUBLE_INFINITY) {
-    tvmffi_i_text_str(b, "Infinity");
+    tvmffi_i_text_put(b, "Infinity", 8);
     return;
   }
   /* A whole number below 2^53 is told from an integer by its ".0". */
   whole = (size & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
   if (!size || (exponent >= 0 && exponent <= 52 &&
                 !(whole & (((uint64_t)1 << (52 - exponent)) - 1)))) {
-    tvmffi_i_text_int(b, size ? (int64_t)(whole >> (52 - exponent)) : 0);
-    tvmffi_i_text_str(b, ".0");
+    tvmffi_i_json_put_int(b, size ? (int64_t)(whole >> (52 - exponent)) : 0);
+    tvmffi_i_text_put(b, ".0", 2);
     return;
   }
-  at = tvmffi_i_text_room(b, 32);
-  if (at) b->size += tvmffi_i_print_double(at, size);
+  b->size += tvmffi_i_print_double(at, size);
 }
 
-static void tvmffi_i_json_put_line(tvmffi_i_json_writer *w) {
-  char *at;
-  if (!w->indent) return;
-  tvmffi_i_text_char(&w->text, '\n');
-  if (w->margin <= 0) return;
-  at = tvmffi_i_text_room(&w->text, (size_t)w->margin);
+/* What stands before an item: a comma, and a line. */
+TVMFFI_I_INLINE void tvmffi_i_json_put_line(tvmffi_i_json_writer *w,
+                                            int comma) {
+  size_t margin = w->indent && w->margin > 0 ? (size_t)w->margin : 0;
+  char *at = tvmffi_i_text_room(&w->text, margin + 2);
   if (!at) return;
-  memset(at, ' ', (size_t)w->margin);
-  w->text.size += (size_t)w->margin;
+  *at = ',';
+  at += comma;
+  if (w->indent) {
+    *at++ = '\n';
+    memset(at, ' ', margin);
+  }
+  w->text.size += (size_t)(at + margin - (w->text.data + w->text.size));
 }
 
 static int tvmffi_i_json_enter(tvmffi_i_json_writer *w,
@@ -22902,25 +22970,27 @@ static int tvmffi_i_json_enter(tvmffi_i_json_writer *w,
 static void tvmffi_i_json_leave(tvmffi_i_json_writer *w, char end) {
   tvmffi_i_mark_left(&w->mark, --w->depth);
   w->margin -= w->indent;
-  tvmffi_i_json_put_line(w);
+  tvmffi_i_json_put_line(w, 0);
   tvmffi_i_text_char(&w->text, end);
 }
 
 /* Writes a value, or the beginning of a container. */
-static int tvmffi_i_json_put(tvmffi_i_json_writer *w, const TVMFFIAny *value) {
+TVMFFI_I_INLINE int tvmffi_i_json_put(tvmffi_i_json_writer *w,
+                                      const TVMFFIAny *value) {
   switch (value->type_index) {
     case kTVMFFINone: tvmffi_i_text_put(&w->text, "null", 4); return 0;
     case kTVMFFIBool:
-      tvmffi_i_text_str(&w->text, value->v_int64 ? "true" : "false");
+      if (value->v_int64)
+        tvmffi_i_text_put(&w->text, "true", 4);
+      else
+        tvmffi_i_text_put(&w->text, "false", 5);
       return 0;
-    case kTVMFFIInt: tvmffi_i_text_int(&w->text, value->v_int64); return 0;
+    case kTVMFFIInt: tvmffi_i_json_put_int(&w->text, value->v_int64); return 0;
     case kTVMFFIFloat:
       tvmffi_i_json_put_double(&w->text, value->v_uint64);
       return 0;
     case kTVMFFISmallStr:
-    case kTVMFFIStr:
-      tvmffi_i_json_put_string(&w->text, tvmffi_any_str(value));
-      return 0;
+    case kTVMFFIStr: tvmffi_i_json_put_text(&w->text, value); return 0;
     case kTVMFFIArray:
     case kTVMFFIList:
     case kTVMFFIMap: return tvmffi_i_json_enter(w, value->v_obj);
@@ -22932,7 +23002,8 @@ static int tvmffi_i_json_put(tvmffi_i_json_writer *w, const TVMFFIAny *value) {
 
 /* Goes on in the innermost container: writes its next key and gives its next
    value (borrowed), or ends it and gives NULL. */
-static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
+TVMFFI_I_INLINE int tvmffi_i_json_next(tvmffi_i_json_writer *w,
+                                       const TVMFFIAny **next) {
   tvmffi_i_json_level *level = &w->levels[w->depth - 1];
   const tvmffi_i_seq *seq = (const tvmffi_i_seq *)(const void *)level->object;
   const tvmffi_i_pair *pair = NULL;
@@ -22947,15 +23018,14 @@ static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
       return tvmffi_i_json_leave(w, ']'), 0;
     *next = &TVMFFI_I_ITEMS(seq)[level->at++];
   }
-  if (level->any) tvmffi_i_text_char(&w->text, ',');
+  tvmffi_i_json_put_line(w, level->any);
   level->any = 1;
-  tvmffi_i_json_put_line(w);
   if (!pair) return 0;
   if (pair->key.type_index != kTVMFFIStr &&
       pair->key.type_index != kTVMFFISmallStr)
     return tvmffi_i_fail("ValueError", "Expect key to be string, got `%s`",
                          tvmffi_i_type_key(pair->key.type_index));
-  tvmffi_i_json_put_string(&w->text, tvmffi_any_str(&pair->key));
+  tvmffi_i_json_put_text(&w->text, &pair->key);
   tvmffi_i_text_char(&w->text, ':');
   if (w->indent) tvmffi_i_text_char(&w->text, ' ');
   return 0;

@@ -11496,6 +11496,16 @@ static void test_json_numbers(void) {
       {"1e22", "1e+22"},
       {"123456789012345680", "123456789012345680"},
       {"1234567890123456.7", "1234567890123456.8"},
+      {"1234567890123456.25", "1234567890123456.2"},
+      {"1234567890123456.75", "1234567890123456.8"},
+      {"4503599627370497.5", "4503599627370498.0"},
+      {"13.436424411240122", "13.436424411240122"},
+      {"-123456789012345678e-44", "-1.2345678901234567e-27"},
+      {"1234567890123456789e44", "1.2345678901234569e+62"},
+      {"9.9999999999999999e22", "9.9999999999999992e+22"},
+      {"1e23", "9.9999999999999992e+22"},
+      {"-9223372036854775808", "-9223372036854775808"},
+      {"[1234567,12345678,123456789]", "[1234567,12345678,123456789]"},
       {"9007199254740993.0", "9007199254740992"},
       {"9007199254740993.00000000000000000000000001", "9007199254740994"},
       {"1.7976931348623157e308", "1.7976931348623157e+308"},
@@ -11536,6 +11546,7 @@ static void test_json_errors(void) {
       {"[1 2]", "Expecting ',' delimiter: line 1 column 4 (char 3)"},
       {"[1,]", "Expecting value: line 1 column 4 (char 3)"},
       {"1 \n 2", "Extra data: line 2 column 2 (char 4)"},
+      {"[1]2", "Extra data: line 1 column 4 (char 3)"},
       {"{",
        "Expecting property name enclosed in double quotes: line 1 column "
        "2 (char 1)"},
@@ -11558,6 +11569,48 @@ static void test_json_errors(void) {
   for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i)
     FAILS(test_parse(rows[i].from, strlen(rows[i].from), &any), "ValueError",
           rows[i].error);
+}
+
+/* Objects with the keys of one before, whatever became of that one. */
+static void test_json_alike(void) {
+#define SOME "\"b\":2,\"c\":3,\"a longer key\":4"
+#define FOUR "\"a\":1," SOME
+  static const struct {
+    const char *from, *to;
+  } rows[] = {
+      {"[{" FOUR "},{" FOUR "}]", NULL},
+      {"{\"x\":{" FOUR "},\"x\":{" FOUR "}}", "{\"x\":{" FOUR "}}"},
+      {"[{" FOUR ",\"a\":5},{" FOUR ",\"a\":6}]",
+       "[{" SOME ",\"a\":5},{" SOME ",\"a\":6}]"},
+      {"[{" FOUR "},{\"\\u0061\":1," SOME "}]", "[{" FOUR "},{" FOUR "}]"},
+      {"[{" FOUR "},{" SOME ",\"a\":1},{" FOUR ",\"d\":{}}]", NULL},
+      {"{\"x\":1,\"y\":[{" FOUR "}],\"x\":{" FOUR "}}",
+       "{\"x\":{" FOUR "},\"y\":[{" FOUR "}]}"}};
+  const TVMFFIAny none = tvmffi_none();
+  TVMFFIByteArray text;
+  TVMFFIAny any, key;
+  size_t i;
+  int code = 0;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    OK(test_reprint(rows[i].from, 0, &text));
+    CHECK_TEXT(text, rows[i].to ? rows[i].to : rows[i].from);
+    test_release_all();
+  }
+  /* The table in the map's own memory gives way to a larger one. */
+  OK(test_parse(rows[0].from, strlen(rows[0].from), &any));
+  any = TVMFFI_I_ITEMS((tvmffi_i_seq *)any.v_ptr)[1];
+  tvmffi_retain(any.v_obj);
+  for (i = 0; !code && i < 20; ++i) {
+    key = tvmffi_int((int64_t)i);
+    code = tvmffi_i_map_set(&any.v_obj, &key, &none);
+  }
+  OWN(any.v_obj);
+  OK(code);
+  CHECK(tvmffi_i_map_size(any.v_obj) == 24);
+  key = tvmffi_str("a longer key");
+  CHECK(tvmffi_i_map_get(any.v_obj, &key)->v_int64 == 4);
+#undef FOUR
+#undef SOME
 }
 
 static void test_json_writing_errors(void) {
@@ -12622,6 +12675,7 @@ static const test_case test_cases[] = {
     {"JSON: texts", test_json_texts},
     {"JSON: numbers", test_json_numbers},
     {"JSON: texts that are none", test_json_errors},
+    {"JSON: objects alike", test_json_alike},
     {"JSON: values that have none", test_json_writing_errors},
     {"JSON: a deep nest", test_json_depth},
     {"JSON: graphs", test_json_graphs},
