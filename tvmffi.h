@@ -16524,8 +16524,10 @@ typedef struct {
 typedef struct {
   TVMFFIObject *from; /* borrowed from the table */
   TVMFFIObject *copy; /* borrowed from the table, NULL of an array or map */
-  TVMFFIAny *values;  /* owned: up to i copies, from there on originals */
+  TVMFFIObject *made; /* owned: an array or map of originals to be replaced */
+  TVMFFIAny *values;  /* owned unless in it: copies, from i on originals */
   int64_t i, n;
+  uint64_t at;              /* in a map that is made */
   tvmffi_i_field_walk walk; /* the field of value i, of an object with fields */
 } tvmffi_i_copy_frame;
 
@@ -16590,20 +16592,30 @@ static int tvmffi_i_grow_copy_frames(tvmffi_i_copier *c) {
   return 0;
 }
 
+/* Whether a copy of a value is the value itself. */
+TVMFFI_I_INLINE int tvmffi_i_is_own_copy(const TVMFFIAny *any) {
+  int32_t index = any->type_index;
+  return index < kTVMFFIStaticObjectBegin || index == kTVMFFIStr ||
+         index == kTVMFFIBytes || index == kTVMFFIShape ||
+         index == kTVMFFIBigInt || !any->v_obj;
+}
+
 /* Gives the copy (owned) of what needs no frame, and 1; else 0. */
 static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
                               TVMFFIAny *copy) {
   int32_t index = from->type_index;
   const tvmffi_i_copied *known;
   *copy = *from;
-  if (index < kTVMFFIStaticObjectBegin || !from->v_obj) return 1;
+  if (tvmffi_i_is_own_copy(from)) {
+    if (index >= kTVMFFIStaticObjectBegin && from->v_obj)
+      tvmffi_retain(from->v_obj);
+    return 1;
+  }
   known = c->places ? tvmffi_i_copied_place(c, from->v_obj) : NULL;
   if (known && known->from) {
     if (known->copy) *copy = tvmffi_obj(known->copy);
     if (!known->copy) c->is_cyclic = 1;
-  } else if (index != kTVMFFIStr && index != kTVMFFIBytes &&
-             index != kTVMFFIShape && index != kTVMFFIBigInt &&
-             !tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
+  } else if (!tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
     return 0;
   }
   tvmffi_retain(copy->v_obj);
@@ -16611,6 +16623,10 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
 }
 
 static void tvmffi_i_drop_values(tvmffi_i_copy_frame *f) {
+  if (f->made) {
+    tvmffi_release(f->made);
+    return;
+  }
   while (f->n--) tvmffi_any_release(&f->values[f->n]);
   tvmffi_i_free(f->values);
 }
@@ -16670,6 +16686,47 @@ static int tvmffi_i_open_values(tvmffi_i_copy_frame *f) {
   return tvmffi_i_read_values(f);
 }
 
+/* Makes the shallow copy of an array, or of a map whose keys are their own
+   copies, so that only what has to be copied is touched again: 1, or 0 for
+   anything else. */
+static int tvmffi_i_make_shallow(tvmffi_i_copy_frame *f) {
+  TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->from);
+  const TVMFFIAny *from;
+  const tvmffi_i_pair *pair;
+  f->i = f->n = 0;
+  f->values = NULL;
+  if (f->from->type_index == kTVMFFIArray) {
+    f->made = tvmffi_i_new_array(cell->size, &f->values);
+    if (!f->made) return -1;
+    from = (const TVMFFIAny *)cell->data;
+    for (; f->n < cell->size; ++f->n)
+      f->values[f->n] = tvmffi_i_copy_owned(&from[f->n]);
+    return 1;
+  }
+  if (f->from->type_index != kTVMFFIMap) return 0;
+  for (f->at = tvmffi_i_map_begin(f->from);
+       (pair = tvmffi_i_map_pair(f->from, f->at)) != NULL;
+       f->at = tvmffi_i_map_after(f->from, f->at))
+    if (!tvmffi_i_is_own_copy(&pair->key)) return 0;
+  f->at = tvmffi_i_map_begin(f->from);
+  f->made = tvmffi_i_map_copy(f->from, kTVMFFIMap);
+  return f->made ? 1 : -1;
+}
+
+/* Where the next value stands that may have to be copied, or NULL. */
+TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
+  tvmffi_i_pair *pair;
+  if (f->made && f->made->type_index == kTVMFFIMap) {
+    while ((pair = tvmffi_i_map_pair(f->made, f->at)) != NULL &&
+           tvmffi_i_is_own_copy(&pair->value))
+      f->at = tvmffi_i_map_after(f->made, f->at);
+    return pair ? &pair->value : NULL;
+  }
+  if (f->made)
+    while (f->i < f->n && tvmffi_i_is_own_copy(&f->values[f->i])) ++f->i;
+  return f->i < f->n ? &f->values[f->i] : NULL;
+}
+
 static tvmffi_i_known_column tvmffi_i_copy_column = {"__ffi_shallow_copy__",
                                                      NULL};
 
@@ -16710,10 +16767,12 @@ static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
   tvmffi_i_copy_frame f;
   tvmffi_i_copied *place;
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(from->type_index);
+  int code;
   if (!type) return -1;
   TVMFFI_TRY(tvmffi_i_grow_copy_frames(c));
   TVMFFI_TRY(tvmffi_i_grow_copied(c));
   f.from = from;
+  f.made = NULL;
   f.walk = tvmffi_i_walk_fields(type);
   TVMFFI_TRY(tvmffi_i_begin_copy(from, &f.copy));
   tvmffi_retain(from);
@@ -16721,7 +16780,9 @@ static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
   place->from = from;
   place->copy = f.copy;
   ++c->count;
-  if (tvmffi_i_open_values(&f)) {
+  code = tvmffi_i_make_shallow(&f);
+  if (!code) code = tvmffi_i_open_values(&f);
+  if (code < 0) {
     tvmffi_i_drop_values(&f);
     return -1;
   }
@@ -16729,10 +16790,11 @@ static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
   return 0;
 }
 
-/* Puts the copy (taken) of value i into its place, and into its field. */
-static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny copy) {
+/* Puts the copy (taken) of the value at `at` there, and into its field. */
+static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny *at,
+                              TVMFFIAny copy) {
   int32_t index = f->from->type_index;
-  TVMFFIAny from = f->values[f->i];
+  TVMFFIAny from = *at;
   int code = 0;
   if (index != kTVMFFIArray && index != kTVMFFIList && index != kTVMFFIMap &&
       index != kTVMFFIDict) {
@@ -16740,42 +16802,34 @@ static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny copy) {
     if (field && !tvmffi_i_same_any(&from, &copy))
       code = tvmffi_i_set_field(field, f->copy, &copy);
   }
-  f->values[f->i++] = copy;
+  *at = copy;
+  if (f->made && f->made->type_index == kTVMFFIMap)
+    f->at = tvmffi_i_map_after(f->made, f->at);
+  else
+    ++f->i;
   tvmffi_any_release(&from);
   return code;
 }
 
 /* Makes a container of the copies. */
 static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
-  TVMFFIObject *made = f->copy;
-  TVMFFIAny *items = NULL;
+  TVMFFIObject *made = f->made ? f->made : f->copy;
+  int32_t index = f->from->type_index;
   int64_t i = 0;
-  switch (f->from->type_index) {
-    case kTVMFFIArray:
-      made = tvmffi_i_new_array(f->n, &items);
-      if (made && f->n) {
-        memcpy((void *)items, f->values, (size_t)f->n * sizeof(*items));
-        memset((void *)f->values, 0, (size_t)f->n * sizeof(*items));
-      }
-      break;
-    case kTVMFFIList:
-      for (; i < f->n; ++i)
-        TVMFFI_TRY(tvmffi_i_list_append(made, &f->values[i]));
-      break;
-    case kTVMFFIMap:
-    case kTVMFFIDict:
-      if (!made) made = tvmffi_i_new_map(kTVMFFIMap, f->n / 2);
-      for (; made && i < f->n; i += 2) {
-        TVMFFIObject *map = made;
-        int code = tvmffi_i_map_set(&map, &f->values[i], &f->values[i + 1]);
-        if (code && !f->copy) tvmffi_release(made);
-        if (code) return code;
-      }
-      break;
-    default: break;
+  if (index == kTVMFFIList) {
+    for (; i < f->n; ++i) TVMFFI_TRY(tvmffi_i_list_append(made, &f->values[i]));
+  } else if (!f->made && (index == kTVMFFIMap || index == kTVMFFIDict)) {
+    if (!made) made = tvmffi_i_new_map(kTVMFFIMap, f->n / 2);
+    for (; made && i < f->n; i += 2) {
+      TVMFFIObject *map = made;
+      int code = tvmffi_i_map_set(&map, &f->values[i], &f->values[i + 1]);
+      if (code && !f->copy) tvmffi_release(made);
+      if (code) return code;
+    }
+    if (!made) return -1;
   }
-  if (!made) return -1;
-  tvmffi_i_copied_place(c, f->from)->copy = made;
+  if (!f->made) tvmffi_i_drop_values(f);
+  tvmffi_i_copied_place(c, f->from)->copy = made; /* which takes it */
   f->copy = made;
   return 0;
 }
@@ -16800,6 +16854,7 @@ static int tvmffi_i_mend_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   int64_t i;
   int code;
   f.from = dict;
+  f.made = NULL;
   f.walk = tvmffi_i_walk_fields(TVMFFIGetTypeInfo(kTVMFFIDict));
   code = tvmffi_i_open_values(&f);
   for (i = 0; i < f.n && !code; i += 2) {
@@ -16854,20 +16909,20 @@ static int tvmffi_i_mend(const tvmffi_i_copier *c) {
 static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
   while (c->depth) {
     tvmffi_i_copy_frame *f = &c->frames[c->depth - 1];
-    TVMFFIAny copy;
-    if (f->i < f->n) {
-      if (tvmffi_i_copy_leaf(c, &f->values[f->i], &copy))
-        TVMFFI_TRY(tvmffi_i_feed_copy(f, copy));
+    TVMFFIAny *at = tvmffi_i_next_copied(f), copy;
+    if (at) {
+      if (tvmffi_i_copy_leaf(c, at, &copy))
+        TVMFFI_TRY(tvmffi_i_feed_copy(f, at, copy));
       else
-        TVMFFI_TRY(tvmffi_i_push_copy(c, f->values[f->i].v_obj));
+        TVMFFI_TRY(tvmffi_i_push_copy(c, at->v_obj));
       continue;
     }
     TVMFFI_TRY(tvmffi_i_close_copy(c, f));
     copy = tvmffi_obj(f->copy);
-    tvmffi_i_drop_values(f);
     if (!--c->depth) break;
     tvmffi_retain(copy.v_obj);
-    TVMFFI_TRY(tvmffi_i_feed_copy(&c->frames[c->depth - 1], copy));
+    f = &c->frames[c->depth - 1];
+    TVMFFI_TRY(tvmffi_i_feed_copy(f, tvmffi_i_next_copied(f), copy));
   }
   return c->is_cyclic ? tvmffi_i_mend(c) : 0;
 }
@@ -19250,8 +19305,7 @@ static int tvmffi_i_end_entries(tvmffi_i_equality *s,
 }
 
 /* Whether keys, or values, are alike, whatever was mapped to what. */
-TVMFFI_I_INLINE int tvmffi_i_is_alike(const TVMFFIAny *a,
-                                         const TVMFFIAny *b) {
+TVMFFI_I_INLINE int tvmffi_i_is_alike(const TVMFFIAny *a, const TVMFFIAny *b) {
   if (a->type_index != b->type_index) return 0;
   if (a->type_index < kTVMFFIStaticObjectBegin)
     return a->zero_padding == b->zero_padding && a->v_uint64 == b->v_uint64;
