@@ -14550,7 +14550,9 @@ tvmffi_i_walk_fields(const TVMFFITypeInfo *type) {
   return w;
 }
 
-static const TVMFFIFieldInfo *tvmffi_i_next_field(tvmffi_i_field_walk *w) {
+/* Goes on to the next type that has fields. */
+TVMFFI_I_NOINLINE const TVMFFIFieldInfo *tvmffi_i_next_fields(
+    tvmffi_i_field_walk *w) {
   while (w->i >= w->n) {
     const TVMFFITypeInfo *t = w->type;
     if (w->depth > t->type_depth) return NULL;
@@ -14561,6 +14563,12 @@ static const TVMFFIFieldInfo *tvmffi_i_next_field(tvmffi_i_field_walk *w) {
     w->fields = TVMFFI_I_LOAD(&t->fields);
   }
   return &w->fields[w->i++];
+}
+
+TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_field(
+    tvmffi_i_field_walk *w) {
+  return TVMFFI_I_LIKELY(w->i < w->n) ? &w->fields[w->i++]
+                                      : tvmffi_i_next_fields(w);
 }
 
 TVMFFI_I_INLINE void *tvmffi_i_at(const void *object,
