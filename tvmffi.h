@@ -21393,35 +21393,35 @@ static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
   return tvmffi_i_raise_said("TypeError", &p);
 }
 
-/* Runs a new engine (taken) over a root. */
-static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e, int unique,
-                                     const TVMFFIAny *root) {
-  TVMFFIAny r;
-  if (!e) return tvmffi_i_raised();
-  r = tvmffi_i_run(&e->visitor, e->kind >= TVMFFI_I_MAP_BEFORE, 1, unique,
-                   root);
-  tvmffi_release(e);
-  return r;
+/* Makes the engine of a function whose arguments are callbacks, and with the
+   region or NULL; NULL with the error raised if they are none. */
+static tvmffi_i_engine *tvmffi_i_engine_for(const tvmffi_func *f,
+                                            tvmffi_i_visit_kind kind,
+                                            const TVMFFIAny *callbacks,
+                                            const TVMFFIAny *with_region) {
+  int64_t width = kind == TVMFFI_I_MUTATE ? 3 : 2;
+  if (with_region && tvmffi_i_check_callbacks(f, 2, with_region, width))
+    return NULL;
+  if (tvmffi_i_check_callbacks(f, 1, callbacks, width)) return NULL;
+  return tvmffi_i_new_engine(kind, callbacks->v_obj,
+                             with_region ? with_region->v_obj : NULL);
 }
 
-static TVMFFIAny tvmffi_i_visit_root(tvmffi_i_engine *e,
-                                     const TVMFFIAny *root) {
-  if (root->type_index < kTVMFFIStaticObjectBegin || root->v_obj)
-    return tvmffi_i_run_engine(e, 0, root);
+/* Runs an engine (taken; NULL with the error raised) over a root. What is
+   mutated is owned here, so it is unique only if it was moved here. */
+static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
+                                     const TVMFFIAny *view) {
+  TVMFFIAny root = *view, r;
+  int mutates = e && e->kind >= TVMFFI_I_MAP_BEFORE, code = e ? 0 : -1;
+  if (mutates)
+    code = tvmffi_i_own(view, &root);
+  else if (e && view->type_index >= kTVMFFIStaticObjectBegin && !view->v_obj)
+    code = tvmffi_i_fail("ValueError", "The root is a NULL object");
+  r = code ? tvmffi_i_raised()
+           : tvmffi_i_run(&e->visitor, mutates, 1,
+                          mutates && tvmffi_i_is_unique(&root), &root);
   tvmffi_release(e);
-  (void)tvmffi_i_fail("ValueError", "The root is a NULL object");
-  return tvmffi_i_raised();
-}
-
-/* Owns the root, which makes it unique only if it was moved here. */
-static TVMFFIAny tvmffi_i_mutate_root(tvmffi_i_engine *e,
-                                      const TVMFFIAny *view) {
-  TVMFFIAny root = tvmffi_none(), r;
-  if (tvmffi_i_own(view, &root)) {
-    tvmffi_release(e);
-    return tvmffi_i_raised();
-  }
-  r = tvmffi_i_run_engine(e, tvmffi_i_is_unique(&root), &root);
+  if (!mutates || code) return r;
   if (r.type_index == kTVMFFIUnchanged) return root;
   tvmffi_any_release(&root);
   return r;
@@ -21430,40 +21430,36 @@ static TVMFFIAny tvmffi_i_mutate_root(tvmffi_i_engine *e,
 TVMFFI_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
             (i_callbacks, callbacks), (i_callbacks, with_region),
             (int32, order)) {
-  const tvmffi_func *f = &tvmffi_func_i_structural_walk;
-  TVMFFI_TRY(tvmffi_i_check_callbacks(f, 2, with_region, 2));
-  TVMFFI_TRY(tvmffi_i_check_callbacks(f, 1, callbacks, 2));
-  TVMFFI_RETURN(tvmffi_i_visit_root(
-      tvmffi_i_new_engine(order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
-                          callbacks->v_obj, with_region->v_obj),
+  TVMFFI_RETURN(tvmffi_i_run_engine(
+      tvmffi_i_engine_for(&tvmffi_func_i_structural_walk,
+                          order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
+                          callbacks, with_region),
       &root));
 }
 
 TVMFFI_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
             (i_callbacks, callbacks)) {
-  TVMFFI_TRY(tvmffi_i_check_callbacks(&tvmffi_func_i_structural_visit, 1,
-                                      callbacks, 2));
-  TVMFFI_RETURN(tvmffi_i_visit_root(
-      tvmffi_i_new_engine(TVMFFI_I_VISIT, callbacks->v_obj, NULL), &root));
+  TVMFFI_RETURN(
+      tvmffi_i_run_engine(tvmffi_i_engine_for(&tvmffi_func_i_structural_visit,
+                                              TVMFFI_I_VISIT, callbacks, NULL),
+                          &root));
 }
 
 TVMFFI_FUNC(i_structural_map, i_mutated, (any, root), (i_callbacks, callbacks),
             (i_callbacks, with_region), (int32, order)) {
-  const tvmffi_func *f = &tvmffi_func_i_structural_map;
-  TVMFFI_TRY(tvmffi_i_check_callbacks(f, 2, with_region, 2));
-  TVMFFI_TRY(tvmffi_i_check_callbacks(f, 1, callbacks, 2));
-  TVMFFI_RETURN(tvmffi_i_mutate_root(
-      tvmffi_i_new_engine(order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
-                          callbacks->v_obj, with_region->v_obj),
+  TVMFFI_RETURN(tvmffi_i_run_engine(
+      tvmffi_i_engine_for(&tvmffi_func_i_structural_map,
+                          order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
+                          callbacks, with_region),
       &root));
 }
 
 TVMFFI_FUNC(i_structural_mutate, i_mutated, (any, root),
             (i_mutate_callbacks, callbacks)) {
-  TVMFFI_TRY(tvmffi_i_check_callbacks(&tvmffi_func_i_structural_mutate, 1,
-                                      callbacks, 3));
-  TVMFFI_RETURN(tvmffi_i_mutate_root(
-      tvmffi_i_new_engine(TVMFFI_I_MUTATE, callbacks->v_obj, NULL), &root));
+  TVMFFI_RETURN(
+      tvmffi_i_run_engine(tvmffi_i_engine_for(&tvmffi_func_i_structural_mutate,
+                                              TVMFFI_I_MUTATE, callbacks, NULL),
+                          &root));
 }
 
 /* The visitor behind a handle, and the value, are what can be visited. */
