@@ -50,20 +50,20 @@ typedef void (*bench_loop)(const bench_lib *lib, void *state, long n);
  * in turn, and a processor predicts such a call more slowly than it would in
  * a real program. The comment in the assembler text keeps the compiler from
  * folding the copies into one. */
-#define BENCH_LOOP(name)                                             \
-  BENCH_INLINE void name(const bench_lib *lib, void *state, long n); \
-  BENCH_COPY(name, stock)                                            \
-  BENCH_COPY(name, ours)                                             \
+#define BENCH_LOOP(name)                                                   \
+  BENCH_INLINE void name(const bench_lib *lib, void *state, long n);       \
+  BENCH_COPY(name, stock)                                                  \
+  BENCH_COPY(name, ours)                                                   \
   BENCH_INLINE void name(const bench_lib *lib, void *state, long n)
 
 #define BENCH_SIDES(name) {name##_stock, name##_ours}
 
 #define BENCH_INLINE static inline __attribute__((always_inline))
-#define BENCH_COPY(name, side)                                      \
-  __attribute__((noinline, aligned(64))) static void name##_##side( \
-      const bench_lib *lib, void *state, long n) {                  \
-    __asm__ volatile("# " #side);                                   \
-    name(lib, state, n);                                            \
+#define BENCH_COPY(name, side)                                             \
+  __attribute__((noinline, aligned(64))) static void name##_##side(        \
+      const bench_lib *lib, void *state, long n) {                         \
+    __asm__ volatile("# " #side);                                          \
+    name(lib, state, n);                                                   \
   }
 
 /* The rows that must be three times faster than stock; the rest is noise. */
