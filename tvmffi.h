@@ -20519,7 +20519,9 @@ TVMFFI_I_INLINE int tvmffi_i_index_matches(int32_t index, int32_t target) {
   if (target == kTVMFFIStr) return index == kTVMFFISmallStr;
   if (target == kTVMFFIBytes) return index == kTVMFFISmallBytes;
   if (index < kTVMFFIStaticObjectBegin) return 0;
-  return tvmffi_is_instance(index, target);
+  /* A type that does not exist is an error to ask for, and matches nothing. */
+  return index > target && target >= kTVMFFIStaticObjectBegin &&
+         tvmffi_i_type_at(target) && tvmffi_is_instance(index, target);
 }
 
 /* Looks through the callbacks, and remembers what is found. */

@@ -31,6 +31,10 @@ static const char *const hooks[] = {"__ffi_new__",          "__ffi_init__",
 
 static TVMFFIObject *callables[NUM_CALLABLES];
 static char callable_names[NUM_CALLABLES][64];
+/* What a function's metadata says of its parameters. */
+enum { MAX_ARGS = 6, ANY = -1, TEXT = -2, CALLBACKS = -3 };
+static int num_params[NUM_CALLABLES]; /* -1: any number */
+static int32_t params[NUM_CALLABLES][MAX_ARGS];
 static int num_callables, num_globals, trace;
 
 /* The program that runs. */
@@ -398,6 +402,9 @@ static TVMFFIAny make_value(unsigned kind) {
     case 29: /* "unchanged", which only the runtime itself gives */
       none.type_index = kTVMFFIUnchanged;
       return none;
+    case 30: /* a type's index */
+      return tvmffi_int(fuzz_first_type + fuzz_num_types - 1 -
+                        (int)(next_byte() % 16));
     default: return none;
   }
 }
@@ -406,9 +413,32 @@ static TVMFFIAny make_value(unsigned kind) {
 
 /* What views of arguments point to, for the time of a call. */
 typedef struct {
-  TVMFFIAny args[6];
-  TVMFFIByteArray bytes[6];
+  TVMFFIAny args[MAX_ARGS];
+  TVMFFIByteArray bytes[MAX_ARGS];
 } frame;
+
+/* Whether a value may be given for a parameter. */
+static int fits(const TVMFFIAny *any, int32_t param) {
+  int32_t index = any->type_index;
+  if (param == ANY) return 1;
+  if (param == TEXT) return index == kTVMFFIStr || index == kTVMFFISmallStr;
+  if (param < kTVMFFIStaticObjectBegin) return index == param;
+  return index >= param && tvmffi_is_instance(index, param);
+}
+
+/* The place of the next value that fits, or `at` itself. */
+static unsigned find_fitting(unsigned at, int32_t param) {
+  unsigned i, place;
+  if (param == CALLBACKS) {
+    put(at, make_callbacks((int32_t)next_byte(), 2 + (int32_t)(at % 2)));
+    return at;
+  }
+  for (i = 0; i < NUM_VALUES; ++i) {
+    place = (at + i) % NUM_VALUES;
+    if (fits(&vm.values[place], param)) return at - at % NUM_VALUES + place;
+  }
+  return at;
+}
 
 /* Makes an argument of a value: itself, or another way to hand it over. */
 static void make_argument(frame *f, int i, unsigned byte) {
@@ -451,16 +481,24 @@ static void show(const char *name, const frame *f, int n) {
   fprintf(stderr, ")\n");
 }
 
-/* Calls a function (borrowed) with values, and puts its result among them. */
-static void call(TVMFFIObject *f, const char *name) {
+/* Calls a function (borrowed) with values, and puts its result among them.
+   Mostly they fit its parameters, if it is callables[known]. */
+static void call(TVMFFIObject *f, const char *name, int known) {
   frame fr;
-  TVMFFIAny held[6], result;
-  unsigned chosen[6];
-  int n = (int)(next_byte() % 6), i, weight = 0, code;
+  TVMFFIAny held[MAX_ARGS], result;
+  unsigned chosen[MAX_ARGS], form = next_byte();
+  int n = (int)(form % MAX_ARGS), i, weight = 0, code, fit = 0;
   walk w = {NULL, NULL, NULL};
   w.weight = &weight;
+  if (known >= 0 && num_params[known] >= 0 && form < 224) {
+    n = num_params[known];
+    fit = 1;
+  }
   for (i = 0; i < n; ++i) {
     chosen[i] = next_byte();
+    if (fit) chosen[i] = find_fitting(chosen[i], params[known][i]);
+  }
+  for (i = 0; i < n; ++i) {
     make_argument(&fr, i, chosen[i]);
     walk_aside(&vm.values[chosen[i] % NUM_VALUES], &w);
   }
@@ -523,16 +561,16 @@ static void step(void) {
     case 1:
     case 2:
       at %= (unsigned)num_globals;
-      call(callables[at], callable_names[at]);
+      call(callables[at], callable_names[at], (int)at);
       return;
     case 3:
       at %= (unsigned)num_callables;
-      call(callables[at], callable_names[at]);
+      call(callables[at], callable_names[at], (int)at);
       return;
     case 4: put(at, make_value(next_byte())); return;
     case 5: access_field(); return;
     case 6:
-      if (f->type_index == kTVMFFIFunction) call(f->v_obj, "a value");
+      if (f->type_index == kTVMFFIFunction) call(f->v_obj, "a value", -1);
       return;
     default:
       if (at < 128)
@@ -552,9 +590,67 @@ static void run(int calls) {
 
 /* -------- The functions -------- */
 
-static void add_callable(TVMFFIObject *f, const char *name,
-                         const char *of_type) {
+/* Gives the value of a name of a map, owned by the caller, or None. */
+static TVMFFIAny get_item(TVMFFIAny map, const char *name) {
+  TVMFFIAny none = tvmffi_none();
+  if (map.type_index != kTVMFFIMap) return none;
+  return make_call("ffi.MapGetItem", 2, map, tvmffi_str(name), none);
+}
+
+static int32_t read_param(TVMFFIAny schema) {
+  TVMFFIAny type = get_item(schema, "type"), of = get_item(schema, "args");
+  TVMFFIByteArray key = tvmffi_any_str(&type);
+  int32_t index = ANY;
+  if (strcmp(key.data, "ffi.Array") == 0 && of.type_index != kTVMFFINone)
+    index = CALLBACKS; /* the only arrays of something */
+  else if (strcmp(key.data, "ffi.String") == 0)
+    index = TEXT;
+  else if (strcmp(key.data, "Any") != 0 && strcmp(key.data, "Optional") != 0 &&
+           TVMFFITypeKeyToIndex(&key, &index)) {
+    fuzz_check_error(-1);
+    index = ANY;
+  }
+  tvmffi_any_release(&of);
+  tvmffi_any_release(&type);
+  return index;
+}
+
+/* Reads a function's metadata: JSON that has a text in it, which is JSON. */
+static void read_params(int callable, TVMFFIByteArray metadata) {
+  TVMFFIAny none = tvmffi_none(), any, next;
+  static const char *const path[] = {"named_args", "params"};
+  const TVMFFISeqCell *cell;
+  int i;
+  num_params[callable] = -1;
+  if (!metadata.size) return;
+  any = fuzz_text(metadata.data, metadata.size);
+  for (i = 0; i < 2; ++i) {
+    next = make_call("ffi.json.Parse", 1, any, none, none);
+    tvmffi_any_release(&any);
+    any = i ? next : get_item(next, "type_schema");
+    if (!i) tvmffi_any_release(&next);
+    if (any.type_index == kTVMFFINone) return;
+  }
+  for (i = 0; i < 2; ++i) {
+    next = get_item(any, path[i]);
+    tvmffi_any_release(&any);
+    any = next;
+  }
+  if (any.type_index == kTVMFFIArray) {
+    cell = TVMFFI_I_CELL(const TVMFFISeqCell, any.v_obj);
+    if (cell->size <= MAX_ARGS) {
+      num_params[callable] = (int)cell->size;
+      for (i = 0; i < (int)cell->size; ++i)
+        params[callable][i] = read_param(((const TVMFFIAny *)cell->data)[i]);
+    }
+  }
+  tvmffi_any_release(&any);
+}
+
+static void add_callable(TVMFFIObject *f, const char *name, const char *of_type,
+                         TVMFFIByteArray metadata) {
   FUZZ_CHECK(num_callables < NUM_CALLABLES);
+  read_params(num_callables, metadata);
   snprintf(callable_names[num_callables], sizeof(callable_names[0]), "%s%s%s",
            of_type, *of_type ? " " : "", name);
   callables[num_callables++] = f;
@@ -572,9 +668,14 @@ static void add_globals(void) {
     FUZZ_CHECK(fuzz_call1(names.v_obj, tvmffi_int(i), &name) == 0);
     for (k = 0; k < n; ++k)
       if (strcmp(excluded[k], tvmffi_any_str(&name).data) == 0) break;
-    if (k == n)
+    if (k == n) {
+      TVMFFIAny none = tvmffi_none();
+      TVMFFIAny about =
+          make_call("ffi.GetGlobalFuncMetadata", 1, name, none, none);
       add_callable(fuzz_function(tvmffi_any_str(&name).data),
-                   tvmffi_any_str(&name).data, "");
+                   tvmffi_any_str(&name).data, "", tvmffi_any_str(&about));
+      tvmffi_any_release(&about);
+    }
     tvmffi_any_release(&name);
   }
   tvmffi_any_release(&names);
@@ -595,14 +696,15 @@ static void add_methods(void) {
     for (i = 0; i < type->num_methods; ++i)
       if (type->methods[i].method.type_index == kTVMFFIFunction)
         add_callable(type->methods[i].method.v_obj, type->methods[i].name.data,
-                     type->type_key.data);
+                     type->type_key.data, type->methods[i].metadata);
     for (k = 0; k < sizeof(hooks) / sizeof(hooks[0]); ++k) {
       TVMFFIByteArray name = tvmffi_view(hooks[k]);
       const TVMFFITypeAttrColumn *column = TVMFFIGetTypeAttrColumn(&name);
       i = column ? t - column->begin_index : -1;
       if (i >= 0 && i < column->size &&
           column->data[i].type_index == kTVMFFIFunction)
-        add_callable(column->data[i].v_obj, hooks[k], type->type_key.data);
+        add_callable(column->data[i].v_obj, hooks[k], type->type_key.data,
+                     tvmffi_view(""));
     }
   }
 }

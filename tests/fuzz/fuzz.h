@@ -67,6 +67,7 @@ static void fuzz_check_error(int code) {
   TVMFFIObjectHandle error = NULL;
   const TVMFFIErrorCell *cell;
   TVMFFIErrorMoveFromRaised(&error);
+  if (!code != !error) fprintf(stderr, "returned %d\n", code);
   FUZZ_CHECK(code == 0 || code == -1);
   FUZZ_CHECK(!code == !error);
   if (!error) return;
