@@ -4655,7 +4655,7 @@ TVMFFI_I_INLINE int tvmffi_i_pop_item(TVMFFIAny any, TVMFFIAny key,
                                               tvmffi_int(0), tvmffi_int(0), \
                                               tvmffi_int(0), tvmffi_int(0), \
                                               tvmffi_int(0)};               \
-       tvmffi_i_next_entry(TVMFFI_I_CAT(tvmffi_at_, __LINE__), &key, &value);)
+       tvmffi_i_foreach_next(TVMFFI_I_CAT(tvmffi_at_, __LINE__), &key, &value);)
 
 /* at: the container, the index of the next item. */
 TVMFFI_I_INLINE int tvmffi_i_next(TVMFFIAny *at, TVMFFIAny *item) {
@@ -4668,7 +4668,7 @@ TVMFFI_I_INLINE int tvmffi_i_next(TVMFFIAny *at, TVMFFIAny *item) {
 /* at: the container, the index of the next entry, the slot of the present one,
    and of what table that is: its memory, its size, its newest entry. In another
    table the entry is counted off from the oldest. */
-TVMFFI_I_INLINE int tvmffi_i_next_entry(TVMFFIAny *at, TVMFFIAny *key,
+TVMFFI_I_INLINE int tvmffi_i_foreach_next(TVMFFIAny *at, TVMFFIAny *key,
                                         TVMFFIAny *value) {
   const tvmffi_i_map_object *m = (tvmffi_i_map_object *)(void *)at->v_obj;
   const tvmffi_i_pair *pair = NULL;
@@ -4866,7 +4866,7 @@ typedef struct {
    next one tells the tensor, the rest the dimension. */
 #define TVMFFI_I_MISFIT(code, dim) ((code) | (int)(dim) << 16)
 enum {
-  TVMFFI_I_FITS,
+  TVMFFI_I_PLAN_FITS,
   TVMFFI_I_NO_TENSOR,
   TVMFFI_I_NO_SHAPE,
   TVMFFI_I_NO_DATA,
@@ -4914,7 +4914,7 @@ TVMFFI_I_INLINE int tvmffi_i_run_fits(const tvmffi_i_plan *plans,
   for (i = 0; i < rank; ++i)
     if (t->shape[p->front + i] != o->shape[other->front + i])
       return TVMFFI_I_MISFIT(TVMFFI_I_BAD_RUN, i);
-  return TVMFFI_I_FITS;
+  return TVMFFI_I_PLAN_FITS;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_shape_fits(const tvmffi_i_plan *plans,
@@ -4933,7 +4933,7 @@ TVMFFI_I_INLINE int tvmffi_i_shape_fits(const tvmffi_i_plan *plans,
   }
   return p->has_run && p->run.tensor >= 0
              ? tvmffi_i_run_fits(plans, p, tensors, t)
-             : TVMFFI_I_FITS;
+             : TVMFFI_I_PLAN_FITS;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_data_fits(const tvmffi_i_plan *p,
@@ -4951,22 +4951,22 @@ TVMFFI_I_INLINE int tvmffi_i_data_fits(const tvmffi_i_plan *p,
       step = (int64_t)((uint64_t)step * (uint64_t)extent);
     }
   }
-  if (is_empty) return TVMFFI_I_FITS;
+  if (is_empty) return TVMFFI_I_PLAN_FITS;
   if (!t->data) return TVMFFI_I_NO_DATA;
   if (gap && !p->strided) return TVMFFI_I_NOT_CONTIGUOUS;
   if (((uintptr_t)t->data + (uintptr_t)t->byte_offset) & p->align_mask)
     return TVMFFI_I_NOT_ALIGNED;
-  return TVMFFI_I_FITS;
+  return TVMFFI_I_PLAN_FITS;
 }
 
 /* Checks all tensors; the code of the first that does not fit. */
-TVMFFI_I_INLINE int tvmffi_i_fit(const tvmffi_i_plan *plans, int32_t count,
+TVMFFI_I_INLINE int tvmffi_i_fit_plans(const tvmffi_i_plan *plans, int32_t count,
                                  const DLTensor *const *tensors) {
   int32_t i;
   for (i = 0; i < count; ++i) {
     const tvmffi_i_plan *p = &plans[i];
     const DLTensor *t = tensors[i];
-    int code = TVMFFI_I_FITS;
+    int code = TVMFFI_I_PLAN_FITS;
     if (!t)
       code = TVMFFI_I_NO_TENSOR;
     else if (!tvmffi_i_dtype_fits(p, t, tensors[0]))
@@ -4979,7 +4979,7 @@ TVMFFI_I_INLINE int tvmffi_i_fit(const tvmffi_i_plan *plans, int32_t count,
     if (!code) code = tvmffi_i_data_fits(p, t);
     if (TVMFFI_I_UNLIKELY(code)) return code | i << 8;
   }
-  return TVMFFI_I_FITS;
+  return TVMFFI_I_PLAN_FITS;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_plan_letter(char c) {
@@ -5342,7 +5342,7 @@ TVMFFI_I_COLD int tvmffi_i_expect_rest(tvmffi_i_site *site,
     for (i = 0; i < site->count; ++i) site->plans[i] = plans[i];
     TVMFFI_I_STORE(TVMFFI_I_COUNT_AT(&site->state), 2);
   }
-  code = tvmffi_i_fit(plans, site->count, tensors);
+  code = tvmffi_i_fit_plans(plans, site->count, tensors);
   return code ? tvmffi_i_misfit(site, plans, tensors, code, function) : 0;
 }
 
@@ -5350,7 +5350,7 @@ TVMFFI_I_INLINE int tvmffi_i_expect(tvmffi_i_site *site,
                                     const DLTensor *const *tensors,
                                     const char *function) {
   if (TVMFFI_I_LIKELY(TVMFFI_I_LOAD(TVMFFI_I_COUNT_AT(&site->state)) == 2) &&
-      TVMFFI_I_LIKELY(!tvmffi_i_fit(site->plans, site->count, tensors)))
+      TVMFFI_I_LIKELY(!tvmffi_i_fit_plans(site->plans, site->count, tensors)))
     return 0;
   return tvmffi_i_expect_rest(site, tensors, function);
 }
@@ -5395,8 +5395,8 @@ TVMFFI_I_INLINE int64_t tvmffi_tensor_stride(const DLTensor *t, int32_t dim) {
 }
 
 /* The element at as many indices as the tensor has dimensions, 1 to 6, by its
-   strides: tvmffi_at(x, float, i, j) = 1. Nothing is checked. */
-#define tvmffi_at(tensor, type, ...)                             \
+   strides: tvmffi_element(x, float, i, j) = 1. Nothing is checked. */
+#define tvmffi_element(tensor, type, ...)                             \
   tvmffi_data(                                                   \
       tensor,                                                    \
       type)[tvmffi_i_offset(tensor, TVMFFI_I_COUNT(__VA_ARGS__), \
@@ -6942,7 +6942,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
    borrowed. It may stand before TVMFFI_TYPE or behind it; the type's own word
    is there only behind it. */
 #define TVMFFI_METHOD(type, name, ...)                                       \
-  TVMFFI_I_SELF(type, self_##type##_##name)                                  \
+  TVMFFI_I_SELF_OF(type, self_##type##_##name)                                  \
   TVMFFI_I_CLASS_METHOD(                                                     \
       type, name,                                                            \
       tvmffi_i_name_self(&tvmffi_i_name_self_##type##_##name, key, flags),   \
@@ -6957,7 +6957,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 /* clang-format off */
 /* The word of self, as the type's may not be there yet; it gets its name when
    the type is registered. */
-#define TVMFFI_I_SELF(T, W) \
+#define TVMFFI_I_SELF_OF(T, W) \
   static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   typedef T *tvmffi_type_##W; \
   static tvmffi_i_name tvmffi_i_name_##W = {#T, #T}; \
@@ -24454,13 +24454,9 @@ static int tvmffi_i_join_map(tvmffi_i_graph_reader *g, int32_t index,
   *out = tvmffi_obj(tvmffi_i_new_map(index, (int64_t)(n / 2)));
   m = (tvmffi_i_map_object *)out->v_ptr;
   if (!m) return -1;
-  for (i = 0; i < n && !code; i += 2) {
-    TVMFFIAny key = tvmffi_i_copy_owned(&g->l.loaded[g->parts[i]].value);
-    TVMFFIAny value = tvmffi_i_copy_owned(&g->l.loaded[g->parts[i + 1]].value);
-    code = tvmffi_i_map_move_in(m, &key, &value);
-    tvmffi_any_release(&key);
-    tvmffi_any_release(&value);
-  }
+  for (i = 0; i < n && !code; i += 2)
+    code = tvmffi_i_map_set_in(m, &g->l.loaded[g->parts[i]].value,
+                               &g->l.loaded[g->parts[i + 1]].value);
   if (!code && tvmffi_i_map_size(&m->base) == (int64_t)(n / 2)) return 1;
   tvmffi_any_release(out);
   return code;
@@ -24500,12 +24496,15 @@ static int tvmffi_i_join_parts(tvmffi_i_graph_reader *g,
 /* Reads the data of a node whose type is known. */
 static int tvmffi_i_read_data(tvmffi_i_graph_reader *g, tvmffi_i_loaded *node) {
   tvmffi_i_json_reader *r = &g->r;
+  const char *end;
   int c = tvmffi_i_json_peek(r);
   node->state = TVMFFI_I_KNOWN;
   switch (node->type_index) {
     case kTVMFFIStr:
       if (c != '"') return 0;
-      TVMFFI_TRY(tvmffi_i_json_string(r, &node->value));
+      end = tvmffi_i_json_string(r, r->at, 0, &node->value);
+      if (!end) return -1;
+      r->at = end;
       return 1;
     case kTVMFFIBool:
       node->value = tvmffi_bool(c == 't');
@@ -24513,7 +24512,9 @@ static int tvmffi_i_read_data(tvmffi_i_graph_reader *g, tvmffi_i_loaded *node) {
     case kTVMFFIInt:
     case kTVMFFIFloat:
       if (c == '"' || c == '{' || c == '[' || c == 't' || c == 'f') return 0;
-      TVMFFI_TRY(tvmffi_i_json_number(r, &node->value));
+      end = tvmffi_i_json_number(r, r->at, &node->value);
+      if (!end) return -1;
+      r->at = end;
       return node->value.type_index == node->type_index;
     case kTVMFFIArray:
     case kTVMFFIList:

@@ -103,8 +103,8 @@ TVMFFI_EXPORT(layer_norm, none, (tensor, x), (tensor, scale), (tensor, bias),
       for (j = 0; j < c->shape[1]; ++j) {                                      \
         S sum = 0;                                                             \
         for (k = 0; k < a->shape[1]; ++k)                                      \
-          sum += (S)from(tvmffi_at(a, T, i, k)) * from(tvmffi_at(b, T, k, j)); \
-        tvmffi_at(c, R, i, j) = to(sum);                                       \
+          sum += (S)from(tvmffi_element(a, T, i, k)) * from(tvmffi_element(b, T, k, j)); \
+        tvmffi_element(c, R, i, j) = to(sum);                                       \
       }                                                                        \
   }
 MATMUL(matmul_float32, float, float, float, , )
