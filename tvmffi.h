@@ -1945,7 +1945,9 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   parts[2] = cell->message.data;
   TVMFFIErrorSetRaisedFromCStrParts("", parts, 3); /* joins them */
   text = tvmffi_error_take();
-  if (text)
+  if (text && TVMFFIErrorGetCellPtr(text)->kind.size)
+    TVMFFIErrorSetRaised(text); /* no memory to join them */
+  else if (text)
     (void)tvmffi_i_raise_error(
         &cell->kind, &TVMFFIErrorGetCellPtr(text)->message, &cell->backtrace,
         cell->cause_chain, cell->extra_context);
@@ -2751,23 +2753,27 @@ TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
    array or list of ints for a shape; and where an element's type is given,
    array(float64) say, an element of another type is converted, or does not
    match. What is converted is a copy, released when the body returns. */
-#define TVMFFI_I_CONTAINER_WORD(T, name, args, index)                         \
-  TVMFFI_I_TYPE(T, TVMFFIObject *, name, args)                                \
-  TVMFFI_I_GET(T) {                                                           \
-    *out = any->type_index == (index) ? any->v_obj : NULL;                    \
-    return *out ? 0 : TVMFFI_I_MISMATCH;                                      \
-  }                                                                           \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); }                 \
-  typedef TVMFFIObject *tvmffi_type_optional_##T;                             \
-  TVMFFI_I_CAST(T, index) { return tvmffi_i_convert(type, index, from, to); } \
+#define TVMFFI_I_CONTAINER_WORD(T, name, args, index)         \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, args)                \
+  TVMFFI_I_GET(T) {                                           \
+    *out = any->type_index == (index) ? any->v_obj : NULL;    \
+    return *out ? 0 : TVMFFI_I_MISMATCH;                      \
+  }                                                           \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); } \
+  typedef TVMFFIObject *tvmffi_type_optional_##T;             \
+  TVMFFI_I_CAST(T, index) {                                   \
+    return tvmffi_i_convert_container(type, index, from, to); \
+  }                                                           \
   enum { tvmffi_i_kind_##T = index };
 #define TVMFFI_I_ONE_ANY(key) \
   "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"}]}"
 #define TVMFFI_I_TWO_ANY(key) \
   "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"},{\"type\":\"Any\"}]}"
 
-TVMFFI_I_COLD int tvmffi_i_convert(const tvmffi_i_name *type, int32_t index,
-                                   const TVMFFIAny *from, TVMFFIAny *to);
+TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_name *type,
+                                             int32_t index,
+                                             const TVMFFIAny *from,
+                                             TVMFFIAny *to);
 TVMFFI_I_CONTAINER_WORD(array, "Array<Any>", TVMFFI_I_ONE_ANY("ffi.Array"),
                         kTVMFFIArray)
 TVMFFI_I_CONTAINER_WORD(list, "List<Any>", TVMFFI_I_ONE_ANY("ffi.List"),
@@ -2778,8 +2784,12 @@ TVMFFI_I_CONTAINER_WORD(dict, "Dict<Any, Any>", TVMFFI_I_TWO_ANY("ffi.Dict"),
                         kTVMFFIDict)
 TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 
-TVMFFI_I_COLD int tvmffi_i_item_optional(const tvmffi_i_name *type,
-                                         const TVMFFIAny *from, TVMFFIAny *to);
+/* As an element, a value or none. */
+TVMFFI_I_COLD inttvmffi_i_item_optional(const tvmffi_i_name *type,
+                                        const TVMFFIAny *from, TVMFFIAny *to) {
+  const tvmffi_i_compound *of = (const tvmffi_i_compound *)(const void *)type;
+  return from->type_index == kTVMFFINone ? 0 : of->cast[0](of->of[0], from, to);
+}
 
 /* Words with arguments, which in a pair read as calls of macros. Such a word
    does not contain itself: array(array), not array(array(int64)). */
@@ -2890,23 +2900,28 @@ TVMFFI_I_OF_WORD(optional, "Optional", "Optional")
 #define tvmffi_i_name_array(T)                                            \
   ((const tvmffi_i_compound){{"Array", "[ffi.Array"},                     \
                              {&tvmffi_i_name_##T, NULL},                  \
-                             {tvmffi_i_item_##T, NULL}, {tvmffi_i_fits_##T, -1}}).base
+                             {tvmffi_i_item_##T, NULL},                   \
+                             {tvmffi_i_fits_##T, -1}}).base
 #define tvmffi_i_name_list(T)                                             \
   ((const tvmffi_i_compound){{"List", "[ffi.List"},                       \
                              {&tvmffi_i_name_##T, NULL},                  \
-                             {tvmffi_i_item_##T, NULL}, {tvmffi_i_fits_##T, -1}}).base
+                             {tvmffi_i_item_##T, NULL},                   \
+                             {tvmffi_i_fits_##T, -1}}).base
 #define tvmffi_i_name_optional(T)                                         \
   ((const tvmffi_i_compound){{"Optional", "[Optional"},                   \
                              {&tvmffi_i_name_##T, NULL},                  \
-                             {tvmffi_i_item_##T, NULL}, {tvmffi_i_fits_##T, -1}}).base
+                             {tvmffi_i_item_##T, NULL},                   \
+                             {tvmffi_i_fits_##T, -1}}).base
 #define tvmffi_i_name_map(K, V)                                           \
   ((const tvmffi_i_compound){{"Map", "[ffi.Map"},                         \
                              {&tvmffi_i_name_##K, &tvmffi_i_name_##V},    \
-                             {tvmffi_i_item_##K, tvmffi_i_item_##V}, {tvmffi_i_fits_##K, tvmffi_i_fits_##V}}).base
+                             {tvmffi_i_item_##K, tvmffi_i_item_##V},      \
+                             {tvmffi_i_fits_##K, tvmffi_i_fits_##V}}).base
 #define tvmffi_i_name_dict(K, V)                                          \
   ((const tvmffi_i_compound){{"Dict", "[ffi.Dict"},                       \
                              {&tvmffi_i_name_##K, &tvmffi_i_name_##V},    \
-                             {tvmffi_i_item_##K, tvmffi_i_item_##V}, {tvmffi_i_fits_##K, tvmffi_i_fits_##V}}).base
+                             {tvmffi_i_item_##K, tvmffi_i_item_##V},      \
+                             {tvmffi_i_fits_##K, tvmffi_i_fits_##V}}).base
 /* clang-format on */
 #endif
 
@@ -3093,8 +3108,10 @@ TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
   return TVMFFI_I_CONVERTED;
 }
 
-TVMFFI_I_COLD int tvmffi_i_convert(const tvmffi_i_name *type, int32_t index,
-                                   const TVMFFIAny *from, TVMFFIAny *to) {
+TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_name *type,
+                                             int32_t index,
+                                             const TVMFFIAny *from,
+                                             TVMFFIAny *to) {
   const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
   int32_t got = from->type_index;
   int same = got == index;
@@ -3110,14 +3127,6 @@ TVMFFI_I_COLD int tvmffi_i_convert(const tvmffi_i_name *type, int32_t index,
   if (index != kTVMFFIArray && index != kTVMFFIList) return TVMFFI_I_MISMATCH;
   return tvmffi_i_convert_items(
       of, index == kTVMFFIArray ? "ffi.Array" : "ffi.List", same, from, to);
-}
-
-/* As an element, a value or none. */
-TVMFFI_I_COLD int(tvmffi_i_item_optional)(const tvmffi_i_name *type,
-                                          const TVMFFIAny *from,
-                                          TVMFFIAny *to) {
-  const tvmffi_i_compound *of = (const tvmffi_i_compound *)(const void *)type;
-  return from->type_index == kTVMFFINone ? 0 : of->cast[0](of->of[0], from, to);
 }
 
 /* Tells whether all elements of a sequence have the type index that fits. */
@@ -3139,7 +3148,7 @@ TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_name *type, int32_t kind,
     if (any->type_index == kTVMFFINone) return 0;
     if (tvmffi_i_compound_of(type)) type = tvmffi_i_compound_of(type)->of[0];
   }
-  return tvmffi_i_convert(type, kind & TVMFFI_I_INDEX, any, to);
+  return tvmffi_i_convert_container(type, kind & TVMFFI_I_INDEX, any, to);
 }
 
 /* Loads a container for a parameter; *own is what to release afterwards. */
@@ -3609,7 +3618,8 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   TVMFFI_I_INLINE int tvmffi_closure_##name(State *self,                       \
                                             void (*deleter)(void *),           \
                                             TVMFFIObject **out) {              \
-    return tvmffi_i_make_closure(&tvmffi_func_##name, self, deleter, out);          \
+    return tvmffi_i_make_closure(&tvmffi_func_##name, self, deleter,           \
+                                 out);                                         \
   }                                                                            \
   TVMFFI_I_BODY_OF(TVMFFI_I_SELF(State), tvmffi_body_##name, n, __VA_ARGS__)
 #define TVMFFI_I_SELF(State) TVMFFI_I_UNUSED State *self TVMFFI_I_COMMA()
@@ -3876,7 +3886,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_uint(uint64_t x) {
 }
 
 /* The text of a str that is passed on: a NUL stands behind it. */
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_text(TVMFFIByteArray x) {
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_text_of(TVMFFIByteArray x) {
   return tvmffi_str(x.data);
 }
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const TVMFFIObject *x) {
@@ -3991,7 +4001,7 @@ TVMFFI_I_OVERLOAD(const char *, tvmffi_str)
 TVMFFI_I_OVERLOAD(const void *, tvmffi_ptr)
 TVMFFI_I_OVERLOAD(const TVMFFIByteArray *, tvmffi_bytes)
 TVMFFI_I_OVERLOAD(const DLTensor *, tvmffi_tensor)
-TVMFFI_I_OVERLOAD(TVMFFIByteArray, tvmffi_i_text)
+TVMFFI_I_OVERLOAD(TVMFFIByteArray, tvmffi_i_text_of)
 TVMFFI_I_OVERLOAD(TVMFFIObject *, tvmffi_obj)
 TVMFFI_I_OVERLOAD(const TVMFFIObject *, tvmffi_i_const_obj)
 TVMFFI_I_OVERLOAD(DLDevice, tvmffi_device)
@@ -4077,7 +4087,7 @@ static inline int tvmffi_call(F callee, Out out, Args... args) {
       const TVMFFIByteArray *: tvmffi_bytes,    \
       DLTensor *: tvmffi_tensor,                \
       const DLTensor *: tvmffi_tensor,          \
-      TVMFFIByteArray: tvmffi_i_text,           \
+      TVMFFIByteArray: tvmffi_i_text_of,        \
       TVMFFIObject *: tvmffi_obj,               \
       const TVMFFIObject *: tvmffi_i_const_obj, \
       DLDevice: tvmffi_device,                  \
