@@ -2785,8 +2785,8 @@ TVMFFI_I_CONTAINER_WORD(dict, "Dict<Any, Any>", TVMFFI_I_TWO_ANY("ffi.Dict"),
 TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 
 /* As an element, a value or none. */
-TVMFFI_I_COLD inttvmffi_i_item_optional(const tvmffi_i_name *type,
-                                        const TVMFFIAny *from, TVMFFIAny *to) {
+TVMFFI_I_COLD int tvmffi_i_item_optional(const tvmffi_i_name *type,
+                                         const TVMFFIAny *from, TVMFFIAny *to) {
   const tvmffi_i_compound *of = (const tvmffi_i_compound *)(const void *)type;
   return from->type_index == kTVMFFINone ? 0 : of->cast[0](of->of[0], from, to);
 }
