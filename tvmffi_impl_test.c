@@ -8553,6 +8553,42 @@ static void test_map_functions(void) {
   CHECK_INT(tvmffi_i_map_size(map), 1);
 }
 
+static void test_dict_functions(void) {
+  TVMFFIAny got = tvmffi_none(), one = tvmffi_int(1), dict, list;
+  TVMFFIObject *make = test_global("ffi.Dict"),
+               *lists = test_global("ffi.List");
+  TVMFFIAny pair[2];
+  int64_t n = -1;
+  if (!make || !lists) return;
+  pair[0] = pair[1] = one;
+  OK(TVMFFIFunctionCall(make, pair, 2, &got));
+  OWN_ANY(got);
+  dict = got;
+  OK(tvmffi_call(tvmffi_str("ffi.DictSize"), tvmffi_out_int64(&n), dict));
+  CHECK_INT(n, 1);
+  OK(tvmffi_call(tvmffi_str("ffi.DictCount"), tvmffi_out_int64(&n), dict, one));
+  CHECK_INT(n, 1);
+  OK(tvmffi_call(tvmffi_str("ffi.DictGetItemOrMissing"), tvmffi_out_int64(&n),
+                 dict, one));
+  CHECK_INT(n, 1);
+  OK(MAP_DO("DictErase", dict, one));
+  OK(tvmffi_call(tvmffi_str("ffi.DictGetItemOrMissing"), tvmffi_out_any(&got),
+                 dict, one));
+  CHECK(got.v_obj == &tvmffi_i_invalid_object);
+  OK(tvmffi_call(tvmffi_str("ffi.DictCount"), tvmffi_out_int64(&n), dict, one));
+  CHECK_INT(n, 0);
+  OK(MAP_DO("DictErase", dict, one));
+  OK(MAP_DO("DictSetItem", dict, one, tvmffi_int(2)));
+  OK(MAP_DO("DictClear", dict));
+  OK(tvmffi_call(tvmffi_str("ffi.DictSize"), tvmffi_out_int64(&n), dict));
+  CHECK_INT(n, 0);
+  list = tvmffi_none();
+  OK(TVMFFIFunctionCall(lists, pair, 2, &list));
+  OWN_ANY(list);
+  OK(tvmffi_call(tvmffi_str("ffi.ListSize"), tvmffi_out_int64(&n), list));
+  CHECK_INT(n, 2);
+}
+
 /* The same text is the same key, however it comes. */
 static void test_map_views(void) {
   static const char *const texts[] = {"", "short", "1234567", "12345678",
@@ -11413,6 +11449,130 @@ static void test_structural_keys(void) {
   OK(test_built("ffi.MapGetItem", 2, map, y, &found));
   CHECK_INT(found.v_int64, 5);
 }
+
+/* A tensor of four numbers, which the test owns. */
+typedef struct {
+  DLManagedTensor managed;
+  int64_t shape[2], strides[2];
+  int32_t data[4];
+} test_matrix;
+
+static int test_matrix_of(test_matrix *m, int32_t ndim, TVMFFIAny *out) {
+  static const int32_t data[4] = {1, 2, 3, 4};
+  TVMFFIObjectHandle tensor = NULL;
+  memset((void *)m, 0, sizeof(*m));
+  memcpy(m->data, data, sizeof(data));
+  m->managed.dl_tensor.data = m->data;
+  m->managed.dl_tensor.device.device_type = kDLCPU;
+  m->managed.dl_tensor.ndim = ndim;
+  m->managed.dl_tensor.dtype.code = kDLInt;
+  m->managed.dl_tensor.dtype.bits = 32;
+  m->managed.dl_tensor.dtype.lanes = 1;
+  m->managed.dl_tensor.shape = m->shape;
+  m->managed.dl_tensor.strides = m->strides;
+  m->shape[0] = m->shape[1] = ndim == 1 ? 4 : 2;
+  m->strides[0] = ndim == 1 ? 1 : 2;
+  m->strides[1] = 1;
+  TVMFFI_TRY(TVMFFITensorFromDLPack(&m->managed, 0, 0, &tensor));
+  OWN(tensor);
+  *out = tvmffi_obj((TVMFFIObject *)tensor);
+  return 0;
+}
+
+static void test_structural_tensors(void) {
+  static test_matrix one, other, flat; /* which live until the test ends */
+  TVMFFIAny args[4], result, x;
+  DLTensor *t;
+  int64_t h, k;
+  OK(test_matrix_of(&one, 2, &args[0]));
+  OK(test_matrix_of(&other, 2, &args[1]));
+  OK(test_matrix_of(&flat, 1, &x));
+  SAME_STRUCTURE(args[0], args[0], 0, 1);
+  SAME_STRUCTURE(args[0], args[1], 0, 1);
+  SAME_STRUCTURE(args[0], x, 0, 0);
+  OK(test_hash(args[0], 0, &h));
+  OK(test_hash(args[1], 0, &k));
+  CHECK(h == k);
+  other.data[3] = 5;
+  SAME_STRUCTURE(args[0], args[1], 0, 0);
+  OK(test_hash(args[1], 0, &k));
+  CHECK(h != k);
+  /* Without a look at the content. */
+  args[2] = tvmffi_bool(0);
+  args[3] = tvmffi_bool(1);
+  OK(test_apply_global("ffi.StructuralEqual", args, 4, &result));
+  CHECK_INT(result.v_int64, 1);
+  t = TVMFFITensorGetDLTensorPtr(args[1].v_obj);
+  t->dtype.bits = 16;
+  OK(test_apply_global("ffi.StructuralEqual", args, 4, &result));
+  CHECK_INT(result.v_int64, 0);
+  t->dtype.bits = 32;
+  t->shape[0] = 1;
+  SAME_STRUCTURE(args[0], args[1], 0, 0);
+  t->shape[0] = 2;
+  t->strides[0] = 4;
+  FAILS(test_same(args[0], args[1], 0) < 0, "InternalError",
+        "Can only compare contiguous tensor");
+  t->strides[0] = 2;
+  t->device.device_type = kDLCUDA;
+  FAILS(test_same(args[0], args[1], 0) < 0, "InternalError",
+        "can only compare CPU tensor");
+  FAILS(test_hash(args[1], 0, &k), "InternalError", "can only hash CPU tensor");
+  OK(test_built("ffi.List", 2, args[0], args[1], &x));
+  OK(test_apply_global("ffi.ContainerFindFirstNonCPUDevice", &x, 1, &result));
+  CHECK_INT(result.v_device.device_type, kDLCUDA);
+  t->device.device_type = kDLCPU;
+}
+
+/* Values that are compared and hashed by what they hold. */
+static void test_structural_contents(void) {
+  TVMFFIAny a, b, c, x, y, key;
+  int64_t h, k;
+  OK(test_built("ffi.Shape", 2, tvmffi_int(2), tvmffi_int(3), &a));
+  OK(test_built("ffi.Shape", 2, tvmffi_int(2), tvmffi_int(3), &b));
+  OK(test_built("ffi.Shape", 2, tvmffi_int(2), tvmffi_int(4), &c));
+  SAME_STRUCTURE(a, b, 0, 1);
+  SAME_STRUCTURE(a, c, 0, 0);
+  OK(test_hash(a, 0, &h));
+  OK(test_hash(b, 0, &k));
+  CHECK(h == k);
+  OK(test_built("ffi.Shape", 1, tvmffi_int(2), tvmffi_none(), &c));
+  SAME_STRUCTURE(a, c, 0, 0);
+  SAME_STRUCTURE(test_double((uint64_t)0x7FF8 << 48),
+                 test_double((uint64_t)0xFFF1 << 48), 0, 1);
+  OK(test_bigint(&a, 1, 2, 3));
+  OK(test_bigint(&b, 1, 2, 3));
+  OK(test_bigint(&c, 1, 2, 4));
+  SAME_STRUCTURE(a, b, 0, 1);
+  SAME_STRUCTURE(a, c, 0, 0);
+  OK(test_built("ffi.Map", 2, a, tvmffi_int(1), &x));
+  OK(test_built("ffi.Map", 2, b, tvmffi_int(1), &y));
+  SAME_STRUCTURE(x, y, 0, 1);
+  OK(test_hash(x, 0, &h));
+  OK(test_hash(y, 0, &k));
+  CHECK(h == k);
+  /* An empty dict is the first thing that is hashed. */
+  OK(test_built("ffi.Dict", 0, a, a, &x));
+  OK(test_built("ffi.Dict", 0, a, a, &y));
+  OK(test_hash(x, 0, &h));
+  OK(test_hash(y, 0, &k));
+  CHECK(h == k);
+  SAME_STRUCTURE(x, y, 0, 1);
+  /* Only the second map has this key. */
+  OK(test_built("ffi.Map", 0, a, a, &x));
+  OK(test_built("ffi.Map", 2, tvmffi_int(7), tvmffi_int(1), &y));
+  {
+    TVMFFIAny args[4], pair;
+    args[0] = x;
+    args[1] = y;
+    args[2] = args[3] = tvmffi_bool(0);
+    OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+    CHECK_INT(test_only_step(pair.v_obj, 0, &key),
+              TVMFFI_I_STEP_MAP_ITEM_MISSING);
+    CHECK_INT(test_only_step(pair.v_obj, 1, &key), TVMFFI_I_STEP_MAP_ITEM);
+    CHECK_INT(key.v_int64, 7);
+  }
+}
 #endif /* !TEST_NO_REFLECTION && !TVMFFI_NO_EXTRA */
 
 /* ======== JSON ============================================================ */
@@ -11818,6 +11978,17 @@ static void test_json_bad_graphs(void) {
        "Invalid decimal string for ffi.BigInt"},
       {NODE_TEXT("{\"type\":\"ffi.IntEnum\",\"data\":1}"), "ValueError",
        "Enum `ffi.IntEnum` has no instance with index 1"},
+      {NODE_TEXT("{\"type\":\"ffi.StrEnum\",\"data\":\"a\"}"), "ValueError",
+       "Enum `ffi.StrEnum` has no instance with index a"},
+      {NODE_TEXT("{\"type\":\"float\",\"data\":null}"), "TypeError",
+       "Cannot convert from type `None` to `float`"},
+      {NODE_TEXT("{\"type\":\"ffi.Shape\",\"data\":1}"), "TypeError",
+       "Cannot convert from type `int` to `Array<int>`"},
+      {NODE_TEXT("{\"type\":\"ffi.BigInt\",\"data\":1}"), "TypeError",
+       "Cannot treat type `int` as type `str`"},
+      {NODE_TEXT("{\"type\":\"ffi.reflection.AccessStep\",\"data\":{}}"),
+       "TypeError",
+       "Required field `kind` not set in type `ffi.reflection.AccessStep`"},
       {NODE_TEXT("{\"type\":\"ffi.Tensor\",\"data\":1}"), "RuntimeError",
        "Type `ffi.Tensor` does not support reflection creation (no native "
        "creator or __ffi_new__ type attr)"}};
@@ -11833,6 +12004,40 @@ static void test_json_bad_graphs(void) {
           rows[i].kind, rows[i].error);
     test_release_all();
   }
+}
+
+/* A graph may be made of lists and dicts; an int serves as a float. */
+static void test_json_loose_graphs(void) {
+  static const char text[] =
+      "{\"root_index\":1,\"nodes\":[{\"type\":\"float\",\"data\":-3},"
+      "{\"type\":\"ffi.List\",\"data\":[0,0]}]}";
+  TVMFFIAny args[4], node, nodes, got, key;
+  TVMFFIByteArray bytes = TEXT(text), name = TEXT("ffi.Array");
+  OK(TVMFFIStringFromByteArray(&bytes, &key));
+  OWN_ANY(key);
+  OK(test_apply_global("ffi.FromJSONGraphString", &key, 1, &got));
+  CHECK_INT(got.type_index, kTVMFFIList);
+  CHECK_INT(test_cell(got.v_obj)->size, 2);
+  CHECK_INT(((TVMFFIAny *)test_cell(got.v_obj)->data)->type_index,
+            kTVMFFIFloat);
+  CHECK(((TVMFFIAny *)test_cell(got.v_obj)->data)->v_uint64 == (uint64_t)0xC008
+                                                                   << 48);
+  OK(TVMFFIStringFromByteArray(&name, &key));
+  OWN_ANY(key);
+  args[0] = tvmffi_str("type");
+  args[1] = key;
+  args[2] = tvmffi_str("data");
+  OK(test_apply_global("ffi.List", NULL, 0, &args[3]));
+  OK(test_apply_global("ffi.Dict", args, 4, &node));
+  OK(test_apply_global("ffi.Array", &node, 1, &nodes));
+  args[0] = tvmffi_str("root_index");
+  args[1] = tvmffi_int(0);
+  args[2] = tvmffi_str("nodes");
+  args[3] = nodes;
+  OK(test_apply_global("ffi.Map", args, 4, &node));
+  OK(test_apply_global("ffi.FromJSONGraph", &node, 1, &got));
+  CHECK_INT(got.type_index, kTVMFFIArray);
+  CHECK_INT(test_cell(got.v_obj)->size, 0);
 }
 
 /* A dict in itself, through an array. */
@@ -12269,6 +12474,93 @@ static void test_mutators(void) {
   }
 }
 
+static TVMFFIAny test_kept_visitor; /* borrowed, during a visit */
+
+static int test_in_region(void *self, const TVMFFIAny *args, int32_t num_args,
+                          TVMFFIAny *result) {
+  int64_t region = -1;
+  (void)self, (void)args, (void)num_args;
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralVisitorDefRegionKind"),
+                         tvmffi_out_int64(&region), test_kept_visitor));
+  *result = tvmffi_int(region);
+  return 0;
+}
+
+static int test_on_visitor(void *self, const TVMFFIAny *args, int32_t num_args,
+                           TVMFFIAny *result) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny any, visitor = args[1];
+  int64_t region = -1;
+  int code;
+  (void)self, (void)num_args, (void)result;
+  test_kept_visitor = visitor;
+  TVMFFI_TRY(TVMFFIFunctionCreate(NULL, test_in_region, NULL, &f));
+  any = tvmffi_obj((TVMFFIObject *)f);
+  code = tvmffi_call(tvmffi_str("ffi.StructuralVisitorWithDefRegionKind"),
+                     tvmffi_out_int64(&region), visitor, tvmffi_int(2), any);
+  tvmffi_release(f);
+  TVMFFI_TRY(code);
+  CHECK_INT(region, 2);
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralVisitorDefRegionKind"),
+                         tvmffi_out_int64(&region), visitor));
+  CHECK_INT(region, 0);
+  return 0;
+}
+
+/* Calls a function of two arguments with the tree and a list of lists that has
+   one callback. */
+static int test_visit_by(const char *name, TVMFFISafeCallType call,
+                         int32_t type_index, int n, TVMFFIAny *result) {
+  TVMFFIObject *tree = test_tree();
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny row[3], args[2], inner;
+  if (!tree) return tvmffi_i_no_memory();
+  TVMFFI_TRY(TVMFFIFunctionCreate(NULL, call, NULL, &f));
+  OWN(f);
+  row[0] = tvmffi_int(type_index);
+  row[1] = tvmffi_obj((TVMFFIObject *)f);
+  row[2] = tvmffi_bool(0);
+  TVMFFI_TRY(test_apply_global("ffi.Array", row, n, &inner));
+  TVMFFI_TRY(test_apply_global("ffi.List", &inner, 1, &args[1]));
+  args[0] = tvmffi_obj(tree);
+  return test_apply_global(name, args, 2, result);
+}
+
+static int test_give_text(void *self, const TVMFFIAny *args, int32_t num_args,
+                          TVMFFIAny *result) {
+  TVMFFIByteArray text = TEXT("no result of a visit");
+  (void)self, (void)args, (void)num_args;
+  return TVMFFIStringFromByteArray(&text, result);
+}
+
+static int test_mutate_again(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)num_args;
+  return tvmffi_call(tvmffi_str("ffi.StructuralMutatorMutate"),
+                     tvmffi_out_any(result), args[1], tvmffi_int(6));
+}
+
+static void test_visitors(void) {
+  TVMFFIObjectHandle error = NULL;
+  TVMFFIAny any;
+  OK(test_visit_by("ffi.StructuralVisit", test_on_visitor, kTVMFFIArray, 2,
+                   &any));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  OK(test_visit_by("ffi.StructuralMutate", test_mutate_again, kTVMFFIArray, 3,
+                   &any));
+  CHECK_INT(any.type_index, kTVMFFIInt);
+  CHECK_INT(any.v_int64, 6);
+  FAILS(test_visit_by("ffi.StructuralVisit", test_give_text, kTVMFFIArray, 2,
+                      &any),
+        "TypeError", NULL);
+  /* A type that does not exist matches nothing, and leaves no error. */
+  OK(test_visit_by("ffi.StructuralVisit", test_give_text, 120, 2, &any));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  TVMFFIErrorMoveFromRaised(&error);
+  CHECK(!error);
+  tvmffi_release(error);
+}
+
 /* Takes the error of a failed walk and gives where it came from. */
 static void test_error_places(void) {
   NODE_TYPE(plain, kTVMFFISEqHashKindTreeNode, 0);
@@ -12663,6 +12955,7 @@ static const test_case test_cases[] = {
     {"maps: hundreds of keys", test_large_maps},
     {"maps: made for so many entries", test_capacity},
     {"maps: built-in functions", test_map_functions},
+    {"maps: functions of dicts", test_dict_functions},
     {"maps: texts of each kind as keys", test_map_views},
     {"maps: what is no key", test_bad_map_keys},
     {"maps: copied before a change", test_map_copy_on_write},
@@ -12684,6 +12977,7 @@ static const test_case test_cases[] = {
     {"JSON: graphs", test_json_graphs},
     {"JSON: objects", test_json_objects},
     {"JSON: graphs that are none", test_json_bad_graphs},
+    {"JSON: graphs of lists and dicts", test_json_loose_graphs},
     {"JSON: cycles", test_json_cycles},
 #endif
 #if !TEST_NO_ARRAYS && !TVMFFI_NO_CONTAINERS
@@ -12806,6 +13100,8 @@ static const test_case test_cases[] = {
     {"structural: depth", test_structural_depth},
     {"structural: errors", test_structural_errors},
     {"structural: keys", test_structural_keys},
+    {"structural: tensors", test_structural_tensors},
+    {"structural: contents", test_structural_contents},
 #endif
 #if !TVMFFI_NO_EXTRA && !TEST_NO_REFLECTION && !TEST_NO_TYPES
     {"visits: attribute columns", test_visit_columns},
@@ -12815,6 +13111,7 @@ static const test_case test_cases[] = {
     {"visits: fields", test_visited_fields},
     {"visits: variables and regions", test_variables},
     {"visits: functions of a mutator", test_mutators},
+    {"visits: functions of a visitor", test_visitors},
     {"visits: where an error came from", test_error_places},
     {"visits: hooks", test_visit_hooks},
     {"visits: containers that change", test_visited_changes},
