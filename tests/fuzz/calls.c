@@ -216,6 +216,8 @@ static void put(unsigned at, TVMFFIAny any) {
 /* A value that may be given to the library, owned by the caller. */
 static TVMFFIAny own(TVMFFIAny view) {
   TVMFFIAny owned = tvmffi_none();
+  if (view.type_index >= kTVMFFIStaticObjectBegin && !view.v_obj)
+    return owned; /* which the function that makes owned values cannot take */
   fuzz_check_error(TVMFFIAnyViewToOwnedAny(&view, &owned));
   return owned;
 }
