@@ -224,6 +224,8 @@ static TVMFFIAny own(TVMFFIAny view) {
 
 static void run(int calls);
 
+static void forget_moved(void);
+
 /* A function that does more of the program, with its arguments as values, and
    returns one of these. `self` says how many calls it makes. */
 static int callback(void *self, const TVMFFIAny *args, int32_t n,
@@ -235,6 +237,7 @@ static int callback(void *self, const TVMFFIAny *args, int32_t n,
     return 0;
   }
   ++vm.nesting;
+  forget_moved();
   for (i = 0; i < n && i < 3; ++i) put(40 + (unsigned)i, own(args[i]));
   run((int)(intptr_t)self);
   --vm.nesting;
@@ -483,6 +486,15 @@ static void show(const char *name, const frame *f, int n) {
   fprintf(stderr, ")\n");
 }
 
+/* Makes None of the values that an argument was moved from. */
+static void forget_moved(void) {
+  int i;
+  for (i = 0; i < NUM_VALUES; ++i)
+    if (vm.values[i].type_index >= kTVMFFIStaticObjectBegin &&
+        !vm.values[i].v_obj)
+      vm.values[i] = tvmffi_none();
+}
+
 /* Calls a function (borrowed) with values, and puts its result among them.
    Mostly they fit its parameters, if it is callables[known]. */
 static void call(TVMFFIObject *f, const char *name, int known) {
@@ -518,10 +530,7 @@ static void call(TVMFFIObject *f, const char *name, int known) {
   code = TVMFFIFunctionCall(f, fr.args, n, &result);
   tvmffi_release(f);
   for (i = 0; i < n; ++i) tvmffi_any_release(&held[i]);
-  for (i = 0; i < NUM_VALUES; ++i)
-    if (vm.values[i].type_index >= kTVMFFIStaticObjectBegin &&
-        !vm.values[i].v_obj)
-      vm.values[i] = tvmffi_none();
+  forget_moved();
   fuzz_check_error(code);
   if (code) return;
   fuzz_check_any(&result);
