@@ -1349,7 +1349,7 @@ TVMFFI_I_ACCESSOR DLDevice TVMFFIDLDeviceFromIntPair(int32_t device_type,
 #if TVMFFI_DYNAMIC
 /* The functions of the runtime that was chosen. Below, each name of the ABI is
    a pointer from this table; a name in the list of a macro's own is not. */
-#define TVMFFI_I_EACH(F) \
+#define TVMFFI_I_EACH_FUNCTION(F) \
   F(TVMFFIAnyViewToOwnedAny) \
   F(TVMFFIBacktrace) \
   F(TVMFFIBigIntFromByteArray) \
@@ -1404,12 +1404,12 @@ TVMFFI_I_ACCESSOR DLDevice TVMFFIDLDeviceFromIntPair(int32_t device_type,
 #if !TVMFFI_I_GNU
 #error "tvmffi.h: TVMFFI_DYNAMIC needs a GNU compiler: it asks for typeof"
 #elif defined(__cplusplus)
-#define TVMFFI_I_MEMBER(name) decltype(&name) at_##name;
+#define TVMFFI_I_API_MEMBER(name) decltype(&name) at_##name;
 #else
-#define TVMFFI_I_MEMBER(name) __typeof__(&name) at_##name;
+#define TVMFFI_I_API_MEMBER(name) __typeof__(&name) at_##name;
 #endif
 typedef struct {
-  TVMFFI_I_EACH(TVMFFI_I_MEMBER)
+  TVMFFI_I_EACH_FUNCTION(TVMFFI_I_API_MEMBER)
 } tvmffi_i_api;
 
 #define tvmffi_i_chosen TVMFFI_I_RENAME_(TVMFFI_PREFIX, tvmffi_i_chosen)
@@ -4665,7 +4665,8 @@ TVMFFI_I_INLINE int tvmffi_i_pop_item(TVMFFIAny any, TVMFFIAny key,
                                               tvmffi_int(0), tvmffi_int(0), \
                                               tvmffi_int(0), tvmffi_int(0), \
                                               tvmffi_int(0)};               \
-       tvmffi_i_foreach_next(TVMFFI_I_CAT(tvmffi_at_, __LINE__), &key, &value);)
+       tvmffi_i_foreach_next(TVMFFI_I_CAT(tvmffi_at_, __LINE__), &key,      \
+                             &value);)
 
 /* at: the container, the index of the next item. */
 TVMFFI_I_INLINE int tvmffi_i_next(TVMFFIAny *at, TVMFFIAny *item) {
@@ -4679,7 +4680,7 @@ TVMFFI_I_INLINE int tvmffi_i_next(TVMFFIAny *at, TVMFFIAny *item) {
    and of what table that is: its memory, its size, its newest entry. In another
    table the entry is counted off from the oldest. */
 TVMFFI_I_INLINE int tvmffi_i_foreach_next(TVMFFIAny *at, TVMFFIAny *key,
-                                        TVMFFIAny *value) {
+                                          TVMFFIAny *value) {
   const tvmffi_i_map_object *m = (tvmffi_i_map_object *)(void *)at->v_obj;
   const tvmffi_i_pair *pair = NULL;
   uint64_t n = at[1].v_uint64, slot = at[2].v_uint64, i;
@@ -4970,8 +4971,9 @@ TVMFFI_I_INLINE int tvmffi_i_data_fits(const tvmffi_i_plan *p,
 }
 
 /* Checks all tensors; the code of the first that does not fit. */
-TVMFFI_I_INLINE int tvmffi_i_fit_plans(const tvmffi_i_plan *plans, int32_t count,
-                                 const DLTensor *const *tensors) {
+TVMFFI_I_INLINE int tvmffi_i_fit_plans(const tvmffi_i_plan *plans,
+                                       int32_t count,
+                                       const DLTensor *const *tensors) {
   int32_t i;
   for (i = 0; i < count; ++i) {
     const tvmffi_i_plan *p = &plans[i];
@@ -5406,7 +5408,7 @@ TVMFFI_I_INLINE int64_t tvmffi_tensor_stride(const DLTensor *t, int32_t dim) {
 
 /* The element at as many indices as the tensor has dimensions, 1 to 6, by its
    strides: tvmffi_element(x, float, i, j) = 1. Nothing is checked. */
-#define tvmffi_element(tensor, type, ...)                             \
+#define tvmffi_element(tensor, type, ...)                        \
   tvmffi_data(                                                   \
       tensor,                                                    \
       type)[tvmffi_i_offset(tensor, TVMFFI_I_COUNT(__VA_ARGS__), \
@@ -6952,7 +6954,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
    borrowed. It may stand before TVMFFI_TYPE or behind it; the type's own word
    is there only behind it. */
 #define TVMFFI_METHOD(type, name, ...)                                       \
-  TVMFFI_I_SELF_OF(type, self_##type##_##name)                                  \
+  TVMFFI_I_SELF_OF(type, self_##type##_##name)                               \
   TVMFFI_I_CLASS_METHOD(                                                     \
       type, name,                                                            \
       tvmffi_i_name_self(&tvmffi_i_name_self_##type##_##name, key, flags),   \
@@ -24146,7 +24148,7 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
 static int tvmffi_i_look_at_node(TVMFFIObject *node, int32_t *type_index,
                                  const TVMFFIAny **data) {
   const TVMFFIAny *type = NULL;
-  TVMFFIByteArray text;
+  TVMFFIByteArray text = {NULL, 0};
   TVMFFI_TRY(tvmffi_i_get_named(node, "type", &type));
   TVMFFI_TRY(tvmffi_i_cast_str(type, &text));
   TVMFFI_TRY(TVMFFITypeKeyToIndex(&text, type_index));
@@ -24159,7 +24161,7 @@ static int tvmffi_i_load_data(tvmffi_i_loader *l, int64_t node, int32_t index,
                               const TVMFFIAny *data, TVMFFIAny *value) {
   const TVMFFISeqCell *cell = NULL;
   const TVMFFIAny *hook;
-  TVMFFIByteArray text;
+  TVMFFIByteArray text = {NULL, 0};
   switch (index) {
     case kTVMFFINone:
     case kTVMFFIBool:
@@ -25037,7 +25039,8 @@ TVMFFI_I_COLD int tvmffi_i_start_globals(void) {
 #if TVMFFI_DYNAMIC
 #define TVMFFI_I_OWN(name) name,
 #define TVMFFI_I_QUOTED(name) #name,
-static const tvmffi_i_api tvmffi_i_embedded = {TVMFFI_I_EACH(TVMFFI_I_OWN)};
+static const tvmffi_i_api tvmffi_i_embedded = {
+    TVMFFI_I_EACH_FUNCTION(TVMFFI_I_OWN)};
 #if !TVMFFI_STATIC
 const tvmffi_i_api *tvmffi_i_chosen;
 #endif
@@ -25050,7 +25053,7 @@ static int tvmffi_i_find_runtime(tvmffi_i_api *out) { return (void)out, 0; }
 #include <dlfcn.h>
 
 static int tvmffi_i_find_in(void *library, tvmffi_i_api *out) {
-  static const char *const names[] = {TVMFFI_I_EACH(TVMFFI_I_QUOTED)};
+  static const char *const names[] = {TVMFFI_I_EACH_FUNCTION(TVMFFI_I_QUOTED)};
   void *found[sizeof(names) / sizeof(names[0])];
   TVMFFIVersion version;
   size_t i;

@@ -11455,9 +11455,10 @@ typedef struct {
   DLManagedTensor managed;
   int64_t shape[2], strides[2];
   int32_t data[4];
-} test_matrix;
+} test_numbers_tensor;
 
-static int test_matrix_of(test_matrix *m, int32_t ndim, TVMFFIAny *out) {
+static int test_numbers_tensor_of(test_numbers_tensor *m, int32_t ndim,
+                                  TVMFFIAny *out) {
   static const int32_t data[4] = {1, 2, 3, 4};
   TVMFFIObjectHandle tensor = NULL;
   memset((void *)m, 0, sizeof(*m));
@@ -11480,13 +11481,14 @@ static int test_matrix_of(test_matrix *m, int32_t ndim, TVMFFIAny *out) {
 }
 
 static void test_structural_tensors(void) {
-  static test_matrix one, other, flat; /* which live until the test ends */
+  static test_numbers_tensor one, other,
+      flat; /* which live until the test ends */
   TVMFFIAny args[4], result, x;
   DLTensor *t;
   int64_t h, k;
-  OK(test_matrix_of(&one, 2, &args[0]));
-  OK(test_matrix_of(&other, 2, &args[1]));
-  OK(test_matrix_of(&flat, 1, &x));
+  OK(test_numbers_tensor_of(&one, 2, &args[0]));
+  OK(test_numbers_tensor_of(&other, 2, &args[1]));
+  OK(test_numbers_tensor_of(&flat, 1, &x));
   SAME_STRUCTURE(args[0], args[0], 0, 1);
   SAME_STRUCTURE(args[0], args[1], 0, 1);
   SAME_STRUCTURE(args[0], x, 0, 0);
@@ -11526,7 +11528,7 @@ static void test_structural_tensors(void) {
 
 /* Values that are compared and hashed by what they hold. */
 static void test_structural_contents(void) {
-  TVMFFIAny a, b, c, x, y, key;
+  TVMFFIAny a, b, c, x, y, key = tvmffi_none();
   int64_t h, k;
   OK(test_built("ffi.Shape", 2, tvmffi_int(2), tvmffi_int(3), &a));
   OK(test_built("ffi.Shape", 2, tvmffi_int(2), tvmffi_int(3), &b));
@@ -12526,8 +12528,8 @@ static int test_visit_by(const char *name, TVMFFISafeCallType call,
   return test_apply_global(name, args, 2, result);
 }
 
-static int test_give_text(void *self, const TVMFFIAny *args, int32_t num_args,
-                          TVMFFIAny *result) {
+static int test_give_a_text(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
   TVMFFIByteArray text = TEXT("no result of a visit");
   (void)self, (void)args, (void)num_args;
   return TVMFFIStringFromByteArray(&text, result);
@@ -12550,11 +12552,11 @@ static void test_visitors(void) {
                    &any));
   CHECK_INT(any.type_index, kTVMFFIInt);
   CHECK_INT(any.v_int64, 6);
-  FAILS(test_visit_by("ffi.StructuralVisit", test_give_text, kTVMFFIArray, 2,
+  FAILS(test_visit_by("ffi.StructuralVisit", test_give_a_text, kTVMFFIArray, 2,
                       &any),
         "TypeError", NULL);
   /* A type that does not exist matches nothing, and leaves no error. */
-  OK(test_visit_by("ffi.StructuralVisit", test_give_text, 120, 2, &any));
+  OK(test_visit_by("ffi.StructuralVisit", test_give_a_text, 120, 2, &any));
   CHECK_INT(any.type_index, kTVMFFINone);
   TVMFFIErrorMoveFromRaised(&error);
   CHECK(!error);

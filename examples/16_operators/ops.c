@@ -96,16 +96,17 @@ TVMFFI_EXPORT(layer_norm, none, (tensor, x), (tensor, scale), (tensor, bias),
 }
 
 /* c = a b, with elements T that are added up as S and stored as R. */
-#define MATMUL(name, T, S, R, from, to)                                        \
-  static void name(const DLTensor *a, const DLTensor *b, const DLTensor *c) {  \
-    int64_t i, j, k;                                                           \
-    for (i = 0; i < c->shape[0]; ++i)                                          \
-      for (j = 0; j < c->shape[1]; ++j) {                                      \
-        S sum = 0;                                                             \
-        for (k = 0; k < a->shape[1]; ++k)                                      \
-          sum += (S)from(tvmffi_element(a, T, i, k)) * from(tvmffi_element(b, T, k, j)); \
-        tvmffi_element(c, R, i, j) = to(sum);                                       \
-      }                                                                        \
+#define MATMUL(name, T, S, R, from, to)                                       \
+  static void name(const DLTensor *a, const DLTensor *b, const DLTensor *c) { \
+    int64_t i, j, k;                                                          \
+    for (i = 0; i < c->shape[0]; ++i)                                         \
+      for (j = 0; j < c->shape[1]; ++j) {                                     \
+        S sum = 0;                                                            \
+        for (k = 0; k < a->shape[1]; ++k)                                     \
+          sum += (S)from(tvmffi_element(a, T, i, k)) *                        \
+                 from(tvmffi_element(b, T, k, j));                            \
+        tvmffi_element(c, R, i, j) = to(sum);                                 \
+      }                                                                       \
   }
 MATMUL(matmul_float32, float, float, float, , )
 MATMUL(matmul_int8, int8_t, int32_t, int32_t, , )
