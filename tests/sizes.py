@@ -23,7 +23,7 @@ LIBRARY_TEXT_LIMIT = 320 * 1024  # of the library, at -O2
 LOAD_LIMIT = 0.2  # milliseconds more than an empty library takes
 # Of upstream's c_api.h: the ABI alone. The compiler reads past the rest of the
 # one header, which is most of what is over 1.
-DECLARATIONS_LIMIT = 1.6
+DECLARATIONS_LIMIT = 2.0
 IMPLEMENTATION_LIMIT = 2.0  # of the core; of a C++ file that includes upstream's header
 
 OURS = '#include "tvmffi.h"\n'
