@@ -2034,14 +2034,14 @@ TVMFFI_I_COLD int tvmffi_i_pending(void) {
 
 /* ======== Scopes ================================================= >>scopes */
 /* C interface: a scope releases at its end, newest first, what was handed out
-   inside it: containers, function objects, results of calls into a TVMFFIObject
-   ** or TVMFFIAny *. Outside any scope these are the caller's. An error that is
-   taken is always the caller's. Scopes nest; the innermost one gets them.
-   A scope is of one thread and of one file: code of other files never sees it,
-   and a function that is called by tvmffi_call begins outside of all scopes,
-   also where it stands in the same file. So only plain C functions of the file
-   share the scope of their caller. A file that begins no scope has none of
-   this in its machine code. */
+   inside it: containers, function objects, tensors, objects of tvmffi_new,
+   results of calls into a TVMFFIObject ** or TVMFFIAny *. Outside any scope
+   these are the caller's. An error that is taken is always the caller's. Scopes
+   nest; the innermost one gets them. A scope is of one thread and of one file:
+   code of other files never sees it, and a function that is called by
+   tvmffi_call begins outside of all scopes, also where it stands in the same
+   file. So only plain C functions of the file share the scope of their caller.
+   A file that begins no scope has none of this in its machine code. */
 
 /* So many objects stand in the scope itself; for more it takes memory. */
 #define TVMFFI_I_SCOPE_FIRST 12
@@ -2932,6 +2932,10 @@ TVMFFI_I_INLINE const tvmffi_i_compound *tvmffi_i_compound_of(
              : NULL;
 }
 
+TVMFFI_I_INLINE int tvmffi_i_is_optional(const tvmffi_i_name *type) {
+  return tvmffi_i_compound_of(type) && type->schema[1] == 'O';
+}
+
 /* Calls a built-in function by its name. */
 TVMFFI_I_COLD int tvmffi_i_call_named(const char *text, const TVMFFIAny *args,
                                       int64_t n, TVMFFIAny *result) {
@@ -3323,7 +3327,7 @@ TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
   const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
   int32_t got = any->type_index;
   int said = 0;
-  if (of && of->base.schema[1] == 'O') { /* Optional */
+  if (tvmffi_i_is_optional(type)) {
     tvmffi_i_say_got(p, of->of[0], any);
     return;
   }
@@ -3618,19 +3622,19 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   TVMFFI_I_INLINE int tvmffi_closure_##name(State *self,                       \
                                             void (*deleter)(void *),           \
                                             TVMFFIObject **out) {              \
-    return tvmffi_i_make_closure(&tvmffi_func_##name, self, deleter,           \
-                                 out);                                         \
+    return tvmffi_i_make_closure(&tvmffi_func_##name, self, deleter, out);     \
   }                                                                            \
   TVMFFI_I_BODY_OF(TVMFFI_I_SELF(State), tvmffi_body_##name, n, __VA_ARGS__)
 #define TVMFFI_I_SELF(State) TVMFFI_I_UNUSED State *self TVMFFI_I_COMMA()
 #define TVMFFI_I_STATE(State) (State *)tvmffi_handle TVMFFI_I_COMMA()
 /* clang-format on */
 
-/* Makes a function object of a closure and a state; *out is the caller's. The
-   state is taken: the deleter (NULL for none) is called with it when the
-   function ends, or at once if it cannot be made. */
+/* Makes a function object of a closure and a state; *out is owned by the
+   caller, or by the innermost scope. The state is taken: the deleter (NULL for
+   none) is called with it when the function ends, or at once if it cannot be
+   made. */
 #define tvmffi_closure(name, state, deleter, out) \
-  tvmffi_closure_##name(state, deleter, out)
+  (TVMFFI_I_HERE tvmffi_closure_##name(state, deleter, out))
 
 TVMFFI_I_INLINE int tvmffi_i_make_closure(const tvmffi_func *f, void *self,
                                           void (*deleter)(void *),
@@ -3638,6 +3642,7 @@ TVMFFI_I_INLINE int tvmffi_i_make_closure(const tvmffi_func *f, void *self,
   TVMFFIObjectHandle handle = NULL;
   int code = TVMFFIFunctionCreate(self, f->call, deleter, &handle);
   if (code && deleter) deleter(self);
+  if (!code) code = tvmffi_i_keep((TVMFFIObject *)handle);
   if (!code) *out = (TVMFFIObject *)handle;
   return code;
 }
@@ -4064,7 +4069,7 @@ static inline int tvmffi_call(F callee, Out out, Args... args) {
   float * : tvmffi_out_float32, double * : tvmffi_out_float64,
 #endif
 /* A view of one plain value. A void pointer is an opaque pointer, never an
-   object: cast a handle to TVMFFIObject *. */
+   object: cast a handle to TVMFFIObject *. None is NULL; in C++, nullptr. */
 #define TVMFFI_ANY(x)                           \
   _Generic((x),                                 \
       TVMFFI_I_FLOAT_ANY _Bool: tvmffi_bool,    \
@@ -4548,13 +4553,15 @@ TVMFFI_I_INLINE int tvmffi_i_get_or(TVMFFIAny any, TVMFFIAny key,
 }
 
 /* Gives an item of an array, a list or a shape, borrowed: valid as long as it
-   stays in there. Returns 0, or -1 with an IndexError or a TypeError. */
+   stays in there. Returns 0, or -1 with an IndexError or a TypeError, and then
+   *item is None. */
 #define tvmffi_at(container, i, item) \
   tvmffi_i_item_at(TVMFFI_ANY(container), i, item)
 
 TVMFFI_I_INLINE int tvmffi_i_item_at(TVMFFIAny any, int64_t i,
                                      TVMFFIAny *item) {
   TVMFFIAny key = tvmffi_int(i);
+  *item = tvmffi_none();
   if (!tvmffi_i_is_sequence(&any))
     return tvmffi_i_bad_container("tvmffi_at", "an array, list or shape", &any);
   if ((uint64_t)i >= (uint64_t)tvmffi_i_length(&any))
@@ -4721,12 +4728,11 @@ TVMFFI_I_UNUSED static __thread TVMFFIAny tvmffi_i_printing;
 
 /* Prints a value as Python's repr shows it, and ends the line. `file` is a FILE
  * (the caller includes <stdio.h>). Returns 0, or -1 with the error raised. */
-#define tvmffi_print(file, value)                                             \
-  (tvmffi_i_repr(TVMFFI_ANY(value)) ||                                        \
-           tvmffi_i_printed(fprintf((file), "%s\n",                           \
-                                    tvmffi_any_str(&tvmffi_i_printing).data)) \
-       ? -1                                                                   \
-       : 0)
+#define tvmffi_print(file, value)      \
+  tvmffi_i_printed(                    \
+      tvmffi_i_repr(TVMFFI_ANY(value)) \
+          ? INT32_MIN                  \
+          : fprintf((file), "%s\n", tvmffi_any_str(&tvmffi_i_printing).data))
 
 TVMFFI_I_INLINE int tvmffi_i_repr(TVMFFIAny any) {
   TVMFFIAny text = tvmffi_none();
@@ -4737,6 +4743,7 @@ TVMFFI_I_INLINE int tvmffi_i_repr(TVMFFIAny any) {
 }
 
 TVMFFI_I_INLINE int tvmffi_i_printed(int count) {
+  if (count == INT32_MIN) return -1; /* there was nothing to print */
   tvmffi_any_release(&tvmffi_i_printing);
   return count < 0 ? TVMFFI_RAISE("OSError", "cannot write") : 0;
 }
@@ -4761,12 +4768,13 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
    first release of an object that was dead. Returns the number of these objects
    and releases: 0 says that all is well; -1 with a ValueError on a runtime
    built without TVMFFI_DEBUG. `file` is a FILE *. */
-#define tvmffi_leak_report(file)                                  \
-  (tvmffi_i_report() < 0                                          \
-       ? -1                                                       \
-       : ((void)fprintf((file), "%s",                             \
-                        tvmffi_any_str(&tvmffi_i_printing).data), \
-          tvmffi_any_release(&tvmffi_i_printing), tvmffi_i_num_found))
+#define tvmffi_leak_report(file)                                     \
+  tvmffi_i_reported(                                                 \
+      tvmffi_i_report()                                              \
+          ? -1                                                       \
+          : ((void)fprintf((file), "%s",                             \
+                           tvmffi_any_str(&tvmffi_i_printing).data), \
+             0))
 
 #if TVMFFI_NO_THREADS
 TVMFFI_I_UNUSED static int64_t tvmffi_i_num_found;
@@ -4793,6 +4801,12 @@ TVMFFI_I_COLD int tvmffi_i_report(void) {
   tvmffi_i_printing = text;
   tvmffi_i_num_found = live + complaints;
   return 0;
+}
+
+TVMFFI_I_INLINE int64_t tvmffi_i_reported(int code) {
+  if (code) return -1;
+  tvmffi_any_release(&tvmffi_i_printing);
+  return tvmffi_i_num_found;
 }
 
 /* ======== Tensors =============================================== >>tensors */
@@ -5706,13 +5720,20 @@ TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
   return dtype;
 }
 
-/* Allocates a tensor *out, owned by the caller, in the memory of who called: by
-   the environment's allocator, whose tensors Python gets back as they are. The
-   shape is copied, its content is not set. RuntimeError when there is no
-   allocator, or that one's own error; ValueError for a bad shape. */
-TVMFFI_I_INLINE int tvmffi_tensor_new(DLDataType dtype, DLDevice device,
-                                      int32_t ndim, const int64_t *shape,
-                                      TVMFFIObject **out) {
+/* Allocates a tensor *out, owned by the caller or by the innermost scope, in
+   the memory of who called: by the environment's allocator, whose tensors
+   Python gets back as they are. The shape is copied, its content is not set.
+   RuntimeError when there is no allocator, or that one's own error; ValueError
+   for a bad shape. tvmffi_tensor_like takes dtype, device and shape from a
+   borrowed tensor. */
+#define tvmffi_tensor_new(dtype, device, ndim, shape, out) \
+  (TVMFFI_I_HERE tvmffi_i_tensor_new(dtype, device, ndim, shape, out))
+#define tvmffi_tensor_like(tensor, out) \
+  (TVMFFI_I_HERE tvmffi_i_tensor_like(tensor, out))
+
+TVMFFI_I_INLINE int tvmffi_i_tensor_new(DLDataType dtype, DLDevice device,
+                                        int32_t ndim, const int64_t *shape,
+                                        TVMFFIObject **out) {
   DLTensor like = TVMFFI_I_ZERO;
   TVMFFIObjectHandle handle = NULL;
   int32_t i;
@@ -5728,14 +5749,15 @@ TVMFFI_I_INLINE int tvmffi_tensor_new(DLDataType dtype, DLDevice device,
   like.ndim = ndim;
   like.shape = (int64_t *)(uintptr_t)shape;
   TVMFFI_TRY(TVMFFIEnvTensorAlloc(&like, &handle));
+  TVMFFI_TRY(tvmffi_i_keep((TVMFFIObject *)handle));
   *out = (TVMFFIObject *)handle;
   return 0;
 }
 
-/* Does the same with the dtype, device and shape of a borrowed tensor. */
-TVMFFI_I_INLINE int tvmffi_tensor_like(const DLTensor *t, TVMFFIObject **out) {
+TVMFFI_I_INLINE int tvmffi_i_tensor_like(const DLTensor *t,
+                                         TVMFFIObject **out) {
   if (!t) return TVMFFI_RAISE("ValueError", "a new tensor like NULL");
-  return tvmffi_tensor_new(t->dtype, t->device, t->ndim, t->shape, out);
+  return tvmffi_i_tensor_new(t->dtype, t->device, t->ndim, t->shape, out);
 }
 
 /* ======== Types =================================================== >>types */
@@ -5961,7 +5983,8 @@ TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_more(const tvmffi_i_member *m,
 }
 
 /* The static type of a field, as upstream's headers give it: that of String,
-   Bytes and Any is Any, that of any type of objects with members is Object. */
+   Bytes, Any and Optional is Any, that of any type of objects with members is
+   Object. */
 TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_member *m) {
   static const struct {
     const char *schema;
@@ -5975,7 +5998,9 @@ TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_member *m) {
   static const char type[] = "{\"type\":\"";
   const char *text = m->type->schema;
   size_t i, k;
-  if (m->kept >= TVMFFI_I_KEPT_ANY) return kTVMFFIAny;
+  if (m->kept >= TVMFFI_I_KEPT_ANY || tvmffi_i_is_optional(m->type))
+    return kTVMFFIAny;
+  if (*text == '[') ++text;
   if (*text == '{')
     for (i = 0; i < sizeof(type) - 1 && *text == type[i]; ++i) ++text;
   if (m->kept == TVMFFI_I_KEPT_OBJECT) {
@@ -5994,9 +6019,10 @@ TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_member *m) {
   return m->kept == TVMFFI_I_KEPT_OBJECT ? kTVMFFIObject : kTVMFFIAny;
 }
 
-/* An object field whose default is NULL may be None. */
+/* An object field whose default is NULL may be None, whatever its word. */
 TVMFFI_I_INLINE int tvmffi_i_nullable(const tvmffi_i_member *m) {
-  return m->kept == TVMFFI_I_KEPT_OBJECT && m->value;
+  return m->kept == TVMFFI_I_KEPT_OBJECT && m->value &&
+         !tvmffi_i_is_optional(m->type);
 }
 
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
@@ -6006,7 +6032,7 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
   if (tvmffi_i_nullable(m))
     n = tvmffi_i_append(buffer, n,
                         "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[");
-  n = tvmffi_i_append_schema(buffer, n, m->type->schema);
+  n = tvmffi_i_append_type(buffer, n, m->type);
   if (tvmffi_i_nullable(m)) n = tvmffi_i_append(buffer, n, "]}");
   r.size = tvmffi_i_append(buffer, n, "\"}");
   r.data = buffer;
@@ -6247,7 +6273,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_make(tvmffi_i_class *c,
   self->deleter = c->deleter;
   for (; c && c->members; c = c->parent)
     for (m = c->members; m->what; ++m)
-      if (m->kept >= TVMFFI_I_KEPT_STR)
+      if (m->kept >= TVMFFI_I_KEPT_STR && !tvmffi_i_is_optional(m->type))
         ((TVMFFIAny *)tvmffi_i_field_at(self, m->offset))->type_index =
             m->kept == TVMFFI_I_KEPT_STR ? kTVMFFISmallStr : kTVMFFISmallBytes;
   *out = self;
@@ -6358,7 +6384,8 @@ TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_class *c,
   if (code)
     tvmffi_release(self);
   else
-    *out = self;
+    code = tvmffi_i_keep((TVMFFIObject *)self);
+  if (!code) *out = self;
   return code;
 }
 
@@ -6491,14 +6518,19 @@ TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_name *self, const char *key,
 /* Raises for a value that a field does not take. */
 TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_name *type, int nullable,
                                      const TVMFFIAny *any, int code) {
+  tvmffi_i_parts p;
   if (code < 0) return code;
+  nullable = nullable && !tvmffi_i_is_optional(type);
   if (code == TVMFFI_I_RANGE)
     return TVMFFI_RAISE("OverflowError", "The value %lld is out of range",
                         (long long)any->v_int64);
-  return TVMFFI_RAISE("TypeError", "Cannot convert from type `%s` to `%s%s%s`",
-                      tvmffi_i_type_key(any->type_index),
-                      nullable ? "Optional<" : "", type->name,
-                      nullable ? ">" : "");
+  p.size = p.numbers = 0;
+  tvmffi_i_say(&p, "Cannot convert from type `");
+  tvmffi_i_say_got(&p, type, any);
+  tvmffi_i_say(&p, nullable ? "` to `Optional<" : "` to `");
+  tvmffi_i_say_type(&p, type);
+  tvmffi_i_say(&p, nullable ? ">`" : "`");
+  return tvmffi_i_raise_said("TypeError", &p);
 }
 
 /* Replaces what an owned TVMFFIAny holds by `view` (borrowed): what fields of
@@ -6533,9 +6565,28 @@ TVMFFI_I_INLINE void tvmffi_i_keep_object(void *field, void *object) {
   tvmffi_release(old);
 }
 
+/* Sets a field to a container, converted as a parameter is. */
+TVMFFI_I_COLD int tvmffi_i_set_held(void *field, const TVMFFIAny *value,
+                                    tvmffi_i_cast *cast,
+                                    const tvmffi_i_name *type, int nullable) {
+  TVMFFIAny now = *value;
+  int is_none = value->type_index == kTVMFFINone;
+  int code = nullable && is_none ? 0 : cast(type, value, &now);
+  if (code && code != TVMFFI_I_CONVERTED)
+    return tvmffi_i_bad_field(type, nullable, value, code);
+  tvmffi_i_keep_object(field, is_none ? NULL
+                              : code  ? (void *)now.v_obj
+                                      : (void *)value->v_obj);
+  if (code) tvmffi_any_release(&now);
+  return 0;
+}
+
+/* A text's default; NULL is None. */
 TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
                                         TVMFFIAny *out) {
   TVMFFIByteArray view = tvmffi_view(text);
+  *out = tvmffi_none();
+  if (!text) return 0;
   return bytes ? TVMFFIBytesFromByteArray(&view, out)
                : TVMFFIStringFromByteArray(&view, out);
 }
@@ -6561,8 +6612,14 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_KEPT_str ~, str
 #define TVMFFI_I_KEPT_bytes ~, bytes
 
-#define TVMFFI_I_SECOND(...) TVMFFI_I_SECOND_(__VA_ARGS__)
-#define TVMFFI_I_SECOND_(a, b, ...) b
+#define TVMFFI_I_KEPT_array ~, held,
+#define TVMFFI_I_KEPT_list ~, held,
+#define TVMFFI_I_KEPT_map ~, held,
+#define TVMFFI_I_KEPT_dict ~, held,
+#define TVMFFI_I_KEPT_shape ~, held
+#define TVMFFI_I_KEPT_optional(T) TVMFFI_I_KEPT_##T
+#define TVMFFI_I_KEPT_tensor ~, borrowed
+
 /* prefix_plain, prefix_named, prefix_any, ... for a word. */
 #define TVMFFI_I_BY_KEPT(prefix, T) \
   TVMFFI_I_CAT(prefix, TVMFFI_I_SECOND( \
@@ -6571,6 +6628,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_KIND_plain TVMFFI_I_KEPT_PLAIN
 #define TVMFFI_I_KIND_named TVMFFI_I_KEPT_PLAIN
 #define TVMFFI_I_KIND_object TVMFFI_I_KEPT_OBJECT
+#define TVMFFI_I_KIND_held TVMFFI_I_KEPT_OBJECT
 #define TVMFFI_I_KIND_any TVMFFI_I_KEPT_ANY
 #define TVMFFI_I_KIND_str TVMFFI_I_KEPT_STR
 #define TVMFFI_I_KIND_bytes TVMFFI_I_KEPT_BYTES
@@ -6579,6 +6637,8 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_CTYPE_plain(T) TVMFFI_I_CAT(tvmffi_type_, T)
 #define TVMFFI_I_CTYPE_named TVMFFI_I_CTYPE_plain
 #define TVMFFI_I_CTYPE_object TVMFFI_I_CTYPE_plain
+#define TVMFFI_I_CTYPE_held TVMFFI_I_CTYPE_plain
+#define TVMFFI_I_CTYPE_borrowed(T) a_tensor_is_no_field_but_a_tensor_object_is
 #define TVMFFI_I_CTYPE_any(T) TVMFFIAny
 #define TVMFFI_I_CTYPE_str TVMFFI_I_CTYPE_any
 #define TVMFFI_I_CTYPE_bytes TVMFFI_I_CTYPE_any
@@ -6589,27 +6649,40 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   return TVMFFI_I_CAT(tvmffi_i_put_, T)(result, *(TVMFFI_I_CTYPE(T) *)field);
 #define TVMFFI_I_READ_named TVMFFI_I_READ_plain
 #define TVMFFI_I_READ_object(T) return tvmffi_i_get_kept_object(field, result);
+#define TVMFFI_I_READ_held TVMFFI_I_READ_object
 #define TVMFFI_I_READ_any(T) return tvmffi_i_get_kept_any(field, result);
 #define TVMFFI_I_READ_str TVMFFI_I_READ_any
 #define TVMFFI_I_READ_bytes TVMFFI_I_READ_any
 
-/* Setters: field, value, converted by the word's getter to `now`. */
-#define TVMFFI_I_WRITE_plain(T) *(TVMFFI_I_CTYPE(T) *)field = now; return 0;
+/* Setters: field, value; `defaults` tells whether the field has a default. */
+#define TVMFFI_I_WRITE_plain(W, defaults) \
+  TVMFFI_I_CONVERT(W, 0) \
+  *(TVMFFI_I_CTYPE(W) *)field = now; \
+  return 0;
 #define TVMFFI_I_WRITE_named TVMFFI_I_WRITE_plain
-#define TVMFFI_I_WRITE_object(T) tvmffi_i_keep_object(field, now); return 0;
-#define TVMFFI_I_WRITE_any(T) \
+#define TVMFFI_I_WRITE_object(W, defaults) \
+  TVMFFI_I_CONVERT(W, defaults) \
+  tvmffi_i_keep_object(field, now); \
+  return 0;
+#define TVMFFI_I_WRITE_held(W, defaults) \
+  return tvmffi_i_set_held(field, value, TVMFFI_I_CAT(tvmffi_i_item_, W), \
+                           &TVMFFI_I_CAT(tvmffi_i_name_, W), defaults);
+#define TVMFFI_I_WRITE_any(W, defaults) \
+  TVMFFI_I_CONVERT(W, 0) \
   (void)now; \
   return tvmffi_any_assign((TVMFFIAny *)field, *value);
 #define TVMFFI_I_WRITE_str TVMFFI_I_WRITE_any
 #define TVMFFI_I_WRITE_bytes TVMFFI_I_WRITE_any
-
-/* Whether None is taken without asking the word: an object with a default. */
-#define TVMFFI_I_NULL_plain(defaults) 0
-#define TVMFFI_I_NULL_named TVMFFI_I_NULL_plain
-#define TVMFFI_I_NULL_object(defaults) (defaults)
-#define TVMFFI_I_NULL_any TVMFFI_I_NULL_plain
-#define TVMFFI_I_NULL_str TVMFFI_I_NULL_plain
-#define TVMFFI_I_NULL_bytes TVMFFI_I_NULL_plain
+/* The value, by the word's getter, as `now`. An object with a default may also
+   be None. */
+#define TVMFFI_I_CONVERT(W, nullable) \
+  TVMFFI_I_CAT(tvmffi_type_, W) now = TVMFFI_I_ZERO; \
+  if (!(nullable) || value->type_index != kTVMFFINone) { \
+    int code = TVMFFI_I_CAT(tvmffi_i_get_, W)(value, &now); \
+    if (TVMFFI_I_UNLIKELY(code)) \
+      return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, W), nullable, \
+                                value, code); \
+  }
 
 /* Defaults: the expression `x` to *out. */
 #define TVMFFI_I_VALUE_plain(T, x) \
@@ -6628,6 +6701,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   *out = tvmffi_none(); \
   if (!now) return 0; \
   return TVMFFI_RAISE("TypeError", "The default of an object can only be NULL");
+#define TVMFFI_I_VALUE_held TVMFFI_I_VALUE_object
 #define TVMFFI_I_VALUE_any(T, x) \
   TVMFFIAny view = TVMFFI_ANY(x); \
   return TVMFFIAnyViewToOwnedAny(&view, out);
@@ -6761,16 +6835,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
     TVMFFI_I_BY_KEPT(TVMFFI_I_READ_, W)(W) \
   } \
   static int tvmffi_i_write_##T##_##x(void *field, const TVMFFIAny *value) { \
-    TVMFFI_I_CAT(tvmffi_type_, W) now = TVMFFI_I_ZERO; \
-    if (!TVMFFI_I_BY_KEPT(TVMFFI_I_NULL_, W)(defaults) || \
-        value->type_index != kTVMFFINone) { \
-      int code = TVMFFI_I_CAT(tvmffi_i_get_, W)(value, &now); \
-      if (TVMFFI_I_UNLIKELY(code)) \
-        return tvmffi_i_bad_field( \
-            &TVMFFI_I_CAT(tvmffi_i_name_, W), \
-            TVMFFI_I_BY_KEPT(TVMFFI_I_NULL_, W)(defaults), value, code); \
-    } \
-    TVMFFI_I_BY_KEPT(TVMFFI_I_WRITE_, W)(W) \
+    TVMFFI_I_BY_KEPT(TVMFFI_I_WRITE_, W)(W, defaults) \
   }
 
 /* The table of members. */
@@ -6851,9 +6916,9 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
     return code; \
   } \
   TVMFFI_I_PUT(T) { \
-    *out = tvmffi_obj((void *)value); \
-    return 0; \
+    return tvmffi_i_put_object(out, (TVMFFIObject *)(void *)value); \
   } \
+  TVMFFI_I_POINTER_WORD(T) \
   TVMFFI_I_UNUSED static int tvmffi_i_init_##T(void **result) { \
     return tvmffi_i_class_init(tvmffi_i_class_of_##T(), result); \
   }
@@ -6928,10 +6993,14 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
      (factory, name)                a TVMFFI_FUNC without parameters makes the
                                     default of the field before
    A default is a number, a text (also for dtype and device), for `any` what
-   TVMFFI_ANY takes, for an object NULL: then it may also be None. Members of
-   plain words have the word's C type; str, bytes and any are a TVMFFIAny, and
-   objects pointers. Those the object owns: set them in C by tvmffi_any_assign
-   and tvmffi_assign. A member that is no field is copied bit by bit. */
+   TVMFFI_ANY takes, for an object NULL: then it may also be None. Of an
+   optional(T) it is what T's is, or NULL where that is a text; of a number's,
+   tvmffi_some_T(value) or tvmffi_no_T(). Members of plain words have the word's
+   C type (tvmffi_type_T; tvmffi_type_optional(T) of an optional number, dtype
+   or device); str, bytes and any are a TVMFFIAny, and objects pointers. Those
+   the object owns: set them in C by tvmffi_any_assign and tvmffi_assign.
+   Containers are converted as parameters are. A tensor is a tensor_object here.
+   A member that is no field is copied bit by bit. */
 #define TVMFFI_TYPE(type, key, ...) \
   TVMFFI_I_TYPE_N(type, key, TVMFFI_I_COUNT33(__VA_ARGS__), __VA_ARGS__, ~)
 #define TVMFFI_I_TYPE_N(T, K, n, ...) TVMFFI_I_TYPE_(T, K, n, __VA_ARGS__)
@@ -7015,10 +7084,10 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
    NULL. The field is a pointer to an object of any type. */
 #define tvmffi_assign(field, object) tvmffi_i_keep_object(&(field), (object))
 
-/* Makes an object: tvmffi_new(Point, &p, 3.0, 4.0). *p is owned by the caller,
-   NULL on failure. Up to 15 values, plain ones as with tvmffi_call, go to the
-   fields in the order of Python's constructor; the others have their default,
-   or zero. */
+/* Makes an object: tvmffi_new(Point, &p, 3.0, 4.0). *p is owned by the caller
+   or by the innermost scope, NULL on failure. Up to 15 values, plain ones as
+   with tvmffi_call, go to the fields in the order of Python's constructor; the
+   others have their default, or zero. */
 #if defined(__cplusplus)
 extern "C++" {
 template <typename T, typename... Args>
@@ -7028,17 +7097,19 @@ static inline int tvmffi_i_new(int (*make)(T **, const TVMFFIAny *, int32_t),
   return make(out, packed, (int32_t)(sizeof...(Args)));
 }
 }
-#define tvmffi_new(type, ...) tvmffi_i_new(tvmffi_i_new_##type, __VA_ARGS__)
+#define tvmffi_new(type, ...) \
+  (TVMFFI_I_HERE tvmffi_i_new(tvmffi_i_new_##type, __VA_ARGS__))
 #else
 #define tvmffi_new(type, ...) \
   TVMFFI_I_CLASS_NEW(type, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
 #define TVMFFI_I_CLASS_NEW(type, n, ...) \
   TVMFFI_I_CLASS_NEW_(type, n, __VA_ARGS__)
-#define TVMFFI_I_CLASS_NEW_(type, n, ...)                             \
-  tvmffi_i_new_##type(TVMFFI_I_FIRST(__VA_ARGS__),                    \
-                      (TVMFFIAny[]){TVMFFI_I_REST(n)(                 \
-                          TVMFFI_I_ITEM, __VA_ARGS__) tvmffi_none()}, \
-                      (n) - 1)
+#define TVMFFI_I_CLASS_NEW_(type, n, ...)                        \
+  (TVMFFI_I_HERE tvmffi_i_new_##type(                            \
+      TVMFFI_I_FIRST(__VA_ARGS__),                               \
+      (TVMFFIAny[]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__) \
+                        tvmffi_none()},                          \
+      (n) - 1))
 #endif
 
 #endif /* TVMFFI_INTERFACE */

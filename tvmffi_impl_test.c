@@ -5340,6 +5340,139 @@ static void test_type_foreign(void) {
   tvmffi_release(copy);
   CHECK(test_strong(pair) == 3);
 }
+
+#if !TVMFFI_NO_CONTAINERS
+/* Fields of words with arguments, and the type as an argument. */
+typedef struct {
+  TVMFFIObject base;
+  tvmffi_type_optional(int64) limit;
+  tvmffi_type_optional(dtype) dtype;
+  TVMFFIAny name, note;
+  TVMFFIObject *sizes, *shape, *names;
+  TestPair *pair;
+  TVMFFIObject *pairs;
+} TestParts;
+
+TVMFFI_TYPE(TestParts, "unit.Parts", TVMFFIObject,
+            (field, optional(int64), limit, tvmffi_some_int64(4)),
+            (field, optional(dtype), dtype, "int8"),
+            (field, optional(str), name, NULL),
+            (field, optional(bytes), note, "a note"),
+            (field, array(int64), sizes, NULL), (field, shape, shape, NULL),
+            (field, optional(map(str, int64)), names, NULL),
+            (field, optional(TestPair), pair, NULL),
+            (field, array(TestPair), pairs, NULL))
+
+TVMFFI_FUNC(u_sum_pairs, int64, (optional(TestPair), p),
+            (array(TestPair), more)) {
+  int64_t sum = p ? p->a : 100, i;
+  for (i = 0; i < tvmffi_i_size(tvmffi_obj(more)); ++i) {
+    TVMFFIAny item;
+    TVMFFI_TRY(tvmffi_i_item_at(tvmffi_obj(more), i, &item));
+    sum += tvmffi_cast(TestPair, item.v_obj)->a;
+  }
+  TVMFFI_RETURN(sum);
+}
+
+static void test_type_parts(void) {
+  TestParts *p = NULL;
+  TVMFFIAny items[2], value;
+  const TVMFFITypeInfo *info;
+  OK(tvmffi_new(TestParts, &p));
+  OWN(p);
+  CHECK(p->limit.has_value && p->limit.value == 4 && p->dtype.value.bits == 8);
+  CHECK_INT(p->name.type_index, kTVMFFINone);
+  CHECK_TEXT(tvmffi_any_str(&p->note), "a note");
+  CHECK(!p->sizes && !p->shape && !p->names && !p->pair && !p->pairs);
+  OK(test_set_of(p, "limit", tvmffi_none()));
+  CHECK(!p->limit.has_value);
+  OK(test_set_of(p, "note", tvmffi_none()));
+  OK(test_set_of(p, "name", tvmffi_str("a longer name")));
+  CHECK_TEXT(tvmffi_any_str(&p->name), "a longer name");
+  items[0] = tvmffi_int(2);
+  items[1] = tvmffi_bool(1);
+  value = tvmffi_obj(tvmffi_list_from(items, 2));
+  if (value.type_index == kTVMFFINone) {
+    CHECK(test_hits());
+    tvmffi_error_clear();
+    return;
+  }
+  OWN(value.v_obj);
+  OK(test_set_of(p, "sizes", value));
+  CHECK_INT(p->sizes->type_index, kTVMFFIArray);
+  OK(test_set_of(p, "shape", value));
+  CHECK_INT(p->shape->type_index, kTVMFFIShape);
+  FAILS(test_set_of(p, "pairs", value), "TypeError",
+        "Cannot convert from type `Array[index 0: int]` to "
+        "`Optional<Array<unit.Pair>>`");
+  FAILS(test_set_of(p, "names", value), "TypeError",
+        "Cannot convert from type `ffi.List` to `Optional<Map<str, int>>`");
+  FAILS(test_set_of(p, "limit", tvmffi_str("x")), "TypeError",
+        "Cannot convert from type `const char*` to `Optional<int>`");
+  OK(test_set_of(p, "sizes", tvmffi_none()));
+  CHECK(!p->sizes);
+  info = TVMFFIGetTypeInfo(tvmffi_index_of(TestParts));
+  CHECK_INT(info->fields[0].field_static_type_index, kTVMFFIAny);
+  CHECK_INT(info->fields[4].field_static_type_index, kTVMFFIArray);
+  CHECK_INT(info->fields[6].field_static_type_index, kTVMFFIAny);
+  CHECK_TEXT(info->fields[7].metadata,
+             "{\"type_schema\":\"{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":"
+             "[{\\\"type\\\":\\\"unit.Pair\\\"}]}\"}");
+}
+
+static void test_type_arguments(void) {
+  TestPair *pair = NULL;
+  TVMFFIObject *f = NULL, *list;
+  TVMFFIAny item;
+  int64_t sum = 0;
+  OK(tvmffi_new(TestPair, &pair, tvmffi_int(3)));
+  OWN(pair);
+  OK(tvmffi_function(u_sum_pairs, &f));
+  OWN(f);
+  item = tvmffi_obj(pair);
+  list = tvmffi_list_from(&item, 1);
+  if (!list) {
+    CHECK(test_hits());
+    tvmffi_error_clear();
+    return;
+  }
+  OWN(list);
+  OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), item,
+                 tvmffi_obj(list)));
+  CHECK_INT(sum, 6);
+  OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_none(),
+                 tvmffi_obj(list)));
+  CHECK_INT(sum, 103);
+  FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_obj(list),
+                    tvmffi_obj(list)),
+        "TypeError",
+        "Mismatched type on argument #0 when calling: `u_sum_pairs(0: "
+        "Optional<unit.Pair>, 1: Array<unit.Pair>) -> int`. Expected "
+        "`Optional<unit.Pair>` but got `ffi.List`");
+}
+#endif
+
+/* What is made inside a scope is the scope's. */
+static void test_type_scope(void) {
+  static int64_t state;
+  tvmffi_scope scope;
+  TestPair *pair = NULL;
+  TVMFFIObject *f = NULL;
+  int code;
+  tvmffi_scope_begin(&scope);
+  test_closures_ended = 0;
+  code = tvmffi_new(TestPair, &pair) ||
+         tvmffi_closure(u_closure, &state, test_end_closure, &f);
+  if (!code) {
+    CHECK_INT(tvmffi_scope_count(kTVMFFIFunction), 1);
+    CHECK_INT(tvmffi_scope_count(tvmffi_index_of(TestPair)), 1);
+  } else {
+    CHECK(test_hits());
+    tvmffi_error_clear();
+  }
+  CHECK(!tvmffi_scope_end(&scope));
+  if (!code) CHECK_INT(test_closures_ended, 1);
+}
 #endif
 
 #if !TEST_NO_DTYPES
@@ -6135,6 +6268,7 @@ static void test_new_tensor(void) {
   DLDataType type = tvmffi_dtype_of(kDLFloat, 32);
   DLDevice cpu = TVMFFIDLDeviceFromIntPair(kDLCPU, 0);
   TVMFFIObject *x = NULL, *y = NULL;
+  tvmffi_scope scope;
   FAILS(tvmffi_tensor_new(type, cpu, 2, shape, &x), "RuntimeError", NULL);
   FAILS(tvmffi_tensor_new(type, cpu, 2, bad, &x), "ValueError",
         "dimension 1 of a new tensor is -3");
@@ -6154,6 +6288,14 @@ static void test_new_tensor(void) {
   }
   tvmffi_release(x);
   tvmffi_release(y);
+  tvmffi_scope_begin(&scope);
+  if (!tvmffi_tensor_new(type, cpu, 2, shape, &x)) {
+    CHECK_INT(tvmffi_scope_count(kTVMFFITensor), 1);
+  } else {
+    CHECK(test_hits());
+    tvmffi_error_clear();
+  }
+  CHECK(!tvmffi_scope_end(&scope));
   test_log_size = 0; /* the deleters' */
   OK(TVMFFIEnvSetDLPackManagedTensorAllocator(NULL, 1, NULL));
 }
@@ -12925,6 +13067,11 @@ static const test_case test_cases[] = {
     {"struct types: a long chain", test_type_chain},
     {"struct types: mistakes", test_type_mistakes},
     {"struct types: a child of a foreign type", test_type_foreign},
+#if !TVMFFI_NO_CONTAINERS
+    {"struct types: fields of words with arguments", test_type_parts},
+    {"struct types: as arguments of words", test_type_arguments},
+#endif
+    {"struct types: scopes", test_type_scope},
 #endif
 #if !TEST_NO_DTYPES
     {"dtypes: parse", test_dtype_parse},
