@@ -103,11 +103,13 @@ def errors(kernels):
     check(type(error) is TypeError, "a wrong argument is a TypeError:")
     print(f"    {error}")
     error = raised(kernels.axpy, 2.0, x.astype("float64"), x)
-    check(str(error) == "x: expected float32, got float64", str(error))
+    check(str(error) == "axpy: argument x: dtype is float64, expected float32",
+          str(error))
     error = raised(kernels.axpy, 2.0, x[::2], x)
-    check(str(error) == "x: expected a contiguous tensor", str(error))
+    check(str(error) == "axpy: argument x: is not contiguous", str(error))
     error = raised(kernels.axpy, 2.0, x, x[:3])
-    check(str(error) == "x has 4 elements, y has 3", str(error))
+    check(str(error) == "axpy: argument y: dimension n is 3, but 4 in x",
+          str(error))
 
     def fails(i):
         raise IndexError(f"no item {i}")
