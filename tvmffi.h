@@ -7073,7 +7073,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   tvmffi_i_class_ready(tvmffi_i_class_of_##type())
 
 /* Gives a type's index; -1 with an error if it cannot be registered. */
-#define tvmffi_index_of(type) tvmffi_i_class_index(tvmffi_i_class_of_##type())
+#define tvmffi_type_index(type) tvmffi_i_class_index(tvmffi_i_class_of_##type())
 
 /* Gives an object (borrowed, may be NULL) as a pointer to the type's struct;
    NULL if it is of another type. */

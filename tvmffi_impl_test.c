@@ -4949,8 +4949,8 @@ static void test_type_registration(void) {
   const TVMFFIFieldInfo *f;
   OK(tvmffi_register_type(TestRecord));
   OK(tvmffi_register_type(TestRecord));
-  pair = TVMFFIGetTypeInfo(tvmffi_index_of(TestPair));
-  info = TVMFFIGetTypeInfo(tvmffi_index_of(TestRecord));
+  pair = TVMFFIGetTypeInfo(tvmffi_type_index(TestPair));
+  info = TVMFFIGetTypeInfo(tvmffi_type_index(TestRecord));
   CHECK(info->type_depth == 2 && info->type_ancestors[1] == pair);
   CHECK(pair->num_fields == 2 && pair->num_methods == 3);
   CHECK(info->num_fields == 10 && info->num_methods == 1);
@@ -4998,7 +4998,7 @@ static void test_type_new(void) {
   OK(tvmffi_new(TestPair, &pair));
   OWN(&pair->base);
   CHECK(pair->a == 0 && pair->b == 7 && test_strong(pair) == 1);
-  CHECK_INT(pair->base.type_index, tvmffi_index_of(TestPair));
+  CHECK_INT(pair->base.type_index, tvmffi_type_index(TestPair));
   OK(tvmffi_new(TestRecord, &record, tvmffi_int(1), tvmffi_str("a long text"),
                 tvmffi_int(2)));
   OWN(&record->base.base);
@@ -5097,7 +5097,7 @@ static void test_type_methods(void) {
   OWN(&pair->base);
   OK(tvmffi_new(TestRecord, &record, tvmffi_int(10)));
   OWN(&record->base.base);
-  index = tvmffi_index_of(TestPair);
+  index = tvmffi_type_index(TestPair);
   args[0] = tvmffi_obj(record); /* a child's */
   args[1] = tvmffi_int(2);
   args[2] = tvmffi_obj(pair);
@@ -5117,7 +5117,7 @@ static void test_type_methods(void) {
         "Mismatched type on argument #2 when calling: `unit.Pair.times(0: "
         "unit.Pair, 1: int, 2: unit.Pair) -> unit.Pair`. Expected `unit.Pair` "
         "but got `ffi.Error`");
-  index = tvmffi_index_of(TestRecord);
+  index = tvmffi_type_index(TestRecord);
   FAILS(test_call_method(index, 0, args + 2, 1, &result), "TypeError",
         "...calling: `unit.Record.size(0: unit.Record) -> int`");
   args[2] = tvmffi_obj(pair);
@@ -5177,8 +5177,8 @@ static void test_type_attributes(void) {
   }
 #endif
   OK(tvmffi_register_type(TestLeaf));
-  CHECK(
-      !tvmffi_i_class_attr(tvmffi_index_of(TestLeaf), "__ffi_shallow_copy__"));
+  CHECK(!tvmffi_i_class_attr(tvmffi_type_index(TestLeaf),
+                             "__ffi_shallow_copy__"));
 }
 
 static void test_type_end(void) {
@@ -5287,7 +5287,7 @@ static void test_type_mistakes(void) {
         "one of `unit.Node`");
   FAILS(tvmffi_register_type(TestOrphan), "TypeError", missing);
   FAILS(tvmffi_new(TestOrphan, &orphan), "TypeError", missing);
-  FAILS(tvmffi_index_of(TestNobody) == -1, "TypeError", missing);
+  FAILS(tvmffi_type_index(TestNobody) == -1, "TypeError", missing);
   CHECK(tvmffi_cast(TestNobody, &tvmffi_i_memory_error) == NULL);
   CHECK(tvmffi_error_take() == NULL);
   FAILS(tvmffi_func_u_nobody.call(NULL, &any, 1, &result), "TypeError",
@@ -5411,7 +5411,7 @@ static void test_type_parts(void) {
         "Cannot convert from type `const char*` to `Optional<int>`");
   OK(test_set_of(p, "sizes", tvmffi_none()));
   CHECK(!p->sizes);
-  info = TVMFFIGetTypeInfo(tvmffi_index_of(TestParts));
+  info = TVMFFIGetTypeInfo(tvmffi_type_index(TestParts));
   CHECK_INT(info->fields[0].field_static_type_index, kTVMFFIAny);
   CHECK_INT(info->fields[4].field_static_type_index, kTVMFFIArray);
   CHECK_INT(info->fields[6].field_static_type_index, kTVMFFIAny);
@@ -5465,7 +5465,7 @@ static void test_type_scope(void) {
          tvmffi_closure(u_closure, &state, test_end_closure, &f);
   if (!code) {
     CHECK_INT(tvmffi_scope_count(kTVMFFIFunction), 1);
-    CHECK_INT(tvmffi_scope_count(tvmffi_index_of(TestPair)), 1);
+    CHECK_INT(tvmffi_scope_count(tvmffi_type_index(TestPair)), 1);
   } else {
     CHECK(test_hits());
     tvmffi_error_clear();
