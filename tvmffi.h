@@ -7641,6 +7641,106 @@ static uint64_t tvmffi_i_type_key_hash(const char *data, size_t size) {
   return h ^ h >> (wide ? 47 : 15);
 }
 
+/* A stack of frames of one size, in chunks that never move: a frame stays where
+   it is until it is taken off. The first chunk may be room that the caller has,
+   so that what is shallow allocates nothing; the others are kept to the end.
+   Open it before its first use; tvmffi_i_stack_close frees it. */
+typedef struct tvmffi_i_chunk {
+  struct tvmffi_i_chunk *below, *above;
+  char *first, *end; /* of its frames */
+} tvmffi_i_chunk;
+
+typedef struct {
+  char *next; /* behind the newest frame */
+  size_t depth;
+  tvmffi_i_chunk *chunk; /* that the newest frame is in */
+  tvmffi_i_chunk bottom;
+} tvmffi_i_stack;
+
+/* As deep as upstream goes. */
+enum { TVMFFI_I_MAX_FRAMES_OPEN = 1 << 20 };
+
+/* Both with >>raise. */
+TVMFFI_I_COLD int tvmffi_i_no_memory(void);
+TVMFFI_I_PRINTF(2, 3)
+TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...);
+
+/* `size` bytes at `room` hold a whole number of frames, or none. */
+TVMFFI_I_INLINE void tvmffi_i_stack_open(tvmffi_i_stack *s, void *room,
+                                         size_t size) {
+  s->next = s->bottom.first = (char *)room;
+  s->depth = 0;
+  s->chunk = &s->bottom;
+  s->bottom.below = s->bottom.above = NULL;
+  s->bottom.end = size ? s->next + size : s->next;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_stack_close(tvmffi_i_stack *s) {
+  tvmffi_i_chunk *c = s->bottom.above, *above;
+  for (; TVMFFI_I_UNLIKELY(c != NULL); c = above) {
+    above = c->above;
+    tvmffi_i_free(c);
+  }
+}
+
+/* Out of line: goes on in the chunk above, which is made at the first time. */
+TVMFFI_I_NOINLINE void *tvmffi_i_push_chunk(tvmffi_i_stack *s, size_t size,
+                                            const char *name) {
+  tvmffi_i_chunk *below = s->chunk, *c = below->above;
+  size_t n = ((below == &s->bottom ? 4096 : 32768) - sizeof(*c)) / size;
+  size_t left = name ? TVMFFI_I_MAX_FRAMES_OPEN - s->depth : n;
+  if (!left) {
+    (void)tvmffi_i_fail("ValueError", "%s: maximum stack depth (%d) exceeded",
+                        name, (int)TVMFFI_I_MAX_FRAMES_OPEN);
+    return NULL;
+  }
+  if (n > left) n = left;
+  if (!c) {
+    c = (tvmffi_i_chunk *)tvmffi_i_alloc(sizeof(*c) + n * size);
+    if (!c) {
+      (void)tvmffi_i_no_memory();
+      return NULL;
+    }
+    c->below = below;
+    c->above = NULL;
+    c->first = (char *)(c + 1);
+    c->end = c->first + n * size;
+    below->above = c;
+  }
+  s->chunk = c;
+  s->next = c->first + size;
+  ++s->depth;
+  return c->first;
+}
+
+/* Gives a new frame, or NULL with the error raised. A stack with a name has a
+   limit, and the error names it. */
+TVMFFI_I_INLINE void *tvmffi_i_push(tvmffi_i_stack *s, size_t size,
+                                    const char *name) {
+  char *frame = s->next;
+  if (TVMFFI_I_UNLIKELY(frame == s->chunk->end))
+    return tvmffi_i_push_chunk(s, size, name);
+  s->next = frame + size;
+  ++s->depth;
+  return frame;
+}
+
+/* Takes the newest frame off. */
+TVMFFI_I_INLINE void tvmffi_i_pop(tvmffi_i_stack *s, size_t size) {
+  s->next -= size;
+  --s->depth;
+  if (TVMFFI_I_UNLIKELY(s->next == s->chunk->first) && s->chunk->below) {
+    s->chunk = s->chunk->below;
+    s->next = s->chunk->end;
+  }
+}
+
+#define TVMFFI_I_PUSH(type, stack, name) \
+  ((type *)tvmffi_i_push(stack, sizeof(type), name))
+#define TVMFFI_I_POP(type, stack) tvmffi_i_pop(stack, sizeof(type))
+#define TVMFFI_I_TOP(type, stack) \
+  ((type *)(void *)((stack)->next - sizeof(type)))
+
 #if !TVMFFI_NO_EXTRA
 /* A text that grows. Before it is room for the head of a string object, so that
    tvmffi_i_text_take need not copy it. An allocation that is refused is
@@ -16625,12 +16725,9 @@ typedef struct {
 typedef struct {
   tvmffi_i_copied *table;
   size_t places, count;
-  tvmffi_i_copy_frame *frames;
-  size_t depth, capacity;
+  tvmffi_i_stack frames;
   int is_cyclic;
 } tvmffi_i_copier;
-
-enum { TVMFFI_I_MAX_COPY_DEPTH = 1 << 20 };
 
 static tvmffi_i_copied *tvmffi_i_copied_place(const tvmffi_i_copier *c,
                                               const TVMFFIObject *from) {
@@ -16663,23 +16760,6 @@ static int tvmffi_i_grow_copied(tvmffi_i_copier *c) {
     if (old.table[i].from)
       *tvmffi_i_copied_place(c, old.table[i].from) = old.table[i];
   tvmffi_i_free(old.table);
-  return 0;
-}
-
-static int tvmffi_i_grow_copy_frames(tvmffi_i_copier *c) {
-  size_t capacity = c->capacity ? c->capacity * 2 : 16;
-  tvmffi_i_copy_frame *frames;
-  if (c->depth < c->capacity) return 0;
-  if (c->depth >= TVMFFI_I_MAX_COPY_DEPTH)
-    return tvmffi_i_fail("ValueError",
-                         "ObjectGraphDFS: maximum stack depth (%d) exceeded",
-                         TVMFFI_I_MAX_COPY_DEPTH);
-  frames = (tvmffi_i_copy_frame *)tvmffi_i_alloc(capacity * sizeof(*frames));
-  if (!frames) return tvmffi_i_no_memory();
-  if (c->depth) memcpy((void *)frames, c->frames, c->depth * sizeof(*frames));
-  tvmffi_i_free(c->frames);
-  c->frames = frames;
-  c->capacity = capacity;
   return 0;
 }
 
@@ -16853,32 +16933,34 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
                        tvmffi_i_type_key(index));
 }
 
-/* Puts an object onto the stack and into the table. */
-static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
-  tvmffi_i_copy_frame f;
+/* Puts an object into the table, and fills in its frame. */
+static int tvmffi_i_open_copy(tvmffi_i_copier *c, TVMFFIObject *from,
+                              tvmffi_i_copy_frame *f) {
   tvmffi_i_copied *place;
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(from->type_index);
   int code;
+  f->from = from;
+  f->made = NULL;
+  f->values = NULL;
+  f->n = 0;
   if (!type) return -1;
-  TVMFFI_TRY(tvmffi_i_grow_copy_frames(c));
+  f->walk = tvmffi_i_walk_fields(type);
   TVMFFI_TRY(tvmffi_i_grow_copied(c));
-  f.from = from;
-  f.made = NULL;
-  f.walk = tvmffi_i_walk_fields(type);
-  TVMFFI_TRY(tvmffi_i_begin_copy(from, &f.copy));
+  TVMFFI_TRY(tvmffi_i_begin_copy(from, &f->copy));
   tvmffi_retain(from);
   place = tvmffi_i_copied_place(c, from);
   place->from = from;
-  place->copy = f.copy;
+  place->copy = f->copy;
   ++c->count;
-  code = tvmffi_i_make_shallow(&f);
-  if (!code) code = tvmffi_i_open_values(&f);
-  if (code < 0) {
-    tvmffi_i_drop_values(&f);
-    return -1;
-  }
-  c->frames[c->depth++] = f;
-  return 0;
+  code = tvmffi_i_make_shallow(f);
+  if (code) return code < 0 ? code : 0;
+  return tvmffi_i_open_values(f);
+}
+
+static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
+  tvmffi_i_copy_frame *f =
+      TVMFFI_I_PUSH(tvmffi_i_copy_frame, &c->frames, "ObjectGraphDFS");
+  return f ? tvmffi_i_open_copy(c, from, f) : -1;
 }
 
 /* Puts the copy (taken) of the value at `at` there, and into its field. */
@@ -16998,8 +17080,8 @@ static int tvmffi_i_mend(const tvmffi_i_copier *c) {
 }
 
 static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
-  while (c->depth) {
-    tvmffi_i_copy_frame *f = &c->frames[c->depth - 1];
+  while (c->frames.depth) {
+    tvmffi_i_copy_frame *f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c->frames);
     TVMFFIAny *at = tvmffi_i_next_copied(f), copy;
     if (at) {
       if (tvmffi_i_copy_leaf(c, at, &copy))
@@ -17010,15 +17092,17 @@ static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
     }
     TVMFFI_TRY(tvmffi_i_close_copy(c, f));
     copy = tvmffi_obj(f->copy);
-    if (!--c->depth) break;
+    TVMFFI_I_POP(tvmffi_i_copy_frame, &c->frames);
+    if (!c->frames.depth) break;
     tvmffi_retain(copy.v_obj);
-    f = &c->frames[c->depth - 1];
+    f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c->frames);
     TVMFFI_TRY(tvmffi_i_feed_copy(f, tvmffi_i_next_copied(f), copy));
   }
   return c->is_cyclic ? tvmffi_i_mend(c) : 0;
 }
 
 TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
+  tvmffi_i_copy_frame room[8];
   tvmffi_i_copier c = TVMFFI_I_ZERO;
   TVMFFIAny copy;
   size_t i;
@@ -17028,10 +17112,12 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
     TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
     TVMFFI_RETURN(copy);
   }
+  tvmffi_i_stack_open(&c.frames, room, sizeof(room));
   code = tvmffi_i_push_copy(&c, value.v_obj);
   if (!code) code = tvmffi_i_copy_all(&c);
-  while (c.depth) tvmffi_i_drop_values(&c.frames[--c.depth]);
-  tvmffi_i_free(c.frames);
+  for (; c.frames.depth; TVMFFI_I_POP(tvmffi_i_copy_frame, &c.frames))
+    tvmffi_i_drop_values(TVMFFI_I_TOP(tvmffi_i_copy_frame, &c.frames));
+  tvmffi_i_stack_close(&c.frames);
   if (!code) {
     copy = tvmffi_obj(tvmffi_i_copied_place(&c, value.v_obj)->copy);
     tvmffi_retain(copy.v_obj);
@@ -17328,8 +17414,7 @@ typedef struct {
 } tvmffi_i_callback;
 
 struct tvmffi_i_graph {
-  tvmffi_i_graph_frame *frames;
-  size_t depth, capacity;
+  tvmffi_i_stack frames;
   tvmffi_i_seen *seen;
   size_t places, num_seen;
   int64_t skip; /* flags of fields that do not count */
@@ -17346,8 +17431,8 @@ struct tvmffi_i_graph {
   size_t num_hashes, hash_capacity;
 };
 
-/* As deep as upstream goes, and what the thread's stack surely bears. */
-enum { TVMFFI_I_MAX_FRAMES_OPEN = 1 << 20, TVMFFI_I_MAX_HOOKS = 1000 };
+/* What the thread's stack surely bears. */
+enum { TVMFFI_I_MAX_HOOKS = 1000 };
 
 /* Gives a larger block with the same content, or NULL with the error set. */
 static void *tvmffi_i_larger(void *items, size_t *capacity, size_t size) {
@@ -17435,17 +17520,12 @@ static int tvmffi_i_push_graph(tvmffi_i_graph *g, TVMFFIObject *object,
   int is_seen = tvmffi_i_is_shared(object, own) &&
                 (!other || tvmffi_i_is_shared(other, own));
   if (!type) return -1;
-  if (g->depth >= TVMFFI_I_MAX_FRAMES_OPEN)
-    return tvmffi_i_fail("ValueError", "%s: maximum stack depth (%d) exceeded",
-                         g->name, (int)TVMFFI_I_MAX_FRAMES_OPEN);
-  if (g->depth == g->capacity) {
-    f = (tvmffi_i_graph_frame *)tvmffi_i_larger(g->frames, &g->capacity,
-                                                sizeof(*f));
-    if (!f) return -1;
-    g->frames = f;
+  f = TVMFFI_I_PUSH(tvmffi_i_graph_frame, &g->frames, g->name);
+  if (!f) return -1;
+  if (is_seen && tvmffi_i_open_seen(g, object, other)) {
+    TVMFFI_I_POP(tvmffi_i_graph_frame, &g->frames);
+    return -1;
   }
-  if (is_seen) TVMFFI_TRY(tvmffi_i_open_seen(g, object, other));
-  f = &g->frames[g->depth++];
   f->object = object;
   f->other = other;
   f->field[0] = f->field[1] = tvmffi_none();
@@ -17464,7 +17544,7 @@ static int tvmffi_i_push_graph(tvmffi_i_graph *g, TVMFFIObject *object,
 /* Takes the upper frame off; gives the entry that tells of its object, if
    there is one, which the caller closes. */
 static tvmffi_i_seen *tvmffi_i_pop_graph(tvmffi_i_graph *g) {
-  tvmffi_i_graph_frame *f = &g->frames[--g->depth];
+  tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
   tvmffi_i_seen *s = NULL;
   if (f->is_seen) {
     s = tvmffi_i_seen_place(g, f->object, f->other);
@@ -17474,6 +17554,7 @@ static tvmffi_i_seen *tvmffi_i_pop_graph(tvmffi_i_graph *g) {
   tvmffi_any_release(&f->field[1]);
   tvmffi_release(f->object);
   tvmffi_release(f->other);
+  TVMFFI_I_POP(tvmffi_i_graph_frame, &g->frames);
   return s;
 }
 
@@ -17529,8 +17610,8 @@ TVMFFI_I_INLINE uint32_t tvmffi_i_own_count(const tvmffi_i_graph_frame *f,
 
 static void tvmffi_i_end_graph(tvmffi_i_graph *g) {
   size_t i;
-  while (g->depth) (void)tvmffi_i_pop_graph(g);
-  tvmffi_i_free(g->frames);
+  while (g->frames.depth) (void)tvmffi_i_pop_graph(g);
+  tvmffi_i_stack_close(&g->frames);
   for (i = 0; i < g->places; ++i) {
     tvmffi_release(g->seen[i].object);
     tvmffi_release(g->seen[i].other);
@@ -17825,7 +17906,7 @@ static int tvmffi_i_repr_push(tvmffi_i_graph *g, TVMFFIObject *o,
   tvmffi_i_text_buffer *b = &g->text[g->to];
   size_t begin = b->size;
   TVMFFI_TRY(tvmffi_i_push_graph(g, o, NULL, own));
-  g->frames[g->depth - 1].begin = begin;
+  TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames)->begin = begin;
   switch (o->type_index) {
     case kTVMFFIArray: tvmffi_i_text_char(b, '('); break;
     case kTVMFFIList: tvmffi_i_text_char(b, '['); break;
@@ -17840,7 +17921,7 @@ static int tvmffi_i_repr_push(tvmffi_i_graph *g, TVMFFIObject *o,
 
 /* Ends an object. */
 static int tvmffi_i_repr_pop(tvmffi_i_graph *g) {
-  tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+  tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
   tvmffi_i_text_buffer *b = &g->text[g->to];
   size_t begin = f->begin;
   tvmffi_i_seen *s;
@@ -17901,13 +17982,13 @@ static int tvmffi_i_repr_before(tvmffi_i_graph *g, tvmffi_i_graph_frame *f) {
 /* Writes a value with all that it holds. */
 static int tvmffi_i_repr_all(tvmffi_i_graph *g, const TVMFFIAny *value,
                              uint32_t own) {
-  size_t base = g->depth;
+  size_t base = g->frames.depth;
   int code = tvmffi_i_repr_leaf(g, value);
   if (code) return code < 0 ? code : 0;
   if (!g->nested) g->has_root_frame = 1;
   TVMFFI_TRY(tvmffi_i_repr_push(g, value->v_obj, own));
-  while (g->depth > base) {
-    tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+  while (g->frames.depth > base) {
+    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
     const TVMFFIAny *child;
     g->to = f->to;
     TVMFFI_TRY(tvmffi_i_next_child(g, f, &child));
@@ -17936,14 +18017,14 @@ static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
   uint32_t to;
   int code;
   if (!g) return -1;
-  base = g->depth;
+  base = g->frames.depth;
   to = g->to;
   code = tvmffi_i_repr_to(g, to + 1);
   if (!code) {
     begin = g->text[to + 1].size;
     code = tvmffi_i_repr_all(g, &values[0], 0);
   }
-  while (g->depth > base) (void)tvmffi_i_pop_graph(g);
+  while (g->frames.depth > base) (void)tvmffi_i_pop_graph(g);
   g->to = to;
   tvmffi_any_release(&values[0]);
   if (code) return code;
@@ -17964,6 +18045,7 @@ static int tvmffi_i_repr_take(tvmffi_i_text_buffer *b, int is_large,
 }
 
 TVMFFI_FUNC(i_repr_print, str, (any, value)) {
+  tvmffi_i_graph_frame room[8];
   tvmffi_i_graph g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
   int code;
@@ -17971,6 +18053,7 @@ TVMFFI_FUNC(i_repr_print, str, (any, value)) {
   const char *text = getenv("TVM_FFI_REPR_WITH_ADDR");
   g.with_address = text && strcmp(text, "1") == 0;
 #endif
+  tvmffi_i_stack_open(&g.frames, room, sizeof(room));
   g.name = "ObjectGraphDFS";
   g.skip = kTVMFFIFieldFlagBitMaskReprOff;
   TVMFFI_TRY(tvmffi_i_start_types());
@@ -18096,7 +18179,7 @@ static int tvmffi_i_hash_push(tvmffi_i_graph *g, TVMFFIObject *o,
   tvmffi_i_graph_frame *f;
   uint64_t size;
   TVMFFI_TRY(tvmffi_i_push_graph(g, o, NULL, own));
-  f = &g->frames[g->depth - 1];
+  f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
   f->begin = g->num_hashes;
   f->hash = f->walk.type->type_key_hash;
   if (!tvmffi_i_is_container(o->type_index)) return 0;
@@ -18110,7 +18193,7 @@ static int tvmffi_i_hash_push(tvmffi_i_graph *g, TVMFFIObject *o,
 /* Puts the hash of a child into that of its object. A map's entries are put
    together at its end, as their order does not count. */
 static int tvmffi_i_hash_feed(tvmffi_i_graph *g, uint64_t hash) {
-  tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+  tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
   uint64_t *larger;
   switch (f->object->type_index) {
     case kTVMFFIArray:
@@ -18159,7 +18242,7 @@ static void tvmffi_i_sort(uint64_t *items, size_t n) {
 }
 
 static uint64_t tvmffi_i_hash_pop(tvmffi_i_graph *g) {
-  tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+  tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
   uint64_t hash = f->hash;
   size_t i, begin = f->begin;
   tvmffi_i_seen *s;
@@ -18180,17 +18263,17 @@ static uint64_t tvmffi_i_hash_pop(tvmffi_i_graph *g) {
 /* Gives the hash of a value with all that it holds. */
 static int tvmffi_i_hash_all(tvmffi_i_graph *g, const TVMFFIAny *value,
                              uint32_t own, uint64_t *hash) {
-  size_t base = g->depth;
+  size_t base = g->frames.depth;
   int code = tvmffi_i_hash_leaf(g, value, hash);
   if (code) return code < 0 ? code : 0;
   TVMFFI_TRY(tvmffi_i_hash_push(g, value->v_obj, own));
   for (;;) {
-    tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
     const TVMFFIAny *child;
     TVMFFI_TRY(tvmffi_i_next_child(g, f, &child));
     if (!child) {
       *hash = tvmffi_i_hash_pop(g);
-      if (g->depth == base) return 0;
+      if (g->frames.depth == base) return 0;
     } else {
       code = tvmffi_i_hash_leaf(g, child, hash);
       if (code < 0) return code;
@@ -18213,10 +18296,10 @@ static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
   uint64_t hash;
   int code;
   if (!g) return -1;
-  base = g->depth;
+  base = g->frames.depth;
   num_hashes = g->num_hashes;
   code = tvmffi_i_hash_all(g, &values[0], 0, &hash);
-  while (g->depth > base) (void)tvmffi_i_pop_graph(g);
+  while (g->frames.depth > base) (void)tvmffi_i_pop_graph(g);
   g->num_hashes = num_hashes;
   tvmffi_any_release(&values[0]);
   if (!code) *result = tvmffi_int((int64_t)hash);
@@ -18224,10 +18307,12 @@ static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
 }
 
 TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
+  tvmffi_i_graph_frame room[8];
   tvmffi_i_graph g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
   uint64_t hash = 0;
   int code;
+  tvmffi_i_stack_open(&g.frames, room, sizeof(room));
   g.name = "ObjectGraphDFS";
   g.skip = kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff;
   TVMFFI_TRY(tvmffi_i_start_types());
@@ -18447,7 +18532,7 @@ static int tvmffi_i_compare_push(tvmffi_i_graph *g, TVMFFIObject *a,
   TVMFFI_TRY(tvmffi_i_push_graph(g, a, b, own));
   if (index != kTVMFFIMap && index != kTVMFFIDict) return 0;
   if (tvmffi_i_map_size(a) == tvmffi_i_map_size(b)) {
-    tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
     f->other_at = tvmffi_i_map_begin(b);
     f->in_step = (unsigned char)tvmffi_i_are_in_step(a, b);
     same = f->in_step ? 1 : tvmffi_i_has_keys(a, b);
@@ -18499,21 +18584,22 @@ static int tvmffi_i_next_pair(tvmffi_i_graph *g, tvmffi_i_graph_frame *f,
 /* Ends a comparison before its end, with a sign other than 0. Maps have no
    order, not even by what they hold. */
 static int tvmffi_i_compare_differ(tvmffi_i_graph *g, size_t base) {
-  size_t i;
-  for (i = base; i < g->depth && !g->is_equality; ++i) {
-    int32_t index = g->frames[i].object->type_index;
-    if (index == kTVMFFIMap || index == kTVMFFIDict)
-      return tvmffi_i_cannot_order_maps();
+  int has_maps = 0;
+  while (g->frames.depth > base) {
+    const TVMFFIObject *o =
+        TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames)->object;
+    has_maps |= o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict;
+    (void)tvmffi_i_pop_graph(g);
   }
-  while (g->depth > base) (void)tvmffi_i_pop_graph(g);
-  return 0;
+  return has_maps && !g->is_equality ? tvmffi_i_cannot_order_maps() : 0;
 }
 
 /* Ends a pair that is equal as far as it went; gives which is longer. What is
    equal need not be compared again, but for a hook: it may tell of a pair as
    equal that is not, whose parts then are wrongly taken as equal. */
 static int tvmffi_i_compare_pop(tvmffi_i_graph *g) {
-  const tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+  const tvmffi_i_graph_frame *f =
+      TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
   int32_t index = f->object->type_index;
   tvmffi_i_seen *s;
   int sign = 0;
@@ -18528,13 +18614,13 @@ static int tvmffi_i_compare_pop(tvmffi_i_graph *g) {
 /* Compares two values with all that they hold. */
 static int tvmffi_i_compare_all(tvmffi_i_graph *g, const TVMFFIAny *a,
                                 const TVMFFIAny *b, uint32_t own, int *sign) {
-  size_t base = g->depth;
+  size_t base = g->frames.depth;
   int code = tvmffi_i_compare_leaf(g, a, b, sign);
   if (code) return code < 0 ? code : 0;
   *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj, own);
   if (*sign) return *sign < 0 ? -1 : 0;
-  while (g->depth > base) {
-    tvmffi_i_graph_frame *f = &g->frames[g->depth - 1];
+  while (g->frames.depth > base) {
+    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
     TVMFFI_TRY(tvmffi_i_next_pair(g, f, &a, &b));
     if (!a) {
       *sign = tvmffi_i_compare_pop(g);
@@ -18561,9 +18647,9 @@ static int tvmffi_i_compare_back(void *self, int kind, const TVMFFIAny *args,
   size_t base;
   int code;
   if (!g) return -1;
-  base = g->depth;
+  base = g->frames.depth;
   code = tvmffi_i_compare_all(g, &values[0], &values[1], 0, sign);
-  while (g->depth > base) (void)tvmffi_i_pop_graph(g);
+  while (g->frames.depth > base) (void)tvmffi_i_pop_graph(g);
   tvmffi_any_release(&values[0]);
   tvmffi_any_release(&values[1]);
   return code;
@@ -18591,9 +18677,11 @@ static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
    `is_equality` only whether they are equal. */
 static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
                             int is_equality, int *sign) {
+  tvmffi_i_graph_frame room[8];
   tvmffi_i_graph g = TVMFFI_I_ZERO;
   TVMFFIAny x, y;
   int code;
+  tvmffi_i_stack_open(&g.frames, room, sizeof(room));
   g.name = "RecursiveCompare";
   g.skip = kTVMFFIFieldFlagBitMaskCompareOff;
   g.is_equality = is_equality;
@@ -19031,8 +19119,7 @@ typedef struct {
 
 typedef struct {
   tvmffi_i_structural base;
-  tvmffi_i_equal_frame *frames;
-  size_t depth, capacity;
+  tvmffi_i_stack frames;
   tvmffi_i_memos mapped[2]; /* left to right and back; values are borrowed */
   int wants_path;
   tvmffi_i_mismatch *steps; /* from the innermost outwards */
@@ -19146,18 +19233,10 @@ TVMFFI_I_NOINLINE int tvmffi_i_equal_by_hook(tvmffi_i_equality *s,
 
 static int tvmffi_i_push_equal(tvmffi_i_equality *s, TVMFFIObject *a,
                                TVMFFIObject *b, tvmffi_i_equal_frame **out) {
-  tvmffi_i_equal_frame *f;
-  if (TVMFFI_I_UNLIKELY(s->depth == s->capacity)) {
-    if (s->depth >= TVMFFI_I_MAX_FRAMES_OPEN)
-      return tvmffi_i_fail("ValueError",
-                           "StructuralEqual: maximum stack depth (%d) exceeded",
-                           (int)TVMFFI_I_MAX_FRAMES_OPEN);
-    f = (tvmffi_i_equal_frame *)tvmffi_i_larger(s->frames, &s->capacity,
-                                                sizeof(*f));
-    if (!f) return -1;
-    s->frames = f;
-  }
-  *out = f = &s->frames[s->depth++];
+  tvmffi_i_equal_frame *f =
+      TVMFFI_I_PUSH(tvmffi_i_equal_frame, &s->frames, "StructuralEqual");
+  if (!f) return -1;
+  *out = f;
   f->object[0] = a;
   f->object[1] = b;
   f->outer = f->region = s->base.region;
@@ -19291,17 +19370,17 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
 
 /* Lets the newest frame keep its objects. */
 TVMFFI_I_INLINE void tvmffi_i_keep_equal(tvmffi_i_equality *s) {
-  tvmffi_i_equal_frame *f = &s->frames[s->depth - 1];
+  tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
   tvmffi_retain(f->object[0]);
   tvmffi_retain(f->object[1]);
   f->is_own = 1;
 }
 
-/* Each of the following goes on with frame `top`, whose last part ended with
+/* Each of the following goes on with the top frame, whose last part ended with
    `code`, until a part of it pushes a frame, or it is done: then it gives
    whether its objects are equal. */
-static int tvmffi_i_equal_items(tvmffi_i_equality *s, size_t top, int code) {
-  tvmffi_i_equal_frame *f = &s->frames[top];
+static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
+                                int code) {
   const TVMFFISeqCell *a = TVMFFI_I_CELL(TVMFFISeqCell, f->object[0]);
   const TVMFFISeqCell *b = TVMFFI_I_CELL(TVMFFISeqCell, f->object[1]);
   int is_list = f->object[0]->type_index == kTVMFFIList;
@@ -19318,7 +19397,7 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, size_t top, int code) {
     if (code == TVMFFI_I_SAME) {
       ++i;
     } else if (code == TVMFFI_I_PUSHED) {
-      s->frames[top].at.index = i;
+      f->at.index = i;
       if (is_list) tvmffi_i_keep_equal(s);
       return code;
     } else if (code < 0) {
@@ -19422,37 +19501,28 @@ static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
 
 /* Takes the entry of the left that is next, and finds its counterpart: at the
    same place of the right, as often, or by its key. */
-static int tvmffi_i_next_entry(tvmffi_i_equality *s, size_t top,
+static int tvmffi_i_next_entry(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                const tvmffi_i_pair *pair,
                                const TVMFFIAny **value) {
-  tvmffi_i_equal_frame *f = &s->frames[top];
-  TVMFFIObject *map[2];
   const tvmffi_i_pair *other = tvmffi_i_map_pair(f->object[1], f->at.map.other);
-  TVMFFIAny key;
-  map[0] = f->object[0];
-  map[1] = f->object[1];
-  key = map[0]->type_index == kTVMFFIDict ? tvmffi_i_copy_owned(&pair->key)
-                                          : pair->key;
+  TVMFFIAny key = f->object[0]->type_index == kTVMFFIDict
+                      ? tvmffi_i_copy_owned(&pair->key)
+                      : pair->key;
   f->at.map.key[0] = key;
   if (other && tvmffi_i_is_alike(&key, &other->key)) {
     f->at.map.key[1] = other->key;
     *value = &other->value;
     return 0;
   }
-  TVMFFI_TRY(tvmffi_i_counterpart(s, map, 0, &key, &key, value));
-  s->frames[top].at.map.key[1] = key;
-  return 0;
+  return tvmffi_i_counterpart(s, f->object, 0, &key, &f->at.map.key[1], value);
 }
 
-static int tvmffi_i_equal_entries(tvmffi_i_equality *s, size_t top, int code) {
-  tvmffi_i_equal_frame *f = &s->frames[top];
-  TVMFFIObject *map[2];
+static int tvmffi_i_equal_entries(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
+                                  int code) {
+  TVMFFIObject *const *map = f->object;
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
-  map[0] = f->object[0];
-  map[1] = f->object[1];
   while (code != TVMFFI_I_DIFFERENT) {
-    f = &s->frames[top];
     if (code == TVMFFI_I_SAME) {
       if (map[0]->type_index == kTVMFFIDict)
         tvmffi_any_release(&f->at.map.key[0]);
@@ -19462,9 +19532,9 @@ static int tvmffi_i_equal_entries(tvmffi_i_equality *s, size_t top, int code) {
     tvmffi_i_pass_alike(f);
     pair = tvmffi_i_map_pair(map[0], f->at.map.at);
     if (!pair) return tvmffi_i_end_entries(s, map);
-    TVMFFI_TRY(tvmffi_i_next_entry(s, top, pair, &value));
+    TVMFFI_TRY(tvmffi_i_next_entry(s, f, pair, &value));
     if (!value) return TVMFFI_I_DIFFERENT;
-    pair = tvmffi_i_map_pair(map[0], s->frames[top].at.map.at);
+    pair = tvmffi_i_map_pair(map[0], f->at.map.at);
     if (!pair) return tvmffi_i_end_entries(s, map);
     code = tvmffi_i_equal_step(s, &pair->value, value);
     if (code < 0) return code;
@@ -19472,18 +19542,16 @@ static int tvmffi_i_equal_entries(tvmffi_i_equality *s, size_t top, int code) {
     if (map[0]->type_index == kTVMFFIDict) tvmffi_i_keep_equal(s);
     return code;
   }
-  f = &s->frames[top];
   return tvmffi_i_add_map_step(s, 0, &f->at.map.key[0], TVMFFI_I_STEP_MAP_ITEM,
                                &f->at.map.key[1]);
 }
 
-static int tvmffi_i_equal_fields(tvmffi_i_equality *s, size_t top, int code) {
-  tvmffi_i_equal_frame *f = &s->frames[top];
+static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
+                                 int code) {
   const TVMFFIFieldInfo *field = f->at.fields.field;
   TVMFFIAny a, b;
   int is_own;
   while (code != TVMFFI_I_DIFFERENT) {
-    f = &s->frames[top];
     field = tvmffi_i_next_counted(&f->at.fields.walk);
     if (!field) return TVMFFI_I_SAME;
     TVMFFI_TRY(tvmffi_i_read_field(field, f->object[0], &a, &is_own));
@@ -19493,7 +19561,8 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, size_t top, int code) {
     if (!code) code = tvmffi_i_equal_step(s, &a, &b);
     if (code == TVMFFI_I_PUSHED) {
       if (!is_own) tvmffi_i_keep_equal(s);
-      s->frames[s->depth - 1].is_own = 1; /* it takes both over */
+      TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames)->is_own =
+          1; /* it takes both over */
       return code;
     }
     if (is_own) {
@@ -19506,39 +19575,39 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, size_t top, int code) {
 }
 
 static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
-  tvmffi_i_equal_frame *f = &s->frames[--s->depth];
+  tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
   int32_t index = f->object[0]->type_index;
   if (index == kTVMFFIDict) tvmffi_any_release(&f->at.map.key[0]);
-  if (!f->is_own) return;
-  tvmffi_release(f->object[0]);
-  tvmffi_release(f->object[1]);
+  if (f->is_own) {
+    tvmffi_release(f->object[0]);
+    tvmffi_release(f->object[1]);
+  }
+  TVMFFI_I_POP(tvmffi_i_equal_frame, &s->frames);
 }
 
 /* Compares two values (borrowed): 1, 0, or an error's code. An error leaves
    the region as it was where it arose, as upstream does. */
 static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b) {
-  size_t base = s->depth, top;
+  size_t base = s->frames.depth;
   int code = tvmffi_i_equal_step(s, a, b);
-  while (s->depth > base) {
-    const tvmffi_i_equal_frame *f = &s->frames[top = s->depth - 1];
+  while (s->frames.depth > base) {
+    tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
     switch (f->object[0]->type_index) {
       case kTVMFFIArray:
-      case kTVMFFIList: code = tvmffi_i_equal_items(s, top, code); break;
+      case kTVMFFIList: code = tvmffi_i_equal_items(s, f, code); break;
       case kTVMFFIMap:
-      case kTVMFFIDict: code = tvmffi_i_equal_entries(s, top, code); break;
+      case kTVMFFIDict: code = tvmffi_i_equal_entries(s, f, code); break;
       default:
-        code = tvmffi_i_equal_fields(s, top, code);
-        if (code == TVMFFI_I_PUSHED) break;
-        f = &s->frames[top];
-        if (code < 0) break;
+        code = tvmffi_i_equal_fields(s, f, code);
+        if (code < 0 || code == TVMFFI_I_PUSHED) break;
         s->base.region = f->outer;
         code = tvmffi_i_end_equal(s, f->object[0], f->object[1], f->kind, code);
     }
     if (code == TVMFFI_I_PUSHED) continue;
-    if (code >= 0) s->base.region = s->frames[top].outer;
+    if (code >= 0) s->base.region = f->outer;
     do tvmffi_i_pop_equal(s);
-    while (code < 0 && s->depth > base);
+    while (code < 0 && s->frames.depth > base);
   }
   return code;
 }
@@ -19574,6 +19643,7 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
 static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
                                      int maps_variables, int skips_tensors,
                                      TVMFFIObject **paths) {
+  tvmffi_i_equal_frame room[16];
   tvmffi_i_equality s = TVMFFI_I_ZERO;
   TVMFFIAny left = tvmffi_none(), right = tvmffi_none();
   size_t i;
@@ -19582,6 +19652,7 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;
   s.wants_path = paths != NULL;
+  tvmffi_i_stack_open(&s.frames, room, sizeof(room));
   TVMFFI_TRY(tvmffi_i_own(a, &left));
   code = tvmffi_i_own(b, &right);
   if (!code) code = tvmffi_i_equal_values(&s, &left, &right);
@@ -19595,7 +19666,7 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
     tvmffi_any_release(&s.steps[i].key[1]);
   }
   tvmffi_i_free(s.steps);
-  tvmffi_i_free(s.frames);
+  tvmffi_i_stack_close(&s.frames);
   tvmffi_i_drop_memos(&s.mapped[0]);
   tvmffi_i_drop_memos(&s.mapped[1]);
   tvmffi_any_release(&left);
@@ -19628,8 +19699,7 @@ typedef struct {
 typedef struct {
   tvmffi_i_structural base;
   uint32_t num_variables, num_nodes;
-  tvmffi_i_hash_frame *frames;
-  size_t depth, capacity;
+  tvmffi_i_stack frames;
   tvmffi_i_hash_item *items;
   size_t num_items, max_items;
   tvmffi_i_memos known;
@@ -19703,18 +19773,10 @@ TVMFFI_I_NOINLINE int tvmffi_i_hash_by_hook(tvmffi_i_hasher *s,
 
 static int tvmffi_i_push_hash(tvmffi_i_hasher *s, TVMFFIObject *o,
                               uint64_t hash, tvmffi_i_hash_frame **out) {
-  tvmffi_i_hash_frame *f;
-  if (TVMFFI_I_UNLIKELY(s->depth == s->capacity)) {
-    if (s->depth >= TVMFFI_I_MAX_FRAMES_OPEN)
-      return tvmffi_i_fail("ValueError",
-                           "StructuralHash: maximum stack depth (%d) exceeded",
-                           (int)TVMFFI_I_MAX_FRAMES_OPEN);
-    f = (tvmffi_i_hash_frame *)tvmffi_i_larger(s->frames, &s->capacity,
-                                               sizeof(*f));
-    if (!f) return -1;
-    s->frames = f;
-  }
-  *out = f = &s->frames[s->depth++];
+  tvmffi_i_hash_frame *f =
+      TVMFFI_I_PUSH(tvmffi_i_hash_frame, &s->frames, "StructuralHash");
+  if (!f) return -1;
+  *out = f;
   f->object = o;
   f->hash = hash;
   f->outer = f->region = s->base.region;
@@ -19934,11 +19996,10 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
   }
 }
 
-/* Each of the following goes on with frame `top` until a part of it pushes a
+/* Each of the following goes on with the top frame until a part of it pushes a
    frame, or it is done; the hash of what was pushed before is in the frame's.
  */
-static int tvmffi_i_hash_items(tvmffi_i_hasher *s, size_t top) {
-  tvmffi_i_hash_frame *f = &s->frames[top];
+static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->object);
   uint64_t hash = 0, sum = f->hash;
   int64_t i = f->at.index;
@@ -19953,9 +20014,8 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, size_t top) {
     f->at.index = i + 1;
     if (i >= cell->size) break;
     code = tvmffi_i_hash_step(s, item, &hash);
-    f = &s->frames[top];
     if (code == TVMFFI_I_PUSHED && f->object->type_index == kTVMFFIList) {
-      f = &s->frames[s->depth - 1];
+      f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
       tvmffi_retain(f->object);
       f->is_own = 1;
     }
@@ -19966,8 +20026,7 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, size_t top) {
   return 0;
 }
 
-static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, size_t top) {
-  tvmffi_i_hash_frame *f = &s->frames[top];
+static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   uint64_t hash = 0, key;
   while (f->at.map.next < f->at.map.end) {
     size_t i = f->at.map.next, next = i + 1;
@@ -19981,16 +20040,14 @@ static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, size_t top) {
     value = s->items[i].value;
     code = tvmffi_i_hash_step(s, &value, &hash);
     if (code) return code;
-    f = &s->frames[top];
     f->hash = tvmffi_i_hash_combine(f->hash, hash);
   }
   return 0;
 }
 
-static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, size_t top) {
+static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   const TVMFFIFieldInfo *field;
   for (;;) {
-    tvmffi_i_hash_frame *f = &s->frames[top];
     uint64_t hash = 0;
     TVMFFIAny value;
     int code, is_own;
@@ -20001,51 +20058,48 @@ static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, size_t top) {
     code = tvmffi_i_hash_step(s, &value, &hash);
     if (code == TVMFFI_I_PUSHED) {
       if (!is_own) tvmffi_retain(value.v_obj);
-      s->frames[s->depth - 1].is_own = 1; /* it takes the value over */
+      TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames)->is_own =
+          1; /* it takes the value over */
       return code;
     }
     if (is_own) tvmffi_any_release(&value);
     if (code) return code;
-    f = &s->frames[top];
     f->hash = tvmffi_i_hash_combine(f->hash, hash);
   }
-  {
-    tvmffi_i_hash_frame *f = &s->frames[top];
-    s->base.region = f->outer;
-    return tvmffi_i_end_hash(s, f->object, f->kind, &f->hash);
-  }
+  s->base.region = f->outer;
+  return tvmffi_i_end_hash(s, f->object, f->kind, &f->hash);
 }
 
 static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
-  tvmffi_i_hash_frame *f = &s->frames[--s->depth];
+  tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
   int32_t index = f->object->type_index;
   if (index == kTVMFFIMap || index == kTVMFFIDict)
     tvmffi_i_drop_items(s, f->at.map.first, index == kTVMFFIDict);
   if (f->is_own) tvmffi_release(f->object);
+  TVMFFI_I_POP(tvmffi_i_hash_frame, &s->frames);
 }
 
 /* Gives the hash of a value (borrowed). */
 static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
                                uint64_t *hash) {
-  size_t base = s->depth, top;
+  size_t base = s->frames.depth;
   int code = tvmffi_i_hash_step(s, value, hash);
-  while (s->depth > base) {
-    tvmffi_i_hash_frame *f = &s->frames[top = s->depth - 1];
+  while (s->frames.depth > base) {
+    tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
     switch (f->object->type_index) {
       case kTVMFFIArray:
-      case kTVMFFIList: code = tvmffi_i_hash_items(s, top); break;
+      case kTVMFFIList: code = tvmffi_i_hash_items(s, f); break;
       case kTVMFFIMap:
-      case kTVMFFIDict: code = tvmffi_i_hash_entries(s, top); break;
-      default: code = tvmffi_i_hash_fields(s, top);
+      case kTVMFFIDict: code = tvmffi_i_hash_entries(s, f); break;
+      default: code = tvmffi_i_hash_fields(s, f);
     }
     if (code == TVMFFI_I_PUSHED) continue;
-    f = &s->frames[top];
     *hash = f->hash;
     if (!code) s->base.region = f->outer;
     do tvmffi_i_pop_hash(s);
-    while (code < 0 && s->depth > base);
-    if (code < 0 || s->depth == base) break;
-    f = &s->frames[s->depth - 1];
+    while (code < 0 && s->frames.depth > base);
+    if (code < 0 || s->frames.depth == base) break;
+    f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
     f->hash = tvmffi_i_hash_combine(f->hash, *hash);
   }
   return code;
@@ -20054,9 +20108,11 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
 /* Gives the hash of a view of any kind. */
 static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
                                     int skips_tensors, uint64_t *hash) {
+  tvmffi_i_hash_frame room[16];
   tvmffi_i_hasher s = TVMFFI_I_ZERO;
   TVMFFIAny owned = tvmffi_none();
   int code;
+  tvmffi_i_stack_open(&s.frames, room, sizeof(room));
   s.base.region =
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;
@@ -20065,7 +20121,7 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   code = tvmffi_i_hash_value(&s, &owned, hash);
   tvmffi_i_drop_callback(&s.base);
   tvmffi_i_free(s.items);
-  tvmffi_i_free(s.frames);
+  tvmffi_i_stack_close(&s.frames);
   tvmffi_i_drop_memos(&s.known);
   tvmffi_any_release(&owned);
   return code;
@@ -20185,7 +20241,7 @@ typedef struct {
   TVMFFIAny child;    /* the one under way: owned if `holds`, else borrowed */
   TVMFFIObject *made; /* owned: the copy that takes what changes, or NULL */
   uint64_t at;        /* the place of the child in a container */
-  int in_place, holds;
+  unsigned char in_place, holds;
 } tvmffi_i_cursor;
 
 typedef struct {
@@ -20215,8 +20271,7 @@ typedef struct {
   TVMFFIObject *callbacks[2]; /* arrays; the second are told the region, too */
   TVMFFIObject *remap;        /* dict: by their addresses, what replaces them */
   TVMFFIObject *variables;    /* list: they are kept alive */
-  tvmffi_i_visit_frame *frames;
-  size_t depth, capacity;
+  tvmffi_i_stack frames;
   /* By the indices of built-in types, as they come: no callback is for them, or
      nothing is within them. */
   uint64_t uncalled[2], leaves[2];
@@ -20333,7 +20388,7 @@ TVMFFI_I_INLINE tvmffi_i_cursor tvmffi_i_open_cursor(const TVMFFIAny *from,
   c.at = index == kTVMFFIMap || index == kTVMFFIDict
              ? tvmffi_i_map_begin(from->v_obj)
              : 0;
-  c.in_place = in_place;
+  c.in_place = (unsigned char)in_place;
   c.holds = in_place || index == kTVMFFIList || index == kTVMFFIDict;
   return c;
 }
@@ -20543,7 +20598,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_engine(void *self, int flags) {
     tvmffi_release(e->callbacks[1]);
     tvmffi_release(e->remap);
     tvmffi_release(e->variables);
-    tvmffi_i_free(e->frames);
+    tvmffi_i_stack_close(&e->frames);
   }
   tvmffi_i_delete_plain(self, flags);
 }
@@ -20575,6 +20630,7 @@ static tvmffi_i_engine *tvmffi_i_new_engine(tvmffi_i_visit_kind kind,
   if (!e) return NULL;
   memset((void *)(&e->visitor.base + 1), 0,
          sizeof(*e) - sizeof(e->visitor.base));
+  tvmffi_i_stack_open(&e->frames, NULL, 0);
   e->visitor.table = (void *)(uintptr_t)(mutates ? &tvmffi_i_mutator_table
                                                  : &tvmffi_i_visitor_table);
   e->kind = kind;
@@ -20756,28 +20812,19 @@ typedef struct {
 
 TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_top_frame(
     const tvmffi_i_descent *d) {
-  return d->e ? &d->e->frames[d->e->depth - 1] : d->one;
+  return d->e ? TVMFFI_I_TOP(tvmffi_i_visit_frame, &d->e->frames) : d->one;
 }
 
-static tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d) {
-  tvmffi_i_engine *e = d->e;
-  tvmffi_i_visit_frame *frames;
-  if (!e) {
-    d->is_open = 1;
-    return d->one;
-  }
-  if (e->depth < e->capacity) return &e->frames[e->depth++];
-  if (e->depth >= TVMFFI_I_MAX_FRAMES_OPEN) {
-    (void)tvmffi_i_fail("ValueError",
-                        "StructuralVisit: maximum stack depth (%d) exceeded",
-                        (int)TVMFFI_I_MAX_FRAMES_OPEN);
-    return NULL;
-  }
-  frames = (tvmffi_i_visit_frame *)tvmffi_i_larger(e->frames, &e->capacity,
-                                                   sizeof(*frames));
-  if (!frames) return NULL;
-  e->frames = frames;
-  return &e->frames[e->depth++];
+TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d) {
+  d->is_open = 1;
+  return d->e ? TVMFFI_I_PUSH(tvmffi_i_visit_frame, &d->e->frames,
+                              "StructuralVisit")
+              : d->one;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_leave_frame(tvmffi_i_descent *d) {
+  d->is_open = 0;
+  if (d->e) TVMFFI_I_POP(tvmffi_i_visit_frame, &d->e->frames);
 }
 
 /* Whether there is something to do after the children of a value. */
@@ -20851,7 +20898,7 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
 }
 
 /* Prepares the top frame for an object's fields: 1 if there is a result in
-   their place. Copying may run other visits and so move the frames. */
+   their place. */
 static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
                                 TVMFFIAny *r) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(value->type_index);
@@ -20933,34 +20980,29 @@ static int tvmffi_i_put_field(tvmffi_i_descent *d, TVMFFIAny value) {
 static TVMFFIAny tvmffi_i_pop_visited(tvmffi_i_descent *d, TVMFFIAny r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
   TVMFFIAny value = tvmffi_obj(f->c.from);
-  int entered = f->entered;
   d->v->region = f->outer;
-  d->is_open = 0;
-  if (d->e) --d->e->depth;
   tvmffi_i_drop_child(&f->c);
-  if (TVMFFI_I_LIKELY(r.type_index != kTVMFFIError) &&
-      !(entered && tvmffi_i_ends(d->e->kind)))
-    return r;
-  return tvmffi_i_conclude(d, &value, tvmffi_i_unchanged(), entered, r);
+  if (TVMFFI_I_UNLIKELY(r.type_index == kTVMFFIError) ||
+      (f->entered && tvmffi_i_ends(d->e->kind)))
+    r = tvmffi_i_conclude(d, &value, tvmffi_i_unchanged(), f->entered, r);
+  tvmffi_i_leave_frame(d);
+  return r;
 }
 
 static TVMFFIAny tvmffi_i_pop_mutated(tvmffi_i_descent *d, TVMFFIAny r) {
-  tvmffi_i_visit_frame f = *tvmffi_i_top_frame(d);
-  int is_object = f.walk.type != NULL;
-  TVMFFIAny set, value = tvmffi_obj(f.c.from);
-  d->v->region = f.outer;
-  d->is_open = 0;
-  if (d->e) --d->e->depth;
-  tvmffi_i_drop_child(&f.c);
+  tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
+  TVMFFIAny set, value = tvmffi_obj(f->c.from);
+  d->v->region = f->outer;
+  tvmffi_i_drop_child(&f->c);
   if (r.type_index != kTVMFFIError) {
     r = tvmffi_i_unchanged();
-    if (f.c.made && (!is_object || f.changed)) {
-      r = tvmffi_obj(f.c.made);
-      f.c.made = NULL;
+    if (f->c.made && (!f->walk.type || f->changed)) {
+      r = tvmffi_obj(f->c.made);
+      f->c.made = NULL;
     }
-    if (f.identity && (f.identity == kTVMFFISEqHashKindDAGNode ||
-                       f.outer == kTVMFFIDefRegionKindPattern ||
-                       r.type_index != kTVMFFIUnchanged)) {
+    if (f->identity && (f->identity == kTVMFFISEqHashKindDAGNode ||
+                        f->outer == kTVMFFIDefRegionKindPattern ||
+                        r.type_index != kTVMFFIUnchanged)) {
       set = tvmffi_i_table_of(d->v)->set(d->v, value, r);
       if (set.type_index == kTVMFFIError) {
         tvmffi_any_release(&r);
@@ -20968,8 +21010,10 @@ static TVMFFIAny tvmffi_i_pop_mutated(tvmffi_i_descent *d, TVMFFIAny r) {
       }
     }
   }
-  tvmffi_release(f.c.made);
-  return tvmffi_i_conclude(d, &value, f.mapped, f.entered, r);
+  tvmffi_release(f->c.made);
+  r = tvmffi_i_conclude(d, &value, f->mapped, f->entered, r);
+  tvmffi_i_leave_frame(d);
+  return r;
 }
 
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny r) {
@@ -21053,8 +21097,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
   f->entered = (unsigned char)entered;
   f->identity = f->changed = 0;
   if (container || !tvmffi_i_open_fields(d, value, r)) return 0;
-  if (d->e) --d->e->depth;
-  d->is_open = 0;
+  tvmffi_i_leave_frame(d);
 done:
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError) ||
       (entered && tvmffi_i_ends(d->e->kind)))
@@ -21162,11 +21205,11 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int entered,
   d.one = &one;
   d.mutates = mutates;
   d.is_open = 0;
-  base = d.e ? d.e->depth : 0;
+  base = d.e ? d.e->frames.depth : 0;
   if (tvmffi_i_nest()) return tvmffi_i_raised();
   done = entered ? tvmffi_i_enter(&d, value, unique, &r)
                  : tvmffi_i_descend(&d, value, tvmffi_i_unchanged(), 0, 0, &r);
-  while (d.e ? d.e->depth > base : d.is_open) {
+  while (d.e ? d.e->frames.depth > base : d.is_open) {
     if (done) done = tvmffi_i_take_result(&d, &r);
     if (!done) done = tvmffi_i_advance(&d, &r);
   }
@@ -21195,10 +21238,11 @@ static TVMFFIAny tvmffi_i_enter_unique(void *mutator, TVMFFIAny value) {
 /* -------- Where an error came from -------- */
 
 /* What is searched, and how it is reached from the frame below. */
-typedef struct {
+typedef struct tvmffi_i_find_frame {
   TVMFFIAny value;    /* owned */
   TVMFFIAny key;      /* owned: the item's, of a field opaque its description */
   TVMFFIObject *path; /* owned, made when it is needed */
+  struct tvmffi_i_find_frame *above;
   tvmffi_i_field_walk walk;
   uint64_t at;
   int64_t found_before;
@@ -21209,35 +21253,37 @@ typedef struct {
   const TVMFFIObject **pattern; /* from the innermost outwards; borrowed */
   size_t length, matched;
   TVMFFIObject *found; /* list */
-  tvmffi_i_find_frame *frames;
-  size_t depth, capacity;
+  tvmffi_i_stack frames;
+  tvmffi_i_find_frame *root;
   int prefixes;
 } tvmffi_i_finder;
 
-/* Gives the path (borrowed) of the first `n` frames. */
-static TVMFFIObject *tvmffi_i_find_path(const tvmffi_i_finder *s, size_t n) {
-  size_t i;
-  for (i = 0; i < n; ++i) {
-    tvmffi_i_find_frame *f = &s->frames[i];
+/* Gives the path (borrowed) of the top frame. */
+static TVMFFIObject *tvmffi_i_find_path(const tvmffi_i_finder *s) {
+  tvmffi_i_find_frame *f = s->root;
+  const tvmffi_i_find_frame *top =
+      TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+  TVMFFIObject *path = NULL;
+  for (;; f = f->above) {
     const TVMFFIFieldInfo *field = (const TVMFFIFieldInfo *)f->key.v_ptr;
     TVMFFIAny key;
-    if (f->path) continue;
-    if (!i) {
-      f->path = tvmffi_i_new_path(NULL, NULL);
-    } else if (f->kind == TVMFFI_I_STEP_ATTR) {
-      if (TVMFFIStringFromByteArray(&field->name, &key)) return NULL;
-      f->path = tvmffi_i_step_to(s->frames[i - 1].path, f->kind, key);
-    } else {
-      f->path = tvmffi_i_step_to(s->frames[i - 1].path, f->kind,
-                                 tvmffi_i_copy_owned(&f->key));
+    if (!f->path) {
+      if (f == s->root) {
+        f->path = tvmffi_i_new_path(NULL, NULL);
+      } else if (f->kind == TVMFFI_I_STEP_ATTR) {
+        if (TVMFFIStringFromByteArray(&field->name, &key)) return NULL;
+        f->path = tvmffi_i_step_to(path, f->kind, key);
+      } else {
+        f->path = tvmffi_i_step_to(path, f->kind, tvmffi_i_copy_owned(&f->key));
+      }
     }
-    if (!f->path) return NULL;
+    path = f->path;
+    if (!path || f == top) return path;
   }
-  return s->frames[n - 1].path;
 }
 
 static int tvmffi_i_add_found(tvmffi_i_finder *s) {
-  TVMFFIObject *path = tvmffi_i_find_path(s, s->depth);
+  TVMFFIObject *path = tvmffi_i_find_path(s);
   TVMFFIAny item;
   if (!path) return -1;
   item = tvmffi_obj(path);
@@ -21245,25 +21291,12 @@ static int tvmffi_i_add_found(tvmffi_i_finder *s) {
 }
 
 static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
-  tvmffi_i_find_frame f = s->frames[--s->depth];
+  tvmffi_i_find_frame f = *TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+  TVMFFI_I_POP(tvmffi_i_find_frame, &s->frames);
   if (f.matches) --s->matched;
   tvmffi_any_release(&f.value);
   tvmffi_any_release(&f.key);
   tvmffi_release(f.path);
-}
-
-static int tvmffi_i_grow_finder(tvmffi_i_finder *s) {
-  tvmffi_i_find_frame *frames;
-  if (s->depth < s->capacity) return 0;
-  if (s->depth >= TVMFFI_I_MAX_FRAMES_OPEN)
-    return tvmffi_i_fail("ValueError",
-                         "FindAccessPaths: maximum stack depth (%d) exceeded",
-                         (int)TVMFFI_I_MAX_FRAMES_OPEN);
-  frames = (tvmffi_i_find_frame *)tvmffi_i_larger(s->frames, &s->capacity,
-                                                  sizeof(*frames));
-  if (!frames) return -1;
-  s->frames = frames;
-  return 0;
 }
 
 /* Looks at a value (taken) that one step leads to; `key` is taken, too. The
@@ -21271,18 +21304,25 @@ static int tvmffi_i_grow_finder(tvmffi_i_finder *s) {
 static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
                                TVMFFIAny key) {
   const TVMFFITypeInfo *type = NULL;
-  tvmffi_i_find_frame *f;
-  int is_container = s->depth && tvmffi_i_is_container(value.type_index);
+  tvmffi_i_find_frame *f = NULL, *below = NULL;
+  int is_container = s->frames.depth && tvmffi_i_is_container(value.type_index);
   int code = 0;
   if (value.type_index >= kTVMFFIStaticObjectBegin && value.v_obj)
     type = TVMFFIGetTypeInfo(value.type_index);
-  if (!type || (!is_container && !TVMFFI_I_LOAD(&type->metadata)) ||
-      (code = tvmffi_i_grow_finder(s)) != 0) {
+  if (type && (is_container || TVMFFI_I_LOAD(&type->metadata))) {
+    if (s->frames.depth) below = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+    f = TVMFFI_I_PUSH(tvmffi_i_find_frame, &s->frames, "FindAccessPaths");
+    if (!f) code = -1;
+  }
+  if (!f) {
     tvmffi_any_release(&value);
     tvmffi_any_release(&key);
     return code;
   }
-  f = &s->frames[s->depth++];
+  if (below)
+    below->above = f;
+  else
+    s->root = f;
   f->value = value;
   f->key = key;
   f->path = NULL;
@@ -21303,7 +21343,7 @@ static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
 
 /* Looks at what the next step from the top frame leads to, or ends it. */
 static int tvmffi_i_find_next(tvmffi_i_finder *s) {
-  tvmffi_i_find_frame *f = &s->frames[s->depth - 1];
+  tvmffi_i_find_frame *f = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
   const TVMFFIFieldInfo *field;
   TVMFFIObject *o = f->value.v_obj;
   TVMFFIAny child = tvmffi_none();
@@ -21316,7 +21356,7 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
       return tvmffi_i_push_found(s, child, TVMFFI_I_STEP_ATTR,
                                  tvmffi_ptr((void *)(uintptr_t)field));
     }
-    if (s->prefixes && s->matched && s->depth > 1 &&
+    if (s->prefixes && s->matched && s->frames.depth > 1 &&
         f->found_before == TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size)
       code = tvmffi_i_add_found(s);
   } else if (o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict) {
@@ -21370,6 +21410,7 @@ TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
   TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
   int code;
   s.prefixes = prefixes;
+  tvmffi_i_stack_open(&s.frames, NULL, 0);
   s.found = tvmffi_i_new_list(0);
   if (!s.found) return -1;
   code = tvmffi_i_read_pattern(
@@ -21377,13 +21418,13 @@ TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
   if (!code)
     code =
         tvmffi_i_push_found(&s, tvmffi_i_copy_owned(&value), 0, tvmffi_none());
-  while (!code && s.depth) code = tvmffi_i_find_next(&s);
-  while (s.depth) tvmffi_i_pop_found(&s);
+  while (!code && s.frames.depth) code = tvmffi_i_find_next(&s);
+  while (s.frames.depth) tvmffi_i_pop_found(&s);
   if (!code)
     code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),
                                 kTVMFFIArray, &paths);
   tvmffi_release(s.found);
-  tvmffi_i_free(s.frames);
+  tvmffi_i_stack_close(&s.frames);
   tvmffi_i_free((void *)s.pattern);
   if (code) return code;
   TVMFFI_RETURN(paths.v_obj);
@@ -23411,8 +23452,7 @@ typedef struct {
   int64_t num_nodes;
   TVMFFIAny *parts; /* a stack: indices of parts, or the data of fields */
   size_t num_parts, room_parts;
-  tvmffi_i_saving *frames;
-  size_t depth, room;
+  tvmffi_i_stack frames;
 } tvmffi_i_saver;
 
 static tvmffi_i_known_column tvmffi_i_to_json_column = {"__data_to_json__",
@@ -23559,16 +23599,16 @@ static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
 
 /* Raises for an object that is among its own parts. Going on, the first list or
    dict would be the first to be met again; so upstream tells. */
-TVMFFI_I_SLOW int tvmffi_i_saving_cycle(const tvmffi_i_saver *s, size_t saved) {
-  size_t i = s->depth;
+TVMFFI_I_SLOW int tvmffi_i_saving_cycle(tvmffi_i_saver *s, size_t saved) {
   const TVMFFIObject *object = s->saved[saved].value.v_obj;
-  while (s->frames[i - 1].saved != saved) --i;
-  for (--i; i < s->depth; ++i) {
-    const TVMFFIObject *o = s->frames[i].object;
-    if (o->type_index != kTVMFFIList && o->type_index != kTVMFFIDict) continue;
-    object = o;
-    break;
-  }
+  size_t left;
+  do {
+    const tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
+    int32_t index = f->object->type_index;
+    if (index == kTVMFFIList || index == kTVMFFIDict) object = f->object;
+    left = f->saved;
+    TVMFFI_I_POP(tvmffi_i_saving, &s->frames);
+  } while (left != saved);
   return tvmffi_i_fail(
       "ValueError", "Cycle detected during serialization: a %s contains itself",
       object->type_index == kTVMFFIList ? "List"
@@ -23580,9 +23620,8 @@ TVMFFI_I_SLOW int tvmffi_i_saving_cycle(const tvmffi_i_saver *s, size_t saved) {
 static int tvmffi_i_enter_saving(tvmffi_i_saver *s, size_t saved,
                                  int with_fields) {
   TVMFFIObject *object = s->saved[saved].value.v_obj;
-  tvmffi_i_saving *f;
-  TVMFFI_I_PUSH_ROOM(tvmffi_i_saving, s->frames, s->depth, s->room);
-  f = &s->frames[s->depth++];
+  tvmffi_i_saving *f = TVMFFI_I_PUSH(tvmffi_i_saving, &s->frames, NULL);
+  if (!f) return -1;
   f->object = object;
   f->saved = saved;
   f->at = 0;
@@ -23702,7 +23741,7 @@ static int tvmffi_i_add_part(tvmffi_i_saver *s, TVMFFIAny part) {
 /* The next field whose value has a node of its own: gives that, owned. Those
    whose type is known stand in the data as they are. */
 static int tvmffi_i_save_fields(tvmffi_i_saver *s, TVMFFIAny *part) {
-  tvmffi_i_saving *f = &s->frames[s->depth - 1];
+  tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   while ((f->field = tvmffi_i_next_field(&f->walk))) {
     TVMFFIAny value = tvmffi_none();
     int code = f->field->getter(tvmffi_i_at(f->object, f->field), &value);
@@ -23729,7 +23768,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saver *s, TVMFFIAny *part) {
 /* Gives the next part of the innermost value: 1, 0 if there is none left, or an
    error's code. It is owned if the value may change or has made it. */
 static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part, int *holds) {
-  tvmffi_i_saving *f = &s->frames[s->depth - 1];
+  tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   const tvmffi_i_seq *seq = (const tvmffi_i_seq *)(void *)f->object;
   int32_t index = f->object->type_index;
   const tvmffi_i_pair *pair;
@@ -23829,7 +23868,7 @@ static void tvmffi_i_write_indices(tvmffi_i_saver *s, size_t base) {
 
 /* Ends the innermost value, all parts of which have nodes. */
 static int tvmffi_i_leave_saving(tvmffi_i_saver *s) {
-  tvmffi_i_saving *f = &s->frames[s->depth - 1];
+  tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   TVMFFIAny data = tvmffi_none();
   int code = 0;
   if (!s->as_text) {
@@ -23851,7 +23890,7 @@ static int tvmffi_i_leave_saving(tvmffi_i_saver *s) {
     while (s->num_parts > f->base)
       tvmffi_any_release(&s->parts[--s->num_parts]);
   s->num_parts = f->base;
-  --s->depth;
+  TVMFFI_I_POP(tvmffi_i_saving, &s->frames);
   return 0;
 }
 
@@ -23863,19 +23902,19 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
   int code = 1, holds = 0;
   for (;;) {
     if (code) {
-      size_t depth = s->depth;
+      size_t depth = s->frames.depth;
       code = tvmffi_i_find_saved(s, part, holds, &saved);
       if (code < 0) return code;
       if (code && s->saved[saved].index < 0)
         return tvmffi_i_saving_cycle(s, saved);
       if (!code) TVMFFI_TRY(tvmffi_i_save_value(s, saved));
-      if (s->depth > depth) goto next;
+      if (s->frames.depth > depth) goto next;
     } else {
-      saved = s->frames[s->depth - 1].saved;
+      saved = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames)->saved;
       TVMFFI_TRY(tvmffi_i_leave_saving(s));
     }
     *index = s->saved[saved].index;
-    if (!s->depth) return 0;
+    if (!s->frames.depth) return 0;
     TVMFFI_TRY(tvmffi_i_add_part(s, tvmffi_int(*index)));
   next:
     code = tvmffi_i_next_part(s, &part, &holds);
@@ -23946,6 +23985,7 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
   int64_t index = 0;
   int code = 0;
   memset((void *)&s, 0, sizeof(s));
+  tvmffi_i_stack_open(&s.frames, NULL, 0);
   s.as_text = as_text;
   if (as_text) {
     tvmffi_i_text_str(&s.writer.text, tvmffi_i_graph_head);
@@ -23958,7 +23998,7 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
   if (!code) code = tvmffi_i_finish_saving(&s, index, metadata, out);
   while (s.num_parts) tvmffi_any_release(&s.parts[--s.num_parts]);
   while (s.num_saved) tvmffi_any_release(&s.saved[--s.num_saved].value);
-  tvmffi_i_free(s.frames);
+  tvmffi_i_stack_close(&s.frames);
   tvmffi_i_free(s.parts);
   tvmffi_i_free(s.saved);
   tvmffi_i_free(s.places);
@@ -24012,8 +24052,7 @@ typedef struct {
   const TVMFFIAny *nodes; /* borrowed; NULL of a text, where all are read */
   tvmffi_i_loaded *loaded;
   size_t num_nodes, room_nodes;
-  tvmffi_i_loading *frames;
-  size_t depth, room;
+  tvmffi_i_stack frames;
 } tvmffi_i_loader;
 
 static int tvmffi_i_cast_int(const TVMFFIAny *value, int64_t *out) {
@@ -24169,50 +24208,44 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
 /* Begins a value that has parts. */
 static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
                                   int32_t type_index, const TVMFFIAny *data) {
-  tvmffi_i_loading f;
+  tvmffi_i_loading *f = TVMFFI_I_PUSH(tvmffi_i_loading, &l->frames, NULL);
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
   TVMFFISeqCell *cell;
   TVMFFIAny *items = NULL;
   int code;
-  memset((void *)&f, 0, sizeof(f));
-  TVMFFI_I_PUSH_ROOM(tvmffi_i_loading, l->frames, l->depth, l->room);
-  f.node = node;
-  f.type_index = type_index;
+  if (!f) return -1;
+  memset((void *)f, 0, sizeof(*f));
+  f->node = node;
+  f->type_index = type_index;
   switch (type_index) {
     case kTVMFFIArray:
     case kTVMFFIList:
     case kTVMFFIMap:
     case kTVMFFIDict:
-      TVMFFI_TRY(tvmffi_i_cast_array(data, &f.data));
-      cell = TVMFFI_I_CELL(TVMFFISeqCell, f.data);
+      TVMFFI_TRY(tvmffi_i_cast_array(data, &f->data));
+      cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
       code = 0;
       if (type_index == kTVMFFIArray)
-        f.made = tvmffi_i_new_array(cell->size, &items);
+        f->made = tvmffi_i_new_array(cell->size, &items);
       else if (type_index == kTVMFFIList)
-        f.made = tvmffi_i_new_list(cell->size);
+        f->made = tvmffi_i_new_list(cell->size);
       else if (cell->size % 2 == 0)
-        f.made = tvmffi_i_new_map(type_index, 0);
+        f->made = tvmffi_i_new_map(type_index, 0);
       else
         code = tvmffi_i_fail("ValueError",
                              "Invalid JSON Object Graph: Map/Dict data must "
                              "contain an even number of [key, value] entries, "
                              "got %lld",
                              (long long)cell->size);
-      if (!f.made) code = -1;
+      if (!f->made) code = -1;
       break;
     default:
-      code = tvmffi_i_make_empty(type, &f.made);
-      if (!code) code = tvmffi_i_cast_map(data, &f.data);
-      f.walk = tvmffi_i_walk_fields(type);
-  }
-  if (code) {
-    tvmffi_release(f.made);
-    tvmffi_release(f.data);
-    return code;
+      code = tvmffi_i_make_empty(type, &f->made);
+      if (!code) code = tvmffi_i_cast_map(data, &f->data);
+      f->walk = tvmffi_i_walk_fields(type);
   }
   l->loaded[node].state = TVMFFI_I_IN_PROGRESS;
-  l->frames[l->depth++] = f;
-  return 0;
+  return code;
 }
 
 /* Gives the type of a node, and its data, which are borrowed from it. */
@@ -24269,7 +24302,7 @@ static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
   TVMFFIAny value = tvmffi_none(), held = tvmffi_none();
   TVMFFIObject *map = NULL;
   const TVMFFIAny *data = &held;
-  size_t depth = l->depth;
+  size_t depth = l->frames.depth;
   int code = 0;
   if (loaded->state == TVMFFI_I_NODE_READ) {
     held = loaded->value;
@@ -24282,7 +24315,7 @@ static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
     code = tvmffi_i_load_data(l, node, loaded->type_index, data, &value);
   tvmffi_any_release(&held);
   tvmffi_release(map);
-  if (code || l->depth > depth) return code;
+  if (code || l->frames.depth > depth) return code;
   loaded->value = value;
   loaded->state = TVMFFI_I_KNOWN;
   return 0;
@@ -24391,14 +24424,15 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t root) {
       if (l->loaded[node].state != TVMFFI_I_KNOWN)
         TVMFFI_TRY(tvmffi_i_load_node(l, node));
     } else {
-      f = &l->frames[--l->depth];
+      f = TVMFFI_I_TOP(tvmffi_i_loading, &l->frames);
       node = f->node;
       l->loaded[node].value = tvmffi_obj(f->made);
       l->loaded[node].state = TVMFFI_I_KNOWN;
       tvmffi_release(f->data);
+      TVMFFI_I_POP(tvmffi_i_loading, &l->frames);
     }
-    if (!l->depth) return 0;
-    f = &l->frames[l->depth - 1];
+    if (!l->frames.depth) return 0;
+    f = TVMFFI_I_TOP(tvmffi_i_loading, &l->frames);
     if (l->loaded[node].state == TVMFFI_I_KNOWN)
       TVMFFI_TRY(tvmffi_i_feed_loading(f, &l->loaded[node].value));
     code = tvmffi_i_next_node_index(f, &node);
@@ -24407,15 +24441,15 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t root) {
 }
 
 static void tvmffi_i_end_loading(tvmffi_i_loader *l) {
-  while (l->depth) {
-    tvmffi_i_loading *f = &l->frames[--l->depth];
+  for (; l->frames.depth; TVMFFI_I_POP(tvmffi_i_loading, &l->frames)) {
+    tvmffi_i_loading *f = TVMFFI_I_TOP(tvmffi_i_loading, &l->frames);
     tvmffi_release(f->made);
     tvmffi_release(f->data);
     tvmffi_any_release(&f->value);
   }
   while (l->num_nodes) tvmffi_any_release(&l->loaded[--l->num_nodes].value);
   tvmffi_i_free(l->loaded);
-  tvmffi_i_free(l->frames);
+  tvmffi_i_stack_close(&l->frames);
 }
 
 static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
@@ -24439,6 +24473,7 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
                          "Invalid JSON Object Graph, expected `nodes` array "
                          "field");
   memset((void *)&l, 0, sizeof(l));
+  tvmffi_i_stack_open(&l.frames, NULL, 0);
   l.nodes = TVMFFI_I_ITEMS((const tvmffi_i_seq *)nodes->v_ptr);
   n = (size_t)((const tvmffi_i_seq *)nodes->v_ptr)->cell.size;
   if (n > PTRDIFF_MAX / sizeof(*l.loaded) - 1) return tvmffi_i_no_memory();
@@ -24685,6 +24720,7 @@ static int tvmffi_i_load_text(TVMFFIByteArray text, TVMFFIAny *out) {
   int64_t root = 0;
   int code, is_read;
   memset((void *)&g, 0, sizeof(g));
+  tvmffi_i_stack_open(&g.l.frames, NULL, 0);
   g.r.begin = g.r.at = text.data;
   g.r.end = text.data + text.size;
   TVMFFI_TRY(tvmffi_i_start_types());
