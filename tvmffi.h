@@ -16718,8 +16718,12 @@ typedef struct {
   TVMFFIObject *made; /* owned: an array or map of originals to be replaced */
   TVMFFIAny *values;  /* owned unless in it: copies, from i on originals */
   int64_t i, n;
-  uint64_t at;              /* in a map that is made */
-  tvmffi_i_field_walk walk; /* the field of value i, of an object with fields */
+  uint64_t at;     /* in a map that is made */
+  TVMFFIAny *open; /* the value that is being copied, or NULL */
+  /* Of an object with fields: the one whose value is being copied, or NULL. */
+  tvmffi_i_field_walk walk;
+  const TVMFFIFieldInfo *field;
+  TVMFFIAny held; /* owned: that value */
 } tvmffi_i_copy_frame;
 
 typedef struct {
@@ -16794,67 +16798,41 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
 }
 
 static void tvmffi_i_drop_values(tvmffi_i_copy_frame *f) {
+  if (f->field) tvmffi_any_release(&f->held);
   if (f->made) {
     tvmffi_release(f->made);
     return;
   }
-  while (f->n--) tvmffi_any_release(&f->values[f->n]);
+  while (f->n) tvmffi_any_release(&f->values[--f->n]);
   tvmffi_i_free(f->values);
 }
 
-/* Fills in the values of a frame, room for which is there. */
-static int tvmffi_i_read_values(tvmffi_i_copy_frame *f) {
-  const TVMFFISeqCell *cell;
-  const tvmffi_i_pair *pair;
-  const TVMFFIFieldInfo *field;
-  tvmffi_i_field_walk w;
-  uint64_t at;
-  int64_t i, n = f->n;
-  switch (f->from->type_index) {
-    case kTVMFFIArray:
-    case kTVMFFIList:
-      cell = TVMFFI_I_CELL(TVMFFISeqCell, f->from);
-      for (i = 0; i < n; ++i)
-        f->values[i] = tvmffi_i_copy_owned((const TVMFFIAny *)cell->data + i);
-      break;
-    case kTVMFFIMap:
-    case kTVMFFIDict:
-      at = tvmffi_i_map_begin(f->from);
-      for (i = 0; i < n && (pair = tvmffi_i_map_pair(f->from, at)); i += 2) {
-        f->values[i] = tvmffi_i_copy_owned(&pair->key);
-        f->values[i + 1] = tvmffi_i_copy_owned(&pair->value);
-        at = tvmffi_i_map_after(f->from, at);
-      }
-      break;
-    default:
-      w = f->walk;
-      for (i = 0; i < n && (field = tvmffi_i_next_field(&w)); ++i)
-        TVMFFI_TRY(field->getter(tvmffi_i_at(f->from, field), &f->values[i]));
-  }
-  return 0;
-}
-
-/* Counts the values of a frame and reads them. */
+/* Takes the values of a list, dict or map: they may change meanwhile. */
 static int tvmffi_i_open_values(tvmffi_i_copy_frame *f) {
-  tvmffi_i_field_walk w = f->walk;
-  f->i = f->n = 0;
-  switch (f->from->type_index) {
-    case kTVMFFIArray:
-    case kTVMFFIList: f->n = TVMFFI_I_CELL(TVMFFISeqCell, f->from)->size; break;
-    case kTVMFFIMap:
-    case kTVMFFIDict: f->n = 2 * tvmffi_i_map_size(f->from); break;
-    default:
-      while (tvmffi_i_next_field(&w)) ++f->n;
-  }
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->from);
+  const tvmffi_i_pair *pair;
+  int is_list = f->from->type_index == kTVMFFIList;
+  int64_t i, n = is_list ? cell->size : 2 * tvmffi_i_map_size(f->from);
+  uint64_t at;
   f->values = NULL;
-  if (!f->n) return 0;
-  f->values = (TVMFFIAny *)tvmffi_i_alloc((size_t)f->n * sizeof(*f->values));
-  if (!f->values) {
-    f->n = 0;
-    return tvmffi_i_no_memory();
+  f->i = f->n = 0;
+  if (!n) return 0;
+  f->values = (TVMFFIAny *)tvmffi_i_alloc((size_t)n * sizeof(*f->values));
+  if (!f->values) return tvmffi_i_no_memory();
+  f->n = n;
+  if (is_list) {
+    for (i = 0; i < n; ++i)
+      f->values[i] = tvmffi_i_copy_owned((const TVMFFIAny *)cell->data + i);
+    return 0;
   }
-  memset((void *)f->values, 0, (size_t)f->n * sizeof(*f->values));
-  return tvmffi_i_read_values(f);
+  at = tvmffi_i_map_begin(f->from);
+  for (i = 0; i < n && (pair = tvmffi_i_map_pair(f->from, at)); i += 2) {
+    f->values[i] = tvmffi_i_copy_owned(&pair->key);
+    f->values[i + 1] = tvmffi_i_copy_owned(&pair->value);
+    at = tvmffi_i_map_after(f->from, at);
+  }
+  f->n = i;
+  return 0;
 }
 
 /* Makes the shallow copy of an array, or of a map whose keys are their own
@@ -16864,8 +16842,6 @@ static int tvmffi_i_make_shallow(tvmffi_i_copy_frame *f) {
   TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->from);
   const TVMFFIAny *from;
   const tvmffi_i_pair *pair;
-  f->i = f->n = 0;
-  f->values = NULL;
   if (f->from->type_index == kTVMFFIArray) {
     f->made = tvmffi_i_new_array(cell->size, &f->values);
     if (!f->made) return -1;
@@ -16884,18 +16860,36 @@ static int tvmffi_i_make_shallow(tvmffi_i_copy_frame *f) {
   return f->made ? 1 : -1;
 }
 
-/* Where the next value stands that may have to be copied, or NULL. */
-TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
+/* Reads the next field that may have to be copied. */
+TVMFFI_I_INLINE int tvmffi_i_next_copied_field(tvmffi_i_copy_frame *f) {
+  const TVMFFIFieldInfo *field;
+  while ((field = tvmffi_i_next_field(&f->walk)) != NULL) {
+    f->held = tvmffi_none();
+    TVMFFI_TRY(field->getter(tvmffi_i_at(f->from, field), &f->held));
+    if (!tvmffi_i_is_own_copy(&f->held)) break;
+    tvmffi_any_release(&f->held);
+  }
+  f->field = field;
+  return 0;
+}
+
+/* Goes on to the next value that may have to be copied. */
+TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
   tvmffi_i_pair *pair;
-  if (f->made && f->made->type_index == kTVMFFIMap) {
+  if (f->walk.type) {
+    TVMFFI_TRY(tvmffi_i_next_copied_field(f));
+    f->open = f->field ? &f->held : NULL;
+  } else if (f->made && f->made->type_index == kTVMFFIMap) {
     while ((pair = tvmffi_i_map_pair(f->made, f->at)) != NULL &&
            tvmffi_i_is_own_copy(&pair->value))
       f->at = tvmffi_i_map_after(f->made, f->at);
-    return pair ? &pair->value : NULL;
+    f->open = pair ? &pair->value : NULL;
+  } else {
+    if (f->made)
+      while (f->i < f->n && tvmffi_i_is_own_copy(&f->values[f->i])) ++f->i;
+    f->open = f->i < f->n ? &f->values[f->i] : NULL;
   }
-  if (f->made)
-    while (f->i < f->n && tvmffi_i_is_own_copy(&f->values[f->i])) ++f->i;
-  return f->i < f->n ? &f->values[f->i] : NULL;
+  return 0;
 }
 
 static tvmffi_i_known_column tvmffi_i_copy_column = {"__ffi_shallow_copy__",
@@ -16942,9 +16936,10 @@ static int tvmffi_i_open_copy(tvmffi_i_copier *c, TVMFFIObject *from,
   f->from = from;
   f->made = NULL;
   f->values = NULL;
-  f->n = 0;
+  f->i = f->n = 0;
+  f->walk.type = NULL;
+  f->field = NULL;
   if (!type) return -1;
-  f->walk = tvmffi_i_walk_fields(type);
   TVMFFI_TRY(tvmffi_i_grow_copied(c));
   TVMFFI_TRY(tvmffi_i_begin_copy(from, &f->copy));
   tvmffi_retain(from);
@@ -16952,6 +16947,10 @@ static int tvmffi_i_open_copy(tvmffi_i_copier *c, TVMFFIObject *from,
   place->from = from;
   place->copy = f->copy;
   ++c->count;
+  if (!tvmffi_i_is_container(from->type_index)) {
+    f->walk = tvmffi_i_walk_fields(type);
+    return 0;
+  }
   code = tvmffi_i_make_shallow(f);
   if (code) return code < 0 ? code : 0;
   return tvmffi_i_open_values(f);
@@ -16963,23 +16962,22 @@ static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
   return f ? tvmffi_i_open_copy(c, from, f) : -1;
 }
 
-/* Puts the copy (taken) of the value at `at` there, and into its field. */
-static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny *at,
-                              TVMFFIAny copy) {
-  int32_t index = f->from->type_index;
-  TVMFFIAny from = *at;
+/* Puts the copy (taken) of a value into its place, or into its field. */
+static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny copy) {
+  TVMFFIAny from = *f->open;
   int code = 0;
-  if (index != kTVMFFIArray && index != kTVMFFIList && index != kTVMFFIMap &&
-      index != kTVMFFIDict) {
-    const TVMFFIFieldInfo *field = tvmffi_i_next_field(&f->walk);
-    if (field && !tvmffi_i_same_any(&from, &copy))
-      code = tvmffi_i_set_field(field, f->copy, &copy);
+  if (f->field) {
+    if (!tvmffi_i_same_any(&from, &copy))
+      code = tvmffi_i_set_field(f->field, f->copy, &copy);
+    f->field = NULL;
+    tvmffi_any_release(&copy);
+  } else {
+    *f->open = copy;
+    if (f->made && f->made->type_index == kTVMFFIMap)
+      f->at = tvmffi_i_map_after(f->made, f->at);
+    else
+      ++f->i;
   }
-  *at = copy;
-  if (f->made && f->made->type_index == kTVMFFIMap)
-    f->at = tvmffi_i_map_after(f->made, f->at);
-  else
-    ++f->i;
   tvmffi_any_release(&from);
   return code;
 }
@@ -17028,7 +17026,7 @@ static int tvmffi_i_mend_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   int code;
   f.from = dict;
   f.made = NULL;
-  f.walk = tvmffi_i_walk_fields(TVMFFIGetTypeInfo(kTVMFFIDict));
+  f.field = NULL;
   code = tvmffi_i_open_values(&f);
   for (i = 0; i < f.n && !code; i += 2) {
     TVMFFIObject *key = tvmffi_i_copy_of(c, &f.values[i]);
@@ -17082,12 +17080,13 @@ static int tvmffi_i_mend(const tvmffi_i_copier *c) {
 static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
   while (c->frames.depth) {
     tvmffi_i_copy_frame *f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c->frames);
-    TVMFFIAny *at = tvmffi_i_next_copied(f), copy;
-    if (at) {
-      if (tvmffi_i_copy_leaf(c, at, &copy))
-        TVMFFI_TRY(tvmffi_i_feed_copy(f, at, copy));
+    TVMFFIAny copy;
+    TVMFFI_TRY(tvmffi_i_next_copied(f));
+    if (f->open) {
+      if (tvmffi_i_copy_leaf(c, f->open, &copy))
+        TVMFFI_TRY(tvmffi_i_feed_copy(f, copy));
       else
-        TVMFFI_TRY(tvmffi_i_push_copy(c, at->v_obj));
+        TVMFFI_TRY(tvmffi_i_push_copy(c, f->open->v_obj));
       continue;
     }
     TVMFFI_TRY(tvmffi_i_close_copy(c, f));
@@ -17096,7 +17095,7 @@ static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
     if (!c->frames.depth) break;
     tvmffi_retain(copy.v_obj);
     f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c->frames);
-    TVMFFI_TRY(tvmffi_i_feed_copy(f, tvmffi_i_next_copied(f), copy));
+    TVMFFI_TRY(tvmffi_i_feed_copy(f, copy));
   }
   return c->is_cyclic ? tvmffi_i_mend(c) : 0;
 }
@@ -19022,9 +19021,9 @@ TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_counted(
 
 /* Gives what a field holds: borrowed where it is known to lie there as an Any
    or a reference, else owned. */
-static int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
-                               const TVMFFIObject *object, TVMFFIAny *value,
-                               int *is_own) {
+TVMFFI_I_INLINE int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
+                                        const TVMFFIObject *object,
+                                        TVMFFIAny *value, int *is_own) {
   void *at = tvmffi_i_at(object, field);
   int code;
   *is_own = 0;
@@ -19558,6 +19557,11 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
     f->at.fields.field = field;
     s->base.region = tvmffi_i_field_region(field, f->region);
     code = tvmffi_i_read_field(field, f->object[1], &b, &is_own);
+    if (!code && a.type_index < kTVMFFIStaticObjectBegin &&
+        tvmffi_i_same_any(&a, &b)) {
+      code = TVMFFI_I_SAME;
+      continue;
+    }
     if (!code) code = tvmffi_i_equal_step(s, &a, &b);
     if (code == TVMFFI_I_PUSHED) {
       if (!is_own) tvmffi_i_keep_equal(s);
@@ -20935,19 +20939,18 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
 /* Goes to the next field: 0 behind the last, -1 with the error raised. */
 static int tvmffi_i_next_visited(tvmffi_i_descent *d, tvmffi_i_visit_frame *f) {
   TVMFFIObject *o = f->c.made ? f->c.made : f->c.from;
-  TVMFFIAny child;
-  int code;
+  TVMFFIAny *child = &f->c.child;
   for (;;) {
     f->field = tvmffi_i_next_counted(&f->walk);
     if (!f->field) return 0;
-    child = tvmffi_none();
-    code = f->field->getter(tvmffi_i_at(o, f->field), &child);
-    if (TVMFFI_I_UNLIKELY(code)) return -1;
-    f = tvmffi_i_top_frame(d);
-    if (!d->e || !tvmffi_i_is_passed(d->e, child.type_index)) break;
-    tvmffi_any_release(&child);
+    *child = tvmffi_none();
+    if (TVMFFI_I_UNLIKELY(f->field->getter(tvmffi_i_at(o, f->field), child))) {
+      *child = tvmffi_none();
+      return -1;
+    }
+    if (!d->e || !tvmffi_i_is_passed(d->e, child->type_index)) break;
+    tvmffi_any_release(child);
   }
-  f->c.child = child;
   d->v->region = tvmffi_i_field_region(f->field, d->v->region);
   return 1;
 }
@@ -20968,7 +20971,7 @@ static int tvmffi_i_put_field(tvmffi_i_descent *d, TVMFFIAny value) {
           TVMFFI_I_TEXT(f->field->name), TVMFFI_I_TEXT(type->type_key));
     } else {
       code = tvmffi_i_set_field(f->field, f->c.made, &value);
-      tvmffi_i_top_frame(d)->changed = 1;
+      f->changed = 1;
     }
   }
   tvmffi_any_release(&value);
@@ -21109,7 +21112,7 @@ done:
    nothing within, before and after are the same. */
 static int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
                           int unique, TVMFFIAny *r) {
-  TVMFFIAny mapped = tvmffi_i_unchanged();
+  TVMFFIAny mapped;
   const TVMFFIAny *row, *into = value;
   tvmffi_i_engine *e = d->e;
   int with_region = 0, after, leaf;
@@ -21119,14 +21122,17 @@ static int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
         unique ? table->enter_unique(d->v, *value) : table->enter(d->v, *value);
     return 1;
   }
-  *r = d->mutates ? mapped : tvmffi_none();
+  *r = tvmffi_none();
+  if (d->mutates) r->type_index = kTVMFFIUnchanged;
   if (!d->mutates && value->type_index == kTVMFFINone) return 1;
   after = e->kind == TVMFFI_I_WALK_AFTER || e->kind == TVMFFI_I_MAP_AFTER;
   leaf = tvmffi_i_has_bit(e->leaves, value->type_index);
   row = after && !leaf
             ? NULL
             : tvmffi_i_find_callback(e, value->type_index, &with_region);
-  if (!row) return leaf ? 1 : tvmffi_i_descend(d, value, mapped, 1, unique, r);
+  if (!row && leaf) return 1;
+  mapped = tvmffi_i_unchanged();
+  if (!row) return tvmffi_i_descend(d, value, mapped, 1, unique, r);
   *r = tvmffi_i_call_for(e, row, value, with_region, unique);
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
     tvmffi_i_add_context(r, value);
@@ -21153,7 +21159,6 @@ static int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
 /* Goes on with the top frame: as tvmffi_i_enter. */
 TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
-  TVMFFIAny child;
   int unique = 0, got;
   if (f->walk.type) {
     got = tvmffi_i_next_visited(d, f);
@@ -21165,8 +21170,7 @@ TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
     *r = tvmffi_i_pop_frame(d, got ? tvmffi_i_raised() : tvmffi_none());
     return 1;
   }
-  child = tvmffi_i_top_frame(d)->c.child;
-  return tvmffi_i_enter(d, &child, unique, r);
+  return tvmffi_i_enter(d, &f->c.child, unique, r);
 }
 
 /* Takes a child's result into the top frame: 1 if that ends the frame, too. */
