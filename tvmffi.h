@@ -20244,19 +20244,20 @@ typedef struct {
   TVMFFIObject *from; /* borrowed */
   TVMFFIAny child;    /* the one under way: owned if `holds`, else borrowed */
   TVMFFIObject *made; /* owned: the copy that takes what changes, or NULL */
-  uint64_t at;        /* the place of the child in a container */
-  unsigned char in_place, holds;
+  union {
+    uint64_t at;              /* the place of the child in a container */
+    tvmffi_i_field_walk walk; /* behind its field in an object */
+  } next;
+  unsigned char in_place, holds, is_object;
 } tvmffi_i_cursor;
 
 typedef struct {
   tvmffi_i_cursor c;
-  TVMFFIAny mapped; /* owned: what a callback put there before, or Unchanged */
-  tvmffi_i_field_walk walk;
-  const TVMFFIFieldInfo *field; /* that of the child; NULL of a container */
-  int32_t outer, inner;         /* the regions around and within it */
-  unsigned char entered;        /* through the table: callbacks apply */
-  unsigned char identity;       /* of a variable or a node: its kind */
+  unsigned char entered;  /* through the table: callbacks apply */
+  unsigned char identity; /* of a variable or a node: its kind */
   unsigned char changed;
+  int32_t outer, inner; /* the regions around and within it */
+  TVMFFIAny mapped; /* owned: what a callback put there before, or Unchanged */
 } tvmffi_i_visit_frame;
 
 typedef enum {
@@ -20375,10 +20376,11 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_cursor *c) {
   tvmffi_i_pair *pair;
   if (o->type_index == kTVMFFIArray || o->type_index == kTVMFFIList) {
     cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
-    return c->at < (uint64_t)cell->size ? (TVMFFIAny *)cell->data + c->at
-                                        : NULL;
+    return c->next.at < (uint64_t)cell->size
+               ? (TVMFFIAny *)cell->data + c->next.at
+               : NULL;
   }
-  pair = tvmffi_i_map_pair(o, c->at);
+  pair = tvmffi_i_map_pair(o, c->next.at);
   return pair ? &pair->value : NULL;
 }
 
@@ -20389,9 +20391,10 @@ TVMFFI_I_INLINE tvmffi_i_cursor tvmffi_i_open_cursor(const TVMFFIAny *from,
   c.from = from->v_obj;
   c.child = tvmffi_none();
   c.made = NULL;
-  c.at = index == kTVMFFIMap || index == kTVMFFIDict
-             ? tvmffi_i_map_begin(from->v_obj)
-             : 0;
+  c.next.at = index == kTVMFFIMap || index == kTVMFFIDict
+                  ? tvmffi_i_map_begin(from->v_obj)
+                  : 0;
+  c.is_object = 0;
   c.in_place = (unsigned char)in_place;
   c.holds = in_place || index == kTVMFFIList || index == kTVMFFIDict;
   return c;
@@ -20403,7 +20406,7 @@ static void tvmffi_i_pass_plain(const tvmffi_i_engine *e, tvmffi_i_cursor *c) {
   const TVMFFISeqCell *cell;
   const TVMFFIAny *items;
   const tvmffi_i_pair *pair;
-  uint64_t at = c->at, n;
+  uint64_t at = c->next.at, n;
   if (o->type_index == kTVMFFIArray || o->type_index == kTVMFFIList) {
     cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
     items = (const TVMFFIAny *)cell->data;
@@ -20414,7 +20417,7 @@ static void tvmffi_i_pass_plain(const tvmffi_i_engine *e, tvmffi_i_cursor *c) {
            tvmffi_i_is_passed(e, pair->value.type_index))
       at = tvmffi_i_map_after(o, at);
   }
-  c->at = at;
+  c->next.at = at;
 }
 
 /* Takes the next child of a container: 0 at its end. */
@@ -20445,9 +20448,9 @@ TVMFFI_I_INLINE void tvmffi_i_lower_child(tvmffi_i_cursor *c) {
 /* Goes past the child. */
 TVMFFI_I_INLINE void tvmffi_i_pass_child(tvmffi_i_cursor *c) {
   TVMFFIObject *o = c->made ? c->made : c->from;
-  c->at = o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict
-              ? tvmffi_i_map_after(o, c->at)
-              : c->at + 1;
+  c->next.at = o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict
+                   ? tvmffi_i_map_after(o, c->next.at)
+                   : c->next.at + 1;
   tvmffi_i_drop_child(c);
 }
 
@@ -20930,7 +20933,8 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
   f->c.made = made;
   f->c.holds = 1;
   f->identity = (unsigned char)identity;
-  f->walk = tvmffi_i_walk_fields(type);
+  f->c.is_object = 1;
+  f->c.next.walk = tvmffi_i_walk_fields(type);
   if (is_var && d->v->region == kTVMFFIDefRegionKindSimple)
     f->inner = d->v->region = kTVMFFIDefRegionKindNone;
   return 0;
@@ -20940,37 +20944,40 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
 static int tvmffi_i_next_visited(tvmffi_i_descent *d, tvmffi_i_visit_frame *f) {
   TVMFFIObject *o = f->c.made ? f->c.made : f->c.from;
   TVMFFIAny *child = &f->c.child;
+  const TVMFFIFieldInfo *field;
   for (;;) {
-    f->field = tvmffi_i_next_counted(&f->walk);
-    if (!f->field) return 0;
+    field = tvmffi_i_next_counted(&f->c.next.walk);
+    if (!field) return 0;
     *child = tvmffi_none();
-    if (TVMFFI_I_UNLIKELY(f->field->getter(tvmffi_i_at(o, f->field), child))) {
+    if (TVMFFI_I_UNLIKELY(field->getter(tvmffi_i_at(o, field), child))) {
       *child = tvmffi_none();
       return -1;
     }
     if (!d->e || !tvmffi_i_is_passed(d->e, child->type_index)) break;
     tvmffi_any_release(child);
   }
-  d->v->region = tvmffi_i_field_region(f->field, d->v->region);
+  d->v->region = tvmffi_i_field_region(field, d->v->region);
   return 1;
 }
 
 /* Puts a mutated field (taken) into the copy. */
 static int tvmffi_i_put_field(tvmffi_i_descent *d, TVMFFIAny value) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
+  const tvmffi_i_field_walk *w = &f->c.next.walk;
+  const TVMFFIFieldInfo *field = &w->fields[w->i - 1];
   const TVMFFITypeInfo *type;
   int code = 0;
   if (value.type_index == kTVMFFIUnchanged) return 0;
   if (!tvmffi_i_same_any(&value, &f->c.child)) {
-    if (!f->field->setter) {
+    if (!field->setter) {
       type = TVMFFIGetTypeInfo(f->c.from->type_index);
       code = tvmffi_i_fail(
           "TypeError",
           "Cannot structurally mutate field `%.*s` of type `%.*s` because it "
           "does not define a setter",
-          TVMFFI_I_TEXT(f->field->name), TVMFFI_I_TEXT(type->type_key));
+          TVMFFI_I_TEXT(field->name), TVMFFI_I_TEXT(type->type_key));
     } else {
-      code = tvmffi_i_set_field(f->field, f->c.made, &value);
+      code = tvmffi_i_set_field(field, f->c.made, &value);
       f->changed = 1;
     }
   }
@@ -20999,7 +21006,7 @@ static TVMFFIAny tvmffi_i_pop_mutated(tvmffi_i_descent *d, TVMFFIAny r) {
   tvmffi_i_drop_child(&f->c);
   if (r.type_index != kTVMFFIError) {
     r = tvmffi_i_unchanged();
-    if (f->c.made && (!f->walk.type || f->changed)) {
+    if (f->c.made && (!f->c.is_object || f->changed)) {
       r = tvmffi_obj(f->c.made);
       f->c.made = NULL;
     }
@@ -21094,8 +21101,6 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
   }
   f->c = tvmffi_i_open_cursor(value, in_place);
   f->mapped = mapped;
-  f->walk.type = NULL;
-  f->field = NULL;
   f->outer = f->inner = d->v->region;
   f->entered = (unsigned char)entered;
   f->identity = f->changed = 0;
@@ -21160,7 +21165,7 @@ static int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
 TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
   int unique = 0, got;
-  if (f->walk.type) {
+  if (f->c.is_object) {
     got = tvmffi_i_next_visited(d, f);
   } else {
     if (d->e) tvmffi_i_pass_plain(d->e, &f->c);
@@ -21176,7 +21181,7 @@ TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
 /* Takes a child's result into the top frame: 1 if that ends the frame, too. */
 TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
-  int is_object = f->walk.type != NULL;
+  int is_object = f->c.is_object;
   int stops =
       d->mutates ? r->type_index == kTVMFFIError : r->type_index != kTVMFFINone;
   d->v->region = f->inner;
