@@ -152,6 +152,14 @@
    malloc and free. In any other file: memory of its scopes with more than
    twelve objects. */
 
+/* Impl. Memory of dead objects is freed at once. By default each thread keeps
+   up to 1 MB of it, in blocks of less than half a kilobyte, for the objects
+   that it makes next: see >>util. Off with TVMFFI_DEBUG and in builds for a
+   sanitizer; valgrind, too, sees more with it. */
+#ifndef TVMFFI_NO_POOL
+#define TVMFFI_NO_POOL 0
+#endif
+
 /* All. One thread only: no atomics, locks or thread-local storage. */
 #ifndef TVMFFI_NO_THREADS
 #define TVMFFI_NO_THREADS 0
@@ -7343,10 +7351,31 @@ TVMFFI_I_SIZE3(TVMFFITypeInfo, 72, 56, 48);
 
 #define TVMFFI_I_NEW(type, size) (type *)TVMFFI_I_MALLOC(size)
 
+/* Whether threads keep the memory of dead objects. A sanitizer could not tell
+   such an object from the one that has its memory now. */
+#if TVMFFI_NO_POOL || TVMFFI_DEBUG || defined(__SANITIZE_ADDRESS__) || \
+    defined(__SANITIZE_THREAD__)
+#define TVMFFI_I_POOL 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || \
+    __has_feature(thread_sanitizer)
+#define TVMFFI_I_POOL 0
+#else
+#define TVMFFI_I_POOL 1
+#endif
+#else
+#define TVMFFI_I_POOL 1
+#endif
+
 typedef struct {
   int32_t device_type, device_id;
   TVMFFIStreamHandle stream;
 } tvmffi_i_stream;
+
+#if TVMFFI_I_POOL
+/* Classes of blocks, and the units of 16 bytes that a thread keeps: 1 MB. */
+enum { TVMFFI_I_POOL_CLASSES = 31, TVMFFI_I_POOL_ROOM = 65536 };
+#endif
 
 /* What the runtime keeps for each thread; freed when the thread ends. */
 typedef struct {
@@ -7364,16 +7393,26 @@ typedef struct {
   int nesting; /* structural hooks and keys that are being called */
   int destroying;
   int exit_is_set;
+#if TVMFFI_I_POOL
+  void *pool[TVMFFI_I_POOL_CLASSES]; /* free blocks, linked: see >>util */
+  int32_t pool_room;                 /* for so many units of 16 bytes more */
+  int pool_is_off;                   /* all blocks are freed at once */
+#endif
 } tvmffi_i_thread;
 
 TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(tvmffi_i_thread *t);
+#if TVMFFI_I_POOL
+static void tvmffi_i_pool_end(tvmffi_i_thread *t); /* with >>util */
+#endif
 
 #if TVMFFI_NO_THREADS
 static tvmffi_i_thread tvmffi_i_the_thread;
 TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
   return &tvmffi_i_the_thread;
 }
-TVMFFI_I_INLINE void tvmffi_i_watch_exit(tvmffi_i_thread *t) { (void)t; }
+TVMFFI_I_INLINE void tvmffi_i_watch_exit(tvmffi_i_thread *t) {
+  t->exit_is_set = 1; /* it never ends */
+}
 TVMFFI_I_INLINE void tvmffi_i_lock(void) {}
 TVMFFI_I_INLINE void tvmffi_i_unlock(void) {}
 TVMFFI_I_INLINE void tvmffi_i_yield(void) {}
@@ -7467,13 +7506,18 @@ TVMFFI_I_COLD void tvmffi_i_watch_exit(tvmffi_i_thread *t) {
 }
 
 /* A library that is unloaded while threads live must leave no address of its
-   own behind. */
+   own behind. The memory that it keeps for other threads than this one is lost
+   with it. Memory of a TVMFFI_FREE stays: at the program's end that may be no
+   more. */
 #if TVMFFI_I_GNU
 __attribute__((destructor)) static void tvmffi_i_unload(void) {
   tvmffi_i_lock();
   if (tvmffi_i_has_exit_key) (void)pthread_key_delete(tvmffi_i_exit_key);
   tvmffi_i_has_exit_key = 0;
   tvmffi_i_unlock();
+#if TVMFFI_I_POOL && !defined(TVMFFI_MALLOC)
+  tvmffi_i_pool_end(tvmffi_i_self());
+#endif
 }
 #endif
 #endif
@@ -7484,8 +7528,69 @@ __attribute__((destructor)) static void tvmffi_i_unload(void) {
    table of slots that has grown too small is kept, since a reader may be in
    it (all old ones together are smaller than the present one). */
 
-TVMFFI_I_INLINE void *tvmffi_i_alloc(size_t size) {
-  return size > PTRDIFF_MAX ? NULL : TVMFFI_I_MALLOC(size);
+/* -------- Memory -------- */
+
+/* Small objects die and are made so often that malloc and free would be most of
+   their cost. So a thread keeps the blocks of those that it destroys, in one
+   list for each size of block, and takes from there first. No lock is needed,
+   as a thread touches none but its own lists; a block may come from any
+   thread, since each was allocated by itself and can be freed by itself. A
+   thread keeps TVMFFI_I_POOL_ROOM units at most, frees what is more, and gives
+   all back when it ends, or when an allocation is refused. An object says its
+   size when it dies, from what it holds: who does not know it calls
+   tvmffi_i_free, which is always right. */
+
+#if TVMFFI_I_POOL
+/* The sizes of classes end where those of common mallocs do, with a word of
+   their own before each block: so no block takes more than it would have. */
+TVMFFI_I_INLINE size_t tvmffi_i_pool_class(size_t size) {
+  return (size + sizeof(size_t) - 1) / 16;
+}
+
+/* Gives back what a thread keeps; tells whether there was any. */
+TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_thread *t) {
+  int i, any = 0;
+  for (i = 0; i < TVMFFI_I_POOL_CLASSES; ++i) {
+    while (t->pool[i]) {
+      void *block = t->pool[i];
+      t->pool[i] = *(void **)block;
+      t->pool_room += i;
+      TVMFFI_I_FREE(block);
+      any = 1;
+    }
+  }
+  return any;
+}
+
+/* From now on the thread keeps nothing. */
+static void tvmffi_i_pool_end(tvmffi_i_thread *t) {
+  t->pool_is_off = 1;
+  (void)tvmffi_i_pool_flush(t);
+  t->pool_room = 0;
+}
+
+/* Where there is no room: a thread begins to keep blocks with its second one,
+   if it is told of its end. */
+TVMFFI_I_SLOW void tvmffi_i_pool_full(tvmffi_i_thread *t, void *block) {
+  if (!t->pool_room && !t->pool_is_off) {
+    if (!t->exit_is_set) tvmffi_i_watch_exit(t);
+    t->pool_is_off = !t->exit_is_set;
+    if (t->exit_is_set) t->pool_room = TVMFFI_I_POOL_ROOM;
+  }
+  TVMFFI_I_FREE(block);
+}
+
+#endif
+
+/* Out of line: some hundred places want memory. */
+TVMFFI_I_NOINLINE void *tvmffi_i_alloc(size_t size) {
+  void *block = size > PTRDIFF_MAX ? NULL : TVMFFI_I_MALLOC(size);
+#if TVMFFI_I_POOL
+  if (TVMFFI_I_UNLIKELY(!block) && size <= PTRDIFF_MAX &&
+      tvmffi_i_pool_flush(tvmffi_i_self()))
+    block = TVMFFI_I_MALLOC(size);
+#endif
+  return block;
 }
 
 #if TVMFFI_DEBUG
@@ -7498,6 +7603,59 @@ TVMFFI_I_INLINE void tvmffi_i_free(void *pointer) {
 #endif
   if (pointer) TVMFFI_I_FREE(pointer);
 }
+
+/* A block that the thread has kept, or NULL. */
+TVMFFI_I_INLINE void *tvmffi_i_pool_take(size_t size) {
+#if TVMFFI_I_POOL
+  tvmffi_i_thread *t = tvmffi_i_self();
+  size_t i = tvmffi_i_pool_class(size);
+  void *block = i < TVMFFI_I_POOL_CLASSES ? t->pool[i] : NULL;
+  if (!block) return block;
+  t->pool[i] = *(void **)block;
+  t->pool_room += (int32_t)i;
+  return block;
+#else
+  (void)size;
+  return NULL;
+#endif
+}
+
+/* A new block: as large as any of its class. */
+TVMFFI_I_NOINLINE void *tvmffi_i_pool_make(size_t size) {
+#if TVMFFI_I_POOL
+  size_t i = tvmffi_i_pool_class(size);
+  if (i < TVMFFI_I_POOL_CLASSES) size = i * 16 + 16 - sizeof(size_t);
+#endif
+  return tvmffi_i_alloc(size);
+}
+
+/* Memory that tvmffi_i_pool_free or tvmffi_i_free frees. */
+TVMFFI_I_INLINE void *tvmffi_i_pool_alloc(size_t size) {
+  void *block = tvmffi_i_pool_take(size);
+  return TVMFFI_I_LIKELY(block != NULL) ? block : tvmffi_i_pool_make(size);
+}
+
+/* `size`: what was asked for, or less. */
+TVMFFI_I_INLINE void tvmffi_i_pool_free(void *block, size_t size) {
+#if TVMFFI_I_POOL
+  tvmffi_i_thread *t = tvmffi_i_self();
+  size_t i = tvmffi_i_pool_class(size);
+  if (TVMFFI_I_UNLIKELY(i >= TVMFFI_I_POOL_CLASSES)) {
+    TVMFFI_I_FREE(block);
+  } else if (TVMFFI_I_UNLIKELY(t->pool_room < (int32_t)i)) {
+    tvmffi_i_pool_full(t, block);
+  } else {
+    *(void **)block = t->pool[i];
+    t->pool[i] = block;
+    t->pool_room -= (int32_t)i;
+  }
+#else
+  (void)size;
+  tvmffi_i_free(block);
+#endif
+}
+
+/* -------- Hash and map -------- */
 
 /* Multiply and fold, eight bytes at a time. */
 static uint32_t tvmffi_i_hash(const char *data, size_t size) {
@@ -8080,13 +8238,21 @@ TVMFFI_I_INLINE void tvmffi_i_start_object(TVMFFIObject *self,
 #endif
 }
 
+/* Out of line, so that the common way needs no stack. */
+TVMFFI_I_NOINLINE void *tvmffi_i_make_object(size_t size, int32_t type_index,
+                                             void (*deleter)(void *, int)) {
+  TVMFFIObject *self = (TVMFFIObject *)tvmffi_i_pool_make(size);
+  if (TVMFFI_I_LIKELY(self != NULL))
+    tvmffi_i_start_object(self, type_index, deleter);
+  else
+    (void)tvmffi_i_no_memory();
+  return self;
+}
+
 static void *tvmffi_i_object(size_t size, int32_t type_index,
                              void (*deleter)(void *, int)) {
-  TVMFFIObject *self = (TVMFFIObject *)tvmffi_i_alloc(size);
-  if (TVMFFI_I_UNLIKELY(!self)) {
-    (void)tvmffi_i_no_memory();
-    return self;
-  }
+  TVMFFIObject *self = (TVMFFIObject *)tvmffi_i_pool_take(size);
+  if (!self) return tvmffi_i_make_object(size, type_index, deleter);
   tvmffi_i_start_object(self, type_index, deleter);
   return self;
 }
@@ -8098,6 +8264,12 @@ static TVMFFIObject tvmffi_i_invalid_object = {
 /* The deleter of an object that owns nothing but its memory. */
 static void tvmffi_i_delete_plain(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_free(self);
+}
+
+/* The same of an object of a known size. */
+TVMFFI_I_INLINE void tvmffi_i_delete_sized(void *self, int flags, size_t size) {
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak)
+    tvmffi_i_pool_free(self, size);
 }
 
 /* So deep destructors nest before what dies in them has to wait. */
@@ -8191,7 +8363,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_opaque(void *self, int flags) {
   tvmffi_i_opaque *o = (tvmffi_i_opaque *)self;
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && o->deleter)
     o->deleter(o->cell.handle);
-  tvmffi_i_delete_plain(self, flags);
+  tvmffi_i_delete_sized(self, flags, sizeof(*o));
 }
 
 static void tvmffi_i_delete_opaque(void *self, int flags) {
@@ -8291,6 +8463,11 @@ typedef struct {
   TVMFFIByteArray bytes; /* the text follows, and a NUL */
 } tvmffi_i_string;
 
+static void tvmffi_i_delete_string(void *self, int flags) {
+  const tvmffi_i_string *s = (tvmffi_i_string *)self;
+  tvmffi_i_delete_sized(self, flags, sizeof(*s) + s->bytes.size + 1);
+}
+
 /* An uninitialised string object of `size` bytes and its NUL. */
 static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
   tvmffi_i_string *s;
@@ -8300,7 +8477,7 @@ static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
     return NULL;
   }
   s = (tvmffi_i_string *)tvmffi_i_object(sizeof(*s) + size + 1, type_index,
-                                         tvmffi_i_delete_plain);
+                                         tvmffi_i_delete_string);
   if (!s) return s;
   text = (char *)(void *)(s + 1);
   text[size] = 0;
@@ -8378,6 +8555,11 @@ TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_bigint) % 8 == 0 || sizeof(void *) == 4,
 /* On i386 the words begin at 32 as on all others. */
 #define TVMFFI_I_BIGINT_WORDS 32
 
+static void tvmffi_i_delete_bigint(void *self, int flags) {
+  size_t words = ((tvmffi_i_bigint *)self)->size;
+  tvmffi_i_delete_sized(self, flags, TVMFFI_I_BIGINT_WORDS + words * 8);
+}
+
 static int64_t tvmffi_i_word(const char *data, size_t i) {
   int64_t word;
   memcpy(&word, data + 8 * i, 8);
@@ -8402,7 +8584,7 @@ int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
   }
   if (n * 8 > PTRDIFF_MAX - TVMFFI_I_BIGINT_WORDS) return tvmffi_i_no_memory();
   b = (tvmffi_i_bigint *)tvmffi_i_object(TVMFFI_I_BIGINT_WORDS + n * 8,
-                                         kTVMFFIBigInt, tvmffi_i_delete_plain);
+                                         kTVMFFIBigInt, tvmffi_i_delete_bigint);
   if (!b) return -1;
   b->size = n;
   memcpy((char *)(void *)b + TVMFFI_I_BIGINT_WORDS, input->data, n * 8);
@@ -8813,12 +8995,17 @@ static char *tvmffi_i_error_bytes(tvmffi_i_error *e) {
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
   tvmffi_i_error *e = (tvmffi_i_error *)self;
+  const TVMFFIErrorCell *c = &e->cell;
+  int whole = !e->trace; /* else the size of the first trace is not known */
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_free(e->trace);
     tvmffi_release(e->cell.cause_chain);
     tvmffi_release(e->cell.extra_context);
   }
-  tvmffi_i_delete_plain(self, flags);
+  tvmffi_i_delete_sized(self, flags,
+                        whole ? sizeof(*e) + c->kind.size + c->message.size +
+                                    c->backtrace.size + 3
+                              : PTRDIFF_MAX);
 }
 
 static void tvmffi_i_delete_error(void *self, int flags) {
@@ -9006,6 +9193,9 @@ static void tvmffi_i_thread_exit(tvmffi_i_thread *t) {
   tvmffi_i_free(t->trace);
   t->trace = NULL;
   t->trace_capacity = 0;
+#if TVMFFI_I_POOL
+  tvmffi_i_pool_end(t);
+#endif
 }
 
 /* ======== Registry ============================================= >>registry */
@@ -9842,11 +10032,15 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_closure(void *self, int flags) {
   tvmffi_i_closure *c = (tvmffi_i_closure *)self;
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && c->deleter)
     c->deleter(c->self);
-  tvmffi_i_delete_plain(self, flags);
+  tvmffi_i_delete_sized(self, flags, sizeof(*c));
 }
 
 static void tvmffi_i_delete_closure(void *self, int flags) {
   tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_closure);
+}
+
+static void tvmffi_i_delete_function(void *self, int flags) {
+  tvmffi_i_delete_sized(self, flags, sizeof(tvmffi_i_function_object));
 }
 
 /* Without self and deleter the function is the callback alone, which then
@@ -9859,7 +10053,7 @@ int TVMFFIFunctionCreate(void *self, TVMFFISafeCallType safe_call,
   TVMFFI_I_NOT_NULL(out);
   f = (tvmffi_i_function_object *)tvmffi_i_object(
       closed ? sizeof(tvmffi_i_closure) : sizeof(*f), kTVMFFIFunction,
-      closed ? tvmffi_i_delete_closure : tvmffi_i_delete_plain);
+      closed ? tvmffi_i_delete_closure : tvmffi_i_delete_function);
   if (!f) return -1;
   f->cell.safe_call = safe_call;
   f->cell.cpp_call = NULL;
@@ -10544,11 +10738,20 @@ typedef struct {
   void *keeper;    /* a DLManagedTensor, its versioned kind, or a tensor */
 } tvmffi_i_tensor; /* followed by strides, or by shape and strides */
 
+/* An imported tensor. */
+TVMFFI_I_INLINE void tvmffi_i_delete_tensor(void *self, int flags) {
+  const tvmffi_i_tensor *t = (tvmffi_i_tensor *)self;
+  int own = t->tensor.strides == (const int64_t *)(const void *)(t + 1);
+  tvmffi_i_delete_sized(
+      self, flags,
+      sizeof(*t) + (own ? (size_t)t->tensor.ndim * sizeof(int64_t) : 0));
+}
+
 TVMFFI_I_INLINE void tvmffi_i_destroy_imported(void *self, int flags) {
   DLManagedTensor *from = (DLManagedTensor *)((tvmffi_i_tensor *)self)->keeper;
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && from->deleter)
     from->deleter(from);
-  tvmffi_i_delete_plain(self, flags);
+  tvmffi_i_delete_tensor(self, flags);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_imported_versioned(void *self,
@@ -10557,7 +10760,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_imported_versioned(void *self,
       (DLManagedTensorVersioned *)((tvmffi_i_tensor *)self)->keeper;
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && from->deleter)
     from->deleter(from);
-  tvmffi_i_delete_plain(self, flags);
+  tvmffi_i_delete_tensor(self, flags);
 }
 
 static void tvmffi_i_delete_imported(void *self, int flags) {
@@ -10570,9 +10773,10 @@ static void tvmffi_i_delete_imported_versioned(void *self, int flags) {
 }
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_view(void *self, int flags) {
-  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
-    tvmffi_release(((tvmffi_i_tensor *)self)->keeper);
-  tvmffi_i_delete_plain(self, flags);
+  const tvmffi_i_tensor *t = (tvmffi_i_tensor *)self;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) tvmffi_release(t->keeper);
+  tvmffi_i_delete_sized(
+      self, flags, sizeof(*t) + 2 * (size_t)t->tensor.ndim * sizeof(int64_t));
 }
 
 static void tvmffi_i_delete_view(void *self, int flags) {
@@ -10746,11 +10950,11 @@ extern "C" {
 #endif
 static void tvmffi_i_delete_exported(DLManagedTensor *self) {
   tvmffi_release(self->manager_ctx);
-  tvmffi_i_free(self);
+  tvmffi_i_pool_free(self, sizeof(*self));
 }
 static void tvmffi_i_delete_exported_versioned(DLManagedTensorVersioned *self) {
   tvmffi_release(self->manager_ctx);
-  tvmffi_i_free(self);
+  tvmffi_i_pool_free(self, sizeof(*self));
 }
 #if defined(__cplusplus)
 }
@@ -10760,7 +10964,7 @@ int TVMFFITensorToDLPack(TVMFFIObjectHandle from, DLManagedTensor **out) {
   DLManagedTensor *managed;
   TVMFFI_I_CHECK(from, kTVMFFITensor);
   TVMFFI_I_NOT_NULL(out);
-  managed = (DLManagedTensor *)tvmffi_i_alloc(sizeof(*managed));
+  managed = (DLManagedTensor *)tvmffi_i_pool_alloc(sizeof(*managed));
   if (!managed) return tvmffi_i_no_memory();
   managed->dl_tensor = *TVMFFITensorGetDLTensorPtr(from);
   managed->manager_ctx = from;
@@ -10775,7 +10979,7 @@ int TVMFFITensorToDLPackVersioned(TVMFFIObjectHandle from,
   DLManagedTensorVersioned *managed;
   TVMFFI_I_CHECK(from, kTVMFFITensor);
   TVMFFI_I_NOT_NULL(out);
-  managed = (DLManagedTensorVersioned *)tvmffi_i_alloc(sizeof(*managed));
+  managed = (DLManagedTensorVersioned *)tvmffi_i_pool_alloc(sizeof(*managed));
   if (!managed) return tvmffi_i_no_memory();
   managed->version.major = DLPACK_MAJOR_VERSION;
   managed->version.minor = DLPACK_MINOR_VERSION;
@@ -10820,6 +11024,12 @@ typedef struct {
   TVMFFIShapeCell cell; /* its numbers follow */
 } tvmffi_i_shape;
 
+static void tvmffi_i_delete_shape(void *self, int flags) {
+  const tvmffi_i_shape *s = (tvmffi_i_shape *)self;
+  tvmffi_i_delete_sized(self, flags,
+                        sizeof(*s) + s->cell.size * sizeof(int64_t));
+}
+
 /* A shape of `n` numbers, which the caller fills in. */
 static tvmffi_i_shape *tvmffi_i_new_shape(size_t n, int64_t **numbers) {
   tvmffi_i_shape *self = NULL;
@@ -10828,7 +11038,7 @@ static tvmffi_i_shape *tvmffi_i_new_shape(size_t n, int64_t **numbers) {
     return self;
   }
   self = (tvmffi_i_shape *)tvmffi_i_object(sizeof(*self) + n * sizeof(int64_t),
-                                           kTVMFFIShape, tvmffi_i_delete_plain);
+                                           kTVMFFIShape, tvmffi_i_delete_shape);
   if (!self) return self;
   *numbers = (int64_t *)(void *)(self + 1);
   self->cell.data = *numbers;
@@ -11128,6 +11338,8 @@ TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
   tvmffi_i_seq *s = (tvmffi_i_seq *)self;
+  size_t within =
+      s->base.type_index == kTVMFFIArray ? (size_t)s->cell.capacity : 0;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     TVMFFIAny *item = TVMFFI_I_ITEMS(s);
     int64_t left = s->cell.size;
@@ -11136,7 +11348,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
         tvmffi_release(item->v_obj);
     if (s->cell.data_deleter) s->cell.data_deleter(s->cell.data);
   }
-  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_free(self);
+  tvmffi_i_delete_sized(self, flags, sizeof(*s) + within * sizeof(TVMFFIAny));
 }
 
 static void tvmffi_i_delete_seq(void *self, int flags) {
@@ -11991,6 +12203,28 @@ static void tvmffi_i_map_drop_table(void *data, uint64_t slots) {
   }
 }
 
+/* The bytes that a table of a possible size takes. One that is smaller than a
+   block ends with its last slot: nobody touches an item whose byte says that it
+   is empty. */
+TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(uint64_t slots) {
+  return slots < 16 ? 16 + (size_t)slots * sizeof(tvmffi_i_map_item)
+                    : (size_t)(slots / 16) * TVMFFI_I_MAP_BLOCK;
+}
+
+/* Once its entries have moved out, nobody knows how large an object was. */
+TVMFFI_I_INLINE void tvmffi_i_map_free(tvmffi_i_map_object *m) {
+  const char *self = (const char *)m;
+  if (tvmffi_i_map_is_row(m) && m->data == self + TVMFFI_I_MAP_ROW)
+    tvmffi_i_pool_free(
+        m, TVMFFI_I_MAP_ROW + (size_t)(m->slots & ~TVMFFI_I_MAP_IS_ROW) *
+                                  sizeof(tvmffi_i_pair));
+  else if (m->slots <= 16 && m->data == self + TVMFFI_I_MAP_HEAD)
+    tvmffi_i_pool_free(m,
+                       TVMFFI_I_MAP_HEAD + tvmffi_i_map_table_bytes(m->slots));
+  else
+    tvmffi_i_free(m);
+}
+
 TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
   tvmffi_i_map_object *m = (tvmffi_i_map_object *)self;
   uint64_t i;
@@ -12004,7 +12238,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
     m->data_deleter = NULL;
     m->size = 0;
   }
-  tvmffi_i_delete_plain(self, flags);
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_map_free(m);
 }
 
 static void tvmffi_i_delete_map(void *self, int flags) {
@@ -12025,14 +12259,6 @@ static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
   m->slots = places | TVMFFI_I_MAP_IS_ROW;
   m->data_deleter = NULL;
   return m;
-}
-
-/* The bytes that a table of a possible size takes. One that is smaller than a
-   block ends with its last slot: nobody touches an item whose byte says that it
-   is empty. */
-TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(uint64_t slots) {
-  return slots < 16 ? 16 + (size_t)slots * sizeof(tvmffi_i_map_item)
-                    : (size_t)(slots / 16) * TVMFFI_I_MAP_BLOCK;
 }
 
 /* Memory for a table of `slots`, all empty, or NULL with the error set. */

@@ -532,6 +532,17 @@ static void test_release_all(void) {
   while (test_num_owned > 0) tvmffi_any_release(&test_owned[--test_num_owned]);
 }
 
+/* Frees what this thread has kept of dead objects, and begins or ends to keep
+   it. */
+static void test_set_pool(int on) {
+#if TVMFFI_I_POOL
+  tvmffi_i_pool_end(tvmffi_i_self());
+  tvmffi_i_self()->pool_is_off = !on;
+#else
+  (void)on;
+#endif
+}
+
 /* The large size, or the small one where each test runs hundreds of times. */
 TEST_MAYBE int test_scale(int large, int small) {
   return test_oom && large > small ? small : large;
@@ -1358,6 +1369,153 @@ static void test_custom_allocator(void) {
                                               "be NULL");
   CHECK(TVMFFIGetCustomAllocator() == first);
 }
+
+#if TVMFFI_I_POOL
+enum { TEST_KEPT_KINDS = 13 };
+
+/* Makes an object (owned by the caller) of one of the kinds whose memory is
+   kept, or NULL. */
+static TVMFFIObjectHandle test_make_kept(int kind) {
+  static int64_t numbers[4] = {4, 3, 2, 1};
+  static DLManagedTensor from;
+  TVMFFIByteArray text = TEXT("a text that is somewhat longer than short ones");
+  TVMFFIAny any = tvmffi_none();
+  TVMFFIObjectHandle made = NULL;
+  int code = 0;
+  memset((void *)&from, 0, sizeof(from));
+  from.dl_tensor.ndim = 3;
+  from.dl_tensor.dtype.bits = 32;
+  from.dl_tensor.dtype.lanes = 1;
+  from.dl_tensor.shape = numbers;
+  switch (kind) {
+    case 0:
+      code = TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &made);
+      break;
+    case 1:
+      code = TVMFFIFunctionCreate(numbers, test_echo_callback, NULL, &made);
+      break;
+    case 2:
+      code = TVMFFIObjectCreateOpaque(NULL, kTVMFFIOpaquePyObject, NULL, &made);
+      break;
+    case 3: code = TVMFFIErrorCreate(&text, &text, &text, &made); break;
+    case 4: code = TVMFFITensorFromDLPack(&from, 0, 0, &made); break;
+    case 5:
+      from.dl_tensor.strides = numbers;
+      code = TVMFFITensorFromDLPack(&from, 0, 0, &made);
+      break;
+    case 6:
+      text.size = 40;
+      code = TVMFFIBigIntFromByteArray(&text, &any);
+      made = any.v_obj;
+      break;
+    case 7: {
+      int64_t *to;
+      made = tvmffi_i_new_shape(3, &to);
+      break;
+    }
+#if !TVMFFI_NO_CONTAINERS
+    case 8: {
+      TVMFFIAny *items;
+      made = tvmffi_i_new_array(8, &items);
+      break;
+    }
+    case 9: made = tvmffi_i_new_list(0); break;
+    case 10: made = tvmffi_i_new_map(kTVMFFIMap, 3); break;
+    case 11: made = tvmffi_i_new_map(kTVMFFIDict, 6); break;
+#endif
+    default:
+      code = TVMFFIStringFromByteArray(&text, &any);
+      made = any.v_obj;
+      break;
+  }
+  CHECK_INT(code, 0);
+  return made;
+}
+
+/* The memory of a dead object becomes the next one's, of each kind. */
+static void test_pool_reuse(void) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  int kind, i;
+  if (test_oom) return;
+  test_set_pool(1);
+  tvmffi_release(test_make_kept(0));
+  CHECK_INT(t->pool_room, TVMFFI_I_POOL_ROOM);
+  for (kind = 0; kind < TEST_KEPT_KINDS; ++kind) {
+    TVMFFIObjectHandle o = test_make_kept(kind), again;
+    size_t made, live;
+    int32_t room;
+    tvmffi_release(o);
+    made = test_get(&test_made);
+    live = test_get(&test_live);
+    room = t->pool_room;
+    CHECK(room < TVMFFI_I_POOL_ROOM);
+    for (i = 0; i < 3; ++i) {
+      again = test_make_kept(kind);
+      CHECK(again == o);
+      CHECK(t->pool_room > room);
+      tvmffi_release(again);
+      CHECK_INT(t->pool_room, room);
+    }
+    CHECK_INT(test_get(&test_made), made);
+    CHECK_INT(test_get(&test_live), live);
+    CHECK(tvmffi_i_pool_flush(t) == 1);
+    CHECK(tvmffi_i_pool_flush(t) == 0);
+    CHECK_INT(t->pool_room, TVMFFI_I_POOL_ROOM);
+  }
+}
+
+/* Each size has a class whose blocks are less than 16 bytes larger. */
+static void test_pool_classes(void) {
+  size_t size, most = TVMFFI_I_POOL_CLASSES * 16 - sizeof(void *);
+  for (size = sizeof(void *) + 1; size <= most; ++size) {
+    size_t i = tvmffi_i_pool_class(size), end = i * 16 + 16 - sizeof(void *);
+    CHECK(i < TVMFFI_I_POOL_CLASSES && size <= end && end < size + 16);
+  }
+  CHECK(tvmffi_i_pool_class(most + 1) == TVMFFI_I_POOL_CLASSES);
+}
+
+/* A thread keeps so much, and frees the rest. */
+static void test_pool_bound(void) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  TVMFFIObjectHandle f[8];
+  size_t live;
+  int i, unit = (int)tvmffi_i_pool_class(sizeof(tvmffi_i_function_object));
+  if (test_oom) return;
+  test_set_pool(1);
+  tvmffi_release(test_make_kept(0));
+  for (i = 0; i < TEST_COUNT(f); ++i) f[i] = test_make_kept(0);
+  live = test_get(&test_live);
+  t->pool_room = 3 * unit + 1;
+  for (i = 0; i < TEST_COUNT(f); ++i) tvmffi_release(f[i]);
+  CHECK_INT(test_get(&test_live), live - (TEST_COUNT(f) - 3));
+  CHECK_INT(t->pool_room, 1);
+  test_set_pool(0);
+  CHECK_INT(test_get(&test_live), live - TEST_COUNT(f));
+  tvmffi_release(test_make_kept(0));
+  tvmffi_release(test_make_kept(0));
+  CHECK_INT(test_get(&test_live), live - TEST_COUNT(f));
+}
+
+/* Where memory is refused, what is kept is given back, and asked for again. */
+static void test_pool_refused(void) {
+  void *block;
+  if (test_oom) return;
+  test_set_pool(1);
+  tvmffi_release(test_make_kept(0));
+  tvmffi_release(test_make_kept(0));
+  test_number = 0;
+  test_refuse_all = 0;
+  test_refuse_at = 1;
+  block = tvmffi_i_alloc(5000);
+  CHECK(block != NULL);
+  tvmffi_i_free(block);
+  CHECK_INT(tvmffi_i_self()->pool_room, TVMFFI_I_POOL_ROOM);
+  test_number = 0;
+  CHECK(tvmffi_i_alloc(5000) == NULL);
+  test_refuse_at = 0;
+  test_refused = 0;
+}
+#endif
 #endif
 
 /* ======== Reflection ====================================================== */
@@ -7812,6 +7970,49 @@ static void test_thread_exit(void) {
   if (!test_hits() && !TVMFFI_DEBUG) CHECK_INT(test_get(&test_live), before);
   CHECK(tvmffi_error_take() == NULL);
 }
+
+#if TVMFFI_I_POOL
+static TVMFFIObjectHandle test_pool_kept[TEST_THREADS][4];
+
+/* Releases what the main thread made, and leaves it as much. */
+static void test_pool_work(int id) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  size_t i;
+  CHECK(!t->pool_room && !t->pool_is_off);
+  for (i = 0; i < 4; ++i) {
+    tvmffi_release(test_pool_kept[id][i]);
+    test_pool_kept[id][i] = NULL;
+  }
+  CHECK(t->pool_room > 0 && t->pool_room < TVMFFI_I_POOL_ROOM);
+  for (i = 0; i < 4; ++i)
+    (void)TVMFFIFunctionCreate(NULL, test_echo_callback, NULL,
+                               &test_pool_kept[id][i]);
+  if (id % 2) return;
+  tvmffi_i_thread_exit(t);
+  tvmffi_release(test_pool_kept[id][0]);
+  test_pool_kept[id][0] = NULL;
+  CHECK(!t->pool_room &&
+        !t->pool[tvmffi_i_pool_class(sizeof(tvmffi_i_function_object))]);
+}
+
+/* A block goes to whoever frees it, and a thread gives back all at its end;
+   from then on it keeps nothing. */
+static void test_pool_threads(void) {
+  size_t live = test_get(&test_live);
+  int id, i;
+  if (test_oom) return;
+  test_set_pool(1);
+  for (id = 0; id < TEST_THREADS; ++id)
+    for (i = 0; i < 4; ++i)
+      OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL,
+                              &test_pool_kept[id][i]));
+  test_parallel(test_pool_work);
+  for (id = 0; id < TEST_THREADS; ++id)
+    for (i = 0; i < 4; ++i) tvmffi_release(test_pool_kept[id][i]);
+  test_set_pool(0);
+  CHECK_INT(test_get(&test_live), live);
+}
+#endif
 #endif
 
 /* ======== Arrays and lists ================================================ */
@@ -12934,6 +13135,12 @@ static const test_case test_cases[] = {
     {"objects: a long chain with weak references", test_long_weak_chain},
     {"objects: the default allocator", test_default_allocator},
     {"objects: a custom allocator", test_custom_allocator},
+#if TVMFFI_I_POOL
+    {"objects: memory is used again", test_pool_reuse},
+    {"objects: sizes of memory that is kept", test_pool_classes},
+    {"objects: so much memory is kept", test_pool_bound},
+    {"objects: kept memory is given back for other", test_pool_refused},
+#endif
 #endif
 #if !TEST_NO_TYPES
     {"types: those of the ABI", test_abi_types},
@@ -13291,6 +13498,9 @@ static const test_case test_cases[] = {
     {"threads: maps that are read", test_contend_maps},
 #endif
     {"threads: what ends with a thread", test_thread_exit},
+#if TVMFFI_I_POOL
+    {"threads: kept memory", test_pool_threads},
+#endif
 #endif
 };
 
@@ -13312,13 +13522,16 @@ static void test_forget_dead(void) {
 #endif
 
 /* Runs a test once; what is left behind afterwards is a failure. */
-static void test_run_once(const test_case *test) {
-  size_t live = test_get(&test_live);
-  size_t since = test_get(&test_made);
+static void test_run_once(const test_case *test, int with_pool) {
+  size_t live, since;
+  test_set_pool(with_pool);
+  live = test_get(&test_live);
+  since = test_get(&test_made);
   test_log_size = 0;
   test->run();
   test_refuse_at = 0;
   test_release_all();
+  test_set_pool(0);
 #if TVMFFI_DEBUG
   test_forget_dead();
 #endif
@@ -13342,21 +13555,23 @@ static int test_run_refused(const test_case *test, int all) {
     test_refused = 0;
     test_refuse_all = all;
     test_refuse_at = ++n;
-    test_run_once(test);
+    test_run_once(test, 0);
     hits = test_hits();
     test_refused = 0;
   }
   return (int)n;
 }
 
-/* Twice: what a test does the first time only is then behind it. Gives the
+/* Twice: what a test does the first time only is then behind it. First without
+   memory that is kept, which would hide what comes to a block after its end;
+   with refusals always, so that each allocation is one. Gives the
    number of the refused allocation with which it failed, less than 0 where all
    after it were refused too, 0 otherwise. */
 static int test_run(const test_case *test) {
   int once, all;
   if (!test_oom) {
-    test_run_once(test);
-    test_run_once(test);
+    test_run_once(test, 0);
+    test_run_once(test, 1);
     return 0;
   }
   once = test_run_refused(test, 0);
