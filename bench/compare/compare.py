@@ -1,0 +1,395 @@
+#!/usr/bin/env python3
+"""Compares tvmffi.h with the other ways to call C and C++ from Python.
+
+The same functions (ops.c), written with each: upstream's C++ headers, nanobind,
+pybind11, cffi and ctypes. For each: its lines, the time to compile it, the size
+of what comes out, and what a call from Python costs. Calls through TVM FFI run
+in two processes, one on upstream's library and one on ours, by turns with all
+others. The last line is a summary.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import sysconfig
+import time
+import timeit
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+FLAGS = ["-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{ROOT}"]
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+
+# A row's expression is timed in each binding's own names.
+ROWS = {
+    "nop()": "m.nop()",
+    "add(3, 4)": "m.add(3, 4)",
+    "fma3(3.0, 4.0, 5.0)": "m.fma3(3.0, 4.0, 5.0)",
+    "length('a short text')": "m.length('a short text')",
+    "call_back(f, 3)": "m.call_back(f, 3)",
+    "softmax(x, y), 4 x 4, numpy": "m.softmax(x, y)",
+    "matmul(x, x, y), 4 x 4, numpy": "m.matmul(x, x, y)",
+    "matmul(x, x, y), 4 x 4, tvm_ffi.Tensor": "m.matmul(tx, tx, ty)",
+}
+NATIVE = "tvm_ffi.Tensor"  # rows for TVM FFI alone
+
+# The header of cffi's module, which cffi parses.
+CDEF = """
+void nop(void);
+int64_t add(int64_t, int64_t);
+double fma3(double, double, double);
+int64_t length(const char *);
+int64_t call_back(int64_t (*)(int64_t), int64_t);
+void softmax(const float *, float *, int64_t, int64_t);
+void matmul(const float *, const float *, float *, int64_t, int64_t, int64_t);
+"""
+
+
+# -- what the two bindings of plain C need in Python ----------------------
+
+
+def check_matrix(x):
+    import numpy
+
+    if x.dtype != numpy.float32 or x.ndim != 2 or not x.flags.c_contiguous:
+        raise TypeError("expected a contiguous matrix of float32")
+
+
+class Cffi:
+    def __init__(self, folder):
+        sys.path.insert(0, str(folder))
+        import _ops_cffi
+
+        self.ffi, self.lib = _ops_cffi.ffi, _ops_cffi.lib
+        self.nop, self.add, self.fma3 = \
+            self.lib.nop, self.lib.add, self.lib.fma3
+
+    def length(self, text):
+        return self.lib.length(text.encode())
+
+    def call_back(self, f, n):
+        return self.lib.call_back(
+            self.ffi.callback("int64_t(int64_t)", f), n)
+
+    def pointer(self, x):
+        check_matrix(x)
+        return self.ffi.from_buffer("float[]", x)
+
+    def softmax(self, x, y):
+        px, py = self.pointer(x), self.pointer(y)
+        if x.shape != y.shape:
+            raise ValueError("the shapes differ")
+        self.lib.softmax(px, py, *x.shape)
+
+    def matmul(self, a, b, c):
+        pa, pb, pc = self.pointer(a), self.pointer(b), self.pointer(c)
+        n, k = a.shape
+        m = b.shape[1]
+        if b.shape[0] != k or c.shape != (n, m):
+            raise ValueError("the shapes do not agree")
+        self.lib.matmul(pa, pb, pc, n, k, m)
+
+
+class Ctypes:
+    def __init__(self, folder):
+        import ctypes
+        import numpy
+
+        i64, f64 = ctypes.c_int64, ctypes.c_double
+        matrix = numpy.ctypeslib.ndpointer(
+            numpy.float32, ndim=2, flags="C_CONTIGUOUS")
+        self.function = ctypes.CFUNCTYPE(i64, i64)
+        self.lib = lib = ctypes.CDLL(str(folder / "ops_plain.so"))
+        for name, result, arguments in (
+                ("nop", None, []), ("add", i64, [i64, i64]),
+                ("fma3", f64, [f64] * 3), ("length", i64, [ctypes.c_char_p]),
+                ("call_back", i64, [self.function, i64]),
+                ("softmax", None, [matrix] * 2 + [i64] * 2),
+                ("matmul", None, [matrix] * 3 + [i64] * 3)):
+            f = getattr(lib, name)
+            f.restype, f.argtypes = result, arguments
+        self.nop, self.add, self.fma3 = lib.nop, lib.add, lib.fma3
+
+    def length(self, text):
+        return self.lib.length(text.encode())
+
+    def call_back(self, f, n):
+        return self.lib.call_back(self.function(f), n)
+
+    def softmax(self, x, y):
+        if x.shape != y.shape:
+            raise ValueError("the shapes differ")
+        self.lib.softmax(x, y, *x.shape)
+
+    def matmul(self, a, b, c):
+        n, k = a.shape
+        m = b.shape[1]
+        if b.shape[0] != k or c.shape != (n, m):
+            raise ValueError("the shapes do not agree")
+        self.lib.matmul(a, b, c, n, k, m)
+
+
+# -- the bindings: how each is built and loaded ---------------------------
+
+
+def load_tvm_ffi(name):
+    def load(folder):
+        import tvm_ffi
+
+        return tvm_ffi.load_module(str(folder / name))
+    return load
+
+
+def load_extension(name):
+    def load(folder):
+        sys.path.insert(0, str(folder))
+        return __import__(name)
+    return load
+
+
+BINDINGS = {  # name: (source, file, loader, on which library)
+    "tvmffi.h": ("ops.c", "ops.so", load_tvm_ffi("ops.so"), "ours"),
+    "tvmffi.h, stock": ("ops.c", "ops.so", load_tvm_ffi("ops.so"), "stock"),
+    "C++, stock": ("ops_cxx.cc", "ops_cxx.so", load_tvm_ffi("ops_cxx.so"),
+                   "stock"),
+    "nanobind": ("ops_nanobind.cc", f"ops_nanobind{SUFFIX}",
+                 load_extension("ops_nanobind"), "ours"),
+    "pybind11": ("ops_pybind11.cc", f"ops_pybind11{SUFFIX}",
+                 load_extension("ops_pybind11"), "ours"),
+    "cffi": ("ops_plain.c", f"_ops_cffi{SUFFIX}", Cffi, "ours"),
+    "ctypes": ("ops_plain.c", "ops_plain.so", Ctypes, "ours"),
+}
+
+
+def run(*command, env=None):
+    done = subprocess.run([str(word) for word in command],
+                          capture_output=True, text=True, env=env)
+    if done.returncode:
+        sys.exit(f"compare: {' '.join(map(str, command))}\n{done.stderr}")
+    return done.stdout
+
+
+def timed(*command):
+    start = time.perf_counter()
+    run(*command)
+    return time.perf_counter() - start
+
+
+def build(args):
+    """Builds all; the seconds each took."""
+    import nanobind
+    import pybind11
+    from cffi import FFI
+
+    folder, python = args.folder, sysconfig.get_paths()["include"]
+    include = args.wheel_include
+    cxx = [*args.cxx.split(), "-std=c++17", *FLAGS]
+    cc = [*args.cc.split(), "-std=c11", *FLAGS]
+    nb = Path(nanobind.include_dir()).parent
+    nb_flags = [f"-I{nb}/include", f"-I{nb}/ext/robin_map/include",
+                f"-I{python}", "-fno-strict-aliasing", "-DNDEBUG"]
+    combined = folder / "nanobind.o"
+    # nanobind's own sources are compiled once for all modules of a project.
+    run(*cxx[:-3], "-O2", "-fPIC", "-fvisibility=hidden", *nb_flags, "-c",
+        nb / "src/nb_combined.cpp", "-o", combined)
+    ffi = FFI()
+    ffi.cdef(CDEF)
+    ffi.set_source("_ops_cffi", f'#include "{HERE}/ops_plain.c"')
+    ffi.emit_c_code(str(folder / "_ops_cffi.c"))
+    source = {name: HERE / row[0] for name, row in BINDINGS.items()}
+    out = {name: folder / row[1] for name, row in BINDINGS.items()}
+    seconds = {
+        "tvmffi.h": timed(*cc, source["tvmffi.h"], "-o", out["tvmffi.h"],
+                          "-lm"),
+        "C++, stock": timed(*cxx, f"-I{include}", source["C++, stock"], "-o",
+                            out["C++, stock"], "-lm"),
+        "nanobind": timed(*cxx, *nb_flags, source["nanobind"], combined, "-o",
+                          out["nanobind"], "-lm"),
+        "pybind11": timed(*cxx, f"-I{pybind11.get_include()}", f"-I{python}",
+                          source["pybind11"], "-o", out["pybind11"], "-lm"),
+        "cffi": timed(*cc, f"-I{python}", folder / "_ops_cffi.c", "-o",
+                      out["cffi"], "-lm"),
+        "ctypes": timed(*cc, source["ctypes"], "-o", out["ctypes"], "-lm"),
+    }
+    for name in ("ops_hand", "typed"):
+        flags = FLAGS if name == "ops_hand" else ["-O2", f"-I{ROOT}"]
+        run(*args.cc.split(), "-std=c11", *flags, f"-I{include}",
+            HERE / f"{name}.c", "-o",
+            folder / (name + (".so" if name == "ops_hand" else "")),
+            "-Wl,--no-as-needed", args.stock, "-ldl")
+    return seconds
+
+
+# -- workers: a process that times rows, when it is told to ----------------
+
+
+def work(folder, side):
+    import numpy
+    import tvm_ffi
+
+    x = numpy.arange(16, dtype=numpy.float32).reshape(4, 4) / 8
+    y = numpy.zeros_like(x)
+    names = {"x": x, "y": y, "f": lambda n: n + 1,
+             "tx": tvm_ffi.from_dlpack(x), "ty": tvm_ffi.from_dlpack(y)}
+    modules = {name: row[2](folder) for name, row in BINDINGS.items()
+               if row[3] == side}
+    for name, m in modules.items():  # all of them right, or no figure counts
+        assert m.add(3, 4) == 7 and m.fma3(3.0, 4.0, 5.0) == 17.0, name
+        assert m.length("a short text") == 12, name
+        assert m.call_back(names["f"], 3) == 4, name
+        m.softmax(x, y)
+        e = numpy.exp(x - x.max(1, keepdims=True))
+        numpy.testing.assert_allclose(y, e / e.sum(1, keepdims=True), 1e-5)
+        m.matmul(x, x, y)
+        numpy.testing.assert_allclose(y, x @ x, 1e-5)
+    timers = {}
+    for line in sys.stdin:
+        name, row = json.loads(line)
+        if (name, row) not in timers:
+            timer = timeit.Timer(ROWS[row],
+                                 globals={"m": modules[name], **names})
+            timers[name, row] = timer, max(1, int(2e-3 / timer.timeit(100)
+                                                  * 100))
+        timer, count = timers[name, row]
+        print(timer.timeit(count) / count * 1e9, flush=True)
+
+
+class Worker:
+    def __init__(self, args, side):
+        environment = dict(os.environ)
+        if side == "ours":
+            environment["PYTHONPATH"] = str(args.dropin)
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--work", side, args.folder],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=environment)
+
+    def time(self, name, row):
+        self.process.stdin.write(json.dumps([name, row]) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit(f"compare: {name} failed at {row}")
+        return float(answer)
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def calls(args):
+    """{row: {binding: (least, median) nanoseconds}}"""
+    workers = {side: Worker(args, side) for side in ("ours", "stock")}
+    times = {}
+    for _ in range(args.rounds):
+        for row in ROWS:
+            for name, (_, _, _, side) in BINDINGS.items():
+                if NATIVE in row and "tvmffi.h" not in name and \
+                        "C++" not in name:
+                    continue
+                times.setdefault(row, {}).setdefault(name, []).append(
+                    workers[side].time(name, row))
+    for worker in workers.values():
+        worker.end()
+    return {row: {name: (min(t), statistics.median(t))
+                  for name, t in columns.items()}
+            for row, columns in times.items()}
+
+
+def typed(args):
+    """{function: {library: least nanoseconds}}"""
+    libraries = {"by hand": "ops_hand.so", "tvmffi.h": "ops.so",
+                 "C++": "ops_cxx.so"}
+    paths = {str(args.folder / file): name
+             for name, file in libraries.items()}
+    out = run(args.folder / "typed", 40 * args.rounds, *paths,
+              env={**os.environ,
+                   "LD_LIBRARY_PATH": str(Path(args.stock).parent)})
+    rows = {}
+    for line in out.splitlines():
+        function, path, least, _ = line.split()
+        rows.setdefault(function, {})[paths[path]] = float(least)
+    return rows
+
+
+# -- the report -----------------------------------------------------------
+
+
+def table(title, head, rows):
+    print(f"\n{title}\n")
+    rows = [head, *rows]
+    widths = [max(len(str(row[i])) for row in rows) for i in range(len(head))]
+    for row in rows:
+        cells = [str(cell) for cell in row]
+        print("  ".join([cells[0].ljust(widths[0])] +
+                        [cell.rjust(width) for cell, width
+                         in zip(cells[1:], widths[1:])]))
+
+
+def lines_of(path):
+    return sum(1 for line in path.read_text().splitlines() if line.strip())
+
+
+def stripped_size(path):
+    copy = path.with_suffix(".stripped")
+    run("strip", "-o", copy, path)
+    return copy.stat().st_size
+
+
+def report(args):
+    seconds = build(args)
+    table("The same seven functions", ["", "lines", "compile, s", "size, KB"],
+          [[name, lines_of(HERE / BINDINGS[name][0]), f"{took:.2f}",
+            f"{stripped_size(args.folder / BINDINGS[name][1]) / 1024:.0f}"]
+           for name, took in seconds.items()])
+    rows = typed(args)
+    columns = ["by hand", "tvmffi.h", "C++"]
+    table("A typed function, called from C: ns, the least of many rounds",
+          ["", *columns],
+          [[name, *(f"{row[column]:.2f}" for column in columns)]
+           for name, row in rows.items()])
+    times = calls(args)
+    table("A call from Python: ns, the least of many rounds",
+          ["", *BINDINGS],
+          [[row, *(f"{columns[name][0]:.0f}" if name in columns else "-"
+                   for name in BINDINGS)] for row, columns in times.items()])
+    if args.json:
+        args.json.write_text(json.dumps(
+            {"build": seconds, "typed": rows, "calls": times}, indent=1))
+    ratio = {other: statistics.geometric_mean(
+        columns[other][0] / columns["tvmffi.h"][0]
+        for columns in times.values() if other in columns)
+        for other in BINDINGS}
+    hand = max(row["tvmffi.h"] / row["by hand"] for row in rows.values())
+    print(f"\na typed function: at most {hand:.2f} of checks by hand; a call "
+          "from Python, in units of tvmffi.h's: " + ", ".join(
+              f"{name} {value:.2f}" for name, value in ratio.items()
+              if name != "tvmffi.h"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--cxx", default="c++")
+    parser.add_argument("--wheel-include")
+    parser.add_argument("--stock", help="upstream's library")
+    parser.add_argument("--dropin", type=Path, help="the folder with ours")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--work", choices=("ours", "stock"))
+    parser.add_argument("folder", type=Path, help="what is built goes here")
+    args = parser.parse_args()
+    args.folder = args.folder.resolve()
+    if args.work:
+        work(args.folder, args.work)
+    else:
+        args.folder.mkdir(parents=True, exist_ok=True)
+        report(args)
+
+
+if __name__ == "__main__":
+    main()

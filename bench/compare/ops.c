@@ -1,0 +1,39 @@
+/* The functions that compare.py calls from Python, with tvmffi.h. */
+#include "tvmffi.h"
+
+#include "plain.h"
+
+TVMFFI_EXPORT(nop, none) { TVMFFI_RETURN(); }
+
+TVMFFI_EXPORT(add, int64, (int64, a), (int64, b)) { TVMFFI_RETURN(a + b); }
+
+TVMFFI_EXPORT(fma3, float64, (float64, a), (float64, b), (float64, c)) {
+  TVMFFI_RETURN(a * b + c);
+}
+
+TVMFFI_EXPORT(length, int64, (str, text)) {
+  TVMFFI_RETURN((int64_t)text.size);
+}
+
+TVMFFI_EXPORT(call_back, int64, (func, f), (int64, n)) {
+  int64_t result = 0;
+  TVMFFI_TRY(tvmffi_call(f, &result, n));
+  TVMFFI_RETURN(result);
+}
+
+TVMFFI_EXPORT(softmax, none, (tensor, x), (tensor, y)) {
+  TVMFFI_EXPECT((x, "float32[rows, columns] cpu"),
+                (y, "float32[rows, columns] cpu"));
+  plain_softmax(tvmffi_data(x, float), tvmffi_data(y, float), x->shape[0],
+                x->shape[1]);
+  TVMFFI_RETURN();
+}
+
+TVMFFI_EXPORT(matmul, none, (tensor, a), (tensor, b), (tensor, c)) {
+  TVMFFI_EXPECT((a, "float32[n, k] cpu"),
+                (b, "float32[k, m] cpu"),
+                (c, "float32[n, m] cpu"));
+  plain_matmul(tvmffi_data(a, float), tvmffi_data(b, float),
+               tvmffi_data(c, float), a->shape[0], a->shape[1], b->shape[1]);
+  TVMFFI_RETURN();
+}

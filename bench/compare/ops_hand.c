@@ -1,0 +1,58 @@
+/* Three functions of ops.c with their checks written by hand on the bare ABI,
+   as C was written before: what a typed function may cost at most. */
+#include <tvm/ffi/c_api.h>
+
+static int wrong(const char *kind, const char *message) {
+  TVMFFIErrorSetRaisedFromCStr(kind, message);
+  return -1;
+}
+
+static int is_int(const TVMFFIAny *any) {
+  return any->type_index == kTVMFFIInt || any->type_index == kTVMFFIBool;
+}
+
+TVM_FFI_DLL_EXPORT int __tvm_ffi_nop(void *self, const TVMFFIAny *args,
+                                     int32_t n, TVMFFIAny *result) {
+  (void)self, (void)args;
+  if (n != 0) return wrong("TypeError", "nop: expected no argument");
+  result->type_index = kTVMFFINone;
+  result->zero_padding = 0;
+  result->v_int64 = 0;
+  return 0;
+}
+
+TVM_FFI_DLL_EXPORT int __tvm_ffi_add(void *self, const TVMFFIAny *args,
+                                     int32_t n, TVMFFIAny *result) {
+  (void)self;
+  if (n != 2) return wrong("TypeError", "add: expected 2 arguments");
+  if (!is_int(&args[0])) return wrong("TypeError", "add: a must be an int");
+  if (!is_int(&args[1])) return wrong("TypeError", "add: b must be an int");
+  result->type_index = kTVMFFIInt;
+  result->zero_padding = 0;
+  result->v_int64 = args[0].v_int64 + args[1].v_int64;
+  return 0;
+}
+
+static int get_double(const TVMFFIAny *any, double *out) {
+  if (any->type_index == kTVMFFIFloat)
+    *out = any->v_float64;
+  else if (is_int(any))
+    *out = (double)any->v_int64;
+  else
+    return wrong("TypeError", "fma3: expected a float");
+  return 0;
+}
+
+TVM_FFI_DLL_EXPORT int __tvm_ffi_fma3(void *self, const TVMFFIAny *args,
+                                      int32_t n, TVMFFIAny *result) {
+  double a, b, c;
+  (void)self;
+  if (n != 3) return wrong("TypeError", "fma3: expected 3 arguments");
+  if (get_double(&args[0], &a) || get_double(&args[1], &b) ||
+      get_double(&args[2], &c))
+    return -1;
+  result->type_index = kTVMFFIFloat;
+  result->zero_padding = 0;
+  result->v_float64 = a * b + c;
+  return 0;
+}
