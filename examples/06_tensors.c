@@ -5,11 +5,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CHECK(x) TVMFFI_TRY((x) ? 0 : TVMFFI_RAISE("AssertionError", "%s", #x))
 
 static const DLDataType float32 = {kDLFloat, 32, 1};
+static const DLDevice cpu = {kDLCPU, 0};
 static int owners; /* DLPack tensors of ours that are alive */
 
 /* A producer's side of DLPack: shape, strides and data in one piece of memory,
@@ -36,7 +36,7 @@ static DLManagedTensorVersioned *matrix_new(int64_t rows, int64_t columns) {
   self->strides[0] = columns, self->strides[1] = 1;
   t->data = calloc((size_t)(rows * columns), sizeof(float));
   if (!t->data) return free(self), (DLManagedTensorVersioned *)NULL;
-  t->device = TVMFFIDLDeviceFromIntPair(kDLCPU, 0);
+  t->device = cpu;
   t->ndim = 2;
   t->dtype = float32;
   t->shape = self->shape;
@@ -45,22 +45,14 @@ static DLManagedTensorVersioned *matrix_new(int64_t rows, int64_t columns) {
   return &self->managed;
 }
 
-/* Reading: check what you rely on, then respect strides and byte offset
-   (tvmffi_data adds the latter). */
+/* Reading: TVMFFI_EXPECT checks what is relied on; tvmffi_element respects
+   strides and byte offset. */
 TVMFFI_FUNC(sum, float64, (tensor, x)) {
-  const float *p = tvmffi_data(x, float);
   double total = 0;
-  int64_t i, j;
-  if (x->device.device_type != kDLCPU)
-    return TVMFFI_RAISE("ValueError", "sum: x is not on the CPU");
-  if (x->dtype.code != kDLFloat || x->dtype.bits != 32 || x->dtype.lanes != 1)
-    return TVMFFI_RAISE("TypeError", "sum: x is not float32");
-  if (x->ndim != 2)
-    return TVMFFI_RAISE("ValueError", "sum: x has %d dimensions, expected 2",
-                        (int)x->ndim);
-  for (i = 0; i < x->shape[0]; ++i)
-    for (j = 0; j < x->shape[1]; ++j)
-      total += p[i * x->strides[0] + j * x->strides[1]];
+  TVMFFI_EXPECT((x, "float32[rows, columns] cpu strided"));
+  for (int64_t i = 0; i < x->shape[0]; ++i)
+    for (int64_t j = 0; j < x->shape[1]; ++j)
+      total += tvmffi_element(x, float, i, j);
   TVMFFI_RETURN(total);
 }
 
@@ -78,9 +70,8 @@ static int tensor_new(int64_t rows, int64_t columns, TVMFFIObject **out) {
 static int from_dlpack_and_read(void) {
   TVMFFIObject *tensor = NULL;
   double total = 0;
-  int i;
   TVMFFI_TRY(tensor_new(2, 3, &tensor));
-  for (i = 0; i < 6; ++i)
+  for (int i = 0; i < 6; ++i)
     tvmffi_data(TVMFFITensorGetDLTensorPtr(tensor), float)[i] = (float)i;
   TVMFFI_TRY(tvmffi_call("demo.sum", &total, tensor));
   CHECK(total == 15 && owners == 1);
@@ -117,17 +108,11 @@ static int allocate(DLTensor *like, DLManagedTensorVersioned **out,
 }
 
 static int by_the_environment(void) {
-  TVMFFIObjectHandle tensor = NULL;
+  TVMFFIObject *tensor = NULL;
   DLPackManagedTensorAllocator before = NULL;
   int64_t shape[2] = {4, 5};
-  DLTensor like;
-  memset(&like, 0, sizeof(like)); /* data and strides are not needed */
-  like.device = TVMFFIDLDeviceFromIntPair(kDLCPU, 0);
-  like.ndim = 2;
-  like.dtype = float32;
-  like.shape = shape;
   TVMFFI_TRY(TVMFFIEnvSetDLPackManagedTensorAllocator(allocate, 0, &before));
-  TVMFFI_TRY(TVMFFIEnvTensorAlloc(&like, &tensor));
+  TVMFFI_TRY(tvmffi_tensor_new(float32, cpu, 2, shape, &tensor));
   CHECK(TVMFFITensorGetDLTensorPtr(tensor)->shape[1] == 5 && owners == 1);
   tvmffi_release(tensor);
   CHECK(owners == 0);
@@ -140,17 +125,17 @@ static int view(void) {
   TVMFFIObject *tensor = NULL;
   TVMFFIObjectHandle transposed = NULL;
   int64_t shape[2] = {3, 2}, strides[2] = {1, 3};
-  DLTensor like, *t;
+  DLTensor like;
   TVMFFI_TRY(tensor_new(2, 3, &tensor));
-  tvmffi_data(TVMFFITensorGetDLTensorPtr(tensor), float)[5] = 7; /* at 1, 2 */
   like = *TVMFFITensorGetDLTensorPtr(tensor);
+  tvmffi_element(&like, float, 1, 2) = 7;
   like.shape = shape; /* copied, with the strides */
   like.strides = strides;
   TVMFFI_TRY(TVMFFITensorCreateUnsafeView(tensor, &like, &transposed));
   tvmffi_release(tensor);
   CHECK(owners == 1);
-  t = TVMFFITensorGetDLTensorPtr(transposed);
-  CHECK(tvmffi_data(t, float)[2 * t->strides[0] + 1 * t->strides[1]] == 7);
+  CHECK(tvmffi_element(TVMFFITensorGetDLTensorPtr(transposed), float, 2, 1) ==
+        7);
   tvmffi_release(transposed);
   CHECK(owners == 0);
   return 0;
@@ -166,8 +151,4 @@ static int run(void) {
   return 0;
 }
 
-int main(void) {
-  if (!run()) return 0;
-  tvmffi_error_print(stderr);
-  return 1;
-}
+int main(void) { return run() ? (tvmffi_error_print(stderr), 1) : 0; }

@@ -8,17 +8,11 @@
 
 #define CHECK(x) TVMFFI_TRY((x) ? 0 : TVMFFI_RAISE("AssertionError", "%s", #x))
 
-static TVMFFIByteArray bytes_of(const char *text) {
-  TVMFFIByteArray bytes;
-  bytes.data = text;
-  bytes.size = strlen(text);
-  return bytes;
-}
-
 /* Up to 7 bytes a string is a plain value inside the Any, above it an object.
    tvmffi_any_str reads both, and there is always a NUL behind the text. */
 static int strings(void) {
-  TVMFFIByteArray seven = bytes_of("seven.."), eight = bytes_of("eight...");
+  TVMFFIByteArray seven = tvmffi_view("seven.."),
+                  eight = tvmffi_view("eight...");
   TVMFFIAny small, large;
   TVMFFI_TRY(TVMFFIStringFromByteArray(&seven, &small));
   TVMFFI_TRY(TVMFFIStringFromByteArray(&eight, &large));
@@ -33,10 +27,8 @@ static int strings(void) {
 
 /* Bytes are stored in the same way; a NUL among them is nothing special. */
 static int bytes(void) {
-  TVMFFIByteArray raw;
+  TVMFFIByteArray raw = {"a\0b", 3};
   TVMFFIAny any;
-  raw.data = "a\0b";
-  raw.size = 3;
   TVMFFI_TRY(TVMFFIBytesFromByteArray(&raw, &any));
   CHECK(any.type_index == kTVMFFISmallBytes);
   CHECK(memcmp(tvmffi_any_str(&any).data, "a\0b", 3) == 0);
@@ -50,22 +42,22 @@ static int dtypes(void) {
       "float8_e4m3fn", "float4_e2m1fn", "float32x4", "handle",  NULL};
   const char *const *name;
   DLDataType dtype = {0, 0, 0};
-  TVMFFIByteArray text = bytes_of("float16x2");
-  TVMFFIAny printed;
+  TVMFFIByteArray text = tvmffi_view("float16x2");
   TVMFFI_TRY(TVMFFIDataTypeFromString(&text, &dtype));
   CHECK(dtype.code == kDLFloat && dtype.bits == 16 && dtype.lanes == 2);
   for (name = names; *name; ++name) { /* there and back */
+    TVMFFIAny printed;
     int same;
-    text = bytes_of(*name);
+    text = tvmffi_view(*name);
     TVMFFI_TRY(TVMFFIDataTypeFromString(&text, &dtype));
     TVMFFI_TRY(TVMFFIDataTypeToString(&dtype, &printed));
     same = strcmp(tvmffi_any_str(&printed).data, *name) == 0;
     tvmffi_any_release(&printed);
     CHECK(same);
   }
-  text = bytes_of("floaty32");
-  CHECK(TVMFFIDataTypeFromString(&text, &dtype)); /* a ValueError */
-  tvmffi_error_clear();
+  text = tvmffi_view("floaty32");
+  CHECK(TVMFFIDataTypeFromString(&text, &dtype));
+  CHECK(tvmffi_error_catch("ValueError"));
   return 0;
 }
 
@@ -78,22 +70,20 @@ TVMFFI_FUNC(describe, str, (device, d)) {
   const char *text = d.device_type == kDLCPU    ? "the CPU"
                      : d.device_type == kDLCUDA ? "a CUDA device"
                                                 : "another device";
-  TVMFFI_RETURN(bytes_of(text)); /* copied */
+  TVMFFI_RETURN(tvmffi_view(text)); /* copied */
 }
 
 static int as_arguments(void) {
-  DLDevice gpu = TVMFFIDLDeviceFromIntPair(kDLCUDA, 1);
-  TVMFFIAny text;
+  DLDevice gpu = {kDLCUDA, 1};
+  char text[32];
+  tvmffi_buffer buffer = {text, sizeof(text)};
   int64_t size = 0;
-  int same;
   TVMFFI_TRY(tvmffi_call(tvmffi_str("demo.size_of"), tvmffi_out_int64(&size),
                          tvmffi_str("float32x4")));
   CHECK(size == 16);
-  TVMFFI_TRY(tvmffi_call(tvmffi_str("demo.describe"), tvmffi_out_any(&text),
-                         tvmffi_device(gpu)));
-  same = strcmp(tvmffi_any_str(&text).data, "a CUDA device") == 0;
-  tvmffi_any_release(&text);
-  CHECK(same);
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("demo.describe"),
+                         tvmffi_out_buffer(&buffer), tvmffi_device(gpu)));
+  CHECK(strcmp(text, "a CUDA device") == 0);
   return tvmffi_call(tvmffi_str("demo.describe"), tvmffi_out_none(NULL),
                      tvmffi_str("cuda:1"));
 }
@@ -109,8 +99,4 @@ static int run(void) {
   return 0;
 }
 
-int main(void) {
-  if (!run()) return 0;
-  tvmffi_error_print(stderr);
-  return 1;
-}
+int main(void) { return run() ? (tvmffi_error_print(stderr), 1) : 0; }

@@ -19,23 +19,17 @@ TVMFFI_FUNC(greet, str, (str, name), (optional(str), title)) {
   TVMFFI_RETURN(tvmffi_view(text));
 }
 
-/* What stands behind the head of an array. */
-static const TVMFFISeqCell *cell_of(const TVMFFIObject *array) {
-  return (const TVMFFISeqCell *)(const void *)(array + 1);
-}
-
 /* So is a result: some of a value, or no value. */
 TVMFFI_FUNC(find, optional(int64), (array(int64), items), (int64, wanted)) {
-  const TVMFFISeqCell *cell = cell_of(items);
-  const TVMFFIAny *item = (const TVMFFIAny *)cell->data;
-  for (int64_t i = 0; i < cell->size; ++i)
-    if (item[i].v_int64 == wanted) TVMFFI_RETURN(tvmffi_some_int64(i));
+  int64_t i = 0;
+  TVMFFI_FOREACH(TVMFFIAny, item, items) {
+    if (item.v_int64 == wanted) TVMFFI_RETURN(tvmffi_some_int64(i));
+    ++i;
+  }
   TVMFFI_RETURN(tvmffi_no_int64());
 }
 
 static int optional_values(void) {
-  TVMFFIObject *items = NULL;
-  TVMFFIAny found;
   char text[32];
   tvmffi_buffer buffer = {text, sizeof(text)};
   TVMFFI_TRY(tvmffi_call("demo.greet", &buffer, "Ada", "Countess"));
@@ -43,51 +37,41 @@ static int optional_values(void) {
   buffer.size = sizeof(text);
   TVMFFI_TRY(tvmffi_call("demo.greet", &buffer, "Ada", tvmffi_none()));
   CHECK(strcmp(text, "hello, Ada") == 0);
-
-  TVMFFI_TRY(tvmffi_call("ffi.Array", &items, 5, 7, 9));
-  TVMFFI_TRY(tvmffi_call("demo.find", &found, items, 7));
-  CHECK(found.type_index == kTVMFFIInt && found.v_int64 == 1);
-  TVMFFI_TRY(tvmffi_call("demo.find", &found, items, 8));
-  CHECK(found.type_index == kTVMFFINone);
-  tvmffi_release(items);
+  TVMFFI_SCOPE { /* releases what is made inside: example 15 */
+    TVMFFIObject *items = tvmffi_array(5, 7, 9);
+    TVMFFIAny found;
+    TVMFFI_TRY(tvmffi_call("demo.find", &found, items, 7));
+    CHECK(found.type_index == kTVMFFIInt && found.v_int64 == 1);
+    TVMFFI_TRY(tvmffi_call("demo.find", &found, items, 8));
+    CHECK(found.type_index == kTVMFFINone);
+  }
   return 0;
 }
 
 /* Elements are checked, and converted where a single value would be: the body
    finds floats only, whoever calls. */
 TVMFFI_FUNC(mean, float64, (array(float64), items)) {
-  const TVMFFISeqCell *cell = cell_of(items);
-  const TVMFFIAny *item = (const TVMFFIAny *)cell->data;
   double sum = 0;
-  if (!cell->size) return TVMFFI_RAISE("ValueError", "no items, no mean");
-  for (int64_t i = 0; i < cell->size; ++i) sum += item[i].v_float64;
-  TVMFFI_RETURN(sum / (double)cell->size);
+  if (!tvmffi_size(items)) return TVMFFI_RAISE("ValueError", "no items");
+  TVMFFI_FOREACH(TVMFFIAny, item, items) sum += item.v_float64;
+  TVMFFI_RETURN(sum / (double)tvmffi_size(items));
 }
 
 static int element_types(void) {
-  TVMFFIObject *good = NULL, *bad = NULL, *error;
-  double y = 0;
-  /* A list stands for an array. */
-  TVMFFI_TRY(tvmffi_call("ffi.List", &good, 1, 2.5, tvmffi_bool(1)));
-  TVMFFI_TRY(tvmffi_call("demo.mean", &y, good));
-  CHECK(y == 1.5);
-
-  TVMFFI_TRY(tvmffi_call("ffi.Array", &bad, 1.5, "two"));
-  CHECK(tvmffi_call("demo.mean", &y, bad) == -1);
-  error = tvmffi_error_take();
-  CHECK(strstr(TVMFFIErrorGetCellPtr(error)->message.data,
-               "Expected `Array<float>` but got `Array[index 1: "
-               "ffi.SmallStr]`"));
-  tvmffi_release(error);
-  tvmffi_release(good);
-  tvmffi_release(bad);
+  TVMFFI_SCOPE {
+    double y = 0; /* a list stands for an array */
+    TVMFFI_TRY(
+        tvmffi_call("demo.mean", &y, tvmffi_list(1, 2.5, tvmffi_bool(1))));
+    CHECK(y == 1.5);
+    CHECK(tvmffi_call("demo.mean", &y, tvmffi_array(1.5, "two")) == -1);
+    tvmffi_error_print(stdout); /* names index and type of the element */
+  }
   return 0;
 }
 
 /* A closure: its body sees `self`, and each function made of it has its own. */
 typedef struct {
   int64_t total;
-  int *alive;
 } Account;
 
 TVMFFI_CLOSURE(deposit, Account, int64, (int64, amount)) {
@@ -95,51 +79,37 @@ TVMFFI_CLOSURE(deposit, Account, int64, (int64, amount)) {
   TVMFFI_RETURN(self->total += amount);
 }
 
-static void account_delete(void *self) {
-  --*((Account *)self)->alive;
-  free(self);
-}
-
-static int account_new(int64_t total, int *alive, TVMFFIObject **out) {
+static int account_new(int64_t total, TVMFFIObject **out) {
   Account *self = (Account *)malloc(sizeof(Account));
   if (!self) return TVMFFI_RAISE("MemoryError", "no memory for an account");
   self->total = total;
-  self->alive = alive;
-  ++*alive;
-  return tvmffi_closure(deposit, self, account_delete, out);
+  return tvmffi_closure(deposit, self, free, out);
 }
 
 static int closures(void) {
   TVMFFIObject *mine = NULL, *yours = NULL;
   int64_t total = 0;
-  int alive = 0;
-  TVMFFI_TRY(account_new(100, &alive, &mine));
-  TVMFFI_TRY(account_new(0, &alive, &yours));
+  TVMFFI_TRY(account_new(100, &mine));
+  TVMFFI_TRY(account_new(0, &yours));
   TVMFFI_TRY(tvmffi_call(mine, &total, 20));
   CHECK(total == 120);
   TVMFFI_TRY(tvmffi_call(yours, &total, 5));
   CHECK(total == 5);
-  tvmffi_release(mine);
+  tvmffi_release(mine); /* and its state with it */
   tvmffi_release(yours);
-  CHECK(alive == 0); /* with the last reference its state is gone */
   return 0;
 }
 
 /* A function may be given one and give it on: to C, to Python, to C++. */
 TVMFFI_FUNC(for_each, none, (array, items), (func, f)) {
-  const TVMFFISeqCell *cell = cell_of(items);
-  const TVMFFIAny *item = (const TVMFFIAny *)cell->data;
-  for (int64_t i = 0; i < cell->size; ++i)
-    TVMFFI_TRY(tvmffi_call(f, NULL, item[i]));
+  TVMFFI_FOREACH(TVMFFIAny, item, items) TVMFFI_TRY(tvmffi_call(f, NULL, item));
   TVMFFI_RETURN();
 }
 
 static int callbacks(void) {
-  TVMFFIObject *items = NULL, *mine = NULL;
+  TVMFFIObject *items = tvmffi_array(1, 2, 3, -4), *mine = NULL;
   int64_t total = 0;
-  int alive = 0;
-  TVMFFI_TRY(tvmffi_call("ffi.Array", &items, 1, 2, 3, -4));
-  TVMFFI_TRY(account_new(0, &alive, &mine));
+  TVMFFI_TRY(account_new(0, &mine));
   CHECK(tvmffi_call("demo.for_each", NULL, items, mine) == -1);
   CHECK(tvmffi_error_catch("ValueError")); /* the -4, from two calls down */
   TVMFFI_TRY(tvmffi_call(mine, &total, 0));
@@ -166,12 +136,7 @@ static int run(void) {
   TVMFFI_TRY(element_types());
   TVMFFI_TRY(closures());
   TVMFFI_TRY(callbacks());
-  TVMFFI_TRY(wide_integers());
-  return 0;
+  return wide_integers();
 }
 
-int main(void) {
-  if (!run()) return 0;
-  tvmffi_error_print(stderr);
-  return 1;
-}
+int main(void) { return run() ? (tvmffi_error_print(stderr), 1) : 0; }

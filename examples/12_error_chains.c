@@ -101,8 +101,4 @@ static int run(void) {
   return 0;
 }
 
-int main(void) {
-  if (!run()) return 0;
-  tvmffi_error_print(stderr);
-  return 1;
-}
+int main(void) { return run() ? (tvmffi_error_print(stderr), 1) : 0; }

@@ -9,7 +9,7 @@
 /* What comes from Python, Rust or C++ is read in the same way. */
 TVMFFI_FUNC(total, float64, (object, prices), (object, basket)) {
   double sum = 0;
-  TVMFFI_FOREACH_ITEM (name, count, basket) {
+  TVMFFI_FOREACH_ITEM(name, count, basket) {
     double price;
     TVMFFI_TRY(tvmffi_get(prices, name, &price, 1.0)); /* 1.0 if unknown */
     sum += price * (double)count.v_int64;
@@ -28,7 +28,7 @@ static int run(void) {
 
     TVMFFI_TRY(tvmffi_append(list, prices));
     TVMFFI_TRY(tvmffi_set(list, 0, "one"));
-    TVMFFI_FOREACH (TVMFFIAny, item, list) {
+    TVMFFI_FOREACH(TVMFFIAny, item, list) {
       if (item.type_index == kTVMFFIFloat) continue;
       TVMFFI_TRY(tvmffi_print(stdout, item));
     }
