@@ -43,13 +43,29 @@
    That calls with plain values needs C11 or C++; in C99 each value is made by
    its constructor: tvmffi_int(3), tvmffi_str("demo.square").
 
+   A struct that Python sees as a class, and a scope that releases what is made
+   in it:
+
+       typedef struct { TVMFFIObject base; double x, y; } Point;
+       TVMFFI_TYPE(Point, "demo.Point", TVMFFIObject,
+                   (field, float64, x), (field, float64, y, 0.0))
+       static int show(void) {
+         TVMFFI_SCOPE {
+           Point *p;
+           TVMFFI_TRY(tvmffi_new(Point, &p, 3.0));
+           TVMFFI_TRY(tvmffi_print(stdout, tvmffi_list(1, "two", &p->base)));
+         }
+         return 0;
+       }
+
    LINKING
 
    In exactly one C or C++ file of a program, define TVMFFI_IMPLEMENTATION
    before the include; all other files include it as it is. A file that is
    loaded into a process which has a libtvm_ffi defines nothing. With
    TVMFFI_STATIC the runtime is private to one file; with TVMFFI_PREFIX the
-   exported functions get other names, so that two copies live in one program.
+   exported functions get other names, so that two copies live in one program;
+   with TVMFFI_DYNAMIC it is used only where the process has no libtvm_ffi.
    Nothing runs at load: the runtime starts itself at its first use.
 
    OWNERSHIP
@@ -58,9 +74,10 @@
    reference. "Borrowed": the callee may use it during the call. "Owned": the
    receiver must release it. "Taken": the callee releases it from now on.
    Arguments of a packed function are borrowed, its result is owned by the
-   caller. Strings of up to 7 bytes live inside the Any and own nothing.
-   A count that reaches 2^31 is pinned: the object is never freed, and no
-   count wraps around.
+   caller. What the C interface hands out belongs to the innermost scope of the
+   file instead, if there is one (>>scopes). Strings of up to 7 bytes live
+   inside the Any and own nothing. A count that reaches 2^31 is pinned: the
+   object is never freed, and no count wraps around.
 
    THREADS
 
@@ -73,9 +90,9 @@
 
    A function that can fail returns 0, or -1 with an error object in the
    thread's slot (-2 where the environment, Python say, holds an error of its
-   own). TVMFFIErrorMoveFromRaised takes it out. No bad input, and no refused
-   allocation, ends the process. The error for lack of memory exists
-   beforehand.
+   own). TVMFFI_TRY passes it on, tvmffi_error_take takes it out. No bad input,
+   and no refused allocation, ends the process. The error for lack of memory
+   exists beforehand.
 
    CONTENTS
 
@@ -84,7 +101,7 @@
      >>dlpack     DLPack 1.3 types
      >>abi        constants, structs and functions of the ABI
      >>values     C interface: plain C values to and from Any, references
-     >>errors     C interface: raise, try, take, print
+     >>errors     C interface: raise, pass on, catch, print
      >>scopes     C interface: what is made inside a scope ends with it
      >>typed      C interface: typed functions
      >>calls      C interface: calls with plain C values
@@ -1656,6 +1673,12 @@ TVMFFI_I_INLINE TVMFFIByteArray tvmffi_view(const char *text) {
   return r;
 }
 
+TVMFFI_I_INLINE int tvmffi_i_same(TVMFFIByteArray text, const char *other) {
+  size_t i = 0;
+  while (i < text.size && other[i] && other[i] == text.data[i]) ++i;
+  return i == text.size && !other[i];
+}
+
 /* Tells whether a value of type `index` is an instance of `target`: the same
    type, or a descendant by its table of ancestors. */
 TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
@@ -1905,10 +1928,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_cause(TVMFFIObjectHandle error) {
 /* Tells whether `error` (borrowed, not NULL) is of the kind. */
 TVMFFI_I_INLINE int tvmffi_error_is(TVMFFIObjectHandle error,
                                     const char *kind) {
-  const TVMFFIByteArray *k = &TVMFFIErrorGetCellPtr(error)->kind;
-  size_t i = 0;
-  while (i < k->size && kind[i] && kind[i] == k->data[i]) ++i;
-  return i == k->size && !kind[i];
+  return tvmffi_i_same(TVMFFIErrorGetCellPtr(error)->kind, kind);
 }
 
 /* Drops the thread's error if it is of the kind, and tells whether it was; one
@@ -2034,10 +2054,7 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
    where an object is NULL, the error is why, and must not be lost. */
 TVMFFI_I_COLD int tvmffi_i_pending(void) {
   TVMFFIObject *error = tvmffi_error_take();
-  if (!error) return 0;
-  TVMFFIErrorSetRaised(error);
-  tvmffi_release(error);
-  return -1;
+  return error ? tvmffi_error_raise(error) : 0;
 }
 
 /* ======== Scopes ================================================= >>scopes */
@@ -3749,7 +3766,8 @@ TVMFFI_I_COLD int tvmffi_i_register(const char *text, tvmffi_func *f,
 /* C interface: tvmffi_call(callee, out, arguments...) with plain C values. The
    callee is a function object, or the name of a global function, which is
    looked up at each call. `out` points to where the result goes, converted;
-   NULL drops it. With C11 and C++ the compiler picks the constructors of the
+   NULL drops it; an object or Any is owned by the caller, or by the innermost
+   scope. With C11 and C++ the compiler picks the constructors of the
    Anys; in C99 they are written: tvmffi_call(f, tvmffi_out_int64(&n),
    tvmffi_int(3)). Returns 0 or the error's code. */
 
@@ -3821,7 +3839,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_out_buffer(tvmffi_buffer *target) {
   return out;
 }
 
-/* An object: the target owns a reference, or the innermost scope does. */
+/* An object: *target is owned by the caller, or by the innermost scope. */
 TVMFFI_I_INLINE int tvmffi_i_take_object(const TVMFFIAny *any, void *target) {
   TVMFFIObject *value = NULL;
   int code = tvmffi_i_get_object(any, &value);
@@ -3839,7 +3857,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
   return out;
 }
 
-/* Any value: the target owns it, or the innermost scope does. The target must
+/* Any value: *target is owned by the caller, or by the innermost scope; it must
    not own something before. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
   tvmffi_out out;
@@ -5877,12 +5895,6 @@ TVMFFI_I_INLINE int32_t tvmffi_i_class_index(tvmffi_i_class *c) {
   return tvmffi_i_class_ready(c) ? -1 : c->index;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_same(TVMFFIByteArray text, const char *other) {
-  size_t i = 0;
-  while (i < text.size && other[i] && other[i] == text.data[i]) ++i;
-  return i == text.size && !other[i];
-}
-
 /* The types of this file that are registered: what waits for its end is looked
    up here. Only grows. */
 TVMFFI_I_INLINE tvmffi_i_class **tvmffi_i_classes(void) {
@@ -6192,9 +6204,7 @@ TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
       tvmffi_release(held);
     }
   }
-  if (!error) return;
-  TVMFFIErrorSetRaised(error);
-  tvmffi_release(error);
+  (void)tvmffi_error_raise(error);
 }
 
 /* Ends an object: from the child on, the user's destructor, then the fields. */

@@ -4301,7 +4301,7 @@ static void test_debug(void) {
   found = tvmffi_i_num_found;
   OK((a = tvmffi_list(tvmffi_int(1))) ? 0 : -1);
   CHECK_INT(tvmffi_live_count(kTVMFFIList), lists + 1);
-  CHECK(test_report_has("1 x ffi.List, handed out at tvmffi_impl_test.c:"));
+  CHECK(test_report_has("1 x ffi.List, handed out at " __FILE__ ":"));
   CHECK_INT(tvmffi_i_num_found, found + 1);
   tvmffi_release(a);
   CHECK_INT(tvmffi_live_count(kTVMFFIList), lists);
@@ -4311,9 +4311,8 @@ static void test_debug(void) {
     OK((b = tvmffi_list()) ? 0 : -1);
     tvmffi_release(b);
   }
-  CHECK(
-      test_report_has("released although it is dead: ffi.List, handed out at "
-                      "tvmffi_impl_test.c:"));
+  CHECK(test_report_has(
+      "released although it is dead: ffi.List, handed out at " __FILE__ ":"));
   CHECK_INT(tvmffi_i_num_found, found + 2);
   CHECK(!test_report_has("dead"));
 }

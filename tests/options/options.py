@@ -30,6 +30,7 @@ STRICT = WARNINGS + ["-Wconversion", "-Wsign-conversion", "-Wundef",
 STRICT_C = ["-Wstrict-prototypes", "-Wmissing-prototypes",
             "-Wdeclaration-after-statement", "-Wold-style-definition"]
 PROGRAM = (HERE / "program.c").read_text()
+USER = (HERE / "user.c").read_text()
 
 # What the implementation may ask of the system. Compilers add their own
 # helpers, and libc renames some functions (`__isoc99_sscanf`, `__memcpy_chk`).
@@ -345,13 +346,17 @@ def no_float_code(box):
 
 
 def no_warnings(box):
-    for text in (DECLARATIONS, IMPLEMENTATION):
+    for text in (DECLARATIONS, IMPLEMENTATION, USER):
         for std in ("-std=c99", "-std=c11", "-std=gnu17"):
             box.compile("strict", text, "-O2", *STRICT, *STRICT_C, std)
         for std in ("-std=c++11", "-std=c++17"):
             box.compile("strict", text, "-O2", *STRICT, std, cxx=True)
-    must_fail(box.compile, "loose", IMPLEMENTATION
-              + "static int f(long x) { return x; }", *STRICT, *STRICT_C)
+    for flag in ("-DTVMFFI_DEBUG=1", "-DTVMFFI_DYNAMIC=1"):
+        box.compile("strict", USER, "-O1", *STRICT, *STRICT_C, flag)
+        box.compile("strict", USER, "-O1", *STRICT, flag, cxx=True)
+    for text in (IMPLEMENTATION, USER):
+        must_fail(box.compile, "loose", text
+                  + "static int f(long x) { return x; }", *STRICT, *STRICT_C)
 
 
 ALLOCATOR = """
@@ -540,7 +545,9 @@ EVERY_SWITCH = [f"-DTVMFFI_NO_{name}=1" for name in
                  "CONTAINERS", "EXTRA")]
 MODES = [("default", []), ("TVMFFI_STATIC", ["-DTVMFFI_STATIC=1"]),
          ("TVMFFI_PREFIX", ["-DTVMFFI_PREFIX=acme_"]),
-         ("TVMFFI_DYNAMIC", ["-DTVMFFI_DYNAMIC=1"])]
+         ("TVMFFI_DYNAMIC", ["-DTVMFFI_DYNAMIC=1"]),
+         # Its lists of what is alive and dead make the longest chain slow.
+         ("TVMFFI_DEBUG", ["-DTVMFFI_DEBUG=1", "-DTEST_CHAIN=20000"])]
 MODES += [(flag[2:-2], [flag]) for flag in EVERY_SWITCH]
 MODES += [("every TVMFFI_NO_ switch", EVERY_SWITCH)]
 
