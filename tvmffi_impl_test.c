@@ -4297,7 +4297,7 @@ static void test_debug(void) {
   int i;
   if (test_oom) return; /* an object without memory for its record is unseen */
   CHECK(lists >= 0 && tvmffi_live_count(kTVMFFIAny) >= lists);
-  CHECK(!test_report_has(" x ffi.List, handed out at tvmffi_impl_test.c:"));
+  CHECK(!test_report_has(" x ffi.List, handed out at " __FILE__ ":"));
   found = tvmffi_i_num_found;
   OK((a = tvmffi_list(tvmffi_int(1))) ? 0 : -1);
   CHECK_INT(tvmffi_live_count(kTVMFFIList), lists + 1);
