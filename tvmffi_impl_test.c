@@ -11917,6 +11917,44 @@ static void test_structural_contents(void) {
     CHECK_INT(key.v_int64, 7);
   }
 }
+/* Maps are equal in any order, and have one hash, however many entries. */
+static void test_structural_orders(void) {
+  static const char *const names[] = {"ffi.Map", "ffi.Dict"};
+  enum { ENTRIES = 40 };
+  TVMFFIAny views[2][2 * ENTRIES], last;
+  TVMFFIObject *map[3];
+  int64_t h, k;
+  int i, kind;
+  for (kind = 0; kind < 2; ++kind) {
+    TVMFFIAny item = tvmffi_int(6);
+    SEQUENCE(list, "List", &item, 1);
+    for (i = 0; i < ENTRIES; ++i) {
+      int other = ENTRIES - 1 - i;
+      views[0][2 * i] = views[1][2 * other] = tvmffi_int(i);
+      views[0][2 * i + 1] = views[1][2 * other + 1] =
+          i % 3 ? tvmffi_str("v") : tvmffi_obj(list);
+    }
+    for (i = 0; i < 3; ++i) {
+      if (i == 2) views[1][1] = tvmffi_int(-1);
+      map[i] = test_sequence(names[kind], views[i > 0], 2 * ENTRIES);
+      if (!map[i]) return;
+    }
+    SAME_STRUCTURE(tvmffi_obj(map[0]), tvmffi_obj(map[1]), 0, 1);
+    SAME_STRUCTURE(tvmffi_obj(map[0]), tvmffi_obj(map[2]), 0, 0);
+    /* in the same order, too */
+    views[0][2 * ENTRIES - 1] = tvmffi_int(-1);
+    map[0] = test_sequence(names[kind], views[0], 2 * ENTRIES);
+    if (!map[0]) return;
+    SAME_STRUCTURE(tvmffi_obj(map[2]), tvmffi_obj(map[0]), 0, 1);
+    OK(test_hash(tvmffi_obj(map[0]), 0, &h));
+    OK(test_hash(tvmffi_obj(map[2]), 0, &k));
+    CHECK(h == k);
+    item = tvmffi_obj(list);
+    OK(test_built("ffi.List", 1, item, item, &last));
+    OK(test_hash(last, 0, &h));
+    SAME_STRUCTURE(last, last, 0, 1);
+  }
+}
 #endif /* !TEST_NO_REFLECTION && !TVMFFI_NO_EXTRA */
 
 /* ======== JSON ============================================================ */
@@ -12406,6 +12444,94 @@ static void test_json_cycles(void) {
   }
   FAILS(code, "ValueError",
         "Cycle detected during serialization: a Dict contains itself");
+}
+/* Reads a graph, and checks what it is written as. */
+static void test_graph_text(const char *text, const char *want) {
+  TVMFFIByteArray bytes = tvmffi_view(text);
+  TVMFFIAny args[2], made, again;
+  OK(TVMFFIStringFromByteArray(&bytes, &made));
+  OWN_ANY(made);
+  OK(test_apply_global("ffi.FromJSONGraphString", &made, 1, &args[0]));
+  args[1] = tvmffi_none();
+  OK(test_apply_global("ffi.ToJSONGraphString", args, 2, &again));
+  CHECK_TEXT(tvmffi_any_str(&again), want ? want : text);
+}
+
+/* Texts as they are written, and others that mean the same. */
+static void test_json_graph_texts(void) {
+#define GRAPH_TEXT(root, nodes) "{\"root_index\":" root ",\"nodes\":[" nodes "]"
+#define GRAPH_INT(x) "{\"type\":\"int\",\"data\":" x "}"
+#define GRAPH_OF(type, data) "{\"type\":\"ffi." type "\",\"data\":[" data "]}"
+  static const struct {
+    const char *text, *want; /* NULL: the text */
+  } rows[] = {
+      {GRAPH_TEXT("2", GRAPH_INT("1") "," GRAPH_INT("2") "," GRAPH_OF(
+                           "Map", "0,1")) "}",
+       NULL},
+      {GRAPH_TEXT("2", GRAPH_INT("1") "," GRAPH_INT("2") "," GRAPH_OF(
+                           "Dict", "0,1,1,0")) "}",
+       NULL},
+      {GRAPH_TEXT("2", GRAPH_INT("1") "," GRAPH_INT("2") "," GRAPH_OF(
+                           "List", "0,1,0")) "}",
+       NULL},
+      {GRAPH_TEXT("0", "{\"type\":\"bool\",\"data\":false}") "}", NULL},
+      /* a key that comes twice */
+      {GRAPH_TEXT("2", GRAPH_INT("1") "," GRAPH_INT("2") "," GRAPH_OF(
+                           "Map", "0,1,0,0")) "}",
+       GRAPH_TEXT("1", GRAPH_INT("1") "," GRAPH_OF("Map", "0,0")) "}"},
+      /* parts behind what they are in */
+      {GRAPH_TEXT("0", GRAPH_OF("Array", "1,1") "," GRAPH_INT("5")) "}",
+       GRAPH_TEXT("1", GRAPH_INT("5") "," GRAPH_OF("Array", "0,0")) "}"},
+      {GRAPH_TEXT("0", GRAPH_OF("Map", "1,1") "," GRAPH_INT("5")) "}",
+       GRAPH_TEXT("1", GRAPH_INT("5") "," GRAPH_OF("Map", "0,0")) "}"},
+      {GRAPH_TEXT("0", GRAPH_OF("List", "1,2") "," GRAPH_INT("5") "," GRAPH_OF(
+                           "Array", "1")) "}",
+       GRAPH_TEXT("2", GRAPH_INT("5") "," GRAPH_OF("Array", "0") "," GRAPH_OF(
+                           "List", "0,1")) "}"},
+      /* metadata is passed by */
+      {GRAPH_TEXT("0", GRAPH_INT("1")) ",\"metadata\":{\"a\":[\"\\\"]}\"]}}",
+       GRAPH_TEXT("0", GRAPH_INT("1")) "}"},
+      /* blanks, other names, another order */
+      {" " GRAPH_TEXT("0", GRAPH_INT("1")) "}",
+       GRAPH_TEXT("0", GRAPH_INT("1")) "}"},
+      {GRAPH_TEXT("0", GRAPH_INT(" 1")) "}",
+       GRAPH_TEXT("0", GRAPH_INT("1")) "}"},
+      {GRAPH_TEXT("0", "{\"data\":1,\"type\":\"int\"}") "}",
+       GRAPH_TEXT("0", GRAPH_INT("1")) "}"},
+      {"{\"nodes\":[" GRAPH_INT("1") "],\"root_index\":0}",
+       GRAPH_TEXT("0", GRAPH_INT("1")) "}"},
+      {GRAPH_TEXT(
+           "0",
+           "{\"type\":\"ffi.String\",\"data\":\"a longer text\"}") ",\"more\":"
+                                                                   "1}",
+       GRAPH_TEXT("0",
+                  "{\"type\":\"ffi.String\",\"data\":\"a longer text\"}") "}"},
+  };
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    test_graph_text(rows[i].text, rows[i].want);
+    test_release_all();
+  }
+}
+
+/* The object of an enumeration is told by its name. */
+static void test_json_enums(void) {
+  TVMFFIByteArray red = TEXT("RED");
+  TVMFFIAny args[2], text;
+  args[1] = tvmffi_none();
+  OK(test_apply_attr(TVMFFI_I_STR_ENUM, "__ffi_new__", NULL, 0, &args[0]));
+  OK(TVMFFIStringFromByteArray(&red, &text)); /* a small one */
+  ((tvmffi_i_enum *)args[0].v_ptr)->str_index = text;
+  OK(test_apply_global("ffi.ToJSONGraphString", args, 2, &text));
+  CHECK_TEXT(tvmffi_any_str(&text),
+             "{\"root_index\":0,\"nodes\":[{\"type\":\"ffi.StrEnum\","
+             "\"data\":\"RED\"}]}");
+  OK(test_apply_attr(TVMFFI_I_INT_ENUM, "__ffi_new__", NULL, 0, &args[0]));
+  ((tvmffi_i_enum *)args[0].v_ptr)->int_index = 7;
+  OK(test_apply_global("ffi.ToJSONGraphString", args, 2, &text));
+  CHECK_TEXT(tvmffi_any_str(&text),
+             "{\"root_index\":0,\"nodes\":[{\"type\":\"ffi.IntEnum\","
+             "\"data\":7}]}");
 }
 #endif /* !TVMFFI_NO_EXTRA && !TEST_NO_JSON */
 
@@ -13099,6 +13225,105 @@ static void test_bad_visits(void) {
   FAILS(test_apply_global("ffi.StructuralVisitorDefaultVisit", args, 2, &any),
         "ValueError", "The value is a NULL object");
 }
+
+/* A visitor and a mutator as C++ has them. */
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static TVMFFIAny test_enter(void *visitor, TVMFFIAny value) {
+  (void)visitor;
+  test_say_value(&value);
+  return value.type_index == kTVMFFIInt && value.v_int64 == 3 ? tvmffi_bool(1)
+                                                              : tvmffi_none();
+}
+static TVMFFIAny test_enter_to_add(void *mutator, TVMFFIAny value) {
+  (void)mutator;
+  test_say_value(&value);
+  if (value.type_index == kTVMFFIInt) return tvmffi_int(value.v_int64 + 1);
+  value.type_index = kTVMFFIUnchanged;
+  value.v_int64 = 0;
+  return value;
+}
+static TVMFFIAny test_enter_unique(void *mutator, TVMFFIAny value) {
+  (void)mutator;
+  test_say(tvmffi_i_is_unique(&value) ? 'u' : '!');
+  return tvmffi_int(value.type_index);
+}
+#if defined(__cplusplus)
+}
+#endif
+
+static void test_foreign_visitors(void) {
+  static const tvmffi_i_visit_table visits = {test_enter, NULL, NULL, NULL};
+  static const tvmffi_i_visit_table mutates = {test_enter_to_add,
+                                               test_enter_unique, NULL, NULL};
+  TVMFFIObject *tree = test_tree();
+  tvmffi_i_visitor v;
+  TVMFFIObject *outer;
+  TVMFFIAny any, *items;
+  int i;
+  if (!tree) return;
+  memset((void *)&v, 0, sizeof(v));
+  v.table = (void *)(uintptr_t)&visits;
+  any = tvmffi_i_visit_container(&v, tvmffi_obj(tree));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  CHECK_LOG("1LMD");
+  items = (TVMFFIAny *)test_cell(tree)->data;
+  for (i = 1; i < 4; ++i) {
+    any = tvmffi_i_visit_container(&v, items[i]);
+    CHECK_INT(any.type_index, i == 2 ? kTVMFFIBool : kTVMFFINone);
+  }
+  CHECK_LOG("2.34");
+  v.table = (void *)(uintptr_t)&mutates;
+  any = tvmffi_i_mutate_container(&v, tvmffi_obj(tree));
+  OK(tvmffi_i_give(any, &any));
+  OWN_ANY(any);
+  CHECK_LOG("1LMD");
+  CHECK(any.v_obj != tree && test_item(any.v_obj, 1) == items[1].v_obj);
+  CHECK_INT(((TVMFFIAny *)test_cell(any.v_obj)->data)->v_int64, 2);
+  any = tvmffi_i_mutate_container(&v, items[3]);
+  OK(tvmffi_i_give(any, &any));
+  OWN_ANY(any);
+  CHECK_LOG("4");
+  /* What nobody else has is taken out of its place meanwhile. */
+  outer = test_sequence("ffi.List", NULL, 0);
+  if (!outer) return;
+  any = tvmffi_obj(tvmffi_i_new_list(0));
+  OK(any.v_obj ? 0 : -1);
+  i = tvmffi_i_list_append(outer, &any);
+  tvmffi_any_release(&any);
+  OK(i);
+  any = tvmffi_i_mutate_in_place(&v, tvmffi_obj(outer));
+  CHECK_INT(any.type_index, kTVMFFIUnchanged);
+  CHECK_LOG("u");
+  CHECK_INT(((TVMFFIAny *)test_cell(outer)->data)->v_int64, kTVMFFIList);
+}
+
+/* A mutator of ours is told by others what nobody else has. */
+static void test_unique_values(void) {
+  TVMFFIAny callbacks = test_callbacks(TEST_ADD, kTVMFFIInt, 2), pair[2], any;
+  TVMFFIObject *mutator;
+  pair[0] = tvmffi_int(1);
+  pair[1] = tvmffi_int(4);
+  if (callbacks.type_index == kTVMFFINone) return;
+  mutator = (TVMFFIObject *)(void *)tvmffi_i_new_engine(TVMFFI_I_MAP_BEFORE,
+                                                        callbacks.v_obj, NULL);
+  OK(mutator ? 0 : -1);
+  OWN(mutator);
+  {
+    SEQUENCE(list, "List", pair, 2);
+    any = tvmffi_i_enter_unique(mutator, tvmffi_obj(list));
+    OK(tvmffi_i_give(any, &any));
+    CHECK_INT(any.type_index, kTVMFFIUnchanged);
+    CHECK_LOG("14");
+    CHECK_INT(((TVMFFIAny *)test_cell(list)->data)[1].v_int64, 5);
+    any = tvmffi_i_enter_mutator(mutator, tvmffi_obj(list));
+    OK(tvmffi_i_give(any, &any));
+    OWN_ANY(any);
+    CHECK_LOG("25");
+    CHECK(any.v_obj != list);
+  }
+}
 #endif
 
 /* ======== The table ======================================================= */
@@ -13334,6 +13559,8 @@ static const test_case test_cases[] = {
     {"JSON: graphs that are none", test_json_bad_graphs},
     {"JSON: graphs of lists and dicts", test_json_loose_graphs},
     {"JSON: cycles", test_json_cycles},
+    {"JSON: texts of graphs", test_json_graph_texts},
+    {"JSON: enumerations", test_json_enums},
 #endif
 #if !TEST_NO_ARRAYS && !TVMFFI_NO_CONTAINERS
     {"arrays: layout", test_array_layout},
@@ -13457,6 +13684,7 @@ static const test_case test_cases[] = {
     {"structural: keys", test_structural_keys},
     {"structural: tensors", test_structural_tensors},
     {"structural: contents", test_structural_contents},
+    {"structural: maps in any order", test_structural_orders},
 #endif
 #if !TVMFFI_NO_EXTRA && !TEST_NO_REFLECTION && !TEST_NO_TYPES
     {"visits: attribute columns", test_visit_columns},
@@ -13473,6 +13701,8 @@ static const test_case test_cases[] = {
     {"visits: depth", test_deep_visits},
     {"visits: without an end", test_endless_visits},
     {"visits: bad arguments", test_bad_visits},
+    {"visits: visitors of C++", test_foreign_visitors},
+    {"visits: what nobody else has", test_unique_values},
 #endif
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
     {"threads: global functions", test_contend_globals},
