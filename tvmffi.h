@@ -7406,7 +7406,7 @@ typedef struct {
 #if TVMFFI_I_POOL
   void *pool[TVMFFI_I_POOL_CLASSES]; /* free blocks, linked: see >>util */
   int32_t pool_room;                 /* for so many units of 16 bytes more */
-  int pool_is_off;                   /* all blocks are freed at once */
+  int pool_state; /* 0: not begun, 1: blocks are kept, -1: never again */
 #endif
 } tvmffi_i_thread;
 
@@ -7540,15 +7540,15 @@ __attribute__((destructor)) static void tvmffi_i_unload(void) {
 
 /* -------- Memory -------- */
 
-/* Small objects die and are made so often that malloc and free would be most of
-   their cost. So a thread keeps the blocks of those that it destroys, in one
-   list for each size of block, and takes from there first. No lock is needed,
-   as a thread touches none but its own lists; a block may come from any
-   thread, since each was allocated by itself and can be freed by itself. A
-   thread keeps TVMFFI_I_POOL_ROOM units at most, frees what is more, and gives
-   all back when it ends, or when an allocation is refused. An object says its
-   size when it dies, from what it holds: who does not know it calls
-   tvmffi_i_free, which is always right. */
+/* Small objects are made and die so often that malloc and free would be most of
+   their cost. So a thread keeps the blocks of those that it destroys, one list
+   for each class of size, and takes from there first. No lock is needed, as a
+   thread touches none but its own lists; a block may come from any thread,
+   since each was allocated by itself and can be freed by itself. A thread keeps
+   TVMFFI_I_POOL_ROOM at most, whatever their classes, and frees what is more.
+   It gives all back when it ends, and when memory is refused to it. An object's
+   size is not stored: its deleter knows it, or calls tvmffi_i_free, which is
+   always right. */
 
 #if TVMFFI_I_POOL
 /* The sizes of classes end where those of common mallocs do, with a word of
@@ -7574,7 +7574,7 @@ TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_thread *t) {
 
 /* From now on the thread keeps nothing. */
 static void tvmffi_i_pool_end(tvmffi_i_thread *t) {
-  t->pool_is_off = 1;
+  t->pool_state = -1;
   (void)tvmffi_i_pool_flush(t);
   t->pool_room = 0;
 }
@@ -7582,14 +7582,13 @@ static void tvmffi_i_pool_end(tvmffi_i_thread *t) {
 /* Where there is no room: a thread begins to keep blocks with its second one,
    if it is told of its end. */
 TVMFFI_I_SLOW void tvmffi_i_pool_full(tvmffi_i_thread *t, void *block) {
-  if (!t->pool_room && !t->pool_is_off) {
+  if (!t->pool_state) {
     if (!t->exit_is_set) tvmffi_i_watch_exit(t);
-    t->pool_is_off = !t->exit_is_set;
+    t->pool_state = t->exit_is_set ? 1 : -1;
     if (t->exit_is_set) t->pool_room = TVMFFI_I_POOL_ROOM;
   }
   TVMFFI_I_FREE(block);
 }
-
 #endif
 
 /* Out of line: some hundred places want memory. */
@@ -7645,7 +7644,7 @@ TVMFFI_I_INLINE void *tvmffi_i_pool_alloc(size_t size) {
   return TVMFFI_I_LIKELY(block != NULL) ? block : tvmffi_i_pool_make(size);
 }
 
-/* `size`: what was asked for, or less. */
+/* Frees what tvmffi_i_pool_alloc gave. `size`: what was asked for, or less. */
 TVMFFI_I_INLINE void tvmffi_i_pool_free(void *block, size_t size) {
 #if TVMFFI_I_POOL
   tvmffi_i_thread *t = tvmffi_i_self();

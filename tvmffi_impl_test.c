@@ -537,7 +537,7 @@ static void test_release_all(void) {
 static void test_set_pool(int on) {
 #if TVMFFI_I_POOL
   tvmffi_i_pool_end(tvmffi_i_self());
-  tvmffi_i_self()->pool_is_off = !on;
+  tvmffi_i_self()->pool_state = on ? 0 : -1;
 #else
   (void)on;
 #endif
@@ -1485,10 +1485,10 @@ static void test_pool_bound(void) {
   tvmffi_release(test_make_kept(0));
   for (i = 0; i < TEST_COUNT(f); ++i) f[i] = test_make_kept(0);
   live = test_get(&test_live);
-  t->pool_room = 3 * unit + 1;
+  t->pool_room = 3 * unit;
   for (i = 0; i < TEST_COUNT(f); ++i) tvmffi_release(f[i]);
   CHECK_INT(test_get(&test_live), live - (TEST_COUNT(f) - 3));
-  CHECK_INT(t->pool_room, 1);
+  CHECK_INT(t->pool_room, 0);
   test_set_pool(0);
   CHECK_INT(test_get(&test_live), live - TEST_COUNT(f));
   tvmffi_release(test_make_kept(0));
@@ -7977,7 +7977,7 @@ static TVMFFIObjectHandle test_pool_kept[TEST_THREADS][4];
 static void test_pool_work(int id) {
   tvmffi_i_thread *t = tvmffi_i_self();
   size_t i;
-  CHECK(!t->pool_room && !t->pool_is_off);
+  CHECK(!t->pool_room && !t->pool_state);
   for (i = 0; i < 4; ++i) {
     tvmffi_release(test_pool_kept[id][i]);
     test_pool_kept[id][i] = NULL;

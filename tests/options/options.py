@@ -328,6 +328,20 @@ def no_extra(box):
     must_fail(check, "extra")
 
 
+def no_pool(box):
+    """Nothing takes or gives back memory that is kept, and no sanitizer's build
+    has it."""
+    def check(name, *flags):
+        obj = box.compile(name, IMPLEMENTATION, "-O1", "-g0", *flags)
+        if b"tvmffi_i_pool_flush" in (box.folder / obj).read_bytes():
+            raise Failed("tvmffi_i_pool_flush is there")
+    check("nopool", "-DTVMFFI_NO_POOL=1")
+    check("debugpool", "-DTVMFFI_DEBUG=1")
+    check("asanpool", "-fsanitize=address")
+    check("tsanpool", "-fsanitize=thread")
+    must_fail(check, "pool")
+
+
 def no_float_code(box):
     """The compiler itself refuses, or calls a helper for, what is left; gcc is
     told to keep what nothing calls."""
@@ -542,7 +556,7 @@ def old_dlpack(box):
 
 EVERY_SWITCH = [f"-DTVMFFI_NO_{name}=1" for name in
                 ("THREADS", "FLOAT", "STDIO", "BACKTRACE", "DLOPEN",
-                 "CONTAINERS", "EXTRA")]
+                 "CONTAINERS", "EXTRA", "POOL")]
 MODES = [("default", []), ("TVMFFI_STATIC", ["-DTVMFFI_STATIC=1"]),
          ("TVMFFI_PREFIX", ["-DTVMFFI_PREFIX=acme_"]),
          ("TVMFFI_DYNAMIC", ["-DTVMFFI_DYNAMIC=1"]),
@@ -578,6 +592,7 @@ CASES = [
     ("TVMFFI_NO_CONTAINERS: no built-in functions of containers",
      no_containers),
     ("TVMFFI_NO_EXTRA: no built-in functions of what it takes out", no_extra),
+    ("TVMFFI_NO_POOL: no memory is kept", no_pool),
     ("strict warnings find nothing", no_warnings),
     ("TVMFFI_MALLOC and TVMFFI_FREE: no heap of libc", own_allocator),
     ("half of an allocator is refused", half_an_allocator),
