@@ -5,7 +5,8 @@ The same functions (ops.c), written with each: upstream's C++ headers, nanobind,
 pybind11, cffi and ctypes. For each: its lines, the time to compile it, the size
 of what comes out, and what a call from Python costs. Calls through TVM FFI run
 in two processes, one on upstream's library and one on ours, by turns with all
-others. The last line is a summary.
+others. Then the numbered examples beside the same in upstream's C++, and what
+mistakes are answered with. The last line is a summary.
 """
 
 import argparse
@@ -18,6 +19,8 @@ import sysconfig
 import time
 import timeit
 from pathlib import Path
+
+import examples
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -36,6 +39,16 @@ ROWS = {
     "matmul(x, x, y), 4 x 4, tvm_ffi.Tensor": "m.matmul(tx, tx, ty)",
 }
 NATIVE = "tvm_ffi.Tensor"  # rows for TVM FFI alone
+
+MISTAKES = [
+    "m.add(3)",
+    "m.add('x', 4)",
+    "m.length(None)",
+    "m.softmax(x, y[:2])",
+    "m.softmax(x, x.astype('float64'))",
+    "m.call_back(lambda n: 1 // 0, 3)",
+    "m.call_back(lambda n: m.call_back(lambda n: 1 // 0, n), 3)",
+]
 
 # The header of cffi's module, which cffi parses.
 CDEF = """
@@ -227,7 +240,8 @@ def build(args):
 # -- workers: a process that times rows, when it is told to ----------------
 
 
-def work(folder, side):
+def load(folder, side):
+    """The modules of a side, and the names that the rows use."""
     import numpy
     import tvm_ffi
 
@@ -246,6 +260,24 @@ def work(folder, side):
         numpy.testing.assert_allclose(y, e / e.sum(1, keepdims=True), 1e-5)
         m.matmul(x, x, y)
         numpy.testing.assert_allclose(y, x @ x, 1e-5)
+    return modules, names
+
+
+def answer_mistakes(folder):
+    modules, names = load(folder, "stock")
+    answers = []
+    for mistake in MISTAKES:
+        for name, m in modules.items():
+            try:
+                said = f"returns {eval(mistake, {'m': m, **names})!r}"
+            except Exception as error:
+                said = f"{type(error).__name__}: {error}"
+            answers.append((mistake, name, said))
+    print(json.dumps(answers))
+
+
+def work(folder, side):
+    modules, names = load(folder, side)
     timers = {}
     for line in sys.stdin:
         name, row = json.loads(line)
@@ -330,12 +362,8 @@ def table(title, head, rows):
                          in zip(cells[1:], widths[1:])]))
 
 
-def lines_of(path):
-    return sum(1 for line in path.read_text().splitlines() if line.strip())
-
-
 def stripped_size(path):
-    copy = path.with_suffix(".stripped")
+    copy = path.with_name(path.name + ".stripped")
     run("strip", "-o", copy, path)
     return copy.stat().st_size
 
@@ -343,28 +371,46 @@ def stripped_size(path):
 def report(args):
     seconds = build(args)
     table("The same seven functions", ["", "lines", "compile, s", "size, KB"],
-          [[name, lines_of(HERE / BINDINGS[name][0]), f"{took:.2f}",
+          [[name, examples.code_lines(HERE / BINDINGS[name][0]), f"{took:.2f}",
             f"{stripped_size(args.folder / BINDINGS[name][1]) / 1024:.0f}"]
            for name, took in seconds.items()])
-    rows = typed(args)
+    functions = typed(args)
     columns = ["by hand", "tvmffi.h", "C++"]
     table("A typed function, called from C: ns, the least of many rounds",
           ["", *columns],
           [[name, *(f"{row[column]:.2f}" for column in columns)]
-           for name, row in rows.items()])
+           for name, row in functions.items()])
     times = calls(args)
     table("A call from Python: ns, the least of many rounds",
           ["", *BINDINGS],
           [[row, *(f"{columns[name][0]:.0f}" if name in columns else "-"
                    for name in BINDINGS)] for row, columns in times.items()])
+    rows = []
+    for name, *sources in examples.pairs():
+        built = [examples.build(args, source, "-O2") for source in sources]
+        rows.append([name, *(examples.code_lines(path) for path in sources),
+                     *(f"{took:.2f}" for _, took in built),
+                     *(f"{stripped_size(path) / 1024:.0f}"
+                       for path, _ in built)])
+    table("The examples in C and in upstream's C++, both on a libtvm_ffi.so",
+          ["", "lines: C", "C++", "compile, s: C", "C++", "size, KB: C",
+           "C++"], rows)
+    print("\nMistakes, and what they are answered with\n")
+    asked = None
+    for mistake, name, said in json.loads(run(
+            sys.executable, __file__, "--mistakes", args.folder)):
+        if mistake != asked:
+            print(mistake)
+        asked = mistake
+        print(f"  {name}: {said}")
     if args.json:
         args.json.write_text(json.dumps(
-            {"build": seconds, "typed": rows, "calls": times}, indent=1))
+            {"build": seconds, "typed": functions, "calls": times}, indent=1))
     ratio = {other: statistics.geometric_mean(
         columns[other][0] / columns["tvmffi.h"][0]
         for columns in times.values() if other in columns)
         for other in BINDINGS}
-    hand = max(row["tvmffi.h"] / row["by hand"] for row in rows.values())
+    hand = max(row["tvmffi.h"] / row["by hand"] for row in functions.values())
     print(f"\na typed function: at most {hand:.2f} of checks by hand; a call "
           "from Python, in units of tvmffi.h's: " + ", ".join(
               f"{name} {value:.2f}" for name, value in ratio.items()
@@ -380,12 +426,17 @@ def main():
     parser.add_argument("--dropin", type=Path, help="the folder with ours")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--work", choices=("ours", "stock"))
+    parser.add_argument("--work", choices=("ours", "stock"),
+                        help=argparse.SUPPRESS)
+    parser.add_argument("--mistakes", action="store_true",
+                        help=argparse.SUPPRESS)
     parser.add_argument("folder", type=Path, help="what is built goes here")
     args = parser.parse_args()
     args.folder = args.folder.resolve()
     if args.work:
         work(args.folder, args.work)
+    elif args.mistakes:
+        answer_mistakes(args.folder)
     else:
         args.folder.mkdir(parents=True, exist_ok=True)
         report(args)
