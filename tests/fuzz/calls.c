@@ -525,7 +525,7 @@ static void call(TVMFFIObject *f, const char *name, int known) {
     if (fr.args[i].type_index != kTVMFFIObjectRValueRef)
       held[i] = own(vm.values[chosen[i] % NUM_VALUES]);
   }
-  tvmffi_retain(f);
+  if (f) tvmffi_retain(f);
   result = tvmffi_none();
   code = TVMFFIFunctionCall(f, fr.args, n, &result);
   tvmffi_release(f);
