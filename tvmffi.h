@@ -24038,9 +24038,9 @@ static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part, int *holds) {
 static int tvmffi_i_parts_data(const tvmffi_i_saver *s,
                                const tvmffi_i_saving *f, TVMFFIAny *data) {
   tvmffi_i_field_walk w;
-  const TVMFFIAny *parts = s->parts + f->base;
-  TVMFFIAny *items = NULL;
   size_t n = s->num_parts - f->base, i;
+  const TVMFFIAny *parts = n ? s->parts + f->base : NULL;
+  TVMFFIAny *items = NULL;
   TVMFFIObject *made;
   const TVMFFIFieldInfo *field;
   int code = 0;
