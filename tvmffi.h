@@ -17342,8 +17342,8 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
   size_t i;
   int code;
   if (tvmffi_i_copy_leaf(&c, &value, &copy)) {
-    if (copy.type_index >= kTVMFFIStaticObjectBegin) TVMFFI_RETURN(copy);
-    TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
+    if (copy.type_index < kTVMFFIStaticObjectBegin || !copy.v_obj)
+      TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
     TVMFFI_RETURN(copy);
   }
   tvmffi_i_stack_open(&c.frames, room, sizeof(room));
@@ -20244,11 +20244,14 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   int64_t i = f->at.index;
   int code;
   for (;;) {
-    const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
-    for (; i < cell->size && item->type_index <= kTVMFFIBool; ++i, ++item)
+    const TVMFFIAny *item = NULL;
+    for (; i < cell->size; ++i) {
+      item = (const TVMFFIAny *)cell->data + i;
+      if (item->type_index > kTVMFFIBool) break;
       sum = tvmffi_i_hash_combine(
           sum, tvmffi_i_hash_combine((uint64_t)(int64_t)item->type_index,
                                      item->v_uint64));
+    }
     f->hash = sum;
     f->at.index = i + 1;
     if (i >= cell->size) break;

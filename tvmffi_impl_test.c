@@ -10446,6 +10446,10 @@ static void test_bad_copies(void) {
   OK(test_apply_attr(129, "__ffi_new__", NULL, 0, &arg));
   OK(test_deep_copy(arg.v_obj, &copy));
   CHECK(copy == arg.v_obj);
+  arg = tvmffi_none();
+  arg.type_index = kTVMFFIObject;
+  FAILS(test_apply_global("ffi.DeepCopy", &arg, 1, &any), "ValueError",
+        "TVMFFIAnyViewToOwnedAny: any_view->v_obj must not be NULL");
 }
 
 /* As deep as upstream allows, on a stack of its own. */
