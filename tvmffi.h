@@ -2368,6 +2368,25 @@ TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
        TVMFFI_I_CAT(tvmffi_entered_, __LINE__) = NULL)
 #endif
 
+/* A function of this file is not in the scope of its caller, as it returns
+   what it makes: meanwhile that scope is away. */
+TVMFFI_I_INLINE int tvmffi_i_call_away(TVMFFIObjectHandle function,
+                                       TVMFFIAny *args, int32_t n,
+                                       TVMFFIAny *result) {
+  tvmffi_scope *scope = tvmffi_i_scope;
+#if TVMFFI_DEBUG
+  const char *place = tvmffi_i_here;
+#endif
+  int code;
+  if (scope) ++scope->away;
+  code = TVMFFIFunctionCall(function, args, n, result);
+  if (scope) --scope->away;
+#if TVMFFI_DEBUG
+  tvmffi_i_here = place;
+#endif
+  return code;
+}
+
 /* ======== Typed functions ========================================= >>typed */
 /* C interface: one macro before an ordinary function body makes a packed
    function of it, with checks of argument count and types, conversions and
@@ -2967,36 +2986,206 @@ TVMFFI_I_INLINE int tvmffi_i_is_optional(const tvmffi_i_name *type) {
   return tvmffi_i_compound_of(type) && type->schema[1] == 'O';
 }
 
-/* Calls a built-in function by its name. */
-TVMFFI_I_COLD int tvmffi_i_call_named(const char *text, const TVMFFIAny *args,
-                                      int64_t n, TVMFFIAny *result) {
-  TVMFFIByteArray name = tvmffi_view(text);
-  TVMFFIObjectHandle f = NULL;
-  int code;
-  *result = tvmffi_none();
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &f));
-  if (!f || n > INT32_MAX) {
-    tvmffi_release(f);
-    return f ? TVMFFI_RAISE("OverflowError", "%lld arguments", (long long)n)
-             : TVMFFI_RAISE("ValueError", "Function %s not found", text);
-  }
-  code =
-      TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, (int32_t)n, result);
-  tvmffi_release(f);
-  return code;
+/* -------- Layout of maps and dicts -------- */
+
+typedef struct {
+  TVMFFIObject base;
+  void *data;                   /* a row of pairs, or blocks of slots */
+  uint64_t size;                /* entries */
+  uint64_t slots;               /* places; the highest bit tells a row */
+  void (*data_deleter)(void *); /* NULL: the row is part of the object */
+  uint32_t fib_shift;           /* from here on: of a table only */
+  uint64_t head, tail;          /* slots: the oldest entry and the newest */
+} tvmffi_i_map_object;
+
+typedef struct {
+  TVMFFIAny key, value;
+} tvmffi_i_pair;
+
+typedef struct {
+  tvmffi_i_pair pair;
+  uint64_t prev, next; /* slots in order of insertion */
+} tvmffi_i_map_item;
+
+/* Sixteen slots: first a byte for each, then the items. */
+enum {
+  TVMFFI_I_MAP_BLOCK = 16 * (1 + sizeof(tvmffi_i_map_item)),
+  /* A row stands where the fields of a table would begin. */
+  TVMFFI_I_MAP_ROW = (offsetof(tvmffi_i_map_object, fib_shift) + 7) / 8 * 8,
+  /* The head of a map with a table, which may follow it. */
+  TVMFFI_I_MAP_HEAD = (sizeof(tvmffi_i_map_object) + 7) / 8 * 8,
+  TVMFFI_I_MAP_ROW_MIN = 2,
+  TVMFFI_I_MAP_ROW_MAX = 4,
+  TVMFFI_I_MAP_TABLE_MIN = 8,
+  /* The byte of a slot: whether it goes on a chain (or begins one), and how
+     far the next of the chain is, as an index into tvmffi_i_map_jumps. */
+  TVMFFI_I_MAP_BODY = 0x80,
+  TVMFFI_I_MAP_JUMP = 0x7F,
+  TVMFFI_I_MAP_PROTECTED = 0xFE,
+  TVMFFI_I_MAP_EMPTY = 0xFF,
+  TVMFFI_I_MAP_NUM_JUMPS = 126
+};
+#define TVMFFI_I_MAP_IS_ROW ((uint64_t)1 << 63)
+#define TVMFFI_I_MAP_END UINT64_MAX
+
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_item) == 48, map_item_size);
+TVMFFI_STATIC_ASSERT(sizeof(void *) != 8 ||
+                         (offsetof(tvmffi_i_map_object, data_deleter) == 48 &&
+                          offsetof(tvmffi_i_map_object, fib_shift) == 56 &&
+                          sizeof(tvmffi_i_map_object) == 80),
+                     map_object_layout);
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_object) <=
+                         TVMFFI_I_MAP_ROW +
+                             TVMFFI_I_MAP_ROW_MIN * sizeof(tvmffi_i_pair),
+                     map_row_leaves_room_for_a_table);
+
+TVMFFI_I_INLINE int tvmffi_i_map_is_row(const tvmffi_i_map_object *m) {
+  return (m->slots & TVMFFI_I_MAP_IS_ROW) != 0;
 }
 
-TVMFFI_I_COLD int tvmffi_i_copy_items(const char *maker, const TVMFFIAny *from,
+TVMFFI_I_INLINE uint8_t *tvmffi_i_map_meta(const void *data, uint64_t i) {
+  return (uint8_t *)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK + i % 16;
+}
+
+TVMFFI_I_INLINE tvmffi_i_map_item *tvmffi_i_map_at(const void *data,
+                                                   uint64_t i) {
+  char *block = (char *)(uintptr_t)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK;
+  return (tvmffi_i_map_item *)(void *)(block + 16) + i % 16;
+}
+
+/* Iteration in order of insertion:
+     for (i = tvmffi_i_map_begin(map);
+          (pair = tvmffi_i_map_pair(map, i)) != NULL;
+          i = tvmffi_i_map_after(map, i))
+   The pair is borrowed. A map that changes meanwhile may leave out entries or
+   give some twice, but no index reaches anything that is not an entry. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_map_begin(const TVMFFIObject *map) {
+  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
+  return tvmffi_i_map_is_row(m) ? 0 : m->head;
+}
+
+TVMFFI_I_INLINE tvmffi_i_pair *tvmffi_i_map_pair(const TVMFFIObject *map,
+                                                 uint64_t i) {
+  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
+  if (tvmffi_i_map_is_row(m))
+    return i < m->size ? (tvmffi_i_pair *)m->data + i : NULL;
+  if (i >= m->slots || *tvmffi_i_map_meta(m->data, i) >= TVMFFI_I_MAP_PROTECTED)
+    return NULL;
+  return &tvmffi_i_map_at(m->data, i)->pair;
+}
+
+TVMFFI_I_INLINE uint64_t tvmffi_i_map_after(const TVMFFIObject *map,
+                                            uint64_t i) {
+  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
+  if (tvmffi_i_map_is_row(m)) return i + 1;
+  return tvmffi_i_map_pair(map, i) ? tvmffi_i_map_at(m->data, i)->next
+                                   : TVMFFI_I_MAP_END;
+}
+
+TVMFFI_I_INLINE int64_t tvmffi_i_map_size(const TVMFFIObject *map) {
+  return (int64_t)((const tvmffi_i_map_object *)(const void *)map)->size;
+}
+
+/* -------- The runtime's functions -------- */
+
+/* In the order of tvmffi_i_known_name. */
+enum {
+  TVMFFI_I_NEW_ARRAY,
+  TVMFFI_I_NEW_LIST,
+  TVMFFI_I_NEW_MAP,
+  TVMFFI_I_NEW_DICT,
+  TVMFFI_I_NEW_SHAPE,
+  TVMFFI_I_ARRAY_CONTAINS,
+  TVMFFI_I_LIST_CONTAINS,
+  TVMFFI_I_MAP_COUNT,
+  TVMFFI_I_DICT_COUNT,
+  TVMFFI_I_MAP_GET,
+  TVMFFI_I_DICT_GET,
+  TVMFFI_I_LIST_APPEND,
+  TVMFFI_I_LIST_SET,
+  TVMFFI_I_LIST_ERASE,
+  TVMFFI_I_DICT_SET,
+  TVMFFI_I_DICT_ERASE,
+  TVMFFI_I_MISSING,
+  TVMFFI_I_REPR,
+  TVMFFI_I_NUM_KNOWN
+};
+
+TVMFFI_I_INLINE const char *tvmffi_i_known_name(int which) {
+  static const char *const names[TVMFFI_I_NUM_KNOWN] = {
+      "ffi.Array",
+      "ffi.List",
+      "ffi.Map",
+      "ffi.Dict",
+      "ffi.Shape",
+      "ffi.ArrayContains",
+      "ffi.ListContains",
+      "ffi.MapCount",
+      "ffi.DictCount",
+      "ffi.MapGetItemOrMissing",
+      "ffi.DictGetItemOrMissing",
+      "ffi.ListAppend",
+      "ffi.ListSetItem",
+      "ffi.ListErase",
+      "ffi.DictSetItem",
+      "ffi.DictErase",
+      "ffi.GetInvalidObject",
+      "ffi.ReprPrint"};
+  return names[which];
+}
+
+/* Found at first use and kept: each a reference that the file has for ever. */
+TVMFFI_I_UNUSED static void *tvmffi_i_known[TVMFFI_I_NUM_KNOWN];
+
+TVMFFI_I_COLD int tvmffi_i_know(int which) {
+  TVMFFIByteArray name = tvmffi_view(tvmffi_i_known_name(which));
+  TVMFFIObjectHandle function = NULL;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
+  if (!function)
+    return TVMFFI_RAISE("ValueError", "Function %s not found", name.data);
+  if (!tvmffi_i_cas_pointer(&tvmffi_i_known[which], NULL, function))
+    tvmffi_release(function); /* another thread was first */
+  return 0;
+}
+
+/* Calls one of them; *result is None before, and owned behind. */
+TVMFFI_I_INLINE int tvmffi_i_ask(int which, TVMFFIAny *args, int32_t n,
+                                 TVMFFIAny *result) {
+  if (TVMFFI_I_UNLIKELY(!TVMFFI_I_LOAD(&tvmffi_i_known[which])))
+    TVMFFI_TRY(tvmffi_i_know(which));
+  return tvmffi_i_call_away(TVMFFI_I_LOAD(&tvmffi_i_known[which]), args, n,
+                            result);
+}
+
+/* The same with up to three arguments, whose result is dropped. */
+TVMFFI_I_INLINE int tvmffi_i_tell(int which, TVMFFIAny a, TVMFFIAny b,
+                                  TVMFFIAny c, int32_t n) {
+  TVMFFIAny args[3], result = tvmffi_none();
+  args[0] = a;
+  args[1] = b;
+  args[2] = c;
+  TVMFFI_TRY(tvmffi_i_ask(which, args, n, &result));
+  tvmffi_any_release(&result);
+  return 0;
+}
+
+/* -------- Conversion of containers -------- */
+
+/* Makes a container of the items of an array or a list; *to is owned. */
+TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
                                       TVMFFIAny *to) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
-  return tvmffi_i_call_named(maker, (const TVMFFIAny *)cell->data, cell->size,
-                             to);
+  *to = tvmffi_none();
+  if (cell->size > INT32_MAX)
+    return TVMFFI_RAISE("OverflowError", "%lld arguments",
+                        (long long)cell->size);
+  return tvmffi_i_ask(maker, (TVMFFIAny *)cell->data, (int32_t)cell->size, to);
 }
 
 /* A sequence: the copy is made when the first element is converted. */
-TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of,
-                                         const char *maker, int same,
-                                         const TVMFFIAny *from, TVMFFIAny *to) {
+TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of, int maker,
+                                         int same, const TVMFFIAny *from,
+                                         TVMFFIAny *to) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
   TVMFFIAny item, *at;
   int code = 0;
@@ -3024,105 +3213,55 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of,
   return code;
 }
 
-/* A walk over the pairs of a map or dict, which owns its present pair. */
-typedef struct {
-  TVMFFIObject *next; /* the iterator: of 0 the key, of 1 the value, of 2 on */
-  int64_t left;
-  TVMFFIAny pair[2];
-} tvmffi_i_tour;
-
-TVMFFI_I_COLD int tvmffi_i_tour_begin(tvmffi_i_tour *w, const TVMFFIAny *map) {
-  int is_map = map->type_index == kTVMFFIMap;
-  TVMFFIAny any;
-  w->next = NULL;
-  w->left = 0;
-  w->pair[0] = w->pair[1] = tvmffi_none();
-  TVMFFI_TRY(tvmffi_i_call_named(is_map ? "ffi.MapSize" : "ffi.DictSize", map,
-                                 1, &any));
-  w->left = any.v_int64;
-  if (!w->left) return 0;
-  TVMFFI_TRY(tvmffi_i_call_named(
-      is_map ? "ffi.MapForwardIterFunctor" : "ffi.DictForwardIterFunctor", map,
-      1, &any));
-  w->next = any.v_obj;
-  return 0;
-}
-
-TVMFFI_I_COLD void tvmffi_i_tour_end(tvmffi_i_tour *w) {
-  tvmffi_any_release(&w->pair[0]);
-  tvmffi_any_release(&w->pair[1]);
-  tvmffi_release(w->next);
-  w->next = NULL;
-}
-
-/* Goes to the next pair: 1 and a pair, or 0 at the end, or an error's code;
-   with the last two the walk has ended. */
-TVMFFI_I_COLD int tvmffi_i_tour_next(tvmffi_i_tour *w) {
-  int64_t k;
-  int code = 0;
-  tvmffi_any_release(&w->pair[0]);
-  tvmffi_any_release(&w->pair[1]);
-  for (k = 0; w->left && !code && k < 3; ++k) {
-    TVMFFIAny which = tvmffi_int(k), any = tvmffi_none();
-    if (k == 2 && w->left == 1) break;
-    code = TVMFFIFunctionCall(w->next, &which, 1, &any);
-    if (k < 2) w->pair[k] = any;
-  }
-  if (!code && w->left) return w->left--, 1;
-  tvmffi_i_tour_end(w);
-  return code;
-}
-
 /* Casts a pair, and puts it behind those of `list` if there is one. The code
    is 0, TVMFFI_I_CONVERTED if one of the two was, or why it cannot be. */
 TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_compound *of,
-                                        const TVMFFIAny *pair,
+                                        const tvmffi_i_pair *pair,
                                         const TVMFFIAny *list) {
-  int code = 0, any_code = 0, i;
+  const TVMFFIAny *given[2] = {&pair->key, &pair->value};
+  int converted = 0, i;
   for (i = 0; i < 2; ++i) {
-    TVMFFIAny item = pair[i], args[2], none;
-    code = of ? of->cast[i](of->of[i], pair + i, &item) : 0;
+    TVMFFIAny item;
+    int code = of ? of->cast[i](of->of[i], given[i], &item) : 0, failed = 0;
     if (code && code != TVMFFI_I_CONVERTED) return code;
-    any_code |= code;
-    args[0] = list ? *list : tvmffi_none();
-    args[1] = item;
-    if (list && tvmffi_i_call_named("ffi.ListAppend", args, 2, &none))
-      any_code = -1;
+    converted |= code;
+    if (list)
+      failed = tvmffi_i_tell(TVMFFI_I_LIST_APPEND, *list,
+                             code ? item : *given[i], tvmffi_none(), 2);
     if (code) tvmffi_any_release(&item);
-    if (any_code < 0) return any_code;
+    if (failed) return failed;
   }
-  return any_code;
+  return converted;
+}
+
+/* The same of all pairs; without a list, until one is converted. */
+TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_compound *of,
+                                        const TVMFFIObject *map,
+                                        const TVMFFIAny *list) {
+  uint64_t i = tvmffi_i_map_begin(map);
+  const tvmffi_i_pair *pair;
+  for (; (pair = tvmffi_i_map_pair(map, i)) != NULL;
+       i = tvmffi_i_map_after(map, i)) {
+    int code = tvmffi_i_convert_pair(of, pair, list);
+    if (code && !(code == TVMFFI_I_CONVERTED && list)) return code;
+  }
+  return 0;
 }
 
 /* A map: if a pair is converted, or if it is to be of the other kind, all are
    collected in a list, of which a new map is made. */
-TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_compound *of,
-                                         const char *maker, int same,
-                                         const TVMFFIAny *from, TVMFFIAny *to) {
+TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_compound *of, int maker,
+                                         int same, const TVMFFIAny *from,
+                                         TVMFFIAny *to) {
   TVMFFIAny list = tvmffi_none();
-  tvmffi_i_tour w;
-  int code = 0, more, round;
-  if (!of && same) return 0;
-  for (round = same ? 0 : 1; round < 2; ++round) {
-    int converted = 0;
-    if (round) TVMFFI_TRY(tvmffi_i_call_named("ffi.List", NULL, 0, &list));
-    code = tvmffi_i_tour_begin(&w, from);
-    while (!code && (more = tvmffi_i_tour_next(&w)) != 0) {
-      code = more < 0 ? more
-                      : tvmffi_i_convert_pair(of, w.pair, round ? &list : NULL);
-      if (code != TVMFFI_I_CONVERTED) continue;
-      converted = 1;
-      code = 0;
-    }
-    tvmffi_i_tour_end(&w);
-    if (code || !(converted | round)) break;
-  }
-  if (!code && round) {
-    code = tvmffi_i_copy_items(maker, &list, to);
-    if (!code) code = TVMFFI_I_CONVERTED;
-  }
+  int code = 0;
+  if (same && of) code = tvmffi_i_convert_each(of, from->v_obj, NULL);
+  if (same && code != TVMFFI_I_CONVERTED) return code;
+  TVMFFI_TRY(tvmffi_i_ask(TVMFFI_I_NEW_LIST, NULL, 0, &list));
+  code = tvmffi_i_convert_each(of, from->v_obj, &list);
+  if (!code) code = tvmffi_i_copy_items(maker, &list, to);
   tvmffi_any_release(&list);
-  return code;
+  return code ? code : TVMFFI_I_CONVERTED;
 }
 
 /* Ints for a shape are taken as they are found in an array or a list. */
@@ -3132,10 +3271,10 @@ TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
                             {tvmffi_i_item_int64, NULL},
                             {kTVMFFIInt, -1}};
   TVMFFIAny items;
-  int code = tvmffi_i_convert_items(&ints, "ffi.Array", 1, from, &items);
+  int code = tvmffi_i_convert_items(&ints, TVMFFI_I_NEW_ARRAY, 1, from, &items);
   if (code && code != TVMFFI_I_CONVERTED) return code;
   if (!code) items = *from;
-  if (tvmffi_i_copy_items("ffi.Shape", &items, to)) {
+  if (tvmffi_i_copy_items(TVMFFI_I_NEW_SHAPE, &items, to)) {
     if (code) tvmffi_any_release(&items);
     return -1;
   }
@@ -3154,14 +3293,16 @@ TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_name *type,
   if (got == kTVMFFIMap || got == kTVMFFIDict) {
     if (index != kTVMFFIMap && index != kTVMFFIDict) return TVMFFI_I_MISMATCH;
     return tvmffi_i_convert_pairs(
-        of, index == kTVMFFIMap ? "ffi.Map" : "ffi.Dict", same, from, to);
+        of, index == kTVMFFIMap ? TVMFFI_I_NEW_MAP : TVMFFI_I_NEW_DICT, same,
+        from, to);
   }
   if (index == kTVMFFIShape && same) return 0;
   if (got != kTVMFFIArray && got != kTVMFFIList) return TVMFFI_I_MISMATCH;
   if (index == kTVMFFIShape) return tvmffi_i_shape_of(from, to);
   if (index != kTVMFFIArray && index != kTVMFFIList) return TVMFFI_I_MISMATCH;
   return tvmffi_i_convert_items(
-      of, index == kTVMFFIArray ? "ffi.Array" : "ffi.List", same, from, to);
+      of, index == kTVMFFIArray ? TVMFFI_I_NEW_ARRAY : TVMFFI_I_NEW_LIST, same,
+      from, to);
 }
 
 /* Tells whether all elements of a sequence have the type index that fits. */
@@ -3203,6 +3344,9 @@ TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
   }
   return 0;
 }
+
+/* -------- Messages and schemas -------- */
+
 /* Writes a number in decimal into `buffer` (12 bytes); gives its text. */
 TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int32_t x) {
   char *p = buffer + 11;
@@ -3331,23 +3475,24 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
 TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
                                     const tvmffi_i_compound *of,
                                     const TVMFFIAny *any) {
+  uint64_t at = tvmffi_i_map_begin(any->v_obj);
+  const tvmffi_i_pair *pair;
   TVMFFIAny to;
-  tvmffi_i_tour w;
-  int found = 0, i;
-  if (tvmffi_i_tour_begin(&w, any)) return tvmffi_error_clear(), 0;
-  while (!found && tvmffi_i_tour_next(&w) > 0)
-    for (i = 0; i < 2 && !found; ++i) {
-      int code = of->cast[i](of->of[i], w.pair + i, &to);
+  int i;
+  for (; (pair = tvmffi_i_map_pair(any->v_obj, at)) != NULL;
+       at = tvmffi_i_map_after(any->v_obj, at))
+    for (i = 0; i < 2; ++i) {
+      const TVMFFIAny *item = i ? &pair->value : &pair->key;
+      int code = of->cast[i](of->of[i], item, &to);
       if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
       if (code != TVMFFI_I_MISMATCH) continue;
-      found = 1;
       tvmffi_i_say(p, of->base.name);
       tvmffi_i_say(p, i ? "[K, some value is " : "[some key is ");
-      tvmffi_i_say_got(p, of->of[i], w.pair + i);
+      tvmffi_i_say_got(p, of->of[i], item);
       tvmffi_i_say(p, i ? "]" : ", V]");
+      return 1;
     }
-  tvmffi_i_tour_end(&w);
-  return found;
+  return 0;
 }
 
 /* Says what a value that does not match a type is: its type key, or where in
@@ -3472,6 +3617,8 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   if (!text.data) return tvmffi_i_bad_metadata(f);
   return TVMFFIStringFromByteArray(&text, out);
 }
+
+/* -------- Definitions -------- */
 
 /* Counts 1 to 17 arguments. */
 #define TVMFFI_I_COUNT(...)                                                   \
@@ -3954,25 +4101,6 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_out out, TVMFFIAny *result) {
   return code;
 }
 
-/* A function of this file is not in the scope of its caller, as it returns
-   what it makes: meanwhile that scope is away. */
-TVMFFI_I_INLINE int tvmffi_i_call_away(TVMFFIObjectHandle function,
-                                       TVMFFIAny *args, int32_t n,
-                                       TVMFFIAny *result) {
-  tvmffi_scope *scope = tvmffi_i_scope;
-#if TVMFFI_DEBUG
-  const char *place = tvmffi_i_here;
-#endif
-  int code;
-  if (scope) ++scope->away;
-  code = TVMFFIFunctionCall(function, args, n, result);
-  if (scope) --scope->away;
-#if TVMFFI_DEBUG
-  tvmffi_i_here = place;
-#endif
-  return code;
-}
-
 TVMFFI_I_INLINE int tvmffi_i_call(TVMFFIAny callee, tvmffi_out out,
                                   TVMFFIAny *args, int32_t n) {
   TVMFFIObjectHandle owned = NULL, function = NULL;
@@ -4199,189 +4327,6 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
    may go on in several threads, who changes a container must be alone.
    Errors: TypeError for a value that is no such container; if it is NULL or
    None and the thread has an error, that one stays, as it may be why. */
-
-/* -------- Layout of maps and dicts -------- */
-
-typedef struct {
-  TVMFFIObject base;
-  void *data;                   /* a row of pairs, or blocks of slots */
-  uint64_t size;                /* entries */
-  uint64_t slots;               /* places; the highest bit tells a row */
-  void (*data_deleter)(void *); /* NULL: the row is part of the object */
-  uint32_t fib_shift;           /* from here on: of a table only */
-  uint64_t head, tail;          /* slots: the oldest entry and the newest */
-} tvmffi_i_map_object;
-
-typedef struct {
-  TVMFFIAny key, value;
-} tvmffi_i_pair;
-
-typedef struct {
-  tvmffi_i_pair pair;
-  uint64_t prev, next; /* slots in order of insertion */
-} tvmffi_i_map_item;
-
-/* Sixteen slots: first a byte for each, then the items. */
-enum {
-  TVMFFI_I_MAP_BLOCK = 16 * (1 + sizeof(tvmffi_i_map_item)),
-  /* A row stands where the fields of a table would begin. */
-  TVMFFI_I_MAP_ROW = (offsetof(tvmffi_i_map_object, fib_shift) + 7) / 8 * 8,
-  /* The head of a map with a table, which may follow it. */
-  TVMFFI_I_MAP_HEAD = (sizeof(tvmffi_i_map_object) + 7) / 8 * 8,
-  TVMFFI_I_MAP_ROW_MIN = 2,
-  TVMFFI_I_MAP_ROW_MAX = 4,
-  TVMFFI_I_MAP_TABLE_MIN = 8,
-  /* The byte of a slot: whether it goes on a chain (or begins one), and how
-     far the next of the chain is, as an index into tvmffi_i_map_jumps. */
-  TVMFFI_I_MAP_BODY = 0x80,
-  TVMFFI_I_MAP_JUMP = 0x7F,
-  TVMFFI_I_MAP_PROTECTED = 0xFE,
-  TVMFFI_I_MAP_EMPTY = 0xFF,
-  TVMFFI_I_MAP_NUM_JUMPS = 126
-};
-#define TVMFFI_I_MAP_IS_ROW ((uint64_t)1 << 63)
-#define TVMFFI_I_MAP_END UINT64_MAX
-
-TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_item) == 48, map_item_size);
-TVMFFI_STATIC_ASSERT(sizeof(void *) != 8 ||
-                         (offsetof(tvmffi_i_map_object, data_deleter) == 48 &&
-                          offsetof(tvmffi_i_map_object, fib_shift) == 56 &&
-                          sizeof(tvmffi_i_map_object) == 80),
-                     map_object_layout);
-TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_object) <=
-                         TVMFFI_I_MAP_ROW +
-                             TVMFFI_I_MAP_ROW_MIN * sizeof(tvmffi_i_pair),
-                     map_row_leaves_room_for_a_table);
-
-TVMFFI_I_INLINE int tvmffi_i_map_is_row(const tvmffi_i_map_object *m) {
-  return (m->slots & TVMFFI_I_MAP_IS_ROW) != 0;
-}
-
-TVMFFI_I_INLINE uint8_t *tvmffi_i_map_meta(const void *data, uint64_t i) {
-  return (uint8_t *)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK + i % 16;
-}
-
-TVMFFI_I_INLINE tvmffi_i_map_item *tvmffi_i_map_at(const void *data,
-                                                   uint64_t i) {
-  char *block = (char *)(uintptr_t)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK;
-  return (tvmffi_i_map_item *)(void *)(block + 16) + i % 16;
-}
-
-/* Iteration in order of insertion:
-     for (i = tvmffi_i_map_begin(map);
-          (pair = tvmffi_i_map_pair(map, i)) != NULL;
-          i = tvmffi_i_map_after(map, i))
-   The pair is borrowed. A map that changes meanwhile may leave out entries or
-   give some twice, but no index reaches anything that is not an entry. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_begin(const TVMFFIObject *map) {
-  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
-  return tvmffi_i_map_is_row(m) ? 0 : m->head;
-}
-
-TVMFFI_I_INLINE tvmffi_i_pair *tvmffi_i_map_pair(const TVMFFIObject *map,
-                                                 uint64_t i) {
-  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
-  if (tvmffi_i_map_is_row(m))
-    return i < m->size ? (tvmffi_i_pair *)m->data + i : NULL;
-  if (i >= m->slots || *tvmffi_i_map_meta(m->data, i) >= TVMFFI_I_MAP_PROTECTED)
-    return NULL;
-  return &tvmffi_i_map_at(m->data, i)->pair;
-}
-
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_after(const TVMFFIObject *map,
-                                            uint64_t i) {
-  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
-  if (tvmffi_i_map_is_row(m)) return i + 1;
-  return tvmffi_i_map_pair(map, i) ? tvmffi_i_map_at(m->data, i)->next
-                                   : TVMFFI_I_MAP_END;
-}
-
-TVMFFI_I_INLINE int64_t tvmffi_i_map_size(const TVMFFIObject *map) {
-  return (int64_t)((const tvmffi_i_map_object *)(const void *)map)->size;
-}
-
-/* -------- The runtime's functions -------- */
-
-/* In the order of tvmffi_i_known_name. */
-enum {
-  TVMFFI_I_NEW_ARRAY,
-  TVMFFI_I_NEW_LIST,
-  TVMFFI_I_NEW_MAP,
-  TVMFFI_I_NEW_DICT,
-  TVMFFI_I_NEW_SHAPE,
-  TVMFFI_I_ARRAY_CONTAINS,
-  TVMFFI_I_LIST_CONTAINS,
-  TVMFFI_I_MAP_COUNT,
-  TVMFFI_I_DICT_COUNT,
-  TVMFFI_I_MAP_GET,
-  TVMFFI_I_DICT_GET,
-  TVMFFI_I_LIST_APPEND,
-  TVMFFI_I_LIST_SET,
-  TVMFFI_I_LIST_ERASE,
-  TVMFFI_I_DICT_SET,
-  TVMFFI_I_DICT_ERASE,
-  TVMFFI_I_MISSING,
-  TVMFFI_I_REPR,
-  TVMFFI_I_NUM_KNOWN
-};
-
-TVMFFI_I_INLINE const char *tvmffi_i_known_name(int which) {
-  static const char *const names[TVMFFI_I_NUM_KNOWN] = {
-      "ffi.Array",
-      "ffi.List",
-      "ffi.Map",
-      "ffi.Dict",
-      "ffi.Shape",
-      "ffi.ArrayContains",
-      "ffi.ListContains",
-      "ffi.MapCount",
-      "ffi.DictCount",
-      "ffi.MapGetItemOrMissing",
-      "ffi.DictGetItemOrMissing",
-      "ffi.ListAppend",
-      "ffi.ListSetItem",
-      "ffi.ListErase",
-      "ffi.DictSetItem",
-      "ffi.DictErase",
-      "ffi.GetInvalidObject",
-      "ffi.ReprPrint"};
-  return names[which];
-}
-
-/* Found at first use and kept: each a reference that the file has for ever. */
-TVMFFI_I_UNUSED static void *tvmffi_i_known[TVMFFI_I_NUM_KNOWN];
-
-TVMFFI_I_COLD int tvmffi_i_know(int which) {
-  TVMFFIByteArray name = tvmffi_view(tvmffi_i_known_name(which));
-  TVMFFIObjectHandle function = NULL;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
-  if (!function)
-    return TVMFFI_RAISE("ValueError", "Function %s not found", name.data);
-  if (!tvmffi_i_cas_pointer(&tvmffi_i_known[which], NULL, function))
-    tvmffi_release(function); /* another thread was first */
-  return 0;
-}
-
-/* Calls one of them; *result is None before, and owned behind. */
-TVMFFI_I_INLINE int tvmffi_i_ask(int which, TVMFFIAny *args, int32_t n,
-                                 TVMFFIAny *result) {
-  if (TVMFFI_I_UNLIKELY(!TVMFFI_I_LOAD(&tvmffi_i_known[which])))
-    TVMFFI_TRY(tvmffi_i_know(which));
-  return tvmffi_i_call_away(TVMFFI_I_LOAD(&tvmffi_i_known[which]), args, n,
-                            result);
-}
-
-/* The same with up to three arguments, whose result is dropped. */
-TVMFFI_I_INLINE int tvmffi_i_tell(int which, TVMFFIAny a, TVMFFIAny b,
-                                  TVMFFIAny c, int32_t n) {
-  TVMFFIAny args[3], result = tvmffi_none();
-  args[0] = a;
-  args[1] = b;
-  args[2] = c;
-  TVMFFI_TRY(tvmffi_i_ask(which, args, n, &result));
-  tvmffi_any_release(&result);
-  return 0;
-}
 
 /* -------- Making -------- */
 

@@ -3650,13 +3650,13 @@ U_CONTAINER(u_some_ints, array(optional(int64)))
 U_CONTAINER(u_opt_ints, optional(array(int64)))
 U_CONTAINER(u_opt_list, optional(list))
 
-/* Makes a container by the built-in function of that name. */
-static TVMFFIAny test_container(const char *maker, TVMFFIAny a, TVMFFIAny b) {
-  TVMFFIAny args[2], result;
+/* Makes a container by one of the functions that a file looks up. */
+static TVMFFIAny test_container(int maker, TVMFFIAny a, TVMFFIAny b) {
+  TVMFFIAny args[2], result = tvmffi_none();
   args[0] = a;
   args[1] = b;
-  (void)test_code(tvmffi_i_call_named(maker, args, 2, &result), __FILE__,
-                  __LINE__, maker);
+  (void)test_code(tvmffi_i_ask(maker, args, 2, &result), __FILE__, __LINE__,
+                  tvmffi_i_known_name(maker));
   OWN_ANY(result);
   return result;
 }
@@ -3683,11 +3683,11 @@ static TVMFFIAny test_container(const char *maker, TVMFFIAny a, TVMFFIAny b) {
 
 static void test_typed_containers(void) {
   TVMFFIAny one = tvmffi_int(1), two = tvmffi_int(2), any;
-  TVMFFIAny array = test_container("ffi.Array", one, two);
-  TVMFFIAny list = test_container("ffi.List", one, two);
-  TVMFFIAny map = test_container("ffi.Map", tvmffi_str("k"), two);
-  TVMFFIAny dict = test_container("ffi.Dict", tvmffi_str("k"), two);
-  TVMFFIAny mixed = test_container("ffi.Array", one, tvmffi_str("x"));
+  TVMFFIAny array = test_container(TVMFFI_I_NEW_ARRAY, one, two);
+  TVMFFIAny list = test_container(TVMFFI_I_NEW_LIST, one, two);
+  TVMFFIAny map = test_container(TVMFFI_I_NEW_MAP, tvmffi_str("k"), two);
+  TVMFFIAny dict = test_container(TVMFFI_I_NEW_DICT, tvmffi_str("k"), two);
+  TVMFFIAny mixed = test_container(TVMFFI_I_NEW_ARRAY, one, tvmffi_str("x"));
   if (test_hits()) return;
   PASSES(u_array, array);
   PASSES(u_list, list);
@@ -3718,19 +3718,20 @@ static void test_typed_containers(void) {
 
 static void test_typed_elements(void) {
   TVMFFIAny one = tvmffi_int(1), two = tvmffi_int(2), any;
-  TVMFFIAny ints = test_container("ffi.Array", one, two);
-  TVMFFIAny list = test_container("ffi.List", one, two);
-  TVMFFIAny bools = test_container("ffi.Array", one, tvmffi_bool(1));
-  TVMFFIAny mixed = test_container("ffi.Array", one, tvmffi_str("x"));
-  TVMFFIAny some = test_container("ffi.Array", one, tvmffi_none());
-  TVMFFIAny large = test_container("ffi.List", one, tvmffi_int(300));
-  TVMFFIAny map = test_container("ffi.Map", tvmffi_str("k"), one);
-  TVMFFIAny yes = test_container("ffi.Map", tvmffi_str("k"), tvmffi_bool(1));
-  TVMFFIAny key = test_container("ffi.Map", two, one);
-  TVMFFIAny value = test_container("ffi.Dict", tvmffi_str("k"), mixed);
-  TVMFFIAny row = test_container("ffi.Map", two, ints);
-  TVMFFIAny maps = test_container("ffi.Array", map, map);
-  TVMFFIAny keys = test_container("ffi.Array", map, key);
+  TVMFFIAny ints = test_container(TVMFFI_I_NEW_ARRAY, one, two);
+  TVMFFIAny list = test_container(TVMFFI_I_NEW_LIST, one, two);
+  TVMFFIAny bools = test_container(TVMFFI_I_NEW_ARRAY, one, tvmffi_bool(1));
+  TVMFFIAny mixed = test_container(TVMFFI_I_NEW_ARRAY, one, tvmffi_str("x"));
+  TVMFFIAny some = test_container(TVMFFI_I_NEW_ARRAY, one, tvmffi_none());
+  TVMFFIAny large = test_container(TVMFFI_I_NEW_LIST, one, tvmffi_int(300));
+  TVMFFIAny map = test_container(TVMFFI_I_NEW_MAP, tvmffi_str("k"), one);
+  TVMFFIAny yes =
+      test_container(TVMFFI_I_NEW_MAP, tvmffi_str("k"), tvmffi_bool(1));
+  TVMFFIAny key = test_container(TVMFFI_I_NEW_MAP, two, one);
+  TVMFFIAny value = test_container(TVMFFI_I_NEW_DICT, tvmffi_str("k"), mixed);
+  TVMFFIAny row = test_container(TVMFFI_I_NEW_MAP, two, ints);
+  TVMFFIAny maps = test_container(TVMFFI_I_NEW_ARRAY, map, map);
+  TVMFFIAny keys = test_container(TVMFFI_I_NEW_ARRAY, map, key);
   if (test_hits()) return;
   PASSES(u_ints, ints);
   PASSES(u_bytes8, list);
@@ -3769,10 +3770,12 @@ static void test_typed_elements(void) {
 /* Each allocation of these conversions may be refused. */
 static void test_typed_conversions(void) {
   TVMFFIAny one = tvmffi_int(1), any;
-  TVMFFIAny bools = test_container("ffi.List", one, tvmffi_bool(1));
-  TVMFFIAny yes = test_container("ffi.Dict", tvmffi_str("k"), tvmffi_bool(1));
-  TVMFFIAny texts = test_container("ffi.Dict", tvmffi_str("a longer key"), one);
-  TVMFFIAny mixed = test_container("ffi.Dict", one, one);
+  TVMFFIAny bools = test_container(TVMFFI_I_NEW_LIST, one, tvmffi_bool(1));
+  TVMFFIAny yes =
+      test_container(TVMFFI_I_NEW_DICT, tvmffi_str("k"), tvmffi_bool(1));
+  TVMFFIAny texts =
+      test_container(TVMFFI_I_NEW_DICT, tvmffi_str("a longer key"), one);
+  TVMFFIAny mixed = test_container(TVMFFI_I_NEW_DICT, one, one);
   if (!bools.v_obj || !yes.v_obj || !texts.v_obj || !mixed.v_obj) return;
   OK(test_call_typed(&tvmffi_func_u_ints, bools, &any));
   tvmffi_any_release(&any);
