@@ -3309,22 +3309,34 @@ TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_name *type,
 TVMFFI_I_INLINE int tvmffi_i_fit(int32_t kind, const TVMFFIAny *any) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
   const TVMFFIAny *item = (const TVMFFIAny *)cell->data;
-  const TVMFFIAny *end = item + cell->size;
-  if (kind >> TVMFFI_I_FITS == TVMFFI_I_INDEX) return 0;
-  for (; item != end; ++item)
-    if (TVMFFI_I_UNLIKELY(item->type_index != kind >> TVMFFI_I_FITS)) return 0;
+  const int32_t fits = kind >> TVMFFI_I_FITS;
+  int64_t left = cell->size;
+  if (fits == TVMFFI_I_INDEX) return 0;
+  for (; left >= 4; left -= 4, item += 4)
+    if (TVMFFI_I_UNLIKELY(
+            (item[0].type_index ^ fits) | (item[1].type_index ^ fits) |
+            (item[2].type_index ^ fits) | (item[3].type_index ^ fits)))
+      return 0;
+  for (; left > 0; --left, ++item)
+    if (TVMFFI_I_UNLIKELY(item->type_index != fits)) return 0;
   return 1;
 }
 
-/* Loads what does not fit as it is: a conversion, or none. */
-TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_name *type, int32_t kind,
-                                      const TVMFFIAny *any, TVMFFIAny *to) {
-  *to = *any;
+/* Loads what does not fit as it is: a conversion, or none. *any becomes what
+   the body gets. */
+TVMFFI_I_SLOW TVMFFI_I_UNUSED int tvmffi_i_load_other(const tvmffi_func *f,
+                                                      int32_t i, int32_t kind,
+                                                      TVMFFIAny *any) {
+  const tvmffi_i_name *type = f->types[i + 1];
+  TVMFFIAny to;
+  int code;
   if (kind & TVMFFI_I_OR_NONE) {
     if (any->type_index == kTVMFFINone) return 0;
     if (tvmffi_i_compound_of(type)) type = tvmffi_i_compound_of(type)->of[0];
   }
-  return tvmffi_i_convert_container(type, kind & TVMFFI_I_INDEX, any, to);
+  code = tvmffi_i_convert_container(type, kind & TVMFFI_I_INDEX, any, &to);
+  if (code == TVMFFI_I_CONVERTED) *any = to;
+  return code;
 }
 
 /* Loads a container for a parameter; *own is what to release afterwards. */
@@ -3336,9 +3348,9 @@ TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
   if (TVMFFI_I_UNLIKELY(
           (kind & TVMFFI_I_INDEX) != any->type_index || !any->v_obj ||
           ((kind & TVMFFI_I_OF_TYPES) && !tvmffi_i_fit(kind, any)))) {
-    TVMFFIAny to;
-    int code = tvmffi_i_load_other(f->types[i + 1], kind, any, &to);
-    *out = code == TVMFFI_I_CONVERTED ? to.v_obj : any->v_obj;
+    TVMFFIAny given = *any;
+    int code = tvmffi_i_load_other(f, i, kind, &given);
+    *out = given.v_obj;
     if (code != TVMFFI_I_CONVERTED) return code;
     *own = *out;
   }
@@ -3535,6 +3547,17 @@ TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
   tvmffi_i_say_got(&p, f->types[i + 1], args + i);
   tvmffi_i_say(&p, "`");
   return tvmffi_i_raise_said("TypeError", &p);
+}
+
+/* Both, with all arguments of the call where they are, so that a call that goes
+   well moves none. */
+TVMFFI_I_SLOW TVMFFI_I_UNUSED int tvmffi_i_refuse(const tvmffi_func *f,
+                                                  const TVMFFIAny *args,
+                                                  int32_t count,
+                                                  const TVMFFIAny *result,
+                                                  int32_t bad, int code) {
+  return code ? tvmffi_i_bad_arg(f, bad, args, code)
+              : tvmffi_i_bad_call(f, count, result);
 }
 
 /* Writes {"type_schema": ...} of a function, JSON within JSON as upstream has
@@ -3736,11 +3759,11 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
     if (TVMFFI_I_UNLIKELY(                                                  \
             tvmffi_count != (n) - 1 ||                                      \
             tvmffi_into->type_index >= kTVMFFIStaticObjectBegin))           \
-      return tvmffi_i_bad_call(tvmffi_this, tvmffi_count, tvmffi_into);     \
+      return tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, tvmffi_into, 0, 0);     \
     TVMFFI_I_REST(n)(TVMFFI_I_LOAD_ARG, __VA_ARGS__)                        \
     tvmffi_code =                                                           \
         TVMFFI_I_UNLIKELY(tvmffi_bad_code)                                  \
-            ? tvmffi_i_bad_arg(tvmffi_this, tvmffi_bad, tvmffi_args,        \
+            ? tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, tvmffi_into, tvmffi_bad,         \
                                tvmffi_bad_code)                             \
             : body(self TVMFFI_I_PUTTER(tvmffi_i_put_, __VA_ARGS__),        \
                    tvmffi_into                                              \
@@ -4637,10 +4660,10 @@ TVMFFI_I_INLINE int tvmffi_i_pop_item(TVMFFIAny any, TVMFFIAny key,
    what is the n-th item then, so who erases the present one misses the next;
    what has been erased must not be used any more. Anything else than such a
    container, NULL say, has no items. */
-#define TVMFFI_FOREACH(type, name, container)                               \
-  for (type name = tvmffi_none(),                                           \
-            TVMFFI_I_CAT(tvmffi_at_, __LINE__)[2] = {TVMFFI_ANY(container), \
-                                                     tvmffi_int(0)};        \
+#define TVMFFI_FOREACH(type, name, container)                              \
+  for (type name = tvmffi_none(),                                          \
+            TVMFFI_I_CAT(tvmffi_at_, __LINE__)[2] =                        \
+                {tvmffi_i_sequence(TVMFFI_ANY(container)), tvmffi_int(0)}; \
        tvmffi_i_next(TVMFFI_I_CAT(tvmffi_at_, __LINE__), &name);)
 #define TVMFFI_FOREACH_ITEM(key, value, container)                          \
   for (TVMFFIAny key = tvmffi_none(), value = tvmffi_none(),                \
@@ -4652,11 +4675,26 @@ TVMFFI_I_INLINE int tvmffi_i_pop_item(TVMFFIAny any, TVMFFIAny key,
        tvmffi_i_foreach_next(TVMFFI_I_CAT(tvmffi_at_, __LINE__), &key,      \
                              &value);)
 
-/* at: the container, the index of the next item. */
+/* What is no sequence becomes none, once for all steps. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_sequence(TVMFFIAny any) {
+  return tvmffi_i_is_sequence(&any) ? any : tvmffi_none();
+}
+
+/* at: a sequence or none, the index of the next item. */
 TVMFFI_I_INLINE int tvmffi_i_next(TVMFFIAny *at, TVMFFIAny *item) {
-  if (!tvmffi_i_is_sequence(at) || at[1].v_int64 >= tvmffi_i_length(at))
-    return 0;
-  *item = tvmffi_i_item(at, at[1].v_int64++);
+  const TVMFFISeqCell *cell;
+  const TVMFFIAny *items;
+  int64_t i = at[1].v_int64++;
+  if (!at->v_obj) return 0;
+  if (TVMFFI_I_UNLIKELY(at->type_index == kTVMFFIShape)) {
+    if (i >= tvmffi_i_length(at)) return 0;
+    *item = tvmffi_i_item(at, i);
+    return 1;
+  }
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, at->v_obj);
+  items = (const TVMFFIAny *)cell->data;
+  if (i >= cell->size) return 0;
+  *item = items[i];
   return 1;
 }
 

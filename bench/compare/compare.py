@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compares tvmffi.h with the other ways to call C and C++ from Python.
 
-The same functions (ops.c), written with each: upstream's C++ headers, nanobind,
-pybind11, cffi and ctypes. For each: its lines, the time to compile it, the size
-of what comes out, and what a call from Python costs. Calls through TVM FFI run
-in two processes, one on upstream's library and one on ours, by turns with all
-others. Then the numbered examples beside the same in upstream's C++, and what
-mistakes are answered with. The last line is a summary.
+Prints the tables of docs/compare.md, all of one run. The numbered examples
+beside the same in upstream's C++. The same functions (ops.c), written with
+each: upstream's C++ headers, nanobind, pybind11, cffi and ctypes; for each its
+lines, the time to compile it, the size of what comes out, and what a call from
+Python costs. Calls through TVM FFI run in two processes, one on upstream's
+library and one on ours, by turns with all others. What mistakes are answered
+with. The last line is a summary.
 """
 
 import argparse
@@ -39,6 +40,10 @@ ROWS = {
     "matmul(x, x, y), 4 x 4, tvm_ffi.Tensor": "m.matmul(tx, tx, ty)",
 }
 NATIVE = "tvm_ffi.Tensor"  # rows for TVM FFI alone
+
+# The functions of typed.c, as its table shows them.
+TYPED = {"nop": "nop()", "add": "add(3, 4)", "fma3": "fma3(3.0, 4.0, 5.0)",
+         "sum": "sum(eight ints)"}
 
 MISTAKES = [
     "m.add(3)",
@@ -178,6 +183,9 @@ BINDINGS = {  # name: (source, file, loader, on which library)
 }
 
 
+NAMES = {name: name for name in BINDINGS} | {"C++, stock": "upstream's C++"}
+
+
 def run(*command, env=None):
     done = subprocess.run([str(word) for word in command],
                           capture_output=True, text=True, env=env)
@@ -228,12 +236,14 @@ def build(args):
                       out["cffi"], "-lm"),
         "ctypes": timed(*cc, source["ctypes"], "-o", out["ctypes"], "-lm"),
     }
-    for name in ("ops_hand", "typed"):
-        flags = FLAGS if name == "ops_hand" else ["-O2", f"-I{ROOT}"]
-        run(*args.cc.split(), "-std=c11", *flags, f"-I{include}",
-            HERE / f"{name}.c", "-o",
-            folder / (name + (".so" if name == "ops_hand" else "")),
-            "-Wl,--no-as-needed", args.stock, "-ldl")
+    # No function is to pay for where it happens to stand.
+    stock = ["-falign-functions=64", f"-I{include}", "-Wl,--no-as-needed",
+             args.stock]
+    run(*cc, HERE / "typed_ops.c", "-o", folder / "typed_ops.so", *stock)
+    run(*cc, HERE / "typed_hand.c", "-o", folder / "typed_hand.so", *stock)
+    run(*cxx, HERE / "typed_cxx.cc", "-o", folder / "typed_cxx.so", *stock)
+    run(*args.cc.split(), "-std=c11", "-O2", f"-I{ROOT}", HERE / "typed.c",
+        "-o", folder / "typed", *stock, "-ldl")
     return seconds
 
 
@@ -334,8 +344,8 @@ def calls(args):
 
 def typed(args):
     """{function: {library: least nanoseconds}}"""
-    libraries = {"by hand": "ops_hand.so", "tvmffi.h": "ops.so",
-                 "C++": "ops_cxx.so"}
+    libraries = {"by hand": "typed_hand.so", "tvmffi.h": "typed_ops.so",
+                 "C++": "typed_cxx.so"}
     paths = {str(args.folder / file): name
              for name, file in libraries.items()}
     out = run(args.folder / "typed", 40 * args.rounds, *paths,
@@ -348,18 +358,13 @@ def typed(args):
     return rows
 
 
-# -- the report -----------------------------------------------------------
+# -- the report: the tables of docs/compare.md, as they stand there --------
 
 
 def table(title, head, rows):
     print(f"\n{title}\n")
-    rows = [head, *rows]
-    widths = [max(len(str(row[i])) for row in rows) for i in range(len(head))]
-    for row in rows:
-        cells = [str(cell) for cell in row]
-        print("  ".join([cells[0].ljust(widths[0])] +
-                        [cell.rjust(width) for cell, width
-                         in zip(cells[1:], widths[1:])]))
+    for row in [head, ["---"] * len(head), *rows]:
+        print("|", " | ".join(str(cell) for cell in row), "|")
 
 
 def stripped_size(path):
@@ -370,39 +375,45 @@ def stripped_size(path):
 
 def report(args):
     seconds = build(args)
-    table("The same seven functions", ["", "lines", "compile, s", "size, KB"],
-          [[name, examples.code_lines(HERE / BINDINGS[name][0]), f"{took:.2f}",
-            f"{stripped_size(args.folder / BINDINGS[name][1]) / 1024:.0f}"]
-           for name, took in seconds.items()])
-    functions = typed(args)
-    columns = ["by hand", "tvmffi.h", "C++"]
-    table("A typed function, called from C: ns, the least of many rounds",
-          ["", *columns],
-          [[name, *(f"{row[column]:.2f}" for column in columns)]
-           for name, row in functions.items()])
-    times = calls(args)
-    table("A call from Python: ns, the least of many rounds",
-          ["", *BINDINGS],
-          [[row, *(f"{columns[name][0]:.0f}" if name in columns else "-"
-                   for name in BINDINGS)] for row, columns in times.items()])
     rows = []
     for name, *sources in examples.pairs():
         built = [examples.build(args, source, "-O2") for source in sources]
-        rows.append([name, *(examples.code_lines(path) for path in sources),
+        rows.append([name.replace("_", " "),
+                     *(examples.code_lines(path) for path in sources),
                      *(f"{took:.2f}" for _, took in built),
                      *(f"{stripped_size(path) / 1024:.0f}"
                        for path, _ in built)])
-    table("The examples in C and in upstream's C++, both on a libtvm_ffi.so",
-          ["", "lines: C", "C++", "compile, s: C", "C++", "size, KB: C",
+    table("The examples, in C and in C++:",
+          ["example", "lines: C", "C++", "compile, s: C", "C++", "size, KB: C",
            "C++"], rows)
-    print("\nMistakes, and what they are answered with\n")
-    asked = None
-    for mistake, name, said in json.loads(run(
-            sys.executable, __file__, "--mistakes", args.folder)):
-        if mistake != asked:
-            print(mistake)
-        asked = mistake
-        print(f"  {name}: {said}")
+    table("The same functions by each binding:",
+          ["", "lines", "compile, s", "size, KB"],
+          [[NAMES[name], examples.code_lines(HERE / BINDINGS[name][0]),
+            f"{took:.2f}",
+            f"{stripped_size(args.folder / BINDINGS[name][1]) / 1024:.0f}"]
+           for name, took in seconds.items()])
+    functions = typed(args)
+    table("A typed function, called from C on upstream's library, "
+          "nanoseconds:",
+          ["", "checks by hand", "tvmffi.h", "upstream's C++"],
+          [[f"`{TYPED[name]}`", *(f"{row[column]:.2f}" for column
+                                  in ("by hand", "tvmffi.h", "C++"))]
+           for name, row in functions.items()])
+    times = calls(args)
+    table("A call from Python, nanoseconds:",
+          ["", "tvmffi.h", "on stock", "C++", *list(BINDINGS)[3:]],
+          [[f"`{row}`", *(f"{columns[name][0]:.0f}" if name in columns else ""
+                          for name in BINDINGS)]
+           for row, columns in times.items()])
+    answers = json.loads(run(sys.executable, __file__, "--mistakes",
+                             args.folder))
+    table("Mistakes, and what Python is told:", ["call", "tvmffi.h"],
+          [[f"`{mistake[2:]}`", " ".join(said.split())]
+           for mistake, name, said in answers if name == "tvmffi.h, stock"])
+    print("\nWhat the others say:\n")
+    for mistake, name, said in answers:
+        if name != "tvmffi.h, stock":
+            print(f"{mistake[2:]}, {name}: {said}")
     if args.json:
         args.json.write_text(json.dumps(
             {"build": seconds, "typed": functions, "calls": times}, indent=1))

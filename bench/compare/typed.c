@@ -34,21 +34,30 @@ static double measure(TVMFFISafeCallType f, const TVMFFIAny *args, int32_t n) {
 
 int main(int argc, char **argv) {
   static double times[MAX_LIBRARIES][MAX_ROUNDS];
-  static const char *const names[] = {"nop", "add", "fma3"};
   int rounds = argc > 2 ? atoi(argv[1]) : 0, libraries = argc - 2;
+  TVMFFIAny ints[8], floats[3], array;
+  for (int i = 0; i < 8; ++i) ints[i] = tvmffi_int(3 + i);
+  for (int i = 0; i < 3; ++i) floats[i] = tvmffi_float(3 + i);
+  array = tvmffi_obj(tvmffi_array_from(ints, 8));
+  const struct {
+    const char *name;
+    const TVMFFIAny *args;
+    int32_t count;
+  } rows[] = {{"nop", NULL, 0},
+              {"add", ints, 2},
+              {"fma3", floats, 3},
+              {"sum", &array, 1}};
   if (rounds < 1 || rounds > MAX_ROUNDS || libraries < 1 ||
-      libraries > MAX_LIBRARIES) {
+      libraries > MAX_LIBRARIES || !array.v_obj) {
     fprintf(stderr, "usage: typed ROUNDS LIBRARY...\n");
     return 2;
   }
-  for (int row = 0; row < 3; ++row) {
-    TVMFFIAny ints[] = {tvmffi_int(3), tvmffi_int(4)};
-    TVMFFIAny floats[] = {tvmffi_float(3), tvmffi_float(4), tvmffi_float(5)};
+  for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); ++row) {
     TVMFFISafeCallType calls[MAX_LIBRARIES];
     for (int i = 0; i < libraries; ++i) {
       char symbol[64];
       void *library = dlopen(argv[2 + i], RTLD_NOW | RTLD_LOCAL);
-      snprintf(symbol, sizeof(symbol), "__tvm_ffi_%s", names[row]);
+      snprintf(symbol, sizeof(symbol), "__tvm_ffi_%s", rows[row].name);
       *(void **)&calls[i] = library ? dlsym(library, symbol) : NULL;
       if (!calls[i]) {
         fprintf(stderr, "typed: %s\n", dlerror());
@@ -57,13 +66,13 @@ int main(int argc, char **argv) {
     }
     for (int round = 0; round < rounds; ++round)
       for (int i = 0; i < libraries; ++i)
-        times[i][round] =
-            measure(calls[i], row == 2 ? floats : ints, row == 0 ? 0 : row + 1);
+        times[i][round] = measure(calls[i], rows[row].args, rows[row].count);
     for (int i = 0; i < libraries; ++i) {
       qsort(times[i], (size_t)rounds, sizeof(double), compare);
-      printf("%s %s %.2f %.2f\n", names[row], argv[2 + i], times[i][0],
+      printf("%s %s %.2f %.2f\n", rows[row].name, argv[2 + i], times[i][0],
              times[i][rounds / 2]);
     }
   }
+  tvmffi_any_release(&array);
   return 0;
 }
