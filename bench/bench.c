@@ -1,88 +1,49 @@
-/* bench.c: loads the runtimes, measures every row and prints what came out.
- *
- * Both runtimes live in one process, each bound to itself only: they are
- * opened with RTLD_LOCAL and the program shows, before it measures, that every
- * symbol comes from its own file and that the two share no state. Where that
- * cannot be (a library beside a copy of itself), --namespaces gives each a
- * link namespace, and with it a libc, of its own.
- *
- * A row is measured in rounds. In a round each subject (the limit, stock,
- * ours) runs its calibrated loop once, in an order that rotates; a round is
- * short beside a scheduler's time slice, so on a loaded machine many rounds
- * stay undisturbed and the minimum is a fair figure. Rounds go on until no
- * minimum falls any more.
- */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#ifdef __linux__
-#include <sched.h>
-#endif
-#include <limits.h>
-#include <signal.h>
+/* bench.c: the benchmark program: its options, its rows, and the guard. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
-#include "bench.h"
+#include "harness.h"
 
-#define ROUND_NS 50000.0 /* what a round of one subject aims at */
-#define BATCH 25         /* rounds between two looks at the minima */
-#define SETTLED 0.995    /* a minimum that fell by less has settled */
 #define ATTEMPTS 3       /* a failing row is measured again so often */
 #define NOISE_RATIO 1.25 /* "not slower", with room for noise: a row fails */
 #define NOISE_NS 1.5     /* only past both */
 
-#ifdef __clang__
-#define COMPILER __VERSION__
-#else
-#define COMPILER "gcc " __VERSION__
-#endif
+options option = {.ours = "libtvmffi.so", .cpu = -1};
+bench_lib ours = {.label = "ours"}, stock = {.label = "stock"};
 
-#ifdef __OPTIMIZE__
-#define OPTIMISED 1
-#else
-#define OPTIMISED 0
-#endif
-
-enum { LIMIT, STOCK, OURS, SUBJECTS };
-
-static const struct {
-  const char *name;
-  const bench_case *cases;
-} groups[] = {
-    {"call", bench_call},     {"refcount", bench_refcount},
-    {"registry", bench_registry}, {"dtype", bench_dtype},
-    {"error", bench_error},   {"string", bench_string},
-    {"any", bench_any},       {"tensor", bench_tensor},
-    {"object", bench_object}, {"array", bench_array},
-    {"map", bench_map},       {"json", bench_json},
-    {"structural", bench_structural},
+/* The groups of the tables that bench.h names, in the order of the report;
+ * those of BENCH_GROUP come after them. */
+static bench_group groups[] = {
+    {"call", bench_call, NULL},
+    {"refcount", bench_refcount, NULL},
+    {"registry", bench_registry, NULL},
+    {"dtype", bench_dtype, NULL},
+    {"error", bench_error, NULL},
+    {"string", bench_string, NULL},
+    {"any", bench_any, NULL},
+    {"tensor", bench_tensor, NULL},
+    {"object", bench_object, NULL},
+    {"array", bench_array, NULL},
+    {"map", bench_map, NULL},
+    {"json", bench_json, NULL},
+    {"structural", bench_structural, NULL},
 };
 
 #define GROUPS (sizeof groups / sizeof groups[0])
 
-typedef struct options {
-  const char *ours, *stock, *filter, *json;
-  int brief, guard, namespaces, cpu;
-} options;
+static bench_group *added;
 
-typedef struct figure {
-  double min, median; /* nanoseconds for one step; 0: not measured */
-} figure;
-
-typedef struct outcome {
-  const char *group;
-  const bench_case *row;
-  figure figures[SUBJECTS];
-} outcome;
-
-static options option = {.ours = "libtvmffi.so", .cpu = -1};
-static bench_lib ours = {.label = "ours"}, stock = {.label = "stock"};
+void bench_add(bench_group *group) {
+  bench_group **end = &added;
+  while (*end) end = &(*end)->next;
+  *end = group;
+}
 
 /* Helpers of the benchmarks */
 
-__attribute__((noreturn)) static void die(const char *what, const char *why) {
+__attribute__((noreturn)) void die(const char *what, const char *why) {
   fprintf(stderr, "bench: %s: %s\n", what, why);
   exit(2);
 }
@@ -129,313 +90,33 @@ void bench_names_start(bench_names *names, const char *prefix) {
   names->name = bench_bytes(names->text, (size_t)size);
 }
 
-/* Loading */
+/* The guard: ratios, as times differ from machine to machine */
 
-static void *open_library(const char *path) {
-#ifdef LM_ID_NEWLM
-  if (option.namespaces) return dlmopen(LM_ID_NEWLM, path, RTLD_NOW);
-#endif
-  if (option.namespaces) die("--namespaces", "not supported by this libc");
-  return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-}
-
-/* Copies the address of a function into its member, and sees to it that all
- * of a library's functions come out of one file. */
-static void bind(bench_lib *lib, const char *name, void *member) {
-  void *symbol = dlsym(lib->handle, name);
-  Dl_info info;
-  if (!symbol) die(lib->path, dlerror());
-  if (!dladdr(symbol, &info)) die(name, "belongs to no library");
-  if (!lib->path) lib->path = info.dli_fname;
-  if (strcmp(lib->path, info.dli_fname) != 0) die(name, info.dli_fname);
-  memcpy(member, &symbol, sizeof symbol);
-}
-
-static void load(bench_lib *lib, const char *path) {
-  lib->handle = open_library(path);
-  if (!lib->handle) die("cannot load", dlerror());
-#define BENCH_BIND(name) bind(lib, "TVMFFI" #name, &lib->name);
-  TVMFFI_FUNCTIONS(BENCH_BIND)
-#undef BENCH_BIND
-  /* The stock library takes SIGSEGV over when it is loaded. */
-  signal(SIGSEGV, SIG_DFL);
-}
-
-/* A name and an error given to one runtime must not be seen by the other. */
-static void check_isolation(const bench_lib *from, const bench_lib *to) {
-  const TVMFFIByteArray name = bench_bytes(from->label, strlen(from->label));
-  TVMFFIObjectHandle function, error;
-  if (strcmp(from->path, to->path) == 0) die(to->path, "given twice");
-  function = bench_function(from, NULL, bench_nothing, NULL);
-  bench_need(from, from->FunctionSetGlobal(&name, function, 1), "set global");
-  from->ObjectDecRef(function);
-  bench_need(to, to->FunctionGetGlobal(&name, &function), "get global");
-  from->ErrorSetRaisedFromCStr("ValueError", "isolation");
-  to->ErrorMoveFromRaised(&error);
-  if (function || error) die(to->path, "shares state; try --namespaces");
-  from->ErrorMoveFromRaised(&error);
-  from->ObjectDecRef(error);
-}
-
-/* Stays on one processor, where the system allows it. */
-static int pin(void) {
-#ifdef __linux__
-  cpu_set_t set;
-  int cpu = option.cpu < 0 ? sched_getcpu() : option.cpu;
-  CPU_ZERO(&set);
-  CPU_SET((unsigned)(cpu < 0 ? 0 : cpu), &set);
-  if (sched_setaffinity(0, sizeof set, &set) == 0) return cpu;
-  if (option.cpu >= 0) die("--cpu", "not allowed");
-#endif
-  return -1;
-}
-
-/* Measuring */
-
-typedef struct contender {
-  bench_loop loop; /* NULL: there is none */
-  const bench_lib *lib;
-  void *state;
-  long n;
-  int count;
-  double samples[BENCH_MAX_ROUNDS];
-} contender;
-
-static double now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static double time_once(const contender *s, long n) {
-  double start = now_ns();
-  s->loop(s->lib, s->state, n);
-  return now_ns() - start;
-}
-
-/* Doubles the loop until it is long enough to be judged, which also warms
- * caches up, then sets it to the length of a round. */
-static void calibrate(contender *s, const bench_case *row) {
-  double taken;
-  s->n = row->fixed ? row->fixed : 1;
-  if (row->fixed) return;
-  for (;;) {
-    taken = time_once(s, s->n);
-    if (taken >= ROUND_NS / 2) break;
-    if (s->n > LONG_MAX / 2) die(row->name, "the loop does no work");
-    s->n *= 2;
-  }
-  s->n = (long)((double)s->n * ROUND_NS / taken);
-  if (s->n < 1) s->n = 1;
-}
-
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double lowest(const contender *s) {
-  double min = s->samples[0];
-  for (int i = 1; i < s->count; ++i) {
-    if (s->samples[i] < min) min = s->samples[i];
-  }
-  return min;
-}
-
-/* One more batch; whether a minimum still fell. Each batch has its stack at
- * another place: where a slot of it lies a multiple of 4096 bytes from a word
- * that is measured, the processor takes one for the other and loses time. */
-static int run_batch(contender *subjects, int first_round, int rounds) {
-  double before[SUBJECTS];
-  int fell = first_round == 0;
-  bench_keep(__builtin_alloca((size_t)first_round * 13 + 1));
-  for (int k = 0; k < SUBJECTS; ++k) {
-    before[k] = first_round ? lowest(&subjects[k]) : 0;
-  }
-  for (int round = first_round; round < first_round + rounds; ++round) {
-    for (int turn = 0; turn < SUBJECTS; ++turn) {
-      contender *s = &subjects[(round + turn) % SUBJECTS];
-      if (!s->loop) continue;
-      s->samples[s->count++] = time_once(s, s->n) / (double)s->n;
-    }
-  }
-  for (int k = 0; k < SUBJECTS; ++k) {
-    fell |= lowest(&subjects[k]) < before[k] * SETTLED;
-  }
-  return fell;
-}
-
-/* Keeps the lower minimum: a second measurement only adds rounds. */
-static void summarise(contender *s, figure *out) {
-  double min;
-  if (!s->loop) return;
-  qsort(s->samples, (size_t)s->count, sizeof *s->samples, ascending);
-  min = s->samples[0];
-  if (out->min == 0 || min < out->min) out->min = min;
-  out->median = s->samples[s->count / 2];
-}
-
-static void prepare(contender *s, const bench_case *row, int side) {
-  const bench_lib *lib = side == OURS ? &ours : &stock;
-  memset(s, 0, sizeof *s);
-  if (!lib->handle) return;
-  s->loop = row->run[side - STOCK];
-  s->lib = lib;
-  if (row->setup) s->state = row->setup(lib, row->param);
-  calibrate(s, row);
-}
-
-static void measure(outcome *out) {
-  static contender subjects[SUBJECTS];
-  contender *least = &subjects[LIMIT];
-  const bench_case *row = out->row;
-  int round = 0;
-  prepare(&subjects[OURS], row, OURS);
-  prepare(&subjects[STOCK], row, STOCK);
-  memset(least, 0, sizeof *least);
-  least->loop = row->limit;
-  least->lib = &ours;
-  least->state = subjects[OURS].state;
-  if (least->loop) calibrate(least, row);
-  while (run_batch(subjects, round, row->rounds ? row->rounds : BATCH) &&
-         !row->rounds && round + BATCH < BENCH_MAX_ROUNDS) {
-    round += BATCH;
-  }
-  for (int k = 0; k < SUBJECTS; ++k) summarise(&subjects[k], &out->figures[k]);
-  for (int k = STOCK; k < SUBJECTS && row->teardown; ++k) {
-    if (subjects[k].loop) row->teardown(subjects[k].lib, subjects[k].state);
-  }
-}
-
-/* Reporting */
-
-static double ratio(const outcome *r, int subject) {
-  double base = r->figures[subject].min;
-  return base > 0 ? r->figures[OURS].min / base : 0;
-}
-
-static void print_machine(int cpu) {
-  char line[256], *model = NULL;
-  FILE *file = fopen("/proc/cpuinfo", "r");
-  while (file && !model && fgets(line, sizeof line, file)) {
-    if (strncmp(line, "model name", 10) == 0) model = strchr(line, ':');
-  }
-  if (file) fclose(file);
-  if (model) model[strcspn(model, "\n")] = '\0';
-  printf("# machine: %s, ", model ? model + 2 : "unknown");
-  printf(cpu < 0 ? "not pinned\n" : "pinned to processor %d\n", cpu);
-  printf("# compiler: %s%s\n", COMPILER,
-         OPTIMISED ? "" : ", WITHOUT OPTIMISATION: the figures mean nothing");
-}
-
-static void print_library(const bench_lib *lib) {
-  TVMFFIVersion v;
-  if (!lib->handle) return;
-  lib->GetVersion(&v);
-  printf("# %s: %s (ABI %u.%u.%u)\n", lib->label, lib->path, (unsigned)v.major,
-         (unsigned)v.minor, (unsigned)v.patch);
-}
-
-static void print_ns(double ns) {
-  if (ns <= 0) {
-    printf(" %8s", "-");
-  } else {
-    printf(ns < 1000 ? " %8.2f" : " %8.0f", ns);
-  }
-}
-
-static void print_ratio(double value) {
-  if (value <= 0) {
-    printf(" %7s", "-");
-  } else {
-    printf(" %6.2fx", value);
-  }
-}
-
-static void print_head(void) {
-  printf("%-37s %8s %8s %8s %7s %7s\n", "nanoseconds, the minimum", "limit",
-         "stock", "ours", "/limit", "/stock");
-}
-
-static void print_row(const outcome *r) {
-  printf("%-37s", r->row->name);
-  for (int k = 0; k < SUBJECTS; ++k) print_ns(r->figures[k].min);
-  print_ratio(ratio(r, LIMIT));
-  print_ratio(ratio(r, STOCK));
-  printf("\n");
-  fflush(stdout);
-}
-
-static void print_summary(const outcome *results, int count) {
-  printf("summary:");
-  for (int i = 0; i < count; ++i) {
-    printf("%s %s %.2fx the limit", i ? ";" : "", results[i].row->name,
-           ratio(&results[i], LIMIT));
-    if (stock.handle) printf(", %.2fx stock", ratio(&results[i], STOCK));
-  }
-  printf("\n");
-}
-
-static void json_text(FILE *file, const char *key, const char *text) {
-  fprintf(file, "\"%s\": \"", key);
-  for (; *text; ++text) {
-    if (*text == '"' || *text == '\\') fputc('\\', file);
-    fputc((unsigned char)*text < ' ' ? ' ' : *text, file);
-  }
-  fputc('"', file);
-}
-
-static void json_row(FILE *file, const outcome *r) {
-  static const char *const keys[SUBJECTS] = {"limit", "stock", "ours"};
-  fprintf(file, "    {");
-  json_text(file, "group", r->group);
-  fprintf(file, ", ");
-  json_text(file, "name", r->row->name);
-  for (int k = 0; k < SUBJECTS; ++k) {
-    if (r->figures[k].min <= 0) continue;
-    fprintf(file, ", \"%s\": {\"min_ns\": %.3f, \"median_ns\": %.3f}", keys[k],
-            r->figures[k].min, r->figures[k].median);
-  }
-  if (r->row->goal > 0) fprintf(file, ", \"goal\": %.2f", r->row->goal);
-  fprintf(file, "}");
-}
-
-static void write_json(const outcome *results, int count) {
-  FILE *file = fopen(option.json, "w");
-  if (!file) die(option.json, "cannot be written");
-  fprintf(file, "{\n  ");
-  json_text(file, "compiler", COMPILER);
-  fprintf(file, ",\n  ");
-  json_text(file, "ours", ours.path);
-  fprintf(file, ",\n  ");
-  json_text(file, "stock", stock.handle ? stock.path : "");
-  fprintf(file, ",\n  \"rows\": [\n");
-  for (int i = 0; i < count; ++i) {
-    json_row(file, &results[i]);
-    fprintf(file, i + 1 < count ? ",\n" : "\n");
-  }
-  fprintf(file, "  ]\n}\n");
-  if (fclose(file) != 0) die(option.json, "cannot be written");
-}
-
-/* The guard */
-
-static int reaches_goal(const outcome *r) {
+static int reaches_stock(const outcome *r) {
   double by = r->figures[OURS].min - r->figures[STOCK].min;
-  if (r->row->goal > 0) return ratio(r, STOCK) <= r->row->goal;
-  return ratio(r, STOCK) <= NOISE_RATIO || by <= NOISE_NS;
+  if (r->row->goal > 0) return r->ratio[STOCK] <= r->row->goal;
+  return r->ratio[STOCK] <= NOISE_RATIO || by <= NOISE_NS;
 }
 
-static int guard_row(outcome *r, int number) {
-  int ok = reaches_goal(r);
-  for (int attempt = 0; !ok && attempt < ATTEMPTS; ++attempt) {
-    measure(r);
-    ok = reaches_goal(r);
+static int reaches_limit(const outcome *r) {
+  return r->row->limit_goal <= 0 || r->ratio[LIMIT] <= r->row->limit_goal;
+}
+
+static int guard_row(char **argv, outcome *r, int number) {
+  int ok = 0;
+  for (int attempt = 0; !ok && attempt <= ATTEMPTS; ++attempt) {
+    measure(argv, r);
+    ok = reaches_stock(r) && reaches_limit(r);
   }
-  printf("%s %d - %s: %s: %.2f of stock, at most %.2f (%.2f and %.2f ns)\n",
-         ok ? "ok" : "not ok", number, r->group, r->row->name, ratio(r, STOCK),
-         r->row->goal > 0 ? r->row->goal : NOISE_RATIO, r->figures[OURS].min,
-         r->figures[STOCK].min);
+  printf("%s %d - %s: %s: %.2f of stock, at most %.2f", ok ? "ok" : "not ok",
+         number, r->group, r->row->name, r->ratio[STOCK],
+         r->row->goal > 0 ? r->row->goal : NOISE_RATIO);
+  if (r->row->limit_goal > 0) {
+    printf("; %.2f of the limit, at most %.2f", r->ratio[LIMIT],
+           r->row->limit_goal);
+  }
+  printf(" (%.2f, stock %.2f, limit %.2f ns)\n", r->figures[OURS].min,
+         r->figures[STOCK].min, r->figures[LIMIT].min);
   fflush(stdout);
   return ok;
 }
@@ -448,9 +129,13 @@ static const char usage[] =
     "  --stock PATH    the stock libtvm_ffi.so, to be compared with\n"
     "  --short         the call and the reference count only\n"
     "  --filter TEXT   only rows with TEXT in \"group: name\"\n"
+    "  --list          the rows' names, nothing is measured\n"
     "  --json FILE     also write the figures to FILE\n"
-    "  --guard         check the ratios to stock; TAP output, exit status 1\n"
-    "                  when a row fails\n"
+    "  --compare FILE  also show what changed since that --json, in relation\n"
+    "                  to stock, so that the machine may have changed too\n"
+    "  --guard         check the ratios to stock and to the limits; TAP\n"
+    "                  output, exit status 1 when a row fails\n"
+    "  --passes N      processes for each row (until its ratios stand)\n"
     "  --cpu N         run on processor N\n"
     "  --namespaces    load each library into a link namespace of its own\n";
 
@@ -459,94 +144,157 @@ static const char *value_of(char **argv, int *i) {
   return argv[++*i];
 }
 
+static int number_of(char **argv, int *i) {
+  const char *name = argv[*i], *text = value_of(argv, i);
+  char *end;
+  long value = strtol(text, &end, 10);
+  if (end == text || *end || value < 0 || value > 1 << 20) {
+    die(name, "needs a number");
+  }
+  return (int)value;
+}
+
 static void parse_options(char **argv) {
+  static const struct {
+    const char *name;
+    const char **text;
+    int *number, *flag;
+  } known[] = {
+      {"--ours", &option.ours, NULL, NULL},
+      {"--stock", &option.stock, NULL, NULL},
+      {"--filter", &option.filter, NULL, NULL},
+      {"--json", &option.json, NULL, NULL},
+      {"--compare", &option.compare, NULL, NULL},
+      {"--cpu", NULL, &option.cpu, NULL},
+      {"--passes", NULL, &option.passes, NULL},
+      {"--child", &option.child, NULL, NULL},
+      {"--short", NULL, NULL, &option.brief},
+      {"--guard", NULL, NULL, &option.guard},
+      {"--list", NULL, NULL, &option.list},
+      {"--namespaces", NULL, NULL, &option.namespaces},
+  };
+  const size_t count = sizeof known / sizeof known[0];
   for (int i = 1; argv[i]; ++i) {
-    const char *a = argv[i];
-    if (strcmp(a, "--ours") == 0) option.ours = value_of(argv, &i);
-    else if (strcmp(a, "--stock") == 0) option.stock = value_of(argv, &i);
-    else if (strcmp(a, "--filter") == 0) option.filter = value_of(argv, &i);
-    else if (strcmp(a, "--json") == 0) option.json = value_of(argv, &i);
-    else if (strcmp(a, "--cpu") == 0) option.cpu = atoi(value_of(argv, &i));
-    else if (strcmp(a, "--short") == 0) option.brief = 1;
-    else if (strcmp(a, "--guard") == 0) option.guard = 1;
-    else if (strcmp(a, "--namespaces") == 0) option.namespaces = 1;
-    else {
-      fputs(usage, strcmp(a, "--help") == 0 ? stdout : stderr);
-      exit(strcmp(a, "--help") == 0 ? 0 : 2);
+    size_t k = 0;
+    while (k < count && strcmp(argv[i], known[k].name) != 0) ++k;
+    if (k == count) {
+      int asked = strcmp(argv[i], "--help") == 0;
+      fputs(usage, asked ? stdout : stderr);
+      exit(asked ? 0 : 2);
     }
+    if (known[k].text) *known[k].text = value_of(argv, &i);
+    if (known[k].number) *known[k].number = number_of(argv, &i);
+    if (known[k].flag) *known[k].flag = 1;
   }
 }
 
 static int wanted(const char *group, const bench_case *row) {
-  char full[128];
+  char full[256];
   if (option.brief && !row->brief) return 0;
   if (!option.filter) return 1;
   snprintf(full, sizeof full, "%s: %s", group, row->name);
   return strstr(full, option.filter) != NULL;
 }
 
-/* The wanted rows, in order; the caller frees them. */
-static outcome *select_rows(int *count) {
-  outcome *results = NULL;
+/* All rows, in order; the caller frees them. */
+static outcome *all_rows(int *count) {
+  outcome *rows = NULL;
   *count = 0;
-  for (size_t g = 0; g < GROUPS; ++g) {
-    for (const bench_case *row = groups[g].cases; row->name; ++row) {
-      outcome *more;
-      if (!wanted(groups[g].name, row)) continue;
-      more = realloc(results, (size_t)(*count + 1) * sizeof *results);
+  for (size_t g = 0; g + 1 < GROUPS; ++g) groups[g].next = &groups[g + 1];
+  groups[GROUPS - 1].next = added;
+  for (const bench_group *group = groups; group; group = group->next) {
+    for (const bench_case *row = group->cases; row->name; ++row) {
+      outcome *more = realloc(rows, (size_t)(*count + 1) * sizeof *rows);
       if (!more) die("realloc", "out of memory");
-      results = more;
-      memset(&results[*count], 0, sizeof *results);
-      results[*count].group = groups[g].name;
-      results[(*count)++].row = row;
+      rows = more;
+      memset(&rows[*count], 0, sizeof *rows);
+      rows[*count].group = group->name;
+      rows[*count].row = row;
+      rows[*count].number = *count;
+      ++*count;
     }
   }
-  if (*count == 0) die(option.filter, "matches no row");
-  return results;
+  return rows;
 }
 
-static int run_guard(outcome *results, int count) {
-  int failed = 0;
-  printf("1..%d\n", count);
+/* Keeps the wanted rows; how many there are. */
+static int select_rows(outcome *rows, int count) {
+  int kept = 0;
   for (int i = 0; i < count; ++i) {
-    measure(&results[i]);
-    failed += !guard_row(&results[i], i + 1);
+    if (wanted(rows[i].group, rows[i].row)) rows[kept++] = rows[i];
   }
-  return failed != 0;
+  if (kept == 0) die(option.filter, "matches no row");
+  return kept;
 }
 
-static int run_report(outcome *results, int count) {
-  print_head();
+static int run_list(const outcome *rows, int count) {
   for (int i = 0; i < count; ++i) {
-    int first = i == 0 || results[i].group != results[i - 1].group;
-    if (first && !option.brief) printf("\n%s\n", results[i].group);
-    measure(&results[i]);
-    print_row(&results[i]);
+    printf("%s: %s\n", rows[i].group, rows[i].row->name);
   }
-  if (option.brief) print_summary(results, count);
   return 0;
 }
 
+static int run_guard(char **argv, outcome *rows, int count) {
+  int failed = 0;
+  printf("1..%d\n", count);
+  for (int i = 0; i < count; ++i) failed += !guard_row(argv, &rows[i], i + 1);
+  return failed != 0;
+}
+
+static int run_table(char **argv, outcome *rows, int count) {
+  print_head();
+  for (int i = 0; i < count; ++i) {
+    int first = i == 0 || rows[i].group != rows[i - 1].group;
+    progress(rows, i, count);
+    measure(argv, &rows[i]);
+    progress(rows, count, count);
+    if (first && !option.brief) printf("\n%s\n", rows[i].group);
+    print_row(&rows[i]);
+  }
+  print_summary(rows, count);
+  return 0;
+}
+
+/* Measures one pass of a row, for the process that started this one. */
+static int run_as_child(const outcome *rows, int count) {
+  figure figures[SUBJECTS];
+  int row, pass, to;
+  if (sscanf(option.child, "%d,%d,%d", &row, &pass, &to) != 3 || row < 0 ||
+      row >= count) {
+    die("--child", "is for the program's own use");
+  }
+  load_libraries();
+  pin();
+  measure_pass(rows[row].row, pass, figures);
+  return write(to, figures, sizeof figures) != (ssize_t)sizeof figures;
+}
+
+static int run(char **argv, outcome *rows, int count) {
+  int status, cpu = pin();
+  option.cpu = cpu;
+  if (option.guard && !option.stock) die("--guard", "needs --stock");
+  if (option.compare) read_old(rows, count);
+  load_libraries();
+  check_libraries();
+  print_machine(cpu);
+  status = option.guard ? run_guard(argv, rows, count)
+                        : run_table(argv, rows, count);
+  if (option.json) write_json(rows, count, cpu);
+  return status;
+}
+
 int main(int argc, char **argv) {
-  int count, status, cpu;
-  outcome *results;
+  int count, status;
+  outcome *rows;
   (void)argc;
   parse_options(argv);
-  if (option.guard && !option.stock) die("--guard", "needs --stock");
-  results = select_rows(&count);
-  cpu = pin();
-  load(&ours, option.ours);
-  if (option.stock) {
-    load(&stock, option.stock);
-    check_isolation(&ours, &stock);
-    check_isolation(&stock, &ours);
+  rows = all_rows(&count);
+  if (option.child) {
+    status = run_as_child(rows, count);
+  } else {
+    count = select_rows(rows, count);
+    status = option.list ? run_list(rows, count) : run(argv, rows, count);
   }
-  print_machine(cpu);
-  print_library(&ours);
-  print_library(&stock);
-  status = option.guard ? run_guard(results, count)
-                        : run_report(results, count);
-  if (option.json) write_json(results, count);
-  free(results);
+  free(rows);
   return status;
 }

@@ -1,25 +1,13 @@
-/* bench.h: the small harness behind every benchmark of this directory.
+/* bench.h: what every benchmark of this directory uses.
  *
  * A benchmark is a loop that calls one runtime through a table of function
  * pointers. The harness hands the same loop two runtimes, ours and the stock
  * one, and beside them a loop that does the least work the machine could get
- * away with (the "limit"). It runs the three in turn, in many short rounds,
- * and keeps the minimum and the median of each.
+ * away with (the "limit"). It runs the three in turn, in many short rounds, in
+ * several processes; measure.c says why.
  *
- * A new benchmark is a loop and a row in the table at the end of its file:
- *
- *   BENCH_LOOP(get_version) {
- *     TVMFFIVersion version;
- *     (void)state;
- *     for (long i = 0; i < n; ++i) {
- *       lib->GetVersion(&version);
- *       bench_keep(&version);
- *     }
- *   }
- *   ...
- *   {.name = "version",
- *    .run = BENCH_SIDES(get_version),
- *    .limit = bench_limit_store},
+ * A new benchmark is a loop and a row in the table at the end of its file, or
+ * in a file of its own: README.md has one.
  *
  * Only the C ABI is used, so the loops run on any libtvm_ffi.
  */
@@ -69,9 +57,9 @@ typedef void (*bench_loop)(const bench_lib *lib, void *state, long n);
 /* The rows that must be three times faster than stock; the rest is noise. */
 #define BENCH_THRICE 0.40
 /* A row that is built afresh each time does this many steps in a round. */
-#define BENCH_FRESH 16
-/* No measurement of a row takes more rounds than this. */
-#define BENCH_MAX_ROUNDS 200
+#define BENCH_FRESH 64
+/* No process measures a row for more rounds than this. */
+#define BENCH_MAX_ROUNDS 100
 
 /* One row. All but `name` and `run` may be left out. */
 typedef struct bench_case {
@@ -85,7 +73,27 @@ typedef struct bench_case {
   int rounds;       /* for long steps; 0: until the minimum has settled */
   double goal;      /* the largest ratio to stock; 0: "not slower" */
   int brief;        /* also shown by --short */
+  double limit_goal;    /* the largest ratio to the limit; 0: none */
+  const char *limit_is; /* what the limit does, for the report */
 } bench_case;
+
+/* A file's rows under one heading. BENCH_GROUP(name) heads such a table, and
+ * is all that tells the harness of it: BENCH_GROUP(mine) = {..., {0}}; */
+typedef struct bench_group {
+  const char *name;
+  const bench_case *cases;
+  struct bench_group *next;
+} bench_group;
+
+void bench_add(bench_group *group);
+
+#define BENCH_GROUP(name)                                                  \
+  extern const bench_case bench_##name[];                                  \
+  static bench_group name##_group = {#name, bench_##name, NULL};           \
+  __attribute__((constructor)) static void name##_add(void) {              \
+    bench_add(&name##_group);                                              \
+  }                                                                        \
+  const bench_case bench_##name[]
 
 /* The tables, one for each file, each ended by a row without a name. */
 extern const bench_case bench_call[];
@@ -106,6 +114,9 @@ extern const bench_case bench_structural[];
 void bench_limit_store(const bench_lib *lib, void *state, long n);
 void bench_limit_atomics(const bench_lib *lib, void *state, long n);
 void bench_limit_malloc(const bench_lib *lib, void *state, long n);
+
+/* What a row's limit does: its `limit_is`, or the text of a shared one. */
+const char *bench_limit_text(const bench_case *row);
 
 /* Ends the program, saying what failed and the runtime's error. */
 __attribute__((cold, noreturn)) void bench_fail(const bench_lib *lib,

@@ -36,3 +36,19 @@ void bench_limit_malloc(const bench_lib *lib, void *state, long n) {
     free(p);
   }
 }
+
+static const struct {
+  bench_loop limit;
+  const char *text;
+} shared[] = {
+    {bench_limit_store, "a result stored where the caller wants it"},
+    {bench_limit_atomics, "two atomic additions on a word"},
+    {bench_limit_malloc, "malloc and free of 64 bytes"},
+};
+
+const char *bench_limit_text(const bench_case *row) {
+  for (size_t i = 0; i < sizeof shared / sizeof shared[0]; ++i) {
+    if (row->limit == shared[i].limit && !row->limit_is) return shared[i].text;
+  }
+  return row->limit_is;
+}

@@ -1,0 +1,58 @@
+/* harness.h: what the harness's own files share. No benchmark needs it.
+ *
+ * bench.c is the program and the guard, measure.c loads and measures, print.c
+ * has the table, the bars and the JSON.
+ */
+#ifndef TVMFFI_BENCH_HARNESS_H_
+#define TVMFFI_BENCH_HARNESS_H_
+
+#include "bench.h"
+
+enum { LIMIT, STOCK, OURS, SUBJECTS };
+
+/* What one subject takes for one step. 0: not measured. */
+typedef struct figure {
+  double min, median;          /* nanoseconds */
+  double cycles, instructions; /* the processor's counters, in user mode */
+} figure;
+
+/* A row and what came out. */
+typedef struct outcome {
+  const char *group;
+  const bench_case *row;
+  int number; /* its place among all rows, which a child is told */
+  int passes;
+  figure figures[SUBJECTS]; /* the least minimum, the median of the others */
+  int settled;              /* each minimum was met again by other passes */
+  double ratio[SUBJECTS];   /* of the minima, ours to each; 0: there is none */
+  double old_ratio;         /* --compare: ours to stock then; 0: unknown */
+} outcome;
+
+typedef struct options {
+  const char *ours, *stock, *filter, *json, *compare;
+  const char *child; /* "row,pass,pipe": this process measures one pass */
+  int brief, guard, list, namespaces, cpu, passes;
+} options;
+
+extern options option;
+extern bench_lib ours, stock;
+
+__attribute__((noreturn)) void die(const char *what, const char *why);
+
+/* measure.c */
+void load_libraries(void);
+void check_libraries(void);
+int pin(void);
+void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]);
+void measure(char **argv, outcome *out);
+
+/* print.c */
+void print_machine(int cpu);
+void print_head(void);
+void print_row(const outcome *r);
+void print_summary(const outcome *results, int count);
+void progress(const outcome *results, int done, int count);
+void write_json(const outcome *results, int count, int cpu);
+void read_old(outcome *results, int count);
+
+#endif /* TVMFFI_BENCH_HARNESS_H_ */

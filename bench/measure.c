@@ -1,0 +1,418 @@
+/* measure.c: loads the runtimes and measures a row.
+ *
+ * Both runtimes live in one process, each bound to itself only: they are
+ * opened with RTLD_LOCAL and the program shows, before it measures, that every
+ * symbol comes from its own file and that the two share no state. Where that
+ * cannot be (a library beside a copy of itself), --namespaces gives each a
+ * link namespace, and with it a libc, of its own.
+ *
+ * A row is measured in passes, each a new process: what a row costs depends on
+ * where the system happens to put heap and stack, so one process alone may be
+ * off by a tenth however long it measures, and no row sees what another left
+ * behind. In a pass each subject (the limit, stock, ours) runs its calibrated
+ * loop once a round, in an order that rotates. A round is short beside a
+ * scheduler's time slice, so on a loaded machine many stay undisturbed, and the
+ * minimum is a fair figure; rounds go on until no minimum falls any more.
+ * Passes go on until each subject's minimum has been met again by others: a
+ * figure that came up once would not come up in the next run.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#endif
+
+#include "harness.h"
+
+#define ROUND_NS 50000.0 /* what a round of one subject aims at */
+#define BATCH 25         /* rounds between two looks at the minima */
+#define SETTLED 0.995    /* a minimum that fell by less has settled */
+#define COUNTED 8        /* one round of so many is also counted */
+#define MIN_PASSES 5
+#define MAX_PASSES 31
+#define MET_AGAIN 3    /* a minimum stands when so many passes have it, */
+#define ALIKE 1.01     /* to within this */
+#define ROW_SECONDS 1  /* of processor time; fewer passes then, */
+#define LEAST_PASSES 3 /* but never fewer than these */
+
+/* Loading */
+
+static void *open_library(const char *path) {
+#ifdef LM_ID_NEWLM
+  if (option.namespaces) return dlmopen(LM_ID_NEWLM, path, RTLD_NOW);
+#endif
+  if (option.namespaces) die("--namespaces", "not supported by this libc");
+  return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Copies the address of a function into its member, and sees to it that all
+ * of a library's functions come out of one file. */
+static void bind(bench_lib *lib, const char *name, void *member) {
+  void *symbol = dlsym(lib->handle, name);
+  Dl_info info;
+  if (!symbol) die(lib->path, dlerror());
+  if (!dladdr(symbol, &info)) die(name, "belongs to no library");
+  if (!lib->path) lib->path = info.dli_fname;
+  if (strcmp(lib->path, info.dli_fname) != 0) die(name, info.dli_fname);
+  memcpy(member, &symbol, sizeof symbol);
+}
+
+static void load(bench_lib *lib, const char *path) {
+  lib->handle = open_library(path);
+  if (!lib->handle) die("cannot load", dlerror());
+#define BENCH_BIND(name) bind(lib, "TVMFFI" #name, &lib->name);
+  TVMFFI_FUNCTIONS(BENCH_BIND)
+#undef BENCH_BIND
+  /* The stock library takes SIGSEGV over when it is loaded. */
+  signal(SIGSEGV, SIG_DFL);
+}
+
+/* A name and an error given to one runtime must not be seen by the other. */
+static void check_isolation(const bench_lib *from, const bench_lib *to) {
+  const TVMFFIByteArray name = bench_bytes(from->label, strlen(from->label));
+  TVMFFIObjectHandle function, error;
+  if (strcmp(from->path, to->path) == 0) die(to->path, "given twice");
+  function = bench_function(from, NULL, bench_nothing, NULL);
+  bench_need(from, from->FunctionSetGlobal(&name, function, 1), "set global");
+  from->ObjectDecRef(function);
+  bench_need(to, to->FunctionGetGlobal(&name, &function), "get global");
+  from->ErrorSetRaisedFromCStr("ValueError", "isolation");
+  to->ErrorMoveFromRaised(&error);
+  if (function || error) die(to->path, "shares state; try --namespaces");
+  from->ErrorMoveFromRaised(&error);
+  from->ObjectDecRef(error);
+}
+
+void load_libraries(void) {
+  load(&ours, option.ours);
+  if (option.stock) load(&stock, option.stock);
+}
+
+/* Once for all passes: the first error that the stock library raises takes it
+ * a fifth of a second, as it reads debug information for the backtrace. */
+void check_libraries(void) {
+  if (!stock.handle) return;
+  check_isolation(&ours, &stock);
+  check_isolation(&stock, &ours);
+}
+
+/* Stays on one processor, where the system allows it; its number, or -1. */
+int pin(void) {
+#ifdef __linux__
+  cpu_set_t set;
+  int cpu = option.cpu < 0 ? sched_getcpu() : option.cpu;
+  CPU_ZERO(&set);
+  CPU_SET((unsigned)(cpu < 0 ? 0 : cpu), &set);
+  if (sched_setaffinity(0, sizeof set, &set) == 0) return cpu;
+  if (option.cpu >= 0) die("--cpu", "not allowed");
+#endif
+  return -1;
+}
+
+/* The processor's counters, where the kernel lets us read them */
+
+enum { CYCLES, INSTRUCTIONS, COUNTERS };
+
+static int counters = -1; /* the leader of the group */
+
+static void open_counters(void) {
+#ifdef __linux__
+  static const uint64_t events[COUNTERS] = {PERF_COUNT_HW_CPU_CYCLES,
+                                            PERF_COUNT_HW_INSTRUCTIONS};
+  for (int i = 0; i < COUNTERS; ++i) {
+    struct perf_event_attr attr;
+    long fd;
+    memset(&attr, 0, sizeof attr);
+    attr.size = sizeof attr;
+    attr.type = PERF_TYPE_HARDWARE;
+    attr.config = events[i];
+    attr.exclude_kernel = 1;
+    attr.exclude_hv = 1;
+    attr.read_format = PERF_FORMAT_GROUP;
+    fd = syscall(SYS_perf_event_open, &attr, 0, -1, counters, 0L);
+    if (fd < 0) {
+      if (counters >= 0) close(counters);
+      counters = -1;
+      return;
+    }
+    if (counters < 0) counters = (int)fd;
+  }
+#endif
+}
+
+static int read_counters(uint64_t values[COUNTERS]) {
+  uint64_t group[1 + COUNTERS];
+  if (counters < 0) return 0;
+  if (read(counters, group, sizeof group) != (ssize_t)sizeof group) return 0;
+  memcpy(values, group + 1, sizeof group - sizeof group[0]);
+  return 1;
+}
+
+/* One pass */
+
+typedef struct contender {
+  bench_loop loop; /* NULL: there is none */
+  const bench_lib *lib;
+  void *state;
+  long n;
+  int count;
+  double samples[BENCH_MAX_ROUNDS];
+  double counted[COUNTERS]; /* for one step; 0: never */
+} contender;
+
+static double now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static double time_once(const contender *s, long n) {
+  double start = now_ns();
+  s->loop(s->lib, s->state, n);
+  return now_ns() - start;
+}
+
+static double least_of_two(const contender *s, long n) {
+  double first = time_once(s, n), second = time_once(s, n);
+  return first < second ? first : second;
+}
+
+/* Doubles the loop until it is long enough to be judged, which also warms
+ * caches up, then sets it to the length of a round. A long time is looked at
+ * twice: the first may have been another program's. */
+static void calibrate(contender *s, const bench_case *row) {
+  double taken;
+  s->n = row->fixed ? row->fixed : 1;
+  if (row->fixed) return;
+  for (;;) {
+    taken = time_once(s, s->n);
+    if (taken >= ROUND_NS / 2 && taken < 100 * ROUND_NS) {
+      taken = least_of_two(s, s->n);
+    }
+    if (taken >= ROUND_NS / 2) break;
+    if (s->n > LONG_MAX / 2) die(row->name, "the loop does no work");
+    s->n *= 2;
+  }
+  s->n = (long)((double)s->n * ROUND_NS / taken);
+  if (s->n < 1) s->n = 1;
+}
+
+static void run_round(contender *s, int counted) {
+  uint64_t before[COUNTERS], after[COUNTERS];
+  int counts = counted && read_counters(before);
+  s->samples[s->count++] = time_once(s, s->n) / (double)s->n;
+  if (!counts || !read_counters(after)) return;
+  for (int i = 0; i < COUNTERS; ++i) {
+    double each = (double)(after[i] - before[i]) / (double)s->n;
+    if (s->counted[i] == 0 || each < s->counted[i]) s->counted[i] = each;
+  }
+}
+
+/* Each round has its stack at another place: where a slot of it lies a multiple
+ * of 4096 bytes from a word that is measured, the processor takes one for the
+ * other and loses time. The steps are prime to the 256 places. */
+__attribute__((noinline)) static void run_turns(contender *subjects,
+                                                int round) {
+  bench_keep(__builtin_alloca((size_t)(round * 75 % 256 + 1) * 16));
+  for (int turn = 0; turn < SUBJECTS; ++turn) {
+    contender *s = &subjects[(round + turn) % SUBJECTS];
+    if (s->loop) run_round(s, round % COUNTED == 0);
+  }
+}
+
+static double lowest(const contender *s) {
+  double min = s->samples[0];
+  for (int i = 1; i < s->count; ++i) {
+    if (s->samples[i] < min) min = s->samples[i];
+  }
+  return min;
+}
+
+/* One more batch; whether a minimum still fell. */
+static int run_batch(contender *subjects, int first_round, int rounds) {
+  double before[SUBJECTS];
+  int fell = first_round == 0;
+  for (int k = 0; k < SUBJECTS; ++k) {
+    before[k] = first_round ? lowest(&subjects[k]) : 0;
+  }
+  for (int round = first_round; round < first_round + rounds; ++round) {
+    run_turns(subjects, round);
+  }
+  for (int k = 0; k < SUBJECTS; ++k) {
+    fell |= lowest(&subjects[k]) < before[k] * SETTLED;
+  }
+  return fell;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median_of(double *values, int count) {
+  qsort(values, (size_t)count, sizeof *values, ascending);
+  return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+static void summarise(contender *s, figure *out) {
+  memset(out, 0, sizeof *out);
+  if (!s->loop) return;
+  out->median = median_of(s->samples, s->count);
+  out->min = s->samples[0];
+  out->cycles = s->counted[CYCLES];
+  out->instructions = s->counted[INSTRUCTIONS];
+}
+
+static void prepare(contender *s, const bench_case *row, int side) {
+  const bench_lib *lib = side == OURS ? &ours : &stock;
+  if (!lib->handle || !row->run[side - STOCK]) return;
+  s->loop = row->run[side - STOCK];
+  s->lib = lib;
+  if (row->setup) s->state = row->setup(lib, row->param);
+  calibrate(s, row);
+}
+
+/* Passes differ in which runtime is set up first, as its memory is then the
+ * better placed. */
+void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]) {
+  static contender subjects[SUBJECTS];
+  contender *least = &subjects[LIMIT];
+  int round = 0;
+  open_counters();
+  prepare(&subjects[pass % 2 ? OURS : STOCK], row, pass % 2 ? OURS : STOCK);
+  prepare(&subjects[pass % 2 ? STOCK : OURS], row, pass % 2 ? STOCK : OURS);
+  least->loop = row->limit;
+  least->lib = &ours;
+  least->state = subjects[OURS].state;
+  if (least->loop) calibrate(least, row);
+  while (run_batch(subjects, round, row->rounds ? row->rounds : BATCH) &&
+         !row->rounds && round + BATCH < BENCH_MAX_ROUNDS) {
+    round += BATCH;
+  }
+  for (int k = 0; k < SUBJECTS; ++k) summarise(&subjects[k], &figures[k]);
+  for (int k = STOCK; k < SUBJECTS && row->teardown; ++k) {
+    if (subjects[k].loop) row->teardown(subjects[k].lib, subjects[k].state);
+  }
+}
+
+/* The passes of a row */
+
+typedef figure pass_figures[SUBJECTS];
+
+/* A child is this program again, told which row, which pass and where to write
+ * what came out. */
+static void run_child(char **argv, const outcome *out, int pass, int to) {
+  char what[64], flag[] = "--child", **more;
+  int count = 0;
+  while (argv[count]) ++count;
+  more = bench_alloc(((size_t)count + 3) * sizeof *more);
+  memcpy(more, argv, (size_t)count * sizeof *more);
+  snprintf(what, sizeof what, "%d,%d,%d", out->number, pass, to);
+  more[count] = flag;
+  more[count + 1] = what;
+  more[count + 2] = NULL;
+#ifdef __linux__
+  execv("/proc/self/exe", more);
+#endif
+  execvp(argv[0], more);
+  _exit(127);
+}
+
+static void run_pass(char **argv, const outcome *out, int pass,
+                     pass_figures figures) {
+  int ends[2], status = 1;
+  ssize_t got;
+  pid_t child;
+  fflush(NULL);
+  if (pipe(ends) != 0 || (child = fork()) < 0) die("fork", "failed");
+  if (child == 0) {
+    close(ends[0]);
+    run_child(argv, out, pass, ends[1]);
+  }
+  close(ends[1]);
+  got = read(ends[0], figures, sizeof(pass_figures));
+  close(ends[0]);
+  if (waitpid(child, &status, 0) < 0 || status != 0 ||
+      got != (ssize_t)sizeof(pass_figures)) {
+    die(out->row->name, "its process failed");
+  }
+}
+
+/* The median over the passes of one member of the figures. */
+static double median_over(pass_figures *all, int count, int subject,
+                          size_t member) {
+  double values[MAX_PASSES];
+  for (int i = 0; i < count; ++i) {
+    memcpy(&values[i], (const char *)&all[i][subject] + member,
+           sizeof values[i]);
+  }
+  return median_of(values, count);
+}
+
+static double lowest_pass(pass_figures *all, int count, int subject) {
+  double min = all[0][subject].min;
+  for (int i = 1; i < count; ++i) {
+    if (all[i][subject].min < min) min = all[i][subject].min;
+  }
+  return min;
+}
+
+static int met_again(pass_figures *all, int count, int subject, double min) {
+  int met = 0;
+  for (int i = 0; i < count; ++i) met += all[i][subject].min <= min * ALIKE;
+  return min <= 0 || met >= MET_AGAIN;
+}
+
+static void combine(pass_figures *all, outcome *out) {
+  int n = out->passes;
+  out->settled = 1;
+  for (int k = 0; k < SUBJECTS; ++k) {
+    figure *f = &out->figures[k];
+    f->min = lowest_pass(all, n, k);
+    f->median = median_over(all, n, k, offsetof(figure, median));
+    f->cycles = median_over(all, n, k, offsetof(figure, cycles));
+    f->instructions = median_over(all, n, k, offsetof(figure, instructions));
+    out->settled &= met_again(all, n, k, f->min);
+  }
+  for (int k = 0; k < SUBJECTS; ++k) {
+    double base = out->figures[k].min;
+    out->ratio[k] = base > 0 ? out->figures[OURS].min / base : 0;
+  }
+}
+
+/* Of the children that have ended. */
+static double processor_seconds(void) {
+  struct rusage used;
+  getrusage(RUSAGE_CHILDREN, &used);
+  return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
+
+static int enough(const outcome *out, double taken) {
+  if (out->passes >= MAX_PASSES) return 1;
+  if (option.passes) return out->passes >= option.passes;
+  if (out->passes >= LEAST_PASSES && taken > ROW_SECONDS) return 1;
+  return out->passes >= MIN_PASSES && out->settled;
+}
+
+void measure(char **argv, outcome *out) {
+  pass_figures all[MAX_PASSES];
+  double start = processor_seconds();
+  out->passes = 0;
+  do {
+    run_pass(argv, out, out->passes, all[out->passes]);
+    ++out->passes;
+    combine(all, out);
+  } while (!enough(out, processor_seconds() - start));
+}
