@@ -6,6 +6,7 @@ machine falls on both sides. With --check the limits are tested (TAP).
 """
 
 import argparse
+import json
 import statistics
 import subprocess
 import sys
@@ -198,6 +199,7 @@ def main():
     parser.add_argument("--stock", help="upstream's library")
     parser.add_argument("--runs", type=int, default=21)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--json", type=Path, help="also write the lines here")
     args = parser.parse_args()
     tap, report = Tap(), []
     with tempfile.TemporaryDirectory() as folder:
@@ -223,6 +225,8 @@ def main():
                 if args.check and limit:
                     tap.ok(ratio <= limit, f"the {what} compiles in at most "
                            f"{limit:.2f} times {other}", line)
+    if args.json:
+        args.json.write_text(json.dumps(report, indent=1))
     if not args.check:
         print("\n".join(report))
         return 0

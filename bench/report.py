@@ -1,0 +1,474 @@
+#!/usr/bin/env python3
+"""Writes docs/benchmarks.md and its pictures from what the harness measured.
+
+Figures come from JSON: of the program bench (--json), of tests/sizes.py and of
+bench/compare/compare.py. Words come from bench/report.ini, which is written by
+hand: the goals, how each limit was obtained, and why a figure is what it is.
+With --goals nothing is written, and the goals are printed.
+"""
+
+import argparse
+import configparser
+import json
+import math
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+LOST = 1.05  # slower than stock by more than a second run would differ
+SUBJECTS = ("limit", "stock", "ours")
+COLOURS = {"limit": "#888888", "stock": "#d08030", "ours": "#2060a0"}
+SIZE = re.compile(r"^(?P<what>.*?),? ?(?P<size>\d[\d,]*\d|\d) "
+                  r"?(?P<unit>[a-z]+)?(?P<rest>.*)$")
+
+
+# -- the figures ----------------------------------------------------------
+
+
+class Rows:
+    def __init__(self, path):
+        self.run = json.loads(path.read_text())
+        self.all = self.run["rows"]
+        self.by_name = {self.name(row): row for row in self.all}
+
+    @staticmethod
+    def name(row):
+        return f"{row['group']}: {row['name']}"
+
+    def groups(self):
+        groups = {}
+        for row in self.all:
+            groups.setdefault(row["group"], []).append(row)
+        return groups
+
+    def families(self, group, least=3):
+        """{what: [(size, row)]}: rows that differ in a size alone."""
+        families = {}
+        for row in self.groups().get(group, []):
+            match = SIZE.match(row["name"])
+            if match and "ours" in row:
+                what = (match["what"] + match["rest"]).strip(", ")
+                size = int(match["size"].replace(",", ""))
+                families.setdefault((what, match["unit"] or "items"), {})[
+                    size] = row
+        return {key: sorted(rows.items()) for key, rows in families.items()
+                if len(rows) >= least}
+
+
+def nanoseconds(value):
+    if value is None:
+        return "-"
+    if value < 100:
+        return f"{value:.2f}"
+    return f"{value:,.0f}"
+
+
+def ratio(value):
+    return "-" if value is None else f"{value:.2f}"
+
+
+def time_of(row, subject):
+    return row.get(subject, {}).get("min_ns")
+
+
+def geometric_mean(values):
+    values = list(values)
+    if not values:
+        return None
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+# -- the goals ------------------------------------------------------------
+
+
+class Goal:
+    """A section `[goal WHAT]` of report.ini, and what was measured."""
+
+    def __init__(self, section, words, rows, sizes):
+        self.what = section[len("goal "):]
+        self.words = words
+        self.lines = []
+        self.value = None
+        to = words.get("to", "stock")
+        for name in words.get("rows", "").strip().splitlines():
+            self.add_row(rows.by_name.get(name), name, to,
+                         rows.by_name.get(words.get("limit")))
+        if "sizes" in words:
+            self.add_size(words["sizes"], sizes, to)
+        self.most = float(words["most"])
+
+    def add(self, value, text):
+        self.lines.append(text)
+        if value is not None:
+            self.value = max(self.value or 0, value)
+
+    def add_row(self, row, name, to, other):
+        if row is None:
+            return
+        value = row.get(f"to_{to}")
+        if other and time_of(other, "ours"):  # another row's time is the limit
+            value = time_of(row, "ours") / time_of(other, "ours")
+        times = " / ".join(nanoseconds(time_of(row, subject))
+                           for subject in SUBJECTS)
+        self.add(value, (name, times, ratio(value)))
+
+    def add_size(self, name, sizes, to):
+        """A line of tests/sizes.py for ours, and one for upstream's."""
+        ours, stock = (sizes.get(name.replace("*", whose))
+                       for whose in ("ours", "upstream's"))
+        if ours and stock:
+            self.add(ours / stock, (name.replace("*", "ours"),
+                                    f"- / {stock:g} / {ours:g}",
+                                    ratio(ours / stock)))
+
+    @property
+    def verdict(self):
+        if self.value is None:
+            return "not measured"
+        return "met" if round(self.value, 2) <= self.most else "not met"
+
+
+def goals_of(ini, rows, sizes):
+    return [Goal(section, ini[section], rows, sizes)
+            for section in ini.sections() if section.startswith("goal ")]
+
+
+def print_goals(goals):
+    width = max(len(goal.what) for goal in goals)
+    print(f"{'goals':{width}}  {'goal':>8} {'measured':>9}")
+    for goal in goals:
+        value = "-" if goal.value is None else f"{goal.value:.2f}"
+        print(f"{goal.what:{width}}  {goal.most:8.2f} {value:>9}  "
+              f"{goal.verdict}")
+    met = sum(goal.verdict == "met" for goal in goals)
+    print(f"goals: {met} of {len(goals)} met")
+
+
+# -- the pictures ---------------------------------------------------------
+
+
+class Pictures:
+    def __init__(self, folder):
+        import matplotlib
+
+        matplotlib.use("svg")
+        matplotlib.rcParams.update({
+            "svg.fonttype": "none", "svg.hashsalt": "tvmffi", "font.size": 9,
+            "axes.spines.top": False, "axes.spines.right": False,
+            "font.family": "sans-serif", "path.simplify": True})
+        from matplotlib import pyplot
+
+        self.pyplot = pyplot
+        self.folder = folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+
+    def save(self, figure, name):
+        path = self.folder / f"{name}.svg"
+        figure.savefig(path, metadata={"Date": None, "Creator": None},
+                       bbox_inches="tight")
+        self.pyplot.close(figure)
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(r"[ \t]+$", "", text, flags=re.M),
+                        encoding="utf-8")
+        return f"{self.folder.name}/{path.name}"
+
+    def overview(self, rows):
+        """A dot for each row: ours to stock, and ours to the limit."""
+        groups = rows.groups()
+        figure, sides = self.pyplot.subplots(
+            1, 2, sharey=True, figsize=(9, 0.3 * len(groups) + 1))
+        for axis, key, title in zip(
+                sides, ("to_stock", "to_limit"),
+                ("ours to stock (left is faster)", "ours to the limit")):
+            for place, group in enumerate(groups):
+                values = [row[key] for row in groups[group] if key in row]
+                axis.scatter(values, [place] * len(values), s=14, alpha=0.5,
+                             color=COLOURS["ours"], linewidths=0)
+            axis.axvline(1, color=COLOURS["stock" if key == "to_stock"
+                                          else "limit"], linewidth=1)
+            axis.set_xscale("log")
+            axis.xaxis.set_major_formatter("{x:g}")
+            axis.set_title(title, fontsize=9)
+            axis.set_yticks(range(len(groups)), list(groups))
+        sides[0].invert_yaxis()
+        return self.save(figure, "overview")
+
+    def growth(self, group, families):
+        """A small plot for each operation: time by size."""
+        columns = 3
+        lines = -(-len(families) // columns)
+        figure, grid = self.pyplot.subplots(
+            lines, columns, squeeze=False, figsize=(9, 2.3 * lines),
+            layout="constrained")
+        axes = list(grid.flat)
+        for axis in axes[len(families):]:
+            axis.remove()
+        for axis, ((what, unit), points) in zip(axes, families.items()):
+            for subject in SUBJECTS:
+                drawn = [(size, time_of(row, subject)) for size, row in points
+                         if time_of(row, subject)]
+                axis.plot(*zip(*drawn) if drawn else ([], []), marker=".",
+                          label=subject, color=COLOURS[subject], linewidth=1)
+            if points[-1][0] >= 100:
+                axis.set_xscale("log")
+                axis.set_yscale("log")
+                axis.yaxis.set_major_formatter("{x:g}")
+                axis.yaxis.set_minor_formatter("")
+            else:
+                axis.set_ylim(bottom=0)
+            axis.set_title(what, fontsize=9)
+            axis.set_xlabel(unit, fontsize=8)
+        axes[0].set_ylabel("ns")
+        axes[0].legend(fontsize=7, frameon=False)
+        return self.save(figure, group)
+
+    def python(self, calls):
+        names = list(next(iter(calls.values())))
+        figure, axis = self.pyplot.subplots(
+            figsize=(9, 0.5 * len(calls) + 1), layout="constrained")
+        high = 0.8 / len(names)
+        for place, name in enumerate(names):
+            where = [line + place * high for line, row in enumerate(calls)
+                     if name in calls[row]]
+            axis.barh(where, [columns[name][0] for columns in calls.values()
+                              if name in columns], high, label=name)
+        axis.set_yticks([line + 0.4 for line in range(len(calls))],
+                        list(calls))
+        axis.invert_yaxis()
+        axis.set_xscale("log")
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.set_xlabel("ns")
+        axis.legend(fontsize=7, frameon=False, loc="center left",
+                    bbox_to_anchor=(1, 0.5))
+        return self.save(figure, "python")
+
+
+# -- the page -------------------------------------------------------------
+
+
+def table(head, lines, left=1):
+    yield "| " + " | ".join(head) + " |"
+    yield "| " + " | ".join(["---"] * left + ["---:"] * (len(head) - left)) \
+        + " |"
+    for line in lines:
+        yield "| " + " | ".join(str(cell) for cell in line) + " |"
+    yield ""
+
+
+def paragraphs(text):
+    return [*text.strip().splitlines(), ""]
+
+
+def flags_of(path):
+    """How the library and the loops were compiled: {file: flags}."""
+    kept = {}
+    if path is None or not path.exists():
+        return kept
+    for command in json.loads(path.read_text()):
+        name = re.sub(r"^(\.\./)*", "", command["file"])
+        if not name.endswith(("dropin/tvmffi.c", "bench/limit.c")):
+            continue
+        flags = [word for word in shlex.split(command["command"])[1:]
+                 if word.startswith(("-O", "-f", "-std", "-m", "-D"))
+                 and not word.startswith("-fdiagnostics")]
+        kept.setdefault("/".join(Path(name).parts[-2:]), " ".join(flags))
+    return kept
+
+
+def page_machine(rows, ini, args):
+    run = rows.run
+    place = "pinned to one of" if run["pinned"] else "not pinned, on"
+    yield "## How it was measured"
+    yield ""
+    yield (f"Machine: {run['processor']}, {run['system']}, {place} "
+           f"{run['processors']} processors. Compiler: {run['compiler']}.")
+    for name, flags in flags_of(args.commands).items():
+        yield f"`{name}`: `{flags}`."
+    yield ""
+    yield from paragraphs(ini["page"]["method"])
+
+
+def page_goals(goals):
+    yield "## The goals"
+    yield ""
+    yield ("Times are nanoseconds: limit / stock / ours. A goal is the largest "
+           "ratio allowed; of several rows the worst counts.")
+    yield ""
+    lines = []
+    for goal in goals:
+        for place, (name, times, value) in enumerate(
+                goal.lines or [("no row", "-", "-")]):
+            lines.append([goal.what if place == 0 else "",
+                          goal.words["goal"] if place == 0 else "", name,
+                          times, value, goal.verdict if place == 0 else ""])
+    yield from table(["what", "goal", "row", "times", "ratio", ""], lines, 3)
+    yield from paragraphs(
+        f"{sum(goal.verdict == 'met' for goal in goals)} of {len(goals)} are "
+        "met.")
+    for goal in goals:
+        if "why" in goal.words:
+            yield f"**{goal.what}** ({goal.verdict})."
+            yield from paragraphs(goal.words["why"])
+        elif goal.verdict == "not met":
+            yield f"**{goal.what}** (not met)."
+            yield from paragraphs("Not explained yet.")
+
+
+def page_losses(rows, ini):
+    lost = sorted((row for row in rows.all if row.get("to_stock", 0) > LOST),
+                  key=lambda row: -row["to_stock"])
+    yield "## Where we lose"
+    yield ""
+    if not lost:
+        yield from paragraphs("Nowhere: no row is slower than stock by more "
+                              f"than {LOST - 1:.0%}.")
+    else:
+        yield (f"{len(lost)} of {len(rows.all)} rows are slower than stock by "
+               f"more than {LOST - 1:.0%}:")
+        yield ""
+        yield from table(
+            ["row", "stock", "ours", "ratio"],
+            [[rows.name(row), nanoseconds(time_of(row, "stock")),
+              nanoseconds(time_of(row, "ours")), ratio(row["to_stock"])]
+             for row in lost])
+    yield from paragraphs(ini["page"]["losses"])
+
+
+def page_limits(ini, rows):
+    yield "## The limits"
+    yield ""
+    shared = {}
+    for row in rows.all:
+        if "limit_is" in row:
+            shared.setdefault(row["limit_is"], set()).add(row["group"])
+    yield from paragraphs(ini["page"]["limits"])
+    yield from table(["group", "the least work that could do"],
+                     [[group, " ".join(text.split())]
+                      for group, text in ini["limits"].items()], 2)
+    if shared:
+        yield from table(["a limit of several rows", "in"],
+                         [[text, ", ".join(sorted(groups))]
+                          for text, groups in shared.items()], 2)
+
+
+def page_rows(rows, pictures):
+    yield "## Every row"
+    yield ""
+    if pictures:
+        yield f"![each row beside stock and its limit]({pictures.overview(rows)})"
+        yield ""
+    yield from table(
+        ["group", "rows", "ours to the limit", "ours to stock"],
+        [[group, len(members),
+          ratio(geometric_mean(r["to_limit"] for r in members
+                               if "to_limit" in r)),
+          ratio(geometric_mean(r["to_stock"] for r in members
+                               if "to_stock" in r))]
+         for group, members in rows.groups().items()])
+    counted = any("cycles" in row.get("ours", {}) for row in rows.all)
+    for group, members in rows.groups().items():
+        yield f"### {group}"
+        yield ""
+        families = rows.families(group)
+        if families and pictures:
+            yield (f"![{group}: time by size]"
+                   f"({pictures.growth(group, families)})")
+            yield ""
+        head = ["", "limit", "stock", "ours", "to limit", "to stock"]
+        lines = []
+        for row in members:
+            line = [row["name"], *(nanoseconds(time_of(row, subject))
+                                   for subject in SUBJECTS),
+                    ratio(row.get("to_limit")), ratio(row.get("to_stock"))]
+            if counted:
+                own = row.get("ours", {})
+                line += [f"{own.get('cycles', 0):.1f}",
+                         f"{own.get('instructions', 0):.1f}"]
+            lines.append(line)
+        if counted:
+            head += ["cycles", "instructions"]
+        yield from table(head, lines)
+
+
+def page_python(ini, compared, pictures):
+    calls = compared["calls"]
+    names = list(next(iter(calls.values())))
+    yield "## From Python"
+    yield ""
+    yield from paragraphs(ini["page"]["python"])
+    if pictures:
+        yield f"![a call from Python]({pictures.python(calls)})"
+        yield ""
+    yield from table(["ns", *names],
+                     [[f"`{row}`", *(f"{columns[name][0]:.0f}"
+                                     if name in columns else "-"
+                                     for name in names)]
+                      for row, columns in calls.items()])
+
+
+def page_sizes(lines):
+    yield "## Sizes, compile and load times"
+    yield ""
+    for line in lines:
+        yield f"- {line}"
+    yield ""
+
+
+def write_page(args, ini, rows, goals, sizes):
+    pictures = Pictures(args.out / "benchmarks")
+    lines = ["# Benchmarks", "", *paragraphs(ini["page"]["head"]),
+             *page_machine(rows, ini, args), *page_goals(goals),
+             *page_losses(rows, ini)]
+    if args.python:
+        lines += page_python(ini, json.loads(args.python.read_text()),
+                             pictures)
+    if args.sizes:
+        lines += page_sizes(sizes)
+    lines += [*page_limits(ini, rows), *page_rows(rows, pictures)]
+    text = "\n".join(lines).rstrip() + "\n"
+    (args.out / "benchmarks.md").write_text(text, encoding="utf-8")
+    shutil.copyfile(args.run, args.out / "benchmarks/run.json")
+
+
+def numbers(lines):
+    """{what: number} of the lines that tests/sizes.py writes."""
+    found = {}
+    for line in lines:
+        what, _, rest = line.partition(": ")
+        match = re.match(r"[\d.]+", rest)
+        if match:
+            found[what] = float(match[0])
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--words", type=Path, default=HERE / "report.ini")
+    parser.add_argument("--sizes", type=Path)
+    parser.add_argument("--python", type=Path)
+    parser.add_argument("--commands", type=Path,
+                        help="compile_commands.json of the build")
+    parser.add_argument("--goals", action="store_true")
+    parser.add_argument("--out", type=Path, default=HERE.parent / "docs")
+    parser.add_argument("run", type=Path)
+    args = parser.parse_args()
+    ini = configparser.ConfigParser(interpolation=None, delimiters=("=",),
+                                    empty_lines_in_values=True)
+    ini.optionxform = str
+    ini.read(args.words, encoding="utf-8")
+    rows = Rows(args.run)
+    sizes = json.loads(args.sizes.read_text()) if args.sizes else []
+    goals = goals_of(ini, rows, numbers(sizes))
+    if args.goals:
+        print_goals(goals)
+    else:
+        write_page(args, ini, rows, goals, sizes)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
