@@ -98,8 +98,32 @@ static int reaches_stock(const outcome *r) {
   return r->ratio[STOCK] <= NOISE_RATIO || by <= NOISE_NS;
 }
 
+/* The most that a row may take of its limit, with room for other processors:
+ * where these rows lose, all calls do. */
+static const struct {
+  const char *group, *name;
+  double most;
+} limits[] = {
+    {"call", "cell, 3 args", 1.15},
+    {"call", "TVMFFIFunctionCall, 3 args", 2.2},
+    {"refcount", "IncRef and DecRef", 1.9},
+    {"refcount", "tvmffi_retain and tvmffi_release", 1.6},
+};
+
+/* 0: the row has none. */
+static double most_of_limit(const outcome *r) {
+  for (size_t i = 0; i < sizeof limits / sizeof limits[0]; ++i) {
+    if (strcmp(r->group, limits[i].group) == 0 &&
+        strcmp(r->row->name, limits[i].name) == 0) {
+      return limits[i].most;
+    }
+  }
+  return 0;
+}
+
 static int reaches_limit(const outcome *r) {
-  return r->row->limit_goal <= 0 || r->ratio[LIMIT] <= r->row->limit_goal;
+  double most = most_of_limit(r);
+  return most == 0 || r->ratio[LIMIT] <= most;
 }
 
 static int guard_row(char **argv, outcome *r, int number) {
@@ -111,9 +135,9 @@ static int guard_row(char **argv, outcome *r, int number) {
   printf("%s %d - %s: %s: %.2f of stock, at most %.2f", ok ? "ok" : "not ok",
          number, r->group, r->row->name, r->ratio[STOCK],
          r->row->goal > 0 ? r->row->goal : NOISE_RATIO);
-  if (r->row->limit_goal > 0) {
+  if (most_of_limit(r) > 0) {
     printf("; %.2f of the limit, at most %.2f", r->ratio[LIMIT],
-           r->row->limit_goal);
+           most_of_limit(r));
   }
   printf(" (%.2f, stock %.2f, limit %.2f ns)\n", r->figures[OURS].min,
          r->figures[STOCK].min, r->figures[LIMIT].min);

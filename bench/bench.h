@@ -72,8 +72,7 @@ typedef struct bench_case {
   long fixed;       /* steps in a round; 0: found by calibration */
   int rounds;       /* for long steps; 0: until the minimum has settled */
   double goal;      /* the largest ratio to stock; 0: "not slower" */
-  int brief;        /* also shown by --short */
-  double limit_goal;    /* the largest ratio to the limit; 0: none */
+  int brief;        /* also shown by --short, and by the guard */
   const char *limit_is; /* what the limit does, for the report */
 } bench_case;
 

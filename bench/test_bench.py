@@ -53,7 +53,7 @@ class Checks:
         libraries = [self.args.ours, self.args.stock]
         if swapped:
             libraries.reverse()
-        return run(self.args.bench, "--ours", libraries[0], "--stock",
+        return run(self.args.bench.resolve(), "--ours", libraries[0], "--stock",
                    libraries[1], *options)
 
     def rows(self):
@@ -73,7 +73,7 @@ class Checks:
             done = self.bench(*wrong)
             self.tap.ok(done.returncode == 2 and done.stderr,
                         f"{wrong[0]}: wrong use is an error", done)
-        done = run(self.args.bench, "--ours", "missing.so")
+        done = run(self.args.bench.resolve(), "--ours", "missing.so")
         self.tap.ok(done.returncode == 2 and "cannot load" in done.stderr,
                     "a library that is not there is an error", done)
 
@@ -114,6 +114,9 @@ class Checks:
         done = self.bench(*some, swapped=True)
         self.tap.ok(done.returncode == 1 and "\nnot ok 1" in done.stdout,
                     "the guard fails what is slower", done)
+        done = self.bench("--guard", "--short", "--passes", "1")
+        self.tap.ok(done.stdout.count("of the limit, at most") == 4,
+                    "the guard knows rows by their limit, too", done)
 
     def example(self):
         """README's example, on a stub of the harness."""
