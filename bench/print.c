@@ -12,10 +12,8 @@
 
 #include "harness.h"
 
-#define BAR 16 /* characters */
-#define CHANGED                                                 \
-  0.05 /* --compare: a ratio that moved by more than noise does \
-        */
+#define BAR 16       /* characters */
+#define CHANGED 0.05 /* --compare: a ratio that moved by more has changed */
 
 #ifdef __clang__
 #define COMPILER __VERSION__
