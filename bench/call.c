@@ -1,19 +1,19 @@
 /* call.c: what a packed call costs, and a function object.
  *
- * The limit of a call is the same C function, with the same signature and the
- * same arguments, called through a pointer that the compiler cannot see
- * through. The arguments are written anew for each call, as a caller does.
- * All three ways to call are copies of one loop, so that the placement of its
- * instructions cannot favour one of them.
+ * call.h says what the limit of a call is. The runtime that is linked in is
+ * ours in both columns but stock's; std::function and libffi are the same in
+ * both, as no library has a part in them. The limit of a chain is one of C
+ * functions that call each other through pointers.
  */
+#include "call.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "free_list.h"
 
-/* The callee reads each argument once, so that none can be left out. */
-static int sum(void *self, const TVMFFIAny *args, int32_t num_args,
-               TVMFFIAny *result) {
+int bench_sum(void *self, const TVMFFIAny *args, int32_t num_args,
+              TVMFFIAny *result) {
   int64_t total = 0;
   (void)self;
   for (int32_t i = 0; i < num_args; ++i) total += args[i].v_int64;
@@ -23,67 +23,36 @@ static int sum(void *self, const TVMFFIAny *args, int32_t num_args,
 
 static void no_deleter(void *self) { (void)self; }
 
-/* TVMFFIFunctionCall differs from a safe call by a const only. */
-BENCH_INLINE TVMFFISafeCallType as_safe_call(const bench_lib *lib) {
-  TVMFFISafeCallType target;
-  memcpy(&target, &lib->FunctionCall, sizeof target);
-  return target;
-}
-
-/* The compiler must not see what the pointer points to, nor keep it: a callee
- * might change it. */
-BENCH_INLINE void call_loop(const bench_lib *lib,
-                            const TVMFFISafeCallType *target, void *self,
-                            int count, long n) {
-  TVMFFIAny args[9], result;
-  __asm__ volatile("" : "+r"(target));
-  for (long i = 0; i < n; ++i) {
-    for (int k = 0; k < count; ++k) args[k] = bench_int(i + k);
-    result = bench_none();
-    bench_need(lib, (*target)(self, args, count, &result), "call");
-  }
-}
-
-#define CALL_LOOPS(count)                                                  \
-  __attribute__((noinline, aligned(64))) static void raw_##count(          \
-      const bench_lib *lib, void *state, long n) {                         \
-    static TVMFFISafeCallType target = sum;                                \
-    call_loop(lib, &target, state, count, n);                              \
-  }                                                                        \
-  BENCH_LOOP(cell_##count) {                                               \
-    const TVMFFIFunctionCell *cell = bench_cell(state);                    \
-    call_loop(lib, &cell->safe_call, state, count, n);                     \
-  }                                                                        \
-  BENCH_LOOP(function_call_##count) {                                      \
-    TVMFFISafeCallType target = as_safe_call(lib);                         \
-    call_loop(lib, &target, state, count, n);                              \
+#define CALL_LOOPS(count)                                    \
+  BENCH_RAW_CALL(count)                                      \
+  BENCH_LOOP(cell_##count) {                                 \
+    const TVMFFIFunctionCell *cell = bench_cell(state);      \
+    bench_call_loop(lib, &cell->safe_call, state, count, n); \
+  }                                                          \
+  BENCH_LOOP(function_call_##count) {                        \
+    TVMFFISafeCallType target = bench_function_call(lib);    \
+    bench_call_loop(lib, &target, state, count, n);          \
   }
 
-CALL_LOOPS(0)
-CALL_LOOPS(1)
-CALL_LOOPS(2)
-CALL_LOOPS(3)
-CALL_LOOPS(4)
-CALL_LOOPS(5)
-CALL_LOOPS(6)
-CALL_LOOPS(7)
-CALL_LOOPS(8)
+BENCH_ARG_COUNTS(CALL_LOOPS)
 
 static void *function_setup(const bench_lib *lib, long with_self) {
   static int self;
-  return with_self ? bench_function(lib, &self, sum, no_deleter)
-                   : bench_function(lib, NULL, sum, NULL);
+  return with_self ? bench_function(lib, &self, bench_sum, no_deleter)
+                   : bench_function(lib, NULL, bench_sum, NULL);
 }
 
 static void function_teardown(const bench_lib *lib, void *state) {
   lib->ObjectDecRef(state);
 }
 
+/* Function objects made and released, beside malloc and a free list */
+
 BENCH_LOOP(create_plain) {
   TVMFFIObjectHandle function;
   (void)state;
   for (long i = 0; i < n; ++i) {
-    lib->FunctionCreate(NULL, sum, NULL, &function);
+    lib->FunctionCreate(NULL, bench_sum, NULL, &function);
     lib->ObjectDecRef(function);
   }
 }
@@ -92,62 +61,141 @@ BENCH_LOOP(create_with_self) {
   TVMFFIObjectHandle function;
   (void)state;
   for (long i = 0; i < n; ++i) {
-    lib->FunctionCreate(&function, sum, no_deleter, &function);
+    lib->FunctionCreate(&function, bench_sum, no_deleter, &function);
     lib->ObjectDecRef(function);
   }
 }
 
-#define CELL_ROW(count)                             \
-  {.name = "cell, " #count " args",                 \
-   .run = BENCH_SIDES(cell_##count),                             \
-   .setup = function_setup,                         \
-   .teardown = function_teardown,                   \
-   .limit = raw_##count,                            \
-   .brief = (count) == 3}
+/* A chain: each function calls the next one, and the last one adds. */
 
-#define FUNCTION_CALL_ROW(count)                    \
-  {.name = "TVMFFIFunctionCall, " #count " args",   \
-   .run = BENCH_SIDES(function_call_##count),                    \
-   .setup = function_setup,                         \
-   .teardown = function_teardown,                   \
-   .limit = raw_##count,                            \
-   .brief = (count) == 3}
+typedef struct link {
+  const bench_lib *lib;
+  TVMFFISafeCallType call; /* of the next one */
+  void *next;
+  TVMFFIObjectHandle function; /* this one, owned */
+} link;
+
+static int pass_on(void *self, const TVMFFIAny *args, int32_t num_args,
+                   TVMFFIAny *result) {
+  const link *l = self;
+  return l->call(l->next, args, num_args, result);
+}
+
+typedef struct chain {
+  long length;
+  link *links, *raw;
+} chain;
+
+static void *chain_setup(const bench_lib *lib, long length) {
+  chain *c = bench_alloc(sizeof *c);
+  c->length = length;
+  c->links = bench_alloc((size_t)length * sizeof *c->links);
+  c->raw = bench_alloc((size_t)length * sizeof *c->raw);
+  for (long i = 0; i < length; ++i) {
+    link *l = &c->links[i], *raw = &c->raw[i];
+    l->lib = lib;
+    l->call = bench_function_call(lib);
+    l->next = i ? l[-1].function : NULL;
+    l->function =
+        bench_function(lib, i ? l : NULL, i ? pass_on : bench_sum, NULL);
+    raw->call = i > 1 ? pass_on : bench_sum;
+    raw->next = i ? raw - 1 : NULL;
+  }
+  return c;
+}
+
+static void chain_teardown(const bench_lib *lib, void *state) {
+  chain *c = state;
+  for (long i = 0; i < c->length; ++i) lib->ObjectDecRef(c->links[i].function);
+  free(c->links);
+  free(c->raw);
+  free(c);
+}
+
+BENCH_LOOP(chain_call) {
+  const chain *c = state;
+  TVMFFISafeCallType target = bench_function_call(lib);
+  bench_call_loop(lib, &target, c->links[c->length - 1].function, 3, n);
+}
+
+static void chain_limit(const bench_lib *lib, void *state, long n) {
+  const chain *c = state;
+  TVMFFISafeCallType target = c->length > 1 ? pass_on : bench_sum;
+  bench_call_loop(lib, &target, &c->raw[c->length - 1], 3, n);
+}
+
+#define CALL_ROW(label, loop, count, self, in_short) \
+  {.name = label,                                    \
+   .run = BENCH_SIDES(loop##_##count),               \
+   .setup = function_setup,                          \
+   .teardown = function_teardown,                    \
+   .limit = raw_##count,                             \
+   .param = self,                                    \
+   .brief = in_short}
+
+#define CELL_ROW(count) \
+  CALL_ROW("cell, " #count " args", cell, count, 0, (count) == 3)
+#define FUNCTION_CALL_ROW(count)                                           \
+  CALL_ROW("TVMFFIFunctionCall, " #count " args", function_call, count, 0, \
+           (count) == 3)
+
+#define LINKED_ROW(count)                                        \
+  {.name = "TVMFFIFunctionCall linked in, " #count " args",      \
+   .run = {function_call_##count##_stock, bench_linked_##count}, \
+   .setup = bench_linked_setup,                                  \
+   .teardown = bench_linked_teardown,                            \
+   .limit = raw_##count}
+
+#define STD_FUNCTION_ROW(count)                                     \
+  {.name = "std::function, " #count " args",                        \
+   .run = {bench_std_function_##count, bench_std_function_##count}, \
+   .limit = raw_##count}
+
+#define LIBFFI_ROW(count)               \
+  {.name = "libffi, " #count " args",   \
+   .run = {bench_libffi, bench_libffi}, \
+   .setup = bench_libffi_setup,         \
+   .teardown = bench_libffi_teardown,   \
+   .limit = raw_##count,                \
+   .param = count}
+
+#define CHAIN_ROW(length)                  \
+  {.name = "chain of callbacks, " #length, \
+   .run = BENCH_SIDES(chain_call),         \
+   .setup = chain_setup,                   \
+   .teardown = chain_teardown,             \
+   .limit = chain_limit,                   \
+   .param = length}
 
 const bench_case bench_call[] = {
-    CELL_ROW(0),
-    CELL_ROW(1),
-    CELL_ROW(2),
-    CELL_ROW(3),
-    CELL_ROW(4),
-    CELL_ROW(5),
-    CELL_ROW(6),
-    CELL_ROW(7),
-    CELL_ROW(8),
-    FUNCTION_CALL_ROW(0),
-    FUNCTION_CALL_ROW(1),
-    FUNCTION_CALL_ROW(2),
-    FUNCTION_CALL_ROW(3),
-    FUNCTION_CALL_ROW(4),
-    FUNCTION_CALL_ROW(5),
-    FUNCTION_CALL_ROW(6),
-    FUNCTION_CALL_ROW(7),
-    FUNCTION_CALL_ROW(8),
-    {.name = "cell, 3 args, with self",
-     .run = BENCH_SIDES(cell_3),
-     .setup = function_setup,
-     .teardown = function_teardown,
-     .limit = raw_3,
-     .param = 1},
-    {.name = "TVMFFIFunctionCall, 3 args, with self",
-     .run = BENCH_SIDES(function_call_3),
-     .setup = function_setup,
-     .teardown = function_teardown,
-     .limit = raw_3,
-     .param = 1},
+    BENCH_ARG_ROWS(CELL_ROW),
+    BENCH_ARG_ROWS(FUNCTION_CALL_ROW),
+    LINKED_ROW(0),
+    LINKED_ROW(3),
+    LINKED_ROW(8),
+    LINKED_ROW(16),
+    CALL_ROW("cell, 3 args, with self", cell, 3, 1, 0),
+    CALL_ROW("TVMFFIFunctionCall, 3 args, with self", function_call, 3, 1, 0),
+#ifdef BENCH_CXX
+    STD_FUNCTION_ROW(0),
+    STD_FUNCTION_ROW(3),
+    STD_FUNCTION_ROW(8),
+#endif
+#ifdef BENCH_LIBFFI
+    LIBFFI_ROW(0),
+    LIBFFI_ROW(3),
+    LIBFFI_ROW(8),
+#endif
+    CHAIN_ROW(1),
+    CHAIN_ROW(4),
+    CHAIN_ROW(16),
     {.name = "create and release",
      .run = BENCH_SIDES(create_plain),
      .limit = bench_limit_malloc},
     {.name = "create and release, with self",
      .run = BENCH_SIDES(create_with_self),
      .limit = bench_limit_malloc},
+    {.name = "create and release, beside a free list",
+     .run = BENCH_SIDES(create_plain),
+     .limit = bench_limit_free_list},
     {0}};
