@@ -1,23 +1,35 @@
 /* registry.c: the global function table, the type table and its attributes.
  *
  * Names are looked up in a shuffled order, so that a large table is met the
- * way a program meets it: out of the cache. The limit of a look-up is to
- * compare the name once and to take and give back a reference.
+ * way a program meets it: out of the cache; each has a function of its own. The
+ * limit of a look-up is a table whose places need no search: the name is
+ * compared once, and a reference is taken and given back, at a place of 64
+ * bytes for each name. Of a name that is absent only the comparison is left.
  *
  * The order of the rows matters: a table only grows, so the rows on few names
- * stand before those on many, and rows that register come last.
+ * stand before those on many, and the million comes last.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
+#include "threads.h"
+
+/* A name of the limit's table, with its function's count. */
+typedef struct place {
+  char text[32];
+  uint64_t count;
+  char rest[24];
+} place;
 
 typedef struct name_set {
   long count;
   long next; /* kept between rounds, so that each name has its turn */
-  TVMFFIByteArray *names;
+  TVMFFIByteArray *names; /* shuffled */
   char (*text)[32];
+  place *places;
+  struct name_set *other; /* the second thread's turn in the same names */
 } name_set;
 
 /* A fixed generator: each run meets the names in the same order. */
@@ -37,14 +49,17 @@ static void shuffle(name_set *set) {
 
 static name_set *make_names(const char *prefix, long count) {
   name_set *set = bench_alloc(sizeof *set);
+  memset(set, 0, sizeof *set);
   set->count = count;
-  set->next = 0;
   set->names = bench_alloc((size_t)count * sizeof *set->names);
   set->text = bench_alloc((size_t)count * sizeof *set->text);
+  set->places = bench_alloc((size_t)count * sizeof *set->places);
   for (long i = 0; i < count; ++i) {
-    int size = snprintf(set->text[i], sizeof *set->text, "%s.function_%ld",
-                        prefix, i);
+    int size =
+        snprintf(set->text[i], sizeof *set->text, "%s.function_%ld", prefix, i);
     set->names[i] = bench_bytes(set->text[i], (size_t)size);
+    memcpy(set->places[i].text, set->text[i], sizeof *set->text);
+    set->places[i].count = 1;
   }
   shuffle(set);
   return set;
@@ -53,6 +68,7 @@ static name_set *make_names(const char *prefix, long count) {
 static void rename_only(name_set *set, const char *text) {
   int size = snprintf(set->text[0], sizeof set->text[0], "%s", text);
   set->names[0] = bench_bytes(set->text[0], (size_t)size);
+  memcpy(set->places[0].text, set->text[0], sizeof *set->text);
 }
 
 static void free_names(const bench_lib *lib, void *state) {
@@ -60,6 +76,7 @@ static void free_names(const bench_lib *lib, void *state) {
   (void)lib;
   free(set->names);
   free(set->text);
+  free(set->places);
   free(set);
 }
 
@@ -71,11 +88,16 @@ static const TVMFFIByteArray *next_name(name_set *set) {
 
 static void *present(const bench_lib *lib, long count) {
   name_set *set = make_names("bench.global", count);
-  TVMFFIObjectHandle function = bench_function(lib, NULL, bench_nothing, NULL);
   for (long i = 0; i < count; ++i) {
-    BENCH_DO(FunctionSetGlobal, &set->names[i], function, 1);
+    TVMFFIObjectHandle function;
+    /* Who has it from an earlier row keeps it. */
+    BENCH_DO(FunctionGetGlobal, &set->names[i], &function);
+    if (!function) {
+      function = bench_function(lib, NULL, bench_nothing, NULL);
+      BENCH_DO(FunctionSetGlobal, &set->names[i], function, 0);
+    }
+    lib->ObjectDecRef(function);
   }
-  lib->ObjectDecRef(function);
   return set;
 }
 
@@ -103,16 +125,22 @@ BENCH_LOOP(miss_global) {
   }
 }
 
+/* Whether the name stands at its place. */
+BENCH_INLINE int at_place(const name_set *set, const TVMFFIByteArray *name,
+                          place **found) {
+  *found = &set->places[(name->data - set->text[0]) / 32];
+  bench_keep(name);
+  return memcmp(name->data, (*found)->text, name->size) == 0;
+}
+
 static void look_up_limit(const bench_lib *lib, void *state, long n) {
-  static uint64_t count = 1;
   name_set *set = state;
   (void)lib;
   for (long i = 0; i < n; ++i) {
-    const TVMFFIByteArray *name = next_name(set);
-    bench_keep(name);
-    if (memcmp(name->data, set->text[0], 4) != 0) break;
-    __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_sub(&count, 1, __ATOMIC_RELEASE);
+    place *found;
+    if (!at_place(set, next_name(set), &found)) break;
+    __atomic_fetch_add(&found->count, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&found->count, 1, __ATOMIC_RELEASE);
   }
 }
 
@@ -120,11 +148,36 @@ static void compare_limit(const bench_lib *lib, void *state, long n) {
   name_set *set = state;
   (void)lib;
   for (long i = 0; i < n; ++i) {
-    const TVMFFIByteArray *name = next_name(set);
-    bench_keep(name);
-    if (memcmp(name->data, set->text[0], 4) != 0) break;
+    place *found;
+    if (!at_place(set, next_name(set), &found)) break;
   }
 }
+
+/* The same names by two threads, the second half a turn ahead. */
+
+static void *present_for_two(const bench_lib *lib, long count) {
+  name_set *set = present(lib, count);
+  bench_pair_start();
+  set->other = bench_alloc(sizeof *set->other);
+  *set->other = *set;
+  set->other->next = count / 2;
+  return set;
+}
+
+static void free_for_two(const bench_lib *lib, void *state) {
+  bench_pair_stop();
+  free(((name_set *)state)->other);
+  free_names(lib, state);
+}
+
+#define TWO_LOOP(name, loop)                                        \
+  static void name(const bench_lib *lib, void *state, long n) {     \
+    bench_in_pair(loop, lib, state, ((name_set *)state)->other, n); \
+  }
+
+TWO_LOOP(get_by_two_stock, get_global_stock)
+TWO_LOOP(get_by_two_ours, get_global_ours)
+TWO_LOOP(look_up_limit_of_two, look_up_limit)
 
 /* Registering */
 
@@ -352,124 +405,70 @@ BENCH_LOOP(attr_column) {
   }
 }
 
+#define NAMES_ROW(label, loop, make, least, size, ratio) \
+  {.name = label,                                        \
+   .run = BENCH_SIDES(loop),                             \
+   .setup = make,                                        \
+   .teardown = free_names,                               \
+   .limit = least,                                       \
+   .param = size,                                        \
+   .goal = ratio}
+
+#define GLOBAL_ROWS(text, count, found, absent)                         \
+  NAMES_ROW("global look-up, " text " names", get_global, present,      \
+            look_up_limit, count, found),                               \
+      {.name = "global look-up, " text " names, 2 threads",             \
+       .run = BENCH_SIDES(get_by_two),                                  \
+       .setup = present_for_two,                                        \
+       .teardown = free_for_two,                                        \
+       .limit = look_up_limit_of_two,                                   \
+       .param = count},                                                 \
+      NAMES_ROW("missing global, " text " names", miss_global, missing, \
+                compare_limit, count, absent)
+
+#define AGAIN_ROW(label, loop)       \
+  {.name = label,                    \
+   .run = BENCH_SIDES(loop),         \
+   .setup = registering_setup,       \
+   .teardown = registering_teardown, \
+   .limit = bench_limit_malloc}
+
+#define FRESH_ROW(label, loop, make) \
+  {.name = label,                    \
+   .run = BENCH_SIDES(loop),         \
+   .setup = make,                    \
+   .teardown = registering_teardown, \
+   .limit = bench_limit_malloc,      \
+   .fixed = BENCH_FRESH}
+
 const bench_case bench_registry[] = {
-    {.name = "global look-up, 100 names",
-     .run = BENCH_SIDES(get_global),
-     .setup = present,
-     .teardown = free_names,
-     .limit = look_up_limit,
-     .param = 100,
-     .goal = BENCH_THRICE},
-    {.name = "missing global, 100 names",
-     .run = BENCH_SIDES(miss_global),
-     .setup = missing,
-     .teardown = free_names,
-     .limit = compare_limit,
-     .param = 100,
-     .goal = BENCH_THRICE},
-    {.name = "global look-up, 10000 names",
-     .run = BENCH_SIDES(get_global),
-     .setup = present,
-     .teardown = free_names,
-     .limit = look_up_limit,
-     .param = 10000,
-     .goal = BENCH_THRICE},
-    {.name = "missing global, 10000 names",
-     .run = BENCH_SIDES(miss_global),
-     .setup = missing,
-     .teardown = free_names,
-     .limit = compare_limit,
-     .param = 10000,
-     .goal = BENCH_THRICE},
-    {.name = "type key to index, built-in",
-     .run = BENCH_SIDES(type_key),
-     .setup = builtin_key,
-     .teardown = free_names,
-     .limit = compare_limit,
-     .goal = BENCH_THRICE},
-    {.name = "type key to index, 100 types",
-     .run = BENCH_SIDES(type_key),
-     .setup = keys_setup,
-     .teardown = free_names,
-     .limit = compare_limit,
-     .param = 100,
-     .goal = BENCH_THRICE},
-    {.name = "type registered again",
-     .run = BENCH_SIDES(type_again),
-     .setup = keys_setup,
-     .teardown = free_names,
-     .limit = compare_limit,
-     .param = 100},
-    {.name = "type queried",
-     .run = BENCH_SIDES(type_query),
-     .setup = keys_setup,
-     .teardown = free_names,
-     .limit = compare_limit,
-     .param = 100},
+    GLOBAL_ROWS("100", 100, BENCH_THRICE, BENCH_THRICE),
+    GLOBAL_ROWS("10000", 10000, BENCH_THRICE, BENCH_THRICE),
+    NAMES_ROW("type key to index, built-in", type_key, builtin_key,
+              compare_limit, 1, BENCH_THRICE),
+    NAMES_ROW("type key to index, 100 types", type_key, keys_setup,
+              compare_limit, 100, BENCH_THRICE),
+    NAMES_ROW("type registered again", type_again, keys_setup, compare_limit,
+              100, 0),
+    NAMES_ROW("type queried", type_query, keys_setup, compare_limit, 100, 0),
     {.name = "type info by index",
      .run = BENCH_SIDES(type_info),
      .limit = type_info_limit},
-    {.name = "attribute column",
-     .run = BENCH_SIDES(attr_column),
-     .setup = column_setup,
-     .teardown = free_names,
-     .limit = compare_limit,
-     .param = 1},
-    {.name = "attribute column, missing",
-     .run = BENCH_SIDES(attr_column),
-     .setup = column_setup,
-     .teardown = free_names,
-     .limit = compare_limit},
-    {.name = "set global, override",
-     .run = BENCH_SIDES(set_again),
-     .setup = registering_setup,
-     .teardown = registering_teardown,
-     .limit = bench_limit_malloc},
-    {.name = "set global from method info, override",
-     .run = BENCH_SIDES(set_again_method),
-     .setup = registering_setup,
-     .teardown = registering_teardown,
-     .limit = bench_limit_malloc},
-    {.name = "set global, new name",
-     .run = BENCH_SIDES(set_fresh),
-     .setup = registering_setup,
-     .teardown = registering_teardown,
-     .limit = bench_limit_malloc,
-     .fixed = BENCH_FRESH},
-    {.name = "set global from method info, new name",
-     .run = BENCH_SIDES(set_fresh_method),
-     .setup = registering_setup,
-     .teardown = registering_teardown,
-     .limit = bench_limit_malloc,
-     .fixed = BENCH_FRESH},
-    {.name = "new type",
-     .run = BENCH_SIDES(alloc_type),
-     .setup = registering_setup,
-     .teardown = registering_teardown,
-     .limit = bench_limit_malloc,
-     .fixed = BENCH_FRESH},
-    {.name = "register field",
-     .run = BENCH_SIDES(register_field),
-     .setup = types_setup,
-     .teardown = registering_teardown,
-     .limit = bench_limit_malloc,
-     .fixed = BENCH_FRESH},
-    {.name = "register method",
-     .run = BENCH_SIDES(register_method),
-     .setup = types_setup,
-     .teardown = registering_teardown,
-     .limit = bench_limit_malloc,
-     .fixed = BENCH_FRESH},
-    {.name = "register metadata",
-     .run = BENCH_SIDES(register_metadata),
-     .setup = types_setup,
-     .teardown = registering_teardown,
-     .limit = bench_limit_malloc,
-     .fixed = BENCH_FRESH},
-    {.name = "register attribute",
-     .run = BENCH_SIDES(register_attr),
-     .setup = types_setup,
-     .teardown = registering_teardown,
-     .limit = bench_limit_malloc,
-     .fixed = BENCH_FRESH},
+    NAMES_ROW("attribute column", attr_column, column_setup, compare_limit, 1,
+              0),
+    NAMES_ROW("attribute column, missing", attr_column, column_setup,
+              compare_limit, 0, 0),
+    AGAIN_ROW("set global, override", set_again),
+    AGAIN_ROW("set global from method info, override", set_again_method),
+    FRESH_ROW("set global, new name", set_fresh, registering_setup),
+    FRESH_ROW("set global from method info, new name", set_fresh_method,
+              registering_setup),
+    FRESH_ROW("new type", alloc_type, registering_setup),
+    FRESH_ROW("register field", register_field, types_setup),
+    FRESH_ROW("register method", register_method, types_setup),
+    FRESH_ROW("register metadata", register_metadata, types_setup),
+    FRESH_ROW("register attribute", register_attr, types_setup),
+    NAMES_ROW("type key to index, 10000 types", type_key, keys_setup,
+              compare_limit, 10000, BENCH_THRICE),
+    GLOBAL_ROWS("1000000", 1000000, 0.25, 0),
     {0}};
