@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unwind.h>
 
-#include "bench.h"
+#include "error.h"
 
 static const char kind[] = "ValueError";
 static const char message[] = "expected a positive size but got -1";
@@ -75,7 +75,7 @@ static _Unwind_Reason_Code count_frame(struct _Unwind_Context *context,
   return _URC_NO_REASON;
 }
 
-static void walk_here(const bench_lib *lib, void *state, long n) {
+void bench_limit_walk(const bench_lib *lib, void *state, long n) {
   (void)lib;
   (void)state;
   for (long i = 0; i < n; ++i) {
@@ -98,7 +98,7 @@ BENCH_LOOP(backtrace_deep) {
 }
 
 static void walk_deep(const bench_lib *lib, void *state, long n) {
-  descend(walk_here, lib, *(long *)state, n);
+  descend(bench_limit_walk, lib, *(long *)state, n);
 }
 
 static TVMFFIObjectHandle new_error(const bench_lib *lib) {
@@ -236,15 +236,15 @@ const bench_case bench_error[] = {
      .run = BENCH_SIDES(failing_call),
      .setup = failing_setup,
      .teardown = error_teardown,
-     .limit = walk_here,
+     .limit = bench_limit_walk,
      .goal = BENCH_THRICE},
     {.name = "missing type key, and take",
      .run = BENCH_SIDES(missing_type_key),
-     .limit = walk_here,
+     .limit = bench_limit_walk,
      .goal = BENCH_THRICE},
     {.name = "malformed dtype, and take",
      .run = BENCH_SIDES(malformed_dtype),
-     .limit = walk_here,
+     .limit = bench_limit_walk,
      .goal = BENCH_THRICE},
     {.name = "create and release",
      .run = BENCH_SIDES(create),
