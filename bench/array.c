@@ -1,32 +1,60 @@
-/* array.c: arrays and lists, by their built-in functions.
+/* array.c: arrays, lists and shapes, by their built-in functions.
  *
  * Each is called as clients do it: by TVMFFIFunctionCall, and by the function
  * pointer in the cell of the function object. Sizes run from 10 items to
  * 1,000,000, so that the rows of one operation show how its cost grows. The
- * limit of reading an item is the call of a C function that copies it, bounds
- * checked, from the same block; that of appending stores to such a block.
+ * limit of an operation is the same on a plain block of items: to copy one,
+ * bounds checked, in a C function that is called; to store one; to compare,
+ * swap, move or copy as many as the operation must; to allocate and free it.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 
+enum op {
+  MAKE,
+  GET,
+  SIZE,
+  CONTAINS,
+  SET,
+  APPEND,
+  POP,
+  INSERT,
+  ERASE,
+  ERASE_RANGE,
+  REPLACE,
+  REVERSE,
+  CLEAR,
+  RESERVE,
+  OPS
+};
+
+static const char *const op_names[OPS] = {
+    "",      "GetItem", "Size",  "Contains",   "SetItem",      "Append",
+    "Pop",   "Insert",  "Erase", "EraseRange", "ReplaceSlice", "Reverse",
+    "Clear", "Reserve"};
+
+enum { SLICE = 4 }; /* items */
+
 typedef struct {
   TVMFFIObject *seq;
-  TVMFFIObjectHandle make, get, set, append, pop, contains, clear, size;
+  TVMFFIObjectHandle ops[OPS]; /* an array has the first four */
   TVMFFIAny item;
+  TVMFFIAny few, same; /* lists of SLICE items, and of all */
+  TVMFFIAny *block;    /* the limit's items */
   int64_t num_items;
 } sequence;
 
 static TVMFFIObjectHandle built_in(const bench_lib *lib, const char *kind,
-                                   const char *what) {
+                                   enum op op) {
   TVMFFIObjectHandle function = NULL;
   TVMFFIByteArray name;
   char text[40] = "ffi.";
-  strcat(strcat(text, kind), what);
+  strcat(strcat(text, kind), op_names[op]);
   name = bench_bytes(text, strlen(text));
   BENCH_DO(FunctionGetGlobal, &name, &function);
-  if (!function && kind[0] == 'L') bench_fail(lib, text);
+  if (!function) bench_fail(lib, text);
   return function;
 }
 
@@ -48,23 +76,21 @@ static TVMFFIAny seq_any(const sequence *s) {
 static sequence *make(const bench_lib *lib, const char *kind, long param) {
   const TVMFFIByteArray text = bench_bytes("a string object", 15);
   sequence *s = bench_alloc(sizeof *s);
-  TVMFFIAny *items;
+  int is_list = kind[0] == 'L';
+  memset(s, 0, sizeof *s);
   s->num_items = param < 0 ? -param : param;
-  s->make = built_in(lib, kind, "");
-  s->get = built_in(lib, kind, "GetItem");
-  s->set = built_in(lib, kind, "SetItem");
-  s->append = built_in(lib, kind, "Append");
-  s->pop = built_in(lib, kind, "Pop");
-  s->contains = built_in(lib, kind, "Contains");
-  s->clear = built_in(lib, kind, "Clear");
-  s->size = built_in(lib, kind, "Size");
+  for (int op = 0; op < (is_list ? OPS : SET); ++op)
+    s->ops[op] = built_in(lib, kind, (enum op)op);
   s->item = bench_int(5);
   if (param < 0) BENCH_DO(StringFromByteArray, &text, &s->item);
-  items = bench_alloc((size_t)s->num_items * sizeof *items);
+  s->block = bench_alloc((size_t)s->num_items * sizeof *s->block);
   for (int64_t i = 0; i < s->num_items; ++i)
-    items[i] = param < 0 ? s->item : bench_int(i);
-  s->seq = call(lib, s->make, items, (int32_t)s->num_items).v_obj;
-  free(items);
+    s->block[i] = param < 0 ? s->item : bench_int(i);
+  s->seq = call(lib, s->ops[MAKE], s->block, (int32_t)s->num_items).v_obj;
+  if (is_list && s->num_items >= SLICE) {
+    s->few = call(lib, s->ops[MAKE], s->block, SLICE);
+    s->same = call(lib, s->ops[MAKE], s->block, (int32_t)s->num_items);
+  }
   return s;
 }
 
@@ -78,12 +104,14 @@ static void *list_setup(const bench_lib *lib, long param) {
 
 static void teardown(const bench_lib *lib, void *state) {
   sequence *s = state;
-  TVMFFIObjectHandle all[] = {s->make, s->get,      s->set,   s->append,
-                              s->pop,  s->contains, s->clear, s->size};
-  for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i)
-    lib->ObjectDecRef(all[i]);
+  for (int op = 0; op < OPS; ++op) {
+    if (s->ops[op]) lib->ObjectDecRef(s->ops[op]);
+  }
   lib->ObjectDecRef(s->seq);
   bench_any_release(lib, &s->item);
+  bench_any_release(lib, &s->few);
+  bench_any_release(lib, &s->same);
+  free(s->block);
   free(s);
 }
 
@@ -108,7 +136,7 @@ BENCH_INLINE void get_loop(const bench_lib *lib, sequence *s,
     args[0] = seq_any(s);
     args[1] = bench_int(at);
     result = bench_none();
-    bench_need(lib, target(s->get, args, 2, &result), "get");
+    bench_need(lib, target(s->ops[GET], args, 2, &result), "get");
     bench_any_release(lib, &result);
     if (++at == s->num_items) at = 0;
   }
@@ -116,7 +144,7 @@ BENCH_INLINE void get_loop(const bench_lib *lib, sequence *s,
 
 BENCH_LOOP(get) { get_loop(lib, state, through_library(lib), n); }
 BENCH_LOOP(get_cell) {
-  get_loop(lib, state, through_cell(((sequence *)state)->get), n);
+  get_loop(lib, state, through_cell(((sequence *)state)->ops[GET]), n);
 }
 
 BENCH_LOOP(size) {
@@ -125,7 +153,7 @@ BENCH_LOOP(size) {
   for (long i = 0; i < n; ++i) {
     args[0] = seq_any(s);
     result = bench_none();
-    BENCH_DO(FunctionCall, s->size, args, 1, &result);
+    BENCH_DO(FunctionCall, s->ops[SIZE], args, 1, &result);
   }
 }
 
@@ -138,7 +166,7 @@ BENCH_LOOP(set) {
     args[1] = bench_int(at);
     args[2] = s->item;
     result = bench_none();
-    BENCH_DO(FunctionCall, s->set, args, 3, &result);
+    BENCH_DO(FunctionCall, s->ops[SET], args, 3, &result);
     if (++at == s->num_items) at = 0;
   }
 }
@@ -149,11 +177,11 @@ BENCH_INLINE void append_loop(const bench_lib *lib, sequence *s,
                               TVMFFISafeCallType target, long n) {
   TVMFFIAny args[2], result;
   for (long i = 0; i < n;) {
-    args[0] = call(lib, s->make, NULL, 0);
+    args[0] = call(lib, s->ops[MAKE], NULL, 0);
     for (int64_t k = 0; k < s->num_items && i < n; ++k, ++i) {
       args[1] = s->item;
       result = bench_none();
-      bench_need(lib, target(s->append, args, 2, &result), "append");
+      bench_need(lib, target(s->ops[APPEND], args, 2, &result), "append");
     }
     lib->ObjectDecRef(args[0].v_obj);
   }
@@ -161,7 +189,7 @@ BENCH_INLINE void append_loop(const bench_lib *lib, sequence *s,
 
 BENCH_LOOP(append) { append_loop(lib, state, through_library(lib), n); }
 BENCH_LOOP(append_cell) {
-  append_loop(lib, state, through_cell(((sequence *)state)->append), n);
+  append_loop(lib, state, through_cell(((sequence *)state)->ops[APPEND]), n);
 }
 
 BENCH_LOOP(append_pop) {
@@ -171,10 +199,10 @@ BENCH_LOOP(append_pop) {
     args[0] = seq_any(s);
     args[1] = s->item;
     result = bench_none();
-    BENCH_DO(FunctionCall, s->append, args, 2, &result);
+    BENCH_DO(FunctionCall, s->ops[APPEND], args, 2, &result);
     args[1] = bench_int(s->num_items);
     result = bench_none();
-    BENCH_DO(FunctionCall, s->pop, args, 2, &result);
+    BENCH_DO(FunctionCall, s->ops[POP], args, 2, &result);
     bench_any_release(lib, &result);
   }
 }
@@ -187,7 +215,7 @@ BENCH_LOOP(contains) {
     args[0] = seq_any(s);
     args[1] = bench_int(s->num_items / 2);
     result = bench_none();
-    BENCH_DO(FunctionCall, s->contains, args, 2, &result);
+    BENCH_DO(FunctionCall, s->ops[CONTAINS], args, 2, &result);
   }
 }
 
@@ -196,9 +224,88 @@ BENCH_LOOP(make_and_release) {
   sequence *s = state;
   const TVMFFISeqCell *cell = (const TVMFFISeqCell *)(void *)(s->seq + 1);
   for (long i = 0; i < n; ++i) {
-    TVMFFIAny made = call(lib, s->make, cell->data, (int32_t)s->num_items);
+    TVMFFIAny made = call(lib, s->ops[MAKE], cell->data, (int32_t)s->num_items);
     lib->ObjectDecRef(made.v_obj);
   }
+}
+
+/* One call of an operation on the list, whose result is nothing. */
+BENCH_INLINE void change(const bench_lib *lib, sequence *s, enum op op,
+                         TVMFFIAny *args, int32_t num_args) {
+  TVMFFIAny result = bench_none();
+  args[0] = seq_any(s);
+  BENCH_DO(FunctionCall, s->ops[op], args, num_args, &result);
+}
+
+BENCH_LOOP(insert_erase) {
+  sequence *s = state;
+  TVMFFIAny args[3];
+  for (long i = 0; i < n; ++i) {
+    args[1] = bench_int(0);
+    args[2] = s->item;
+    change(lib, s, INSERT, args, 3);
+    change(lib, s, ERASE, args, 2);
+  }
+}
+
+BENCH_LOOP(replace) {
+  sequence *s = state;
+  TVMFFIAny args[4];
+  for (long i = 0; i < n; ++i) {
+    args[1] = bench_int(s->num_items - SLICE);
+    args[2] = bench_int(s->num_items);
+    args[3] = s->few;
+    change(lib, s, REPLACE, args, 4);
+  }
+}
+
+BENCH_LOOP(extend_cut) {
+  sequence *s = state;
+  TVMFFIAny args[4];
+  for (long i = 0; i < n; ++i) {
+    args[1] = args[2] = bench_int(s->num_items);
+    args[3] = s->few;
+    change(lib, s, REPLACE, args, 4);
+    args[2] = bench_int(s->num_items + SLICE);
+    change(lib, s, ERASE_RANGE, args, 3);
+  }
+}
+
+BENCH_LOOP(reverse) {
+  TVMFFIAny args[1];
+  for (long i = 0; i < n; ++i) change(lib, state, REVERSE, args, 1);
+}
+
+BENCH_LOOP(clear_refill) {
+  sequence *s = state;
+  TVMFFIAny args[4];
+  for (long i = 0; i < n; ++i) {
+    change(lib, s, CLEAR, args, 1);
+    args[1] = args[2] = bench_int(0);
+    args[3] = s->same;
+    change(lib, s, REPLACE, args, 4);
+  }
+}
+
+BENCH_LOOP(reserve) {
+  sequence *s = state;
+  for (long i = 0; i < n; ++i) {
+    TVMFFIAny args[2], result = bench_none();
+    args[0] = call(lib, s->ops[MAKE], NULL, 0);
+    args[1] = bench_int(s->num_items);
+    BENCH_DO(FunctionCall, s->ops[RESERVE], args, 2, &result);
+    lib->ObjectDecRef(args[0].v_obj);
+  }
+}
+
+/* Shapes: the numbers are arguments. */
+
+static void *shape_setup(const bench_lib *lib, long count) {
+  sequence *s = make(lib, "Array", count);
+  const TVMFFIByteArray name = bench_bytes("ffi.Shape", 9);
+  lib->ObjectDecRef(s->ops[MAKE]);
+  BENCH_DO(FunctionGetGlobal, &name, &s->ops[MAKE]);
+  return s;
 }
 
 /* Limits */
@@ -212,6 +319,14 @@ static int copy_item(void *self, const TVMFFIAny *args, int32_t num_args,
   return 0;
 }
 
+static int tell_size(void *self, const TVMFFIAny *args, int32_t num_args,
+                     TVMFFIAny *result) {
+  const TVMFFISeqCell *c = (const TVMFFISeqCell *)(void *)(args[0].v_obj + 1);
+  (void)self, (void)num_args;
+  *result = bench_int(c->size);
+  return 0;
+}
+
 static void get_limit(const bench_lib *lib, void *state, long n) {
   sequence *s = state;
   TVMFFISafeCallType target = copy_item;
@@ -222,17 +337,108 @@ static void get_limit(const bench_lib *lib, void *state, long n) {
     bench_limit_atomics(lib, NULL, n);
 }
 
+static void size_limit(const bench_lib *lib, void *state, long n) {
+  TVMFFIAny args[1], result;
+  TVMFFISafeCallType target = tell_size;
+  __asm__ volatile("" : "+r"(target));
+  for (long i = 0; i < n; ++i) {
+    args[0] = seq_any(state);
+    result = bench_none();
+    bench_need(lib, target(NULL, args, 1, &result), "size");
+  }
+}
+
 static void append_limit(const bench_lib *lib, void *state, long n) {
   sequence *s = state;
-  TVMFFIAny *block = bench_alloc((size_t)s->num_items * sizeof *block);
   int64_t at = 0;
   (void)lib;
   for (long i = 0; i < n; ++i) {
-    block[at] = s->item;
-    bench_keep(&block[at]);
+    s->block[at] = s->item;
+    bench_keep(&s->block[at]);
     if (++at == s->num_items) at = 0;
   }
-  free(block);
+}
+
+static void contains_limit(const bench_lib *lib, void *state, long n) {
+  sequence *s = state;
+  (void)lib;
+  for (long i = 0; i < n; ++i) {
+    int64_t at = 0;
+    bench_keep(s->block);
+    while (at < s->num_items && (s->block[at].type_index != kTVMFFIInt ||
+                                 s->block[at].v_int64 != s->num_items / 2))
+      ++at;
+    bench_keep(&at);
+  }
+}
+
+/* All but the first item moved up and down again. */
+static void move_limit(const bench_lib *lib, void *state, long n) {
+  sequence *s = state;
+  size_t size = (size_t)(s->num_items - 1) * sizeof *s->block;
+  (void)lib;
+  for (long i = 0; i < n; ++i) {
+    memmove(s->block + 1, s->block, size);
+    bench_keep(s->block);
+    memmove(s->block, s->block + 1, size);
+    bench_keep(s->block);
+  }
+}
+
+static void slice_limit(const bench_lib *lib, void *state, long n) {
+  sequence *s = state;
+  (void)lib;
+  for (long i = 0; i < n; ++i) {
+    memcpy(s->block, s->block + s->num_items - SLICE, SLICE * sizeof *s->block);
+    bench_keep(s->block);
+  }
+}
+
+static void reverse_limit(const bench_lib *lib, void *state, long n) {
+  sequence *s = state;
+  (void)lib;
+  for (long i = 0; i < n; ++i) {
+    for (TVMFFIAny *a = s->block, *b = a + s->num_items - 1; a < b; ++a, --b) {
+      TVMFFIAny swap = *a;
+      *a = *b;
+      *b = swap;
+    }
+    bench_keep(s->block);
+  }
+}
+
+static void refill_limit(const bench_lib *lib, void *state, long n) {
+  sequence *s = state;
+  const TVMFFISeqCell *from = bench_cell(s->same.v_obj);
+  (void)lib;
+  for (long i = 0; i < n; ++i) {
+    memcpy(s->block, from->data, (size_t)s->num_items * sizeof *s->block);
+    bench_keep(s->block);
+  }
+}
+
+/* A block of the size allocated, and freed. */
+static void block_limit(const bench_lib *lib, void *state, long n) {
+  sequence *s = state;
+  (void)lib;
+  for (long i = 0; i < n; ++i) {
+    void *block = malloc((size_t)s->num_items * sizeof *s->block);
+    bench_keep(block);
+    free(block);
+  }
+}
+
+/* The same, filled. */
+static void filled_limit(const bench_lib *lib, void *state, long n) {
+  sequence *s = state;
+  size_t size = (size_t)s->num_items * sizeof *s->block;
+  (void)lib;
+  for (long i = 0; i < n; ++i) {
+    void *block = bench_alloc(size);
+    memcpy(block, s->block, size);
+    bench_keep(block);
+    free(block);
+  }
 }
 
 #define SEQ_GOAL (1 / 1.5)
@@ -251,17 +457,26 @@ static void append_limit(const bench_lib *lib, void *state, long n) {
       SEQ_ROW(text ", 100,000", loop, kind, 100000, bound, SEQ_GOAL), \
       SEQ_ROW(text ", 1,000,000", loop, kind, 1000000, bound, SEQ_GOAL)
 
+/* The operations that look at all items. */
+#define WHOLE_ROWS(text, loop, kind, bound, ratio)             \
+  SEQ_ROW(text ", 10", loop, kind, 10, bound, ratio),          \
+      SEQ_ROW(text ", 1,000", loop, kind, 1000, bound, ratio), \
+      SEQ_ROW(text ", 100,000", loop, kind, 100000, bound, ratio)
+#define MAKE_ROWS(text, kind)                                                 \
+  SEQ_ROW(text ", 8", make_and_release, kind, 8, filled_limit, 0.5),          \
+      SEQ_ROW(text ", 1,000", make_and_release, kind, 1000, filled_limit, 0), \
+      SEQ_ROW(text ", 100,000", make_and_release, kind, 100000, filled_limit, \
+              0)
+
 const bench_case bench_array[] = {
+    MAKE_ROWS("array make and release", array),
     SEQ_ROWS("array get", get, array, get_limit),
     SEQ_ROWS("array get by cell", get_cell, array, get_limit),
     SEQ_ROW("array get, objects, 1,000", get, array, -1000, get_limit,
             SEQ_GOAL),
-    SEQ_ROW("array size", size, array, 1000, NULL, 0),
-    SEQ_ROW("array make and release, 10", make_and_release, array, 10,
-            bench_limit_malloc, 0),
-    SEQ_ROW("array make and release, 1,000", make_and_release, array, 1000,
-            bench_limit_malloc, 0),
-    SEQ_ROW("array contains, 1,000", contains, array, 1000, NULL, SEQ_GOAL),
+    SEQ_ROW("array size", size, array, 1000, size_limit, 0),
+    WHOLE_ROWS("array contains", contains, array, contains_limit, SEQ_GOAL),
+    MAKE_ROWS("list make and release", list),
     SEQ_ROWS("list get", get, list, get_limit),
     SEQ_ROWS("list get by cell", get_cell, list, get_limit),
     SEQ_ROW("list get, objects, 1,000", get, list, -1000, get_limit, SEQ_GOAL),
@@ -270,9 +485,18 @@ const bench_case bench_array[] = {
     SEQ_ROWS("list append by cell", append_cell, list, append_limit),
     SEQ_ROW("list append, objects, 1,000", append, list, -1000, append_limit,
             SEQ_GOAL),
-    SEQ_ROW("list append and pop", append_pop, list, 1000, append_limit,
-            SEQ_GOAL),
-    SEQ_ROW("list size", size, list, 1000, NULL, 0),
-    SEQ_ROW("list make and release, 10", make_and_release, list, 10,
-            bench_limit_malloc, 0),
+    WHOLE_ROWS("list append and pop", append_pop, list, append_limit, SEQ_GOAL),
+    WHOLE_ROWS("list insert, erase in front", insert_erase, list, move_limit,
+               0),
+    WHOLE_ROWS("list replace slice of 4", replace, list, slice_limit, 0),
+    WHOLE_ROWS("list extend by 4 and cut", extend_cut, list, slice_limit, 0),
+    WHOLE_ROWS("list reverse", reverse, list, reverse_limit, 0),
+    WHOLE_ROWS("list clear and refill", clear_refill, list, refill_limit, 0),
+    WHOLE_ROWS("list reserve and release", reserve, list, block_limit, 0),
+    WHOLE_ROWS("list contains", contains, list, contains_limit, 0),
+    SEQ_ROW("list size", size, list, 1000, size_limit, 0),
+    SEQ_ROW("shape make and release, 4", make_and_release, shape, 4,
+            filled_limit, 0),
+    SEQ_ROW("shape make and release, 1,000", make_and_release, shape, 1000,
+            filled_limit, 0),
     {0}};

@@ -195,7 +195,7 @@ const bench_case bench_call[] = {
     {.name = "create and release, with self",
      .run = BENCH_SIDES(create_with_self),
      .limit = bench_limit_malloc},
-    {.name = "create and release, beside a free list",
+    {.name = "create, release beside a free list",
      .run = BENCH_SIDES(create_plain),
      .limit = bench_limit_free_list},
     {0}};

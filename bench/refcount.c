@@ -272,7 +272,6 @@ const bench_case bench_refcount[] = {
     LAST_ROW("last reference, tvmffi_release", inline_last),
     TWO_ROW("pair, 2 threads, one object", pair, 1, shared_limit),
     TWO_ROW("inline pair, 2 threads, one object", inline_pair, 1, shared_limit),
-    TWO_ROW("pair, 2 threads, an object each", pair, 0, own_limit),
-    TWO_ROW("inline pair, 2 threads, an object each", inline_pair, 0,
-            own_limit),
+    TWO_ROW("pair, 2 threads, 2 objects", pair, 0, own_limit),
+    TWO_ROW("inline pair, 2 threads, 2 objects", inline_pair, 0, own_limit),
     {0}};

@@ -417,7 +417,7 @@ BENCH_LOOP(attr_column) {
 #define GLOBAL_ROWS(text, count, found, absent)                         \
   NAMES_ROW("global look-up, " text " names", get_global, present,      \
             look_up_limit, count, found),                               \
-      {.name = "global look-up, " text " names, 2 threads",             \
+      {.name = "global look-up by 2, " text " names",                   \
        .run = BENCH_SIDES(get_by_two),                                  \
        .setup = present_for_two,                                        \
        .teardown = free_for_two,                                        \
