@@ -140,7 +140,7 @@ static void chain_limit(const bench_lib *lib, void *state, long n) {
            (count) == 3)
 
 #define LINKED_ROW(count)                                        \
-  {.name = "TVMFFIFunctionCall linked in, " #count " args",      \
+  {.name = "linked in, " #count " args",      \
    .run = {function_call_##count##_stock, bench_linked_##count}, \
    .setup = bench_linked_setup,                                  \
    .teardown = bench_linked_teardown,                            \
