@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures code size, compile time and load time, beside upstream's.
+"""Measures code size, compile time, load time and memory, beside upstream's.
 
 Times are medians of runs that take turns, so that a slow moment of the
 machine falls on both sides. With --check the limits are tested (TAP).
@@ -190,6 +190,25 @@ def library_costs(bench, tap, check):
                f"{LOAD_LIMIT} ms more than loading an empty library", more)
 
 
+def memory(bench):
+    """Bytes per thing, by glibc's allocator; nothing with another libc."""
+    program = bench.folder / "memory"
+    built = subprocess.run(
+        [*bench.args.cc.split(), "-O1", "-I", bench.args.header.parent,
+         ROOT / "bench/costs/memory.c", "-o", program, "-ldl"],
+        capture_output=True)
+    if built.returncode != 0 or not bench.args.stock:
+        return
+    libraries = {"ours": bench.dropin("-O2"), "upstream's": bench.args.stock}
+    for whose, library in libraries.items():
+        out = subprocess.run([program, library], check=True,
+                             capture_output=True, text=True).stdout
+        for what, size, least in (line.split("\t")
+                                  for line in out.splitlines()):
+            yield (f"bytes per {what} of {whose}: {size}, "
+                   f"and at least {least}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--header", type=Path, default=ROOT / "tvmffi.h")
@@ -214,6 +233,8 @@ def main():
                     tap.ok(0 < size < TEXT_LIMIT, "the core's .text at -Os is "
                            f"under {TEXT_LIMIT // 1024} KB", line)
         report += library_costs(bench, tap, args.check)
+        if not args.check:
+            report += memory(bench)
         if not args.wheel_include:
             tap.skip("compile times", "the wheel is not there")
         else:
