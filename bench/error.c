@@ -85,17 +85,11 @@ void bench_limit_walk(const bench_lib *lib, void *state, long n) {
   }
 }
 
-BENCH_LOOP(raise_deep) {
-  descend(raise_here, lib, *(long *)state, n);
-}
+BENCH_LOOP(raise_deep) { descend(raise_here, lib, *(long *)state, n); }
 
-BENCH_LOOP(parts_deep) {
-  descend(parts_here, lib, *(long *)state, n);
-}
+BENCH_LOOP(parts_deep) { descend(parts_here, lib, *(long *)state, n); }
 
-BENCH_LOOP(backtrace_deep) {
-  descend(backtrace_here, lib, *(long *)state, n);
-}
+BENCH_LOOP(backtrace_deep) { descend(backtrace_here, lib, *(long *)state, n); }
 
 static void walk_deep(const bench_lib *lib, void *state, long n) {
   descend(bench_limit_walk, lib, *(long *)state, n);
@@ -173,6 +167,9 @@ BENCH_LOOP(update_backtrace) {
   }
 }
 
+/* The runtime whose functions run; stock and ours take turns. */
+static const bench_lib *made_by;
+
 static int failing(void *self, const TVMFFIAny *args, int32_t num_args,
                    TVMFFIAny *result) {
   (void)args;
@@ -194,6 +191,62 @@ BENCH_LOOP(failing_call) {
     bench_need(lib, code == 0, "must fail");
     take(lib);
   }
+}
+
+/* The same, its error made before. */
+static int failing_again(void *self, const TVMFFIAny *args, int32_t num_args,
+                         TVMFFIAny *result) {
+  const TVMFFIObjectHandle *error = self;
+  (void)args;
+  (void)num_args;
+  (void)result;
+  made_by->ErrorSetRaised(*error);
+  return -1;
+}
+
+/* Functions that call each other; the last one fails. */
+
+enum { MAX_CALLS = 16 };
+
+typedef struct failing_chain {
+  const bench_lib *lib;
+  TVMFFIObjectHandle error, functions[MAX_CALLS];
+  long length;
+} failing_chain;
+
+static int pass_on(void *self, const TVMFFIAny *args, int32_t num_args,
+                   TVMFFIAny *result) {
+  const TVMFFIObjectHandle *next = self;
+  return made_by->FunctionCall(*next, (TVMFFIAny *)(uintptr_t)args, num_args,
+                               result);
+}
+
+/* Of a negative length: the last one raises an error that it has. */
+static void *chain_setup(const bench_lib *lib, long length) {
+  failing_chain *c = bench_alloc(sizeof *c);
+  c->error = new_error(lib);
+  c->length = length < 0 ? -length : length;
+  c->functions[0] =
+      length < 0 ? bench_function(lib, &c->error, failing_again, NULL)
+                 : bench_function(lib, (void *)(uintptr_t)lib, failing, NULL);
+  for (long i = 1; i < c->length; ++i) {
+    c->functions[i] = bench_function(lib, &c->functions[i - 1], pass_on, NULL);
+  }
+  return c;
+}
+
+static void chain_teardown(const bench_lib *lib, void *state) {
+  failing_chain *c = state;
+  for (long i = 0; i < c->length; ++i) lib->ObjectDecRef(c->functions[i]);
+  lib->ObjectDecRef(c->error);
+  free(c);
+}
+
+BENCH_LOOP(failing_chain_call) {
+  failing_chain *c = state;
+  TVMFFIObjectHandle function = c->functions[c->length - 1];
+  made_by = lib;
+  failing_call(lib, function, n);
 }
 
 BENCH_LOOP(missing_type_key) {
@@ -218,11 +271,20 @@ BENCH_LOOP(malformed_dtype) {
 
 #define RAISE_ROW(label, loop, depth, ratio) \
   {.name = label ", depth " #depth,          \
-   .run = BENCH_SIDES(loop),                              \
+   .run = BENCH_SIDES(loop),                 \
    .setup = number,                          \
    .teardown = free_number,                  \
    .limit = walk_deep,                       \
    .param = depth,                           \
+   .goal = ratio}
+
+#define CHAIN_ROW(label, length, least, ratio) \
+  {.name = label,                              \
+   .run = BENCH_SIDES(failing_chain_call),     \
+   .setup = chain_setup,                       \
+   .teardown = chain_teardown,                 \
+   .limit = least,                             \
+   .param = length,                            \
    .goal = ratio}
 
 const bench_case bench_error[] = {
@@ -230,6 +292,7 @@ const bench_case bench_error[] = {
     RAISE_ROW("raise and take", raise_deep, 10, BENCH_THRICE),
     RAISE_ROW("raise and take", raise_deep, 50, BENCH_THRICE),
     RAISE_ROW("raise from parts and take", parts_deep, 1, BENCH_THRICE),
+    RAISE_ROW("raise and take", raise_deep, 200, BENCH_THRICE),
     RAISE_ROW("TVMFFIBacktrace", backtrace_deep, 1, 0),
     RAISE_ROW("TVMFFIBacktrace", backtrace_deep, 50, 0),
     {.name = "call that fails, and take",
@@ -238,6 +301,14 @@ const bench_case bench_error[] = {
      .teardown = error_teardown,
      .limit = bench_limit_walk,
      .goal = BENCH_THRICE},
+    CHAIN_ROW("failing call, made error, through 1", -1, bench_limit_atomics,
+              0),
+    CHAIN_ROW("failing call, made error, through 4", -4, bench_limit_atomics,
+              0),
+    CHAIN_ROW("failing call, made error, through 16", -16, bench_limit_atomics,
+              0),
+    CHAIN_ROW("failing call through 4", 4, bench_limit_walk, BENCH_THRICE),
+    CHAIN_ROW("failing call through 16", 16, bench_limit_walk, BENCH_THRICE),
     {.name = "missing type key, and take",
      .run = BENCH_SIDES(missing_type_key),
      .limit = bench_limit_walk,

@@ -1,7 +1,12 @@
-/* object.c: opaque objects, big integers, handles and the small rest. */
+/* object.c: opaque objects, big integers, handles and the small rest.
+ *
+ * An object is made and released at once, or many are made before the first is
+ * released; the limit is the same by malloc and free, or by a list of free
+ * blocks of one thread. */
 #include <stdlib.h>
 
 #include "bench.h"
+#include "free_list.h"
 
 static void no_deleter(void *handle) { (void)handle; }
 
@@ -12,6 +17,43 @@ BENCH_LOOP(opaque) {
     BENCH_DO(ObjectCreateOpaque, &object, kTVMFFIOpaquePyObject, no_deleter,
              &object);
     lib->ObjectDecRef(object);
+  }
+}
+
+/* Many alive at a time: a step is one of them. */
+
+static void *crowd_setup(const bench_lib *lib, long count) {
+  void **crowd = bench_alloc(((size_t)count + 1) * sizeof *crowd);
+  (void)lib;
+  crowd[0] = (void *)count;
+  return crowd;
+}
+
+static void crowd_teardown(const bench_lib *lib, void *state) {
+  (void)lib;
+  free(state);
+}
+
+BENCH_LOOP(crowd) {
+  void **objects = state;
+  long count = (long)objects[0];
+  for (long i = 0; i < n; i += count) {
+    for (long k = 1; k <= count; ++k) {
+      BENCH_DO(ObjectCreateOpaque, &objects, kTVMFFIOpaquePyObject, no_deleter,
+               &objects[k]);
+    }
+    for (long k = 1; k <= count; ++k) lib->ObjectDecRef(objects[k]);
+  }
+}
+
+static void crowd_limit(const bench_lib *lib, void *state, long n) {
+  void **blocks = state;
+  long count = (long)blocks[0];
+  (void)lib;
+  for (long i = 0; i < n; i += count) {
+    for (long k = 1; k <= count; ++k) blocks[k] = malloc(40);
+    bench_keep(blocks);
+    for (long k = 1; k <= count; ++k) free(blocks[k]);
   }
 }
 
@@ -159,18 +201,34 @@ BENCH_LOOP(system_lib_symbol) {
   }
 }
 
-#define NAMES_ROW(label, loop)   \
-  {.name = label,                \
-   .run = BENCH_SIDES(loop),                  \
-   .setup = names_setup,         \
-   .teardown = names_teardown,   \
-   .limit = bench_limit_malloc,  \
+#define NAMES_ROW(label, loop)  \
+  {.name = label,               \
+   .run = BENCH_SIDES(loop),    \
+   .setup = names_setup,        \
+   .teardown = names_teardown,  \
+   .limit = bench_limit_malloc, \
    .fixed = BENCH_FRESH}
+
+#define CROWD_ROW(text, count, steps)                   \
+  {.name = "opaque objects, made then released, " text, \
+   .run = BENCH_SIDES(crowd),                           \
+   .setup = crowd_setup,                                \
+   .teardown = crowd_teardown,                          \
+   .limit = crowd_limit,                                \
+   .param = count,                                      \
+   .fixed = steps,                                      \
+   .rounds = 20}
 
 const bench_case bench_object[] = {
     {.name = "opaque object, create and release",
      .run = BENCH_SIDES(opaque),
      .limit = bench_limit_malloc},
+    {.name = "opaque object, beside a free list",
+     .run = BENCH_SIDES(opaque),
+     .limit = bench_limit_free_list},
+    CROWD_ROW("100", 100, 10000),
+    CROWD_ROW("10,000", 10000, 10000),
+    CROWD_ROW("100,000", 100000, 100000),
     {.name = "big integer, two words",
      .run = BENCH_SIDES(big_int),
      .limit = bench_limit_malloc},
