@@ -1,7 +1,10 @@
 /* structural.c: what goes through whole values: structural equality, hash, walk
  * and map; recursive comparison, repr, deep copies, and object graphs as JSON.
  * The values are a document of 1,000 records (105 KB as JSON), a nest of
- * arrays, and a tree of objects with fields of their own type. */
+ * arrays, and a tree of objects with fields of their own type. The limit of
+ * what looks at a value is to read as many Anys, one behind the other; of what
+ * makes one, also to allocate and free as many blocks as it has containers and
+ * objects; of what writes or reads text, to copy the text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +44,21 @@ static const struct {
     {"ffi.StructuralWalk", 1, 0, 1},    {"ffi.StructuralMap", 1, 0, 1},
     {"ffi.ToJSONGraphString", 1, 0, 0}, {"ffi.FromJSONGraphString", 1, 0, 0}};
 
+/* How many values each has in it, and in how many objects they stand. */
+static const struct {
+  long values, objects;
+} parts[VALUES] = {{RECORDS * 16, RECORDS * 2 + 1},
+                   {30000, 1},
+                   {LEVELS, LEVELS},
+                   {3L << TREE_LEVELS, 1L << TREE_LEVELS}};
+
 typedef struct value_state {
   TVMFFIObjectHandle function;
+  enum op op;
+  enum value value;
+  TVMFFIAny *block; /* the limit's */
+  void **blocks;
+  size_t text_size;
   TVMFFIAny args[4];
   int32_t num_args;
 } value_state;
@@ -262,6 +278,34 @@ static TVMFFIAny callbacks(const bench_lib *lib, enum op op) {
   return value_array(lib, row, 1);
 }
 
+/* The size of the text that is written or read, or 0. */
+static size_t text_size(const bench_lib *lib, const value_state *s,
+                        enum op op) {
+  TVMFFIAny text = bench_none();
+  size_t size;
+  if (op == FROM_JSON) {
+    return ((const TVMFFIByteArray *)bench_cell(s->args[0].v_obj))->size;
+  }
+  if (op != REPR && op != TO_JSON) return 0;
+  BENCH_DO(FunctionCall, s->function, (TVMFFIAny *)(uintptr_t)s->args,
+           s->num_args, &text);
+  size = ((const TVMFFIByteArray *)bench_cell(text.v_obj))->size;
+  bench_any_release(lib, &text);
+  return size;
+}
+
+static void prepare_limit(const bench_lib *lib, value_state *s, enum op op,
+                          enum value value) {
+  size_t size = (size_t)parts[value].values * sizeof *s->block;
+  s->op = op;
+  s->value = value;
+  s->text_size = text_size(lib, s, op);
+  if (size < s->text_size) size = s->text_size;
+  s->block = bench_alloc(size);
+  memset(s->block, 1, size);
+  s->blocks = bench_alloc((size_t)parts[value].objects * sizeof *s->blocks);
+}
+
 static void *value_setup(const bench_lib *lib, long param) {
   value_state *s = bench_alloc(sizeof *s);
   enum op op = (enum op)(param / VALUES);
@@ -286,6 +330,7 @@ static void *value_setup(const bench_lib *lib, long param) {
     s->args[0] = value_call(lib, "ffi.ToJSONGraphString", made, 2);
     bench_any_release(lib, &made[0]);
   }
+  prepare_limit(lib, s, op, value);
   return s;
 }
 
@@ -293,6 +338,8 @@ static void value_teardown(const bench_lib *lib, void *state) {
   value_state *s = state;
   while (s->num_args) bench_any_release(lib, &s->args[--s->num_args]);
   lib->ObjectDecRef(s->function);
+  free(s->block);
+  free(s->blocks);
   free(s);
 }
 
@@ -306,11 +353,58 @@ BENCH_LOOP(over_value) {
   }
 }
 
+/* Limits */
+
+BENCH_INLINE int makes_anew(enum op op) { return op == COPY || op == MAP_CALL; }
+
+static void read_values(const value_state *s) {
+  uint64_t sum = 0;
+  bench_keep(s->block);
+  for (long i = 0; i < parts[s->value].values; ++i) {
+    sum += (uint32_t)s->block[i].type_index ^ s->block[i].v_uint64;
+  }
+  bench_keep(&sum);
+}
+
+static void copy_values(const value_state *s) {
+  long objects = parts[s->value].objects;
+  long each = parts[s->value].values / objects;
+  for (long i = 0; i < objects; ++i) {
+    size_t size = (size_t)each * sizeof *s->block;
+    s->blocks[i] = bench_alloc(sizeof(TVMFFIObject) + size);
+    memcpy(s->blocks[i], &s->block[i * each], size);
+  }
+  bench_keep(s->blocks);
+  for (long i = 0; i < objects; ++i) free(s->blocks[i]);
+}
+
+static void copy_text(const value_state *s) {
+  char *text = bench_alloc(s->text_size);
+  memcpy(text, s->block, s->text_size);
+  bench_keep(text);
+  free(text);
+}
+
+static void value_limit(const bench_lib *lib, void *state, long n) {
+  value_state *s = state;
+  (void)lib;
+  for (long i = 0; i < n; ++i) {
+    if (s->text_size) {
+      copy_text(s);
+    } else if (makes_anew(s->op)) {
+      copy_values(s);
+    } else {
+      read_values(s);
+    }
+  }
+}
+
 #define VALUE_ROW(label, op, value, most) \
   {.name = label,                         \
    .run = BENCH_SIDES(over_value),        \
    .setup = value_setup,                  \
    .teardown = value_teardown,            \
+   .limit = value_limit,                  \
    .param = VALUE_PARAM(op, value),       \
    .goal = most}
 
