@@ -441,6 +441,18 @@ static void filled_limit(const bench_lib *lib, void *state, long n) {
   }
 }
 
+/* What each limit does. */
+#define TEXT_get_limit "an item copied, bounds checked, by a C function"
+#define TEXT_size_limit "a C function that reads the size"
+#define TEXT_append_limit "an item stored in a block"
+#define TEXT_contains_limit "half of a block of items compared"
+#define TEXT_move_limit "all items moved by one place, and back"
+#define TEXT_slice_limit "four items copied"
+#define TEXT_reverse_limit "the items of a block swapped"
+#define TEXT_refill_limit "all items copied"
+#define TEXT_block_limit "one block made and freed"
+#define TEXT_filled_limit "one block made, filled and freed"
+
 #define SEQ_GOAL (1 / 1.5)
 #define SEQ_ROW(text, loop, kind, count, bound, ratio) \
   {.name = text,                                       \
@@ -448,6 +460,7 @@ static void filled_limit(const bench_lib *lib, void *state, long n) {
    .setup = kind##_setup,                              \
    .teardown = teardown,                               \
    .limit = bound,                                     \
+   .limit_is = TEXT_##bound,                           \
    .param = count,                                     \
    .goal = ratio,                                      \
    .brief = (count) == 1000 && (bound) == get_limit}

@@ -140,7 +140,7 @@ static void chain_limit(const bench_lib *lib, void *state, long n) {
            (count) == 3)
 
 #define LINKED_ROW(count)                                        \
-  {.name = "linked in, " #count " args",      \
+  {.name = "linked in, " #count " args",                         \
    .run = {function_call_##count##_stock, bench_linked_##count}, \
    .setup = bench_linked_setup,                                  \
    .teardown = bench_linked_teardown,                            \
@@ -159,12 +159,13 @@ static void chain_limit(const bench_lib *lib, void *state, long n) {
    .limit = raw_##count,                \
    .param = count}
 
-#define CHAIN_ROW(length)                  \
-  {.name = "chain of callbacks, " #length, \
-   .run = BENCH_SIDES(chain_call),         \
-   .setup = chain_setup,                   \
-   .teardown = chain_teardown,             \
-   .limit = chain_limit,                   \
+#define CHAIN_ROW(length)                                           \
+  {.name = "chain of callbacks, " #length,                          \
+   .run = BENCH_SIDES(chain_call),                                  \
+   .setup = chain_setup,                                            \
+   .teardown = chain_teardown,                                      \
+   .limit = chain_limit,                                            \
+   .limit_is = "C functions that call each other through pointers", \
    .param = length}
 
 const bench_case bench_call[] = {
@@ -197,5 +198,6 @@ const bench_case bench_call[] = {
      .limit = bench_limit_malloc},
     {.name = "create, release beside a free list",
      .run = BENCH_SIDES(create_plain),
-     .limit = bench_limit_free_list},
+     .limit = bench_limit_free_list,
+     .limit_is = BENCH_FREE_LIST_TEXT},
     {0}};

@@ -6,6 +6,8 @@
 
 #include "bench.h"
 
+#define BENCH_FREE_LIST_TEXT "a block taken from a list, written and put back"
+
 typedef struct bench_block {
   struct bench_block *next;
   char rest[56];

@@ -292,12 +292,18 @@ static void one_look(const bench_lib *lib, void *state, long n) {
   bench_keep(&sum);
 }
 
+#define TEXT_one_look "a word read at a place that depends on the key"
+#define TEXT_read_pair "a key and a value read out of a block"
+#define TEXT_one_block "one block made, filled and freed"
+#define TEXT_bench_limit_store NULL
+
 #define MAP_ROW_TO(text, loop, kind, entries, steps, times, least, most) \
   {.name = text,                                                         \
    .run = BENCH_SIDES(loop),                                             \
    .setup = map_setup,                                                   \
    .teardown = map_teardown,                                             \
    .limit = least,                                                       \
+   .limit_is = TEXT_##least,                                             \
    .param = MAP_PARAM(kind, entries),                                    \
    .fixed = steps,                                                       \
    .rounds = times,                                                      \

@@ -215,6 +215,7 @@ BENCH_LOOP(system_lib_symbol) {
    .setup = crowd_setup,                                \
    .teardown = crowd_teardown,                          \
    .limit = crowd_limit,                                \
+   .limit_is = "as many blocks by malloc and free",     \
    .param = count,                                      \
    .fixed = steps,                                      \
    .rounds = 20}
@@ -225,7 +226,8 @@ const bench_case bench_object[] = {
      .limit = bench_limit_malloc},
     {.name = "opaque object, beside a free list",
      .run = BENCH_SIDES(opaque),
-     .limit = bench_limit_free_list},
+     .limit = bench_limit_free_list,
+     .limit_is = BENCH_FREE_LIST_TEXT},
     CROWD_ROW("100", 100, 10000),
     CROWD_ROW("10,000", 10000, 10000),
     CROWD_ROW("100,000", 100000, 100000),

@@ -245,14 +245,16 @@ static void own_limit(const bench_lib *lib, void *state, long n) {
    .run = BENCH_SIDES(loop),  \
    .setup = last_setup,       \
    .teardown = last_teardown, \
-   .limit = last_limit}
+   .limit = last_limit,       \
+   .limit_is = "a store, a comparison and a call of what does nothing"}
 
-#define TWO_ROW(label, loop, same, least) \
-  {.name = label,                         \
-   .run = BENCH_SIDES(loop##_of_two),     \
-   .setup = two_setup,                    \
-   .teardown = two_teardown,              \
-   .limit = least,                        \
+#define TWO_ROW(label, loop, same, least)                     \
+  {.name = label,                                             \
+   .run = BENCH_SIDES(loop##_of_two),                         \
+   .setup = two_setup,                                        \
+   .teardown = two_teardown,                                  \
+   .limit = least,                                            \
+   .limit_is = "two atomic additions by each of two threads", \
    .param = same}
 
 const bench_case bench_refcount[] = {

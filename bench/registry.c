@@ -5,9 +5,6 @@
  * limit of a look-up is a table whose places need no search: the name is
  * compared once, and a reference is taken and given back, at a place of 64
  * bytes for each name. Of a name that is absent only the comparison is left.
- *
- * The order of the rows matters: a table only grows, so the rows on few names
- * stand before those on many, and the million comes last.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -421,6 +418,7 @@ BENCH_LOOP(attr_column) {
    .setup = present_for_two,                        \
    .teardown = free_for_two,                        \
    .limit = look_up_limit_of_two,                   \
+   .limit_is = "the same by two threads",           \
    .param = count,                                  \
    .fixed = 2000}
 

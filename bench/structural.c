@@ -399,13 +399,14 @@ static void value_limit(const bench_lib *lib, void *state, long n) {
   }
 }
 
-#define VALUE_ROW(label, op, value, most) \
-  {.name = label,                         \
-   .run = BENCH_SIDES(over_value),        \
-   .setup = value_setup,                  \
-   .teardown = value_teardown,            \
-   .limit = value_limit,                  \
-   .param = VALUE_PARAM(op, value),       \
+#define VALUE_ROW(label, op, value, most)                            \
+  {.name = label,                                                    \
+   .run = BENCH_SIDES(over_value),                                   \
+   .setup = value_setup,                                             \
+   .teardown = value_teardown,                                       \
+   .limit = value_limit,                                             \
+   .limit_is = "as many values read, blocks made or letters copied", \
+   .param = VALUE_PARAM(op, value),                                  \
    .goal = most}
 
 #define VALUE_ROWS(label, op, most)                        \
