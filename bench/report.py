@@ -192,6 +192,7 @@ class Pictures:
                                           else "limit"], linewidth=1)
             axis.set_xscale("log")
             axis.xaxis.set_major_formatter("{x:g}")
+            axis.xaxis.set_minor_formatter("")
             axis.set_title(title, fontsize=9)
             axis.set_yticks(range(len(groups)), list(groups))
         sides[0].invert_yaxis()
@@ -241,6 +242,7 @@ class Pictures:
         axis.invert_yaxis()
         axis.set_xscale("log")
         axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter("")
         axis.set_xlabel("ns")
         axis.legend(fontsize=7, frameon=False, loc="center left",
                     bbox_to_anchor=(1, 0.5))
@@ -383,7 +385,9 @@ def page_rows(rows, pictures):
         for row in members:
             line = [row["name"], *(nanoseconds(time_of(row, subject))
                                    for subject in SUBJECTS),
-                    ratio(row.get("to_limit")), ratio(row.get("to_stock"))]
+                    ratio(row.get("to_limit")),
+                    ratio(row.get("to_stock")) +
+                    ("" if row["settled"] else " ~")]
             if counted:
                 own = row.get("ours", {})
                 line += [f"{own.get('cycles', 0):.1f}",
