@@ -8034,43 +8034,80 @@ TVMFFI_I_INLINE void tvmffi_i_pool_free(void *block, size_t size) {
 
 /* -------- Hash and map -------- */
 
-/* Multiply and fold, eight bytes at a time. */
-static uint32_t tvmffi_i_hash(const char *data, size_t size) {
-  const uint64_t k = 0x9E3779B97F4A7C15u;
-  uint64_t h = size * k, word;
-  for (; size >= 8; size -= 8, data += 8) {
-    memcpy(&word, data, 8);
-    h = (h ^ word) * k;
+/* Eight bytes, or four: text has no alignment. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_read64(const char *data) {
+  uint64_t word;
+  memcpy(&word, data, 8);
+  return word;
+}
+TVMFFI_I_INLINE uint32_t tvmffi_i_read32(const char *data) {
+  uint32_t word;
+  memcpy(&word, data, 4);
+  return word;
+}
+
+/* Multiply and fold. Two lanes of eight bytes, so that one multiplication need
+   not wait for the other; what is left is read from both ends, and may be read
+   twice. */
+TVMFFI_I_ALWAYS_INLINE uint32_t tvmffi_i_hash(const char *data, size_t size) {
+  const uint64_t k = 0x9E3779B97F4A7C15u, l = 0xC2B2AE3D27D4EB4Fu;
+  uint64_t g = size * k, h = size, first = 0, last = 0;
+  for (; size > 16; size -= 16, data += 16) {
+    g = (g ^ tvmffi_i_read64(data)) * k;
+    h = (h ^ tvmffi_i_read64(data + 8)) * l;
+    g ^= g >> 32;
     h ^= h >> 32;
   }
-  word = 0;
-  if (size >= 4) {
-    uint32_t low, high;
-    memcpy(&low, data, 4);
-    memcpy(&high, data + size - 4, 4);
-    word = (uint64_t)high << 32 | low;
+  if (size >= 8) {
+    first = tvmffi_i_read64(data);
+    last = tvmffi_i_read64(data + size - 8);
+  } else if (size >= 4) {
+    first = tvmffi_i_read32(data);
+    last = tvmffi_i_read32(data + size - 4);
   } else if (size) {
-    word = (uint64_t)(unsigned char)data[0] |
-           (uint64_t)(unsigned char)data[size / 2] << 8 |
-           (uint64_t)(unsigned char)data[size - 1] << 16;
+    first = (uint64_t)(unsigned char)data[0] |
+            (uint64_t)(unsigned char)data[size / 2] << 8 |
+            (uint64_t)(unsigned char)data[size - 1] << 16;
   }
-  h = (h ^ word) * k;
-  h = (h ^ h >> 29) * k;
-  return (uint32_t)(h >> 32);
+  g = (g ^ first) * k;
+  h = (h ^ last) * l;
+  g ^= h << 32 | h >> 32;
+  g = (g ^ g >> 29) * k;
+  return (uint32_t)(g >> 32);
+}
+
+/* Whether two texts of a size are the same: for short ones, a call of memcmp
+   costs more than what it does. */
+TVMFFI_I_INLINE int tvmffi_i_same_key(const char *a, const char *b,
+                                      size_t size) {
+  size_t i;
+  if (size >= 8) {
+    for (i = 0; i + 8 < size; i += 8)
+      if (tvmffi_i_read64(a + i) != tvmffi_i_read64(b + i)) return 0;
+    return tvmffi_i_read64(a + size - 8) == tvmffi_i_read64(b + size - 8);
+  }
+  if (size >= 4)
+    return tvmffi_i_read32(a) == tvmffi_i_read32(b) &&
+           tvmffi_i_read32(a + size - 4) == tvmffi_i_read32(b + size - 4);
+  return !size || (a[0] == b[0] && a[size / 2] == b[size / 2] &&
+                   a[size - 1] == b[size - 1]);
 }
 
 typedef struct tvmffi_i_node {
   const char *key;
-  size_t size;
   struct tvmffi_i_node *next; /* in order of insertion */
-  uint32_t hash;
+  uint32_t size, hash;
 } tvmffi_i_node;
 
-/* Followed by mask + 1 pointers to nodes. */
+/* Followed by mask + 1 addresses of nodes. The low bits, which are zero in an
+   address, are bits of the node's hash: so a search reads few nodes but the
+   one that it is for, and nearly each read is a miss in a large map. */
 typedef struct tvmffi_i_slots {
   size_t mask;
   struct tvmffi_i_slots *older;
 } tvmffi_i_slots;
+
+enum { TVMFFI_I_TAG = offsetof(tvmffi_i_node, next) - 1 };
 
 typedef struct {
   tvmffi_i_slots *slots;
@@ -8078,42 +8115,54 @@ typedef struct {
   size_t count;
 } tvmffi_i_map;
 
-TVMFFI_I_INLINE tvmffi_i_node **tvmffi_i_places(tvmffi_i_slots *slots) {
-  return (tvmffi_i_node **)(void *)(slots + 1);
+TVMFFI_I_INLINE uintptr_t *tvmffi_i_places(tvmffi_i_slots *slots) {
+  return (uintptr_t *)(void *)(slots + 1);
 }
 
-TVMFFI_I_INLINE tvmffi_i_node *tvmffi_i_find_hashed(tvmffi_i_map *map,
-                                                    const char *key,
-                                                    size_t size,
-                                                    uint32_t hash) {
+/* The bits of a hash that stand in its slot: not those that choose it. */
+TVMFFI_I_INLINE uintptr_t tvmffi_i_tag(uint32_t hash) {
+  return (uintptr_t)(hash >> 29) & TVMFFI_I_TAG;
+}
+
+TVMFFI_I_ALWAYS_INLINE tvmffi_i_node *tvmffi_i_find_hashed(tvmffi_i_map *map,
+                                                           const char *key,
+                                                           size_t size,
+                                                           uint32_t hash) {
   tvmffi_i_slots *slots = TVMFFI_I_LOAD(&map->slots);
   tvmffi_i_node *node;
+  uintptr_t place;
   size_t i;
   if (!slots) return NULL;
   for (i = hash & slots->mask;; i = (i + 1) & slots->mask) {
-    node = TVMFFI_I_LOAD(&tvmffi_i_places(slots)[i]);
-    if (!node || (node->hash == hash && node->size == size &&
-                  (!size || memcmp(node->key, key, size) == 0)))
+    place = TVMFFI_I_LOAD(&tvmffi_i_places(slots)[i]);
+    if (!place) return NULL;
+    if ((place & TVMFFI_I_TAG) != tvmffi_i_tag(hash)) continue;
+    node = (tvmffi_i_node *)(place - tvmffi_i_tag(hash));
+    if (node->hash == hash && node->size == size &&
+        tvmffi_i_same_key(node->key, key, size))
       return node;
   }
 }
 
-static tvmffi_i_node *tvmffi_i_find(tvmffi_i_map *map, const char *key,
-                                    size_t size) {
+TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(tvmffi_i_map *map,
+                                               const char *key, size_t size) {
   return tvmffi_i_find_hashed(map, key, size, tvmffi_i_hash(key, size));
 }
 
 static void tvmffi_i_place(tvmffi_i_slots *slots, tvmffi_i_node *node) {
   size_t i = node->hash & slots->mask;
   while (tvmffi_i_places(slots)[i]) i = (i + 1) & slots->mask;
-  TVMFFI_I_STORE(&tvmffi_i_places(slots)[i], node);
+  TVMFFI_I_STORE(&tvmffi_i_places(slots)[i],
+                 (uintptr_t)node + tvmffi_i_tag(node->hash));
 }
 
-/* Makes room for one more node; the mutex is held. */
-static int tvmffi_i_reserve(tvmffi_i_map *map) {
+/* Makes room for one more node, whose key has `size` bytes; the mutex is held.
+ */
+static int tvmffi_i_reserve(tvmffi_i_map *map, size_t size) {
   tvmffi_i_slots *old = map->slots, *slots;
   tvmffi_i_node *node;
   size_t places = old ? (old->mask + 1) * 2 : 64;
+  if (size > UINT32_MAX) return -1;
   if (old && map->count * 2 <= old->mask) return 0;
   slots = (tvmffi_i_slots *)tvmffi_i_alloc(sizeof(tvmffi_i_slots) +
                                            places * sizeof(node));
@@ -8131,7 +8180,7 @@ static void tvmffi_i_insert_hashed(tvmffi_i_map *map, tvmffi_i_node *node,
                                    const char *key, size_t size,
                                    uint32_t hash) {
   node->key = key;
-  node->size = size;
+  node->size = (uint32_t)size;
   node->hash = hash;
   node->next = NULL;
   tvmffi_i_place(map->slots, node);
@@ -9212,7 +9261,7 @@ TVMFFI_I_COLD tvmffi_i_frame *tvmffi_i_name_frame(uintptr_t address) {
     known =
         tvmffi_i_find(&tvmffi_i_frames, (const char *)(void *)(&frame->address),
                       sizeof(address));
-    if (!known && tvmffi_i_reserve(&tvmffi_i_frames) == 0) {
+    if (!known && tvmffi_i_reserve(&tvmffi_i_frames, 0) == 0) {
       known = &frame->node;
       tvmffi_i_insert(&tvmffi_i_frames, known,
                       (const char *)(void *)(&frame->address), sizeof(address));
@@ -9748,7 +9797,7 @@ TVMFFI_I_COLD int tvmffi_i_start_types(void) {
       int32_t index = tvmffi_i_static_types[i].index;
       const char *key = tvmffi_i_static_types[i].key;
       if (t->info.type_key.data) continue;
-      code = tvmffi_i_reserve(&tvmffi_i_type_keys);
+      code = tvmffi_i_reserve(&tvmffi_i_type_keys, 0);
       if (code) break;
       t->num_slots = 1;
       t->can_overflow = tvmffi_i_static_types[i].open;
@@ -9905,7 +9954,8 @@ static tvmffi_i_type_result tvmffi_i_enter_type(
   int32_t index;
   if (tvmffi_i_find(&tvmffi_i_type_keys, key, r->key->size))
     return TVMFFI_I_TYPE_KNOWN;
-  if (tvmffi_i_reserve(&tvmffi_i_type_keys) != 0) return TVMFFI_I_TYPE_NO_ROOM;
+  if (tvmffi_i_reserve(&tvmffi_i_type_keys, r->key->size) != 0)
+    return TVMFFI_I_TYPE_NO_ROOM;
   result = tvmffi_i_choose_index(r, &index);
   if (result == TVMFFI_I_TYPE_MADE)
     tvmffi_i_publish_type(t, index, r->depth, key, r->key->size, ancestors);
@@ -10293,7 +10343,7 @@ static tvmffi_i_column *tvmffi_i_get_column(const TVMFFIByteArray *name) {
   tvmffi_i_column *c = (tvmffi_i_column *)(void *)node;
   char *key;
   if (c) return c;
-  if (tvmffi_i_reserve(&tvmffi_i_columns) != 0) return NULL;
+  if (tvmffi_i_reserve(&tvmffi_i_columns, name->size) != 0) return NULL;
   c = (tvmffi_i_column *)tvmffi_i_alloc(sizeof(*c) + name->size + 1);
   if (!c) return c;
   memset(c, 0, sizeof(*c));
@@ -10471,17 +10521,18 @@ int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVMFFIAny *args,
   return tvmffi_i_check_call(func, args, num_args, result);
 }
 
-/* What else is known of a global function: one block of memory. */
+/* What else is known of a global function: one block of memory, or static for
+   a built-in one. */
 typedef struct {
   TVMFFIByteArray doc, metadata;
   int64_t flags;
+  const tvmffi_func *typed; /* a built-in function, else NULL */
 } tvmffi_i_about;
 
 typedef struct {
   tvmffi_i_node node;
   TVMFFIObject *function;      /* NULL: removed */
-  const tvmffi_i_about *about; /* NULL: nothing, or that of `typed` */
-  const tvmffi_func *typed;    /* a built-in function, else NULL */
+  const tvmffi_i_about *about; /* NULL: nothing */
   uint32_t readers[2];
   uint32_t side; /* the counter that new readers use */
 } tvmffi_i_global;
@@ -10552,7 +10603,6 @@ static void tvmffi_i_swap_global(tvmffi_i_global *g, TVMFFIObject **function,
   __atomic_store_n(&g->function, *function, __ATOMIC_SEQ_CST);
 #endif
   TVMFFI_I_STORE(&g->about, *about);
-  TVMFFI_I_STORE(&g->typed, (const tvmffi_func *)NULL);
   *function = old;
   *about = old_about;
 }
@@ -10561,7 +10611,7 @@ static void tvmffi_i_drop_global(tvmffi_i_global *g, TVMFFIObject *function,
                                  const tvmffi_i_about *about) {
   if (!function && !about) return;
   tvmffi_i_wait(g);
-  tvmffi_i_free((void *)about);
+  if (about && !about->typed) tvmffi_i_free((void *)about);
   tvmffi_release(function);
 }
 
@@ -10587,8 +10637,32 @@ static int tvmffi_i_make_about(const TVMFFIMethodInfo *info,
   about->metadata.size = info->metadata.size;
   if (info->metadata.size) memcpy(to, info->metadata.data, info->metadata.size);
   about->flags = info->flags;
+  about->typed = NULL;
   *out = about;
   return 0;
+}
+
+/* Memory for an entry and its name, or NULL; mutex held. It is never freed, so
+   the entries stand close together, in blocks that grow with their number. */
+static void *tvmffi_i_global_room(size_t size) {
+  enum { SMALLEST = 512, LARGEST = 32768 };
+  static char *room;
+  static size_t left, block;
+  char *at;
+  size = (size + TVMFFI_I_TAG) & ~(size_t)TVMFFI_I_TAG;
+  if (size > left) {
+    size_t next = block ? block * 2 : SMALLEST;
+    if (next > LARGEST) next = LARGEST;
+    if (size > next / 4) return tvmffi_i_alloc(size);
+    at = (char *)tvmffi_i_alloc(next);
+    if (!at) return at;
+    room = at;
+    left = block = next;
+  }
+  at = room;
+  room += size;
+  left -= size;
+  return at;
 }
 
 /* The entry of a name, made when it is missing, or NULL; mutex held. */
@@ -10597,8 +10671,8 @@ static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
       &tvmffi_i_globals, name->data, name->size);
   char *key;
   if (g) return g;
-  if (tvmffi_i_reserve(&tvmffi_i_globals) != 0) return NULL;
-  g = (tvmffi_i_global *)tvmffi_i_alloc(sizeof(*g) + name->size + 1);
+  if (tvmffi_i_reserve(&tvmffi_i_globals, name->size) != 0) return NULL;
+  g = (tvmffi_i_global *)tvmffi_i_global_room(sizeof(*g) + name->size + 1);
   if (!g) return g;
   memset(g, 0, sizeof(*g));
   key = (char *)(g + 1);
@@ -13598,7 +13672,7 @@ static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_map *map,
   tvmffi_i_lock();
   s = (tvmffi_i_named *)(void *)tvmffi_i_find_hashed(map, name.data, name.size,
                                                      hash);
-  if (!s && tvmffi_i_reserve(map) == 0) {
+  if (!s && tvmffi_i_reserve(map, name.size) == 0) {
     s = (tvmffi_i_named *)tvmffi_i_alloc(sizeof(*s) + name.size + 1);
     if (s) {
       s->address = address;
@@ -17295,7 +17369,7 @@ static int tvmffi_i_start_columns(void) {
     tvmffi_i_column *c = &tvmffi_i_static_columns[i];
     const tvmffi_i_column_row *row = &tvmffi_i_column_rows[i];
     if (c->node.key) continue;
-    if (tvmffi_i_reserve(&tvmffi_i_columns)) return -1;
+    if (tvmffi_i_reserve(&tvmffi_i_columns, 0)) return -1;
     if (i < TVMFFI_I_NUM_FULL_COLUMNS) {
       c->column.data = tvmffi_i_column_values[i];
       c->column.size = row->size;
@@ -25400,6 +25474,7 @@ TVMFFI_FUNC(i_remove_global, bool, (str, name)) {
 TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
   tvmffi_i_global *g = tvmffi_i_find_global(&name);
   const tvmffi_i_about *about;
+  const tvmffi_func *typed;
   TVMFFIByteArray text = {"", 0};
   char *copy;
   uint32_t side;
@@ -25407,14 +25482,17 @@ TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
   if (!g || !TVMFFI_I_LOAD(&g->function))
     return tvmffi_i_fail("RuntimeError", "Global Function is not found: %.*s",
                          TVMFFI_I_TEXT(name));
-  if (TVMFFI_I_LOAD(&g->typed))
-    return tvmffi_i_return_metadata(TVMFFI_I_LOAD(&g->typed), tvmffi_result);
   TVMFFI_I_ENTER(g, side);
   about = TVMFFI_I_LOAD_SEQ(&g->about);
+  typed = about ? about->typed : NULL;
   if (about) text = about->metadata;
   copy = (char *)tvmffi_i_alloc(text.size + 1);
   if (copy && text.size) memcpy(copy, text.data, text.size);
   TVMFFI_I_LEAVE(g, side);
+  if (typed) {
+    tvmffi_i_free(copy);
+    return tvmffi_i_return_metadata(typed, tvmffi_result);
+  }
   /* Only now, as an error that is raised may release another, and with it
      what replaces this function and waits for its readers. */
   if (!copy) return tvmffi_i_no_memory();
@@ -25723,6 +25801,7 @@ enum {
 };
 static tvmffi_i_function_object tvmffi_i_builtin_objects[TVMFFI_I_NUM_BUILTINS];
 static tvmffi_i_global tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS];
+static tvmffi_i_about tvmffi_i_builtin_abouts[TVMFFI_I_NUM_BUILTINS];
 
 TVMFFI_I_COLD int tvmffi_i_start_globals(void) {
   static int started;
@@ -25734,13 +25813,14 @@ TVMFFI_I_COLD int tvmffi_i_start_globals(void) {
     tvmffi_i_global *g = &tvmffi_i_builtin_entries[i];
     const char *name = tvmffi_i_builtins[i].name;
     if (g->function) continue;
-    code = tvmffi_i_reserve(&tvmffi_i_globals);
+    code = tvmffi_i_reserve(&tvmffi_i_globals, 0);
     if (code) break;
     f->base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
     f->base.type_index = kTVMFFIFunction;
     f->cell.safe_call = tvmffi_i_builtins[i].typed->call;
     g->function = &f->base;
-    g->typed = tvmffi_i_builtins[i].typed;
+    g->about = &tvmffi_i_builtin_abouts[i];
+    tvmffi_i_builtin_abouts[i].typed = tvmffi_i_builtins[i].typed;
     tvmffi_i_builtins[i].typed->name = name;
     tvmffi_i_insert(&tvmffi_i_globals, &g->node, name, strlen(name));
   }
