@@ -20919,25 +20919,30 @@ typedef struct {
   TVMFFIAny (*set)(void *mutator, TVMFFIAny var, TVMFFIAny value);
 } tvmffi_i_visit_table;
 
-/* How a container or object is gone through. */
+/* How a container or object is gone through. What follows `holds` is of frames:
+   it stands here as there is room, for a frame to be 64 bytes. */
 typedef struct {
-  TVMFFIObject *from; /* borrowed */
+  TVMFFIObject *from; /* borrowed, or owned: see `replaces` */
   TVMFFIAny child;    /* the one under way: owned if `holds`, else borrowed */
   TVMFFIObject *made; /* owned: the copy that takes what changes, or NULL */
   union {
-    uint64_t at;              /* the place of the child in a container */
-    tvmffi_i_field_walk walk; /* behind its field in an object */
+    uint64_t at;                  /* the place of the child in a container */
+    const TVMFFIFieldInfo *field; /* behind the child's in an object */
   } next;
-  unsigned char in_place, holds, is_object;
+  unsigned char in_place, holds;
+  unsigned char is_object;
+  unsigned char entered;  /* through the table: callbacks apply */
+  unsigned char replaces; /* it is what a callback put there before */
+  unsigned char identity; /* of a variable or a node: its kind */
+  unsigned char changed;
+  unsigned char ends_region; /* within it is none */
 } tvmffi_i_cursor;
 
 typedef struct {
   tvmffi_i_cursor c;
-  unsigned char entered;  /* through the table: callbacks apply */
-  unsigned char identity; /* of a variable or a node: its kind */
-  unsigned char changed;
-  int32_t outer, inner; /* the regions around and within it */
-  TVMFFIAny mapped; /* owned: what a callback put there before, or Unchanged */
+  const TVMFFIFieldInfo *end; /* of the fields of one of an object's types */
+  int32_t depth;              /* of the type that comes next */
+  int32_t outer;              /* the region around it */
 } tvmffi_i_visit_frame;
 
 typedef enum {
@@ -20957,26 +20962,24 @@ typedef struct {
   TVMFFIObject *remap;        /* dict: by their addresses, what replaces them */
   TVMFFIObject *variables;    /* list: they are kept alive */
   tvmffi_i_stack frames;
-  /* By the indices of built-in types, as they come: no callback is for them, or
-     nothing is within them. */
-  uint64_t uncalled[2], leaves[2];
+  /* By the indices of built-in types, as they come: no callback is for them;
+     nothing is within them; both; containers that have our hooks. */
+  uint64_t uncalled[2], leaves[2], passed[2], nests[2];
   const TVMFFIAny *found; /* the callback found last (borrowed), or NULL */
   int32_t found_for;
+  int32_t missed_for; /* of the other types: the last without a callback */
   int found_with_region;
 } tvmffi_i_engine;
 
 TVMFFI_I_INLINE int tvmffi_i_has_bit(const uint64_t *bits, int32_t index) {
   return (uint32_t)index < 128 && (bits[index >> 6] >> (index & 63) & 1) != 0;
 }
-TVMFFI_I_INLINE void tvmffi_i_set_bit(uint64_t *bits, int32_t index) {
-  if ((uint32_t)index < 128) bits[index >> 6] |= (uint64_t)1 << (index & 63);
-}
-
-/* Whether a value can be passed by. */
-TVMFFI_I_INLINE int tvmffi_i_is_passed(const tvmffi_i_engine *e,
-                                       int32_t index) {
-  return (uint32_t)index < 128 &&
-         (e->leaves[index >> 6] & e->uncalled[index >> 6]) >> (index & 63) & 1;
+/* Notes what is known of a built-in type in one of an engine's sets. */
+static void tvmffi_i_note(tvmffi_i_engine *e, uint64_t *bits, int32_t index) {
+  int i = index >> 6;
+  if ((uint32_t)index >= 128) return;
+  bits[i] |= (uint64_t)1 << (index & 63);
+  e->passed[i] = e->uncalled[i] & e->leaves[i];
 }
 
 static tvmffi_i_known_column tvmffi_i_visit_column = {"__s_visit__", NULL};
@@ -21064,45 +21067,49 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_cursor *c) {
   return pair ? &pair->value : NULL;
 }
 
-TVMFFI_I_INLINE tvmffi_i_cursor tvmffi_i_open_cursor(const TVMFFIAny *from,
-                                                     int in_place) {
-  tvmffi_i_cursor c;
+TVMFFI_I_INLINE void tvmffi_i_open_cursor(tvmffi_i_cursor *c,
+                                          const TVMFFIAny *from, int in_place) {
   int32_t index = from->type_index;
-  c.from = from->v_obj;
-  c.child = tvmffi_none();
-  c.made = NULL;
-  c.next.at = index == kTVMFFIMap || index == kTVMFFIDict
-                  ? tvmffi_i_map_begin(from->v_obj)
-                  : 0;
-  c.is_object = 0;
-  c.in_place = (unsigned char)in_place;
-  c.holds = in_place || index == kTVMFFIList || index == kTVMFFIDict;
-  return c;
+  c->from = from->v_obj;
+  c->child = tvmffi_none();
+  c->made = NULL;
+  c->next.at = index == kTVMFFIMap || index == kTVMFFIDict
+                   ? tvmffi_i_map_begin(from->v_obj)
+                   : 0;
+  c->in_place = (unsigned char)in_place;
+  c->holds = in_place || index == kTVMFFIList || index == kTVMFFIDict;
 }
 
-/* Goes on to the next child of a container that is not plain. */
-static void tvmffi_i_pass_plain(const tvmffi_i_engine *e, tvmffi_i_cursor *c) {
+/* Goes to the next child of a container, with an engine past those that it has
+   nothing to do with; NULL at the end. */
+TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_next_of(const tvmffi_i_engine *e,
+                                                  tvmffi_i_cursor *c) {
   TVMFFIObject *o = c->made ? c->made : c->from;
   const TVMFFISeqCell *cell;
-  const TVMFFIAny *items;
+  const TVMFFIAny *item, *end;
   const tvmffi_i_pair *pair;
-  uint64_t at = c->next.at, n;
   if (o->type_index == kTVMFFIArray || o->type_index == kTVMFFIList) {
     cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
-    items = (const TVMFFIAny *)cell->data;
-    n = (uint64_t)cell->size;
-    while (at < n && tvmffi_i_is_passed(e, items[at].type_index)) ++at;
-  } else {
-    while ((pair = tvmffi_i_map_pair(o, at)) != NULL &&
-           tvmffi_i_is_passed(e, pair->value.type_index))
-      at = tvmffi_i_map_after(o, at);
+    if (c->next.at >= (uint64_t)cell->size) return NULL;
+    item = (const TVMFFIAny *)cell->data + c->next.at;
+    end = (const TVMFFIAny *)cell->data + cell->size;
+    while (e && tvmffi_i_has_bit(e->passed, item->type_index))
+      if (++item == end) return NULL;
+    c->next.at = (uint64_t)(item - (const TVMFFIAny *)cell->data);
+    return item;
   }
-  c->next.at = at;
+  while ((pair = tvmffi_i_map_pair(o, c->next.at)) != NULL) {
+    if (!e || !tvmffi_i_has_bit(e->passed, pair->value.type_index))
+      return &pair->value;
+    c->next.at = tvmffi_i_map_after(o, c->next.at);
+  }
+  return NULL;
 }
 
 /* Takes the next child of a container: 0 at its end. */
-TVMFFI_I_INLINE int tvmffi_i_next_item(tvmffi_i_cursor *c, int *unique) {
-  const TVMFFIAny *child = tvmffi_i_child_at(c);
+TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
+                                       tvmffi_i_cursor *c, int *unique) {
+  const TVMFFIAny *child = tvmffi_i_next_of(e, c);
   if (!child) return 0;
   *unique = c->in_place && tvmffi_i_is_unique(child);
   c->child = c->holds ? tvmffi_i_copy_owned(child) : *child;
@@ -21134,7 +21141,25 @@ TVMFFI_I_INLINE void tvmffi_i_pass_child(tvmffi_i_cursor *c) {
   tvmffi_i_drop_child(c);
 }
 
-/* Makes the copy of a container that is not changed in place. */
+/* Makes the copy of an array, where a value (taken) stands in the place of the
+   child. */
+static int tvmffi_i_copy_array(tvmffi_i_cursor *c, TVMFFIAny value) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, c->from);
+  const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
+  int64_t i, at = (int64_t)c->next.at;
+  TVMFFIAny *to = NULL;
+  c->made = tvmffi_i_new_array(cell->size, &to);
+  if (!c->made) {
+    tvmffi_any_release(&value);
+    return -1;
+  }
+  for (i = 0; i < at; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
+  to[at] = value;
+  for (++i; i < cell->size; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
+  return 0;
+}
+
+/* Makes the copy of another container that is not changed in place. */
 static int tvmffi_i_copy_container(tvmffi_i_cursor *c) {
   TVMFFIObject *o = c->from;
   TVMFFIAny copy = tvmffi_none();
@@ -21154,7 +21179,11 @@ static int tvmffi_i_put_child(tvmffi_i_cursor *c, TVMFFIAny value) {
   int code = 0;
   if (value.type_index == kTVMFFIUnchanged) return 0;
   if (!tvmffi_i_same_any(&value, &c->child)) {
-    if (!c->made && !c->in_place) code = tvmffi_i_copy_container(c);
+    if (!c->made && !c->in_place) {
+      if (c->from->type_index == kTVMFFIArray)
+        return tvmffi_i_copy_array(c, value);
+      code = tvmffi_i_copy_container(c);
+    }
     place = code ? NULL : tvmffi_i_child_at(c);
     if (place && tvmffi_i_same_any(place, &c->child)) {
       old = *place;
@@ -21193,8 +21222,8 @@ static TVMFFIAny tvmffi_i_visit_container(void *visitor, TVMFFIAny value) {
       r = enter(visitor, pair->value);
     return r;
   }
-  c = tvmffi_i_open_cursor(&value, 0);
-  while (r.type_index == kTVMFFINone && tvmffi_i_next_item(&c, &unique)) {
+  tvmffi_i_open_cursor(&c, &value, 0);
+  while (r.type_index == kTVMFFINone && tvmffi_i_next_item(NULL, &c, &unique)) {
     r = enter(visitor, c.child);
     tvmffi_i_pass_child(&c);
   }
@@ -21205,11 +21234,13 @@ static TVMFFIAny tvmffi_i_visit_container(void *visitor, TVMFFIAny value) {
 TVMFFI_I_ALWAYS_INLINE TVMFFIAny tvmffi_i_mutate_with(tvmffi_i_visitor *v,
                                                       const TVMFFIAny *value,
                                                       int in_place) {
-  tvmffi_i_cursor c = tvmffi_i_open_cursor(value, in_place);
   const tvmffi_i_visit_table *table = tvmffi_i_table_of(v);
   TVMFFIAny r = tvmffi_none();
+  tvmffi_i_cursor c;
   int unique;
-  while (r.type_index != kTVMFFIError && tvmffi_i_next_item(&c, &unique)) {
+  tvmffi_i_open_cursor(&c, value, in_place);
+  while (r.type_index != kTVMFFIError &&
+         tvmffi_i_next_item(NULL, &c, &unique)) {
     if (unique) {
       tvmffi_i_lift_child(&c);
       r = table->enter_unique(v, c.child);
@@ -21370,8 +21401,16 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
       return row;
     }
   }
-  tvmffi_i_set_bit(e->uncalled, index);
+  tvmffi_i_note(e, e->uncalled, index);
+  if (index >= 128) e->missed_for = index;
   return NULL;
+}
+
+/* Whether no callback is known to be for a type. */
+TVMFFI_I_INLINE int tvmffi_i_is_uncalled(const tvmffi_i_engine *e,
+                                         int32_t index) {
+  return index < 128 ? tvmffi_i_has_bit(e->uncalled, index)
+                     : e->missed_for == index;
 }
 
 /* A callback: its type index, the function, and whether it is told if its
@@ -21380,51 +21419,63 @@ TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_find_callback(tvmffi_i_engine *e,
                                                         int32_t index,
                                                         int *with_region) {
   const TVMFFIAny *row;
-  if (tvmffi_i_has_bit(e->uncalled, index)) return NULL;
+  if (tvmffi_i_is_uncalled(e, index)) return NULL;
   row = e->found && e->found_for == index ? e->found
                                           : tvmffi_i_search_callbacks(e, index);
   *with_region = e->found_with_region;
   return row;
 }
 
-/* Calls a function; an error stands in the result's place. */
-static TVMFFIAny tvmffi_i_call_back(const TVMFFIAny *function, TVMFFIAny *args,
-                                    int32_t num_args) {
-  TVMFFIAny r = tvmffi_none();
+/* Calls a function; an error stands in the result's place. Here and further on
+   results stay where they are: an Any that was written in parts is slow to read
+   as a whole at once. */
+static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
+                               int32_t num_args, TVMFFIAny *r) {
   TVMFFIObject *f =
       function->type_index == kTVMFFINone ? NULL : function->v_obj;
-  if (TVMFFI_I_UNLIKELY(TVMFFIFunctionCall(f, args, num_args, &r))) {
-    tvmffi_any_release(&r);
-    return tvmffi_i_raised();
-  }
-  return r;
+  int code;
+  *r = tvmffi_none();
+  code = TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, num_args, r);
+  if (TVMFFI_I_LIKELY(!code)) return;
+  tvmffi_any_release(r);
+  *r = tvmffi_i_raised();
 }
 
-TVMFFI_I_COLD TVMFFIAny tvmffi_i_bad_visit_result(TVMFFIAny r,
-                                                  const char *expected) {
+TVMFFI_I_COLD void tvmffi_i_bad_visit_result(TVMFFIAny *r,
+                                             const char *expected) {
   (void)tvmffi_i_fail(
       "TypeError",
       "CallExpected: result type mismatch, expected %s, but got %s", expected,
-      tvmffi_i_type_key(r.type_index));
-  tvmffi_any_release(&r);
-  return tvmffi_i_raised();
+      tvmffi_i_type_key(r->type_index));
+  tvmffi_any_release(r);
+  *r = tvmffi_i_raised();
 }
 
-/* Lets a visit's result (taken) through: none, an interrupt or an error. */
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_visit_result(TVMFFIAny r) {
-  if (TVMFFI_I_LIKELY(r.type_index == kTVMFFINone) ||
-      r.type_index == kTVMFFIVisitInterrupt || r.type_index == kTVMFFIError)
-    return r;
-  return tvmffi_i_bad_visit_result(r, "Optional<ffi.VisitInterrupt>");
+/* Lets a visit's result through: none, an interrupt or an error. */
+TVMFFI_I_INLINE void tvmffi_i_visit_result(TVMFFIAny *r) {
+  if (TVMFFI_I_UNLIKELY(r->type_index != kTVMFFINone &&
+                        r->type_index != kTVMFFIVisitInterrupt &&
+                        r->type_index != kTVMFFIError))
+    tvmffi_i_bad_visit_result(r, "Optional<ffi.VisitInterrupt>");
 }
 
-/* Calls the callback for a value. A walk's gives an integer to go on. */
-static TVMFFIAny tvmffi_i_call_for(tvmffi_i_engine *e, const TVMFFIAny *row,
-                                   const TVMFFIAny *value, int with_region,
-                                   int unique) {
-  TVMFFIAny args[3], r;
+/* Lets a walk's result through, which is an integer to go on. */
+TVMFFI_I_INLINE void tvmffi_i_walk_result(TVMFFIAny *r) {
+  if (r->type_index == kTVMFFINone)
+    *r = tvmffi_int(0);
+  else if (TVMFFI_I_IS_INT(r))
+    *r = tvmffi_int((int32_t)r->v_int64);
+  else if (r->type_index != kTVMFFIVisitInterrupt &&
+           r->type_index != kTVMFFIError)
+    tvmffi_i_bad_visit_result(r, "WalkResult");
+}
+
+/* Calls the callback for a value. */
+static void tvmffi_i_call_for(tvmffi_i_engine *e, const TVMFFIAny *row,
+                              const TVMFFIAny *value, int with_region,
+                              int unique, TVMFFIAny *r) {
+  TVMFFIAny args[3];
   int32_t n = 1;
-  args[0] = *value;
   if (e->kind == TVMFFI_I_VISIT || e->kind == TVMFFI_I_MUTATE) {
     args[n++] = tvmffi_obj(&e->visitor.base);
     if (e->kind == TVMFFI_I_MUTATE && row[2].v_int64)
@@ -21432,14 +21483,13 @@ static TVMFFIAny tvmffi_i_call_for(tvmffi_i_engine *e, const TVMFFIAny *row,
   } else if (with_region) {
     args[n++] = tvmffi_int(e->visitor.region);
   }
-  r = tvmffi_i_call_back(&row[1], args, n);
-  if (e->kind >= TVMFFI_I_MAP_BEFORE) return r;
-  if (e->kind == TVMFFI_I_VISIT) return tvmffi_i_visit_result(r);
-  if (r.type_index == kTVMFFINone) return tvmffi_int(0);
-  if (TVMFFI_I_IS_INT(&r)) return tvmffi_int((int32_t)r.v_int64);
-  if (r.type_index == kTVMFFIVisitInterrupt || r.type_index == kTVMFFIError)
-    return r;
-  return tvmffi_i_bad_visit_result(r, "WalkResult");
+  if (n > 1) args[0] = *value;
+  tvmffi_i_call_back(&row[1], n > 1 ? args : value, n, r);
+  if (e->kind >= TVMFFI_I_MAP_BEFORE) return;
+  if (e->kind == TVMFFI_I_VISIT)
+    tvmffi_i_visit_result(r);
+  else
+    tvmffi_i_walk_result(r);
 }
 
 /* -------- Variables -------- */
@@ -21488,36 +21538,39 @@ static TVMFFIAny tvmffi_i_remap_set(void *mutator, TVMFFIAny var,
 
 /* -------- Going into values -------- */
 
-/* A visitor that goes into a value: its frames, or for one of C++ the frame of
-   the value alone. */
+/* A visitor that goes into a value. One of C++ has room for a frame, that of
+   the value, as it comes back for what is within. */
 typedef struct {
   tvmffi_i_visitor *v;
   tvmffi_i_engine *e; /* NULL of a visitor of C++ */
-  tvmffi_i_visit_frame *one;
-  int mutates, is_open;
+  tvmffi_i_stack *frames;
+  int mutates, is_after; /* the callbacks come after the children */
 } tvmffi_i_descent;
 
 TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_top_frame(
     const tvmffi_i_descent *d) {
-  return d->e ? TVMFFI_I_TOP(tvmffi_i_visit_frame, &d->e->frames) : d->one;
+  return TVMFFI_I_TOP(tvmffi_i_visit_frame, d->frames);
 }
 
-TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d) {
-  d->is_open = 1;
-  return d->e ? TVMFFI_I_PUSH(tvmffi_i_visit_frame, &d->e->frames,
-                              "StructuralVisit")
-              : d->one;
+/* Puts a frame onto the stack; NULL with the error raised. */
+TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d,
+                                                          const TVMFFIAny *from,
+                                                          int replaces,
+                                                          int entered,
+                                                          int in_place) {
+  tvmffi_i_visit_frame *f =
+      TVMFFI_I_PUSH(tvmffi_i_visit_frame, d->frames, "StructuralVisit");
+  if (!f) return f;
+  tvmffi_i_open_cursor(&f->c, from, in_place);
+  f->c.is_object = f->c.identity = f->c.changed = f->c.ends_region = 0;
+  f->c.entered = (unsigned char)entered;
+  f->c.replaces = (unsigned char)replaces;
+  f->outer = d->v->region;
+  return f;
 }
 
 TVMFFI_I_INLINE void tvmffi_i_leave_frame(tvmffi_i_descent *d) {
-  d->is_open = 0;
-  if (d->e) TVMFFI_I_POP(tvmffi_i_visit_frame, &d->e->frames);
-}
-
-/* Whether there is something to do after the children of a value. */
-TVMFFI_I_INLINE int tvmffi_i_ends(tvmffi_i_visit_kind kind) {
-  return kind == TVMFFI_I_WALK_AFTER || kind == TVMFFI_I_MAP_BEFORE ||
-         kind == TVMFFI_I_MAP_AFTER;
+  TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
 }
 
 /* Whether a visit finds nothing in an object: a string, for one. */
@@ -21527,40 +21580,45 @@ TVMFFI_I_INLINE int tvmffi_i_has_no_fields(int32_t index) {
          !TVMFFI_I_LOAD(&type->type_ancestors[0]->num_fields);
 }
 
-/* Runs what comes after the children of a value. `mapped` and `r` are taken,
-   and what `r` has become is given. */
-static TVMFFIAny tvmffi_i_conclude(tvmffi_i_descent *d, const TVMFFIAny *value,
-                                   TVMFFIAny mapped, int entered, TVMFFIAny r) {
-  tvmffi_i_engine *e = d->e;
-  const TVMFFIAny *row, *at;
+/* Runs what comes after the children of a value, whose result is there and may
+   change. */
+static void tvmffi_i_call_after(tvmffi_i_descent *d, const TVMFFIAny *value,
+                                TVMFFIAny *r) {
+  const TVMFFIAny *row, *at = value;
   TVMFFIAny given;
   int with_region = 0;
-  if (TVMFFI_I_UNLIKELY(r.type_index == kTVMFFIError)) {
-    if (d->mutates || entered) tvmffi_i_add_context(&r, value);
-    tvmffi_any_release(&mapped);
-    return r;
+  if (d->mutates) {
+    if (r->type_index != kTVMFFIUnchanged) at = r;
+  } else if (r->type_index == kTVMFFIVisitInterrupt) {
+    return;
   }
-  if (!entered) return r;
-  switch (e->kind) {
-    case TVMFFI_I_MAP_BEFORE:
-      if (r.type_index == kTVMFFIUnchanged) return mapped;
-      tvmffi_any_release(&mapped);
-      return r;
-    case TVMFFI_I_WALK_AFTER:
-    case TVMFFI_I_MAP_AFTER: break;
-    default: return r;
-  }
-  if (r.type_index == kTVMFFIVisitInterrupt && !d->mutates) return r;
-  at = d->mutates && r.type_index != kTVMFFIUnchanged ? &r : value;
-  row = tvmffi_i_find_callback(e, at->type_index, &with_region);
-  if (!row) return r;
-  given = tvmffi_i_call_for(e, row, at, with_region, 0);
+  row = tvmffi_i_find_callback(d->e, at->type_index, &with_region);
+  if (!row) return;
+  tvmffi_i_call_for(d->e, row, at, with_region, 0, &given);
   if (TVMFFI_I_UNLIKELY(given.type_index == kTVMFFIError))
     tvmffi_i_add_context(&given, at);
-  if (d->mutates && given.type_index == kTVMFFIUnchanged) return r;
-  if (!d->mutates && given.type_index == kTVMFFIInt) return r;
-  tvmffi_any_release(&r);
-  return given;
+  if (given.type_index == (d->mutates ? kTVMFFIUnchanged : kTVMFFIInt)) return;
+  tvmffi_any_release(r);
+  *r = given;
+}
+
+/* Concludes a value that is done with, whose result is there. One that replaces
+   another (taken) is the result itself if it is unchanged. */
+TVMFFI_I_INLINE void tvmffi_i_conclude(tvmffi_i_descent *d,
+                                       const TVMFFIAny *value, int replaces,
+                                       int entered, TVMFFIAny *r) {
+  TVMFFIAny dropped;
+  if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
+    if (d->mutates || entered) tvmffi_i_add_context(r, value);
+  } else if (d->is_after && entered) {
+    tvmffi_i_call_after(d, value, r);
+  }
+  if (TVMFFI_I_LIKELY(!replaces)) return;
+  dropped = *value;
+  if (r->type_index == kTVMFFIUnchanged)
+    *r = dropped;
+  else
+    tvmffi_any_release(&dropped);
 }
 
 /* Makes the shallow copy of an object whose fields are mutated. */
@@ -21568,11 +21626,11 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
                                    TVMFFIObject **made) {
   const TVMFFIAny *copier =
       tvmffi_i_type_attr(&tvmffi_i_copy_column, value->type_index);
-  TVMFFIAny arg = *value, r = tvmffi_none();
+  TVMFFIAny r;
   if (!copier || copier->type_index != kTVMFFIFunction)
     return tvmffi_i_fail("TypeError",
                          "__ffi_shallow_copy__ must be an ffi.Function");
-  r = tvmffi_i_call_back(copier, &arg, 1);
+  tvmffi_i_call_back(copier, value, 1, &r);
   if (r.type_index == kTVMFFIError) return tvmffi_i_give(r, &r);
   if (r.type_index == value->type_index && r.v_obj && r.v_obj != value->v_obj) {
     *made = r.v_obj;
@@ -21611,13 +21669,27 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
   }
   f = tvmffi_i_top_frame(d);
   f->c.made = made;
-  f->c.holds = 1;
-  f->identity = (unsigned char)identity;
-  f->c.is_object = 1;
-  f->c.next.walk = tvmffi_i_walk_fields(type);
-  if (is_var && d->v->region == kTVMFFIDefRegionKindSimple)
-    f->inner = d->v->region = kTVMFFIDefRegionKindNone;
+  f->c.holds = f->c.is_object = 1;
+  f->c.identity = (unsigned char)identity;
+  f->c.next.field = f->end = NULL;
+  f->depth = type->type_depth > 0;
+  if (is_var && d->v->region == kTVMFFIDefRegionKindSimple) {
+    f->c.ends_region = 1;
+    d->v->region = kTVMFFIDefRegionKindNone;
+  }
   return 0;
+}
+
+/* Goes on to the next of the types that an object's is made of: 0 behind the
+   last, its own. */
+static int tvmffi_i_next_type(tvmffi_i_visit_frame *f) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(f->c.from->type_index);
+  if (!type || f->depth > type->type_depth) return 0;
+  if (f->depth < type->type_depth) type = type->type_ancestors[f->depth];
+  ++f->depth;
+  f->end = f->c.next.field = TVMFFI_I_LOAD(&type->fields);
+  if (f->end) f->end += TVMFFI_I_LOAD(&type->num_fields);
+  return 1;
 }
 
 /* Goes to the next field: 0 behind the last, -1 with the error raised. */
@@ -21626,14 +21698,18 @@ static int tvmffi_i_next_visited(tvmffi_i_descent *d, tvmffi_i_visit_frame *f) {
   TVMFFIAny *child = &f->c.child;
   const TVMFFIFieldInfo *field;
   for (;;) {
-    field = tvmffi_i_next_counted(&f->c.next.walk);
-    if (!field) return 0;
+    if (f->c.next.field == f->end) {
+      if (!tvmffi_i_next_type(f)) return 0;
+      continue;
+    }
+    field = f->c.next.field++;
+    if (field->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore) continue;
     *child = tvmffi_none();
     if (TVMFFI_I_UNLIKELY(field->getter(tvmffi_i_at(o, field), child))) {
       *child = tvmffi_none();
       return -1;
     }
-    if (!d->e || !tvmffi_i_is_passed(d->e, child->type_index)) break;
+    if (!d->e || !tvmffi_i_has_bit(d->e->passed, child->type_index)) break;
     tvmffi_any_release(child);
   }
   d->v->region = tvmffi_i_field_region(field, d->v->region);
@@ -21641,14 +21717,12 @@ static int tvmffi_i_next_visited(tvmffi_i_descent *d, tvmffi_i_visit_frame *f) {
 }
 
 /* Puts a mutated field (taken) into the copy. */
-static int tvmffi_i_put_field(tvmffi_i_descent *d, TVMFFIAny value) {
-  tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
-  const tvmffi_i_field_walk *w = &f->c.next.walk;
-  const TVMFFIFieldInfo *field = &w->fields[w->i - 1];
+static int tvmffi_i_put_field(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
+  const TVMFFIFieldInfo *field = f->c.next.field - 1;
   const TVMFFITypeInfo *type;
   int code = 0;
-  if (value.type_index == kTVMFFIUnchanged) return 0;
-  if (!tvmffi_i_same_any(&value, &f->c.child)) {
+  if (value->v_uint64 != f->c.child.v_uint64 ||
+      !tvmffi_i_same_any(value, &f->c.child)) {
     if (!field->setter) {
       type = TVMFFIGetTypeInfo(f->c.from->type_index);
       code = tvmffi_i_fail(
@@ -21657,57 +21731,50 @@ static int tvmffi_i_put_field(tvmffi_i_descent *d, TVMFFIAny value) {
           "does not define a setter",
           TVMFFI_I_TEXT(field->name), TVMFFI_I_TEXT(type->type_key));
     } else {
-      code = tvmffi_i_set_field(field, f->c.made, &value);
-      f->changed = 1;
+      code = tvmffi_i_set_field(field, f->c.made, value);
+      f->c.changed = 1;
     }
   }
-  tvmffi_any_release(&value);
+  tvmffi_any_release(value);
   return code;
 }
 
-/* Takes the top frame off, concludes it and gives its result. An error or
-   interrupt `r` (taken) is passed on. */
-static TVMFFIAny tvmffi_i_pop_visited(tvmffi_i_descent *d, TVMFFIAny r) {
+/* Gives what has become of the top frame's container or object; a variable or
+   node is told to the table. */
+TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
+                                           tvmffi_i_visit_frame *f,
+                                           const TVMFFIAny *value,
+                                           TVMFFIAny *r) {
+  TVMFFIAny set;
+  *r = tvmffi_i_unchanged();
+  if (f->c.made && (!f->c.is_object || f->c.changed)) {
+    *r = tvmffi_obj(f->c.made);
+    f->c.made = NULL;
+  }
+  if (TVMFFI_I_LIKELY(!f->c.identity) ||
+      (f->c.identity != kTVMFFISEqHashKindDAGNode &&
+       f->outer != kTVMFFIDefRegionKindPattern &&
+       r->type_index == kTVMFFIUnchanged))
+    return;
+  set = tvmffi_i_table_of(d->v)->set(d->v, *value, *r);
+  if (set.type_index != kTVMFFIError) return;
+  tvmffi_any_release(r);
+  *r = set;
+}
+
+/* Takes the top frame off, concludes it and gives its result; an error or
+   interrupt that is there is passed on. */
+static void tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
   TVMFFIAny value = tvmffi_obj(f->c.from);
   d->v->region = f->outer;
   tvmffi_i_drop_child(&f->c);
-  if (TVMFFI_I_UNLIKELY(r.type_index == kTVMFFIError) ||
-      (f->entered && tvmffi_i_ends(d->e->kind)))
-    r = tvmffi_i_conclude(d, &value, tvmffi_i_unchanged(), f->entered, r);
-  tvmffi_i_leave_frame(d);
-  return r;
-}
-
-static TVMFFIAny tvmffi_i_pop_mutated(tvmffi_i_descent *d, TVMFFIAny r) {
-  tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
-  TVMFFIAny set, value = tvmffi_obj(f->c.from);
-  d->v->region = f->outer;
-  tvmffi_i_drop_child(&f->c);
-  if (r.type_index != kTVMFFIError) {
-    r = tvmffi_i_unchanged();
-    if (f->c.made && (!f->c.is_object || f->changed)) {
-      r = tvmffi_obj(f->c.made);
-      f->c.made = NULL;
-    }
-    if (f->identity && (f->identity == kTVMFFISEqHashKindDAGNode ||
-                        f->outer == kTVMFFIDefRegionKindPattern ||
-                        r.type_index != kTVMFFIUnchanged)) {
-      set = tvmffi_i_table_of(d->v)->set(d->v, value, r);
-      if (set.type_index == kTVMFFIError) {
-        tvmffi_any_release(&r);
-        r = set;
-      }
-    }
+  if (d->mutates) {
+    if (r->type_index != kTVMFFIError) tvmffi_i_take_mutated(d, f, &value, r);
+    if (f->c.made) tvmffi_release(f->c.made);
   }
-  tvmffi_release(f->c.made);
-  r = tvmffi_i_conclude(d, &value, f->mapped, f->entered, r);
+  tvmffi_i_conclude(d, &value, f->c.replaces, f->c.entered, r);
   tvmffi_i_leave_frame(d);
-  return r;
-}
-
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny r) {
-  return d->mutates ? tvmffi_i_pop_mutated(d, r) : tvmffi_i_pop_visited(d, r);
 }
 
 /* Calls a hook that is none of ours, or gives 0 if a type has none. */
@@ -21731,94 +21798,96 @@ static int tvmffi_i_call_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
   }
   args[0] = tvmffi_obj(&d->v->base);
   args[1] = *value;
-  *r = tvmffi_i_call_back(hook, args, 2);
-  if (!d->mutates) *r = tvmffi_i_visit_result(*r);
+  tvmffi_i_call_back(hook, args, 2, r);
+  if (!d->mutates) tvmffi_i_visit_result(r);
   return 1;
+}
+
+/* Whether a hook is ours for a container, which goes onto the stack. */
+static int tvmffi_i_is_own_hook(const TVMFFIAny *hook, int32_t index) {
+  return hook && tvmffi_i_is_container(index) &&
+         hook->type_index == kTVMFFIOpaquePtr &&
+         (hook->v_ptr == (void *)(uintptr_t)tvmffi_i_visit_container ||
+          hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_container ||
+          hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_in_place);
+}
+
+/* Finds the hook of a type (borrowed; NULL if there is none), and says whether
+   it is for what is changed in place. */
+static const TVMFFIAny *tvmffi_i_visit_hook(const tvmffi_i_descent *d,
+                                            int32_t index, int *in_place) {
+  const TVMFFIAny *hook;
+  if (!d->mutates) return tvmffi_i_type_attr(&tvmffi_i_visit_column, index);
+  if (*in_place) {
+    hook = tvmffi_i_type_attr(&tvmffi_i_in_place_column, index);
+    if (hook && (hook->type_index == kTVMFFIOpaquePtr ||
+                 hook->type_index == kTVMFFIFunction))
+      return hook;
+  }
+  *in_place = 0;
+  return tvmffi_i_type_attr(&tvmffi_i_mutate_column, index);
+}
+
+/* Notes a type of containers that is gone into in our way, in place or not. */
+static void tvmffi_i_note_nest(tvmffi_i_descent *d, int32_t index) {
+  int either;
+  for (either = 0; either <= d->mutates; ++either) {
+    int in_place = either;
+    if (!tvmffi_i_is_own_hook(tvmffi_i_visit_hook(d, index, &in_place),
+                              index) ||
+        in_place != either)
+      return;
+  }
+  tvmffi_i_note(d->e, d->e->nests, index);
 }
 
 /* Visits a value by default: 1 if the result is there, 0 if a frame was put
-   onto the stack. `mapped` is taken. */
+   onto the stack. A value that `replaces` another is taken. */
 static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
-                            TVMFFIAny mapped, int entered, int in_place,
+                            int replaces, int entered, int in_place,
                             TVMFFIAny *r) {
   int32_t index = value->type_index;
-  const TVMFFIAny *hook = NULL;
-  tvmffi_i_visit_frame *f;
-  int container;
-  if (!d->mutates) {
-    hook = tvmffi_i_type_attr(&tvmffi_i_visit_column, index);
-  } else {
-    if (in_place) hook = tvmffi_i_type_attr(&tvmffi_i_in_place_column, index);
-    if (!hook || (hook->type_index != kTVMFFIOpaquePtr &&
-                  hook->type_index != kTVMFFIFunction)) {
-      in_place = 0;
-      hook = tvmffi_i_type_attr(&tvmffi_i_mutate_column, index);
-    }
-  }
-  container = hook && tvmffi_i_is_container(index) &&
-              hook->type_index == kTVMFFIOpaquePtr &&
-              (hook->v_ptr == (void *)(uintptr_t)tvmffi_i_visit_container ||
-               hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_container ||
-               hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_in_place);
-  if (!container) {
-    if (tvmffi_i_call_hook(d, hook, value, r)) {
-      if (d->e && hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_leaf)
-        tvmffi_i_set_bit(d->e->leaves, index);
-      goto done;
-    }
-    if (index < kTVMFFIStaticObjectBegin ||
-        (!d->mutates && tvmffi_i_has_no_fields(index))) {
-      *r = tvmffi_none();
-      if (d->mutates && tvmffi_i_own(value, r)) *r = tvmffi_i_raised();
-      if (d->e) tvmffi_i_set_bit(d->e->leaves, index);
-      goto done;
-    }
-  }
-  f = tvmffi_i_push_frame(d);
-  if (!f) {
-    *r = tvmffi_i_raised();
+  const TVMFFIAny *hook = tvmffi_i_visit_hook(d, index, &in_place);
+  int container = tvmffi_i_is_own_hook(hook, index);
+  if (container) {
+    if (d->e) tvmffi_i_note_nest(d, index);
+  } else if (tvmffi_i_call_hook(d, hook, value, r)) {
+    if (d->e && hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_leaf)
+      tvmffi_i_note(d->e, d->e->leaves, index);
+    goto done;
+  } else if (index < kTVMFFIStaticObjectBegin ||
+             (!d->mutates && tvmffi_i_has_no_fields(index))) {
+    *r = tvmffi_none();
+    if (d->mutates && tvmffi_i_own(value, r)) *r = tvmffi_i_raised();
+    if (d->e) tvmffi_i_note(d->e, d->e->leaves, index);
     goto done;
   }
-  f->c = tvmffi_i_open_cursor(value, in_place);
-  f->mapped = mapped;
-  f->outer = f->inner = d->v->region;
-  f->entered = (unsigned char)entered;
-  f->identity = f->changed = 0;
-  if (container || !tvmffi_i_open_fields(d, value, r)) return 0;
-  tvmffi_i_leave_frame(d);
+  if (tvmffi_i_push_frame(d, value, replaces, entered, in_place)) {
+    if (container || !tvmffi_i_open_fields(d, value, r)) return 0;
+    tvmffi_i_leave_frame(d);
+  } else {
+    *r = tvmffi_i_raised();
+  }
 done:
-  if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError) ||
-      (entered && tvmffi_i_ends(d->e->kind)))
-    *r = tvmffi_i_conclude(d, value, mapped, entered, *r);
+  tvmffi_i_conclude(d, value, replaces, entered, r);
   return 1;
 }
 
-/* Visits a value through the table, as tvmffi_i_descend does by default. With
-   nothing within, before and after are the same. */
-static int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
-                          int unique, TVMFFIAny *r) {
-  TVMFFIAny mapped;
-  const TVMFFIAny *row, *into = value;
+/* Visits a value that callbacks may be for. With nothing within, before and
+   after are the same. */
+static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
+                              int unique, TVMFFIAny *r) {
   tvmffi_i_engine *e = d->e;
-  int with_region = 0, after, leaf;
-  if (!e) {
-    const tvmffi_i_visit_table *table = tvmffi_i_table_of(d->v);
-    *r =
-        unique ? table->enter_unique(d->v, *value) : table->enter(d->v, *value);
-    return 1;
-  }
-  *r = tvmffi_none();
-  if (d->mutates) r->type_index = kTVMFFIUnchanged;
+  TVMFFIAny mapped;
+  const TVMFFIAny *row;
+  int leaf = tvmffi_i_has_bit(e->leaves, value->type_index), with_region = 0;
+  *r = d->mutates ? tvmffi_i_unchanged() : tvmffi_none();
   if (!d->mutates && value->type_index == kTVMFFINone) return 1;
-  after = e->kind == TVMFFI_I_WALK_AFTER || e->kind == TVMFFI_I_MAP_AFTER;
-  leaf = tvmffi_i_has_bit(e->leaves, value->type_index);
-  row = after && !leaf
+  row = d->is_after && !leaf
             ? NULL
             : tvmffi_i_find_callback(e, value->type_index, &with_region);
-  if (!row && leaf) return 1;
-  mapped = tvmffi_i_unchanged();
-  if (!row) return tvmffi_i_descend(d, value, mapped, 1, unique, r);
-  *r = tvmffi_i_call_for(e, row, value, with_region, unique);
+  if (!row) return leaf || tvmffi_i_descend(d, value, 0, 1, unique, r);
+  tvmffi_i_call_for(e, row, value, with_region, unique, r);
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
     tvmffi_i_add_context(r, value);
     return 1;
@@ -21828,53 +21897,64 @@ static int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
     if (r->type_index == kTVMFFIVisitInterrupt) return 1;
     leaf |= r->v_int64 == 1;
     *r = tvmffi_none();
-    if (leaf) return 1;
   } else if (r->type_index != kTVMFFIUnchanged) {
-    if (after || tvmffi_i_has_bit(e->leaves, r->type_index)) return 1;
+    if (d->is_after || tvmffi_i_has_bit(e->leaves, r->type_index)) return 1;
     mapped = *r;
     if (!tvmffi_i_same_any(&mapped, value))
       unique = unique && tvmffi_i_is_unique(&mapped);
-    into = &mapped;
-  } else if (leaf) {
+    return tvmffi_i_descend(d, &mapped, 1, 1, unique, r);
+  }
+  return leaf || tvmffi_i_descend(d, value, 0, 1, unique, r);
+}
+
+/* Visits a value through the table, as tvmffi_i_descend does by default. */
+TVMFFI_I_INLINE int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
+                                   int unique, TVMFFIAny *r) {
+  const tvmffi_i_visit_table *table;
+  if (TVMFFI_I_LIKELY(d->e != NULL)) {
+    if (!tvmffi_i_has_bit(d->e->nests, value->type_index) ||
+        !tvmffi_i_has_bit(d->e->uncalled, value->type_index))
+      return tvmffi_i_enter_any(d, value, unique, r);
+    if (TVMFFI_I_LIKELY(tvmffi_i_push_frame(d, value, 0, 1, unique) != NULL))
+      return 0;
+    *r = tvmffi_i_raised();
+    tvmffi_i_conclude(d, value, 0, 1, r);
     return 1;
   }
-  return tvmffi_i_descend(d, into, mapped, 1, unique, r);
+  table = tvmffi_i_table_of(d->v);
+  *r = unique ? table->enter_unique(d->v, *value) : table->enter(d->v, *value);
+  return 1;
 }
 
 /* Goes on with the top frame: as tvmffi_i_enter. */
 TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
-  int unique = 0, got;
-  if (f->c.is_object) {
-    got = tvmffi_i_next_visited(d, f);
-  } else {
-    if (d->e) tvmffi_i_pass_plain(d->e, &f->c);
-    got = tvmffi_i_next_item(&f->c, &unique);
-  }
-  if (got <= 0) {
-    *r = tvmffi_i_pop_frame(d, got ? tvmffi_i_raised() : tvmffi_none());
-    return 1;
-  }
-  return tvmffi_i_enter(d, &f->c.child, unique, r);
+  int unique = 0;
+  int got = f->c.is_object ? tvmffi_i_next_visited(d, f)
+                           : tvmffi_i_next_item(d->e, &f->c, &unique);
+  if (got > 0) return tvmffi_i_enter(d, &f->c.child, unique, r);
+  *r = got ? tvmffi_i_raised() : tvmffi_none();
+  tvmffi_i_pop_frame(d, r);
+  return 1;
 }
 
 /* Takes a child's result into the top frame: 1 if that ends the frame, too. */
 TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
-  int is_object = f->c.is_object;
   int stops =
       d->mutates ? r->type_index == kTVMFFIError : r->type_index != kTVMFFINone;
-  d->v->region = f->inner;
-  if (!stops && d->mutates)
-    stops =
-        is_object ? tvmffi_i_put_field(d, *r) : tvmffi_i_put_child(&f->c, *r);
+  d->v->region =
+      f->c.ends_region ? (int32_t)kTVMFFIDefRegionKindNone : f->outer;
+  if (!stops && d->mutates && r->type_index != kTVMFFIUnchanged) {
+    stops = f->c.is_object ? tvmffi_i_put_field(f, r)
+                           : tvmffi_i_put_child(&f->c, *r);
+    if (TVMFFI_I_UNLIKELY(stops)) *r = tvmffi_i_raised();
+  }
   if (TVMFFI_I_UNLIKELY(stops)) {
-    if (r->type_index != kTVMFFIError && d->mutates) *r = tvmffi_i_raised();
-    *r = tvmffi_i_pop_frame(d, *r);
+    tvmffi_i_pop_frame(d, r);
     return 1;
   }
-  f = tvmffi_i_top_frame(d);
-  if (is_object)
+  if (f->c.is_object)
     tvmffi_any_release(&f->c.child);
   else
     tvmffi_i_pass_child(&f->c);
@@ -21885,20 +21965,23 @@ TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
 static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int entered,
                               int unique, const TVMFFIAny *value) {
   tvmffi_i_visit_frame one;
+  tvmffi_i_stack frames;
   tvmffi_i_descent d;
   TVMFFIAny r = tvmffi_none();
   size_t base;
   int done;
+  if (tvmffi_i_nest()) return tvmffi_i_raised();
   d.v = v;
   d.e = tvmffi_i_engine_of(v);
-  d.one = &one;
   d.mutates = mutates;
-  d.is_open = 0;
-  base = d.e ? d.e->frames.depth : 0;
-  if (tvmffi_i_nest()) return tvmffi_i_raised();
+  d.is_after = d.e && (d.e->kind == TVMFFI_I_WALK_AFTER ||
+                       d.e->kind == TVMFFI_I_MAP_AFTER);
+  d.frames = d.e ? &d.e->frames : &frames;
+  if (!d.e) tvmffi_i_stack_open(&frames, &one, sizeof(one));
+  base = d.frames->depth;
   done = entered ? tvmffi_i_enter(&d, value, unique, &r)
-                 : tvmffi_i_descend(&d, value, tvmffi_i_unchanged(), 0, 0, &r);
-  while (d.e ? d.e->frames.depth > base : d.is_open) {
+                 : tvmffi_i_descend(&d, value, 0, 0, 0, &r);
+  while (d.frames->depth > base) {
     if (done) done = tvmffi_i_take_result(&d, &r);
     if (!done) done = tvmffi_i_advance(&d, &r);
   }
@@ -22226,15 +22309,23 @@ static tvmffi_i_engine *tvmffi_i_engine_for(const tvmffi_func *f,
    mutated is owned here, so it is unique only if it was moved here. */
 static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
                                      const TVMFFIAny *view) {
+  enum { TVMFFI_I_ROOM = 16 };
+  tvmffi_i_visit_frame room[TVMFFI_I_ROOM];
   TVMFFIAny root = *view, r;
   int mutates = e && e->kind >= TVMFFI_I_MAP_BEFORE, code = e ? 0 : -1;
   if (mutates)
     code = tvmffi_i_own(view, &root);
   else if (e && view->type_index >= kTVMFFIStaticObjectBegin && !view->v_obj)
     code = tvmffi_i_fail("ValueError", "The root is a NULL object");
-  r = code ? tvmffi_i_raised()
-           : tvmffi_i_run(&e->visitor, mutates, 1,
-                          mutates && tvmffi_i_is_unique(&root), &root);
+  if (!code) {
+    tvmffi_i_stack_open(&e->frames, room, sizeof(room));
+    r = tvmffi_i_run(&e->visitor, mutates, 1,
+                     mutates && tvmffi_i_is_unique(&root), &root);
+    tvmffi_i_stack_close(&e->frames);
+    tvmffi_i_stack_open(&e->frames, NULL, 0); /* who keeps it goes on so */
+  } else {
+    r = tvmffi_i_raised();
+  }
   tvmffi_release(e);
   if (!mutates || code) return r;
   if (r.type_index == kTVMFFIUnchanged) return root;
