@@ -20941,7 +20941,7 @@ typedef struct {
 typedef struct {
   tvmffi_i_cursor c;
   const TVMFFIFieldInfo *end; /* of the fields of one of an object's types */
-  int32_t depth;              /* of the type that comes next */
+  int32_t depth;              /* of the type that comes next; -1: none */
   int32_t outer;              /* the region around it */
 } tvmffi_i_visit_frame;
 
@@ -21143,18 +21143,18 @@ TVMFFI_I_INLINE void tvmffi_i_pass_child(tvmffi_i_cursor *c) {
 
 /* Makes the copy of an array, where a value (taken) stands in the place of the
    child. */
-static int tvmffi_i_copy_array(tvmffi_i_cursor *c, TVMFFIAny value) {
+static int tvmffi_i_copy_array(tvmffi_i_cursor *c, TVMFFIAny *value) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, c->from);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   int64_t i, at = (int64_t)c->next.at;
   TVMFFIAny *to = NULL;
   c->made = tvmffi_i_new_array(cell->size, &to);
   if (!c->made) {
-    tvmffi_any_release(&value);
+    tvmffi_any_release(value);
     return -1;
   }
   for (i = 0; i < at; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
-  to[at] = value;
+  to[at] = *value;
   for (++i; i < cell->size; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
   return 0;
 }
@@ -21173,24 +21173,29 @@ static int tvmffi_i_copy_container(tvmffi_i_cursor *c) {
   return 0;
 }
 
+/* Whether two values differ; what says so most often is looked at first. */
+TVMFFI_I_INLINE int tvmffi_i_is_other(const TVMFFIAny *a, const TVMFFIAny *b) {
+  return a->v_uint64 != b->v_uint64 || !tvmffi_i_same_any(a, b);
+}
+
 /* Puts the mutated child (taken) into its place, if that still has it. */
-static int tvmffi_i_put_child(tvmffi_i_cursor *c, TVMFFIAny value) {
-  TVMFFIAny *place, old = value;
+static int tvmffi_i_put_child(tvmffi_i_cursor *c, TVMFFIAny *value) {
+  TVMFFIAny *place, old;
   int code = 0;
-  if (value.type_index == kTVMFFIUnchanged) return 0;
-  if (!tvmffi_i_same_any(&value, &c->child)) {
+  if (tvmffi_i_is_other(value, &c->child)) {
     if (!c->made && !c->in_place) {
       if (c->from->type_index == kTVMFFIArray)
         return tvmffi_i_copy_array(c, value);
       code = tvmffi_i_copy_container(c);
     }
     place = code ? NULL : tvmffi_i_child_at(c);
-    if (place && tvmffi_i_same_any(place, &c->child)) {
+    if (place && !tvmffi_i_is_other(place, &c->child)) {
       old = *place;
-      *place = value;
+      *place = *value;
+      *value = old;
     }
   }
-  tvmffi_any_release(&old);
+  tvmffi_any_release(value);
   return code;
 }
 
@@ -21248,7 +21253,8 @@ TVMFFI_I_ALWAYS_INLINE TVMFFIAny tvmffi_i_mutate_with(tvmffi_i_visitor *v,
     } else {
       r = table->enter(v, c.child);
     }
-    if (r.type_index != kTVMFFIError && tvmffi_i_put_child(&c, r))
+    if (r.type_index != kTVMFFIError && r.type_index != kTVMFFIUnchanged &&
+        tvmffi_i_put_child(&c, &r))
       r = tvmffi_i_raised();
     tvmffi_i_pass_child(&c);
   }
@@ -21574,8 +21580,7 @@ TVMFFI_I_INLINE void tvmffi_i_leave_frame(tvmffi_i_descent *d) {
 }
 
 /* Whether a visit finds nothing in an object: a string, for one. */
-TVMFFI_I_INLINE int tvmffi_i_has_no_fields(int32_t index) {
-  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(index);
+TVMFFI_I_INLINE int tvmffi_i_has_no_fields(const TVMFFITypeInfo *type) {
   return type && type->type_depth == 1 && !TVMFFI_I_LOAD(&type->num_fields) &&
          !TVMFFI_I_LOAD(&type->type_ancestors[0]->num_fields);
 }
@@ -21642,11 +21647,21 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
                        "with the same type as its input");
 }
 
+/* Goes on to the fields of the next of an object's types, its own the last. */
+static void tvmffi_i_open_type(tvmffi_i_visit_frame *f,
+                               const TVMFFITypeInfo *type) {
+  if (f->depth < type->type_depth)
+    type = type->type_ancestors[f->depth++];
+  else
+    f->depth = -1;
+  f->end = f->c.next.field = TVMFFI_I_LOAD(&type->fields);
+  if (f->end) f->end += TVMFFI_I_LOAD(&type->num_fields);
+}
+
 /* Prepares the top frame for an object's fields: 1 if there is a result in
    their place. */
 static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
-                                TVMFFIAny *r) {
-  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(value->type_index);
+                                const TVMFFITypeInfo *type, TVMFFIAny *r) {
   const TVMFFITypeMetadata *metadata =
       type ? TVMFFI_I_LOAD(&type->metadata) : NULL;
   tvmffi_i_visit_frame *f;
@@ -21671,25 +21686,13 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
   f->c.made = made;
   f->c.holds = f->c.is_object = 1;
   f->c.identity = (unsigned char)identity;
-  f->c.next.field = f->end = NULL;
   f->depth = type->type_depth > 0;
+  tvmffi_i_open_type(f, type);
   if (is_var && d->v->region == kTVMFFIDefRegionKindSimple) {
     f->c.ends_region = 1;
     d->v->region = kTVMFFIDefRegionKindNone;
   }
   return 0;
-}
-
-/* Goes on to the next of the types that an object's is made of: 0 behind the
-   last, its own. */
-static int tvmffi_i_next_type(tvmffi_i_visit_frame *f) {
-  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(f->c.from->type_index);
-  if (!type || f->depth > type->type_depth) return 0;
-  if (f->depth < type->type_depth) type = type->type_ancestors[f->depth];
-  ++f->depth;
-  f->end = f->c.next.field = TVMFFI_I_LOAD(&type->fields);
-  if (f->end) f->end += TVMFFI_I_LOAD(&type->num_fields);
-  return 1;
 }
 
 /* Goes to the next field: 0 behind the last, -1 with the error raised. */
@@ -21699,7 +21702,8 @@ static int tvmffi_i_next_visited(tvmffi_i_descent *d, tvmffi_i_visit_frame *f) {
   const TVMFFIFieldInfo *field;
   for (;;) {
     if (f->c.next.field == f->end) {
-      if (!tvmffi_i_next_type(f)) return 0;
+      if (f->depth < 0) return 0;
+      tvmffi_i_open_type(f, TVMFFIGetTypeInfo(f->c.from->type_index));
       continue;
     }
     field = f->c.next.field++;
@@ -21721,8 +21725,7 @@ static int tvmffi_i_put_field(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
   const TVMFFIFieldInfo *field = f->c.next.field - 1;
   const TVMFFITypeInfo *type;
   int code = 0;
-  if (value->v_uint64 != f->c.child.v_uint64 ||
-      !tvmffi_i_same_any(value, &f->c.child)) {
+  if (tvmffi_i_is_other(value, &f->c.child)) {
     if (!field->setter) {
       type = TVMFFIGetTypeInfo(f->c.from->type_index);
       code = tvmffi_i_fail(
@@ -21746,10 +21749,11 @@ TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
                                            const TVMFFIAny *value,
                                            TVMFFIAny *r) {
   TVMFFIAny set;
-  *r = tvmffi_i_unchanged();
   if (f->c.made && (!f->c.is_object || f->c.changed)) {
     *r = tvmffi_obj(f->c.made);
     f->c.made = NULL;
+  } else {
+    *r = tvmffi_i_unchanged();
   }
   if (TVMFFI_I_LIKELY(!f->c.identity) ||
       (f->c.identity != kTVMFFISEqHashKindDAGNode &&
@@ -21831,6 +21835,7 @@ static const TVMFFIAny *tvmffi_i_visit_hook(const tvmffi_i_descent *d,
 /* Notes a type of containers that is gone into in our way, in place or not. */
 static void tvmffi_i_note_nest(tvmffi_i_descent *d, int32_t index) {
   int either;
+  if (tvmffi_i_has_bit(d->e->nests, index)) return;
   for (either = 0; either <= d->mutates; ++either) {
     int in_place = either;
     if (!tvmffi_i_is_own_hook(tvmffi_i_visit_hook(d, index, &in_place),
@@ -21848,6 +21853,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
                             TVMFFIAny *r) {
   int32_t index = value->type_index;
   const TVMFFIAny *hook = tvmffi_i_visit_hook(d, index, &in_place);
+  const TVMFFITypeInfo *type = NULL;
   int container = tvmffi_i_is_own_hook(hook, index);
   if (container) {
     if (d->e) tvmffi_i_note_nest(d, index);
@@ -21855,15 +21861,18 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
     if (d->e && hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_leaf)
       tvmffi_i_note(d->e, d->e->leaves, index);
     goto done;
-  } else if (index < kTVMFFIStaticObjectBegin ||
-             (!d->mutates && tvmffi_i_has_no_fields(index))) {
-    *r = tvmffi_none();
-    if (d->mutates && tvmffi_i_own(value, r)) *r = tvmffi_i_raised();
-    if (d->e) tvmffi_i_note(d->e, d->e->leaves, index);
-    goto done;
+  } else {
+    if (index >= kTVMFFIStaticObjectBegin) type = TVMFFIGetTypeInfo(index);
+    if (index < kTVMFFIStaticObjectBegin ||
+        (!d->mutates && tvmffi_i_has_no_fields(type))) {
+      *r = tvmffi_none();
+      if (d->mutates && tvmffi_i_own(value, r)) *r = tvmffi_i_raised();
+      if (d->e) tvmffi_i_note(d->e, d->e->leaves, index);
+      goto done;
+    }
   }
   if (tvmffi_i_push_frame(d, value, replaces, entered, in_place)) {
-    if (container || !tvmffi_i_open_fields(d, value, r)) return 0;
+    if (container || !tvmffi_i_open_fields(d, value, type, r)) return 0;
     tvmffi_i_leave_frame(d);
   } else {
     *r = tvmffi_i_raised();
@@ -21913,7 +21922,7 @@ TVMFFI_I_INLINE int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
   const tvmffi_i_visit_table *table;
   if (TVMFFI_I_LIKELY(d->e != NULL)) {
     if (!tvmffi_i_has_bit(d->e->nests, value->type_index) ||
-        !tvmffi_i_has_bit(d->e->uncalled, value->type_index))
+        (!d->is_after && !tvmffi_i_has_bit(d->e->uncalled, value->type_index)))
       return tvmffi_i_enter_any(d, value, unique, r);
     if (TVMFFI_I_LIKELY(tvmffi_i_push_frame(d, value, 0, 1, unique) != NULL))
       return 0;
@@ -21947,7 +21956,7 @@ TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
       f->c.ends_region ? (int32_t)kTVMFFIDefRegionKindNone : f->outer;
   if (!stops && d->mutates && r->type_index != kTVMFFIUnchanged) {
     stops = f->c.is_object ? tvmffi_i_put_field(f, r)
-                           : tvmffi_i_put_child(&f->c, *r);
+                           : tvmffi_i_put_child(&f->c, r);
     if (TVMFFI_I_UNLIKELY(stops)) *r = tvmffi_i_raised();
   }
   if (TVMFFI_I_UNLIKELY(stops)) {
