@@ -7948,8 +7948,26 @@ static void tvmffi_i_pool_end(tvmffi_i_thread *t) {
 }
 
 /* Where there is no room: a thread begins to keep blocks with its second one,
-   if it is told of its end. */
-TVMFFI_I_SLOW void tvmffi_i_pool_full(tvmffi_i_thread *t, void *block) {
+   if it is told of its end. Later on blocks of other classes make room, which a
+   program may have had use for when it did something else. */
+TVMFFI_I_SLOW void tvmffi_i_pool_full(tvmffi_i_thread *t, void *block,
+                                      size_t i) {
+  size_t k = i, n;
+  if (t->pool_state > 0) {
+    for (n = 0; n < TVMFFI_I_POOL_CLASSES && t->pool_room < (int32_t)i; ++n) {
+      k = k + 1 < TVMFFI_I_POOL_CLASSES ? k + 1 : 0;
+      while (t->pool[k] && t->pool_room < (int32_t)i) {
+        void *other = t->pool[k];
+        t->pool[k] = *(void **)other;
+        t->pool_room += (int32_t)k;
+        TVMFFI_I_FREE(other);
+      }
+    }
+    *(void **)block = t->pool[i];
+    t->pool[i] = block;
+    t->pool_room -= (int32_t)i;
+    return;
+  }
   if (!t->pool_state) {
     if (!t->exit_is_set) tvmffi_i_watch_exit(t);
     t->pool_state = t->exit_is_set ? 1 : -1;
@@ -8020,7 +8038,7 @@ TVMFFI_I_INLINE void tvmffi_i_pool_free(void *block, size_t size) {
   if (TVMFFI_I_UNLIKELY(i >= TVMFFI_I_POOL_CLASSES)) {
     TVMFFI_I_FREE(block);
   } else if (TVMFFI_I_UNLIKELY(t->pool_room < (int32_t)i)) {
-    tvmffi_i_pool_full(t, block);
+    tvmffi_i_pool_full(t, block, i);
   } else {
     *(void **)block = t->pool[i];
     t->pool[i] = block;
