@@ -94,6 +94,51 @@
    and no refused allocation, ends the process. The error for lack of memory
    exists beforehand.
 
+   PORTS
+
+   Four profiles of this one file. Hosted is the default. TVMFFI_NO_THREADS has
+   one thread. TVMFFI_FREESTANDING has no libc: it includes only the compiler's
+   own headers, prints nothing, and brings memcpy and its like as weak symbols;
+   memory is an arena, or yours. A kernel, or an operating system of your own,
+   is freestanding with the hooks below. Hooks are macros, defined before this
+   file is included, best in a header of the port: with
+   -DTVMFFI_PORT='"port.h"' this file begins by including it, and the options
+   may stand there as well. All files of a program must have the same port.
+
+     TVMFFI_NO_HEADERS        1: the port declares what <stdint.h>, <stddef.h>
+                              and <stdarg.h> do; nothing is included here
+     TVMFFI_NO_OWN_STRING     1: the port declares memcpy, memmove, memset,
+                              memcmp, memchr, strlen, strcmp, strncmp, strchr
+                              and strrchr, and the program has them
+     TVMFFI_ARENA_SIZE        all memory is so many bytes, reserved statically
+     TVMFFI_MALLOC(size)      memory, aligned to 8 bytes at least, or NULL. It
+                              must not call the runtime
+     TVMFFI_FREE(pointer)     gives it back; never NULL
+     TVMFFI_LOCK()            one mutex of the runtime: a leaf, held shortly,
+     TVMFFI_UNLOCK()          never taken twice, never while code of yours runs
+     TVMFFI_YIELD()           another thread, please: in a loop that waits
+     TVMFFI_THREAD_LOCAL(key, size)
+                              `size` bytes that belong to the running thread (or
+                              task, or whatever has an error slot of its own)
+                              and to the pointer `key`: zero at first, at the
+                              same place each time, aligned to 8; never NULL
+     TVMFFI_AT_THREAD_END(function, state)
+                              1 if function(state) will be called by the thread
+                              at its end: releases its last error; 0 if not
+     TVMFFI_ATOMIC_CAS(p, old, now)
+                              *p = now if *p == old, a full barrier; gives what
+                              stood there. For uint64_t, uint32_t and pointers
+     TVMFFI_ATOMIC_LOAD(p)    *p, with acquire order: these, and int
+     TVMFFI_ATOMIC_STORE(p, value)
+                              *p = value, with release order
+     TVMFFI_ATOMIC_ENTER()    for one core without such instructions: masks
+                              interrupts and gives what they were, a uintptr_t
+     TVMFFI_ATOMIC_LEAVE(was) puts that back
+
+   Threads in a freestanding build (TVMFFI_NO_THREADS=0 asks for them) need the
+   lock, the thread's state and atomics: the compiler's, the three by CAS, or
+   ENTER and LEAVE. What of these a hosted port has replaces libc's.
+
    CONTENTS
 
      >>config     every option: its meaning and its default
@@ -139,10 +184,14 @@
 /* ======== Config ================================================= >>config */
 /* All options are value-tested: 0 (the default) or 1. "All": must be the same
    in every file of the program. "Impl": read only by the file that defines
-   TVMFFI_IMPLEMENTATION. */
+   TVMFFI_IMPLEMENTATION. The hooks of a port are in the first comment. */
 
 #ifndef TVMFFI_H_
 #define TVMFFI_H_
+
+#if defined(TVMFFI_PORT)
+#include TVMFFI_PORT
+#endif
 
 /* Version of this header; the ABI's is TVM_FFI_VERSION_*. */
 #define TVMFFI_VERSION_MAJOR 0
@@ -165,22 +214,41 @@
 #define TVMFFI_DYNAMIC 0
 #endif
 
+/* All. Nothing of libc. The defaults of TVMFFI_NO_THREADS, _NO_POOL, _NO_STDIO,
+   _NO_BACKTRACE and _NO_DLOPEN are 1, and memory is a hook or an arena. */
+#ifndef TVMFFI_FREESTANDING
+#define TVMFFI_FREESTANDING 0
+#endif
+
+/* All. See PORTS above. */
+#ifndef TVMFFI_NO_HEADERS
+#define TVMFFI_NO_HEADERS 0
+#endif
+
+/* Impl. See PORTS above. */
+#ifndef TVMFFI_NO_OWN_STRING
+#define TVMFFI_NO_OWN_STRING 0
+#endif
+
 /* Impl. TVMFFI_MALLOC(size) and TVMFFI_FREE(pointer), both or none: where all
    memory of the runtime comes from, aligned to 8 bytes at least. Default:
    malloc and free. In any other file: memory of its scopes with more than
    twelve objects. */
+
+/* Impl. TVMFFI_ARENA_SIZE, undefined by default: the bytes of a static arena
+   that all memory is taken from, instead of these two. */
 
 /* Impl. Memory of dead objects is freed at once. By default each thread keeps
    up to 1 MB of it, in blocks of less than half a kilobyte, for the objects
    that it makes next: see >>util. Off with TVMFFI_DEBUG and in builds for a
    sanitizer; valgrind, too, sees more with it. */
 #ifndef TVMFFI_NO_POOL
-#define TVMFFI_NO_POOL 0
+#define TVMFFI_NO_POOL TVMFFI_FREESTANDING
 #endif
 
 /* All. One thread only: no atomics, locks or thread-local storage. */
 #ifndef TVMFFI_NO_THREADS
-#define TVMFFI_NO_THREADS 0
+#define TVMFFI_NO_THREADS TVMFFI_FREESTANDING
 #endif
 
 /* All. No floating-point code; a float value is still passed on as it is. */
@@ -191,18 +259,18 @@
 /* All. No stdio: messages are formatted by a small formatter (%d %i %u %x %c
    %s %p %% with l, ll, z, width 0 and precision of %s), nothing is printed. */
 #ifndef TVMFFI_NO_STDIO
-#define TVMFFI_NO_STDIO 0
+#define TVMFFI_NO_STDIO TVMFFI_FREESTANDING
 #endif
 
 /* Impl. No stack traces: an error names only where it was raised. */
 #ifndef TVMFFI_NO_BACKTRACE
-#define TVMFFI_NO_BACKTRACE 0
+#define TVMFFI_NO_BACKTRACE TVMFFI_FREESTANDING
 #endif
 
 /* Impl. No dlopen and no other use of the dynamic loader: TVMFFI_DYNAMIC never
    finds another runtime. */
 #ifndef TVMFFI_NO_DLOPEN
-#define TVMFFI_NO_DLOPEN 0
+#define TVMFFI_NO_DLOPEN TVMFFI_FREESTANDING
 #endif
 
 /* Impl. No arrays, lists, maps, dicts and modules, and none of their built-in
@@ -254,12 +322,35 @@
 #error "tvmffi.h: TVMFFI_MESSAGE_SIZE must be 64 at least"
 #endif
 
+#if TVMFFI_FREESTANDING && \
+    !(TVMFFI_NO_STDIO && TVMFFI_NO_BACKTRACE && TVMFFI_NO_DLOPEN)
+#error "tvmffi.h: TVMFFI_FREESTANDING has no stdio, backtraces and dlopen"
+#endif
+#if TVMFFI_FREESTANDING && !TVMFFI_NO_THREADS && \
+    !(defined(TVMFFI_LOCK) && defined(TVMFFI_THREAD_LOCAL))
+#error "tvmffi.h: threads need TVMFFI_LOCK, _UNLOCK and TVMFFI_THREAD_LOCAL"
+#endif
+#if defined(TVMFFI_ARENA_SIZE) && defined(TVMFFI_MALLOC)
+#error "tvmffi.h: TVMFFI_ARENA_SIZE or TVMFFI_MALLOC, not both"
+#endif
+#if defined(TVMFFI_LOCK) != defined(TVMFFI_UNLOCK) || \
+    defined(TVMFFI_MALLOC) != defined(TVMFFI_FREE) || \
+    defined(TVMFFI_ATOMIC_ENTER) != defined(TVMFFI_ATOMIC_LEAVE)
+#error "tvmffi.h: one hook of a pair is missing"
+#endif
+#if defined(TVMFFI_ATOMIC_CAS) && \
+    !(defined(TVMFFI_ATOMIC_LOAD) && defined(TVMFFI_ATOMIC_STORE))
+#error "tvmffi.h: TVMFFI_ATOMIC_CAS needs TVMFFI_ATOMIC_LOAD and _STORE"
+#endif
+
 /* ======== Compiler ============================================= >>compiler */
 /* What differs between compilers and languages; the only place that asks. */
 
+#if !TVMFFI_NO_HEADERS
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#endif
 
 #define TVMFFI_I_CAT_(a, b) a##b
 #define TVMFFI_I_CAT(a, b) TVMFFI_I_CAT_(a, b)
@@ -350,14 +441,45 @@
 #define TVMFFI_I_LOAD(p) (*(p))
 #define TVMFFI_I_LOAD_SEQ(p) (*(p))
 #define TVMFFI_I_STORE(p, v) ((void)(*(p) = (v)))
+#define TVMFFI_I_STORE_SEQ(p, v) ((void)(*(p) = (v)))
+#elif defined(TVMFFI_ATOMIC_CAS)
+/* Where one is sequentially consistent, the full barrier of a CAS is near. What
+   STORE_SEQ writes is only written by who holds the mutex: its CAS succeeds. */
+#define TVMFFI_I_LOAD_RELAXED(p) TVMFFI_ATOMIC_LOAD(p)
+#define TVMFFI_I_LOAD(p) TVMFFI_ATOMIC_LOAD(p)
+#define TVMFFI_I_LOAD_SEQ(p) TVMFFI_ATOMIC_LOAD(p)
+#define TVMFFI_I_STORE(p, v) TVMFFI_ATOMIC_STORE(p, v)
+#define TVMFFI_I_STORE_SEQ(p, v) ((void)TVMFFI_ATOMIC_CAS(p, *(p), v))
 #elif TVMFFI_I_GNU && !defined(__TINYC__)
 #define TVMFFI_I_LOAD_RELAXED(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define TVMFFI_I_LOAD(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define TVMFFI_I_LOAD_SEQ(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
 #define TVMFFI_I_STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define TVMFFI_I_STORE_SEQ(p, v) __atomic_store_n(p, v, __ATOMIC_SEQ_CST)
 #else
 #error "tvmffi.h: no atomics for this compiler; define TVMFFI_NO_THREADS as 1"
 #endif
+
+/* A read and a write at once, where the compiler's are not used: `now` is told
+   by `old`, which is what stood there. */
+#if TVMFFI_NO_THREADS
+#define TVMFFI_I_UPDATE(type, p, old, now) \
+  type old = *(p);                         \
+  *(p) = (now)
+#elif defined(TVMFFI_ATOMIC_ENTER)
+#define TVMFFI_I_UPDATE(type, p, old, now) \
+  type old;                                \
+  uintptr_t was = (TVMFFI_ATOMIC_ENTER()); \
+  old = *(volatile type *)(p);             \
+  *(volatile type *)(p) = (now);           \
+  TVMFFI_ATOMIC_LEAVE(was)
+#elif defined(TVMFFI_ATOMIC_CAS)
+#define TVMFFI_I_UPDATE(type, p, old, now) \
+  type old = TVMFFI_ATOMIC_LOAD(p), seen;  \
+  while ((seen = TVMFFI_ATOMIC_CAS(p, old, now)) != old) old = seen
+#endif
+
+typedef void *tvmffi_i_any_pointer;
 
 /* A count, which on i386 stands at a multiple of four. The processor does not
    mind, but clang would call a library: it is told eight. */
@@ -368,10 +490,28 @@ typedef uint64_t tvmffi_i_count;
 #endif
 #define TVMFFI_I_COUNT_AT(p) ((tvmffi_i_count *)(void *)(p))
 
+/* Acquire and release, as TVMFFI_I_LOAD and TVMFFI_I_STORE. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_load64(const uint64_t *p) {
+#if defined(TVMFFI_ATOMIC_ENTER)
+  TVMFFI_I_UPDATE(uint64_t, (uint64_t *)p, old, old);
+  return old;
+#else
+  return TVMFFI_I_LOAD(TVMFFI_I_COUNT_AT(p));
+#endif
+}
+
+TVMFFI_I_INLINE void tvmffi_i_store64(uint64_t *p, uint64_t n) {
+#if defined(TVMFFI_ATOMIC_ENTER)
+  TVMFFI_I_UPDATE(uint64_t, p, old, n);
+  (void)old;
+#else
+  TVMFFI_I_STORE(TVMFFI_I_COUNT_AT(p), n);
+#endif
+}
+
 TVMFFI_I_INLINE uint64_t tvmffi_i_add64(uint64_t *p, uint64_t n) {
-#if TVMFFI_NO_THREADS
-  uint64_t old = *p;
-  *p += n;
+#if defined(TVMFFI_I_UPDATE)
+  TVMFFI_I_UPDATE(uint64_t, p, old, old + n);
   return old;
 #else
   return __atomic_fetch_add(TVMFFI_I_COUNT_AT(p), n, __ATOMIC_RELAXED);
@@ -379,9 +519,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_add64(uint64_t *p, uint64_t n) {
 }
 
 TVMFFI_I_INLINE uint64_t tvmffi_i_sub64(uint64_t *p, uint64_t n) {
-#if TVMFFI_NO_THREADS
-  uint64_t old = *p;
-  *p -= n;
+#if defined(TVMFFI_I_UPDATE)
+  TVMFFI_I_UPDATE(uint64_t, p, old, old - n);
   return old;
 #else
   return __atomic_fetch_sub(TVMFFI_I_COUNT_AT(p), n, __ATOMIC_ACQ_REL);
@@ -390,9 +529,11 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_sub64(uint64_t *p, uint64_t n) {
 
 /* Replaces *old by `now`; on failure *old gets the present value. */
 TVMFFI_I_INLINE int tvmffi_i_cas64(uint64_t *p, uint64_t *old, uint64_t now) {
-#if TVMFFI_NO_THREADS
-  if (*p == *old) return (void)(*p = now), 1;
-  return (void)(*old = *p), 0;
+#if defined(TVMFFI_I_UPDATE)
+  uint64_t expected = *old;
+  TVMFFI_I_UPDATE(uint64_t, p, found, found == expected ? now : found);
+  *old = found;
+  return found == expected;
 #else
   return __atomic_compare_exchange_n(TVMFFI_I_COUNT_AT(p), old, now, 1,
                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -401,15 +542,75 @@ TVMFFI_I_INLINE int tvmffi_i_cas64(uint64_t *p, uint64_t *old, uint64_t now) {
 
 /* Replaces the pointer `old` by `now`; 0 if something else stands there. */
 TVMFFI_I_INLINE int tvmffi_i_cas_pointer(void **p, void *old, void *now) {
-#if TVMFFI_NO_THREADS
-  if (*p != old) return 0;
-  *p = now;
-  return 1;
+#if defined(TVMFFI_I_UPDATE)
+  TVMFFI_I_UPDATE(tvmffi_i_any_pointer, p, found, found == old ? now : found);
+  return found == old;
 #else
   return __atomic_compare_exchange_n(p, &old, now, 0, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED);
 #endif
 }
+
+/* Puts a pointer and gives what stood there: sequentially consistent. */
+TVMFFI_I_INLINE void *tvmffi_i_swap_pointer(void **p, void *now) {
+#if defined(TVMFFI_I_UPDATE)
+  TVMFFI_I_UPDATE(tvmffi_i_any_pointer, p, old, now);
+  return old;
+#else
+  return __atomic_exchange_n(p, now, __ATOMIC_SEQ_CST);
+#endif
+}
+
+#if !TVMFFI_NO_THREADS
+/* Adds to a number: sequentially consistent. */
+TVMFFI_I_INLINE void tvmffi_i_add32(uint32_t *p, uint32_t n) {
+#if defined(TVMFFI_I_UPDATE)
+  TVMFFI_I_UPDATE(uint32_t, p, old, old + n);
+#else
+  (void)__atomic_fetch_add(p, n, __ATOMIC_SEQ_CST);
+#endif
+}
+
+/* The same, of what was read before: release. */
+TVMFFI_I_INLINE void tvmffi_i_sub32(uint32_t *p, uint32_t n) {
+#if defined(TVMFFI_I_UPDATE)
+  TVMFFI_I_UPDATE(uint32_t, p, old, old - n);
+#else
+  (void)__atomic_fetch_sub(p, n, __ATOMIC_RELEASE);
+#endif
+}
+
+/* Puts a number: sequentially consistent. */
+TVMFFI_I_INLINE void tvmffi_i_put32(uint32_t *p, uint32_t n) {
+#if defined(TVMFFI_I_UPDATE)
+  TVMFFI_I_UPDATE(uint32_t, p, old, n);
+  (void)old;
+#else
+  __atomic_store_n(p, n, __ATOMIC_SEQ_CST);
+#endif
+}
+#endif
+
+/* A variable of each thread: after its storage class, or, where threads are a
+   port's, by a number that this file gives it. */
+#if TVMFFI_NO_THREADS
+#define TVMFFI_I_THREAD
+#elif defined(TVMFFI_THREAD_LOCAL)
+enum {
+  TVMFFI_I_KEY_SCOPE,
+  TVMFFI_I_KEY_HERE,
+  TVMFFI_I_KEY_PRINTING,
+  TVMFFI_I_KEY_NUM_FOUND,
+  TVMFFI_I_KEY_DYING,
+  TVMFFI_I_KEY_THREAD,
+  TVMFFI_I_NUM_KEYS
+};
+TVMFFI_I_UNUSED static char tvmffi_i_keys[TVMFFI_I_NUM_KEYS];
+#define TVMFFI_I_OF_THREAD(type, name) \
+  ((type *)TVMFFI_THREAD_LOCAL((void *)(tvmffi_i_keys + (name)), sizeof(type)))
+#else
+#define TVMFFI_I_THREAD __thread
+#endif
 
 /* ======== DLPack 1.3 types ======================================= >>dlpack */
 /* clang-format off */
@@ -1488,7 +1689,7 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
 
 TVMFFI_I_COLD void tvmffi_i_pin(uint64_t *count, int shift) {
   uint64_t mask = (uint64_t)0xFFFFFFFFu << shift;
-  uint64_t old = TVMFFI_I_LOAD_RELAXED(TVMFFI_I_COUNT_AT(count));
+  uint64_t old = tvmffi_i_load64(count);
   while (
       !tvmffi_i_cas64(count, &old, (old & ~mask) | TVMFFI_I_PINNED << shift)) {
   }
@@ -1522,7 +1723,7 @@ TVMFFI_I_INLINE void tvmffi_weak_release(TVMFFIObjectHandle obj) {
 /* Tries to make a strong reference of a weak one; 0 when the object is gone. */
 TVMFFI_I_INLINE int tvmffi_weak_lock(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
-  uint64_t old = TVMFFI_I_LOAD_RELAXED(TVMFFI_I_COUNT_AT(count));
+  uint64_t old = tvmffi_i_load64(count);
   while ((uint32_t)old != 0) {
     if (tvmffi_i_cas64(count, &old, old + TVMFFI_I_STRONG_ONE)) {
       if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) tvmffi_i_pin(count, 0);
@@ -1554,8 +1755,7 @@ TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle obj) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
   uint64_t old;
   if (!o) return;
-  if (TVMFFI_I_LOAD(TVMFFI_I_COUNT_AT(&o->combined_ref_count)) ==
-      TVMFFI_I_BOTH_ONE) {
+  if (tvmffi_i_load64(&o->combined_ref_count) == TVMFFI_I_BOTH_ONE) {
     if (o->deleter) o->deleter(o, kTVMFFIObjectDeleterFlagBitMaskBoth);
     return;
   }
@@ -2086,10 +2286,10 @@ typedef struct tvmffi_scope {
 } tvmffi_scope;
 
 /* The innermost open scope. */
-#if TVMFFI_NO_THREADS
-TVMFFI_I_UNUSED static tvmffi_scope *tvmffi_i_scope;
+#if defined(TVMFFI_I_THREAD)
+TVMFFI_I_UNUSED static TVMFFI_I_THREAD tvmffi_scope *tvmffi_i_scope;
 #else
-TVMFFI_I_UNUSED static __thread tvmffi_scope *tvmffi_i_scope;
+#define tvmffi_i_scope (*TVMFFI_I_OF_THREAD(tvmffi_scope *, TVMFFI_I_KEY_SCOPE))
 #endif
 
 /* Memory of scopes is the file's own affair: TVMFFI_MALLOC if it has that, else
@@ -2097,7 +2297,12 @@ TVMFFI_I_UNUSED static __thread tvmffi_scope *tvmffi_i_scope;
 #if defined(TVMFFI_MALLOC)
 #define TVMFFI_I_SCOPE_MALLOC(size) TVMFFI_MALLOC(size)
 #define TVMFFI_I_SCOPE_FREE(pointer) TVMFFI_FREE(pointer)
-#elif defined(__STDC_HOSTED__) && !__STDC_HOSTED__
+#elif defined(TVMFFI_ARENA_SIZE) && defined(TVMFFI_IMPLEMENTATION)
+static void *tvmffi_i_arena_alloc(size_t size); /* both with >>platform */
+static void tvmffi_i_arena_free(void *pointer);
+#define TVMFFI_I_SCOPE_MALLOC(size) tvmffi_i_arena_alloc(size)
+#define TVMFFI_I_SCOPE_FREE(pointer) tvmffi_i_arena_free(pointer)
+#elif TVMFFI_FREESTANDING || (defined(__STDC_HOSTED__) && !__STDC_HOSTED__)
 #define TVMFFI_I_SCOPE_MALLOC(size) ((void)(size), (void *)0)
 #define TVMFFI_I_SCOPE_FREE(pointer) ((void)(pointer))
 #else
@@ -2112,10 +2317,10 @@ TVMFFI_I_UNUSED static __thread tvmffi_scope *tvmffi_i_scope;
 #define TVMFFI_I_QUOTE(x) TVMFFI_I_QUOTE_(x)
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
 #define TVMFFI_I_HERE (void)(tvmffi_i_here = TVMFFI_I_PLACE),
-#if TVMFFI_NO_THREADS
-static const char *tvmffi_i_here;
+#if defined(TVMFFI_I_THREAD)
+static TVMFFI_I_THREAD const char *tvmffi_i_here;
 #else
-static __thread const char *tvmffi_i_here;
+#define tvmffi_i_here (*TVMFFI_I_OF_THREAD(const char *, TVMFFI_I_KEY_HERE))
 #endif
 
 /* Tells the runtime, if it wants to know. */
@@ -2134,8 +2339,7 @@ TVMFFI_I_COLD void tvmffi_i_note(const void *obj, int released,
 
 TVMFFI_I_INLINE void tvmffi_i_drop(TVMFFIObjectHandle obj, const char *place) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
-  if (o &&
-      (uint32_t)TVMFFI_I_LOAD(TVMFFI_I_COUNT_AT(&o->combined_ref_count)) == 1)
+  if (o && (uint32_t)tvmffi_i_load64(&o->combined_ref_count) == 1)
     tvmffi_i_note(o, 1, place);
   tvmffi_release(o);
 }
@@ -4735,10 +4939,11 @@ TVMFFI_I_INLINE int tvmffi_i_foreach_next(TVMFFIAny *at, TVMFFIAny *key,
 /* -------- Printing -------- */
 
 /* The text that is being printed, owned. */
-#if TVMFFI_NO_THREADS
-TVMFFI_I_UNUSED static TVMFFIAny tvmffi_i_printing;
+#if defined(TVMFFI_I_THREAD)
+TVMFFI_I_UNUSED static TVMFFI_I_THREAD TVMFFIAny tvmffi_i_printing;
 #else
-TVMFFI_I_UNUSED static __thread TVMFFIAny tvmffi_i_printing;
+#define tvmffi_i_printing \
+  (*TVMFFI_I_OF_THREAD(TVMFFIAny, TVMFFI_I_KEY_PRINTING))
 #endif
 
 /* Prints a value as Python's repr shows it, and ends the line. `file` is a FILE
@@ -4791,10 +4996,11 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
                            tvmffi_any_str(&tvmffi_i_printing).data), \
              0))
 
-#if TVMFFI_NO_THREADS
-TVMFFI_I_UNUSED static int64_t tvmffi_i_num_found;
+#if defined(TVMFFI_I_THREAD)
+TVMFFI_I_UNUSED static TVMFFI_I_THREAD int64_t tvmffi_i_num_found;
 #else
-TVMFFI_I_UNUSED static __thread int64_t tvmffi_i_num_found;
+#define tvmffi_i_num_found \
+  (*TVMFFI_I_OF_THREAD(int64_t, TVMFFI_I_KEY_NUM_FOUND))
 #endif
 
 TVMFFI_I_COLD int tvmffi_i_report(void) {
@@ -5381,7 +5587,7 @@ TVMFFI_I_COLD int tvmffi_i_expect_rest(tvmffi_i_site *site,
   TVMFFI_TRY(tvmffi_i_plan_all(site, plans, function));
   if (tvmffi_i_cas64(&site->state, &none, 1)) {
     for (i = 0; i < site->count; ++i) site->plans[i] = plans[i];
-    TVMFFI_I_STORE(TVMFFI_I_COUNT_AT(&site->state), 2);
+    tvmffi_i_store64(&site->state, 2);
   }
   code = tvmffi_i_fit_plans(plans, site->count, tensors);
   return code ? tvmffi_i_misfit(site, plans, tensors, code, function) : 0;
@@ -5390,7 +5596,7 @@ TVMFFI_I_COLD int tvmffi_i_expect_rest(tvmffi_i_site *site,
 TVMFFI_I_INLINE int tvmffi_i_expect(tvmffi_i_site *site,
                                     const DLTensor *const *tensors,
                                     const char *function) {
-  if (TVMFFI_I_LIKELY(TVMFFI_I_LOAD(TVMFFI_I_COUNT_AT(&site->state)) == 2) &&
+  if (TVMFFI_I_LIKELY(tvmffi_i_load64(&site->state) == 2) &&
       TVMFFI_I_LIKELY(!tvmffi_i_fit_plans(site->plans, site->count, tensors)))
     return 0;
   return tvmffi_i_expect_rest(site, tensors, function);
@@ -6149,12 +6355,12 @@ typedef struct {
 } tvmffi_i_dying;
 
 TVMFFI_I_INLINE tvmffi_i_dying *tvmffi_i_the_dying(void) {
-#if TVMFFI_NO_THREADS
-  static tvmffi_i_dying dying;
-#else
-  static __thread tvmffi_i_dying dying;
-#endif
+#if defined(TVMFFI_I_THREAD)
+  static TVMFFI_I_THREAD tvmffi_i_dying dying;
   return &dying;
+#else
+  return TVMFFI_I_OF_THREAD(tvmffi_i_dying, TVMFFI_I_KEY_DYING);
+#endif
 }
 
 /* The object that a field holds, whatever its C++ type is, with a reference
@@ -7707,21 +7913,218 @@ TVMFFI_I_SIZE3(TVMFFITypeInfo, 72, 56, 48);
    The mutex is a leaf: no code of a user and no raise runs under it, except
    TVMFFI_MALLOC, which must not call the runtime. */
 
+#if !TVMFFI_FREESTANDING
 #include <string.h>
-#if !defined(TVMFFI_MALLOC) || !TVMFFI_NO_BACKTRACE
+#if !defined(TVMFFI_MALLOC) || !TVMFFI_NO_BACKTRACE || !TVMFFI_NO_STDIO
 #include <stdlib.h>
 #endif
 #if !TVMFFI_NO_STDIO
 #include <stdio.h>
 #endif
 #if !TVMFFI_NO_THREADS
+#if !defined(TVMFFI_LOCK) || !defined(TVMFFI_THREAD_LOCAL)
 #include <pthread.h>
+#endif
+#if !defined(TVMFFI_LOCK) && !defined(TVMFFI_YIELD)
 #include <sched.h>
+#endif
+#endif
+#elif !TVMFFI_NO_OWN_STRING
+
+/* What of <string.h> is used here, and what compilers call of their own accord.
+   Weak: another definition in the program is taken. */
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+#if TVMFFI_I_GNU
+#define TVMFFI_I_WEAK __attribute__((weak, used))
+/* Or a compiler would see memcpy in the loop, and call it. */
+#define TVMFFI_I_OPAQUE(p) __asm__("" : "+r"(p))
+#else
+#define TVMFFI_I_WEAK
+#define TVMFFI_I_OPAQUE(p) ((void)0)
+#endif
+void *memcpy(void *to, const void *from, size_t size);
+void *memmove(void *to, const void *from, size_t size);
+void *memset(void *to, int byte, size_t size);
+int memcmp(const void *a, const void *b, size_t size);
+void *memchr(const void *in, int byte, size_t size);
+size_t strlen(const char *text);
+int strcmp(const char *a, const char *b);
+char *strchr(const char *text, int c);
+char *strrchr(const char *text, int c);
+
+TVMFFI_I_WEAK void *memcpy(void *to, const void *from, size_t size) {
+  char *t = (char *)to;
+  const char *f = (const char *)from;
+  for (; size; --size) {
+    *t++ = *f++;
+    TVMFFI_I_OPAQUE(t);
+  }
+  return to;
+}
+TVMFFI_I_WEAK void *memmove(void *to, const void *from, size_t size) {
+  char *t = (char *)to;
+  const char *f = (const char *)from;
+  if ((uintptr_t)t - (uintptr_t)f >= size) return memcpy(to, from, size);
+  while (size--) {
+    t[size] = f[size];
+    TVMFFI_I_OPAQUE(t);
+  }
+  return to;
+}
+TVMFFI_I_WEAK void *memset(void *to, int byte, size_t size) {
+  char *t = (char *)to;
+  for (; size; --size) {
+    *t++ = (char)byte;
+    TVMFFI_I_OPAQUE(t);
+  }
+  return to;
+}
+TVMFFI_I_WEAK int memcmp(const void *a, const void *b, size_t size) {
+  const unsigned char *x = (const unsigned char *)a;
+  const unsigned char *y = (const unsigned char *)b;
+  for (; size; --size, ++x, ++y)
+    if (*x != *y) return *x - *y;
+  return 0;
+}
+TVMFFI_I_WEAK void *memchr(const void *in, int byte, size_t size) {
+  const unsigned char *p = (const unsigned char *)in;
+  for (; size; --size, ++p)
+    if (*p == (unsigned char)byte) return (void *)p;
+  return NULL;
+}
+TVMFFI_I_WEAK size_t strlen(const char *text) {
+  const char *end = text;
+  while (*end) {
+    ++end;
+    TVMFFI_I_OPAQUE(end);
+  }
+  return (size_t)(end - text);
+}
+TVMFFI_I_WEAK int strcmp(const char *a, const char *b) {
+  for (; *a && *a == *b; ++a) ++b;
+  return (unsigned char)*a - (unsigned char)*b;
+}
+TVMFFI_I_WEAK char *strchr(const char *text, int c) {
+  for (; *text != (char)c; ++text)
+    if (!*text) return NULL;
+  return (char *)text;
+}
+TVMFFI_I_WEAK char *strrchr(const char *text, int c) {
+  const char *end = text + strlen(text);
+  for (; *end != (char)c; --end)
+    if (end == text) return NULL;
+  return (char *)end;
+}
+#if defined(__cplusplus)
+}
+#endif
+#endif
+
+#if defined(TVMFFI_ARENA_SIZE) && !defined(TVMFFI_MALLOC)
+/* A static arena: the first free block that is large enough is taken. Free ones
+   are linked in the order of their addresses, and joined with neighbours. A
+   block begins with its size. */
+#if TVMFFI_NO_THREADS
+#define TVMFFI_I_ARENA_LOCK ((void)0)
+#define TVMFFI_I_ARENA_UNLOCK ((void)0)
+#elif defined(TVMFFI_ATOMIC_ENTER)
+#define TVMFFI_I_ARENA_LOCK was = (TVMFFI_ATOMIC_ENTER())
+#define TVMFFI_I_ARENA_UNLOCK TVMFFI_ATOMIC_LEAVE(was)
+#else
+#error "tvmffi.h: TVMFFI_ARENA_SIZE with threads needs TVMFFI_ATOMIC_ENTER"
+#endif
+
+typedef struct tvmffi_i_gap {
+  size_t size; /* of the whole block, in bytes: a multiple of this struct's */
+  struct tvmffi_i_gap *next;
+} tvmffi_i_gap;
+
+/* Memory begins behind a size, at a multiple of eight. */
+static union {
+  uint64_t aligned;
+  char byte[TVMFFI_ARENA_SIZE];
+} tvmffi_i_arena;
+static tvmffi_i_gap *tvmffi_i_gaps;
+static size_t tvmffi_i_arena_used, tvmffi_i_arena_most;
+
+static void *tvmffi_i_arena_alloc(size_t size) {
+  const size_t unit = sizeof(tvmffi_i_gap), first = 8 - sizeof(size_t);
+  tvmffi_i_gap **at = &tvmffi_i_gaps, *gap, *rest;
+  uintptr_t was = 0;
+  (void)was;
+  if (size > TVMFFI_ARENA_SIZE) return NULL;
+  size = (size + sizeof(size_t) + unit - 1) / unit * unit;
+  TVMFFI_I_ARENA_LOCK;
+  if (!tvmffi_i_arena_most) {
+    *at = gap = (tvmffi_i_gap *)(void *)(tvmffi_i_arena.byte + first);
+    gap->size = (TVMFFI_ARENA_SIZE - first) / unit * unit;
+    gap->next = NULL;
+  }
+  while ((gap = *at) != NULL && gap->size < size) at = &gap->next;
+  if (gap) {
+    *at = gap->next;
+    if (gap->size > size) {
+      *at = rest = (tvmffi_i_gap *)(void *)((char *)gap + size);
+      rest->size = gap->size - size;
+      rest->next = gap->next;
+      gap->size = size;
+    }
+    tvmffi_i_arena_used += size;
+    if (tvmffi_i_arena_most < tvmffi_i_arena_used)
+      tvmffi_i_arena_most = tvmffi_i_arena_used;
+  }
+  TVMFFI_I_ARENA_UNLOCK;
+  return gap ? (char *)gap + sizeof(size_t) : NULL;
+}
+
+/* Takes the next free block in, if it stands right behind this one. */
+TVMFFI_I_INLINE void tvmffi_i_arena_join(tvmffi_i_gap *gap) {
+  tvmffi_i_gap *next = gap->next;
+  if ((char *)gap + gap->size != (char *)next) return;
+  gap->size += next->size;
+  gap->next = next->next;
+}
+
+static void tvmffi_i_arena_free(void *pointer) {
+  tvmffi_i_gap *gap =
+      (tvmffi_i_gap *)(void *)((char *)pointer - sizeof(size_t));
+  tvmffi_i_gap *before = NULL, *next;
+  uintptr_t was = 0;
+  (void)was;
+  TVMFFI_I_ARENA_LOCK;
+  tvmffi_i_arena_used -= gap->size;
+  for (next = tvmffi_i_gaps; next && next < gap; next = next->next)
+    before = next;
+  gap->next = next;
+  tvmffi_i_arena_join(gap);
+  if (before) {
+    before->next = gap;
+    tvmffi_i_arena_join(before);
+  } else {
+    tvmffi_i_gaps = gap;
+  }
+  TVMFFI_I_ARENA_UNLOCK;
+}
+
+/* Tells how many bytes of the arena are in use, and were at most. Only in the
+   file that has it. Safe to call from any thread. */
+TVMFFI_I_UNUSED static size_t tvmffi_arena_used(size_t *most) {
+  if (most) *most = tvmffi_i_arena_most;
+  return tvmffi_i_arena_used;
+}
+
+#define TVMFFI_MALLOC(size) tvmffi_i_arena_alloc(size)
+#define TVMFFI_FREE(pointer) tvmffi_i_arena_free(pointer)
 #endif
 
 #if defined(TVMFFI_MALLOC)
 #define TVMFFI_I_MALLOC(size) TVMFFI_MALLOC(size)
 #define TVMFFI_I_FREE(pointer) TVMFFI_FREE(pointer)
+#elif TVMFFI_FREESTANDING
+#error "tvmffi.h: define TVMFFI_MALLOC and TVMFFI_FREE, or TVMFFI_ARENA_SIZE"
 #else
 #define TVMFFI_I_MALLOC(size) malloc(size)
 #define TVMFFI_I_FREE(pointer) free(pointer)
@@ -7799,13 +8202,8 @@ TVMFFI_I_INLINE void tvmffi_i_wake(void) {}
 TVMFFI_I_INLINE int tvmffi_i_hold_cancel(void) { return 0; }
 TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) { (void)state; }
 #else
-static __thread tvmffi_i_thread tvmffi_i_the_thread;
-static pthread_mutex_t tvmffi_i_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
-static pthread_once_t tvmffi_i_fork_once = PTHREAD_ONCE_INIT;
-static pthread_key_t tvmffi_i_exit_key;
-static int tvmffi_i_has_exit_key;
-
+#if defined(TVMFFI_I_THREAD)
+static TVMFFI_I_THREAD tvmffi_i_thread tvmffi_i_the_thread;
 /* The compiler must not know where the pointer comes from: it would ask for the
    thread's memory anew after each call, and in a shared library that is a
    call, too. */
@@ -7816,6 +8214,52 @@ TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
 #endif
   return self;
 }
+#else
+TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
+  return TVMFFI_I_OF_THREAD(tvmffi_i_thread, TVMFFI_I_KEY_THREAD);
+}
+#endif
+
+#if defined(TVMFFI_LOCK)
+TVMFFI_I_INLINE void tvmffi_i_lock(void) { TVMFFI_LOCK(); }
+TVMFFI_I_INLINE void tvmffi_i_unlock(void) { TVMFFI_UNLOCK(); }
+TVMFFI_I_INLINE void tvmffi_i_yield(void) {
+#if defined(TVMFFI_YIELD)
+  TVMFFI_YIELD();
+#endif
+}
+TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
+  tvmffi_i_unlock();
+  tvmffi_i_yield();
+  tvmffi_i_lock();
+}
+TVMFFI_I_INLINE void tvmffi_i_wake(void) {}
+TVMFFI_I_INLINE int tvmffi_i_hold_cancel(void) { return 0; }
+TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) { (void)state; }
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+TVMFFI_I_UNUSED static void tvmffi_i_on_exit(void *thread) {
+  tvmffi_i_thread_exit((tvmffi_i_thread *)thread);
+}
+#if defined(__cplusplus)
+}
+#endif
+TVMFFI_I_COLD void tvmffi_i_watch_exit(tvmffi_i_thread *t) {
+#if defined(TVMFFI_AT_THREAD_END)
+  t->exit_is_set = TVMFFI_AT_THREAD_END(tvmffi_i_on_exit, t) != 0;
+#else
+  t->exit_is_set = 0;
+#endif
+}
+#else
+static pthread_mutex_t tvmffi_i_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
+static pthread_once_t tvmffi_i_fork_once = PTHREAD_ONCE_INIT;
+static pthread_key_t tvmffi_i_exit_key;
+static int tvmffi_i_has_exit_key;
+
 static void tvmffi_i_lock(void);
 static void tvmffi_i_unlock(void);
 TVMFFI_I_INLINE void tvmffi_i_yield(void) { (void)sched_yield(); }
@@ -7897,6 +8341,7 @@ __attribute__((destructor)) static void tvmffi_i_unload(void) {
   tvmffi_i_pool_end(tvmffi_i_self());
 #endif
 }
+#endif
 #endif
 #endif
 
@@ -10565,14 +11010,13 @@ static void tvmffi_i_wait(tvmffi_i_global *g) { (void)g; }
 #else
 #define TVMFFI_I_ENTER(entry, mine)                    \
   ((mine) = TVMFFI_I_LOAD_RELAXED(&(entry)->side) & 1, \
-   (void)__atomic_fetch_add(&(entry)->readers[mine], 1, __ATOMIC_SEQ_CST))
-#define TVMFFI_I_LEAVE(entry, mine) \
-  ((void)__atomic_fetch_sub(&(entry)->readers[mine], 1, __ATOMIC_RELEASE))
+   tvmffi_i_add32(&(entry)->readers[mine], 1))
+#define TVMFFI_I_LEAVE(entry, mine) tvmffi_i_sub32(&(entry)->readers[mine], 1)
 /* Waits until all have left who may have seen what was just replaced. */
 static void tvmffi_i_wait(tvmffi_i_global *g) {
   uint32_t side;
   for (side = 0; side < 2; ++side) {
-    __atomic_store_n(&g->side, 1 - side, __ATOMIC_SEQ_CST);
+    tvmffi_i_put32(&g->side, 1 - side);
     while (TVMFFI_I_LOAD_SEQ(&g->readers[side])) tvmffi_i_yield();
   }
 }
@@ -10615,11 +11059,7 @@ static void tvmffi_i_swap_global(tvmffi_i_global *g, TVMFFIObject **function,
                                  const tvmffi_i_about **about) {
   TVMFFIObject *old = g->function;
   const tvmffi_i_about *old_about = g->about;
-#if TVMFFI_NO_THREADS
-  g->function = *function;
-#else
-  __atomic_store_n(&g->function, *function, __ATOMIC_SEQ_CST);
-#endif
+  TVMFFI_I_STORE_SEQ(&g->function, *function);
   TVMFFI_I_STORE(&g->about, *about);
   *function = old;
   *about = old_about;
@@ -12490,7 +12930,7 @@ TVMFFI_I_SLOW int tvmffi_i_map_check_guards(const tvmffi_i_map_object *m) {
 }
 
 TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
-  return TVMFFI_I_LIKELY(!TVMFFI_I_LOAD_RELAXED(&tvmffi_i_map_guards))
+  return TVMFFI_I_LIKELY(!tvmffi_i_load64(&tvmffi_i_map_guards))
              ? 0
              : tvmffi_i_map_check_guards(m);
 }
@@ -13236,7 +13676,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
 static int tvmffi_i_map_own(TVMFFIObject **map) {
   TVMFFIObject *copy;
   if ((*map)->type_index == kTVMFFIDict ||
-      (uint32_t)TVMFFI_I_LOAD(&(*map)->combined_ref_count) == 1)
+      (uint32_t)tvmffi_i_load64(&(*map)->combined_ref_count) == 1)
     return 0;
   copy = tvmffi_i_map_copy(*map, (*map)->type_index);
   if (!copy) return -1;
@@ -15377,12 +15817,7 @@ int TVMFFIHandleDeinitOnce(void **handle_addr,
   void *old;
   TVMFFI_I_NOT_NULL(handle_addr);
   TVMFFI_I_NOT_NULL(deinit_func);
-#if TVMFFI_NO_THREADS
-  old = *handle_addr;
-  *handle_addr = NULL;
-#else
-  old = __atomic_exchange_n(handle_addr, (void *)NULL, __ATOMIC_ACQ_REL);
-#endif
+  old = tvmffi_i_swap_pointer(handle_addr, NULL);
   return old ? deinit_func(old) : 0;
 }
 
@@ -18203,7 +18638,7 @@ static int tvmffi_i_open_seen(tvmffi_i_graph *g, TVMFFIObject *object,
 /* How many references make an object one that is met twice: those of who has
    it, which a frame that holds it adds one to, are `own`. */
 TVMFFI_I_INLINE int tvmffi_i_is_shared(const TVMFFIObject *o, uint32_t own) {
-  return (uint32_t)TVMFFI_I_LOAD_RELAXED(&o->combined_ref_count) > own;
+  return (uint32_t)tvmffi_i_load64(&o->combined_ref_count) > own;
 }
 
 /* Puts a frame for an object, or a pair, onto the stack. */
@@ -21018,7 +21453,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_unchanged(void) {
 
 TVMFFI_I_INLINE int tvmffi_i_is_unique(const TVMFFIAny *any) {
   return any->type_index >= kTVMFFIStaticObjectBegin &&
-         (uint32_t)TVMFFI_I_LOAD(&any->v_obj->combined_ref_count) == 1;
+         (uint32_t)tvmffi_i_load64(&any->v_obj->combined_ref_count) == 1;
 }
 
 /* The error that was raised, which there has to be. */
