@@ -273,10 +273,20 @@
 #define TVMFFI_NO_DLOPEN TVMFFI_FREESTANDING
 #endif
 
+/* All. No table of types, which takes some 5 KB of memory: the types of the ABI
+   are all that there are, TVMFFIGetTypeInfo gives NULL, and functions have no
+   type schema. Implies TVMFFI_NO_CONTAINERS. */
+#ifndef TVMFFI_NO_TYPES
+#define TVMFFI_NO_TYPES 0
+#endif
+
 /* Impl. No arrays, lists, maps, dicts and modules, and none of their built-in
    functions; values of these types are still passed on as they are. */
 #ifndef TVMFFI_NO_CONTAINERS
-#define TVMFFI_NO_CONTAINERS 0
+#define TVMFFI_NO_CONTAINERS TVMFFI_NO_TYPES
+#endif
+#if TVMFFI_NO_TYPES && !TVMFFI_NO_CONTAINERS
+#error "tvmffi.h: TVMFFI_NO_TYPES needs TVMFFI_NO_CONTAINERS"
 #endif
 
 /* Impl. No comparison, representation, structural operations and JSON of
@@ -314,7 +324,9 @@
 #endif
 
 /* All. The longest message that TVMFFI_RAISE formats, in bytes with its end;
-   a longer one is cut and ends in "...". It stands on the stack. */
+   a longer one is cut and ends in "...". It stands on the stack. So do the type
+   schema of a function that is registered, up to four times as long, and the
+   parts of an error of types, which are left out where there is no room. */
 #ifndef TVMFFI_MESSAGE_SIZE
 #define TVMFFI_MESSAGE_SIZE 1024
 #endif
@@ -3577,9 +3589,9 @@ TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int32_t x) {
 }
 
 /* The parts of a message. Those beyond the room are left out: sixteen types of
-   fifteen parts find it. */
+   fifteen parts find it in 288. */
 typedef struct {
-  const char *part[288];
+  const char *part[TVMFFI_MESSAGE_SIZE * 9 / 32];
   int32_t size, numbers;
   char number[8][12];
 } tvmffi_i_parts;
@@ -3655,10 +3667,14 @@ TVMFFI_I_COLD int tvmffi_i_bad_call(const tvmffi_func *f, int32_t count,
   return tvmffi_i_raise_said("TypeError", &p);
 }
 
+#if TVMFFI_NO_TYPES && defined(TVMFFI_IMPLEMENTATION)
+static const char *tvmffi_i_type_key(int32_t index); /* with >>registry */
+#else
 TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index);
   return info ? info->type_key.data : "an unregistered type";
 }
+#endif
 
 TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
                                     const tvmffi_i_name *type,
@@ -3765,9 +3781,9 @@ TVMFFI_I_SLOW TVMFFI_I_UNUSED int tvmffi_i_refuse(const tvmffi_func *f,
 }
 
 /* Writes {"type_schema": ...} of a function, JSON within JSON as upstream has
-   it, into TVMFFI_I_METADATA bytes: enough for 17 types of 230. What finds no
-   room is counted all the same. */
-enum { TVMFFI_I_METADATA = 4096 };
+   it, into TVMFFI_I_METADATA bytes: 4096 suffice for 17 types of 230. What
+   finds no room is counted all the same. */
+enum { TVMFFI_I_METADATA = 4 * TVMFFI_MESSAGE_SIZE };
 
 TVMFFI_I_COLD size_t tvmffi_i_append(char *to, size_t n, const char *text) {
   for (; *text; ++text, ++n)
@@ -4123,15 +4139,19 @@ TVMFFI_I_INLINE int tvmffi_i_kept_function(const tvmffi_func *f,
 
 TVMFFI_I_COLD int tvmffi_i_register(const char *text, tvmffi_func *f,
                                     const char *doc, int override) {
+#if !TVMFFI_NO_TYPES
   char buffer[TVMFFI_I_METADATA];
+#endif
   TVMFFIMethodInfo info = TVMFFI_I_ZERO;
   TVMFFIObject *object = NULL;
   const char *name = f->name;
   int code;
   info.name = tvmffi_view(text);
   info.doc = tvmffi_view(doc);
+#if !TVMFFI_NO_TYPES
   info.metadata = tvmffi_i_metadata(f, buffer);
   if (!info.metadata.data) return tvmffi_i_bad_metadata(f);
+#endif
   TVMFFI_TRY(tvmffi_i_function(f, &object));
   info.flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
   info.method = tvmffi_obj(object);
@@ -10292,10 +10312,25 @@ static tvmffi_i_type *tvmffi_i_type_or_fail(int32_t index) {
   return t;
 }
 
+#if TVMFFI_NO_TYPES
+TVMFFI_I_SLOW const char *tvmffi_i_type_key(int32_t index) {
+  int i = TVMFFI_I_NUM_STATIC_TYPES;
+  while (i--)
+    if (tvmffi_i_static_types[i].index == index)
+      return tvmffi_i_static_types[i].key;
+  return "an unregistered type";
+}
+
+const TVMFFITypeInfo *TVMFFIGetTypeInfo(int32_t type_index) {
+  (void)type_index;
+  return NULL;
+}
+#else
 const TVMFFITypeInfo *TVMFFIGetTypeInfo(int32_t type_index) {
   tvmffi_i_type *t = tvmffi_i_type_or_fail(type_index);
   return t ? &t->info : NULL;
 }
+#endif
 
 static tvmffi_i_type *tvmffi_i_type_by_key(const TVMFFIByteArray *key) {
   return tvmffi_i_type_of_node(
@@ -10477,6 +10512,8 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
   tvmffi_i_type_request r;
   tvmffi_i_type *known;
   TVMFFI_I_BYTES(type_key);
+  if (TVMFFI_NO_TYPES)
+    return tvmffi_i_fail("RuntimeError", "This runtime has no table of types");
   TVMFFI_TRY(tvmffi_i_start_types());
   known = tvmffi_i_type_by_key(type_key);
   if (parent_type_index == -2) return known ? known->info.type_index : -2;
@@ -26023,6 +26060,7 @@ TVMFFI_FUNC(i_remove_global, bool, (str, name)) {
   TVMFFI_RETURN(tvmffi_i_remove_global(&name) != 0);
 }
 
+#if !TVMFFI_NO_TYPES
 /* The metadata of a global function: its own, or that of a built-in one. */
 TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
   tvmffi_i_global *g = tvmffi_i_find_global(&name);
@@ -26054,6 +26092,7 @@ TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
   tvmffi_i_free(copy);
   return code;
 }
+#endif
 
 TVMFFI_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
             (ptr, deleter)) {
@@ -26244,7 +26283,9 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"ffi.Shape", &tvmffi_func_i_shape},
     {"ffi.FunctionRemoveGlobal", &tvmffi_func_i_remove_global},
     {"ffi.FunctionListGlobalNamesFunctor", &tvmffi_func_i_list_names},
+#if !TVMFFI_NO_TYPES
     {"ffi.GetGlobalFuncMetadata", &tvmffi_func_i_global_metadata},
+#endif
 #if !TVMFFI_NO_CONTAINERS
     {"ffi.Array", &tvmffi_func_i_new_array},
     {"ffi.ArrayGetItem", &tvmffi_func_i_array_get},

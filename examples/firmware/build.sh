@@ -1,0 +1,13 @@
+#!/bin/sh
+# Builds the firmware: build.sh OUTPUT-FOLDER. CROSS is the compiler's prefix.
+set -e
+here=$(cd "$(dirname "$0")" && pwd)
+out=$1
+cross=${CROSS:-arm-none-eabi-}
+flags="-mcpu=cortex-m3 -mthumb -Os -g -std=c99 -ffreestanding -Wall -Wextra
+  -Wno-format -ffunction-sections -fdata-sections -fno-unwind-tables
+  -fno-asynchronous-unwind-tables"
+mkdir -p "$out"
+${cross}gcc $flags -I"$here" -I"$here/../.." "$here/firmware.c" \
+  "$here/board.c" -nostdlib -Wl,--gc-sections -Wl,-T,"$here/link.ld" -lgcc \
+  -o "$out/firmware.elf"
