@@ -4557,8 +4557,8 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
 #define TVMFFI_I_CALL_(callee, n, ...)                               \
   (TVMFFI_I_HERE tvmffi_i_call_wide(                                 \
       TVMFFI_ANY(callee), TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__)), \
-      (TVMFFIAny[]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__)     \
-                        tvmffi_none()},                              \
+      (TVMFFIAny[n]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__)    \
+                         tvmffi_none()},                             \
       (n) - 1, 0 TVMFFI_I_REST(n)(TVMFFI_I_WIDE, __VA_ARGS__)))
 #define TVMFFI_I_ITEM(i, x) TVMFFI_ANY(x),
 #endif /* C */
@@ -4645,11 +4645,11 @@ TVMFFI_I_MAKER(tvmffi_shape, TVMFFI_I_NEW_SHAPE)
 #define TVMFFI_I_MAKE_0(which, ...) \
   TVMFFI_I_MAKE_N(which, TVMFFI_I_COUNT(~, __VA_ARGS__), ~, __VA_ARGS__)
 #define TVMFFI_I_MAKE_N(which, n, ...) TVMFFI_I_MAKE_N_(which, n, __VA_ARGS__)
-#define TVMFFI_I_MAKE_N_(which, n, ...)                                  \
-  (TVMFFI_I_HERE tvmffi_i_make(                                          \
-      which,                                                             \
-      (const TVMFFIAny[]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__)}, \
-      (n) - 1))
+#define TVMFFI_I_MAKE_N_(which, n, ...)                                     \
+  (TVMFFI_I_HERE tvmffi_i_make(which,                                       \
+                               (const TVMFFIAny[(n) - 1]){TVMFFI_I_REST(n)( \
+                                   TVMFFI_I_ITEM, __VA_ARGS__)},            \
+                               (n) - 1))
 #endif
 
 /* -------- Reading -------- */
@@ -7337,11 +7337,11 @@ static inline int tvmffi_i_new(int (*make)(T **, const TVMFFIAny *, int32_t),
   TVMFFI_I_CLASS_NEW(type, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
 #define TVMFFI_I_CLASS_NEW(type, n, ...) \
   TVMFFI_I_CLASS_NEW_(type, n, __VA_ARGS__)
-#define TVMFFI_I_CLASS_NEW_(type, n, ...)                        \
-  (TVMFFI_I_HERE tvmffi_i_new_##type(                            \
-      TVMFFI_I_FIRST(__VA_ARGS__),                               \
-      (TVMFFIAny[]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__) \
-                        tvmffi_none()},                          \
+#define TVMFFI_I_CLASS_NEW_(type, n, ...)                         \
+  (TVMFFI_I_HERE tvmffi_i_new_##type(                             \
+      TVMFFI_I_FIRST(__VA_ARGS__),                                \
+      (TVMFFIAny[n]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__) \
+                         tvmffi_none()},                          \
       (n) - 1))
 #endif
 
@@ -12556,7 +12556,7 @@ TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
 #define TVMFFI_I_LIST_OR_COPY(s, name, list, num_args, ...)     \
   tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)(list);             \
   if (TVMFFI_I_UNLIKELY((list)->type_index != kTVMFFIList)) {   \
-    TVMFFIAny args[] = {__VA_ARGS__};                           \
+    TVMFFIAny args[num_args] = {__VA_ARGS__};                   \
     return tvmffi_i_on_copy(tvmffi_call_##name, args, num_args, \
                             tvmffi_result);                     \
   }
