@@ -380,7 +380,11 @@
 #define TVMFFI_I_ALWAYS_INLINE \
   static inline __attribute__((always_inline, unused))
 #define TVMFFI_I_PREFETCH(pointer) __builtin_prefetch(pointer)
+#if defined(__MINGW32__) && !defined(__clang__)
+#define TVMFFI_I_PRINTF(f, a) __attribute__((format(gnu_printf, f, a)))
+#else
 #define TVMFFI_I_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#endif
 #define TVMFFI_I_MUST_CHECK __attribute__((warn_unused_result))
 #define TVMFFI_I_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TVMFFI_I_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -433,7 +437,11 @@
 #define TVMFFI_I_GENERIC 0
 #endif
 
-#if TVMFFI_I_GNU
+#if defined(__MINGW32__) && !TVMFFI_NO_STDIO
+/* Not msvcrt's, which is not C's. */
+TVMFFI_I_EXTERN_C int __mingw_vsnprintf(char *, size_t, const char *, va_list);
+#define TVMFFI_I_VFORMAT __mingw_vsnprintf
+#elif TVMFFI_I_GNU
 #define TVMFFI_I_VFORMAT __builtin_vsnprintf
 #elif !TVMFFI_NO_STDIO
 #include <stdio.h>
@@ -7935,7 +7943,8 @@ TVMFFI_I_SIZE3(TVMFFITypeInfo, 72, 56, 48);
 
 #if !TVMFFI_FREESTANDING
 #include <string.h>
-#if !defined(TVMFFI_MALLOC) || !TVMFFI_NO_BACKTRACE || !TVMFFI_NO_STDIO
+#if !defined(TVMFFI_MALLOC) || !TVMFFI_NO_BACKTRACE || !TVMFFI_NO_STDIO || \
+    defined(_WIN32)
 #include <stdlib.h>
 #endif
 #if !TVMFFI_NO_STDIO
@@ -8222,7 +8231,9 @@ TVMFFI_I_INLINE void tvmffi_i_wake(void) {}
 TVMFFI_I_INLINE int tvmffi_i_hold_cancel(void) { return 0; }
 TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) { (void)state; }
 #else
-#if defined(TVMFFI_I_THREAD)
+#if defined(_WIN32) && !defined(TVMFFI_LOCK) && !defined(TVMFFI_THREAD_LOCAL)
+static tvmffi_i_thread *tvmffi_i_self(void);
+#elif defined(TVMFFI_I_THREAD)
 static TVMFFI_I_THREAD tvmffi_i_thread tvmffi_i_the_thread;
 /* The compiler must not know where the pointer comes from: it would ask for the
    thread's memory anew after each call, and in a shared library that is a
@@ -8276,7 +8287,9 @@ TVMFFI_I_COLD void tvmffi_i_watch_exit(tvmffi_i_thread *t) {
 #else
 static pthread_mutex_t tvmffi_i_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
+#if !defined(_WIN32)
 static pthread_once_t tvmffi_i_fork_once = PTHREAD_ONCE_INIT;
+#endif
 static pthread_key_t tvmffi_i_exit_key;
 static int tvmffi_i_has_exit_key;
 
@@ -8312,14 +8325,24 @@ TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) {
 extern "C" {
 #endif
 static void tvmffi_i_on_exit(void *thread) {
+#if defined(_WIN32)
+  if (!thread) return; /* once more, as a NULL was set */
+  (void)pthread_setspecific(tvmffi_i_exit_key, thread);
   tvmffi_i_thread_exit((tvmffi_i_thread *)thread);
+  (void)pthread_setspecific(tvmffi_i_exit_key, NULL);
+  free(thread);
+#else
+  tvmffi_i_thread_exit((tvmffi_i_thread *)thread);
+#endif
 }
+#if !defined(_WIN32)
 static void tvmffi_i_before_fork(void) { tvmffi_i_lock(); }
 static void tvmffi_i_after_fork(void) { tvmffi_i_unlock(); }
 static void tvmffi_i_watch_fork(void) {
   (void)pthread_atfork(tvmffi_i_before_fork, tvmffi_i_after_fork,
                        tvmffi_i_after_fork);
 }
+#endif
 #if defined(__cplusplus)
 }
 #endif
@@ -8328,13 +8351,44 @@ static void tvmffi_i_watch_fork(void) {
    that forks while another of its threads holds it gets a child in which it is
    free. */
 static void tvmffi_i_lock(void) {
+#if !defined(_WIN32)
   (void)pthread_once(&tvmffi_i_fork_once, tvmffi_i_watch_fork);
+#endif
   (void)pthread_mutex_lock(&tvmffi_i_mutex);
 }
 static void tvmffi_i_unlock(void) {
   (void)pthread_mutex_unlock(&tvmffi_i_mutex);
 }
 
+#if defined(_WIN32)
+/* A thread's state is the value of its key: GCC's thread-local storage is made
+   of keys here, and may be gone before ours is. Threads that find no memory for
+   their state share one. */
+TVMFFI_I_SLOW tvmffi_i_thread *tvmffi_i_new_thread(void) {
+  static tvmffi_i_thread shared;
+  tvmffi_i_thread *t;
+  int has;
+  tvmffi_i_lock();
+  has = tvmffi_i_has_exit_key ||
+        pthread_key_create(&tvmffi_i_exit_key, tvmffi_i_on_exit) == 0;
+  TVMFFI_I_STORE(&tvmffi_i_has_exit_key, has);
+  tvmffi_i_unlock();
+  t = has ? (tvmffi_i_thread *)calloc(1, sizeof(*t)) : NULL;
+  if (!t) return &shared;
+  t->exit_is_set = 1;
+  if (pthread_setspecific(tvmffi_i_exit_key, t) == 0) return t;
+  free(t);
+  return &shared;
+}
+static tvmffi_i_thread *tvmffi_i_self(void) {
+  void *t = TVMFFI_I_LOAD(&tvmffi_i_has_exit_key)
+                ? pthread_getspecific(tvmffi_i_exit_key)
+                : NULL;
+  return TVMFFI_I_LIKELY(t != NULL) ? (tvmffi_i_thread *)t
+                                    : tvmffi_i_new_thread();
+}
+TVMFFI_I_INLINE void tvmffi_i_watch_exit(tvmffi_i_thread *t) { (void)t; }
+#else
 /* Asks for tvmffi_i_thread_exit at the end of this thread. Where the system
    refuses, the thread's last error stays in memory. */
 TVMFFI_I_COLD void tvmffi_i_watch_exit(tvmffi_i_thread *t) {
@@ -8346,6 +8400,7 @@ TVMFFI_I_COLD void tvmffi_i_watch_exit(tvmffi_i_thread *t) {
   tvmffi_i_unlock();
   t->exit_is_set = has && pthread_setspecific(tvmffi_i_exit_key, t) == 0;
 }
+#endif
 
 /* A library that is unloaded while threads live must leave no address of its
    own behind. The memory that it keeps for other threads than this one is lost
@@ -8353,13 +8408,13 @@ TVMFFI_I_COLD void tvmffi_i_watch_exit(tvmffi_i_thread *t) {
    more. */
 #if TVMFFI_I_GNU
 __attribute__((destructor)) static void tvmffi_i_unload(void) {
+#if TVMFFI_I_POOL && !defined(TVMFFI_MALLOC)
+  tvmffi_i_pool_end(tvmffi_i_self());
+#endif
   tvmffi_i_lock();
   if (tvmffi_i_has_exit_key) (void)pthread_key_delete(tvmffi_i_exit_key);
   tvmffi_i_has_exit_key = 0;
   tvmffi_i_unlock();
-#if TVMFFI_I_POOL && !defined(TVMFFI_MALLOC)
-  tvmffi_i_pool_end(tvmffi_i_self());
-#endif
 }
 #endif
 #endif
@@ -9681,7 +9736,7 @@ typedef struct {
   const char *symbol;
   void *address;
 } tvmffi_i_symbol;
-#if TVMFFI_NO_DLOPEN
+#if TVMFFI_NO_DLOPEN || defined(_WIN32)
 static int tvmffi_i_dladdr(const void *address, tvmffi_i_symbol *out) {
   (void)address, (void)out;
   return 0;
@@ -14262,6 +14317,46 @@ static void *tvmffi_i_dlsym(void *handle, const char *name) {
   return NULL;
 }
 static void tvmffi_i_dlclose(void *handle) { (void)handle; }
+#elif defined(_WIN32)
+/* Functions of kernel32 under names of our own: <windows.h> would take common
+   words from the file. */
+#if defined(__i386__)
+#define TVMFFI_I_KERNEL32(name, size) \
+  __attribute__((stdcall)) __asm__("_" #name "@" #size)
+#else
+#define TVMFFI_I_KERNEL32(name, size) __asm__(#name)
+#endif
+TVMFFI_I_EXTERN_C int tvmffi_i_widen(unsigned page, uint32_t flags,
+                                     const char *text, int size, uint16_t *wide,
+                                     int room)
+    TVMFFI_I_KERNEL32(MultiByteToWideChar, 24);
+TVMFFI_I_EXTERN_C void *tvmffi_i_load_file(const uint16_t *path)
+    TVMFFI_I_KERNEL32(LoadLibraryW, 4);
+TVMFFI_I_EXTERN_C int tvmffi_i_free_library(void *handle)
+    TVMFFI_I_KERNEL32(FreeLibrary, 4);
+TVMFFI_I_EXTERN_C void *tvmffi_i_dlsym(void *handle, const char *name)
+    TVMFFI_I_KERNEL32(GetProcAddress, 8);
+
+/* The system wants UTF-16, of which a text of UTF-8 (code page 65001) has no
+   more units than bytes. */
+static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
+  const char *parts[2];
+  int size = path.size < 32767 ? (int)path.size + 1 : 1; /* the longest path */
+  uint16_t *wide = (uint16_t *)tvmffi_i_alloc((size_t)size * sizeof(*wide));
+  if (!wide) return tvmffi_i_no_memory();
+  *out = NULL;
+  if (size > 1 && tvmffi_i_widen(65001, 0, path.data, size, wide, size))
+    *out = tvmffi_i_load_file(wide);
+  tvmffi_i_free(wide);
+  if (*out) return 0;
+  parts[0] = "Failed to load dynamic shared library ";
+  parts[1] = path.data;
+  TVMFFIErrorSetRaisedFromCStrParts("InternalError", parts, 2);
+  return -1;
+}
+static void tvmffi_i_dlclose(void *handle) {
+  (void)tvmffi_i_free_library(handle);
+}
 #else
 #include <dlfcn.h>
 static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {

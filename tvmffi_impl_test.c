@@ -570,6 +570,7 @@ TEST_MAYBE TVMFFIByteArray test_bytes(const char *data, size_t size) {
   return r;
 }
 
+#undef TEXT /* of <windows.h> */
 #define TEXT(text) tvmffi_view(text)
 
 /* Looks at the code of a call that is to succeed; 1 when it did not. It may
@@ -2030,7 +2031,7 @@ static void test_columns(void) {
   TVMFFIByteArray name = TEXT(text);
   const TVMFFITypeAttrColumn *c;
   TVMFFIAny value = tvmffi_str("a long attribute"), got;
-  int32_t index, far, i;
+  int32_t index, distant, i;
   CHECK(TVMFFIGetTypeAttrColumn(&name) == NULL);
   OK(TVMFFITypeRegisterAttr(kTVMFFINone, &name, NULL));
   c = TVMFFIGetTypeAttrColumn(&name);
@@ -2058,11 +2059,11 @@ static void test_columns(void) {
   CHECK_INT(test_attr(c, kTVMFFIObject).v_int64, 42);
   /* Far away: the column grows, more than once. */
   for (i = 0; i < 3; ++i) {
-    NEW_TYPE(far, test_fresh("unit.Far"), 1, test_scale(700, 10), 1,
+    NEW_TYPE(distant, test_fresh("unit.Far"), 1, test_scale(700, 10), 1,
              kTVMFFIObject);
-    value = tvmffi_int(far);
-    OK(TVMFFITypeRegisterAttr(far, &name, &value));
-    CHECK_INT(test_attr(c, far).v_int64, far);
+    value = tvmffi_int(distant);
+    OK(TVMFFITypeRegisterAttr(distant, &name, &value));
+    CHECK_INT(test_attr(c, distant).v_int64, distant);
   }
   got = test_attr(c, kTVMFFIError);
   CHECK_TEXT(tvmffi_any_str(&got), "a long attribute");
@@ -2787,7 +2788,10 @@ static void test_formats(void) {
   CHECK_TEXT(test_format("[%.*s]", 9, "text"), "[text]");
   CHECK_TEXT(test_format("[%.*s]", 1, p), "[x]");
   got = test_format("%p", (void *)p);
-  CHECK(got.size > 2 && got.data[0] == '0' && got.data[1] == 'x');
+  CHECK(got.size > 2 && got.data[0] == '0');
+#if !defined(_WIN32)
+  CHECK(got.data[1] == 'x');
+#endif
 }
 
 static void test_error_text(void) {
@@ -7480,7 +7484,7 @@ static void test_load_files(void) {
   FAILS(LOAD("x.so"), "RuntimeError", "...without dlopen");
 #else
   FAILS(LOAD("no/such/x.dll"), "InternalError",
-        "...Failed to load dynamic shared library no/such/x.dll ");
+        "...Failed to load dynamic shared library no/such/x.dll");
 #endif
 }
 
