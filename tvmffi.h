@@ -4524,6 +4524,12 @@ static inline int tvmffi_call(F callee, Out out, Args... args) {
     return sizeof(type) == 4 ? tvmffi_out_##of32((of32##_t *)(void *)x)  \
                              : tvmffi_out_##of64((of64##_t *)(void *)x); \
   }
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int(int *x) { /* int32_t may be long */
+  return tvmffi_out_int32((int32_t *)(void *)x);
+}
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_unsigned(unsigned *x) {
+  return tvmffi_out_uint32((uint32_t *)(void *)x);
+}
 TVMFFI_I_LONG_OUT(long, int32, int64)
 TVMFFI_I_LONG_OUT(unsigned long, uint32, uint64)
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int64(long long *x) {
@@ -4539,8 +4545,8 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
       unsigned char *: tvmffi_out_uint8,           \
       short *: tvmffi_out_int16,                   \
       unsigned short *: tvmffi_out_uint16,         \
-      int *: tvmffi_out_int32,                     \
-      unsigned *: tvmffi_out_uint32,               \
+      int *: tvmffi_i_out_int,                     \
+      unsigned *: tvmffi_i_out_unsigned,           \
       long *: tvmffi_i_out_int32,                  \
       unsigned long *: tvmffi_i_out_uint32,        \
       long long *: tvmffi_i_out_int64,             \
