@@ -273,7 +273,7 @@ def flags_of(path):
     for command in json.loads(path.read_text()):
         name = re.sub(r"^(\.\./)*", "", command["file"])
         if not name.endswith(("dropin/tvmffi.c", "bench/limit.c")):
-            continue
+            continue  # all others are compiled as these two are
         flags = [word for word in shlex.split(command["command"])[1:]
                  if word.startswith(("-O", "-f", "-std", "-m", "-D"))
                  and not word.startswith("-fdiagnostics")]
@@ -415,10 +415,20 @@ def page_python(ini, compared, pictures):
 
 
 def page_sizes(lines):
+    """A table of what both have, a list of the rest."""
     yield "## Sizes, compile and load times"
     yield ""
+    both, rest = {}, []
     for line in lines:
-        yield f"- {line}"
+        match = re.match(r"(.*) of (ours|upstream's): (.*)", line)
+        if match:
+            both.setdefault(match[1], {})[match[2]] = match[3]
+        else:
+            rest.append(line)
+    yield from table(["", "ours", "upstream's"],
+                     [[what, of.get("ours", "-"), of.get("upstream's", "-")]
+                      for what, of in both.items()])
+    yield from (f"- {line}" for line in rest)
     yield ""
 
 
