@@ -374,9 +374,9 @@
 #define TVMFFI_I_GNU 1
 #define TVMFFI_I_UNUSED __attribute__((unused))
 #define TVMFFI_I_COLD static inline __attribute__((cold, unused))
-#define TVMFFI_I_SLOW static __attribute__((cold, noinline))
+#define TVMFFI_I_SLOW static __attribute__((cold, __noinline__))
 #define TVMFFI_I_RETURN_ADDRESS ((uintptr_t)__builtin_return_address(0))
-#define TVMFFI_I_NOINLINE static __attribute__((noinline))
+#define TVMFFI_I_NOINLINE static __attribute__((__noinline__))
 #define TVMFFI_I_ALWAYS_INLINE \
   static inline __attribute__((always_inline, unused))
 #define TVMFFI_I_PREFETCH(pointer) __builtin_prefetch(pointer)
@@ -10314,7 +10314,7 @@ static char *tvmffi_i_trace_buffer(tvmffi_i_thread *t, size_t size) {
 }
 
 #if TVMFFI_I_GNU
-__attribute__((noinline))
+__attribute__((__noinline__))
 #endif
 const TVMFFIByteArray *
 TVMFFIBacktrace(const char *filename, int lineno, const char *func,

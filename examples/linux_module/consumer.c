@@ -1,0 +1,44 @@
+/* Looks functions up by name and calls them; knows no header of who has them.
+ */
+
+#include <linux/module.h>
+
+#include "tvmffi.h"
+
+static void consumer_tell(const char *what) {
+  TVMFFIObject *error = tvmffi_error_take();
+
+  pr_info("consumer: %s: %s: %s\n", what,
+          TVMFFIErrorGetCellPtr(error)->kind.data,
+          TVMFFIErrorGetCellPtr(error)->message.data);
+  tvmffi_release(error);
+}
+
+static int __init consumer_init(void) {
+  int64_t result = 0;
+  int i, code = 0;
+
+  if (tvmffi_call("kernel.add", &result, 2, 3)) {
+    consumer_tell("kernel.add");
+    return -ENOENT;
+  }
+  pr_info("consumer: kernel.add(2, 3) = %lld\n", (long long)result);
+  if (tvmffi_call("kernel.divide", &result, 1, 0))
+    consumer_tell("kernel.divide(1, 0)");
+  if (tvmffi_call("kernel.add", &result, 2, "three"))
+    consumer_tell("kernel.add(2, \"three\")");
+  if (tvmffi_call("kernel.missing", &result, 1))
+    consumer_tell("kernel.missing(1)");
+  for (i = 0, result = 0; i < 100000 && !code; ++i)
+    code = tvmffi_call("kernel.add", &result, result, i);
+  pr_info("consumer: 100000 calls give %lld\n", (long long)result);
+  ffi_task_end();
+  return code;
+}
+
+static void __exit consumer_exit(void) {}
+
+module_init(consumer_init);
+module_exit(consumer_exit);
+MODULE_DESCRIPTION("Calls what another module has registered");
+MODULE_LICENSE("Dual MIT/GPL");

@@ -1,0 +1,60 @@
+/* tvmffi.h in the Linux kernel: what all modules that use the runtime define
+   alike. Whatever calls the runtime may sleep: not in interrupts, not under a
+   spinlock. */
+
+#ifndef FFI_PORT_H_
+#define FFI_PORT_H_
+
+#include <linux/atomic.h>
+#include <linux/sched.h>
+#include <linux/stdarg.h>
+#include <linux/stddef.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#define TVMFFI_FREESTANDING 1
+#define TVMFFI_NO_HEADERS 1
+#define TVMFFI_NO_OWN_STRING 1
+#define TVMFFI_NO_THREADS 0
+#define TVMFFI_NO_FLOAT 1
+#define TVMFFI_NO_EXTRA 1
+#define TVMFFI_MESSAGE_SIZE 256 /* the kernel's stack is small */
+
+/* What <stdint.h> has and the kernel has not. */
+#define INT16_MAX __INT16_MAX__
+#define INT32_MAX __INT32_MAX__
+#define INT32_MIN (-INT32_MAX - 1)
+#define INT64_MAX __INT64_MAX__
+#define INT64_MIN (-INT64_MAX - 1)
+#define UINT8_MAX __UINT8_MAX__
+#define UINT16_MAX __UINT16_MAX__
+#define UINT32_MAX __UINT32_MAX__
+#define UINT64_MAX __UINT64_MAX__
+#define PTRDIFF_MAX __PTRDIFF_MAX__
+#ifndef UINTPTR_MAX
+#define UINTPTR_MAX __UINTPTR_MAX__
+#endif
+
+void *ffi_alloc(size_t size);
+void ffi_free(void *pointer);
+void ffi_lock(void);
+void ffi_unlock(void);
+void *ffi_local(const void *key, size_t size);
+int ffi_at_task_end(void (*function)(void *), void *state);
+
+/* Forgets what the runtime knows of the running task, its last error among it.
+   A task that has used the runtime calls this before it goes. */
+void ffi_task_end(void);
+
+#define TVMFFI_MALLOC(size) ffi_alloc(size)
+#define TVMFFI_FREE(pointer) ffi_free(pointer)
+#define TVMFFI_LOCK() ffi_lock()
+#define TVMFFI_UNLOCK() ffi_unlock()
+#define TVMFFI_YIELD() cond_resched()
+#define TVMFFI_THREAD_LOCAL(key, size) ffi_local(key, size)
+#define TVMFFI_AT_THREAD_END(function, state) ffi_at_task_end(function, state)
+#define TVMFFI_ATOMIC_CAS(p, old, now) cmpxchg(p, old, now)
+#define TVMFFI_ATOMIC_LOAD(p) smp_load_acquire(p)
+#define TVMFFI_ATOMIC_STORE(p, value) smp_store_release(p, value)
+
+#endif

@@ -1,0 +1,57 @@
+/* Registers functions, and calls them: by name, as any module may. It has the
+   runtime, too, so it must be loaded first. */
+
+#include <linux/module.h>
+#include <linux/utsname.h>
+
+#include "tvmffi.h"
+
+#include "runtime.h"
+
+TVMFFI_FUNC(add, int64, (int64, a), (int64, b)) { TVMFFI_RETURN(a + b); }
+
+TVMFFI_FUNC(divide, int64, (int64, a), (int64, b)) {
+  if (!b) return TVMFFI_RAISE("ValueError", "%d is divided by zero", (int)a);
+  TVMFFI_RETURN(a / b);
+}
+
+TVMFFI_FUNC(release, str) {
+  TVMFFI_RETURN(tvmffi_view(init_utsname()->release));
+}
+
+static int provider_use(void) {
+  int64_t sum = 0;
+  TVMFFIAny release;
+
+  TVMFFI_TRY(tvmffi_register("kernel.add", add));
+  TVMFFI_TRY(tvmffi_register("kernel.divide", divide));
+  TVMFFI_TRY(tvmffi_register("kernel.release", release));
+  TVMFFI_TRY(tvmffi_call("kernel.add", &sum, 40, 2));
+  TVMFFI_TRY(tvmffi_call("kernel.release", &release));
+  pr_info("provider: 40 + 2 = %lld, on Linux %s\n", (long long)sum,
+          tvmffi_any_str(&release).data);
+  tvmffi_any_release(&release);
+  return 0;
+}
+
+static int __init provider_init(void) {
+  TVMFFIObject *error;
+
+  if (!provider_use()) {
+    ffi_task_end();
+    return 0;
+  }
+  error = tvmffi_error_take();
+  pr_err("provider: %s: %s\n", TVMFFIErrorGetCellPtr(error)->kind.data,
+         TVMFFIErrorGetCellPtr(error)->message.data);
+  tvmffi_release(error);
+  ffi_runtime_end();
+  return -EINVAL;
+}
+
+static void __exit provider_exit(void) { ffi_runtime_end(); }
+
+module_init(provider_init);
+module_exit(provider_exit);
+MODULE_DESCRIPTION("Functions that other modules find by name");
+MODULE_LICENSE("Dual MIT/GPL");
