@@ -11991,9 +11991,13 @@ static void test_structural_hashes(void) {
   HASH(test_double((uint64_t)0xFFF1 << 48), 9221120239695526522);
   OK(TVMFFIBytesFromByteArray(&text, &any));
   OWN_ANY(any);
-  HASH(any, 2660949777);
+  /* Upstream takes the eight bytes of short ones as a number, in whatever order
+     the machine has them. */
+  HASH(any,
+       any.v_bytes[0] == (char)any.v_uint64 ? 2660949777 : 7017280023702240432);
   OK(test_built("ffi.Array", 2, tvmffi_int(1), any, &list));
-  if (sizeof(void *) == 8) HASH(list, 2823322240262057604);
+  if (sizeof(void *) == 8 && any.v_bytes[0] == (char)any.v_uint64)
+    HASH(list, 2823322240262057604);
 }
 
 static void test_structural_kinds(void) {
@@ -12239,7 +12243,7 @@ static void test_structural_depth(void) {
           "Structural hooks and keys are nested more than 4096 deep");
   OK(test_apply_global("ffi.List", NULL, 0, &list));
   OK(tvmffi_i_list_append(list.v_obj, &list));
-  if (test_scale(1, 0))
+  if (test_scale(1, 0) && TEST_CHAIN >= 20000) /* needs some 50 MB */
     FAILS(test_same(list, list, 0) < 0, "ValueError",
           "StructuralEqual: maximum stack depth (1048576) exceeded");
   tvmffi_i_erase((tvmffi_i_seq *)(void *)list.v_obj, 0, 1);
