@@ -4170,6 +4170,7 @@ static void test_plain_values(void) {
   short s = 0;
   unsigned short us = 0;
   int i = 0;
+  int32_t narrow = 0;
   unsigned u = 0;
   long l = 0;
   unsigned long ul = 0;
@@ -4210,8 +4211,8 @@ static void test_plain_values(void) {
   OK(tvmffi_call(echo, &any, tvmffi_none()));
   CHECK_INT(any.type_index, kTVMFFINone);
   OK(tvmffi_call(echo, NULL, "a long string"));
-  OK(tvmffi_call(echo, tvmffi_out_int32(&i), 9));
-  CHECK_INT(i, 9);
+  OK(tvmffi_call(echo, tvmffi_out_int32(&narrow), 9));
+  CHECK_INT(narrow, 9);
   any = TVMFFI_ANY(5);
   CHECK(any.type_index == kTVMFFIInt && any.v_int64 == 5);
   FAILS(tvmffi_call(echo, &sc, 128), "OverflowError", NULL);
