@@ -775,6 +775,7 @@ static void test_views(void) {
   CHECK(any.type_index == kTVMFFIFloat && any.v_float64 == 2.5);
   CHECK(test_is_clean(&any));
 #endif
+  memset(&tensor, 0, sizeof(tensor));
   any = tvmffi_ptr(&tensor);
   CHECK(any.type_index == kTVMFFIOpaquePtr && any.v_ptr == &tensor);
   CHECK(test_is_clean(&any));
@@ -10151,6 +10152,7 @@ static void test_field_access(void) {
   values[0] = tvmffi_obj(list);
   values[1] = tvmffi_int(-5);
   values[2] = tvmffi_bool(1);
+  memset(&f, 0, sizeof(f));
   values[3] = tvmffi_ptr(&f);
   values[4] = tvmffi_dtype(dtype);
   values[5] = tvmffi_device(TVMFFIDLDeviceFromIntPair(2, 3));
