@@ -210,7 +210,7 @@ def all_targets(build):
                                 "/usr/include/x86_64-linux-gnu"],
                packages="gcc-12-multilib", options=gcc, link=["-lpthread"],
                switches=[NO_CXX]),
-        Target("tcc", ["tcc"], packages="tcc", 
+        Target("tcc", ["tcc"], packages="tcc",
                switches=SINGLE + [NO_CLEANUP, NO_CXX]),
         Target("musl", ["musl-gcc"], packages="musl-tools", options=gcc,
                switches=["TVMFFI_NO_BACKTRACE"], link=["-static"]),
