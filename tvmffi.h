@@ -11606,7 +11606,7 @@ static void *tvmffi_i_global_room(size_t size) {
   char *at;
   size = (size + TVMFFI_I_TAG) & ~(size_t)TVMFFI_I_TAG;
   if (size > left) {
-    size_t next = block ? block * 2 : SMALLEST;
+    size_t next = block ? block * 2 : (size_t)SMALLEST;
     if (next > LARGEST) next = LARGEST;
     if (size > next / 4) return tvmffi_i_alloc(size);
     at = (char *)tvmffi_i_alloc(next);
