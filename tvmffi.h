@@ -26281,10 +26281,28 @@ typedef struct {
   size_t num_parts, room_parts;
 } tvmffi_i_graph_reader;
 
+/* Whether two texts of the same length, 24 at most, are the same. With a
+   literal it is a comparison or three. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_is_word(const char *p, const char *word,
+                                            size_t n) {
+  uint64_t x, y, differ;
+  if (n < 8 || n > 24) return memcmp(p, word, n) == 0;
+  memcpy(&x, p, 8);
+  memcpy(&y, word, 8);
+  differ = x ^ y;
+  memcpy(&x, p + n - 8, 8);
+  memcpy(&y, word + n - 8, 8);
+  differ |= x ^ y;
+  if (n <= 16) return !differ;
+  memcpy(&x, p + 8, 8);
+  memcpy(&y, word + 8, 8);
+  return !(differ | (x ^ y));
+}
+
 /* Goes past a literal, if it stands here. */
-#define TVMFFI_I_READ_WORD(r, word)                       \
-  ((size_t)((r)->end - (r)->at) >= sizeof("" word) - 1 && \
-   memcmp((r)->at, word, sizeof("" word) - 1) == 0 &&     \
+#define TVMFFI_I_READ_WORD(r, word)                              \
+  ((size_t)((r)->end - (r)->at) >= sizeof("" word) - 1 &&        \
+   tvmffi_i_is_word((r)->at, "" word "", sizeof("" word) - 1) && \
    ((r)->at += sizeof("" word) - 1) != NULL)
 
 /* Where a value ends that stands in an object; it is not looked at. */
@@ -26313,45 +26331,73 @@ static int tvmffi_i_read_any(tvmffi_i_graph_reader *g, TVMFFIAny *out) {
   return 1;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_read_index(tvmffi_i_json_reader *r, int64_t *out) {
-  const char *p = r->at, *end = r->end;
-  int64_t x = 0;
-  for (; tvmffi_i_is_digit(p, end) && p - r->at < 18; ++p)
-    x = x * 10 + (*p - '0');
-  *out = x;
-  if (p == r->at || tvmffi_i_is_digit(p, end)) return 0;
-  r->at = p;
-  return 1;
+/* Reads an index; gives what follows it, or NULL if there is none. No digit
+   ends the text, so all digits come to an end. */
+TVMFFI_I_INLINE const char *tvmffi_i_read_index(const char *start,
+                                                int64_t *out) {
+  const char *p = start;
+  uint64_t x = 0;
+  unsigned digit;
+  for (; (digit = (unsigned)*p - '0') < 10; ++p) x = x * 10 + digit;
+  *out = (int64_t)x;
+  return p != start && p - start <= 18 ? p : NULL;
 }
 
 /* Reads indices onto g->parts. */
 static int tvmffi_i_read_indices(tvmffi_i_graph_reader *g) {
-  int64_t x;
-  g->num_parts = 0;
-  ++g->r.at;
-  if (tvmffi_i_json_peek(&g->r) == ']') return ++g->r.at, 1;
-  for (;; ++g->r.at) {
-    TVMFFI_I_PUSH_ROOM(int64_t, g->parts, g->num_parts, g->room_parts);
-    if (!tvmffi_i_read_index(&g->r, &x)) return 0;
-    g->parts[g->num_parts++] = x;
-    if (tvmffi_i_json_peek(&g->r) != ',') break;
+  const char *p = g->r.at + 1;
+  size_t n = 0;
+  for (; *p != ']'; p += *p == ',') {
+    TVMFFI_I_PUSH_ROOM(int64_t, g->parts, n, g->room_parts);
+    p = tvmffi_i_read_index(p, &g->parts[n++]);
+    if (!p || (*p != ']' && (*p != ',' || p[1] == ']'))) return 0;
   }
-  if (tvmffi_i_json_peek(&g->r) != ']') return 0;
-  ++g->r.at;
+  g->num_parts = n;
+  g->r.at = p + 1;
   return 1;
+}
+
+/* Makes the table of parts that are known, as the reader of JSON does, which
+   knows tables with the same keys. */
+static tvmffi_i_map_object *tvmffi_i_join_table(tvmffi_i_graph_reader *g,
+                                                int32_t index) {
+  tvmffi_i_json_reader *r = &g->r;
+  tvmffi_i_map_object *m;
+  size_t i;
+  if (r->room_values < g->num_parts) {
+    tvmffi_i_free(r->values);
+    r->room_values = 0;
+    r->values = (TVMFFIAny *)tvmffi_i_alloc(g->room_parts * sizeof(*r->values));
+    if (!r->values) return (void)tvmffi_i_no_memory(), NULL;
+    r->room_values = g->room_parts;
+  }
+  for (i = 0; i < g->num_parts; ++i)
+    r->values[i] = tvmffi_i_copy_owned(&g->l.loaded[g->parts[i]].value);
+  m = tvmffi_i_json_object(r, r->values, g->num_parts);
+  if (m)
+    m->base.type_index = index;
+  else
+    for (i = 0; i < g->num_parts; ++i) tvmffi_any_release(&r->values[i]);
+  return m;
 }
 
 /* Makes a map of parts that are known; one with a key twice is not made. */
 static int tvmffi_i_join_map(tvmffi_i_graph_reader *g, int32_t index,
                              TVMFFIAny *out) {
   size_t n = g->num_parts, i;
+  int is_table = n / 2 > TVMFFI_I_MAP_ROW_MAX, code = 0;
   tvmffi_i_map_object *m;
-  int code = 0;
   if (n % 2) return 0;
-  *out = tvmffi_obj(tvmffi_i_new_map(index, (int64_t)(n / 2)));
-  m = (tvmffi_i_map_object *)out->v_ptr;
+  for (i = 0; is_table && i < n; i += 2) {
+    int32_t key = g->l.loaded[g->parts[i]].value.type_index;
+    is_table = key == kTVMFFISmallStr || key == kTVMFFIStr;
+  }
+  m = is_table ? tvmffi_i_join_table(g, index)
+               : (tvmffi_i_map_object *)(void *)tvmffi_i_new_map(
+                     index, (int64_t)(n / 2));
+  *out = tvmffi_obj(m);
   if (!m) return -1;
-  for (i = 0; i < n && !code; i += 2)
+  for (i = 0; !is_table && i < n && !code; i += 2)
     code = tvmffi_i_map_set_in(m, &g->l.loaded[g->parts[i]].value,
                                &g->l.loaded[g->parts[i + 1]].value);
   if (!code && tvmffi_i_map_size(&m->base) == (int64_t)(n / 2)) return 1;
@@ -26453,18 +26499,19 @@ static int tvmffi_i_read_type(tvmffi_i_json_reader *r, int32_t *index) {
 /* Reads the next node, from its brace on. */
 static int tvmffi_i_read_node(tvmffi_i_graph_reader *g) {
   tvmffi_i_loader *l = &g->l;
-  tvmffi_i_loaded node;
+  tvmffi_i_loaded *node;
   int code;
   if (!TVMFFI_I_READ_WORD(&g->r, "{\"type\":\"")) return 0;
   TVMFFI_I_PUSH_ROOM(tvmffi_i_loaded, l->loaded, l->num_nodes, l->room_nodes);
-  node.value = tvmffi_none();
-  node.state = TVMFFI_I_KNOWN;
-  if (!tvmffi_i_read_type(&g->r, &node.type_index)) return 0;
-  if (node.type_index != kTVMFFINone) {
-    code = tvmffi_i_read_data(g, &node);
+  node = &l->loaded[l->num_nodes];
+  node->value = tvmffi_none();
+  node->state = TVMFFI_I_KNOWN;
+  if (!tvmffi_i_read_type(&g->r, &node->type_index)) return 0;
+  if (node->type_index != kTVMFFINone) {
+    code = tvmffi_i_read_data(g, node);
     if (code != 1) return code;
   }
-  l->loaded[l->num_nodes++] = node;
+  ++l->num_nodes;
   return TVMFFI_I_READ_WORD(&g->r, "}");
 }
 
@@ -26473,13 +26520,14 @@ TVMFFI_I_NOINLINE int tvmffi_i_read_graph(tvmffi_i_graph_reader *g,
   tvmffi_i_json_reader *r = &g->r;
   TVMFFIAny metadata;
   int code;
+  if (r->at == r->end || r->end[-1] != '}') return 0;
   g->l.room_nodes = (size_t)(r->end - r->at) / 32 + 1;
   g->l.loaded =
       (tvmffi_i_loaded *)tvmffi_i_alloc(g->l.room_nodes * sizeof(*g->l.loaded));
   if (!g->l.loaded) return tvmffi_i_no_memory();
-  if (!tvmffi_i_json_match(r, tvmffi_i_graph_head) ||
-      !tvmffi_i_read_index(r, root) || !TVMFFI_I_READ_WORD(r, ",\"nodes\":["))
-    return 0;
+  if (!tvmffi_i_json_match(r, tvmffi_i_graph_head)) return 0;
+  r->at = tvmffi_i_read_index(r->at, root);
+  if (!r->at || !TVMFFI_I_READ_WORD(r, ",\"nodes\":[")) return 0;
   do {
     code = tvmffi_i_read_node(g);
     if (code != 1) return code;
@@ -26514,7 +26562,7 @@ static int tvmffi_i_load_text(TVMFFIByteArray text, TVMFFIAny *out) {
   }
   tvmffi_i_end_loading(&g.l);
   tvmffi_i_free(g.parts);
-  tvmffi_i_text_release(&g.r.text);
+  tvmffi_i_json_end_reader(&g.r);
   if (is_read) return code;
   TVMFFI_TRY(tvmffi_i_json_parse(text, &graph));
   code = tvmffi_i_load_graph(&graph, out);
