@@ -23899,46 +23899,60 @@ static uint64_t tvmffi_i_17_digits(uint64_t bits, int *exponent) {
   return high;
 }
 
+/* The numbers less than 100. */
+static const char tvmffi_i_pairs[] =
+    "000102030405060708091011121314151617181920212223242526272829303132333435"
+    "36"
+    "373839404142434445464748495051525354555657585960616263646566676869707172"
+    "73"
+    "7475767778798081828384858687888990919293949596979899";
+
 /* Writes a number less than 10^8 as eight digits, the highest first. */
 TVMFFI_I_INLINE void tvmffi_i_put_8_digits(char *to, uint32_t x) {
-  static const char pairs[] =
-      "000102030405060708091011121314151617181920212223242526272829303132333435"
-      "36"
-      "373839404142434445464748495051525354555657585960616263646566676869707172"
-      "73"
-      "7475767778798081828384858687888990919293949596979899";
   uint32_t high = x / 10000, low = x % 10000;
-  memcpy(to, pairs + high / 100 * 2, 2);
-  memcpy(to + 2, pairs + high % 100 * 2, 2);
-  memcpy(to + 4, pairs + low / 100 * 2, 2);
-  memcpy(to + 6, pairs + low % 100 * 2, 2);
+  memcpy(to, tvmffi_i_pairs + high / 100 * 2, 2);
+  memcpy(to + 2, tvmffi_i_pairs + high % 100 * 2, 2);
+  memcpy(to + 4, tvmffi_i_pairs + low / 100 * 2, 2);
+  memcpy(to + 6, tvmffi_i_pairs + low % 100 * 2, 2);
+}
+
+/* Writes a number less than 10^4, and 10^8, as it is; gives its length. */
+TVMFFI_I_INLINE size_t tvmffi_i_put_4(char *to, uint32_t x) {
+  uint32_t high = x / 100;
+  size_t n = 0;
+  if (x >= 1000) memcpy(to, tvmffi_i_pairs + high * 2, 2), n = 2;
+  if (x >= 100 && x < 1000) *to = (char)('0' + high), n = 1;
+  if (x < 10) return *to = (char)('0' + x), 1;
+  memcpy(to + n, tvmffi_i_pairs + x % 100 * 2, 2);
+  return n + 2;
+}
+TVMFFI_I_INLINE size_t tvmffi_i_put_8(char *to, uint32_t x) {
+  uint32_t low = x % 10000;
+  size_t n;
+  if (x < 10000) return tvmffi_i_put_4(to, x);
+  n = tvmffi_i_put_4(to, x / 10000);
+  memcpy(to + n, tvmffi_i_pairs + low / 100 * 2, 2);
+  memcpy(to + n + 2, tvmffi_i_pairs + low % 100 * 2, 2);
+  return n + 4;
 }
 
 /* Writes an integer; gives its length. `to` has room for 24 bytes. */
 static size_t tvmffi_i_print_int(char *to, int64_t value) {
-  char digits[24];
-  uint64_t x = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-  size_t first = 16, sign = value < 0;
+  const uint64_t limit = 100000000;
+  uint64_t x = value < 0 ? 0 - (uint64_t)value : (uint64_t)value, high;
+  size_t n = value < 0;
   *to = '-';
-  if (x < 10) {
-    to[sign] = (char)('0' + x);
-    return sign + 1;
+  if (x < limit) return n + tvmffi_i_put_8(to + n, (uint32_t)x);
+  high = x / limit;
+  if (high < limit) {
+    n += tvmffi_i_put_8(to + n, (uint32_t)high);
+  } else {
+    n += tvmffi_i_put_8(to + n, (uint32_t)(high / limit));
+    tvmffi_i_put_8_digits(to + n, (uint32_t)(high % limit));
+    n += 8;
   }
-  if (x >= 100000000) {
-    uint64_t high = x / 100000000;
-    x %= 100000000;
-    first = 8;
-    if (high >= 100000000) {
-      tvmffi_i_put_8_digits(digits, (uint32_t)(high / 100000000));
-      high %= 100000000;
-      first = 0;
-    }
-    tvmffi_i_put_8_digits(digits + 8, (uint32_t)high);
-  }
-  tvmffi_i_put_8_digits(digits + 16, (uint32_t)x);
-  while (digits[first] == '0') ++first;
-  memcpy(to + sign, digits + first, 24 - first);
-  return sign + 24 - first;
+  tvmffi_i_put_8_digits(to + n, (uint32_t)(x % limit));
+  return n + 8;
 }
 
 /* As printf does it with "%.17g", at most 24 bytes. `to` has room for 40. */
@@ -24870,7 +24884,8 @@ TVMFFI_I_INLINE void tvmffi_i_json_put_int(tvmffi_i_text_buffer *b, int64_t x) {
   if (at) b->size += tvmffi_i_print_int(at, x);
 }
 
-static void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b, uint64_t bits) {
+TVMFFI_I_NOINLINE void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b,
+                                                uint64_t bits) {
   uint64_t size = bits & ~TVMFFI_I_DOUBLE_SIGN, whole;
   int exponent = (int)(size >> 52) - 1023;
   char *at = tvmffi_i_text_room(b, 48);
@@ -24913,6 +24928,33 @@ TVMFFI_I_INLINE void tvmffi_i_json_put_line(tvmffi_i_json_writer *w,
   w->text.size += (size_t)(at + margin - (w->text.data + w->text.size));
 }
 
+/* What stands before a value of a map, with the key, which is a text. A short
+   one on the same line is put there at once. */
+TVMFFI_I_INLINE void tvmffi_i_json_put_key(tvmffi_i_json_writer *w,
+                                           const TVMFFIAny *key, int comma) {
+#if defined(TVMFFI_I_BYTES_BEFORE)
+  uint64_t word = key->v_uint64, n = key->small_str_len;
+  char *at;
+  if (key->type_index == kTVMFFISmallStr && n < 8 && !w->indent &&
+      !tvmffi_i_json_escapes(word | UINT64_MAX / 255 * ' ' << 8 * n)) {
+    at = tvmffi_i_text_room(&w->text, 12);
+    if (!at) return;
+    *at = ',';
+    at += comma;
+    *at = '"';
+    memcpy(at + 1, &word, 8);
+    at[n + 1] = '"';
+    at[n + 2] = ':';
+    w->text.size += (size_t)n + 3 + (size_t)comma;
+    return;
+  }
+#endif
+  tvmffi_i_json_put_line(w, comma);
+  tvmffi_i_json_put_text(&w->text, key);
+  tvmffi_i_text_char(&w->text, ':');
+  if (w->indent) tvmffi_i_text_char(&w->text, ' ');
+}
+
 static int tvmffi_i_json_enter(tvmffi_i_json_writer *w,
                                const TVMFFIObject *object) {
   tvmffi_i_json_level *level;
@@ -24933,7 +24975,7 @@ static int tvmffi_i_json_enter(tvmffi_i_json_writer *w,
 static void tvmffi_i_json_leave(tvmffi_i_json_writer *w, char end) {
   tvmffi_i_mark_left(&w->mark, --w->depth);
   w->margin -= w->indent;
-  tvmffi_i_json_put_line(w, 0);
+  if (w->indent) tvmffi_i_json_put_line(w, 0);
   tvmffi_i_text_char(&w->text, end);
 }
 
@@ -24968,29 +25010,30 @@ TVMFFI_I_INLINE int tvmffi_i_json_put(tvmffi_i_json_writer *w,
 TVMFFI_I_INLINE int tvmffi_i_json_next(tvmffi_i_json_writer *w,
                                        const TVMFFIAny **next) {
   tvmffi_i_json_level *level = &w->levels[w->depth - 1];
-  const tvmffi_i_seq *seq = (const tvmffi_i_seq *)(const void *)level->object;
-  const tvmffi_i_pair *pair = NULL;
+  const TVMFFIObject *o = level->object;
+  const tvmffi_i_seq *seq = (const tvmffi_i_seq *)(const void *)o;
+  const tvmffi_i_pair *pair;
+  int comma = level->any;
   *next = NULL;
-  if (level->object->type_index == kTVMFFIMap) {
-    pair = tvmffi_i_map_pair(level->object, level->at);
-    if (!pair) return tvmffi_i_json_leave(w, '}'), 0;
-    level->at = tvmffi_i_map_after(level->object, level->at);
-    *next = &pair->value;
-  } else {
+  level->any = 1;
+  if (o->type_index != kTVMFFIMap) {
     if (level->at >= (uint64_t)seq->cell.size)
       return tvmffi_i_json_leave(w, ']'), 0;
     *next = &TVMFFI_I_ITEMS(seq)[level->at++];
+    tvmffi_i_json_put_line(w, comma);
+    return 0;
   }
-  tvmffi_i_json_put_line(w, level->any);
-  level->any = 1;
-  if (!pair) return 0;
+  pair = tvmffi_i_map_pair(o, level->at);
+  if (!pair) return tvmffi_i_json_leave(w, '}'), 0;
+  level->at = tvmffi_i_map_is_row((const tvmffi_i_map_object *)(const void *)o)
+                  ? level->at + 1
+                  : ((const tvmffi_i_map_item *)(const void *)pair)->next;
   if (pair->key.type_index != kTVMFFIStr &&
       pair->key.type_index != kTVMFFISmallStr)
     return tvmffi_i_fail("ValueError", "Expect key to be string, got `%s`",
                          tvmffi_i_type_key(pair->key.type_index));
-  tvmffi_i_json_put_text(&w->text, &pair->key);
-  tvmffi_i_text_char(&w->text, ':');
-  if (w->indent) tvmffi_i_text_char(&w->text, ' ');
+  *next = &pair->value;
+  tvmffi_i_json_put_key(w, &pair->key, comma);
   return 0;
 }
 
@@ -24998,10 +25041,10 @@ TVMFFI_I_INLINE int tvmffi_i_json_next(tvmffi_i_json_writer *w,
    tvmffi_i_json_end. */
 static int tvmffi_i_json_write(tvmffi_i_json_writer *w,
                                const TVMFFIAny *value) {
-  TVMFFI_TRY(tvmffi_i_json_put(w, value));
-  while (w->depth && !w->text.failed) {
-    TVMFFI_TRY(tvmffi_i_json_next(w, &value));
+  for (;;) {
     if (value) TVMFFI_TRY(tvmffi_i_json_put(w, value));
+    if (!w->depth || w->text.failed) break;
+    TVMFFI_TRY(tvmffi_i_json_next(w, &value));
   }
   w->depth = 0; /* levels are left when the text found no memory */
   return 0;
