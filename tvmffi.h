@@ -2592,6 +2592,23 @@ TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
        TVMFFI_I_CAT(tvmffi_entered_, __LINE__) = NULL)
 #endif
 
+/* The main function of a program: what follows is its body, which returns 0, or
+   an error's code. It runs inside a scope. An error that it returns is printed
+   (the caller includes <stdio.h>), and the program ends with 1:
+       TVMFFI_MAIN() { return read() || compute(); } */
+#define TVMFFI_MAIN()                            \
+  static int tvmffi_main(void);                  \
+  int main(void) {                               \
+    tvmffi_scope tvmffi_outermost;               \
+    int tvmffi_code;                             \
+    tvmffi_scope_begin(&tvmffi_outermost);       \
+    tvmffi_code = tvmffi_main();                 \
+    (void)tvmffi_scope_end(&tvmffi_outermost);   \
+    if (tvmffi_code) tvmffi_error_print(stderr); \
+    return tvmffi_code != 0;                     \
+  }                                              \
+  static int tvmffi_main(void)
+
 /* A function of this file is not in the scope of its caller, as it returns
    what it makes: meanwhile that scope is away. */
 TVMFFI_I_INLINE int tvmffi_i_call_away(TVMFFIObjectHandle function,
@@ -3987,12 +4004,13 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
     if (TVMFFI_I_UNLIKELY(                                                  \
             tvmffi_count != (n) - 1 ||                                      \
             tvmffi_into->type_index >= kTVMFFIStaticObjectBegin))           \
-      return tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, tvmffi_into, 0, 0);     \
+      return tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count,        \
+                             tvmffi_into, 0, 0);                            \
     TVMFFI_I_REST(n)(TVMFFI_I_LOAD_ARG, __VA_ARGS__)                        \
     tvmffi_code =                                                           \
         TVMFFI_I_UNLIKELY(tvmffi_bad_code)                                  \
-            ? tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, tvmffi_into, tvmffi_bad,         \
-                               tvmffi_bad_code)                             \
+            ? tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count,       \
+                              tvmffi_into, tvmffi_bad, tvmffi_bad_code)     \
             : body(self TVMFFI_I_PUTTER(tvmffi_i_put_, __VA_ARGS__),        \
                    tvmffi_into                                              \
                    TVMFFI_I_REST(n)(TVMFFI_I_PASS, __VA_ARGS__));           \
@@ -4576,6 +4594,77 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
       (n) - 1, 0 TVMFFI_I_REST(n)(TVMFFI_I_WIDE, __VA_ARGS__)))
 #define TVMFFI_I_ITEM(i, x) TVMFFI_ANY(x),
 #endif /* C */
+
+/* -------- Values, and functions by name -------- */
+
+/* Converts a value as tvmffi_call converts a result:
+       TVMFFI_TRY(tvmffi_as("float16x2", &dtype));
+       TVMFFI_TRY(tvmffi_as(item, &number));
+   Returns 0, or -1 with a TypeError, or the error of the conversion. Into a
+   TVMFFIAny it makes a copy that owns what it holds: that is the caller's, or
+   the innermost scope's, as an object is. */
+#define tvmffi_as(value, out) \
+  (TVMFFI_I_HERE tvmffi_i_as(TVMFFI_ANY(value), TVMFFI_I_OUT(out)))
+
+TVMFFI_I_INLINE int tvmffi_i_as(TVMFFIAny view, tvmffi_out out) {
+  TVMFFIAny owned = tvmffi_none();
+  TVMFFI_TRY(tvmffi_i_check_args(&view, 1));
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&view, &owned));
+  return tvmffi_i_deliver(out, &owned);
+}
+
+/* Tells whether two values are equal: texts, and bytes, by what they hold;
+   objects if they are the same one; all others if their type and bits are. */
+#define tvmffi_equal(a, b) tvmffi_i_equal(TVMFFI_ANY(a), TVMFFI_ANY(b))
+
+TVMFFI_I_INLINE int tvmffi_i_holds_bytes(const TVMFFIAny *any) {
+  return any->type_index == kTVMFFISmallBytes ||
+         any->type_index == kTVMFFIBytes ||
+         any->type_index == kTVMFFIByteArrayPtr;
+}
+TVMFFI_I_INLINE int tvmffi_i_equal(TVMFFIAny a, TVMFFIAny b) {
+  TVMFFIByteArray x = tvmffi_any_str(&a), y = tvmffi_any_str(&b);
+  size_t i = 0;
+  if (!x.data || !y.data)
+    return a.type_index == b.type_index && a.v_int64 == b.v_int64;
+  if (x.size != y.size || tvmffi_i_holds_bytes(&a) != tvmffi_i_holds_bytes(&b))
+    return 0;
+  while (i < x.size && x.data[i] == y.data[i]) ++i;
+  return i == x.size;
+}
+
+/* Gives the name of a data type, "float32x4" say. Returns 0, or -1 with an
+   error; *out is owned by the caller, or by the innermost scope. */
+#define tvmffi_dtype_name(dtype, out) \
+  (TVMFFI_I_HERE tvmffi_i_get_dtype_name(dtype, out))
+
+TVMFFI_I_INLINE int tvmffi_i_get_dtype_name(DLDataType dtype, TVMFFIAny *out) {
+  TVMFFI_TRY(TVMFFIDataTypeToString(&dtype, out));
+  return tvmffi_i_keep_any(out);
+}
+
+/* Gets a function out of the global table; NULL, which is no error, if the name
+   is not there. Returns 0, or -1 with an error; *out is owned by the caller, or
+   by the innermost scope. */
+#define tvmffi_global_get(name, out) \
+  (TVMFFI_I_HERE tvmffi_i_global_get(name, out))
+
+TVMFFI_I_INLINE int tvmffi_i_global_get(const char *name, TVMFFIObject **out) {
+  TVMFFIByteArray text = tvmffi_view(name);
+  TVMFFIObjectHandle function = NULL;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
+  TVMFFI_TRY(tvmffi_i_keep((TVMFFIObject *)function));
+  *out = (TVMFFIObject *)function;
+  return 0;
+}
+
+/* Puts a function object, which stays the caller's, into the global table. A
+   name that is taken is an error, unless `override` is nonzero. */
+TVMFFI_I_INLINE int tvmffi_global_set(const char *name, TVMFFIObject *function,
+                                      int override) {
+  TVMFFIByteArray text = tvmffi_view(name);
+  return TVMFFIFunctionSetGlobal(&text, function, override);
+}
 
 /* ======== Containers ========================================= >>containers */
 /* C interface: containers of plain C values, read and changed without casts.
@@ -6018,12 +6107,14 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_like(const DLTensor *t,
 /* ======== Types =================================================== >>types */
 /* C interface: structs as types. TVMFFI_TYPE names a struct's fields and
    methods once; Python sees a class with attributes, constructor, repr,
-   equality and copies, and C++ the members at their places. A type registers
-   itself at its first use, once, parent first, by TVMFFIHandleInitOnce; what a
-   refused allocation left undone is done at the next use. Objects are
-   destroyed in two phases as the ABI has them: the last strong reference ends
-   the fields, the last weak one frees the memory. What dies while another
-   object of this file does waits in the thread's list, so depth is no limit. */
+   equality and copies. A class of C++ with the same members has them at the
+   same places, but for optional numbers, dtypes and devices, whose layout is
+   the compiler's there. A type registers itself at its first use, once, parent
+   first, by TVMFFIHandleInitOnce; what a refused allocation left undone is done
+   at the next use. Objects are destroyed in two phases as the ABI has them: the
+   last strong reference ends the fields, the last weak one frees the memory.
+   What dies while another object of this file does waits in the thread's list,
+   so depth is no limit. */
 
 /* A field's storage. Of an owned one the object has a reference. */
 enum {

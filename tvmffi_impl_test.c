@@ -4132,6 +4132,51 @@ static void test_wide_integers(void) {
 #endif
 }
 
+static void test_as(void) {
+  TVMFFIByteArray raw = {"a\0b", 3};
+  DLDataType dtype = {0, 0, 0};
+  TVMFFIAny text, copy;
+  uint8_t byte = 7;
+  OK(tvmffi_as(tvmffi_str("float16x2"), tvmffi_out_dtype(&dtype)));
+  CHECK_INT(dtype.lanes, 2);
+  OK(tvmffi_dtype_name(dtype, &text));
+  OWN_ANY(text);
+  CHECK(tvmffi_equal(text, tvmffi_str("float16x2")));
+  CHECK(!tvmffi_equal(text, tvmffi_str("float16x4")));
+  CHECK(!tvmffi_equal(text, tvmffi_str("float16")));
+  OK(tvmffi_as(tvmffi_bytes(&raw), tvmffi_out_any(&copy)));
+  CHECK_INT(copy.type_index, kTVMFFISmallBytes);
+  CHECK(tvmffi_equal(copy, tvmffi_bytes(&raw)));
+  raw.size = 1;
+  CHECK(!tvmffi_equal(copy, tvmffi_bytes(&raw)));
+  CHECK(!tvmffi_equal(tvmffi_str("a"), tvmffi_bytes(&raw)));
+  CHECK(tvmffi_equal(tvmffi_int(1), tvmffi_int(1)));
+  CHECK(!tvmffi_equal(tvmffi_int(1), tvmffi_bool(1)));
+  CHECK(!tvmffi_equal(tvmffi_none(), tvmffi_str("")));
+  FAILS(tvmffi_as(tvmffi_str("x"), tvmffi_out_uint8(&byte)), "TypeError",
+        "...` to `int`");
+  FAILS(tvmffi_as(tvmffi_int(300), tvmffi_out_uint8(&byte)), "OverflowError",
+        "The result 300 is out of range");
+  FAILS(tvmffi_as(tvmffi_uint(UINT64_MAX), tvmffi_out_uint8(&byte)),
+        "OverflowError", NULL);
+  FAILS(tvmffi_as(tvmffi_str("floaty32"), tvmffi_out_dtype(&dtype)),
+        "ValueError", NULL);
+  CHECK_INT(byte, 7);
+}
+
+static void test_global_by_name(void) {
+  TVMFFIObject *echo = test_typed(&tvmffi_func_u_any), *found = NULL;
+  TVMFFIObject *other = test_typed(&tvmffi_func_u_code);
+  if (!echo || !other) return;
+  OK(tvmffi_global_get("unit.nobody", &found));
+  CHECK(!found);
+  OK(tvmffi_global_set("unit.by_name", echo, 1));
+  FAILS(tvmffi_global_set("unit.by_name", other, 0), "RuntimeError", NULL);
+  OK(tvmffi_global_get("unit.by_name", &found));
+  OWN(found);
+  CHECK(found == echo);
+}
+
 static void test_bad_callees(void) {
   TVMFFIObject *raise = test_typed(&tvmffi_func_u_raise);
   TVMFFIObject *code = test_typed(&tvmffi_func_u_code);
@@ -13951,6 +13996,8 @@ static const test_case test_cases[] = {
     {"calls: results that do not fit", test_bad_results},
     {"calls: texts into a buffer", test_buffers},
     {"calls: integers that do not fit", test_wide_integers},
+    {"calls: values converted and compared", test_as},
+    {"calls: functions of the global table", test_global_by_name},
     {"calls: what cannot be called", test_bad_callees},
 #if TVMFFI_I_GENERIC
     {"calls: plain values", test_plain_values},

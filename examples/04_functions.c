@@ -35,28 +35,22 @@ TVMFFI_CLOSURE(adder, int64_t, int64, (int64, x)) { TVMFFI_RETURN(x + *self); }
 static int64_t one = 1, two = 2, five = 5; /* states; example 11 owns them */
 
 static int global_table(void) {
-  TVMFFIByteArray name = tvmffi_view("demo.adder");
-  TVMFFIObject *add1 = NULL, *add2 = NULL;
-  TVMFFIObjectHandle found = NULL;
+  TVMFFIObject *add1, *add2, *found;
   int64_t sum = 0;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &found));
+  TVMFFI_TRY(tvmffi_global_get("demo.adder", &found));
   CHECK(!found); /* a missing name is no error */
 
   TVMFFI_TRY(tvmffi_closure(adder, &one, NULL, &add1));
   TVMFFI_TRY(tvmffi_closure(adder, &two, NULL, &add2));
-  TVMFFI_TRY(TVMFFIFunctionSetGlobal(&name, add1, 0));
-  CHECK(TVMFFIFunctionSetGlobal(&name, add2, 0)); /* taken: an error */
+  TVMFFI_TRY(tvmffi_global_set("demo.adder", add1, 0));
+  CHECK(tvmffi_global_set("demo.adder", add2, 0)); /* taken: an error */
   tvmffi_error_print(stdout);
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &found));
+  TVMFFI_TRY(tvmffi_global_get("demo.adder", &found));
   CHECK(found == add1);
 
-  TVMFFI_TRY(TVMFFIFunctionSetGlobal(&name, add2, 1)); /* override */
+  TVMFFI_TRY(tvmffi_global_set("demo.adder", add2, 1)); /* override */
   TVMFFI_TRY(tvmffi_call("demo.adder", &sum, 40));
   CHECK(sum == 42);
-
-  tvmffi_release(found); /* each handle was ours; the table has its own */
-  tvmffi_release(add1);
-  tvmffi_release(add2);
   return 0;
 }
 
@@ -79,7 +73,7 @@ TVMFFI_FUNC(twice, int64, (func, f), (int64, x)) {
 }
 
 static int typed_functions(void) {
-  TVMFFIObject *add5 = NULL, *call_twice = NULL;
+  TVMFFIObject *add5, *call_twice;
   double y = 0;
   int n = 0;
   TVMFFI_TRY(tvmffi_register("demo.scale", scale));
@@ -93,8 +87,6 @@ static int typed_functions(void) {
   TVMFFI_TRY(tvmffi_closure(adder, &five, NULL, &add5));
   TVMFFI_TRY(tvmffi_call(call_twice, &n, add5, 32));
   CHECK(n == 42);
-  tvmffi_release(call_twice);
-  tvmffi_release(add5);
 
   CHECK(tvmffi_call("demo.scale", &y, "two", 4) == -1);
   tvmffi_error_print(stdout); /* names the argument, and both types */
@@ -103,8 +95,4 @@ static int typed_functions(void) {
   return 0;
 }
 
-int main(void) {
-  if (!by_hand() && !global_table() && !typed_functions()) return 0;
-  tvmffi_error_print(stderr);
-  return 1;
-}
+TVMFFI_MAIN() { return by_hand() || global_table() || typed_functions(); }

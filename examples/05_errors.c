@@ -78,7 +78,7 @@ static int with_cause(void) {
   return 0;
 }
 
-static int run(void) {
+TVMFFI_MAIN() {
   TVMFFI_TRY(tvmffi_register("demo.divide", divide));
   TVMFFI_TRY(tvmffi_register("demo.average", average));
   TVMFFI_TRY(tvmffi_register("demo.missing", missing));
@@ -87,5 +87,3 @@ static int run(void) {
   TVMFFI_TRY(printed());
   return with_cause();
 }
-
-int main(void) { return run() ? (tvmffi_error_print(stderr), 1) : 0; }

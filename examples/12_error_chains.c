@@ -91,7 +91,7 @@ static int ignored(void) {
   return 0;
 }
 
-static int run(void) {
+TVMFFI_MAIN() {
   TVMFFI_TRY(tvmffi_register("demo.load", load));
   TVMFFI_TRY(with_context());
   TVMFFI_TRY(by_kind());
@@ -100,5 +100,3 @@ static int run(void) {
   tvmffi_error_print(stdout); /* the cause first, as Python does */
   return 0;
 }
-
-int main(void) { return run() ? (tvmffi_error_print(stderr), 1) : 0; }

@@ -17,37 +17,34 @@ TVMFFI_FUNC(total, float64, (object, prices), (object, basket)) {
   TVMFFI_RETURN(sum);
 }
 
-static int run(void) {
-  TVMFFI_SCOPE { /* releases what is made inside: the next example */
-    TVMFFIObject *list = tvmffi_list(1, 2.5, "three");
-    TVMFFIObject *prices = tvmffi_map("pear", 2, "plum", 0.5);
-    TVMFFIObject *basket = tvmffi_dict("pear", 3);
-    int64_t pears;
-    double sum;
-    if (!list || !prices || !basket) return -1;
+/* What is made in here is released at its end: the next example. */
+TVMFFI_MAIN() {
+  TVMFFIObject *list = tvmffi_list(1, 2.5, "three");
+  TVMFFIObject *prices = tvmffi_map("pear", 2, "plum", 0.5);
+  TVMFFIObject *basket = tvmffi_dict("pear", 3);
+  int64_t pears;
+  double sum;
+  if (!list || !prices || !basket) return -1;
 
-    TVMFFI_TRY(tvmffi_append(list, prices));
-    TVMFFI_TRY(tvmffi_set(list, 0, "one"));
-    TVMFFI_FOREACH(TVMFFIAny, item, list) {
-      if (item.type_index == kTVMFFIFloat) continue;
-      TVMFFI_TRY(tvmffi_print(stdout, item));
-    }
-
-    TVMFFI_TRY(tvmffi_set(basket, "plum", 4));
-    TVMFFI_TRY(tvmffi_set(basket, "nut", 10));
-    TVMFFI_TRY(tvmffi_register("demo.total", total));
-    TVMFFI_TRY(tvmffi_call("demo.total", &sum, prices, basket));
-    TVMFFI_TRY(tvmffi_pop(basket, "pear", &pears));
-    printf("%g for %lld pears and the rest\n", sum, (long long)pears);
-    if (sum != 18 || tvmffi_contains(basket, "pear")) return -1;
-
-    /* A mistake is an error with a text, as everywhere. */
-    if (!tvmffi_get(list, 4, &sum)) return -1;
-    tvmffi_error_print(stdout); /* IndexError: Index 4 out of bounds 4 */
-    if (!tvmffi_get(list, 0, &sum)) return -1;
-    tvmffi_error_print(stdout); /* Cannot convert from type `ffi.SmallStr` */
+  TVMFFI_TRY(tvmffi_append(list, prices));
+  TVMFFI_TRY(tvmffi_set(list, 0, "one"));
+  TVMFFI_FOREACH(TVMFFIAny, item, list) {
+    if (item.type_index == kTVMFFIFloat) continue;
+    TVMFFI_TRY(tvmffi_print(stdout, item));
   }
+
+  TVMFFI_TRY(tvmffi_set(basket, "plum", 4));
+  TVMFFI_TRY(tvmffi_set(basket, "nut", 10));
+  TVMFFI_TRY(tvmffi_register("demo.total", total));
+  TVMFFI_TRY(tvmffi_call("demo.total", &sum, prices, basket));
+  TVMFFI_TRY(tvmffi_pop(basket, "pear", &pears));
+  printf("%g for %lld pears and the rest\n", sum, (long long)pears);
+  if (sum != 18 || tvmffi_contains(basket, "pear")) return -1;
+
+  /* A mistake is an error with a text, as everywhere. */
+  if (!tvmffi_get(list, 4, &sum)) return -1;
+  tvmffi_error_print(stdout); /* IndexError: Index 4 out of bounds 4 */
+  if (!tvmffi_get(list, 0, &sum)) return -1;
+  tvmffi_error_print(stdout); /* Cannot convert from type `ffi.SmallStr` */
   return 0;
 }
-
-int main(void) { return run() ? (tvmffi_error_print(stderr), 1) : 0; }
