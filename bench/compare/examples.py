@@ -4,7 +4,8 @@
     examples.py FOLDER --wheel-include DIR --stock LIBRARY
 
 Prints TAP: each pair must print the same, but for lines that begin with a
-space, which are frames of traces.
+space, which are frames of traces. The pair of a folder is two libraries, which
+are used by the folder's script in Python.
 """
 
 import argparse
@@ -23,11 +24,20 @@ from tap import Tap  # noqa: E402
 
 
 def pairs():
-    """(name, C, C++) of every program that has both."""
+    """(name, C, C++) of every example that has both."""
     for twin in sorted((HERE / "examples").glob("*.cpp")):
         source = ROOT / "examples" / f"{twin.stem}.c"
-        if source.exists():
-            yield twin.stem, source, twin
+        yield twin.stem, source if source.exists() else library(twin), twin
+
+
+def library(twin):
+    """The C file of the folder that a twin is of."""
+    return next((ROOT / "examples" / twin.stem).glob("*.c"))
+
+
+def script(twin):
+    """The script of the folder that a twin is of; None if it is a program."""
+    return next((ROOT / "examples" / twin.stem).glob("*.py"), None)
 
 
 def code_lines(path):
@@ -46,6 +56,9 @@ def build(args, source, *flags):
     """
     cxx = source.suffix == ".cpp"
     out = args.folder / (source.stem + ("_cxx" if cxx else "_c"))
+    if (script(source) if cxx else source.parent.name != "examples"):
+        out = out.with_suffix(".so")
+        flags += ("-shared", "-fPIC")
     compiler = args.cxx if cxx else args.cc
     command = [*compiler.split(), "-std=c++17" if cxx else "-std=c11", *flags,
                f"-I{args.wheel_include}" if cxx else f"-I{ROOT}",
@@ -58,12 +71,13 @@ def build(args, source, *flags):
     return out, time.perf_counter() - start
 
 
-def output(args, program):
+def output(args, program, user):
+    command = [sys.executable, user, program] if user else [program]
     done = subprocess.run(
-        [program], capture_output=True, text=True, timeout=60,
+        command, capture_output=True, text=True, timeout=60,
         env={**os.environ, "LD_LIBRARY_PATH": str(Path(args.stock).parent)})
     text = [line for line in (done.stdout + done.stderr).splitlines()
-            if line and not line.startswith(" ")]
+            if line and (user or not line.startswith(" "))]
     return done.returncode, text
 
 
@@ -78,8 +92,8 @@ def main():
     args.folder.mkdir(parents=True, exist_ok=True)
     tap = Tap()
     for name, source, twin in pairs():
-        ours, theirs = (output(args, build(args, path, "-O0")[0])
-                        for path in (source, twin))
+        ours, theirs = (output(args, build(args, path, "-O0")[0],
+                               script(twin)) for path in (source, twin))
         tap.ok(ours == theirs and ours[0] == 0,
                f"{name} prints what its C++ twin prints",
                f"C: {ours}\nC++: {theirs}")
