@@ -234,15 +234,17 @@ static void json_row(FILE *file, const outcome *r) {
 
 void write_json(const outcome *results, int count, int cpu) {
   FILE *file = fopen(option.json, "w");
+  double load = 0;
   if (!file) die(option.json, "cannot be written");
+  if (getloadavg(&load, 1) != 1) load = 0;
   fprintf(file, "{\n  ");
   json_text(file, "processor", processor());
   fprintf(file, ",\n  \"processors\": %ld,\n  ", sysconf(_SC_NPROCESSORS_ONLN));
   json_text(file, "system", operating_system());
   fprintf(file, ",\n  ");
   json_text(file, "compiler", COMPILER);
-  fprintf(file, ",\n  \"pinned\": %s,\n  \"rows\": [\n",
-          cpu < 0 ? "false" : "true");
+  fprintf(file, ",\n  \"pinned\": %s,\n  \"load\": %.1f,\n  \"rows\": [\n",
+          cpu < 0 ? "false" : "true", load);
   for (int i = 0; i < count; ++i) {
     json_row(file, &results[i]);
     fprintf(file, i + 1 < count ? ",\n" : "\n");

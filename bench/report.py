@@ -288,6 +288,10 @@ def page_machine(rows, ini, args):
     yield ""
     yield (f"Machine: {run['processor']}, {run['system']}, {place} "
            f"{run['processors']} processors. Compiler: {run['compiler']}.")
+    if run["load"] > 2:
+        yield (f"The machine had other work: a load of {run['load']:.0f}. The "
+               "ratios of large tables, and those marked with \"~\", would be "
+               "others on a quiet one.")
     for name, flags in flags_of(args.commands).items():
         yield f"`{name}`: `{flags}`."
     yield ""
