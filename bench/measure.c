@@ -39,6 +39,8 @@
 #define BATCH 25         /* rounds between two looks at the minima */
 #define SETTLED 0.995    /* a minimum that fell by less has settled */
 #define COUNTED 8        /* one round of so many is also counted */
+#define LONG_PASS 0.2    /* seconds of processor time: no more rounds then, */
+#define LEAST_ROUNDS 5   /* once there were so many */
 #define MIN_PASSES 5
 #define MAX_PASSES 31
 #define MET_AGAIN 3    /* a minimum stands when so many passes have it, */
@@ -239,14 +241,22 @@ static double lowest(const contender *s) {
   return min;
 }
 
+/* Steps of milliseconds would take a pass seconds. */
+static int long_enough(clock_t start, int round) {
+  return round >= LEAST_ROUNDS &&
+         (double)(clock() - start) > LONG_PASS * CLOCKS_PER_SEC;
+}
+
 /* One more batch; whether a minimum still fell. */
 static int run_batch(contender *subjects, int first_round, int rounds) {
   double before[SUBJECTS];
+  const clock_t start = clock();
   int fell = first_round == 0;
   for (int k = 0; k < SUBJECTS; ++k) {
     before[k] = first_round ? lowest(&subjects[k]) : 0;
   }
   for (int round = first_round; round < first_round + rounds; ++round) {
+    if (long_enough(start, round)) return 0;
     run_turns(subjects, round);
   }
   for (int k = 0; k < SUBJECTS; ++k) {
