@@ -171,26 +171,7 @@ def compile_times(bench):
             bench.command("cxx_api.cpp", CXX_API, "-O2"), 5))
 
 
-def library_costs(bench, tap, check):
-    """The library as others load it: its code, and the time to load it."""
-    ours, empty = bench.dropin("-O2"), bench.library("empty.so")
-    size = text_of(ours)
-    yield f".text of the library at -O2: {size} bytes ({size / 1024:.1f} KB)"
-    libraries = [empty, ours] + ([bench.args.stock] if bench.args.stock
-                                 else [])
-    times = bench.load_times(libraries)
-    more = times[1][0] - times[0][0]
-    for name, (time_, memory) in zip(("an empty library", "ours",
-                                      "upstream's"), times):
-        yield f"load time of {name}: {time_:.3f} ms, {memory:.0f} KB"
-    if check:
-        tap.ok(0 < size < LIBRARY_TEXT_LIMIT, "the library's .text at -O2 is "
-               f"under {LIBRARY_TEXT_LIMIT // 1024} KB", size)
-        tap.ok(more <= LOAD_LIMIT, "loading it takes at most "
-               f"{LOAD_LIMIT} ms more than loading an empty library", more)
-
-
-def memory(bench):
+def memory(bench, ours):
     """Bytes per thing, by glibc's allocator; nothing with another libc."""
     program = bench.folder / "memory"
     built = subprocess.run(
@@ -199,7 +180,7 @@ def memory(bench):
         capture_output=True)
     if built.returncode != 0 or not bench.args.stock:
         return
-    libraries = {"ours": bench.dropin("-O2"), "upstream's": bench.args.stock}
+    libraries = {"ours": ours, "upstream's": bench.args.stock}
     for whose, library in libraries.items():
         out = subprocess.run([program, library], check=True,
                              capture_output=True, text=True).stdout
@@ -207,6 +188,33 @@ def memory(bench):
                                   for line in out.splitlines()):
             yield (f"bytes per {what} of {whose}: {size}, "
                    f"and at least {least}")
+
+
+def library_costs(bench, tap, check):
+    """The library as others load it: its code, the time to load it, and the
+    memory that things in it take."""
+    ours, empty = bench.dropin("-O2"), bench.library("empty.so")
+    size = text_of(ours)
+    code = "the library's code, .text at -O2 of"
+    yield f"{code} ours: {size} bytes ({size / 1024:.1f} KB)"
+    libraries = [empty, ours]
+    if bench.args.stock:
+        libraries.append(bench.args.stock)
+        theirs = text_of(bench.args.stock)
+        yield (f"{code} upstream's: {theirs} bytes "
+               f"({theirs / 1024:.1f} KB)")
+    times = bench.load_times(libraries)
+    more = times[1][0] - times[0][0]
+    for name, (time_, resident) in zip(("an empty library", "ours",
+                                        "upstream's"), times):
+        yield f"load time of {name}: {time_:.3f} ms, {resident:.0f} KB"
+    if not check:
+        yield from memory(bench, ours)
+        return
+    tap.ok(0 < size < LIBRARY_TEXT_LIMIT, "the library's .text at -O2 is "
+           f"under {LIBRARY_TEXT_LIMIT // 1024} KB", size)
+    tap.ok(more <= LOAD_LIMIT, "loading it takes at most "
+           f"{LOAD_LIMIT} ms more than loading an empty library", more)
 
 
 def main():
@@ -233,8 +241,6 @@ def main():
                     tap.ok(0 < size < TEXT_LIMIT, "the core's .text at -Os is "
                            f"under {TEXT_LIMIT // 1024} KB", line)
         report += library_costs(bench, tap, args.check)
-        if not args.check:
-            report += memory(bench)
         if not args.wheel_include:
             tap.skip("compile times", "the wheel is not there")
         else:
