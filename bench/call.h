@@ -14,14 +14,16 @@
 #include "bench.h"
 
 #define BENCH_MAX_ARGS 16
+
 /* X for each count of arguments, and the same as a list. */
-#define BENCH_ARG_COUNTS(X)                                                  \
-  X(0)                                                                       \
-  X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) \
-      X(15) X(16)
-#define BENCH_ARG_ROWS(X)                                                   \
-  X(0), X(1), X(2), X(3), X(4), X(5), X(6), X(7), X(8), X(9), X(10), X(11), \
-      X(12), X(13), X(14), X(15), X(16)
+/* clang-format off */
+#define BENCH_ARG_COUNTS(X)                                                \
+  X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)      \
+  X(13) X(14) X(15) X(16)
+#define BENCH_ARG_ROWS(X)                                                  \
+  X(0), X(1), X(2), X(3), X(4), X(5), X(6), X(7), X(8), X(9), X(10),       \
+  X(11), X(12), X(13), X(14), X(15), X(16)
+/* clang-format on */
 
 /* The callee reads each argument once, so that none can be left out. */
 int bench_sum(void *self, const TVMFFIAny *args, int32_t num_args,
