@@ -298,6 +298,11 @@
 #define TVMFFI_NO_EXTRA 1
 #endif
 
+/* Impl. TVMFFI_BUILTINS, undefined by default: the built-in functions to have
+   instead of all, as entries of their table (>>builtins), each with its comma;
+   what only the others use is then left out by the linker. The C interface of a
+   container needs the functions of that container. */
+
 /* All. Use <dlpack/dlpack.h> of the system, 1.3 or newer, for DLPack. */
 #ifndef TVMFFI_SYSTEM_DLPACK
 #define TVMFFI_SYSTEM_DLPACK 0
@@ -26958,6 +26963,9 @@ typedef struct {
   tvmffi_func *typed;
 } tvmffi_i_builtin;
 static const tvmffi_i_builtin tvmffi_i_builtins[] = {
+#if defined(TVMFFI_BUILTINS)
+    TVMFFI_BUILTINS
+#else
     {"ffi.GetInvalidObject", &tvmffi_func_i_invalid_object},
     {"ffi.GetKwargsObject", &tvmffi_func_i_kwargs_object},
     {"ffi.String", &tvmffi_func_i_string},
@@ -27070,7 +27078,9 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"tvmffi.DebugLive", &tvmffi_func_i_debug_live},
     {"tvmffi.DebugReport", &tvmffi_func_i_debug_report},
 #endif
-    {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c}};
+    {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c},
+#endif
+};
 enum {
   TVMFFI_I_NUM_BUILTINS =
       sizeof(tvmffi_i_builtins) / sizeof(tvmffi_i_builtins[0])
