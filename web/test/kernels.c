@@ -1,0 +1,46 @@
+/* What the tests need from the C side. */
+#include "web.h"
+
+TVMFFI_EXPORT(test_dtype, dtype, (tensor, x)) { TVMFFI_RETURN(x->dtype); }
+WEB_KERNEL(test_dtype)
+
+TVMFFI_EXPORT(test_raise, none, (str, kind), (str, message)) {
+  char text[64];
+  size_t i;
+  for (i = 0; i < kind.size && i + 1 < sizeof(text); ++i)
+    text[i] = kind.data[i];
+  text[i] = 0;
+  return TVMFFI_RAISE(text, "%.*s", (int)message.size, message.data);
+}
+WEB_KERNEL(test_raise)
+
+/* Calls f(0), f(1) and so on, and adds what these give. */
+TVMFFI_EXPORT(test_sum, int64, (func, f), (int64, count)) {
+  int64_t i, sum = 0;
+  for (i = 0; i < count; ++i) {
+    TVMFFIAny arg = tvmffi_int(i), result = tvmffi_none();
+    TVMFFI_TRY(TVMFFIFunctionCall(f, &arg, 1, &result));
+    if (result.type_index == kTVMFFIFloat)
+      sum += (int64_t)result.v_float64;
+    else if (result.type_index == kTVMFFIInt)
+      sum += result.v_int64;
+    else {
+      tvmffi_any_release(&result);
+      return TVMFFI_RAISE("TypeError", "call %d gave no number", (int)i);
+    }
+  }
+  TVMFFI_RETURN(sum);
+}
+WEB_KERNEL(test_sum)
+
+TVMFFI_EXPORT(test_axpy, none, (float64, a), (tensor, x), (tensor, y)) {
+  const float *from;
+  float *to;
+  int64_t i;
+  TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[n] cpu"));
+  from = tvmffi_data(x, float);
+  to = tvmffi_data(y, float);
+  for (i = 0; i < x->shape[0]; ++i) to[i] += (float)a * from[i];
+  TVMFFI_RETURN();
+}
+WEB_KERNEL(test_axpy)
