@@ -61,7 +61,8 @@ build() { # build NAME FLAGS...: an object file
   shift
   # CC, flags and CFLAGS are several words.
   # shellcheck disable=SC2086
-  $CC $flags -I "$here/.." -I "$here" "$@" ${CFLAGS-} -c -o "$parts/$name.o"
+  $CC $flags "-ffile-prefix-map=$here/=web/" -I "$here/.." -I "$here" "$@" \
+    ${CFLAGS-} -c -o "$parts/$name.o"
 }
 build runtime -Oz "-DWEB_ALL=$all" "$here/runtime.c"
 build memory -O2 "$here/memory.c"

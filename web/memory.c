@@ -191,8 +191,9 @@ void *web_alloc(size_t size) {
 }
 
 void web_free(void *pointer) {
-  block *b = (block *)(void *)((char *)pointer - HEAD);
+  block *b;
   if (!pointer) return;
+  b = (block *)(void *)((char *)pointer - HEAD);
   bytes_used -= b->size & ~(uint32_t)USED;
   give(b);
 }

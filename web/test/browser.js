@@ -136,7 +136,7 @@ try {
   await browse(
     "/?wait",
     "--hide-scrollbars",
-    "--window-size=960,1080",
+    "--window-size=960,980",
     `--screenshot=${path.resolve(shot)}`,
   );
   t.ok(

@@ -800,6 +800,17 @@ function allocator(t, tvm) {
     "what cannot be had is refused",
   );
   free(0);
+  const huge = [];
+  const text = message(() => {
+    for (let i = 0; i < 5; ++i) huge.push(tvm.empty([2 ** 30], "uint8"));
+  });
+  t.ok(huge.length < 4 && /MemoryError/.test(text), "the memory ends", text);
+  huge.forEach((x) => x.dispose());
+  t.ok(
+    tvm.empty([2 ** 30], "uint8").dataPtr && used() < 1.2 * 2 ** 30,
+    "and is there again",
+    used(),
+  );
 }
 
 function recursion(t, tvm) {
