@@ -823,6 +823,69 @@ function recursion(t, tvm) {
   );
 }
 
+// Every function that takes memory, when there is not a single block left.
+function exhaustion(t, tvm) {
+  const {TVMWasmAllocSpace: alloc, TVMWasmFreeSpace: free} = tvm.exports;
+  const get = (name) => tvm.getGlobalFunc(name);
+  const used = get("tvmffi.web.bytes_used"),
+    addOne = get("tvmjs.testing.add_one");
+  const echo = get("testing.echo"),
+    wrap = get("tvmjs.testing.wrap_callback");
+  const one = tvm.scalar(1, "int"),
+    x = tvm.empty([2]).copyFrom([0.5, 0.5]);
+  const array = tvm.makeTVMArray([x, one]),
+    text = "a text of 26 letters or so";
+  const names = tvm.makeTVMArray(["x"]),
+    shape = tvm.makeShapeTuple([2]);
+  const view = get("runtime.TVMTensorCreateView"),
+    zero = tvm.scalar(0, "int");
+  const concat = get("tvmjs.runtime.ArrayConcat"),
+    join = get("tvmjs.runtime.ConcatEmbeddings");
+  const byName = get("vm.builtin.param_module_from_cache_by_name");
+  const sample = get("vm.builtin.sample_top_p_from_prob"),
+    row = tvm.empty([1, 2]);
+  tvm.tensorCacheUpdate("x", x);
+  const needy = [
+    () => echo(text),
+    () => tvm.empty([2]),
+    () => x.toRawBytes(),
+    () => view(x, shape, "float32", zero),
+    () => tvm.makeTVMArray([one]),
+    () => concat(array, array),
+    () => join(row, row),
+    () => wrap(addOne),
+    () => tvm.toPackedFunc(() => 1),
+    () => tvm.tensorCacheUpdate("y", x),
+    () => tvm.getParamsFromCache("x", 0),
+    () => byName(names),
+    () => sample(x, 0.5, 0.5),
+  ];
+  const fail = () => message(() => addOne("x")); // its text is kept
+  fail();
+  const before = used(),
+    blocks = [];
+  // The text of an error may leave a few bytes when the next one takes its place.
+  const fill = () => {
+    for (let size = 2 ** 30; size >= 8; size /= 2)
+      for (let at; (at = alloc(size)); ) blocks.push(at);
+  };
+  const wrong = needy.filter((f) => {
+    fill();
+    return !/MemoryError/.test(message(f));
+  });
+  const stillGood = addOne(one) === 2 && tvm.tensorCacheGet("x").shape[0] === 2;
+  blocks.forEach((at) => free(at));
+  fail();
+  t.ok(wrong.length === 0, "without memory they say so", wrong.map(String));
+  t.ok(stillGood, "what needs none goes on");
+  t.ok(used() === before, "no byte is lost", used() - before);
+  t.ok(
+    needy.every((f) => message(f) === ""),
+    "and then all is well again",
+  );
+  tvm.tensorCacheClear();
+}
+
 // The functions that only a module built with --all has.
 function extras(t, tvm) {
   if (!tvm.listGlobalFuncNames().includes("ffi.json.Parse")) return;
@@ -969,6 +1032,7 @@ const parts = {
   kernels,
   extras,
   allocator,
+  exhaustion,
 };
 
 // Runs all. `make(bytes)` gives a new instance; `asyncBytes` is the module with
