@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+"""Runs a test program and writes its result as `meson test` logs one.
+
+    record.py LOG NAME COMMAND...
+
+For tests that no build of meson's runs; tally.py reads LOG, a line of JSON.
+"""
+
+import json
+import subprocess
+import sys
+import time
+
+
+def main():
+    log, name, *command = sys.argv[1:]
+    began = time.monotonic()
+    run = subprocess.run(command, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True, errors="replace")
+    print(f"{name}: {time.monotonic() - began:.0f} s, "
+          f"exit status {run.returncode}", flush=True)
+    with open(log, "w", encoding="utf-8") as file:
+        json.dump({"name": name, "stdout": run.stdout, "stderr": run.stderr,
+                   "returncode": run.returncode,
+                   "result": "FAIL" if run.returncode else "OK"}, file)
+        file.write("\n")
+    return run.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
