@@ -192,7 +192,7 @@ class Pictures:
                                           else "limit"], linewidth=1)
             axis.set_xscale("log")
             axis.xaxis.set_major_formatter("{x:g}")
-            axis.xaxis.set_minor_formatter("")
+            axis.minorticks_off()
             axis.set_title(title, fontsize=9)
             axis.set_yticks(range(len(groups)), list(groups))
         sides[0].invert_yaxis()
@@ -203,8 +203,8 @@ class Pictures:
         columns = 3
         lines = -(-len(families) // columns)
         figure, grid = self.pyplot.subplots(
-            lines, columns, squeeze=False, figsize=(9, 2.3 * lines),
-            layout="constrained")
+            lines, columns, squeeze=False, figsize=(9, 2.3 * lines))
+        figure.subplots_adjust(hspace=0.6, wspace=0.3)
         axes = list(grid.flat)
         for axis in axes[len(families):]:
             axis.remove()
@@ -218,7 +218,7 @@ class Pictures:
                 axis.set_xscale("log")
                 axis.set_yscale("log")
                 axis.yaxis.set_major_formatter("{x:g}")
-                axis.yaxis.set_minor_formatter("")
+                axis.minorticks_off()
             else:
                 axis.set_ylim(bottom=0)
             axis.set_title(what, fontsize=9)
