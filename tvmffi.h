@@ -8302,7 +8302,8 @@ typedef struct {
   TVMFFIByteArray trace_view;
   const void *making; /* the node of a system library: see >>module */
   struct tvmffi_i_map_guard *guard; /* maps that must not change now */
-  int nesting; /* structural hooks and keys that are being called */
+  int nesting;            /* structural hooks and keys that are being called */
+  uintptr_t nesting_base; /* where the stack was at the outermost */
   int destroying;
   int exit_is_set;
 #if TVMFFI_I_POOL
@@ -20610,7 +20611,9 @@ TVMFFI_I_METHOD(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__", str,
 #if !TVMFFI_NO_EXTRA
 
 enum {
+  /* Of hooks and keys: how deep, and how much of the thread's stack. */
   TVMFFI_I_MAX_STRUCTURAL_NESTING = 4096,
+  TVMFFI_I_MAX_NESTING_KB = 768,
   /* What a look at one value ends with, besides the code of an error. */
   TVMFFI_I_DIFFERENT = 0,
   TVMFFI_I_SAME = 1,
@@ -20693,15 +20696,34 @@ typedef struct {
   void **link;            /* borrowed from the callback */
 } tvmffi_i_structural;
 
+/* How far the stack has gone since the outermost of them. What is farther away
+   than any stack would go at once stands on another one, of a fiber say. */
+TVMFFI_I_INLINE int tvmffi_i_is_stack_used(tvmffi_i_thread *t) {
+  const uintptr_t most = (uintptr_t)TVMFFI_I_MAX_NESTING_KB * 1024;
+#if TVMFFI_I_GNU /* AddressSanitizer puts variables elsewhere */
+  uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+#else
+  volatile char variable = 0;
+  uintptr_t here = (uintptr_t)&variable;
+#endif
+  uintptr_t used;
+  if (!t->nesting) t->nesting_base = here;
+  used =
+      here < t->nesting_base ? t->nesting_base - here : here - t->nesting_base;
+  return used > most && used / 8 < most;
+}
+
 /* Hooks that compare, and keys of maps that are compared, use the thread's
    stack; this counts them. */
 static int tvmffi_i_nest(void) {
   tvmffi_i_thread *t = tvmffi_i_self();
-  if (t->nesting >= TVMFFI_I_MAX_STRUCTURAL_NESTING)
+  if (tvmffi_i_is_stack_used(t) ||
+      t->nesting >= TVMFFI_I_MAX_STRUCTURAL_NESTING)
     return tvmffi_i_fail("RecursionError",
                          "Structural hooks and keys are nested more than %d "
-                         "deep",
-                         TVMFFI_I_MAX_STRUCTURAL_NESTING);
+                         "deep, or use more than %d KB of the stack",
+                         (int)TVMFFI_I_MAX_STRUCTURAL_NESTING,
+                         (int)TVMFFI_I_MAX_NESTING_KB);
   ++t->nesting;
   return 0;
 }

@@ -12259,6 +12259,10 @@ static void test_structural_hooks(void) {
 }
 
 /* As deep as memory allows, but hooks only up to a limit; no end is none. */
+#define NESTED                                                    \
+  "Structural hooks and keys are nested more than 4096 deep, or " \
+  "use more than 768 KB of the stack"
+
 static void test_structural_depth(void) {
   int i, n = test_scale(TEST_CHAIN < 20000 ? TEST_CHAIN : 20000, 20);
   int32_t index;
@@ -12286,9 +12290,7 @@ static void test_structural_depth(void) {
     a = tvmffi_obj(o);
   }
   OWN_ANY(a);
-  if (test_scale(1, 0))
-    FAILS(test_same(a, a, 0) < 0, "RecursionError",
-          "Structural hooks and keys are nested more than 4096 deep");
+  if (test_scale(1, 0)) FAILS(test_same(a, a, 0) < 0, "RecursionError", NESTED);
   OK(test_apply_global("ffi.List", NULL, 0, &list));
   OK(tvmffi_i_list_append(list.v_obj, &list));
   if (test_scale(1, 0) && TEST_CHAIN >= 20000) /* needs some 50 MB */
@@ -13167,6 +13169,18 @@ enum {
 };
 static TVMFFIObject *test_touched;
 
+/* Where the stack is now, and was at the lowest. */
+static uintptr_t test_stack, test_stack_lowest;
+static void test_look_at_stack(void) {
+#if TVMFFI_I_GNU
+  test_stack = (uintptr_t)__builtin_frame_address(0);
+#else
+  volatile char variable = 0;
+  test_stack = (uintptr_t)&variable;
+#endif
+  if (test_stack < test_stack_lowest) test_stack_lowest = test_stack;
+}
+
 static int test_on_value(void *self, const TVMFFIAny *args, int32_t num_args,
                          TVMFFIAny *result) {
   TVMFFIAny any = tvmffi_none();
@@ -13205,7 +13219,10 @@ static int test_on_value(void *self, const TVMFFIAny *args, int32_t num_args,
     case TEST_AGAIN:
       name = is_mutator ? "ffi.StructuralMutatorDefaultMutate"
                         : "ffi.StructuralVisitorDefaultVisit";
-      if (how == TEST_AGAIN) name = "ffi.StructuralVisitorVisit";
+      if (how == TEST_AGAIN) {
+        name = "ffi.StructuralVisitorVisit";
+        test_look_at_stack();
+      }
       return tvmffi_call(tvmffi_str(name), tvmffi_out_any(result), args[1],
                          args[0]);
     default: break;
@@ -13724,12 +13741,36 @@ static void test_endless_visits(void) {
           "StructuralVisit: maximum stack depth (1048576) exceeded");
     OK(DO("ListClear", self));
   }
-  /* As if most of the nesting had been done: stacks differ in size. */
+  /* Hooks nest as deep as the stack surely bears. */
+  if (!test_oom) {
+    test_stack_lowest = UINTPTR_MAX;
+    test_look_at_stack();
+    FAILS(test_descend("ffi.StructuralVisit", self, TEST_AGAIN, kTVMFFIList, 2,
+                       &any),
+          "RecursionError", NESTED);
+    test_look_at_stack();
+    CHECK(test_stack - test_stack_lowest < 1 << 20);
+    CHECK(test_stack - test_stack_lowest > 1 << 17);
+  }
+  /* As if the stack had been used up, or this were another one. */
+  test_look_at_stack();
+  tvmffi_i_self()->nesting = 1;
+  tvmffi_i_self()->nesting_base = test_stack + 1024 * TVMFFI_I_MAX_NESTING_KB;
+  tvmffi_i_self()->nesting_base += 1 << 14;
+  FAILS(test_descend("ffi.StructuralVisit", self, TEST_GO_ON, kTVMFFIList, 2,
+                     &any),
+        "RecursionError", NESTED);
+  tvmffi_i_self()->nesting_base = test_stack / 2;
+  OK(test_descend("ffi.StructuralVisit", self, TEST_GO_ON, kTVMFFIList, 2,
+                  &any));
+  CHECK_INT(tvmffi_i_self()->nesting, 1);
+  test_log_size = 0;
+  /* As if most of the nesting had been done. */
+  tvmffi_i_self()->nesting_base = test_stack;
   tvmffi_i_self()->nesting = TVMFFI_I_MAX_STRUCTURAL_NESTING - 5;
   FAILS(test_descend("ffi.StructuralVisit", self, TEST_AGAIN, kTVMFFIList, 2,
                      &any),
-        "RecursionError",
-        "Structural hooks and keys are nested more than 4096 deep");
+        "RecursionError", NESTED);
   CHECK_INT(tvmffi_i_self()->nesting, TVMFFI_I_MAX_STRUCTURAL_NESTING - 5);
   tvmffi_i_self()->nesting = 0;
 }
