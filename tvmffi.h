@@ -24038,8 +24038,13 @@ TVMFFI_I_INLINE void tvmffi_i_put_8_digits(char *to, uint32_t x) {
 TVMFFI_I_INLINE size_t tvmffi_i_put_4(char *to, uint32_t x) {
   uint32_t high = x / 100;
   size_t n = 0;
-  if (x >= 1000) memcpy(to, tvmffi_i_pairs + high * 2, 2), n = 2;
-  if (x >= 100 && x < 1000) *to = (char)('0' + high), n = 1;
+  if (x >= 1000) {
+    memcpy(to, tvmffi_i_pairs + high * 2, 2);
+    n = 2;
+  } else if (x >= 100) {
+    *to = (char)('0' + high);
+    n = 1;
+  }
   if (x < 10) return *to = (char)('0' + x), 1;
   memcpy(to + n, tvmffi_i_pairs + x % 100 * 2, 2);
   return n + 2;
@@ -26529,7 +26534,10 @@ static tvmffi_i_map_object *tvmffi_i_join_table(tvmffi_i_graph_reader *g,
     tvmffi_i_free(r->values);
     r->room_values = 0;
     r->values = (TVMFFIAny *)tvmffi_i_alloc(g->room_parts * sizeof(*r->values));
-    if (!r->values) return (void)tvmffi_i_no_memory(), NULL;
+    if (!r->values) {
+      (void)tvmffi_i_no_memory();
+      return NULL;
+    }
     r->room_values = g->room_parts;
   }
   for (i = 0; i < g->num_parts; ++i)
