@@ -10981,7 +10981,7 @@ static void test_bad_copies(void) {
   arg = tvmffi_none();
   arg.type_index = kTVMFFIObject;
   FAILS(test_apply_global("ffi.DeepCopy", &arg, 1, &any), "ValueError",
-        "TVMFFIAnyViewToOwnedAny: any_view->v_obj must not be NULL");
+        "...AnyViewToOwnedAny: any_view->v_obj must not be NULL");
 }
 
 /* As deep as upstream allows, on a stack of its own. */
