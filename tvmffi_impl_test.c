@@ -13751,20 +13751,22 @@ static void test_endless_visits(void) {
     test_look_at_stack();
     CHECK(test_stack - test_stack_lowest < 1 << 20);
     CHECK(test_stack - test_stack_lowest > 1 << 17);
+    /* As if the stack had been used up, or this were another one. */
+    test_look_at_stack();
+    tvmffi_i_self()->nesting = 1;
+    tvmffi_i_self()->nesting_base = test_stack + 1024 * TVMFFI_I_MAX_NESTING_KB;
+    tvmffi_i_self()->nesting_base += 1 << 14;
+    FAILS(test_descend("ffi.StructuralVisit", self, TEST_GO_ON, kTVMFFIList, 2,
+                       &any),
+          "RecursionError", NESTED);
+    tvmffi_i_self()->nesting_base = test_stack / 2;
+    OK(test_descend("ffi.StructuralVisit", self, TEST_GO_ON, kTVMFFIList, 2,
+                    &any));
+    CHECK_INT(tvmffi_i_self()->nesting, 1);
+    test_log_size = 0;
+    tvmffi_i_self()->nesting = 0;
   }
-  /* As if the stack had been used up, or this were another one. */
   test_look_at_stack();
-  tvmffi_i_self()->nesting = 1;
-  tvmffi_i_self()->nesting_base = test_stack + 1024 * TVMFFI_I_MAX_NESTING_KB;
-  tvmffi_i_self()->nesting_base += 1 << 14;
-  FAILS(test_descend("ffi.StructuralVisit", self, TEST_GO_ON, kTVMFFIList, 2,
-                     &any),
-        "RecursionError", NESTED);
-  tvmffi_i_self()->nesting_base = test_stack / 2;
-  OK(test_descend("ffi.StructuralVisit", self, TEST_GO_ON, kTVMFFIList, 2,
-                  &any));
-  CHECK_INT(tvmffi_i_self()->nesting, 1);
-  test_log_size = 0;
   /* As if most of the nesting had been done. */
   tvmffi_i_self()->nesting_base = test_stack;
   tvmffi_i_self()->nesting = TVMFFI_I_MAX_STRUCTURAL_NESTING - 5;
