@@ -16558,10 +16558,13 @@ static void tvmffi_i_delete_fields(void *self, int flags) {
   tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_fields);
 }
 
-/* An object whose fields are zero: None, NULL and 0. */
+/* An object whose fields are zero: None, NULL and 0. The type must be there, as
+   the object ends by its fields. */
 static TVMFFIObject *tvmffi_i_new_object(int32_t type_index, size_t size) {
-  TVMFFIObject *o =
-      (TVMFFIObject *)tvmffi_i_object(size, type_index, tvmffi_i_delete_fields);
+  TVMFFIObject *o = NULL;
+  if (tvmffi_i_type_or_fail(type_index))
+    o = (TVMFFIObject *)tvmffi_i_object(size, type_index,
+                                        tvmffi_i_delete_fields);
   if (o) memset((void *)(o + 1), 0, size - sizeof(*o));
   return o;
 }
