@@ -3570,9 +3570,8 @@ TVMFFI_I_INLINE int tvmffi_i_fit(int32_t kind, const TVMFFIAny *any) {
 
 /* Loads what does not fit as it is: a conversion, or none. *any becomes what
    the body gets. */
-TVMFFI_I_SLOW TVMFFI_I_UNUSED int tvmffi_i_load_other(const tvmffi_func *f,
-                                                      int32_t i, int32_t kind,
-                                                      TVMFFIAny *any) {
+TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_func *f, int32_t i,
+                                      int32_t kind, TVMFFIAny *any) {
   const tvmffi_i_name *type = f->types[i + 1];
   TVMFFIAny to;
   int code;
@@ -3801,11 +3800,9 @@ TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
 
 /* Both, with all arguments of the call where they are, so that a call that goes
    well moves none. */
-TVMFFI_I_SLOW TVMFFI_I_UNUSED int tvmffi_i_refuse(const tvmffi_func *f,
-                                                  const TVMFFIAny *args,
-                                                  int32_t count,
-                                                  const TVMFFIAny *result,
-                                                  int32_t bad, int code) {
+TVMFFI_I_COLD int tvmffi_i_refuse(const tvmffi_func *f, const TVMFFIAny *args,
+                                  int32_t count, const TVMFFIAny *result,
+                                  int32_t bad, int code) {
   return code ? tvmffi_i_bad_arg(f, bad, args, code)
               : tvmffi_i_bad_call(f, count, result);
 }
@@ -22085,8 +22082,10 @@ typedef struct {
 TVMFFI_I_INLINE int tvmffi_i_has_bit(const uint64_t *bits, int32_t index) {
   return (uint32_t)index < 128 && (bits[index >> 6] >> (index & 63) & 1) != 0;
 }
+
 /* Notes what is known of a built-in type in one of an engine's sets. */
-static void tvmffi_i_note(tvmffi_i_engine *e, uint64_t *bits, int32_t index) {
+static void tvmffi_i_set_bit(tvmffi_i_engine *e, uint64_t *bits,
+                             int32_t index) {
   int i = index >> 6;
   if ((uint32_t)index >= 128) return;
   bits[i] |= (uint64_t)1 << (index & 63);
@@ -22518,7 +22517,7 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
       return row;
     }
   }
-  tvmffi_i_note(e, e->uncalled, index);
+  tvmffi_i_set_bit(e, e->uncalled, index);
   if (index >= 128) e->missed_for = index;
   return NULL;
 }
@@ -22954,7 +22953,7 @@ static void tvmffi_i_note_nest(tvmffi_i_descent *d, int32_t index) {
         in_place != either)
       return;
   }
-  tvmffi_i_note(d->e, d->e->nests, index);
+  tvmffi_i_set_bit(d->e, d->e->nests, index);
 }
 
 /* Visits a value by default: 1 if the result is there, 0 if a frame was put
@@ -22970,7 +22969,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
     if (d->e) tvmffi_i_note_nest(d, index);
   } else if (tvmffi_i_call_hook(d, hook, value, r)) {
     if (d->e && hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_leaf)
-      tvmffi_i_note(d->e, d->e->leaves, index);
+      tvmffi_i_set_bit(d->e, d->e->leaves, index);
     goto done;
   } else {
     if (index >= kTVMFFIStaticObjectBegin) type = TVMFFIGetTypeInfo(index);
@@ -22978,7 +22977,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
         (!d->mutates && tvmffi_i_has_no_fields(type))) {
       *r = tvmffi_none();
       if (d->mutates && tvmffi_i_own(value, r)) *r = tvmffi_i_raised();
-      if (d->e) tvmffi_i_note(d->e, d->e->leaves, index);
+      if (d->e) tvmffi_i_set_bit(d->e, d->e->leaves, index);
       goto done;
     }
   }
