@@ -4616,7 +4616,9 @@ TVMFFI_I_INLINE int tvmffi_i_as(TVMFFIAny view, tvmffi_out out) {
 }
 
 /* Tells whether two values are equal: texts, and bytes, by what they hold;
-   objects if they are the same one; all others if their type and bits are. */
+   objects if they are the same one; all others if their type and bits are. As
+   in tvmffi_call, a TVMFFIByteArray is a text up to its first NUL, which it
+   must have; bytes are handed over by their address. */
 #define tvmffi_equal(a, b) tvmffi_i_equal(TVMFFI_ANY(a), TVMFFI_ANY(b))
 
 TVMFFI_I_INLINE int tvmffi_i_holds_bytes(const TVMFFIAny *any) {
@@ -4627,7 +4629,8 @@ TVMFFI_I_INLINE int tvmffi_i_holds_bytes(const TVMFFIAny *any) {
 TVMFFI_I_INLINE int tvmffi_i_equal(TVMFFIAny a, TVMFFIAny b) {
   TVMFFIByteArray x = tvmffi_any_str(&a), y = tvmffi_any_str(&b);
   size_t i = 0;
-  if (!x.data || !y.data)
+  if ((!x.data && !tvmffi_i_holds_bytes(&a)) ||
+      (!y.data && !tvmffi_i_holds_bytes(&b)))
     return a.type_index == b.type_index && a.v_int64 == b.v_int64;
   if (x.size != y.size || tvmffi_i_holds_bytes(&a) != tvmffi_i_holds_bytes(&b))
     return 0;
@@ -7822,7 +7825,7 @@ TVMFFI_I_UNUSED static int tvmffi_legacy_call(tvmffi_legacy_value *args,
   if (!views) return -1;
   for (i = 0; !err && i < n; ++i)
     err = tvmffi_any_from_legacy(args[i], codes[i], &views[i]);
-  if (!err) err = TVMFFIFunctionCall(function, views, n, &out);
+  if (!err) err = tvmffi_i_call_away(function, views, n, &out);
   if (views != few) TVMFFI_I_SCOPE_FREE(views);
   if (!err) err = tvmffi_i_result_to_legacy(&out, result, result_code);
   if (err) tvmffi_any_release(&out);
@@ -20710,7 +20713,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_stack_used(tvmffi_i_thread *t) {
   if (!t->nesting) t->nesting_base = here;
   used =
       here < t->nesting_base ? t->nesting_base - here : here - t->nesting_base;
-  return used > most && used / 8 < most;
+  return used > most && used / 2 < most;
 }
 
 /* Hooks that compare, and keys of maps that are compared, use the thread's
@@ -22760,12 +22763,14 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
 /* Goes on to the fields of the next of an object's types, its own the last. */
 static void tvmffi_i_open_type(tvmffi_i_visit_frame *f,
                                const TVMFFITypeInfo *type) {
+  int32_t n;
   if (f->depth < type->type_depth)
     type = type->type_ancestors[f->depth++];
   else
     f->depth = -1;
+  n = TVMFFI_I_LOAD(&type->num_fields); /* first: of no more fields than are */
   f->end = f->c.next.field = TVMFFI_I_LOAD(&type->fields);
-  if (f->end) f->end += TVMFFI_I_LOAD(&type->num_fields);
+  if (f->end) f->end += n;
 }
 
 /* Prepares the top frame for an object's fields: 1 if there is a result in

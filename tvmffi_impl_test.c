@@ -6663,6 +6663,11 @@ TVMFFI_FUNC(legacy_same, any, (any, x)) {
 }
 TVMFFI_FUNC(legacy_raise, none) { return TVMFFI_RAISE("IndexError", "no"); }
 TVMFFI_FUNC(legacy_code, none) { return -2; }
+TVMFFI_FUNC(legacy_made, func) {
+  TVMFFIObject *f = NULL;
+  TVMFFI_TRY(tvmffi_function(legacy_same, &f));
+  TVMFFI_RETURN(f);
+}
 
 static TVMFFIObject *test_legacy_function(const tvmffi_func *typed) {
   TVMFFIObject *f = NULL;
@@ -6917,6 +6922,7 @@ static void test_legacy_calls(void) {
   TVMFFIObject *wrapped = NULL;
   tvmffi_legacy_value r, values[17];
   TVMFFIByteArray bytes = {"\0", 1};
+  tvmffi_scope scope;
   TVMFFIAny any, arg;
   int code, i, codes[17];
   size_t n;
@@ -6965,6 +6971,15 @@ static void test_legacy_calls(void) {
   f = test_legacy_function(&tvmffi_func_legacy_code);
   if (!f) return;
   CHECK_INT(tvmffi_legacy_call(NULL, NULL, 0, &r, &code, f), -2);
+  /* What it makes belongs to who called, not to the scope around the call. */
+  f = test_legacy_function(&tvmffi_func_legacy_made);
+  if (!f) return;
+  tvmffi_scope_begin(&scope);
+  i = tvmffi_legacy_call(NULL, NULL, 0, &r, &code, f);
+  CHECK(!tvmffi_scope_end(&scope));
+  OK(i);
+  CHECK_INT(code, TVMFFI_LEGACY_FUNCTION);
+  OWN(r.v_handle);
   /* To the old convention and back: a short string stays a small one. */
   f = test_legacy_function(&tvmffi_func_legacy_same);
   if (!f) return;

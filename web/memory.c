@@ -158,7 +158,8 @@ static void begin(void) {
   uintptr_t at = (uintptr_t)__heap_base;
   uintptr_t limit = __builtin_wasm_memory_size(0) * (uintptr_t)PAGE;
   at = ((at + HEAD + UNIT - 1) & ~(uintptr_t)(UNIT - 1)) - HEAD;
-  if (limit - at >= 2 * UNIT + HEAD) add((char *)at, limit - at, 0);
+  if (at < limit && limit - at >= 2 * UNIT + HEAD)
+    add((char *)at, limit - at, 0);
 }
 
 void *web_alloc(size_t size) {

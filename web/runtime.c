@@ -237,30 +237,33 @@ static int web_bytes(const char *what, const DLTensor *t,
   return 0;
 }
 
-/* The elements of a tensor of 32 bits each, of a dtype's code. */
-static void *web_elements(const char *what, const DLTensor *t, uint8_t code,
-                          int64_t *count) {
+/* The elements *x of a tensor of 32 bits each, of a dtype's code. */
+static int web_elements(const char *what, const DLTensor *t, uint8_t code,
+                        void **x, int64_t *count) {
   TVMFFIByteArray bytes;
-  if (web_bytes(what, t, &bytes)) return NULL;
-  if (t->dtype.code != code || t->dtype.bits != 32 || t->dtype.lanes != 1) {
-    (void)TVMFFI_RAISE("TypeError", "%s must be of %s", what,
-                       code == kDLFloat ? "float32" : "int32");
-    return NULL;
-  }
+  TVMFFI_TRY(web_bytes(what, t, &bytes));
+  if (t->dtype.code != code || t->dtype.bits != 32 || t->dtype.lanes != 1)
+    return TVMFFI_RAISE("TypeError", "%s must be of %s", what,
+                        code == kDLFloat ? "float32" : "int32");
   *count = tvmffi_tensor_size(t);
-  return (void *)(uintptr_t)bytes.data;
+  *x = (void *)(uintptr_t)bytes.data;
+  return 0;
 }
 
 static int web_floats(const char *what, const DLTensor *t, float **x,
                       int64_t *count) {
-  *x = (float *)web_elements(what, t, kDLFloat, count);
-  return *x ? 0 : -1;
+  void *elements = NULL;
+  TVMFFI_TRY(web_elements(what, t, kDLFloat, &elements, count));
+  *x = (float *)elements;
+  return 0;
 }
 
 static int web_ints(const char *what, const DLTensor *t, int32_t **x,
                     int64_t *count) {
-  *x = (int32_t *)web_elements(what, t, kDLInt, count);
-  return *x ? 0 : -1;
+  void *elements = NULL;
+  TVMFFI_TRY(web_elements(what, t, kDLInt, &elements, count));
+  *x = (int32_t *)elements;
+  return 0;
 }
 
 static int web_copy(TVMFFIByteArray to, TVMFFIByteArray from) {
@@ -341,6 +344,9 @@ static int tvmffi_call_concat_embeddings(void *self, const TVMFFIAny *args,
     if (t->ndim != 2)
       return TVMFFI_RAISE("ValueError", "embedding %d has %d dimensions, not 2",
                           (int)i, (int)t->ndim);
+    if (t->dtype.bits * t->dtype.lanes % 8)
+      return TVMFFI_RAISE(
+          "TypeError", "embedding %d has elements of no whole bytes", (int)i);
     if (!first) first = t;
     if (t->shape[1] != first->shape[1] ||
         !tvmffi_i_dtype_equal(t->dtype, first->dtype))
