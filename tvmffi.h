@@ -380,7 +380,11 @@
 #define TVMFFI_I_UNUSED __attribute__((unused))
 #define TVMFFI_I_COLD static inline __attribute__((cold, unused))
 #define TVMFFI_I_SLOW static __attribute__((cold, __noinline__))
+#if defined(__wasm__)
+#define TVMFFI_I_RETURN_ADDRESS 0
+#else
 #define TVMFFI_I_RETURN_ADDRESS ((uintptr_t)__builtin_return_address(0))
+#endif
 #define TVMFFI_I_NOINLINE static __attribute__((__noinline__))
 #define TVMFFI_I_ALWAYS_INLINE \
   static inline __attribute__((always_inline, unused))
@@ -8098,7 +8102,13 @@ TVMFFI_I_WEAK void *memcpy(void *to, const void *from, size_t size) {
 TVMFFI_I_WEAK void *memmove(void *to, const void *from, size_t size) {
   char *t = (char *)to;
   const char *f = (const char *)from;
-  if ((uintptr_t)t - (uintptr_t)f >= size) return memcpy(to, from, size);
+  if ((uintptr_t)t - (uintptr_t)f >= size) {
+    for (; size; --size) {
+      *t++ = *f++;
+      TVMFFI_I_OPAQUE(t);
+    }
+    return to;
+  }
   while (size--) {
     t[size] = f[size];
     TVMFFI_I_OPAQUE(t);
@@ -8186,12 +8196,12 @@ static void *tvmffi_i_arena_alloc(size_t size) {
   tvmffi_i_gap **at = &tvmffi_i_gaps, *gap, *rest;
   uintptr_t was = 0;
   (void)was;
-  if (size > TVMFFI_ARENA_SIZE) return NULL;
+  if (size > (size_t)(TVMFFI_ARENA_SIZE)) return NULL;
   size = (size + sizeof(size_t) + unit - 1) / unit * unit;
   TVMFFI_I_ARENA_LOCK;
   if (!tvmffi_i_arena_most) {
     *at = gap = (tvmffi_i_gap *)(void *)(tvmffi_i_arena.byte + first);
-    gap->size = (TVMFFI_ARENA_SIZE - first) / unit * unit;
+    gap->size = ((size_t)(TVMFFI_ARENA_SIZE)-first) / unit * unit;
     gap->next = NULL;
   }
   while ((gap = *at) != NULL && gap->size < size) at = &gap->next;
@@ -8313,6 +8323,9 @@ typedef struct {
 #endif
 } tvmffi_i_thread;
 
+/* 1 in a child of fork. */
+TVMFFI_I_UNUSED static int tvmffi_i_is_child;
+
 TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(tvmffi_i_thread *t);
 #if TVMFFI_I_POOL
 static void tvmffi_i_pool_end(tvmffi_i_thread *t); /* with >>util */
@@ -8429,9 +8442,11 @@ extern "C" {
 #endif
 static void tvmffi_i_on_exit(void *thread) {
 #if defined(_WIN32)
+  int rounds = 4;      /* POSIX systems call it as often */
   if (!thread) return; /* once more, as a NULL was set */
   (void)pthread_setspecific(tvmffi_i_exit_key, thread);
-  tvmffi_i_thread_exit((tvmffi_i_thread *)thread);
+  do tvmffi_i_thread_exit((tvmffi_i_thread *)thread);
+  while (((tvmffi_i_thread *)thread)->error && --rounds);
   (void)pthread_setspecific(tvmffi_i_exit_key, NULL);
   free(thread);
 #else
@@ -8441,9 +8456,13 @@ static void tvmffi_i_on_exit(void *thread) {
 #if !defined(_WIN32)
 static void tvmffi_i_before_fork(void) { tvmffi_i_lock(); }
 static void tvmffi_i_after_fork(void) { tvmffi_i_unlock(); }
+static void tvmffi_i_in_child(void) {
+  TVMFFI_I_STORE(&tvmffi_i_is_child, 1);
+  tvmffi_i_unlock();
+}
 static void tvmffi_i_watch_fork(void) {
   (void)pthread_atfork(tvmffi_i_before_fork, tvmffi_i_after_fork,
-                       tvmffi_i_after_fork);
+                       tvmffi_i_in_child);
 }
 #endif
 #if defined(__cplusplus)
@@ -8468,14 +8487,16 @@ static void tvmffi_i_unlock(void) {
    of keys here, and may be gone before ours is. Threads that find no memory for
    their state share one. */
 TVMFFI_I_SLOW tvmffi_i_thread *tvmffi_i_new_thread(void) {
+  static pthread_mutex_t mutex =
+      PTHREAD_MUTEX_INITIALIZER; /* ours may be held */
   static tvmffi_i_thread shared;
   tvmffi_i_thread *t;
   int has;
-  tvmffi_i_lock();
+  (void)pthread_mutex_lock(&mutex);
   has = tvmffi_i_has_exit_key ||
         pthread_key_create(&tvmffi_i_exit_key, tvmffi_i_on_exit) == 0;
   TVMFFI_I_STORE(&tvmffi_i_has_exit_key, has);
-  tvmffi_i_unlock();
+  (void)pthread_mutex_unlock(&mutex);
   t = has ? (tvmffi_i_thread *)calloc(1, sizeof(*t)) : NULL;
   if (!t) return &shared;
   t->exit_is_set = 1;
@@ -10062,6 +10083,12 @@ TVMFFI_I_EXTERN_C const unsigned char *tvmffi_i_find_fde(
     const void *address, tvmffi_i_fde_bases *bases) __asm__("_Unwind_Find_FDE")
     __attribute__((weak));
 
+/* glibc's since 2.35: fills in 96 bytes, and gives 0 for an address of a
+   library that is loaded. Unlike dladdr it waits for no constructor. */
+TVMFFI_I_EXTERN_C int tvmffi_i_find_object(void *address,
+                                           void *out) __asm__("_dl_find_object")
+    __attribute__((weak));
+
 /* dl_iterate_phdr, whose declaration <link.h> may hide. */
 typedef struct {
   uintptr_t base;
@@ -10086,10 +10113,12 @@ static int tvmffi_i_on_loaded(const tvmffi_i_object_info *loader, size_t size,
 }
 #endif
 
-/* How many libraries have been unloaded, in place in a rule, or all ones. */
+/* How many libraries have been unloaded, in place in a rule, or all ones. In a
+   child of fork nobody may be left who would release the loader's lock. */
 static uint64_t tvmffi_i_rule_age(void) {
   uint64_t unloaded = UINT64_MAX;
-  (void)tvmffi_i_each_loaded(tvmffi_i_on_loaded, &unloaded);
+  if (!TVMFFI_I_LOAD(&tvmffi_i_is_child))
+    (void)tvmffi_i_each_loaded(tvmffi_i_on_loaded, &unloaded);
   return unloaded == UINT64_MAX ? unloaded : unloaded << TVMFFI_I_RULE_AGE;
 }
 
@@ -10180,6 +10209,8 @@ static void tvmffi_i_row_set(tvmffi_i_row *row, uint64_t reg, int64_t at,
     row->odd |= odd;
   } else if (reg == TVMFFI_I_RA) {
     row->odd |= odd || at != -8;
+  } else if (reg == TVMFFI_I_SP) {
+    row->odd = 1; /* else it is the frame's end */
   }
 }
 
@@ -10320,9 +10351,14 @@ TVMFFI_I_COLD uint64_t tvmffi_i_read_rule(uintptr_t address) {
   tvmffi_i_rows r;
   const unsigned char *fde;
   uint64_t rule = TVMFFI_I_RULE_PLAIN;
-  if (!tvmffi_i_find_fde || !tvmffi_i_dladdr((void *)(address - 1), &symbol) ||
-      !symbol.base)
+  uint64_t object[16];
+  if (!tvmffi_i_find_fde) return TVMFFI_I_RULE_OTHER;
+  if (tvmffi_i_find_object) {
+    if (tvmffi_i_find_object((void *)(address - 1), object))
+      return TVMFFI_I_RULE_OTHER;
+  } else if (!tvmffi_i_dladdr((void *)(address - 1), &symbol) || !symbol.base) {
     return TVMFFI_I_RULE_OTHER;
+  }
   fde = tvmffi_i_find_fde((void *)(address - 1), &bases);
   if (!fde) return TVMFFI_I_RULE_OTHER;
   memset(&r, 0, sizeof(r));
@@ -26454,12 +26490,11 @@ typedef struct {
   size_t num_parts, room_parts;
 } tvmffi_i_graph_reader;
 
-/* Whether two texts of the same length, 24 at most, are the same. With a
-   literal it is a comparison or three. */
+/* Whether two texts of the same length, 8 to 24, are the same: two comparisons
+   or three. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_is_word(const char *p, const char *word,
                                             size_t n) {
   uint64_t x, y, differ;
-  if (n < 8 || n > 24) return memcmp(p, word, n) == 0;
   memcpy(&x, p, 8);
   memcpy(&y, word, 8);
   differ = x ^ y;
@@ -26467,15 +26502,18 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_is_word(const char *p, const char *word,
   memcpy(&y, word + n - 8, 8);
   differ |= x ^ y;
   if (n <= 16) return !differ;
-  memcpy(&x, p + 8, 8);
-  memcpy(&y, word + 8, 8);
+  n = n > 16 ? 8 : 0; /* compilers look at code that is never reached, too */
+  memcpy(&x, p + n, 8);
+  memcpy(&y, word + n, 8);
   return !(differ | (x ^ y));
 }
 
 /* Goes past a literal, if it stands here. */
-#define TVMFFI_I_READ_WORD(r, word)                              \
-  ((size_t)((r)->end - (r)->at) >= sizeof("" word) - 1 &&        \
-   tvmffi_i_is_word((r)->at, "" word "", sizeof("" word) - 1) && \
+#define TVMFFI_I_READ_WORD(r, word)                                      \
+  ((size_t)((r)->end - (r)->at) >= sizeof("" word) - 1 &&                \
+   (sizeof("" word) - 1 < 8 || sizeof("" word) - 1 > 24                  \
+        ? memcmp((r)->at, "" word "", sizeof("" word) - 1) == 0          \
+        : tvmffi_i_is_word((r)->at, "" word "", sizeof("" word) - 1)) && \
    ((r)->at += sizeof("" word) - 1) != NULL)
 
 /* Where a value ends that stands in an object; it is not looked at. */

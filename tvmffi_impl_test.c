@@ -6773,7 +6773,7 @@ static void test_legacy_values(void) {
   TVMFFIObject *f = test_legacy_function(&tvmffi_func_legacy_same), *moved = f;
   TVMFFIByteArray room = {NULL, 0};
   tvmffi_legacy_value value;
-  TVMFFIAny any;
+  TVMFFIAny any = tvmffi_none();
   int code = -1;
   if (!f) return;
   CHECK(test_is_legacy(tvmffi_none(), 4, NULL));

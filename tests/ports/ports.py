@@ -38,17 +38,21 @@ RULES = {
     "TVMFFI_NO_BACKTRACE": [
         "backtrace: kinds of frames", "backtrace: a frame is named once",
         "backtrace: C++ names", "backtrace: its limit",
-        "backtrace: names of functions", "threads: backtraces"],
+        "backtrace: names of functions", "backtrace: a walk goes *",
+        "backtrace: unwind tables", "threads: backtraces"],
     "TEST_NO_FILES": ["errors: print"],
     "no cleanup": [  # attribute of the compiler, for TVMFFI_SCOPE
         "scopes: blocks", "scopes: many objects", "scopes: results of calls",
         "containers: in a scope"],
-    "no C++ calls": [  # TVMFFI_I_CXX_METHODS: Linux on x86-64 alone
+    "no own walk": [  # TVMFFI_I_WALK: Linux on x86-64 alone
+        "backtrace: a walk goes *", "backtrace: unwind tables"],
+    "no C++ calls": [  # TVMFFI_I_CXX_METHODS: there, too
         "modules: the C++ table", "modules: imports by the C++ table",
         "modules: of another maker", "modules: methods of another maker"],
 }
 NO_CXX, NO_CLEANUP = "no C++ calls", "no cleanup"
-WORDS = [NO_CXX, NO_CLEANUP]
+NO_WALK = "no own walk"
+WORDS = [NO_CXX, NO_CLEANUP, NO_WALK]
 SINGLE = ["TVMFFI_NO_THREADS", "TVMFFI_NO_BACKTRACE"]
 NO_SYSTEM = SINGLE + ["TVMFFI_NO_DLOPEN", "TEST_NO_FILES"]
 # An emulator is some ten times slower: shorter chains, fewer rounds.
@@ -209,7 +213,7 @@ def all_targets(build):
         Target("x86, 32 bits", ["gcc", "-m32", "-idirafter",
                                 "/usr/include/x86_64-linux-gnu"],
                packages="gcc-12-multilib", options=gcc, link=["-lpthread"],
-               switches=[NO_CXX]),
+               switches=[NO_CXX, NO_WALK]),
         Target("tcc", ["tcc"], packages="tcc",
                switches=SINGLE + [NO_CLEANUP, NO_CXX]),
         Target("musl", ["musl-gcc"], packages="musl-tools", options=gcc,
@@ -224,16 +228,19 @@ def all_targets(build):
             ("mips", "mips-linux-gnu", "mips")]:
         result.append(Target(
             name, [f"{triple}-gcc"], [f"qemu-{qemu}-static"], options=gcc,
-            packages=f"gcc-{triple} qemu-user-static", switches=[NO_CXX],
+            packages=f"gcc-{triple} qemu-user-static",
+            switches=[NO_CXX, NO_WALK],
             link=["-static", "-lpthread"]
             + (["-latomic"] if name == "mips" else [])))
     result += [
         Target("Windows, mingw", ["x86_64-w64-mingw32-gcc-posix"], [WINE],
                packages="gcc-mingw-w64-x86-64-posix wine64 wine", options=gcc,
-               switches=[NO_CXX], link=["-static", "-Wl,--stack,16777216"],
+               switches=[NO_CXX, NO_WALK],
+               link=["-static", "-Wl,--stack,16777216"],
                suffix=".exe", setup=prepare_wine),
         Target("Windows, zig", zig + ["-target", "x86_64-windows-gnu"], [WINE],
-               packages="wine64 wine", options=quiet, switches=[NO_CXX],
+               packages="wine64 wine", options=quiet,
+               switches=[NO_CXX, NO_WALK],
                link=["-Wl,--stack,16777216"], suffix=".exe",
                setup=prepare_wine),
         Target("wasm32-wasi", ["clang-19", "--target=wasm32-wasi"],
