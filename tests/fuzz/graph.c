@@ -24,8 +24,8 @@ static const char *const fuzz_words[] = {
     "{\"type\":\"ffi.VisitInterrupt\",\"data\":{\"value\":0}}",
     "{\"type\":\"ffi.StructuralKey\",\"data\":{\"key\":0,\"hash_i64\":0}}",
     "{\"type\":\"ffi.reflection.AccessStep\",\"data\":{\"kind\":1,\"key\":0}}",
-    "{\"type\":\"ffi.reflection.AccessPath\",\"data\":{\"parent\":0,\"step\":0,"
-    "\"depth\":0}}",
+    ("{\"type\":\"ffi.reflection.AccessPath\",\"data\":{\"parent\":0,"
+     "\"step\":0,\"depth\":0}}"),
     "\"ffi.Object\"",
     "\"ffi.Function\"",
     "\"ffi.Module\"",
