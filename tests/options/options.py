@@ -43,7 +43,8 @@ LIBC = STDIO + """malloc calloc realloc free aligned_alloc posix_memalign
     __errno_location dladdr dlsym dlopen dlclose dlerror sched_yield
     clock_gettime nanosleep""".split()
 PTHREAD = re.compile(r"(pthread_\w+|mtx_\w+|cnd_\w+|thrd_\w+|call_once|tss_\w+)$")
-UNWIND = re.compile(r"(_Unwind_\w+|backtrace\w*|dladdr\w*|dl_iterate_phdr)$")
+UNWIND = re.compile(r"(_Unwind_\w+|backtrace\w*|dladdr\w*|dl_iterate_phdr"
+                    r"|_dl_find_object)$")
 COMPILER = re.compile(
     r"(_GLOBAL_OFFSET_TABLE_|__stack_chk_(fail|guard)|__tls_get_addr"
     r"|__atomic_\w+|__aarch64_\w+|__gxx_personality_v0)$")
