@@ -108,8 +108,8 @@
      TVMFFI_NO_HEADERS        1: the port declares what <stdint.h>, <stddef.h>
                               and <stdarg.h> do; nothing is included here
      TVMFFI_NO_OWN_STRING     1: the port declares memcpy, memmove, memset,
-                              memcmp, memchr, strlen, strcmp, strncmp, strchr
-                              and strrchr, and the program has them
+                              memcmp, memchr, strlen, strcmp, strchr and
+                              strrchr, and the program has them
      TVMFFI_ARENA_SIZE        all memory is so many bytes, reserved statically
      TVMFFI_MALLOC(size)      memory, aligned to 8 bytes at least, or NULL. It
                               must not call the runtime
@@ -350,10 +350,14 @@
 #if defined(TVMFFI_ARENA_SIZE) && defined(TVMFFI_MALLOC)
 #error "tvmffi.h: TVMFFI_ARENA_SIZE or TVMFFI_MALLOC, not both"
 #endif
-#if defined(TVMFFI_LOCK) != defined(TVMFFI_UNLOCK) || \
-    defined(TVMFFI_MALLOC) != defined(TVMFFI_FREE) || \
-    defined(TVMFFI_ATOMIC_ENTER) != defined(TVMFFI_ATOMIC_LEAVE)
-#error "tvmffi.h: one hook of a pair is missing"
+#if defined(TVMFFI_MALLOC) != defined(TVMFFI_FREE)
+#error "tvmffi.h: define both TVMFFI_MALLOC and TVMFFI_FREE, or neither"
+#endif
+#if defined(TVMFFI_LOCK) != defined(TVMFFI_UNLOCK)
+#error "tvmffi.h: define both TVMFFI_LOCK and TVMFFI_UNLOCK, or neither"
+#endif
+#if defined(TVMFFI_ATOMIC_ENTER) != defined(TVMFFI_ATOMIC_LEAVE)
+#error "tvmffi.h: define both TVMFFI_ATOMIC_ENTER and _LEAVE, or neither"
 #endif
 #if defined(TVMFFI_ATOMIC_CAS) && \
     !(defined(TVMFFI_ATOMIC_LOAD) && defined(TVMFFI_ATOMIC_STORE))
@@ -7578,11 +7582,11 @@ TVMFFI_I_INLINE int tvmffi_i_legacy_handle(void *handle, int code,
   return 0;
 }
 
-/* Makes of a value an argument, which borrows what *any holds and, for short
-   strings and bytes, *any itself and *room: where the head of bytes is written
-   that have none. A bool becomes an int, which every TVM takes for a bool.
-   ValueError for a string with a NUL inside, which would end there; TypeError
-   for what the convention does not have. */
+/* Makes of a value an argument. It borrows what *any holds; of a short string
+   also *any itself, and of bytes *room, where their address and size are put.
+   A bool becomes an int, which every TVM takes for a bool. ValueError for a
+   string with a NUL inside, which would end there; TypeError for what the
+   convention does not have. */
 TVMFFI_I_INLINE int tvmffi_any_to_legacy(const TVMFFIAny *any,
                                          TVMFFIByteArray *room,
                                          tvmffi_legacy_value *value,
@@ -7851,10 +7855,6 @@ TVMFFI_I_UNUSED static int tvmffi_legacy_call(tvmffi_legacy_value *args,
 #if TVMFFI_DYNAMIC
 #undef TVMFFI_I_RENAME
 #define TVMFFI_I_RENAME(name) TVMFFI_I_RENAME_(TVMFFI_PREFIX, name)
-#endif
-
-#if defined(TVMFFI_MALLOC) != defined(TVMFFI_FREE)
-#error "tvmffi.h: define both TVMFFI_MALLOC and TVMFFI_FREE, or neither"
 #endif
 
 /* ======== Layout ================================================= >>layout */
