@@ -8550,6 +8550,14 @@ __attribute__((destructor)) static void tvmffi_i_unload(void) {
    table of slots that has grown too small is kept, since a reader may be in
    it (all old ones together are smaller than the present one). */
 
+/* The functions that are called most often begin where a line of the cache
+   does: those that lie across one more than they need take cycles for it. */
+#if TVMFFI_I_GNU && UINTPTR_MAX > UINT32_MAX && !defined(__OPTIMIZE_SIZE__)
+#define TVMFFI_I_ON_LINE __attribute__((aligned(64)))
+#else
+#define TVMFFI_I_ON_LINE
+#endif
+
 /* -------- Memory -------- */
 
 /* Small objects are made and die so often that malloc and free would be most of
@@ -8708,19 +8716,36 @@ TVMFFI_I_INLINE uint32_t tvmffi_i_read32(const char *data) {
   return word;
 }
 
-/* Multiply and fold. Two lanes of eight bytes, so that one multiplication need
-   not wait for the other; what is left is read from both ends, and may be read
-   twice. */
+/* Both halves of a product, one on the other. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_fold(uint64_t a, uint64_t b) {
+#if defined(__SIZEOF_INT128__) && !defined(__wasm__)
+  __extension__ typedef unsigned __int128 wide;
+  wide product = (wide)a * b;
+  return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
+  uint64_t low = (uint64_t)(uint32_t)a * (uint32_t)b;
+  uint64_t high = (a >> 32) * (b >> 32);
+  uint64_t cross = (a >> 32) * (uint32_t)b + (uint32_t)a * (b >> 32);
+  return low ^ high ^ (cross << 32 | cross >> 32);
+#endif
+}
+
+/* Folded multiplication, after wyhash (Wang Yi). The last 16 bytes, which
+   may have been read before, need not wait for what comes before them. */
 TVMFFI_I_ALWAYS_INLINE uint32_t tvmffi_i_hash(const char *data, size_t size) {
-  const uint64_t k = 0x9E3779B97F4A7C15u, l = 0xC2B2AE3D27D4EB4Fu;
-  uint64_t g = size * k, h = size, first = 0, last = 0;
-  for (; size > 16; size -= 16, data += 16) {
-    g = (g ^ tvmffi_i_read64(data)) * k;
-    h = (h ^ tvmffi_i_read64(data + 8)) * l;
-    g ^= g >> 32;
-    h ^= h >> 32;
-  }
-  if (size >= 8) {
+  const uint64_t j = 0xA0761D6478BD642Fu, k = 0x9E3779B97F4A7C15u;
+  const uint64_t l = 0xC2B2AE3D27D4EB4Fu;
+  uint64_t h = size * k, first = 0, last = 0;
+  if (size > 16) {
+    const char *end = data + size;
+    do {
+      h = tvmffi_i_fold(tvmffi_i_read64(data) ^ j,
+                        tvmffi_i_read64(data + 8) ^ h);
+      data += 16;
+    } while (end - data > 16);
+    first = tvmffi_i_read64(end - 16);
+    last = tvmffi_i_read64(end - 8);
+  } else if (size >= 8) {
     first = tvmffi_i_read64(data);
     last = tvmffi_i_read64(data + size - 8);
   } else if (size >= 4) {
@@ -8731,11 +8756,7 @@ TVMFFI_I_ALWAYS_INLINE uint32_t tvmffi_i_hash(const char *data, size_t size) {
             (uint64_t)(unsigned char)data[size / 2] << 8 |
             (uint64_t)(unsigned char)data[size - 1] << 16;
   }
-  g = (g ^ first) * k;
-  h = (h ^ last) * l;
-  g ^= h << 32 | h >> 32;
-  g = (g ^ g >> 29) * k;
-  return (uint32_t)(g >> 32);
+  return (uint32_t)(h ^ tvmffi_i_fold(first ^ k, last ^ l));
 }
 
 /* Whether two texts of a size are the same: for short ones, a call of memcmp
@@ -8806,8 +8827,8 @@ TVMFFI_I_ALWAYS_INLINE tvmffi_i_node *tvmffi_i_find_hashed(tvmffi_i_map *map,
   }
 }
 
-TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(tvmffi_i_map *map,
-                                               const char *key, size_t size) {
+TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
+    tvmffi_i_map *map, const char *key, size_t size) {
   return tvmffi_i_find_hashed(map, key, size, tvmffi_i_hash(key, size));
 }
 
@@ -9430,21 +9451,13 @@ void TVMFFIGetVersion(TVMFFIVersion *out_version) {
   out_version->patch = TVM_FFI_VERSION_PATCH;
 }
 
-/* The functions that are called most often are shorter than a line of the cache
-   and begin where one does: those that lie across two take a cycle more. */
-#if TVMFFI_I_GNU && UINTPTR_MAX > UINT32_MAX
-#define TVMFFI_I_ONE_LINE __attribute__((aligned(64)))
-#else
-#define TVMFFI_I_ONE_LINE
-#endif
-
-TVMFFI_I_ONE_LINE int TVMFFIObjectIncRef(TVMFFIObjectHandle obj) {
+TVMFFI_I_ON_LINE int TVMFFIObjectIncRef(TVMFFIObjectHandle obj) {
   TVMFFI_I_NOT_NULL(obj);
   tvmffi_retain(obj);
   return 0;
 }
 
-TVMFFI_I_ONE_LINE int TVMFFIObjectDecRef(TVMFFIObjectHandle obj) {
+TVMFFI_I_ON_LINE int TVMFFIObjectDecRef(TVMFFIObjectHandle obj) {
   tvmffi_release(obj);
   return 0;
 }
@@ -10929,7 +10942,8 @@ static tvmffi_i_type *tvmffi_i_type_by_key(const TVMFFIByteArray *key) {
       tvmffi_i_find(&tvmffi_i_type_keys, key->data, key->size));
 }
 
-int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key, int32_t *out_tindex) {
+TVMFFI_I_ON_LINE int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key,
+                                          int32_t *out_tindex) {
   tvmffi_i_type *t;
   TVMFFI_I_BYTES(type_key);
   TVMFFI_I_NOT_NULL(out_tindex);
@@ -11603,9 +11617,9 @@ TVMFFI_I_SLOW int tvmffi_i_check_call(TVMFFIObjectHandle func,
               : tvmffi_i_null(name, "func's safe_call");
 }
 
-TVMFFI_I_ONE_LINE int TVMFFIFunctionCall(TVMFFIObjectHandle func,
-                                         TVMFFIAny *args, int32_t num_args,
-                                         TVMFFIAny *result) {
+TVMFFI_I_ON_LINE int TVMFFIFunctionCall(TVMFFIObjectHandle func,
+                                        TVMFFIAny *args, int32_t num_args,
+                                        TVMFFIAny *result) {
   const tvmffi_i_function_object *f = (tvmffi_i_function_object *)func;
   if (TVMFFI_I_LIKELY(f && result && (args ? num_args >= 0 : num_args == 0) &&
                       f->base.type_index == kTVMFFIFunction &&
@@ -11669,8 +11683,8 @@ static TVMFFIObject *tvmffi_i_take_global(tvmffi_i_global *g) {
   return function;
 }
 
-int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
-                            TVMFFIObjectHandle *out) {
+TVMFFI_I_ON_LINE int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
+                                             TVMFFIObjectHandle *out) {
   tvmffi_i_global *g;
   TVMFFI_I_BYTES(name);
   TVMFFI_I_NOT_NULL(out);
@@ -11755,15 +11769,17 @@ static void *tvmffi_i_global_room(size_t size) {
 
 /* The entry of a name, made when it is missing, or NULL; mutex held. */
 static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
+  /* The name begins behind the last field, where padding would. */
+  const size_t before = offsetof(tvmffi_i_global, side) + sizeof(uint32_t);
   tvmffi_i_global *g = (tvmffi_i_global *)(void *)tvmffi_i_find(
       &tvmffi_i_globals, name->data, name->size);
   char *key;
   if (g) return g;
   if (tvmffi_i_reserve(&tvmffi_i_globals, name->size) != 0) return NULL;
-  g = (tvmffi_i_global *)tvmffi_i_global_room(sizeof(*g) + name->size + 1);
+  g = (tvmffi_i_global *)tvmffi_i_global_room(before + name->size + 1);
   if (!g) return g;
-  memset(g, 0, sizeof(*g));
-  key = (char *)(g + 1);
+  memset(g, 0, before);
+  key = (char *)g + before;
   if (name->size) memcpy(key, name->data, name->size);
   key[name->size] = 0;
   tvmffi_i_insert(&tvmffi_i_globals, &g->node, key, name->size);
