@@ -15711,7 +15711,7 @@ static int tvmffi_i_read_modules(tvmffi_i_tree *tree, tvmffi_i_stream_in *in,
                                  tvmffi_i_library *library, void **context) {
   size_t i;
   for (i = 0; i < tree->count; ++i) {
-    TVMFFIByteArray kind, bytes;
+    TVMFFIByteArray kind = {NULL, 0}, bytes;
     TVMFFI_TRY(tvmffi_i_take_text(in, &kind));
     if (kind.size == 4 && memcmp(kind.data, "_lib", 4) == 0) {
       tvmffi_i_module *m = tvmffi_i_new_module(library);
