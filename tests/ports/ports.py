@@ -238,10 +238,10 @@ def all_targets(build):
                switches=[NO_CXX, NO_WALK],
                link=["-static", "-Wl,--stack,16777216"],
                suffix=".exe", setup=prepare_wine),
-        Target("Windows, zig", zig + ["-target", "x86_64-windows-gnu"],
-               options=quiet, switches=[NO_CXX, NO_WALK],
+        Target("Windows, zig", zig + ["-target", "x86_64-windows-gnu"], [WINE],
+               packages="wine64 wine", options=quiet, switches=[NO_CXX, NO_WALK],
                link=["-Wl,--stack,16777216", "-lunwind"], suffix=".exe",
-               builds_only=b"MZ"),
+               setup=prepare_wine),
         # node 20 may drop the bytecode of the caller of a long program, and
         # crash on return.
         Target("wasm32-wasi", ["clang-19", "--target=wasm32-wasi"],
