@@ -6248,7 +6248,7 @@ TVMFFI_I_COLD void tvmffi_i_class_find(const tvmffi_i_class *c,
 /* The size that another registration of this type has given must be ours. */
 TVMFFI_I_COLD int tvmffi_i_class_check_size(const tvmffi_i_class *c,
                                             const TVMFFITypeInfo *info) {
-  if (!info->metadata || !info->metadata->total_size ||
+  if (!info || !info->metadata || !info->metadata->total_size ||
       info->metadata->total_size == c->size)
     return 0;
   return TVMFFI_RAISE("TypeError",
@@ -6272,6 +6272,10 @@ TVMFFI_I_COLD int tvmffi_i_class_enter(tvmffi_i_class *c, int32_t *index) {
     return tvmffi_i_class_check_size(c, TVMFFIGetTypeInfo(*index));
   }
   parent = TVMFFIGetTypeInfo(c->parent->index);
+  if (!parent)
+    return TVMFFI_RAISE("RuntimeError",
+                        "Type `%s`: this runtime has no table of types",
+                        c->key);
   depth = parent->type_depth + 1;
   if (*index < 0) {
     *index = TVMFFITypeGetOrAllocIndex(&key, -1, depth, 0, 1, c->parent->index);

@@ -40,9 +40,6 @@
 #ifndef TEST_NO_OBJECTS
 #define TEST_NO_OBJECTS 0
 #endif
-#ifndef TEST_NO_TYPES
-#define TEST_NO_TYPES 0
-#endif
 #ifndef TEST_NO_FUNCTIONS
 #define TEST_NO_FUNCTIONS 0
 #endif
@@ -144,6 +141,10 @@ static void test_free(void *pointer);
 #define TVMFFI_LEGACY 1
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
+
+#ifndef TEST_NO_TYPES
+#define TEST_NO_TYPES TVMFFI_NO_TYPES
+#endif
 
 #define TEST_STRING_(x) #x
 #if TVMFFI_DYNAMIC
@@ -738,7 +739,7 @@ static void test_start(void) {
   OK(TVMFFITypeKeyToIndex(&key, &index));
   CHECK_INT(index, kTVMFFIError);
   info = TVMFFIGetTypeInfo(kTVMFFIError);
-  CHECK(info && info->type_index == kTVMFFIError);
+  CHECK(TVMFFI_NO_TYPES ? !info : info && info->type_index == kTVMFFIError);
   OK(TVMFFIFunctionGetGlobal(&name, &f));
   OWN(f);
   CHECK(f != NULL);
@@ -2171,6 +2172,7 @@ static void test_function_refuse(void) {
         "...but is an unregistered type");
 }
 
+#if !TVMFFI_NO_TYPES
 /* A type of functions made by a client. */
 static void test_function_subtype(void) {
   TVMFFIByteArray key = TEXT("unit.Function");
@@ -2188,6 +2190,7 @@ static void test_function_subtype(void) {
   OK(tvmffi_call(tvmffi_obj(&fake), tvmffi_out_any(&result), tvmffi_int(8)));
   CHECK_INT(result.v_int64, 8);
 }
+#endif
 
 static int test_call_global(const char *name, int64_t *out) {
   return tvmffi_call(tvmffi_str(name), tvmffi_out_int64(out));
@@ -2274,6 +2277,7 @@ static void test_bad_globals(void) {
   CHECK(got == NULL);
 }
 
+#if !TVMFFI_NO_TYPES
 static void test_method_info(void) {
   static char text[64];
   const char *fresh = test_fresh("unit.info");
@@ -2340,6 +2344,7 @@ static void test_builtins(void) {
     CHECK(f && test_strong(f) >= 0x80000000u);
   }
 }
+#endif
 
 static void test_special_objects(void) {
   TVMFFIObject *invalid = NULL, *kwargs = NULL, *again = NULL;
@@ -3687,10 +3692,12 @@ static void test_register(void) {
   OK(tvmffi_call(tvmffi_str("unit.register"), tvmffi_out_int64(&n),
                  tvmffi_int(2), tvmffi_int(3)));
   CHECK_INT(n, 5);
-  any = test_metadata_of("unit.register");
-  if (any.type_index == kTVMFFINone) return;
-  CHECK_TEXT(tvmffi_any_str(&any),
-             SCHEMA("int", PARAM("int") "," PARAM("int")));
+  if (!TVMFFI_NO_TYPES) {
+    any = test_metadata_of("unit.register");
+    if (any.type_index == kTVMFFINone) return;
+    CHECK_TEXT(tvmffi_any_str(&any),
+               SCHEMA("int", PARAM("int") "," PARAM("int")));
+  }
   FAILS(tvmffi_call(tvmffi_str("unit.register"), tvmffi_out_int64(&n)),
         "TypeError",
         "Mismatched number of arguments when calling: `unit.register(0: int, "
@@ -5199,6 +5206,8 @@ static void test_half_floats(void) {
   CHECK(tvmffi_float16_to_float(0xC500) == -5.0f);
 }
 #endif
+
+#if !TVMFFI_NO_TYPES
 /* Structs as types. */
 typedef struct {
   TVMFFIObject base;
@@ -5824,6 +5833,51 @@ static void test_type_scope(void) {
   CHECK(!tvmffi_scope_end(&scope));
   if (!code) CHECK_INT(test_closures_ended, 1);
 }
+#else
+/* Only the types of the ABI: what asks for another is refused. */
+typedef struct {
+  TVMFFIObject base;
+  int64_t a;
+} TestPair;
+TVMFFI_TYPE(TestPair, "unit.Pair", TVMFFIObject, (field, int64, a))
+typedef struct {
+  TVMFFIObject base;
+} TestError;
+TVMFFI_FOREIGN_TYPE(TestError, "ffi.Error")
+
+static void test_no_types(void) {
+  TVMFFIByteArray key = TEXT("unit.Pair"), abi = TEXT("ffi.Error");
+  TestPair *pair = NULL;
+  TVMFFIObject *error;
+  TVMFFITypeMetadata metadata;
+  TVMFFIFieldInfo field = test_field("a", 24);
+  int32_t index = -1;
+  memset((void *)&metadata, 0, sizeof(metadata));
+  CHECK(!TVMFFIGetTypeInfo(kTVMFFIError) && !TVMFFIGetTypeInfo(-1));
+  OK(TVMFFITypeKeyToIndex(&abi, &index));
+  CHECK_INT(index, kTVMFFIError);
+  FAILS(TVMFFITypeKeyToIndex(&key, &index), "InternalError",
+        "Cannot find type `unit.Pair`");
+  FAILS(TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 1, kTVMFFIObject) < 0,
+        "RuntimeError", "This runtime has no table of types");
+  FAILS(TVMFFITypeRegisterField(200, &field), "InternalError", NULL);
+  FAILS(TVMFFITypeRegisterMetadata(200, &metadata), "InternalError", NULL);
+  FAILS(tvmffi_register_type(TestPair), "RuntimeError",
+        "Type `unit.Pair`: this runtime has no table of types");
+  FAILS(tvmffi_new(TestPair, &pair), "RuntimeError", NULL);
+  CHECK(!pair);
+  OK(tvmffi_register_type(TestError));
+  CHECK_INT(tvmffi_type_index(TestError), kTVMFFIError);
+  (void)TVMFFI_RAISE("ValueError", "one");
+  error = tvmffi_error_take();
+  OWN(error);
+  CHECK(tvmffi_cast(TestError, error) == (TestError *)error);
+  CHECK(!tvmffi_cast(TestPair, error));
+  FAILS(tvmffi_call(tvmffi_str("ffi.String"), tvmffi_out_none(NULL),
+                    tvmffi_obj(error)),
+        "TypeError", "...Expected `str` but got `ffi.Error`");
+}
+#endif
 #endif
 
 #if !TEST_NO_DTYPES
@@ -8189,6 +8243,7 @@ static void test_contend_about(void) {
   test_parallel(test_about_work);
 }
 
+#if !TVMFFI_NO_TYPES
 enum { TEST_SHARED_TYPES = 40 };
 static int32_t test_shared_type[TEST_SHARED_TYPES];
 static char test_shared_prefix[64];
@@ -8322,6 +8377,7 @@ static void test_contend_reflection(void) {
   CHECK_INT(info->num_methods, test_scale(20, 5));
   CHECK_INT(test_strong(test_shared_method), 1 + test_scale(20, 5));
 }
+#endif
 
 #if !TVMFFI_NO_BACKTRACE
 static char test_code_bytes[512];
@@ -8418,6 +8474,7 @@ static void test_counts_work(int id) {
   }
 }
 
+#if !TVMFFI_NO_TYPES
 /* A process that forks has a child that can use the runtime. */
 static void test_fork(void) {
 #if defined(__unix__)
@@ -8441,6 +8498,7 @@ static void test_fork(void) {
   OK(index > 0 ? 0 : -1);
 #endif
 }
+#endif
 
 static void test_contend_counts(void) {
   TVMFFIByteArray text = TEXT("a shared string");
@@ -13987,11 +14045,15 @@ static const test_case test_cases[] = {
 #if !TEST_NO_FUNCTIONS
     {"functions: create and call", test_function_create},
     {"functions: calls that are refused", test_function_refuse},
+#if !TVMFFI_NO_TYPES
     {"functions: a type of its own", test_function_subtype},
+#endif
     {"functions: global, replaced, removed", test_globals},
     {"functions: global ones that cannot be", test_bad_globals},
+#if !TVMFFI_NO_TYPES
     {"functions: global with metadata", test_method_info},
     {"functions: schemas of the built-in ones", test_builtins},
+#endif
     {"functions: two special objects", test_special_objects},
     {"functions: ffi.String and ffi.Bytes", test_string_builtins},
     {"functions: ffi.Shape", test_shapes},
@@ -14094,6 +14156,7 @@ static const test_case test_cases[] = {
 #if !TVMFFI_NO_FLOAT
     {"tensor elements: float16 and bfloat16", test_half_floats},
 #endif
+#if !TVMFFI_NO_TYPES
     {"struct types: registration", test_type_registration},
     {"struct types: new objects", test_type_new},
     {"struct types: fields", test_type_fields},
@@ -14108,6 +14171,9 @@ static const test_case test_cases[] = {
     {"struct types: as arguments of words", test_type_arguments},
 #endif
     {"struct types: scopes", test_type_scope},
+#else
+    {"struct types: none", test_no_types},
+#endif
 #endif
 #if !TEST_NO_DTYPES
     {"dtypes: parse", test_dtype_parse},
@@ -14318,9 +14384,11 @@ static const test_case test_cases[] = {
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
     {"threads: global functions", test_contend_globals},
     {"threads: metadata of functions", test_contend_about},
+#if !TVMFFI_NO_TYPES
     {"threads: types", test_contend_types},
     {"threads: attribute columns", test_contend_columns},
     {"threads: fields, methods and metadata", test_contend_reflection},
+#endif
 #if !TVMFFI_NO_BACKTRACE
     {"threads: backtraces", test_contend_frames},
 #endif
@@ -14328,7 +14396,9 @@ static const test_case test_cases[] = {
 #if !TEST_NO_TENSORS
     {"threads: the first check of tensors", test_contend_expect},
 #endif
+#if !TVMFFI_NO_TYPES
     {"threads: processes", test_fork},
+#endif
     {"threads: counts", test_contend_counts},
     {"threads: weak references", test_contend_weak},
 #if !TEST_NO_ARRAYS && !TVMFFI_NO_CONTAINERS
