@@ -417,6 +417,259 @@ def half_an_allocator(box):
             raise Failed(f"-D{flag} gives no #error naming {other}\n{out}")
 
 
+# -- profiles ------------------------------------------------------------
+
+ARENA = ["-DTVMFFI_ARENA_SIZE=65536"]
+BARE = ["-DTVMFFI_FREESTANDING=1"]
+# What a linker leaves out that nothing refers to.
+SPLIT = ["-O1", "-g0", "-ffunction-sections", "-fdata-sections"]
+STRING_H = """#include <stddef.h>
+void *memcpy(void *, const void *, size_t), *memset(void *, int, size_t);
+void *memmove(void *, const void *, size_t), *memchr(const void *, int, size_t);
+int memcmp(const void *, const void *, size_t), strcmp(const char *, const char *);
+size_t strlen(const char *);
+char *strchr(const char *, int), *strrchr(const char *, int);
+"""
+STRING = re.findall(r"(\w+)\(", STRING_H)
+
+
+def refused(box, word, *flags):
+    """These options together are an #error that names `word`."""
+    out = box.compile("refused", IMPLEMENTATION, *flags, fails=True)
+    if "#error" not in out or word not in out:
+        raise Failed(f"{' '.join(flags)}: no #error naming {word}\n{out}")
+
+
+def freestanding(box):
+    """Without the folder of libc's headers, and nothing left to libc."""
+    def check(name, text, *flags):
+        obj = box.compile(name, text, "-O2", "-ffreestanding", "-nostdinc",
+                          "-isystem", own, *flags)
+        none_like(box.undefined(obj), re.compile(f"(?!{COMPILER.pattern})"))
+        weak = [n for letter, n in box.names(obj) if letter == "W"]
+        if not set(STRING) <= set(weak):
+            raise Failed(f"weak functions: {weak}")
+    own = box.run(*box.args.cc.split(), "-print-file-name=include").strip()
+    check("bare", IMPLEMENTATION, *BARE, *ARENA)
+    must_fail(check, "libc", IMPLEMENTATION, *ARENA, "-DTVMFFI_NO_THREADS=1")
+    must_fail(check, "print", IMPLEMENTATION
+              + "int puts(const char *); int f(void); int f(void) "
+              "{ return puts(\"\"); }", *BARE, *ARENA)
+    must_fail(check, "theirs", STRING_H + IMPLEMENTATION, *BARE, *ARENA,
+              "-DTVMFFI_NO_OWN_STRING=1")
+
+
+def freestanding_needs(box):
+    refused(box, "TVMFFI_ARENA_SIZE", *BARE)
+    refused(box, "TVMFFI_FREESTANDING", *BARE, *ARENA, "-DTVMFFI_NO_STDIO=0")
+    refused(box, "TVMFFI_LOCK", *BARE, *ARENA, "-DTVMFFI_NO_THREADS=0")
+    refused(box, "TVMFFI_LOCK", *BARE, *ARENA, "-DTVMFFI_LOCK()=0")
+    must_fail(refused, box, "TVMFFI_ARENA_SIZE", *BARE, *ARENA)
+
+
+def linked(box, name, text, *flags):
+    """The names of a program that has only what it refers to; it runs."""
+    obj = box.compile(name, text, *SPLIT, *flags)
+    exe = box.folder / (name + ".exe")
+    box.run(*box.compiler(), obj, "-o", exe, "-Wl,--gc-sections", "-lpthread")
+    box.run(exe)
+    return {n for _, n in box.names(exe)}, exe
+
+
+TYPED = PROGRAM.replace("int main(void) {", """
+TVMFFI_FUNC(half, int64, (int64, x)) { TVMFFI_RETURN(x / 2); }
+int main(void) {
+  int64_t n = 0;
+  if (tvmffi_register("program.half", half)) return 11;
+  if (tvmffi_call(tvmffi_str("program.half"), tvmffi_out_int64(&n),
+                  tvmffi_int(8)) || n != 4) return 12;
+""")
+NO_BUILTINS = ['-DTVMFFI_BUILTINS={"ffi.Shape", &tvmffi_func_i_shape},', "-w"]
+
+
+def no_types(box):
+    """Neither the table nor a schema is in a program that calls functions."""
+    def check(name, *flags):
+        names, exe = linked(box, name, TYPED, *NO_BUILTINS, *flags)
+        found = sorted(n for n in names
+                       if n.startswith("tvmffi_i_static_entries"))
+        found += [b"type_schema"] * (b"type_schema" in exe.read_bytes())
+        if found:
+            raise Failed(f"{found} is there")
+    check("notypes", "-DTVMFFI_NO_TYPES=1")
+    must_fail(check, "types", "-DTVMFFI_NO_CONTAINERS=1")
+    refused(box, "TVMFFI_NO_CONTAINERS", "-DTVMFFI_NO_TYPES=1",
+            "-DTVMFFI_NO_CONTAINERS=0")
+
+
+# What of the unit tests has no meaning without a table of types.
+NEED_TYPES = re.compile(
+    r"types: |struct types: (?!none)|functions: (a type of its own|global with "
+    r"metadata|schemas of )|threads: (types|attribute columns|fields, methods "
+    r"and metadata|processes)$")
+
+
+def unit_list(box, *flags):
+    shutil.copy2(box.args.test, box.folder)
+    exe = box.link("list", box.compile(
+        "list-run", f'#include "{box.args.test.name}"\n', "-O0", *flags))
+    return [line.strip() for line in box.run(exe, "--list").splitlines()]
+
+
+def no_types_tests(box):
+    """All unit tests are there but those of NEED_TYPES, each of which is none
+    for a reason."""
+    every = unit_list(box, "-DTVMFFI_NO_CONTAINERS=1")
+    same(sorted(unit_list(box, "-DTVMFFI_NO_TYPES=1")),
+         sorted([t for t in every if not NEED_TYPES.match(t)]
+                + ["struct types: none"]))
+    if len(every) - len([t for t in every if NEED_TYPES.match(t)]) < 100:
+        raise Failed(f"{len(every)} tests, too few are left")
+
+
+BUILTINS = IMPLEMENTATION + """
+static int has(const char *name) {
+  TVMFFIByteArray key = tvmffi_view(name);
+  TVMFFIObjectHandle f = 0;
+  if (TVMFFIFunctionGetGlobal(&key, &f) || !f) return 0;
+  TVMFFIObjectDecRef(f);
+  return 1;
+}
+int main(void) {
+  TVMFFIObject *o = 0;
+  if (!has("ffi.Shape") || has("ffi.String") || has("ffi.ArrayGetItem"))
+    return 1;
+  if (tvmffi_call(tvmffi_str("ffi.Shape"), tvmffi_out_object(&o),
+                  tvmffi_int(2))) return 2;
+  if (o->type_index != kTVMFFIShape || TVMFFIObjectDecRef(o)) return 3;
+  return 0;
+}
+"""
+
+
+def builtins(box):
+    """Those of the list are there; the linker leaves out what others use."""
+    def check(name, text, *flags):
+        names, exe = linked(box, name, text, *flags)
+        found = [n for n in names
+                 if re.match(r"tvmffi_func_i_(json_parse|list_append)$", n)]
+        found += [w for w in (b"ffi.json.Parse", b"ffi.ListAppend")
+                  if w in exe.read_bytes()]
+        if found:
+            raise Failed(f"{found} is there")
+    check("few", BUILTINS, *NO_BUILTINS)
+    must_fail(linked, box, "every", BUILTINS)
+    must_fail(check, "all", BUILTINS.replace("if (!has", "if (0 && !has"))
+
+
+ARENA_PROGRAM = IMPLEMENTATION + """
+int main(void) {
+  char text[100] = "a text of a hundred bytes, which no Any holds itself";
+  TVMFFIByteArray bytes = {text, sizeof text};
+  static TVMFFIAny all[ARENA / sizeof text];
+  TVMFFIObject *error;
+  size_t used, most = 0;
+  int round, n, got = 0;
+  for (round = 0; round < 2; ++round) {
+    for (n = 0; n < ARENA / (int)sizeof text; ++n)
+      if (TVMFFIStringFromByteArray(&bytes, &all[n])) break;
+    error = tvmffi_error_take();
+    if (!error || !tvmffi_error_is(error, "MemoryError")) return 1;
+    tvmffi_release(error);
+    if (round && n != got) return 2;
+    got = n;
+    if (n < ARENA / 200) return 3;
+    used = tvmffi_arena_used(&most);
+    if (used > most || most > ARENA || used < (size_t)n * sizeof text) return 4;
+    while (n--) tvmffi_any_release(&all[n]);
+    if (tvmffi_arena_used(0) >= used - (size_t)got * sizeof text + 1) return 5;
+  }
+  return 0;
+}
+"""
+
+
+def arena(box):
+    """It is as large as asked, all memory is from it, and it is all."""
+    one = ["-DTVMFFI_NO_THREADS=1"]
+
+    def heap(name, *flags):
+        none_like(box.undefined(box.compile(
+            name, IMPLEMENTATION, "-O1", *one, "-DTVMFFI_NO_BACKTRACE=1",
+            *flags)), HEAP)
+
+    def is_as_large(size, name, *flags):
+        obj = box.compile(name, IMPLEMENTATION, "-O1", *one, *flags)
+        lines = box.run("nm", "-P", obj).splitlines()
+        got = [int(l.split()[3], 16) for l in lines
+               if l.startswith("tvmffi_i_arena ")]
+        if got != [size]:
+            raise Failed(f"the arena has {got} bytes, not {size}")
+    heap("arena", *ARENA)
+    must_fail(heap, "heap")
+    is_as_large(65536, "large", *ARENA)
+    is_as_large(4096, "small", "-DTVMFFI_ARENA_SIZE=4096")
+    must_fail(is_as_large, 65536, "other", "-DTVMFFI_ARENA_SIZE=4096")
+    for flags in (one + ["-DTVMFFI_NO_POOL=1"], BARE):
+        box.run(box.link("full", box.compile(
+            "full-run", ARENA_PROGRAM, "-O1", *flags, *ARENA,
+            "-DARENA=65536")))
+    refused(box, "TVMFFI_MALLOC", *one, *ARENA, "-DTVMFFI_MALLOC(n)=0")
+    refused(box, "TVMFFI_ATOMIC_ENTER", *ARENA)
+
+
+LEGACY = DECLARATIONS + """
+static int old_twice(tvmffi_legacy_value *args, int *codes, int n,
+                     tvmffi_legacy_value *result, int *code, void *resource) {
+  if (n != 1 || codes[0] != TVMFFI_LEGACY_INT) {
+    tvmffi_legacy_set_error("one integer, please");
+    return -1;
+  }
+  ++*(int *)resource;
+  result->v_int64 = 2 * args[0].v_int64;
+  *code = TVMFFI_LEGACY_INT;
+  return 0;
+}
+static int calls;
+int user(void);
+int user(void) {
+  TVMFFIObject *f = 0, *error;
+  tvmffi_legacy_value in, out;
+  int64_t n = 0;
+  int codes[1] = {TVMFFI_LEGACY_INT}, code = 0;
+  if (tvmffi_legacy_wrap(old_twice, &calls, 0, &f)) return 1;
+  if (tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_int(21)))
+    return 2;
+  if (n != 42 || calls != 1) return 3;
+  if (!tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_str("x")))
+    return 4;
+  error = tvmffi_error_take();
+  if (!error || !tvmffi_error_is(error, "RuntimeError")) return 5;
+  tvmffi_release(error);
+  in.v_int64 = 4;
+  if (tvmffi_legacy_call(&in, codes, 1, &out, &code, f)) return 6;
+  if (code != TVMFFI_LEGACY_INT || out.v_int64 != 8 || calls != 2) return 7;
+  tvmffi_release(f);
+  return 0;
+}
+"""
+
+
+def legacy(box):
+    """Only who asks has it, in any file; nothing is exported."""
+    on = "-DTVMFFI_LEGACY=1"
+    box.compile("off", LEGACY, fails=True)
+    for flags in ([], ["-DTVMFFI_NO_FLOAT=1"]):
+        box.compile("strict", LEGACY, "-O2", on, *STRICT, *STRICT_C, *flags)
+        box.compile("strict", LEGACY, "-O2", on, *STRICT, *flags, cxx=True)
+    user = box.compile("user", LEGACY, "-O1", on)
+    runtime = box.compile("runtime", IMPLEMENTATION, "-O1")
+    same(box.defined(user), ["user"])
+    same(exported(box, "legacy", on), box.expected)
+    box.run(box.link("old", user, runtime, box.compile(
+        "main", "int user(void); int main(void) { return user(); }")))
+
+
 # -- programs ------------------------------------------------------------
 
 
@@ -564,7 +817,8 @@ MODES = [("default", []), ("TVMFFI_STATIC", ["-DTVMFFI_STATIC=1"]),
          # Its lists of what is alive and dead make the longest chain slow.
          ("TVMFFI_DEBUG", ["-DTVMFFI_DEBUG=1", "-DTEST_CHAIN=20000"])]
 MODES += [(flag[2:-2], [flag]) for flag in EVERY_SWITCH]
-MODES += [("every TVMFFI_NO_ switch", EVERY_SWITCH)]
+MODES += [("every TVMFFI_NO_ switch", EVERY_SWITCH),
+          ("TVMFFI_NO_TYPES", ["-DTVMFFI_NO_TYPES=1"])]
 
 CASES = [
     ("default: the 50 functions of the ABI are exported, nothing else",
@@ -594,6 +848,14 @@ CASES = [
      no_containers),
     ("TVMFFI_NO_EXTRA: no built-in functions of what it takes out", no_extra),
     ("TVMFFI_NO_POOL: no memory is kept", no_pool),
+    ("TVMFFI_FREESTANDING: no header and nothing else of libc", freestanding),
+    ("TVMFFI_FREESTANDING: what does not go with it is refused",
+     freestanding_needs),
+    ("TVMFFI_NO_TYPES: no table of types, no schema", no_types),
+    ("TVMFFI_NO_TYPES: the unit tests that are left out", no_types_tests),
+    ("TVMFFI_BUILTINS: these functions and no others", builtins),
+    ("TVMFFI_ARENA_SIZE: all memory is from the arena", arena),
+    ("TVMFFI_LEGACY: only where it is asked for", legacy),
     ("strict warnings find nothing", no_warnings),
     ("TVMFFI_MALLOC and TVMFFI_FREE: no heap of libc", own_allocator),
     ("half of an allocator is refused", half_an_allocator),
@@ -617,6 +879,12 @@ def cases(args):
     for name, flags in MODES:
         yield f"{name}: a program runs", program(*flags)
         yield f"{name}: the unit tests pass", unit_tests(*flags)
+    yield "TVMFFI_FREESTANDING: a program runs", program(*BARE, *ARENA)
+    yield "TVMFFI_FREESTANDING: a program runs, C++, with <string.h>", program(
+        *BARE, *ARENA, "-include", "string.h", "-DTVMFFI_NO_OWN_STRING=1",
+        cxx=True)
+    yield "TVMFFI_FREESTANDING: the unit tests pass", unit_tests(
+        *BARE, "-include", "string.h")
     yield "every TVMFFI_NO_ switch, C++: a program runs", \
         program(*EVERY_SWITCH, cxx=True)
     if args.wheel_include:
