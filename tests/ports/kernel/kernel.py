@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""examples/linux_module: builds the two modules, boots a kernel under qemu with
-an initramfs of busybox that loads and unloads them, and reads the log. Writes
-TAP.
+"""examples/linux_module: builds the two modules, and a third one that has many
+kernel threads use the runtime at once, boots a kernel on two processors under
+qemu with an initramfs of busybox that loads and unloads them, and reads the
+log. Writes TAP.
 
 The kernel's image is that of --image, of /boot, or comes from the package of
 the headers' version, which is kept in --cache."""
@@ -17,12 +18,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "linux_module"
+CONTEND = Path(__file__).with_name("ffi_contend.c")
 sys.path.insert(0, str(ROOT / "tests"))
 from tap import Tap  # noqa: E402
 
 NEEDED = ["make", "qemu-system-x86_64", "busybox", "cpio"]
 SECONDS = 240  # that the boot may take
-MODULES = ["ffi_provider", "ffi_consumer"]
+MODULES = ["ffi_provider", "ffi_consumer", "ffi_contend"]
 INIT = """#!/bin/busybox sh
 /bin/busybox mount -t proc proc /proc
 /bin/busybox insmod /ffi_consumer.ko; echo "consumer alone: $?"
@@ -30,6 +32,8 @@ INIT = """#!/bin/busybox sh
 /bin/busybox insmod /ffi_consumer.ko; echo "insmod consumer: $?"
 /bin/busybox rmmod ffi_provider; echo "rmmod provider in use: $?"
 /bin/busybox rmmod ffi_consumer; echo "rmmod consumer: $?"
+/bin/busybox insmod /ffi_contend.ko; echo "insmod contend: $?"
+/bin/busybox rmmod ffi_contend; echo "rmmod contend: $?"
 /bin/busybox rmmod ffi_provider; echo "rmmod provider: $?"
 echo "the end"
 /bin/busybox poweroff -f
@@ -48,6 +52,11 @@ EXPECTED = [
     "insmod consumer: 0",
     "rmmod provider in use: 1",
     "rmmod consumer: 0",
+    "contend: on 1 and 1 of 2 CPUs",
+    "contend: 8 threads: 16000 calls, 16000 errors, 16000 functions made, "
+    "16000 freed, 1 of the shared object",
+    "insmod contend: 0",
+    "rmmod contend: 0",
     "ffi: the runtime ends, with ",
     "rmmod provider: 0",
     "the end",
@@ -150,6 +159,9 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(EXAMPLE, folder / "module")
+        shutil.copy2(CONTEND, folder / "module")
+        with (folder / "module" / "Makefile").open("a") as makefile:
+            makefile.write(f"obj-m += {CONTEND.stem}.o\n")
         done = subprocess.run(
             ["make", "-C", folder / "module", f"KDIR={headers}",
              f"FFI_HEADER={ROOT}"], capture_output=True, text=True)
