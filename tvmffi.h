@@ -8836,6 +8836,27 @@ TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
   return tvmffi_i_find_hashed(map, key, size, tvmffi_i_hash(key, size));
 }
 
+/* The first slots of a map that begins with `n` nodes, in static memory: no
+   start can be refused for want of them. */
+#define TVMFFI_I_NUM_PLACES(n) \
+  ((n) <= 32    ? 64           \
+   : (n) <= 64  ? 128          \
+   : (n) <= 128 ? 256          \
+   : (n) <= 256 ? 512          \
+                : 1024)
+#define TVMFFI_I_SLOTS(n)                    \
+  struct {                                   \
+    tvmffi_i_slots head;                     \
+    uintptr_t place[TVMFFI_I_NUM_PLACES(n)]; \
+  }
+
+/* Gives an empty map its first slots; the mutex is held. */
+static void tvmffi_i_begin_map(tvmffi_i_map *map, tvmffi_i_slots *slots,
+                               size_t size) {
+  slots->mask = (size - sizeof(*slots)) / sizeof(uintptr_t) - 1;
+  TVMFFI_I_STORE(&map->slots, slots);
+}
+
 static void tvmffi_i_place(tvmffi_i_slots *slots, tvmffi_i_node *node) {
   size_t i = node->hash & slots->mask;
   while (tvmffi_i_places(slots)[i]) i = (i + 1) & slots->mask;
@@ -10838,10 +10859,10 @@ TVMFFI_I_INLINE int32_t tvmffi_i_static_depth(int32_t index) {
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   (void)t, (void)index;
 }
-static int tvmffi_i_start_columns(void) { return 0; }
+static void tvmffi_i_start_columns(void) {}
 #else
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index);
-static int tvmffi_i_start_columns(void); /* both with >>reflection */
+static void tvmffi_i_start_columns(void); /* both with >>reflection */
 #endif
 
 TVMFFI_I_INLINE tvmffi_i_type **tvmffi_i_entries(tvmffi_i_table *table) {
@@ -10876,21 +10897,20 @@ static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
   tvmffi_i_insert(&tvmffi_i_type_keys, &t->node, key, size);
 }
 
-/* Starts the type table: the first thing that anyone who misses in it does.
-   Its memory is static, but for the slots of the keys. */
-TVMFFI_I_COLD int tvmffi_i_start_types(void) {
+/* Starts the type table: the first thing that anyone who misses in it does. All
+   its memory is static, so nothing is refused. */
+TVMFFI_I_COLD void tvmffi_i_start_types(void) {
+  static TVMFFI_I_SLOTS(TVMFFI_I_NUM_STATIC_TYPES) slots;
   static int started;
-  int code = 0, i;
-  if (TVMFFI_I_LOAD(&started)) return 0;
+  int i;
+  if (TVMFFI_I_LOAD(&started)) return;
   tvmffi_i_lock();
   if (!TVMFFI_I_LOAD(&started)) {
-    for (i = 0; i < TVMFFI_I_NUM_STATIC_TYPES && code == 0; ++i) {
+    tvmffi_i_begin_map(&tvmffi_i_type_keys, &slots.head, sizeof(slots));
+    for (i = 0; i < TVMFFI_I_NUM_STATIC_TYPES; ++i) {
       tvmffi_i_type *t = &tvmffi_i_static_entries[i];
       int32_t index = tvmffi_i_static_types[i].index;
       const char *key = tvmffi_i_static_types[i].key;
-      if (t->info.type_key.data) continue;
-      code = tvmffi_i_reserve(&tvmffi_i_type_keys, 0);
-      if (code) break;
       t->num_slots = 1;
       t->can_overflow = tvmffi_i_static_types[i].open;
       if (index == kTVMFFIObject) {
@@ -10902,18 +10922,17 @@ TVMFFI_I_COLD int tvmffi_i_start_types(void) {
           t, index, tvmffi_i_static_depth(index), key, strlen(key),
           index > kTVMFFIObject ? tvmffi_i_static_ancestors : NULL);
     }
-    if (code == 0) code = tvmffi_i_start_columns();
-    if (code == 0) TVMFFI_I_STORE(&started, 1);
+    tvmffi_i_start_columns();
+    TVMFFI_I_STORE(&started, 1);
   }
   tvmffi_i_unlock();
-  return code ? tvmffi_i_no_memory() : 0;
 }
 
 /* The entry of an index, or an error. */
 static tvmffi_i_type *tvmffi_i_type_or_fail(int32_t index) {
   tvmffi_i_type *t = tvmffi_i_type_at(index);
   if (TVMFFI_I_LIKELY(t)) return t;
-  if (tvmffi_i_start_types()) return t;
+  tvmffi_i_start_types();
   t = tvmffi_i_type_at(index);
   if (!t)
     (void)tvmffi_i_fail("InternalError",
@@ -10953,7 +10972,7 @@ TVMFFI_I_ON_LINE int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key,
   TVMFFI_I_NOT_NULL(out_tindex);
   t = tvmffi_i_type_by_key(type_key);
   if (TVMFFI_I_UNLIKELY(!t)) {
-    TVMFFI_TRY(tvmffi_i_start_types());
+    tvmffi_i_start_types();
     t = tvmffi_i_type_by_key(type_key);
   }
   if (!t)
@@ -11124,7 +11143,7 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
   TVMFFI_I_BYTES(type_key);
   if (TVMFFI_NO_TYPES)
     return tvmffi_i_fail("RuntimeError", "This runtime has no table of types");
-  TVMFFI_TRY(tvmffi_i_start_types());
+  tvmffi_i_start_types();
   known = tvmffi_i_type_by_key(type_key);
   if (parent_type_index == -2) return known ? known->info.type_index : -2;
   r.key = type_key;
@@ -11498,7 +11517,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
   TVMFFIAny value = tvmffi_none();
   int result = 0;
   TVMFFI_I_BYTES(attr_name);
-  TVMFFI_TRY(tvmffi_i_start_types());
+  tvmffi_i_start_types();
   if (type_index != kTVMFFINone) {
     TVMFFI_I_NOT_NULL(attr_value);
     if (!tvmffi_i_type_or_fail(type_index)) return -1;
@@ -11532,7 +11551,7 @@ const TVMFFITypeAttrColumn *TVMFFIGetTypeAttrColumn(
   }
   node = tvmffi_i_find(&tvmffi_i_columns, attr_name->data, attr_name->size);
   if (TVMFFI_I_UNLIKELY(!node)) {
-    if (tvmffi_i_start_types()) return NULL;
+    tvmffi_i_start_types();
     node = tvmffi_i_find(&tvmffi_i_columns, attr_name->data, attr_name->size);
   }
   return node ? &((tvmffi_i_column *)(void *)node)->column : NULL;
@@ -11649,7 +11668,7 @@ typedef struct {
 } tvmffi_i_global;
 
 static tvmffi_i_map tvmffi_i_globals;
-static int tvmffi_i_start_globals(void); /* with >>builtins */
+static void tvmffi_i_start_globals(void); /* with >>builtins */
 
 #if TVMFFI_NO_THREADS
 #define TVMFFI_I_ENTER(entry, mine) ((void)((mine) = 0))
@@ -11694,7 +11713,7 @@ TVMFFI_I_ON_LINE int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
   TVMFFI_I_NOT_NULL(out);
   g = tvmffi_i_find_global(name);
   if (TVMFFI_I_UNLIKELY(!g)) {
-    TVMFFI_TRY(tvmffi_i_start_globals());
+    tvmffi_i_start_globals();
     g = tvmffi_i_find_global(name);
   }
   *out = g ? tvmffi_i_take_global(g) : NULL;
@@ -11809,7 +11828,7 @@ static int tvmffi_i_set_global(const TVMFFIMethodInfo *info, int override,
   const tvmffi_i_about *about;
   tvmffi_i_global *g;
   int taken;
-  TVMFFI_TRY(tvmffi_i_start_globals());
+  tvmffi_i_start_globals();
   TVMFFI_TRY(tvmffi_i_make_about(info, &about));
   tvmffi_retain(function);
   tvmffi_i_lock();
@@ -16865,7 +16884,7 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
     int code = metadata->creator(&made);
     if (code) return tvmffi_i_need_error(code, "An object creator");
   } else {
-    TVMFFI_TRY(tvmffi_i_start_types());
+    tvmffi_i_start_types();
     maker = tvmffi_i_type_attr(&tvmffi_i_new_column, type->type_index);
     if (!maker)
       return tvmffi_i_fail("RuntimeError",
@@ -17398,7 +17417,7 @@ TVMFFI_FUNC(i_type_keys, i_keys) {
   TVMFFIAny *item;
   int32_t i, n = 0, end = table->capacity;
   const tvmffi_i_type *t;
-  TVMFFI_TRY(tvmffi_i_start_types());
+  tvmffi_i_start_types();
   for (i = 0; i < end; ++i)
     if (TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i])) n = i + 1;
   end = n;
@@ -18508,14 +18527,14 @@ static void tvmffi_i_fill_columns(void) {
 }
 
 /* Puts the columns into their map, filled; mutex held. */
-static int tvmffi_i_start_columns(void) {
+static void tvmffi_i_start_columns(void) {
+  static TVMFFI_I_SLOTS(TVMFFI_I_NUM_COLUMNS) slots;
   int i;
-  if (!tvmffi_i_static_columns[0].node.key) tvmffi_i_fill_columns();
+  tvmffi_i_begin_map(&tvmffi_i_columns, &slots.head, sizeof(slots));
+  tvmffi_i_fill_columns();
   for (i = 0; i < TVMFFI_I_NUM_COLUMNS; ++i) {
     tvmffi_i_column *c = &tvmffi_i_static_columns[i];
     const tvmffi_i_column_row *row = &tvmffi_i_column_rows[i];
-    if (c->node.key) continue;
-    if (tvmffi_i_reserve(&tvmffi_i_columns, 0)) return -1;
     if (i < TVMFFI_I_NUM_FULL_COLUMNS) {
       c->column.data = tvmffi_i_column_values[i];
       c->column.size = row->size;
@@ -18523,7 +18542,6 @@ static int tvmffi_i_start_columns(void) {
     }
     tvmffi_i_insert(&tvmffi_i_columns, &c->node, row->name, strlen(row->name));
   }
-  return 0;
 }
 
 /* Deep copies. What is being copied stands on a stack of frames and not on
@@ -18731,7 +18749,7 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
                                  : tvmffi_i_new_map(kTVMFFIDict, 0);
     return *copy ? 0 : -1;
   }
-  TVMFFI_TRY(tvmffi_i_start_types());
+  tvmffi_i_start_types();
   copier = tvmffi_i_type_attr(&tvmffi_i_copy_column, index);
   if (!copier)
     return tvmffi_i_fail("InternalError",
@@ -19878,7 +19896,7 @@ TVMFFI_FUNC(i_repr_print, str, (any, value)) {
   tvmffi_i_stack_open(&g.frames, room, sizeof(room));
   g.name = "ObjectGraphDFS";
   g.skip = kTVMFFIFieldFlagBitMaskReprOff;
-  TVMFFI_TRY(tvmffi_i_start_types());
+  tvmffi_i_start_types();
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_repr_to(&g, 0);
   if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
@@ -20137,7 +20155,7 @@ TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
   tvmffi_i_stack_open(&g.frames, room, sizeof(room));
   g.name = "ObjectGraphDFS";
   g.skip = kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff;
-  TVMFFI_TRY(tvmffi_i_start_types());
+  tvmffi_i_start_types();
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
   tvmffi_i_end_graph(&g);
@@ -20507,7 +20525,7 @@ static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
   g.name = "RecursiveCompare";
   g.skip = kTVMFFIFieldFlagBitMaskCompareOff;
   g.is_equality = is_equality;
-  TVMFFI_TRY(tvmffi_i_start_types());
+  tvmffi_i_start_types();
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(a, &x));
   code = TVMFFIAnyViewToOwnedAny(b, &y);
   if (!code) {
@@ -21967,7 +21985,7 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   s.base.region =
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;
-  TVMFFI_TRY(tvmffi_i_start_types()); /* so every object has its type */
+  tvmffi_i_start_types(); /* so every object has its type */
   TVMFFI_TRY(tvmffi_i_own(value, &owned));
   code = tvmffi_i_hash_value(&s, &owned, hash);
   tvmffi_i_drop_callback(&s.base);
@@ -26784,7 +26802,7 @@ static int tvmffi_i_load_text(TVMFFIByteArray text, TVMFFIAny *out) {
   tvmffi_i_stack_open(&g.l.frames, NULL, 0);
   g.r.begin = g.r.at = text.data;
   g.r.end = text.data + text.size;
-  TVMFFI_TRY(tvmffi_i_start_types());
+  tvmffi_i_start_types();
   code = tvmffi_i_read_graph(&g, &root);
   is_read = code == 1;
   if (is_read) {
@@ -27184,18 +27202,18 @@ static tvmffi_i_function_object tvmffi_i_builtin_objects[TVMFFI_I_NUM_BUILTINS];
 static tvmffi_i_global tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS];
 static tvmffi_i_about tvmffi_i_builtin_abouts[TVMFFI_I_NUM_BUILTINS];
 
-TVMFFI_I_COLD int tvmffi_i_start_globals(void) {
+TVMFFI_I_COLD void tvmffi_i_start_globals(void) {
+  static TVMFFI_I_SLOTS(TVMFFI_I_NUM_BUILTINS) slots;
   static int started;
-  int code = 0, i;
-  if (TVMFFI_I_LOAD(&started)) return 0;
+  int i;
+  if (TVMFFI_I_LOAD(&started)) return;
   tvmffi_i_lock();
+  if (!TVMFFI_I_LOAD(&started))
+    tvmffi_i_begin_map(&tvmffi_i_globals, &slots.head, sizeof(slots));
   for (i = 0; i < TVMFFI_I_NUM_BUILTINS && !TVMFFI_I_LOAD(&started); ++i) {
     tvmffi_i_function_object *f = &tvmffi_i_builtin_objects[i];
     tvmffi_i_global *g = &tvmffi_i_builtin_entries[i];
     const char *name = tvmffi_i_builtins[i].name;
-    if (g->function) continue;
-    code = tvmffi_i_reserve(&tvmffi_i_globals, 0);
-    if (code) break;
     f->base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
     f->base.type_index = kTVMFFIFunction;
     f->cell.safe_call = tvmffi_i_builtins[i].typed->call;
@@ -27205,9 +27223,8 @@ TVMFFI_I_COLD int tvmffi_i_start_globals(void) {
     tvmffi_i_builtins[i].typed->name = name;
     tvmffi_i_insert(&tvmffi_i_globals, &g->node, name, strlen(name));
   }
-  if (code == 0) TVMFFI_I_STORE(&started, 1);
+  TVMFFI_I_STORE(&started, 1);
   tvmffi_i_unlock();
-  return code ? tvmffi_i_no_memory() : 0;
 }
 
 /* ======== Dynamic =============================================== >>dynamic */

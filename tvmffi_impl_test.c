@@ -730,7 +730,7 @@ TEST_MAYBE TVMFFIAny test_metadata_of(const char *name) {
 
 /* ======== Start =========================================================== */
 
-/* The runtime starts itself, and again when it could not. */
+/* The runtime starts itself, and asks for no memory to do so. */
 static void test_start(void) {
   TVMFFIByteArray key = TEXT("ffi.Error"), name = TEXT("ffi.String");
   TVMFFIObjectHandle f = NULL;
