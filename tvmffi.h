@@ -18676,21 +18676,35 @@ static int tvmffi_i_open_values(tvmffi_i_copy_frame *f) {
   return 0;
 }
 
+/* In one pass, which also finds the first item that has to be copied. */
+static int tvmffi_i_shallow_array(tvmffi_i_copy_frame *f) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->from);
+  const TVMFFIAny *from = (const TVMFFIAny *)cell->data;
+  int64_t i, n = cell->size, first = n;
+  tvmffi_i_seq *made = tvmffi_i_empty_array(n);
+  TVMFFIAny *to;
+  if (!made) return -1;
+  to = TVMFFI_I_ITEMS(made);
+  for (i = 0; i < n; ++i) {
+    to[i] = from[i];
+    if (from[i].type_index < kTVMFFIStaticObjectBegin) continue;
+    tvmffi_retain(from[i].v_obj);
+    if (first == n && !tvmffi_i_is_own_copy(&from[i])) first = i;
+  }
+  made->cell.size = n;
+  f->made = &made->base;
+  f->values = to;
+  f->i = first;
+  f->n = n;
+  return 1;
+}
+
 /* Makes the shallow copy of an array, or of a map whose keys are their own
    copies, so that only what has to be copied is touched again: 1, or 0 for
    anything else. */
 static int tvmffi_i_make_shallow(tvmffi_i_copy_frame *f) {
-  TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->from);
-  const TVMFFIAny *from;
   const tvmffi_i_pair *pair;
-  if (f->from->type_index == kTVMFFIArray) {
-    f->made = tvmffi_i_new_array(cell->size, &f->values);
-    if (!f->made) return -1;
-    from = (const TVMFFIAny *)cell->data;
-    for (; f->n < cell->size; ++f->n)
-      f->values[f->n] = tvmffi_i_copy_owned(&from[f->n]);
-    return 1;
-  }
+  if (f->from->type_index == kTVMFFIArray) return tvmffi_i_shallow_array(f);
   if (f->from->type_index != kTVMFFIMap) return 0;
   for (f->at = tvmffi_i_map_begin(f->from);
        (pair = tvmffi_i_map_pair(f->from, f->at)) != NULL;
