@@ -3526,14 +3526,11 @@ TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
                             {kTVMFFIInt, -1}};
   TVMFFIAny items;
   int code = tvmffi_i_convert_items(&ints, TVMFFI_I_NEW_ARRAY, 1, from, &items);
+  int failed;
   if (code && code != TVMFFI_I_CONVERTED) return code;
-  if (!code) items = *from;
-  if (tvmffi_i_copy_items(TVMFFI_I_NEW_SHAPE, &items, to)) {
-    if (code) tvmffi_any_release(&items);
-    return -1;
-  }
+  failed = tvmffi_i_copy_items(TVMFFI_I_NEW_SHAPE, code ? &items : from, to);
   if (code) tvmffi_any_release(&items);
-  return TVMFFI_I_CONVERTED;
+  return failed ? -1 : TVMFFI_I_CONVERTED;
 }
 
 TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_name *type,
