@@ -26703,7 +26703,7 @@ static int tvmffi_i_join_parts(tvmffi_i_graph_reader *g,
 static int tvmffi_i_read_data(tvmffi_i_graph_reader *g, tvmffi_i_loaded *node) {
   tvmffi_i_json_reader *r = &g->r;
   const char *end;
-  int c = tvmffi_i_json_peek(r);
+  int c = tvmffi_i_json_peek(r), code;
   node->state = TVMFFI_I_KNOWN;
   switch (node->type_index) {
     case kTVMFFIStr:
@@ -26727,8 +26727,8 @@ static int tvmffi_i_read_data(tvmffi_i_graph_reader *g, tvmffi_i_loaded *node) {
     case kTVMFFIMap:
     case kTVMFFIDict:
       if (c != '[') return 0;
-      if (tvmffi_i_read_indices(g) != 1) return 0;
-      return tvmffi_i_join_parts(g, node);
+      code = tvmffi_i_read_indices(g);
+      return code == 1 ? tvmffi_i_join_parts(g, node) : code;
     default: break;
   }
   node->state = TVMFFI_I_NODE_READ;

@@ -13130,6 +13130,28 @@ static void test_json_graph_texts(void) {
   }
 }
 
+/* Maps of more entries than a small one has, under keys of each kind. */
+static void test_json_graph_maps(void) {
+  test_graph_text(
+      "{\"root_index\":10,\"nodes\":["
+      "{\"type\":\"int\",\"data\":1},{\"type\":\"float\",\"data\":2.5},"
+      "{\"type\":\"None\"},{\"type\":\"ffi.Bytes\",\"data\":\"aw==\"},"
+      "{\"type\":\"bool\",\"data\":true},"
+      "{\"type\":\"DataType\",\"data\":\"int8\"},"
+      "{\"type\":\"int\",\"data\":4},{\"type\":\"Device\",\"data\":[1,1]},"
+      "{\"type\":\"int\",\"data\":5},{\"type\":\"ffi.Array\",\"data\":[8]},"
+      "{\"type\":\"ffi.Map\",\"data\":[0,1,1,2,3,4,5,6,7,6,2,8,4,0,9,9]}]}",
+      NULL);
+  test_graph_text(
+      "{\"root_index\":7,\"nodes\":["
+      "{\"type\":\"int\",\"data\":1},{\"type\":\"ffi.Array\",\"data\":[0]},"
+      "{\"type\":\"int\",\"data\":2},{\"type\":\"ffi.Array\",\"data\":[2]},"
+      "{\"type\":\"int\",\"data\":3},{\"type\":\"ffi.Array\",\"data\":[4]},"
+      "{\"type\":\"ffi.Array\",\"data\":[]},"
+      "{\"type\":\"ffi.Dict\",\"data\":[1,0,3,1,5,1,6,1,0,0,2,0]}]}",
+      NULL);
+}
+
 /* The object of an enumeration is told by its name. */
 static void test_json_enums(void) {
   TVMFFIByteArray red = TEXT("RED");
@@ -13149,6 +13171,159 @@ static void test_json_enums(void) {
              "{\"root_index\":0,\"nodes\":[{\"type\":\"ffi.IntEnum\","
              "\"data\":7}]}");
 }
+
+#if !TEST_NO_TYPES && !TEST_NO_REFLECTION
+/* Lets a type's objects be made: of Anys, after their head. */
+static int test_make_maker(int32_t index, size_t size) {
+  TVMFFIAny args[2], any;
+  args[0] = tvmffi_int(index);
+  args[1] = tvmffi_int((int64_t)size);
+  return test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2,
+                           &any);
+}
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIAny values[3];
+} test_triple;
+
+/* A type whose fields are declared a data type, None, and anything. */
+static int32_t test_triple_type(const char *key) {
+  static const char names[3][2] = {"d", "n", "x"};
+  static const int32_t declared[3] = {kTVMFFIDataType, kTVMFFINone, kTVMFFIAny};
+  int32_t i, index = test_type(key, -1, 1, 0, 1, kTVMFFIObject);
+  if (index < 0) return -1;
+  for (i = 0; i < 3; ++i) {
+    TVMFFIFieldInfo f =
+        test_field(names[i], (int64_t)(offsetof(test_triple, values) +
+                                       (size_t)i * sizeof(TVMFFIAny)));
+    f.size = sizeof(TVMFFIAny);
+    f.alignment = 8;
+    f.getter = tvmffi_i_get_any_field;
+    f.setter = (void *)(uintptr_t)tvmffi_i_set_any_field;
+    f.field_static_type_index = declared[i];
+    if (TVMFFITypeRegisterField(index, &f)) return -1;
+  }
+  return test_make_maker(index, sizeof(test_triple)) ? -1 : index;
+}
+
+/* Reads the graph of None and an object of a key, whose data is given; gives
+   the object, borrowed. */
+static int test_read_node(const char *key, const char *data, TVMFFIAny *out) {
+  static const char begin[] =
+      "{\"root_index\":1,\"nodes\":[{\"type\":\"None\"},{\"type\":\"";
+  tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
+  TVMFFIAny text;
+  tvmffi_i_text_str(&b, begin);
+  tvmffi_i_text_str(&b, key);
+  tvmffi_i_text_str(&b, "\",\"data\":");
+  tvmffi_i_text_str(&b, data);
+  tvmffi_i_text_str(&b, "}]}");
+  TVMFFI_TRY(tvmffi_i_text_take(&b, &text));
+  OWN_ANY(text);
+  return test_apply_global("ffi.FromJSONGraphString", &text, 1, out);
+}
+
+/* Numbers, data types and None stand in the object's node if a field is
+   declared so; what another holds has a node. */
+static void test_json_fields(void) {
+  static const struct {
+    const char *data, *kind, *error;
+  } rows[] = {
+      {"{\"d\":1,\"n\":null,\"x\":0}", "TypeError",
+       "Cannot convert from type `int` to `str`"},
+      {"{\"d\":null,\"n\":null,\"x\":0}", "TypeError",
+       "Cannot convert from type `None` to `str`"},
+      {"{\"d\":\"zz\",\"n\":null,\"x\":0}", "ValueError", "unknown dtype `zz`"},
+      {"{\"d\":\"int8\",\"n\":null,\"x\":7}", "ValueError",
+       "Invalid JSON Object Graph: invalid node index 7"},
+      {"{\"d\":\"int8\",\"n\":null,\"x\":null}", "TypeError",
+       "Cannot convert from type `None` to `int`"},
+      {"{\"d\":\"int8\",\"x\":0}", "TypeError",
+       "...Required field `n` not set"},
+      {"{}", "TypeError", "...Required field `d` not set"}};
+  const char *key = test_fresh("unit.Json");
+  int32_t index = test_triple_type(key);
+  TVMFFIAny args[2], any;
+  const TVMFFIAny *values;
+  TVMFFIByteArray text;
+  size_t i;
+  OK(index < 0 ? -1 : 0);
+  OK(test_read_node(key, "{\"d\":\"float32x4\",\"n\":\"any\",\"x\":0}", &any));
+  CHECK_INT(any.type_index, index);
+  values = ((const test_triple *)any.v_ptr)->values;
+  CHECK_INT(values[0].type_index, kTVMFFIDataType);
+  CHECK_INT(values[0].v_dtype.lanes, 4);
+  CHECK_INT(values[1].type_index, kTVMFFINone);
+  CHECK_INT(values[2].type_index, kTVMFFINone);
+  args[0] = any;
+  args[1] = tvmffi_none();
+  OK(test_apply_global("ffi.ToJSONGraphString", args, 2, &any));
+  text = tvmffi_any_str(&any);
+  CHECK(test_contains(
+      text, "\",\"data\":{\"d\":\"float32x4\",\"n\":null,\"x\":0}}]}"));
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i)
+    FAILS(test_read_node(key, rows[i].data, &any), rows[i].kind, rows[i].error);
+}
+
+/* A type of enumerations with one object, under `name`. */
+static int test_enum_type(const char *key, int32_t parent, TVMFFIAny name,
+                          TVMFFIAny *member) {
+  int32_t index = test_type(key, -1, 3, 0, 1, parent);
+  TVMFFIByteArray attr = TEXT("__ffi_enum__");
+  TVMFFIAny state, entry[2], indexes;
+  TVMFFIObject *o;
+  if (index < 0) return -1;
+  o = tvmffi_i_new_object(index, sizeof(tvmffi_i_enum));
+  if (!o) return -1;
+  OWN(o);
+  *member = tvmffi_obj(o);
+  if (name.type_index == kTVMFFIInt)
+    ((tvmffi_i_enum *)(void *)o)->int_index = name.v_int64;
+  else
+    TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(
+        &name, &((tvmffi_i_enum *)(void *)o)->str_index));
+  TVMFFI_TRY(
+      test_apply_attr(TVMFFI_I_ENUM_STATE, "__ffi_new__", NULL, 0, &state));
+  entry[0] = name;
+  entry[1] = *member;
+  TVMFFI_TRY(test_apply_global("ffi.Dict", entry, 2, &indexes));
+  TVMFFI_TRY(
+      tvmffi_i_set_field(&TVMFFIGetTypeInfo(TVMFFI_I_ENUM_STATE)->fields[1],
+                         state.v_obj, &indexes));
+  return TVMFFITypeRegisterAttr(index, &attr, &state);
+}
+
+/* The name of an enumeration's object is read as that object. */
+static void test_json_enum_members(void) {
+  const char *ints = test_fresh("unit.Ints"), *texts = test_fresh("unit.Texts");
+  const char *none = test_fresh("unit.NoEnum");
+  TVMFFIByteArray attr = TEXT("__ffi_enum__");
+  TVMFFIAny seven, red, got, three = tvmffi_int(3);
+  int32_t index;
+  OK(test_enum_type(ints, TVMFFI_I_INT_ENUM, tvmffi_int(7), &seven));
+  OK(test_enum_type(texts, TVMFFI_I_STR_ENUM, tvmffi_str("red"), &red));
+  OK(test_read_node(ints, "7", &got));
+  CHECK(got.v_obj == seven.v_obj);
+  OK(test_read_node(texts, "\"red\"", &got));
+  CHECK(got.v_obj == red.v_obj);
+  FAILS(test_read_node(ints, "8", &got), "ValueError",
+        "...has no instance with index 8");
+  FAILS(test_read_node(ints, "\"red\"", &got), "TypeError",
+        "Cannot convert from type `ffi.SmallStr` to `int`");
+  FAILS(test_read_node(texts, "\"green\"", &got), "ValueError",
+        "...has no instance with index green");
+  FAILS(test_read_node(texts, "7", &got), "TypeError",
+        "Cannot convert from type `int` to `str`");
+  index = test_type(none, -1, 3, 0, 1, TVMFFI_I_INT_ENUM);
+  OK(index < 0 ? -1 : 0);
+  FAILS(test_read_node(none, "1", &got), "ValueError",
+        "...has no instance with index 1");
+  OK(TVMFFITypeRegisterAttr(index, &attr, &three));
+  FAILS(test_read_node(none, "1", &got), "TypeError",
+        "Cannot treat type `int` as type `ffi.EnumState`");
+}
+#endif
 #endif /* !TVMFFI_NO_EXTRA && !TEST_NO_JSON */
 
 #if !TVMFFI_NO_EXTRA && !TEST_NO_REFLECTION && !TEST_NO_TYPES
@@ -14237,7 +14412,12 @@ static const test_case test_cases[] = {
     {"JSON: graphs of lists and dicts", test_json_loose_graphs},
     {"JSON: cycles", test_json_cycles},
     {"JSON: texts of graphs", test_json_graph_texts},
+    {"JSON: graphs of larger maps", test_json_graph_maps},
     {"JSON: enumerations", test_json_enums},
+#if !TEST_NO_TYPES && !TEST_NO_REFLECTION
+    {"JSON: fields of graphs", test_json_fields},
+    {"JSON: members of enumerations", test_json_enum_members},
+#endif
 #endif
 #if !TEST_NO_ARRAYS && !TVMFFI_NO_CONTAINERS
     {"arrays: layout", test_array_layout},
