@@ -279,6 +279,7 @@ enum {
 static const char test_guard[TEST_GUARD + 1] = "<guard!>";
 
 static size_t test_live, test_made; /* blocks */
+static size_t test_held, test_peak; /* bytes that are live, and most of them */
 static size_t test_number;          /* of allocations since arming */
 static size_t test_refuse_at;       /* 0: none */
 static size_t test_refused;
@@ -342,6 +343,8 @@ static void *test_malloc(size_t size) {
   memset(payload + size, 0, test_end(size) - size);
   memcpy(payload + size, test_guard, TEST_GUARD);
   (void)test_add(&test_live, 1);
+  if (test_add(&test_held, size) > test_get(&test_peak))
+    TVMFFI_I_STORE(&test_peak, test_get(&test_held));
   test_link(b);
   TEST_POISON(payload - TEST_GUARD, TEST_GUARD);
   TEST_POISON(payload + size, test_end(size) - size);
@@ -361,6 +364,7 @@ static void test_free(void *pointer) {
                     "", 0);
   test_unlink(b);
   (void)test_add(&test_live, (size_t)0 - 1);
+  (void)test_add(&test_held, (size_t)0 - b->size);
   memset(payload - TEST_GUARD, 0xDD, TEST_GUARD + test_end(b->size));
   TEST_FREE(b);
 }
@@ -1501,6 +1505,36 @@ static void test_pool_bound(void) {
   tvmffi_release(test_make_kept(0));
   tvmffi_release(test_make_kept(0));
   CHECK_INT(test_get(&test_live), live - TEST_COUNT(f));
+}
+
+/* What was kept last takes the place of other classes' blocks, of as many as it
+   needs. */
+static void test_pool_evicts(void) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  TVMFFIObjectHandle f[6], text;
+  size_t live, small = tvmffi_i_pool_class(sizeof(tvmffi_i_function_object));
+  size_t large, i, freed;
+  if (test_oom) return;
+  test_set_pool(1);
+  tvmffi_release(test_make_kept(0));
+  text = test_make_kept(TEST_KEPT_KINDS - 1);
+  for (i = 0; i < 6; ++i) f[i] = test_make_kept(0);
+  live = test_get(&test_live);
+  t->pool_room = (int32_t)(6 * small + 1);
+  for (i = 0; i < 6; ++i) tvmffi_release(f[i]);
+  CHECK_INT(test_get(&test_live), live);
+  CHECK_INT(t->pool_room, 1);
+  tvmffi_release(text);
+  for (large = 0; large < TVMFFI_I_POOL_CLASSES; ++large)
+    if (large != small && t->pool[large]) break;
+  CHECK(large > small && large <= 6 * small);
+  CHECK(t->pool[large] == text);
+  freed = (large - 1 + small - 1) / small;
+  CHECK_INT(test_get(&test_live), live - freed);
+  CHECK_INT(t->pool_room, 1 + freed * small - large);
+  CHECK(t->pool[small] == f[5 - freed]);
+  CHECK(test_make_kept(TEST_KEPT_KINDS - 1) == text);
+  tvmffi_release(text);
 }
 
 /* Where memory is refused, what is kept is given back, and asked for again. */
@@ -11310,6 +11344,90 @@ static void test_repr_graph(void) {
   CHECK_TEXT(tvmffi_any_str(&text), "[[1, \"a\", ...], [1, \"a\", ...]]");
 }
 
+/* What JSON reads: a beginning, `n` times a text, a middle, `n` times another
+   text, and an end. */
+typedef struct {
+  const char *begin, *open, *middle, *close, *end;
+} test_nest_text;
+
+static int test_make_nest(const test_nest_text *nest, int n, TVMFFIAny *value) {
+  tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
+  TVMFFIAny text;
+  int i;
+  tvmffi_i_text_str(&b, nest->begin);
+  for (i = 0; i < n; ++i) tvmffi_i_text_str(&b, nest->open);
+  tvmffi_i_text_str(&b, nest->middle);
+  for (i = 0; i < n; ++i) tvmffi_i_text_str(&b, nest->close);
+  tvmffi_i_text_str(&b, nest->end);
+  TVMFFI_TRY(tvmffi_i_text_take(&b, &text));
+  OWN_ANY(text);
+  return test_apply_global("ffi.json.Parse", &text, 1, value);
+}
+
+/* A list (owned by the test) that has itself `n` times, and as often another
+   one, which has `n` numbers. */
+static int test_make_knot(int n, TVMFFIAny *value) {
+  TVMFFIAny one = tvmffi_int(1), inner;
+  int i, code = 0;
+  TVMFFI_TRY(test_apply_global("ffi.List", NULL, 0, value));
+  TVMFFI_TRY(test_apply_global("ffi.List", NULL, 0, &inner));
+  for (i = 0; i < n && !code; ++i) {
+    code = tvmffi_i_list_append(inner.v_obj, &one);
+    if (!code) code = tvmffi_i_list_append(value->v_obj, &inner);
+    if (!code) code = tvmffi_i_list_append(value->v_obj, value);
+  }
+  return code;
+}
+
+/* So that it ends. */
+static void test_undo_knot(TVMFFIObject *list) {
+  TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, list);
+  while (cell->size) tvmffi_any_release((TVMFFIAny *)cell->data + --cell->size);
+}
+
+/* How many bytes a value's text has, and how many are needed for it at most at
+   a time, itself included. */
+static int test_repr_cost(TVMFFIAny value, size_t *size, size_t *peak) {
+  size_t held = test_get(&test_held);
+  TVMFFIAny text;
+  TVMFFI_I_STORE(&test_peak, held);
+  TVMFFI_TRY(test_repr(value, &text));
+  *size = tvmffi_any_str(&text).size;
+  *peak = test_get(&test_peak) - held;
+  return 0;
+}
+
+/* A longer text needs so much more memory, or twice that where a block had just
+   been doubled: of what is wide, deep, shared, or holds itself. */
+static void test_repr_memory(void) {
+  static const test_nest_text nests[] = {
+      {"[", "1,", "7", "", "]"},
+      {"[", "\"a \\\"text\\\"\",", "7", "", "]"},
+      {"", "[", "", "]", ""},
+      {"", "{\"key\":", "1", "}", ""},
+      {"[", "[{\"a\":[],\"b\":1}],", "7", "", "]"}};
+  int nest, k, n = test_scale(256, 2);
+  for (nest = 0; nest <= TEST_COUNT(nests); ++nest) {
+    size_t size[2] = {1, 1}, peak[2] = {1, 1};
+    for (k = 0; k < 2; ++k) {
+      TVMFFIAny value = tvmffi_none();
+      int code;
+      if (nest < TEST_COUNT(nests)) {
+        code = test_make_nest(&nests[nest], k ? 16 * n : n, &value);
+        if (!code) code = test_repr_cost(value, &size[k], &peak[k]);
+      } else {
+        code = test_make_knot(k ? 4 * n : n, &value);
+        if (!code) code = test_repr_cost(value, &size[k], &peak[k]);
+        if (value.v_obj) test_undo_knot(value.v_obj);
+      }
+      OK(code);
+      test_release_all();
+    }
+    if (!test_oom)
+      CHECK((uint64_t)peak[1] * size[0] <= (uint64_t)peak[0] * size[1] * 2);
+  }
+}
+
 typedef struct {
   TVMFFIObject base;
   TVMFFIAny a, b;
@@ -14196,6 +14314,7 @@ static const test_case test_cases[] = {
     {"objects: sizes of memory that is kept", test_pool_classes},
     {"objects: so much memory is kept", test_pool_bound},
     {"objects: kept memory is given back for other", test_pool_refused},
+    {"objects: kept memory makes room for other", test_pool_evicts},
 #endif
 #endif
 #if !TEST_NO_TYPES
@@ -14503,6 +14622,7 @@ static const test_case test_cases[] = {
     {"repr: floats", test_repr_floats},
     {"repr: big integers", test_repr_bigints},
     {"repr: shared objects and cycles", test_repr_graph},
+    {"repr: memory", test_repr_memory},
     {"repr: fields", test_repr_fields},
     {"repr: hooks", test_repr_hooks},
     {"repr: objects", test_repr_objects},
