@@ -21382,7 +21382,7 @@ static int tvmffi_i_next_entry(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                       : pair->key;
   f->at.map.key[0] = key;
   if (other && tvmffi_i_is_alike(&key, &other->key)) {
-    f->at.map.key[1] = other->key;
+    f->at.map.key[1] = key; /* a hook may release the other one */
     *value = &other->value;
     return 0;
   }

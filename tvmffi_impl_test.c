@@ -12449,6 +12449,47 @@ static void test_structural_hooks(void) {
         "arguments");
 }
 
+static TVMFFIAny test_changed_dict;
+
+/* Empties a dict that is being compared, and finds a difference. */
+static int test_s_empty(void *self, const TVMFFIAny *args, int32_t num_args,
+                        TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  *result = tvmffi_bool(0);
+  return tvmffi_call(tvmffi_str("ffi.DictClear"), tvmffi_out_any(NULL),
+                     test_changed_dict);
+}
+
+/* The key of the entry is there as long as the comparison. */
+static void test_structural_changes(void) {
+  int side;
+  for (side = 0; side < 2; ++side) {
+    TVMFFIByteArray text = TEXT("longer than eight");
+    TVMFFIAny args[4], entry[2], pair, key = tvmffi_none();
+    int32_t index =
+        test_structural_type("unit.Emptying", kTVMFFISEqHashKindTreeNode, 0, 0);
+    int i;
+    OK(index < 0 ? -1 : 0);
+    OK(test_set_hook_once(index, "__s_equal__", test_s_empty));
+    for (i = 0; i < 2; ++i) {
+      NODE(entry[1], index, tvmffi_int(i), tvmffi_none());
+      OK(TVMFFIStringFromByteArray(&text, &entry[0]));
+      OWN_ANY(entry[0]);
+      OK(test_apply_global("ffi.Dict", entry, 2, &args[i]));
+      test_drop(entry[0].v_obj);
+      test_drop(entry[1].v_obj);
+    }
+    args[2] = args[3] = tvmffi_bool(0);
+    test_changed_dict = args[side];
+    OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+    for (i = 0; i < 2; ++i) {
+      CHECK_INT(test_only_step(pair.v_obj, i, &key), TVMFFI_I_STEP_MAP_ITEM);
+      CHECK_TEXT(tvmffi_any_str(&key), "longer than eight");
+    }
+    test_release_all();
+  }
+}
+
 /* As deep as memory allows, but hooks only up to a limit; no end is none. */
 #define NESTED                                                    \
   "Structural hooks and keys are nested more than 4096 deep, or " \
@@ -14656,6 +14697,7 @@ static const test_case test_cases[] = {
     {"structural: maps", test_structural_maps},
     {"structural: where values differ", test_structural_mismatch},
     {"structural: hooks", test_structural_hooks},
+    {"structural: hooks that change what is compared", test_structural_changes},
     {"structural: depth", test_structural_depth},
     {"structural: errors", test_structural_errors},
     {"structural: keys", test_structural_keys},
