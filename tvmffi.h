@@ -2999,7 +2999,7 @@ TVMFFI_I_PUT(ptr) {
 }
 TVMFFI_I_POINTER_WORD(ptr)
 
-/* A tensor is borrowed and so can only be a parameter. */
+/* A tensor is borrowed; as a result it is a tensor_object. */
 TVMFFI_I_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*")
 TVMFFI_I_GET(tensor) {
   if (TVMFFI_I_UNLIKELY((any->type_index != kTVMFFITensor &&
@@ -3049,7 +3049,7 @@ TVMFFI_I_OBJECT_TYPE(error, "ffi.Error", "ffi.Error", kTVMFFIError)
 TVMFFI_I_OBJECT_TYPE(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
 TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
                      kTVMFFIOpaquePyObject)
-/* A tensor that owns its memory: as a result, and as an element. */
+/* A tensor that owns its memory. */
 TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
 
 /* Containers. As parameters they are converted as upstream does it: a list
@@ -3130,6 +3130,13 @@ TVMFFI_I_COLD int tvmffi_i_item_optional(const tvmffi_i_name *type,
   TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_held_, T), 0, ~)
 #define TVMFFI_I_SECOND(...) TVMFFI_I_SECOND_(__VA_ARGS__)
 #define TVMFFI_I_SECOND_(a, b, ...) b
+/* A result's word, if another stands for it: a tensor that is returned owns its
+   memory. */
+#define tvmffi_i_result_tensor ~, tensor_object,
+#define tvmffi_i_result_optional(T) tvmffi_i_result_optional_##T
+#define tvmffi_i_result_optional_tensor ~, optional(tensor_object),
+#define TVMFFI_I_RESULT_WORD(T) \
+  TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_result_, T), T, ~)
 /* A container's type index, whether none will do, whether its elements have a
    type, and what they fit by (tvmffi_i_compound). */
 enum {
@@ -3973,9 +3980,9 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 
 /* Something of the result's type: tvmffi_i_put_, tvmffi_i_name_, ... */
 #define TVMFFI_I_RESULT(prefix, ...) \
-  TVMFFI_I_CAT(prefix, TVMFFI_I_FIRST(__VA_ARGS__))
+  TVMFFI_I_CAT(prefix, TVMFFI_I_RESULT_WORD(TVMFFI_I_FIRST(__VA_ARGS__)))
 #define TVMFFI_I_PUTTER(prefix, ...) \
-  TVMFFI_I_PUTTER_(prefix, TVMFFI_I_FIRST(__VA_ARGS__))
+  TVMFFI_I_PUTTER_(prefix, TVMFFI_I_RESULT_WORD(TVMFFI_I_FIRST(__VA_ARGS__)))
 #define TVMFFI_I_PUTTER_(prefix, T) \
   TVMFFI_I_CAT(TVMFFI_I_PUTTER_, TVMFFI_I_IS_HELD(T))(prefix, T)
 #define TVMFFI_I_PUTTER_0(prefix, T) prefix##T
@@ -4031,10 +4038,10 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 /* Begins a typed function: TVMFFI_FUNC(name, result, (type, parameter)...) and
    an ordinary body in braces, which returns by TVMFFI_RETURN, or a code. Types:
      none (result only), any, bool, int8 ... int64, uint8 ... uint64, float32,
-     float64, str, bytes, dtype, device, ptr, tensor (parameter only),
-     tensor_object, object, func, error, module, opaque, shape, array, list,
-     map, dict; array(T), list(T), map(K, V), dict(K, V), optional(T); up to 16
-     parameters.
+     float64, str, bytes, dtype, device, ptr, tensor (as a result it is a
+     tensor_object), tensor_object, object, func, error, module, opaque, shape,
+     array, list, map, dict; array(T), list(T), map(K, V), dict(K, V),
+     optional(T); up to 16 parameters.
    An optional(T) is NULL or the pointer where T is one; else a struct of value
    and has_value, made by tvmffi_some_T and tvmffi_no_T.
    Parameters are borrowed, and valid during the call. An object of any type, or
@@ -7259,6 +7266,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 
 /* The word of a type, and what is done with its objects by name. */
 #define TVMFFI_I_CLASS_WORD(T, K) \
+  enum { tvmffi_i_key_size_##T = sizeof(K) }; \
   TVMFFI_I_TYPE(T, T *, K, K) \
   TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   TVMFFI_STATIC_ASSERT(sizeof(K) <= 81, type_key_of_##T##_is_too_long); \
@@ -7276,7 +7284,8 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   }
 
 #define TVMFFI_I_TYPE_(T, K, n, parent, ...) \
-  TVMFFI_I_CLASS_WORD(T, K) \
+  TVMFFI_STATIC_ASSERT(sizeof(K) == tvmffi_i_key_size_##T, \
+                       key_of_##T##_is_not_the_declared_one); \
   enum { /* the struct begins with its parent, by the name of base */ \
     tvmffi_i_check_##T = sizeof(*(1 ? (parent *)0 : &((T *)0)->base)) \
   }; \
@@ -7354,6 +7363,15 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
    Containers are converted as parameters are. A tensor is a tensor_object here.
    A member that is no field is copied bit by bit. */
 #define TVMFFI_TYPE(type, key, ...) \
+  TVMFFI_TYPE_DECLARE(type, key)    \
+  TVMFFI_TYPE_DEFINE(type, key, __VA_ARGS__)
+
+/* The two halves of TVMFFI_TYPE, for types that refer to each other. The first
+   makes the name a word, and asks no more than `typedef struct Point Point;`.
+   The second stands behind it, with the same key. Objects that hold each other
+   are freed only after one of them has let go. */
+#define TVMFFI_TYPE_DECLARE(type, key) TVMFFI_I_CLASS_WORD(type, key)
+#define TVMFFI_TYPE_DEFINE(type, key, ...) \
   TVMFFI_I_TYPE_N(type, key, TVMFFI_I_COUNT33(__VA_ARGS__), __VA_ARGS__, ~)
 #define TVMFFI_I_TYPE_N(T, K, n, ...) TVMFFI_I_TYPE_(T, K, n, __VA_ARGS__)
 

@@ -5715,6 +5715,52 @@ TVMFFI_TYPE(TestAbroad, "unit.Abroad", TVMFFIObject, (field, int64, a, 1),
             (field, bytes, data, "raw"), (field, any, any, tvmffi_int(3)),
             (field, object, object, NULL), (field, object, pair, NULL))
 
+/* Two types that refer to each other: the one behind is declared. */
+typedef struct TestTree TestTree;
+typedef struct {
+  TVMFFIObject base;
+  TestTree *tree;
+  int64_t number;
+} TestBranch;
+struct TestTree {
+  TVMFFIObject base;
+  TestBranch *first;
+};
+
+TVMFFI_TYPE_DECLARE(TestTree, "unit.Tree")
+TVMFFI_TYPE(TestBranch, "unit.Branch", TVMFFIObject, (field, int64, number),
+            (field, TestTree, tree, NULL), (method, root))
+TVMFFI_METHOD(TestBranch, root, optional(TestTree)) {
+  if (self->tree) tvmffi_retain(self->tree);
+  TVMFFI_RETURN(self->tree);
+}
+TVMFFI_TYPE_DEFINE(TestTree, "unit.Tree", TVMFFIObject,
+                   (field, TestBranch, first, NULL))
+
+static void test_type_declared(void) {
+  TestBranch *first = NULL, *second = NULL;
+  TestTree *tree = NULL;
+  TVMFFIAny arg, root;
+  OK(tvmffi_new(TestBranch, &first, tvmffi_int(1)));
+  OWN(first);
+  OK(tvmffi_new(TestTree, &tree, tvmffi_obj(first)));
+  OWN(tree);
+  OK(tvmffi_new(TestBranch, &second, tvmffi_int(2), tvmffi_obj(tree)));
+  OWN(second);
+  CHECK(second->tree == tree && second->tree->first == first);
+  arg = tvmffi_obj(second);
+  OK(test_call_typed(&tvmffi_func_TestBranch_root, arg, &root));
+  CHECK(root.v_obj == &tree->base);
+  tvmffi_any_release(&root);
+  FAILS(test_set_of(tree, "first", tvmffi_obj(tree)), "TypeError",
+        "Cannot convert from type `unit.Tree` to `Optional<unit.Branch>`");
+  FAILS(test_set_of(second, "tree", arg), "TypeError",
+        "Cannot convert from type `unit.Branch` to `Optional<unit.Tree>`");
+  CHECK_TEXT(test_field_of(tvmffi_type_index(TestBranch), "tree")->metadata,
+             "{\"type_schema\":\"{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":"
+             "[{\\\"type\\\":\\\"unit.Tree\\\"}]}\"}");
+}
+
 static void test_type_foreign(void) {
   TestChild *child = NULL;
   TVMFFIObjectHandle copy = NULL;
@@ -6735,6 +6781,56 @@ static void test_new_tensor(void) {
     tvmffi_error_clear();
   }
   CHECK(!tvmffi_scope_end(&scope));
+  test_log_size = 0; /* the deleters' */
+  OK(TVMFFIEnvSetDLPackManagedTensorAllocator(NULL, 1, NULL));
+}
+
+TVMFFI_FUNC(u_new_like, tensor, (tensor, x)) {
+  TVMFFIObject *y = NULL;
+  TVMFFI_TRY(tvmffi_tensor_like(x, &y));
+  TVMFFI_RETURN(y);
+}
+
+TVMFFI_FUNC(u_maybe_like, optional(tensor), (optional(tensor), x)) {
+  TVMFFIObject *y = NULL;
+  if (x) TVMFFI_TRY(tvmffi_tensor_like(x, &y));
+  TVMFFI_RETURN(y);
+}
+
+/* A tensor that a typed function makes is the caller's. */
+static void test_tensor_results(void) {
+  static tvmffi_func *const functions[] = {&tvmffi_func_u_new_like,
+                                           &tvmffi_func_u_maybe_like};
+  char buffer[TVMFFI_I_METADATA];
+  int64_t shape[] = {3};
+  TVMFFIAny arg, result = tvmffi_none();
+  DLTensor x;
+  int i;
+  memset((void *)&x, 0, sizeof(x));
+  x.dtype = tvmffi_dtype_of(kDLFloat, 32);
+  x.device.device_type = kDLCPU;
+  x.ndim = 1;
+  x.shape = shape;
+  arg = tvmffi_tensor(&x);
+  test_alloc_mode = 0;
+  OK(TVMFFIEnvSetDLPackManagedTensorAllocator(test_tensor_alloc, 1, NULL));
+  for (i = 0; i < 2; ++i) {
+    OK(functions[i]->call(NULL, &arg, 1, &result));
+    CHECK_INT(result.type_index, kTVMFFITensor);
+    CHECK_INT(TVMFFITensorGetDLTensorPtr(result.v_obj)->shape[0], 3);
+    tvmffi_any_release(&result);
+  }
+  arg = tvmffi_none();
+  OK(functions[1]->call(NULL, &arg, 1, &result));
+  CHECK_INT(result.type_index, kTVMFFINone);
+  CHECK_TEXT(tvmffi_i_metadata(functions[1], buffer),
+             "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\","
+             "\\\"named_args\\\":{\\\"return\\\":[{\\\"type\\\":"
+             "\\\"Optional\\\",\\\"args\\\":[{\\\"type\\\":"
+             "\\\"ffi.Tensor\\\"}]}],\\\"params\\\":[{\\\"type\\\":"
+             "\\\"Optional\\\",\\\"args\\\":[{\\\"type\\\":"
+             "\\\"DLTensor*\\\"}]}]}}\"}");
+  FAILS(functions[0]->call(NULL, &arg, 1, &result), "TypeError", NULL);
   test_log_size = 0; /* the deleters' */
   OK(TVMFFIEnvSetDLPackManagedTensorAllocator(NULL, 1, NULL));
 }
@@ -14500,6 +14596,7 @@ static const test_case test_cases[] = {
     {"struct types: end of an object", test_type_end},
     {"struct types: a long chain", test_type_chain},
     {"struct types: mistakes", test_type_mistakes},
+    {"struct types: two that refer to each other", test_type_declared},
     {"struct types: a child of a foreign type", test_type_foreign},
 #if !TVMFFI_NO_CONTAINERS
     {"struct types: fields of words with arguments", test_type_parts},
@@ -14529,6 +14626,7 @@ static const test_case test_cases[] = {
     {"tensors: as an argument", test_tensor_argument},
     {"tensors: allocators", test_env_alloc},
     {"tensors: new ones", test_new_tensor},
+    {"tensors: results of typed functions", test_tensor_results},
 #endif
 #if !TEST_NO_LEGACY
     {"legacy: arguments of every type code", test_legacy_arguments},

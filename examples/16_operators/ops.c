@@ -50,7 +50,7 @@ TVMFFI_EXPORT(softmax, none, (tensor, x), (tensor, y)) {
 }
 
 /* The same into a new tensor, which the caller's framework allocates. */
-TVMFFI_EXPORT(new_softmax, object, (tensor, x)) {
+TVMFFI_EXPORT(new_softmax, tensor, (tensor, x)) {
   TVMFFIObject *y = NULL;
   int code;
   TVMFFI_EXPECT((x, "float32|float16[..., n] cpu strided"));

@@ -64,7 +64,7 @@ TVMFFI_EXPORT(sum_over, float64, (func, f), (int64, n)) {
 
 /* A new tensor, by the allocator of the environment: with PyTorch's tensors as
    arguments, one of PyTorch's memory. The caller owns it. */
-TVMFFI_EXPORT(add, tensor_object, (tensor, x), (tensor, y)) {
+TVMFFI_EXPORT(add, tensor, (tensor, x), (tensor, y)) {
   TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[n] cpu"));
   TVMFFIObject *z = NULL;
   TVMFFI_TRY(tvmffi_tensor_like(x, &z));

@@ -27,7 +27,7 @@ NAMES = """id_array id_list id_map id_dict id_shape id_error id_module
     id_map_str_int id_dict_str_float id_map_any_int id_array_map id_map_array
     id_array_opt id_array_shape id_array_any opt_int opt_float opt_bool opt_str
     opt_bytes opt_dtype opt_device opt_shape opt_func opt_array opt_array_int
-    opt_map opt_object opt_tensor_object opt_tensor""".split()
+    opt_map opt_object opt_tensor_object opt_tensor res_tensor""".split()
 
 tap = Tap()
 

@@ -49,6 +49,10 @@ H(opt_tensor_object, optional(tensor_object))
 TVMFFI_EXPORT(opt_tensor, bool, (optional(tensor), x)) {
   TVMFFI_RETURN(x != NULL);
 }
+TVMFFI_EXPORT(res_tensor, optional(tensor), (optional(tensor_object), x)) {
+  if (x) tvmffi_retain(x);
+  TVMFFI_RETURN(x);
+}
 TVMFFI_EXPORT(several, array, (array(int64), a), (map(str, float64), b),
               (optional(shape), c), (int64, d)) {
   TVMFFIObject *r = NULL;

@@ -42,6 +42,7 @@ X(opt_array_int, Optional<Array<int64_t>>)
 X(opt_map, Optional<Map<String COMMA Array<double>>>)
 X(opt_object, Optional<ObjectRef>)
 X(opt_tensor_object, Optional<Tensor>)
+X(res_tensor, Optional<Tensor>)
 static bool opt_tensor_typed(Optional<TensorView> x) { return x.has_value(); }
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(opt_tensor, opt_tensor_typed)
 static Array<Any> several_typed(Array<int64_t> a, Map<String, double> b,
