@@ -2674,8 +2674,17 @@ typedef struct {
   const tvmffi_i_name *const *types;
 } tvmffi_func;
 
-/* A getter's value: 0, an error's code, or one of these. */
-enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2, TVMFFI_I_CONVERTED = 3 };
+/* A getter's value: 0, an error's code, or one of these. From TVMFFI_I_RANGE on
+   it says which integer type has no room for the value. */
+enum {
+  TVMFFI_I_MISMATCH = 1,
+  TVMFFI_I_CONVERTED = 2,
+  TVMFFI_I_UNSIGNED = 16,
+  TVMFFI_I_RANGE = 32
+};
+#define TVMFFI_I_RANGE_OF(ctype)         \
+  (TVMFFI_I_RANGE | (int)sizeof(ctype) | \
+   ((ctype)(-1) < 1 ? 0 : (int)TVMFFI_I_UNSIGNED))
 
 #define TVMFFI_I_TYPE(T, ctype, name, schema)            \
   typedef ctype tvmffi_type_##T;                         \
@@ -2779,17 +2788,17 @@ enum { TVMFFI_I_MISMATCH = 1, TVMFFI_I_RANGE = 2, TVMFFI_I_CONVERTED = 3 };
 #define TVMFFI_I_IS_INT(any) \
   ((any)->type_index == kTVMFFIInt || (any)->type_index == kTVMFFIBool)
 
-#define TVMFFI_I_INT_TYPE(T)                                   \
-  TVMFFI_I_TYPE(T, T##_t, "int", "int")                        \
-  TVMFFI_I_GET(T) {                                            \
-    if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;       \
-    *out = (T##_t)any->v_int64;                                \
-    return (int64_t)*out == any->v_int64 ? 0 : TVMFFI_I_RANGE; \
-  }                                                            \
-  TVMFFI_I_PUT(T) {                                            \
-    *out = tvmffi_int(value);                                  \
-    return 0;                                                  \
-  }                                                            \
+#define TVMFFI_I_INT_TYPE(T)                                             \
+  TVMFFI_I_TYPE(T, T##_t, "int", "int")                                  \
+  TVMFFI_I_GET(T) {                                                      \
+    if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;                 \
+    *out = (T##_t)any->v_int64;                                          \
+    return (int64_t)*out == any->v_int64 ? 0 : TVMFFI_I_RANGE_OF(T##_t); \
+  }                                                                      \
+  TVMFFI_I_PUT(T) {                                                      \
+    *out = tvmffi_int(value);                                            \
+    return 0;                                                            \
+  }                                                                      \
   TVMFFI_I_VALUE_WORD(T, sizeof(T##_t) == 8 ? (int)kTVMFFIInt : -1)
 TVMFFI_I_INT_TYPE(int8)
 TVMFFI_I_INT_TYPE(int16)
@@ -2803,7 +2812,7 @@ TVMFFI_I_TYPE(uint64, uint64_t, "int", "int")
 TVMFFI_I_GET(uint64) {
   if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;
   *out = (uint64_t)any->v_int64;
-  return any->v_int64 >= 0 ? 0 : TVMFFI_I_RANGE;
+  return any->v_int64 >= 0 ? 0 : TVMFFI_I_RANGE_OF(uint64_t);
 }
 TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
   return TVMFFI_RAISE("OverflowError",
@@ -3409,9 +3418,19 @@ TVMFFI_I_COLD int tvmffi_i_know(int which) {
   return 0;
 }
 
+/* Raises if one is what tvmffi_uint makes of a number too large for an Any. */
+TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
+  int32_t i;
+  for (i = 0; i < n; ++i)
+    if (TVMFFI_I_UNLIKELY(args[i].type_index == kTVMFFIAny))
+      return tvmffi_i_too_large((uint64_t)args[i].v_int64);
+  return 0;
+}
+
 /* Calls one of them; *result is None before, and owned behind. */
 TVMFFI_I_INLINE int tvmffi_i_ask(int which, TVMFFIAny *args, int32_t n,
                                  TVMFFIAny *result) {
+  TVMFFI_TRY(tvmffi_i_check_args(args, n));
   if (TVMFFI_I_UNLIKELY(!TVMFFI_I_LOAD(&tvmffi_i_known[which])))
     TVMFFI_TRY(tvmffi_i_know(which));
   return tvmffi_i_call_away(TVMFFI_I_LOAD(&tvmffi_i_known[which]), args, n,
@@ -3616,10 +3635,12 @@ TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
 
 /* -------- Messages and schemas -------- */
 
-/* Writes a number in decimal into `buffer` (12 bytes); gives its text. */
-TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int32_t x) {
-  char *p = buffer + 11;
-  int64_t left = x < 0 ? -(int64_t)x : x;
+/* Writes a number in decimal into `buffer` (TVMFFI_I_DECIMAL bytes); gives its
+   text. */
+enum { TVMFFI_I_DECIMAL = 21 };
+TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int64_t x) {
+  char *p = buffer + TVMFFI_I_DECIMAL - 1;
+  uint64_t left = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
   *p = 0;
   do {
     *--p = (char)('0' + left % 10);
@@ -3634,7 +3655,7 @@ TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int32_t x) {
 typedef struct {
   const char *part[TVMFFI_MESSAGE_SIZE * 9 / 32];
   int32_t size, numbers;
-  char number[8][12];
+  char number[8][TVMFFI_I_DECIMAL];
 } tvmffi_i_parts;
 
 TVMFFI_I_COLD void tvmffi_i_say(tvmffi_i_parts *p, const char *text) {
@@ -3642,7 +3663,7 @@ TVMFFI_I_COLD void tvmffi_i_say(tvmffi_i_parts *p, const char *text) {
     p->part[p->size++] = text;
 }
 
-TVMFFI_I_COLD void tvmffi_i_say_number(tvmffi_i_parts *p, int32_t x) {
+TVMFFI_I_COLD void tvmffi_i_say_number(tvmffi_i_parts *p, int64_t x) {
   if (p->numbers < (int32_t)(sizeof(p->number) / sizeof(p->number[0])))
     tvmffi_i_say(p, tvmffi_i_decimal(p->number[p->numbers++], x));
 }
@@ -3719,12 +3740,12 @@ TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
 
 TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
                                     const tvmffi_i_name *type,
-                                    const TVMFFIAny *any);
+                                    const TVMFFIAny *any, int why);
 
-/* Says which item of a sequence does not match; 0 if all do. */
+/* Says which item of a sequence is answered by `why`; 0 if none is. */
 TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
                                     const tvmffi_i_compound *of,
-                                    const TVMFFIAny *any) {
+                                    const TVMFFIAny *any, int why) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   TVMFFIAny to;
@@ -3732,12 +3753,12 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
   for (i = 0; i < cell->size; ++i) {
     int code = of->cast[0](of->of[0], items + i, &to);
     if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
-    if (code != TVMFFI_I_MISMATCH) continue;
+    if (code != why) continue;
     tvmffi_i_say(p, of->base.name);
     tvmffi_i_say(p, "[index ");
-    tvmffi_i_say_number(p, (int32_t)i);
+    tvmffi_i_say_number(p, i);
     tvmffi_i_say(p, ": ");
-    tvmffi_i_say_got(p, of->of[0], items + i);
+    tvmffi_i_say_got(p, of->of[0], items + i, why);
     tvmffi_i_say(p, "]");
     return 1;
   }
@@ -3747,7 +3768,7 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
 /* The same of a map, whose pair is found by walking over it. */
 TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
                                     const tvmffi_i_compound *of,
-                                    const TVMFFIAny *any) {
+                                    const TVMFFIAny *any, int why) {
   uint64_t at = tvmffi_i_map_begin(any->v_obj);
   const tvmffi_i_pair *pair;
   TVMFFIAny to;
@@ -3758,56 +3779,79 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
       const TVMFFIAny *item = i ? &pair->value : &pair->key;
       int code = of->cast[i](of->of[i], item, &to);
       if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
-      if (code != TVMFFI_I_MISMATCH) continue;
+      if (code != why) continue;
       tvmffi_i_say(p, of->base.name);
       tvmffi_i_say(p, i ? "[K, some value is " : "[some key is ");
-      tvmffi_i_say_got(p, of->of[i], item);
+      tvmffi_i_say_got(p, of->of[i], item, why);
       tvmffi_i_say(p, i ? "]" : ", V]");
       return 1;
     }
   return 0;
 }
 
-/* Says what a value that does not match a type is: its type key, or where in
-   it the mismatch is. Recurses as deep as the type was written. */
+/* Says what a value is that a type's getter answered with `why`: the number
+   that is out of range, else its type key; or where in it that is. Recurses as
+   deep as the type was written. */
 TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
                                     const tvmffi_i_name *type,
-                                    const TVMFFIAny *any) {
+                                    const TVMFFIAny *any, int why) {
   const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
   int32_t got = any->type_index;
   int said = 0;
   if (tvmffi_i_is_optional(type)) {
-    tvmffi_i_say_got(p, of->of[0], any);
+    tvmffi_i_say_got(p, of->of[0], any, why);
     return;
   }
   if (of && (of->of[1] ? got == kTVMFFIMap || got == kTVMFFIDict
                        : got == kTVMFFIArray || got == kTVMFFIList))
-    said = of->of[1] ? tvmffi_i_say_pair(p, of, any)
-                     : tvmffi_i_say_item(p, of, any);
-  if (!said) tvmffi_i_say(p, tvmffi_i_type_key(got));
+    said = of->of[1] ? tvmffi_i_say_pair(p, of, any, why)
+                     : tvmffi_i_say_item(p, of, any, why);
+  if (said) return;
+  if (why >= TVMFFI_I_RANGE && TVMFFI_I_IS_INT(any))
+    tvmffi_i_say_number(p, any->v_int64);
+  else
+    tvmffi_i_say(p, tvmffi_i_type_key(got));
+}
+
+/* Says the integer type of a code from TVMFFI_I_RANGE on. */
+TVMFFI_I_COLD void tvmffi_i_say_width(tvmffi_i_parts *p, int code) {
+  tvmffi_i_say(p, code & TVMFFI_I_UNSIGNED ? "uint" : "int");
+  tvmffi_i_say_number(p, code % TVMFFI_I_UNSIGNED * 8);
 }
 
 /* Raises for argument `i`, which a getter answered with `code`. */
 TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
                                    const TVMFFIAny *args, int code) {
+  const int range = code >= TVMFFI_I_RANGE;
   tvmffi_i_parts p;
   p.size = p.numbers = 0;
   if (code < 0) return code;
-  tvmffi_i_say(&p, code == TVMFFI_I_RANGE ? "Value out of range in argument #"
-                                          : "Mismatched type on argument #");
+  tvmffi_i_say(&p, range ? "Value out of range in argument #"
+                         : "Mismatched type on argument #");
   tvmffi_i_say_number(&p, i);
   tvmffi_i_say(&p, " when calling: `");
   tvmffi_i_say_signature(&p, f);
-  if (code == TVMFFI_I_RANGE) {
-    tvmffi_i_say(&p, "`");
-    return tvmffi_i_raise_said("OverflowError", &p);
-  }
   tvmffi_i_say(&p, "`. Expected `");
-  tvmffi_i_say_type(&p, f->types[i + 1]);
+  if (range)
+    tvmffi_i_say_width(&p, code);
+  else
+    tvmffi_i_say_type(&p, f->types[i + 1]);
   tvmffi_i_say(&p, "` but got `");
-  tvmffi_i_say_got(&p, f->types[i + 1], args + i);
+  tvmffi_i_say_got(&p, f->types[i + 1], args + i, code);
   tvmffi_i_say(&p, "`");
-  return tvmffi_i_raise_said("TypeError", &p);
+  return tvmffi_i_raise_said(range ? "OverflowError" : "TypeError", &p);
+}
+
+/* Raises for a value with an integer that does not fit where it is to go. */
+TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_name *type,
+                                     const TVMFFIAny *any, int code) {
+  tvmffi_i_parts p;
+  p.size = p.numbers = 0;
+  tvmffi_i_say(&p, "The value ");
+  tvmffi_i_say_got(&p, type, any, code);
+  tvmffi_i_say(&p, " is out of range of ");
+  tvmffi_i_say_width(&p, code);
+  return tvmffi_i_raise_said("OverflowError", &p);
 }
 
 /* Both, with all arguments of the call where they are, so that a call that goes
@@ -3818,6 +3862,20 @@ TVMFFI_I_COLD int tvmffi_i_refuse(const tvmffi_func *f, const TVMFFIAny *args,
   return code ? tvmffi_i_bad_arg(f, bad, args, code)
               : tvmffi_i_bad_call(f, count, result);
 }
+
+/* Gives the code of a body that failed. Callers look into the slot then, and
+   Python's package crashes if it finds no error there. */
+TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
+  TVMFFIObject *error = code == -2 ? NULL : tvmffi_error_take();
+  if (error) (void)tvmffi_error_raise(error);
+  if (error || code == -2) return code;
+  return TVMFFI_RAISE("RuntimeError", "%s returned %d, but raised no error",
+                      f->name, code);
+}
+TVMFFI_I_INLINE int tvmffi_i_checked(const tvmffi_func *f, int code) {
+  return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_failed(f, code) : 0;
+}
+#define TVMFFI_I_CHECKED(f, code) tvmffi_i_checked(f, code)
 
 /* Writes {"type_schema": ...} of a function, JSON within JSON as upstream has
    it, into TVMFFI_I_METADATA bytes: 4096 suffice for 17 types of 230. What
@@ -4025,9 +4083,11 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
         TVMFFI_I_UNLIKELY(tvmffi_bad_code)                                  \
             ? tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count,       \
                               tvmffi_into, tvmffi_bad, tvmffi_bad_code)     \
-            : body(self TVMFFI_I_PUTTER(tvmffi_i_put_, __VA_ARGS__),        \
-                   tvmffi_into                                              \
-                   TVMFFI_I_REST(n)(TVMFFI_I_PASS, __VA_ARGS__));           \
+            : TVMFFI_I_CHECKED(                                             \
+                  tvmffi_this,                                              \
+                  body(self TVMFFI_I_PUTTER(tvmffi_i_put_, __VA_ARGS__),    \
+                       tvmffi_into                                          \
+                       TVMFFI_I_REST(n)(TVMFFI_I_PASS, __VA_ARGS__)));      \
     TVMFFI_I_REST(n)(TVMFFI_I_DROP, __VA_ARGS__)                            \
     return tvmffi_code;                                                     \
   }
@@ -4097,11 +4157,16 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define tvmffi_closure(name, state, deleter, out) \
   (TVMFFI_I_HERE tvmffi_closure_##name(state, deleter, out))
 
+TVMFFI_I_COLD int tvmffi_i_no_out(const char *function) {
+  return TVMFFI_RAISE("ValueError", "%s: NULL for the result", function);
+}
+
 TVMFFI_I_INLINE int tvmffi_i_make_closure(const tvmffi_func *f, void *self,
                                           void (*deleter)(void *),
                                           TVMFFIObject **out) {
   TVMFFIObjectHandle handle = NULL;
-  int code = TVMFFIFunctionCreate(self, f->call, deleter, &handle);
+  int code = out ? TVMFFIFunctionCreate(self, f->call, deleter, &handle)
+                 : tvmffi_i_no_out("tvmffi_closure");
   if (code && deleter) deleter(self);
   if (!code) code = tvmffi_i_keep((TVMFFIObject *)handle);
   if (!code) *out = (TVMFFIObject *)handle;
@@ -4160,6 +4225,7 @@ TVMFFI_I_INLINE int tvmffi_i_function(const tvmffi_func *f,
 TVMFFI_I_INLINE int tvmffi_i_kept_function(const tvmffi_func *f,
                                            TVMFFIObject **out) {
   TVMFFIObject *function = NULL;
+  if (!out) return tvmffi_i_no_out("tvmffi_function");
   TVMFFI_TRY(tvmffi_i_function(f, &function));
   TVMFFI_TRY(tvmffi_i_keep(function));
   *out = function;
@@ -4186,6 +4252,9 @@ TVMFFI_I_COLD int tvmffi_i_register(const char *text, tvmffi_func *f,
   TVMFFIObject *object = NULL;
   const char *name = f->name;
   int code;
+  if (!text)
+    return TVMFFI_RAISE("ValueError",
+                        "tvmffi_register: NULL for the name of %s", name);
   info.name = tvmffi_view(text);
   info.doc = tvmffi_view(doc);
 #if !TVMFFI_NO_TYPES
@@ -4262,7 +4331,7 @@ TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
   if (!text.data) return TVMFFI_I_MISMATCH;
   if (text.size >= buffer->size)
     return TVMFFI_RAISE("ValueError",
-                        "The result has %llu bytes and a NUL, the buffer room "
+                        "The text has %llu bytes and a NUL, the buffer room "
                         "for %llu",
                         (unsigned long long)text.size,
                         (unsigned long long)buffer->size);
@@ -4323,11 +4392,19 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_out_none(const void *null) {
 TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
                                       const TVMFFIAny *any, int code) {
   if (code < 0) return code;
-  if (code == TVMFFI_I_RANGE)
-    return TVMFFI_RAISE("OverflowError", "The result %lld is out of range",
-                        (long long)any->v_int64);
+  if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(out->type, any, code);
   return TVMFFI_RAISE("TypeError", "Cannot convert from type `%s` to `%s`",
                       tvmffi_i_type_key(any->type_index), out->type->name);
+}
+
+/* What derives from a function is one. */
+TVMFFI_I_COLD int tvmffi_i_other_callee(const TVMFFIAny *callee) {
+  int32_t index = callee->type_index;
+  if (index >= kTVMFFIStaticObjectBegin &&
+      tvmffi_is_instance(index, kTVMFFIFunction))
+    return 0;
+  return TVMFFI_RAISE("TypeError", "Cannot call a value of type `%s`",
+                      tvmffi_i_type_key(index));
 }
 
 /* Gives the function that `callee` means; *owned is what to release later. */
@@ -4336,12 +4413,10 @@ TVMFFI_I_INLINE int tvmffi_i_callee(const TVMFFIAny *callee,
                                     TVMFFIObjectHandle *function) {
   TVMFFIByteArray name;
   *function = callee->v_ptr;
-  if (callee->type_index >= kTVMFFIStaticObjectBegin ||
-      callee->type_index == kTVMFFIOpaquePtr)
+  if (callee->type_index == kTVMFFIFunction ||
+      (callee->type_index == kTVMFFIOpaquePtr && callee->v_ptr))
     return 0;
-  if (tvmffi_i_get_str(callee, &name))
-    return TVMFFI_RAISE("TypeError", "Cannot call a value of type `%s`",
-                        tvmffi_i_type_key(callee->type_index));
+  if (tvmffi_i_get_str(callee, &name)) return tvmffi_i_other_callee(callee);
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, owned));
   *function = *owned;
   return *owned
@@ -4364,14 +4439,6 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const TVMFFIObject *x) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)x);
 }
 
-TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
-  int32_t i;
-  for (i = 0; i < n; ++i)
-    if (TVMFFI_I_UNLIKELY(args[i].type_index == kTVMFFIAny))
-      return tvmffi_i_too_large((uint64_t)args[i].v_int64);
-  return 0;
-}
-
 /* Puts an owned result (taken) where it goes. */
 TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_out out, TVMFFIAny *result) {
   int code = 0;
@@ -4388,6 +4455,13 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_out out, TVMFFIAny *result) {
   return code;
 }
 
+/* Says whose result it is, if the function was called by its name. */
+TVMFFI_I_COLD int tvmffi_i_not_delivered(const TVMFFIAny *callee, int code) {
+  TVMFFIByteArray name = tvmffi_any_str(callee);
+  return name.data ? tvmffi_error_context(code, "result of %s", name.data)
+                   : code;
+}
+
 TVMFFI_I_INLINE int tvmffi_i_call(TVMFFIAny callee, tvmffi_out out,
                                   TVMFFIAny *args, int32_t n) {
   TVMFFIObjectHandle owned = NULL, function = NULL;
@@ -4395,7 +4469,9 @@ TVMFFI_I_INLINE int tvmffi_i_call(TVMFFIAny callee, tvmffi_out out,
   int code = tvmffi_i_callee(&callee, &owned, &function);
   if (!code) code = tvmffi_i_call_away(function, args, n, &result);
   tvmffi_release(owned);
-  return code ? code : tvmffi_i_deliver(out, &result);
+  if (code) return code;
+  code = tvmffi_i_deliver(out, &result);
+  return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(&callee, code) : 0;
 }
 
 /* `wide`: among the arguments may be one of tvmffi_uint. */
@@ -4620,10 +4696,13 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
 #define tvmffi_as(value, out) \
   (TVMFFI_I_HERE tvmffi_i_as(TVMFFI_ANY(value), TVMFFI_I_OUT(out)))
 
+TVMFFI_I_INLINE int tvmffi_i_own_value(const TVMFFIAny *view, TVMFFIAny *out) {
+  TVMFFI_TRY(tvmffi_i_check_args(view, 1));
+  return TVMFFIAnyViewToOwnedAny(view, out);
+}
 TVMFFI_I_INLINE int tvmffi_i_as(TVMFFIAny view, tvmffi_out out) {
   TVMFFIAny owned = tvmffi_none();
-  TVMFFI_TRY(tvmffi_i_check_args(&view, 1));
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&view, &owned));
+  TVMFFI_TRY(tvmffi_i_own_value(&view, &owned));
   return tvmffi_i_deliver(out, &owned);
 }
 
@@ -4669,6 +4748,7 @@ TVMFFI_I_INLINE int tvmffi_i_get_dtype_name(DLDataType dtype, TVMFFIAny *out) {
 TVMFFI_I_INLINE int tvmffi_i_global_get(const char *name, TVMFFIObject **out) {
   TVMFFIByteArray text = tvmffi_view(name);
   TVMFFIObjectHandle function = NULL;
+  if (!out) return tvmffi_i_no_out("tvmffi_global_get");
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
   TVMFFI_TRY(tvmffi_i_keep((TVMFFIObject *)function));
   *out = (TVMFFIObject *)function;
@@ -4680,6 +4760,9 @@ TVMFFI_I_INLINE int tvmffi_i_global_get(const char *name, TVMFFIObject **out) {
 TVMFFI_I_INLINE int tvmffi_global_set(const char *name, TVMFFIObject *function,
                                       int override) {
   TVMFFIByteArray text = tvmffi_view(name);
+  if (!function)
+    return TVMFFI_RAISE("ValueError", "tvmffi_global_set: NULL for `%s`",
+                        text.data ? text.data : "");
   return TVMFFIFunctionSetGlobal(&text, function, override);
 }
 
@@ -4829,13 +4912,20 @@ TVMFFI_I_INLINE int tvmffi_i_index(const TVMFFIAny *any, const TVMFFIAny *key,
   return (uint64_t)*i >= (uint64_t)tvmffi_i_length(any);
 }
 
-/* What upstream's functions raise for an index or a key that is not there. */
+/* Raises for an index or a key that is not there, as upstream's functions do,
+   and says the key if it is a text or a number. */
 TVMFFI_I_COLD int tvmffi_i_not_there(const TVMFFIAny *any,
                                      const TVMFFIAny *key) {
+  TVMFFIByteArray text = tvmffi_any_str(key);
   if (tvmffi_i_is_sequence(any))
     return TVMFFI_RAISE("IndexError", "Index %lld out of bounds %lld",
                         (long long)key->v_int64,
                         (long long)tvmffi_i_length(any));
+  if (text.data)
+    return TVMFFI_RAISE("KeyError", "key is not in Map: %.100s", text.data);
+  if (TVMFFI_I_IS_INT(key))
+    return TVMFFI_RAISE("KeyError", "key is not in Map: %lld",
+                        (long long)key->v_int64);
   return TVMFFI_RAISE("KeyError", "key is not in Map");
 }
 
@@ -4891,7 +4981,7 @@ TVMFFI_I_INLINE int tvmffi_i_get_or(TVMFFIAny any, TVMFFIAny key,
   TVMFFIAny value = tvmffi_none();
   int code = tvmffi_i_find_value(&any, &key, &value);
   if (code == 1)
-    code = has_default ? TVMFFIAnyViewToOwnedAny(&otherwise, &value)
+    code = has_default ? tvmffi_i_own_value(&otherwise, &value)
                        : tvmffi_i_not_there(&any, &key);
   return code ? code : tvmffi_i_deliver(out, &value);
 }
@@ -5590,7 +5680,7 @@ TVMFFI_I_COLD const char *tvmffi_i_say_device(DLDevice device, char *buffer) {
       "rocm",    "rocm_host", "ext_dev", "cuda_managed", "oneapi",
       "webgpu",  "hexagon",   "maia",    "trn"};
   uint32_t type = (uint32_t)device.device_type;
-  char number[12];
+  char number[TVMFFI_I_DECIMAL];
   size_t n =
       tvmffi_i_append(buffer, 0, names[type <= (uint32_t)kDLTrn ? type : 0]);
   n = tvmffi_i_append(buffer, n, ":");
@@ -6718,7 +6808,8 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_fields(const tvmffi_i_class *c,
         optional = (f->flags & kTVMFFIFieldFlagBitMaskHasDefault) != 0;
         if (optional != pass) continue;
         if (!(f->flags & named) && used < n)
-          TVMFFI_TRY(tvmffi_i_class_set_field(f, self, &values[used++]));
+          TVMFFI_TRY_CONTEXT(tvmffi_i_class_set_field(f, self, &values[used++]),
+                             "%s.%s", c->key, f->name.data);
         else
           TVMFFI_TRY(tvmffi_i_class_set_default(f, self));
       }
@@ -6738,6 +6829,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_class *c,
     return TVMFFI_RAISE("TypeError", "tvmffi_new(%s): NULL for the result",
                         c->key);
   *out = NULL;
+  TVMFFI_TRY(tvmffi_i_check_args(values, n));
   TVMFFI_TRY(tvmffi_i_class_make(c, &self));
   code = tvmffi_i_class_set_fields(c, self, values, n);
   if (code)
@@ -6880,12 +6972,10 @@ TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_name *type, int nullable,
   tvmffi_i_parts p;
   if (code < 0) return code;
   nullable = nullable && !tvmffi_i_is_optional(type);
-  if (code == TVMFFI_I_RANGE)
-    return TVMFFI_RAISE("OverflowError", "The value %lld is out of range",
-                        (long long)any->v_int64);
+  if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(type, any, code);
   p.size = p.numbers = 0;
   tvmffi_i_say(&p, "Cannot convert from type `");
-  tvmffi_i_say_got(&p, type, any);
+  tvmffi_i_say_got(&p, type, any, code);
   tvmffi_i_say(&p, nullable ? "` to `Optional<" : "` to `");
   tvmffi_i_say_type(&p, type);
   tvmffi_i_say(&p, nullable ? ">`" : "`");
@@ -7869,6 +7959,10 @@ TVMFFI_I_UNUSED static int tvmffi_legacy_call(tvmffi_legacy_value *args,
 /* The runtime's own releases are not those of the user's code. */
 #undef tvmffi_release
 #undef tvmffi_any_release
+
+/* The runtime's own functions raise when they fail. */
+#undef TVMFFI_I_CHECKED
+#define TVMFFI_I_CHECKED(f, code) (code)
 
 /* From here on the functions of the ABI are those that are defined below. */
 #if TVMFFI_DYNAMIC
@@ -9846,7 +9940,7 @@ typedef struct {
 /* Writes "  File "f", line n, in g\n" to `to` unless that is NULL; gives its
    length. */
 static size_t tvmffi_i_frame_line(char *to, tvmffi_i_source place) {
-  char number[12];
+  char number[TVMFFI_I_DECIMAL];
   const char *parts[7];
   size_t size = 0, n, i;
   parts[0] = "  File \"";
@@ -16746,7 +16840,7 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
                                          const TVMFFIAny *value) {            \
     tvmffi_type_##word got;                                                   \
     int code = tvmffi_i_get_##word(value, &got);                              \
-    if (code == TVMFFI_I_RANGE)                                               \
+    if (code >= TVMFFI_I_RANGE)                                               \
       return tvmffi_i_fail("OverflowError", "%lld does not fit in the field", \
                            (long long)value->v_int64);                        \
     if (code > 0) return tvmffi_i_bad_cast(value, tvmffi_i_name_##word.name); \
@@ -27065,7 +27159,8 @@ static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
 /* A text with a line for each type and place of live objects that were handed
    out; the pointers get their number, and that of releases of dead ones. */
 TVMFFI_FUNC(i_debug_report, any, (ptr, num_live), (ptr, num_complaints)) {
-  char text[TVMFFI_I_NUM_LEAKS * 160 + sizeof(tvmffi_i_complaint)], digits[12];
+  char text[TVMFFI_I_NUM_LEAKS * 160 + sizeof(tvmffi_i_complaint)];
+  char digits[TVMFFI_I_DECIMAL];
   tvmffi_i_leak leaks[TVMFFI_I_NUM_LEAKS];
   TVMFFIAny result = tvmffi_none();
   TVMFFIByteArray bytes = {text, 0};
@@ -27331,6 +27426,9 @@ const tvmffi_i_api *tvmffi_i_choose(void) {
 #undef TVMFFI_I_RENAME
 #define TVMFFI_I_RENAME(name) (tvmffi_i_runtime()->at_##name)
 #endif /* TVMFFI_DYNAMIC */
+
+#undef TVMFFI_I_CHECKED
+#define TVMFFI_I_CHECKED(f, code) tvmffi_i_checked(f, code)
 
 #endif /* TVMFFI_IMPLEMENTATION */
 

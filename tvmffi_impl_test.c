@@ -3360,12 +3360,18 @@ static void test_typed_integers(void) {
       outside[num_outside++] = INT64_MAX;
     }
     for (k = 0; k < num_outside; ++k) {
-      char text[120];
+      char text[160], number[TVMFFI_I_DECIMAL];
+      const char *digits;
       size_t at = 0;
       at = test_put(text, at, sizeof(text),
                     "Value out of range in argument #0 when calling: `", 49);
       at = test_put(text, at, sizeof(text), t->name, strlen(t->name));
-      (void)test_put(text, at, sizeof(text), "(0: int) -> int`", 16);
+      at = test_put(text, at, sizeof(text), "(0: int) -> int`. Expected `", 28);
+      at = test_put(text, at, sizeof(text), t->name + 2, strlen(t->name + 2));
+      at = test_put(text, at, sizeof(text), "` but got `", 11);
+      digits = tvmffi_i_decimal(number, outside[k]);
+      at = test_put(text, at, sizeof(text), digits, strlen(digits));
+      (void)test_put(text, at, sizeof(text), "`", 1);
       FAILS(test_call_typed(t->typed, tvmffi_int(outside[k]), &any),
             "OverflowError", text);
     }
@@ -3654,6 +3660,16 @@ static void test_typed_codes(void) {
   FAILS(tvmffi_func_u_0.call(NULL, NULL, 0, &full), "TypeError",
         "The result must be empty, as it would be lost, when calling: `u_0() "
         "-> int`. Expected None but got type index 67");
+}
+
+/* A code without an error gets one: Python's package crashes on an empty
+   slot. */
+static void test_typed_silence(void) {
+  TVMFFIAny result = tvmffi_none();
+  FAILS(test_call_typed(&tvmffi_func_u_code, tvmffi_int(7), &result),
+        "RuntimeError", "u_code returned 7, but raised no error");
+  FAILS(test_call_typed(&tvmffi_func_u_code, tvmffi_int(-1), &result),
+        "RuntimeError", "u_code returned -1, but raised no error");
 }
 
 TVMFFI_EXPORT(unit_export, str, (func, f), (tensor, t), (object, o)) {
@@ -3946,7 +3962,8 @@ static void test_typed_elements(void) {
           "Array[index 1: Map[some key is int, V]]");
   FAILS(test_call_typed(&tvmffi_func_u_bytes8, large, &any), "OverflowError",
         "Value out of range in argument #0 when calling: `u_bytes8(0: "
-        "List<int>) -> List<int>`");
+        "List<int>) -> List<int>`. Expected `int8` but got `List[index 1: "
+        "300]`");
 }
 
 /* Each allocation of these conversions may be refused. */
@@ -4117,9 +4134,9 @@ static void test_bad_results(void) {
   DLDataType dtype = {9, 9, 9};
   if (!echo) return;
   FAILS(tvmffi_call(f, tvmffi_out_int8(&i8), tvmffi_int(128)), "OverflowError",
-        "The result 128 is out of range");
+        "The value 128 is out of range of int8");
   FAILS(tvmffi_call(f, tvmffi_out_uint64(&u64), tvmffi_int(-1)),
-        "OverflowError", "The result -1 is out of range");
+        "OverflowError", "The value -1 is out of range of uint64");
   FAILS(tvmffi_call(f, tvmffi_out_none(&i8), tvmffi_int(1)), "TypeError",
         "Cannot convert from type `int` to `void`");
   OK(tvmffi_call(f, tvmffi_out_none(NULL), tvmffi_int(1)));
@@ -4146,8 +4163,7 @@ static void test_buffers(void) {
   CHECK(buffer.size == 7 && strcmp(text, "seven x") == 0);
   FAILS(tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer),
                     tvmffi_str("seven y")),
-        "ValueError",
-        "The result has 7 bytes and a NUL, the buffer room for 7");
+        "ValueError", "The text has 7 bytes and a NUL, the buffer room for 7");
   CHECK(buffer.size == 7 && strcmp(text, "seven x") == 0);
   FAILS(
       tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer), tvmffi_int(1)),
@@ -4197,7 +4213,7 @@ static void test_as(void) {
   FAILS(tvmffi_as(tvmffi_str("x"), tvmffi_out_uint8(&byte)), "TypeError",
         "...` to `int`");
   FAILS(tvmffi_as(tvmffi_int(300), tvmffi_out_uint8(&byte)), "OverflowError",
-        "The result 300 is out of range");
+        "The value 300 is out of range of uint8");
   FAILS(tvmffi_as(tvmffi_uint(UINT64_MAX), tvmffi_out_uint8(&byte)),
         "OverflowError", NULL);
   FAILS(tvmffi_as(tvmffi_str("floaty32"), tvmffi_out_dtype(&dtype)),
@@ -4230,13 +4246,49 @@ static void test_bad_callees(void) {
   FAILS(tvmffi_call(tvmffi_none(), tvmffi_out_int64(&n)), "TypeError",
         "Cannot call a value of type `None`");
   FAILS(tvmffi_call(tvmffi_obj(&tvmffi_i_memory_error), tvmffi_out_int64(&n)),
-        "TypeError", "...but is ffi.Error");
+        "TypeError", "Cannot call a value of type `ffi.Error`");
   FAILS(tvmffi_call(tvmffi_obj(raise), tvmffi_out_int64(&n)), "IndexError",
         "no 7");
   CHECK_INT(tvmffi_call(tvmffi_obj(code), tvmffi_out_any(NULL), tvmffi_int(-2)),
             -2);
   CHECK(n == 3 && tvmffi_error_take() == NULL);
   OK(tvmffi_call(tvmffi_ptr(code), tvmffi_out_any(NULL), tvmffi_int(0)));
+}
+
+static int test_states_ended;
+static void test_end_state(void *state) {
+  (void)state;
+  ++test_states_ended;
+}
+TVMFFI_CLOSURE(u_state, int, int64) { TVMFFI_RETURN(*self); }
+
+/* NULL where a name or a result should be, and whose result it was. */
+static void test_null_in_calls(void) {
+  TVMFFIObject *code = test_typed(&tvmffi_func_u_code);
+  int state = 0;
+  int8_t small = 3;
+  if (!code) return;
+  FAILS(tvmffi_function(u_code, NULL), "ValueError",
+        "tvmffi_function: NULL for the result");
+  test_states_ended = 0;
+  FAILS(tvmffi_closure(u_state, &state, test_end_state, NULL), "ValueError",
+        "tvmffi_closure: NULL for the result");
+  CHECK_INT(test_states_ended, 1);
+  FAILS(tvmffi_register(NULL, u_code), "ValueError",
+        "tvmffi_register: NULL for the name of u_code");
+  FAILS(tvmffi_global_get("unit.x", NULL), "ValueError",
+        "tvmffi_global_get: NULL for the result");
+  FAILS(tvmffi_global_set("unit.x", NULL, 0), "ValueError",
+        "tvmffi_global_set: NULL for `unit.x`");
+  OK(tvmffi_register_as("unit.echo", u_any, 1));
+  FAILS(tvmffi_call(tvmffi_str("unit.echo"), tvmffi_out_int8(&small),
+                    tvmffi_int(-300)),
+        "OverflowError",
+        "result of unit.echo: The value -300 is out of range of int8");
+  FAILS(tvmffi_call(tvmffi_str("unit.echo"), tvmffi_out_int8(&small),
+                    tvmffi_str("x")),
+        "TypeError", NULL);
+  CHECK_INT(small, 3);
 }
 
 #if TVMFFI_I_GENERIC
@@ -4730,10 +4782,20 @@ static void test_bad_containers(void) {
   FAILS(tvmffi_get(tvmffi_obj(list), tvmffi_int(7), tvmffi_out_any(&any)),
         "IndexError", "Index 7 out of bounds 1");
   FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_int(7), tvmffi_out_any(&any)),
-        "KeyError", "key is not in Map");
+        "KeyError", "key is not in Map: 7");
   FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_int(7), tvmffi_out_int64(&n),
                    tvmffi_str("seven")),
         "TypeError", "Cannot convert from type `ffi.SmallStr` to `int`");
+  FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_str("a key"), tvmffi_out_any(&any)),
+        "KeyError", "key is not in Map: a key");
+  FAILS(tvmffi_get(tvmffi_obj(map), none, tvmffi_out_any(&any)), "KeyError",
+        "key is not in Map");
+  FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_int(7), tvmffi_out_any(&any),
+                   tvmffi_uint(UINT64_MAX)),
+        "OverflowError", NULL);
+  FAILS(tvmffi_append(tvmffi_obj(list), tvmffi_uint(UINT64_MAX)),
+        "OverflowError", NULL);
+  FAILS(!tvmffi_list(tvmffi_uint(UINT64_MAX)), "OverflowError", NULL);
   FAILS(tvmffi_contains(tvmffi_int(1), none) < 0, "TypeError", NULL);
   FAILS(tvmffi_append(tvmffi_obj(array), none), "TypeError",
         "tvmffi_append: expected a list, but got `ffi.Array`");
@@ -5415,7 +5477,9 @@ static void test_type_new(void) {
       "Type `unit.Pair` has 2 fields by position, but got 3 values");
   CHECK(pair == NULL);
   FAILS(tvmffi_new(TestPair, &pair, tvmffi_str("x")), "TypeError",
-        "Cannot convert from type `const char*` to `int`");
+        "unit.Pair.a: Cannot convert from type `const char*` to `int`");
+  FAILS(tvmffi_new(TestPair, &pair, tvmffi_uint(UINT64_MAX)), "OverflowError",
+        NULL);
   FAILS(tvmffi_i_new_TestPair(NULL, NULL, 0), "TypeError",
         "tvmffi_new(unit.Pair): NULL for the result");
 }
@@ -5466,7 +5530,7 @@ static void test_type_fields(void) {
   any = test_get_of(r, "small");
   CHECK(any.type_index == kTVMFFIInt && any.v_int64 == -128);
   FAILS(test_set_of(r, "small", tvmffi_int(128)), "OverflowError",
-        "The value 128 is out of range");
+        "The value 128 is out of range of int8");
   FAILS(test_set_of(r, "text", tvmffi_int(1)), "TypeError",
         "Cannot convert from type `int` to `str`");
   FAILS(test_set_of(r, "pair", tvmffi_int(1)), "TypeError",
@@ -5716,49 +5780,49 @@ TVMFFI_TYPE(TestAbroad, "unit.Abroad", TVMFFIObject, (field, int64, a, 1),
             (field, object, object, NULL), (field, object, pair, NULL))
 
 /* Two types that refer to each other: the one behind is declared. */
-typedef struct TestTree TestTree;
+typedef struct TestTrunk TestTrunk;
 typedef struct {
   TVMFFIObject base;
-  TestTree *tree;
+  TestTrunk *trunk;
   int64_t number;
 } TestBranch;
-struct TestTree {
+struct TestTrunk {
   TVMFFIObject base;
   TestBranch *first;
 };
 
-TVMFFI_TYPE_DECLARE(TestTree, "unit.Tree")
+TVMFFI_TYPE_DECLARE(TestTrunk, "unit.Trunk")
 TVMFFI_TYPE(TestBranch, "unit.Branch", TVMFFIObject, (field, int64, number),
-            (field, TestTree, tree, NULL), (method, root))
-TVMFFI_METHOD(TestBranch, root, optional(TestTree)) {
-  if (self->tree) tvmffi_retain(self->tree);
-  TVMFFI_RETURN(self->tree);
+            (field, TestTrunk, trunk, NULL), (method, root))
+TVMFFI_METHOD(TestBranch, root, optional(TestTrunk)) {
+  if (self->trunk) tvmffi_retain(self->trunk);
+  TVMFFI_RETURN(self->trunk);
 }
-TVMFFI_TYPE_DEFINE(TestTree, "unit.Tree", TVMFFIObject,
+TVMFFI_TYPE_DEFINE(TestTrunk, "unit.Trunk", TVMFFIObject,
                    (field, TestBranch, first, NULL))
 
 static void test_type_declared(void) {
   TestBranch *first = NULL, *second = NULL;
-  TestTree *tree = NULL;
+  TestTrunk *trunk = NULL;
   TVMFFIAny arg, root;
   OK(tvmffi_new(TestBranch, &first, tvmffi_int(1)));
   OWN(first);
-  OK(tvmffi_new(TestTree, &tree, tvmffi_obj(first)));
-  OWN(tree);
-  OK(tvmffi_new(TestBranch, &second, tvmffi_int(2), tvmffi_obj(tree)));
+  OK(tvmffi_new(TestTrunk, &trunk, tvmffi_obj(first)));
+  OWN(trunk);
+  OK(tvmffi_new(TestBranch, &second, tvmffi_int(2), tvmffi_obj(trunk)));
   OWN(second);
-  CHECK(second->tree == tree && second->tree->first == first);
+  CHECK(second->trunk == trunk && second->trunk->first == first);
   arg = tvmffi_obj(second);
   OK(test_call_typed(&tvmffi_func_TestBranch_root, arg, &root));
-  CHECK(root.v_obj == &tree->base);
+  CHECK(root.v_obj == &trunk->base);
   tvmffi_any_release(&root);
-  FAILS(test_set_of(tree, "first", tvmffi_obj(tree)), "TypeError",
-        "Cannot convert from type `unit.Tree` to `Optional<unit.Branch>`");
-  FAILS(test_set_of(second, "tree", arg), "TypeError",
-        "Cannot convert from type `unit.Branch` to `Optional<unit.Tree>`");
-  CHECK_TEXT(test_field_of(tvmffi_type_index(TestBranch), "tree")->metadata,
+  FAILS(test_set_of(trunk, "first", tvmffi_obj(trunk)), "TypeError",
+        "Cannot convert from type `unit.Trunk` to `Optional<unit.Branch>`");
+  FAILS(test_set_of(second, "trunk", arg), "TypeError",
+        "Cannot convert from type `unit.Branch` to `Optional<unit.Trunk>`");
+  CHECK_TEXT(test_field_of(tvmffi_type_index(TestBranch), "trunk")->metadata,
              "{\"type_schema\":\"{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":"
-             "[{\\\"type\\\":\\\"unit.Tree\\\"}]}\"}");
+             "[{\\\"type\\\":\\\"unit.Trunk\\\"}]}\"}");
 }
 
 static void test_type_foreign(void) {
@@ -14531,6 +14595,7 @@ static const test_case test_cases[] = {
     {"typed functions: objects", test_typed_objects},
     {"typed functions: 0 to 16 parameters", test_typed_counts},
     {"typed functions: codes and errors", test_typed_codes},
+    {"typed functions: a code without an error", test_typed_silence},
     {"typed functions: export", test_export},
     {"typed functions: schemas", test_schemas},
     {"typed functions: register", test_register},
@@ -14550,6 +14615,7 @@ static const test_case test_cases[] = {
     {"calls: values converted and compared", test_as},
     {"calls: functions of the global table", test_global_by_name},
     {"calls: what cannot be called", test_bad_callees},
+    {"calls: NULL, and whose result it was", test_null_in_calls},
 #if TVMFFI_I_GENERIC
     {"calls: plain values", test_plain_values},
 #endif

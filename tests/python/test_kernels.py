@@ -269,7 +269,8 @@ def test_ranges(k):
             for value in (low - 1, high, 2**62, -2**62):
                 error = raised(function, value)
                 check_equal(str(error), "Value out of range in argument #0 "
-                            f"when calling: `id_{name}(0: int) -> int`",
+                            f"when calling: `id_{name}(0: int) -> int`. "
+                            f"Expected `{name}` but got `{value}`",
                             f"{value} is no {name}")
     tap.ok(k.id_uint64(2**63 - 1) == 2**63 - 1, "the end of uint64 in an int64")
     tap.ok("out of range" in str(raised(k.id_uint64, -1)), "-1 is no uint64")

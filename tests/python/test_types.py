@@ -207,13 +207,15 @@ def values(types, library):
                          ("i16", 1 << 15), ("u16", -1), ("i32", 1 << 31),
                          ("u32", 1 << 32), ("u64", -1)):
         check_equal(outcome(setattr, words, field, value),
-                    f"RuntimeError: The value {value} is out of range",
+                    f"RuntimeError: The value {value} is out of range of "
+                    + {"i": "int", "u": "uint"}[field[0]] + field[1:],
                     f"{field} = {value}")
     named = library.new_named()
     check_equal((named.x, named.y, named.name, named.fixed),
                 (1, 2, "from C, long", 5), "tvmffi_new takes Python's order")
     check_equal(outcome(library.new_point, "x"),
-                "TypeError: Cannot convert from type `ffi.SmallStr` to `float`",
+                "TypeError: c.Point.x: Cannot convert from type `ffi.SmallStr` "
+                "to `float`",
                 "tvmffi_new checks types")
     tap.ok(library.cast(Point(1)) and library.cast(named), "tvmffi_cast")
     tap.ok(not library.cast(words) and not library.cast(1), "tvmffi_cast, NULL")
