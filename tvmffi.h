@@ -4161,9 +4161,9 @@ TVMFFI_I_COLD int tvmffi_i_no_out(const char *function) {
   return TVMFFI_RAISE("ValueError", "%s: NULL for the result", function);
 }
 
-TVMFFI_I_INLINE int tvmffi_i_make_closure(const tvmffi_func *f, void *self,
-                                          void (*deleter)(void *),
-                                          TVMFFIObject **out) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
+    const tvmffi_func *f, void *self, void (*deleter)(void *),
+    TVMFFIObject **out) {
   TVMFFIObjectHandle handle = NULL;
   int code = out ? TVMFFIFunctionCreate(self, f->call, deleter, &handle)
                  : tvmffi_i_no_out("tvmffi_closure");
@@ -4222,8 +4222,8 @@ TVMFFI_I_INLINE int tvmffi_i_function(const tvmffi_func *f,
   return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_kept_function(const tvmffi_func *f,
-                                           TVMFFIObject **out) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_kept_function(
+    const tvmffi_func *f, TVMFFIObject **out) {
   TVMFFIObject *function = NULL;
   if (!out) return tvmffi_i_no_out("tvmffi_function");
   TVMFFI_TRY(tvmffi_i_function(f, &function));
@@ -4243,8 +4243,10 @@ TVMFFI_I_INLINE int tvmffi_i_kept_function(const tvmffi_func *f,
 #define tvmffi_register_doc(text, name, doc) \
   tvmffi_i_register(text, &tvmffi_func_##name, doc, 0)
 
-TVMFFI_I_COLD int tvmffi_i_register(const char *text, tvmffi_func *f,
-                                    const char *doc, int override) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(const char *text,
+                                                        tvmffi_func *f,
+                                                        const char *doc,
+                                                        int override) {
 #if !TVMFFI_NO_TYPES
   char buffer[TVMFFI_I_METADATA];
 #endif
@@ -4475,8 +4477,8 @@ TVMFFI_I_INLINE int tvmffi_i_call(TVMFFIAny callee, tvmffi_out out,
 }
 
 /* `wide`: among the arguments may be one of tvmffi_uint. */
-TVMFFI_I_INLINE int tvmffi_i_call_wide(TVMFFIAny callee, tvmffi_out out,
-                                       TVMFFIAny *args, int32_t n, int wide) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_wide(
+    TVMFFIAny callee, tvmffi_out out, TVMFFIAny *args, int32_t n, int wide) {
   if (wide) TVMFFI_TRY(tvmffi_i_check_args(args, n));
   return tvmffi_i_call(callee, out, args, n);
 }
@@ -4573,7 +4575,8 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(long) {
 }
 
 template <typename F, typename Out, typename... Args>
-static inline int tvmffi_call(F callee, Out out, Args... args) {
+TVMFFI_I_MUST_CHECK static inline int tvmffi_call(F callee, Out out,
+                                                  Args... args) {
   TVMFFIAny packed[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return tvmffi_i_call_wide(TVMFFI_ANY(callee), tvmffi_i_out(out), packed,
                             (int32_t)(sizeof...(Args)), 1);
@@ -4700,7 +4703,8 @@ TVMFFI_I_INLINE int tvmffi_i_own_value(const TVMFFIAny *view, TVMFFIAny *out) {
   TVMFFI_TRY(tvmffi_i_check_args(view, 1));
   return TVMFFIAnyViewToOwnedAny(view, out);
 }
-TVMFFI_I_INLINE int tvmffi_i_as(TVMFFIAny view, tvmffi_out out) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_as(TVMFFIAny view,
+                                                    tvmffi_out out) {
   TVMFFIAny owned = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_own_value(&view, &owned));
   return tvmffi_i_deliver(out, &owned);
@@ -4745,7 +4749,8 @@ TVMFFI_I_INLINE int tvmffi_i_get_dtype_name(DLDataType dtype, TVMFFIAny *out) {
 #define tvmffi_global_get(name, out) \
   (TVMFFI_I_HERE tvmffi_i_global_get(name, out))
 
-TVMFFI_I_INLINE int tvmffi_i_global_get(const char *name, TVMFFIObject **out) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(
+    const char *name, TVMFFIObject **out) {
   TVMFFIByteArray text = tvmffi_view(name);
   TVMFFIObjectHandle function = NULL;
   if (!out) return tvmffi_i_no_out("tvmffi_global_get");
@@ -4757,8 +4762,8 @@ TVMFFI_I_INLINE int tvmffi_i_global_get(const char *name, TVMFFIObject **out) {
 
 /* Puts a function object, which stays the caller's, into the global table. A
    name that is taken is an error, unless `override` is nonzero. */
-TVMFFI_I_INLINE int tvmffi_global_set(const char *name, TVMFFIObject *function,
-                                      int override) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_global_set(
+    const char *name, TVMFFIObject *function, int override) {
   TVMFFIByteArray text = tvmffi_view(name);
   if (!function)
     return TVMFFI_RAISE("ValueError", "tvmffi_global_set: NULL for `%s`",
@@ -4975,9 +4980,11 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
 #define TVMFFI_I_DEFAULT_1(out) 0, tvmffi_none()
 #define TVMFFI_I_DEFAULT_2(out, x) 1, TVMFFI_ANY(x)
 
-TVMFFI_I_INLINE int tvmffi_i_get_or(TVMFFIAny any, TVMFFIAny key,
-                                    tvmffi_out out, int has_default,
-                                    TVMFFIAny otherwise) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_or(TVMFFIAny any,
+                                                        TVMFFIAny key,
+                                                        tvmffi_out out,
+                                                        int has_default,
+                                                        TVMFFIAny otherwise) {
   TVMFFIAny value = tvmffi_none();
   int code = tvmffi_i_find_value(&any, &key, &value);
   if (code == 1)
@@ -5034,7 +5041,8 @@ TVMFFI_I_INLINE int tvmffi_i_has(TVMFFIAny any, TVMFFIAny value) {
 #define tvmffi_append(list, value) \
   tvmffi_i_append_item(TVMFFI_ANY(list), TVMFFI_ANY(value))
 
-TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list, TVMFFIAny value) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list,
+                                                             TVMFFIAny value) {
   if (list.type_index != kTVMFFIList)
     return tvmffi_i_bad_container("tvmffi_append", "a list", &list);
   return tvmffi_i_tell(TVMFFI_I_LIST_APPEND, list, value, tvmffi_none(), 2);
@@ -5045,8 +5053,9 @@ TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list, TVMFFIAny value) {
 #define tvmffi_set(container, key, value) \
   tvmffi_i_set(TVMFFI_ANY(container), TVMFFI_ANY(key), TVMFFI_ANY(value))
 
-TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any, TVMFFIAny key,
-                                 TVMFFIAny value) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
+                                                     TVMFFIAny key,
+                                                     TVMFFIAny value) {
   if (any.type_index == kTVMFFIList)
     return tvmffi_i_tell(TVMFFI_I_LIST_SET, any, key, value, 3);
   if (any.type_index == kTVMFFIDict)
@@ -5063,7 +5072,8 @@ TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any, TVMFFIAny key,
   (TVMFFI_I_HERE tvmffi_i_pop_item(TVMFFI_ANY(container), TVMFFI_ANY(key), \
                                    TVMFFI_I_OUT(out)))
 
-TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any, TVMFFIAny key) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any,
+                                                            TVMFFIAny key) {
   int has;
   if (any.type_index == kTVMFFIList)
     return tvmffi_i_tell(TVMFFI_I_LIST_ERASE, any, key, tvmffi_none(), 2);
@@ -5074,8 +5084,9 @@ TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any, TVMFFIAny key) {
   return tvmffi_i_tell(TVMFFI_I_DICT_ERASE, any, key, tvmffi_none(), 2);
 }
 
-TVMFFI_I_INLINE int tvmffi_i_pop_item(TVMFFIAny any, TVMFFIAny key,
-                                      tvmffi_out out) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(TVMFFIAny any,
+                                                          TVMFFIAny key,
+                                                          tvmffi_out out) {
   if (any.type_index != kTVMFFIList && any.type_index != kTVMFFIDict)
     return tvmffi_i_bad_container("tvmffi_pop", "a list or dict", &any);
   TVMFFI_TRY(tvmffi_i_get_or(any, key, out, 0, tvmffi_none()));
@@ -6312,7 +6323,8 @@ TVMFFI_I_COLD int tvmffi_i_class_start(tvmffi_i_class *c) {
 }
 
 /* Makes sure that the type is registered. */
-TVMFFI_I_INLINE int tvmffi_i_class_ready(tvmffi_i_class *c) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_class_ready(
+    tvmffi_i_class *c) {
   return TVMFFI_I_LIKELY(TVMFFI_I_LOAD(&c->handle) != NULL)
              ? 0
              : tvmffi_i_class_start(c);
@@ -7276,6 +7288,8 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
     tvmffi_i_check_##T##_##x = \
         sizeof(*(1 ? (TVMFFI_I_CTYPE(W) *)0 : &((T *)0)->x)) \
   }; \
+  TVMFFI_STATIC_ASSERT(sizeof(TVMFFI_I_CTYPE(W)) == sizeof(((T *)0)->x), \
+                       T##_##x##_has_not_the_size_of_its_word); \
   struct tvmffi_i_align_##T##_##x { \
     char head; \
     TVMFFI_I_CTYPE(W) tail; \
@@ -7356,7 +7370,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 
 /* The word of a type, and what is done with its objects by name. */
 #define TVMFFI_I_CLASS_WORD(T, K) \
-  enum { tvmffi_i_key_size_##T = sizeof(K) }; \
+  enum { tvmffi_i_declared_##T = sizeof(K) }; \
   TVMFFI_I_TYPE(T, T *, K, K) \
   TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   TVMFFI_STATIC_ASSERT(sizeof(K) <= 81, type_key_of_##T##_is_too_long); \
@@ -7374,7 +7388,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   }
 
 #define TVMFFI_I_TYPE_(T, K, n, parent, ...) \
-  TVMFFI_STATIC_ASSERT(sizeof(K) == tvmffi_i_key_size_##T, \
+  TVMFFI_STATIC_ASSERT(sizeof(K) == tvmffi_i_declared_##T, \
                        key_of_##T##_is_not_the_declared_one); \
   enum { /* the struct begins with its parent, by the name of base */ \
     tvmffi_i_check_##T = sizeof(*(1 ? (parent *)0 : &((T *)0)->base)) \
