@@ -1,5 +1,6 @@
 /* Typed functions in full: what may be missing, containers whose elements have
-   a type, functions that carry a state, and callbacks both ways. */
+   a type, functions that carry a state, and callbacks both ways. A type is a
+   word, int64 or str; docs/guide.md has the list, with the C type of each. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -8,14 +9,15 @@
 
 #define CHECK(x) TVMFFI_TRY((x) ? 0 : TVMFFI_RAISE("AssertionError", "%s", #x))
 
-/* optional(T) also takes None. A value comes in a struct that tells whether
-   there is one; of what is a pointer anyway, NULL is none. */
+/* A str is bytes and a size, with a NUL behind them. optional(T) also takes
+   None: a value comes in a struct that tells whether there is one; of what is a
+   pointer anyway, NULL is none. */
 TVMFFI_FUNC(greet, str, (str, name), (optional(str), title)) {
   char text[64];
   snprintf(text, sizeof(text), "hello, %s%s%.20s",
            title.has_value ? title.value.data : "", title.has_value ? " " : "",
            name.data);
-  TVMFFI_RETURN(tvmffi_view(text));
+  TVMFFI_RETURN(tvmffi_view(text)); /* a C string as a str; it is copied */
 }
 
 /* So is a result: some of a value, or no value. */

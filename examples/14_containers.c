@@ -6,8 +6,11 @@
 
 #include <stdio.h>
 
-/* What comes from Python, Rust or C++ is read in the same way. */
-TVMFFI_FUNC(total, float64, (object, prices), (object, basket)) {
+#define CHECK(x) TVMFFI_TRY((x) ? 0 : TVMFFI_RAISE("AssertionError", "%s", #x))
+
+/* What comes from Python, Rust or C++ is read in the same way. The counts are
+   known to be ints here, as the parameter's type says so. */
+TVMFFI_FUNC(total, float64, (map, prices), (dict(str, int64), basket)) {
   double sum = 0;
   TVMFFI_FOREACH_ITEM(name, count, basket) {
     double price;
@@ -24,7 +27,7 @@ TVMFFI_MAIN() {
   TVMFFIObject *basket = tvmffi_dict("pear", 3);
   int64_t pears;
   double sum;
-  if (!list || !prices || !basket) return -1;
+  if (!list || !prices || !basket) return -1; /* with the error raised */
 
   TVMFFI_TRY(tvmffi_append(list, prices));
   TVMFFI_TRY(tvmffi_set(list, 0, "one"));
@@ -39,12 +42,12 @@ TVMFFI_MAIN() {
   TVMFFI_TRY(tvmffi_call("demo.total", &sum, prices, basket));
   TVMFFI_TRY(tvmffi_pop(basket, "pear", &pears));
   printf("%g for %lld pears and the rest\n", sum, (long long)pears);
-  if (sum != 18 || tvmffi_contains(basket, "pear")) return -1;
+  CHECK(sum == 18 && !tvmffi_contains(basket, "pear"));
 
   /* A mistake is an error with a text, as everywhere. */
-  if (!tvmffi_get(list, 4, &sum)) return -1;
+  CHECK(tvmffi_get(list, 4, &sum));
   tvmffi_error_print(stdout); /* IndexError: Index 4 out of bounds 4 */
-  if (!tvmffi_get(list, 0, &sum)) return -1;
+  CHECK(tvmffi_get(list, 0, &sum));
   tvmffi_error_print(stdout); /* Cannot convert from type `ffi.SmallStr` */
   return 0;
 }
