@@ -3418,19 +3418,21 @@ TVMFFI_I_COLD int tvmffi_i_know(int which) {
   return 0;
 }
 
-/* Raises if one is what tvmffi_uint makes of a number too large for an Any. */
+/* Raises for what tvmffi_uint makes of a number too large for an Any. */
+TVMFFI_I_INLINE int tvmffi_i_check_value(TVMFFIAny any) {
+  return TVMFFI_I_UNLIKELY(any.type_index == kTVMFFIAny)
+             ? tvmffi_i_too_large((uint64_t)any.v_int64)
+             : 0;
+}
 TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
   int32_t i;
-  for (i = 0; i < n; ++i)
-    if (TVMFFI_I_UNLIKELY(args[i].type_index == kTVMFFIAny))
-      return tvmffi_i_too_large((uint64_t)args[i].v_int64);
+  for (i = 0; i < n; ++i) TVMFFI_TRY(tvmffi_i_check_value(args[i]));
   return 0;
 }
 
 /* Calls one of them; *result is None before, and owned behind. */
 TVMFFI_I_INLINE int tvmffi_i_ask(int which, TVMFFIAny *args, int32_t n,
                                  TVMFFIAny *result) {
-  TVMFFI_TRY(tvmffi_i_check_args(args, n));
   if (TVMFFI_I_UNLIKELY(!TVMFFI_I_LOAD(&tvmffi_i_known[which])))
     TVMFFI_TRY(tvmffi_i_know(which));
   return tvmffi_i_call_away(TVMFFI_I_LOAD(&tvmffi_i_known[which]), args, n,
@@ -4700,7 +4702,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
   (TVMFFI_I_HERE tvmffi_i_as(TVMFFI_ANY(value), TVMFFI_I_OUT(out)))
 
 TVMFFI_I_INLINE int tvmffi_i_own_value(const TVMFFIAny *view, TVMFFIAny *out) {
-  TVMFFI_TRY(tvmffi_i_check_args(view, 1));
+  TVMFFI_TRY(tvmffi_i_check_value(*view));
   return TVMFFIAnyViewToOwnedAny(view, out);
 }
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_as(TVMFFIAny view,
@@ -4801,7 +4803,8 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(int which, const TVMFFIAny *items,
                        tvmffi_i_known_name(which), (long long)n);
     return NULL;
   }
-  if (tvmffi_i_ask(which, (TVMFFIAny *)(uintptr_t)items, (int32_t)n, &result) ||
+  if (tvmffi_i_check_args(items, (int32_t)n) ||
+      tvmffi_i_ask(which, (TVMFFIAny *)(uintptr_t)items, (int32_t)n, &result) ||
       tvmffi_i_keep_any(&result))
     return NULL;
   return result.v_obj;
@@ -4951,6 +4954,7 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
   }
   if (!tvmffi_i_is_map(any))
     return tvmffi_i_bad_container("tvmffi_get", "a container", any);
+  TVMFFI_TRY(tvmffi_i_check_value(*key));
   args[0] = *any;
   args[1] = *key;
   TVMFFI_TRY(tvmffi_i_ask(is_dict ? TVMFFI_I_DICT_GET : TVMFFI_I_MAP_GET, args,
@@ -5028,6 +5032,7 @@ TVMFFI_I_INLINE int tvmffi_i_has(TVMFFIAny any, TVMFFIAny value) {
       return tvmffi_i_bad_container("tvmffi_contains",
                                     "an array, list, map or dict", &any);
   }
+  TVMFFI_TRY(tvmffi_i_check_value(value));
   args[0] = any;
   args[1] = value;
   TVMFFI_TRY(tvmffi_i_ask(which, args, 2, &result));
@@ -5045,6 +5050,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list,
                                                              TVMFFIAny value) {
   if (list.type_index != kTVMFFIList)
     return tvmffi_i_bad_container("tvmffi_append", "a list", &list);
+  TVMFFI_TRY(tvmffi_i_check_value(value));
   return tvmffi_i_tell(TVMFFI_I_LIST_APPEND, list, value, tvmffi_none(), 2);
 }
 
@@ -5056,6 +5062,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
                                                      TVMFFIAny key,
                                                      TVMFFIAny value) {
+  TVMFFI_TRY(tvmffi_i_check_value(key));
+  TVMFFI_TRY(tvmffi_i_check_value(value));
   if (any.type_index == kTVMFFIList)
     return tvmffi_i_tell(TVMFFI_I_LIST_SET, any, key, value, 3);
   if (any.type_index == kTVMFFIDict)
