@@ -426,7 +426,8 @@ SPLIT = ["-O1", "-g0", "-ffunction-sections", "-fdata-sections"]
 STRING_H = """#include <stddef.h>
 void *memcpy(void *, const void *, size_t), *memset(void *, int, size_t);
 void *memmove(void *, const void *, size_t), *memchr(const void *, int, size_t);
-int memcmp(const void *, const void *, size_t), strcmp(const char *, const char *);
+int memcmp(const void *, const void *, size_t);
+int strcmp(const char *, const char *);
 size_t strlen(const char *);
 char *strchr(const char *, int), *strrchr(const char *, int);
 """

@@ -1,7 +1,7 @@
 /* Kernel threads that use the runtime of ffi_provider.ko all at once: each
-   registers functions under names that it shares with the others, looks them
-   up, calls and releases them, raises errors and takes its own, and counts a
-   shared object up and down. What they did must add up in the end. */
+   registers functions under new names, replaces them and others' by new ones,
+   looks them up, calls and releases them, raises errors and takes its own, and
+   counts a shared object up and down. What they did must add up in the end. */
 
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -11,7 +11,7 @@
 
 #include "tvmffi.h"
 
-enum { THREADS = 8, ROUNDS = 2000, NAMES = 3 };
+enum { THREADS = 8, ROUNDS = 4000, COUNTS = 200000 };
 
 static atomic_t calls, errors, made, freed, cpus_seen[2];
 static DECLARE_COMPLETION(ready);
@@ -30,6 +30,10 @@ static int contend_call(void *self, const TVMFFIAny *args, int32_t n,
 static void contend_free(void *self) {
   atomic_inc(&freed);
   kfree(self);
+}
+
+static void contend_name(char *name, int id, int round) {
+  snprintf(name, 32, "contend.%d", id % THREADS * ROUNDS + round);
 }
 
 static int contend_register(const char *name) {
@@ -84,19 +88,26 @@ static int contend_raise(int number) {
   return 0;
 }
 
+/* All names are new: the table grows. */
+static int contend_begin(int id, int round) {
+  char name[32];
+
+  contend_name(name, id, round);
+  return contend_register(name);
+}
+
+/* Half of them are another thread's. */
 static int contend_round(int id, int round) {
   char name[32];
   int64_t sum = 0;
 
-  snprintf(name, sizeof(name), "contend.%d", (id + round) % NAMES);
-  tvmffi_retain(shared.v_obj);
+  contend_name(name, id + round % 2, round);
   TVMFFI_TRY(contend_register(name));
   TVMFFI_TRY(contend_look_up(name, round));
   TVMFFI_TRY(contend_raise(id * ROUNDS + round));
   TVMFFI_TRY(tvmffi_call("kernel.add", &sum, id, round));
   if (sum != id + round)
     return TVMFFI_RAISE("ValueError", "%d + %d = %d", id, round, (int)sum);
-  tvmffi_release(shared.v_obj);
   atomic_inc(&cpus_seen[raw_smp_processor_id() & 1]);
   return 0;
 }
@@ -115,6 +126,12 @@ static int contend_thread(void *data) {
 
   complete(&ready);
   wait_for_completion(&go);
+  for (round = 0; round < COUNTS; ++round) {
+    tvmffi_retain(shared.v_obj);
+    tvmffi_release(shared.v_obj);
+  }
+  for (round = 0; round < ROUNDS && !code; ++round)
+    code = contend_begin(id, round);
   for (round = 0; round < ROUNDS && !code; ++round)
     code = contend_round(id, round);
   if (code)
@@ -149,8 +166,8 @@ static int contend_clear(void) {
   char name[32];
   int i;
 
-  for (i = 0; i < NAMES; ++i) {
-    snprintf(name, sizeof(name), "contend.%d", i);
+  for (i = 0; i < THREADS * ROUNDS; ++i) {
+    contend_name(name, i / ROUNDS, i % ROUNDS);
     TVMFFI_TRY(tvmffi_call("ffi.FunctionRemoveGlobal", NULL, name));
   }
   return 0;
