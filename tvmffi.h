@@ -20495,14 +20495,24 @@ static int tvmffi_i_are_in_step(const TVMFFIObject *map,
   return 1;
 }
 
-/* Tells whether each key of a map is in another one, which has as many. */
-static int tvmffi_i_has_keys(TVMFFIObject *map, TVMFFIObject *other) {
+/* Looks a key of a pair's first map up in the other one. The frame holds it
+   meanwhile: a type's own equality may take it out of its map. */
+static const TVMFFIAny *tvmffi_i_lookup_held(tvmffi_i_graph_frame *f,
+                                             const TVMFFIAny *key) {
+  TVMFFIAny held = tvmffi_i_copy_owned(key);
+  tvmffi_any_release(&f->field[0]);
+  f->field[0] = held;
+  return tvmffi_i_map_lookup(f->other, &f->field[0]);
+}
+
+/* Tells whether each key of a map is in the other one, which has as many. */
+static int tvmffi_i_has_keys(tvmffi_i_graph_frame *f) {
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
-  uint64_t at = tvmffi_i_map_begin(map);
-  for (; (pair = tvmffi_i_map_pair(map, at)) != NULL;
-       at = tvmffi_i_map_after(map, at)) {
-    value = tvmffi_i_map_lookup(other, &pair->key);
+  uint64_t at = f->at;
+  for (; (pair = tvmffi_i_map_pair(f->object, at)) != NULL;
+       at = tvmffi_i_map_after(f->object, at)) {
+    value = tvmffi_i_lookup_held(f, &pair->key);
     if (value == &tvmffi_i_map_failed) return -1;
     if (!value) return 0;
   }
@@ -20520,7 +20530,7 @@ static int tvmffi_i_compare_push(tvmffi_i_graph *g, TVMFFIObject *a,
     tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
     f->other_at = tvmffi_i_map_begin(b);
     f->in_step = (unsigned char)tvmffi_i_are_in_step(a, b);
-    same = f->in_step ? 1 : tvmffi_i_has_keys(a, b);
+    same = f->in_step ? 1 : tvmffi_i_has_keys(f);
   }
   if (same > 0) return 0;
   (void)tvmffi_i_pop_graph(g);
@@ -20538,7 +20548,7 @@ static int tvmffi_i_value_at_key(tvmffi_i_graph_frame *f, const TVMFFIAny *key,
     f->other_at = tvmffi_i_map_after(f->other, f->other_at);
     if (pair) *value = &pair->value;
   } else {
-    *value = tvmffi_i_map_lookup(f->other, key);
+    *value = tvmffi_i_lookup_held(f, key);
   }
   if (*value == &tvmffi_i_map_failed) return -1;
   if (*value) return 0;

@@ -12216,6 +12216,43 @@ static void test_equality_hooks(void) {
         NULL);
 }
 
+/* Empties the dict whose key is being looked up in another. */
+static int test_empty_dict(void *self, const TVMFFIAny *args, int32_t num_args,
+                           TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  *result = tvmffi_bool(0);
+  if (!test_changing) return 0;
+  return tvmffi_call(tvmffi_str("ffi.DictClear"), tvmffi_out_any(NULL),
+                     tvmffi_obj(test_changing));
+}
+
+/* A key lives as long as it is looked up. */
+static void test_keys_that_go(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny items[4], maps[2], any;
+  int i, k;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__any_equal__", test_empty_dict));
+  test_changing = NULL;
+  for (i = 0; i < 2; ++i) {
+    for (k = 0; k < 4; k += 2) {
+      OK(test_new_pair(parent, tvmffi_int(k), tvmffi_none(), &items[k]));
+      items[k + 1] = tvmffi_int(k);
+    }
+    maps[i] = tvmffi_obj(tvmffi_i_new_map(kTVMFFIDict, 0));
+    OK(maps[i].v_obj ? 0 : -1);
+    OWN(maps[i].v_obj);
+    for (k = 0; k < 4; k += 2) {
+      TVMFFIObject *map = maps[i].v_obj;
+      OK(tvmffi_i_map_set(&map, &items[k], &items[k + 1]));
+      test_drop(items[k].v_obj);
+    }
+  }
+  test_changing = maps[0].v_obj;
+  OK(test_apply_global("ffi.RecursiveEq", maps, 2, &any));
+  CHECK_INT(any.v_int64, 0);
+}
+
 /* Lists in lists, once or twice each, that the test owns. */
 static int test_nest(TVMFFIAny *nest, int depth, int twice) {
   TVMFFIObject *list = tvmffi_i_new_list(0), *outer;
@@ -13380,6 +13417,35 @@ static void test_json_cycles(void) {
   FAILS(code, "ValueError",
         "Cycle detected during serialization: a Dict contains itself");
 }
+
+static int test_empty_dict_hash(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  int code = test_empty_dict(self, args, num_args, result);
+  *result = tvmffi_int(7);
+  return code;
+}
+
+/* A key lives as long as it is asked for its hash, and afterwards. */
+static void test_json_keys_that_go(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny key = tvmffi_none(), one = tvmffi_int(1), args[2], any;
+  TVMFFIObject *dict;
+  OK(test_pair_types(&parent, &child, 0));
+  test_changing = NULL;
+  OK(test_set_hook(parent, "__any_hash__", test_empty_dict_hash));
+  OK(test_new_pair(parent, tvmffi_int(5), tvmffi_none(), &key));
+  dict = tvmffi_i_new_map(kTVMFFIDict, 0);
+  OK(dict ? 0 : -1);
+  OWN(dict);
+  OK(tvmffi_i_map_set(&dict, &key, &one));
+  test_drop(key.v_obj);
+  test_changing = dict;
+  args[0] = tvmffi_obj(dict);
+  args[1] = tvmffi_none();
+  FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &any), "TypeError",
+        "...does not support ToJSONGraph");
+}
+
 /* Reads a graph, and checks what it is written as. */
 static void test_graph_text(const char *text, const char *want) {
   TVMFFIByteArray bytes = tvmffi_view(text);
@@ -14735,6 +14801,7 @@ static const test_case test_cases[] = {
     {"JSON: graphs that are none", test_json_bad_graphs},
     {"JSON: graphs of lists and dicts", test_json_loose_graphs},
     {"JSON: cycles", test_json_cycles},
+    {"JSON: keys that go", test_json_keys_that_go},
     {"JSON: texts of graphs", test_json_graph_texts},
     {"JSON: graphs of larger maps", test_json_graph_maps},
     {"JSON: enumerations", test_json_enums},
@@ -14850,6 +14917,7 @@ static const test_case test_cases[] = {
     {"recursive order: cycles", test_order_of_cycles},
     {"recursive order: hooks", test_order_hooks},
     {"recursive order: hooks of equality", test_equality_hooks},
+    {"recursive order: keys that go", test_keys_that_go},
     {"recursive order: depth and sharing", test_deep_values},
     {"recursive order: hooks of big integers", test_bigint_hooks},
 #endif
