@@ -8455,6 +8455,7 @@ typedef struct {
   void *pool[TVMFFI_I_POOL_CLASSES]; /* free blocks, linked: see >>util */
   int32_t pool_room;                 /* for so many units of 16 bytes more */
   int pool_state; /* 0: not begun, 1: blocks are kept, -1: never again */
+  int pool_skip;  /* so many blocks are freed with no look for room */
 #endif
 } tvmffi_i_thread;
 
@@ -8715,6 +8716,7 @@ TVMFFI_I_INLINE size_t tvmffi_i_pool_class(size_t size) {
 /* Gives back what a thread keeps; tells whether there was any. */
 TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_thread *t) {
   int i, any = 0;
+  t->pool_skip = 0;
   for (i = 0; i < TVMFFI_I_POOL_CLASSES; ++i) {
     while (t->pool[i]) {
       void *block = t->pool[i];
@@ -8736,12 +8738,16 @@ static void tvmffi_i_pool_end(tvmffi_i_thread *t) {
 
 /* Where there is no room: a thread begins to keep blocks with its second one,
    if it is told of its end. Later on blocks of other classes make room, which a
-   program may have had use for when it did something else. */
+   program may have had use for when it did something else; where there are
+   none, they are looked for again after so many blocks. */
 TVMFFI_I_SLOW void tvmffi_i_pool_full(tvmffi_i_thread *t, void *block,
                                       size_t i) {
+  enum { SKIP = 63 };
   size_t k = i, n;
-  if (t->pool_state > 0) {
-    for (n = 0; n < TVMFFI_I_POOL_CLASSES && t->pool_room < (int32_t)i; ++n) {
+  if (t->pool_state > 0 && t->pool_skip) {
+    --t->pool_skip;
+  } else if (t->pool_state > 0) {
+    for (n = 1; n < TVMFFI_I_POOL_CLASSES && t->pool_room < (int32_t)i; ++n) {
       k = k + 1 < TVMFFI_I_POOL_CLASSES ? k + 1 : 0;
       while (t->pool[k] && t->pool_room < (int32_t)i) {
         void *other = t->pool[k];
@@ -8750,12 +8756,14 @@ TVMFFI_I_SLOW void tvmffi_i_pool_full(tvmffi_i_thread *t, void *block,
         TVMFFI_I_FREE(other);
       }
     }
-    *(void **)block = t->pool[i];
-    t->pool[i] = block;
-    t->pool_room -= (int32_t)i;
-    return;
-  }
-  if (!t->pool_state) {
+    if (t->pool_room >= (int32_t)i) {
+      *(void **)block = t->pool[i];
+      t->pool[i] = block;
+      t->pool_room -= (int32_t)i;
+      return;
+    }
+    t->pool_skip = SKIP;
+  } else if (!t->pool_state) {
     if (!t->exit_is_set) tvmffi_i_watch_exit(t);
     t->pool_state = t->exit_is_set ? 1 : -1;
     if (t->exit_is_set) t->pool_room = TVMFFI_I_POOL_ROOM;
