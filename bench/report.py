@@ -418,8 +418,8 @@ def page_python(ini, compared, pictures):
                       for row, columns in calls.items()])
 
 
-def page_sizes(lines):
-    """A table of what both have, a list of the rest."""
+def page_sizes(ini, lines):
+    """A table of what both have, a list of the rest, and words."""
     yield "## Sizes, compile and load times"
     yield ""
     both, rest = {}, []
@@ -434,6 +434,7 @@ def page_sizes(lines):
                       for what, of in both.items()])
     yield from (f"- {line}" for line in rest)
     yield ""
+    yield from paragraphs(ini["page"]["sizes"])
 
 
 def write_page(args, ini, rows, goals, sizes):
@@ -445,7 +446,7 @@ def write_page(args, ini, rows, goals, sizes):
         lines += page_python(ini, json.loads(args.python.read_text()),
                              pictures)
     if args.sizes:
-        lines += page_sizes(sizes)
+        lines += page_sizes(ini, sizes)
     lines += [*page_limits(ini, rows), *page_rows(rows, pictures)]
     text = "\n".join(lines).rstrip() + "\n"
     (args.out / "benchmarks.md").write_text(text, encoding="utf-8")
