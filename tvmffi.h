@@ -2821,6 +2821,19 @@ TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
                       "is intentional.",
                       (unsigned long long)value);
 }
+
+/* Raises for what tvmffi_uint makes of a number too large for an Any. */
+TVMFFI_I_INLINE int tvmffi_i_check_value(TVMFFIAny any) {
+  return TVMFFI_I_UNLIKELY(any.type_index == kTVMFFIAny)
+             ? tvmffi_i_too_large((uint64_t)any.v_int64)
+             : 0;
+}
+TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
+  int32_t i;
+  for (i = 0; i < n; ++i) TVMFFI_TRY(tvmffi_i_check_value(args[i]));
+  return 0;
+}
+
 TVMFFI_I_PUT(uint64) {
   if (value >> 63) return tvmffi_i_too_large(value);
   *out = tvmffi_int((int64_t)value);
@@ -2828,6 +2841,22 @@ TVMFFI_I_PUT(uint64) {
 }
 TVMFFI_I_VALUE_WORD(uint64, -1)
 
+/* With <stdbool.h> of C99 the word `bool` arrives here as `_Bool`,
+   also where this header makes it. */
+#define tvmffi_type__Bool tvmffi_type_bool
+#define tvmffi_no__Bool tvmffi_no_bool
+#define tvmffi_some__Bool tvmffi_some_bool
+#define tvmffi_i_put_type__Bool tvmffi_i_put_type_bool
+#define tvmffi_i_name__Bool tvmffi_i_name_bool
+#define tvmffi_i_get__Bool tvmffi_i_get_bool
+#define tvmffi_i_put__Bool tvmffi_i_put_bool
+#define tvmffi_i_item__Bool tvmffi_i_item_bool
+#define tvmffi_i_fits__Bool tvmffi_i_fits_bool
+#define tvmffi_i_element__Bool tvmffi_i_element_bool
+#define tvmffi_type_optional__Bool tvmffi_type_optional_bool
+#define tvmffi_i_put_type_optional__Bool tvmffi_i_put_type_optional_bool
+#define tvmffi_i_get_optional__Bool tvmffi_i_get_optional_bool
+#define tvmffi_i_put_optional__Bool tvmffi_i_put_optional_bool
 #if defined(__cplusplus)
 TVMFFI_I_TYPE(bool, bool, "bool", "bool")
 #else
@@ -2842,19 +2871,6 @@ TVMFFI_I_PUT(bool) {
   return 0;
 }
 TVMFFI_I_VALUE_WORD(bool, kTVMFFIBool)
-/* With <stdbool.h> of C99 the word `bool` arrives here as `_Bool`. */
-#define tvmffi_type__Bool tvmffi_type_bool
-#define tvmffi_i_put_type__Bool tvmffi_i_put_type_bool
-#define tvmffi_i_name__Bool tvmffi_i_name_bool
-#define tvmffi_i_get__Bool tvmffi_i_get_bool
-#define tvmffi_i_put__Bool tvmffi_i_put_bool
-#define tvmffi_i_item__Bool tvmffi_i_item_bool
-#define tvmffi_i_fits__Bool tvmffi_i_fits_bool
-#define tvmffi_i_element__Bool tvmffi_i_element_bool
-#define tvmffi_type_optional__Bool tvmffi_type_optional_bool
-#define tvmffi_i_put_type_optional__Bool tvmffi_i_put_type_optional_bool
-#define tvmffi_i_get_optional__Bool tvmffi_i_get_optional_bool
-#define tvmffi_i_put_optional__Bool tvmffi_i_put_optional_bool
 
 #if !TVMFFI_NO_FLOAT
 #define TVMFFI_I_FLOAT_TYPE(T, ctype)                     \
@@ -2893,7 +2909,7 @@ TVMFFI_I_GET(any) {
 }
 TVMFFI_I_PUT(any) {
   *out = value;
-  return 0;
+  return tvmffi_i_check_value(value);
 }
 TVMFFI_I_KEPT_WORD(any, -1)
 
@@ -3418,18 +3434,6 @@ TVMFFI_I_COLD int tvmffi_i_know(int which) {
   return 0;
 }
 
-/* Raises for what tvmffi_uint makes of a number too large for an Any. */
-TVMFFI_I_INLINE int tvmffi_i_check_value(TVMFFIAny any) {
-  return TVMFFI_I_UNLIKELY(any.type_index == kTVMFFIAny)
-             ? tvmffi_i_too_large((uint64_t)any.v_int64)
-             : 0;
-}
-TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
-  int32_t i;
-  for (i = 0; i < n; ++i) TVMFFI_TRY(tvmffi_i_check_value(args[i]));
-  return 0;
-}
-
 /* Calls one of them; *result is None before, and owned behind. */
 TVMFFI_I_INLINE int tvmffi_i_ask(int which, TVMFFIAny *args, int32_t n,
                                  TVMFFIAny *result) {
@@ -3469,7 +3473,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of, int maker,
                                          int same, const TVMFFIAny *from,
                                          TVMFFIAny *to) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
-  TVMFFIAny item, *at;
+  TVMFFIAny item = tvmffi_none(), *at;
   int code = 0;
   int64_t i;
   *to = tvmffi_none();
@@ -4740,7 +4744,8 @@ TVMFFI_I_INLINE int tvmffi_i_equal(TVMFFIAny a, TVMFFIAny b) {
 #define tvmffi_dtype_name(dtype, out) \
   (TVMFFI_I_HERE tvmffi_i_get_dtype_name(dtype, out))
 
-TVMFFI_I_INLINE int tvmffi_i_get_dtype_name(DLDataType dtype, TVMFFIAny *out) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_dtype_name(
+    DLDataType dtype, TVMFFIAny *out) {
   TVMFFI_TRY(TVMFFIDataTypeToString(&dtype, out));
   return tvmffi_i_keep_any(out);
 }
@@ -4924,13 +4929,13 @@ TVMFFI_I_INLINE int tvmffi_i_index(const TVMFFIAny *any, const TVMFFIAny *key,
    and says the key if it is a text or a number. */
 TVMFFI_I_COLD int tvmffi_i_not_there(const TVMFFIAny *any,
                                      const TVMFFIAny *key) {
-  TVMFFIByteArray text = tvmffi_any_str(key);
+  TVMFFIByteArray text;
   if (tvmffi_i_is_sequence(any))
     return TVMFFI_RAISE("IndexError", "Index %lld out of bounds %lld",
                         (long long)key->v_int64,
                         (long long)tvmffi_i_length(any));
-  if (text.data)
-    return TVMFFI_RAISE("KeyError", "key is not in Map: %.100s", text.data);
+  if (!tvmffi_i_get_str(key, &text))
+    return TVMFFI_RAISE("KeyError", "key is not in Map: %s", text.data);
   if (TVMFFI_I_IS_INT(key))
     return TVMFFI_RAISE("KeyError", "key is not in Map: %lld",
                         (long long)key->v_int64);
@@ -5083,6 +5088,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any,
                                                             TVMFFIAny key) {
   int has;
+  TVMFFI_TRY(tvmffi_i_check_value(key));
   if (any.type_index == kTVMFFIList)
     return tvmffi_i_tell(TVMFFI_I_LIST_ERASE, any, key, tvmffi_none(), 2);
   if (any.type_index != kTVMFFIDict)
@@ -5097,6 +5103,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(TVMFFIAny any,
                                                           tvmffi_out out) {
   if (any.type_index != kTVMFFIList && any.type_index != kTVMFFIDict)
     return tvmffi_i_bad_container("tvmffi_pop", "a list or dict", &any);
+  TVMFFI_TRY(tvmffi_i_check_value(key));
   TVMFFI_TRY(tvmffi_i_get_or(any, key, out, 0, tvmffi_none()));
   return tvmffi_i_erase_item(any, key);
 }
@@ -6207,6 +6214,8 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_new(DLDataType dtype, DLDevice device,
   DLTensor like = TVMFFI_I_ZERO;
   TVMFFIObjectHandle handle = NULL;
   int32_t i;
+  if (!out) return tvmffi_i_no_out("tvmffi_tensor_new");
+  *out = NULL;
   if (ndim < 0 || (ndim && !shape))
     return TVMFFI_RAISE("ValueError", "a new tensor of rank %d without shape",
                         (int)ndim);
@@ -6226,6 +6235,8 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_new(DLDataType dtype, DLDevice device,
 
 TVMFFI_I_INLINE int tvmffi_i_tensor_like(const DLTensor *t,
                                          TVMFFIObject **out) {
+  if (!out) return tvmffi_i_no_out("tvmffi_tensor_like");
+  *out = NULL;
   if (!t) return TVMFFI_RAISE("ValueError", "a new tensor like NULL");
   return tvmffi_i_tensor_new(t->dtype, t->device, t->ndim, t->shape, out);
 }
@@ -6802,7 +6813,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f,
   if (!(f->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
     return tvmffi_i_class_set_field(f, self, &f->default_value_or_factory);
   TVMFFI_TRY(
-      TVMFFIFunctionCall(f->default_value_or_factory.v_obj, NULL, 0, &value));
+      tvmffi_i_call_away(f->default_value_or_factory.v_obj, NULL, 0, &value));
   code = tvmffi_i_class_set_field(f, self, &value);
   tvmffi_any_release(&value);
   return code;
@@ -6829,7 +6840,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_fields(const tvmffi_i_class *c,
         if (optional != pass) continue;
         if (!(f->flags & named) && used < n)
           TVMFFI_TRY_CONTEXT(tvmffi_i_class_set_field(f, self, &values[used++]),
-                             "%s.%s", c->key, f->name.data);
+                             "%s.%s", c->key, f->name.data ? f->name.data : "");
         else
           TVMFFI_TRY(tvmffi_i_class_set_default(f, self));
       }
@@ -7004,7 +7015,8 @@ TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_name *type, int nullable,
 
 /* Replaces what an owned TVMFFIAny holds by `view` (borrowed): what fields of
    str, bytes and any are set by in C. On failure nothing is changed. */
-TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned, TVMFFIAny view) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
+                                                          TVMFFIAny view) {
   TVMFFIAny now = tvmffi_none(), old = *owned;
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&view, &now));
   *owned = now;
@@ -7421,8 +7433,8 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
     tvmffi_i_class_delete(tvmffi_i_class_of_##T(), (TVMFFIObject *)self, \
                           flags); \
   } \
-  TVMFFI_I_INLINE int tvmffi_i_new_##T(T **out, const TVMFFIAny *values, \
-                                       int32_t n_values) { \
+  TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_new_##T( \
+      T **out, const TVMFFIAny *values, int32_t n_values) { \
     TVMFFIObjectHandle self = NULL; \
     int code = tvmffi_i_class_new(tvmffi_i_class_of_##T(), \
                                   out ? &self : NULL, values, n_values); \
@@ -7480,8 +7492,8 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 
 /* The two halves of TVMFFI_TYPE, for types that refer to each other. The first
    makes the name a word, and asks no more than `typedef struct Point Point;`.
-   The second stands behind it, with the same key. Objects that hold each other
-   are freed only after one of them has let go. */
+   The second stands behind it in the same file, with the same key. Objects that
+   hold each other are freed only after one of them has let go. */
 #define TVMFFI_TYPE_DECLARE(type, key) TVMFFI_I_CLASS_WORD(type, key)
 #define TVMFFI_TYPE_DEFINE(type, key, ...) \
   TVMFFI_I_TYPE_N(type, key, TVMFFI_I_COUNT33(__VA_ARGS__), __VA_ARGS__, ~)
@@ -8859,9 +8871,10 @@ TVMFFI_I_INLINE uint32_t tvmffi_i_read32(const char *data) {
   return word;
 }
 
-/* Both halves of a product, one on the other. */
+/* Both halves of a product, one on the other; where that would take a call of
+   the compiler's library, something as well mixed. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_fold(uint64_t a, uint64_t b) {
-#if defined(__SIZEOF_INT128__) && !defined(__wasm__)
+#if defined(__SIZEOF_INT128__) && !defined(__wasm__) && !TVMFFI_FREESTANDING
   __extension__ typedef unsigned __int128 wide;
   wide product = (wide)a * b;
   return (uint64_t)product ^ (uint64_t)(product >> 64);
@@ -8976,7 +8989,7 @@ TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
 }
 
 /* The first slots of a map that begins with `n` nodes, in static memory: no
-   start can be refused for want of them. */
+   start can be refused for want of them. Of 512 nodes at most. */
 #define TVMFFI_I_NUM_PLACES(n) \
   ((n) <= 32    ? 64           \
    : (n) <= 64  ? 128          \
@@ -27362,6 +27375,7 @@ enum {
   TVMFFI_I_NUM_BUILTINS =
       sizeof(tvmffi_i_builtins) / sizeof(tvmffi_i_builtins[0])
 };
+TVMFFI_STATIC_ASSERT(TVMFFI_I_NUM_BUILTINS <= 512, their_first_slots);
 static tvmffi_i_function_object tvmffi_i_builtin_objects[TVMFFI_I_NUM_BUILTINS];
 static tvmffi_i_global tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS];
 static tvmffi_i_about tvmffi_i_builtin_abouts[TVMFFI_I_NUM_BUILTINS];

@@ -3280,6 +3280,7 @@ TVMFFI_FUNC(u_uint16, uint16, (uint16, x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(u_uint32, uint32, (uint32, x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(u_uint64, uint64, (uint64, x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(u_too_large, uint64) { TVMFFI_RETURN(UINT64_MAX); }
+TVMFFI_FUNC(u_large_any, any) { TVMFFI_RETURN(tvmffi_uint(UINT64_MAX)); }
 #if !TVMFFI_NO_FLOAT
 TVMFFI_FUNC(u_float32, float32, (float32, x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(u_float64, float64, (float64, x)) { TVMFFI_RETURN(x); }
@@ -3386,6 +3387,8 @@ static void test_typed_integers(void) {
   FAILS(tvmffi_func_u_too_large.call(NULL, NULL, 0, &any), "OverflowError",
         "Integer value 18446744073709551615 is too large to fit in int64_t. "
         "Consider explicitly casting to int64_t first if this is intentional.");
+  FAILS(tvmffi_func_u_large_any.call(NULL, NULL, 0, &any), "OverflowError",
+        NULL);
 }
 
 static void test_typed_values(void) {
@@ -4743,6 +4746,8 @@ static void test_changed_lists(void) {
 }
 
 static void test_bad_containers(void) {
+  const char absent[5] = {'a', 'b', '\xFF', 'c', 'd'}; /* and no NUL */
+  TVMFFIByteArray bytes = {absent, sizeof(absent)};
   TVMFFIAny items[4], any = tvmffi_none(), none = tvmffi_none();
   TVMFFIObject *list, *map, *array;
   int64_t n = 0;
@@ -4781,6 +4786,11 @@ static void test_bad_containers(void) {
         "expected an index into `ffi.List`, but got `const char*`");
   FAILS(tvmffi_get(tvmffi_obj(list), tvmffi_int(7), tvmffi_out_any(&any)),
         "IndexError", "Index 7 out of bounds 1");
+  FAILS(tvmffi_erase(tvmffi_obj(list), tvmffi_uint(UINT64_MAX)),
+        "OverflowError", NULL);
+  FAILS(tvmffi_pop(tvmffi_obj(list), tvmffi_uint(UINT64_MAX),
+                   tvmffi_out_any(&any)),
+        "OverflowError", NULL);
   FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_int(7), tvmffi_out_any(&any)),
         "KeyError", "key is not in Map: 7");
   FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_int(7), tvmffi_out_int64(&n),
@@ -4788,6 +4798,8 @@ static void test_bad_containers(void) {
         "TypeError", "Cannot convert from type `ffi.SmallStr` to `int`");
   FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_str("a key"), tvmffi_out_any(&any)),
         "KeyError", "key is not in Map: a key");
+  FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_bytes(&bytes), tvmffi_out_any(&any)),
+        "KeyError", "key is not in Map");
   FAILS(tvmffi_get(tvmffi_obj(map), none, tvmffi_out_any(&any)), "KeyError",
         "key is not in Map");
   FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_int(7), tvmffi_out_any(&any),
@@ -5446,6 +5458,31 @@ static void test_type_registration(void) {
   CHECK(f->flags & kTVMFFIFieldFlagBitMaskInitOff);
   CHECK_INT(test_field_of(info->type_index, "text")->field_static_type_index,
             kTVMFFIAny);
+}
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *items;
+} TestBag;
+TVMFFI_FUNC(u_items, list) { TVMFFI_RETURN(tvmffi_list(tvmffi_int(1))); }
+TVMFFI_TYPE(TestBag, "unit.Bag", TVMFFIObject, (field, list, items),
+            (factory, u_items))
+
+/* What a factory makes is not the caller's scope's. */
+static void test_type_factory(void) {
+  tvmffi_scope scope;
+  TestBag *bag = NULL;
+  int code;
+  if (TVMFFI_NO_CONTAINERS) return;
+  tvmffi_scope_begin(&scope);
+  code = tvmffi_new(TestBag, &bag);
+  if (!code) {
+    CHECK_INT(test_strong(bag->items), 1);
+    CHECK_INT(tvmffi_scope_count(kTVMFFIList), 0);
+    CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 1);
+  }
+  tvmffi_scope_end(&scope);
+  OK(code);
 }
 
 static void test_type_new(void) {
@@ -14722,6 +14759,7 @@ static const test_case test_cases[] = {
 #if !TVMFFI_NO_TYPES
     {"struct types: registration", test_type_registration},
     {"struct types: new objects", test_type_new},
+    {"struct types: factories in scopes", test_type_factory},
     {"struct types: fields", test_type_fields},
     {"struct types: methods", test_type_methods},
     {"struct types: attributes", test_type_attributes},

@@ -302,7 +302,8 @@ def page_goals(goals):
     yield "## The goals"
     yield ""
     yield ("Times are nanoseconds: limit / stock / ours. A goal is the largest "
-           "ratio allowed; of several rows the worst counts.")
+           "ratio allowed; of several rows the worst counts. Ratios are "
+           "rounded to hundredths first.")
     yield ""
     lines = []
     for goal in goals:

@@ -14,6 +14,8 @@
 TVMFFI_FUNC(divide, int64, (int64, a), (int64, b)) {
   if (b == 0)
     return TVMFFI_RAISE("ZeroDivisionError", "%lld / 0", (long long)a);
+  if (a == INT64_MIN && b == -1)
+    return TVMFFI_RAISE("OverflowError", "%lld / -1", (long long)a);
   TVMFFI_RETURN(a / b);
 }
 

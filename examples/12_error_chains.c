@@ -22,7 +22,8 @@ static int parse_number(const char *text, int64_t *out) {
 static int parse_line(const char *line, int number, int64_t *out) {
   const char *equals = strchr(line, '=');
   if (!equals) return TVMFFI_RAISE("SyntaxError", "line %d: no `=`", number);
-  TVMFFI_TRY_CONTEXT(parse_number(equals + 2, out), "line %d", number);
+  equals += equals[1] == ' ' ? 2 : 1;
+  TVMFFI_TRY_CONTEXT(parse_number(equals, out), "line %d", number);
   return 0;
 }
 

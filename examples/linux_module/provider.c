@@ -12,6 +12,7 @@ TVMFFI_FUNC(add, int64, (int64, a), (int64, b)) { TVMFFI_RETURN(a + b); }
 
 TVMFFI_FUNC(divide, int64, (int64, a), (int64, b)) {
   if (!b) return TVMFFI_RAISE("ValueError", "%d is divided by zero", (int)a);
+  if (b == -1) TVMFFI_RETURN((int64_t)(0 - (uint64_t)a)); /* never a trap */
   TVMFFI_RETURN(a / b);
 }
 

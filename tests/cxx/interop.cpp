@@ -345,8 +345,10 @@ TEST(functions_of_cxx_called_by_c) {
   Function::SetGlobal("cxx.text", Function::FromTyped([](int64_t) {
                         return String("no number");
                       }));
-  THROWS("TypeError: Cannot convert from type `ffi.String` to `int`",
-         check(c_call_global("cxx.text", 1, &out)));
+  THROWS(
+      "TypeError: result of cxx.text: Cannot convert from type "
+      "`ffi.String` to `int`",
+      check(c_call_global("cxx.text", 1, &out)));
   NOTE_THROWN(check(c_call_global("cxx.none", 1, &out)));
   int64_t values[8] = {5, 3, 8, 1, 9, 2, 7, 0};
   int calls = 0;

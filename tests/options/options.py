@@ -31,6 +31,18 @@ STRICT_C = ["-Wstrict-prototypes", "-Wmissing-prototypes",
             "-Wdeclaration-after-statement", "-Wold-style-definition"]
 PROGRAM = (HERE / "program.c").read_text()
 USER = (HERE / "user.c").read_text()
+# In C, <stdbool.h> makes `bool` another word: in the header, too.
+STDBOOL = """#include <stdbool.h>
+#include "tvmffi.h"
+TVMFFI_EXPORT(all_of, bool, (array(bool), all), (optional(bool), otherwise)) {
+  TVMFFI_FOREACH(TVMFFIAny, one, tvmffi_obj(all))
+    if (!one.v_int64) TVMFFI_RETURN(false);
+  TVMFFI_RETURN(otherwise.has_value ? otherwise.value : true);
+}
+TVMFFI_EXPORT(some, optional(bool), (bool, x)) {
+  TVMFFI_RETURN(x ? tvmffi_some_bool(x) : tvmffi_no_bool());
+}
+"""
 
 # What the implementation may ask of the system. Compilers add their own
 # helpers, and libc renames some functions (`__isoc99_sscanf`, `__memcpy_chk`).
@@ -366,6 +378,8 @@ def no_warnings(box):
             box.compile("strict", text, "-O2", *STRICT, *STRICT_C, std)
         for std in ("-std=c++11", "-std=c++17"):
             box.compile("strict", text, "-O2", *STRICT, std, cxx=True)
+    for std in ("-std=c99", "-std=c11", "-std=gnu17"):
+        box.compile("stdbool", STDBOOL, "-O2", *WARNINGS, std)
     for flag in ("-DTVMFFI_DEBUG=1", "-DTVMFFI_DYNAMIC=1"):
         box.compile("strict", USER, "-O1", *STRICT, *STRICT_C, flag)
         box.compile("strict", USER, "-O1", *STRICT, flag, cxx=True)
