@@ -145,6 +145,7 @@ void ffi_runtime_end(void) {
 EXPORT_SYMBOL(TVMFFIBacktrace);
 EXPORT_SYMBOL(TVMFFIBytesFromByteArray);
 EXPORT_SYMBOL(TVMFFIErrorCreate);
+EXPORT_SYMBOL(TVMFFIErrorCreateWithCauseAndExtraContext);
 EXPORT_SYMBOL(TVMFFIErrorMoveFromRaised);
 EXPORT_SYMBOL(TVMFFIErrorSetRaised);
 EXPORT_SYMBOL(TVMFFIErrorSetRaisedFromCStr);
