@@ -2908,8 +2908,9 @@ TVMFFI_I_GET(any) {
   return 0;
 }
 TVMFFI_I_PUT(any) {
+  TVMFFI_TRY(tvmffi_i_check_value(value));
   *out = value;
-  return tvmffi_i_check_value(value);
+  return 0;
 }
 TVMFFI_I_KEPT_WORD(any, -1)
 
@@ -3872,11 +3873,14 @@ TVMFFI_I_COLD int tvmffi_i_refuse(const tvmffi_func *f, const TVMFFIAny *args,
 /* Gives the code of a body that failed. Callers look into the slot then, and
    Python's package crashes if it finds no error there. */
 TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
-  TVMFFIObject *error = code == -2 ? NULL : tvmffi_error_take();
-  if (error) (void)tvmffi_error_raise(error);
-  if (error || code == -2) return code;
-  return TVMFFI_RAISE("RuntimeError", "%s returned %d, but raised no error",
-                      f->name, code);
+  TVMFFIObject *error;
+  if (code == -2) return code; /* the environment holds it */
+  error = tvmffi_error_take();
+  if (!error)
+    return TVMFFI_RAISE("RuntimeError", "%s returned %d, but raised no error",
+                        f->name, code);
+  (void)tvmffi_error_raise(error);
+  return code;
 }
 TVMFFI_I_INLINE int tvmffi_i_checked(const tvmffi_func *f, int code) {
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_failed(f, code) : 0;
@@ -4705,10 +4709,12 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
 #define tvmffi_as(value, out) \
   (TVMFFI_I_HERE tvmffi_i_as(TVMFFI_ANY(value), TVMFFI_I_OUT(out)))
 
+/* Owns a value, which may be one of tvmffi_uint. */
 TVMFFI_I_INLINE int tvmffi_i_own_value(const TVMFFIAny *view, TVMFFIAny *out) {
   TVMFFI_TRY(tvmffi_i_check_value(*view));
   return TVMFFIAnyViewToOwnedAny(view, out);
 }
+
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_as(TVMFFIAny view,
                                                     tvmffi_out out) {
   TVMFFIAny owned = tvmffi_none();
@@ -4917,10 +4923,12 @@ TVMFFI_I_INLINE int64_t tvmffi_i_size(TVMFFIAny any) {
    TypeError. */
 TVMFFI_I_INLINE int tvmffi_i_index(const TVMFFIAny *any, const TVMFFIAny *key,
                                    int64_t *i) {
-  if (!TVMFFI_I_IS_INT(key))
+  if (!TVMFFI_I_IS_INT(key)) {
+    TVMFFI_TRY(tvmffi_i_check_value(*key));
     return TVMFFI_RAISE(
         "TypeError", "expected an index into `%s`, but got `%s`",
         tvmffi_i_type_key(any->type_index), tvmffi_i_type_key(key->type_index));
+  }
   *i = key->v_int64;
   return (uint64_t)*i >= (uint64_t)tvmffi_i_length(any);
 }
@@ -5103,7 +5111,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(TVMFFIAny any,
                                                           tvmffi_out out) {
   if (any.type_index != kTVMFFIList && any.type_index != kTVMFFIDict)
     return tvmffi_i_bad_container("tvmffi_pop", "a list or dict", &any);
-  TVMFFI_TRY(tvmffi_i_check_value(key));
   TVMFFI_TRY(tvmffi_i_get_or(any, key, out, 0, tvmffi_none()));
   return tvmffi_i_erase_item(any, key);
 }
@@ -6200,6 +6207,7 @@ TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
 /* Allocates a tensor *out, owned by the caller or by the innermost scope, in
    the memory of who called: by the environment's allocator, whose tensors
    Python gets back as they are. The shape is copied, its content is not set.
+   On failure *out is NULL.
    RuntimeError when there is no allocator, or that one's own error; ValueError
    for a bad shape. tvmffi_tensor_like takes dtype, device and shape from a
    borrowed tensor. */
@@ -7018,7 +7026,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_name *type, int nullable,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
                                                           TVMFFIAny view) {
   TVMFFIAny now = tvmffi_none(), old = *owned;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&view, &now));
+  TVMFFI_TRY(tvmffi_i_own_value(&view, &now));
   *owned = now;
   tvmffi_any_release(&old);
   return 0;
@@ -7585,8 +7593,8 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #if defined(__cplusplus)
 extern "C++" {
 template <typename T, typename... Args>
-static inline int tvmffi_i_new(int (*make)(T **, const TVMFFIAny *, int32_t),
-                               T **out, Args... args) {
+TVMFFI_I_MUST_CHECK static inline int tvmffi_i_new(
+    int (*make)(T **, const TVMFFIAny *, int32_t), T **out, Args... args) {
   TVMFFIAny packed[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return make(out, packed, (int32_t)(sizeof...(Args)));
 }
@@ -27386,22 +27394,23 @@ TVMFFI_I_COLD void tvmffi_i_start_globals(void) {
   int i;
   if (TVMFFI_I_LOAD(&started)) return;
   tvmffi_i_lock();
-  if (!TVMFFI_I_LOAD(&started))
+  if (!TVMFFI_I_LOAD(&started)) {
     tvmffi_i_begin_map(&tvmffi_i_globals, &slots.head, sizeof(slots));
-  for (i = 0; i < TVMFFI_I_NUM_BUILTINS && !TVMFFI_I_LOAD(&started); ++i) {
-    tvmffi_i_function_object *f = &tvmffi_i_builtin_objects[i];
-    tvmffi_i_global *g = &tvmffi_i_builtin_entries[i];
-    const char *name = tvmffi_i_builtins[i].name;
-    f->base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
-    f->base.type_index = kTVMFFIFunction;
-    f->cell.safe_call = tvmffi_i_builtins[i].typed->call;
-    g->function = &f->base;
-    g->about = &tvmffi_i_builtin_abouts[i];
-    tvmffi_i_builtin_abouts[i].typed = tvmffi_i_builtins[i].typed;
-    tvmffi_i_builtins[i].typed->name = name;
-    tvmffi_i_insert(&tvmffi_i_globals, &g->node, name, strlen(name));
+    for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i) {
+      tvmffi_i_function_object *f = &tvmffi_i_builtin_objects[i];
+      tvmffi_i_global *g = &tvmffi_i_builtin_entries[i];
+      const char *name = tvmffi_i_builtins[i].name;
+      f->base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
+      f->base.type_index = kTVMFFIFunction;
+      f->cell.safe_call = tvmffi_i_builtins[i].typed->call;
+      g->function = &f->base;
+      g->about = &tvmffi_i_builtin_abouts[i];
+      tvmffi_i_builtin_abouts[i].typed = tvmffi_i_builtins[i].typed;
+      tvmffi_i_builtins[i].typed->name = name;
+      tvmffi_i_insert(&tvmffi_i_globals, &g->node, name, strlen(name));
+    }
+    TVMFFI_I_STORE(&started, 1);
   }
-  TVMFFI_I_STORE(&started, 1);
   tvmffi_i_unlock();
 }
 

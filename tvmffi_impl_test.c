@@ -3389,6 +3389,9 @@ static void test_typed_integers(void) {
         "Consider explicitly casting to int64_t first if this is intentional.");
   FAILS(tvmffi_func_u_large_any.call(NULL, NULL, 0, &any), "OverflowError",
         NULL);
+  CHECK_INT(any.type_index, kTVMFFINone);
+  FAILS(tvmffi_any_assign(&any, tvmffi_uint(UINT64_MAX)), "OverflowError",
+        NULL);
 }
 
 static void test_typed_values(void) {
@@ -4787,6 +4790,9 @@ static void test_bad_containers(void) {
   FAILS(tvmffi_get(tvmffi_obj(list), tvmffi_int(7), tvmffi_out_any(&any)),
         "IndexError", "Index 7 out of bounds 1");
   FAILS(tvmffi_erase(tvmffi_obj(list), tvmffi_uint(UINT64_MAX)),
+        "OverflowError", NULL);
+  FAILS(tvmffi_get(tvmffi_obj(list), tvmffi_uint(UINT64_MAX),
+                   tvmffi_out_any(&any)),
         "OverflowError", NULL);
   FAILS(tvmffi_pop(tvmffi_obj(list), tvmffi_uint(UINT64_MAX),
                    tvmffi_out_any(&any)),
@@ -6861,6 +6867,11 @@ static void test_new_tensor(void) {
   FAILS(tvmffi_tensor_new(type, cpu, -1, shape, &x), "ValueError", NULL);
   FAILS(tvmffi_tensor_new(type, cpu, 1, NULL, &x), "ValueError", NULL);
   FAILS(tvmffi_tensor_like(NULL, &x), "ValueError", NULL);
+  CHECK(x == NULL);
+  FAILS(tvmffi_tensor_new(type, cpu, 2, shape, NULL), "ValueError",
+        "tvmffi_tensor_new: NULL for the result");
+  FAILS(tvmffi_tensor_like(NULL, NULL), "ValueError",
+        "tvmffi_tensor_like: NULL for the result");
   CHECK(!x);
   test_alloc_mode = 0;
   OK(TVMFFIEnvSetDLPackManagedTensorAllocator(test_tensor_alloc, 1, NULL));
