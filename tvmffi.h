@@ -24384,25 +24384,38 @@ static size_t tvmffi_i_print_double(char *to, uint64_t bits) {
 
 /* -------- Reading -------- */
 
-/* An array or an object that has begun, and its first value on the stack. */
-typedef struct {
-  size_t base;
-  int is_object;
-} tvmffi_i_json_open;
-
 /* Objects of one text tend to have the same keys, in the same order. */
-enum { TVMFFI_I_JSON_KEYS = 32, TVMFFI_I_JSON_SHAPES = 8 };
+enum { TVMFFI_I_JSON_SHAPES = 8, TVMFFI_I_JSON_KEYS = 64 };
+enum { TVMFFI_I_JSON_KEY_MAX = 31 }; /* bytes in the text */
+enum { TVMFFI_I_JSON_BITS = 7, TVMFFI_I_JSON_PLACES = 1 << TVMFFI_I_JSON_BITS };
+
+/* A key that was read, as it stood in the text with its quotes and colon. One
+   that is longer than there is room for is like no text. */
+typedef struct tvmffi_i_json_known {
+  struct tvmffi_i_json_known *next; /* what came after it the last time */
+  uint64_t first, mask; /* its first eight bytes, or all; and 255 for each */
+  char rest[TVMFFI_I_JSON_KEY_MAX - 8];
+  uint8_t size;  /* in the text */
+  TVMFFIAny key; /* owned */
+} tvmffi_i_json_known;
 
 typedef struct {
   const char *begin, *end;
-  const char *at;    /* of slow paths; others have it in a register */
-  TVMFFIAny *values; /* a stack of owned values, keys before their values */
-  tvmffi_i_json_open *opens;
-  size_t num_values, room_values, num_opens, room_opens;
+  const char *at; /* of slow paths; others have it in a register */
+  /* A stack of owned values, keys before their values. Before the values of an
+     array or an object that has begun stands an integer, where those of the
+     one around it begin; its padding is what will close that one. */
+  TVMFFIAny *values;
+  size_t num_values, room_values;
   tvmffi_i_text_buffer text; /* of a string with escapes */
-  /* Long keys and objects with tables, one of each hash; owned. */
-  tvmffi_i_string *keys[TVMFFI_I_JSON_KEYS];
+  /* Objects with tables, one of each hash; owned. */
   tvmffi_i_map_object *shapes[TVMFFI_I_JSON_SHAPES];
+  /* The keys that came first, and where those of a hash are. The first one is
+     a key that no text has. */
+  tvmffi_i_json_known *last; /* the key that was read last */
+  size_t num_keys, num_vain; /* `num_vain`: look-ups since one was of use */
+  uint8_t places[TVMFFI_I_JSON_PLACES];
+  tvmffi_i_json_known keys[TVMFFI_I_JSON_KEYS];
 } tvmffi_i_json_reader;
 
 /* Makes room for one more element of a stack. */
@@ -24451,22 +24464,36 @@ TVMFFI_I_SLOW int tvmffi_i_json_no_value(const tvmffi_i_json_reader *r,
   return tvmffi_i_json_error(r, at, "Expecting value");
 }
 
-TVMFFI_I_INLINE const char *tvmffi_i_json_skip(const char *p, const char *end) {
-  const uint64_t spaces = UINT64_MAX / 255 * ' ';
-  uint64_t word;
-  if (p != end && (unsigned char)*p > ' ') return p;
+/* Where eight bytes can be taken apart as a word: how many of them stand before
+   the first one that has a bit set in `found`, which is not 0. */
+#if TVMFFI_I_GNU && defined(__BYTE_ORDER__) && \
+    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define TVMFFI_I_BYTES_BEFORE(found) ((unsigned)__builtin_ctzll(found) / 8)
+#endif
+
+/* Goes past white space, most of which are the spaces of an indented line. */
+TVMFFI_I_NOINLINE const char *tvmffi_i_json_spaces(const char *p,
+                                                   const char *end) {
   for (; p != end; ++p) {
-    if (*p == '\n') {
-      for (++p; end - p >= 8; p += 8) {
-        memcpy(&word, p, 8);
-        if (word != spaces) break;
-      }
-      --p;
-    } else if (*p != ' ' && *p != '\t' && *p != '\r') {
+    if (*p != ' ' && *p != '\n' && *p != '\t' && *p != '\r') return p;
+#if defined(TVMFFI_I_BYTES_BEFORE)
+    for (; end - p > 8; p += 8) {
+      uint64_t word;
+      memcpy(&word, p + 1, 8);
+      word ^= UINT64_MAX / 255 * ' ';
+      if (!word) continue;
+      p += TVMFFI_I_BYTES_BEFORE(word);
       break;
     }
+#endif
   }
   return p;
+}
+
+TVMFFI_I_INLINE const char *tvmffi_i_json_skip(const char *p, const char *end) {
+  if (p != end && (unsigned char)*p > ' ') return p;
+  if (end - p > 1 && *p == ' ' && (unsigned char)p[1] > ' ') return p + 1;
+  return tvmffi_i_json_spaces(p, end);
 }
 
 TVMFFI_I_INLINE int tvmffi_i_json_peek(const tvmffi_i_json_reader *r) {
@@ -24480,15 +24507,23 @@ static int tvmffi_i_json_match(tvmffi_i_json_reader *r, const char *word) {
   return 1;
 }
 
-/* Whether any of eight bytes is less than 32, or is `a` or `b`: its highest bit
-   is set then, and those of less significant ones are not. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_json_any(uint64_t word, unsigned a,
-                                           unsigned b) {
-  const uint64_t ones = UINT64_MAX / 255, high = ones * 128;
-  uint64_t x = word ^ (ones * a), y = word ^ (ones * b);
-  return (((word - ones * 32) & ~word) | ((x - ones) & ~x) |
-          ((y - ones) & ~y)) &
-         high;
+/* Whether any of eight bytes is less than `c`, at most 128: its highest bit is
+   set then, and those of less significant ones are not. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_below(uint64_t word, unsigned c) {
+  const uint64_t ones = UINT64_MAX / 255;
+  return (word - ones * c) & ~word & ones * 128;
+}
+
+/* The same for bytes that are `c`. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_are(uint64_t word, unsigned c) {
+  return tvmffi_i_bytes_below(word ^ (UINT64_MAX / 255 * c), 1);
+}
+
+/* The same for what ends a string's plain text: a quote, a backslash or a
+   control character. Quotes change places with spaces, next to these. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_json_special(uint64_t word) {
+  return tvmffi_i_bytes_below(word ^ (UINT64_MAX / 255 * ('"' ^ ' ')), 33) |
+         tvmffi_i_bytes_are(word, '\\');
 }
 
 /* Values on the stack are written and read as two words, never as one of 16
@@ -24496,6 +24531,12 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_json_any(uint64_t word, unsigned a,
 TVMFFI_I_INLINE void tvmffi_i_json_set(TVMFFIAny *out, int32_t index,
                                        uint32_t padding, uint64_t word) {
   tvmffi_i_store_bits(out, tvmffi_i_make_bits(index, padding, word));
+}
+
+TVMFFI_I_INLINE void tvmffi_i_json_set_object(TVMFFIAny *out, int32_t index,
+                                              void *object) {
+  tvmffi_i_json_set(out, index, 0, 0);
+  out->v_obj = (TVMFFIObject *)object;
 }
 
 TVMFFI_I_INLINE void tvmffi_i_json_move(TVMFFIAny *to, const TVMFFIAny *from) {
@@ -24507,13 +24548,6 @@ TVMFFI_I_INLINE void tvmffi_i_json_move(TVMFFIAny *to, const TVMFFIAny *from) {
 #endif
   tvmffi_i_store_bits(to, bits);
 }
-
-/* Where eight bytes can be taken apart as a word: how many of them stand before
-   the one whose highest bit is the first that is set. */
-#if TVMFFI_I_GNU && defined(__BYTE_ORDER__) && \
-    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define TVMFFI_I_BYTES_BEFORE(found) ((size_t)__builtin_ctzll(found) / 8)
-#endif
 
 /* Four hexadecimal digits, or -1. */
 static int32_t tvmffi_i_json_hex(tvmffi_i_json_reader *r) {
@@ -24575,6 +24609,24 @@ static int tvmffi_i_json_unicode(tvmffi_i_json_reader *r) {
   return 0;
 }
 
+/* Goes past the plain text of a string. */
+TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p,
+                                                const char *end) {
+  for (; end - p >= 8; p += 8) {
+    uint64_t word;
+    memcpy(&word, p, 8);
+    word = tvmffi_i_json_special(word);
+    if (!word) continue;
+#if defined(TVMFFI_I_BYTES_BEFORE)
+    return p + TVMFFI_I_BYTES_BEFORE(word);
+#else
+    break;
+#endif
+  }
+  while (p != end && *p != '"' && *p != '\\' && (unsigned char)*p >= ' ') ++p;
+  return p;
+}
+
 /* The rest of a string from its first escape or bad byte on. As upstream makes
    it of a std::string, it is an object even if it is short: Python sees that.
  */
@@ -24585,15 +24637,12 @@ static int tvmffi_i_json_escaped(tvmffi_i_json_reader *r, const char *start,
   int c, i;
   r->text.size = 0;
   for (;;) {
+    r->at = tvmffi_i_json_plain(r->at, r->end);
     c = tvmffi_i_json_peek(r);
     if (c == -1)
       return tvmffi_i_json_error(r, start, "Unterminated string starting at");
     if (c < ' ')
       return tvmffi_i_json_error(r, r->at, "Invalid control character at");
-    if (c != '"' && c != '\\') {
-      ++r->at;
-      continue;
-    }
     tvmffi_i_text_put(&r->text, from, (size_t)(r->at - from));
     ++r->at;
     if (c == '"') break;
@@ -24615,68 +24664,43 @@ static int tvmffi_i_json_escaped(tvmffi_i_json_reader *r, const char *start,
   return tvmffi_i_make_large(r->text.data, r->text.size, kTVMFFIStr, out);
 }
 
-/* A key of eight bytes or more: the object of one before, if it is there. Keys
-   are often the same, and nobody can tell whether a string is shared. */
-static int tvmffi_i_json_shared_key(tvmffi_i_json_reader *r, const char *data,
-                                    size_t size, TVMFFIAny *out) {
-  tvmffi_i_string **known;
-  uint64_t first, last;
-  TVMFFIByteArray text;
-  text.data = data;
-  text.size = size;
-  memcpy(&first, data, 8);
-  memcpy(&last, data + size - 8, 8);
-  first = (first ^ last ^ size) * 0x9E3779B97F4A7C15u;
-  known = &r->keys[first >> 32 & (TVMFFI_I_JSON_KEYS - 1)];
-  if (!*known || !tvmffi_i_map_same_text((*known)->bytes, text)) {
-    TVMFFI_TRY(tvmffi_i_make_large(data, size, kTVMFFIStr, out));
-    tvmffi_release(*known);
-    *known = (tvmffi_i_string *)out->v_ptr;
-  }
-  tvmffi_retain(*known);
-  *out = tvmffi_obj(*known);
-  return 0;
-}
-
 TVMFFI_I_NOINLINE const char *tvmffi_i_json_long_string(tvmffi_i_json_reader *r,
                                                         const char *start,
-                                                        int is_key,
                                                         TVMFFIAny *out) {
-  const char *p = start, *end = r->end;
-  uint64_t word;
+  const char *p = tvmffi_i_json_plain(start, r->end);
+  tvmffi_i_string *s;
   size_t size;
-  for (; end - p >= 8; p += 8) {
-    memcpy(&word, p, 8);
-    word = tvmffi_i_json_any(word, '"', '\\');
-    if (!word) continue;
-#if defined(TVMFFI_I_BYTES_BEFORE)
-    p += TVMFFI_I_BYTES_BEFORE(word);
-#endif
-    break;
-  }
-  while (p != end && *p != '"' && *p != '\\' && (unsigned char)*p >= ' ') ++p;
-  if (p == end || *p != '"') {
+  if (p == r->end || *p != '"') {
     r->at = p;
     return tvmffi_i_json_escaped(r, start - 1, out) ? NULL : r->at;
   }
   size = (size_t)(p - start);
-  if (is_key && size >= sizeof(out->v_bytes)
-          ? tvmffi_i_json_shared_key(r, start, size, out)
-          : tvmffi_i_make_string(start, size, kTVMFFISmallStr, kTVMFFIStr, out))
-    return NULL;
+  if (size < sizeof(out->v_bytes)) {
+    tvmffi_i_json_set(out, kTVMFFISmallStr, (uint32_t)size,
+                      tvmffi_i_small_text(start, size));
+    return p + 1;
+  }
+  s = tvmffi_i_new_string(size, kTVMFFIStr);
+  if (!s) return NULL;
+  memcpy((void *)(s + 1), start, 8);
+  if (size <= 16)
+    memcpy((char *)(s + 1) + size - 8, p - 8, 8);
+  else
+    memcpy((void *)(s + 1), start, size);
+  tvmffi_i_json_set_object(out, kTVMFFIStr, s);
   return p + 1;
 }
 
 /* Reads a string, whose quote is at p; gives what follows it. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_string(tvmffi_i_json_reader *r,
-                                                 const char *p, int is_key,
+                                                 const char *p, const char *end,
                                                  TVMFFIAny *out) {
 #if defined(TVMFFI_I_BYTES_BEFORE)
   uint64_t word, found;
   size_t size;
-  if (r->end - p > 8) {
+  if (end - p > 8) {
     memcpy(&word, p + 1, 8);
-    found = tvmffi_i_json_any(word, '"', '\\');
+    found = tvmffi_i_json_special(word);
     size = found ? TVMFFI_I_BYTES_BEFORE(found) : 0;
     if (found && p[size + 1] == '"') {
       tvmffi_i_json_set(out, kTVMFFISmallStr, (uint32_t)size,
@@ -24685,7 +24709,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_string(tvmffi_i_json_reader *r,
     }
   }
 #endif
-  return tvmffi_i_json_long_string(r, p + 1, is_key, out);
+  return tvmffi_i_json_long_string(r, p + 1, out);
 }
 
 static TVMFFIAny tvmffi_i_double_of(uint64_t bits) {
@@ -24700,10 +24724,10 @@ TVMFFI_I_INLINE int tvmffi_i_is_digit(const char *p, const char *end) {
 }
 
 /* What may stand in a number; all of it belongs to one. */
-static int tvmffi_i_json_in_number(const char *p, const char *end) {
+TVMFFI_I_INLINE int tvmffi_i_json_in_number(const char *p, const char *end) {
   return tvmffi_i_is_digit(p, end) ||
          (p != end &&
-          (*p == '.' || *p == 'e' || *p == 'E' || *p == '+' || *p == '-'));
+          (*p == '.' || (*p | 32) == 'e' || *p == '+' || *p == '-'));
 }
 
 /* Reads a number that is no integer of 64 bits, from behind its sign on. */
@@ -24774,27 +24798,40 @@ TVMFFI_I_NOINLINE int tvmffi_i_json_any_number(tvmffi_i_json_reader *r,
   return tvmffi_i_json_no_value(r, start);
 }
 
-/* Goes on with the digits at p. Eight of them are put together as neighbours:
-   to pairs, to fours, and these. */
+/* Eight digits, less '0' each, the first one in the lowest byte: neighbours are
+   put together to pairs, to fours, and these. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_json_join_digits(uint64_t word) {
+  word = word * (1 + (10 << 8)) >> 8;
+  word = (word & 0x00FF00FF00FF00FFu) * (1 + (100 << 16)) >> 16;
+  return (word & 0x0000FFFF0000FFFFu) * (1 + ((uint64_t)10000 << 32)) >> 32;
+}
+
+#if defined(TVMFFI_I_BYTES_BEFORE)
+/* Reads up to eight digits, of eight bytes; gives how many there are. */
+TVMFFI_I_INLINE unsigned tvmffi_i_json_8_digits(const char *p, uint64_t *x) {
+  const uint64_t ones = UINT64_MAX / 255;
+  uint64_t word, other;
+  unsigned n;
+  memcpy(&word, p, 8);
+  word ^= ones * '0';
+  other = ((word + ones * 0x76) | word) & ones * 128; /* 10 and more */
+  n = other ? TVMFFI_I_BYTES_BEFORE(other) : 8;
+  *x = n ? tvmffi_i_json_join_digits(word << (64 - 8 * n)) : 0;
+  return n;
+}
+#endif
+
+/* Goes on with the digits at p. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_digits(const char *p, const char *end,
                                                  uint64_t *x) {
 #if defined(TVMFFI_I_BYTES_BEFORE)
   static const uint32_t tens[] = {1,      10,      100,      1000,     10000,
                                   100000, 1000000, 10000000, 100000000};
-  const uint64_t ones = UINT64_MAX / 255;
-  uint64_t word, found;
-  size_t n;
+  uint64_t more;
+  unsigned n;
   while (end - p >= 8) {
-    memcpy(&word, p, 8);
-    word ^= ones * '0';
-    found = ((word + ones * 0x76) | word) & ones * 128; /* 10 and more */
-    n = found ? TVMFFI_I_BYTES_BEFORE(found) : 8;
-    if (!n) return p;
-    word <<= 64 - 8 * n;
-    word = word * (1 + (10 << 8)) >> 8;
-    word = (word & 0x00FF00FF00FF00FFu) * (1 + (100 << 16)) >> 16;
-    word = (word & 0x0000FFFF0000FFFFu) * (1 + ((uint64_t)10000 << 32)) >> 32;
-    *x = *x * tens[n] + word;
+    n = tvmffi_i_json_8_digits(p, &more);
+    *x = *x * tens[n] + more;
     p += n;
     if (n < 8) return p;
   }
@@ -24803,20 +24840,20 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_digits(const char *p, const char *end,
   return p;
 }
 
-/* Reads a number; gives what follows it. One of up to 19 digits, or an integer
-   of up to 18, is read here unless its double is hard to tell. */
-TVMFFI_I_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
-                                                 const char *start,
-                                                 TVMFFIAny *out) {
-  const char *end = r->end, *first = start, *p, *point;
+/* Goes on with a number whose first digits, up to p, are x; gives what follows
+   it, or NULL. One of up to 19 digits, or an integer of up to 18, is read here
+   unless its double is hard to tell. */
+TVMFFI_I_NOINLINE const char *tvmffi_i_json_number_from(tvmffi_i_json_reader *r,
+                                                        const char *start,
+                                                        const char *p,
+                                                        uint64_t x,
+                                                        TVMFFIAny *out) {
+  const char *end = r->end, *point;
   int negative = start != end && *start == '-', below;
-  uint64_t x = 0, bits, exponent = 0;
-  int64_t digits, power = 0;
-  first += negative;
-  p = tvmffi_i_json_digits(first, end, &x);
-  digits = p - first;
+  uint64_t bits, exponent = 0;
+  int64_t digits = p - start - negative, power = 0;
   if (!digits) goto slow;
-  if (p == end || !tvmffi_i_json_in_number(p, end)) {
+  if (!tvmffi_i_json_in_number(p, end)) {
     if (digits > 18) goto slow;
     tvmffi_i_json_set(out, kTVMFFIInt, 0, negative ? 0 - x : x);
     return p;
@@ -24845,6 +24882,30 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
 slow:
   r->at = start;
   return tvmffi_i_json_any_number(r, out) ? NULL : r->at;
+}
+
+/* Reads a number; gives what follows it, or NULL. */
+TVMFFI_I_ALWAYS_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
+                                                        const char *start,
+                                                        const char *end,
+                                                        TVMFFIAny *out) {
+  int negative = start != end && *start == '-';
+  const char *p = start + negative;
+  uint64_t x = 0;
+#if defined(TVMFFI_I_BYTES_BEFORE)
+  unsigned n;
+  if (end - p > 8) { /* most are short integers, and end a value */
+    n = tvmffi_i_json_8_digits(p, &x);
+    p += n;
+    if (n && (*p == ',' || (*p | 32) == '}' || (unsigned char)*p <= ' ')) {
+      tvmffi_i_json_set(out, kTVMFFIInt, 0, negative ? 0 - x : x);
+      return p;
+    }
+    if (n < 8) return tvmffi_i_json_number_from(r, start, p, x, out);
+  }
+#endif
+  p = tvmffi_i_json_digits(p, end, &x);
+  return tvmffi_i_json_number_from(r, start, p, x, out);
 }
 
 /* Whether two keys are the same text. One with escapes is an object even if it
@@ -24990,162 +25051,233 @@ static tvmffi_i_map_object *tvmffi_i_json_object(tvmffi_i_json_reader *r,
   return m;
 }
 
-/* Replaces the values of the innermost array or object by it. */
-static int tvmffi_i_json_close(tvmffi_i_json_reader *r) {
-  const tvmffi_i_json_open *open = &r->opens[r->num_opens - 1];
-  size_t n = r->num_values - open->base;
-  TVMFFIAny *values;
-  TVMFFIObject *made = NULL;
-  TVMFFI_I_PUSH_ROOM(TVMFFIAny, r->values, r->num_values, r->room_values);
-  values = r->values + open->base;
-  if (open->is_object) {
-    tvmffi_i_map_object *m = tvmffi_i_json_object(r, values, n);
-    if (m) made = &m->base;
+/* Looks a key up, which stands at p with its colon; learns it if it is new and
+   there is room. One that is known replaces *key: nobody can tell whether a
+   string is shared. */
+TVMFFI_I_NOINLINE void tvmffi_i_json_learn(tvmffi_i_json_reader *r,
+                                           const char *p, size_t size,
+                                           TVMFFIAny *key) {
+  TVMFFIByteArray text = tvmffi_any_str(key);
+  uint64_t first, last;
+  tvmffi_i_json_known *k;
+  size_t i;
+  if (text.size < 8) {
+    first = last = tvmffi_i_small_text(text.data, text.size);
   } else {
-    tvmffi_i_seq *s = tvmffi_i_empty_array((int64_t)n);
-    if (s) {
-      if (n) memcpy(s->cell.data, (const void *)values, n * sizeof(*values));
-      s->cell.size = (int64_t)n;
-      made = &s->base;
+    memcpy(&first, text.data, 8);
+    memcpy(&last, text.data + text.size - 8, 8);
+  }
+  first = (first ^ last << 1 ^ text.size) * 0x9E3779B97F4A7C15u;
+  i = (size_t)(first >> (64 - TVMFFI_I_JSON_BITS));
+  for (;; i = (i + 1) % TVMFFI_I_JSON_PLACES) {
+    k = &r->keys[r->places[i]];
+    if (k == r->keys || tvmffi_i_json_same_key(&k->key, key)) break;
+  }
+  if (k != r->keys) {
+    tvmffi_any_release(key);
+    r->num_vain = 0;
+  } else {
+    ++r->num_vain;
+    if (r->num_keys == TVMFFI_I_JSON_KEYS) return;
+    r->places[i] = (uint8_t)r->num_keys;
+    k = &r->keys[r->num_keys++];
+    *k = r->keys[0];
+    k->key = *key;
+    if (size <= TVMFFI_I_JSON_KEY_MAX) {
+      k->size = (uint8_t)size;
+      k->first = 0;
+      memcpy(&k->first, p, size < 8 ? size : 8);
+      memset(&k->mask, 255, size < 8 ? size : 8);
+      if (size > 8) memcpy(k->rest, p + 8, size - 8);
     }
   }
-  if (!made) return -1;
-  *values = tvmffi_obj(made);
-  r->num_values = open->base + 1;
-  --r->num_opens;
-  return 0;
-}
-
-TVMFFI_I_INLINE int tvmffi_i_json_room(tvmffi_i_json_reader *r) {
-  TVMFFI_I_PUSH_ROOM(TVMFFIAny, r->values, r->num_values, r->room_values);
-  return 0;
-}
-
-static int tvmffi_i_json_open_one(tvmffi_i_json_reader *r, int is_object) {
-  tvmffi_i_json_open *open;
-  TVMFFI_I_PUSH_ROOM(tvmffi_i_json_open, r->opens, r->num_opens, r->room_opens);
-  open = &r->opens[r->num_opens++];
-  open->base = r->num_values;
-  open->is_object = is_object;
-  return 0;
+  r->last->next = k;
+  r->last = k;
+  tvmffi_i_json_move(key, &k->key);
+  if (key->type_index == kTVMFFIStr) tvmffi_retain(key->v_obj);
 }
 
 /* Reads a key and its colon; gives what follows them, or NULL. */
-TVMFFI_I_INLINE const char *tvmffi_i_json_key(tvmffi_i_json_reader *r,
-                                              const char *p) {
+TVMFFI_I_NOINLINE const char *tvmffi_i_json_new_key(tvmffi_i_json_reader *r,
+                                                    const char *start,
+                                                    TVMFFIAny *key) {
   const char *missing = "Expecting property name enclosed in double quotes";
+  const char *p = start;
   if (p != r->end && *p == '"') {
-    if (tvmffi_i_json_room(r)) return NULL;
-    p = tvmffi_i_json_string(r, p, 1, &r->values[r->num_values]);
+    p = tvmffi_i_json_string(r, p, r->end, key);
     if (!p) return p;
-    ++r->num_values;
     p = tvmffi_i_json_skip(p, r->end);
-    if (p != r->end && *p == ':') return p + 1;
+    if (p != r->end && *p == ':') {
+      ++p;
+      if (r->num_vain < TVMFFI_I_JSON_KEYS &&
+          r->end - start >= TVMFFI_I_JSON_KEY_MAX)
+        tvmffi_i_json_learn(r, start, (size_t)(p - start), key);
+      return p;
+    }
+    tvmffi_any_release(key);
     missing = "Expecting ':' delimiter";
   }
   (void)tvmffi_i_json_error(r, p, missing);
   return NULL;
 }
 
+/* The same; compares the text with the key that came next the last time, whose
+   length is known before the text is looked at. */
+TVMFFI_I_INLINE const char *tvmffi_i_json_key(tvmffi_i_json_reader *r,
+                                              const char *p, const char *end,
+                                              TVMFFIAny *key) {
+  tvmffi_i_json_known *k = r->last->next;
+  uint64_t word;
+  if (end - p < TVMFFI_I_JSON_KEY_MAX) return tvmffi_i_json_new_key(r, p, key);
+  memcpy(&word, p, 8);
+  if ((word & k->mask) != k->first ||
+      (k->size > 8 && memcmp(p + 8, k->rest, k->size - 8u)))
+    return tvmffi_i_json_new_key(r, p, key);
+  tvmffi_i_json_move(key, &k->key);
+  if (k->key.type_index == kTVMFFIStr) tvmffi_retain(k->key.v_obj);
+  r->last = k;
+  return p + k->size;
+}
+
 /* Reads a value that is no array or object; gives what follows it, or NULL. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_scalar(tvmffi_i_json_reader *r,
-                                                 const char *p) {
-  size_t left = (size_t)(r->end - p);
+                                                 const char *p, const char *end,
+                                                 TVMFFIAny *out) {
+  size_t left = (size_t)(end - p);
+  if (left && *p == '"') return tvmffi_i_json_string(r, p, end, out);
+  if (left >= 4 && *p > '9') {
+    if (!memcmp(p, "true", 4)) {
+      tvmffi_i_json_set(out, kTVMFFIBool, 0, 1);
+      return p + 4;
+    }
+    if (left >= 5 && !memcmp(p, "false", 5)) {
+      tvmffi_i_json_set(out, kTVMFFIBool, 0, 0);
+      return p + 5;
+    }
+    if (!memcmp(p, "null", 4)) {
+      tvmffi_i_json_set(out, kTVMFFINone, 0, 0);
+      return p + 4;
+    }
+  }
+  return tvmffi_i_json_number(r, p, end, out);
+}
+
+/* Makes an array or an object of its values, which it takes. */
+static TVMFFIObject *tvmffi_i_json_make(tvmffi_i_json_reader *r,
+                                        TVMFFIAny *values, size_t n,
+                                        int is_object) {
+  tvmffi_i_seq *s;
+  size_t i;
+  if (is_object) {
+    tvmffi_i_map_object *m = tvmffi_i_json_object(r, values, n);
+    return m ? &m->base : NULL;
+  }
+  s = tvmffi_i_empty_array((int64_t)n);
+  if (!s) return NULL;
+  for (i = 0; i < n; ++i) tvmffi_i_json_move(&TVMFFI_I_ITEMS(s)[i], &values[i]);
+  s->cell.size = (int64_t)n;
+  return &s->base;
+}
+
+TVMFFI_I_SLOW int tvmffi_i_json_grow(tvmffi_i_json_reader *r) {
+  void *values = r->values;
+  TVMFFI_TRY(tvmffi_i_grow_stack(&values, r->num_values, &r->room_values,
+                                 sizeof(*r->values)));
+  r->values = (TVMFFIAny *)values;
+  return 0;
+}
+
+/* Reads all of a text; its value is the only one on the stack then. */
+static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
+  const char *end = r->end, *p = tvmffi_i_json_skip(r->begin, end), *wrong;
   TVMFFIAny *out;
-  if (tvmffi_i_json_room(r)) return NULL;
-  out = &r->values[r->num_values];
-  if (left && *p == '"') {
-    p = tvmffi_i_json_string(r, p, 0, out);
-  } else if (left < 4 || *p <= '9') {
-    p = tvmffi_i_json_number(r, p, out);
-  } else if (!memcmp(p, "true", 4)) {
-    tvmffi_i_json_set(out, kTVMFFIBool, 0, 1);
-    p += 4;
-  } else if (left >= 5 && !memcmp(p, "false", 5)) {
-    tvmffi_i_json_set(out, kTVMFFIBool, 0, 0);
-    p += 5;
-  } else if (!memcmp(p, "null", 4)) {
-    tvmffi_i_json_set(out, kTVMFFINone, 0, 0);
-    p += 4;
-  } else {
-    p = tvmffi_i_json_number(r, p, out);
-  }
-  r->num_values += p != NULL;
-  return p;
-}
-
-/* Reads a value, or as much of it as comes before the first one in it, whose
-   key is read, too; gives what follows, or NULL. *done: it is a whole one. */
-TVMFFI_I_INLINE const char *tvmffi_i_json_value(tvmffi_i_json_reader *r,
-                                                const char *p, int *done) {
-  int is_object;
-  *done = 1;
-  p = tvmffi_i_json_skip(p, r->end);
-  if (p == r->end || (*p | 32) != '{') return tvmffi_i_json_scalar(r, p);
-  is_object = *p == '{';
-  if (tvmffi_i_json_open_one(r, is_object)) return NULL;
-  p = tvmffi_i_json_skip(p + 1, r->end);
-  if (p != r->end && *p == (is_object ? '}' : ']'))
-    return tvmffi_i_json_close(r) ? NULL : p + 1;
-  *done = 0;
-  return is_object ? tvmffi_i_json_key(r, p) : p;
-}
-
-/* After a value: goes on to the next one, or ends what it was the last of;
-   gives what follows, or NULL. *done: the text is over. */
-TVMFFI_I_INLINE const char *tvmffi_i_json_after(tvmffi_i_json_reader *r,
-                                                const char *p, int *done) {
-  const char *wrong;
+  TVMFFIObject *made;
+  size_t n = 0, open = 0; /* values; where those of the innermost begin */
+  char closer = 0;        /* of the innermost, or 0 */
   for (;;) {
-    int is_object;
-    p = tvmffi_i_json_skip(p, r->end);
-    *done = !r->num_opens;
-    if (*done) {
-      wrong = "Extra data";
-      if (p == r->end) return p;
-      break;
+    if (TVMFFI_I_UNLIKELY(n + 2 > r->room_values)) {
+      r->num_values = n;
+      TVMFFI_TRY(tvmffi_i_json_grow(r));
     }
-    is_object = r->opens[r->num_opens - 1].is_object;
-    if (p != r->end && *p == ',') {
-      p = tvmffi_i_json_skip(p + 1, r->end);
-      wrong = "Syntax error near";
-      if (p == r->end) break;
-      return is_object ? tvmffi_i_json_key(r, p) : p;
+    out = &r->values[n];
+    if (closer == '}') {
+      p = tvmffi_i_json_key(r, p, end, out++);
+      if (TVMFFI_I_UNLIKELY(!p)) goto failed;
+      ++n;
+      p = tvmffi_i_json_skip(p, end);
     }
-    wrong = "Expecting ',' delimiter";
-    if (p == r->end || *p != (is_object ? '}' : ']')) break;
-    if (tvmffi_i_json_close(r)) return NULL;
-    ++p;
+    if (p != end && (*p | 32) == '{') {
+      tvmffi_i_json_set(out, kTVMFFIInt, (uint32_t)closer, open);
+      open = ++n;
+      closer = *p == '{' ? '}' : ']';
+      p = tvmffi_i_json_skip(p + 1, end);
+      if (p == end || *p != closer) continue;
+    } else {
+      p = tvmffi_i_json_scalar(r, p, end, out);
+      if (TVMFFI_I_UNLIKELY(!p)) goto failed;
+      ++n;
+      p = tvmffi_i_json_skip(p, end);
+    }
+    for (;;) { /* ends what it was the last value of */
+      wrong = "Expecting ',' delimiter";
+      if (TVMFFI_I_UNLIKELY(!closer)) goto over;
+      if (TVMFFI_I_UNLIKELY(p == end)) goto wrong;
+      if (*p == ',') break;
+      if (TVMFFI_I_UNLIKELY(*p != closer)) goto wrong;
+      out = &r->values[open];
+      made = tvmffi_i_json_make(r, out, n - open, closer == '}');
+      if (TVMFFI_I_UNLIKELY(!made)) goto failed;
+      n = open;
+      --out;
+      closer = (char)out->zero_padding;
+      open = (size_t)out->v_int64;
+      tvmffi_i_json_set_object(out, made->type_index, made);
+      p = tvmffi_i_json_skip(p + 1, end);
+    }
+    p = tvmffi_i_json_skip(p + 1, end);
+    wrong = "Syntax error near";
+    if (TVMFFI_I_UNLIKELY(p == end)) goto wrong;
   }
+over:
+  r->num_values = n;
+  if (p == end) return 0;
+  wrong = "Extra data";
+wrong:
   (void)tvmffi_i_json_error(r, p, wrong);
-  return NULL;
+failed:
+  r->num_values = n;
+  return -1;
+}
+
+static void tvmffi_i_json_begin_reader(tvmffi_i_json_reader *r,
+                                       TVMFFIByteArray text) {
+  memset((void *)r, 0, offsetof(tvmffi_i_json_reader, keys));
+  memset((void *)&r->keys[0], 0, sizeof(r->keys[0]));
+  r->keys->first = 1;
+  r->keys->next = r->last = r->keys;
+  r->num_keys = 1;
+  r->begin = r->at = text.data;
+  r->end = text.data + text.size;
 }
 
 static void tvmffi_i_json_end_reader(tvmffi_i_json_reader *r) {
   size_t i;
   while (r->num_values) tvmffi_any_release(&r->values[--r->num_values]);
-  for (i = 0; i < TVMFFI_I_JSON_KEYS; ++i) tvmffi_release(r->keys[i]);
+  for (i = 1; i < r->num_keys; ++i) tvmffi_any_release(&r->keys[i].key);
   for (i = 0; i < TVMFFI_I_JSON_SHAPES; ++i) tvmffi_release(r->shapes[i]);
   tvmffi_i_free(r->values);
-  tvmffi_i_free(r->opens);
   tvmffi_i_text_release(&r->text);
 }
 
 /* Parses a text; *out is owned by the caller. */
 static int tvmffi_i_json_parse(TVMFFIByteArray text, TVMFFIAny *out) {
   tvmffi_i_json_reader r;
-  const char *p = text.data;
-  int done = 0;
-  memset((void *)&r, 0, sizeof(r));
-  r.begin = text.data;
-  r.end = text.data + text.size;
-  do {
-    p = tvmffi_i_json_value(&r, p, &done);
-    if (p && done) p = tvmffi_i_json_after(&r, p, &done);
-  } while (p && !done);
-  if (p) *out = r.values[--r.num_values];
+  int code;
+  tvmffi_i_json_begin_reader(&r, text);
+  code = tvmffi_i_json_read(&r);
+  if (!code) *out = r.values[--r.num_values];
   tvmffi_i_json_end_reader(&r);
-  return p ? 0 : -1;
+  return code;
 }
 
 /* -------- Writing -------- */
@@ -25178,8 +25310,8 @@ TVMFFI_I_INLINE void tvmffi_i_mark_left(size_t *mark, size_t level) {
 
 /* Whether any of eight bytes is to be escaped. */
 TVMFFI_I_INLINE int tvmffi_i_json_escapes(uint64_t word) {
-  return (tvmffi_i_json_any(word, '"', '\\') |
-          tvmffi_i_json_any(word, '/', 0x7F)) != 0;
+  return (tvmffi_i_json_special(word) | tvmffi_i_bytes_are(word, '/') |
+          tvmffi_i_bytes_are(word, 0x7F)) != 0;
 }
 
 /* Puts the text from p on, and the quote that ends it. */
@@ -26881,7 +27013,7 @@ static int tvmffi_i_read_data(tvmffi_i_graph_reader *g, tvmffi_i_loaded *node) {
   switch (node->type_index) {
     case kTVMFFIStr:
       if (c != '"') return 0;
-      end = tvmffi_i_json_string(r, r->at, 0, &node->value);
+      end = tvmffi_i_json_string(r, r->at, r->end, &node->value);
       if (!end) return -1;
       r->at = end;
       return 1;
@@ -26891,7 +27023,7 @@ static int tvmffi_i_read_data(tvmffi_i_graph_reader *g, tvmffi_i_loaded *node) {
     case kTVMFFIInt:
     case kTVMFFIFloat:
       if (c == '"' || c == '{' || c == '[' || c == 't' || c == 'f') return 0;
-      end = tvmffi_i_json_number(r, r->at, &node->value);
+      end = tvmffi_i_json_number(r, r->at, r->end, &node->value);
       if (!end) return -1;
       r->at = end;
       return node->value.type_index == node->type_index;
@@ -26982,10 +27114,11 @@ static int tvmffi_i_load_text(TVMFFIByteArray text, TVMFFIAny *out) {
   TVMFFIAny graph;
   int64_t root = 0;
   int code, is_read;
-  memset((void *)&g, 0, sizeof(g));
+  memset((void *)&g.l, 0, sizeof(g.l));
   tvmffi_i_stack_open(&g.l.frames, NULL, 0);
-  g.r.begin = g.r.at = text.data;
-  g.r.end = text.data + text.size;
+  tvmffi_i_json_begin_reader(&g.r, text);
+  g.parts = NULL;
+  g.room_parts = 0;
   tvmffi_i_start_types();
   code = tvmffi_i_read_graph(&g, &root);
   is_read = code == 1;

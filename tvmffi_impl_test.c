@@ -13117,6 +13117,8 @@ static void test_json_errors(void) {
        "2 (char 1)"},
       {"{\"a\" 1}", "Expecting ':' delimiter: line 1 column 6 (char 5)"},
       {"{\"a\":1]", "Expecting ',' delimiter: line 1 column 7 (char 6)"},
+      {"[{\"a\":1},{\"a\"=1},{\"b\":\"a text behind it\"}]",
+       "Expecting ':' delimiter: line 1 column 14 (char 13)"},
       {"[\"abc", "Unterminated string starting at: line 1 column 2 (char 1)"},
       {"\"a\nb\"", "Invalid control character at: line 1 column 3 (char 2)"},
       {"\"\\x\"", "Invalid \\escape: line 1 column 3 (char 2)"},
@@ -13176,6 +13178,72 @@ static void test_json_alike(void) {
   CHECK(tvmffi_i_map_get(any.v_obj, &key)->v_int64 == 4);
 #undef FOUR
 #undef SOME
+}
+
+/* A text of `n` objects, whose keys of `first` letters and more differ in their
+   last one, too; of every third object in another order, and with a space. */
+static void test_put_keys(tvmffi_i_text_buffer *b, int n, int first, int keys,
+                          int space) {
+  int i, k;
+  b->size = 0;
+  for (i = 0; i < n; ++i) {
+    tvmffi_i_text_char(b, i ? ',' : '[');
+    for (k = 0; k < keys; ++k) {
+      int key = i % 3 == 2 ? keys - 1 - k : k, left = first + key % 40;
+      tvmffi_i_text_char(b, k ? ',' : '{');
+      tvmffi_i_text_char(b, '"');
+      while (left-- > 0) tvmffi_i_text_char(b, 'k');
+      tvmffi_i_text_char(b, (char)('a' + key / 40));
+      tvmffi_i_text_char(b, '"');
+      if (space && i % 3 == 1) tvmffi_i_text_char(b, ' ');
+      tvmffi_i_text_char(b, ':');
+      tvmffi_i_text_char(b, (char)('0' + (i + k) % 10));
+    }
+    tvmffi_i_text_char(b, '}');
+  }
+  tvmffi_i_text_char(b, ']');
+}
+
+/* Keys that come again: of every length, in another order, with a space behind
+   them, more than the reader knows, and cut off at any place. */
+static void test_json_keys(void) {
+  tvmffi_i_text_buffer b = {NULL, 0, 0, 0}, want = {NULL, 0, 0, 0};
+  TVMFFIByteArray text = {NULL, 0};
+  TVMFFIAny any = tvmffi_none(), key;
+  const TVMFFIAny *rows;
+  size_t i;
+  int code = 0, n, keys;
+  for (keys = 1; !code && keys <= 120; keys += 7) {
+    for (n = 1; !code && n <= 4; n += 3) {
+      test_put_keys(&b, n, 0, keys, 1);
+      test_put_keys(&want, n, 0, keys, 0);
+      code = b.failed || want.failed ? tvmffi_i_no_memory()
+                                     : test_parse(b.data, b.size, &any);
+      if (!code) code = test_stringify(&any, 0, &text);
+      if (!code)
+        CHECK(text.size == want.size &&
+              !memcmp(text.data, want.data, want.size));
+      test_release_all();
+    }
+  }
+  if (!code) { /* nothing that is cut off is taken */
+    test_put_keys(&b, 2, 0, 5, 1);
+    for (i = 0; i < b.size; ++i) {
+      FAILS(test_parse(b.data, i, &any), "ValueError", NULL);
+      test_release_all();
+    }
+    test_put_keys(&b, 2, 20, 6, 1);
+    code = b.failed ? tvmffi_i_no_memory() : test_parse(b.data, b.size, &any);
+  }
+  if (!code) { /* a long key that comes again is the same object */
+    rows = TVMFFI_I_ITEMS((tvmffi_i_seq *)any.v_ptr);
+    key = tvmffi_str("kkkkkkkkkkkkkkkkkkkkkkkkka");
+    CHECK(tvmffi_i_map_get(rows[0].v_obj, &key)[-1].v_obj ==
+          tvmffi_i_map_get(rows[1].v_obj, &key)[-1].v_obj);
+  }
+  tvmffi_i_text_release(&want);
+  tvmffi_i_text_release(&b);
+  OK(code);
 }
 
 static void test_json_writing_errors(void) {
@@ -14843,6 +14911,7 @@ static const test_case test_cases[] = {
     {"JSON: numbers", test_json_numbers},
     {"JSON: texts that are none", test_json_errors},
     {"JSON: objects alike", test_json_alike},
+    {"JSON: keys that come again", test_json_keys},
     {"JSON: values that have none", test_json_writing_errors},
     {"JSON: a deep nest", test_json_depth},
     {"JSON: graphs", test_json_graphs},
