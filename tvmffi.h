@@ -9860,8 +9860,21 @@ static int64_t tvmffi_i_word(const char *data, size_t i) {
   return word;
 }
 
-int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
+/* Out of line, so that what fits into one word needs no stack. */
+TVMFFI_I_NOINLINE int tvmffi_i_make_bigint(const char *words, size_t n,
+                                           TVMFFIAny *out) {
   tvmffi_i_bigint *b;
+  if (n * 8 > PTRDIFF_MAX - TVMFFI_I_BIGINT_WORDS) return tvmffi_i_no_memory();
+  b = (tvmffi_i_bigint *)tvmffi_i_object(TVMFFI_I_BIGINT_WORDS + n * 8,
+                                         kTVMFFIBigInt, tvmffi_i_delete_bigint);
+  if (!b) return -1;
+  b->size = n;
+  memcpy((char *)(void *)b + TVMFFI_I_BIGINT_WORDS, words, n * 8);
+  *out = tvmffi_obj(b);
+  return 0;
+}
+
+int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
   size_t n;
   TVMFFI_I_BYTES(input);
   TVMFFI_I_NOT_NULL(out);
@@ -9872,17 +9885,8 @@ int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
   while (n > 1 && tvmffi_i_word(input->data, n - 1) ==
                       (tvmffi_i_word(input->data, n - 2) < 0 ? -1 : 0))
     --n;
-  if (n <= 1) {
-    *out = tvmffi_int(n ? tvmffi_i_word(input->data, 0) : 0);
-    return 0;
-  }
-  if (n * 8 > PTRDIFF_MAX - TVMFFI_I_BIGINT_WORDS) return tvmffi_i_no_memory();
-  b = (tvmffi_i_bigint *)tvmffi_i_object(TVMFFI_I_BIGINT_WORDS + n * 8,
-                                         kTVMFFIBigInt, tvmffi_i_delete_bigint);
-  if (!b) return -1;
-  b->size = n;
-  memcpy((char *)(void *)b + TVMFFI_I_BIGINT_WORDS, input->data, n * 8);
-  *out = tvmffi_obj(b);
+  if (n > 1) return tvmffi_i_make_bigint(input->data, n, out);
+  *out = tvmffi_int(n ? tvmffi_i_word(input->data, 0) : 0);
   return 0;
 }
 
