@@ -9905,6 +9905,40 @@ TVMFFIByteArray TVMFFIBigIntGetContentByteArray(const TVMFFIAny *value) {
   return r;
 }
 
+/* An Any as two words in registers. A value is read field by field, as who
+   passes it has just written it: a processor cannot forward several small
+   stores to one large load, and waits. The compiler must not merge them. */
+typedef struct {
+  uint64_t head, word;
+} tvmffi_i_bits;
+
+TVMFFI_I_INLINE tvmffi_i_bits tvmffi_i_make_bits(int32_t type_index,
+                                                 uint32_t padding,
+                                                 uint64_t word) {
+  tvmffi_i_bits bits;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  bits.head = (uint64_t)(uint32_t)type_index << 32 | padding;
+#else
+  bits.head = (uint64_t)padding << 32 | (uint32_t)type_index;
+#endif
+  bits.word = word;
+  return bits;
+}
+
+TVMFFI_I_INLINE tvmffi_i_bits tvmffi_i_load_bits(const TVMFFIAny *any) {
+  int32_t type_index = any->type_index;
+  uint32_t padding = any->zero_padding;
+#if TVMFFI_I_GNU
+  __asm__("" : "+r"(type_index), "+r"(padding));
+#endif
+  return tvmffi_i_make_bits(type_index, padding, any->v_uint64);
+}
+
+TVMFFI_I_INLINE void tvmffi_i_store_bits(TVMFFIAny *any, tvmffi_i_bits bits) {
+  memcpy((void *)any, &bits.head, 8);
+  any->v_uint64 = bits.word;
+}
+
 /* A view that needs more than a copy of its bits to be owned. Out of line, so
    that the others need no stack. */
 TVMFFI_I_NOINLINE int tvmffi_i_own_pointed(const TVMFFIAny *view,
@@ -9938,13 +9972,16 @@ int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view, TVMFFIAny *out) {
   TVMFFI_I_NOT_NULL(any_view);
   TVMFFI_I_NOT_NULL(out);
   index = any_view->type_index;
-  if (index >= kTVMFFIStaticObjectBegin) {
-    TVMFFI_I_NOT_NULL(any_view->v_obj);
-    tvmffi_retain(any_view->v_obj);
-  } else if (index < 0 || index > kTVMFFIUnchanged ||
-             (index >= kTVMFFIRawStr && index <= kTVMFFIObjectRValueRef)) {
-    return tvmffi_i_own_pointed(any_view, out);
+  if (TVMFFI_I_LIKELY(index < kTVMFFIStaticObjectBegin)) {
+    if (TVMFFI_I_UNLIKELY(
+            index < 0 || index > kTVMFFIUnchanged ||
+            (index >= kTVMFFIRawStr && index <= kTVMFFIObjectRValueRef)))
+      return tvmffi_i_own_pointed(any_view, out);
+    tvmffi_i_store_bits(out, tvmffi_i_load_bits(any_view));
+    return 0;
   }
+  TVMFFI_I_NOT_NULL(any_view->v_obj);
+  tvmffi_retain(any_view->v_obj);
   *out = *any_view;
   return 0;
 }
@@ -13573,40 +13610,6 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_map_next(const tvmffi_i_map_object *m,
 }
 
 /* -------- Keys -------- */
-
-/* An Any as two words in registers. A value is read field by field, as who
-   passes it has just written it: a processor cannot forward several small
-   stores to one large load, and waits. The compiler must not merge them. */
-typedef struct {
-  uint64_t head, word;
-} tvmffi_i_bits;
-
-TVMFFI_I_INLINE tvmffi_i_bits tvmffi_i_make_bits(int32_t type_index,
-                                                 uint32_t padding,
-                                                 uint64_t word) {
-  tvmffi_i_bits bits;
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-  bits.head = (uint64_t)(uint32_t)type_index << 32 | padding;
-#else
-  bits.head = (uint64_t)padding << 32 | (uint32_t)type_index;
-#endif
-  bits.word = word;
-  return bits;
-}
-
-TVMFFI_I_INLINE tvmffi_i_bits tvmffi_i_load_bits(const TVMFFIAny *any) {
-  int32_t type_index = any->type_index;
-  uint32_t padding = any->zero_padding;
-#if TVMFFI_I_GNU
-  __asm__("" : "+r"(type_index), "+r"(padding));
-#endif
-  return tvmffi_i_make_bits(type_index, padding, any->v_uint64);
-}
-
-TVMFFI_I_INLINE void tvmffi_i_store_bits(TVMFFIAny *any, tvmffi_i_bits bits) {
-  memcpy((void *)any, &bits.head, 8);
-  any->v_uint64 = bits.word;
-}
 
 /* A key that is looked for, a view of any kind. A text of up to seven bytes is
    looked for as it stands in an Any, whatever held it; a longer one by `text`,
