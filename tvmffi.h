@@ -10942,13 +10942,12 @@ static void tvmffi_i_thread_exit(tvmffi_i_thread *t) {
 /* The type table: entries by index and by key, each with its ancestors,
    fields, methods and metadata, and the attribute columns. Entries are never
    moved or freed and are published whole; arrays that grow are replaced, and
-   the old ones kept. Written under the mutex; all that may fail or call out
-   (copies, retained values, errors) happens outside it. */
+   the old ones kept. Written under the mutex, but for metadata; all that may
+   fail or call out (copies, retained values, errors) happens outside it. */
 
 typedef struct {
   TVMFFITypeInfo info; /* first: what clients have pointers to */
   tvmffi_i_node node;
-  TVMFFITypeMetadata metadata;
   int32_t num_slots; /* reserved indices, its own and its children's */
   int32_t used_slots;
   int32_t field_capacity, method_capacity;
@@ -11045,6 +11044,11 @@ enum {
       sizeof(tvmffi_i_static_types) / sizeof(tvmffi_i_static_types[0])
 };
 static tvmffi_i_type tvmffi_i_static_entries[TVMFFI_I_NUM_STATIC_TYPES];
+static const TVMFFITypeMetadata tvmffi_i_object_metadata = {
+    {NULL, 0},
+    NULL,
+    (int32_t)sizeof(TVMFFIObject),
+    kTVMFFISEqHashKindUnsupported};
 /* Of all that have some: ffi.Object, and of two ffi.Enum below it. */
 static const TVMFFITypeInfo *tvmffi_i_static_ancestors[] = {
     &tvmffi_i_static_entries[0].info, &tvmffi_i_static_entries[1].info};
@@ -11114,10 +11118,7 @@ TVMFFI_I_COLD void tvmffi_i_start_types(void) {
       const char *key = tvmffi_i_static_types[i].key;
       t->num_slots = 1;
       t->can_overflow = tvmffi_i_static_types[i].open;
-      if (index == kTVMFFIObject) {
-        t->metadata.total_size = (int32_t)sizeof(TVMFFIObject);
-        t->info.metadata = &t->metadata;
-      }
+      if (index == kTVMFFIObject) t->info.metadata = &tvmffi_i_object_metadata;
       tvmffi_i_describe_type(t, index);
       tvmffi_i_publish_type(
           t, index, tvmffi_i_static_depth(index), key, strlen(key),
@@ -11620,28 +11621,41 @@ int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo *info) {
                                &info->name, t);
 }
 
+/* A copy for good, with its text behind it; or NULL. */
+static TVMFFITypeMetadata *tvmffi_i_copy_metadata(
+    const TVMFFITypeMetadata *from) {
+  size_t size = from->doc.size;
+  TVMFFITypeMetadata *to =
+      (TVMFFITypeMetadata *)tvmffi_i_alloc(sizeof(*to) + size + !!size);
+  char *doc = (char *)(to + 1);
+  if (!to) return to;
+  *to = *from;
+  to->doc.data = NULL;
+  if (!size) return to;
+  memcpy(doc, from->doc.data, size);
+  doc[size] = 0;
+  to->doc.data = doc;
+  return to;
+}
+
+/* Takes no mutex: of two threads, one puts its copy into the type. */
 int TVMFFITypeRegisterMetadata(int32_t type_index,
                                const TVMFFITypeMetadata *metadata) {
   tvmffi_i_type *t;
-  TVMFFIByteArray doc;
   const TVMFFITypeMetadata *had;
-  void *memory = NULL;
   TVMFFI_I_NOT_NULL(metadata);
   TVMFFI_I_BYTES(&metadata->doc);
   t = tvmffi_i_type_or_fail(type_index);
   if (!t) return -1;
-  doc = metadata->doc;
-  TVMFFI_TRY(tvmffi_i_copy_texts(&doc, 1, &memory));
-  tvmffi_i_lock();
-  had = t->info.metadata;
+  had = TVMFFI_I_LOAD(&t->info.metadata);
   if (!had) {
-    t->metadata = *metadata;
-    t->metadata.doc = doc;
-    TVMFFI_I_STORE(&t->info.metadata, &t->metadata);
+    TVMFFITypeMetadata *copy = tvmffi_i_copy_metadata(metadata);
+    if (!copy) return tvmffi_i_no_memory();
+    if (tvmffi_i_cas_pointer((void **)(uintptr_t)&t->info.metadata, NULL, copy))
+      return 0;
+    tvmffi_i_free(copy);
+    had = TVMFFI_I_LOAD(&t->info.metadata);
   }
-  tvmffi_i_unlock();
-  if (!had) return 0;
-  tvmffi_i_free(memory);
   if (had->creator == metadata->creator &&
       had->total_size == metadata->total_size &&
       had->structural_eq_hash_kind == metadata->structural_eq_hash_kind)
@@ -18585,6 +18599,7 @@ static const tvmffi_i_meta tvmffi_i_metas[] = {
 enum {
   TVMFFI_I_NUM_METAS = sizeof(tvmffi_i_metas) / sizeof(tvmffi_i_metas[0])
 };
+static TVMFFITypeMetadata tvmffi_i_static_metadata[TVMFFI_I_NUM_METAS];
 
 /* The metadata of fields and methods, put together at the start. */
 static char tvmffi_i_meta_texts[8 * 1024];
@@ -18633,15 +18648,17 @@ static void tvmffi_i_fill_method(TVMFFIMethodInfo *to,
 /* Describes a type that is not published yet; mutex held. */
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   const tvmffi_i_meta *meta = tvmffi_i_metas;
+  TVMFFITypeMetadata *metadata;
   int32_t i, n;
   while (meta < tvmffi_i_metas + TVMFFI_I_NUM_METAS &&
          meta->type_index != index)
     ++meta;
   if (meta == tvmffi_i_metas + TVMFFI_I_NUM_METAS) return;
-  t->metadata.creator = meta->creator;
-  t->metadata.total_size = (int32_t)meta->size;
-  t->metadata.structural_eq_hash_kind = meta->kind;
-  t->info.metadata = &t->metadata;
+  metadata = &tvmffi_i_static_metadata[meta - tvmffi_i_metas];
+  metadata->creator = meta->creator;
+  metadata->total_size = (int32_t)meta->size;
+  metadata->structural_eq_hash_kind = meta->kind;
+  t->info.metadata = metadata;
   for (i = n = 0; i < TVMFFI_I_NUM_FIELDS; ++i) {
     if (tvmffi_i_fields[i].type_index != index) continue;
     if (!n++) t->info.fields = &tvmffi_i_static_fields[i];
