@@ -13203,13 +13203,14 @@ static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
 }
 
 /* Makes room for `capacity` items, which is more than there is. */
-TVMFFI_I_SLOW int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
+TVMFFI_I_NOINLINE int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
   size_t used = (size_t)s->cell.size * sizeof(TVMFFIAny), size;
   void *data = NULL;
   if (capacity > TVMFFI_I_MAX_ITEMS) return tvmffi_i_no_memory();
   size = (size_t)capacity * sizeof(TVMFFIAny);
 #if !defined(TVMFFI_MALLOC)
-  if (s->cell.data_deleter == tvmffi_i_delete_items) {
+  /* A little is copied sooner than realloc has looked for room behind it. */
+  if (used > 512 && s->cell.data_deleter == tvmffi_i_delete_items) {
     data = realloc(s->cell.data, size);
     if (!data) return tvmffi_i_no_memory();
     s->cell.data = data;
