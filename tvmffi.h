@@ -13926,10 +13926,8 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find(const tvmffi_i_map_object *m,
 /* Where a look-up points that ended in an error. */
 static const TVMFFIAny tvmffi_i_map_failed = {kTVMFFINone, {0}, {0}};
 
-/* Finds the value of a key, a view of any kind: borrowed, NULL if there is
-   none, or &tvmffi_i_map_failed with the error set. */
-TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup(TVMFFIObject *map,
-                                                       const TVMFFIAny *key) {
+TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_any(
+    TVMFFIObject *map, const TVMFFIAny *key) {
   tvmffi_i_map_key k;
   tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END};
   int code = tvmffi_i_map_read_key(key, &k);
@@ -13937,6 +13935,68 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup(TVMFFIObject *map,
     code = tvmffi_i_map_find((tvmffi_i_map_object *)(void *)map, &k, &place);
   if (TVMFFI_I_UNLIKELY(code < 0)) return &tvmffi_i_map_failed;
   return code ? &place.pair->value : NULL;
+}
+
+/* The same in a table, for a key to which nothing with other bits is equal, but
+   for an object of type `other`, if not 0, that holds a short text. */
+TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_map_lookup_bits(
+    TVMFFIObject *map, const TVMFFIAny *key, tvmffi_i_bits bits, int32_t other,
+    uint64_t hash) {
+  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
+  uint64_t i = tvmffi_i_map_home(m, hash), head;
+  const uint8_t *meta = tvmffi_i_map_meta(m->data, i);
+  const tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, i);
+  if (*meta & TVMFFI_I_MAP_BODY) return NULL;
+  for (;;) {
+    const tvmffi_i_pair *pair = &item->pair;
+    uint8_t jump = *meta & TVMFFI_I_MAP_JUMP;
+    i = tvmffi_i_map_next(m, i, jump);
+    item = tvmffi_i_map_at(m->data, i);
+    TVMFFI_I_PREFETCH(item);
+    memcpy(&head, (const void *)&pair->key, 8);
+    if (head == bits.head && pair->key.v_uint64 == bits.word)
+      return &pair->value;
+    if (other && TVMFFI_I_UNLIKELY(pair->key.type_index == other) &&
+        ((const tvmffi_i_string *)pair->key.v_ptr)->bytes.size < 8)
+      return tvmffi_i_map_lookup_any(map, key);
+    if (!jump) return NULL;
+    meta = tvmffi_i_map_meta(m->data, i);
+  }
+}
+
+TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_number(
+    TVMFFIObject *map, const TVMFFIAny *key) {
+  int32_t index = key->type_index;
+  uint64_t word = key->v_uint64;
+  return tvmffi_i_map_lookup_bits(
+      map, key, tvmffi_i_make_bits(index, 0, word), 0,
+      tvmffi_i_hash_combine((uint64_t)(int64_t)index, word));
+}
+
+TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_short(
+    TVMFFIObject *map, const TVMFFIAny *key) {
+  tvmffi_i_map_key k;
+  uint64_t hash;
+  k.index = kTVMFFISmallStr;
+  k.bits = tvmffi_i_load_bits(key);
+  k.text.data = NULL;
+  if (tvmffi_i_map_hash(&k, &hash)) return &tvmffi_i_map_failed;
+  return tvmffi_i_map_lookup_bits(map, key, k.bits, kTVMFFIStr, hash);
+}
+
+/* Finds the value of a key, a view of any kind: borrowed, NULL if there is
+   none, or &tvmffi_i_map_failed with the error set. Most keys are looked for
+   without another call. */
+TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup(TVMFFIObject *map,
+                                                       const TVMFFIAny *key) {
+  uint64_t slots = ((const tvmffi_i_map_object *)(const void *)map)->slots;
+  if (slots && slots < TVMFFI_I_MAP_IS_ROW) {
+    if (key->type_index < kTVMFFIRawStr)
+      return tvmffi_i_map_lookup_number(map, key);
+    if (key->type_index == kTVMFFISmallStr)
+      return tvmffi_i_map_lookup_short(map, key);
+  }
+  return tvmffi_i_map_lookup_any(map, key);
 }
 
 /* -------- Making and destroying -------- */
