@@ -9632,8 +9632,10 @@ static void test_same_as_model(TVMFFIObject *map, const test_model *model) {
   int i;
   CHECK_INT(tvmffi_i_map_size(map), model->count);
   for (i = 0; i < model->count; ++i) {
-    TVMFFIAny key = test_map_key(model->key[i], text);
+    TVMFFIAny key = test_map_key(model->key[i], text), small = key;
     const TVMFFIAny *value = tvmffi_i_map_get(map, &key);
+    if (model->key[i] % 3 == 2) OK(TVMFFIAnyViewToOwnedAny(&key, &small));
+    CHECK(tvmffi_i_map_get(map, &small) == value);
     pair = tvmffi_i_map_pair(map, at);
     if (!CHECK(pair && value == &pair->value)) return;
     CHECK_INT(value->v_int64, model->value[i]);
@@ -9789,14 +9791,15 @@ static void test_map_views(void) {
     TVMFFIAny other = tvmffi_int(n);
     for (i = 0; i < TEST_COUNT(texts); ++i) {
       TVMFFIByteArray text = TEXT(texts[i]);
-      TVMFFIAny key = tvmffi_str(texts[i]), bytes = tvmffi_bytes(&text), any;
-      TVMFFIAny value = tvmffi_int(i), moved = tvmffi_none();
+      TVMFFIAny key = tvmffi_str(texts[i]), bytes = tvmffi_bytes(&text);
+      TVMFFIAny any, owned = tvmffi_none(), value = tvmffi_int(i);
+      TVMFFIAny moved = tvmffi_none();
       tvmffi_i_string *s;
       OK(tvmffi_i_map_set(&map, &key, &value));
       CHECK(tvmffi_i_map_get(map, &bytes) == NULL);
-      OK(TVMFFIAnyViewToOwnedAny(&key, &any));
-      OWN_ANY(any);
-      CHECK(tvmffi_i_map_get(map, &any) == tvmffi_i_map_get(map, &key));
+      OK(TVMFFIAnyViewToOwnedAny(&key, &owned));
+      OWN_ANY(owned);
+      CHECK(tvmffi_i_map_get(map, &owned) == tvmffi_i_map_get(map, &key));
       s = tvmffi_i_new_string(text.size, kTVMFFIStr);
       if (!s) {
         (void)test_code(-1, __FILE__, __LINE__, "a string ");
@@ -9812,6 +9815,11 @@ static void test_map_views(void) {
       CHECK(tvmffi_i_map_get(map, &key) != NULL);
       OK(tvmffi_i_map_erase(&map, &any));
       CHECK(tvmffi_i_map_get(map, &key) == NULL);
+      CHECK(tvmffi_i_map_get(map, &owned) == NULL);
+      OK(tvmffi_i_map_set(&map, &any, &value)); /* held in the object */
+      CHECK(tvmffi_i_map_get(map, &key) != NULL);
+      CHECK(tvmffi_i_map_get(map, &owned) == tvmffi_i_map_get(map, &key));
+      OK(tvmffi_i_map_erase(&map, &owned));
       OK(tvmffi_i_map_set(&map, &bytes, &value));
       OK(tvmffi_i_map_erase(&map, &bytes));
     }
