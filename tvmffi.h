@@ -6962,7 +6962,8 @@ TVMFFI_I_COLD int tvmffi_i_class_init(tvmffi_i_class *c, void **result) {
   TVMFFI_TRY(tvmffi_i_class_add_members(c, type, &metadata));
   metadata.creator = c->create;
   metadata.total_size = c->size;
-  if (!type->metadata) TVMFFI_TRY(TVMFFITypeRegisterMetadata(index, &metadata));
+  if (!TVMFFI_I_LOAD(&type->metadata))
+    TVMFFI_TRY(TVMFFITypeRegisterMetadata(index, &metadata));
   if (!fixed)
     TVMFFI_TRY(tvmffi_i_class_set_call(c, index, "__ffi_shallow_copy__",
                                        tvmffi_i_class_call_copy));
@@ -9860,7 +9861,8 @@ static int64_t tvmffi_i_word(const char *data, size_t i) {
   return word;
 }
 
-/* Out of line, so that what fits into one word needs no stack. */
+/* Makes one of two or more words. Out of line, so that one word needs no stack.
+ */
 TVMFFI_I_NOINLINE int tvmffi_i_make_bigint(const char *words, size_t n,
                                            TVMFFIAny *out) {
   tvmffi_i_bigint *b;
@@ -13926,6 +13928,8 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find(const tvmffi_i_map_object *m,
 /* Where a look-up points that ended in an error. */
 static const TVMFFIAny tvmffi_i_map_failed = {kTVMFFINone, {0}, {0}};
 
+/* Finds the value of a key, a view of any kind: borrowed, NULL if there is
+   none, or &tvmffi_i_map_failed with the error set. */
 TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_any(
     TVMFFIObject *map, const TVMFFIAny *key) {
   tvmffi_i_map_key k;
@@ -13984,9 +13988,7 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_short(
   return tvmffi_i_map_lookup_bits(map, key, k.bits, kTVMFFIStr, hash);
 }
 
-/* Finds the value of a key, a view of any kind: borrowed, NULL if there is
-   none, or &tvmffi_i_map_failed with the error set. Most keys are looked for
-   without another call. */
+/* The same; most keys are looked for without another call. */
 TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup(TVMFFIObject *map,
                                                        const TVMFFIAny *key) {
   uint64_t slots = ((const tvmffi_i_map_object *)(const void *)map)->slots;
@@ -14502,9 +14504,12 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
                                              tvmffi_i_bits *bits) {
   int32_t index = view->type_index;
   TVMFFIAny owned;
-  *bits = tvmffi_i_load_bits(view);
-  if ((index >= 0 && index < kTVMFFIRawStr) || index == kTVMFFISmallStr)
+  if (index >= 0 && index < kTVMFFIRawStr) {
+    *bits = tvmffi_i_make_bits(index, 0, view->v_uint64);
     return 0;
+  }
+  *bits = tvmffi_i_load_bits(view);
+  if (index == kTVMFFISmallStr) return 0;
   if (index >= kTVMFFIStaticObjectBegin && view->v_obj) {
     tvmffi_retain(view->v_obj);
     return 0;
@@ -24473,9 +24478,12 @@ static size_t tvmffi_i_print_double(char *to, uint64_t bits) {
 enum { TVMFFI_I_JSON_SHAPES = 8, TVMFFI_I_JSON_KEYS = 64 };
 enum { TVMFFI_I_JSON_KEY_MAX = 31 }; /* bytes in the text */
 enum { TVMFFI_I_JSON_BITS = 7, TVMFFI_I_JSON_PLACES = 1 << TVMFFI_I_JSON_BITS };
+/* So often keys are forgotten that were of no use. */
+enum { TVMFFI_I_JSON_STARTS = 8 };
 
-/* A key that was read, as it stood in the text with its quotes and colon. One
-   that is longer than there is room for is like no text. */
+/* A key that was read, as it stood in the text with its quotes and colon. Of
+   one for which there is no room `mask` is 0 and `first` is not: no text is it.
+ */
 typedef struct tvmffi_i_json_known {
   struct tvmffi_i_json_known *next; /* what came after it the last time */
   uint64_t first, mask; /* its first eight bytes, or all; and 255 for each */
@@ -24483,6 +24491,12 @@ typedef struct tvmffi_i_json_known {
   uint8_t size;  /* in the text */
   TVMFFIAny key; /* owned */
 } tvmffi_i_json_known;
+
+typedef struct {
+  size_t n;
+  uint8_t places[TVMFFI_I_JSON_PLACES]; /* by hash: 1 + an index, or 0 */
+  tvmffi_i_json_known known[TVMFFI_I_JSON_KEYS];
+} tvmffi_i_json_keys;
 
 typedef struct {
   const char *begin, *end;
@@ -24495,15 +24509,14 @@ typedef struct {
   tvmffi_i_text_buffer text; /* of a string with escapes */
   /* Objects with tables, one of each hash; owned. */
   tvmffi_i_map_object *shapes[TVMFFI_I_JSON_SHAPES];
-  /* The keys that came first, and where those of a hash are. The first one is
-     a key that no text has. */
-  tvmffi_i_json_known *last; /* the key that was read last */
-  size_t num_keys, num_vain; /* `num_vain`: look-ups since one was of use */
-  uint8_t places[TVMFFI_I_JSON_PLACES];
-  tvmffi_i_json_known keys[TVMFFI_I_JSON_KEYS];
+  tvmffi_i_json_keys *keys;   /* NULL until the first one is learned */
+  tvmffi_i_json_known *last;  /* the key that was read last, or &no_key */
+  tvmffi_i_json_known no_key; /* no text is it */
+  /* Look-ups since one found a key; and how often keys were forgotten. */
+  unsigned num_vain, num_starts;
 } tvmffi_i_json_reader;
 
-/* Makes room for one more element of a stack. */
+/* Makes room for more elements of a stack, two at least. */
 TVMFFI_I_SLOW int tvmffi_i_grow_stack(void **stack, size_t used, size_t *room,
                                       size_t size) {
   size_t more = *room ? *room * 2 : 32;
@@ -24605,7 +24618,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_are(uint64_t word, unsigned c) {
 }
 
 /* The same for what ends a string's plain text: a quote, a backslash or a
-   control character. Quotes change places with spaces, next to these. */
+   control character. In a word whose bytes differ by 2 quotes are 32, the next
+   number after the control characters, and these are what they are. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_json_special(uint64_t word) {
   return tvmffi_i_bytes_below(word ^ (UINT64_MAX / 255 * ('"' ^ ' ')), 33) |
          tvmffi_i_bytes_are(word, '\\');
@@ -25136,16 +25150,37 @@ static tvmffi_i_map_object *tvmffi_i_json_object(tvmffi_i_json_reader *r,
   return m;
 }
 
-/* Looks a key up, which stands at p with its colon; learns it if it is new and
-   there is room. One that is known replaces *key: nobody can tell whether a
-   string is shared. */
+static void tvmffi_i_json_forget(tvmffi_i_json_reader *r) {
+  r->no_key.next = r->last = &r->no_key;
+  r->num_vain = 0;
+  while (r->keys->n) tvmffi_any_release(&r->keys->known[--r->keys->n].key);
+  memset(r->keys->places, 0, sizeof(r->keys->places));
+}
+
+/* Looks a key up, which is read and stood at p with its colon. One that is
+   known takes its place, as nobody can tell whether a string is shared; another
+   one is learned if there is room. Where keys are of no use, each is another
+   than those before; after some such starts the reader looks for none any more.
+ */
 TVMFFI_I_NOINLINE void tvmffi_i_json_learn(tvmffi_i_json_reader *r,
                                            const char *p, size_t size,
                                            TVMFFIAny *key) {
   TVMFFIByteArray text = tvmffi_any_str(key);
   uint64_t first, last;
-  tvmffi_i_json_known *k;
+  tvmffi_i_json_keys *keys = r->keys;
+  tvmffi_i_json_known *k = NULL;
   size_t i;
+  if (!keys || r->num_vain == TVMFFI_I_JSON_KEYS) {
+    if (r->num_starts == TVMFFI_I_JSON_STARTS) return;
+    if (!keys) {
+      keys = (tvmffi_i_json_keys *)tvmffi_i_alloc(sizeof(*keys));
+      if (!keys) return; /* it does without them */
+      keys->n = 0;
+      r->keys = keys;
+    }
+    ++r->num_starts;
+    tvmffi_i_json_forget(r);
+  }
   if (text.size < 8) {
     first = last = tvmffi_i_small_text(text.data, text.size);
   } else {
@@ -25154,19 +25189,21 @@ TVMFFI_I_NOINLINE void tvmffi_i_json_learn(tvmffi_i_json_reader *r,
   }
   first = (first ^ last << 1 ^ text.size) * 0x9E3779B97F4A7C15u;
   i = (size_t)(first >> (64 - TVMFFI_I_JSON_BITS));
-  for (;; i = (i + 1) % TVMFFI_I_JSON_PLACES) {
-    k = &r->keys[r->places[i]];
-    if (k == r->keys || tvmffi_i_json_same_key(&k->key, key)) break;
+  for (; keys->places[i]; i = (i + 1) % TVMFFI_I_JSON_PLACES) {
+    k = &keys->known[keys->places[i] - 1];
+    if (k->key.type_index == key->type_index &&
+        tvmffi_i_json_same_key(&k->key, key))
+      break;
   }
-  if (k != r->keys) {
+  if (keys->places[i]) {
     tvmffi_any_release(key);
     r->num_vain = 0;
   } else {
     ++r->num_vain;
-    if (r->num_keys == TVMFFI_I_JSON_KEYS) return;
-    r->places[i] = (uint8_t)r->num_keys;
-    k = &r->keys[r->num_keys++];
-    *k = r->keys[0];
+    if (keys->n == TVMFFI_I_JSON_KEYS) return;
+    k = &keys->known[keys->n++];
+    keys->places[i] = (uint8_t)keys->n;
+    *k = r->no_key;
     k->key = *key;
     if (size <= TVMFFI_I_JSON_KEY_MAX) {
       k->size = (uint8_t)size;
@@ -25194,8 +25231,7 @@ TVMFFI_I_NOINLINE const char *tvmffi_i_json_new_key(tvmffi_i_json_reader *r,
     p = tvmffi_i_json_skip(p, r->end);
     if (p != r->end && *p == ':') {
       ++p;
-      if (r->num_vain < TVMFFI_I_JSON_KEYS &&
-          r->end - start >= TVMFFI_I_JSON_KEY_MAX)
+      if (r->end - start >= TVMFFI_I_JSON_KEY_MAX)
         tvmffi_i_json_learn(r, start, (size_t)(p - start), key);
       return p;
     }
@@ -25207,7 +25243,7 @@ TVMFFI_I_NOINLINE const char *tvmffi_i_json_new_key(tvmffi_i_json_reader *r,
 }
 
 /* The same; compares the text with the key that came next the last time, whose
-   length is known before the text is looked at. */
+   length is known: what follows it is read without waiting for the text. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_key(tvmffi_i_json_reader *r,
                                               const char *p, const char *end,
                                               TVMFFIAny *key) {
@@ -25272,7 +25308,8 @@ TVMFFI_I_SLOW int tvmffi_i_json_grow(tvmffi_i_json_reader *r) {
   return 0;
 }
 
-/* Reads all of a text; its value is the only one on the stack then. */
+/* Reads all of a text; its value is the only one on the stack then. If it
+   fails, r->num_values of them are to be released. */
 static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
   const char *end = r->end, *p = tvmffi_i_json_skip(r->begin, end), *wrong;
   TVMFFIAny *out;
@@ -25303,7 +25340,7 @@ static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
       ++n;
       p = tvmffi_i_json_skip(p, end);
     }
-    for (;;) { /* ends what it was the last value of */
+    for (;;) { /* ends each array or object whose last value this was */
       wrong = "Expecting ',' delimiter";
       if (TVMFFI_I_UNLIKELY(!closer)) goto over;
       if (TVMFFI_I_UNLIKELY(p == end)) goto wrong;
@@ -25336,11 +25373,9 @@ failed:
 
 static void tvmffi_i_json_begin_reader(tvmffi_i_json_reader *r,
                                        TVMFFIByteArray text) {
-  memset((void *)r, 0, offsetof(tvmffi_i_json_reader, keys));
-  memset((void *)&r->keys[0], 0, sizeof(r->keys[0]));
-  r->keys->first = 1;
-  r->keys->next = r->last = r->keys;
-  r->num_keys = 1;
+  memset((void *)r, 0, sizeof(*r));
+  r->no_key.first = 1;
+  r->no_key.next = r->last = &r->no_key;
   r->begin = r->at = text.data;
   r->end = text.data + text.size;
 }
@@ -25348,7 +25383,8 @@ static void tvmffi_i_json_begin_reader(tvmffi_i_json_reader *r,
 static void tvmffi_i_json_end_reader(tvmffi_i_json_reader *r) {
   size_t i;
   while (r->num_values) tvmffi_any_release(&r->values[--r->num_values]);
-  for (i = 1; i < r->num_keys; ++i) tvmffi_any_release(&r->keys[i].key);
+  if (r->keys) tvmffi_i_json_forget(r);
+  tvmffi_i_free(r->keys);
   for (i = 0; i < TVMFFI_I_JSON_SHAPES; ++i) tvmffi_release(r->shapes[i]);
   tvmffi_i_free(r->values);
   tvmffi_i_text_release(&r->text);
