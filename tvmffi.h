@@ -11629,11 +11629,12 @@ static TVMFFITypeMetadata *tvmffi_i_copy_metadata(
   size_t size = from->doc.size;
   TVMFFITypeMetadata *to =
       (TVMFFITypeMetadata *)tvmffi_i_alloc(sizeof(*to) + size + !!size);
-  char *doc = (char *)(to + 1);
+  char *doc;
   if (!to) return to;
   *to = *from;
   to->doc.data = NULL;
   if (!size) return to;
+  doc = (char *)(to + 1);
   memcpy(doc, from->doc.data, size);
   doc[size] = 0;
   to->doc.data = doc;
@@ -24808,6 +24809,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_string(tvmffi_i_json_reader *r,
     }
   }
 #endif
+  (void)end;
   return tvmffi_i_json_long_string(r, p + 1, out);
 }
 
