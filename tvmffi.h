@@ -25346,7 +25346,7 @@ static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
       wrong = "Expecting ',' delimiter";
       if (TVMFFI_I_UNLIKELY(!closer)) goto over;
       if (TVMFFI_I_UNLIKELY(p == end)) goto wrong;
-      if (*p == ',') break;
+      if (TVMFFI_I_LIKELY(*p == ',')) break;
       if (TVMFFI_I_UNLIKELY(*p != closer)) goto wrong;
       out = &r->values[open];
       made = tvmffi_i_json_make(r, out, n - open, closer == '}');
