@@ -14500,7 +14500,8 @@ static int tvmffi_i_map_row_to_table(tvmffi_i_map_object *m) {
 
 /* -------- Changing -------- */
 
-/* An owned value of a view of any kind. */
+/* An owned value of a view of any kind. What stands in the padding of a number
+   is left behind: keys are looked for without it. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
                                              tvmffi_i_bits *bits) {
   int32_t index = view->type_index;
@@ -24479,7 +24480,7 @@ static size_t tvmffi_i_print_double(char *to, uint64_t bits) {
 enum { TVMFFI_I_JSON_SHAPES = 8, TVMFFI_I_JSON_KEYS = 64 };
 enum { TVMFFI_I_JSON_KEY_MAX = 31 }; /* bytes in the text */
 enum { TVMFFI_I_JSON_BITS = 7, TVMFFI_I_JSON_PLACES = 1 << TVMFFI_I_JSON_BITS };
-/* So often keys are forgotten that were of no use. */
+/* So often the reader begins to learn keys. */
 enum { TVMFFI_I_JSON_STARTS = 8 };
 
 /* A key that was read, as it stood in the text with its quotes and colon. Of
@@ -24513,7 +24514,7 @@ typedef struct {
   tvmffi_i_json_keys *keys;   /* NULL until the first one is learned */
   tvmffi_i_json_known *last;  /* the key that was read last, or &no_key */
   tvmffi_i_json_known no_key; /* no text is it */
-  /* Look-ups since one found a key; and how often keys were forgotten. */
+  /* Look-ups since one found a key; beginnings to learn. */
   unsigned num_vain, num_starts;
 } tvmffi_i_json_reader;
 
@@ -24619,8 +24620,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_are(uint64_t word, unsigned c) {
 }
 
 /* The same for what ends a string's plain text: a quote, a backslash or a
-   control character. In a word whose bytes differ by 2 quotes are 32, the next
-   number after the control characters, and these are what they are. */
+   control character. XOR with 2 makes quotes 32, next to the control
+   characters, which stay such: one comparison finds both. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_json_special(uint64_t word) {
   return tvmffi_i_bytes_below(word ^ (UINT64_MAX / 255 * ('"' ^ ' ')), 33) |
          tvmffi_i_bytes_are(word, '\\');
@@ -25152,6 +25153,7 @@ static tvmffi_i_map_object *tvmffi_i_json_object(tvmffi_i_json_reader *r,
   return m;
 }
 
+/* Forgets the keys that are known. */
 static void tvmffi_i_json_forget(tvmffi_i_json_reader *r) {
   r->no_key.next = r->last = &r->no_key;
   r->num_vain = 0;
@@ -25161,9 +25163,9 @@ static void tvmffi_i_json_forget(tvmffi_i_json_reader *r) {
 
 /* Looks a key up, which is read and stood at p with its colon. One that is
    known takes its place, as nobody can tell whether a string is shared; another
-   one is learned if there is room. Where keys are of no use, each is another
-   than those before; after some such starts the reader looks for none any more.
- */
+   one is learned if there is room. When as many as there is room for were
+   looked up in vain, the reader begins anew; in the end it looks up no more, as
+   the keys of such a text do not come again. */
 TVMFFI_I_NOINLINE void tvmffi_i_json_learn(tvmffi_i_json_reader *r,
                                            const char *p, size_t size,
                                            TVMFFIAny *key) {
@@ -27237,11 +27239,9 @@ static int tvmffi_i_load_text(TVMFFIByteArray text, TVMFFIAny *out) {
   TVMFFIAny graph;
   int64_t root = 0;
   int code, is_read;
-  memset((void *)&g.l, 0, sizeof(g.l));
+  memset((void *)&g, 0, sizeof(g));
   tvmffi_i_stack_open(&g.l.frames, NULL, 0);
   tvmffi_i_json_begin_reader(&g.r, text);
-  g.parts = NULL;
-  g.room_parts = 0;
   tvmffi_i_start_types();
   code = tvmffi_i_read_graph(&g, &root);
   is_read = code == 1;

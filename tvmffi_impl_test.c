@@ -3392,6 +3392,7 @@ static void test_typed_integers(void) {
   CHECK_INT(any.type_index, kTVMFFINone);
   FAILS(tvmffi_any_assign(&any, tvmffi_uint(UINT64_MAX)), "OverflowError",
         NULL);
+  CHECK_INT(any.type_index, kTVMFFINone);
 }
 
 static void test_typed_values(void) {
@@ -6865,14 +6866,16 @@ static void test_new_tensor(void) {
   FAILS(tvmffi_tensor_new(type, cpu, 2, bad, &x), "ValueError",
         "dimension 1 of a new tensor is -3");
   FAILS(tvmffi_tensor_new(type, cpu, -1, shape, &x), "ValueError", NULL);
+  x = (TVMFFIObject *)(void *)&scope; /* a failure leaves nothing in it */
   FAILS(tvmffi_tensor_new(type, cpu, 1, NULL, &x), "ValueError", NULL);
+  CHECK(x == NULL);
+  x = (TVMFFIObject *)(void *)&scope;
   FAILS(tvmffi_tensor_like(NULL, &x), "ValueError", NULL);
   CHECK(x == NULL);
   FAILS(tvmffi_tensor_new(type, cpu, 2, shape, NULL), "ValueError",
         "tvmffi_tensor_new: NULL for the result");
   FAILS(tvmffi_tensor_like(NULL, NULL), "ValueError",
         "tvmffi_tensor_like: NULL for the result");
-  CHECK(!x);
   test_alloc_mode = 0;
   OK(TVMFFIEnvSetDLPackManagedTensorAllocator(test_tensor_alloc, 1, NULL));
   if (!tvmffi_tensor_new(type, cpu, 2, shape, &x) &&
@@ -13129,8 +13132,8 @@ static void test_json_errors(void) {
        "2 (char 1)"},
       {"{\"a\" 1}", "Expecting ':' delimiter: line 1 column 6 (char 5)"},
       {"{\"a\":1]", "Expecting ',' delimiter: line 1 column 7 (char 6)"},
-      {"[{\"a\":1},{\"a\"=1},{\"b\":\"a text behind it\"}]",
-       "Expecting ':' delimiter: line 1 column 14 (char 13)"},
+      {"[{\"a\":1},{\"a\":1},{\"a\"=1},{\"b\":\"a text behind it\"}]",
+       "Expecting ':' delimiter: line 1 column 22 (char 21)"},
       {"[\"abc", "Unterminated string starting at: line 1 column 2 (char 1)"},
       {"\"a\nb\"", "Invalid control character at: line 1 column 3 (char 2)"},
       {"\"\\x\"", "Invalid \\escape: line 1 column 3 (char 2)"},
@@ -13203,7 +13206,8 @@ static void test_json_alike(void) {
 }
 
 /* A text of `n` objects, whose keys of `first` letters and more differ in their
-   last one, too; of every third object in another order, and with a space. */
+   last one, too; of the second object with a space, of the third in another
+   order. */
 static void test_put_keys(tvmffi_i_text_buffer *b, int n, int first, int keys,
                           int space) {
   int i, k;
@@ -13211,13 +13215,13 @@ static void test_put_keys(tvmffi_i_text_buffer *b, int n, int first, int keys,
   for (i = 0; i < n; ++i) {
     tvmffi_i_text_char(b, i ? ',' : '[');
     for (k = 0; k < keys; ++k) {
-      int key = i % 3 == 2 ? keys - 1 - k : k, left = first + key % 40;
+      int key = i == 2 ? keys - 1 - k : k, left = first + key % 40;
       tvmffi_i_text_char(b, k ? ',' : '{');
       tvmffi_i_text_char(b, '"');
       while (left-- > 0) tvmffi_i_text_char(b, 'k');
       tvmffi_i_text_char(b, (char)('a' + key / 40));
       tvmffi_i_text_char(b, '"');
-      if (space && i % 3 == 1) tvmffi_i_text_char(b, ' ');
+      if (space && i == 1) tvmffi_i_text_char(b, ' ');
       tvmffi_i_text_char(b, ':');
       tvmffi_i_text_char(b, (char)('0' + (i + k) % 10));
     }
@@ -13237,7 +13241,7 @@ static void test_json_keys(void) {
   size_t i;
   int code = 0, n, keys;
   for (keys = 1; !code && keys <= 120; keys += 7) {
-    for (n = 1; !code && n <= 4; n += 3) {
+    for (n = 1; !code && n <= 6; n += 5) {
       test_put_keys(&b, n, 0, keys, 1);
       test_put_keys(&want, n, 0, keys, 0);
       code = b.failed || want.failed ? tvmffi_i_no_memory()
