@@ -634,7 +634,7 @@ enum {
   TVMFFI_I_KEY_HERE,
   TVMFFI_I_KEY_PRINTING,
   TVMFFI_I_KEY_NUM_FOUND,
-  TVMFFI_I_KEY_DYING,
+  TVMFFI_I_KEY_DESTROYING,
   TVMFFI_I_KEY_THREAD,
   TVMFFI_I_NUM_KEYS
 };
@@ -1805,6 +1805,128 @@ TVMFFI_I_INLINE void tvmffi_any_release(TVMFFIAny *any) {
   any->zero_padding = 0;
   any->v_int64 = 0;
   tvmffi_release(obj);
+}
+
+/* The number of destructors that nest on the stack. An object that dies below
+   them waits in a list, which the innermost of them empties: so a structure may
+   be as deep as memory allows. */
+enum { TVMFFI_I_NESTED = 32 };
+
+/* Marks the second call of a deleter, for an object that has waited. */
+enum { TVMFFI_I_RESUMED = 1 << 8 };
+
+/* The destructors that run in a thread. The depth counts them, and the stack
+   address of each tells those that have ended without returning, by an
+   exception or by longjmp. */
+typedef struct {
+  TVMFFIObject *pending_destroy; /* linked by the word of their deleter */
+  int32_t depth;
+  uintptr_t frame[TVMFFI_I_NESTED + 1];
+} tvmffi_i_destroying;
+
+/* A stack address inside the calling function. AddressSanitizer moves variables
+   off the stack; WebAssembly's functions have a frame only for variables. */
+#if TVMFFI_I_GNU && !defined(__wasm__)
+#define TVMFFI_I_STACK_ADDRESS(here) \
+  const uintptr_t here = (uintptr_t)__builtin_frame_address(0)
+#else
+#define TVMFFI_I_STACK_ADDRESS(here) \
+  volatile char here##_variable = 0; \
+  const uintptr_t here = (uintptr_t)&here##_variable
+#endif
+
+/* Destroys the objects that wait, and those that begin to wait meanwhile. */
+TVMFFI_I_COLD void tvmffi_i_end_pending(tvmffi_i_destroying *d) {
+  const uintptr_t base = (uintptr_t)tvmffi_i_end_pending;
+  while (d->pending_destroy) {
+    TVMFFIObject *self = d->pending_destroy;
+    const uintptr_t offset = (uintptr_t)(intptr_t)(int32_t)self->__padding;
+    d->pending_destroy = (TVMFFIObject *)(uintptr_t)self->deleter;
+    self->deleter = (void (*)(void *, int))(base + offset);
+    self->__padding = 0;
+    if (!tvmffi_i_load64(&self->combined_ref_count)) {
+      self->deleter(self,
+                    kTVMFFIObjectDeleterFlagBitMaskBoth | TVMFFI_I_RESUMED);
+    } else {
+      self->deleter(self,
+                    kTVMFFIObjectDeleterFlagBitMaskStrong | TVMFFI_I_RESUMED);
+      tvmffi_weak_release(self);
+    }
+  }
+}
+
+/* Puts a dead object into the list, which needs no memory: the list goes
+   through the deleter's word, and the deleter, a function of this file, is
+   stored as its distance from another one. With weak references left, whose
+   holders use the count, the list holds one more of them; without, the count is
+   0. Returns 0 for an object whose deleter a client has replaced. */
+TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
+                                    int flags, void (*deleter)(void *, int)) {
+  const uintptr_t base = (uintptr_t)tvmffi_i_end_pending;
+  const intptr_t offset = (intptr_t)((uintptr_t)deleter - base);
+  if (self->deleter != deleter || offset != (int32_t)offset) return 0;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak)
+    self->combined_ref_count = 0;
+  else
+    tvmffi_weak_retain(self);
+  self->__padding = (uint32_t)offset;
+  self->deleter = (void (*)(void *, int))(uintptr_t)d->pending_destroy;
+  d->pending_destroy = self;
+  return 1;
+}
+
+/* Forgets the destructors that have ended without returning. A frame is gone if
+   the stack does not reach it. All are gone if the stack goes on behind them
+   for more than they take together: then either the caller has nothing to do
+   with them, or a destructor uses so much of the stack that 32 more levels do
+   not matter. What stays in doubt waits for a destructor that is called from
+   elsewhere. */
+TVMFFI_I_COLD void tvmffi_i_forget_frames(tvmffi_i_destroying *d,
+                                          uintptr_t here) {
+  const uintptr_t *frame = d->frame;
+  while (d->depth && frame[d->depth - 1] <= here) --d->depth;
+  if (d->depth >= TVMFFI_I_NESTED &&
+      frame[d->depth - 1] - here > frame[0] - frame[d->depth - 1])
+    d->depth = 0;
+}
+
+/* The depth of a destructor that begins, or -1 if its object has to wait. */
+TVMFFI_I_COLD int32_t tvmffi_i_begin_deep(tvmffi_i_destroying *d,
+                                          TVMFFIObject *self, int flags,
+                                          void (*deleter)(void *, int),
+                                          uintptr_t here) {
+  if (!(flags & TVMFFI_I_RESUMED)) {
+    tvmffi_i_forget_frames(d, here);
+    if (d->depth < TVMFFI_I_NESTED) return d->depth;
+    if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) &&
+        tvmffi_i_postpone(d, self, flags, deleter))
+      return -1;
+  }
+  return TVMFFI_I_NESTED;
+}
+
+/* Begins to destroy an object, called by its `deleter`. Returns the depth for
+   tvmffi_i_end_destroy; or -1 if the object waits, and the deleter is called
+   once more. */
+TVMFFI_I_INLINE int32_t tvmffi_i_begin_destroy(tvmffi_i_destroying *d,
+                                               TVMFFIObject *self, int flags,
+                                               void (*deleter)(void *, int)) {
+  TVMFFI_I_STACK_ADDRESS(here);
+  int32_t depth = d->depth;
+  if (TVMFFI_I_UNLIKELY(depth >= TVMFFI_I_NESTED)) {
+    depth = tvmffi_i_begin_deep(d, self, flags, deleter, here);
+    if (depth < 0) return depth;
+  }
+  d->frame[depth] = here;
+  d->depth = depth + 1;
+  return depth;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_end_destroy(tvmffi_i_destroying *d,
+                                          int32_t depth) {
+  if (TVMFFI_I_UNLIKELY(d->pending_destroy != NULL) && depth < TVMFFI_I_NESTED)
+    tvmffi_i_end_pending(d);
+  d->depth = depth;
 }
 
 /* Constructors of views. The text of a string must outlive the view. */
@@ -6623,18 +6745,13 @@ TVMFFI_I_COLD int tvmffi_i_class_add_members(tvmffi_i_class *c,
   return 0;
 }
 
-/* What the threads of this file have to destroy after what they destroy. */
-typedef struct {
-  TVMFFIObject *first; /* linked by their deleter's place */
-  int busy;
-} tvmffi_i_dying;
-
-TVMFFI_I_INLINE tvmffi_i_dying *tvmffi_i_the_dying(void) {
+/* The state of this file's destructors in this thread. */
+TVMFFI_I_INLINE tvmffi_i_destroying *tvmffi_i_class_destroying(void) {
 #if defined(TVMFFI_I_THREAD)
-  static TVMFFI_I_THREAD tvmffi_i_dying dying;
-  return &dying;
+  static TVMFFI_I_THREAD tvmffi_i_destroying destroying;
+  return &destroying;
 #else
-  return TVMFFI_I_OF_THREAD(tvmffi_i_dying, TVMFFI_I_KEY_DYING);
+  return TVMFFI_I_OF_THREAD(tvmffi_i_destroying, TVMFFI_I_KEY_DESTROYING);
 #endif
 }
 
@@ -6699,43 +6816,14 @@ TVMFFI_I_INLINE void tvmffi_i_class_end(const tvmffi_i_class *c, void *self) {
   }
 }
 
-/* Takes an object with no strong reference, which is to end later, and keeps
-   its memory by a weak reference. Without any other one it was the caller's
-   sole; else the caller is about to drop one. */
-TVMFFI_I_COLD void tvmffi_i_postpone(tvmffi_i_dying *d, TVMFFIObject *self,
-                                     int flags) {
-  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak)
-    self->combined_ref_count = TVMFFI_I_WEAK_ONE;
-  else
-    tvmffi_weak_retain(self);
-  self->deleter = (void (*)(void *, int))(uintptr_t)d->first;
-  d->first = self;
-}
-
-TVMFFI_I_COLD void tvmffi_i_end_postponed(tvmffi_i_dying *d) {
-  while (d->first) {
-    TVMFFIObject *o = d->first;
-    tvmffi_i_class *c = TVMFFI_I_LOAD(tvmffi_i_classes());
-    d->first = (TVMFFIObject *)(uintptr_t)o->deleter;
-    while (c->index != o->type_index) c = c->next;
-    o->deleter = c->deleter;
-    tvmffi_i_class_end(c, o);
-    tvmffi_weak_release(o);
-  }
-}
-
 TVMFFI_I_INLINE void tvmffi_i_class_delete(const tvmffi_i_class *c,
                                            TVMFFIObject *self, int flags) {
   if (c->owns && (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)) {
-    tvmffi_i_dying *d = tvmffi_i_the_dying();
-    if (d->busy) {
-      tvmffi_i_postpone(d, self, flags);
-      return;
-    }
-    d->busy = 1;
+    tvmffi_i_destroying *d = tvmffi_i_class_destroying();
+    int32_t depth = tvmffi_i_begin_destroy(d, self, flags, c->deleter);
+    if (depth < 0) return;
     tvmffi_i_class_end(c, self);
-    if (d->first) tvmffi_i_end_postponed(d);
-    d->busy = 0;
+    tvmffi_i_end_destroy(d, depth);
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) {
     TVMFFIObjectAllocHeader *head = (TVMFFIObjectAllocHeader *)self - 1;
@@ -8457,10 +8545,8 @@ enum { TVMFFI_I_POOL_CLASSES = 31, TVMFFI_I_POOL_ROOM = 65536 };
 
 /* What the runtime keeps for each thread; freed when the thread ends. */
 typedef struct {
-  TVMFFIObject *error;            /* raised and not yet taken: owned */
-  TVMFFIObject *doomed;           /* waiting to be destroyed, linked */
-  struct tvmffi_i_fading *fading; /* the same, with weak references */
-  tvmffi_i_stream *stream;        /* a hash table of stream_mask + 1 places */
+  TVMFFIObject *error;     /* raised and not yet taken: owned */
+  tvmffi_i_stream *stream; /* a hash table of stream_mask + 1 places */
   uint32_t stream_mask, num_streams;
   DLPackManagedTensorAllocator allocator;
   char *trace; /* the text that TVMFFIBacktrace gave last */
@@ -8470,8 +8556,8 @@ typedef struct {
   struct tvmffi_i_map_guard *guard; /* maps that must not change now */
   int nesting;            /* structural hooks and keys that are being called */
   uintptr_t nesting_base; /* where the stack was at the outermost */
-  int destroying;
   int exit_is_set;
+  tvmffi_i_destroying destroying;
 #if TVMFFI_I_POOL
   void *pool[TVMFFI_I_POOL_CLASSES]; /* free blocks, linked: see >>util */
   int32_t pool_room;                 /* for so many units of 16 bytes more */
@@ -9382,9 +9468,9 @@ TVMFFI_I_INLINE int tvmffi_i_is_exactly(TVMFFIObjectHandle handle,
 
 /* ======== Object ================================================= >>object */
 /* Allocation, references and destruction. An object that holds others is
-   destroyed by tvmffi_i_destroy, which nests only so deep: what dies further
-   down waits in the thread's lists. So a structure may be as deep as memory
-   allows. */
+   destroyed by tvmffi_i_destroy, which nests only so deep: an object that dies
+   further down waits in the thread's list. So a structure may be as deep as
+   memory allows. */
 
 #if TVMFFI_DEBUG
 /* What is known of an object, from when it is made until its memory is given
@@ -9567,67 +9653,15 @@ TVMFFI_I_INLINE void tvmffi_i_delete_sized(void *self, int flags, size_t size) {
     tvmffi_i_pool_free(self, size);
 }
 
-/* So deep destructors nest before what dies in them has to wait. */
-enum { TVMFFI_I_NESTED = 32 };
-
-/* An object that waits while weak references need its count. */
-typedef struct tvmffi_i_fading {
-  TVMFFIObject *self;
-  void (*destructor)(void *, int);
-  struct tvmffi_i_fading *next;
-} tvmffi_i_fading;
-
-/* Lets an object wait: linked through its count, or, with weak references
-   left, by a node and one more such reference. Without memory for that it
-   cannot wait, and this gives 0. */
-static int tvmffi_i_doom(tvmffi_i_thread *t, TVMFFIObject *self, int flags,
-                         void (*destructor)(void *, int)) {
-  tvmffi_i_fading *node;
-  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) {
-    self->combined_ref_count = (uint64_t)(uintptr_t)t->doomed;
-    self->deleter = destructor;
-    t->doomed = self;
-    return 1;
-  }
-  node = (tvmffi_i_fading *)tvmffi_i_alloc(sizeof(*node));
-  if (!node) return 0;
-  tvmffi_weak_retain(self);
-  node->self = self;
-  node->destructor = destructor;
-  node->next = t->fading;
-  t->fading = node;
-  return 1;
-}
-
-/* Ends all that waits, and what comes to wait meanwhile. */
-static void tvmffi_i_end_doomed(tvmffi_i_thread *t) {
-  while (t->doomed || t->fading) {
-    TVMFFIObject *self = t->doomed;
-    tvmffi_i_fading *node = t->fading;
-    if (self) {
-      t->doomed = (TVMFFIObject *)(uintptr_t)self->combined_ref_count;
-      self->deleter(self, kTVMFFIObjectDeleterFlagBitMaskBoth);
-    } else {
-      t->fading = node->next;
-      node->destructor(node->self, kTVMFFIObjectDeleterFlagBitMaskStrong);
-      tvmffi_weak_release(node->self);
-      tvmffi_i_free(node);
-    }
-  }
-}
-
 /* Inline, as the destructors are, which so become a part of their deleters. */
 TVMFFI_I_INLINE void tvmffi_i_destroy(TVMFFIObject *self, int flags,
-                                      void (*destructor)(void *, int)) {
-  tvmffi_i_thread *t = tvmffi_i_self();
-  if (t->destroying >= TVMFFI_I_NESTED &&
-      (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) &&
-      tvmffi_i_doom(t, self, flags, destructor))
-    return;
-  ++t->destroying;
+                                      void (*destructor)(void *, int),
+                                      void (*deleter)(void *, int)) {
+  tvmffi_i_destroying *d = &tvmffi_i_self()->destroying;
+  int32_t depth = tvmffi_i_begin_destroy(d, self, flags, deleter);
+  if (TVMFFI_I_UNLIKELY(depth < 0)) return;
   destructor(self, flags);
-  if (t->destroying == TVMFFI_I_NESTED) tvmffi_i_end_doomed(t);
-  --t->destroying;
+  tvmffi_i_end_destroy(d, depth);
 }
 
 void TVMFFIGetVersion(TVMFFIVersion *out_version) {
@@ -9662,7 +9696,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_opaque(void *self, int flags) {
 }
 
 static void tvmffi_i_delete_opaque(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_opaque);
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_opaque,
+                   tvmffi_i_delete_opaque);
 }
 
 int TVMFFIObjectCreateOpaque(void *handle, int32_t type_index,
@@ -10751,7 +10786,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
 }
 
 static void tvmffi_i_delete_error(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_error);
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_error,
+                   tvmffi_i_delete_error);
 }
 
 /* The trace that was there stays when memory is refused: there is no way to
@@ -10928,6 +10964,8 @@ static void tvmffi_i_thread_exit(tvmffi_i_thread *t) {
   TVMFFIObject *error = t->error;
   t->exit_is_set = 0;
   t->error = NULL;
+  t->destroying.depth = 0; /* a destructor may have ended the thread */
+  tvmffi_i_end_pending(&t->destroying);
   tvmffi_release(error);
   tvmffi_i_free(t->stream);
   t->stream = NULL;
@@ -11810,7 +11848,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_closure(void *self, int flags) {
 }
 
 static void tvmffi_i_delete_closure(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_closure);
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_closure,
+                   tvmffi_i_delete_closure);
 }
 
 static void tvmffi_i_delete_function(void *self, int flags) {
@@ -12560,12 +12599,14 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_imported_versioned(void *self,
 }
 
 static void tvmffi_i_delete_imported(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_imported);
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_imported,
+                   tvmffi_i_delete_imported);
 }
 
 static void tvmffi_i_delete_imported_versioned(void *self, int flags) {
   tvmffi_i_destroy((TVMFFIObject *)self, flags,
-                   tvmffi_i_destroy_imported_versioned);
+                   tvmffi_i_destroy_imported_versioned,
+                   tvmffi_i_delete_imported_versioned);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_view(void *self, int flags) {
@@ -12576,7 +12617,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_view(void *self, int flags) {
 }
 
 static void tvmffi_i_delete_view(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_view);
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_view,
+                   tvmffi_i_delete_view);
 }
 
 /* Raises unless the shape is one: a sane rank, no negative extent, and a
@@ -13148,7 +13190,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
 }
 
 static void tvmffi_i_delete_seq(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_seq);
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_seq,
+                   tvmffi_i_delete_seq);
 }
 
 /* An array without items yet. */
@@ -14065,7 +14108,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
 }
 
 static void tvmffi_i_delete_map(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_map);
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_map,
+                   tvmffi_i_delete_map);
 }
 
 /* A map without entries whose row has `places`, in the object. */
@@ -15209,7 +15253,8 @@ static void tvmffi_i_destroy_library(void *self, int flags) {
 }
 
 static void tvmffi_i_delete_library(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_library);
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_library,
+                   tvmffi_i_delete_library);
 }
 
 /* A library that takes `handle`, or, when that is NULL, the system library
@@ -15293,7 +15338,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_library_function(void *self, int flags) {
 
 static void tvmffi_i_delete_library_function(void *self, int flags) {
   tvmffi_i_destroy((TVMFFIObject *)self, flags,
-                   tvmffi_i_destroy_library_function);
+                   tvmffi_i_destroy_library_function,
+                   tvmffi_i_delete_library_function);
 }
 
 /* The methods of a library; *out is NULL, or None, when there is no such
@@ -15724,7 +15770,8 @@ static void tvmffi_i_destroy_module(void *self, int flags) {
 }
 
 static void tvmffi_i_delete_module(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_module);
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_module,
+                   tvmffi_i_delete_module);
 }
 
 /* A module of a library, borrowed, without imports. */
@@ -16412,7 +16459,8 @@ static void tvmffi_i_destroy_cache(void *self, int flags) {
 }
 
 static void tvmffi_i_delete_cache(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_cache);
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_cache,
+                   tvmffi_i_delete_cache);
 }
 
 TVMFFI_I_INLINE tvmffi_i_cache *tvmffi_i_cache_of(tvmffi_i_module *m) {
@@ -16879,7 +16927,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_fields(void *self, int flags) {
 }
 
 static void tvmffi_i_delete_fields(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_fields);
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_fields,
+                   tvmffi_i_delete_fields);
 }
 
 /* An object whose fields are zero: None, NULL and 0. The type must be there, as
@@ -22791,7 +22840,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_engine(void *self, int flags) {
 }
 
 static void tvmffi_i_delete_engine(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_engine);
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_engine,
+                   tvmffi_i_delete_engine);
 }
 
 /* The engine of a visitor, or NULL of one that C++ made; a shallow copy of an

@@ -1262,8 +1262,9 @@ static TVMFFIObjectHandle test_holder(int kind, TVMFFIObjectHandle held) {
   return o;
 }
 
-/* All of a long chain have weak references, which go before or after it. */
-static void test_long_weak_chain(void) {
+/* All of a long chain have weak references, which go before or after it.
+   Destroying needs no memory. */
+static void test_weak_chain(int refused) {
   int i, n = test_scale(TEST_CHAIN, 6);
   TVMFFIObjectHandle last = NULL;
   TVMFFIObjectHandle *weak =
@@ -1277,14 +1278,128 @@ static void test_long_weak_chain(void) {
   }
   n = i;
   for (i = 0; last && i < n; i += 7) tvmffi_weak_release(weak[i]);
+  if (refused) {
+    test_number = 0;
+    test_refuse_all = 1;
+    test_refuse_at = 1;
+  }
   tvmffi_release(last);
+  if (refused) {
+    test_refuse_at = 0;
+    CHECK_INT(test_refused, 0);
+  }
   for (i = 0; i < n; ++i) {
     if (last && i % 7 == 0) continue;
     CHECK(!tvmffi_weak_lock(weak[i]));
+    CHECK(((TVMFFIObject *)weak[i])->__padding == 0);
     tvmffi_weak_release(weak[i]);
   }
   TEST_FREE(weak);
 }
+
+static void test_long_weak_chain(void) { test_weak_chain(0); }
+
+static void test_weak_chain_refused(void) {
+  if (!test_oom) test_weak_chain(1);
+}
+
+/* A client may put a deleter of its own before the runtime's. */
+static void (*test_replaced_deleter)(void *, int);
+static void test_own_deleter(void *self, int flags) {
+  test_say((char)('0' + flags));
+  test_replaced_deleter(self, flags);
+}
+
+static void test_replaced_deleters(void) {
+  TVMFFIObjectHandle last = NULL, weak = NULL;
+  TVMFFIObject *o;
+  int i;
+  for (i = 0; i < 3 * TVMFFI_I_NESTED; ++i) {
+    last = test_holder(2, last);
+    if (!last) break;
+    if (i != 5 && i != 20) continue;
+    o = (TVMFFIObject *)last;
+    test_replaced_deleter = o->deleter;
+    o->deleter = test_own_deleter;
+    if (i != 20) continue;
+    weak = last;
+    tvmffi_weak_retain(weak);
+  }
+  tvmffi_release(last);
+  if (last) CHECK_LOG("13");
+  test_log_size = 0;
+  if (!weak) return;
+  CHECK(!tvmffi_weak_lock(weak));
+  tvmffi_weak_release(weak);
+  CHECK_LOG(last ? "2" : "12");
+}
+
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+/* Deleters that end with an exception: the innermost one of a chain throws, and
+   the memory of those that it passes is not freed. */
+enum { TEST_THROWN = 48 };
+static TVMFFIObjectHandle test_thrown[TEST_THROWN];
+static char test_has_returned[TEST_THROWN];
+
+static void test_throwing_deleter(void *handle) {
+  const size_t i = (size_t)((char *)handle - test_has_returned);
+  if (!i) throw 7;
+  tvmffi_release(test_thrown[i - 1]);
+  test_has_returned[i] = 1;
+}
+
+static void test_throw(int n) {
+  int i, caught = 0;
+  for (i = 0; i < n; ++i) {
+    test_has_returned[i] = 0;
+    if (TVMFFIObjectCreateOpaque(&test_has_returned[i], kTVMFFIOpaquePyObject,
+                                 test_throwing_deleter, &test_thrown[i])) {
+      while (--i > 0) tvmffi_i_free(test_thrown[i]);
+      FAILS(-1, "MemoryError", NULL);
+      return;
+    }
+  }
+  try {
+    tvmffi_release(test_thrown[n - 1]);
+  } catch (int) {
+    caught = 1;
+  }
+  CHECK(caught);
+  for (i = 0; i < n; ++i)
+    if (!test_has_returned[i]) tvmffi_i_free(test_thrown[i]);
+}
+
+/* An object ends at once, and a chain at its depth, further down the stack. */
+static void test_end_below(int height) {
+  volatile char room[64];
+  TVMFFIObjectHandle o = NULL;
+  room[0] = room[1] = 0;
+  if (height > 0) {
+    test_end_below(height - 1);
+    ++room[height % 2]; /* no tail call */
+    return;
+  }
+  OK(TVMFFIObjectCreateOpaque((void *)(uintptr_t) "x", kTVMFFIOpaquePyObject,
+                              test_say_deleter, &o));
+  tvmffi_release(o);
+  CHECK_LOG("x");
+  test_long_weak_chain();
+}
+
+static void test_thrown_deleters(void) {
+  static const int depths[] = {1, 2, 31, 32, 33, TEST_THROWN};
+  static const int heights[] = {0, 1, 200};
+  int i, k, n;
+  if (test_oom) return;
+  for (i = 0; i < TEST_COUNT(depths); ++i) {
+    for (k = 0; k < TEST_COUNT(heights); ++k) {
+      for (n = 0; n < 40; ++n) test_throw(depths[i]);
+      test_end_below(heights[k]);
+    }
+  }
+  tvmffi_i_self()->destroying.depth = 0; /* of frames that are gone */
+}
+#endif
 
 static void test_long_chain(void) {
   TVMFFIByteArray kind = TEXT("E"), empty = {NULL, 0};
@@ -5739,6 +5854,35 @@ static void test_type_chain(void) {
   }
   OK(code);
 }
+
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+typedef struct {
+  TVMFFIObject base;
+  int64_t number;
+} TestThrower;
+static void test_thrower_end(TestThrower *self) { throw self; }
+TVMFFI_TYPE(TestThrower, "unit.Thrower", TVMFFIObject,
+            (field, int64, number, 1), (destructor, test_thrower_end))
+
+/* What a destructor of a type throws does not end the destruction of others. */
+static void test_throwing_types(void) {
+  TestThrower *o;
+  int i;
+  for (i = 0; i < 40; ++i) {
+    OK(tvmffi_new(TestThrower, &o));
+    try {
+      tvmffi_release(o);
+      CHECK(0);
+    } catch (TestThrower *thrown) {
+      CHECK(thrown == o);
+      ((TVMFFIObjectAllocHeader *)(void *)o - 1)->delete_space(o);
+    }
+  }
+  test_type_chain();
+  test_type_end();
+  tvmffi_i_class_destroying()->depth = 0; /* of frames that are gone */
+}
+#endif
 
 typedef struct {
   TVMFFIObject base;
@@ -14730,6 +14874,11 @@ static const test_case test_cases[] = {
     {"objects: destruction with a weak reference", test_nesting_weak},
     {"objects: a long chain is destroyed", test_long_chain},
     {"objects: a long chain with weak references", test_long_weak_chain},
+    {"objects: a chain destroyed without memory", test_weak_chain_refused},
+    {"objects: deleters that a client replaces", test_replaced_deleters},
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+    {"objects: deleters that throw", test_thrown_deleters},
+#endif
     {"objects: the default allocator", test_default_allocator},
     {"objects: a custom allocator", test_custom_allocator},
 #if TVMFFI_I_POOL
@@ -14884,6 +15033,9 @@ static const test_case test_cases[] = {
     {"struct types: attributes", test_type_attributes},
     {"struct types: end of an object", test_type_end},
     {"struct types: a long chain", test_type_chain},
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+    {"struct types: destructors that throw", test_throwing_types},
+#endif
     {"struct types: mistakes", test_type_mistakes},
     {"struct types: two that refer to each other", test_type_declared},
     {"struct types: a child of a foreign type", test_type_foreign},
@@ -15178,8 +15330,8 @@ static void test_run_once(const test_case *test, int with_pool) {
   test_forget_dead();
 #endif
   if (!test_hits()) CHECK_INT(test_log_size, 0);
-  CHECK(tvmffi_i_self()->destroying == 0 && !tvmffi_i_self()->doomed &&
-        !tvmffi_i_self()->fading);
+  CHECK(tvmffi_i_self()->destroying.depth == 0 &&
+        !tvmffi_i_self()->destroying.pending_destroy);
   if (!CHECK(tvmffi_i_self()->error == NULL)) tvmffi_error_clear();
 #if TEST_TRACK
   if (test_get(&test_live) > live) test_find_leaks(since);

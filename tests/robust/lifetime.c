@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -630,6 +631,113 @@ TEST(backtrace_lasts_until_the_next_call) {
   CHECK(b != NULL);
   if (b->size != 0) CHECK(b->data[0] == ' ');
   return F.ObjectDecRef(e);
+}
+
+/* ---- deleters that do not return ---- */
+
+static jmp_buf away;
+static void jump_away(void *handle) {
+  (void)handle;
+  longjmp(away, 1);
+}
+static void drop(void *handle) { F.ObjectDecRef((Obj)handle); }
+/* Releases a chain whose innermost deleter jumps out of all. */
+static __attribute__((noinline)) int release_and_jump(int depth) {
+  Obj o = make_opaque(NULL, jump_away);
+  while (--depth > 0) o = make_opaque(o, drop);
+  if (setjmp(away) == 0) {
+    F.ObjectDecRef(o);
+    return -1;
+  }
+  return 0;
+}
+/* One object, and a chain that is deeper than the stack could go, with and
+ * without weak references. */
+static __attribute__((noinline)) int all_dies(void) {
+  static Obj weak[100000];
+  int i, before = freed;
+  Obj o = make_opaque(NULL, count_free);
+  CHECK(F.ObjectDecRef(o) == 0);
+  CHECK(freed == before + 1);
+  o = make_opaque(NULL, count_free);
+  for (i = 0; i < 100000; ++i) o = make_opaque(o, drop);
+  CHECK(F.ObjectDecRef(o) == 0);
+  CHECK(freed == before + 2);
+  o = make_opaque(NULL, count_free);
+  for (i = 0; i < 100000; ++i) {
+    o = weak[i] = make_opaque(o, drop);
+    __atomic_fetch_add(&o->combined_ref_count, (uint64_t)1 << 32,
+                       __ATOMIC_RELAXED);
+  }
+  CHECK(F.ObjectDecRef(o) == 0);
+  CHECK(freed == before + 3);
+  for (i = 0; i < 100000; ++i) {
+    CHECK(STRONG(weak[i]) == 0 && WEAK(weak[i]) == 1);
+    drop_weak(weak[i]);
+  }
+  return 0;
+}
+static __attribute__((noinline)) int all_dies_below(void) {
+  volatile char room[20000];
+  room[0] = 0;
+  return all_dies() + room[0];
+}
+TEST(a_deleter_that_jumps_out) {
+  static const int depths[] = {1, 2, 31, 32, 33, 50};
+  size_t i;
+  int k;
+  for (i = 0; i < sizeof depths / sizeof *depths; ++i) {
+    for (k = 0; k < 40; ++k) CHECK(release_and_jump(depths[i]) == 0);
+    if (all_dies() || all_dies_below()) return -1;
+  }
+  return 0;
+}
+static void *jump_often(void *arg) {
+  int k;
+  for (k = 0; k < 40; ++k)
+    if (release_and_jump(50) != 0) return arg;
+  return all_dies() ? arg : NULL;
+}
+TEST(a_deleter_that_jumps_out_in_a_thread) {
+  pthread_t t;
+  void *result = &t;
+  CHECK(pthread_create(&t, NULL, jump_often, &away) == 0);
+  CHECK(pthread_join(t, &result) == 0);
+  CHECK(result == NULL);
+  return 0;
+}
+/* A thread that ends inside a deleter destroys what had to wait for it. */
+static void exit_thread(void *handle) {
+  (void)handle;
+  pthread_exit(NULL);
+}
+static void drop_both(void *handle) {
+  Obj *pair = (Obj *)handle;
+  F.ObjectDecRef(pair[0]);
+  F.ObjectDecRef(pair[1]);
+}
+static void *release_and_exit(void *arg) {
+  static Obj pair[2];
+  Obj o;
+  int i;
+  pair[0] = make_opaque(NULL, count_free);
+  pair[1] = make_opaque(NULL, exit_thread);
+  /* the thread's free list asks to be told of the thread's end */
+  F.ObjectDecRef(make_opaque(NULL, NULL));
+  o = make_opaque(pair, drop_both);
+  for (i = 0; i < 31; ++i) o = make_opaque(o, drop);
+  F.ObjectDecRef(o);
+  return arg;
+}
+TEST(a_deleter_that_ends_its_thread) {
+  int i;
+  for (i = 1; i <= 50; ++i) {
+    pthread_t t;
+    CHECK(pthread_create(&t, NULL, release_and_exit, NULL) == 0);
+    CHECK(pthread_join(t, NULL) == 0);
+    CHECK(freed == i);
+  }
+  return all_dies();
 }
 
 /* ---- running ---- */
