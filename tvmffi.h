@@ -9369,8 +9369,8 @@ TVMFFI_I_UNUSED static void tvmffi_i_text_int(tvmffi_i_text_buffer *b,
 typedef struct {
   TVMFFIObject base;
   TVMFFIErrorCell cell;
-  char *trace; /* set by update_backtrace: owned */
-  size_t trace_capacity;
+  char *trace;     /* set by update_backtrace: owned */
+  size_t capacity; /* of the trace, or while that is NULL of the error */
 } tvmffi_i_error;
 
 static void tvmffi_i_keep_trace(TVMFFIObjectHandle self,
@@ -9647,10 +9647,23 @@ static void tvmffi_i_delete_plain(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_free(self);
 }
 
-/* The same of an object of a known size. */
+/* The same of an object of a known size. The size must not come from words that
+   clients write, such as a cell's: the block would go into the free list of
+   another size class. The size of a text or of items that stand in the object
+   is taken from the cell only while the cell points there: a client that then
+   changes the size alone reads past the object itself. */
 TVMFFI_I_INLINE void tvmffi_i_delete_sized(void *self, int flags, size_t size) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak)
     tvmffi_i_pool_free(self, size);
+}
+
+/* The same of an object with `size` bytes of content, right behind its head of
+   `head` bytes if `content` points there. */
+TVMFFI_I_INLINE void tvmffi_i_delete_content(void *self, int flags, size_t head,
+                                             const void *content, size_t size) {
+  const int is_own = content == (char *)self + head;
+  tvmffi_i_delete_sized(self, flags,
+                        is_own ? head + size : (size_t)PTRDIFF_MAX);
 }
 
 /* Inline, as the destructors are, which so become a part of their deleters. */
@@ -9795,7 +9808,8 @@ typedef struct {
 
 static void tvmffi_i_delete_string(void *self, int flags) {
   const tvmffi_i_string *s = (tvmffi_i_string *)self;
-  tvmffi_i_delete_sized(self, flags, sizeof(*s) + s->bytes.size + 1);
+  tvmffi_i_delete_content(self, flags, sizeof(*s), s->bytes.data,
+                          s->bytes.size + 1);
 }
 
 /* An uninitialised string object of `size` bytes and its NUL. */
@@ -10772,17 +10786,13 @@ static char *tvmffi_i_error_bytes(tvmffi_i_error *e) {
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
   tvmffi_i_error *e = (tvmffi_i_error *)self;
-  const TVMFFIErrorCell *c = &e->cell;
-  int whole = !e->trace; /* else the size of the first trace is not known */
+  const size_t size = e->trace ? (size_t)PTRDIFF_MAX : e->capacity;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_free(e->trace);
     tvmffi_release(e->cell.cause_chain);
     tvmffi_release(e->cell.extra_context);
   }
-  tvmffi_i_delete_sized(self, flags,
-                        whole ? sizeof(*e) + c->kind.size + c->message.size +
-                                    c->backtrace.size + 3
-                              : PTRDIFF_MAX);
+  tvmffi_i_delete_sized(self, flags, size);
 }
 
 static void tvmffi_i_delete_error(void *self, int flags) {
@@ -10802,7 +10812,7 @@ static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
   size = kept + trace->size;
   if (size > PTRDIFF_MAX / 2) return;
   buffer = e->trace;
-  if (size + 1 > e->trace_capacity) {
+  if (!buffer || size + 1 > e->capacity) {
     buffer = (char *)tvmffi_i_alloc(size + size / 2 + 1);
     if (!buffer) return;
     if (kept) memcpy(buffer, e->cell.backtrace.data, kept);
@@ -10813,7 +10823,7 @@ static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
   if (buffer != e->trace) {
     tvmffi_i_free(e->trace);
     e->trace = buffer;
-    e->trace_capacity = size + size / 2 + 1;
+    e->capacity = size + size / 2 + 1;
   }
   e->cell.backtrace.data = buffer;
   e->cell.backtrace.size = size;
@@ -10826,12 +10836,14 @@ static tvmffi_i_error *tvmffi_i_new_error(size_t kind, size_t message,
   const size_t most = PTRDIFF_MAX / 4;
   tvmffi_i_error *e = NULL;
   char *text;
+  size_t size;
   if (kind > most || message > most || trace > most) {
     (void)tvmffi_i_no_memory();
     return e;
   }
-  e = (tvmffi_i_error *)tvmffi_i_object(sizeof(*e) + kind + message + trace + 3,
-                                        kTVMFFIError, tvmffi_i_delete_error);
+  size = sizeof(*e) + kind + message + trace + 3;
+  e = (tvmffi_i_error *)tvmffi_i_object(size, kTVMFFIError,
+                                        tvmffi_i_delete_error);
   if (!e) return e;
   text = tvmffi_i_error_bytes(e);
   e->cell.kind.data = text;
@@ -10849,7 +10861,7 @@ static tvmffi_i_error *tvmffi_i_new_error(size_t kind, size_t message,
   e->cell.cause_chain = NULL;
   e->cell.extra_context = NULL;
   e->trace = NULL;
-  e->trace_capacity = 0;
+  e->capacity = size;
   return e;
 }
 
@@ -12571,15 +12583,11 @@ typedef struct {
   TVMFFIObject base;
   DLTensor tensor;
   void *keeper;    /* a DLManagedTensor, its versioned kind, or a tensor */
+  size_t size;     /* of this block */
 } tvmffi_i_tensor; /* followed by strides, or by shape and strides */
 
-/* An imported tensor. */
 TVMFFI_I_INLINE void tvmffi_i_delete_tensor(void *self, int flags) {
-  const tvmffi_i_tensor *t = (tvmffi_i_tensor *)self;
-  int own = t->tensor.strides == (const int64_t *)(const void *)(t + 1);
-  tvmffi_i_delete_sized(
-      self, flags,
-      sizeof(*t) + (own ? (size_t)t->tensor.ndim * sizeof(int64_t) : 0));
+  tvmffi_i_delete_sized(self, flags, ((tvmffi_i_tensor *)self)->size);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_imported(void *self, int flags) {
@@ -12610,10 +12618,9 @@ static void tvmffi_i_delete_imported_versioned(void *self, int flags) {
 }
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_view(void *self, int flags) {
-  const tvmffi_i_tensor *t = (tvmffi_i_tensor *)self;
-  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) tvmffi_release(t->keeper);
-  tvmffi_i_delete_sized(
-      self, flags, sizeof(*t) + 2 * (size_t)t->tensor.ndim * sizeof(int64_t));
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
+    tvmffi_release(((tvmffi_i_tensor *)self)->keeper);
+  tvmffi_i_delete_tensor(self, flags);
 }
 
 static void tvmffi_i_delete_view(void *self, int flags) {
@@ -12735,12 +12742,14 @@ TVMFFI_I_INLINE void tvmffi_i_make_compact(tvmffi_i_tensor *self) {
 TVMFFI_I_INLINE int tvmffi_i_import(const DLTensor *t, void *keeper,
                                     void (*deleter)(void *, int),
                                     TVMFFIObjectHandle *out) {
-  size_t extra = t->strides ? 0 : (size_t)t->ndim * sizeof(int64_t);
-  tvmffi_i_tensor *self = (tvmffi_i_tensor *)tvmffi_i_object(
-      sizeof(*self) + extra, kTVMFFITensor, deleter);
+  const size_t extra = t->strides ? 0 : (size_t)t->ndim * sizeof(int64_t);
+  const size_t size = sizeof(tvmffi_i_tensor) + extra;
+  tvmffi_i_tensor *self =
+      (tvmffi_i_tensor *)tvmffi_i_object(size, kTVMFFITensor, deleter);
   if (!self) return -1;
   self->tensor = *t;
   self->keeper = keeper;
+  self->size = size;
   *out = self;
   if (!t->strides && t->ndim) tvmffi_i_make_compact(self);
   return 0;
@@ -12853,6 +12862,7 @@ int TVMFFITensorCreateUnsafeView(TVMFFIObjectHandle source,
   }
   tvmffi_retain(source);
   self->keeper = source;
+  self->size = sizeof(*self) + 2 * size;
   *out = self;
   return 0;
 }
@@ -12864,8 +12874,8 @@ typedef struct {
 
 static void tvmffi_i_delete_shape(void *self, int flags) {
   const tvmffi_i_shape *s = (tvmffi_i_shape *)self;
-  tvmffi_i_delete_sized(self, flags,
-                        sizeof(*s) + s->cell.size * sizeof(int64_t));
+  tvmffi_i_delete_content(self, flags, sizeof(*s), s->cell.data,
+                          s->cell.size * sizeof(int64_t));
 }
 
 /* A shape of `n` numbers, which the caller fills in. */
@@ -13176,8 +13186,9 @@ TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
   tvmffi_i_seq *s = (tvmffi_i_seq *)self;
-  size_t within =
-      s->base.type_index == kTVMFFIArray ? (size_t)s->cell.capacity : 0;
+  const int is_array = s->base.type_index == kTVMFFIArray;
+  const void *data = is_array ? s->cell.data : s + 1;
+  const size_t within = is_array ? (size_t)s->cell.capacity : 0;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     TVMFFIAny *item = TVMFFI_I_ITEMS(s);
     int64_t left = s->cell.size;
@@ -13186,7 +13197,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
         tvmffi_release(item->v_obj);
     if (s->cell.data_deleter) s->cell.data_deleter(s->cell.data);
   }
-  tvmffi_i_delete_sized(self, flags, sizeof(*s) + within * sizeof(TVMFFIAny));
+  tvmffi_i_delete_content(self, flags, sizeof(*s), data,
+                          within * sizeof(TVMFFIAny));
 }
 
 static void tvmffi_i_delete_seq(void *self, int flags) {

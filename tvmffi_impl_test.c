@@ -1590,6 +1590,82 @@ static void test_pool_reuse(void) {
   }
 }
 
+/* The list that a block is in, or -1. */
+static int test_pool_list(const void *block) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  const void *b;
+  int i;
+  for (i = 0; i < TVMFFI_I_POOL_CLASSES; ++i)
+    for (b = t->pool[i]; b; b = *(void *const *)b)
+      if (b == block) return i;
+  return -1;
+}
+
+/* A client that writes into the public cell of an object does not make its
+   block larger. */
+static void test_pool_cells(void) {
+  static TVMFFIAny none[40];
+  static int64_t numbers[40];
+  static char text[480];
+  int kind, class_of_it, list, way;
+  if (test_oom) return;
+  test_set_pool(1);
+  tvmffi_release(test_make_kept(0));
+  for (way = 0; way < 2; ++way) {
+    for (kind = 0; kind < TEST_KEPT_KINDS; ++kind) {
+      TVMFFIObjectHandle o = test_make_kept(kind);
+      tvmffi_release(o);
+      class_of_it = test_pool_list(o);
+      CHECK(class_of_it > 0);
+      CHECK(test_make_kept(kind) == o);
+      switch (TVMFFIObjectGetTypeIndex(o)) {
+        case kTVMFFIError: {
+          TVMFFIErrorCell *c = TVMFFIErrorGetCellPtr(o);
+          TVMFFIByteArray *bytes = way ? &c->kind : &c->message;
+          bytes->data = text;
+          bytes->size = sizeof(text) / 2;
+          break;
+        }
+        case kTVMFFITensor: {
+          DLTensor *tensor = TVMFFITensorGetDLTensorPtr(o);
+          tensor->ndim = 40;
+          tensor->shape = numbers;
+          if (way) tensor->strides = numbers;
+          break;
+        }
+        case kTVMFFIShape: {
+          TVMFFIShapeCell *c = TVMFFIShapeGetCellPtr(o);
+          c->data = numbers;
+          c->size = TEST_COUNT(numbers);
+          break;
+        }
+        case kTVMFFIStr: {
+          TVMFFIByteArray *bytes = TVMFFIBytesGetByteArrayPtr(o);
+          bytes->data = text;
+          bytes->size = sizeof(text) / 2;
+          break;
+        }
+#if !TVMFFI_NO_CONTAINERS
+        case kTVMFFIArray:
+        case kTVMFFIList: {
+          tvmffi_i_seq *q = (tvmffi_i_seq *)o;
+          if (q->cell.data_deleter) q->cell.data_deleter(q->cell.data);
+          q->cell.data = none;
+          q->cell.data_deleter = NULL;
+          q->cell.size = q->cell.capacity = 20;
+          break;
+        }
+#endif
+        default: break;
+      }
+      tvmffi_release(o);
+      list = test_pool_list(o);
+      CHECK(list == -1 || list == class_of_it);
+      CHECK(tvmffi_i_pool_flush(tvmffi_i_self()) >= 0);
+    }
+  }
+}
+
 /* Each size has a class whose blocks are less than 16 bytes larger. */
 static void test_pool_classes(void) {
   size_t size, most = TVMFFI_I_POOL_CLASSES * 16 - sizeof(void *);
@@ -14883,6 +14959,7 @@ static const test_case test_cases[] = {
     {"objects: a custom allocator", test_custom_allocator},
 #if TVMFFI_I_POOL
     {"objects: memory is used again", test_pool_reuse},
+    {"objects: cells that a client writes", test_pool_cells},
     {"objects: sizes of memory that is kept", test_pool_classes},
     {"objects: so much memory is kept", test_pool_bound},
     {"objects: kept memory is given back for other", test_pool_refused},
