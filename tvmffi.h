@@ -9542,6 +9542,10 @@ static size_t tvmffi_i_debug_put(char *to, size_t n, size_t capacity,
   return n;
 }
 
+/* Both with >>registry. */
+static void tvmffi_i_start_types(void);
+static const char *tvmffi_i_type_name(int32_t index);
+
 #if defined(__cplusplus)
 extern "C" {
 #endif
@@ -9553,11 +9557,12 @@ static void tvmffi_i_debug_complain(void *self, int flags) {
   size_t n, size = sizeof(text);
   (void)flags;
   ((TVMFFIObject *)self)->combined_ref_count = TVMFFI_I_BOTH_ONE;
+  tvmffi_i_start_types();
   tvmffi_i_debug_lock();
   r = *tvmffi_i_record_of(self);
   n = tvmffi_i_debug_put(text, 0, size, "released although it is dead: ");
   n = tvmffi_i_debug_put(text, n, size,
-                         tvmffi_i_type_key(r ? r->type_index : -1));
+                         tvmffi_i_type_name(r ? r->type_index : -1));
   if (r && r->made[0]) {
     n = tvmffi_i_debug_put(text, n, size, ", handed out at ");
     n = tvmffi_i_debug_put(text, n, size, r->made);
@@ -11211,6 +11216,15 @@ const TVMFFITypeInfo *TVMFFIGetTypeInfo(int32_t type_index) {
 const TVMFFITypeInfo *TVMFFIGetTypeInfo(int32_t type_index) {
   tvmffi_i_type *t = tvmffi_i_type_or_fail(type_index);
   return t ? &t->info : NULL;
+}
+#endif
+
+#if TVMFFI_DEBUG
+/* The key of a type whose index need not be registered. Unlike
+   tvmffi_i_type_key, it raises nothing and takes no lock. */
+static const char *tvmffi_i_type_name(int32_t index) {
+  const tvmffi_i_type *t = tvmffi_i_type_at(index);
+  return t ? t->info.type_key.data : "an unregistered type";
 }
 #endif
 
@@ -27545,6 +27559,7 @@ TVMFFI_FUNC(i_debug_report, any, (ptr, num_live), (ptr, num_complaints)) {
   TVMFFIByteArray bytes = {text, 0};
   int32_t k, num_leaks = 0, others, live;
   size_t n = 0, size = sizeof(text);
+  tvmffi_i_start_types();
   tvmffi_i_debug_lock();
   live = others = tvmffi_i_debug_group(leaks, &num_leaks);
   n = tvmffi_i_debug_put(text, n, size, tvmffi_i_complaint);
@@ -27554,7 +27569,7 @@ TVMFFI_FUNC(i_debug_report, any, (ptr, num_live), (ptr, num_complaints)) {
                            tvmffi_i_decimal(digits, leaks[k].count));
     n = tvmffi_i_debug_put(text, n, size, " x ");
     n = tvmffi_i_debug_put(text, n, size,
-                           tvmffi_i_type_key(leaks[k].first->type_index));
+                           tvmffi_i_type_name(leaks[k].first->type_index));
     n = tvmffi_i_debug_put(text, n, size, ", handed out at ");
     n = tvmffi_i_debug_put(text, n, size, leaks[k].first->made);
     n = tvmffi_i_debug_put(text, n, size, "\n");

@@ -4767,6 +4767,36 @@ static void test_bad_scopes(void) {
   CHECK_LOG("o");
 }
 
+#if TVMFFI_DEBUG
+/* The report names objects whose type index is not registered, and complains
+   about those that have no record. Neither raises. */
+static void test_debug_unregistered(void) {
+  TVMFFICustomAllocator *a = TVMFFIGetCustomAllocator();
+  TVMFFIObject *o, unknown;
+  int64_t complaints = tvmffi_i_num_complaints;
+  if (test_oom) return;
+  o = (TVMFFIObject *)a->allocate(sizeof(*o), 8, 123456789, a->context);
+  OK(o ? 0 : -1);
+  o->type_index = 123456789;
+  o->combined_ref_count = TVMFFI_I_BOTH_ONE;
+  o->deleter = test_allocated_deleter;
+  memcpy((*tvmffi_i_record_of(o))->made, "here:1", 7);
+  OK(tvmffi_i_report());
+  CHECK(test_contains(tvmffi_any_str(&tvmffi_i_printing),
+                      " x an unregistered type, handed out at here:1"));
+  tvmffi_any_release(&tvmffi_i_printing);
+  tvmffi_release(o);
+  CHECK_LOG("3");
+  memset((void *)&unknown, 0, sizeof(unknown));
+  tvmffi_i_debug_complain(&unknown, kTVMFFIObjectDeleterFlagBitMaskBoth);
+  CHECK_INT(tvmffi_i_num_complaints, complaints + 1);
+  OK(tvmffi_i_report());
+  CHECK(test_contains(tvmffi_any_str(&tvmffi_i_printing),
+                      "released although it is dead: an unregistered type"));
+  tvmffi_any_release(&tvmffi_i_printing);
+}
+#endif
+
 #if TVMFFI_DEBUG && !TVMFFI_NO_CONTAINERS
 /* Looks for a part of what the leak report would print now. */
 static int test_report_has(const char *part) {
@@ -15074,6 +15104,9 @@ static const test_case test_cases[] = {
 #endif
     {"scopes: NULL for a result", test_null_results},
     {"scopes: mistakes", test_bad_scopes},
+#if TVMFFI_DEBUG
+    {"scopes: leaks of unregistered types", test_debug_unregistered},
+#endif
 #if TVMFFI_DEBUG && !TVMFFI_NO_CONTAINERS
     {"scopes: leaks and dead objects", test_debug},
 #endif
