@@ -1550,6 +1550,17 @@ TVMFFI_I_API int TVMFFIEnvModRegisterSystemLibSymbol(const char *name,
 #endif
 #endif /* TVM_FFI_EXTRA_C_ENV_API_H_ */
 
+/* Returns the bytes inside a small string or bytes (borrowed). Cuts a length
+   that is larger than what a small value can hold. */
+TVMFFI_I_INLINE TVMFFIByteArray tvmffi_i_small_bytes(const TVMFFIAny *value) {
+  TVMFFIByteArray bytes;
+  bytes.data = value->v_bytes;
+  bytes.size = value->small_str_len;
+  if (bytes.size >= sizeof(value->v_bytes))
+    bytes.size = sizeof(value->v_bytes) - 1;
+  return bytes;
+}
+
 /* Accessors: plain address arithmetic on borrowed, valid objects of the right
    type. Upstream has them in C++ only; there they stay plain inline, so that a
    program may hold both texts. */
@@ -1564,13 +1575,11 @@ TVMFFI_I_ACCESSOR int32_t TVMFFIObjectGetTypeIndex(TVMFFIObjectHandle obj) {
   return ((TVMFFIObject *)obj)->type_index;
 }
 
-/* Returns the bytes inside a small string or bytes. */
+/* Returns the bytes inside a small string or bytes, of which there are 7 at
+   most. */
 TVMFFI_I_ACCESSOR TVMFFIByteArray
 TVMFFISmallBytesGetContentByteArray(const TVMFFIAny *value) {
-  TVMFFIByteArray bytes;
-  bytes.data = value->v_bytes;
-  bytes.size = value->small_str_len;
-  return bytes;
+  return tvmffi_i_small_bytes(value);
 }
 
 TVMFFI_I_ACCESSOR TVMFFIByteArray *
@@ -2008,10 +2017,7 @@ TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
   TVMFFIByteArray r = {NULL, 0};
   switch (any->type_index) {
     case kTVMFFISmallStr:
-    case kTVMFFISmallBytes:
-      r.data = any->v_bytes;
-      r.size = any->small_str_len;
-      break;
+    case kTVMFFISmallBytes: r = tvmffi_i_small_bytes(any); break;
     case kTVMFFIStr:
     case kTVMFFIBytes:
       if (any->v_obj) r = *TVMFFIBytesGetByteArrayPtr(any->v_obj);
@@ -3036,12 +3042,18 @@ TVMFFI_I_PUT(any) {
 }
 TVMFFI_I_KEPT_WORD(any, -1)
 
+/* Tells whether a small string or bytes claims more bytes than it can hold. */
+TVMFFI_I_INLINE int tvmffi_i_is_false_text(const TVMFFIAny *any) {
+  return (any->type_index == kTVMFFISmallStr ||
+          any->type_index == kTVMFFISmallBytes) &&
+         any->small_str_len >= sizeof(any->v_bytes);
+}
+
 TVMFFI_I_TYPE(str, TVMFFIByteArray, "str", "ffi.String")
 TVMFFI_I_GET(str) {
   if (any->type_index == kTVMFFISmallStr) {
-    out->data = any->v_bytes;
-    out->size = any->small_str_len;
-    return 0;
+    *out = tvmffi_i_small_bytes(any);
+    return tvmffi_i_is_false_text(any) ? TVMFFI_I_MISMATCH : 0;
   }
   if (TVMFFI_I_UNLIKELY(
           (any->type_index != kTVMFFIStr && any->type_index != kTVMFFIRawStr) ||
@@ -3063,7 +3075,7 @@ TVMFFI_I_GET(bytes) {
       ((index != kTVMFFIBytes && index != kTVMFFIByteArrayPtr) || !any->v_ptr))
     return TVMFFI_I_MISMATCH;
   *out = tvmffi_any_str(any);
-  return 0;
+  return tvmffi_i_is_false_text(any) ? TVMFFI_I_MISMATCH : 0;
 }
 TVMFFI_I_PUT(bytes) { return TVMFFIBytesFromByteArray(&value, out); }
 TVMFFI_I_KEPT_WORD(bytes, kTVMFFISmallBytes)
@@ -3076,7 +3088,7 @@ TVMFFI_I_GET(dtype) {
     return 0;
   }
   text = tvmffi_any_str(any);
-  if (!text.data) return TVMFFI_I_MISMATCH;
+  if (!text.data || tvmffi_i_is_false_text(any)) return TVMFFI_I_MISMATCH;
   return TVMFFIDataTypeFromString(&text, out);
 }
 TVMFFI_I_PUT(dtype) {
@@ -7935,7 +7947,8 @@ TVMFFI_I_INLINE int tvmffi_i_result_to_legacy(TVMFFIAny *any,
     TVMFFIAny text;
     TVMFFI_TRY(is_string ? TVMFFIStringFromByteArray(&eight, &text)
                          : TVMFFIBytesFromByteArray(&eight, &text));
-    TVMFFI_I_CELL(TVMFFIByteArray, text.v_obj)->size = any->small_str_len;
+    TVMFFI_I_CELL(TVMFFIByteArray, text.v_obj)->size =
+        tvmffi_i_small_bytes(any).size;
     *any = text;
   }
   if (any->type_index == kTVMFFIStr || any->type_index == kTVMFFIBytes)
@@ -9995,9 +10008,10 @@ TVMFFI_I_INLINE void tvmffi_i_store_bits(TVMFFIAny *any, tvmffi_i_bits bits) {
   any->v_uint64 = bits.word;
 }
 
-/* A view that needs more than a copy of its bits to be owned. Out of line, so
-   that the others need no stack. */
-TVMFFI_I_NOINLINE int tvmffi_i_own_pointed(const TVMFFIAny *view,
+/* Owns a view of which a copy of its bits is not enough, or whose second word
+   is larger than the length of any small string. Out of line, so that the other
+   views need no stack. */
+TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
                                            TVMFFIAny *out) {
   TVMFFIByteArray bytes;
   TVMFFIObject **moved;
@@ -10017,10 +10031,18 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_pointed(const TVMFFIAny *view,
       *out = tvmffi_obj(*moved);
       *moved = NULL;
       return 0;
+    case kTVMFFISmallStr:
+    case kTVMFFISmallBytes:
+      return tvmffi_i_fail("ValueError",
+                           "A small string or bytes cannot have %u bytes",
+                           view->small_str_len);
     default: break;
   }
-  return tvmffi_i_fail("TypeError", "%d is not the type index of a value",
-                       view->type_index);
+  if (view->type_index < 0 || view->type_index > kTVMFFIUnchanged)
+    return tvmffi_i_fail("TypeError", "%d is not the type index of a value",
+                         view->type_index);
+  *out = *view;
+  return 0;
 }
 
 int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view, TVMFFIAny *out) {
@@ -10031,8 +10053,9 @@ int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view, TVMFFIAny *out) {
   if (TVMFFI_I_LIKELY(index < kTVMFFIStaticObjectBegin)) {
     if (TVMFFI_I_UNLIKELY(
             index < 0 || index > kTVMFFIUnchanged ||
-            (index >= kTVMFFIRawStr && index <= kTVMFFIObjectRValueRef)))
-      return tvmffi_i_own_pointed(any_view, out);
+            (index >= kTVMFFIRawStr && index <= kTVMFFIObjectRValueRef) ||
+            any_view->zero_padding >= sizeof(any_view->v_bytes)))
+      return tvmffi_i_own_unusual(any_view, out);
     tvmffi_i_store_bits(out, tvmffi_i_load_bits(any_view));
     return 0;
   }
@@ -26188,6 +26211,7 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, size_t saved) {
   const TVMFFIAny *hook;
   TVMFFIAny data = tvmffi_none();
   int code;
+  if (!type) return -1;
   if (tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
     data = tvmffi_is_instance(index, TVMFFI_I_INT_ENUM)
                ? tvmffi_int(e->int_index)

@@ -3684,6 +3684,33 @@ static void test_typed_texts(void) {
   FAILS(test_call_typed(&tvmffi_func_u_bytes, view, &any), "TypeError", NULL);
 }
 
+/* A small string or bytes that claims more bytes than it has room for. */
+static void test_false_texts(void) {
+  static const uint32_t sizes[] = {8, 9, 1 << 20, UINT32_MAX};
+  TVMFFIAny text, any;
+  int i;
+  for (i = 0; i < TEST_COUNT(sizes); ++i) {
+    text = tvmffi_int(0);
+    text.type_index = kTVMFFISmallStr;
+    memcpy(text.v_bytes, "int32x2", 8);
+    text.small_str_len = sizes[i];
+    CHECK_TEXT(tvmffi_any_str(&text), "int32x2");
+    FAILS(test_call_typed(&tvmffi_func_u_str, text, &any), "TypeError",
+          "...Expected `str` but got `ffi.SmallStr`");
+    any = tvmffi_int(77);
+    FAILS(TVMFFIAnyViewToOwnedAny(&text, &any), "ValueError",
+          "...A small string or bytes cannot have ");
+    CHECK(any.type_index == kTVMFFIInt && any.v_int64 == 77);
+    FAILS(test_call_typed(&tvmffi_func_u_dtype, text, &any), "TypeError",
+          "...Expected `DataType` but got `ffi.SmallStr`");
+    text.type_index = kTVMFFISmallBytes;
+    CHECK_TEXT(tvmffi_any_str(&text), "int32x2");
+    FAILS(test_call_typed(&tvmffi_func_u_bytes, text, &any), "TypeError",
+          "...Expected `bytes` but got `ffi.SmallBytes`");
+    FAILS(TVMFFIAnyViewToOwnedAny(&text, &any), "ValueError", NULL);
+  }
+}
+
 static void test_typed_objects(void) {
   TVMFFIObject *f = test_typed(&tvmffi_func_u_none);
   DLTensor tensor;
@@ -15070,6 +15097,7 @@ static const test_case test_cases[] = {
     {"typed functions: integers", test_typed_integers},
     {"typed functions: other values", test_typed_values},
     {"typed functions: strings and bytes", test_typed_texts},
+    {"typed functions: texts that lie", test_false_texts},
     {"typed functions: objects", test_typed_objects},
     {"typed functions: 0 to 16 parameters", test_typed_counts},
     {"typed functions: codes and errors", test_typed_codes},

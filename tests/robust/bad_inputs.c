@@ -2587,6 +2587,161 @@ EACH(FunctionCall, reserve, ERR, INT64_MAX, INT64_C(1) << 60, INT64_C(1) << 59,
                     any_none(), any_none());
 }
 
+/* ---- every built-in function ---- */
+
+/* Values that lie about themselves: each is given to every built-in function,
+ * at each place, alone and inside of containers. */
+static TVMFFIObject liars[4];
+static TVMFFIAny liar_object(int i, int32_t type_index) {
+  TVMFFIObject *o = &liars[i];
+  o->combined_ref_count = ((uint64_t)1 << 32) | 1000000000;
+  o->type_index = type_index;
+  return any_obj(o);
+}
+static TVMFFIAny liar_text(int32_t type_index, uint32_t size) {
+  TVMFFIAny a = any_none();
+  a.type_index = type_index;
+  a.small_str_len = size;
+  memcpy(a.v_bytes, "abcdefg", 8);
+  return a;
+}
+static const char *const liar_name[] = {"object of an unregistered type",
+                                        "object of a static type without name",
+                                        "object of the last index",
+                                        "small string of 8 bytes",
+                                        "small string of 2^20 bytes",
+                                        "small string of 2^32 - 1 bytes",
+                                        "small bytes of 8 bytes",
+                                        "small bytes of 2^32 - 1 bytes",
+                                        "type index 14",
+                                        "type index 63",
+                                        "type index -7",
+                                        NULL};
+static TVMFFIAny liar(int64_t p) {
+  switch (p) {
+    case 0: return liar_object(0, 999999);
+    case 1: return liar_object(1, kTVMFFIStaticObjectEnd - 1);
+    case 2: return liar_object(2, INT32_MAX);
+    case 3: return liar_text(kTVMFFISmallStr, 8);
+    case 4: return liar_text(kTVMFFISmallStr, 1 << 20);
+    case 5: return liar_text(kTVMFFISmallStr, UINT32_MAX);
+    case 6: return liar_text(kTVMFFISmallBytes, 8);
+    case 7: return liar_text(kTVMFFISmallBytes, UINT32_MAX);
+    case 8: return any_of(14, NULL);
+    case 9: return any_of(63, NULL);
+    default: return any_of(-7, NULL);
+  }
+}
+
+enum { MAX_PLACES = 4, NUM_OTHERS = 11 };
+
+/* Calls a function, and drops what comes of it. */
+static TVMFFIAny call_named(const char *name, TVMFFIAny *args, int32_t n) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny result = any_none();
+  F.FunctionGetGlobal(STR(name), &f);
+  if (f == NULL) return result;
+  if (F.FunctionCall(f, args, n, &result) != 0) {
+    Obj e = error_take();
+    if (e != NULL) F.ObjectDecRef(e);
+    result = any_none();
+  }
+  F.ObjectDecRef(f);
+  return result;
+}
+
+/* What stands at the other places. Made anew for each call, as a call may
+ * change it. */
+static TVMFFIAny other_argument(int i) {
+  static const char *const makers[] = {"ffi.Array", "ffi.List", "ffi.Map",
+                                       "ffi.Dict", "ffi.Shape"};
+  TVMFFIAny items[2];
+  items[0] = items[1] = any_int(1);
+  switch (i) {
+    case 0: return any_none();
+    case 1: return any_int(0);
+    case 2: return any_obj(make_str());
+    case 3: return any_obj(make_function());
+    case 4: return any_obj(make_error("ValueError", "x"));
+    case 5: return any_obj(make_tensor());
+    default: return call_named(makers[i - 6], items, 2);
+  }
+}
+
+/* The bad value itself, or a container that holds it. Into an array or a list
+ * it is written as a client's own code does, past the library's checks. A map
+ * is None if the library refuses the value. */
+static TVMFFIAny wrap_argument(int wrap, TVMFFIAny bad) {
+  static const char *const makers[] = {"ffi.Array", "ffi.List", "ffi.Map",
+                                       "ffi.Dict"};
+  TVMFFIAny items[2], made;
+  if (wrap == 0) return bad;
+  items[0] = any_int(1);
+  items[1] = wrap <= 2 ? any_none() : bad;
+  made = call_named(makers[wrap - 1], items, 2);
+  if (wrap <= 2) {
+    TVMFFISeqCell *cell = (TVMFFISeqCell *)(void *)(made.v_obj + 1);
+    ((TVMFFIAny *)cell->data)[1] = bad;
+  }
+  return made;
+}
+
+/* Puts the bad value at one place, or at all places but the first. */
+static void call_with(const char *name, TVMFFIAny bad, int other, int32_t n,
+                      int place) {
+  TVMFFIAny args[MAX_PLACES], result;
+  int i;
+  for (i = 0; i < n; ++i) {
+    int is_bad = place < 0 ? i > 0 : i == place;
+    args[i] = is_bad ? bad : other_argument(other);
+  }
+  result = call_named(name, args, n);
+  any_drop(&result);
+  for (i = 0; i < n; ++i) {
+    if (place < 0 ? i == 0 : i != place) any_drop(&args[i]);
+  }
+}
+
+static void call_with_all(const char *name, TVMFFIAny bad) {
+  int other, place;
+  int32_t n;
+  for (n = 1; n <= MAX_PLACES; ++n)
+    for (other = 0; other < (n == 1 ? 1 : NUM_OTHERS); ++other)
+      for (place = n > 2 ? -1 : 0; place < n; ++place)
+        call_with(name, bad, other, n, place);
+}
+
+/* Names the function that a crash is to be reported of. */
+static void call_every_builtin(TVMFFIAny bad) {
+  TVMFFIAny functor = call_named("ffi.FunctionListGlobalNamesFunctor", NULL, 0);
+  TVMFFIAny arg = any_int(-1), count = any_none(), name = any_none();
+  if (F.FunctionCall(functor.v_obj, &arg, 1, &count) != 0) return;
+  for (arg.v_int64 = 0; arg.v_int64 < count.v_int64; ++arg.v_int64) {
+    TVMFFIByteArray text;
+    if (F.FunctionCall(functor.v_obj, &arg, 1, &name) != 0) return;
+    text = any_text(&name);
+    snprintf(report->check, sizeof report->check, "%.*s", (int)text.size,
+             text.data);
+    call_with_all(report->check, bad);
+    any_drop(&name);
+  }
+  report->check[0] = 0;
+  any_drop(&functor);
+}
+
+OVER(every_builtin, alone, ANY, liar) {
+  call_every_builtin(liar(p));
+  return 0;
+}
+OVER(every_builtin, in_container, ANY, liar) {
+  int wrap;
+  for (wrap = 1; wrap <= 4; ++wrap) {
+    TVMFFIAny bad = wrap_argument(wrap, liar(p));
+    if (bad.type_index != kTVMFFINone) call_every_builtin(bad);
+  }
+  return 0;
+}
+
 /* ---- running ---- */
 
 /* Whether the library still does its work after a case. */
@@ -2669,7 +2824,7 @@ static const char *judge(const struct kase *k, const char **detail) {
 }
 
 static void run(const struct kase *k) {
-  char name[200], death[64];
+  char name[200], death[300];
   const char *outcome, *detail;
   struct rusage usage;
   int status;
@@ -2691,6 +2846,9 @@ static void run(const struct kase *k) {
       sprintf(death, "hangs");
     } else {
       snprintf(death, sizeof death, "%s", strsignal(WTERMSIG(status)));
+    }
+    if (report->check[0] != 0) {
+      strcat(strcat(death, " in "), report->check);
     }
   } else {
     outcome = judge(k, &detail);
