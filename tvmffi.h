@@ -6774,6 +6774,7 @@ TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
                                                     void *field) {
   TVMFFIAny value = tvmffi_none();
   int64_t at, step = (int64_t)sizeof(tvmffi_i_held);
+  if (!f->getter) return NULL;
   if (f->getter(field, &value)) {
     tvmffi_error_clear();
     return NULL;
@@ -11032,6 +11033,9 @@ typedef struct {
   int32_t used_slots;
   int32_t field_capacity, method_capacity;
   int can_overflow;
+  /* The smallest objects of this type, or of one derived from it, that the
+     runtime makes and destroys by their fields; 0 if it makes none. */
+  int32_t made_size;
 } tvmffi_i_type;
 
 /* Followed by `capacity` pointers to entries. */
@@ -11570,12 +11574,70 @@ static void tvmffi_i_warn_hidden(const tvmffi_i_type *t,
 #endif
 }
 
+/* What the memory of a field holds: bits, an owned Any, or one reference that
+   may be NULL. Upstream's headers declare a field that may hold any object, and
+   std::optional of anything, as Any; and std::vector as an array. So the size
+   counts, too. */
+typedef enum {
+  TVMFFI_I_FIELD_PLAIN,
+  TVMFFI_I_FIELD_ANY,
+  TVMFFI_I_FIELD_REFERENCE
+} tvmffi_i_storage;
+
+TVMFFI_I_INLINE tvmffi_i_storage
+tvmffi_i_storage_of(const TVMFFIFieldInfo *field) {
+  int32_t index = field->field_static_type_index;
+  if (index != kTVMFFIAny && index < kTVMFFIStaticObjectBegin)
+    return TVMFFI_I_FIELD_PLAIN;
+  if (field->size == (int64_t)sizeof(void *)) return TVMFFI_I_FIELD_REFERENCE;
+  return index == kTVMFFIAny && field->size == (int64_t)sizeof(TVMFFIAny)
+             ? TVMFFI_I_FIELD_ANY
+             : TVMFFI_I_FIELD_PLAIN;
+}
+
+/* Tells whether a field lies within an object of `size` bytes, 0 for any size.
+   A C++ object may begin before its header. A field of no bytes is computed. */
+static int tvmffi_i_is_within(const TVMFFIFieldInfo *f, int32_t size) {
+  return !size || !f->size ||
+         (f->offset >= (int64_t)sizeof(TVMFFIObject) - size &&
+          f->offset + f->size <= size);
+}
+
+/* Tells whether a field lies within an object of `size` bytes that begins with
+   its header, and behind that. */
+static int tvmffi_i_is_behind_header(const TVMFFIFieldInfo *f, int32_t size) {
+  return tvmffi_i_is_within(f, size) &&
+         (!f->size || f->offset >= (int64_t)sizeof(TVMFFIObject));
+}
+
+/* Returns what is wrong with a new field, or NULL; mutex held. */
+static const char *tvmffi_i_field_fault(const tvmffi_i_type *t,
+                                        const TVMFFIFieldInfo *f) {
+  const TVMFFITypeMetadata *metadata = TVMFFI_I_LOAD(&t->info.metadata);
+  if (!f->name.size) return "has no name";
+  if (!f->getter) return "has no getter";
+  if ((f->flags & kTVMFFIFieldFlagBitMaskWritable) && !f->setter)
+    return "is writable and has no setter";
+  if (f->alignment < 0 || (f->alignment & (f->alignment - 1)))
+    return "has an alignment that is no power of 2";
+  if (f->size < 0 || f->size > INT32_MAX || f->offset < -INT32_MAX ||
+      f->offset > INT32_MAX ||
+      (t->made_size && !tvmffi_i_is_behind_header(f, t->made_size)) ||
+      (metadata && !tvmffi_i_is_within(f, metadata->total_size)))
+    return "is not within its objects";
+  if (t->made_size && tvmffi_i_storage_of(f) != TVMFFI_I_FIELD_PLAIN)
+    return "would hold a reference in objects that are made without it";
+  return NULL;
+}
+
 /* Puts a prepared field into its type. Gives 0, or 1 when the same is there, 2
-   when another of that name is, -1 without memory; mutex held. */
+   when another of that name is, 3 when the field has a fault, -1 without
+   memory; mutex held. */
 static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
   TVMFFIFieldInfo *fields;
   int found = tvmffi_i_compare_field(t, f);
   if (found) return found;
+  if (tvmffi_i_field_fault(t, f)) return 3;
   fields = (TVMFFIFieldInfo *)tvmffi_i_grow(
       t->info.fields, sizeof(*f), t->info.num_fields, &t->field_capacity);
   if (!fields) return -1;
@@ -11636,7 +11698,14 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
   result = tvmffi_i_enter_field(t, &field);
   tvmffi_i_unlock();
   if (!result) tvmffi_i_warn_hidden(t, &field);
-  return tvmffi_i_end_register(result, memory, &value, "field", &info->name, t);
+  if (result != 3)
+    return tvmffi_i_end_register(result, memory, &value, "field", &info->name,
+                                 t);
+  tvmffi_i_free(memory);
+  tvmffi_any_release(&value);
+  return tvmffi_i_fail("ValueError", "Field `%.*s` of type `%s` %s",
+                       TVMFFI_I_TEXT(info->name), t->info.type_key.data,
+                       tvmffi_i_field_fault(t, info));
 }
 
 /* Like tvmffi_i_enter_field. A method is the same when its value and its
@@ -11728,6 +11797,31 @@ static TVMFFITypeMetadata *tvmffi_i_copy_metadata(
   return to;
 }
 
+/* Returns a field of the type or an ancestor that does not lie within an object
+   of `size` bytes, or NULL. */
+static const TVMFFIFieldInfo *tvmffi_i_find_outside(const TVMFFITypeInfo *type,
+                                                    int32_t size) {
+  int32_t depth, i;
+  for (depth = type->type_depth; depth >= 0; --depth) {
+    const TVMFFITypeInfo *t =
+        depth == type->type_depth ? type : type->type_ancestors[depth];
+    int32_t n = TVMFFI_I_LOAD(&t->num_fields);
+    const TVMFFIFieldInfo *fields = TVMFFI_I_LOAD(&t->fields);
+    for (i = 0; i < n; ++i)
+      if (!tvmffi_i_is_within(&fields[i], size)) return &fields[i];
+  }
+  return NULL;
+}
+
+/* Raises for a field that does not fit an object's size: `how` is the verb. */
+TVMFFI_I_COLD int tvmffi_i_bad_place(const TVMFFITypeInfo *type,
+                                     const TVMFFIFieldInfo *field,
+                                     const char *how, int32_t size) {
+  return tvmffi_i_fail(
+      "ValueError", "Field `%.*s` of type `%s` %s its %d bytes",
+      TVMFFI_I_TEXT(field->name), type->type_key.data, how, size);
+}
+
 /* Takes no mutex: of two threads, one puts its copy into the type. */
 int TVMFFITypeRegisterMetadata(int32_t type_index,
                                const TVMFFITypeMetadata *metadata) {
@@ -11739,7 +11833,15 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
   if (!t) return -1;
   had = TVMFFI_I_LOAD(&t->info.metadata);
   if (!had) {
-    TVMFFITypeMetadata *copy = tvmffi_i_copy_metadata(metadata);
+    const int32_t size = metadata->total_size;
+    const TVMFFIFieldInfo *outside = tvmffi_i_find_outside(&t->info, size);
+    TVMFFITypeMetadata *copy;
+    if (size && size < (int32_t)sizeof(TVMFFIObject))
+      return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
+                           t->info.type_key.data, size);
+    if (outside)
+      return tvmffi_i_bad_place(&t->info, outside, "is not within", size);
+    copy = tvmffi_i_copy_metadata(metadata);
     if (!copy) return tvmffi_i_no_memory();
     if (tvmffi_i_cas_pointer((void **)(uintptr_t)&t->info.metadata, NULL, copy))
       return 0;
@@ -16883,24 +16985,6 @@ int TVMFFIHandleDeinitOnce(void **handle_addr,
    enters when it starts, under the mutex; all else here takes no lock. */
 #if !TVMFFI_NO_CONTAINERS
 
-/* What the memory of a field holds: bits, an owned Any, or one reference that
-   may be NULL. A field that may hold any object has the size of a pointer. */
-typedef enum {
-  TVMFFI_I_FIELD_PLAIN,
-  TVMFFI_I_FIELD_ANY,
-  TVMFFI_I_FIELD_REFERENCE
-} tvmffi_i_storage;
-
-TVMFFI_I_INLINE tvmffi_i_storage
-tvmffi_i_storage_of(const TVMFFIFieldInfo *field) {
-  if (field->field_static_type_index == kTVMFFIAny)
-    return field->size == (int64_t)sizeof(void *) ? TVMFFI_I_FIELD_REFERENCE
-                                                  : TVMFFI_I_FIELD_ANY;
-  return field->field_static_type_index >= kTVMFFIStaticObjectBegin
-             ? TVMFFI_I_FIELD_REFERENCE
-             : TVMFFI_I_FIELD_PLAIN;
-}
-
 /* Goes through the fields of a type, those of its ancestors first. */
 typedef struct {
   const TVMFFITypeInfo *type;
@@ -17563,24 +17647,63 @@ static int tvmffi_i_set_layout(const TVMFFITypeInfo *type, size_t size,
   return tvmffi_i_set_attr_function(type->type_index, name, layout, call);
 }
 
+/* Tells whether two fields, of which the first holds a reference, overlap in a
+   way that keeps the runtime from destroying an object with both. Two fields
+   may be the same reference. */
+static int tvmffi_i_overlap(const TVMFFIFieldInfo *a,
+                            const TVMFFIFieldInfo *b) {
+  tvmffi_i_storage storage = tvmffi_i_storage_of(b);
+  return a->offset < b->offset + b->size && b->offset < a->offset + a->size &&
+         storage != TVMFFI_I_FIELD_PLAIN &&
+         (a->offset != b->offset || tvmffi_i_storage_of(a) != storage);
+}
+
+/* Returns a field because of which the runtime cannot destroy an object of
+   `size` bytes, and why not; or NULL. */
+static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
+    const TVMFFITypeInfo *type, int32_t size, const char **why) {
+  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type), before;
+  const TVMFFIFieldInfo *field, *other;
+  while ((field = tvmffi_i_next_field(&w))) {
+    *why = "is not within";
+    if (!tvmffi_i_is_behind_header(field, size)) return field;
+    if (tvmffi_i_storage_of(field) == TVMFFI_I_FIELD_PLAIN) continue;
+    *why = "is not aligned in";
+    if (field->offset % (int64_t)sizeof(void *)) return field;
+    *why = "overlaps another field in";
+    before = tvmffi_i_walk_fields(type);
+    while ((other = tvmffi_i_next_field(&before)) && other != field)
+      if (tvmffi_i_overlap(field, other)) return field;
+  }
+  return NULL;
+}
+
+/* Notes that the runtime makes objects of `size` bytes of the type, which are
+   objects of its ancestors, too; mutex held. */
+static void tvmffi_i_note_made_size(const TVMFFITypeInfo *type, int32_t size) {
+  int32_t depth = type->type_depth;
+  for (;;) {
+    tvmffi_i_type *t = (tvmffi_i_type *)(uintptr_t)type;
+    if (!t->made_size || size < t->made_size) t->made_size = size;
+    if (--depth <= 0) return;
+    type = t->info.type_ancestors[depth];
+  }
+}
+
 TVMFFI_FUNC(i_set_py_class, none, (int32, type_index), (int32, total_size)) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
   const TVMFFIFieldInfo *field;
-  tvmffi_i_field_walk w;
+  const char *why;
   size_t size = (size_t)total_size;
   if (!type) return -1;
   if (total_size < (int32_t)sizeof(TVMFFIObject))
     return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
                          type->type_key.data, total_size);
-  w = tvmffi_i_walk_fields(type);
-  while ((field = tvmffi_i_next_field(&w)))
-    if (field->offset < (int64_t)sizeof(TVMFFIObject) || field->size < 0 ||
-        field->offset + field->size > total_size)
-      return tvmffi_i_fail("ValueError",
-                           "Field `%.*s` of type `%s` is not within its %d "
-                           "bytes",
-                           TVMFFI_I_TEXT(field->name), type->type_key.data,
-                           total_size);
+  tvmffi_i_lock();
+  field = tvmffi_i_find_misplaced(type, total_size, &why);
+  if (!field) tvmffi_i_note_made_size(type, total_size);
+  tvmffi_i_unlock();
+  if (field) return tvmffi_i_bad_place(type, field, why, total_size);
   TVMFFI_TRY(tvmffi_i_set_init(type_index));
   TVMFFI_TRY(
       tvmffi_i_set_layout(type, size, "__ffi_new__", tvmffi_i_call_py_new));
@@ -18823,6 +18946,7 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   metadata = &tvmffi_i_static_metadata[meta - tvmffi_i_metas];
   metadata->creator = meta->creator;
   metadata->total_size = (int32_t)meta->size;
+  if (meta->creator) t->made_size = metadata->total_size;
   metadata->structural_eq_hash_kind = meta->kind;
   t->info.metadata = metadata;
   for (i = n = 0; i < TVMFFI_I_NUM_FIELDS; ++i) {

@@ -2158,6 +2158,92 @@ static void test_bad_fields(void) {
   CHECK_INT(TVMFFIGetTypeInfo(kTVMFFIError)->num_fields, 0);
 }
 
+/* Records of a field that lie about it. */
+static void test_false_fields(void) {
+  static const struct {
+    int64_t offset, size, alignment;
+    const char *message;
+  } rows[] = {{24, -1, 4, "is not within its objects"},
+              {24, INT64_MIN, 4, "is not within its objects"},
+              {24, INT64_MAX, 4, "is not within its objects"},
+              {INT64_MAX, 4, 4, "is not within its objects"},
+              {INT64_MIN, 4, 4, "is not within its objects"},
+              {24, 4, 3, "has an alignment that is no power of 2"},
+              {24, 4, -4, "has an alignment that is no power of 2"},
+              {24, 4, INT64_MIN, "has an alignment that is no power of 2"}};
+  const char *key = test_fresh("unit.False");
+  char message[160];
+  TVMFFIFieldInfo f;
+  size_t n;
+  int32_t index, i;
+  NEW_TYPE(index, key, 1, 0, 1, kTVMFFIObject);
+  for (i = 0; i < TEST_COUNT(rows); ++i) {
+    f = test_field("x", rows[i].offset);
+    f.size = rows[i].size;
+    f.alignment = rows[i].alignment;
+    n = tvmffi_i_append(message, 0, "Field `x` of type `");
+    n = tvmffi_i_append(message, n, key);
+    n = tvmffi_i_append(message, n, "` ");
+    message[tvmffi_i_append(message, n, rows[i].message)] = 0;
+    FAILS(TVMFFITypeRegisterField(index, &f), "ValueError", message);
+  }
+  f = test_field("x", 24);
+  f.getter = NULL;
+  FAILS(TVMFFITypeRegisterField(index, &f), "ValueError", "...has no getter");
+  f = test_field("x", 24);
+  f.setter = NULL;
+  FAILS(TVMFFITypeRegisterField(index, &f), "ValueError",
+        "...is writable and has no setter");
+  f = test_field("", 24);
+  FAILS(TVMFFITypeRegisterField(index, &f), "ValueError", "...has no name");
+  CHECK_INT(TVMFFIGetTypeInfo(index)->num_fields, 0);
+  f = test_field("computed", 0);
+  f.size = f.alignment = f.flags = 0;
+  f.setter = NULL;
+  OK(TVMFFITypeRegisterField(index, &f));
+}
+
+/* A type's size and its fields come in either order, and fit together. */
+static void test_fields_and_size(void) {
+  TVMFFIFieldInfo f = test_field("x", 40);
+  TVMFFITypeMetadata m;
+  int32_t parent, index;
+  memset((void *)&m, 0, sizeof(m));
+  m.total_size = 40;
+  NEW_TYPE(index, test_fresh("unit.Sized"), 1, 0, 1, kTVMFFIObject);
+  OK(TVMFFITypeRegisterMetadata(index, &m));
+  FAILS(TVMFFITypeRegisterField(index, &f), "ValueError",
+        "...is not within its objects");
+  f.offset = 38;
+  FAILS(TVMFFITypeRegisterField(index, &f), "ValueError", NULL);
+  f.offset = -20; /* an object of C++ may begin before its header, if it ends */
+  FAILS(TVMFFITypeRegisterField(index, &f), "ValueError", NULL);
+  f.offset = -16;
+  OK(TVMFFITypeRegisterField(index, &f));
+  f = test_field("y", 36);
+  OK(TVMFFITypeRegisterField(index, &f));
+  f = test_field("computed", 48);
+  f.size = 0;
+  OK(TVMFFITypeRegisterField(index, &f));
+  NEW_TYPE(parent, test_fresh("unit.Parent"), 1, 0, 1, kTVMFFIObject);
+  NEW_TYPE(index, test_fresh("unit.Child"), 2, 0, 1, parent);
+  f = test_field("x", 40);
+  OK(TVMFFITypeRegisterField(parent, &f));
+  FAILS(TVMFFITypeRegisterMetadata(index, &m), "ValueError",
+        "...is not within its 40 bytes");
+  FAILS(TVMFFITypeRegisterMetadata(parent, &m), "ValueError", NULL);
+  m.total_size = -1;
+  FAILS(TVMFFITypeRegisterMetadata(index, &m), "ValueError",
+        "...cannot have size -1");
+  m.total_size = 23;
+  FAILS(TVMFFITypeRegisterMetadata(index, &m), "ValueError", NULL);
+  CHECK(!TVMFFIGetTypeInfo(index)->metadata);
+  m.total_size = 44;
+  OK(TVMFFITypeRegisterMetadata(index, &m));
+  m.total_size = 0;
+  OK(TVMFFITypeRegisterMetadata(parent, &m));
+}
+
 static void test_methods(void) {
   static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
   const TVMFFITypeInfo *info;
@@ -10975,6 +11061,102 @@ static void test_bad_init(void) {
         "ValueError", "...is not within its 40 bytes");
 }
 
+/* Registers an empty class of 32 bytes like those of Python, below a new
+   parent; gives its index, or -1. */
+static int32_t test_py_child(int32_t *parent) {
+  TVMFFIAny args[2], any;
+  int32_t index;
+  *parent = test_type(test_fresh("unit.PyParent"), -1, 1, 0, 1, kTVMFFIObject);
+  if (*parent < 0) return -1;
+  index = test_type(test_fresh("unit.PyChild"), -1, 2, 0, 1, *parent);
+  if (index < 0) return -1;
+  args[0] = tvmffi_int(index);
+  args[1] = tvmffi_int(32);
+  if (test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any))
+    return -1;
+  return index;
+}
+
+/* What is registered after objects of a class of Python exist. */
+static void test_late_fields(void) {
+  int32_t parent, types[2], i;
+  TVMFFIFieldInfo f;
+  TVMFFIAny any;
+  types[0] = test_py_child(&parent);
+  types[1] = parent;
+  OK(types[0] < 0 ? -1 : 0);
+  OK(test_apply_attr(types[0], "__ffi_new__", NULL, 0, &any));
+  for (i = 0; i < 2; ++i) {
+    f = test_field("later", 40);
+    FAILS(TVMFFITypeRegisterField(types[i], &f), "ValueError",
+          "...is not within its objects");
+    f.offset = 20;
+    FAILS(TVMFFITypeRegisterField(types[i], &f), "ValueError", NULL);
+    f.offset = 24;
+    f.size = (int64_t)sizeof(void *);
+    f.field_static_type_index = kTVMFFIArray;
+    FAILS(TVMFFITypeRegisterField(types[i], &f), "ValueError",
+          "...would hold a reference in objects that are made without it");
+    f.offset = 512;
+    FAILS(TVMFFITypeRegisterField(types[i], &f), "ValueError", NULL);
+  }
+  f = test_field("plain", 28);
+  OK(TVMFFITypeRegisterField(parent, &f));
+  test_drop(any.v_obj);
+  f = test_field("unit_value", 24);
+  f.size = 16;
+  f.field_static_type_index = kTVMFFIAny;
+  FAILS(TVMFFITypeRegisterField(kTVMFFIVisitInterrupt, &f), "ValueError", NULL);
+}
+
+/* A second field beside an Any at 24, in objects of 48 bytes. */
+static void test_misplaced_fields(void) {
+  static const struct {
+    int64_t offset, size;
+    int32_t type;
+    const char *message;
+  } rows[] = {{16, 8, kTVMFFIInt, "...is not within its 48 bytes"},
+              {40, 9, kTVMFFIInt, "...is not within its 48 bytes"},
+              {-8, 8, kTVMFFIInt, "...is not within its 48 bytes"},
+              {33, (int64_t)sizeof(void *), kTVMFFIMap,
+               "...is not aligned in its 48 bytes"},
+              {32, (int64_t)sizeof(void *), kTVMFFIMap,
+               "...overlaps another field in its 48 bytes"},
+              {32, 16, kTVMFFIAny, "...overlaps another field in its 48 bytes"},
+              {24, (int64_t)sizeof(void *), kTVMFFIAny,
+               "...overlaps another field in its 48 bytes"},
+              {24, 16, kTVMFFIAny, NULL},   /* the same */
+              {24, 24, kTVMFFIArray, NULL}, /* a std::vector, of bits */
+              {40, 8, kTVMFFIInt, NULL}};
+  TVMFFIAny args[2], any;
+  int i;
+  for (i = 0; i < TEST_COUNT(rows); ++i) {
+    TVMFFIFieldInfo f = test_field("first", 24);
+    int32_t parent, index;
+    int code;
+    NEW_TYPE(parent, test_fresh("unit.One"), 1, 0, 1, kTVMFFIObject);
+    NEW_TYPE(index, test_fresh("unit.Two"), 2, 0, 1, parent);
+    f.size = 16;
+    f.field_static_type_index = kTVMFFIAny;
+    OK(TVMFFITypeRegisterField(parent, &f));
+    f.name = TEXT("second");
+    f.offset = rows[i].offset;
+    f.size = rows[i].size;
+    f.field_static_type_index = rows[i].type;
+    OK(TVMFFITypeRegisterField(index, &f));
+    args[0] = tvmffi_int(index);
+    args[1] = tvmffi_int(48);
+    code =
+        test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any);
+    if (rows[i].message) {
+      FAILS(code, "ValueError", rows[i].message);
+      continue;
+    }
+    OK(code);
+    OK(test_apply_attr(index, "__ffi_new__", NULL, 0, &any));
+  }
+}
+
 /* An error of a setter keeps its kind and becomes the cause of the new one; a
    factory's own error is left as it is. */
 static void test_init_errors(void) {
@@ -15036,6 +15218,8 @@ static const test_case test_cases[] = {
     {"types: fields", test_fields},
     {"types: fields of special kinds", test_special_fields},
     {"types: fields that cannot be", test_bad_fields},
+    {"types: fields that lie", test_false_fields},
+    {"types: fields and the size", test_fields_and_size},
     {"types: methods", test_methods},
     {"types: metadata", test_metadata},
     {"types: attribute columns", test_columns},
@@ -15324,6 +15508,8 @@ static const test_case test_cases[] = {
     {"reflection: getters and setters", test_field_access},
     {"reflection: classes of Python", test_py_classes},
     {"reflection: bad arguments", test_bad_init},
+    {"reflection: fields that come late", test_late_fields},
+    {"reflection: fields in wrong places", test_misplaced_fields},
     {"reflection: errors of setters", test_init_errors},
     {"reflection: defaults of fields", test_field_defaults},
     {"reflection: bad makers", test_bad_makers},
