@@ -2669,15 +2669,14 @@ static TVMFFIAny other_argument(int i) {
 }
 
 /* The bad value itself, or a container that holds it. Into an array or a list
- * it is written as a client's own code does, past the library's checks. A map
- * is None if the library refuses the value. */
+ * it is written as a client's own code does, past the library's checks. In a
+ * map it is key and value; None if the library refuses it. */
 static TVMFFIAny wrap_argument(int wrap, TVMFFIAny bad) {
   static const char *const makers[] = {"ffi.Array", "ffi.List", "ffi.Map",
                                        "ffi.Dict"};
   TVMFFIAny items[2], made;
   if (wrap == 0) return bad;
-  items[0] = any_int(1);
-  items[1] = wrap <= 2 ? any_none() : bad;
+  items[0] = items[1] = wrap <= 2 ? any_none() : bad;
   made = call_named(makers[wrap - 1], items, 2);
   if (wrap <= 2) {
     TVMFFISeqCell *cell = (TVMFFISeqCell *)(void *)(made.v_obj + 1);
@@ -2739,6 +2738,74 @@ OVER(every_builtin, in_container, ANY, liar) {
     TVMFFIAny bad = wrap_argument(wrap, liar(p));
     if (bad.type_index != kTVMFFINone) call_every_builtin(bad);
   }
+  return 0;
+}
+
+/* Attributes whose values are of another kind than the runtime expects, and
+ * hooks that answer with something else, of a type that claims to be a tree
+ * node of the kind `p` of upstream's enumeration. */
+static const char *const column_name[] = {
+    "__ffi_new__",          "__ffi_init__",
+    "__ffi_shallow_copy__", "__ffi_convert__",
+    "__any_hash__",         "__any_equal__",
+    "__ffi_type_final__",   "__ffi_repr__",
+    "__ffi_hash__",         "__ffi_eq__",
+    "__ffi_compare__",      "__data_to_json__",
+    "__data_from_json__",   "__s_visit__",
+    "__s_mutate__",         "__s_maybe_inplace_mutate__",
+    "__ffi_enum__",         "__s_equal__",
+    "__s_hash__",           NULL};
+static int answer_nothing(void *self, const TVMFFIAny *args, int32_t n,
+                          TVMFFIAny *result) {
+  (void)self, (void)args, (void)n, (void)result;
+  return 0;
+}
+static TVMFFIAny odd_attribute(int i) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny a = any_int(5);
+  switch (i) {
+    case 0: return any_int(5);
+    case 1: return liar_text(kTVMFFISmallStr, 7);
+    case 2: return any_obj(make_str());
+    case 3: return any_of(kTVMFFIOpaquePtr, NULL);
+    case 4: return any_obj(make_function()); /* gives an int */
+    case 5:
+      if (F.FunctionCreate(NULL, answer_nothing, NULL, &f) != 0) _exit(98);
+      return any_obj(f);
+    case 6: a.type_index = kTVMFFIBool; return a;
+    default: return any_obj(make_tensor());
+  }
+}
+static TVMFFIAny odd_object(const char *column, int attribute, int32_t kind) {
+  static struct {
+    TVMFFIObject header;
+    int64_t room[32];
+  } objects[8];
+  char key[40];
+  TVMFFIAny value = odd_attribute(attribute);
+  TVMFFITypeMetadata metadata;
+  TVMFFIObject *o = &objects[attribute].header;
+  sprintf(key, "r.Odd%d.%d", attribute, kind);
+  o->type_index = make_type(key);
+  o->combined_ref_count = ((uint64_t)1 << 32) | 1000000000;
+  memset(&metadata, 0, sizeof metadata);
+  metadata.structural_eq_hash_kind = (TVMFFISEqHashKind)kind;
+  F.TypeRegisterMetadata(o->type_index, &metadata);
+  F.TypeRegisterAttr(o->type_index, STR(column), &value);
+  return any_obj(o);
+}
+OVER(every_builtin, attribute_of_another_kind, ANY, column) {
+  int i, wrap;
+  for (i = 0; i < 8; ++i)
+    for (wrap = 0; wrap <= 4; wrap += wrap ? 3 : 1) /* alone, array, dict */
+      call_every_builtin(wrap_argument(wrap, odd_object(column_name[p], i, 1)));
+  return 0;
+}
+EACH(every_builtin, structural_kind, ANY, -1, 2, 3, 4, 5, 6, 255, INT32_MAX) {
+  int wrap;
+  for (wrap = 0; wrap <= 4; ++wrap)
+    call_every_builtin(
+        wrap_argument(wrap, odd_object("__s_nothing__", 0, (int32_t)p)));
   return 0;
 }
 
