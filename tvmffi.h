@@ -13914,37 +13914,10 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_read_key(const TVMFFIAny *view,
   return 0;
 }
 
-TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_hash(const tvmffi_i_map_key *key,
-                                             uint64_t *hash) {
-  TVMFFIAny any;
-  uint64_t slow;
-  if (key->index < kTVMFFIRawStr) {
-    *hash =
-        tvmffi_i_hash_combine((uint64_t)(int64_t)key->index, key->bits.word);
-    return 0;
-  }
-  if (key->text.data) {
-    *hash = tvmffi_i_hash_combine(
-        (uint64_t)key->index,
-        tvmffi_i_stable_hash(key->text.data, key->text.size));
-    return 0;
-  }
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-  if (key->index == kTVMFFISmallStr) {
-    *hash = tvmffi_i_hash_combine(kTVMFFIStr,
-                                  tvmffi_i_stable_reduce(key->bits.word));
-    return 0;
-  }
-#endif
-  tvmffi_i_store_bits(&any, key->bits);
-  TVMFFI_TRY(tvmffi_i_any_hash(&any, &slow));
-  *hash = slow;
-  return 0;
-}
-
-/* While the hash or equality that a type brought along runs within a change or
-   a look-up, this thread refuses to change the map. The count of all threads
-   keeps those who have no such types from asking more. */
+/* Each call of a type's own hash or equality by an operation on a map is inside
+   a guard: until it returns, this thread refuses to change the map. So no such
+   hook can change a map between two steps of an operation. The count of all
+   threads' guards lets a change without hooks skip the search for its map. */
 typedef struct tvmffi_i_map_guard {
   const tvmffi_i_map_object *map;
   struct tvmffi_i_map_guard *outer;
@@ -13983,7 +13956,7 @@ TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
              : tvmffi_i_map_check_guards(m);
 }
 
-/* The hash of a key that the map holds. */
+/* Computes the hash of a key for an operation on `m`. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
                                                const TVMFFIAny *key,
                                                uint64_t *hash) {
@@ -14003,6 +13976,35 @@ TVMFFI_I_INLINE int tvmffi_i_map_hash_held(const tvmffi_i_map_object *m,
   if (key->type_index > kTVMFFIBytes)
     return tvmffi_i_map_hash_object(m, key, hash);
   return tvmffi_i_any_hash(key, hash);
+}
+
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_hash(const tvmffi_i_map_object *m,
+                                             const tvmffi_i_map_key *key,
+                                             uint64_t *hash) {
+  TVMFFIAny any;
+  uint64_t slow;
+  if (key->index < kTVMFFIRawStr) {
+    *hash =
+        tvmffi_i_hash_combine((uint64_t)(int64_t)key->index, key->bits.word);
+    return 0;
+  }
+  if (key->text.data) {
+    *hash = tvmffi_i_hash_combine(
+        (uint64_t)key->index,
+        tvmffi_i_stable_hash(key->text.data, key->text.size));
+    return 0;
+  }
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if (key->index == kTVMFFISmallStr) {
+    *hash = tvmffi_i_hash_combine(kTVMFFIStr,
+                                  tvmffi_i_stable_reduce(key->bits.word));
+    return 0;
+  }
+#endif
+  tvmffi_i_store_bits(&any, key->bits);
+  TVMFFI_TRY(tvmffi_i_map_hash_object(m, &any, &slow));
+  *hash = slow;
+  return 0;
 }
 
 /* Compares a short text with one in an object, or two objects whose type may
@@ -14116,7 +14118,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find(const tvmffi_i_map_object *m,
   uint64_t hash;
   if (tvmffi_i_map_is_row(m)) return tvmffi_i_map_find_in_row(m, key, place);
   if (!m->size) return 0;
-  TVMFFI_TRY(tvmffi_i_map_hash(key, &hash));
+  TVMFFI_TRY(tvmffi_i_map_hash(m, key, &hash));
   return tvmffi_i_map_find_in_table(m, key, hash, place);
 }
 
@@ -14179,7 +14181,9 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_short(
   k.index = kTVMFFISmallStr;
   k.bits = tvmffi_i_load_bits(key);
   k.text.data = NULL;
-  if (tvmffi_i_map_hash(&k, &hash)) return &tvmffi_i_map_failed;
+  if (tvmffi_i_map_hash((const tvmffi_i_map_object *)(const void *)map, &k,
+                        &hash))
+    return &tvmffi_i_map_failed;
   return tvmffi_i_map_lookup_bits(map, key, k.bits, kTVMFFIStr, hash);
 }
 
@@ -14474,37 +14478,53 @@ TVMFFI_I_INLINE int tvmffi_i_map_extend(const tvmffi_i_map_object *m,
   return 1;
 }
 
-/* Fills the larger table `to` from the table `from`: 1, 0 if a chain found no
-   slot in reach, or an error's code. `moved` has room for a number for each
-   slot of `from`, which is left as it is. Slots are read and, as the hash's
-   highest bits stay, written about in order, so memory is read ahead. Those
-   that begin a chain come first: then none of the others has to give way. */
+/* Fills the empty table `to` with the entries of `from`, a row or a table,
+   which is left as it is. Returns 1, 0 if a chain found no empty slot in reach,
+   or an error's code. `moved` is scratch space for a number per slot of `from`.
+   Slots are read in order and, as the hash's highest bits stay, written nearly
+   in order, so memory is read ahead. The first entries of all chains come
+   first, so no later entry has to give way. Until the entries are linked in
+   order of insertion, `next` of a chain's first entry is the chain's last slot,
+   so a long chain need not be followed to extend it. */
 static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
                                const tvmffi_i_map_object *from,
                                uint64_t *moved) {
   const uint64_t waits = (uint64_t)1 << 63;
-  uint64_t i, hash, home;
-  for (i = 0; i < from->slots; ++i) {
-    tvmffi_i_map_item *item = tvmffi_i_map_at(from->data, i);
+  uint64_t i, hash, home, n = from->slots;
+  int is_row = tvmffi_i_map_is_row(from);
+  if (is_row) n = from->size;
+  for (i = 0; i < n; ++i) {
+    const tvmffi_i_pair *pair = tvmffi_i_map_pair(&from->base, i);
     uint8_t *meta;
     moved[i] = TVMFFI_I_MAP_END;
-    if (*tvmffi_i_map_meta(from->data, i) >= TVMFFI_I_MAP_PROTECTED) continue;
-    TVMFFI_TRY(tvmffi_i_map_hash_held(from, &item->pair.key, &hash));
+    if (!pair) continue;
+    TVMFFI_TRY(tvmffi_i_map_hash_held(from, &pair->key, &hash));
     home = tvmffi_i_map_home(to, hash);
     meta = tvmffi_i_map_meta(to->data, home);
     moved[i] = home | (*meta == TVMFFI_I_MAP_EMPTY ? 0 : waits);
     if (moved[i] & waits) continue;
     *meta = 0;
-    tvmffi_i_map_at(to->data, home)->pair = item->pair;
+    tvmffi_i_map_at(to->data, home)->pair = *pair;
+    tvmffi_i_map_at(to->data, home)->next = home;
   }
-  for (i = 0; i < from->slots; ++i) {
+  for (i = 0; i < n; ++i) {
+    tvmffi_i_map_item *first;
+    uint8_t jump;
     if (moved[i] == TVMFFI_I_MAP_END || !(moved[i] & waits)) continue;
-    if (!tvmffi_i_map_extend(to, moved[i] & ~waits, &home)) return 0;
-    moved[i] = home;
-    tvmffi_i_map_at(to->data, home)->pair =
-        tvmffi_i_map_at(from->data, i)->pair;
+    first = tvmffi_i_map_at(to->data, moved[i] & ~waits);
+    jump = tvmffi_i_map_reach(to, first->next, &moved[i]);
+    if (!jump) return 0;
+    tvmffi_i_map_set_jump(to, first->next, jump);
+    *tvmffi_i_map_meta(to->data, moved[i]) = TVMFFI_I_MAP_BODY;
+    tvmffi_i_map_at(to->data, moved[i])->pair =
+        *tvmffi_i_map_pair(&from->base, i);
+    first->next = moved[i];
   }
-  for (i = 0; i < from->slots; ++i) {
+  to->head = to->tail = TVMFFI_I_MAP_END;
+  for (i = 0; is_row && i < n; ++i)
+    tvmffi_i_map_link(to, tvmffi_i_map_at(to->data, moved[i]), moved[i]);
+  if (is_row) return 1;
+  for (i = 0; i < n; ++i) {
     const tvmffi_i_map_item *item = tvmffi_i_map_at(from->data, i);
     tvmffi_i_map_item *copy;
     if (moved[i] == TVMFFI_I_MAP_END) continue;
@@ -14514,18 +14534,19 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
     copy->next =
         item->next == TVMFFI_I_MAP_END ? item->next : moved[item->next];
   }
-  to->head = from->head == TVMFFI_I_MAP_END ? from->head : moved[from->head];
-  to->tail = from->tail == TVMFFI_I_MAP_END ? from->tail : moved[from->tail];
+  if (from->head != TVMFFI_I_MAP_END) to->head = moved[from->head];
+  if (from->tail != TVMFFI_I_MAP_END) to->tail = moved[from->tail];
   return 1;
 }
 
-/* Gives a table more slots. The entries are moved bit by bit, so all stays as
-   it was until the new table is complete. */
+/* Makes a table of a row, or gives a table more slots. The entries are moved
+   bit by bit, so all stays as it was until the new table is complete. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
   uint64_t few[64], *moved = few;
   tvmffi_i_map_object grown = *m;
   int code = 0;
-  if (m->slots > 64) {
+  if (tvmffi_i_map_is_row(m)) grown.slots = 0;
+  if (grown.slots > 64) {
     if (m->slots > PTRDIFF_MAX / 16) return tvmffi_i_no_memory();
     moved = (uint64_t *)tvmffi_i_alloc((size_t)m->slots * sizeof(*moved));
     if (!moved) return tvmffi_i_no_memory();
@@ -14663,36 +14684,6 @@ TVMFFI_I_INLINE int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m,
   return 0;
 }
 
-/* Makes a table of a full row. */
-static int tvmffi_i_map_row_to_table(tvmffi_i_map_object *m) {
-  tvmffi_i_map_object table = *m;
-  const tvmffi_i_pair *row = (const tvmffi_i_pair *)m->data;
-  tvmffi_i_pair *pair;
-  uint64_t hash, i;
-  int code = 0;
-  table.size = 0;
-  table.slots = TVMFFI_I_MAP_TABLE_MIN;
-  table.fib_shift = tvmffi_i_map_shift(table.slots);
-  table.head = table.tail = TVMFFI_I_MAP_END;
-  table.data = tvmffi_i_map_new_table(table.slots);
-  if (!table.data) return -1;
-  table.data_deleter = tvmffi_i_free;
-  for (i = 0; i < m->size && !code; ++i) {
-    code = tvmffi_i_map_hash_held(m, &row[i].key, &hash);
-    if (!code) code = tvmffi_i_map_add_to_table(&table, hash, &pair);
-    if (!code) *pair = row[i];
-  }
-  if (code) {
-    table.data_deleter(table.data);
-    return code;
-  }
-  tvmffi_i_map_replace(m, table.data, table.slots);
-  m->fib_shift = table.fib_shift;
-  m->head = table.head;
-  m->tail = table.tail;
-  return 0;
-}
-
 /* -------- Changing -------- */
 
 /* An owned value of a view of any kind. What stands in the padding of a number
@@ -14722,18 +14713,15 @@ TVMFFI_I_INLINE void tvmffi_i_drop_bits(tvmffi_i_bits bits) {
   tvmffi_any_release(&any);
 }
 
-/* Takes a place for a key that the map does not hold, and links it. */
-TVMFFI_I_INLINE int tvmffi_i_map_add(tvmffi_i_map_object *m,
-                                     const tvmffi_i_map_key *key,
+/* Takes a place for a key that the map does not hold, and links it. `hash` is
+   the key's if the map is a table. */
+TVMFFI_I_INLINE int tvmffi_i_map_add(tvmffi_i_map_object *m, uint64_t hash,
                                      tvmffi_i_pair **pair) {
-  uint64_t hash, places = m->slots & ~TVMFFI_I_MAP_IS_ROW;
-  if (tvmffi_i_map_is_row(m)) {
-    if (m->size >= places) TVMFFI_TRY(tvmffi_i_map_grow_row(m));
-    *pair = (tvmffi_i_pair *)m->data + m->size++;
-    return 0;
-  }
-  TVMFFI_TRY(tvmffi_i_map_hash(key, &hash));
-  return tvmffi_i_map_add_to_table(m, hash, pair);
+  uint64_t places = m->slots & ~TVMFFI_I_MAP_IS_ROW;
+  if (!tvmffi_i_map_is_row(m)) return tvmffi_i_map_add_to_table(m, hash, pair);
+  if (m->size >= places) TVMFFI_TRY(tvmffi_i_map_grow_row(m));
+  *pair = (tvmffi_i_pair *)m->data + m->size++;
+  return 0;
 }
 
 /* Sets the value of a key that the map holds. */
@@ -14757,13 +14745,19 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
   tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END};
   tvmffi_i_bits key_bits, value_bits;
   tvmffi_i_pair *pair;
+  uint64_t hash = 0;
   int code;
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
   TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
   /* Upstream makes a table of a full row before it looks for the key. */
   if (tvmffi_i_map_is_row(m) && m->size == TVMFFI_I_MAP_ROW_MAX)
-    TVMFFI_TRY(tvmffi_i_map_row_to_table(m));
-  code = tvmffi_i_map_find(m, &k, &place);
+    TVMFFI_TRY(tvmffi_i_map_grow_table(m));
+  if (tvmffi_i_map_is_row(m)) {
+    code = tvmffi_i_map_find_in_row(m, &k, &place);
+  } else { /* hashed once, for the search and for the insertion */
+    TVMFFI_TRY(tvmffi_i_map_hash(m, &k, &hash));
+    code = m->size ? tvmffi_i_map_find_in_table(m, &k, hash, &place) : 0;
+  }
   if (code < 0) return code;
   TVMFFI_TRY(tvmffi_i_own_bits(value, &value_bits));
   if (code) {
@@ -14772,7 +14766,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
   }
   code = tvmffi_i_own_bits(key, &key_bits);
   if (!code) {
-    code = tvmffi_i_map_add(m, &k, &pair);
+    code = tvmffi_i_map_add(m, hash, &pair);
     if (TVMFFI_I_LIKELY(!code)) {
       tvmffi_i_store_bits(&pair->key, key_bits);
       tvmffi_i_store_bits(&pair->value, value_bits);
@@ -25284,7 +25278,7 @@ static int tvmffi_i_json_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
   uint64_t hash;
   int code;
   TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
-  TVMFFI_TRY(tvmffi_i_map_hash(&k, &hash));
+  TVMFFI_TRY(tvmffi_i_map_hash(m, &k, &hash));
   code = tvmffi_i_map_find_in_table(m, &k, hash, &place);
   if (code < 0) return code;
   if (code) {

@@ -10578,6 +10578,162 @@ static void test_map_guard(void) {
   CHECK_INT(tvmffi_i_map_guards, 0);
 }
 
+/* Two dicts whose keys' hooks, and whose values' deleters, read and change both
+   dicts at random. An operation on a dict runs hooks; while it is in progress,
+   each change of that dict has to be refused. */
+enum { STORM_KEYS = 40, STORM_DEPTH = 3 };
+static struct {
+  TVMFFIObject *dict[2];
+  unsigned char has[2][STORM_KEYS]; /* what the dicts should contain */
+  int busy[2];                      /* operations whose hooks may run now */
+  int key[2];                       /* that the newest operation is about */
+  int current;                      /* the dict of the newest operation */
+  int depth, range, quiet, failed;
+  int32_t type_index;
+  unsigned random;
+} test_storm;
+
+static unsigned test_storm_random(unsigned n) {
+  test_storm.random = test_storm.random * 1664525u + 1013904223u;
+  return (test_storm.random >> 8) % n;
+}
+
+/* Counts a failure that nothing but refused memory explains. */
+static void test_storm_check(int is_right) {
+  if (!is_right && !test_oom) ++test_storm.failed;
+}
+
+static void test_storm_act(void);
+
+static TVMFFIAny test_storm_hash(const TVMFFIAny *a) {
+  test_storm_act();
+  return tvmffi_int(((int64_t *)(void *)(a->v_obj + 1))[0] % test_storm.range);
+}
+static TVMFFIAny test_storm_equal(const TVMFFIAny *a, const TVMFFIAny *b) {
+  test_storm_act();
+  return tvmffi_bool(((int64_t *)(void *)(a->v_obj + 1))[0] ==
+                     ((int64_t *)(void *)(b->v_obj + 1))[0]);
+}
+/* A value is released when the operation has no more hooks to run. */
+static void test_storm_delete(void *self, int flags) {
+  int d = test_storm.current;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    --test_storm.busy[d];
+    test_storm_act();
+    ++test_storm.busy[d];
+  }
+  tvmffi_i_delete_plain(self, flags);
+}
+
+/* Reads a key, or changes a dict. */
+static void test_storm_step(int d) {
+  TVMFFIObject **dict = &test_storm.dict[d];
+  int n = (int)test_storm_random(STORM_KEYS), what, code, outer, current;
+  int refused = test_storm.busy[d] > 0;
+  TVMFFIAny key = test_hooked(test_storm.type_index, n), value;
+  const TVMFFIAny *found;
+  if (!key.v_obj) return;
+  value = tvmffi_obj(tvmffi_i_object(sizeof(TVMFFIObject) + 8,
+                                     test_storm.type_index, test_storm_delete));
+  what = value.v_obj ? (int)test_storm_random(40) : 30;
+  outer = test_storm.key[d];
+  current = test_storm.current;
+  test_storm.current = d;
+  ++test_storm.busy[d];
+  if (what >= 30) { /* the keys of operations in progress may be there or not */
+    found = tvmffi_i_map_get(*dict, &key);
+    test_storm_check(n == outer || !found == !test_storm.has[d][n]);
+    code = 0;
+    refused = 0;
+  } else if (what) {
+    if (!refused) test_storm.key[d] = n;
+    if (!refused) test_storm.has[d][n] = what < 20;
+    code = what < 20 ? tvmffi_i_map_set(dict, &key, &value)
+                     : tvmffi_i_map_erase(dict, &key);
+    test_storm.key[d] = outer;
+  } else { /* a deleter that adds to a dict which is being cleared: no */
+    ++test_storm.quiet;
+    if (!refused) memset(test_storm.has[d], 0, STORM_KEYS);
+    code = tvmffi_i_map_clear_in((tvmffi_i_map_object *)(void *)*dict);
+    --test_storm.quiet;
+  }
+  --test_storm.busy[d];
+  test_storm.current = current;
+  test_storm_check(refused ? code != 0 : !code);
+  tvmffi_error_clear();
+  ++test_storm.quiet;
+  tvmffi_any_release(&value);
+  --test_storm.quiet;
+  tvmffi_any_release(&key);
+}
+
+static void test_storm_act(void) {
+  if (test_storm.quiet || test_storm.depth >= STORM_DEPTH ||
+      test_storm_random(8))
+    return;
+  ++test_storm.depth;
+  test_storm_step((int)test_storm_random(2));
+  --test_storm.depth;
+}
+
+/* Each dict has each key that it should have once, and no other. */
+static void test_storm_compare(int d) {
+  const tvmffi_i_pair *pair;
+  TVMFFIObject *dict = test_storm.dict[d];
+  unsigned char seen[STORM_KEYS];
+  uint64_t at;
+  int n;
+  memset(seen, 0, sizeof(seen));
+  for (at = tvmffi_i_map_begin(dict);
+       (pair = tvmffi_i_map_pair(dict, at)) != NULL;
+       at = tvmffi_i_map_after(dict, at))
+    ++seen[*(int64_t *)(void *)(pair->key.v_obj + 1)];
+  for (n = 0; n < STORM_KEYS; ++n)
+    test_storm_check(seen[n] == test_storm.has[d][n]);
+}
+
+static void test_map_storm(void) {
+  static const int ranges[] = {1, 2, 5, 1000};
+  static int32_t index;
+  TVMFFIByteArray equal = TEXT("__any_equal__"), hash = TEXT("__any_hash__");
+  TVMFFIByteArray name;
+  TVMFFIAny value;
+  int range, d, i, count = test_scale(6000, 60);
+  if (!index) {
+    name = TEXT(test_fresh("test.Storm"));
+    index = TVMFFITypeGetOrAllocIndex(&name, -1, 1, 0, 0, kTVMFFIObject);
+    if (index < 0) index = 0;
+    OK(index ? 0 : -1);
+  }
+  value = tvmffi_ptr((void *)(uintptr_t)test_storm_equal);
+  OK(TVMFFITypeRegisterAttr(index, &equal, &value));
+  value = tvmffi_ptr((void *)(uintptr_t)test_storm_hash);
+  OK(TVMFFITypeRegisterAttr(index, &hash, &value));
+  memset((void *)&test_storm, 0, sizeof(test_storm));
+  test_storm.type_index = index;
+  for (range = 0; range < 4; ++range) {
+    test_storm.range = ranges[range];
+    test_storm.random = (unsigned)range;
+    memset(test_storm.has, 0, sizeof(test_storm.has));
+    for (d = 0; d < 2; ++d) {
+      test_storm.dict[d] = tvmffi_i_new_map(kTVMFFIDict, 0);
+      test_storm.key[d] = -1;
+    }
+    for (i = 0; i < count && test_storm.dict[0] && test_storm.dict[1]; ++i) {
+      test_storm_step(i & 1);
+      if (i % 10) continue;
+      test_storm_compare(0);
+      test_storm_compare(1);
+    }
+    ++test_storm.quiet;
+    for (d = 0; d < 2; ++d) tvmffi_release(test_storm.dict[d]);
+    --test_storm.quiet;
+    tvmffi_error_clear();
+  }
+  CHECK_INT(test_storm.failed, 0);
+  CHECK_INT(tvmffi_i_map_guards, 0);
+}
+
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
 static TVMFFIObject *test_read_map;
 
@@ -15419,6 +15575,7 @@ static const test_case test_cases[] = {
     {"maps: types with a hash and an equality", test_map_hooks},
     {"maps: chains that give way", test_map_chains},
     {"maps: keys that change the map", test_map_guard},
+    {"maps: hooks and deleters that change maps at random", test_map_storm},
 #endif
 #if !TVMFFI_NO_EXTRA && !TEST_NO_JSON
     {"JSON: texts", test_json_texts},
