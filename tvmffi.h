@@ -186,6 +186,13 @@
    in every file of the program. "Impl": read only by the file that defines
    TVMFFI_IMPLEMENTATION. The hooks of a port are in the first comment. */
 
+/* This file is C too: its casts are C's. What a macro puts into the user's text
+   has casts of C++ there (TVMFFI_I_AS). */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#endif
+
 #ifndef TVMFFI_H_
 #define TVMFFI_H_
 
@@ -376,14 +383,22 @@
 #define TVMFFI_I_CAT_(a, b) a##b
 #define TVMFFI_I_CAT(a, b) TVMFFI_I_CAT_(a, b)
 
+/* A cast in what expands in the user's text, where -Wold-style-cast may be on:
+   between a void pointer and another one, or of a number. */
+#if defined(__cplusplus)
+#define TVMFFI_I_AS(type, x) static_cast<type>(x)
+#else
+#define TVMFFI_I_AS(type, x) ((type)(x))
+#endif
+
 /* The cell of an object: what follows its head. */
 #define TVMFFI_I_CELL(type, obj) ((type *)(void *)((TVMFFIObject *)(obj) + 1))
 
 #if defined(__GNUC__) || defined(__clang__)
 #define TVMFFI_I_GNU 1
-#define TVMFFI_I_UNUSED __attribute__((unused))
-#define TVMFFI_I_COLD static inline __attribute__((cold, unused))
-#define TVMFFI_I_SLOW static __attribute__((cold, __noinline__))
+#define TVMFFI_I_UNUSED __attribute__((__unused__))
+#define TVMFFI_I_COLD static inline __attribute__((__cold__, __unused__))
+#define TVMFFI_I_SLOW static __attribute__((__cold__, __noinline__))
 #if defined(__wasm__)
 #define TVMFFI_I_RETURN_ADDRESS 0
 #else
@@ -391,21 +406,21 @@
 #endif
 #define TVMFFI_I_NOINLINE static __attribute__((__noinline__))
 #define TVMFFI_I_ALWAYS_INLINE \
-  static inline __attribute__((always_inline, unused))
+  static inline __attribute__((__always_inline__, __unused__))
 #define TVMFFI_I_PREFETCH(pointer) __builtin_prefetch(pointer)
 #if defined(__MINGW32__) && !defined(__clang__)
-#define TVMFFI_I_PRINTF(f, a) __attribute__((format(gnu_printf, f, a)))
+#define TVMFFI_I_PRINTF(f, a) __attribute__((__format__(__gnu_printf__, f, a)))
 #else
-#define TVMFFI_I_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define TVMFFI_I_PRINTF(f, a) __attribute__((__format__(__printf__, f, a)))
 #endif
-#define TVMFFI_I_MUST_CHECK __attribute__((warn_unused_result))
+#define TVMFFI_I_MUST_CHECK __attribute__((__warn_unused_result__))
 #define TVMFFI_I_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TVMFFI_I_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TVMFFI_I_EXTENSION __extension__
 #if defined(_WIN32)
 #define TVMFFI_I_HIDDEN
 #else
-#define TVMFFI_I_HIDDEN __attribute__((visibility("hidden")))
+#define TVMFFI_I_HIDDEN __attribute__((__visibility__("hidden")))
 #endif
 #else
 #define TVMFFI_I_GNU 0
@@ -440,6 +455,104 @@
 #ifndef TVMFFI_STATIC_ASSERT
 #define TVMFFI_STATIC_ASSERT(cond, name) \
   typedef char tvmffi_i_assert_##name[(cond) ? 1 : -1] TVMFFI_I_UNUSED
+#endif
+
+/* The second of its arguments: of TVMFFI_I_X_##name, 0, ~ what the macro of
+   that name has behind its "~," or 0 if there is none. */
+#define TVMFFI_I_SECOND(...) TVMFFI_I_SECOND_(__VA_ARGS__)
+#define TVMFFI_I_SECOND_(a, b, ...) b
+
+/* The words of typed functions and the items of types, which the preprocessor
+   expands before this file can see them. A macro of the user that turns a word
+   into something else is an error that names it, before it leads to others. */
+#if !TVMFFI_ABI_ONLY || defined(TVMFFI_IMPLEMENTATION)
+#define TVMFFI_I_WORD_none ~, 1,
+#define TVMFFI_I_WORD_any ~, 1,
+#define TVMFFI_I_WORD_bool ~, 1,
+#define TVMFFI_I_WORD__Bool ~, 1, /* bool of <stdbool.h> */
+#define TVMFFI_I_WORD_int8 ~, 1,
+#define TVMFFI_I_WORD_int16 ~, 1,
+#define TVMFFI_I_WORD_int32 ~, 1,
+#define TVMFFI_I_WORD_int64 ~, 1,
+#define TVMFFI_I_WORD_uint8 ~, 1,
+#define TVMFFI_I_WORD_uint16 ~, 1,
+#define TVMFFI_I_WORD_uint32 ~, 1,
+#define TVMFFI_I_WORD_uint64 ~, 1,
+#define TVMFFI_I_WORD_float32 ~, 1,
+#define TVMFFI_I_WORD_float64 ~, 1,
+#define TVMFFI_I_WORD_str ~, 1,
+#define TVMFFI_I_WORD_bytes ~, 1,
+#define TVMFFI_I_WORD_dtype ~, 1,
+#define TVMFFI_I_WORD_device ~, 1,
+#define TVMFFI_I_WORD_ptr ~, 1,
+#define TVMFFI_I_WORD_tensor ~, 1,
+#define TVMFFI_I_WORD_tensor_object ~, 1,
+#define TVMFFI_I_WORD_object ~, 1,
+#define TVMFFI_I_WORD_func ~, 1,
+#define TVMFFI_I_WORD_error ~, 1,
+#define TVMFFI_I_WORD_module ~, 1,
+#define TVMFFI_I_WORD_opaque ~, 1,
+#define TVMFFI_I_WORD_shape ~, 1,
+#define TVMFFI_I_WORD_array ~, 1,
+#define TVMFFI_I_WORD_list ~, 1,
+#define TVMFFI_I_WORD_map ~, 1,
+#define TVMFFI_I_WORD_dict ~, 1,
+#define TVMFFI_I_WORD_optional ~, 1,
+#define TVMFFI_I_WORD_field ~, 1,
+#define TVMFFI_I_WORD_readonly ~, 1,
+#define TVMFFI_I_WORD_method ~, 1,
+#define TVMFFI_I_WORD_attribute ~, 1,
+#define TVMFFI_I_WORD_destructor ~, 1,
+#define TVMFFI_I_WORD_kw_only ~, 1,
+#define TVMFFI_I_WORD_structural ~, 1,
+#define TVMFFI_I_WORD_doc ~, 1,
+#define TVMFFI_I_WORD_flags ~, 1,
+#define TVMFFI_I_WORD_factory ~, 1,
+#define TVMFFI_I_CHECK_WORD(word)                                \
+  TVMFFI_STATIC_ASSERT(                                          \
+      TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_WORD_, word), 0, ~), \
+      undefine_the_macro_##word##_before_tvmffi_h);
+TVMFFI_I_CHECK_WORD(none)
+TVMFFI_I_CHECK_WORD(any)
+TVMFFI_I_CHECK_WORD(bool)
+TVMFFI_I_CHECK_WORD(int8)
+TVMFFI_I_CHECK_WORD(int16)
+TVMFFI_I_CHECK_WORD(int32)
+TVMFFI_I_CHECK_WORD(int64)
+TVMFFI_I_CHECK_WORD(uint8)
+TVMFFI_I_CHECK_WORD(uint16)
+TVMFFI_I_CHECK_WORD(uint32)
+TVMFFI_I_CHECK_WORD(uint64)
+TVMFFI_I_CHECK_WORD(float32)
+TVMFFI_I_CHECK_WORD(float64)
+TVMFFI_I_CHECK_WORD(str)
+TVMFFI_I_CHECK_WORD(bytes)
+TVMFFI_I_CHECK_WORD(dtype)
+TVMFFI_I_CHECK_WORD(device)
+TVMFFI_I_CHECK_WORD(ptr)
+TVMFFI_I_CHECK_WORD(tensor)
+TVMFFI_I_CHECK_WORD(tensor_object)
+TVMFFI_I_CHECK_WORD(object)
+TVMFFI_I_CHECK_WORD(func)
+TVMFFI_I_CHECK_WORD(error)
+TVMFFI_I_CHECK_WORD(module)
+TVMFFI_I_CHECK_WORD(opaque)
+TVMFFI_I_CHECK_WORD(shape)
+TVMFFI_I_CHECK_WORD(array)
+TVMFFI_I_CHECK_WORD(list)
+TVMFFI_I_CHECK_WORD(map)
+TVMFFI_I_CHECK_WORD(dict)
+TVMFFI_I_CHECK_WORD(optional)
+TVMFFI_I_CHECK_WORD(field)
+TVMFFI_I_CHECK_WORD(readonly)
+TVMFFI_I_CHECK_WORD(method)
+TVMFFI_I_CHECK_WORD(attribute)
+TVMFFI_I_CHECK_WORD(destructor)
+TVMFFI_I_CHECK_WORD(kw_only)
+TVMFFI_I_CHECK_WORD(structural)
+TVMFFI_I_CHECK_WORD(doc)
+TVMFFI_I_CHECK_WORD(flags)
+TVMFFI_I_CHECK_WORD(factory)
 #endif
 
 /* A generic selection: C11, or the overloads of C++. */
@@ -517,7 +630,7 @@ typedef void *tvmffi_i_any_pointer;
 /* A count, which on i386 stands at a multiple of four. The processor does not
    mind, but clang would call a library: it is told eight. */
 #if defined(__clang__) && defined(__i386__)
-typedef uint64_t tvmffi_i_count __attribute__((aligned(8)));
+typedef uint64_t tvmffi_i_count __attribute__((__aligned__(8)));
 #else
 typedef uint64_t tvmffi_i_count;
 #endif
@@ -662,7 +775,7 @@ TVMFFI_I_UNUSED static char tvmffi_i_keys[TVMFFI_I_NUM_KEYS];
 #define TVMFFI_I_ENUM_NAME(name)
 #else
 #if TVMFFI_I_GNU && !defined(__TINYC__)
-#define TVMFFI_I_ENUM(name) typedef enum __attribute__((mode(SI)))
+#define TVMFFI_I_ENUM(name) typedef enum __attribute__((__mode__(__SI__)))
 #else
 #define TVMFFI_I_ENUM(name) typedef enum
 #endif
@@ -957,7 +1070,7 @@ typedef struct DLPackExchangeAPI {
 #ifdef _MSC_VER
 #define TVM_FFI_WEAK __declspec(selectany)
 #else
-#define TVM_FFI_WEAK __attribute__((weak))
+#define TVM_FFI_WEAK __attribute__((__weak__))
 #endif
 
 /* TVM_FFI_DLL_EXPORT always exports. On Windows TVM_FFI_DLL exports only when
@@ -972,9 +1085,9 @@ typedef struct DLPackExchangeAPI {
 #endif
 #elif !defined(TVM_FFI_DLL_EXPORT)
 #if defined(__EMSCRIPTEN__)
-#define TVM_FFI_DLL_EXPORT __attribute__((used, visibility("default")))
+#define TVM_FFI_DLL_EXPORT __attribute__((__used__, __visibility__("default")))
 #else
-#define TVM_FFI_DLL_EXPORT __attribute__((visibility("default")))
+#define TVM_FFI_DLL_EXPORT __attribute__((__visibility__("default")))
 #endif
 #endif
 #ifndef TVM_FFI_DLL
@@ -2060,8 +2173,10 @@ TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
 }
 
 /* The address of a tensor's first element as a pointer to `type`. */
-#define tvmffi_data(tensor, type) \
-  ((type *)(void *)((char *)((tensor)->data) + (tensor)->byte_offset))
+#define tvmffi_data(tensor, type)                                       \
+  TVMFFI_I_AS(type *,                                                   \
+              TVMFFI_I_AS(void *, TVMFFI_I_AS(char *, (tensor)->data) + \
+                                      (tensor)->byte_offset))
 
 /* ======== Errors ================================================= >>errors */
 /* C interface: an error is an object in the thread's slot and a nonzero return
@@ -2351,21 +2466,21 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   return code;
 }
 
-/* Copies the lines of a trace in reverse order to the end of `lines`, as many
+/* Copies the lines of a trace in reverse order to the end of `trace`, as many
    as fit, the first ones first; gives where they begin. */
-TVMFFI_I_COLD const char *tvmffi_i_reverse_lines(char *lines, size_t capacity,
+TVMFFI_I_COLD const char *tvmffi_i_reverse_lines(char *trace, size_t capacity,
                                                  TVMFFIByteArray t) {
   size_t begin = 0, end, at = capacity - 1, i;
-  lines[at] = 0;
+  trace[at] = 0;
   for (; begin < t.size; begin = end) {
     for (end = begin; end < t.size && t.data[end] != '\n'; ++end) {
     }
     if (end < t.size) ++end;
     if (end - begin > at) break;
     at -= end - begin;
-    for (i = begin; i < end; ++i) lines[at + i - begin] = t.data[i];
+    for (i = begin; i < end; ++i) trace[at + i - begin] = t.data[i];
   }
-  return lines + at;
+  return trace + at;
 }
 
 /* Replaces the thread's error by one whose message is `before` (the text of its
@@ -2374,7 +2489,7 @@ TVMFFI_I_COLD const char *tvmffi_i_reverse_lines(char *lines, size_t capacity,
    and message. */
 TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
                                          TVMFFIObjectHandle error) {
-  char lines[4 * TVMFFI_MESSAGE_SIZE];
+  char trace[4 * TVMFFI_MESSAGE_SIZE];
   const char *parts[8];
   const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
   parts[0] = before;
@@ -2382,7 +2497,7 @@ TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
                        "following exception:\n\n"
                      : "";
   parts[2] = "Traceback (most recent call last):\n";
-  parts[3] = tvmffi_i_reverse_lines(lines, sizeof(lines), cell->backtrace);
+  parts[3] = tvmffi_i_reverse_lines(trace, sizeof(trace), cell->backtrace);
   parts[4] = cell->kind.data;
   parts[5] = ": ";
   parts[6] = cell->message.data;
@@ -2702,8 +2817,8 @@ extern "C++" {
 namespace { /* each file has its own scopes, so its own functions of them */
 struct tvmffi_i_scope_block {
   tvmffi_scope scope;
-  bool entered;
-  tvmffi_i_scope_block() : entered(true) { tvmffi_scope_begin(&scope); }
+  bool tvmffi_entered;
+  tvmffi_i_scope_block() : tvmffi_entered(true) { tvmffi_scope_begin(&scope); }
   tvmffi_i_scope_block(const tvmffi_i_scope_block &) = delete;
   tvmffi_i_scope_block &operator=(const tvmffi_i_scope_block &) = delete;
   ~tvmffi_i_scope_block() {
@@ -2714,8 +2829,8 @@ struct tvmffi_i_scope_block {
 } /* extern "C++" */
 #define TVMFFI_SCOPE                                               \
   for (tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, __LINE__); \
-       TVMFFI_I_CAT(tvmffi_scope_, __LINE__).entered;              \
-       TVMFFI_I_CAT(tvmffi_scope_, __LINE__).entered = false)
+       TVMFFI_I_CAT(tvmffi_scope_, __LINE__).tvmffi_entered;       \
+       TVMFFI_I_CAT(tvmffi_scope_, __LINE__).tvmffi_entered = false)
 #elif TVMFFI_I_GNU
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_enter(tvmffi_scope *scope) {
   tvmffi_scope_begin(scope);
@@ -2726,7 +2841,7 @@ TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
 }
 #define TVMFFI_SCOPE                                                     \
   for (tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, __LINE__)                \
-           __attribute__((cleanup(tvmffi_i_scope_leave))),               \
+           __attribute__((__cleanup__(tvmffi_i_scope_leave))),           \
        *TVMFFI_I_CAT(tvmffi_entered_, __LINE__) =                        \
            tvmffi_i_scope_enter(&TVMFFI_I_CAT(tvmffi_scope_, __LINE__)); \
        TVMFFI_I_CAT(tvmffi_entered_, __LINE__);                          \
@@ -2818,38 +2933,47 @@ enum {
   typedef ctype tvmffi_type_##T;                         \
   typedef int tvmffi_i_put_type_##T(TVMFFIAny *, ctype); \
   TVMFFI_I_UNUSED static const tvmffi_i_name tvmffi_i_name_##T = {name, schema};
-#define TVMFFI_I_GET(T)                                      \
-  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, \
-                                       tvmffi_type_##T *out)
-#define TVMFFI_I_PUT(T) \
-  TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFIAny *out, tvmffi_type_##T value)
+#define TVMFFI_I_GET(T) TVMFFI_I_GETTER(T, any, out)
+#define TVMFFI_I_PUT(T) TVMFFI_I_PUTTER_OF(T, out, value)
+#define TVMFFI_I_GETTER(T, from, to)                          \
+  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *from, \
+                                       tvmffi_type_##T *to)
+#define TVMFFI_I_PUTTER_OF(T, to, from) \
+  TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFIAny *to, tvmffi_type_##T from)
+
+/* Names in what expands in the user's text begin with tvmffi_, as a name there
+   may be a macro of the user's. */
 
 /* What makes optional(T) and elements of type T of a word: one line behind its
    getter and putter. The first is for a pointer, where NULL is none; the second
    for a value, which gets a struct; the third for a value that is never
    converted. */
-#define TVMFFI_I_POINTER_WORD(T)                                              \
-  typedef tvmffi_type_##T tvmffi_type_optional_##T;                           \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                              \
-      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {                  \
-    *out = NULL;                                                              \
-    return any->type_index == kTVMFFINone ? 0 : (tvmffi_i_get_##T)(any, out); \
-  }                                                                           \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                              \
-      TVMFFIAny *out, tvmffi_type_optional_##T value) {                       \
-    *out = tvmffi_none();                                                     \
-    return value ? (tvmffi_i_put_##T)(out, value) : 0;                        \
-  }                                                                           \
+#define TVMFFI_I_POINTER_WORD(T)                                           \
+  typedef tvmffi_type_##T tvmffi_type_optional_##T;                        \
+  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                           \
+      const TVMFFIAny *tvmffi_from, tvmffi_type_optional_##T *tvmffi_to) { \
+    *tvmffi_to = NULL;                                                     \
+    return tvmffi_from->type_index == kTVMFFINone                          \
+               ? 0                                                         \
+               : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);               \
+  }                                                                        \
+  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                           \
+      TVMFFIAny *tvmffi_to, tvmffi_type_optional_##T tvmffi_value) {       \
+    *tvmffi_to = tvmffi_none();                                            \
+    return tvmffi_value ? (tvmffi_i_put_##T)(tvmffi_to, tvmffi_value) : 0; \
+  }                                                                        \
   TVMFFI_I_KEPT_ELEMENT(T, -1)
-#define TVMFFI_I_VALUE_WORD(T, index)                                   \
-  TVMFFI_I_OPTIONAL_STRUCT(T)                                           \
-  TVMFFI_I_CAST(T, index) {                                             \
-    tvmffi_type_##T value;                                              \
-    int code = (tvmffi_i_get_##T)(from, &value);                        \
-    (void)type;                                                         \
-    if (!code) code = tvmffi_i_put_##T(to, value);                      \
-    if (code) return code;                                              \
-    return to->type_index == from->type_index ? 0 : TVMFFI_I_CONVERTED; \
+#define TVMFFI_I_VALUE_WORD(T, index)                       \
+  TVMFFI_I_OPTIONAL_STRUCT(T)                               \
+  TVMFFI_I_CAST(T, index) {                                 \
+    tvmffi_type_##T value;                                  \
+    int code = (tvmffi_i_get_##T)(tvmffi_from, &value);     \
+    (void)tvmffi_name;                                      \
+    if (!code) code = tvmffi_i_put_##T(tvmffi_to, value);   \
+    if (code) return code;                                  \
+    return tvmffi_to->type_index == tvmffi_from->type_index \
+               ? 0                                          \
+               : TVMFFI_I_CONVERTED;                        \
   }
 #define TVMFFI_I_KEPT_WORD(T, index) \
   TVMFFI_I_OPTIONAL_STRUCT(T)        \
@@ -2880,21 +3004,23 @@ enum {
     *out = tvmffi_none();                                            \
     return value.has_value ? tvmffi_i_put_##T(out, value.value) : 0; \
   }
-#define TVMFFI_I_KEPT_ELEMENT(T, index)      \
-  TVMFFI_I_CAST(T, index) {                  \
-    tvmffi_type_##T value;                   \
-    (void)type, (void)to;                    \
-    return (tvmffi_i_get_##T)(from, &value); \
+#define TVMFFI_I_KEPT_ELEMENT(T, index)                    \
+  TVMFFI_I_CAST(T, index) {                                \
+    tvmffi_type_##T tvmffi_value;                          \
+    (void)tvmffi_name, (void)tvmffi_to;                    \
+    return (tvmffi_i_get_##T)(tvmffi_from, &tvmffi_value); \
   }
-#define TVMFFI_I_CAST(T, index)                                                \
-  enum { tvmffi_i_fits_##T = index };                                          \
-  typedef int tvmffi_i_put_type_optional_##T(TVMFFIAny *,                      \
-                                             tvmffi_type_optional_##T);        \
-  TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *type,             \
-                                        const TVMFFIAny *from, TVMFFIAny *to); \
-  TVMFFI_I_ELEMENT(T)                                                          \
-  TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *type,             \
-                                        const TVMFFIAny *from, TVMFFIAny *to)
+#define TVMFFI_I_CAST(T, index)                                           \
+  enum { tvmffi_i_fits_##T = index };                                     \
+  typedef int tvmffi_i_put_type_optional_##T(TVMFFIAny *,                 \
+                                             tvmffi_type_optional_##T);   \
+  TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *tvmffi_name, \
+                                        const TVMFFIAny *tvmffi_from,     \
+                                        TVMFFIAny *tvmffi_to);            \
+  TVMFFI_I_ELEMENT(T)                                                     \
+  TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *tvmffi_name, \
+                                        const TVMFFIAny *tvmffi_from,     \
+                                        TVMFFIAny *tvmffi_to)
 
 #if defined(__cplusplus)
 #define TVMFFI_I_ZERO \
@@ -2902,11 +3028,13 @@ enum {
   }
 #define TVMFFI_I_ELEMENT(T)                                              \
   struct tvmffi_i_element_##T {                                          \
-    static constexpr const tvmffi_i_name *name() {                       \
+    static constexpr const tvmffi_i_name *tvmffi_name() {                \
       return &tvmffi_i_name_##T;                                         \
     }                                                                    \
-    static constexpr tvmffi_i_cast *cast() { return tvmffi_i_item_##T; } \
-    static constexpr int32_t fits() { return tvmffi_i_fits_##T; }        \
+    static constexpr tvmffi_i_cast *tvmffi_cast_of() {                   \
+      return tvmffi_i_item_##T;                                          \
+    }                                                                    \
+    static constexpr int32_t tvmffi_fits() { return tvmffi_i_fits_##T; } \
   };
 #else
 #define TVMFFI_I_ZERO {0}
@@ -3217,17 +3345,18 @@ TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
    array or list of ints for a shape; and where an element's type is given,
    array(float64) say, an element of another type is converted, or does not
    match. What is converted is a copy, released when the body returns. */
-#define TVMFFI_I_CONTAINER_WORD(T, name, args, index)         \
-  TVMFFI_I_TYPE(T, TVMFFIObject *, name, args)                \
-  TVMFFI_I_GET(T) {                                           \
-    *out = any->type_index == (index) ? any->v_obj : NULL;    \
-    return *out ? 0 : TVMFFI_I_MISMATCH;                      \
-  }                                                           \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); } \
-  typedef TVMFFIObject *tvmffi_type_optional_##T;             \
-  TVMFFI_I_CAST(T, index) {                                   \
-    return tvmffi_i_convert_container(type, index, from, to); \
-  }                                                           \
+#define TVMFFI_I_CONTAINER_WORD(T, name, args, index)                  \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, args)                         \
+  TVMFFI_I_GET(T) {                                                    \
+    *out = any->type_index == (index) ? any->v_obj : NULL;             \
+    return *out ? 0 : TVMFFI_I_MISMATCH;                               \
+  }                                                                    \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); }          \
+  typedef TVMFFIObject *tvmffi_type_optional_##T;                      \
+  TVMFFI_I_CAST(T, index) {                                            \
+    return tvmffi_i_convert_container(tvmffi_name, index, tvmffi_from, \
+                                      tvmffi_to);                      \
+  }                                                                    \
   enum { tvmffi_i_kind_##T = index };
 #define TVMFFI_I_ONE_ANY(key) \
   "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"}]}"
@@ -3288,8 +3417,6 @@ TVMFFI_I_COLD int tvmffi_i_item_optional(const tvmffi_i_name *type,
 #define tvmffi_i_held_optional(T) tvmffi_i_held_##T
 #define TVMFFI_I_IS_HELD(T) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_held_, T), 0, ~)
-#define TVMFFI_I_SECOND(...) TVMFFI_I_SECOND_(__VA_ARGS__)
-#define TVMFFI_I_SECOND_(a, b, ...) b
 /* A result's word, if another stands for it: a tensor that is returned owns its
    memory. */
 #define tvmffi_i_result_tensor ~, tensor_object,
@@ -3322,29 +3449,34 @@ namespace {
 template <typename W, typename A, typename B>
 struct tvmffi_i_of {
   static const tvmffi_i_compound value;
-  static constexpr const tvmffi_i_name *name() { return &value.base; }
-  static constexpr tvmffi_i_cast *cast() { return W::cast(); }
-  static constexpr int32_t fits() { return -1; }
+  static constexpr const tvmffi_i_name *tvmffi_name() { return &value.base; }
+  static constexpr tvmffi_i_cast *tvmffi_cast_of() {
+    return W::tvmffi_cast_of();
+  }
+  static constexpr int32_t tvmffi_fits() { return -1; }
 };
 template <typename W, typename A, typename B>
-const tvmffi_i_compound tvmffi_i_of<W, A, B>::value = {{W::text(), W::schema()},
-                                                       {A::name(), B::name()},
-                                                       {A::cast(), B::cast()},
-                                                       {A::fits(), B::fits()}};
+const tvmffi_i_compound tvmffi_i_of<W, A, B>::value = {
+    {W::text(), W::schema()},
+    {A::tvmffi_name(), B::tvmffi_name()},
+    {A::tvmffi_cast_of(), B::tvmffi_cast_of()},
+    {A::tvmffi_fits(), B::tvmffi_fits()}};
 struct tvmffi_i_element_ {
-  static constexpr const tvmffi_i_name *name() { return nullptr; }
-  static constexpr tvmffi_i_cast *cast() { return nullptr; }
-  static constexpr int32_t fits() { return -1; }
+  static constexpr const tvmffi_i_name *tvmffi_name() { return nullptr; }
+  static constexpr tvmffi_i_cast *tvmffi_cast_of() { return nullptr; }
+  static constexpr int32_t tvmffi_fits() { return -1; }
 };
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_OF_WORD(T, label, key)                                    \
-  namespace {                                                              \
-  struct tvmffi_i_of_##T {                                                 \
-    static constexpr const char *text() { return label; }                  \
-    static constexpr const char *schema() { return "[" key; }              \
-    static constexpr tvmffi_i_cast *cast() { return (tvmffi_i_item_##T); } \
-  };                                                                       \
+#define TVMFFI_I_OF_WORD(T, label, key)                       \
+  namespace {                                                 \
+  struct tvmffi_i_of_##T {                                    \
+    static constexpr const char *text() { return label; }     \
+    static constexpr const char *schema() { return "[" key; } \
+    static constexpr tvmffi_i_cast *tvmffi_cast_of() {        \
+      return (tvmffi_i_item_##T);                             \
+    }                                                         \
+  };                                                          \
   }
 TVMFFI_I_OF_WORD(array, "Array", "ffi.Array")
 TVMFFI_I_OF_WORD(list, "List", "ffi.List")
@@ -3413,7 +3545,7 @@ typedef struct {
   TVMFFIObject base;
   void *data;                   /* a row of pairs, or blocks of slots */
   uint64_t size;                /* entries */
-  uint64_t slots;               /* places; the highest bit tells a row */
+  uint64_t num_slots;           /* places; the highest bit tells a row */
   void (*data_deleter)(void *); /* NULL: the row is part of the object */
   uint32_t fib_shift;           /* from here on: of a table only */
   uint64_t head, tail;          /* slots: the oldest entry and the newest */
@@ -3461,7 +3593,7 @@ TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_object) <=
                      map_row_leaves_room_for_a_table);
 
 TVMFFI_I_INLINE int tvmffi_i_map_is_row(const tvmffi_i_map_object *m) {
-  return (m->slots & TVMFFI_I_MAP_IS_ROW) != 0;
+  return (m->num_slots & TVMFFI_I_MAP_IS_ROW) != 0;
 }
 
 TVMFFI_I_INLINE uint8_t *tvmffi_i_map_meta(const void *data, uint64_t i) {
@@ -3490,7 +3622,8 @@ TVMFFI_I_INLINE tvmffi_i_pair *tvmffi_i_map_pair(const TVMFFIObject *map,
   const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
   if (tvmffi_i_map_is_row(m))
     return i < m->size ? (tvmffi_i_pair *)m->data + i : NULL;
-  if (i >= m->slots || *tvmffi_i_map_meta(m->data, i) >= TVMFFI_I_MAP_PROTECTED)
+  if (i >= m->num_slots ||
+      *tvmffi_i_map_meta(m->data, i) >= TVMFFI_I_MAP_PROTECTED)
     return NULL;
   return &tvmffi_i_map_at(m->data, i)->pair;
 }
@@ -4284,14 +4417,16 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   TVMFFI_I_DEFINE_CALL(static, tvmffi_call_##name, #name, tvmffi_func_##name,  \
                        tvmffi_body_##name, TVMFFI_I_STATE(State), n,           \
                        __VA_ARGS__)                                            \
-  TVMFFI_I_INLINE int tvmffi_closure_##name(State *self,                       \
-                                            void (*deleter)(void *),           \
-                                            TVMFFIObject **out) {              \
-    return tvmffi_i_make_closure(&tvmffi_func_##name, self, deleter, out);     \
+  TVMFFI_I_INLINE int tvmffi_closure_##name(                                   \
+      State *self, void (*tvmffi_deleter)(void *),                             \
+      TVMFFIObject **tvmffi_into) {                                            \
+    return tvmffi_i_make_closure(&tvmffi_func_##name, self, tvmffi_deleter,    \
+                                 tvmffi_into);                                 \
   }                                                                            \
   TVMFFI_I_BODY_OF(TVMFFI_I_SELF(State), tvmffi_body_##name, n, __VA_ARGS__)
 #define TVMFFI_I_SELF(State) TVMFFI_I_UNUSED State *self TVMFFI_I_COMMA()
-#define TVMFFI_I_STATE(State) (State *)tvmffi_handle TVMFFI_I_COMMA()
+#define TVMFFI_I_STATE(State) \
+  TVMFFI_I_AS(State *, tvmffi_handle) TVMFFI_I_COMMA()
 /* clang-format on */
 
 /* Makes a function object of a closure and a state; *out is owned by the
@@ -4721,8 +4856,8 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(long) {
 template <typename F, typename Out, typename... Args>
 TVMFFI_I_MUST_CHECK static inline int tvmffi_call(F callee, Out out,
                                                   Args... args) {
-  TVMFFIAny packed[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return tvmffi_i_call_wide(TVMFFI_ANY(callee), tvmffi_i_out(out), packed,
+  TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
+  return tvmffi_i_call_wide(TVMFFI_ANY(callee), tvmffi_i_out(out), values,
                             (int32_t)(sizeof...(Args)), 1);
 }
 } /* extern "C++" */
@@ -5641,11 +5776,11 @@ TVMFFI_I_COLD int tvmffi_i_plan_skip(const char **at, const char *word) {
 }
 
 /* The readers below go on in the text, and give NULL, or what is wrong. */
-TVMFFI_I_COLD const char *tvmffi_i_plan_number(const char **at, int64_t max,
+TVMFFI_I_COLD const char *tvmffi_i_plan_number(const char **at, int64_t most,
                                                int64_t *out) {
   if (!tvmffi_i_plan_digit(**at)) return "a number is missing";
   for (*out = 0; tvmffi_i_plan_digit(**at); ++*at) {
-    if (*out > (max - (**at - '0')) / 10) return "the number is too large";
+    if (*out > (most - (**at - '0')) / 10) return "the number is too large";
     *out = *out * 10 + (**at - '0');
   }
   return NULL;
@@ -6468,7 +6603,7 @@ TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_TVMFFIObject = {
 
 /* A pointer to an object in a struct, whatever its type there. */
 #if TVMFFI_I_GNU
-typedef TVMFFIObject *tvmffi_i_held __attribute__((may_alias));
+typedef TVMFFIObject *tvmffi_i_held __attribute__((__may_alias__));
 #else
 typedef TVMFFIObject *tvmffi_i_held;
 #endif
@@ -7183,121 +7318,131 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 }
 
 /* clang-format off */
-/* How each word is kept in a struct: what is not here is an object. */
-#define TVMFFI_I_KEPT_bool ~, plain
-#define TVMFFI_I_KEPT__Bool ~, plain
-#define TVMFFI_I_KEPT_int8 ~, plain
-#define TVMFFI_I_KEPT_int16 ~, plain
-#define TVMFFI_I_KEPT_int32 ~, plain
-#define TVMFFI_I_KEPT_int64 ~, plain
-#define TVMFFI_I_KEPT_uint8 ~, plain
-#define TVMFFI_I_KEPT_uint16 ~, plain
-#define TVMFFI_I_KEPT_uint32 ~, plain
-#define TVMFFI_I_KEPT_uint64 ~, plain
-#define TVMFFI_I_KEPT_float32 ~, plain
-#define TVMFFI_I_KEPT_float64 ~, plain
-#define TVMFFI_I_KEPT_ptr ~, plain
-#define TVMFFI_I_KEPT_dtype ~, named
-#define TVMFFI_I_KEPT_device ~, named
+/* How each word is kept in a struct: as the word behind the "~," is, or, if it
+   is not here, as an object is. */
+#define TVMFFI_I_KEPT_bool ~, int64
+#define TVMFFI_I_KEPT__Bool ~, int64
+#define TVMFFI_I_KEPT_int8 ~, int64
+#define TVMFFI_I_KEPT_int16 ~, int64
+#define TVMFFI_I_KEPT_int32 ~, int64
+#define TVMFFI_I_KEPT_int64 ~, int64
+#define TVMFFI_I_KEPT_uint8 ~, int64
+#define TVMFFI_I_KEPT_uint16 ~, int64
+#define TVMFFI_I_KEPT_uint32 ~, int64
+#define TVMFFI_I_KEPT_uint64 ~, int64
+#define TVMFFI_I_KEPT_float32 ~, int64
+#define TVMFFI_I_KEPT_float64 ~, int64
+#define TVMFFI_I_KEPT_ptr ~, int64
+#define TVMFFI_I_KEPT_dtype ~, dtype
+#define TVMFFI_I_KEPT_device ~, dtype
 #define TVMFFI_I_KEPT_any ~, any
 #define TVMFFI_I_KEPT_str ~, str
 #define TVMFFI_I_KEPT_bytes ~, bytes
 
-#define TVMFFI_I_KEPT_array ~, held,
-#define TVMFFI_I_KEPT_list ~, held,
-#define TVMFFI_I_KEPT_map ~, held,
-#define TVMFFI_I_KEPT_dict ~, held,
-#define TVMFFI_I_KEPT_shape ~, held
+#define TVMFFI_I_KEPT_array ~, array,
+#define TVMFFI_I_KEPT_list ~, array,
+#define TVMFFI_I_KEPT_map ~, array,
+#define TVMFFI_I_KEPT_dict ~, array,
+#define TVMFFI_I_KEPT_shape ~, array
 #define TVMFFI_I_KEPT_optional(T) TVMFFI_I_KEPT_##T
-#define TVMFFI_I_KEPT_tensor ~, borrowed
+#define TVMFFI_I_KEPT_tensor ~, tensor
 
-/* prefix_plain, prefix_named, prefix_any, ... for a word. */
+/* prefix_int64, prefix_dtype, prefix_any, ... for a word. */
 #define TVMFFI_I_BY_KEPT(prefix, T) \
   TVMFFI_I_CAT(prefix, TVMFFI_I_SECOND( \
       TVMFFI_I_CAT(TVMFFI_I_KEPT_, T), object, ~))
 
-#define TVMFFI_I_KIND_plain TVMFFI_I_KEPT_PLAIN
-#define TVMFFI_I_KIND_named TVMFFI_I_KEPT_PLAIN
+#define TVMFFI_I_KIND_int64 TVMFFI_I_KEPT_PLAIN
+#define TVMFFI_I_KIND_dtype TVMFFI_I_KEPT_PLAIN
 #define TVMFFI_I_KIND_object TVMFFI_I_KEPT_OBJECT
-#define TVMFFI_I_KIND_held TVMFFI_I_KEPT_OBJECT
+#define TVMFFI_I_KIND_array TVMFFI_I_KEPT_OBJECT
 #define TVMFFI_I_KIND_any TVMFFI_I_KEPT_ANY
 #define TVMFFI_I_KIND_str TVMFFI_I_KEPT_STR
 #define TVMFFI_I_KIND_bytes TVMFFI_I_KEPT_BYTES
 
 /* The C type of the member. */
-#define TVMFFI_I_CTYPE_plain(T) TVMFFI_I_CAT(tvmffi_type_, T)
-#define TVMFFI_I_CTYPE_named TVMFFI_I_CTYPE_plain
-#define TVMFFI_I_CTYPE_object TVMFFI_I_CTYPE_plain
-#define TVMFFI_I_CTYPE_held TVMFFI_I_CTYPE_plain
-#define TVMFFI_I_CTYPE_borrowed(T) a_tensor_is_no_field_but_a_tensor_object_is
+#define TVMFFI_I_CTYPE_int64(T) TVMFFI_I_CAT(tvmffi_type_, T)
+#define TVMFFI_I_CTYPE_dtype TVMFFI_I_CTYPE_int64
+#define TVMFFI_I_CTYPE_object TVMFFI_I_CTYPE_int64
+#define TVMFFI_I_CTYPE_array TVMFFI_I_CTYPE_int64
+#define TVMFFI_I_CTYPE_tensor(T) a_tensor_is_no_field_but_a_tensor_object_is
 #define TVMFFI_I_CTYPE_any(T) TVMFFIAny
 #define TVMFFI_I_CTYPE_str TVMFFI_I_CTYPE_any
 #define TVMFFI_I_CTYPE_bytes TVMFFI_I_CTYPE_any
 #define TVMFFI_I_CTYPE(T) TVMFFI_I_BY_KEPT(TVMFFI_I_CTYPE_, T)(T)
 
-/* Getters: field, result. */
-#define TVMFFI_I_READ_plain(T) \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(result, *(TVMFFI_I_CTYPE(T) *)field);
-#define TVMFFI_I_READ_named TVMFFI_I_READ_plain
-#define TVMFFI_I_READ_object(T) return tvmffi_i_get_kept_object(field, result);
-#define TVMFFI_I_READ_held TVMFFI_I_READ_object
-#define TVMFFI_I_READ_any(T) return tvmffi_i_get_kept_any(field, result);
+/* Getters: tvmffi_field, tvmffi_into. */
+#define TVMFFI_I_READ_int64(T) \
+  return TVMFFI_I_CAT(tvmffi_i_put_, T)(tvmffi_into, \
+      *TVMFFI_I_AS(TVMFFI_I_CTYPE(T) *, tvmffi_field));
+#define TVMFFI_I_READ_dtype TVMFFI_I_READ_int64
+#define TVMFFI_I_READ_object(T) \
+  return tvmffi_i_get_kept_object(tvmffi_field, tvmffi_into);
+#define TVMFFI_I_READ_array TVMFFI_I_READ_object
+#define TVMFFI_I_READ_any(T) \
+  return tvmffi_i_get_kept_any(tvmffi_field, tvmffi_into);
 #define TVMFFI_I_READ_str TVMFFI_I_READ_any
 #define TVMFFI_I_READ_bytes TVMFFI_I_READ_any
 
-/* Setters: field, value; `defaults` tells whether the field has a default. */
-#define TVMFFI_I_WRITE_plain(W, defaults) \
+/* Setters: tvmffi_field, tvmffi_value; `defaults` tells whether the field has a
+   default. */
+#define TVMFFI_I_WRITE_int64(W, defaults) \
   TVMFFI_I_CONVERT(W, 0) \
-  *(TVMFFI_I_CTYPE(W) *)field = now; \
+  *TVMFFI_I_AS(TVMFFI_I_CTYPE(W) *, tvmffi_field) = tvmffi_now; \
   return 0;
-#define TVMFFI_I_WRITE_named TVMFFI_I_WRITE_plain
+#define TVMFFI_I_WRITE_dtype TVMFFI_I_WRITE_int64
 #define TVMFFI_I_WRITE_object(W, defaults) \
   TVMFFI_I_CONVERT(W, defaults) \
-  tvmffi_i_keep_object(field, now); \
+  tvmffi_i_keep_object(tvmffi_field, tvmffi_now); \
   return 0;
-#define TVMFFI_I_WRITE_held(W, defaults) \
-  return tvmffi_i_set_held(field, value, TVMFFI_I_CAT(tvmffi_i_item_, W), \
+#define TVMFFI_I_WRITE_array(W, defaults) \
+  return tvmffi_i_set_held(tvmffi_field, tvmffi_value, \
+                           TVMFFI_I_CAT(tvmffi_i_item_, W), \
                            &TVMFFI_I_CAT(tvmffi_i_name_, W), defaults);
 #define TVMFFI_I_WRITE_any(W, defaults) \
   TVMFFI_I_CONVERT(W, 0) \
-  (void)now; \
-  return tvmffi_any_assign((TVMFFIAny *)field, *value);
+  (void)tvmffi_now; \
+  return tvmffi_any_assign(TVMFFI_I_AS(TVMFFIAny *, tvmffi_field), \
+                           *tvmffi_value);
 #define TVMFFI_I_WRITE_str TVMFFI_I_WRITE_any
 #define TVMFFI_I_WRITE_bytes TVMFFI_I_WRITE_any
-/* The value, by the word's getter, as `now`. An object with a default may also
-   be None. */
+/* The value, by the word's getter, as `tvmffi_now`. An object with a default
+   may also be None. */
 #define TVMFFI_I_CONVERT(W, nullable) \
-  TVMFFI_I_CAT(tvmffi_type_, W) now = TVMFFI_I_ZERO; \
-  if (!(nullable) || value->type_index != kTVMFFINone) { \
-    int code = TVMFFI_I_CAT(tvmffi_i_get_, W)(value, &now); \
-    if (TVMFFI_I_UNLIKELY(code)) \
+  TVMFFI_I_CAT(tvmffi_type_, W) tvmffi_now = TVMFFI_I_ZERO; \
+  if (!(nullable) || tvmffi_value->type_index != kTVMFFINone) { \
+    int tvmffi_code = \
+        TVMFFI_I_CAT(tvmffi_i_get_, W)(tvmffi_value, &tvmffi_now); \
+    if (TVMFFI_I_UNLIKELY(tvmffi_code)) \
       return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, W), nullable, \
-                                value, code); \
+                                tvmffi_value, tvmffi_code); \
   }
 
-/* Defaults: the expression `x` to *out. */
-#define TVMFFI_I_VALUE_plain(T, x) \
-  TVMFFI_I_CTYPE(T) now = (x); \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(out, now);
-#define TVMFFI_I_VALUE_named(T, x) \
-  TVMFFI_I_CTYPE(T) now; \
-  TVMFFIAny text = tvmffi_str(x); \
-  int code = TVMFFI_I_CAT(tvmffi_i_get_, T)(&text, &now); \
-  if (code) \
-    return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, T), 0, &text, \
-                              code); \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(out, now);
+/* Defaults: the expression `x` to *tvmffi_into. */
+#define TVMFFI_I_VALUE_int64(T, x) \
+  TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
+  return TVMFFI_I_CAT(tvmffi_i_put_, T)(tvmffi_into, tvmffi_now);
+#define TVMFFI_I_VALUE_dtype(T, x) \
+  TVMFFI_I_CTYPE(T) tvmffi_now; \
+  TVMFFIAny tvmffi_text = tvmffi_str(x); \
+  int tvmffi_code = TVMFFI_I_CAT(tvmffi_i_get_, T)(&tvmffi_text, &tvmffi_now); \
+  if (tvmffi_code) \
+    return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, T), 0, \
+                              &tvmffi_text, tvmffi_code); \
+  return TVMFFI_I_CAT(tvmffi_i_put_, T)(tvmffi_into, tvmffi_now);
 #define TVMFFI_I_VALUE_object(T, x) \
-  TVMFFI_I_CTYPE(T) now = (x); \
-  *out = tvmffi_none(); \
-  if (!now) return 0; \
+  TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
+  *tvmffi_into = tvmffi_none(); \
+  if (!tvmffi_now) return 0; \
   return TVMFFI_RAISE("TypeError", "The default of an object can only be NULL");
-#define TVMFFI_I_VALUE_held TVMFFI_I_VALUE_object
+#define TVMFFI_I_VALUE_array TVMFFI_I_VALUE_object
 #define TVMFFI_I_VALUE_any(T, x) \
-  TVMFFIAny view = TVMFFI_ANY(x); \
-  return TVMFFIAnyViewToOwnedAny(&view, out);
-#define TVMFFI_I_VALUE_str(T, x) return tvmffi_i_text_default(x, 0, out);
-#define TVMFFI_I_VALUE_bytes(T, x) return tvmffi_i_text_default(x, 1, out);
+  TVMFFIAny tvmffi_viewed = TVMFFI_ANY(x); \
+  return TVMFFIAnyViewToOwnedAny(&tvmffi_viewed, tvmffi_into);
+#define TVMFFI_I_VALUE_str(T, x) \
+  return tvmffi_i_text_default(x, 0, tvmffi_into);
+#define TVMFFI_I_VALUE_bytes(T, x) \
+  return tvmffi_i_text_default(x, 1, tvmffi_into);
 
 /* F(T, key, item) for each item behind the parent `p`. */
 #define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
@@ -7409,25 +7554,29 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_FIELD_0(T, W, x, ...) TVMFFI_I_FIELD_(T, W, x, 0)
 #define TVMFFI_I_FIELD_1(T, W, x, value, ...) \
   TVMFFI_I_FIELD_(T, W, x, 1) \
-  static int tvmffi_i_value_##T##_##x(TVMFFIAny *out) { \
+  static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
     TVMFFI_I_BY_KEPT(TVMFFI_I_VALUE_, W)(W, value) \
   }
 /* The enumeration is the check that the member has the word's C type. */
 #define TVMFFI_I_FIELD_(T, W, x, defaults) \
   enum { \
     tvmffi_i_check_##T##_##x = \
-        sizeof(*(1 ? (TVMFFI_I_CTYPE(W) *)0 : &((T *)0)->x)) \
+        sizeof(*(1 ? TVMFFI_I_AS(TVMFFI_I_CTYPE(W) *, NULL) \
+                  : &TVMFFI_I_AS(T *, NULL)->x)) \
   }; \
-  TVMFFI_STATIC_ASSERT(sizeof(TVMFFI_I_CTYPE(W)) == sizeof(((T *)0)->x), \
+  TVMFFI_STATIC_ASSERT(sizeof(TVMFFI_I_CTYPE(W)) == \
+                           sizeof(TVMFFI_I_AS(T *, NULL)->x), \
                        T##_##x##_has_not_the_size_of_its_word); \
   struct tvmffi_i_align_##T##_##x { \
-    char head; \
-    TVMFFI_I_CTYPE(W) tail; \
+    char tvmffi_head; \
+    TVMFFI_I_CTYPE(W) tvmffi_tail; \
   }; \
-  static int tvmffi_i_read_##T##_##x(void *field, TVMFFIAny *result) { \
+  static int tvmffi_i_read_##T##_##x(void *tvmffi_field, \
+                                     TVMFFIAny *tvmffi_into) { \
     TVMFFI_I_BY_KEPT(TVMFFI_I_READ_, W)(W) \
   } \
-  static int tvmffi_i_write_##T##_##x(void *field, const TVMFFIAny *value) { \
+  static int tvmffi_i_write_##T##_##x(void *tvmffi_field, \
+                                            const TVMFFIAny *tvmffi_value) { \
     TVMFFI_I_BY_KEPT(TVMFFI_I_WRITE_, W)(W, defaults) \
   }
 
@@ -7448,8 +7597,10 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_VALUE_OF_1(T, x) tvmffi_i_value_##T##_##x
 #define TVMFFI_I_MEMBER_FIELD_(T, flags, value, W, x, ...) \
   {TVMFFI_I_IS_FIELD, TVMFFI_I_BY_KEPT(TVMFFI_I_KIND_, W), #x, flags, \
-   (int64_t)offsetof(T, x), (int64_t)sizeof(TVMFFI_I_CTYPE(W)), \
-   (int64_t)offsetof(struct tvmffi_i_align_##T##_##x, tail), \
+   TVMFFI_I_AS(int64_t, offsetof(T, x)), \
+   TVMFFI_I_AS(int64_t, sizeof(TVMFFI_I_CTYPE(W))), \
+   TVMFFI_I_AS(int64_t, \
+               offsetof(struct tvmffi_i_align_##T##_##x, tvmffi_tail)), \
    &TVMFFI_I_CAT(tvmffi_i_name_, W), tvmffi_i_read_##T##_##x, \
    tvmffi_i_write_##T##_##x, value(T, x), NULL, NULL, NULL},
 #define TVMFFI_I_MEMBER_method(T, K, name, ...) \
@@ -7475,7 +7626,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 /* The call of the destructor among the items, and whether there is one. */
 #define TVMFFI_I_END(T, K, item) \
   TVMFFI_I_ITEM_PART(TVMFFI_I_END_, T, K, TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_END_destructor(T, K, name, ...) name((T *)self);
+#define TVMFFI_I_END_destructor(T, K, name, ...) name(TVMFFI_I_AS(T *, self));
 #define TVMFFI_I_END_field(...)
 #define TVMFFI_I_END_readonly(...)
 #define TVMFFI_I_END_method(...)
@@ -7498,30 +7649,39 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_HAS_END_flags(...)
 #define TVMFFI_I_HAS_END_factory(...)
 
+/* The getter of the word W, for a pointer to the struct T. */
+#define TVMFFI_I_CLASS_GETTER(T, W) \
+  TVMFFI_I_GETTER(W, tvmffi_from, tvmffi_to) { \
+    int tvmffi_code = tvmffi_i_instance(tvmffi_i_class_of_##T(), tvmffi_from); \
+    void *tvmffi_self = tvmffi_code ? NULL : tvmffi_from->v_obj; \
+    *tvmffi_to = TVMFFI_I_AS(T *, tvmffi_self); \
+    return tvmffi_code; \
+  }
+
 /* The word of a type, and what is done with its objects by name. */
 #define TVMFFI_I_CLASS_WORD(T, K) \
   enum { tvmffi_i_declared_##T = sizeof(K) }; \
   TVMFFI_I_TYPE(T, T *, K, K) \
   TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   TVMFFI_STATIC_ASSERT(sizeof(K) <= 81, type_key_of_##T##_is_too_long); \
-  TVMFFI_I_GET(T) { \
-    int code = tvmffi_i_instance(tvmffi_i_class_of_##T(), any); \
-    *out = code ? NULL : (T *)(void *)any->v_obj; \
-    return code; \
-  } \
-  TVMFFI_I_PUT(T) { \
-    return tvmffi_i_put_object(out, (TVMFFIObject *)(void *)value); \
+  TVMFFI_I_CLASS_GETTER(T, T) \
+  TVMFFI_I_PUTTER_OF(T, tvmffi_to, tvmffi_from) { \
+    return tvmffi_i_put_object( \
+        tvmffi_to, \
+        TVMFFI_I_AS(TVMFFIObject *, TVMFFI_I_AS(void *, tvmffi_from))); \
   } \
   TVMFFI_I_POINTER_WORD(T) \
-  TVMFFI_I_UNUSED static int tvmffi_i_init_##T(void **result) { \
-    return tvmffi_i_class_init(tvmffi_i_class_of_##T(), result); \
+  TVMFFI_I_UNUSED static int tvmffi_i_init_##T(void **tvmffi_into) { \
+    return tvmffi_i_class_init(tvmffi_i_class_of_##T(), tvmffi_into); \
   }
 
 #define TVMFFI_I_TYPE_(T, K, n, parent, ...) \
   TVMFFI_STATIC_ASSERT(sizeof(K) == tvmffi_i_declared_##T, \
                        key_of_##T##_is_not_the_declared_one); \
   enum { /* the struct begins with its parent, by the name of base */ \
-    tvmffi_i_check_##T = sizeof(*(1 ? (parent *)0 : &((T *)0)->base)) \
+    tvmffi_i_check_##T = \
+        sizeof(*(1 ? TVMFFI_I_AS(parent *, NULL) \
+                  : &TVMFFI_I_AS(T *, NULL)->base)) \
   }; \
   TVMFFI_STATIC_ASSERT(offsetof(T, base) == 0, base_of_##T##_is_not_first); \
   TVMFFI_I_EACH(n)(TVMFFI_I_DECLARE, T, K, parent, __VA_ARGS__) \
@@ -7529,31 +7689,32 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
       TVMFFI_I_EACH(n)(TVMFFI_I_MEMBER, T, K, parent, __VA_ARGS__) \
       {TVMFFI_I_MEMBER_ENTRY(TVMFFI_I_IS_END, 0, NULL, 0)}}; \
   struct tvmffi_i_align_##T { \
-    char head; \
-    T tail; \
+    char tvmffi_head; \
+    T tvmffi_tail; \
   }; \
   TVMFFI_I_UNUSED static void tvmffi_i_destroy_##T(void *self) { \
     (void)self; \
     TVMFFI_I_EACH(n)(TVMFFI_I_END, T, K, parent, __VA_ARGS__) \
   } \
-  static int tvmffi_i_create_##T(TVMFFIObjectHandle *result) { \
-    return tvmffi_i_class_make(tvmffi_i_class_of_##T(), result); \
+  static int tvmffi_i_create_##T(TVMFFIObjectHandle *tvmffi_into) { \
+    return tvmffi_i_class_make(tvmffi_i_class_of_##T(), tvmffi_into); \
   } \
-  static void tvmffi_i_delete_##T(void *self, int flags) { \
-    tvmffi_i_class_delete(tvmffi_i_class_of_##T(), (TVMFFIObject *)self, \
-                          flags); \
+  static void tvmffi_i_delete_##T(void *self, int tvmffi_flags) { \
+    tvmffi_i_class_delete(tvmffi_i_class_of_##T(), \
+                          TVMFFI_I_AS(TVMFFIObject *, self), tvmffi_flags); \
   } \
   TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_new_##T( \
-      T **out, const TVMFFIAny *values, int32_t n_values) { \
+      T **tvmffi_into, const TVMFFIAny *tvmffi_args, int32_t tvmffi_count) { \
     TVMFFIObjectHandle self = NULL; \
-    int code = tvmffi_i_class_new(tvmffi_i_class_of_##T(), \
-                                  out ? &self : NULL, values, n_values); \
-    if (out) *out = (T *)self; \
-    return code; \
+    int tvmffi_code = tvmffi_i_class_new( \
+        tvmffi_i_class_of_##T(), tvmffi_into ? &self : NULL, tvmffi_args, \
+        tvmffi_count); \
+    if (tvmffi_into) *tvmffi_into = TVMFFI_I_AS(T *, self); \
+    return tvmffi_code; \
   } \
   static tvmffi_i_class tvmffi_i_class_##T = { \
       K, &tvmffi_i_class_##parent, sizeof(T), \
-      (int32_t)offsetof(struct tvmffi_i_align_##T, tail), \
+      TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \
       tvmffi_i_members_##T, tvmffi_i_init_##T, tvmffi_i_create_##T, \
       tvmffi_i_delete_##T, \
       (0 TVMFFI_I_EACH(n)(TVMFFI_I_HAS_END, T, K, parent, __VA_ARGS__)) \
@@ -7630,13 +7791,15 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   TVMFFI_I_SELF_OF(type, self_##type##_##name)                               \
   TVMFFI_I_CLASS_METHOD(                                                     \
       type, name,                                                            \
-      tvmffi_i_name_self(&tvmffi_i_name_self_##type##_##name, key, flags),   \
+      tvmffi_i_name_self(&tvmffi_i_name_self_##type##_##name, tvmffi_key,    \
+                         tvmffi_flags),                                      \
       TVMFFI_I_COUNT(TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__)), \
       TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__))
 
 /* Begins a method without `self`. */
-#define TVMFFI_STATIC_METHOD(type, name, ...)                             \
-  TVMFFI_I_CLASS_METHOD(type, name, tvmffi_i_name_self(NULL, key, flags), \
+#define TVMFFI_STATIC_METHOD(type, name, ...)                               \
+  TVMFFI_I_CLASS_METHOD(type, name,                                         \
+                        tvmffi_i_name_self(NULL, tvmffi_key, tvmffi_flags), \
                         TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
 
 /* clang-format off */
@@ -7646,11 +7809,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   typedef T *tvmffi_type_##W; \
   static tvmffi_i_name tvmffi_i_name_##W = {#T, #T}; \
-  TVMFFI_I_GET(W) { \
-    int code = tvmffi_i_instance(tvmffi_i_class_of_##T(), any); \
-    *out = code ? NULL : (T *)(void *)any->v_obj; \
-    return code; \
-  }
+  TVMFFI_I_CLASS_GETTER(T, W)
 #define TVMFFI_I_WITH_SELF(W, ...) \
   TVMFFI_I_CAT(TVMFFI_I_WITH_SELF_, TVMFFI_I_HAS_COMMA(__VA_ARGS__)) \
   (W, __VA_ARGS__)
@@ -7662,8 +7821,8 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
                    tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
                    __VA_ARGS__) \
   static tvmffi_i_method_of tvmffi_i_method_##T##_##name; \
-  static tvmffi_func *tvmffi_i_method_##T##_##name(const char *key, \
-                                                   int64_t *flags) { \
+  static tvmffi_func *tvmffi_i_method_##T##_##name( \
+      const char *tvmffi_key, int64_t *tvmffi_flags) { \
     note; \
     return &tvmffi_func_##T##_##name; \
   } \
@@ -7682,7 +7841,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 /* Gives an object (borrowed, may be NULL) as a pointer to the type's struct;
    NULL if it is of another type. */
 #define tvmffi_cast(type, object) \
-  ((type *)tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
+  TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
 
 /* Replaces the object that a field owns by another (borrowed); both may be
    NULL. The field is a pointer to an object of any type. */
@@ -7697,8 +7856,8 @@ extern "C++" {
 template <typename T, typename... Args>
 TVMFFI_I_MUST_CHECK static inline int tvmffi_i_new(
     int (*make)(T **, const TVMFFIAny *, int32_t), T **out, Args... args) {
-  TVMFFIAny packed[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return make(out, packed, (int32_t)(sizeof...(Args)));
+  TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
+  return make(out, values, (int32_t)(sizeof...(Args)));
 }
 }
 #define tvmffi_new(type, ...) \
@@ -8331,7 +8490,7 @@ TVMFFI_I_SIZE3(TVMFFITypeInfo, 72, 56, 48);
 extern "C" {
 #endif
 #if TVMFFI_I_GNU
-#define TVMFFI_I_WEAK __attribute__((weak, used))
+#define TVMFFI_I_WEAK __attribute__((__weak__, __used__))
 /* Or a compiler would see memcpy in the loop, and call it. */
 #define TVMFFI_I_OPAQUE(p) __asm__("" : "+r"(p))
 #else
@@ -8788,7 +8947,7 @@ TVMFFI_I_COLD void tvmffi_i_watch_exit(tvmffi_i_thread *t) {
    with it. Memory of a TVMFFI_FREE stays: at the program's end that may be no
    more. */
 #if TVMFFI_I_GNU
-__attribute__((destructor)) static void tvmffi_i_unload(void) {
+__attribute__((__destructor__)) static void tvmffi_i_unload(void) {
 #if TVMFFI_I_POOL && !defined(TVMFFI_MALLOC)
   tvmffi_i_pool_end(tvmffi_i_self());
 #endif
@@ -8810,7 +8969,7 @@ __attribute__((destructor)) static void tvmffi_i_unload(void) {
 /* The functions that are called most often begin where a line of the cache
    does: those that lie across one more than they need take cycles for it. */
 #if TVMFFI_I_GNU && UINTPTR_MAX > UINT32_MAX && !defined(__OPTIMIZE_SIZE__)
-#define TVMFFI_I_ON_LINE __attribute__((aligned(64)))
+#define TVMFFI_I_ON_LINE __attribute__((__aligned__(64)))
 #else
 #define TVMFFI_I_ON_LINE
 #endif
@@ -9058,13 +9217,13 @@ typedef struct tvmffi_i_slots {
 enum { TVMFFI_I_TAG = offsetof(tvmffi_i_node, next) - 1 };
 
 typedef struct {
-  tvmffi_i_slots *slots;
+  tvmffi_i_slots *table;
   tvmffi_i_node *first, *last;
   size_t count;
 } tvmffi_i_map;
 
-TVMFFI_I_INLINE uintptr_t *tvmffi_i_places(tvmffi_i_slots *slots) {
-  return (uintptr_t *)(void *)(slots + 1);
+TVMFFI_I_INLINE uintptr_t *tvmffi_i_places(tvmffi_i_slots *table) {
+  return (uintptr_t *)(void *)(table + 1);
 }
 
 /* The bits of a hash that stand in its slot: not those that choose it. */
@@ -9076,13 +9235,13 @@ TVMFFI_I_ALWAYS_INLINE tvmffi_i_node *tvmffi_i_find_hashed(tvmffi_i_map *map,
                                                            const char *key,
                                                            size_t size,
                                                            uint32_t hash) {
-  tvmffi_i_slots *slots = TVMFFI_I_LOAD(&map->slots);
+  tvmffi_i_slots *table = TVMFFI_I_LOAD(&map->table);
   tvmffi_i_node *node;
   uintptr_t place;
   size_t i;
-  if (!slots) return NULL;
-  for (i = hash & slots->mask;; i = (i + 1) & slots->mask) {
-    place = TVMFFI_I_LOAD(&tvmffi_i_places(slots)[i]);
+  if (!table) return NULL;
+  for (i = hash & table->mask;; i = (i + 1) & table->mask) {
+    place = TVMFFI_I_LOAD(&tvmffi_i_places(table)[i]);
     if (!place) return NULL;
     if ((place & TVMFFI_I_TAG) != tvmffi_i_tag(hash)) continue;
     node = (tvmffi_i_node *)(place - tvmffi_i_tag(hash));
@@ -9112,35 +9271,35 @@ TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
   }
 
 /* Gives an empty map its first slots; the mutex is held. */
-static void tvmffi_i_begin_map(tvmffi_i_map *map, tvmffi_i_slots *slots,
+static void tvmffi_i_begin_map(tvmffi_i_map *map, tvmffi_i_slots *table,
                                size_t size) {
-  slots->mask = (size - sizeof(*slots)) / sizeof(uintptr_t) - 1;
-  TVMFFI_I_STORE(&map->slots, slots);
+  table->mask = (size - sizeof(*table)) / sizeof(uintptr_t) - 1;
+  TVMFFI_I_STORE(&map->table, table);
 }
 
-static void tvmffi_i_place(tvmffi_i_slots *slots, tvmffi_i_node *node) {
-  size_t i = node->hash & slots->mask;
-  while (tvmffi_i_places(slots)[i]) i = (i + 1) & slots->mask;
-  TVMFFI_I_STORE(&tvmffi_i_places(slots)[i],
+static void tvmffi_i_place(tvmffi_i_slots *table, tvmffi_i_node *node) {
+  size_t i = node->hash & table->mask;
+  while (tvmffi_i_places(table)[i]) i = (i + 1) & table->mask;
+  TVMFFI_I_STORE(&tvmffi_i_places(table)[i],
                  (uintptr_t)node + tvmffi_i_tag(node->hash));
 }
 
 /* Makes room for one more node, whose key has `size` bytes; the mutex is held.
  */
 static int tvmffi_i_reserve(tvmffi_i_map *map, size_t size) {
-  tvmffi_i_slots *old = map->slots, *slots;
+  tvmffi_i_slots *old = map->table, *table;
   tvmffi_i_node *node;
   size_t places = old ? (old->mask + 1) * 2 : 64;
   if (size > UINT32_MAX) return -1;
   if (old && map->count * 2 <= old->mask) return 0;
-  slots = (tvmffi_i_slots *)tvmffi_i_alloc(sizeof(tvmffi_i_slots) +
+  table = (tvmffi_i_slots *)tvmffi_i_alloc(sizeof(tvmffi_i_slots) +
                                            places * sizeof(node));
-  if (!slots) return -1;
-  memset((void *)slots, 0, sizeof(tvmffi_i_slots) + places * sizeof(node));
-  slots->mask = places - 1;
-  slots->older = old;
-  for (node = map->first; node; node = node->next) tvmffi_i_place(slots, node);
-  TVMFFI_I_STORE(&map->slots, slots);
+  if (!table) return -1;
+  memset((void *)table, 0, sizeof(tvmffi_i_slots) + places * sizeof(node));
+  table->mask = places - 1;
+  table->older = old;
+  for (node = map->first; node; node = node->next) tvmffi_i_place(table, node);
+  TVMFFI_I_STORE(&map->table, table);
   return 0;
 }
 
@@ -9152,7 +9311,7 @@ static void tvmffi_i_insert_hashed(tvmffi_i_map *map, tvmffi_i_node *node,
   node->size = (uint32_t)size;
   node->hash = hash;
   node->next = NULL;
-  tvmffi_i_place(map->slots, node);
+  tvmffi_i_place(map->table, node);
   if (map->last)
     TVMFFI_I_STORE(&map->last->next, node);
   else
@@ -9882,13 +10041,13 @@ static int tvmffi_i_make_large(const char *data, size_t size, int32_t large,
 
 /* Makes an owned string or bytes. `out` may hold what `data` points into. */
 TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
-                                         int32_t small, int32_t large,
+                                         int32_t in_any, int32_t large,
                                          TVMFFIAny *out) {
   uint64_t text;
   if (size >= sizeof(out->v_bytes))
     return tvmffi_i_make_large(data, size, large, out);
   text = tvmffi_i_small_text(data, size);
-  out->type_index = small;
+  out->type_index = in_any;
   out->small_str_len = (uint32_t)size;
   out->v_uint64 = text;
   return 0;
@@ -10389,9 +10548,10 @@ static _Unwind_Reason_Code tvmffi_i_on_frame(struct _Unwind_Context *context,
 
 #if TVMFFI_I_WALK
 #if defined(__clang__)
-#define TVMFFI_I_READS_STACK __attribute__((no_sanitize("address", "memory")))
+#define TVMFFI_I_READS_STACK \
+  __attribute__((__no_sanitize__("address", "memory")))
 #else
-#define TVMFFI_I_READS_STACK __attribute__((no_sanitize_address))
+#define TVMFFI_I_READS_STACK __attribute__((__no_sanitize_address__))
 #endif
 
 /* The unwinder's own search; a weak symbol, as not every one has it. */
@@ -10400,13 +10560,13 @@ typedef struct {
 } tvmffi_i_fde_bases;
 TVMFFI_I_EXTERN_C const unsigned char *tvmffi_i_find_fde(
     const void *address, tvmffi_i_fde_bases *bases) __asm__("_Unwind_Find_FDE")
-    __attribute__((weak));
+    __attribute__((__weak__));
 
 /* glibc's since 2.35: fills in 96 bytes, and gives 0 for an address of a
    library that is loaded. Unlike dladdr it waits for no constructor. */
 TVMFFI_I_EXTERN_C int tvmffi_i_find_object(void *address,
                                            void *out) __asm__("_dl_find_object")
-    __attribute__((weak));
+    __attribute__((__weak__));
 
 /* dl_iterate_phdr, whose declaration <link.h> may hide. */
 typedef struct {
@@ -11189,13 +11349,13 @@ static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
 /* Starts the type table: the first thing that anyone who misses in it does. All
    its memory is static, so nothing is refused. */
 TVMFFI_I_COLD void tvmffi_i_start_types(void) {
-  static TVMFFI_I_SLOTS(TVMFFI_I_NUM_STATIC_TYPES) slots;
+  static TVMFFI_I_SLOTS(TVMFFI_I_NUM_STATIC_TYPES) table;
   static int started;
   int i;
   if (TVMFFI_I_LOAD(&started)) return;
   tvmffi_i_lock();
   if (!TVMFFI_I_LOAD(&started)) {
-    tvmffi_i_begin_map(&tvmffi_i_type_keys, &slots.head, sizeof(slots));
+    tvmffi_i_begin_map(&tvmffi_i_type_keys, &table.head, sizeof(table));
     for (i = 0; i < TVMFFI_I_NUM_STATIC_TYPES; ++i) {
       tvmffi_i_type *t = &tvmffi_i_static_entries[i];
       int32_t index = tvmffi_i_static_types[i].index;
@@ -11280,7 +11440,7 @@ TVMFFI_I_ON_LINE int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key,
 /* What a registration asks for. */
 typedef struct {
   const TVMFFIByteArray *key;
-  int32_t index, depth, slots, can_overflow;
+  int32_t index, depth, child_slots, can_overflow;
   tvmffi_i_type *parent;
 } tvmffi_i_type_request;
 
@@ -11350,21 +11510,21 @@ static tvmffi_i_type_result tvmffi_i_choose_index(
     return tvmffi_i_type_at(r->index) ? TVMFFI_I_TYPE_TAKEN
                                       : TVMFFI_I_TYPE_MADE;
   }
-  if (parent->used_slots + r->slots + 1 <= parent->num_slots) {
+  if (parent->used_slots + r->child_slots + 1 <= parent->num_slots) {
     int32_t i = 0;
     *index = parent->info.type_index + parent->used_slots;
-    while (i <= r->slots && !tvmffi_i_type_at(*index + i)) ++i;
-    if (i > r->slots) {
-      parent->used_slots += r->slots + 1;
+    while (i <= r->child_slots && !tvmffi_i_type_at(*index + i)) ++i;
+    if (i > r->child_slots) {
+      parent->used_slots += r->child_slots + 1;
       return TVMFFI_I_TYPE_MADE;
     }
   }
   if (!parent->can_overflow) return TVMFFI_I_TYPE_FULL;
   *index = tvmffi_i_next_index;
   if (*index > TVMFFI_I_MAX_TYPES ||
-      tvmffi_i_grow_types(*index + r->slots) != 0)
+      tvmffi_i_grow_types(*index + r->child_slots) != 0)
     return TVMFFI_I_TYPE_NO_ROOM;
-  tvmffi_i_next_index += r->slots + 1;
+  tvmffi_i_next_index += r->child_slots + 1;
   return TVMFFI_I_TYPE_MADE;
 }
 
@@ -11401,7 +11561,7 @@ static int32_t tvmffi_i_make_type(const tvmffi_i_type_request *r) {
     memcpy(ancestors, r->parent->info.type_ancestors,
            (size_t)(r->depth - 1) * sizeof(*ancestors));
   if (r->depth > 0) ancestors[r->depth - 1] = &r->parent->info;
-  t->num_slots = r->slots + 1;
+  t->num_slots = r->child_slots + 1;
   t->can_overflow = r->can_overflow && (!r->parent || r->parent->can_overflow);
   tvmffi_i_lock();
   result = tvmffi_i_enter_type(r, t, ancestors, key);
@@ -11444,7 +11604,7 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
   r.key = type_key;
   r.index = static_type_index;
   r.depth = type_depth;
-  r.slots = num_child_slots;
+  r.child_slots = num_child_slots;
   r.can_overflow = child_slots_can_overflow;
   r.parent = NULL;
   if (parent_type_index >= 0) {
@@ -13124,7 +13284,7 @@ TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
    function that gives its result or an error. As that function may be of the
    time before 0.1.15, no sanitizer checks its type. */
 #if defined(__clang__)
-__attribute__((no_sanitize("function")))
+__attribute__((__no_sanitize__("function")))
 #endif
 static int
 tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
@@ -13818,7 +13978,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
 /* The slot that follows `i` in its chain; `meta` is the byte of `i`. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_map_next(const tvmffi_i_map_object *m,
                                            uint64_t i, uint8_t meta) {
-  return (i + tvmffi_i_map_jumps[meta & TVMFFI_I_MAP_JUMP]) & (m->slots - 1);
+  return (i + tvmffi_i_map_jumps[meta & TVMFFI_I_MAP_JUMP]) &
+         (m->num_slots - 1);
 }
 
 /* -------- Keys -------- */
@@ -13835,7 +13996,7 @@ typedef struct {
 
 TVMFFI_I_INLINE tvmffi_i_map_key tvmffi_i_map_text_key(TVMFFIByteArray text,
                                                        const void *object,
-                                                       int32_t small,
+                                                       int32_t in_any,
                                                        int32_t large) {
   tvmffi_i_map_key key;
   key.other = large;
@@ -13845,10 +14006,10 @@ TVMFFI_I_INLINE tvmffi_i_map_key tvmffi_i_map_text_key(TVMFFIByteArray text,
     key.bits = tvmffi_i_make_bits(large, 0, (uint64_t)(uintptr_t)object);
     return key;
   }
-  key.index = small;
+  key.index = in_any;
   key.text.data = NULL;
   key.text.size = 0;
-  key.bits = tvmffi_i_make_bits(small, (uint32_t)text.size,
+  key.bits = tvmffi_i_make_bits(in_any, (uint32_t)text.size,
                                 tvmffi_i_small_text(text.data, text.size));
   return key;
 }
@@ -14190,8 +14351,9 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_short(
 /* The same; most keys are looked for without another call. */
 TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup(TVMFFIObject *map,
                                                        const TVMFFIAny *key) {
-  uint64_t slots = ((const tvmffi_i_map_object *)(const void *)map)->slots;
-  if (slots && slots < TVMFFI_I_MAP_IS_ROW) {
+  uint64_t num_slots =
+      ((const tvmffi_i_map_object *)(const void *)map)->num_slots;
+  if (num_slots && num_slots < TVMFFI_I_MAP_IS_ROW) {
     if (key->type_index < kTVMFFIRawStr)
       return tvmffi_i_map_lookup_number(map, key);
     if (key->type_index == kTVMFFISmallStr)
@@ -14211,12 +14373,12 @@ TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
 }
 
 /* Releases the entries of a table that no map has, or none any more. */
-static void tvmffi_i_map_drop_table(void *data, uint64_t slots) {
+static void tvmffi_i_map_drop_table(void *data, uint64_t num_slots) {
   uint64_t first, n, i;
-  for (first = 0; first < slots; first += 16) {
+  for (first = 0; first < num_slots; first += 16) {
     uint8_t *meta = tvmffi_i_map_meta(data, first);
     const tvmffi_i_map_item *items = tvmffi_i_map_at(data, first);
-    n = slots - first < 16 ? slots - first : 16;
+    n = num_slots - first < 16 ? num_slots - first : 16;
     for (i = 0; i < n; ++i)
       if (meta[i] < TVMFFI_I_MAP_PROTECTED)
         tvmffi_i_map_drop_pair(&items[i].pair);
@@ -14227,9 +14389,9 @@ static void tvmffi_i_map_drop_table(void *data, uint64_t slots) {
 /* The bytes that a table of a possible size takes. One that is smaller than a
    block ends with its last slot: nobody touches an item whose byte says that it
    is empty. */
-TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(uint64_t slots) {
-  return slots < 16 ? 16 + (size_t)slots * sizeof(tvmffi_i_map_item)
-                    : (size_t)(slots / 16) * TVMFFI_I_MAP_BLOCK;
+TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(uint64_t num_slots) {
+  return num_slots < 16 ? 16 + (size_t)num_slots * sizeof(tvmffi_i_map_item)
+                        : (size_t)(num_slots / 16) * TVMFFI_I_MAP_BLOCK;
 }
 
 /* Once its entries have moved out, nobody knows how large an object was. */
@@ -14237,11 +14399,11 @@ TVMFFI_I_INLINE void tvmffi_i_map_free(tvmffi_i_map_object *m) {
   const char *self = (const char *)m;
   if (tvmffi_i_map_is_row(m) && m->data == self + TVMFFI_I_MAP_ROW)
     tvmffi_i_pool_free(
-        m, TVMFFI_I_MAP_ROW + (size_t)(m->slots & ~TVMFFI_I_MAP_IS_ROW) *
+        m, TVMFFI_I_MAP_ROW + (size_t)(m->num_slots & ~TVMFFI_I_MAP_IS_ROW) *
                                   sizeof(tvmffi_i_pair));
-  else if (m->slots <= 16 && m->data == self + TVMFFI_I_MAP_HEAD)
-    tvmffi_i_pool_free(m,
-                       TVMFFI_I_MAP_HEAD + tvmffi_i_map_table_bytes(m->slots));
+  else if (m->num_slots <= 16 && m->data == self + TVMFFI_I_MAP_HEAD)
+    tvmffi_i_pool_free(
+        m, TVMFFI_I_MAP_HEAD + tvmffi_i_map_table_bytes(m->num_slots));
   else
     tvmffi_i_free(m);
 }
@@ -14251,7 +14413,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
   uint64_t i;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     if (!tvmffi_i_map_is_row(m))
-      tvmffi_i_map_drop_table(m->data, m->slots);
+      tvmffi_i_map_drop_table(m->data, m->num_slots);
     else
       for (i = 0; i < m->size; ++i)
         tvmffi_i_map_drop_pair((tvmffi_i_pair *)m->data + i);
@@ -14278,37 +14440,37 @@ static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
   if (!m) return m;
   m->data = (char *)m + TVMFFI_I_MAP_ROW;
   m->size = 0;
-  m->slots = places | TVMFFI_I_MAP_IS_ROW;
+  m->num_slots = places | TVMFFI_I_MAP_IS_ROW;
   m->data_deleter = NULL;
   return m;
 }
 
-/* Memory for a table of `slots`, all empty, or NULL with the error set. */
-static void *tvmffi_i_map_new_table(uint64_t slots) {
+/* Memory for a table of `num_slots`, all empty, or NULL with the error set. */
+static void *tvmffi_i_map_new_table(uint64_t num_slots) {
   char *data = NULL;
   uint64_t i;
-  if (slots / 16 <= PTRDIFF_MAX / TVMFFI_I_MAP_BLOCK)
-    data = (char *)tvmffi_i_alloc(tvmffi_i_map_table_bytes(slots));
+  if (num_slots / 16 <= PTRDIFF_MAX / TVMFFI_I_MAP_BLOCK)
+    data = (char *)tvmffi_i_alloc(tvmffi_i_map_table_bytes(num_slots));
   if (!data) {
     (void)tvmffi_i_no_memory();
     return data;
   }
-  for (i = 0; i < slots; i += 16)
+  for (i = 0; i < num_slots; i += 16)
     memset(tvmffi_i_map_meta(data, i), TVMFFI_I_MAP_EMPTY, 16);
   return data;
 }
 
-static uint32_t tvmffi_i_map_shift(uint64_t slots) {
+static uint32_t tvmffi_i_map_shift(uint64_t num_slots) {
   uint32_t shift = 64;
-  for (; slots > 1; slots >>= 1) --shift;
+  for (; num_slots > 1; num_slots >>= 1) --shift;
   return shift;
 }
 
 /* The slots of a table for so many entries. */
 static uint64_t tvmffi_i_map_slots(uint64_t entries) {
-  uint64_t slots = TVMFFI_I_MAP_TABLE_MIN;
-  while (slots - slots / 8 < entries) slots *= 2;
-  return slots;
+  uint64_t num_slots = TVMFFI_I_MAP_TABLE_MIN;
+  while (num_slots - num_slots / 8 < entries) num_slots *= 2;
+  return num_slots;
 }
 
 /* The deleter of a table that is part of its map: as upstream's may not be
@@ -14318,13 +14480,13 @@ static void tvmffi_i_map_keep(void *data) { (void)data; }
 /* Makes a map with an empty table, a small one in the object itself; owned by
    the caller, or NULL with the error set. */
 static tvmffi_i_map_object *tvmffi_i_map_new_dense(int32_t type_index,
-                                                   uint64_t slots) {
-  int within = slots <= 16;
-  void *data = within ? NULL : tvmffi_i_map_new_table(slots);
+                                                   uint64_t num_slots) {
+  int within = num_slots <= 16;
+  void *data = within ? NULL : tvmffi_i_map_new_table(num_slots);
   tvmffi_i_map_object *m;
   if (!within && !data) return NULL;
   m = (tvmffi_i_map_object *)tvmffi_i_object(
-      TVMFFI_I_MAP_HEAD + (within ? tvmffi_i_map_table_bytes(slots) : 0),
+      TVMFFI_I_MAP_HEAD + (within ? tvmffi_i_map_table_bytes(num_slots) : 0),
       type_index, tvmffi_i_delete_map);
   if (!m) {
     tvmffi_i_free(data);
@@ -14336,9 +14498,9 @@ static tvmffi_i_map_object *tvmffi_i_map_new_dense(int32_t type_index,
   }
   m->data = data;
   m->size = 0;
-  m->slots = slots;
+  m->num_slots = num_slots;
   m->data_deleter = within ? tvmffi_i_map_keep : tvmffi_i_free;
-  m->fib_shift = tvmffi_i_map_shift(slots);
+  m->fib_shift = tvmffi_i_map_shift(num_slots);
   m->head = m->tail = TVMFFI_I_MAP_END;
   return m;
 }
@@ -14361,21 +14523,21 @@ static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
                                        int32_t type_index) {
   const tvmffi_i_map_object *from =
       (const tvmffi_i_map_object *)(const void *)map;
-  int row = tvmffi_i_map_is_row(from) || !from->slots;
+  int row = tvmffi_i_map_is_row(from) || !from->num_slots;
   tvmffi_i_map_object *m =
       row ? tvmffi_i_map_new_row(type_index, from->size)
-          : tvmffi_i_map_new_dense(type_index, from->slots);
+          : tvmffi_i_map_new_dense(type_index, from->num_slots);
   uint64_t i;
   if (!m) return NULL;
   if (!row) {
-    memcpy(m->data, from->data, tvmffi_i_map_table_bytes(from->slots));
+    memcpy(m->data, from->data, tvmffi_i_map_table_bytes(from->num_slots));
     m->head = from->head;
     m->tail = from->tail;
   } else if (from->size) {
     memcpy(m->data, from->data, (size_t)from->size * sizeof(tvmffi_i_pair));
   }
   m->size = from->size;
-  for (i = 0; i < (row ? m->size : m->slots); ++i) {
+  for (i = 0; i < (row ? m->size : m->num_slots); ++i) {
     tvmffi_i_pair *pair = tvmffi_i_map_pair(&m->base, i);
     if (!pair) continue;
     if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
@@ -14390,15 +14552,15 @@ static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
 
 /* Puts other places under a map; its entries have been moved there. */
 static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
-                                 uint64_t slots) {
+                                 uint64_t num_slots) {
   if (m->data_deleter) m->data_deleter(m->data);
   m->data = data;
   m->data_deleter = tvmffi_i_free;
-  m->slots = slots;
+  m->num_slots = num_slots;
 }
 
 static int tvmffi_i_map_grow_row(tvmffi_i_map_object *m) {
-  uint64_t places = (m->slots & ~TVMFFI_I_MAP_IS_ROW) * 2;
+  uint64_t places = (m->num_slots & ~TVMFFI_I_MAP_IS_ROW) * 2;
   void *data;
   if (places < TVMFFI_I_MAP_ROW_MIN) places = TVMFFI_I_MAP_ROW_MIN;
   data = tvmffi_i_alloc((size_t)places * sizeof(tvmffi_i_pair));
@@ -14490,7 +14652,7 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
                                const tvmffi_i_map_object *from,
                                uint64_t *moved) {
   const uint64_t waits = (uint64_t)1 << 63;
-  uint64_t i, hash, home, n = from->slots;
+  uint64_t i, hash, home, n = from->num_slots;
   int is_row = tvmffi_i_map_is_row(from);
   if (is_row) n = from->size;
   for (i = 0; i < n; ++i) {
@@ -14545,24 +14707,24 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
   uint64_t few[64], *moved = few;
   tvmffi_i_map_object grown = *m;
   int code = 0;
-  if (tvmffi_i_map_is_row(m)) grown.slots = 0;
-  if (grown.slots > 64) {
-    if (m->slots > PTRDIFF_MAX / 16) return tvmffi_i_no_memory();
-    moved = (uint64_t *)tvmffi_i_alloc((size_t)m->slots * sizeof(*moved));
+  if (tvmffi_i_map_is_row(m)) grown.num_slots = 0;
+  if (grown.num_slots > 64) {
+    if (m->num_slots > PTRDIFF_MAX / 16) return tvmffi_i_no_memory();
+    moved = (uint64_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
     if (!moved) return tvmffi_i_no_memory();
   }
   while (code == 0) {
-    grown.slots = grown.slots < TVMFFI_I_MAP_TABLE_MIN
-                      ? (uint64_t)TVMFFI_I_MAP_TABLE_MIN
-                      : grown.slots * 2;
-    grown.fib_shift = tvmffi_i_map_shift(grown.slots);
-    grown.data = tvmffi_i_map_new_table(grown.slots);
+    grown.num_slots = grown.num_slots < TVMFFI_I_MAP_TABLE_MIN
+                          ? (uint64_t)TVMFFI_I_MAP_TABLE_MIN
+                          : grown.num_slots * 2;
+    grown.fib_shift = tvmffi_i_map_shift(grown.num_slots);
+    grown.data = tvmffi_i_map_new_table(grown.num_slots);
     code = grown.data ? tvmffi_i_map_refill(&grown, m, moved) : -1;
     if (code <= 0) tvmffi_i_free(grown.data);
   }
   if (moved != few) tvmffi_i_free(moved);
   if (code < 0) return code;
-  tvmffi_i_map_replace(m, grown.data, grown.slots);
+  tvmffi_i_map_replace(m, grown.data, grown.num_slots);
   m->fib_shift = grown.fib_shift;
   m->head = grown.head;
   m->tail = grown.tail;
@@ -14652,12 +14814,12 @@ TVMFFI_I_INLINE int tvmffi_i_map_take(tvmffi_i_map_object *m, uint64_t hash,
   uint64_t home;
   uint8_t *meta;
   int code;
-  if (!m->slots) return 0;
+  if (!m->num_slots) return 0;
   home = tvmffi_i_map_home(m, hash);
   meta = tvmffi_i_map_meta(m->data, home);
   *i = home;
   if (*meta != TVMFFI_I_MAP_EMPTY) {
-    if ((m->size + 1) * 100 > m->slots * 99) return 0;
+    if ((m->size + 1) * 100 > m->num_slots * 99) return 0;
     if (!(*meta & TVMFFI_I_MAP_BODY)) return tvmffi_i_map_extend(m, home, i);
     code = tvmffi_i_map_spare(m, home);
     if (code <= 0) return code;
@@ -14717,7 +14879,7 @@ TVMFFI_I_INLINE void tvmffi_i_drop_bits(tvmffi_i_bits bits) {
    the key's if the map is a table. */
 TVMFFI_I_INLINE int tvmffi_i_map_add(tvmffi_i_map_object *m, uint64_t hash,
                                      tvmffi_i_pair **pair) {
-  uint64_t places = m->slots & ~TVMFFI_I_MAP_IS_ROW;
+  uint64_t places = m->num_slots & ~TVMFFI_I_MAP_IS_ROW;
   if (!tvmffi_i_map_is_row(m)) return tvmffi_i_map_add_to_table(m, hash, pair);
   if (m->size >= places) TVMFFI_TRY(tvmffi_i_map_grow_row(m));
   *pair = (tvmffi_i_pair *)m->data + m->size++;
@@ -14866,19 +15028,19 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
     memmove((void *)row, row + 1, (size_t)m->size * sizeof(pair));
     tvmffi_i_map_drop_pair(&pair);
   }
-  if (tvmffi_i_map_is_row(&table) || !table.slots) return 0;
+  if (tvmffi_i_map_is_row(&table) || !table.num_slots) return 0;
   m->data = NULL;
   m->data_deleter = NULL;
   m->size = 0;
-  m->slots = TVMFFI_I_MAP_IS_ROW;
-  tvmffi_i_map_drop_table(table.data, table.slots);
-  if (m->slots != TVMFFI_I_MAP_IS_ROW) {
+  m->num_slots = TVMFFI_I_MAP_IS_ROW;
+  tvmffi_i_map_drop_table(table.data, table.num_slots);
+  if (m->num_slots != TVMFFI_I_MAP_IS_ROW) {
     if (table.data_deleter) table.data_deleter(table.data);
     return 0;
   }
   m->data = table.data;
   m->data_deleter = table.data_deleter;
-  m->slots = table.slots;
+  m->num_slots = table.num_slots;
   m->fib_shift = table.fib_shift;
   m->head = m->tail = TVMFFI_I_MAP_END;
   return 0;
@@ -15337,7 +15499,7 @@ static void tvmffi_i_dlclose(void *handle) { (void)handle; }
    words from the file. */
 #if defined(__i386__)
 #define TVMFFI_I_KERNEL32(name, size) \
-  __attribute__((stdcall)) __asm__("_" #name "@" #size)
+  __attribute__((__stdcall__)) __asm__("_" #name "@" #size)
 #else
 #define TVMFFI_I_KERNEL32(name, size) __asm__(#name)
 #endif
@@ -16586,17 +16748,17 @@ static void tvmffi_i_destroy_cache(void *self, int flags) {
   tvmffi_i_cache *c = (tvmffi_i_cache *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_node *node = c->functions.first;
-    tvmffi_i_slots *slots = c->functions.slots;
+    tvmffi_i_slots *table = c->functions.table;
     while (node) {
       tvmffi_i_node *next = node->next;
       tvmffi_release(((tvmffi_i_named *)(void *)node)->address);
       tvmffi_i_free(node);
       node = next;
     }
-    while (slots) {
-      tvmffi_i_slots *older = slots->older;
-      tvmffi_i_free(slots);
-      slots = older;
+    while (table) {
+      tvmffi_i_slots *older = table->older;
+      tvmffi_i_free(table);
+      table = older;
     }
     tvmffi_release(c->replaced);
   }
@@ -16838,17 +17000,17 @@ int TVMFFIEnvRegisterCAPI(const char *name, void *symbol) {
 /* An error that the host holds gives -1, as upstream's code does, and not the
    -2 of its text. */
 int TVMFFIEnvCheckSignals(void) {
-  int (*check)(void) = TVMFFI_I_LOAD(&tvmffi_i_check_signals);
+  int (*call)(void) = TVMFFI_I_LOAD(&tvmffi_i_check_signals);
   int (*ensure)(void) = TVMFFI_I_LOAD(&tvmffi_i_gil_ensure);
   void (*release)(int) = TVMFFI_I_LOAD(&tvmffi_i_gil_release);
   int state, code;
-  if (!check) return 0;
+  if (!call) return 0;
   if (!ensure || !release)
     return tvmffi_i_fail("InternalError",
                          "PyErr_CheckSignals is registered without "
                          "PyGILState_Ensure and PyGILState_Release");
   state = ensure();
-  code = check();
+  code = call();
   release(state);
   return code ? -1 : 0;
 }
@@ -18996,9 +19158,9 @@ static void tvmffi_i_fill_columns(void) {
 
 /* Puts the columns into their map, filled; mutex held. */
 static void tvmffi_i_start_columns(void) {
-  static TVMFFI_I_SLOTS(TVMFFI_I_NUM_COLUMNS) slots;
+  static TVMFFI_I_SLOTS(TVMFFI_I_NUM_COLUMNS) table;
   int i;
-  tvmffi_i_begin_map(&tvmffi_i_columns, &slots.head, sizeof(slots));
+  tvmffi_i_begin_map(&tvmffi_i_columns, &table.head, sizeof(table));
   tvmffi_i_fill_columns();
   for (i = 0; i < TVMFFI_I_NUM_COLUMNS; ++i) {
     tvmffi_i_column *c = &tvmffi_i_static_columns[i];
@@ -24451,19 +24613,19 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_mul_power(uint64_t x, int power,
    D. Lemire, Number Parsing at a Gigabyte per Second, 2021.) */
 static int tvmffi_i_short_to_double(uint64_t x, int power, uint64_t *out) {
   uint64_t high, low, rest, all;
-  int zeros, small;
+  int zeros, is_short;
   *out = 0;
   if (!x) return 1;
   if (power < -TVMFFI_I_MAX_POWER || power > TVMFFI_I_MAX_POWER) return 0;
   zeros = tvmffi_i_high_zeros(x);
   low = tvmffi_i_mul_power(x << zeros, power, &high);
-  small = !(high >> 63);
-  all = ((uint64_t)1 << (10 - small)) - 1; /* the bits behind 54 */
+  is_short = !(high >> 63);
+  all = ((uint64_t)1 << (10 - is_short)) - 1; /* the bits behind 54 */
   rest = high & all;
-  high >>= 10 - small;
+  high >>= 10 - is_short;
   if (high & 1 ? !rest && !low : rest == all && low >= UINT64_MAX - 1) return 0;
   *out =
-      ((high + 1) >> 1) + ((uint64_t)(64 - small - zeros +
+      ((high + 1) >> 1) + ((uint64_t)(64 - is_short - zeros +
                                       tvmffi_i_power_bits(power) + power + 1022)
                            << 52);
   return 1;
@@ -24765,14 +24927,14 @@ TVMFFI_I_SLOW int tvmffi_i_grow_stack(void **stack, size_t used, size_t *room,
 TVMFFI_I_SLOW int tvmffi_i_json_error(const tvmffi_i_json_reader *r,
                                       const char *at, const char *what) {
   const char *line = r->begin, *p;
-  long long lines = 1;
+  long long count = 1;
   for (p = r->begin; p < at; ++p) {
     if (*p != '\n') continue;
-    ++lines;
+    ++count;
     line = p + 1;
   }
   return tvmffi_i_fail("ValueError", "%s: line %lld column %lld (char %lld)",
-                       what, lines, (long long)(at - line) + 1,
+                       what, count, (long long)(at - line) + 1,
                        (long long)(at - r->begin));
 }
 
@@ -25327,7 +25489,7 @@ TVMFFI_I_INLINE int tvmffi_i_json_is_shape(const tvmffi_i_map_object *m,
 static tvmffi_i_map_object *tvmffi_i_json_like(const tvmffi_i_map_object *shape,
                                                const TVMFFIAny *values) {
   const tvmffi_i_map_item *from = tvmffi_i_map_at(shape->data, 0);
-  size_t size = TVMFFI_I_MAP_HEAD + tvmffi_i_map_table_bytes(shape->slots);
+  size_t size = TVMFFI_I_MAP_HEAD + tvmffi_i_map_table_bytes(shape->num_slots);
   tvmffi_i_map_object *m = (tvmffi_i_map_object *)tvmffi_i_object(
       size, kTVMFFIMap, tvmffi_i_delete_map);
   tvmffi_i_map_item *items;
@@ -25335,7 +25497,7 @@ static tvmffi_i_map_object *tvmffi_i_json_like(const tvmffi_i_map_object *shape,
   if (!m) return m;
   m->data = (char *)m + TVMFFI_I_MAP_HEAD;
   m->size = shape->size;
-  m->slots = shape->slots;
+  m->num_slots = shape->num_slots;
   m->data_deleter = tvmffi_i_map_keep;
   m->fib_shift = shape->fib_shift;
   m->head = shape->head;
@@ -25362,7 +25524,7 @@ static tvmffi_i_map_object *tvmffi_i_json_object(tvmffi_i_json_reader *r,
   if (*shape && tvmffi_i_json_is_shape(*shape, values, n))
     return tvmffi_i_json_like(*shape, values);
   m = tvmffi_i_json_table(values, n);
-  if (m && m->slots <= 16) {
+  if (m && m->num_slots <= 16) {
     tvmffi_release(*shape);
     tvmffi_retain(m);
     *shape = m;
@@ -27864,13 +28026,13 @@ static tvmffi_i_global tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS];
 static tvmffi_i_about tvmffi_i_builtin_abouts[TVMFFI_I_NUM_BUILTINS];
 
 TVMFFI_I_COLD void tvmffi_i_start_globals(void) {
-  static TVMFFI_I_SLOTS(TVMFFI_I_NUM_BUILTINS) slots;
+  static TVMFFI_I_SLOTS(TVMFFI_I_NUM_BUILTINS) table;
   static int started;
   int i;
   if (TVMFFI_I_LOAD(&started)) return;
   tvmffi_i_lock();
   if (!TVMFFI_I_LOAD(&started)) {
-    tvmffi_i_begin_map(&tvmffi_i_globals, &slots.head, sizeof(slots));
+    tvmffi_i_begin_map(&tvmffi_i_globals, &table.head, sizeof(table));
     for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i) {
       tvmffi_i_function_object *f = &tvmffi_i_builtin_objects[i];
       tvmffi_i_global *g = &tvmffi_i_builtin_entries[i];
@@ -27982,4 +28144,8 @@ const tvmffi_i_api *tvmffi_i_choose(void) {
 #define tvmffi_dict(...) (TVMFFI_I_HERE tvmffi_dict(__VA_ARGS__))
 #define tvmffi_shape(...) (TVMFFI_I_HERE tvmffi_shape(__VA_ARGS__))
 #endif
+#endif
+
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
 #endif

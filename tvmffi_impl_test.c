@@ -10514,17 +10514,17 @@ static void test_map_chains(void) {
     tvmffi_any_release(&key);
     OK(code);
   }
-  CHECK_INT(m->slots, 1024);
+  CHECK_INT(m->num_slots, 1024);
   home = m->head;
   target = tvmffi_i_map_next(m, home, *tvmffi_i_map_meta(m->data, home));
-  for (i = 0; i < m->slots; ++i) {
+  for (i = 0; i < m->num_slots; ++i) {
     before[i] = *tvmffi_i_map_meta(m->data, i);
     if (before[i] == TVMFFI_I_MAP_EMPTY)
       *tvmffi_i_map_meta(m->data, i) = TVMFFI_I_MAP_PROTECTED;
   }
   *tvmffi_i_map_meta(m->data, (home + 2628) % 1024) = TVMFFI_I_MAP_EMPTY;
   code = tvmffi_i_map_spare(m, target);
-  for (i = 0; i < m->slots; ++i) {
+  for (i = 0; i < m->num_slots; ++i) {
     uint8_t *meta = tvmffi_i_map_meta(m->data, i);
     if (*meta == TVMFFI_I_MAP_PROTECTED) *meta = TVMFFI_I_MAP_EMPTY;
     CHECK(*meta == before[i]);

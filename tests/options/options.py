@@ -19,6 +19,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE))
+import macros  # noqa: E402
 from tap import Tap  # noqa: E402
 
 IMPLEMENTATION = '#define TVMFFI_IMPLEMENTATION\n#include "tvmffi.h"\n'
@@ -823,6 +825,75 @@ def old_dlpack(box):
         raise Failed("no #error that names DLPack\n" + out)
 
 
+CASTS = ["-Wold-style-cast", "-Wextra-semi"]
+OWN_CASTS = (("(float *)run.at[0]", "static_cast<float *>(run.at[0])"),
+             ("(int)n", "int(n)"), ("(char)4", "char(4)"),
+             ("(short)5", "short(5)"))
+
+
+def no_casts_of_c(box):
+    """A C++ user's warnings stay clean, and on: the user's own casts are
+    found."""
+    clean = USER + "TVMFFI_MAIN() { return scoped(); }\n"
+    for old, new in OWN_CASTS:
+        clean = clean.replace(old, new)
+    for flags in ([], ["-DTVMFFI_DEBUG=1"], ["-DTVMFFI_LEGACY=1"]):
+        for text in (DECLARATIONS, clean, IMPLEMENTATION + clean):
+            box.compile("casts", text, *WARNINGS, *CASTS, "-fsyntax-only",
+                        "-std=c++17", *flags, cxx=True)
+    for text in (USER, IMPLEMENTATION + "static int f(long x) "
+                 "{ return (int)x; } int g(); int g() { return f(1); }"):
+        must_fail(box.compile, "casts", text, "-Werror", *CASTS,
+                  "-fsyntax-only", "-std=c++17")
+
+
+# -- beside macros -------------------------------------------------------
+
+
+def system_macros(box):
+    """What other headers define as macros changes nothing here."""
+    text = macros.LIBC + macros.system_macros() + IMPLEMENTATION
+    for cxx in (False, True):
+        box.compile("macros", text, "-fsyntax-only", cxx=cxx)
+        must_fail(box.compile, "macros", macros.junk(["type_index"]) + text,
+                  "-fsyntax-only")
+
+
+def macros_behind(box):
+    """Nor do macros that the user's file has behind the include, where it uses
+    the interface: a name in its text is the user's or ours."""
+    text, count = macros.behind(box.args.header.read_text(), USER)
+    if count < 900:
+        raise Failed(f"{count} names, too few")
+    for cxx in (False, True):
+        for flags in ([], ["-DTVMFFI_DEBUG=1"]):
+            box.compile("behind", text, "-fsyntax-only", *flags, cxx=cxx)
+            must_fail(box.compile, "behind", text + "extern int text;",
+                      "-fsyntax-only", *flags)
+
+
+def macros_of_words(box):
+    """A macro that is named as a word is told by the first error, unless the
+    word is still itself."""
+    for word in macros.WORDS:
+        for value in (" int", " 1", "", " unsigned long"):
+            for cxx in (False, True):
+                out = box.compile("word", f"#define {word}{value}\n"
+                                  + DECLARATIONS, "-fsyntax-only", cxx=cxx,
+                                  fails=True)
+                first = re.search(r"error: .*", out).group()
+                if f"undefine_the_macro_{word}_" not in first:
+                    raise Failed(f"#define {word}{value}: {first}")
+    for word, value in (("bool", " _Bool"), ("bool", " bool"),
+                        ("list", " list"), ("str(x)", " #x"),
+                        ("error(...)", " 1")):
+        box.compile("word", f"#define {word}{value}\n" + USER,
+                    "-fsyntax-only")
+    # Who uses the ABI alone has no words.
+    box.compile("word", macros.junk(["list", "optional"]) + DECLARATIONS,
+                "-fsyntax-only", "-DTVMFFI_ABI_ONLY=1")
+
+
 EVERY_SWITCH = [f"-DTVMFFI_NO_{name}=1" for name in
                 ("THREADS", "FLOAT", "STDIO", "BACKTRACE", "DLOPEN",
                  "CONTAINERS", "EXTRA", "POOL")]
@@ -880,6 +951,10 @@ CASES = [
     ("the header may be included twice, before and after", included_twice),
     ("cc file.c -lpthread builds a program", nothing_but_cc),
     ("a DLPack that is too old is refused", old_dlpack),
+    ("casts of C are no warning to a C++ user", no_casts_of_c),
+    ("macros of other headers change nothing", system_macros),
+    ("macros behind the include change nothing", macros_behind),
+    ("a macro in the place of a word is told first", macros_of_words),
 ]
 WHEEL_CASES = [
     ("upstream's headers may be included before and after", beside_upstream),
