@@ -394,6 +394,15 @@
 /* The cell of an object: what follows its head. */
 #define TVMFFI_I_CELL(type, obj) ((type *)(void *)((TVMFFIObject *)(obj) + 1))
 
+/* Without 64-bit registers, clang's runtime library does it, which may be
+   missing. */
+#if (defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 5)) && \
+    UINTPTR_MAX > UINT32_MAX
+#define TVMFFI_I_HAS_MUL_OVERFLOW 1
+#else
+#define TVMFFI_I_HAS_MUL_OVERFLOW 0
+#endif
+
 #if defined(__GNUC__) || defined(__clang__)
 #define TVMFFI_I_GNU 1
 #define TVMFFI_I_UNUSED __attribute__((__unused__))
@@ -5655,6 +5664,7 @@ enum {
   TVMFFI_I_BAD_RUN,
   TVMFFI_I_BAD_RUN_RANK,
   TVMFFI_I_NEGATIVE,
+  TVMFFI_I_TOO_MANY,
   TVMFFI_I_NOT_CONTIGUOUS,
   TVMFFI_I_NOT_ALIGNED
 };
@@ -5714,6 +5724,22 @@ TVMFFI_I_INLINE int tvmffi_i_shape_fits(const tvmffi_i_plan *plans,
              : TVMFFI_I_PLAN_FITS;
 }
 
+/* Multiplies extents or strides of a tensor that nobody has checked. Returns
+   INT64_MAX for a product that does not fit. */
+TVMFFI_I_INLINE int64_t tvmffi_i_times(int64_t a, int64_t b) {
+#if TVMFFI_I_HAS_MUL_OVERFLOW
+  int64_t product;
+  return TVMFFI_I_LIKELY(!__builtin_mul_overflow(a, b, &product)) ? product
+                                                                  : INT64_MAX;
+#else
+  uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
+  uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+  if (TVMFFI_I_UNLIKELY((x | y) >> 31) && y && x > (uint64_t)INT64_MAX / y)
+    return INT64_MAX;
+  return a * b;
+#endif
+}
+
 TVMFFI_I_INLINE int tvmffi_i_data_fits(const tvmffi_i_plan *p,
                                        const DLTensor *t) {
   const int64_t *strides = t->strides;
@@ -5726,10 +5752,11 @@ TVMFFI_I_INLINE int tvmffi_i_data_fits(const tvmffi_i_plan *p,
       if (extent < 0) return TVMFFI_I_MISFIT(TVMFFI_I_NEGATIVE, i);
       is_empty |= extent == 0;
       if (strides) gap |= strides[i] ^ step;
-      step = (int64_t)((uint64_t)step * (uint64_t)extent);
+      step = tvmffi_i_times(step, extent);
     }
   }
   if (is_empty) return TVMFFI_I_PLAN_FITS;
+  if (step == INT64_MAX) return TVMFFI_I_TOO_MANY;
   if (!t->data) return TVMFFI_I_NO_DATA;
   if (gap && !p->strided) return TVMFFI_I_NOT_CONTIGUOUS;
   if (((uintptr_t)t->data + (uintptr_t)t->byte_offset) & p->align_mask)
@@ -6098,6 +6125,9 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
     case TVMFFI_I_NEGATIVE:
       return TVMFFI_I_SAY("ValueError", "dimension %d is %lld", dim,
                           (long long)t->shape[dim]);
+    case TVMFFI_I_TOO_MANY:
+      return TVMFFI_I_SAY("ValueError", "shape is %s, which is too large",
+                          tvmffi_i_say_shape(t, buffer));
     case TVMFFI_I_NOT_CONTIGUOUS:
       return TVMFFI_I_SAY("ValueError", "%s", "is not contiguous");
     default:
@@ -6134,22 +6164,28 @@ TVMFFI_I_INLINE int tvmffi_i_expect(tvmffi_i_site *site,
   return tvmffi_i_expect_rest(site, tensors, function);
 }
 
-/* Counts the elements; 1 for rank 0. */
+/* Counts the elements: 1 for rank 0, INT64_MAX if they are more. */
 TVMFFI_I_INLINE int64_t tvmffi_tensor_size(const DLTensor *t) {
   int64_t size = 1;
   int32_t i;
-  for (i = 0; i < t->ndim; ++i) size *= t->shape[i];
+  for (i = 0; i < t->ndim; ++i) size = tvmffi_i_times(size, t->shape[i]);
   return size;
 }
 
-/* Counts the bytes of the elements, packed if they are below 8 bits. */
+/* Counts the bytes of the elements, packed if they are below 8 bits. Returns
+   SIZE_MAX if memory cannot have as many, and 0 for a negative extent. */
 TVMFFI_I_INLINE size_t tvmffi_tensor_bytes(const DLTensor *t) {
-  uint64_t bits = (uint64_t)t->dtype.bits * t->dtype.lanes;
-  return (size_t)(((uint64_t)tvmffi_tensor_size(t) * bits + 7) / 8);
+  int64_t size = tvmffi_tensor_size(t);
+  int64_t bits = tvmffi_i_times(size > 0 ? size : 0,
+                                (int64_t)t->dtype.bits * t->dtype.lanes);
+  int64_t bytes = bits / 8 + (bits % 8 > 0);
+  return bits == INT64_MAX || (int64_t)(size_t)bytes != bytes ? SIZE_MAX
+                                                              : (size_t)bytes;
 }
 
 /* Tells whether the elements follow each other in order, the last dimension
-   first. No strides mean that; of an empty tensor any do. */
+   first. No strides mean that; of an empty tensor any do. A tensor of more
+   elements than INT64_MAX is not contiguous. */
 TVMFFI_I_INLINE int tvmffi_tensor_is_contiguous(const DLTensor *t) {
   int64_t step = 1;
   int32_t i;
@@ -6157,9 +6193,9 @@ TVMFFI_I_INLINE int tvmffi_tensor_is_contiguous(const DLTensor *t) {
   for (i = t->ndim - 1; i >= 0; --i) {
     if (t->shape[i] == 0) return 1;
     if (t->strides && t->shape[i] != 1 && t->strides[i] != step) result = 0;
-    step *= t->shape[i];
+    step = tvmffi_i_times(step, t->shape[i]);
   }
-  return result;
+  return result && step != INT64_MAX;
 }
 
 /* Returns the stride of a dimension in elements, given or not; a negative
@@ -6169,7 +6205,7 @@ TVMFFI_I_INLINE int64_t tvmffi_tensor_stride(const DLTensor *t, int32_t dim) {
   int32_t i;
   if (dim < 0) dim += t->ndim;
   if (t->strides) return t->strides[dim];
-  for (i = dim + 1; i < t->ndim; ++i) step *= t->shape[i];
+  for (i = dim + 1; i < t->ndim; ++i) step = tvmffi_i_times(step, t->shape[i]);
   return step;
 }
 
@@ -6287,6 +6323,11 @@ TVMFFI_I_INLINE int tvmffi_i_loop_check(int32_t dim, int n,
       return TVMFFI_RAISE("TypeError",
                           "tensor %d of a loop has elements of %d bits", (int)k,
                           t->dtype.bits * t->dtype.lanes);
+    if (tvmffi_tensor_size(t) == INT64_MAX)
+      return TVMFFI_RAISE("ValueError",
+                          "tensor %d of a loop has the shape %s, which is too "
+                          "large",
+                          (int)k, tvmffi_i_say_shape(t, one));
     for (d = 0; same && d < t->ndim; ++d)
       same = d == dim || t->shape[d] == first->shape[d];
     if (!same)
@@ -6304,7 +6345,7 @@ TVMFFI_I_INLINE int tvmffi_i_loop_add(tvmffi_loop *run, int64_t extent,
   int32_t d = run->num_dims, k;
   int joins = d > 0;
   for (k = 0; k < run->num_tensors && joins; ++k)
-    joins = step[k] == run->step[d - 1][k] * run->shape[d - 1];
+    joins = step[k] == tvmffi_i_times(run->step[d - 1][k], run->shape[d - 1]);
   if (joins) {
     run->shape[d - 1] *= extent;
     return 0;
@@ -6350,7 +6391,7 @@ TVMFFI_I_INLINE int tvmffi_i_loop_around(tvmffi_loop *run, int32_t dim, int n,
     for (k = 0; k < n; ++k) {
       const DLTensor *t = tensors[k];
       step[k] = t->strides ? t->strides[d] : compact[k];
-      compact[k] *= t->shape[d];
+      compact[k] = tvmffi_i_times(compact[k], t->shape[d]);
     }
     if (d == dim) continue;
     if (extent <= 0) run->is_empty = 1;
@@ -12980,22 +13021,6 @@ TVMFFI_I_INLINE void tvmffi_i_fill_strides(const DLTensor *t,
   }
 }
 
-/* As upstream sees it: an empty tensor is contiguous, and the stride of a
-   dimension of extent 1 does not matter. */
-static int tvmffi_i_is_contiguous(const DLTensor *t) {
-  uint64_t expected = 1;
-  int32_t i;
-  if (!t->strides) return 1;
-  for (i = 0; i < t->ndim; ++i)
-    if (t->shape[i] == 0) return 1;
-  for (i = t->ndim; i-- > 0;) {
-    if (t->shape[i] == 1) continue;
-    if ((uint64_t)t->strides[i] != expected) return 0;
-    expected *= (uint64_t)t->shape[i];
-  }
-  return 1;
-}
-
 /* Where addresses are the device's own, the data's is looked at, else only the
    offset. */
 static int tvmffi_i_is_aligned(const DLTensor *t, uint64_t alignment) {
@@ -13017,7 +13042,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_check_layout(const DLTensor *t,
     return tvmffi_i_fail("RuntimeError",
                          "FromDLPack: Data is not aligned to %d bytes.",
                          alignment);
-  if (contiguous && !tvmffi_i_is_contiguous(t))
+  if (contiguous && !tvmffi_tensor_is_contiguous(t))
     return tvmffi_i_fail("RuntimeError",
                          "FromDLPack: Tensor is not contiguous.");
   return 0;
@@ -21593,15 +21618,16 @@ static int tvmffi_i_find_hook(tvmffi_i_known_column *column, int32_t index,
 /* The bytes of a tensor whose content counts, which must be in reach. */
 static int tvmffi_i_tensor_bytes(const DLTensor *t, const char *verb,
                                  size_t *size) {
-  uint64_t n = 1;
-  int32_t i;
   if (t->device.device_type != kDLCPU)
     return tvmffi_i_fail("InternalError", "can only %s CPU tensor", verb);
-  if (!tvmffi_i_is_contiguous(t))
+  if (!tvmffi_tensor_is_contiguous(t))
     return tvmffi_i_fail("InternalError", "Can only %s contiguous tensor",
                          verb);
-  for (i = 0; i < t->ndim; ++i) n *= (uint64_t)t->shape[i];
-  *size = (size_t)((n * t->dtype.bits * t->dtype.lanes + 7) / 8);
+  *size = tvmffi_tensor_bytes(t);
+  if (*size == SIZE_MAX || (*size && !t->data))
+    return tvmffi_i_fail(
+        "ValueError", "Cannot %s a tensor %s", verb,
+        t->data ? "of more bytes than memory has" : "without data");
   return 0;
 }
 

@@ -5254,6 +5254,10 @@ static int test_any_of(const DLTensor *x, const DLTensor *y) {
   TVMFFI_EXPECT((x, "any"), (y, "same strided align(16) cuda:1"));
   return 0;
 }
+static int test_matrix_of(const DLTensor *x) {
+  TVMFFI_EXPECT((x, "float32[n, m]"));
+  return 0;
+}
 static int test_batch_of(const DLTensor *x, const DLTensor *y) {
   TVMFFI_EXPECT((x, "float32[ *batch , n ]"), (y, "float32[k, *batch, n, _]"));
   return 0;
@@ -5382,6 +5386,59 @@ static void test_expect_strides(void) {
   (void)test_make_matrix(&x, 3, 2, 2, 2);
   test_stride_matrix(&x, -9, 0, 4);
   OK(test_square_of(&x.t));
+}
+
+/* Shapes whose product does not fit 64 bits: 2^64, or one whose lower bits are
+   those of a small tensor. */
+static void test_huge_shapes(void) {
+  const int64_t huge = INT64_C(1) << 32;
+  test_matrix x;
+  tvmffi_loop run;
+  (void)test_make_matrix(&x, 2, 1, 1, 2);
+  x.shape[0] = x.shape[1] = huge;
+  FAILS(test_matrix_of(&x.t), "ValueError",
+        "test_matrix_of: argument x: shape is [4294967296, 4294967296], which "
+        "is too large");
+  CHECK(tvmffi_tensor_size(&x.t) == INT64_MAX);
+  CHECK(tvmffi_tensor_bytes(&x.t) == SIZE_MAX);
+  CHECK(!tvmffi_tensor_is_contiguous(&x.t));
+  FAILS(tvmffi_loop_begin(&run, &x.t), "ValueError",
+        "tensor 0 of a loop has the shape [4294967296, 4294967296], which is "
+        "too large");
+  FAILS(tvmffi_loop_rows(&run, 1, &x.t), "ValueError", NULL);
+  x.shape[1] = huge + 2;
+  x.shape[0] = INT64_MAX;
+  FAILS(test_matrix_of(&x.t), "ValueError", NULL);
+  CHECK(tvmffi_tensor_size(&x.t) == INT64_MAX);
+  x.shape[0] = INT64_C(1) << 62; /* elements, whose bytes are 2^64 */
+  x.shape[1] = 1;
+  CHECK(tvmffi_tensor_size(&x.t) == x.shape[0]);
+  CHECK(tvmffi_tensor_bytes(&x.t) == SIZE_MAX);
+  x.shape[0] = 0;
+  x.shape[1] = INT64_MAX;
+  CHECK_INT(tvmffi_tensor_size(&x.t), 0);
+  OK(test_matrix_of(&x.t));
+  x.shape[0] = -1;
+  CHECK_INT(tvmffi_tensor_bytes(&x.t), 0);
+  /* A stride that is what a product would be cut to. */
+  x.t.ndim = 3;
+  x.shape[0] = 2;
+  x.shape[1] = x.shape[2] = huge;
+  x.t.strides = x.strides;
+  x.strides[0] = 0;
+  x.strides[1] = huge;
+  x.strides[2] = 1;
+  CHECK(!tvmffi_tensor_is_contiguous(&x.t));
+  x.t.strides = NULL;
+  CHECK(tvmffi_tensor_stride(&x.t, 0) == INT64_MAX);
+  /* In a loop, too, such a stride joins nothing. */
+  x.t.strides = x.strides;
+  x.shape[0] = x.shape[1] = 2;
+  x.shape[2] = 4;
+  x.strides[1] = 0;
+  x.strides[2] = INT64_C(1) << 62;
+  OK(tvmffi_loop_begin(&run, &x.t));
+  CHECK_INT(run.size, 4);
 }
 
 /* The message has the name of a typed function, not that of its body. */
@@ -15494,6 +15551,7 @@ static const test_case test_cases[] = {
     {"tensor checks: dtype, device and data", test_expect_data},
     {"tensor checks: strides", test_expect_strides},
     {"tensor checks: the function's name", test_expect_names},
+    {"tensor checks: huge shapes", test_huge_shapes},
     {"tensor checks: texts that cannot be read", test_expect_texts},
     {"tensor loops: sizes and elements", test_tensor_sizes},
     {"tensor loops: the order of elements", test_loop_orders},

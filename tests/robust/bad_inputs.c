@@ -2809,6 +2809,24 @@ EACH(every_builtin, structural_kind, ANY, -1, 2, 3, 4, 5, 6, 255, INT32_MAX) {
   return 0;
 }
 
+static const char *const content_reader_name[] = {"ffi.StructuralEqual",
+                                                  "ffi.StructuralHash", NULL};
+OVER(every_builtin, tensor_without_data, ANY, content_reader) {
+  TVMFFIAny args[4];
+  int i;
+  for (i = 0; i < 2; ++i) {
+    struct sample *s = sample_new();
+    TVMFFIObjectHandle tensor = NULL;
+    s->legacy.dl_tensor.data = NULL;
+    CHECK(F.TensorFromDLPack(&s->legacy, 0, 0, &tensor) == 0);
+    args[i] = any_obj(tensor);
+  }
+  args[2] = args[3] = any_int(0);
+  if (p == 1) args[1] = any_int(0);
+  (void)call_named(content_reader_name[p], args, p == 0 ? 4 : 3);
+  return 0;
+}
+
 /* ---- running ---- */
 
 /* Whether the library still does its work after a case. */
