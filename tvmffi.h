@@ -17511,9 +17511,11 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
     else
       tvmffi_any_release(&result);
   }
-  *out = (TVMFFIObject *)made;
-  if (made && tvmffi_is_instance((*out)->type_index, type->type_index))
+  if (made && tvmffi_is_instance(((TVMFFIObject *)made)->type_index,
+                                 type->type_index)) {
+    *out = (TVMFFIObject *)made;
     return 0;
+  }
   tvmffi_release(made);
   return tvmffi_i_fail("RuntimeError", "The creator of type `%s` made none",
                        type->type_key.data);

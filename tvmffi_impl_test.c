@@ -14274,6 +14274,40 @@ static void test_json_keys_that_go(void) {
         "...does not support ToJSONGraph");
 }
 
+static TVMFFIObject *test_not_made; /* what the maker below gives (borrowed) */
+static int test_give_other(void *self, const TVMFFIAny *args, int32_t num_args,
+                           TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  tvmffi_retain(test_not_made);
+  *result = tvmffi_obj(test_not_made);
+  return 0;
+}
+
+/* A maker gives an object of another type, which is released once. */
+static void test_json_wrong_maker(void) {
+  char text[160];
+  TVMFFIByteArray bytes;
+  TVMFFIAny made, any;
+  TVMFFIObject *list = tvmffi_i_new_list(0);
+  int32_t index;
+  OK(list ? 0 : -1);
+  OWN(list);
+  tvmffi_retain(list);
+  OWN(list);
+  test_not_made = list;
+  index = test_type_with("__ffi_new__", test_give_other);
+  OK(index < 0 ? -1 : 0);
+  strcpy(text, "{\"root_index\":0,\"nodes\":[{\"type\":\"");
+  strcat(text, TVMFFIGetTypeInfo(index)->type_key.data);
+  strcat(text, "\",\"data\":{}}]}");
+  bytes = tvmffi_view(text);
+  OK(TVMFFIStringFromByteArray(&bytes, &made));
+  OWN_ANY(made);
+  FAILS(test_apply_global("ffi.FromJSONGraphString", &made, 1, &any),
+        "RuntimeError", "...` made none");
+  CHECK_INT(test_strong(list), 2);
+}
+
 /* Reads a graph, and checks what it is written as. */
 static void test_graph_text(const char *text, const char *want) {
   TVMFFIByteArray bytes = tvmffi_view(text);
@@ -15649,6 +15683,7 @@ static const test_case test_cases[] = {
     {"JSON: graphs of lists and dicts", test_json_loose_graphs},
     {"JSON: cycles", test_json_cycles},
     {"JSON: keys that go", test_json_keys_that_go},
+    {"JSON: a maker of another type", test_json_wrong_maker},
     {"JSON: texts of graphs", test_json_graph_texts},
     {"JSON: graphs of larger maps", test_json_graph_maps},
     {"JSON: enumerations", test_json_enums},
