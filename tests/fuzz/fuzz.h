@@ -12,19 +12,43 @@
 
 /* What one input may allocate: so a structure that is entered without end, or
    a text that grows with each step, ends soon. */
+#ifndef FUZZ_MEMORY
 #define FUZZ_MEMORY ((size_t)16 << 20)
+#endif
+
+/* A fuzzer that keeps track of its blocks defines both before it includes this
+   file. FUZZ_ALLOCATED gives 0 to refuse the block. */
+#ifndef FUZZ_ALLOCATED
+#define FUZZ_ALLOCATED(pointer, size) 1
+#define FUZZ_FREED(pointer) ((void)0)
+#endif
 
 static size_t fuzz_memory = FUZZ_MEMORY;
 static unsigned fuzz_refuse; /* the allocation to be refused, from 1 on */
+static int fuzz_refuse_all;  /* refuse all that follow it, too */
 
 static void *fuzz_malloc(size_t size) {
-  if (fuzz_refuse && !--fuzz_refuse) return NULL;
+  void *block;
+  if (fuzz_refuse && !--fuzz_refuse) {
+    if (fuzz_refuse_all) fuzz_refuse = 1;
+    return NULL;
+  }
   if (size > fuzz_memory) return NULL;
   fuzz_memory -= size;
-  return malloc(size);
+  block = malloc(size);
+  if (block && !FUZZ_ALLOCATED(block, size)) {
+    free(block);
+    return NULL;
+  }
+  return block;
+}
+
+static void fuzz_free(void *block) {
+  FUZZ_FREED(block);
+  free(block);
 }
 #define TVMFFI_MALLOC(size) fuzz_malloc(size)
-#define TVMFFI_FREE(pointer) free(pointer)
+#define TVMFFI_FREE(pointer) fuzz_free(pointer)
 
 /* Most inputs are errors, and stack traces are not what is looked at. */
 #define TVMFFI_NO_BACKTRACE 1
@@ -52,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void fuzz_begin(void) {
   fuzz_memory = FUZZ_MEMORY;
   fuzz_refuse = 0;
+  fuzz_refuse_all = 0;
 }
 
 /* A global function, owned by the caller. */

@@ -21,7 +21,7 @@ static void fuzz_delete_node(void *self, int flags) {
     tvmffi_any_release(&node->a);
     tvmffi_any_release(&node->b);
   }
-  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) free(self);
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) fuzz_free(self);
 }
 
 static int fuzz_make_node(int32_t type_index, TVMFFIObjectHandle *out) {
