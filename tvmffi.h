@@ -11224,8 +11224,8 @@ static void tvmffi_i_thread_exit(tvmffi_i_thread *t) {
 /* The type table: entries by index and by key, each with its ancestors,
    fields, methods and metadata, and the attribute columns. Entries are never
    moved or freed and are published whole; arrays that grow are replaced, and
-   the old ones kept. Written under the mutex, but for metadata; all that may
-   fail or call out (copies, retained values, errors) happens outside it. */
+   the old ones kept. Written under the mutex; all that may fail or call out
+   (copies, retained values, errors) happens outside it. */
 
 typedef struct {
   TVMFFITypeInfo info; /* first: what clients have pointers to */
@@ -12023,7 +12023,6 @@ TVMFFI_I_COLD int tvmffi_i_bad_place(const TVMFFITypeInfo *type,
       TVMFFI_I_TEXT(field->name), type->type_key.data, how, size);
 }
 
-/* Takes no mutex: of two threads, one puts its copy into the type. */
 int TVMFFITypeRegisterMetadata(int32_t type_index,
                                const TVMFFITypeMetadata *metadata) {
   tvmffi_i_type *t;
@@ -12035,19 +12034,22 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
   had = TVMFFI_I_LOAD(&t->info.metadata);
   if (!had) {
     const int32_t size = metadata->total_size;
-    const TVMFFIFieldInfo *outside = tvmffi_i_find_outside(&t->info, size);
+    const TVMFFIFieldInfo *outside = NULL;
     TVMFFITypeMetadata *copy;
     if (size && size < (int32_t)sizeof(TVMFFIObject))
       return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
                            t->info.type_key.data, size);
-    if (outside)
-      return tvmffi_i_bad_place(&t->info, outside, "is not within", size);
     copy = tvmffi_i_copy_metadata(metadata);
     if (!copy) return tvmffi_i_no_memory();
-    if (tvmffi_i_cas_pointer((void **)(uintptr_t)&t->info.metadata, NULL, copy))
-      return 0;
+    tvmffi_i_lock();
+    had = t->info.metadata;
+    if (!had) outside = tvmffi_i_find_outside(&t->info, size);
+    if (!had && !outside) TVMFFI_I_STORE(&t->info.metadata, copy);
+    tvmffi_i_unlock();
+    if (!had && !outside) return 0;
     tvmffi_i_free(copy);
-    had = TVMFFI_I_LOAD(&t->info.metadata);
+    if (outside)
+      return tvmffi_i_bad_place(&t->info, outside, "is not within", size);
   }
   if (had->creator == metadata->creator &&
       had->total_size == metadata->total_size &&
