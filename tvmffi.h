@@ -6688,16 +6688,31 @@ TVMFFI_I_COLD void tvmffi_i_class_find(const tvmffi_i_class *c,
   *index = -1;
 }
 
+/* What is registered for a type is read by the rule that its writers follow: a
+   table is published before the number of its rows, so the number is loaded
+   first, and then a table that has as many rows or more. */
+TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_fields_of(
+    const TVMFFITypeInfo *type, int32_t *n) {
+  *n = TVMFFI_I_LOAD(&type->num_fields);
+  return TVMFFI_I_LOAD(&type->fields);
+}
+TVMFFI_I_INLINE const TVMFFIMethodInfo *tvmffi_i_methods_of(
+    const TVMFFITypeInfo *type, int32_t *n) {
+  *n = TVMFFI_I_LOAD(&type->num_methods);
+  return TVMFFI_I_LOAD(&type->methods);
+}
+
 /* The size that another registration of this type has given must be ours. */
 TVMFFI_I_COLD int tvmffi_i_class_check_size(const tvmffi_i_class *c,
                                             const TVMFFITypeInfo *info) {
-  if (!info || !info->metadata || !info->metadata->total_size ||
-      info->metadata->total_size == c->size)
+  const TVMFFITypeMetadata *metadata =
+      info ? TVMFFI_I_LOAD(&info->metadata) : NULL;
+  if (!metadata || !metadata->total_size || metadata->total_size == c->size)
     return 0;
   return TVMFFI_RAISE("TypeError",
                       "Type `%s` is registered with a size of %d bytes, its "
                       "struct here has %d",
-                      c->key, (int)info->metadata->total_size, (int)c->size);
+                      c->key, (int)metadata->total_size, (int)c->size);
 }
 
 /* Finds the type, or registers its key; its place in the tree must be ours. */
@@ -6743,9 +6758,10 @@ TVMFFI_I_COLD const TVMFFIAny *tvmffi_i_class_attr(int32_t index,
   TVMFFIByteArray text = tvmffi_view(name);
   const TVMFFITypeAttrColumn *column = TVMFFIGetTypeAttrColumn(&text);
   int32_t i = column ? index - column->begin_index : -1;
-  if (i < 0 || i >= column->size || column->data[i].type_index == kTVMFFINone)
-    return NULL;
-  return &column->data[i];
+  const TVMFFIAny *value;
+  if (i < 0 || i >= TVMFFI_I_LOAD(&column->size)) return NULL;
+  value = &TVMFFI_I_LOAD(&column->data)[i];
+  return TVMFFI_I_LOAD(&value->type_index) == kTVMFFINone ? NULL : value;
 }
 
 TVMFFI_I_COLD int tvmffi_i_class_set_attr(int32_t index, const char *name,
@@ -6847,10 +6863,10 @@ TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
   TVMFFIFieldInfo info = TVMFFI_I_ZERO;
   const tvmffi_i_member *more;
   TVMFFIObject *factory = NULL;
-  int32_t i;
+  int32_t i, n;
   int code;
-  for (i = 0; i < type->num_fields; ++i) {
-    const TVMFFIFieldInfo *had = &type->fields[i];
+  const TVMFFIFieldInfo *had = tvmffi_i_fields_of(type, &n);
+  for (i = 0; i < n; ++i, ++had) {
     if (!tvmffi_i_same(had->name, m->name)) continue;
     if (had->offset == m->offset && had->size == m->size) return 0;
     return TVMFFI_RAISE("TypeError",
@@ -6892,10 +6908,11 @@ TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
   TVMFFIMethodInfo info = TVMFFI_I_ZERO;
   TVMFFIObject *function = NULL;
   tvmffi_func *f = m->method(c->key, &info.flags);
-  int32_t i;
+  int32_t i, n;
   int code = 0, attr = m->what == TVMFFI_I_IS_ATTRIBUTE;
-  for (i = 0; !attr && i < type->num_methods; ++i)
-    if (tvmffi_i_same(type->methods[i].name, m->name)) return 0;
+  const TVMFFIMethodInfo *had = tvmffi_i_methods_of(type, &n);
+  for (i = 0; !attr && i < n; ++i)
+    if (tvmffi_i_same(had[i].name, m->name)) return 0;
   if (TVMFFI_I_LOAD(&f->name) != m->full_name)
     TVMFFI_I_STORE(&f->name, m->full_name);
   TVMFFI_TRY(tvmffi_i_function(f, &function));
@@ -6969,12 +6986,14 @@ TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
                                            int retain) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index), *t;
   TVMFFIObject *error = tvmffi_error_take(); /* a getter's would replace it */
-  int32_t depth, i;
+  const TVMFFIFieldInfo *f;
+  int32_t depth, i, n;
   for (depth = info->type_depth; depth >= 0; --depth) {
     t = depth == info->type_depth ? info : info->type_ancestors[depth];
-    for (i = 0; i < t->num_fields; ++i) {
-      void *field = tvmffi_i_field_at(self, t->fields[i].offset);
-      TVMFFIObject *held = tvmffi_i_foreign_object(&t->fields[i], field);
+    f = tvmffi_i_fields_of(t, &n);
+    for (i = 0; i < n; ++i, ++f) {
+      void *field = tvmffi_i_field_at(self, f->offset);
+      TVMFFIObject *held = tvmffi_i_foreign_object(f, field);
       if (!held || retain) continue;
       tvmffi_release(held);
       tvmffi_release(held);
@@ -7114,13 +7133,14 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_fields(const tvmffi_i_class *c,
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(c->index), *t;
   const int64_t named =
       kTVMFFIFieldFlagBitMaskInitOff | kTVMFFIFieldFlagBitMaskKwOnly;
-  int32_t used = 0, depth, i;
+  const TVMFFIFieldInfo *f;
+  int32_t used = 0, depth, i, count;
   int pass, optional;
   for (pass = 0; pass < 2; ++pass)
     for (depth = 0; depth <= info->type_depth; ++depth) {
       t = depth == info->type_depth ? info : info->type_ancestors[depth];
-      for (i = 0; i < t->num_fields; ++i) {
-        const TVMFFIFieldInfo *f = &t->fields[i];
+      f = tvmffi_i_fields_of(t, &count);
+      for (i = 0; i < count; ++i, ++f) {
         optional = (f->flags & kTVMFFIFieldFlagBitMaskHasDefault) != 0;
         if (optional != pass) continue;
         if (!(f->flags & named) && used < n)
@@ -26518,6 +26538,7 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, size_t saved) {
   int32_t index = value.type_index;
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(index);
   const tvmffi_i_enum *e = (const tvmffi_i_enum *)value.v_ptr;
+  const TVMFFITypeMetadata *metadata;
   const TVMFFIAny *hook;
   TVMFFIAny data = tvmffi_none();
   int code;
@@ -26536,7 +26557,8 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, size_t saved) {
     return code;
   }
   hook = tvmffi_i_type_attr(&tvmffi_i_new_column, index);
-  if ((!type->metadata || !type->metadata->creator) &&
+  metadata = TVMFFI_I_LOAD(&type->metadata);
+  if ((!metadata || !metadata->creator) &&
       (!hook || hook->type_index != kTVMFFIFunction))
     return tvmffi_i_fail("TypeError",
                          "Type `%s` does not support ToJSONGraph (no native "
