@@ -6671,11 +6671,27 @@ TVMFFI_I_INLINE int32_t tvmffi_i_class_index(tvmffi_i_class *c) {
   return tvmffi_i_class_ready(c) ? -1 : c->index;
 }
 
-/* The types of this file that are registered: what waits for its end is looked
-   up here. Only grows. */
-TVMFFI_I_INLINE tvmffi_i_class **tvmffi_i_classes(void) {
-  static tvmffi_i_class *first;
+/* The list of this file's registered types, in which the type of a postponed
+   object is found. It only grows. Its head is a void pointer, as that is what
+   tvmffi_i_cas_pointer exchanges. */
+TVMFFI_I_INLINE void **tvmffi_i_classes(void) {
+  static void *first;
   return &first;
+}
+
+/* Puts a type in front of the list, which other threads extend, too. A type
+   may be in it already: a child of fork initialises a type again if another
+   thread of the parent was about to finish. */
+TVMFFI_I_COLD void tvmffi_i_class_list(tvmffi_i_class *c) {
+  void *first;
+  tvmffi_i_class *had;
+  do {
+    first = TVMFFI_I_LOAD(tvmffi_i_classes());
+    had = (tvmffi_i_class *)first;
+    while (had && had != c) had = had->next;
+    if (had) return;
+    c->next = (tvmffi_i_class *)first;
+  } while (!tvmffi_i_cas_pointer(tvmffi_i_classes(), first, c));
 }
 
 /* Looks for a type that was registered before: *index, or -1. */
@@ -7246,7 +7262,6 @@ TVMFFI_I_COLD int tvmffi_i_class_owns(const tvmffi_i_class *c, int *fixed) {
 TVMFFI_I_COLD int tvmffi_i_class_init(tvmffi_i_class *c, void **result) {
   TVMFFITypeMetadata metadata = TVMFFI_I_ZERO;
   TVMFFIAny no = tvmffi_bool(0);
-  tvmffi_i_class **list = tvmffi_i_classes();
   const TVMFFITypeInfo *type;
   int32_t index;
   int fixed = 0;
@@ -7268,8 +7283,7 @@ TVMFFI_I_COLD int tvmffi_i_class_init(tvmffi_i_class *c, void **result) {
                                      tvmffi_i_class_call_new));
   TVMFFI_TRY(tvmffi_i_class_set_init(c, index));
   TVMFFI_TRY(tvmffi_i_class_set_attr(index, "__ffi_type_final__", &no));
-  c->next = *list;
-  TVMFFI_I_STORE(list, c);
+  tvmffi_i_class_list(c);
   return 0;
 }
 

@@ -9165,6 +9165,52 @@ static void test_fork(void) {
 }
 #endif
 
+#if !TVMFFI_NO_TYPES
+/* Types of one file that are initialised at once are all in its list. */
+enum { TEST_LISTED = 100 };
+static tvmffi_i_class test_listed[TEST_THREADS][TEST_LISTED];
+
+static void test_list_work(int id) {
+  int i;
+  for (i = 0; i < TEST_LISTED; ++i) tvmffi_i_class_list(&test_listed[id][i]);
+}
+
+static void test_contend_list(void) {
+  void *before = *tvmffi_i_classes();
+  int n = 0;
+  const tvmffi_i_class *c;
+  test_parallel(test_list_work);
+  tvmffi_i_class_list(&test_listed[0][0]); /* it is there, and stays there */
+  c = (const tvmffi_i_class *)*tvmffi_i_classes();
+  for (; c && c != before && n <= TEST_THREADS * TEST_LISTED; c = c->next) ++n;
+  CHECK(c == before);
+  CHECK_INT(n, test_scale(TEST_THREADS, 2) * TEST_LISTED);
+  *tvmffi_i_classes() = before;
+}
+
+#define TEST_STARTED(i)                                        \
+  typedef struct {                                             \
+    TVMFFIObject base;                                         \
+    int64_t a;                                                 \
+  } TestStarted##i;                                            \
+  TVMFFI_TYPE(TestStarted##i, "unit.Started" #i, TVMFFIObject, \
+              (field, int64, a))
+TEST_STARTED(0)
+TEST_STARTED(1)
+TEST_STARTED(2)
+TEST_STARTED(3)
+
+static void test_start_work(int id) {
+  switch (id % 4) {
+    case 0: OK(tvmffi_type_index(TestStarted0) < 0 ? -1 : 0); break;
+    case 1: OK(tvmffi_type_index(TestStarted1) < 0 ? -1 : 0); break;
+    case 2: OK(tvmffi_type_index(TestStarted2) < 0 ? -1 : 0); break;
+    default: OK(tvmffi_type_index(TestStarted3) < 0 ? -1 : 0); break;
+  }
+}
+static void test_contend_start(void) { test_parallel(test_start_work); }
+#endif
+
 static void test_contend_counts(void) {
   TVMFFIByteArray text = TEXT("a shared string");
   TVMFFIAny any;
@@ -15856,6 +15902,8 @@ static const test_case test_cases[] = {
 #endif
 #if !TVMFFI_NO_TYPES
     {"threads: processes", test_fork},
+    {"threads: types of one file", test_contend_start},
+    {"threads: the list of a file's types", test_contend_list},
 #endif
     {"threads: counts", test_contend_counts},
     {"threads: weak references", test_contend_weak},
