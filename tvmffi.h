@@ -28171,22 +28171,22 @@ static int tvmffi_i_find_runtime(tvmffi_i_api *out) {
 }
 #endif
 
-/* The thread that comes first writes the table; others wait for a copy. */
+/* The thread that comes first writes the table. The mutex is held, so a child
+   of fork finds all of it or nothing. */
 const tvmffi_i_api *tvmffi_i_choose(void) {
   static tvmffi_i_api table;
-  static void *claimed;
   tvmffi_i_api found;
-  const tvmffi_i_api *choice = &tvmffi_i_embedded;
+  const tvmffi_i_api *choice;
   int is_found = tvmffi_i_find_runtime(&found);
-  if (tvmffi_i_cas_pointer(&claimed, NULL, &table)) {
-    if (is_found) {
-      table = found;
-      choice = &table;
-    }
+  tvmffi_i_lock();
+  choice = tvmffi_i_chosen;
+  if (!choice) {
+    if (is_found) table = found;
+    choice = is_found ? &table : &tvmffi_i_embedded;
     TVMFFI_I_STORE(&tvmffi_i_chosen, choice);
   }
-  while (!TVMFFI_I_LOAD(&tvmffi_i_chosen)) tvmffi_i_yield();
-  return TVMFFI_I_LOAD(&tvmffi_i_chosen);
+  tvmffi_i_unlock();
+  return choice;
 }
 
 #undef TVMFFI_I_RENAME
