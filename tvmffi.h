@@ -450,6 +450,21 @@
 
 #define TVMFFI_I_INLINE static inline TVMFFI_I_UNUSED
 
+/* Gives the function in which it stands the unwinder's personality routine `f`,
+   encoded as the signed 32-bit distance to `f`. It is for code without
+   exceptions, to which the compiler gives no such routine, and needs unwind
+   tables that the compiler writes as directives. */
+#if TVMFFI_I_GNU && !defined(__TINYC__) && defined(__ELF__) && \
+    defined(__GCC_HAVE_DWARF2_CFI_ASM) && !defined(__EXCEPTIONS)
+#if defined(__x86_64__) && !defined(__code_model_large__)
+#define TVMFFI_I_PERSONALITY(f) \
+  __asm__ volatile(".cfi_personality 0x1b, %c0" : : "i"(f))
+#elif defined(__aarch64__)
+#define TVMFFI_I_PERSONALITY(f) \
+  __asm__ volatile(".cfi_personality 0x1b, %c0" : : "S"(f))
+#endif
+#endif
+
 #if defined(__cplusplus)
 #define TVMFFI_I_EXTERN_C extern "C"
 #if __cplusplus >= 201103L
@@ -8801,6 +8816,7 @@ typedef struct {
   size_t trace_capacity;
   TVMFFIByteArray trace_view;
   const void *making; /* the node of a system library: see >>module */
+  struct tvmffi_i_maker *makers;    /* its calls of TVMFFIHandleInitOnce */
   struct tvmffi_i_map_guard *guard; /* maps that must not change now */
   int nesting;            /* structural hooks and keys that are being called */
   uintptr_t nesting_base; /* where the stack was at the outermost */
@@ -8814,10 +8830,18 @@ typedef struct {
 #endif
 } tvmffi_i_thread;
 
+/* Whether the runtime is told of fork. A port with a lock of its own is not. */
+#if TVMFFI_NO_THREADS || defined(TVMFFI_LOCK) || defined(_WIN32)
+#define TVMFFI_I_FORK 0
+#else
+#define TVMFFI_I_FORK 1
+#endif
+
 /* 1 in a child of fork. */
 TVMFFI_I_UNUSED static int tvmffi_i_is_child;
 
 TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(tvmffi_i_thread *t);
+static void tvmffi_i_end_makers(tvmffi_i_thread *t, uintptr_t frame);
 #if TVMFFI_I_POOL
 static void tvmffi_i_pool_end(tvmffi_i_thread *t); /* with >>util */
 #endif
@@ -8894,8 +8918,14 @@ TVMFFI_I_COLD void tvmffi_i_watch_exit(tvmffi_i_thread *t) {
 #else
 static pthread_mutex_t tvmffi_i_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
-#if !defined(_WIN32)
+#if TVMFFI_I_FORK
 static pthread_once_t tvmffi_i_fork_once = PTHREAD_ONCE_INIT;
+static void tvmffi_i_forget_readers(void); /* with >>function */
+static void tvmffi_i_forget_makers(void);  /* with >>module */
+#if TVMFFI_DEBUG
+static void tvmffi_i_debug_lock(void);     /* with >>object */
+static void tvmffi_i_debug_unlock(void);
+#endif
 #endif
 static pthread_key_t tvmffi_i_exit_key;
 static int tvmffi_i_has_exit_key;
@@ -8944,12 +8974,32 @@ static void tvmffi_i_on_exit(void *thread) {
   tvmffi_i_thread_exit((tvmffi_i_thread *)thread);
 #endif
 }
-#if !defined(_WIN32)
-static void tvmffi_i_before_fork(void) { tvmffi_i_lock(); }
-static void tvmffi_i_after_fork(void) { tvmffi_i_unlock(); }
+#if TVMFFI_I_FORK
+/* A child of fork has one thread: the one that called fork. The locks are held
+   across the fork, so all that they guard is whole in the child. The child then
+   removes the traces of threads that it does not have from what is changed
+   without a lock. These handlers only read and write memory. They are
+   registered with the first use of the mutex: before that no global function
+   is registered and no handle is being made. */
+static void tvmffi_i_before_fork(void) {
+  tvmffi_i_lock();
+#if TVMFFI_DEBUG
+  tvmffi_i_debug_lock();
+#endif
+}
+static void tvmffi_i_after_fork(void) {
+#if TVMFFI_DEBUG
+  tvmffi_i_debug_unlock();
+#endif
+  tvmffi_i_unlock();
+}
 static void tvmffi_i_in_child(void) {
   TVMFFI_I_STORE(&tvmffi_i_is_child, 1);
-  tvmffi_i_unlock();
+  tvmffi_i_forget_readers();
+  tvmffi_i_forget_makers();
+  /* It may count waiting threads, and is undefined in the child. */
+  (void)pthread_cond_init(&tvmffi_i_changed, NULL);
+  tvmffi_i_after_fork();
 }
 static void tvmffi_i_watch_fork(void) {
   (void)pthread_atfork(tvmffi_i_before_fork, tvmffi_i_after_fork,
@@ -8964,7 +9014,7 @@ static void tvmffi_i_watch_fork(void) {
    that forks while another of its threads holds it gets a child in which it is
    free. */
 static void tvmffi_i_lock(void) {
-#if !defined(_WIN32)
+#if TVMFFI_I_FORK
   (void)pthread_once(&tvmffi_i_fork_once, tvmffi_i_watch_fork);
 #endif
   (void)pthread_mutex_lock(&tvmffi_i_mutex);
@@ -9048,6 +9098,16 @@ __attribute__((__destructor__)) static void tvmffi_i_unload(void) {
 #else
 #define TVMFFI_I_ON_LINE
 #endif
+
+/* Where the stack is, in the frame of the function that asks. */
+TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
+#if TVMFFI_I_GNU /* AddressSanitizer puts variables elsewhere */
+  return (uintptr_t)__builtin_frame_address(0);
+#else
+  volatile char variable = 0;
+  return (uintptr_t)&variable;
+#endif
+}
 
 /* -------- Memory -------- */
 
@@ -11238,6 +11298,7 @@ int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray *kind,
    system calls this once more. */
 static void tvmffi_i_thread_exit(tvmffi_i_thread *t) {
   TVMFFIObject *error = t->error;
+  tvmffi_i_end_makers(t, UINTPTR_MAX);
   t->exit_is_set = 0;
   t->error = NULL;
   t->destroying.depth = 0; /* a destructor may have ended the thread */
@@ -12330,6 +12391,22 @@ static void tvmffi_i_wait(tvmffi_i_global *g) {
   for (side = 0; side < 2; ++side) {
     tvmffi_i_put32(&g->side, 1 - side);
     while (TVMFFI_I_LOAD_SEQ(&g->readers[side])) tvmffi_i_yield();
+  }
+}
+#endif
+
+#if TVMFFI_I_FORK
+/* Sets all readers' counters to 0 in a child of fork, whose only thread is in
+   fork and so no reader. A counter that another thread of the parent has raised
+   would never fall, and a writer would wait for ever. The list of entries is
+   whole, as the mutex is held. Zeros are not written again, which would copy
+   pages that parent and child share. */
+static void tvmffi_i_forget_readers(void) {
+  tvmffi_i_node *node = tvmffi_i_globals.first;
+  for (; node; node = node->next) {
+    tvmffi_i_global *g = (tvmffi_i_global *)(void *)node;
+    if (g->readers[0]) g->readers[0] = 0;
+    if (g->readers[1]) g->readers[1] = 0;
   }
 }
 #endif
@@ -17076,16 +17153,26 @@ int TVMFFIEnvCheckSignals(void) {
   return code ? -1 : 0;
 }
 
-/* Handles that are made once. Who makes one or waits for one is in this list,
-   so a wait that would never end is seen. The only one there enters and leaves
-   without the mutex, by exchanging the empty list; nobody else looks at an
-   entry before its own stands in front, and from then on the list changes
-   under the mutex alone. */
+/* Handles that are made once. Each call that makes a handle or waits for one
+   has an entry in this list, so a wait that would never end is seen. A call
+   that finds the list empty enters and leaves without the mutex, by exchanging
+   the empty list. No other call looks at an entry before its own stands in
+   front, and from then on the list changes under the mutex alone.
+
+   init_func may never return: it ends its thread, is cancelled, throws a C++
+   exception or jumps. So an entry is not on the stack, belongs to its thread,
+   and is removed as soon as the runtime knows that the call is over: when the
+   call returns; when its frame is unwound (tvmffi_i_run_init); at the thread's
+   next call whose frame is not further in, as the entry's frame is then gone;
+   and at the thread's end. */
 typedef struct tvmffi_i_maker {
   void **handle; /* what the thread makes, or NULL */
   void **awaits; /* what another makes for it, or NULL */
   tvmffi_i_thread *thread;
-  struct tvmffi_i_maker *next;
+  struct tvmffi_i_maker *next;  /* in the list of all threads */
+  struct tvmffi_i_maker *outer; /* the call around this one, or NULL */
+  uintptr_t frame;              /* the stack's address in the call */
+  int is_alone;                 /* whether the list was empty */
 } tvmffi_i_maker;
 
 static void *tvmffi_i_makers;
@@ -17116,6 +17203,7 @@ static int tvmffi_i_is_cycle(const tvmffi_i_maker *m,
 TVMFFI_I_COLD int tvmffi_i_await_maker(tvmffi_i_maker *me) {
   void **handle = me->handle;
   const tvmffi_i_maker *m;
+  int cancel = tvmffi_i_hold_cancel(); /* or it would end with the mutex */
   int code = 0;
   tvmffi_i_lock();
   me->handle = NULL;
@@ -17130,6 +17218,7 @@ TVMFFI_I_COLD int tvmffi_i_await_maker(tvmffi_i_maker *me) {
   me->awaits = NULL;
   me->handle = code ? NULL : handle;
   tvmffi_i_unlock();
+  tvmffi_i_free_cancel(cancel);
   return code;
 }
 
@@ -17147,27 +17236,110 @@ TVMFFI_I_COLD void tvmffi_i_leave_makers(tvmffi_i_maker *me) {
   tvmffi_i_unlock();
 }
 
-/* Makes a handle, unless another thread has by then. */
+/* Removes the entry of a thread's innermost call. */
+static void tvmffi_i_end_maker(tvmffi_i_thread *t) {
+  tvmffi_i_maker *m = t->makers;
+  t->makers = m->outer;
+  if (!m->is_alone || !tvmffi_i_cas_pointer(&tvmffi_i_makers, m, NULL))
+    tvmffi_i_leave_makers(m);
+  tvmffi_i_pool_free(m, sizeof(*m));
+}
+
+/* Removes the entries of a thread's calls at `frame` and further in. The stack
+   grows downwards. */
+static void tvmffi_i_end_makers(tvmffi_i_thread *t, uintptr_t frame) {
+  while (t->makers && t->makers->frame <= frame) tvmffi_i_end_maker(t);
+}
+
+#if TVMFFI_I_FORK
+/* Keeps the entries of the only thread of a child of fork. */
+static void tvmffi_i_forget_makers(void) {
+  tvmffi_i_maker *m = tvmffi_i_self()->makers;
+  TVMFFI_I_STORE(&tvmffi_i_makers, (void *)m);
+  for (; m; m = m->outer) m->next = m->outer;
+}
+#endif
+
+/* Calls init_func, and removes the entry of the call if an exception leaves it,
+   or pthread_exit unwinds the stack. A cleanup of the compiler needs exceptions
+   enabled. C has none by default, so there the function gets a personality
+   routine, which the unwinder calls for its frame (Itanium C++ ABI: Exception
+   Handling, level I). It is named behind the call, which is thus no tail call.
+   Elsewhere the entry stays until the thread's next call or its end. */
+#if TVMFFI_I_GNU && defined(__EXCEPTIONS)
+static void tvmffi_i_unwind_init(const int *has_returned) {
+  if (!*has_returned) tvmffi_i_end_maker(tvmffi_i_self());
+}
+TVMFFI_I_NOINLINE int tvmffi_i_run_init(int (*init_func)(void **result),
+                                        void **result) {
+  int has_returned __attribute__((cleanup(tvmffi_i_unwind_init))) = 0;
+  int code = init_func(result);
+  has_returned = 1;
+  return code;
+}
+#elif defined(TVMFFI_I_PERSONALITY)
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static int tvmffi_i_unwind_init(int version, int actions, uint64_t kind,
+                                void *exception, void *context) {
+  enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8 };
+  (void)version, (void)kind, (void)exception, (void)context;
+  if (actions & CLEANUP_PHASE) tvmffi_i_end_maker(tvmffi_i_self());
+  return CONTINUE_UNWIND;
+}
+#if defined(__cplusplus)
+}
+#endif
+TVMFFI_I_NOINLINE int tvmffi_i_run_init(int (*init_func)(void **result),
+                                        void **result) {
+  int code = init_func(result);
+  TVMFFI_I_PERSONALITY(tvmffi_i_unwind_init);
+  return code;
+}
+#else
+TVMFFI_I_INLINE int tvmffi_i_run_init(int (*init_func)(void **result),
+                                      void **result) {
+  return init_func(result);
+}
+#endif
+
+/* Enters the list, and waits while another thread makes the handle; -1 if that
+   would never end. */
+static int tvmffi_i_begin_maker(tvmffi_i_thread *t, tvmffi_i_maker *me,
+                                void **handle, uintptr_t frame) {
+  me->handle = handle;
+  me->awaits = NULL;
+  me->thread = t;
+  me->next = NULL;
+  me->outer = t->makers;
+  me->frame = frame;
+  t->makers = me;
+  me->is_alone = tvmffi_i_cas_pointer(&tvmffi_i_makers, NULL, me);
+  return me->is_alone ? 0 : tvmffi_i_await_maker(me);
+}
+
+/* Makes a handle, unless another thread has by then. Raises after its
+   entry is removed: an error that is raised releases the one before it, and
+   that may run code that asks for the handle. */
 TVMFFI_I_NOINLINE int tvmffi_i_make_handle(void **handle,
                                            int (*init_func)(void **result)) {
-  int cancel = tvmffi_i_hold_cancel();
-  int alone, stuck, made = 0, code = 0;
+  uintptr_t frame = tvmffi_i_stack_address();
+  tvmffi_i_thread *t = tvmffi_i_self();
+  int stuck, made = 0, code = 0;
   void *result = NULL;
-  tvmffi_i_maker me;
-  me.handle = handle;
-  me.awaits = NULL;
-  me.thread = tvmffi_i_self();
-  me.next = NULL;
-  alone = tvmffi_i_cas_pointer(&tvmffi_i_makers, NULL, &me);
-  stuck = alone ? 0 : tvmffi_i_await_maker(&me);
+  tvmffi_i_maker *me;
+  if (TVMFFI_I_UNLIKELY(!t->exit_is_set)) tvmffi_i_watch_exit(t);
+  tvmffi_i_end_makers(t, frame);
+  me = (tvmffi_i_maker *)tvmffi_i_pool_alloc(sizeof(*me));
+  if (!me) return tvmffi_i_no_memory();
+  stuck = tvmffi_i_begin_maker(t, me, handle, frame);
   if (!stuck) made = TVMFFI_I_LOAD(handle) != NULL;
   if (!stuck && !made) {
-    code = init_func(&result);
+    code = tvmffi_i_run_init(init_func, &result);
     if (!code && result) TVMFFI_I_STORE(handle, result);
   }
-  if (!alone || !tvmffi_i_cas_pointer(&tvmffi_i_makers, &me, NULL))
-    tvmffi_i_leave_makers(&me);
-  tvmffi_i_free_cancel(cancel);
+  tvmffi_i_end_makers(t, frame);
   if (stuck)
     return tvmffi_i_fail("RuntimeError",
                          "init_func needs the handle that it makes");
@@ -21494,12 +21666,7 @@ typedef struct {
    than any stack would go at once stands on another one, of a fiber say. */
 TVMFFI_I_INLINE int tvmffi_i_is_stack_used(tvmffi_i_thread *t) {
   const uintptr_t most = (uintptr_t)TVMFFI_I_MAX_NESTING_KB * 1024;
-#if TVMFFI_I_GNU /* AddressSanitizer puts variables elsewhere */
-  uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-#else
-  volatile char variable = 0;
-  uintptr_t here = (uintptr_t)&variable;
-#endif
+  uintptr_t here = tvmffi_i_stack_address();
   uintptr_t used;
   if (!t->nesting) t->nesting_base = here;
   used =

@@ -312,8 +312,23 @@ static void test_unlink(test_block *b) {
   TEST_UNLOCK();
 }
 #else
+#define TEST_LOCK() ((void)0)
+#define TEST_UNLOCK() ((void)0)
 static void test_link(test_block *b) { b->next = b->before = NULL; }
 static void test_unlink(test_block *b) { (void)b; }
+#endif
+
+/* A child of fork allocates, too. Its handlers are registered before the
+   runtime's, so that this lock is taken last, as it is by an allocation. */
+#if TVMFFI_I_FORK && defined(__unix__)
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static void test_before_fork(void) { TEST_LOCK(); }
+static void test_after_fork(void) { TEST_UNLOCK(); }
+#if defined(__cplusplus)
+}
+#endif
 #endif
 
 static int test_is_refused(void) {
@@ -9102,6 +9117,7 @@ static void test_contend_init(void) {
     test_first_handle = test_second_handle = NULL;
     test_inits = 0;
     test_parallel(test_init_work);
+    if (test_hits()) continue;
     CHECK_INT(test_inits, 2);
     CHECK(test_first_handle && test_second_handle);
   }
@@ -9162,6 +9178,46 @@ static void test_fork(void) {
   index = TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 1, kTVMFFIObject);
   OK(index > 0 ? 0 : -1);
 #endif
+}
+#endif
+
+#if TVMFFI_I_FORK && defined(__unix__)
+/* The same while other threads make objects and look functions up. */
+static size_t test_forks_are_over;
+
+static void test_use_runtime(void) {
+  TVMFFIByteArray name = TEXT("ffi.Bytes"),
+                  text = TEXT("a string of an object");
+  TVMFFIObjectHandle function = NULL;
+  TVMFFIAny any = tvmffi_none();
+  OK(TVMFFIStringFromByteArray(&text, &any));
+  tvmffi_any_release(&any);
+  OK(TVMFFIFunctionGetGlobal(&name, &function));
+  if (function) tvmffi_release(function);
+}
+
+static void test_forking_work(int id) {
+  int i, status, n = test_scale(20, 2);
+  for (i = 0; !id && i < n; ++i) {
+    pid_t child = fork();
+    if (child < 0) break;
+    if (!child) {
+      alarm(10);
+      test_use_runtime();
+      _exit(0);
+    }
+    status = -1;
+    CHECK(waitpid(child, &status, 0) == child);
+    if (!CHECK_INT(status, 0)) break;
+  }
+  if (!id) (void)test_add(&test_forks_are_over, 1);
+  while (!test_get(&test_forks_are_over)) test_use_runtime();
+}
+
+static void test_contend_fork(void) {
+  test_forks_are_over = 0;
+  fflush(stdout);
+  test_parallel(test_forking_work);
 }
 #endif
 
@@ -15905,6 +15961,9 @@ static const test_case test_cases[] = {
     {"threads: types of one file", test_contend_start},
     {"threads: the list of a file's types", test_contend_list},
 #endif
+#if TVMFFI_I_FORK && defined(__unix__)
+    {"threads: processes beside threads", test_contend_fork},
+#endif
     {"threads: counts", test_contend_counts},
     {"threads: weak references", test_contend_weak},
 #if !TEST_NO_ARRAYS && !TVMFFI_NO_CONTAINERS
@@ -16019,6 +16078,9 @@ static int test_usage(void) {
 int TEST_MAIN(int argc, char **argv) {
   const char *only = "";
   int i, number = 0, failed = 0, list = 0;
+#if TVMFFI_I_FORK && defined(__unix__)
+  (void)pthread_atfork(test_before_fork, test_after_fork, test_after_fork);
+#endif
   for (i = 1; i < argc; ++i) {
     if (strcmp(argv[i], "--list") == 0)
       list = 1;

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -785,6 +786,269 @@ static void section_fork(void) {
   TOGETHER(100, fork_or_register);
 }
 
+/* Forks `rounds` times and waits for each child, whose status is 0 if
+ * `in_child` returns 1 before the alarm. The threads that run beside it end
+ * when `forked` is set. */
+static void fork_rounds(int rounds, int (*in_child)(int round)) {
+  int status, i;
+  for (i = 0; i < rounds; ++i) {
+    pid_t pid = fork();
+    if (pid == 0) {
+      alarm(SLOW > 1 ? 30 : 5);
+      _exit(in_child(i) ? 0 : 1);
+    }
+    status = -1;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (status != 0) {
+      broken(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM
+                 ? "the child does not hang"
+                 : "the child works",
+             __LINE__);
+      break;
+    }
+  }
+  atomic_store(&forked, 1);
+}
+
+/* A thread that reads a global function at the fork is not in the child, where
+ * the function is replaced and removed. The child forks once more. */
+static int replace_in_child(int round) {
+  TVMFFIObjectHandle remove = NULL, found = NULL;
+  Obj f = make_function();
+  TVMFFIAny arg = any_of(kTVMFFIRawStr, (void *)"threads.fork.read");
+  TVMFFIAny result = any_none();
+  int status = -1;
+  if (F.FunctionSetGlobal(STR("threads.fork.read"), f, 1) != 0) return 0;
+  if (F.FunctionGetGlobal(STR("threads.fork.read"), &found) != 0) return 0;
+  if (found != f) return 0;
+  if (F.FunctionGetGlobal(STR("ffi.FunctionRemoveGlobal"), &remove) != 0 ||
+      F.FunctionCall(remove, &arg, 1, &result) != 0 || result.v_int64 != 1) {
+    return 0;
+  }
+  if (round % 10 == 0) {
+    pid_t pid = fork();
+    if (pid == 0) {
+      alarm(5);
+      _exit(F.FunctionSetGlobal(STR("threads.fork.read"), f, 1) == 0 ? 0 : 1);
+    }
+    return waitpid(pid, &status, 0) == pid && status == 0;
+  }
+  return 1;
+}
+static void fork_or_read(int thread, int rounds) {
+  TVMFFIObjectHandle f = NULL, metadata = NULL;
+  if (thread == 0) {
+    fork_rounds(rounds, replace_in_child);
+  } else if (thread == 1) {
+    while (!atomic_load(&forked)) {
+      if (F.FunctionGetGlobal(STR("threads.fork.read"), &f) == 0) {
+        F.ObjectDecRef(f);
+      }
+    }
+  } else if (thread == 2) {
+    F.FunctionGetGlobal(STR("ffi.GetGlobalFuncMetadata"), &metadata);
+    while (metadata != NULL && !atomic_load(&forked)) {
+      TVMFFIAny arg = any_of(kTVMFFIRawStr, (void *)"threads.fork.read");
+      TVMFFIAny result = any_none();
+      CHECK(F.FunctionCall(metadata, &arg, 1, &result) == 0);
+      any_drop(&result);
+    }
+  }
+}
+static void section_fork_readers(void) {
+  TVMFFIMethodInfo m;
+  Obj f = make_function();
+  memset(&m, 0, sizeof m);
+  m.name = text_of("threads.fork.read");
+  m.metadata = text_of("{\"type_schema\":\"{}\"}");
+  m.method = any_obj(f);
+  CHECK(F.FunctionSetGlobalFromMethodInfo(&m, 0) == 0);
+  TOGETHER(200, fork_or_read);
+}
+
+/* Threads that make handles, or wait for one, are not in the child, which
+ * makes the same handles and another one. */
+enum { SHARED_HANDLES = 2 };
+static void *shared_handles[SHARED_HANDLES + 1], *childs_handle;
+static int init_slowly(void **out) {
+  int i;
+  for (i = 0; i < 3; ++i) sched_yield();
+  *out = &report;
+  return 0;
+}
+static int deinit_nothing(void *handle) {
+  (void)handle;
+  return 0;
+}
+static int make_in_child(int round) {
+  int i;
+  (void)round;
+  for (i = 0; i <= SHARED_HANDLES; ++i) {
+    if (F.HandleInitOnce(&shared_handles[i], init_slowly) != 0) return 0;
+  }
+  return F.HandleInitOnce(&childs_handle, init_slowly) == 0 &&
+         make_type("threads.fork.child") >= 128;
+}
+/* Forks while it makes a handle itself: parent and child both go on. */
+static pid_t init_pid;
+static int init_forking(void **out) {
+  init_pid = fork();
+  if (init_pid == 0) {
+    alarm(SLOW > 1 ? 30 : 5);
+    if (!make_in_child(0)) _exit(1);
+  }
+  *out = &report;
+  return 0;
+}
+static void fork_or_make(int thread, int rounds) {
+  int i, status;
+  if (thread == 0) {
+    for (i = 0; i < rounds / 4; ++i) {
+      void *handle = NULL;
+      int rc = F.HandleInitOnce(&handle, init_forking);
+      if (init_pid == 0) _exit(rc == 0 && handle == &report ? 0 : 1);
+      status = -1;
+      while (waitpid(init_pid, &status, 0) < 0 && errno == EINTR) {
+      }
+      if (rc != 0 || status != 0) {
+        broken("a child that is forked by an init works", __LINE__);
+      }
+    }
+    fork_rounds(rounds, make_in_child);
+  } else if (thread <= 3) {
+    void **handle = &shared_handles[thread == 3]; /* two wait for one */
+    while (!atomic_load(&forked)) {
+      CHECK(F.HandleInitOnce(handle, init_slowly) == 0);
+      CHECK(F.HandleDeinitOnce(handle, deinit_nothing) == 0);
+    }
+  }
+}
+static void section_fork_makers(void) { TOGETHER(200, fork_or_make); }
+
+/* ---- init functions that do not return ---- */
+
+/* The thread of an init that ends or is cancelled makes nothing any more: who
+ * waits for its handle makes it. */
+static void *left_handles[2];
+static atomic_int left_state; /* 1: the init runs; 2: it may leave */
+static int left_by_cancel;
+static int init_leaving(void **out) {
+  int i;
+  (void)out;
+  atomic_store(&left_state, 1);
+  while (atomic_load(&left_state) != 2) sched_yield();
+  for (i = 0; i < 20; ++i) sched_yield(); /* the other one begins to wait */
+  while (left_by_cancel) { /* ThreadSanitizer loses a cancelled pause() */
+    sched_yield();
+    pthread_testcancel();
+  }
+  pthread_exit(NULL);
+  return 0;
+}
+static int init_leaving_outer(void **out) {
+  *out = &report;
+  return F.HandleInitOnce(&left_handles[0], init_leaving);
+}
+static void *leave_init(void *nested) {
+  if (nested != NULL) {
+    F.HandleInitOnce(&left_handles[1], init_leaving_outer);
+  } else {
+    F.HandleInitOnce(&left_handles[0], init_leaving);
+  }
+  broken("an init that leaves does not return", __LINE__);
+  return NULL;
+}
+static void *make_left(void *arg) {
+  (void)arg;
+  if (F.HandleInitOnce(&left_handles[0], init_slowly) != 0 ||
+      F.HandleInitOnce(&left_handles[1], init_slowly) != 0) {
+    broken("an init that another thread left is made", __LINE__);
+  }
+  return NULL;
+}
+static void leave_inits(int by_cancel) {
+  int i;
+  left_by_cancel = by_cancel;
+  for (i = 0; i < 100 / SLOW; ++i) {
+    pthread_t leaving, waiting;
+    void *other = NULL;
+    atomic_store(&left_state, 0);
+    left_handles[0] = left_handles[1] = NULL;
+    CHECK(pthread_create(&leaving, NULL, leave_init,
+                         i & 1 ? &left_handles : NULL) == 0);
+    while (atomic_load(&left_state) != 1) sched_yield();
+    CHECK(pthread_create(&waiting, NULL, make_left, NULL) == 0);
+    atomic_store(&left_state, 2);
+    if (by_cancel) {
+      int k;
+      for (k = 0; k < 30; ++k) sched_yield();
+      CHECK(pthread_cancel(leaving) == 0);
+    }
+    CHECK(F.HandleInitOnce(&other, init_slowly) == 0);
+    pthread_join(leaving, NULL);
+    pthread_join(waiting, NULL);
+    CHECK(left_handles[0] == &report && left_handles[1] == &report);
+  }
+}
+static void section_init_exits(void) { leave_inits(0); }
+static void section_init_cancelled(void) { leave_inits(1); }
+
+/* A thread that is cancelled while it waits for a handle leaves no lock. */
+static int init_until_told(void **out) {
+  atomic_store(&left_state, 1);
+  while (atomic_load(&left_state) != 2) sched_yield();
+  *out = &report;
+  return 0;
+}
+static void *make_until_told(void *arg) {
+  (void)arg;
+  F.HandleInitOnce(&left_handles[0], init_until_told);
+  return NULL;
+}
+static void section_wait_cancelled(void) {
+  int i, k;
+  for (i = 0; i < 100 / SLOW; ++i) {
+    pthread_t making, waiting;
+    atomic_store(&left_state, 0);
+    left_handles[0] = left_handles[1] = NULL;
+    CHECK(pthread_create(&making, NULL, make_until_told, NULL) == 0);
+    while (atomic_load(&left_state) != 1) sched_yield();
+    CHECK(pthread_create(&waiting, NULL, make_left, NULL) == 0);
+    for (k = 0; k < 30; ++k) sched_yield();
+    CHECK(pthread_cancel(waiting) == 0);
+    atomic_store(&left_state, 2);
+    pthread_join(making, NULL);
+    pthread_join(waiting, NULL);
+    CHECK(left_handles[0] == &report);
+    CHECK(make_type("threads.after.cancel") >= 128);
+  }
+}
+
+/* A jump out of an init: the next call makes the handle. */
+static jmp_buf before_init;
+static int init_jumping(void **out) {
+  (void)out;
+  longjmp(before_init, 1);
+  return 0;
+}
+static int init_jumping_outer(void **out) {
+  *out = &report;
+  return F.HandleInitOnce(&left_handles[0], init_jumping);
+}
+static void section_init_jumps(void) {
+  static void *other;
+  left_handles[0] = left_handles[1] = NULL;
+  if (setjmp(before_init) == 0) {
+    F.HandleInitOnce(&left_handles[1], init_jumping_outer);
+    CHECK(!"an init that jumps does not return");
+  }
+  CHECK(F.HandleInitOnce(&other, init_slowly) == 0);
+  TOGETHER(1, init_nested);
+  CHECK(F.HandleInitOnce(&left_handles[1], init_slowly) == 0);
+  CHECK(F.HandleInitOnce(&left_handles[0], init_slowly) == 0);
+}
+
 /* ---- all of it ---- */
 
 /* Every thread does everything, each from another beginning. */
@@ -847,7 +1111,10 @@ static void section_first_calls(void) { TOGETHER(1, first_calls); }
   X(claims)                                                              \
   X(types) X(reflection) X(metadata) X(columns) X(errors) X(dtypes)      \
       X(environment) X(symbols) X(init_once) X(init_pair) X(init_nested) \
-          X(references) X(weak_references) X(tensors) X(fork) X(all_at_once)
+          X(references) X(weak_references) X(tensors) X(fork)            \
+              X(fork_readers) X(fork_makers) X(init_exits)               \
+                  X(init_cancelled) X(wait_cancelled) X(init_jumps)      \
+                      X(all_at_once)
 
 static void run(const char *name, void (*section)(void)) {
   const char *outcome = "ok", *detail = "";
