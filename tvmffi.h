@@ -5524,6 +5524,24 @@ TVMFFI_I_INLINE int tvmffi_i_printed(int count) {
   return count < 0 ? TVMFFI_RAISE("OSError", "cannot write") : 0;
 }
 
+/* -------- Memory -------- */
+
+/* Gives back the memory that threads keep of dead objects for their next ones:
+   that of the calling thread at once, that of each other one when it next asks
+   for memory or has more to keep than it may. Returns 0, also on a runtime that
+   keeps none; -1 with the error raised. Safe to call from any thread. */
+TVMFFI_I_INLINE int tvmffi_memory_trim(void) {
+  TVMFFIByteArray name = tvmffi_view("tvmffi.MemoryTrim");
+  TVMFFIAny result = tvmffi_none();
+  TVMFFIObjectHandle trim = NULL;
+  int code;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &trim));
+  if (!trim) return 0;
+  code = TVMFFIFunctionCall(trim, NULL, 0, &result);
+  tvmffi_release(trim);
+  return code;
+}
+
 /* -------- Leaks -------- */
 
 /* Of a runtime that is built with TVMFFI_DEBUG: tells how many of its objects
@@ -8802,8 +8820,15 @@ typedef struct {
 } tvmffi_i_stream;
 
 #if TVMFFI_I_POOL
-/* Classes of blocks, and the units of 16 bytes that a thread keeps: 1 MB. */
-enum { TVMFFI_I_POOL_CLASSES = 31, TVMFFI_I_POOL_ROOM = 65536 };
+/* The number of size classes, and budgets in units of 16 bytes: a slice has
+   32 KB, a thread may have 1 MB, and what threads have besides their first
+   slices is 32 MB for the process. */
+enum {
+  TVMFFI_I_POOL_CLASSES = 31,
+  TVMFFI_I_POOL_SLICE = 2048,
+  TVMFFI_I_POOL_THREAD = 65536,
+  TVMFFI_I_POOL_PROCESS = 2097152
+};
 #endif
 
 /* What the runtime keeps for each thread; freed when the thread ends. */
@@ -8825,6 +8850,8 @@ typedef struct {
 #if TVMFFI_I_POOL
   void *pool[TVMFFI_I_POOL_CLASSES]; /* free blocks, linked: see >>util */
   int32_t pool_room;                 /* for so many units of 16 bytes more */
+  int32_t pool_budget; /* the units that the thread has, used or not */
+  uint64_t pool_trims; /* the value of tvmffi_i_pool_trims at the last trim */
   int pool_state; /* 0: not begun, 1: blocks are kept, -1: never again */
   int pool_skip;  /* so many blocks are freed with no look for room */
 #endif
@@ -9112,14 +9139,18 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 /* -------- Memory -------- */
 
 /* Small objects are made and die so often that malloc and free would be most of
-   their cost. So a thread keeps the blocks of those that it destroys, one list
-   for each class of size, and takes from there first. No lock is needed, as a
-   thread touches none but its own lists; a block may come from any thread,
-   since each was allocated by itself and can be freed by itself. A thread keeps
-   TVMFFI_I_POOL_ROOM at most, whatever their classes, and frees what is more.
-   It gives all back when it ends, and when memory is refused to it. An object's
+   their cost. So a thread keeps the blocks of those that it destroys, in one
+   free list for each size class, and takes from there first. No lock is needed,
+   as a thread touches no lists but its own; a block may come from any thread,
+   since each was allocated by itself and can be freed by itself. An object's
    size is not stored: its deleter knows it, or calls tvmffi_i_free, which is
-   always right. */
+   always right.
+
+   A thread keeps blocks up to its byte budget, and frees the rest. The budget
+   grows by slices while the thread has more to keep, and shrinks while it
+   allocates although its budget is not used. All slices but the first come from
+   the budget of the process. A thread gives all back when it ends, when memory
+   is refused to it, and by tvmffi_memory_trim. */
 
 #if TVMFFI_I_POOL
 /* The sizes of classes end where those of common mallocs do, with a word of
@@ -9128,7 +9159,34 @@ TVMFFI_I_INLINE size_t tvmffi_i_pool_class(size_t size) {
   return (size + sizeof(size_t) - 1) / 16;
 }
 
-/* Gives back what a thread keeps; tells whether there was any. */
+/* The units that no thread has, and the number of calls of tvmffi_memory_trim.
+ */
+static uint64_t tvmffi_i_pool_left = TVMFFI_I_POOL_PROCESS;
+static uint64_t tvmffi_i_pool_trims;
+
+/* Makes a thread's budget smaller by units that it does not use. */
+static void tvmffi_i_pool_shrink(tvmffi_i_thread *t, int32_t units) {
+  t->pool_budget -= units;
+  t->pool_room -= units;
+  (void)tvmffi_i_add64(&tvmffi_i_pool_left, (uint64_t)units);
+}
+
+/* Makes a thread's budget larger by a slice; 0 if it is as large as it may be.
+ */
+static int tvmffi_i_pool_grow(tvmffi_i_thread *t) {
+  uint64_t left = tvmffi_i_load64(&tvmffi_i_pool_left);
+  if (t->pool_budget >= TVMFFI_I_POOL_THREAD) return 0;
+  do
+    if (left < TVMFFI_I_POOL_SLICE) return 0;
+  while (
+      !tvmffi_i_cas64(&tvmffi_i_pool_left, &left, left - TVMFFI_I_POOL_SLICE));
+  t->pool_budget += TVMFFI_I_POOL_SLICE;
+  t->pool_room += TVMFFI_I_POOL_SLICE;
+  return 1;
+}
+
+/* Frees the blocks that a thread keeps, and gives back its budget but for the
+   first slice; tells whether there was any block. */
 TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_thread *t) {
   int i, any = 0;
   t->pool_skip = 0;
@@ -9141,6 +9199,8 @@ TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_thread *t) {
       any = 1;
     }
   }
+  if (t->pool_budget > TVMFFI_I_POOL_SLICE)
+    tvmffi_i_pool_shrink(t, t->pool_budget - TVMFFI_I_POOL_SLICE);
   return any;
 }
 
@@ -9148,30 +9208,45 @@ TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_thread *t) {
 static void tvmffi_i_pool_end(tvmffi_i_thread *t) {
   t->pool_state = -1;
   (void)tvmffi_i_pool_flush(t);
-  t->pool_room = 0;
+  t->pool_budget = t->pool_room = 0;
 }
 
-/* Where there is no room: a thread begins to keep blocks with its second one,
-   if it is told of its end. Later on blocks of other classes make room, which a
-   program may have had use for when it did something else; where there are
-   none, they are looked for again after so many blocks. */
+/* Follows another thread's call of tvmffi_memory_trim. */
+TVMFFI_I_INLINE void tvmffi_i_pool_follow(tvmffi_i_thread *t) {
+  const uint64_t trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
+  if (TVMFFI_I_LIKELY(t->pool_trims == trims)) return;
+  t->pool_trims = trims;
+  (void)tvmffi_i_pool_flush(t);
+}
+
+/* Frees blocks of other size classes until one of class `i` fits. */
+static int tvmffi_i_pool_evict(tvmffi_i_thread *t, size_t i) {
+  size_t k = i, n;
+  for (n = 1; n < TVMFFI_I_POOL_CLASSES && t->pool_room < (int32_t)i; ++n) {
+    k = k + 1 < TVMFFI_I_POOL_CLASSES ? k + 1 : 0;
+    while (t->pool[k] && t->pool_room < (int32_t)i) {
+      void *other = t->pool[k];
+      t->pool[k] = *(void **)other;
+      t->pool_room += (int32_t)k;
+      TVMFFI_I_FREE(other);
+    }
+  }
+  return t->pool_room >= (int32_t)i;
+}
+
+/* Slow path of free. The first call in a thread registers the hook for its end
+   and gives it its first slice. Later calls get another slice, or evict blocks
+   of other size classes, which the program may have used when it did something
+   else; after a miss, only every 64th call tries again. */
 TVMFFI_I_SLOW void tvmffi_i_pool_full(tvmffi_i_thread *t, void *block,
                                       size_t i) {
   enum { SKIP = 63 };
-  size_t k = i, n;
   if (t->pool_state > 0 && t->pool_skip) {
     --t->pool_skip;
   } else if (t->pool_state > 0) {
-    for (n = 1; n < TVMFFI_I_POOL_CLASSES && t->pool_room < (int32_t)i; ++n) {
-      k = k + 1 < TVMFFI_I_POOL_CLASSES ? k + 1 : 0;
-      while (t->pool[k] && t->pool_room < (int32_t)i) {
-        void *other = t->pool[k];
-        t->pool[k] = *(void **)other;
-        t->pool_room += (int32_t)k;
-        TVMFFI_I_FREE(other);
-      }
-    }
-    if (t->pool_room >= (int32_t)i) {
+    tvmffi_i_pool_follow(t);
+    if (t->pool_room >= (int32_t)i || tvmffi_i_pool_grow(t) ||
+        tvmffi_i_pool_evict(t, i)) {
       *(void **)block = t->pool[i];
       t->pool[i] = block;
       t->pool_room -= (int32_t)i;
@@ -9181,7 +9256,8 @@ TVMFFI_I_SLOW void tvmffi_i_pool_full(tvmffi_i_thread *t, void *block,
   } else if (!t->pool_state) {
     if (!t->exit_is_set) tvmffi_i_watch_exit(t);
     t->pool_state = t->exit_is_set ? 1 : -1;
-    if (t->exit_is_set) t->pool_room = TVMFFI_I_POOL_ROOM;
+    if (t->exit_is_set) t->pool_budget = t->pool_room = TVMFFI_I_POOL_SLICE;
+    t->pool_trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
   }
   TVMFFI_I_FREE(block);
 }
@@ -9225,11 +9301,16 @@ TVMFFI_I_INLINE void *tvmffi_i_pool_take(size_t size) {
 #endif
 }
 
-/* A new block: as large as any of its class. */
+/* A new block: as large as any of its class. A thread that needs one while much
+   of its budget is not used gives a slice of that back. */
 TVMFFI_I_NOINLINE void *tvmffi_i_pool_make(size_t size) {
 #if TVMFFI_I_POOL
+  tvmffi_i_thread *t = tvmffi_i_self();
   size_t i = tvmffi_i_pool_class(size);
   if (i < TVMFFI_I_POOL_CLASSES) size = i * 16 + 16 - sizeof(size_t);
+  if (TVMFFI_I_UNLIKELY(t->pool_room >= 3 * TVMFFI_I_POOL_SLICE))
+    tvmffi_i_pool_shrink(t, TVMFFI_I_POOL_SLICE);
+  tvmffi_i_pool_follow(t);
 #endif
   return tvmffi_i_alloc(size);
 }
@@ -27975,6 +28056,8 @@ static int tvmffi_i_name_at(void *self, const TVMFFIAny *args, int32_t num_args,
   return 0;
 }
 
+static int tvmffi_i_is_unlisted(const tvmffi_i_node *node);
+
 TVMFFI_FUNC(i_list_names, func) {
   tvmffi_i_node *node;
   tvmffi_i_names *names;
@@ -27989,6 +28072,7 @@ TVMFFI_FUNC(i_list_names, func) {
   for (node = TVMFFI_I_LOAD(&tvmffi_i_globals.first); node && n;
        node = TVMFFI_I_LOAD(&node->next), --n) {
     if (!TVMFFI_I_LOAD(&((tvmffi_i_global *)(void *)node)->function)) continue;
+    if (tvmffi_i_is_unlisted(node)) continue;
     names->name[i].data = node->key;
     names->name[i++].size = node->size;
   }
@@ -28019,6 +28103,15 @@ static int tvmffi_call_i_shape(void *self, const TVMFFIAny *args,
 }
 static tvmffi_func tvmffi_func_i_shape = {"ffi.Shape", tvmffi_call_i_shape, -1,
                                           NULL};
+
+/* See tvmffi_memory_trim. */
+TVMFFI_FUNC(i_memory_trim, none) {
+#if TVMFFI_I_POOL
+  (void)tvmffi_i_add64(&tvmffi_i_pool_trims, 1);
+  tvmffi_i_pool_follow(tvmffi_i_self());
+#endif
+  TVMFFI_RETURN();
+}
 
 #if TVMFFI_DEBUG
 /* Notes a place at which an object was handed out (the first one counts), or
@@ -28246,6 +28339,7 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"tvmffi.DebugLive", &tvmffi_func_i_debug_live},
     {"tvmffi.DebugReport", &tvmffi_func_i_debug_report},
 #endif
+    {"tvmffi.MemoryTrim", &tvmffi_func_i_memory_trim},
     {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c},
 #endif
 };
@@ -28257,6 +28351,16 @@ TVMFFI_STATIC_ASSERT(TVMFFI_I_NUM_BUILTINS <= 512, their_first_slots);
 static tvmffi_i_function_object tvmffi_i_builtin_objects[TVMFFI_I_NUM_BUILTINS];
 static tvmffi_i_global tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS];
 static tvmffi_i_about tvmffi_i_builtin_abouts[TVMFFI_I_NUM_BUILTINS];
+
+/* Whether an entry is for the C interface alone: a list of all names is that of
+   upstream's library. */
+static int tvmffi_i_is_unlisted(const tvmffi_i_node *node) {
+  const tvmffi_i_node *first = &tvmffi_i_builtin_entries[0].node;
+  const tvmffi_i_node *last =
+      &tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS - 1].node;
+  return node >= first && node <= last && node->size > 7 &&
+         memcmp(node->key, "tvmffi.", 7) == 0;
+}
 
 TVMFFI_I_COLD void tvmffi_i_start_globals(void) {
   static TVMFFI_I_SLOTS(TVMFFI_I_NUM_BUILTINS) table;

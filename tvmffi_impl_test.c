@@ -1580,7 +1580,7 @@ static void test_pool_reuse(void) {
   if (test_oom) return;
   test_set_pool(1);
   tvmffi_release(test_make_kept(0));
-  CHECK_INT(t->pool_room, TVMFFI_I_POOL_ROOM);
+  CHECK_INT(t->pool_room, TVMFFI_I_POOL_SLICE);
   for (kind = 0; kind < TEST_KEPT_KINDS; ++kind) {
     TVMFFIObjectHandle o = test_make_kept(kind), again;
     size_t made, live;
@@ -1589,7 +1589,7 @@ static void test_pool_reuse(void) {
     made = test_get(&test_made);
     live = test_get(&test_live);
     room = t->pool_room;
-    CHECK(room < TVMFFI_I_POOL_ROOM);
+    CHECK(room < TVMFFI_I_POOL_SLICE);
     for (i = 0; i < 3; ++i) {
       again = test_make_kept(kind);
       CHECK(again == o);
@@ -1601,7 +1601,7 @@ static void test_pool_reuse(void) {
     CHECK_INT(test_get(&test_live), live);
     CHECK(tvmffi_i_pool_flush(t) == 1);
     CHECK(tvmffi_i_pool_flush(t) == 0);
-    CHECK_INT(t->pool_room, TVMFFI_I_POOL_ROOM);
+    CHECK_INT(t->pool_room, TVMFFI_I_POOL_SLICE);
   }
 }
 
@@ -1702,10 +1702,12 @@ static void test_pool_bound(void) {
   tvmffi_release(test_make_kept(0));
   for (i = 0; i < TEST_COUNT(f); ++i) f[i] = test_make_kept(0);
   live = test_get(&test_live);
+  tvmffi_i_pool_left = 0;
   t->pool_room = 3 * unit;
   for (i = 0; i < TEST_COUNT(f); ++i) tvmffi_release(f[i]);
   CHECK_INT(test_get(&test_live), live - (TEST_COUNT(f) - 3));
   CHECK_INT(t->pool_room, 0);
+  tvmffi_i_pool_left = TVMFFI_I_POOL_PROCESS;
   test_set_pool(0);
   CHECK_INT(test_get(&test_live), live - TEST_COUNT(f));
   tvmffi_release(test_make_kept(0));
@@ -1726,6 +1728,7 @@ static void test_pool_evicts(void) {
   text = test_make_kept(TEST_KEPT_KINDS - 1);
   for (i = 0; i < 6; ++i) f[i] = test_make_kept(0);
   live = test_get(&test_live);
+  tvmffi_i_pool_left = 0;
   t->pool_room = (int32_t)(6 * small + 1);
   for (i = 0; i < 6; ++i) tvmffi_release(f[i]);
   CHECK_INT(test_get(&test_live), live);
@@ -1741,6 +1744,59 @@ static void test_pool_evicts(void) {
   CHECK(t->pool[small] == f[5 - freed]);
   CHECK(test_make_kept(TEST_KEPT_KINDS - 1) == text);
   tvmffi_release(text);
+  tvmffi_i_pool_left = TVMFFI_I_POOL_PROCESS;
+}
+
+/* A thread's budget follows what it keeps, within its own and the process's
+   limit, and goes back with what it keeps. */
+static void test_pool_budget(void) {
+  enum { MANY = 40000 };
+  static TVMFFIObjectHandle f[MANY];
+  tvmffi_i_thread *t = tvmffi_i_self();
+  const int32_t slice = TVMFFI_I_POOL_SLICE;
+  int32_t unit = (int32_t)tvmffi_i_pool_class(sizeof(tvmffi_i_function_object));
+  const int32_t n = 5 * slice / unit;
+  uint64_t left;
+  size_t live;
+  int32_t i, k;
+  if (test_oom) return;
+  test_set_pool(1);
+  left = tvmffi_i_pool_left;
+  tvmffi_release(test_make_kept(0));
+  CHECK_INT(t->pool_budget, slice);
+  live = test_get(&test_live);
+  for (i = 0; i < n; ++i) f[i] = test_make_kept(0);
+  for (i = 0; i < n; ++i) tvmffi_release(f[i]);
+  CHECK_INT(t->pool_budget, 5 * slice);
+  CHECK_INT(tvmffi_i_pool_left, left - 4 * (uint64_t)slice);
+  CHECK_INT(test_get(&test_live), live + (size_t)n);
+  for (k = 0; k < 3; ++k) { /* blocks in use again need no budget */
+    for (i = 0; i < n + 16 * k + 8; ++i) f[i] = test_make_kept(0);
+    CHECK_INT(t->pool_budget, 2 * slice);
+    for (i = 0; i < n + 16 * k + 8; ++i) tvmffi_release(f[i]);
+    CHECK(t->pool_budget >= 5 * slice);
+  }
+  OK(tvmffi_memory_trim());
+  CHECK_INT(t->pool_budget, slice);
+  CHECK(t->pool_room <= slice && t->pool_room > slice - 100);
+  CHECK(test_get(&test_live) < live + 10);
+  CHECK_INT(tvmffi_i_pool_left, left);
+  tvmffi_i_pool_left = 2 * (uint64_t)slice + 5;
+  for (i = 0; i < n; ++i) f[i] = test_make_kept(0);
+  for (i = 0; i < n; ++i) tvmffi_release(f[i]);
+  CHECK_INT(t->pool_budget, 3 * slice);
+  CHECK_INT(tvmffi_i_pool_left, 5);
+  tvmffi_i_pool_left = left - 2 * (uint64_t)slice;
+  for (i = 0; i < MANY; ++i) f[i] = test_make_kept(0);
+  for (i = 0; i < MANY; ++i) tvmffi_release(f[i]);
+  CHECK_INT(t->pool_budget, TVMFFI_I_POOL_THREAD);
+  ++tvmffi_i_pool_trims; /* as another thread does */
+  tvmffi_i_free(tvmffi_i_pool_make(40));
+  CHECK_INT(t->pool_budget, slice);
+  CHECK_INT(t->pool_room, slice);
+  test_set_pool(0);
+  CHECK_INT(tvmffi_i_pool_left, left);
+  CHECK_INT(t->pool_budget, 0);
 }
 
 /* Where memory is refused, what is kept is given back, and asked for again. */
@@ -1756,7 +1812,7 @@ static void test_pool_refused(void) {
   block = tvmffi_i_alloc(5000);
   CHECK(block != NULL);
   tvmffi_i_free(block);
-  CHECK_INT(tvmffi_i_self()->pool_room, TVMFFI_I_POOL_ROOM);
+  CHECK_INT(tvmffi_i_self()->pool_room, TVMFFI_I_POOL_SLICE);
   test_number = 0;
   CHECK(tvmffi_i_alloc(5000) == NULL);
   test_refuse_at = 0;
@@ -2784,6 +2840,7 @@ static void test_list_names(void) {
     OK(tvmffi_call(tvmffi_obj(names), tvmffi_out_any(&any), tvmffi_int(i)));
     found += test_contains(tvmffi_any_str(&any), text);
     builtin += test_contains(tvmffi_any_str(&any), "ffi.GetInvalidObject");
+    CHECK(!test_contains(tvmffi_any_str(&any), "tvmffi."));
     tvmffi_any_release(&any);
   }
   if (!test_oom) CHECK(found == 1 && builtin == 1);
@@ -9354,7 +9411,7 @@ static void test_pool_work(int id) {
     tvmffi_release(test_pool_kept[id][i]);
     test_pool_kept[id][i] = NULL;
   }
-  CHECK(t->pool_room > 0 && t->pool_room < TVMFFI_I_POOL_ROOM);
+  CHECK(t->pool_room > 0 && t->pool_room < TVMFFI_I_POOL_THREAD);
   for (i = 0; i < 4; ++i)
     (void)TVMFFIFunctionCreate(NULL, test_echo_callback, NULL,
                                &test_pool_kept[id][i]);
@@ -15550,6 +15607,7 @@ static const test_case test_cases[] = {
     {"objects: cells that a client writes", test_pool_cells},
     {"objects: sizes of memory that is kept", test_pool_classes},
     {"objects: so much memory is kept", test_pool_bound},
+    {"objects: budgets of kept memory", test_pool_budget},
     {"objects: kept memory is given back for other", test_pool_refused},
     {"objects: kept memory makes room for other", test_pool_evicts},
 #endif

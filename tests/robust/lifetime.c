@@ -624,6 +624,34 @@ TEST(threads_leave_nothing_behind) {
   CHECK(after - before < 100); /* under 400 KB for 2500 threads */
   return 0;
 }
+/* Threads that have no object any more keep little of what they used. */
+static pthread_barrier_t idle;
+static void *use_much_and_wait(void *arg) {
+  enum { MANY = 20000 };
+  Obj *o = (Obj *)malloc(MANY * sizeof *o);
+  int i;
+  for (i = 0; o != NULL && i < MANY; ++i) o[i] = make_opaque(NULL, NULL);
+  for (i = 0; o != NULL && i < MANY; ++i) F.ObjectDecRef(o[i]);
+  free(o);
+  pthread_barrier_wait(&idle);
+  pthread_barrier_wait(&idle);
+  return arg;
+}
+TEST(idle_threads_keep_little) {
+  enum { THREADS = 200 };
+  static pthread_t t[THREADS];
+  long before = resident(), after;
+  int i;
+  CHECK(pthread_barrier_init(&idle, NULL, THREADS + 1) == 0);
+  for (i = 0; i < THREADS; ++i)
+    CHECK(pthread_create(&t[i], NULL, use_much_and_wait, NULL) == 0);
+  pthread_barrier_wait(&idle);
+  after = resident();
+  pthread_barrier_wait(&idle);
+  for (i = 0; i < THREADS; ++i) CHECK(pthread_join(t[i], NULL) == 0);
+  CHECK(after - before < 100 * 256); /* 100 MB; 1 MB each would be 200 */
+  return 0;
+}
 #endif
 TEST(backtrace_lasts_until_the_next_call) {
   const TVMFFIByteArray *b = F.Backtrace("file.c", 7, "here", 1);
