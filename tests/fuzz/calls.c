@@ -458,8 +458,11 @@ static void make_argument(frame *f, int i, unsigned byte) {
   *any = *from;
   if (byte < 5 * NUM_VALUES) return;
   switch (next_byte() % 4) {
-    case 0: /* an object that is none */
+    case 0: /* an object that is none, a text that claims more than it has */
       if (any->type_index >= kTVMFFIStaticObjectBegin) any->v_obj = NULL;
+      if (any->type_index == kTVMFFISmallStr ||
+          any->type_index == kTVMFFISmallBytes)
+        any->small_str_len += 100;
       return;
     case 1: /* a plain C text, bytes or tensor */
       if (any->type_index == kTVMFFIStr)

@@ -982,20 +982,63 @@ CASE(TypeRegisterField, duplicate, ERR) {
   f.offset = 32;
   return F.TypeRegisterField(t, &f);
 }
-CASE(TypeRegisterField, getter_and_setter_NULL, ANY) {
+CASE(TypeRegisterField, getter_NULL, ERR) {
   TVMFFIFieldInfo f = field("x");
   f.getter = NULL;
-  f.setter = NULL;
-  F.TypeRegisterField(make_type("r.T"), &f);
-  return 0;
+  return F.TypeRegisterField(make_type("r.T"), &f);
 }
-EACH(TypeRegisterField, size, ANY, -1, INT64_MIN, INT64_MAX) {
+CASE(TypeRegisterField, writable_with_setter_NULL, ERR) {
+  TVMFFIFieldInfo f = field("x");
+  f.flags = kTVMFFIFieldFlagBitMaskWritable;
+  f.setter = NULL;
+  return F.TypeRegisterField(make_type("r.T"), &f);
+}
+CASE(TypeRegisterField, setter_NULL, OK) {
+  TVMFFIFieldInfo f = field("x");
+  f.setter = NULL;
+  return F.TypeRegisterField(make_type("r.T"), &f);
+}
+CASE(TypeRegisterField, name_empty, ERR) {
+  TVMFFIFieldInfo f = field("");
+  return F.TypeRegisterField(make_type("r.T"), &f);
+}
+EACH(TypeRegisterField, size, ERR, -1, INT64_MIN, INT64_MAX) {
   TVMFFIFieldInfo f = field("x");
   f.size = p;
-  f.alignment = p;
+  return F.TypeRegisterField(make_type("r.T"), &f);
+}
+EACH(TypeRegisterField, offset, ERR, INT64_MIN, INT64_MAX, INT64_C(1) << 32) {
+  TVMFFIFieldInfo f = field("x");
   f.offset = p;
-  F.TypeRegisterField(make_type("r.T"), &f);
-  return 0;
+  return F.TypeRegisterField(make_type("r.T"), &f);
+}
+EACH(TypeRegisterField, alignment, ERR, -1, 3, 24, INT64_MIN, INT64_MAX) {
+  TVMFFIFieldInfo f = field("x");
+  f.alignment = p;
+  return F.TypeRegisterField(make_type("r.T"), &f);
+}
+/* A field behind the objects of a class of Python, on it or on its parent. */
+EACH(TypeRegisterField, behind_the_objects, ERR, 0, 1) {
+  int32_t parent = make_type("r.T");
+  int32_t child = F.TypeGetOrAllocIndex(STR("r.U"), -1, 2, 0, 1, parent);
+  TVMFFIFieldInfo f = field("x");
+  TVMFFIAny args[2];
+  const TVMFFITypeAttrColumn *makers;
+  TVMFFIAny object = any_none();
+  TVMFFIObjectHandle make = NULL, maker;
+  int rc;
+  args[0] = any_int(child);
+  args[1] = any_int(24);
+  F.FunctionGetGlobal(STR("ffi._PyClassRegisterTypeAttrColumns"), &make);
+  CHECK(make != NULL && F.FunctionCall(make, args, 2, &object) == 0);
+  makers = F.GetTypeAttrColumn(STR("__ffi_new__"));
+  maker = makers->data[child - makers->begin_index].v_obj;
+  CHECK(F.FunctionCall(maker, NULL, 0, &object) == 0);
+  f.offset = 1 << 20;
+  f.field_static_type_index = kTVMFFIArray;
+  rc = F.TypeRegisterField(p == 0 ? child : parent, &f);
+  any_drop(&object);
+  return rc;
 }
 EACH(TypeRegisterField, flags, ANY, -1, INT64_MIN, (int64_t)1 << 40) {
   TVMFFIFieldInfo f = field("x");
@@ -1143,7 +1186,7 @@ CASE(TypeRegisterMetadata, of_ffi_Object, ANY) {
   m.total_size = 1000;
   return F.TypeRegisterMetadata(kTVMFFIObject, &m);
 }
-EACH(TypeRegisterMetadata, total_size, ANY, -1, INT32_MIN, INT32_MAX) {
+EACH(TypeRegisterMetadata, total_size, ERR, -1, 1, 23, INT32_MIN) {
   TVMFFITypeMetadata m = metadata();
   m.total_size = (int32_t)p;
   return F.TypeRegisterMetadata(make_type("r.T"), &m);

@@ -612,6 +612,10 @@ static int dummy_getter(void *field, TVMFFIAny *result) {
   (void)field, (void)result;
   return 0;
 }
+static int dummy_setter(void *field, const TVMFFIAny *value) {
+  (void)field, (void)value;
+  return 0;
+}
 static TVMFFIFieldInfo field(const char *name, int64_t flags, int64_t size) {
   TVMFFIFieldInfo f;
   memset(&f, 0, sizeof f);
@@ -620,9 +624,10 @@ static TVMFFIFieldInfo field(const char *name, int64_t flags, int64_t size) {
   f.metadata = text_of(size & 2 ? "{\"type_schema\":\"int\"}" : "");
   f.flags = flags;
   f.size = size;
-  f.alignment = size;
+  f.alignment = size & -size;
   f.offset = 3 * size;
   f.getter = dummy_getter;
+  f.setter = (void *)dummy_setter;
   f.field_static_type_index = (int32_t)size;
   return f;
 }
