@@ -15078,7 +15078,8 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
     return 0;
   }
   *bits = tvmffi_i_load_bits(view);
-  if (index == kTVMFFISmallStr) return 0;
+  if (index == kTVMFFISmallStr && view->small_str_len < sizeof(view->v_bytes))
+    return 0;
   if (index >= kTVMFFIStaticObjectBegin && view->v_obj) {
     tvmffi_retain(view->v_obj);
     return 0;

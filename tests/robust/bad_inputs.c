@@ -2660,6 +2660,11 @@ static const char *const liar_name[] = {"object of an unregistered type",
                                         "type index 63",
                                         "type index -7",
                                         NULL};
+static int is_false_text(const TVMFFIAny *a) {
+  return (a->type_index == kTVMFFISmallStr ||
+          a->type_index == kTVMFFISmallBytes) &&
+         a->small_str_len > 7;
+}
 static TVMFFIAny liar(int64_t p) {
   switch (p) {
     case 0: return liar_object(0, 999999);
@@ -2782,6 +2787,25 @@ OVER(every_builtin, in_container, ANY, liar) {
     if (bad.type_index != kTVMFFINone) call_every_builtin(bad);
   }
   return 0;
+}
+/* No container takes such a text, so none gives it back. */
+static const char *const taker_name[] = {"ffi.Array", "ffi.List", "ffi.Map",
+                                         "ffi.Dict", NULL};
+OVER(every_builtin, false_text_is_not_taken, ERR, taker) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny args[2], result = any_none();
+  int rc = 0;
+  int64_t i;
+  F.FunctionGetGlobal(STR(taker_name[p]), &f);
+  for (i = 3; i <= 7; ++i) {
+    args[0] = args[1] = liar(i);
+    CHECK(is_false_text(&args[0]));
+    rc = F.FunctionCall(f, args, 2, &result);
+    CHECK(rc != 0);
+    args[0] = any_int(1);
+    CHECK(F.FunctionCall(f, args, 2, &result) != 0);
+  }
+  return rc;
 }
 
 /* Attributes whose values are of another kind than the runtime expects, and
