@@ -21668,7 +21668,9 @@ enum {
   TVMFFI_I_PUSHED = 2 /* a frame, which has to be worked off */
 };
 
-/* What is known of objects, by address; the table keeps them alive. */
+/* What is known of objects, by address; the table keeps them alive. A table of
+   pairs has the second object, which it owns, as the value, and may have an
+   object in several pairs. */
 typedef struct {
   TVMFFIObject *key; /* owned, NULL: a free place */
   uint64_t value;
@@ -21677,14 +21679,20 @@ typedef struct {
 typedef struct {
   tvmffi_i_memo *places;
   size_t size, count; /* size: 0 or a power of two */
+  int is_pairs;
 } tvmffi_i_memos;
 
-/* The place of an object, or the free one where it belongs; there is one. */
+/* The place of an object, or of a pair, or the free one where it belongs; there
+   is one. */
 TVMFFI_I_INLINE tvmffi_i_memo *tvmffi_i_memo_place(const tvmffi_i_memos *m,
-                                                   const TVMFFIObject *key) {
+                                                   const TVMFFIObject *key,
+                                                   uint64_t value) {
   uint64_t hash = (uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15u;
-  size_t i = (size_t)(hash >> 32) & (m->size - 1);
-  while (m->places[i].key && m->places[i].key != key)
+  size_t i;
+  if (m->is_pairs) hash = (hash ^ hash >> 29 ^ value) * 0xBF58476D1CE4E5B9u;
+  i = (size_t)(hash >> 32) & (m->size - 1);
+  while (m->places[i].key && (m->places[i].key != key ||
+                              (m->is_pairs && m->places[i].value != value)))
     i = (i + 1) & (m->size - 1);
   return &m->places[i];
 }
@@ -21693,31 +21701,38 @@ TVMFFI_I_INLINE tvmffi_i_memo *tvmffi_i_find_memo(const tvmffi_i_memos *m,
                                                   const TVMFFIObject *key) {
   tvmffi_i_memo *place;
   if (!m->count) return NULL;
-  place = tvmffi_i_memo_place(m, key);
+  place = tvmffi_i_memo_place(m, key, 0);
   return place->key ? place : NULL;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_has_pair(const tvmffi_i_memos *m,
+                                      const TVMFFIObject *a,
+                                      const TVMFFIObject *b) {
+  return m->count && tvmffi_i_memo_place(m, a, (uintptr_t)b)->key;
 }
 
 static int tvmffi_i_set_memo(tvmffi_i_memos *m, TVMFFIObject *key,
                              uint64_t value) {
   tvmffi_i_memo *place;
-  tvmffi_i_memos grown;
+  tvmffi_i_memos grown = *m;
   size_t i;
   if (m->count * 2 >= m->size) {
     grown.size = m->size ? m->size * 2 : 16;
-    grown.count = m->count;
     if (grown.size > PTRDIFF_MAX / sizeof(*place)) return tvmffi_i_no_memory();
     grown.places = (tvmffi_i_memo *)tvmffi_i_alloc(grown.size * sizeof(*place));
     if (!grown.places) return tvmffi_i_no_memory();
     memset((void *)grown.places, 0, grown.size * sizeof(*place));
     for (i = 0; i < m->size; ++i)
       if (m->places[i].key)
-        *tvmffi_i_memo_place(&grown, m->places[i].key) = m->places[i];
+        *tvmffi_i_memo_place(&grown, m->places[i].key, m->places[i].value) =
+            m->places[i];
     tvmffi_i_free(m->places);
     *m = grown;
   }
-  place = tvmffi_i_memo_place(m, key);
+  place = tvmffi_i_memo_place(m, key, value);
   if (!place->key) {
     tvmffi_retain(key);
+    if (m->is_pairs) tvmffi_retain((TVMFFIObject *)(uintptr_t)value);
     place->key = key;
     ++m->count;
   }
@@ -21725,14 +21740,70 @@ static int tvmffi_i_set_memo(tvmffi_i_memos *m, TVMFFIObject *key,
   return 0;
 }
 
+/* Empties a table. */
 static void tvmffi_i_drop_memos(tvmffi_i_memos *m) {
+  tvmffi_i_memos dropped = *m;
   size_t i;
-  for (i = 0; i < m->size && m->count; ++i) {
-    if (!m->places[i].key) continue;
-    tvmffi_release(m->places[i].key);
-    --m->count;
+  m->places = NULL;
+  m->size = m->count = 0;
+  for (i = 0; i < dropped.size && dropped.count; ++i) {
+    if (!dropped.places[i].key) continue;
+    tvmffi_release(dropped.places[i].key);
+    if (dropped.is_pairs)
+      tvmffi_release((TVMFFIObject *)(uintptr_t)dropped.places[i].value);
+    --dropped.count;
   }
-  tvmffi_i_free(m->places);
+  tvmffi_i_free(dropped.places);
+}
+
+/* Memoised results of shared objects: a pair that is equal, or the hash of a
+   container. They make the time proportional to the references of a graph, not
+   to its paths. A result stays valid because an object that has been mapped or
+   hashed keeps that mapping or hash. The exception is a map with an object as a
+   key that has neither yet: a result that depends on one is loose, which means
+   that it is valid until the next object is mapped or hashed. */
+typedef struct {
+  size_t entries, num_loose;
+} tvmffi_i_progress;
+
+typedef struct {
+  tvmffi_i_memos firm, loose;
+  size_t entries;   /* objects mapped or hashed when `loose` was filled */
+  size_t num_loose; /* counts each loose result that is found or used */
+  tvmffi_i_progress *begun; /* a stack: the counts when each result was begun */
+  size_t num_begun, max_begun;
+} tvmffi_i_results;
+
+TVMFFI_I_NOINLINE int tvmffi_i_begin_result(tvmffi_i_results *r,
+                                            size_t entries) {
+  if (r->num_begun == r->max_begun) {
+    tvmffi_i_progress *begun = (tvmffi_i_progress *)tvmffi_i_larger(
+        r->begun, &r->max_begun, sizeof(*begun));
+    if (!begun) return -1;
+    r->begun = begun;
+  }
+  r->begun[r->num_begun].entries = entries;
+  r->begun[r->num_begun++].num_loose = r->num_loose;
+  return 0;
+}
+
+/* Stores the result that was begun last, unless it is loose and has become
+   invalid already. The caller takes it off the stack. */
+TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_results *r, size_t entries,
+                                          TVMFFIObject *key, uint64_t value) {
+  const tvmffi_i_progress *begun = &r->begun[r->num_begun - 1];
+  if (r->num_loose == begun->num_loose)
+    return tvmffi_i_set_memo(&r->firm, key, value);
+  if (begun->entries != entries) return 0;
+  if (r->entries != entries) tvmffi_i_drop_memos(&r->loose);
+  r->entries = entries;
+  return tvmffi_i_set_memo(&r->loose, key, value);
+}
+
+static void tvmffi_i_drop_results(tvmffi_i_results *r) {
+  tvmffi_i_drop_memos(&r->firm);
+  tvmffi_i_drop_memos(&r->loose);
+  tvmffi_i_free(r->begun);
 }
 
 /* What both have: the region that definitions are in, and the function that
@@ -21939,23 +22010,25 @@ typedef struct {
       const TVMFFIFieldInfo *field;
     } fields;
   } at;
-  int32_t outer;        /* the region around the objects */
-  int32_t region;       /* and in them */
-  unsigned char is_own; /* the frame holds references to both */
-  unsigned char kind;   /* of an object with fields */
+  int32_t outer;           /* the region around the objects */
+  int32_t region;          /* and in them */
+  unsigned char is_own;    /* the frame holds references to both */
+  unsigned char kind;      /* of an object with fields */
+  unsigned char is_shared; /* both may be met again */
 } tvmffi_i_equal_frame;
 
 typedef struct {
   tvmffi_i_structural base;
   tvmffi_i_stack frames;
   tvmffi_i_memos mapped[2]; /* left to right and back; values are borrowed */
+  tvmffi_i_results same;    /* pairs that are equal */
   int wants_path;
   tvmffi_i_mismatch *steps; /* from the innermost outwards */
   size_t num_steps, max_steps;
 } tvmffi_i_equality;
 
 static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
-                                 const TVMFFIAny *b);
+                                 const TVMFFIAny *b, uint32_t own);
 
 static tvmffi_i_known_column tvmffi_i_s_equal_column = {"__s_equal__", NULL};
 
@@ -22024,7 +22097,7 @@ static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
   if (!code) {
     outer = s->base.region;
     s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
-    code = tvmffi_i_equal_values(s, &a, &b);
+    code = tvmffi_i_equal_values(s, &a, &b, 2);
     if (code >= 0) s->base.region = outer;
   }
   tvmffi_any_release(&a);
@@ -22059,11 +22132,35 @@ TVMFFI_I_NOINLINE int tvmffi_i_equal_by_hook(tvmffi_i_equality *s,
   return code;
 }
 
+/* Whether two objects are known to be equal. */
+TVMFFI_I_NOINLINE int tvmffi_i_was_equal(tvmffi_i_equality *s,
+                                         const TVMFFIObject *a,
+                                         const TVMFFIObject *b) {
+  if (tvmffi_i_has_pair(&s->same.firm, a, b)) return 1;
+  if (s->same.entries != s->mapped[0].count ||
+      !tvmffi_i_has_pair(&s->same.loose, a, b))
+    return 0;
+  ++s->same.num_loose;
+  return 1;
+}
+
+/* Pushes a frame, unless the objects are known to be equal. `own`: how many
+   references to each the caller knows of. */
 static int tvmffi_i_push_equal(tvmffi_i_equality *s, TVMFFIObject *a,
-                               TVMFFIObject *b, tvmffi_i_equal_frame **out) {
-  tvmffi_i_equal_frame *f =
-      TVMFFI_I_PUSH(tvmffi_i_equal_frame, &s->frames, "StructuralEqual");
-  if (!f) return -1;
+                               TVMFFIObject *b, uint32_t own,
+                               tvmffi_i_equal_frame **out) {
+  int is_shared = tvmffi_i_is_shared(a, own) && tvmffi_i_is_shared(b, own);
+  tvmffi_i_equal_frame *f;
+  if (is_shared) {
+    if (tvmffi_i_was_equal(s, a, b)) return TVMFFI_I_SAME;
+    TVMFFI_TRY(tvmffi_i_begin_result(&s->same, s->mapped[0].count));
+  }
+  f = TVMFFI_I_PUSH(tvmffi_i_equal_frame, &s->frames, "StructuralEqual");
+  if (!f) {
+    s->same.num_begun -= (size_t)is_shared;
+    return -1;
+  }
+  f->is_shared = (unsigned char)is_shared;
   *out = f;
   f->object[0] = a;
   f->object[1] = b;
@@ -22075,12 +22172,12 @@ static int tvmffi_i_push_equal(tvmffi_i_equality *s, TVMFFIObject *a,
 
 /* Compares two objects of one type that has fields. */
 static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
-                                  TVMFFIObject *b) {
+                                  TVMFFIObject *b, uint32_t own) {
   const TVMFFITypeInfo *type = tvmffi_i_structural_type(a->type_index);
   tvmffi_i_equal_frame *f;
   TVMFFIObject *hook;
   int32_t region = s->base.region;
-  int kind, code;
+  int kind, code, is_shared;
   if (!type) return -1;
   kind = type->metadata->structural_eq_hash_kind;
   if (kind == kTVMFFISEqHashKindUniqueInstance) return a == b;
@@ -22089,6 +22186,7 @@ static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
     const tvmffi_i_memo *known = tvmffi_i_find_memo(&s->mapped[0], a);
     if (known) return known->value == (uintptr_t)b;
     if (tvmffi_i_find_memo(&s->mapped[1], b)) return TVMFFI_I_DIFFERENT;
+    own = UINT32_MAX; /* mapped in the end, which says more */
   }
   TVMFFI_TRY(tvmffi_i_find_hook(
       &tvmffi_i_s_equal_column, type->type_index,
@@ -22099,13 +22197,16 @@ static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
   if (kind == kTVMFFISEqHashKindFreeVar && region == kTVMFFIDefRegionKindSimple)
     region = kTVMFFIDefRegionKindNone;
   if (!hook) {
-    code = tvmffi_i_push_equal(s, a, b, &f);
+    code = tvmffi_i_push_equal(s, a, b, own, &f);
     if (code != TVMFFI_I_PUSHED) return code;
     f->at.fields.walk = tvmffi_i_walk_fields(type);
     f->kind = (unsigned char)kind;
     f->region = region;
     return code;
   }
+  is_shared = tvmffi_i_is_shared(a, own) && tvmffi_i_is_shared(b, own);
+  if (is_shared && tvmffi_i_was_equal(s, a, b)) return TVMFFI_I_SAME;
+  TVMFFI_TRY(tvmffi_i_begin_result(&s->same, s->mapped[0].count));
   tvmffi_retain(a);
   tvmffi_retain(b);
   {
@@ -22115,6 +22216,10 @@ static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
     if (code >= 0) s->base.region = outer;
   }
   code = tvmffi_i_end_equal(s, a, b, kind, code);
+  if (is_shared && code == TVMFFI_I_SAME &&
+      tvmffi_i_set_result(&s->same, s->mapped[0].count, a, (uintptr_t)b))
+    code = -1;
+  --s->same.num_begun;
   tvmffi_release(a);
   tvmffi_release(b);
   return code;
@@ -22151,9 +22256,10 @@ static int tvmffi_i_equal_shapes(const TVMFFIObject *a, const TVMFFIObject *b) {
   return TVMFFI_I_SAME;
 }
 
-/* Looks at two values: equal, different, or a frame is pushed. */
+/* Looks at two values: equal, different, or a frame is pushed. `own`: how many
+   references to each object the caller knows of. */
 static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
-                               const TVMFFIAny *b) {
+                               const TVMFFIAny *b, uint32_t own) {
   int32_t index = a->type_index;
   tvmffi_i_equal_frame *f;
   if (index != b->type_index) return tvmffi_i_differ_equal(a, b);
@@ -22176,14 +22282,14 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
       if (!s->wants_path && TVMFFI_I_CELL(TVMFFISeqCell, a->v_obj)->size !=
                                 TVMFFI_I_CELL(TVMFFISeqCell, b->v_obj)->size)
         return TVMFFI_I_DIFFERENT;
-      return tvmffi_i_push_equal(s, a->v_obj, b->v_obj, &f);
+      return tvmffi_i_push_equal(s, a->v_obj, b->v_obj, own, &f);
     case kTVMFFIMap:
     case kTVMFFIDict: {
       int code;
       if (!s->wants_path &&
           tvmffi_i_map_size(a->v_obj) != tvmffi_i_map_size(b->v_obj))
         return TVMFFI_I_DIFFERENT;
-      code = tvmffi_i_push_equal(s, a->v_obj, b->v_obj, &f);
+      code = tvmffi_i_push_equal(s, a->v_obj, b->v_obj, own, &f);
       if (code != TVMFFI_I_PUSHED) return code;
       f->at.map.at = tvmffi_i_map_begin(a->v_obj);
       f->at.map.other = tvmffi_i_map_begin(b->v_obj);
@@ -22192,7 +22298,7 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
     }
     case kTVMFFIShape: return tvmffi_i_equal_shapes(a->v_obj, b->v_obj);
     case kTVMFFITensor: return tvmffi_i_equal_tensors(s, a->v_obj, b->v_obj);
-    default: return tvmffi_i_equal_objects(s, a->v_obj, b->v_obj);
+    default: return tvmffi_i_equal_objects(s, a->v_obj, b->v_obj, own);
   }
 }
 
@@ -22221,7 +22327,7 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
     if (x->type_index < kTVMFFIStaticObjectBegin && tvmffi_i_same_any(x, y))
       code = TVMFFI_I_SAME;
     else
-      code = tvmffi_i_equal_step(s, x, y);
+      code = tvmffi_i_equal_step(s, x, y, 1);
     if (code == TVMFFI_I_SAME) {
       ++i;
     } else if (code == TVMFFI_I_PUSHED) {
@@ -22244,12 +22350,14 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
 }
 
 /* A key as the other side has it, borrowed. */
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_map_key_to(const tvmffi_i_equality *s,
-                                              int from, const TVMFFIAny *key) {
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_map_key_to(tvmffi_i_equality *s, int from,
+                                              const TVMFFIAny *key) {
   const tvmffi_i_memo *known;
   if (key->type_index < kTVMFFIStaticObjectBegin) return *key;
   known = tvmffi_i_find_memo(&s->mapped[from], key->v_obj);
-  return known ? tvmffi_obj((TVMFFIObject *)(uintptr_t)known->value) : *key;
+  if (known) return tvmffi_obj((TVMFFIObject *)(uintptr_t)known->value);
+  ++s->same.num_loose; /* it may be mapped later */
+  return *key;
 }
 
 /* Records a step whose keys (copied) are on side `side` and the other one,
@@ -22364,7 +22472,7 @@ static int tvmffi_i_equal_entries(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
     if (!value) return TVMFFI_I_DIFFERENT;
     pair = tvmffi_i_map_pair(map[0], f->at.map.at);
     if (!pair) return tvmffi_i_end_entries(s, map);
-    code = tvmffi_i_equal_step(s, &pair->value, value);
+    code = tvmffi_i_equal_step(s, &pair->value, value, 1);
     if (code < 0) return code;
     if (code != TVMFFI_I_PUSHED) continue;
     if (map[0]->type_index == kTVMFFIDict) tvmffi_i_keep_equal(s);
@@ -22391,7 +22499,7 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
       code = TVMFFI_I_SAME;
       continue;
     }
-    if (!code) code = tvmffi_i_equal_step(s, &a, &b);
+    if (!code) code = tvmffi_i_equal_step(s, &a, &b, is_own ? 2 : 1);
     if (code == TVMFFI_I_PUSHED) {
       if (!is_own) tvmffi_i_keep_equal(s);
       TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames)->is_own =
@@ -22411,6 +22519,7 @@ static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
   tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
   int32_t index = f->object[0]->type_index;
   if (index == kTVMFFIDict) tvmffi_any_release(&f->at.map.key[0]);
+  s->same.num_begun -= f->is_shared;
   if (f->is_own) {
     tvmffi_release(f->object[0]);
     tvmffi_release(f->object[1]);
@@ -22421,9 +22530,9 @@ static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
 /* Compares two values (borrowed): 1, 0, or an error's code. An error leaves
    the region as it was where it arose, as upstream does. */
 static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
-                                 const TVMFFIAny *b) {
+                                 const TVMFFIAny *b, uint32_t own) {
   size_t base = s->frames.depth;
-  int code = tvmffi_i_equal_step(s, a, b);
+  int code = tvmffi_i_equal_step(s, a, b, own);
   while (s->frames.depth > base) {
     tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
     switch (f->object[0]->type_index) {
@@ -22439,6 +22548,10 @@ static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
     }
     if (code == TVMFFI_I_PUSHED) continue;
     if (code >= 0) s->base.region = f->outer;
+    if (code == TVMFFI_I_SAME && f->is_shared &&
+        tvmffi_i_set_result(&s->same, s->mapped[0].count, f->object[0],
+                            (uintptr_t)f->object[1]))
+      code = -1;
     do tvmffi_i_pop_equal(s);
     while (code < 0 && s->frames.depth > base);
   }
@@ -22485,10 +22598,11 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;
   s.wants_path = paths != NULL;
+  s.same.firm.is_pairs = s.same.loose.is_pairs = 1;
   tvmffi_i_stack_open(&s.frames, room, sizeof(room));
   TVMFFI_TRY(tvmffi_i_own(a, &left));
   code = tvmffi_i_own(b, &right);
-  if (!code) code = tvmffi_i_equal_values(&s, &left, &right);
+  if (!code) code = tvmffi_i_equal_values(&s, &left, &right, UINT32_MAX);
   if (code == TVMFFI_I_DIFFERENT && paths) {
     *paths = tvmffi_i_mismatch_paths(&s);
     if (!*paths) code = -1;
@@ -22502,6 +22616,7 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
   tvmffi_i_stack_close(&s.frames);
   tvmffi_i_drop_memos(&s.mapped[0]);
   tvmffi_i_drop_memos(&s.mapped[1]);
+  tvmffi_i_drop_results(&s.same);
   tvmffi_any_release(&left);
   tvmffi_any_release(&right);
   return code;
@@ -22526,7 +22641,7 @@ typedef struct {
     tvmffi_i_field_walk walk;
   } at;
   int32_t outer, region;
-  unsigned char is_own, kind;
+  unsigned char is_own, kind, is_shared; /* a container that is met again */
 } tvmffi_i_hash_frame;
 
 typedef struct {
@@ -22535,11 +22650,12 @@ typedef struct {
   tvmffi_i_stack frames;
   tvmffi_i_hash_item *items;
   size_t num_items, max_items;
-  tvmffi_i_memos known;
+  tvmffi_i_memos known;        /* objects with fields */
+  tvmffi_i_results containers; /* which keys of maps do not look for */
 } tvmffi_i_hasher;
 
 static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
-                               uint64_t *hash);
+                               uint32_t own, uint64_t *hash);
 
 static tvmffi_i_known_column tvmffi_i_s_hash_column = {"__s_hash__", NULL};
 
@@ -22575,7 +22691,7 @@ static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&args[0], &value));
   outer = s->base.region;
   s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
-  code = tvmffi_i_hash_value(s, &value, &hash);
+  code = tvmffi_i_hash_value(s, &value, 2, &hash);
   tvmffi_any_release(&value);
   if (code) return code;
   s->base.region = outer;
@@ -22605,17 +22721,37 @@ TVMFFI_I_NOINLINE int tvmffi_i_hash_by_hook(tvmffi_i_hasher *s,
 }
 
 static int tvmffi_i_push_hash(tvmffi_i_hasher *s, TVMFFIObject *o,
-                              uint64_t hash, tvmffi_i_hash_frame **out) {
-  tvmffi_i_hash_frame *f =
-      TVMFFI_I_PUSH(tvmffi_i_hash_frame, &s->frames, "StructuralHash");
-  if (!f) return -1;
+                              int is_shared, uint64_t hash,
+                              tvmffi_i_hash_frame **out) {
+  tvmffi_i_hash_frame *f;
+  if (is_shared)
+    TVMFFI_TRY(tvmffi_i_begin_result(&s->containers, s->known.count));
+  f = TVMFFI_I_PUSH(tvmffi_i_hash_frame, &s->frames, "StructuralHash");
+  if (!f) {
+    s->containers.num_begun -= (size_t)is_shared;
+    return -1;
+  }
   *out = f;
   f->object = o;
   f->hash = hash;
   f->outer = f->region = s->base.region;
   f->is_own = 0;
+  f->is_shared = (unsigned char)is_shared;
   f->at.index = 0;
   return TVMFFI_I_PUSHED;
+}
+
+/* Finds the hash of a shared container: 1, or 0 if it has to be computed. */
+TVMFFI_I_NOINLINE int tvmffi_i_was_hashed(tvmffi_i_hasher *s,
+                                          const TVMFFIObject *o,
+                                          uint64_t *hash) {
+  const tvmffi_i_memo *known = tvmffi_i_find_memo(&s->containers.firm, o);
+  if (!known && s->containers.entries == s->known.count) {
+    known = tvmffi_i_find_memo(&s->containers.loose, o);
+    s->containers.num_loose += known != NULL;
+  }
+  if (known) *hash = known->value;
+  return known != NULL;
 }
 
 static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
@@ -22641,7 +22777,7 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
   if (kind == kTVMFFISEqHashKindFreeVar && region == kTVMFFIDefRegionKindSimple)
     region = kTVMFFIDefRegionKindNone;
   if (!hook) {
-    code = tvmffi_i_push_hash(s, o, type->type_key_hash, &f);
+    code = tvmffi_i_push_hash(s, o, 0, type->type_key_hash, &f);
     if (code != TVMFFI_I_PUSHED) return code;
     f->at.walk = tvmffi_i_walk_fields(type);
     f->kind = (unsigned char)kind;
@@ -22745,8 +22881,9 @@ static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
 }
 
 /* Pushes a map with its entries sorted. Keys without a hash are left out. */
-static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map) {
-  size_t first = s->num_items;
+static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map,
+                             int is_shared) {
+  size_t first = s->num_items, left_out = 0;
   int is_dict = map->type_index == kTVMFFIDict, code = 0;
   tvmffi_i_hash_frame *f;
   const tvmffi_i_pair *pair;
@@ -22754,7 +22891,10 @@ static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map) {
   for (at = tvmffi_i_map_begin(map);
        (pair = tvmffi_i_map_pair(map, at)) != NULL;
        at = tvmffi_i_map_after(map, at)) {
-    if (!tvmffi_i_hash_key(s, &pair->key, &hash)) continue;
+    if (!tvmffi_i_hash_key(s, &pair->key, &hash)) {
+      ++left_out; /* it may get one later */
+      continue;
+    }
     if (s->num_items == s->max_items) {
       tvmffi_i_hash_item *items = (tvmffi_i_hash_item *)tvmffi_i_larger(
           s->items, &s->max_items, sizeof(*items));
@@ -22768,7 +22908,7 @@ static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map) {
   }
   if (!code)
     code = tvmffi_i_push_hash(
-        s, map,
+        s, map, is_shared,
         tvmffi_i_hash_combine(tvmffi_i_object_key_hash(map),
                               (uint64_t)tvmffi_i_map_size(map)),
         &f);
@@ -22776,6 +22916,7 @@ static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map) {
     tvmffi_i_drop_items(s, first, is_dict);
     return code;
   }
+  s->containers.num_loose += left_out;
   if (s->num_items - first > 24)
     tvmffi_i_sort_items(s->items + first, s->num_items - first);
   else if (s->num_items > first)
@@ -22785,12 +22926,14 @@ static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map) {
   return code;
 }
 
-/* Looks at a value: 0 and its hash, or a frame is pushed, or an error. */
+/* Looks at a value: 0 and its hash, or a frame is pushed, or an error. `own`:
+   how many references to an object the caller knows of. */
 static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
-                              uint64_t *hash) {
+                              uint32_t own, uint64_t *hash) {
   int32_t index = any->type_index;
   tvmffi_i_hash_frame *f;
   TVMFFIObject *o = any->v_obj;
+  int is_shared;
   if (index < kTVMFFIStaticObjectBegin) {
     uint64_t bits = any->v_uint64;
     if (index == kTVMFFISmallStr) return tvmffi_i_any_hash(any, hash);
@@ -22806,14 +22949,18 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
     case kTVMFFIBigInt: return tvmffi_i_hash_object(any, hash);
     case kTVMFFIArray:
     case kTVMFFIList:
+    case kTVMFFIMap:
+    case kTVMFFIDict:
+      is_shared = tvmffi_i_is_shared(o, own);
+      if (is_shared && tvmffi_i_was_hashed(s, o, hash)) return 0;
+      if (index == kTVMFFIMap || index == kTVMFFIDict)
+        return tvmffi_i_open_map(s, o, is_shared);
       return tvmffi_i_push_hash(
-          s, o,
+          s, o, is_shared,
           tvmffi_i_hash_combine(
               tvmffi_i_object_key_hash(o),
               (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, o)->size),
           &f);
-    case kTVMFFIMap:
-    case kTVMFFIDict: return tvmffi_i_open_map(s, o);
     case kTVMFFIShape: {
       const TVMFFIShapeCell *shape = TVMFFI_I_CELL(TVMFFIShapeCell, o);
       uint64_t h =
@@ -22849,7 +22996,7 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
     f->hash = sum;
     f->at.index = i + 1;
     if (i >= cell->size) break;
-    code = tvmffi_i_hash_step(s, item, &hash);
+    code = tvmffi_i_hash_step(s, item, 1, &hash);
     if (code == TVMFFI_I_PUSHED && f->object->type_index == kTVMFFIList) {
       f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
       tvmffi_retain(f->object);
@@ -22874,7 +23021,7 @@ static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
     f->hash = tvmffi_i_hash_combine(f->hash, key);
     if (next > i + 1) continue; /* which value comes first is not known */
     value = s->items[i].value;
-    code = tvmffi_i_hash_step(s, &value, &hash);
+    code = tvmffi_i_hash_step(s, &value, 1, &hash);
     if (code) return code;
     f->hash = tvmffi_i_hash_combine(f->hash, hash);
   }
@@ -22891,7 +23038,7 @@ static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
     if (!field) break;
     TVMFFI_TRY(tvmffi_i_read_field(field, f->object, &value, &is_own));
     s->base.region = tvmffi_i_field_region(field, f->region);
-    code = tvmffi_i_hash_step(s, &value, &hash);
+    code = tvmffi_i_hash_step(s, &value, is_own ? 2 : 1, &hash);
     if (code == TVMFFI_I_PUSHED) {
       if (!is_own) tvmffi_retain(value.v_obj);
       TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames)->is_own =
@@ -22911,15 +23058,16 @@ static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
   int32_t index = f->object->type_index;
   if (index == kTVMFFIMap || index == kTVMFFIDict)
     tvmffi_i_drop_items(s, f->at.map.first, index == kTVMFFIDict);
+  s->containers.num_begun -= f->is_shared;
   if (f->is_own) tvmffi_release(f->object);
   TVMFFI_I_POP(tvmffi_i_hash_frame, &s->frames);
 }
 
 /* Gives the hash of a value (borrowed). */
 static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
-                               uint64_t *hash) {
+                               uint32_t own, uint64_t *hash) {
   size_t base = s->frames.depth;
-  int code = tvmffi_i_hash_step(s, value, hash);
+  int code = tvmffi_i_hash_step(s, value, own, hash);
   while (s->frames.depth > base) {
     tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
     switch (f->object->type_index) {
@@ -22932,6 +23080,9 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
     if (code == TVMFFI_I_PUSHED) continue;
     *hash = f->hash;
     if (!code) s->base.region = f->outer;
+    if (!code && f->is_shared)
+      code =
+          tvmffi_i_set_result(&s->containers, s->known.count, f->object, *hash);
     do tvmffi_i_pop_hash(s);
     while (code < 0 && s->frames.depth > base);
     if (code < 0 || s->frames.depth == base) break;
@@ -22954,11 +23105,12 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   s.base.skips_tensors = skips_tensors;
   tvmffi_i_start_types(); /* so every object has its type */
   TVMFFI_TRY(tvmffi_i_own(value, &owned));
-  code = tvmffi_i_hash_value(&s, &owned, hash);
+  code = tvmffi_i_hash_value(&s, &owned, UINT32_MAX, hash);
   tvmffi_i_drop_callback(&s.base);
   tvmffi_i_free(s.items);
   tvmffi_i_stack_close(&s.frames);
   tvmffi_i_drop_memos(&s.known);
+  tvmffi_i_drop_results(&s.containers);
   tvmffi_any_release(&owned);
   return code;
 }

@@ -525,7 +525,7 @@ static void test_find_leaks(size_t since) {
 /* A test is a function that returns at the first call that cannot go on. What
    it owns it gives to OWN or OWN_ANY, which release it at the test's end. */
 
-static TVMFFIAny test_owned[64];
+static TVMFFIAny test_owned[128];
 static int test_num_owned;
 static int test_oom; /* running with refused allocations */
 
@@ -13622,6 +13622,164 @@ static void test_structural_depth(void) {
   tvmffi_i_erase((tvmffi_i_seq *)(void *)list.v_obj, 0, 1);
 }
 
+/* Makes a nest (the test owns it) of `depth` levels, each of which has the
+   level below it twice: a container by its function's name, or an object of a
+   type. */
+static int test_shared_nest(const char *name, int32_t index, int depth,
+                            TVMFFIAny leaf, TVMFFIAny *out) {
+  TVMFFIAny level = tvmffi_i_copy_owned(&leaf), next;
+  int i, code = 0;
+  for (i = 0; i < depth && !code; ++i) {
+    next = tvmffi_none();
+    if (!name) {
+      TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(*o) + 32);
+      code = o ? 0 : -1;
+      if (!o) break;
+      ((TVMFFIAny *)(void *)(o + 1))[0] = tvmffi_i_copy_owned(&level);
+      ((TVMFFIAny *)(void *)(o + 1))[1] = tvmffi_i_copy_owned(&level);
+      next = tvmffi_obj(o);
+    } else if (name[4] == 'M' || name[4] == 'D') {
+      code = tvmffi_call(tvmffi_str(name), tvmffi_out_any(&next), tvmffi_int(0),
+                         level, tvmffi_int(1), level);
+    } else {
+      code = tvmffi_call(tvmffi_str(name), tvmffi_out_any(&next), level, level);
+    }
+    if (code) break;
+    tvmffi_any_release(&level);
+    level = next;
+  }
+  OWN_ANY(level);
+  *out = level;
+  return code;
+}
+
+/* Compares both fields, and hashes them. */
+static int test_s_equal_both(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  const TVMFFIAny *a = (const TVMFFIAny *)(const void *)(args[0].v_obj + 1);
+  const TVMFFIAny *b = (const TVMFFIAny *)(const void *)(args[1].v_obj + 1);
+  TVMFFIAny next[4];
+  int i;
+  (void)self, (void)num_args;
+  next[2] = tvmffi_int(0);
+  next[3] = tvmffi_str("a");
+  for (i = 0; i < 2; ++i) {
+    next[0] = a[i];
+    next[1] = b[i];
+    *result = tvmffi_none();
+    TVMFFI_TRY(TVMFFIFunctionCall(args[2].v_obj, next, 4, result));
+    if (!result->v_int64) break;
+  }
+  return 0;
+}
+static int test_s_hash_both(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  TVMFFIAny next[3];
+  int i;
+  (void)self, (void)num_args;
+  next[1] = args[1];
+  next[2] = tvmffi_int(0);
+  for (i = 0; i < 2; ++i) {
+    next[0] = ((const TVMFFIAny *)(const void *)(args[0].v_obj + 1))[i];
+    *result = tvmffi_none();
+    TVMFFI_TRY(TVMFFIFunctionCall(args[2].v_obj, next, 3, result));
+    next[1] = *result;
+  }
+  return 0;
+}
+
+/* Graphs with more paths than can be followed take the time of their edges. */
+static void test_structural_nests(const char *name, int32_t index) {
+  TVMFFIAny x, y, z, leaf, args[4], result;
+  int64_t h, k;
+  int depth = test_scale(40, 12);
+  OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &leaf));
+  OK(test_shared_nest(name, index, depth, leaf, &x));
+  OK(test_shared_nest(name, index, depth, leaf, &y));
+  OK(test_built("ffi.Array", 1, tvmffi_int(2), tvmffi_none(), &leaf));
+  OK(test_shared_nest(name, index, depth, leaf, &z));
+  SAME_STRUCTURE(x, x, 0, 1);
+  SAME_STRUCTURE(x, y, 0, 1);
+  SAME_STRUCTURE(x, y, 1, 1);
+  SAME_STRUCTURE(x, z, 0, 0);
+  OK(test_hash(x, 0, &h));
+  OK(test_hash(y, 0, &k));
+  CHECK(h == k);
+  OK(test_hash(z, 0, &k));
+  CHECK(h != k);
+  args[0] = x;
+  args[1] = z;
+  args[2] = args[3] = tvmffi_bool(0);
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &result));
+  CHECK_INT(((tvmffi_i_path *)(void *)test_item(result.v_obj, 0))->depth,
+            depth + 1);
+  args[1] = y;
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &result));
+  CHECK_INT(result.type_index, kTVMFFINone);
+  OK(test_built("ffi.StructuralKey", 1, x, x, &args[0]));
+  OK(test_built("ffi.StructuralKey", 1, y, y, &args[1]));
+  OK(test_built("ffi.StructuralKeyEqual", 2, args[0], args[1], &result));
+  CHECK_INT(result.v_int64, 1);
+}
+
+static void test_structural_shared(void) {
+  test_structural_nests("ffi.Array", 0);
+  test_structural_nests("ffi.List", 0);
+  test_structural_nests("ffi.Map", 0);
+  test_structural_nests("ffi.Dict", 0);
+}
+
+static void test_structural_shared_objects(void) {
+  int32_t constant, graph, hooked;
+  STRUCTURAL_TYPE(constant, "unit.Const", kTVMFFISEqHashKindConstTreeNode, 0,
+                  0);
+  STRUCTURAL_TYPE(graph, "unit.Graph", kTVMFFISEqHashKindDAGNode, 0, 0);
+  STRUCTURAL_TYPE(hooked, "unit.HookedBoth", kTVMFFISEqHashKindTreeNode, 0, 0);
+  OK(test_set_hook_once(hooked, "__s_equal__", test_s_equal_both));
+  OK(test_set_hook_once(hooked, "__s_hash__", test_s_hash_both));
+  test_structural_nests(NULL, constant);
+  test_structural_nests(NULL, graph);
+  test_structural_nests(NULL, hooked);
+}
+
+/* A map that is shared is compared and hashed again when its key, an object,
+   has been defined meanwhile. */
+static void test_structural_shared_keys(void) {
+  int32_t variable, function;
+  TVMFFIAny x, y, m, n, f, g, a, b;
+  int64_t h, k;
+  int depth = test_scale(40, 12);
+  STRUCTURAL_TYPE(variable, "unit.Var", kTVMFFISEqHashKindFreeVar, 0, 0);
+  STRUCTURAL_TYPE(function, "unit.Lambda", kTVMFFISEqHashKindTreeNode,
+                  kTVMFFIFieldFlagBitMaskSEqHashDefSimple, 0);
+  NODE(x, variable, tvmffi_int(1), tvmffi_none());
+  NODE(y, variable, tvmffi_int(1), tvmffi_none());
+  OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &m));
+  OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &n));
+  OK(test_shared_nest("ffi.Array", 0, depth, m, &m));
+  OK(test_shared_nest("ffi.Array", 0, depth, n, &n));
+  SAME_STRUCTURE(m, n, 0, 1); /* x is free: its own counterpart */
+  NODE(f, function, x, m);
+  NODE(g, function, y, n);
+  SAME_STRUCTURE(f, g, 0, 0); /* x is y */
+  OK(test_built("ffi.Array", 2, m, f, &a));
+  OK(test_built("ffi.Array", 2, n, g, &b));
+  SAME_STRUCTURE(a, b, 0, 0); /* first the one, then the other */
+  NODE(g, function, x, n);
+  OK(test_built("ffi.Array", 2, n, g, &b));
+  SAME_STRUCTURE(a, b, 0, 1);
+  /* The same with a map for each place, which have one result each. */
+  OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &m));
+  OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &n));
+  NODE(f, function, x, m);
+  NODE(g, function, x, n);
+  OK(test_built("ffi.Array", 2, m, f, &a));
+  OK(test_built("ffi.Array", 2, m, g, &b));
+  OK(test_hash(a, 0, &h));
+  OK(test_hash(b, 0, &k));
+  CHECK(h == k);
+}
+
 static void test_structural_errors(void) {
   TVMFFIAny f, pair;
   TVMFFIByteArray name = TEXT("ffi.StructuralHash");
@@ -15975,6 +16133,10 @@ static const test_case test_cases[] = {
     {"structural: hooks", test_structural_hooks},
     {"structural: hooks that change what is compared", test_structural_changes},
     {"structural: depth", test_structural_depth},
+    {"structural: shared parts", test_structural_shared},
+    {"structural: shared objects", test_structural_shared_objects},
+    {"structural: shared maps with objects as keys",
+     test_structural_shared_keys},
     {"structural: errors", test_structural_errors},
     {"structural: keys", test_structural_keys},
     {"structural: tensors", test_structural_tensors},
