@@ -258,6 +258,15 @@
 #define TVMFFI_NO_THREADS TVMFFI_FREESTANDING
 #endif
 
+/* Any file. For a shared library that a process has once: thread-local state
+   lies in the block that glibc reserves for each thread in advance, so that no
+   call is needed to find it. That block has room for some four libraries of
+   this kind that are loaded by dlopen; a fifth fails to load. Only with glibc.
+ */
+#ifndef TVMFFI_STATIC_TLS
+#define TVMFFI_STATIC_TLS 0
+#endif
+
 /* All. No floating-point code; a float value is still passed on as it is. */
 #ifndef TVMFFI_NO_FLOAT
 #define TVMFFI_NO_FLOAT 0
@@ -778,6 +787,9 @@ enum {
 TVMFFI_I_UNUSED static char tvmffi_i_keys[TVMFFI_I_NUM_KEYS];
 #define TVMFFI_I_OF_THREAD(type, name) \
   ((type *)TVMFFI_THREAD_LOCAL((void *)(tvmffi_i_keys + (name)), sizeof(type)))
+#elif TVMFFI_STATIC_TLS && TVMFFI_I_GNU && defined(__GLIBC__) && \
+    defined(__PIC__) && !defined(__PIE__)
+#define TVMFFI_I_THREAD __thread __attribute__((__tls_model__("initial-exec")))
 #else
 #define TVMFFI_I_THREAD __thread
 #endif

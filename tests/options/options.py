@@ -279,6 +279,50 @@ def dynamic_hosts(box):
     box.run(box.link("exe2", main, sealed, "-ldl"), whole, "1")
 
 
+LOADER = """
+#include <dlfcn.h>
+int main(int argc, char **argv) {
+  int i;
+  for (i = 1; i < argc; ++i) {
+    void *library = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+    if (!library || !dlsym(library, "TVMFFIGetVersion")) return 1;
+  }
+  return argc > 1 ? 0 : 2;
+}
+"""
+
+
+def static_tls(box):
+    """The drop-in library, built by one line, finds its thread's state with no
+    call; other libraries may be loaded in any number."""
+    def library(name, text, *flags):
+        obj = box.compile(name, text, "-O2", "-fPIC", *flags)
+        out = box.folder / (name + ".so")
+        box.run(*box.compiler(), "-shared", obj, "-o", out)
+        return obj, out
+    def check(obj):
+        none_like(box.undefined(obj), ["__tls_get_addr"])
+    dropin, alone = library("dropin", (ROOT / "dropin/tvmffi.c").read_text())
+    other, shared = library("other", IMPLEMENTATION)
+    check(dropin)
+    must_fail(check, other)
+    check(library("static", IMPLEMENTATION, "-DTVMFFI_STATIC_TLS=1")[0])
+    must_fail(check, library("off", IMPLEMENTATION,
+                             "-DTVMFFI_STATIC_TLS=0")[0])
+    copies = [box.folder / f"copy{i}.so" for i in range(20)]
+    for copy in copies:
+        shutil.copy2(shared, copy)
+    loader = box.link("loader", box.compile("loader", LOADER), "-ldl")
+    box.run(loader, *copies)
+    box.run(loader, alone)
+    # A program has it where its own variables are, as ever.
+    for pie in ("-fPIE", "-fno-pie"):
+        for flag in ("-DTVMFFI_STATIC_TLS=1", "-DTVMFFI_STATIC_TLS=0"):
+            obj = box.compile("program", IMPLEMENTATION, "-O2", pie, flag)
+            none_like(box.run("readelf", "-rW", obj).split(),
+                      re.compile("R_X86_64_(GOTTPOFF|TLSGD|TLSLD)"))
+
+
 def exports_declarations(box):
     for level in ("-O0", "-O2"):
         # Without optimisation, compilers keep constants that nothing uses.
@@ -917,6 +961,8 @@ CASES = [
     ("TVMFFI_DYNAMIC: files share a runtime that nobody else sees",
      exports_dynamic),
     ("TVMFFI_DYNAMIC: which runtimes are taken", dynamic_hosts),
+    ("TVMFFI_STATIC_TLS: no call for the thread's state, in the drop-in library",
+     static_tls),
     ("declarations alone leave no symbol", exports_declarations),
     ("default: only libc is needed", needs_only_libc),
     ("TVMFFI_NO_STDIO: no stdio", lacks(
