@@ -275,6 +275,12 @@ static int run_table(char **argv, outcome *rows, int count) {
     if (first && !option.brief) printf("\n%s\n", rows[i].group);
     print_row(&rows[i]);
   }
+  for (int i = 0; i < count; ++i) {
+    if (!stands_out(rows, count, i)) continue;
+    measure_again(argv, &rows[i]);
+    printf("\n%s, measured again\n", rows[i].group);
+    print_row(&rows[i]);
+  }
   print_summary(rows, count);
   return 0;
 }

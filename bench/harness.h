@@ -45,6 +45,13 @@ void check_libraries(void);
 int pin(void);
 void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]);
 void measure(char **argv, outcome *out);
+/* Measures a row once more, and keeps the least of both. */
+void measure_again(char **argv, outcome *out);
+
+/* series.c */
+/* Whether row i is far above or far below both rows beside it, of a series of
+ * rows whose names differ in a number. */
+int stands_out(const outcome *rows, int count, int i);
 
 /* print.c */
 void print_machine(int cpu);

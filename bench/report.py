@@ -2,7 +2,9 @@
 """Writes docs/benchmarks.md and its pictures from what the harness measured.
 
 Figures come from JSON: of the program bench (--json), of tests/sizes.py and of
-bench/compare/compare.py. Words come from bench/report.ini, which is written by
+bench/compare/compare.py. Several runs of the program may be given, each of
+which measured every row at another time: a figure is their median, and a goal
+is met if every run meets it. Words come from bench/report.ini, which is written by
 hand: the goals, how each limit was obtained, and why a figure is what it is.
 With --goals nothing is written, and the goals are printed.
 """
@@ -14,12 +16,15 @@ import math
 import re
 import shlex
 import shutil
+import statistics
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 LOST = 1.05  # slower than stock by more than a second run would differ
+APART = 1.05  # runs whose ratios differ by more are shown beside the median
 SUBJECTS = ("limit", "stock", "ours")
+RATIOS = ("to_limit", "to_stock")
 COLOURS = {"limit": "#888888", "stock": "#d08030", "ours": "#2060a0"}
 SIZE = re.compile(r"^(?P<what>.*?),? ?(?P<size>\d[\d,]*\d|\d) "
                   r"?(?P<unit>[a-z]+)?(?P<rest>.*)$")
@@ -29,14 +34,28 @@ SIZE = re.compile(r"^(?P<what>.*?),? ?(?P<size>\d[\d,]*\d|\d) "
 
 
 class Rows:
-    def __init__(self, path):
-        self.run = json.loads(path.read_text())
-        self.all = self.run["rows"]
+    def __init__(self, *paths):
+        runs = [json.loads(path.read_text()) for path in paths]
+        # What each run has, and what they have together.
+        self.each = [{self.name(row): row for row in run["rows"]}
+                     for run in runs]
+        self.all = [combined([run[name] for run in self.each if name in run])
+                    for name in self.each[0]]
         self.by_name = {self.name(row): row for row in self.all}
+        self.run = dict(runs[0], load=max(run["load"] for run in runs),
+                        runs=len(runs))
 
     @staticmethod
     def name(row):
         return f"{row['group']}: {row['name']}"
+
+    def text(self):
+        """The figures as JSON, a line for each row, as bench writes them."""
+        head = [f"{json.dumps(key)}: {json.dumps(value)}"
+                for key, value in self.run.items() if key != "rows"]
+        lines = ",\n".join("    " + json.dumps(row) for row in self.all)
+        return "{\n  " + ",\n  ".join(head) + ',\n  "rows": [\n' \
+            + lines + "\n  ]\n}\n"
 
     def groups(self):
         groups = {}
@@ -56,6 +75,29 @@ class Rows:
                     size] = row
         return {key: sorted(rows.items()) for key, rows in families.items()
                 if len(rows) >= least}
+
+
+def combined(rows):
+    """A row of several runs: the median of each figure, the ratios of all."""
+    row = dict(rows[0])
+    for subject in SUBJECTS:
+        if subject in row:
+            row[subject] = {
+                key: round(statistics.median(r[subject][key] for r in rows), 3)
+                for key in row[subject]}
+    for key in RATIOS:
+        if key in row and len(rows) > 1:
+            row[key + "_runs"] = sorted(r[key] for r in rows)
+            row[key] = statistics.median(row[key + "_runs"])
+    row["settled"] = all(r["settled"] for r in rows)
+    return row
+
+
+def apart(values):
+    """" (0.99-1.11)" if the values are not nearly the same."""
+    if len(values) < 2 or max(values) <= min(values) * APART:
+        return ""
+    return f" ({min(values):.2f}-{max(values):.2f})"
 
 
 def nanoseconds(value):
@@ -90,45 +132,59 @@ class Goal:
     def __init__(self, section, words, rows, sizes):
         self.what = section[len("goal "):]
         self.words = words
-        self.lines = []
-        self.value = None
-        to = words.get("to", "stock")
-        for name in words.get("rows", "").strip().splitlines():
-            self.add_row(rows.by_name.get(name), name, to,
-                         rows.by_name.get(words.get("limit")))
-        if "sizes" in words:
-            self.add_size(words["sizes"], sizes, to)
+        self.to = words.get("to", "stock")
         self.most = float(words["most"])
+        self.names = words.get("rows", "").strip().splitlines()
+        self.lines = []
+        size = self.size_ratio(sizes)
+        for name in self.names:
+            self.add_row(rows, name)
+        # The worst of its rows, in each run.
+        self.values = []
+        for run in rows.each:
+            values = [self.row_ratio(run, name) for name in self.names] + [size]
+            self.values += [max(v for v in values if v is not None)] \
+                if any(v is not None for v in values) else []
+        self.value = statistics.median(self.values) if self.values else None
 
-    def add(self, value, text):
-        self.lines.append(text)
-        if value is not None:
-            self.value = max(self.value or 0, value)
+    def row_ratio(self, run, name):
+        """The ratio of a row in one run, which may be to another row."""
+        row, other = run.get(name), run.get(self.words.get("limit"))
+        if row and other and time_of(other, "ours"):
+            return time_of(row, "ours") / time_of(other, "ours")
+        return row and row.get(f"to_{self.to}")
 
-    def add_row(self, row, name, to, other):
+    def add_row(self, rows, name):
+        row = rows.by_name.get(name)
         if row is None:
             return
-        value = row.get(f"to_{to}")
-        if other and time_of(other, "ours"):  # another row's time is the limit
-            value = time_of(row, "ours") / time_of(other, "ours")
+        values = [self.row_ratio(run, name) for run in rows.each]
+        values = [value for value in values if value is not None]
         times = " / ".join(nanoseconds(time_of(row, subject))
                            for subject in SUBJECTS)
-        self.add(value, (name, times, ratio(value)))
+        self.lines.append((name, times,
+                           ratio(statistics.median(values) if values else None)
+                           + apart(values)))
 
-    def add_size(self, name, sizes, to):
+    def size_ratio(self, sizes):
         """A line of tests/sizes.py for ours, and one for upstream's."""
+        name = self.words.get("sizes", "")
         ours, stock = (sizes.get(name.replace("*", whose))
                        for whose in ("ours", "upstream's"))
-        if ours and stock:
-            self.add(ours / stock, (name.replace("*", "ours"),
-                                    f"- / {stock:g} / {ours:g}",
-                                    ratio(ours / stock)))
+        if not ours or not stock:
+            return None
+        self.lines.append((name.replace("*", "ours"),
+                           f"- / {stock:g} / {ours:g}", ratio(ours / stock)))
+        return ours / stock
 
     @property
     def verdict(self):
-        if self.value is None:
-            return "not measured"
-        return "met" if round(self.value, 2) <= self.most else "not met"
+        """One run may be luck: a goal is met or not if all runs agree."""
+        found = {round(value, 2) <= self.most for value in self.values}
+        if len(found) == 2:
+            return "unsettled"
+        return {(): "not measured", (True,): "met",
+                (False,): "not met"}[tuple(found)]
 
 
 def goals_of(ini, rows, sizes):
@@ -142,7 +198,7 @@ def print_goals(goals):
     for goal in goals:
         value = "-" if goal.value is None else f"{goal.value:.2f}"
         print(f"{goal.what:{width}}  {goal.most:8.2f} {value:>9}  "
-              f"{goal.verdict}")
+              f"{goal.verdict}{apart(goal.values)}")
     met = sum(goal.verdict == "met" for goal in goals)
     print(f"goals: {met} of {len(goals)} met")
 
@@ -287,7 +343,8 @@ def page_machine(rows, ini, args):
     yield "## How it was measured"
     yield ""
     yield (f"Machine: {run['processor']}, {run['system']}, {place} "
-           f"{run['processors']} processors. Compiler: {run['compiler']}.")
+           f"{run['processors']} processors. Compiler: {run['compiler']}. "
+           f"Separate runs: {run['runs']}.")
     if run["load"] > 2:
         yield (f"The machine had other work: a load of {run['load']:.0f}. The "
                "ratios of large tables, and those marked with \"~\", would be "
@@ -303,7 +360,8 @@ def page_goals(goals):
     yield ""
     yield ("Times are nanoseconds: limit / stock / ours. A goal is the largest "
            "ratio allowed; of several rows the worst counts. Ratios are "
-           "rounded to hundredths first.")
+           "rounded to hundredths first. A goal is met if every run meets it, "
+           "and unsettled if the runs differ.")
     yield ""
     lines = []
     for goal in goals:
@@ -320,8 +378,8 @@ def page_goals(goals):
         if "why" in goal.words:
             yield f"**{goal.what}** ({goal.verdict})."
             yield from paragraphs(goal.words["why"])
-        elif goal.verdict == "not met":
-            yield f"**{goal.what}** (not met)."
+        elif goal.verdict in ("not met", "unsettled"):
+            yield f"**{goal.what}** ({goal.verdict})."
             yield from paragraphs("Not explained yet.")
 
 
@@ -390,9 +448,11 @@ def page_rows(rows, pictures):
         for row in members:
             line = [row["name"], *(nanoseconds(time_of(row, subject))
                                    for subject in SUBJECTS),
-                    ratio(row.get("to_limit")),
-                    ratio(row.get("to_stock")) +
-                    ("" if row["settled"] else " ~")]
+                    ratio(row.get("to_limit"))
+                    + apart(row.get("to_limit_runs", [])),
+                    ratio(row.get("to_stock"))
+                    + apart(row.get("to_stock_runs", []))
+                    + ("" if row["settled"] else " ~")]
             if counted:
                 own = row.get("ours", {})
                 line += [f"{own.get('cycles', 0):.1f}",
@@ -451,7 +511,7 @@ def write_page(args, ini, rows, goals, sizes):
     lines += [*page_limits(ini, rows), *page_rows(rows, pictures)]
     text = "\n".join(lines).rstrip() + "\n"
     (args.out / "benchmarks.md").write_text(text, encoding="utf-8")
-    shutil.copyfile(args.run, args.out / "benchmarks/run.json")
+    (args.out / "benchmarks/run.json").write_text(rows.text())
 
 
 def numbers(lines):
@@ -474,13 +534,13 @@ def main():
                         help="compile_commands.json of the build")
     parser.add_argument("--goals", action="store_true")
     parser.add_argument("--out", type=Path, default=HERE.parent / "docs")
-    parser.add_argument("run", type=Path)
+    parser.add_argument("runs", type=Path, nargs="+")
     args = parser.parse_args()
     ini = configparser.ConfigParser(interpolation=None, delimiters=("=",),
                                     empty_lines_in_values=True)
     ini.optionxform = str
     ini.read(args.words, encoding="utf-8")
-    rows = Rows(args.run)
+    rows = Rows(*args.runs)
     sizes = json.loads(args.sizes.read_text()) if args.sizes else []
     goals = goals_of(ini, rows, numbers(sizes))
     if args.goals:

@@ -39,6 +39,27 @@ int main(void) {
 }
 """
 
+# Rows of the names and values that it is given: says which stand out.
+SERIES = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include "harness.h"
+int main(int argc, char **argv) {
+  static bench_case cases[99];
+  static outcome rows[99];
+  int count = (argc - 1) / 2;
+  for (int i = 0; i < count; ++i) {
+    cases[i].name = argv[1 + 2 * i];
+    rows[i].group = "group";
+    rows[i].row = &cases[i];
+    rows[i].figures[OURS].min = atof(argv[2 + 2 * i]);
+  }
+  for (int i = 0; i < count; ++i)
+    if (stands_out(rows, count, i)) printf("%d ", i);
+  return 0;
+}
+"""
+
 
 def run(*command):
     return subprocess.run([str(word) for word in command], text=True,
@@ -134,6 +155,35 @@ class Checks:
         done = run(self.folder / "example")
         self.tap.ok(done.stdout == "mine: version 7\n", "and runs", done)
 
+    def series(self):
+        """A row that stands out beside its neighbours is measured again."""
+        (self.folder / "series.c").write_text(SERIES)
+        done = run(*self.args.cc.split(), "-std=c11", "-I", HERE, "-I",
+                   HERE.parent, HERE / "series.c", self.folder / "series.c",
+                   "-o", self.folder / "series", "-Wl,--gc-sections",
+                   "-ffunction-sections")
+        self.tap.ok(done.returncode == 0, "series.c with rows of the test",
+                    done)
+        call, size = "call, {} args", "get, {} items"
+        for name, rows, found in (
+                ("one above both", [(call, 8, 8.3), (call, 9, 15.3),
+                                    (call, 10, 9.7)], "1 "),
+                ("one below both", [(call, 8, 8.3), (call, 9, 4),
+                                    (call, 10, 9.7)], "1 "),
+                ("a step", [(call, 8, 8.3), (call, 9, 15.3),
+                            (call, 10, 15.7)], ""),
+                ("growth", [(size, 10, 3), (size, "1,000", 40),
+                            (size, "100,000", 900)], ""),
+                ("another row's series", [(call, 8, 8.3), (call, 9, 15.3),
+                                          (size, 10, 9.7)], ""),
+                ("noise", [(call, 8, 8.3), (call, 9, 10), (call, 10, 8.4)],
+                 "")):
+            words = [word for text, number, value in rows
+                     for word in (text.format(number), value)]
+            done = run(self.folder / "series", *words)
+            self.tap.ok(done.stdout == found and done.returncode == 0,
+                        f"what stands out: {name}", done)
+
     def report(self, figures):
         sys.path.insert(0, str(HERE))
         import report
@@ -145,6 +195,7 @@ class Checks:
         run_ = report.Rows(figures)
         row = dict(run_.all[0], to_limit=1.5, to_stock=0.25)
         run_.by_name = {"refcount: x": row}
+        run_.each = [run_.by_name]
         words = {"rows": "\nrefcount: x", "most": "0.25", "goal": ""}
         for to, most, verdict in (("stock", "0.25", "met"),
                                   ("stock", "0.24", "not met"),
@@ -154,18 +205,56 @@ class Checks:
             self.tap.ok(goal.verdict == verdict,
                         f"{goal.value} of {to}, at most {most}: {verdict}",
                         goal.lines)
+        self.several(report, figures)
         try:
             import matplotlib  # noqa: F401
         except ImportError:
             self.tap.skip("the page", "matplotlib is not there")
             return
         done = run(sys.executable, HERE / "report.py", "--out", self.folder,
-                   figures)
+                   figures, figures, figures)
         page = (self.folder / "benchmarks.md")
         pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", page.read_text())
         self.tap.ok(done.returncode == 0 and pictures, "the page", done)
+        self.tap.ok("Separate runs: 3." in page.read_text(),
+                    "the page says how many runs there were", done)
+        done = self.bench("--filter", "IncRef and DecRef", "--passes", "1",
+                          "--compare", self.folder / "benchmarks/run.json")
+        self.tap.ok(re.search(r"compared: [1-9]", done.stdout),
+                    "--compare reads the report's figures", done)
         for picture in pictures:
             xml.etree.ElementTree.parse(self.folder / picture)
+
+
+    def several(self, report, figures):
+        """A goal counts when all runs agree; a figure is their median."""
+        run_ = json.loads(figures.read_text())
+        name = report.Rows.name(run_["rows"][0])
+        words = {"rows": name, "most": "1.05", "goal": "", "to": "limit"}
+
+        def runs(*ratios):
+            paths = []
+            for number, value in enumerate(ratios):
+                row = dict(run_["rows"][0], to_limit=value, settled=True,
+                           ours={"min_ns": value, "median_ns": value})
+                paths.append(self.folder / f"run{number}.json")
+                paths[-1].write_text(json.dumps(dict(run_, rows=[row])))
+            return report.Rows(*paths)
+
+        for ratios, verdict in (((0.99, 1.02, 1.05), "met"),
+                                ((1.11, 1.10, 1.12), "not met"),
+                                ((0.99, 1.11, 1.11), "unsettled"),
+                                ((0.99, 0.99, 1.11), "unsettled")):
+            goal = report.Goal("goal it", words, runs(*ratios), {})
+            self.tap.ok(goal.verdict == verdict,
+                        f"runs of {ratios}, at most 1.05: {verdict}",
+                        goal.lines)
+        self.tap.ok(goal.lines[0][2] == "0.99 (0.99-1.11)",
+                    "ratios that differ are shown", goal.lines)
+        row = runs(8.3, 15.3, 8.4).by_name[name]
+        self.tap.ok(row["ours"]["min_ns"] == 8.4 and row["to_limit"] == 8.4
+                    and row["to_limit_runs"] == [8.3, 8.4, 15.3],
+                    "one run of three does not make the figure", row)
 
 
 def main():
@@ -181,6 +270,7 @@ def main():
         figures = checks.figures()
         checks.guard()
         checks.example()
+        checks.series()
         checks.report(figures)
     return tap.done()
 
