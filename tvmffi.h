@@ -459,6 +459,18 @@
 
 #define TVMFFI_I_INLINE static inline TVMFFI_I_UNUSED
 
+/* Returns a stack address inside the calling function. AddressSanitizer moves
+   variables off the stack; WebAssembly's functions have a frame only for
+   variables. */
+TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
+#if TVMFFI_I_GNU && !defined(__wasm__)
+  return (uintptr_t)__builtin_frame_address(0);
+#else
+  volatile char variable = 0;
+  return (uintptr_t)&variable;
+#endif
+}
+
 /* Gives the function in which it stands the unwinder's personality routine `f`,
    encoded as the signed 32-bit distance to `f`. It is for code without
    exceptions, to which the compiler gives no such routine, and needs unwind
@@ -1982,17 +1994,6 @@ typedef struct {
   uintptr_t frame[TVMFFI_I_NESTED + 1];
 } tvmffi_i_destroying;
 
-/* A stack address inside the calling function. AddressSanitizer moves variables
-   off the stack; WebAssembly's functions have a frame only for variables. */
-#if TVMFFI_I_GNU && !defined(__wasm__)
-#define TVMFFI_I_STACK_ADDRESS(here) \
-  const uintptr_t here = (uintptr_t)__builtin_frame_address(0)
-#else
-#define TVMFFI_I_STACK_ADDRESS(here) \
-  volatile char here##_variable = 0; \
-  const uintptr_t here = (uintptr_t)&here##_variable
-#endif
-
 /* Destroys the objects that wait, and those that begin to wait meanwhile. */
 TVMFFI_I_COLD void tvmffi_i_end_pending(tvmffi_i_destroying *d) {
   const uintptr_t base = (uintptr_t)tvmffi_i_end_pending;
@@ -2069,7 +2070,7 @@ TVMFFI_I_COLD int32_t tvmffi_i_begin_deep(tvmffi_i_destroying *d,
 TVMFFI_I_INLINE int32_t tvmffi_i_begin_destroy(tvmffi_i_destroying *d,
                                                TVMFFIObject *self, int flags,
                                                void (*deleter)(void *, int)) {
-  TVMFFI_I_STACK_ADDRESS(here);
+  const uintptr_t here = tvmffi_i_stack_address();
   int32_t depth = d->depth;
   if (TVMFFI_I_UNLIKELY(depth >= TVMFFI_I_NESTED)) {
     depth = tvmffi_i_begin_deep(d, self, flags, deleter, here);
@@ -9137,16 +9138,6 @@ __attribute__((__destructor__)) static void tvmffi_i_unload(void) {
 #else
 #define TVMFFI_I_ON_LINE
 #endif
-
-/* Where the stack is, in the frame of the function that asks. */
-TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
-#if TVMFFI_I_GNU /* AddressSanitizer puts variables elsewhere */
-  return (uintptr_t)__builtin_frame_address(0);
-#else
-  volatile char variable = 0;
-  return (uintptr_t)&variable;
-#endif
-}
 
 /* -------- Memory -------- */
 
