@@ -9438,7 +9438,8 @@ enum { TVMFFI_I_TAG = offsetof(tvmffi_i_node, next) - 1 };
 typedef struct {
   tvmffi_i_slots *table;
   tvmffi_i_node *first, *last;
-  size_t count;
+  size_t count; /* of nodes, those that were taken out among them */
+  size_t used;  /* slots that are not empty */
 } tvmffi_i_map;
 
 TVMFFI_I_INLINE uintptr_t *tvmffi_i_places(tvmffi_i_slots *table) {
@@ -9496,11 +9497,50 @@ static void tvmffi_i_begin_map(tvmffi_i_map *map, tvmffi_i_slots *table,
   TVMFFI_I_STORE(&map->table, table);
 }
 
-static void tvmffi_i_place(tvmffi_i_slots *table, tvmffi_i_node *node) {
+/* What a slot points to whose node was taken out: the node of no key, as no key
+   is that long. A search goes on behind it, a new node may take its slot. */
+static const tvmffi_i_node tvmffi_i_tombstone = {NULL, NULL, UINT32_MAX, 0};
+
+/* Tells whether the node's slot was empty before. */
+static int tvmffi_i_place(tvmffi_i_slots *table, tvmffi_i_node *node) {
+  const uintptr_t tombstone = (uintptr_t)&tvmffi_i_tombstone;
+  uintptr_t *places = tvmffi_i_places(table), old;
   size_t i = node->hash & table->mask;
-  while (tvmffi_i_places(table)[i]) i = (i + 1) & table->mask;
-  TVMFFI_I_STORE(&tvmffi_i_places(table)[i],
-                 (uintptr_t)node + tvmffi_i_tag(node->hash));
+  while ((old = places[i]) != 0 && old != tombstone) i = (i + 1) & table->mask;
+  TVMFFI_I_STORE(&places[i], (uintptr_t)node + tvmffi_i_tag(node->hash));
+  return !old;
+}
+
+/* Whether a search for a node that is there passes slot `i`. */
+static int tvmffi_i_is_passed(tvmffi_i_slots *table, size_t i) {
+  const size_t mask = table->mask;
+  size_t n;
+  for (n = 1;; ++n) {
+    const uintptr_t place = tvmffi_i_places(table)[(i + n) & mask];
+    const tvmffi_i_node *node =
+        (const tvmffi_i_node *)(place & ~(uintptr_t)TVMFFI_I_TAG);
+    if (!place) return 0;
+    if (node != &tvmffi_i_tombstone && ((i + n - node->hash) & mask) >= n)
+      return 1;
+  }
+}
+
+/* Takes a node out of its slot; the mutex is held. The slot becomes a tombstone
+   if a search has to pass it, else it and the tombstones before it are empty
+   again. */
+static void tvmffi_i_unplace(tvmffi_i_map *map, const tvmffi_i_node *node) {
+  const uintptr_t tombstone = (uintptr_t)&tvmffi_i_tombstone;
+  const size_t mask = map->table->mask;
+  uintptr_t *places = tvmffi_i_places(map->table);
+  size_t i = node->hash & mask;
+  while (places[i] != (uintptr_t)node + tvmffi_i_tag(node->hash))
+    i = (i + 1) & mask;
+  TVMFFI_I_STORE(&places[i], tombstone);
+  for (; places[i] == tombstone && !tvmffi_i_is_passed(map->table, i);
+       i = (i - 1) & mask) {
+    TVMFFI_I_STORE(&places[i], (uintptr_t)0);
+    --map->used;
+  }
 }
 
 /* Makes room for one more node, whose key has `size` bytes; the mutex is held.
@@ -9508,16 +9548,22 @@ static void tvmffi_i_place(tvmffi_i_slots *table, tvmffi_i_node *node) {
 static int tvmffi_i_reserve(tvmffi_i_map *map, size_t size) {
   tvmffi_i_slots *old = map->table, *table;
   tvmffi_i_node *node;
-  size_t places = old ? (old->mask + 1) * 2 : 64;
-  if (size > UINT32_MAX) return -1;
-  if (old && map->count * 2 <= old->mask) return 0;
+  size_t places = 64, used = 0;
+  if (size >= UINT32_MAX) return -1;
+  if (old) {
+    const int is_full = map->count * 2 > old->mask;
+    if (!is_full && map->used / 3 <= old->mask / 4) return 0;
+    places = (old->mask + 1) << is_full; /* else tombstones fill it */
+  }
   table = (tvmffi_i_slots *)tvmffi_i_alloc(sizeof(tvmffi_i_slots) +
                                            places * sizeof(node));
   if (!table) return -1;
   memset((void *)table, 0, sizeof(tvmffi_i_slots) + places * sizeof(node));
   table->mask = places - 1;
   table->older = old;
-  for (node = map->first; node; node = node->next) tvmffi_i_place(table, node);
+  for (node = map->first; node; node = node->next)
+    if (node->key) used += (size_t)tvmffi_i_place(table, node);
+  map->used = used;
   TVMFFI_I_STORE(&map->table, table);
   return 0;
 }
@@ -9530,7 +9576,7 @@ static void tvmffi_i_insert_hashed(tvmffi_i_map *map, tvmffi_i_node *node,
   node->size = (uint32_t)size;
   node->hash = hash;
   node->next = NULL;
-  tvmffi_i_place(map->table, node);
+  map->used += (size_t)tvmffi_i_place(map->table, node);
   if (map->last)
     TVMFFI_I_STORE(&map->last->next, node);
   else
@@ -12347,13 +12393,16 @@ const TVMFFITypeAttrColumn *TVMFFIGetTypeAttrColumn(
 }
 
 /* ======== Function ============================================= >>function */
-/* Function objects and the global table. The table's entries live for ever
-   and their names are never removed; the function in one may change. A reader
-   takes no lock: it counts itself into the entry while it goes from the
-   pointer to a reference of its own. A writer who has replaced the function
-   waits until each of the two counters was seen at zero, and only then drops
-   its reference; new readers use the other counter meanwhile, so they cannot
-   keep it waiting. */
+/* Function objects and the global table. A reader takes no lock: it counts
+   itself into the entry, then compares the name and takes a reference to the
+   function. A writer who has replaced the function waits until each of the two
+   counters was seen at zero, and only then drops its reference; new readers use
+   the other counter meanwhile, so they cannot keep it waiting.
+
+   The memory of an entry stays one for ever, as a reader may come to it late.
+   An entry whose name is removed has a key of NULL. After the same wait, no
+   reader is left that saw the name, and the entry goes into a free list, for a
+   new name of the same size class. */
 
 typedef struct {
   TVMFFIObject base;
@@ -12495,17 +12544,72 @@ static void tvmffi_i_forget_readers(void) {
 }
 #endif
 
-/* Finds the entry of a name, or NULL. Takes no lock, and starts nothing. */
+/* Finds the entry of a name, or NULL; mutex held. */
 static tvmffi_i_global *tvmffi_i_find_global(const TVMFFIByteArray *name) {
   return (tvmffi_i_global *)(void *)tvmffi_i_find(&tvmffi_i_globals, name->data,
                                                   name->size);
 }
 
-/* Gives the function of an entry, owned, or NULL. */
-static TVMFFIObject *tvmffi_i_take_global(tvmffi_i_global *g) {
+/* The next entry, from slot *i on, that may have a name with this hash; or
+   NULL. It may get another name at any time. */
+TVMFFI_I_ALWAYS_INLINE tvmffi_i_global *tvmffi_i_next_hashed(
+    tvmffi_i_slots *table, uint32_t hash, size_t *i) {
+  for (;; ++*i) {
+    uintptr_t place = TVMFFI_I_LOAD(&tvmffi_i_places(table)[*i & table->mask]);
+    tvmffi_i_global *g = (tvmffi_i_global *)(place - tvmffi_i_tag(hash));
+    if (!place) return NULL;
+    if ((place & TVMFFI_I_TAG) == tvmffi_i_tag(hash) &&
+        TVMFFI_I_LOAD_RELAXED(&g->node.hash) == hash)
+      return g;
+  }
+}
+
+/* Counts the caller into an entry if it has the name. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_enter_if(tvmffi_i_global *g,
+                                             const TVMFFIByteArray *name,
+                                             uint32_t *side) {
+  const char *key;
+  if (TVMFFI_I_UNLIKELY(&g->node == &tvmffi_i_tombstone)) return 0;
+  TVMFFI_I_ENTER(g, *side);
+  key = TVMFFI_I_LOAD_SEQ(&g->node.key);
+  if (TVMFFI_I_LIKELY(key && g->node.size == name->size &&
+                      tvmffi_i_same_key(key, name->data, name->size)))
+    return 1;
+  TVMFFI_I_LEAVE(g, *side);
+  return 0;
+}
+
+/* Goes on after an entry whose hash alone was that of the name. */
+TVMFFI_I_SLOW tvmffi_i_global *tvmffi_i_enter_further(
+    tvmffi_i_slots *table, uint32_t hash, size_t i, const TVMFFIByteArray *name,
+    uint32_t *side) {
+  tvmffi_i_global *g;
+  do {
+    ++i;
+    g = tvmffi_i_next_hashed(table, hash, &i);
+  } while (g && !tvmffi_i_enter_if(g, name, side));
+  return g;
+}
+
+/* Counts the caller into the entry of a name, for TVMFFI_I_LEAVE, and returns
+   it, or NULL. Takes no lock, and starts nothing. */
+TVMFFI_I_ALWAYS_INLINE tvmffi_i_global *tvmffi_i_enter_global(
+    const TVMFFIByteArray *name, uint32_t *side) {
+  const uint32_t hash = tvmffi_i_hash(name->data, name->size);
+  tvmffi_i_slots *table = TVMFFI_I_LOAD(&tvmffi_i_globals.table);
+  size_t i = hash;
+  tvmffi_i_global *g = table ? tvmffi_i_next_hashed(table, hash, &i) : NULL;
+  if (!g || TVMFFI_I_LIKELY(tvmffi_i_enter_if(g, name, side))) return g;
+  return tvmffi_i_enter_further(table, hash, i, name, side);
+}
+
+/* The function of a name, owned, or NULL. */
+TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE TVMFFIObject *tvmffi_i_take_global(
+    const TVMFFIByteArray *name) {
   TVMFFIObject *function;
   uint32_t side;
-  TVMFFI_I_ENTER(g, side);
+  tvmffi_i_global *g = tvmffi_i_enter_global(name, &side);
+  if (!g) return NULL;
   function = TVMFFI_I_LOAD_SEQ(&g->function);
   if (function) tvmffi_retain(function);
   TVMFFI_I_LEAVE(g, side);
@@ -12514,15 +12618,12 @@ static TVMFFIObject *tvmffi_i_take_global(tvmffi_i_global *g) {
 
 TVMFFI_I_ON_LINE int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
                                              TVMFFIObjectHandle *out) {
-  tvmffi_i_global *g;
   TVMFFI_I_BYTES(name);
   TVMFFI_I_NOT_NULL(out);
-  g = tvmffi_i_find_global(name);
-  if (TVMFFI_I_UNLIKELY(!g)) {
-    tvmffi_i_start_globals();
-    g = tvmffi_i_find_global(name);
-  }
-  *out = g ? tvmffi_i_take_global(g) : NULL;
+  *out = tvmffi_i_take_global(name);
+  if (TVMFFI_I_LIKELY(*out != NULL)) return 0;
+  tvmffi_i_start_globals();
+  *out = tvmffi_i_take_global(name);
   return 0;
 }
 
@@ -12538,12 +12639,18 @@ static void tvmffi_i_swap_global(tvmffi_i_global *g, TVMFFIObject **function,
   *about = old_about;
 }
 
+/* Drops what was in an entry, once no reader can have seen it there. */
+static void tvmffi_i_free_global(TVMFFIObject *function,
+                                 const tvmffi_i_about *about) {
+  if (about && !about->typed) tvmffi_i_free((void *)about);
+  tvmffi_release(function);
+}
+
 static void tvmffi_i_drop_global(tvmffi_i_global *g, TVMFFIObject *function,
                                  const tvmffi_i_about *about) {
   if (!function && !about) return;
   tvmffi_i_wait(g);
-  if (about && !about->typed) tvmffi_i_free((void *)about);
-  tvmffi_release(function);
+  tvmffi_i_free_global(function, about);
 }
 
 static int tvmffi_i_make_about(const TVMFFIMethodInfo *info,
@@ -12573,14 +12680,44 @@ static int tvmffi_i_make_about(const TVMFFIMethodInfo *info,
   return 0;
 }
 
-/* Memory for an entry and its name, or NULL; mutex held. It is never freed, so
-   the entries stand close together, in blocks that grow with their number. */
+/* The name begins behind the last field, where padding would. */
+enum {
+  TVMFFI_I_GLOBAL_HEAD = offsetof(tvmffi_i_global, side) + sizeof(uint32_t),
+  TVMFFI_I_GLOBAL_CLASSES = 64
+};
+
+/* Entries without a name, linked by `about`: a list for each size class of 8
+   bytes. The last list has all that are larger. */
+static tvmffi_i_global *tvmffi_i_free_globals[TVMFFI_I_GLOBAL_CLASSES];
+
+/* The memory of an entry whose name has `size` bytes, in units of 8 bytes. */
+static size_t tvmffi_i_global_units(size_t size) {
+  return (TVMFFI_I_GLOBAL_HEAD + size + 8) / 8;
+}
+
+static tvmffi_i_global **tvmffi_i_free_list_of(size_t units) {
+  const size_t last = TVMFFI_I_GLOBAL_CLASSES - 1;
+  return &tvmffi_i_free_globals[units < last ? units : last];
+}
+
+/* A free entry for a name of `size` bytes, or NULL; mutex held. */
+static tvmffi_i_global *tvmffi_i_take_free(size_t size) {
+  const size_t units = tvmffi_i_global_units(size);
+  tvmffi_i_global **at = tvmffi_i_free_list_of(units), *g;
+  while ((g = *at) != NULL && tvmffi_i_global_units(g->node.size) != units)
+    at = (tvmffi_i_global **)(uintptr_t)&g->about;
+  if (g) *at = (tvmffi_i_global *)(uintptr_t)g->about;
+  return g;
+}
+
+/* Memory for a new entry and its name, or NULL; mutex held. It is never freed,
+   so the entries stand close together, in blocks that grow with their number.
+ */
 static void *tvmffi_i_global_room(size_t size) {
   enum { SMALLEST = 512, LARGEST = 32768 };
   static char *room;
   static size_t left, block;
   char *at;
-  size = (size + TVMFFI_I_TAG) & ~(size_t)TVMFFI_I_TAG;
   if (size > left) {
     size_t next = block ? block * 2 : (size_t)SMALLEST;
     if (next > LARGEST) next = LARGEST;
@@ -12596,22 +12733,35 @@ static void *tvmffi_i_global_room(size_t size) {
   return at;
 }
 
-/* The entry of a name, made when it is missing, or NULL; mutex held. */
+/* The entry of a name, made when it is missing, or NULL; mutex held. The key is
+   the last word of an entry that is written. */
 static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
-  /* The name begins behind the last field, where padding would. */
-  const size_t before = offsetof(tvmffi_i_global, side) + sizeof(uint32_t);
-  tvmffi_i_global *g = (tvmffi_i_global *)(void *)tvmffi_i_find(
-      &tvmffi_i_globals, name->data, name->size);
+  const size_t units = tvmffi_i_global_units(name->size);
+  tvmffi_i_global *g = tvmffi_i_find_global(name);
   char *key;
+  int is_new = 0;
   if (g) return g;
   if (tvmffi_i_reserve(&tvmffi_i_globals, name->size) != 0) return NULL;
-  g = (tvmffi_i_global *)tvmffi_i_global_room(before + name->size + 1);
-  if (!g) return g;
-  memset(g, 0, before);
-  key = (char *)g + before;
+  g = tvmffi_i_take_free(name->size);
+  if (!g) {
+    g = (tvmffi_i_global *)tvmffi_i_global_room(units * 8);
+    if (!g) return g;
+    memset(g, 0, TVMFFI_I_GLOBAL_HEAD);
+    is_new = 1;
+  }
+  g->about = NULL;
+  key = (char *)g + TVMFFI_I_GLOBAL_HEAD;
   if (name->size) memcpy(key, name->data, name->size);
   key[name->size] = 0;
-  tvmffi_i_insert(&tvmffi_i_globals, &g->node, key, name->size);
+  if (is_new) {
+    tvmffi_i_insert(&tvmffi_i_globals, &g->node, key, name->size);
+  } else {
+    g->node.size = (uint32_t)name->size;
+    TVMFFI_I_STORE(&g->node.hash, tvmffi_i_hash(key, name->size));
+    TVMFFI_I_STORE(&g->node.key, (const char *)key);
+    tvmffi_i_globals.used +=
+        (size_t)tvmffi_i_place(tvmffi_i_globals.table, &g->node);
+  }
   return g;
 }
 
@@ -12670,19 +12820,33 @@ int TVMFFIFunctionSetGlobalFromMethodInfo(const TVMFFIMethodInfo *method_info,
   return tvmffi_i_set_global(method_info, allow_override, 1);
 }
 
-/* Removes a function from its entry; gives whether there was one. */
+/* Removes a name; gives whether it was there. The entry of a built-in function,
+   which is static and has no room for a name, is not used again. */
 static int tvmffi_i_remove_global(const TVMFFIByteArray *name) {
-  tvmffi_i_global *g = tvmffi_i_find_global(name);
   const tvmffi_i_about *about = NULL;
   TVMFFIObject *function = NULL;
-  int had;
-  if (!g) return 0;
+  tvmffi_i_global *g, **list;
+  int has_room = 0;
   tvmffi_i_lock();
-  tvmffi_i_swap_global(g, &function, &about);
+  g = tvmffi_i_find_global(name);
+  if (g) {
+    has_room = g->node.key == (const char *)g + TVMFFI_I_GLOBAL_HEAD;
+    tvmffi_i_swap_global(g, &function, &about);
+    tvmffi_i_unplace(&tvmffi_i_globals, &g->node);
+    TVMFFI_I_STORE_SEQ(&g->node.key, (const char *)NULL);
+  }
   tvmffi_i_unlock();
-  had = function != NULL;
-  tvmffi_i_drop_global(g, function, about);
-  return had;
+  if (!g) return 0;
+  tvmffi_i_wait(g);
+  if (has_room) {
+    tvmffi_i_lock();
+    list = tvmffi_i_free_list_of(tvmffi_i_global_units(g->node.size));
+    g->about = (const tvmffi_i_about *)(const void *)*list;
+    *list = g;
+    tvmffi_i_unlock();
+  }
+  tvmffi_i_free_global(function, about);
+  return 1;
 }
 
 /* How a functor that takes an index shows itself in error texts: it has no
@@ -28153,17 +28317,16 @@ TVMFFI_FUNC(i_remove_global, bool, (str, name)) {
 #if !TVMFFI_NO_TYPES
 /* The metadata of a global function: its own, or that of a built-in one. */
 TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
-  tvmffi_i_global *g = tvmffi_i_find_global(&name);
+  uint32_t side = 0;
+  tvmffi_i_global *g = tvmffi_i_enter_global(&name, &side);
   const tvmffi_i_about *about;
   const tvmffi_func *typed;
   TVMFFIByteArray text = {"", 0};
   char *copy;
-  uint32_t side;
   int code;
-  if (!g || !TVMFFI_I_LOAD(&g->function))
+  if (!g)
     return tvmffi_i_fail("RuntimeError", "Global Function is not found: %.*s",
                          TVMFFI_I_TEXT(name));
-  TVMFFI_I_ENTER(g, side);
   about = TVMFFI_I_LOAD_SEQ(&g->about);
   typed = about ? about->typed : NULL;
   if (about) text = about->metadata;
@@ -28193,7 +28356,7 @@ TVMFFI_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
   TVMFFI_RETURN((TVMFFIObject *)f);
 }
 
-/* The names at the time of the call: views of keys, which live for ever. */
+/* The names at the time of the call. Their texts follow. */
 typedef struct {
   int64_t count;
   TVMFFIByteArray name[1];
@@ -28212,27 +28375,42 @@ static int tvmffi_i_name_at(void *self, const TVMFFIAny *args, int32_t num_args,
   return 0;
 }
 
-static int tvmffi_i_is_unlisted(const tvmffi_i_node *node);
+static int tvmffi_i_is_listed(const tvmffi_i_node *node);
+
+/* Copies the names, or gives NULL; mutex held. */
+static tvmffi_i_names *tvmffi_i_copy_names(void) {
+  const tvmffi_i_node *node;
+  tvmffi_i_names *names;
+  char *text;
+  size_t n = 0, size = 0;
+  for (node = tvmffi_i_globals.first; node; node = node->next) {
+    if (!tvmffi_i_is_listed(node)) continue;
+    size += sizeof(TVMFFIByteArray) + node->size;
+    ++n;
+  }
+  names = (tvmffi_i_names *)tvmffi_i_alloc(sizeof(*names) + size);
+  if (!names) return names;
+  text = (char *)(names->name + n);
+  names->count = 0;
+  for (node = tvmffi_i_globals.first; node; node = node->next) {
+    TVMFFIByteArray *name = &names->name[names->count];
+    if (!tvmffi_i_is_listed(node)) continue;
+    name->data = text;
+    name->size = node->size;
+    memcpy(text, node->key, node->size);
+    text += node->size;
+    ++names->count;
+  }
+  return names;
+}
 
 TVMFFI_FUNC(i_list_names, func) {
-  tvmffi_i_node *node;
   tvmffi_i_names *names;
   TVMFFIObjectHandle f = NULL;
-  size_t n = 0, i = 0;
-  for (node = TVMFFI_I_LOAD(&tvmffi_i_globals.first); node;
-       node = TVMFFI_I_LOAD(&node->next))
-    ++n;
-  names = (tvmffi_i_names *)tvmffi_i_alloc(sizeof(*names) +
-                                           n * sizeof(TVMFFIByteArray));
+  tvmffi_i_lock();
+  names = tvmffi_i_copy_names();
+  tvmffi_i_unlock();
   if (!names) return tvmffi_i_no_memory();
-  for (node = TVMFFI_I_LOAD(&tvmffi_i_globals.first); node && n;
-       node = TVMFFI_I_LOAD(&node->next), --n) {
-    if (!TVMFFI_I_LOAD(&((tvmffi_i_global *)(void *)node)->function)) continue;
-    if (tvmffi_i_is_unlisted(node)) continue;
-    names->name[i].data = node->key;
-    names->name[i++].size = node->size;
-  }
-  names->count = (int64_t)i;
   if (TVMFFIFunctionCreate(names, tvmffi_i_name_at, tvmffi_i_free, &f)) {
     tvmffi_i_free(names);
     return -1;
@@ -28508,14 +28686,15 @@ static tvmffi_i_function_object tvmffi_i_builtin_objects[TVMFFI_I_NUM_BUILTINS];
 static tvmffi_i_global tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS];
 static tvmffi_i_about tvmffi_i_builtin_abouts[TVMFFI_I_NUM_BUILTINS];
 
-/* Whether an entry is for the C interface alone: a list of all names is that of
-   upstream's library. */
-static int tvmffi_i_is_unlisted(const tvmffi_i_node *node) {
+/* Whether a list of all names has an entry; mutex held. What is for the C
+   interface alone is not in it: the list is that of upstream's library. */
+static int tvmffi_i_is_listed(const tvmffi_i_node *node) {
   const tvmffi_i_node *first = &tvmffi_i_builtin_entries[0].node;
   const tvmffi_i_node *last =
       &tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS - 1].node;
-  return node >= first && node <= last && node->size > 7 &&
-         memcmp(node->key, "tvmffi.", 7) == 0;
+  const int is_builtin = node >= first && node <= last;
+  return node->key && !(is_builtin && node->size > 7 &&
+                        memcmp(node->key, "tvmffi.", 7) == 0);
 }
 
 TVMFFI_I_COLD void tvmffi_i_start_globals(void) {
