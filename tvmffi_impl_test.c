@@ -14774,6 +14774,71 @@ static void test_graph_text(const char *text, const char *want) {
   CHECK_TEXT(tvmffi_any_str(&again), want ? want : text);
 }
 
+/* A number of decimal digits is read and written: its words are the same number
+   modulo a prime, and its text is what was read. */
+static int test_decimal(char *text, size_t digits, int negative) {
+  const uint64_t prime = 2147483647u;
+  TVMFFIByteArray bytes, words;
+  TVMFFIAny string, value, back;
+  uint64_t want = 0, got = 0;
+  size_t i;
+  bytes.data = text;
+  bytes.size = digits + (size_t)negative;
+  for (i = (size_t)negative; i < bytes.size; ++i)
+    want = (want * 10 + (uint64_t)(text[i] - '0')) % prime;
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&bytes, &string));
+  OWN_ANY(string);
+  TVMFFI_TRY(
+      test_apply_attr(kTVMFFIBigInt, "__data_from_json__", &string, 1, &value));
+  words = TVMFFIBigIntGetContentByteArray(&value);
+  for (i = words.size / 8; i--;) {
+    uint64_t word = (uint64_t)tvmffi_i_word(words.data, i);
+    if (negative) word = ~word;
+    got = (((got << 32) + (word >> 32)) % prime << 32) + (uint32_t)word;
+    got %= prime;
+  }
+  CHECK_INT((got + (uint64_t)negative) % prime, want);
+  TVMFFI_TRY(
+      test_apply_attr(kTVMFFIBigInt, "__data_to_json__", &value, 1, &back));
+  words = tvmffi_any_str(&back);
+  CHECK(words.size == bytes.size &&
+        memcmp(words.data, bytes.data, bytes.size) == 0);
+  return 0;
+}
+
+/* One limb, short products, and products by Karatsuba's method. */
+static void test_decimals(void) {
+  static const int lengths[] = {1,   9,   17,  18,  19,   20,   36,  37,
+                                144, 145, 288, 577, 1153, 2305, 9999};
+  static const char kinds[] = "019r";
+  size_t i, k, n;
+  size_t most = (size_t)test_scale(TEST_CHAIN < 20000 ? 600 : 300000, 600);
+  char *text;
+  for (i = 0; i <= TEST_COUNT(lengths); ++i) {
+    n = i < TEST_COUNT(lengths) ? (size_t)lengths[i] : most;
+    if (n > most) continue;
+    text = (char *)malloc(n + 1);
+    if (!text) return;
+    for (k = i < TEST_COUNT(lengths) ? 0 : 3; k < 4; ++k) {
+      size_t negative = k & 1, at, own = (size_t)test_num_owned;
+      unsigned random = 7;
+      int code;
+      memset(text, kinds[k], n + 1);
+      for (at = 0; kinds[k] == 'r' && at < n + 1; ++at) {
+        random = random * 1664525u + 1013904223u;
+        text[at] = (char)('0' + (random >> 16) % 10);
+      }
+      text[negative] = '7';
+      if (negative) text[0] = '-';
+      code = test_decimal(text, n, (int)negative);
+      while ((size_t)test_num_owned > own)
+        tvmffi_any_release(&test_owned[--test_num_owned]);
+      if (test_code(code, __FILE__, __LINE__, "a decimal ")) break;
+    }
+    free(text);
+  }
+}
+
 /* Texts as they are written, and others that mean the same. */
 static void test_json_graph_texts(void) {
 #define GRAPH_TEXT(root, nodes) "{\"root_index\":" root ",\"nodes\":[" nodes "]"
@@ -16142,6 +16207,7 @@ static const test_case test_cases[] = {
     {"JSON: keys that go", test_json_keys_that_go},
     {"JSON: a maker of another type", test_json_wrong_maker},
     {"JSON: texts of graphs", test_json_graph_texts},
+    {"JSON: long integers in graphs", test_decimals},
     {"JSON: graphs of larger maps", test_json_graph_maps},
     {"JSON: enumerations", test_json_enums},
 #if !TEST_NO_TYPES && !TEST_NO_REFLECTION
