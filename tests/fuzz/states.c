@@ -29,9 +29,11 @@ static struct {
   const uint8_t *at, *end;
   TVMFFIAny slots[NUM_SLOTS];   /* owned */
   TVMFFIObject *weak[NUM_WEAK]; /* weak references, or NULL */
+  TVMFFIAny busy[2];            /* borrowed: arguments of the call around */
   int steps, nesting, hooks;
   int refusing; /* so many operations until memory is there again */
   int globals_changed;
+  int has_lied; /* hashes and equalities of keys have changed */
   int32_t first_fresh;
 } vm;
 
@@ -105,11 +107,15 @@ static int make_node(int32_t type, TVMFFIObjectHandle *out) {
   return 0;
 }
 
+/* That of the objects whose memory and fields the runtime lays out. */
+static void (*py_deleter)(void *, int);
+
 static fuzz_node *as_node(const TVMFFIAny *any) {
   void (*deleter)(void *, int);
   if (any->type_index < fuzz_first_type || !any->v_obj) return NULL;
   deleter = any->v_obj->deleter;
-  return deleter == fuzz_delete_node || deleter == delete_node
+  return deleter == fuzz_delete_node || deleter == delete_node ||
+                 deleter == py_deleter
              ? (fuzz_node *)(void *)any->v_obj
              : NULL;
 }
@@ -313,6 +319,7 @@ static int on_hook(void *self, const TVMFFIAny *args, int32_t n,
   check_no_error();
   if (trace) show(hook_name((hook)(what & 255)), args, n);
   how = happen();
+  if (how >= 12 && how <= 14 && (what & 255) <= ANY_EQUAL) vm.has_lied = 1;
   switch (how) {
     case 12: *result = own(*slot()); return 0;
     case 13: return 0;
@@ -472,6 +479,126 @@ static void register_live_types(void) {
     FUZZ_CHECK(
         fuzz_call1(fuzz_function("ffi._RegisterFFIInit"), index, &result) == 0);
   }
+}
+
+static int convert(void *converter, const TVMFFIAny *value, TVMFFIAny *out) {
+  unsigned how;
+  (void)converter;
+  check_no_error();
+  how = happen();
+  if (how == 15) return TVMFFI_RAISE("ValueError", "the converter fails");
+  if (how == 14) *out = own(*slot());
+  return how == 14 ? 0 : TVMFFIAnyViewToOwnedAny(value, out);
+}
+
+/* Registers a type as Python does: with the same fields as the others. */
+static int32_t py_type;
+static void register_py_type(void) {
+  static const struct {
+    const char *name;
+    size_t offset;
+    int32_t type;
+    int64_t flags;
+  } rows[] = {
+      {"number", offsetof(fuzz_node, number), kTVMFFIInt, 0},
+      {"real", offsetof(fuzz_node, real), kTVMFFIFloat, 0},
+      {"a", offsetof(fuzz_node, a), kTVMFFIAny,
+       kTVMFFIFieldFlagBitMaskDefaultFromFactory},
+      {"b", offsetof(fuzz_node, b), kTVMFFIAny, kTVMFFIFieldFlagBitMaskKwOnly}};
+  TVMFFIByteArray key = tvmffi_view("states.Py");
+  TVMFFIAny args[3], result;
+  size_t i;
+  py_type = TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 1, kTVMFFIObject);
+  FUZZ_CHECK(py_type == first_live + NUM_LIVE);
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    TVMFFIFieldInfo field;
+    memset((void *)&field, 0, sizeof(field));
+    field.name = tvmffi_view(rows[i].name);
+    field.doc = field.metadata = tvmffi_view("");
+    field.flags = kTVMFFIFieldFlagBitMaskWritable |
+                  kTVMFFIFieldFlagBitSetterIsFunctionObj |
+                  kTVMFFIFieldFlagBitMaskHasDefault | rows[i].flags;
+    field.size = rows[i].type == kTVMFFIAny ? 16 : 8;
+    field.alignment = 8;
+    field.offset = (int64_t)rows[i].offset;
+    field.field_static_type_index = rows[i].type;
+    args[0] = tvmffi_int(rows[i].type);
+    args[1] = tvmffi_int(0);
+    args[2] = tvmffi_int((int64_t)(intptr_t)convert);
+    FUZZ_CHECK(fuzz_apply(fuzz_function("ffi.MakeFieldGetter"), args, 1,
+                          &result) == 0);
+    field.getter = (TVMFFIFieldGetter)(uintptr_t)result.v_int64;
+    FUZZ_CHECK(fuzz_apply(fuzz_function("ffi.MakeFieldSetter"), args, 3,
+                          &result) == 0);
+    field.setter = result.v_obj;
+    if (rows[i].type == kTVMFFIInt)
+      field.default_value_or_factory = tvmffi_int(2);
+    if (rows[i].type == kTVMFFIFloat)
+      field.default_value_or_factory = tvmffi_float(0.5);
+    if (rows[i].flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory)
+      field.default_value_or_factory = tvmffi_obj(hook_function(FACTORY, 0));
+    FUZZ_CHECK(TVMFFITypeRegisterField(py_type, &field) == 0);
+  }
+  args[0] = tvmffi_int(py_type);
+  args[1] = tvmffi_int((int64_t)sizeof(fuzz_node));
+  FUZZ_CHECK(fuzz_apply(fuzz_function("ffi._PyClassRegisterTypeAttrColumns"),
+                        args, 2, &result) == 0);
+  FUZZ_CHECK(fuzz_apply(fuzz_function("ffi.MakeObjectFromPackedArgs"), args, 1,
+                        &result) == 0);
+  py_deleter = result.v_obj->deleter;
+  tvmffi_any_release(&result);
+}
+
+/* -------- A type and functions of the C interface -------- */
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIAny any, text;
+  TVMFFIObject *object, *list;
+  int64_t number;
+} StatesBox;
+static void end_box(StatesBox *self) {
+  (void)self;
+  happen_quietly();
+}
+TVMFFI_FUNC(states_fresh, str) {
+  if (happen() == 15) return TVMFFI_RAISE("ValueError", "the factory fails");
+  TVMFFI_RETURN(tvmffi_view("made by a factory"));
+}
+TVMFFI_METHOD(StatesBox, swap, any, (any, value)) {
+  TVMFFIAny old = self->any;
+  self->any = tvmffi_none();
+  if (tvmffi_any_assign(&self->any, value)) {
+    self->any = old;
+    return -1;
+  }
+  (void)tvmffi_put;
+  *tvmffi_result = old;
+  return 0;
+}
+TVMFFI_TYPE(StatesBox, "states.Box", TVMFFIObject, (field, any, any),
+            (field, str, text), (factory, states_fresh),
+            (field, object, object, NULL), (field, list, list, NULL),
+            (field, int64, number, 3), (method, swap), (destructor, end_box))
+
+TVMFFI_FUNC(states_sum, int64, (list(int64), items), (optional(str), name)) {
+  int64_t sum = (int64_t)(name.has_value ? name.value.size : 0);
+  TVMFFI_FOREACH(TVMFFIAny, item, tvmffi_obj(items)) {
+    if (item.type_index == kTVMFFIInt) sum ^= item.v_int64;
+    (void)happen();
+  }
+  TVMFFI_RETURN(sum);
+}
+TVMFFI_FUNC(states_map, object, (map(str, any), items),
+            (dict(any, list(any)), d), (optional(StatesBox), box)) {
+  (void)d;
+  (void)happen();
+  if (box) {
+    tvmffi_retain(box);
+    TVMFFI_RETURN(&box->base);
+  }
+  tvmffi_retain(items);
+  TVMFFI_RETURN(items);
 }
 
 /* -------- Values that call back -------- */
@@ -645,6 +772,7 @@ static TVMFFIAny make_tensor(void) {
 }
 
 /* Exports a tensor and imports it again. */
+static int check_tensor(const DLTensor *t);
 static TVMFFIAny exchange_tensor(const TVMFFIAny *any) {
   TVMFFIObjectHandle o = NULL;
   DLManagedTensorVersioned *versioned = NULL;
@@ -655,7 +783,11 @@ static TVMFFIAny exchange_tensor(const TVMFFIAny *any) {
   if (any->type_index != kTVMFFITensor) return make_tensor();
   like = *TVMFFITensorGetDLTensorPtr(any->v_obj);
   from = own(*any);
-  switch (next_byte() % 4) {
+  switch (next_byte() % 5) {
+    case 4:
+      fuzz_check_error(check_tensor(&like));
+      o = own(from).v_obj;
+      break;
     case 0:
       code = TVMFFITensorToDLPack(from.v_obj, &plain);
       fuzz_check_error(code);
@@ -688,7 +820,7 @@ static TVMFFIAny exchange_tensor(const TVMFFIAny *any) {
    f function, s string, e error context, V visitor, M mutator, i small int,
    b bool, n int or None, t type index, v any value, c callbacks of a visit,
    C callbacks of a mutation, j JSON text, g graph text, x module, p path,
-   * up to three values of any kind. */
+   2 the argument before or one like it, * up to three values of any kind. */
 typedef struct {
   const char *name, *params;
 } signature;
@@ -782,8 +914,29 @@ static const signature signatures[] = {
     {"ffi.ModuleGetFunction", "xsb"},
     {"ffi.ModuleGetKind", "x"},
     {"ffi.ModuleGlobalsAdd", "x"},
-    {"ffi.ModuleGlobalsRemove", "x"}};
-enum { NUM_SIGNATURES = sizeof(signatures) / sizeof(signatures[0]) };
+    {"ffi.ModuleGlobalsRemove", "x"},
+    {"ffi.ModuleImplementsFunction", "xsb"},
+    {"ffi.ModuleGetFunctionMetadata", "xsb"},
+    {"ffi.ModuleGetPropertyMask", "x"},
+    {"ffi.RecursiveEq", "v2"},
+    {"ffi.RecursiveEq", "o2"},
+    {"ffi.RecursiveLt", "o2"},
+    {"ffi.RecursiveLe", "l2"},
+    {"ffi.StructuralEqual", "o2bb"},
+    {"ffi.StructuralEqual", "v2bb"},
+    {"ffi.GetFirstStructuralMismatch", "o2bb"},
+    {"ffi.StructuralKeyEqual", "v2"},
+    {"ffi.ListAppend", "l2"},
+    {"ffi.ListReplaceSlice", "lii2"},
+    {"ffi.VisitErrorContext.FindAccessPaths", "oeb"},
+    {"ffi.String", "s"},
+    {"states.sum", "lv"},
+    {"states.sum", "av"},
+    {"states.map", "mdo"}};
+enum {
+  NUM_SIGNATURES = sizeof(signatures) / sizeof(signatures[0]),
+  NUM_CONTAINER_SIGNATURES = 36 /* the first ones */
+};
 static TVMFFIObject *functions[NUM_SIGNATURES];
 static int32_t type_visitor, type_mutator, type_context, type_path;
 
@@ -882,6 +1035,7 @@ static int32_t num_fresh, fresh_types[MAX_FRESH];
 static int32_t some_type(unsigned byte) {
   int32_t n = num_fresh - vm.first_fresh;
   if (byte >= 192 && n) return fresh_types[vm.first_fresh + (int32_t)byte % n];
+  if (byte >= 184) return py_type;
   if (byte >= 160) return fuzz_first_type + (int32_t)(byte % 4);
   return first_live + (int32_t)(byte % NUM_LIVE);
 }
@@ -890,11 +1044,19 @@ static TVMFFIAny make_object(unsigned byte) {
   TVMFFIObjectHandle o = NULL;
   fuzz_node *node;
   int32_t type = some_type(byte);
-  int code = make_node(type, &o);
+  int code;
+  if (type == py_type) {
+    static TVMFFIObject *make;
+    TVMFFIAny result;
+    if (!make) make = fuzz_function("ffi.MakeObjectFromPackedArgs");
+    (void)fuzz_call1(make, tvmffi_int(type), &result);
+    return result;
+  }
+  code = make_node(type, &o);
   fuzz_check_error(code);
   if (code) return tvmffi_none();
   node = (fuzz_node *)o;
-  node->number = next_byte() % 8;
+  node->number = vm.at < vm.end ? next_byte() % 8 : byte;
   node->flag = (int32_t)(byte / 10 % 2);
   node->a = own(*slot());
   node->b = own(*slot());
@@ -927,11 +1089,46 @@ static TVMFFIAny make_bigint(void) {
   return any;
 }
 
+/* A list that contains itself, directly or in an array. */
+static TVMFFIAny make_cycle(void) {
+  static TVMFFIObject *append;
+  TVMFFIAny items[2], list, any, result;
+  if (!append) append = fuzz_function("ffi.ListAppend");
+  items[0] = own(*slot());
+  list = make_sequence(1, items, 1);
+  any = own(list);
+  if (next_byte() % 2) {
+    items[0] = any;
+    items[1] = own(*slot());
+    any = make_sequence(0, items, 2);
+  }
+  (void)fuzz_call2(append, list, any, &result);
+  tvmffi_any_release(&any);
+  return list;
+}
+
+static TVMFFIAny make_box(void) {
+  StatesBox *box = NULL;
+  TVMFFIAny any = own(*slot()), object = own(*slot());
+  if (object.type_index < kTVMFFIStaticObjectBegin) {
+    tvmffi_any_release(&object);
+    object = tvmffi_none();
+  }
+  fuzz_check_error(next_byte() % 2
+                       ? tvmffi_new(StatesBox, &box, any)
+                       : tvmffi_new(StatesBox, &box, any,
+                                    tvmffi_str("longer than eight"), object));
+  tvmffi_any_release(&any);
+  tvmffi_any_release(&object);
+  if (box && tvmffi_i_scope_here()) tvmffi_retain(box);
+  return tvmffi_obj(box);
+}
+
 static TVMFFIAny make_value(unsigned kind) {
   DLDevice device = {kDLCUDA, 1};
   DLDataType dtype = {kDLInt, 8, 1};
   TVMFFIAny items[3];
-  switch (kind % 20) {
+  switch (kind % 22) {
     case 0: return tvmffi_int((int8_t)next_byte());
     case 1: return tvmffi_int(INT64_MIN + next_byte());
     case 2: return tvmffi_float((double)next_byte() / 4);
@@ -953,13 +1150,41 @@ static TVMFFIAny make_value(unsigned kind) {
       items[0] = own(*slot());
       items[1] = own(*slot());
       items[2] = own(*slot());
-      return make_sequence(kind % 20 == 17, items, 3);
+      return make_sequence(kind % 22 == 17, items, 3);
     case 18: return tvmffi_ptr(next_byte() % 2 ? &vm : NULL);
+    case 19: return make_cycle();
+    case 20: return make_box();
     default: return tvmffi_none();
   }
 }
 
 /* What cannot be given by a slot is made: an owned value. */
+static TVMFFIAny make_argument(char param);
+
+/* A value that is like another one: itself or a copy, shallow or deep. */
+static TVMFFIAny make_like(const TVMFFIAny *any) {
+  static TVMFFIObject *deep_copy;
+  const TVMFFISeqCell *cell;
+  TVMFFIAny items[8], result = tvmffi_none();
+  const fuzz_node *node = as_node(any);
+  unsigned how = next_byte() % 4;
+  int32_t i;
+  if (!deep_copy) deep_copy = fuzz_function("ffi.DeepCopy");
+  if (how == 3) return own(*any);
+  if (how == 2) {
+    (void)fuzz_call1(deep_copy, *any, &result);
+    return result;
+  }
+  if (node && any->type_index != py_type)
+    fuzz_check_error(copy_node(node, any->type_index, &result));
+  if (any->type_index != kTVMFFIList && any->type_index != kTVMFFIArray)
+    return node ? result : own(*any);
+  cell = TVMFFI_I_CELL(const TVMFFISeqCell, any->v_obj);
+  for (i = 0; i < 8 && i < cell->size; ++i)
+    items[i] = own(((const TVMFFIAny *)cell->data)[i]);
+  return make_sequence(any->type_index == kTVMFFIList, items, i);
+}
+
 static TVMFFIAny make_argument(char param) {
   unsigned at = next_byte(), i;
   switch (param) {
@@ -974,6 +1199,9 @@ static TVMFFIAny make_argument(char param) {
     default: break;
   }
   if (param == 's' && at % 2) return make_text(at / 2 % NUM_TEXTS);
+  for (i = 0; at >= 112 && i < 2; ++i)
+    if (fits(&vm.busy[i], param) && (param != 'v' || at % 8 == i))
+      return own(vm.busy[i]);
   for (i = 0; at < 240 && i < NUM_SLOTS; ++i) {
     const TVMFFIAny *any = &vm.slots[(at + i) % NUM_SLOTS];
     if (fits(any, param)) return own(*any);
@@ -1061,11 +1289,60 @@ static int is_light(const TVMFFIAny *args, int32_t n) {
   return weight < MAX_WEIGHT;
 }
 
+/* Checks that a map has each of its keys once, but for keys that have lied. */
+static void check_map(const TVMFFIAny *map) {
+  static TVMFFIObject *functions_of[2][3];
+  static const char *const names[2][3] = {
+      {"ffi.MapForwardIterFunctor", "ffi.MapSize", "ffi.MapCount"},
+      {"ffi.DictForwardIterFunctor", "ffi.DictSize", "ffi.DictCount"}};
+  enum { MOST = 64 };
+  TVMFFIAny keys[MOST], f, size, key, count, more = tvmffi_bool(1);
+  int is_dict = map->type_index == kTVMFFIDict, k;
+  int64_t n = 0, i;
+  for (k = 0; k < 3 && !functions_of[is_dict][k]; ++k)
+    functions_of[is_dict][k] = fuzz_function(names[is_dict][k]);
+  FUZZ_CHECK(fuzz_call1(functions_of[is_dict][1], *map, &size) == 0);
+  if (!size.v_int64 || size.v_int64 > MOST) return;
+  FUZZ_CHECK(fuzz_call1(functions_of[is_dict][0], *map, &f) == 0);
+  for (; more.v_int64; ++n) {
+    FUZZ_CHECK(n < MOST);
+    FUZZ_CHECK(fuzz_call1(f.v_obj, tvmffi_int(0), &key) == 0);
+    keys[n] = key;
+    if (key.type_index < kTVMFFIStaticObjectBegin || !vm.has_lied) {
+      FUZZ_CHECK(fuzz_call2(functions_of[is_dict][2], *map, key, &count) == 0);
+      FUZZ_CHECK(count.v_int64 == 1);
+      for (i = 0; i < n; ++i)
+        FUZZ_CHECK(memcmp((void *)&keys[i], (void *)&key, sizeof(key)) != 0);
+    }
+    tvmffi_any_release(&key);
+    FUZZ_CHECK(fuzz_call1(f.v_obj, tvmffi_int(2), &more) == 0);
+  }
+  FUZZ_CHECK(n == size.v_int64);
+  tvmffi_any_release(&f);
+}
+
+/* Puts the error of a call, or what it says of a visit, into a slot. */
+static void keep_error(int code, unsigned to) {
+  TVMFFIObject *error = tvmffi_error_take(), *context;
+  TVMFFIErrorSetRaised(error);
+  fuzz_check_error(code);
+  context = (TVMFFIObject *)TVMFFIErrorGetCellPtr(error)->extra_context;
+  if (trace)
+    fprintf(stderr, "%*s-> %s: %s\n", 2 * vm.nesting, "",
+            TVMFFIErrorGetCellPtr(error)->kind.data,
+            TVMFFIErrorGetCellPtr(error)->message.data);
+  if (context) put(to, own(tvmffi_obj(context)));
+  if (to >= 128)
+    put(to + 1, tvmffi_obj(error));
+  else
+    tvmffi_release(error);
+}
+
 /* Calls a function with owned values, which it takes, and puts the result into
    a slot. An argument may be one that the callee may take. */
 static void call(TVMFFIObject *f, const char *name, TVMFFIAny *held,
                  int32_t n) {
-  TVMFFIAny args[5], result = tvmffi_none();
+  TVMFFIAny args[5], result = tvmffi_none(), busy[2];
   unsigned to = next_byte(), moved = to / NUM_SLOTS;
   int32_t i;
   int code;
@@ -1080,13 +1357,21 @@ static void call(TVMFFIObject *f, const char *name, TVMFFIAny *held,
       if (held[0].type_index >= kTVMFFIStaticObjectBegin)
         args[0] = tvmffi_i_pointer(kTVMFFIObjectRValueRef, &held[0].v_obj);
     }
+    memcpy((void *)busy, (void *)vm.busy, sizeof(busy));
+    for (i = 0; i < 2; ++i)
+      vm.busy[i] = i < n && args[i].type_index != kTVMFFIObjectRValueRef
+                       ? args[i]
+                       : tvmffi_none();
     code = TVMFFIFunctionCall(f, args, n, &result);
-    fuzz_check_error(code);
-    if (code)
+    memcpy((void *)vm.busy, (void *)busy, sizeof(busy));
+    if (code) {
       FUZZ_CHECK(result.type_index < kTVMFFIStaticObjectBegin);
-    else
+      keep_error(code, to);
+    } else {
+      fuzz_check_error(0);
       fuzz_check_any(&result);
-    if (code == 0) put(to, result);
+      put(to, result);
+    }
   }
   for (i = 0; i < n; ++i) {
     if (held[i].type_index >= kTVMFFIStaticObjectBegin && !held[i].v_obj)
@@ -1104,7 +1389,10 @@ static void call_global(unsigned at) {
     i = (int32_t)next_byte() % 4;
     while (n < i) held[n++] = make_argument('v');
   } else {
-    for (; *p; ++p) held[n++] = make_argument(*p);
+    for (; *p; ++p) {
+      held[n] = *p == '2' ? make_like(&held[n - 1]) : make_argument(*p);
+      ++n;
+    }
   }
   call(functions[at % NUM_SIGNATURES], s->name, held, n);
 }
@@ -1135,7 +1423,9 @@ static void call_method(void) {
     if (type && type->num_methods)
       f = type->methods[(int32_t)(which / 2) % type->num_methods].method;
   } else {
-    name = tvmffi_view(hook_names[which / 2 % NUM_HOOKS]);
+    at = (int32_t)(which / 2 % (NUM_HOOKS + 1));
+    name = tvmffi_view(at == NUM_HOOKS ? "__ffi_init__" : hook_names[at]);
+    at = held[0].type_index;
     column = TVMFFIGetTypeAttrColumn(&name);
     at -= column ? column->begin_index : 0;
     if (column && at >= 0 && at < column->size) f = column->data[at];
@@ -1147,6 +1437,32 @@ static void call_method(void) {
     return;
   }
   while (n--) tvmffi_any_release(&held[n]);
+}
+
+/* Constructs an object by position and by name. */
+static void call_init(void) {
+  static TVMFFIObject *mark;
+  TVMFFIByteArray name = tvmffi_view("__ffi_init__");
+  const TVMFFITypeAttrColumn *column = TVMFFIGetTypeAttrColumn(&name);
+  unsigned how = next_byte();
+  TVMFFIAny held[5], any;
+  int32_t n = 0, type = some_type(next_byte());
+  if (!mark) {
+    FUZZ_CHECK(
+        fuzz_apply(fuzz_function("ffi.GetKwargsObject"), NULL, 0, &any) == 0);
+    mark = any.v_obj;
+  }
+  if (type >= column->size + column->begin_index ||
+      column->data[type - column->begin_index].type_index != kTVMFFIFunction)
+    return;
+  if (how % 2) held[n++] = tvmffi_int(how);
+  if (how & 2) held[n++] = make_argument('v');
+  if (how & 4) {
+    held[n++] = tvmffi_obj(mark);
+    held[n++] = make_text(how & 8 ? 0 : 3);
+    held[n++] = make_argument('v');
+  }
+  call(column->data[type - column->begin_index].v_obj, "__ffi_init__", held, n);
 }
 
 /* -------- Other operations -------- */
@@ -1170,6 +1486,7 @@ static void access_field(void) {
       put(which, result);
     } else if ((field->flags & kTVMFFIFieldFlagBitMaskWritable) &&
                !(field->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)) {
+      vm.has_lied = 1;
       memcpy(&setter, &field->setter, sizeof(setter));
       fuzz_check_error(setter(at, &value));
     }
@@ -1266,6 +1583,12 @@ static void use_scope(void) {
   }
   tvmffi_error_clear();
   (void)code;
+  if (how == 255 && a.type_index >= kTVMFFIStaticObjectBegin)
+    for (code = 0; code < 20; ++code) {
+      tvmffi_retain(a.v_obj);
+      if (!tvmffi_scope_attach(a.v_obj)) break;
+    }
+  tvmffi_error_clear();
   run((int)(how / 8 % 4));
   if (o && how >= 128) {
     TVMFFIObject *kept =
@@ -1416,6 +1739,14 @@ static void use_registry(void) {
     memcpy(&field.setter, &setter, sizeof(field.setter));
     field.field_static_type_index = kTVMFFIAny;
     fuzz_check_error(TVMFFITypeRegisterField(type, &field));
+  } else if (how % 4 == 2 && how >= 192) {
+    TVMFFIMethodInfo info;
+    memset((void *)&info, 0, sizeof(info));
+    info.name = tvmffi_view(how & 4 ? "a" : "b");
+    info.doc = tvmffi_view("a method of the program");
+    info.metadata = tvmffi_view("{}");
+    info.method = tvmffi_obj(globals[FIRST_BUILT_IN + which % 3]);
+    fuzz_check_error(TVMFFITypeRegisterMethod(type, &info));
   } else if (how % 4 == 2) {
     memset((void *)&metadata, 0, sizeof(metadata));
     metadata.doc = tvmffi_view("of the program");
@@ -1451,6 +1782,39 @@ static int end_handle(void *made_handle) {
   return 0;
 }
 
+/* An allocator of objects, which the C interface's types use. */
+typedef struct {
+  void *space;
+  TVMFFIObjectAllocHeader header;
+} allocated;
+static void free_space(void *object) {
+  happen_quietly();
+  fuzz_free(((allocated *)object - 1)->space);
+}
+static void *allocate_object(size_t size, size_t alignment, int32_t type,
+                             void *context) {
+  allocated *head = (allocated *)fuzz_malloc(sizeof(*head) + size);
+  (void)alignment, (void)type, (void)context;
+  if (!head || happen() == 15) {
+    if (head) fuzz_free(head);
+    (void)TVMFFI_RAISE("MemoryError", "the allocator fails");
+    return NULL;
+  }
+  head->space = head;
+  head->header.delete_space = free_space;
+  return head + 1;
+}
+static TVMFFICustomAllocator custom = {allocate_object, NULL};
+
+static int check_tensor(const DLTensor *t) {
+  tvmffi_loop loop;
+  TVMFFI_EXPECT((t, "float32[n, ...] cpu"), (t, "same[n, _] strided"));
+  TVMFFI_TRY(tvmffi_loop_begin(&loop, t, t));
+  while (tvmffi_loop_next(&loop)) {
+  }
+  return 0;
+}
+
 static void use_environment(void) {
   unsigned how = next_byte();
   TVMFFIStreamHandle stream = NULL;
@@ -1468,7 +1832,10 @@ static void use_environment(void) {
       fuzz_check_error(TVMFFIEnvSetStream(kDLCUDA, (int32_t)(how / 8 % 4),
                                           how & 128 ? &vm : NULL, &stream));
       break;
-    case 5: (void)TVMFFIEnvGetStream(kDLCUDA, (int32_t)(how / 8 % 4)); break;
+    case 5:
+      (void)TVMFFIEnvGetStream(kDLCUDA, (int32_t)(how / 8 % 4));
+      fuzz_check_error(TVMFFISetCustomAllocator(how & 128 ? &custom : NULL));
+      break;
     default:
       vm.refusing = 1 + (int)(how / 8 % 4);
       fuzz_refuse = 1 + next_byte() % 16;
@@ -1491,7 +1858,8 @@ static void step(void) {
   unsigned op = next_byte(), at;
   TVMFFIAny any;
   if (op < 120) {
-    call_global(next_byte());
+    at = next_byte();
+    call_global(op < 60 ? at : at % NUM_CONTAINER_SIGNATURES);
     return;
   }
   switch (op % 24) {
@@ -1524,7 +1892,7 @@ static void step(void) {
       return;
     case 21: call_method(); return;
     case 22: use_dtype(); return;
-    default: call_slot(); return;
+    default: call_init(); return;
   }
 }
 
@@ -1539,6 +1907,7 @@ static void run(int steps) {
 /* -------- Inputs -------- */
 
 static void (*list_deleter)(void *, int), (*dict_deleter)(void *, int);
+static void (*box_deleter)(void *, int);
 
 static void set_up(void) {
   static const struct {
@@ -1560,6 +1929,13 @@ static void set_up(void) {
   remove_global = fuzz_function("ffi.FunctionRemoveGlobal");
   fuzz_register_types();
   register_live_types();
+  register_py_type();
+  FUZZ_CHECK(tvmffi_register("states.sum", states_sum) == 0);
+  FUZZ_CHECK(tvmffi_register("states.map", states_map) == 0);
+  FUZZ_CHECK(tvmffi_register_type(StatesBox) == 0);
+  any = make_box();
+  box_deleter = any.v_obj->deleter;
+  tvmffi_any_release(&any);
   for (i = 0; i < NUM_SIGNATURES; ++i)
     functions[i] = fuzz_function(signatures[i].name);
   for (i = FIRST_BUILT_IN; i < NUM_GLOBALS; ++i)
@@ -1575,7 +1951,7 @@ static void set_up(void) {
 /* Fills the slots, with the input's bytes still unread. */
 static void fill_slots(void) {
   static TVMFFIObject *map, *dict;
-  TVMFFIAny items[3];
+  TVMFFIAny items[3], entries[8];
   unsigned i;
   if (!map) {
     map = fuzz_function("ffi.Map");
@@ -1600,12 +1976,33 @@ static void fill_slots(void) {
   (void)fuzz_apply(map, items, 2, &items[2]);
   put(3, items[2]);
   put(4, make_sequence(1, items, 0));
-  (void)fuzz_apply(dict, items, 0, &items[2]);
+  for (i = 0; i < 4; ++i) { /* a full small dict, with keys that have hooks */
+    entries[2 * i] = i < 2 ? vm.slots[8 + i] : tvmffi_int(i);
+    entries[2 * i + 1] = vm.slots[6];
+  }
+  (void)fuzz_apply(dict, entries, 8, &items[2]);
   put(5, items[2]);
   put(18, make_object(160));
   put(19, make_object(161));
   put(20, make_tensor());
   put(21, tvmffi_int(3));
+}
+
+/* Finds the object in a block that may be part of itself, or NULL. */
+static FUZZ_NO_COVERAGE TVMFFIObject *find_object(const fuzz_block *block) {
+  TVMFFIObject *o = (TVMFFIObject *)block->address;
+  size_t at;
+  if (!o || block->size < sizeof(*o)) return NULL;
+  if ((o->type_index == kTVMFFIList && o->deleter == list_deleter) ||
+      (o->type_index == kTVMFFIDict && o->deleter == dict_deleter) ||
+      o->deleter == delete_node || o->deleter == fuzz_delete_node ||
+      (o->type_index == py_type && o->deleter == py_deleter))
+    return o;
+  for (at = 16; at <= 64 && at + sizeof(StatesBox) <= block->size; at += 8) {
+    o = (TVMFFIObject *)(void *)((char *)block->address + at);
+    if (o->deleter == box_deleter) return o;
+  }
+  return NULL;
 }
 
 /* Empties whatever may be part of itself. */
@@ -1620,11 +2017,8 @@ static FUZZ_NO_COVERAGE void cut_cycles(void) {
     clear[1] = fuzz_function("ffi.DictClear");
   }
   for (k = 0; k < FUZZ_BLOCK_SLOTS && n < MOST; ++k) {
-    TVMFFIObject *o = (TVMFFIObject *)fuzz_blocks[k].address;
-    if (!o || fuzz_blocks[k].size < sizeof(*o)) continue;
-    if ((o->type_index == kTVMFFIList && o->deleter == list_deleter) ||
-        (o->type_index == kTVMFFIDict && o->deleter == dict_deleter) ||
-        o->deleter == delete_node || o->deleter == fuzz_delete_node) {
+    TVMFFIObject *o = find_object(&fuzz_blocks[k]);
+    if (o) {
       tvmffi_weak_retain(o);
       found[n++] = o;
     }
@@ -1636,6 +2030,13 @@ static FUZZ_NO_COVERAGE void cut_cycles(void) {
       if (o->type_index == kTVMFFIList || o->type_index == kTVMFFIDict) {
         FUZZ_CHECK(fuzz_call1(clear[o->type_index == kTVMFFIDict],
                               tvmffi_obj(o), &result) == 0);
+      } else if (o->deleter == box_deleter) {
+        StatesBox *box = (StatesBox *)(void *)o;
+        TVMFFIObject *object = box->object, *list = box->list;
+        box->object = box->list = NULL;
+        tvmffi_any_release(&box->any);
+        tvmffi_release(object);
+        tvmffi_release(list);
       } else {
         tvmffi_any_release(&((fuzz_node *)(void *)o)->a);
         tvmffi_any_release(&((fuzz_node *)(void *)o)->b);
@@ -1669,12 +2070,17 @@ static int64_t run_input(const uint8_t *data, size_t size) {
   vm.at = vm.end;
   vm.hooks = MAX_HOOKS;
   fuzz_begin();
+  for (i = 0; i < NUM_SLOTS; ++i)
+    if (vm.slots[i].type_index == kTVMFFIMap ||
+        vm.slots[i].type_index == kTVMFFIDict)
+      check_map(&vm.slots[i]);
   for (i = 0; i < NUM_WEAK; ++i)
     if (vm.weak[i]) tvmffi_weak_release(vm.weak[i]);
   for (i = 0; i < NUM_SLOTS; ++i) put(i, tvmffi_none());
   if (vm.globals_changed) restore_globals();
   fuzz_check_error(TVMFFIEnvSetDLPackManagedTensorAllocator(NULL, 1, NULL));
   fuzz_check_error(TVMFFIEnvSetDLPackManagedTensorAllocator(NULL, 0, NULL));
+  fuzz_check_error(TVMFFISetCustomAllocator(NULL));
   handle = NULL;
   if ((int64_t)fuzz_num_blocks > before) cut_cycles();
   return (int64_t)fuzz_num_blocks - before;
