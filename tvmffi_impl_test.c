@@ -1619,7 +1619,9 @@ static int test_pool_list(const void *block) {
 /* A client that writes into the public cell of an object does not make its
    block larger. */
 static void test_pool_cells(void) {
+#if !TVMFFI_NO_CONTAINERS
   static TVMFFIAny none[40];
+#endif
   static int64_t numbers[40];
   static char text[480];
   int kind, class_of_it, list, way;
