@@ -14613,7 +14613,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
    slot before it in its chain (TVMFFI_I_MAP_END if it begins the chain). */
 typedef struct {
   tvmffi_i_pair *pair;
-  uint64_t index, before;
+  uint64_t index, before, passed; /* `passed`: entries before it in its chain */
 } tvmffi_i_map_place;
 
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_row(
@@ -14651,6 +14651,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_table(
       place->before = before;
       return code;
     }
+    ++place->passed;
     if (!(meta & TVMFFI_I_MAP_JUMP)) return 0;
     before = i;
     i = next;
@@ -14677,7 +14678,7 @@ static const TVMFFIAny tvmffi_i_map_failed = {kTVMFFINone, {0}, {0}};
 TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_any(
     TVMFFIObject *map, const TVMFFIAny *key) {
   tvmffi_i_map_key k;
-  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END};
+  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   int code = tvmffi_i_map_read_key(key, &k);
   if (!code)
     code = tvmffi_i_map_find((tvmffi_i_map_object *)(void *)map, &k, &place);
@@ -15291,7 +15292,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
                                           const TVMFFIAny *key,
                                           const TVMFFIAny *value) {
   tvmffi_i_map_key k;
-  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END};
+  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   tvmffi_i_bits key_bits, value_bits;
   tvmffi_i_pair *pair;
   uint64_t hash = 0;
@@ -15378,7 +15379,7 @@ static void tvmffi_i_map_take_out(tvmffi_i_map_object *m,
 
 static int tvmffi_i_map_erase_in(tvmffi_i_map_object *m, const TVMFFIAny *key) {
   tvmffi_i_map_key k;
-  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END};
+  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   tvmffi_i_pair pair;
   int code;
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
@@ -20201,9 +20202,9 @@ static void tvmffi_i_text_float(tvmffi_i_text_buffer *b, uint64_t bits,
 
 /* Between binary and decimal by divide and conquer, both ways the same: digits
    of one base are read as a polynomial, which is evaluated in the arithmetic of
-   the other base. With Karatsuba's multiplication a million digits take tens of
-   milliseconds. A number is an array of limbs, the lowest first, each below
-   `base`, where 0 means all values of a limb. */
+   the other base. With Karatsuba's multiplication a million digits take less
+   than half a second. A number is an array of limbs, the lowest first, each
+   below `base`, where 0 means all values of a limb. */
 #if defined(__SIZEOF_INT128__) && !defined(__wasm__) && !TVMFFI_FREESTANDING
 typedef uint64_t tvmffi_i_limb;
 __extension__ typedef unsigned __int128 tvmffi_i_wide;
@@ -26234,12 +26235,18 @@ static tvmffi_i_map_object *tvmffi_i_json_row(TVMFFIAny *values, size_t n) {
   return m;
 }
 
+/* The length of a chain that makes the reader sort. A chain of random keys has
+   about ten entries at most; a hundred or more have the same hash only in
+   objects of millions of keys that are much alike. */
+enum { TVMFFI_I_JSON_CHAIN_MAX = 128 };
+
 /* Puts an owned key and value, which it takes, into a table that nobody else
-   has. On failure they are still the caller's. */
+   has. On failure they are still the caller's. *is_long is set if the key's
+   chain has become too long. */
 static int tvmffi_i_json_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
-                                 TVMFFIAny *value) {
+                                 TVMFFIAny *value, int *is_long) {
   tvmffi_i_map_key k;
-  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END};
+  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   tvmffi_i_pair *pair;
   uint64_t hash;
   int code;
@@ -26255,8 +26262,115 @@ static int tvmffi_i_json_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
     pair->key = *key;
     pair->value = *value;
   }
+  *is_long = place.passed > TVMFFI_I_JSON_CHAIN_MAX;
   *key = *value = tvmffi_none();
   return 0;
+}
+
+/* Empties a table whose entries are somewhere else, and releases its map. */
+static void tvmffi_i_json_discard(tvmffi_i_map_object *m) {
+  uint64_t i;
+  for (i = 0; i < m->num_slots; i += 16)
+    memset(tvmffi_i_map_meta(m->data, i), TVMFFI_I_MAP_EMPTY, 16);
+  m->size = 0;
+  tvmffi_release(m);
+}
+
+static int tvmffi_i_json_compare_keys(const tvmffi_i_pair *a,
+                                      const tvmffi_i_pair *b) {
+  TVMFFIByteArray x = tvmffi_any_str(&a->key), y = tvmffi_any_str(&b->key);
+  if (x.size != y.size) return x.size < y.size ? -1 : 1;
+  return x.size ? memcmp(x.data, y.data, x.size) : 0;
+}
+
+/* Sorts the indexes of pairs by their keys (a stable merge sort). Both arrays
+   have room for `n` numbers; gives the one that has the result. */
+static uint64_t *tvmffi_i_json_sort(const tvmffi_i_pair *pairs, size_t n,
+                                    uint64_t *from, uint64_t *to) {
+  uint64_t *swapped;
+  size_t width, first, a, b, middle, end, i;
+  for (i = 0; i < n; ++i) from[i] = i;
+  for (width = 1; width < n; width *= 2) {
+    for (first = 0; first < n; first = end) {
+      a = first;
+      b = middle = n - first < width ? n : first + width;
+      end = n - middle < width ? n : middle + width;
+      for (i = first; i < end; ++i)
+        to[i] = b == end || (a < middle &&
+                             tvmffi_i_json_compare_keys(&pairs[from[a]],
+                                                        &pairs[from[b]]) <= 0)
+                    ? from[a++]
+                    : from[b++];
+    }
+    swapped = from;
+    from = to;
+    to = swapped;
+  }
+  return from;
+}
+
+/* Makes the table of `n` pairs without looking for any key in it: keys that
+   come twice are found by sorting, so the time does not depend on the hashes.
+   Of equal keys the last one counts. Takes the pairs, or leaves all whose key
+   is not None to the caller. */
+static tvmffi_i_map_object *tvmffi_i_json_sorted_table(tvmffi_i_pair *pairs,
+                                                       size_t n) {
+  uint64_t *room = NULL, *sorted, slots;
+  tvmffi_i_map_object row = TVMFFI_I_ZERO, *m = NULL;
+  size_t i, left = 0;
+  int code = 0;
+  if (n <= PTRDIFF_MAX / (2 * sizeof(*room)))
+    room = (uint64_t *)tvmffi_i_alloc(2 * n * sizeof(*room));
+  if (!room) {
+    (void)tvmffi_i_no_memory();
+    return m;
+  }
+  sorted = tvmffi_i_json_sort(pairs, n, room, room + n);
+  for (i = 0; i + 1 < n; ++i) {
+    tvmffi_i_pair *pair = &pairs[sorted[i]];
+    if (tvmffi_i_json_compare_keys(pair, &pairs[sorted[i + 1]]) != 0) continue;
+    tvmffi_i_map_drop_pair(pair);
+    pair->key = pair->value = tvmffi_none();
+  }
+  for (i = 0; i < n; ++i) {
+    tvmffi_i_pair pair = pairs[i];
+    if (pair.key.type_index == kTVMFFINone) continue;
+    pairs[i].key = pairs[i].value = tvmffi_none();
+    pairs[left++] = pair;
+  }
+  row.data = pairs;
+  row.size = left;
+  row.num_slots = left | TVMFFI_I_MAP_IS_ROW;
+  for (slots = tvmffi_i_map_slots(left); code == 0; slots *= 2) {
+    m = tvmffi_i_map_new_dense(kTVMFFIMap, slots);
+    code = m ? tvmffi_i_map_refill(m, &row, room) : -1;
+    if (m && code <= 0) tvmffi_i_json_discard(m);
+  }
+  tvmffi_i_free(room);
+  if (code < 0) return NULL;
+  m->size = left;
+  return m;
+}
+
+/* The same for a table that has the first of the pairs already, and for the
+   others. */
+TVMFFI_I_NOINLINE tvmffi_i_map_object *tvmffi_i_json_untangle(
+    tvmffi_i_map_object *m, TVMFFIAny *values, size_t next, size_t n) {
+  tvmffi_i_pair *pairs = (tvmffi_i_pair *)(void *)values;
+  const tvmffi_i_pair *pair;
+  size_t left = 0;
+  uint64_t at;
+  for (at = tvmffi_i_map_begin(&m->base);
+       (pair = tvmffi_i_map_pair(&m->base, at)) != NULL;
+       at = tvmffi_i_map_after(&m->base, at))
+    pairs[left++] = *pair;
+  tvmffi_i_json_discard(m);
+  for (; next < n; ++next) {
+    tvmffi_i_pair moved = pairs[next];
+    pairs[next].key = pairs[next].value = tvmffi_none();
+    pairs[left++] = moved;
+  }
+  return tvmffi_i_json_sorted_table(pairs, left);
 }
 
 /* A table, as upstream's from four entries on: what a key that comes twice does
@@ -26266,10 +26380,14 @@ TVMFFI_I_NOINLINE tvmffi_i_map_object *tvmffi_i_json_table(TVMFFIAny *values,
   tvmffi_i_map_object *m =
       tvmffi_i_map_new_dense(kTVMFFIMap, tvmffi_i_map_slots(n / 2));
   size_t i;
+  int is_long;
   for (i = 0; m && i < n; i += 2) {
-    if (!tvmffi_i_json_move_in(m, &values[i], &values[i + 1])) continue;
-    tvmffi_release(m);
-    m = NULL;
+    if (tvmffi_i_json_move_in(m, &values[i], &values[i + 1], &is_long)) {
+      tvmffi_release(m);
+      m = NULL;
+    } else if (TVMFFI_I_UNLIKELY(is_long)) {
+      return tvmffi_i_json_untangle(m, values, i / 2 + 1, n / 2);
+    }
   }
   return m;
 }

@@ -14776,6 +14776,56 @@ static void test_graph_text(const char *text, const char *want) {
   CHECK_TEXT(tvmffi_any_str(&again), want ? want : text);
 }
 
+/* Eight characters that have the same hash for each n below 29^4: two to the
+   32nd is 2 modulo the hash's prime. */
+static void test_tangled_key(char *key, int n) {
+  int i, digit;
+  for (i = 0; i < 4; ++i, n /= 29) {
+    digit = '2' + n % 29;
+    key[i] = (char)(193 - 2 * digit);
+    key[i + 4] = (char)digit;
+  }
+}
+
+/* Keys of one hash, some of them twice, are read in time that does not grow
+   with the square of their number. */
+static void test_json_tangled_keys(void) {
+  int i, n = test_scale(TEST_CHAIN < 20000 ? 1000 : 200000, 300);
+  char key[9], *text = (char *)malloc((size_t)(n + n / 10) * 20 + 3), *p = text;
+  TVMFFIAny string, map;
+  TVMFFIByteArray bytes;
+  const tvmffi_i_pair *pair;
+  uint64_t at;
+  if (!text) return;
+  key[8] = 0;
+  *p++ = '{';
+  for (i = 0; i < n + n / 10; ++i) { /* the first tenth comes again */
+    test_tangled_key(key, i % n);
+    p += sprintf(p, "%s\"%s\":%d", i ? "," : "", key, i);
+  }
+  *p++ = '}';
+  bytes.data = text;
+  bytes.size = (size_t)(p - text);
+  i = TVMFFIStringFromByteArray(&bytes, &string);
+  free(text);
+  OK(i);
+  OWN_ANY(string);
+  OK(test_apply_global("ffi.json.Parse", &string, 1, &map));
+  CHECK_INT(tvmffi_i_map_size(map.v_obj), n);
+  i = n / 10; /* what comes again is last */
+  for (at = tvmffi_i_map_begin(map.v_obj);
+       (pair = tvmffi_i_map_pair(map.v_obj, at)) != NULL;
+       at = tvmffi_i_map_after(map.v_obj, at)) {
+    test_tangled_key(key, i % n);
+    bytes = tvmffi_any_str(&pair->key);
+    if (!CHECK(pair->value.v_int64 == i && memcmp(bytes.data, key, 8) == 0))
+      return;
+    if (i++ % (n / 4) == 0)
+      CHECK(tvmffi_i_map_get(map.v_obj, &pair->key) == &pair->value);
+  }
+  CHECK_INT(i, n + n / 10);
+}
+
 /* A number of decimal digits is read and written: its words are the same number
    modulo a prime, and its text is what was read. */
 static int test_decimal(char *text, size_t digits, int negative) {
@@ -16210,6 +16260,7 @@ static const test_case test_cases[] = {
     {"JSON: a maker of another type", test_json_wrong_maker},
     {"JSON: texts of graphs", test_json_graph_texts},
     {"JSON: long integers in graphs", test_decimals},
+    {"JSON: keys of one hash", test_json_tangled_keys},
     {"JSON: graphs of larger maps", test_json_graph_maps},
     {"JSON: enumerations", test_json_enums},
 #if !TEST_NO_TYPES && !TEST_NO_REFLECTION
