@@ -1128,6 +1128,7 @@ static TVMFFIAny make_value(unsigned kind) {
   DLDevice device = {kDLCUDA, 1};
   DLDataType dtype = {kDLInt, 8, 1};
   TVMFFIAny items[3];
+  int i;
   switch (kind % 22) {
     case 0: return tvmffi_int((int8_t)next_byte());
     case 1: return tvmffi_int(INT64_MIN + next_byte());
@@ -1147,9 +1148,11 @@ static TVMFFIAny make_value(unsigned kind) {
     case 15: return unchanged();
     case 16:
     case 17:
-      items[0] = own(*slot());
-      items[1] = own(*slot());
-      items[2] = own(*slot());
+      for (i = 0; i < 3; ++i) {
+        TVMFFIAny *from = slot();
+        items[i] = own(*from);
+        if (kind >= 128) put((unsigned)(from - vm.slots), tvmffi_none());
+      }
       return make_sequence(kind % 22 == 17, items, 3);
     case 18: return tvmffi_ptr(next_byte() % 2 ? &vm : NULL);
     case 19: return make_cycle();
@@ -1985,6 +1988,13 @@ static void fill_slots(void) {
   put(18, make_object(160));
   put(19, make_object(161));
   put(20, make_tensor());
+  /* A list and a dict that alone have their items. */
+  for (i = 0; i < 3; ++i) items[i] = make_object(4 * i);
+  put(22, make_sequence(1, items, 3));
+  for (i = 0; i < 4; ++i) entries[i] = make_object(i);
+  (void)fuzz_apply(dict, entries, 4, &items[0]);
+  for (i = 0; i < 4; ++i) tvmffi_any_release(&entries[i]);
+  put(23, items[0]);
   put(21, tvmffi_int(3));
 }
 
