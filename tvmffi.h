@@ -400,18 +400,6 @@
 #define TVMFFI_I_AS(type, x) ((type)(x))
 #endif
 
-/* The cell of an object: what follows its head. */
-#define TVMFFI_I_CELL(type, obj) ((type *)(void *)((TVMFFIObject *)(obj) + 1))
-
-/* Without 64-bit registers, clang's runtime library does it, which may be
-   missing. */
-#if (defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 5)) && \
-    UINTPTR_MAX > UINT32_MAX
-#define TVMFFI_I_HAS_MUL_OVERFLOW 1
-#else
-#define TVMFFI_I_HAS_MUL_OVERFLOW 0
-#endif
-
 #if defined(__GNUC__) || defined(__clang__)
 #define TVMFFI_I_GNU 1
 #define TVMFFI_I_UNUSED __attribute__((__unused__))
@@ -1710,6 +1698,18 @@ TVMFFI_I_API int TVMFFIEnvModRegisterSystemLibSymbol(const char *name,
 } /* extern "C" */
 #endif
 #endif /* TVM_FFI_EXTRA_C_ENV_API_H_ */
+
+/* The cell of an object: what follows its head. */
+#define TVMFFI_I_CELL(type, obj) ((type *)(void *)((TVMFFIObject *)(obj) + 1))
+
+/* Without 64-bit registers, clang's runtime library does it, which may be
+   missing. */
+#if (defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 5)) && \
+    UINTPTR_MAX > UINT32_MAX
+#define TVMFFI_I_HAS_MUL_OVERFLOW 1
+#else
+#define TVMFFI_I_HAS_MUL_OVERFLOW 0
+#endif
 
 /* Returns the bytes inside a small string or bytes (borrowed). Cuts a length
    that is larger than what a small value can hold. */
@@ -10751,18 +10751,7 @@ typedef struct {
 #endif
 } tvmffi_i_trace;
 
-#if TVMFFI_NO_BACKTRACE
-static void tvmffi_i_collect(tvmffi_i_trace *trace, uintptr_t until,
-                             int across) {
-  (void)until, (void)across;
-  trace->size = 0;
-  trace->count = 0;
-  trace->limit = 1;
-}
-static void tvmffi_i_copy_trace(const tvmffi_i_trace *trace, char *to) {
-  (void)trace, (void)to;
-}
-#else
+#if !TVMFFI_NO_BACKTRACE
 /* Adds the frame that goes on at an address; 0: the trace ends before it.
    `*out`: what is known of the address, or NULL without memory. */
 static int tvmffi_i_on_address(tvmffi_i_trace *trace, uintptr_t address,
@@ -11154,6 +11143,20 @@ TVMFFI_I_NOINLINE TVMFFI_I_READS_STACK int tvmffi_i_walk_stack(
 }
 #endif
 
+#endif
+
+#if TVMFFI_NO_BACKTRACE
+static void tvmffi_i_collect(tvmffi_i_trace *trace, uintptr_t until,
+                             int across) {
+  (void)until, (void)across;
+  trace->size = 0;
+  trace->count = 0;
+  trace->limit = 1;
+}
+static void tvmffi_i_copy_trace(const tvmffi_i_trace *trace, char *to) {
+  (void)trace, (void)to;
+}
+#else
 static void tvmffi_i_open_trace(tvmffi_i_trace *trace, uintptr_t until,
                                 int across) {
   trace->size = 0;
@@ -11422,6 +11425,14 @@ int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray *kind,
   e->cell.extra_context = extra_context;
   *out = e;
   return 0;
+}
+
+/* Takes the error out of the thread's slot, as the result of a C++ function
+   that returns a value or, in its place, an error. */
+static TVMFFIAny tvmffi_i_take_error(void) {
+  TVMFFIObjectHandle error = NULL;
+  TVMFFIErrorMoveFromRaised(&error);
+  return tvmffi_obj(error);
 }
 
 /* Frees what a thread has when it ends. The release may raise again: then the
@@ -18926,15 +18937,6 @@ static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_compare);
 static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_to_json); /* of >>serial */
 static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_from_json);
 #endif
-#if !TVMFFI_NO_EXTRA /* of >>compare */
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_step_repr);
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_path_repr);
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_hash);
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_eq);
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_compare);
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_to_json); /* of >>serial */
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_from_json);
-#endif
 
 /* The attribute columns that upstream makes while it is loaded, with their
    sizes, which clients may look at. */
@@ -19019,15 +19021,6 @@ static const tvmffi_i_attr tvmffi_i_attrs[] = {
     TVMFFI_I_COPY_OF(TVMFFI_I_VISIT_ERROR_CONTEXT),
     TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_MUTATOR),
     TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_KEY),
-#if !TVMFFI_NO_EXTRA
-    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_STEP, tvmffi_call_i_step_repr},
-    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_PATH, tvmffi_call_i_path_repr},
-    {TVMFFI_I_COLUMN_HASH, kTVMFFIBigInt, tvmffi_call_i_bigint_hash},
-    {TVMFFI_I_COLUMN_EQ, kTVMFFIBigInt, tvmffi_call_i_bigint_eq},
-    {TVMFFI_I_COLUMN_COMPARE, kTVMFFIBigInt, tvmffi_call_i_bigint_compare},
-    {TVMFFI_I_COLUMN_TO_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_to_json},
-    {TVMFFI_I_COLUMN_FROM_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_from_json},
-#endif
 #if !TVMFFI_NO_EXTRA
     {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_STEP, tvmffi_call_i_step_repr},
     {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_PATH, tvmffi_call_i_path_repr},
@@ -19148,14 +19141,8 @@ static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
                        tvmffi_i_type_key(args->type_index), to->name);
 }
 
-/* Functions for the columns __any_hash__ and __any_equal__, called by C++, too:
-   they give their result or, in its place, an error. */
-static TVMFFIAny tvmffi_i_take_error(void) {
-  TVMFFIObjectHandle error = NULL;
-  TVMFFIErrorMoveFromRaised(&error);
-  return tvmffi_obj(error);
-}
-
+/* Functions for the columns __any_hash__ and __any_equal__, which C++ calls,
+   too. */
 #if defined(__cplusplus)
 extern "C" {
 #endif
