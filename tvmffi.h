@@ -75,8 +75,8 @@
    receiver must release it. "Taken": the callee releases it from now on.
    Arguments of a packed function are borrowed, its result is owned by the
    caller. What the C interface hands out belongs to the innermost scope of the
-   file instead, if there is one (>>scopes). Strings of up to 7 bytes live
-   inside the Any and own nothing. A count that reaches 2^31 is pinned: the
+   file instead, if there is one (>>interface/scope). Strings of up to 7 bytes
+   live inside the Any and own nothing. A count that reaches 2^31 is pinned: the
    object is never freed, and no count wraps around.
 
    THREADS
@@ -141,47 +141,135 @@
 
    CONTENTS
 
-     >>config     every option: its meaning and its default
-     >>compiler   language, export, atomics
-     >>dlpack     DLPack 1.3 types
-     >>abi        constants, structs and functions of the ABI
-     >>values     C interface: plain C values to and from Any, references
-     >>errors     C interface: raise, pass on, catch, print
-     >>scopes     C interface: what is made inside a scope ends with it
-     >>typed      C interface: typed functions
-     >>calls      C interface: calls with plain C values
-     >>containers C interface: arrays, lists, maps, dicts, shapes
-     >>tensors    C interface: checks, elements, loops, new tensors
-     >>types      C interface: structs as types with fields and methods
-     >>legacy     C interface: TVM's calling convention of before TVM FFI
-     >>layout     implementation: static asserts of the whole ABI
-     >>platform   implementation: libc, threads, thread-local state
-     >>util       implementation: memory, hash, insert-only map
-     >>raise      implementation: how the runtime reports its own errors
-     >>object     implementation: references, allocator, opaque objects
-     >>any        implementation: strings, bytes, big integers, owned values
-     >>backtrace  implementation: stack traces, symbolised once
-     >>error      implementation: error objects and the thread's slot
-     >>registry   implementation: type table, reflection, attribute columns
-     >>function   implementation: function objects and the global table
-     >>dtype      implementation: data types as text
-     >>tensor     implementation: tensors and DLPack
-     >>equal      implementation: equality and hash of any two values
-     >>array      implementation: arrays and lists
-     >>map        implementation: maps and dicts
-     >>module     implementation: modules, libraries, their imports
-     >>env        implementation: streams, allocators, signals, handles
-     >>reflection implementation: built-in types, making objects by their fields
-     >>compare    implementation: recursive comparison and hash, repr
-     >>structural implementation: structural equality, hash and keys
-     >>visit      implementation: structural visits and mutations
-     >>json       implementation: JSON texts, read and written
-     >>serial     implementation: values with all they refer to, as JSON
-     >>builtins   implementation: the core's own global functions
-     >>dynamic    implementation: this runtime, or the process's
+     >>head/config                   every option: its meaning and its default
+     >>head/compiler                 languages, compilers, export
+     >>head/atomic                   memory orders, thread-local variables
+     >>head/dlpack                   the types of DLPack 1.3
+     >>head/abi                      constants, structs and functions of the ABI
+     >>interface/value               plain C values to and from Any, references
+     >>interface/error               raise, pass on, catch, print
+     >>interface/knot                prototypes of functions that stand below
+     >>interface/scope               objects released at the end of a scope
+     >>interface/word                words for types, and their conversions
+     >>interface/compound            array(T), map(K, V), optional(T)
+     >>interface/map_layout          the memory of maps and dicts in the ABI
+     >>interface/global_cache        built-in functions looked up once in a file
+     >>interface/convert             containers converted item by item
+     >>interface/mismatch            errors of argument counts, types and ranges
+     >>interface/schema              type schemas of typed functions
+     >>interface/function            definition, export, registration
+     >>interface/call                calls with plain C values
+     >>interface/container           arrays, lists, maps, dicts from C
+     >>interface/print               values as text
+     >>interface/leak                live objects and the leak report
+     >>interface/expect              device, dtype and shape of tensors
+     >>interface/tensor              elements, loops, half floats, new tensors
+     >>interface/class               structs as types: registration
+     >>interface/class_member        fields and methods of a struct type
+     >>interface/class_object        objects of struct types
+     >>interface/class_init          constructors of struct types
+     >>interface/type                the macros that define a struct type
+     >>interface/legacy              the calling convention before TVM FFI
+     >>platform/layout               static asserts of the whole ABI
+     >>platform/libc                 libc, or its part that the runtime needs
+     >>platform/arena                a static arena, or malloc
+     >>platform/thread_state         what the runtime stores for each thread
+     >>platform/knot                 prototypes of functions that stand below
+     >>platform/thread               locks, thread exit, fork
+     >>platform/memory               allocation and the per-thread free lists
+     >>platform/hash                 hashes of names and type keys
+     >>platform/name_table           an insert-only table read without a lock
+     >>platform/stack                a stack of frames in chunks
+     >>platform/text                 a text buffer that grows
+     >>platform/decimal              numbers to and from decimal text
+     >>core/raise                    errors of the runtime itself
+     >>core/knot                     prototypes of functions that stand below
+     >>core/object                   allocation, references, destruction
+     >>core/allocator                the custom allocator of the ABI
+     >>core/string                   string and bytes objects
+     >>core/bigint                   integers of any size
+     >>core/any                      views to owned values
+     >>core/symbol                   return addresses as names
+     >>core/unwind                   the stack walked by its unwind tables
+     >>core/backtrace                stack traces as text
+     >>core/error                    error objects and the error slot
+     >>core/type_table               type keys, indices and ancestors
+     >>core/type_member              fields, methods and metadata of types
+     >>core/type_attribute           attribute columns
+     >>core/function                 function objects and calls
+     >>core/global                   the table of global functions
+     >>core/dtype                    data types as text
+     >>core/tensor                   tensor objects and DLPack
+     >>containers/shape              shape objects
+     >>containers/equal              equality and hash of any two values
+     >>containers/sequence           arrays and lists
+     >>containers/sequence_function  the built-in functions of arrays and lists
+     >>containers/map_key            hash, equality and hooks of keys
+     >>containers/map_lookup         searches in maps
+     >>containers/map_memory         the memory of maps and dicts
+     >>containers/map_grow           insertion and growth
+     >>containers/map                changes of maps and dicts
+     >>containers/map_function       the built-in functions of maps and dicts
+     >>graph/find_device             the first device that is not a CPU
+     >>modules/symbol                system library and context symbols
+     >>modules/library               dynamic libraries and their functions
+     >>modules/import                modules that import modules
+     >>modules/module                module objects and their methods
+     >>modules/load                  libraries with embedded modules
+     >>modules/system_library        modules of linked-in code
+     >>modules/module_function       the built-in functions of modules
+     >>modules/lookup                functions found in imports
+     >>modules/stream                the current stream of each device
+     >>modules/environment           tensor allocators, signals, locks
+     >>modules/once                  handles that are initialized once
+     >>reflection/field              objects made and ended by their fields
+     >>reflection/access             getters and setters
+     >>reflection/construct          constructors that take fields
+     >>reflection/dataclass          types that Python defines
+     >>reflection/enum               enum, path and error context types
+     >>reflection/access_path        paths from a value to a part of it
+     >>reflection/creator            constructors of built-in types
+     >>reflection/convert            values converted to a field's type
+     >>reflection/copy               shallow and deep copies
+     >>extra/number_text             floats, big integers, dtypes as text
+     >>extra/knot                    prototypes of functions that stand below
+     >>extra/bigint_text             big integers to and from decimal
+     >>extra/graph                   the traversal under hash, order and repr
+     >>extra/hook                    hooks of types and their callbacks
+     >>extra/repr                    values as text
+     >>extra/recursive_hash          hash of a value with its parts
+     >>extra/recursive_compare       order of values with their parts
+     >>extra/bigint_hook             hash, comparison and text of built-in types
+     >>extra/structural              what structural equality and hash share
+     >>extra/structural_equal        equality up to renamed variables
+     >>extra/structural_hash         hash up to renamed variables
+     >>extra/structural_function     keys and global functions
+     >>extra/visit                   visitors and mutators
+     >>extra/visit_container         cursors over containers
+     >>extra/visit_callback          callbacks by type
+     >>extra/visit_run               the traversal of visits and mutations
+     >>extra/visit_error             where in a value an error came from
+     >>extra/visit_function          the global functions of visits
+     >>extra/json_read               values from JSON text
+     >>extra/json_write              values to JSON text
+     >>extra/base64                  RFC 4648
+     >>extra/bigint_json             big integers in graphs
+     >>extra/graph_save              values to the nodes of a graph
+     >>extra/graph_load              nodes of a graph to values
+     >>extra/graph_text              graphs read from text without nodes
+     >>tables/type_attribute         the attributes of built-in types
+     >>tables/type_content           getters and setters of built-in types
+     >>tables/type_field             the fields of built-in types
+     >>tables/type                   the methods and metadata of built-in types
+     >>tables/builtin                the table of built-in global functions
+     >>tables/dynamic                this runtime, or the one of the process
 */
 
-/* ======== Config ================================================= >>config */
+#ifndef TVMFFI_H_
+#define TVMFFI_H_
+
+/* ======== Options ============================================= >>head/config
+   every option: its meaning and its default */
 /* All options are value-tested: 0 (the default) or 1. "All": must be the same
    in every file of the program. "Impl": read only by the file that defines
    TVMFFI_IMPLEMENTATION. The hooks of a port are in the first comment. */
@@ -192,9 +280,6 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wold-style-cast"
 #endif
-
-#ifndef TVMFFI_H_
-#define TVMFFI_H_
 
 #if defined(TVMFFI_PORT)
 #include TVMFFI_PORT
@@ -215,8 +300,8 @@
 
 /* All. The files of a program or library share the runtime of the implementing
    one among themselves (with TVMFFI_STATIC: that file alone has it), and use it
-   only where the process has no libtvm_ffi: see >>dynamic. The functions of the
-   ABI are then macros that give pointers, and no constants. */
+   only where the process has no libtvm_ffi: see >>tables/dynamic. The functions
+   of the ABI are then macros that give pointers, and no constants. */
 #ifndef TVMFFI_DYNAMIC
 #define TVMFFI_DYNAMIC 0
 #endif
@@ -245,10 +330,10 @@
 /* Impl. TVMFFI_ARENA_SIZE, undefined by default: the bytes of a static arena
    that all memory is taken from, instead of these two. */
 
-/* Impl. Memory of dead objects is freed at once. By default each thread keeps
-   up to 1 MB of it, in blocks of less than half a kilobyte, for the objects
-   that it makes next: see >>util. Off with TVMFFI_DEBUG and in builds for a
-   sanitizer; valgrind, too, sees more with it. */
+/* Impl. The memory of dead objects is freed at once. By default each thread
+   keeps blocks of less than half a kilobyte in free lists, for the objects that
+   it makes next: see >>platform/memory. Free lists are off with TVMFFI_DEBUG
+   and in builds for a sanitizer; valgrind, too, sees more without them. */
 #ifndef TVMFFI_NO_POOL
 #define TVMFFI_NO_POOL TVMFFI_FREESTANDING
 #endif
@@ -315,9 +400,9 @@
 #endif
 
 /* Impl. TVMFFI_BUILTINS, undefined by default: the built-in functions to have
-   instead of all, as entries of their table (>>builtins), each with its comma;
-   what only the others use is then left out by the linker. The C interface of a
-   container needs the functions of that container. */
+   instead of all, as entries of their table (>>tables/builtin), each with its
+   comma; what only the others use is then left out by the linker. The C
+   interface of a container needs the functions of that container. */
 
 /* All. Use <dlpack/dlpack.h> of the system, 1.3 or newer, for DLPack. */
 #ifndef TVMFFI_SYSTEM_DLPACK
@@ -339,7 +424,7 @@
 #define TVMFFI_DEBUG 0
 #endif
 
-/* Any file. Functions of TVM's old calling convention: see >>legacy. */
+/* Any file. TVM's old calling convention: see >>interface/legacy. */
 #ifndef TVMFFI_LEGACY
 #define TVMFFI_LEGACY 0
 #endif
@@ -380,7 +465,7 @@
 #error "tvmffi.h: TVMFFI_ATOMIC_CAS needs TVMFFI_ATOMIC_LOAD and _STORE"
 #endif
 
-/* ======== Compiler ============================================= >>compiler */
+/* ======== Compiler: languages, compilers, export ========= >>head/compiler */
 /* What differs between compilers and languages; the only place that asks. */
 
 #if !TVMFFI_NO_HEADERS
@@ -607,6 +692,7 @@ TVMFFI_I_EXTERN_C int __mingw_vsnprintf(char *, size_t, const char *, va_list);
 #define TVMFFI_I_VFORMAT vsnprintf
 #endif
 
+/* ======== Atomics: memory orders, thread-local variables === >>head/atomic */
 /* Atomics. The orders, argued once:
    - A reference is added relaxed: the caller holds one, so nothing is new.
    - A reference is dropped acquire-release: what was done with the object by
@@ -615,6 +701,7 @@ TVMFFI_I_EXTERN_C int __mingw_vsnprintf(char *, size_t, const char *, va_list);
      sees what it points to. Published things are never changed or freed.
    - Readers of the function table announce themselves, and its writers
      look for them, sequentially consistent: one of the two sees the other. */
+
 #if TVMFFI_NO_THREADS
 #define TVMFFI_I_LOAD_RELAXED(p) (*(p))
 #define TVMFFI_I_LOAD(p) (*(p))
@@ -794,7 +881,8 @@ TVMFFI_I_UNUSED static char tvmffi_i_keys[TVMFFI_I_NUM_KEYS];
 #define TVMFFI_I_THREAD __thread
 #endif
 
-/* ======== DLPack 1.3 types ======================================= >>dlpack */
+/* ======== DLPack: the types of DLPack 1.3 ================== >>head/dlpack */
+
 /* clang-format off */
 /* The tensor exchange types under DLPack's own guard, so that a dlpack.h may
    stand before or after this file. One that stands before must be 1.3 or a
@@ -1000,14 +1088,17 @@ typedef struct DLPackExchangeAPI {
 } /* extern "C" */
 #endif
 #endif /* DLPACK_DLPACK_H_ */
+/* clang-format on */
 
-/* ======== ABI ======================================================= >>abi */
+/* ======== ABI: constants, structs and functions of the ABI ==== >>head/abi */
 /* The constants, structs and functions of tvm/ffi/c_api.h and of
    tvm/ffi/extra/c_env_api.h under those headers' own names and guards; the
    static asserts at the end hold for whichever came first. An int function
    returns 0, or -1 with an error in the thread's slot: a NULL or impossible
    argument is a ValueError, a handle of the wrong type a TypeError, a refused
    allocation a MemoryError; other kinds are named. Any thread may call. */
+
+/* clang-format off */
 
 #if defined(TVM_FFI_C_API_H_) || defined(TVM_FFI_EXTRA_C_ENV_API_H_)
 #if TVMFFI_STATIC
@@ -1877,7 +1968,8 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
     (!TVMFFI_ABI_ONLY || defined(TVMFFI_IMPLEMENTATION))
 #define TVMFFI_INTERFACE
 
-/* ======== Values and references ================================== >>values */
+/* ======== Values ========================================== >>interface/value
+   plain C values to and from Any, references */
 /* C interface: plain C values to and from TVMFFIAny, strong and weak
    references. Inline and built on the ABI only, so all of it runs on this
    runtime and on the stock library alike, and costs nothing where unused.
@@ -2215,7 +2307,7 @@ TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
               TVMFFI_I_AS(void *, TVMFFI_I_AS(char *, (tensor)->data) + \
                                       (tensor)->byte_offset))
 
-/* ======== Errors ================================================= >>errors */
+/* ======== Errors: raise, pass on, catch, print ========= >>interface/error */
 /* C interface: an error is an object in the thread's slot and a nonzero return
    code. Who raises returns it, who calls passes it on with TVMFFI_TRY, who
    handles it takes the object out of the slot and owns it. */
@@ -2576,7 +2668,22 @@ TVMFFI_I_COLD int tvmffi_i_pending(void) {
   return error ? tvmffi_error_raise(error) : 0;
 }
 
-/* ======== Scopes ================================================= >>scopes */
+/* ======== Prototypes ======================================= >>interface/knot
+   prototypes of functions that stand below */
+
+#if defined(TVMFFI_ARENA_SIZE) && defined(TVMFFI_IMPLEMENTATION)
+/* Scopes of the implementing file take memory from its arena. */
+static void *tvmffi_i_arena_alloc(size_t size);
+static void tvmffi_i_arena_free(void *pointer);
+#endif
+
+#if TVMFFI_NO_TYPES && defined(TVMFFI_IMPLEMENTATION)
+/* Without a table of types the runtime alone knows the keys. */
+static const char *tvmffi_i_type_key(int32_t index);
+#endif
+
+/* ======== Scopes ========================================== >>interface/scope
+   objects released at the end of a scope */
 /* C interface: a scope releases at its end, newest first, what was handed out
    inside it: containers, function objects, tensors, objects of tvmffi_new,
    results of calls into a TVMFFIObject ** or TVMFFIAny *. Outside any scope
@@ -2611,8 +2718,6 @@ TVMFFI_I_UNUSED static TVMFFI_I_THREAD tvmffi_scope *tvmffi_i_scope;
 #define TVMFFI_I_SCOPE_MALLOC(size) TVMFFI_MALLOC(size)
 #define TVMFFI_I_SCOPE_FREE(pointer) TVMFFI_FREE(pointer)
 #elif defined(TVMFFI_ARENA_SIZE) && defined(TVMFFI_IMPLEMENTATION)
-static void *tvmffi_i_arena_alloc(size_t size); /* both with >>platform */
-static void tvmffi_i_arena_free(void *pointer);
 #define TVMFFI_I_SCOPE_MALLOC(size) tvmffi_i_arena_alloc(size)
 #define TVMFFI_I_SCOPE_FREE(pointer) tvmffi_i_arena_free(pointer)
 #elif TVMFFI_FREESTANDING || (defined(__STDC_HOSTED__) && !__STDC_HOSTED__)
@@ -2921,7 +3026,8 @@ TVMFFI_I_INLINE int tvmffi_i_call_away(TVMFFIObjectHandle function,
   return code;
 }
 
-/* ======== Typed functions ========================================= >>typed */
+/* ======== Words ============================================ >>interface/word
+   words for types, and their conversions */
 /* C interface: one macro before an ordinary function body makes a packed
    function of it, with checks of argument count and types, conversions and
    error texts as the typed functions of the C++ headers have them. A type is
@@ -3377,11 +3483,14 @@ TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
 /* A tensor that owns its memory. */
 TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
 
+/* ======== Compound words =============================== >>interface/compound
+   array(T), map(K, V), optional(T) */
 /* Containers. As parameters they are converted as upstream does it: a list
    stands for an array and the reverse, a dict for a map and the reverse, an
    array or list of ints for a shape; and where an element's type is given,
    array(float64) say, an element of another type is converted, or does not
    match. What is converted is a copy, released when the body returns. */
+
 #define TVMFFI_I_CONTAINER_WORD(T, name, args, index)                  \
   TVMFFI_I_TYPE(T, TVMFFIObject *, name, args)                         \
   TVMFFI_I_GET(T) {                                                    \
@@ -3400,6 +3509,7 @@ TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
 #define TVMFFI_I_TWO_ANY(key) \
   "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"},{\"type\":\"Any\"}]}"
 
+/* A word of a container converts its items, which are of words again. */
 TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_name *type,
                                              int32_t index,
                                              const TVMFFIAny *from,
@@ -3576,7 +3686,8 @@ TVMFFI_I_INLINE int tvmffi_i_is_optional(const tvmffi_i_name *type) {
   return tvmffi_i_compound_of(type) && type->schema[1] == 'O';
 }
 
-/* -------- Layout of maps and dicts -------- */
+/* ======== Map layout ================================= >>interface/map_layout
+   the memory of maps and dicts in the ABI */
 
 typedef struct {
   TVMFFIObject base;
@@ -3677,7 +3788,8 @@ TVMFFI_I_INLINE int64_t tvmffi_i_map_size(const TVMFFIObject *map) {
   return (int64_t)((const tvmffi_i_map_object *)(const void *)map)->size;
 }
 
-/* -------- The runtime's functions -------- */
+/* ======== Global cache ============================= >>interface/global_cache
+   built-in functions looked up once in a file */
 
 /* In the order of tvmffi_i_known_name. */
 enum {
@@ -3760,7 +3872,8 @@ TVMFFI_I_INLINE int tvmffi_i_tell(int which, TVMFFIAny a, TVMFFIAny b,
   return 0;
 }
 
-/* -------- Conversion of containers -------- */
+/* ======== Conversion ==================================== >>interface/convert
+   containers converted item by item */
 
 /* Makes a container of the items of an array or a list; *to is owned. */
 TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
@@ -3944,7 +4057,8 @@ TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
   return 0;
 }
 
-/* -------- Messages and schemas -------- */
+/* ======== Mismatches =================================== >>interface/mismatch
+   errors of argument counts, types and ranges */
 
 /* Writes a number in decimal into `buffer` (TVMFFI_I_DECIMAL bytes); gives its
    text. */
@@ -4040,9 +4154,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_call(const tvmffi_func *f, int32_t count,
   return tvmffi_i_raise_said("TypeError", &p);
 }
 
-#if TVMFFI_NO_TYPES && defined(TVMFFI_IMPLEMENTATION)
-static const char *tvmffi_i_type_key(int32_t index); /* with >>registry */
-#else
+#if !TVMFFI_NO_TYPES || !defined(TVMFFI_IMPLEMENTATION)
 TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index);
   return info ? info->type_key.data : "an unregistered type";
@@ -4196,6 +4308,8 @@ TVMFFI_I_INLINE int tvmffi_i_checked(const tvmffi_func *f, int code) {
    finds no room is counted all the same. */
 enum { TVMFFI_I_METADATA = 4 * TVMFFI_MESSAGE_SIZE };
 
+/* ======== Schemas: type schemas of typed functions ==== >>interface/schema */
+
 TVMFFI_I_COLD size_t tvmffi_i_append(char *to, size_t n, const char *text) {
   for (; *text; ++text, ++n)
     if (n < TVMFFI_I_METADATA) to[n] = *text;
@@ -4272,9 +4386,10 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   return TVMFFIStringFromByteArray(&text, out);
 }
 
-/* -------- Definitions -------- */
-
+/* ======== Typed functions ============================== >>interface/function
+   definition, export, registration */
 /* Counts 1 to 17 arguments. */
+
 #define TVMFFI_I_COUNT(...)                                                   \
   TVMFFI_I_COUNT_(__VA_ARGS__, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, \
                   4, 3, 2, 1, ~)
@@ -4589,7 +4704,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(const char *text,
   return code;
 }
 
-/* ======== Calls =================================================== >>calls */
+/* ======== Calls: calls with plain C values ============== >>interface/call */
 /* C interface: tvmffi_call(callee, out, arguments...) with plain C values. The
    callee is a function object, or the name of a global function, which is
    looked up at each call. `out` points to where the result goes, converted;
@@ -5090,7 +5205,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_global_set(
   return TVMFFIFunctionSetGlobal(&text, function, override);
 }
 
-/* ======== Containers ========================================= >>containers */
+/* ======== Containers ================================== >>interface/container
+   arrays, lists, maps, dicts from C */
 /* C interface: containers of plain C values, read and changed without casts.
    An array and a shape never change, nor does a map; a list and a dict do. To
    make and to change them the runtime's own functions are called, which a file
@@ -5505,9 +5621,9 @@ TVMFFI_I_INLINE int tvmffi_i_foreach_next(TVMFFIAny *at, TVMFFIAny *key,
   return 1;
 }
 
-/* -------- Printing -------- */
-
+/* ======== Printing: values as text ===================== >>interface/print */
 /* The text that is being printed, owned. */
+
 #if defined(TVMFFI_I_THREAD)
 TVMFFI_I_UNUSED static TVMFFI_I_THREAD TVMFFIAny tvmffi_i_printing;
 #else
@@ -5555,7 +5671,7 @@ TVMFFI_I_INLINE int tvmffi_memory_trim(void) {
   return code;
 }
 
-/* -------- Leaks -------- */
+/* ======== Leaks: live objects and the leak report ======= >>interface/leak */
 
 /* Of a runtime that is built with TVMFFI_DEBUG: tells how many of its objects
    of exactly the type are alive, kTVMFFIAny: of all types, its own among them.
@@ -5617,7 +5733,8 @@ TVMFFI_I_INLINE int64_t tvmffi_i_reported(int code) {
   return tvmffi_i_num_found;
 }
 
-/* ======== Tensors =============================================== >>tensors */
+/* ======== Tensor checks ================================== >>interface/expect
+   device, dtype and shape of tensors */
 /* C interface: checks of tensors in one statement, addresses of elements, loops
    over tensors with any strides, float16 and bfloat16, new tensors. Tensors are
    borrowed, `const DLTensor *`; strides count elements. Nothing is shared but
@@ -6210,6 +6327,9 @@ TVMFFI_I_INLINE int tvmffi_i_expect(tvmffi_i_site *site,
   return tvmffi_i_expect_rest(site, tensors, function);
 }
 
+/* ======== Tensors ======================================== >>interface/tensor
+   elements, loops, half floats, new tensors */
+
 /* Counts the elements: 1 for rank 0, INT64_MAX if they are more. */
 TVMFFI_I_INLINE int64_t tvmffi_tensor_size(const DLTensor *t) {
   int64_t size = 1;
@@ -6605,7 +6725,7 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_like(const DLTensor *t,
   return tvmffi_i_tensor_new(t->dtype, t->device, t->ndim, t->shape, out);
 }
 
-/* ======== Types =================================================== >>types */
+/* ======== Classes: structs as types: registration ====== >>interface/class */
 /* C interface: structs as types. TVMFFI_TYPE names a struct's fields and
    methods once; Python sees a class with attributes, constructor, repr,
    equality and copies. A class of C++ with the same members has them at the
@@ -6847,6 +6967,9 @@ TVMFFI_I_COLD int tvmffi_i_class_set_call(tvmffi_i_class *c, int32_t index,
   return code;
 }
 
+/* ======== Members ================================== >>interface/class_member
+   fields and methods of a struct type */
+
 /* What the members behind `m` say about it. */
 TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_more(const tvmffi_i_member *m,
                                                    TVMFFIByteArray *doc,
@@ -7011,6 +7134,8 @@ TVMFFI_I_COLD int tvmffi_i_class_add_members(tvmffi_i_class *c,
     }
   return 0;
 }
+
+/* ======== Instances: objects of struct types ==== >>interface/class_object */
 
 /* The state of this file's destructors in this thread. */
 TVMFFI_I_INLINE tvmffi_i_destroying *tvmffi_i_class_destroying(void) {
@@ -7263,6 +7388,9 @@ TVMFFI_I_INLINE int tvmffi_i_class_call_copy(void *handle,
   return 0;
 }
 
+/* ======== Construction =============================== >>interface/class_init
+   constructors of struct types */
+
 /* The constructor where the runtime cannot make one. */
 TVMFFI_I_COLD int tvmffi_i_class_call_no_init(void *handle,
                                               const TVMFFIAny *args, int32_t n,
@@ -7437,6 +7565,8 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   return bytes ? TVMFFIBytesFromByteArray(&view, out)
                : TVMFFIStringFromByteArray(&view, out);
 }
+
+/* ======== Types: the macros that define a struct type === >>interface/type */
 
 /* clang-format off */
 /* How each word is kept in a struct: as the word behind the "~," is, or, if it
@@ -7996,7 +8126,8 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_new(
       (n) - 1))
 #endif
 
-/* ======== Legacy calls =========================================== >>legacy */
+/* ======== Legacy calls =================================== >>interface/legacy
+   the calling convention before TVM FFI */
 /* C interface: TVM's old calling convention, of before TVM FFI: an array of
    8-byte values beside an array of type codes. What was compiled for it is
    called as a function of this ABI, and the reverse. The values and codes are
@@ -8007,6 +8138,7 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_new(
    this runtime: one of the old runtime's must not get here. A tensor (13) is
    the address of its DLTensor, as it was, and so may be anyone's; the results
    of calls alone must be tensors of this runtime. */
+
 #if TVMFFI_LEGACY
 
 /* One value; what it is, its type code tells. */
@@ -8395,7 +8527,7 @@ TVMFFI_I_UNUSED static int tvmffi_legacy_call(tvmffi_legacy_value *args,
 #define TVMFFI_I_RENAME(name) TVMFFI_I_RENAME_(TVMFFI_PREFIX, name)
 #endif
 
-/* ======== Layout ================================================= >>layout */
+/* ======== Layout: static asserts of the whole ABI ====== >>platform/layout */
 /* Static asserts for the size of every struct of the ABI and the offset of
    every field, whoever declared them: this header, or upstream's and the
    system's when those came first. The declarations leave them out, as they
@@ -8579,7 +8711,8 @@ TVMFFI_I_AT3(TVMFFITypeInfo, methods, 56, 44, 40);
 TVMFFI_I_AT3(TVMFFITypeInfo, metadata, 64, 48, 44);
 TVMFFI_I_SIZE3(TVMFFITypeInfo, 72, 56, 48);
 
-/* ======== Platform ============================================= >>platform */
+/* ======== C library ========================================= >>platform/libc
+   libc, or its part that the runtime needs */
 /* What the runtime takes from outside: memory, one mutex, thread-local state,
    the unwinder and the dynamic loader. Nothing below asks for the platform.
    The mutex is a leaf: no code of a user and no raise runs under it, except
@@ -8715,7 +8848,11 @@ TVMFFI_I_WEAK char *strrchr(const char *text, int c) {
 #else
 #error "tvmffi.h: TVMFFI_ARENA_SIZE with threads needs TVMFFI_ATOMIC_ENTER"
 #endif
+#endif
 
+/* ======== Arena: a static arena, or malloc ============== >>platform/arena */
+
+#if defined(TVMFFI_ARENA_SIZE) && !defined(TVMFFI_MALLOC)
 typedef struct tvmffi_i_gap {
   size_t size; /* of the whole block, in bytes: a multiple of this struct's */
   struct tvmffi_i_gap *next;
@@ -8811,8 +8948,11 @@ TVMFFI_I_UNUSED static size_t tvmffi_arena_used(size_t *most) {
 
 #define TVMFFI_I_NEW(type, size) (type *)TVMFFI_I_MALLOC(size)
 
+/* ======== Thread state ============================== >>platform/thread_state
+   what the runtime stores for each thread */
 /* Whether threads keep the memory of dead objects. A sanitizer could not tell
    such an object from the one that has its memory now. */
+
 #if TVMFFI_NO_POOL || TVMFFI_DEBUG || defined(__SANITIZE_ADDRESS__) || \
     defined(__SANITIZE_THREAD__)
 #define TVMFFI_I_POOL 0
@@ -8853,7 +8993,7 @@ typedef struct {
   char *trace; /* the text that TVMFFIBacktrace gave last */
   size_t trace_capacity;
   TVMFFIByteArray trace_view;
-  const void *making; /* the node of a system library: see >>module */
+  const void *making; /* the node of a system library that is being loaded */
   struct tvmffi_i_maker *makers;    /* its calls of TVMFFIHandleInitOnce */
   struct tvmffi_i_map_guard *guard; /* maps that must not change now */
   int nesting;            /* structural hooks and keys that are being called */
@@ -8861,7 +9001,7 @@ typedef struct {
   int exit_is_set;
   tvmffi_i_destroying destroying;
 #if TVMFFI_I_POOL
-  void *pool[TVMFFI_I_POOL_CLASSES]; /* free blocks, linked: see >>util */
+  void *pool[TVMFFI_I_POOL_CLASSES]; /* free lists: see >>platform/memory */
   int32_t pool_room;                 /* for so many units of 16 bytes more */
   int32_t pool_budget; /* the units that the thread has, used or not */
   uint64_t pool_trims; /* the value of tvmffi_i_pool_trims at the last trim */
@@ -8877,14 +9017,40 @@ typedef struct {
 #define TVMFFI_I_FORK 1
 #endif
 
-/* 1 in a child of fork. */
-TVMFFI_I_UNUSED static int tvmffi_i_is_child;
+/* ======== Prototypes ======================================== >>platform/knot
+   prototypes of functions that stand below */
 
+/* An error is an object, and to make one takes memory. */
+TVMFFI_I_COLD int tvmffi_i_no_memory(void);
+TVMFFI_I_PRINTF(2, 3)
+TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...);
+
+/* The end of a thread ends what the rooms below store for it. */
 TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(tvmffi_i_thread *t);
 static void tvmffi_i_end_makers(tvmffi_i_thread *t, uintptr_t frame);
 #if TVMFFI_I_POOL
-static void tvmffi_i_pool_end(tvmffi_i_thread *t); /* with >>util */
+static void tvmffi_i_pool_end(tvmffi_i_thread *t);
 #endif
+
+#if TVMFFI_I_FORK
+/* A child of fork forgets the threads that it does not have. */
+static void tvmffi_i_forget_readers(void);
+static void tvmffi_i_forget_makers(void);
+#endif
+
+#if TVMFFI_DEBUG
+/* The records of objects have a lock of their own. A fork must hold it. */
+static void tvmffi_i_debug_lock(void);
+static void tvmffi_i_debug_unlock(void);
+
+/* The record of an object ends when its memory is freed. */
+static int tvmffi_i_debug_dies(void *object);
+#endif
+
+/* ======== Threads: locks, thread exit, fork ============ >>platform/thread */
+
+/* 1 in a child of fork. */
+TVMFFI_I_UNUSED static int tvmffi_i_is_child;
 
 #if TVMFFI_NO_THREADS
 static tvmffi_i_thread tvmffi_i_the_thread;
@@ -8960,12 +9126,6 @@ static pthread_mutex_t tvmffi_i_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
 #if TVMFFI_I_FORK
 static pthread_once_t tvmffi_i_fork_once = PTHREAD_ONCE_INIT;
-static void tvmffi_i_forget_readers(void); /* with >>function */
-static void tvmffi_i_forget_makers(void);  /* with >>module */
-#if TVMFFI_DEBUG
-static void tvmffi_i_debug_lock(void);     /* with >>object */
-static void tvmffi_i_debug_unlock(void);
-#endif
 #endif
 static pthread_key_t tvmffi_i_exit_key;
 static int tvmffi_i_has_exit_key;
@@ -9125,7 +9285,8 @@ __attribute__((__destructor__)) static void tvmffi_i_unload(void) {
 #endif
 #endif
 
-/* ======== Util ===================================================== >>util */
+/* ======== Memory ========================================== >>platform/memory
+   allocation and the per-thread free lists */
 /* A hash, and the map that every registry is made of: insert-only, written
    under the mutex, read without it. Its nodes are never moved or freed; a
    table of slots that has grown too small is kept, since a reader may be in
@@ -9277,10 +9438,6 @@ TVMFFI_I_NOINLINE void *tvmffi_i_alloc(size_t size) {
   return block;
 }
 
-#if TVMFFI_DEBUG
-static int tvmffi_i_debug_dies(void *object);
-#endif
-
 TVMFFI_I_INLINE void tvmffi_i_free(void *pointer) {
 #if TVMFFI_DEBUG
   if (pointer && tvmffi_i_debug_dies(pointer)) return;
@@ -9344,7 +9501,7 @@ TVMFFI_I_INLINE void tvmffi_i_pool_free(void *block, size_t size) {
 #endif
 }
 
-/* -------- Hash and map -------- */
+/* ======== Hash: hashes of names and type keys ============ >>platform/hash */
 
 /* Eight bytes, or four: text has no alignment. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_read64(const char *data) {
@@ -9418,6 +9575,37 @@ TVMFFI_I_INLINE int tvmffi_i_same_key(const char *a, const char *b,
   return !size || (a[0] == b[0] && a[size / 2] == b[size / 2] &&
                    a[size - 1] == b[size - 1]);
 }
+
+/* The hash of a type key, which structural hashes begin with and which crosses
+   process borders with them. Upstream takes std::hash of its C++ library, and
+   this is libstdc++'s: MurmurHash64A, or MurmurHash2 where a word has 32 bits
+   (A. Appleby, 2008), with the seed 0xc70f6907. */
+static uint64_t tvmffi_i_type_key_hash(const char *data, size_t size) {
+  const int wide = sizeof(void *) == 8;
+  const uint64_t mask = wide ? UINT64_MAX : UINT32_MAX;
+  const uint64_t k = wide ? 0xC6A4A7935BD1E995u : 0x5BD1E995u;
+  uint64_t h = 0xC70F6907u ^ (wide ? size * k : size), word;
+  size_t n = sizeof(void *), left = size, i;
+  for (; left; left -= n, data += n) {
+    if (n > left) n = left;
+    for (word = 0, i = 0; i < n; ++i)
+      word |= (uint64_t)(unsigned char)data[i] << (8 * i);
+    if (n == sizeof(void *)) {
+      word = word * k & mask;
+      word = (word ^ word >> (wide ? 47 : 24)) * k & mask;
+      if (!wide) h = h * k & mask;
+      h ^= word;
+      if (wide) h *= k;
+    } else {
+      h = (h ^ word) * k & mask;
+    }
+  }
+  h = (h ^ h >> (wide ? 47 : 13)) * k & mask;
+  return h ^ h >> (wide ? 47 : 15);
+}
+
+/* ======== Name table ================================== >>platform/name_table
+   an insert-only table read without a lock */
 
 typedef struct tvmffi_i_node {
   const char *key;
@@ -9590,33 +9778,7 @@ static void tvmffi_i_insert(tvmffi_i_map *map, tvmffi_i_node *node,
   tvmffi_i_insert_hashed(map, node, key, size, tvmffi_i_hash(key, size));
 }
 
-/* The hash of a type key, which structural hashes begin with and which crosses
-   process borders with them. Upstream takes std::hash of its C++ library, and
-   this is libstdc++'s: MurmurHash64A, or MurmurHash2 where a word has 32 bits
-   (A. Appleby, 2008), with the seed 0xc70f6907. */
-static uint64_t tvmffi_i_type_key_hash(const char *data, size_t size) {
-  const int wide = sizeof(void *) == 8;
-  const uint64_t mask = wide ? UINT64_MAX : UINT32_MAX;
-  const uint64_t k = wide ? 0xC6A4A7935BD1E995u : 0x5BD1E995u;
-  uint64_t h = 0xC70F6907u ^ (wide ? size * k : size), word;
-  size_t n = sizeof(void *), left = size, i;
-  for (; left; left -= n, data += n) {
-    if (n > left) n = left;
-    for (word = 0, i = 0; i < n; ++i)
-      word |= (uint64_t)(unsigned char)data[i] << (8 * i);
-    if (n == sizeof(void *)) {
-      word = word * k & mask;
-      word = (word ^ word >> (wide ? 47 : 24)) * k & mask;
-      if (!wide) h = h * k & mask;
-      h ^= word;
-      if (wide) h *= k;
-    } else {
-      h = (h ^ word) * k & mask;
-    }
-  }
-  h = (h ^ h >> (wide ? 47 : 13)) * k & mask;
-  return h ^ h >> (wide ? 47 : 15);
-}
+/* ======== Stack: a stack of frames in chunks ============ >>platform/stack */
 
 /* A stack of frames of one size, in chunks that never move: a frame stays where
    it is until it is taken off. The first chunk may be room that the caller has,
@@ -9636,11 +9798,6 @@ typedef struct {
 
 /* As deep as upstream goes. */
 enum { TVMFFI_I_MAX_FRAMES_OPEN = 1 << 20 };
-
-/* Both with >>raise. */
-TVMFFI_I_COLD int tvmffi_i_no_memory(void);
-TVMFFI_I_PRINTF(2, 3)
-TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...);
 
 /* `size` bytes at `room` hold a whole number of frames, or none. */
 TVMFFI_I_INLINE void tvmffi_i_stack_open(tvmffi_i_stack *s, void *room,
@@ -9717,6 +9874,8 @@ TVMFFI_I_INLINE void tvmffi_i_pop(tvmffi_i_stack *s, size_t size) {
 #define TVMFFI_I_POP(type, stack) tvmffi_i_pop(stack, sizeof(type))
 #define TVMFFI_I_TOP(type, stack) \
   ((type *)(void *)((stack)->next - sizeof(type)))
+
+/* ======== Text: a text buffer that grows ================= >>platform/text */
 
 #if !TVMFFI_NO_EXTRA
 /* A text that grows. Before it is room for the head of a string object, so that
@@ -9800,7 +9959,549 @@ TVMFFI_I_UNUSED static void tvmffi_i_text_int(tvmffi_i_text_buffer *b,
 }
 #endif
 
-/* ======== Raise =================================================== >>raise */
+/* ======== Decimal: numbers to and from decimal text === >>platform/decimal */
+/* JSON texts (RFC 8259) to values and back, with what upstream's json_parser.cc
+   and json_writer.cc take and give beyond it: NaN, Infinity, and numbers such
+   as "01" and "+.5". Numbers are exact and made of integers alone, so neither
+   a locale nor a build without floating-point code changes them. Nesting is
+   kept on a stack in memory, so it may be as deep as memory allows. No shared
+   state: threads may read and write texts at once. */
+
+#if !TVMFFI_NO_EXTRA
+/* -------- Decimal numbers -------- */
+
+/* The bits of doubles. */
+#define TVMFFI_I_DOUBLE_SIGN ((uint64_t)1 << 63)
+#define TVMFFI_I_DOUBLE_INFINITY ((uint64_t)0x7FF << 52)
+#define TVMFFI_I_DOUBLE_NAN ((uint64_t)0xFFF << 51)
+
+/* A natural number, the lowest limb first. It has to hold 800 digits, or the
+   product of a mantissa and 5^1145. */
+enum { TVMFFI_I_BIG_LIMBS = 96, TVMFFI_I_BIG_DIGITS = 800 };
+typedef struct {
+  int n; /* the limbs in use; the highest is not 0 */
+  uint32_t limbs[TVMFFI_I_BIG_LIMBS];
+} tvmffi_i_big;
+
+static void tvmffi_i_big_set(tvmffi_i_big *b, uint64_t x) {
+  b->limbs[0] = (uint32_t)x;
+  b->limbs[1] = (uint32_t)(x >> 32);
+  b->n = x >> 32 ? 2 : x != 0;
+}
+
+static void tvmffi_i_big_mul(tvmffi_i_big *b, uint32_t factor, uint32_t add) {
+  uint64_t carry = add;
+  int i;
+  for (i = 0; i < b->n; ++i) {
+    carry += (uint64_t)b->limbs[i] * factor;
+    b->limbs[i] = (uint32_t)carry;
+    carry >>= 32;
+  }
+  if (carry) b->limbs[b->n++] = (uint32_t)carry;
+}
+
+/* Divides; gives the remainder. */
+static uint32_t tvmffi_i_big_div(tvmffi_i_big *b, uint32_t by) {
+  uint64_t rest = 0;
+  int i;
+  for (i = b->n; i-- > 0;) {
+    rest = rest << 32 | b->limbs[i];
+    b->limbs[i] = (uint32_t)(rest / by);
+    rest %= by;
+  }
+  while (b->n && !b->limbs[b->n - 1]) --b->n;
+  return (uint32_t)rest;
+}
+
+static int tvmffi_i_big_bits(const tvmffi_i_big *b) {
+  int bits = b->n * 32;
+  uint32_t top = b->n ? b->limbs[b->n - 1] : 0;
+  if (!b->n) return 0;
+  for (; !(top >> 31); top <<= 1) --bits;
+  return bits;
+}
+
+/* Shifts to the left, or by -by to the right: then it tells whether anything
+   but zeros was lost. */
+static int tvmffi_i_big_shift(tvmffi_i_big *b, int by) {
+  int limbs = (by < 0 ? -by : by) / 32, bits = (by < 0 ? -by : by) % 32;
+  int lost = 0, i;
+  uint64_t pair;
+  if (by >= 0 && b->n) {
+    b->limbs[b->n] = 0;
+    for (i = b->n; i >= 0; --i) {
+      pair = (uint64_t)b->limbs[i] << 32 | (i ? b->limbs[i - 1] : 0);
+      b->limbs[i + limbs] = (uint32_t)(pair << bits >> 32);
+    }
+    for (i = 0; i < limbs; ++i) b->limbs[i] = 0;
+    b->n += limbs + (b->limbs[b->n + limbs] != 0);
+  } else if (by < 0) {
+    for (i = 0; i < limbs && i < b->n; ++i) lost |= b->limbs[i] != 0;
+    if (limbs >= b->n) return (void)(b->n = 0), lost;
+    lost |= ((uint64_t)b->limbs[limbs] << (32 - bits) & UINT32_MAX) != 0;
+    b->n -= limbs;
+    for (i = 0; i < b->n; ++i) {
+      pair = b->limbs[i + limbs];
+      if (i + 1 < b->n) pair |= (uint64_t)b->limbs[i + limbs + 1] << 32;
+      b->limbs[i] = (uint32_t)(pair >> bits);
+    }
+    while (b->n && !b->limbs[b->n - 1]) --b->n;
+  }
+  return lost;
+}
+
+/* Multiplies by 5^power, or divides by 5^-power: then it tells whether there
+   was a remainder. */
+static int tvmffi_i_big_pow5(tvmffi_i_big *b, int power) {
+  int lost = 0, left = power < 0 ? -power : power, i;
+  uint32_t factor;
+  while (left) {
+    for (factor = 1, i = 0; i < 13 && left; ++i, --left) factor *= 5;
+    if (power > 0)
+      tvmffi_i_big_mul(b, factor, 0);
+    else
+      lost |= tvmffi_i_big_div(b, factor) != 0;
+  }
+  return lost;
+}
+
+/* The lowest 64 bits. */
+static uint64_t tvmffi_i_big_low(const tvmffi_i_big *b) {
+  return (b->n > 0 ? b->limbs[0] : 0) | (uint64_t)(b->n > 1 ? b->limbs[1] : 0)
+                                            << 32;
+}
+
+/* Halves a number, half to even; `lost`: there was more behind its last bit. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_round_half(uint64_t twice, int lost) {
+  uint64_t x = twice >> 1;
+  return x + ((twice & 1) & ((uint64_t)(lost != 0) | (x & 1)));
+}
+
+/* Makes the bits of the double that is next to b * 2^power; `lost`: b is a
+   little more than it says. 0 if it is too large, or so small that bits of it
+   are lost (where upstream's strtod has ERANGE). */
+static int tvmffi_i_big_to_double(tvmffi_i_big *b, int power, int lost,
+                                  uint64_t *out) {
+  int bits = tvmffi_i_big_bits(b), top = power + bits - 1, keep = 53;
+  int tiny = top < -1022;
+  uint64_t twice;
+  if (top > 1023) return 0;
+  if (tiny) keep -= -1022 - top;
+  if (keep < 0) return 0;
+  lost |= tvmffi_i_big_shift(b, keep + 2 - bits);
+  twice = tvmffi_i_big_low(b);
+  /* What has so many ones that it is the least normal number with 53 bits is
+     not too small. */
+  if (tiny && (lost || (twice & 3)) &&
+      (top != -1023 || twice != ((uint64_t)1 << 54) - 1))
+    return 0;
+  lost |= (int)(twice & 1);
+  twice >>= 1;
+  *out = tvmffi_i_round_half(twice, lost);
+  /* The bit that a normal number begins with adds one to its exponent. */
+  if (!tiny) *out += (uint64_t)(top + 1022) << 52;
+  return *out < (uint64_t)0x7FF << 52;
+}
+
+/* The bits of the double that is next to an integer. */
+static uint64_t tvmffi_i_int_to_double(int64_t x) {
+  tvmffi_i_big b;
+  uint64_t bits = 0;
+  tvmffi_i_big_set(&b, x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
+  if (x) (void)tvmffi_i_big_to_double(&b, 0, 0, &bits);
+  return x < 0 ? bits | TVMFFI_I_DOUBLE_SIGN : bits;
+}
+
+/* 5^-44 to 5^44, as 128 bits that begin with a one; what is behind them is
+   left out. */
+enum { TVMFFI_I_MAX_POWER = 44 };
+/* clang-format off */
+static const uint64_t tvmffi_i_powers[2 * TVMFFI_I_MAX_POWER + 1][2] = {
+    {0xE45C10C42A2B3B05u, 0x8CB89A7DB77C506Au},
+    {0x8EB98A7A9A5B04E3u, 0x77F3608E92ADB242u},
+    {0xB267ED1940F1C61Cu, 0x55F038B237591ED3u},
+    {0xDF01E85F912E37A3u, 0x6B6C46DEC52F6688u},
+    {0x8B61313BBABCE2C6u, 0x2323AC4B3B3DA015u},
+    {0xAE397D8AA96C1B77u, 0xABEC975E0A0D081Au},
+    {0xD9C7DCED53C72255u, 0x96E7BD358C904A21u},
+    {0x881CEA14545C7575u, 0x7E50D64177DA2E54u},
+    {0xAA242499697392D2u, 0xDDE50BD1D5D0B9E9u},
+    {0xD4AD2DBFC3D07787u, 0x955E4EC64B44E864u},
+    {0x84EC3C97DA624AB4u, 0xBD5AF13BEF0B113Eu},
+    {0xA6274BBDD0FADD61u, 0xECB1AD8AEACDD58Eu},
+    {0xCFB11EAD453994BAu, 0x67DE18EDA5814AF2u},
+    {0x81CEB32C4B43FCF4u, 0x80EACF948770CED7u},
+    {0xA2425FF75E14FC31u, 0xA1258379A94D028Du},
+    {0xCAD2F7F5359A3B3Eu, 0x096EE45813A04330u},
+    {0xFD87B5F28300CA0Du, 0x8BCA9D6E188853FCu},
+    {0x9E74D1B791E07E48u, 0x775EA264CF55347Du},
+    {0xC612062576589DDAu, 0x95364AFE032A819Du},
+    {0xF79687AED3EEC551u, 0x3A83DDBD83F52204u},
+    {0x9ABE14CD44753B52u, 0xC4926A9672793542u},
+    {0xC16D9A0095928A27u, 0x75B7053C0F178293u},
+    {0xF1C90080BAF72CB1u, 0x5324C68B12DD6338u},
+    {0x971DA05074DA7BEEu, 0xD3F6FC16EBCA5E03u},
+    {0xBCE5086492111AEAu, 0x88F4BB1CA6BCF584u},
+    {0xEC1E4A7DB69561A5u, 0x2B31E9E3D06C32E5u},
+    {0x9392EE8E921D5D07u, 0x3AFF322E62439FCFu},
+    {0xB877AA3236A4B449u, 0x09BEFEB9FAD487C2u},
+    {0xE69594BEC44DE15Bu, 0x4C2EBE687989A9B3u},
+    {0x901D7CF73AB0ACD9u, 0x0F9D37014BF60A10u},
+    {0xB424DC35095CD80Fu, 0x538484C19EF38C94u},
+    {0xE12E13424BB40E13u, 0x2865A5F206B06FB9u},
+    {0x8CBCCC096F5088CBu, 0xF93F87B7442E45D3u},
+    {0xAFEBFF0BCB24AAFEu, 0xF78F69A51539D748u},
+    {0xDBE6FECEBDEDD5BEu, 0xB573440E5A884D1Bu},
+    {0x89705F4136B4A597u, 0x31680A88F8953030u},
+    {0xABCC77118461CEFCu, 0xFDC20D2B36BA7C3Du},
+    {0xD6BF94D5E57A42BCu, 0x3D32907604691B4Cu},
+    {0x8637BD05AF6C69B5u, 0xA63F9A49C2C1B10Fu},
+    {0xA7C5AC471B478423u, 0x0FCF80DC33721D53u},
+    {0xD1B71758E219652Bu, 0xD3C36113404EA4A8u},
+    {0x83126E978D4FDF3Bu, 0x645A1CAC083126E9u},
+    {0xA3D70A3D70A3D70Au, 0x3D70A3D70A3D70A3u},
+    {0xCCCCCCCCCCCCCCCCu, 0xCCCCCCCCCCCCCCCCu},
+    {0x8000000000000000u, 0x0000000000000000u},
+    {0xA000000000000000u, 0x0000000000000000u},
+    {0xC800000000000000u, 0x0000000000000000u},
+    {0xFA00000000000000u, 0x0000000000000000u},
+    {0x9C40000000000000u, 0x0000000000000000u},
+    {0xC350000000000000u, 0x0000000000000000u},
+    {0xF424000000000000u, 0x0000000000000000u},
+    {0x9896800000000000u, 0x0000000000000000u},
+    {0xBEBC200000000000u, 0x0000000000000000u},
+    {0xEE6B280000000000u, 0x0000000000000000u},
+    {0x9502F90000000000u, 0x0000000000000000u},
+    {0xBA43B74000000000u, 0x0000000000000000u},
+    {0xE8D4A51000000000u, 0x0000000000000000u},
+    {0x9184E72A00000000u, 0x0000000000000000u},
+    {0xB5E620F480000000u, 0x0000000000000000u},
+    {0xE35FA931A0000000u, 0x0000000000000000u},
+    {0x8E1BC9BF04000000u, 0x0000000000000000u},
+    {0xB1A2BC2EC5000000u, 0x0000000000000000u},
+    {0xDE0B6B3A76400000u, 0x0000000000000000u},
+    {0x8AC7230489E80000u, 0x0000000000000000u},
+    {0xAD78EBC5AC620000u, 0x0000000000000000u},
+    {0xD8D726B7177A8000u, 0x0000000000000000u},
+    {0x878678326EAC9000u, 0x0000000000000000u},
+    {0xA968163F0A57B400u, 0x0000000000000000u},
+    {0xD3C21BCECCEDA100u, 0x0000000000000000u},
+    {0x84595161401484A0u, 0x0000000000000000u},
+    {0xA56FA5B99019A5C8u, 0x0000000000000000u},
+    {0xCECB8F27F4200F3Au, 0x0000000000000000u},
+    {0x813F3978F8940984u, 0x4000000000000000u},
+    {0xA18F07D736B90BE5u, 0x5000000000000000u},
+    {0xC9F2C9CD04674EDEu, 0xA400000000000000u},
+    {0xFC6F7C4045812296u, 0x4D00000000000000u},
+    {0x9DC5ADA82B70B59Du, 0xF020000000000000u},
+    {0xC5371912364CE305u, 0x6C28000000000000u},
+    {0xF684DF56C3E01BC6u, 0xC732000000000000u},
+    {0x9A130B963A6C115Cu, 0x3C7F400000000000u},
+    {0xC097CE7BC90715B3u, 0x4B9F100000000000u},
+    {0xF0BDC21ABB48DB20u, 0x1E86D40000000000u},
+    {0x96769950B50D88F4u, 0x1314448000000000u},
+    {0xBC143FA4E250EB31u, 0x17D955A000000000u},
+    {0xEB194F8E1AE525FDu, 0x5DCFAB0800000000u},
+    {0x92EFD1B8D0CF37BEu, 0x5AA1CAE500000000u},
+    {0xB7ABC627050305ADu, 0xF14A3D9E40000000u},
+    {0xE596B7B0C643C719u, 0x6D9CCD05D0000000u},
+    {0x8F7E32CE7BEA5C6Fu, 0xE4820023A2000000u},
+};
+/* clang-format on */
+
+/* The power of two of the first bit of 5^power. */
+TVMFFI_I_INLINE int tvmffi_i_power_bits(int power) {
+  return (int)(((uint32_t)(power * 152170) + (4096u << 16)) >> 16) - 4096;
+}
+
+/* Gives the low half of a product of 64 bits, and the high one in *high. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_mul_64(uint64_t a, uint64_t b,
+                                         uint64_t *high) {
+#if TVMFFI_I_GNU && defined(__SIZEOF_INT128__)
+  __extension__ typedef unsigned __int128 wide;
+  wide product = (wide)a * b;
+  *high = (uint64_t)(product >> 64);
+  return (uint64_t)product;
+#else
+  uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX);
+  uint64_t one = (a >> 32) * (b & UINT32_MAX) + (low >> 32);
+  uint64_t two = (a & UINT32_MAX) * (b >> 32) + (one & UINT32_MAX);
+  *high = (a >> 32) * (b >> 32) + (one >> 32) + (two >> 32);
+  return two << 32 | (low & UINT32_MAX);
+#endif
+}
+
+/* The zeros above the highest one of a number that is not 0. */
+TVMFFI_I_INLINE int tvmffi_i_high_zeros(uint64_t x) {
+#if TVMFFI_I_GNU
+  return __builtin_clzll(x);
+#else
+  int n = 0;
+  for (; !(x >> 63); x <<= 1) ++n;
+  return n;
+#endif
+}
+
+/* Gives the highest 128 bits of x * 5^power of 192, the high half in *high; x
+   has its highest bit. They are less than two too small: one for the bits that
+   the power left out, one for those of the product. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_mul_power(uint64_t x, int power,
+                                            uint64_t *high) {
+  const uint64_t *five = tvmffi_i_powers[power + TVMFFI_I_MAX_POWER];
+  uint64_t carry, low = tvmffi_i_mul_64(x, five[0], high);
+  (void)tvmffi_i_mul_64(x, five[1], &carry);
+  low += carry;
+  *high += low < carry;
+  return low;
+}
+
+/* Makes the bits of the double that is next to x * 10^power, or gives 0 if the
+   bits of tvmffi_i_mul_power do not tell which that is. (The idea is that of
+   D. Lemire, Number Parsing at a Gigabyte per Second, 2021.) */
+static int tvmffi_i_short_to_double(uint64_t x, int power, uint64_t *out) {
+  uint64_t high, low, rest, all;
+  int zeros, is_short;
+  *out = 0;
+  if (!x) return 1;
+  if (power < -TVMFFI_I_MAX_POWER || power > TVMFFI_I_MAX_POWER) return 0;
+  zeros = tvmffi_i_high_zeros(x);
+  low = tvmffi_i_mul_power(x << zeros, power, &high);
+  is_short = !(high >> 63);
+  all = ((uint64_t)1 << (10 - is_short)) - 1; /* the bits behind 54 */
+  rest = high & all;
+  high >>= 10 - is_short;
+  if (high & 1 ? !rest && !low : rest == all && low >= UINT64_MAX - 1) return 0;
+  *out =
+      ((high + 1) >> 1) + ((uint64_t)(64 - is_short - zeros +
+                                      tvmffi_i_power_bits(power) + power + 1022)
+                           << 52);
+  return 1;
+}
+
+/* A decimal number: its first digits, the power of ten behind them, and
+   whether digits that are not 0 were left out. */
+typedef struct {
+  tvmffi_i_big digits;
+  int64_t power;
+  int64_t num_digits; /* from the first that is not 0, up to the limit */
+  int lost;
+  uint32_t chunk, scale; /* digits that are still to be put into `digits` */
+} tvmffi_i_decimals;
+
+static void tvmffi_i_add_digit(tvmffi_i_decimals *d, char c) {
+  if (d->num_digits == TVMFFI_I_BIG_DIGITS) {
+    d->lost |= c != '0';
+    ++d->power;
+    return;
+  }
+  if (!d->num_digits && c == '0') return;
+  ++d->num_digits;
+  d->chunk = d->chunk * 10 + (uint32_t)(c - '0');
+  d->scale *= 10;
+  if (d->scale < 1000000000) return;
+  tvmffi_i_big_mul(&d->digits, d->scale, d->chunk);
+  d->chunk = 0;
+  d->scale = 1;
+}
+
+static int tvmffi_i_decimals_to_double(tvmffi_i_decimals *d, uint64_t *out) {
+  int64_t magnitude = d->num_digits + d->power; /* less than 10 to this */
+  int power, shift = 0;
+  *out = 0;
+  if (!d->num_digits) return 1;
+  if (magnitude > 310 || magnitude < -330) return 0;
+  if (d->scale > 1) tvmffi_i_big_mul(&d->digits, d->scale, d->chunk);
+  power = (int)d->power;
+  if (power < 0) {
+    /* Enough bits for a quotient of 64: 5^k has less than 7k/3 + 1. */
+    shift = 66 - power * 7 / 3 - tvmffi_i_big_bits(&d->digits);
+    if (shift < 0) shift = 0;
+    (void)tvmffi_i_big_shift(&d->digits, shift);
+  }
+  d->lost |= tvmffi_i_big_pow5(&d->digits, power);
+  return tvmffi_i_big_to_double(&d->digits, power - shift, d->lost, out);
+}
+
+/* The floor of the logarithm of 2^bits, at most one smaller than that of a
+   number that begins there: that of two is a little more than 78913 / 2^18 and
+   a little less than 315653 / 2^20. */
+TVMFFI_I_INLINE int tvmffi_i_log10(int bits) {
+  return bits < 0 ? -((-bits * 315653 + 1048575) / 1048576)
+                  : bits * 78913 / 262144;
+}
+
+#define TVMFFI_I_TEN_16 ((uint64_t)10000000000000000u)
+
+/* Gives the first 17 digits of mantissa * 2^power as a number, rounded, and the
+   power of ten of the first one. */
+TVMFFI_I_NOINLINE uint64_t tvmffi_i_17_digits_slowly(uint64_t mantissa,
+                                                     int power, int *exponent) {
+  uint64_t twice;
+  int lost = 0, shift, x;
+  tvmffi_i_big b;
+  tvmffi_i_big_set(&b, mantissa);
+  x = tvmffi_i_log10(power + tvmffi_i_big_bits(&b) - 1);
+  /* Twice the number, times ten to 16 - x. */
+  shift = power + 16 - x + 1;
+  if (x > 16) {
+    (void)tvmffi_i_big_shift(&b, shift);
+    lost = tvmffi_i_big_pow5(&b, 16 - x);
+  } else {
+    (void)tvmffi_i_big_pow5(&b, 16 - x);
+    lost = tvmffi_i_big_shift(&b, shift);
+  }
+  twice = tvmffi_i_big_low(&b);
+  if (twice >= 20 * TVMFFI_I_TEN_16) {
+    lost |= twice % 10 != 0;
+    twice /= 10;
+    ++x;
+  }
+  twice = tvmffi_i_round_half(twice, lost);
+  if (twice == 10 * TVMFFI_I_TEN_16) {
+    twice = TVMFFI_I_TEN_16;
+    ++x;
+  }
+  *exponent = x;
+  return twice;
+}
+
+/* The same of a positive double. The product by a power of ten has 54 to 57
+   bits before its point and 70 behind it; only if these are next to a half,
+   where it is rounded, more have to be known. */
+static uint64_t tvmffi_i_17_digits(uint64_t bits, int *exponent) {
+  const uint64_t top = (uint64_t)1 << 52;
+  uint64_t mantissa = bits & (top - 1), high, low, rest, half;
+  int power = (int)(bits >> 52), zeros, shift, x;
+  if (power)
+    mantissa |= top;
+  else
+    power = 1;
+  power -= 1075;
+  zeros = tvmffi_i_high_zeros(mantissa);
+  x = tvmffi_i_log10(power + 63 - zeros);
+  if (x < 16 - TVMFFI_I_MAX_POWER || x >= 16 + TVMFFI_I_MAX_POWER)
+    return tvmffi_i_17_digits_slowly(mantissa, power, exponent);
+  for (;; ++x) {
+    low = tvmffi_i_mul_power(mantissa << zeros, 16 - x, &high);
+    /* Bits behind the point that are in `high`. */
+    shift = zeros - 1 - power - (16 - x) - tvmffi_i_power_bits(16 - x);
+    rest = high & (((uint64_t)1 << shift) - 1);
+    high >>= shift;
+    if (high < 10 * TVMFFI_I_TEN_16) break;
+  }
+  half = (uint64_t)1 << (shift - 1);
+  if ((rest == half && !low) || (rest == half - 1 && low >= UINT64_MAX - 1))
+    return tvmffi_i_17_digits_slowly(mantissa, power, exponent);
+  if (rest >= half && ++high == 10 * TVMFFI_I_TEN_16) {
+    high = TVMFFI_I_TEN_16;
+    ++x;
+  }
+  *exponent = x;
+  return high;
+}
+
+/* The numbers less than 100. */
+static const char tvmffi_i_pairs[] =
+    "000102030405060708091011121314151617181920212223242526272829303132333435"
+    "36"
+    "373839404142434445464748495051525354555657585960616263646566676869707172"
+    "73"
+    "7475767778798081828384858687888990919293949596979899";
+
+/* Writes a number less than 10^8 as eight digits, the highest first. */
+TVMFFI_I_INLINE void tvmffi_i_put_8_digits(char *to, uint32_t x) {
+  uint32_t high = x / 10000, low = x % 10000;
+  memcpy(to, tvmffi_i_pairs + high / 100 * 2, 2);
+  memcpy(to + 2, tvmffi_i_pairs + high % 100 * 2, 2);
+  memcpy(to + 4, tvmffi_i_pairs + low / 100 * 2, 2);
+  memcpy(to + 6, tvmffi_i_pairs + low % 100 * 2, 2);
+}
+
+/* Writes a number less than 10^4, and 10^8, as it is; gives its length. */
+TVMFFI_I_INLINE size_t tvmffi_i_put_4(char *to, uint32_t x) {
+  uint32_t high = x / 100;
+  size_t n = 0;
+  if (x >= 1000) {
+    memcpy(to, tvmffi_i_pairs + high * 2, 2);
+    n = 2;
+  } else if (x >= 100) {
+    *to = (char)('0' + high);
+    n = 1;
+  }
+  if (x < 10) return *to = (char)('0' + x), 1;
+  memcpy(to + n, tvmffi_i_pairs + x % 100 * 2, 2);
+  return n + 2;
+}
+TVMFFI_I_INLINE size_t tvmffi_i_put_8(char *to, uint32_t x) {
+  uint32_t low = x % 10000;
+  size_t n;
+  if (x < 10000) return tvmffi_i_put_4(to, x);
+  n = tvmffi_i_put_4(to, x / 10000);
+  memcpy(to + n, tvmffi_i_pairs + low / 100 * 2, 2);
+  memcpy(to + n + 2, tvmffi_i_pairs + low % 100 * 2, 2);
+  return n + 4;
+}
+
+/* Writes an integer; gives its length. `to` has room for 24 bytes. */
+static size_t tvmffi_i_print_int(char *to, int64_t value) {
+  const uint64_t limit = 100000000;
+  uint64_t x = value < 0 ? 0 - (uint64_t)value : (uint64_t)value, high;
+  size_t n = value < 0;
+  *to = '-';
+  if (x < limit) return n + tvmffi_i_put_8(to + n, (uint32_t)x);
+  high = x / limit;
+  if (high < limit) {
+    n += tvmffi_i_put_8(to + n, (uint32_t)high);
+  } else {
+    n += tvmffi_i_put_8(to + n, (uint32_t)(high / limit));
+    tvmffi_i_put_8_digits(to + n, (uint32_t)(high % limit));
+    n += 8;
+  }
+  tvmffi_i_put_8_digits(to + n, (uint32_t)(x % limit));
+  return n + 8;
+}
+
+/* As printf does it with "%.17g", at most 24 bytes. `to` has room for 40. */
+static size_t tvmffi_i_print_double(char *to, uint64_t bits) {
+  char digits[17];
+  int x, n = 17;
+  size_t at = 0;
+  uint64_t all = tvmffi_i_17_digits(bits, &x), rest = all % TVMFFI_I_TEN_16;
+  digits[0] = (char)('0' + all / TVMFFI_I_TEN_16);
+  tvmffi_i_put_8_digits(digits + 1, (uint32_t)(rest / 100000000));
+  tvmffi_i_put_8_digits(digits + 9, (uint32_t)(rest % 100000000));
+  while (n > 1 && digits[n - 1] == '0') --n;
+  if (x >= -4 && x < 0) {
+    memcpy(to, "0.000", 5);
+    at = (size_t)(1 - x);
+    memcpy(to + at, digits, 17);
+    return at + (size_t)n;
+  }
+  if (x >= 0 && x <= 16) {
+    at = (size_t)x + 1; /* digits before the point */
+    memcpy(to, digits, 17);
+    if (n <= x + 1) return at;
+    to[at] = '.';
+    memcpy(to + at + 1, digits + at, 17 - at);
+    return (size_t)n + 1;
+  }
+  to[at++] = digits[0];
+  if (n > 1) {
+    to[at++] = '.';
+    memcpy(to + at, digits + 1, 16);
+    at += (size_t)n - 1;
+  }
+  to[at++] = 'e';
+  to[at++] = x < 0 ? '-' : '+';
+  if (x < 0) x = -x;
+  if (x >= 100) to[at++] = (char)('0' + x / 100);
+  to[at++] = (char)('0' + x / 10 % 10);
+  to[at++] = (char)('0' + x % 10);
+  return at;
+}
+#endif
+
+/* ======== Raise: errors of the runtime itself =============== >>core/raise */
 /* How the runtime reports its own errors, and the MemoryError that exists
    before it is needed: static, pinned, without a trace. */
 
@@ -9904,7 +10605,16 @@ TVMFFI_I_INLINE int tvmffi_i_is_exactly(TVMFFIObjectHandle handle,
   if (TVMFFI_I_UNLIKELY(!tvmffi_i_is_exactly(handle, index))) \
   TVMFFI_TRY(tvmffi_i_check_type(__func__, #handle, handle, index))
 
-/* ======== Object ================================================= >>object */
+/* ======== Prototypes ============================================ >>core/knot
+   prototypes of functions that stand below */
+
+#if TVMFFI_DEBUG
+/* The report of an object names its type, which is an object's affair. */
+static void tvmffi_i_start_types(void);
+static const char *tvmffi_i_type_name(int32_t index);
+#endif
+
+/* ======== Objects: allocation, references, destruction ===== >>core/object */
 /* Allocation, references and destruction. An object that holds others is
    destroyed by tvmffi_i_destroy, which nests only so deep: an object that dies
    further down waits in the thread's list. So a structure may be as deep as
@@ -9979,10 +10689,6 @@ static size_t tvmffi_i_debug_put(char *to, size_t n, size_t capacity,
   to[n] = 0;
   return n;
 }
-
-/* Both with >>registry. */
-static void tvmffi_i_start_types(void);
-static const char *tvmffi_i_type_name(int32_t index);
 
 #if defined(__cplusplus)
 extern "C" {
@@ -10177,6 +10883,8 @@ int TVMFFIObjectCreateOpaque(void *handle, int32_t type_index,
 static TVMFFIObject tvmffi_i_kwargs_object = {
     TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIObject, 0, {NULL}};
 
+/* ======== Allocator: the custom allocator of the ABI ==== >>core/allocator */
+
 /* The default of the custom allocator. In front of an object stand where its
    memory begins and the header of the ABI. Like upstream's, the runtime's own
    objects do not come from a custom allocator: it serves those who define
@@ -10240,7 +10948,7 @@ int TVMFFISetCustomAllocator(TVMFFICustomAllocator *allocator) {
   return 0;
 }
 
-/* ======== Any ======================================================= >>any */
+/* ======== Strings: string and bytes objects ================ >>core/string */
 /* Strings, bytes and big integers, and owned values made of views. A text of
    up to seven bytes stands in the Any, its other bytes zero. */
 
@@ -10332,6 +11040,37 @@ int TVMFFIBytesFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
                               kTVMFFIBytes, out);
 }
 
+#if !TVMFFI_NO_EXTRA
+/* Makes the text an owned string, or the error of the memory that was refused.
+   The buffer is empty afterwards. */
+static int tvmffi_i_text_take(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
+  tvmffi_i_string *s;
+  int failed = b->failed;
+  b->failed = 0;
+  if (failed) {
+    tvmffi_i_text_release(b);
+    return tvmffi_i_no_memory();
+  }
+  if (b->size < sizeof(out->v_bytes) || b->size < b->capacity / 4) {
+    failed = tvmffi_i_make_string(b->data, b->size, kTVMFFISmallStr, kTVMFFIStr,
+                                  out);
+    tvmffi_i_text_release(b);
+    return failed;
+  }
+  s = (tvmffi_i_string *)(void *)(b->data - TVMFFI_I_TEXT_HEAD);
+  tvmffi_i_start_object(&s->base, kTVMFFIStr, tvmffi_i_delete_plain);
+  s->bytes.data = b->data;
+  s->bytes.size = b->size;
+  b->data[b->size] = 0;
+  *out = tvmffi_obj(s);
+  b->data = NULL;
+  b->size = b->capacity = 0;
+  return 0;
+}
+#endif
+
+/* ======== Big integers: integers of any size =============== >>core/bigint */
+
 typedef struct {
   TVMFFIObject base;
   size_t size; /* in words of 64 bits, which follow, the lowest first */
@@ -10398,6 +11137,8 @@ TVMFFIByteArray TVMFFIBigIntGetContentByteArray(const TVMFFIAny *value) {
   }
   return r;
 }
+
+/* ======== Any: views to owned values ========================== >>core/any */
 
 /* An Any as two words in registers. A value is read field by field, as who
    passes it has just written it: a processor cannot forward several small
@@ -10493,36 +11234,9 @@ int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view, TVMFFIAny *out) {
 #if !TVMFFI_NO_EXTRA
 TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_string) == (size_t)TVMFFI_I_TEXT_HEAD,
                      text_head);
-
-/* Makes the text an owned string, or the error of the memory that was refused.
-   The buffer is empty afterwards. */
-static int tvmffi_i_text_take(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
-  tvmffi_i_string *s;
-  int failed = b->failed;
-  b->failed = 0;
-  if (failed) {
-    tvmffi_i_text_release(b);
-    return tvmffi_i_no_memory();
-  }
-  if (b->size < sizeof(out->v_bytes) || b->size < b->capacity / 4) {
-    failed = tvmffi_i_make_string(b->data, b->size, kTVMFFISmallStr, kTVMFFIStr,
-                                  out);
-    tvmffi_i_text_release(b);
-    return failed;
-  }
-  s = (tvmffi_i_string *)(void *)(b->data - TVMFFI_I_TEXT_HEAD);
-  tvmffi_i_start_object(&s->base, kTVMFFIStr, tvmffi_i_delete_plain);
-  s->bytes.data = b->data;
-  s->bytes.size = b->size;
-  b->data[b->size] = 0;
-  *out = tvmffi_obj(s);
-  b->data = NULL;
-  b->size = b->capacity = 0;
-  return 0;
-}
 #endif
 
-/* ======== Backtrace =========================================== >>backtrace */
+/* ======== Symbols: return addresses as names =============== >>core/symbol */
 /* Stack traces. Return addresses are cheap to collect and dear to name, so
    each address is turned into its line of text once per process and kept in a
    map that is read without a lock. Which frames are left out, and where a
@@ -10740,6 +11454,9 @@ static int tvmffi_i_frame_limit(void) {
 }
 
 #endif /* TVMFFI_NO_BACKTRACE */
+
+/* ======== Unwinding =========================================== >>core/unwind
+   the stack walked by its unwind tables */
 
 /* A collected trace: the lines of its frames, the innermost first. */
 typedef struct {
@@ -11145,6 +11862,8 @@ TVMFFI_I_NOINLINE TVMFFI_I_READS_STACK int tvmffi_i_walk_stack(
 
 #endif
 
+/* ======== Backtrace: stack traces as text =============== >>core/backtrace */
+
 #if TVMFFI_NO_BACKTRACE
 static void tvmffi_i_collect(tvmffi_i_trace *trace, uintptr_t until,
                              int across) {
@@ -11232,7 +11951,7 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
   return &t->trace_view;
 }
 
-/* ======== Error =================================================== >>error */
+/* ======== Error objects: error objects and the error slot === >>core/error */
 /* Error objects and the thread's slot. An error is one block of memory: kind,
    message and trace follow the object, each with a NUL; a trace that was
    updated has a block of its own. The slot owns what is in it. */
@@ -11456,7 +12175,8 @@ static void tvmffi_i_thread_exit(tvmffi_i_thread *t) {
 #endif
 }
 
-/* ======== Registry ============================================= >>registry */
+/* ======== Type table ====================================== >>core/type_table
+   type keys, indices and ancestors */
 /* The type table: entries by index and by key, each with its ancestors,
    fields, methods and metadata, and the attribute columns. Entries are never
    moved or freed and are published whole; arrays that grow are replaced, and
@@ -11587,8 +12307,9 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
 }
 static void tvmffi_i_start_columns(void) {}
 #else
+/* The tables of the built-in types stand last, as they name all functions. */
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index);
-static void tvmffi_i_start_columns(void); /* both with >>reflection */
+static void tvmffi_i_start_columns(void);
 #endif
 
 TVMFFI_I_INLINE tvmffi_i_type **tvmffi_i_entries(tvmffi_i_table *table) {
@@ -11912,6 +12633,9 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
                          parent_type_index);
   return tvmffi_i_make_type(&r);
 }
+
+/* ======== Type members =================================== >>core/type_member
+   fields, methods and metadata of types */
 
 /* Copies up to three texts into one block, which *memory gets, each with a
    NUL; an empty one becomes {NULL, 0}, and if all are there is no block. */
@@ -12302,6 +13026,8 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
       t->info.type_key.data);
 }
 
+/* ======== Type attributes: attribute columns ======= >>core/type_attribute */
+
 /* An attribute column: values by type index, from 0 on. */
 typedef struct {
   tvmffi_i_node node;
@@ -12403,7 +13129,7 @@ const TVMFFITypeAttrColumn *TVMFFIGetTypeAttrColumn(
   return node ? &((tvmffi_i_column *)(void *)node)->column : NULL;
 }
 
-/* ======== Function ============================================= >>function */
+/* ======== Functions: function objects and calls ========== >>core/function */
 /* Function objects and the global table. A reader takes no lock: it counts
    itself into the entry, then compares the name and takes a reference to the
    function. A writer who has replaced the function waits until each of the two
@@ -12501,6 +13227,8 @@ TVMFFI_I_ON_LINE int TVMFFIFunctionCall(TVMFFIObjectHandle func,
   return tvmffi_i_check_call(func, args, num_args, result);
 }
 
+/* ======== Global functions: the table of global functions == >>core/global */
+
 /* What else is known of a global function: one block of memory, or static for
    a built-in one. */
 typedef struct {
@@ -12518,7 +13246,9 @@ typedef struct {
 } tvmffi_i_global;
 
 static tvmffi_i_map tvmffi_i_globals;
-static void tvmffi_i_start_globals(void); /* with >>builtins */
+
+/* The table of the built-in functions stands last, as it names all of them. */
+static void tvmffi_i_start_globals(void);
 
 #if TVMFFI_NO_THREADS
 #define TVMFFI_I_ENTER(entry, mine) ((void)((mine) = 0))
@@ -12877,7 +13607,7 @@ static int tvmffi_i_get_index(const TVMFFIAny *args, int32_t num_args,
   return code ? tvmffi_i_bad_arg(&tvmffi_i_by_index, 0, args, code) : 0;
 }
 
-/* ======== Dtype =================================================== >>dtype */
+/* ======== Data types: data types as text ==================== >>core/dtype */
 /* Data types as text, as upstream's dtype.cc reads and writes them, and
    stricter where it lets through what cannot be meant (docs/differences.md).
    Codes from 129 on are a user's: two global functions know their names. */
@@ -13286,7 +14016,7 @@ int TVMFFIDataTypeToString(const DLDataType *dtype, TVMFFIAny *out) {
                               kTVMFFIStr, out);
 }
 
-/* ======== Tensor ================================================= >>tensor */
+/* ======== Tensors: tensor objects and DLPack =============== >>core/tensor */
 /* Tensors. A tensor's DLTensor follows its header; what keeps the data alive
    is a DLPack tensor that it came from, or, for a view, another tensor.
    Shapes are what strangers send: all of it is checked before it is kept. */
@@ -13563,6 +14293,8 @@ int TVMFFITensorCreateUnsafeView(TVMFFIObjectHandle source,
   return 0;
 }
 
+/* ======== Shapes: shape objects ======================= >>containers/shape */
+
 typedef struct {
   TVMFFIObject base;
   TVMFFIShapeCell cell; /* its numbers follow */
@@ -13590,12 +14322,14 @@ static tvmffi_i_shape *tvmffi_i_new_shape(size_t n, int64_t **numbers) {
   return self;
 }
 
-/* ======== Equality ================================================ >>equal */
+/* ======== Equality ======================================= >>containers/equal
+   equality and hash of any two values */
 /* Equality and hash of any two values, bit for bit those of upstream's any.h
    (AnyEqual, AnyHash), since C++ clients probe maps with their own. A text in
    the Any equals the same text in an object; other objects are equal when they
    are the same one, unless their type has a value in the columns __any_equal__
    and __any_hash__. Takes no lock. */
+
 #if !TVMFFI_NO_CONTAINERS
 
 /* The hash of upstream's base_detail.h (StableHashBytes): it crosses process
@@ -13828,7 +14562,7 @@ TVMFFI_I_INLINE int tvmffi_i_any_hash(const TVMFFIAny *any, uint64_t *hash) {
 }
 #endif /* !TVMFFI_NO_CONTAINERS */
 
-/* ======== Arrays and lists ======================================= >>array */
+/* ======== Sequences: arrays and lists ============== >>containers/sequence */
 /* An array has its items behind its head and is not changed once others can
    see it; a list has them in a block of their own, and grows. The layout, the
    capacities and the growth are upstream's (container/array.h, list.h), since
@@ -13838,8 +14572,8 @@ TVMFFI_I_INLINE int tvmffi_i_any_hash(const TVMFFIAny *any, uint64_t *hash) {
    lists must only grow through the functions below. Readers need no lock, a
    writer must be alone. Items are released last, when the list is whole
    again, because destruction may call back. */
-#if !TVMFFI_NO_CONTAINERS
 
+#if !TVMFFI_NO_CONTAINERS
 typedef struct {
   TVMFFIObject base;
   TVMFFISeqCell cell;
@@ -14139,7 +14873,12 @@ TVMFFI_I_GET(i_any_list) {
     return TVMFFI_I_MISMATCH;
   return *out ? 0 : TVMFFI_I_MISMATCH;
 }
+#endif
 
+/* ======== Sequence functions ================= >>containers/sequence_function
+   the built-in functions of arrays and lists */
+
+#if !TVMFFI_NO_CONTAINERS
 /* Calls a built-in again with such a list in the place of args[0]. */
 TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
                                    int32_t num_args, TVMFFIAny *result) {
@@ -14331,9 +15070,10 @@ TVMFFI_FUNC(i_list_reserve, none, (i_any_list, list), (int64, capacity)) {
     TVMFFI_TRY(tvmffi_i_set_capacity(s, capacity));
   TVMFFI_RETURN();
 }
-#endif /* !TVMFFI_NO_CONTAINERS */
+#endif
 
-/* ======== Map ======================================================= >>map */
+/* ======== Map keys ===================================== >>containers/map_key
+   hash, equality and hooks of keys */
 /* Map and Dict, as C++ clients read and write them inline (upstream's
    container/map_base.h). Up to four entries stand in a row, in order; more are
    in a hash table whose chains are linked through one byte for each slot, and
@@ -14342,8 +15082,8 @@ TVMFFI_FUNC(i_list_reserve, none, (i_any_list, list), (int64, capacity)) {
    place. Reading takes no lock and writes nothing; who changes a Dict must be
    alone with it. Nothing is released while a table is half changed, so a
    deleter may use the Dict that it was in. */
-#if !TVMFFI_NO_CONTAINERS
 
+#if !TVMFFI_NO_CONTAINERS
 /* Up to 15 slots ahead, then triangle numbers n(n + 1)/2: those of 6 to 72, and
    then further and further apart. */
 /* clang-format off */
@@ -14617,7 +15357,11 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
                                   ((tvmffi_i_string *)held->v_ptr)->bytes);
   return tvmffi_i_map_differ_equal(m, key->bits, held, held_first);
 }
+#endif
 
+/* ======== Map lookup: searches in maps =========== >>containers/map_lookup */
+
+#if !TVMFFI_NO_CONTAINERS
 /* -------- Looking up -------- */
 
 /* Where a key is: its pair, its slot or place in the row, and in a table the
@@ -14759,7 +15503,12 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup(TVMFFIObject *map,
   }
   return tvmffi_i_map_lookup_any(map, key);
 }
+#endif
 
+/* ======== Map memory ================================ >>containers/map_memory
+   the memory of maps and dicts */
+
+#if !TVMFFI_NO_CONTAINERS
 /* -------- Making and destroying -------- */
 
 /* Releases an entry that no map has any more. */
@@ -14945,7 +15694,11 @@ static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
   }
   return &m->base;
 }
+#endif
 
+/* ======== Map growth: insertion and growth ========= >>containers/map_grow */
+
+#if !TVMFFI_NO_CONTAINERS
 /* -------- Growing -------- */
 
 /* Puts other places under a map; its entries have been moved there. */
@@ -15243,7 +15996,11 @@ TVMFFI_I_INLINE int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m,
   *pair = &item->pair;
   return 0;
 }
+#endif
 
+/* ======== Maps: changes of maps and dicts =============== >>containers/map */
+
+#if !TVMFFI_NO_CONTAINERS
 /* -------- Changing -------- */
 
 /* An owned value of a view of any kind. What stands in the padding of a number
@@ -15444,7 +16201,12 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
   m->head = m->tail = TVMFFI_I_MAP_END;
   return 0;
 }
+#endif
 
+/* ======== Map functions =========================== >>containers/map_function
+   the built-in functions of maps and dicts */
+
+#if !TVMFFI_NO_CONTAINERS
 /* -------- Built-in functions -------- */
 
 TVMFFI_I_OBJECT_TYPE(i_map, "ffi.Map", "ffi.Map", kTVMFFIMap)
@@ -15640,7 +16402,12 @@ TVMFFI_FUNC(i_map_iterator, func, (i_map, map)) {
 TVMFFI_FUNC(i_dict_iterator, func, (i_dict, dict)) {
   return tvmffi_i_map_new_iterator(dict, tvmffi_result);
 }
+#endif
 
+/* ======== Device search ================================= >>graph/find_device
+   the first device that is not a CPU */
+
+#if !TVMFFI_NO_CONTAINERS
 /* -------- The first device that is not a CPU -------- */
 
 /* A search through containers within containers, depth first: a stack of where
@@ -15764,9 +16531,10 @@ TVMFFI_FUNC(i_first_device, device, (any, container)) {
   if (code) return code;
   TVMFFI_RETURN(device);
 }
-#endif /* !TVMFFI_NO_CONTAINERS */
+#endif
 
-/* ======== Module ================================================= >>module */
+/* ======== Module symbols =================================== >>modules/symbol
+   system library and context symbols */
 /* Modules: C++ objects, of which the runtime makes one kind, the library. In
    front of a module's header stands the pointer to its virtual functions; ours
    are recognised by it and called directly, all others as the C++ ABI says. A
@@ -15840,7 +16608,8 @@ int TVMFFIEnvModRegisterContextSymbol(const char *name, void *symbol) {
   return 0;
 }
 
-struct tvmffi_i_module_methods;
+/* ======== Libraries ======================================= >>modules/library
+   dynamic libraries and their functions */
 
 /* What upstream's ModuleObj is: 48 bytes on 64-bit machines. */
 typedef struct {
@@ -15860,15 +16629,7 @@ TVMFFI_I_INLINE tvmffi_i_module *tvmffi_i_module_of(TVMFFIObjectHandle handle) {
                                      offsetof(tvmffi_i_module, base));
 }
 
-#if TVMFFI_NO_CONTAINERS
-static int tvmffi_i_search_imports(tvmffi_i_module *m, TVMFFIByteArray name,
-                                   TVMFFIObject **out) {
-  (void)m, (void)name;
-  *out = NULL;
-  return 0;
-}
-#else
-
+#if !TVMFFI_NO_CONTAINERS
 /* A library: one that is open, or the system library under a prefix. */
 typedef struct {
   TVMFFIObject base;
@@ -16128,7 +16889,11 @@ static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
   tvmffi_i_set_imports(m, none);
   return 0;
 }
+#endif
 
+/* ======== Imports: modules that import modules ========== >>modules/import */
+
+#if !TVMFFI_NO_CONTAINERS
 /* A module that a walk has met, and whether it has been there. */
 typedef struct {
   TVMFFIObject *module; /* owned */
@@ -16272,7 +17037,11 @@ static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
   tvmffi_i_set_imports(m, imports);
   return 0;
 }
+#endif
 
+/* ======== Modules: module objects and their methods ===== >>modules/module */
+
+#if !TVMFFI_NO_CONTAINERS
 /* What the library asks of a module: ModuleObj's virtual functions in the order
    of upstream's module.h, but for the one that saves to bytes. */
 typedef enum {
@@ -16639,7 +17408,11 @@ static int tvmffi_i_call_loader(TVMFFIByteArray name, TVMFFIAny *args,
                        "Cannot convert from type `%s` to `ffi.Module`",
                        tvmffi_i_type_key(index));
 }
+#endif
 
+/* ======== Loading: libraries with embedded modules ======== >>modules/load */
+
+#if !TVMFFI_NO_CONTAINERS
 /* What is left to read of a library's embedded binary: numbers of 64 bits,
    the lowest byte first, and texts behind their length. */
 typedef struct {
@@ -16834,7 +17607,12 @@ static int tvmffi_i_load_library(tvmffi_i_library *library,
   *out = &m->base;
   return 0;
 }
+#endif
 
+/* ======== System library =========================== >>modules/system_library
+   modules of linked-in code */
+
+#if !TVMFFI_NO_CONTAINERS
 /* Modules that stay until they are removed: by their start, where a tool that
    looks for leaks expects a pointer to a block. */
 typedef struct tvmffi_i_kept {
@@ -16920,7 +17698,12 @@ static int tvmffi_i_system_module(TVMFFIByteArray prefix, TVMFFIObject **out) {
 
 /* The global functions. */
 TVMFFI_I_OBJECT_TYPE(i_module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+#endif
 
+/* ======== Module functions ======================== >>modules/module_function
+   the built-in functions of modules */
+
+#if !TVMFFI_NO_CONTAINERS
 #define TVMFFI_I_RESULT_TYPE(T, ctype, name, schema) \
   TVMFFI_I_TYPE(T, ctype, name, schema)              \
   TVMFFI_I_PUT(T)
@@ -17131,8 +17914,9 @@ static int tvmffi_call_i_system_lib(void *self, const TVMFFIAny *args,
 }
 static tvmffi_func tvmffi_func_i_system_lib = {
     "ffi.SystemLib", tvmffi_call_i_system_lib, -1, NULL};
+#endif
 
-#endif /* !TVMFFI_NO_CONTAINERS */
+/* ======== Module lookup: functions found in imports ===== >>modules/lookup */
 
 /* The functions that a module has looked up, each with a reference of its
    own: what callers get is borrowed from here. */
@@ -17201,7 +17985,11 @@ static int tvmffi_i_look_up(tvmffi_i_module *m, TVMFFIByteArray name,
                             TVMFFIObjectHandle *out) {
   TVMFFIObject *function = NULL;
   const char *parts[3];
+#if TVMFFI_NO_CONTAINERS
+  (void)m;
+#else
   TVMFFI_TRY(tvmffi_i_search_imports(m, name, &function));
+#endif
   *out = function;
   if (!function) TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, out));
   if (*out) return 0;
@@ -17244,7 +18032,7 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   return 0;
 }
 
-/* ======== Env ======================================================= >>env */
+/* ======== Streams: the current stream of each device ==== >>modules/stream */
 /* What surrounds the runtime: streams and tensor allocators per thread, the
    host language's signals, handles that are made once. */
 
@@ -17307,6 +18095,9 @@ TVMFFIStreamHandle TVMFFIEnvGetStream(int32_t device_type, int32_t device_id) {
   s = tvmffi_i_stream_place(t, device_type, device_id);
   return s->device_type == -1 ? NULL : s->stream;
 }
+
+/* ======== Environment ================================= >>modules/environment
+   tensor allocators, signals, locks */
 
 static DLPackManagedTensorAllocator tvmffi_i_global_allocator;
 
@@ -17413,6 +18204,8 @@ int TVMFFIEnvCheckSignals(void) {
   release(state);
   return code ? -1 : 0;
 }
+
+/* ======== Once: handles that are initialized once ========= >>modules/once */
 
 /* Handles that are made once. Each call that makes a handle or waits for one
    has an entry in this list, so a wait that would never end is seen. A call
@@ -17628,13 +18421,14 @@ int TVMFFIHandleDeinitOnce(void **handle_addr,
   return old ? deinit_func(old) : 0;
 }
 
-/* ======== Reflection ========================================= >>reflection */
+/* ======== Fields ========================================= >>reflection/field
+   objects made and ended by their fields */
 /* Objects by their fields: making, filling, copying and destroying them, for
    the built-in types and for classes that Python defines. The built-in types,
    their fields, methods and attributes stand in const tables, which >>registry
    enters when it starts, under the mutex; all else here takes no lock. */
-#if !TVMFFI_NO_CONTAINERS
 
+#if !TVMFFI_NO_CONTAINERS
 /* Goes through the fields of a type, those of its ancestors first. */
 typedef struct {
   const TVMFFITypeInfo *type;
@@ -17803,7 +18597,7 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
   return 0;
 }
 
-/* The plain fields: `word` is one of >>typed. */
+/* The plain fields: `word` is one of >>interface/word. */
 #define TVMFFI_I_PLAIN_FIELD(word)                                            \
   static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {    \
     return tvmffi_i_put_##word(result, *(tvmffi_type_##word *)field);         \
@@ -17828,7 +18622,11 @@ TVMFFI_I_PLAIN_FIELD(device)
 #if !TVMFFI_NO_FLOAT
 TVMFFI_I_PLAIN_FIELD(float64)
 #endif
+#endif
 
+/* ======== Field access: getters and setters ========== >>reflection/access */
+
+#if !TVMFFI_NO_CONTAINERS
 /* The getter and setter of a field that Python lays out, by its type. */
 typedef struct {
   int32_t type_index;
@@ -17939,7 +18737,12 @@ static int tvmffi_i_set_field(const TVMFFIFieldInfo *field, void *object,
   tvmffi_any_release(&result);
   return 0;
 }
+#endif
 
+/* ======== Construction =============================== >>reflection/construct
+   constructors that take fields */
+
+#if !TVMFFI_NO_CONTAINERS
 /* Gives the default of a field, owned; a factory's own error is not that of
    the field. */
 static int tvmffi_i_make_default(const TVMFFIFieldInfo *field,
@@ -18250,7 +19053,12 @@ static int tvmffi_i_set_init(int32_t type_index) {
 TVMFFI_FUNC(i_set_init, none, (int32, type_index)) {
   return tvmffi_i_set_init(type_index);
 }
+#endif
 
+/* ======== Data classes =============================== >>reflection/dataclass
+   types that Python defines */
+
+#if !TVMFFI_NO_CONTAINERS
 /* A class that Python defines: what makes and copies its objects. */
 typedef struct {
   const TVMFFITypeInfo *type;
@@ -18458,7 +19266,12 @@ static int tvmffi_call_i_make_object(void *self, const TVMFFIAny *args,
 }
 static tvmffi_func tvmffi_func_i_make_object = {
     "ffi.MakeObjectFromPackedArgs", tvmffi_call_i_make_object, -1, NULL};
+#endif
 
+/* ======== Enumerations ==================================== >>reflection/enum
+   enum, path and error context types */
+
+#if !TVMFFI_NO_CONTAINERS
 /* The built-in types as C has them. */
 typedef struct {
   TVMFFIObject base;
@@ -18569,7 +19382,12 @@ enum {
   TVMFFI_I_STEP_ARRAY_ITEM_MISSING,
   TVMFFI_I_STEP_MAP_ITEM_MISSING
 };
+#endif
 
+/* ======== Access paths ============================= >>reflection/access_path
+   paths from a value to a part of it */
+
+#if !TVMFFI_NO_CONTAINERS
 /* Makes a path of `parent` (borrowed, NULL for none) and `step` (taken). */
 static TVMFFIObject *tvmffi_i_new_path(TVMFFIObject *parent,
                                        TVMFFIObject *step) {
@@ -18727,7 +19545,11 @@ TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
   }
   TVMFFI_RETURN(steps);
 }
+#endif
 
+/* ======== Creators: constructors of built-in types == >>reflection/creator */
+
+#if !TVMFFI_NO_CONTAINERS
 /* Creators. The fields of a new object are zero where none is filled in. */
 #define TVMFFI_I_CREATOR(name, index, type)                     \
   static int tvmffi_i_create_##name(TVMFFIObjectHandle *out) {  \
@@ -18796,19 +19618,12 @@ TVMFFI_I_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__", object) {
   TVMFFI_RETURN((TVMFFIObject *)made);
 }
 
-#if !TVMFFI_NO_EXTRA
-/* Both with >>structural. */
-static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value);
-static int tvmffi_i_structural_key_equal(const TVMFFIAny *a,
-                                         const TVMFFIAny *b);
-
-#define TVMFFI_I_KEY "ffi.StructuralKey."
-TVMFFI_I_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__", object,
-                (any, value)) {
-  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&value));
-}
 #endif
 
+/* ======== Converters =================================== >>reflection/convert
+   values converted to a field's type */
+
+#if !TVMFFI_NO_CONTAINERS
 /* A type that a value is converted to, by its name in messages. */
 typedef struct tvmffi_i_target {
   int32_t index;
@@ -18913,739 +19728,11 @@ static int tvmffi_i_convert_to(const tvmffi_i_target *to,
   }
   return TVMFFI_I_MISMATCH;
 }
-
-/* The attributes that are functions. Such an object is called with itself as
-   handle, which tells its row. */
-typedef struct {
-  int column;
-  int32_t type_index;
-  TVMFFISafeCallType call;
-} tvmffi_i_attr;
-
-static int tvmffi_i_call_new(void *self, const TVMFFIAny *args,
-                             int32_t num_args, TVMFFIAny *result);
-static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result);
-static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result);
-#if !TVMFFI_NO_EXTRA /* of >>compare */
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_step_repr);
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_path_repr);
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_hash);
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_eq);
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_compare);
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_to_json); /* of >>serial */
-static TVMFFI_I_CALL_HEAD(tvmffi_call_i_bigint_from_json);
 #endif
 
-/* The attribute columns that upstream makes while it is loaded, with their
-   sizes, which clients may look at. */
-typedef struct {
-  const char *name;
-  int32_t size;
-} tvmffi_i_column_row;
-enum {
-  TVMFFI_I_COLUMN_NEW,
-  TVMFFI_I_COLUMN_INIT,
-  TVMFFI_I_COLUMN_COPY,
-  TVMFFI_I_COLUMN_CONVERT,
-  TVMFFI_I_COLUMN_ANY_HASH,
-  TVMFFI_I_COLUMN_ANY_EQUAL,
-  TVMFFI_I_COLUMN_FINAL,
-  TVMFFI_I_COLUMN_REPR,
-  TVMFFI_I_COLUMN_HASH,
-  TVMFFI_I_COLUMN_EQ,
-  TVMFFI_I_COLUMN_COMPARE,
-  TVMFFI_I_COLUMN_TO_JSON,
-  TVMFFI_I_COLUMN_FROM_JSON,
-  TVMFFI_I_COLUMN_VISIT,
-  TVMFFI_I_COLUMN_MUTATE,
-  TVMFFI_I_COLUMN_MUTATE_INPLACE,
-  TVMFFI_I_COLUMN_ENUM,
-  TVMFFI_I_COLUMN_STRUCTURAL_EQUAL,
-  TVMFFI_I_COLUMN_STRUCTURAL_HASH,
-  TVMFFI_I_NUM_COLUMNS,
-  TVMFFI_I_NUM_FULL_COLUMNS = TVMFFI_I_COLUMN_ENUM
-};
-static const tvmffi_i_column_row tvmffi_i_column_rows[TVMFFI_I_NUM_COLUMNS] = {
-    {"__ffi_new__", TVMFFI_I_NUM_INDICES},
-    {"__ffi_init__", TVMFFI_I_NUM_INDICES},
-    {"__ffi_shallow_copy__", TVMFFI_I_NUM_INDICES},
-    {"__ffi_convert__", TVMFFI_I_STR_ENUM + 1},
-    {"__any_hash__", TVMFFI_I_NUM_INDICES},
-    {"__any_equal__", TVMFFI_I_NUM_INDICES},
-    {"__ffi_type_final__", TVMFFI_I_NUM_INDICES},
-    {"__ffi_repr__", TVMFFI_I_ACCESS_PATH + 1},
-    {"__ffi_hash__", kTVMFFIBigInt + 1},
-    {"__ffi_eq__", kTVMFFIBigInt + 1},
-    {"__ffi_compare__", kTVMFFIBigInt + 1},
-    {"__data_to_json__", kTVMFFIBigInt + 1},
-    {"__data_from_json__", kTVMFFIBigInt + 1},
-    {"__s_visit__", kTVMFFIDict + 1},
-    {"__s_mutate__", kTVMFFIBigInt + 1},
-    {"__s_maybe_inplace_mutate__", kTVMFFIBigInt + 1},
-    {"__ffi_enum__", 0},
-    {"__s_equal__", 0},
-    {"__s_hash__", 0}};
-static tvmffi_i_column tvmffi_i_static_columns[TVMFFI_I_NUM_COLUMNS];
-static TVMFFIAny tvmffi_i_column_values[TVMFFI_I_NUM_FULL_COLUMNS]
-                                       [TVMFFI_I_NUM_INDICES];
+/* ======== Copy: shallow and deep copies ================ >>reflection/copy */
 
-#define TVMFFI_I_NEW_OF(type) {TVMFFI_I_COLUMN_NEW, type, tvmffi_i_call_new}
-#define TVMFFI_I_COPY_OF(type) {TVMFFI_I_COLUMN_COPY, type, tvmffi_i_call_copy}
-#define TVMFFI_I_CONVERT_OF(type) \
-  {TVMFFI_I_COLUMN_CONVERT, type, tvmffi_i_call_convert}
-static const tvmffi_i_attr tvmffi_i_attrs[] = {
-    TVMFFI_I_NEW_OF(kTVMFFIVisitInterrupt),
-    TVMFFI_I_NEW_OF(TVMFFI_I_ENUM_STATE),
-    TVMFFI_I_NEW_OF(TVMFFI_I_ENUM_BASE),
-    TVMFFI_I_NEW_OF(TVMFFI_I_INT_ENUM),
-    TVMFFI_I_NEW_OF(TVMFFI_I_STR_ENUM),
-    TVMFFI_I_NEW_OF(TVMFFI_I_ACCESS_STEP),
-    TVMFFI_I_NEW_OF(TVMFFI_I_ACCESS_PATH),
-    TVMFFI_I_NEW_OF(TVMFFI_I_VISIT_ERROR_CONTEXT),
-    TVMFFI_I_NEW_OF(TVMFFI_I_STRUCTURAL_KEY),
-    {TVMFFI_I_COLUMN_INIT, TVMFFI_I_ENUM_STATE, tvmffi_call_i_enum_state_init},
-#if !TVMFFI_NO_EXTRA
-    {TVMFFI_I_COLUMN_INIT, TVMFFI_I_STRUCTURAL_KEY,
-     tvmffi_call_i_structural_key_init},
-#endif
-    TVMFFI_I_COPY_OF(kTVMFFIVisitInterrupt),
-    TVMFFI_I_COPY_OF(TVMFFI_I_ENUM_STATE),
-    TVMFFI_I_COPY_OF(TVMFFI_I_ENUM_BASE),
-    TVMFFI_I_COPY_OF(TVMFFI_I_INT_ENUM),
-    TVMFFI_I_COPY_OF(TVMFFI_I_STR_ENUM),
-    TVMFFI_I_COPY_OF(TVMFFI_I_ACCESS_STEP),
-    TVMFFI_I_COPY_OF(TVMFFI_I_ACCESS_PATH),
-    TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_VISITOR),
-    TVMFFI_I_COPY_OF(TVMFFI_I_VISIT_ERROR_CONTEXT),
-    TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_MUTATOR),
-    TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_KEY),
-#if !TVMFFI_NO_EXTRA
-    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_STEP, tvmffi_call_i_step_repr},
-    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_PATH, tvmffi_call_i_path_repr},
-    {TVMFFI_I_COLUMN_HASH, kTVMFFIBigInt, tvmffi_call_i_bigint_hash},
-    {TVMFFI_I_COLUMN_EQ, kTVMFFIBigInt, tvmffi_call_i_bigint_eq},
-    {TVMFFI_I_COLUMN_COMPARE, kTVMFFIBigInt, tvmffi_call_i_bigint_compare},
-    {TVMFFI_I_COLUMN_TO_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_to_json},
-    {TVMFFI_I_COLUMN_FROM_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_from_json},
-#endif
-    TVMFFI_I_CONVERT_OF(kTVMFFIObject),
-    TVMFFI_I_CONVERT_OF(kTVMFFIStr),
-    TVMFFI_I_CONVERT_OF(kTVMFFIBytes),
-    TVMFFI_I_CONVERT_OF(kTVMFFIError),
-    TVMFFI_I_CONVERT_OF(kTVMFFIFunction),
-    TVMFFI_I_CONVERT_OF(kTVMFFIShape),
-    TVMFFI_I_CONVERT_OF(kTVMFFITensor),
-    TVMFFI_I_CONVERT_OF(kTVMFFIArray),
-    TVMFFI_I_CONVERT_OF(kTVMFFIMap),
-    TVMFFI_I_CONVERT_OF(kTVMFFIList),
-    TVMFFI_I_CONVERT_OF(kTVMFFIDict),
-    TVMFFI_I_CONVERT_OF(TVMFFI_I_INT_ENUM),
-    TVMFFI_I_CONVERT_OF(TVMFFI_I_STR_ENUM)};
-enum {
-  TVMFFI_I_NUM_ATTRS = sizeof(tvmffi_i_attrs) / sizeof(tvmffi_i_attrs[0])
-};
-static tvmffi_i_function_object tvmffi_i_attr_functions[TVMFFI_I_NUM_ATTRS];
-
-/* Whether a type may have children, as C++ declares it. */
-typedef struct {
-  int32_t type_index;
-  int final;
-} tvmffi_i_finality;
-static const tvmffi_i_finality tvmffi_i_finalities[] = {
-    {kTVMFFIModule, 1},
-    {kTVMFFIVisitInterrupt, 1},
-    {kTVMFFIBigInt, 1},
-    {TVMFFI_I_ENUM_STATE, 1},
-    {TVMFFI_I_ENUM_BASE, 0},
-    {TVMFFI_I_INT_ENUM, 0},
-    {TVMFFI_I_STR_ENUM, 0},
-    {TVMFFI_I_ACCESS_STEP, 1},
-    {TVMFFI_I_ACCESS_PATH, 1},
-    {TVMFFI_I_STRUCTURAL_VISITOR, 0},
-    {TVMFFI_I_VISIT_ERROR_CONTEXT, 1},
-    {TVMFFI_I_STRUCTURAL_MUTATOR, 0},
-    {TVMFFI_I_STRUCTURAL_KEY, 1}};
-
-static const tvmffi_i_attr *tvmffi_i_attr_of(const void *function) {
-  const tvmffi_i_function_object *f =
-      (const tvmffi_i_function_object *)function;
-  return &tvmffi_i_attrs[f - tvmffi_i_attr_functions];
-}
-
-/* Raises for a call of such a function that has a wrong number of arguments,
-   or a wrong first one. */
-TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
-                                         const TVMFFIAny *args,
-                                         int32_t num_args,
-                                         const TVMFFIAny *result) {
-  tvmffi_i_name arg = {tvmffi_i_type_key(attr->type_index), NULL};
-  tvmffi_i_name to = {"ffi.Object", NULL};
-  const tvmffi_i_name *types[2];
-  tvmffi_func f;
-  char name[96];
-  size_t n = tvmffi_i_append(name, 0, arg.name);
-  n = tvmffi_i_append(name, n, ".");
-  n = tvmffi_i_append(name, n, tvmffi_i_column_rows[attr->column].name);
-  name[n] = 0;
-  if (attr->column == TVMFFI_I_COLUMN_CONVERT) {
-    arg.name = "AnyView";
-    to.name = tvmffi_i_target_of(attr->type_index)->name;
-  }
-  types[0] = &to;
-  types[1] = &arg;
-  f.name = name;
-  f.call = NULL;
-  f.num_args = attr->column != TVMFFI_I_COLUMN_NEW;
-  f.types = types;
-  if (num_args != f.num_args) return tvmffi_i_bad_call(&f, num_args, result);
-  return tvmffi_i_bad_arg(&f, 0, args, TVMFFI_I_MISMATCH);
-}
-
-static int tvmffi_i_call_new(void *self, const TVMFFIAny *args,
-                             int32_t num_args, TVMFFIAny *result) {
-  const tvmffi_i_attr *attr = tvmffi_i_attr_of(self);
-  TVMFFIObjectHandle made = NULL;
-  if (num_args) return tvmffi_i_bad_attr_call(attr, args, num_args, result);
-  TVMFFI_TRY(TVMFFIGetTypeInfo(attr->type_index)->metadata->creator(&made));
-  *result = tvmffi_obj(made);
-  return 0;
-}
-
-static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result) {
-  const tvmffi_i_attr *attr = tvmffi_i_attr_of(self);
-  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(attr->type_index);
-  TVMFFIObject *o;
-  if (num_args != 1 || args->type_index < kTVMFFIStaticObjectBegin ||
-      !args->v_obj || !tvmffi_is_instance(args->type_index, attr->type_index))
-    return tvmffi_i_bad_attr_call(attr, args, num_args, result);
-  o = tvmffi_i_copy_object(args->v_obj, type,
-                           (size_t)type->metadata->total_size);
-  if (!o) return -1;
-  *result = tvmffi_obj(o);
-  return 0;
-}
-
-static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result) {
-  const tvmffi_i_attr *attr = tvmffi_i_attr_of(self);
-  const tvmffi_i_target *to = tvmffi_i_target_of(attr->type_index);
-  int code;
-  if (num_args != 1)
-    return tvmffi_i_bad_attr_call(attr, args, num_args, result);
-  code = tvmffi_i_convert_to(to, args, result);
-  if (code <= 0) return code;
-  return tvmffi_i_fail("TypeError", "Cannot cast from `%s` to `%s`",
-                       tvmffi_i_type_key(args->type_index), to->name);
-}
-
-/* Functions for the columns __any_hash__ and __any_equal__, which C++ calls,
-   too. */
-#if defined(__cplusplus)
-extern "C" {
-#endif
-static TVMFFIAny tvmffi_i_hash_bigint(const TVMFFIAny *value) {
-  TVMFFIByteArray words = TVMFFIBigIntGetContentByteArray(value);
-  if (!words.data) return tvmffi_i_take_error();
-  return tvmffi_int((int64_t)tvmffi_i_stable_hash(words.data, words.size));
-}
-
-static TVMFFIAny tvmffi_i_equal_bigint(const TVMFFIAny *a, const TVMFFIAny *b) {
-  TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
-  TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
-  if (!x.data || !y.data) return tvmffi_i_take_error();
-  return tvmffi_bool(tvmffi_i_same_text(x, y));
-}
-
-static TVMFFIAny tvmffi_i_hash_structural_key(const TVMFFIAny *value) {
-  const tvmffi_i_structural_key *key =
-      (const tvmffi_i_structural_key *)value->v_ptr;
-  if (value->type_index == TVMFFI_I_STRUCTURAL_KEY && key)
-    return tvmffi_int(key->hash);
-  (void)tvmffi_i_bad_cast(value, "ffi.StructuralKey");
-  return tvmffi_i_take_error();
-}
-
-#if !TVMFFI_NO_EXTRA
-static TVMFFIAny tvmffi_i_equal_structural_key(const TVMFFIAny *a,
-                                               const TVMFFIAny *b) {
-  int code = tvmffi_i_structural_key_equal(a, b);
-  return code < 0 ? tvmffi_i_take_error() : tvmffi_bool(code != 0);
-}
-#endif
-#if defined(__cplusplus)
-}
-#endif
-
-/* What the fields of the built-in types hold: layout, access, and the schema
-   in their metadata. */
-typedef struct {
-  int32_t size, alignment, type_index;
-  TVMFFIFieldGetter get;
-  TVMFFIFieldSetter set;
-  const char *schema;
-} tvmffi_i_content;
-
-/* Sets a reference to what the value is converted to. */
-static int tvmffi_i_set_converted(void *field, const TVMFFIAny *value,
-                                  int32_t index, const char *name) {
-  TVMFFIAny made = tvmffi_none();
-  int code = tvmffi_i_convert_to(tvmffi_i_target_of(index), value, &made);
-  if (code > 0) return tvmffi_i_bad_cast(value, name);
-  if (code) return code;
-  tvmffi_i_put_reference(field, &made);
-  tvmffi_any_release(&made);
-  return 0;
-}
-
-/* A reference to an object of one type, or none. */
-static int tvmffi_i_set_optional_step(void *field, const TVMFFIAny *value) {
-  if (value->type_index != kTVMFFINone &&
-      value->type_index != TVMFFI_I_ACCESS_STEP)
-    return tvmffi_i_bad_cast(value, "Optional<ffi.reflection.AccessStep>");
-  return tvmffi_i_set_reference(field, value);
-}
-
-static int tvmffi_i_set_optional(void *field, const TVMFFIAny *value) {
-  if (value->type_index != kTVMFFINone &&
-      value->type_index < kTVMFFIStaticObjectBegin)
-    return tvmffi_i_bad_cast(value, "Optional<ffi.Object>");
-  return tvmffi_i_set_reference(field, value);
-}
-
-static int tvmffi_i_set_str_field(void *field, const TVMFFIAny *value) {
-  TVMFFIAny made = tvmffi_none();
-  int code = tvmffi_i_convert_to(tvmffi_i_target_of(kTVMFFIStr), value, &made);
-  if (code > 0) return tvmffi_i_bad_cast(value, "str");
-  if (code) return code;
-  tvmffi_any_release((TVMFFIAny *)field);
-  *(TVMFFIAny *)field = made;
-  return 0;
-}
-
-/* Sets a list that holds objects (or None) only. */
-static int tvmffi_i_set_objects(void *field, const TVMFFIAny *value) {
-  const TVMFFISeqCell *cell;
-  int64_t i;
-  if ((value->type_index == kTVMFFIList || value->type_index == kTVMFFIArray) &&
-      value->v_obj) {
-    cell = TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj);
-    for (i = 0; i < cell->size; ++i) {
-      const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
-      if (item->type_index != kTVMFFINone &&
-          item->type_index < kTVMFFIStaticObjectBegin)
-        return tvmffi_i_fail(
-            "TypeError",
-            "Cannot convert from type `List[index %lld: %s]` to "
-            "`List<ffi.Object>`",
-            (long long)i, tvmffi_i_type_key(item->type_index));
-    }
-  }
-  return tvmffi_i_set_converted(field, value, kTVMFFIList, "List<ffi.Object>");
-}
-
-static int tvmffi_i_set_array(void *field, const TVMFFIAny *value) {
-  return tvmffi_i_set_converted(field, value, kTVMFFIArray, "Array<Any>");
-}
-
-/* Whether a key or value of a dict is as a field declares it: by a letter any
-   value, an Object or none, a Str, or a Dict with objects as keys. 2: as it
-   stands, 1: once it is converted, 0: not. */
-static int tvmffi_i_fits(char kind, const TVMFFIAny *item) {
-  int32_t index = item->type_index;
-  const tvmffi_i_pair *pair;
-  uint64_t i;
-  if (kind == 'A') return 2;
-  if (kind == 'S')
-    return index == kTVMFFISmallStr || index == kTVMFFIStr ? 2 : 0;
-  if (kind == 'O')
-    return index == kTVMFFINone || index >= kTVMFFIStaticObjectBegin ? 2 : 0;
-  if (index != kTVMFFIMap && index != kTVMFFIDict) return 0;
-  for (i = tvmffi_i_map_begin(item->v_obj);
-       (pair = tvmffi_i_map_pair(item->v_obj, i)) != NULL;
-       i = tvmffi_i_map_after(item->v_obj, i))
-    if (!tvmffi_i_fits('O', &pair->key)) return 0;
-  return index == kTVMFFIDict ? 2 : 1;
-}
-
-/* Raises for a dict with such a key or value. */
-static int tvmffi_i_bad_dict(const TVMFFIAny *item, int is_key,
-                             const char *name) {
-  const tvmffi_i_pair *pair = NULL;
-  uint64_t i;
-  if (item->type_index == kTVMFFIMap || item->type_index == kTVMFFIDict)
-    for (i = tvmffi_i_map_begin(item->v_obj);
-         (pair = tvmffi_i_map_pair(item->v_obj, i)) != NULL &&
-         tvmffi_i_fits('O', &pair->key);
-         i = tvmffi_i_map_after(item->v_obj, i)) {
-    }
-  return tvmffi_i_fail(
-      "TypeError", "Cannot convert from type `Dict[%s is %s%s%s%s]` to `%s`",
-      is_key ? "some key" : "K, some value", pair ? "Dict[some key is " : "",
-      tvmffi_i_type_key(pair ? pair->key.type_index : item->type_index),
-      pair ? ", V]" : "", is_key ? ", V" : "", name);
-}
-
-/* Sets a dict whose keys and values are of the two kinds. */
-static int tvmffi_i_set_dict(void *field, const TVMFFIAny *value,
-                             const char *kinds, const char *name) {
-  TVMFFIObject *from, *made;
-  const tvmffi_i_pair *pair;
-  int code = 0, fits = value->type_index == kTVMFFIDict ? 2 : 1;
-  TVMFFIAny result;
-  uint64_t i;
-  if ((value->type_index != kTVMFFIMap && fits != 2) || !value->v_obj)
-    return tvmffi_i_bad_cast(value, name);
-  from = value->v_obj;
-  for (i = tvmffi_i_map_begin(from);
-       (pair = tvmffi_i_map_pair(from, i)) != NULL;
-       i = tvmffi_i_map_after(from, i)) {
-    int of_value = tvmffi_i_fits(kinds[1], &pair->value);
-    if (!tvmffi_i_fits(kinds[0], &pair->key))
-      return tvmffi_i_bad_dict(&pair->key, 1, name);
-    if (!of_value) return tvmffi_i_bad_dict(&pair->value, 0, name);
-    if (of_value < fits) fits = of_value;
-  }
-  if (fits == 2) {
-    tvmffi_i_put_reference(field, value);
-    return 0;
-  }
-  made = tvmffi_i_new_map(kTVMFFIDict, tvmffi_i_map_size(from));
-  if (!made) return -1;
-  for (i = tvmffi_i_map_begin(from);
-       !code && (pair = tvmffi_i_map_pair(from, i)) != NULL;
-       i = tvmffi_i_map_after(from, i)) {
-    TVMFFIAny item = pair->value;
-    if (kinds[1] == 'D' && item.type_index == kTVMFFIMap)
-      item = tvmffi_obj(tvmffi_i_map_copy(item.v_obj, kTVMFFIDict));
-    else
-      item = tvmffi_i_copy_owned(&item);
-    code = kinds[1] == 'D' && !item.v_obj
-               ? -1
-               : tvmffi_i_map_set(&made, &pair->key, &item);
-    tvmffi_any_release(&item);
-  }
-  if (!code) {
-    result = tvmffi_obj(made);
-    tvmffi_i_put_reference(field, &result);
-  }
-  tvmffi_release(made);
-  return code;
-}
-
-static int tvmffi_i_set_indexes(void *field, const TVMFFIAny *value) {
-  return tvmffi_i_set_dict(field, value, "AO", "Dict<Any, ffi.Object>");
-}
-
-static int tvmffi_i_set_enum_attrs(void *field, const TVMFFIAny *value) {
-  return tvmffi_i_set_dict(field, value, "SD",
-                           "Dict<str, Dict<ffi.Object, Any>>");
-}
-
-#define TVMFFI_I_REFERENCE(index, set, schema) \
-  {(int32_t)sizeof(void *),                    \
-   (int32_t)sizeof(void *),                    \
-   index,                                      \
-   tvmffi_i_get_reference,                     \
-   set,                                        \
-   schema}
-#define TVMFFI_I_ANY_CONTENT(set, schema) \
-  {16, 8, kTVMFFIAny, tvmffi_i_get_any_field, set, schema}
-#define TVMFFI_I_OF_OBJECT "{\"type\":\"ffi.Object\"}"
-static const tvmffi_i_content tvmffi_i_any_content =
-    TVMFFI_I_ANY_CONTENT(tvmffi_i_set_any_field, "Any");
-static const tvmffi_i_content tvmffi_i_str_content =
-    TVMFFI_I_ANY_CONTENT(tvmffi_i_set_str_field, "ffi.String");
-static const tvmffi_i_content tvmffi_i_int64_content = {
-    8,    8, kTVMFFIInt, tvmffi_i_get_int64_field, tvmffi_i_set_int64_field,
-    "int"};
-static const tvmffi_i_content tvmffi_i_int32_content = {
-    4,    4, kTVMFFIInt, tvmffi_i_get_int32_field, tvmffi_i_set_int32_field,
-    "int"};
-static const tvmffi_i_content tvmffi_i_array_content = TVMFFI_I_REFERENCE(
-    kTVMFFIArray, tvmffi_i_set_array,
-    "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Any\"}]}");
-static const tvmffi_i_content tvmffi_i_objects_content = TVMFFI_I_REFERENCE(
-    kTVMFFIList, tvmffi_i_set_objects,
-    "{\"type\":\"ffi.List\",\"args\":[" TVMFFI_I_OF_OBJECT "]}");
-static const tvmffi_i_content tvmffi_i_indexes_content = TVMFFI_I_REFERENCE(
-    kTVMFFIObject, tvmffi_i_set_indexes,
-    "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"Any\"}," TVMFFI_I_OF_OBJECT
-    "]}");
-static const tvmffi_i_content tvmffi_i_enum_attrs_content = TVMFFI_I_REFERENCE(
-    kTVMFFIObject, tvmffi_i_set_enum_attrs,
-    "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"ffi.String\"},{\"type\":"
-    "\"ffi.Dict\",\"args\":[" TVMFFI_I_OF_OBJECT ",{\"type\":\"Any\"}]}]}");
-static const tvmffi_i_content tvmffi_i_optional_content = TVMFFI_I_REFERENCE(
-    kTVMFFIAny, tvmffi_i_set_optional,
-    "{\"type\":\"Optional\",\"args\":[" TVMFFI_I_OF_OBJECT "]}");
-static const tvmffi_i_content tvmffi_i_step_content = TVMFFI_I_REFERENCE(
-    kTVMFFIAny, tvmffi_i_set_optional_step,
-    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.reflection.AccessStep\"}]"
-    "}");
-
-/* The fields of the built-in types. */
-typedef struct {
-  int32_t type_index, flags;
-  size_t offset;
-  const tvmffi_i_content *content;
-  const char *name, *doc;
-} tvmffi_i_field;
-
-enum {
-  TVMFFI_I_NO_INIT = kTVMFFIFieldFlagBitMaskInitOff,
-  TVMFFI_I_IGNORED = kTVMFFIFieldFlagBitMaskSEqHashIgnore
-};
-static const tvmffi_i_field tvmffi_i_fields[] = {
-    {kTVMFFIModule, 0, sizeof(TVMFFIObject), &tvmffi_i_array_content,
-     "imports_", NULL},
-    {kTVMFFIVisitInterrupt, kTVMFFIFieldFlagBitMaskHasDefault,
-     offsetof(tvmffi_i_interrupt, value), &tvmffi_i_any_content, "value", NULL},
-    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum_state, entries), &tvmffi_i_objects_content,
-     "entries", "Enum singletons in registration order."},
-    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum_state, indexes), &tvmffi_i_indexes_content,
-     "indexes", "Canonical integer and string indices to enum singletons."},
-    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum_state, attrs), &tvmffi_i_enum_attrs_content,
-     "attrs", "Extensible-attribute columns keyed by enum singleton."},
-    {TVMFFI_I_ENUM_BASE, TVMFFI_I_IGNORED, offsetof(tvmffi_i_enum, int_index),
-     &tvmffi_i_int64_content, "_int_index", "Canonical integer index."},
-    {TVMFFI_I_ENUM_BASE, 0, offsetof(tvmffi_i_enum, str_index),
-     &tvmffi_i_str_content, "_str_index", "Canonical string index."},
-    {TVMFFI_I_INT_ENUM, TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum, int_index), &tvmffi_i_int64_content, "value",
-     "Canonical integer index."},
-    {TVMFFI_I_STR_ENUM, TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum, str_index), &tvmffi_i_str_content, "value",
-     "Canonical string index."},
-    {TVMFFI_I_ACCESS_STEP, 0, offsetof(tvmffi_i_step, kind),
-     &tvmffi_i_int32_content, "kind", NULL},
-    {TVMFFI_I_ACCESS_STEP, 0, offsetof(tvmffi_i_step, key),
-     &tvmffi_i_any_content, "key", NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, parent),
-     &tvmffi_i_optional_content, "parent", NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, step),
-     &tvmffi_i_step_content, "step", NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, depth),
-     &tvmffi_i_int32_content, "depth", NULL},
-    {TVMFFI_I_VISIT_ERROR_CONTEXT, 0, offsetof(tvmffi_i_error_context, pattern),
-     &tvmffi_i_objects_content, "reverse_visit_pattern", NULL},
-    {TVMFFI_I_VISIT_ERROR_CONTEXT, 0,
-     offsetof(tvmffi_i_error_context, previous), &tvmffi_i_optional_content,
-     "prev_error_context", NULL},
-    {TVMFFI_I_STRUCTURAL_KEY, 0, offsetof(tvmffi_i_structural_key, key),
-     &tvmffi_i_any_content, "key", NULL},
-    {TVMFFI_I_STRUCTURAL_KEY, 0, offsetof(tvmffi_i_structural_key, hash),
-     &tvmffi_i_int64_content, "hash_i64", NULL}};
-enum {
-  TVMFFI_I_NUM_FIELDS = sizeof(tvmffi_i_fields) / sizeof(tvmffi_i_fields[0])
-};
-static TVMFFIFieldInfo tvmffi_i_static_fields[TVMFFI_I_NUM_FIELDS];
-
-/* Their methods; the names are those of the functions, behind the type's. */
-typedef struct {
-  int32_t type_index, flags;
-  const tvmffi_func *func;
-  const char *doc;
-} tvmffi_i_method;
-static const tvmffi_i_method tvmffi_i_methods[] = {
-    {TVMFFI_I_ENUM_STATE, kTVMFFIFieldFlagBitMaskIsStaticMethod,
-     &tvmffi_func_i_enum_state_init, NULL},
-    {TVMFFI_I_ACCESS_PATH, kTVMFFIFieldFlagBitMaskIsStaticMethod,
-     &tvmffi_func_i_path_root, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_extend, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr_missing, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item_missing, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item_missing, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_is_prefix, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_steps, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_equal, NULL},
-#if !TVMFFI_NO_EXTRA
-    {TVMFFI_I_STRUCTURAL_KEY, kTVMFFIFieldFlagBitMaskIsStaticMethod,
-     &tvmffi_func_i_structural_key_init,
-     "Constructor that takes any key and computes its structural hash"}
-#endif
-};
-enum {
-  TVMFFI_I_NUM_METHODS = sizeof(tvmffi_i_methods) / sizeof(tvmffi_i_methods[0])
-};
-static TVMFFIMethodInfo tvmffi_i_static_methods[TVMFFI_I_NUM_METHODS];
-static tvmffi_i_function_object tvmffi_i_method_objects[TVMFFI_I_NUM_METHODS];
-
-/* The metadata of the built-in types. A module begins with the table of
-   virtual functions, 8 bytes before its object. */
-typedef struct {
-  int32_t type_index;
-  size_t size;
-  TVMFFIObjectCreator creator;
-  TVMFFISEqHashKind kind;
-} tvmffi_i_meta;
-static const tvmffi_i_meta tvmffi_i_metas[] = {
-    {kTVMFFIModule, sizeof(TVMFFIObject) + 3 * sizeof(void *), NULL,
-     kTVMFFISEqHashKindUnsupported},
-    {kTVMFFIVisitInterrupt, sizeof(tvmffi_i_interrupt),
-     tvmffi_i_create_interrupt, kTVMFFISEqHashKindUnsupported},
-    {kTVMFFIBigInt, TVMFFI_I_BIGINT_WORDS, NULL, kTVMFFISEqHashKindUnsupported},
-    {TVMFFI_I_ENUM_STATE, sizeof(tvmffi_i_enum_state),
-     tvmffi_i_create_enum_state, kTVMFFISEqHashKindUnsupported},
-    {TVMFFI_I_ENUM_BASE, sizeof(tvmffi_i_enum), tvmffi_i_create_enum,
-     kTVMFFISEqHashKindUniqueInstance},
-    {TVMFFI_I_INT_ENUM, sizeof(tvmffi_i_enum), tvmffi_i_create_int_enum,
-     kTVMFFISEqHashKindUniqueInstance},
-    {TVMFFI_I_STR_ENUM, sizeof(tvmffi_i_enum), tvmffi_i_create_str_enum,
-     kTVMFFISEqHashKindUniqueInstance},
-    {TVMFFI_I_ACCESS_STEP, sizeof(tvmffi_i_step), tvmffi_i_create_step,
-     kTVMFFISEqHashKindConstTreeNode},
-    {TVMFFI_I_ACCESS_PATH, sizeof(tvmffi_i_path), tvmffi_i_create_path,
-     kTVMFFISEqHashKindConstTreeNode},
-    {TVMFFI_I_STRUCTURAL_VISITOR, sizeof(tvmffi_i_visitor), NULL,
-     kTVMFFISEqHashKindUnsupported},
-    {TVMFFI_I_VISIT_ERROR_CONTEXT, sizeof(tvmffi_i_error_context),
-     tvmffi_i_create_error_context, kTVMFFISEqHashKindUnsupported},
-    {TVMFFI_I_STRUCTURAL_MUTATOR, sizeof(tvmffi_i_visitor), NULL,
-     kTVMFFISEqHashKindUnsupported},
-    {TVMFFI_I_STRUCTURAL_KEY, sizeof(tvmffi_i_structural_key),
-     tvmffi_i_create_structural_key, kTVMFFISEqHashKindUnsupported}};
-enum {
-  TVMFFI_I_NUM_METAS = sizeof(tvmffi_i_metas) / sizeof(tvmffi_i_metas[0])
-};
-static TVMFFITypeMetadata tvmffi_i_static_metadata[TVMFFI_I_NUM_METAS];
-
-/* The metadata of fields and methods, put together at the start. */
-static char tvmffi_i_meta_texts[8 * 1024];
-static size_t tvmffi_i_meta_used;
-
-static void tvmffi_i_fill_function(tvmffi_i_function_object *f,
-                                   TVMFFISafeCallType call) {
-  f->base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
-  f->base.type_index = kTVMFFIFunction;
-  f->cell.safe_call = call;
-}
-
-static void tvmffi_i_fill_field(TVMFFIFieldInfo *to,
-                                const tvmffi_i_field *from) {
-  char *text = tvmffi_i_meta_texts + tvmffi_i_meta_used;
-  size_t n = tvmffi_i_append(text, 0, "{\"type_schema\":\"");
-  n = tvmffi_i_append_schema(text, n, from->content->schema);
-  n = tvmffi_i_append(text, n, "\"}");
-  tvmffi_i_meta_used += n;
-  to->name = tvmffi_view(from->name);
-  to->doc = tvmffi_view(from->doc);
-  to->metadata.data = text;
-  to->metadata.size = n;
-  to->flags = from->flags;
-  to->size = from->content->size;
-  to->alignment = from->content->alignment;
-  to->offset = (int64_t)from->offset;
-  to->getter = from->content->get;
-  to->setter = (void *)(uintptr_t)from->content->set;
-  to->field_static_type_index = from->content->type_index;
-}
-
-static void tvmffi_i_fill_method(TVMFFIMethodInfo *to,
-                                 tvmffi_i_function_object *function,
-                                 const tvmffi_i_method *from, size_t prefix) {
-  tvmffi_i_fill_function(function, from->func->call);
-  to->name = tvmffi_view(from->func->name + prefix);
-  to->doc = tvmffi_view(from->doc);
-  to->metadata =
-      tvmffi_i_metadata(from->func, tvmffi_i_meta_texts + tvmffi_i_meta_used);
-  tvmffi_i_meta_used += to->metadata.size;
-  to->flags = from->flags;
-  to->method = tvmffi_obj(&function->base);
-}
-
-/* Describes a type that is not published yet; mutex held. */
-static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
-  const tvmffi_i_meta *meta = tvmffi_i_metas;
-  TVMFFITypeMetadata *metadata;
-  int32_t i, n;
-  while (meta < tvmffi_i_metas + TVMFFI_I_NUM_METAS &&
-         meta->type_index != index)
-    ++meta;
-  if (meta == tvmffi_i_metas + TVMFFI_I_NUM_METAS) return;
-  metadata = &tvmffi_i_static_metadata[meta - tvmffi_i_metas];
-  metadata->creator = meta->creator;
-  metadata->total_size = (int32_t)meta->size;
-  if (meta->creator) t->made_size = metadata->total_size;
-  metadata->structural_eq_hash_kind = meta->kind;
-  t->info.metadata = metadata;
-  for (i = n = 0; i < TVMFFI_I_NUM_FIELDS; ++i) {
-    if (tvmffi_i_fields[i].type_index != index) continue;
-    if (!n++) t->info.fields = &tvmffi_i_static_fields[i];
-    tvmffi_i_fill_field(&tvmffi_i_static_fields[i], &tvmffi_i_fields[i]);
-  }
-  t->info.num_fields = t->field_capacity = n;
-  for (i = n = 0; i < TVMFFI_I_NUM_METHODS; ++i) {
-    const char *name = tvmffi_i_methods[i].func->name;
-    size_t prefix = (size_t)(strrchr(name, '.') - name) + 1;
-    if (tvmffi_i_methods[i].type_index != index) continue;
-    if (!n++) t->info.methods = &tvmffi_i_static_methods[i];
-    tvmffi_i_fill_method(&tvmffi_i_static_methods[i],
-                         &tvmffi_i_method_objects[i], &tvmffi_i_methods[i],
-                         prefix);
-  }
-  t->info.num_methods = t->method_capacity = n;
-}
-
-/* Fills in the values of the columns that have some. */
-#if !TVMFFI_NO_EXTRA
-static void tvmffi_i_fill_visit_columns(
-    TVMFFIAny (*values)[TVMFFI_I_NUM_INDICES]); /* with >>visit */
-#endif
-
-static void tvmffi_i_fill_columns(void) {
-  TVMFFIAny(*values)[TVMFFI_I_NUM_INDICES] = tvmffi_i_column_values;
-  size_t i;
-  for (i = 0; i < TVMFFI_I_NUM_ATTRS; ++i) {
-    const tvmffi_i_attr *a = &tvmffi_i_attrs[i];
-    tvmffi_i_fill_function(&tvmffi_i_attr_functions[i], a->call);
-    values[a->column][a->type_index] =
-        tvmffi_obj(&tvmffi_i_attr_functions[i].base);
-  }
-  for (i = 0; i < sizeof(tvmffi_i_finalities) / sizeof(tvmffi_i_finality); ++i)
-    values[TVMFFI_I_COLUMN_FINAL][tvmffi_i_finalities[i].type_index] =
-        tvmffi_bool(tvmffi_i_finalities[i].final);
-  values[TVMFFI_I_COLUMN_ANY_HASH][kTVMFFIBigInt] =
-      tvmffi_ptr((void *)(uintptr_t)tvmffi_i_hash_bigint);
-  values[TVMFFI_I_COLUMN_ANY_EQUAL][kTVMFFIBigInt] =
-      tvmffi_ptr((void *)(uintptr_t)tvmffi_i_equal_bigint);
-  values[TVMFFI_I_COLUMN_ANY_HASH][TVMFFI_I_STRUCTURAL_KEY] =
-      tvmffi_ptr((void *)(uintptr_t)tvmffi_i_hash_structural_key);
-#if !TVMFFI_NO_EXTRA
-  values[TVMFFI_I_COLUMN_ANY_EQUAL][TVMFFI_I_STRUCTURAL_KEY] =
-      tvmffi_ptr((void *)(uintptr_t)tvmffi_i_equal_structural_key);
-#endif
-#if !TVMFFI_NO_EXTRA
-  tvmffi_i_fill_visit_columns(values);
-#endif
-}
-
-/* Puts the columns into their map, filled; mutex held. */
-static void tvmffi_i_start_columns(void) {
-  static TVMFFI_I_SLOTS(TVMFFI_I_NUM_COLUMNS) table;
-  int i;
-  tvmffi_i_begin_map(&tvmffi_i_columns, &table.head, sizeof(table));
-  tvmffi_i_fill_columns();
-  for (i = 0; i < TVMFFI_I_NUM_COLUMNS; ++i) {
-    tvmffi_i_column *c = &tvmffi_i_static_columns[i];
-    const tvmffi_i_column_row *row = &tvmffi_i_column_rows[i];
-    if (i < TVMFFI_I_NUM_FULL_COLUMNS) {
-      c->column.data = tvmffi_i_column_values[i];
-      c->column.size = row->size;
-      c->capacity = TVMFFI_I_NUM_INDICES;
-    }
-    tvmffi_i_insert(&tvmffi_i_columns, &c->node, row->name, strlen(row->name));
-  }
-}
-
+#if !TVMFFI_NO_CONTAINERS
 /* Deep copies. What is being copied stands on a stack of frames and not on
    the thread's, and what has been copied in a table, so that a graph keeps its
    shape. An array or map is made once its items are, so a cycle through one
@@ -20086,10 +20173,10 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
   if (code) return code;
   TVMFFI_RETURN(copy);
 }
-#endif /* !TVMFFI_NO_CONTAINERS */
+#endif
 
-/* ======== Comparison and repr ==================================== >>compare
- */
+/* ======== Number text =================================== >>extra/number_text
+   floats, big integers, dtypes as text */
 /* Text, hash and order of values with all that they hold, by the fields that
    types describe. The path from the root stands on a stack of frames and not
    on the thread's; what is open or done stands in a table, so that cycles end
@@ -20097,8 +20184,8 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
    twice and is left out of the table. Texts, the order of events and the hash,
    which crosses process borders, are upstream's (extra/dataclass.cc). All state
    belongs to the call; only hooks of types nest on the thread's stack. */
-#if !TVMFFI_NO_EXTRA
 
+#if !TVMFFI_NO_EXTRA
 /* -------- Numbers and texts -------- */
 
 /* Appends a floating-point number, given by its bits, as "%.*g" has it in the
@@ -20184,7 +20271,42 @@ static void tvmffi_i_text_float(tvmffi_i_text_buffer *b, uint64_t bits,
     if (i == at && i + 1 < n) tvmffi_i_text_char(b, '.');
   }
 }
+#endif
 
+/* ======== Prototypes =========================================== >>extra/knot
+   prototypes of functions that stand below */
+
+#if !TVMFFI_NO_EXTRA
+/* A hook is given a callback, which begins the traversal anew. */
+static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result);
+static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result);
+static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result);
+static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result);
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+/* The functions of visitors and mutators. They are called for each container in
+   a value, and traverse the containers themselves. */
+static TVMFFIAny tvmffi_i_enter_visitor(void *visitor, TVMFFIAny value);
+static TVMFFIAny tvmffi_i_enter_mutator(void *mutator, TVMFFIAny value);
+static TVMFFIAny tvmffi_i_enter_unique(void *mutator, TVMFFIAny value);
+static TVMFFIAny tvmffi_i_remap_get(void *mutator, TVMFFIAny var);
+static TVMFFIAny tvmffi_i_remap_set(void *mutator, TVMFFIAny var,
+                                    TVMFFIAny value);
+#if defined(__cplusplus)
+}
+#endif
+#endif
+
+/* ======== Big integer text ============================== >>extra/bigint_text
+   big integers to and from decimal */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Big integers in decimal -------- */
 
 /* Between binary and decimal by divide and conquer, both ways the same: digits
@@ -20503,7 +20625,11 @@ static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
     tvmffi_i_text_int(b, x[i]);
   }
 }
+#endif
 
+/* ======== Graph: the traversal under hash, order and repr == >>extra/graph */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- The graph -------- */
 
 typedef enum {
@@ -20753,7 +20879,11 @@ static void tvmffi_i_end_graph(tvmffi_i_graph *g) {
   for (i = 0; i < g->num_texts; ++i) tvmffi_i_text_release(&g->text[i]);
   tvmffi_i_free(g->text);
 }
+#endif
 
+/* ======== Hooks: hooks of types and their callbacks ========= >>extra/hook */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Hooks -------- */
 
 /* What a hook is given to go on with, by kind: its signature, and its call. */
@@ -20810,15 +20940,6 @@ static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
   tvmffi_any_release(&values[0]);
   return NULL;
 }
-
-static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result);
-static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result);
-static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
-                            TVMFFIAny *result);
-static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result);
 
 /* The function that hooks are given, which is made once a call (borrowed). */
 static int tvmffi_i_callback_of(tvmffi_i_graph *g, int kind, TVMFFIAny *out) {
@@ -20880,7 +21001,11 @@ static tvmffi_i_known_column tvmffi_i_repr_hooks = {"__ffi_repr__", NULL};
 static tvmffi_i_known_column tvmffi_i_hash_hooks = {"__ffi_hash__", NULL};
 static tvmffi_i_known_column tvmffi_i_eq_hooks = {"__ffi_eq__", NULL};
 static tvmffi_i_known_column tvmffi_i_compare_hooks = {"__ffi_compare__", NULL};
+#endif
 
+/* ======== Repr: values as text ============================== >>extra/repr */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Repr -------- */
 
 /* Lets text go to a buffer of its own, made when it is first used: that of a
@@ -21194,7 +21319,12 @@ TVMFFI_FUNC(i_repr_print, str, (any, value)) {
   tvmffi_any_release(&owned);
   return code;
 }
+#endif
 
+/* ======== Recursive hash ============================= >>extra/recursive_hash
+   hash of a value with its parts */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Hash -------- */
 
 TVMFFI_I_INLINE int tvmffi_i_is_nan(uint64_t bits) {
@@ -21451,7 +21581,12 @@ TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
   if (code) return code;
   TVMFFI_RETURN((int64_t)hash);
 }
+#endif
 
+/* ======== Recursive comparison ==================== >>extra/recursive_compare
+   order of values with their parts */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Order -------- */
 
 #define TVMFFI_I_SIGN(a, b) (((a) > (b)) - ((a) < (b)))
@@ -21846,7 +21981,12 @@ TVMFFI_I_COMPARE(lt, 0, <)
 TVMFFI_I_COMPARE(le, 0, <=)
 TVMFFI_I_COMPARE(gt, 0, >)
 TVMFFI_I_COMPARE(ge, 0, >=)
+#endif
 
+/* ======== Big integer hooks ============================= >>extra/bigint_hook
+   hash, comparison and text of built-in types */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Hooks of the built-in types -------- */
 
 /* A function that may be None. */
@@ -21973,9 +22113,10 @@ TVMFFI_I_METHOD(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__", str,
   tvmffi_i_text_release(&b);
   return code;
 }
-#endif /* !TVMFFI_NO_EXTRA */
+#endif
 
-/* ======== Structural equality and hash ======================= >>structural */
+/* ======== Structural ===================================== >>extra/structural
+   what structural equality and hash share */
 /* Whether two values have the same structure, where they first differ, and the
    hash that goes with it (upstream's extra/structural_equal.cc and
    structural_hash.cc): what a type counts as, and which of its fields, say its
@@ -21983,8 +22124,8 @@ TVMFFI_I_METHOD(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__", str,
    stack of frames and not on the thread's; only hooks (__s_equal__ and
    __s_hash__) and keys of maps nest, up to a limit. A frame keeps its objects
    where a hook could change what holds them. Takes no lock. */
-#if !TVMFFI_NO_EXTRA
 
+#if !TVMFFI_NO_EXTRA
 enum {
   /* Of hooks and keys: how deep, and how much of the thread's stack. */
   TVMFFI_I_MAX_STRUCTURAL_NESTING = 4096,
@@ -22315,7 +22456,12 @@ static int tvmffi_i_tensor_bytes(const DLTensor *t, const char *verb,
         t->data ? "of more bytes than memory has" : "without data");
   return 0;
 }
+#endif
 
+/* ======== Structural equality ====================== >>extra/structural_equal
+   equality up to renamed variables */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Equality -------- */
 
 /* A step from an object inwards on both sides; the keys are owned. */
@@ -22948,7 +23094,12 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
   tvmffi_any_release(&right);
   return code;
 }
+#endif
 
+/* ======== Structural hash =========================== >>extra/structural_hash
+   hash up to renamed variables */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Hash -------- */
 
 /* An entry of a map, by which the entries are sorted. */
@@ -23441,7 +23592,12 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   tvmffi_any_release(&owned);
   return code;
 }
+#endif
 
+/* ======== Structural functions ================== >>extra/structural_function
+   keys and global functions */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Keys and global functions -------- */
 
 static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
@@ -23525,9 +23681,15 @@ TVMFFI_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
   if (code < 0) return code;
   TVMFFI_RETURN(code != 0);
 }
-#endif /* !TVMFFI_NO_EXTRA */
 
-/* ======== Visiting ================================================ >>visit */
+#define TVMFFI_I_KEY "ffi.StructuralKey."
+TVMFFI_I_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__", object,
+                (any, value)) {
+  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&value));
+}
+#endif
+
+/* ======== Visits: visitors and mutators ==================== >>extra/visit */
 /* Structural visit, walk, map and mutate, and where in an object an error came
    from, as C++ clients call them and are called (upstream's
    extra/structural_visit.h, structural_mutate.h, visit_error_context.h). A
@@ -23536,8 +23698,8 @@ TVMFFI_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
    brought along is called, and may come back through the table, which goes on
    with the same frames. A visitor belongs to one thread at a time; there are
    no locks. */
-#if !TVMFFI_NO_EXTRA
 
+#if !TVMFFI_NO_EXTRA
 /* What such functions give, also to C++: their result or, in its place, an
    error. A visit gives None to go on; a mutation a value, or Unchanged. */
 typedef TVMFFIAny (*tvmffi_i_hook)(void *visitor, TVMFFIAny value);
@@ -23681,7 +23843,12 @@ TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
   TVMFFIErrorMoveFromRaised(&made);
   tvmffi_release(made);
 }
+#endif
 
+/* ======== Visited containers ======================== >>extra/visit_container
+   cursors over containers */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Containers -------- */
 
 /* The child of a container at the cursor; NULL at its end. A container may
@@ -23910,12 +24077,6 @@ static TVMFFIAny tvmffi_i_mutate_leaf(void *mutator, TVMFFIAny value) {
   return tvmffi_i_unchanged();
 }
 
-static TVMFFIAny tvmffi_i_enter_visitor(void *visitor, TVMFFIAny value);
-static TVMFFIAny tvmffi_i_enter_mutator(void *mutator, TVMFFIAny value);
-static TVMFFIAny tvmffi_i_enter_unique(void *mutator, TVMFFIAny value);
-static TVMFFIAny tvmffi_i_remap_get(void *mutator, TVMFFIAny var);
-static TVMFFIAny tvmffi_i_remap_set(void *mutator, TVMFFIAny var,
-                                    TVMFFIAny value);
 #if defined(__cplusplus)
 }
 #endif
@@ -23925,27 +24086,11 @@ static const tvmffi_i_visit_table tvmffi_i_visitor_table = {
 static const tvmffi_i_visit_table tvmffi_i_mutator_table = {
     tvmffi_i_enter_mutator, tvmffi_i_enter_unique, tvmffi_i_remap_get,
     tvmffi_i_remap_set};
+#endif
 
-static void tvmffi_i_fill_visit_columns(
-    TVMFFIAny (*values)[TVMFFI_I_NUM_INDICES]) {
-  static const int32_t containers[] = {kTVMFFIArray, kTVMFFIMap, kTVMFFIList,
-                                       kTVMFFIDict};
-  static const int32_t leaves[] = {kTVMFFIStr, kTVMFFIBytes, kTVMFFIBigInt};
-  size_t i;
-  for (i = 0; i < 4; ++i) {
-    values[TVMFFI_I_COLUMN_VISIT][containers[i]] =
-        tvmffi_ptr((void *)(uintptr_t)tvmffi_i_visit_container);
-    values[TVMFFI_I_COLUMN_MUTATE][containers[i]] =
-        tvmffi_ptr((void *)(uintptr_t)tvmffi_i_mutate_container);
-    values[TVMFFI_I_COLUMN_MUTATE_INPLACE][containers[i]] =
-        tvmffi_ptr((void *)(uintptr_t)tvmffi_i_mutate_in_place);
-  }
-  for (i = 0; i < 3; ++i)
-    values[TVMFFI_I_COLUMN_MUTATE][leaves[i]] =
-        values[TVMFFI_I_COLUMN_MUTATE_INPLACE][leaves[i]] =
-            tvmffi_ptr((void *)(uintptr_t)tvmffi_i_mutate_leaf);
-}
+/* ======== Visit callbacks: callbacks by type ====== >>extra/visit_callback */
 
+#if !TVMFFI_NO_EXTRA
 /* -------- Callbacks -------- */
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_engine(void *self, int flags) {
@@ -24131,7 +24276,12 @@ static void tvmffi_i_call_for(tvmffi_i_engine *e, const TVMFFIAny *row,
   else
     tvmffi_i_walk_result(r);
 }
+#endif
 
+/* ======== Visit engine ==================================== >>extra/visit_run
+   the traversal of visits and mutations */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Variables -------- */
 
 static int tvmffi_i_is_variable(const TVMFFIAny *var) {
@@ -24651,7 +24801,12 @@ static TVMFFIAny tvmffi_i_enter_unique(void *mutator, TVMFFIAny value) {
   return tvmffi_i_engine_of(v) ? tvmffi_i_run(v, 1, 1, 1, &value)
                                : tvmffi_i_bad_engine();
 }
+#endif
 
+/* ======== Visit errors ================================== >>extra/visit_error
+   where in a value an error came from */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Where an error came from -------- */
 
 /* What is searched, and how it is reached from the frame below. */
@@ -24846,7 +25001,12 @@ TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
   if (code) return code;
   TVMFFI_RETURN(paths.v_obj);
 }
+#endif
 
+/* ======== Visit functions ============================ >>extra/visit_function
+   the global functions of visits */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Functions -------- */
 
 /* A value as it is given: an rvalue reference stays one. */
@@ -25102,549 +25262,11 @@ TVMFFI_FUNC(i_mutator_set, none, (i_mutator, self), (i_visit_value, var),
   r = tvmffi_i_table_of(TVMFFI_I_VISITOR(self))->set(self, var, value);
   return tvmffi_i_give(r, tvmffi_result);
 }
-#endif /* !TVMFFI_NO_EXTRA */
+#endif
 
-/* ======== JSON ===================================================== >>json */
-/* JSON texts (RFC 8259) to values and back, with what upstream's json_parser.cc
-   and json_writer.cc take and give beyond it: NaN, Infinity, and numbers such
-   as "01" and "+.5". Numbers are exact and made of integers alone, so neither
-   a locale nor a build without floating-point code changes them. Nesting is
-   kept on a stack in memory, so it may be as deep as memory allows. No shared
-   state: threads may read and write texts at once. */
+/* ======== JSON reader: values from JSON text =========== >>extra/json_read */
+
 #if !TVMFFI_NO_EXTRA
-
-/* -------- Decimal numbers -------- */
-
-/* The bits of doubles. */
-#define TVMFFI_I_DOUBLE_SIGN ((uint64_t)1 << 63)
-#define TVMFFI_I_DOUBLE_INFINITY ((uint64_t)0x7FF << 52)
-#define TVMFFI_I_DOUBLE_NAN ((uint64_t)0xFFF << 51)
-
-/* A natural number, the lowest limb first. It has to hold 800 digits, or the
-   product of a mantissa and 5^1145. */
-enum { TVMFFI_I_BIG_LIMBS = 96, TVMFFI_I_BIG_DIGITS = 800 };
-typedef struct {
-  int n; /* the limbs in use; the highest is not 0 */
-  uint32_t limbs[TVMFFI_I_BIG_LIMBS];
-} tvmffi_i_big;
-
-static void tvmffi_i_big_set(tvmffi_i_big *b, uint64_t x) {
-  b->limbs[0] = (uint32_t)x;
-  b->limbs[1] = (uint32_t)(x >> 32);
-  b->n = x >> 32 ? 2 : x != 0;
-}
-
-static void tvmffi_i_big_mul(tvmffi_i_big *b, uint32_t factor, uint32_t add) {
-  uint64_t carry = add;
-  int i;
-  for (i = 0; i < b->n; ++i) {
-    carry += (uint64_t)b->limbs[i] * factor;
-    b->limbs[i] = (uint32_t)carry;
-    carry >>= 32;
-  }
-  if (carry) b->limbs[b->n++] = (uint32_t)carry;
-}
-
-/* Divides; gives the remainder. */
-static uint32_t tvmffi_i_big_div(tvmffi_i_big *b, uint32_t by) {
-  uint64_t rest = 0;
-  int i;
-  for (i = b->n; i-- > 0;) {
-    rest = rest << 32 | b->limbs[i];
-    b->limbs[i] = (uint32_t)(rest / by);
-    rest %= by;
-  }
-  while (b->n && !b->limbs[b->n - 1]) --b->n;
-  return (uint32_t)rest;
-}
-
-static int tvmffi_i_big_bits(const tvmffi_i_big *b) {
-  int bits = b->n * 32;
-  uint32_t top = b->n ? b->limbs[b->n - 1] : 0;
-  if (!b->n) return 0;
-  for (; !(top >> 31); top <<= 1) --bits;
-  return bits;
-}
-
-/* Shifts to the left, or by -by to the right: then it tells whether anything
-   but zeros was lost. */
-static int tvmffi_i_big_shift(tvmffi_i_big *b, int by) {
-  int limbs = (by < 0 ? -by : by) / 32, bits = (by < 0 ? -by : by) % 32;
-  int lost = 0, i;
-  uint64_t pair;
-  if (by >= 0 && b->n) {
-    b->limbs[b->n] = 0;
-    for (i = b->n; i >= 0; --i) {
-      pair = (uint64_t)b->limbs[i] << 32 | (i ? b->limbs[i - 1] : 0);
-      b->limbs[i + limbs] = (uint32_t)(pair << bits >> 32);
-    }
-    for (i = 0; i < limbs; ++i) b->limbs[i] = 0;
-    b->n += limbs + (b->limbs[b->n + limbs] != 0);
-  } else if (by < 0) {
-    for (i = 0; i < limbs && i < b->n; ++i) lost |= b->limbs[i] != 0;
-    if (limbs >= b->n) return (void)(b->n = 0), lost;
-    lost |= ((uint64_t)b->limbs[limbs] << (32 - bits) & UINT32_MAX) != 0;
-    b->n -= limbs;
-    for (i = 0; i < b->n; ++i) {
-      pair = b->limbs[i + limbs];
-      if (i + 1 < b->n) pair |= (uint64_t)b->limbs[i + limbs + 1] << 32;
-      b->limbs[i] = (uint32_t)(pair >> bits);
-    }
-    while (b->n && !b->limbs[b->n - 1]) --b->n;
-  }
-  return lost;
-}
-
-/* Multiplies by 5^power, or divides by 5^-power: then it tells whether there
-   was a remainder. */
-static int tvmffi_i_big_pow5(tvmffi_i_big *b, int power) {
-  int lost = 0, left = power < 0 ? -power : power, i;
-  uint32_t factor;
-  while (left) {
-    for (factor = 1, i = 0; i < 13 && left; ++i, --left) factor *= 5;
-    if (power > 0)
-      tvmffi_i_big_mul(b, factor, 0);
-    else
-      lost |= tvmffi_i_big_div(b, factor) != 0;
-  }
-  return lost;
-}
-
-/* The lowest 64 bits. */
-static uint64_t tvmffi_i_big_low(const tvmffi_i_big *b) {
-  return (b->n > 0 ? b->limbs[0] : 0) | (uint64_t)(b->n > 1 ? b->limbs[1] : 0)
-                                            << 32;
-}
-
-/* Halves a number, half to even; `lost`: there was more behind its last bit. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_round_half(uint64_t twice, int lost) {
-  uint64_t x = twice >> 1;
-  return x + ((twice & 1) & ((uint64_t)(lost != 0) | (x & 1)));
-}
-
-/* Makes the bits of the double that is next to b * 2^power; `lost`: b is a
-   little more than it says. 0 if it is too large, or so small that bits of it
-   are lost (where upstream's strtod has ERANGE). */
-static int tvmffi_i_big_to_double(tvmffi_i_big *b, int power, int lost,
-                                  uint64_t *out) {
-  int bits = tvmffi_i_big_bits(b), top = power + bits - 1, keep = 53;
-  int tiny = top < -1022;
-  uint64_t twice;
-  if (top > 1023) return 0;
-  if (tiny) keep -= -1022 - top;
-  if (keep < 0) return 0;
-  lost |= tvmffi_i_big_shift(b, keep + 2 - bits);
-  twice = tvmffi_i_big_low(b);
-  /* What has so many ones that it is the least normal number with 53 bits is
-     not too small. */
-  if (tiny && (lost || (twice & 3)) &&
-      (top != -1023 || twice != ((uint64_t)1 << 54) - 1))
-    return 0;
-  lost |= (int)(twice & 1);
-  twice >>= 1;
-  *out = tvmffi_i_round_half(twice, lost);
-  /* The bit that a normal number begins with adds one to its exponent. */
-  if (!tiny) *out += (uint64_t)(top + 1022) << 52;
-  return *out < (uint64_t)0x7FF << 52;
-}
-
-/* The bits of the double that is next to an integer. */
-static uint64_t tvmffi_i_int_to_double(int64_t x) {
-  tvmffi_i_big b;
-  uint64_t bits = 0;
-  tvmffi_i_big_set(&b, x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
-  if (x) (void)tvmffi_i_big_to_double(&b, 0, 0, &bits);
-  return x < 0 ? bits | TVMFFI_I_DOUBLE_SIGN : bits;
-}
-
-/* 5^-44 to 5^44, as 128 bits that begin with a one; what is behind them is
-   left out. */
-enum { TVMFFI_I_MAX_POWER = 44 };
-/* clang-format off */
-static const uint64_t tvmffi_i_powers[2 * TVMFFI_I_MAX_POWER + 1][2] = {
-    {0xE45C10C42A2B3B05u, 0x8CB89A7DB77C506Au},
-    {0x8EB98A7A9A5B04E3u, 0x77F3608E92ADB242u},
-    {0xB267ED1940F1C61Cu, 0x55F038B237591ED3u},
-    {0xDF01E85F912E37A3u, 0x6B6C46DEC52F6688u},
-    {0x8B61313BBABCE2C6u, 0x2323AC4B3B3DA015u},
-    {0xAE397D8AA96C1B77u, 0xABEC975E0A0D081Au},
-    {0xD9C7DCED53C72255u, 0x96E7BD358C904A21u},
-    {0x881CEA14545C7575u, 0x7E50D64177DA2E54u},
-    {0xAA242499697392D2u, 0xDDE50BD1D5D0B9E9u},
-    {0xD4AD2DBFC3D07787u, 0x955E4EC64B44E864u},
-    {0x84EC3C97DA624AB4u, 0xBD5AF13BEF0B113Eu},
-    {0xA6274BBDD0FADD61u, 0xECB1AD8AEACDD58Eu},
-    {0xCFB11EAD453994BAu, 0x67DE18EDA5814AF2u},
-    {0x81CEB32C4B43FCF4u, 0x80EACF948770CED7u},
-    {0xA2425FF75E14FC31u, 0xA1258379A94D028Du},
-    {0xCAD2F7F5359A3B3Eu, 0x096EE45813A04330u},
-    {0xFD87B5F28300CA0Du, 0x8BCA9D6E188853FCu},
-    {0x9E74D1B791E07E48u, 0x775EA264CF55347Du},
-    {0xC612062576589DDAu, 0x95364AFE032A819Du},
-    {0xF79687AED3EEC551u, 0x3A83DDBD83F52204u},
-    {0x9ABE14CD44753B52u, 0xC4926A9672793542u},
-    {0xC16D9A0095928A27u, 0x75B7053C0F178293u},
-    {0xF1C90080BAF72CB1u, 0x5324C68B12DD6338u},
-    {0x971DA05074DA7BEEu, 0xD3F6FC16EBCA5E03u},
-    {0xBCE5086492111AEAu, 0x88F4BB1CA6BCF584u},
-    {0xEC1E4A7DB69561A5u, 0x2B31E9E3D06C32E5u},
-    {0x9392EE8E921D5D07u, 0x3AFF322E62439FCFu},
-    {0xB877AA3236A4B449u, 0x09BEFEB9FAD487C2u},
-    {0xE69594BEC44DE15Bu, 0x4C2EBE687989A9B3u},
-    {0x901D7CF73AB0ACD9u, 0x0F9D37014BF60A10u},
-    {0xB424DC35095CD80Fu, 0x538484C19EF38C94u},
-    {0xE12E13424BB40E13u, 0x2865A5F206B06FB9u},
-    {0x8CBCCC096F5088CBu, 0xF93F87B7442E45D3u},
-    {0xAFEBFF0BCB24AAFEu, 0xF78F69A51539D748u},
-    {0xDBE6FECEBDEDD5BEu, 0xB573440E5A884D1Bu},
-    {0x89705F4136B4A597u, 0x31680A88F8953030u},
-    {0xABCC77118461CEFCu, 0xFDC20D2B36BA7C3Du},
-    {0xD6BF94D5E57A42BCu, 0x3D32907604691B4Cu},
-    {0x8637BD05AF6C69B5u, 0xA63F9A49C2C1B10Fu},
-    {0xA7C5AC471B478423u, 0x0FCF80DC33721D53u},
-    {0xD1B71758E219652Bu, 0xD3C36113404EA4A8u},
-    {0x83126E978D4FDF3Bu, 0x645A1CAC083126E9u},
-    {0xA3D70A3D70A3D70Au, 0x3D70A3D70A3D70A3u},
-    {0xCCCCCCCCCCCCCCCCu, 0xCCCCCCCCCCCCCCCCu},
-    {0x8000000000000000u, 0x0000000000000000u},
-    {0xA000000000000000u, 0x0000000000000000u},
-    {0xC800000000000000u, 0x0000000000000000u},
-    {0xFA00000000000000u, 0x0000000000000000u},
-    {0x9C40000000000000u, 0x0000000000000000u},
-    {0xC350000000000000u, 0x0000000000000000u},
-    {0xF424000000000000u, 0x0000000000000000u},
-    {0x9896800000000000u, 0x0000000000000000u},
-    {0xBEBC200000000000u, 0x0000000000000000u},
-    {0xEE6B280000000000u, 0x0000000000000000u},
-    {0x9502F90000000000u, 0x0000000000000000u},
-    {0xBA43B74000000000u, 0x0000000000000000u},
-    {0xE8D4A51000000000u, 0x0000000000000000u},
-    {0x9184E72A00000000u, 0x0000000000000000u},
-    {0xB5E620F480000000u, 0x0000000000000000u},
-    {0xE35FA931A0000000u, 0x0000000000000000u},
-    {0x8E1BC9BF04000000u, 0x0000000000000000u},
-    {0xB1A2BC2EC5000000u, 0x0000000000000000u},
-    {0xDE0B6B3A76400000u, 0x0000000000000000u},
-    {0x8AC7230489E80000u, 0x0000000000000000u},
-    {0xAD78EBC5AC620000u, 0x0000000000000000u},
-    {0xD8D726B7177A8000u, 0x0000000000000000u},
-    {0x878678326EAC9000u, 0x0000000000000000u},
-    {0xA968163F0A57B400u, 0x0000000000000000u},
-    {0xD3C21BCECCEDA100u, 0x0000000000000000u},
-    {0x84595161401484A0u, 0x0000000000000000u},
-    {0xA56FA5B99019A5C8u, 0x0000000000000000u},
-    {0xCECB8F27F4200F3Au, 0x0000000000000000u},
-    {0x813F3978F8940984u, 0x4000000000000000u},
-    {0xA18F07D736B90BE5u, 0x5000000000000000u},
-    {0xC9F2C9CD04674EDEu, 0xA400000000000000u},
-    {0xFC6F7C4045812296u, 0x4D00000000000000u},
-    {0x9DC5ADA82B70B59Du, 0xF020000000000000u},
-    {0xC5371912364CE305u, 0x6C28000000000000u},
-    {0xF684DF56C3E01BC6u, 0xC732000000000000u},
-    {0x9A130B963A6C115Cu, 0x3C7F400000000000u},
-    {0xC097CE7BC90715B3u, 0x4B9F100000000000u},
-    {0xF0BDC21ABB48DB20u, 0x1E86D40000000000u},
-    {0x96769950B50D88F4u, 0x1314448000000000u},
-    {0xBC143FA4E250EB31u, 0x17D955A000000000u},
-    {0xEB194F8E1AE525FDu, 0x5DCFAB0800000000u},
-    {0x92EFD1B8D0CF37BEu, 0x5AA1CAE500000000u},
-    {0xB7ABC627050305ADu, 0xF14A3D9E40000000u},
-    {0xE596B7B0C643C719u, 0x6D9CCD05D0000000u},
-    {0x8F7E32CE7BEA5C6Fu, 0xE4820023A2000000u},
-};
-/* clang-format on */
-
-/* The power of two of the first bit of 5^power. */
-TVMFFI_I_INLINE int tvmffi_i_power_bits(int power) {
-  return (int)(((uint32_t)(power * 152170) + (4096u << 16)) >> 16) - 4096;
-}
-
-/* Gives the low half of a product of 64 bits, and the high one in *high. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_mul_64(uint64_t a, uint64_t b,
-                                         uint64_t *high) {
-#if TVMFFI_I_GNU && defined(__SIZEOF_INT128__)
-  __extension__ typedef unsigned __int128 wide;
-  wide product = (wide)a * b;
-  *high = (uint64_t)(product >> 64);
-  return (uint64_t)product;
-#else
-  uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX);
-  uint64_t one = (a >> 32) * (b & UINT32_MAX) + (low >> 32);
-  uint64_t two = (a & UINT32_MAX) * (b >> 32) + (one & UINT32_MAX);
-  *high = (a >> 32) * (b >> 32) + (one >> 32) + (two >> 32);
-  return two << 32 | (low & UINT32_MAX);
-#endif
-}
-
-/* The zeros above the highest one of a number that is not 0. */
-TVMFFI_I_INLINE int tvmffi_i_high_zeros(uint64_t x) {
-#if TVMFFI_I_GNU
-  return __builtin_clzll(x);
-#else
-  int n = 0;
-  for (; !(x >> 63); x <<= 1) ++n;
-  return n;
-#endif
-}
-
-/* Gives the highest 128 bits of x * 5^power of 192, the high half in *high; x
-   has its highest bit. They are less than two too small: one for the bits that
-   the power left out, one for those of the product. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_mul_power(uint64_t x, int power,
-                                            uint64_t *high) {
-  const uint64_t *five = tvmffi_i_powers[power + TVMFFI_I_MAX_POWER];
-  uint64_t carry, low = tvmffi_i_mul_64(x, five[0], high);
-  (void)tvmffi_i_mul_64(x, five[1], &carry);
-  low += carry;
-  *high += low < carry;
-  return low;
-}
-
-/* Makes the bits of the double that is next to x * 10^power, or gives 0 if the
-   bits of tvmffi_i_mul_power do not tell which that is. (The idea is that of
-   D. Lemire, Number Parsing at a Gigabyte per Second, 2021.) */
-static int tvmffi_i_short_to_double(uint64_t x, int power, uint64_t *out) {
-  uint64_t high, low, rest, all;
-  int zeros, is_short;
-  *out = 0;
-  if (!x) return 1;
-  if (power < -TVMFFI_I_MAX_POWER || power > TVMFFI_I_MAX_POWER) return 0;
-  zeros = tvmffi_i_high_zeros(x);
-  low = tvmffi_i_mul_power(x << zeros, power, &high);
-  is_short = !(high >> 63);
-  all = ((uint64_t)1 << (10 - is_short)) - 1; /* the bits behind 54 */
-  rest = high & all;
-  high >>= 10 - is_short;
-  if (high & 1 ? !rest && !low : rest == all && low >= UINT64_MAX - 1) return 0;
-  *out =
-      ((high + 1) >> 1) + ((uint64_t)(64 - is_short - zeros +
-                                      tvmffi_i_power_bits(power) + power + 1022)
-                           << 52);
-  return 1;
-}
-
-/* A decimal number: its first digits, the power of ten behind them, and
-   whether digits that are not 0 were left out. */
-typedef struct {
-  tvmffi_i_big digits;
-  int64_t power;
-  int64_t num_digits; /* from the first that is not 0, up to the limit */
-  int lost;
-  uint32_t chunk, scale; /* digits that are still to be put into `digits` */
-} tvmffi_i_decimals;
-
-static void tvmffi_i_add_digit(tvmffi_i_decimals *d, char c) {
-  if (d->num_digits == TVMFFI_I_BIG_DIGITS) {
-    d->lost |= c != '0';
-    ++d->power;
-    return;
-  }
-  if (!d->num_digits && c == '0') return;
-  ++d->num_digits;
-  d->chunk = d->chunk * 10 + (uint32_t)(c - '0');
-  d->scale *= 10;
-  if (d->scale < 1000000000) return;
-  tvmffi_i_big_mul(&d->digits, d->scale, d->chunk);
-  d->chunk = 0;
-  d->scale = 1;
-}
-
-static int tvmffi_i_decimals_to_double(tvmffi_i_decimals *d, uint64_t *out) {
-  int64_t magnitude = d->num_digits + d->power; /* less than 10 to this */
-  int power, shift = 0;
-  *out = 0;
-  if (!d->num_digits) return 1;
-  if (magnitude > 310 || magnitude < -330) return 0;
-  if (d->scale > 1) tvmffi_i_big_mul(&d->digits, d->scale, d->chunk);
-  power = (int)d->power;
-  if (power < 0) {
-    /* Enough bits for a quotient of 64: 5^k has less than 7k/3 + 1. */
-    shift = 66 - power * 7 / 3 - tvmffi_i_big_bits(&d->digits);
-    if (shift < 0) shift = 0;
-    (void)tvmffi_i_big_shift(&d->digits, shift);
-  }
-  d->lost |= tvmffi_i_big_pow5(&d->digits, power);
-  return tvmffi_i_big_to_double(&d->digits, power - shift, d->lost, out);
-}
-
-/* The floor of the logarithm of 2^bits, at most one smaller than that of a
-   number that begins there: that of two is a little more than 78913 / 2^18 and
-   a little less than 315653 / 2^20. */
-TVMFFI_I_INLINE int tvmffi_i_log10(int bits) {
-  return bits < 0 ? -((-bits * 315653 + 1048575) / 1048576)
-                  : bits * 78913 / 262144;
-}
-
-#define TVMFFI_I_TEN_16 ((uint64_t)10000000000000000u)
-
-/* Gives the first 17 digits of mantissa * 2^power as a number, rounded, and the
-   power of ten of the first one. */
-TVMFFI_I_NOINLINE uint64_t tvmffi_i_17_digits_slowly(uint64_t mantissa,
-                                                     int power, int *exponent) {
-  uint64_t twice;
-  int lost = 0, shift, x;
-  tvmffi_i_big b;
-  tvmffi_i_big_set(&b, mantissa);
-  x = tvmffi_i_log10(power + tvmffi_i_big_bits(&b) - 1);
-  /* Twice the number, times ten to 16 - x. */
-  shift = power + 16 - x + 1;
-  if (x > 16) {
-    (void)tvmffi_i_big_shift(&b, shift);
-    lost = tvmffi_i_big_pow5(&b, 16 - x);
-  } else {
-    (void)tvmffi_i_big_pow5(&b, 16 - x);
-    lost = tvmffi_i_big_shift(&b, shift);
-  }
-  twice = tvmffi_i_big_low(&b);
-  if (twice >= 20 * TVMFFI_I_TEN_16) {
-    lost |= twice % 10 != 0;
-    twice /= 10;
-    ++x;
-  }
-  twice = tvmffi_i_round_half(twice, lost);
-  if (twice == 10 * TVMFFI_I_TEN_16) {
-    twice = TVMFFI_I_TEN_16;
-    ++x;
-  }
-  *exponent = x;
-  return twice;
-}
-
-/* The same of a positive double. The product by a power of ten has 54 to 57
-   bits before its point and 70 behind it; only if these are next to a half,
-   where it is rounded, more have to be known. */
-static uint64_t tvmffi_i_17_digits(uint64_t bits, int *exponent) {
-  const uint64_t top = (uint64_t)1 << 52;
-  uint64_t mantissa = bits & (top - 1), high, low, rest, half;
-  int power = (int)(bits >> 52), zeros, shift, x;
-  if (power)
-    mantissa |= top;
-  else
-    power = 1;
-  power -= 1075;
-  zeros = tvmffi_i_high_zeros(mantissa);
-  x = tvmffi_i_log10(power + 63 - zeros);
-  if (x < 16 - TVMFFI_I_MAX_POWER || x >= 16 + TVMFFI_I_MAX_POWER)
-    return tvmffi_i_17_digits_slowly(mantissa, power, exponent);
-  for (;; ++x) {
-    low = tvmffi_i_mul_power(mantissa << zeros, 16 - x, &high);
-    /* Bits behind the point that are in `high`. */
-    shift = zeros - 1 - power - (16 - x) - tvmffi_i_power_bits(16 - x);
-    rest = high & (((uint64_t)1 << shift) - 1);
-    high >>= shift;
-    if (high < 10 * TVMFFI_I_TEN_16) break;
-  }
-  half = (uint64_t)1 << (shift - 1);
-  if ((rest == half && !low) || (rest == half - 1 && low >= UINT64_MAX - 1))
-    return tvmffi_i_17_digits_slowly(mantissa, power, exponent);
-  if (rest >= half && ++high == 10 * TVMFFI_I_TEN_16) {
-    high = TVMFFI_I_TEN_16;
-    ++x;
-  }
-  *exponent = x;
-  return high;
-}
-
-/* The numbers less than 100. */
-static const char tvmffi_i_pairs[] =
-    "000102030405060708091011121314151617181920212223242526272829303132333435"
-    "36"
-    "373839404142434445464748495051525354555657585960616263646566676869707172"
-    "73"
-    "7475767778798081828384858687888990919293949596979899";
-
-/* Writes a number less than 10^8 as eight digits, the highest first. */
-TVMFFI_I_INLINE void tvmffi_i_put_8_digits(char *to, uint32_t x) {
-  uint32_t high = x / 10000, low = x % 10000;
-  memcpy(to, tvmffi_i_pairs + high / 100 * 2, 2);
-  memcpy(to + 2, tvmffi_i_pairs + high % 100 * 2, 2);
-  memcpy(to + 4, tvmffi_i_pairs + low / 100 * 2, 2);
-  memcpy(to + 6, tvmffi_i_pairs + low % 100 * 2, 2);
-}
-
-/* Writes a number less than 10^4, and 10^8, as it is; gives its length. */
-TVMFFI_I_INLINE size_t tvmffi_i_put_4(char *to, uint32_t x) {
-  uint32_t high = x / 100;
-  size_t n = 0;
-  if (x >= 1000) {
-    memcpy(to, tvmffi_i_pairs + high * 2, 2);
-    n = 2;
-  } else if (x >= 100) {
-    *to = (char)('0' + high);
-    n = 1;
-  }
-  if (x < 10) return *to = (char)('0' + x), 1;
-  memcpy(to + n, tvmffi_i_pairs + x % 100 * 2, 2);
-  return n + 2;
-}
-TVMFFI_I_INLINE size_t tvmffi_i_put_8(char *to, uint32_t x) {
-  uint32_t low = x % 10000;
-  size_t n;
-  if (x < 10000) return tvmffi_i_put_4(to, x);
-  n = tvmffi_i_put_4(to, x / 10000);
-  memcpy(to + n, tvmffi_i_pairs + low / 100 * 2, 2);
-  memcpy(to + n + 2, tvmffi_i_pairs + low % 100 * 2, 2);
-  return n + 4;
-}
-
-/* Writes an integer; gives its length. `to` has room for 24 bytes. */
-static size_t tvmffi_i_print_int(char *to, int64_t value) {
-  const uint64_t limit = 100000000;
-  uint64_t x = value < 0 ? 0 - (uint64_t)value : (uint64_t)value, high;
-  size_t n = value < 0;
-  *to = '-';
-  if (x < limit) return n + tvmffi_i_put_8(to + n, (uint32_t)x);
-  high = x / limit;
-  if (high < limit) {
-    n += tvmffi_i_put_8(to + n, (uint32_t)high);
-  } else {
-    n += tvmffi_i_put_8(to + n, (uint32_t)(high / limit));
-    tvmffi_i_put_8_digits(to + n, (uint32_t)(high % limit));
-    n += 8;
-  }
-  tvmffi_i_put_8_digits(to + n, (uint32_t)(x % limit));
-  return n + 8;
-}
-
-/* As printf does it with "%.17g", at most 24 bytes. `to` has room for 40. */
-static size_t tvmffi_i_print_double(char *to, uint64_t bits) {
-  char digits[17];
-  int x, n = 17;
-  size_t at = 0;
-  uint64_t all = tvmffi_i_17_digits(bits, &x), rest = all % TVMFFI_I_TEN_16;
-  digits[0] = (char)('0' + all / TVMFFI_I_TEN_16);
-  tvmffi_i_put_8_digits(digits + 1, (uint32_t)(rest / 100000000));
-  tvmffi_i_put_8_digits(digits + 9, (uint32_t)(rest % 100000000));
-  while (n > 1 && digits[n - 1] == '0') --n;
-  if (x >= -4 && x < 0) {
-    memcpy(to, "0.000", 5);
-    at = (size_t)(1 - x);
-    memcpy(to + at, digits, 17);
-    return at + (size_t)n;
-  }
-  if (x >= 0 && x <= 16) {
-    at = (size_t)x + 1; /* digits before the point */
-    memcpy(to, digits, 17);
-    if (n <= x + 1) return at;
-    to[at] = '.';
-    memcpy(to + at + 1, digits + at, 17 - at);
-    return (size_t)n + 1;
-  }
-  to[at++] = digits[0];
-  if (n > 1) {
-    to[at++] = '.';
-    memcpy(to + at, digits + 1, 16);
-    at += (size_t)n - 1;
-  }
-  to[at++] = 'e';
-  to[at++] = x < 0 ? '-' : '+';
-  if (x < 0) x = -x;
-  if (x >= 100) to[at++] = (char)('0' + x / 100);
-  to[at++] = (char)('0' + x / 10 % 10);
-  to[at++] = (char)('0' + x % 10);
-  return at;
-}
-
 /* -------- Reading -------- */
 
 /* Objects of one text tend to have the same keys, in the same order. */
@@ -26692,7 +26314,11 @@ static int tvmffi_i_json_parse(TVMFFIByteArray text, TVMFFIAny *out) {
   tvmffi_i_json_end_reader(&r);
   return code;
 }
+#endif
 
+/* ======== JSON writer: values to JSON text ============ >>extra/json_write */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Writing -------- */
 
 /* A container that is being written (borrowed), and where. */
@@ -27028,17 +26654,17 @@ TVMFFI_FUNC(i_json_stringify, str, (i_view, value), (i_optional_int, indent)) {
   tvmffi_any_release(&owned);
   return code;
 }
-#endif /* !TVMFFI_NO_EXTRA */
+#endif
 
-/* ======== Serialization ========================================== >>serial */
+/* ======== Base64: RFC 4648 ================================ >>extra/base64 */
 /* Values with all that they refer to, as JSON: a list of nodes, each after the
    nodes that it names by their index, so that what is shared stays shared (as
    upstream's serialization.cc). Values on the way down are kept on a stack in
    memory; a graph that contains itself is an error both ways. What types
    register in the columns __data_to_json__ and __data_from_json__ may run any
    code: whatever is gone through meanwhile is held by a reference. */
-#if !TVMFFI_NO_EXTRA
 
+#if !TVMFFI_NO_EXTRA
 /* -------- Base64 (RFC 4648) -------- */
 
 static int tvmffi_i_base64(TVMFFIByteArray bytes, TVMFFIAny *out) {
@@ -27092,7 +26718,11 @@ static int tvmffi_i_from_base64(TVMFFIByteArray text, TVMFFIAny *out) {
   tvmffi_i_free(to);
   return code;
 }
+#endif
 
+/* ======== Big integer JSON: big integers in graphs === >>extra/bigint_json */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Big integers -------- */
 
 TVMFFI_I_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any")
@@ -27176,7 +26806,12 @@ TVMFFI_I_METHOD(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
   TVMFFI_TRY(tvmffi_i_digits_to_int(s.data, s.size, negative, &made));
   TVMFFI_RETURN(made);
 }
+#endif
 
+/* ======== Graph writer =================================== >>extra/graph_save
+   values to the nodes of a graph */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Values to nodes -------- */
 
 /* A value that has a node, or is being given one. */
@@ -27780,7 +27415,11 @@ static int tvmffi_i_call_to_graph(const TVMFFIAny *value,
   tvmffi_any_release(&about);
   return code;
 }
+#endif
 
+/* ======== Graph reader: nodes of a graph to values ==== >>extra/graph_load */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Nodes to values -------- */
 
 /* A value that is being made of its parts. */
@@ -28247,7 +27886,12 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
   tvmffi_i_end_loading(&l);
   return code;
 }
+#endif
 
+/* ======== Graph text ===================================== >>extra/graph_text
+   graphs read from text without nodes */
+
+#if !TVMFFI_NO_EXTRA
 /* -------- Texts as they are written -------- */
 
 /* A text that is word for word what ToJSONGraphString writes is read node by
@@ -28576,9 +28220,769 @@ TVMFFI_FUNC(i_from_json_graph, any, (i_view, value)) {
 TVMFFI_FUNC(i_from_json_graph_string, any, (str, text)) {
   return tvmffi_i_load_text(text, tvmffi_result);
 }
-#endif /* !TVMFFI_NO_EXTRA */
+#endif
 
-/* ======== Builtins ============================================= >>builtins */
+/* ======== Type attributes =========================== >>tables/type_attribute
+   the attributes of built-in types */
+
+#if !TVMFFI_NO_CONTAINERS
+/* The attributes that are functions. Such an object is called with itself as
+   handle, which tells its row. */
+typedef struct {
+  int column;
+  int32_t type_index;
+  TVMFFISafeCallType call;
+} tvmffi_i_attr;
+
+static int tvmffi_i_call_new(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result);
+static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result);
+static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result);
+
+/* The attribute columns that upstream makes while it is loaded, with their
+   sizes, which clients may look at. */
+typedef struct {
+  const char *name;
+  int32_t size;
+} tvmffi_i_column_row;
+enum {
+  TVMFFI_I_COLUMN_NEW,
+  TVMFFI_I_COLUMN_INIT,
+  TVMFFI_I_COLUMN_COPY,
+  TVMFFI_I_COLUMN_CONVERT,
+  TVMFFI_I_COLUMN_ANY_HASH,
+  TVMFFI_I_COLUMN_ANY_EQUAL,
+  TVMFFI_I_COLUMN_FINAL,
+  TVMFFI_I_COLUMN_REPR,
+  TVMFFI_I_COLUMN_HASH,
+  TVMFFI_I_COLUMN_EQ,
+  TVMFFI_I_COLUMN_COMPARE,
+  TVMFFI_I_COLUMN_TO_JSON,
+  TVMFFI_I_COLUMN_FROM_JSON,
+  TVMFFI_I_COLUMN_VISIT,
+  TVMFFI_I_COLUMN_MUTATE,
+  TVMFFI_I_COLUMN_MUTATE_INPLACE,
+  TVMFFI_I_COLUMN_ENUM,
+  TVMFFI_I_COLUMN_STRUCTURAL_EQUAL,
+  TVMFFI_I_COLUMN_STRUCTURAL_HASH,
+  TVMFFI_I_NUM_COLUMNS,
+  TVMFFI_I_NUM_FULL_COLUMNS = TVMFFI_I_COLUMN_ENUM
+};
+static const tvmffi_i_column_row tvmffi_i_column_rows[TVMFFI_I_NUM_COLUMNS] = {
+    {"__ffi_new__", TVMFFI_I_NUM_INDICES},
+    {"__ffi_init__", TVMFFI_I_NUM_INDICES},
+    {"__ffi_shallow_copy__", TVMFFI_I_NUM_INDICES},
+    {"__ffi_convert__", TVMFFI_I_STR_ENUM + 1},
+    {"__any_hash__", TVMFFI_I_NUM_INDICES},
+    {"__any_equal__", TVMFFI_I_NUM_INDICES},
+    {"__ffi_type_final__", TVMFFI_I_NUM_INDICES},
+    {"__ffi_repr__", TVMFFI_I_ACCESS_PATH + 1},
+    {"__ffi_hash__", kTVMFFIBigInt + 1},
+    {"__ffi_eq__", kTVMFFIBigInt + 1},
+    {"__ffi_compare__", kTVMFFIBigInt + 1},
+    {"__data_to_json__", kTVMFFIBigInt + 1},
+    {"__data_from_json__", kTVMFFIBigInt + 1},
+    {"__s_visit__", kTVMFFIDict + 1},
+    {"__s_mutate__", kTVMFFIBigInt + 1},
+    {"__s_maybe_inplace_mutate__", kTVMFFIBigInt + 1},
+    {"__ffi_enum__", 0},
+    {"__s_equal__", 0},
+    {"__s_hash__", 0}};
+static tvmffi_i_column tvmffi_i_static_columns[TVMFFI_I_NUM_COLUMNS];
+static TVMFFIAny tvmffi_i_column_values[TVMFFI_I_NUM_FULL_COLUMNS]
+                                       [TVMFFI_I_NUM_INDICES];
+
+#define TVMFFI_I_NEW_OF(type) {TVMFFI_I_COLUMN_NEW, type, tvmffi_i_call_new}
+#define TVMFFI_I_COPY_OF(type) {TVMFFI_I_COLUMN_COPY, type, tvmffi_i_call_copy}
+#define TVMFFI_I_CONVERT_OF(type) \
+  {TVMFFI_I_COLUMN_CONVERT, type, tvmffi_i_call_convert}
+static const tvmffi_i_attr tvmffi_i_attrs[] = {
+    TVMFFI_I_NEW_OF(kTVMFFIVisitInterrupt),
+    TVMFFI_I_NEW_OF(TVMFFI_I_ENUM_STATE),
+    TVMFFI_I_NEW_OF(TVMFFI_I_ENUM_BASE),
+    TVMFFI_I_NEW_OF(TVMFFI_I_INT_ENUM),
+    TVMFFI_I_NEW_OF(TVMFFI_I_STR_ENUM),
+    TVMFFI_I_NEW_OF(TVMFFI_I_ACCESS_STEP),
+    TVMFFI_I_NEW_OF(TVMFFI_I_ACCESS_PATH),
+    TVMFFI_I_NEW_OF(TVMFFI_I_VISIT_ERROR_CONTEXT),
+    TVMFFI_I_NEW_OF(TVMFFI_I_STRUCTURAL_KEY),
+    {TVMFFI_I_COLUMN_INIT, TVMFFI_I_ENUM_STATE, tvmffi_call_i_enum_state_init},
+#if !TVMFFI_NO_EXTRA
+    {TVMFFI_I_COLUMN_INIT, TVMFFI_I_STRUCTURAL_KEY,
+     tvmffi_call_i_structural_key_init},
+#endif
+    TVMFFI_I_COPY_OF(kTVMFFIVisitInterrupt),
+    TVMFFI_I_COPY_OF(TVMFFI_I_ENUM_STATE),
+    TVMFFI_I_COPY_OF(TVMFFI_I_ENUM_BASE),
+    TVMFFI_I_COPY_OF(TVMFFI_I_INT_ENUM),
+    TVMFFI_I_COPY_OF(TVMFFI_I_STR_ENUM),
+    TVMFFI_I_COPY_OF(TVMFFI_I_ACCESS_STEP),
+    TVMFFI_I_COPY_OF(TVMFFI_I_ACCESS_PATH),
+    TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_VISITOR),
+    TVMFFI_I_COPY_OF(TVMFFI_I_VISIT_ERROR_CONTEXT),
+    TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_MUTATOR),
+    TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_KEY),
+#if !TVMFFI_NO_EXTRA
+    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_STEP, tvmffi_call_i_step_repr},
+    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_PATH, tvmffi_call_i_path_repr},
+    {TVMFFI_I_COLUMN_HASH, kTVMFFIBigInt, tvmffi_call_i_bigint_hash},
+    {TVMFFI_I_COLUMN_EQ, kTVMFFIBigInt, tvmffi_call_i_bigint_eq},
+    {TVMFFI_I_COLUMN_COMPARE, kTVMFFIBigInt, tvmffi_call_i_bigint_compare},
+    {TVMFFI_I_COLUMN_TO_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_to_json},
+    {TVMFFI_I_COLUMN_FROM_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_from_json},
+#endif
+    TVMFFI_I_CONVERT_OF(kTVMFFIObject),
+    TVMFFI_I_CONVERT_OF(kTVMFFIStr),
+    TVMFFI_I_CONVERT_OF(kTVMFFIBytes),
+    TVMFFI_I_CONVERT_OF(kTVMFFIError),
+    TVMFFI_I_CONVERT_OF(kTVMFFIFunction),
+    TVMFFI_I_CONVERT_OF(kTVMFFIShape),
+    TVMFFI_I_CONVERT_OF(kTVMFFITensor),
+    TVMFFI_I_CONVERT_OF(kTVMFFIArray),
+    TVMFFI_I_CONVERT_OF(kTVMFFIMap),
+    TVMFFI_I_CONVERT_OF(kTVMFFIList),
+    TVMFFI_I_CONVERT_OF(kTVMFFIDict),
+    TVMFFI_I_CONVERT_OF(TVMFFI_I_INT_ENUM),
+    TVMFFI_I_CONVERT_OF(TVMFFI_I_STR_ENUM)};
+enum {
+  TVMFFI_I_NUM_ATTRS = sizeof(tvmffi_i_attrs) / sizeof(tvmffi_i_attrs[0])
+};
+static tvmffi_i_function_object tvmffi_i_attr_functions[TVMFFI_I_NUM_ATTRS];
+
+/* Whether a type may have children, as C++ declares it. */
+typedef struct {
+  int32_t type_index;
+  int final;
+} tvmffi_i_finality;
+static const tvmffi_i_finality tvmffi_i_finalities[] = {
+    {kTVMFFIModule, 1},
+    {kTVMFFIVisitInterrupt, 1},
+    {kTVMFFIBigInt, 1},
+    {TVMFFI_I_ENUM_STATE, 1},
+    {TVMFFI_I_ENUM_BASE, 0},
+    {TVMFFI_I_INT_ENUM, 0},
+    {TVMFFI_I_STR_ENUM, 0},
+    {TVMFFI_I_ACCESS_STEP, 1},
+    {TVMFFI_I_ACCESS_PATH, 1},
+    {TVMFFI_I_STRUCTURAL_VISITOR, 0},
+    {TVMFFI_I_VISIT_ERROR_CONTEXT, 1},
+    {TVMFFI_I_STRUCTURAL_MUTATOR, 0},
+    {TVMFFI_I_STRUCTURAL_KEY, 1}};
+
+static const tvmffi_i_attr *tvmffi_i_attr_of(const void *function) {
+  const tvmffi_i_function_object *f =
+      (const tvmffi_i_function_object *)function;
+  return &tvmffi_i_attrs[f - tvmffi_i_attr_functions];
+}
+
+/* Raises for a call of such a function that has a wrong number of arguments,
+   or a wrong first one. */
+TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
+                                         const TVMFFIAny *args,
+                                         int32_t num_args,
+                                         const TVMFFIAny *result) {
+  tvmffi_i_name arg = {tvmffi_i_type_key(attr->type_index), NULL};
+  tvmffi_i_name to = {"ffi.Object", NULL};
+  const tvmffi_i_name *types[2];
+  tvmffi_func f;
+  char name[96];
+  size_t n = tvmffi_i_append(name, 0, arg.name);
+  n = tvmffi_i_append(name, n, ".");
+  n = tvmffi_i_append(name, n, tvmffi_i_column_rows[attr->column].name);
+  name[n] = 0;
+  if (attr->column == TVMFFI_I_COLUMN_CONVERT) {
+    arg.name = "AnyView";
+    to.name = tvmffi_i_target_of(attr->type_index)->name;
+  }
+  types[0] = &to;
+  types[1] = &arg;
+  f.name = name;
+  f.call = NULL;
+  f.num_args = attr->column != TVMFFI_I_COLUMN_NEW;
+  f.types = types;
+  if (num_args != f.num_args) return tvmffi_i_bad_call(&f, num_args, result);
+  return tvmffi_i_bad_arg(&f, 0, args, TVMFFI_I_MISMATCH);
+}
+
+static int tvmffi_i_call_new(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_attr *attr = tvmffi_i_attr_of(self);
+  TVMFFIObjectHandle made = NULL;
+  if (num_args) return tvmffi_i_bad_attr_call(attr, args, num_args, result);
+  TVMFFI_TRY(TVMFFIGetTypeInfo(attr->type_index)->metadata->creator(&made));
+  *result = tvmffi_obj(made);
+  return 0;
+}
+
+static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_attr *attr = tvmffi_i_attr_of(self);
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(attr->type_index);
+  TVMFFIObject *o;
+  if (num_args != 1 || args->type_index < kTVMFFIStaticObjectBegin ||
+      !args->v_obj || !tvmffi_is_instance(args->type_index, attr->type_index))
+    return tvmffi_i_bad_attr_call(attr, args, num_args, result);
+  o = tvmffi_i_copy_object(args->v_obj, type,
+                           (size_t)type->metadata->total_size);
+  if (!o) return -1;
+  *result = tvmffi_obj(o);
+  return 0;
+}
+
+static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_attr *attr = tvmffi_i_attr_of(self);
+  const tvmffi_i_target *to = tvmffi_i_target_of(attr->type_index);
+  int code;
+  if (num_args != 1)
+    return tvmffi_i_bad_attr_call(attr, args, num_args, result);
+  code = tvmffi_i_convert_to(to, args, result);
+  if (code <= 0) return code;
+  return tvmffi_i_fail("TypeError", "Cannot cast from `%s` to `%s`",
+                       tvmffi_i_type_key(args->type_index), to->name);
+}
+
+/* Functions for the columns __any_hash__ and __any_equal__, which C++ calls,
+   too. */
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static TVMFFIAny tvmffi_i_hash_bigint(const TVMFFIAny *value) {
+  TVMFFIByteArray words = TVMFFIBigIntGetContentByteArray(value);
+  if (!words.data) return tvmffi_i_take_error();
+  return tvmffi_int((int64_t)tvmffi_i_stable_hash(words.data, words.size));
+}
+
+static TVMFFIAny tvmffi_i_equal_bigint(const TVMFFIAny *a, const TVMFFIAny *b) {
+  TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
+  TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
+  if (!x.data || !y.data) return tvmffi_i_take_error();
+  return tvmffi_bool(tvmffi_i_same_text(x, y));
+}
+
+static TVMFFIAny tvmffi_i_hash_structural_key(const TVMFFIAny *value) {
+  const tvmffi_i_structural_key *key =
+      (const tvmffi_i_structural_key *)value->v_ptr;
+  if (value->type_index == TVMFFI_I_STRUCTURAL_KEY && key)
+    return tvmffi_int(key->hash);
+  (void)tvmffi_i_bad_cast(value, "ffi.StructuralKey");
+  return tvmffi_i_take_error();
+}
+
+#if !TVMFFI_NO_EXTRA
+static TVMFFIAny tvmffi_i_equal_structural_key(const TVMFFIAny *a,
+                                               const TVMFFIAny *b) {
+  int code = tvmffi_i_structural_key_equal(a, b);
+  return code < 0 ? tvmffi_i_take_error() : tvmffi_bool(code != 0);
+}
+#endif
+#if defined(__cplusplus)
+}
+#endif
+#endif
+
+/* ======== Field contents ============================== >>tables/type_content
+   getters and setters of built-in types */
+
+#if !TVMFFI_NO_CONTAINERS
+/* What the fields of the built-in types hold: layout, access, and the schema
+   in their metadata. */
+typedef struct {
+  int32_t size, alignment, type_index;
+  TVMFFIFieldGetter get;
+  TVMFFIFieldSetter set;
+  const char *schema;
+} tvmffi_i_content;
+
+/* Sets a reference to what the value is converted to. */
+static int tvmffi_i_set_converted(void *field, const TVMFFIAny *value,
+                                  int32_t index, const char *name) {
+  TVMFFIAny made = tvmffi_none();
+  int code = tvmffi_i_convert_to(tvmffi_i_target_of(index), value, &made);
+  if (code > 0) return tvmffi_i_bad_cast(value, name);
+  if (code) return code;
+  tvmffi_i_put_reference(field, &made);
+  tvmffi_any_release(&made);
+  return 0;
+}
+
+/* A reference to an object of one type, or none. */
+static int tvmffi_i_set_optional_step(void *field, const TVMFFIAny *value) {
+  if (value->type_index != kTVMFFINone &&
+      value->type_index != TVMFFI_I_ACCESS_STEP)
+    return tvmffi_i_bad_cast(value, "Optional<ffi.reflection.AccessStep>");
+  return tvmffi_i_set_reference(field, value);
+}
+
+static int tvmffi_i_set_optional(void *field, const TVMFFIAny *value) {
+  if (value->type_index != kTVMFFINone &&
+      value->type_index < kTVMFFIStaticObjectBegin)
+    return tvmffi_i_bad_cast(value, "Optional<ffi.Object>");
+  return tvmffi_i_set_reference(field, value);
+}
+
+static int tvmffi_i_set_str_field(void *field, const TVMFFIAny *value) {
+  TVMFFIAny made = tvmffi_none();
+  int code = tvmffi_i_convert_to(tvmffi_i_target_of(kTVMFFIStr), value, &made);
+  if (code > 0) return tvmffi_i_bad_cast(value, "str");
+  if (code) return code;
+  tvmffi_any_release((TVMFFIAny *)field);
+  *(TVMFFIAny *)field = made;
+  return 0;
+}
+
+/* Sets a list that holds objects (or None) only. */
+static int tvmffi_i_set_objects(void *field, const TVMFFIAny *value) {
+  const TVMFFISeqCell *cell;
+  int64_t i;
+  if ((value->type_index == kTVMFFIList || value->type_index == kTVMFFIArray) &&
+      value->v_obj) {
+    cell = TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj);
+    for (i = 0; i < cell->size; ++i) {
+      const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
+      if (item->type_index != kTVMFFINone &&
+          item->type_index < kTVMFFIStaticObjectBegin)
+        return tvmffi_i_fail(
+            "TypeError",
+            "Cannot convert from type `List[index %lld: %s]` to "
+            "`List<ffi.Object>`",
+            (long long)i, tvmffi_i_type_key(item->type_index));
+    }
+  }
+  return tvmffi_i_set_converted(field, value, kTVMFFIList, "List<ffi.Object>");
+}
+
+static int tvmffi_i_set_array(void *field, const TVMFFIAny *value) {
+  return tvmffi_i_set_converted(field, value, kTVMFFIArray, "Array<Any>");
+}
+
+/* Whether a key or value of a dict is as a field declares it: by a letter any
+   value, an Object or none, a Str, or a Dict with objects as keys. 2: as it
+   stands, 1: once it is converted, 0: not. */
+static int tvmffi_i_fits(char kind, const TVMFFIAny *item) {
+  int32_t index = item->type_index;
+  const tvmffi_i_pair *pair;
+  uint64_t i;
+  if (kind == 'A') return 2;
+  if (kind == 'S')
+    return index == kTVMFFISmallStr || index == kTVMFFIStr ? 2 : 0;
+  if (kind == 'O')
+    return index == kTVMFFINone || index >= kTVMFFIStaticObjectBegin ? 2 : 0;
+  if (index != kTVMFFIMap && index != kTVMFFIDict) return 0;
+  for (i = tvmffi_i_map_begin(item->v_obj);
+       (pair = tvmffi_i_map_pair(item->v_obj, i)) != NULL;
+       i = tvmffi_i_map_after(item->v_obj, i))
+    if (!tvmffi_i_fits('O', &pair->key)) return 0;
+  return index == kTVMFFIDict ? 2 : 1;
+}
+
+/* Raises for a dict with such a key or value. */
+static int tvmffi_i_bad_dict(const TVMFFIAny *item, int is_key,
+                             const char *name) {
+  const tvmffi_i_pair *pair = NULL;
+  uint64_t i;
+  if (item->type_index == kTVMFFIMap || item->type_index == kTVMFFIDict)
+    for (i = tvmffi_i_map_begin(item->v_obj);
+         (pair = tvmffi_i_map_pair(item->v_obj, i)) != NULL &&
+         tvmffi_i_fits('O', &pair->key);
+         i = tvmffi_i_map_after(item->v_obj, i)) {
+    }
+  return tvmffi_i_fail(
+      "TypeError", "Cannot convert from type `Dict[%s is %s%s%s%s]` to `%s`",
+      is_key ? "some key" : "K, some value", pair ? "Dict[some key is " : "",
+      tvmffi_i_type_key(pair ? pair->key.type_index : item->type_index),
+      pair ? ", V]" : "", is_key ? ", V" : "", name);
+}
+
+/* Sets a dict whose keys and values are of the two kinds. */
+static int tvmffi_i_set_dict(void *field, const TVMFFIAny *value,
+                             const char *kinds, const char *name) {
+  TVMFFIObject *from, *made;
+  const tvmffi_i_pair *pair;
+  int code = 0, fits = value->type_index == kTVMFFIDict ? 2 : 1;
+  TVMFFIAny result;
+  uint64_t i;
+  if ((value->type_index != kTVMFFIMap && fits != 2) || !value->v_obj)
+    return tvmffi_i_bad_cast(value, name);
+  from = value->v_obj;
+  for (i = tvmffi_i_map_begin(from);
+       (pair = tvmffi_i_map_pair(from, i)) != NULL;
+       i = tvmffi_i_map_after(from, i)) {
+    int of_value = tvmffi_i_fits(kinds[1], &pair->value);
+    if (!tvmffi_i_fits(kinds[0], &pair->key))
+      return tvmffi_i_bad_dict(&pair->key, 1, name);
+    if (!of_value) return tvmffi_i_bad_dict(&pair->value, 0, name);
+    if (of_value < fits) fits = of_value;
+  }
+  if (fits == 2) {
+    tvmffi_i_put_reference(field, value);
+    return 0;
+  }
+  made = tvmffi_i_new_map(kTVMFFIDict, tvmffi_i_map_size(from));
+  if (!made) return -1;
+  for (i = tvmffi_i_map_begin(from);
+       !code && (pair = tvmffi_i_map_pair(from, i)) != NULL;
+       i = tvmffi_i_map_after(from, i)) {
+    TVMFFIAny item = pair->value;
+    if (kinds[1] == 'D' && item.type_index == kTVMFFIMap)
+      item = tvmffi_obj(tvmffi_i_map_copy(item.v_obj, kTVMFFIDict));
+    else
+      item = tvmffi_i_copy_owned(&item);
+    code = kinds[1] == 'D' && !item.v_obj
+               ? -1
+               : tvmffi_i_map_set(&made, &pair->key, &item);
+    tvmffi_any_release(&item);
+  }
+  if (!code) {
+    result = tvmffi_obj(made);
+    tvmffi_i_put_reference(field, &result);
+  }
+  tvmffi_release(made);
+  return code;
+}
+
+static int tvmffi_i_set_indexes(void *field, const TVMFFIAny *value) {
+  return tvmffi_i_set_dict(field, value, "AO", "Dict<Any, ffi.Object>");
+}
+
+static int tvmffi_i_set_enum_attrs(void *field, const TVMFFIAny *value) {
+  return tvmffi_i_set_dict(field, value, "SD",
+                           "Dict<str, Dict<ffi.Object, Any>>");
+}
+
+#define TVMFFI_I_REFERENCE(index, set, schema) \
+  {(int32_t)sizeof(void *),                    \
+   (int32_t)sizeof(void *),                    \
+   index,                                      \
+   tvmffi_i_get_reference,                     \
+   set,                                        \
+   schema}
+#define TVMFFI_I_ANY_CONTENT(set, schema) \
+  {16, 8, kTVMFFIAny, tvmffi_i_get_any_field, set, schema}
+#define TVMFFI_I_OF_OBJECT "{\"type\":\"ffi.Object\"}"
+static const tvmffi_i_content tvmffi_i_any_content =
+    TVMFFI_I_ANY_CONTENT(tvmffi_i_set_any_field, "Any");
+static const tvmffi_i_content tvmffi_i_str_content =
+    TVMFFI_I_ANY_CONTENT(tvmffi_i_set_str_field, "ffi.String");
+static const tvmffi_i_content tvmffi_i_int64_content = {
+    8,    8, kTVMFFIInt, tvmffi_i_get_int64_field, tvmffi_i_set_int64_field,
+    "int"};
+static const tvmffi_i_content tvmffi_i_int32_content = {
+    4,    4, kTVMFFIInt, tvmffi_i_get_int32_field, tvmffi_i_set_int32_field,
+    "int"};
+static const tvmffi_i_content tvmffi_i_array_content = TVMFFI_I_REFERENCE(
+    kTVMFFIArray, tvmffi_i_set_array,
+    "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Any\"}]}");
+static const tvmffi_i_content tvmffi_i_objects_content = TVMFFI_I_REFERENCE(
+    kTVMFFIList, tvmffi_i_set_objects,
+    "{\"type\":\"ffi.List\",\"args\":[" TVMFFI_I_OF_OBJECT "]}");
+static const tvmffi_i_content tvmffi_i_indexes_content = TVMFFI_I_REFERENCE(
+    kTVMFFIObject, tvmffi_i_set_indexes,
+    "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"Any\"}," TVMFFI_I_OF_OBJECT
+    "]}");
+static const tvmffi_i_content tvmffi_i_enum_attrs_content = TVMFFI_I_REFERENCE(
+    kTVMFFIObject, tvmffi_i_set_enum_attrs,
+    "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"ffi.String\"},{\"type\":"
+    "\"ffi.Dict\",\"args\":[" TVMFFI_I_OF_OBJECT ",{\"type\":\"Any\"}]}]}");
+static const tvmffi_i_content tvmffi_i_optional_content = TVMFFI_I_REFERENCE(
+    kTVMFFIAny, tvmffi_i_set_optional,
+    "{\"type\":\"Optional\",\"args\":[" TVMFFI_I_OF_OBJECT "]}");
+static const tvmffi_i_content tvmffi_i_step_content = TVMFFI_I_REFERENCE(
+    kTVMFFIAny, tvmffi_i_set_optional_step,
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.reflection.AccessStep\"}]"
+    "}");
+#endif
+
+/* ======== Type fields: the fields of built-in types == >>tables/type_field */
+
+#if !TVMFFI_NO_CONTAINERS
+/* The fields of the built-in types. */
+typedef struct {
+  int32_t type_index, flags;
+  size_t offset;
+  const tvmffi_i_content *content;
+  const char *name, *doc;
+} tvmffi_i_field;
+
+enum {
+  TVMFFI_I_NO_INIT = kTVMFFIFieldFlagBitMaskInitOff,
+  TVMFFI_I_IGNORED = kTVMFFIFieldFlagBitMaskSEqHashIgnore
+};
+static const tvmffi_i_field tvmffi_i_fields[] = {
+    {kTVMFFIModule, 0, sizeof(TVMFFIObject), &tvmffi_i_array_content,
+     "imports_", NULL},
+    {kTVMFFIVisitInterrupt, kTVMFFIFieldFlagBitMaskHasDefault,
+     offsetof(tvmffi_i_interrupt, value), &tvmffi_i_any_content, "value", NULL},
+    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
+     offsetof(tvmffi_i_enum_state, entries), &tvmffi_i_objects_content,
+     "entries", "Enum singletons in registration order."},
+    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
+     offsetof(tvmffi_i_enum_state, indexes), &tvmffi_i_indexes_content,
+     "indexes", "Canonical integer and string indices to enum singletons."},
+    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
+     offsetof(tvmffi_i_enum_state, attrs), &tvmffi_i_enum_attrs_content,
+     "attrs", "Extensible-attribute columns keyed by enum singleton."},
+    {TVMFFI_I_ENUM_BASE, TVMFFI_I_IGNORED, offsetof(tvmffi_i_enum, int_index),
+     &tvmffi_i_int64_content, "_int_index", "Canonical integer index."},
+    {TVMFFI_I_ENUM_BASE, 0, offsetof(tvmffi_i_enum, str_index),
+     &tvmffi_i_str_content, "_str_index", "Canonical string index."},
+    {TVMFFI_I_INT_ENUM, TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT,
+     offsetof(tvmffi_i_enum, int_index), &tvmffi_i_int64_content, "value",
+     "Canonical integer index."},
+    {TVMFFI_I_STR_ENUM, TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT,
+     offsetof(tvmffi_i_enum, str_index), &tvmffi_i_str_content, "value",
+     "Canonical string index."},
+    {TVMFFI_I_ACCESS_STEP, 0, offsetof(tvmffi_i_step, kind),
+     &tvmffi_i_int32_content, "kind", NULL},
+    {TVMFFI_I_ACCESS_STEP, 0, offsetof(tvmffi_i_step, key),
+     &tvmffi_i_any_content, "key", NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, parent),
+     &tvmffi_i_optional_content, "parent", NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, step),
+     &tvmffi_i_step_content, "step", NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, depth),
+     &tvmffi_i_int32_content, "depth", NULL},
+    {TVMFFI_I_VISIT_ERROR_CONTEXT, 0, offsetof(tvmffi_i_error_context, pattern),
+     &tvmffi_i_objects_content, "reverse_visit_pattern", NULL},
+    {TVMFFI_I_VISIT_ERROR_CONTEXT, 0,
+     offsetof(tvmffi_i_error_context, previous), &tvmffi_i_optional_content,
+     "prev_error_context", NULL},
+    {TVMFFI_I_STRUCTURAL_KEY, 0, offsetof(tvmffi_i_structural_key, key),
+     &tvmffi_i_any_content, "key", NULL},
+    {TVMFFI_I_STRUCTURAL_KEY, 0, offsetof(tvmffi_i_structural_key, hash),
+     &tvmffi_i_int64_content, "hash_i64", NULL}};
+enum {
+  TVMFFI_I_NUM_FIELDS = sizeof(tvmffi_i_fields) / sizeof(tvmffi_i_fields[0])
+};
+static TVMFFIFieldInfo tvmffi_i_static_fields[TVMFFI_I_NUM_FIELDS];
+
+/* Their methods; the names are those of the functions, behind the type's. */
+typedef struct {
+  int32_t type_index, flags;
+  const tvmffi_func *func;
+  const char *doc;
+} tvmffi_i_method;
+static const tvmffi_i_method tvmffi_i_methods[] = {
+    {TVMFFI_I_ENUM_STATE, kTVMFFIFieldFlagBitMaskIsStaticMethod,
+     &tvmffi_func_i_enum_state_init, NULL},
+    {TVMFFI_I_ACCESS_PATH, kTVMFFIFieldFlagBitMaskIsStaticMethod,
+     &tvmffi_func_i_path_root, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_extend, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr_missing, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item_missing, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item_missing, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_is_prefix, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_steps, NULL},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_equal, NULL},
+#if !TVMFFI_NO_EXTRA
+    {TVMFFI_I_STRUCTURAL_KEY, kTVMFFIFieldFlagBitMaskIsStaticMethod,
+     &tvmffi_func_i_structural_key_init,
+     "Constructor that takes any key and computes its structural hash"}
+#endif
+};
+enum {
+  TVMFFI_I_NUM_METHODS = sizeof(tvmffi_i_methods) / sizeof(tvmffi_i_methods[0])
+};
+static TVMFFIMethodInfo tvmffi_i_static_methods[TVMFFI_I_NUM_METHODS];
+static tvmffi_i_function_object tvmffi_i_method_objects[TVMFFI_I_NUM_METHODS];
+#endif
+
+/* ======== Built-in types ====================================== >>tables/type
+   the methods and metadata of built-in types */
+
+#if !TVMFFI_NO_CONTAINERS
+/* The metadata of the built-in types. A module begins with the table of
+   virtual functions, 8 bytes before its object. */
+typedef struct {
+  int32_t type_index;
+  size_t size;
+  TVMFFIObjectCreator creator;
+  TVMFFISEqHashKind kind;
+} tvmffi_i_meta;
+static const tvmffi_i_meta tvmffi_i_metas[] = {
+    {kTVMFFIModule, sizeof(TVMFFIObject) + 3 * sizeof(void *), NULL,
+     kTVMFFISEqHashKindUnsupported},
+    {kTVMFFIVisitInterrupt, sizeof(tvmffi_i_interrupt),
+     tvmffi_i_create_interrupt, kTVMFFISEqHashKindUnsupported},
+    {kTVMFFIBigInt, TVMFFI_I_BIGINT_WORDS, NULL, kTVMFFISEqHashKindUnsupported},
+    {TVMFFI_I_ENUM_STATE, sizeof(tvmffi_i_enum_state),
+     tvmffi_i_create_enum_state, kTVMFFISEqHashKindUnsupported},
+    {TVMFFI_I_ENUM_BASE, sizeof(tvmffi_i_enum), tvmffi_i_create_enum,
+     kTVMFFISEqHashKindUniqueInstance},
+    {TVMFFI_I_INT_ENUM, sizeof(tvmffi_i_enum), tvmffi_i_create_int_enum,
+     kTVMFFISEqHashKindUniqueInstance},
+    {TVMFFI_I_STR_ENUM, sizeof(tvmffi_i_enum), tvmffi_i_create_str_enum,
+     kTVMFFISEqHashKindUniqueInstance},
+    {TVMFFI_I_ACCESS_STEP, sizeof(tvmffi_i_step), tvmffi_i_create_step,
+     kTVMFFISEqHashKindConstTreeNode},
+    {TVMFFI_I_ACCESS_PATH, sizeof(tvmffi_i_path), tvmffi_i_create_path,
+     kTVMFFISEqHashKindConstTreeNode},
+    {TVMFFI_I_STRUCTURAL_VISITOR, sizeof(tvmffi_i_visitor), NULL,
+     kTVMFFISEqHashKindUnsupported},
+    {TVMFFI_I_VISIT_ERROR_CONTEXT, sizeof(tvmffi_i_error_context),
+     tvmffi_i_create_error_context, kTVMFFISEqHashKindUnsupported},
+    {TVMFFI_I_STRUCTURAL_MUTATOR, sizeof(tvmffi_i_visitor), NULL,
+     kTVMFFISEqHashKindUnsupported},
+    {TVMFFI_I_STRUCTURAL_KEY, sizeof(tvmffi_i_structural_key),
+     tvmffi_i_create_structural_key, kTVMFFISEqHashKindUnsupported}};
+enum {
+  TVMFFI_I_NUM_METAS = sizeof(tvmffi_i_metas) / sizeof(tvmffi_i_metas[0])
+};
+static TVMFFITypeMetadata tvmffi_i_static_metadata[TVMFFI_I_NUM_METAS];
+
+/* The metadata of fields and methods, put together at the start. */
+static char tvmffi_i_meta_texts[8 * 1024];
+static size_t tvmffi_i_meta_used;
+
+static void tvmffi_i_fill_function(tvmffi_i_function_object *f,
+                                   TVMFFISafeCallType call) {
+  f->base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
+  f->base.type_index = kTVMFFIFunction;
+  f->cell.safe_call = call;
+}
+
+static void tvmffi_i_fill_field(TVMFFIFieldInfo *to,
+                                const tvmffi_i_field *from) {
+  char *text = tvmffi_i_meta_texts + tvmffi_i_meta_used;
+  size_t n = tvmffi_i_append(text, 0, "{\"type_schema\":\"");
+  n = tvmffi_i_append_schema(text, n, from->content->schema);
+  n = tvmffi_i_append(text, n, "\"}");
+  tvmffi_i_meta_used += n;
+  to->name = tvmffi_view(from->name);
+  to->doc = tvmffi_view(from->doc);
+  to->metadata.data = text;
+  to->metadata.size = n;
+  to->flags = from->flags;
+  to->size = from->content->size;
+  to->alignment = from->content->alignment;
+  to->offset = (int64_t)from->offset;
+  to->getter = from->content->get;
+  to->setter = (void *)(uintptr_t)from->content->set;
+  to->field_static_type_index = from->content->type_index;
+}
+
+static void tvmffi_i_fill_method(TVMFFIMethodInfo *to,
+                                 tvmffi_i_function_object *function,
+                                 const tvmffi_i_method *from, size_t prefix) {
+  tvmffi_i_fill_function(function, from->func->call);
+  to->name = tvmffi_view(from->func->name + prefix);
+  to->doc = tvmffi_view(from->doc);
+  to->metadata =
+      tvmffi_i_metadata(from->func, tvmffi_i_meta_texts + tvmffi_i_meta_used);
+  tvmffi_i_meta_used += to->metadata.size;
+  to->flags = from->flags;
+  to->method = tvmffi_obj(&function->base);
+}
+
+/* Describes a type that is not published yet; mutex held. */
+static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
+  const tvmffi_i_meta *meta = tvmffi_i_metas;
+  TVMFFITypeMetadata *metadata;
+  int32_t i, n;
+  while (meta < tvmffi_i_metas + TVMFFI_I_NUM_METAS &&
+         meta->type_index != index)
+    ++meta;
+  if (meta == tvmffi_i_metas + TVMFFI_I_NUM_METAS) return;
+  metadata = &tvmffi_i_static_metadata[meta - tvmffi_i_metas];
+  metadata->creator = meta->creator;
+  metadata->total_size = (int32_t)meta->size;
+  if (meta->creator) t->made_size = metadata->total_size;
+  metadata->structural_eq_hash_kind = meta->kind;
+  t->info.metadata = metadata;
+  for (i = n = 0; i < TVMFFI_I_NUM_FIELDS; ++i) {
+    if (tvmffi_i_fields[i].type_index != index) continue;
+    if (!n++) t->info.fields = &tvmffi_i_static_fields[i];
+    tvmffi_i_fill_field(&tvmffi_i_static_fields[i], &tvmffi_i_fields[i]);
+  }
+  t->info.num_fields = t->field_capacity = n;
+  for (i = n = 0; i < TVMFFI_I_NUM_METHODS; ++i) {
+    const char *name = tvmffi_i_methods[i].func->name;
+    size_t prefix = (size_t)(strrchr(name, '.') - name) + 1;
+    if (tvmffi_i_methods[i].type_index != index) continue;
+    if (!n++) t->info.methods = &tvmffi_i_static_methods[i];
+    tvmffi_i_fill_method(&tvmffi_i_static_methods[i],
+                         &tvmffi_i_method_objects[i], &tvmffi_i_methods[i],
+                         prefix);
+  }
+  t->info.num_methods = t->method_capacity = n;
+}
+
+#if !TVMFFI_NO_EXTRA
+static void tvmffi_i_fill_visit_columns(
+    TVMFFIAny (*values)[TVMFFI_I_NUM_INDICES]) {
+  static const int32_t containers[] = {kTVMFFIArray, kTVMFFIMap, kTVMFFIList,
+                                       kTVMFFIDict};
+  static const int32_t leaves[] = {kTVMFFIStr, kTVMFFIBytes, kTVMFFIBigInt};
+  size_t i;
+  for (i = 0; i < 4; ++i) {
+    values[TVMFFI_I_COLUMN_VISIT][containers[i]] =
+        tvmffi_ptr((void *)(uintptr_t)tvmffi_i_visit_container);
+    values[TVMFFI_I_COLUMN_MUTATE][containers[i]] =
+        tvmffi_ptr((void *)(uintptr_t)tvmffi_i_mutate_container);
+    values[TVMFFI_I_COLUMN_MUTATE_INPLACE][containers[i]] =
+        tvmffi_ptr((void *)(uintptr_t)tvmffi_i_mutate_in_place);
+  }
+  for (i = 0; i < 3; ++i)
+    values[TVMFFI_I_COLUMN_MUTATE][leaves[i]] =
+        values[TVMFFI_I_COLUMN_MUTATE_INPLACE][leaves[i]] =
+            tvmffi_ptr((void *)(uintptr_t)tvmffi_i_mutate_leaf);
+}
+#endif
+
+/* Fills in the values of the columns that have some. */
+static void tvmffi_i_fill_columns(void) {
+  TVMFFIAny(*values)[TVMFFI_I_NUM_INDICES] = tvmffi_i_column_values;
+  size_t i;
+  for (i = 0; i < TVMFFI_I_NUM_ATTRS; ++i) {
+    const tvmffi_i_attr *a = &tvmffi_i_attrs[i];
+    tvmffi_i_fill_function(&tvmffi_i_attr_functions[i], a->call);
+    values[a->column][a->type_index] =
+        tvmffi_obj(&tvmffi_i_attr_functions[i].base);
+  }
+  for (i = 0; i < sizeof(tvmffi_i_finalities) / sizeof(tvmffi_i_finality); ++i)
+    values[TVMFFI_I_COLUMN_FINAL][tvmffi_i_finalities[i].type_index] =
+        tvmffi_bool(tvmffi_i_finalities[i].final);
+  values[TVMFFI_I_COLUMN_ANY_HASH][kTVMFFIBigInt] =
+      tvmffi_ptr((void *)(uintptr_t)tvmffi_i_hash_bigint);
+  values[TVMFFI_I_COLUMN_ANY_EQUAL][kTVMFFIBigInt] =
+      tvmffi_ptr((void *)(uintptr_t)tvmffi_i_equal_bigint);
+  values[TVMFFI_I_COLUMN_ANY_HASH][TVMFFI_I_STRUCTURAL_KEY] =
+      tvmffi_ptr((void *)(uintptr_t)tvmffi_i_hash_structural_key);
+#if !TVMFFI_NO_EXTRA
+  values[TVMFFI_I_COLUMN_ANY_EQUAL][TVMFFI_I_STRUCTURAL_KEY] =
+      tvmffi_ptr((void *)(uintptr_t)tvmffi_i_equal_structural_key);
+#endif
+#if !TVMFFI_NO_EXTRA
+  tvmffi_i_fill_visit_columns(values);
+#endif
+}
+
+/* Puts the columns into their map, filled; mutex held. */
+static void tvmffi_i_start_columns(void) {
+  static TVMFFI_I_SLOTS(TVMFFI_I_NUM_COLUMNS) table;
+  int i;
+  tvmffi_i_begin_map(&tvmffi_i_columns, &table.head, sizeof(table));
+  tvmffi_i_fill_columns();
+  for (i = 0; i < TVMFFI_I_NUM_COLUMNS; ++i) {
+    tvmffi_i_column *c = &tvmffi_i_static_columns[i];
+    const tvmffi_i_column_row *row = &tvmffi_i_column_rows[i];
+    if (i < TVMFFI_I_NUM_FULL_COLUMNS) {
+      c->column.data = tvmffi_i_column_values[i];
+      c->column.size = row->size;
+      c->capacity = TVMFFI_I_NUM_INDICES;
+    }
+    tvmffi_i_insert(&tvmffi_i_columns, &c->node, row->name, strlen(row->name));
+  }
+}
+#endif
+
+/* ======== Built-in functions =============================== >>tables/builtin
+   the table of built-in global functions */
 /* The core's own global functions, in one table. They are static objects in
    static entries, so the table starts without memory but for its slots. */
 
@@ -29003,7 +29407,8 @@ TVMFFI_I_COLD void tvmffi_i_start_globals(void) {
   tvmffi_i_unlock();
 }
 
-/* ======== Dynamic =============================================== >>dynamic */
+/* ======== Dynamic ========================================== >>tables/dynamic
+   this runtime, or the one of the process */
 /* With TVMFFI_DYNAMIC the first call of a function of the ABI decides, once for
    all files that share the table: for the process's libtvm_ffi if all 50
    functions of a compatible version are there, else for the runtime above. A

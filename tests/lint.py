@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+import rooms  # noqa: E402
 from tap import Tap  # noqa: E402
 
 HEADER = "tvmffi.h"
@@ -38,9 +39,10 @@ TEXT = {".c", ".h", ".cpp", ".py", ".md", ".txt", ".build", ".sh", ".in",
 class Tree:
     """The files of the project below `root`, and what they are read with."""
 
-    def __init__(self, root, cc, wheel_include):
+    def __init__(self, root, cc, cxx, wheel_include):
         self.root = Path(root)
         self.cc = cc
+        self.cxx = cxx
         self.wheel_include = wheel_include
 
     def files(self):
@@ -78,8 +80,8 @@ class Tree:
 
 def table_of_contents(tree):
     text = tree.read(HEADER)
-    toc = re.findall(r"^ [* ] *>>([a-z0-9_-]+)", text, re.M)
-    banners = re.findall(r"^/\* =+.*?>>([a-z0-9_-]+)", text, re.M)
+    toc = re.findall(r"^ [* ] *>>([a-z0-9_/-]+)", text, re.M)
+    banners = re.findall(r"^/\* =+.*?>>([a-z0-9_/-]+)", text, re.M)
     if not toc:
         return [f"{HEADER} has no table of contents"]
     if toc != banners:
@@ -106,6 +108,27 @@ def no_trailing_blanks(tree):
 def no_unfinished_work(tree):
     mark = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
     return [where for where, line in tree.lines() if mark.search(line)]
+
+
+# -- sources -------------------------------------------------------------
+
+
+def header_is_written(tree):
+    run = subprocess.run([sys.executable, tree.root / "src/amalgamate.py",
+                          "--check"], capture_output=True, text=True)
+    return [run.stderr] if run.returncode else []
+
+
+def of_house(check):
+    """A check of tests/rooms.py as a check of the tree."""
+    def run(tree):
+        return check(rooms.House(tree.root / "src", tree.cc, declared_names,
+                                 TOKEN))
+    return run
+
+
+def rooms_alone(tree):
+    return rooms.not_alone(tree.root / "src", tree.cc, tree.cxx)
 
 
 # -- names ---------------------------------------------------------------
@@ -334,7 +357,27 @@ def add_example(root):
 
 CHECKS = [
     ("the table of contents lists the sections in order", table_of_contents,
-     [edit(HEADER, r"^ [* ] *>>[a-z0-9_-]+", "     >>nowhere")]),
+     [edit(HEADER, r"^ [* ] *>>[a-z0-9_/-]+", "     >>nowhere")]),
+    ("tvmffi.h is what src/ gives", header_is_written,
+     [append(HEADER, "/* by hand */\n"),
+      append("src/core/any.h", "/* not yet in tvmffi.h */\n")]),
+    ("rooms include what they use", of_house(rooms.missing_includes),
+     [edit("src/core/string.h", r'#include "object.h"\n', "")]),
+    ("rooms use what they include", of_house(rooms.unused_includes),
+     [edit("src/core/any.h", r"^(#pragma once)$",
+           r'\1\n#include "../platform/stack.h"')]),
+    ("rooms use no lower layer", of_house(rooms.lower_layers),
+     [edit("src/core/any.h", r"^(#pragma once)$",
+           r'\1\n#include "../containers/shape.h"')]),
+    ("no includes form a circle", of_house(rooms.circles),
+     [edit("src/core/object.h", r"^(#pragma once)$",
+           r'\1\n#include "any.h"')]),
+    ("rooms are short", of_house(rooms.too_long),
+     [append("src/core/any.h", "/* */\n" * 1200)]),
+    ("every room is in the header", of_house(rooms.unlisted),
+     [append("src/core/new_room.h", "#pragma once\n")]),
+    ("rooms compile alone", rooms_alone,
+     [edit("src/core/string.h", r'#include "object.h"\n', "")]),
     ("C files have at most 80 columns", eighty_columns,
      [append(HEADER, "/* " + "-" * 80 + " */\n")]),
     ("no tabs", no_tabs, [append(HEADER, "\t/* */\n")]),
@@ -378,7 +421,7 @@ def copy_of(tree, where):
         target = Path(where) / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(tree.root / name, target)
-    return Tree(where, tree.cc, tree.wheel_include)
+    return Tree(where, tree.cc, tree.cxx, tree.wheel_include)
 
 
 def self_test(tap, tree, name, check, breakers):
@@ -400,10 +443,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", default=Path(__file__).parent.parent)
     parser.add_argument("--cc", default="cc")
+    parser.add_argument("--cxx", default="c++")
     parser.add_argument("--wheel-include")
     parser.add_argument("--self-test", action="store_true")
     args = parser.parse_args()
-    tree = Tree(args.root, args.cc.split(), args.wheel_include)
+    tree = Tree(args.root, args.cc.split(), args.cxx.split(),
+                args.wheel_include)
     tap = Tap()
     for name, check, breakers in CHECKS:
         if check is abi_version and not args.wheel_include:

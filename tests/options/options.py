@@ -754,6 +754,33 @@ def program(*flags, cxx=False):
     return check
 
 
+def smaller_headers(box):
+    """What ./dev amalgamate writes with less in it compiles, and says so where
+    something that is not there is asked for."""
+    header = box.folder / "tvmffi.h"
+
+    def write(*parts):
+        box.run(sys.executable, ROOT / "src/amalgamate.py", *parts, "-o",
+                header)
+        return header.stat().st_size
+
+    sizes = [write()]
+    for part, option in (("--no-extra", "TVMFFI_NO_EXTRA"),
+                         ("--core", "TVMFFI_NO_CONTAINERS")):
+        sizes.append(write(part))
+        unit_tests()(box)
+        box.compile("asked", IMPLEMENTATION, f"-D{option}=0", fails=True)
+    sizes.append(write("--only", "abi,interface"))
+    box.compile("user", USER, *WARNINGS)
+    box.compile("user", USER, *WARNINGS, cxx=True)
+    box.compile("asked", IMPLEMENTATION, fails=True)
+    sizes.append(write("--only", "abi"))
+    box.compile("abi", DECLARATIONS, *WARNINGS)
+    box.compile("asked", DECLARATIONS, "-DTVMFFI_ABI_ONLY=0", fails=True)
+    if sizes != sorted(sizes, reverse=True) or len(set(sizes)) != len(sizes):
+        raise Failed(f"sizes: {sizes}")
+
+
 COPY = """
 #include "tvmffi.h"
 #ifdef __cplusplus
@@ -1001,6 +1028,7 @@ CASES = [
     ("macros of other headers change nothing", system_macros),
     ("macros behind the include change nothing", macros_behind),
     ("a macro in the place of a word is told first", macros_of_words),
+    ("headers with less in them", smaller_headers),
 ]
 WHEEL_CASES = [
     ("upstream's headers may be included before and after", beside_upstream),

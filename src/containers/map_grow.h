@@ -1,0 +1,313 @@
+/* ======== Map growth: insertion and growth ========= >>containers/map_grow */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../interface/error.h"
+#include "../interface/map_layout.h"
+#include "../platform/libc.h"
+#include "../platform/memory.h"
+#include "../core/raise.h"
+#include "map_key.h"
+#include "map_memory.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* -------- Growing -------- */
+
+/* Puts other places under a map; its entries have been moved there. */
+static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
+                                 uint64_t num_slots) {
+  if (m->data_deleter) m->data_deleter(m->data);
+  m->data = data;
+  m->data_deleter = tvmffi_i_free;
+  m->num_slots = num_slots;
+}
+
+static int tvmffi_i_map_grow_row(tvmffi_i_map_object *m) {
+  uint64_t places = (m->num_slots & ~TVMFFI_I_MAP_IS_ROW) * 2;
+  void *data;
+  if (places < TVMFFI_I_MAP_ROW_MIN) places = TVMFFI_I_MAP_ROW_MIN;
+  data = tvmffi_i_alloc((size_t)places * sizeof(tvmffi_i_pair));
+  if (!data) return tvmffi_i_no_memory();
+  if (m->size) memcpy(data, m->data, (size_t)m->size * sizeof(tvmffi_i_pair));
+  tvmffi_i_map_replace(m, data, places | TVMFFI_I_MAP_IS_ROW);
+  return 0;
+}
+
+/* Links the newest entry. */
+TVMFFI_I_INLINE void tvmffi_i_map_link(tvmffi_i_map_object *m,
+                                       tvmffi_i_map_item *item, uint64_t i) {
+  item->prev = m->tail;
+  item->next = TVMFFI_I_MAP_END;
+  if (m->tail != TVMFFI_I_MAP_END)
+    tvmffi_i_map_at(m->data, m->tail)->next = i;
+  else
+    m->head = i;
+  m->tail = i;
+}
+
+/* Points what stands before and after an entry to its slot `i`. */
+TVMFFI_I_INLINE void tvmffi_i_map_relink(tvmffi_i_map_object *m,
+                                         const tvmffi_i_map_item *item,
+                                         uint64_t i) {
+  if (item->prev != TVMFFI_I_MAP_END)
+    tvmffi_i_map_at(m->data, item->prev)->next = i;
+  else
+    m->head = i;
+  if (item->next != TVMFFI_I_MAP_END)
+    tvmffi_i_map_at(m->data, item->next)->prev = i;
+  else
+    m->tail = i;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_map_unlink(tvmffi_i_map_object *m,
+                                         const tvmffi_i_map_item *item) {
+  if (item->prev != TVMFFI_I_MAP_END)
+    tvmffi_i_map_at(m->data, item->prev)->next = item->next;
+  else
+    m->head = item->next;
+  if (item->next != TVMFFI_I_MAP_END)
+    tvmffi_i_map_at(m->data, item->next)->prev = item->prev;
+  else
+    m->tail = item->prev;
+}
+
+/* Finds an empty slot that a chain's end `i` can point to: the jump, and its
+   slot in *to; 0 if there is none. */
+TVMFFI_I_INLINE uint8_t tvmffi_i_map_reach(const tvmffi_i_map_object *m,
+                                           uint64_t i, uint64_t *to) {
+  uint8_t jump;
+  for (jump = 1; jump < TVMFFI_I_MAP_NUM_JUMPS; ++jump) {
+    *to = tvmffi_i_map_next(m, i, jump);
+    if (*tvmffi_i_map_meta(m->data, *to) == TVMFFI_I_MAP_EMPTY) return jump;
+  }
+  return 0;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_map_set_jump(const tvmffi_i_map_object *m,
+                                           uint64_t i, uint8_t jump) {
+  uint8_t *meta = tvmffi_i_map_meta(m->data, i);
+  *meta = (uint8_t)((*meta & TVMFFI_I_MAP_BODY) | jump);
+}
+
+/* Takes a slot at the end of the chain that `i` is in: 1, or 0 if there is
+   none in reach. */
+TVMFFI_I_INLINE int tvmffi_i_map_extend(const tvmffi_i_map_object *m,
+                                        uint64_t i, uint64_t *to) {
+  uint8_t meta, jump;
+  while ((meta = *tvmffi_i_map_meta(m->data, i)) & TVMFFI_I_MAP_JUMP)
+    i = tvmffi_i_map_next(m, i, meta);
+  jump = tvmffi_i_map_reach(m, i, to);
+  if (!jump) return 0;
+  tvmffi_i_map_set_jump(m, i, jump);
+  *tvmffi_i_map_meta(m->data, *to) = TVMFFI_I_MAP_BODY;
+  return 1;
+}
+
+/* Fills the empty table `to` with the entries of `from`, a row or a table,
+   which is left as it is. Returns 1, 0 if a chain found no empty slot in reach,
+   or an error's code. `moved` is scratch space for a number per slot of `from`.
+   Slots are read in order and, as the hash's highest bits stay, written nearly
+   in order, so memory is read ahead. The first entries of all chains come
+   first, so no later entry has to give way. Until the entries are linked in
+   order of insertion, `next` of a chain's first entry is the chain's last slot,
+   so a long chain need not be followed to extend it. */
+static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
+                               const tvmffi_i_map_object *from,
+                               uint64_t *moved) {
+  const uint64_t waits = (uint64_t)1 << 63;
+  uint64_t i, hash, home, n = from->num_slots;
+  int is_row = tvmffi_i_map_is_row(from);
+  if (is_row) n = from->size;
+  for (i = 0; i < n; ++i) {
+    const tvmffi_i_pair *pair = tvmffi_i_map_pair(&from->base, i);
+    uint8_t *meta;
+    moved[i] = TVMFFI_I_MAP_END;
+    if (!pair) continue;
+    TVMFFI_TRY(tvmffi_i_map_hash_held(from, &pair->key, &hash));
+    home = tvmffi_i_map_home(to, hash);
+    meta = tvmffi_i_map_meta(to->data, home);
+    moved[i] = home | (*meta == TVMFFI_I_MAP_EMPTY ? 0 : waits);
+    if (moved[i] & waits) continue;
+    *meta = 0;
+    tvmffi_i_map_at(to->data, home)->pair = *pair;
+    tvmffi_i_map_at(to->data, home)->next = home;
+  }
+  for (i = 0; i < n; ++i) {
+    tvmffi_i_map_item *first;
+    uint8_t jump;
+    if (moved[i] == TVMFFI_I_MAP_END || !(moved[i] & waits)) continue;
+    first = tvmffi_i_map_at(to->data, moved[i] & ~waits);
+    jump = tvmffi_i_map_reach(to, first->next, &moved[i]);
+    if (!jump) return 0;
+    tvmffi_i_map_set_jump(to, first->next, jump);
+    *tvmffi_i_map_meta(to->data, moved[i]) = TVMFFI_I_MAP_BODY;
+    tvmffi_i_map_at(to->data, moved[i])->pair =
+        *tvmffi_i_map_pair(&from->base, i);
+    first->next = moved[i];
+  }
+  to->head = to->tail = TVMFFI_I_MAP_END;
+  for (i = 0; is_row && i < n; ++i)
+    tvmffi_i_map_link(to, tvmffi_i_map_at(to->data, moved[i]), moved[i]);
+  if (is_row) return 1;
+  for (i = 0; i < n; ++i) {
+    const tvmffi_i_map_item *item = tvmffi_i_map_at(from->data, i);
+    tvmffi_i_map_item *copy;
+    if (moved[i] == TVMFFI_I_MAP_END) continue;
+    copy = tvmffi_i_map_at(to->data, moved[i]);
+    copy->prev =
+        item->prev == TVMFFI_I_MAP_END ? item->prev : moved[item->prev];
+    copy->next =
+        item->next == TVMFFI_I_MAP_END ? item->next : moved[item->next];
+  }
+  if (from->head != TVMFFI_I_MAP_END) to->head = moved[from->head];
+  if (from->tail != TVMFFI_I_MAP_END) to->tail = moved[from->tail];
+  return 1;
+}
+
+/* Makes a table of a row, or gives a table more slots. The entries are moved
+   bit by bit, so all stays as it was until the new table is complete. */
+TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
+  uint64_t few[64], *moved = few;
+  tvmffi_i_map_object grown = *m;
+  int code = 0;
+  if (tvmffi_i_map_is_row(m)) grown.num_slots = 0;
+  if (grown.num_slots > 64) {
+    if (m->num_slots > PTRDIFF_MAX / 16) return tvmffi_i_no_memory();
+    moved = (uint64_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
+    if (!moved) return tvmffi_i_no_memory();
+  }
+  while (code == 0) {
+    grown.num_slots = grown.num_slots < TVMFFI_I_MAP_TABLE_MIN
+                          ? (uint64_t)TVMFFI_I_MAP_TABLE_MIN
+                          : grown.num_slots * 2;
+    grown.fib_shift = tvmffi_i_map_shift(grown.num_slots);
+    grown.data = tvmffi_i_map_new_table(grown.num_slots);
+    code = grown.data ? tvmffi_i_map_refill(&grown, m, moved) : -1;
+    if (code <= 0) tvmffi_i_free(grown.data);
+  }
+  if (moved != few) tvmffi_i_free(moved);
+  if (code < 0) return code;
+  tvmffi_i_map_replace(m, grown.data, grown.num_slots);
+  m->fib_shift = grown.fib_shift;
+  m->head = grown.head;
+  m->tail = grown.tail;
+  return 0;
+}
+
+/* Moves chains apart: what stands in `target`, and what follows it in its
+   chain, goes elsewhere. 1, 0 if there is no room (and nothing was moved), or
+   an error's code. */
+typedef struct {
+  uint64_t from, to, link; /* moved from, to, linked from */
+  uint8_t from_meta, link_meta;
+} tvmffi_i_map_move;
+
+static void tvmffi_i_map_move_item(tvmffi_i_map_object *m, uint64_t from,
+                                   uint64_t to) {
+  tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, to);
+  *item = *tvmffi_i_map_at(m->data, from);
+  tvmffi_i_map_relink(m, item, to);
+}
+
+static int tvmffi_i_map_move_chain(tvmffi_i_map_object *m, uint64_t target,
+                                   uint64_t link, tvmffi_i_map_move *moves) {
+  uint64_t from = target, n = 0;
+  for (;;) {
+    tvmffi_i_map_move *move = &moves[n];
+    uint8_t jump = tvmffi_i_map_reach(m, link, &move->to);
+    if (!jump) break;
+    move->from = from;
+    move->link = link;
+    move->from_meta = *tvmffi_i_map_meta(m->data, from);
+    move->link_meta = *tvmffi_i_map_meta(m->data, link);
+    tvmffi_i_map_move_item(m, from, move->to);
+    *tvmffi_i_map_meta(m->data, move->to) = TVMFFI_I_MAP_BODY;
+    *tvmffi_i_map_meta(m->data, from) =
+        from == target ? TVMFFI_I_MAP_PROTECTED : TVMFFI_I_MAP_EMPTY;
+    tvmffi_i_map_set_jump(m, link, jump);
+    ++n;
+    if (!(move->from_meta & TVMFFI_I_MAP_JUMP)) return 1;
+    link = move->to;
+    from = tvmffi_i_map_next(m, from, move->from_meta);
+  }
+  while (n-- > 0) {
+    tvmffi_i_map_move_item(m, moves[n].to, moves[n].from);
+    *tvmffi_i_map_meta(m->data, moves[n].to) = TVMFFI_I_MAP_EMPTY;
+    *tvmffi_i_map_meta(m->data, moves[n].from) = moves[n].from_meta;
+    *tvmffi_i_map_meta(m->data, moves[n].link) = moves[n].link_meta;
+  }
+  return 0;
+}
+
+static int tvmffi_i_map_spare(tvmffi_i_map_object *m, uint64_t target) {
+  tvmffi_i_map_move few[16], *moves = few;
+  uint64_t hash, link, i, n = 1;
+  uint8_t meta;
+  int code;
+  TVMFFI_TRY(tvmffi_i_map_hash_held(
+      m, &tvmffi_i_map_at(m->data, target)->pair.key, &hash));
+  /* A hash that was another before may lead to a chain without `target`, or
+     nowhere; then only a new table helps. */
+  link = tvmffi_i_map_home(m, hash);
+  for (;;) {
+    meta = *tvmffi_i_map_meta(m->data, link);
+    if (meta >= TVMFFI_I_MAP_PROTECTED || !(meta & TVMFFI_I_MAP_JUMP)) return 0;
+    i = tvmffi_i_map_next(m, link, meta);
+    if (i == target) break;
+    link = i;
+  }
+  while ((meta = *tvmffi_i_map_meta(m->data, i)) & TVMFFI_I_MAP_JUMP) {
+    i = tvmffi_i_map_next(m, i, meta);
+    ++n;
+  }
+  if (n > sizeof(few) / sizeof(few[0])) {
+    moves = (tvmffi_i_map_move *)tvmffi_i_alloc((size_t)n * sizeof(*moves));
+    if (!moves) return tvmffi_i_no_memory();
+  }
+  code = tvmffi_i_map_move_chain(m, target, link, moves);
+  if (moves != few) tvmffi_i_free(moves);
+  return code;
+}
+
+/* Takes a slot for a key that the table does not hold: 1, 0 if it has to grow,
+   or an error's code. As upstream's TryInsert, it looks at the load only where
+   the key cannot begin a chain in an empty slot. */
+TVMFFI_I_INLINE int tvmffi_i_map_take(tvmffi_i_map_object *m, uint64_t hash,
+                                      uint64_t *i) {
+  uint64_t home;
+  uint8_t *meta;
+  int code;
+  if (!m->num_slots) return 0;
+  home = tvmffi_i_map_home(m, hash);
+  meta = tvmffi_i_map_meta(m->data, home);
+  *i = home;
+  if (*meta != TVMFFI_I_MAP_EMPTY) {
+    if ((m->size + 1) * 100 > m->num_slots * 99) return 0;
+    if (!(*meta & TVMFFI_I_MAP_BODY)) return tvmffi_i_map_extend(m, home, i);
+    code = tvmffi_i_map_spare(m, home);
+    if (code <= 0) return code;
+  }
+  *meta = 0;
+  return 1;
+}
+
+/* Takes a slot for a key that the table does not hold, and links it; *pair is
+   to be filled. On failure the map is as it was. */
+TVMFFI_I_INLINE int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m,
+                                              uint64_t hash,
+                                              tvmffi_i_pair **pair) {
+  uint64_t i;
+  tvmffi_i_map_item *item;
+  int code;
+  while ((code = tvmffi_i_map_take(m, hash, &i)) == 0)
+    TVMFFI_TRY(tvmffi_i_map_grow_table(m));
+  if (code < 0) return code;
+  item = tvmffi_i_map_at(m->data, i);
+  tvmffi_i_map_link(m, item, i);
+  ++m->size;
+  *pair = &item->pair;
+  return 0;
+}
+#endif

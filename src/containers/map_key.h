@@ -1,0 +1,303 @@
+/* ======== Map keys ===================================== >>containers/map_key
+   hash, equality and hooks of keys */
+/* Map and Dict, as C++ clients read and write them inline (upstream's
+   container/map_base.h). Up to four entries stand in a row, in order; more are
+   in a hash table whose chains are linked through one byte for each slot, and
+   which links its entries in order of insertion. Both types share this layout;
+   a Map that others hold, too, is copied before a change, a Dict is changed in
+   place. Reading takes no lock and writes nothing; who changes a Dict must be
+   alone with it. Nothing is released while a table is half changed, so a
+   deleter may use the Dict that it was in. */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../interface/map_layout.h"
+#include "../platform/libc.h"
+#include "../platform/thread_state.h"
+#include "../platform/thread.h"
+#include "../core/raise.h"
+#include "../core/string.h"
+#include "../core/any.h"
+#include "equal.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* Up to 15 slots ahead, then triangle numbers n(n + 1)/2: those of 6 to 72, and
+   then further and further apart. */
+/* clang-format off */
+static const uint64_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 21, 28, 36, 45,
+    55, 66, 78, 91, 105, 120, 136, 153, 171, 190, 210, 231, 253, 276, 300,
+    325, 351, 378, 406, 435, 465, 496, 528, 561, 595, 630, 666, 703, 741,
+    780, 820, 861, 903, 946, 990, 1035, 1081, 1128, 1176, 1225, 1275, 1326,
+    1378, 1431, 1485, 1540, 1596, 1653, 1711, 1770, 1830, 1891, 1953, 2016,
+    2080, 2145, 2211, 2278, 2346, 2415, 2485, 2556, 2628, 8515, 19110,
+    42778, 96141, 216153, 486591, 1092981, 2458653, 5532801, 12442566,
+    27993903, 62983476, 141717030, 318844378, 717352503, 1614057336,
+    3631522476u, 8170957530u, 18384510628u, 41364789378u, 93070452520u,
+    209408356380u, 471168559170u, 1060128894105u, 2385289465695u,
+    5366898840628u, 12075518705635u, 27169915244790u, 61132312065111u,
+    137547689707000u, 309482283181501u, 696335127828753u, 1566753995631385u,
+    3525196511162271u, 7931691992677701u, 17846306936293605u,
+    40154190677507445u, 90346928918121501u, 203280589587557251u,
+    457381325854679626u, 1029107982097042876u, 2315492959180353330u,
+    5209859154120846435u};
+/* clang-format on */
+
+/* Fibonacci hashing: the highest bits of a product. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
+                                           uint64_t hash) {
+  return (hash * 0x9E3779B97F4A7C15u) >> (m->fib_shift & 63);
+}
+
+/* The slot that follows `i` in its chain; `meta` is the byte of `i`. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_map_next(const tvmffi_i_map_object *m,
+                                           uint64_t i, uint8_t meta) {
+  return (i + tvmffi_i_map_jumps[meta & TVMFFI_I_MAP_JUMP]) &
+         (m->num_slots - 1);
+}
+
+/* -------- Keys -------- */
+
+/* A key that is looked for, a view of any kind. A text of up to seven bytes is
+   looked for as it stands in an Any, whatever held it; a longer one by `text`,
+   whether or not it is an object yet. */
+typedef struct {
+  tvmffi_i_bits bits;
+  TVMFFIByteArray text; /* of eight bytes or more, else {NULL, 0} */
+  int32_t index;        /* the type that the bits say */
+  int32_t other;        /* of keys that may be equal though the bits differ */
+} tvmffi_i_map_key;
+
+TVMFFI_I_INLINE tvmffi_i_map_key tvmffi_i_map_text_key(TVMFFIByteArray text,
+                                                       const void *object,
+                                                       int32_t in_any,
+                                                       int32_t large) {
+  tvmffi_i_map_key key;
+  key.other = large;
+  if (text.size >= 8) {
+    key.index = large;
+    key.text = text;
+    key.bits = tvmffi_i_make_bits(large, 0, (uint64_t)(uintptr_t)object);
+    return key;
+  }
+  key.index = in_any;
+  key.text.data = NULL;
+  key.text.size = 0;
+  key.bits = tvmffi_i_make_bits(in_any, (uint32_t)text.size,
+                                tvmffi_i_small_text(text.data, text.size));
+  return key;
+}
+
+/* Reads a key that points to what it is. One that may be moved from is left
+   where it is. */
+TVMFFI_I_NOINLINE int tvmffi_i_map_read_pointed(const TVMFFIAny *view,
+                                                tvmffi_i_map_key *key) {
+  int32_t index = view->type_index;
+  TVMFFIAny moved;
+  key->bits = tvmffi_i_load_bits(view);
+  key->text.data = NULL;
+  key->text.size = 0;
+  key->index = index;
+  key->other = -1;
+  if (index == kTVMFFIObjectRValueRef) {
+    TVMFFIObject **from = (TVMFFIObject **)view->v_ptr;
+    if (!from || !*from)
+      return tvmffi_i_fail("InternalError", "RValueRef already moved");
+    moved = tvmffi_obj(*from);
+    return tvmffi_i_map_read_pointed(&moved, key);
+  }
+  if (index == kTVMFFISmallBytes) {
+    key->other = kTVMFFIBytes;
+  } else if (index == kTVMFFIUnchanged) {
+    return 0;
+  } else if (!view->v_ptr) {
+    return tvmffi_i_null(__func__, "the key");
+  } else if (index == kTVMFFIRawStr || index == kTVMFFIStr) {
+    *key = tvmffi_i_map_text_key(tvmffi_any_str(view), view->v_ptr,
+                                 kTVMFFISmallStr, kTVMFFIStr);
+  } else if (index == kTVMFFIByteArrayPtr || index == kTVMFFIBytes) {
+    TVMFFIByteArray text = tvmffi_any_str(view);
+    TVMFFI_I_BYTES(&text);
+    *key = tvmffi_i_map_text_key(text, view->v_ptr, kTVMFFISmallBytes,
+                                 kTVMFFIBytes);
+  } else {
+    key->other = index;
+  }
+  return 0;
+}
+
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_read_key(const TVMFFIAny *view,
+                                                 tvmffi_i_map_key *key) {
+  int32_t index = view->type_index;
+  key->text.data = NULL;
+  key->text.size = 0;
+  key->index = index;
+  if (index < kTVMFFIRawStr) {
+    key->bits = tvmffi_i_make_bits(index, 0, view->v_uint64);
+    key->other = -1;
+  } else if (index == kTVMFFISmallStr) {
+    key->bits = tvmffi_i_load_bits(view);
+    key->other = kTVMFFIStr;
+  } else if (index == kTVMFFIStr && view->v_obj) {
+    *key = tvmffi_i_map_text_key(((tvmffi_i_string *)view->v_ptr)->bytes,
+                                 view->v_ptr, kTVMFFISmallStr, kTVMFFIStr);
+  } else {
+    tvmffi_i_map_key pointed;
+    TVMFFI_TRY(tvmffi_i_map_read_pointed(view, &pointed));
+    *key = pointed;
+  }
+  return 0;
+}
+
+/* Each call of a type's own hash or equality by an operation on a map is inside
+   a guard: until it returns, this thread refuses to change the map. So no such
+   hook can change a map between two steps of an operation. The count of all
+   threads' guards lets a change without hooks skip the search for its map. */
+typedef struct tvmffi_i_map_guard {
+  const tvmffi_i_map_object *map;
+  struct tvmffi_i_map_guard *outer;
+} tvmffi_i_map_guard;
+
+static uint64_t tvmffi_i_map_guards;
+
+static void tvmffi_i_map_enter(const tvmffi_i_map_object *m,
+                               tvmffi_i_map_guard *guard) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  guard->map = m;
+  guard->outer = t->guard;
+  t->guard = guard;
+  (void)tvmffi_i_add64(&tvmffi_i_map_guards, 1);
+}
+
+static void tvmffi_i_map_leave(tvmffi_i_map_guard *guard) {
+  tvmffi_i_self()->guard = guard->outer;
+  (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
+}
+
+TVMFFI_I_SLOW int tvmffi_i_map_check_guards(const tvmffi_i_map_object *m) {
+  const tvmffi_i_map_guard *guard = tvmffi_i_self()->guard;
+  for (; guard; guard = guard->outer) {
+    if (guard->map == m)
+      return tvmffi_i_fail("RuntimeError",
+                           "A map cannot be changed by the hash or the "
+                           "equality of its own keys");
+  }
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
+  return TVMFFI_I_LIKELY(!tvmffi_i_load64(&tvmffi_i_map_guards))
+             ? 0
+             : tvmffi_i_map_check_guards(m);
+}
+
+/* Computes the hash of a key for an operation on `m`. */
+TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
+                                               const TVMFFIAny *key,
+                                               uint64_t *hash) {
+  tvmffi_i_map_guard guard;
+  int code;
+  if (!tvmffi_i_type_attr(&tvmffi_i_hash_column, key->type_index))
+    return tvmffi_i_any_hash(key, hash);
+  tvmffi_i_map_enter(m, &guard);
+  code = tvmffi_i_any_hash(key, hash);
+  tvmffi_i_map_leave(&guard);
+  return code;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_hash_held(const tvmffi_i_map_object *m,
+                                           const TVMFFIAny *key,
+                                           uint64_t *hash) {
+  if (key->type_index > kTVMFFIBytes)
+    return tvmffi_i_map_hash_object(m, key, hash);
+  return tvmffi_i_any_hash(key, hash);
+}
+
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_hash(const tvmffi_i_map_object *m,
+                                             const tvmffi_i_map_key *key,
+                                             uint64_t *hash) {
+  TVMFFIAny any;
+  uint64_t slow;
+  if (key->index < kTVMFFIRawStr) {
+    *hash =
+        tvmffi_i_hash_combine((uint64_t)(int64_t)key->index, key->bits.word);
+    return 0;
+  }
+  if (key->text.data) {
+    *hash = tvmffi_i_hash_combine(
+        (uint64_t)key->index,
+        tvmffi_i_stable_hash(key->text.data, key->text.size));
+    return 0;
+  }
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if (key->index == kTVMFFISmallStr) {
+    *hash = tvmffi_i_hash_combine(kTVMFFIStr,
+                                  tvmffi_i_stable_reduce(key->bits.word));
+    return 0;
+  }
+#endif
+  tvmffi_i_store_bits(&any, key->bits);
+  TVMFFI_TRY(tvmffi_i_map_hash_object(m, &any, &slow));
+  *hash = slow;
+  return 0;
+}
+
+/* Compares a short text with one in an object, or two objects whose type may
+   have an equality: 1, 0 or an error's code. Upstream has the key that is held
+   first in a row, and second in a table. */
+TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
+                                                tvmffi_i_bits bits,
+                                                const TVMFFIAny *held,
+                                                int held_first) {
+  tvmffi_i_map_guard guard;
+  TVMFFIAny key;
+  int code;
+  tvmffi_i_store_bits(&key, bits);
+  if (held->type_index <= kTVMFFIBytes ||
+      !tvmffi_i_type_attr(&tvmffi_i_equal_column, held->type_index))
+    return tvmffi_i_differ_equal(&key, held);
+  tvmffi_i_map_enter(m, &guard);
+  code = held_first ? tvmffi_i_differ_equal(held, &key)
+                    : tvmffi_i_differ_equal(&key, held);
+  tvmffi_i_map_leave(&guard);
+  return code;
+}
+
+/* Compares texts of eight bytes or more, word by word, the last two
+   overlapping. */
+TVMFFI_I_INLINE int tvmffi_i_map_same_text(TVMFFIByteArray a,
+                                           TVMFFIByteArray b) {
+  uint64_t x, y;
+  size_t i;
+  if (a.size != b.size) return 0;
+  if (a.size > 64) return memcmp(a.data, b.data, a.size) == 0;
+  for (i = 0; i + 8 < a.size; i += 8) {
+    memcpy(&x, a.data + i, 8);
+    memcpy(&y, b.data + i, 8);
+    if (x != y) return 0;
+  }
+  memcpy(&x, a.data + a.size - 8, 8);
+  memcpy(&y, b.data + a.size - 8, 8);
+  return x == y;
+}
+
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
+                                              const tvmffi_i_map_key *key,
+                                              const TVMFFIAny *held,
+                                              int held_first) {
+  uint64_t head;
+  memcpy(&head, (const void *)held, 8);
+  if (head == key->bits.head && held->v_uint64 == key->bits.word) return 1;
+  if (held->type_index != key->other) return 0;
+  if (key->text.data)
+    return tvmffi_i_map_same_text(key->text,
+                                  ((tvmffi_i_string *)held->v_ptr)->bytes);
+  return tvmffi_i_map_differ_equal(m, key->bits, held, held_first);
+}
+#endif

@@ -1,0 +1,158 @@
+/* ======== Map lookup: searches in maps =========== >>containers/map_lookup */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "../interface/error.h"
+#include "../interface/map_layout.h"
+#include "../platform/libc.h"
+#include "../core/string.h"
+#include "../core/any.h"
+#include "equal.h"
+#include "map_key.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* -------- Looking up -------- */
+
+/* Where a key is: its pair, its slot or place in the row, and in a table the
+   slot before it in its chain (TVMFFI_I_MAP_END if it begins the chain). */
+typedef struct {
+  tvmffi_i_pair *pair;
+  uint64_t index, before, passed; /* `passed`: entries before it in its chain */
+} tvmffi_i_map_place;
+
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_row(
+    const tvmffi_i_map_object *m, const tvmffi_i_map_key *key,
+    tvmffi_i_map_place *place) {
+  tvmffi_i_pair *pair = (tvmffi_i_pair *)m->data;
+  uint64_t i, n = m->size;
+  int code;
+  for (i = 0; i < n; ++i, ++pair) {
+    code = tvmffi_i_map_equal(m, key, &pair->key, 1);
+    if (!code) continue;
+    place->pair = pair;
+    place->index = i;
+    return code;
+  }
+  return 0;
+}
+
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_table(
+    const tvmffi_i_map_object *m, const tvmffi_i_map_key *key, uint64_t hash,
+    tvmffi_i_map_place *place) {
+  uint64_t i = tvmffi_i_map_home(m, hash), before = TVMFFI_I_MAP_END, next;
+  uint8_t meta = *tvmffi_i_map_meta(m->data, i);
+  tvmffi_i_map_item *item;
+  int code;
+  if (meta & TVMFFI_I_MAP_BODY) return 0;
+  for (;;) {
+    item = tvmffi_i_map_at(m->data, i);
+    next = tvmffi_i_map_next(m, i, meta);
+    TVMFFI_I_PREFETCH(tvmffi_i_map_at(m->data, next));
+    code = tvmffi_i_map_equal(m, key, &item->pair.key, 0);
+    if (code) {
+      place->pair = &item->pair;
+      place->index = i;
+      place->before = before;
+      return code;
+    }
+    ++place->passed;
+    if (!(meta & TVMFFI_I_MAP_JUMP)) return 0;
+    before = i;
+    i = next;
+    meta = *tvmffi_i_map_meta(m->data, i);
+  }
+}
+
+/* Finds a key: 1, 0, or the code of an error that its type raised. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find(const tvmffi_i_map_object *m,
+                                             const tvmffi_i_map_key *key,
+                                             tvmffi_i_map_place *place) {
+  uint64_t hash;
+  if (tvmffi_i_map_is_row(m)) return tvmffi_i_map_find_in_row(m, key, place);
+  if (!m->size) return 0;
+  TVMFFI_TRY(tvmffi_i_map_hash(m, key, &hash));
+  return tvmffi_i_map_find_in_table(m, key, hash, place);
+}
+
+/* Where a look-up points that ended in an error. */
+static const TVMFFIAny tvmffi_i_map_failed = {kTVMFFINone, {0}, {0}};
+
+/* Finds the value of a key, a view of any kind: borrowed, NULL if there is
+   none, or &tvmffi_i_map_failed with the error set. */
+TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_any(
+    TVMFFIObject *map, const TVMFFIAny *key) {
+  tvmffi_i_map_key k;
+  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END, 0};
+  int code = tvmffi_i_map_read_key(key, &k);
+  if (!code)
+    code = tvmffi_i_map_find((tvmffi_i_map_object *)(void *)map, &k, &place);
+  if (TVMFFI_I_UNLIKELY(code < 0)) return &tvmffi_i_map_failed;
+  return code ? &place.pair->value : NULL;
+}
+
+/* The same in a table, for a key to which nothing with other bits is equal, but
+   for an object of type `other`, if not 0, that holds a short text. */
+TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_map_lookup_bits(
+    TVMFFIObject *map, const TVMFFIAny *key, tvmffi_i_bits bits, int32_t other,
+    uint64_t hash) {
+  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
+  uint64_t i = tvmffi_i_map_home(m, hash), head;
+  const uint8_t *meta = tvmffi_i_map_meta(m->data, i);
+  const tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, i);
+  if (*meta & TVMFFI_I_MAP_BODY) return NULL;
+  for (;;) {
+    const tvmffi_i_pair *pair = &item->pair;
+    uint8_t jump = *meta & TVMFFI_I_MAP_JUMP;
+    i = tvmffi_i_map_next(m, i, jump);
+    item = tvmffi_i_map_at(m->data, i);
+    TVMFFI_I_PREFETCH(item);
+    memcpy(&head, (const void *)&pair->key, 8);
+    if (head == bits.head && pair->key.v_uint64 == bits.word)
+      return &pair->value;
+    if (other && TVMFFI_I_UNLIKELY(pair->key.type_index == other) &&
+        ((const tvmffi_i_string *)pair->key.v_ptr)->bytes.size < 8)
+      return tvmffi_i_map_lookup_any(map, key);
+    if (!jump) return NULL;
+    meta = tvmffi_i_map_meta(m->data, i);
+  }
+}
+
+TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_number(
+    TVMFFIObject *map, const TVMFFIAny *key) {
+  int32_t index = key->type_index;
+  uint64_t word = key->v_uint64;
+  return tvmffi_i_map_lookup_bits(
+      map, key, tvmffi_i_make_bits(index, 0, word), 0,
+      tvmffi_i_hash_combine((uint64_t)(int64_t)index, word));
+}
+
+TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_short(
+    TVMFFIObject *map, const TVMFFIAny *key) {
+  tvmffi_i_map_key k;
+  uint64_t hash;
+  k.index = kTVMFFISmallStr;
+  k.bits = tvmffi_i_load_bits(key);
+  k.text.data = NULL;
+  if (tvmffi_i_map_hash((const tvmffi_i_map_object *)(const void *)map, &k,
+                        &hash))
+    return &tvmffi_i_map_failed;
+  return tvmffi_i_map_lookup_bits(map, key, k.bits, kTVMFFIStr, hash);
+}
+
+/* The same; most keys are looked for without another call. */
+TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup(TVMFFIObject *map,
+                                                       const TVMFFIAny *key) {
+  uint64_t num_slots =
+      ((const tvmffi_i_map_object *)(const void *)map)->num_slots;
+  if (num_slots && num_slots < TVMFFI_I_MAP_IS_ROW) {
+    if (key->type_index < kTVMFFIRawStr)
+      return tvmffi_i_map_lookup_number(map, key);
+    if (key->type_index == kTVMFFISmallStr)
+      return tvmffi_i_map_lookup_short(map, key);
+  }
+  return tvmffi_i_map_lookup_any(map, key);
+}
+#endif

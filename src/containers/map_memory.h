@@ -1,0 +1,202 @@
+/* ======== Map memory ================================ >>containers/map_memory
+   the memory of maps and dicts */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/map_layout.h"
+#include "../platform/libc.h"
+#include "../platform/memory.h"
+#include "../core/raise.h"
+#include "../core/object.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* -------- Making and destroying -------- */
+
+/* Releases an entry that no map has any more. */
+TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
+  if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
+    tvmffi_release(pair->key.v_obj);
+  if (pair->value.type_index >= kTVMFFIStaticObjectBegin)
+    tvmffi_release(pair->value.v_obj);
+}
+
+/* Releases the entries of a table that no map has, or none any more. */
+static void tvmffi_i_map_drop_table(void *data, uint64_t num_slots) {
+  uint64_t first, n, i;
+  for (first = 0; first < num_slots; first += 16) {
+    uint8_t *meta = tvmffi_i_map_meta(data, first);
+    const tvmffi_i_map_item *items = tvmffi_i_map_at(data, first);
+    n = num_slots - first < 16 ? num_slots - first : 16;
+    for (i = 0; i < n; ++i)
+      if (meta[i] < TVMFFI_I_MAP_PROTECTED)
+        tvmffi_i_map_drop_pair(&items[i].pair);
+    memset(meta, TVMFFI_I_MAP_EMPTY, 16);
+  }
+}
+
+/* The bytes that a table of a possible size takes. One that is smaller than a
+   block ends with its last slot: nobody touches an item whose byte says that it
+   is empty. */
+TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(uint64_t num_slots) {
+  return num_slots < 16 ? 16 + (size_t)num_slots * sizeof(tvmffi_i_map_item)
+                        : (size_t)(num_slots / 16) * TVMFFI_I_MAP_BLOCK;
+}
+
+/* Once its entries have moved out, nobody knows how large an object was. */
+TVMFFI_I_INLINE void tvmffi_i_map_free(tvmffi_i_map_object *m) {
+  const char *self = (const char *)m;
+  if (tvmffi_i_map_is_row(m) && m->data == self + TVMFFI_I_MAP_ROW)
+    tvmffi_i_pool_free(
+        m, TVMFFI_I_MAP_ROW + (size_t)(m->num_slots & ~TVMFFI_I_MAP_IS_ROW) *
+                                  sizeof(tvmffi_i_pair));
+  else if (m->num_slots <= 16 && m->data == self + TVMFFI_I_MAP_HEAD)
+    tvmffi_i_pool_free(
+        m, TVMFFI_I_MAP_HEAD + tvmffi_i_map_table_bytes(m->num_slots));
+  else
+    tvmffi_i_free(m);
+}
+
+TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
+  tvmffi_i_map_object *m = (tvmffi_i_map_object *)self;
+  uint64_t i;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    if (!tvmffi_i_map_is_row(m))
+      tvmffi_i_map_drop_table(m->data, m->num_slots);
+    else
+      for (i = 0; i < m->size; ++i)
+        tvmffi_i_map_drop_pair((tvmffi_i_pair *)m->data + i);
+    if (m->data_deleter) m->data_deleter(m->data);
+    m->data_deleter = NULL;
+    m->size = 0;
+  }
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_map_free(m);
+}
+
+static void tvmffi_i_delete_map(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_map,
+                   tvmffi_i_delete_map);
+}
+
+/* A map without entries whose row has `places`, in the object. */
+static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
+                                                 uint64_t places) {
+  tvmffi_i_map_object *m;
+  if (places < TVMFFI_I_MAP_ROW_MIN) places = TVMFFI_I_MAP_ROW_MIN;
+  m = (tvmffi_i_map_object *)tvmffi_i_object(
+      TVMFFI_I_MAP_ROW + (size_t)places * sizeof(tvmffi_i_pair), type_index,
+      tvmffi_i_delete_map);
+  if (!m) return m;
+  m->data = (char *)m + TVMFFI_I_MAP_ROW;
+  m->size = 0;
+  m->num_slots = places | TVMFFI_I_MAP_IS_ROW;
+  m->data_deleter = NULL;
+  return m;
+}
+
+/* Memory for a table of `num_slots`, all empty, or NULL with the error set. */
+static void *tvmffi_i_map_new_table(uint64_t num_slots) {
+  char *data = NULL;
+  uint64_t i;
+  if (num_slots / 16 <= PTRDIFF_MAX / TVMFFI_I_MAP_BLOCK)
+    data = (char *)tvmffi_i_alloc(tvmffi_i_map_table_bytes(num_slots));
+  if (!data) {
+    (void)tvmffi_i_no_memory();
+    return data;
+  }
+  for (i = 0; i < num_slots; i += 16)
+    memset(tvmffi_i_map_meta(data, i), TVMFFI_I_MAP_EMPTY, 16);
+  return data;
+}
+
+static uint32_t tvmffi_i_map_shift(uint64_t num_slots) {
+  uint32_t shift = 64;
+  for (; num_slots > 1; num_slots >>= 1) --shift;
+  return shift;
+}
+
+/* The slots of a table for so many entries. */
+static uint64_t tvmffi_i_map_slots(uint64_t entries) {
+  uint64_t num_slots = TVMFFI_I_MAP_TABLE_MIN;
+  while (num_slots - num_slots / 8 < entries) num_slots *= 2;
+  return num_slots;
+}
+
+/* The deleter of a table that is part of its map: as upstream's may not be
+   NULL. */
+static void tvmffi_i_map_keep(void *data) { (void)data; }
+
+/* Makes a map with an empty table, a small one in the object itself; owned by
+   the caller, or NULL with the error set. */
+static tvmffi_i_map_object *tvmffi_i_map_new_dense(int32_t type_index,
+                                                   uint64_t num_slots) {
+  int within = num_slots <= 16;
+  void *data = within ? NULL : tvmffi_i_map_new_table(num_slots);
+  tvmffi_i_map_object *m;
+  if (!within && !data) return NULL;
+  m = (tvmffi_i_map_object *)tvmffi_i_object(
+      TVMFFI_I_MAP_HEAD + (within ? tvmffi_i_map_table_bytes(num_slots) : 0),
+      type_index, tvmffi_i_delete_map);
+  if (!m) {
+    tvmffi_i_free(data);
+    return m;
+  }
+  if (within) {
+    data = (char *)m + TVMFFI_I_MAP_HEAD;
+    memset(data, TVMFFI_I_MAP_EMPTY, 16);
+  }
+  m->data = data;
+  m->size = 0;
+  m->num_slots = num_slots;
+  m->data_deleter = within ? tvmffi_i_map_keep : tvmffi_i_free;
+  m->fib_shift = tvmffi_i_map_shift(num_slots);
+  m->head = m->tail = TVMFFI_I_MAP_END;
+  return m;
+}
+
+/* Makes an empty map with room for some entries, owned by the caller, or NULL
+   with the error set. `type_index`: kTVMFFIMap or kTVMFFIDict. */
+static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
+  tvmffi_i_map_object *m =
+      capacity > TVMFFI_I_MAP_ROW_MAX
+          ? tvmffi_i_map_new_dense(type_index,
+                                   tvmffi_i_map_slots((uint64_t)capacity))
+          : tvmffi_i_map_new_row(type_index,
+                                 capacity > 0 ? (uint64_t)capacity : 0);
+  return m ? &m->base : NULL;
+}
+
+/* Makes a copy of a map, of either type, that shares its keys and values;
+   owned by the caller, or NULL with the error set. */
+static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
+                                       int32_t type_index) {
+  const tvmffi_i_map_object *from =
+      (const tvmffi_i_map_object *)(const void *)map;
+  int row = tvmffi_i_map_is_row(from) || !from->num_slots;
+  tvmffi_i_map_object *m =
+      row ? tvmffi_i_map_new_row(type_index, from->size)
+          : tvmffi_i_map_new_dense(type_index, from->num_slots);
+  uint64_t i;
+  if (!m) return NULL;
+  if (!row) {
+    memcpy(m->data, from->data, tvmffi_i_map_table_bytes(from->num_slots));
+    m->head = from->head;
+    m->tail = from->tail;
+  } else if (from->size) {
+    memcpy(m->data, from->data, (size_t)from->size * sizeof(tvmffi_i_pair));
+  }
+  m->size = from->size;
+  for (i = 0; i < (row ? m->size : m->num_slots); ++i) {
+    tvmffi_i_pair *pair = tvmffi_i_map_pair(&m->base, i);
+    if (!pair) continue;
+    if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
+      tvmffi_retain(pair->key.v_obj);
+    if (pair->value.type_index >= kTVMFFIStaticObjectBegin)
+      tvmffi_retain(pair->value.v_obj);
+  }
+  return &m->base;
+}
+#endif

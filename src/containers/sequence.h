@@ -1,0 +1,326 @@
+/* ======== Sequences: arrays and lists ============== >>containers/sequence */
+/* An array has its items behind its head and is not changed once others can
+   see it; a list has them in a block of their own, and grows. The layout, the
+   capacities and the growth are upstream's (container/array.h, list.h), since
+   C++ and Rust clients read and change them inline. Such a client replaces the
+   block of a list by one from operator new and keeps the deleter, so ours has
+   to free that, too: both are malloc's. With a TVMFFI_MALLOC of another kind,
+   lists must only grow through the functions below. Readers need no lock, a
+   writer must be alone. Items are released last, when the list is whole
+   again, because destruction may call back. */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../interface/word.h"
+#include "../platform/libc.h"
+#include "../platform/memory.h"
+#include "../core/raise.h"
+#include "../core/object.h"
+#include "equal.h"
+
+#if !TVMFFI_NO_CONTAINERS
+typedef struct {
+  TVMFFIObject base;
+  TVMFFISeqCell cell;
+} tvmffi_i_seq;
+
+#define TVMFFI_I_ITEMS(seq) ((TVMFFIAny *)(seq)->cell.data)
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static void tvmffi_i_delete_items(void *data) { tvmffi_i_free(data); }
+#if defined(__cplusplus)
+}
+#endif
+
+/* So many items fit in memory. */
+#define TVMFFI_I_MAX_ITEMS \
+  ((int64_t)((PTRDIFF_MAX - sizeof(tvmffi_i_seq)) / sizeof(TVMFFIAny)))
+
+/* Another reference to what an owned Any holds. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_copy_owned(const TVMFFIAny *any) {
+  if (any->type_index >= kTVMFFIStaticObjectBegin) tvmffi_retain(any->v_obj);
+  return *any;
+}
+
+/* TVMFFIAnyViewToOwnedAny, the common kinds in place. Member by member: what
+   was stored in parts a moment ago is slow to load as a whole. */
+TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
+  if (TVMFFI_I_UNLIKELY((uint32_t)view->type_index >= kTVMFFIRawStr)) {
+    TVMFFIAny copy = *view; /* whose address may escape */
+    if (view->type_index < kTVMFFIStaticObjectBegin || !view->v_obj)
+      return TVMFFIAnyViewToOwnedAny(&copy, out);
+    tvmffi_retain(view->v_obj);
+  }
+  out->type_index = view->type_index;
+  out->zero_padding = view->zero_padding;
+  out->v_uint64 = view->v_uint64;
+  return 0;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
+  tvmffi_i_seq *s = (tvmffi_i_seq *)self;
+  const int is_array = s->base.type_index == kTVMFFIArray;
+  const void *data = is_array ? s->cell.data : s + 1;
+  const size_t within = is_array ? (size_t)s->cell.capacity : 0;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    TVMFFIAny *item = TVMFFI_I_ITEMS(s);
+    int64_t left = s->cell.size;
+    for (; left > 0; --left, ++item)
+      if (item->type_index >= kTVMFFIStaticObjectBegin)
+        tvmffi_release(item->v_obj);
+    if (s->cell.data_deleter) s->cell.data_deleter(s->cell.data);
+  }
+  tvmffi_i_delete_content(self, flags, sizeof(*s), data,
+                          within * sizeof(TVMFFIAny));
+}
+
+static void tvmffi_i_delete_seq(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_seq,
+                   tvmffi_i_delete_seq);
+}
+
+/* An array without items yet. */
+static tvmffi_i_seq *tvmffi_i_empty_array(int64_t capacity) {
+  tvmffi_i_seq *s;
+  if (capacity > TVMFFI_I_MAX_ITEMS) {
+    (void)tvmffi_i_no_memory();
+    return NULL;
+  }
+  s = (tvmffi_i_seq *)tvmffi_i_object(
+      sizeof(*s) + (size_t)capacity * sizeof(TVMFFIAny), kTVMFFIArray,
+      tvmffi_i_delete_seq);
+  if (!s) return s;
+  s->cell.data = s + 1;
+  s->cell.size = 0;
+  s->cell.capacity = capacity;
+  s->cell.data_deleter = NULL;
+  return s;
+}
+
+/* Gives a list (owned) without items, or NULL with the error raised. */
+static TVMFFIObject *tvmffi_i_new_list(int64_t capacity) {
+  void *data = NULL;
+  tvmffi_i_seq *s;
+  if (capacity > 0) {
+    if (capacity <= TVMFFI_I_MAX_ITEMS)
+      data = tvmffi_i_alloc((size_t)capacity * sizeof(TVMFFIAny));
+    if (!data) {
+      (void)tvmffi_i_no_memory();
+      return NULL;
+    }
+  }
+  s = (tvmffi_i_seq *)tvmffi_i_object(sizeof(*s), kTVMFFIList,
+                                      tvmffi_i_delete_seq);
+  if (!s) {
+    tvmffi_i_free(data);
+    return NULL;
+  }
+  s->cell.data = data;
+  s->cell.size = 0;
+  s->cell.capacity = capacity > 0 ? capacity : 0;
+  s->cell.data_deleter = tvmffi_i_delete_items;
+  return &s->base;
+}
+
+/* Gives an array (owned) of `n` None, to be filled by the caller at *items
+   before others see it, or NULL with the error raised. */
+static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
+  tvmffi_i_seq *s = tvmffi_i_empty_array(n);
+  if (!s) return NULL;
+  memset(s->cell.data, 0, (size_t)n * sizeof(TVMFFIAny));
+  s->cell.size = n;
+  *items = TVMFFI_I_ITEMS(s);
+  return &s->base;
+}
+
+/* Makes room for `capacity` items, which is more than there is. */
+TVMFFI_I_NOINLINE int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
+  size_t used = (size_t)s->cell.size * sizeof(TVMFFIAny), size;
+  void *data = NULL;
+  if (capacity > TVMFFI_I_MAX_ITEMS) return tvmffi_i_no_memory();
+  size = (size_t)capacity * sizeof(TVMFFIAny);
+#if !defined(TVMFFI_MALLOC)
+  /* A little is copied sooner than realloc has looked for room behind it. */
+  if (used > 512 && s->cell.data_deleter == tvmffi_i_delete_items) {
+    data = realloc(s->cell.data, size);
+    if (!data) return tvmffi_i_no_memory();
+    s->cell.data = data;
+    s->cell.capacity = capacity;
+    return 0;
+  }
+#endif
+  data = tvmffi_i_alloc(size);
+  if (!data) return tvmffi_i_no_memory();
+  if (used) memcpy(data, s->cell.data, used);
+  if (s->cell.data_deleter) s->cell.data_deleter(s->cell.data);
+  s->cell.data = data;
+  s->cell.capacity = capacity;
+  s->cell.data_deleter = tvmffi_i_delete_items;
+  return 0;
+}
+
+/* Makes room for `extra` items more: twice the room, or as much as it takes. */
+TVMFFI_I_SLOW int tvmffi_i_add_room(tvmffi_i_seq *s, int64_t extra) {
+  int64_t need = s->cell.size + extra, twice = s->cell.capacity;
+  if (twice <= TVMFFI_I_MAX_ITEMS / 2) twice *= 2;
+  return tvmffi_i_set_capacity(s, twice > need ? twice : need);
+}
+
+TVMFFI_I_INLINE int tvmffi_i_make_room(tvmffi_i_seq *s, int64_t extra) {
+  if (TVMFFI_I_LIKELY(s->cell.capacity - s->cell.size >= extra)) return 0;
+  return tvmffi_i_add_room(s, extra);
+}
+
+/* Appends a copy of `item` (borrowed, any view) to a list. */
+TVMFFI_I_INLINE int tvmffi_i_list_append(TVMFFIObject *list,
+                                         const TVMFFIAny *item) {
+  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)list;
+  TVMFFI_TRY(tvmffi_i_make_room(s, 1));
+  TVMFFI_TRY(tvmffi_i_own(item, &TVMFFI_I_ITEMS(s)[s->cell.size]));
+  ++s->cell.size;
+  return 0;
+}
+
+/* Fills a new sequence with copies of views, for which it has room. */
+static int tvmffi_i_fill(tvmffi_i_seq *s, const TVMFFIAny *views, int64_t n) {
+  TVMFFIAny *items = TVMFFI_I_ITEMS(s);
+  int64_t i;
+  for (i = 0; i < n; ++i) {
+    TVMFFI_TRY(tvmffi_i_own(&views[i], &items[i]));
+    s->cell.size = i + 1;
+  }
+  return 0;
+}
+
+static int tvmffi_i_return_seq(tvmffi_i_seq *s, const TVMFFIAny *args,
+                               int32_t num_args, TVMFFIAny *result) {
+  if (!s) return -1;
+  if (tvmffi_i_fill(s, args, num_args)) {
+    tvmffi_release(s);
+    return -1;
+  }
+  *result = tvmffi_obj(s);
+  return 0;
+}
+
+/* A list with the items of another sequence. */
+static tvmffi_i_seq *tvmffi_i_list_of(const tvmffi_i_seq *from) {
+  TVMFFIObject *list = tvmffi_i_new_list(from->cell.size);
+  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)list;
+  if (s && tvmffi_i_fill(s, TVMFFI_I_ITEMS(from), from->cell.size)) {
+    tvmffi_release(s);
+    return NULL;
+  }
+  return s;
+}
+
+TVMFFI_I_SLOW int tvmffi_i_no_index(int64_t i, int64_t size) {
+  return tvmffi_i_fail("IndexError", "Index %lld out of bounds %lld",
+                       (long long)i, (long long)size);
+}
+
+TVMFFI_I_SLOW int tvmffi_i_no_place(int64_t i, int64_t size) {
+  return tvmffi_i_fail("IndexError", "Index %lld out of bounds [0, %lld]",
+                       (long long)i, (long long)size);
+}
+
+#define TVMFFI_I_CHECK_INDEX(seq, i)                                  \
+  if (TVMFFI_I_UNLIKELY((uint64_t)(i) >= (uint64_t)(seq)->cell.size)) \
+  return tvmffi_i_no_index(i, (seq)->cell.size)
+
+static int tvmffi_i_check_range(const tvmffi_i_seq *s, int64_t first,
+                                int64_t last) {
+  if (first >= 0 && last <= s->cell.size && first < last) return 0;
+  return tvmffi_i_fail(
+      "IndexError", "Erase range [%lld, %lld) out of bounds %lld",
+      (long long)first, (long long)last, (long long)s->cell.size);
+}
+
+/* Takes an item that exists out of a list: owned. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_take_item(tvmffi_i_seq *s, int64_t i) {
+  TVMFFIAny *gap = &TVMFFI_I_ITEMS(s)[i], item = *gap;
+  if (i < --s->cell.size)
+    memmove(gap, gap + 1, (size_t)(s->cell.size - i) * sizeof(*gap));
+  return item;
+}
+
+/* Removes the items from `first` to before `last`, which exist. Each is first
+   replaced by None; whatever their destruction does to the list, only what is
+   None goes. */
+static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
+  TVMFFIAny *items;
+  int64_t i;
+  for (i = first; i < last && i < s->cell.size; ++i)
+    tvmffi_any_release(&TVMFFI_I_ITEMS(s)[i]);
+  items = TVMFFI_I_ITEMS(s);
+  for (i = first; i < s->cell.size; ++i)
+    if (i >= last || items[i].type_index != kTVMFFINone)
+      items[first++] = items[i];
+  if (first < s->cell.size) s->cell.size = first;
+}
+
+/* Opens a gap of `n` items, uninitialised, for which there is room. */
+TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_open_gap(tvmffi_i_seq *s, int64_t i,
+                                             int64_t n) {
+  TVMFFIAny *gap = &TVMFFI_I_ITEMS(s)[i];
+  memmove(gap + n, gap, (size_t)(s->cell.size - i) * sizeof(TVMFFIAny));
+  s->cell.size += n;
+  return gap;
+}
+
+static int tvmffi_i_insert_items(tvmffi_i_seq *s, int64_t at,
+                                 const tvmffi_i_seq *from) {
+  int64_t n = from->cell.size, i;
+  TVMFFIAny *gap;
+  if (n == 0) return 0;
+  TVMFFI_TRY(tvmffi_i_make_room(s, n));
+  if (at < 0 || at > s->cell.size) return tvmffi_i_no_place(at, s->cell.size);
+  gap = tvmffi_i_open_gap(s, at, n);
+  for (i = 0; i < n; ++i)
+    gap[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
+  return 0;
+}
+
+/* Whether a sequence has an item that equals an owned value; 1, 0 or a code. */
+static int tvmffi_i_seq_has(const tvmffi_i_seq *s, const TVMFFIAny *value) {
+  int64_t i;
+  int has = 0;
+  for (i = 0; !has && i < s->cell.size; ++i)
+    has = tvmffi_i_any_equal(&TVMFFI_I_ITEMS(s)[i], value);
+  return has;
+}
+
+static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
+                             TVMFFIAny *result) {
+  TVMFFIAny value;
+  int has;
+  TVMFFI_TRY(tvmffi_i_own(view, &value));
+  has = tvmffi_i_seq_has((const tvmffi_i_seq *)(void *)seq, &value);
+  tvmffi_any_release(&value);
+  if (has < 0) return has;
+  *result = tvmffi_bool(has);
+  return 0;
+}
+
+TVMFFI_I_OBJECT_TYPE(i_array, "ffi.Array", "ffi.Array", kTVMFFIArray)
+TVMFFI_I_OBJECT_TYPE(i_list, "ffi.List", "ffi.List", kTVMFFIList)
+
+/* A list; an array is taken, too, and stands for a list of its items, whose
+   changes nobody sees (SeqTypeTraitsBase of upstream's container/seq_base.h).
+ */
+TVMFFI_I_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
+              "{\"type\":\"ffi.List\",\"args\":[{\"type\":\"Any\"}]}")
+TVMFFI_I_GET(i_any_list) {
+  *out = any->v_obj;
+  if (any->type_index != kTVMFFIList && any->type_index != kTVMFFIArray)
+    return TVMFFI_I_MISMATCH;
+  return *out ? 0 : TVMFFI_I_MISMATCH;
+}
+#endif

@@ -1,0 +1,421 @@
+/* ======== Data types: data types as text ==================== >>core/dtype */
+/* Data types as text, as upstream's dtype.cc reads and writes them, and
+   stricter where it lets through what cannot be meant (docs/differences.md).
+   Codes from 129 on are a user's: two global functions know their names. */
+
+#pragma once
+
+#include "../head/compiler.h"
+#include "../head/dlpack.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../interface/word.h"
+#include "../platform/libc.h"
+#include "../platform/memory.h"
+#include "raise.h"
+#include "string.h"
+
+enum { TVMFFI_I_CUSTOM_CODE = 129, TVMFFI_I_FIRST_SHORT_FLOAT = 7 };
+
+/* By code; a code without a text is not known. Texts of one size, copied as a
+   whole. */
+typedef struct {
+  char text[19];
+  uint8_t size;
+} tvmffi_i_code_name;
+static const tvmffi_i_code_name tvmffi_i_code_names[] = {
+    {"int", 3},
+    {"uint", 4},
+    {"float", 5},
+    {"handle", 6},
+    {"bfloat", 6},
+    {"", 0},
+    {"bool", 4},
+    {"float8_e3m4", 11},
+    {"float8_e4m3", 11},
+    {"float8_e4m3b11fnuz", 18},
+    {"float8_e4m3fn", 13},
+    {"float8_e4m3fnuz", 15},
+    {"float8_e5m2", 11},
+    {"float8_e5m2fnuz", 15},
+    {"float8_e8m0fnu", 14},
+    {"float6_e2m3fn", 13},
+    {"float6_e3m2fn", 13},
+    {"float4_e2m1fn", 13}};
+enum {
+  TVMFFI_I_NUM_CODES =
+      sizeof(tvmffi_i_code_names) / sizeof(tvmffi_i_code_names[0])
+};
+
+/* A text being read. Errors show it as upstream does, with an alias (i8, f16,
+   fp8_...) written out: `alias` bytes of it stand for `head`. */
+typedef struct {
+  const char *at, *end;
+  const char *text; /* behind the alias */
+  const char *head;
+} tvmffi_i_reader;
+
+/* What "%.*s" takes for a text between two places. */
+#define TVMFFI_I_SHOWN(begin, end) \
+  tvmffi_i_clip(begin, (size_t)((end) - (begin))), begin
+
+TVMFFI_I_COLD int tvmffi_i_bad_dtype(const tvmffi_i_reader *r,
+                                     const char *kind) {
+  return tvmffi_i_fail("ValueError", "unknown %s `%s%.*s`", kind, r->head,
+                       TVMFFI_I_SHOWN(r->text, r->end));
+}
+
+TVMFFI_I_COLD int tvmffi_i_bad_number(const tvmffi_i_reader *r,
+                                      const char *what, uint32_t number,
+                                      const char *type) {
+  return tvmffi_i_fail(
+      "ValueError", "%s value %u is out of range for %s in dtype '%s%.*s'",
+      what, number, type, r->head, TVMFFI_I_SHOWN(r->text, r->end));
+}
+
+static int tvmffi_i_starts(const tvmffi_i_reader *r, const char *prefix,
+                           size_t size) {
+  size_t i = 0;
+  if ((size_t)(r->end - r->at) < size) return 0;
+  while (i < size && r->at[i] == prefix[i]) ++i;
+  return i == size;
+}
+
+/* Reads digits, of which there may be none: that is 0. */
+static int tvmffi_i_read_number(tvmffi_i_reader *r, uint32_t *out) {
+  const char *begin = r->at;
+  uint64_t value = 0;
+  for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; ++r->at)
+    if (value <= UINT32_MAX) value = value * 10 + (uint64_t)(*r->at - '0');
+  if (value > UINT32_MAX)
+    return tvmffi_i_fail("ValueError",
+                         "Integer value in dtype string '%.*s' is out of range "
+                         "for uint32_t",
+                         TVMFFI_I_SHOWN(begin, r->at));
+  *out = (uint32_t)value;
+  return 0;
+}
+
+/* Reads the end of a type: nothing, x4, or, if scalable, xvscalex4, whose
+   lanes are stored negative. More than 2^15 lanes would read as the other. */
+static int tvmffi_i_read_lanes(tvmffi_i_reader *r, int scalable,
+                               DLDataType *out) {
+  int negative = 0;
+  uint32_t lanes = 0;
+  const char *digits;
+  if (r->at == r->end) return 0;
+  if (scalable && tvmffi_i_starts(r, "xvscale", 7)) {
+    negative = 1;
+    r->at += 7;
+  }
+  if (r->at != r->end && *r->at != 'x') return tvmffi_i_bad_dtype(r, "dtype");
+  digits = r->at += r->at != r->end;
+  TVMFFI_TRY(tvmffi_i_read_number(r, &lanes));
+  if (r->at == digits || lanes == 0)
+    return tvmffi_i_fail("ValueError",
+                         "Invalid lanes specification in dtype '%s%.*s'. Lanes "
+                         "must be a positive integer.",
+                         r->head, TVMFFI_I_SHOWN(r->text, r->end));
+  if (lanes > UINT16_MAX)
+    return tvmffi_i_bad_number(r, "Lanes", lanes, "uint16_t");
+  if (lanes > (uint32_t)(INT16_MAX + negative))
+    return tvmffi_i_bad_number(r, "Lanes", lanes, "int16_t");
+  if (r->at != r->end) return tvmffi_i_bad_dtype(r, "dtype");
+  out->lanes = (uint16_t)(negative ? 0 - lanes : lanes);
+  return 0;
+}
+
+/* Whether 8_, 6_ or 4_ stands here: a float of so many bits, by name. */
+static int tvmffi_i_at_short_float(const tvmffi_i_reader *r) {
+  return r->end - r->at >= 2 && r->at[1] == '_' &&
+         (r->at[0] == '8' || r->at[0] == '6' || r->at[0] == '4');
+}
+
+/* Reads it: digit, underscore and the name of the format. */
+static int tvmffi_i_read_short_float(tvmffi_i_reader *r, DLDataType *out) {
+  static const char *const kinds[] = {"float8 type", "float6 type",
+                                      "float4 type"};
+  int bits = r->at[0] - '0', code;
+  const char *end = r->at += 2;
+  size_t size;
+  while (end != r->end && *end != 'x' && !(bits == 4 && *end == '_')) ++end;
+  size = (size_t)(end - r->at);
+  for (code = TVMFFI_I_FIRST_SHORT_FLOAT; code < TVMFFI_I_NUM_CODES; ++code) {
+    const tvmffi_i_code_name *name = &tvmffi_i_code_names[code];
+    if (name->text[5] - '0' != bits || name->size != size + 7 ||
+        !tvmffi_i_starts(r, name->text + 7, size))
+      continue;
+    r->at = end;
+    if (end != r->end && *end == '_') ++r->at;
+    out->code = (uint8_t)code;
+    out->bits = (uint8_t)bits;
+    return tvmffi_i_read_lanes(r, 0, out);
+  }
+  return tvmffi_i_bad_dtype(r, kinds[(8 - bits) / 2]);
+}
+
+/* Calls dtype.get_custom_type_code or _name with one argument. */
+static int tvmffi_i_call_custom(const char *name, TVMFFIAny *arg,
+                                TVMFFIAny *result) {
+  TVMFFIByteArray key = tvmffi_view(name);
+  TVMFFIObjectHandle f = NULL;
+  int code;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&key, &f));
+  if (!f) return tvmffi_i_fail("ValueError", "Function %s not found", name);
+  *result = tvmffi_none();
+  code = TVMFFIFunctionCall(f, arg, 1, result);
+  tvmffi_release(f);
+  return code;
+}
+
+static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
+  TVMFFIByteArray name;
+  TVMFFIAny arg, result;
+  const char *end;
+  int code;
+  if (r->at == r->end || *r->at != '[')
+    return tvmffi_i_fail("ValueError",
+                         "expected opening brace after 'custom' type in%.*s",
+                         TVMFFI_I_SHOWN(r->text, r->end));
+  name.data = ++r->at;
+  end = (const char *)memchr(r->at, ']', (size_t)(r->end - r->at));
+  if (!end)
+    return tvmffi_i_fail("ValueError",
+                         "expected closing brace after 'custom' type in%.*s",
+                         TVMFFI_I_SHOWN(r->text, r->end));
+  name.size = (size_t)(end - name.data);
+  r->at = end + 1;
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&name, &arg));
+  code = tvmffi_i_call_custom("dtype.get_custom_type_code", &arg, &result);
+  tvmffi_any_release(&arg);
+  if (code) return code;
+  if (result.type_index != kTVMFFIInt ||
+      result.v_int64 < TVMFFI_I_CUSTOM_CODE || result.v_int64 > UINT8_MAX) {
+    tvmffi_any_release(&result);
+    return tvmffi_i_fail("ValueError",
+                         "dtype.get_custom_type_code must give a code from "
+                         "129 to 255");
+  }
+  out->code = (uint8_t)result.v_int64;
+  return 0;
+}
+
+/* What the beginning of a type may be; an alias has a head to be shown, and is
+   one only before what its `before` says. The first that fits is taken. */
+typedef enum {
+  TVMFFI_I_BEFORE_ANY,
+  TVMFFI_I_BEFORE_DIGIT,
+  TVMFFI_I_BEFORE_SHORT_FLOAT
+} tvmffi_i_before;
+typedef struct {
+  const char *prefix;
+  uint8_t size, code, bits, before;
+  const char *head;
+} tvmffi_i_dtype_name;
+static const tvmffi_i_dtype_name tvmffi_i_dtype_names[] = {
+    {"float", 5, kDLFloat, 32, TVMFFI_I_BEFORE_ANY, ""},
+    {"int", 3, kDLInt, 32, TVMFFI_I_BEFORE_ANY, ""},
+    {"uint", 4, kDLUInt, 32, TVMFFI_I_BEFORE_ANY, ""},
+    {"bool", 4, kDLBool, 8, TVMFFI_I_BEFORE_ANY, ""},
+    {"bfloat", 6, kDLBfloat, 16, TVMFFI_I_BEFORE_ANY, ""},
+    {"fp", 2, kDLFloat, 0, TVMFFI_I_BEFORE_SHORT_FLOAT, "float"},
+    {"f", 1, kDLFloat, 32, TVMFFI_I_BEFORE_DIGIT, "float"},
+    {"i", 1, kDLInt, 32, TVMFFI_I_BEFORE_DIGIT, "int"},
+    {"u", 1, kDLUInt, 32, TVMFFI_I_BEFORE_DIGIT, "uint"},
+    {"bf", 2, kDLBfloat, 16, TVMFFI_I_BEFORE_DIGIT, "bfloat"},
+    {"handle", 6, kDLOpaqueHandle, 64, TVMFFI_I_BEFORE_ANY, ""},
+    {"custom", 6, TVMFFI_I_CUSTOM_CODE, 32, TVMFFI_I_BEFORE_ANY, ""}};
+
+/* Finds the name and goes behind it; NULL when there is none. */
+static const tvmffi_i_dtype_name *tvmffi_i_read_name(tvmffi_i_reader *r) {
+  const size_t count =
+      sizeof(tvmffi_i_dtype_names) / sizeof(tvmffi_i_dtype_names[0]);
+  const char *begin = r->at;
+  size_t i;
+  for (i = 0; i < count; ++i) {
+    const tvmffi_i_dtype_name *n = &tvmffi_i_dtype_names[i];
+    if (!tvmffi_i_starts(r, n->prefix, n->size)) continue;
+    r->at = begin + n->size;
+    if (n->before == TVMFFI_I_BEFORE_ANY) return n;
+    r->text = r->at;
+    r->head = n->head;
+    if (n->before == TVMFFI_I_BEFORE_SHORT_FLOAT
+            ? tvmffi_i_at_short_float(r)
+            : r->at < r->end && *r->at >= '0' && *r->at <= '9')
+      return n;
+    r->at = r->text = begin;
+    r->head = "";
+  }
+  return NULL;
+}
+
+static int tvmffi_i_read_dtype(tvmffi_i_reader *r, DLDataType *out) {
+  const tvmffi_i_dtype_name *name = tvmffi_i_read_name(r);
+  uint32_t bits = 0;
+  if (!name) return tvmffi_i_bad_dtype(r, "dtype");
+  if (name->code == kDLFloat && tvmffi_i_at_short_float(r))
+    return tvmffi_i_read_short_float(r, out);
+  out->code = name->code;
+  out->bits = name->bits;
+  if (name->code == TVMFFI_I_CUSTOM_CODE)
+    TVMFFI_TRY(tvmffi_i_read_custom(r, out));
+  TVMFFI_TRY(tvmffi_i_read_number(r, &bits));
+  if (bits > UINT8_MAX) return tvmffi_i_bad_number(r, "Bits", bits, "uint8_t");
+  if (bits > 8 && name->code == kDLBool)
+    return tvmffi_i_bad_number(r, "Bits", bits, "bool");
+  if (bits) out->bits = (uint8_t)bits;
+  return tvmffi_i_read_lanes(r, 1, out);
+}
+
+/* Reads digits; gives their end. Sixteen of them fit the number. */
+TVMFFI_I_INLINE const char *tvmffi_i_digits(const char *p, const char *end,
+                                            uint64_t *out) {
+  uint64_t value = 0;
+  for (; p < end && *p >= '0' && *p <= '9'; ++p)
+    value = value * 10 + (uint64_t)(*p - '0');
+  *out = value;
+  return p;
+}
+
+/* Reads int, uint, float, bool and handle with bits and lanes. Gives 0, having
+   done nothing, for all else: that and all faults are tvmffi_i_read_dtype's. */
+static int tvmffi_i_read_usual(const char *p, size_t size, DLDataType *out) {
+  const char *end, *digits;
+  uint64_t bits, lanes = 1;
+  int negative = 0;
+  DLDataType t;
+  if (size < 3 || size > 16 || (size > 6 && p[6] == '_')) return 0;
+  end = p + size;
+  t.bits = 32;
+  if (memcmp(p, "int", 3) == 0) {
+    t.code = kDLInt;
+    p += 3;
+  } else if (size >= 5 && memcmp(p, "float", 5) == 0) {
+    t.code = kDLFloat;
+    p += 5;
+  } else if (size >= 4 && memcmp(p, "uint", 4) == 0) {
+    t.code = kDLUInt;
+    p += 4;
+  } else if (size == 4 && memcmp(p, "bool", 4) == 0) {
+    t.code = kDLBool;
+    t.bits = 8;
+    p += 4;
+  } else if (size == 6 && memcmp(p, "handle", 6) == 0) {
+    t.code = kDLOpaqueHandle;
+    t.bits = 64;
+    p += 6;
+  } else {
+    return 0;
+  }
+  p = tvmffi_i_digits(p, end, &bits);
+  if (bits > UINT8_MAX) return 0;
+  if (bits) t.bits = (uint8_t)bits;
+  if (p < end) {
+    if (end - p > 8 && memcmp(p, "xvscale", 7) == 0) negative = 1, p += 7;
+    if (*p != 'x') return 0;
+    digits = ++p;
+    p = tvmffi_i_digits(p, end, &lanes);
+    if (p != end || p == digits || !lanes ||
+        lanes > (uint64_t)(INT16_MAX + negative))
+      return 0;
+  }
+  t.lanes = (uint16_t)(negative ? 0 - lanes : lanes);
+  *out = t;
+  return 1;
+}
+
+int TVMFFIDataTypeFromString(const TVMFFIByteArray *str, DLDataType *out) {
+  tvmffi_i_reader r;
+  DLDataType dtype;
+  TVMFFI_I_BYTES(str);
+  TVMFFI_I_NOT_NULL(out);
+  if (tvmffi_i_read_usual(str->data, str->size, out)) return 0;
+  dtype.code = kDLOpaqueHandle;
+  dtype.bits = 0;
+  dtype.lanes = 0;
+  if (str->size && !(str->size == 4 && memcmp(str->data, "void", 4) == 0)) {
+    r.at = r.text = str->data;
+    r.end = str->data + str->size;
+    r.head = "";
+    dtype.lanes = 1;
+    TVMFFI_TRY(tvmffi_i_read_dtype(&r, &dtype));
+  }
+  *out = dtype;
+  return 0;
+}
+
+/* Writes a number in decimal; gives the end. */
+static char *tvmffi_i_write_number(char *to, uint32_t x) {
+  char digits[10];
+  int n = 0;
+  do {
+    digits[n++] = (char)('0' + x % 10);
+    x /= 10;
+  } while (x);
+  while (n) *to++ = digits[--n];
+  return to;
+}
+
+/* Writes bits and lanes behind a name; gives the end. */
+static char *tvmffi_i_write_size(char *to, DLDataType t) {
+  int lanes = (int16_t)t.lanes;
+  if (t.code < TVMFFI_I_FIRST_SHORT_FLOAT && (t.code != kDLBool || t.bits != 8))
+    to = tvmffi_i_write_number(to, t.bits);
+  if (lanes > 1 || lanes < -1) {
+    size_t n = lanes > 1 ? 1 : 8;
+    memcpy(to, "xvscalex", n);
+    to = tvmffi_i_write_number(to + n, (uint32_t)(lanes < 0 ? -lanes : lanes));
+  }
+  return to;
+}
+
+TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
+  TVMFFIAny code = tvmffi_int(t.code), result;
+  TVMFFIByteArray name;
+  char *text, *end;
+  int failed;
+  TVMFFI_TRY(
+      tvmffi_i_call_custom("dtype.get_custom_type_name", &code, &result));
+  if (tvmffi_i_get_str(&result, &name)) {
+    tvmffi_any_release(&result);
+    return tvmffi_i_fail("TypeError",
+                         "dtype.get_custom_type_name must give a string");
+  }
+  text = (char *)tvmffi_i_alloc(name.size + 32);
+  if (!text) {
+    tvmffi_any_release(&result);
+    return tvmffi_i_no_memory();
+  }
+  memcpy(text, "custom[", 7);
+  memcpy(text + 7, name.data, name.size);
+  text[7 + name.size] = ']';
+  end = tvmffi_i_write_size(text + 8 + name.size, t);
+  failed = tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
+                                kTVMFFIStr, out);
+  tvmffi_i_free(text);
+  tvmffi_any_release(&result);
+  return failed;
+}
+
+int TVMFFIDataTypeToString(const DLDataType *dtype, TVMFFIAny *out) {
+  char text[48], *end = text;
+  const tvmffi_i_code_name *name;
+  TVMFFI_I_NOT_NULL(dtype);
+  TVMFFI_I_NOT_NULL(out);
+  if (dtype->code >= TVMFFI_I_CUSTOM_CODE)
+    return tvmffi_i_write_custom(*dtype, out);
+  name =
+      &tvmffi_i_code_names[dtype->code < TVMFFI_I_NUM_CODES ? dtype->code : 5];
+  if (!name->size)
+    return tvmffi_i_fail("ValueError",
+                         "DLDataType contains unknown type_code=%d",
+                         (int)dtype->code);
+  if (dtype->code != kDLOpaqueHandle || dtype->lanes || dtype->bits) {
+    memcpy(text, name->text, sizeof(name->text));
+    end = text + name->size;
+    if (dtype->code != kDLOpaqueHandle) end = tvmffi_i_write_size(end, *dtype);
+  }
+  return tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
+                              kTVMFFIStr, out);
+}

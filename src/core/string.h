@@ -1,0 +1,131 @@
+/* ======== Strings: string and bytes objects ================ >>core/string */
+/* Strings, bytes and big integers, and owned values made of views. A text of
+   up to seven bytes stands in the Any, its other bytes zero. */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../platform/libc.h"
+#include "../platform/text.h"
+#include "raise.h"
+#include "object.h"
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIByteArray bytes; /* the text follows, and a NUL */
+} tvmffi_i_string;
+
+static void tvmffi_i_delete_string(void *self, int flags) {
+  const tvmffi_i_string *s = (tvmffi_i_string *)self;
+  tvmffi_i_delete_content(self, flags, sizeof(*s), s->bytes.data,
+                          s->bytes.size + 1);
+}
+
+/* An uninitialised string object of `size` bytes and its NUL. */
+static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
+  tvmffi_i_string *s;
+  char *text;
+  if (size > PTRDIFF_MAX - sizeof(*s) - 8) {
+    (void)tvmffi_i_no_memory();
+    return NULL;
+  }
+  s = (tvmffi_i_string *)tvmffi_i_object(sizeof(*s) + size + 1, type_index,
+                                         tvmffi_i_delete_string);
+  if (!s) return s;
+  text = (char *)(void *)(s + 1);
+  text[size] = 0;
+  s->bytes.data = text;
+  s->bytes.size = size;
+  return s;
+}
+
+/* Up to seven bytes as they stand in an Any. Put together in a register: a
+   word loaded right after its bytes were stored one by one has to wait. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define TVMFFI_I_BYTE_SHIFT(i, bytes) (64 - 8 * ((i) + (bytes)))
+#else
+#define TVMFFI_I_BYTE_SHIFT(i, bytes) (8 * (i))
+#endif
+TVMFFI_I_INLINE uint64_t tvmffi_i_small_text(const char *data, size_t size) {
+  const unsigned char *at = (const unsigned char *)data;
+  if (size >= 4) {
+    uint32_t first, last;
+    memcpy(&first, data, 4);
+    memcpy(&last, data + size - 4, 4);
+    return (uint64_t)first << TVMFFI_I_BYTE_SHIFT(0, 4) |
+           (uint64_t)last << TVMFFI_I_BYTE_SHIFT(size - 4, 4);
+  }
+  if (size == 0) return 0;
+  return (uint64_t)at[0] << TVMFFI_I_BYTE_SHIFT(0, 1) |
+         (uint64_t)at[size / 2] << TVMFFI_I_BYTE_SHIFT(size / 2, 1) |
+         (uint64_t)at[size - 1] << TVMFFI_I_BYTE_SHIFT(size - 1, 1);
+}
+
+static int tvmffi_i_make_large(const char *data, size_t size, int32_t large,
+                               TVMFFIAny *out) {
+  tvmffi_i_string *s = tvmffi_i_new_string(size, large);
+  if (!s) return -1;
+  memcpy((void *)(s + 1), data, size);
+  *out = tvmffi_obj(s);
+  return 0;
+}
+
+/* Makes an owned string or bytes. `out` may hold what `data` points into. */
+TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
+                                         int32_t in_any, int32_t large,
+                                         TVMFFIAny *out) {
+  uint64_t text;
+  if (size >= sizeof(out->v_bytes))
+    return tvmffi_i_make_large(data, size, large, out);
+  text = tvmffi_i_small_text(data, size);
+  out->type_index = in_any;
+  out->small_str_len = (uint32_t)size;
+  out->v_uint64 = text;
+  return 0;
+}
+
+int TVMFFIStringFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
+  TVMFFI_I_BYTES(input);
+  TVMFFI_I_NOT_NULL(out);
+  return tvmffi_i_make_string(input->data, input->size, kTVMFFISmallStr,
+                              kTVMFFIStr, out);
+}
+
+int TVMFFIBytesFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
+  TVMFFI_I_BYTES(input);
+  TVMFFI_I_NOT_NULL(out);
+  return tvmffi_i_make_string(input->data, input->size, kTVMFFISmallBytes,
+                              kTVMFFIBytes, out);
+}
+
+#if !TVMFFI_NO_EXTRA
+/* Makes the text an owned string, or the error of the memory that was refused.
+   The buffer is empty afterwards. */
+static int tvmffi_i_text_take(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
+  tvmffi_i_string *s;
+  int failed = b->failed;
+  b->failed = 0;
+  if (failed) {
+    tvmffi_i_text_release(b);
+    return tvmffi_i_no_memory();
+  }
+  if (b->size < sizeof(out->v_bytes) || b->size < b->capacity / 4) {
+    failed = tvmffi_i_make_string(b->data, b->size, kTVMFFISmallStr, kTVMFFIStr,
+                                  out);
+    tvmffi_i_text_release(b);
+    return failed;
+  }
+  s = (tvmffi_i_string *)(void *)(b->data - TVMFFI_I_TEXT_HEAD);
+  tvmffi_i_start_object(&s->base, kTVMFFIStr, tvmffi_i_delete_plain);
+  s->bytes.data = b->data;
+  s->bytes.size = b->size;
+  b->data[b->size] = 0;
+  *out = tvmffi_obj(s);
+  b->data = NULL;
+  b->size = b->capacity = 0;
+  return 0;
+}
+#endif

@@ -1,0 +1,360 @@
+/* ======== JSON writer: values to JSON text ============ >>extra/json_write */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../interface/word.h"
+#include "../interface/map_layout.h"
+#include "../interface/mismatch.h"
+#include "../interface/function.h"
+#include "../platform/libc.h"
+#include "../platform/memory.h"
+#include "../platform/text.h"
+#include "../platform/decimal.h"
+#include "../core/raise.h"
+#include "../core/string.h"
+#include "../containers/sequence.h"
+#include "../containers/map_function.h"
+#include "json_read.h"
+
+#if !TVMFFI_NO_EXTRA
+/* -------- Writing -------- */
+
+/* A container that is being written (borrowed), and where. */
+typedef struct {
+  const TVMFFIObject *object;
+  uint64_t at; /* an index, or what tvmffi_i_map_after gives */
+  int any;     /* something of it is written */
+} tvmffi_i_json_level;
+
+typedef struct {
+  tvmffi_i_text_buffer text;
+  tvmffi_i_json_level *levels;
+  size_t depth, room;
+  size_t mark; /* of the level that new ones are compared with */
+  int32_t indent;
+  int64_t margin;
+} tvmffi_i_json_writer;
+
+/* Looks for cycles (R. Brent, 1980): what is entered is compared with one of
+   the levels around it, that at the highest power of two. Within a cycle that
+   level becomes one of it, and it comes again. */
+TVMFFI_I_INLINE void tvmffi_i_mark_entered(size_t *mark, size_t level) {
+  if (!(level & (level - 1))) *mark = level;
+}
+TVMFFI_I_INLINE void tvmffi_i_mark_left(size_t *mark, size_t level) {
+  if (*mark == level) *mark = level / 2;
+}
+
+/* Whether any of eight bytes is to be escaped. */
+TVMFFI_I_INLINE int tvmffi_i_json_escapes(uint64_t word) {
+  return (tvmffi_i_json_special(word) | tvmffi_i_bytes_are(word, '/') |
+          tvmffi_i_bytes_are(word, 0x7F)) != 0;
+}
+
+/* Puts the text from p on, and the quote that ends it. */
+TVMFFI_I_NOINLINE void tvmffi_i_json_put_escaped(tvmffi_i_text_buffer *b,
+                                                 const char *p,
+                                                 const char *end) {
+  static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
+  static const char hex[] = "0123456789abcdef";
+  const char *from = p;
+  char escape[6] = {'\\', 'u', '0', '0', '0', '0'};
+  uint64_t word;
+  int i;
+  while (p != end) {
+    if (end - p >= 8) {
+      memcpy(&word, p, 8);
+      if (!tvmffi_i_json_escapes(word)) {
+        p += 8;
+        continue;
+      }
+    }
+    for (i = 0; p != end && i < 8; ++i, ++p) {
+      unsigned char c = (unsigned char)*p;
+      size_t k = 0;
+      if (c > '\\' ? c != 0x7F : c >= ' ' && c != '"' && c != '/' && c != '\\')
+        continue;
+      tvmffi_i_text_put(b, from, (size_t)(p - from));
+      from = p + 1;
+      while (k < 8 && bytes[k] != (char)c) ++k;
+      escape[1] = k < 8 ? names[k] : 'u';
+      escape[4] = hex[c >> 4];
+      escape[5] = hex[c & 15];
+      tvmffi_i_text_put(b, escape, k < 8 ? 2 : 6);
+    }
+  }
+  tvmffi_i_text_put(b, from, (size_t)(p - from));
+  tvmffi_i_text_char(b, '"');
+}
+
+/* Eight bytes at a time are copied as they are looked at, the last ones with
+   some of those before them. */
+static void tvmffi_i_json_put_string(tvmffi_i_text_buffer *b,
+                                     TVMFFIByteArray s) {
+  char *at = tvmffi_i_text_room(b, s.size + 2);
+  uint64_t word;
+  size_t i;
+  if (!at) return;
+  *at++ = '"';
+  ++b->size;
+  if (s.size < 8) {
+    tvmffi_i_json_put_escaped(b, s.data, s.data + s.size);
+    return;
+  }
+  for (i = 0; i < s.size; i += 8) {
+    if (s.size - i < 8) i = s.size - 8;
+    memcpy(&word, s.data + i, 8);
+    if (tvmffi_i_json_escapes(word)) break;
+    memcpy(at + i, &word, 8);
+  }
+  if (i < s.size) {
+    b->size += i;
+    tvmffi_i_json_put_escaped(b, s.data + i, s.data + s.size);
+    return;
+  }
+  at[s.size] = '"';
+  b->size += s.size + 1;
+}
+
+/* A string (borrowed). A short one is looked at and copied as a word. */
+TVMFFI_I_INLINE void tvmffi_i_json_put_text(tvmffi_i_text_buffer *b,
+                                            const TVMFFIAny *text) {
+#if defined(TVMFFI_I_BYTES_BEFORE)
+  uint64_t word = text->v_uint64, n = text->small_str_len;
+  char *at;
+  if (text->type_index == kTVMFFISmallStr && n < 8 &&
+      !tvmffi_i_json_escapes(word | UINT64_MAX / 255 * ' ' << 8 * n)) {
+    at = tvmffi_i_text_room(b, 9);
+    if (!at) return;
+    *at = '"';
+    memcpy(at + 1, &word, 8);
+    at[n + 1] = '"';
+    b->size += (size_t)n + 2;
+    return;
+  }
+#endif
+  tvmffi_i_json_put_string(b, tvmffi_any_str(text));
+}
+
+TVMFFI_I_INLINE void tvmffi_i_json_put_int(tvmffi_i_text_buffer *b, int64_t x) {
+  char *at = tvmffi_i_text_room(b, 24);
+  if (at) b->size += tvmffi_i_print_int(at, x);
+}
+
+TVMFFI_I_NOINLINE void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b,
+                                                uint64_t bits) {
+  uint64_t size = bits & ~TVMFFI_I_DOUBLE_SIGN, whole;
+  int exponent = (int)(size >> 52) - 1023;
+  char *at = tvmffi_i_text_room(b, 48);
+  if (!at) return;
+  if (size > TVMFFI_I_DOUBLE_INFINITY) {
+    tvmffi_i_text_put(b, "NaN", 3);
+    return;
+  }
+  if (bits != size) {
+    *at++ = '-';
+    ++b->size;
+  }
+  if (size == TVMFFI_I_DOUBLE_INFINITY) {
+    tvmffi_i_text_put(b, "Infinity", 8);
+    return;
+  }
+  /* A whole number below 2^53 is told from an integer by its ".0". */
+  whole = (size & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
+  if (!size || (exponent >= 0 && exponent <= 52 &&
+                !(whole & (((uint64_t)1 << (52 - exponent)) - 1)))) {
+    tvmffi_i_json_put_int(b, size ? (int64_t)(whole >> (52 - exponent)) : 0);
+    tvmffi_i_text_put(b, ".0", 2);
+    return;
+  }
+  b->size += tvmffi_i_print_double(at, size);
+}
+
+/* What stands before an item: a comma, and a line. */
+TVMFFI_I_INLINE void tvmffi_i_json_put_line(tvmffi_i_json_writer *w,
+                                            int comma) {
+  size_t margin = w->indent && w->margin > 0 ? (size_t)w->margin : 0;
+  char *at = tvmffi_i_text_room(&w->text, margin + 2);
+  if (!at) return;
+  *at = ',';
+  at += comma;
+  if (w->indent) {
+    *at++ = '\n';
+    memset(at, ' ', margin);
+  }
+  w->text.size += (size_t)(at + margin - (w->text.data + w->text.size));
+}
+
+/* What stands before a value of a map, with the key, which is a text. A short
+   one on the same line is put there at once. */
+TVMFFI_I_INLINE void tvmffi_i_json_put_key(tvmffi_i_json_writer *w,
+                                           const TVMFFIAny *key, int comma) {
+#if defined(TVMFFI_I_BYTES_BEFORE)
+  uint64_t word = key->v_uint64, n = key->small_str_len;
+  char *at;
+  if (key->type_index == kTVMFFISmallStr && n < 8 && !w->indent &&
+      !tvmffi_i_json_escapes(word | UINT64_MAX / 255 * ' ' << 8 * n)) {
+    at = tvmffi_i_text_room(&w->text, 12);
+    if (!at) return;
+    *at = ',';
+    at += comma;
+    *at = '"';
+    memcpy(at + 1, &word, 8);
+    at[n + 1] = '"';
+    at[n + 2] = ':';
+    w->text.size += (size_t)n + 3 + (size_t)comma;
+    return;
+  }
+#endif
+  tvmffi_i_json_put_line(w, comma);
+  tvmffi_i_json_put_text(&w->text, key);
+  tvmffi_i_text_char(&w->text, ':');
+  if (w->indent) tvmffi_i_text_char(&w->text, ' ');
+}
+
+static int tvmffi_i_json_enter(tvmffi_i_json_writer *w,
+                               const TVMFFIObject *object) {
+  tvmffi_i_json_level *level;
+  int is_map = object->type_index == kTVMFFIMap;
+  if (w->depth && w->levels[w->mark].object == object)
+    return tvmffi_i_fail("ValueError", "Cycle detected: List contains itself");
+  TVMFFI_I_PUSH_ROOM(tvmffi_i_json_level, w->levels, w->depth, w->room);
+  tvmffi_i_mark_entered(&w->mark, w->depth);
+  level = &w->levels[w->depth++];
+  level->object = object;
+  level->at = is_map ? tvmffi_i_map_begin(object) : 0;
+  level->any = 0;
+  w->margin += w->indent;
+  tvmffi_i_text_char(&w->text, is_map ? '{' : '[');
+  return 0;
+}
+
+static void tvmffi_i_json_leave(tvmffi_i_json_writer *w, char end) {
+  tvmffi_i_mark_left(&w->mark, --w->depth);
+  w->margin -= w->indent;
+  if (w->indent) tvmffi_i_json_put_line(w, 0);
+  tvmffi_i_text_char(&w->text, end);
+}
+
+/* Writes a value, or the beginning of a container. */
+TVMFFI_I_INLINE int tvmffi_i_json_put(tvmffi_i_json_writer *w,
+                                      const TVMFFIAny *value) {
+  switch (value->type_index) {
+    case kTVMFFINone: tvmffi_i_text_put(&w->text, "null", 4); return 0;
+    case kTVMFFIBool:
+      if (value->v_int64)
+        tvmffi_i_text_put(&w->text, "true", 4);
+      else
+        tvmffi_i_text_put(&w->text, "false", 5);
+      return 0;
+    case kTVMFFIInt: tvmffi_i_json_put_int(&w->text, value->v_int64); return 0;
+    case kTVMFFIFloat:
+      tvmffi_i_json_put_double(&w->text, value->v_uint64);
+      return 0;
+    case kTVMFFISmallStr:
+    case kTVMFFIStr: tvmffi_i_json_put_text(&w->text, value); return 0;
+    case kTVMFFIArray:
+    case kTVMFFIList:
+    case kTVMFFIMap: return tvmffi_i_json_enter(w, value->v_obj);
+    default: break;
+  }
+  return tvmffi_i_fail("ValueError", "Unsupported type: `%s`",
+                       tvmffi_i_type_key(value->type_index));
+}
+
+/* Goes on in the innermost container: writes its next key and gives its next
+   value (borrowed), or ends it and gives NULL. */
+TVMFFI_I_INLINE int tvmffi_i_json_next(tvmffi_i_json_writer *w,
+                                       const TVMFFIAny **next) {
+  tvmffi_i_json_level *level = &w->levels[w->depth - 1];
+  const TVMFFIObject *o = level->object;
+  const tvmffi_i_seq *seq = (const tvmffi_i_seq *)(const void *)o;
+  const tvmffi_i_pair *pair;
+  int comma = level->any;
+  *next = NULL;
+  level->any = 1;
+  if (o->type_index != kTVMFFIMap) {
+    if (level->at >= (uint64_t)seq->cell.size)
+      return tvmffi_i_json_leave(w, ']'), 0;
+    *next = &TVMFFI_I_ITEMS(seq)[level->at++];
+    tvmffi_i_json_put_line(w, comma);
+    return 0;
+  }
+  pair = tvmffi_i_map_pair(o, level->at);
+  if (!pair) return tvmffi_i_json_leave(w, '}'), 0;
+  level->at = tvmffi_i_map_is_row((const tvmffi_i_map_object *)(const void *)o)
+                  ? level->at + 1
+                  : ((const tvmffi_i_map_item *)(const void *)pair)->next;
+  if (pair->key.type_index != kTVMFFIStr &&
+      pair->key.type_index != kTVMFFISmallStr)
+    return tvmffi_i_fail("ValueError", "Expect key to be string, got `%s`",
+                         tvmffi_i_type_key(pair->key.type_index));
+  *next = &pair->value;
+  tvmffi_i_json_put_key(w, &pair->key, comma);
+  return 0;
+}
+
+/* Appends a value to the text; what the writer allocated is freed by
+   tvmffi_i_json_end. */
+static int tvmffi_i_json_write(tvmffi_i_json_writer *w,
+                               const TVMFFIAny *value) {
+  for (;;) {
+    if (value) TVMFFI_TRY(tvmffi_i_json_put(w, value));
+    if (!w->depth || w->text.failed) break;
+    TVMFFI_TRY(tvmffi_i_json_next(w, &value));
+  }
+  w->depth = 0; /* levels are left when the text found no memory */
+  return 0;
+}
+
+/* Makes the text a string object, even of a short one: so does upstream, and
+   Python sees it. The buffer is empty afterwards. */
+static int tvmffi_i_text_take_object(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
+  int code;
+  if (b->failed || b->size >= sizeof(out->v_bytes))
+    return tvmffi_i_text_take(b, out);
+  code = tvmffi_i_make_large(b->data, b->size, kTVMFFIStr, out);
+  tvmffi_i_text_release(b);
+  return code;
+}
+
+/* Makes the text a string, owned by the caller, unless `code` is an error's. */
+static int tvmffi_i_json_end(tvmffi_i_json_writer *w, int code,
+                             TVMFFIAny *out) {
+  if (!code) code = tvmffi_i_text_take_object(&w->text, out);
+  tvmffi_i_text_release(&w->text);
+  tvmffi_i_free(w->levels);
+  return code;
+}
+
+/* Upstream cuts what does not fit an int, and says nothing. */
+TVMFFI_I_TYPE(i_optional_int, int32_t, "Optional<int>",
+              "{\"type\":\"Optional\",\"args\":[{\"type\":\"int\"}]}")
+TVMFFI_I_GET(i_optional_int) {
+  *out = any->type_index == kTVMFFINone ? 0 : (int32_t)any->v_int64;
+  return any->type_index == kTVMFFINone || TVMFFI_I_IS_INT(any)
+             ? 0
+             : TVMFFI_I_MISMATCH;
+}
+TVMFFI_FUNC(i_json_parse, any, (str, text)) {
+  return tvmffi_i_json_parse(text, tvmffi_result);
+}
+
+TVMFFI_FUNC(i_json_stringify, str, (i_view, value), (i_optional_int, indent)) {
+  tvmffi_i_json_writer w;
+  TVMFFIAny owned;
+  int code;
+  TVMFFI_TRY(tvmffi_i_own(value, &owned));
+  memset((void *)&w, 0, sizeof(w));
+  w.indent = indent;
+  code = tvmffi_i_json_write(&w, &owned);
+  code = tvmffi_i_json_end(&w, code, tvmffi_result);
+  tvmffi_any_release(&owned);
+  return code;
+}
+#endif

@@ -1,0 +1,423 @@
+/* ======== Recursive comparison ==================== >>extra/recursive_compare
+   order of values with their parts */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../interface/word.h"
+#include "../interface/map_layout.h"
+#include "../interface/mismatch.h"
+#include "../interface/function.h"
+#include "../platform/libc.h"
+#include "../platform/stack.h"
+#include "../core/raise.h"
+#include "../core/bigint.h"
+#include "../core/type_table.h"
+#include "../core/type_member.h"
+#include "../containers/equal.h"
+#include "../containers/sequence.h"
+#include "../containers/map_lookup.h"
+#include "graph.h"
+#include "hook.h"
+#include "recursive_hash.h"
+
+#if !TVMFFI_NO_EXTRA
+/* -------- Order -------- */
+
+#define TVMFFI_I_SIGN(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* Bytes are compared as `char` has them, signed on most machines, as upstream
+   does (memncmp of string.h). */
+static int tvmffi_i_text_sign(TVMFFIByteArray a, TVMFFIByteArray b) {
+  size_t i = 0, n = a.size < b.size ? a.size : b.size;
+  if (n && memcmp(a.data, b.data, n) != 0) {
+    while (a.data[i] == b.data[i]) ++i;
+    return TVMFFI_I_SIGN(a.data[i], b.data[i]);
+  }
+  return TVMFFI_I_SIGN(a.size, b.size);
+}
+
+static int tvmffi_i_shape_sign(const TVMFFIObject *a, const TVMFFIObject *b) {
+  const TVMFFIShapeCell *x = TVMFFI_I_CELL(TVMFFIShapeCell, a);
+  const TVMFFIShapeCell *y = TVMFFI_I_CELL(TVMFFIShapeCell, b);
+  size_t i;
+  for (i = 0; i < x->size && i < y->size; ++i)
+    if (x->data[i] != y->data[i]) return TVMFFI_I_SIGN(x->data[i], y->data[i]);
+  return TVMFFI_I_SIGN(x->size, y->size);
+}
+
+/* Two integers, of which one at least is big. */
+static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
+  TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
+  TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
+  size_t n = x.size / 8, m = y.size / 8, i = n > m ? n : m;
+  int64_t x_high = n ? tvmffi_i_word(x.data, n - 1) : 0;
+  int64_t y_high = m ? tvmffi_i_word(y.data, m - 1) : 0;
+  if ((x_high < 0) != (y_high < 0)) return x_high < 0 ? -1 : 1;
+  while (i--) {
+    uint64_t p = (uint64_t)(i < n ? tvmffi_i_word(x.data, i) : -(x_high < 0));
+    uint64_t q = (uint64_t)(i < m ? tvmffi_i_word(y.data, i) : -(y_high < 0));
+    if (p != q) return TVMFFI_I_SIGN(p, q);
+  }
+  return 0;
+}
+
+/* The order of floating-point numbers as one of integers; both zeros are 0. */
+TVMFFI_I_INLINE int64_t tvmffi_i_float_rank(uint64_t bits) {
+  int64_t size = (int64_t)(bits << 1 >> 1);
+  return bits >> 63 ? -size : size;
+}
+
+/* Compares two values of one type that are no objects. */
+static int tvmffi_i_compare_plain(const tvmffi_i_graph *g, const TVMFFIAny *a,
+                                  const TVMFFIAny *b, int *sign) {
+  switch (a->type_index) {
+    case kTVMFFIBool: *sign = (a->v_int64 != 0) - (b->v_int64 != 0); return 0;
+    case kTVMFFIInt: *sign = TVMFFI_I_SIGN(a->v_int64, b->v_int64); return 0;
+    case kTVMFFIFloat:
+      if (tvmffi_i_is_nan(a->v_uint64) || tvmffi_i_is_nan(b->v_uint64)) {
+        if (!g->is_equality)
+          return tvmffi_i_fail("TypeError", "Cannot order NaN values");
+        *sign = tvmffi_i_is_nan(a->v_uint64) != tvmffi_i_is_nan(b->v_uint64);
+        return 0;
+      }
+      *sign = TVMFFI_I_SIGN(tvmffi_i_float_rank(a->v_uint64),
+                            tvmffi_i_float_rank(b->v_uint64));
+      return 0;
+    case kTVMFFIDataType:
+      *sign = TVMFFI_I_SIGN(a->v_dtype.code, b->v_dtype.code);
+      if (!*sign) *sign = TVMFFI_I_SIGN(a->v_dtype.bits, b->v_dtype.bits);
+      if (!*sign) *sign = TVMFFI_I_SIGN(a->v_dtype.lanes, b->v_dtype.lanes);
+      return 0;
+    case kTVMFFIDevice:
+      *sign = TVMFFI_I_SIGN((int32_t)a->v_device.device_type,
+                            (int32_t)b->v_device.device_type);
+      if (!*sign)
+        *sign = TVMFFI_I_SIGN(a->v_device.device_id, b->v_device.device_id);
+      return 0;
+    default: break;
+  }
+  *sign = a->zero_padding != b->zero_padding || a->v_uint64 != b->v_uint64;
+  if (!*sign || g->is_equality) return 0;
+  return tvmffi_i_fail("TypeError", "Cannot order values of type %s",
+                       tvmffi_i_type_key(a->type_index));
+}
+
+TVMFFI_I_SLOW int tvmffi_i_cannot_order_maps(void) {
+  return tvmffi_i_fail("TypeError", "Cannot order Map/Dict values");
+}
+
+/* Compares two objects of a type that has a hook; gives 1, 0 if it has none, or
+   an error's code. */
+static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
+                                 TVMFFIObject *b, int *sign) {
+  const TVMFFIAny *hook = NULL;
+  TVMFFIAny result;
+  int64_t order;
+  tvmffi_type_bool equal;
+  if (g->is_equality)
+    hook = tvmffi_i_type_attr(&tvmffi_i_eq_hooks, a->type_index);
+  if (hook) {
+    TVMFFI_TRY(tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_EQ, a, b, &result));
+    if (tvmffi_i_get_bool(&result, &equal))
+      return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_EQ);
+    *sign = !equal;
+    return 1;
+  }
+  hook = tvmffi_i_type_attr(&tvmffi_i_compare_hooks, a->type_index);
+  if (!hook) return 0;
+  TVMFFI_TRY(
+      tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_COMPARE, a, b, &result));
+  if (tvmffi_i_get_int64(&result, &order))
+    return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_COMPARE);
+  *sign = (int32_t)order;
+  return 1;
+}
+
+/* Compares two values that need no frame; gives 1, 0 for two that do, or an
+   error's code. */
+static int tvmffi_i_compare_leaf(tvmffi_i_graph *g, const TVMFFIAny *a,
+                                 const TVMFFIAny *b, int *sign) {
+  int32_t i = a->type_index, j = b->type_index;
+  const tvmffi_i_seen *s;
+  if (i == kTVMFFINone || j == kTVMFFINone) {
+    *sign = (i != kTVMFFINone) - (j != kTVMFFINone);
+    return 1;
+  }
+  if (((i == kTVMFFIStr || i == kTVMFFISmallStr) &&
+       (j == kTVMFFIStr || j == kTVMFFISmallStr)) ||
+      ((i == kTVMFFIBytes || i == kTVMFFISmallBytes) &&
+       (j == kTVMFFIBytes || j == kTVMFFISmallBytes))) {
+    *sign = tvmffi_i_text_sign(tvmffi_any_str(a), tvmffi_any_str(b));
+    return 1;
+  }
+  if (i != j) {
+    *sign = 1;
+    if (g->is_equality) return 1;
+    if ((i != kTVMFFIInt && i != kTVMFFIBigInt) ||
+        (j != kTVMFFIInt && j != kTVMFFIBigInt))
+      return tvmffi_i_fail("TypeError",
+                           "Cannot compare values of different types: %s vs %s",
+                           tvmffi_i_type_key(i), tvmffi_i_type_key(j));
+    *sign = tvmffi_i_bigint_sign(a, b);
+    return 1;
+  }
+  if (i < kTVMFFIStaticObjectBegin) {
+    TVMFFI_TRY(tvmffi_i_compare_plain(g, a, b, sign));
+    return 1;
+  }
+  if (a->v_obj == b->v_obj || !a->v_obj || !b->v_obj) {
+    *sign = (a->v_obj != NULL) - (b->v_obj != NULL);
+    return 1;
+  }
+  if (i == kTVMFFIBigInt) {
+    *sign = tvmffi_i_bigint_sign(a, b);
+    return 1;
+  }
+  if (i == kTVMFFIShape) {
+    *sign = tvmffi_i_shape_sign(a->v_obj, b->v_obj);
+    return 1;
+  }
+  *sign = 0;
+  s = tvmffi_i_find_seen(g, a->v_obj, b->v_obj);
+  if (s && (s->state == TVMFFI_I_DONE || g->is_equality)) return 1;
+  if (s)
+    return tvmffi_i_fail("ValueError",
+                         "RecursiveCompare: cyclic reference detected in "
+                         "ordering");
+  if (i < kTVMFFIStaticObjectEnd) return 0;
+  return tvmffi_i_compare_hook(g, a->v_obj, b->v_obj, sign);
+}
+
+/* Tells whether two maps have the same keys in the same order, as far as that
+   can be seen without a look-up. */
+static int tvmffi_i_are_in_step(const TVMFFIObject *map,
+                                const TVMFFIObject *other) {
+  uint64_t i = tvmffi_i_map_begin(map), j = tvmffi_i_map_begin(other);
+  const tvmffi_i_pair *p, *q;
+  while ((p = tvmffi_i_map_pair(map, i)) != NULL) {
+    q = tvmffi_i_map_pair(other, j);
+    if (!q ||
+        (p->key.type_index > kTVMFFIBytes &&
+         !tvmffi_i_same_any(&p->key, &q->key)) ||
+        tvmffi_i_any_equal(&p->key, &q->key) != 1)
+      return 0;
+    i = tvmffi_i_map_after(map, i);
+    j = tvmffi_i_map_after(other, j);
+  }
+  return 1;
+}
+
+/* Looks a key of a pair's first map up in the other one. The frame holds it
+   meanwhile: a type's own equality may take it out of its map. */
+static const TVMFFIAny *tvmffi_i_lookup_held(tvmffi_i_graph_frame *f,
+                                             const TVMFFIAny *key) {
+  TVMFFIAny held = tvmffi_i_copy_owned(key);
+  tvmffi_any_release(&f->field[0]);
+  f->field[0] = held;
+  return tvmffi_i_map_lookup(f->other, &f->field[0]);
+}
+
+/* Tells whether each key of a map is in the other one, which has as many. */
+static int tvmffi_i_has_keys(tvmffi_i_graph_frame *f) {
+  const tvmffi_i_pair *pair;
+  const TVMFFIAny *value;
+  uint64_t at = f->at;
+  for (; (pair = tvmffi_i_map_pair(f->object, at)) != NULL;
+       at = tvmffi_i_map_after(f->object, at)) {
+    value = tvmffi_i_lookup_held(f, &pair->key);
+    if (value == &tvmffi_i_map_failed) return -1;
+    if (!value) return 0;
+  }
+  return 1;
+}
+
+/* Begins a pair of objects; gives 1 for maps whose keys differ, else a code. */
+static int tvmffi_i_compare_push(tvmffi_i_graph *g, TVMFFIObject *a,
+                                 TVMFFIObject *b, uint32_t own) {
+  int32_t index = a->type_index;
+  int same = 0;
+  TVMFFI_TRY(tvmffi_i_push_graph(g, a, b, own));
+  if (index != kTVMFFIMap && index != kTVMFFIDict) return 0;
+  if (tvmffi_i_map_size(a) == tvmffi_i_map_size(b)) {
+    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+    f->other_at = tvmffi_i_map_begin(b);
+    f->in_step = (unsigned char)tvmffi_i_are_in_step(a, b);
+    same = f->in_step ? 1 : tvmffi_i_has_keys(f);
+  }
+  if (same > 0) return 0;
+  (void)tvmffi_i_pop_graph(g);
+  if (same < 0) return -1;
+  return g->is_equality ? 1 : tvmffi_i_cannot_order_maps();
+}
+
+/* Gives what a key has in the other map of a pair. */
+static int tvmffi_i_value_at_key(tvmffi_i_graph_frame *f, const TVMFFIAny *key,
+                                 const TVMFFIAny **value) {
+  const tvmffi_i_pair *pair;
+  *value = NULL;
+  if (f->in_step) {
+    pair = tvmffi_i_map_pair(f->other, f->other_at);
+    f->other_at = tvmffi_i_map_after(f->other, f->other_at);
+    if (pair) *value = &pair->value;
+  } else {
+    *value = tvmffi_i_lookup_held(f, key);
+  }
+  if (*value == &tvmffi_i_map_failed) return -1;
+  if (*value) return 0;
+  return tvmffi_i_fail("RuntimeError", "A map has changed while compared");
+}
+
+/* Gives the next two values of a pair, NULL at its end. */
+static int tvmffi_i_next_pair(tvmffi_i_graph *g, tvmffi_i_graph_frame *f,
+                              const TVMFFIAny **a, const TVMFFIAny **b) {
+  const TVMFFISeqCell *other;
+  int32_t index = f->object->type_index;
+  *b = &f->field[1];
+  if (index == kTVMFFIArray || index == kTVMFFIList) {
+    other = TVMFFI_I_CELL(TVMFFISeqCell, f->other);
+    *a = NULL;
+    if (f->at >= (uint64_t)other->size) return 0;
+    *b = (const TVMFFIAny *)other->data + f->at;
+    return tvmffi_i_next_child(g, f, a);
+  }
+  if (index != kTVMFFIMap && index != kTVMFFIDict)
+    return tvmffi_i_next_child(g, f, a);
+  TVMFFI_TRY(tvmffi_i_next_child(g, f, a));
+  if (!*a) return 0;
+  TVMFFI_TRY(tvmffi_i_value_at_key(f, *a, b));
+  return tvmffi_i_next_child(g, f, a);
+}
+
+/* Ends a comparison before its end, with a sign other than 0. Maps have no
+   order, not even by what they hold. */
+static int tvmffi_i_compare_differ(tvmffi_i_graph *g, size_t base) {
+  int has_maps = 0;
+  while (g->frames.depth > base) {
+    const TVMFFIObject *o =
+        TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames)->object;
+    has_maps |= o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict;
+    (void)tvmffi_i_pop_graph(g);
+  }
+  return has_maps && !g->is_equality ? tvmffi_i_cannot_order_maps() : 0;
+}
+
+/* Ends a pair that is equal as far as it went; gives which is longer. What is
+   equal need not be compared again, but for a hook: it may tell of a pair as
+   equal that is not, whose parts then are wrongly taken as equal. */
+static int tvmffi_i_compare_pop(tvmffi_i_graph *g) {
+  const tvmffi_i_graph_frame *f =
+      TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+  int32_t index = f->object->type_index;
+  tvmffi_i_seen *s;
+  int sign = 0;
+  if (index == kTVMFFIArray || index == kTVMFFIList)
+    sign = TVMFFI_I_SIGN(TVMFFI_I_CELL(TVMFFISeqCell, f->object)->size,
+                         TVMFFI_I_CELL(TVMFFISeqCell, f->other)->size);
+  s = tvmffi_i_pop_graph(g);
+  if (s && !sign && !g->nested) s->state = TVMFFI_I_DONE;
+  return sign;
+}
+
+/* Compares two values with all that they hold. */
+static int tvmffi_i_compare_all(tvmffi_i_graph *g, const TVMFFIAny *a,
+                                const TVMFFIAny *b, uint32_t own, int *sign) {
+  size_t base = g->frames.depth;
+  int code = tvmffi_i_compare_leaf(g, a, b, sign);
+  if (code) return code < 0 ? code : 0;
+  *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj, own);
+  if (*sign) return *sign < 0 ? -1 : 0;
+  while (g->frames.depth > base) {
+    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+    TVMFFI_TRY(tvmffi_i_next_pair(g, f, &a, &b));
+    if (!a) {
+      *sign = tvmffi_i_compare_pop(g);
+    } else {
+      code = tvmffi_i_compare_leaf(g, a, b, sign);
+      if (code < 0) return code;
+      if (!code) {
+        *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj,
+                                      tvmffi_i_own_count(f, a));
+        if (*sign < 0) return -1;
+      }
+    }
+    if (*sign) return tvmffi_i_compare_differ(g, base);
+  }
+  return 0;
+}
+
+static int tvmffi_i_compare_back(void *self, int kind, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result,
+                                 int *sign) {
+  TVMFFIAny values[2];
+  tvmffi_i_graph *g =
+      tvmffi_i_begin_callback(self, kind, args, num_args, result, values);
+  size_t base;
+  int code;
+  if (!g) return -1;
+  base = g->frames.depth;
+  code = tvmffi_i_compare_all(g, &values[0], &values[1], 0, sign);
+  while (g->frames.depth > base) (void)tvmffi_i_pop_graph(g);
+  tvmffi_any_release(&values[0]);
+  tvmffi_any_release(&values[1]);
+  return code;
+}
+
+static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  int sign = 0;
+  TVMFFI_TRY(tvmffi_i_compare_back(self, TVMFFI_I_CALLBACK_EQ, args, num_args,
+                                   result, &sign));
+  *result = tvmffi_bool(!sign);
+  return 0;
+}
+
+static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  int sign = 0;
+  TVMFFI_TRY(tvmffi_i_compare_back(self, TVMFFI_I_CALLBACK_COMPARE, args,
+                                   num_args, result, &sign));
+  *result = tvmffi_int(sign);
+  return 0;
+}
+
+/* Gives whether a is less than b (negative), equal (0) or greater; with
+   `is_equality` only whether they are equal. */
+static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
+                            int is_equality, int *sign) {
+  tvmffi_i_graph_frame room[8];
+  tvmffi_i_graph g = TVMFFI_I_ZERO;
+  TVMFFIAny x, y;
+  int code;
+  tvmffi_i_stack_open(&g.frames, room, sizeof(room));
+  g.name = "RecursiveCompare";
+  g.skip = kTVMFFIFieldFlagBitMaskCompareOff;
+  g.is_equality = is_equality;
+  tvmffi_i_start_types();
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(a, &x));
+  code = TVMFFIAnyViewToOwnedAny(b, &y);
+  if (!code) {
+    code = tvmffi_i_compare_all(&g, &x, &y, 2, sign);
+    tvmffi_any_release(&y);
+  }
+  tvmffi_i_end_graph(&g);
+  tvmffi_any_release(&x);
+  return code;
+}
+
+#define TVMFFI_I_COMPARE(name, is_equality, op)               \
+  TVMFFI_FUNC(i_recursive_##name, bool, (any, a), (any, b)) { \
+    int sign = 0;                                             \
+    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign)); \
+    TVMFFI_RETURN(sign op 0);                                 \
+  }
+TVMFFI_I_COMPARE(eq, 1, ==)
+TVMFFI_I_COMPARE(lt, 0, <)
+TVMFFI_I_COMPARE(le, 0, <=)
+TVMFFI_I_COMPARE(gt, 0, >)
+TVMFFI_I_COMPARE(ge, 0, >=)
+#endif

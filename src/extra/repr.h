@@ -1,0 +1,343 @@
+/* ======== Repr: values as text ============================== >>extra/repr */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/dlpack.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../interface/word.h"
+#include "../interface/mismatch.h"
+#include "../interface/function.h"
+#include "../platform/libc.h"
+#include "../platform/stack.h"
+#include "../platform/text.h"
+#include "../core/raise.h"
+#include "../core/object.h"
+#include "../core/string.h"
+#include "../core/type_table.h"
+#include "../containers/equal.h"
+#include "../graph/find_device.h"
+#include "../reflection/field.h"
+#include "../reflection/enum.h"
+#include "number_text.h"
+#include "bigint_text.h"
+#include "graph.h"
+#include "hook.h"
+
+#if !TVMFFI_NO_EXTRA
+/* -------- Repr -------- */
+
+/* Lets text go to a buffer of its own, made when it is first used: that of a
+   call back, and of what is not shown, must not stand in the text around it,
+   and is kept, as it may be met again. */
+static int tvmffi_i_repr_to(tvmffi_i_graph *g, uint32_t to) {
+  size_t had = g->num_texts;
+  tvmffi_i_text_buffer *larger;
+  g->to = to;
+  if (to < had) return 0;
+  larger = (tvmffi_i_text_buffer *)tvmffi_i_larger(g->text, &g->num_texts,
+                                                   sizeof(*larger));
+  if (!larger) return -1;
+  memset((void *)(larger + had), 0, (g->num_texts - had) * sizeof(*larger));
+  g->text = larger;
+  return 0;
+}
+
+static void tvmffi_i_repr_address(tvmffi_i_graph *g, const TVMFFIObject *o) {
+  if (g->with_address)
+    tvmffi_i_text_hex(&g->text[g->to], "@0x", (uint64_t)(uintptr_t)o, 1);
+}
+
+/* Copies the text of an object that is done. */
+static void tvmffi_i_repr_again(tvmffi_i_graph *g, const tvmffi_i_seen *s) {
+  tvmffi_i_text_buffer *b = &g->text[g->to];
+  char *at = tvmffi_i_text_room(b, s->size);
+  if (!at) return;
+  memcpy(at, g->text[s->to].data + s->value, s->size);
+  b->size += s->size;
+}
+
+/* Notes that the text of an object is what was written from `begin` on. */
+static void tvmffi_i_repr_done(tvmffi_i_graph *g, tvmffi_i_seen *s,
+                               size_t begin) {
+  s->state = TVMFFI_I_DONE;
+  s->to = g->to;
+  s->value = begin;
+  s->size = g->text[g->to].size - begin;
+}
+
+static int tvmffi_i_repr_hook(tvmffi_i_graph *g, const TVMFFIAny *hook,
+                              TVMFFIObject *o) {
+  tvmffi_i_text_buffer *b;
+  TVMFFIAny result;
+  TVMFFIByteArray text;
+  size_t begin;
+  TVMFFI_TRY(
+      tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_REPR, o, NULL, &result));
+  if (tvmffi_i_get_str(&result, &text))
+    return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_REPR);
+  b = &g->text[g->to]; /* the callback may have moved it */
+  begin = b->size;
+  tvmffi_i_text_put(b, text.data, text.size);
+  tvmffi_any_release(&result);
+  if (tvmffi_i_is_container(o->type_index)) tvmffi_i_repr_address(g, o);
+  tvmffi_i_repr_done(g, tvmffi_i_seen_place(g, o, NULL), begin);
+  return 0;
+}
+
+/* Writes an object that needs no frame; gives 1, 0 for one that does, or an
+   error's code. */
+static int tvmffi_i_repr_object(tvmffi_i_graph *g, TVMFFIObject *o) {
+  tvmffi_i_text_buffer *b = &g->text[g->to];
+  const tvmffi_i_seen *s = tvmffi_i_find_seen(g, o, NULL);
+  const TVMFFIAny any = tvmffi_obj(o), *hook;
+  const DLTensor *t;
+  const TVMFFIShapeCell *shape;
+  TVMFFIByteArray name;
+  if (s && s->state == TVMFFI_I_OPEN) {
+    tvmffi_i_text_put(b, "...", 3);
+    tvmffi_i_repr_address(g, o);
+    return 1;
+  }
+  if (s) {
+    tvmffi_i_repr_again(g, s);
+    return b->failed ? tvmffi_i_no_memory() : 1;
+  }
+  if (o == &tvmffi_i_invalid_object || o == &tvmffi_i_kwargs_object) {
+    tvmffi_i_text_str(b,
+                      o == &tvmffi_i_kwargs_object ? "<KWARGS>" : "<MISSING>");
+    return 1;
+  }
+  switch (o->type_index) {
+    case kTVMFFIBigInt:
+      tvmffi_i_text_bigint(b, TVMFFIBigIntGetContentByteArray(&any));
+      return 1;
+    case kTVMFFITensor:
+      t = TVMFFI_I_CELL(DLTensor, o);
+      TVMFFI_TRY(tvmffi_i_repr_dtype(b, t->dtype));
+      tvmffi_i_text_char(b, '[');
+      tvmffi_i_repr_numbers(b, t->shape, (size_t)(t->ndim > 0 ? t->ndim : 0));
+      tvmffi_i_text_put(b, "]@", 2);
+      tvmffi_i_repr_device(b, t->device);
+      tvmffi_i_repr_address(g, o);
+      return 1;
+    case kTVMFFIShape:
+      shape = TVMFFI_I_CELL(TVMFFIShapeCell, o);
+      tvmffi_i_text_put(b, "Shape(", 6);
+      tvmffi_i_repr_numbers(b, shape->data, shape->size);
+      tvmffi_i_text_char(b, ')');
+      return 1;
+    default: break;
+  }
+  hook = tvmffi_i_type_attr(&tvmffi_i_repr_hooks, o->type_index);
+  if (hook) {
+    TVMFFI_TRY(tvmffi_i_repr_hook(g, hook, o));
+    return 1;
+  }
+  if (!tvmffi_is_instance(o->type_index, TVMFFI_I_ENUM_BASE)) return 0;
+  name = tvmffi_any_str(&((tvmffi_i_enum *)(void *)o)->str_index);
+  tvmffi_i_text_str(b, tvmffi_i_type_key(o->type_index));
+  tvmffi_i_text_char(b, '.');
+  tvmffi_i_text_put(b, name.data, name.size);
+  tvmffi_i_repr_address(g, o);
+  return 1;
+}
+
+/* Writes a value that needs no frame; as tvmffi_i_repr_object. */
+static int tvmffi_i_repr_leaf(tvmffi_i_graph *g, const TVMFFIAny *value) {
+  tvmffi_i_text_buffer *b = &g->text[g->to];
+  switch (value->type_index) {
+    case kTVMFFINone: tvmffi_i_text_put(b, "None", 4); return 1;
+    case kTVMFFIBool:
+      tvmffi_i_text_str(b, value->v_int64 ? "True" : "False");
+      return 1;
+    case kTVMFFIInt: tvmffi_i_text_int(b, value->v_int64); return 1;
+    case kTVMFFIFloat: tvmffi_i_text_float(b, value->v_uint64, 6); return 1;
+    case kTVMFFIDataType:
+      TVMFFI_TRY(tvmffi_i_repr_dtype(b, value->v_dtype));
+      return 1;
+    case kTVMFFIDevice: tvmffi_i_repr_device(b, value->v_device); return 1;
+    case kTVMFFISmallStr:
+    case kTVMFFIStr: tvmffi_i_repr_str(b, tvmffi_any_str(value)); return 1;
+    case kTVMFFISmallBytes:
+    case kTVMFFIBytes: tvmffi_i_repr_bytes(b, tvmffi_any_str(value)); return 1;
+    default: break;
+  }
+  if (value->type_index < kTVMFFIStaticObjectBegin) {
+    tvmffi_i_text_str(b, tvmffi_i_type_key(value->type_index));
+    return 1;
+  }
+  if (value->v_obj) return tvmffi_i_repr_object(g, value->v_obj);
+  tvmffi_i_text_put(b, "None", 4);
+  return 1;
+}
+
+/* Begins an object: what stands before its children. */
+static int tvmffi_i_repr_push(tvmffi_i_graph *g, TVMFFIObject *o,
+                              uint32_t own) {
+  tvmffi_i_text_buffer *b = &g->text[g->to];
+  size_t begin = b->size;
+  TVMFFI_TRY(tvmffi_i_push_graph(g, o, NULL, own));
+  TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames)->begin = begin;
+  switch (o->type_index) {
+    case kTVMFFIArray: tvmffi_i_text_char(b, '('); break;
+    case kTVMFFIList: tvmffi_i_text_char(b, '['); break;
+    case kTVMFFIMap:
+    case kTVMFFIDict: tvmffi_i_text_char(b, '{'); break;
+    default:
+      tvmffi_i_text_str(b, tvmffi_i_type_key(o->type_index));
+      tvmffi_i_repr_address(g, o);
+  }
+  return 0;
+}
+
+/* Ends an object. */
+static int tvmffi_i_repr_pop(tvmffi_i_graph *g) {
+  tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+  tvmffi_i_text_buffer *b = &g->text[g->to];
+  size_t begin = f->begin;
+  tvmffi_i_seen *s;
+  switch (f->object->type_index) {
+    case kTVMFFIArray:
+      if (f->at == 1) tvmffi_i_text_char(b, ',');
+      tvmffi_i_text_char(b, ')');
+      break;
+    case kTVMFFIList: tvmffi_i_text_char(b, ']'); break;
+    case kTVMFFIMap:
+    case kTVMFFIDict: tvmffi_i_text_char(b, '}'); break;
+    default:
+      if (f->has_child) tvmffi_i_text_char(b, ')');
+  }
+  if (tvmffi_i_is_container(f->object->type_index))
+    tvmffi_i_repr_address(g, f->object);
+  s = tvmffi_i_pop_graph(g);
+  if (s) tvmffi_i_repr_done(g, s, begin);
+  return b->failed ? tvmffi_i_no_memory() : 0;
+}
+
+/* Tells whether a field before the present one, in a type or its ancestors, has
+   the same name: then only that one is shown. */
+static int tvmffi_i_is_hidden(const tvmffi_i_graph *g,
+                              const tvmffi_i_graph_frame *f,
+                              const TVMFFIFieldInfo *field) {
+  tvmffi_i_field_walk w = tvmffi_i_walk_fields(f->walk.type);
+  const TVMFFIFieldInfo *before;
+  while ((before = tvmffi_i_next_field(&w)) && before != field)
+    if (before->name.size == field->name.size && !(before->flags & g->skip) &&
+        memcmp(before->name.data, field->name.data, field->name.size) == 0)
+      return 1;
+  return 0;
+}
+
+/* Writes what stands before a child. One that is hidden is not shown. */
+static int tvmffi_i_repr_before(tvmffi_i_graph *g, tvmffi_i_graph_frame *f) {
+  tvmffi_i_text_buffer *b = &g->text[g->to];
+  const TVMFFIFieldInfo *field;
+  int32_t index = f->object->type_index;
+  if (tvmffi_i_is_container(index)) {
+    if ((index == kTVMFFIMap || index == kTVMFFIDict) && !f->is_value)
+      tvmffi_i_text_put(b, ": ", 2);
+    else if (f->has_child)
+      tvmffi_i_text_put(b, ", ", 2);
+    f->has_child = 1;
+    return 0;
+  }
+  field = &f->walk.fields[f->walk.i - 1];
+  if (tvmffi_i_is_hidden(g, f, field)) return tvmffi_i_repr_to(g, f->to + 1);
+  tvmffi_i_text_put(b, f->has_child ? ", " : "(", f->has_child ? 2 : 1);
+  f->has_child = 1;
+  tvmffi_i_text_put(b, field->name.data, field->name.size);
+  tvmffi_i_text_char(b, '=');
+  return 0;
+}
+
+/* Writes a value with all that it holds. */
+static int tvmffi_i_repr_all(tvmffi_i_graph *g, const TVMFFIAny *value,
+                             uint32_t own) {
+  size_t base = g->frames.depth;
+  int code = tvmffi_i_repr_leaf(g, value);
+  if (code) return code < 0 ? code : 0;
+  if (!g->nested) g->has_root_frame = 1;
+  TVMFFI_TRY(tvmffi_i_repr_push(g, value->v_obj, own));
+  while (g->frames.depth > base) {
+    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+    const TVMFFIAny *child;
+    g->to = f->to;
+    TVMFFI_TRY(tvmffi_i_next_child(g, f, &child));
+    if (!child) {
+      TVMFFI_TRY(tvmffi_i_repr_pop(g));
+      continue;
+    }
+    TVMFFI_TRY(tvmffi_i_repr_before(g, f));
+    code = tvmffi_i_repr_leaf(g, child);
+    if (code < 0) return code;
+    if (!code)
+      TVMFFI_TRY(
+          tvmffi_i_repr_push(g, child->v_obj, tvmffi_i_own_count(f, child)));
+  }
+  return 0;
+}
+
+static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  TVMFFIAny values[2];
+  tvmffi_i_graph *g = tvmffi_i_begin_callback(self, TVMFFI_I_CALLBACK_REPR,
+                                              args, num_args, result, values);
+  tvmffi_i_text_buffer *b;
+  TVMFFIByteArray text;
+  size_t base, begin = 0;
+  uint32_t to;
+  int code;
+  if (!g) return -1;
+  base = g->frames.depth;
+  to = g->to;
+  code = tvmffi_i_repr_to(g, to + 1);
+  if (!code) {
+    begin = g->text[to + 1].size;
+    code = tvmffi_i_repr_all(g, &values[0], 0);
+  }
+  while (g->frames.depth > base) (void)tvmffi_i_pop_graph(g);
+  g->to = to;
+  tvmffi_any_release(&values[0]);
+  if (code) return code;
+  b = &g->text[to + 1];
+  if (b->failed) return tvmffi_i_no_memory();
+  text.data = b->data + begin;
+  text.size = b->size - begin;
+  return TVMFFIStringFromByteArray(&text, result);
+}
+
+/* Takes the whole text. That of what has children is a string object even if it
+   is short, as upstream's is, which Python users see. */
+static int tvmffi_i_repr_take(tvmffi_i_text_buffer *b, int is_large,
+                              TVMFFIAny *out) {
+  if (!is_large || b->failed || b->size >= sizeof(out->v_bytes))
+    return tvmffi_i_text_take(b, out);
+  return tvmffi_i_make_large(b->data, b->size, kTVMFFIStr, out);
+}
+
+TVMFFI_FUNC(i_repr_print, str, (any, value)) {
+  tvmffi_i_graph_frame room[8];
+  tvmffi_i_graph g = TVMFFI_I_ZERO;
+  TVMFFIAny owned;
+  int code;
+#if !TVMFFI_NO_STDIO
+  const char *text = getenv("TVM_FFI_REPR_WITH_ADDR");
+  g.with_address = text && strcmp(text, "1") == 0;
+#endif
+  tvmffi_i_stack_open(&g.frames, room, sizeof(room));
+  g.name = "ObjectGraphDFS";
+  g.skip = kTVMFFIFieldFlagBitMaskReprOff;
+  tvmffi_i_start_types();
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
+  code = tvmffi_i_repr_to(&g, 0);
+  if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
+  if (!code)
+    code = tvmffi_i_repr_take(&g.text[0], g.has_root_frame, tvmffi_result);
+  tvmffi_i_end_graph(&g);
+  tvmffi_any_release(&owned);
+  return code;
+}
+#endif

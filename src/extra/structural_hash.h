@@ -1,0 +1,519 @@
+/* ======== Structural hash =========================== >>extra/structural_hash
+   hash up to renamed variables */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/dlpack.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../interface/word.h"
+#include "../interface/map_layout.h"
+#include "../platform/memory.h"
+#include "../platform/stack.h"
+#include "../core/raise.h"
+#include "../core/type_table.h"
+#include "../containers/equal.h"
+#include "../containers/sequence.h"
+#include "../reflection/field.h"
+#include "graph.h"
+#include "hook.h"
+#include "recursive_hash.h"
+#include "structural.h"
+
+#if !TVMFFI_NO_EXTRA
+/* -------- Hash -------- */
+
+/* An entry of a map, by which the entries are sorted. */
+typedef struct {
+  uint64_t hash;
+  TVMFFIAny value; /* owned if it is of a dict */
+} tvmffi_i_hash_item;
+
+typedef struct {
+  TVMFFIObject *object;
+  uint64_t hash; /* of what has been looked at */
+  union {
+    int64_t index;
+    struct {
+      size_t first, next, end; /* in the items */
+    } map;
+    tvmffi_i_field_walk walk;
+  } at;
+  int32_t outer, region;
+  unsigned char is_own, kind, is_shared; /* a container that is met again */
+} tvmffi_i_hash_frame;
+
+typedef struct {
+  tvmffi_i_structural base;
+  uint32_t num_variables, num_nodes;
+  tvmffi_i_stack frames;
+  tvmffi_i_hash_item *items;
+  size_t num_items, max_items;
+  tvmffi_i_memos known;        /* objects with fields */
+  tvmffi_i_results containers; /* which keys of maps do not look for */
+} tvmffi_i_hasher;
+
+static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
+                               uint32_t own, uint64_t *hash);
+
+static tvmffi_i_known_column tvmffi_i_s_hash_column = {"__s_hash__", NULL};
+
+static uint64_t tvmffi_i_object_key_hash(const TVMFFIObject *o) {
+  return TVMFFIGetTypeInfo(o->type_index)->type_key_hash;
+}
+
+/* Ends the hash of an object with fields, and remembers it. */
+static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
+                             uint64_t *hash) {
+  if (kind == kTVMFFISEqHashKindFreeVar)
+    *hash = s->base.region != kTVMFFIDefRegionKindNone
+                ? tvmffi_i_hash_combine(*hash, s->num_variables++)
+                : (uint64_t)(uintptr_t)o;
+  else if (kind == kTVMFFISEqHashKindDAGNode)
+    *hash = tvmffi_i_hash_combine(*hash, s->num_nodes++);
+  return tvmffi_i_set_memo(&s->known, o, *hash);
+}
+
+static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
+                                         int32_t num_args, TVMFFIAny *result) {
+  static const tvmffi_i_name *const types[] = {
+      &tvmffi_i_name_int64, &tvmffi_i_name_view, &tvmffi_i_name_int64,
+      &tvmffi_i_name_int64};
+  static const tvmffi_func description = {"", NULL, 3, types};
+  tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_callback_state(
+      self, &description, args, num_args, result);
+  TVMFFIAny value = tvmffi_none();
+  uint64_t hash = 0;
+  int32_t outer;
+  int code;
+  if (!s) return -1;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&args[0], &value));
+  outer = s->base.region;
+  s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
+  code = tvmffi_i_hash_value(s, &value, 2, &hash);
+  tvmffi_any_release(&value);
+  if (code) return code;
+  s->base.region = outer;
+  *result = tvmffi_int((int64_t)tvmffi_i_hash_combine(args[1].v_uint64, hash));
+  return 0;
+}
+
+TVMFFI_I_NOINLINE int tvmffi_i_hash_by_hook(tvmffi_i_hasher *s,
+                                            TVMFFIObject *hook, TVMFFIObject *o,
+                                            uint64_t *hash) {
+  TVMFFIAny args[3], result = tvmffi_none();
+  int code;
+  TVMFFI_TRY(
+      tvmffi_i_make_callback(&s->base, s, tvmffi_i_call_structural_hash));
+  TVMFFI_TRY(tvmffi_i_nest());
+  args[0] = tvmffi_obj(o);
+  args[1] = tvmffi_int((int64_t)*hash);
+  args[2] = tvmffi_obj(s->base.callback);
+  code = TVMFFIFunctionCall(hook, args, 3, &result);
+  tvmffi_i_unnest();
+  if (code) return code;
+  *hash = result.v_uint64;
+  if (TVMFFI_I_IS_INT(&result)) return 0;
+  code = tvmffi_i_bad_cast(&result, "int");
+  tvmffi_any_release(&result);
+  return code;
+}
+
+static int tvmffi_i_push_hash(tvmffi_i_hasher *s, TVMFFIObject *o,
+                              int is_shared, uint64_t hash,
+                              tvmffi_i_hash_frame **out) {
+  tvmffi_i_hash_frame *f;
+  if (is_shared)
+    TVMFFI_TRY(tvmffi_i_begin_result(&s->containers, s->known.count));
+  f = TVMFFI_I_PUSH(tvmffi_i_hash_frame, &s->frames, "StructuralHash");
+  if (!f) {
+    s->containers.num_begun -= (size_t)is_shared;
+    return -1;
+  }
+  *out = f;
+  f->object = o;
+  f->hash = hash;
+  f->outer = f->region = s->base.region;
+  f->is_own = 0;
+  f->is_shared = (unsigned char)is_shared;
+  f->at.index = 0;
+  return TVMFFI_I_PUSHED;
+}
+
+/* Finds the hash of a shared container: 1, or 0 if it has to be computed. */
+TVMFFI_I_NOINLINE int tvmffi_i_was_hashed(tvmffi_i_hasher *s,
+                                          const TVMFFIObject *o,
+                                          uint64_t *hash) {
+  const tvmffi_i_memo *known = tvmffi_i_find_memo(&s->containers.firm, o);
+  if (!known && s->containers.entries == s->known.count) {
+    known = tvmffi_i_find_memo(&s->containers.loose, o);
+    s->containers.num_loose += known != NULL;
+  }
+  if (known) *hash = known->value;
+  return known != NULL;
+}
+
+static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
+                                   uint64_t *hash) {
+  const TVMFFITypeInfo *type = tvmffi_i_structural_type(o->type_index);
+  const tvmffi_i_memo *known;
+  tvmffi_i_hash_frame *f;
+  TVMFFIObject *hook;
+  int32_t outer = s->base.region, region = outer;
+  int kind, code;
+  if (!type) return -1;
+  known = tvmffi_i_find_memo(&s->known, o);
+  if (known) {
+    *hash = known->value;
+    return 0;
+  }
+  kind = type->metadata->structural_eq_hash_kind;
+  TVMFFI_TRY(tvmffi_i_find_hook(
+      &tvmffi_i_s_hash_column, type->type_index,
+      "(0: ffi.Object, 1: int, 2: (0: AnyView, 1: int, 2: int) -> int) -> int",
+      &hook));
+  /* What a variable in a simple region consists of is outside of it. */
+  if (kind == kTVMFFISEqHashKindFreeVar && region == kTVMFFIDefRegionKindSimple)
+    region = kTVMFFIDefRegionKindNone;
+  if (!hook) {
+    code = tvmffi_i_push_hash(s, o, 0, type->type_key_hash, &f);
+    if (code != TVMFFI_I_PUSHED) return code;
+    f->at.walk = tvmffi_i_walk_fields(type);
+    f->kind = (unsigned char)kind;
+    f->region = region;
+    return code;
+  }
+  tvmffi_retain(o);
+  s->base.region = region;
+  *hash = type->type_key_hash;
+  code = tvmffi_i_hash_by_hook(s, hook, o, hash);
+  if (!code) {
+    s->base.region = outer;
+    code = tvmffi_i_end_hash(s, o, kind, hash);
+  }
+  tvmffi_release(o);
+  return code;
+}
+
+static int tvmffi_i_hash_tensor(const tvmffi_i_hasher *s, TVMFFIObject *o,
+                                uint64_t *hash) {
+  const DLTensor *t = TVMFFITensorGetDLTensorPtr(o);
+  uint64_t h = tvmffi_i_hash_combine(tvmffi_i_object_key_hash(o),
+                                     (uint64_t)(int64_t)t->ndim);
+  size_t size;
+  int32_t i;
+  for (i = 0; i < t->ndim; ++i)
+    h = tvmffi_i_hash_combine(h, (uint64_t)t->shape[i]);
+  h = tvmffi_i_hash_combine(h, tvmffi_dtype(t->dtype).v_uint64);
+  *hash = h;
+  if (s->base.skips_tensors) return 0;
+  TVMFFI_TRY(tvmffi_i_tensor_bytes(t, "hash", &size));
+  *hash = tvmffi_i_hash_combine(
+      h, tvmffi_i_stable_hash((const char *)t->data, size));
+  return 0;
+}
+
+/* The hash of a key that does not depend on what was hashed before, or 0 if
+   the key has none yet. */
+static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
+                             uint64_t *hash) {
+  const tvmffi_i_memo *known;
+  int32_t index = key->type_index;
+  uint64_t value = key->v_uint64;
+  if (index == kTVMFFISmallStr || index == kTVMFFIStr ||
+      index == kTVMFFIBytes) {
+    TVMFFIByteArray text = tvmffi_any_str(key);
+    if (index == kTVMFFISmallStr) index = kTVMFFIStr;
+    value = tvmffi_i_stable_hash(text.data, text.size);
+  } else if (index == kTVMFFIBigInt) {
+    TVMFFIByteArray words = TVMFFIBigIntGetContentByteArray(key);
+    value = tvmffi_i_stable_hash(words.data, words.size);
+  } else if (index >= kTVMFFIStaticObjectBegin) {
+    known = tvmffi_i_find_memo(&s->known, key->v_obj);
+    if (known) *hash = known->value;
+    return known != NULL;
+  }
+  *hash = tvmffi_i_hash_combine((uint64_t)(int64_t)index, value);
+  return 1;
+}
+
+/* By hash: how items of one hash are ordered does not matter. The hash is taken
+   apart from the value, as it was stored. */
+static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
+  size_t i, k;
+  for (i = 1; i < n; ++i) {
+    uint64_t hash = items[i].hash;
+    TVMFFIAny value = items[i].value;
+    for (k = i; k && items[k - 1].hash > hash; --k) {
+      items[k].hash = items[k - 1].hash;
+      items[k].value = items[k - 1].value;
+    }
+    items[k].hash = hash;
+    items[k].value = value;
+  }
+}
+
+/* Heapsort. */
+static void tvmffi_i_sort_items(tvmffi_i_hash_item *items, size_t n) {
+  size_t start = n / 2, end = n, root, child;
+  tvmffi_i_hash_item moved;
+  while (end > 1) {
+    if (start) {
+      moved = items[--start];
+    } else {
+      moved = items[--end];
+      items[end] = items[0];
+    }
+    for (root = start; (child = 2 * root + 1) < end; root = child) {
+      if (child + 1 < end && items[child].hash < items[child + 1].hash) ++child;
+      if (items[child].hash <= moved.hash) break;
+      items[root] = items[child];
+    }
+    items[root] = moved;
+  }
+}
+
+static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
+  while (s->num_items > first)
+    if (--s->num_items, is_own)
+      tvmffi_any_release(&s->items[s->num_items].value);
+}
+
+/* Pushes a map with its entries sorted. Keys without a hash are left out. */
+static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map,
+                             int is_shared) {
+  size_t first = s->num_items, left_out = 0;
+  int is_dict = map->type_index == kTVMFFIDict, code = 0;
+  tvmffi_i_hash_frame *f;
+  const tvmffi_i_pair *pair;
+  uint64_t at, hash;
+  for (at = tvmffi_i_map_begin(map);
+       (pair = tvmffi_i_map_pair(map, at)) != NULL;
+       at = tvmffi_i_map_after(map, at)) {
+    if (!tvmffi_i_hash_key(s, &pair->key, &hash)) {
+      ++left_out; /* it may get one later */
+      continue;
+    }
+    if (s->num_items == s->max_items) {
+      tvmffi_i_hash_item *items = (tvmffi_i_hash_item *)tvmffi_i_larger(
+          s->items, &s->max_items, sizeof(*items));
+      code = items ? 0 : -1;
+      if (code) break;
+      s->items = items;
+    }
+    s->items[s->num_items].hash = hash;
+    s->items[s->num_items++].value =
+        is_dict ? tvmffi_i_copy_owned(&pair->value) : pair->value;
+  }
+  if (!code)
+    code = tvmffi_i_push_hash(
+        s, map, is_shared,
+        tvmffi_i_hash_combine(tvmffi_i_object_key_hash(map),
+                              (uint64_t)tvmffi_i_map_size(map)),
+        &f);
+  if (code != TVMFFI_I_PUSHED) {
+    tvmffi_i_drop_items(s, first, is_dict);
+    return code;
+  }
+  s->containers.num_loose += left_out;
+  if (s->num_items - first > 24)
+    tvmffi_i_sort_items(s->items + first, s->num_items - first);
+  else if (s->num_items > first)
+    tvmffi_i_sort_few_items(s->items + first, s->num_items - first);
+  f->at.map.first = f->at.map.next = first;
+  f->at.map.end = s->num_items;
+  return code;
+}
+
+/* Looks at a value: 0 and its hash, or a frame is pushed, or an error. `own`:
+   how many references to an object the caller knows of. */
+static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
+                              uint32_t own, uint64_t *hash) {
+  int32_t index = any->type_index;
+  tvmffi_i_hash_frame *f;
+  TVMFFIObject *o = any->v_obj;
+  int is_shared;
+  if (index < kTVMFFIStaticObjectBegin) {
+    uint64_t bits = any->v_uint64;
+    if (index == kTVMFFISmallStr) return tvmffi_i_any_hash(any, hash);
+    if (index == kTVMFFIFloat && tvmffi_i_is_nan(bits))
+      bits = (uint64_t)0x7FF8 << 48;
+    *hash = tvmffi_i_hash_combine((uint64_t)(int64_t)index, bits);
+    return 0;
+  }
+  if (!o) return tvmffi_i_null(__func__, "an object");
+  switch (index) {
+    case kTVMFFIStr:
+    case kTVMFFIBytes:
+    case kTVMFFIBigInt: return tvmffi_i_hash_object(any, hash);
+    case kTVMFFIArray:
+    case kTVMFFIList:
+    case kTVMFFIMap:
+    case kTVMFFIDict:
+      is_shared = tvmffi_i_is_shared(o, own);
+      if (is_shared && tvmffi_i_was_hashed(s, o, hash)) return 0;
+      if (index == kTVMFFIMap || index == kTVMFFIDict)
+        return tvmffi_i_open_map(s, o, is_shared);
+      return tvmffi_i_push_hash(
+          s, o, is_shared,
+          tvmffi_i_hash_combine(
+              tvmffi_i_object_key_hash(o),
+              (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, o)->size),
+          &f);
+    case kTVMFFIShape: {
+      const TVMFFIShapeCell *shape = TVMFFI_I_CELL(TVMFFIShapeCell, o);
+      uint64_t h =
+          tvmffi_i_hash_combine(tvmffi_i_object_key_hash(o), shape->size);
+      size_t i;
+      for (i = 0; i < shape->size; ++i)
+        h = tvmffi_i_hash_combine(h, (uint64_t)shape->data[i]);
+      *hash = h;
+      return 0;
+    }
+    case kTVMFFITensor: return tvmffi_i_hash_tensor(s, o, hash);
+    default: return tvmffi_i_hash_fields_of(s, o, hash);
+  }
+}
+
+/* Each of the following goes on with the top frame until a part of it pushes a
+   frame, or it is done; the hash of what was pushed before is in the frame's.
+ */
+static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->object);
+  uint64_t hash = 0, sum = f->hash;
+  int64_t i = f->at.index;
+  int code;
+  for (;;) {
+    const TVMFFIAny *item = NULL;
+    for (; i < cell->size; ++i) {
+      item = (const TVMFFIAny *)cell->data + i;
+      if (item->type_index > kTVMFFIBool) break;
+      sum = tvmffi_i_hash_combine(
+          sum, tvmffi_i_hash_combine((uint64_t)(int64_t)item->type_index,
+                                     item->v_uint64));
+    }
+    f->hash = sum;
+    f->at.index = i + 1;
+    if (i >= cell->size) break;
+    code = tvmffi_i_hash_step(s, item, 1, &hash);
+    if (code == TVMFFI_I_PUSHED && f->object->type_index == kTVMFFIList) {
+      f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
+      tvmffi_retain(f->object);
+      f->is_own = 1;
+    }
+    if (code) return code;
+    sum = tvmffi_i_hash_combine(sum, hash);
+    ++i;
+  }
+  return 0;
+}
+
+static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
+  uint64_t hash = 0, key;
+  while (f->at.map.next < f->at.map.end) {
+    size_t i = f->at.map.next, next = i + 1;
+    TVMFFIAny value;
+    int code;
+    key = s->items[i].hash;
+    while (next < f->at.map.end && s->items[next].hash == key) ++next;
+    f->at.map.next = next;
+    f->hash = tvmffi_i_hash_combine(f->hash, key);
+    if (next > i + 1) continue; /* which value comes first is not known */
+    value = s->items[i].value;
+    code = tvmffi_i_hash_step(s, &value, 1, &hash);
+    if (code) return code;
+    f->hash = tvmffi_i_hash_combine(f->hash, hash);
+  }
+  return 0;
+}
+
+static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
+  const TVMFFIFieldInfo *field;
+  for (;;) {
+    uint64_t hash = 0;
+    TVMFFIAny value;
+    int code, is_own;
+    field = tvmffi_i_next_counted(&f->at.walk);
+    if (!field) break;
+    TVMFFI_TRY(tvmffi_i_read_field(field, f->object, &value, &is_own));
+    s->base.region = tvmffi_i_field_region(field, f->region);
+    code = tvmffi_i_hash_step(s, &value, is_own ? 2 : 1, &hash);
+    if (code == TVMFFI_I_PUSHED) {
+      if (!is_own) tvmffi_retain(value.v_obj);
+      TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames)->is_own =
+          1; /* it takes the value over */
+      return code;
+    }
+    if (is_own) tvmffi_any_release(&value);
+    if (code) return code;
+    f->hash = tvmffi_i_hash_combine(f->hash, hash);
+  }
+  s->base.region = f->outer;
+  return tvmffi_i_end_hash(s, f->object, f->kind, &f->hash);
+}
+
+static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
+  tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
+  int32_t index = f->object->type_index;
+  if (index == kTVMFFIMap || index == kTVMFFIDict)
+    tvmffi_i_drop_items(s, f->at.map.first, index == kTVMFFIDict);
+  s->containers.num_begun -= f->is_shared;
+  if (f->is_own) tvmffi_release(f->object);
+  TVMFFI_I_POP(tvmffi_i_hash_frame, &s->frames);
+}
+
+/* Gives the hash of a value (borrowed). */
+static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
+                               uint32_t own, uint64_t *hash) {
+  size_t base = s->frames.depth;
+  int code = tvmffi_i_hash_step(s, value, own, hash);
+  while (s->frames.depth > base) {
+    tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
+    switch (f->object->type_index) {
+      case kTVMFFIArray:
+      case kTVMFFIList: code = tvmffi_i_hash_items(s, f); break;
+      case kTVMFFIMap:
+      case kTVMFFIDict: code = tvmffi_i_hash_entries(s, f); break;
+      default: code = tvmffi_i_hash_fields(s, f);
+    }
+    if (code == TVMFFI_I_PUSHED) continue;
+    *hash = f->hash;
+    if (!code) s->base.region = f->outer;
+    if (!code && f->is_shared)
+      code =
+          tvmffi_i_set_result(&s->containers, s->known.count, f->object, *hash);
+    do tvmffi_i_pop_hash(s);
+    while (code < 0 && s->frames.depth > base);
+    if (code < 0 || s->frames.depth == base) break;
+    f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
+    f->hash = tvmffi_i_hash_combine(f->hash, *hash);
+  }
+  return code;
+}
+
+/* Gives the hash of a view of any kind. */
+static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
+                                    int skips_tensors, uint64_t *hash) {
+  tvmffi_i_hash_frame room[16];
+  tvmffi_i_hasher s = TVMFFI_I_ZERO;
+  TVMFFIAny owned = tvmffi_none();
+  int code;
+  tvmffi_i_stack_open(&s.frames, room, sizeof(room));
+  s.base.region =
+      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
+  s.base.skips_tensors = skips_tensors;
+  tvmffi_i_start_types(); /* so every object has its type */
+  TVMFFI_TRY(tvmffi_i_own(value, &owned));
+  code = tvmffi_i_hash_value(&s, &owned, UINT32_MAX, hash);
+  tvmffi_i_drop_callback(&s.base);
+  tvmffi_i_free(s.items);
+  tvmffi_i_stack_close(&s.frames);
+  tvmffi_i_drop_memos(&s.known);
+  tvmffi_i_drop_results(&s.containers);
+  tvmffi_any_release(&owned);
+  return code;
+}
+#endif

@@ -1,0 +1,192 @@
+/* ======== Construction =============================== >>interface/class_init
+   constructors of struct types */
+
+#pragma once
+
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "value.h"
+#include "error.h"
+#include "word.h"
+#include "compound.h"
+#include "mismatch.h"
+#include "call.h"
+#include "class.h"
+#include "class_member.h"
+#include "class_object.h"
+
+/* The constructor where the runtime cannot make one. */
+TVMFFI_I_COLD int tvmffi_i_class_call_no_init(void *handle,
+                                              const TVMFFIAny *args, int32_t n,
+                                              TVMFFIAny *result) {
+  (void)args, (void)n, (void)result;
+  return TVMFFI_RAISE("RuntimeError",
+                      "`%s` cannot be made by its fields: the runtime has no "
+                      "`ffi._RegisterFFIInit`; it was built with "
+                      "TVMFFI_NO_CONTAINERS",
+                      ((const tvmffi_i_class *)handle)->key);
+}
+
+TVMFFI_I_COLD int tvmffi_i_class_set_init(tvmffi_i_class *c, int32_t index) {
+  TVMFFIByteArray name = tvmffi_view("ffi._RegisterFFIInit");
+  TVMFFIObjectHandle function = NULL;
+  TVMFFIAny arg = tvmffi_int(index), result = tvmffi_none();
+  int code;
+  if (tvmffi_i_class_attr(index, "__ffi_init__")) return 0;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
+  if (!function)
+    return tvmffi_i_class_set_call(c, index, "__ffi_init__",
+                                   tvmffi_i_class_call_no_init);
+  code = TVMFFIFunctionCall(function, &arg, 1, &result);
+  tvmffi_release(function);
+  tvmffi_any_release(&result);
+  return code;
+}
+
+/* Tells whether the type, or an ancestor, holds references; or may not be
+   copied, as it has a destructor. */
+TVMFFI_I_COLD int tvmffi_i_class_owns(const tvmffi_i_class *c, int *fixed) {
+  const tvmffi_i_member *m;
+  int owns = 0;
+  for (; c->index != kTVMFFIObject; c = c->parent) {
+    if (!c->members) return 1;
+    if (c->destroy) *fixed = owns = 1;
+    for (m = c->members; m->what; ++m) owns |= m->kept != TVMFFI_I_KEPT_PLAIN;
+  }
+  return owns;
+}
+
+/* Registers all of a type; the parent is. What C++'s ObjectDef registers. */
+TVMFFI_I_COLD int tvmffi_i_class_init(tvmffi_i_class *c, void **result) {
+  TVMFFITypeMetadata metadata = TVMFFI_I_ZERO;
+  TVMFFIAny no = tvmffi_bool(0);
+  const TVMFFITypeInfo *type;
+  int32_t index;
+  int fixed = 0;
+  TVMFFI_TRY(tvmffi_i_class_enter(c, &index));
+  TVMFFI_I_STORE(&c->index, index);
+  c->owns = tvmffi_i_class_owns(c, &fixed);
+  *result = c;
+  if (!c->members) return 0;
+  type = TVMFFIGetTypeInfo(index);
+  TVMFFI_TRY(tvmffi_i_class_add_members(c, type, &metadata));
+  metadata.creator = c->create;
+  metadata.total_size = c->size;
+  if (!TVMFFI_I_LOAD(&type->metadata))
+    TVMFFI_TRY(TVMFFITypeRegisterMetadata(index, &metadata));
+  if (!fixed)
+    TVMFFI_TRY(tvmffi_i_class_set_call(c, index, "__ffi_shallow_copy__",
+                                       tvmffi_i_class_call_copy));
+  TVMFFI_TRY(tvmffi_i_class_set_call(c, index, "__ffi_new__",
+                                     tvmffi_i_class_call_new));
+  TVMFFI_TRY(tvmffi_i_class_set_init(c, index));
+  TVMFFI_TRY(tvmffi_i_class_set_attr(index, "__ffi_type_final__", &no));
+  tvmffi_i_class_list(c);
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_instance_rest(tvmffi_i_class *c, int32_t index) {
+  TVMFFI_TRY(tvmffi_i_class_ready(c));
+  return tvmffi_is_instance(index, c->index) ? 0 : TVMFFI_I_MISMATCH;
+}
+
+/* A getter's value: 0 if `any` holds an object of the type or a child. */
+TVMFFI_I_INLINE int tvmffi_i_instance(tvmffi_i_class *c, const TVMFFIAny *any) {
+  int32_t index = any->type_index;
+  if (index < kTVMFFIStaticObjectBegin || !any->v_obj) return TVMFFI_I_MISMATCH;
+  if (TVMFFI_I_LIKELY(index == TVMFFI_I_LOAD_RELAXED(&c->index))) return 0;
+  return tvmffi_i_instance_rest(c, index);
+}
+
+TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
+                                          TVMFFIObjectHandle object) {
+  TVMFFIAny any = tvmffi_obj(object);
+  int code = tvmffi_i_instance(c, &any);
+  if (code < 0) tvmffi_error_clear();
+  return code ? NULL : object;
+}
+
+/* Gives the word of a method's self its name; a static method has none. */
+TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_name *self, const char *key,
+                                        int64_t *flags) {
+  if (!self)
+    *flags |= kTVMFFIFieldFlagBitMaskIsStaticMethod;
+  else if (self->name != key)
+    self->name = self->schema = key;
+}
+
+/* Raises for a value that a field does not take. */
+TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_name *type, int nullable,
+                                     const TVMFFIAny *any, int code) {
+  tvmffi_i_parts p;
+  if (code < 0) return code;
+  nullable = nullable && !tvmffi_i_is_optional(type);
+  if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(type, any, code);
+  p.size = p.numbers = 0;
+  tvmffi_i_say(&p, "Cannot convert from type `");
+  tvmffi_i_say_got(&p, type, any, code);
+  tvmffi_i_say(&p, nullable ? "` to `Optional<" : "` to `");
+  tvmffi_i_say_type(&p, type);
+  tvmffi_i_say(&p, nullable ? ">`" : "`");
+  return tvmffi_i_raise_said("TypeError", &p);
+}
+
+/* Replaces what an owned TVMFFIAny holds by `view` (borrowed): what fields of
+   str, bytes and any are set by in C. On failure nothing is changed. */
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
+                                                          TVMFFIAny view) {
+  TVMFFIAny now = tvmffi_none(), old = *owned;
+  TVMFFI_TRY(tvmffi_i_own_value(&view, &now));
+  *owned = now;
+  tvmffi_any_release(&old);
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_get_kept_any(void *field, TVMFFIAny *result) {
+  TVMFFIAny any = *(TVMFFIAny *)field;
+  if (any.type_index >= kTVMFFIStaticObjectBegin) tvmffi_retain(any.v_obj);
+  *result = any;
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_get_kept_object(void *field, TVMFFIAny *result) {
+  TVMFFIObject *object = *(tvmffi_i_held *)field;
+  if (object) tvmffi_retain(object);
+  *result = tvmffi_obj(object);
+  return 0;
+}
+
+/* Replaces the object of a field (both may be NULL); borrowed. */
+TVMFFI_I_INLINE void tvmffi_i_keep_object(void *field, void *object) {
+  TVMFFIObject *old = *(tvmffi_i_held *)field;
+  if (object) tvmffi_retain(object);
+  *(tvmffi_i_held *)field = (TVMFFIObject *)object;
+  tvmffi_release(old);
+}
+
+/* Sets a field to a container, converted as a parameter is. */
+TVMFFI_I_COLD int tvmffi_i_set_held(void *field, const TVMFFIAny *value,
+                                    tvmffi_i_cast *cast,
+                                    const tvmffi_i_name *type, int nullable) {
+  TVMFFIAny now = *value;
+  int is_none = value->type_index == kTVMFFINone;
+  int code = nullable && is_none ? 0 : cast(type, value, &now);
+  if (code && code != TVMFFI_I_CONVERTED)
+    return tvmffi_i_bad_field(type, nullable, value, code);
+  tvmffi_i_keep_object(field, is_none ? NULL
+                              : code  ? (void *)now.v_obj
+                                      : (void *)value->v_obj);
+  if (code) tvmffi_any_release(&now);
+  return 0;
+}
+
+/* A text's default; NULL is None. */
+TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
+                                        TVMFFIAny *out) {
+  TVMFFIByteArray view = tvmffi_view(text);
+  *out = tvmffi_none();
+  if (!text) return 0;
+  return bytes ? TVMFFIBytesFromByteArray(&view, out)
+               : TVMFFIStringFromByteArray(&view, out);
+}

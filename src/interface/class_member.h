@@ -1,0 +1,181 @@
+/* ======== Members ================================== >>interface/class_member
+   fields and methods of a struct type */
+
+#pragma once
+
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "value.h"
+#include "error.h"
+#include "word.h"
+#include "compound.h"
+#include "mismatch.h"
+#include "schema.h"
+#include "function.h"
+#include "class.h"
+
+/* What the members behind `m` say about it. */
+TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_more(const tvmffi_i_member *m,
+                                                   TVMFFIByteArray *doc,
+                                                   int64_t *flags) {
+  const tvmffi_i_member *factory = NULL;
+  for (++m; m->what >= TVMFFI_I_IS_DOC; ++m) {
+    if (m->what == TVMFFI_I_IS_DOC) *doc = tvmffi_view(m->name);
+    if (m->what == TVMFFI_I_IS_FLAGS) *flags |= m->flags;
+    if (m->what == TVMFFI_I_IS_FACTORY) factory = m;
+  }
+  return factory;
+}
+
+/* The static type of a field, as upstream's headers give it: that of String,
+   Bytes, Any and Optional is Any, that of any type of objects with members is
+   Object. */
+TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_member *m) {
+  static const struct {
+    const char *schema;
+    int32_t index;
+  } plain[] = {{"int", kTVMFFIInt},           {"bool", kTVMFFIBool},
+               {"float", kTVMFFIFloat},       {"DataType", kTVMFFIDataType},
+               {"Device", kTVMFFIDevice},     {"void*", kTVMFFIOpaquePtr},
+               {"Function", kTVMFFIFunction}, {"Array", kTVMFFIArray},
+               {"List", kTVMFFIList},         {"Map", kTVMFFIMap},
+               {"Dict", kTVMFFIDict},         {"Shape", kTVMFFIShape}};
+  static const char type[] = "{\"type\":\"";
+  const char *text = m->type->schema;
+  size_t i, k;
+  if (m->kept >= TVMFFI_I_KEPT_ANY || tvmffi_i_is_optional(m->type))
+    return kTVMFFIAny;
+  if (*text == '[') ++text;
+  if (*text == '{')
+    for (i = 0; i < sizeof(type) - 1 && *text == type[i]; ++i) ++text;
+  if (m->kept == TVMFFI_I_KEPT_OBJECT) {
+    static const char ffi[] = "ffi.";
+    for (i = 0; i < 4 && text[i] == ffi[i]; ++i) {
+    }
+    if (i < 4) return kTVMFFIObject;
+    text += 4;
+  }
+  for (k = 0; k < sizeof(plain) / sizeof(plain[0]); ++k) {
+    for (i = 0; plain[k].schema[i] && plain[k].schema[i] == text[i]; ++i) {
+    }
+    if (!plain[k].schema[i] && (!text[i] || text[i] == '"'))
+      return plain[k].index;
+  }
+  return m->kept == TVMFFI_I_KEPT_OBJECT ? kTVMFFIObject : kTVMFFIAny;
+}
+
+/* An object field whose default is NULL may be None, whatever its word. */
+TVMFFI_I_INLINE int tvmffi_i_nullable(const tvmffi_i_member *m) {
+  return m->kept == TVMFFI_I_KEPT_OBJECT && m->value &&
+         !tvmffi_i_is_optional(m->type);
+}
+
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
+                                                    char *buffer) {
+  TVMFFIByteArray r;
+  size_t n = tvmffi_i_append(buffer, 0, "{\"type_schema\":\"");
+  if (tvmffi_i_nullable(m))
+    n = tvmffi_i_append(buffer, n,
+                        "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[");
+  n = tvmffi_i_append_type(buffer, n, m->type);
+  if (tvmffi_i_nullable(m)) n = tvmffi_i_append(buffer, n, "]}");
+  r.size = tvmffi_i_append(buffer, n, "\"}");
+  r.data = buffer;
+  return r;
+}
+
+TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
+                                           const TVMFFITypeInfo *type,
+                                           const tvmffi_i_member *m,
+                                           int64_t flags) {
+  char buffer[TVMFFI_I_METADATA];
+  TVMFFIFieldInfo info = TVMFFI_I_ZERO;
+  const tvmffi_i_member *more;
+  TVMFFIObject *factory = NULL;
+  int32_t i, n;
+  int code;
+  const TVMFFIFieldInfo *had = tvmffi_i_fields_of(type, &n);
+  for (i = 0; i < n; ++i, ++had) {
+    if (!tvmffi_i_same(had->name, m->name)) continue;
+    if (had->offset == m->offset && had->size == m->size) return 0;
+    return TVMFFI_RAISE("TypeError",
+                        "Field `%s` of type `%s` is registered with %d bytes "
+                        "at offset %d, here it has %d at %d",
+                        m->name, c->key, (int)had->size, (int)had->offset,
+                        (int)m->size, (int)m->offset);
+  }
+  info.name = tvmffi_view(m->name);
+  info.metadata = tvmffi_i_field_schema(m, buffer);
+  info.flags = flags | m->flags;
+  more = tvmffi_i_more(m, &info.doc, &info.flags);
+  info.size = m->size;
+  info.alignment = m->alignment;
+  info.offset = m->offset;
+  info.getter = m->get;
+  info.setter = (void *)(uintptr_t)m->set;
+  info.field_static_type_index = tvmffi_i_field_index(m);
+  info.default_value_or_factory = tvmffi_none();
+  if (more) {
+    TVMFFI_TRY(tvmffi_i_function(more->factory, &factory));
+    info.default_value_or_factory = tvmffi_obj(factory);
+    info.flags |= kTVMFFIFieldFlagBitMaskHasDefault |
+                  kTVMFFIFieldFlagBitMaskDefaultFromFactory;
+  } else if (m->value) {
+    TVMFFI_TRY(m->value(&info.default_value_or_factory));
+    info.flags |= kTVMFFIFieldFlagBitMaskHasDefault;
+  }
+  code = TVMFFITypeRegisterField(type->type_index, &info);
+  tvmffi_any_release(&info.default_value_or_factory);
+  return code;
+}
+
+/* A method, or an attribute with a method as its value. */
+TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
+                                            const TVMFFITypeInfo *type,
+                                            const tvmffi_i_member *m) {
+  char buffer[TVMFFI_I_METADATA];
+  TVMFFIMethodInfo info = TVMFFI_I_ZERO;
+  TVMFFIObject *function = NULL;
+  tvmffi_func *f = m->method(c->key, &info.flags);
+  int32_t i, n;
+  int code = 0, attr = m->what == TVMFFI_I_IS_ATTRIBUTE;
+  const TVMFFIMethodInfo *had = tvmffi_i_methods_of(type, &n);
+  for (i = 0; !attr && i < n; ++i)
+    if (tvmffi_i_same(had[i].name, m->name)) return 0;
+  if (TVMFFI_I_LOAD(&f->name) != m->full_name)
+    TVMFFI_I_STORE(&f->name, m->full_name);
+  TVMFFI_TRY(tvmffi_i_function(f, &function));
+  info.name = tvmffi_view(m->name);
+  info.metadata = tvmffi_i_metadata(f, buffer);
+  info.method = tvmffi_obj(function);
+  (void)tvmffi_i_more(m, &info.doc, &info.flags);
+  if (attr || tvmffi_i_same(info.name, "__ffi_init__"))
+    code = tvmffi_i_class_set_attr(type->type_index, m->name, &info.method);
+  if (!code && !attr) code = TVMFFITypeRegisterMethod(type->type_index, &info);
+  tvmffi_release(function);
+  return code;
+}
+
+TVMFFI_I_COLD int tvmffi_i_class_add_members(tvmffi_i_class *c,
+                                             const TVMFFITypeInfo *type,
+                                             TVMFFITypeMetadata *metadata) {
+  const tvmffi_i_member *m = c->members;
+  int64_t flags = 0;
+  if (m->what == TVMFFI_I_IS_DOC) metadata->doc = tvmffi_view(m->name);
+  for (; m->what; ++m) switch (m->what) {
+      case TVMFFI_I_IS_FIELD:
+        TVMFFI_TRY(tvmffi_i_class_add_field(c, type, m, flags));
+        break;
+      case TVMFFI_I_IS_METHOD:
+      case TVMFFI_I_IS_ATTRIBUTE:
+        TVMFFI_TRY(tvmffi_i_class_add_method(c, type, m));
+        break;
+      case TVMFFI_I_IS_KW_ONLY: flags |= kTVMFFIFieldFlagBitMaskKwOnly; break;
+      case TVMFFI_I_IS_STRUCTURAL:
+        metadata->structural_eq_hash_kind = (TVMFFISEqHashKind)m->flags;
+        break;
+      default: break;
+    }
+  return 0;
+}

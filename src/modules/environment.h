@@ -1,0 +1,121 @@
+/* ======== Environment ================================= >>modules/environment
+   tensor allocators, signals, locks */
+
+#pragma once
+
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/dlpack.h"
+#include "../head/abi.h"
+#include "../interface/error.h"
+#include "../platform/libc.h"
+#include "../platform/thread_state.h"
+#include "../platform/thread.h"
+#include "../core/raise.h"
+#include "../core/tensor.h"
+
+static DLPackManagedTensorAllocator tvmffi_i_global_allocator;
+
+int TVMFFIEnvSetDLPackManagedTensorAllocator(
+    DLPackManagedTensorAllocator allocator, int write_to_global_context,
+    DLPackManagedTensorAllocator *opt_out_original_allocator) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  if (opt_out_original_allocator) *opt_out_original_allocator = t->allocator;
+  if (write_to_global_context)
+    TVMFFI_I_STORE(&tvmffi_i_global_allocator, allocator);
+  t->allocator = allocator;
+  return 0;
+}
+
+TVMFFI_I_INLINE DLPackManagedTensorAllocator tvmffi_i_tensor_allocator(void) {
+  DLPackManagedTensorAllocator own = tvmffi_i_self()->allocator;
+  return own ? own : TVMFFI_I_LOAD(&tvmffi_i_global_allocator);
+}
+
+DLPackManagedTensorAllocator TVMFFIEnvGetDLPackManagedTensorAllocator(void) {
+  return tvmffi_i_tensor_allocator();
+}
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static void tvmffi_i_allocator_failed(void *context, const char *kind,
+                                      const char *message) {
+  (void)context;
+  TVMFFIErrorSetRaisedFromCStr(kind, message);
+}
+#if defined(__cplusplus)
+}
+#endif
+
+/* A callback that fails must leave an error, or say by -2 that its language
+   holds one; for one that did neither there is this. */
+static int tvmffi_i_need_error(int code, const char *what) {
+  if (code != -2 && !tvmffi_i_self()->error)
+    (void)tvmffi_i_fail("RuntimeError", "%s failed with code %d and no error",
+                        what, code);
+  return code;
+}
+
+int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
+  DLPackManagedTensorAllocator allocate = tvmffi_i_tensor_allocator();
+  DLManagedTensorVersioned *managed = NULL;
+  int code;
+  TVMFFI_I_NOT_NULL(prototype);
+  TVMFFI_I_NOT_NULL(out);
+  if (!allocate)
+    return tvmffi_i_fail(
+        "RuntimeError",
+        "TVMFFIEnvTensorAlloc: allocator is nullptr, likely because "
+        "TVMFFIEnvSetDLPackManagedTensorAllocator has not been called.");
+  TVMFFI_TRY(tvmffi_i_check_shape(__func__, prototype));
+  code = allocate(prototype, &managed, NULL, tvmffi_i_allocator_failed);
+  if (code) return tvmffi_i_need_error(code, "The tensor allocator");
+  if (!managed)
+    return tvmffi_i_fail("RuntimeError",
+                         "TVMFFIEnvTensorAlloc: failed to allocate a tensor "
+                         "from the allocator");
+  code = tvmffi_i_check_versioned(managed);
+  if (!code) code = tvmffi_i_check_shape(__func__, &managed->dl_tensor);
+  if (!code)
+    code = tvmffi_i_import(&managed->dl_tensor, managed,
+                           tvmffi_i_delete_imported_versioned, out);
+  if (code && managed->deleter) managed->deleter(managed);
+  return code;
+}
+
+/* Python's functions, each set once, at its import. */
+static int (*tvmffi_i_check_signals)(void);
+static int (*tvmffi_i_gil_ensure)(void);
+static void (*tvmffi_i_gil_release)(int);
+
+int TVMFFIEnvRegisterCAPI(const char *name, void *symbol) {
+  TVMFFI_I_NOT_NULL(name);
+  if (strcmp(name, "PyErr_CheckSignals") == 0)
+    TVMFFI_I_STORE(&tvmffi_i_check_signals, (int (*)(void))(uintptr_t)symbol);
+  else if (strcmp(name, "PyGILState_Ensure") == 0)
+    TVMFFI_I_STORE(&tvmffi_i_gil_ensure, (int (*)(void))(uintptr_t)symbol);
+  else if (strcmp(name, "PyGILState_Release") == 0)
+    TVMFFI_I_STORE(&tvmffi_i_gil_release, (void (*)(int))(uintptr_t)symbol);
+  else
+    return tvmffi_i_fail("ValueError", "Unknown env API %.200s", name);
+  return 0;
+}
+
+/* An error that the host holds gives -1, as upstream's code does, and not the
+   -2 of its text. */
+int TVMFFIEnvCheckSignals(void) {
+  int (*call)(void) = TVMFFI_I_LOAD(&tvmffi_i_check_signals);
+  int (*ensure)(void) = TVMFFI_I_LOAD(&tvmffi_i_gil_ensure);
+  void (*release)(int) = TVMFFI_I_LOAD(&tvmffi_i_gil_release);
+  int state, code;
+  if (!call) return 0;
+  if (!ensure || !release)
+    return tvmffi_i_fail("InternalError",
+                         "PyErr_CheckSignals is registered without "
+                         "PyGILState_Ensure and PyGILState_Release");
+  state = ensure();
+  code = call();
+  release(state);
+  return code ? -1 : 0;
+}

@@ -1,0 +1,215 @@
+/* ======== Loading: libraries with embedded modules ======== >>modules/load */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../platform/libc.h"
+#include "../platform/memory.h"
+#include "../platform/name_table.h"
+#include "../core/raise.h"
+#include "symbol.h"
+#include "library.h"
+#include "import.h"
+#include "module.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* What is left to read of a library's embedded binary: numbers of 64 bits,
+   the lowest byte first, and texts behind their length. */
+typedef struct {
+  const unsigned char *at;
+  uint64_t left;
+} tvmffi_i_stream_in;
+
+static uint64_t tvmffi_i_number_at(const unsigned char *at, uint64_t i) {
+  uint64_t x = 0;
+  int byte;
+  for (byte = 7; byte >= 0; --byte) x = x << 8 | at[8 * i + (uint64_t)byte];
+  return x;
+}
+
+TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
+  return tvmffi_i_fail("InternalError",
+                       "The binary embedded in the library is malformed");
+}
+
+static int tvmffi_i_take_number(tvmffi_i_stream_in *in, uint64_t *out) {
+  if (in->left < 8) return tvmffi_i_bad_binary();
+  *out = tvmffi_i_number_at(in->at, 0);
+  in->at += 8;
+  in->left -= 8;
+  return 0;
+}
+
+/* Takes an array of numbers; *out points to the first. */
+static int tvmffi_i_take_numbers(tvmffi_i_stream_in *in,
+                                 const unsigned char **out, uint64_t *count) {
+  TVMFFI_TRY(tvmffi_i_take_number(in, count));
+  if (*count > in->left / 8) return tvmffi_i_bad_binary();
+  *out = in->at;
+  in->at += 8 * *count;
+  in->left -= 8 * *count;
+  return 0;
+}
+
+/* Upstream's buffer_stream.h refuses an empty text, too. */
+static int tvmffi_i_take_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
+  uint64_t size = 0;
+  TVMFFI_TRY(tvmffi_i_take_number(in, &size));
+  if (!size || size > in->left) return tvmffi_i_bad_binary();
+  out->data = (const char *)in->at;
+  out->size = (size_t)size;
+  in->at += size;
+  in->left -= size;
+  return 0;
+}
+
+/* Makes a module of the bytes that its kind was written as. */
+static int tvmffi_i_load_bytes(TVMFFIByteArray kind, TVMFFIByteArray bytes,
+                               TVMFFIObject **out) {
+  TVMFFIByteArray head = tvmffi_view("ffi.Module.load_from_bytes."), name;
+  TVMFFIByteArray none = {"", 0};
+  TVMFFIAny arg;
+  char *text;
+  const char *parts[4];
+  int code;
+  if (kind.size > PTRDIFF_MAX - head.size - 1) return tvmffi_i_no_memory();
+  text = (char *)tvmffi_i_alloc(head.size + kind.size + 1);
+  if (!text) return tvmffi_i_no_memory();
+  name.data = text;
+  name.size = tvmffi_i_join(text, head, kind, none);
+  code = TVMFFIBytesFromByteArray(&bytes, &arg);
+  if (!code) {
+    code = tvmffi_i_call_loader(name, &arg, 1, out);
+    tvmffi_any_release(&arg);
+  }
+  if (!code && !*out) {
+    parts[0] = "Library binary was created using {";
+    parts[1] = text + head.size;
+    parts[2] =
+        "} but a loader of that name is not registered. Make sure to have "
+        "runtime that registers ";
+    parts[3] = text;
+    TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 4);
+    code = -1;
+  }
+  tvmffi_i_free(text);
+  return code;
+}
+
+/* The modules of an embedded binary: their number, and the indices of each
+   one's imports, from child[begin[i]] to child[begin[i + 1]]. */
+typedef struct {
+  TVMFFIObject **module; /* owned */
+  size_t count;
+  const unsigned char *begin, *child;
+  uint64_t num_children;
+} tvmffi_i_tree;
+
+static int tvmffi_i_read_modules(tvmffi_i_tree *tree, tvmffi_i_stream_in *in,
+                                 tvmffi_i_library *library, void **context) {
+  size_t i;
+  for (i = 0; i < tree->count; ++i) {
+    TVMFFIByteArray kind = {NULL, 0}, bytes;
+    TVMFFI_TRY(tvmffi_i_take_text(in, &kind));
+    if (kind.size == 4 && memcmp(kind.data, "_lib", 4) == 0) {
+      tvmffi_i_module *m = tvmffi_i_new_module(library);
+      if (!m) return -1;
+      tree->module[i] = &m->base;
+      if (context) *context = m;
+    } else {
+      TVMFFI_TRY(tvmffi_i_take_text(in, &bytes));
+      TVMFFI_TRY(tvmffi_i_load_bytes(kind, bytes, &tree->module[i]));
+    }
+  }
+  return 0;
+}
+
+static int tvmffi_i_link_modules(const tvmffi_i_tree *tree) {
+  size_t i;
+  for (i = 0; i < tree->count; ++i) {
+    uint64_t at = tvmffi_i_number_at(tree->begin, i);
+    uint64_t end = tvmffi_i_number_at(tree->begin, i + 1);
+    if (end > tree->num_children) return tvmffi_i_bad_binary();
+    for (; at < end; ++at) {
+      uint64_t child = tvmffi_i_number_at(tree->child, at);
+      if (child >= tree->count) return tvmffi_i_bad_binary();
+      TVMFFI_TRY(tvmffi_i_add_own_import(tvmffi_i_module_of(tree->module[i]),
+                                         tree->module[child]));
+    }
+  }
+  return 0;
+}
+
+/* Makes the modules of an embedded binary: its size, the tree, and for each
+   module its kind and bytes, where the kind "_lib" stands for the library
+   itself. *out gets the first. */
+static int tvmffi_i_load_tree(const unsigned char *binary,
+                              tvmffi_i_library *library, void **context,
+                              TVMFFIObject **out) {
+  tvmffi_i_tree tree = {NULL, 0, NULL, NULL, 0};
+  tvmffi_i_stream_in in;
+  uint64_t count = 0;
+  size_t i;
+  int code;
+  in.at = binary + 8;
+  in.left = tvmffi_i_number_at(binary, 0);
+  TVMFFI_TRY(tvmffi_i_take_numbers(&in, &tree.begin, &count));
+  TVMFFI_TRY(tvmffi_i_take_numbers(&in, &tree.child, &tree.num_children));
+  if (count < 2 || count > in.left) return tvmffi_i_bad_binary();
+  tree.count = (size_t)(count - 1);
+  tree.module =
+      (TVMFFIObject **)tvmffi_i_alloc(tree.count * sizeof(*tree.module));
+  if (!tree.module) return tvmffi_i_no_memory();
+  for (i = 0; i < tree.count; ++i) tree.module[i] = NULL;
+  code = tvmffi_i_read_modules(&tree, &in, library, context);
+  if (!code) code = tvmffi_i_link_modules(&tree);
+  for (i = code ? 0 : 1; i < tree.count; ++i) tvmffi_release(tree.module[i]);
+  *out = tree.module[0];
+  tvmffi_i_free(tree.module);
+  return code;
+}
+
+/* Writes the registered context symbols into the library's variables of these
+   names. */
+static int tvmffi_i_set_context(const tvmffi_i_library *library) {
+  tvmffi_i_node *node = TVMFFI_I_LOAD(&tvmffi_i_context_symbols.first);
+  for (; node; node = TVMFFI_I_LOAD(&node->next)) {
+    TVMFFIByteArray name;
+    void *variable;
+    name.data = node->key;
+    name.size = node->size;
+    TVMFFI_TRY(tvmffi_i_find_symbol(library, "", name, &variable));
+    if (variable)
+      *(void **)variable =
+          TVMFFI_I_LOAD(&((tvmffi_i_named *)(void *)node)->address);
+  }
+  return 0;
+}
+
+/* Makes the module of a library, or the modules that are embedded in it, and
+   tells the library of its own. */
+static int tvmffi_i_load_library(tvmffi_i_library *library,
+                                 TVMFFIObject **out) {
+  TVMFFIByteArray none = {"", 0};
+  tvmffi_i_module *m;
+  void *binary, *context;
+  TVMFFI_TRY(
+      tvmffi_i_find_symbol(library, "__tvm_ffi__library_bin", none, &binary));
+  TVMFFI_TRY(
+      tvmffi_i_find_symbol(library, "__tvm_ffi__library_ctx", none, &context));
+  TVMFFI_TRY(tvmffi_i_set_context(library));
+  if (binary)
+    return tvmffi_i_load_tree((const unsigned char *)binary, library,
+                              (void **)context, out);
+  m = tvmffi_i_new_module(library);
+  if (!m) return -1;
+  if (context) *(void **)context = m;
+  *out = &m->base;
+  return 0;
+}
+#endif

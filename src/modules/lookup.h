@@ -1,0 +1,133 @@
+/* ======== Module lookup: functions found in imports ===== >>modules/lookup */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../platform/libc.h"
+#include "../platform/thread.h"
+#include "../platform/memory.h"
+#include "../platform/name_table.h"
+#include "../core/raise.h"
+#include "../core/object.h"
+#include "symbol.h"
+#include "library.h"
+#include "module.h"
+
+/* The functions that a module has looked up, each with a reference of its
+   own: what callers get is borrowed from here. */
+typedef struct {
+  TVMFFIObject base;
+  tvmffi_i_map functions;
+  TVMFFIObject *replaced; /* what C++ had put in this place, at which a reader
+                             may still look */
+} tvmffi_i_cache;
+
+static void tvmffi_i_destroy_cache(void *self, int flags) {
+  tvmffi_i_cache *c = (tvmffi_i_cache *)self;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    tvmffi_i_node *node = c->functions.first;
+    tvmffi_i_slots *table = c->functions.table;
+    while (node) {
+      tvmffi_i_node *next = node->next;
+      tvmffi_release(((tvmffi_i_named *)(void *)node)->address);
+      tvmffi_i_free(node);
+      node = next;
+    }
+    while (table) {
+      tvmffi_i_slots *older = table->older;
+      tvmffi_i_free(table);
+      table = older;
+    }
+    tvmffi_release(c->replaced);
+  }
+  tvmffi_i_delete_plain(self, flags);
+}
+
+static void tvmffi_i_delete_cache(void *self, int flags) {
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_cache,
+                   tvmffi_i_delete_cache);
+}
+
+TVMFFI_I_INLINE tvmffi_i_cache *tvmffi_i_cache_of(tvmffi_i_module *m) {
+  TVMFFIObject *cache = TVMFFI_I_LOAD(&m->cache);
+  return cache && cache->deleter == tvmffi_i_delete_cache
+             ? (tvmffi_i_cache *)(void *)cache
+             : NULL;
+}
+
+/* The module's cache, made when it is missing, or NULL. */
+static tvmffi_i_cache *tvmffi_i_make_cache(tvmffi_i_module *m) {
+  tvmffi_i_cache *c = tvmffi_i_cache_of(m), *made;
+  if (c) return c;
+  made = (tvmffi_i_cache *)tvmffi_i_object(sizeof(*made), kTVMFFIObject,
+                                           tvmffi_i_delete_cache);
+  if (!made) return made;
+  memset(&made->functions, 0, sizeof(made->functions));
+  made->replaced = NULL;
+  tvmffi_i_lock();
+  c = tvmffi_i_cache_of(m);
+  if (!c) {
+    made->replaced = m->cache;
+    TVMFFI_I_STORE(&m->cache, &made->base);
+  }
+  tvmffi_i_unlock();
+  if (c) tvmffi_release(made);
+  return c ? c : made;
+}
+
+/* Finds a function in the imports or the global table; owned by the caller. */
+static int tvmffi_i_look_up(tvmffi_i_module *m, TVMFFIByteArray name,
+                            TVMFFIObjectHandle *out) {
+  TVMFFIObject *function = NULL;
+  const char *parts[3];
+#if TVMFFI_NO_CONTAINERS
+  (void)m;
+#else
+  TVMFFI_TRY(tvmffi_i_search_imports(m, name, &function));
+#endif
+  *out = function;
+  if (!function) TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, out));
+  if (*out) return 0;
+  parts[0] = "Cannot find function ";
+  parts[1] = name.data;
+  parts[2] = " in the imported modules or global registry.";
+  TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 3);
+  return -1;
+}
+
+/* `library_ctx` is a pointer to the C++ object, in front of its header. What
+   was found once stays, whatever is imported later, as it does upstream. */
+int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
+                                  const char *func_name,
+                                  TVMFFIObjectHandle *out) {
+  tvmffi_i_module *m = (tvmffi_i_module *)library_ctx;
+  TVMFFIObjectHandle module, function = NULL;
+  TVMFFIByteArray name;
+  tvmffi_i_cache *c;
+  tvmffi_i_named *known;
+  TVMFFI_I_NOT_NULL(library_ctx);
+  TVMFFI_I_NOT_NULL(func_name);
+  TVMFFI_I_NOT_NULL(out);
+  module = &m->base;
+  TVMFFI_I_CHECK(module, kTVMFFIModule);
+  name = tvmffi_view(func_name);
+  c = tvmffi_i_cache_of(m);
+  known = c ? tvmffi_i_find_named(&c->functions, name) : NULL;
+  if (TVMFFI_I_LIKELY(known)) {
+    *out = known->address;
+    return 0;
+  }
+  TVMFFI_TRY(tvmffi_i_look_up(m, name, &function));
+  c = tvmffi_i_make_cache(m);
+  known = c ? tvmffi_i_enter_named(&c->functions, name, function) : NULL;
+  /* Another thread may have put its own there first. */
+  if (!known || known->address != function) tvmffi_release(function);
+  if (!known) return -1;
+  *out = known->address;
+  return 0;
+}

@@ -1,0 +1,127 @@
+/* ======== Field access: getters and setters ========== >>reflection/access */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../interface/word.h"
+#include "../interface/function.h"
+#include "../platform/memory.h"
+#include "../core/raise.h"
+#include "../modules/environment.h"
+#include "field.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* The getter and setter of a field that Python lays out, by its type. */
+typedef struct {
+  int32_t type_index;
+  TVMFFIFieldGetter get;
+  TVMFFIFieldSetter set;
+} tvmffi_i_access;
+
+static const tvmffi_i_access *tvmffi_i_access_of(int32_t type_index) {
+  static const tvmffi_i_access table[] = {
+      {kTVMFFIAny, tvmffi_i_get_any_field, tvmffi_i_set_any_field},
+      {kTVMFFINone, tvmffi_i_get_any_field, tvmffi_i_set_any_field},
+      {kTVMFFIInt, tvmffi_i_get_int64_field, tvmffi_i_set_int64_field},
+      {kTVMFFIBool, tvmffi_i_get_bool_field, tvmffi_i_set_bool_field},
+#if !TVMFFI_NO_FLOAT
+      {kTVMFFIFloat, tvmffi_i_get_float64_field, tvmffi_i_set_float64_field},
+#endif
+      {kTVMFFIOpaquePtr, tvmffi_i_get_ptr_field, tvmffi_i_set_ptr_field},
+      {kTVMFFIDataType, tvmffi_i_get_dtype_field, tvmffi_i_set_dtype_field},
+      {kTVMFFIDevice, tvmffi_i_get_device_field, tvmffi_i_set_device_field},
+      {kTVMFFIObject, tvmffi_i_get_reference, tvmffi_i_set_reference}};
+  const int32_t n = (int32_t)(sizeof(table) / sizeof(table[0]));
+  int32_t i = 0;
+  if (type_index > kTVMFFIObject) type_index = kTVMFFIObject;
+  while (i < n && table[i].type_index != type_index) ++i;
+  return i < n ? &table[i] : NULL;
+}
+
+TVMFFI_FUNC(i_make_getter, int64, (int32, type_index)) {
+  const tvmffi_i_access *access = tvmffi_i_access_of(type_index);
+  if (!access)
+    return tvmffi_i_fail("ValueError",
+                         "Unsupported field type index for getter: %d",
+                         type_index);
+  TVMFFI_RETURN((int64_t)(uintptr_t)access->get);
+}
+
+/* Converts a value (borrowed) to an owned one as a Python annotation says. */
+typedef int (*tvmffi_i_converter)(void *converter, const TVMFFIAny *value,
+                                  TVMFFIAny *result);
+
+/* The setter of a field that Python lays out. Python keeps the converter. */
+typedef struct {
+  int32_t type_index;
+  const tvmffi_i_access *access;
+  void *converter;
+  tvmffi_i_converter convert;
+} tvmffi_i_setter;
+
+static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_setter *s = (const tvmffi_i_setter *)self;
+  const tvmffi_i_access *access = s->access;
+  TVMFFIAny converted = tvmffi_none();
+  void *field = NULL;
+  int code;
+  if (num_args != 2)
+    return tvmffi_i_fail("TypeError",
+                         "A field setter takes 2 arguments, but %d were given",
+                         num_args);
+  if (tvmffi_i_get_ptr(&args[0], &field) || !field)
+    return tvmffi_i_bad_cast(&args[0], "void*");
+  code = s->convert(s->converter, &args[1], &converted);
+  if (code) return tvmffi_i_need_error(code, "A field converter");
+  if (access)
+    code = access->set(field, &converted);
+  else
+    code = tvmffi_i_fail("ValueError",
+                         "Unsupported field type index for setter: %d",
+                         s->type_index);
+  tvmffi_any_release(&converted);
+  *result = tvmffi_none();
+  return code;
+}
+
+TVMFFI_FUNC(i_make_setter, func, (int32, type_index), (int64, converter),
+            (int64, convert)) {
+  tvmffi_i_setter *s;
+  TVMFFIObjectHandle f = NULL;
+  if (!convert) return tvmffi_i_null("ffi.MakeFieldSetter", "the converter");
+  s = (tvmffi_i_setter *)tvmffi_i_alloc(sizeof(*s));
+  if (!s) return tvmffi_i_no_memory();
+  s->type_index = type_index;
+  s->access = tvmffi_i_access_of(type_index);
+  s->converter = (void *)(uintptr_t)converter;
+  s->convert = (tvmffi_i_converter)(uintptr_t)convert;
+  if (TVMFFIFunctionCreate(s, tvmffi_i_call_setter, tvmffi_i_free, &f)) {
+    tvmffi_i_free(s);
+    return -1;
+  }
+  TVMFFI_RETURN((TVMFFIObject *)f);
+}
+
+/* Sets a field by its setter, a C function or a function object. */
+static int tvmffi_i_set_field(const TVMFFIFieldInfo *field, void *object,
+                              const TVMFFIAny *value) {
+  void *at = tvmffi_i_at(object, field);
+  TVMFFIAny args[2], result = tvmffi_none();
+  if (!field->setter)
+    return tvmffi_i_fail("AttributeError", "Field `%.*s` has no setter",
+                         TVMFFI_I_TEXT(field->name));
+  if (!(field->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)) {
+    int code = ((TVMFFIFieldSetter)(uintptr_t)field->setter)(at, value);
+    return code ? tvmffi_i_need_error(code, "A field setter") : 0;
+  }
+  args[0] = tvmffi_i_pointer(kTVMFFIOpaquePtr, at);
+  args[1] = *value;
+  TVMFFI_TRY(TVMFFIFunctionCall(field->setter, args, 2, &result));
+  tvmffi_any_release(&result);
+  return 0;
+}
+#endif

@@ -1,0 +1,337 @@
+/* ======== Construction =============================== >>reflection/construct
+   constructors that take fields */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../interface/word.h"
+#include "../interface/schema.h"
+#include "../interface/function.h"
+#include "../platform/libc.h"
+#include "../platform/memory.h"
+#include "../core/raise.h"
+#include "../core/object.h"
+#include "../core/type_table.h"
+#include "../core/type_member.h"
+#include "../containers/equal.h"
+#include "../modules/environment.h"
+#include "field.h"
+#include "access.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* Gives the default of a field, owned; a factory's own error is not that of
+   the field. */
+static int tvmffi_i_make_default(const TVMFFIFieldInfo *field,
+                                 TVMFFIAny *made) {
+  const TVMFFIAny *value = &field->default_value_or_factory;
+  *made = tvmffi_none();
+  if (!(field->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
+    return TVMFFIAnyViewToOwnedAny(value, made);
+  if (value->type_index < kTVMFFIStaticObjectBegin)
+    return tvmffi_i_bad_cast(value, "ffi.Function");
+  return TVMFFIFunctionCall(value->v_obj, NULL, 0, made);
+}
+
+static tvmffi_i_known_column tvmffi_i_new_column = {"__ffi_new__", NULL};
+
+/* Makes an object, owned by the caller, whose fields are still to be set. */
+static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
+  const TVMFFITypeMetadata *metadata = TVMFFI_I_LOAD(&type->metadata);
+  const TVMFFIAny *maker;
+  TVMFFIObjectHandle made = NULL;
+  TVMFFIAny result = tvmffi_none();
+  if (metadata && metadata->creator) {
+    int code = metadata->creator(&made);
+    if (code) return tvmffi_i_need_error(code, "An object creator");
+  } else {
+    tvmffi_i_start_types();
+    maker = tvmffi_i_type_attr(&tvmffi_i_new_column, type->type_index);
+    if (!maker)
+      return tvmffi_i_fail("RuntimeError",
+                           "Type `%s` does not support reflection creation (no "
+                           "native creator or __ffi_new__ type attr)",
+                           type->type_key.data);
+    if (maker->type_index < kTVMFFIStaticObjectBegin)
+      return tvmffi_i_bad_cast(maker, "ffi.Function");
+    TVMFFI_TRY(TVMFFIFunctionCall(maker->v_obj, NULL, 0, &result));
+    if (result.type_index >= kTVMFFIStaticObjectBegin)
+      made = result.v_obj;
+    else
+      tvmffi_any_release(&result);
+  }
+  if (made && tvmffi_is_instance(((TVMFFIObject *)made)->type_index,
+                                 type->type_index)) {
+    *out = (TVMFFIObject *)made;
+    return 0;
+  }
+  tvmffi_release(made);
+  return tvmffi_i_fail("RuntimeError", "The creator of type `%s` made none",
+                       type->type_key.data);
+}
+
+/* What an automatic constructor needs, found out once. Behind it stand
+   num_fields pointers to fields, then the indices of those that may be given
+   by position: in order, but the required ones first. */
+typedef struct {
+  const TVMFFITypeInfo *type;
+  int32_t num_fields, num_positional;
+} tvmffi_i_init;
+
+TVMFFI_I_INLINE const TVMFFIFieldInfo **tvmffi_i_init_fields(
+    const tvmffi_i_init *init) {
+  return (const TVMFFIFieldInfo **)(uintptr_t)(init + 1);
+}
+
+TVMFFI_I_INLINE int32_t *tvmffi_i_init_positions(const tvmffi_i_init *init) {
+  return (int32_t *)(void *)(tvmffi_i_init_fields(init) + init->num_fields);
+}
+
+static tvmffi_i_init *tvmffi_i_make_init(const TVMFFITypeInfo *type) {
+  const int64_t off = kTVMFFIFieldFlagBitMaskInitOff;
+  const int64_t keyword = kTVMFFIFieldFlagBitMaskKwOnly;
+  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
+  const TVMFFIFieldInfo *field, **fields;
+  tvmffi_i_init *init;
+  int32_t n = 0, i, *positions;
+  int64_t defaults;
+  while (tvmffi_i_next_field(&w)) ++n;
+  init = (tvmffi_i_init *)tvmffi_i_alloc(
+      sizeof(*init) + (size_t)n * (sizeof(field) + sizeof(int32_t)));
+  if (!init) {
+    (void)tvmffi_i_no_memory();
+    return init;
+  }
+  init->type = type;
+  init->num_positional = 0;
+  init->num_fields = n;
+  fields = tvmffi_i_init_fields(init);
+  positions = tvmffi_i_init_positions(init);
+  w = tvmffi_i_walk_fields(type);
+  for (i = 0; i < n; ++i) fields[i] = tvmffi_i_next_field(&w);
+  for (defaults = 0; defaults <= 1; ++defaults)
+    for (i = 0; i < n; ++i)
+      if (!(fields[i]->flags & (off | keyword)) &&
+          !(fields[i]->flags & kTVMFFIFieldFlagBitMaskHasDefault) == !defaults)
+        positions[init->num_positional++] = i;
+  return init;
+}
+
+/* One construction. set[i]: field i has got its value. */
+typedef struct {
+  const tvmffi_i_init *init;
+  TVMFFIObject *object;
+  unsigned char *set;
+} tvmffi_i_binding;
+
+/* Puts type and field before the message of an error that a setter raised, in
+   a new error whose cause that one is. */
+TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
+                                        const TVMFFIFieldInfo *field,
+                                        const char *what) {
+  TVMFFIObjectHandle error = NULL, outer = NULL;
+  TVMFFIErrorCell *cell;
+  TVMFFIByteArray message;
+  size_t i, n;
+  char *text;
+  TVMFFIErrorMoveFromRaised(&error);
+  if (!error) return -1;
+  cell = TVMFFIErrorGetCellPtr(error);
+  n = init->type->type_key.size + strlen(what) + field->name.size + 40;
+  text = cell->message.size > PTRDIFF_MAX / 4
+             ? NULL
+             : (char *)tvmffi_i_alloc(n + 3 * cell->message.size);
+  if (!text) {
+    tvmffi_release(error);
+    return tvmffi_i_no_memory();
+  }
+  n = tvmffi_i_append(text, 0, init->type->type_key.data);
+  n = tvmffi_i_append(text, n, ".__ffi_init__() ");
+  n = tvmffi_i_append(text, n, what);
+  n = tvmffi_i_append(text, n, " '");
+  if (field->name.size) memcpy(text + n, field->name.data, field->name.size);
+  n = tvmffi_i_append(text, n + field->name.size, "':\n  ");
+  for (i = 0; i < cell->message.size; ++i) {
+    text[n++] = cell->message.data[i];
+    if (text[n - 1] == '\n') n = tvmffi_i_append(text, n, "  ");
+  }
+  message.data = text;
+  message.size = n;
+  if (!TVMFFIErrorCreateWithCauseAndExtraContext(
+          &cell->kind, &message, &cell->backtrace, error, NULL, &outer)) {
+    TVMFFIErrorSetRaised(outer);
+    tvmffi_release(outer);
+  }
+  tvmffi_i_free(text);
+  tvmffi_release(error);
+  return -1;
+}
+
+static int tvmffi_i_bind(const tvmffi_i_binding *b, int32_t i,
+                         const TVMFFIAny *value) {
+  const TVMFFIFieldInfo *field = tvmffi_i_init_fields(b->init)[i];
+  b->set[i] = 1;
+  if (TVMFFI_I_LIKELY(tvmffi_i_set_field(field, b->object, value) == 0))
+    return 0;
+  return tvmffi_i_field_failed(b->init, field, "field");
+}
+
+static int tvmffi_i_bind_positions(const tvmffi_i_binding *b,
+                                   const TVMFFIAny *args, int32_t n,
+                                   int32_t most) {
+  int32_t i, *positions = tvmffi_i_init_positions(b->init);
+  for (i = 0; i < n && i < most; ++i)
+    TVMFFI_TRY(tvmffi_i_bind(b, positions[i], &args[i]));
+  return 0;
+}
+
+static int tvmffi_i_too_many(const tvmffi_i_init *init, int32_t n) {
+  return tvmffi_i_fail("TypeError",
+                       "%s.__ffi_init__() takes at most %d positional "
+                       "argument(s), but %d were given",
+                       init->type->type_key.data, init->num_positional, n);
+}
+
+/* The field of a keyword, or -1. Of two with one name the last one counts. */
+static int32_t tvmffi_i_keyword(const tvmffi_i_init *init,
+                                TVMFFIByteArray name) {
+  int32_t i = init->num_fields;
+  while (--i >= 0) {
+    const TVMFFIFieldInfo *field = tvmffi_i_init_fields(init)[i];
+    if (!(field->flags & kTVMFFIFieldFlagBitMaskInitOff) &&
+        tvmffi_i_same_text(field->name, name))
+      break;
+  }
+  return i;
+}
+
+/* Binds n arguments: names, each followed by its value. */
+static int tvmffi_i_bind_keywords(const tvmffi_i_binding *b,
+                                  const TVMFFIAny *args, int32_t n) {
+  const char *key = b->init->type->type_key.data;
+  TVMFFIByteArray name;
+  int32_t i, at;
+  if (n % 2 != 0)
+    return tvmffi_i_fail("TypeError",
+                         "%s.__ffi_init__() KWARGS requires an even number of "
+                         "key-value arguments",
+                         key);
+  for (i = 0; i < n; i += 2) {
+    if (tvmffi_i_get_str(&args[i], &name))
+      return tvmffi_i_bad_cast(&args[i], "str");
+    at = tvmffi_i_keyword(b->init, name);
+    if (at < 0)
+      return tvmffi_i_fail("TypeError",
+                           "%s.__ffi_init__() got an unexpected keyword "
+                           "argument '%.*s'",
+                           key, TVMFFI_I_TEXT(name));
+    if (b->set[at])
+      return tvmffi_i_fail("TypeError",
+                           "%s.__ffi_init__() got multiple values for "
+                           "argument '%.*s'",
+                           key, TVMFFI_I_TEXT(name));
+    TVMFFI_TRY(tvmffi_i_bind(b, at, &args[i + 1]));
+  }
+  return 0;
+}
+
+/* Sets what was not given to its default; raises where it has none. */
+static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
+  int32_t i;
+  for (i = 0; i < b->init->num_fields; ++i) {
+    const TVMFFIFieldInfo *field = tvmffi_i_init_fields(b->init)[i];
+    if (b->set[i]) continue;
+    if (field->flags & kTVMFFIFieldFlagBitMaskHasDefault) {
+      TVMFFIAny made;
+      int code;
+      TVMFFI_TRY(tvmffi_i_make_default(field, &made));
+      code = tvmffi_i_set_field(field, b->object, &made);
+      tvmffi_any_release(&made);
+      if (code)
+        return tvmffi_i_field_failed(b->init, field, "default for field");
+    } else if (!(field->flags & kTVMFFIFieldFlagBitMaskInitOff)) {
+      return tvmffi_i_fail(
+          "TypeError", "%s.__ffi_init__() missing required %sargument: '%.*s'",
+          b->init->type->type_key.data,
+          field->flags & kTVMFFIFieldFlagBitMaskKwOnly ? "keyword-only " : "",
+          TVMFFI_I_TEXT(field->name));
+    }
+  }
+  return 0;
+}
+
+/* Sets the fields by the arguments: by position, and behind the mark of
+   ffi.GetKwargsObject by name. */
+static int tvmffi_i_bind_all(const tvmffi_i_binding *b, const TVMFFIAny *args,
+                             int32_t num_args) {
+  const tvmffi_i_init *init = b->init;
+  int32_t n = 0;
+  while (n < num_args && (args[n].type_index != kTVMFFIObject ||
+                          args[n].v_obj != &tvmffi_i_kwargs_object))
+    ++n;
+  if (n == num_args && n > init->num_positional)
+    return tvmffi_i_too_many(init, n);
+  TVMFFI_TRY(tvmffi_i_bind_positions(b, args, n, init->num_positional));
+  if (n > init->num_positional) return tvmffi_i_too_many(init, n);
+  if (n < num_args)
+    TVMFFI_TRY(tvmffi_i_bind_keywords(b, args + n + 1, num_args - n - 1));
+  return tvmffi_i_bind_defaults(b);
+}
+
+static int tvmffi_i_call_init(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  unsigned char few[64];
+  tvmffi_i_binding b;
+  size_t n;
+  int code;
+  b.init = (const tvmffi_i_init *)self;
+  n = (size_t)b.init->num_fields;
+  TVMFFI_TRY(tvmffi_i_make_empty(b.init->type, &b.object));
+  b.set = n <= sizeof(few) ? few : (unsigned char *)tvmffi_i_alloc(n);
+  if (b.set) {
+    memset(b.set, 0, n);
+    code = tvmffi_i_bind_all(&b, args, num_args);
+  } else {
+    code = tvmffi_i_no_memory();
+  }
+  if (b.set != few) tvmffi_i_free(b.set);
+  if (code)
+    tvmffi_release(b.object);
+  else
+    *result = tvmffi_obj(b.object);
+  return code;
+}
+
+/* Sets an attribute to a new function of `self`, which is taken. */
+static int tvmffi_i_set_attr_function(int32_t type_index, const char *name,
+                                      void *self, TVMFFISafeCallType call) {
+  TVMFFIByteArray text = tvmffi_view(name);
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny value;
+  int code;
+  if (TVMFFIFunctionCreate(self, call, tvmffi_i_free, &f)) {
+    tvmffi_i_free(self);
+    return -1;
+  }
+  value = tvmffi_obj(f);
+  code = TVMFFITypeRegisterAttr(type_index, &text, &value);
+  tvmffi_release(f);
+  return code;
+}
+
+static int tvmffi_i_set_init(int32_t type_index) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
+  tvmffi_i_init *init = type ? tvmffi_i_make_init(type) : NULL;
+  if (!init) return -1;
+  return tvmffi_i_set_attr_function(type_index, "__ffi_init__", init,
+                                    tvmffi_i_call_init);
+}
+
+TVMFFI_FUNC(i_set_init, none, (int32, type_index)) {
+  return tvmffi_i_set_init(type_index);
+}
+#endif

@@ -1,0 +1,120 @@
+/* ======== Converters =================================== >>reflection/convert
+   values converted to a field's type */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/word.h"
+#include "../core/type_table.h"
+#include "../containers/shape.h"
+#include "../containers/sequence.h"
+#include "../containers/map_memory.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* A type that a value is converted to, by its name in messages. */
+typedef struct tvmffi_i_target {
+  int32_t index;
+  int nullable;
+  const char *name;
+} tvmffi_i_target;
+
+static const tvmffi_i_target tvmffi_i_targets[] = {
+    {kTVMFFIObject, 1, "ffi.Object"},     {kTVMFFIStr, 0, "str"},
+    {kTVMFFIBytes, 0, "bytes"},           {kTVMFFIError, 0, "ffi.Error"},
+    {kTVMFFIFunction, 1, "ffi.Function"}, {kTVMFFIShape, 0, "ffi.Shape"},
+    {kTVMFFITensor, 1, "ffi.Tensor"},     {kTVMFFIArray, 0, "Array<Any>"},
+    {kTVMFFIMap, 0, "Map<Any, Any>"},     {kTVMFFIList, 0, "List<Any>"},
+    {kTVMFFIDict, 0, "Dict<Any, Any>"},   {TVMFFI_I_INT_ENUM, 0, "ffi.IntEnum"},
+    {TVMFFI_I_STR_ENUM, 0, "ffi.StrEnum"}};
+
+static const tvmffi_i_target *tvmffi_i_target_of(int32_t index) {
+  const tvmffi_i_target *t = tvmffi_i_targets;
+  while (t->index != index) ++t;
+  return t;
+}
+
+/* Makes an array or list of the items of the other one. */
+static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
+                                TVMFFIAny *out) {
+  const TVMFFIAny *items = (const TVMFFIAny *)from->data;
+  TVMFFIObject *made;
+  TVMFFIAny *to = NULL;
+  int64_t i;
+  if (index == kTVMFFIArray) {
+    made = tvmffi_i_new_array(from->size, &to);
+    for (i = 0; made && i < from->size; ++i)
+      to[i] = tvmffi_i_copy_owned(&items[i]);
+  } else {
+    made = tvmffi_i_new_list(from->size);
+    for (i = 0; made && i < from->size; ++i)
+      if (tvmffi_i_list_append(made, &items[i])) {
+        tvmffi_release(made);
+        made = NULL;
+      }
+  }
+  if (!made) return -1;
+  *out = tvmffi_obj(made);
+  return 0;
+}
+
+/* Makes a shape of integers; TVMFFI_I_MISMATCH if others are among them. */
+static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
+  const TVMFFIAny *items = (const TVMFFIAny *)from->data;
+  int64_t i, *numbers = NULL;
+  tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)from->size, &numbers);
+  if (!shape) return -1;
+  for (i = 0; i < from->size; ++i)
+    if (tvmffi_i_get_int64(&items[i], &numbers[i])) {
+      tvmffi_release(shape);
+      return TVMFFI_I_MISMATCH;
+    }
+  *out = tvmffi_obj(shape);
+  return 0;
+}
+
+/* Converts a borrowed value to an owned one as upstream's `cast` does: 0, an
+   error's code, or TVMFFI_I_MISMATCH. */
+static int tvmffi_i_convert_to(const tvmffi_i_target *to,
+                               const TVMFFIAny *value, TVMFFIAny *out) {
+  int32_t index = value->type_index;
+  TVMFFIByteArray text;
+  int seq = (index == kTVMFFIArray || index == kTVMFFIList) && value->v_obj;
+  int map = (index == kTVMFFIMap || index == kTVMFFIDict) && value->v_obj;
+  TVMFFIObject *made;
+  if (index == kTVMFFINone && to->nullable) {
+    *out = tvmffi_none();
+    return 0;
+  }
+  if (index >= kTVMFFIStaticObjectBegin && value->v_obj &&
+      tvmffi_is_instance(index, to->index))
+    return TVMFFIAnyViewToOwnedAny(value, out);
+  switch (to->index) {
+    case kTVMFFIStr:
+      if (tvmffi_i_get_str(value, &text)) break;
+      return TVMFFIStringFromByteArray(&text, out);
+    case kTVMFFIBytes:
+      if (tvmffi_i_get_bytes(value, &text)) break;
+      return TVMFFIBytesFromByteArray(&text, out);
+    case kTVMFFIShape:
+      if (!seq) break;
+      return tvmffi_i_convert_shape(TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj),
+                                    out);
+    case kTVMFFIArray:
+    case kTVMFFIList:
+      if (!seq) break;
+      return tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj),
+                                  to->index, out);
+    case kTVMFFIMap:
+    case kTVMFFIDict:
+      if (!map) break;
+      made = tvmffi_i_map_copy(value->v_obj, to->index);
+      if (!made) return -1;
+      *out = tvmffi_obj(made);
+      return 0;
+    default: break;
+  }
+  return TVMFFI_I_MISMATCH;
+}
+#endif

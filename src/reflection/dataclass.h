@@ -1,0 +1,231 @@
+/* ======== Data classes =============================== >>reflection/dataclass
+   types that Python defines */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../interface/word.h"
+#include "../interface/mismatch.h"
+#include "../interface/function.h"
+#include "../platform/libc.h"
+#include "../platform/thread.h"
+#include "../platform/memory.h"
+#include "../core/raise.h"
+#include "../core/type_table.h"
+#include "../core/type_member.h"
+#include "field.h"
+#include "access.h"
+#include "construct.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* A class that Python defines: what makes and copies its objects. */
+typedef struct {
+  const TVMFFITypeInfo *type;
+  size_t size;
+} tvmffi_i_layout;
+
+/* How upstream calls these functions in its messages: not at all. */
+static const tvmffi_i_name *const tvmffi_i_new_types[] = {
+    &tvmffi_i_name_object, &tvmffi_i_name_object};
+static const tvmffi_func tvmffi_i_py_new = {"", NULL, 0, tvmffi_i_new_types};
+static const tvmffi_func tvmffi_i_py_copy = {"", NULL, 1, tvmffi_i_new_types};
+
+static int tvmffi_i_call_py_new(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_layout *layout = (const tvmffi_i_layout *)self;
+  TVMFFIObject *o;
+  (void)args;
+  if (num_args) return tvmffi_i_bad_call(&tvmffi_i_py_new, num_args, result);
+  o = tvmffi_i_new_object(layout->type->type_index, layout->size);
+  if (!o) return -1;
+  *result = tvmffi_obj(o);
+  return 0;
+}
+
+static int tvmffi_i_call_py_copy(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_layout *layout = (const tvmffi_i_layout *)self;
+  TVMFFIObject *o;
+  if (num_args != 1)
+    return tvmffi_i_bad_call(&tvmffi_i_py_copy, num_args, result);
+  if (args->type_index < kTVMFFIStaticObjectBegin || !args->v_obj ||
+      !tvmffi_is_instance(args->type_index, layout->type->type_index))
+    return tvmffi_i_bad_arg(&tvmffi_i_py_copy, 0, args, TVMFFI_I_MISMATCH);
+  o = tvmffi_i_copy_object(args->v_obj, layout->type, layout->size);
+  if (!o) return -1;
+  *result = tvmffi_obj(o);
+  return 0;
+}
+
+static int tvmffi_i_set_layout(const TVMFFITypeInfo *type, size_t size,
+                               const char *name, TVMFFISafeCallType call) {
+  tvmffi_i_layout *layout = (tvmffi_i_layout *)tvmffi_i_alloc(sizeof(*layout));
+  if (!layout) return tvmffi_i_no_memory();
+  layout->type = type;
+  layout->size = size;
+  return tvmffi_i_set_attr_function(type->type_index, name, layout, call);
+}
+
+/* Tells whether two fields, of which the first holds a reference, overlap in a
+   way that keeps the runtime from destroying an object with both. Two fields
+   may be the same reference. */
+static int tvmffi_i_overlap(const TVMFFIFieldInfo *a,
+                            const TVMFFIFieldInfo *b) {
+  tvmffi_i_storage storage = tvmffi_i_storage_of(b);
+  return a->offset < b->offset + b->size && b->offset < a->offset + a->size &&
+         storage != TVMFFI_I_FIELD_PLAIN &&
+         (a->offset != b->offset || tvmffi_i_storage_of(a) != storage);
+}
+
+/* Returns a field because of which the runtime cannot destroy an object of
+   `size` bytes, and why not; or NULL. */
+static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
+    const TVMFFITypeInfo *type, int32_t size, const char **why) {
+  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type), before;
+  const TVMFFIFieldInfo *field, *other;
+  while ((field = tvmffi_i_next_field(&w))) {
+    *why = "is not within";
+    if (!tvmffi_i_is_behind_header(field, size)) return field;
+    if (tvmffi_i_storage_of(field) == TVMFFI_I_FIELD_PLAIN) continue;
+    *why = "is not aligned in";
+    if (field->offset % (int64_t)sizeof(void *)) return field;
+    *why = "overlaps another field in";
+    before = tvmffi_i_walk_fields(type);
+    while ((other = tvmffi_i_next_field(&before)) && other != field)
+      if (tvmffi_i_overlap(field, other)) return field;
+  }
+  return NULL;
+}
+
+/* Notes that the runtime makes objects of `size` bytes of the type, which are
+   objects of its ancestors, too; mutex held. */
+static void tvmffi_i_note_made_size(const TVMFFITypeInfo *type, int32_t size) {
+  int32_t depth = type->type_depth;
+  for (;;) {
+    tvmffi_i_type *t = (tvmffi_i_type *)(uintptr_t)type;
+    if (!t->made_size || size < t->made_size) t->made_size = size;
+    if (--depth <= 0) return;
+    type = t->info.type_ancestors[depth];
+  }
+}
+
+TVMFFI_FUNC(i_set_py_class, none, (int32, type_index), (int32, total_size)) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
+  const TVMFFIFieldInfo *field;
+  const char *why;
+  size_t size = (size_t)total_size;
+  if (!type) return -1;
+  if (total_size < (int32_t)sizeof(TVMFFIObject))
+    return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
+                         type->type_key.data, total_size);
+  tvmffi_i_lock();
+  field = tvmffi_i_find_misplaced(type, total_size, &why);
+  if (!field) tvmffi_i_note_made_size(type, total_size);
+  tvmffi_i_unlock();
+  if (field) return tvmffi_i_bad_place(type, field, why, total_size);
+  TVMFFI_TRY(tvmffi_i_set_init(type_index));
+  TVMFFI_TRY(
+      tvmffi_i_set_layout(type, size, "__ffi_new__", tvmffi_i_call_py_new));
+  TVMFFI_TRY(tvmffi_i_set_layout(type, size, "__ffi_shallow_copy__",
+                                 tvmffi_i_call_py_copy));
+  TVMFFI_RETURN();
+}
+
+/* Gives the argument whose name is `name`, or -1. Each counts once. */
+static int32_t tvmffi_i_find_name(const TVMFFIAny *args, int32_t num_args,
+                                  const unsigned char *used,
+                                  TVMFFIByteArray name) {
+  int32_t i;
+  for (i = 1; i < num_args; i += 2)
+    if (!used[i / 2] && tvmffi_i_same_text(tvmffi_any_str(&args[i]), name))
+      return i;
+  return -1;
+}
+
+/* Sets all fields: args hold the type, then names, each with its value. */
+static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
+                                TVMFFIObject *object, const TVMFFIAny *args,
+                                int32_t num_args, unsigned char *used) {
+  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
+  const TVMFFIFieldInfo *field;
+  int32_t i;
+  while ((field = tvmffi_i_next_field(&w))) {
+    i = tvmffi_i_find_name(args, num_args, used, field->name);
+    if (i > 0) {
+      TVMFFI_TRY(tvmffi_i_set_field(field, object, &args[i + 1]));
+      used[i / 2] = 1;
+    } else if (field->flags & kTVMFFIFieldFlagBitMaskHasDefault) {
+      TVMFFIAny made;
+      int code;
+      TVMFFI_TRY(tvmffi_i_make_default(field, &made));
+      code = tvmffi_i_set_field(field, object, &made);
+      tvmffi_any_release(&made);
+      if (code) return code;
+    } else {
+      return tvmffi_i_fail("TypeError",
+                           "Required field `%.*s` not set in type `%s`",
+                           TVMFFI_I_TEXT(field->name), type->type_key.data);
+    }
+  }
+  for (i = 1; i < num_args; i += 2) {
+    TVMFFIByteArray name = tvmffi_any_str(&args[i]);
+    if (!used[i / 2])
+      return tvmffi_i_fail("TypeError", "Type `%s` does not have field `%.*s`",
+                           type->type_key.data, TVMFFI_I_TEXT(name));
+  }
+  return 0;
+}
+
+/* The type that an argument names, by its index or its key. */
+static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
+  TVMFFIByteArray key;
+  int32_t index = 0;
+  if (tvmffi_i_get_int32(arg, &index)) {
+    if (tvmffi_i_get_str(arg, &key)) {
+      (void)tvmffi_i_bad_cast(arg, "str");
+      return NULL;
+    }
+    if (TVMFFITypeKeyToIndex(&key, &index)) return NULL;
+  }
+  return TVMFFIGetTypeInfo(index);
+}
+
+static int tvmffi_call_i_make_object(void *self, const TVMFFIAny *args,
+                                     int32_t num_args, TVMFFIAny *result) {
+  const TVMFFITypeInfo *type;
+  TVMFFIByteArray name;
+  TVMFFIObject *object;
+  unsigned char *used;
+  int32_t i;
+  int code;
+  (void)self;
+  if (num_args % 2 != 1)
+    return tvmffi_i_fail("InternalError",
+                         "ffi.MakeObjectFromPackedArgs takes a type, and names "
+                         "and values by turns");
+  type = tvmffi_i_get_type(args);
+  if (!type) return -1;
+  for (i = 1; i < num_args; i += 2)
+    if (tvmffi_i_get_str(&args[i], &name))
+      return tvmffi_i_bad_cast(&args[i], "str");
+  TVMFFI_TRY(tvmffi_i_make_empty(type, &object));
+  used = (unsigned char *)tvmffi_i_alloc((size_t)num_args);
+  if (used) {
+    memset(used, 0, (size_t)num_args);
+    code = tvmffi_i_fill_object(type, object, args, num_args, used);
+  } else {
+    code = tvmffi_i_no_memory();
+  }
+  tvmffi_i_free(used);
+  if (code)
+    tvmffi_release(object);
+  else
+    *result = tvmffi_obj(object);
+  return code;
+}
+static tvmffi_func tvmffi_func_i_make_object = {
+    "ffi.MakeObjectFromPackedArgs", tvmffi_call_i_make_object, -1, NULL};
+#endif

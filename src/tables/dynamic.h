@@ -1,0 +1,85 @@
+/* ======== Dynamic ========================================== >>tables/dynamic
+   this runtime, or the one of the process */
+/* With TVMFFI_DYNAMIC the first call of a function of the ABI decides, once for
+   all files that share the table: for the process's libtvm_ffi if all 50
+   functions of a compatible version are there, else for the runtime above. A
+   library that is loaded later changes nothing: this program or library then
+   has types, global functions and errors of its own. The library that was
+   chosen must stay loaded. No lock is held while the loader is asked, as its
+   own may be held by who waits for ours. */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "../platform/libc.h"
+#include "../platform/thread.h"
+
+#if TVMFFI_DYNAMIC
+#define TVMFFI_I_OWN(name) name,
+#define TVMFFI_I_QUOTED(name) #name,
+static const tvmffi_i_api tvmffi_i_embedded = {
+    TVMFFI_I_EACH_FUNCTION(TVMFFI_I_OWN)};
+#if !TVMFFI_STATIC
+const tvmffi_i_api *tvmffi_i_chosen;
+#endif
+
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_api) == 50 * sizeof(void *), api_size);
+
+#if TVMFFI_NO_DLOPEN || defined(_WIN32)
+static int tvmffi_i_find_runtime(tvmffi_i_api *out) { return (void)out, 0; }
+#else
+#include <dlfcn.h>
+
+static int tvmffi_i_find_in(void *library, tvmffi_i_api *out) {
+  static const char *const names[] = {TVMFFI_I_EACH_FUNCTION(TVMFFI_I_QUOTED)};
+  void *found[sizeof(names) / sizeof(names[0])];
+  TVMFFIVersion version;
+  size_t i;
+  if (!library) return 0;
+  for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    found[i] = dlsym(library, names[i]);
+    if (!found[i]) return 0;
+  }
+  memcpy(out, found, sizeof(*out));
+  out->at_TVMFFIGetVersion(&version);
+  return version.major == TVM_FFI_VERSION_MAJOR &&
+         version.minor == TVM_FFI_VERSION_MINOR;
+}
+
+/* Among what the program and RTLD_GLOBAL show to all, then by the library's
+   name, as a library that was loaded for itself alone has to be asked for. */
+static int tvmffi_i_find_runtime(tvmffi_i_api *out) {
+#if defined(__APPLE__)
+  const char *name = "@rpath/libtvm_ffi.dylib";
+#else
+  const char *name = "libtvm_ffi.so";
+#endif
+  return tvmffi_i_find_in(dlopen(NULL, RTLD_LAZY), out) ||
+         tvmffi_i_find_in(dlopen(name, RTLD_LAZY | RTLD_NOLOAD), out);
+}
+#endif
+
+/* The thread that comes first writes the table. The mutex is held, so a child
+   of fork finds all of it or nothing. */
+const tvmffi_i_api *tvmffi_i_choose(void) {
+  static tvmffi_i_api table;
+  tvmffi_i_api found;
+  const tvmffi_i_api *choice;
+  int is_found = tvmffi_i_find_runtime(&found);
+  tvmffi_i_lock();
+  choice = tvmffi_i_chosen;
+  if (!choice) {
+    if (is_found) table = found;
+    choice = is_found ? &table : &tvmffi_i_embedded;
+    TVMFFI_I_STORE(&tvmffi_i_chosen, choice);
+  }
+  tvmffi_i_unlock();
+  return choice;
+}
+
+#undef TVMFFI_I_RENAME
+#define TVMFFI_I_RENAME(name) (tvmffi_i_runtime()->at_##name)
+#endif /* TVMFFI_DYNAMIC */
