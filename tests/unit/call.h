@@ -1,0 +1,326 @@
+/* ======== Calls: calls with plain values, results taken as such =========== */
+
+#pragma once
+
+#include "harness.h"
+#include "typed_function.h"
+
+#if !TEST_NO_TYPED
+/* Each kind of target, by the constructors that C99 has. */
+static void test_out_constructors(void) {
+  TVMFFIObject *echo = test_typed(&tvmffi_func_u_any);
+  TVMFFIAny f = tvmffi_obj(echo), any = tvmffi_none();
+  int8_t i8 = 0;
+  int16_t i16 = 0;
+  int32_t i32 = 0;
+  int64_t i64 = 0;
+  uint8_t u8 = 0;
+  uint16_t u16 = 0;
+  uint32_t u32 = 0;
+  uint64_t u64 = 0;
+  tvmffi_type_bool b = 0;
+  DLDataType dtype = {0, 0, 0};
+  DLDevice device = TVMFFIDLDeviceFromIntPair(0, 0);
+  void *p = NULL;
+  TVMFFIObject *o = NULL;
+  if (!echo) return;
+  OK(tvmffi_call(f, tvmffi_out_int8(&i8), tvmffi_int(-8)));
+  OK(tvmffi_call(f, tvmffi_out_int16(&i16), tvmffi_int(-16)));
+  OK(tvmffi_call(f, tvmffi_out_int32(&i32), tvmffi_int(-32)));
+  OK(tvmffi_call(f, tvmffi_out_int64(&i64), tvmffi_int(INT64_MIN)));
+  OK(tvmffi_call(f, tvmffi_out_uint8(&u8), tvmffi_int(255)));
+  OK(tvmffi_call(f, tvmffi_out_uint16(&u16), tvmffi_int(65535)));
+  OK(tvmffi_call(f, tvmffi_out_uint32(&u32), tvmffi_int(UINT32_MAX)));
+  OK(tvmffi_call(f, tvmffi_out_uint64(&u64), tvmffi_int(INT64_MAX)));
+  OK(tvmffi_call(f, tvmffi_out_bool(&b), tvmffi_int(5)));
+  CHECK(i8 == -8 && i16 == -16 && i32 == -32 && i64 == INT64_MIN);
+  CHECK(u8 == 255 && u16 == 65535 && u32 == UINT32_MAX && u64 == INT64_MAX);
+  CHECK(b == 1);
+  OK(tvmffi_call(f, tvmffi_out_dtype(&dtype), tvmffi_str("int8x4")));
+  CHECK(dtype.code == kDLInt && dtype.bits == 8 && dtype.lanes == 4);
+  OK(tvmffi_call(f, tvmffi_out_device(&device), tvmffi_str("cuda:2")));
+  CHECK(device.device_type == kDLCUDA && device.device_id == 2);
+  OK(tvmffi_call(f, tvmffi_out_ptr(&p), tvmffi_ptr(&i8)));
+  CHECK(p == &i8);
+  OK(tvmffi_call(f, tvmffi_out_object(&o), tvmffi_obj(echo)));
+  OWN(o);
+  CHECK(o == echo && test_strong(echo) == 2);
+  OK(tvmffi_call(f, tvmffi_out_any(&any), tvmffi_obj(echo)));
+  OWN_ANY(any);
+  CHECK(any.v_obj == echo && test_strong(echo) == 3);
+  OK(tvmffi_call(f, tvmffi_out_none(NULL), tvmffi_obj(echo)));
+  CHECK_INT(test_strong(echo), 3);
+  OK(tvmffi_call(f, tvmffi_out_any(NULL), tvmffi_str("a long result")));
+#if !TVMFFI_NO_FLOAT
+  {
+    float f32 = 0;
+    double f64 = 0;
+    OK(tvmffi_call(f, tvmffi_out_float32(&f32), tvmffi_float(0.5)));
+    OK(tvmffi_call(f, tvmffi_out_float64(&f64), tvmffi_int(-7)));
+    CHECK(f32 == 0.5f && f64 == -7);
+  }
+#endif
+}
+
+static void test_bad_results(void) {
+  TVMFFIObject *echo = test_typed(&tvmffi_func_u_any), *o = NULL;
+  TVMFFIAny f = tvmffi_obj(echo);
+  int8_t i8 = 3;
+  uint64_t u64 = 3;
+  int64_t i64 = 3;
+  DLDataType dtype = {9, 9, 9};
+  if (!echo) return;
+  FAILS(tvmffi_call(f, tvmffi_out_int8(&i8), tvmffi_int(128)), "OverflowError",
+        "The value 128 is out of range of int8");
+  FAILS(tvmffi_call(f, tvmffi_out_uint64(&u64), tvmffi_int(-1)),
+        "OverflowError", "The value -1 is out of range of uint64");
+  FAILS(tvmffi_call(f, tvmffi_out_none(&i8), tvmffi_int(1)), "TypeError",
+        "Cannot convert from type `int` to `void`");
+  OK(tvmffi_call(f, tvmffi_out_none(NULL), tvmffi_int(1)));
+  FAILS(tvmffi_call(f, tvmffi_out_int64(&i64), tvmffi_none()), "TypeError",
+        "Cannot convert from type `None` to `int`");
+  FAILS(tvmffi_call(f, tvmffi_out_int64(&i64), tvmffi_str("a long string")),
+        "TypeError", "Cannot convert from type `ffi.String` to `int`");
+  FAILS(tvmffi_call(f, tvmffi_out_object(&o), tvmffi_int(1)), "TypeError",
+        "Cannot convert from type `int` to `ffi.Object`");
+  FAILS(tvmffi_call(f, tvmffi_out_dtype(&dtype), tvmffi_str("flat")),
+        "ValueError", "unknown dtype `flat`");
+  CHECK(i8 == 3 && u64 == 3 && i64 == 3 && o == NULL && dtype.code == 9);
+}
+
+static void test_buffers(void) {
+  TVMFFIObject *echo = test_typed(&tvmffi_func_u_any);
+  char text[8] = "unused";
+  tvmffi_buffer buffer;
+  if (!echo) return;
+  buffer.data = text;
+  buffer.size = sizeof(text);
+  OK(tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer),
+                 tvmffi_str("seven x")));
+  CHECK(buffer.size == 7 && strcmp(text, "seven x") == 0);
+  FAILS(tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer),
+                    tvmffi_str("seven y")),
+        "ValueError", "The text has 7 bytes and a NUL, the buffer room for 7");
+  CHECK(buffer.size == 7 && strcmp(text, "seven x") == 0);
+  FAILS(
+      tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer), tvmffi_int(1)),
+      "TypeError", "Cannot convert from type `int` to `str`");
+}
+
+/* No integer wraps around on its way into a call. */
+static void test_wide_integers(void) {
+  TVMFFIObject *echo = test_typed(&tvmffi_func_u_any);
+  int64_t n = 0;
+  if (!echo) return;
+  OK(tvmffi_call(tvmffi_obj(echo), tvmffi_out_int64(&n),
+                 tvmffi_uint(INT64_MAX)));
+  CHECK_INT(n, INT64_MAX);
+  FAILS(tvmffi_call(tvmffi_obj(echo), tvmffi_out_int64(&n),
+                    tvmffi_uint((uint64_t)INT64_MAX + 1)),
+        "OverflowError",
+        "...Integer value 9223372036854775808 is too large to fit in int64_t");
+#if TVMFFI_I_GENERIC
+  FAILS(tvmffi_call(echo, &n, UINT64_MAX), "OverflowError", NULL);
+  OK(tvmffi_call(echo, &n, (uint64_t)7));
+  CHECK_INT(n, 7);
+#endif
+}
+
+static void test_as(void) {
+  TVMFFIByteArray raw = {"a\0b", 3};
+  DLDataType dtype = {0, 0, 0};
+  TVMFFIAny text, copy;
+  uint8_t byte = 7;
+  OK(tvmffi_as(tvmffi_str("float16x2"), tvmffi_out_dtype(&dtype)));
+  CHECK_INT(dtype.lanes, 2);
+  OK(tvmffi_dtype_name(dtype, &text));
+  OWN_ANY(text);
+  CHECK(tvmffi_equal(text, tvmffi_str("float16x2")));
+  CHECK(!tvmffi_equal(text, tvmffi_str("float16x4")));
+  CHECK(!tvmffi_equal(text, tvmffi_str("float16")));
+  OK(tvmffi_as(tvmffi_bytes(&raw), tvmffi_out_any(&copy)));
+  CHECK_INT(copy.type_index, kTVMFFISmallBytes);
+  CHECK(tvmffi_equal(copy, tvmffi_bytes(&raw)));
+  raw.size = 1;
+  CHECK(!tvmffi_equal(copy, tvmffi_bytes(&raw)));
+  CHECK(!tvmffi_equal(tvmffi_str("a"), tvmffi_bytes(&raw)));
+  CHECK(tvmffi_equal(tvmffi_int(1), tvmffi_int(1)));
+  CHECK(!tvmffi_equal(tvmffi_int(1), tvmffi_bool(1)));
+  CHECK(!tvmffi_equal(tvmffi_none(), tvmffi_str("")));
+  FAILS(tvmffi_as(tvmffi_str("x"), tvmffi_out_uint8(&byte)), "TypeError",
+        "...` to `int`");
+  FAILS(tvmffi_as(tvmffi_int(300), tvmffi_out_uint8(&byte)), "OverflowError",
+        "The value 300 is out of range of uint8");
+  FAILS(tvmffi_as(tvmffi_uint(UINT64_MAX), tvmffi_out_uint8(&byte)),
+        "OverflowError", NULL);
+  FAILS(tvmffi_as(tvmffi_str("floaty32"), tvmffi_out_dtype(&dtype)),
+        "ValueError", NULL);
+  CHECK_INT(byte, 7);
+}
+
+static void test_global_by_name(void) {
+  TVMFFIObject *echo = test_typed(&tvmffi_func_u_any), *found = NULL;
+  TVMFFIObject *other = test_typed(&tvmffi_func_u_code);
+  if (!echo || !other) return;
+  OK(tvmffi_global_get("unit.nobody", &found));
+  CHECK(!found);
+  OK(tvmffi_global_set("unit.by_name", echo, 1));
+  FAILS(tvmffi_global_set("unit.by_name", other, 0), "RuntimeError", NULL);
+  OK(tvmffi_global_get("unit.by_name", &found));
+  OWN(found);
+  CHECK(found == echo);
+}
+
+static void test_bad_callees(void) {
+  TVMFFIObject *raise = test_typed(&tvmffi_func_u_raise);
+  TVMFFIObject *code = test_typed(&tvmffi_func_u_code);
+  int64_t n = 3;
+  if (!raise || !code) return;
+  FAILS(tvmffi_call(tvmffi_str("unit.nobody"), tvmffi_out_int64(&n)),
+        "ValueError", "Function unit.nobody not found");
+  FAILS(tvmffi_call(tvmffi_int(5), tvmffi_out_int64(&n)), "TypeError",
+        "Cannot call a value of type `int`");
+  FAILS(tvmffi_call(tvmffi_none(), tvmffi_out_int64(&n)), "TypeError",
+        "Cannot call a value of type `None`");
+  FAILS(tvmffi_call(tvmffi_obj(&tvmffi_i_memory_error), tvmffi_out_int64(&n)),
+        "TypeError", "Cannot call a value of type `ffi.Error`");
+  FAILS(tvmffi_call(tvmffi_obj(raise), tvmffi_out_int64(&n)), "IndexError",
+        "no 7");
+  CHECK_INT(tvmffi_call(tvmffi_obj(code), tvmffi_out_any(NULL), tvmffi_int(-2)),
+            -2);
+  CHECK(n == 3 && tvmffi_error_take() == NULL);
+  OK(tvmffi_call(tvmffi_ptr(code), tvmffi_out_any(NULL), tvmffi_int(0)));
+}
+
+static int test_states_ended;
+static void test_end_state(void *state) {
+  (void)state;
+  ++test_states_ended;
+}
+TVMFFI_CLOSURE(u_state, int, int64) { TVMFFI_RETURN(*self); }
+
+/* NULL where a name or a result should be, and whose result it was. */
+static void test_null_in_calls(void) {
+  TVMFFIObject *code = test_typed(&tvmffi_func_u_code);
+  int state = 0;
+  int8_t small = 3;
+  if (!code) return;
+  FAILS(tvmffi_function(u_code, NULL), "ValueError",
+        "tvmffi_function: NULL for the result");
+  test_states_ended = 0;
+  FAILS(tvmffi_closure(u_state, &state, test_end_state, NULL), "ValueError",
+        "tvmffi_closure: NULL for the result");
+  CHECK_INT(test_states_ended, 1);
+  FAILS(tvmffi_register(NULL, u_code), "ValueError",
+        "tvmffi_register: NULL for the name of u_code");
+  FAILS(tvmffi_global_get("unit.x", NULL), "ValueError",
+        "tvmffi_global_get: NULL for the result");
+  FAILS(tvmffi_global_set("unit.x", NULL, 0), "ValueError",
+        "tvmffi_global_set: NULL for `unit.x`");
+  OK(tvmffi_register_as("unit.echo", u_any, 1));
+  FAILS(tvmffi_call(tvmffi_str("unit.echo"), tvmffi_out_int8(&small),
+                    tvmffi_int(-300)),
+        "OverflowError",
+        "result of unit.echo: The value -300 is out of range of int8");
+  FAILS(tvmffi_call(tvmffi_str("unit.echo"), tvmffi_out_int8(&small),
+                    tvmffi_str("x")),
+        "TypeError", NULL);
+  CHECK_INT(small, 3);
+}
+
+#if TVMFFI_I_GENERIC
+/* Plain C values, of which the compiler makes Anys. */
+static void test_plain_values(void) {
+  TVMFFIObject *echo = test_typed(&tvmffi_func_u_any), *o = NULL;
+  TVMFFIByteArray bytes = {"ab", 2};
+  DLTensor tensor;
+  DLDataType dtype = {kDLInt, 8, 1}, dtype_out = {0, 0, 0};
+  DLDevice device = TVMFFIDLDeviceFromIntPair(kDLCUDA, 1);
+  DLDevice device_out = TVMFFIDLDeviceFromIntPair(0, 0);
+  const void *address = &bytes;
+  void *p = NULL;
+  TVMFFIAny any = tvmffi_none();
+  tvmffi_type_bool b = 1, b_out = 0;
+  signed char sc = 0;
+  unsigned char uc = 0;
+  short s = 0;
+  unsigned short us = 0;
+  int i = 0;
+  int32_t narrow = 0;
+  unsigned u = 0;
+  long l = 0;
+  unsigned long ul = 0;
+  long long ll = 0;
+  unsigned long long ull = 0;
+  if (!echo) return;
+  memset((void *)&tensor, 0, sizeof(tensor));
+  OK(tvmffi_call(echo, &sc, (signed char)-1));
+  OK(tvmffi_call(echo, &uc, (unsigned char)255));
+  OK(tvmffi_call(echo, &s, (short)-2));
+  OK(tvmffi_call(echo, &us, (unsigned short)65535));
+  OK(tvmffi_call(echo, &i, -3));
+  OK(tvmffi_call(echo, &u, 4000000000u));
+  OK(tvmffi_call(echo, &l, -4L));
+  OK(tvmffi_call(echo, &ul, 5UL));
+  OK(tvmffi_call(echo, &ll, -6LL));
+  OK(tvmffi_call(echo, &ull, 7ULL));
+  OK(tvmffi_call(echo, &b_out, b));
+  CHECK(sc == -1 && uc == 255 && s == -2 && us == 65535 && i == -3);
+  CHECK(u == 4000000000u && l == -4 && ul == 5 && ll == -6 && ull == 7);
+  CHECK(b_out == 1);
+  OK(tvmffi_call(echo, &i, 'c'));
+  CHECK_INT(i, 'c');
+  OK(tvmffi_call(echo, &dtype_out, dtype));
+  OK(tvmffi_call(echo, &device_out, device));
+  CHECK(dtype_out.bits == 8 && device_out.device_id == 1);
+  OK(tvmffi_call(echo, &p, address));
+  CHECK(p == address);
+  OK(tvmffi_call(echo, &o, echo));
+  OWN(o);
+  CHECK(o == echo);
+  OK(tvmffi_call(echo, &any, "text"));
+  CHECK_INT(any.type_index, kTVMFFISmallStr);
+  OK(tvmffi_call(echo, &any, &bytes));
+  CHECK_INT(any.type_index, kTVMFFISmallBytes);
+  OK(tvmffi_call(echo, &any, &tensor));
+  CHECK_INT(any.type_index, kTVMFFIDLTensorPtr);
+  OK(tvmffi_call(echo, &any, tvmffi_none()));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  OK(tvmffi_call(echo, NULL, "a long string"));
+  OK(tvmffi_call(echo, tvmffi_out_int32(&narrow), 9));
+  CHECK_INT(narrow, 9);
+  any = TVMFFI_ANY(5);
+  CHECK(any.type_index == kTVMFFIInt && any.v_int64 == 5);
+  FAILS(tvmffi_call(echo, &sc, 128), "OverflowError", NULL);
+  FAILS(tvmffi_call("unit.nobody", &i), "ValueError", NULL);
+  FAILS(tvmffi_call(echo, &ull, -1), "OverflowError", NULL);
+#if !TVMFFI_NO_FLOAT
+  {
+    float f = 0;
+    double d = 0;
+    OK(tvmffi_call(echo, &f, 0.5f));
+    OK(tvmffi_call(echo, &d, 2.5));
+    CHECK(f == 0.5f && d == 2.5);
+    FAILS(tvmffi_call(echo, &i, 2.5), "TypeError",
+          "Cannot convert from type `float` to `int`");
+  }
+#endif
+}
+#endif
+#endif
+
+static const test_case test_call_cases[] = {
+#if !TEST_NO_TYPED
+    {"calls: results of each kind", test_out_constructors},
+    {"calls: results that do not fit", test_bad_results},
+    {"calls: texts into a buffer", test_buffers},
+    {"calls: integers that do not fit", test_wide_integers},
+    {"calls: values converted and compared", test_as},
+    {"calls: functions of the global table", test_global_by_name},
+    {"calls: what cannot be called", test_bad_callees},
+    {"calls: NULL, and whose result it was", test_null_in_calls},
+#if TVMFFI_I_GENERIC
+    {"calls: plain values", test_plain_values},
+#endif
+#endif
+    {NULL, NULL}};

@@ -1,0 +1,279 @@
+/* ======== Containers: containers made, read and changed from C ============ */
+
+#pragma once
+
+#include "harness.h"
+
+#if !TEST_NO_TYPED
+#if !TVMFFI_NO_CONTAINERS
+static void test_made_containers(void) {
+  TVMFFIAny items[3], item = tvmffi_none();
+  TVMFFIObject *array, *list, *map, *dict, *shape, *empty;
+  TVMFFIObjectHandle text = NULL;
+  int64_t n = 0, sum = 0;
+  items[0] = tvmffi_int(1);
+  items[1] = tvmffi_str("two");
+  items[2] = tvmffi_str("three, a longer one");
+  OK((array = tvmffi_array_from(items, 3)) ? 0 : -1);
+  OWN(array);
+  OK((list = tvmffi_list(tvmffi_int(4), tvmffi_obj(array))) ? 0 : -1);
+  OWN(list);
+  OK((map = tvmffi_map(tvmffi_str("a"), tvmffi_int(1), tvmffi_str("b"),
+                       tvmffi_int(2)))
+         ? 0
+         : -1);
+  OWN(map);
+  OK((dict = tvmffi_dict()) ? 0 : -1);
+  OWN(dict);
+  OK((shape = tvmffi_shape(tvmffi_int(5), tvmffi_int(6))) ? 0 : -1);
+  OWN(shape);
+  OK((empty = tvmffi_list_from(NULL, 0)) ? 0 : -1);
+  OWN(empty);
+  CHECK_INT(array->type_index, kTVMFFIArray);
+  CHECK_INT(list->type_index, kTVMFFIList);
+  CHECK_INT(map->type_index, kTVMFFIMap);
+  CHECK_INT(dict->type_index, kTVMFFIDict);
+  CHECK_INT(shape->type_index, kTVMFFIShape);
+  CHECK_INT(tvmffi_size(tvmffi_obj(array)), 3);
+  CHECK_INT(tvmffi_size(tvmffi_obj(list)), 2);
+  CHECK_INT(tvmffi_size(tvmffi_obj(map)), 2);
+  CHECK_INT(tvmffi_size(tvmffi_obj(dict)), 0);
+  CHECK_INT(tvmffi_size(tvmffi_obj(shape)), 2);
+  CHECK_INT(tvmffi_size(tvmffi_obj(empty)), 0);
+  TVMFFI_FOREACH(TVMFFIAny, x, tvmffi_obj(shape)) sum = sum * 10 + x.v_int64;
+  CHECK_INT(sum, 56);
+  TVMFFI_FOREACH(TVMFFIAny, x, tvmffi_obj(array)) {
+    if (n++ == 1) continue;
+    item = x;
+    if (n == 3) break;
+  }
+  CHECK_INT(n, 3);
+  CHECK(item.type_index == kTVMFFIStr && test_strong(item.v_obj) == 1);
+  OK(tvmffi_at(tvmffi_obj(array), 1, &item));
+  CHECK_INT(item.type_index, kTVMFFISmallStr);
+  OK(tvmffi_get(tvmffi_obj(array), tvmffi_int(2),
+                tvmffi_out_object((TVMFFIObject **)(void *)&text)));
+  OWN(text);
+  CHECK_INT(test_strong(text), 2);
+  OK(tvmffi_get(tvmffi_obj(shape), tvmffi_int(1), tvmffi_out_int64(&n)));
+  CHECK_INT(n, 6);
+  OK(tvmffi_get(tvmffi_obj(map), tvmffi_str("b"), tvmffi_out_int64(&n)));
+  CHECK_INT(n, 2);
+  OK(tvmffi_get(tvmffi_obj(map), tvmffi_str("c"), tvmffi_out_int64(&n),
+                tvmffi_int(7)));
+  CHECK_INT(n, 7);
+  OK(tvmffi_get(tvmffi_obj(list), tvmffi_int(9), tvmffi_out_int64(&n),
+                tvmffi_int(8)));
+  CHECK_INT(n, 8);
+  CHECK_INT(tvmffi_contains(tvmffi_obj(map), tvmffi_str("a")), 1);
+  CHECK_INT(tvmffi_contains(tvmffi_obj(map), tvmffi_str("c")), 0);
+  CHECK_INT(tvmffi_contains(tvmffi_obj(list), tvmffi_int(4)), 1);
+  CHECK_INT(tvmffi_contains(tvmffi_obj(array), tvmffi_int(4)), 0);
+}
+
+/* Entries in order, small and large, with changes meanwhile. */
+static void test_entries(void) {
+  TVMFFIObject *dict;
+  int64_t n, i, sizes[] = {0, 1, 4, 5, 100};
+  size_t k;
+  for (k = 0; k < TEST_COUNT(sizes); ++k) {
+    OK((dict = tvmffi_dict()) ? 0 : -1);
+    OWN(dict);
+    for (i = 0; i < sizes[k]; ++i)
+      OK(tvmffi_set(tvmffi_obj(dict), tvmffi_int(i), tvmffi_int(i * i)));
+    n = 0;
+    TVMFFI_FOREACH_ITEM(key, value, tvmffi_obj(dict)) {
+      CHECK(key.v_int64 == n && value.v_int64 == n * n);
+      ++n;
+    }
+    CHECK_INT(n, sizes[k]);
+    n = 0; /* who erases the present one misses the next */
+    TVMFFI_FOREACH_ITEM(key, value, tvmffi_obj(dict)) {
+      CHECK_INT(value.v_int64, 4 * n * n);
+      OK(tvmffi_erase(tvmffi_obj(dict), key));
+      ++n;
+    }
+    CHECK_INT(n, (sizes[k] + 1) / 2);
+    n = 0; /* it grows by as much as it had, and is another table then */
+    TVMFFI_FOREACH_ITEM(key, value, tvmffi_obj(dict)) {
+      CHECK(value.v_int64 >= 0);
+      if (key.v_int64 < 1000)
+        OK(tvmffi_set(tvmffi_obj(dict), tvmffi_int(1000 + key.v_int64),
+                      tvmffi_int(0)));
+      ++n;
+    }
+    CHECK_INT(n, sizes[k] / 2 * 2);
+    TVMFFI_FOREACH_ITEM(key, value, tvmffi_obj(dict)) {
+      CHECK(key.type_index == kTVMFFIInt && value.type_index == kTVMFFIInt);
+      OK(tvmffi_call(tvmffi_str("ffi.DictClear"), tvmffi_out_none(NULL),
+                     tvmffi_obj(dict)));
+    }
+    CHECK_INT(tvmffi_size(tvmffi_obj(dict)), 0);
+    test_drop(dict);
+  }
+}
+
+static void test_changed_lists(void) {
+  TVMFFIObject *list;
+  int64_t n = 0, x = 0;
+  OK((list = tvmffi_list(tvmffi_int(0), tvmffi_int(1), tvmffi_int(2))) ? 0
+                                                                       : -1);
+  OWN(list);
+  OK(tvmffi_append(tvmffi_obj(list), tvmffi_str("a text that is long")));
+  OK(tvmffi_set(tvmffi_obj(list), tvmffi_int(0), tvmffi_int(10)));
+  FAILS(tvmffi_pop(tvmffi_obj(list), tvmffi_int(3), tvmffi_out_int64(&x)),
+        "TypeError", test_oom ? NULL : "...from type `ffi.String` to `int`");
+  CHECK_INT(tvmffi_size(tvmffi_obj(list)), 4);
+  OK(tvmffi_erase(tvmffi_obj(list), tvmffi_int(3)));
+  OK(tvmffi_pop(tvmffi_obj(list), tvmffi_int(0), tvmffi_out_int64(&x)));
+  CHECK_INT(x, 10);
+  TVMFFI_FOREACH(TVMFFIAny, item, tvmffi_obj(list)) { /* it grows meanwhile */
+    if (n++ < 50) OK(tvmffi_append(tvmffi_obj(list), item));
+  }
+  CHECK_INT(n, 52);
+  n = 0;
+  TVMFFI_FOREACH(TVMFFIAny, item, tvmffi_obj(list)) { /* and shrinks */
+    CHECK_INT(item.type_index, kTVMFFIInt);
+    OK(tvmffi_erase(tvmffi_obj(list), tvmffi_int(0)));
+    ++n;
+  }
+  CHECK_INT(n, 26);
+}
+
+static void test_bad_containers(void) {
+  const char absent[5] = {'a', 'b', '\xFF', 'c', 'd'}; /* and no NUL */
+  TVMFFIByteArray bytes = {absent, sizeof(absent)};
+  TVMFFIAny items[4], any = tvmffi_none(), none = tvmffi_none();
+  TVMFFIObject *list, *map, *array;
+  int64_t n = 0;
+  int i;
+  for (i = 0; i < 4; ++i) items[i] = tvmffi_int(i);
+  OK((list = tvmffi_list(tvmffi_int(1))) ? 0 : -1);
+  OWN(list);
+  OK((array = tvmffi_array(tvmffi_int(1))) ? 0 : -1);
+  OWN(array);
+  OK((map = tvmffi_map_from(items, 4)) ? 0 : -1);
+  OWN(map);
+  FAILS(!tvmffi_map_from(items, 3), "ValueError",
+        "ffi.Map needs a value for each key, but got 3 in all");
+  FAILS(!tvmffi_dict(none), "ValueError",
+        "ffi.Dict needs a value for each key, but got 1 in all");
+  FAILS(!tvmffi_list_from(NULL, 1), "ValueError",
+        "...ffi.List cannot be made of 1 items at ");
+  FAILS(!tvmffi_list_from(items, -1), "ValueError", NULL);
+  FAILS(!tvmffi_list_from(items, (int64_t)1 << 40), "ValueError", NULL);
+  FAILS(!tvmffi_shape(tvmffi_str("x")), "ValueError",
+        "Expect shape to take list of int arguments");
+  FAILS(tvmffi_size(none) < 0, "TypeError",
+        "tvmffi_size: expected a container, but got `None`");
+  FAILS(tvmffi_size(tvmffi_int(3)) < 0, "TypeError",
+        "tvmffi_size: expected a container, but got `int`");
+  FAILS(tvmffi_at(tvmffi_obj(map), 0, &any), "TypeError",
+        "tvmffi_at: expected an array, list or shape, but got `ffi.Map`");
+  FAILS(tvmffi_at(tvmffi_obj(list), 1, &any), "IndexError",
+        "Index 1 out of bounds 1");
+  FAILS(tvmffi_at(tvmffi_obj(list), -1, &any), "IndexError",
+        "Index -1 out of bounds 1");
+  FAILS(tvmffi_get(none, tvmffi_int(0), tvmffi_out_any(&any)), "TypeError",
+        "tvmffi_get: expected a container, but got `None`");
+  FAILS(tvmffi_get(tvmffi_obj(list), tvmffi_str("a"), tvmffi_out_any(&any)),
+        "TypeError",
+        "expected an index into `ffi.List`, but got `const char*`");
+  FAILS(tvmffi_get(tvmffi_obj(list), tvmffi_int(7), tvmffi_out_any(&any)),
+        "IndexError", "Index 7 out of bounds 1");
+  FAILS(tvmffi_erase(tvmffi_obj(list), tvmffi_uint(UINT64_MAX)),
+        "OverflowError", NULL);
+  FAILS(tvmffi_get(tvmffi_obj(list), tvmffi_uint(UINT64_MAX),
+                   tvmffi_out_any(&any)),
+        "OverflowError", NULL);
+  FAILS(tvmffi_pop(tvmffi_obj(list), tvmffi_uint(UINT64_MAX),
+                   tvmffi_out_any(&any)),
+        "OverflowError", NULL);
+  FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_int(7), tvmffi_out_any(&any)),
+        "KeyError", "key is not in Map: 7");
+  FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_int(7), tvmffi_out_int64(&n),
+                   tvmffi_str("seven")),
+        "TypeError", "Cannot convert from type `ffi.SmallStr` to `int`");
+  FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_str("a key"), tvmffi_out_any(&any)),
+        "KeyError", "key is not in Map: a key");
+  FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_bytes(&bytes), tvmffi_out_any(&any)),
+        "KeyError", "key is not in Map");
+  FAILS(tvmffi_get(tvmffi_obj(map), none, tvmffi_out_any(&any)), "KeyError",
+        "key is not in Map");
+  FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_int(7), tvmffi_out_any(&any),
+                   tvmffi_uint(UINT64_MAX)),
+        "OverflowError", NULL);
+  FAILS(tvmffi_append(tvmffi_obj(list), tvmffi_uint(UINT64_MAX)),
+        "OverflowError", NULL);
+  FAILS(!tvmffi_list(tvmffi_uint(UINT64_MAX)), "OverflowError", NULL);
+  FAILS(tvmffi_contains(tvmffi_int(1), none) < 0, "TypeError", NULL);
+  FAILS(tvmffi_append(tvmffi_obj(array), none), "TypeError",
+        "tvmffi_append: expected a list, but got `ffi.Array`");
+  FAILS(tvmffi_set(tvmffi_obj(map), none, none), "TypeError",
+        "tvmffi_set: expected a list or dict, but got `ffi.Map`");
+  FAILS(tvmffi_set(tvmffi_obj(list), tvmffi_int(1), none), "IndexError", NULL);
+  FAILS(tvmffi_erase(tvmffi_obj(array), tvmffi_int(0)), "TypeError", NULL);
+  FAILS(tvmffi_erase(tvmffi_obj(list), tvmffi_int(1)), "IndexError", NULL);
+  FAILS(tvmffi_pop(tvmffi_obj(map), none, tvmffi_out_any(&any)), "TypeError",
+        "tvmffi_pop: expected a list or dict, but got `ffi.Map`");
+  n = 0;
+  TVMFFI_FOREACH(TVMFFIAny, x, none) n += x.type_index + 1;
+  TVMFFI_FOREACH(TVMFFIAny, x, tvmffi_obj(map)) n += x.type_index + 1;
+  TVMFFI_FOREACH_ITEM(k, v, none) n += k.type_index + v.type_index + 1;
+  TVMFFI_FOREACH_ITEM(k, v, tvmffi_obj(list)) n += k.type_index + v.type_index;
+  CHECK_INT(n, 0);
+  /* Why there is no container stays the error. */
+  (void)TVMFFI_RAISE("KeyError", "the reason");
+  FAILS(tvmffi_append(none, none), "KeyError", "the reason");
+}
+
+#ifdef TVMFFI_SCOPE
+static int test_fill_scope(TVMFFIObject **out) {
+  TVMFFI_SCOPE {
+    TVMFFIObject *list = tvmffi_list(), *array, *got;
+    int i;
+    if (!list) return -1;
+    for (i = 0; i < 40; ++i) {
+      array = tvmffi_array(tvmffi_int(i), tvmffi_obj(list));
+      if (!array) return -1;
+      TVMFFI_TRY(tvmffi_get(tvmffi_obj(array), tvmffi_int(1),
+                            tvmffi_out_object(&got)));
+      CHECK(got == list);
+    }
+    array = tvmffi_array(tvmffi_int(1));
+    if (!array) return -1;
+    TVMFFI_FOREACH(TVMFFIAny, item, tvmffi_obj(array)) {
+      CHECK_INT(item.v_int64, 1);
+      TVMFFI_TRY(tvmffi_append(tvmffi_obj(list), item));
+      CHECK_INT(tvmffi_scope_count(kTVMFFIArray), 41);
+      CHECK_INT(tvmffi_scope_count(kTVMFFIList), 41);
+      *out = tvmffi_scope_detach(list);
+      return *out ? 0 : -1;
+    }
+  }
+  return -1;
+}
+
+static void test_scoped_containers(void) {
+  TVMFFIObject *list = NULL;
+  OK(test_fill_scope(&list));
+  OWN(list);
+  CHECK_INT(test_strong(list), 1);
+}
+#endif
+#endif
+#endif
+
+static const test_case test_container_cases[] = {
+#if !TEST_NO_TYPED
+#if !TVMFFI_NO_CONTAINERS
+    {"containers: made and read", test_made_containers},
+    {"containers: entries in order", test_entries},
+    {"containers: lists that change", test_changed_lists},
+    {"containers: mistakes", test_bad_containers},
+#ifdef TVMFFI_SCOPE
+    {"containers: in a scope", test_scoped_containers},
+#endif
+#endif
+#endif
+    {NULL, NULL}};

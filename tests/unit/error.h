@@ -1,0 +1,485 @@
+/* ======== Errors: error objects and the error slot ======================== */
+
+#pragma once
+
+#include "harness.h"
+
+#if !TEST_NO_ERRORS
+/* Makes an error that the test owns, or NULL. */
+static TVMFFIObject *test_make_error(const char *kind, const char *message,
+                                     const char *trace) {
+  TVMFFIByteArray k = TEXT(kind), m = TEXT(message), t = TEXT(trace);
+  TVMFFIObjectHandle error = NULL;
+  if (test_code(TVMFFIErrorCreate(&k, &m, &t, &error), __FILE__, __LINE__,
+                "TVMFFIErrorCreate "))
+    return NULL;
+  OWN(error);
+  return (TVMFFIObject *)error;
+}
+
+static void test_error_create(void) {
+  TVMFFIObject *error = test_make_error("KeyError", "no key", "a\nb\n");
+  TVMFFIObject *plain = test_make_error("", "", "");
+  TVMFFIObjectHandle outer = NULL;
+  TVMFFIByteArray kind = TEXT("E"), message = {"a\0b", 3}, empty = {NULL, 0};
+  TVMFFIErrorCell *cell;
+  if (!error || !plain) return;
+  cell = TVMFFIErrorGetCellPtr(error);
+  CHECK_INT(TVMFFIObjectGetTypeIndex(error), kTVMFFIError);
+  CHECK_TEXT(cell->kind, "KeyError");
+  CHECK_TEXT(cell->message, "no key");
+  CHECK_TEXT(cell->backtrace, "a\nb\n");
+  CHECK(cell->kind.data[8] == 0 && cell->message.data[6] == 0);
+  CHECK(cell->backtrace.data[4] == 0);
+  CHECK(cell->cause_chain == NULL && cell->extra_context == NULL);
+  CHECK(tvmffi_error_is(error, "KeyError") && !tvmffi_error_is(error, "Key"));
+  CHECK(!tvmffi_error_is(error, "KeyErrors") && !tvmffi_error_is(error, ""));
+  CHECK(tvmffi_error_is(plain, ""));
+  OK(TVMFFIErrorCreateWithCauseAndExtraContext(&kind, &message, &empty, error,
+                                               plain, &outer));
+  cell = TVMFFIErrorGetCellPtr(outer);
+  CHECK_BYTES(cell->message, "a\0b", 3);
+  CHECK(cell->cause_chain == error && cell->extra_context == plain);
+  CHECK(test_strong(error) == 2 && test_strong(plain) == 2);
+  tvmffi_weak_retain(outer);
+  tvmffi_release(outer);
+  CHECK(test_strong(error) == 1 && test_strong(plain) == 1);
+  CHECK(!tvmffi_weak_lock(outer));
+  tvmffi_weak_release(outer);
+}
+
+static void test_bad_errors(void) {
+  TVMFFIByteArray text = TEXT("E"), null = {NULL, 3};
+  TVMFFIByteArray huge = {"x", TEST_HUGE};
+  TVMFFIObject *function = test_global("ffi.String");
+  TVMFFIObjectHandle error = NULL;
+  if (!function) return;
+  FAILS(TVMFFIErrorCreate(NULL, &text, &text, &error), "ValueError", NULL);
+  FAILS(TVMFFIErrorCreate(&text, NULL, &text, &error), "ValueError", NULL);
+  FAILS(TVMFFIErrorCreate(&text, &text, NULL, &error), "ValueError", NULL);
+  FAILS(TVMFFIErrorCreate(&text, &text, &text, NULL), "ValueError", NULL);
+  FAILS(TVMFFIErrorCreate(&text, &null, &text, &error), "ValueError", NULL);
+  FAILS(TVMFFIErrorCreate(&text, &huge, &text, &error), "MemoryError", NULL);
+  FAILS(tvmffi_i_new_error(1, PTRDIFF_MAX, 1) == NULL, "MemoryError", NULL);
+  FAILS(TVMFFIErrorCreateWithCauseAndExtraContext(&text, &text, &text, function,
+                                                  NULL, &error),
+        "TypeError", "...is expected to be ffi.Error but is ffi.Function");
+  FAILS((TVMFFIErrorMoveFromRaised(NULL), 1), "ValueError", NULL);
+  FAILS((TVMFFIErrorSetRaised(function), 1), "TypeError",
+        "...is expected to be ffi.Error but is ffi.Function");
+}
+
+static void test_slot(void) {
+  TVMFFIObject *first = test_make_error("First", "1", "");
+  TVMFFIObject *second = test_make_error("Second", "2", "");
+  TVMFFIObjectHandle got = NULL;
+  if (!first || !second) return;
+  CHECK(tvmffi_error_take() == NULL);
+  TVMFFIErrorSetRaised(first);
+  CHECK_INT(test_strong(first), 2);
+  TVMFFIErrorSetRaised(second);
+  CHECK(test_strong(first) == 1 && test_strong(second) == 2);
+  TVMFFIErrorMoveFromRaised(&got);
+  CHECK(got == second && test_strong(second) == 2);
+  tvmffi_release(got);
+  TVMFFIErrorMoveFromRaised(&got);
+  CHECK(got == NULL);
+  TVMFFIErrorSetRaised(first);
+  TVMFFIErrorSetRaised(first);
+  CHECK_INT(test_strong(first), 2);
+  TVMFFIErrorSetRaised(NULL);
+  CHECK_INT(test_strong(first), 1);
+  TVMFFIErrorSetRaised(first);
+  tvmffi_error_clear();
+  tvmffi_error_clear();
+  CHECK_INT(test_strong(first), 1);
+}
+
+static void test_raise_texts(void) {
+  const char *parts[] = {"one ", NULL, "two", "", " three"};
+  TVMFFIErrorSetRaisedFromCStr("KeyError", "text");
+  FAILS(1, "KeyError", "text");
+  TVMFFIErrorSetRaisedFromCStr(NULL, "text");
+  FAILS(1, "RuntimeError", "text");
+  TVMFFIErrorSetRaisedFromCStr("E", NULL);
+  FAILS(1, "E", "");
+  TVMFFIErrorSetRaisedFromCStrParts("E", parts, 5);
+  FAILS(1, "E", "one two three");
+  TVMFFIErrorSetRaisedFromCStrParts("E", NULL, 5);
+  FAILS(1, "E", "");
+  TVMFFIErrorSetRaisedFromCStrParts("E", parts, 0);
+  FAILS(1, "E", "");
+  TVMFFIErrorSetRaisedFromCStrParts("E", parts, -3);
+  FAILS(1, "E", "");
+}
+
+static void test_update_trace(void) {
+  TVMFFIObject *error = test_make_error("E", "m", "first\n");
+  TVMFFIByteArray text = TEXT("second\n"), null = {NULL, 3}, empty = {NULL, 0};
+  TVMFFIErrorCell *cell;
+  int i;
+  if (!error) return;
+  cell = TVMFFIErrorGetCellPtr(error);
+  cell->update_backtrace(error, &text, kTVMFFIBacktraceUpdateModeAppend);
+  if (test_hits()) return; /* it cannot say that there was no memory */
+  CHECK_TEXT(cell->backtrace, "first\nsecond\n");
+  CHECK(cell->backtrace.data[cell->backtrace.size] == 0);
+  cell->update_backtrace(error, &text, kTVMFFIBacktraceUpdateModeReplace);
+  if (test_hits()) return;
+  CHECK_TEXT(cell->backtrace, "second\n");
+  for (i = 0; i < 20; ++i)
+    cell->update_backtrace(error, &text, kTVMFFIBacktraceUpdateModeAppend);
+  if (test_hits()) return;
+  CHECK_INT(cell->backtrace.size, 21 * 7);
+  CHECK(cell->backtrace.data[cell->backtrace.size] == 0);
+  /* Byte by byte, through the capacity. */
+  for (i = 0; i < 200; ++i) {
+    text = TEXT("x");
+    cell->update_backtrace(error, &text, kTVMFFIBacktraceUpdateModeAppend);
+    if (test_hits()) return;
+    CHECK_INT(cell->backtrace.size, 21 * 7 + 1 + i);
+    CHECK(cell->backtrace.data[cell->backtrace.size] == 0);
+  }
+  text = TEXT("second\n");
+  for (i = 0; i < 21; ++i)
+    cell->update_backtrace(error, &text,
+                           i ? kTVMFFIBacktraceUpdateModeAppend
+                             : kTVMFFIBacktraceUpdateModeReplace);
+  if (test_hits()) return;
+  CHECK_INT(cell->backtrace.size, 21 * 7);
+  /* Its own text may be what is appended, or put in place. */
+  cell->update_backtrace(error, &cell->backtrace,
+                         kTVMFFIBacktraceUpdateModeReplace);
+  if (test_hits()) return;
+  CHECK_INT(cell->backtrace.size, 21 * 7);
+  cell->update_backtrace(error, &null, kTVMFFIBacktraceUpdateModeAppend);
+  cell->update_backtrace(error, NULL, kTVMFFIBacktraceUpdateModeAppend);
+  cell->update_backtrace(NULL, &text, kTVMFFIBacktraceUpdateModeAppend);
+  CHECK_INT(cell->backtrace.size, 21 * 7);
+  cell->update_backtrace(error, &empty, kTVMFFIBacktraceUpdateModeReplace);
+  if (test_hits()) return;
+  CHECK_INT(cell->backtrace.size, 0);
+}
+
+/* The error for lack of memory is there before it is needed, and stays. */
+static void test_memory_error(void) {
+  TVMFFIByteArray text = TEXT("trace");
+  TVMFFIObject *error;
+  TVMFFIErrorCell *cell;
+  int i;
+  for (i = 0; i < 3; ++i) {
+    CHECK_INT(tvmffi_i_no_memory(), -1);
+    error = tvmffi_error_take();
+    if (!CHECK(error != NULL)) return;
+    CHECK(tvmffi_error_is(error, "MemoryError"));
+    cell = TVMFFIErrorGetCellPtr(error);
+    CHECK_BYTES(cell->message, cell->message.data, strlen(cell->message.data));
+    cell->update_backtrace(error, &text, kTVMFFIBacktraceUpdateModeReplace);
+    CHECK_INT(cell->backtrace.size, 0);
+    tvmffi_release(error);
+    tvmffi_release(error);
+  }
+}
+
+/* The destructor of what was in the slot may raise. */
+static void test_raising_deleter(void *handle) {
+  (void)handle;
+  TVMFFIErrorSetRaisedFromCStr("Late", "raised by a deleter");
+}
+
+static void test_raise_in_deleter(void) {
+  TVMFFIByteArray text = TEXT("E"), empty = {NULL, 0};
+  TVMFFIObjectHandle context = NULL, error = NULL;
+  OK(TVMFFIObjectCreateOpaque(NULL, kTVMFFIOpaquePyObject, test_raising_deleter,
+                              &context));
+  if (TVMFFIErrorCreateWithCauseAndExtraContext(&text, &text, &empty, NULL,
+                                                context, &error)) {
+    tvmffi_release(context);
+    CHECK(test_hits());
+    tvmffi_error_clear();
+    return;
+  }
+  tvmffi_release(context);
+  TVMFFIErrorSetRaised(error);
+  tvmffi_release(error);
+  TVMFFIErrorSetRaised(NULL);
+  FAILS(1, "Late", "raised by a deleter");
+}
+
+static int test_raised_at;
+
+static int test_raise_number(int n) {
+  test_raised_at = __LINE__ + 1;
+  return TVMFFI_RAISE("ValueError", "rank is %d, not %s", n, "two");
+}
+
+static int test_try(int code, int *after) {
+  TVMFFI_TRY(code);
+  *after = 1;
+  return 0;
+}
+
+static void test_raise(void) {
+  TVMFFIObject *error;
+  TVMFFIErrorCell *cell;
+  char line[24];
+  int after = 0;
+  CHECK_INT(test_raise_number(3), -1);
+  error = tvmffi_error_take();
+  if (!CHECK(error != NULL)) return;
+  OWN(error);
+  if (test_hits()) return;
+  cell = TVMFFIErrorGetCellPtr(error);
+  CHECK_TEXT(cell->kind, "ValueError");
+  CHECK_TEXT(cell->message, "rank is 3, not two");
+  CHECK(test_contains(cell->backtrace, "  File \"" __FILE__ "\", line "));
+  CHECK(test_contains(cell->backtrace,
+                      test_digits(line + sizeof(line), test_raised_at)));
+  CHECK(test_contains(cell->backtrace, ", in test_raise_number\n"));
+  CHECK(test_try(-2, &after) == -2 && !after);
+  CHECK(test_try(0, &after) == 0 && after);
+  CHECK_INT(tvmffi_raise(NULL, "E", "%s", "no trace"), -1);
+  error = tvmffi_error_take();
+  if (!CHECK(error != NULL)) return;
+  OWN(error);
+  if (!test_hits()) CHECK_INT(TVMFFIErrorGetCellPtr(error)->backtrace.size, 0);
+}
+
+static void test_long_messages(void) {
+  static char text[TVMFFI_MESSAGE_SIZE + 2];
+  TVMFFIObject *error;
+  TVMFFIByteArray message;
+  size_t n;
+  memset(text, 'x', sizeof(text));
+  for (n = TVMFFI_MESSAGE_SIZE - 2; n <= TVMFFI_MESSAGE_SIZE + 1; ++n) {
+    text[n] = 0;
+    (void)TVMFFI_RAISE("E", "%s", text);
+    text[n] = 'x';
+    error = tvmffi_error_take();
+    if (!CHECK(error != NULL)) return;
+    OWN(error);
+    if (test_hits()) return;
+    message = TVMFFIErrorGetCellPtr(error)->message;
+    if (n < TVMFFI_MESSAGE_SIZE) {
+      CHECK_INT(message.size, n);
+      CHECK(message.data[n - 1] == 'x');
+    } else {
+      CHECK_INT(message.size, TVMFFI_MESSAGE_SIZE - 1);
+      CHECK_TEXT(test_bytes(message.data + message.size - 4, 4), "x...");
+    }
+  }
+  /* The runtime's own messages show as much of a long name as helps. */
+  n = sizeof(text) - 1;
+  message = test_bytes(text, n);
+  {
+    int32_t index;
+    FAILS(TVMFFITypeKeyToIndex(&message, &index), "InternalError",
+          "...Cannot find type `xxxxxxxx");
+  }
+}
+
+/* Formats as the runtime does, with stdio and without. */
+TVMFFI_I_PRINTF(1, 2)
+static TVMFFIByteArray test_format(const char *format, ...) {
+  static char buffer[TVMFFI_MESSAGE_SIZE];
+  TVMFFIByteArray r;
+  va_list ap;
+  va_start(ap, format);
+  r = tvmffi_i_message(buffer, format, ap);
+  va_end(ap);
+  return r;
+}
+
+static void test_formats(void) {
+  char p[1] = {'x'};
+  TVMFFIByteArray got;
+  CHECK_TEXT(test_format("%s", ""), "");
+  CHECK_TEXT(test_format("plain"), "plain");
+  CHECK_TEXT(test_format("%d %i", 0, -7), "0 -7");
+  CHECK_TEXT(test_format("%d", -2147483647 - 1), "-2147483648");
+  CHECK_TEXT(test_format("%u", 4294967295u), "4294967295");
+  CHECK_TEXT(test_format("%x", 0xBEEFu), "beef");
+  CHECK_TEXT(test_format("%ld %lu", -5L, 5UL), "-5 5");
+  CHECK_TEXT(test_format("%lx", 0x7FFFFFFFUL), "7fffffff");
+  CHECK_TEXT(test_format("%lld", (long long)INT64_MIN), "-9223372036854775808");
+  CHECK_TEXT(test_format("%llu", (unsigned long long)UINT64_MAX),
+             "18446744073709551615");
+  CHECK_TEXT(test_format("%llx", (unsigned long long)UINT64_MAX),
+             "ffffffffffffffff");
+  CHECK_TEXT(test_format("%zu %d", (size_t)12, 3), "12 3");
+  CHECK_TEXT(test_format("%c%c", 'a', 'b'), "ab");
+  CHECK_TEXT(test_format("%05d %04x", 42, 0xABu), "00042 00ab");
+  CHECK_TEXT(test_format("%05d", -42), "-0042");
+  CHECK_TEXT(test_format("100%%"), "100%");
+  CHECK_TEXT(test_format("[%s]", "text"), "[text]");
+  CHECK_TEXT(test_format("[%.2s]", "text"), "[te]");
+  CHECK_TEXT(test_format("[%.*s]", 3, "text"), "[tex]");
+  CHECK_TEXT(test_format("[%.*s]", 0, "text"), "[]");
+  CHECK_TEXT(test_format("[%.*s]", 9, "text"), "[text]");
+  CHECK_TEXT(test_format("[%.*s]", 1, p), "[x]");
+  got = test_format("%p", (void *)p);
+  CHECK(got.size > 2 && got.data[0] == '0');
+#if !defined(_WIN32)
+  CHECK(got.data[1] == 'x');
+#endif
+}
+
+static void test_error_text(void) {
+  static char lines[6 * TVMFFI_MESSAGE_SIZE];
+  TVMFFIObject *error = test_make_error("E", "what", "inner\nouter\n");
+  TVMFFIByteArray kind = TEXT("E"), message = TEXT("m"), trace;
+  TVMFFIObjectHandle other = NULL;
+  const char *text = tvmffi_i_error_text();
+  size_t i;
+  CHECK_TEXT(tvmffi_view(text), "");
+  if (!error) return;
+  TVMFFIErrorSetRaised(error);
+  text = tvmffi_i_error_text();
+  if (!test_hits())
+    CHECK_TEXT(tvmffi_view(text),
+               "Traceback (most recent call last):\nouter\ninner\nE: what\n");
+  tvmffi_error_clear();
+  CHECK_INT(test_strong(error), 1);
+  /* A last line without an end, and more lines than fit. */
+  trace = TEXT("a\nb");
+  OK(TVMFFIErrorCreate(&kind, &message, &trace, &other));
+  OWN(other);
+  TVMFFIErrorSetRaised(other);
+  text = tvmffi_i_error_text();
+  if (!test_hits())
+    CHECK_TEXT(tvmffi_view(text),
+               "Traceback (most recent call last):\nba\nE: m\n");
+  for (i = 0; i < sizeof(lines); ++i) lines[i] = i % 8 == 7 ? '\n' : 'x';
+  lines[0] = '!';
+  lines[8 * 600] = '?';
+  trace = test_bytes(lines, sizeof(lines));
+  OK(TVMFFIErrorCreate(&kind, &message, &trace, &other));
+  OWN(other);
+  TVMFFIErrorSetRaised(other);
+  trace = tvmffi_view(tvmffi_i_error_text());
+  if (!test_hits()) {
+    CHECK(test_contains(trace, "!xxxxxx\nE: m\n") && trace.size > 4000);
+    CHECK(!test_contains(trace, "?"));
+  }
+  tvmffi_error_clear();
+}
+
+/* A cause and a context, which leave kind and trace of an error as they are. */
+static int test_fail_under(const char *what) {
+  TVMFFI_TRY_CONTEXT(TVMFFI_RAISE("KeyError", "no `%s`", what), "item %d", 3);
+  return 0;
+}
+
+static void test_error_chain(void) {
+  TVMFFIObject *error, *cause = test_make_error("E", "why", "inner\n");
+  const TVMFFIErrorCell *cell;
+  const char *text;
+  FAILS(test_fail_under("x"), "KeyError", "item 3: no `x`");
+  CHECK_INT(tvmffi_error_context(-2, "%d", 1), -2);
+  CHECK_INT(tvmffi_error_context(-1, "%d", 1), -1); /* the slot is empty */
+  CHECK(!tvmffi_error_take());
+  CHECK_INT(tvmffi_error_raise(NULL), -1);
+  if (!cause) return;
+  tvmffi_retain(cause);
+  CHECK_INT(TVMFFI_RAISE_FROM(cause, "ValueError", "what %d", 7), -1);
+  CHECK_INT(tvmffi_error_context(-1, "at %s", "home"), -1);
+  error = tvmffi_error_take();
+  if (!CHECK(error != NULL)) return;
+  cell = TVMFFIErrorGetCellPtr(error);
+  if (!test_hits()) {
+    CHECK_TEXT(cell->message, "at home: what 7");
+    CHECK(tvmffi_error_is(error, "ValueError"));
+    CHECK(test_contains(cell->backtrace, "in test_error_chain\n"));
+    CHECK(tvmffi_error_cause(error) == cause);
+    CHECK(test_strong(cause) == 2);
+  }
+  CHECK_INT(tvmffi_error_raise(error), -1); /* taken */
+  text = tvmffi_i_error_text();
+  if (!test_hits()) {
+    CHECK(strncmp(text,
+                  "Traceback (most recent call last):\ninner\nE: why\n\nThe "
+                  "above exception was the direct cause of the following "
+                  "exception:\n\nTraceback (most recent call last):\n",
+                  150) == 0);
+    CHECK(test_contains(tvmffi_view(text), "ValueError: at home: what 7\n"));
+  }
+  tvmffi_error_clear();
+  CHECK_INT(test_strong(cause), 1);
+}
+
+static void test_error_catch(void) {
+  CHECK(!tvmffi_error_catch("KeyError"));
+  (void)TVMFFI_RAISE("KeyError", "first");
+  (void)TVMFFI_RAISE("IndexError", "second"); /* in the place of the first */
+  if (!test_hits()) {
+    CHECK(!tvmffi_error_catch("KeyError"));
+    CHECK(!tvmffi_error_catch("Index"));
+    CHECK(tvmffi_error_catch("IndexError"));
+  }
+  tvmffi_error_clear();
+  CHECK(!tvmffi_error_take());
+}
+
+/* No end of causes: the nearest are told. */
+static void test_error_many_causes(void) {
+  TVMFFIObject *error = NULL;
+  TVMFFIByteArray text;
+  int i;
+  for (i = 0; i < 20; ++i) {
+    (void)TVMFFI_RAISE_FROM(error, "ValueError", "cause %d;", i);
+    error = tvmffi_error_take();
+  }
+  CHECK_INT(tvmffi_error_raise(error), -1);
+  text = tvmffi_view(tvmffi_i_error_text());
+  if (!test_hits()) {
+    CHECK(test_contains(text, "cause 19;") && test_contains(text, "cause 12;"));
+    CHECK(!test_contains(text, "cause 11;"));
+  }
+  tvmffi_error_clear();
+}
+
+#if !TVMFFI_NO_STDIO && !TEST_NO_FILES
+static void test_error_print(void) {
+  char got[256];
+  TVMFFIObject *error = test_make_error("E", "what", "inner\nouter\n");
+  FILE *file;
+  size_t n;
+  if (!error) return;
+  file = tmpfile();
+  if (!CHECK(file != NULL)) return;
+  TVMFFIErrorSetRaised(error);
+  tvmffi_error_print(file);
+  CHECK(tvmffi_error_take() == NULL);
+  tvmffi_error_print(file);
+  rewind(file);
+  n = fread(got, 1, sizeof(got), file);
+  (void)fclose(file);
+  if (!test_hits())
+    CHECK_BYTES(test_bytes(got, n),
+                "Traceback (most recent call last):\nouter\ninner\nE: what\n",
+                55);
+}
+#endif
+#endif
+
+static const test_case test_error_cases[] = {
+#if !TEST_NO_ERRORS
+    {"errors: create", test_error_create},
+    {"errors: those that cannot be", test_bad_errors},
+    {"errors: the slot", test_slot},
+    {"errors: raised from texts", test_raise_texts},
+    {"errors: the trace changes", test_update_trace},
+    {"errors: lack of memory", test_memory_error},
+    {"errors: raised while another is dropped", test_raise_in_deleter},
+    {"errors: raise and try", test_raise},
+    {"errors: messages that are too long", test_long_messages},
+    {"errors: formats", test_formats},
+    {"errors: the whole text", test_error_text},
+    {"errors: causes and contexts", test_error_chain},
+    {"errors: catch", test_error_catch},
+    {"errors: many causes", test_error_many_causes},
+#if !TVMFFI_NO_STDIO && !TEST_NO_FILES
+    {"errors: print", test_error_print},
+#endif
+#endif
+    {NULL, NULL}};

@@ -1,0 +1,362 @@
+/* ======== JSON: texts read and written ==================================== */
+
+#pragma once
+
+#include "harness.h"
+#include "apply.h"
+
+#if !TVMFFI_NO_EXTRA && !TEST_NO_JSON
+static int test_parse(const char *text, size_t size, TVMFFIAny *out) {
+  TVMFFIByteArray bytes = test_bytes(text, size);
+  TVMFFIAny arg = tvmffi_none(), owned;
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&bytes, &owned));
+  arg = owned;
+  if (test_apply_global("ffi.json.Parse", &arg, 1, out)) {
+    tvmffi_any_release(&owned);
+    return -1;
+  }
+  tvmffi_any_release(&owned);
+  return 0;
+}
+
+/* The text that a value has; it lives as long as the test. */
+static int test_stringify(const TVMFFIAny *value, int indent,
+                          TVMFFIByteArray *text) {
+  TVMFFIAny args[2], made;
+  args[0] = *value;
+  args[1] = indent ? tvmffi_int(indent) : tvmffi_none();
+  TVMFFI_TRY(test_apply_global("ffi.json.Stringify", args, 2, &made));
+  *text = tvmffi_any_str(&made);
+  return 0;
+}
+
+static int test_reprint(const char *from, int indent, TVMFFIByteArray *text) {
+  TVMFFIAny value;
+  TVMFFI_TRY(test_parse(from, strlen(from), &value));
+  return test_stringify(&value, indent, text);
+}
+
+static void test_json_texts(void) {
+  static const struct {
+    const char *from, *to;
+  } rows[] = {{" null ", "null"},
+              {"[true,false\t]\n", "[true,false]"},
+              {"[]", "[]"},
+              {"{ }", "{}"},
+              {"{\"a\":{\"b\":[1,[2]]},\"c\":\"d\"}",
+               "{\"a\":{\"b\":[1,[2]]},\"c\":\"d\"}"},
+              {"{\"a\":1,\"b\":2,\"a\":3}", "{\"a\":3,\"b\":2}"},
+              {"{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"a\":5}",
+               "{\"b\":2,\"c\":3,\"d\":4,\"a\":5}"},
+              {"\"a longer text / with \\\" and \\u00e9\"",
+               "\"a longer text \\/ with \\\" and \xC3\xA9\""},
+              {"\"\\b\\f\\n\\r\\t\\/\\\\\\\"\\u0001\\u007F\"",
+               "\"\\b\\f\\n\\r\\t\\/\\\\\\\"\\u0001\\u007f\""},
+              {"\"\\uD83D\\uDE00\\u4e2d\\u0000\"",
+               "\"\xF0\x9F\x98\x80\xE4\xB8\xAD\\u0000\""}};
+  TVMFFIByteArray text;
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    OK(test_reprint(rows[i].from, 0, &text));
+    CHECK_TEXT(text, rows[i].to);
+    test_release_all();
+  }
+  OK(test_reprint("[1,{\"a\":[],\"b\":{\"c\":0}}]", 2, &text));
+  CHECK_TEXT(text,
+             "[\n  1,\n  {\n    \"a\": [\n    ],\n    \"b\": {\n"
+             "      \"c\": 0\n    }\n  }\n]");
+  OK(test_reprint("[1]", -3, &text));
+  CHECK_TEXT(text, "[\n1\n]");
+}
+
+/* Numbers that are hard to round, and those that only upstream takes. */
+static void test_json_numbers(void) {
+  static const struct {
+    const char *from, *to;
+  } rows[] = {
+      {"9223372036854775807", "9223372036854775807"},
+      {"-9223372036854775808", "-9223372036854775808"},
+      {"9223372036854775808", "9.2233720368547758e+18"},
+      {"-0", "0"},
+      {"-0.0", "-0.0"},
+      {"007", "7"},
+      {"+.5e1", "5.0"},
+      {"1.", "1.0"},
+      {"0.1", "0.10000000000000001"},
+      {"1e22", "1e+22"},
+      {"123456789012345680", "123456789012345680"},
+      {"1234567890123456.7", "1234567890123456.8"},
+      {"1234567890123456.25", "1234567890123456.2"},
+      {"1234567890123456.75", "1234567890123456.8"},
+      {"4503599627370497.5", "4503599627370498.0"},
+      {"13.436424411240122", "13.436424411240122"},
+      {"-123456789012345678e-44", "-1.2345678901234567e-27"},
+      {"1234567890123456789e44", "1.2345678901234569e+62"},
+      {"9.9999999999999999e22", "9.9999999999999992e+22"},
+      {"1e23", "9.9999999999999992e+22"},
+      {"-9223372036854775808", "-9223372036854775808"},
+      {"[1234567,12345678,123456789]", "[1234567,12345678,123456789]"},
+      {"9007199254740993.0", "9007199254740992"},
+      {"9007199254740993.00000000000000000000000001", "9007199254740994"},
+      {"1.7976931348623157e308", "1.7976931348623157e+308"},
+      {"2.2250738585072014e-308", "2.2250738585072014e-308"},
+      {"0.00001", "1.0000000000000001e-05"},
+      {"0.00012", "0.00012"},
+      {"1e-300", "1e-300"},
+      {"123456.5e-1", "12345.65"},
+      {"0e99999999999999999999", "0.0"},
+      {"100e-2", "1.0"},
+      {"[NaN,Infinity,-Infinity]", "[NaN,Infinity,-Infinity]"}};
+  static const char *const bad[] = {
+      "1e400", "5e-324", "2.2250738585072011e-308",
+      "1e",    "-",      "+",
+      ".",     "1-2",    "--1",
+      "1.5.2", "-N",     "Inf",
+      "e5"};
+  TVMFFIByteArray text;
+  TVMFFIAny any;
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    OK(test_reprint(rows[i].from, 0, &text));
+    CHECK_TEXT(text, rows[i].to);
+    test_release_all();
+  }
+  for (i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i)
+    FAILS(test_parse(bad[i], strlen(bad[i]), &any), "ValueError",
+          "Expecting value: line 1 column 1 (char 0)");
+}
+
+static void test_json_errors(void) {
+  static const struct {
+    const char *from, *error;
+  } rows[] = {
+      {"", "Expecting value: line 1 column 1 (char 0)"},
+      {"[\n 1,\n nul]", "Expecting value: line 3 column 2 (char 7)"},
+      {"[1,", "Syntax error near: line 1 column 4 (char 3)"},
+      {"[1 2]", "Expecting ',' delimiter: line 1 column 4 (char 3)"},
+      {"[1,]", "Expecting value: line 1 column 4 (char 3)"},
+      {"1 \n 2", "Extra data: line 2 column 2 (char 4)"},
+      {"[1]2", "Extra data: line 1 column 4 (char 3)"},
+      {"{",
+       "Expecting property name enclosed in double quotes: line 1 column "
+       "2 (char 1)"},
+      {"{\"a\" 1}", "Expecting ':' delimiter: line 1 column 6 (char 5)"},
+      {"{\"a\":1]", "Expecting ',' delimiter: line 1 column 7 (char 6)"},
+      {"[{\"a\":1},{\"a\":1},{\"a\"=1},{\"b\":\"a text behind it\"}]",
+       "Expecting ':' delimiter: line 1 column 22 (char 21)"},
+      {"[\"abc", "Unterminated string starting at: line 1 column 2 (char 1)"},
+      {"\"a\nb\"", "Invalid control character at: line 1 column 3 (char 2)"},
+      {"\"\\x\"", "Invalid \\escape: line 1 column 3 (char 2)"},
+      {"\"\\", "Invalid \\escape: line 1 column 3 (char 2)"},
+      {"\"\\u12\"", "Invalid \\uXXXX escape: line 1 column 3 (char 2)"},
+      {"\"\\uDE00\"",
+       "Invalid surrogate pair of \\uXXXX escapes: line 1 "
+       "column 3 (char 2)"},
+      {"\"\\uD800\\u0041\"",
+       "Invalid surrogate pair of \\uXXXX escapes: line 1 "
+       "column 10 (char 9)"},
+      {"\"\\uD800\\u\"", "Invalid \\uXXXX escape: line 1 column 10 (char 9)"}};
+  TVMFFIAny any;
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i)
+    FAILS(test_parse(rows[i].from, strlen(rows[i].from), &any), "ValueError",
+          rows[i].error);
+}
+
+/* Objects with the keys of one before, whatever became of that one. */
+static void test_json_alike(void) {
+#define SOME "\"b\":2,\"c\":3,\"a longer key\":4"
+#define FOUR "\"a\":1," SOME
+  static const struct {
+    const char *from, *to;
+  } rows[] = {
+      {"[{" FOUR "},{" FOUR "}]", NULL},
+      {"{\"x\":{" FOUR "},\"x\":{" FOUR "}}", "{\"x\":{" FOUR "}}"},
+      {"[{" FOUR ",\"a\":5},{" FOUR ",\"a\":6}]",
+       "[{" SOME ",\"a\":5},{" SOME ",\"a\":6}]"},
+      {"[{" FOUR "},{\"\\u0061\":1," SOME "}]", "[{" FOUR "},{" FOUR "}]"},
+      {"[{" FOUR "},{" SOME ",\"a\":1},{" FOUR ",\"d\":{}}]", NULL},
+      {"{\"x\":1,\"y\":[{" FOUR "}],\"x\":{" FOUR "}}",
+       "{\"x\":{" FOUR "},\"y\":[{" FOUR "}]}"}};
+  static const char escaped[] =
+      "[{\"a\":1},{\"\\u0061\":2},{\"a\":3},{\"b\":\"more text behind it\"}]";
+  const TVMFFIAny none = tvmffi_none();
+  const tvmffi_i_pair *row;
+  TVMFFIByteArray text;
+  TVMFFIAny any, key;
+  size_t i;
+  int code = 0;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    OK(test_reprint(rows[i].from, 0, &text));
+    CHECK_TEXT(text, rows[i].to ? rows[i].to : rows[i].from);
+    test_release_all();
+  }
+  /* As upstream's, a key with an escape is an object even if it is short. */
+  OK(test_parse(escaped, strlen(escaped), &any));
+  for (i = 0; i < 3; ++i) {
+    key = TVMFFI_I_ITEMS((tvmffi_i_seq *)any.v_ptr)[i];
+    row = (const tvmffi_i_pair *)((tvmffi_i_map_object *)key.v_ptr)->data;
+    CHECK_INT(row->key.type_index, i == 1 ? kTVMFFIStr : kTVMFFISmallStr);
+  }
+  /* The table in the map's own memory gives way to a larger one. */
+  OK(test_parse(rows[0].from, strlen(rows[0].from), &any));
+  any = TVMFFI_I_ITEMS((tvmffi_i_seq *)any.v_ptr)[1];
+  tvmffi_retain(any.v_obj);
+  for (i = 0; !code && i < 20; ++i) {
+    key = tvmffi_int((int64_t)i);
+    code = tvmffi_i_map_set(&any.v_obj, &key, &none);
+  }
+  OWN(any.v_obj);
+  OK(code);
+  CHECK(tvmffi_i_map_size(any.v_obj) == 24);
+  key = tvmffi_str("a longer key");
+  CHECK(tvmffi_i_map_get(any.v_obj, &key)->v_int64 == 4);
+#undef FOUR
+#undef SOME
+}
+
+/* A text of `n` objects, whose keys of `first` letters and more differ in their
+   last one, too; of the second object with a space, of the third in another
+   order. */
+static void test_put_keys(tvmffi_i_text_buffer *b, int n, int first, int keys,
+                          int space) {
+  int i, k;
+  b->size = 0;
+  for (i = 0; i < n; ++i) {
+    tvmffi_i_text_char(b, i ? ',' : '[');
+    for (k = 0; k < keys; ++k) {
+      int key = i == 2 ? keys - 1 - k : k, left = first + key % 40;
+      tvmffi_i_text_char(b, k ? ',' : '{');
+      tvmffi_i_text_char(b, '"');
+      while (left-- > 0) tvmffi_i_text_char(b, 'k');
+      tvmffi_i_text_char(b, (char)('a' + key / 40));
+      tvmffi_i_text_char(b, '"');
+      if (space && i == 1) tvmffi_i_text_char(b, ' ');
+      tvmffi_i_text_char(b, ':');
+      tvmffi_i_text_char(b, (char)('0' + (i + k) % 10));
+    }
+    tvmffi_i_text_char(b, '}');
+  }
+  tvmffi_i_text_char(b, ']');
+}
+
+/* Keys that come again: of every length, in another order, with a space behind
+   them, more than the reader knows, and cut off at any place. */
+static void test_json_keys(void) {
+  static const char row[] = ",{\"another key\":1}";
+  tvmffi_i_text_buffer b = {NULL, 0, 0, 0}, want = {NULL, 0, 0, 0};
+  TVMFFIByteArray text = {NULL, 0};
+  TVMFFIAny any = tvmffi_none(), key;
+  const TVMFFIAny *rows;
+  size_t i;
+  int code = 0, n, keys;
+  for (keys = 1; !code && keys <= 120; keys += 7) {
+    for (n = 1; !code && n <= 6; n += 5) {
+      test_put_keys(&b, n, 0, keys, 1);
+      test_put_keys(&want, n, 0, keys, 0);
+      code = b.failed || want.failed ? tvmffi_i_no_memory()
+                                     : test_parse(b.data, b.size, &any);
+      if (!code) code = test_stringify(&any, 0, &text);
+      if (!code)
+        CHECK(text.size == want.size &&
+              !memcmp(text.data, want.data, want.size));
+      test_release_all();
+    }
+  }
+  if (!code) { /* nothing that is cut off is taken */
+    test_put_keys(&b, 2, 0, 5, 1);
+    for (i = 0; i < b.size; ++i) {
+      FAILS(test_parse(b.data, i, &any), "ValueError", NULL);
+      test_release_all();
+    }
+    test_put_keys(&b, 2, 20, 6, 1);
+    code = b.failed ? tvmffi_i_no_memory() : test_parse(b.data, b.size, &any);
+  }
+  if (!code) { /* a long key that comes again is the same object */
+    rows = TVMFFI_I_ITEMS((tvmffi_i_seq *)any.v_ptr);
+    key = tvmffi_str("kkkkkkkkkkkkkkkkkkkkkkkkka");
+    CHECK(tvmffi_i_map_get(rows[0].v_obj, &key)[-1].v_obj ==
+          tvmffi_i_map_get(rows[1].v_obj, &key)[-1].v_obj);
+  }
+  if (!code) { /* also where many others were before */
+    test_put_keys(&b, 1, 0, 100, 0);
+    for (b.size -= b.size != 0, i = 0; i < 80; ++i)
+      tvmffi_i_text_put(&b, row, sizeof(row) - 1);
+    tvmffi_i_text_char(&b, ']');
+    code = b.failed ? tvmffi_i_no_memory() : test_parse(b.data, b.size, &any);
+  }
+  if (!code) {
+    rows = TVMFFI_I_ITEMS((tvmffi_i_seq *)any.v_ptr);
+    key = tvmffi_str("another key");
+    CHECK(tvmffi_i_map_get(rows[77].v_obj, &key)[-1].v_obj ==
+          tvmffi_i_map_get(rows[78].v_obj, &key)[-1].v_obj);
+  }
+  tvmffi_i_text_release(&want);
+  tvmffi_i_text_release(&b);
+  OK(code);
+}
+
+static void test_json_writing_errors(void) {
+  TVMFFIObject *list = tvmffi_i_new_list(0), *dict, *map;
+  TVMFFIByteArray text;
+  TVMFFIAny any, key = tvmffi_int(1);
+  int code;
+  OK(list ? 0 : -1);
+  OWN(list);
+  any = tvmffi_obj(list);
+  OK(tvmffi_i_list_append(list, &any));
+  code = test_stringify(&any, 0, &text);
+  tvmffi_i_erase((tvmffi_i_seq *)(void *)list, 0, 1);
+  FAILS(code, "ValueError", "Cycle detected: List contains itself");
+  dict = tvmffi_i_new_map(kTVMFFIDict, 0);
+  OK(dict ? 0 : -1);
+  OWN(dict);
+  any = tvmffi_obj(dict);
+  FAILS(test_stringify(&any, 0, &text), "ValueError",
+        "Unsupported type: `ffi.Dict`");
+  map = tvmffi_i_new_map(kTVMFFIMap, 0);
+  OK(map ? 0 : -1);
+  code = tvmffi_i_map_set(&map, &key, &key);
+  OWN(map);
+  OK(code);
+  any = tvmffi_obj(map);
+  FAILS(test_stringify(&any, 0, &text), "ValueError",
+        "Expect key to be string, got `int`");
+}
+
+/* One list in another, as deep as memory allows: read, written, made a graph
+   and a value again. */
+static void test_json_depth(void) {
+  int i, n = test_scale(TEST_CHAIN, 20);
+  tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
+  TVMFFIAny text, value, args[2], graph, again;
+  TVMFFIByteArray back;
+  for (i = 0; i < n; ++i) tvmffi_i_text_char(&b, '[');
+  for (i = 0; i < n; ++i) tvmffi_i_text_char(&b, ']');
+  OK(tvmffi_i_text_take(&b, &text));
+  OWN(text.v_obj);
+  OK(test_apply_global("ffi.json.Parse", &text, 1, &value));
+  OK(test_stringify(&value, 0, &back));
+  CHECK(tvmffi_i_same_text(back, tvmffi_any_str(&text)));
+  args[0] = value;
+  args[1] = tvmffi_none();
+  OK(test_apply_global("ffi.ToJSONGraphString", args, 2, &graph));
+  OK(test_apply_global("ffi.FromJSONGraphString", &graph, 1, &again));
+  OK(test_stringify(&again, 0, &back));
+  CHECK(tvmffi_i_same_text(back, tvmffi_any_str(&text)));
+  FAILS(test_parse(tvmffi_any_str(&text).data, (size_t)n, &value), "ValueError",
+        NULL);
+}
+#endif
+
+static const test_case test_json_cases[] = {
+#if !TVMFFI_NO_EXTRA && !TEST_NO_JSON
+    {"JSON: texts", test_json_texts},
+    {"JSON: numbers", test_json_numbers},
+    {"JSON: texts that are none", test_json_errors},
+    {"JSON: objects alike", test_json_alike},
+    {"JSON: keys that come again", test_json_keys},
+    {"JSON: values that have none", test_json_writing_errors},
+    {"JSON: a deep nest", test_json_depth},
+#endif
+    {NULL, NULL}};

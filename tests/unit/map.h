@@ -1,0 +1,875 @@
+/* ======== Maps: maps and dicts ============================================ */
+
+#pragma once
+
+#include "harness.h"
+#include "thread.h"
+
+#if !TEST_NO_MAPS && !TVMFFI_NO_CONTAINERS
+
+#define MAP_DO(name, ...) \
+  tvmffi_call(tvmffi_str("ffi." name), tvmffi_out_any(NULL), __VA_ARGS__)
+
+/* A dict or map that the test owns; NULL when memory is refused. */
+static TVMFFIObject *test_map(int32_t index, int64_t capacity) {
+  TVMFFIObject *map = tvmffi_i_new_map(index, capacity);
+  if (map)
+    test_own(map);
+  else
+    (void)test_code(-1, __FILE__, __LINE__, "tvmffi_i_new_map ");
+  return map;
+}
+
+/* What the dicts of the tests are compared with: numbers of keys in order. */
+enum { TEST_KEYS = 600 };
+typedef struct {
+  int key[TEST_KEYS], value[TEST_KEYS], count;
+} test_model;
+
+static int test_model_at(const test_model *model, int key) {
+  int i = 0;
+  while (i < model->count && model->key[i] != key) ++i;
+  return i;
+}
+
+static void test_model_erase(test_model *model, int i) {
+  for (--model->count; i < model->count; ++i) {
+    model->key[i] = model->key[i + 1];
+    model->value[i] = model->value[i + 1];
+  }
+}
+
+static void test_model_set(test_model *model, int key, int value, int last) {
+  int i = test_model_at(model, key);
+  if (i < model->count && last) test_model_erase(model, i);
+  if (i == model->count || last) i = model->count++;
+  model->key[i] = key;
+  model->value[i] = value;
+}
+
+/* Key number n as a view into `text`: an integer, or a short or long text. */
+static TVMFFIAny test_map_key(int n, char *text) {
+  static const char start[] = "a text that is long: ";
+  size_t at = 0;
+  if (n % 3 == 0) return tvmffi_int(n);
+  if (n % 3 == 1) {
+    memcpy(text, start, sizeof(start) - 1);
+    at = sizeof(start) - 1;
+  }
+  text[at++] = (char)('a' + n / 26 % 26);
+  text[at++] = (char)('a' + n % 26);
+  text[at] = 0;
+  return tvmffi_str(text);
+}
+
+/* The entries are those of the model in order, and each key is found. */
+static void test_same_as_model(TVMFFIObject *map, const test_model *model) {
+  uint64_t at = tvmffi_i_map_begin(map);
+  const tvmffi_i_pair *pair;
+  char text[40];
+  int i;
+  CHECK_INT(tvmffi_i_map_size(map), model->count);
+  for (i = 0; i < model->count; ++i) {
+    TVMFFIAny key = test_map_key(model->key[i], text), small = key;
+    const TVMFFIAny *value = tvmffi_i_map_get(map, &key);
+    if (model->key[i] % 3 == 2) OK(TVMFFIAnyViewToOwnedAny(&key, &small));
+    CHECK(tvmffi_i_map_get(map, &small) == value);
+    pair = tvmffi_i_map_pair(map, at);
+    if (!CHECK(pair && value == &pair->value)) return;
+    CHECK_INT(value->v_int64, model->value[i]);
+    at = tvmffi_i_map_after(map, at);
+  }
+  CHECK(tvmffi_i_map_pair(map, at) == NULL);
+}
+
+static int test_is_row(TVMFFIObject *map) {
+  return tvmffi_i_map_is_row((tvmffi_i_map_object *)(void *)map);
+}
+
+/* Sets and erases at random. What is refused leaves the dict as it was. */
+static void test_random_map(int32_t index, int keys, int steps) {
+  TVMFFIObject *map = test_map(index, 0);
+  test_model model;
+  uint32_t random = 12345;
+  char text[40];
+  int step, at;
+  model.count = 0;
+  if (!map) return;
+  for (step = 0; step < steps; ++step) {
+    TVMFFIAny key, value = tvmffi_int(step);
+    int n, code, erase;
+    random = random * 1664525u + 1013904223u;
+    n = (int)(random >> 8) % keys;
+    erase = (random >> 4) % 16 < (step / keys % 2 ? 12u : 4u);
+    key = test_map_key(n, text);
+    code = erase ? tvmffi_i_map_erase(&map, &key)
+                 : tvmffi_i_map_set(&map, &key, &value);
+    if (test_code(code, __FILE__, __LINE__, "a change ")) break;
+    at = test_model_at(&model, n);
+    if (!erase)
+      test_model_set(&model, n, step, !test_is_row(map));
+    else if (at < model.count)
+      test_model_erase(&model, at);
+    if (step % 64 == 0) test_same_as_model(map, &model);
+  }
+  test_same_as_model(map, &model);
+}
+
+static void test_small_maps(void) {
+  int keys;
+  for (keys = 1; keys < 12; ++keys)
+    test_random_map(keys % 2 ? kTVMFFIMap : kTVMFFIDict, keys,
+                    test_scale(400, 40));
+}
+
+static void test_large_maps(void) {
+  test_random_map(kTVMFFIDict, TEST_KEYS, test_scale(6000, 700));
+  test_random_map(kTVMFFIMap, TEST_KEYS / 4, test_scale(3000, 300));
+}
+
+/* A table is as full as it gets, so that chains have to give way and growing
+   fails halfway. */
+static void test_capacity(void) {
+  static const int capacity[] = {0, 1, 3, 4, 5, 7, 8, 100};
+  int i, n;
+  for (i = 0; i < TEST_COUNT(capacity); ++i) {
+    TVMFFIObject *map = test_map(kTVMFFIDict, capacity[i]);
+    if (!map) return;
+    CHECK(test_is_row(map) == (capacity[i] <= 4));
+    for (n = 0; n < 130; ++n) {
+      TVMFFIAny key = tvmffi_int(n * 1000);
+      OK(tvmffi_i_map_set(&map, &key, &key));
+    }
+    CHECK_INT(tvmffi_i_map_size(map), 130);
+  }
+}
+
+static void test_map_functions(void) {
+  TVMFFIAny args[4], got = tvmffi_none(), one = tvmffi_int(1);
+  TVMFFIObject *make = test_global("ffi.Map"), *map;
+  int64_t n = -1;
+  if (!make) return;
+  args[0] = tvmffi_str("a key that is long");
+  args[1] = tvmffi_int(5);
+  args[2] = args[0];
+  args[3] = tvmffi_int(6);
+  FAILS(TVMFFIFunctionCall(make, args, 1, &got), "InternalError",
+        "Check failed: args.size() % 2 == 0 (1 vs. 0) : ");
+  OK(TVMFFIFunctionCall(make, args, 4, &got));
+  OWN_ANY(got);
+  map = got.v_obj;
+  OK(tvmffi_call(tvmffi_str("ffi.MapSize"), tvmffi_out_int64(&n), got));
+  CHECK_INT(n, 1);
+  OK(tvmffi_call(tvmffi_str("ffi.MapGetItem"), tvmffi_out_int64(&n), got,
+                 args[0]));
+  CHECK_INT(n, 6);
+  FAILS(MAP_DO("MapGetItem", got, one), "KeyError", "key is not in Map");
+  FAILS(MAP_DO("DictGetItem", got, one), "TypeError",
+        "Mismatched type on argument #0 when calling: `ffi.DictGetItem(0: "
+        "ffi.Dict, 1: Any) -> Any`. Expected `ffi.Dict` but got `ffi.Map`");
+  FAILS(MAP_DO("DictClear", one), "TypeError",
+        "...`ffi.DictClear(0: Dict<Any, Any>) -> void`. Expected `Dict<Any, "
+        "Any>` but got `int`");
+  OK(tvmffi_call(tvmffi_str("ffi.MapCount"), tvmffi_out_int64(&n), got, one));
+  CHECK_INT(n, 0);
+  OK(tvmffi_call(tvmffi_str("ffi.MapGetItemOrMissing"), tvmffi_out_any(&got),
+                 tvmffi_obj(map), one));
+  CHECK(got.v_obj == &tvmffi_i_invalid_object);
+  /* As upstream's, these change a copy of a map. */
+  OK(MAP_DO("DictSetItem", tvmffi_obj(map), one, one));
+  OK(MAP_DO("DictErase", tvmffi_obj(map), args[0]));
+  OK(MAP_DO("DictClear", tvmffi_obj(map)));
+  CHECK_INT(tvmffi_i_map_size(map), 1);
+}
+
+static void test_dict_functions(void) {
+  TVMFFIAny got = tvmffi_none(), one = tvmffi_int(1), dict, list;
+  TVMFFIObject *make = test_global("ffi.Dict"),
+               *lists = test_global("ffi.List");
+  TVMFFIAny pair[2];
+  int64_t n = -1;
+  if (!make || !lists) return;
+  pair[0] = pair[1] = one;
+  OK(TVMFFIFunctionCall(make, pair, 2, &got));
+  OWN_ANY(got);
+  dict = got;
+  OK(tvmffi_call(tvmffi_str("ffi.DictSize"), tvmffi_out_int64(&n), dict));
+  CHECK_INT(n, 1);
+  OK(tvmffi_call(tvmffi_str("ffi.DictCount"), tvmffi_out_int64(&n), dict, one));
+  CHECK_INT(n, 1);
+  OK(tvmffi_call(tvmffi_str("ffi.DictGetItemOrMissing"), tvmffi_out_int64(&n),
+                 dict, one));
+  CHECK_INT(n, 1);
+  OK(MAP_DO("DictErase", dict, one));
+  OK(tvmffi_call(tvmffi_str("ffi.DictGetItemOrMissing"), tvmffi_out_any(&got),
+                 dict, one));
+  CHECK(got.v_obj == &tvmffi_i_invalid_object);
+  OK(tvmffi_call(tvmffi_str("ffi.DictCount"), tvmffi_out_int64(&n), dict, one));
+  CHECK_INT(n, 0);
+  OK(MAP_DO("DictErase", dict, one));
+  OK(MAP_DO("DictSetItem", dict, one, tvmffi_int(2)));
+  OK(MAP_DO("DictClear", dict));
+  OK(tvmffi_call(tvmffi_str("ffi.DictSize"), tvmffi_out_int64(&n), dict));
+  CHECK_INT(n, 0);
+  list = tvmffi_none();
+  OK(TVMFFIFunctionCall(lists, pair, 2, &list));
+  OWN_ANY(list);
+  OK(tvmffi_call(tvmffi_str("ffi.ListSize"), tvmffi_out_int64(&n), list));
+  CHECK_INT(n, 2);
+}
+
+/* The same text is the same key, however it comes. */
+static void test_map_views(void) {
+  static const char *const texts[] = {"", "short", "1234567", "12345678",
+                                      "a text that is rather long, to be sure"};
+  TVMFFIObject *map = test_map(kTVMFFIDict, 0);
+  int i, n;
+  if (!map) return;
+  for (n = 0; n < 6; ++n) {
+    TVMFFIAny other = tvmffi_int(n);
+    for (i = 0; i < TEST_COUNT(texts); ++i) {
+      TVMFFIByteArray text = TEXT(texts[i]);
+      TVMFFIAny key = tvmffi_str(texts[i]), bytes = tvmffi_bytes(&text);
+      TVMFFIAny any, owned = tvmffi_none(), value = tvmffi_int(i);
+      TVMFFIAny moved = tvmffi_none();
+      tvmffi_i_string *s;
+      OK(tvmffi_i_map_set(&map, &key, &value));
+      CHECK(tvmffi_i_map_get(map, &bytes) == NULL);
+      OK(TVMFFIAnyViewToOwnedAny(&key, &owned));
+      OWN_ANY(owned);
+      CHECK(tvmffi_i_map_get(map, &owned) == tvmffi_i_map_get(map, &key));
+      s = tvmffi_i_new_string(text.size, kTVMFFIStr);
+      if (!s) {
+        (void)test_code(-1, __FILE__, __LINE__, "a string ");
+        return;
+      }
+      OWN(s);
+      memcpy((void *)(s + 1), text.data, text.size);
+      any = tvmffi_obj(s);
+      CHECK(tvmffi_i_map_get(map, &any) == tvmffi_i_map_get(map, &key));
+      moved.type_index = kTVMFFIObjectRValueRef;
+      moved.v_ptr = (void *)&any.v_obj;
+      CHECK(tvmffi_i_map_get(map, &moved) == tvmffi_i_map_get(map, &key));
+      CHECK(tvmffi_i_map_get(map, &key) != NULL);
+      OK(tvmffi_i_map_erase(&map, &any));
+      CHECK(tvmffi_i_map_get(map, &key) == NULL);
+      CHECK(tvmffi_i_map_get(map, &owned) == NULL);
+      OK(tvmffi_i_map_set(&map, &any, &value)); /* held in the object */
+      CHECK(tvmffi_i_map_get(map, &key) != NULL);
+      CHECK(tvmffi_i_map_get(map, &owned) == tvmffi_i_map_get(map, &key));
+      OK(tvmffi_i_map_erase(&map, &owned));
+      OK(tvmffi_i_map_set(&map, &bytes, &value));
+      OK(tvmffi_i_map_erase(&map, &bytes));
+    }
+    other.zero_padding = 7; /* who leaves something there finds it again */
+    OK(tvmffi_i_map_set(&map, &other, &other));
+    other.zero_padding = 0;
+    CHECK(tvmffi_i_map_get(map, &other) != NULL);
+    OK(tvmffi_i_map_set(&map, &other, &other));
+  }
+  CHECK_INT(tvmffi_i_map_size(map), 6);
+}
+
+static void test_bad_map_keys(void) {
+  TVMFFIObject *map = test_map(kTVMFFIDict, 0);
+  TVMFFIAny key = tvmffi_none(), one = tvmffi_int(1);
+  static const int32_t index[] = {kTVMFFIRawStr, kTVMFFIByteArrayPtr,
+                                  kTVMFFIStr,    kTVMFFIBytes,
+                                  kTVMFFIArray,  kTVMFFIObjectRValueRef};
+  int i;
+  if (!map) return;
+  for (i = 0; i < TEST_COUNT(index); ++i) {
+    key.type_index = index[i];
+    FAILS(tvmffi_i_map_set(&map, &key, &one) != 0,
+          index[i] == kTVMFFIObjectRValueRef ? "InternalError" : "ValueError",
+          NULL);
+    FAILS(tvmffi_i_map_set(&map, &one, &key) != 0,
+          index[i] == kTVMFFIObjectRValueRef ? "InternalError" : "ValueError",
+          NULL);
+  }
+  CHECK_INT(tvmffi_i_map_size(map), 0);
+}
+
+/* A map that another holds, too, is copied before it is changed. */
+static void test_map_copy_on_write(void) {
+  int size, i;
+  for (size = 1; size < 20; size += 3) {
+    TVMFFIObject *kept = test_map(kTVMFFIMap, 0), *map = kept;
+    TVMFFIAny key = tvmffi_int(0);
+    if (!map) return;
+    for (i = 0; i < size; ++i) {
+      key = tvmffi_int(i);
+      OK(tvmffi_i_map_set(&map, &key, &key));
+      CHECK(map == kept);
+    }
+    tvmffi_retain(map);
+    key = tvmffi_str("one more key");
+    if (!test_code(tvmffi_i_map_set(&map, &key, &key), __FILE__, __LINE__,
+                   "")) {
+      CHECK(map != kept && tvmffi_i_map_size(map) == size + 1);
+      CHECK(test_strong(kept) == 1);
+    }
+    CHECK_INT(tvmffi_i_map_size(kept), size);
+    CHECK(tvmffi_i_map_get(kept, &key) == NULL);
+    tvmffi_release(map);
+  }
+}
+
+/* An iterator holds its map, ends where it ends, and bears any change. */
+static void test_map_iterators(void) {
+  int size, command, i;
+  for (size = 0; size < 12; size += 3) {
+    TVMFFIObject *map = test_map(kTVMFFIDict, 0);
+    TVMFFIAny f = tvmffi_none(), got = tvmffi_none(), key;
+    if (!map) return;
+    for (i = 0; i < size; ++i) {
+      key = tvmffi_int(i);
+      OK(tvmffi_i_map_set(&map, &key, &key));
+    }
+    OK(tvmffi_call(tvmffi_str("ffi.DictForwardIterFunctor"), tvmffi_out_any(&f),
+                   tvmffi_obj(map)));
+    OWN_ANY(f);
+    CHECK_INT(test_strong(map), 2);
+    FAILS(tvmffi_call(f, tvmffi_out_any(NULL), tvmffi_str("x")), "TypeError",
+          "Mismatched type on argument #0 when calling: `(0: int) -> Any`. "
+          "Expected `int` but got `const char*`");
+    for (i = 0; i < size; ++i) {
+      OK(tvmffi_call(f, tvmffi_out_any(&got), tvmffi_int(i % 2)));
+      CHECK_INT(got.v_int64, i);
+      OK(tvmffi_call(f, tvmffi_out_any(&got), tvmffi_int(2)));
+      CHECK_INT(got.v_int64, i + 1 < size);
+    }
+    for (command = 0; command < 2; ++command)
+      FAILS(tvmffi_call(f, tvmffi_out_any(NULL), tvmffi_int(command)),
+            "IndexError", "The iterator is at the end of the map");
+    OK(tvmffi_call(f, tvmffi_out_any(&got), tvmffi_int(2)));
+    CHECK_INT(got.v_int64, 0);
+    OK(tvmffi_call(tvmffi_str("ffi.DictForwardIterFunctor"), tvmffi_out_any(&f),
+                   tvmffi_obj(map)));
+    OWN_ANY(f);
+    for (i = 0; i < 40; ++i) {
+      key = tvmffi_int(i * 7 % 20);
+      if (i % 3)
+        OK(tvmffi_i_map_set(&map, &key, &key));
+      else
+        OK(tvmffi_i_map_erase(&map, &key));
+      if (i == 30) OK(MAP_DO("DictClear", tvmffi_obj(map)));
+      for (command = 0; command < 3; ++command)
+        if (tvmffi_call(f, tvmffi_out_any(NULL), tvmffi_int(command)))
+          tvmffi_error_clear();
+    }
+  }
+}
+
+/* A deleter that uses the dict its object was in. */
+static TVMFFIObject *test_used_map;
+static void test_use_map(void *handle) {
+  TVMFFIAny key = tvmffi_int((int64_t)(intptr_t)handle), value = tvmffi_int(1);
+  if (tvmffi_i_map_get(test_used_map, &key)) test_say('!');
+  if (tvmffi_i_map_set(&test_used_map, &key, &value) ||
+      tvmffi_i_map_erase(&test_used_map, &value))
+    tvmffi_error_clear();
+}
+
+static int test_fill_with_users(TVMFFIObject *map, int n) {
+  int i, failed = 0;
+  for (i = 0; i < n && !failed; ++i) {
+    TVMFFIAny key = tvmffi_int(i), value;
+    TVMFFIObjectHandle o = NULL;
+    failed = test_code(
+        TVMFFIObjectCreateOpaque((void *)(intptr_t)i, kTVMFFIOpaquePyObject,
+                                 test_use_map, &o),
+        __FILE__, __LINE__, "an object ");
+    if (failed) break;
+    value = tvmffi_obj(o);
+    failed = test_code(tvmffi_i_map_set(&map, &key, &value), __FILE__, __LINE__,
+                       "an entry ");
+    tvmffi_release((TVMFFIObject *)o);
+  }
+  return failed;
+}
+
+static void test_map_deleters(void) {
+  int n, way, i;
+  for (n = 1; n < 40; n += 6) {
+    for (way = 0; way < 3; ++way) {
+      TVMFFIObject *map = test_map(kTVMFFIDict, 0);
+      TVMFFIAny key, value = tvmffi_int(0);
+      if (!map) return;
+      test_used_map = map;
+      if (!test_fill_with_users(map, n)) {
+        for (i = 0; i < n && way < 2; ++i) {
+          key = tvmffi_int(i);
+          if (test_code(way ? tvmffi_i_map_set(&map, &key, &value)
+                            : tvmffi_i_map_erase(&map, &key),
+                        __FILE__, __LINE__, ""))
+            break;
+        }
+      }
+      if (tvmffi_i_map_clear_in((tvmffi_i_map_object *)(void *)map))
+        tvmffi_error_clear();
+      if (tvmffi_i_map_clear_in((tvmffi_i_map_object *)(void *)map))
+        tvmffi_error_clear();
+      CHECK_INT(tvmffi_i_map_size(map), 0);
+      test_drop(map);
+    }
+  }
+  test_log_size = 0;
+}
+
+/* Dicts in dicts, as values and as keys, are destroyed at any depth. */
+static void test_deep_maps(void) {
+  int i, n = test_scale(TEST_CHAIN, 50);
+  TVMFFIAny last = tvmffi_int(1), one = tvmffi_int(1);
+  for (i = 0; i < n; ++i) {
+    TVMFFIObject *map =
+        tvmffi_i_new_map(i % 3 ? kTVMFFIDict : kTVMFFIMap, i % 5 ? 0 : 5);
+    int code = -1;
+    if (map)
+      code = i % 7 ? tvmffi_i_map_set(&map, &one, &last)
+                   : tvmffi_i_map_set(&map, &last, &one);
+    if (test_code(code, __FILE__, __LINE__, "a nest ")) {
+      tvmffi_release(map);
+      break;
+    }
+    tvmffi_any_release(&last);
+    last = tvmffi_obj(map);
+  }
+  tvmffi_any_release(&last);
+}
+
+static void test_map_in_itself(void) {
+  int size, i;
+  for (size = 0; size < 7; ++size) {
+    TVMFFIObject *map = test_map(kTVMFFIDict, 0);
+    TVMFFIAny self, key = tvmffi_str("itself");
+    DLDevice device = {kDLCUDA, 1};
+    if (!map) return;
+    self = tvmffi_obj(map);
+    for (i = 0; i < size; ++i) {
+      TVMFFIAny n = tvmffi_int(i);
+      OK(tvmffi_i_map_set(&map, &n, &n));
+    }
+    OK(tvmffi_i_map_set(&map, &key, &self));
+    if (!test_code(tvmffi_i_map_set(&map, &self, &self), __FILE__, __LINE__,
+                   "")) {
+      CHECK(tvmffi_i_map_get(map, &self)->v_obj == map);
+      if (!test_code(
+              tvmffi_call(tvmffi_str("ffi.ContainerFindFirstNonCPUDevice"),
+                          tvmffi_out_device(&device), self),
+              __FILE__, __LINE__, ""))
+        CHECK(device.device_type == kDLCPU && device.device_id == 0);
+    }
+    CHECK_INT(tvmffi_i_map_erase(&map, &self), 0);
+    CHECK_INT(tvmffi_i_map_erase(&map, &key), 0);
+    CHECK(test_strong(map) == 1 && tvmffi_i_map_size(map) == size);
+  }
+}
+
+/* A type whose hash and equality fail, change the map, or say the same of
+   all. */
+enum { TEST_HOOK_GOOD, TEST_HOOK_FAILS, TEST_HOOK_CHANGES };
+static int test_hash_mode, test_equal_mode, test_hash_range;
+static TVMFFIObject *test_hooked_map;
+
+static TVMFFIAny test_hook(int mode, TVMFFIAny good) {
+  TVMFFIAny one = tvmffi_int(1);
+  TVMFFIObject *error;
+  if (mode == TEST_HOOK_FAILS) {
+    (void)TVMFFI_RAISE("ValueError", "the hook says no");
+  } else if (mode != TEST_HOOK_CHANGES ||
+             !tvmffi_i_map_set(&test_hooked_map, &one, &one)) {
+    return good;
+  }
+  error = tvmffi_error_take();
+  return tvmffi_obj(error);
+}
+static TVMFFIAny test_map_hash(const TVMFFIAny *a) {
+  int64_t n = ((int64_t *)(void *)(a->v_obj + 1))[0];
+  return test_hook(test_hash_mode, tvmffi_int(n % test_hash_range));
+}
+static TVMFFIAny test_map_equal(const TVMFFIAny *a, const TVMFFIAny *b) {
+  int64_t *x = (int64_t *)(void *)(a->v_obj + 1);
+  int64_t *y = (int64_t *)(void *)(b->v_obj + 1);
+  return test_hook(test_equal_mode, tvmffi_bool(*x == *y));
+}
+
+static TVMFFIAny test_hooked(int32_t index, int64_t n) {
+  TVMFFIObject *o = (TVMFFIObject *)tvmffi_i_object(sizeof(*o) + 8, index,
+                                                    tvmffi_i_delete_plain);
+  if (o) *(int64_t *)(void *)(o + 1) = n;
+  return tvmffi_obj(o);
+}
+
+static int32_t test_hooked_type(void) {
+  static int32_t index;
+  TVMFFIByteArray equal = TEXT("__any_equal__"), hash = TEXT("__any_hash__");
+  TVMFFIAny value;
+  TVMFFIByteArray key;
+  if (index) return index;
+  key = TEXT(test_fresh("test.Hooked"));
+  index = TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 0, kTVMFFIObject);
+  value = tvmffi_ptr((void *)(uintptr_t)test_map_equal);
+  if (index > 0 && !TVMFFITypeRegisterAttr(index, &equal, &value)) {
+    value = tvmffi_ptr((void *)(uintptr_t)test_map_hash);
+    if (!TVMFFITypeRegisterAttr(index, &hash, &value)) return index;
+  }
+  tvmffi_error_clear();
+  index = 0;
+  return index;
+}
+
+static void test_map_hooks(void) {
+  static const int ranges[] = {1, 3, 1000};
+  int32_t index = test_hooked_type();
+  int range, n, hash_mode, equal_mode, count = test_scale(200, 40);
+  if (!index) return;
+  for (range = 0; range < 3; ++range) {
+    TVMFFIObject *map = test_map(kTVMFFIDict, 0);
+    if (!map) return;
+    test_hooked_map = map;
+    test_hash_range = ranges[range];
+    for (n = 0; n < count; ++n) {
+      TVMFFIAny key = test_hooked(index, n), value = tvmffi_int(n);
+      int code = -1;
+      if (key.v_obj) {
+        for (hash_mode = 0; hash_mode < 3; ++hash_mode) {
+          for (equal_mode = 0; equal_mode < 3; ++equal_mode) {
+            int64_t size = tvmffi_i_map_size(map);
+            test_hash_mode = hash_mode;
+            test_equal_mode = equal_mode;
+            if (!hash_mode && !equal_mode) continue;
+            if (hash_mode == TEST_HOOK_CHANGES || tvmffi_i_map_get(map, &key))
+              continue;
+            tvmffi_error_clear();
+            if (n % 4 == 0 && tvmffi_i_map_set(&map, &key, &value) == 0)
+              (void)tvmffi_i_map_erase(&map, &key);
+            tvmffi_error_clear();
+            test_hash_mode = test_equal_mode = 0;
+            if (tvmffi_i_map_size(map) != size)
+              (void)tvmffi_i_map_erase(&map, &key);
+            tvmffi_error_clear();
+            CHECK_INT(tvmffi_i_map_size(map), size);
+          }
+        }
+        test_hash_mode = test_equal_mode = 0;
+        code = tvmffi_i_map_set(&map, &key, &value);
+      }
+      tvmffi_any_release(&key);
+      if (test_code(code, __FILE__, __LINE__, "a hooked key ")) break;
+    }
+    for (n = 0; n < tvmffi_i_map_size(map); ++n) {
+      TVMFFIAny key = test_hooked(index, n);
+      const TVMFFIAny *value = key.v_obj ? tvmffi_i_map_get(map, &key) : NULL;
+      if (key.v_obj && CHECK(value)) CHECK_INT(value->v_int64, n);
+      tvmffi_any_release(&key);
+      tvmffi_error_clear();
+    }
+  }
+}
+
+/* A chain that cannot give way as a whole is put back; one that can is moved,
+   however long it is. */
+static void test_map_chains(void) {
+  int32_t index = test_hooked_type();
+  TVMFFIObject *map = test_map(kTVMFFIDict, 600);
+  tvmffi_i_map_object *m = (tvmffi_i_map_object *)(void *)map;
+  uint64_t home, target, i;
+  int n, code, keys = 30;
+  static uint8_t before[1024];
+  if (!index || !map) return;
+  test_hash_range = 1;
+  test_hash_mode = test_equal_mode = TEST_HOOK_GOOD;
+  for (n = 0; n < keys; ++n) {
+    TVMFFIAny key = test_hooked(index, n), value = tvmffi_int(n);
+    code = key.v_obj ? tvmffi_i_map_set(&map, &key, &value) : -1;
+    tvmffi_any_release(&key);
+    OK(code);
+  }
+  CHECK_INT(m->num_slots, 1024);
+  home = m->head;
+  target = tvmffi_i_map_next(m, home, *tvmffi_i_map_meta(m->data, home));
+  for (i = 0; i < m->num_slots; ++i) {
+    before[i] = *tvmffi_i_map_meta(m->data, i);
+    if (before[i] == TVMFFI_I_MAP_EMPTY)
+      *tvmffi_i_map_meta(m->data, i) = TVMFFI_I_MAP_PROTECTED;
+  }
+  *tvmffi_i_map_meta(m->data, (home + 2628) % 1024) = TVMFFI_I_MAP_EMPTY;
+  code = tvmffi_i_map_spare(m, target);
+  for (i = 0; i < m->num_slots; ++i) {
+    uint8_t *meta = tvmffi_i_map_meta(m->data, i);
+    if (*meta == TVMFFI_I_MAP_PROTECTED) *meta = TVMFFI_I_MAP_EMPTY;
+    CHECK(*meta == before[i]);
+  }
+  OK(code);
+  code = tvmffi_i_map_spare(m, target);
+  if (code == 1) {
+    CHECK(*tvmffi_i_map_meta(m->data, target) == TVMFFI_I_MAP_PROTECTED);
+    *tvmffi_i_map_meta(m->data, target) = TVMFFI_I_MAP_EMPTY;
+  }
+  for (n = 0, i = m->head; i != TVMFFI_I_MAP_END && n < keys; ++n) {
+    tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, i);
+    const TVMFFIAny *value = tvmffi_i_map_get(map, &item->pair.key);
+    CHECK(value == &item->pair.value && value->v_int64 == n);
+    i = item->next;
+  }
+  CHECK_INT(n, keys);
+  OK(code - 1);
+}
+
+/* The hash and equality of keys in the map may not change it. */
+static void test_map_guard(void) {
+  int32_t index = test_hooked_type();
+  TVMFFIObject *map = test_map(kTVMFFIDict, 8);
+  TVMFFIAny a, b, one = tvmffi_int(1);
+  if (!index || !map) return;
+  test_hooked_map = map;
+  test_hash_range = 1;
+  test_hash_mode = test_equal_mode = TEST_HOOK_GOOD;
+  a = test_hooked(index, 1);
+  if (!a.v_obj) {
+    tvmffi_error_clear();
+    return;
+  }
+  OWN_ANY(a);
+  b = test_hooked(index, 2);
+  if (!b.v_obj) {
+    tvmffi_error_clear();
+    return;
+  }
+  OWN_ANY(b);
+  OK(tvmffi_i_map_set(&map, &a, &one));
+  test_equal_mode = TEST_HOOK_CHANGES;
+  FAILS(tvmffi_i_map_set(&map, &b, &one) != 0, "RuntimeError",
+        "A map cannot be changed by the hash or the equality of its own keys");
+  test_equal_mode = TEST_HOOK_FAILS;
+  FAILS(tvmffi_i_map_get(map, &b) == NULL, "ValueError", "the hook says no");
+  test_equal_mode = TEST_HOOK_GOOD;
+  CHECK_INT(tvmffi_i_map_size(map), 1);
+  OK(tvmffi_i_map_set(&map, &b, &one));
+  CHECK_INT(tvmffi_i_map_guards, 0);
+}
+
+/* Two dicts whose keys' hooks, and whose values' deleters, read and change both
+   dicts at random. An operation on a dict runs hooks; while it is in progress,
+   each change of that dict has to be refused. */
+enum { STORM_KEYS = 40, STORM_DEPTH = 3 };
+static struct {
+  TVMFFIObject *dict[2];
+  unsigned char has[2][STORM_KEYS]; /* what the dicts should contain */
+  int busy[2];                      /* operations whose hooks may run now */
+  int key[2];                       /* that the newest operation is about */
+  int current;                      /* the dict of the newest operation */
+  int depth, range, quiet, failed;
+  int32_t type_index;
+  unsigned random;
+} test_storm;
+
+static unsigned test_storm_random(unsigned n) {
+  test_storm.random = test_storm.random * 1664525u + 1013904223u;
+  return (test_storm.random >> 8) % n;
+}
+
+/* Counts a failure that nothing but refused memory explains. */
+static void test_storm_check(int is_right) {
+  if (!is_right && !test_oom) ++test_storm.failed;
+}
+
+static void test_storm_act(void);
+
+static TVMFFIAny test_storm_hash(const TVMFFIAny *a) {
+  test_storm_act();
+  return tvmffi_int(((int64_t *)(void *)(a->v_obj + 1))[0] % test_storm.range);
+}
+static TVMFFIAny test_storm_equal(const TVMFFIAny *a, const TVMFFIAny *b) {
+  test_storm_act();
+  return tvmffi_bool(((int64_t *)(void *)(a->v_obj + 1))[0] ==
+                     ((int64_t *)(void *)(b->v_obj + 1))[0]);
+}
+/* A value is released when the operation has no more hooks to run. */
+static void test_storm_delete(void *self, int flags) {
+  int d = test_storm.current;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    --test_storm.busy[d];
+    test_storm_act();
+    ++test_storm.busy[d];
+  }
+  tvmffi_i_delete_plain(self, flags);
+}
+
+/* Reads a key, or changes a dict. */
+static void test_storm_step(int d) {
+  TVMFFIObject **dict = &test_storm.dict[d];
+  int n = (int)test_storm_random(STORM_KEYS), what, code, outer, current;
+  int refused = test_storm.busy[d] > 0;
+  TVMFFIAny key = test_hooked(test_storm.type_index, n), value;
+  const TVMFFIAny *found;
+  if (!key.v_obj) return;
+  value = tvmffi_obj(tvmffi_i_object(sizeof(TVMFFIObject) + 8,
+                                     test_storm.type_index, test_storm_delete));
+  what = value.v_obj ? (int)test_storm_random(40) : 30;
+  outer = test_storm.key[d];
+  current = test_storm.current;
+  test_storm.current = d;
+  ++test_storm.busy[d];
+  if (what >= 30) { /* the keys of operations in progress may be there or not */
+    found = tvmffi_i_map_get(*dict, &key);
+    test_storm_check(n == outer || !found == !test_storm.has[d][n]);
+    code = 0;
+    refused = 0;
+  } else if (what) {
+    if (!refused) test_storm.key[d] = n;
+    if (!refused) test_storm.has[d][n] = what < 20;
+    code = what < 20 ? tvmffi_i_map_set(dict, &key, &value)
+                     : tvmffi_i_map_erase(dict, &key);
+    test_storm.key[d] = outer;
+  } else { /* a deleter that adds to a dict which is being cleared: no */
+    ++test_storm.quiet;
+    if (!refused) memset(test_storm.has[d], 0, STORM_KEYS);
+    code = tvmffi_i_map_clear_in((tvmffi_i_map_object *)(void *)*dict);
+    --test_storm.quiet;
+  }
+  --test_storm.busy[d];
+  test_storm.current = current;
+  test_storm_check(refused ? code != 0 : !code);
+  tvmffi_error_clear();
+  ++test_storm.quiet;
+  tvmffi_any_release(&value);
+  --test_storm.quiet;
+  tvmffi_any_release(&key);
+}
+
+static void test_storm_act(void) {
+  if (test_storm.quiet || test_storm.depth >= STORM_DEPTH ||
+      test_storm_random(8))
+    return;
+  ++test_storm.depth;
+  test_storm_step((int)test_storm_random(2));
+  --test_storm.depth;
+}
+
+/* Each dict has each key that it should have once, and no other. */
+static void test_storm_compare(int d) {
+  const tvmffi_i_pair *pair;
+  TVMFFIObject *dict = test_storm.dict[d];
+  unsigned char seen[STORM_KEYS];
+  uint64_t at;
+  int n;
+  memset(seen, 0, sizeof(seen));
+  for (at = tvmffi_i_map_begin(dict);
+       (pair = tvmffi_i_map_pair(dict, at)) != NULL;
+       at = tvmffi_i_map_after(dict, at))
+    ++seen[*(int64_t *)(void *)(pair->key.v_obj + 1)];
+  for (n = 0; n < STORM_KEYS; ++n)
+    test_storm_check(seen[n] == test_storm.has[d][n]);
+}
+
+static void test_map_storm(void) {
+  static const int ranges[] = {1, 2, 5, 1000};
+  static int32_t index;
+  TVMFFIByteArray equal = TEXT("__any_equal__"), hash = TEXT("__any_hash__");
+  TVMFFIByteArray name;
+  TVMFFIAny value;
+  int range, d, i, count = test_scale(6000, 60);
+  if (!index) {
+    name = TEXT(test_fresh("test.Storm"));
+    index = TVMFFITypeGetOrAllocIndex(&name, -1, 1, 0, 0, kTVMFFIObject);
+    if (index < 0) index = 0;
+    OK(index ? 0 : -1);
+  }
+  value = tvmffi_ptr((void *)(uintptr_t)test_storm_equal);
+  OK(TVMFFITypeRegisterAttr(index, &equal, &value));
+  value = tvmffi_ptr((void *)(uintptr_t)test_storm_hash);
+  OK(TVMFFITypeRegisterAttr(index, &hash, &value));
+  memset((void *)&test_storm, 0, sizeof(test_storm));
+  test_storm.type_index = index;
+  for (range = 0; range < 4; ++range) {
+    test_storm.range = ranges[range];
+    test_storm.random = (unsigned)range;
+    memset(test_storm.has, 0, sizeof(test_storm.has));
+    for (d = 0; d < 2; ++d) {
+      test_storm.dict[d] = tvmffi_i_new_map(kTVMFFIDict, 0);
+      test_storm.key[d] = -1;
+    }
+    for (i = 0; i < count && test_storm.dict[0] && test_storm.dict[1]; ++i) {
+      test_storm_step(i & 1);
+      if (i % 10) continue;
+      test_storm_compare(0);
+      test_storm_compare(1);
+    }
+    ++test_storm.quiet;
+    for (d = 0; d < 2; ++d) tvmffi_release(test_storm.dict[d]);
+    --test_storm.quiet;
+    tvmffi_error_clear();
+  }
+  CHECK_INT(test_storm.failed, 0);
+  CHECK_INT(tvmffi_i_map_guards, 0);
+}
+
+#if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
+static TVMFFIObject *test_read_map;
+
+static void test_read_map_work(int id) {
+  int i, n = test_rounds(1);
+  for (i = 0; i < n; ++i) {
+    char text[40];
+    int at = (i + id) % 60;
+    TVMFFIAny any = tvmffi_none();
+    OK(tvmffi_call(tvmffi_str("ffi.DictGetItem"), tvmffi_out_any(&any),
+                   tvmffi_obj(test_read_map), test_map_key(at, text)));
+    CHECK(any.type_index == kTVMFFIDict && any.v_obj == test_read_map);
+    tvmffi_any_release(&any);
+    OK(tvmffi_call(tvmffi_str("ffi.DictForwardIterFunctor"),
+                   tvmffi_out_any(&any), tvmffi_obj(test_read_map)));
+    OK(tvmffi_call(any, tvmffi_out_any(NULL), tvmffi_int(2)));
+    tvmffi_any_release(&any);
+  }
+}
+
+/* Dicts are read by all at once; who counts into the same object is seen. */
+static void test_contend_maps(void) {
+  TVMFFIObject *map = test_map(kTVMFFIDict, 0);
+  TVMFFIAny value;
+  char text[40];
+  int i;
+  if (!map) return;
+  value = tvmffi_obj(map);
+  for (i = 0; i < 60; ++i) {
+    TVMFFIAny key = test_map_key(i, text);
+    if (test_code(tvmffi_i_map_set(&map, &key, &value), __FILE__, __LINE__, ""))
+      break;
+  }
+  test_read_map = map;
+  if (i == 60) test_parallel(test_read_map_work);
+  CHECK_INT(test_strong(map), i + 1);
+  CHECK_INT(tvmffi_i_map_clear_in((tvmffi_i_map_object *)(void *)map), 0);
+}
+#endif
+
+#endif /* !TEST_NO_MAPS && !TVMFFI_NO_CONTAINERS */
+
+static const test_case test_map_cases[] = {
+#if !TEST_NO_MAPS && !TVMFFI_NO_CONTAINERS
+    {"maps: up to twelve keys", test_small_maps},
+    {"maps: hundreds of keys", test_large_maps},
+    {"maps: made for so many entries", test_capacity},
+    {"maps: built-in functions", test_map_functions},
+    {"maps: functions of dicts", test_dict_functions},
+    {"maps: texts of each kind as keys", test_map_views},
+    {"maps: what is no key", test_bad_map_keys},
+    {"maps: copied before a change", test_map_copy_on_write},
+    {"maps: iterators", test_map_iterators},
+    {"maps: deleters that use the dict", test_map_deleters},
+    {"maps: a deep nest", test_deep_maps},
+    {"maps: a dict in itself", test_map_in_itself},
+    {"maps: types with a hash and an equality", test_map_hooks},
+    {"maps: chains that give way", test_map_chains},
+    {"maps: keys that change the map", test_map_guard},
+    {"maps: hooks and deleters that change maps at random", test_map_storm},
+#endif
+#if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
+#if !TEST_NO_MAPS && !TVMFFI_NO_CONTAINERS
+    {"threads: maps that are read", test_contend_maps},
+#endif
+#endif
+    {NULL, NULL}};

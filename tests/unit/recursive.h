@@ -1,0 +1,434 @@
+/* ======== Recursive comparison: recursive hash and order ================== */
+
+#pragma once
+
+#include "harness.h"
+#include "apply.h"
+#include "repr.h"
+
+#if !TVMFFI_NO_EXTRA
+#define CHECK_HASH(value, want)                                    \
+  do {                                                             \
+    TVMFFIAny arg = value, got;                                    \
+    OK(test_apply_global("ffi.RecursiveHash", &arg, 1, &got));     \
+    CHECK(got.type_index == kTVMFFIInt && got.v_uint64 == (want)); \
+  } while (0)
+
+/* Upstream's values; those of objects differ by the size of a word. */
+static void test_recursive_hash(void) {
+  DLDevice device = {kDLCUDA, 1};
+  DLDataType dtype = {kDLFloat, 16, 4};
+  TVMFFIByteArray bytes = {"abcdefghij", 10};
+  TVMFFIAny list, map;
+  CHECK_HASH(tvmffi_none(), 2654435769u);
+  CHECK_HASH(tvmffi_bool(1), 2654435896u);
+  CHECK_HASH(tvmffi_int(-3), 2654435831u);
+  CHECK_HASH(test_bits(0x4004000000000000u), 4612811920988666490u);
+  CHECK_HASH(test_bits((uint64_t)1 << 63), 2654435962u);
+  CHECK_HASH(test_bits(0xFFF8000000000001u), 9221120239695526522u);
+  CHECK_HASH(tvmffi_str("abcdefghij"), 3873208543u);
+  CHECK_HASH(tvmffi_str("ab"), 2654465067u);
+  CHECK_HASH(tvmffi_bytes(&bytes), 3873208476u);
+  CHECK_HASH(tvmffi_device(device), 175247678514u);
+  CHECK_HASH(tvmffi_dtype(dtype), 11093831583858u);
+  OK(test_list(&list, tvmffi_int(1), tvmffi_int(2)));
+  OK(test_map_of("ffi.Map", &map, tvmffi_int(1), tvmffi_int(2)));
+  if (sizeof(void *) == 8) {
+    CHECK_HASH(list, 0x8b918c2529f2af37u);
+    CHECK_HASH(map, 0x196e6e1062ef976au);
+  }
+}
+
+/* The order of entries does not count. */
+static void test_hash_of_maps(void) {
+  TVMFFIAny items[12], maps[2], hashes[2];
+  int i, k;
+  for (k = 0; k < 2; ++k) {
+    for (i = 0; i < 12; i += 2) {
+      items[i] = tvmffi_int(k ? i : 10 - i);
+      items[i + 1] = tvmffi_int(100 + items[i].v_int64);
+    }
+    OK(test_apply_global("ffi.Map", items, 12, &maps[k]));
+    OK(test_apply_global("ffi.RecursiveHash", &maps[k], 1, &hashes[k]));
+  }
+  CHECK(hashes[0].v_int64 == hashes[1].v_int64);
+}
+
+static void test_hash_hooks(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny pair, hash;
+  test_kept = NULL;
+  OK(test_pair_types(&parent, &child, kTVMFFIFieldFlagBitMaskHashOff));
+  OK(test_set_hook(parent, "__ffi_eq__", test_compare_a));
+  OK(test_new_pair(parent, tvmffi_int(7), tvmffi_none(), &pair));
+  FAILS(test_apply_global("ffi.RecursiveHash", &pair, 1, &hash), "ValueError",
+        "...defines __ffi_eq__ or __ffi_compare__ but not __ffi_hash__.");
+  OK(test_set_hook(parent, "__ffi_hash__", test_twice));
+  CHECK_HASH(pair, tvmffi_i_hash_combine(kTVMFFIInt, 7));
+}
+
+/* A type that can be compared has to say what its hash is. */
+static void test_hash_refused(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny pair, hash;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__ffi_compare__", test_compare_a));
+  OK(test_new_pair(parent, tvmffi_int(7), tvmffi_none(), &pair));
+  FAILS(test_apply_global("ffi.RecursiveHash", &pair, 1, &hash), "ValueError",
+        "...defines __ffi_eq__ or __ffi_compare__ but not __ffi_hash__.");
+}
+
+static void test_hash_of_shapes(void) {
+  TVMFFIAny numbers[2], shape, empty;
+  uint64_t h;
+  numbers[0] = tvmffi_int(3);
+  numbers[1] = tvmffi_int(-4);
+  OK(test_apply_global("ffi.Shape", numbers, 2, &shape));
+  OK(test_apply_global("ffi.Shape", numbers, 0, &empty));
+  h = TVMFFIGetTypeInfo(kTVMFFIShape)->type_key_hash;
+  CHECK_HASH(empty, tvmffi_i_hash_combine(h, 0));
+  h = tvmffi_i_hash_combine(tvmffi_i_hash_combine(h, 2), 3);
+  CHECK_HASH(shape, tvmffi_i_hash_combine(h, (uint64_t)-4));
+}
+
+/* Compares by each function: as a string of 0 and 1 for ==, <, <=, >, >=, or of
+   'e' for an error. */
+static void test_orders(TVMFFIAny a, TVMFFIAny b, const char *want) {
+  static const char *const names[] = {"ffi.RecursiveEq", "ffi.RecursiveLt",
+                                      "ffi.RecursiveLe", "ffi.RecursiveGt",
+                                      "ffi.RecursiveGe"};
+  TVMFFIAny args[2], result;
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIByteArray name;
+  int i, code;
+  args[0] = a;
+  args[1] = b;
+  for (i = 0; i < 5; ++i) {
+    name = TEXT(names[i]);
+    OK(TVMFFIFunctionGetGlobal(&name, &f));
+    result = tvmffi_none();
+    code = TVMFFIFunctionCall(f, args, 2, &result);
+    tvmffi_release((TVMFFIObject *)f);
+    if (want[i] == 'e') {
+      TVMFFIObject *error = tvmffi_error_take();
+      CHECK(code == -1 && error != NULL);
+      tvmffi_release(error);
+      continue;
+    }
+    OK(code);
+    if (!CHECK_INT(result.v_int64, want[i] - '0'))
+      TEST_PRINT("# %s, of %s\n", names[i], want);
+  }
+}
+
+#define LESS "01100"
+#define SAME "10101"
+#define MORE "00011"
+#define NO_ORDER "0eeee"
+
+static void test_order_of_values(void) {
+  DLDataType f16 = {kDLFloat, 16, 1}, f32 = {kDLFloat, 32, 1};
+  DLDevice cpu = {kDLCPU, 0}, cpu1 = {kDLCPU, 1};
+  TVMFFIByteArray ab = {"ab", 2}, abc = {"abcdefgh", 8};
+  const uint64_t nan = 0x7FF8000000000000u, one = 0x3FF0000000000000u;
+  test_orders(tvmffi_none(), tvmffi_none(), SAME);
+  test_orders(tvmffi_none(), tvmffi_int(1), LESS);
+  test_orders(tvmffi_int(1), tvmffi_none(), MORE);
+  test_orders(tvmffi_int(-1), tvmffi_int(1), LESS);
+  test_orders(tvmffi_int(1), tvmffi_bool(1), NO_ORDER);
+  test_orders(tvmffi_bool(1), tvmffi_bool(0), MORE);
+  test_orders(test_bits(0), test_bits((uint64_t)1 << 63), SAME);
+  test_orders(test_bits(one | (uint64_t)1 << 63), test_bits(one), LESS);
+  test_orders(test_bits(nan), test_bits(one), NO_ORDER);
+  test_orders(test_bits(nan), test_bits(nan | 1), "1eeee");
+  test_orders(tvmffi_dtype(f32), tvmffi_dtype(f16), MORE);
+  test_orders(tvmffi_device(cpu), tvmffi_device(cpu1), LESS);
+  test_orders(tvmffi_str("abc"), tvmffi_str("abcdefghij"), LESS);
+  test_orders(tvmffi_str("b"), tvmffi_str("abcdefghij"), MORE);
+  test_orders(tvmffi_bytes(&ab), tvmffi_bytes(&abc), LESS);
+  test_orders(tvmffi_bytes(&ab), tvmffi_str("ab"), NO_ORDER);
+  test_orders(tvmffi_ptr(&ab), tvmffi_ptr(&abc), NO_ORDER);
+}
+
+static void test_order_of_containers(void) {
+  TVMFFIAny a, b, c, d;
+  OK(test_list(&a, tvmffi_int(1), tvmffi_int(2)));
+  OK(test_list(&b, tvmffi_int(1), tvmffi_int(3)));
+  test_orders(a, b, LESS);
+  test_orders(b, a, MORE);
+  test_orders(a, a, SAME);
+  d = tvmffi_int(1);
+  OK(test_apply_global("ffi.List", &d, 1, &c));
+  test_orders(c, a, LESS);
+  test_orders(a, c, MORE);
+  OK(test_map_of("ffi.Map", &c, tvmffi_int(1), a));
+  OK(test_map_of("ffi.Map", &d, tvmffi_int(1), b));
+  test_orders(c, d, NO_ORDER);
+  test_orders(c, c, SAME);
+  OK(test_map_of("ffi.Map", &d, tvmffi_int(2), a));
+  test_orders(c, d, NO_ORDER);
+  OK(test_list(&b, tvmffi_int(1), tvmffi_int(2)));
+  OK(test_map_of("ffi.Map", &d, tvmffi_int(1), b));
+  test_orders(c, d, SAME);
+}
+
+static void test_order_of_shapes(void) {
+  TVMFFIAny numbers[3], a, b, c;
+  numbers[0] = tvmffi_int(3);
+  numbers[1] = tvmffi_int(-4);
+  numbers[2] = tvmffi_int(0);
+  OK(test_apply_global("ffi.Shape", numbers, 2, &a));
+  OK(test_apply_global("ffi.Shape", numbers, 2, &b));
+  OK(test_apply_global("ffi.Shape", numbers, 3, &c));
+  test_orders(a, b, SAME);
+  test_orders(a, c, LESS);
+  numbers[1] = tvmffi_int(5);
+  OK(test_apply_global("ffi.Shape", numbers, 2, &b));
+  test_orders(a, b, LESS);
+  test_orders(b, c, MORE);
+}
+
+/* Maps of the same entries in another order. */
+static void test_order_of_orders(void) {
+  TVMFFIAny items[12], maps[2];
+  int i, k;
+  for (k = 0; k < 2; ++k) {
+    for (i = 0; i < 12; i += 2) {
+      items[i] = tvmffi_int(k ? i : 10 - i);
+      items[i + 1] = tvmffi_str("the same value");
+    }
+    OK(test_apply_global("ffi.Dict", items, 12, &maps[k]));
+  }
+  test_orders(maps[0], maps[1], SAME);
+}
+
+static void test_order_of_bigints(void) {
+  TVMFFIAny big, small;
+  OK(test_bigint(&big, 0, 1, 0));
+  OK(test_bigint(&small, 0, -1, -1));
+  test_orders(small, big, LESS);
+  test_orders(big, tvmffi_int(5), MORE);
+  test_orders(tvmffi_int(5), small, MORE);
+  test_orders(big, test_bits(0), NO_ORDER);
+}
+
+/* Two cycles of one shape are equal, but have no order. */
+static void test_order_of_cycles(void) {
+  TVMFFIAny a, b, text, *items;
+  int code;
+  OK(test_list(&a, tvmffi_int(1), tvmffi_int(2)));
+  OK(test_list(&b, tvmffi_int(1), tvmffi_int(2)));
+  items = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, a.v_obj)->data;
+  items[1] = a;
+  items = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, b.v_obj)->data;
+  items[1] = b;
+  tvmffi_retain(a.v_obj);
+  tvmffi_retain(b.v_obj);
+  test_orders(a, b, "1eeee");
+  code = test_repr(a, &text);
+  items[1] = tvmffi_none();
+  items = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, a.v_obj)->data;
+  items[1] = tvmffi_none();
+  tvmffi_release(a.v_obj);
+  tvmffi_release(b.v_obj);
+  OK(code);
+  CHECK_TEXT(tvmffi_any_str(&text), "[1, ...]");
+}
+
+static void test_order_hooks(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny a, b;
+  OK(test_pair_types(&parent, &child, kTVMFFIFieldFlagBitMaskCompareOff));
+  OK(test_new_pair(child, tvmffi_int(1), tvmffi_int(5), &a));
+  OK(test_new_pair(child, tvmffi_int(1), tvmffi_int(6), &b));
+  test_orders(a, b, SAME);
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_new_pair(child, tvmffi_int(1), tvmffi_int(5), &a));
+  OK(test_new_pair(child, tvmffi_int(1), tvmffi_int(6), &b));
+  test_orders(a, b, LESS);
+  OK(test_set_hook(child, "__ffi_compare__", test_compare_a));
+  test_orders(a, b, SAME);
+  OK(test_new_pair(child, tvmffi_int(0), tvmffi_int(6), &b));
+  test_orders(a, b, MORE);
+  OK(test_new_pair(parent, tvmffi_int(0), tvmffi_int(6), &b));
+  test_orders(a, b, NO_ORDER);
+}
+
+/* Takes both keys out of the second dict while it is compared. */
+static TVMFFIObject *test_changing;
+static int test_change_dict(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  TVMFFIAny key;
+  int i;
+  (void)self, (void)args;
+  CHECK_INT(num_args, 3);
+  for (i = 1; i <= 2; ++i) {
+    key = tvmffi_int(i);
+    (void)tvmffi_i_map_erase(&test_changing, &key);
+  }
+  tvmffi_error_clear();
+  *result = tvmffi_bool(1);
+  return 0;
+}
+
+/* Equality alone has a hook; its callback compares texts that it is given. */
+static int test_compare_texts(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  TVMFFIAny texts[2];
+  (void)self, (void)num_args;
+  texts[0] = tvmffi_str("a text of some length");
+  texts[1] = ((test_pair *)args[1].v_ptr)->a.v_int64 == 1
+                 ? texts[0]
+                 : tvmffi_str("another text of some length");
+  return TVMFFIFunctionCall(args[2].v_obj, texts, 2, result);
+}
+
+static void test_equality_hooks(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny a, b, pairs[4], maps[2], any;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__ffi_eq__", test_compare_texts));
+  OK(test_new_pair(parent, tvmffi_int(5), tvmffi_none(), &a));
+  OK(test_new_pair(parent, tvmffi_int(1), tvmffi_none(), &b));
+  pairs[0] = a;
+  pairs[1] = b;
+  OK(test_apply_global("ffi.RecursiveEq", pairs, 2, &any));
+  CHECK_INT(any.v_int64, 1);
+  pairs[0] = b;
+  pairs[1] = a;
+  OK(test_apply_global("ffi.RecursiveEq", pairs, 2, &any));
+  CHECK_INT(any.v_int64, 0);
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__ffi_eq__", test_change_dict));
+  OK(test_new_pair(parent, tvmffi_int(5), tvmffi_none(), &a));
+  OK(test_new_pair(parent, tvmffi_int(1), tvmffi_none(), &b));
+  pairs[0] = tvmffi_int(1);
+  pairs[1] = pairs[3] = a;
+  pairs[2] = tvmffi_int(2);
+  OK(test_apply_global("ffi.Dict", pairs, 4, &maps[0]));
+  pairs[0] = tvmffi_int(2);
+  pairs[1] = pairs[3] = b;
+  pairs[2] = tvmffi_int(1);
+  OK(test_apply_global("ffi.Dict", pairs, 4, &maps[1]));
+  test_changing = maps[1].v_obj;
+  FAILS(test_apply_global("ffi.RecursiveEq", maps, 2, &any), "RuntimeError",
+        NULL);
+}
+
+/* Empties the dict whose key is being looked up in another. */
+static int test_empty_dict(void *self, const TVMFFIAny *args, int32_t num_args,
+                           TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  *result = tvmffi_bool(0);
+  if (!test_changing) return 0;
+  return tvmffi_call(tvmffi_str("ffi.DictClear"), tvmffi_out_any(NULL),
+                     tvmffi_obj(test_changing));
+}
+
+/* A key lives as long as it is looked up. */
+static void test_keys_that_go(void) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny items[4], maps[2], any;
+  int i, k;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__any_equal__", test_empty_dict));
+  test_changing = NULL;
+  for (i = 0; i < 2; ++i) {
+    for (k = 0; k < 4; k += 2) {
+      OK(test_new_pair(parent, tvmffi_int(k), tvmffi_none(), &items[k]));
+      items[k + 1] = tvmffi_int(k);
+    }
+    maps[i] = tvmffi_obj(tvmffi_i_new_map(kTVMFFIDict, 0));
+    OK(maps[i].v_obj ? 0 : -1);
+    OWN(maps[i].v_obj);
+    for (k = 0; k < 4; k += 2) {
+      TVMFFIObject *map = maps[i].v_obj;
+      OK(tvmffi_i_map_set(&map, &items[k], &items[k + 1]));
+      test_drop(items[k].v_obj);
+    }
+  }
+  test_changing = maps[0].v_obj;
+  OK(test_apply_global("ffi.RecursiveEq", maps, 2, &any));
+  CHECK_INT(any.v_int64, 0);
+}
+
+/* Lists in lists, once or twice each, that the test owns. */
+static int test_nest(TVMFFIAny *nest, int depth, int twice) {
+  TVMFFIObject *list = tvmffi_i_new_list(0), *outer;
+  TVMFFIAny inner;
+  for (; list && depth > 0; --depth) {
+    inner = tvmffi_obj(list);
+    outer = tvmffi_i_new_list(2);
+    if (outer && (tvmffi_i_list_append(outer, &inner) ||
+                  (twice && tvmffi_i_list_append(outer, &inner)))) {
+      tvmffi_release(outer);
+      outer = NULL;
+    }
+    tvmffi_release(list);
+    list = outer;
+  }
+  if (!list) return -1;
+  OWN(list);
+  *nest = tvmffi_obj(list);
+  return 0;
+}
+
+/* On a stack of its own; and what is shared is done once, else this would take
+   2^60 steps. */
+static void test_deep_values(void) {
+  int n = test_scale(TEST_CHAIN < 20000 ? TEST_CHAIN : 20000, 10);
+  TVMFFIAny a, b, any;
+  OK(test_nest(&a, 60, 1));
+  OK(test_nest(&b, 60, 1));
+  test_orders(a, b, SAME);
+  OK(test_apply_global("ffi.RecursiveHash", &a, 1, &any));
+  OK(test_nest(&a, n, 0));
+  OK(test_nest(&b, n, 0));
+  test_orders(a, b, SAME);
+  OK(test_repr(a, &any));
+  CHECK(tvmffi_any_str(&any).size == 2 + 2 * (size_t)n);
+}
+
+static void test_bigint_hooks(void) {
+  static const char *const names[] = {"__ffi_eq__", "__ffi_compare__"};
+  TVMFFIAny args[3], any, hash;
+  int i;
+  OK(test_bigint(&any, 5, 6, 0));
+  args[0] = args[1] = any;
+  args[2] = tvmffi_none();
+  for (i = 0; i < 2; ++i) {
+    OK(test_apply_attr(kTVMFFIBigInt, names[i], args, 3, &any));
+    CHECK_INT(any.v_int64, !i);
+  }
+  args[1] = tvmffi_none();
+  OK(test_apply_attr(kTVMFFIBigInt, "__ffi_hash__", args, 2, &any));
+  OK(test_apply_global("ffi.RecursiveHash", args, 1, &hash));
+  CHECK(any.v_int64 == hash.v_int64);
+  FAILS(test_apply_attr(kTVMFFIBigInt, "__ffi_eq__", args, 3, &any),
+        "TypeError", NULL);
+  OK(test_list(&args[0], tvmffi_int(1), tvmffi_int(2)));
+  FAILS(test_apply_attr(kTVMFFIBigInt, "__ffi_hash__", args, 2, &any),
+        "TypeError", "Cannot treat type `ffi.List` as type `BigInt`");
+}
+#endif
+
+static const test_case test_recursive_cases[] = {
+#if !TVMFFI_NO_EXTRA
+    {"recursive hash: values", test_recursive_hash},
+    {"recursive hash: maps", test_hash_of_maps},
+    {"recursive hash: hooks", test_hash_hooks},
+    {"recursive hash: refused", test_hash_refused},
+    {"recursive hash: shapes", test_hash_of_shapes},
+    {"recursive order: values", test_order_of_values},
+    {"recursive order: containers", test_order_of_containers},
+    {"recursive order: shapes", test_order_of_shapes},
+    {"recursive order: maps in another order", test_order_of_orders},
+    {"recursive order: big integers", test_order_of_bigints},
+    {"recursive order: cycles", test_order_of_cycles},
+    {"recursive order: hooks", test_order_hooks},
+    {"recursive order: hooks of equality", test_equality_hooks},
+    {"recursive order: keys that go", test_keys_that_go},
+    {"recursive order: depth and sharing", test_deep_values},
+    {"recursive order: hooks of big integers", test_bigint_hooks},
+#endif
+    {NULL, NULL}};

@@ -1,0 +1,812 @@
+/* ======== Struct types: structs as types with fields and methods ========== */
+
+#pragma once
+
+#include "harness.h"
+#include "type_field.h"
+#include "typed_function.h"
+
+#if !TEST_NO_TENSORS
+#if !TVMFFI_NO_TYPES
+/* Structs as types. */
+typedef struct {
+  TVMFFIObject base;
+  int64_t a, b;
+} TestPair;
+
+TVMFFI_TYPE(TestPair, "unit.Pair", TVMFFIObject, (doc, "A pair"),
+            (field, int64, a), (doc, "The first"), (field, int64, b, 7),
+            (method, total), (doc, "Adds up"), (method, times), (method, twins))
+
+TVMFFI_METHOD(TestPair, total, int64) { TVMFFI_RETURN(self->a + self->b); }
+TVMFFI_METHOD(TestPair, times, TestPair, (int64, by), (TestPair, other)) {
+  TestPair *p;
+  TVMFFI_TRY(tvmffi_new(TestPair, &p));
+  p->a = self->a * by + other->a;
+  p->b = self->b * by + other->b;
+  TVMFFI_RETURN(p);
+}
+TVMFFI_STATIC_METHOD(TestPair, twins, TestPair, (int64, both)) {
+  TestPair *p;
+  TVMFFI_TRY(tvmffi_new(TestPair, &p));
+  p->a = p->b = both;
+  TVMFFI_RETURN(p);
+}
+
+typedef struct {
+  TestPair base;
+  TVMFFIAny text, data, any;
+  TVMFFIObject *object;
+  TestPair *pair;
+  int8_t small;
+  DLDataType dtype;
+  DLDevice device;
+  void *ptr;
+  tvmffi_type_bool flag;
+  int hidden; /* no field */
+} TestRecord;
+
+/* A method may stand before the type. */
+TVMFFI_METHOD(TestRecord, size, int64) {
+  TVMFFI_RETURN((int64_t)tvmffi_any_str(&self->text).size);
+}
+TVMFFI_FUNC(u_fresh, str) { TVMFFI_RETURN(tvmffi_view("from the factory")); }
+
+TVMFFI_TYPE(TestRecord, "unit.Record", TestPair, (method, size),
+            (field, str, text), (field, bytes, data, "some raw bytes"),
+            (field, any, any), (factory, u_fresh), (kw_only),
+            (field, object, object, NULL), (field, TestPair, pair, NULL),
+            (readonly, int8, small, -3), (field, dtype, dtype, "int8x2"),
+            (field, device, device, "cuda:3"), (field, ptr, ptr, NULL),
+            (field, bool, flag, 1), (flags, kTVMFFIFieldFlagBitMaskInitOff))
+
+typedef struct TestNode {
+  TVMFFIObject base;
+  struct TestNode *next;
+  TVMFFIAny more;
+  char letter;
+} TestNode;
+
+static void test_node_end(TestNode *self) {
+  if (self->letter) test_say(self->letter);
+}
+
+TVMFFI_TYPE(TestNode, "unit.Node", TVMFFIObject, (field, TestNode, next, NULL),
+            (field, any, more, tvmffi_none()), (destructor, test_node_end))
+
+typedef struct {
+  TestNode base;
+  char last;
+} TestLeaf;
+
+static void test_leaf_end(TestLeaf *self) { test_say(self->last); }
+TVMFFI_TYPE(TestLeaf, "unit.Leaf", TestNode, (destructor, test_leaf_end))
+
+static const TVMFFIFieldInfo *test_field_of(int32_t index, const char *name) {
+  const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index);
+  int32_t i;
+  for (i = 0; info && i < info->num_fields; ++i)
+    if (tvmffi_i_same(info->fields[i].name, name)) return &info->fields[i];
+  return NULL;
+}
+
+static int test_set_of(void *object, const char *name, TVMFFIAny value) {
+  const TVMFFIFieldInfo *f =
+      test_field_of(((TVMFFIObject *)object)->type_index, name);
+  return tvmffi_i_class_set_field(f, object, &value);
+}
+
+static TVMFFIAny test_get_of(void *object, const char *name) {
+  const TVMFFIFieldInfo *f =
+      test_field_of(((TVMFFIObject *)object)->type_index, name);
+  TVMFFIAny value = tvmffi_none();
+  CHECK(!f->getter((char *)object + f->offset, &value));
+  return value;
+}
+
+static void test_type_registration(void) {
+  const TVMFFITypeInfo *info, *pair;
+  const TVMFFIFieldInfo *f;
+  OK(tvmffi_register_type(TestRecord));
+  OK(tvmffi_register_type(TestRecord));
+  pair = TVMFFIGetTypeInfo(tvmffi_type_index(TestPair));
+  info = TVMFFIGetTypeInfo(tvmffi_type_index(TestRecord));
+  CHECK(info->type_depth == 2 && info->type_ancestors[1] == pair);
+  CHECK(pair->num_fields == 2 && pair->num_methods == 3);
+  CHECK(info->num_fields == 10 && info->num_methods == 1);
+  CHECK_TEXT(pair->type_key, "unit.Pair");
+  CHECK_TEXT(pair->metadata->doc, "A pair");
+  CHECK_INT(info->metadata->total_size, (int)sizeof(TestRecord));
+  CHECK_TEXT(pair->methods[0].doc, "Adds up");
+  CHECK_INT(pair->methods[0].flags, 0);
+  CHECK_INT(pair->methods[2].flags, kTVMFFIFieldFlagBitMaskIsStaticMethod);
+  CHECK_TEXT(pair->methods[0].metadata,
+             "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\","
+             "\\\"named_args\\\":{\\\"return\\\":[{\\\"type\\\":\\\"int\\\"}],"
+             "\\\"params\\\":[{\\\"type\\\":\\\"unit.Pair\\\"}]}}\"}");
+  f = &pair->fields[0];
+  CHECK_TEXT(f->doc, "The first");
+  CHECK(f->flags == kTVMFFIFieldFlagBitMaskWritable && f->size == 8);
+  CHECK_INT(f->offset, (int)offsetof(TestPair, a));
+  CHECK_INT(f->field_static_type_index, kTVMFFIInt);
+  CHECK_TEXT(f->metadata, "{\"type_schema\":\"{\\\"type\\\":\\\"int\\\"}\"}");
+  f = &pair->fields[1];
+  CHECK_INT(f->flags, kTVMFFIFieldFlagBitMaskWritable |
+                          kTVMFFIFieldFlagBitMaskHasDefault);
+  CHECK_INT(f->default_value_or_factory.v_int64, 7);
+  f = test_field_of(info->type_index, "any");
+  CHECK_INT(f->flags, kTVMFFIFieldFlagBitMaskWritable |
+                          kTVMFFIFieldFlagBitMaskHasDefault |
+                          kTVMFFIFieldFlagBitMaskDefaultFromFactory);
+  f = test_field_of(info->type_index, "small");
+  CHECK_INT(f->flags,
+            kTVMFFIFieldFlagBitMaskHasDefault | kTVMFFIFieldFlagBitMaskKwOnly);
+  f = test_field_of(info->type_index, "pair");
+  CHECK_INT(f->field_static_type_index, kTVMFFIObject);
+  CHECK_TEXT(f->metadata,
+             "{\"type_schema\":\"{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":"
+             "[{\\\"type\\\":\\\"unit.Pair\\\"}]}\"}");
+  f = test_field_of(info->type_index, "flag");
+  CHECK(f->flags & kTVMFFIFieldFlagBitMaskInitOff);
+  CHECK_INT(test_field_of(info->type_index, "text")->field_static_type_index,
+            kTVMFFIAny);
+}
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *items;
+} TestBag;
+TVMFFI_FUNC(u_items, list) { TVMFFI_RETURN(tvmffi_list(tvmffi_int(1))); }
+TVMFFI_TYPE(TestBag, "unit.Bag", TVMFFIObject, (field, list, items),
+            (factory, u_items))
+
+/* What a factory makes is not the caller's scope's. */
+static void test_type_factory(void) {
+  tvmffi_scope scope;
+  TestBag *bag = NULL;
+  int code;
+  if (TVMFFI_NO_CONTAINERS) return;
+  tvmffi_scope_begin(&scope);
+  code = tvmffi_new(TestBag, &bag);
+  if (!code) {
+    CHECK_INT(test_strong(bag->items), 1);
+    CHECK_INT(tvmffi_scope_count(kTVMFFIList), 0);
+    CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 1);
+  }
+  tvmffi_scope_end(&scope);
+  OK(code);
+}
+
+static void test_type_new(void) {
+  TestPair *pair = NULL;
+  TestRecord *record = NULL;
+  OK(tvmffi_new(TestPair, &pair));
+  OWN(&pair->base);
+  CHECK(pair->a == 0 && pair->b == 7 && test_strong(pair) == 1);
+  CHECK_INT(pair->base.type_index, tvmffi_type_index(TestPair));
+  OK(tvmffi_new(TestRecord, &record, tvmffi_int(1), tvmffi_str("a long text"),
+                tvmffi_int(2)));
+  OWN(&record->base.base);
+  /* Those without a default first: a, text; then b. */
+  CHECK(record->base.a == 1 && record->base.b == 2 && record->flag);
+  CHECK_TEXT(tvmffi_any_str(&record->text), "a long text");
+  CHECK_TEXT(tvmffi_any_str(&record->data), "some raw bytes");
+  CHECK_TEXT(tvmffi_any_str(&record->any), "from the factory");
+  CHECK(!record->object && !record->pair && record->small == -3);
+  CHECK(record->dtype.bits == 8 && record->dtype.lanes == 2);
+  CHECK(record->device.device_type == kDLCUDA && !record->ptr);
+  CHECK(tvmffi_cast(TestPair, record) == &record->base);
+  CHECK(tvmffi_cast(TestRecord, record) == record);
+  CHECK(tvmffi_cast(TestRecord, pair) == NULL);
+  CHECK(tvmffi_cast(TestPair, NULL) == NULL);
+  pair = NULL;
+  FAILS(
+      tvmffi_new(TestPair, &pair, tvmffi_int(1), tvmffi_int(2), tvmffi_int(3)),
+      "TypeError",
+      "Type `unit.Pair` has 2 fields by position, but got 3 values");
+  CHECK(pair == NULL);
+  FAILS(tvmffi_new(TestPair, &pair, tvmffi_str("x")), "TypeError",
+        "unit.Pair.a: Cannot convert from type `const char*` to `int`");
+  FAILS(tvmffi_new(TestPair, &pair, tvmffi_uint(UINT64_MAX)), "OverflowError",
+        NULL);
+  FAILS(tvmffi_i_new_TestPair(NULL, NULL, 0), "TypeError",
+        "tvmffi_new(unit.Pair): NULL for the result");
+}
+
+static void test_type_fields(void) {
+  TestRecord *r = NULL;
+  TestPair *pair = NULL;
+  TVMFFIByteArray bytes = {"raw\0bytes", 9};
+  TVMFFIAny any;
+  OK(tvmffi_new(TestRecord, &r));
+  OWN(&r->base.base);
+  any = test_get_of(r, "text"); /* empty, and not None */
+  CHECK(any.type_index == kTVMFFISmallStr && any.v_int64 == 0);
+  OK(tvmffi_new(TestPair, &pair));
+  OWN(&pair->base);
+  OK(test_set_of(r, "pair", tvmffi_obj(pair)));
+  OK(test_set_of(r, "pair", tvmffi_obj(pair)));
+  CHECK(r->pair == pair && test_strong(pair) == 2);
+  OK(test_set_of(r, "object", tvmffi_obj(r->pair)));
+  OK(test_set_of(r, "any", tvmffi_obj(pair)));
+  CHECK(r->object == &pair->base && test_strong(pair) == 4);
+  any = test_get_of(r, "any");
+  CHECK(any.v_obj == &pair->base && test_strong(pair) == 5);
+  tvmffi_any_release(&any);
+  any = test_get_of(r, "pair");
+  CHECK(any.v_obj == &pair->base && test_strong(pair) == 5);
+  tvmffi_any_release(&any);
+  OK(test_set_of(r, "pair", tvmffi_none()));
+  OK(test_set_of(r, "any", tvmffi_int(5)));
+  tvmffi_assign(r->object, NULL);
+  CHECK(!r->pair && !r->object && test_strong(pair) == 1);
+  any = test_get_of(r, "pair");
+  CHECK_INT(any.type_index, kTVMFFINone);
+  OK(test_set_of(r, "data", tvmffi_bytes(&bytes)));
+  any = test_get_of(r, "data");
+  CHECK_INT((int)tvmffi_any_str(&any).size, 9);
+  tvmffi_any_release(&any);
+  OK(test_set_of(r, "text", tvmffi_str("short")));
+  OK(tvmffi_any_assign(&r->text, tvmffi_str("longer than seven")));
+  CHECK_TEXT(tvmffi_any_str(&r->text), "longer than seven");
+  OK(test_set_of(r, "dtype", tvmffi_str("bool")));
+  OK(test_set_of(r, "device", tvmffi_str("cpu")));
+  OK(test_set_of(r, "ptr", tvmffi_ptr(r)));
+  OK(test_set_of(r, "flag", tvmffi_int(0)));
+  OK(test_set_of(r, "small", tvmffi_int(-128)));
+  CHECK(r->ptr == r && !r->flag && r->small == -128);
+  CHECK(r->dtype.code == kDLBool && r->device.device_type == kDLCPU);
+  any = test_get_of(r, "small");
+  CHECK(any.type_index == kTVMFFIInt && any.v_int64 == -128);
+  FAILS(test_set_of(r, "small", tvmffi_int(128)), "OverflowError",
+        "The value 128 is out of range of int8");
+  FAILS(test_set_of(r, "text", tvmffi_int(1)), "TypeError",
+        "Cannot convert from type `int` to `str`");
+  FAILS(test_set_of(r, "pair", tvmffi_int(1)), "TypeError",
+        "Cannot convert from type `int` to `Optional<unit.Pair>`");
+  FAILS(test_set_of(r, "dtype", tvmffi_str("nonsense")), "ValueError", NULL);
+  CHECK_TEXT(tvmffi_any_str(&r->text), "longer than seven");
+}
+
+static int test_call_method(int32_t index, int i, TVMFFIAny *args, int32_t n,
+                            TVMFFIAny *result) {
+  *result = tvmffi_none();
+  return TVMFFIFunctionCall(TVMFFIGetTypeInfo(index)->methods[i].method.v_obj,
+                            args, n, result);
+}
+
+static void test_type_methods(void) {
+  TestPair *pair = NULL;
+  TestRecord *record = NULL;
+  TVMFFIAny args[3], result;
+  int32_t index;
+  OK(tvmffi_new(TestPair, &pair, tvmffi_int(1)));
+  OWN(&pair->base);
+  OK(tvmffi_new(TestRecord, &record, tvmffi_int(10)));
+  OWN(&record->base.base);
+  index = tvmffi_type_index(TestPair);
+  args[0] = tvmffi_obj(record); /* a child's */
+  args[1] = tvmffi_int(2);
+  args[2] = tvmffi_obj(pair);
+  OK(test_call_method(index, 0, args, 1, &result));
+  CHECK_INT(result.v_int64, 17);
+  OK(test_call_method(index, 1, args, 3, &result));
+  OWN(result.v_obj);
+  CHECK_INT(((TestPair *)(void *)result.v_obj)->a, 21);
+  OK(test_call_method(index, 2, args + 1, 1, &result));
+  OWN(result.v_obj);
+  CHECK_INT(((TestPair *)(void *)result.v_obj)->b, 2);
+  FAILS(test_call_method(index, 0, args + 1, 1, &result), "TypeError",
+        "Mismatched type on argument #0 when calling: `unit.Pair.total(0: "
+        "unit.Pair) -> int`. Expected `unit.Pair` but got `int`");
+  args[2] = tvmffi_obj(&tvmffi_i_memory_error);
+  FAILS(test_call_method(index, 1, args, 3, &result), "TypeError",
+        "Mismatched type on argument #2 when calling: `unit.Pair.times(0: "
+        "unit.Pair, 1: int, 2: unit.Pair) -> unit.Pair`. Expected `unit.Pair` "
+        "but got `ffi.Error`");
+  index = tvmffi_type_index(TestRecord);
+  FAILS(test_call_method(index, 0, args + 2, 1, &result), "TypeError",
+        "...calling: `unit.Record.size(0: unit.Record) -> int`");
+  args[2] = tvmffi_obj(pair);
+  FAILS(test_call_method(index, 0, args + 2, 1, &result), "TypeError",
+        "...Expected `unit.Record` but got `unit.Pair`");
+}
+
+static void test_type_attributes(void) {
+  TestRecord *r = NULL, *copy;
+  TestPair *pair = NULL;
+  TVMFFIAny arg, result = tvmffi_none();
+  const TVMFFIAny *attr;
+  int32_t index;
+  OK(tvmffi_new(TestRecord, &r, tvmffi_int(4), tvmffi_str("a longer text")));
+  OWN(&r->base.base);
+  OK(tvmffi_new(TestPair, &pair));
+  OWN(&pair->base);
+  OK(test_set_of(r, "pair", tvmffi_obj(pair)));
+  r->hidden = 12;
+  index = r->base.base.type_index;
+  attr = tvmffi_i_class_attr(index, "__ffi_shallow_copy__");
+  arg = tvmffi_obj(r);
+  OK(TVMFFIFunctionCall(attr->v_obj, &arg, 1, &result));
+  OWN(result.v_obj);
+  copy = tvmffi_cast(TestRecord, result.v_obj);
+  if (!CHECK(copy && copy != r)) return;
+  CHECK(copy->base.a == 4 && copy->hidden == 12 && test_strong(copy) == 1);
+  CHECK(copy->pair == pair && test_strong(pair) == 3);
+  CHECK_TEXT(tvmffi_any_str(&copy->text), "a longer text");
+  CHECK(copy->text.v_obj == r->text.v_obj && test_strong(r->text.v_obj) == 2);
+  arg = tvmffi_obj(pair);
+  result = tvmffi_none();
+  FAILS(TVMFFIFunctionCall(attr->v_obj, &arg, 1, &result), "TypeError",
+        "`unit.Record.__ffi_shallow_copy__` takes one object of its type");
+  attr = tvmffi_i_class_attr(index, "__ffi_new__");
+  OK(TVMFFIFunctionCall(attr->v_obj, NULL, 0, &result));
+  OWN(result.v_obj);
+  CHECK(tvmffi_cast(TestRecord, result.v_obj)->base.b == 0);
+  attr = tvmffi_i_class_attr(index, "__ffi_type_final__");
+  CHECK(attr->type_index == kTVMFFIBool && !attr->v_int64);
+  attr = tvmffi_i_class_attr(index, "__ffi_init__");
+  result = tvmffi_none();
+#if TVMFFI_NO_CONTAINERS
+  if (TVMFFIFunctionCall(attr->v_obj, NULL, 0, &result))
+    FAILS(-1, "RuntimeError",
+          "`unit.Record` cannot be made by its fields: the runtime has no "
+          "`ffi._RegisterFFIInit`; it was built with TVMFFI_NO_CONTAINERS");
+#else
+  {
+    TVMFFIAny args[2];
+    args[0] = tvmffi_int(8);
+    args[1] = tvmffi_str("made by init");
+    OK(TVMFFIFunctionCall(attr->v_obj, args, 2, &result));
+    OWN(result.v_obj);
+    copy = tvmffi_cast(TestRecord, result.v_obj);
+    CHECK(copy->base.a == 8 && copy->base.b == 7 && copy->small == -3);
+  }
+#endif
+  OK(tvmffi_register_type(TestLeaf));
+  CHECK(!tvmffi_i_class_attr(tvmffi_type_index(TestLeaf),
+                             "__ffi_shallow_copy__"));
+}
+
+static void test_type_end(void) {
+  TestLeaf *leaf = NULL;
+  TestNode *node = NULL, *inner = NULL;
+  test_log_size = 0;
+  OK(tvmffi_new(TestLeaf, &leaf));
+  leaf->base.letter = 'a';
+  leaf->last = 'b';
+  tvmffi_release(leaf);
+  CHECK_LOG("ba"); /* the child first */
+  OK(tvmffi_new(TestNode, &node));
+  node->letter = 'n';
+  if (tvmffi_new(TestNode, &inner)) {
+    tvmffi_release(node);
+    FAILS(-1, "MemoryError", NULL);
+    test_log_size = 0;
+    return;
+  }
+  inner->letter = 'i';
+  tvmffi_assign(node->next, inner);
+  tvmffi_weak_retain(node);
+  tvmffi_weak_retain(inner);
+  tvmffi_release(inner);
+  CHECK_LOG("");
+  tvmffi_release(node); /* what it holds is gone, its memory is not */
+  CHECK_LOG("ni");
+  CHECK(!node->next && !tvmffi_weak_lock(node) && !tvmffi_weak_lock(inner));
+  CHECK(test_weak(node) == 1 && test_weak(inner) == 1);
+  CHECK(inner->base.deleter == node->base.deleter);
+  tvmffi_weak_release(inner);
+  tvmffi_weak_release(node);
+}
+
+/* Objects that hold the next one, in turn as a field and within an Any. */
+static void test_type_chain(void) {
+  TestNode *first = NULL, *node = NULL, *middle = NULL;
+  int i, code = 0;
+  for (i = 0; !code && i < test_scale(TEST_CHAIN / 4, 20); ++i) {
+    code = tvmffi_new(TestNode, &node);
+    if (code) break;
+    if (i % 2)
+      node->next = first;
+    else if (first)
+      node->more = tvmffi_obj(first);
+    first = node;
+    if (i == 10) {
+      middle = node;
+      tvmffi_weak_retain(middle);
+    }
+  }
+  tvmffi_release(first);
+  if (middle) {
+    CHECK(!tvmffi_weak_lock(middle) && test_weak(middle) == 1);
+    tvmffi_weak_release(middle);
+  }
+  OK(code);
+}
+
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+typedef struct {
+  TVMFFIObject base;
+  int64_t number;
+} TestThrower;
+static void test_thrower_end(TestThrower *self) { throw self; }
+TVMFFI_TYPE(TestThrower, "unit.Thrower", TVMFFIObject,
+            (field, int64, number, 1), (destructor, test_thrower_end))
+
+/* What a destructor of a type throws does not end the destruction of others. */
+static void test_throwing_types(void) {
+  TestThrower *o;
+  int i;
+  for (i = 0; i < 40; ++i) {
+    OK(tvmffi_new(TestThrower, &o));
+    try {
+      tvmffi_release(o);
+      CHECK(0);
+    } catch (TestThrower *thrown) {
+      CHECK(thrown == o);
+      ((TVMFFIObjectAllocHeader *)(void *)o - 1)->delete_space(o);
+    }
+  }
+  test_type_chain();
+  test_type_end();
+  tvmffi_i_class_destroying()->depth = 0; /* of frames that are gone */
+}
+#endif
+
+typedef struct {
+  TVMFFIObject base;
+  int64_t a;
+} TestNarrow;
+TVMFFI_TYPE(TestNarrow, "unit.Pair", TVMFFIObject, (field, int64, a))
+
+typedef struct {
+  TVMFFIObject base;
+  int64_t b, a;
+} TestOther;
+TVMFFI_TYPE(TestOther, "unit.Pair", TVMFFIObject, (field, int64, a))
+
+typedef struct {
+  TestNode base;
+} TestStray;
+TVMFFI_TYPE(TestStray, "unit.Pair", TestNode)
+
+typedef struct {
+  TVMFFIObject base;
+} TestNobody;
+TVMFFI_FOREIGN_TYPE(TestNobody, "unit.nobody.registers.this")
+typedef struct {
+  TestNobody base;
+} TestOrphan;
+TVMFFI_TYPE(TestOrphan, "unit.Orphan", TestNobody)
+
+TVMFFI_FUNC(u_nobody, none, (TestNobody, object)) {
+  (void)object;
+  TVMFFI_RETURN();
+}
+TVMFFI_FUNC(u_no_pair, TestPair) { TVMFFI_RETURN(NULL); }
+
+static void test_type_mistakes(void) {
+  TestOrphan *orphan = NULL;
+  TVMFFIAny any = tvmffi_obj(&tvmffi_i_memory_error), result = tvmffi_none();
+  static const char *const missing =
+      "Type `unit.nobody.registers.this` is not registered: load the library "
+      "that defines it first";
+  OK(tvmffi_register_type(TestPair));
+  FAILS(tvmffi_register_type(TestNarrow), "TypeError",
+        "...Type `unit.Pair` is registered with a size of ");
+  FAILS(tvmffi_register_type(TestOther), "TypeError",
+        "...Field `a` of type `unit.Pair` is registered with 8 bytes at offset "
+        "24, here it has 8 at 32");
+  FAILS(tvmffi_register_type(TestStray), "TypeError",
+        "Type `unit.Pair` is registered as a child of `ffi.Object`, here it is "
+        "one of `unit.Node`");
+  FAILS(tvmffi_register_type(TestOrphan), "TypeError", missing);
+  FAILS(tvmffi_new(TestOrphan, &orphan), "TypeError", missing);
+  FAILS(tvmffi_type_index(TestNobody) == -1, "TypeError", missing);
+  CHECK(tvmffi_cast(TestNobody, &tvmffi_i_memory_error) == NULL);
+  CHECK(tvmffi_error_take() == NULL);
+  FAILS(tvmffi_func_u_nobody.call(NULL, &any, 1, &result), "TypeError",
+        missing);
+  OK(tvmffi_func_u_no_pair.call(NULL, NULL, 0, &result));
+  CHECK_INT(result.type_index, kTVMFFINone);
+}
+
+/* A child of a type that is known by its key and fields alone. */
+typedef struct {
+  TVMFFIObject base;
+  int64_t a, b;
+  TVMFFIAny text, data, any;
+  TVMFFIObject *object, *pair;
+} TestForeign;
+TVMFFI_FOREIGN_TYPE(TestForeign, "unit.Abroad")
+typedef struct {
+  TestForeign base;
+  int64_t more;
+} TestChild;
+TVMFFI_TYPE(TestChild, "unit.Child", TestForeign, (field, int64, more, 1))
+
+typedef struct {
+  TVMFFIObject base;
+  int64_t a, b;
+  TVMFFIAny text, data, any;
+  TVMFFIObject *object, *pair;
+} TestAbroad;
+TVMFFI_TYPE(TestAbroad, "unit.Abroad", TVMFFIObject, (field, int64, a, 1),
+            (field, int64, b, 2), (field, str, text, "a longer text"),
+            (field, bytes, data, "raw"), (field, any, any, tvmffi_int(3)),
+            (field, object, object, NULL), (field, object, pair, NULL))
+
+/* Two types that refer to each other: the one behind is declared. */
+typedef struct TestTrunk TestTrunk;
+typedef struct {
+  TVMFFIObject base;
+  TestTrunk *trunk;
+  int64_t number;
+} TestBranch;
+struct TestTrunk {
+  TVMFFIObject base;
+  TestBranch *first;
+};
+
+TVMFFI_TYPE_DECLARE(TestTrunk, "unit.Trunk")
+TVMFFI_TYPE(TestBranch, "unit.Branch", TVMFFIObject, (field, int64, number),
+            (field, TestTrunk, trunk, NULL), (method, root))
+TVMFFI_METHOD(TestBranch, root, optional(TestTrunk)) {
+  if (self->trunk) tvmffi_retain(self->trunk);
+  TVMFFI_RETURN(self->trunk);
+}
+TVMFFI_TYPE_DEFINE(TestTrunk, "unit.Trunk", TVMFFIObject,
+                   (field, TestBranch, first, NULL))
+
+static void test_type_declared(void) {
+  TestBranch *first = NULL, *second = NULL;
+  TestTrunk *trunk = NULL;
+  TVMFFIAny arg, root;
+  OK(tvmffi_new(TestBranch, &first, tvmffi_int(1)));
+  OWN(first);
+  OK(tvmffi_new(TestTrunk, &trunk, tvmffi_obj(first)));
+  OWN(trunk);
+  OK(tvmffi_new(TestBranch, &second, tvmffi_int(2), tvmffi_obj(trunk)));
+  OWN(second);
+  CHECK(second->trunk == trunk && second->trunk->first == first);
+  arg = tvmffi_obj(second);
+  OK(test_call_typed(&tvmffi_func_TestBranch_root, arg, &root));
+  CHECK(root.v_obj == &trunk->base);
+  tvmffi_any_release(&root);
+  FAILS(test_set_of(trunk, "first", tvmffi_obj(trunk)), "TypeError",
+        "Cannot convert from type `unit.Trunk` to `Optional<unit.Branch>`");
+  FAILS(test_set_of(second, "trunk", arg), "TypeError",
+        "Cannot convert from type `unit.Branch` to `Optional<unit.Trunk>`");
+  CHECK_TEXT(test_field_of(tvmffi_type_index(TestBranch), "trunk")->metadata,
+             "{\"type_schema\":\"{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":"
+             "[{\\\"type\\\":\\\"unit.Trunk\\\"}]}\"}");
+}
+
+static void test_type_foreign(void) {
+  TestChild *child = NULL;
+  TVMFFIObjectHandle copy = NULL;
+  TestPair *pair = NULL;
+  OK(tvmffi_register_type(TestAbroad));
+  OK(tvmffi_new(TestPair, &pair));
+  OWN(&pair->base);
+  OK(tvmffi_new(TestChild, &child, tvmffi_int(5)));
+  OWN(&child->base.base);
+  CHECK(child->base.a == 5 && child->base.b == 2 && child->more == 1);
+  CHECK_TEXT(tvmffi_any_str(&child->base.text), "a longer text");
+  CHECK(tvmffi_cast(TestForeign, child) == &child->base);
+  tvmffi_assign(child->base.pair, &pair->base);
+  OK(tvmffi_any_assign(&child->base.any, tvmffi_obj(pair)));
+  OK(tvmffi_i_class_copy(tvmffi_i_class_of_TestChild(), child, &copy));
+  CHECK(test_strong(pair) == 5 && ((TestChild *)copy)->base.a == 5);
+  tvmffi_release(copy);
+  CHECK(test_strong(pair) == 3);
+}
+
+#if !TVMFFI_NO_CONTAINERS
+/* Fields of words with arguments, and the type as an argument. */
+typedef struct {
+  TVMFFIObject base;
+  tvmffi_type_optional(int64) limit;
+  tvmffi_type_optional(dtype) dtype;
+  TVMFFIAny name, note;
+  TVMFFIObject *sizes, *shape, *names;
+  TestPair *pair;
+  TVMFFIObject *pairs;
+} TestParts;
+
+TVMFFI_TYPE(TestParts, "unit.Parts", TVMFFIObject,
+            (field, optional(int64), limit, tvmffi_some_int64(4)),
+            (field, optional(dtype), dtype, "int8"),
+            (field, optional(str), name, NULL),
+            (field, optional(bytes), note, "a note"),
+            (field, array(int64), sizes, NULL), (field, shape, shape, NULL),
+            (field, optional(map(str, int64)), names, NULL),
+            (field, optional(TestPair), pair, NULL),
+            (field, array(TestPair), pairs, NULL))
+
+TVMFFI_FUNC(u_sum_pairs, int64, (optional(TestPair), p),
+            (array(TestPair), more)) {
+  int64_t sum = p ? p->a : 100, i;
+  for (i = 0; i < tvmffi_i_size(tvmffi_obj(more)); ++i) {
+    TVMFFIAny item;
+    TVMFFI_TRY(tvmffi_i_item_at(tvmffi_obj(more), i, &item));
+    sum += tvmffi_cast(TestPair, item.v_obj)->a;
+  }
+  TVMFFI_RETURN(sum);
+}
+
+static void test_type_parts(void) {
+  TestParts *p = NULL;
+  TVMFFIAny items[2], value;
+  const TVMFFITypeInfo *info;
+  OK(tvmffi_new(TestParts, &p));
+  OWN(p);
+  CHECK(p->limit.has_value && p->limit.value == 4 && p->dtype.value.bits == 8);
+  CHECK_INT(p->name.type_index, kTVMFFINone);
+  CHECK_TEXT(tvmffi_any_str(&p->note), "a note");
+  CHECK(!p->sizes && !p->shape && !p->names && !p->pair && !p->pairs);
+  OK(test_set_of(p, "limit", tvmffi_none()));
+  CHECK(!p->limit.has_value);
+  OK(test_set_of(p, "note", tvmffi_none()));
+  OK(test_set_of(p, "name", tvmffi_str("a longer name")));
+  CHECK_TEXT(tvmffi_any_str(&p->name), "a longer name");
+  items[0] = tvmffi_int(2);
+  items[1] = tvmffi_bool(1);
+  value = tvmffi_obj(tvmffi_list_from(items, 2));
+  if (value.type_index == kTVMFFINone) {
+    CHECK(test_hits());
+    tvmffi_error_clear();
+    return;
+  }
+  OWN(value.v_obj);
+  OK(test_set_of(p, "sizes", value));
+  CHECK_INT(p->sizes->type_index, kTVMFFIArray);
+  OK(test_set_of(p, "shape", value));
+  CHECK_INT(p->shape->type_index, kTVMFFIShape);
+  FAILS(test_set_of(p, "pairs", value), "TypeError",
+        "Cannot convert from type `Array[index 0: int]` to "
+        "`Optional<Array<unit.Pair>>`");
+  FAILS(test_set_of(p, "names", value), "TypeError",
+        "Cannot convert from type `ffi.List` to `Optional<Map<str, int>>`");
+  FAILS(test_set_of(p, "limit", tvmffi_str("x")), "TypeError",
+        "Cannot convert from type `const char*` to `Optional<int>`");
+  OK(test_set_of(p, "sizes", tvmffi_none()));
+  CHECK(!p->sizes);
+  info = TVMFFIGetTypeInfo(tvmffi_type_index(TestParts));
+  CHECK_INT(info->fields[0].field_static_type_index, kTVMFFIAny);
+  CHECK_INT(info->fields[4].field_static_type_index, kTVMFFIArray);
+  CHECK_INT(info->fields[6].field_static_type_index, kTVMFFIAny);
+  CHECK_TEXT(info->fields[7].metadata,
+             "{\"type_schema\":\"{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":"
+             "[{\\\"type\\\":\\\"unit.Pair\\\"}]}\"}");
+}
+
+static void test_type_arguments(void) {
+  TestPair *pair = NULL;
+  TVMFFIObject *f = NULL, *list;
+  TVMFFIAny item;
+  int64_t sum = 0;
+  OK(tvmffi_new(TestPair, &pair, tvmffi_int(3)));
+  OWN(pair);
+  OK(tvmffi_function(u_sum_pairs, &f));
+  OWN(f);
+  item = tvmffi_obj(pair);
+  list = tvmffi_list_from(&item, 1);
+  if (!list) {
+    CHECK(test_hits());
+    tvmffi_error_clear();
+    return;
+  }
+  OWN(list);
+  OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), item,
+                 tvmffi_obj(list)));
+  CHECK_INT(sum, 6);
+  OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_none(),
+                 tvmffi_obj(list)));
+  CHECK_INT(sum, 103);
+  FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_obj(list),
+                    tvmffi_obj(list)),
+        "TypeError",
+        "Mismatched type on argument #0 when calling: `u_sum_pairs(0: "
+        "Optional<unit.Pair>, 1: Array<unit.Pair>) -> int`. Expected "
+        "`Optional<unit.Pair>` but got `ffi.List`");
+}
+#endif
+
+/* What is made inside a scope is the scope's. */
+static void test_type_scope(void) {
+  static int64_t state;
+  tvmffi_scope scope;
+  TestPair *pair = NULL;
+  TVMFFIObject *f = NULL;
+  int code;
+  tvmffi_scope_begin(&scope);
+  test_closures_ended = 0;
+  code = tvmffi_new(TestPair, &pair) ||
+         tvmffi_closure(u_closure, &state, test_end_closure, &f);
+  if (!code) {
+    CHECK_INT(tvmffi_scope_count(kTVMFFIFunction), 1);
+    CHECK_INT(tvmffi_scope_count(tvmffi_type_index(TestPair)), 1);
+  } else {
+    CHECK(test_hits());
+    tvmffi_error_clear();
+  }
+  CHECK(!tvmffi_scope_end(&scope));
+  if (!code) CHECK_INT(test_closures_ended, 1);
+}
+#else
+/* Only the types of the ABI: what asks for another is refused. */
+typedef struct {
+  TVMFFIObject base;
+  int64_t a;
+} TestPair;
+TVMFFI_TYPE(TestPair, "unit.Pair", TVMFFIObject, (field, int64, a))
+typedef struct {
+  TVMFFIObject base;
+} TestError;
+TVMFFI_FOREIGN_TYPE(TestError, "ffi.Error")
+
+static void test_no_types(void) {
+  TVMFFIByteArray key = TEXT("unit.Pair"), abi = TEXT("ffi.Error");
+  TestPair *pair = NULL;
+  TVMFFIObject *error;
+  TVMFFITypeMetadata metadata;
+  TVMFFIFieldInfo field = test_field("a", 24);
+  int32_t index = -1;
+  memset((void *)&metadata, 0, sizeof(metadata));
+  CHECK(!TVMFFIGetTypeInfo(kTVMFFIError) && !TVMFFIGetTypeInfo(-1));
+  OK(TVMFFITypeKeyToIndex(&abi, &index));
+  CHECK_INT(index, kTVMFFIError);
+  FAILS(TVMFFITypeKeyToIndex(&key, &index), "InternalError",
+        "Cannot find type `unit.Pair`");
+  FAILS(TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 1, kTVMFFIObject) < 0,
+        "RuntimeError", "This runtime has no table of types");
+  FAILS(TVMFFITypeRegisterField(200, &field), "InternalError", NULL);
+  FAILS(TVMFFITypeRegisterMetadata(200, &metadata), "InternalError", NULL);
+  FAILS(tvmffi_register_type(TestPair), "RuntimeError",
+        "Type `unit.Pair`: this runtime has no table of types");
+  FAILS(tvmffi_new(TestPair, &pair), "RuntimeError", NULL);
+  CHECK(!pair);
+  OK(tvmffi_register_type(TestError));
+  CHECK_INT(tvmffi_type_index(TestError), kTVMFFIError);
+  (void)TVMFFI_RAISE("ValueError", "one");
+  error = tvmffi_error_take();
+  OWN(error);
+  CHECK(tvmffi_cast(TestError, error) == (TestError *)error);
+  CHECK(!tvmffi_cast(TestPair, error));
+  FAILS(tvmffi_call(tvmffi_str("ffi.String"), tvmffi_out_none(NULL),
+                    tvmffi_obj(error)),
+        "TypeError", "...Expected `str` but got `ffi.Error`");
+}
+#endif
+#endif
+
+static const test_case test_struct_type_cases[] = {
+#if !TEST_NO_TENSORS
+#if !TVMFFI_NO_TYPES
+    {"struct types: registration", test_type_registration},
+    {"struct types: new objects", test_type_new},
+    {"struct types: factories in scopes", test_type_factory},
+    {"struct types: fields", test_type_fields},
+    {"struct types: methods", test_type_methods},
+    {"struct types: attributes", test_type_attributes},
+    {"struct types: end of an object", test_type_end},
+    {"struct types: a long chain", test_type_chain},
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+    {"struct types: destructors that throw", test_throwing_types},
+#endif
+    {"struct types: mistakes", test_type_mistakes},
+    {"struct types: two that refer to each other", test_type_declared},
+    {"struct types: a child of a foreign type", test_type_foreign},
+#if !TVMFFI_NO_CONTAINERS
+    {"struct types: fields of words with arguments", test_type_parts},
+    {"struct types: as arguments of words", test_type_arguments},
+#endif
+    {"struct types: scopes", test_type_scope},
+#endif
+#if !(!TVMFFI_NO_TYPES)
+    {"struct types: none", test_no_types},
+#endif
+#endif
+    {NULL, NULL}};

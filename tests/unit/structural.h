@@ -1,0 +1,807 @@
+/* ======== Structural: structural equality, hash and keys ================== */
+
+#pragma once
+
+#include "harness.h"
+#include "type_field.h"
+#include "type.h"
+#include "sequence.h"
+#include "apply.h"
+#include "copy.h"
+#include "repr.h"
+
+#if !TEST_NO_REFLECTION && !TVMFFI_NO_EXTRA
+
+/* Gives a type of a kind with the fields a and b, which hold anything. */
+static int32_t test_structural_type(const char *key, TVMFFISEqHashKind kind,
+                                    int64_t flags_a, int64_t flags_b) {
+  int32_t index = test_type(key, -1, 1, 0, 0, kTVMFFIObject);
+  const TVMFFITypeInfo *info = index < 0 ? NULL : TVMFFIGetTypeInfo(index);
+  TVMFFITypeMetadata metadata;
+  TVMFFIFieldSetter setter = tvmffi_i_set_any_field;
+  if (!info) return -1;
+  while (info->num_fields < 2) {
+    TVMFFIFieldInfo f = test_field(info->num_fields ? "b" : "a", 0);
+    f.size = 16;
+    f.alignment = 8;
+    f.offset = (int64_t)sizeof(TVMFFIObject) + 16 * info->num_fields;
+    f.getter = tvmffi_i_get_any_field;
+    memcpy(&f.setter, &setter, sizeof(f.setter));
+    f.field_static_type_index = kTVMFFIAny;
+    f.flags = info->num_fields ? flags_b : flags_a;
+    if (TVMFFITypeRegisterField(index, &f)) return -1;
+  }
+  if (info->metadata) return index;
+  memset((void *)&metadata, 0, sizeof(metadata));
+  metadata.total_size = (int32_t)sizeof(TVMFFIObject) + 32;
+  metadata.structural_eq_hash_kind = kind;
+  return TVMFFITypeRegisterMetadata(index, &metadata) ? -1 : index;
+}
+
+#define STRUCTURAL_TYPE(index, key, kind, flags_a, flags_b)    \
+  do {                                                         \
+    index = test_structural_type(key, kind, flags_a, flags_b); \
+    OK(index < 0 ? -1 : 0);                                    \
+  } while (0)
+
+/* Makes an object of such a type (the test owns it); None if it fails. */
+static TVMFFIAny test_node(int32_t index, TVMFFIAny a, TVMFFIAny b) {
+  TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(TVMFFIObject) + 32);
+  TVMFFIAny *fields;
+  if (!o) return tvmffi_none();
+  fields = (TVMFFIAny *)(void *)(o + 1);
+  OWN(o);
+  fields[0] = tvmffi_i_copy_owned(&a);
+  fields[1] = tvmffi_i_copy_owned(&b);
+  return tvmffi_obj(o);
+}
+
+#define NODE(any, index, a, b)                  \
+  do {                                          \
+    any = test_node(index, a, b);               \
+    OK(any.type_index == kTVMFFINone ? -1 : 0); \
+  } while (0)
+
+/* Makes a container by its global function. */
+static int test_built(const char *name, int n, TVMFFIAny a, TVMFFIAny b,
+                      TVMFFIAny *out) {
+  TVMFFIAny items[2];
+  items[0] = a;
+  items[1] = b;
+  return test_apply_global(name, items, n, out);
+}
+
+/* 1, 0 or the code of an error. */
+static int test_same(TVMFFIAny a, TVMFFIAny b, int variables) {
+  TVMFFIAny args[4], result;
+  args[0] = a;
+  args[1] = b;
+  args[2] = tvmffi_bool(variables);
+  args[3] = tvmffi_bool(0);
+  TVMFFI_TRY(test_apply_global("ffi.StructuralEqual", args, 4, &result));
+  return result.v_int64 != 0;
+}
+
+static int test_hash(TVMFFIAny value, int variables, int64_t *hash) {
+  TVMFFIAny args[3], result;
+  args[0] = value;
+  args[1] = tvmffi_bool(variables);
+  args[2] = tvmffi_bool(0);
+  *hash = 0;
+  TVMFFI_TRY(test_apply_global("ffi.StructuralHash", args, 3, &result));
+  *hash = result.v_int64;
+  return 0;
+}
+
+/* Checks equality, in that an error of it (of memory) ends the test. */
+#define SAME_STRUCTURE(a, b, variables, want) \
+  do {                                        \
+    int same_ = test_same(a, b, variables);   \
+    OK(same_ < 0 ? same_ : 0);                \
+    CHECK_INT(same_, want);                   \
+  } while (0)
+
+#define HASH(value, want)            \
+  do {                               \
+    int64_t hash_;                   \
+    OK(test_hash(value, 0, &hash_)); \
+    CHECK_INT(hash_, want);          \
+  } while (0)
+
+static TVMFFIAny test_double(uint64_t bits) {
+  TVMFFIAny any = tvmffi_int((int64_t)bits);
+  any.type_index = kTVMFFIFloat;
+  return any;
+}
+
+/* The values are those of upstream's library. */
+static void test_structural_hashes(void) {
+  TVMFFIAny any, list;
+  TVMFFIByteArray text = TEXT("abc");
+  HASH(tvmffi_int(1), 2654435835);
+  HASH(test_double((uint64_t)0x7FF8 << 48), 9221120239695526522);
+  HASH(test_double((uint64_t)0xFFF1 << 48), 9221120239695526522);
+  OK(TVMFFIBytesFromByteArray(&text, &any));
+  OWN_ANY(any);
+  /* Upstream takes the eight bytes of short ones as a number, in whatever order
+     the machine has them. */
+  HASH(any,
+       any.v_bytes[0] == (char)any.v_uint64 ? 2660949777 : 7017280023702240432);
+  OK(test_built("ffi.Array", 2, tvmffi_int(1), any, &list));
+  if (sizeof(void *) == 8 && any.v_bytes[0] == (char)any.v_uint64)
+    HASH(list, 2823322240262057604);
+}
+
+static void test_structural_kinds(void) {
+  int32_t tree, constant, unique;
+  TVMFFIAny a, b, c;
+  STRUCTURAL_TYPE(tree, "unit.Tree", kTVMFFISEqHashKindTreeNode, 0,
+                  kTVMFFIFieldFlagBitMaskSEqHashIgnore);
+  STRUCTURAL_TYPE(constant, "unit.Const", kTVMFFISEqHashKindConstTreeNode, 0,
+                  0);
+  STRUCTURAL_TYPE(unique, "unit.Unique", kTVMFFISEqHashKindUniqueInstance, 0,
+                  0);
+  NODE(a, tree, tvmffi_int(1), tvmffi_int(2));
+  NODE(b, tree, tvmffi_int(1), tvmffi_int(3));
+  NODE(c, tree, tvmffi_int(2), tvmffi_int(2));
+  SAME_STRUCTURE(a, b, 0, 1);
+  SAME_STRUCTURE(a, c, 0, 0);
+  NODE(a, constant, tvmffi_int(1), tvmffi_int(2));
+  NODE(b, constant, tvmffi_int(1), tvmffi_int(2));
+  NODE(c, constant, tvmffi_int(1), tvmffi_int(3));
+  SAME_STRUCTURE(a, b, 0, 1);
+  SAME_STRUCTURE(a, c, 0, 0);
+  NODE(a, unique, tvmffi_int(1), tvmffi_int(2));
+  NODE(b, unique, tvmffi_int(1), tvmffi_int(2));
+  SAME_STRUCTURE(a, a, 0, 1);
+  SAME_STRUCTURE(a, b, 0, 0);
+}
+
+/* Shared on one side and not on the other: no difference between trees, but
+   one between graphs. */
+static void test_structural_graphs(void) {
+  int32_t tree, graph;
+  TVMFFIAny a, b, c, shared, split;
+  int64_t x, y;
+  STRUCTURAL_TYPE(tree, "unit.Tree", kTVMFFISEqHashKindTreeNode, 0,
+                  kTVMFFIFieldFlagBitMaskSEqHashIgnore);
+  STRUCTURAL_TYPE(graph, "unit.Graph", kTVMFFISEqHashKindDAGNode, 0, 0);
+  NODE(a, tree, tvmffi_int(1), tvmffi_int(2));
+  NODE(b, tree, tvmffi_int(1), tvmffi_int(2));
+  OK(test_built("ffi.Array", 2, a, a, &shared));
+  OK(test_built("ffi.Array", 2, a, b, &split));
+  SAME_STRUCTURE(shared, split, 0, 1);
+  NODE(a, graph, tvmffi_int(1), tvmffi_int(2));
+  NODE(b, graph, tvmffi_int(1), tvmffi_int(2));
+  NODE(c, graph, tvmffi_int(1), tvmffi_int(2));
+  OK(test_built("ffi.Array", 2, a, a, &shared));
+  OK(test_built("ffi.Array", 2, b, c, &split));
+  SAME_STRUCTURE(shared, split, 0, 0);
+  SAME_STRUCTURE(split, shared, 0, 0);
+  OK(test_hash(shared, 0, &x));
+  OK(test_hash(split, 0, &y));
+  CHECK(x != y);
+}
+
+/* Variables are equal if they are defined at the same place. */
+static void test_structural_variables(void) {
+  int32_t variable, function;
+  TVMFFIAny x, y, f, g, both;
+  int64_t h, k;
+  STRUCTURAL_TYPE(variable, "unit.Var", kTVMFFISEqHashKindFreeVar, 0, 0);
+  STRUCTURAL_TYPE(function, "unit.Lambda", kTVMFFISEqHashKindTreeNode,
+                  kTVMFFIFieldFlagBitMaskSEqHashDefSimple, 0);
+  NODE(x, variable, tvmffi_int(1), tvmffi_none());
+  NODE(y, variable, tvmffi_int(1), tvmffi_none());
+  SAME_STRUCTURE(x, x, 0, 1);
+  SAME_STRUCTURE(x, y, 0, 0);
+  SAME_STRUCTURE(x, y, 1, 1);
+  NODE(f, function, x, x);
+  NODE(g, function, y, y);
+  SAME_STRUCTURE(f, g, 0, 1);
+  OK(test_hash(f, 0, &h));
+  OK(test_hash(g, 0, &k));
+  CHECK(h == k);
+  NODE(g, function, y, x);
+  SAME_STRUCTURE(f, g, 0, 0);
+  NODE(g, variable, y, tvmffi_none());
+  NODE(x, variable, x, tvmffi_none());
+  OK(test_built("ffi.Array", 1, x, x, &both));
+  NODE(f, function, both, x);
+  OK(test_built("ffi.Array", 1, g, g, &both));
+  NODE(g, function, both, g);
+  SAME_STRUCTURE(f, g, 0, 0); /* what is in a variable is no definition */
+  SAME_STRUCTURE(f, g, 1, 1); /* but in a pattern it is */
+}
+
+static void test_structural_maps(void) {
+  TVMFFIAny a, b, items[4], long_text, result;
+  TVMFFIByteArray text = TEXT("longer than eight");
+  int64_t h, k;
+  OK(TVMFFIStringFromByteArray(&text, &long_text));
+  OWN_ANY(long_text);
+  items[0] = items[3] = tvmffi_int(1);
+  items[1] = items[2] = long_text;
+  OK(test_apply_global("ffi.Map", items, 4, &a));
+  items[0] = items[3] = long_text;
+  items[1] = items[2] = tvmffi_int(1);
+  OK(test_apply_global("ffi.Map", items, 4, &b));
+  SAME_STRUCTURE(a, b, 0, 1);
+  OK(test_hash(a, 0, &h));
+  OK(test_hash(b, 0, &k));
+  CHECK(h == k);
+  OK(test_apply_global("ffi.Dict", items, 4, &result));
+  SAME_STRUCTURE(b, result, 0, 0);
+  OK(test_apply_global("ffi.Map", items, 2, &b));
+  SAME_STRUCTURE(a, b, 0, 0);
+}
+
+/* The kind of a step of a path, or -1; the path must have one step. */
+static int64_t test_only_step(TVMFFIObject *pair, int64_t side,
+                              TVMFFIAny *key) {
+  TVMFFIObject *path = test_item(pair, side);
+  TVMFFIObject *step = ((tvmffi_i_path *)(void *)path)->step;
+  if (((tvmffi_i_path *)(void *)path)->depth != 1 || !step) return -1;
+  *key = ((tvmffi_i_step *)(void *)step)->key;
+  return ((tvmffi_i_step *)(void *)step)->kind;
+}
+
+static void test_structural_mismatch(void) {
+  TVMFFIAny args[4], pair, key = tvmffi_none();
+  OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &args[0]));
+  OK(test_built("ffi.Array", 2, tvmffi_int(1), tvmffi_none(), &args[1]));
+  args[2] = args[3] = tvmffi_bool(0);
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+  CHECK_INT(pair.type_index, kTVMFFIArray);
+  CHECK_INT(test_only_step(pair.v_obj, 0, &key),
+            TVMFFI_I_STEP_ARRAY_ITEM_MISSING);
+  CHECK_INT(test_only_step(pair.v_obj, 1, &key), TVMFFI_I_STEP_ARRAY_ITEM);
+  CHECK_INT(key.v_int64, 1);
+  args[1] = args[0];
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+  CHECK_INT(pair.type_index, kTVMFFINone);
+  OK(test_built("ffi.Map", 2, tvmffi_int(1), tvmffi_int(2), &args[0]));
+  OK(test_built("ffi.Map", 2, tvmffi_int(2), tvmffi_int(2), &args[1]));
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+  CHECK_INT(test_only_step(pair.v_obj, 0, &key), TVMFFI_I_STEP_MAP_ITEM);
+  CHECK_INT(test_only_step(pair.v_obj, 1, &key),
+            TVMFFI_I_STEP_MAP_ITEM_MISSING);
+}
+
+static TVMFFIObject *test_kept_callback;
+
+/* Compares the fields a alone, and hashes them. */
+static int test_s_equal(void *self, const TVMFFIAny *args, int32_t num_args,
+                        TVMFFIAny *result) {
+  TVMFFIAny next[4];
+  (void)self, (void)num_args;
+  next[0] = *(const TVMFFIAny *)(const void *)(args[0].v_obj + 1);
+  next[1] = *(const TVMFFIAny *)(const void *)(args[1].v_obj + 1);
+  next[2] = tvmffi_int(0);
+  next[3] = tvmffi_str("a");
+  if (!test_kept_callback) {
+    tvmffi_retain(args[2].v_obj);
+    test_kept_callback = args[2].v_obj;
+  }
+  return TVMFFIFunctionCall(args[2].v_obj, next, 4, result);
+}
+
+static int test_s_hash(void *self, const TVMFFIAny *args, int32_t num_args,
+                       TVMFFIAny *result) {
+  TVMFFIAny next[3];
+  (void)self, (void)num_args;
+  next[0] = *(const TVMFFIAny *)(const void *)(args[0].v_obj + 1);
+  next[1] = args[1];
+  next[2] = tvmffi_int(0);
+  return TVMFFIFunctionCall(args[2].v_obj, next, 3, result);
+}
+
+static int test_set_hook_once(int32_t index, const char *name,
+                              TVMFFISafeCallType call) {
+  if (test_value_of(index, name).type_index != kTVMFFINone) return 0;
+  return test_set_hook(index, name, call);
+}
+
+static int test_structural_hooked(int32_t *index) {
+  *index =
+      test_structural_type("unit.Hooked", kTVMFFISEqHashKindTreeNode, 0, 0);
+  if (*index < 0) return -1;
+  TVMFFI_TRY(test_set_hook_once(*index, "__s_equal__", test_s_equal));
+  return test_set_hook_once(*index, "__s_hash__", test_s_hash);
+}
+
+static void test_structural_hooks(void) {
+  int32_t index;
+  TVMFFIAny a, b, c, args[4], pair, key = tvmffi_none();
+  TVMFFIObject *kept;
+  int64_t h, k;
+  OK(test_structural_hooked(&index));
+  NODE(a, index, tvmffi_int(1), tvmffi_int(2));
+  NODE(b, index, tvmffi_int(1), tvmffi_int(3));
+  NODE(c, index, tvmffi_int(2), tvmffi_int(2));
+  test_kept_callback = NULL;
+  SAME_STRUCTURE(a, b, 0, 1);
+  kept = test_kept_callback;
+  OWN(kept);
+  SAME_STRUCTURE(a, c, 0, 0);
+  OK(test_hash(a, 0, &h));
+  OK(test_hash(b, 0, &k));
+  CHECK(h == k);
+  args[0] = a;
+  args[1] = c;
+  args[2] = args[3] = tvmffi_bool(0);
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+  CHECK_INT(test_only_step(pair.v_obj, 0, &key), TVMFFI_I_STEP_ATTR);
+  CHECK_TEXT(tvmffi_any_str(&key), "a");
+  args[2] = tvmffi_int(0);
+  FAILS(test_apply(kept, args, 4, &pair), "RuntimeError",
+        "The callback of a structural hook was called after its end");
+  FAILS(test_apply(kept, args, 2, &pair), "TypeError",
+        "Mismatched number of arguments when calling: `(0: AnyView, 1: "
+        "AnyView, 2: int, 3: AnyView) -> bool`. Expected 4 but got 2 "
+        "arguments");
+}
+
+static TVMFFIAny test_changed_dict;
+
+/* Empties a dict that is being compared, and finds a difference. */
+static int test_s_empty(void *self, const TVMFFIAny *args, int32_t num_args,
+                        TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  *result = tvmffi_bool(0);
+  return tvmffi_call(tvmffi_str("ffi.DictClear"), tvmffi_out_any(NULL),
+                     test_changed_dict);
+}
+
+/* The key of the entry is there as long as the comparison. */
+static void test_structural_changes(void) {
+  int side;
+  for (side = 0; side < 2; ++side) {
+    TVMFFIByteArray text = TEXT("longer than eight");
+    TVMFFIAny args[4], entry[2], pair, key = tvmffi_none();
+    int32_t index =
+        test_structural_type("unit.Emptying", kTVMFFISEqHashKindTreeNode, 0, 0);
+    int i;
+    OK(index < 0 ? -1 : 0);
+    OK(test_set_hook_once(index, "__s_equal__", test_s_empty));
+    for (i = 0; i < 2; ++i) {
+      NODE(entry[1], index, tvmffi_int(i), tvmffi_none());
+      OK(TVMFFIStringFromByteArray(&text, &entry[0]));
+      OWN_ANY(entry[0]);
+      OK(test_apply_global("ffi.Dict", entry, 2, &args[i]));
+      test_drop(entry[0].v_obj);
+      test_drop(entry[1].v_obj);
+    }
+    args[2] = args[3] = tvmffi_bool(0);
+    test_changed_dict = args[side];
+    OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+    for (i = 0; i < 2; ++i) {
+      CHECK_INT(test_only_step(pair.v_obj, i, &key), TVMFFI_I_STEP_MAP_ITEM);
+      CHECK_TEXT(tvmffi_any_str(&key), "longer than eight");
+    }
+    test_release_all();
+  }
+}
+
+/* As deep as memory allows, but hooks only up to a limit; no end is none. */
+#define NESTED                                                    \
+  "Structural hooks and keys are nested more than 4096 deep, or " \
+  "use more than 768 KB of the stack"
+
+static void test_structural_depth(void) {
+  int i, n = test_scale(TEST_CHAIN < 20000 ? TEST_CHAIN : 20000, 20);
+  int32_t index;
+  int64_t hash;
+  TVMFFIAny a = tvmffi_int(1), b = a, list;
+  for (i = 0; i < n; ++i) {
+    TVMFFIAny *items;
+    TVMFFIObject *x = tvmffi_i_new_array(1, &items);
+    if (x) items[0] = a;
+    if (!x) tvmffi_any_release(&a);
+    OK(x ? 0 : -1);
+    a = tvmffi_obj(x);
+  }
+  OWN_ANY(a);
+  SAME_STRUCTURE(a, a, 0, 1);
+  SAME_STRUCTURE(a, b, 0, 0);
+  OK(test_hash(a, 0, &hash));
+  OK(test_structural_hooked(&index));
+  a = tvmffi_int(1);
+  for (i = 0; i < test_scale(5000, 20); ++i) {
+    TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(TVMFFIObject) + 32);
+    if (o) *(TVMFFIAny *)(void *)(o + 1) = a;
+    if (!o) tvmffi_any_release(&a);
+    OK(o ? 0 : -1);
+    a = tvmffi_obj(o);
+  }
+  OWN_ANY(a);
+  if (test_scale(1, 0)) FAILS(test_same(a, a, 0) < 0, "RecursionError", NESTED);
+  OK(test_apply_global("ffi.List", NULL, 0, &list));
+  OK(tvmffi_i_list_append(list.v_obj, &list));
+  if (test_scale(1, 0) && TEST_CHAIN >= 20000) /* needs some 50 MB */
+    FAILS(test_same(list, list, 0) < 0, "ValueError",
+          "StructuralEqual: maximum stack depth (1048576) exceeded");
+  tvmffi_i_erase((tvmffi_i_seq *)(void *)list.v_obj, 0, 1);
+}
+
+/* Makes a nest (the test owns it) of `depth` levels, each of which has the
+   level below it twice: a container by its function's name, or an object of a
+   type. */
+static int test_shared_nest(const char *name, int32_t index, int depth,
+                            TVMFFIAny leaf, TVMFFIAny *out) {
+  TVMFFIAny level = tvmffi_i_copy_owned(&leaf), next;
+  int i, code = 0;
+  for (i = 0; i < depth && !code; ++i) {
+    next = tvmffi_none();
+    if (!name) {
+      TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(*o) + 32);
+      code = o ? 0 : -1;
+      if (!o) break;
+      ((TVMFFIAny *)(void *)(o + 1))[0] = tvmffi_i_copy_owned(&level);
+      ((TVMFFIAny *)(void *)(o + 1))[1] = tvmffi_i_copy_owned(&level);
+      next = tvmffi_obj(o);
+    } else if (name[4] == 'M' || name[4] == 'D') {
+      code = tvmffi_call(tvmffi_str(name), tvmffi_out_any(&next), tvmffi_int(0),
+                         level, tvmffi_int(1), level);
+    } else {
+      code = tvmffi_call(tvmffi_str(name), tvmffi_out_any(&next), level, level);
+    }
+    if (code) break;
+    tvmffi_any_release(&level);
+    level = next;
+  }
+  OWN_ANY(level);
+  *out = level;
+  return code;
+}
+
+/* Compares both fields, and hashes them. */
+static int test_s_equal_both(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  const TVMFFIAny *a = (const TVMFFIAny *)(const void *)(args[0].v_obj + 1);
+  const TVMFFIAny *b = (const TVMFFIAny *)(const void *)(args[1].v_obj + 1);
+  TVMFFIAny next[4];
+  int i;
+  (void)self, (void)num_args;
+  next[2] = tvmffi_int(0);
+  next[3] = tvmffi_str("a");
+  for (i = 0; i < 2; ++i) {
+    next[0] = a[i];
+    next[1] = b[i];
+    *result = tvmffi_none();
+    TVMFFI_TRY(TVMFFIFunctionCall(args[2].v_obj, next, 4, result));
+    if (!result->v_int64) break;
+  }
+  return 0;
+}
+static int test_s_hash_both(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  TVMFFIAny next[3];
+  int i;
+  (void)self, (void)num_args;
+  next[1] = args[1];
+  next[2] = tvmffi_int(0);
+  for (i = 0; i < 2; ++i) {
+    next[0] = ((const TVMFFIAny *)(const void *)(args[0].v_obj + 1))[i];
+    *result = tvmffi_none();
+    TVMFFI_TRY(TVMFFIFunctionCall(args[2].v_obj, next, 3, result));
+    next[1] = *result;
+  }
+  return 0;
+}
+
+/* Graphs with more paths than can be followed take the time of their edges. */
+static void test_structural_nests(const char *name, int32_t index) {
+  TVMFFIAny x, y, z, leaf, args[4], result;
+  int64_t h, k;
+  int depth = test_scale(40, 12);
+  OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &leaf));
+  OK(test_shared_nest(name, index, depth, leaf, &x));
+  OK(test_shared_nest(name, index, depth, leaf, &y));
+  OK(test_built("ffi.Array", 1, tvmffi_int(2), tvmffi_none(), &leaf));
+  OK(test_shared_nest(name, index, depth, leaf, &z));
+  SAME_STRUCTURE(x, x, 0, 1);
+  SAME_STRUCTURE(x, y, 0, 1);
+  SAME_STRUCTURE(x, y, 1, 1);
+  SAME_STRUCTURE(x, z, 0, 0);
+  OK(test_hash(x, 0, &h));
+  OK(test_hash(y, 0, &k));
+  CHECK(h == k);
+  OK(test_hash(z, 0, &k));
+  CHECK(h != k);
+  args[0] = x;
+  args[1] = z;
+  args[2] = args[3] = tvmffi_bool(0);
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &result));
+  CHECK_INT(((tvmffi_i_path *)(void *)test_item(result.v_obj, 0))->depth,
+            depth + 1);
+  args[1] = y;
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &result));
+  CHECK_INT(result.type_index, kTVMFFINone);
+  OK(test_built("ffi.StructuralKey", 1, x, x, &args[0]));
+  OK(test_built("ffi.StructuralKey", 1, y, y, &args[1]));
+  OK(test_built("ffi.StructuralKeyEqual", 2, args[0], args[1], &result));
+  CHECK_INT(result.v_int64, 1);
+}
+
+static void test_structural_shared(void) {
+  test_structural_nests("ffi.Array", 0);
+  test_structural_nests("ffi.List", 0);
+  test_structural_nests("ffi.Map", 0);
+  test_structural_nests("ffi.Dict", 0);
+}
+
+static void test_structural_shared_objects(void) {
+  int32_t constant, graph, hooked;
+  STRUCTURAL_TYPE(constant, "unit.Const", kTVMFFISEqHashKindConstTreeNode, 0,
+                  0);
+  STRUCTURAL_TYPE(graph, "unit.Graph", kTVMFFISEqHashKindDAGNode, 0, 0);
+  STRUCTURAL_TYPE(hooked, "unit.HookedBoth", kTVMFFISEqHashKindTreeNode, 0, 0);
+  OK(test_set_hook_once(hooked, "__s_equal__", test_s_equal_both));
+  OK(test_set_hook_once(hooked, "__s_hash__", test_s_hash_both));
+  test_structural_nests(NULL, constant);
+  test_structural_nests(NULL, graph);
+  test_structural_nests(NULL, hooked);
+}
+
+/* A map that is shared is compared and hashed again when its key, an object,
+   has been defined meanwhile. */
+static void test_structural_shared_keys(void) {
+  int32_t variable, function;
+  TVMFFIAny x, y, m, n, f, g, a, b;
+  int64_t h, k;
+  int depth = test_scale(40, 12);
+  STRUCTURAL_TYPE(variable, "unit.Var", kTVMFFISEqHashKindFreeVar, 0, 0);
+  STRUCTURAL_TYPE(function, "unit.Lambda", kTVMFFISEqHashKindTreeNode,
+                  kTVMFFIFieldFlagBitMaskSEqHashDefSimple, 0);
+  NODE(x, variable, tvmffi_int(1), tvmffi_none());
+  NODE(y, variable, tvmffi_int(1), tvmffi_none());
+  OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &m));
+  OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &n));
+  OK(test_shared_nest("ffi.Array", 0, depth, m, &m));
+  OK(test_shared_nest("ffi.Array", 0, depth, n, &n));
+  SAME_STRUCTURE(m, n, 0, 1); /* x is free: its own counterpart */
+  NODE(f, function, x, m);
+  NODE(g, function, y, n);
+  SAME_STRUCTURE(f, g, 0, 0); /* x is y */
+  OK(test_built("ffi.Array", 2, m, f, &a));
+  OK(test_built("ffi.Array", 2, n, g, &b));
+  SAME_STRUCTURE(a, b, 0, 0); /* first the one, then the other */
+  NODE(g, function, x, n);
+  OK(test_built("ffi.Array", 2, n, g, &b));
+  SAME_STRUCTURE(a, b, 0, 1);
+  /* The same with a map for each place, which have one result each. */
+  OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &m));
+  OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &n));
+  NODE(f, function, x, m);
+  NODE(g, function, x, n);
+  OK(test_built("ffi.Array", 2, m, f, &a));
+  OK(test_built("ffi.Array", 2, m, g, &b));
+  OK(test_hash(a, 0, &h));
+  OK(test_hash(b, 0, &k));
+  CHECK(h == k);
+}
+
+static void test_structural_errors(void) {
+  TVMFFIAny f, pair;
+  TVMFFIByteArray name = TEXT("ffi.StructuralHash");
+  TVMFFIObjectHandle handle = NULL;
+  int64_t hash;
+  OK(TVMFFIFunctionGetGlobal(&name, &handle));
+  OWN(handle);
+  f = tvmffi_obj((TVMFFIObject *)handle);
+  FAILS(test_same(f, f, 0) < 0, "TypeError",
+        "Type metadata is not set for type `ffi.Function`, so StructuralHash "
+        "is not supported for this type");
+  OK(test_built("ffi.Array", 2, tvmffi_int(1), f, &pair));
+  FAILS(test_hash(pair, 0, &hash), "TypeError",
+        "Type metadata is not set for type `ffi.Function`, so StructuralHash "
+        "is not supported for this type");
+  FAILS(test_built("ffi.StructuralKeyEqual", 2, tvmffi_int(1), tvmffi_int(2),
+                   &pair),
+        "InternalError", "Check not null: lhs_obj ");
+}
+
+static void test_structural_keys(void) {
+  TVMFFIAny a, b, c, x, y, map, found;
+  OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &a));
+  OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &b));
+  OK(test_built("ffi.StructuralKey", 1, a, a, &x));
+  OK(test_apply_attr(137, "__ffi_init__", &b, 1, &y));
+  OK(test_built("ffi.StructuralKeyEqual", 2, x, y, &found));
+  CHECK_INT(found.v_int64, 1);
+  OK(test_built("ffi.StructuralKey", 1, tvmffi_int(1), a, &c));
+  OK(test_built("ffi.StructuralKeyEqual", 2, x, c, &found));
+  CHECK_INT(found.v_int64, 0);
+  OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &map));
+  OK(test_built("ffi.MapGetItem", 2, map, y, &found));
+  CHECK_INT(found.v_int64, 5);
+}
+
+/* A tensor of four numbers, which the test owns. */
+typedef struct {
+  DLManagedTensor managed;
+  int64_t shape[2], strides[2];
+  int32_t data[4];
+} test_numbers_tensor;
+
+static int test_numbers_tensor_of(test_numbers_tensor *m, int32_t ndim,
+                                  TVMFFIAny *out) {
+  static const int32_t data[4] = {1, 2, 3, 4};
+  TVMFFIObjectHandle tensor = NULL;
+  memset((void *)m, 0, sizeof(*m));
+  memcpy(m->data, data, sizeof(data));
+  m->managed.dl_tensor.data = m->data;
+  m->managed.dl_tensor.device.device_type = kDLCPU;
+  m->managed.dl_tensor.ndim = ndim;
+  m->managed.dl_tensor.dtype.code = kDLInt;
+  m->managed.dl_tensor.dtype.bits = 32;
+  m->managed.dl_tensor.dtype.lanes = 1;
+  m->managed.dl_tensor.shape = m->shape;
+  m->managed.dl_tensor.strides = m->strides;
+  m->shape[0] = m->shape[1] = ndim == 1 ? 4 : 2;
+  m->strides[0] = ndim == 1 ? 1 : 2;
+  m->strides[1] = 1;
+  TVMFFI_TRY(TVMFFITensorFromDLPack(&m->managed, 0, 0, &tensor));
+  OWN(tensor);
+  *out = tvmffi_obj((TVMFFIObject *)tensor);
+  return 0;
+}
+
+static void test_structural_tensors(void) {
+  static test_numbers_tensor one, other,
+      flat; /* which live until the test ends */
+  TVMFFIAny args[4], result, x;
+  DLTensor *t;
+  int64_t h, k;
+  OK(test_numbers_tensor_of(&one, 2, &args[0]));
+  OK(test_numbers_tensor_of(&other, 2, &args[1]));
+  OK(test_numbers_tensor_of(&flat, 1, &x));
+  SAME_STRUCTURE(args[0], args[0], 0, 1);
+  SAME_STRUCTURE(args[0], args[1], 0, 1);
+  SAME_STRUCTURE(args[0], x, 0, 0);
+  OK(test_hash(args[0], 0, &h));
+  OK(test_hash(args[1], 0, &k));
+  CHECK(h == k);
+  other.data[3] = 5;
+  SAME_STRUCTURE(args[0], args[1], 0, 0);
+  OK(test_hash(args[1], 0, &k));
+  CHECK(h != k);
+  /* Without a look at the content. */
+  args[2] = tvmffi_bool(0);
+  args[3] = tvmffi_bool(1);
+  OK(test_apply_global("ffi.StructuralEqual", args, 4, &result));
+  CHECK_INT(result.v_int64, 1);
+  t = TVMFFITensorGetDLTensorPtr(args[1].v_obj);
+  t->dtype.bits = 16;
+  OK(test_apply_global("ffi.StructuralEqual", args, 4, &result));
+  CHECK_INT(result.v_int64, 0);
+  t->dtype.bits = 32;
+  t->shape[0] = 1;
+  SAME_STRUCTURE(args[0], args[1], 0, 0);
+  t->shape[0] = 2;
+  t->strides[0] = 4;
+  FAILS(test_same(args[0], args[1], 0) < 0, "InternalError",
+        "Can only compare contiguous tensor");
+  t->strides[0] = 2;
+  t->device.device_type = kDLCUDA;
+  FAILS(test_same(args[0], args[1], 0) < 0, "InternalError",
+        "can only compare CPU tensor");
+  FAILS(test_hash(args[1], 0, &k), "InternalError", "can only hash CPU tensor");
+  OK(test_built("ffi.List", 2, args[0], args[1], &x));
+  OK(test_apply_global("ffi.ContainerFindFirstNonCPUDevice", &x, 1, &result));
+  CHECK_INT(result.v_device.device_type, kDLCUDA);
+  t->device.device_type = kDLCPU;
+}
+
+/* Values that are compared and hashed by what they hold. */
+static void test_structural_contents(void) {
+  TVMFFIAny a, b, c, x, y, key = tvmffi_none();
+  int64_t h, k;
+  OK(test_built("ffi.Shape", 2, tvmffi_int(2), tvmffi_int(3), &a));
+  OK(test_built("ffi.Shape", 2, tvmffi_int(2), tvmffi_int(3), &b));
+  OK(test_built("ffi.Shape", 2, tvmffi_int(2), tvmffi_int(4), &c));
+  SAME_STRUCTURE(a, b, 0, 1);
+  SAME_STRUCTURE(a, c, 0, 0);
+  OK(test_hash(a, 0, &h));
+  OK(test_hash(b, 0, &k));
+  CHECK(h == k);
+  OK(test_built("ffi.Shape", 1, tvmffi_int(2), tvmffi_none(), &c));
+  SAME_STRUCTURE(a, c, 0, 0);
+  SAME_STRUCTURE(test_double((uint64_t)0x7FF8 << 48),
+                 test_double((uint64_t)0xFFF1 << 48), 0, 1);
+  OK(test_bigint(&a, 1, 2, 3));
+  OK(test_bigint(&b, 1, 2, 3));
+  OK(test_bigint(&c, 1, 2, 4));
+  SAME_STRUCTURE(a, b, 0, 1);
+  SAME_STRUCTURE(a, c, 0, 0);
+  OK(test_built("ffi.Map", 2, a, tvmffi_int(1), &x));
+  OK(test_built("ffi.Map", 2, b, tvmffi_int(1), &y));
+  SAME_STRUCTURE(x, y, 0, 1);
+  OK(test_hash(x, 0, &h));
+  OK(test_hash(y, 0, &k));
+  CHECK(h == k);
+  /* An empty dict is the first thing that is hashed. */
+  OK(test_built("ffi.Dict", 0, a, a, &x));
+  OK(test_built("ffi.Dict", 0, a, a, &y));
+  OK(test_hash(x, 0, &h));
+  OK(test_hash(y, 0, &k));
+  CHECK(h == k);
+  SAME_STRUCTURE(x, y, 0, 1);
+  /* Only the second map has this key. */
+  OK(test_built("ffi.Map", 0, a, a, &x));
+  OK(test_built("ffi.Map", 2, tvmffi_int(7), tvmffi_int(1), &y));
+  {
+    TVMFFIAny args[4], pair;
+    args[0] = x;
+    args[1] = y;
+    args[2] = args[3] = tvmffi_bool(0);
+    OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+    CHECK_INT(test_only_step(pair.v_obj, 0, &key),
+              TVMFFI_I_STEP_MAP_ITEM_MISSING);
+    CHECK_INT(test_only_step(pair.v_obj, 1, &key), TVMFFI_I_STEP_MAP_ITEM);
+    CHECK_INT(key.v_int64, 7);
+  }
+}
+/* Maps are equal in any order, and have one hash, however many entries. */
+static void test_structural_orders(void) {
+  static const char *const names[] = {"ffi.Map", "ffi.Dict"};
+  enum { ENTRIES = 40 };
+  TVMFFIAny views[2][2 * ENTRIES], last;
+  TVMFFIObject *map[3];
+  int64_t h, k;
+  int i, kind;
+  for (kind = 0; kind < 2; ++kind) {
+    TVMFFIAny item = tvmffi_int(6);
+    SEQUENCE(list, "List", &item, 1);
+    for (i = 0; i < ENTRIES; ++i) {
+      int other = ENTRIES - 1 - i;
+      views[0][2 * i] = views[1][2 * other] = tvmffi_int(i);
+      views[0][2 * i + 1] = views[1][2 * other + 1] =
+          i % 3 ? tvmffi_str("v") : tvmffi_obj(list);
+    }
+    for (i = 0; i < 3; ++i) {
+      if (i == 2) views[1][1] = tvmffi_int(-1);
+      map[i] = test_sequence(names[kind], views[i > 0], 2 * ENTRIES);
+      if (!map[i]) return;
+    }
+    SAME_STRUCTURE(tvmffi_obj(map[0]), tvmffi_obj(map[1]), 0, 1);
+    SAME_STRUCTURE(tvmffi_obj(map[0]), tvmffi_obj(map[2]), 0, 0);
+    /* in the same order, too */
+    views[0][2 * ENTRIES - 1] = tvmffi_int(-1);
+    map[0] = test_sequence(names[kind], views[0], 2 * ENTRIES);
+    if (!map[0]) return;
+    SAME_STRUCTURE(tvmffi_obj(map[2]), tvmffi_obj(map[0]), 0, 1);
+    OK(test_hash(tvmffi_obj(map[0]), 0, &h));
+    OK(test_hash(tvmffi_obj(map[2]), 0, &k));
+    CHECK(h == k);
+    item = tvmffi_obj(list);
+    OK(test_built("ffi.List", 1, item, item, &last));
+    OK(test_hash(last, 0, &h));
+    SAME_STRUCTURE(last, last, 0, 1);
+  }
+}
+#endif /* !TEST_NO_REFLECTION && !TVMFFI_NO_EXTRA */
+
+static const test_case test_structural_cases[] = {
+#if !TEST_NO_REFLECTION && !TVMFFI_NO_EXTRA
+    {"structural: hashes", test_structural_hashes},
+    {"structural: kinds of types", test_structural_kinds},
+    {"structural: graphs", test_structural_graphs},
+    {"structural: variables", test_structural_variables},
+    {"structural: maps", test_structural_maps},
+    {"structural: where values differ", test_structural_mismatch},
+    {"structural: hooks", test_structural_hooks},
+    {"structural: hooks that change what is compared", test_structural_changes},
+    {"structural: depth", test_structural_depth},
+    {"structural: shared parts", test_structural_shared},
+    {"structural: shared objects", test_structural_shared_objects},
+    {"structural: shared maps with objects as keys",
+     test_structural_shared_keys},
+    {"structural: errors", test_structural_errors},
+    {"structural: keys", test_structural_keys},
+    {"structural: tensors", test_structural_tensors},
+    {"structural: contents", test_structural_contents},
+    {"structural: maps in any order", test_structural_orders},
+#endif
+    {NULL, NULL}};

@@ -1,0 +1,861 @@
+/* ======== Visits: visits and mutations ==================================== */
+
+#pragma once
+
+#include "harness.h"
+#include "type.h"
+#include "sequence.h"
+#include "apply.h"
+#include "copy.h"
+#include "structural.h"
+
+#if !TVMFFI_NO_EXTRA && !TEST_NO_REFLECTION && !TEST_NO_TYPES
+/* An object of two fields, for which types are made below. */
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIAny x, y;
+} test_visit_node;
+
+/* Registers such a type: how it counts in comparisons, and the flags of x. */
+static int32_t test_node_type(TVMFFISEqHashKind kind, int64_t flags) {
+  const char *key = test_fresh("unit.Node");
+  int32_t i, index = test_type(key, -1, 1, 0, 1, kTVMFFIObject);
+  TVMFFIAny args[2], any;
+  TVMFFITypeMetadata m;
+  TVMFFIFieldInfo f;
+  if (index < 0) return -1;
+  memset((void *)&m, 0, sizeof(m));
+  m.structural_eq_hash_kind = kind;
+  m.total_size = (int32_t)sizeof(test_visit_node);
+  if (TVMFFITypeRegisterMetadata(index, &m)) return -1;
+  for (i = 0; i < 2; ++i) {
+    memset((void *)&f, 0, sizeof(f));
+    f.name = TEXT(i ? "y" : "x");
+    f.size = 16;
+    f.alignment = 8;
+    f.offset = (int64_t)(i ? offsetof(test_visit_node, y)
+                           : offsetof(test_visit_node, x));
+    f.flags = kTVMFFIFieldFlagBitMaskWritable | (i ? 0 : flags);
+    f.field_static_type_index = kTVMFFIAny;
+    f.getter = tvmffi_i_get_any_field;
+    f.setter = (void *)(uintptr_t)tvmffi_i_set_any_field;
+    if (TVMFFITypeRegisterField(index, &f)) return -1;
+  }
+  args[0] = tvmffi_int(index);
+  args[1] = tvmffi_int((int64_t)sizeof(test_visit_node));
+  if (test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any))
+    return -1;
+  return index;
+}
+
+#define NODE_TYPE(index, kind, flags)          \
+  int32_t index = test_node_type(kind, flags); \
+  OK(index < 0 ? -1 : 0)
+
+/* A node of borrowed values, which the test owns. */
+static TVMFFIObject *test_node_of(int32_t index, TVMFFIAny x, TVMFFIAny y) {
+  TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(test_visit_node));
+  test_visit_node *node = (test_visit_node *)(void *)o;
+  if (!o) {
+    (void)test_code(-1, __FILE__, __LINE__, "a node ");
+    return NULL;
+  }
+  OWN(o);
+  node->x = tvmffi_i_copy_owned(&x);
+  node->y = tvmffi_i_copy_owned(&y);
+  return o;
+}
+
+#define VISIT_NODE(variable, index, x, y)             \
+  TVMFFIObject *variable = test_node_of(index, x, y); \
+  if (!variable) return
+
+/* Says what a value is: a digit, or a letter for its kind. */
+static void test_say_value(const TVMFFIAny *v) {
+  switch (v->type_index) {
+    case kTVMFFINone: test_say('.'); break;
+    case kTVMFFIInt: test_say((char)('0' + v->v_int64 % 10)); break;
+    case kTVMFFIArray: test_say('A'); break;
+    case kTVMFFIList: test_say('L'); break;
+    case kTVMFFIMap: test_say('M'); break;
+    case kTVMFFIDict: test_say('D'); break;
+    default: test_say('o');
+  }
+}
+
+/* What the callbacks below do: they say their value first. */
+enum {
+  TEST_GO_ON,
+  TEST_SAY_REGION, /* and say it */
+  TEST_SKIP,       /* lists */
+  TEST_STOP,       /* at 3 */
+  TEST_RAISE,      /* at 3 */
+  TEST_SAME,       /* map to itself */
+  TEST_ADD,        /* map integers to the next one */
+  TEST_CLEAR,      /* the list that test_touched is */
+  TEST_DEFAULT,    /* descend by the visitor or mutator */
+  TEST_AGAIN       /* visit the value itself */
+};
+static TVMFFIObject *test_touched;
+
+/* Where the stack is now, and was at the lowest. */
+static uintptr_t test_stack, test_stack_lowest;
+static void test_look_at_stack(void) {
+#if TVMFFI_I_GNU
+  test_stack = (uintptr_t)__builtin_frame_address(0);
+#else
+  volatile char variable = 0;
+  test_stack = (uintptr_t)&variable;
+#endif
+  if (test_stack < test_stack_lowest) test_stack_lowest = test_stack;
+}
+
+static int test_on_value(void *self, const TVMFFIAny *args, int32_t num_args,
+                         TVMFFIAny *result) {
+  TVMFFIAny any = tvmffi_none();
+  const char *name;
+  int how = (int)*(const char *)self;
+  int is_mutator =
+      num_args > 1 && args[1].type_index == TVMFFI_I_STRUCTURAL_MUTATOR;
+  if (how != TEST_AGAIN) test_say_value(&args[0]);
+  switch (how) {
+    case TEST_SAY_REGION: test_say_value(&args[num_args - 1]); break;
+    case TEST_SKIP:
+      if (args->type_index == kTVMFFIList) *result = tvmffi_int(1);
+      break;
+    case TEST_STOP:
+      if (args->type_index != kTVMFFIInt || args->v_int64 != 3) break;
+      return tvmffi_call(tvmffi_str("ffi.VisitInterrupt"),
+                         tvmffi_out_any(result), tvmffi_int(33));
+    case TEST_RAISE:
+      if (args->type_index == kTVMFFIInt && args->v_int64 == 3)
+        return TVMFFI_RAISE("ValueError", "three");
+      return TVMFFIAnyViewToOwnedAny(args, result);
+    case TEST_SAME: return TVMFFIAnyViewToOwnedAny(args, result);
+    case TEST_ADD:
+      if (args->type_index == kTVMFFIInt) {
+        *result = tvmffi_int(args->v_int64 + 1);
+        break;
+      }
+      return TVMFFIAnyViewToOwnedAny(args, result);
+    case TEST_CLEAR:
+      any = tvmffi_obj(test_touched);
+      TVMFFI_TRY(
+          tvmffi_call(tvmffi_str("ffi.ListClear"), tvmffi_out_any(NULL), any));
+      *result = args->type_index == kTVMFFIInt ? tvmffi_int(9) : tvmffi_none();
+      break;
+    case TEST_DEFAULT:
+    case TEST_AGAIN:
+      name = is_mutator ? "ffi.StructuralMutatorDefaultMutate"
+                        : "ffi.StructuralVisitorDefaultVisit";
+      if (how == TEST_AGAIN) {
+        name = "ffi.StructuralVisitorVisit";
+        test_look_at_stack();
+      }
+      return tvmffi_call(tvmffi_str(name), tvmffi_out_any(result), args[1],
+                         args[0]);
+    default: break;
+  }
+  return 0;
+}
+
+/* An array (owned by the test) of one callback for the type. */
+static TVMFFIAny test_callbacks(int how, int32_t type_index, int width) {
+  static const char hows[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIObject *row;
+  TVMFFIAny views[3];
+  if (test_code(TVMFFIFunctionCreate((void *)(uintptr_t)&hows[how],
+                                     test_on_value, NULL, &f),
+                __FILE__, __LINE__, "a callback "))
+    return tvmffi_none();
+  OWN(f);
+  views[0] = tvmffi_int(type_index);
+  views[1] = tvmffi_obj((TVMFFIObject *)f);
+  views[2] = tvmffi_bool(0);
+  row = test_sequence("ffi.Array", views, width);
+  if (!row) return tvmffi_none();
+  views[0] = tvmffi_obj(row);
+  row = test_sequence("ffi.Array", views, 1);
+  return row ? tvmffi_obj(row) : tvmffi_none();
+}
+
+static int test_walk(TVMFFIAny root, int how, int32_t index, int order,
+                     TVMFFIAny *result) {
+  TVMFFIAny args[4];
+  TVMFFIObject *none = test_sequence("ffi.Array", NULL, 0);
+  args[0] = root;
+  args[how == TEST_SAY_REGION ? 2 : 1] = test_callbacks(how, index, 2);
+  args[how == TEST_SAY_REGION ? 1 : 2] =
+      none ? tvmffi_obj(none) : tvmffi_none();
+  args[3] = tvmffi_int(order);
+  if (args[1].type_index == kTVMFFINone || args[2].type_index == kTVMFFINone)
+    return tvmffi_i_no_memory();
+  return test_apply_global(
+      how == TEST_SAME || how == TEST_ADD || how == TEST_CLEAR
+          ? "ffi.StructuralMap"
+          : "ffi.StructuralWalk",
+      args, 4, result);
+}
+
+static int test_descend(const char *name, TVMFFIAny root, int how,
+                        int32_t index, int width, TVMFFIAny *result) {
+  TVMFFIAny args[2];
+  args[0] = root;
+  args[1] = test_callbacks(how, index, width);
+  if (args[1].type_index == kTVMFFINone) return tvmffi_i_no_memory();
+  return test_apply_global(name, args, 2, result);
+}
+
+/* [1, [2, None] as a list, {1: 3} as a map, {1: 4} as a dict]. */
+static TVMFFIObject *test_tree(void) {
+  TVMFFIAny views[4], pair[2];
+  TVMFFIObject *o[3];
+  pair[0] = tvmffi_int(2);
+  pair[1] = tvmffi_none();
+  o[0] = test_sequence("ffi.List", pair, 2);
+  pair[0] = tvmffi_int(1);
+  pair[1] = tvmffi_int(3);
+  o[1] = o[0] ? test_sequence("ffi.Map", pair, 2) : NULL;
+  pair[1] = tvmffi_int(4);
+  o[2] = o[1] ? test_sequence("ffi.Dict", pair, 2) : NULL;
+  if (!o[2]) return NULL;
+  views[0] = tvmffi_int(1);
+  views[1] = tvmffi_obj(o[0]);
+  views[2] = tvmffi_obj(o[1]);
+  views[3] = tvmffi_obj(o[2]);
+  return test_sequence("ffi.Array", views, 4);
+}
+
+static void test_visit_columns(void) {
+  static const char *const names[] = {"__s_visit__", "__s_mutate__",
+                                      "__s_maybe_inplace_mutate__"};
+  int32_t i, k;
+  OK(TVMFFIGetTypeInfo(kTVMFFIArray) ? 0 : -1);
+  for (k = 0; k < 3; ++k)
+    for (i = 0; i < kTVMFFIStaticObjectEnd; ++i) {
+      int leaf = i == kTVMFFIStr || i == kTVMFFIBytes || i == kTVMFFIBigInt;
+      int has = tvmffi_i_is_container(i) || (k && leaf);
+      CHECK_INT(test_value_of(i, names[k]).type_index,
+                has ? kTVMFFIOpaquePtr : kTVMFFINone);
+    }
+}
+
+static void test_walks(void) {
+  TVMFFIObject *tree = test_tree();
+  TVMFFIAny any;
+  if (!tree) return;
+  OK(test_walk(tvmffi_obj(tree), TEST_GO_ON, kTVMFFIAny, 0, &any));
+  CHECK_LOG("A1L2M3D4");
+  CHECK_INT(any.type_index, kTVMFFINone);
+  OK(test_walk(tvmffi_obj(tree), TEST_GO_ON, kTVMFFIAny, 1, &any));
+  CHECK_LOG("12L3M4DA");
+  OK(test_walk(tvmffi_obj(tree), TEST_SKIP, kTVMFFIAny, 0, &any));
+  CHECK_LOG("A1LM3D4");
+  OK(test_walk(tvmffi_obj(tree), TEST_STOP, kTVMFFIAny, 1, &any));
+  CHECK_LOG("12L3");
+  CHECK_INT(any.type_index, kTVMFFIVisitInterrupt);
+  CHECK_INT(test_get_field(any.v_obj, "value").v_int64, 33);
+  OK(test_walk(tvmffi_int(5), TEST_GO_ON, kTVMFFIObject, 1, &any));
+  OK(test_walk(tvmffi_int(5), TEST_GO_ON, kTVMFFIInt, 1, &any));
+  CHECK_LOG("5");
+}
+
+static void test_visits(void) {
+  TVMFFIObject *tree = test_tree();
+  TVMFFIAny any;
+  if (!tree) return;
+  OK(test_descend("ffi.StructuralVisit", tvmffi_obj(tree), TEST_GO_ON,
+                  kTVMFFIList, 2, &any));
+  CHECK_LOG("L");
+  OK(test_descend("ffi.StructuralVisit", tvmffi_obj(tree), TEST_DEFAULT,
+                  kTVMFFIAny, 2, &any));
+  CHECK_LOG("A1L2M3D4");
+  OK(test_descend("ffi.StructuralMutate", tvmffi_obj(tree), TEST_DEFAULT,
+                  kTVMFFIObject, 3, &any));
+  CHECK_LOG("ALMD");
+  CHECK(any.v_obj == tree);
+  OK(test_descend("ffi.StructuralMutate", tvmffi_obj(tree), TEST_ADD,
+                  kTVMFFIInt, 3, &any));
+  CHECK_LOG("1234");
+  CHECK(any.v_obj != tree);
+}
+
+static void test_maps_on_write(void) {
+  TVMFFIObject *tree = test_tree(), *inner;
+  TVMFFIAny any, key = tvmffi_int(1);
+  TVMFFIAny moved;
+  if (!tree) return;
+  inner = test_item(tree, 1);
+  OK(test_walk(tvmffi_obj(tree), TEST_SAME, kTVMFFIAny, 1, &any));
+  CHECK(any.v_obj == tree);
+  CHECK_LOG("12.L3M4DA");
+  OK(test_walk(tvmffi_obj(tree), TEST_ADD, kTVMFFIInt, 0, &any));
+  CHECK_LOG("1234");
+  CHECK(any.v_obj != tree && test_item(any.v_obj, 1) != inner);
+  CHECK_INT(((TVMFFIAny *)test_cell(tree)->data)->v_int64, 1);
+  CHECK_INT(((TVMFFIAny *)test_cell(any.v_obj)->data)->v_int64, 2);
+  CHECK_INT(tvmffi_i_map_get(test_item(any.v_obj, 2), &key)->v_int64, 4);
+  CHECK_INT(tvmffi_i_map_get(test_item(tree, 2), &key)->v_int64, 3);
+  CHECK_INT(tvmffi_i_map_get(test_item(any.v_obj, 3), &key)->v_int64, 5);
+  /* What is moved there, and is shared no more, is changed in place. */
+  tree = any.v_obj;
+  inner = test_item(tree, 1);
+  tvmffi_retain(inner);
+  OWN(inner);
+  tvmffi_retain(tree);
+  test_drop(tree);
+  moved = tvmffi_obj(tree);
+  any = tvmffi_i_pointer(kTVMFFIObjectRValueRef, &moved.v_obj);
+  if (test_walk(any, TEST_ADD, kTVMFFIInt, 1, &any)) {
+    tvmffi_release(moved.v_obj);
+    OK(-1);
+    return;
+  }
+  CHECK_LOG("2345");
+  CHECK(any.v_obj == tree && test_item(tree, 1) != inner);
+  CHECK_INT(((TVMFFIAny *)test_cell(tree)->data)->v_int64, 3);
+  CHECK_INT(((TVMFFIAny *)test_cell(inner)->data)->v_int64, 3);
+  CHECK_INT(tvmffi_i_map_get(test_item(tree, 2), &key)->v_int64, 5);
+}
+
+static void test_visited_fields(void) {
+  NODE_TYPE(plain, kTVMFFISEqHashKindTreeNode, 0);
+  NODE_TYPE(ignores, kTVMFFISEqHashKindTreeNode,
+            kTVMFFIFieldFlagBitMaskSEqHashIgnore);
+  TVMFFIAny any;
+  VISIT_NODE(a, ignores, tvmffi_int(1), tvmffi_int(2));
+  VISIT_NODE(b, plain, tvmffi_obj(a), tvmffi_int(3));
+  OK(test_walk(tvmffi_obj(b), TEST_GO_ON, kTVMFFIAny, 0, &any));
+  CHECK_LOG("oo23");
+  OK(test_walk(tvmffi_obj(b), TEST_ADD, kTVMFFIInt, 1, &any));
+  CHECK_LOG("23");
+  CHECK(any.v_obj != b);
+  CHECK_INT(test_get_field(any.v_obj, "y").v_int64, 4);
+  any = test_get_field(any.v_obj, "x");
+  CHECK_INT(test_get_field(any.v_obj, "x").v_int64, 1);
+  CHECK_INT(test_get_field(any.v_obj, "y").v_int64, 3);
+  CHECK_INT(test_get_field(a, "y").v_int64, 2);
+}
+
+/* A variable is rewritten where it is defined, and so in all its uses. */
+static void test_variables(void) {
+  NODE_TYPE(var, kTVMFFISEqHashKindFreeVar, 0);
+  NODE_TYPE(simple, kTVMFFISEqHashKindTreeNode,
+            kTVMFFIFieldFlagBitMaskSEqHashDefSimple);
+  NODE_TYPE(pattern, kTVMFFISEqHashKindTreeNode,
+            kTVMFFIFieldFlagBitMaskSEqHashDefPattern);
+  NODE_TYPE(shared, kTVMFFISEqHashKindDAGNode, 0);
+  TVMFFIAny any, pair[2];
+  VISIT_NODE(type, var, tvmffi_none(), tvmffi_none());
+  VISIT_NODE(v, var, tvmffi_int(1), tvmffi_obj(type));
+  VISIT_NODE(s, simple, tvmffi_obj(v), tvmffi_obj(v));
+  VISIT_NODE(p, pattern, tvmffi_obj(v), tvmffi_obj(v));
+  VISIT_NODE(d, shared, tvmffi_int(5), tvmffi_none());
+  OK(test_walk(tvmffi_obj(s), TEST_SAY_REGION, kTVMFFIObject, 0, &any));
+  CHECK_LOG("o0o2o0o0o0");
+  OK(test_walk(tvmffi_obj(p), TEST_SAY_REGION, kTVMFFIObject, 0, &any));
+  CHECK_LOG("o0o1o1o0o0");
+  OK(test_walk(tvmffi_obj(s), TEST_ADD, kTVMFFIInt, 1, &any));
+  CHECK_LOG("1");
+  CHECK(any.v_obj != s);
+  CHECK(test_get_field(any.v_obj, "x").v_obj ==
+        test_get_field(any.v_obj, "y").v_obj);
+  CHECK(test_get_field(any.v_obj, "x").v_obj != v);
+  OK(test_walk(tvmffi_obj(v), TEST_ADD, kTVMFFIInt, 1, &any));
+  CHECK(any.v_obj == v); /* a use of a variable that nobody rewrote */
+  pair[0] = pair[1] = tvmffi_obj(d);
+  {
+    SEQUENCE(twice, "Array", pair, 2);
+    OK(test_walk(tvmffi_obj(twice), TEST_ADD, kTVMFFIInt, 1, &any));
+    CHECK_LOG("5");
+    CHECK(test_item(any.v_obj, 0) == test_item(any.v_obj, 1));
+    CHECK(test_item(any.v_obj, 0) != d);
+  }
+}
+
+/* A visitor's own functions, called back with it. */
+static int test_on_mutator(void *self, const TVMFFIAny *args, int32_t num_args,
+                           TVMFFIAny *result) {
+  static const char name[] = "ffi.StructuralMutatorWithDefRegionKind";
+  TVMFFIAny m = args[1], any = tvmffi_none(), got = tvmffi_none();
+  TVMFFIObjectHandle raise = NULL;
+  int64_t region = -1;
+  (void)self, (void)num_args;
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralMutatorVarRemapGet"),
+                         tvmffi_out_any(&got), m, args[0]));
+  CHECK_INT(got.type_index, kTVMFFINone);
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralMutatorVarRemapSet"),
+                         tvmffi_out_any(NULL), m, args[0], tvmffi_int(7)));
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralMutatorVarRemapSet"),
+                         tvmffi_out_any(NULL), m, args[0], tvmffi_int(8)));
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralMutatorVarRemapGet"),
+                         tvmffi_out_any(&got), m, args[0]));
+  CHECK_INT(got.v_int64, 8);
+  FAILS(tvmffi_call(tvmffi_str("ffi.StructuralMutatorVarRemapSet"),
+                    tvmffi_out_any(NULL), m, tvmffi_int(1), tvmffi_int(2)),
+        "TypeError", "Variable-remap key must be an object-backed value");
+  TVMFFI_TRY(TVMFFIFunctionCreate(NULL, test_raise_callback, NULL, &raise));
+  any = tvmffi_obj((TVMFFIObject *)raise);
+  FAILS(tvmffi_call(tvmffi_str(name), tvmffi_out_any(&got), m, tvmffi_int(2),
+                    any),
+        "ValueError", "the callback says no");
+  tvmffi_release(raise);
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralMutatorDefRegionKind"),
+                         tvmffi_out_int64(&region), m));
+  CHECK_INT(region, 0);
+  *result = tvmffi_int(4);
+  return 0;
+}
+
+static void test_mutators(void) {
+  TVMFFIObject *tree = test_tree();
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny row[3], any, args[2];
+  if (!tree) return;
+  OK(TVMFFIFunctionCreate(NULL, test_on_mutator, NULL, &f));
+  OWN(f);
+  row[0] = tvmffi_int(kTVMFFIArray);
+  row[1] = tvmffi_obj((TVMFFIObject *)f);
+  row[2] = tvmffi_bool(0);
+  {
+    SEQUENCE(entry, "Array", row, 3);
+    row[0] = tvmffi_obj(entry);
+  }
+  {
+    SEQUENCE(entries, "Array", row, 1);
+    args[0] = tvmffi_obj(tree);
+    args[1] = tvmffi_obj(entries);
+    OK(test_apply_global("ffi.StructuralMutate", args, 2, &any));
+    CHECK_INT(any.v_int64, 4);
+  }
+}
+
+static TVMFFIAny test_kept_visitor; /* borrowed, during a visit */
+
+static int test_in_region(void *self, const TVMFFIAny *args, int32_t num_args,
+                          TVMFFIAny *result) {
+  int64_t region = -1;
+  (void)self, (void)args, (void)num_args;
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralVisitorDefRegionKind"),
+                         tvmffi_out_int64(&region), test_kept_visitor));
+  *result = tvmffi_int(region);
+  return 0;
+}
+
+static int test_on_visitor(void *self, const TVMFFIAny *args, int32_t num_args,
+                           TVMFFIAny *result) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny any, visitor = args[1];
+  int64_t region = -1;
+  int code;
+  (void)self, (void)num_args, (void)result;
+  test_kept_visitor = visitor;
+  TVMFFI_TRY(TVMFFIFunctionCreate(NULL, test_in_region, NULL, &f));
+  any = tvmffi_obj((TVMFFIObject *)f);
+  code = tvmffi_call(tvmffi_str("ffi.StructuralVisitorWithDefRegionKind"),
+                     tvmffi_out_int64(&region), visitor, tvmffi_int(2), any);
+  tvmffi_release(f);
+  TVMFFI_TRY(code);
+  CHECK_INT(region, 2);
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.StructuralVisitorDefRegionKind"),
+                         tvmffi_out_int64(&region), visitor));
+  CHECK_INT(region, 0);
+  return 0;
+}
+
+/* Calls a function of two arguments with the tree and a list of lists that has
+   one callback. */
+static int test_visit_by(const char *name, TVMFFISafeCallType call,
+                         int32_t type_index, int n, TVMFFIAny *result) {
+  TVMFFIObject *tree = test_tree();
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny row[3], args[2], inner;
+  if (!tree) return tvmffi_i_no_memory();
+  TVMFFI_TRY(TVMFFIFunctionCreate(NULL, call, NULL, &f));
+  OWN(f);
+  row[0] = tvmffi_int(type_index);
+  row[1] = tvmffi_obj((TVMFFIObject *)f);
+  row[2] = tvmffi_bool(0);
+  TVMFFI_TRY(test_apply_global("ffi.Array", row, n, &inner));
+  TVMFFI_TRY(test_apply_global("ffi.List", &inner, 1, &args[1]));
+  args[0] = tvmffi_obj(tree);
+  return test_apply_global(name, args, 2, result);
+}
+
+static int test_give_a_text(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  TVMFFIByteArray text = TEXT("no result of a visit");
+  (void)self, (void)args, (void)num_args;
+  return TVMFFIStringFromByteArray(&text, result);
+}
+
+static int test_mutate_again(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)num_args;
+  return tvmffi_call(tvmffi_str("ffi.StructuralMutatorMutate"),
+                     tvmffi_out_any(result), args[1], tvmffi_int(6));
+}
+
+static void test_visitors(void) {
+  TVMFFIObjectHandle error = NULL;
+  TVMFFIAny any;
+  OK(test_visit_by("ffi.StructuralVisit", test_on_visitor, kTVMFFIArray, 2,
+                   &any));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  OK(test_visit_by("ffi.StructuralMutate", test_mutate_again, kTVMFFIArray, 3,
+                   &any));
+  CHECK_INT(any.type_index, kTVMFFIInt);
+  CHECK_INT(any.v_int64, 6);
+  FAILS(test_visit_by("ffi.StructuralVisit", test_give_a_text, kTVMFFIArray, 2,
+                      &any),
+        "TypeError", NULL);
+  /* A type that does not exist matches nothing, and leaves no error. */
+  OK(test_visit_by("ffi.StructuralVisit", test_give_a_text, 120, 2, &any));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  TVMFFIErrorMoveFromRaised(&error);
+  CHECK(!error);
+  tvmffi_release(error);
+}
+
+/* Takes the error of a failed walk and gives where it came from. */
+static void test_error_places(void) {
+  NODE_TYPE(plain, kTVMFFISEqHashKindTreeNode, 0);
+  TVMFFIAny items[2], args[3], any, context;
+  TVMFFIObject *error, *path;
+  int order;
+  VISIT_NODE(bottom, plain, tvmffi_int(3), tvmffi_none());
+  items[0] = tvmffi_int(1);
+  items[1] = tvmffi_obj(bottom);
+  {
+    SEQUENCE(list, "List", items, 2);
+    VISIT_NODE(root, plain, tvmffi_none(), tvmffi_obj(list));
+    for (order = 0; order < 2; ++order) {
+      int code =
+          test_walk(tvmffi_obj(root), TEST_RAISE, kTVMFFIInt, order, &any);
+      CHECK(code != 0);
+      test_log_size = 0;
+      error = tvmffi_error_take();
+      if (!CHECK(error != NULL)) return;
+      OWN(error);
+      if (test_hits()) return;
+      context = tvmffi_obj(
+          (TVMFFIObject *)TVMFFIErrorGetCellPtr(error)->extra_context);
+      if (!CHECK(context.v_obj != NULL)) return;
+      any = test_get_field(context.v_obj, "reverse_visit_pattern");
+      CHECK_INT(test_cell(any.v_obj)->size, 3);
+      CHECK(test_item(any.v_obj, 0) == bottom);
+      CHECK(test_item(any.v_obj, 1) == list);
+      CHECK(test_item(any.v_obj, 2) == root);
+      /* No path leads through a list as an object, so only a part is found. */
+      args[0] = tvmffi_obj(root);
+      args[1] = context;
+      args[2] = tvmffi_bool(0);
+      OK(test_apply_global("ffi.VisitErrorContext.FindAccessPaths", args, 3,
+                           &any));
+      CHECK_INT(test_cell(any.v_obj)->size, 0);
+    }
+    items[0] = tvmffi_obj(bottom);
+    items[1] = tvmffi_obj(root);
+    {
+      SEQUENCE(pattern, "List", items, 2);
+      any = tvmffi_obj(pattern);
+      OK(tvmffi_i_set_field(
+          &TVMFFIGetTypeInfo(TVMFFI_I_VISIT_ERROR_CONTEXT)->fields[0],
+          context.v_obj, &any));
+    }
+    OK(test_apply_global("ffi.VisitErrorContext.FindAccessPaths", args, 3,
+                         &any));
+    CHECK_INT(test_cell(any.v_obj)->size, 1);
+    path = test_item(any.v_obj, 0);
+    CHECK_INT(test_get_field(path, "depth").v_int64, 2);
+    any = test_get_field(path, "step");
+    CHECK_INT(test_get_field(any.v_obj, "key").v_int64, 1);
+  }
+}
+
+/* A hook of C that says so, and visits the field x. */
+static TVMFFIAny test_visit_hook(void *visitor, TVMFFIAny value) {
+  const tvmffi_i_visitor *v = (const tvmffi_i_visitor *)visitor;
+  test_say('h');
+  return tvmffi_i_table_of(v)->enter(visitor,
+                                     ((test_visit_node *)value.v_ptr)->x);
+}
+
+static void test_visit_hooks(void) {
+  NODE_TYPE(native, kTVMFFISEqHashKindTreeNode, 0);
+  NODE_TYPE(packed, kTVMFFISEqHashKindTreeNode, 0);
+  NODE_TYPE(bad, kTVMFFISEqHashKindTreeNode, 0);
+  TVMFFIByteArray visit = TEXT("__s_visit__"), mutate = TEXT("__s_mutate__");
+  TVMFFIAny hook = tvmffi_ptr((void *)(uintptr_t)test_visit_hook), any;
+  TVMFFIObjectHandle f = NULL;
+  VISIT_NODE(a, native, tvmffi_int(1), tvmffi_int(2));
+  VISIT_NODE(b, packed, tvmffi_int(1), tvmffi_obj(a));
+  VISIT_NODE(c, bad, tvmffi_int(1), tvmffi_int(2));
+  OK(TVMFFITypeRegisterAttr(native, &visit, &hook));
+  OK(test_walk(tvmffi_obj(a), TEST_GO_ON, kTVMFFIAny, 1, &any));
+  CHECK_LOG("h1o");
+  OK(TVMFFIFunctionCreate(NULL, test_raise_callback, NULL, &f));
+  OWN(f);
+  hook = tvmffi_obj((TVMFFIObject *)f);
+  OK(TVMFFITypeRegisterAttr(packed, &visit, &hook));
+  FAILS(test_walk(tvmffi_obj(b), TEST_GO_ON, kTVMFFIAny, 1, &any), "ValueError",
+        "the callback says no");
+  hook = tvmffi_int(1);
+  OK(TVMFFITypeRegisterAttr(bad, &visit, &hook));
+  OK(TVMFFITypeRegisterAttr(bad, &mutate, &hook));
+  FAILS(test_walk(tvmffi_obj(c), TEST_GO_ON, kTVMFFIAny, 1, &any), "TypeError",
+        "__s_visit__ must be an opaque function pointer or ffi.Function");
+  FAILS(test_walk(tvmffi_obj(c), TEST_SAME, kTVMFFIAny, 1, &any), "TypeError",
+        "__s_mutate__ must be a direct hook pointer or ffi.Function");
+}
+
+/* A container that its callbacks empty. */
+static void test_visited_changes(void) {
+  TVMFFIAny items[3], any;
+  int how;
+  for (how = 0; how < 2; ++how) {
+    TVMFFIObject *list;
+    items[0] = tvmffi_int(1);
+    items[1] = tvmffi_int(2);
+    list = test_sequence("ffi.List", items, 2);
+    if (!list) return;
+    items[0] = tvmffi_obj(list);
+    {
+      SEQUENCE(root, "Array", items, 1);
+      test_touched = list;
+      OK(test_walk(tvmffi_obj(root), TEST_CLEAR, how ? kTVMFFIList : kTVMFFIInt,
+                   0, &any));
+      CHECK_LOG(how ? "L" : "1");
+      CHECK_INT(test_cell(list)->size, 0);
+    }
+  }
+}
+
+static void test_deep_visits(void) {
+  TVMFFIObject *list = tvmffi_i_new_list(1);
+  int i, n = test_scale(TEST_CHAIN < 20000 ? TEST_CHAIN : 20000, 20);
+  TVMFFIAny any = tvmffi_int(5);
+  if (list && tvmffi_i_list_append(list, &any)) {
+    tvmffi_release(list);
+    list = NULL;
+  }
+  for (i = 0; list && i < n; ++i) {
+    TVMFFIObject *outer = tvmffi_i_new_list(1);
+    any = tvmffi_obj(list);
+    if (outer && tvmffi_i_list_append(outer, &any)) {
+      tvmffi_release(outer);
+      outer = NULL;
+    }
+    tvmffi_release(list);
+    list = outer;
+  }
+  OK(list ? 0 : -1);
+  OWN(list);
+  OK(test_walk(tvmffi_obj(list), TEST_GO_ON, kTVMFFIInt, 0, &any));
+  CHECK_LOG("5");
+  OK(test_walk(tvmffi_obj(list), TEST_ADD, kTVMFFIInt, 1, &any));
+  CHECK_LOG("5");
+  CHECK(any.v_obj != list);
+}
+
+static void test_endless_visits(void) {
+  TVMFFIObject *list = test_sequence("ffi.List", NULL, 0);
+  TVMFFIAny any, self;
+  if (!list) return;
+  self = tvmffi_obj(list);
+  if (!test_oom && TEST_CHAIN >= 1000000) {
+    OK(tvmffi_i_list_append(list, &self));
+    FAILS(test_walk(self, TEST_GO_ON, kTVMFFIInt, 1, &any), "ValueError",
+          "StructuralVisit: maximum stack depth (1048576) exceeded");
+    OK(DO("ListClear", self));
+  }
+  /* Hooks nest as deep as the stack surely bears. */
+  if (!test_oom) {
+    test_stack_lowest = UINTPTR_MAX;
+    test_look_at_stack();
+    FAILS(test_descend("ffi.StructuralVisit", self, TEST_AGAIN, kTVMFFIList, 2,
+                       &any),
+          "RecursionError", NESTED);
+    test_look_at_stack();
+    CHECK(test_stack - test_stack_lowest < 1 << 20);
+    CHECK(test_stack - test_stack_lowest > 1 << 17);
+    /* As if the stack had been used up, or this were another one. */
+    test_look_at_stack();
+    tvmffi_i_self()->nesting = 1;
+    tvmffi_i_self()->nesting_base = test_stack - 1024 * TVMFFI_I_MAX_NESTING_KB;
+    tvmffi_i_self()->nesting_base -= 1 << 17; /* above may be no address */
+    FAILS(test_descend("ffi.StructuralVisit", self, TEST_GO_ON, kTVMFFIList, 2,
+                       &any),
+          "RecursionError", NESTED);
+    tvmffi_i_self()->nesting_base = test_stack / 2;
+    OK(test_descend("ffi.StructuralVisit", self, TEST_GO_ON, kTVMFFIList, 2,
+                    &any));
+    CHECK_INT(tvmffi_i_self()->nesting, 1);
+    test_log_size = 0;
+    tvmffi_i_self()->nesting = 0;
+  }
+  test_look_at_stack();
+  /* As if most of the nesting had been done. */
+  tvmffi_i_self()->nesting_base = test_stack;
+  tvmffi_i_self()->nesting = TVMFFI_I_MAX_STRUCTURAL_NESTING - 5;
+  FAILS(test_descend("ffi.StructuralVisit", self, TEST_AGAIN, kTVMFFIList, 2,
+                     &any),
+        "RecursionError", NESTED);
+  CHECK_INT(tvmffi_i_self()->nesting, TVMFFI_I_MAX_STRUCTURAL_NESTING - 5);
+  tvmffi_i_self()->nesting = 0;
+}
+
+static void test_bad_visits(void) {
+  TVMFFIObject *tree = test_tree(), *visitor;
+  TVMFFIAny args[4], any, copy;
+  if (!tree) return;
+  args[0] = args[1] = tvmffi_obj(tree);
+  FAILS(test_apply_global("ffi.StructuralVisit", args, 2, &any), "TypeError",
+        "Mismatched type on argument #1 when calling: `ffi.StructuralVisit(0: "
+        "AnyView, 1: Array<Tuple<int, ffi.Function>>) -> "
+        "Optional<ffi.VisitInterrupt>`. Expected `Array<Tuple<int, "
+        "ffi.Function>>` but got `Array[index 0: int]`");
+  FAILS(test_descend("ffi.StructuralVisit", tvmffi_obj(tree), TEST_GO_ON, 1, 3,
+                     &any),
+        "TypeError", "...but got `Array[index 0: Array[size=3]]`");
+  FAILS(test_walk(tvmffi_i_pointer(kTVMFFIArray, NULL), TEST_GO_ON, 1, 0, &any),
+        "ValueError", "The root is a NULL object");
+  /* A copy has a visitor's table and nothing that it could call. */
+  visitor =
+      (TVMFFIObject *)(void *)tvmffi_i_new_engine(TVMFFI_I_VISIT, NULL, NULL);
+  OK(visitor ? 0 : -1);
+  OWN(visitor);
+  args[0] = tvmffi_obj(visitor);
+  OK(test_apply_attr(TVMFFI_I_STRUCTURAL_VISITOR, "__ffi_shallow_copy__", args,
+                     1, &copy));
+  args[0] = copy;
+  args[1] = tvmffi_obj(tree);
+  FAILS(test_apply_global("ffi.StructuralVisitorVisit", args, 2, &any),
+        "TypeError", "A copy of a structural visitor or mutator cannot go on");
+  args[0] = tvmffi_obj(visitor);
+  args[1] = tvmffi_i_pointer(kTVMFFIArray, NULL);
+  FAILS(test_apply_global("ffi.StructuralVisitorDefaultVisit", args, 2, &any),
+        "ValueError", "The value is a NULL object");
+}
+
+/* A visitor and a mutator as C++ has them. */
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static TVMFFIAny test_enter(void *visitor, TVMFFIAny value) {
+  (void)visitor;
+  test_say_value(&value);
+  return value.type_index == kTVMFFIInt && value.v_int64 == 3 ? tvmffi_bool(1)
+                                                              : tvmffi_none();
+}
+static TVMFFIAny test_enter_to_add(void *mutator, TVMFFIAny value) {
+  (void)mutator;
+  test_say_value(&value);
+  if (value.type_index == kTVMFFIInt) return tvmffi_int(value.v_int64 + 1);
+  value.type_index = kTVMFFIUnchanged;
+  value.v_int64 = 0;
+  return value;
+}
+static TVMFFIAny test_enter_unique(void *mutator, TVMFFIAny value) {
+  (void)mutator;
+  test_say(tvmffi_i_is_unique(&value) ? 'u' : '!');
+  return tvmffi_int(value.type_index);
+}
+#if defined(__cplusplus)
+}
+#endif
+
+static void test_foreign_visitors(void) {
+  static const tvmffi_i_visit_table visits = {test_enter, NULL, NULL, NULL};
+  static const tvmffi_i_visit_table mutates = {test_enter_to_add,
+                                               test_enter_unique, NULL, NULL};
+  TVMFFIObject *tree = test_tree();
+  tvmffi_i_visitor v;
+  TVMFFIObject *outer;
+  TVMFFIAny any, *items;
+  int i;
+  if (!tree) return;
+  memset((void *)&v, 0, sizeof(v));
+  v.table = (void *)(uintptr_t)&visits;
+  any = tvmffi_i_visit_container(&v, tvmffi_obj(tree));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  CHECK_LOG("1LMD");
+  items = (TVMFFIAny *)test_cell(tree)->data;
+  for (i = 1; i < 4; ++i) {
+    any = tvmffi_i_visit_container(&v, items[i]);
+    CHECK_INT(any.type_index, i == 2 ? kTVMFFIBool : kTVMFFINone);
+  }
+  CHECK_LOG("2.34");
+  v.table = (void *)(uintptr_t)&mutates;
+  any = tvmffi_i_mutate_container(&v, tvmffi_obj(tree));
+  OK(tvmffi_i_give(any, &any));
+  OWN_ANY(any);
+  CHECK_LOG("1LMD");
+  CHECK(any.v_obj != tree && test_item(any.v_obj, 1) == items[1].v_obj);
+  CHECK_INT(((TVMFFIAny *)test_cell(any.v_obj)->data)->v_int64, 2);
+  any = tvmffi_i_mutate_container(&v, items[3]);
+  OK(tvmffi_i_give(any, &any));
+  OWN_ANY(any);
+  CHECK_LOG("4");
+  /* What nobody else has is taken out of its place meanwhile. */
+  outer = test_sequence("ffi.List", NULL, 0);
+  if (!outer) return;
+  any = tvmffi_obj(tvmffi_i_new_list(0));
+  OK(any.v_obj ? 0 : -1);
+  i = tvmffi_i_list_append(outer, &any);
+  tvmffi_any_release(&any);
+  OK(i);
+  any = tvmffi_i_mutate_in_place(&v, tvmffi_obj(outer));
+  CHECK_INT(any.type_index, kTVMFFIUnchanged);
+  CHECK_LOG("u");
+  CHECK_INT(((TVMFFIAny *)test_cell(outer)->data)->v_int64, kTVMFFIList);
+}
+
+/* A mutator of ours is told by others what nobody else has. */
+static void test_unique_values(void) {
+  TVMFFIAny callbacks = test_callbacks(TEST_ADD, kTVMFFIInt, 2), pair[2], any;
+  TVMFFIObject *mutator;
+  pair[0] = tvmffi_int(1);
+  pair[1] = tvmffi_int(4);
+  if (callbacks.type_index == kTVMFFINone) return;
+  mutator = (TVMFFIObject *)(void *)tvmffi_i_new_engine(TVMFFI_I_MAP_BEFORE,
+                                                        callbacks.v_obj, NULL);
+  OK(mutator ? 0 : -1);
+  OWN(mutator);
+  {
+    SEQUENCE(list, "List", pair, 2);
+    any = tvmffi_i_enter_unique(mutator, tvmffi_obj(list));
+    OK(tvmffi_i_give(any, &any));
+    CHECK_INT(any.type_index, kTVMFFIUnchanged);
+    CHECK_LOG("14");
+    CHECK_INT(((TVMFFIAny *)test_cell(list)->data)[1].v_int64, 5);
+    any = tvmffi_i_enter_mutator(mutator, tvmffi_obj(list));
+    OK(tvmffi_i_give(any, &any));
+    OWN_ANY(any);
+    CHECK_LOG("25");
+    CHECK(any.v_obj != list);
+  }
+}
+#endif
+
+static const test_case test_visit_cases[] = {
+#if !TVMFFI_NO_EXTRA && !TEST_NO_REFLECTION && !TEST_NO_TYPES
+    {"visits: attribute columns", test_visit_columns},
+    {"visits: walks", test_walks},
+    {"visits: callbacks that own the descent", test_visits},
+    {"visits: maps copy on write", test_maps_on_write},
+    {"visits: fields", test_visited_fields},
+    {"visits: variables and regions", test_variables},
+    {"visits: functions of a mutator", test_mutators},
+    {"visits: functions of a visitor", test_visitors},
+    {"visits: where an error came from", test_error_places},
+    {"visits: hooks", test_visit_hooks},
+    {"visits: containers that change", test_visited_changes},
+    {"visits: depth", test_deep_visits},
+    {"visits: without an end", test_endless_visits},
+    {"visits: bad arguments", test_bad_visits},
+    {"visits: visitors of C++", test_foreign_visitors},
+    {"visits: what nobody else has", test_unique_values},
+#endif
+    {NULL, NULL}};
