@@ -74,6 +74,17 @@ def needed_problems(library, cxx=False):
             if not LIBC.match(name) and not (cxx and LIBCXX.match(name))]
 
 
+def unload_problems(library, cxx=False):
+    """Objects may outlive the library's last dlclose."""
+    del cxx
+    stays = output(sys.executable, "-c", """
+import _ctypes, ctypes, sys
+_ctypes.dlclose(ctypes.CDLL(sys.argv[1])._handle)
+print(sys.argv[1] in open("/proc/self/maps").read())
+""", library)
+    return [] if stays == "True\n" else ["dlclose unloads it"]
+
+
 # -- what it registers ---------------------------------------------------
 
 
@@ -150,7 +161,8 @@ def check_ours(tap, args, expected):
             ("the symbols are those listed", symbol_problems),
             ("the SONAME is libtvm_ffi.so", soname_problems),
             ("nothing but libc is needed, and C++'s with the adapter",
-             needed_problems)):
+             needed_problems),
+            ("dlclose does not unload it", unload_problems)):
         problems = check(args.lib, args.cxx)
         tap.ok(not problems, name, "\n".join(problems))
     missing = read_missing()
@@ -173,6 +185,8 @@ def check_stock(tap, args):
     tap.ok(set(cxx) <= set(found) and not
            [s for s in found if s.startswith("_ZN3tvm") and s not in cxx],
            "cxx-symbols.txt is what upstream's library exports of C++")
+    tap.ok(not unload_problems(args.stock),
+           "dlclose does not unload upstream's library")
     # The library has symbols of C++ and needs its runtime: faults, in ours.
     tap.ok(symbol_problems(args.stock), "a symbol too many is found")
     tap.ok(needed_problems(args.stock), "a library too many is found")
