@@ -210,7 +210,7 @@ int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray *kind,
 
 /* Takes the error out of the thread's slot, as the result of a C++ function
    that returns a value or, in its place, an error. */
-static TVMFFIAny tvmffi_i_take_error(void) {
+TVMFFI_I_COLD TVMFFIAny tvmffi_i_take_error(void) {
   TVMFFIObjectHandle error = NULL;
   TVMFFIErrorMoveFromRaised(&error);
   return tvmffi_obj(error);
