@@ -213,7 +213,7 @@ static void test_dtype_print(void) {
 /* What is printed reads as what it was, for all codes, bits and lanes. */
 static void test_dtype_round_trip(void) {
   static const int lanes[] = {1, 2, 4, 16, 32767, -1, -2, -16, -32768};
-  int code, bits, i, step = test_scale(1, 101);
+  int code, bits, i, step = test_step(1, 101);
   for (code = 0; code <= kDLFloat4_e2m1fn; ++code) {
     int first = code < kDLFloat8_e3m4     ? 1
                 : code < kDLFloat6_e2m3fn ? 8

@@ -413,6 +413,11 @@ TEST_MAYBE int test_scale(int large, int small) {
   return test_oom && large > small ? small : large;
 }
 
+/* The small step, or the large one where each test runs hundreds of times. */
+TEST_MAYBE int test_step(int small, int large) {
+  return test_oom ? large : small;
+}
+
 /* A name that no test had before; valid until eight more were asked for. */
 TEST_MAYBE const char *test_fresh(const char *prefix) {
   static char names[8][64];
