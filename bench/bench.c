@@ -10,9 +10,6 @@
 #define NOISE_RATIO 1.25 /* "not slower", with room for noise: a row fails */
 #define NOISE_NS 1.5     /* only past both */
 
-options option = {.ours = "libtvmffi.so", .cpu = -1};
-bench_lib ours = {.label = "ours"}, stock = {.label = "stock"};
-
 /* The groups of the tables that bench.h names, in the order of the report;
  * those of BENCH_GROUP come after them. */
 static bench_group groups[] = {
@@ -32,63 +29,6 @@ static bench_group groups[] = {
 };
 
 #define GROUPS (sizeof groups / sizeof groups[0])
-
-static bench_group *added;
-
-void bench_add(bench_group *group) {
-  bench_group **end = &added;
-  while (*end) end = &(*end)->next;
-  *end = group;
-}
-
-/* Helpers of the benchmarks */
-
-__attribute__((noreturn)) void die(const char *what, const char *why) {
-  fprintf(stderr, "bench: %s: %s\n", what, why);
-  exit(2);
-}
-
-void *bench_alloc(size_t size) {
-  void *p = malloc(size);
-  if (!p) die("malloc", "out of memory");
-  return p;
-}
-
-void bench_fail(const bench_lib *lib, const char *what) {
-  TVMFFIObjectHandle error = NULL;
-  const TVMFFIErrorCell *cell;
-  lib->ErrorMoveFromRaised(&error);
-  if (!error) die(lib->label, what);
-  cell = bench_cell(error);
-  fprintf(stderr, "bench: %s: %s: %.*s: ", lib->label, what,
-          (int)cell->kind.size, cell->kind.data);
-  die(lib->path, cell->message.data);
-}
-
-int bench_nothing(void *self, const TVMFFIAny *args, int32_t num_args,
-                  TVMFFIAny *result) {
-  (void)self;
-  (void)args;
-  (void)num_args;
-  *result = bench_none();
-  return 0;
-}
-
-TVMFFIObjectHandle bench_function(const bench_lib *lib, void *self,
-                                  TVMFFISafeCallType safe_call,
-                                  void (*deleter)(void *self)) {
-  TVMFFIObjectHandle function = NULL;
-  bench_need(lib, lib->FunctionCreate(self, safe_call, deleter, &function),
-             "TVMFFIFunctionCreate");
-  return function;
-}
-
-void bench_names_start(bench_names *names, const char *prefix) {
-  static int users;
-  int size = snprintf(names->text, sizeof names->text, "%s_%d_%08d", prefix,
-                      ++users, 0);
-  names->name = bench_bytes(names->text, (size_t)size);
-}
 
 /* The guard: ratios, as times differ from machine to machine */
 
@@ -225,7 +165,7 @@ static outcome *all_rows(int *count) {
   outcome *rows = NULL;
   *count = 0;
   for (size_t g = 0; g + 1 < GROUPS; ++g) groups[g].next = &groups[g + 1];
-  groups[GROUPS - 1].next = added;
+  groups[GROUPS - 1].next = added_groups();
   for (const bench_group *group = groups; group; group = group->next) {
     for (const bench_case *row = group->cases; row->name; ++row) {
       outcome *more = realloc(rows, (size_t)(*count + 1) * sizeof *rows);

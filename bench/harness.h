@@ -1,7 +1,8 @@
 /* harness.h: what the harness's own files share. No benchmark needs it.
  *
  * bench.c is the program and the guard, measure.c loads and measures, print.c
- * has the table, the bars and the JSON.
+ * has the table, the bars and the JSON, series.c finds rows to measure again.
+ * Calls go one way: from bench.c to the others, and from all to support.c.
  */
 #ifndef TVMFFI_BENCH_HARNESS_H_
 #define TVMFFI_BENCH_HARNESS_H_
@@ -34,10 +35,12 @@ typedef struct options {
   int brief, guard, list, namespaces, cpu, passes;
 } options;
 
+/* support.c */
 extern options option;
 extern bench_lib ours, stock;
-
 __attribute__((noreturn)) void die(const char *what, const char *why);
+/* The groups of BENCH_GROUP, linked. */
+bench_group *added_groups(void);
 
 /* measure.c */
 void load_libraries(void);
