@@ -9968,8 +9968,6 @@ TVMFFI_I_UNUSED static void tvmffi_i_text_int(tvmffi_i_text_buffer *b,
    state: threads may read and write texts at once. */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Decimal numbers -------- */
-
 /* The bits of doubles. */
 #define TVMFFI_I_DOUBLE_SIGN ((uint64_t)1 << 63)
 #define TVMFFI_I_DOUBLE_INFINITY ((uint64_t)0x7FF << 52)
@@ -15362,8 +15360,6 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
 /* ======== Map lookup: searches in maps =========== >>containers/map_lookup */
 
 #if !TVMFFI_NO_CONTAINERS
-/* -------- Looking up -------- */
-
 /* Where a key is: its pair, its slot or place in the row, and in a table the
    slot before it in its chain (TVMFFI_I_MAP_END if it begins the chain). */
 typedef struct {
@@ -15509,8 +15505,6 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup(TVMFFIObject *map,
    the memory of maps and dicts */
 
 #if !TVMFFI_NO_CONTAINERS
-/* -------- Making and destroying -------- */
-
 /* Releases an entry that no map has any more. */
 TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
   if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
@@ -15699,8 +15693,6 @@ static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
 /* ======== Map growth: insertion and growth ========= >>containers/map_grow */
 
 #if !TVMFFI_NO_CONTAINERS
-/* -------- Growing -------- */
-
 /* Puts other places under a map; its entries have been moved there. */
 static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
                                  uint64_t num_slots) {
@@ -16001,8 +15993,6 @@ TVMFFI_I_INLINE int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m,
 /* ======== Maps: changes of maps and dicts =============== >>containers/map */
 
 #if !TVMFFI_NO_CONTAINERS
-/* -------- Changing -------- */
-
 /* An owned value of a view of any kind. What stands in the padding of a number
    is left behind: keys are looked for without it. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
@@ -16207,8 +16197,6 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
    the built-in functions of maps and dicts */
 
 #if !TVMFFI_NO_CONTAINERS
-/* -------- Built-in functions -------- */
-
 TVMFFI_I_OBJECT_TYPE(i_map, "ffi.Map", "ffi.Map", kTVMFFIMap)
 TVMFFI_I_OBJECT_TYPE(i_dict, "ffi.Dict", "ffi.Dict", kTVMFFIDict)
 
@@ -16408,8 +16396,6 @@ TVMFFI_FUNC(i_dict_iterator, func, (i_dict, dict)) {
    the first device that is not a CPU */
 
 #if !TVMFFI_NO_CONTAINERS
-/* -------- The first device that is not a CPU -------- */
-
 /* A search through containers within containers, depth first: a stack of where
    it is in each, and a hash table of those that it has begun, as one may hold
    itself and many may hold the same. */
@@ -18326,7 +18312,7 @@ static void tvmffi_i_unwind_init(const int *has_returned) {
 }
 TVMFFI_I_NOINLINE int tvmffi_i_run_init(int (*init_func)(void **result),
                                         void **result) {
-  int has_returned __attribute__((cleanup(tvmffi_i_unwind_init))) = 0;
+  int has_returned __attribute__((__cleanup__(tvmffi_i_unwind_init))) = 0;
   int code = init_func(result);
   has_returned = 1;
   return code;
@@ -20177,17 +20163,8 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
 
 /* ======== Number text =================================== >>extra/number_text
    floats, big integers, dtypes as text */
-/* Text, hash and order of values with all that they hold, by the fields that
-   types describe. The path from the root stands on a stack of frames and not
-   on the thread's; what is open or done stands in a table, so that cycles end
-   and what is shared is done once. An object with one reference cannot be met
-   twice and is left out of the table. Texts, the order of events and the hash,
-   which crosses process borders, are upstream's (extra/dataclass.cc). All state
-   belongs to the call; only hooks of types nest on the thread's stack. */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Numbers and texts -------- */
-
 /* Appends a floating-point number, given by its bits, as "%.*g" has it in the
    C locale; up to 17 digits. Exact, and without floating-point code: its words
    have nine decimal digits each, the first those of the highest value, and the
@@ -20271,6 +20248,117 @@ static void tvmffi_i_text_float(tvmffi_i_text_buffer *b, uint64_t bits,
     if (i == at && i + 1 < n) tvmffi_i_text_char(b, '.');
   }
 }
+
+static void tvmffi_i_text_hex(tvmffi_i_text_buffer *b, const char *prefix,
+                              uint64_t x, int width) {
+  char digits[16];
+  int at = 16;
+  do {
+    digits[--at] = "0123456789abcdef"[x & 15];
+    x >>= 4;
+  } while (x || 16 - at < width);
+  tvmffi_i_text_str(b, prefix);
+  tvmffi_i_text_put(b, digits + at, (size_t)(16 - at));
+}
+
+TVMFFI_I_INLINE int tvmffi_i_is_plain(char c) {
+  return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+}
+
+/* The length of a sequence that sets the colour of a terminal, or 0. */
+static size_t tvmffi_i_colour(const char *s, size_t size) {
+  size_t i = 2;
+  if (size < 2 || s[0] != 0x1B || s[1] != '[') return 0;
+  while (i < size && ((s[i] >= '0' && s[i] <= '9') || s[i] == ';')) ++i;
+  return i < size && (s[i] == 'm' || s[i] == 'K') ? i + 1 : 0;
+}
+
+/* Appends what stands for a character that is not plain; gives its length. As
+   EscapedStringPy of upstream's string.h has it, which tells bytes that are no
+   UTF-8 by themselves. */
+static size_t tvmffi_i_escape(tvmffi_i_text_buffer *b, const char *s,
+                              size_t size) {
+  static const char plain[] = "\n\t\r\\\"", letter[] = "ntr\\\"";
+  const unsigned char *u = (const unsigned char *)s;
+  const char *known = u[0] ? strchr(plain, s[0]) : NULL;
+  size_t n = tvmffi_i_colour(s, size), i;
+  uint32_t code;
+  if (n) {
+    tvmffi_i_text_str(b, "\\x1b[");
+    tvmffi_i_text_put(b, s + 2, n - 2);
+    return n;
+  }
+  if (known) {
+    tvmffi_i_text_char(b, '\\');
+    tvmffi_i_text_char(b, letter[known - plain]);
+    return 1;
+  }
+  n = u[0] < 0xC0 ? 1 : u[0] < 0xE0 ? 2 : u[0] < 0xF0 ? 3 : u[0] < 0xF8 ? 4 : 1;
+  code = u[0] & (0x7Fu >> n);
+  for (i = 1; i < n && i < size && (u[i] & 0xC0) == 0x80; ++i)
+    code = code << 6 | (u[i] & 0x3F);
+  if (i < n || n == 1) {
+    tvmffi_i_text_hex(b, "\\x", u[0], 2);
+    return 1;
+  }
+  tvmffi_i_text_hex(b, n < 4 ? "\\u" : "\\U", code, n < 4 ? 4 : 8);
+  return n;
+}
+
+static void tvmffi_i_repr_str(tvmffi_i_text_buffer *b, TVMFFIByteArray s) {
+  size_t i = 0, begin;
+  tvmffi_i_text_char(b, '"');
+  while (i < s.size) {
+    for (begin = i; i < s.size && tvmffi_i_is_plain(s.data[i]);) ++i;
+    tvmffi_i_text_put(b, s.data + begin, i - begin);
+    if (i < s.size) i += tvmffi_i_escape(b, s.data + i, s.size - i);
+  }
+  tvmffi_i_text_char(b, '"');
+}
+
+static void tvmffi_i_repr_bytes(tvmffi_i_text_buffer *b, TVMFFIByteArray s) {
+  size_t i;
+  tvmffi_i_text_str(b, "b\"");
+  for (i = 0; i < s.size; ++i) {
+    if (tvmffi_i_is_plain(s.data[i]))
+      tvmffi_i_text_char(b, s.data[i]);
+    else
+      tvmffi_i_text_hex(b, "\\x", (unsigned char)s.data[i], 2);
+  }
+  tvmffi_i_text_char(b, '"');
+}
+
+static void tvmffi_i_repr_device(tvmffi_i_text_buffer *b, DLDevice device) {
+  static const char *const names[] = {
+      "unknown", "cpu",       "cuda",    "cuda_host",    "opencl",
+      "unknown", "unknown",   "vulkan",  "metal",        "vpi",
+      "rocm",    "rocm_host", "ext_dev", "cuda_managed", "oneapi",
+      "webgpu",  "hexagon",   "maia",    "trn"};
+  const size_t n = sizeof(names) / sizeof(names[0]);
+  size_t i = (size_t)(unsigned)device.device_type;
+  tvmffi_i_text_str(b, names[i < n ? i : 0]);
+  tvmffi_i_text_char(b, ':');
+  tvmffi_i_text_int(b, device.device_id);
+}
+
+static int tvmffi_i_repr_dtype(tvmffi_i_text_buffer *b, DLDataType dtype) {
+  TVMFFIAny text;
+  TVMFFIByteArray s;
+  TVMFFI_TRY(TVMFFIDataTypeToString(&dtype, &text));
+  s = tvmffi_any_str(&text);
+  tvmffi_i_text_put(b, s.data, s.size);
+  tvmffi_any_release(&text);
+  return 0;
+}
+
+static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
+                                  size_t n) {
+  size_t i;
+  for (i = 0; i < n; ++i) {
+    if (i) tvmffi_i_text_put(b, ", ", 2);
+    tvmffi_i_text_int(b, x[i]);
+  }
+}
 #endif
 
 /* ======== Prototypes =========================================== >>extra/knot
@@ -20307,32 +20395,19 @@ static TVMFFIAny tvmffi_i_remap_set(void *mutator, TVMFFIAny var,
    big integers to and from decimal */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Big integers in decimal -------- */
-
 /* Between binary and decimal by divide and conquer, both ways the same: digits
    of one base are read as a polynomial, which is evaluated in the arithmetic of
-   the other base. With Karatsuba's multiplication a million digits take less
-   than half a second. A number is an array of limbs, the lowest first, each
-   below `base`, where 0 means all values of a limb. */
-#if defined(__SIZEOF_INT128__) && !defined(__wasm__) && !TVMFFI_FREESTANDING
-typedef uint64_t tvmffi_i_limb;
-__extension__ typedef unsigned __int128 tvmffi_i_wide;
-#define TVMFFI_I_DECIMAL_LIMB ((tvmffi_i_limb)1000000000000000000u)
-enum {
-  TVMFFI_I_LIMB_DIGITS = 18,
-  TVMFFI_I_LIMB_BITS = 59, /* which are below DECIMAL_LIMB */
-  TVMFFI_I_SHORT_PRODUCT = 32
-};
-#else
+   the other base. With Karatsuba's multiplication a million digits take about
+   half a second. Limbs of 64 bits would take half of that, and their divisions
+   need the compiler's library. A number is an array of limbs, the lowest first,
+   each below `base`, where 0 means all values of a limb. */
 typedef uint32_t tvmffi_i_limb;
-typedef uint64_t tvmffi_i_wide;
 #define TVMFFI_I_DECIMAL_LIMB ((tvmffi_i_limb)1000000000u)
 enum {
   TVMFFI_I_LIMB_DIGITS = 9,
   TVMFFI_I_LIMB_BITS = 29,
-  TVMFFI_I_SHORT_PRODUCT = 16 /* so many decimal products fit a wide sum */
+  TVMFFI_I_SHORT_PRODUCT = 16 /* a 64-bit sum holds so many decimal products */
 };
-#endif
 
 /* x += y, of `n` limbs each; gives the carry. */
 static tvmffi_i_limb tvmffi_i_limbs_add(tvmffi_i_limb *x,
@@ -20382,12 +20457,12 @@ static int tvmffi_i_limbs_distance(tvmffi_i_limb *to, const tvmffi_i_limb *x,
 static void tvmffi_i_limbs_mul_short(tvmffi_i_limb *to, const tvmffi_i_limb *x,
                                      const tvmffi_i_limb *y, size_t n,
                                      tvmffi_i_limb base) {
-  tvmffi_i_wide sum = 0, carry;
+  uint64_t sum = 0, carry;
   size_t i, k;
   if (base) {
     for (k = 0; k < 2 * n; ++k) {
       for (i = k < n ? 0 : k - n + 1; i < n && i <= k; ++i)
-        sum += (tvmffi_i_wide)x[i] * y[k - i];
+        sum += (uint64_t)x[i] * y[k - i];
       to[k] = (tvmffi_i_limb)(sum % TVMFFI_I_DECIMAL_LIMB);
       sum /= TVMFFI_I_DECIMAL_LIMB;
     }
@@ -20396,7 +20471,7 @@ static void tvmffi_i_limbs_mul_short(tvmffi_i_limb *to, const tvmffi_i_limb *x,
   memset((void *)to, 0, n * sizeof(*to));
   for (i = 0; i < n; ++i) {
     for (carry = 0, k = 0; k < n; ++k) {
-      sum = (tvmffi_i_wide)x[i] * y[k] + to[i + k] + carry;
+      sum = (uint64_t)x[i] * y[k] + to[i + k] + carry;
       to[i + k] = (tvmffi_i_limb)sum;
       carry = sum >> (8 * sizeof(tvmffi_i_limb));
     }
@@ -20514,124 +20589,18 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
   memmove(room, p, n);
   b->size += n;
 }
-
-static void tvmffi_i_text_hex(tvmffi_i_text_buffer *b, const char *prefix,
-                              uint64_t x, int width) {
-  char digits[16];
-  int at = 16;
-  do {
-    digits[--at] = "0123456789abcdef"[x & 15];
-    x >>= 4;
-  } while (x || 16 - at < width);
-  tvmffi_i_text_str(b, prefix);
-  tvmffi_i_text_put(b, digits + at, (size_t)(16 - at));
-}
-
-TVMFFI_I_INLINE int tvmffi_i_is_plain(char c) {
-  return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
-}
-
-/* The length of a sequence that sets the colour of a terminal, or 0. */
-static size_t tvmffi_i_colour(const char *s, size_t size) {
-  size_t i = 2;
-  if (size < 2 || s[0] != 0x1B || s[1] != '[') return 0;
-  while (i < size && ((s[i] >= '0' && s[i] <= '9') || s[i] == ';')) ++i;
-  return i < size && (s[i] == 'm' || s[i] == 'K') ? i + 1 : 0;
-}
-
-/* Appends what stands for a character that is not plain; gives its length. As
-   EscapedStringPy of upstream's string.h has it, which tells bytes that are no
-   UTF-8 by themselves. */
-static size_t tvmffi_i_escape(tvmffi_i_text_buffer *b, const char *s,
-                              size_t size) {
-  static const char plain[] = "\n\t\r\\\"", letter[] = "ntr\\\"";
-  const unsigned char *u = (const unsigned char *)s;
-  const char *known = u[0] ? strchr(plain, s[0]) : NULL;
-  size_t n = tvmffi_i_colour(s, size), i;
-  uint32_t code;
-  if (n) {
-    tvmffi_i_text_str(b, "\\x1b[");
-    tvmffi_i_text_put(b, s + 2, n - 2);
-    return n;
-  }
-  if (known) {
-    tvmffi_i_text_char(b, '\\');
-    tvmffi_i_text_char(b, letter[known - plain]);
-    return 1;
-  }
-  n = u[0] < 0xC0 ? 1 : u[0] < 0xE0 ? 2 : u[0] < 0xF0 ? 3 : u[0] < 0xF8 ? 4 : 1;
-  code = u[0] & (0x7Fu >> n);
-  for (i = 1; i < n && i < size && (u[i] & 0xC0) == 0x80; ++i)
-    code = code << 6 | (u[i] & 0x3F);
-  if (i < n || n == 1) {
-    tvmffi_i_text_hex(b, "\\x", u[0], 2);
-    return 1;
-  }
-  tvmffi_i_text_hex(b, n < 4 ? "\\u" : "\\U", code, n < 4 ? 4 : 8);
-  return n;
-}
-
-static void tvmffi_i_repr_str(tvmffi_i_text_buffer *b, TVMFFIByteArray s) {
-  size_t i = 0, begin;
-  tvmffi_i_text_char(b, '"');
-  while (i < s.size) {
-    for (begin = i; i < s.size && tvmffi_i_is_plain(s.data[i]);) ++i;
-    tvmffi_i_text_put(b, s.data + begin, i - begin);
-    if (i < s.size) i += tvmffi_i_escape(b, s.data + i, s.size - i);
-  }
-  tvmffi_i_text_char(b, '"');
-}
-
-static void tvmffi_i_repr_bytes(tvmffi_i_text_buffer *b, TVMFFIByteArray s) {
-  size_t i;
-  tvmffi_i_text_str(b, "b\"");
-  for (i = 0; i < s.size; ++i) {
-    if (tvmffi_i_is_plain(s.data[i]))
-      tvmffi_i_text_char(b, s.data[i]);
-    else
-      tvmffi_i_text_hex(b, "\\x", (unsigned char)s.data[i], 2);
-  }
-  tvmffi_i_text_char(b, '"');
-}
-
-static void tvmffi_i_repr_device(tvmffi_i_text_buffer *b, DLDevice device) {
-  static const char *const names[] = {
-      "unknown", "cpu",       "cuda",    "cuda_host",    "opencl",
-      "unknown", "unknown",   "vulkan",  "metal",        "vpi",
-      "rocm",    "rocm_host", "ext_dev", "cuda_managed", "oneapi",
-      "webgpu",  "hexagon",   "maia",    "trn"};
-  const size_t n = sizeof(names) / sizeof(names[0]);
-  size_t i = (size_t)(unsigned)device.device_type;
-  tvmffi_i_text_str(b, names[i < n ? i : 0]);
-  tvmffi_i_text_char(b, ':');
-  tvmffi_i_text_int(b, device.device_id);
-}
-
-static int tvmffi_i_repr_dtype(tvmffi_i_text_buffer *b, DLDataType dtype) {
-  TVMFFIAny text;
-  TVMFFIByteArray s;
-  TVMFFI_TRY(TVMFFIDataTypeToString(&dtype, &text));
-  s = tvmffi_any_str(&text);
-  tvmffi_i_text_put(b, s.data, s.size);
-  tvmffi_any_release(&text);
-  return 0;
-}
-
-static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
-                                  size_t n) {
-  size_t i;
-  for (i = 0; i < n; ++i) {
-    if (i) tvmffi_i_text_put(b, ", ", 2);
-    tvmffi_i_text_int(b, x[i]);
-  }
-}
 #endif
 
 /* ======== Graph: the traversal under hash, order and repr == >>extra/graph */
+/* Text, hash and order of values with all that they hold, by the fields that
+   types describe. The path from the root stands on a stack of frames and not
+   on the thread's; what is open or done stands in a table, so that cycles end
+   and what is shared is done once. An object with one reference cannot be met
+   twice and is left out of the table. Texts, the order of events and the hash,
+   which crosses process borders, are upstream's (extra/dataclass.cc). All state
+   belongs to the call; only hooks of types nest on the thread's stack. */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- The graph -------- */
-
 typedef enum {
   TVMFFI_I_UNSEEN,
   TVMFFI_I_OPEN, /* it is on the stack, or its hook runs */
@@ -20884,8 +20853,6 @@ static void tvmffi_i_end_graph(tvmffi_i_graph *g) {
 /* ======== Hooks: hooks of types and their callbacks ========= >>extra/hook */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Hooks -------- */
-
 /* What a hook is given to go on with, by kind: its signature, and its call. */
 enum {
   TVMFFI_I_CALLBACK_REPR,
@@ -21006,8 +20973,6 @@ static tvmffi_i_known_column tvmffi_i_compare_hooks = {"__ffi_compare__", NULL};
 /* ======== Repr: values as text ============================== >>extra/repr */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Repr -------- */
-
 /* Lets text go to a buffer of its own, made when it is first used: that of a
    call back, and of what is not shown, must not stand in the text around it,
    and is kept, as it may be met again. */
@@ -21325,8 +21290,6 @@ TVMFFI_FUNC(i_repr_print, str, (any, value)) {
    hash of a value with its parts */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Hash -------- */
-
 TVMFFI_I_INLINE int tvmffi_i_is_nan(uint64_t bits) {
   return bits << 1 > (uint64_t)2047 << 53;
 }
@@ -21587,8 +21550,6 @@ TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
    order of values with their parts */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Order -------- */
-
 #define TVMFFI_I_SIGN(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* Bytes are compared as `char` has them, signed on most machines, as upstream
@@ -21987,8 +21948,6 @@ TVMFFI_I_COMPARE(ge, 0, >=)
    hash, comparison and text of built-in types */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Hooks of the built-in types -------- */
-
 /* A function that may be None. */
 TVMFFI_I_TYPE(i_callback, TVMFFIObject *, "ffi.Function", "ffi.Function")
 TVMFFI_I_GET(i_callback) {
@@ -22462,8 +22421,6 @@ static int tvmffi_i_tensor_bytes(const DLTensor *t, const char *verb,
    equality up to renamed variables */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Equality -------- */
-
 /* A step from an object inwards on both sides; the keys are owned. */
 typedef struct {
   int32_t kind[2];
@@ -23100,8 +23057,6 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
    hash up to renamed variables */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Hash -------- */
-
 /* An entry of a map, by which the entries are sorted. */
 typedef struct {
   uint64_t hash;
@@ -23598,8 +23553,6 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
    keys and global functions */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Keys and global functions -------- */
-
 static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
   tvmffi_i_structural_key *key =
       (tvmffi_i_structural_key *)(void *)tvmffi_i_new_object(
@@ -23849,8 +23802,6 @@ TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
    cursors over containers */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Containers -------- */
-
 /* The child of a container at the cursor; NULL at its end. A container may
    change while its children are visited, so nothing is remembered of it. */
 TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_cursor *c) {
@@ -24091,8 +24042,6 @@ static const tvmffi_i_visit_table tvmffi_i_mutator_table = {
 /* ======== Visit callbacks: callbacks by type ====== >>extra/visit_callback */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Callbacks -------- */
-
 TVMFFI_I_INLINE void tvmffi_i_destroy_engine(void *self, int flags) {
   tvmffi_i_engine *e = (tvmffi_i_engine *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
@@ -24807,8 +24756,6 @@ static TVMFFIAny tvmffi_i_enter_unique(void *mutator, TVMFFIAny value) {
    where in a value an error came from */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Where an error came from -------- */
-
 /* What is searched, and how it is reached from the frame below. */
 typedef struct tvmffi_i_find_frame {
   TVMFFIAny value;    /* owned */
@@ -25007,8 +24954,6 @@ TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
    the global functions of visits */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Functions -------- */
-
 /* A value as it is given: an rvalue reference stays one. */
 TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any")
 TVMFFI_I_GET(i_visit_value) { return tvmffi_i_get_any(any, out); }
@@ -25267,8 +25212,6 @@ TVMFFI_FUNC(i_mutator_set, none, (i_mutator, self), (i_visit_value, var),
 /* ======== JSON reader: values from JSON text =========== >>extra/json_read */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Reading -------- */
-
 /* Objects of one text tend to have the same keys, in the same order. */
 enum { TVMFFI_I_JSON_SHAPES = 8, TVMFFI_I_JSON_KEYS = 64 };
 enum { TVMFFI_I_JSON_KEY_MAX = 31 }; /* bytes in the text */
@@ -25924,7 +25867,7 @@ static uint64_t *tvmffi_i_json_sort(const tvmffi_i_pair *pairs, size_t n,
    is not None to the caller. */
 static tvmffi_i_map_object *tvmffi_i_json_sorted_table(tvmffi_i_pair *pairs,
                                                        size_t n) {
-  uint64_t *room = NULL, *sorted, slots;
+  uint64_t *room = NULL, *sorted, num_slots;
   tvmffi_i_map_object row = TVMFFI_I_ZERO, *m = NULL;
   size_t i, left = 0;
   int code = 0;
@@ -25950,8 +25893,8 @@ static tvmffi_i_map_object *tvmffi_i_json_sorted_table(tvmffi_i_pair *pairs,
   row.data = pairs;
   row.size = left;
   row.num_slots = left | TVMFFI_I_MAP_IS_ROW;
-  for (slots = tvmffi_i_map_slots(left); code == 0; slots *= 2) {
-    m = tvmffi_i_map_new_dense(kTVMFFIMap, slots);
+  for (num_slots = tvmffi_i_map_slots(left); code == 0; num_slots *= 2) {
+    m = tvmffi_i_map_new_dense(kTVMFFIMap, num_slots);
     code = m ? tvmffi_i_map_refill(m, &row, room) : -1;
     if (m && code <= 0) tvmffi_i_json_discard(m);
   }
@@ -26319,8 +26262,6 @@ static int tvmffi_i_json_parse(TVMFFIByteArray text, TVMFFIAny *out) {
 /* ======== JSON writer: values to JSON text ============ >>extra/json_write */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Writing -------- */
-
 /* A container that is being written (borrowed), and where. */
 typedef struct {
   const TVMFFIObject *object;
@@ -26665,8 +26606,6 @@ TVMFFI_FUNC(i_json_stringify, str, (i_view, value), (i_optional_int, indent)) {
    code: whatever is gone through meanwhile is held by a reference. */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Base64 (RFC 4648) -------- */
-
 static int tvmffi_i_base64(TVMFFIByteArray bytes, TVMFFIAny *out) {
   static const char digits[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -26723,8 +26662,6 @@ static int tvmffi_i_from_base64(TVMFFIByteArray text, TVMFFIAny *out) {
 /* ======== Big integer JSON: big integers in graphs === >>extra/bigint_json */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Big integers -------- */
-
 TVMFFI_I_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any")
 TVMFFI_I_GET(i_any_view) {
   *out = any;
@@ -26812,8 +26749,6 @@ TVMFFI_I_METHOD(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
    values to the nodes of a graph */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Values to nodes -------- */
-
 /* A value that has a node, or is being given one. */
 typedef struct {
   TVMFFIAny value; /* owned */
@@ -27420,8 +27355,6 @@ static int tvmffi_i_call_to_graph(const TVMFFIAny *value,
 /* ======== Graph reader: nodes of a graph to values ==== >>extra/graph_load */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Nodes to values -------- */
-
 /* A value that is being made of its parts. */
 typedef struct {
   int64_t node;
@@ -27892,8 +27825,6 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
    graphs read from text without nodes */
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Texts as they are written -------- */
-
 /* A text that is word for word what ToJSONGraphString writes is read node by
    node, without the maps that any JSON would become. Values of built-in types
    whose parts are before them are made at once; what might run other code, or

@@ -17,8 +17,6 @@
 #include "map_grow.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* -------- Changing -------- */
-
 /* An owned value of a view of any kind. What stands in the padding of a number
    is left behind: keys are looked for without it. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,

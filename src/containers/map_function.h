@@ -20,8 +20,6 @@
 #include "map.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* -------- Built-in functions -------- */
-
 TVMFFI_I_OBJECT_TYPE(i_map, "ffi.Map", "ffi.Map", kTVMFFIMap)
 TVMFFI_I_OBJECT_TYPE(i_dict, "ffi.Dict", "ffi.Dict", kTVMFFIDict)
 

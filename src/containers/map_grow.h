@@ -13,8 +13,6 @@
 #include "map_memory.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* -------- Growing -------- */
-
 /* Puts other places under a map; its entries have been moved there. */
 static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
                                  uint64_t num_slots) {

@@ -14,8 +14,6 @@
 #include "map_key.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* -------- Looking up -------- */
-
 /* Where a key is: its pair, its slot or place in the row, and in a table the
    slot before it in its chain (TVMFFI_I_MAP_END if it begins the chain). */
 typedef struct {

@@ -14,8 +14,6 @@
 #include "../core/object.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* -------- Making and destroying -------- */
-
 /* Releases an entry that no map has any more. */
 TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
   if (pair->key.type_index >= kTVMFFIStaticObjectBegin)

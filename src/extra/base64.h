@@ -16,8 +16,6 @@
 #include "../core/string.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Base64 (RFC 4648) -------- */
-
 static int tvmffi_i_base64(TVMFFIByteArray bytes, TVMFFIAny *out) {
   static const char digits[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

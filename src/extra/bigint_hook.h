@@ -22,8 +22,6 @@
 #include "recursive_compare.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Hooks of the built-in types -------- */
-
 /* A function that may be None. */
 TVMFFI_I_TYPE(i_callback, TVMFFIObject *, "ffi.Function", "ffi.Function")
 TVMFFI_I_GET(i_callback) {

@@ -19,8 +19,6 @@
 #include "json_write.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Big integers -------- */
-
 TVMFFI_I_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any")
 TVMFFI_I_GET(i_any_view) {
   *out = any;

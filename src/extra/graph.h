@@ -1,4 +1,11 @@
 /* ======== Graph: the traversal under hash, order and repr == >>extra/graph */
+/* Text, hash and order of values with all that they hold, by the fields that
+   types describe. The path from the root stands on a stack of frames and not
+   on the thread's; what is open or done stands in a table, so that cycles end
+   and what is shared is done once. An object with one reference cannot be met
+   twice and is left out of the table. Texts, the order of events and the hash,
+   which crosses process borders, are upstream's (extra/dataclass.cc). All state
+   belongs to the call; only hooks of types nest on the thread's stack. */
 
 #pragma once
 
@@ -18,8 +25,6 @@
 #include "../reflection/field.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- The graph -------- */
-
 typedef enum {
   TVMFFI_I_UNSEEN,
   TVMFFI_I_OPEN, /* it is on the stack, or its hook runs */

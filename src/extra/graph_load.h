@@ -31,8 +31,6 @@
 #include "graph_save.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Nodes to values -------- */
-
 /* A value that is being made of its parts. */
 typedef struct {
   int64_t node;

@@ -32,8 +32,6 @@
 #include "base64.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Values to nodes -------- */
-
 /* A value that has a node, or is being given one. */
 typedef struct {
   TVMFFIAny value; /* owned */

@@ -25,8 +25,6 @@
 #include "graph_load.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Texts as they are written -------- */
-
 /* A text that is word for word what ToJSONGraphString writes is read node by
    node, without the maps that any JSON would become. Values of built-in types
    whose parts are before them are made at once; what might run other code, or

@@ -19,8 +19,6 @@
 #include "graph.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Hooks -------- */
-
 /* What a hook is given to go on with, by kind: its signature, and its call. */
 enum {
   TVMFFI_I_CALLBACK_REPR,

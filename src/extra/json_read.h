@@ -25,8 +25,6 @@
 #include "../containers/map.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Reading -------- */
-
 /* Objects of one text tend to have the same keys, in the same order. */
 enum { TVMFFI_I_JSON_SHAPES = 8, TVMFFI_I_JSON_KEYS = 64 };
 enum { TVMFFI_I_JSON_KEY_MAX = 31 }; /* bytes in the text */
@@ -682,7 +680,7 @@ static uint64_t *tvmffi_i_json_sort(const tvmffi_i_pair *pairs, size_t n,
    is not None to the caller. */
 static tvmffi_i_map_object *tvmffi_i_json_sorted_table(tvmffi_i_pair *pairs,
                                                        size_t n) {
-  uint64_t *room = NULL, *sorted, slots;
+  uint64_t *room = NULL, *sorted, num_slots;
   tvmffi_i_map_object row = TVMFFI_I_ZERO, *m = NULL;
   size_t i, left = 0;
   int code = 0;
@@ -708,8 +706,8 @@ static tvmffi_i_map_object *tvmffi_i_json_sorted_table(tvmffi_i_pair *pairs,
   row.data = pairs;
   row.size = left;
   row.num_slots = left | TVMFFI_I_MAP_IS_ROW;
-  for (slots = tvmffi_i_map_slots(left); code == 0; slots *= 2) {
-    m = tvmffi_i_map_new_dense(kTVMFFIMap, slots);
+  for (num_slots = tvmffi_i_map_slots(left); code == 0; num_slots *= 2) {
+    m = tvmffi_i_map_new_dense(kTVMFFIMap, num_slots);
     code = m ? tvmffi_i_map_refill(m, &row, room) : -1;
     if (m && code <= 0) tvmffi_i_json_discard(m);
   }

@@ -22,8 +22,6 @@
 #include "json_read.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Writing -------- */
-
 /* A container that is being written (borrowed), and where. */
 typedef struct {
   const TVMFFIObject *object;

@@ -1,21 +1,18 @@
 /* ======== Number text =================================== >>extra/number_text
    floats, big integers, dtypes as text */
-/* Text, hash and order of values with all that they hold, by the fields that
-   types describe. The path from the root stands on a stack of frames and not
-   on the thread's; what is open or done stands in a table, so that cycles end
-   and what is shared is done once. An object with one reference cannot be met
-   twice and is left out of the table. Texts, the order of events and the hash,
-   which crosses process borders, are upstream's (extra/dataclass.cc). All state
-   belongs to the call; only hooks of types nest on the thread's stack. */
 
 #pragma once
 
 #include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/dlpack.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../platform/libc.h"
 #include "../platform/text.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Numbers and texts -------- */
-
 /* Appends a floating-point number, given by its bits, as "%.*g" has it in the
    C locale; up to 17 digits. Exact, and without floating-point code: its words
    have nine decimal digits each, the first those of the highest value, and the
@@ -97,6 +94,117 @@ static void tvmffi_i_text_float(tvmffi_i_text_buffer *b, uint64_t bits,
   for (i = at < 0 ? at : 0; i < n || i <= at; ++i) {
     tvmffi_i_text_char(b, i >= 0 && i < n ? digit[i] : '0');
     if (i == at && i + 1 < n) tvmffi_i_text_char(b, '.');
+  }
+}
+
+static void tvmffi_i_text_hex(tvmffi_i_text_buffer *b, const char *prefix,
+                              uint64_t x, int width) {
+  char digits[16];
+  int at = 16;
+  do {
+    digits[--at] = "0123456789abcdef"[x & 15];
+    x >>= 4;
+  } while (x || 16 - at < width);
+  tvmffi_i_text_str(b, prefix);
+  tvmffi_i_text_put(b, digits + at, (size_t)(16 - at));
+}
+
+TVMFFI_I_INLINE int tvmffi_i_is_plain(char c) {
+  return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+}
+
+/* The length of a sequence that sets the colour of a terminal, or 0. */
+static size_t tvmffi_i_colour(const char *s, size_t size) {
+  size_t i = 2;
+  if (size < 2 || s[0] != 0x1B || s[1] != '[') return 0;
+  while (i < size && ((s[i] >= '0' && s[i] <= '9') || s[i] == ';')) ++i;
+  return i < size && (s[i] == 'm' || s[i] == 'K') ? i + 1 : 0;
+}
+
+/* Appends what stands for a character that is not plain; gives its length. As
+   EscapedStringPy of upstream's string.h has it, which tells bytes that are no
+   UTF-8 by themselves. */
+static size_t tvmffi_i_escape(tvmffi_i_text_buffer *b, const char *s,
+                              size_t size) {
+  static const char plain[] = "\n\t\r\\\"", letter[] = "ntr\\\"";
+  const unsigned char *u = (const unsigned char *)s;
+  const char *known = u[0] ? strchr(plain, s[0]) : NULL;
+  size_t n = tvmffi_i_colour(s, size), i;
+  uint32_t code;
+  if (n) {
+    tvmffi_i_text_str(b, "\\x1b[");
+    tvmffi_i_text_put(b, s + 2, n - 2);
+    return n;
+  }
+  if (known) {
+    tvmffi_i_text_char(b, '\\');
+    tvmffi_i_text_char(b, letter[known - plain]);
+    return 1;
+  }
+  n = u[0] < 0xC0 ? 1 : u[0] < 0xE0 ? 2 : u[0] < 0xF0 ? 3 : u[0] < 0xF8 ? 4 : 1;
+  code = u[0] & (0x7Fu >> n);
+  for (i = 1; i < n && i < size && (u[i] & 0xC0) == 0x80; ++i)
+    code = code << 6 | (u[i] & 0x3F);
+  if (i < n || n == 1) {
+    tvmffi_i_text_hex(b, "\\x", u[0], 2);
+    return 1;
+  }
+  tvmffi_i_text_hex(b, n < 4 ? "\\u" : "\\U", code, n < 4 ? 4 : 8);
+  return n;
+}
+
+static void tvmffi_i_repr_str(tvmffi_i_text_buffer *b, TVMFFIByteArray s) {
+  size_t i = 0, begin;
+  tvmffi_i_text_char(b, '"');
+  while (i < s.size) {
+    for (begin = i; i < s.size && tvmffi_i_is_plain(s.data[i]);) ++i;
+    tvmffi_i_text_put(b, s.data + begin, i - begin);
+    if (i < s.size) i += tvmffi_i_escape(b, s.data + i, s.size - i);
+  }
+  tvmffi_i_text_char(b, '"');
+}
+
+static void tvmffi_i_repr_bytes(tvmffi_i_text_buffer *b, TVMFFIByteArray s) {
+  size_t i;
+  tvmffi_i_text_str(b, "b\"");
+  for (i = 0; i < s.size; ++i) {
+    if (tvmffi_i_is_plain(s.data[i]))
+      tvmffi_i_text_char(b, s.data[i]);
+    else
+      tvmffi_i_text_hex(b, "\\x", (unsigned char)s.data[i], 2);
+  }
+  tvmffi_i_text_char(b, '"');
+}
+
+static void tvmffi_i_repr_device(tvmffi_i_text_buffer *b, DLDevice device) {
+  static const char *const names[] = {
+      "unknown", "cpu",       "cuda",    "cuda_host",    "opencl",
+      "unknown", "unknown",   "vulkan",  "metal",        "vpi",
+      "rocm",    "rocm_host", "ext_dev", "cuda_managed", "oneapi",
+      "webgpu",  "hexagon",   "maia",    "trn"};
+  const size_t n = sizeof(names) / sizeof(names[0]);
+  size_t i = (size_t)(unsigned)device.device_type;
+  tvmffi_i_text_str(b, names[i < n ? i : 0]);
+  tvmffi_i_text_char(b, ':');
+  tvmffi_i_text_int(b, device.device_id);
+}
+
+static int tvmffi_i_repr_dtype(tvmffi_i_text_buffer *b, DLDataType dtype) {
+  TVMFFIAny text;
+  TVMFFIByteArray s;
+  TVMFFI_TRY(TVMFFIDataTypeToString(&dtype, &text));
+  s = tvmffi_any_str(&text);
+  tvmffi_i_text_put(b, s.data, s.size);
+  tvmffi_any_release(&text);
+  return 0;
+}
+
+static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
+                                  size_t n) {
+  size_t i;
+  for (i = 0; i < n; ++i) {
+    if (i) tvmffi_i_text_put(b, ", ", 2);
+    tvmffi_i_text_int(b, x[i]);
   }
 }
 #endif

@@ -26,8 +26,6 @@
 #include "recursive_hash.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Order -------- */
-
 #define TVMFFI_I_SIGN(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* Bytes are compared as `char` has them, signed on most machines, as upstream

@@ -21,8 +21,6 @@
 #include "hook.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Hash -------- */
-
 TVMFFI_I_INLINE int tvmffi_i_is_nan(uint64_t bits) {
   return bits << 1 > (uint64_t)2047 << 53;
 }

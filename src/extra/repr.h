@@ -27,8 +27,6 @@
 #include "hook.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Repr -------- */
-
 /* Lets text go to a buffer of its own, made when it is first used: that of a
    call back, and of what is not shown, must not stand in the text around it,
    and is kept, as it may be met again. */

@@ -28,8 +28,6 @@
 #include "structural.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Equality -------- */
-
 /* A step from an object inwards on both sides; the keys are owned. */
 typedef struct {
   int32_t kind[2];

@@ -19,8 +19,6 @@
 #include "structural_hash.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Keys and global functions -------- */
-
 static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
   tvmffi_i_structural_key *key =
       (tvmffi_i_structural_key *)(void *)tvmffi_i_new_object(

@@ -24,8 +24,6 @@
 #include "structural.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Hash -------- */
-
 /* An entry of a map, by which the entries are sorted. */
 typedef struct {
   uint64_t hash;

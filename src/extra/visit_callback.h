@@ -19,8 +19,6 @@
 #include "visit_container.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Callbacks -------- */
-
 TVMFFI_I_INLINE void tvmffi_i_destroy_engine(void *self, int flags) {
   tvmffi_i_engine *e = (tvmffi_i_engine *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {

@@ -18,8 +18,6 @@
 #include "visit.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Containers -------- */
-
 /* The child of a container at the cursor; NULL at its end. A container may
    change while its children are visited, so nothing is remembered of it. */
 TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_cursor *c) {

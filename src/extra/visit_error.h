@@ -22,8 +22,6 @@
 #include "../reflection/convert.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Where an error came from -------- */
-
 /* What is searched, and how it is reached from the frame below. */
 typedef struct tvmffi_i_find_frame {
   TVMFFIAny value;    /* owned */

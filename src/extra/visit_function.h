@@ -20,8 +20,6 @@
 #include "visit_run.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Functions -------- */
-
 /* A value as it is given: an rvalue reference stays one. */
 TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any")
 TVMFFI_I_GET(i_visit_value) { return tvmffi_i_get_any(any, out); }

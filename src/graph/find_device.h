@@ -14,8 +14,6 @@
 #include "../core/raise.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* -------- The first device that is not a CPU -------- */
-
 /* A search through containers within containers, depth first: a stack of where
    it is in each, and a hash table of those that it has begun, as one may hold
    itself and many may hold the same. */

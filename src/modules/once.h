@@ -129,7 +129,7 @@ static void tvmffi_i_unwind_init(const int *has_returned) {
 }
 TVMFFI_I_NOINLINE int tvmffi_i_run_init(int (*init_func)(void **result),
                                         void **result) {
-  int has_returned __attribute__((cleanup(tvmffi_i_unwind_init))) = 0;
+  int has_returned __attribute__((__cleanup__(tvmffi_i_unwind_init))) = 0;
   int code = init_func(result);
   has_returned = 1;
   return code;

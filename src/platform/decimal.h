@@ -13,8 +13,6 @@
 #include "libc.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Decimal numbers -------- */
-
 /* The bits of doubles. */
 #define TVMFFI_I_DOUBLE_SIGN ((uint64_t)1 << 63)
 #define TVMFFI_I_DOUBLE_INFINITY ((uint64_t)0x7FF << 52)

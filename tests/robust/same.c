@@ -1819,15 +1819,21 @@ static int map_call(const char *name, TVMFFIAny *args, int n, TVMFFIAny *r) {
   return rc;
 }
 
+/* The slots of a map that has no keys hashed by their addresses: with such keys
+   they differ from run to run. */
+static void map_show_slots(Obj map) {
+  const map_head *m = (const map_head *)(const void *)map;
+  printf(
+      " slots=%llx%s", (unsigned long long)m->slots,
+      m->slots % 8 == 2 && m->data == (const char *)map + 56 ? " inline" : "");
+}
+
 static void map_show(Obj map) {
   const map_head *m = (const map_head *)(const void *)map;
   TVMFFIAny args[1], next, command, got;
   uint64_t i;
-  printf(
-      " | %s size=%llu slots=%llx%s",
-      map->type_index == kTVMFFIMap ? "map" : "dict",
-      (unsigned long long)m->size, (unsigned long long)m->slots,
-      m->slots % 8 == 2 && m->data == (const char *)map + 56 ? " inline" : "");
+  printf(" | %s size=%llu", map->type_index == kTVMFFIMap ? "map" : "dict",
+         (unsigned long long)m->size);
   args[0] = any_obj(map);
   if (m->size == 0 ||
       map_call(map->type_index == kTVMFFIMap ? "ffi.MapForwardIterFunctor"
@@ -1858,8 +1864,10 @@ static void map_making(void) {
                   : i < 2 * ARRAY_VALUES ? v[i / 2]
                                          : any_int(i % 6);
       KEY("%s of %d", names[k], n);
-      if (show_rc(map_call(names[k], args, n, &result)) == 0)
+      if (show_rc(map_call(names[k], args, n, &result)) == 0) {
+        if (n <= 24) map_show_slots(result.v_obj); /* a row, without hashes */
         map_show(result.v_obj);
+      }
       end();
       any_drop(&result);
     }
@@ -1949,6 +1957,7 @@ static void map_changing(void) {
       show_rc(map_call(erase ? "ffi.DictErase" : "ffi.DictSetItem", args,
                        erase ? 2 : 3, &result));
       if (step == 50) show_rc(map_call("ffi.DictClear", args, 1, &result));
+      map_show_slots(dict);
       map_show(dict);
       end();
     }
