@@ -344,6 +344,7 @@ static void test_names_that_go(void) {
   size_t count = 0, made = 0;
   int i, n = test_scale(20000, 60);
   if (!f) return;
+  memset((void *)names, 0, sizeof(names));
   for (i = 0; i < n; ++i) {
     const char *text = test_fresh("unit.goes");
     TVMFFIByteArray name = TEXT(text), old = TEXT(names[i % STAY]);
