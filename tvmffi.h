@@ -540,7 +540,9 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
   return (uintptr_t)__builtin_frame_address(0);
 #else
   volatile char variable = 0;
-  return (uintptr_t)&variable;
+  uintptr_t address; /* clang warns of a variable's address in an initializer */
+  address = (uintptr_t)&variable;
+  return address;
 #endif
 }
 
@@ -2072,7 +2074,7 @@ TVMFFI_I_INLINE void tvmffi_any_release(TVMFFIAny *any) {
 /* The number of destructors that nest on the stack. An object that dies below
    them waits in a list, which the innermost of them empties: so a structure may
    be as deep as memory allows. */
-enum { TVMFFI_I_NESTED = 32 };
+enum { TVMFFI_I_NESTED = TVMFFI_FREESTANDING ? 4 : 32 };
 
 /* Marks the second call of a deleter, for an object that has waited. */
 enum { TVMFFI_I_RESUMED = 1 << 8 };
@@ -2091,7 +2093,7 @@ TVMFFI_I_COLD void tvmffi_i_end_pending(tvmffi_i_destroying *d) {
   const uintptr_t base = (uintptr_t)tvmffi_i_end_pending;
   while (d->pending_destroy) {
     TVMFFIObject *self = d->pending_destroy;
-    const uintptr_t offset = (uintptr_t)(intptr_t)(int32_t)self->__padding;
+    const uintptr_t offset = (uintptr_t)(int64_t)(int32_t)self->__padding;
     d->pending_destroy = (TVMFFIObject *)(uintptr_t)self->deleter;
     self->deleter = (void (*)(void *, int))(base + offset);
     self->__padding = 0;
@@ -2114,8 +2116,10 @@ TVMFFI_I_COLD void tvmffi_i_end_pending(tvmffi_i_destroying *d) {
 TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
                                     int flags, void (*deleter)(void *, int)) {
   const uintptr_t base = (uintptr_t)tvmffi_i_end_pending;
-  const intptr_t offset = (intptr_t)((uintptr_t)deleter - base);
-  if (self->deleter != deleter || offset != (int32_t)offset) return 0;
+  const uintptr_t offset = (uintptr_t)deleter - base;
+  if (self->deleter != deleter ||
+      (uintptr_t)(int64_t)(int32_t)offset != offset)
+    return 0;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak)
     self->combined_ref_count = 0;
   else
@@ -13422,7 +13426,7 @@ static int tvmffi_i_make_about(const TVMFFIMethodInfo *info,
 /* The name begins behind the last field, where padding would. */
 enum {
   TVMFFI_I_GLOBAL_HEAD = offsetof(tvmffi_i_global, side) + sizeof(uint32_t),
-  TVMFFI_I_GLOBAL_CLASSES = 64
+  TVMFFI_I_GLOBAL_CLASSES = TVMFFI_FREESTANDING ? 1 : 64
 };
 
 /* Entries without a name, linked by `about`: a list for each size class of 8
@@ -29053,14 +29057,14 @@ static int tvmffi_call_i_shape(void *self, const TVMFFIAny *args,
 static tvmffi_func tvmffi_func_i_shape = {"ffi.Shape", tvmffi_call_i_shape, -1,
                                           NULL};
 
+#if TVMFFI_I_POOL
 /* See tvmffi_memory_trim. */
 TVMFFI_FUNC(i_memory_trim, none) {
-#if TVMFFI_I_POOL
   (void)tvmffi_i_add64(&tvmffi_i_pool_trims, 1);
   tvmffi_i_pool_follow(tvmffi_i_self());
-#endif
   TVMFFI_RETURN();
 }
+#endif
 
 #if TVMFFI_DEBUG
 /* Notes a place at which an object was handed out (the first one counts), or
@@ -29288,7 +29292,9 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"tvmffi.DebugLive", &tvmffi_func_i_debug_live},
     {"tvmffi.DebugReport", &tvmffi_func_i_debug_report},
 #endif
+#if TVMFFI_I_POOL
     {"tvmffi.MemoryTrim", &tvmffi_func_i_memory_trim},
+#endif
     {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c},
 #endif
 };

@@ -80,6 +80,11 @@
 #ifndef TEST_NO_CONTENTION
 #define TEST_NO_CONTENTION 0
 #endif
+/* 1 leaves out what forks while other threads run: an emulator of a program may
+   not survive that. */
+#ifndef TEST_NO_FORKS
+#define TEST_NO_FORKS 0
+#endif
 /* 1 leaves out what needs tmpfile(). */
 #ifndef TEST_NO_FILES
 #define TEST_NO_FILES 0

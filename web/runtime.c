@@ -572,7 +572,8 @@ static void web_destroy_params(void *self, int flags) {
 }
 
 static void web_delete_params(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, web_destroy_params);
+  tvmffi_i_destroy((TVMFFIObject *)self, flags, web_destroy_params,
+                   web_delete_params);
 }
 
 /* A method of such a module, as the library calls it: see TVMFFI_I_CALL_CXX. */

@@ -214,7 +214,7 @@ static int tvmffi_i_make_about(const TVMFFIMethodInfo *info,
 /* The name begins behind the last field, where padding would. */
 enum {
   TVMFFI_I_GLOBAL_HEAD = offsetof(tvmffi_i_global, side) + sizeof(uint32_t),
-  TVMFFI_I_GLOBAL_CLASSES = 64
+  TVMFFI_I_GLOBAL_CLASSES = TVMFFI_FREESTANDING ? 1 : 64
 };
 
 /* Entries without a name, linked by `about`: a list for each size class of 8

@@ -77,7 +77,9 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
   return (uintptr_t)__builtin_frame_address(0);
 #else
   volatile char variable = 0;
-  return (uintptr_t)&variable;
+  uintptr_t address; /* clang warns of a variable's address in an initializer */
+  address = (uintptr_t)&variable;
+  return address;
 #endif
 }
 

@@ -110,7 +110,7 @@ TVMFFI_I_INLINE void tvmffi_any_release(TVMFFIAny *any) {
 /* The number of destructors that nest on the stack. An object that dies below
    them waits in a list, which the innermost of them empties: so a structure may
    be as deep as memory allows. */
-enum { TVMFFI_I_NESTED = 32 };
+enum { TVMFFI_I_NESTED = TVMFFI_FREESTANDING ? 4 : 32 };
 
 /* Marks the second call of a deleter, for an object that has waited. */
 enum { TVMFFI_I_RESUMED = 1 << 8 };
@@ -129,7 +129,7 @@ TVMFFI_I_COLD void tvmffi_i_end_pending(tvmffi_i_destroying *d) {
   const uintptr_t base = (uintptr_t)tvmffi_i_end_pending;
   while (d->pending_destroy) {
     TVMFFIObject *self = d->pending_destroy;
-    const uintptr_t offset = (uintptr_t)(intptr_t)(int32_t)self->__padding;
+    const uintptr_t offset = (uintptr_t)(int64_t)(int32_t)self->__padding;
     d->pending_destroy = (TVMFFIObject *)(uintptr_t)self->deleter;
     self->deleter = (void (*)(void *, int))(base + offset);
     self->__padding = 0;
@@ -152,8 +152,10 @@ TVMFFI_I_COLD void tvmffi_i_end_pending(tvmffi_i_destroying *d) {
 TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
                                     int flags, void (*deleter)(void *, int)) {
   const uintptr_t base = (uintptr_t)tvmffi_i_end_pending;
-  const intptr_t offset = (intptr_t)((uintptr_t)deleter - base);
-  if (self->deleter != deleter || offset != (int32_t)offset) return 0;
+  const uintptr_t offset = (uintptr_t)deleter - base;
+  if (self->deleter != deleter ||
+      (uintptr_t)(int64_t)(int32_t)offset != offset)
+    return 0;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak)
     self->combined_ref_count = 0;
   else

@@ -180,14 +180,14 @@ static int tvmffi_call_i_shape(void *self, const TVMFFIAny *args,
 static tvmffi_func tvmffi_func_i_shape = {"ffi.Shape", tvmffi_call_i_shape, -1,
                                           NULL};
 
+#if TVMFFI_I_POOL
 /* See tvmffi_memory_trim. */
 TVMFFI_FUNC(i_memory_trim, none) {
-#if TVMFFI_I_POOL
   (void)tvmffi_i_add64(&tvmffi_i_pool_trims, 1);
   tvmffi_i_pool_follow(tvmffi_i_self());
-#endif
   TVMFFI_RETURN();
 }
+#endif
 
 #if TVMFFI_DEBUG
 /* Notes a place at which an object was handed out (the first one counts), or
@@ -415,7 +415,9 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     {"tvmffi.DebugLive", &tvmffi_func_i_debug_live},
     {"tvmffi.DebugReport", &tvmffi_func_i_debug_report},
 #endif
+#if TVMFFI_I_POOL
     {"tvmffi.MemoryTrim", &tvmffi_func_i_memory_trim},
+#endif
     {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c},
 #endif
 };

@@ -38,6 +38,7 @@ RULES = {
         "backtrace: names of functions", "backtrace: a walk goes *",
         "backtrace: unwind tables", "threads: backtraces"],
     "TEST_NO_FILES": ["errors: print"],
+    "TEST_NO_FORKS": ["threads: processes beside threads"],
     "no cleanup": [  # attribute of the compiler, for TVMFFI_SCOPE
         "scopes: blocks", "scopes: many objects", "scopes: results of calls",
         "containers: in a scope"],
@@ -229,17 +230,18 @@ def all_targets(build):
         result.append(Target(
             name, [f"{triple}-gcc"], [f"qemu-{qemu}-static"], options=gcc,
             packages=f"gcc-{triple} qemu-user-static",
-            switches=[NO_CXX, NO_WALK],
+            switches=[NO_CXX, NO_WALK, "TEST_NO_FORKS"],
             link=["-static", "-lpthread"]
             + (["-latomic"] if name == "mips" else [])))
     result += [
         Target("Windows, mingw", ["x86_64-w64-mingw32-gcc-posix"], [WINE],
                packages="gcc-mingw-w64-x86-64-posix wine64 wine", options=gcc,
-               switches=[NO_CXX, NO_WALK],
+               switches=[NO_CXX, NO_WALK, "TEST_NO_FORKS"],
                link=["-static", "-Wl,--stack,16777216"],
                suffix=".exe", setup=prepare_wine),
         Target("Windows, zig", zig + ["-target", "x86_64-windows-gnu"], [WINE],
-               packages="wine64 wine", options=quiet, switches=[NO_CXX, NO_WALK],
+               packages="wine64 wine", options=quiet,
+               switches=[NO_CXX, NO_WALK, "TEST_NO_FORKS"],
                link=["-Wl,--stack,16777216", "-lunwind"], suffix=".exe",
                setup=prepare_wine),
         # node 20 may drop the bytecode of the caller of a long program, and

@@ -464,7 +464,7 @@ static void test_fork(void) {
 #endif
 
 /* AddressSanitizer's allocator does not survive such a fork. */
-#if TVMFFI_I_FORK && defined(__unix__) && !defined(TEST_ASAN)
+#if TVMFFI_I_FORK && defined(__unix__) && !defined(TEST_ASAN) && !TEST_NO_FORKS
 #define TEST_FORKS 1
 /* The same while other threads make objects and look functions up. A child that
    goes well kills itself: at its exit valgrind would report the memory of the
