@@ -265,6 +265,13 @@
      >>tables/dynamic                this runtime, or the one of the process
 */
 
+/* This file is C too: its casts are C's. What a macro puts into the user's text
+   has casts of C++ there (TVMFFI_I_AS). */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#endif
+
 #ifndef TVMFFI_H_
 #define TVMFFI_H_
 
@@ -273,13 +280,6 @@
 /* All options are value-tested: 0 (the default) or 1. "All": must be the same
    in every file of the program. "Impl": read only by the file that defines
    TVMFFI_IMPLEMENTATION. The hooks of a port are in the first comment. */
-
-/* This file is C too: its casts are C's. What a macro puts into the user's text
-   has casts of C++ there (TVMFFI_I_AS). */
-#if defined(__cplusplus) && defined(__GNUC__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wold-style-cast"
-#endif
 
 #if defined(TVMFFI_PORT)
 #include TVMFFI_PORT

@@ -144,6 +144,13 @@
      @contents@
 */
 
+/* This file is C too: its casts are C's. What a macro puts into the user's text
+   has casts of C++ there (TVMFFI_I_AS). */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#endif
+
 #ifndef TVMFFI_H_
 #define TVMFFI_H_
 

@@ -6,14 +6,6 @@
 
 #pragma once
 
-/* This file is C too: its casts are C's. What a macro puts into the user's text
-   has casts of C++ there (TVMFFI_I_AS). */
-#if defined(__cplusplus) && defined(__GNUC__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wold-style-cast"
-#endif
-
-
 #if defined(TVMFFI_PORT)
 #include TVMFFI_PORT
 #endif
