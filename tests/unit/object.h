@@ -272,7 +272,7 @@ static void test_replaced_deleters(void) {
   TVMFFIObjectHandle last = NULL, weak = NULL;
   TVMFFIObject *o;
   int i;
-  for (i = 0; i < 3 * TVMFFI_I_NESTED; ++i) {
+  for (i = 0; i < 96; ++i) {
     last = test_holder(2, last);
     if (!last) break;
     if (i != 5 && i != 20) continue;
