@@ -750,8 +750,8 @@ static void *release_and_exit(void *arg) {
   int i;
   pair[0] = make_opaque(NULL, count_free);
   pair[1] = make_opaque(NULL, exit_thread);
-  /* the thread's free list asks to be told of the thread's end */
-  F.ObjectDecRef(make_opaque(NULL, NULL));
+  /* an error in the thread's slot asks to be told of the thread's end */
+  F.ErrorSetRaisedFromCStr("ValueError", "released with the thread");
   o = make_opaque(pair, drop_both);
   for (i = 0; i < 31; ++i) o = make_opaque(o, drop);
   F.ObjectDecRef(o);
