@@ -2073,7 +2073,8 @@ TVMFFI_I_INLINE void tvmffi_any_release(TVMFFIAny *any) {
 
 /* The number of destructors that nest on the stack. An object that dies below
    them waits in a list, which the innermost of them empties: so a structure may
-   be as deep as memory allows. */
+   be as deep as memory allows. A board has neither the stack nor the memory for
+   many. */
 enum { TVMFFI_I_NESTED = TVMFFI_FREESTANDING ? 4 : 32 };
 
 /* Marks the second call of a deleter, for an object that has waited. */
@@ -10611,7 +10612,8 @@ TVMFFI_I_INLINE int tvmffi_i_is_exactly(TVMFFIObjectHandle handle,
    prototypes of functions that stand below */
 
 #if TVMFFI_DEBUG
-/* The report of an object names its type, which is an object's affair. */
+/* The debug report names the type of an object. The type table stands below
+   objects, as its errors are objects. */
 static void tvmffi_i_start_types(void);
 static const char *tvmffi_i_type_name(int32_t index);
 #endif
@@ -13430,7 +13432,7 @@ enum {
 };
 
 /* Entries without a name, linked by `about`: a list for each size class of 8
-   bytes. The last list has all that are larger. */
+   bytes. The last list has all that are larger; a board has that list alone. */
 static tvmffi_i_global *tvmffi_i_free_globals[TVMFFI_I_GLOBAL_CLASSES];
 
 /* The memory of an entry whose name has `size` bytes, in units of 8 bytes. */

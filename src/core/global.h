@@ -218,7 +218,7 @@ enum {
 };
 
 /* Entries without a name, linked by `about`: a list for each size class of 8
-   bytes. The last list has all that are larger. */
+   bytes. The last list has all that are larger; a board has that list alone. */
 static tvmffi_i_global *tvmffi_i_free_globals[TVMFFI_I_GLOBAL_CLASSES];
 
 /* The memory of an entry whose name has `size` bytes, in units of 8 bytes. */

@@ -109,7 +109,8 @@ TVMFFI_I_INLINE void tvmffi_any_release(TVMFFIAny *any) {
 
 /* The number of destructors that nest on the stack. An object that dies below
    them waits in a list, which the innermost of them empties: so a structure may
-   be as deep as memory allows. */
+   be as deep as memory allows. A board has neither the stack nor the memory for
+   many. */
 enum { TVMFFI_I_NESTED = TVMFFI_FREESTANDING ? 4 : 32 };
 
 /* Marks the second call of a deleter, for an object that has waited. */
