@@ -5,10 +5,11 @@
 
        cc tvmffi_impl_test.c -lpthread && ./a.out
 
-   Options: --list, --only NAME (the tests whose names begin so), and --oom:
-   every test once more for N = 1, 2, 3, ... with the Nth allocation refused,
-   and once more with all from the Nth on refused, until it ends without asking
-   for N. Output is TAP; the exit status tells whether all passed.
+   Options: --list, --only NAME (the tests whose names begin so), --short (the
+   longest chains and numbers are 50 times shorter), and --oom: every test once
+   more for N = 1, 2, 3, ... with the Nth allocation refused, and once more with
+   all from the Nth on refused, until it ends without asking for N. Output is
+   TAP; the exit status tells whether all passed.
 
    The program is meant for any machine that the header runs on: it asks of the
    C library only what the macros below name. It defines the runtime's memory
@@ -16,10 +17,15 @@
    each test every block that was made meanwhile has to be gone, or to be found
    from the runtime's own tables. */
 
-/* How to print a line: a printf. */
+/* How to print a line: a printf, and what writes it at once, so that the last
+   line before a crash tells which test is next. */
 #ifndef TEST_PRINT
 #include <stdio.h>
 #define TEST_PRINT printf
+#define TEST_FLUSH() ((void)fflush(stdout))
+#endif
+#ifndef TEST_FLUSH
+#define TEST_FLUSH() ((void)0)
 #endif
 
 /* Where memory comes from, aligned to 8 at least. */
@@ -125,6 +131,7 @@
 #ifndef TEST_CHAIN
 #define TEST_CHAIN 1000000
 #endif
+#define TEST_SHORT 20000 /* with --short */
 #ifndef TEST_MANY_TYPES
 #define TEST_MANY_TYPES 1000
 #endif
@@ -185,7 +192,9 @@ static void test_free(void *pointer);
 #include "tests/unit/legacy.h"
 #include "tests/unit/environment.h"
 #include "tests/unit/module.h"
+#include "tests/unit/module_kind.h"
 #include "tests/unit/thread.h"
+#include "tests/unit/global.h"
 #include "tests/unit/sequence.h"
 #include "tests/unit/map.h"
 #include "tests/unit/apply.h"
@@ -200,9 +209,11 @@ static void test_free(void *pointer);
 #include "tests/unit/graph.h"
 #include "tests/unit/visit.h"
 
-/* The tests, in the order in which they run. */
+/* The tests, in the order in which they run. Those of the built-in types come
+   early: one lists all types, of which the others register thousands. */
 static const test_case *const test_lists[] = {
     test_start_cases,
+    test_builtin_type_cases,
     test_value_cases,
     test_object_cases,
     test_type_cases,
@@ -221,13 +232,14 @@ static const test_case *const test_lists[] = {
     test_legacy_cases,
     test_environment_cases,
     test_module_cases,
+    test_module_kind_cases,
     test_thread_cases,
+    test_global_cases,
     test_sequence_cases,
     test_map_cases,
     test_reflection_cases,
     test_access_path_cases,
     test_copy_cases,
-    test_builtin_type_cases,
     test_repr_cases,
     test_recursive_cases,
     test_structural_cases,
@@ -251,12 +263,12 @@ static void test_forget_dead(void) {
 }
 #endif
 
-/* Runs a test once; what is left behind afterwards is a failure. */
-static void test_run_once(const test_case *test, int with_pool) {
-  size_t live, since;
+/* Runs a test once. Returns 1 if more blocks are live than before, which may
+   be leaks. */
+static int test_run_once(const test_case *test, int with_pool) {
+  size_t live;
   test_set_pool(with_pool);
   live = test_get(&test_live);
-  since = test_get(&test_made);
   test_log_size = 0;
   test->run();
   test_refuse_at = 0;
@@ -268,28 +280,44 @@ static void test_run_once(const test_case *test, int with_pool) {
   if (!test_hits()) CHECK_INT(test_log_size, 0);
   CHECK(tvmffi_i_self()->destroying.depth == 0 &&
         !tvmffi_i_self()->destroying.pending_destroy);
-  if (!CHECK(tvmffi_i_self()->error == NULL)) tvmffi_error_clear();
+  if (!CHECK(tvmffi_i_thread_error()->object == NULL)) tvmffi_error_clear();
+  return test_get(&test_live) > live;
+}
+
+/* Runs a test once; what is left behind afterwards is a failure. */
+static void test_run_checked(const test_case *test, int with_pool) {
 #if TEST_TRACK
-  if (test_get(&test_live) > live) test_find_leaks(since);
+  size_t since = test_get(&test_made);
+  if (test_run_once(test, with_pool)) (void)test_find_leaks(since);
 #else
-  (void)live, (void)since;
+  (void)test_run_once(test, with_pool);
 #endif
 }
 
 /* Refuses the Nth allocation, or all from it on, for N = 1, 2, 3, ..., until
-   the test ends before it. Gives the last N. */
+   the test ends before it. Returns the last N, or the N of a leak. A leaked
+   block stays, so one search after the last run finds the leaks of all. */
 static int test_run_refused(const test_case *test, int all) {
-  size_t n = 0, hits = 1;
+  size_t n = 0, hits = 1, leak = 0;
+#if TEST_TRACK
+  size_t since = test_get(&test_made);
+#endif
+  int more = 0;
   while (hits && !test_get(&test_num_failures)) {
     test_number = 0;
     test_refused = 0;
     test_refuse_all = all;
     test_refuse_at = ++n;
-    test_run_once(test, 0);
+    more |= test_run_once(test, 0);
     hits = test_hits();
     test_refused = 0;
   }
-  return (int)n;
+#if TEST_TRACK
+  if (more) leak = test_find_leaks(since);
+#else
+  (void)more;
+#endif
+  return (int)(leak ? leak : n);
 }
 
 /* Twice: what a test does the first time only is then behind it. First without
@@ -300,8 +328,8 @@ static int test_run_refused(const test_case *test, int all) {
 static int test_run(const test_case *test) {
   int once, all;
   if (!test_oom) {
-    test_run_once(test, 0);
-    test_run_once(test, 1);
+    test_run_checked(test, 0);
+    test_run_checked(test, 1);
     return 0;
   }
   once = test_run_refused(test, 0);
@@ -321,12 +349,13 @@ static int test_report(const test_case *test, int number, int refused) {
        ++i)
     TEST_PRINT("# %s:%d: %s\n", test_failures[i].file, test_failures[i].line,
                test_failures[i].text);
+  TEST_FLUSH();
   test_num_failures = 0;
   return n != 0;
 }
 
 static int test_usage(void) {
-  TEST_PRINT("usage: [--list] [--oom] [--only NAME]\n");
+  TEST_PRINT("usage: [--list] [--oom] [--short] [--only NAME]\n");
   return 2;
 }
 
@@ -342,6 +371,8 @@ int TEST_MAIN(int argc, char **argv) {
       list = 1;
     else if (strcmp(argv[i], "--oom") == 0)
       test_oom = 1;
+    else if (strcmp(argv[i], "--short") == 0)
+      test_chain = TEST_CHAIN < TEST_SHORT ? TEST_CHAIN : TEST_SHORT;
     else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
       only = argv[++i];
     else

@@ -40,8 +40,8 @@
 
        cc program.c -lpthread
 
-   That calls with plain values needs C11 or C++; in C99 each value is made by
-   its constructor: tvmffi_int(3), tvmffi_str("demo.square").
+   Plain values in a call need C11 or C++. In C99, make each value by its
+   constructor: tvmffi_int(3), tvmffi_str("demo.square").
 
    A struct that Python sees as a class, and a scope that releases what is made
    in it:
@@ -61,91 +61,141 @@
    LINKING
 
    In exactly one C or C++ file of a program, define TVMFFI_IMPLEMENTATION
-   before the include; all other files include it as it is. A file that is
-   loaded into a process which has a libtvm_ffi defines nothing. With
+   before the include; all other files only include it. A library that is
+   loaded into a process with a libtvm_ffi does not define it. With
    TVMFFI_STATIC the runtime is private to one file; with TVMFFI_PREFIX the
    exported functions get other names, so that two copies live in one program;
-   with TVMFFI_DYNAMIC it is used only where the process has no libtvm_ffi.
-   Nothing runs at load: the runtime starts itself at its first use.
+   with TVMFFI_DYNAMIC the file's runtime is used only if the process has no
+   libtvm_ffi. Nothing runs at load: the first use initializes the runtime.
 
    OWNERSHIP
 
    A handle (TVMFFIObjectHandle) or an owned TVMFFIAny is one strong
    reference. "Borrowed": the callee may use it during the call. "Owned": the
-   receiver must release it. "Taken": the callee releases it from now on.
-   Arguments of a packed function are borrowed, its result is owned by the
-   caller. What the C interface hands out belongs to the innermost scope of the
-   file instead, if there is one (>>interface/scope). Strings of up to 7 bytes
-   live inside the Any and own nothing. A count that reaches 2^31 is pinned: the
-   object is never freed, and no count wraps around.
+   receiver must release it. "Taken": the callee becomes the owner. Arguments of
+   a packed function are borrowed, and the caller owns its result. Inside a
+   scope, results of the C interface belong to the scope instead:
+   search >>interface/scope. Strings of up to 7 bytes are stored in the Any and
+   own nothing. A reference count that reaches 2^31 is pinned: the object is
+   never freed, so no count wraps around.
 
    THREADS
 
    Every function may be called from any thread, unless its comment says
    otherwise. Reading the function table, the type table and attribute columns
-   takes no lock. One object's content is as safe as its type makes it;
-   reference counts are atomic. With TVMFFI_NO_THREADS nothing is.
+   takes no lock. Reference counts are atomic; whether the content of an object
+   may be shared is up to its type. With TVMFFI_NO_THREADS only one thread may
+   use the runtime.
+
+   NAMES
+
+   tvmffi_NOUN(...) is an expression: a view for a call, such as tvmffi_int(3),
+   or a new container, such as tvmffi_list(1, 2), which is NULL on failure.
+   tvmffi_VERB(...) and tvmffi_NOUN_VERB(...) return 0 or an error's code, and
+   store results through pointers. `new` makes an object, `get` and `set` read
+   and write, `register` adds a name, and `override` adds or replaces it.
 
    ERRORS
 
-   A function that can fail returns 0, or -1 with an error object in the
-   thread's slot (-2 where the environment, Python say, holds an error of its
-   own). TVMFFI_TRY passes it on, tvmffi_error_take takes it out. No bad input,
-   and no refused allocation, ends the process. The error for lack of memory
-   exists beforehand.
+   A function that can fail returns 0 on success. It returns -1 after it has set
+   the thread's pending error, or -2 if the environment (Python, say) holds an
+   error of its own. TVMFFI_TRY returns the code to the caller.
+   tvmffi_error_take removes the thread's pending error. No bad input and no
+   failed allocation ends the process.
 
    PORTS
 
-   Four profiles of this one file. Hosted is the default. TVMFFI_NO_THREADS has
+   This file has four profiles. Hosted is the default. TVMFFI_NO_THREADS has
    one thread. TVMFFI_FREESTANDING has no libc: it includes only the compiler's
-   own headers, prints nothing, and brings memcpy and its like as weak symbols;
-   memory is an arena, or yours. A kernel, or an operating system of your own,
-   is freestanding with the hooks below. Hooks are macros, defined before this
-   file is included, best in a header of the port: with
-   -DTVMFFI_PORT='"port.h"' this file begins by including it, and the options
-   may stand there as well. All files of a program must have the same port.
+   own headers, prints nothing, and defines memcpy and the like as weak symbols;
+   memory is a static arena, or yours. The fourth, for your own kernel or
+   operating system, is freestanding with hooks. Hooks are macros that are
+   defined before this file is included, best in a header of the port:
+   -DTVMFFI_PORT='"port.h"' includes port.h first, which may set options as
+   well. All files of a program must have the same port.
 
      TVMFFI_NO_HEADERS        1: the port declares what <stdint.h>, <stddef.h>
-                              and <stdarg.h> do; nothing is included here
+                              and <stdarg.h> declare; no header is included
      TVMFFI_NO_OWN_STRING     1: the port declares memcpy, memmove, memset,
                               memcmp, memchr, strlen, strcmp, strchr and
-                              strrchr, and the program has them
-     TVMFFI_ARENA_SIZE        all memory is so many bytes, reserved statically
-     TVMFFI_MALLOC(size)      memory, aligned to 8 bytes at least, or NULL. It
-                              must not call the runtime
-     TVMFFI_FREE(pointer)     gives it back; never NULL
-     TVMFFI_LOCK()            one mutex of the runtime: a leaf, held shortly,
-     TVMFFI_UNLOCK()          never taken twice, never while code of yours runs
-     TVMFFI_YIELD()           another thread, please: in a loop that waits
+                              strrchr, and the program defines them
+     TVMFFI_ARENA_SIZE        the size in bytes of a static arena, from which
+                              all memory is allocated
+     TVMFFI_MALLOC(size)      allocates memory, aligned to 8 bytes or more, or
+                              returns NULL. It must not call the runtime
+     TVMFFI_FREE(pointer)     frees allocated memory; the pointer is never NULL
+     TVMFFI_LOCK()            lock and unlock the runtime's one mutex, which
+     TVMFFI_UNLOCK()          is held briefly, never locked recursively, and
+                              never held while your code runs
+     TVMFFI_YIELD()           lets another thread run; called in waiting loops
      TVMFFI_THREAD_LOCAL(key, size)
-                              `size` bytes that belong to the running thread (or
-                              task, or whatever has an error slot of its own)
-                              and to the pointer `key`: zero at first, at the
-                              same place each time, aligned to 8; never NULL
+                              returns the running thread's (or task's) memory
+                              for the pointer `key`: `size` bytes, zeroed at
+                              first, always at the same address, aligned to 8
+                              bytes, never NULL. TVMFFI_THREAD_LOCAL_KEYS and
+                              TVMFFI_THREAD_LOCAL_SIZE are the most keys and
+                              bytes
      TVMFFI_AT_THREAD_END(function, state)
-                              1 if function(state) will be called by the thread
-                              at its end: releases its last error; 0 if not
+                              registers function(state) for the end of the
+                              thread, to release the thread's last error.
+                              Returns 1, or 0 if the function will not run
      TVMFFI_ATOMIC_CAS(p, old, now)
-                              *p = now if *p == old, a full barrier; gives what
-                              stood there. For uint64_t, uint32_t and pointers
-     TVMFFI_ATOMIC_LOAD(p)    *p, with acquire order: these, and int
+                              sets *p to `now` if it equals `old`, as a full
+                              barrier, and returns the previous value. For
+                              uint64_t, uint32_t and pointers
+     TVMFFI_ATOMIC_LOAD(p)    reads *p with acquire order. For uint64_t,
+                              uint32_t, int and pointers
      TVMFFI_ATOMIC_STORE(p, value)
-                              *p = value, with release order
+                              writes *p with release order
      TVMFFI_ATOMIC_ENTER()    for one core without such instructions: masks
-                              interrupts and gives what they were, a uintptr_t
-     TVMFFI_ATOMIC_LEAVE(was) puts that back
+                              interrupts and returns the earlier mask, a
+                              uintptr_t
+     TVMFFI_ATOMIC_LEAVE(was) restores the mask that ENTER returned
 
    Threads in a freestanding build (TVMFFI_NO_THREADS=0 asks for them) need the
-   lock, the thread's state and atomics: the compiler's, the three by CAS, or
-   ENTER and LEAVE. What of these a hosted port has replaces libc's.
+   lock, the thread-local storage and atomics. Atomics are the compiler's, or
+   the hooks TVMFFI_ATOMIC_CAS, _LOAD and _STORE, or _ENTER and _LEAVE. In a
+   hosted port a hook replaces libc's function.
+
+   GLOSSARY
+
+     any             a TVMFFIAny: a type index and a value, 16 bytes
+     view            an Any that owns nothing
+     object          memory that begins with a TVMFFIObject: the counts of its
+                     references, a type index and a deleter
+     handle          a pointer to an object
+     strong, weak    a strong reference keeps an object's content alive, a weak
+                     one only its memory
+     type index      the number of a type in this process; its name is the type
+                     key. A type's ancestors are its parent, its parent's
+                     parent, and so on
+     packed function int f(self, args, count, result) on Anys; it returns an
+                     error's code
+     typed function  a packed function made by TVMFFI_FUNC, which checks and
+                     converts the arguments for a body with C parameters
+     type word       a parameter type name: int64, str or array(T), say
+     schema          the JSON text that describes a type word to Python
+     scope           a block of source text that owns the objects it is handed
+     container       an array, list, shape (sequences), map or dict
+     map row         the entries of a small map, in order; a larger one has a
+                     hash table of slots in blocks of 16
+     attribute       a named value of a type; all types' values of one name are
+                     a column, indexed by type index
+     hook            a function that a type registers for copies, repr,
+                     comparison, hash or visits
+     frame           an entry of a traversal's own stack, which is on the heap
+     region          in structural comparison: whether the free variables of a
+                     field are definitions or uses
+     free list       the blocks of one size class that a thread caches
+     room            a section of this file, made from one file of src/
 
    CONTENTS
 
      @contents@
 */
 
-/* This file is C too: its casts are C's. What a macro puts into the user's text
-   has casts of C++ there (TVMFFI_I_AS). */
+/* This file must compile as C and as C++, so it uses C casts. Macros that
+   expand in the user's file use TVMFFI_I_AS instead. */
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wold-style-cast"
@@ -166,10 +216,12 @@
     (!TVMFFI_ABI_ONLY || defined(TVMFFI_IMPLEMENTATION))
 #define TVMFFI_INTERFACE
 
+#include "interface/list.h"
 #include "interface/value.h"
 #include "interface/error.h"
 #include "interface/knot.h"
 #include "interface/scope.h"
+#include "interface/global.h"
 #include "interface/word.h"
 #include "interface/compound.h"
 #include "interface/map_layout.h"
@@ -179,6 +231,8 @@
 #include "interface/schema.h"
 #include "interface/function.h"
 #include "interface/call.h"
+#include "interface/default.h"
+#include "interface/on_load.h"
 #include "interface/container.h"
 #include "interface/print.h"
 #include "interface/leak.h"
@@ -189,6 +243,9 @@
 #include "interface/class_object.h"
 #include "interface/class_init.h"
 #include "interface/type.h"
+#include "interface/member.h"
+#include "interface/module_table.h"
+#include "interface/module.h"
 #include "interface/legacy.h"
 
 #endif /* TVMFFI_INTERFACE */
@@ -196,15 +253,20 @@
 #if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED)
 #define TVMFFI_IMPLEMENTED
 
-/* The runtime's own releases are not those of the user's code. */
+/* In the runtime, these names are functions, not the macros of TVMFFI_DEBUG
+   that record the user's file and line. */
 #undef tvmffi_release
 #undef tvmffi_any_release
 
-/* The runtime's own functions raise when they fail. */
+/* TVMFFI_I_CHECKED checks that a function that fails has raised an error. The
+   runtime's own functions always do so. */
 #undef TVMFFI_I_CHECKED
-#define TVMFFI_I_CHECKED(f, code) (code)
+#define TVMFFI_I_CHECKED(f, has_result, result, code) (code)
+#undef TVMFFI_I_FUNC_UNUSED
+#define TVMFFI_I_FUNC_UNUSED TVMFFI_I_UNUSED
 
-/* From here on the functions of the ABI are those that are defined below. */
+/* From here on, an ABI name means the function in this file, not the function
+   of the runtime that TVMFFI_DYNAMIC chose. */
 #if TVMFFI_DYNAMIC
 #undef TVMFFI_I_RENAME
 #define TVMFFI_I_RENAME(name) TVMFFI_I_RENAME_(TVMFFI_PREFIX, name)
@@ -213,17 +275,20 @@
 #include "platform/layout.h"
 #include "platform/libc.h"
 #include "platform/arena.h"
-#include "platform/thread_state.h"
 #include "platform/knot.h"
 #include "platform/thread.h"
 #include "platform/memory.h"
 #include "platform/hash.h"
 #include "platform/name_table.h"
 #include "platform/stack.h"
-#include "platform/text.h"
+#include "platform/vector.h"
+#include "platform/sort.h"
 #include "platform/decimal.h"
+#include "platform/limbs.h"
+#include "platform/text.h"
 #include "core/raise.h"
 #include "core/knot.h"
+#include "core/debug.h"
 #include "core/object.h"
 #include "core/allocator.h"
 #include "core/string.h"
@@ -238,6 +303,7 @@
 #include "core/type_attribute.h"
 #include "core/function.h"
 #include "core/global.h"
+#include "core/leak.h"
 #include "core/dtype.h"
 #include "core/tensor.h"
 #include "containers/shape.h"
@@ -250,18 +316,23 @@
 #include "containers/map_grow.h"
 #include "containers/map.h"
 #include "containers/map_function.h"
+#include "graph/table.h"
+#include "graph/cursor.h"
 #include "graph/find_device.h"
+#include "graph/hook.h"
+#include "graph/traversal.h"
+#include "modules/stream.h"
+#include "modules/environment.h"
+#include "modules/once.h"
 #include "modules/symbol.h"
 #include "modules/library.h"
 #include "modules/import.h"
 #include "modules/module.h"
 #include "modules/load.h"
+#include "modules/resident.h"
 #include "modules/system_library.h"
 #include "modules/module_function.h"
 #include "modules/lookup.h"
-#include "modules/stream.h"
-#include "modules/environment.h"
-#include "modules/once.h"
 #include "reflection/field.h"
 #include "reflection/access.h"
 #include "reflection/construct.h"
@@ -274,7 +345,6 @@
 #include "extra/number_text.h"
 #include "extra/knot.h"
 #include "extra/bigint_text.h"
-#include "extra/graph.h"
 #include "extra/hook.h"
 #include "extra/repr.h"
 #include "extra/recursive_hash.h"
@@ -285,7 +355,6 @@
 #include "extra/structural_hash.h"
 #include "extra/structural_function.h"
 #include "extra/visit.h"
-#include "extra/visit_container.h"
 #include "extra/visit_callback.h"
 #include "extra/visit_run.h"
 #include "extra/visit_error.h"
@@ -302,25 +371,20 @@
 #include "tables/type_field.h"
 #include "tables/type.h"
 #include "tables/builtin.h"
+#include "tables/thread.h"
 #include "tables/dynamic.h"
 
 #undef TVMFFI_I_CHECKED
-#define TVMFFI_I_CHECKED(f, code) tvmffi_i_checked(f, code)
+#define TVMFFI_I_CHECKED(f, has_result, result, code) \
+  tvmffi_i_checked(f, has_result, result, code)
+#undef TVMFFI_I_FUNC_UNUSED
+#define TVMFFI_I_FUNC_UNUSED
 
 #endif /* TVMFFI_IMPLEMENTATION */
 
-/* In a file built with TVMFFI_DEBUG its calls tell where they stand. */
 #if TVMFFI_DEBUG && defined(TVMFFI_INTERFACE) && !defined(tvmffi_release)
 #define tvmffi_release(obj) tvmffi_i_drop(obj, TVMFFI_I_PLACE)
 #define tvmffi_any_release(any) tvmffi_i_any_drop(any, TVMFFI_I_PLACE)
-#if defined(__cplusplus) && !defined(tvmffi_call)
-#define tvmffi_call(...) (TVMFFI_I_HERE tvmffi_call(__VA_ARGS__))
-#define tvmffi_array(...) (TVMFFI_I_HERE tvmffi_array(__VA_ARGS__))
-#define tvmffi_list(...) (TVMFFI_I_HERE tvmffi_list(__VA_ARGS__))
-#define tvmffi_map(...) (TVMFFI_I_HERE tvmffi_map(__VA_ARGS__))
-#define tvmffi_dict(...) (TVMFFI_I_HERE tvmffi_dict(__VA_ARGS__))
-#define tvmffi_shape(...) (TVMFFI_I_HERE tvmffi_shape(__VA_ARGS__))
-#endif
 #endif
 
 #if defined(__cplusplus) && defined(__GNUC__)

@@ -1,10 +1,10 @@
 /* ======== Equality ======================================= >>containers/equal
    equality and hash of any two values */
-/* Equality and hash of any two values, bit for bit those of upstream's any.h
-   (AnyEqual, AnyHash), since C++ clients probe maps with their own. A text in
-   the Any equals the same text in an object; other objects are equal when they
-   are the same one, unless their type has a value in the columns __any_equal__
-   and __any_hash__. Takes no lock. */
+/* Equality and hash of values, exactly as in upstream's any.h (AnyEqual,
+   AnyHash). C++ clients compile any.h themselves, and must find the same keys.
+   Strings, bytes and big integers are equal if their bytes are equal. Other
+   objects are equal only to themselves, unless their type has the attributes
+   __any_equal__ and __any_hash__. Lock-free. */
 
 #pragma once
 
@@ -16,15 +16,18 @@
 #include "../interface/error.h"
 #include "../interface/mismatch.h"
 #include "../platform/libc.h"
+#include "../platform/thread.h"
+#include "../platform/name_table.h"
+#include "../platform/text.h"
 #include "../core/raise.h"
 #include "../core/type_member.h"
+#include "../core/type_attribute.h"
+#include "../core/function.h"
 
 #if !TVMFFI_NO_CONTAINERS
 
-/* The hash of upstream's base_detail.h (StableHashBytes): it crosses process
-   borders, so it is the same on every machine: words of eight bytes, the lowest
-   first, each multiplied in modulo 2^64 and the sum reduced modulo 2^31 - 1.
-   That modulus needs no division: its power of two is 1. */
+/* Returns x modulo 2^31 - 1. Since 2^31 equals 1 modulo 2^31 - 1, adding the
+   high bits to the low 31 bits replaces a division. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_stable_reduce(uint64_t x) {
   const uint64_t modulus = 2147483647u;
   x = (x & modulus) + (x >> 31);
@@ -32,7 +35,7 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_stable_reduce(uint64_t x) {
   return x >= modulus ? x - modulus : x;
 }
 
-/* The first `size` bytes, 8 at most, as they stand in such a word. */
+/* Returns the first `size` bytes, at most 8, as a little-endian integer. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_little_word(const char *data, size_t size) {
   uint64_t word = 0;
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -48,6 +51,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_little_word(const char *data, size_t size) {
   return word;
 }
 
+/* Computes upstream's StableHashBytes (base_detail.h). Processes exchange
+   hashes, so a hash must be the same on all machines. */
 static uint64_t tvmffi_i_stable_hash(const char *data, size_t size) {
   const uint64_t factor = 1099511628211u;
   uint64_t h = 0;
@@ -58,21 +63,65 @@ static uint64_t tvmffi_i_stable_hash(const char *data, size_t size) {
   return h;
 }
 
-/* A column that is read often; it never goes once it is there. */
+/* An attribute column, cached at first use. Columns are never freed. */
 typedef struct {
   const char *name;
   const TVMFFITypeAttrColumn *column;
 } tvmffi_i_known_column;
 
-/* The value of a type in a column (borrowed), or NULL if it has none. */
+#if TVMFFI_NO_REFLECTION
+/* Returns the column, or NULL if no type has a value. Does not register the
+   static types, which have no attributes. */
+static const TVMFFITypeAttrColumn *tvmffi_i_attr_column(const char *name) {
+  tvmffi_i_node *node = tvmffi_i_find(&tvmffi_i_columns, name, strlen(name));
+  return node ? &((tvmffi_i_column *)(void *)node)->column : NULL;
+}
+static const TVMFFIAny *tvmffi_i_unread_attr(void) { return NULL; }
+#else
+static const TVMFFITypeAttrColumn *tvmffi_i_attr_column(const char *name) {
+  TVMFFIByteArray text = tvmffi_byte_array(name);
+  return TVMFFIGetTypeAttrColumn(&text);
+}
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static int tvmffi_i_call_unread(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args, (void)result;
+  return tvmffi_i_no_memory();
+}
+#if defined(__cplusplus)
+}
+#endif
+
+/* Returns the value of an attribute whose column needs memory that there is
+   not: a function object that raises a MemoryError. So no caller mistakes the
+   attribute for one that is not set. */
+TVMFFI_I_COLD const TVMFFIAny *tvmffi_i_unread_attr(void) {
+  static tvmffi_i_function_object function;
+  static TVMFFIAny value;
+  tvmffi_i_lock();
+  if (value.type_index == kTVMFFINone) {
+    function.base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
+    function.base.type_index = kTVMFFIFunction;
+    function.cell.safe_call = tvmffi_i_call_unread;
+    value = tvmffi_obj(&function.base);
+  }
+  tvmffi_i_unlock();
+  return &value;
+}
+#endif
+
+/* Returns the value (borrowed) of a type's attribute, or NULL if the attribute
+   is not set. */
 static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
                                            int32_t index) {
   const TVMFFITypeAttrColumn *c = TVMFFI_I_LOAD(&known->column);
   const TVMFFIAny *value;
   if (TVMFFI_I_UNLIKELY(!c)) {
-    TVMFFIByteArray name = tvmffi_view(known->name);
-    c = TVMFFIGetTypeAttrColumn(&name);
-    if (!c) return NULL;
+    c = tvmffi_i_attr_column(known->name);
+    if (!c) return tvmffi_i_unread_attr();
     TVMFFI_I_STORE(&known->column, c);
   }
   index -= c->begin_index;
@@ -81,10 +130,9 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
   return TVMFFI_I_LOAD(&value->type_index) == kTVMFFINone ? NULL : value;
 }
 
-/* Turns what a C function in a column returned into a result that owns it.
-   Before version 0.1.15 such a function gave a plain int64_t or bool, and
-   modules of that time still do (Apache TVM 0.27): the word it returns is then
-   the first of the two that the Any comes in. */
+/* Corrects the result of a C attribute function compiled before upstream
+   0.1.15. Such a function returns a plain int64_t or bool, which arrives in the
+   first 8 bytes of the Any. */
 TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
                                          TVMFFIAny *result) {
 #if (defined(__x86_64__) && !defined(_WIN32)) || defined(__AARCH64EL__)
@@ -100,9 +148,9 @@ TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
 #endif
 }
 
-/* Calls the value of an attribute: a function object, or the address of a C
-   function that gives its result or an error. As that function may be of the
-   time before 0.1.15, no sanitizer checks its type. */
+/* Calls an attribute's value, which is a function object or the address of a C
+   function. Clang's function type check is off, because a C function compiled
+   before upstream 0.1.15 has another return type. */
 #if defined(__clang__)
 __attribute__((__no_sanitize__("function")))
 #endif
@@ -130,8 +178,9 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
   return -1;
 }
 
-/* The same, with the result's type checked, and objects as arguments that are
-   kept meanwhile: the callee may change the container that holds them. */
+/* Calls an attribute's value and checks the result's type. Retains the
+   arguments (objects) during the call, because the function may change a
+   container that owns them. */
 TVMFFI_I_SLOW int tvmffi_i_call_attr(const TVMFFIAny *callee,
                                      const TVMFFIAny *args, int32_t num_args,
                                      int32_t type_index, TVMFFIAny *result) {
@@ -152,29 +201,25 @@ TVMFFI_I_SLOW int tvmffi_i_call_attr(const TVMFFIAny *callee,
 static tvmffi_i_known_column tvmffi_i_equal_column = {"__any_equal__", NULL};
 static tvmffi_i_known_column tvmffi_i_hash_column = {"__any_hash__", NULL};
 
-/* The rest of tvmffi_i_any_equal: values whose bits differ. */
+/* Returns kTVMFFIStr for any string, kTVMFFIBytes for any bytes, else 0. */
+TVMFFI_I_INLINE int32_t tvmffi_i_text_type(int32_t index) {
+  if (index == kTVMFFISmallStr || index == kTVMFFIStr) return kTVMFFIStr;
+  if (index == kTVMFFISmallBytes || index == kTVMFFIBytes) return kTVMFFIBytes;
+  return 0;
+}
+
+/* Compares two values whose Anys differ bitwise. Returns 1 if the values are
+   equal, 0 if not, or an error code. */
 TVMFFI_I_NOINLINE int tvmffi_i_differ_equal(const TVMFFIAny *a,
                                             const TVMFFIAny *b) {
   const TVMFFIAny *custom;
   TVMFFIAny args[2], result;
   int32_t index = a->type_index;
-  switch (index) {
-    case kTVMFFISmallStr:
-      if (b->type_index != kTVMFFIStr) return 0;
-      return tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
-    case kTVMFFISmallBytes:
-      if (b->type_index != kTVMFFIBytes) return 0;
-      return tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
-    case kTVMFFIStr:
-      if (b->type_index != kTVMFFIStr && b->type_index != kTVMFFISmallStr)
-        return 0;
-      return tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
-    case kTVMFFIBytes:
-      if (b->type_index != kTVMFFIBytes && b->type_index != kTVMFFISmallBytes)
-        return 0;
-      return tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
-    default: break;
-  }
+  if (tvmffi_i_text_type(index)) /* small strings: only by bits */
+    return (index >= kTVMFFIStaticObjectBegin ||
+            b->type_index >= kTVMFFIStaticObjectBegin) &&
+           tvmffi_i_text_type(index) == tvmffi_i_text_type(b->type_index) &&
+           tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
   if (index != b->type_index || index < kTVMFFIStaticObjectBegin) return 0;
   if (index == kTVMFFIBigInt)
     return tvmffi_i_same_text(TVMFFIBigIntGetContentByteArray(a),
@@ -187,19 +232,19 @@ TVMFFI_I_NOINLINE int tvmffi_i_differ_equal(const TVMFFIAny *a,
   return result.v_int64 != 0;
 }
 
-/* Tells whether two owned values are equal: 1 or 0, or the negative code of an
-   error that the type's own equality raised. Same bits are equal, so a NaN is
-   equal to itself and 0.0 is not to -0.0; 1 is not True, and not 1.0. */
+/* Compares two owned values. Returns 1 if the values are equal, 0 if not, or an
+   error code. Values with equal bits are equal, so a NaN equals itself. 0.0 and
+   -0.0 differ, and so do 1, 1.0 and True. */
 TVMFFI_I_INLINE int tvmffi_i_any_equal(const TVMFFIAny *a, const TVMFFIAny *b) {
   if (tvmffi_i_same_any(a, b)) return 1;
-  /* Most keys are integers or short texts, equal only if the bits are. */
+  /* Integers and small strings are equal only if they are bitwise equal. */
   if (a->type_index == b->type_index &&
       a->type_index < kTVMFFIStaticObjectBegin)
     return 0;
   return tvmffi_i_differ_equal(a, b);
 }
 
-/* Puts a value into a hash (StableHashCombine). */
+/* Mixes a value into a hash, as upstream's StableHashCombine does. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_hash_combine(uint64_t key, uint64_t value) {
   return key ^ (value + 0x9e3779b9u + (key << 6) + (key >> 2));
 }
@@ -229,10 +274,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_hash_object(const TVMFFIAny *any,
   return 0;
 }
 
-/* Gives the hash of an owned value; fails as the type's own hash does. Where
-   bytes stand the other way round, a short text counts by its length alone,
-   since StableHashSmallStrBytes of upstream's base_detail.h takes the first
-   half of the Any there. */
+/* Computes the hash of an owned value. Fails if the hash function of the
+   value's type fails. */
 TVMFFI_I_INLINE int tvmffi_i_any_hash(const TVMFFIAny *any, uint64_t *hash) {
   uint64_t key = (uint64_t)(int64_t)any->type_index, value = any->v_uint64;
   if (any->type_index >= kTVMFFIStaticObjectBegin)
@@ -241,6 +284,8 @@ TVMFFI_I_INLINE int tvmffi_i_any_hash(const TVMFFIAny *any, uint64_t *hash) {
       any->type_index == kTVMFFISmallBytes) {
     key = any->type_index == kTVMFFISmallStr ? kTVMFFIStr : kTVMFFIBytes;
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    /* As in upstream's StableHashSmallStrBytes (base_detail.h), the hash covers
+       the first 8 bytes of the Any: the length, but not the characters. */
     value = tvmffi_i_stable_hash((const char *)(const void *)any, 8);
 #else
     value = tvmffi_i_stable_reduce(value);

@@ -17,8 +17,8 @@
 #include "map_grow.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* An owned value of a view of any kind. What stands in the padding of a number
-   is left behind: keys are looked for without it. */
+/* Converts a view to an owned value. Sets the padding of a number to 0, because
+   lookups compare all bits of a key. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
                                              tvmffi_i_bits *bits) {
   int32_t index = view->type_index;
@@ -45,8 +45,8 @@ TVMFFI_I_INLINE void tvmffi_i_drop_bits(tvmffi_i_bits bits) {
   tvmffi_any_release(&any);
 }
 
-/* Takes a place for a key that the map does not hold, and links it. `hash` is
-   the key's if the map is a table. */
+/* Adds an entry for a new key. Sets *pair to the entry, which the caller fills.
+   Only a hash table needs `hash`. */
 TVMFFI_I_INLINE int tvmffi_i_map_add(tvmffi_i_map_object *m, uint64_t hash,
                                      tvmffi_i_pair **pair) {
   uint64_t places = m->num_slots & ~TVMFFI_I_MAP_IS_ROW;
@@ -56,9 +56,9 @@ TVMFFI_I_INLINE int tvmffi_i_map_add(tvmffi_i_map_object *m, uint64_t hash,
   return 0;
 }
 
-/* Sets the value of a key that the map holds. */
+/* Replaces the value of an existing key. */
 TVMFFI_I_INLINE void tvmffi_i_map_renew(tvmffi_i_map_object *m,
-                                        const tvmffi_i_map_place *place,
+                                        const tvmffi_i_map_position *place,
                                         tvmffi_i_bits value) {
   tvmffi_i_bits old = tvmffi_i_load_bits(&place->pair->value);
   tvmffi_i_store_bits(&place->pair->value, value);
@@ -74,19 +74,20 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
                                           const TVMFFIAny *key,
                                           const TVMFFIAny *value) {
   tvmffi_i_map_key k;
-  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END, 0};
+  tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   tvmffi_i_bits key_bits, value_bits;
   tvmffi_i_pair *pair;
   uint64_t hash = 0;
   int code;
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
   TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
-  /* Upstream makes a table of a full row before it looks for the key. */
+  /* As in upstream, a map of four entries gets a hash table even if the key
+     already exists. */
   if (tvmffi_i_map_is_row(m) && m->size == TVMFFI_I_MAP_ROW_MAX)
     TVMFFI_TRY(tvmffi_i_map_grow_table(m));
   if (tvmffi_i_map_is_row(m)) {
     code = tvmffi_i_map_find_in_row(m, &k, &place);
-  } else { /* hashed once, for the search and for the insertion */
+  } else {
     TVMFFI_TRY(tvmffi_i_map_hash(m, &k, &hash));
     code = m->size ? tvmffi_i_map_find_in_table(m, &k, hash, &place) : 0;
   }
@@ -110,8 +111,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
   return code;
 }
 
-/* Makes *map one that may be changed: a Map that others hold, too, is replaced
-   by a copy. On failure *map is as it was. */
+/* Makes *map writable: replaces a shared Map by a copy. On failure *map is
+   unchanged. */
 static int tvmffi_i_map_own(TVMFFIObject **map) {
   TVMFFIObject *copy;
   if ((*map)->type_index == kTVMFFIDict ||
@@ -124,28 +125,29 @@ static int tvmffi_i_map_own(TVMFFIObject **map) {
   return 0;
 }
 
-/* Sets the value of a key; both are views of any kind and borrowed. *map is
-   owned by the caller, and another object afterwards if it is a Map that others
-   hold, too. A key that the map has keeps its place in a map of up to three
-   entries, and becomes the last in a larger one, as upstream's does. Returns 0,
-   or a code with the error set and the map as it was. */
+/* Sets the value of a key. `key` and `value` are borrowed views. The caller
+   owns *map. A shared Map is replaced by a copy. As in upstream, an existing
+   key keeps its position in a map of up to three entries, but moves to the end
+   of a larger map. Returns 0, or an error code with the map unchanged. */
 static int tvmffi_i_map_set(TVMFFIObject **map, const TVMFFIAny *key,
                             const TVMFFIAny *value) {
   TVMFFI_TRY(tvmffi_i_map_own(map));
-  return tvmffi_i_map_set_in((tvmffi_i_map_object *)(void *)*map, key, value);
+  return tvmffi_i_map_set_in(tvmffi_i_map_of(*map), key, value);
 }
 
-/* Finds the value of a key, a view of any kind. Borrowed; NULL if the map has
-   no such key, or, with the error set, if the key's type failed. */
+/* Returns the value of a key (borrowed), or NULL if the key is absent. Also
+   returns NULL, with the error set, if the key type's own hash or equality
+   fails. */
 TVMFFI_I_UNUSED static const TVMFFIAny *tvmffi_i_map_get(TVMFFIObject *map,
                                                          const TVMFFIAny *key) {
   const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
   return value == &tvmffi_i_map_failed ? NULL : value;
 }
 
-/* Takes an entry out of a table; the last of its chain comes in its place. */
-static void tvmffi_i_map_take_out(tvmffi_i_map_object *m,
-                                  const tvmffi_i_map_place *place) {
+/* Removes an entry from a hash table. Moves the last entry of the bucket chain
+   to the freed slot. */
+static void tvmffi_i_map_remove(tvmffi_i_map_object *m,
+                                const tvmffi_i_map_position *place) {
   uint64_t i = place->index, before = place->before, last = i;
   uint8_t meta;
   tvmffi_i_map_unlink(m, tvmffi_i_map_at(m->data, i));
@@ -161,7 +163,7 @@ static void tvmffi_i_map_take_out(tvmffi_i_map_object *m,
 
 static int tvmffi_i_map_erase_in(tvmffi_i_map_object *m, const TVMFFIAny *key) {
   tvmffi_i_map_key k;
-  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END, 0};
+  tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   tvmffi_i_pair pair;
   int code;
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
@@ -174,21 +176,23 @@ static int tvmffi_i_map_erase_in(tvmffi_i_map_object *m, const TVMFFIAny *key) {
     memmove((void *)place.pair, place.pair + 1,
             (size_t)(m->size - place.index) * sizeof(pair));
   } else {
-    tvmffi_i_map_take_out(m, &place);
+    tvmffi_i_map_remove(m, &place);
   }
   tvmffi_i_map_drop_pair(&pair);
   return 0;
 }
 
-/* Removes a key, if it is there; `key` and *map as for tvmffi_i_map_set. */
+/* Removes a key if present. `key` is a borrowed view. The caller owns *map. A
+   shared Map is replaced by a copy. */
 TVMFFI_I_UNUSED static int tvmffi_i_map_erase(TVMFFIObject **map,
                                               const TVMFFIAny *key) {
   TVMFFI_TRY(tvmffi_i_map_own(map));
-  return tvmffi_i_map_erase_in((tvmffi_i_map_object *)(void *)*map, key);
+  return tvmffi_i_map_erase_in(tvmffi_i_map_of(*map), key);
 }
 
-/* Removes all entries. A table is taken off meanwhile, as deleters may use the
-   Dict, and put back if they have not. */
+/* Removes all entries. A Dict has no table while entries are released, because
+   their deleters may use the Dict. Then the Dict gets the empty table back,
+   unless a deleter has added entries. */
 static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
   tvmffi_i_map_object table = *m;
   TVMFFI_TRY(tvmffi_i_map_may_change(m));

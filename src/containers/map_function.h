@@ -15,6 +15,7 @@
 #include "../core/raise.h"
 #include "../core/object.h"
 #include "../core/global.h"
+#include "sequence.h"
 #include "map_lookup.h"
 #include "map_memory.h"
 #include "map.h"
@@ -23,8 +24,8 @@
 TVMFFI_I_OBJECT_TYPE(i_map, "ffi.Map", "ffi.Map", kTVMFFIMap)
 TVMFFI_I_OBJECT_TYPE(i_dict, "ffi.Dict", "ffi.Dict", kTVMFFIDict)
 
-/* A Dict or, as upstream makes a new Dict of it, a Map: what is done to that
-   copy has no effect, so a Map is left alone. */
+/* Parameter type of functions that change a Dict. A Map is accepted, but not
+   changed. Upstream changes only a temporary copy of a Map. */
 TVMFFI_I_TYPE(i_any_dict, TVMFFIObject *, "Dict<Any, Any>",
               "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"Any\"},"
               "{\"type\":\"Any\"}]}")
@@ -35,7 +36,7 @@ TVMFFI_I_GET(i_any_dict) {
   return *out ? 0 : TVMFFI_I_MISMATCH;
 }
 
-/* Any value, left where the caller has it. */
+/* Parameter type that accepts any value and passes its address. */
 TVMFFI_I_TYPE(i_view, const TVMFFIAny *, "Any", "Any")
 TVMFFI_I_GET(i_view) {
   *out = any;
@@ -50,8 +51,8 @@ static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
   if (num_args % 2)
     return tvmffi_i_fail("InternalError",
                          "Check failed: args.size() %% 2 == 0 (1 vs. 0) : ");
-  /* Not made for so many: a key that comes twice is found by another rule in a
-     row than in a table. */
+  /* Start without a hash table, because a hash table moves a repeated key to
+     the end. */
   map = tvmffi_i_new_map(type_index, 0);
   if (!map) return -1;
   for (i = 0; i < num_args && !code; i += 2)
@@ -63,34 +64,13 @@ static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
   return code;
 }
 
-static int tvmffi_call_i_map(void *self, const TVMFFIAny *args,
-                             int32_t num_args, TVMFFIAny *result) {
-  (void)self;
-  return tvmffi_i_map_call_new(kTVMFFIMap, args, num_args, result);
-}
-static tvmffi_func tvmffi_func_i_map = {"ffi.Map", tvmffi_call_i_map, -1, NULL};
-
-static int tvmffi_call_i_dict(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result) {
-  (void)self;
-  return tvmffi_i_map_call_new(kTVMFFIDict, args, num_args, result);
-}
-static tvmffi_func tvmffi_func_i_dict = {"ffi.Dict", tvmffi_call_i_dict, -1,
-                                         NULL};
-
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_map_copied(const TVMFFIAny *value) {
-  if (value->type_index >= kTVMFFIStaticObjectBegin)
-    tvmffi_retain(value->v_obj);
-  return *value;
-}
-
 TVMFFI_I_INLINE int tvmffi_i_map_item_of(TVMFFIObject *map,
                                          const TVMFFIAny *key,
                                          TVMFFIAny *result) {
   const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
   if (!value) return tvmffi_i_fail("KeyError", "key is not in Map");
   if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
-  *result = tvmffi_i_map_copied(value);
+  *result = tvmffi_i_copy_owned(value);
   return 0;
 }
 
@@ -100,7 +80,7 @@ TVMFFI_I_INLINE int tvmffi_i_map_item_or_missing(TVMFFIObject *map,
   const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
   if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
   *result =
-      value ? tvmffi_i_map_copied(value) : tvmffi_obj(&tvmffi_i_invalid_object);
+      value ? tvmffi_i_copy_owned(value) : tvmffi_obj(&tvmffi_i_invalid_object);
   return 0;
 }
 
@@ -112,52 +92,34 @@ TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
   return 0;
 }
 
-TVMFFI_FUNC(i_map_size, int64, (i_map, map)) {
-  TVMFFI_RETURN(tvmffi_i_map_size(map));
-}
-TVMFFI_FUNC(i_map_get_item, any, (i_map, map), (i_view, key)) {
-  return tvmffi_i_map_item_of(map, key, tvmffi_result);
-}
-TVMFFI_FUNC(i_map_get_item_or_missing, any, (i_map, map), (i_view, key)) {
-  return tvmffi_i_map_item_or_missing(map, key, tvmffi_result);
-}
-TVMFFI_FUNC(i_map_count, int64, (i_map, map), (i_view, key)) {
-  return tvmffi_i_map_count(map, key, tvmffi_result);
-}
+/* Changes a dict; does nothing for a map. */
+#define TVMFFI_I_CHANGE(change, ...)                      \
+  if (dict->type_index == kTVMFFIDict)                    \
+    TVMFFI_TRY(                                           \
+        tvmffi_i_map_##change##_in(tvmffi_i_map_of(dict), \
+                                   __VA_ARGS__));         \
+  TVMFFI_RETURN()
 
-TVMFFI_FUNC(i_dict_size, int64, (i_dict, dict)) {
-  TVMFFI_RETURN(tvmffi_i_map_size(dict));
-}
-TVMFFI_FUNC(i_dict_get_item, any, (i_dict, dict), (i_view, key)) {
-  return tvmffi_i_map_item_of(dict, key, tvmffi_result);
-}
-TVMFFI_FUNC(i_dict_get_item_or_missing, any, (i_dict, dict), (i_view, key)) {
-  return tvmffi_i_map_item_or_missing(dict, key, tvmffi_result);
-}
-TVMFFI_FUNC(i_dict_count, int64, (i_dict, dict), (i_view, key)) {
-  return tvmffi_i_map_count(dict, key, tvmffi_result);
-}
+/* Sets the value of a key. Does nothing for a map. */
 TVMFFI_FUNC(i_dict_set_item, none, (i_any_dict, dict), (i_view, key),
             (i_view, value)) {
-  if (dict->type_index == kTVMFFIDict)
-    TVMFFI_TRY(
-        tvmffi_i_map_set_in((tvmffi_i_map_object *)(void *)dict, key, value));
-  TVMFFI_RETURN();
+  TVMFFI_I_CHANGE(set, key, value);
 }
+
+/* Removes a key and its value if present. Does nothing for a map. */
 TVMFFI_FUNC(i_dict_erase, none, (i_any_dict, dict), (i_view, key)) {
-  if (dict->type_index == kTVMFFIDict)
-    TVMFFI_TRY(tvmffi_i_map_erase_in((tvmffi_i_map_object *)(void *)dict, key));
-  TVMFFI_RETURN();
+  TVMFFI_I_CHANGE(erase, key);
 }
+
+/* Removes all keys and values. Does nothing for a map. */
 TVMFFI_FUNC(i_dict_clear, none, (i_any_dict, dict)) {
   if (dict->type_index == kTVMFFIDict)
-    TVMFFI_TRY(tvmffi_i_map_clear_in((tvmffi_i_map_object *)(void *)dict));
+    TVMFFI_TRY(tvmffi_i_map_clear_in(tvmffi_i_map_of(dict)));
   TVMFFI_RETURN();
 }
 
-/* What the iterator functions return is a function of a command: 0 gives the
-   key, 1 the value, all else goes on and tells whether there is an entry. It
-   holds the map, unlike upstream's. */
+/* Context of an iterator function. The iterator retains the map; upstream's
+   iterator does not. */
 typedef struct {
   TVMFFIObject *map;
   uint64_t at, end;
@@ -183,7 +145,7 @@ static int tvmffi_i_map_iterate(void *self, const TVMFFIAny *args,
   }
   if (!pair)
     return tvmffi_i_fail("IndexError", "The iterator is at the end of the map");
-  *result = tvmffi_i_map_copied((uint32_t)command ? &pair->value : &pair->key);
+  *result = tvmffi_i_copy_owned((uint32_t)command ? &pair->value : &pair->key);
   return 0;
 }
 
@@ -194,7 +156,7 @@ static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
   if (!it) return tvmffi_i_no_memory();
   it->map = map;
   it->at = tvmffi_i_map_begin(map);
-  it->end = tvmffi_i_map_is_row((tvmffi_i_map_object *)(void *)map)
+  it->end = tvmffi_i_map_is_row(tvmffi_i_map_of(map))
                 ? (uint64_t)tvmffi_i_map_size(map)
                 : TVMFFI_I_MAP_END;
   tvmffi_retain(map);
@@ -207,10 +169,34 @@ static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
   return 0;
 }
 
-TVMFFI_FUNC(i_map_iterator, func, (i_map, map)) {
-  return tvmffi_i_map_new_iterator(map, tvmffi_result);
-}
-TVMFFI_FUNC(i_dict_iterator, func, (i_dict, dict)) {
-  return tvmffi_i_map_new_iterator(dict, tvmffi_result);
-}
+/* Functions that maps and dicts share. */
+#define TVMFFI_I_MAP_FUNCTIONS(map, type)                                   \
+  /* Creates a map or dict from alternating keys and values. */             \
+  TVMFFI_I_PACKED(map) {                                                    \
+    return tvmffi_i_map_call_new(type, args, num_args, result);             \
+  }                                                                         \
+  /* Returns the number of entries. */                                      \
+  TVMFFI_FUNC(map##_size, int64, (map, self)) {                             \
+    TVMFFI_RETURN(tvmffi_i_map_size(self));                                 \
+  }                                                                         \
+  /* Returns the value of a key. KeyError if the key is absent. */          \
+  TVMFFI_FUNC(map##_get_item, any, (map, self), (i_view, key)) {            \
+    return tvmffi_i_map_item_of(self, key, tvmffi_result);                  \
+  }                                                                         \
+  /* Returns the value of a key, else what ffi.GetInvalidObject returns. */ \
+  TVMFFI_FUNC(map##_get_item_or_missing, any, (map, self), (i_view, key)) { \
+    return tvmffi_i_map_item_or_missing(self, key, tvmffi_result);          \
+  }                                                                         \
+  /* Returns 1 if the key is present, else 0. */                            \
+  TVMFFI_FUNC(map##_count, int64, (map, self), (i_view, key)) {             \
+    return tvmffi_i_map_count(self, key, tvmffi_result);                    \
+  }                                                                         \
+  /* Returns an iterator: a function that starts at the first entry. With   \
+     the argument 0, the iterator returns the key, with 1 the value. With   \
+     2, the iterator advances and returns whether an entry is left. */      \
+  TVMFFI_FUNC(map##_iterator, func, (map, self)) {                          \
+    return tvmffi_i_map_new_iterator(self, tvmffi_result);                  \
+  }
+TVMFFI_I_MAP_FUNCTIONS(i_map, kTVMFFIMap)
+TVMFFI_I_MAP_FUNCTIONS(i_dict, kTVMFFIDict)
 #endif

@@ -13,7 +13,8 @@
 #include "map_memory.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Puts other places under a map; its entries have been moved there. */
+/* Frees a map's storage and uses `data` instead, which already contains the
+   map's entries. */
 static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
                                  uint64_t num_slots) {
   if (m->data_deleter) m->data_deleter(m->data);
@@ -33,7 +34,7 @@ static int tvmffi_i_map_grow_row(tvmffi_i_map_object *m) {
   return 0;
 }
 
-/* Links the newest entry. */
+/* Appends the entry in slot `i` to the insertion order. */
 TVMFFI_I_INLINE void tvmffi_i_map_link(tvmffi_i_map_object *m,
                                        tvmffi_i_map_item *item, uint64_t i) {
   item->prev = m->tail;
@@ -45,36 +46,31 @@ TVMFFI_I_INLINE void tvmffi_i_map_link(tvmffi_i_map_object *m,
   m->tail = i;
 }
 
-/* Points what stands before and after an entry to its slot `i`. */
-TVMFFI_I_INLINE void tvmffi_i_map_relink(tvmffi_i_map_object *m,
-                                         const tvmffi_i_map_item *item,
-                                         uint64_t i) {
+/* Sets the two links to `item`: to `next` in the preceding entry or the map's
+   head, to `prev` in the following entry or the map's tail. */
+TVMFFI_I_INLINE void tvmffi_i_map_join(tvmffi_i_map_object *m,
+                                       const tvmffi_i_map_item *item,
+                                       uint64_t next, uint64_t prev) {
   if (item->prev != TVMFFI_I_MAP_END)
-    tvmffi_i_map_at(m->data, item->prev)->next = i;
+    tvmffi_i_map_at(m->data, item->prev)->next = next;
   else
-    m->head = i;
+    m->head = next;
   if (item->next != TVMFFI_I_MAP_END)
-    tvmffi_i_map_at(m->data, item->next)->prev = i;
+    tvmffi_i_map_at(m->data, item->next)->prev = prev;
   else
-    m->tail = i;
+    m->tail = prev;
 }
 
 TVMFFI_I_INLINE void tvmffi_i_map_unlink(tvmffi_i_map_object *m,
                                          const tvmffi_i_map_item *item) {
-  if (item->prev != TVMFFI_I_MAP_END)
-    tvmffi_i_map_at(m->data, item->prev)->next = item->next;
-  else
-    m->head = item->next;
-  if (item->next != TVMFFI_I_MAP_END)
-    tvmffi_i_map_at(m->data, item->next)->prev = item->prev;
-  else
-    m->tail = item->prev;
+  tvmffi_i_map_join(m, item, item->next, item->prev);
 }
 
-/* Finds an empty slot that a chain's end `i` can point to: the jump, and its
-   slot in *to; 0 if there is none. */
-TVMFFI_I_INLINE uint8_t tvmffi_i_map_reach(const tvmffi_i_map_object *m,
-                                           uint64_t i, uint64_t *to) {
+/* Finds an empty slot that can follow slot `i`, the end of a bucket chain, and
+   stores it in *to. Returns the jump from `i` to the empty slot, or 0 if all
+   slots in range are taken. */
+TVMFFI_I_INLINE uint8_t tvmffi_i_map_find_free(const tvmffi_i_map_object *m,
+                                               uint64_t i, uint64_t *to) {
   uint8_t jump;
   for (jump = 1; jump < TVMFFI_I_MAP_NUM_JUMPS; ++jump) {
     *to = tvmffi_i_map_next(m, i, jump);
@@ -89,28 +85,23 @@ TVMFFI_I_INLINE void tvmffi_i_map_set_jump(const tvmffi_i_map_object *m,
   *meta = (uint8_t)((*meta & TVMFFI_I_MAP_BODY) | jump);
 }
 
-/* Takes a slot at the end of the chain that `i` is in: 1, or 0 if there is
-   none in reach. */
+/* Appends an empty slot to the bucket chain that contains slot `i`. Sets *to to
+   the new slot. Returns 1, or 0 if all slots in range are taken. */
 TVMFFI_I_INLINE int tvmffi_i_map_extend(const tvmffi_i_map_object *m,
                                         uint64_t i, uint64_t *to) {
   uint8_t meta, jump;
   while ((meta = *tvmffi_i_map_meta(m->data, i)) & TVMFFI_I_MAP_JUMP)
     i = tvmffi_i_map_next(m, i, meta);
-  jump = tvmffi_i_map_reach(m, i, to);
+  jump = tvmffi_i_map_find_free(m, i, to);
   if (!jump) return 0;
   tvmffi_i_map_set_jump(m, i, jump);
   *tvmffi_i_map_meta(m->data, *to) = TVMFFI_I_MAP_BODY;
   return 1;
 }
 
-/* Fills the empty table `to` with the entries of `from`, a row or a table,
-   which is left as it is. Returns 1, 0 if a chain found no empty slot in reach,
-   or an error's code. `moved` is scratch space for a number per slot of `from`.
-   Slots are read in order and, as the hash's highest bits stay, written nearly
-   in order, so memory is read ahead. The first entries of all chains come
-   first, so no later entry has to give way. Until the entries are linked in
-   order of insertion, `next` of a chain's first entry is the chain's last slot,
-   so a long chain need not be followed to extend it. */
+/* Copies the entries of `from`, which may be a small map, to the empty hash
+   table `to`. `moved` is memory for one number per slot of `from`. Returns 1 on
+   success, 0 if a bucket chain finds no empty slot, or an error code. */
 static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
                                const tvmffi_i_map_object *from,
                                uint64_t *moved) {
@@ -118,26 +109,31 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
   uint64_t i, hash, home, n = from->num_slots;
   int is_row = tvmffi_i_map_is_row(from);
   if (is_row) n = from->size;
+  /* First pass: fill all home slots, so that no entry is evicted later. The
+     home slots nearly ascend with `i`, so the processor can prefetch. */
   for (i = 0; i < n; ++i) {
     const tvmffi_i_pair *pair = tvmffi_i_map_pair(&from->base, i);
     uint8_t *meta;
     moved[i] = TVMFFI_I_MAP_END;
     if (!pair) continue;
-    TVMFFI_TRY(tvmffi_i_map_hash_held(from, &pair->key, &hash));
+    TVMFFI_TRY(tvmffi_i_map_hash_stored(from, &pair->key, &hash));
     home = tvmffi_i_map_home(to, hash);
     meta = tvmffi_i_map_meta(to->data, home);
     moved[i] = home | (*meta == TVMFFI_I_MAP_EMPTY ? 0 : waits);
     if (moved[i] & waits) continue;
     *meta = 0;
     tvmffi_i_map_at(to->data, home)->pair = *pair;
+    /* Until the third pass, `next` of a chain's first entry stores the chain's
+       last slot. There the second pass appends. */
     tvmffi_i_map_at(to->data, home)->next = home;
   }
+  /* Second pass: append the other entries to their bucket chains. */
   for (i = 0; i < n; ++i) {
     tvmffi_i_map_item *first;
     uint8_t jump;
     if (moved[i] == TVMFFI_I_MAP_END || !(moved[i] & waits)) continue;
     first = tvmffi_i_map_at(to->data, moved[i] & ~waits);
-    jump = tvmffi_i_map_reach(to, first->next, &moved[i]);
+    jump = tvmffi_i_map_find_free(to, first->next, &moved[i]);
     if (!jump) return 0;
     tvmffi_i_map_set_jump(to, first->next, jump);
     *tvmffi_i_map_meta(to->data, moved[i]) = TVMFFI_I_MAP_BODY;
@@ -145,6 +141,7 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
         *tvmffi_i_map_pair(&from->base, i);
     first->next = moved[i];
   }
+  /* Third pass: link the entries in insertion order. */
   to->head = to->tail = TVMFFI_I_MAP_END;
   for (i = 0; is_row && i < n; ++i)
     tvmffi_i_map_link(to, tvmffi_i_map_at(to->data, moved[i]), moved[i]);
@@ -164,8 +161,8 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
   return 1;
 }
 
-/* Makes a table of a row, or gives a table more slots. The entries are moved
-   bit by bit, so all stays as it was until the new table is complete. */
+/* Gives a small map a hash table, or doubles the slots of a hash table. The map
+   is unchanged until the new table is complete. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
   uint64_t few[64], *moved = few;
   tvmffi_i_map_object grown = *m;
@@ -194,11 +191,9 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
   return 0;
 }
 
-/* Moves chains apart: what stands in `target`, and what follows it in its
-   chain, goes elsewhere. 1, 0 if there is no room (and nothing was moved), or
-   an error's code. */
+/* A move of an entry to another slot, recorded so that it can be undone. */
 typedef struct {
-  uint64_t from, to, link; /* moved from, to, linked from */
+  uint64_t from, to, link; /* old slot, new slot, previous slot in chain */
   uint8_t from_meta, link_meta;
 } tvmffi_i_map_move;
 
@@ -206,15 +201,18 @@ static void tvmffi_i_map_move_item(tvmffi_i_map_object *m, uint64_t from,
                                    uint64_t to) {
   tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, to);
   *item = *tvmffi_i_map_at(m->data, from);
-  tvmffi_i_map_relink(m, item, to);
+  tvmffi_i_map_join(m, item, to, to);
 }
 
+/* Moves the entry in slot `target` and all later entries of the bucket chain to
+   empty slots. `link` is the slot before `target`. Returns 1, or 0 with all
+   moves undone if an entry finds no empty slot in range. */
 static int tvmffi_i_map_move_chain(tvmffi_i_map_object *m, uint64_t target,
                                    uint64_t link, tvmffi_i_map_move *moves) {
   uint64_t from = target, n = 0;
   for (;;) {
     tvmffi_i_map_move *move = &moves[n];
-    uint8_t jump = tvmffi_i_map_reach(m, link, &move->to);
+    uint8_t jump = tvmffi_i_map_find_free(m, link, &move->to);
     if (!jump) break;
     move->from = from;
     move->link = link;
@@ -239,15 +237,18 @@ static int tvmffi_i_map_move_chain(tvmffi_i_map_object *m, uint64_t target,
   return 0;
 }
 
-static int tvmffi_i_map_spare(tvmffi_i_map_object *m, uint64_t target) {
+/* Vacates slot `target` by moving its entry and all later entries of the bucket
+   chain. Returns 1 on success, 0 if the table must grow, or an error code. */
+static int tvmffi_i_map_evict(tvmffi_i_map_object *m, uint64_t target) {
   tvmffi_i_map_move few[16], *moves = few;
   uint64_t hash, link, i, n = 1;
   uint8_t meta;
   int code;
-  TVMFFI_TRY(tvmffi_i_map_hash_held(
+  TVMFFI_TRY(tvmffi_i_map_hash_stored(
       m, &tvmffi_i_map_at(m->data, target)->pair.key, &hash));
-  /* A hash that was another before may lead to a chain without `target`, or
-     nowhere; then only a new table helps. */
+  /* The key's hash may have changed since insertion. Then the chain may not
+     contain `target`, or the home slot may be empty, and the table must
+     grow. */
   link = tvmffi_i_map_home(m, hash);
   for (;;) {
     meta = *tvmffi_i_map_meta(m->data, link);
@@ -269,11 +270,11 @@ static int tvmffi_i_map_spare(tvmffi_i_map_object *m, uint64_t target) {
   return code;
 }
 
-/* Takes a slot for a key that the table does not hold: 1, 0 if it has to grow,
-   or an error's code. As upstream's TryInsert, it looks at the load only where
-   the key cannot begin a chain in an empty slot. */
-TVMFFI_I_INLINE int tvmffi_i_map_take(tvmffi_i_map_object *m, uint64_t hash,
-                                      uint64_t *i) {
+/* Reserves slot *i for a new key. Returns 1 on success, 0 if the table must
+   grow, or an error code. Like upstream's TryInsert, checks the load factor
+   only if the home slot is taken. */
+TVMFFI_I_INLINE int tvmffi_i_map_take_slot(tvmffi_i_map_object *m,
+                                           uint64_t hash, uint64_t *i) {
   uint64_t home;
   uint8_t *meta;
   int code;
@@ -284,22 +285,22 @@ TVMFFI_I_INLINE int tvmffi_i_map_take(tvmffi_i_map_object *m, uint64_t hash,
   if (*meta != TVMFFI_I_MAP_EMPTY) {
     if ((m->size + 1) * 100 > m->num_slots * 99) return 0;
     if (!(*meta & TVMFFI_I_MAP_BODY)) return tvmffi_i_map_extend(m, home, i);
-    code = tvmffi_i_map_spare(m, home);
+    code = tvmffi_i_map_evict(m, home);
     if (code <= 0) return code;
   }
   *meta = 0;
   return 1;
 }
 
-/* Takes a slot for a key that the table does not hold, and links it; *pair is
-   to be filled. On failure the map is as it was. */
+/* Adds an entry for a new key to a hash table. Sets *pair to the entry, which
+   the caller fills. On failure the entries are unchanged. */
 TVMFFI_I_INLINE int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m,
                                               uint64_t hash,
                                               tvmffi_i_pair **pair) {
   uint64_t i;
   tvmffi_i_map_item *item;
   int code;
-  while ((code = tvmffi_i_map_take(m, hash, &i)) == 0)
+  while ((code = tvmffi_i_map_take_slot(m, hash, &i)) == 0)
     TVMFFI_TRY(tvmffi_i_map_grow_table(m));
   if (code < 0) return code;
   item = tvmffi_i_map_at(m->data, i);

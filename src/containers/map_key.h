@@ -1,13 +1,14 @@
 /* ======== Map keys ===================================== >>containers/map_key
    hash, equality and hooks of keys */
-/* Map and Dict, as C++ clients read and write them inline (upstream's
-   container/map_base.h). Up to four entries stand in a row, in order; more are
-   in a hash table whose chains are linked through one byte for each slot, and
-   which links its entries in order of insertion. Both types share this layout;
-   a Map that others hold, too, is copied before a change, a Dict is changed in
-   place. Reading takes no lock and writes nothing; who changes a Dict must be
-   alone with it. Nothing is released while a table is half changed, so a
-   deleter may use the Dict that it was in. */
+/* Map and Dict have upstream's layout (container/map_base.h), because C++
+   clients access them inline. Up to four entries are in a map row, an array in
+   insertion order. More entries are in a hash table. One metadata byte per slot
+   links the bucket chains. Links between entries keep the insertion order.
+
+   A Map is copy-on-write when shared; a Dict is changed in place. Reading takes
+   no lock and writes nothing; a writer of a Dict needs exclusive access.
+   Objects are released when the table is consistent, because their deleters may
+   use the Dict. */
 
 #pragma once
 
@@ -19,7 +20,6 @@
 #include "../interface/error.h"
 #include "../interface/map_layout.h"
 #include "../platform/libc.h"
-#include "../platform/thread_state.h"
 #include "../platform/thread.h"
 #include "../core/raise.h"
 #include "../core/string.h"
@@ -27,8 +27,9 @@
 #include "equal.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Up to 15 slots ahead, then triangle numbers n(n + 1)/2: those of 6 to 72, and
-   then further and further apart. */
+/* Distances from a slot to the next slot of its bucket chain: 1 to 15, then
+   triangular numbers n(n + 1)/2 for n from 6 to 72, then selected larger
+   ones. */
 /* clang-format off */
 static const uint64_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 21, 28, 36, 45,
@@ -49,13 +50,15 @@ static const uint64_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
     5209859154120846435u};
 /* clang-format on */
 
-/* Fibonacci hashing: the highest bits of a product. */
+/* Returns the home slot of a hash by Fibonacci hashing: multiplies by 2^64 /
+   phi and keeps the highest bits. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
                                            uint64_t hash) {
   return (hash * 0x9E3779B97F4A7C15u) >> (m->fib_shift & 63);
 }
 
-/* The slot that follows `i` in its chain; `meta` is the byte of `i`. */
+/* Returns the slot that follows slot `i` in its bucket chain. `meta` is the
+   metadata byte of slot `i`. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_map_next(const tvmffi_i_map_object *m,
                                            uint64_t i, uint8_t meta) {
   return (i + tvmffi_i_map_jumps[meta & TVMFFI_I_MAP_JUMP]) &
@@ -64,14 +67,14 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_map_next(const tvmffi_i_map_object *m,
 
 /* -------- Keys -------- */
 
-/* A key that is looked for, a view of any kind. A text of up to seven bytes is
-   looked for as it stands in an Any, whatever held it; a longer one by `text`,
-   whether or not it is an object yet. */
+/* A key prepared for a lookup. `bits` of a string of up to 7 bytes are a small
+   string, even if the caller's string is an object. A longer string is compared
+   by `text`. */
 typedef struct {
   tvmffi_i_bits bits;
-  TVMFFIByteArray text; /* of eight bytes or more, else {NULL, 0} */
-  int32_t index;        /* the type that the bits say */
-  int32_t other;        /* of keys that may be equal though the bits differ */
+  TVMFFIByteArray text; /* a text of 8 bytes or more, else {NULL, 0} */
+  int32_t index;        /* type index in `bits` */
+  int32_t other;        /* type of keys that may be equal with other bits */
 } tvmffi_i_map_key;
 
 TVMFFI_I_INLINE tvmffi_i_map_key tvmffi_i_map_text_key(TVMFFIByteArray text,
@@ -94,8 +97,8 @@ TVMFFI_I_INLINE tvmffi_i_map_key tvmffi_i_map_text_key(TVMFFIByteArray text,
   return key;
 }
 
-/* Reads a key that points to what it is. One that may be moved from is left
-   where it is. */
+/* Prepares a key that may contain a pointer. The object of an rvalue reference
+   is read, but not moved. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_read_pointed(const TVMFFIAny *view,
                                                 tvmffi_i_map_key *key) {
   int32_t index = view->type_index;
@@ -155,33 +158,36 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_read_key(const TVMFFIAny *view,
   return 0;
 }
 
-/* Each call of a type's own hash or equality by an operation on a map is inside
-   a guard: until it returns, this thread refuses to change the map. So no such
-   hook can change a map between two steps of an operation. The count of all
-   threads' guards lets a change without hooks skip the search for its map. */
+/* Marks a map while a thread runs the hash or equality function of a key's
+   type. The thread cannot change a marked map. */
 typedef struct tvmffi_i_map_guard {
   const tvmffi_i_map_object *map;
   struct tvmffi_i_map_guard *outer;
 } tvmffi_i_map_guard;
 
+/* Number of guards of all threads. A change of a map checks the guards only if
+   this number is not 0. */
 static uint64_t tvmffi_i_map_guards;
+
+/* The thread's innermost map guard, or NULL. */
+TVMFFI_I_THREAD_STATE(tvmffi_i_map_guard *, tvmffi_i_thread_map_guard);
 
 static void tvmffi_i_map_enter(const tvmffi_i_map_object *m,
                                tvmffi_i_map_guard *guard) {
-  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_map_guard **innermost = tvmffi_i_thread_map_guard();
   guard->map = m;
-  guard->outer = t->guard;
-  t->guard = guard;
+  guard->outer = *innermost;
+  *innermost = guard;
   (void)tvmffi_i_add64(&tvmffi_i_map_guards, 1);
 }
 
 static void tvmffi_i_map_leave(tvmffi_i_map_guard *guard) {
-  tvmffi_i_self()->guard = guard->outer;
+  *tvmffi_i_thread_map_guard() = guard->outer;
   (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
 }
 
 TVMFFI_I_SLOW int tvmffi_i_map_check_guards(const tvmffi_i_map_object *m) {
-  const tvmffi_i_map_guard *guard = tvmffi_i_self()->guard;
+  const tvmffi_i_map_guard *guard = *tvmffi_i_thread_map_guard();
   for (; guard; guard = guard->outer) {
     if (guard->map == m)
       return tvmffi_i_fail("RuntimeError",
@@ -197,7 +203,7 @@ TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
              : tvmffi_i_map_check_guards(m);
 }
 
-/* Computes the hash of a key for an operation on `m`. */
+/* Computes a key's hash. Marks `m` while the key type's own hash runs. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
                                                const TVMFFIAny *key,
                                                uint64_t *hash) {
@@ -211,9 +217,9 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
   return code;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_map_hash_held(const tvmffi_i_map_object *m,
-                                           const TVMFFIAny *key,
-                                           uint64_t *hash) {
+TVMFFI_I_INLINE int tvmffi_i_map_hash_stored(const tvmffi_i_map_object *m,
+                                             const TVMFFIAny *key,
+                                             uint64_t *hash) {
   if (key->type_index > kTVMFFIBytes)
     return tvmffi_i_map_hash_object(m, key, hash);
   return tvmffi_i_any_hash(key, hash);
@@ -248,9 +254,9 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_hash(const tvmffi_i_map_object *m,
   return 0;
 }
 
-/* Compares a short text with one in an object, or two objects whose type may
-   have an equality: 1, 0 or an error's code. Upstream has the key that is held
-   first in a row, and second in a table. */
+/* Compares a key, given by its bits, with `held`, a stored key with other bits.
+   Returns 1 if equal, 0 if not, or an error code. Like upstream, passes the
+   stored key first in a small map, but second in a hash table. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
                                                 tvmffi_i_bits bits,
                                                 const TVMFFIAny *held,
@@ -269,8 +275,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
   return code;
 }
 
-/* Compares texts of eight bytes or more, word by word, the last two
-   overlapping. */
+/* Returns whether two texts of 8 bytes or more are equal. Compares 8 bytes at a
+   time; the last two words may overlap. */
 TVMFFI_I_INLINE int tvmffi_i_map_same_text(TVMFFIByteArray a,
                                            TVMFFIByteArray b) {
   uint64_t x, y;

@@ -14,16 +14,18 @@
 #include "map_key.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Where a key is: its pair, its slot or place in the row, and in a table the
-   slot before it in its chain (TVMFFI_I_MAP_END if it begins the chain). */
+/* The position of a key. `index` is the slot in a hash table, or the index in a
+   small map's array. `before` is the previous slot of the bucket chain, or
+   TVMFFI_I_MAP_END. */
 typedef struct {
   tvmffi_i_pair *pair;
-  uint64_t index, before, passed; /* `passed`: entries before it in its chain */
-} tvmffi_i_map_place;
+  uint64_t index, before;
+  uint64_t passed; /* number of unequal keys compared before */
+} tvmffi_i_map_position;
 
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_row(
     const tvmffi_i_map_object *m, const tvmffi_i_map_key *key,
-    tvmffi_i_map_place *place) {
+    tvmffi_i_map_position *place) {
   tvmffi_i_pair *pair = (tvmffi_i_pair *)m->data;
   uint64_t i, n = m->size;
   int code;
@@ -39,7 +41,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_row(
 
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_table(
     const tvmffi_i_map_object *m, const tvmffi_i_map_key *key, uint64_t hash,
-    tvmffi_i_map_place *place) {
+    tvmffi_i_map_position *place) {
   uint64_t i = tvmffi_i_map_home(m, hash), before = TVMFFI_I_MAP_END, next;
   uint8_t meta = *tvmffi_i_map_meta(m->data, i);
   tvmffi_i_map_item *item;
@@ -64,10 +66,10 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_table(
   }
 }
 
-/* Finds a key: 1, 0, or the code of an error that its type raised. */
+/* Looks up a key. Returns 1 if found, 0 if absent, or an error code. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find(const tvmffi_i_map_object *m,
                                              const tvmffi_i_map_key *key,
-                                             tvmffi_i_map_place *place) {
+                                             tvmffi_i_map_position *place) {
   uint64_t hash;
   if (tvmffi_i_map_is_row(m)) return tvmffi_i_map_find_in_row(m, key, place);
   if (!m->size) return 0;
@@ -75,28 +77,29 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find(const tvmffi_i_map_object *m,
   return tvmffi_i_map_find_in_table(m, key, hash, place);
 }
 
-/* Where a look-up points that ended in an error. */
+/* A failed lookup returns &tvmffi_i_map_failed; NULL means an absent key. */
 static const TVMFFIAny tvmffi_i_map_failed = {kTVMFFINone, {0}, {0}};
 
-/* Finds the value of a key, a view of any kind: borrowed, NULL if there is
-   none, or &tvmffi_i_map_failed with the error set. */
+/* Returns the value of a key (borrowed), NULL if the key is absent, or
+   &tvmffi_i_map_failed with the error set. `key` may be any view. */
 TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_any(
     TVMFFIObject *map, const TVMFFIAny *key) {
   tvmffi_i_map_key k;
-  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END, 0};
+  tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   int code = tvmffi_i_map_read_key(key, &k);
   if (!code)
-    code = tvmffi_i_map_find((tvmffi_i_map_object *)(void *)map, &k, &place);
+    code = tvmffi_i_map_find(tvmffi_i_map_of(map), &k, &place);
   if (TVMFFI_I_UNLIKELY(code < 0)) return &tvmffi_i_map_failed;
   return code ? &place.pair->value : NULL;
 }
 
-/* The same in a table, for a key to which nothing with other bits is equal, but
-   for an object of type `other`, if not 0, that holds a short text. */
+/* Looks up a key in a hash table by comparing bits. `other` is 0 or a type
+   index. A short string object of type `other` may equal the key despite
+   different bits, so tvmffi_i_map_lookup_any compares it. */
 TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_map_lookup_bits(
     TVMFFIObject *map, const TVMFFIAny *key, tvmffi_i_bits bits, int32_t other,
     uint64_t hash) {
-  const tvmffi_i_map_object *m = (const tvmffi_i_map_object *)(const void *)map;
+  const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
   uint64_t i = tvmffi_i_map_home(m, hash), head;
   const uint8_t *meta = tvmffi_i_map_meta(m->data, i);
   const tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, i);
@@ -134,17 +137,17 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_short(
   k.index = kTVMFFISmallStr;
   k.bits = tvmffi_i_load_bits(key);
   k.text.data = NULL;
-  if (tvmffi_i_map_hash((const tvmffi_i_map_object *)(const void *)map, &k,
+  if (tvmffi_i_map_hash(tvmffi_i_map_of(map), &k,
                         &hash))
     return &tvmffi_i_map_failed;
   return tvmffi_i_map_lookup_bits(map, key, k.bits, kTVMFFIStr, hash);
 }
 
-/* The same; most keys are looked for without another call. */
+/* Looks up a key as tvmffi_i_map_lookup_any does, with fast paths for numbers
+   and small strings in a hash table. */
 TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup(TVMFFIObject *map,
                                                        const TVMFFIAny *key) {
-  uint64_t num_slots =
-      ((const tvmffi_i_map_object *)(const void *)map)->num_slots;
+  uint64_t num_slots = tvmffi_i_map_of(map)->num_slots;
   if (num_slots && num_slots < TVMFFI_I_MAP_IS_ROW) {
     if (key->type_index < kTVMFFIRawStr)
       return tvmffi_i_map_lookup_number(map, key);

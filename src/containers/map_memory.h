@@ -14,7 +14,6 @@
 #include "../core/object.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Releases an entry that no map has any more. */
 TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
   if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
     tvmffi_release(pair->key.v_obj);
@@ -22,7 +21,7 @@ TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
     tvmffi_release(pair->value.v_obj);
 }
 
-/* Releases the entries of a table that no map has, or none any more. */
+/* Releases the entries of a hash table that is no longer part of a map. */
 static void tvmffi_i_map_drop_table(void *data, uint64_t num_slots) {
   uint64_t first, n, i;
   for (first = 0; first < num_slots; first += 16) {
@@ -36,15 +35,15 @@ static void tvmffi_i_map_drop_table(void *data, uint64_t num_slots) {
   }
 }
 
-/* The bytes that a table of a possible size takes. One that is smaller than a
-   block ends with its last slot: nobody touches an item whose byte says that it
-   is empty. */
+/* Returns the size of a hash table in bytes. A table of 8 slots has metadata
+   for 16 slots, but memory for only 8 items. The other metadata stays empty. */
 TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(uint64_t num_slots) {
   return num_slots < 16 ? 16 + (size_t)num_slots * sizeof(tvmffi_i_map_item)
                         : (size_t)(num_slots / 16) * TVMFFI_I_MAP_BLOCK;
 }
 
-/* Once its entries have moved out, nobody knows how large an object was. */
+/* Frees a map object. tvmffi_i_pool_free needs the object's size, which is
+   known only if the object contains the entries. */
 TVMFFI_I_INLINE void tvmffi_i_map_free(tvmffi_i_map_object *m) {
   const char *self = (const char *)m;
   if (tvmffi_i_map_is_row(m) && m->data == self + TVMFFI_I_MAP_ROW)
@@ -73,13 +72,10 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_map_free(m);
 }
+TVMFFI_I_DELETER(map)
 
-static void tvmffi_i_delete_map(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_map,
-                   tvmffi_i_delete_map);
-}
-
-/* A map without entries whose row has `places`, in the object. */
+/* Returns an empty map whose object contains memory for `places` entries, or
+   NULL with the error set. */
 static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
                                                  uint64_t places) {
   tvmffi_i_map_object *m;
@@ -95,7 +91,7 @@ static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
   return m;
 }
 
-/* Memory for a table of `num_slots`, all empty, or NULL with the error set. */
+/* Returns a hash table of empty slots, or NULL with the error set. */
 static void *tvmffi_i_map_new_table(uint64_t num_slots) {
   char *data = NULL;
   uint64_t i;
@@ -116,19 +112,21 @@ static uint32_t tvmffi_i_map_shift(uint64_t num_slots) {
   return shift;
 }
 
-/* The slots of a table for so many entries. */
+/* Returns the number of slots of a hash table for `entries` entries. The
+   entries fill at most 7/8 of the slots. */
 static uint64_t tvmffi_i_map_slots(uint64_t entries) {
   uint64_t num_slots = TVMFFI_I_MAP_TABLE_MIN;
   while (num_slots - num_slots / 8 < entries) num_slots *= 2;
   return num_slots;
 }
 
-/* The deleter of a table that is part of its map: as upstream's may not be
-   NULL. */
-static void tvmffi_i_map_keep(void *data) { (void)data; }
+/* The deleter of a hash table inside its map object frees nothing. Upstream
+   calls a table's deleter without a check for NULL. */
+static void tvmffi_i_map_free_nothing(void *data) { (void)data; }
 
-/* Makes a map with an empty table, a small one in the object itself; owned by
-   the caller, or NULL with the error set. */
+/* Returns a map (owned) with an empty hash table, or NULL with the error set. A
+   table of up to 16 slots is inside the object, a larger one in its own
+   block. */
 static tvmffi_i_map_object *tvmffi_i_map_new_dense(int32_t type_index,
                                                    uint64_t num_slots) {
   int within = num_slots <= 16;
@@ -149,14 +147,14 @@ static tvmffi_i_map_object *tvmffi_i_map_new_dense(int32_t type_index,
   m->data = data;
   m->size = 0;
   m->num_slots = num_slots;
-  m->data_deleter = within ? tvmffi_i_map_keep : tvmffi_i_free;
+  m->data_deleter = within ? tvmffi_i_map_free_nothing : tvmffi_i_free;
   m->fib_shift = tvmffi_i_map_shift(num_slots);
   m->head = m->tail = TVMFFI_I_MAP_END;
   return m;
 }
 
-/* Makes an empty map with room for some entries, owned by the caller, or NULL
-   with the error set. `type_index`: kTVMFFIMap or kTVMFFIDict. */
+/* Returns an empty map or dict (owned) for `capacity` entries, or NULL with the
+   error set. */
 static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
   tvmffi_i_map_object *m =
       capacity > TVMFFI_I_MAP_ROW_MAX
@@ -167,12 +165,11 @@ static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
   return m ? &m->base : NULL;
 }
 
-/* Makes a copy of a map, of either type, that shares its keys and values;
-   owned by the caller, or NULL with the error set. */
+/* Returns a shallow copy (owned) of a map or dict as an object of type
+   `type_index`, or NULL with the error set. */
 static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
                                        int32_t type_index) {
-  const tvmffi_i_map_object *from =
-      (const tvmffi_i_map_object *)(const void *)map;
+  const tvmffi_i_map_object *from = tvmffi_i_map_of(map);
   int row = tvmffi_i_map_is_row(from) || !from->num_slots;
   tvmffi_i_map_object *m =
       row ? tvmffi_i_map_new_row(type_index, from->size)

@@ -1,13 +1,15 @@
 /* ======== Sequences: arrays and lists ============== >>containers/sequence */
-/* An array has its items behind its head and is not changed once others can
-   see it; a list has them in a block of their own, and grows. The layout, the
-   capacities and the growth are upstream's (container/array.h, list.h), since
-   C++ and Rust clients read and change them inline. Such a client replaces the
-   block of a list by one from operator new and keeps the deleter, so ours has
-   to free that, too: both are malloc's. With a TVMFFI_MALLOC of another kind,
-   lists must only grow through the functions below. Readers need no lock, a
-   writer must be alone. Items are released last, when the list is whole
-   again, because destruction may call back. */
+/* An array stores its items after its struct and is immutable once shared. A
+   list stores its items in a separate block, which grows. Layout, capacities
+   and growth are upstream's (container/array.h, list.h), because C++ and Rust
+   clients access the items inline. Readers take no lock; a writer needs
+   exclusive access. Items are released when the list is consistent, because
+   their destructors may use the list.
+
+   A C++ client may replace a list's block by a block from operator new, but
+   keep data_deleter. Both blocks come from malloc, so data_deleter can free
+   both. If TVMFFI_MALLOC is another allocator, only the functions below may
+   grow lists. */
 
 #pragma once
 
@@ -29,6 +31,10 @@ typedef struct {
   TVMFFISeqCell cell;
 } tvmffi_i_seq;
 
+TVMFFI_I_INLINE tvmffi_i_seq *tvmffi_i_seq_of(const void *object) {
+  return (tvmffi_i_seq *)(uintptr_t)object;
+}
+
 #define TVMFFI_I_ITEMS(seq) ((TVMFFIAny *)(seq)->cell.data)
 
 #if defined(__cplusplus)
@@ -39,21 +45,21 @@ static void tvmffi_i_delete_items(void *data) { tvmffi_i_free(data); }
 }
 #endif
 
-/* So many items fit in memory. */
+/* Maximum number of items that fit into memory. */
 #define TVMFFI_I_MAX_ITEMS \
   ((int64_t)((PTRDIFF_MAX - sizeof(tvmffi_i_seq)) / sizeof(TVMFFIAny)))
 
-/* Another reference to what an owned Any holds. */
+/* Copies an owned Any. Retains the object, if any. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_copy_owned(const TVMFFIAny *any) {
   if (any->type_index >= kTVMFFIStaticObjectBegin) tvmffi_retain(any->v_obj);
   return *any;
 }
 
-/* TVMFFIAnyViewToOwnedAny, the common kinds in place. Member by member: what
-   was stored in parts a moment ago is slow to load as a whole. */
+/* Same as TVMFFIAnyViewToOwnedAny, with inline fast paths. Copies each member,
+   because a 16-byte load stalls just after stores of single members. */
 TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
   if (TVMFFI_I_UNLIKELY((uint32_t)view->type_index >= kTVMFFIRawStr)) {
-    TVMFFIAny copy = *view; /* whose address may escape */
+    TVMFFIAny copy = *view; /* lets *view stay in registers */
     if (view->type_index < kTVMFFIStaticObjectBegin || !view->v_obj)
       return TVMFFIAnyViewToOwnedAny(&copy, out);
     tvmffi_retain(view->v_obj);
@@ -80,13 +86,9 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
   tvmffi_i_delete_content(self, flags, sizeof(*s), data,
                           within * sizeof(TVMFFIAny));
 }
+TVMFFI_I_DELETER(seq)
 
-static void tvmffi_i_delete_seq(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_seq,
-                   tvmffi_i_delete_seq);
-}
-
-/* An array without items yet. */
+/* Returns an empty array (owned), or NULL with the error raised. */
 static tvmffi_i_seq *tvmffi_i_empty_array(int64_t capacity) {
   tvmffi_i_seq *s;
   if (capacity > TVMFFI_I_MAX_ITEMS) {
@@ -104,7 +106,7 @@ static tvmffi_i_seq *tvmffi_i_empty_array(int64_t capacity) {
   return s;
 }
 
-/* Gives a list (owned) without items, or NULL with the error raised. */
+/* Returns an empty list (owned), or NULL with the error raised. */
 static TVMFFIObject *tvmffi_i_new_list(int64_t capacity) {
   void *data = NULL;
   tvmffi_i_seq *s;
@@ -129,8 +131,8 @@ static TVMFFIObject *tvmffi_i_new_list(int64_t capacity) {
   return &s->base;
 }
 
-/* Gives an array (owned) of `n` None, to be filled by the caller at *items
-   before others see it, or NULL with the error raised. */
+/* Returns an array (owned) of `n` None values, or NULL with the error raised.
+   The caller may set the items at *items until the array is shared. */
 static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
   tvmffi_i_seq *s = tvmffi_i_empty_array(n);
   if (!s) return NULL;
@@ -140,14 +142,27 @@ static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
   return &s->base;
 }
 
-/* Makes room for `capacity` items, which is more than there is. */
+/* Returns an array or list (owned) of `n` None values, or NULL with the error
+   raised. Sets *items to the first value. */
+static TVMFFIObject *tvmffi_i_new_items(int32_t index, int64_t n,
+                                        TVMFFIAny **items) {
+  TVMFFIObject *list;
+  if (index == kTVMFFIArray) return tvmffi_i_new_array(n, items);
+  list = tvmffi_i_new_list(n);
+  if (!list) return NULL;
+  *items = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)list);
+  if (n) memset((void *)*items, 0, (size_t)n * sizeof(TVMFFIAny));
+  TVMFFI_I_CELL(TVMFFISeqCell, list)->size = n;
+  return list;
+}
+
 TVMFFI_I_NOINLINE int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
   size_t used = (size_t)s->cell.size * sizeof(TVMFFIAny), size;
   void *data = NULL;
   if (capacity > TVMFFI_I_MAX_ITEMS) return tvmffi_i_no_memory();
   size = (size_t)capacity * sizeof(TVMFFIAny);
 #if !defined(TVMFFI_MALLOC)
-  /* A little is copied sooner than realloc has looked for room behind it. */
+  /* For a few items, a copy is faster than realloc. */
   if (used > 512 && s->cell.data_deleter == tvmffi_i_delete_items) {
     data = realloc(s->cell.data, size);
     if (!data) return tvmffi_i_no_memory();
@@ -166,29 +181,30 @@ TVMFFI_I_NOINLINE int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
   return 0;
 }
 
-/* Makes room for `extra` items more: twice the room, or as much as it takes. */
-TVMFFI_I_SLOW int tvmffi_i_add_room(tvmffi_i_seq *s, int64_t extra) {
+/* Grows a list for `extra` more items. Doubles the capacity, or grows further
+   if needed. */
+TVMFFI_I_SLOW int tvmffi_i_seq_grow(tvmffi_i_seq *s, int64_t extra) {
   int64_t need = s->cell.size + extra, twice = s->cell.capacity;
   if (twice <= TVMFFI_I_MAX_ITEMS / 2) twice *= 2;
   return tvmffi_i_set_capacity(s, twice > need ? twice : need);
 }
 
-TVMFFI_I_INLINE int tvmffi_i_make_room(tvmffi_i_seq *s, int64_t extra) {
+TVMFFI_I_INLINE int tvmffi_i_seq_reserve(tvmffi_i_seq *s, int64_t extra) {
   if (TVMFFI_I_LIKELY(s->cell.capacity - s->cell.size >= extra)) return 0;
-  return tvmffi_i_add_room(s, extra);
+  return tvmffi_i_seq_grow(s, extra);
 }
 
 /* Appends a copy of `item` (borrowed, any view) to a list. */
 TVMFFI_I_INLINE int tvmffi_i_list_append(TVMFFIObject *list,
                                          const TVMFFIAny *item) {
-  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)list;
-  TVMFFI_TRY(tvmffi_i_make_room(s, 1));
+  tvmffi_i_seq *s = tvmffi_i_seq_of(list);
+  TVMFFI_TRY(tvmffi_i_seq_reserve(s, 1));
   TVMFFI_TRY(tvmffi_i_own(item, &TVMFFI_I_ITEMS(s)[s->cell.size]));
   ++s->cell.size;
   return 0;
 }
 
-/* Fills a new sequence with copies of views, for which it has room. */
+/* Appends copies of `n` views to an empty sequence of sufficient capacity. */
 static int tvmffi_i_fill(tvmffi_i_seq *s, const TVMFFIAny *views, int64_t n) {
   TVMFFIAny *items = TVMFFI_I_ITEMS(s);
   int64_t i;
@@ -210,10 +226,11 @@ static int tvmffi_i_return_seq(tvmffi_i_seq *s, const TVMFFIAny *args,
   return 0;
 }
 
-/* A list with the items of another sequence. */
+/* Returns a list (owned) with the items of another sequence, or NULL with the
+   error raised. */
 static tvmffi_i_seq *tvmffi_i_list_of(const tvmffi_i_seq *from) {
   TVMFFIObject *list = tvmffi_i_new_list(from->cell.size);
-  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)list;
+  tvmffi_i_seq *s = tvmffi_i_seq_of(list);
   if (s && tvmffi_i_fill(s, TVMFFI_I_ITEMS(from), from->cell.size)) {
     tvmffi_release(s);
     return NULL;
@@ -226,7 +243,7 @@ TVMFFI_I_SLOW int tvmffi_i_no_index(int64_t i, int64_t size) {
                        (long long)i, (long long)size);
 }
 
-TVMFFI_I_SLOW int tvmffi_i_no_place(int64_t i, int64_t size) {
+TVMFFI_I_SLOW int tvmffi_i_bad_position(int64_t i, int64_t size) {
   return tvmffi_i_fail("IndexError", "Index %lld out of bounds [0, %lld]",
                        (long long)i, (long long)size);
 }
@@ -243,7 +260,7 @@ static int tvmffi_i_check_range(const tvmffi_i_seq *s, int64_t first,
       (long long)first, (long long)last, (long long)s->cell.size);
 }
 
-/* Takes an item that exists out of a list: owned. */
+/* Removes item `i`, which must exist, from a list and returns it (owned). */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_take_item(tvmffi_i_seq *s, int64_t i) {
   TVMFFIAny *gap = &TVMFFI_I_ITEMS(s)[i], item = *gap;
   if (i < --s->cell.size)
@@ -251,9 +268,9 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_take_item(tvmffi_i_seq *s, int64_t i) {
   return item;
 }
 
-/* Removes the items from `first` to before `last`, which exist. Each is first
-   replaced by None; whatever their destruction does to the list, only what is
-   None goes. */
+/* Removes the items [first, last), which must exist. First releases these items
+   and sets them to None. A destructor may change the list, so the second loop
+   removes only items that are None. */
 static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
   TVMFFIAny *items;
   int64_t i;
@@ -266,7 +283,8 @@ static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
   if (first < s->cell.size) s->cell.size = first;
 }
 
-/* Opens a gap of `n` items, uninitialised, for which there is room. */
+/* Inserts `n` uninitialised items before item `i` and returns their address.
+   The capacity must suffice. */
 TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_open_gap(tvmffi_i_seq *s, int64_t i,
                                              int64_t n) {
   TVMFFIAny *gap = &TVMFFI_I_ITEMS(s)[i];
@@ -280,15 +298,16 @@ static int tvmffi_i_insert_items(tvmffi_i_seq *s, int64_t at,
   int64_t n = from->cell.size, i;
   TVMFFIAny *gap;
   if (n == 0) return 0;
-  TVMFFI_TRY(tvmffi_i_make_room(s, n));
-  if (at < 0 || at > s->cell.size) return tvmffi_i_no_place(at, s->cell.size);
+  TVMFFI_TRY(tvmffi_i_seq_reserve(s, n));
+  if (at < 0 || at > s->cell.size)
+    return tvmffi_i_bad_position(at, s->cell.size);
   gap = tvmffi_i_open_gap(s, at, n);
   for (i = 0; i < n; ++i)
     gap[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
   return 0;
 }
 
-/* Whether a sequence has an item that equals an owned value; 1, 0 or a code. */
+/* Returns 1 if an item equals an owned value, 0 if not, or an error code. */
 static int tvmffi_i_seq_has(const tvmffi_i_seq *s, const TVMFFIAny *value) {
   int64_t i;
   int has = 0;
@@ -302,7 +321,7 @@ static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
   TVMFFIAny value;
   int has;
   TVMFFI_TRY(tvmffi_i_own(view, &value));
-  has = tvmffi_i_seq_has((const tvmffi_i_seq *)(void *)seq, &value);
+  has = tvmffi_i_seq_has(tvmffi_i_seq_of(seq), &value);
   tvmffi_any_release(&value);
   if (has < 0) return has;
   *result = tvmffi_bool(has);
@@ -312,9 +331,9 @@ static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
 TVMFFI_I_OBJECT_TYPE(i_array, "ffi.Array", "ffi.Array", kTVMFFIArray)
 TVMFFI_I_OBJECT_TYPE(i_list, "ffi.List", "ffi.List", kTVMFFIList)
 
-/* A list; an array is taken, too, and stands for a list of its items, whose
-   changes nobody sees (SeqTypeTraitsBase of upstream's container/seq_base.h).
- */
+/* Parameter type of functions that change a list. For an array, a function
+   changes only a temporary list copy, as in upstream (SeqTypeTraitsBase in
+   container/seq_base.h). */
 TVMFFI_I_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
               "{\"type\":\"ffi.List\",\"args\":[{\"type\":\"Any\"}]}")
 TVMFFI_I_GET(i_any_list) {

@@ -13,11 +13,11 @@
 #include "sequence.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Calls a built-in again with such a list in the place of args[0]. */
+/* Replaces args[0], an array, by a list copy and calls the built-in `call`. */
 TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
                                    int32_t num_args, TVMFFIAny *result) {
   tvmffi_i_seq *copy =
-      tvmffi_i_list_of((const tvmffi_i_seq *)(void *)args[0].v_obj);
+      tvmffi_i_list_of(tvmffi_i_seq_of(args[0].v_obj));
   int code;
   if (!copy) return -1;
   args[0] = tvmffi_obj(copy);
@@ -26,8 +26,9 @@ TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
   return code;
 }
 
-/* In the body of a built-in: `s` is the list, or else the call is on a copy
-   of the array. The arguments are those of the built-in, as Anys. */
+/* Defines `s` as the list that the built-in function `name` changes. If `list`
+   is an array, calls the function again with a list copy and returns. Pass all
+   arguments of the function, as Anys, at the end. */
 #define TVMFFI_I_LIST_OR_COPY(s, name, list, num_args, ...)     \
   tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)(list);             \
   if (TVMFFI_I_UNLIKELY((list)->type_index != kTVMFFIList)) {   \
@@ -36,57 +37,44 @@ TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
                             tvmffi_result);                     \
   }
 
-static int tvmffi_call_i_new_array(void *self, const TVMFFIAny *args,
-                                   int32_t num_args, TVMFFIAny *result) {
-  (void)self;
+/* Creates an array of the arguments. */
+TVMFFI_I_PACKED(i_new_array) {
   return tvmffi_i_return_seq(tvmffi_i_empty_array(num_args), args, num_args,
                              result);
 }
-static tvmffi_func tvmffi_func_i_new_array = {
-    "ffi.Array", tvmffi_call_i_new_array, -1, NULL};
 
-/* So many items a list of fewer has room for. */
-enum { TVMFFI_I_LIST_ROOM = 4 };
+/* Minimum capacity of a list. */
+enum { TVMFFI_I_LIST_CAPACITY = 4 };
 
-static int tvmffi_call_i_new_list(void *self, const TVMFFIAny *args,
-                                  int32_t num_args, TVMFFIAny *result) {
+/* Creates a list of the arguments. */
+TVMFFI_I_PACKED(i_new_list) {
   TVMFFIObject *list = tvmffi_i_new_list(
-      num_args > TVMFFI_I_LIST_ROOM ? num_args : TVMFFI_I_LIST_ROOM);
-  (void)self;
-  return tvmffi_i_return_seq((tvmffi_i_seq *)(void *)list, args, num_args,
+      num_args > TVMFFI_I_LIST_CAPACITY ? num_args : TVMFFI_I_LIST_CAPACITY);
+  return tvmffi_i_return_seq(tvmffi_i_seq_of(list), args, num_args,
                              result);
 }
-static tvmffi_func tvmffi_func_i_new_list = {"ffi.List", tvmffi_call_i_new_list,
-                                             -1, NULL};
 
-TVMFFI_FUNC(i_array_get, any, (i_array, array), (int64, i)) {
-  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)array;
-  TVMFFI_I_CHECK_INDEX(s, i);
-  TVMFFI_RETURN(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));
-}
+/* Functions that arrays and lists share. */
+#define TVMFFI_I_SEQ_FUNCTIONS(seq)                              \
+  /* Returns item i. IndexError unless 0 <= i < size. */         \
+  TVMFFI_FUNC(seq##_get, any, (seq, self), (int64, i)) {         \
+    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                     \
+    TVMFFI_I_CHECK_INDEX(s, i);                                  \
+    TVMFFI_RETURN(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));   \
+  }                                                              \
+  /* Returns the number of items. */                             \
+  TVMFFI_FUNC(seq##_size, int64, (seq, self)) {                  \
+    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);             \
+  }                                                              \
+  /* Returns whether an item is equal to a value. */             \
+  TVMFFI_FUNC(seq##_contains, bool, (seq, self), (any, value)) { \
+    return tvmffi_i_contains(self, &value, tvmffi_result);       \
+  }
+TVMFFI_I_SEQ_FUNCTIONS(i_array)
+TVMFFI_I_SEQ_FUNCTIONS(i_list)
 
-TVMFFI_FUNC(i_array_size, int64, (i_array, array)) {
-  TVMFFI_RETURN(((tvmffi_i_seq *)(void *)array)->cell.size);
-}
-
-TVMFFI_FUNC(i_array_contains, bool, (i_array, array), (any, value)) {
-  return tvmffi_i_contains(array, &value, tvmffi_result);
-}
-
-TVMFFI_FUNC(i_list_get, any, (i_list, list), (int64, i)) {
-  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)list;
-  TVMFFI_I_CHECK_INDEX(s, i);
-  TVMFFI_RETURN(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));
-}
-
-TVMFFI_FUNC(i_list_size, int64, (i_list, list)) {
-  TVMFFI_RETURN(((tvmffi_i_seq *)(void *)list)->cell.size);
-}
-
-TVMFFI_FUNC(i_list_contains, bool, (i_list, list), (any, value)) {
-  return tvmffi_i_contains(list, &value, tvmffi_result);
-}
-
+/* Replaces item i. IndexError unless 0 <= i < size. If `list` is an array,
+   changes only a temporary copy. */
 TVMFFI_FUNC(i_list_set, none, (i_any_list, list), (int64, i), (any, value)) {
   TVMFFIAny *slot;
   TVMFFIObject *old;
@@ -102,29 +90,33 @@ TVMFFI_FUNC(i_list_set, none, (i_any_list, list), (int64, i), (any, value)) {
   TVMFFI_RETURN();
 }
 
+/* Appends a value. */
 TVMFFI_FUNC(i_list_append, none, (i_any_list, list), (any, value)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_append, list, 2, tvmffi_obj(list), value)
   TVMFFI_TRY(tvmffi_i_list_append(&s->base, &value));
   TVMFFI_RETURN();
 }
 
+/* Inserts a value before item i. IndexError unless 0 <= i <= size. */
 TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
   TVMFFIAny item;
   TVMFFI_I_LIST_OR_COPY(s, i_list_insert, list, 3, tvmffi_obj(list),
                         tvmffi_int(i), value)
-  TVMFFI_TRY(tvmffi_i_make_room(s, 1)); /* upstream grows first, too */
-  if (i < 0 || i > s->cell.size) return tvmffi_i_no_place(i, s->cell.size);
+  TVMFFI_TRY(tvmffi_i_seq_reserve(s, 1)); /* upstream grows first as well */
+  if (i < 0 || i > s->cell.size) return tvmffi_i_bad_position(i, s->cell.size);
   TVMFFI_TRY(tvmffi_i_own(&value, &item));
   *tvmffi_i_open_gap(s, i, 1) = item;
   TVMFFI_RETURN();
 }
 
+/* Removes item i and returns it. IndexError unless 0 <= i < size. */
 TVMFFI_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_pop, list, 2, tvmffi_obj(list), tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
   TVMFFI_RETURN(tvmffi_i_take_item(s, i));
 }
 
+/* Removes item i. IndexError unless 0 <= i < size. */
 TVMFFI_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
   TVMFFIAny item;
   TVMFFI_I_LIST_OR_COPY(s, i_list_erase, list, 2, tvmffi_obj(list),
@@ -135,6 +127,9 @@ TVMFFI_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
   TVMFFI_RETURN();
 }
 
+/* Removes the items at indices [start, stop). Does nothing if `start` equals
+   `stop`. IndexError if an index is outside the list or `stop` is less than
+   `start`. */
 TVMFFI_FUNC(i_list_erase_range, none, (i_any_list, list), (int64, start),
             (int64, stop)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_erase_range, list, 3, tvmffi_obj(list),
@@ -146,21 +141,24 @@ TVMFFI_FUNC(i_list_erase_range, none, (i_any_list, list), (int64, start),
   TVMFFI_RETURN();
 }
 
-/* `from` is not the list itself. Room is made first, so that the list is as it
-   was when memory is refused. */
+/* Replaces the items at indices [start, stop) by the items of `from`. Grows the
+   list first, so that a failed allocation does not change the list. */
 static int tvmffi_i_replace(tvmffi_i_seq *s, int64_t start, int64_t stop,
                             const tvmffi_i_seq *from) {
   if (start != stop) {
     TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
-    TVMFFI_TRY(tvmffi_i_make_room(s, from->cell.size - (stop - start)));
+    TVMFFI_TRY(tvmffi_i_seq_reserve(s, from->cell.size - (stop - start)));
     tvmffi_i_erase(s, start, stop);
   }
   return tvmffi_i_insert_items(s, start, from);
 }
 
+/* Replaces the items at indices [start, stop) by all items of another list or
+   array, or of the list itself. IndexError if an index is outside the list or
+   `stop` is less than `start`. */
 TVMFFI_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
             (int64, stop), (i_any_list, replacement)) {
-  const tvmffi_i_seq *from = (const tvmffi_i_seq *)(void *)replacement;
+  const tvmffi_i_seq *from = tvmffi_i_seq_of(replacement);
   tvmffi_i_seq *copy = NULL;
   int code;
   TVMFFI_I_LIST_OR_COPY(s, i_list_replace, list, 4, tvmffi_obj(list),
@@ -176,6 +174,7 @@ TVMFFI_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
   TVMFFI_RETURN();
 }
 
+/* Reverses the order of the items. */
 TVMFFI_FUNC(i_list_reverse, none, (i_any_list, list)) {
   TVMFFIAny *a, *b, item;
   TVMFFI_I_LIST_OR_COPY(s, i_list_reverse, list, 1, tvmffi_obj(list))
@@ -190,6 +189,7 @@ TVMFFI_FUNC(i_list_reverse, none, (i_any_list, list)) {
   TVMFFI_RETURN();
 }
 
+/* Removes all items. Keeps the capacity. */
 TVMFFI_FUNC(i_list_clear, none, (i_any_list, list)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_clear, list, 1, tvmffi_obj(list))
   while (s->cell.size > 0)
@@ -197,6 +197,7 @@ TVMFFI_FUNC(i_list_clear, none, (i_any_list, list)) {
   TVMFFI_RETURN();
 }
 
+/* Allocates memory for at least `capacity` items in all. */
 TVMFFI_FUNC(i_list_reserve, none, (i_any_list, list), (int64, capacity)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_reserve, list, 2, tvmffi_obj(list),
                         tvmffi_int(capacity))

@@ -3,12 +3,15 @@
 #pragma once
 
 #include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/word.h"
+#include "../interface/function.h"
 #include "../core/raise.h"
 #include "../core/object.h"
 
 typedef struct {
   TVMFFIObject base;
-  TVMFFIShapeCell cell; /* its numbers follow */
+  TVMFFIShapeCell cell; /* the numbers follow the struct */
 } tvmffi_i_shape;
 
 static void tvmffi_i_delete_shape(void *self, int flags) {
@@ -17,7 +20,8 @@ static void tvmffi_i_delete_shape(void *self, int flags) {
                           s->cell.size * sizeof(int64_t));
 }
 
-/* A shape of `n` numbers, which the caller fills in. */
+/* Returns a shape (owned) of `n` numbers, or NULL with the error raised. The
+   caller sets the numbers at *numbers. */
 static tvmffi_i_shape *tvmffi_i_new_shape(size_t n, int64_t **numbers) {
   tvmffi_i_shape *self = NULL;
   if (n > PTRDIFF_MAX / 16) {
@@ -31,4 +35,22 @@ static tvmffi_i_shape *tvmffi_i_new_shape(size_t n, int64_t **numbers) {
   self->cell.data = *numbers;
   self->cell.size = n;
   return self;
+}
+
+/* Creates a shape from the arguments. ValueError if an argument is not an
+   int. */
+TVMFFI_I_PACKED(i_shape) {
+  int64_t *numbers = NULL;
+  tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)num_args, &numbers);
+  int32_t i;
+  if (!shape) return -1;
+  for (i = 0; i < num_args; ++i) {
+    if (tvmffi_i_get_int64(&args[i], &numbers[i])) {
+      tvmffi_release(shape);
+      return tvmffi_i_fail("ValueError",
+                           "Expect shape to take list of int arguments");
+    }
+  }
+  *result = tvmffi_obj(shape);
+  return 0;
 }

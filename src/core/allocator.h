@@ -5,14 +5,13 @@
 #include "../head/config.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
+#include "../interface/module_table.h"
 #include "../platform/memory.h"
 #include "raise.h"
-#include "object.h"
+#include "debug.h"
 
-/* The default of the custom allocator. In front of an object stand where its
-   memory begins and the header of the ABI. Like upstream's, the runtime's own
-   objects do not come from a custom allocator: it serves those who define
-   types and ask for it. */
+/* The prefix that the default allocator of TVMFFIGetCustomAllocator stores
+   before an object. As in upstream, the runtime uses no custom allocator. */
 typedef struct {
   void *memory;
   TVMFFIObjectAllocHeader header;
@@ -20,10 +19,23 @@ typedef struct {
 
 static void tvmffi_i_default_delete(void *object) {
 #if TVMFFI_DEBUG
-  if (object && tvmffi_i_debug_dies(object)) return;
+  if (object && (tvmffi_i_debug_died(object) ||
+                 tvmffi_i_debug_died(&((tvmffi_i_module *)object)->base)))
+    return;
 #endif
   if (object) tvmffi_i_free(((tvmffi_i_alloc_prefix *)object - 1)->memory);
 }
+
+#if TVMFFI_DEBUG
+/* Returns the object in memory that an allocator returned. In a module, the
+   vtable pointer precedes the object's header. The object of a module struct
+   aligned to more than 8 bytes lies elsewhere: the leak report misses it. */
+static void *tvmffi_i_object_in(void *memory, int32_t type_index) {
+  return type_index == kTVMFFIModule
+             ? (void *)&((tvmffi_i_module *)memory)->base
+             : memory;
+}
+#endif
 
 static void *tvmffi_i_default_allocate(size_t size, size_t alignment,
                                        int32_t type_index, void *context) {
@@ -50,8 +62,10 @@ static void *tvmffi_i_default_allocate(size_t size, size_t alignment,
   prefix->memory = memory;
   prefix->header.delete_space = tvmffi_i_default_delete;
 #if TVMFFI_DEBUG
-  if (size >= sizeof(TVMFFIObject)) /* the head of which can be read later */
-    tvmffi_i_debug_made(object, memory, type_index);
+  /* A block smaller than an object header is not tracked. */
+  if (size >= sizeof(TVMFFIObject))
+    (void)tvmffi_i_debug_made(tvmffi_i_object_in(object, type_index), memory,
+                              type_index);
 #endif
   return object;
 }
@@ -60,6 +74,49 @@ static TVMFFICustomAllocator tvmffi_i_default_allocator = {
     tvmffi_i_default_allocate, NULL};
 static TVMFFICustomAllocator *tvmffi_i_allocator = &tvmffi_i_default_allocator;
 
+#if TVMFFI_DEBUG
+/* Allocates by the client's allocator, `context`, and tracks the object. */
+static void *tvmffi_i_debug_allocate(size_t size, size_t alignment,
+                                     int32_t type_index, void *context) {
+  TVMFFICustomAllocator *from = (TVMFFICustomAllocator *)context;
+  char *object =
+      (char *)from->allocate(size, alignment, type_index, from->context);
+  TVMFFIObjectAllocHeader *header;
+  tvmffi_i_record *r;
+  if (!object || size < sizeof(TVMFFIObject)) return object;
+  header = (TVMFFIObjectAllocHeader *)(void *)object - 1;
+  if (!header->delete_space) return object;
+  r = tvmffi_i_debug_made(tvmffi_i_object_in(object, type_index), NULL,
+                          type_index);
+  if (!r) return object;
+  r->delete_space = header->delete_space;
+  header->delete_space = tvmffi_i_debug_delete;
+  return object;
+}
+
+/* Returns an allocator that tracks the objects of `allocator`. Every call with
+   the same `allocator` returns the same tracker. Returns `allocator` itself if
+   it tracks objects already, or if all eight trackers are in use. */
+static TVMFFICustomAllocator *tvmffi_i_tracking(
+    TVMFFICustomAllocator *allocator) {
+  static TVMFFICustomAllocator tracking[8];
+  TVMFFICustomAllocator *t, *end = tracking + 8, *found = allocator;
+  if (!allocator || allocator == &tvmffi_i_default_allocator) return allocator;
+  tvmffi_i_debug_lock();
+  for (t = tracking; t < end && found == allocator; ++t) {
+    if (t == allocator) break;
+    if (t->allocate && t->context != allocator) continue;
+    t->allocate = tvmffi_i_debug_allocate;
+    t->context = allocator;
+    found = t;
+  }
+  tvmffi_i_debug_unlock();
+  return found;
+}
+#else
+#define tvmffi_i_tracking(allocator) (allocator)
+#endif
+
 TVMFFICustomAllocator *TVMFFIGetCustomAllocator(void) {
   return TVMFFI_I_LOAD(&tvmffi_i_allocator);
 }
@@ -67,7 +124,7 @@ TVMFFICustomAllocator *TVMFFIGetCustomAllocator(void) {
 int TVMFFISetCustomAllocator(TVMFFICustomAllocator *allocator) {
   if (allocator && !allocator->allocate)
     return tvmffi_i_null(__func__, "allocator->allocate");
-  TVMFFI_I_STORE(&tvmffi_i_allocator,
-                 allocator ? allocator : &tvmffi_i_default_allocator);
+  TVMFFI_I_STORE(&tvmffi_i_allocator, allocator ? tvmffi_i_tracking(allocator)
+                                                : &tvmffi_i_default_allocator);
   return 0;
 }

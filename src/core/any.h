@@ -11,9 +11,8 @@
 #include "raise.h"
 #include "string.h"
 
-/* An Any as two words in registers. A value is read field by field, as who
-   passes it has just written it: a processor cannot forward several small
-   stores to one large load, and waits. The compiler must not merge them. */
+/* An Any as two words in registers: `head` is index and padding, `word` the
+   value. */
 typedef struct {
   uint64_t head, word;
 } tvmffi_i_bits;
@@ -31,6 +30,8 @@ TVMFFI_I_INLINE tvmffi_i_bits tvmffi_i_make_bits(int32_t type_index,
   return bits;
 }
 
+/* Loads the fields one by one; the compiler must not merge the loads. One wide
+   load stalls if the caller has just stored the fields one by one. */
 TVMFFI_I_INLINE tvmffi_i_bits tvmffi_i_load_bits(const TVMFFIAny *any) {
   int32_t type_index = any->type_index;
   uint32_t padding = any->zero_padding;
@@ -45,9 +46,9 @@ TVMFFI_I_INLINE void tvmffi_i_store_bits(TVMFFIAny *any, tvmffi_i_bits bits) {
   any->v_uint64 = bits.word;
 }
 
-/* Owns a view of which a copy of its bits is not enough, or whose second word
-   is larger than the length of any small string. Out of line, so that the other
-   views need no stack. */
+/* Slow path of TVMFFIAnyViewToOwnedAny. Converts a view that is not copied bit
+   by bit, and rejects a small string longer than 7 bytes. Not inlined, so that
+   the fast path needs no stack frame. */
 TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
                                            TVMFFIAny *out) {
   TVMFFIByteArray bytes;

@@ -6,7 +6,6 @@
 #include "../head/compiler.h"
 #include "../head/abi.h"
 #include "../platform/libc.h"
-#include "../platform/thread_state.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
 #include "symbol.h"
@@ -33,13 +32,14 @@ static void tvmffi_i_open_trace(tvmffi_i_trace *trace, uintptr_t until,
   trace->across = across;
 }
 
-/* Walks the stack. Most of the runtime's own frames are hidden by name, or have
-   none; `until` hides those up to the frame that returns to it, too. */
+/* Collects the frames of the stack. If `until` is not 0, skips the frames up to
+   this return address. If `across` is 0, stops at a frame of Python or of
+   TVMFFIFunctionCall. */
 TVMFFI_I_COLD void tvmffi_i_collect(tvmffi_i_trace *trace, uintptr_t until,
                                     int across) {
   tvmffi_i_open_trace(trace, until, across);
 #if TVMFFI_I_WALK
-  if (tvmffi_i_walk_stack(trace)) return;
+  if (tvmffi_i_unwind_stack(trace)) return;
   tvmffi_i_open_trace(trace, until, across);
 #endif
   (void)_Unwind_Backtrace(tvmffi_i_on_frame, trace);
@@ -54,17 +54,38 @@ static void tvmffi_i_copy_trace(const tvmffi_i_trace *trace, char *to) {
 }
 #endif
 
-/* Gives a buffer of the thread with room for `size` bytes, or NULL. */
-static char *tvmffi_i_trace_buffer(tvmffi_i_thread *t, size_t size) {
+/* The text that TVMFFIBacktrace last returned to a thread. */
+typedef struct {
+  char *text; /* owned */
+  size_t capacity;
+  TVMFFIByteArray view;
+} tvmffi_i_trace_text;
+TVMFFI_I_THREAD_STATE(tvmffi_i_trace_text, tvmffi_i_thread_trace);
+
+static void tvmffi_i_exit_trace(void) {
+  tvmffi_i_trace_text *t = tvmffi_i_thread_trace();
+  tvmffi_i_free(t->text);
+  t->text = NULL;
+  t->capacity = 0;
+  t->view.data = "";
+  t->view.size = 0;
+}
+
+/* Returns the thread's buffer, of at least `size` bytes, or NULL. A build
+   without stack traces frees the buffer after each error, so the buffer is not
+   larger than its text. */
+static char *tvmffi_i_trace_buffer(tvmffi_i_trace_text *t, size_t size) {
   char *buffer;
-  size_t capacity = size < 1000 ? 1024 : size + size / 2;
-  if (size <= t->trace_capacity) return t->trace;
+  size_t capacity = TVMFFI_NO_BACKTRACE ? size
+                    : size < 1000       ? 1024
+                                        : size + size / 2;
+  if (size <= t->capacity) return t->text;
   buffer = (char *)tvmffi_i_alloc(capacity);
   if (!buffer) return buffer;
-  tvmffi_i_free(t->trace);
-  t->trace = buffer;
-  t->trace_capacity = capacity;
-  if (!t->exit_is_set) tvmffi_i_watch_exit(t);
+  tvmffi_i_free(t->text);
+  t->text = buffer;
+  t->capacity = capacity;
+  (void)tvmffi_i_watch_exit();
   return buffer;
 }
 
@@ -74,7 +95,7 @@ __attribute__((__noinline__))
 const TVMFFIByteArray *
 TVMFFIBacktrace(const char *filename, int lineno, const char *func,
                 int cross_ffi_boundary) {
-  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_trace_text *t = tvmffi_i_thread_trace();
   tvmffi_i_source source;
   tvmffi_i_trace trace;
   size_t head = 0;
@@ -83,18 +104,20 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
   source.file = filename;
   source.function = func;
   source.line = lineno;
-  t->trace_view.data = "";
-  t->trace_view.size = 0;
-  /* A caller who says where it is stands in the trace already. */
+  t->view.data = "";
+  t->view.size = 0;
+  /* If `named`, the arguments describe the caller. Skips the frame of the
+     caller. */
   tvmffi_i_collect(&trace, named ? TVMFFI_I_RETURN_ADDRESS : 0,
                    cross_ffi_boundary);
   if (named) head = tvmffi_i_frame_line(NULL, source);
+  if (!head && !trace.size) return &t->view;
   text = tvmffi_i_trace_buffer(t, head + trace.size + 1);
-  if (!text) return &t->trace_view;
+  if (!text) return &t->view;
   if (head) (void)tvmffi_i_frame_line(text, source);
   tvmffi_i_copy_trace(&trace, text + head);
   text[head + trace.size] = 0;
-  t->trace_view.data = text;
-  t->trace_view.size = head + trace.size;
-  return &t->trace_view;
+  t->view.data = text;
+  t->view.size = head + trace.size;
+  return &t->view;
 }

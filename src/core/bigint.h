@@ -11,12 +11,12 @@
 
 typedef struct {
   TVMFFIObject base;
-  size_t size; /* in words of 64 bits, which follow, the lowest first */
+  size_t size; /* number of 64-bit words; the lowest comes first */
 } tvmffi_i_bigint;
 
 TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_bigint) % 8 == 0 || sizeof(void *) == 4,
                      bigint_words_are_aligned);
-/* On i386 the words begin at 32 as on all others. */
+/* Offset of the words in the object, equal on all platforms. */
 #define TVMFFI_I_BIGINT_WORDS 32
 
 static void tvmffi_i_delete_bigint(void *self, int flags) {
@@ -30,8 +30,8 @@ static int64_t tvmffi_i_word(const char *data, size_t i) {
   return word;
 }
 
-/* Makes one of two or more words. Out of line, so that one word needs no stack.
- */
+/* Creates a big integer of two or more words. Not inlined, so that an integer
+   of one word needs no stack frame. */
 TVMFFI_I_NOINLINE int tvmffi_i_make_bigint(const char *words, size_t n,
                                            TVMFFIAny *out) {
   tvmffi_i_bigint *b;

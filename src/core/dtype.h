@@ -1,7 +1,8 @@
 /* ======== Data types: data types as text ==================== >>core/dtype */
-/* Data types as text, as upstream's dtype.cc reads and writes them, and
-   stricter where it lets through what cannot be meant (docs/differences.md).
-   Codes from 129 on are a user's: two global functions know their names. */
+/* Converts data types from and to text like upstream's dtype.cc, but rejects
+   some meaningless texts that upstream accepts (docs/differences.md). Type
+   codes from 129 on are custom types; two global functions convert between such
+   a code and a name. */
 
 #pragma once
 
@@ -18,8 +19,8 @@
 
 enum { TVMFFI_I_CUSTOM_CODE = 129, TVMFFI_I_FIRST_SHORT_FLOAT = 7 };
 
-/* By code; a code without a text is not known. Texts of one size, copied as a
-   whole. */
+/* The name of a type code, "" if the code is unknown. `text` is copied whole,
+   because a memcpy of constant size is faster. */
 typedef struct {
   char text[19];
   uint8_t size;
@@ -48,15 +49,15 @@ enum {
       sizeof(tvmffi_i_code_names) / sizeof(tvmffi_i_code_names[0])
 };
 
-/* A text being read. Errors show it as upstream does, with an alias (i8, f16,
-   fp8_...) written out: `alias` bytes of it stand for `head`. */
+/* A cursor in the text of a data type. As in upstream, error messages show an
+   alias (i8, f16, fp8_...) expanded: `head`, then the rest from `text`. */
 typedef struct {
   const char *at, *end;
-  const char *text; /* behind the alias */
+  const char *text; /* after the alias */
   const char *head;
 } tvmffi_i_reader;
 
-/* What "%.*s" takes for a text between two places. */
+/* Expands to the two arguments of "%.*s" for a text from `begin` to `end`. */
 #define TVMFFI_I_SHOWN(begin, end) \
   tvmffi_i_clip(begin, (size_t)((end) - (begin))), begin
 
@@ -82,12 +83,21 @@ static int tvmffi_i_starts(const tvmffi_i_reader *r, const char *prefix,
   return i == size;
 }
 
-/* Reads digits, of which there may be none: that is 0. */
+/* Reads digits and returns their end. The value is 0 without digits. A value
+   above 2^32 is inexact, but stays above 2^32. */
+TVMFFI_I_INLINE const char *tvmffi_i_digits(const char *p, const char *end,
+                                            uint64_t *out) {
+  uint64_t value = 0;
+  for (; p < end && *p >= '0' && *p <= '9'; ++p)
+    if (value <= UINT32_MAX) value = value * 10 + (uint64_t)(*p - '0');
+  *out = value;
+  return p;
+}
+
 static int tvmffi_i_read_number(tvmffi_i_reader *r, uint32_t *out) {
   const char *begin = r->at;
-  uint64_t value = 0;
-  for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; ++r->at)
-    if (value <= UINT32_MAX) value = value * 10 + (uint64_t)(*r->at - '0');
+  uint64_t value;
+  r->at = tvmffi_i_digits(begin, r->end, &value);
   if (value > UINT32_MAX)
     return tvmffi_i_fail("ValueError",
                          "Integer value in dtype string '%.*s' is out of range "
@@ -97,8 +107,8 @@ static int tvmffi_i_read_number(tvmffi_i_reader *r, uint32_t *out) {
   return 0;
 }
 
-/* Reads the end of a type: nothing, x4, or, if scalable, xvscalex4, whose
-   lanes are stored negative. More than 2^15 lanes would read as the other. */
+/* Reads the lanes: "", "x4" or, if `scalable` is set, "xvscalex4". Scalable
+   lanes are stored negated, so the number must fit in an int16_t. */
 static int tvmffi_i_read_lanes(tvmffi_i_reader *r, int scalable,
                                DLDataType *out) {
   int negative = 0;
@@ -126,13 +136,14 @@ static int tvmffi_i_read_lanes(tvmffi_i_reader *r, int scalable,
   return 0;
 }
 
-/* Whether 8_, 6_ or 4_ stands here: a float of so many bits, by name. */
+/* Returns 1 if `r` is at the "8_", "6_" or "4_" of a short float such as
+   float8_e4m3, else 0. */
 static int tvmffi_i_at_short_float(const tvmffi_i_reader *r) {
   return r->end - r->at >= 2 && r->at[1] == '_' &&
          (r->at[0] == '8' || r->at[0] == '6' || r->at[0] == '4');
 }
 
-/* Reads it: digit, underscore and the name of the format. */
+/* Reads the rest of a short float such as float8_e4m3: bits, name and lanes. */
 static int tvmffi_i_read_short_float(tvmffi_i_reader *r, DLDataType *out) {
   static const char *const kinds[] = {"float8 type", "float6 type",
                                       "float4 type"};
@@ -155,10 +166,10 @@ static int tvmffi_i_read_short_float(tvmffi_i_reader *r, DLDataType *out) {
   return tvmffi_i_bad_dtype(r, kinds[(8 - bits) / 2]);
 }
 
-/* Calls dtype.get_custom_type_code or _name with one argument. */
+/* Calls the global function `name`. Fails if the function is not registered. */
 static int tvmffi_i_call_custom(const char *name, TVMFFIAny *arg,
                                 TVMFFIAny *result) {
-  TVMFFIByteArray key = tvmffi_view(name);
+  TVMFFIByteArray key = tvmffi_byte_array(name);
   TVMFFIObjectHandle f = NULL;
   int code;
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&key, &f));
@@ -201,33 +212,38 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   return 0;
 }
 
-/* What the beginning of a type may be; an alias has a head to be shown, and is
-   one only before what its `before` says. The first that fits is taken. */
+/* The kind of text that must follow an alias. */
 typedef enum {
   TVMFFI_I_BEFORE_ANY,
   TVMFFI_I_BEFORE_DIGIT,
   TVMFFI_I_BEFORE_SHORT_FLOAT
 } tvmffi_i_before;
+
+/* A name or an alias. An alias matches only before text of the kind `before`.
+   Error messages show `head` instead of the alias. */
 typedef struct {
   const char *prefix;
   uint8_t size, code, bits, before;
   const char *head;
 } tvmffi_i_dtype_name;
+
+/* The first match wins. */
 static const tvmffi_i_dtype_name tvmffi_i_dtype_names[] = {
     {"float", 5, kDLFloat, 32, TVMFFI_I_BEFORE_ANY, ""},
     {"int", 3, kDLInt, 32, TVMFFI_I_BEFORE_ANY, ""},
     {"uint", 4, kDLUInt, 32, TVMFFI_I_BEFORE_ANY, ""},
     {"bool", 4, kDLBool, 8, TVMFFI_I_BEFORE_ANY, ""},
+    {"handle", 6, kDLOpaqueHandle, 64, TVMFFI_I_BEFORE_ANY, ""},
     {"bfloat", 6, kDLBfloat, 16, TVMFFI_I_BEFORE_ANY, ""},
     {"fp", 2, kDLFloat, 0, TVMFFI_I_BEFORE_SHORT_FLOAT, "float"},
     {"f", 1, kDLFloat, 32, TVMFFI_I_BEFORE_DIGIT, "float"},
     {"i", 1, kDLInt, 32, TVMFFI_I_BEFORE_DIGIT, "int"},
     {"u", 1, kDLUInt, 32, TVMFFI_I_BEFORE_DIGIT, "uint"},
     {"bf", 2, kDLBfloat, 16, TVMFFI_I_BEFORE_DIGIT, "bfloat"},
-    {"handle", 6, kDLOpaqueHandle, 64, TVMFFI_I_BEFORE_ANY, ""},
     {"custom", 6, TVMFFI_I_CUSTOM_CODE, 32, TVMFFI_I_BEFORE_ANY, ""}};
 
-/* Finds the name and goes behind it; NULL when there is none. */
+/* Finds the name or alias that the text begins with, and advances past it.
+   Returns NULL for any other text. */
 static const tvmffi_i_dtype_name *tvmffi_i_read_name(tvmffi_i_reader *r) {
   const size_t count =
       sizeof(tvmffi_i_dtype_names) / sizeof(tvmffi_i_dtype_names[0]);
@@ -268,18 +284,13 @@ static int tvmffi_i_read_dtype(tvmffi_i_reader *r, DLDataType *out) {
   return tvmffi_i_read_lanes(r, 1, out);
 }
 
-/* Reads digits; gives their end. Sixteen of them fit the number. */
-TVMFFI_I_INLINE const char *tvmffi_i_digits(const char *p, const char *end,
-                                            uint64_t *out) {
-  uint64_t value = 0;
-  for (; p < end && *p >= '0' && *p <= '9'; ++p)
-    value = value * 10 + (uint64_t)(*p - '0');
-  *out = value;
-  return p;
-}
+/* Matches a name, sets its code and default bits in `t` and advances `p`. */
+#define TVMFFI_I_IS_NAME(name, code_, bits_)                             \
+  (size >= sizeof(name) - 1 && memcmp(p, name, sizeof(name) - 1) == 0 && \
+   (t.code = (code_), t.bits = (bits_), p += sizeof(name) - 1, 1))
 
-/* Reads int, uint, float, bool and handle with bits and lanes. Gives 0, having
-   done nothing, for all else: that and all faults are tvmffi_i_read_dtype's. */
+/* Fast path: reads int, float or uint with bits and lanes, bool, or handle.
+   Returns 1, or 0 for any other text. */
 static int tvmffi_i_read_usual(const char *p, size_t size, DLDataType *out) {
   const char *end, *digits;
   uint64_t bits, lanes = 1;
@@ -287,26 +298,15 @@ static int tvmffi_i_read_usual(const char *p, size_t size, DLDataType *out) {
   DLDataType t;
   if (size < 3 || size > 16 || (size > 6 && p[6] == '_')) return 0;
   end = p + size;
-  t.bits = 32;
-  if (memcmp(p, "int", 3) == 0) {
-    t.code = kDLInt;
-    p += 3;
-  } else if (size >= 5 && memcmp(p, "float", 5) == 0) {
-    t.code = kDLFloat;
-    p += 5;
-  } else if (size >= 4 && memcmp(p, "uint", 4) == 0) {
-    t.code = kDLUInt;
-    p += 4;
-  } else if (size == 4 && memcmp(p, "bool", 4) == 0) {
-    t.code = kDLBool;
-    t.bits = 8;
-    p += 4;
-  } else if (size == 6 && memcmp(p, "handle", 6) == 0) {
-    t.code = kDLOpaqueHandle;
-    t.bits = 64;
-    p += 6;
-  } else {
-    return 0;
+  if (!TVMFFI_I_IS_NAME("int", kDLInt, 32) &&
+      !TVMFFI_I_IS_NAME("float", kDLFloat, 32) &&
+      !TVMFFI_I_IS_NAME("uint", kDLUInt, 32)) {
+    t.lanes = 1;
+    if (!(size == 4 && TVMFFI_I_IS_NAME("bool", kDLBool, 8)) &&
+        !(size == 6 && TVMFFI_I_IS_NAME("handle", kDLOpaqueHandle, 64)))
+      return 0;
+    *out = t;
+    return 1;
   }
   p = tvmffi_i_digits(p, end, &bits);
   if (bits > UINT8_MAX) return 0;
@@ -325,12 +325,12 @@ static int tvmffi_i_read_usual(const char *p, size_t size, DLDataType *out) {
   return 1;
 }
 
-int TVMFFIDataTypeFromString(const TVMFFIByteArray *str, DLDataType *out) {
+/* Slow path of TVMFFIDataTypeFromString. Not inlined, so that the fast path
+   needs no stack frame. */
+TVMFFI_I_NOINLINE int tvmffi_i_read_unusual(const TVMFFIByteArray *str,
+                                            DLDataType *out) {
   tvmffi_i_reader r;
   DLDataType dtype;
-  TVMFFI_I_BYTES(str);
-  TVMFFI_I_NOT_NULL(out);
-  if (tvmffi_i_read_usual(str->data, str->size, out)) return 0;
   dtype.code = kDLOpaqueHandle;
   dtype.bits = 0;
   dtype.lanes = 0;
@@ -345,7 +345,14 @@ int TVMFFIDataTypeFromString(const TVMFFIByteArray *str, DLDataType *out) {
   return 0;
 }
 
-/* Writes a number in decimal; gives the end. */
+int TVMFFIDataTypeFromString(const TVMFFIByteArray *str, DLDataType *out) {
+  TVMFFI_I_BYTES(str);
+  TVMFFI_I_NOT_NULL(out);
+  if (tvmffi_i_read_usual(str->data, str->size, out)) return 0;
+  return tvmffi_i_read_unusual(str, out);
+}
+
+/* Writes a number in decimal. Returns the end of the text. */
 static char *tvmffi_i_write_number(char *to, uint32_t x) {
   char digits[10];
   int n = 0;
@@ -357,7 +364,8 @@ static char *tvmffi_i_write_number(char *to, uint32_t x) {
   return to;
 }
 
-/* Writes bits and lanes behind a name; gives the end. */
+/* Writes a type's bits and lanes, after its name. Returns the end of the
+   text. */
 static char *tvmffi_i_write_size(char *to, DLDataType t) {
   int lanes = (int16_t)t.lanes;
   if (t.code < TVMFFI_I_FIRST_SHORT_FLOAT && (t.code != kDLBool || t.bits != 8))

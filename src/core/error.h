@@ -1,15 +1,15 @@
 /* ======== Error objects: error objects and the error slot === >>core/error */
-/* Error objects and the thread's slot. An error is one block of memory: kind,
-   message and trace follow the object, each with a NUL; a trace that was
-   updated has a block of its own. The slot owns what is in it. */
+/* An error is one block: the object, then kind, message and backtrace, each
+   with a NUL. An updated backtrace has a block of its own. A thread owns its
+   pending error. */
 
 #pragma once
 
+#include "../head/config.h"
 #include "../head/compiler.h"
 #include "../head/abi.h"
 #include "../interface/value.h"
 #include "../platform/libc.h"
-#include "../platform/thread_state.h"
 #include "../platform/knot.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
@@ -18,9 +18,12 @@
 #include "unwind.h"
 #include "backtrace.h"
 
-static char *tvmffi_i_error_bytes(tvmffi_i_error *e) {
-  return (char *)(void *)(e + 1);
-}
+/* A thread's pending error: raised and not taken yet. */
+typedef struct {
+  TVMFFIObject *object; /* owned, or NULL */
+  int exit_is_set;      /* 1 if the end of the thread releases the error */
+} tvmffi_i_error_slot;
+TVMFFI_I_THREAD_STATE(tvmffi_i_error_slot, tvmffi_i_thread_error);
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
   tvmffi_i_error *e = (tvmffi_i_error *)self;
@@ -32,14 +35,10 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
   }
   tvmffi_i_delete_sized(self, flags, size);
 }
+TVMFFI_I_DELETER(error)
 
-static void tvmffi_i_delete_error(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_error,
-                   tvmffi_i_delete_error);
-}
-
-/* The trace that was there stays when memory is refused: there is no way to
-   say so. */
+/* The callback update_backtrace of an error. If out of memory, keeps the old
+   backtrace, because the callback cannot report a failure. */
 static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
                                   const TVMFFIByteArray *trace, int32_t mode) {
   tvmffi_i_error *e = (tvmffi_i_error *)self;
@@ -55,7 +54,7 @@ static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
     if (!buffer) return;
     if (kept) memcpy(buffer, e->cell.backtrace.data, kept);
   }
-  /* The new text may be a part of the old one. */
+  /* memmove, because the new text may be part of the old one. */
   if (trace->size) memmove(buffer + kept, trace->data, trace->size);
   buffer[size] = 0;
   if (buffer != e->trace) {
@@ -67,34 +66,40 @@ static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
   e->cell.backtrace.size = size;
 }
 
-/* An error with room for its texts, which the caller fills; NULL when there
-   is no memory, and then that is the thread's error. */
-static tvmffi_i_error *tvmffi_i_new_error(size_t kind, size_t message,
-                                          size_t trace) {
+/* Writes a text and a NUL at `*at`, and advances `*at`. If `data` is NULL, the
+   caller writes the bytes later. */
+static TVMFFIByteArray tvmffi_i_put_text(char **at, const char *data,
+                                         size_t size) {
+  TVMFFIByteArray text;
+  text.data = *at;
+  text.size = size;
+  if (data && size) memcpy(*at, data, size);
+  (*at)[size] = 0;
+  *at += size + 1;
+  return text;
+}
+
+/* Creates an error, or returns NULL with a MemoryError raised. A text whose
+   data is NULL only gets memory, which the caller fills. */
+static tvmffi_i_error *tvmffi_i_new_error(TVMFFIByteArray kind,
+                                          TVMFFIByteArray message,
+                                          TVMFFIByteArray trace) {
   const size_t most = PTRDIFF_MAX / 4;
   tvmffi_i_error *e = NULL;
   char *text;
   size_t size;
-  if (kind > most || message > most || trace > most) {
+  if (kind.size > most || message.size > most || trace.size > most) {
     (void)tvmffi_i_no_memory();
     return e;
   }
-  size = sizeof(*e) + kind + message + trace + 3;
+  size = sizeof(*e) + kind.size + message.size + trace.size + 3;
   e = (tvmffi_i_error *)tvmffi_i_object(size, kTVMFFIError,
                                         tvmffi_i_delete_error);
   if (!e) return e;
-  text = tvmffi_i_error_bytes(e);
-  e->cell.kind.data = text;
-  e->cell.kind.size = kind;
-  text[kind] = 0;
-  text += kind + 1;
-  e->cell.message.data = text;
-  e->cell.message.size = message;
-  text[message] = 0;
-  text += message + 1;
-  e->cell.backtrace.data = text;
-  e->cell.backtrace.size = trace;
-  text[trace] = 0;
+  text = (char *)(void *)(e + 1);
+  e->cell.kind = tvmffi_i_put_text(&text, kind.data, kind.size);
+  e->cell.message = tvmffi_i_put_text(&text, message.data, message.size);
+  e->cell.backtrace = tvmffi_i_put_text(&text, trace.data, trace.size);
   e->cell.update_backtrace = tvmffi_i_update_trace;
   e->cell.cause_chain = NULL;
   e->cell.extra_context = NULL;
@@ -103,13 +108,19 @@ static tvmffi_i_error *tvmffi_i_new_error(size_t kind, size_t message,
   return e;
 }
 
-/* Puts an error, taken, into the slot; what was there is released last, since
-   its destruction may run code of a user. */
+/* Replaces the thread's pending error; takes ownership of `error`. Releases the
+   old error last, because its destruction may run user code. An error has a
+   copy of the text of TVMFFIBacktrace. A build without stack traces then frees
+   the text, which a board would keep forever. */
 static void tvmffi_i_set_error(TVMFFIObject *error) {
-  tvmffi_i_thread *t = tvmffi_i_self();
-  TVMFFIObject *old = t->error;
-  t->error = error;
-  if (error && TVMFFI_I_UNLIKELY(!t->exit_is_set)) tvmffi_i_watch_exit(t);
+  tvmffi_i_error_slot *slot = tvmffi_i_thread_error();
+  TVMFFIObject *old = slot->object;
+  slot->object = error;
+  if (error && TVMFFI_I_UNLIKELY(!slot->exit_is_set))
+    slot->exit_is_set = tvmffi_i_watch_exit();
+#if TVMFFI_NO_BACKTRACE
+  tvmffi_i_exit_trace();
+#endif
   tvmffi_release(old);
 }
 
@@ -124,33 +135,42 @@ void TVMFFIErrorSetRaised(TVMFFIObjectHandle error) {
 }
 
 void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle *result) {
-  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_error_slot *slot = tvmffi_i_thread_error();
   if (!result) {
     (void)tvmffi_i_null(__func__, "result");
     return;
   }
-  *result = t->error;
-  t->error = NULL;
+  *result = slot->object;
+  slot->object = NULL;
 }
 
-/* Raises an error whose message is all parts, one after the other. */
+/* Returns `code`, which a failed callback returned. Raises an error if the
+   callback raised none. Code -2 means that another language, such as Python,
+   holds the error. */
+static int tvmffi_i_need_error(int code, const char *what) {
+  if (code != -2 && !tvmffi_i_thread_error()->object)
+    (void)tvmffi_i_fail("RuntimeError", "%s failed with code %d and no error",
+                        what, code);
+  return code;
+}
+
+/* Raises an error whose message is the concatenation of the parts. */
 TVMFFI_I_COLD void tvmffi_i_raise_parts(const char *kind, const char **parts,
                                         int32_t num_parts) {
   tvmffi_i_trace trace;
   tvmffi_i_error *e;
-  size_t kind_size, size = 0, n;
+  TVMFFIByteArray message = {NULL, 0}, frames = {NULL, 0};
+  size_t n;
   char *to;
   int32_t i;
-  if (!kind) kind = "RuntimeError";
-  kind_size = strlen(kind);
   for (i = 0; i < num_parts; ++i)
-    if (parts[i]) size += strlen(parts[i]);
+    if (parts[i]) message.size += strlen(parts[i]);
   tvmffi_i_collect(&trace, 0, 0);
-  e = tvmffi_i_new_error(kind_size, size, trace.size);
+  frames.size = trace.size;
+  e = tvmffi_i_new_error(tvmffi_byte_array(kind ? kind : "RuntimeError"),
+                         message, frames);
   if (!e) return;
-  to = tvmffi_i_error_bytes(e);
-  memcpy(to, kind, kind_size);
-  to += kind_size + 1;
+  to = (char *)(uintptr_t)e->cell.message.data;
   for (i = 0; i < num_parts; ++i) {
     if (!parts[i]) continue;
     n = strlen(parts[i]);
@@ -186,20 +206,13 @@ int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray *kind,
                                               TVMFFIObjectHandle extra_context,
                                               TVMFFIObjectHandle *out) {
   tvmffi_i_error *e;
-  char *to;
   TVMFFI_I_BYTES(kind);
   TVMFFI_I_BYTES(message);
   TVMFFI_I_BYTES(backtrace);
   TVMFFI_I_NOT_NULL(out);
   if (cause_chain) TVMFFI_I_CHECK(cause_chain, kTVMFFIError);
-  e = tvmffi_i_new_error(kind->size, message->size, backtrace->size);
+  e = tvmffi_i_new_error(*kind, *message, *backtrace);
   if (!e) return -1;
-  to = tvmffi_i_error_bytes(e);
-  if (kind->size) memcpy(to, kind->data, kind->size);
-  to += kind->size + 1;
-  if (message->size) memcpy(to, message->data, message->size);
-  to += message->size + 1;
-  if (backtrace->size) memcpy(to, backtrace->data, backtrace->size);
   if (cause_chain) tvmffi_retain(cause_chain);
   if (extra_context) tvmffi_retain(extra_context);
   e->cell.cause_chain = cause_chain;
@@ -208,31 +221,15 @@ int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray *kind,
   return 0;
 }
 
-/* Takes the error out of the thread's slot, as the result of a C++ function
-   that returns a value or, in its place, an error. */
+/* Moves the thread's pending error into an Any, for C++ functions that return a
+   value or an error. */
 TVMFFI_I_COLD TVMFFIAny tvmffi_i_take_error(void) {
   TVMFFIObjectHandle error = NULL;
   TVMFFIErrorMoveFromRaised(&error);
   return tvmffi_obj(error);
 }
 
-/* Frees what a thread has when it ends. The release may raise again: then the
-   system calls this once more. */
-static void tvmffi_i_thread_exit(tvmffi_i_thread *t) {
-  TVMFFIObject *error = t->error;
-  tvmffi_i_end_makers(t, UINTPTR_MAX);
-  t->exit_is_set = 0;
-  t->error = NULL;
-  t->destroying.depth = 0; /* a destructor may have ended the thread */
-  tvmffi_i_end_pending(&t->destroying);
-  tvmffi_release(error);
-  tvmffi_i_free(t->stream);
-  t->stream = NULL;
-  t->stream_mask = t->num_streams = 0;
-  tvmffi_i_free(t->trace);
-  t->trace = NULL;
-  t->trace_capacity = 0;
-#if TVMFFI_I_POOL
-  tvmffi_i_pool_end(t);
-#endif
+static void tvmffi_i_exit_error(void) {
+  tvmffi_i_thread_error()->exit_is_set = 0;
+  tvmffi_i_set_error(NULL);
 }

@@ -1,15 +1,4 @@
 /* ======== Functions: function objects and calls ========== >>core/function */
-/* Function objects and the global table. A reader takes no lock: it counts
-   itself into the entry, then compares the name and takes a reference to the
-   function. A writer who has replaced the function waits until each of the two
-   counters was seen at zero, and only then drops its reference; new readers use
-   the other counter meanwhile, so they cannot keep it waiting.
-
-   The memory of an entry stays one for ever, as a reader may come to it late.
-   An entry whose name is removed has a key of NULL. After the same wait, no
-   reader is left that saw the name, and the entry goes into a free list, for a
-   new name of the same size class. */
-
 #pragma once
 
 #include "../head/compiler.h"
@@ -43,18 +32,14 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_closure(void *self, int flags) {
     c->deleter(c->self);
   tvmffi_i_delete_sized(self, flags, sizeof(*c));
 }
-
-static void tvmffi_i_delete_closure(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_closure,
-                   tvmffi_i_delete_closure);
-}
+TVMFFI_I_DELETER(closure)
 
 static void tvmffi_i_delete_function(void *self, int flags) {
   tvmffi_i_delete_sized(self, flags, sizeof(tvmffi_i_function_object));
 }
 
-/* Without self and deleter the function is the callback alone, which then
-   gets the function's own handle, as upstream's does. */
+/* If `self` and `deleter` are NULL, a call passes the function's own handle as
+   `self`, as in upstream. */
 int TVMFFIFunctionCreate(void *self, TVMFFISafeCallType safe_call,
                          void (*deleter)(void *self), TVMFFIObjectHandle *out) {
   tvmffi_i_function_object *f;
@@ -78,7 +63,8 @@ int TVMFFIFunctionCreate(void *self, TVMFFISafeCallType safe_call,
   return 0;
 }
 
-/* The rest of a call: of a derived type of function, or a refused one. */
+/* Slow path of TVMFFIFunctionCall: calls a function of a derived type, or
+   raises an error for bad arguments. */
 TVMFFI_I_SLOW int tvmffi_i_check_call(TVMFFIObjectHandle func,
                                       const TVMFFIAny *args, int32_t num_args,
                                       TVMFFIAny *result) {

@@ -1,13 +1,12 @@
 /* ======== Prototypes ============================================ >>core/knot
-   prototypes of functions that stand below */
+   prototypes of functions defined below */
 
 #pragma once
 
 #include "../head/config.h"
 
 #if TVMFFI_DEBUG
-/* The debug report names the type of an object. The type table stands below
-   objects, as its errors are objects. */
+/* Defined in core/type_table.h. Debug messages show type keys. */
 static void tvmffi_i_start_types(void);
 static const char *tvmffi_i_type_name(int32_t index);
 #endif

@@ -1,6 +1,6 @@
 /* ======== Raise: errors of the runtime itself =============== >>core/raise */
-/* How the runtime reports its own errors, and the MemoryError that exists
-   before it is needed: static, pinned, without a trace. */
+/* The MemoryError is a static object, so that raising a MemoryError allocates
+   nothing. */
 
 #pragma once
 
@@ -14,12 +14,12 @@
 typedef struct {
   TVMFFIObject base;
   TVMFFIErrorCell cell;
-  char *trace;     /* set by update_backtrace: owned */
-  size_t capacity; /* of the trace, or while that is NULL of the error */
+  char *trace;     /* owned, or NULL; set by update_backtrace */
+  size_t capacity; /* size of `trace`; if `trace` is NULL, of this block */
 } tvmffi_i_error;
 
-static void tvmffi_i_keep_trace(TVMFFIObjectHandle self,
-                                const TVMFFIByteArray *trace, int32_t mode) {
+static void tvmffi_i_ignore_trace(TVMFFIObjectHandle self,
+                                  const TVMFFIByteArray *trace, int32_t mode) {
   (void)self, (void)trace, (void)mode;
 }
 
@@ -28,7 +28,7 @@ static tvmffi_i_error tvmffi_i_memory_error = {
     {{"MemoryError", 11},
      {"out of memory", 13},
      {"", 0},
-     tvmffi_i_keep_trace,
+     tvmffi_i_ignore_trace,
      NULL,
      NULL},
     NULL,
@@ -50,8 +50,18 @@ TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...) {
   return -1;
 }
 
-/* How much of a text a message shows: 200 bytes, and no part of a character of
-   UTF-8, as Python could not read that. */
+TVMFFI_I_COLD int tvmffi_i_bad_cast(const TVMFFIAny *value, const char *to) {
+  return tvmffi_i_fail("TypeError", "Cannot convert from type `%s` to `%s`",
+                       tvmffi_i_type_key(value->type_index), to);
+}
+
+TVMFFI_I_COLD int tvmffi_i_cannot_treat(int32_t type_index, const char *as) {
+  return tvmffi_i_fail("TypeError", "Cannot treat type `%s` as type `%s`",
+                       tvmffi_i_type_key(type_index), as);
+}
+
+/* Returns how many bytes of a text a message shows: at most 200. Does not split
+   a UTF-8 character, because Python could not decode the message. */
 TVMFFI_I_COLD int tvmffi_i_clip(const char *text, size_t size) {
   int n = size < 200 ? (int)size : 200;
   if (size > 200)
@@ -59,7 +69,8 @@ TVMFFI_I_COLD int tvmffi_i_clip(const char *text, size_t size) {
   return n;
 }
 
-/* What "%.*s" takes for a byte array. */
+/* Expands to the two arguments of "%.*s" for a byte array, clipped to 200
+   bytes. */
 #define TVMFFI_I_TEXT(bytes) \
   tvmffi_i_clip((bytes).data, (bytes).size), (bytes).data
 
@@ -70,8 +81,8 @@ TVMFFI_I_COLD int tvmffi_i_null(const char *function, const char *what) {
 #define TVMFFI_I_NOT_NULL(pointer) \
   if (TVMFFI_I_UNLIKELY(!(pointer))) return tvmffi_i_null(__func__, #pointer)
 
-/* Whether a byte array can be: NULL has no bytes, and no memory is that large
-   (no 64-bit address space has 2^56 bytes). */
+/* Returns 1 if a byte array is valid, else 0. `data` may be NULL only if `size`
+   is 0. `size` must be below 2^56 on 64 bits, 2^31 on 32 bits. */
 TVMFFI_I_INLINE int tvmffi_i_is_bytes(const TVMFFIByteArray *bytes) {
   const size_t most = PTRDIFF_MAX >> (sizeof(size_t) > 4 ? 7 : 0);
   return bytes && (bytes->data || !bytes->size) && bytes->size <= most;
@@ -89,14 +100,15 @@ TVMFFI_I_COLD int tvmffi_i_bad_bytes(const char *function, const char *what,
   if (TVMFFI_I_UNLIKELY(!tvmffi_i_is_bytes(bytes))) \
   return tvmffi_i_bad_bytes(__func__, #bytes, bytes)
 
-/* Raises unless `handle` is an object of type `index`. */
+/* Raises an error unless `handle` is an object of type `index` or a derived
+   type. */
 TVMFFI_I_SLOW int tvmffi_i_check_type(const char *function, const char *what,
                                       TVMFFIObjectHandle handle,
                                       int32_t index) {
   int32_t got;
   if (!handle) return tvmffi_i_null(function, what);
   got = ((TVMFFIObject *)handle)->type_index;
-  if (tvmffi_is_instance(got, index)) return 0;
+  if (got == index || tvmffi_i_derives(got, index)) return 0;
   return tvmffi_i_fail("TypeError", "%s: %s is expected to be %s but is %s",
                        function, what, tvmffi_i_type_key(index),
                        tvmffi_i_type_key(got));

@@ -1,6 +1,6 @@
 /* ======== Strings: string and bytes objects ================ >>core/string */
-/* Strings, bytes and big integers, and owned values made of views. A text of
-   up to seven bytes stands in the Any, its other bytes zero. */
+/* Strings and bytes. An Any stores a text of up to seven bytes itself, padded
+   with zeros. */
 
 #pragma once
 
@@ -15,7 +15,7 @@
 
 typedef struct {
   TVMFFIObject base;
-  TVMFFIByteArray bytes; /* the text follows, and a NUL */
+  TVMFFIByteArray bytes; /* the text and a NUL follow */
 } tvmffi_i_string;
 
 static void tvmffi_i_delete_string(void *self, int flags) {
@@ -24,7 +24,7 @@ static void tvmffi_i_delete_string(void *self, int flags) {
                           s->bytes.size + 1);
 }
 
-/* An uninitialised string object of `size` bytes and its NUL. */
+/* Creates a string of `size` uninitialised bytes and a NUL, or returns NULL. */
 static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
   tvmffi_i_string *s;
   char *text;
@@ -42,13 +42,13 @@ static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
   return s;
 }
 
-/* Up to seven bytes as they stand in an Any. Put together in a register: a
-   word loaded right after its bytes were stored one by one has to wait. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define TVMFFI_I_BYTE_SHIFT(i, bytes) (64 - 8 * ((i) + (bytes)))
 #else
 #define TVMFFI_I_BYTE_SHIFT(i, bytes) (8 * (i))
 #endif
+/* Returns up to seven bytes of text as the word that an Any stores. Builds the
+   word in a register, because loading bytes that were just stored stalls. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_small_text(const char *data, size_t size) {
   const unsigned char *at = (const unsigned char *)data;
   if (size >= 4) {
@@ -73,7 +73,7 @@ static int tvmffi_i_make_large(const char *data, size_t size, int32_t large,
   return 0;
 }
 
-/* Makes an owned string or bytes. `out` may hold what `data` points into. */
+/* Creates an owned string or bytes. `data` may point into `out`. */
 TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
                                          int32_t in_any, int32_t large,
                                          TVMFFIAny *out) {
@@ -102,8 +102,8 @@ int TVMFFIBytesFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
 }
 
 #if !TVMFFI_NO_EXTRA
-/* Makes the text an owned string, or the error of the memory that was refused.
-   The buffer is empty afterwards. */
+/* Moves a buffer's text into an owned string, or raises an error if an
+   allocation of the buffer failed. The buffer is empty afterwards. */
 static int tvmffi_i_text_take(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
   tvmffi_i_string *s;
   int failed = b->failed;

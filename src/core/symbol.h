@@ -1,8 +1,8 @@
 /* ======== Symbols: return addresses as names =============== >>core/symbol */
-/* Stack traces. Return addresses are cheap to collect and dear to name, so
-   each address is turned into its line of text once per process and kept in a
-   map that is read without a lock. Which frames are left out, and where a
-   trace ends, is upstream's (backtrace_utils.h). */
+/* Return addresses are cheap to collect and expensive to symbolize. So each is
+   symbolized once per process and cached in a table that is read without a
+   lock. Upstream's backtrace_utils.h defines which frames are hidden and where
+   a trace ends. */
 
 #pragma once
 
@@ -21,18 +21,18 @@ typedef struct {
   int line;
 } tvmffi_i_source;
 
-/* Writes "  File "f", line n, in g\n" to `to` unless that is NULL; gives its
-   length. */
-static size_t tvmffi_i_frame_line(char *to, tvmffi_i_source place) {
+/* Writes ` File "f", line n, in g\n` to `to` unless `to` is NULL. Returns the
+   length of the line. */
+static size_t tvmffi_i_frame_line(char *to, tvmffi_i_source source) {
   char number[TVMFFI_I_DECIMAL];
   const char *parts[7];
   size_t size = 0, n, i;
   parts[0] = "  File \"";
-  parts[1] = place.file;
+  parts[1] = source.file;
   parts[2] = "\", line ";
-  parts[3] = tvmffi_i_decimal(number, place.line);
+  parts[3] = tvmffi_i_decimal(number, source.line);
   parts[4] = ", in ";
-  parts[5] = place.function;
+  parts[5] = source.function;
   parts[6] = "\n";
   for (i = 0; i < 7; ++i) {
     n = strlen(parts[i]);
@@ -48,7 +48,7 @@ enum { TVMFFI_I_MAX_FRAMES = 1 };
 #include <unwind.h>
 enum { TVMFFI_I_MAX_FRAMES = 512 };
 
-/* Whether stacks are walked without the unwinder: see below. */
+/* 1 if the runtime walks stacks itself, without the system's unwinder. */
 #if defined(__x86_64__) && defined(__LP64__) && defined(__ELF__) && \
     TVMFFI_I_GNU && !defined(__TINYC__) && !TVMFFI_NO_DLOPEN
 #define TVMFFI_I_WALK 1
@@ -59,36 +59,37 @@ enum { TVMFFI_I_MAX_FRAMES = 512 };
 typedef enum {
   TVMFFI_I_FRAME_SHOWN,
   TVMFFI_I_FRAME_HIDDEN,
-  TVMFFI_I_FRAME_BORDER /* to Python, or to a packed call */
+  TVMFFI_I_FRAME_BORDER /* a Python frame or a packed call */
 } tvmffi_i_frame_kind;
 
 #if TVMFFI_I_WALK
-/* Of a rule, from the lowest bit: its kind, two flags, two distances in words,
-   and how many libraries had been unloaded when it was read, by which it is
-   known that another library has the address now. */
+/* A cached unwind rule. From the lowest bit: kind, two flags, offset of the
+   CFA, offset of the saved rbp (both in words), and number of libraries
+   unloaded when the rule was read. A rule with another number is outdated,
+   because a new library may have the address. */
 enum {
-  TVMFFI_I_RULE_OTHER, /* one for the unwinder */
+  TVMFFI_I_RULE_OTHER, /* left to the system's unwinder */
   TVMFFI_I_RULE_PLAIN,
   TVMFFI_I_RULE_LAST, /* the frame has no caller */
   TVMFFI_I_RULE_UNREAD,
   TVMFFI_I_RULE_KIND = 3,
   TVMFFI_I_RULE_FROM_BP = 4,
   TVMFFI_I_RULE_SAVED_BP = 8,
-  TVMFFI_I_RULE_FRAME = 4,
+  TVMFFI_I_RULE_FRAME = 4, /* lowest bits of the last three fields */
   TVMFFI_I_RULE_BP = 22,
   TVMFFI_I_RULE_AGE = 40,
-  TVMFFI_I_RULE_WORDS = (1 << 18) - 1
+  TVMFFI_I_RULE_WORDS = (1 << 18) - 1 /* mask of an offset */
 };
 #endif
 
 typedef struct {
-  tvmffi_i_node node; /* its key: the bytes of `address` */
+  tvmffi_i_node node; /* keyed by the bytes of `address` */
   uintptr_t address;
-  const char *text; /* the line of a trace, in the same memory */
+  const char *text; /* line of text, in the same block */
   size_t size;
   tvmffi_i_frame_kind kind;
 #if TVMFFI_I_WALK
-  uint64_t rule; /* how a walk leaves a frame that goes on here */
+  uint64_t rule; /* unwind rule for this return address */
 #endif
 } tvmffi_i_frame;
 
@@ -114,7 +115,10 @@ static tvmffi_i_frame_kind tvmffi_i_classify(const char *symbol) {
       {"slot_tp_call", TVMFFI_I_FRAME_BORDER},
       {"object_is_not_callable", TVMFFI_I_FRAME_BORDER},
       {"_Py", TVMFFI_I_FRAME_BORDER},
-      {"PyObject", TVMFFI_I_FRAME_BORDER}};
+      {"PyObject", TVMFFI_I_FRAME_BORDER},
+      /* Last, because with TVMFFI_PREFIX the functions listed above may also
+         begin with tvmffi_i_. */
+      {"tvmffi_i_", TVMFFI_I_FRAME_HIDDEN}};
   size_t i;
   for (i = 0; i < sizeof(rules) / sizeof(rules[0]); ++i)
     if (strncmp(symbol, rules[i].prefix, strlen(rules[i].prefix)) == 0)
@@ -122,7 +126,7 @@ static tvmffi_i_frame_kind tvmffi_i_classify(const char *symbol) {
   return TVMFFI_I_FRAME_SHOWN;
 }
 
-/* dladdr, whose declaration <dlfcn.h> may hide, under a name of our own. */
+/* dladdr under a private name, because <dlfcn.h> may not declare it. */
 typedef struct {
   const char *file;
   void *base;
@@ -144,7 +148,8 @@ TVMFFI_I_EXTERN_C int
 tvmffi_i_dladdr(const void *address, tvmffi_i_symbol *out) __asm__(
     TVMFFI_I_STRING(__USER_LABEL_PREFIX__) "dladdr");
 
-/* The C++ name of a symbol, malloced, when the process has a C++ library. */
+/* Returns the demangled name, to be freed by free(), or NULL. Needs a loaded
+   libstdc++. */
 static char *tvmffi_i_demangle(const char *symbol) {
   typedef char *(*demangle_t)(const char *, char *, size_t *, int *);
   demangle_t demangle;
@@ -162,8 +167,8 @@ static char *tvmffi_i_demangle(const char *symbol) {
 }
 #endif
 
-/* Names an address and keeps the result, or gives NULL without memory. Two
-   threads may do so at once: the first to come is kept. */
+/* Symbolizes an address and caches the result. Returns NULL if out of memory.
+   If two threads race, the first result wins. */
 TVMFFI_I_COLD tvmffi_i_frame *tvmffi_i_name_frame(uintptr_t address) {
   tvmffi_i_symbol symbol = {NULL, NULL, NULL, NULL};
   tvmffi_i_source source = {NULL, NULL, 0};
@@ -171,7 +176,7 @@ TVMFFI_I_COLD tvmffi_i_frame *tvmffi_i_name_frame(uintptr_t address) {
   tvmffi_i_node *known = NULL;
   char *plain = NULL;
   size_t size = 0;
-  /* The call is before the address to which it returns. */
+  /* The call instruction precedes the return address. */
   (void)tvmffi_i_dladdr((void *)(address - 1), &symbol);
   if (symbol.symbol) {
     plain = tvmffi_i_demangle(symbol.symbol);
@@ -209,8 +214,8 @@ TVMFFI_I_COLD tvmffi_i_frame *tvmffi_i_name_frame(uintptr_t address) {
   return (tvmffi_i_frame *)(void *)known;
 }
 
-/* The longest trace, from upstream's variable of the environment, which is
-   read once. */
+/* Returns the maximum number of frames of a trace, from the environment
+   variable TVM_TRACEBACK_LIMIT, which is read once. */
 static int tvmffi_i_frame_limit(void) {
   static int limit;
   int n = TVMFFI_I_LOAD_RELAXED(&limit);

@@ -1,7 +1,7 @@
 /* ======== Tensors: tensor objects and DLPack =============== >>core/tensor */
-/* Tensors. A tensor's DLTensor follows its header; what keeps the data alive
-   is a DLPack tensor that it came from, or, for a view, another tensor.
-   Shapes are what strangers send: all of it is checked before it is kept. */
+/* A tensor object has a DLTensor after its header. `keeper` keeps the data
+   alive: the imported DLPack tensor or, for a view, the viewed tensor. Shapes
+   come from clients and are checked before use. */
 
 #pragma once
 
@@ -19,8 +19,8 @@
 typedef struct {
   TVMFFIObject base;
   DLTensor tensor;
-  void *keeper;    /* a DLManagedTensor, its versioned kind, or a tensor */
-  size_t size;     /* of this block */
+  void *keeper;    /* DLManagedTensor, DLManagedTensorVersioned or tensor */
+  size_t size;     /* bytes of the object's block */
 } tvmffi_i_tensor; /* followed by strides, or by shape and strides */
 
 TVMFFI_I_INLINE void tvmffi_i_delete_tensor(void *self, int flags) {
@@ -42,31 +42,19 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_imported_versioned(void *self,
     from->deleter(from);
   tvmffi_i_delete_tensor(self, flags);
 }
+TVMFFI_I_DELETER(imported)
 
-static void tvmffi_i_delete_imported(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_imported,
-                   tvmffi_i_delete_imported);
-}
-
-static void tvmffi_i_delete_imported_versioned(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags,
-                   tvmffi_i_destroy_imported_versioned,
-                   tvmffi_i_delete_imported_versioned);
-}
+TVMFFI_I_DELETER(imported_versioned)
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_view(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
     tvmffi_release(((tvmffi_i_tensor *)self)->keeper);
   tvmffi_i_delete_tensor(self, flags);
 }
+TVMFFI_I_DELETER(view)
 
-static void tvmffi_i_delete_view(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_view,
-                   tvmffi_i_delete_view);
-}
-
-/* Raises unless the shape is one: a sane rank, no negative extent, and a
-   number of bytes that a 64-bit integer can hold. */
+/* Raises an error unless rank and extents are valid and the size in bytes fits
+   in an int64_t. */
 TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
                                            const DLTensor *t) {
   const uint64_t most = INT64_MAX;
@@ -85,15 +73,15 @@ TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
   for (i = 0; i < t->ndim && !empty; ++i) {
     if (bytes && (uint64_t)t->shape[i] > most / bytes)
       return tvmffi_i_fail("ValueError",
-                           "%s: the shape has more elements than memory can",
+                           "%s: the shape has more elements than fit in memory",
                            function);
     bytes *= (uint64_t)t->shape[i];
   }
   return 0;
 }
 
-/* The same, at a glance for the usual shape: a product of two numbers below
-   2^31 cannot overflow, so nothing is divided. */
+/* Fast path of tvmffi_i_check_any_shape, for small tensors: a product of two
+   numbers below 2^31 cannot overflow. */
 TVMFFI_I_INLINE int tvmffi_i_check_shape(const char *function,
                                          const DLTensor *t) {
   uint64_t bytes = ((uint64_t)t->dtype.bits * t->dtype.lanes + 7) / 8;
@@ -108,18 +96,8 @@ TVMFFI_I_INLINE int tvmffi_i_check_shape(const char *function,
   return 0;
 }
 
-TVMFFI_I_INLINE void tvmffi_i_fill_strides(const DLTensor *t,
-                                           int64_t *strides) {
-  uint64_t stride = 1;
-  int32_t i;
-  for (i = t->ndim; i-- > 0;) {
-    strides[i] = (int64_t)stride;
-    stride *= (uint64_t)t->shape[i];
-  }
-}
-
-/* Where addresses are the device's own, the data's is looked at, else only the
-   offset. */
+/* Returns 1 if the data's address is aligned, else 0. For a device whose `data`
+   is an opaque handle, checks only byte_offset. */
 static int tvmffi_i_is_aligned(const DLTensor *t, uint64_t alignment) {
   int32_t type = (int32_t)t->device.device_type;
   int direct = type <= kDLCUDAHost || type == kDLCUDAManaged ||
@@ -128,7 +106,7 @@ static int tvmffi_i_is_aligned(const DLTensor *t, uint64_t alignment) {
   return (address + t->byte_offset) % alignment == 0;
 }
 
-/* What both imports check when asked to, in upstream's words. */
+/* Checks alignment and contiguity if requested; raises upstream's errors. */
 TVMFFI_I_NOINLINE int tvmffi_i_check_layout(const DLTensor *t,
                                             int32_t alignment,
                                             int32_t contiguous) {
@@ -153,13 +131,19 @@ TVMFFI_I_INLINE int tvmffi_i_check_import(const DLTensor *t, int32_t alignment,
              : 0;
 }
 
-/* Gives a tensor without strides those behind it. */
+/* Sets compact strides, stored after the tensor object. */
 TVMFFI_I_INLINE void tvmffi_i_make_compact(tvmffi_i_tensor *self) {
-  self->tensor.strides = (int64_t *)(void *)(self + 1);
-  tvmffi_i_fill_strides(&self->tensor, self->tensor.strides);
+  int64_t *strides = (int64_t *)(void *)(self + 1);
+  uint64_t stride = 1;
+  int32_t i;
+  self->tensor.strides = strides;
+  for (i = self->tensor.ndim; i-- > 0;) {
+    strides[i] = (int64_t)stride;
+    stride *= (uint64_t)self->tensor.shape[i];
+  }
 }
 
-/* A tensor around `t`, with compact strides if it has none. */
+/* Creates a tensor from `t`, with compact strides if t->strides is NULL. */
 TVMFFI_I_INLINE int tvmffi_i_import(const DLTensor *t, void *keeper,
                                     void (*deleter)(void *, int),
                                     TVMFFIObjectHandle *out) {
@@ -186,7 +170,7 @@ int TVMFFITensorFromDLPack(DLManagedTensor *from, int32_t require_alignment,
   return tvmffi_i_import(&from->dl_tensor, from, tvmffi_i_delete_imported, out);
 }
 
-/* What is wrong with a versioned tensor, or 0. */
+/* Raises an error if the DLPack version is not supported. */
 static int tvmffi_i_check_versioned(const DLManagedTensorVersioned *from) {
   if (from->version.major != DLPACK_MAJOR_VERSION)
     return tvmffi_i_fail("RuntimeError",

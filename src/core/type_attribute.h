@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "../head/config.h"
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
@@ -11,11 +12,12 @@
 #include "../platform/thread.h"
 #include "../platform/memory.h"
 #include "../platform/name_table.h"
+#include "../platform/text.h"
 #include "raise.h"
 #include "type_table.h"
 #include "type_member.h"
 
-/* An attribute column: values by type index, from 0 on. */
+/* A column: the values of one attribute, indexed by type index. */
 typedef struct {
   tvmffi_i_node node;
   TVMFFITypeAttrColumn column;
@@ -24,42 +26,72 @@ typedef struct {
 
 static tvmffi_i_map tvmffi_i_columns;
 
-/* The column of a name, made when it is missing; mutex held. */
+/* Allocates the array of a column that built-in types have values in, unless
+   the column has an array. Returns 0, or -1 if out of memory. Needs the mutex.
+ */
+#if TVMFFI_NO_REFLECTION
+static int tvmffi_i_build_column(tvmffi_i_column *c) { return (void)c, 0; }
+#else
+/* Defined in tables/type.h. */
+static int tvmffi_i_build_column(tvmffi_i_column *c);
+#endif
+
+/* Returns the column with this name, created if missing, or NULL if out of
+   memory. Needs the mutex. */
 static tvmffi_i_column *tvmffi_i_get_column(const TVMFFIByteArray *name) {
   tvmffi_i_node *node =
       tvmffi_i_find(&tvmffi_i_columns, name->data, name->size);
   tvmffi_i_column *c = (tvmffi_i_column *)(void *)node;
-  char *key;
   if (c) return c;
   if (tvmffi_i_reserve(&tvmffi_i_columns, name->size) != 0) return NULL;
   c = (tvmffi_i_column *)tvmffi_i_alloc(sizeof(*c) + name->size + 1);
   if (!c) return c;
   memset(c, 0, sizeof(*c));
-  key = (char *)(c + 1);
-  if (name->size) memcpy(key, name->data, name->size);
-  key[name->size] = 0;
-  tvmffi_i_insert(&tvmffi_i_columns, &c->node, key, name->size);
+  tvmffi_i_insert(&tvmffi_i_columns, &c->node,
+                  tvmffi_i_copy_text((char *)(c + 1), *name), name->size);
   return c;
 }
 
-/* Puts a value into a column; the result is that of tvmffi_i_enter_field. A
-   reader who sees the size sees data of that size, and who sees the type of a
-   value sees the value. Mutex held. */
+/* Ensures that a column has a slot for a type. With one thread, the array
+   begins at the lowest type that has a value. Otherwise it begins at type 0,
+   because a reader could see a new array with an old begin_index. Returns 0, or
+   -1 if out of memory. Needs the mutex. */
+static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
+  const int32_t old_begin = c->column.begin_index;
+  int32_t begin = old_begin, end = begin + c->capacity;
+  TVMFFIAny *data;
+  if (index >= begin && index < end) return 0;
+  if (begin == end) {
+    begin = TVMFFI_NO_THREADS ? index : 0;
+    end = begin + (TVMFFI_NO_THREADS ? 8 : 256);
+  }
+  if (index < begin) begin = index;
+  while (index >= end) end += end - begin;
+  data = (TVMFFIAny *)tvmffi_i_enlarge(c->column.data, sizeof(*data), 0,
+                                       end - begin);
+  if (!data) return -1;
+  memset((void *)data, 0, (size_t)(end - begin) * sizeof(*data));
+  if (c->column.size) {
+    memcpy((void *)(data + (old_begin - begin)), c->column.data,
+           (size_t)c->column.size * sizeof(*data));
+    c->column.size += old_begin - begin;
+  }
+  c->capacity = end - begin;
+  c->column.begin_index = begin;
+  TVMFFI_I_STORE(&c->column.data, data);
+  return 0;
+}
+
+/* Stores a value in a column. Returns 0 if stored, 1 if the column has the same
+   value, 2 if it has another value, or -1 if out of memory. Readers take no
+   lock, so an array is stored before its size, and a value before its type
+   index. Needs the mutex. */
 static int tvmffi_i_enter_attr(tvmffi_i_column *c, int32_t index,
                                const TVMFFIAny *value) {
-  TVMFFIAny *data = (TVMFFIAny *)c->column.data, *slot;
-  int32_t capacity = c->capacity ? c->capacity : 256;
-  if (index >= c->capacity) {
-    while (capacity <= index) capacity *= 2;
-    data = (TVMFFIAny *)tvmffi_i_enlarge(data, sizeof(*data), c->column.size,
-                                         capacity);
-    if (!data) return -1;
-    memset(data + c->column.size, 0,
-           (size_t)(capacity - c->column.size) * sizeof(*data));
-    c->capacity = capacity;
-    TVMFFI_I_STORE(&c->column.data, data);
-  }
-  slot = &data[index];
+  TVMFFIAny *slot;
+  if (tvmffi_i_build_column(c) || tvmffi_i_reserve_attr(c, index)) return -1;
+  index -= c->column.begin_index;
+  slot = (TVMFFIAny *)c->column.data + index;
   if (slot->type_index != kTVMFFINone)
     return tvmffi_i_same_any(slot, value) ? 1 : 2;
   slot->zero_padding = value->zero_padding;
@@ -69,7 +101,7 @@ static int tvmffi_i_enter_attr(tvmffi_i_column *c, int32_t index,
   return 0;
 }
 
-/* With the index of None, only makes the column. */
+/* If `type_index` is kTVMFFINone, creates only the column. */
 int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
                            const TVMFFIAny *attr_value) {
   tvmffi_i_column *c;
@@ -104,6 +136,8 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
 const TVMFFITypeAttrColumn *TVMFFIGetTypeAttrColumn(
     const TVMFFIByteArray *attr_name) {
   tvmffi_i_node *node;
+  tvmffi_i_column *c;
+  int code = 0;
   if (!tvmffi_i_is_bytes(attr_name)) {
     (void)tvmffi_i_bad_bytes(__func__, "attr_name", attr_name);
     return NULL;
@@ -113,5 +147,13 @@ const TVMFFITypeAttrColumn *TVMFFIGetTypeAttrColumn(
     tvmffi_i_start_types();
     node = tvmffi_i_find(&tvmffi_i_columns, attr_name->data, attr_name->size);
   }
-  return node ? &((tvmffi_i_column *)(void *)node)->column : NULL;
+  if (!node) return NULL;
+  c = (tvmffi_i_column *)(void *)node;
+  if (!TVMFFI_I_LOAD(&c->column.data)) {
+    tvmffi_i_lock();
+    code = tvmffi_i_build_column(c);
+    tvmffi_i_unlock();
+  }
+  if (code) (void)tvmffi_i_no_memory();
+  return code ? NULL : &c->column;
 }

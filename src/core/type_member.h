@@ -10,40 +10,38 @@
 #include "../interface/value.h"
 #include "../interface/error.h"
 #include "../interface/mismatch.h"
+#include "../interface/class.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
+#include "../platform/text.h"
 #include "raise.h"
 #include "type_table.h"
 
-/* Copies up to three texts into one block, which *memory gets, each with a
-   NUL; an empty one becomes {NULL, 0}, and if all are there is no block. */
-static int tvmffi_i_copy_texts(TVMFFIByteArray *texts, int n, void **memory) {
+/* Replaces the texts of a field or method by copies in one block, each with a
+   NUL. `*memory` is the block. Empty texts become {NULL, 0}; if all are empty,
+   `*memory` is NULL. */
+static int tvmffi_i_own_texts(TVMFFIByteArray *name, TVMFFIByteArray *doc,
+                              TVMFFIByteArray *metadata, void **memory) {
+  TVMFFIByteArray *texts[3];
   size_t size = 0;
   char *to = NULL;
   int i;
-  for (i = 0; i < n; ++i)
-    if (texts[i].size) size += texts[i].size + 1;
+  texts[0] = name;
+  texts[1] = doc;
+  texts[2] = metadata;
+  for (i = 0; i < 3; ++i)
+    if (texts[i]->size) size += texts[i]->size + 1;
   if (size) {
     to = (char *)tvmffi_i_alloc(size);
     if (!to) return tvmffi_i_no_memory();
   }
   *memory = to;
-  for (i = 0; i < n; ++i) {
-    if (!texts[i].size) {
-      texts[i].data = NULL;
-      continue;
-    }
-    memcpy(to, texts[i].data, texts[i].size);
-    to[texts[i].size] = 0;
-    texts[i].data = to;
-    to += texts[i].size + 1;
+  for (i = 0; i < 3; ++i) {
+    texts[i]->data = texts[i]->size ? tvmffi_i_copy_text(to, *texts[i]) : NULL;
+    if (texts[i]->size) to += texts[i]->size + 1;
   }
   return 0;
-}
-
-static int tvmffi_i_same_text(TVMFFIByteArray a, TVMFFIByteArray b) {
-  return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);
 }
 
 static int tvmffi_i_same_any(const TVMFFIAny *a, const TVMFFIAny *b) {
@@ -51,9 +49,9 @@ static int tvmffi_i_same_any(const TVMFFIAny *a, const TVMFFIAny *b) {
          a->v_uint64 == b->v_uint64;
 }
 
-/* Gives an array a larger copy with room for `wanted` elements. The old one is
-   not freed: a reader may be in it. Behind the new one stands where it is, so
-   that leak checkers find it. Mutex held. */
+/* Copies an array to a larger one of `wanted` elements. Does not free the old
+   array, because a reader may still use it. The copy ends with the old array's
+   address for leak checkers. Needs the mutex. */
 static void *tvmffi_i_enlarge(const void *array, size_t element, int32_t count,
                               int32_t wanted) {
   size_t size = (size_t)wanted * element;
@@ -64,7 +62,8 @@ static void *tvmffi_i_enlarge(const void *array, size_t element, int32_t count,
   return copy;
 }
 
-/* The same, where there is no room for one element more. */
+/* Returns `array`, or a larger copy if it is full, or NULL if out of memory.
+   Does not free the old array. */
 static void *tvmffi_i_grow(const void *array, size_t element, int32_t count,
                            int32_t *capacity) {
   int32_t wanted = *capacity ? *capacity * 2 : 4;
@@ -75,7 +74,8 @@ static void *tvmffi_i_grow(const void *array, size_t element, int32_t count,
   return copy;
 }
 
-/* 0: new, 1: the same is there, 2: another of that name is there. */
+/* Returns 0 if a field's name is new, 1 if the same field is registered, 2 if
+   another field has the name. */
 static int tvmffi_i_compare_field(const tvmffi_i_type *t,
                                   const TVMFFIFieldInfo *f) {
   int32_t i;
@@ -91,7 +91,7 @@ static int tvmffi_i_compare_field(const tvmffi_i_type *t,
   return 0;
 }
 
-/* Upstream warns, since a child's field of the same name hides the parent's. */
+/* Prints upstream's warning if an ancestor's field has the same name. */
 static void tvmffi_i_warn_hidden(const tvmffi_i_type *t,
                                  const TVMFFIFieldInfo *f) {
 #if TVMFFI_NO_STDIO
@@ -114,16 +114,17 @@ static void tvmffi_i_warn_hidden(const tvmffi_i_type *t,
 #endif
 }
 
-/* What the memory of a field holds: bits, an owned Any, or one reference that
-   may be NULL. Upstream's headers declare a field that may hold any object, and
-   std::optional of anything, as Any; and std::vector as an array. So the size
-   counts, too. */
+/* How a field is stored: as plain bits, as an Any, or as an object pointer,
+   which may be NULL. */
 typedef enum {
   TVMFFI_I_FIELD_PLAIN,
   TVMFFI_I_FIELD_ANY,
   TVMFFI_I_FIELD_REFERENCE
 } tvmffi_i_storage;
 
+/* Returns how a field is stored, by type index and size. The index alone is not
+   enough: upstream's headers declare a std::optional as Any, and a std::vector
+   as an array. */
 TVMFFI_I_INLINE tvmffi_i_storage
 tvmffi_i_storage_of(const TVMFFIFieldInfo *field) {
   int32_t index = field->field_static_type_index;
@@ -135,22 +136,23 @@ tvmffi_i_storage_of(const TVMFFIFieldInfo *field) {
              : TVMFFI_I_FIELD_PLAIN;
 }
 
-/* Tells whether a field lies within an object of `size` bytes, 0 for any size.
-   A C++ object may begin before its header. A field of no bytes is computed. */
+/* Returns 1 if a field lies within an object of `size` bytes (0: unknown), else
+   0. The offset may be negative: a C++ object may begin before its header. A
+   field of size 0 is computed by its getter. */
 static int tvmffi_i_is_within(const TVMFFIFieldInfo *f, int32_t size) {
   return !size || !f->size ||
          (f->offset >= (int64_t)sizeof(TVMFFIObject) - size &&
           f->offset + f->size <= size);
 }
 
-/* Tells whether a field lies within an object of `size` bytes that begins with
-   its header, and behind that. */
+/* Returns 1 if a field lies within an object of `size` bytes and behind the
+   object's header, else 0. */
 static int tvmffi_i_is_behind_header(const TVMFFIFieldInfo *f, int32_t size) {
   return tvmffi_i_is_within(f, size) &&
          (!f->size || f->offset >= (int64_t)sizeof(TVMFFIObject));
 }
 
-/* Returns what is wrong with a new field, or NULL; mutex held. */
+/* Returns the fault of a new field, such as "has no name", or NULL. */
 static const char *tvmffi_i_field_fault(const tvmffi_i_type *t,
                                         const TVMFFIFieldInfo *f) {
   const TVMFFITypeMetadata *metadata = TVMFFI_I_LOAD(&t->info.metadata);
@@ -164,15 +166,15 @@ static const char *tvmffi_i_field_fault(const tvmffi_i_type *t,
       f->offset > INT32_MAX ||
       (t->made_size && !tvmffi_i_is_behind_header(f, t->made_size)) ||
       (metadata && !tvmffi_i_is_within(f, metadata->total_size)))
-    return "is not within its objects";
+    return "is outside the object";
   if (t->made_size && tvmffi_i_storage_of(f) != TVMFFI_I_FIELD_PLAIN)
-    return "would hold a reference in objects that are made without it";
+    return "has a reference type, but the layout of its type is fixed";
   return NULL;
 }
 
-/* Puts a prepared field into its type. Gives 0, or 1 when the same is there, 2
-   when another of that name is, 3 when the field has a fault, -1 without
-   memory; mutex held. */
+/* Adds a field to its type. Returns 0 if added, 1 if the same field is
+   registered, 2 if another field has the name, 3 if the field is invalid, -1 if
+   out of memory. Needs the mutex. */
 static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
   TVMFFIFieldInfo *fields;
   int found = tvmffi_i_compare_field(t, f);
@@ -189,8 +191,8 @@ static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
   return 0;
 }
 
-/* What is left to do after an attempt to register, outside the mutex: a copy
-   that was not needed goes, a conflict is told. */
+/* Ends a registration after the mutex is unlocked. Frees the copies of the
+   arguments if nothing was registered. Raises an error for a conflict. */
 static int tvmffi_i_end_register(int result, void *memory, TVMFFIAny *value,
                                  const char *what, const TVMFFIByteArray *name,
                                  const tvmffi_i_type *t) {
@@ -207,7 +209,6 @@ static int tvmffi_i_end_register(int result, void *memory, TVMFFIAny *value,
 int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
   tvmffi_i_type *t;
   TVMFFIFieldInfo field;
-  TVMFFIByteArray texts[3];
   TVMFFIAny value = tvmffi_none();
   void *memory = NULL;
   int result;
@@ -222,17 +223,11 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
   if (info->flags & kTVMFFIFieldFlagBitMaskHasDefault)
     TVMFFI_TRY(
         TVMFFIAnyViewToOwnedAny(&info->default_value_or_factory, &value));
-  texts[0] = info->name;
-  texts[1] = info->doc;
-  texts[2] = info->metadata;
-  if (tvmffi_i_copy_texts(texts, 3, &memory)) {
+  field = *info;
+  if (tvmffi_i_own_texts(&field.name, &field.doc, &field.metadata, &memory)) {
     tvmffi_any_release(&value);
     return -1;
   }
-  field = *info;
-  field.name = texts[0];
-  field.doc = texts[1];
-  field.metadata = texts[2];
   field.default_value_or_factory = value;
   tvmffi_i_lock();
   result = tvmffi_i_enter_field(t, &field);
@@ -248,9 +243,10 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
                        tvmffi_i_field_fault(t, info));
 }
 
-/* Like tvmffi_i_enter_field. A method is the same when its value and its
-   metadata are. An overloaded one stands there once for each signature, with
-   the one function that tells them apart. */
+/* Adds a method to its type. Returns 0 if added, 1 if the same method is
+   registered, 2 if another function has the name, -1 if out of memory. An
+   overloaded method has one entry per signature, all with one function. Needs
+   the mutex. */
 static int tvmffi_i_enter_method(tvmffi_i_type *t, const TVMFFIMethodInfo *m) {
   TVMFFIMethodInfo *methods;
   int32_t i;
@@ -269,7 +265,7 @@ static int tvmffi_i_enter_method(tvmffi_i_type *t, const TVMFFIMethodInfo *m) {
   return 0;
 }
 
-/* Raises unless the texts are readable and the method is a function. */
+/* Raises an error unless the texts are valid and the method is a function. */
 static int tvmffi_i_check_method(const char *function,
                                  const TVMFFIMethodInfo *info) {
   static const char *const what[] = {"info->name", "info->doc",
@@ -294,7 +290,6 @@ static int tvmffi_i_check_method(const char *function,
 int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo *info) {
   tvmffi_i_type *t;
   TVMFFIMethodInfo method;
-  TVMFFIByteArray texts[3];
   void *memory = NULL;
   int result;
   TVMFFI_TRY(tvmffi_i_check_method(__func__, info));
@@ -302,16 +297,11 @@ int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo *info) {
   if (!t) return -1;
   method = *info;
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&info->method, &method.method));
-  texts[0] = info->name;
-  texts[1] = info->doc;
-  texts[2] = info->metadata;
-  if (tvmffi_i_copy_texts(texts, 3, &memory)) {
+  if (tvmffi_i_own_texts(&method.name, &method.doc, &method.metadata,
+                         &memory)) {
     tvmffi_any_release(&method.method);
     return -1;
   }
-  method.name = texts[0];
-  method.doc = texts[1];
-  method.metadata = texts[2];
   tvmffi_i_lock();
   result = tvmffi_i_enter_method(t, &method);
   tvmffi_i_unlock();
@@ -319,44 +309,39 @@ int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo *info) {
                                &info->name, t);
 }
 
-/* A copy for good, with its text behind it; or NULL. */
+/* Copies metadata and its text into one permanent block. Returns NULL if out of
+   memory. */
 static TVMFFITypeMetadata *tvmffi_i_copy_metadata(
     const TVMFFITypeMetadata *from) {
   size_t size = from->doc.size;
   TVMFFITypeMetadata *to =
       (TVMFFITypeMetadata *)tvmffi_i_alloc(sizeof(*to) + size + !!size);
-  char *doc;
   if (!to) return to;
   *to = *from;
-  to->doc.data = NULL;
-  if (!size) return to;
-  doc = (char *)(to + 1);
-  memcpy(doc, from->doc.data, size);
-  doc[size] = 0;
-  to->doc.data = doc;
+  to->doc.data =
+      size ? tvmffi_i_copy_text((char *)(to + 1), from->doc) : NULL;
   return to;
 }
 
-/* Returns a field of the type or an ancestor that does not lie within an object
-   of `size` bytes, or NULL. */
+/* Returns a field of the type or of an ancestor that lies outside an object of
+   `size` bytes, or NULL. */
 static const TVMFFIFieldInfo *tvmffi_i_find_outside(const TVMFFITypeInfo *type,
                                                     int32_t size) {
-  int32_t depth, i;
+  int32_t depth, i, n;
   for (depth = type->type_depth; depth >= 0; --depth) {
-    const TVMFFITypeInfo *t =
-        depth == type->type_depth ? type : type->type_ancestors[depth];
-    int32_t n = TVMFFI_I_LOAD(&t->num_fields);
-    const TVMFFIFieldInfo *fields = TVMFFI_I_LOAD(&t->fields);
+    const TVMFFIFieldInfo *fields =
+        tvmffi_i_fields_of(tvmffi_i_ancestor(type, depth), &n);
     for (i = 0; i < n; ++i)
       if (!tvmffi_i_is_within(&fields[i], size)) return &fields[i];
   }
   return NULL;
 }
 
-/* Raises for a field that does not fit an object's size: `how` is the verb. */
-TVMFFI_I_COLD int tvmffi_i_bad_place(const TVMFFITypeInfo *type,
-                                     const TVMFFIFieldInfo *field,
-                                     const char *how, int32_t size) {
+/* Raises an error for a field that does not fit in `size` bytes. `how` is the
+   verb of the message, such as "is not within". */
+TVMFFI_I_COLD int tvmffi_i_bad_extent(const TVMFFITypeInfo *type,
+                                      const TVMFFIFieldInfo *field,
+                                      const char *how, int32_t size) {
   return tvmffi_i_fail(
       "ValueError", "Field `%.*s` of type `%s` %s its %d bytes",
       TVMFFI_I_TEXT(field->name), type->type_key.data, how, size);
@@ -388,7 +373,7 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
     if (!had && !outside) return 0;
     tvmffi_i_free(copy);
     if (outside)
-      return tvmffi_i_bad_place(&t->info, outside, "is not within", size);
+      return tvmffi_i_bad_extent(&t->info, outside, "is not within", size);
   }
   if (had->creator == metadata->creator &&
       had->total_size == metadata->total_size &&

@@ -1,10 +1,10 @@
 /* ======== Type table ====================================== >>core/type_table
    type keys, indices and ancestors */
-/* The type table: entries by index and by key, each with its ancestors,
-   fields, methods and metadata, and the attribute columns. Entries are never
-   moved or freed and are published whole; arrays that grow are replaced, and
-   the old ones kept. Written under the mutex; all that may fail or call out
-   (copies, retained values, errors) happens outside it. */
+/* Finds type entries (with ancestors, fields, methods and metadata) by index
+   and by key. Entries are published complete, and never moved or freed. When an
+   array grows, the old array is kept for its readers. Writers hold the mutex,
+   except to copy texts, retain values and raise errors, which may fail or run
+   other code. */
 
 #pragma once
 
@@ -12,43 +12,43 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
+#include "../interface/knot.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
 #include "../platform/hash.h"
 #include "../platform/name_table.h"
+#include "../platform/text.h"
 #include "raise.h"
 
 typedef struct {
-  TVMFFITypeInfo info; /* first: what clients have pointers to */
+  TVMFFITypeInfo info; /* first: clients have pointers to it */
   tvmffi_i_node node;
-  int32_t num_slots; /* reserved indices, its own and its children's */
+  int32_t num_slots; /* indices reserved for the type and its children */
   int32_t used_slots;
   int32_t field_capacity, method_capacity;
   int can_overflow;
-  /* The smallest objects of this type, or of one derived from it, that the
-     runtime makes and destroys by their fields; 0 if it makes none. */
+  /* Smallest size of objects of this or a derived type that the runtime creates
+     and releases field by field; 0 if there are none. */
   int32_t made_size;
 } tvmffi_i_type;
 
-/* Followed by `capacity` pointers to entries. */
+/* Header of an array of `capacity` pointers to entries, by type index. */
 typedef struct tvmffi_i_table {
   int32_t capacity;
   struct tvmffi_i_table *older;
 } tvmffi_i_table;
 
-static struct {
-  tvmffi_i_table head;
-  tvmffi_i_type *entry[256];
-} tvmffi_i_first_table = {{256, NULL}, {NULL}};
-
-static tvmffi_i_table *tvmffi_i_types = &tvmffi_i_first_table.head;
+/* The table before the types are registered. */
+static tvmffi_i_table tvmffi_i_no_types = {0, NULL};
+static tvmffi_i_table *tvmffi_i_types = &tvmffi_i_no_types;
 static tvmffi_i_map tvmffi_i_type_keys;
 
 enum { TVMFFI_I_MAX_SLOTS = 1 << 20, TVMFFI_I_MAX_TYPES = 1 << 26 };
 
-/* The first types that upstream registers while it is loaded. Their indices
-   are the same in every process, so the table has them like the ABI's. */
+/* The first types that upstream registers when it is loaded. Their indices are
+   the same in every process, so these types are static like those of the
+   ABI. */
 #if !TVMFFI_NO_CONTAINERS
 enum {
   TVMFFI_I_ENUM_STATE = kTVMFFIDynObjectBegin,
@@ -68,53 +68,102 @@ enum { TVMFFI_I_NUM_INDICES = kTVMFFIDynObjectBegin };
 #endif
 static int32_t tvmffi_i_next_index = TVMFFI_I_NUM_INDICES;
 
-/* The types of the ABI, and those above. `open`: others may derive. */
+/* The first table has slots for the static types and a few others. */
+enum {
+  TVMFFI_I_FIRST_CAPACITY = TVMFFI_FREESTANDING ? TVMFFI_I_NUM_INDICES + 6 : 256
+};
+static struct {
+  tvmffi_i_table head;
+  tvmffi_i_type *entry[TVMFFI_I_FIRST_CAPACITY];
+} tvmffi_i_first_table;
+
+/* A static type. `open` is 1 if other types may derive from it. */
 typedef struct {
   int32_t index;
   const char *key;
   int open;
 } tvmffi_i_static_type;
 static const tvmffi_i_static_type tvmffi_i_static_types[] = {
+    /* The root of all object types. */
     {kTVMFFIObject, "ffi.Object", 1},
 #if !TVMFFI_NO_CONTAINERS
+    /* The base of enumerations, whose members are objects. */
     {TVMFFI_I_ENUM_BASE, "ffi.Enum", 1},
+    /* The base of enumerations whose members have an integer value. */
     {TVMFFI_I_INT_ENUM, "ffi.IntEnum", 1},
+    /* The base of enumerations whose members have a string value. */
     {TVMFFI_I_STR_ENUM, "ffi.StrEnum", 1},
+    /* The members of an enumeration, in attribute __ffi_enum__ of the type. */
     {TVMFFI_I_ENUM_STATE, "ffi.EnumState", 1},
+    /* One step of an access path, such as a field or an index. */
     {TVMFFI_I_ACCESS_STEP, "ffi.reflection.AccessStep", 1},
+    /* The steps that lead from a value to one of its parts. */
     {TVMFFI_I_ACCESS_PATH, "ffi.reflection.AccessPath", 1},
+    /* The state of a visit that is in progress. */
     {TVMFFI_I_STRUCTURAL_VISITOR, "ffi.StructuralVisitor", 1},
+    /* The extra context of an error in a visit: the objects that the visit
+       passed through. */
     {TVMFFI_I_VISIT_ERROR_CONTEXT, "ffi.VisitErrorContext", 1},
+    /* The state of a mutation that is in progress. */
     {TVMFFI_I_STRUCTURAL_MUTATOR, "ffi.StructuralMutator", 1},
+    /* A wrapper of a map key that is compared by structure. */
     {TVMFFI_I_STRUCTURAL_KEY, "ffi.StructuralKey", 1},
 #endif
+    /* No value. */
     {kTVMFFINone, "None", 0},
+    /* An integer of 64 bits. */
     {kTVMFFIInt, "int", 0},
+    /* A truth value. */
     {kTVMFFIBool, "bool", 0},
+    /* A floating-point number of 64 bits. */
     {kTVMFFIFloat, "float", 0},
+    /* An opaque pointer. */
     {kTVMFFIOpaquePtr, "void*", 0},
+    /* The type of a tensor's elements, a DLDataType. */
     {kTVMFFIDataType, "DataType", 0},
+    /* A device, a DLDevice. */
     {kTVMFFIDevice, "Device", 0},
+    /* A borrowed tensor, only in a view. */
     {kTVMFFIDLTensorPtr, "DLTensor*", 0},
+    /* A borrowed, NUL-terminated text, only in a view. */
     {kTVMFFIRawStr, "const char*", 0},
+    /* Borrowed bytes, only in a view. */
     {kTVMFFIByteArrayPtr, "TVMFFIByteArray*", 0},
+    /* An argument whose reference the callee may take over. */
     {kTVMFFIObjectRValueRef, "ObjectRValueRef", 0},
+    /* A text of up to 7 bytes, in the Any itself. */
     {kTVMFFISmallStr, "ffi.SmallStr", 0},
+    /* Up to 7 bytes, in the Any itself. */
     {kTVMFFISmallBytes, "ffi.SmallBytes", 0},
+    /* The result of a mutation that changed nothing. */
     {kTVMFFIUnchanged, "ffi.Unchanged", 0},
+    /* A text, UTF-8 by convention. */
     {kTVMFFIStr, "ffi.String", 0},
+    /* Bytes. */
     {kTVMFFIBytes, "ffi.Bytes", 0},
+    /* An error: kind, message, backtrace, cause. */
     {kTVMFFIError, "ffi.Error", 0},
+    /* A packed function. */
     {kTVMFFIFunction, "ffi.Function", 0},
+    /* A tuple of integers. */
     {kTVMFFIShape, "ffi.Shape", 0},
+    /* A tensor that owns its memory. */
     {kTVMFFITensor, "ffi.Tensor", 0},
+    /* A sequence that is copied on write when shared. */
     {kTVMFFIArray, "ffi.Array", 0},
+    /* A table of keys and values that is copied on write when shared. */
     {kTVMFFIMap, "ffi.Map", 0},
+    /* A set of functions with a state, such as a loaded library. */
     {kTVMFFIModule, "ffi.Module", 0},
+    /* A Python object of a type that FFI does not know. */
     {kTVMFFIOpaquePyObject, "ffi.OpaquePyObject", 0},
+    /* A sequence that is changed in place. */
     {kTVMFFIList, "ffi.List", 0},
+    /* A table of keys and values that is changed in place. */
     {kTVMFFIDict, "ffi.Dict", 0},
+    /* The result that a callback returns to end a visit. */
     {kTVMFFIVisitInterrupt, "ffi.VisitInterrupt", 1},
+    /* An integer that 64 bits cannot express. */
     {kTVMFFIBigInt, "ffi.BigInt", 0}};
 enum {
   TVMFFI_I_NUM_STATIC_TYPES =
@@ -126,7 +175,8 @@ static const TVMFFITypeMetadata tvmffi_i_object_metadata = {
     NULL,
     (int32_t)sizeof(TVMFFIObject),
     kTVMFFISEqHashKindUnsupported};
-/* Of all that have some: ffi.Object, and of two ffi.Enum below it. */
+/* Ancestors of static types: ffi.Object, and ffi.Enum for IntEnum and
+   StrEnum. */
 static const TVMFFITypeInfo *tvmffi_i_static_ancestors[] = {
     &tvmffi_i_static_entries[0].info, &tvmffi_i_static_entries[1].info};
 
@@ -137,13 +187,13 @@ TVMFFI_I_INLINE int32_t tvmffi_i_static_depth(int32_t index) {
   return index > kTVMFFIObject;
 }
 
-#if TVMFFI_NO_CONTAINERS
+#if TVMFFI_NO_REFLECTION
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   (void)t, (void)index;
 }
 static void tvmffi_i_start_columns(void) {}
 #else
-/* The tables of the built-in types stand last, as they name all functions. */
+/* Defined in tables/type.h. */
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index);
 static void tvmffi_i_start_columns(void);
 #endif
@@ -152,20 +202,15 @@ TVMFFI_I_INLINE tvmffi_i_type **tvmffi_i_entries(tvmffi_i_table *table) {
   return (tvmffi_i_type **)(void *)(table + 1);
 }
 
-TVMFFI_I_INLINE tvmffi_i_type *tvmffi_i_type_of_node(tvmffi_i_node *node) {
-  char *base = (char *)(void *)node;
-  return node ? (tvmffi_i_type *)(void *)(base - offsetof(tvmffi_i_type, node))
-              : NULL;
-}
-
-/* The entry of an index, or NULL. Takes no lock. */
+/* Returns the entry with this type index, or NULL. Takes no lock. */
 TVMFFI_I_INLINE tvmffi_i_type *tvmffi_i_type_at(int32_t index) {
   tvmffi_i_table *table = TVMFFI_I_LOAD(&tvmffi_i_types);
   if (index < 0 || index >= table->capacity) return NULL;
   return TVMFFI_I_LOAD(&tvmffi_i_entries(table)[index]);
 }
 
-/* Fills in and publishes an entry for which there is room; mutex held. */
+/* Fills in and publishes an entry. The caller has reserved space. Needs the
+   mutex. */
 static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
                                   int32_t depth, const char *key, size_t size,
                                   const TVMFFITypeInfo **ancestors) {
@@ -180,8 +225,7 @@ static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
   tvmffi_i_insert(&tvmffi_i_type_keys, &t->node, key, size);
 }
 
-/* Starts the type table: the first thing that anyone who misses in it does. All
-   its memory is static, so nothing is refused. */
+/* Initializes the type table. Cannot fail, because all its memory is static. */
 TVMFFI_I_COLD void tvmffi_i_start_types(void) {
   static TVMFFI_I_SLOTS(TVMFFI_I_NUM_STATIC_TYPES) table;
   static int started;
@@ -189,6 +233,8 @@ TVMFFI_I_COLD void tvmffi_i_start_types(void) {
   if (TVMFFI_I_LOAD(&started)) return;
   tvmffi_i_lock();
   if (!TVMFFI_I_LOAD(&started)) {
+    tvmffi_i_first_table.head.capacity = TVMFFI_I_FIRST_CAPACITY;
+    TVMFFI_I_STORE(&tvmffi_i_types, &tvmffi_i_first_table.head);
     tvmffi_i_begin_map(&tvmffi_i_type_keys, &table.head, sizeof(table));
     for (i = 0; i < TVMFFI_I_NUM_STATIC_TYPES; ++i) {
       tvmffi_i_type *t = &tvmffi_i_static_entries[i];
@@ -208,10 +254,9 @@ TVMFFI_I_COLD void tvmffi_i_start_types(void) {
   tvmffi_i_unlock();
 }
 
-/* The entry of an index, or an error. */
-static tvmffi_i_type *tvmffi_i_type_or_fail(int32_t index) {
-  tvmffi_i_type *t = tvmffi_i_type_at(index);
-  if (TVMFFI_I_LIKELY(t)) return t;
+/* Slow path of tvmffi_i_type_or_fail: makes the built-in types first. */
+TVMFFI_I_NOINLINE tvmffi_i_type *tvmffi_i_type_at_start(int32_t index) {
+  tvmffi_i_type *t;
   tvmffi_i_start_types();
   t = tvmffi_i_type_at(index);
   if (!t)
@@ -220,15 +265,40 @@ static tvmffi_i_type *tvmffi_i_type_or_fail(int32_t index) {
   return t;
 }
 
-#if TVMFFI_NO_TYPES
+/* Returns the entry with this type index, or NULL with an error raised. */
+TVMFFI_I_INLINE tvmffi_i_type *tvmffi_i_type_or_fail(int32_t index) {
+  tvmffi_i_type *t = tvmffi_i_type_at(index);
+  return TVMFFI_I_LIKELY(t) ? t : tvmffi_i_type_at_start(index);
+}
+
+#if TVMFFI_I_OWN_TYPES
 TVMFFI_I_SLOW const char *tvmffi_i_type_key(int32_t index) {
   int i = TVMFFI_I_NUM_STATIC_TYPES;
+#if !TVMFFI_NO_TYPES
+  const tvmffi_i_type *t = tvmffi_i_type_at(index);
+  if (t) return t->info.type_key.data;
+#endif
   while (i--)
     if (tvmffi_i_static_types[i].index == index)
       return tvmffi_i_static_types[i].key;
   return "an unregistered type";
 }
 
+/* Returns 1 if the type `index` derives from the type `target`, else 0. Does
+   not register the static types: no other type is derived before that. */
+TVMFFI_I_SLOW int tvmffi_i_derives(int32_t index, int32_t target) {
+#if TVMFFI_NO_TYPES
+  return (void)index, (void)target, 0;
+#else
+  const tvmffi_i_type *t = tvmffi_i_type_at(index);
+  const tvmffi_i_type *want = tvmffi_i_type_at(target);
+  return t && want && t->info.type_depth > want->info.type_depth &&
+         t->info.type_ancestors[want->info.type_depth] == &want->info;
+#endif
+}
+#endif
+
+#if TVMFFI_NO_TYPES
 const TVMFFITypeInfo *TVMFFIGetTypeInfo(int32_t type_index) {
   (void)type_index;
   return NULL;
@@ -241,8 +311,8 @@ const TVMFFITypeInfo *TVMFFIGetTypeInfo(int32_t type_index) {
 #endif
 
 #if TVMFFI_DEBUG
-/* The key of a type whose index need not be registered. Unlike
-   tvmffi_i_type_key, it raises nothing and takes no lock. */
+/* Returns the key of a type, which may be unregistered. Unlike
+   tvmffi_i_type_key, raises no error and takes no lock. */
 static const char *tvmffi_i_type_name(int32_t index) {
   const tvmffi_i_type *t = tvmffi_i_type_at(index);
   return t ? t->info.type_key.data : "an unregistered type";
@@ -250,8 +320,10 @@ static const char *tvmffi_i_type_name(int32_t index) {
 #endif
 
 static tvmffi_i_type *tvmffi_i_type_by_key(const TVMFFIByteArray *key) {
-  return tvmffi_i_type_of_node(
-      tvmffi_i_find(&tvmffi_i_type_keys, key->data, key->size));
+  char *node =
+      (char *)(void *)tvmffi_i_find(&tvmffi_i_type_keys, key->data, key->size);
+  return node ? (tvmffi_i_type *)(void *)(node - offsetof(tvmffi_i_type, node))
+              : NULL;
 }
 
 TVMFFI_I_ON_LINE int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key,
@@ -271,7 +343,7 @@ TVMFFI_I_ON_LINE int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key,
   return 0;
 }
 
-/* What a registration asks for. */
+/* Arguments of a type registration. */
 typedef struct {
   const TVMFFIByteArray *key;
   int32_t index, depth, child_slots, can_overflow;
@@ -284,15 +356,16 @@ static const char *tvmffi_i_parent_key(const tvmffi_i_type *t) {
              : "no parent";
 }
 
-/* Compares a registration with the type that has the key. The reserved slots
-   may differ: the first registration made them. */
+/* Returns the index of a registered type. Raises an error if the request has
+   another index, depth or parent. The first registration decides the number of
+   reserved slots. */
 static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
                                   const tvmffi_i_type_request *r) {
   const TVMFFITypeInfo *parent =
       t->info.type_depth ? t->info.type_ancestors[t->info.type_depth - 1]
                          : NULL;
-  /* A C++ class derived from one whose key it keeps, as Apache TVM has it, is
-     of the same type. */
+  /* Apache TVM has C++ classes with their parent's type key. Such a class and
+     its parent share one type. */
   if (r->index < 0 && r->parent && &r->parent->info == &t->info)
     return t->info.type_index;
   if ((r->index >= 0 && r->index != t->info.type_index) ||
@@ -308,7 +381,8 @@ static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
   return t->info.type_index;
 }
 
-/* Makes the table large enough for an index; mutex held. */
+/* Ensures that the table has this index. Returns -1 on failure. Needs the
+   mutex. */
 static int tvmffi_i_grow_types(int32_t index) {
   tvmffi_i_table *old = tvmffi_i_types, *table;
   size_t capacity = (size_t)old->capacity, size;
@@ -326,16 +400,17 @@ static int tvmffi_i_grow_types(int32_t index) {
   return 0;
 }
 
-/* How a registration ended, told before the mutex is released. */
+/* Result of a registration. Errors are raised after the mutex is unlocked. */
 typedef enum {
   TVMFFI_I_TYPE_MADE,
-  TVMFFI_I_TYPE_KNOWN,   /* another thread was first */
-  TVMFFI_I_TYPE_TAKEN,   /* the static index */
-  TVMFFI_I_TYPE_FULL,    /* the parent allows no more children */
-  TVMFFI_I_TYPE_NO_ROOM, /* no index, or no memory */
+  TVMFFI_I_TYPE_KNOWN,   /* registered by another thread */
+  TVMFFI_I_TYPE_TAKEN,   /* static index in use */
+  TVMFFI_I_TYPE_FULL,    /* no more children allowed */
+  TVMFFI_I_TYPE_NO_ROOM, /* no index or no memory left */
 } tvmffi_i_type_result;
 
-/* Chooses an index: the static one, one of the parent's slots, or a new one. */
+/* Chooses an index: the requested static index, an index reserved by the
+   parent, or a new index. Needs the mutex. */
 static tvmffi_i_type_result tvmffi_i_choose_index(
     const tvmffi_i_type_request *r, int32_t *index) {
   tvmffi_i_type *parent = r->parent;
@@ -362,7 +437,7 @@ static tvmffi_i_type_result tvmffi_i_choose_index(
   return TVMFFI_I_TYPE_MADE;
 }
 
-/* Puts the prepared entry into the table; mutex held. */
+/* Chooses an index and publishes the entry. Needs the mutex. */
 static tvmffi_i_type_result tvmffi_i_enter_type(
     const tvmffi_i_type_request *r, tvmffi_i_type *t,
     const TVMFFITypeInfo **ancestors, char *key) {
@@ -389,8 +464,7 @@ static int32_t tvmffi_i_make_type(const tvmffi_i_type_request *r) {
   memset((void *)t, 0, sizeof(*t));
   ancestors = (const TVMFFITypeInfo **)(void *)(t + 1);
   key = (char *)(void *)(ancestors + r->depth);
-  memcpy(key, r->key->data, r->key->size);
-  key[r->key->size] = 0;
+  (void)tvmffi_i_copy_text(key, *r->key);
   if (r->depth > 1)
     memcpy(ancestors, r->parent->info.type_ancestors,
            (size_t)(r->depth - 1) * sizeof(*ancestors));
@@ -420,8 +494,8 @@ static int32_t tvmffi_i_make_type(const tvmffi_i_type_request *r) {
   }
 }
 
-/* Upstream's function cannot fail: it ends the process. Here a conflict gives
-   -1 and an error. */
+/* Returns the type's index, or -1 with an error raised for a conflict (upstream
+   ends the process). */
 int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
                                   int32_t static_type_index, int32_t type_depth,
                                   int32_t num_child_slots,

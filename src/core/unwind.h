@@ -1,5 +1,5 @@
 /* ======== Unwinding =========================================== >>core/unwind
-   the stack walked by its unwind tables */
+   walks the stack by its unwind tables */
 
 #pragma once
 
@@ -11,19 +11,20 @@
 #include "../platform/name_table.h"
 #include "symbol.h"
 
-/* A collected trace: the lines of its frames, the innermost first. */
+/* A stack trace, innermost frame first. */
 typedef struct {
-  size_t size; /* of all lines */
+  size_t size; /* bytes of the text of all frames */
   int count, limit, across;
-  uintptr_t until; /* hide all frames up to this address; 0: none */
+  uintptr_t until; /* skip frames up to this return address; 0: none */
 #if !TVMFFI_NO_BACKTRACE
   const tvmffi_i_frame *frame[TVMFFI_I_MAX_FRAMES];
 #endif
 } tvmffi_i_trace;
 
 #if !TVMFFI_NO_BACKTRACE
-/* Adds the frame that goes on at an address; 0: the trace ends before it.
-   `*out`: what is known of the address, or NULL without memory. */
+/* Adds the frame with this return address to the trace, or returns 0 if the
+   trace ends before the frame. Stores the frame's cached record in `*out`, or
+   NULL if out of memory. */
 static int tvmffi_i_on_address(tvmffi_i_trace *trace, uintptr_t address,
                                tvmffi_i_frame **out) {
   tvmffi_i_frame *frame;
@@ -60,15 +61,16 @@ static _Unwind_Reason_Code tvmffi_i_on_frame(struct _Unwind_Context *context,
 
 /* -------- Stack walk -------- */
 
-/* The system's unwinder reads and interprets the tables of each frame anew in
-   each walk, some 150 ns for each. But what they say of an address is nearly
-   always simple, and is the same as long as its library is loaded: the caller's
-   frame begins a constant behind rsp or rbp, the return address is right before
-   it, and the caller's rbp is kept or stands at a constant distance. So that is
-   read once for each address (DWARF 5, 6.4, with the augmentations of the
-   Linux Standard Base, 10.6), and the walk is three loads for each frame. A
-   stack with any other frame is left to the unwinder: code that no loaded
-   library has, signal handlers, frames that are realigned. */
+/* The system's unwinder reads the unwind tables of every frame again in each
+   walk, at about 150 ns per frame. But the rule for an address is nearly always
+   simple, and constant while its library is loaded. The CFA is rsp or rbp plus
+   a constant, the return address is right below the CFA, and the caller's rbp
+   is unchanged or saved at a constant offset.
+
+   So each rule is read once and cached, and a walk costs three loads per frame.
+   A stack with another frame is left to the system's unwinder: code outside
+   libraries, a signal handler, a realigned frame. (DWARF 5, 6.4; augmentations:
+   Linux Standard Base, 10.6.) */
 
 #if TVMFFI_I_WALK
 #if defined(__clang__)
@@ -78,21 +80,23 @@ static _Unwind_Reason_Code tvmffi_i_on_frame(struct _Unwind_Context *context,
 #define TVMFFI_I_READS_STACK __attribute__((__no_sanitize_address__))
 #endif
 
-/* The unwinder's own search; a weak symbol, as not every one has it. */
 typedef struct {
   void *text, *data, *function;
 } tvmffi_i_fde_bases;
+/* Declares _Unwind_Find_FDE under a private name. Weak, because some unwinders
+   lack the function. */
 TVMFFI_I_EXTERN_C const unsigned char *tvmffi_i_find_fde(
     const void *address, tvmffi_i_fde_bases *bases) __asm__("_Unwind_Find_FDE")
     __attribute__((__weak__));
 
-/* glibc's since 2.35: fills in 96 bytes, and gives 0 for an address of a
-   library that is loaded. Unlike dladdr it waits for no constructor. */
+/* _dl_find_object of glibc 2.35 or later. Fills in 96 bytes and returns 0 for
+   an address in a loaded library. Unlike dladdr, does not wait for
+   constructors. */
 TVMFFI_I_EXTERN_C int tvmffi_i_find_object(void *address,
                                            void *out) __asm__("_dl_find_object")
     __attribute__((__weak__));
 
-/* dl_iterate_phdr, whose declaration <link.h> may hide. */
+/* dl_iterate_phdr under a private name: <link.h> may not declare it. */
 typedef struct {
   uintptr_t base;
   const char *name;
@@ -116,8 +120,9 @@ static int tvmffi_i_on_loaded(const tvmffi_i_object_info *loader, size_t size,
 }
 #endif
 
-/* How many libraries have been unloaded, in place in a rule, or all ones. In a
-   child of fork nobody may be left who would release the loader's lock. */
+/* Returns the number of libraries unloaded so far, shifted as in a cached rule,
+   or UINT64_MAX if unknown. A child process cannot ask, because another thread
+   may have held the loader's lock at the fork. */
 static uint64_t tvmffi_i_rule_age(void) {
   uint64_t unloaded = UINT64_MAX;
   if (!TVMFFI_I_LOAD(&tvmffi_i_is_child))
@@ -125,7 +130,8 @@ static uint64_t tvmffi_i_rule_age(void) {
   return unloaded == UINT64_MAX ? unloaded : unloaded << TVMFFI_I_RULE_AGE;
 }
 
-/* A part of a table. Behind its end zeros are read, and `at` is NULL. */
+/* A reader of an unwind table. Past the end, reads zeros and sets `at` to
+   NULL. */
 typedef struct {
   const unsigned char *at, *end;
 } tvmffi_i_cfi;
@@ -135,31 +141,28 @@ static uint64_t tvmffi_i_cfi_bytes(tvmffi_i_cfi *c, size_t size) {
   if (!c->at || (size_t)(c->end - c->at) < size)
     c->at = NULL;
   else {
-    memcpy(&value, c->at, size); /* the lowest byte first */
+    memcpy(&value, c->at, size); /* little-endian */
     c->at += size;
   }
   return value;
 }
 
-static uint64_t tvmffi_i_cfi_number(tvmffi_i_cfi *c) {
+/* Reads a LEB128 number, sign-extended if `is_signed`. */
+static uint64_t tvmffi_i_cfi_leb(tvmffi_i_cfi *c, int is_signed) {
   uint64_t value = 0, byte = 0x80;
   int shift;
   for (shift = 0; byte & 0x80; shift += 7) {
     byte = tvmffi_i_cfi_bytes(c, 1);
     if (shift < 64) value |= (byte & 0x7F) << shift;
   }
+  if (is_signed && (byte & 0x40) && shift < 64) value |= UINT64_MAX << shift;
   return value;
 }
-
+static uint64_t tvmffi_i_cfi_number(tvmffi_i_cfi *c) {
+  return tvmffi_i_cfi_leb(c, 0);
+}
 static int64_t tvmffi_i_cfi_signed(tvmffi_i_cfi *c) {
-  uint64_t value = 0, byte = 0x80;
-  int shift;
-  for (shift = 0; byte & 0x80; shift += 7) {
-    byte = tvmffi_i_cfi_bytes(c, 1);
-    if (shift < 64) value |= (byte & 0x7F) << shift;
-  }
-  if ((byte & 0x40) && shift < 64) value |= UINT64_MAX << shift;
-  return (int64_t)value;
+  return (int64_t)tvmffi_i_cfi_leb(c, 1);
 }
 
 static void tvmffi_i_cfi_skip(tvmffi_i_cfi *c, uint64_t size) {
@@ -169,7 +172,8 @@ static void tvmffi_i_cfi_skip(tvmffi_i_cfi *c, uint64_t size) {
     c->at += size;
 }
 
-/* The bytes of a pointer in a table, or more than there are. */
+/* Returns the size of a pointer with this DWARF encoding, or PTRDIFF_MAX if
+   unknown. */
 static size_t tvmffi_i_cfi_pointer(uint64_t encoding) {
   static const unsigned char sizes[] = {8, 0, 2, 4, 8};
   const size_t none = PTRDIFF_MAX;
@@ -177,7 +181,8 @@ static size_t tvmffi_i_cfi_pointer(uint64_t encoding) {
   return size && (encoding & 0x70) != 0x50 ? size : none;
 }
 
-/* The length of an entry, and its bytes behind that; with 0 there is none. */
+/* Returns a reader of a CIE or FDE after its length field. `at` is NULL for the
+   64-bit format, which is not supported. */
 static tvmffi_i_cfi tvmffi_i_cfi_open(const unsigned char *entry) {
   tvmffi_i_cfi c;
   uint32_t size;
@@ -187,119 +192,133 @@ static tvmffi_i_cfi tvmffi_i_cfi_open(const unsigned char *entry) {
   return c;
 }
 
-/* What holds at one place of a function. Registers have the numbers of the
-   ABI: 6 is rbp, 7 rsp, 16 the return address. */
+/* The ABI's DWARF numbers of rbp, rsp and the return address. */
 enum { TVMFFI_I_BP = 6, TVMFFI_I_SP = 7, TVMFFI_I_RA = 16 };
+
+/* An unwind row: how to find the caller's frame from a range of code. */
 typedef struct {
-  uint64_t base; /* the register that the frame is counted from; 0: other */
-  int64_t frame;
-  int64_t bp;    /* where it is saved, from the frame's end; 0: it is kept */
-  int last, odd; /* no caller; not to be told with these members */
-} tvmffi_i_row;
+  uint64_t cfa_reg; /* the CFA is cfa_reg + cfa_offset; 0: an expression */
+  int64_t cfa_offset;
+  int64_t bp_offset; /* rbp is saved at CFA + bp_offset; 0: unchanged */
+  /* `last`: the frame has no caller. `unsupported`: the row has other rules. */
+  int last, unsupported;
+} tvmffi_i_unwind_row;
 
 typedef struct {
-  tvmffi_i_row row, first, kept[4]; /* first: as a function begins */
-  int num_kept;
-  uint64_t code_unit, place, target; /* place: of the row, in the function */
-  int64_t data_unit;
-} tvmffi_i_rows;
+  tvmffi_i_unwind_row row, first,
+      saved[4]; /* `first`: row at the function's start */
+  int num_saved;
+  uint64_t code_align, pc, target; /* `row` is for `pc`; `target` is sought */
+  int64_t data_align;
+} tvmffi_i_unwind_rows;
 
-/* A register is kept (at 0), saved, or (odd) found in another way. */
-static void tvmffi_i_row_set(tvmffi_i_row *row, uint64_t reg, int64_t at,
-                             int odd) {
+/* Sets the rule of a register: saved at CFA + offset, or unchanged if `offset`
+   is 0. */
+static void tvmffi_i_row_set(tvmffi_i_unwind_row *row, uint64_t reg,
+                             int64_t offset, int unsupported) {
   if (reg == TVMFFI_I_BP) {
-    row->bp = at;
-    row->odd |= odd;
+    row->bp_offset = offset;
+    row->unsupported |= unsupported;
   } else if (reg == TVMFFI_I_RA) {
-    row->odd |= odd || at != -8;
+    row->unsupported |= unsupported || offset != -8;
   } else if (reg == TVMFFI_I_SP) {
-    row->odd = 1; /* else it is the frame's end */
+    row->unsupported = 1; /* without a rule, rsp is the CFA */
   }
 }
 
-static void tvmffi_i_row_reset(tvmffi_i_rows *r, uint64_t reg) {
-  if (reg == TVMFFI_I_BP) r->row.bp = r->first.bp;
+static void tvmffi_i_row_reset(tvmffi_i_unwind_rows *r, uint64_t reg) {
+  if (reg == TVMFFI_I_BP) r->row.bp_offset = r->first.bp_offset;
   if (reg == TVMFFI_I_RA) r->row.last = r->first.last;
 }
 
-/* The instructions that have a byte of their own; 0: an unknown one. */
-static int tvmffi_i_row_extended(tvmffi_i_rows *r, tvmffi_i_cfi *c,
+/* Executes a DW_CFA instruction whose opcode is a whole byte. Returns 0 if it
+   is unsupported. */
+static int tvmffi_i_row_extended(tvmffi_i_unwind_rows *r, tvmffi_i_cfi *c,
                                  uint64_t code) {
-  tvmffi_i_row *row = &r->row;
+  tvmffi_i_unwind_row *row = &r->row;
   uint64_t reg;
   switch (code) {
-    case 0x00: return 1; /* nothing */
-    case 0x02:           /* the place is so many bytes further on */
+    case 0x00: return 1; /* nop */
+    case 0x02:           /* advance_loc1, 2, 4 */
     case 0x03:
     case 0x04:
-      r->place += tvmffi_i_cfi_bytes(c, (size_t)1 << (code - 2)) * r->code_unit;
+      r->pc += tvmffi_i_cfi_bytes(c, (size_t)1 << (code - 2)) * r->code_align;
       return 1;
-    case 0x05: /* a register is saved */
+    case 0x05: /* offset_extended, _sf, negative_offset */
     case 0x11:
     case 0x2F:
       reg = tvmffi_i_cfi_number(c);
       tvmffi_i_row_set(row, reg,
                        (code == 0x11 ? tvmffi_i_cfi_signed(c)
                                      : (int64_t)tvmffi_i_cfi_number(c)) *
-                           (code == 0x2F ? -r->data_unit : r->data_unit),
+                           (code == 0x2F ? -r->data_align : r->data_align),
                        0);
       return 1;
-    case 0x06: /* as the function began */
+    case 0x06: /* restore_extended */
       tvmffi_i_row_reset(r, tvmffi_i_cfi_number(c));
       return 1;
-    case 0x07: /* lost, or kept */
+    case 0x07: /* undefined, same_value */
     case 0x08:
       reg = tvmffi_i_cfi_number(c);
-      if (reg == TVMFFI_I_BP) row->bp = 0;
+      if (reg == TVMFFI_I_BP) row->bp_offset = 0;
       if (reg == TVMFFI_I_RA) row->last = code == 0x07;
       return 1;
-    case 0x09: /* it is in another register */
-    case 0x14: /* its value is that of an address */
+    case 0x09: /* register */
+    case 0x14: /* val_offset, val_offset_sf */
     case 0x15:
       reg = tvmffi_i_cfi_number(c);
       (void)tvmffi_i_cfi_number(c);
       tvmffi_i_row_set(row, reg, 0, 1);
       return 1;
-    case 0x10: /* an expression tells where it is, or what */
+    case 0x10: /* expression, val_expression */
     case 0x16:
       tvmffi_i_row_set(row, tvmffi_i_cfi_number(c), 0, 1);
       tvmffi_i_cfi_skip(c, tvmffi_i_cfi_number(c));
       return 1;
-    case 0x0A:
-      if (r->num_kept == 4) return 0;
-      r->kept[r->num_kept++] = *row;
+    case 0x0A: /* remember_state */
+      if (r->num_saved == 4) return 0;
+      r->saved[r->num_saved++] = *row;
       return 1;
-    case 0x0B:
-      if (!r->num_kept) return 0;
-      *row = r->kept[--r->num_kept];
+    case 0x0B: /* restore_state */
+      if (!r->num_saved) return 0;
+      *row = r->saved[--r->num_saved];
       return 1;
-    case 0x0C: /* register and distance of the frame's end */
+    case 0x0C: /* def_cfa, def_cfa_sf */
     case 0x12:
-      row->base = tvmffi_i_cfi_number(c);
-      row->frame = code == 0x0C ? (int64_t)tvmffi_i_cfi_number(c)
-                                : tvmffi_i_cfi_signed(c) * r->data_unit;
+      row->cfa_reg = tvmffi_i_cfi_number(c);
+      row->cfa_offset = code == 0x0C ? (int64_t)tvmffi_i_cfi_number(c)
+                                     : tvmffi_i_cfi_signed(c) * r->data_align;
       return 1;
-    case 0x0D: row->base = tvmffi_i_cfi_number(c); return 1;
-    case 0x0E: row->frame = (int64_t)tvmffi_i_cfi_number(c); return 1;
-    case 0x13: row->frame = tvmffi_i_cfi_signed(c) * r->data_unit; return 1;
-    case 0x0F: /* an expression for both */
-      row->base = 0;
+    case 0x0D: /* def_cfa_register */
+      row->cfa_reg = tvmffi_i_cfi_number(c);
+      return 1;
+    case 0x0E: /* def_cfa_offset */
+      row->cfa_offset = (int64_t)tvmffi_i_cfi_number(c);
+      return 1;
+    case 0x13: /* def_cfa_offset_sf */
+      row->cfa_offset = tvmffi_i_cfi_signed(c) * r->data_align;
+      return 1;
+    case 0x0F: /* def_cfa_expression */
+      row->cfa_reg = 0;
       tvmffi_i_cfi_skip(c, tvmffi_i_cfi_number(c));
       return 1;
-    case 0x2E: /* bytes of arguments */ (void)tvmffi_i_cfi_number(c); return 1;
+    case 0x2E: /* GNU_args_size */
+      (void)tvmffi_i_cfi_number(c);
+      return 1;
     default: return 0;
   }
 }
 
-/* Goes through the rows up to the one of the target; 0: not understood. */
-static int tvmffi_i_row_run(tvmffi_i_rows *r, tvmffi_i_cfi c) {
-  while (c.at && c.at < c.end && r->place <= r->target) {
+/* Executes instructions until `row` is valid for `target`. Returns 0 if an
+   instruction is unsupported, else 1. */
+static int tvmffi_i_row_run(tvmffi_i_unwind_rows *r, tvmffi_i_cfi c) {
+  while (c.at && c.at < c.end && r->pc <= r->target) {
     uint64_t code = tvmffi_i_cfi_bytes(&c, 1), low = code & 0x3F;
     switch (code >> 6) {
-      case 1: r->place += low * r->code_unit; break;
+      case 1: r->pc += low * r->code_align; break;
       case 2:
         tvmffi_i_row_set(&r->row, low,
-                         (int64_t)tvmffi_i_cfi_number(&c) * r->data_unit, 0);
+                         (int64_t)tvmffi_i_cfi_number(&c) * r->data_align, 0);
         break;
       case 3: tvmffi_i_row_reset(r, low); break;
       default:
@@ -309,8 +328,10 @@ static int tvmffi_i_row_run(tvmffi_i_rows *r, tvmffi_i_cfi c) {
   return c.at != NULL;
 }
 
-/* Finds the row of a place in the function that has the entry `fde`. */
-static int tvmffi_i_find_row(tvmffi_i_rows *r, const unsigned char *fde) {
+/* Finds the row for r->target in `fde`, the unwind table of a function. Returns
+   0 if the table is unsupported. */
+static int tvmffi_i_find_unwind_row(tvmffi_i_unwind_rows *r,
+                                    const unsigned char *fde) {
   tvmffi_i_cfi f = tvmffi_i_cfi_open(fde), c;
   const unsigned char *id = f.at;
   const char *letter;
@@ -319,13 +340,13 @@ static int tvmffi_i_find_row(tvmffi_i_rows *r, const unsigned char *fde) {
   int32_t back = (int32_t)tvmffi_i_cfi_bytes(&f, 4);
   if (!f.at || !back) return 0;
   c = tvmffi_i_cfi_open(id - back);
-  tvmffi_i_cfi_skip(&c, 5); /* the mark and the version: 1 or 3 */
+  tvmffi_i_cfi_skip(&c, 5); /* id and version (1 or 3) */
   if (!c.at || (c.at[-1] != 1 && c.at[-1] != 3)) return 0;
   letter = (const char *)c.at;
   sized = *letter == 'z';
   tvmffi_i_cfi_skip(&c, strlen(letter) + 1);
-  r->code_unit = tvmffi_i_cfi_number(&c);
-  r->data_unit = tvmffi_i_cfi_signed(&c);
+  r->code_align = tvmffi_i_cfi_number(&c);
+  r->data_align = tvmffi_i_cfi_signed(&c);
   if (tvmffi_i_cfi_number(&c) != TVMFFI_I_RA) return 0;
   if (sized) (void)tvmffi_i_cfi_number(&c), ++letter;
   for (; *letter; ++letter) {
@@ -347,11 +368,12 @@ static int tvmffi_i_find_row(tvmffi_i_rows *r, const unsigned char *fde) {
   return tvmffi_i_row_run(r, f);
 }
 
-/* Reads the rule of a return address, without its age. */
+/* Reads the unwind rule of a return address. Leaves the number of unloaded
+   libraries 0. */
 TVMFFI_I_COLD uint64_t tvmffi_i_read_rule(uintptr_t address) {
   tvmffi_i_symbol symbol = {NULL, NULL, NULL, NULL};
   tvmffi_i_fde_bases bases;
-  tvmffi_i_rows r;
+  tvmffi_i_unwind_rows r;
   const unsigned char *fde;
   uint64_t rule = TVMFFI_I_RULE_PLAIN;
   uint64_t object[16];
@@ -366,21 +388,23 @@ TVMFFI_I_COLD uint64_t tvmffi_i_read_rule(uintptr_t address) {
   if (!fde) return TVMFFI_I_RULE_OTHER;
   memset(&r, 0, sizeof(r));
   r.target = address - 1 - (uintptr_t)bases.function;
-  if (!tvmffi_i_find_row(&r, fde)) return TVMFFI_I_RULE_OTHER;
+  if (!tvmffi_i_find_unwind_row(&r, fde)) return TVMFFI_I_RULE_OTHER;
   if (r.row.last) return TVMFFI_I_RULE_LAST;
-  if (r.row.odd || (r.row.base != TVMFFI_I_BP && r.row.base != TVMFFI_I_SP) ||
-      r.row.frame <= 0 || r.row.frame / 8 > TVMFFI_I_RULE_WORDS ||
-      r.row.frame % 8 || r.row.bp > 0 ||
-      -(r.row.bp / 8) > TVMFFI_I_RULE_WORDS || r.row.bp % 8)
+  if (r.row.unsupported ||
+      (r.row.cfa_reg != TVMFFI_I_BP && r.row.cfa_reg != TVMFFI_I_SP) ||
+      r.row.cfa_offset <= 0 || r.row.cfa_offset / 8 > TVMFFI_I_RULE_WORDS ||
+      r.row.cfa_offset % 8 || r.row.bp_offset > 0 ||
+      -(r.row.bp_offset / 8) > TVMFFI_I_RULE_WORDS || r.row.bp_offset % 8)
     return TVMFFI_I_RULE_OTHER;
-  if (r.row.base == TVMFFI_I_BP) rule |= TVMFFI_I_RULE_FROM_BP;
-  if (r.row.bp) rule |= TVMFFI_I_RULE_SAVED_BP;
-  return rule | (uint64_t)(r.row.frame / 8) << TVMFFI_I_RULE_FRAME |
-         (uint64_t)(-(r.row.bp / 8)) << TVMFFI_I_RULE_BP;
+  if (r.row.cfa_reg == TVMFFI_I_BP) rule |= TVMFFI_I_RULE_FROM_BP;
+  if (r.row.bp_offset) rule |= TVMFFI_I_RULE_SAVED_BP;
+  return rule | (uint64_t)(r.row.cfa_offset / 8) << TVMFFI_I_RULE_FRAME |
+         (uint64_t)(-(r.row.bp_offset / 8)) << TVMFFI_I_RULE_BP;
 }
 
-/* Walks from its caller on; 0: the unwinder must, from the start. */
-TVMFFI_I_NOINLINE TVMFFI_I_READS_STACK int tvmffi_i_walk_stack(
+/* Walks the stack from the caller's frame. Returns 0 if the system's unwinder
+   must start over. */
+TVMFFI_I_NOINLINE TVMFFI_I_READS_STACK int tvmffi_i_unwind_stack(
     tvmffi_i_trace *trace) {
   const volatile uintptr_t *here =
       (const volatile uintptr_t *)__builtin_frame_address(0);

@@ -15,29 +15,27 @@
 #include "../core/string.h"
 #include "../core/type_table.h"
 #include "../containers/equal.h"
-#include "../reflection/field.h"
+#include "../graph/traversal.h"
 #include "../reflection/enum.h"
 #include "../reflection/access_path.h"
 #include "hook.h"
 #include "recursive_compare.h"
 
 #if !TVMFFI_NO_EXTRA
-/* A function that may be None. */
+/* Defines the type of a hook's callback parameter: a function, or None. None
+   becomes NULL. */
 TVMFFI_I_TYPE(i_callback, TVMFFIObject *, "ffi.Function", "ffi.Function")
 TVMFFI_I_GET(i_callback) {
   *out = any->type_index == kTVMFFIFunction ? any->v_obj : NULL;
   return *out || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
 }
 
-static int tvmffi_i_cannot_treat(const TVMFFIObject *o, const char *as) {
-  return tvmffi_i_fail("TypeError", "Cannot treat type `%s` as type `%s`",
-                       tvmffi_i_type_key(o->type_index), as);
-}
-
 static int tvmffi_i_two_bigints(TVMFFIObject *a, TVMFFIObject *b, int *sign) {
   const TVMFFIAny x = tvmffi_obj(a), y = tvmffi_obj(b);
-  if (a->type_index != kTVMFFIBigInt) return tvmffi_i_cannot_treat(a, "BigInt");
-  if (b->type_index != kTVMFFIBigInt) return tvmffi_i_cannot_treat(b, "BigInt");
+  if (a->type_index != kTVMFFIBigInt)
+    return tvmffi_i_cannot_treat(a->type_index, "BigInt");
+  if (b->type_index != kTVMFFIBigInt)
+    return tvmffi_i_cannot_treat(b->type_index, "BigInt");
   *sign = tvmffi_i_bigint_sign(&x, &y);
   return 0;
 }
@@ -64,12 +62,12 @@ TVMFFI_I_METHOD(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
   TVMFFIByteArray words;
   (void)hash;
   if (value->type_index != kTVMFFIBigInt)
-    return tvmffi_i_cannot_treat(value, "BigInt");
+    return tvmffi_i_cannot_treat(value->type_index, "BigInt");
   words = TVMFFIBigIntGetContentByteArray(&any);
   TVMFFI_RETURN((int64_t)tvmffi_i_stable_hash(words.data, words.size));
 }
 
-/* Appends what a callback gives for a value. */
+/* Calls `callback` with `value` and appends the string that it returns. */
 static int tvmffi_i_text_repr(tvmffi_i_text_buffer *b, TVMFFIObject *callback,
                               TVMFFIAny value) {
   TVMFFIAny result = tvmffi_none();
@@ -120,7 +118,8 @@ TVMFFI_I_METHOD(i_step_repr, "ffi.reflection.AccessStep.__ffi_repr__", str,
                 (object, self), (i_callback, repr)) {
   tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
   if (self->type_index != TVMFFI_I_ACCESS_STEP)
-    return tvmffi_i_cannot_treat(self, "ffi.reflection.AccessStep");
+    return tvmffi_i_cannot_treat(self->type_index,
+                                 "ffi.reflection.AccessStep");
   if (!tvmffi_i_text_step(&b, (const tvmffi_i_step *)(void *)self, repr))
     return tvmffi_i_text_take(&b, tvmffi_result);
   tvmffi_i_text_release(&b);
@@ -135,7 +134,8 @@ TVMFFI_I_METHOD(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__", str,
   int64_t i;
   int code = 0;
   if (self->type_index != TVMFFI_I_ACCESS_PATH)
-    return tvmffi_i_cannot_treat(self, "ffi.reflection.AccessPath");
+    return tvmffi_i_cannot_treat(self->type_index,
+                                 "ffi.reflection.AccessPath");
   TVMFFI_TRY(tvmffi_call_i_path_steps(NULL, &path, 1, &steps));
   cell = TVMFFI_I_CELL(TVMFFISeqCell, steps.v_obj);
   tvmffi_i_text_str(&b, "<root>");

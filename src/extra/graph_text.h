@@ -1,5 +1,5 @@
 /* ======== Graph text ===================================== >>extra/graph_text
-   graphs read from text without nodes */
+   graphs from text; functions of graphs */
 
 #pragma once
 
@@ -8,63 +8,39 @@
 #include "../head/abi.h"
 #include "../interface/value.h"
 #include "../interface/error.h"
-#include "../interface/map_layout.h"
 #include "../interface/function.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
-#include "../platform/stack.h"
+#include "../platform/vector.h"
 #include "../core/raise.h"
 #include "../core/error.h"
 #include "../core/type_table.h"
 #include "../containers/sequence.h"
-#include "../containers/map_memory.h"
-#include "../containers/map.h"
 #include "../containers/map_function.h"
+#include "../graph/cursor.h"
 #include "json_read.h"
 #include "graph_save.h"
 #include "graph_load.h"
 
 #if !TVMFFI_NO_EXTRA
-/* A text that is word for word what ToJSONGraphString writes is read node by
-   node, without the maps that any JSON would become. Values of built-in types
-   whose parts are before them are made at once; what might run other code, or
-   fail, is left until it is asked for. Any other text, and any error, is left
-   to the parser of all JSON: here, functions give 1 if they go on, else 0 or
-   an error's code. */
-typedef struct {
-  tvmffi_i_json_reader r;
-  tvmffi_i_loader l;
-  int64_t *parts; /* the indices of one node */
-  size_t num_parts, room_parts;
-} tvmffi_i_graph_reader;
+/* Fast path for text as ffi.ToJSONGraphString writes it. Does not build
+   the map that represents a node. Builds a container immediately if its
+   children are already loaded. Loads a value that may fail or run a hook only
+   when another value needs it.
 
-/* Whether two texts of the same length, 8 to 24, are the same: two comparisons
-   or three. */
-TVMFFI_I_ALWAYS_INLINE int tvmffi_i_is_word(const char *p, const char *word,
-                                            size_t n) {
-  uint64_t x, y, differ;
-  memcpy(&x, p, 8);
-  memcpy(&y, word, 8);
-  differ = x ^ y;
-  memcpy(&x, p + n - 8, 8);
-  memcpy(&y, word + n - 8, 8);
-  differ |= x ^ y;
-  if (n <= 16) return !differ;
-  n = n > 16 ? 8 : 0; /* compilers look at code that is never reached, too */
-  memcpy(&x, p + n, 8);
-  memcpy(&y, word + n, 8);
-  return !(differ | (x ^ y));
-}
+   The functions of the fast path return 1 to continue. After 0 or an error
+   code, tvmffi_i_load_text starts again with the general JSON parser. */
 
-/* Goes past a literal, if it stands here. */
-#define TVMFFI_I_READ_WORD(r, word)                                      \
-  ((size_t)((r)->end - (r)->at) >= sizeof("" word) - 1 &&                \
-   (sizeof("" word) - 1 < 8 || sizeof("" word) - 1 > 24                  \
-        ? memcmp((r)->at, "" word "", sizeof("" word) - 1) == 0          \
-        : tvmffi_i_is_word((r)->at, "" word "", sizeof("" word) - 1)) && \
+/* Skips the string literal `word` and returns 1. Returns 0 if the text does not
+   continue with `word`. */
+#define TVMFFI_I_READ_WORD(r, word)                         \
+  ((size_t)((r)->end - (r)->at) >= sizeof("" word) - 1 &&   \
+   memcmp((r)->at, "" word "", sizeof("" word) - 1) == 0 && \
    ((r)->at += sizeof("" word) - 1) != NULL)
 
-/* Where a value ends that stands in an object; it is not looked at. */
+/* Returns the end of the JSON value at p, which must be the last value of its
+   object: the first closing bracket without an opening bracket after p, or
+   `end`. Ignores brackets in strings. */
 static const char *tvmffi_i_json_extent(const char *p, const char *end) {
   size_t depth = 0;
   for (; p != end; ++p) {
@@ -81,17 +57,17 @@ static const char *tvmffi_i_json_extent(const char *p, const char *end) {
   return p;
 }
 
-static int tvmffi_i_read_any(tvmffi_i_graph_reader *g, TVMFFIAny *out) {
+static int tvmffi_i_read_any(tvmffi_i_json_reader *r, TVMFFIAny *out) {
   TVMFFIByteArray text;
-  text.data = g->r.at;
-  g->r.at = tvmffi_i_json_extent(g->r.at, g->r.end);
-  text.size = (size_t)(g->r.at - text.data);
+  text.data = r->at;
+  r->at = tvmffi_i_json_extent(r->at, r->end);
+  text.size = (size_t)(r->at - text.data);
   TVMFFI_TRY(tvmffi_i_json_parse(text, out));
   return 1;
 }
 
-/* Reads an index; gives what follows it, or NULL if there is none. No digit
-   ends the text, so all digits come to an end. */
+/* Reads a node index of 1 to 18 digits. Returns the end of the digits, or NULL.
+   The loop always stops, because the text ends with a brace. */
 TVMFFI_I_INLINE const char *tvmffi_i_read_index(const char *start,
                                                 int64_t *out) {
   const char *p = start;
@@ -102,139 +78,56 @@ TVMFFI_I_INLINE const char *tvmffi_i_read_index(const char *start,
   return p != start && p - start <= 18 ? p : NULL;
 }
 
-/* Reads indices onto g->parts. */
-static int tvmffi_i_read_indices(tvmffi_i_graph_reader *g) {
-  const char *p = g->r.at + 1;
-  size_t n = 0;
+/* Reads a container's array of node indices. Builds the container if all
+   children are known, otherwise stores the indices as the node's data. */
+static int tvmffi_i_read_parts(tvmffi_i_loader *l, tvmffi_i_loaded *node) {
+  const char *p = l->r.at + 1;
+  TVMFFIAny *items = NULL;
+  TVMFFIObject *data;
+  size_t n = 0, i;
   for (; *p != ']'; p += *p == ',') {
-    TVMFFI_I_PUSH_ROOM(int64_t, g->parts, n, g->room_parts);
-    p = tvmffi_i_read_index(p, &g->parts[n++]);
+    TVMFFI_I_PUSH_ROOM(int64_t, l->parts, n, l->room_parts);
+    p = tvmffi_i_read_index(p, &l->parts[n++]);
     if (!p || (*p != ']' && (*p != ',' || p[1] == ']'))) return 0;
   }
-  g->num_parts = n;
-  g->r.at = p + 1;
+  l->r.at = p + 1;
+  for (i = 0; i < n && tvmffi_i_is_part_known(l, l->parts[i]);) ++i;
+  if (i == n && (n % 2 == 0 || !tvmffi_i_is_map_type(node->type_index))) {
+    TVMFFI_TRY(tvmffi_i_join_parts(l, node->type_index, n, &node->value));
+    node->state = TVMFFI_I_KNOWN;
+    return 1;
+  }
+  data = tvmffi_i_new_array((int64_t)n, &items);
+  if (!data) return -1;
+  for (i = 0; i < n; ++i) items[i] = tvmffi_int(l->parts[i]);
+  node->value = tvmffi_obj(data);
   return 1;
 }
 
-/* Makes the table of parts that are known, as the reader of JSON does, which
-   knows tables with the same keys. */
-static tvmffi_i_map_object *tvmffi_i_join_table(tvmffi_i_graph_reader *g,
-                                                int32_t index) {
-  tvmffi_i_json_reader *r = &g->r;
-  tvmffi_i_map_object *m;
-  size_t i;
-  if (r->room_values < g->num_parts) {
-    tvmffi_i_free(r->values);
-    r->room_values = 0;
-    r->values = (TVMFFIAny *)tvmffi_i_alloc(g->room_parts * sizeof(*r->values));
-    if (!r->values) {
-      (void)tvmffi_i_no_memory();
-      return NULL;
-    }
-    r->room_values = g->room_parts;
-  }
-  for (i = 0; i < g->num_parts; ++i)
-    r->values[i] = tvmffi_i_copy_owned(&g->l.loaded[g->parts[i]].value);
-  m = tvmffi_i_json_object(r, r->values, g->num_parts);
-  if (m)
-    m->base.type_index = index;
-  else
-    for (i = 0; i < g->num_parts; ++i) tvmffi_any_release(&r->values[i]);
-  return m;
-}
-
-/* Makes a map of parts that are known; one with a key twice is not made. */
-static int tvmffi_i_join_map(tvmffi_i_graph_reader *g, int32_t index,
-                             TVMFFIAny *out) {
-  size_t n = g->num_parts, i;
-  int is_table = n / 2 > TVMFFI_I_MAP_ROW_MAX, code = 0;
-  tvmffi_i_map_object *m;
-  if (n % 2) return 0;
-  for (i = 0; is_table && i < n; i += 2) {
-    int32_t key = g->l.loaded[g->parts[i]].value.type_index;
-    is_table = key == kTVMFFISmallStr || key == kTVMFFIStr;
-  }
-  m = is_table ? tvmffi_i_join_table(g, index)
-               : (tvmffi_i_map_object *)(void *)tvmffi_i_new_map(
-                     index, (int64_t)(n / 2));
-  *out = tvmffi_obj(m);
-  if (!m) return -1;
-  for (i = 0; !is_table && i < n && !code; i += 2)
-    code = tvmffi_i_map_set_in(m, &g->l.loaded[g->parts[i]].value,
-                               &g->l.loaded[g->parts[i + 1]].value);
-  if (!code && tvmffi_i_map_size(&m->base) == (int64_t)(n / 2)) return 1;
-  tvmffi_any_release(out);
-  return code;
-}
-
-/* Makes the container of g->parts, or if they are not yet known its data. */
-static int tvmffi_i_join_parts(tvmffi_i_graph_reader *g,
-                               tvmffi_i_loaded *node) {
-  int32_t index = node->type_index;
-  size_t n = g->num_parts, i;
-  TVMFFIAny *items = NULL;
-  TVMFFIObject *made;
-  for (i = 0; i < n; ++i)
-    if ((uint64_t)g->parts[i] >= g->l.num_nodes ||
-        g->l.loaded[g->parts[i]].state != TVMFFI_I_KNOWN)
-      break;
-  node->state = i == n ? TVMFFI_I_KNOWN : TVMFFI_I_NODE_READ;
-  if (i == n && (index == kTVMFFIMap || index == kTVMFFIDict))
-    return tvmffi_i_join_map(g, index, &node->value);
-  if (i == n && index == kTVMFFIList) {
-    made = tvmffi_i_new_list((int64_t)n);
-    items = made ? TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)made) : NULL;
-    if (made) TVMFFI_I_CELL(TVMFFISeqCell, made)->size = (int64_t)n;
-  } else {
-    made = tvmffi_i_new_array((int64_t)n, &items);
-  }
-  if (!made) return -1;
-  node->value = tvmffi_obj(made);
-  if (node->state == TVMFFI_I_KNOWN)
-    for (i = 0; i < n; ++i)
-      items[i] = tvmffi_i_copy_owned(&g->l.loaded[g->parts[i]].value);
-  else
-    for (i = 0; i < n; ++i) items[i] = tvmffi_int(g->parts[i]);
-  return 1;
-}
-
-/* Reads the data of a node whose type is known. */
-static int tvmffi_i_read_data(tvmffi_i_graph_reader *g, tvmffi_i_loaded *node) {
-  tvmffi_i_json_reader *r = &g->r;
+/* Reads the data of a node. The type of the node has been read. */
+static int tvmffi_i_read_data(tvmffi_i_loader *l, tvmffi_i_loaded *node) {
+  tvmffi_i_json_reader *r = &l->r;
   const char *end;
-  int c = tvmffi_i_json_peek(r), code;
+  int c = tvmffi_i_json_peek(r), index = node->type_index;
+  if (tvmffi_i_is_container(index))
+    return c == '[' ? tvmffi_i_read_parts(l, node) : 0;
+  if (index == kTVMFFIStr && c == '"')
+    end = tvmffi_i_json_string(r, r->at, r->end, &node->value);
+  else if ((index == kTVMFFIInt || index == kTVMFFIFloat) && c <= '9')
+    end = tvmffi_i_json_number(r, r->at, r->end, &node->value);
+  else if (index == kTVMFFIBool && c > '9')
+    end = tvmffi_i_json_scalar(r, r->at, r->end, &node->value);
+  else
+    return tvmffi_i_read_any(r, &node->value);
+  if (!end) return -1;
+  r->at = end;
   node->state = TVMFFI_I_KNOWN;
-  switch (node->type_index) {
-    case kTVMFFIStr:
-      if (c != '"') return 0;
-      end = tvmffi_i_json_string(r, r->at, r->end, &node->value);
-      if (!end) return -1;
-      r->at = end;
-      return 1;
-    case kTVMFFIBool:
-      node->value = tvmffi_bool(c == 't');
-      return tvmffi_i_json_match(r, c == 't' ? "true" : "false");
-    case kTVMFFIInt:
-    case kTVMFFIFloat:
-      if (c == '"' || c == '{' || c == '[' || c == 't' || c == 'f') return 0;
-      end = tvmffi_i_json_number(r, r->at, r->end, &node->value);
-      if (!end) return -1;
-      r->at = end;
-      return node->value.type_index == node->type_index;
-    case kTVMFFIArray:
-    case kTVMFFIList:
-    case kTVMFFIMap:
-    case kTVMFFIDict:
-      if (c != '[') return 0;
-      code = tvmffi_i_read_indices(g);
-      return code == 1 ? tvmffi_i_join_parts(g, node) : code;
-    default: break;
-  }
-  node->state = TVMFFI_I_NODE_READ;
-  return tvmffi_i_read_any(g, &node->value);
+  return node->value.type_index == index ||
+         (index == kTVMFFIStr && node->value.type_index == kTVMFFISmallStr);
 }
 
-/* Reads a node from behind the quote of its type's key to its data, if any. */
+/* Reads the rest of a node's type key, and sets *index to the type index. Also
+   skips the JSON key "data". Only a None node has no "data". */
 static int tvmffi_i_read_type(tvmffi_i_json_reader *r, int32_t *index) {
 #define TVMFFI_I_READ_TYPE(key, i) \
   if (TVMFFI_I_READ_WORD(r, key "\",\"data\":")) return *index = (i), 1;
@@ -258,45 +151,43 @@ static int tvmffi_i_read_type(tvmffi_i_json_reader *r, int32_t *index) {
   return *index == kTVMFFINone || TVMFFI_I_READ_WORD(r, ",\"data\":");
 }
 
-/* Reads the next node, from its brace on. */
-static int tvmffi_i_read_node(tvmffi_i_graph_reader *g) {
-  tvmffi_i_loader *l = &g->l;
+static int tvmffi_i_read_node(tvmffi_i_loader *l) {
   tvmffi_i_loaded *node;
   int code;
-  if (!TVMFFI_I_READ_WORD(&g->r, "{\"type\":\"")) return 0;
+  if (!TVMFFI_I_READ_WORD(&l->r, "{\"type\":\"")) return 0;
   TVMFFI_I_PUSH_ROOM(tvmffi_i_loaded, l->loaded, l->num_nodes, l->room_nodes);
-  node = &l->loaded[l->num_nodes];
+  node = &l->loaded[l->num_nodes++];
   node->value = tvmffi_none();
-  node->state = TVMFFI_I_KNOWN;
-  if (!tvmffi_i_read_type(&g->r, &node->type_index)) return 0;
+  node->state = TVMFFI_I_NODE_READ;
+  if (!tvmffi_i_read_type(&l->r, &node->type_index)) return 0;
   if (node->type_index != kTVMFFINone) {
-    code = tvmffi_i_read_data(g, node);
+    code = tvmffi_i_read_data(l, node);
     if (code != 1) return code;
+  } else {
+    node->state = TVMFFI_I_KNOWN;
   }
-  ++l->num_nodes;
-  return TVMFFI_I_READ_WORD(&g->r, "}");
+  return TVMFFI_I_READ_WORD(&l->r, "}");
 }
 
-TVMFFI_I_NOINLINE int tvmffi_i_read_graph(tvmffi_i_graph_reader *g,
-                                          int64_t *root) {
-  tvmffi_i_json_reader *r = &g->r;
+TVMFFI_I_NOINLINE int tvmffi_i_read_graph(tvmffi_i_loader *l, int64_t *root) {
+  tvmffi_i_json_reader *r = &l->r;
   TVMFFIAny metadata;
   int code;
   if (r->at == r->end || r->end[-1] != '}') return 0;
-  g->l.room_nodes = (size_t)(r->end - r->at) / 32 + 1;
-  g->l.loaded =
-      (tvmffi_i_loaded *)tvmffi_i_alloc(g->l.room_nodes * sizeof(*g->l.loaded));
-  if (!g->l.loaded) return tvmffi_i_no_memory();
+  l->room_nodes = (size_t)(r->end - r->at) / 32 + 1;
+  l->loaded =
+      (tvmffi_i_loaded *)tvmffi_i_alloc(l->room_nodes * sizeof(*l->loaded));
+  if (!l->loaded) return tvmffi_i_no_memory();
   if (!tvmffi_i_json_match(r, tvmffi_i_graph_head)) return 0;
   r->at = tvmffi_i_read_index(r->at, root);
   if (!r->at || !TVMFFI_I_READ_WORD(r, ",\"nodes\":[")) return 0;
   do {
-    code = tvmffi_i_read_node(g);
+    code = tvmffi_i_read_node(l);
     if (code != 1) return code;
   } while (TVMFFI_I_READ_WORD(r, ","));
   if (!TVMFFI_I_READ_WORD(r, "]")) return 0;
   if (TVMFFI_I_READ_WORD(r, ",\"metadata\":")) {
-    code = tvmffi_i_read_any(g, &metadata);
+    code = tvmffi_i_read_any(r, &metadata);
     if (code != 1) return code;
     tvmffi_any_release(&metadata);
   }
@@ -304,26 +195,22 @@ TVMFFI_I_NOINLINE int tvmffi_i_read_graph(tvmffi_i_graph_reader *g,
 }
 
 static int tvmffi_i_load_text(TVMFFIByteArray text, TVMFFIAny *out) {
-  tvmffi_i_graph_reader g;
+  tvmffi_i_loader l;
   TVMFFIAny graph;
   int64_t root = 0;
   int code, is_read;
-  memset((void *)&g, 0, sizeof(g));
-  tvmffi_i_stack_open(&g.l.frames, NULL, 0);
-  tvmffi_i_json_begin_reader(&g.r, text);
+  tvmffi_i_begin_loading(&l, text);
   tvmffi_i_start_types();
-  code = tvmffi_i_read_graph(&g, &root);
+  code = tvmffi_i_read_graph(&l, &root);
   is_read = code == 1;
   if (is_read) {
-    code = tvmffi_i_load(&g.l, root);
-    if (!code) *out = tvmffi_i_copy_owned(&g.l.loaded[root].value);
+    code = tvmffi_i_load(&l, root);
+    if (!code) *out = tvmffi_i_copy_owned(&l.loaded[root].value);
   } else if (code) {
     graph = tvmffi_i_take_error();
     tvmffi_any_release(&graph);
   }
-  tvmffi_i_end_loading(&g.l);
-  tvmffi_i_free(g.parts);
-  tvmffi_i_json_end_reader(&g.r);
+  tvmffi_i_end_loading(&l);
   if (is_read) return code;
   TVMFFI_TRY(tvmffi_i_json_parse(text, &graph));
   code = tvmffi_i_load_graph(&graph, out);
@@ -331,14 +218,21 @@ static int tvmffi_i_load_text(TVMFFIByteArray text, TVMFFIAny *out) {
   return code;
 }
 
+/* Returns a value and everything it contains as a graph: a map that
+   ffi.json.Stringify can write. A shared object is saved once. If `metadata` is
+   not None, the map contains `metadata`. Raises ValueError if the value
+   contains itself. Raises TypeError for an object whose type has no creator, no
+   attribute __ffi_new__ and no attribute __data_to_json__. */
 TVMFFI_FUNC(i_to_json_graph, any, (i_view, value), (i_view, metadata)) {
   return tvmffi_i_call_to_graph(value, metadata, 0, tvmffi_result);
 }
 
+/* Same as ffi.ToJSONGraph, but returns the graph as JSON text. */
 TVMFFI_FUNC(i_to_json_graph_string, str, (i_view, value), (i_view, metadata)) {
   return tvmffi_i_call_to_graph(value, metadata, 1, tvmffi_result);
 }
 
+/* Restores a value from the map that ffi.ToJSONGraph returned. */
 TVMFFI_FUNC(i_from_json_graph, any, (i_view, value)) {
   TVMFFIAny graph = tvmffi_none();
   int code;
@@ -348,6 +242,7 @@ TVMFFI_FUNC(i_from_json_graph, any, (i_view, value)) {
   return code;
 }
 
+/* Restores a value from the text that ffi.ToJSONGraphString returned. */
 TVMFFI_FUNC(i_from_json_graph_string, any, (str, text)) {
   return tvmffi_i_load_text(text, tvmffi_result);
 }

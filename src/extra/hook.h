@@ -11,30 +11,24 @@
 #include "../interface/word.h"
 #include "../interface/mismatch.h"
 #include "../platform/thread.h"
-#include "../platform/memory.h"
 #include "../core/raise.h"
 #include "../containers/equal.h"
-#include "../reflection/field.h"
+#include "../graph/hook.h"
+#include "../graph/traversal.h"
 #include "knot.h"
-#include "graph.h"
 
 #if !TVMFFI_NO_EXTRA
-/* What a hook is given to go on with, by kind: its signature, and its call. */
-enum {
-  TVMFFI_I_CALLBACK_REPR,
-  TVMFFI_I_CALLBACK_HASH,
-  TVMFFI_I_CALLBACK_EQ,
-  TVMFFI_I_CALLBACK_COMPARE
-};
-
 static const tvmffi_i_name tvmffi_i_name_view = {"AnyView", NULL};
+/* The signature of each tvmffi_i_callback_kind: the result type, then the
+   parameter types. */
 static const tvmffi_i_name *const tvmffi_i_callback_types[4][3] = {
     {&tvmffi_i_name_str, &tvmffi_i_name_view, NULL},
     {&tvmffi_i_name_int64, &tvmffi_i_name_view, NULL},
     {&tvmffi_i_name_bool, &tvmffi_i_name_view, &tvmffi_i_name_view},
     {&tvmffi_i_name_int64, &tvmffi_i_name_view, &tvmffi_i_name_view}};
 
-/* What hooks themselves are, in error texts. */
+/* The signature of the hook for each tvmffi_i_callback_kind, for error
+   messages. */
 static const char *const tvmffi_i_hook_types[4] = {
     "(0: ffi.Object, 1: (0: AnyView) -> str) -> str",
     "(0: ffi.Object, 1: (0: AnyView) -> int) -> int",
@@ -43,15 +37,16 @@ static const char *const tvmffi_i_hook_types[4] = {
     "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> int) -> "
     "int"};
 
-/* Begins a call back: owned values of the arguments, and the graph, which is
-   that of the hook's own call and thread only. */
+/* Begins a callback, by which a hook calls the traversal that runs the hook.
+   Stores owned copies of the arguments in `values`. Returns the traversal, or
+   NULL on error. */
 static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
                                                const TVMFFIAny *args,
                                                int32_t num_args,
                                                TVMFFIAny *result,
                                                TVMFFIAny *values) {
-  tvmffi_i_callback *c = (tvmffi_i_callback *)self;
-  tvmffi_i_graph *g = TVMFFI_I_LOAD(&c->graph);
+  tvmffi_i_callback_self *c = (tvmffi_i_callback_self *)self;
+  tvmffi_i_graph *g = (tvmffi_i_graph *)TVMFFI_I_LOAD(&c->traversal);
   tvmffi_func f;
   f.name = "";
   f.call = NULL;
@@ -74,56 +69,46 @@ static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
   return NULL;
 }
 
-/* The function that hooks are given, which is made once a call (borrowed). */
-static int tvmffi_i_callback_of(tvmffi_i_graph *g, int kind, TVMFFIAny *out) {
-  static const TVMFFISafeCallType calls[] = {
-      tvmffi_i_call_repr, tvmffi_i_call_hash, tvmffi_i_call_eq,
-      tvmffi_i_call_compare};
-  int i = kind == TVMFFI_I_CALLBACK_COMPARE;
-  tvmffi_i_callback *c = g->callback[i];
-  if (!c) {
-    c = (tvmffi_i_callback *)tvmffi_i_alloc(sizeof(*c));
-    if (!c) return tvmffi_i_no_memory();
-    c->graph = g;
-    c->thread = tvmffi_i_self();
-    if (TVMFFIFunctionCreate(c, calls[kind], tvmffi_i_free, &g->function[i])) {
-      tvmffi_i_free(c);
-      return -1;
-    }
-    g->callback[i] = c;
-  }
-  *out = tvmffi_obj((TVMFFIObject *)g->function[i]);
-  return 0;
+/* Ends a callback. Pops the frames above depth `base`, and releases `values`.
+   */
+static void tvmffi_i_end_callback(tvmffi_i_graph *g, size_t base,
+                                  TVMFFIAny *values) {
+  while (g->frames.depth > base) (void)tvmffi_i_pop_graph(g);
+  tvmffi_any_release(&values[0]);
+  tvmffi_any_release(&values[1]);
 }
 
-/* Runs a hook on an object or a pair, which is open meanwhile. */
+/* Runs a hook on an object, or on two objects if `other` is not NULL. While the
+   hook runs, the objects are marked as open, which ends cycles. */
 static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
                              TVMFFIObject *object, TVMFFIObject *other,
                              TVMFFIAny *result) {
+  static const TVMFFISafeCallType calls[] = {
+      tvmffi_i_call_repr, tvmffi_i_call_hash, tvmffi_i_call_eq,
+      tvmffi_i_call_compare};
   TVMFFIAny args[3];
   int32_t n = 0;
   int code;
-  if (hook->type_index != kTVMFFIFunction)
-    return tvmffi_i_fail("TypeError", "Cannot treat type `%s` as type `%s`",
-                         tvmffi_i_type_key(hook->type_index),
-                         tvmffi_i_hook_types[kind]);
+  TVMFFI_TRY(tvmffi_i_check_hook(hook, tvmffi_i_hook_types[kind]));
   if (g->nested >= TVMFFI_I_MAX_HOOKS)
     return tvmffi_i_fail("RuntimeError",
                          "Hooks of types are nested more than %d deep",
                          (int)TVMFFI_I_MAX_HOOKS);
+  TVMFFI_TRY(tvmffi_i_callback_open(&g->callback[kind], g, calls[kind]));
+  TVMFFI_TRY(tvmffi_i_open_seen(g, object, other));
   args[n++] = tvmffi_obj(object);
   if (other) args[n++] = tvmffi_obj(other);
-  TVMFFI_TRY(tvmffi_i_callback_of(g, kind, &args[n++]));
-  TVMFFI_TRY(tvmffi_i_open_seen(g, object, other));
+  args[n++] = tvmffi_obj(g->callback[kind].function);
   ++g->nested;
   *result = tvmffi_none();
   code = TVMFFIFunctionCall(hook->v_obj, args, n, result);
   --g->nested;
-  tvmffi_i_seen_place(g, object, other)->state = TVMFFI_I_UNSEEN;
+  tvmffi_i_seen_of(g, object, other)->state = TVMFFI_I_UNSEEN;
   return code;
 }
 
-/* Raises for a hook's result of a wrong type, which it releases. */
+/* Raises TypeError because a hook's result has a wrong type. Releases the
+   result. */
 TVMFFI_I_SLOW int tvmffi_i_bad_hook(TVMFFIAny *result, int kind) {
   int code = tvmffi_i_bad_cast(result, tvmffi_i_callback_types[kind][0]->name);
   tvmffi_any_release(result);

@@ -1,4 +1,13 @@
 /* ======== JSON reader: values from JSON text =========== >>extra/json_read */
+/* Parses JSON (RFC 8259) into values. Also accepts what upstream's
+   json_parser.cc accepts: NaN, Infinity, and numbers such as "01" and "+.5".
+   Nesting uses a stack on the heap, so only memory limits its depth. Threads
+   share no state.
+
+   Two caches make texts with many similar objects fast. Key prediction: the
+   reader expects the key that followed the current key last time, and compares
+   it with the text in one step. Templates: an object with the same keys as an
+   earlier object copies that object's hash table layout without hashing. */
 
 #pragma once
 
@@ -11,8 +20,10 @@
 #include "../interface/map_layout.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
-#include "../platform/text.h"
+#include "../platform/vector.h"
+#include "../platform/sort.h"
 #include "../platform/decimal.h"
+#include "../platform/text.h"
 #include "../core/raise.h"
 #include "../core/object.h"
 #include "../core/string.h"
@@ -25,75 +36,54 @@
 #include "../containers/map.h"
 
 #if !TVMFFI_NO_EXTRA
-/* Objects of one text tend to have the same keys, in the same order. */
+/* Numbers of entries in the template cache and in the key cache. */
 enum { TVMFFI_I_JSON_SHAPES = 8, TVMFFI_I_JSON_KEYS = 64 };
-enum { TVMFFI_I_JSON_KEY_MAX = 31 }; /* bytes in the text */
+/* Maximum length of a key that the reader predicts, in bytes of the JSON text
+   with quotes and colon. */
+enum { TVMFFI_I_JSON_KEY_MAX = 31 };
 enum { TVMFFI_I_JSON_BITS = 7, TVMFFI_I_JSON_PLACES = 1 << TVMFFI_I_JSON_BITS };
-/* So often the reader begins to learn keys. */
+/* After this many starts with an empty key cache, the reader adds no new
+   key. */
 enum { TVMFFI_I_JSON_STARTS = 8 };
 
-/* A key that was read, as it stood in the text with its quotes and colon. Of
-   one for which there is no room `mask` is 0 and `first` is not: no text is it.
- */
+/* An entry of the key cache. `first` and `rest` are the key's bytes in the JSON
+   text, from the first quote to the colon. A key that is too long to predict
+   has `mask` 0 and `first` 1, which no text matches. */
 typedef struct tvmffi_i_json_known {
-  struct tvmffi_i_json_known *next; /* what came after it the last time */
-  uint64_t first, mask; /* its first eight bytes, or all; and 255 for each */
+  struct tvmffi_i_json_known *next; /* key that followed this key last time */
+  uint64_t first, mask; /* the first bytes; 255 for each of these bytes */
   char rest[TVMFFI_I_JSON_KEY_MAX - 8];
-  uint8_t size;  /* in the text */
+  uint8_t size;  /* number of bytes in the JSON text */
   TVMFFIAny key; /* owned */
 } tvmffi_i_json_known;
 
 typedef struct {
   size_t n;
-  uint8_t places[TVMFFI_I_JSON_PLACES]; /* by hash: 1 + an index, or 0 */
+  uint8_t places[TVMFFI_I_JSON_PLACES]; /* hash table of index + 1, or 0 */
   tvmffi_i_json_known known[TVMFFI_I_JSON_KEYS];
 } tvmffi_i_json_keys;
 
 typedef struct {
   const char *begin, *end;
-  const char *at; /* of slow paths; others have it in a register */
-  /* A stack of owned values, keys before their values. Before the values of an
-     array or an object that has begun stands an integer, where those of the
-     one around it begin; its padding is what will close that one. */
+  const char *at; /* position; fast paths use a local variable */
+  /* Stack of owned values. A key comes before its value. The start of an
+     array or object pushes an integer that saves the parent's state: v_int64
+     holds the index of the parent's first value, zero_padding holds the
+     parent's closing bracket. */
   TVMFFIAny *values;
   size_t num_values, room_values;
-  tvmffi_i_text_buffer text; /* of a string with escapes */
-  /* Objects with tables, one of each hash; owned. */
+  tvmffi_i_text_buffer text; /* the current string, with its escapes decoded */
+  /* Templates (owned). The index is a hash of the keys. */
   tvmffi_i_map_object *shapes[TVMFFI_I_JSON_SHAPES];
-  tvmffi_i_json_keys *keys;   /* NULL until the first one is learned */
-  tvmffi_i_json_known *last;  /* the key that was read last, or &no_key */
-  tvmffi_i_json_known no_key; /* no text is it */
-  /* Look-ups since one found a key; beginnings to learn. */
+  tvmffi_i_json_keys *keys;   /* NULL until the first key is cached */
+  tvmffi_i_json_known *last;  /* the last key read, or &no_key */
+  tvmffi_i_json_known no_key; /* equals no text */
+  /* num_vain: misses of the key cache since the last hit. num_starts: how often
+     the key cache started empty. */
   unsigned num_vain, num_starts;
 } tvmffi_i_json_reader;
 
-/* Makes room for more elements of a stack, two at least. */
-TVMFFI_I_SLOW int tvmffi_i_grow_stack(void **stack, size_t used, size_t *room,
-                                      size_t size) {
-  size_t more = *room ? *room * 2 : 32;
-  void *grown;
-  if (more > PTRDIFF_MAX / size) return tvmffi_i_no_memory();
-  grown = tvmffi_i_alloc(more * size);
-  if (!grown) return tvmffi_i_no_memory();
-  if (used) memcpy(grown, *stack, used * size);
-  tvmffi_i_free(*stack);
-  *stack = grown;
-  *room = more;
-  return 0;
-}
-
-/* The stack is read as a pointer to void, so it may be of any type. */
-#define TVMFFI_I_PUSH_ROOM(type, stack, used, room)                           \
-  do {                                                                        \
-    if (TVMFFI_I_UNLIKELY((used) == (room))) {                                \
-      void *tvmffi_i_moved = (stack);                                         \
-      TVMFFI_TRY(                                                             \
-          tvmffi_i_grow_stack(&tvmffi_i_moved, used, &(room), sizeof(type))); \
-      (stack) = (type *)tvmffi_i_moved;                                       \
-    }                                                                         \
-  } while (0)
-
-/* All line ends that were passed stood between the tokens. */
+/* Raises ValueError with the line and column of `at`. */
 TVMFFI_I_SLOW int tvmffi_i_json_error(const tvmffi_i_json_reader *r,
                                       const char *at, const char *what) {
   const char *line = r->begin, *p;
@@ -113,14 +103,15 @@ TVMFFI_I_SLOW int tvmffi_i_json_no_value(const tvmffi_i_json_reader *r,
   return tvmffi_i_json_error(r, at, "Expecting value");
 }
 
-/* Where eight bytes can be taken apart as a word: how many of them stand before
-   the first one that has a bit set in `found`, which is not 0. */
+/* Returns the index, in memory order, of the first nonzero byte of a word. The
+   word must not be 0. For little-endian machines only. */
 #if TVMFFI_I_GNU && defined(__BYTE_ORDER__) && \
     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define TVMFFI_I_BYTES_BEFORE(found) ((unsigned)__builtin_ctzll(found) / 8)
 #endif
 
-/* Goes past white space, most of which are the spaces of an indented line. */
+/* Skips white space, eight spaces at a time, because most white space is
+   indentation. */
 TVMFFI_I_NOINLINE const char *tvmffi_i_json_spaces(const char *p,
                                                    const char *end) {
   for (; p != end; ++p) {
@@ -156,28 +147,30 @@ static int tvmffi_i_json_match(tvmffi_i_json_reader *r, const char *word) {
   return 1;
 }
 
-/* Whether any of eight bytes is less than `c`, at most 128: its highest bit is
-   set then, and those of less significant ones are not. */
+/* Finds the first byte below `c` (at most 128) in a word. Returns 0 if there is
+   none. Otherwise the lowest set bit of the result is the highest bit of the
+   byte found. Higher bits of the result may be wrong. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_below(uint64_t word, unsigned c) {
   const uint64_t ones = UINT64_MAX / 255;
   return (word - ones * c) & ~word & ones * 128;
 }
 
-/* The same for bytes that are `c`. */
+/* Finds the first byte equal to `c` in a word. Returns a result like
+   tvmffi_i_bytes_below. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_are(uint64_t word, unsigned c) {
   return tvmffi_i_bytes_below(word ^ (UINT64_MAX / 255 * c), 1);
 }
 
-/* The same for what ends a string's plain text: a quote, a backslash or a
-   control character. XOR with 2 makes quotes 32, next to the control
-   characters, which stay such: one comparison finds both. */
+/* Finds the first quote, backslash or control character in a word. Returns a
+   result like tvmffi_i_bytes_below. XOR with 2 makes the quote 32 and keeps
+   control characters below 32, so one comparison finds both. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_json_special(uint64_t word) {
   return tvmffi_i_bytes_below(word ^ (UINT64_MAX / 255 * ('"' ^ ' ')), 33) |
          tvmffi_i_bytes_are(word, '\\');
 }
 
-/* Values on the stack are written and read as two words, never as one of 16
-   bytes: see tvmffi_i_bits. */
+/* Writes a value by two 8-byte stores. Read such a value by 8-byte loads: a
+   16-byte load would stall (see tvmffi_i_bits). */
 TVMFFI_I_INLINE void tvmffi_i_json_set(TVMFFIAny *out, int32_t index,
                                        uint32_t padding, uint64_t word) {
   tvmffi_i_store_bits(out, tvmffi_i_make_bits(index, padding, word));
@@ -199,7 +192,7 @@ TVMFFI_I_INLINE void tvmffi_i_json_move(TVMFFIAny *to, const TVMFFIAny *from) {
   tvmffi_i_store_bits(to, bits);
 }
 
-/* Four hexadecimal digits, or -1. */
+/* Reads four hexadecimal digits. Returns their value, or -1. */
 static int32_t tvmffi_i_json_hex(tvmffi_i_json_reader *r) {
   int32_t x = 0;
   int i, c;
@@ -217,49 +210,36 @@ static int32_t tvmffi_i_json_hex(tvmffi_i_json_reader *r) {
 }
 
 static void tvmffi_i_put_code_point(tvmffi_i_text_buffer *b, uint32_t c) {
+  const size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
   char utf8[4];
-  size_t n = 1;
-  if (c < 0x80) {
-    utf8[0] = (char)c;
-  } else if (c < 0x800) {
-    utf8[0] = (char)(0xC0 | c >> 6);
-    n = 2;
-  } else if (c < 0x10000) {
-    utf8[0] = (char)(0xE0 | c >> 12);
-    n = 3;
-  } else {
-    utf8[0] = (char)(0xF0 | c >> 18);
-    n = 4;
-  }
-  if (n > 1) utf8[n - 1] = (char)(0x80 | (c & 0x3F));
-  if (n > 2) utf8[n - 2] = (char)(0x80 | (c >> 6 & 0x3F));
-  if (n > 3) utf8[1] = (char)(0x80 | (c >> 12 & 0x3F));
+  size_t i;
+  for (i = n; --i > 0; c >>= 6) utf8[i] = (char)(0x80 | (c & 0x3F));
+  utf8[0] = (char)(n > 1 ? (0xF00u >> n & 0xFF) | c : c);
   tvmffi_i_text_put(b, utf8, n);
 }
 
-/* Reads what follows "\u", and its second half. */
+/* Reads the four digits after "\u", and the second escape of a surrogate pair.
+   Appends the character to r->text as UTF-8. */
 static int tvmffi_i_json_unicode(tvmffi_i_json_reader *r) {
   const char *start = r->at - 1;
-  int32_t first = tvmffi_i_json_hex(r), second;
-  if (first < 0) return tvmffi_i_json_error(r, start, "Invalid \\uXXXX escape");
-  if (first >= 0xD800 && first <= 0xDFFF) {
-    if (first >= 0xDC00 || !tvmffi_i_json_match(r, "\\u"))
-      return tvmffi_i_json_error(r, start,
-                                 "Invalid surrogate pair of \\uXXXX escapes");
+  int32_t x = tvmffi_i_json_hex(r), high = x - 0xD800;
+  if (high >= 0 && high < 0x800) {
+    if (high >= 0x400 || !tvmffi_i_json_match(r, "\\u")) goto unpaired;
     start = r->at;
-    second = tvmffi_i_json_hex(r);
-    if (second < 0)
-      return tvmffi_i_json_error(r, start, "Invalid \\uXXXX escape");
-    if (second < 0xDC00 || second > 0xDFFF)
-      return tvmffi_i_json_error(r, start,
-                                 "Invalid surrogate pair of \\uXXXX escapes");
-    first = ((first - 0xD800) << 10) + (second - 0xDC00) + 0x10000;
+    x = tvmffi_i_json_hex(r);
+    if (x >= 0 && (x < 0xDC00 || x > 0xDFFF)) goto unpaired;
+    if (x >= 0) x += (high << 10) - 0xDC00 + 0x10000;
   }
-  tvmffi_i_put_code_point(&r->text, (uint32_t)first);
+  if (x < 0) return tvmffi_i_json_error(r, start, "Invalid \\uXXXX escape");
+  tvmffi_i_put_code_point(&r->text, (uint32_t)x);
   return 0;
+unpaired:
+  return tvmffi_i_json_error(r, start,
+                             "Invalid surrogate pair of \\uXXXX escapes");
 }
 
-/* Goes past the plain text of a string. */
+/* Skips the characters of a string up to a quote, backslash or control
+   character. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p,
                                                 const char *end) {
   for (; end - p >= 8; p += 8) {
@@ -277,12 +257,17 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p,
   return p;
 }
 
-/* The rest of a string from its first escape or bad byte on. As upstream makes
-   it of a std::string, it is an object even if it is short: Python sees that.
- */
+/* The characters that may follow a backslash, and, in the same order, the bytes
+   that they stand for. */
+#define TVMFFI_I_JSON_ESCAPES "\"\\/bfnrt"
+#define TVMFFI_I_JSON_ESCAPED "\"\\/\b\f\n\r\t"
+
+/* Reads a string whose first escape or invalid byte is at r->at. `start` is the
+   opening quote. Makes a string object even from a short string, as upstream
+   does, because Python code sees the difference. */
 static int tvmffi_i_json_escaped(tvmffi_i_json_reader *r, const char *start,
                                  TVMFFIAny *out) {
-  static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
+  const char *names = TVMFFI_I_JSON_ESCAPES, *bytes = TVMFFI_I_JSON_ESCAPED;
   const char *from = start + 1;
   int c, i;
   r->text.size = 0;
@@ -341,7 +326,8 @@ TVMFFI_I_NOINLINE const char *tvmffi_i_json_long_string(tvmffi_i_json_reader *r,
   return p + 1;
 }
 
-/* Reads a string, whose quote is at p; gives what follows it. */
+/* Reads a string whose opening quote is at p. Returns the end of the string, or
+   NULL on error. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_string(tvmffi_i_json_reader *r,
                                                  const char *p, const char *end,
                                                  TVMFFIAny *out) {
@@ -363,94 +349,19 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_string(tvmffi_i_json_reader *r,
   return tvmffi_i_json_long_string(r, p + 1, out);
 }
 
-static TVMFFIAny tvmffi_i_double_of(uint64_t bits) {
-  TVMFFIAny any = tvmffi_none();
-  any.type_index = kTVMFFIFloat;
-  any.v_uint64 = bits;
-  return any;
-}
-
 TVMFFI_I_INLINE int tvmffi_i_is_digit(const char *p, const char *end) {
   return p != end && *p >= '0' && *p <= '9';
 }
 
-/* What may stand in a number; all of it belongs to one. */
 TVMFFI_I_INLINE int tvmffi_i_json_in_number(const char *p, const char *end) {
   return tvmffi_i_is_digit(p, end) ||
          (p != end &&
           (*p == '.' || (*p | 32) == 'e' || *p == '+' || *p == '-'));
 }
 
-/* Reads a number that is no integer of 64 bits, from behind its sign on. */
-static int tvmffi_i_json_float(tvmffi_i_json_reader *r, int negative,
-                               uint64_t *bits) {
-  const char *p = r->at, *end = r->end;
-  tvmffi_i_decimals d;
-  int64_t exponent = 0;
-  int below, any = 0;
-  d.digits.n = 0;
-  d.power = d.num_digits = 0;
-  d.lost = 0;
-  d.chunk = 0;
-  d.scale = 1;
-  for (; tvmffi_i_is_digit(p, end); ++p, any = 1) tvmffi_i_add_digit(&d, *p);
-  if (p != end && *p == '.') {
-    for (++p; tvmffi_i_is_digit(p, end); ++p, any = 1) {
-      --d.power;
-      tvmffi_i_add_digit(&d, *p);
-    }
-  }
-  if (!any) return 0;
-  if (p != end && (*p == 'e' || *p == 'E')) {
-    ++p;
-    below = p != end && *p == '-';
-    if (p != end && (*p == '-' || *p == '+')) ++p;
-    if (!tvmffi_i_is_digit(p, end)) return 0;
-    for (; tvmffi_i_is_digit(p, end); ++p)
-      if (exponent < INT64_MAX / 40) exponent = exponent * 10 + (*p - '0');
-    d.power += below ? -exponent : exponent;
-  }
-  r->at = p;
-  if (!tvmffi_i_decimals_to_double(&d, bits)) return 0;
-  if (negative) *bits |= TVMFFI_I_DOUBLE_SIGN;
-  return 1;
-}
-
-TVMFFI_I_NOINLINE int tvmffi_i_json_any_number(tvmffi_i_json_reader *r,
-                                               TVMFFIAny *out) {
-  const char *start = r->at, *end = r->end, *p;
-  int negative = start != end && *start == '-', fits = 1;
-  uint64_t x = 0, most = (uint64_t)INT64_MAX + (unsigned)negative;
-  if (negative || (start != end && *start == '+')) ++r->at;
-  if (r->at != end && *r->at == 'I' && (negative || r->at == start)) {
-    *out = tvmffi_i_double_of(TVMFFI_I_DOUBLE_INFINITY |
-                              (negative ? TVMFFI_I_DOUBLE_SIGN : 0));
-    if (tvmffi_i_json_match(r, "Infinity")) return 0;
-    return tvmffi_i_json_no_value(r, start);
-  }
-  if (r->at == start && tvmffi_i_json_match(r, "NaN")) {
-    *out = tvmffi_i_double_of(TVMFFI_I_DOUBLE_NAN);
-    return 0;
-  }
-  for (p = r->at; tvmffi_i_is_digit(p, end); ++p) {
-    unsigned digit = (unsigned)(*p - '0');
-    if (x > (most - digit) / 10) fits = 0;
-    if (fits) x = x * 10 + digit;
-  }
-  if (p != r->at && fits && !tvmffi_i_json_in_number(p, end)) {
-    *out = tvmffi_int((int64_t)(negative ? 0 - x : x));
-    r->at = p;
-    return 0;
-  }
-  *out = tvmffi_i_double_of(0);
-  if (tvmffi_i_json_float(r, negative, &out->v_uint64) &&
-      !tvmffi_i_json_in_number(r->at, end))
-    return 0;
-  return tvmffi_i_json_no_value(r, start);
-}
-
-/* Eight digits, less '0' each, the first one in the lowest byte: neighbours are
-   put together to pairs, to fours, and these. */
+/* Converts eight decimal digits to a number. Each byte of `word` is a digit's
+   value, the first digit in the lowest byte. Joins digits to pairs, pairs to
+   fours, and the two fours. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_json_join_digits(uint64_t word) {
   word = word * (1 + (10 << 8)) >> 8;
   word = (word & 0x00FF00FF00FF00FFu) * (1 + (100 << 16)) >> 16;
@@ -458,21 +369,24 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_json_join_digits(uint64_t word) {
 }
 
 #if defined(TVMFFI_I_BYTES_BEFORE)
-/* Reads up to eight digits, of eight bytes; gives how many there are. */
+/* Reads the leading digits of the eight bytes at p. Sets *x to their value, and
+   returns how many digits there are. */
 TVMFFI_I_INLINE unsigned tvmffi_i_json_8_digits(const char *p, uint64_t *x) {
   const uint64_t ones = UINT64_MAX / 255;
   uint64_t word, other;
   unsigned n;
   memcpy(&word, p, 8);
   word ^= ones * '0';
-  other = ((word + ones * 0x76) | word) & ones * 128; /* 10 and more */
+  /* Marks bytes of 10 or more, which are not digits. */
+  other = ((word + ones * 0x76) | word) & ones * 128;
   n = other ? TVMFFI_I_BYTES_BEFORE(other) : 8;
   *x = n ? tvmffi_i_json_join_digits(word << (64 - 8 * n)) : 0;
   return n;
 }
 #endif
 
-/* Goes on with the digits at p. */
+/* Appends the decimal digits at p to the number *x, modulo 2^64. Returns the
+   end of the digits. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_digits(const char *p, const char *end,
                                                  uint64_t *x) {
 #if defined(TVMFFI_I_BYTES_BEFORE)
@@ -491,51 +405,87 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_digits(const char *p, const char *end,
   return p;
 }
 
-/* Goes on with a number whose first digits, up to p, are x; gives what follows
-   it, or NULL. One of up to 19 digits, or an integer of up to 18, is read here
-   unless its double is hard to tell. */
+/* Reads Infinity, -Infinity or NaN. Returns the end of the word, or NULL on
+   error. */
+TVMFFI_I_COLD const char *tvmffi_i_json_no_digits(const tvmffi_i_json_reader *r,
+                                                  const char *start,
+                                                  TVMFFIAny *out) {
+  const int negative = start != r->end && *start == '-';
+  const size_t left = (size_t)(r->end - start) - (size_t)negative;
+  if (left >= 8 && memcmp(start + negative, "Infinity", 8) == 0) {
+    tvmffi_i_json_set(
+        out, kTVMFFIFloat, 0,
+        TVMFFI_I_DOUBLE_INFINITY | (negative ? TVMFFI_I_DOUBLE_SIGN : 0));
+    return start + negative + 8;
+  }
+  if (!negative && left >= 3 && memcmp(start, "NaN", 3) == 0) {
+    tvmffi_i_json_set(out, kTVMFFIFloat, 0, TVMFFI_I_DOUBLE_NAN);
+    return start + 3;
+  }
+  (void)tvmffi_i_json_no_value(r, start);
+  return NULL;
+}
+
+/* Tells whether a number fits an int64_t. Its digits are from p to `end`, and x
+   is its absolute value modulo 2^64. */
+static int tvmffi_i_json_fits(const char *p, const char *end, int negative,
+                              uint64_t x) {
+  while (p != end && *p == '0') ++p;
+  return end - p <= 19 && x <= (uint64_t)INT64_MAX + (unsigned)negative;
+}
+
+/* Reads the rest of the number at `start`. The digits before p have been read:
+   x is their value modulo 2^64. Returns the end of the number, or NULL on
+   error. */
 TVMFFI_I_NOINLINE const char *tvmffi_i_json_number_from(tvmffi_i_json_reader *r,
                                                         const char *start,
                                                         const char *p,
                                                         uint64_t x,
                                                         TVMFFIAny *out) {
-  const char *end = r->end, *point;
+  const char *end = r->end, *first = start, *last, *point;
   int negative = start != end && *start == '-', below;
-  uint64_t bits, exponent = 0;
-  int64_t digits = p - start - negative, power = 0;
-  if (!digits) goto slow;
-  if (!tvmffi_i_json_in_number(p, end)) {
-    if (digits > 18) goto slow;
+  int64_t digits, power = 0, exponent = 0;
+  uint64_t bits;
+  first += negative;
+  if (p == first && p != end && *p == '+' && !negative)
+    p = tvmffi_i_json_digits(++first, end, &x);
+  digits = p - first;
+  if (digits && !tvmffi_i_json_in_number(p, end) &&
+      (digits <= 18 || tvmffi_i_json_fits(first, p, negative, x))) {
     tvmffi_i_json_set(out, kTVMFFIInt, 0, negative ? 0 - x : x);
     return p;
   }
-  if (*p == '.') {
+  if (p != end && *p == '.') {
     point = ++p;
     p = tvmffi_i_json_digits(p, end, &x);
     power = point - p;
     digits -= power;
   }
+  last = p;
+  if (!digits) return tvmffi_i_json_no_digits(r, start, out);
   if (p != end && (*p == 'e' || *p == 'E')) {
     ++p;
     below = p != end && *p == '-';
     if (p != end && (*p == '-' || *p == '+')) ++p;
     point = p;
-    p = tvmffi_i_json_digits(p, end, &exponent);
-    if (p == point || p - point > 4) goto slow;
-    power += below ? -(int64_t)exponent : (int64_t)exponent;
+    for (; tvmffi_i_is_digit(p, end); ++p)
+      if (exponent < INT64_MAX / 40) exponent = exponent * 10 + (*p - '0');
+    if (p == point) goto wrong;
+    power += below ? -exponent : exponent;
   }
-  if (digits > 19 || tvmffi_i_json_in_number(p, end) ||
-      !tvmffi_i_short_to_double(x, (int)power, &bits))
-    goto slow;
+  if (tvmffi_i_json_in_number(p, end)) goto wrong;
+  if ((digits > 19 || !tvmffi_i_short_to_double(x, power, &bits)) &&
+      !tvmffi_i_digits_to_double(first, last, power, &bits))
+    goto wrong;
   if (negative) bits |= TVMFFI_I_DOUBLE_SIGN;
   tvmffi_i_json_set(out, kTVMFFIFloat, 0, bits);
   return p;
-slow:
-  r->at = start;
-  return tvmffi_i_json_any_number(r, out) ? NULL : r->at;
+wrong:
+  (void)tvmffi_i_json_no_value(r, start);
+  return NULL;
 }
 
-/* Reads a number; gives what follows it, or NULL. */
+/* Reads a number. Returns the end of the number, or NULL on error. */
 TVMFFI_I_ALWAYS_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
                                                         const char *start,
                                                         const char *end,
@@ -545,7 +495,7 @@ TVMFFI_I_ALWAYS_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
   uint64_t x = 0;
 #if defined(TVMFFI_I_BYTES_BEFORE)
   unsigned n;
-  if (end - p > 8) { /* most are short integers, and end a value */
+  if (end - p > 8) { /* fast path: up to eight digits */
     n = tvmffi_i_json_8_digits(p, &x);
     p += n;
     if (n && (*p == ',' || (*p | 32) == '}' || (unsigned char)*p <= ' ')) {
@@ -559,25 +509,21 @@ TVMFFI_I_ALWAYS_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
   return tvmffi_i_json_number_from(r, start, p, x, out);
 }
 
-/* Whether two keys are the same text. One with escapes is an object even if it
-   is short. */
+/* Tells whether two keys have the same characters. A short key is a string
+   object, not a small string, if it had escapes in the text. */
 TVMFFI_I_INLINE int tvmffi_i_json_same_key(const TVMFFIAny *a,
                                            const TVMFFIAny *b) {
-  TVMFFIByteArray x, y;
   if (a->v_uint64 == b->v_uint64 && a->type_index == b->type_index &&
       a->zero_padding == b->zero_padding)
     return 1;
   if (a->type_index == kTVMFFISmallStr && b->type_index == kTVMFFISmallStr)
     return 0;
-  x = tvmffi_any_str(a);
-  y = tvmffi_any_str(b);
-  return x.size == y.size && !memcmp(x.data, y.data, x.size);
+  return tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
 }
 
-/* The functions below make a map of `n` keys and values (owned, each key before
-   its value), which they take, or leave all that is not None to the caller. */
-
-/* A row: upstream's are of up to three entries. */
+/* Makes a map without a hash table, as upstream does for up to three entries.
+   Takes ownership of n/2 keys, each followed by its value. If NULL is returned,
+   the caller still owns `values`. */
 static tvmffi_i_map_object *tvmffi_i_json_row(TVMFFIAny *values, size_t n) {
   tvmffi_i_map_object *m = tvmffi_i_map_new_row(kTVMFFIMap, n / 2);
   tvmffi_i_pair *row, *pair, *last;
@@ -600,18 +546,18 @@ static tvmffi_i_map_object *tvmffi_i_json_row(TVMFFIAny *values, size_t n) {
   return m;
 }
 
-/* The length of a chain that makes the reader sort. A chain of random keys has
-   about ten entries at most; a hundred or more have the same hash only in
-   objects of millions of keys that are much alike. */
+/* If a bucket chain gets longer than this, the reader sorts the keys instead of
+   hashing them. Random keys form chains of about ten entries at most. Longer
+   chains come from an attack, or from millions of very similar keys. */
 enum { TVMFFI_I_JSON_CHAIN_MAX = 128 };
 
-/* Puts an owned key and value, which it takes, into a table that nobody else
-   has. On failure they are still the caller's. *is_long is set if the key's
-   chain has become too long. */
+/* Moves a key and its value into a uniquely referenced map with a hash table.
+   On failure the caller still owns both. Sets *is_long if the key's bucket
+   chain is longer than TVMFFI_I_JSON_CHAIN_MAX. */
 static int tvmffi_i_json_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
                                  TVMFFIAny *value, int *is_long) {
   tvmffi_i_map_key k;
-  tvmffi_i_map_place place = {NULL, 0, TVMFFI_I_MAP_END, 0};
+  tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   tvmffi_i_pair *pair;
   uint64_t hash;
   int code;
@@ -632,7 +578,7 @@ static int tvmffi_i_json_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
   return 0;
 }
 
-/* Empties a table whose entries are somewhere else, and releases its map. */
+/* Releases a map whose entries were moved elsewhere. */
 static void tvmffi_i_json_discard(tvmffi_i_map_object *m) {
   uint64_t i;
   for (i = 0; i < m->num_slots; i += 16)
@@ -641,59 +587,40 @@ static void tvmffi_i_json_discard(tvmffi_i_map_object *m) {
   tvmffi_release(m);
 }
 
-static int tvmffi_i_json_compare_keys(const tvmffi_i_pair *a,
-                                      const tvmffi_i_pair *b) {
-  TVMFFIByteArray x = tvmffi_any_str(&a->key), y = tvmffi_any_str(&b->key);
-  if (x.size != y.size) return x.size < y.size ? -1 : 1;
-  return x.size ? memcmp(x.data, y.data, x.size) : 0;
+/* Tells whether index *a sorts before index *b: by the keys of the two pairs,
+   or by index if the keys are equal. `context` is the array of pairs. */
+static int tvmffi_i_json_key_less(const void *a, const void *b,
+                                  const void *context) {
+  const tvmffi_i_pair *pairs = (const tvmffi_i_pair *)context;
+  const uint64_t i = *(const uint64_t *)a, k = *(const uint64_t *)b;
+  const TVMFFIByteArray x = tvmffi_any_str(&pairs[i].key);
+  const TVMFFIByteArray y = tvmffi_any_str(&pairs[k].key);
+  int order = x.size < y.size ? -1 : x.size > y.size;
+  if (!order && x.size) order = memcmp(x.data, y.data, x.size);
+  return order ? order < 0 : i < k;
 }
 
-/* Sorts the indexes of pairs by their keys (a stable merge sort). Both arrays
-   have room for `n` numbers; gives the one that has the result. */
-static uint64_t *tvmffi_i_json_sort(const tvmffi_i_pair *pairs, size_t n,
-                                    uint64_t *from, uint64_t *to) {
-  uint64_t *swapped;
-  size_t width, first, a, b, middle, end, i;
-  for (i = 0; i < n; ++i) from[i] = i;
-  for (width = 1; width < n; width *= 2) {
-    for (first = 0; first < n; first = end) {
-      a = first;
-      b = middle = n - first < width ? n : first + width;
-      end = n - middle < width ? n : middle + width;
-      for (i = first; i < end; ++i)
-        to[i] = b == end || (a < middle &&
-                             tvmffi_i_json_compare_keys(&pairs[from[a]],
-                                                        &pairs[from[b]]) <= 0)
-                    ? from[a++]
-                    : from[b++];
-    }
-    swapped = from;
-    from = to;
-    to = swapped;
-  }
-  return from;
-}
-
-/* Makes the table of `n` pairs without looking for any key in it: keys that
-   come twice are found by sorting, so the time does not depend on the hashes.
-   Of equal keys the last one counts. Takes the pairs, or leaves all whose key
-   is not None to the caller. */
+/* Makes a map from n pairs. Takes ownership of the pairs. If NULL is returned,
+   the caller still owns those whose key is not None. Sorts to find duplicate
+   keys, so hash collisions cost no time. Of equal keys, the last pair wins. */
 static tvmffi_i_map_object *tvmffi_i_json_sorted_table(tvmffi_i_pair *pairs,
                                                        size_t n) {
-  uint64_t *room = NULL, *sorted, num_slots;
+  uint64_t *sorted = (uint64_t *)tvmffi_i_alloc(n * sizeof(*sorted));
+  uint64_t num_slots;
   tvmffi_i_map_object row = TVMFFI_I_ZERO, *m = NULL;
   size_t i, left = 0;
   int code = 0;
-  if (n <= PTRDIFF_MAX / (2 * sizeof(*room)))
-    room = (uint64_t *)tvmffi_i_alloc(2 * n * sizeof(*room));
-  if (!room) {
+  if (!sorted) {
     (void)tvmffi_i_no_memory();
     return m;
   }
-  sorted = tvmffi_i_json_sort(pairs, n, room, room + n);
+  for (i = 0; i < n; ++i) sorted[i] = i;
+  tvmffi_i_sort(sorted, n, sizeof(*sorted), tvmffi_i_json_key_less, pairs);
   for (i = 0; i + 1 < n; ++i) {
     tvmffi_i_pair *pair = &pairs[sorted[i]];
-    if (tvmffi_i_json_compare_keys(pair, &pairs[sorted[i + 1]]) != 0) continue;
+    if (!tvmffi_i_same_text(tvmffi_any_str(&pair->key),
+                            tvmffi_any_str(&pairs[sorted[i + 1]].key)))
+      continue;
     tvmffi_i_map_drop_pair(pair);
     pair->key = pair->value = tvmffi_none();
   }
@@ -708,17 +635,18 @@ static tvmffi_i_map_object *tvmffi_i_json_sorted_table(tvmffi_i_pair *pairs,
   row.num_slots = left | TVMFFI_I_MAP_IS_ROW;
   for (num_slots = tvmffi_i_map_slots(left); code == 0; num_slots *= 2) {
     m = tvmffi_i_map_new_dense(kTVMFFIMap, num_slots);
-    code = m ? tvmffi_i_map_refill(m, &row, room) : -1;
+    code = m ? tvmffi_i_map_refill(m, &row, sorted) : -1;
     if (m && code <= 0) tvmffi_i_json_discard(m);
   }
-  tvmffi_i_free(room);
+  tvmffi_i_free(sorted);
   if (code < 0) return NULL;
   m->size = left;
   return m;
 }
 
-/* The same for a table that has the first of the pairs already, and for the
-   others. */
+/* Replaces the map `m`, which has a long bucket chain, by a map from
+   tvmffi_i_json_sorted_table. The new map has the entries of m and the pairs of
+   `values` from index `next` to n - 1. Takes ownership of m. */
 TVMFFI_I_NOINLINE tvmffi_i_map_object *tvmffi_i_json_untangle(
     tvmffi_i_map_object *m, TVMFFIAny *values, size_t next, size_t n) {
   tvmffi_i_pair *pairs = (tvmffi_i_pair *)(void *)values;
@@ -738,8 +666,10 @@ TVMFFI_I_NOINLINE tvmffi_i_map_object *tvmffi_i_json_untangle(
   return tvmffi_i_json_sorted_table(pairs, left);
 }
 
-/* A table, as upstream's from four entries on: what a key that comes twice does
-   to the order depends on it. */
+/* Makes a map with a hash table, as upstream does for four or more entries.
+   Duplicate keys count as entries. Takes ownership of n/2 keys, each followed
+   by its value. If NULL is returned, the caller still owns those that are not
+   None. */
 TVMFFI_I_NOINLINE tvmffi_i_map_object *tvmffi_i_json_table(TVMFFIAny *values,
                                                            size_t n) {
   tvmffi_i_map_object *m =
@@ -757,8 +687,8 @@ TVMFFI_I_NOINLINE tvmffi_i_map_object *tvmffi_i_json_table(TVMFFIAny *values,
   return m;
 }
 
-/* Whether a map has these keys, in this order and no others. Its table is of
-   one block. */
+/* Tells whether map `m` has the n/2 keys in `values`, in the same order. The
+   hash table of m must have at most 16 slots. */
 TVMFFI_I_INLINE int tvmffi_i_json_is_shape(const tvmffi_i_map_object *m,
                                            const TVMFFIAny *values, size_t n) {
   const tvmffi_i_map_item *items = tvmffi_i_map_at(m->data, 0);
@@ -772,7 +702,9 @@ TVMFFI_I_INLINE int tvmffi_i_json_is_shape(const tvmffi_i_map_object *m,
   return 1;
 }
 
-/* A table whose keys are where they are in that of `shape`. */
+/* Makes a map with the hash table layout of the template `shape`. Moves the
+   keys and values in `values` into the map. The keys must equal those of
+   `shape`, in the same order. */
 static tvmffi_i_map_object *tvmffi_i_json_like(const tvmffi_i_map_object *shape,
                                                const TVMFFIAny *values) {
   const tvmffi_i_map_item *from = tvmffi_i_map_at(shape->data, 0);
@@ -785,7 +717,7 @@ static tvmffi_i_map_object *tvmffi_i_json_like(const tvmffi_i_map_object *shape,
   m->data = (char *)m + TVMFFI_I_MAP_HEAD;
   m->size = shape->size;
   m->num_slots = shape->num_slots;
-  m->data_deleter = tvmffi_i_map_keep;
+  m->data_deleter = tvmffi_i_map_free_nothing;
   m->fib_shift = shape->fib_shift;
   m->head = shape->head;
   m->tail = shape->tail;
@@ -800,6 +732,9 @@ static tvmffi_i_map_object *tvmffi_i_json_like(const tvmffi_i_map_object *shape,
   return m;
 }
 
+/* Makes a map from n/2 keys, each followed by its value. Takes ownership of
+   `values`. If NULL is returned, the caller still owns those that are not
+   None. */
 static tvmffi_i_map_object *tvmffi_i_json_object(tvmffi_i_json_reader *r,
                                                  TVMFFIAny *values, size_t n) {
   tvmffi_i_map_object **shape, *m;
@@ -819,7 +754,7 @@ static tvmffi_i_map_object *tvmffi_i_json_object(tvmffi_i_json_reader *r,
   return m;
 }
 
-/* Forgets the keys that are known. */
+/* Empties the key cache. */
 static void tvmffi_i_json_forget(tvmffi_i_json_reader *r) {
   r->no_key.next = r->last = &r->no_key;
   r->num_vain = 0;
@@ -827,11 +762,9 @@ static void tvmffi_i_json_forget(tvmffi_i_json_reader *r) {
   memset(r->keys->places, 0, sizeof(r->keys->places));
 }
 
-/* Looks a key up, which is read and stood at p with its colon. One that is
-   known takes its place, as nobody can tell whether a string is shared; another
-   one is learned if there is room. When as many as there is room for were
-   looked up in vain, the reader begins anew; in the end it looks up no more, as
-   the keys of such a text do not come again. */
+/* Looks up a key in the key cache. The key was parsed from the `size` bytes at
+   p. Records that the key follows the previous key. On a hit, replaces *key by
+   the cached string. On a miss, adds the key if an entry is free. */
 TVMFFI_I_NOINLINE void tvmffi_i_json_learn(tvmffi_i_json_reader *r,
                                            const char *p, size_t size,
                                            TVMFFIAny *key) {
@@ -840,11 +773,13 @@ TVMFFI_I_NOINLINE void tvmffi_i_json_learn(tvmffi_i_json_reader *r,
   tvmffi_i_json_keys *keys = r->keys;
   tvmffi_i_json_known *k = NULL;
   size_t i;
+  /* After many misses in a row, empties the cache. After several times, adds no
+     more keys, because the keys of this text do not repeat. */
   if (!keys || r->num_vain == TVMFFI_I_JSON_KEYS) {
     if (r->num_starts == TVMFFI_I_JSON_STARTS) return;
     if (!keys) {
       keys = (tvmffi_i_json_keys *)tvmffi_i_alloc(sizeof(*keys));
-      if (!keys) return; /* it does without them */
+      if (!keys) return; /* the cache is optional */
       keys->n = 0;
       r->keys = keys;
     }
@@ -889,7 +824,8 @@ TVMFFI_I_NOINLINE void tvmffi_i_json_learn(tvmffi_i_json_reader *r,
   if (key->type_index == kTVMFFIStr) tvmffi_retain(key->v_obj);
 }
 
-/* Reads a key and its colon; gives what follows them, or NULL. */
+/* Reads a key and its colon without a guess of the key. Returns the position
+   after the colon, or NULL on error. */
 TVMFFI_I_NOINLINE const char *tvmffi_i_json_new_key(tvmffi_i_json_reader *r,
                                                     const char *start,
                                                     TVMFFIAny *key) {
@@ -912,8 +848,9 @@ TVMFFI_I_NOINLINE const char *tvmffi_i_json_new_key(tvmffi_i_json_reader *r,
   return NULL;
 }
 
-/* The same; compares the text with the key that came next the last time, whose
-   length is known: what follows it is read without waiting for the text. */
+/* Reads a key and its colon. First compares the text with the predicted key:
+   the key that followed the previous key last time. Returns the position after
+   the colon, or NULL on error. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_key(tvmffi_i_json_reader *r,
                                               const char *p, const char *end,
                                               TVMFFIAny *key) {
@@ -930,7 +867,8 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_key(tvmffi_i_json_reader *r,
   return p + k->size;
 }
 
-/* Reads a value that is no array or object; gives what follows it, or NULL. */
+/* Reads a value that is not an array or object. Returns the end of the value,
+   or NULL on error. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_scalar(tvmffi_i_json_reader *r,
                                                  const char *p, const char *end,
                                                  TVMFFIAny *out) {
@@ -953,7 +891,9 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_scalar(tvmffi_i_json_reader *r,
   return tvmffi_i_json_number(r, p, end, out);
 }
 
-/* Makes an array or an object of its values, which it takes. */
+/* Makes an array, or a map if `is_object`, from n values. Takes ownership of
+   the values. If NULL is returned, the caller still owns those that are not
+   None. */
 static TVMFFIObject *tvmffi_i_json_make(tvmffi_i_json_reader *r,
                                         TVMFFIAny *values, size_t n,
                                         int is_object) {
@@ -970,26 +910,22 @@ static TVMFFIObject *tvmffi_i_json_make(tvmffi_i_json_reader *r,
   return &s->base;
 }
 
-TVMFFI_I_SLOW int tvmffi_i_json_grow(tvmffi_i_json_reader *r) {
-  void *values = r->values;
-  TVMFFI_TRY(tvmffi_i_grow_stack(&values, r->num_values, &r->room_values,
-                                 sizeof(*r->values)));
-  r->values = (TVMFFIAny *)values;
-  return 0;
-}
-
-/* Reads all of a text; its value is the only one on the stack then. If it
-   fails, r->num_values of them are to be released. */
+/* Parses the whole text. On success r->values[0] is the result. The reader owns
+   the r->num_values values of its stack, also on failure. */
 static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
   const char *end = r->end, *p = tvmffi_i_json_skip(r->begin, end), *wrong;
   TVMFFIAny *out;
   TVMFFIObject *made;
-  size_t n = 0, open = 0; /* values; where those of the innermost begin */
-  char closer = 0;        /* of the innermost, or 0 */
+  /* n is the number of values on the stack. `open` is the index of the
+     innermost container's first value. */
+  size_t n = 0, open = 0;
+  char closer = 0; /* closing bracket of the innermost container, or 0 */
   for (;;) {
     if (TVMFFI_I_UNLIKELY(n + 2 > r->room_values)) {
-      r->num_values = n;
-      TVMFFI_TRY(tvmffi_i_json_grow(r));
+      out = (TVMFFIAny *)tvmffi_i_larger(r->values, &r->room_values,
+                                         sizeof(*out));
+      if (!out) goto failed;
+      r->values = out;
     }
     out = &r->values[n];
     if (closer == '}') {
@@ -1010,7 +946,7 @@ static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
       ++n;
       p = tvmffi_i_json_skip(p, end);
     }
-    for (;;) { /* ends each array or object whose last value this was */
+    for (;;) { /* closes each container that ends after this value */
       wrong = "Expecting ',' delimiter";
       if (TVMFFI_I_UNLIKELY(!closer)) goto over;
       if (TVMFFI_I_UNLIKELY(p == end)) goto wrong;
@@ -1060,7 +996,7 @@ static void tvmffi_i_json_end_reader(tvmffi_i_json_reader *r) {
   tvmffi_i_text_release(&r->text);
 }
 
-/* Parses a text; *out is owned by the caller. */
+/* Parses JSON text. The caller owns *out. Returns 0, or -1 on error. */
 static int tvmffi_i_json_parse(TVMFFIByteArray text, TVMFFIAny *out) {
   tvmffi_i_json_reader r;
   int code;

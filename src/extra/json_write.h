@@ -13,8 +13,9 @@
 #include "../interface/function.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
-#include "../platform/text.h"
+#include "../platform/vector.h"
 #include "../platform/decimal.h"
+#include "../platform/text.h"
 #include "../core/raise.h"
 #include "../core/string.h"
 #include "../containers/sequence.h"
@@ -22,25 +23,26 @@
 #include "json_read.h"
 
 #if !TVMFFI_NO_EXTRA
-/* A container that is being written (borrowed), and where. */
+/* An open container (borrowed) and the position of its next item. */
 typedef struct {
   const TVMFFIObject *object;
-  uint64_t at; /* an index, or what tvmffi_i_map_after gives */
-  int any;     /* something of it is written */
+  uint64_t at; /* index of the next item, or slot of the next map entry */
+  int any;     /* an item was written: the next one needs a comma */
 } tvmffi_i_json_level;
 
 typedef struct {
   tvmffi_i_text_buffer text;
   tvmffi_i_json_level *levels;
   size_t depth, room;
-  size_t mark; /* of the level that new ones are compared with */
+  size_t mark; /* the level that new levels are compared with */
   int32_t indent;
   int64_t margin;
 } tvmffi_i_json_writer;
 
-/* Looks for cycles (R. Brent, 1980): what is entered is compared with one of
-   the levels around it, that at the highest power of two. Within a cycle that
-   level becomes one of it, and it comes again. */
+/* Finds cycles (R. Brent, 1980). Each container that is entered is compared
+   with one open level, the mark. The mark is the level whose index is the
+   highest power of two. In a cycle, the writer reaches the mark again sooner or
+   later. */
 TVMFFI_I_INLINE void tvmffi_i_mark_entered(size_t *mark, size_t level) {
   if (!(level & (level - 1))) *mark = level;
 }
@@ -48,17 +50,18 @@ TVMFFI_I_INLINE void tvmffi_i_mark_left(size_t *mark, size_t level) {
   if (*mark == level) *mark = level / 2;
 }
 
-/* Whether any of eight bytes is to be escaped. */
+/* Tells whether any byte of a word needs an escape. */
 TVMFFI_I_INLINE int tvmffi_i_json_escapes(uint64_t word) {
   return (tvmffi_i_json_special(word) | tvmffi_i_bytes_are(word, '/') |
           tvmffi_i_bytes_are(word, 0x7F)) != 0;
 }
 
-/* Puts the text from p on, and the quote that ends it. */
+/* Appends the characters from p to `end`, with escapes, and the closing quote.
+   */
 TVMFFI_I_NOINLINE void tvmffi_i_json_put_escaped(tvmffi_i_text_buffer *b,
                                                  const char *p,
                                                  const char *end) {
-  static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
+  const char *names = TVMFFI_I_JSON_ESCAPES, *bytes = TVMFFI_I_JSON_ESCAPED;
   static const char hex[] = "0123456789abcdef";
   const char *from = p;
   char escape[6] = {'\\', 'u', '0', '0', '0', '0'};
@@ -90,11 +93,11 @@ TVMFFI_I_NOINLINE void tvmffi_i_json_put_escaped(tvmffi_i_text_buffer *b,
   tvmffi_i_text_char(b, '"');
 }
 
-/* Eight bytes at a time are copied as they are looked at, the last ones with
-   some of those before them. */
+/* Appends a string in quotes. Copies and checks eight bytes at a time. The last
+   eight bytes may overlap bytes that were copied before. */
 static void tvmffi_i_json_put_string(tvmffi_i_text_buffer *b,
                                      TVMFFIByteArray s) {
-  char *at = tvmffi_i_text_room(b, s.size + 2);
+  char *at = tvmffi_i_text_reserve(b, s.size + 2);
   uint64_t word;
   size_t i;
   if (!at) return;
@@ -119,36 +122,45 @@ static void tvmffi_i_json_put_string(tvmffi_i_text_buffer *b,
   b->size += s.size + 1;
 }
 
-/* A string (borrowed). A short one is looked at and copied as a word. */
-TVMFFI_I_INLINE void tvmffi_i_json_put_text(tvmffi_i_text_buffer *b,
-                                            const TVMFFIAny *text) {
+/* Appends a small string that needs no escapes, by one 8-byte store. Puts a
+   comma before the string if `comma` is 1, and a colon after it if `colon` is
+   1. For any other string, appends nothing and returns 0. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_json_put_short(tvmffi_i_text_buffer *b,
+                                                   const TVMFFIAny *text,
+                                                   int comma, int colon) {
 #if defined(TVMFFI_I_BYTES_BEFORE)
   uint64_t word = text->v_uint64, n = text->small_str_len;
   char *at;
-  if (text->type_index == kTVMFFISmallStr && n < 8 &&
-      !tvmffi_i_json_escapes(word | UINT64_MAX / 255 * ' ' << 8 * n)) {
-    at = tvmffi_i_text_room(b, 9);
-    if (!at) return;
-    *at = '"';
-    memcpy(at + 1, &word, 8);
-    at[n + 1] = '"';
-    b->size += (size_t)n + 2;
-    return;
-  }
+  if (text->type_index != kTVMFFISmallStr || n >= 8 ||
+      tvmffi_i_json_escapes(word | UINT64_MAX / 255 * ' ' << 8 * n))
+    return 0;
+  at = tvmffi_i_text_reserve(b, 12);
+  if (!at) return 1;
+  *at = ',';
+  at += comma;
+  *at = '"';
+  memcpy(at + 1, &word, 8);
+  at[n + 1] = '"';
+  at[n + 2] = ':';
+  b->size += (size_t)n + 2 + (size_t)(comma + colon);
+  return 1;
+#else
+  (void)b, (void)text, (void)comma, (void)colon;
+  return 0;
 #endif
-  tvmffi_i_json_put_string(b, tvmffi_any_str(text));
 }
 
-TVMFFI_I_INLINE void tvmffi_i_json_put_int(tvmffi_i_text_buffer *b, int64_t x) {
-  char *at = tvmffi_i_text_room(b, 24);
-  if (at) b->size += tvmffi_i_print_int(at, x);
+TVMFFI_I_INLINE void tvmffi_i_json_put_text(tvmffi_i_text_buffer *b,
+                                            const TVMFFIAny *text) {
+  if (!tvmffi_i_json_put_short(b, text, 0, 0))
+    tvmffi_i_json_put_string(b, tvmffi_any_str(text));
 }
 
 TVMFFI_I_NOINLINE void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b,
                                                 uint64_t bits) {
   uint64_t size = bits & ~TVMFFI_I_DOUBLE_SIGN, whole;
   int exponent = (int)(size >> 52) - 1023;
-  char *at = tvmffi_i_text_room(b, 48);
+  char *at = tvmffi_i_text_reserve(b, 48);
   if (!at) return;
   if (size > TVMFFI_I_DOUBLE_INFINITY) {
     tvmffi_i_text_put(b, "NaN", 3);
@@ -162,22 +174,24 @@ TVMFFI_I_NOINLINE void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b,
     tvmffi_i_text_put(b, "Infinity", 8);
     return;
   }
-  /* A whole number below 2^53 is told from an integer by its ".0". */
+  /* A whole number below 2^53 is written with ".0", to tell it from an integer.
+     */
   whole = (size & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
   if (!size || (exponent >= 0 && exponent <= 52 &&
                 !(whole & (((uint64_t)1 << (52 - exponent)) - 1)))) {
-    tvmffi_i_json_put_int(b, size ? (int64_t)(whole >> (52 - exponent)) : 0);
+    tvmffi_i_text_int(b, size ? (int64_t)(whole >> (52 - exponent)) : 0);
     tvmffi_i_text_put(b, ".0", 2);
     return;
   }
-  b->size += tvmffi_i_print_double(at, size);
+  b->size += tvmffi_i_print_double(at, size, 17);
 }
 
-/* What stands before an item: a comma, and a line. */
+/* Appends a comma if `comma` is 1. With indentation, also appends a line end
+   and spaces. */
 TVMFFI_I_INLINE void tvmffi_i_json_put_line(tvmffi_i_json_writer *w,
                                             int comma) {
   size_t margin = w->indent && w->margin > 0 ? (size_t)w->margin : 0;
-  char *at = tvmffi_i_text_room(&w->text, margin + 2);
+  char *at = tvmffi_i_text_reserve(&w->text, margin + 2);
   if (!at) return;
   *at = ',';
   at += comma;
@@ -188,27 +202,10 @@ TVMFFI_I_INLINE void tvmffi_i_json_put_line(tvmffi_i_json_writer *w,
   w->text.size += (size_t)(at + margin - (w->text.data + w->text.size));
 }
 
-/* What stands before a value of a map, with the key, which is a text. A short
-   one on the same line is put there at once. */
+/* Appends the separator, the key (a string) and the colon of a map entry. */
 TVMFFI_I_INLINE void tvmffi_i_json_put_key(tvmffi_i_json_writer *w,
                                            const TVMFFIAny *key, int comma) {
-#if defined(TVMFFI_I_BYTES_BEFORE)
-  uint64_t word = key->v_uint64, n = key->small_str_len;
-  char *at;
-  if (key->type_index == kTVMFFISmallStr && n < 8 && !w->indent &&
-      !tvmffi_i_json_escapes(word | UINT64_MAX / 255 * ' ' << 8 * n)) {
-    at = tvmffi_i_text_room(&w->text, 12);
-    if (!at) return;
-    *at = ',';
-    at += comma;
-    *at = '"';
-    memcpy(at + 1, &word, 8);
-    at[n + 1] = '"';
-    at[n + 2] = ':';
-    w->text.size += (size_t)n + 3 + (size_t)comma;
-    return;
-  }
-#endif
+  if (!w->indent && tvmffi_i_json_put_short(&w->text, key, comma, 1)) return;
   tvmffi_i_json_put_line(w, comma);
   tvmffi_i_json_put_text(&w->text, key);
   tvmffi_i_text_char(&w->text, ':');
@@ -239,7 +236,8 @@ static void tvmffi_i_json_leave(tvmffi_i_json_writer *w, char end) {
   tvmffi_i_text_char(&w->text, end);
 }
 
-/* Writes a value, or the beginning of a container. */
+/* Appends a scalar. For a container, appends the opening bracket and makes the
+   container the innermost level. */
 TVMFFI_I_INLINE int tvmffi_i_json_put(tvmffi_i_json_writer *w,
                                       const TVMFFIAny *value) {
   switch (value->type_index) {
@@ -250,7 +248,7 @@ TVMFFI_I_INLINE int tvmffi_i_json_put(tvmffi_i_json_writer *w,
       else
         tvmffi_i_text_put(&w->text, "false", 5);
       return 0;
-    case kTVMFFIInt: tvmffi_i_json_put_int(&w->text, value->v_int64); return 0;
+    case kTVMFFIInt: tvmffi_i_text_int(&w->text, value->v_int64); return 0;
     case kTVMFFIFloat:
       tvmffi_i_json_put_double(&w->text, value->v_uint64);
       return 0;
@@ -265,8 +263,9 @@ TVMFFI_I_INLINE int tvmffi_i_json_put(tvmffi_i_json_writer *w,
                        tvmffi_i_type_key(value->type_index));
 }
 
-/* Goes on in the innermost container: writes its next key and gives its next
-   value (borrowed), or ends it and gives NULL. */
+/* Sets *next to the next value (borrowed) in the innermost container. First
+   appends the separator and the key. At the end, appends the closing bracket
+   and sets *next to NULL. */
 TVMFFI_I_INLINE int tvmffi_i_json_next(tvmffi_i_json_writer *w,
                                        const TVMFFIAny **next) {
   tvmffi_i_json_level *level = &w->levels[w->depth - 1];
@@ -297,8 +296,8 @@ TVMFFI_I_INLINE int tvmffi_i_json_next(tvmffi_i_json_writer *w,
   return 0;
 }
 
-/* Appends a value to the text; what the writer allocated is freed by
-   tvmffi_i_json_end. */
+/* Appends a value and everything it contains. The caller frees the writer's
+   memory. */
 static int tvmffi_i_json_write(tvmffi_i_json_writer *w,
                                const TVMFFIAny *value) {
   for (;;) {
@@ -306,12 +305,12 @@ static int tvmffi_i_json_write(tvmffi_i_json_writer *w,
     if (!w->depth || w->text.failed) break;
     TVMFFI_TRY(tvmffi_i_json_next(w, &value));
   }
-  w->depth = 0; /* levels are left when the text found no memory */
+  w->depth = 0; /* not 0 yet if memory ran out */
   return 0;
 }
 
-/* Makes the text a string object, even of a short one: so does upstream, and
-   Python sees it. The buffer is empty afterwards. */
+/* Moves the text into a string object and empties the buffer. As in upstream,
+   even a short text becomes an object: Python code sees the difference. */
 static int tvmffi_i_text_take_object(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
   int code;
   if (b->failed || b->size >= sizeof(out->v_bytes))
@@ -321,7 +320,8 @@ static int tvmffi_i_text_take_object(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
   return code;
 }
 
-/* Makes the text a string, owned by the caller, unless `code` is an error's. */
+/* Frees the writer's memory. If `code` is 0, sets *out to the text (owned by
+   the caller). Returns `code`, or the code of a new error. */
 static int tvmffi_i_json_end(tvmffi_i_json_writer *w, int code,
                              TVMFFIAny *out) {
   if (!code) code = tvmffi_i_text_take_object(&w->text, out);
@@ -330,7 +330,8 @@ static int tvmffi_i_json_end(tvmffi_i_json_writer *w, int code,
   return code;
 }
 
-/* Upstream cuts what does not fit an int, and says nothing. */
+/* Defines the type of the parameter `indent`: an int, or None for 0. Truncates
+   the int to 32 bits, as upstream does. */
 TVMFFI_I_TYPE(i_optional_int, int32_t, "Optional<int>",
               "{\"type\":\"Optional\",\"args\":[{\"type\":\"int\"}]}")
 TVMFFI_I_GET(i_optional_int) {
@@ -339,10 +340,17 @@ TVMFFI_I_GET(i_optional_int) {
              ? 0
              : TVMFFI_I_MISMATCH;
 }
+
+/* Parses JSON text. An object becomes a map with string keys, in the order of
+   the text. Raises ValueError with the position of the first error. */
 TVMFFI_FUNC(i_json_parse, any, (str, text)) {
   return tvmffi_i_json_parse(text, tvmffi_result);
 }
 
+/* Returns a value as JSON text: on one line if `indent` is None or 0, otherwise
+   with `indent` spaces for each level. Accepts None, bool, int, float, strings,
+   arrays, lists, and maps with string keys. Raises ValueError for other values,
+   and for a list that contains itself. */
 TVMFFI_FUNC(i_json_stringify, str, (i_view, value), (i_optional_int, indent)) {
   tvmffi_i_json_writer w;
   TVMFFIAny owned;

@@ -21,15 +21,17 @@
 #include "../containers/equal.h"
 #include "../containers/sequence.h"
 #include "../containers/map_lookup.h"
-#include "graph.h"
+#include "../graph/cursor.h"
+#include "../graph/traversal.h"
 #include "hook.h"
 #include "recursive_hash.h"
 
 #if !TVMFFI_NO_EXTRA
 #define TVMFFI_I_SIGN(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* Bytes are compared as `char` has them, signed on most machines, as upstream
-   does (memncmp of string.h). */
+/* Compares strings by their bytes as plain `char`, like memncmp of upstream's
+   string.h. On most machines `char` is signed, so bytes from 128 on come first.
+   */
 static int tvmffi_i_text_sign(TVMFFIByteArray a, TVMFFIByteArray b) {
   size_t i = 0, n = a.size < b.size ? a.size : b.size;
   if (n && memcmp(a.data, b.data, n) != 0) {
@@ -48,7 +50,8 @@ static int tvmffi_i_shape_sign(const TVMFFIObject *a, const TVMFFIObject *b) {
   return TVMFFI_I_SIGN(x->size, y->size);
 }
 
-/* Two integers, of which one at least is big. */
+/* Returns the order of two integers, each an int or a big integer: -1, 0 or 1.
+   */
 static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
   TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
   TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
@@ -64,13 +67,14 @@ static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
   return 0;
 }
 
-/* The order of floating-point numbers as one of integers; both zeros are 0. */
+/* Converts the bits of a double to an integer with the same order. Both zeros
+   become 0. The double must not be NaN. */
 TVMFFI_I_INLINE int64_t tvmffi_i_float_rank(uint64_t bits) {
   int64_t size = (int64_t)(bits << 1 >> 1);
   return bits >> 63 ? -size : size;
 }
 
-/* Compares two values of one type that are no objects. */
+/* Compares two values of the same type that are not objects. */
 static int tvmffi_i_compare_plain(const tvmffi_i_graph *g, const TVMFFIAny *a,
                                   const TVMFFIAny *b, int *sign) {
   switch (a->type_index) {
@@ -109,8 +113,8 @@ TVMFFI_I_SLOW int tvmffi_i_cannot_order_maps(void) {
   return tvmffi_i_fail("TypeError", "Cannot order Map/Dict values");
 }
 
-/* Compares two objects of a type that has a hook; gives 1, 0 if it has none, or
-   an error's code. */
+/* Compares two objects by the hook of their type. Returns 1 with *sign set, 0
+   if the type has no hook, or an error code. */
 static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
                                  TVMFFIObject *b, int *sign) {
   const TVMFFIAny *hook = NULL;
@@ -136,8 +140,8 @@ static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
   return 1;
 }
 
-/* Compares two values that need no frame; gives 1, 0 for two that do, or an
-   error's code. */
+/* Compares two values that need no stack frame. Returns 1 with *sign set, 0 if
+   the values need a stack frame for their children, or an error code. */
 static int tvmffi_i_compare_leaf(tvmffi_i_graph *g, const TVMFFIAny *a,
                                  const TVMFFIAny *b, int *sign) {
   int32_t i = a->type_index, j = b->type_index;
@@ -191,8 +195,8 @@ static int tvmffi_i_compare_leaf(tvmffi_i_graph *g, const TVMFFIAny *a,
   return tvmffi_i_compare_hook(g, a->v_obj, b->v_obj, sign);
 }
 
-/* Tells whether two maps have the same keys in the same order, as far as that
-   can be seen without a look-up. */
+/* Tells whether two maps have equal keys in the same order. Runs no hook:
+   objects other than strings and bytes must be identical. */
 static int tvmffi_i_are_in_step(const TVMFFIObject *map,
                                 const TVMFFIObject *other) {
   uint64_t i = tvmffi_i_map_begin(map), j = tvmffi_i_map_begin(other);
@@ -210,40 +214,43 @@ static int tvmffi_i_are_in_step(const TVMFFIObject *map,
   return 1;
 }
 
-/* Looks a key of a pair's first map up in the other one. The frame holds it
-   meanwhile: a type's own equality may take it out of its map. */
-static const TVMFFIAny *tvmffi_i_lookup_held(tvmffi_i_graph_frame *f,
-                                             const TVMFFIAny *key) {
+/* Looks up a key of the first map in the second map, f->other. f->held retains
+   the key, because the key's equality function may remove the key from its map.
+   */
+static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_graph_frame *f,
+                                                 const TVMFFIAny *key) {
   TVMFFIAny held = tvmffi_i_copy_owned(key);
-  tvmffi_any_release(&f->field[0]);
-  f->field[0] = held;
-  return tvmffi_i_map_lookup(f->other, &f->field[0]);
+  tvmffi_any_release(&f->held);
+  f->held = held;
+  return tvmffi_i_map_lookup(f->other, &f->held);
 }
 
-/* Tells whether each key of a map is in the other one, which has as many. */
+/* Returns 1 if the second map, f->other, has every key of the first map, 0 if
+   not, or -1 on error. Both maps have the same size. */
 static int tvmffi_i_has_keys(tvmffi_i_graph_frame *f) {
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
-  uint64_t at = f->at;
-  for (; (pair = tvmffi_i_map_pair(f->object, at)) != NULL;
-       at = tvmffi_i_map_after(f->object, at)) {
-    value = tvmffi_i_lookup_held(f, &pair->key);
+  uint64_t at = f->c.at;
+  for (; (pair = tvmffi_i_map_pair(f->c.object, at)) != NULL;
+       at = tvmffi_i_map_after(f->c.object, at)) {
+    value = tvmffi_i_lookup_retained(f, &pair->key);
     if (value == &tvmffi_i_map_failed) return -1;
     if (!value) return 0;
   }
   return 1;
 }
 
-/* Begins a pair of objects; gives 1 for maps whose keys differ, else a code. */
+/* Pushes a stack frame for two objects and returns 0. If the objects are maps
+   with different keys, returns 1 or an error code instead. */
 static int tvmffi_i_compare_push(tvmffi_i_graph *g, TVMFFIObject *a,
                                  TVMFFIObject *b, uint32_t own) {
   int32_t index = a->type_index;
   int same = 0;
   TVMFFI_TRY(tvmffi_i_push_graph(g, a, b, own));
-  if (index != kTVMFFIMap && index != kTVMFFIDict) return 0;
+  if (!tvmffi_i_is_map_type(index)) return 0;
   if (tvmffi_i_map_size(a) == tvmffi_i_map_size(b)) {
     tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-    f->other_at = tvmffi_i_map_begin(b);
+    f->of.compare.at = tvmffi_i_map_begin(b);
     f->in_step = (unsigned char)tvmffi_i_are_in_step(a, b);
     same = f->in_step ? 1 : tvmffi_i_has_keys(f);
   }
@@ -253,75 +260,83 @@ static int tvmffi_i_compare_push(tvmffi_i_graph *g, TVMFFIObject *a,
   return g->is_equality ? 1 : tvmffi_i_cannot_order_maps();
 }
 
-/* Gives what a key has in the other map of a pair. */
+/* Sets *value to the value (borrowed) of a key in the second map, f->other.
+   Raises RuntimeError if the key was removed during the comparison. */
 static int tvmffi_i_value_at_key(tvmffi_i_graph_frame *f, const TVMFFIAny *key,
                                  const TVMFFIAny **value) {
   const tvmffi_i_pair *pair;
   *value = NULL;
   if (f->in_step) {
-    pair = tvmffi_i_map_pair(f->other, f->other_at);
-    f->other_at = tvmffi_i_map_after(f->other, f->other_at);
+    pair = tvmffi_i_map_pair(f->other, f->of.compare.at);
+    f->of.compare.at = tvmffi_i_map_after(f->other, f->of.compare.at);
     if (pair) *value = &pair->value;
   } else {
-    *value = tvmffi_i_lookup_held(f, key);
+    *value = tvmffi_i_lookup_retained(f, key);
   }
   if (*value == &tvmffi_i_map_failed) return -1;
   if (*value) return 0;
   return tvmffi_i_fail("RuntimeError", "A map has changed while compared");
 }
 
-/* Gives the next two values of a pair, NULL at its end. */
+/* Sets *a and *b to the next two values to compare (borrowed), or *a to NULL at
+   the end. */
 static int tvmffi_i_next_pair(tvmffi_i_graph *g, tvmffi_i_graph_frame *f,
                               const TVMFFIAny **a, const TVMFFIAny **b) {
   const TVMFFISeqCell *other;
-  int32_t index = f->object->type_index;
-  *b = &f->field[1];
-  if (index == kTVMFFIArray || index == kTVMFFIList) {
-    other = TVMFFI_I_CELL(TVMFFISeqCell, f->other);
-    *a = NULL;
-    if (f->at >= (uint64_t)other->size) return 0;
-    *b = (const TVMFFIAny *)other->data + f->at;
-    return tvmffi_i_next_child(g, f, a);
-  }
-  if (index != kTVMFFIMap && index != kTVMFFIDict)
-    return tvmffi_i_next_child(g, f, a);
-  TVMFFI_TRY(tvmffi_i_next_child(g, f, a));
+  uint64_t at = f->c.at;
+  TVMFFI_TRY(tvmffi_i_next_child(&f->c, g->skip, &f->held, a));
   if (!*a) return 0;
-  TVMFFI_TRY(tvmffi_i_value_at_key(f, *a, b));
-  return tvmffi_i_next_child(g, f, a);
+  if (tvmffi_i_is_sequence_type(f->other->type_index)) {
+    other = TVMFFI_I_CELL(TVMFFISeqCell, f->other);
+    if (at < (uint64_t)other->size)
+      *b = (const TVMFFIAny *)other->data + at;
+    else
+      *a = NULL;
+    return 0;
+  }
+  if (tvmffi_i_is_map_type(f->other->type_index)) {
+    TVMFFI_TRY(tvmffi_i_value_at_key(f, *a, b));
+    *a = tvmffi_i_next_in_container(&f->c);
+    return 0;
+  }
+  *b = &f->of.compare.held;
+  tvmffi_any_release(&f->of.compare.held);
+  return f->c.field->getter(tvmffi_i_at(f->other, f->c.field),
+                            &f->of.compare.held);
 }
 
-/* Ends a comparison before its end, with a sign other than 0. Maps have no
-   order, not even by what they hold. */
+/* Pops the frames above depth `base` after a difference was found. Unless only
+   equality counts, raises TypeError if a popped frame is a map, because maps
+   have no order. */
 static int tvmffi_i_compare_differ(tvmffi_i_graph *g, size_t base) {
   int has_maps = 0;
   while (g->frames.depth > base) {
     const TVMFFIObject *o =
-        TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames)->object;
-    has_maps |= o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict;
+        TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames)->c.object;
+    has_maps |= tvmffi_i_is_map_type(o->type_index);
     (void)tvmffi_i_pop_graph(g);
   }
   return has_maps && !g->is_equality ? tvmffi_i_cannot_order_maps() : 0;
 }
 
-/* Ends a pair that is equal as far as it went; gives which is longer. What is
-   equal need not be compared again, but for a hook: it may tell of a pair as
-   equal that is not, whose parts then are wrongly taken as equal. */
+/* Pops the frame of two objects whose common children are equal. Returns the
+   order of their lengths. Marks equal objects as done, unless a hook runs.
+   While a hook runs, equality is provisional: it assumes that the objects of
+   the hook are equal. */
 static int tvmffi_i_compare_pop(tvmffi_i_graph *g) {
   const tvmffi_i_graph_frame *f =
       TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-  int32_t index = f->object->type_index;
   tvmffi_i_seen *s;
   int sign = 0;
-  if (index == kTVMFFIArray || index == kTVMFFIList)
-    sign = TVMFFI_I_SIGN(TVMFFI_I_CELL(TVMFFISeqCell, f->object)->size,
+  if (tvmffi_i_is_sequence_type(f->c.object->type_index))
+    sign = TVMFFI_I_SIGN(TVMFFI_I_CELL(TVMFFISeqCell, f->c.object)->size,
                          TVMFFI_I_CELL(TVMFFISeqCell, f->other)->size);
   s = tvmffi_i_pop_graph(g);
   if (s && !sign && !g->nested) s->state = TVMFFI_I_DONE;
   return sign;
 }
 
-/* Compares two values with all that they hold. */
+/* Compares two values and everything they contain. */
 static int tvmffi_i_compare_all(tvmffi_i_graph *g, const TVMFFIAny *a,
                                 const TVMFFIAny *b, uint32_t own, int *sign) {
   size_t base = g->frames.depth;
@@ -359,9 +374,7 @@ static int tvmffi_i_compare_back(void *self, int kind, const TVMFFIAny *args,
   if (!g) return -1;
   base = g->frames.depth;
   code = tvmffi_i_compare_all(g, &values[0], &values[1], 0, sign);
-  while (g->frames.depth > base) (void)tvmffi_i_pop_graph(g);
-  tvmffi_any_release(&values[0]);
-  tvmffi_any_release(&values[1]);
+  tvmffi_i_end_callback(g, base, values);
   return code;
 }
 
@@ -383,26 +396,24 @@ static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
   return 0;
 }
 
-/* Gives whether a is less than b (negative), equal (0) or greater; with
-   `is_equality` only whether they are equal. */
+/* Compares two values. Like memcmp, sets *sign to a negative number, 0 or a
+   positive number. With `is_equality`, any number but 0 means different. */
 static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
                             int is_equality, int *sign) {
   tvmffi_i_graph_frame room[8];
-  tvmffi_i_graph g = TVMFFI_I_ZERO;
+  tvmffi_i_graph g;
   TVMFFIAny x, y;
   int code;
-  tvmffi_i_stack_open(&g.frames, room, sizeof(room));
-  g.name = "RecursiveCompare";
-  g.skip = kTVMFFIFieldFlagBitMaskCompareOff;
+  tvmffi_i_graph_open(&g, "RecursiveCompare", kTVMFFIFieldFlagBitMaskCompareOff,
+                      room, sizeof(room));
   g.is_equality = is_equality;
-  tvmffi_i_start_types();
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(a, &x));
   code = TVMFFIAnyViewToOwnedAny(b, &y);
   if (!code) {
     code = tvmffi_i_compare_all(&g, &x, &y, 2, sign);
     tvmffi_any_release(&y);
   }
-  tvmffi_i_end_graph(&g);
+  tvmffi_i_graph_close(&g);
   tvmffi_any_release(&x);
   return code;
 }
@@ -413,9 +424,20 @@ static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
     TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign)); \
     TVMFFI_RETURN(sign op 0);                                 \
   }
+/* Tells whether two values are equal, with everything they contain. */
 TVMFFI_I_COMPARE(eq, 1, ==)
+/* Tells whether a value is less than another value. Children are compared in
+   order, as Python compares tuples. None is less than any other value. Raises
+   TypeError if the first difference is between different types, inside a map,
+   or at a NaN. */
 TVMFFI_I_COMPARE(lt, 0, <)
+/* Tells whether a value is less than or equal to another. Order and errors are
+   those of ffi.RecursiveLt. */
 TVMFFI_I_COMPARE(le, 0, <=)
+/* Tells whether a value is greater than another. Order and errors are those of
+   ffi.RecursiveLt. */
 TVMFFI_I_COMPARE(gt, 0, >)
+/* Tells whether a value is greater than or equal to another. Order and errors
+   are those of ffi.RecursiveLt. */
 TVMFFI_I_COMPARE(ge, 0, >=)
 #endif

@@ -13,11 +13,13 @@
 #include "../interface/mismatch.h"
 #include "../interface/function.h"
 #include "../platform/stack.h"
+#include "../platform/vector.h"
+#include "../platform/sort.h"
 #include "../core/raise.h"
 #include "../core/type_table.h"
 #include "../containers/equal.h"
-#include "../graph/find_device.h"
-#include "graph.h"
+#include "../graph/cursor.h"
+#include "../graph/traversal.h"
 #include "hook.h"
 
 #if !TVMFFI_NO_EXTRA
@@ -25,13 +27,13 @@ TVMFFI_I_INLINE int tvmffi_i_is_nan(uint64_t bits) {
   return bits << 1 > (uint64_t)2047 << 53;
 }
 
-/* Equal numbers have equal hashes: both zeros, and all that are none. */
+/* Returns the same hash for both zeros, and one hash for all NaNs. */
 static uint64_t tvmffi_i_hash_float(uint64_t bits) {
   if (bits << 1 == 0) return 0;
   return tvmffi_i_is_nan(bits) ? (uint64_t)0x7FF8 << 48 : bits;
 }
 
-/* Gives the hash of a value that is no object. */
+/* Returns the hash of a value that is not an object. */
 static uint64_t tvmffi_i_hash_plain(const TVMFFIAny *value) {
   uint64_t h = (uint64_t)(int64_t)value->type_index;
   switch (value->type_index) {
@@ -68,8 +70,8 @@ static uint64_t tvmffi_i_hash_shape(const TVMFFIObject *o) {
   return h;
 }
 
-/* Gives the hash of a value that needs no frame and 1, 0 for one that does, or
-   an error's code. */
+/* Hashes a value that needs no stack frame. Returns 1 with *hash set, 0 if the
+   value needs a stack frame for its children, or an error code. */
 static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
                               uint64_t *hash) {
   int32_t index = value->type_index;
@@ -109,7 +111,7 @@ static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
         tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_HASH, o, NULL, &result));
     if (tvmffi_i_get_int64(&result, &got))
       return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_HASH);
-    place = tvmffi_i_seen_place(g, o, NULL);
+    place = tvmffi_i_seen_of(g, o, NULL);
     place->state = TVMFFI_I_DONE;
     place->value = *hash = (uint64_t)got;
     return 1;
@@ -132,74 +134,47 @@ static int tvmffi_i_hash_push(tvmffi_i_graph *g, TVMFFIObject *o,
   uint64_t size;
   TVMFFI_TRY(tvmffi_i_push_graph(g, o, NULL, own));
   f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-  f->begin = g->num_hashes;
-  f->hash = f->walk.type->type_key_hash;
+  f->of.hash.begin = g->num_hashes;
+  f->of.hash.sum = f->c.fields.type->type_key_hash;
   if (!tvmffi_i_is_container(o->type_index)) return 0;
-  size = o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict
+  size = tvmffi_i_is_map_type(o->type_index)
              ? (uint64_t)tvmffi_i_map_size(o)
              : (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, o)->size;
-  f->hash = tvmffi_i_hash_combine(f->hash, size);
+  f->of.hash.sum = tvmffi_i_hash_combine(f->of.hash.sum, size);
   return 0;
 }
 
-/* Puts the hash of a child into that of its object. A map's entries are put
-   together at its end, as their order does not count. */
+/* Combines the hash of a child into the hash of the top frame. For a map, adds
+   the hash of each entry to g->hashes. tvmffi_i_hash_pop sorts these hashes,
+   because the order of entries does not count. */
 static int tvmffi_i_hash_feed(tvmffi_i_graph *g, uint64_t hash) {
   tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-  uint64_t *larger;
-  switch (f->object->type_index) {
+  switch (f->c.object->type_index) {
     case kTVMFFIArray:
-    case kTVMFFIList: hash = tvmffi_i_hash_combine(hash, f->at - 1); break;
+    case kTVMFFIList: hash = tvmffi_i_hash_combine(hash, f->c.at - 1); break;
     case kTVMFFIMap:
     case kTVMFFIDict:
-      if (f->is_value) {
-        f->key_hash = hash;
+      if (f->c.on_value) {
+        f->of.hash.key = hash;
         return 0;
       }
-      if (g->num_hashes == g->hash_capacity) {
-        larger = (uint64_t *)tvmffi_i_larger(g->hashes, &g->hash_capacity,
-                                             sizeof(*larger));
-        if (!larger) return -1;
-        g->hashes = larger;
-      }
-      g->hashes[g->num_hashes++] = tvmffi_i_hash_combine(f->key_hash, hash);
+      TVMFFI_I_PUSH_ROOM(uint64_t, g->hashes, g->num_hashes, g->hash_capacity);
+      g->hashes[g->num_hashes++] = tvmffi_i_hash_combine(f->of.hash.key, hash);
       return 0;
     default: break;
   }
-  f->hash = tvmffi_i_hash_combine(f->hash, hash);
+  f->of.hash.sum = tvmffi_i_hash_combine(f->of.hash.sum, hash);
   return 0;
-}
-
-static void tvmffi_i_sift(uint64_t *heap, size_t i, size_t n) {
-  uint64_t x = heap[i];
-  size_t child;
-  while ((child = 2 * i + 1) < n) {
-    if (child + 1 < n && heap[child] < heap[child + 1]) ++child;
-    if (heap[child] <= x) break;
-    heap[i] = heap[child];
-    i = child;
-  }
-  heap[i] = x;
-}
-
-static void tvmffi_i_sort(uint64_t *items, size_t n) {
-  size_t i;
-  for (i = n / 2; i--;) tvmffi_i_sift(items, i, n);
-  while (n > 1) {
-    uint64_t last = items[--n];
-    items[n] = items[0];
-    items[0] = last;
-    tvmffi_i_sift(items, 0, n);
-  }
 }
 
 static uint64_t tvmffi_i_hash_pop(tvmffi_i_graph *g) {
   tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-  uint64_t hash = f->hash;
-  size_t i, begin = f->begin;
+  uint64_t hash = f->of.hash.sum;
+  size_t i, begin = f->of.hash.begin;
   tvmffi_i_seen *s;
   if (g->num_hashes > begin) {
-    tvmffi_i_sort(g->hashes + begin, g->num_hashes - begin);
+    tvmffi_i_sort(g->hashes + begin, g->num_hashes - begin, sizeof(hash),
+                  tvmffi_i_word_less, NULL);
     for (i = begin; i < g->num_hashes; ++i)
       hash = tvmffi_i_hash_combine(hash, g->hashes[i]);
     g->num_hashes = begin;
@@ -212,7 +187,7 @@ static uint64_t tvmffi_i_hash_pop(tvmffi_i_graph *g) {
   return hash;
 }
 
-/* Gives the hash of a value with all that it holds. */
+/* Hashes a value and everything it contains. */
 static int tvmffi_i_hash_all(tvmffi_i_graph *g, const TVMFFIAny *value,
                              uint32_t own, uint64_t *hash) {
   size_t base = g->frames.depth;
@@ -222,7 +197,7 @@ static int tvmffi_i_hash_all(tvmffi_i_graph *g, const TVMFFIAny *value,
   for (;;) {
     tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
     const TVMFFIAny *child;
-    TVMFFI_TRY(tvmffi_i_next_child(g, f, &child));
+    TVMFFI_TRY(tvmffi_i_next_child(&f->c, g->skip, &f->held, &child));
     if (!child) {
       *hash = tvmffi_i_hash_pop(g);
       if (g->frames.depth == base) return 0;
@@ -251,26 +226,28 @@ static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
   base = g->frames.depth;
   num_hashes = g->num_hashes;
   code = tvmffi_i_hash_all(g, &values[0], 0, &hash);
-  while (g->frames.depth > base) (void)tvmffi_i_pop_graph(g);
+  tvmffi_i_end_callback(g, base, values);
   g->num_hashes = num_hashes;
-  tvmffi_any_release(&values[0]);
   if (!code) *result = tvmffi_int((int64_t)hash);
   return code;
 }
 
+/* Returns a hash of a value and everything it contains. Values that are equal
+   by ffi.RecursiveEq have equal hashes. Raises ValueError for an object whose
+   type has the attribute __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. */
 TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
   tvmffi_i_graph_frame room[8];
-  tvmffi_i_graph g = TVMFFI_I_ZERO;
+  tvmffi_i_graph g;
   TVMFFIAny owned;
   uint64_t hash = 0;
   int code;
-  tvmffi_i_stack_open(&g.frames, room, sizeof(room));
-  g.name = "ObjectGraphDFS";
-  g.skip = kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff;
-  tvmffi_i_start_types();
+  tvmffi_i_graph_open(
+      &g, "ObjectGraphDFS",
+      kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff, room,
+      sizeof(room));
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
-  tvmffi_i_end_graph(&g);
+  tvmffi_i_graph_close(&g);
   tvmffi_any_release(&owned);
   if (code) return code;
   TVMFFI_RETURN((int64_t)hash);

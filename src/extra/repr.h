@@ -12,24 +12,24 @@
 #include "../interface/function.h"
 #include "../platform/libc.h"
 #include "../platform/stack.h"
+#include "../platform/vector.h"
 #include "../platform/text.h"
 #include "../core/raise.h"
 #include "../core/object.h"
 #include "../core/string.h"
 #include "../core/type_table.h"
 #include "../containers/equal.h"
-#include "../graph/find_device.h"
-#include "../reflection/field.h"
+#include "../graph/cursor.h"
+#include "../graph/traversal.h"
 #include "../reflection/enum.h"
 #include "number_text.h"
 #include "bigint_text.h"
-#include "graph.h"
 #include "hook.h"
 
 #if !TVMFFI_NO_EXTRA
-/* Lets text go to a buffer of its own, made when it is first used: that of a
-   call back, and of what is not shown, must not stand in the text around it,
-   and is kept, as it may be met again. */
+/* Directs text to buffer `to`, and creates the buffer at the first use. Buffer
+   0 has the result. Text of a callback or hidden field goes to another buffer,
+   because parts of this text may be copied later. */
 static int tvmffi_i_repr_to(tvmffi_i_graph *g, uint32_t to) {
   size_t had = g->num_texts;
   tvmffi_i_text_buffer *larger;
@@ -48,16 +48,17 @@ static void tvmffi_i_repr_address(tvmffi_i_graph *g, const TVMFFIObject *o) {
     tvmffi_i_text_hex(&g->text[g->to], "@0x", (uint64_t)(uintptr_t)o, 1);
 }
 
-/* Copies the text of an object that is done. */
+/* Appends the text of an object that was written before. */
 static void tvmffi_i_repr_again(tvmffi_i_graph *g, const tvmffi_i_seen *s) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
-  char *at = tvmffi_i_text_room(b, s->size);
+  char *at = tvmffi_i_text_reserve(b, s->size);
   if (!at) return;
   memcpy(at, g->text[s->to].data + s->value, s->size);
   b->size += s->size;
 }
 
-/* Notes that the text of an object is what was written from `begin` on. */
+/* Marks an object as done. Its text extends from `begin` to the end of the
+   current buffer. */
 static void tvmffi_i_repr_done(tvmffi_i_graph *g, tvmffi_i_seen *s,
                                size_t begin) {
   s->state = TVMFFI_I_DONE;
@@ -76,17 +77,17 @@ static int tvmffi_i_repr_hook(tvmffi_i_graph *g, const TVMFFIAny *hook,
       tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_REPR, o, NULL, &result));
   if (tvmffi_i_get_str(&result, &text))
     return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_REPR);
-  b = &g->text[g->to]; /* the callback may have moved it */
+  b = &g->text[g->to]; /* the hook may have moved g->text */
   begin = b->size;
   tvmffi_i_text_put(b, text.data, text.size);
   tvmffi_any_release(&result);
   if (tvmffi_i_is_container(o->type_index)) tvmffi_i_repr_address(g, o);
-  tvmffi_i_repr_done(g, tvmffi_i_seen_place(g, o, NULL), begin);
+  tvmffi_i_repr_done(g, tvmffi_i_seen_of(g, o, NULL), begin);
   return 0;
 }
 
-/* Writes an object that needs no frame; gives 1, 0 for one that does, or an
-   error's code. */
+/* Writes an object that needs no stack frame. Returns 1 if written, 0 if the
+   object needs a stack frame, or an error code. */
 static int tvmffi_i_repr_object(tvmffi_i_graph *g, TVMFFIObject *o) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   const tvmffi_i_seen *s = tvmffi_i_find_seen(g, o, NULL);
@@ -143,7 +144,8 @@ static int tvmffi_i_repr_object(tvmffi_i_graph *g, TVMFFIObject *o) {
   return 1;
 }
 
-/* Writes a value that needs no frame; as tvmffi_i_repr_object. */
+/* Writes a value that needs no stack frame. Returns 1 if written, 0 if the
+   value needs a stack frame, or an error code. */
 static int tvmffi_i_repr_leaf(tvmffi_i_graph *g, const TVMFFIAny *value) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   switch (value->type_index) {
@@ -152,7 +154,7 @@ static int tvmffi_i_repr_leaf(tvmffi_i_graph *g, const TVMFFIAny *value) {
       tvmffi_i_text_str(b, value->v_int64 ? "True" : "False");
       return 1;
     case kTVMFFIInt: tvmffi_i_text_int(b, value->v_int64); return 1;
-    case kTVMFFIFloat: tvmffi_i_text_float(b, value->v_uint64, 6); return 1;
+    case kTVMFFIFloat: tvmffi_i_text_float(b, value->v_uint64); return 1;
     case kTVMFFIDataType:
       TVMFFI_TRY(tvmffi_i_repr_dtype(b, value->v_dtype));
       return 1;
@@ -172,13 +174,13 @@ static int tvmffi_i_repr_leaf(tvmffi_i_graph *g, const TVMFFIAny *value) {
   return 1;
 }
 
-/* Begins an object: what stands before its children. */
+/* Pushes a frame for an object, and writes the text before its children. */
 static int tvmffi_i_repr_push(tvmffi_i_graph *g, TVMFFIObject *o,
                               uint32_t own) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   size_t begin = b->size;
   TVMFFI_TRY(tvmffi_i_push_graph(g, o, NULL, own));
-  TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames)->begin = begin;
+  TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames)->of.repr.begin = begin;
   switch (o->type_index) {
     case kTVMFFIArray: tvmffi_i_text_char(b, '('); break;
     case kTVMFFIList: tvmffi_i_text_char(b, '['); break;
@@ -191,15 +193,15 @@ static int tvmffi_i_repr_push(tvmffi_i_graph *g, TVMFFIObject *o,
   return 0;
 }
 
-/* Ends an object. */
+/* Writes the text after the children of the top frame, and pops the frame. */
 static int tvmffi_i_repr_pop(tvmffi_i_graph *g) {
   tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
   tvmffi_i_text_buffer *b = &g->text[g->to];
-  size_t begin = f->begin;
+  size_t begin = f->of.repr.begin;
   tvmffi_i_seen *s;
-  switch (f->object->type_index) {
+  switch (f->c.object->type_index) {
     case kTVMFFIArray:
-      if (f->at == 1) tvmffi_i_text_char(b, ',');
+      if (f->c.at == 1) tvmffi_i_text_char(b, ',');
       tvmffi_i_text_char(b, ')');
       break;
     case kTVMFFIList: tvmffi_i_text_char(b, ']'); break;
@@ -208,50 +210,48 @@ static int tvmffi_i_repr_pop(tvmffi_i_graph *g) {
     default:
       if (f->has_child) tvmffi_i_text_char(b, ')');
   }
-  if (tvmffi_i_is_container(f->object->type_index))
-    tvmffi_i_repr_address(g, f->object);
+  if (tvmffi_i_is_container(f->c.object->type_index))
+    tvmffi_i_repr_address(g, f->c.object);
   s = tvmffi_i_pop_graph(g);
   if (s) tvmffi_i_repr_done(g, s, begin);
   return b->failed ? tvmffi_i_no_memory() : 0;
 }
 
-/* Tells whether a field before the present one, in a type or its ancestors, has
-   the same name: then only that one is shown. */
+/* Tells whether an earlier field has the same name as the current field. Only
+   the first of these fields is shown. */
 static int tvmffi_i_is_hidden(const tvmffi_i_graph *g,
-                              const tvmffi_i_graph_frame *f,
-                              const TVMFFIFieldInfo *field) {
-  tvmffi_i_field_walk w = tvmffi_i_walk_fields(f->walk.type);
+                              const tvmffi_i_children *c) {
+  tvmffi_i_field_cursor w = tvmffi_i_begin_fields(c->fields.type);
   const TVMFFIFieldInfo *before;
-  while ((before = tvmffi_i_next_field(&w)) && before != field)
-    if (before->name.size == field->name.size && !(before->flags & g->skip) &&
-        memcmp(before->name.data, field->name.data, field->name.size) == 0)
+  while ((before = tvmffi_i_next_field(&w)) && before != c->field)
+    if (!(before->flags & g->skip) &&
+        tvmffi_i_same_text(before->name, c->field->name))
       return 1;
   return 0;
 }
 
-/* Writes what stands before a child. One that is hidden is not shown. */
+/* Writes the text before a child, such as a comma or a field's name. Directs
+   the text of a hidden field to another buffer. */
 static int tvmffi_i_repr_before(tvmffi_i_graph *g, tvmffi_i_graph_frame *f) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
-  const TVMFFIFieldInfo *field;
-  int32_t index = f->object->type_index;
+  int32_t index = f->c.object->type_index;
   if (tvmffi_i_is_container(index)) {
-    if ((index == kTVMFFIMap || index == kTVMFFIDict) && !f->is_value)
+    if (tvmffi_i_is_map_type(index) && !f->c.on_value)
       tvmffi_i_text_put(b, ": ", 2);
     else if (f->has_child)
       tvmffi_i_text_put(b, ", ", 2);
     f->has_child = 1;
     return 0;
   }
-  field = &f->walk.fields[f->walk.i - 1];
-  if (tvmffi_i_is_hidden(g, f, field)) return tvmffi_i_repr_to(g, f->to + 1);
+  if (tvmffi_i_is_hidden(g, &f->c)) return tvmffi_i_repr_to(g, f->to + 1);
   tvmffi_i_text_put(b, f->has_child ? ", " : "(", f->has_child ? 2 : 1);
   f->has_child = 1;
-  tvmffi_i_text_put(b, field->name.data, field->name.size);
+  tvmffi_i_text_put(b, f->c.field->name.data, f->c.field->name.size);
   tvmffi_i_text_char(b, '=');
   return 0;
 }
 
-/* Writes a value with all that it holds. */
+/* Writes a value and everything it contains. */
 static int tvmffi_i_repr_all(tvmffi_i_graph *g, const TVMFFIAny *value,
                              uint32_t own) {
   size_t base = g->frames.depth;
@@ -263,7 +263,7 @@ static int tvmffi_i_repr_all(tvmffi_i_graph *g, const TVMFFIAny *value,
     tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
     const TVMFFIAny *child;
     g->to = f->to;
-    TVMFFI_TRY(tvmffi_i_next_child(g, f, &child));
+    TVMFFI_TRY(tvmffi_i_next_child(&f->c, g->skip, &f->held, &child));
     if (!child) {
       TVMFFI_TRY(tvmffi_i_repr_pop(g));
       continue;
@@ -296,9 +296,8 @@ static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
     begin = g->text[to + 1].size;
     code = tvmffi_i_repr_all(g, &values[0], 0);
   }
-  while (g->frames.depth > base) (void)tvmffi_i_pop_graph(g);
+  tvmffi_i_end_callback(g, base, values);
   g->to = to;
-  tvmffi_any_release(&values[0]);
   if (code) return code;
   b = &g->text[to + 1];
   if (b->failed) return tvmffi_i_no_memory();
@@ -307,8 +306,9 @@ static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
   return TVMFFIStringFromByteArray(&text, result);
 }
 
-/* Takes the whole text. That of what has children is a string object even if it
-   is short, as upstream's is, which Python users see. */
+/* Sets *out to the whole text. If `is_large`, even a short text becomes a
+   string object. Upstream does so for a value with children, and Python code
+   sees the difference. */
 static int tvmffi_i_repr_take(tvmffi_i_text_buffer *b, int is_large,
                               TVMFFIAny *out) {
   if (!is_large || b->failed || b->size >= sizeof(out->v_bytes))
@@ -316,25 +316,27 @@ static int tvmffi_i_repr_take(tvmffi_i_text_buffer *b, int is_large,
   return tvmffi_i_make_large(b->data, b->size, kTVMFFIStr, out);
 }
 
+/* Returns a value and everything it contains as text, like Python's repr. The
+   attribute __ffi_repr__, if set, makes the text of a type's objects. */
 TVMFFI_FUNC(i_repr_print, str, (any, value)) {
   tvmffi_i_graph_frame room[8];
-  tvmffi_i_graph g = TVMFFI_I_ZERO;
+  tvmffi_i_graph g;
   TVMFFIAny owned;
   int code;
 #if !TVMFFI_NO_STDIO
   const char *text = getenv("TVM_FFI_REPR_WITH_ADDR");
+#endif
+  tvmffi_i_graph_open(&g, "ObjectGraphDFS", kTVMFFIFieldFlagBitMaskReprOff,
+                      room, sizeof(room));
+#if !TVMFFI_NO_STDIO
   g.with_address = text && strcmp(text, "1") == 0;
 #endif
-  tvmffi_i_stack_open(&g.frames, room, sizeof(room));
-  g.name = "ObjectGraphDFS";
-  g.skip = kTVMFFIFieldFlagBitMaskReprOff;
-  tvmffi_i_start_types();
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_repr_to(&g, 0);
   if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
   if (!code)
     code = tvmffi_i_repr_take(&g.text[0], g.has_root_frame, tvmffi_result);
-  tvmffi_i_end_graph(&g);
+  tvmffi_i_graph_close(&g);
   tvmffi_any_release(&owned);
   return code;
 }

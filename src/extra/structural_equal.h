@@ -14,21 +14,26 @@
 #include "../platform/libc.h"
 #include "../platform/memory.h"
 #include "../platform/stack.h"
+#include "../platform/vector.h"
+#include "../platform/text.h"
 #include "../core/raise.h"
 #include "../core/type_member.h"
 #include "../containers/equal.h"
 #include "../containers/sequence.h"
 #include "../containers/map_lookup.h"
-#include "../reflection/field.h"
+#include "../graph/table.h"
+#include "../graph/cursor.h"
+#include "../graph/hook.h"
 #include "../reflection/enum.h"
 #include "../reflection/access_path.h"
-#include "graph.h"
 #include "hook.h"
 #include "recursive_hash.h"
+#include "recursive_compare.h"
 #include "structural.h"
 
 #if !TVMFFI_NO_EXTRA
-/* A step from an object inwards on both sides; the keys are owned. */
+/* A step from an object to its child, in the left [0] and the right [1] access
+   path to the first difference. The keys are owned. */
 typedef struct {
   int32_t kind[2];
   TVMFFIAny key[2];
@@ -37,30 +42,32 @@ typedef struct {
 typedef struct {
   TVMFFIObject *object[2];
   union {
-    int64_t index; /* of the item that is being compared */
+    int64_t index; /* index of the current item */
     struct {
-      uint64_t at, other; /* in both, for maps of one order */
-      TVMFFIAny key[2];   /* of the entry; the first is owned if of a dict */
+      uint64_t at, other; /* positions in the left and the right map */
+      TVMFFIAny key[2];   /* left and right key; a dict's key[0] is owned */
     } map;
     struct {
-      tvmffi_i_field_walk walk;
+      tvmffi_i_field_cursor cursor;
       const TVMFFIFieldInfo *field;
     } fields;
   } at;
-  int32_t outer;           /* the region around the objects */
-  int32_t region;          /* and in them */
-  unsigned char is_own;    /* the frame holds references to both */
-  unsigned char kind;      /* of an object with fields */
-  unsigned char is_shared; /* both may be met again */
+  int32_t outer;           /* TVMFFIDefRegionKind around the objects */
+  int32_t region;          /* TVMFFIDefRegionKind inside the objects */
+  unsigned char is_own;    /* the frame owns a reference to both */
+  unsigned char kind;      /* TVMFFISEqHashKind of an object with fields */
+  unsigned char is_shared; /* both objects may be met again */
 } tvmffi_i_equal_frame;
 
 typedef struct {
-  tvmffi_i_structural base;
+  tvmffi_i_structural base; /* must be first: callbacks get its address */
   tvmffi_i_stack frames;
-  tvmffi_i_memos mapped[2]; /* left to right and back; values are borrowed */
-  tvmffi_i_results same;    /* pairs that are equal */
+  /* Tables of tvmffi_i_memo. mapped[0] maps an object of the left value to its
+     counterpart (borrowed) in the right value, mapped[1] the reverse. */
+  tvmffi_i_ptr_table mapped[2];
+  tvmffi_i_results same; /* pairs that are equal */
   int wants_path;
-  tvmffi_i_mismatch *steps; /* from the innermost outwards */
+  tvmffi_i_mismatch *steps; /* the innermost step first */
   size_t num_steps, max_steps;
 } tvmffi_i_equality;
 
@@ -69,7 +76,8 @@ static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
 
 static tvmffi_i_known_column tvmffi_i_s_equal_column = {"__s_equal__", NULL};
 
-/* Records a step; the keys are taken. */
+/* Appends a step to s->steps. Takes ownership of the keys `a` and `b`, also on
+   failure. */
 static int tvmffi_i_add_step(tvmffi_i_equality *s, int32_t kind_a, TVMFFIAny a,
                              int32_t kind_b, TVMFFIAny b) {
   tvmffi_i_mismatch *step = s->steps;
@@ -100,7 +108,9 @@ static int tvmffi_i_add_attr_step(tvmffi_i_equality *s,
                            tvmffi_i_copy_owned(&key));
 }
 
-/* Ends the comparison of two objects with fields; gives the same or a code. */
+/* Ends the comparison of two objects with fields. Records equal variables or
+   DAG nodes as counterparts. Returns `result` or an error code. Where variables
+   are not defined, returns TVMFFI_I_DIFFERENT for two different variables. */
 static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
                               TVMFFIObject *b, int kind, int result) {
   if (result != TVMFFI_I_SAME) return result;
@@ -115,13 +125,15 @@ static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
   return result;
 }
 
-/* What the hook calls: with two values, a region and the name of a field. */
+/* The callback of a __s_equal__ hook: compares the values args[0] and args[1].
+   args[2] is a TVMFFIDefRegionKind, args[3] the name of the field. */
 static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
                                           int32_t num_args, TVMFFIAny *result) {
   static const tvmffi_i_name *const types[] = {
       &tvmffi_i_name_bool, &tvmffi_i_name_view, &tvmffi_i_name_view,
       &tvmffi_i_name_int64, &tvmffi_i_name_view};
-  static const tvmffi_func description = {"", NULL, 4, types};
+  static const tvmffi_func description = {
+      "", NULL, 4, types TVMFFI_I_SIGNATURE(NULL, 4, NULL)};
   tvmffi_i_equality *s = (tvmffi_i_equality *)tvmffi_i_callback_state(
       self, &description, args, num_args, result);
   TVMFFIAny a = tvmffi_none(), b = tvmffi_none();
@@ -149,40 +161,29 @@ static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
   return 0;
 }
 
-TVMFFI_I_NOINLINE int tvmffi_i_equal_by_hook(tvmffi_i_equality *s,
-                                             TVMFFIObject *hook,
-                                             TVMFFIObject *a, TVMFFIObject *b) {
-  TVMFFIAny args[3], result = tvmffi_none();
-  int code;
-  TVMFFI_TRY(
-      tvmffi_i_make_callback(&s->base, s, tvmffi_i_call_structural_equal));
-  TVMFFI_TRY(tvmffi_i_nest());
-  args[0] = tvmffi_obj(a);
-  args[1] = tvmffi_obj(b);
-  args[2] = tvmffi_obj(s->base.callback);
-  code = TVMFFIFunctionCall(hook, args, 3, &result);
-  tvmffi_i_unnest();
-  if (code) return code;
-  if (TVMFFI_I_IS_INT(&result)) return result.v_int64 != 0;
-  code = tvmffi_i_bad_cast(&result, "bool");
-  tvmffi_any_release(&result);
-  return code;
-}
-
-/* Whether two objects are known to be equal. */
 TVMFFI_I_NOINLINE int tvmffi_i_was_equal(tvmffi_i_equality *s,
                                          const TVMFFIObject *a,
                                          const TVMFFIObject *b) {
-  if (tvmffi_i_has_pair(&s->same.firm, a, b)) return 1;
+  if (TVMFFI_I_FIND_PAIR(tvmffi_i_equal_pair, &s->same.firm, a, b)) return 1;
   if (s->same.entries != s->mapped[0].count ||
-      !tvmffi_i_has_pair(&s->same.loose, a, b))
+      !TVMFFI_I_FIND_PAIR(tvmffi_i_equal_pair, &s->same.loose, a, b))
     return 0;
   ++s->same.num_loose;
   return 1;
 }
 
-/* Pushes a frame, unless the objects are known to be equal. `own`: how many
-   references to each the caller knows of. */
+/* Stores that two objects are equal. Their comparison is on top of
+   s->same.begun. Returns TVMFFI_I_SAME, or -1 on error. */
+TVMFFI_I_NOINLINE int tvmffi_i_set_equal(tvmffi_i_equality *s, TVMFFIObject *a,
+                                         TVMFFIObject *b) {
+  tvmffi_i_ptr_table *t =
+      tvmffi_i_result_table(&s->same, s->mapped[0].count, 1);
+  return !t || TVMFFI_I_ADD_PAIR(tvmffi_i_equal_pair, t, a, b) ? TVMFFI_I_SAME
+                                                               : -1;
+}
+
+/* Pushes a frame for two objects. Returns TVMFFI_I_PUSHED, TVMFFI_I_SAME if the
+   objects are known to be equal, or -1 on error. */
 static int tvmffi_i_push_equal(tvmffi_i_equality *s, TVMFFIObject *a,
                                TVMFFIObject *b, uint32_t own,
                                tvmffi_i_equal_frame **out) {
@@ -207,7 +208,7 @@ static int tvmffi_i_push_equal(tvmffi_i_equality *s, TVMFFIObject *a,
   return TVMFFI_I_PUSHED;
 }
 
-/* Compares two objects of one type that has fields. */
+/* Compares two objects of the same type by their fields or their hook. */
 static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
                                   TVMFFIObject *b, uint32_t own) {
   const TVMFFITypeInfo *type = tvmffi_i_structural_type(a->type_index);
@@ -220,23 +221,24 @@ static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
   if (kind == kTVMFFISEqHashKindUniqueInstance) return a == b;
   if (kind == kTVMFFISEqHashKindConstTreeNode && a == b) return 1;
   if (kind == kTVMFFISEqHashKindDAGNode || kind == kTVMFFISEqHashKindFreeVar) {
-    const tvmffi_i_memo *known = tvmffi_i_find_memo(&s->mapped[0], a);
+    const tvmffi_i_memo *known = TVMFFI_I_FIND(tvmffi_i_memo, &s->mapped[0], a);
     if (known) return known->value == (uintptr_t)b;
-    if (tvmffi_i_find_memo(&s->mapped[1], b)) return TVMFFI_I_DIFFERENT;
-    own = UINT32_MAX; /* mapped in the end, which says more */
+    if (TVMFFI_I_FIND(tvmffi_i_memo, &s->mapped[1], b))
+      return TVMFFI_I_DIFFERENT;
+    own = UINT32_MAX; /* s->mapped stores the result */
   }
   TVMFFI_TRY(tvmffi_i_find_hook(
       &tvmffi_i_s_equal_column, type->type_index,
       "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView, 2: int, 3: "
       "AnyView) -> bool) -> bool",
       &hook));
-  /* What a variable in a simple region consists of is outside of it. */
+  /* kTVMFFIDefRegionKindSimple excludes the fields of a free variable. */
   if (kind == kTVMFFISEqHashKindFreeVar && region == kTVMFFIDefRegionKindSimple)
     region = kTVMFFIDefRegionKindNone;
   if (!hook) {
     code = tvmffi_i_push_equal(s, a, b, own, &f);
     if (code != TVMFFI_I_PUSHED) return code;
-    f->at.fields.walk = tvmffi_i_walk_fields(type);
+    f->at.fields.cursor = tvmffi_i_begin_fields(type);
     f->kind = (unsigned char)kind;
     f->region = region;
     return code;
@@ -248,14 +250,16 @@ static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
   tvmffi_retain(b);
   {
     int32_t outer = s->base.region;
+    int64_t result;
     s->base.region = region;
-    code = tvmffi_i_equal_by_hook(s, hook, a, b);
+    code = tvmffi_i_call_structural_hook(&s->base, hook, a, tvmffi_obj(b),
+                                         tvmffi_i_call_structural_equal, "bool",
+                                         &result);
+    if (!code) code = result != 0;
     if (code >= 0) s->base.region = outer;
   }
   code = tvmffi_i_end_equal(s, a, b, kind, code);
-  if (is_shared && code == TVMFFI_I_SAME &&
-      tvmffi_i_set_result(&s->same, s->mapped[0].count, a, (uintptr_t)b))
-    code = -1;
+  if (is_shared && code == TVMFFI_I_SAME) code = tvmffi_i_set_equal(s, a, b);
   --s->same.num_begun;
   tvmffi_release(a);
   tvmffi_release(b);
@@ -283,18 +287,9 @@ static int tvmffi_i_equal_tensors(const tvmffi_i_equality *s,
   return !size || memcmp(a->data, b->data, size) == 0;
 }
 
-static int tvmffi_i_equal_shapes(const TVMFFIObject *a, const TVMFFIObject *b) {
-  const TVMFFIShapeCell *x = TVMFFI_I_CELL(TVMFFIShapeCell, a);
-  const TVMFFIShapeCell *y = TVMFFI_I_CELL(TVMFFIShapeCell, b);
-  size_t i;
-  if (x->size != y->size) return TVMFFI_I_DIFFERENT;
-  for (i = 0; i < x->size; ++i)
-    if (x->data[i] != y->data[i]) return TVMFFI_I_DIFFERENT;
-  return TVMFFI_I_SAME;
-}
-
-/* Looks at two values: equal, different, or a frame is pushed. `own`: how many
-   references to each object the caller knows of. */
+/* Compares two values. Returns TVMFFI_I_SAME, TVMFFI_I_DIFFERENT,
+   TVMFFI_I_PUSHED if a stack frame was pushed, or an error code. An object with
+   more than `own` references may occur again. */
 static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
                                const TVMFFIAny *b, uint32_t own) {
   int32_t index = a->type_index;
@@ -333,13 +328,13 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
       memset((void *)f->at.map.key, 0, sizeof(f->at.map.key));
       return code;
     }
-    case kTVMFFIShape: return tvmffi_i_equal_shapes(a->v_obj, b->v_obj);
+    case kTVMFFIShape: return !tvmffi_i_shape_sign(a->v_obj, b->v_obj);
     case kTVMFFITensor: return tvmffi_i_equal_tensors(s, a->v_obj, b->v_obj);
     default: return tvmffi_i_equal_objects(s, a->v_obj, b->v_obj, own);
   }
 }
 
-/* Lets the newest frame keep its objects. */
+/* Retains the objects of the top frame until the frame is popped. */
 TVMFFI_I_INLINE void tvmffi_i_keep_equal(tvmffi_i_equality *s) {
   tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
   tvmffi_retain(f->object[0]);
@@ -347,9 +342,10 @@ TVMFFI_I_INLINE void tvmffi_i_keep_equal(tvmffi_i_equality *s) {
   f->is_own = 1;
 }
 
-/* Each of the following goes on with the top frame, whose last part ended with
-   `code`, until a part of it pushes a frame, or it is done: then it gives
-   whether its objects are equal. */
+/* Compares the remaining items of the top frame. `code` is the result for the
+   last child. Returns TVMFFI_I_PUSHED if an item needs a stack frame, otherwise
+   the result for the top frame. Reads items directly: with graph/cursor.h, the
+   benchmark "structural equal, 30,000 numbers" takes 2.3 times as long. */
 static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                 int code) {
   const TVMFFISeqCell *a = TVMFFI_I_CELL(TVMFFISeqCell, f->object[0]);
@@ -386,19 +382,21 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
   return TVMFFI_I_DIFFERENT;
 }
 
-/* A key as the other side has it, borrowed. */
+/* Returns the key (borrowed) to look up in the other map: the known counterpart
+   of `key`, or `key` itself. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_map_key_to(tvmffi_i_equality *s, int from,
                                               const TVMFFIAny *key) {
   const tvmffi_i_memo *known;
   if (key->type_index < kTVMFFIStaticObjectBegin) return *key;
-  known = tvmffi_i_find_memo(&s->mapped[from], key->v_obj);
+  known = TVMFFI_I_FIND(tvmffi_i_memo, &s->mapped[from], key->v_obj);
   if (known) return tvmffi_obj((TVMFFIObject *)(uintptr_t)known->value);
-  ++s->same.num_loose; /* it may be mapped later */
+  ++s->same.num_loose; /* the counterpart may become known later */
   return *key;
 }
 
-/* Records a step whose keys (copied) are on side `side` and the other one,
-   which may lack it. */
+/* Records a step to a map entry. `key` is the key in map[side], `other` the key
+   in the other map. `other_kind` tells whether the other map has its key.
+   Copies both keys. */
 static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
                                  const TVMFFIAny *key, int32_t other_kind,
                                  const TVMFFIAny *other) {
@@ -412,8 +410,9 @@ static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
                                   theirs);
 }
 
-/* Finds what the other side has for a key of side `side`; the look-up may
-   change both. *value is NULL, and the step recorded, if it has nothing. */
+/* Looks up a key of map[side] in the other map, and sets *value to the value
+   found (borrowed). If the key is missing, sets *value to NULL and records a
+   step to the key. The key's own equality function may change both maps. */
 static int tvmffi_i_counterpart(tvmffi_i_equality *s, TVMFFIObject *const *map,
                                 int side, const TVMFFIAny *key,
                                 TVMFFIAny *other, const TVMFFIAny **value) {
@@ -425,7 +424,9 @@ static int tvmffi_i_counterpart(tvmffi_i_equality *s, TVMFFIObject *const *map,
                                         TVMFFI_I_STEP_MAP_ITEM_MISSING, other);
 }
 
-/* All entries of the left are on the right. */
+/* Ends the comparison of two maps after all entries of the left map were found
+   in the right map. If their sizes differ, records a key that is only in the
+   right map. */
 static int tvmffi_i_end_entries(tvmffi_i_equality *s,
                                 TVMFFIObject *const *map) {
   const tvmffi_i_pair *pair;
@@ -447,7 +448,8 @@ static int tvmffi_i_end_entries(tvmffi_i_equality *s,
   return TVMFFI_I_DIFFERENT;
 }
 
-/* Whether keys, or values, are alike, whatever was mapped to what. */
+/* Tells whether two keys or values are certainly equal. If not, they need a
+   full comparison. */
 TVMFFI_I_INLINE int tvmffi_i_is_alike(const TVMFFIAny *a, const TVMFFIAny *b) {
   if (a->type_index != b->type_index) return 0;
   if (a->type_index < kTVMFFIStaticObjectBegin)
@@ -456,7 +458,8 @@ TVMFFI_I_INLINE int tvmffi_i_is_alike(const TVMFFIAny *a, const TVMFFIAny *b) {
          tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
 }
 
-/* Passes entries that are alike at the same place. */
+/* Skips entries that have the same position in both maps and are certainly
+   equal. */
 static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
   const TVMFFIObject *a = f->object[0], *b = f->object[1];
   const tvmffi_i_pair *x, *y;
@@ -472,8 +475,9 @@ static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
   f->at.map.other = other;
 }
 
-/* Takes the entry of the left that is next, and finds its counterpart: at the
-   same place of the right, as often, or by its key. */
+/* Looks up the key of `pair`, an entry of the left map, in the right map. Sets
+   *value to the value found, or to NULL. First tries the same position, because
+   maps usually have the same order. */
 static int tvmffi_i_next_entry(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                const tvmffi_i_pair *pair,
                                const TVMFFIAny **value) {
@@ -483,13 +487,15 @@ static int tvmffi_i_next_entry(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                       : pair->key;
   f->at.map.key[0] = key;
   if (other && tvmffi_i_is_alike(&key, &other->key)) {
-    f->at.map.key[1] = key; /* a hook may release the other one */
+    f->at.map.key[1] = key; /* a hook may release the right key */
     *value = &other->value;
     return 0;
   }
   return tvmffi_i_counterpart(s, f->object, 0, &key, &f->at.map.key[1], value);
 }
 
+/* Compares entries of maps. Parameters and result are those of
+   tvmffi_i_equal_items. */
 static int tvmffi_i_equal_entries(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                   int code) {
   TVMFFIObject *const *map = f->object;
@@ -519,13 +525,15 @@ static int tvmffi_i_equal_entries(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                &f->at.map.key[1]);
 }
 
+/* Compares fields of objects. Parameters and result are those of
+   tvmffi_i_equal_items. */
 static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                  int code) {
   const TVMFFIFieldInfo *field = f->at.fields.field;
   TVMFFIAny a, b;
   int is_own;
   while (code != TVMFFI_I_DIFFERENT) {
-    field = tvmffi_i_next_counted(&f->at.fields.walk);
+    field = tvmffi_i_next_counted(&f->at.fields.cursor);
     if (!field) return TVMFFI_I_SAME;
     TVMFFI_TRY(tvmffi_i_read_field(field, f->object[0], &a, &is_own));
     f->at.fields.field = field;
@@ -540,7 +548,7 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
     if (code == TVMFFI_I_PUSHED) {
       if (!is_own) tvmffi_i_keep_equal(s);
       TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames)->is_own =
-          1; /* it takes both over */
+          1; /* the frame takes both values */
       return code;
     }
     if (is_own) {
@@ -564,8 +572,9 @@ static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
   TVMFFI_I_POP(tvmffi_i_equal_frame, &s->frames);
 }
 
-/* Compares two values (borrowed): 1, 0, or an error's code. An error leaves
-   the region as it was where it arose, as upstream does. */
+/* Compares two values (borrowed). Returns 1 if they are equal, 0 if not, or an
+   error code. As in upstream, does not restore s->base.region after an error.
+   */
 static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b, uint32_t own) {
   size_t base = s->frames.depth;
@@ -585,17 +594,16 @@ static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
     }
     if (code == TVMFFI_I_PUSHED) continue;
     if (code >= 0) s->base.region = f->outer;
-    if (code == TVMFFI_I_SAME && f->is_shared &&
-        tvmffi_i_set_result(&s->same, s->mapped[0].count, f->object[0],
-                            (uintptr_t)f->object[1]))
-      code = -1;
+    if (code == TVMFFI_I_SAME && f->is_shared)
+      code = tvmffi_i_set_equal(s, f->object[0], f->object[1]);
     do tvmffi_i_pop_equal(s);
     while (code < 0 && s->frames.depth > base);
   }
   return code;
 }
 
-/* Makes the paths to the first difference, an array of two, of the steps. */
+/* Returns an array (owned) of the left and the right access path to the first
+   difference, or NULL on error. */
 static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
   TVMFFIAny *items;
   TVMFFIObject *pair = tvmffi_i_new_array(2, &items);
@@ -621,8 +629,9 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
   return pair;
 }
 
-/* Compares two views of any kind: 1, 0, or an error's code. With `paths`, gives
-   there an array (owned) of the paths to the first difference, or NULL. */
+/* Compares two views. Returns 1 if they are equal, 0 if not, or an error code.
+   If they differ and `paths` is not NULL, sets *paths to an array (owned) of
+   the two access paths to the first difference. */
 static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
                                      int maps_variables, int skips_tensors,
                                      TVMFFIObject **paths) {
@@ -635,7 +644,6 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;
   s.wants_path = paths != NULL;
-  s.same.firm.is_pairs = s.same.loose.is_pairs = 1;
   tvmffi_i_stack_open(&s.frames, room, sizeof(room));
   TVMFFI_TRY(tvmffi_i_own(a, &left));
   code = tvmffi_i_own(b, &right);
@@ -644,16 +652,16 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
     *paths = tvmffi_i_mismatch_paths(&s);
     if (!*paths) code = -1;
   }
-  tvmffi_i_drop_callback(&s.base);
+  tvmffi_i_callback_close(&s.base.callback);
   for (i = 0; i < s.num_steps; ++i) {
     tvmffi_any_release(&s.steps[i].key[0]);
     tvmffi_any_release(&s.steps[i].key[1]);
   }
   tvmffi_i_free(s.steps);
   tvmffi_i_stack_close(&s.frames);
-  tvmffi_i_drop_memos(&s.mapped[0]);
-  tvmffi_i_drop_memos(&s.mapped[1]);
-  tvmffi_i_drop_results(&s.same);
+  tvmffi_i_ptr_clear(&s.mapped[0], sizeof(tvmffi_i_memo), 1);
+  tvmffi_i_ptr_clear(&s.mapped[1], sizeof(tvmffi_i_memo), 1);
+  tvmffi_i_drop_results(&s.same, 1);
   tvmffi_any_release(&left);
   tvmffi_any_release(&right);
   return code;

@@ -11,10 +11,10 @@
 #include "../interface/function.h"
 #include "../core/raise.h"
 #include "../core/type_table.h"
+#include "../graph/hook.h"
 #include "../reflection/field.h"
 #include "../reflection/enum.h"
 #include "../reflection/access_path.h"
-#include "structural.h"
 #include "structural_equal.h"
 #include "structural_hash.h"
 
@@ -34,7 +34,8 @@ static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
   return &key->base;
 }
 
-/* Compares two views, keys or the same value: 1, 0, or an error's code. */
+/* Compares two ffi.StructuralKey objects. Returns 1 if they are equal, 0 if
+   not, or an error code. Identical values of any type are equal. */
 static int tvmffi_i_structural_key_equal(const TVMFFIAny *a,
                                          const TVMFFIAny *b) {
   const tvmffi_i_structural_key *x, *y;
@@ -66,6 +67,12 @@ TVMFFI_I_OBJECT_TYPE(
     "}",
     kTVMFFIArray)
 
+/* Tells whether two values have the same structure. The TVMFFISEqHashKind of
+   each type and the flags of its fields select what is compared. With
+   maps_variables, two free variables may be equal outside fields that are
+   flagged as definitions. With skips_tensors, the data of tensors is not
+   compared. Raises TypeError for an object whose type has no
+   TVMFFISEqHashKind. */
 TVMFFI_FUNC(i_structural_equal, bool, (any, a), (any, b),
             (bool, maps_variables), (bool, skips_tensors)) {
   int code =
@@ -74,6 +81,9 @@ TVMFFI_FUNC(i_structural_equal, bool, (any, a), (any, b),
   TVMFFI_RETURN(code != 0);
 }
 
+/* Returns the two access paths, one in each value, to the first difference.
+   Returns None if the values have the same structure. Parameters and errors are
+   those of ffi.StructuralEqual. */
 TVMFFI_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
             (bool, maps_variables), (bool, skips_tensors)) {
   TVMFFIObject *paths = NULL;
@@ -83,6 +93,8 @@ TVMFFI_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
   TVMFFI_RETURN(paths);
 }
 
+/* Returns a hash of a value's structure. Values that are equal by
+   ffi.StructuralEqual with the same flags have equal hashes. */
 TVMFFI_FUNC(i_structural_hash, int64, (any, value), (bool, maps_variables),
             (bool, skips_tensors)) {
   uint64_t hash = 0;
@@ -91,10 +103,14 @@ TVMFFI_FUNC(i_structural_hash, int64, (any, value), (bool, maps_variables),
   TVMFFI_RETURN((int64_t)hash);
 }
 
+/* Wraps a value in a key object. A map or dict compares and hashes the key by
+   the value's structure. */
 TVMFFI_FUNC(i_new_structural_key, i_structural_key, (any, key)) {
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&key));
 }
 
+/* Tells whether two ffi.StructuralKey objects are equal: identical, or with the
+   same hash and structure. */
 TVMFFI_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
   int code = tvmffi_i_structural_key_equal(&a, &b);
   if (code < 0) return code;
@@ -102,6 +118,8 @@ TVMFFI_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
 }
 
 #define TVMFFI_I_KEY "ffi.StructuralKey."
+
+/* Makes an ffi.StructuralKey for a value and computes its hash. */
 TVMFFI_I_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__", object,
                 (any, value)) {
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&value));

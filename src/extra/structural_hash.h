@@ -13,45 +13,51 @@
 #include "../interface/map_layout.h"
 #include "../platform/memory.h"
 #include "../platform/stack.h"
+#include "../platform/vector.h"
+#include "../platform/sort.h"
 #include "../core/raise.h"
 #include "../core/type_table.h"
 #include "../containers/equal.h"
 #include "../containers/sequence.h"
-#include "../reflection/field.h"
-#include "graph.h"
+#include "../graph/table.h"
+#include "../graph/cursor.h"
+#include "../graph/hook.h"
 #include "hook.h"
 #include "recursive_hash.h"
 #include "structural.h"
 
 #if !TVMFFI_NO_EXTRA
-/* An entry of a map, by which the entries are sorted. */
+/* A map entry: the hash of the key, and the value. Entries are sorted by
+   `hash`. */
 typedef struct {
   uint64_t hash;
-  TVMFFIAny value; /* owned if it is of a dict */
+  TVMFFIAny value; /* owned if the map is a dict */
 } tvmffi_i_hash_item;
 
 typedef struct {
   TVMFFIObject *object;
-  uint64_t hash; /* of what has been looked at */
+  uint64_t hash; /* of the children so far */
   union {
     int64_t index;
     struct {
-      size_t first, next, end; /* in the items */
+      size_t first, next, end; /* indices in `items` of the hasher */
     } map;
-    tvmffi_i_field_walk walk;
+    tvmffi_i_field_cursor cursor;
   } at;
   int32_t outer, region;
-  unsigned char is_own, kind, is_shared; /* a container that is met again */
+  unsigned char is_own, kind, is_shared; /* is_shared: may be met again */
 } tvmffi_i_hash_frame;
 
 typedef struct {
-  tvmffi_i_structural base;
+  tvmffi_i_structural base; /* must be first: callbacks get its address */
   uint32_t num_variables, num_nodes;
   tvmffi_i_stack frames;
   tvmffi_i_hash_item *items;
   size_t num_items, max_items;
-  tvmffi_i_memos known;        /* objects with fields */
-  tvmffi_i_results containers; /* which keys of maps do not look for */
+  tvmffi_i_ptr_table known; /* tvmffi_i_memo of objects with fields */
+  /* Hashes of containers. They are not in `known`, so that tvmffi_i_hash_key
+     finds no hash for a map key that is a container. */
+  tvmffi_i_results containers;
 } tvmffi_i_hasher;
 
 static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
@@ -63,7 +69,7 @@ static uint64_t tvmffi_i_object_key_hash(const TVMFFIObject *o) {
   return TVMFFIGetTypeInfo(o->type_index)->type_key_hash;
 }
 
-/* Ends the hash of an object with fields, and remembers it. */
+/* Completes the hash of an object with fields, and records it in s->known. */
 static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
                              uint64_t *hash) {
   if (kind == kTVMFFISEqHashKindFreeVar)
@@ -80,7 +86,8 @@ static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
   static const tvmffi_i_name *const types[] = {
       &tvmffi_i_name_int64, &tvmffi_i_name_view, &tvmffi_i_name_int64,
       &tvmffi_i_name_int64};
-  static const tvmffi_func description = {"", NULL, 3, types};
+  static const tvmffi_func description = {
+      "", NULL, 3, types TVMFFI_I_SIGNATURE(NULL, 3, NULL)};
   tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_callback_state(
       self, &description, args, num_args, result);
   TVMFFIAny value = tvmffi_none();
@@ -97,27 +104,6 @@ static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
   s->base.region = outer;
   *result = tvmffi_int((int64_t)tvmffi_i_hash_combine(args[1].v_uint64, hash));
   return 0;
-}
-
-TVMFFI_I_NOINLINE int tvmffi_i_hash_by_hook(tvmffi_i_hasher *s,
-                                            TVMFFIObject *hook, TVMFFIObject *o,
-                                            uint64_t *hash) {
-  TVMFFIAny args[3], result = tvmffi_none();
-  int code;
-  TVMFFI_TRY(
-      tvmffi_i_make_callback(&s->base, s, tvmffi_i_call_structural_hash));
-  TVMFFI_TRY(tvmffi_i_nest());
-  args[0] = tvmffi_obj(o);
-  args[1] = tvmffi_int((int64_t)*hash);
-  args[2] = tvmffi_obj(s->base.callback);
-  code = TVMFFIFunctionCall(hook, args, 3, &result);
-  tvmffi_i_unnest();
-  if (code) return code;
-  *hash = result.v_uint64;
-  if (TVMFFI_I_IS_INT(&result)) return 0;
-  code = tvmffi_i_bad_cast(&result, "int");
-  tvmffi_any_release(&result);
-  return code;
 }
 
 static int tvmffi_i_push_hash(tvmffi_i_hasher *s, TVMFFIObject *o,
@@ -141,13 +127,15 @@ static int tvmffi_i_push_hash(tvmffi_i_hasher *s, TVMFFIObject *o,
   return TVMFFI_I_PUSHED;
 }
 
-/* Finds the hash of a shared container: 1, or 0 if it has to be computed. */
+/* Looks up the hash of a shared container. Returns 1 with *hash set, or 0 if
+   the hash must be computed. */
 TVMFFI_I_NOINLINE int tvmffi_i_was_hashed(tvmffi_i_hasher *s,
                                           const TVMFFIObject *o,
                                           uint64_t *hash) {
-  const tvmffi_i_memo *known = tvmffi_i_find_memo(&s->containers.firm, o);
+  const tvmffi_i_memo *known =
+      TVMFFI_I_FIND(tvmffi_i_memo, &s->containers.firm, o);
   if (!known && s->containers.entries == s->known.count) {
-    known = tvmffi_i_find_memo(&s->containers.loose, o);
+    known = TVMFFI_I_FIND(tvmffi_i_memo, &s->containers.loose, o);
     s->containers.num_loose += known != NULL;
   }
   if (known) *hash = known->value;
@@ -161,9 +149,10 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
   tvmffi_i_hash_frame *f;
   TVMFFIObject *hook;
   int32_t outer = s->base.region, region = outer;
+  int64_t result;
   int kind, code;
   if (!type) return -1;
-  known = tvmffi_i_find_memo(&s->known, o);
+  known = TVMFFI_I_FIND(tvmffi_i_memo, &s->known, o);
   if (known) {
     *hash = known->value;
     return 0;
@@ -173,22 +162,24 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
       &tvmffi_i_s_hash_column, type->type_index,
       "(0: ffi.Object, 1: int, 2: (0: AnyView, 1: int, 2: int) -> int) -> int",
       &hook));
-  /* What a variable in a simple region consists of is outside of it. */
+  /* kTVMFFIDefRegionKindSimple excludes the fields of a free variable. */
   if (kind == kTVMFFISEqHashKindFreeVar && region == kTVMFFIDefRegionKindSimple)
     region = kTVMFFIDefRegionKindNone;
   if (!hook) {
     code = tvmffi_i_push_hash(s, o, 0, type->type_key_hash, &f);
     if (code != TVMFFI_I_PUSHED) return code;
-    f->at.walk = tvmffi_i_walk_fields(type);
+    f->at.cursor = tvmffi_i_begin_fields(type);
     f->kind = (unsigned char)kind;
     f->region = region;
     return code;
   }
   tvmffi_retain(o);
   s->base.region = region;
-  *hash = type->type_key_hash;
-  code = tvmffi_i_hash_by_hook(s, hook, o, hash);
+  code = tvmffi_i_call_structural_hook(
+      &s->base, hook, o, tvmffi_int((int64_t)type->type_key_hash),
+      tvmffi_i_call_structural_hash, "int", &result);
   if (!code) {
+    *hash = (uint64_t)result;
     s->base.region = outer;
     code = tvmffi_i_end_hash(s, o, kind, hash);
   }
@@ -214,8 +205,8 @@ static int tvmffi_i_hash_tensor(const tvmffi_i_hasher *s, TVMFFIObject *o,
   return 0;
 }
 
-/* The hash of a key that does not depend on what was hashed before, or 0 if
-   the key has none yet. */
+/* Sets *hash to the hash of a map key and returns 1. Returns 0 for an object
+   that has not been hashed yet. */
 static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
                              uint64_t *hash) {
   const tvmffi_i_memo *known;
@@ -230,7 +221,7 @@ static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
     TVMFFIByteArray words = TVMFFIBigIntGetContentByteArray(key);
     value = tvmffi_i_stable_hash(words.data, words.size);
   } else if (index >= kTVMFFIStaticObjectBegin) {
-    known = tvmffi_i_find_memo(&s->known, key->v_obj);
+    known = TVMFFI_I_FIND(tvmffi_i_memo, &s->known, key->v_obj);
     if (known) *hash = known->value;
     return known != NULL;
   }
@@ -238,8 +229,8 @@ static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
   return 1;
 }
 
-/* By hash: how items of one hash are ordered does not matter. The hash is taken
-   apart from the value, as it was stored. */
+/* Sorts items by hash (insertion sort). Moves `hash` and `value` separately,
+   because a wide load after two narrow stores would stall. */
 static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
   size_t i, k;
   for (i = 1; i < n; ++i) {
@@ -254,33 +245,14 @@ static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
   }
 }
 
-/* Heapsort. */
-static void tvmffi_i_sort_items(tvmffi_i_hash_item *items, size_t n) {
-  size_t start = n / 2, end = n, root, child;
-  tvmffi_i_hash_item moved;
-  while (end > 1) {
-    if (start) {
-      moved = items[--start];
-    } else {
-      moved = items[--end];
-      items[end] = items[0];
-    }
-    for (root = start; (child = 2 * root + 1) < end; root = child) {
-      if (child + 1 < end && items[child].hash < items[child + 1].hash) ++child;
-      if (items[child].hash <= moved.hash) break;
-      items[root] = items[child];
-    }
-    items[root] = moved;
-  }
-}
-
 static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
   while (s->num_items > first)
     if (--s->num_items, is_own)
       tvmffi_any_release(&s->items[s->num_items].value);
 }
 
-/* Pushes a map with its entries sorted. Keys without a hash are left out. */
+/* Pushes a stack frame for a map. Sorts the entries by the hash of the key.
+   Leaves out an entry if its key is an object that has not been hashed yet. */
 static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map,
                              int is_shared) {
   size_t first = s->num_items, left_out = 0;
@@ -292,7 +264,7 @@ static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map,
        (pair = tvmffi_i_map_pair(map, at)) != NULL;
        at = tvmffi_i_map_after(map, at)) {
     if (!tvmffi_i_hash_key(s, &pair->key, &hash)) {
-      ++left_out; /* it may get one later */
+      ++left_out; /* the key may get a hash later */
       continue;
     }
     if (s->num_items == s->max_items) {
@@ -318,7 +290,8 @@ static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map,
   }
   s->containers.num_loose += left_out;
   if (s->num_items - first > 24)
-    tvmffi_i_sort_items(s->items + first, s->num_items - first);
+    tvmffi_i_sort(s->items + first, s->num_items - first, sizeof(*s->items),
+                  tvmffi_i_word_less, NULL);
   else if (s->num_items > first)
     tvmffi_i_sort_few_items(s->items + first, s->num_items - first);
   f->at.map.first = f->at.map.next = first;
@@ -326,8 +299,9 @@ static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map,
   return code;
 }
 
-/* Looks at a value: 0 and its hash, or a frame is pushed, or an error. `own`:
-   how many references to an object the caller knows of. */
+/* Hashes a value. Returns 0 with *hash set, TVMFFI_I_PUSHED if a stack frame
+   was pushed, or an error code. An object with more than `own` references may
+   occur again. */
 static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
                               uint32_t own, uint64_t *hash) {
   int32_t index = any->type_index;
@@ -353,7 +327,7 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
     case kTVMFFIDict:
       is_shared = tvmffi_i_is_shared(o, own);
       if (is_shared && tvmffi_i_was_hashed(s, o, hash)) return 0;
-      if (index == kTVMFFIMap || index == kTVMFFIDict)
+      if (tvmffi_i_is_map_type(index))
         return tvmffi_i_open_map(s, o, is_shared);
       return tvmffi_i_push_hash(
           s, o, is_shared,
@@ -361,24 +335,15 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
               tvmffi_i_object_key_hash(o),
               (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, o)->size),
           &f);
-    case kTVMFFIShape: {
-      const TVMFFIShapeCell *shape = TVMFFI_I_CELL(TVMFFIShapeCell, o);
-      uint64_t h =
-          tvmffi_i_hash_combine(tvmffi_i_object_key_hash(o), shape->size);
-      size_t i;
-      for (i = 0; i < shape->size; ++i)
-        h = tvmffi_i_hash_combine(h, (uint64_t)shape->data[i]);
-      *hash = h;
-      return 0;
-    }
+    case kTVMFFIShape: *hash = tvmffi_i_hash_shape(o); return 0;
     case kTVMFFITensor: return tvmffi_i_hash_tensor(s, o, hash);
     default: return tvmffi_i_hash_fields_of(s, o, hash);
   }
 }
 
-/* Each of the following goes on with the top frame until a part of it pushes a
-   frame, or it is done; the hash of what was pushed before is in the frame's.
- */
+/* Hashes the remaining items of the top frame. Returns TVMFFI_I_PUSHED if an
+   item needs a stack frame, 0 at the end, or an error code. Does not use
+   graph/cursor.h, which takes 2.4 times as long. */
 static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->object);
   uint64_t hash = 0, sum = f->hash;
@@ -409,6 +374,7 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   return 0;
 }
 
+/* Hashes entries of a map. Returns the same results as tvmffi_i_hash_items. */
 static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   uint64_t hash = 0, key;
   while (f->at.map.next < f->at.map.end) {
@@ -419,7 +385,9 @@ static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
     while (next < f->at.map.end && s->items[next].hash == key) ++next;
     f->at.map.next = next;
     f->hash = tvmffi_i_hash_combine(f->hash, key);
-    if (next > i + 1) continue; /* which value comes first is not known */
+    /* Entries whose keys have equal hashes have no order: their values are left
+       out. */
+    if (next > i + 1) continue;
     value = s->items[i].value;
     code = tvmffi_i_hash_step(s, &value, 1, &hash);
     if (code) return code;
@@ -428,13 +396,15 @@ static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   return 0;
 }
 
+/* Hashes fields of an object. Returns the same results as tvmffi_i_hash_items.
+   */
 static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   const TVMFFIFieldInfo *field;
   for (;;) {
     uint64_t hash = 0;
     TVMFFIAny value;
     int code, is_own;
-    field = tvmffi_i_next_counted(&f->at.walk);
+    field = tvmffi_i_next_counted(&f->at.cursor);
     if (!field) break;
     TVMFFI_TRY(tvmffi_i_read_field(field, f->object, &value, &is_own));
     s->base.region = tvmffi_i_field_region(field, f->region);
@@ -442,7 +412,7 @@ static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
     if (code == TVMFFI_I_PUSHED) {
       if (!is_own) tvmffi_retain(value.v_obj);
       TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames)->is_own =
-          1; /* it takes the value over */
+          1; /* the frame takes the value */
       return code;
     }
     if (is_own) tvmffi_any_release(&value);
@@ -456,14 +426,14 @@ static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
 static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
   tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
   int32_t index = f->object->type_index;
-  if (index == kTVMFFIMap || index == kTVMFFIDict)
+  if (tvmffi_i_is_map_type(index))
     tvmffi_i_drop_items(s, f->at.map.first, index == kTVMFFIDict);
   s->containers.num_begun -= f->is_shared;
   if (f->is_own) tvmffi_release(f->object);
   TVMFFI_I_POP(tvmffi_i_hash_frame, &s->frames);
 }
 
-/* Gives the hash of a value (borrowed). */
+/* Sets *hash to the hash of a value (borrowed) and everything it contains. */
 static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
                                uint32_t own, uint64_t *hash) {
   size_t base = s->frames.depth;
@@ -480,9 +450,11 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
     if (code == TVMFFI_I_PUSHED) continue;
     *hash = f->hash;
     if (!code) s->base.region = f->outer;
-    if (!code && f->is_shared)
-      code =
-          tvmffi_i_set_result(&s->containers, s->known.count, f->object, *hash);
+    if (!code && f->is_shared) {
+      tvmffi_i_ptr_table *t =
+          tvmffi_i_result_table(&s->containers, s->known.count, 0);
+      if (t) code = tvmffi_i_set_memo(t, f->object, *hash);
+    }
     do tvmffi_i_pop_hash(s);
     while (code < 0 && s->frames.depth > base);
     if (code < 0 || s->frames.depth == base) break;
@@ -492,7 +464,7 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
   return code;
 }
 
-/* Gives the hash of a view of any kind. */
+/* Sets *hash to the structural hash of a view. Returns 0 or an error code. */
 static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
                                     int skips_tensors, uint64_t *hash) {
   tvmffi_i_hash_frame room[16];
@@ -503,14 +475,14 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   s.base.region =
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;
-  tvmffi_i_start_types(); /* so every object has its type */
+  tvmffi_i_start_types(); /* ensures that types are registered */
   TVMFFI_TRY(tvmffi_i_own(value, &owned));
   code = tvmffi_i_hash_value(&s, &owned, UINT32_MAX, hash);
-  tvmffi_i_drop_callback(&s.base);
+  tvmffi_i_callback_close(&s.base.callback);
   tvmffi_i_free(s.items);
   tvmffi_i_stack_close(&s.frames);
-  tvmffi_i_drop_memos(&s.known);
-  tvmffi_i_drop_results(&s.containers);
+  tvmffi_i_ptr_clear(&s.known, sizeof(tvmffi_i_memo), 1);
+  tvmffi_i_drop_results(&s.containers, 0);
   tvmffi_any_release(&owned);
   return code;
 }

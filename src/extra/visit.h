@@ -1,12 +1,12 @@
 /* ======== Visits: visitors and mutators ==================== >>extra/visit */
-/* Structural visit, walk, map and mutate, and where in an object an error came
-   from, as C++ clients call them and are called (upstream's
-   extra/structural_visit.h, structural_mutate.h, visit_error_context.h). A
-   visitor or mutator goes into a value through its table. What ours go into
-   stands on a stack of frames and not on the thread's; a hook that a type
-   brought along is called, and may come back through the table, which goes on
-   with the same frames. A visitor belongs to one thread at a time; there are
-   no locks. */
+/* Structural visit, walk, map and mutate, as in upstream's
+   extra/structural_visit.h, structural_mutate.h and visit_error_context.h. A
+   visitor or mutator is an object with a vtable. C++ clients define their own
+   visitors, and call our visitors through the vtable.
+
+   Our visitors keep their frames on a heap stack. If a hook calls back through
+   the vtable, the nested visit uses the same stack. A visitor belongs to one
+   thread at a time, so no lock is needed. */
 
 #pragma once
 
@@ -25,44 +25,21 @@
 #include "../reflection/creator.h"
 
 #if !TVMFFI_NO_EXTRA
-/* What such functions give, also to C++: their result or, in its place, an
-   error. A visit gives None to go on; a mutation a value, or Unchanged. */
+/* A function of a visitor's vtable, or a hook of a type. A visit returns None
+   to continue, or an ffi.VisitInterrupt. A mutation returns the new value, or
+   Unchanged. Both may return an error. */
 typedef TVMFFIAny (*tvmffi_i_hook)(void *visitor, TVMFFIAny value);
 
-/* The table of a visitor ends after its first function. */
+/* The vtable of a visitor or mutator. A visitor's vtable has only `enter`, a
+   mutator's has all four functions. */
 typedef struct {
   tvmffi_i_hook enter;
-  tvmffi_i_hook enter_unique; /* what nobody else holds: it may be changed */
-  tvmffi_i_hook get;          /* what a variable is replaced by, or None */
+  tvmffi_i_hook enter_unique; /* for a value that may be changed in place */
+  tvmffi_i_hook get;          /* returns a variable's replacement, or None */
   TVMFFIAny (*set)(void *mutator, TVMFFIAny var, TVMFFIAny value);
 } tvmffi_i_visit_table;
 
-/* How a container or object is gone through. What follows `holds` is of frames:
-   it stands here as there is room, for a frame to be 64 bytes. */
-typedef struct {
-  TVMFFIObject *from; /* borrowed, or owned: see `replaces` */
-  TVMFFIAny child;    /* the one under way: owned if `holds`, else borrowed */
-  TVMFFIObject *made; /* owned: the copy that takes what changes, or NULL */
-  union {
-    uint64_t at;                  /* the place of the child in a container */
-    const TVMFFIFieldInfo *field; /* behind the child's in an object */
-  } next;
-  unsigned char in_place, holds;
-  unsigned char is_object;
-  unsigned char entered;  /* through the table: callbacks apply */
-  unsigned char replaces; /* it is what a callback put there before */
-  unsigned char identity; /* of a variable or a node: its kind */
-  unsigned char changed;
-  unsigned char ends_region; /* within it is none */
-} tvmffi_i_cursor;
-
-typedef struct {
-  tvmffi_i_cursor c;
-  const TVMFFIFieldInfo *end; /* of the fields of one of an object's types */
-  int32_t depth;              /* of the type that comes next; -1: none */
-  int32_t outer;              /* the region around it */
-} tvmffi_i_visit_frame;
-
+/* The kinds from TVMFFI_I_MAP_BEFORE on are mutators. */
 typedef enum {
   TVMFFI_I_WALK_BEFORE,
   TVMFFI_I_WALK_AFTER,
@@ -72,20 +49,22 @@ typedef enum {
   TVMFFI_I_MUTATE
 } tvmffi_i_visit_kind;
 
-/* A visitor or mutator of ours. */
+/* Our visitor or mutator, which calls callbacks by the type of a value. */
 typedef struct {
   tvmffi_i_visitor visitor;
   tvmffi_i_visit_kind kind;
-  TVMFFIObject *callbacks[2]; /* arrays; the second are told the region, too */
-  TVMFFIObject *remap;        /* dict: by their addresses, what replaces them */
-  TVMFFIObject *variables;    /* list: they are kept alive */
+  /* Arrays of functions; functions in [1] also get a TVMFFIDefRegionKind. */
+  TVMFFIObject *callbacks[2];
+  TVMFFIObject *remap;        /* dict: variable's address to replacement */
+  TVMFFIObject *variables;    /* list: keeps the keys of `remap` alive */
   tvmffi_i_stack frames;
-  /* By the indices of built-in types, as they come: no callback is for them;
-     nothing is within them; both; containers that have our hooks. */
+  /* Bit sets of type indices below 128. uncalled: types without a callback.
+     leaves: types without children. passed: types in both sets. nests:
+     container types with only built-in hooks. */
   uint64_t uncalled[2], leaves[2], passed[2], nests[2];
-  const TVMFFIAny *found; /* the callback found last (borrowed), or NULL */
-  int32_t found_for;
-  int32_t missed_for; /* of the other types: the last without a callback */
+  const TVMFFIAny *found; /* the last callback found: borrowed, or NULL */
+  int32_t found_for;      /* the type index that `found` is for */
+  int32_t missed_for;     /* last type index above 127 without a callback */
   int found_with_region;
 } tvmffi_i_engine;
 
@@ -93,7 +72,6 @@ TVMFFI_I_INLINE int tvmffi_i_has_bit(const uint64_t *bits, int32_t index) {
   return (uint32_t)index < 128 && (bits[index >> 6] >> (index & 63) & 1) != 0;
 }
 
-/* Notes what is known of a built-in type in one of an engine's sets. */
 static void tvmffi_i_set_bit(tvmffi_i_engine *e, uint64_t *bits,
                              int32_t index) {
   int i = index >> 6;
@@ -123,7 +101,8 @@ TVMFFI_I_INLINE int tvmffi_i_is_unique(const TVMFFIAny *any) {
          (uint32_t)tvmffi_i_load64(&any->v_obj->combined_ref_count) == 1;
 }
 
-/* The error that was raised, which there has to be. */
+/* Returns the thread's pending error (owned) and clears it. Without a pending
+   error, returns a new RuntimeError. */
 TVMFFI_I_COLD TVMFFIAny tvmffi_i_raised(void) {
   TVMFFIAny error = tvmffi_i_take_error();
   if (error.v_obj) return error;
@@ -131,7 +110,8 @@ TVMFFI_I_COLD TVMFFIAny tvmffi_i_raised(void) {
   return tvmffi_i_take_error();
 }
 
-/* Returns a result (taken), or raises the error in its place. */
+/* Moves `from` (owned) to *result and returns 0. If `from` is an error, raises
+   the error and returns -1. */
 static int tvmffi_i_give(TVMFFIAny from, TVMFFIAny *result) {
   if (from.type_index != kTVMFFIError || !from.v_obj) {
     *result = from;
@@ -142,8 +122,8 @@ static int tvmffi_i_give(TVMFFIAny from, TVMFFIAny *result) {
   return -1;
 }
 
-/* Notes in an error which object it came through. Without memory for that the
-   error is told as it is. */
+/* Appends the object `node` to the list of objects through which an error has
+   passed. If memory runs out, the list stays as it is. */
 TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
                                         const TVMFFIAny *node) {
   TVMFFIErrorCell *cell = TVMFFI_I_CELL(TVMFFIErrorCell, error->v_obj);

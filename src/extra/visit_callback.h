@@ -8,97 +8,29 @@
 #include "../interface/value.h"
 #include "../interface/word.h"
 #include "../interface/mismatch.h"
-#include "../platform/libc.h"
-#include "../platform/stack.h"
 #include "../core/raise.h"
-#include "../core/object.h"
 #include "../core/type_table.h"
-#include "../reflection/enum.h"
-#include "../reflection/convert.h"
 #include "visit.h"
-#include "visit_container.h"
 
 #if !TVMFFI_NO_EXTRA
-TVMFFI_I_INLINE void tvmffi_i_destroy_engine(void *self, int flags) {
-  tvmffi_i_engine *e = (tvmffi_i_engine *)self;
-  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
-    tvmffi_release(e->callbacks[0]);
-    tvmffi_release(e->callbacks[1]);
-    tvmffi_release(e->remap);
-    tvmffi_release(e->variables);
-    tvmffi_i_stack_close(&e->frames);
-  }
-  tvmffi_i_delete_plain(self, flags);
-}
-
-static void tvmffi_i_delete_engine(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_engine,
-                   tvmffi_i_delete_engine);
-}
-
-/* The engine of a visitor, or NULL of one that C++ made; a shallow copy of an
-   engine is none. */
-TVMFFI_I_INLINE tvmffi_i_engine *tvmffi_i_engine_of(tvmffi_i_visitor *v) {
-  return v->base.deleter == tvmffi_i_delete_engine
-             ? (tvmffi_i_engine *)(void *)v
-             : NULL;
-}
-
-/* Makes an engine of callbacks (borrowed). */
-static tvmffi_i_engine *tvmffi_i_new_engine(tvmffi_i_visit_kind kind,
-                                            TVMFFIObject *callbacks,
-                                            TVMFFIObject *with_region) {
-  int mutates = kind >= TVMFFI_I_MAP_BEFORE;
-  TVMFFIObject *from[2];
-  TVMFFIAny copy = tvmffi_none();
-  tvmffi_i_engine *e = (tvmffi_i_engine *)tvmffi_i_object(
-      sizeof(*e),
-      mutates ? TVMFFI_I_STRUCTURAL_MUTATOR : TVMFFI_I_STRUCTURAL_VISITOR,
-      tvmffi_i_delete_engine);
-  int i;
-  if (!e) return NULL;
-  memset((void *)(&e->visitor.base + 1), 0,
-         sizeof(*e) - sizeof(e->visitor.base));
-  tvmffi_i_stack_open(&e->frames, NULL, 0);
-  e->visitor.table = (void *)(uintptr_t)(mutates ? &tvmffi_i_mutator_table
-                                                 : &tvmffi_i_visitor_table);
-  e->kind = kind;
-  from[0] = callbacks;
-  from[1] = with_region;
-  for (i = 0; i < 2; ++i) {
-    if (!from[i]) continue;
-    if (from[i]->type_index == kTVMFFIArray) {
-      tvmffi_retain(from[i]);
-      e->callbacks[i] = from[i];
-      continue;
-    }
-    if (tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, from[i]),
-                             kTVMFFIArray, &copy)) {
-      tvmffi_release(e);
-      return NULL;
-    }
-    e->callbacks[i] = copy.v_obj;
-  }
-  return e;
-}
-
 TVMFFI_I_INLINE int tvmffi_i_index_matches(int32_t index, int32_t target) {
   if (index == target || target == kTVMFFIAny) return 1;
   if (target == kTVMFFIStr) return index == kTVMFFISmallStr;
   if (target == kTVMFFIBytes) return index == kTVMFFISmallBytes;
   if (index < kTVMFFIStaticObjectBegin) return 0;
-  /* A type that does not exist is an error to ask for, and matches nothing. */
+  /* A target without a registered type matches nothing. tvmffi_is_instance
+     would raise an error for such a target. */
   return index > target && target >= kTVMFFIStaticObjectBegin &&
          tvmffi_i_type_at(target) && tvmffi_is_instance(index, target);
 }
 
-/* Looks through the callbacks, and remembers what is found. */
+/* Searches the callbacks for a type index, and caches the result. */
 TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
                                                              int32_t index) {
-  int i;
+  const TVMFFISeqCell *cell;
   int64_t k;
+  int i;
   for (i = 0; i < 2; ++i) {
-    const TVMFFISeqCell *cell;
     if (!e->callbacks[i]) continue;
     cell = TVMFFI_I_CELL(TVMFFISeqCell, e->callbacks[i]);
     for (k = 0; k < cell->size; ++k) {
@@ -117,29 +49,24 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
   return NULL;
 }
 
-/* Whether no callback is known to be for a type. */
-TVMFFI_I_INLINE int tvmffi_i_is_uncalled(const tvmffi_i_engine *e,
-                                         int32_t index) {
-  return index < 128 ? tvmffi_i_has_bit(e->uncalled, index)
-                     : e->missed_for == index;
-}
-
-/* A callback: its type index, the function, and whether it is told if its
-   value is unique. Borrowed; NULL if there is none for the type. */
+/* Returns the callback for a type index (borrowed), or NULL. Item [0] is the
+   type index, [1] the function. For TVMFFI_I_MUTATE, [2] tells whether the
+   function also gets the argument `unique` of tvmffi_i_call_for. *with_region
+   tells whether the function also gets the TVMFFIDefRegionKind. */
 TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_find_callback(tvmffi_i_engine *e,
                                                         int32_t index,
                                                         int *with_region) {
   const TVMFFIAny *row;
-  if (tvmffi_i_is_uncalled(e, index)) return NULL;
+  if (index < 128 ? tvmffi_i_has_bit(e->uncalled, index)
+                  : e->missed_for == index)
+    return NULL;
   row = e->found && e->found_for == index ? e->found
                                           : tvmffi_i_search_callbacks(e, index);
   *with_region = e->found_with_region;
   return row;
 }
 
-/* Calls a function; an error stands in the result's place. Here and further on
-   results stay where they are: an Any that was written in parts is slow to read
-   as a whole at once. */
+/* Calls a function. Sets *r to the function's result or error. */
 static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
                                int32_t num_args, TVMFFIAny *r) {
   TVMFFIObject *f =
@@ -152,36 +79,27 @@ static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
   *r = tvmffi_i_raised();
 }
 
-TVMFFI_I_COLD void tvmffi_i_bad_visit_result(TVMFFIAny *r,
-                                             const char *expected) {
-  (void)tvmffi_i_fail(
-      "TypeError",
-      "CallExpected: result type mismatch, expected %s, but got %s", expected,
-      tvmffi_i_type_key(r->type_index));
-  tvmffi_any_release(r);
-  *r = tvmffi_i_raised();
-}
-
-/* Lets a visit's result through: none, an interrupt or an error. */
-TVMFFI_I_INLINE void tvmffi_i_visit_result(TVMFFIAny *r) {
-  if (TVMFFI_I_UNLIKELY(r->type_index != kTVMFFINone &&
-                        r->type_index != kTVMFFIVisitInterrupt &&
-                        r->type_index != kTVMFFIError))
-    tvmffi_i_bad_visit_result(r, "Optional<ffi.VisitInterrupt>");
-}
-
-/* Lets a walk's result through, which is an integer to go on. */
-TVMFFI_I_INLINE void tvmffi_i_walk_result(TVMFFIAny *r) {
-  if (r->type_index == kTVMFFINone)
-    *r = tvmffi_int(0);
-  else if (TVMFFI_I_IS_INT(r))
+/* Checks the result of a callback. Allowed are None, an ffi.VisitInterrupt, an
+   error, and in a walk an integer. Replaces any other result by a TypeError. */
+TVMFFI_I_INLINE void tvmffi_i_check_result(TVMFFIAny *r, int is_walk) {
+  if (r->type_index == kTVMFFINone) {
+    if (is_walk) *r = tvmffi_int(0);
+  } else if (is_walk && TVMFFI_I_IS_INT(r)) {
     *r = tvmffi_int((int32_t)r->v_int64);
-  else if (r->type_index != kTVMFFIVisitInterrupt &&
-           r->type_index != kTVMFFIError)
-    tvmffi_i_bad_visit_result(r, "WalkResult");
+  } else if (r->type_index != kTVMFFIVisitInterrupt &&
+             r->type_index != kTVMFFIError) {
+    (void)tvmffi_i_fail("TypeError",
+                        "CallExpected: result type mismatch, expected %s, but "
+                        "got %s",
+                        is_walk ? "WalkResult" : "Optional<ffi.VisitInterrupt>",
+                        tvmffi_i_type_key(r->type_index));
+    tvmffi_any_release(r);
+    *r = tvmffi_i_raised();
+  }
 }
 
-/* Calls the callback for a value. */
+/* Calls the callback `row` for a value, with the arguments for this kind of
+   visit. */
 static void tvmffi_i_call_for(tvmffi_i_engine *e, const TVMFFIAny *row,
                               const TVMFFIAny *value, int with_region,
                               int unique, TVMFFIAny *r) {
@@ -196,10 +114,7 @@ static void tvmffi_i_call_for(tvmffi_i_engine *e, const TVMFFIAny *row,
   }
   if (n > 1) args[0] = *value;
   tvmffi_i_call_back(&row[1], n > 1 ? args : value, n, r);
-  if (e->kind >= TVMFFI_I_MAP_BEFORE) return;
-  if (e->kind == TVMFFI_I_VISIT)
-    tvmffi_i_visit_result(r);
-  else
-    tvmffi_i_walk_result(r);
+  if (e->kind < TVMFFI_I_MAP_BEFORE)
+    tvmffi_i_check_result(r, e->kind != TVMFFI_I_VISIT);
 }
 #endif

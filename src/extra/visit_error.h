@@ -8,84 +8,70 @@
 #include "../head/abi.h"
 #include "../interface/value.h"
 #include "../interface/word.h"
-#include "../interface/map_layout.h"
 #include "../interface/function.h"
 #include "../platform/memory.h"
 #include "../platform/stack.h"
 #include "../core/raise.h"
 #include "../core/type_table.h"
 #include "../containers/sequence.h"
-#include "../graph/find_device.h"
-#include "../reflection/field.h"
+#include "../graph/cursor.h"
 #include "../reflection/enum.h"
 #include "../reflection/access_path.h"
 #include "../reflection/convert.h"
 
 #if !TVMFFI_NO_EXTRA
-/* What is searched, and how it is reached from the frame below. */
+/* A stack frame: a value on the path from the root, and the step from its
+   parent to the value. */
 typedef struct tvmffi_i_find_frame {
-  TVMFFIAny value;    /* owned */
-  TVMFFIAny key;      /* owned: the item's, of a field opaque its description */
-  TVMFFIObject *path; /* owned, made when it is needed */
+  tvmffi_i_children c; /* its object is owned */
+  TVMFFIAny key;       /* owned: the key of the step */
+  TVMFFIObject *path;  /* owned: path to the value; NULL until needed */
   struct tvmffi_i_find_frame *above;
-  tvmffi_i_field_walk walk;
-  uint64_t at;
-  int64_t found_before;
+  int64_t found_before; /* number of paths found before this frame */
   int kind, is_container, matches;
 } tvmffi_i_find_frame;
 
 typedef struct {
-  const TVMFFIObject **pattern; /* from the innermost outwards; borrowed */
+  const TVMFFIObject **pattern; /* the innermost object first; borrowed */
   size_t length, matched;
-  TVMFFIObject *found; /* list */
+  TVMFFIObject *found; /* owned: a list of paths */
   tvmffi_i_stack frames;
   tvmffi_i_find_frame *root;
+  /* If 1, a path may end before the last object of `pattern`. */
   int prefixes;
 } tvmffi_i_finder;
 
-/* Gives the path (borrowed) of the top frame. */
-static TVMFFIObject *tvmffi_i_find_path(const tvmffi_i_finder *s) {
-  tvmffi_i_find_frame *f = s->root;
+/* Appends the path of the top frame to s->found. First makes the paths of the
+   frames below. */
+static int tvmffi_i_add_found(tvmffi_i_finder *s) {
   const tvmffi_i_find_frame *top =
       TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
-  TVMFFIObject *path = NULL;
+  tvmffi_i_find_frame *f = s->root;
+  TVMFFIAny path = tvmffi_none();
   for (;; f = f->above) {
-    const TVMFFIFieldInfo *field = (const TVMFFIFieldInfo *)f->key.v_ptr;
-    TVMFFIAny key;
-    if (!f->path) {
-      if (f == s->root) {
-        f->path = tvmffi_i_new_path(NULL, NULL);
-      } else if (f->kind == TVMFFI_I_STEP_ATTR) {
-        if (TVMFFIStringFromByteArray(&field->name, &key)) return NULL;
-        f->path = tvmffi_i_step_to(path, f->kind, key);
-      } else {
-        f->path = tvmffi_i_step_to(path, f->kind, tvmffi_i_copy_owned(&f->key));
-      }
-    }
-    path = f->path;
-    if (!path || f == top) return path;
+    if (!f->path)
+      f->path = f == s->root ? tvmffi_i_new_path(NULL, NULL)
+                             : tvmffi_i_step_to(path.v_obj, f->kind,
+                                                tvmffi_i_copy_owned(&f->key));
+    if (!f->path) return -1;
+    path = tvmffi_obj(f->path);
+    if (f == top) return tvmffi_i_list_append(s->found, &path);
   }
-}
-
-static int tvmffi_i_add_found(tvmffi_i_finder *s) {
-  TVMFFIObject *path = tvmffi_i_find_path(s);
-  TVMFFIAny item;
-  if (!path) return -1;
-  item = tvmffi_obj(path);
-  return tvmffi_i_list_append(s->found, &item);
 }
 
 static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
   tvmffi_i_find_frame f = *TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
   TVMFFI_I_POP(tvmffi_i_find_frame, &s->frames);
   if (f.matches) --s->matched;
-  tvmffi_any_release(&f.value);
   tvmffi_any_release(&f.key);
   tvmffi_release(f.path);
+  tvmffi_release(f.c.object);
 }
 
-/* Looks at a value (taken) that one step leads to; `key` is taken, too. The
-   root is looked at as an object even if it is a container. */
+/* Pushes a stack frame for `value`, unless it cannot have children. If `value`
+   completes the pattern, appends its path to s->found instead. `key` is the key
+   of the step from the parent. Takes ownership of `value` and `key`, also on
+   failure. The root counts as an object even if it is a container. */
 static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
                                TVMFFIAny key) {
   const TVMFFITypeInfo *type = NULL;
@@ -108,13 +94,9 @@ static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
     below->above = f;
   else
     s->root = f;
-  f->value = value;
+  tvmffi_i_children_open(&f->c, value.v_obj, type);
   f->key = key;
   f->path = NULL;
-  f->walk = tvmffi_i_walk_fields(type);
-  f->at = value.type_index == kTVMFFIMap || value.type_index == kTVMFFIDict
-              ? tvmffi_i_map_begin(value.v_obj)
-              : 0;
   f->kind = kind;
   f->is_container = is_container;
   f->found_before = TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size;
@@ -126,44 +108,40 @@ static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
   return code;
 }
 
-/* Looks at what the next step from the top frame leads to, or ends it. */
+/* Pushes a frame for the next child of the top frame, or pops the top frame. */
 static int tvmffi_i_find_next(tvmffi_i_finder *s) {
   tvmffi_i_find_frame *f = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
-  const TVMFFIFieldInfo *field;
-  TVMFFIObject *o = f->value.v_obj;
-  TVMFFIAny child = tvmffi_none();
-  const tvmffi_i_pair *pair;
+  TVMFFIAny value = tvmffi_none(), key = tvmffi_none();
+  const TVMFFIAny *child;
   int code = 0;
   if (!f->is_container) {
-    field = tvmffi_i_next_field(&f->walk);
-    if (field) {
-      if (field->getter(tvmffi_i_at(o, field), &child)) return -1;
-      return tvmffi_i_push_found(s, child, TVMFFI_I_STEP_ATTR,
-                                 tvmffi_ptr((void *)(uintptr_t)field));
+    if (tvmffi_i_read_next(&f->c, 0, &value)) return -1;
+    if (f->c.field) {
+      code = TVMFFIStringFromByteArray(&f->c.field->name, &key);
+      if (!code) return tvmffi_i_push_found(s, value, TVMFFI_I_STEP_ATTR, key);
+      tvmffi_any_release(&value);
+      return code;
     }
     if (s->prefixes && s->matched && s->frames.depth > 1 &&
         f->found_before == TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size)
       code = tvmffi_i_add_found(s);
-  } else if (o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict) {
-    pair = tvmffi_i_map_pair(o, f->at);
-    if (pair) {
-      f->at = tvmffi_i_map_after(o, f->at);
-      if (pair->key.type_index == kTVMFFINone) return 0;
-      child = tvmffi_i_copy_owned(&pair->key);
-      return tvmffi_i_push_found(s, tvmffi_i_copy_owned(&pair->value),
-                                 TVMFFI_I_STEP_MAP_ITEM, child);
-    }
-  } else if (f->at < (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, o)->size) {
-    child = ((const TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, o)->data)[f->at++];
-    return tvmffi_i_push_found(s, tvmffi_i_copy_owned(&child),
-                               TVMFFI_I_STEP_ARRAY_ITEM,
-                               tvmffi_int((int64_t)f->at - 1));
+  } else if ((child = tvmffi_i_next_in_container(&f->c)) != NULL) {
+    if (!f->c.on_value)
+      return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
+                                 TVMFFI_I_STEP_ARRAY_ITEM,
+                                 tvmffi_int((int64_t)f->c.at - 1));
+    key = tvmffi_i_copy_owned(child);
+    child = tvmffi_i_next_in_container(&f->c);
+    if (key.type_index == kTVMFFINone) return 0;
+    return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
+                               TVMFFI_I_STEP_MAP_ITEM, key);
   }
   tvmffi_i_pop_found(s);
   return code;
 }
 
-/* Reads the pattern, without what is none and what stands there twice. */
+/* Copies the objects in `list` to s->pattern. Leaves out other values, and an
+   object that repeats the previous one. */
 static int tvmffi_i_read_pattern(tvmffi_i_finder *s, const TVMFFIObject *list) {
   const TVMFFISeqCell *cell;
   const TVMFFIObject *o;
@@ -189,6 +167,10 @@ TVMFFI_I_OBJECT_TYPE(i_paths, "Array<ffi.reflection.AccessPath>",
                      "reflection.AccessPath\"}]}",
                      kTVMFFIArray)
 
+/* Returns the access paths from `root` to the value at which a visit failed. A
+   path leads through all objects that the error's context lists, the outermost
+   object first. With `prefixes`, also returns paths that lead through the first
+   of these objects, but not through all. */
 TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
             (i_error_context, context), (bool, prefixes)) {
   tvmffi_i_finder s = TVMFFI_I_ZERO;

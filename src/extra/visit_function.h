@@ -16,11 +16,11 @@
 #include "../containers/sequence.h"
 #include "../reflection/enum.h"
 #include "visit.h"
-#include "visit_callback.h"
 #include "visit_run.h"
 
 #if !TVMFFI_NO_EXTRA
-/* A value as it is given: an rvalue reference stays one. */
+/* Defines the parameter type of a visited value: any view. Does not move from
+   an rvalue reference. */
 TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any")
 TVMFFI_I_GET(i_visit_value) { return tvmffi_i_get_any(any, out); }
 #define TVMFFI_I_CALLBACKS(T, more, more_schema)                           \
@@ -45,40 +45,46 @@ TVMFFI_I_OBJECT_TYPE(i_visitor, "ffi.StructuralVisitor",
 TVMFFI_I_OBJECT_TYPE(i_mutator, "ffi.StructuralMutator",
                      "ffi.StructuralMutator", TVMFFI_I_STRUCTURAL_MUTATOR)
 
-/* The result of a visit (taken): none or an interrupt, or an error to raise. */
+/* Defines the result types of a visit and of a mutation. The result is a value
+   (owned), or an error to raise. */
 TVMFFI_I_TYPE(i_visited, TVMFFIAny, "Optional<ffi.VisitInterrupt>",
               "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi."
               "VisitInterrupt\"}]}")
 TVMFFI_I_PUT(i_visited) { return tvmffi_i_give(value, out); }
-/* The result of a mutation. */
 TVMFFI_I_TYPE(i_mutated, TVMFFIAny, "Any", "Any")
 TVMFFI_I_PUT(i_mutated) { return tvmffi_i_give(value, out); }
 
-/* Raises for callbacks that are not what they should be, as upstream names
-   what it finds; 0 if they are. */
+/* Checks that a callback is an array of `width` items. Returns -2 if the
+   callback is valid, -1 if not an array, `width` if the length is wrong, or
+   the index of the first item with a wrong type. */
+static int64_t tvmffi_i_bad_callback(const TVMFFIAny *row, int64_t width) {
+  const TVMFFISeqCell *cell;
+  const TVMFFIAny *item;
+  int64_t n;
+  if (row->type_index != kTVMFFIArray) return -1;
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, row->v_obj);
+  item = (const TVMFFIAny *)cell->data;
+  if (cell->size != width) return width;
+  for (n = 0; n < width; ++n)
+    if (n == 1 ? item[n].type_index != kTVMFFIFunction &&
+                     item[n].type_index != kTVMFFINone
+               : !TVMFFI_I_IS_INT(&item[n]))
+      return n;
+  return -2;
+}
+
+/* Checks the callbacks in argument `i`. Returns 0 if all are valid, otherwise
+   raises the same TypeError as upstream. */
 static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
                                     const TVMFFIAny *arg, int64_t width) {
   const TVMFFISeqCell *rows = TVMFFI_I_CELL(TVMFFISeqCell, arg->v_obj), *cell;
-  const TVMFFIAny *row = NULL, *item;
+  const TVMFFIAny *row = (const TVMFFIAny *)rows->data, *got = row;
+  const TVMFFIAny *end = rows->size ? row + rows->size : row;
   tvmffi_i_parts p;
-  int64_t k, n = 0;
-  for (k = 0; k < rows->size; ++k) {
-    row = (const TVMFFIAny *)rows->data + k;
-    n = -1;
-    if (row->type_index != kTVMFFIArray) break;
-    cell = TVMFFI_I_CELL(TVMFFISeqCell, row->v_obj);
-    item = (const TVMFFIAny *)cell->data;
-    n = width;
-    if (cell->size != width) break;
-    for (n = 0; n < width; ++n)
-      if (n == 1 ? item[n].type_index != kTVMFFIFunction &&
-                       item[n].type_index != kTVMFFINone
-                 : !TVMFFI_I_IS_INT(&item[n]))
-        break;
-    if (n < width) break;
-  }
-  if (k == rows->size) return 0;
-  cell = n < 0 ? NULL : TVMFFI_I_CELL(TVMFFISeqCell, row->v_obj);
+  int64_t n = -2;
+  for (; row != end && n == -2; ++row)
+    n = tvmffi_i_bad_callback(got = row, width);
+  if (n == -2) return 0;
   p.size = p.numbers = 0;
   tvmffi_i_say(&p, "Mismatched type on argument #");
   tvmffi_i_say_number(&p, i);
@@ -87,42 +93,24 @@ static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
   tvmffi_i_say(&p, "`. Expected `");
   tvmffi_i_say(&p, f->types[i + 1]->name);
   tvmffi_i_say(&p, "` but got `Array[index ");
-  tvmffi_i_say_number(&p, (int32_t)k);
-  if (n < 0) {
-    tvmffi_i_say(&p, ": ");
-    tvmffi_i_say(&p, tvmffi_i_type_key(row->type_index));
-  } else if (n == width) {
-    tvmffi_i_say(&p, ": Array[size=");
-    tvmffi_i_say_number(&p, (int32_t)cell->size);
-    tvmffi_i_say(&p, "]");
-  } else {
-    tvmffi_i_say(&p, ": Array[index ");
-    tvmffi_i_say_number(&p, (int32_t)n);
-    tvmffi_i_say(&p, ": ");
-    tvmffi_i_say(
-        &p, tvmffi_i_type_key(((const TVMFFIAny *)cell->data)[n].type_index));
-    tvmffi_i_say(&p, "]");
+  tvmffi_i_say_number(&p, got - (const TVMFFIAny *)rows->data);
+  tvmffi_i_say(&p, n < 0       ? ": "
+                   : n < width ? ": Array[index "
+                               : ": Array[size=");
+  if (n >= 0) {
+    cell = TVMFFI_I_CELL(TVMFFISeqCell, got->v_obj);
+    tvmffi_i_say_number(&p, n < width ? n : cell->size);
+    if (n < width) tvmffi_i_say(&p, ": ");
+    got = (const TVMFFIAny *)cell->data + n;
   }
-  tvmffi_i_say(&p, "]`");
+  if (n < width) tvmffi_i_say(&p, tvmffi_i_type_key(got->type_index));
+  tvmffi_i_say(&p, n < 0 ? "]`" : "]]`");
   return tvmffi_i_raise_said("TypeError", &p);
 }
 
-/* Makes the engine of a function whose arguments are callbacks, and with the
-   region or NULL; NULL with the error raised if they are none. */
-static tvmffi_i_engine *tvmffi_i_engine_for(const tvmffi_func *f,
-                                            tvmffi_i_visit_kind kind,
-                                            const TVMFFIAny *callbacks,
-                                            const TVMFFIAny *with_region) {
-  int64_t width = kind == TVMFFI_I_MUTATE ? 3 : 2;
-  if (with_region && tvmffi_i_check_callbacks(f, 2, with_region, width))
-    return NULL;
-  if (tvmffi_i_check_callbacks(f, 1, callbacks, width)) return NULL;
-  return tvmffi_i_new_engine(kind, callbacks->v_obj,
-                             with_region ? with_region->v_obj : NULL);
-}
-
-/* Runs an engine (taken; NULL with the error raised) over a root. What is
-   mutated is owned here, so it is unique only if it was moved here. */
+/* Takes ownership of the visitor `e` and runs it on a root. If `e` is NULL,
+   returns the pending error. A mutation may change the root in place if the
+   caller passed the only reference to the root as an rvalue. */
 static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
                                      const TVMFFIAny *view) {
   enum { TVMFFI_I_ROOM = 16 };
@@ -135,10 +123,10 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
     code = tvmffi_i_fail("ValueError", "The root is a NULL object");
   if (!code) {
     tvmffi_i_stack_open(&e->frames, room, sizeof(room));
-    r = tvmffi_i_run(&e->visitor, mutates, 1,
+    r = tvmffi_i_run(&e->visitor, mutates, TVMFFI_I_ENTERED,
                      mutates && tvmffi_i_is_unique(&root), &root);
     tvmffi_i_stack_close(&e->frames);
-    tvmffi_i_stack_open(&e->frames, NULL, 0); /* who keeps it goes on so */
+    tvmffi_i_stack_open(&e->frames, NULL, 0); /* callbacks may retain `e` */
   } else {
     r = tvmffi_i_raised();
   }
@@ -149,61 +137,102 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
   return r;
 }
 
+/* Visits a root with callbacks. The functions in `with_region` (may be NULL)
+   also receive the TVMFFIDefRegionKind of the value. */
+static TVMFFIAny tvmffi_i_visit_root(const tvmffi_func *f,
+                                     tvmffi_i_visit_kind kind,
+                                     const TVMFFIAny *root,
+                                     const TVMFFIAny *callbacks,
+                                     const TVMFFIAny *with_region) {
+  int64_t width = kind == TVMFFI_I_MUTATE ? 3 : 2;
+  tvmffi_i_engine *e = NULL;
+  if ((!with_region || !tvmffi_i_check_callbacks(f, 2, with_region, width)) &&
+      !tvmffi_i_check_callbacks(f, 1, callbacks, width))
+    e = tvmffi_i_new_engine(kind, callbacks->v_obj,
+                            with_region ? with_region->v_obj : NULL);
+  return tvmffi_i_run_engine(e, root);
+}
+
+/* Walks through a value and everything it contains, and calls a callback for
+   each value: before its children if `order` is 0, after them if it is 1.
+
+   A callback is a pair of a type index (-1 for any type) and a function. The
+   first callback whose type matches is called with the value. A function in
+   `with_region` also receives the value's TVMFFIDefRegionKind. The function
+   returns None or 0 to continue, 1 to skip the children, or an
+   ffi.VisitInterrupt, which ends the walk and is its result. */
 TVMFFI_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
             (i_callbacks, callbacks), (i_callbacks, with_region),
             (int32, order)) {
-  TVMFFI_RETURN(tvmffi_i_run_engine(
-      tvmffi_i_engine_for(&tvmffi_func_i_structural_walk,
+  TVMFFI_RETURN(
+      tvmffi_i_visit_root(&tvmffi_func_i_structural_walk,
                           order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
-                          callbacks, with_region),
-      &root));
+                          &root, callbacks, with_region));
 }
 
+/* Visits a value with callbacks. `callbacks` has pairs of type index and
+   function, as for ffi.StructuralWalk. The function is called with the value
+   and the visitor. It visits the value's children itself, for example by
+   ffi.StructuralVisitorDefaultVisit. The function returns None to continue, or
+   an ffi.VisitInterrupt, which ends the visit and is its result. */
 TVMFFI_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
             (i_callbacks, callbacks)) {
-  TVMFFI_RETURN(
-      tvmffi_i_run_engine(tvmffi_i_engine_for(&tvmffi_func_i_structural_visit,
-                                              TVMFFI_I_VISIT, callbacks, NULL),
-                          &root));
+  TVMFFI_RETURN(tvmffi_i_visit_root(&tvmffi_func_i_structural_visit,
+                                    TVMFFI_I_VISIT, &root, callbacks, NULL));
 }
 
+/* Returns a value with replacements: the result of a callback replaces the
+   value for which the callback was called. Parameters are those of
+   ffi.StructuralWalk. Objects that contain a replaced value are copied. A
+   container without other references may be changed in place. */
 TVMFFI_FUNC(i_structural_map, i_mutated, (any, root), (i_callbacks, callbacks),
             (i_callbacks, with_region), (int32, order)) {
-  TVMFFI_RETURN(tvmffi_i_run_engine(
-      tvmffi_i_engine_for(&tvmffi_func_i_structural_map,
+  TVMFFI_RETURN(
+      tvmffi_i_visit_root(&tvmffi_func_i_structural_map,
                           order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
-                          callbacks, with_region),
-      &root));
+                          &root, callbacks, with_region));
 }
 
+/* Returns a value with replacements, as ffi.StructuralMap does. A callback is
+   called with the value and the mutator, and mutates the value's children
+   itself, for example by ffi.StructuralMutatorDefaultMutate. If the third item
+   of a callback is true, the function also receives whether the value may be
+   changed in place. */
 TVMFFI_FUNC(i_structural_mutate, i_mutated, (any, root),
             (i_mutate_callbacks, callbacks)) {
-  TVMFFI_RETURN(
-      tvmffi_i_run_engine(tvmffi_i_engine_for(&tvmffi_func_i_structural_mutate,
-                                              TVMFFI_I_MUTATE, callbacks, NULL),
-                          &root));
+  TVMFFI_RETURN(tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate,
+                                    TVMFFI_I_MUTATE, &root, callbacks, NULL));
 }
 
-/* The visitor behind a handle, and the value, are what can be visited. */
-static int tvmffi_i_check_visit(const TVMFFIObject *self,
+/* Raises an error if the visitor has no vtable or the value is a NULL object.
+   */
+static int tvmffi_i_check_visit(const tvmffi_i_visitor *v,
                                 const TVMFFIAny *value) {
-  if (!((const tvmffi_i_visitor *)(const void *)self)->table)
-    return tvmffi_i_fail("TypeError", "A %s without a table cannot visit",
-                         tvmffi_i_type_key(self->type_index));
+  if (!v->table)
+    return tvmffi_i_fail("TypeError", "A %s without a vtable cannot visit",
+                         tvmffi_i_type_key(v->base.type_index));
   if (value->type_index < kTVMFFIStaticObjectBegin || value->v_obj) return 0;
   return tvmffi_i_fail("ValueError", "The value is a NULL object");
 }
-#define TVMFFI_I_VISITOR(self) ((tvmffi_i_visitor *)(void *)(self))
 
-/* What is left unchanged is the value itself. */
-static TVMFFIAny tvmffi_i_or_value(TVMFFIAny r, const TVMFFIAny *value) {
-  if (r.type_index == kTVMFFIUnchanged && tvmffi_i_own(value, &r))
-    return tvmffi_i_raised();
-  return r;
+/* Visits a value through the vtable if `entered`, otherwise without a callback
+   for the value itself. If a mutation leaves the value unchanged, *result is
+   the value itself. */
+static int tvmffi_i_visit_by(void *self, int mutates, int entered,
+                             const TVMFFIAny *value, TVMFFIAny *result) {
+  tvmffi_i_visitor *v = (tvmffi_i_visitor *)self;
+  TVMFFIAny r;
+  TVMFFI_TRY(tvmffi_i_check_visit(v, value));
+  r = entered ? tvmffi_i_table_of(v)->enter(v, *value)
+              : tvmffi_i_run(v, mutates, 0, 0, value);
+  if (mutates && r.type_index == kTVMFFIUnchanged)
+    return tvmffi_i_own(value, result);
+  return tvmffi_i_give(r, result);
 }
 
-static int tvmffi_i_call_in_region(tvmffi_i_visitor *v, int64_t kind,
+static int tvmffi_i_call_in_region(void *self, int64_t kind,
                                    TVMFFIObject *callback, TVMFFIAny *result) {
+  tvmffi_i_visitor *v = (tvmffi_i_visitor *)self;
   int32_t before = v->region;
   int code;
   if (before != kTVMFFIDefRegionKindPattern) v->region = (int32_t)kind;
@@ -212,65 +241,48 @@ static int tvmffi_i_call_in_region(tvmffi_i_visitor *v, int64_t kind,
   return code;
 }
 
-TVMFFI_FUNC(i_visitor_visit, i_visited, (i_visitor, self),
-            (i_visit_value, value)) {
-  TVMFFI_TRY(tvmffi_i_check_visit(self, &value));
-  TVMFFI_RETURN(tvmffi_i_table_of(TVMFFI_I_VISITOR(self))->enter(self, value));
-}
+/* Defines the methods that both visitors and mutators have. */
+#define TVMFFI_I_VISIT_METHODS(T, enter, visited, mutates)                 \
+  /* Visits or mutates a value as a child of the value that is being       \
+     visited. A callback may handle the value. */                          \
+  TVMFFI_FUNC(T##_##enter, visited, (T, self), (i_visit_value, value)) {   \
+    (void)tvmffi_put;                                                      \
+    return tvmffi_i_visit_by(self, mutates, 1, &value, tvmffi_result);     \
+  }                                                                        \
+  /* Visits or mutates the children of a value, without a callback for     \
+     the value itself. */                                                  \
+  TVMFFI_FUNC(T##_default, visited, (T, self), (i_visit_value, value)) {   \
+    (void)tvmffi_put;                                                      \
+    return tvmffi_i_visit_by(self, mutates, 0, &value, tvmffi_result);     \
+  }                                                                        \
+  /* Returns the current TVMFFIDefRegionKind of the visit. */              \
+  TVMFFI_FUNC(T##_region, int64, (T, self)) {                              \
+    TVMFFI_RETURN(((const tvmffi_i_visitor *)(const void *)self)->region); \
+  }                                                                        \
+  /* Calls a function without arguments and returns its result. During the \
+     call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */    \
+  TVMFFI_FUNC(T##_in_region, any, (T, self), (i_region, kind),             \
+              (func, callback)) {                                          \
+    (void)tvmffi_put;                                                      \
+    return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);   \
+  }
+TVMFFI_I_VISIT_METHODS(i_visitor, visit, i_visited, 0)
+TVMFFI_I_VISIT_METHODS(i_mutator, mutate, i_mutated, 1)
+#undef TVMFFI_I_VISIT_METHODS
 
-TVMFFI_FUNC(i_visitor_default, i_visited, (i_visitor, self),
-            (i_visit_value, value)) {
-  TVMFFI_TRY(tvmffi_i_check_visit(self, &value));
-  TVMFFI_RETURN(tvmffi_i_run(TVMFFI_I_VISITOR(self), 0, 0, 0, &value));
-}
-
-TVMFFI_FUNC(i_visitor_region, int64, (i_visitor, self)) {
-  TVMFFI_RETURN(TVMFFI_I_VISITOR(self)->region);
-}
-
-TVMFFI_FUNC(i_visitor_in_region, any, (i_visitor, self), (i_region, kind),
-            (func, callback)) {
-  (void)tvmffi_put;
-  return tvmffi_i_call_in_region(TVMFFI_I_VISITOR(self), kind, callback,
-                                 tvmffi_result);
-}
-
-TVMFFI_FUNC(i_mutator_mutate, i_mutated, (i_mutator, self),
-            (i_visit_value, value)) {
-  TVMFFI_TRY(tvmffi_i_check_visit(self, &value));
-  TVMFFI_RETURN(tvmffi_i_or_value(
-      tvmffi_i_table_of(TVMFFI_I_VISITOR(self))->enter(self, value), &value));
-}
-
-TVMFFI_FUNC(i_mutator_default, i_mutated, (i_mutator, self),
-            (i_visit_value, value)) {
-  TVMFFI_TRY(tvmffi_i_check_visit(self, &value));
-  TVMFFI_RETURN(tvmffi_i_or_value(
-      tvmffi_i_run(TVMFFI_I_VISITOR(self), 1, 0, 0, &value), &value));
-}
-
-TVMFFI_FUNC(i_mutator_region, int64, (i_mutator, self)) {
-  TVMFFI_RETURN(TVMFFI_I_VISITOR(self)->region);
-}
-
-TVMFFI_FUNC(i_mutator_in_region, any, (i_mutator, self), (i_region, kind),
-            (func, callback)) {
-  (void)tvmffi_put;
-  return tvmffi_i_call_in_region(TVMFFI_I_VISITOR(self), kind, callback,
-                                 tvmffi_result);
-}
-
+/* Returns the value by which a mutator replaces a variable, or None. */
 TVMFFI_FUNC(i_mutator_get, i_mutated, (i_mutator, self), (i_visit_value, var)) {
-  TVMFFI_TRY(tvmffi_i_check_visit(self, &var));
-  TVMFFI_RETURN(tvmffi_i_table_of(TVMFFI_I_VISITOR(self))->get(self, var));
+  tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
+  TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
+  TVMFFI_RETURN(tvmffi_i_table_of(v)->get(v, var));
 }
 
+/* Sets the value by which a mutator replaces a variable. */
 TVMFFI_FUNC(i_mutator_set, none, (i_mutator, self), (i_visit_value, var),
             (i_visit_value, value)) {
-  TVMFFIAny r;
+  tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
   (void)tvmffi_put;
-  TVMFFI_TRY(tvmffi_i_check_visit(self, &var));
-  r = tvmffi_i_table_of(TVMFFI_I_VISITOR(self))->set(self, var, value);
-  return tvmffi_i_give(r, tvmffi_result);
+  TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
+  return tvmffi_i_give(tvmffi_i_table_of(v)->set(v, var, value), tvmffi_result);
 }
 #endif

@@ -8,25 +8,682 @@
 #include "../head/atomic.h"
 #include "../head/abi.h"
 #include "../interface/value.h"
+#include "../interface/error.h"
+#include "../interface/map_layout.h"
+#include "../platform/libc.h"
 #include "../platform/stack.h"
 #include "../core/raise.h"
+#include "../core/object.h"
+#include "../core/type_table.h"
 #include "../core/type_member.h"
 #include "../containers/equal.h"
 #include "../containers/sequence.h"
 #include "../containers/map_memory.h"
 #include "../containers/map.h"
-#include "../graph/find_device.h"
-#include "../reflection/field.h"
+#include "../graph/cursor.h"
+#include "../graph/hook.h"
 #include "../reflection/access.h"
 #include "../reflection/enum.h"
+#include "../reflection/convert.h"
 #include "../reflection/copy.h"
 #include "structural.h"
 #include "visit.h"
-#include "visit_container.h"
 #include "visit_callback.h"
 
 #if !TVMFFI_NO_EXTRA
-/* -------- Variables -------- */
+/* Flags: how a traversal reached a value. */
+enum {
+  TVMFFI_I_ENTERED = 1,  /* through the vtable: callbacks apply */
+  TVMFFI_I_REPLACES = 2, /* the value is a callback's result (owned) */
+  TVMFFI_I_IN_HOOK = 4   /* by a container's hook: adds no error context */
+};
+
+/* A stack frame: a container or object whose children are visited. The struct
+   has 64 bytes, a cache line. */
+typedef struct {
+  TVMFFIObject *from; /* borrowed, or owned if it replaces another value */
+  TVMFFIAny child;    /* the current child: owned if `holds`, else borrowed */
+  TVMFFIObject *made; /* owned: the copy for changed children, or NULL */
+  union {
+    uint64_t at;                  /* container: position of the current child */
+    const TVMFFIFieldInfo *field; /* the field after the current one */
+  } next;
+  const TVMFFIFieldInfo *end; /* end of the fields of the current type */
+  int32_t depth;              /* next index of type_ancestors; -1 at the end */
+  int32_t outer;              /* TVMFFIDefRegionKind around the value */
+  unsigned char is_object;
+  /* The TVMFFISEqHashKind of a variable or DAG node, or 0 for other objects. */
+  unsigned char identity;
+  unsigned char changed;
+  unsigned char ends_region; /* children are outside any region */
+  unsigned char in_place, holds, how;
+} tvmffi_i_visit_frame;
+
+/* The state of a traversal. With a C++ visitor, `frames` has only one frame,
+   because each child is visited through the visitor's vtable. */
+typedef struct {
+  tvmffi_i_visitor *v;
+  tvmffi_i_engine *e; /* NULL for a C++ visitor */
+  tvmffi_i_stack *frames;
+  int mutates, is_after; /* is_after: callbacks run after the children */
+} tvmffi_i_descent;
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+/* The hooks of the built-in containers. Only C++ visitors need to call them:
+   our own visitors traverse these containers on their own stack. */
+static TVMFFIAny tvmffi_i_visit_container(void *visitor, TVMFFIAny value);
+static TVMFFIAny tvmffi_i_mutate_container(void *mutator, TVMFFIAny value);
+static TVMFFIAny tvmffi_i_mutate_in_place(void *mutator, TVMFFIAny value);
+
+static TVMFFIAny tvmffi_i_mutate_leaf(void *mutator, TVMFFIAny value) {
+  (void)mutator, (void)value;
+  return tvmffi_i_unchanged();
+}
+#if defined(__cplusplus)
+}
+#endif
+
+static void tvmffi_i_delete_engine(void *self, int flags);
+
+/* Returns the visitor `v` if it is ours, or NULL for a C++ visitor and for a
+   shallow copy of our visitor. */
+TVMFFI_I_INLINE tvmffi_i_engine *tvmffi_i_engine_of(tvmffi_i_visitor *v) {
+  return v->base.deleter == tvmffi_i_delete_engine
+             ? (tvmffi_i_engine *)(void *)v
+             : NULL;
+}
+
+/* -------- Children of containers -------- */
+
+/* Returns the current child's address in its container, or NULL at the end.
+   Callbacks may change the container, so do not keep the address. */
+TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
+  TVMFFIObject *o = f->made ? f->made : f->from;
+  TVMFFISeqCell *cell;
+  tvmffi_i_pair *pair;
+  if (tvmffi_i_is_sequence_type(o->type_index)) {
+    cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
+    return f->next.at < (uint64_t)cell->size
+               ? (TVMFFIAny *)cell->data + f->next.at
+               : NULL;
+  }
+  pair = tvmffi_i_map_pair(o, f->next.at);
+  return pair ? &pair->value : NULL;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_next_position(tvmffi_i_visit_frame *f) {
+  TVMFFIObject *o = f->made ? f->made : f->from;
+  f->next.at = tvmffi_i_is_map_type(o->type_index)
+                   ? tvmffi_i_map_after(o, f->next.at)
+                   : f->next.at + 1;
+}
+
+/* Reads the next child of a container. Returns 1, or 0 at the end. Skips values
+   that have no callback and no children. Arrays and lists have their own loop,
+   which tests a number by one word (benchmark "walk, 30,000 numbers"). */
+TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
+                                       tvmffi_i_visit_frame *f, int *unique) {
+  TVMFFIObject *o = f->made ? f->made : f->from;
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
+  const TVMFFIAny *child;
+  uint64_t at = f->next.at;
+  if (tvmffi_i_is_sequence_type(o->type_index)) {
+    const uint64_t size = (uint64_t)cell->size;
+    const uint64_t passed = e ? e->passed[0] : 0;
+    child = (const TVMFFIAny *)cell->data;
+    while (at < size) {
+      const int32_t index = child[at].type_index;
+      if (TVMFFI_I_LIKELY((uint32_t)index < 64)) {
+        if (!(passed >> index & 1)) break;
+      } else if (!e || !tvmffi_i_has_bit(e->passed, index)) {
+        break;
+      }
+      ++at;
+    }
+    f->next.at = at;
+    if (at >= size) return 0;
+    child += at;
+  } else {
+    while ((child = tvmffi_i_child_at(f)) != NULL && e &&
+           tvmffi_i_has_bit(e->passed, child->type_index))
+      tvmffi_i_next_position(f);
+    if (!child) return 0;
+  }
+  *unique = f->in_place && tvmffi_i_is_unique(child);
+  f->child = f->holds ? tvmffi_i_copy_owned(child) : *child;
+  return 1;
+}
+
+TVMFFI_I_INLINE void tvmffi_i_drop_child(tvmffi_i_visit_frame *f) {
+  if (f->holds) tvmffi_any_release(&f->child);
+}
+
+/* Sets f->made to a copy of the container. In an array or list, also moves the
+   current child's new value from *value to the copy. */
+static int tvmffi_i_copy_container(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
+  int32_t index = f->from->type_index;
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->from);
+  const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
+  TVMFFIAny *to = NULL;
+  int64_t i, at = (int64_t)f->next.at;
+  f->made = tvmffi_i_is_map_type(index)
+                ? tvmffi_i_map_copy(f->from, index)
+                : tvmffi_i_new_items(index, cell->size, &to);
+  if (!f->made) return -1;
+  for (i = 0; to && i < cell->size; ++i)
+    if (i != at) to[i] = tvmffi_i_copy_owned(&items[i]);
+  if (!to || at >= cell->size) return 0;
+  to[at] = *value;
+  *value = tvmffi_none();
+  return 0;
+}
+
+/* Tells whether two values differ. For most values, v_uint64 decides. */
+TVMFFI_I_INLINE int tvmffi_i_is_other(const TVMFFIAny *a, const TVMFFIAny *b) {
+  return a->v_uint64 != b->v_uint64 || !tvmffi_i_same_any(a, b);
+}
+
+/* Swaps the current child in the container with its mutated value. Does nothing
+   if a callback has already replaced the child. */
+static int tvmffi_i_put_child(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
+  TVMFFIAny *slot, old;
+  if (!f->made && !f->in_place) TVMFFI_TRY(tvmffi_i_copy_container(f, value));
+  slot = tvmffi_i_child_at(f);
+  if (!slot || tvmffi_i_is_other(slot, &f->child)) return 0;
+  old = *slot;
+  *slot = *value;
+  *value = old;
+  return 0;
+}
+
+/* -------- Children of objects -------- */
+
+/* Moves to the fields of the next type: first each ancestor of the object's
+   type, then the type itself. */
+TVMFFI_I_INLINE void tvmffi_i_open_type(tvmffi_i_visit_frame *f,
+                                        const TVMFFITypeInfo *type) {
+  int32_t n;
+  if (f->depth < type->type_depth)
+    type = type->type_ancestors[f->depth++];
+  else
+    f->depth = -1;
+  n = TVMFFI_I_LOAD(&type->num_fields); /* read before `fields`: only grows */
+  f->end = f->next.field = TVMFFI_I_LOAD(&type->fields);
+  if (f->end) f->end += n;
+}
+
+/* Reads the next field into f->child. Skips values that have no callback and no
+   children. Returns 1 if there is a field, 0 at the end, or -1 on error. */
+TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
+                                          tvmffi_i_visit_frame *f) {
+  TVMFFIObject *o = f->made ? f->made : f->from;
+  const TVMFFIFieldInfo *field;
+  for (;;) {
+    if (f->next.field == f->end) {
+      if (f->depth < 0) return 0;
+      tvmffi_i_open_type(f, TVMFFIGetTypeInfo(f->from->type_index));
+      continue;
+    }
+    field = f->next.field++;
+    if (field->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore) continue;
+    f->child = tvmffi_none();
+    if (TVMFFI_I_UNLIKELY(field->getter(tvmffi_i_at(o, field), &f->child))) {
+      f->child = tvmffi_none();
+      return -1;
+    }
+    if (!d->e || !tvmffi_i_has_bit(d->e->passed, f->child.type_index)) break;
+    tvmffi_any_release(&f->child);
+  }
+  d->v->region = tvmffi_i_field_region(field, d->v->region);
+  return 1;
+}
+
+/* Stores the mutated value of the current field in the copy f->made. */
+static int tvmffi_i_put_field(tvmffi_i_visit_frame *f, const TVMFFIAny *value) {
+  const TVMFFIFieldInfo *field = f->next.field - 1;
+  f->changed = 1;
+  if (field->setter) return tvmffi_i_set_field(field, f->made, value);
+  return tvmffi_i_fail(
+      "TypeError",
+      "Cannot structurally mutate field `%.*s` of type `%s` because it does "
+      "not define a setter",
+      TVMFFI_I_TEXT(field->name), tvmffi_i_type_key(f->from->type_index));
+}
+
+/* Sets *made to a shallow copy (owned) of an object, for its mutated fields. */
+static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
+                                   TVMFFIObject **made) {
+  const TVMFFIAny *copier =
+      tvmffi_i_type_attr(&tvmffi_i_copy_column, value->type_index);
+  TVMFFIAny r;
+  if (!copier || copier->type_index != kTVMFFIFunction)
+    return tvmffi_i_fail("TypeError",
+                         "__ffi_shallow_copy__ must be an ffi.Function");
+  tvmffi_i_call_back(copier, value, 1, &r);
+  if (r.type_index == kTVMFFIError) return tvmffi_i_give(r, &r);
+  if (r.type_index == value->type_index && r.v_obj && r.v_obj != value->v_obj) {
+    *made = r.v_obj;
+    return 0;
+  }
+  tvmffi_any_release(&r);
+  return tvmffi_i_fail("TypeError",
+                       "Shallow copy callback must return a distinct object "
+                       "with the same type as its input");
+}
+
+TVMFFI_I_INLINE int tvmffi_i_has_no_fields(const TVMFFITypeInfo *type) {
+  return type && type->type_depth == 1 && !TVMFFI_I_LOAD(&type->num_fields) &&
+         !TVMFFI_I_LOAD(&type->type_ancestors[0]->num_fields);
+}
+
+/* -------- Frames -------- */
+
+TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_top_frame(
+    const tvmffi_i_descent *d) {
+  return TVMFFI_I_TOP(tvmffi_i_visit_frame, d->frames);
+}
+
+/* Pushes a frame for a container or object. Returns NULL on error. */
+TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d,
+                                                          const TVMFFIAny *from,
+                                                          int how,
+                                                          int in_place) {
+  tvmffi_i_visit_frame *f =
+      TVMFFI_I_PUSH(tvmffi_i_visit_frame, d->frames, "StructuralVisit");
+  int32_t index = from->type_index;
+  if (!f) return f;
+  f->from = from->v_obj;
+  f->child = tvmffi_none();
+  f->made = NULL;
+  f->next.at =
+      tvmffi_i_is_map_type(index) ? tvmffi_i_map_begin(from->v_obj) : 0;
+  f->outer = d->v->region;
+  f->in_place = (unsigned char)in_place;
+  f->holds = in_place || index == kTVMFFIList || index == kTVMFFIDict;
+  f->how = (unsigned char)how;
+  f->is_object = f->identity = f->changed = f->ends_region = 0;
+  return f;
+}
+
+/* Calls the callback of a value after its children were visited. *r is the
+   result for the value. The callback may replace *r. */
+static void tvmffi_i_call_after(tvmffi_i_descent *d, const TVMFFIAny *value,
+                                TVMFFIAny *r) {
+  const TVMFFIAny *row, *at = value;
+  TVMFFIAny given;
+  int with_region = 0;
+  if (d->mutates) {
+    if (r->type_index != kTVMFFIUnchanged) at = r;
+  } else if (r->type_index == kTVMFFIVisitInterrupt) {
+    return;
+  }
+  row = tvmffi_i_find_callback(d->e, at->type_index, &with_region);
+  if (!row) return;
+  tvmffi_i_call_for(d->e, row, at, with_region, 0, &given);
+  if (TVMFFI_I_UNLIKELY(given.type_index == kTVMFFIError))
+    tvmffi_i_add_context(&given, at);
+  if (given.type_index == (d->mutates ? kTVMFFIUnchanged : kTVMFFIInt)) return;
+  tvmffi_any_release(r);
+  *r = given;
+}
+
+/* Completes the result *r for a value. With TVMFFI_I_REPLACES, takes ownership
+   of `value`, and an Unchanged result becomes `value`. */
+TVMFFI_I_INLINE void tvmffi_i_conclude(tvmffi_i_descent *d,
+                                       const TVMFFIAny *value, int how,
+                                       TVMFFIAny *r) {
+  TVMFFIAny dropped;
+  if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
+    if (how & TVMFFI_I_ENTERED || (d->mutates && !(how & TVMFFI_I_IN_HOOK)))
+      tvmffi_i_add_context(r, value);
+  } else if (d->is_after && how & TVMFFI_I_ENTERED) {
+    tvmffi_i_call_after(d, value, r);
+  }
+  if (TVMFFI_I_LIKELY(!(how & TVMFFI_I_REPLACES))) return;
+  dropped = *value;
+  if (r->type_index == kTVMFFIUnchanged)
+    *r = dropped;
+  else
+    tvmffi_any_release(&dropped);
+}
+
+/* Prepares the top frame for the fields of an object. Returns 0, or 1 if *r is
+   already the object's result. */
+static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
+                                const TVMFFITypeInfo *type, TVMFFIAny *r) {
+  const TVMFFITypeMetadata *metadata =
+      type ? TVMFFI_I_LOAD(&type->metadata) : NULL;
+  tvmffi_i_visit_frame *f;
+  TVMFFIObject *made = NULL;
+  int kind = metadata ? (int)metadata->structural_eq_hash_kind : 0;
+  int is_var = kind == kTVMFFISEqHashKindFreeVar;
+  int identity = is_var || kind == kTVMFFISEqHashKindDAGNode ? kind : 0;
+  *r = tvmffi_none();
+  if (d->mutates && identity) {
+    *r = tvmffi_i_table_of(d->v)->get(d->v, *value);
+    if (r->type_index != kTVMFFINone) return 1;
+    if (is_var && d->v->region == kTVMFFIDefRegionKindNone) {
+      *r = tvmffi_i_unchanged();
+      return 1;
+    }
+  }
+  if (!type || (d->mutates && tvmffi_i_copy_to_mutate(value, &made))) {
+    *r = tvmffi_i_raised();
+    return 1;
+  }
+  f = tvmffi_i_top_frame(d);
+  f->made = made;
+  f->holds = f->is_object = 1;
+  f->identity = (unsigned char)identity;
+  f->depth = type->type_depth > 0;
+  tvmffi_i_open_type(f, type);
+  if (is_var && d->v->region == kTVMFFIDefRegionKindSimple) {
+    f->ends_region = 1;
+    d->v->region = kTVMFFIDefRegionKindNone;
+  }
+  return 0;
+}
+
+/* Sets *r to the top frame's copy if the copy was changed, else to Unchanged.
+   For a variable or DAG node, also passes *r to the vtable's function `set`. */
+TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
+                                           tvmffi_i_visit_frame *f,
+                                           const TVMFFIAny *value,
+                                           TVMFFIAny *r) {
+  TVMFFIAny set;
+  if (f->made && (!f->is_object || f->changed)) {
+    *r = tvmffi_obj(f->made);
+    f->made = NULL;
+  } else {
+    *r = tvmffi_i_unchanged();
+  }
+  if (TVMFFI_I_LIKELY(!f->identity) ||
+      (f->identity != kTVMFFISEqHashKindDAGNode &&
+       f->outer != kTVMFFIDefRegionKindPattern &&
+       r->type_index == kTVMFFIUnchanged))
+    return;
+  set = tvmffi_i_table_of(d->v)->set(d->v, *value, *r);
+  if (set.type_index != kTVMFFIError) return;
+  tvmffi_any_release(r);
+  *r = set;
+}
+
+/* Pops the top frame and sets *r to its result. Keeps an error or interrupt
+   that is already in *r. */
+static void tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny *r) {
+  tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
+  TVMFFIAny value = tvmffi_obj(f->from);
+  d->v->region = f->outer;
+  tvmffi_i_drop_child(f);
+  if (d->mutates) {
+    if (r->type_index != kTVMFFIError) tvmffi_i_take_mutated(d, f, &value, r);
+    if (f->made) tvmffi_release(f->made);
+  }
+  tvmffi_i_conclude(d, &value, f->how, r);
+  TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
+}
+
+/* -------- Hooks -------- */
+
+/* Calls the hook of a type and sets *r to the result. Returns 1, or 0 if `hook`
+   is NULL. */
+static int tvmffi_i_call_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
+                              const TVMFFIAny *value, TVMFFIAny *r) {
+  TVMFFIAny args[2];
+  if (!hook) return 0;
+  if (TVMFFI_I_LIKELY(hook->type_index == kTVMFFIOpaquePtr)) {
+    *r = ((tvmffi_i_hook)(uintptr_t)hook->v_ptr)(d->v, *value);
+    return 1;
+  }
+  if (hook->type_index != kTVMFFIFunction) {
+    (void)tvmffi_i_fail("TypeError",
+                        d->mutates
+                            ? "__s_mutate__ must be a direct hook pointer or "
+                              "ffi.Function"
+                            : "__s_visit__ must be an opaque function pointer "
+                              "or ffi.Function");
+    *r = tvmffi_i_raised();
+    return 1;
+  }
+  args[0] = tvmffi_obj(&d->v->base);
+  args[1] = *value;
+  tvmffi_i_call_back(hook, args, 2, r);
+  if (!d->mutates) tvmffi_i_check_result(r, 0);
+  return 1;
+}
+
+static int tvmffi_i_is_own_hook(const TVMFFIAny *hook, int32_t index) {
+  return hook && tvmffi_i_is_container(index) &&
+         hook->type_index == kTVMFFIOpaquePtr &&
+         (hook->v_ptr == (void *)(uintptr_t)tvmffi_i_visit_container ||
+          hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_container ||
+          hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_in_place);
+}
+
+/* Finds the hook of a type (borrowed), or NULL if the type has no hook. Clears
+   *in_place if the hook does not change the value in place. */
+static const TVMFFIAny *tvmffi_i_visit_hook(const tvmffi_i_descent *d,
+                                            int32_t index, int *in_place) {
+  const TVMFFIAny *hook;
+  if (!d->mutates) return tvmffi_i_type_attr(&tvmffi_i_visit_column, index);
+  if (*in_place) {
+    hook = tvmffi_i_type_attr(&tvmffi_i_in_place_column, index);
+    if (hook && (hook->type_index == kTVMFFIOpaquePtr ||
+                 hook->type_index == kTVMFFIFunction))
+      return hook;
+  }
+  *in_place = 0;
+  return tvmffi_i_type_attr(&tvmffi_i_mutate_column, index);
+}
+
+/* Adds a container type to the set d->e->nests if all its hooks are built
+   in. */
+static void tvmffi_i_note_nest(tvmffi_i_descent *d, int32_t index) {
+  int either;
+  if (tvmffi_i_has_bit(d->e->nests, index)) return;
+  for (either = 0; either <= d->mutates; ++either) {
+    int in_place = either;
+    if (!tvmffi_i_is_own_hook(tvmffi_i_visit_hook(d, index, &in_place),
+                              index) ||
+        in_place != either)
+      return;
+  }
+  tvmffi_i_set_bit(d->e, d->e->nests, index);
+}
+
+/* -------- The traversal -------- */
+
+/* Visits a value, without calling a callback that runs before the children.
+   Returns 1 with the result in *r, or 0 if a stack frame was pushed. */
+static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
+                            int how, int in_place, TVMFFIAny *r) {
+  int32_t index = value->type_index;
+  const TVMFFIAny *hook =
+      how & TVMFFI_I_IN_HOOK ? NULL : tvmffi_i_visit_hook(d, index, &in_place);
+  const TVMFFITypeInfo *type = NULL;
+  int container = how & TVMFFI_I_IN_HOOK || tvmffi_i_is_own_hook(hook, index);
+  if (container) {
+    if (d->e && hook) tvmffi_i_note_nest(d, index);
+  } else if (tvmffi_i_call_hook(d, hook, value, r)) {
+    if (d->e && hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_leaf)
+      tvmffi_i_set_bit(d->e, d->e->leaves, index);
+    goto done;
+  } else {
+    if (index >= kTVMFFIStaticObjectBegin) type = TVMFFIGetTypeInfo(index);
+    if (index < kTVMFFIStaticObjectBegin ||
+        (!d->mutates && tvmffi_i_has_no_fields(type))) {
+      *r = tvmffi_none();
+      if (d->mutates && tvmffi_i_own(value, r)) *r = tvmffi_i_raised();
+      if (d->e) tvmffi_i_set_bit(d->e, d->e->leaves, index);
+      goto done;
+    }
+  }
+  if (tvmffi_i_push_frame(d, value, how, in_place)) {
+    if (container || !tvmffi_i_open_fields(d, value, type, r)) return 0;
+    TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
+  } else {
+    *r = tvmffi_i_raised();
+  }
+done:
+  tvmffi_i_conclude(d, value, how, r);
+  return 1;
+}
+
+/* Visits a value that may have a callback. Returns 1 with the result in *r, or
+   0 if a frame was pushed. Calls the callback of a value without children at
+   once, even in a post-order visit. */
+static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
+                              int unique, TVMFFIAny *r) {
+  tvmffi_i_engine *e = d->e;
+  TVMFFIAny mapped;
+  const TVMFFIAny *row;
+  int leaf = tvmffi_i_has_bit(e->leaves, value->type_index), with_region = 0;
+  *r = d->mutates ? tvmffi_i_unchanged() : tvmffi_none();
+  if (!d->mutates && value->type_index == kTVMFFINone) return 1;
+  row = d->is_after && !leaf
+            ? NULL
+            : tvmffi_i_find_callback(e, value->type_index, &with_region);
+  if (!row)
+    return leaf || tvmffi_i_descend(d, value, TVMFFI_I_ENTERED, unique, r);
+  tvmffi_i_call_for(e, row, value, with_region, unique, r);
+  if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
+    tvmffi_i_add_context(r, value);
+    return 1;
+  }
+  if (e->kind == TVMFFI_I_VISIT || e->kind == TVMFFI_I_MUTATE) return 1;
+  if (!d->mutates) {
+    if (r->type_index == kTVMFFIVisitInterrupt) return 1;
+    leaf |= r->v_int64 == 1;
+    *r = tvmffi_none();
+  } else if (r->type_index != kTVMFFIUnchanged) {
+    if (d->is_after || tvmffi_i_has_bit(e->leaves, r->type_index)) return 1;
+    mapped = *r;
+    if (!tvmffi_i_same_any(&mapped, value))
+      unique = unique && tvmffi_i_is_unique(&mapped);
+    return tvmffi_i_descend(d, &mapped, TVMFFI_I_ENTERED | TVMFFI_I_REPLACES,
+                            unique, r);
+  }
+  return leaf || tvmffi_i_descend(d, value, TVMFFI_I_ENTERED, unique, r);
+}
+
+/* Visits a child through the vtable of a C++ visitor. A child that may be
+   changed in place leaves the container during the call, so that f->child is
+   the only reference. */
+TVMFFI_I_NOINLINE void tvmffi_i_enter_foreign(tvmffi_i_descent *d,
+                                              const TVMFFIAny *value,
+                                              int unique, TVMFFIAny *r) {
+  const tvmffi_i_visit_table *table = tvmffi_i_table_of(d->v);
+  tvmffi_i_visit_frame *f;
+  TVMFFIAny *slot;
+  if (!unique) {
+    *r = table->enter(d->v, *value);
+    return;
+  }
+  f = tvmffi_i_top_frame(d);
+  *tvmffi_i_child_at(f) = tvmffi_none();
+  tvmffi_release(f->child.v_obj);
+  *r = table->enter_unique(d->v, *value);
+  slot = tvmffi_i_child_at(f);
+  if (slot && slot->type_index == kTVMFFINone)
+    *slot = tvmffi_i_copy_owned(&f->child);
+}
+
+/* Visits a child. Returns 1 with the result in *r, or 0 if a frame was pushed.
+   */
+TVMFFI_I_INLINE int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
+                                   int unique, TVMFFIAny *r) {
+  if (TVMFFI_I_UNLIKELY(!d->e)) {
+    tvmffi_i_enter_foreign(d, value, unique, r);
+    return 1;
+  }
+  if (!tvmffi_i_has_bit(d->e->nests, value->type_index) ||
+      (!d->is_after && !tvmffi_i_has_bit(d->e->uncalled, value->type_index)))
+    return tvmffi_i_enter_any(d, value, unique, r);
+  if (TVMFFI_I_LIKELY(tvmffi_i_push_frame(d, value, TVMFFI_I_ENTERED, unique) !=
+                      NULL))
+    return 0;
+  *r = tvmffi_i_raised();
+  tvmffi_i_conclude(d, value, TVMFFI_I_ENTERED, r);
+  return 1;
+}
+
+/* Visits the next child of the top frame, or pops the frame at the end. Returns
+   1 with the result in *r, or 0 if a frame was pushed. */
+TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
+  tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
+  int unique = 0;
+  int got = f->is_object ? tvmffi_i_next_visited(d, f)
+                         : tvmffi_i_next_item(d->e, f, &unique);
+  if (got > 0) return tvmffi_i_enter(d, &f->child, unique, r);
+  *r = got ? tvmffi_i_raised() : tvmffi_none();
+  tvmffi_i_pop_frame(d, r);
+  return 1;
+}
+
+/* Stores the result for a child in the top frame. If the result ends the visit,
+   pops the frame and returns 1 with the frame's result in *r. Otherwise returns
+   0. */
+TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
+  tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
+  int stops =
+      d->mutates ? r->type_index == kTVMFFIError : r->type_index != kTVMFFINone;
+  d->v->region = f->ends_region ? (int32_t)kTVMFFIDefRegionKindNone : f->outer;
+  if (!stops && d->mutates && r->type_index != kTVMFFIUnchanged) {
+    if (tvmffi_i_is_other(r, &f->child))
+      stops =
+          f->is_object ? tvmffi_i_put_field(f, r) : tvmffi_i_put_child(f, r);
+    tvmffi_any_release(r);
+    if (TVMFFI_I_UNLIKELY(stops)) *r = tvmffi_i_raised();
+  }
+  if (TVMFFI_I_UNLIKELY(stops)) {
+    tvmffi_i_pop_frame(d, r);
+    return 1;
+  }
+  tvmffi_i_drop_child(f);
+  if (!f->is_object) tvmffi_i_next_position(f);
+  return 0;
+}
+
+static TVMFFIAny tvmffi_i_bad_engine(void) {
+  (void)tvmffi_i_fail("TypeError",
+                      "A copy of a structural visitor or mutator cannot visit");
+  return tvmffi_i_raised();
+}
+
+/* Runs a visit to its end. Visits may nest up to a limit, but hooks of
+   containers do not count: C++ visitors may nest these hooks without limit. */
+static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
+                              int in_place, const TVMFFIAny *value) {
+  tvmffi_i_visit_frame one;
+  tvmffi_i_stack frames;
+  tvmffi_i_descent d;
+  TVMFFIAny r = tvmffi_none();
+  size_t base;
+  int done;
+  d.v = v;
+  d.e = tvmffi_i_engine_of(v);
+  if (how == TVMFFI_I_ENTERED && !d.e) return tvmffi_i_bad_engine();
+  if (how != TVMFFI_I_IN_HOOK && tvmffi_i_nest()) return tvmffi_i_raised();
+  d.mutates = mutates;
+  d.is_after = d.e && (d.e->kind == TVMFFI_I_WALK_AFTER ||
+                       d.e->kind == TVMFFI_I_MAP_AFTER);
+  d.frames = d.e ? &d.e->frames : &frames;
+  if (!d.e) tvmffi_i_stack_open(&frames, &one, sizeof(one));
+  base = d.frames->depth;
+  done = how == TVMFFI_I_ENTERED
+             ? tvmffi_i_enter_any(&d, value, in_place, &r)
+             : tvmffi_i_descend(&d, value, how, in_place, &r);
+  while (d.frames->depth > base) {
+    if (done) done = tvmffi_i_take_result(&d, &r);
+    if (!done) done = tvmffi_i_advance(&d, &r);
+  }
+  if (how != TVMFFI_I_IN_HOOK) tvmffi_i_unnest();
+  return r;
+}
+
+/* -------- Hooks and vtables -------- */
 
 static int tvmffi_i_is_variable(const TVMFFIAny *var) {
   if (var->type_index >= kTVMFFIStaticObjectBegin && var->v_obj) return 1;
@@ -35,11 +692,20 @@ static int tvmffi_i_is_variable(const TVMFFIAny *var) {
   return 0;
 }
 
-static TVMFFIAny tvmffi_i_bad_engine(void) {
-  (void)tvmffi_i_fail("TypeError",
-                      "A copy of a structural visitor or mutator cannot go on");
-  return tvmffi_i_raised();
-}
+#define TVMFFI_I_RUN(name, mutates, how, in_place)                           \
+  static TVMFFIAny name(void *visitor, TVMFFIAny value) {                    \
+    return tvmffi_i_run((tvmffi_i_visitor *)visitor, mutates, how, in_place, \
+                        &value);                                             \
+  }
+#if defined(__cplusplus)
+extern "C" {
+#endif
+TVMFFI_I_RUN(tvmffi_i_visit_container, 0, TVMFFI_I_IN_HOOK, 0)
+TVMFFI_I_RUN(tvmffi_i_mutate_container, 1, TVMFFI_I_IN_HOOK, 0)
+TVMFFI_I_RUN(tvmffi_i_mutate_in_place, 1, TVMFFI_I_IN_HOOK, 1)
+TVMFFI_I_RUN(tvmffi_i_enter_visitor, 0, TVMFFI_I_ENTERED, 0)
+TVMFFI_I_RUN(tvmffi_i_enter_mutator, 1, TVMFFI_I_ENTERED, 0)
+TVMFFI_I_RUN(tvmffi_i_enter_unique, 1, TVMFFI_I_ENTERED, 1)
 
 static TVMFFIAny tvmffi_i_remap_get(void *mutator, TVMFFIAny var) {
   tvmffi_i_engine *e = tvmffi_i_engine_of((tvmffi_i_visitor *)mutator);
@@ -69,480 +735,57 @@ static TVMFFIAny tvmffi_i_remap_set(void *mutator, TVMFFIAny var,
   if (tvmffi_i_map_set(&e->remap, &key, &value)) return tvmffi_i_raised();
   return tvmffi_none();
 }
-
-/* -------- Going into values -------- */
-
-/* A visitor that goes into a value. One of C++ has room for a frame, that of
-   the value, as it comes back for what is within. */
-typedef struct {
-  tvmffi_i_visitor *v;
-  tvmffi_i_engine *e; /* NULL of a visitor of C++ */
-  tvmffi_i_stack *frames;
-  int mutates, is_after; /* the callbacks come after the children */
-} tvmffi_i_descent;
-
-TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_top_frame(
-    const tvmffi_i_descent *d) {
-  return TVMFFI_I_TOP(tvmffi_i_visit_frame, d->frames);
+#if defined(__cplusplus)
 }
+#endif
+#undef TVMFFI_I_RUN
 
-/* Puts a frame onto the stack; NULL with the error raised. */
-TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d,
-                                                          const TVMFFIAny *from,
-                                                          int replaces,
-                                                          int entered,
-                                                          int in_place) {
-  tvmffi_i_visit_frame *f =
-      TVMFFI_I_PUSH(tvmffi_i_visit_frame, d->frames, "StructuralVisit");
-  if (!f) return f;
-  tvmffi_i_open_cursor(&f->c, from, in_place);
-  f->c.is_object = f->c.identity = f->c.changed = f->c.ends_region = 0;
-  f->c.entered = (unsigned char)entered;
-  f->c.replaces = (unsigned char)replaces;
-  f->outer = d->v->region;
-  return f;
-}
+static const tvmffi_i_visit_table tvmffi_i_visitor_table = {
+    tvmffi_i_enter_visitor, NULL, NULL, NULL};
+static const tvmffi_i_visit_table tvmffi_i_mutator_table = {
+    tvmffi_i_enter_mutator, tvmffi_i_enter_unique, tvmffi_i_remap_get,
+    tvmffi_i_remap_set};
 
-TVMFFI_I_INLINE void tvmffi_i_leave_frame(tvmffi_i_descent *d) {
-  TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
-}
-
-/* Whether a visit finds nothing in an object: a string, for one. */
-TVMFFI_I_INLINE int tvmffi_i_has_no_fields(const TVMFFITypeInfo *type) {
-  return type && type->type_depth == 1 && !TVMFFI_I_LOAD(&type->num_fields) &&
-         !TVMFFI_I_LOAD(&type->type_ancestors[0]->num_fields);
-}
-
-/* Runs what comes after the children of a value, whose result is there and may
-   change. */
-static void tvmffi_i_call_after(tvmffi_i_descent *d, const TVMFFIAny *value,
-                                TVMFFIAny *r) {
-  const TVMFFIAny *row, *at = value;
-  TVMFFIAny given;
-  int with_region = 0;
-  if (d->mutates) {
-    if (r->type_index != kTVMFFIUnchanged) at = r;
-  } else if (r->type_index == kTVMFFIVisitInterrupt) {
-    return;
+TVMFFI_I_INLINE void tvmffi_i_destroy_engine(void *self, int flags) {
+  tvmffi_i_engine *e = (tvmffi_i_engine *)self;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    tvmffi_release(e->callbacks[0]);
+    tvmffi_release(e->callbacks[1]);
+    tvmffi_release(e->remap);
+    tvmffi_release(e->variables);
+    tvmffi_i_stack_close(&e->frames);
   }
-  row = tvmffi_i_find_callback(d->e, at->type_index, &with_region);
-  if (!row) return;
-  tvmffi_i_call_for(d->e, row, at, with_region, 0, &given);
-  if (TVMFFI_I_UNLIKELY(given.type_index == kTVMFFIError))
-    tvmffi_i_add_context(&given, at);
-  if (given.type_index == (d->mutates ? kTVMFFIUnchanged : kTVMFFIInt)) return;
-  tvmffi_any_release(r);
-  *r = given;
+  tvmffi_i_delete_plain(self, flags);
 }
+TVMFFI_I_DELETER(engine)
 
-/* Concludes a value that is done with, whose result is there. One that replaces
-   another (taken) is the result itself if it is unchanged. */
-TVMFFI_I_INLINE void tvmffi_i_conclude(tvmffi_i_descent *d,
-                                       const TVMFFIAny *value, int replaces,
-                                       int entered, TVMFFIAny *r) {
-  TVMFFIAny dropped;
-  if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
-    if (d->mutates || entered) tvmffi_i_add_context(r, value);
-  } else if (d->is_after && entered) {
-    tvmffi_i_call_after(d, value, r);
-  }
-  if (TVMFFI_I_LIKELY(!replaces)) return;
-  dropped = *value;
-  if (r->type_index == kTVMFFIUnchanged)
-    *r = dropped;
-  else
-    tvmffi_any_release(&dropped);
-}
-
-/* Makes the shallow copy of an object whose fields are mutated. */
-static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
-                                   TVMFFIObject **made) {
-  const TVMFFIAny *copier =
-      tvmffi_i_type_attr(&tvmffi_i_copy_column, value->type_index);
-  TVMFFIAny r;
-  if (!copier || copier->type_index != kTVMFFIFunction)
-    return tvmffi_i_fail("TypeError",
-                         "__ffi_shallow_copy__ must be an ffi.Function");
-  tvmffi_i_call_back(copier, value, 1, &r);
-  if (r.type_index == kTVMFFIError) return tvmffi_i_give(r, &r);
-  if (r.type_index == value->type_index && r.v_obj && r.v_obj != value->v_obj) {
-    *made = r.v_obj;
-    return 0;
-  }
-  tvmffi_any_release(&r);
-  return tvmffi_i_fail("TypeError",
-                       "Shallow copy callback must return a distinct object "
-                       "with the same type as its input");
-}
-
-/* Goes on to the fields of the next of an object's types, its own the last. */
-static void tvmffi_i_open_type(tvmffi_i_visit_frame *f,
-                               const TVMFFITypeInfo *type) {
-  int32_t n;
-  if (f->depth < type->type_depth)
-    type = type->type_ancestors[f->depth++];
-  else
-    f->depth = -1;
-  n = TVMFFI_I_LOAD(&type->num_fields); /* first: of no more fields than are */
-  f->end = f->c.next.field = TVMFFI_I_LOAD(&type->fields);
-  if (f->end) f->end += n;
-}
-
-/* Prepares the top frame for an object's fields: 1 if there is a result in
-   their place. */
-static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
-                                const TVMFFITypeInfo *type, TVMFFIAny *r) {
-  const TVMFFITypeMetadata *metadata =
-      type ? TVMFFI_I_LOAD(&type->metadata) : NULL;
-  tvmffi_i_visit_frame *f;
-  TVMFFIObject *made = NULL;
-  int kind = metadata ? (int)metadata->structural_eq_hash_kind : 0;
-  int is_var = kind == kTVMFFISEqHashKindFreeVar;
-  int identity = is_var || kind == kTVMFFISEqHashKindDAGNode ? kind : 0;
-  *r = tvmffi_none();
-  if (d->mutates && identity) {
-    *r = tvmffi_i_table_of(d->v)->get(d->v, *value);
-    if (r->type_index != kTVMFFINone) return 1;
-    if (is_var && d->v->region == kTVMFFIDefRegionKindNone) {
-      *r = tvmffi_i_unchanged();
-      return 1;
+/* Makes a visitor or mutator from two arrays or lists of callbacks (borrowed,
+   or NULL). Returns NULL on error. */
+static tvmffi_i_engine *tvmffi_i_new_engine(tvmffi_i_visit_kind kind,
+                                            TVMFFIObject *callbacks,
+                                            TVMFFIObject *with_region) {
+  int mutates = kind >= TVMFFI_I_MAP_BEFORE;
+  tvmffi_i_engine *e = (tvmffi_i_engine *)tvmffi_i_object(
+      sizeof(*e),
+      mutates ? TVMFFI_I_STRUCTURAL_MUTATOR : TVMFFI_I_STRUCTURAL_VISITOR,
+      tvmffi_i_delete_engine);
+  int i;
+  if (!e) return NULL;
+  memset((void *)(&e->visitor.base + 1), 0,
+         sizeof(*e) - sizeof(e->visitor.base));
+  tvmffi_i_stack_open(&e->frames, NULL, 0);
+  e->visitor.table = (void *)(uintptr_t)(mutates ? &tvmffi_i_mutator_table
+                                                 : &tvmffi_i_visitor_table);
+  e->kind = kind;
+  for (i = 0; i < 2; ++i) {
+    TVMFFIAny from = tvmffi_obj(i ? with_region : callbacks), array;
+    if (!from.v_obj) continue;
+    if (tvmffi_i_cast_to(kTVMFFIArray, &from, &array)) {
+      tvmffi_release(e);
+      return NULL;
     }
+    e->callbacks[i] = array.v_obj;
   }
-  if (!type || (d->mutates && tvmffi_i_copy_to_mutate(value, &made))) {
-    *r = tvmffi_i_raised();
-    return 1;
-  }
-  f = tvmffi_i_top_frame(d);
-  f->c.made = made;
-  f->c.holds = f->c.is_object = 1;
-  f->c.identity = (unsigned char)identity;
-  f->depth = type->type_depth > 0;
-  tvmffi_i_open_type(f, type);
-  if (is_var && d->v->region == kTVMFFIDefRegionKindSimple) {
-    f->c.ends_region = 1;
-    d->v->region = kTVMFFIDefRegionKindNone;
-  }
-  return 0;
-}
-
-/* Goes to the next field: 0 behind the last, -1 with the error raised. */
-static int tvmffi_i_next_visited(tvmffi_i_descent *d, tvmffi_i_visit_frame *f) {
-  TVMFFIObject *o = f->c.made ? f->c.made : f->c.from;
-  TVMFFIAny *child = &f->c.child;
-  const TVMFFIFieldInfo *field;
-  for (;;) {
-    if (f->c.next.field == f->end) {
-      if (f->depth < 0) return 0;
-      tvmffi_i_open_type(f, TVMFFIGetTypeInfo(f->c.from->type_index));
-      continue;
-    }
-    field = f->c.next.field++;
-    if (field->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore) continue;
-    *child = tvmffi_none();
-    if (TVMFFI_I_UNLIKELY(field->getter(tvmffi_i_at(o, field), child))) {
-      *child = tvmffi_none();
-      return -1;
-    }
-    if (!d->e || !tvmffi_i_has_bit(d->e->passed, child->type_index)) break;
-    tvmffi_any_release(child);
-  }
-  d->v->region = tvmffi_i_field_region(field, d->v->region);
-  return 1;
-}
-
-/* Puts a mutated field (taken) into the copy. */
-static int tvmffi_i_put_field(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
-  const TVMFFIFieldInfo *field = f->c.next.field - 1;
-  const TVMFFITypeInfo *type;
-  int code = 0;
-  if (tvmffi_i_is_other(value, &f->c.child)) {
-    if (!field->setter) {
-      type = TVMFFIGetTypeInfo(f->c.from->type_index);
-      code = tvmffi_i_fail(
-          "TypeError",
-          "Cannot structurally mutate field `%.*s` of type `%.*s` because it "
-          "does not define a setter",
-          TVMFFI_I_TEXT(field->name), TVMFFI_I_TEXT(type->type_key));
-    } else {
-      code = tvmffi_i_set_field(field, f->c.made, value);
-      f->c.changed = 1;
-    }
-  }
-  tvmffi_any_release(value);
-  return code;
-}
-
-/* Gives what has become of the top frame's container or object; a variable or
-   node is told to the table. */
-TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
-                                           tvmffi_i_visit_frame *f,
-                                           const TVMFFIAny *value,
-                                           TVMFFIAny *r) {
-  TVMFFIAny set;
-  if (f->c.made && (!f->c.is_object || f->c.changed)) {
-    *r = tvmffi_obj(f->c.made);
-    f->c.made = NULL;
-  } else {
-    *r = tvmffi_i_unchanged();
-  }
-  if (TVMFFI_I_LIKELY(!f->c.identity) ||
-      (f->c.identity != kTVMFFISEqHashKindDAGNode &&
-       f->outer != kTVMFFIDefRegionKindPattern &&
-       r->type_index == kTVMFFIUnchanged))
-    return;
-  set = tvmffi_i_table_of(d->v)->set(d->v, *value, *r);
-  if (set.type_index != kTVMFFIError) return;
-  tvmffi_any_release(r);
-  *r = set;
-}
-
-/* Takes the top frame off, concludes it and gives its result; an error or
-   interrupt that is there is passed on. */
-static void tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny *r) {
-  tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
-  TVMFFIAny value = tvmffi_obj(f->c.from);
-  d->v->region = f->outer;
-  tvmffi_i_drop_child(&f->c);
-  if (d->mutates) {
-    if (r->type_index != kTVMFFIError) tvmffi_i_take_mutated(d, f, &value, r);
-    if (f->c.made) tvmffi_release(f->c.made);
-  }
-  tvmffi_i_conclude(d, &value, f->c.replaces, f->c.entered, r);
-  tvmffi_i_leave_frame(d);
-}
-
-/* Calls a hook that is none of ours, or gives 0 if a type has none. */
-static int tvmffi_i_call_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
-                              const TVMFFIAny *value, TVMFFIAny *r) {
-  TVMFFIAny args[2];
-  if (!hook) return 0;
-  if (TVMFFI_I_LIKELY(hook->type_index == kTVMFFIOpaquePtr)) {
-    *r = ((tvmffi_i_hook)(uintptr_t)hook->v_ptr)(d->v, *value);
-    return 1;
-  }
-  if (hook->type_index != kTVMFFIFunction) {
-    (void)tvmffi_i_fail("TypeError",
-                        d->mutates
-                            ? "__s_mutate__ must be a direct hook pointer or "
-                              "ffi.Function"
-                            : "__s_visit__ must be an opaque function pointer "
-                              "or ffi.Function");
-    *r = tvmffi_i_raised();
-    return 1;
-  }
-  args[0] = tvmffi_obj(&d->v->base);
-  args[1] = *value;
-  tvmffi_i_call_back(hook, args, 2, r);
-  if (!d->mutates) tvmffi_i_visit_result(r);
-  return 1;
-}
-
-/* Whether a hook is ours for a container, which goes onto the stack. */
-static int tvmffi_i_is_own_hook(const TVMFFIAny *hook, int32_t index) {
-  return hook && tvmffi_i_is_container(index) &&
-         hook->type_index == kTVMFFIOpaquePtr &&
-         (hook->v_ptr == (void *)(uintptr_t)tvmffi_i_visit_container ||
-          hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_container ||
-          hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_in_place);
-}
-
-/* Finds the hook of a type (borrowed; NULL if there is none), and says whether
-   it is for what is changed in place. */
-static const TVMFFIAny *tvmffi_i_visit_hook(const tvmffi_i_descent *d,
-                                            int32_t index, int *in_place) {
-  const TVMFFIAny *hook;
-  if (!d->mutates) return tvmffi_i_type_attr(&tvmffi_i_visit_column, index);
-  if (*in_place) {
-    hook = tvmffi_i_type_attr(&tvmffi_i_in_place_column, index);
-    if (hook && (hook->type_index == kTVMFFIOpaquePtr ||
-                 hook->type_index == kTVMFFIFunction))
-      return hook;
-  }
-  *in_place = 0;
-  return tvmffi_i_type_attr(&tvmffi_i_mutate_column, index);
-}
-
-/* Notes a type of containers that is gone into in our way, in place or not. */
-static void tvmffi_i_note_nest(tvmffi_i_descent *d, int32_t index) {
-  int either;
-  if (tvmffi_i_has_bit(d->e->nests, index)) return;
-  for (either = 0; either <= d->mutates; ++either) {
-    int in_place = either;
-    if (!tvmffi_i_is_own_hook(tvmffi_i_visit_hook(d, index, &in_place),
-                              index) ||
-        in_place != either)
-      return;
-  }
-  tvmffi_i_set_bit(d->e, d->e->nests, index);
-}
-
-/* Visits a value by default: 1 if the result is there, 0 if a frame was put
-   onto the stack. A value that `replaces` another is taken. */
-static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
-                            int replaces, int entered, int in_place,
-                            TVMFFIAny *r) {
-  int32_t index = value->type_index;
-  const TVMFFIAny *hook = tvmffi_i_visit_hook(d, index, &in_place);
-  const TVMFFITypeInfo *type = NULL;
-  int container = tvmffi_i_is_own_hook(hook, index);
-  if (container) {
-    if (d->e) tvmffi_i_note_nest(d, index);
-  } else if (tvmffi_i_call_hook(d, hook, value, r)) {
-    if (d->e && hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_leaf)
-      tvmffi_i_set_bit(d->e, d->e->leaves, index);
-    goto done;
-  } else {
-    if (index >= kTVMFFIStaticObjectBegin) type = TVMFFIGetTypeInfo(index);
-    if (index < kTVMFFIStaticObjectBegin ||
-        (!d->mutates && tvmffi_i_has_no_fields(type))) {
-      *r = tvmffi_none();
-      if (d->mutates && tvmffi_i_own(value, r)) *r = tvmffi_i_raised();
-      if (d->e) tvmffi_i_set_bit(d->e, d->e->leaves, index);
-      goto done;
-    }
-  }
-  if (tvmffi_i_push_frame(d, value, replaces, entered, in_place)) {
-    if (container || !tvmffi_i_open_fields(d, value, type, r)) return 0;
-    tvmffi_i_leave_frame(d);
-  } else {
-    *r = tvmffi_i_raised();
-  }
-done:
-  tvmffi_i_conclude(d, value, replaces, entered, r);
-  return 1;
-}
-
-/* Visits a value that callbacks may be for. With nothing within, before and
-   after are the same. */
-static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
-                              int unique, TVMFFIAny *r) {
-  tvmffi_i_engine *e = d->e;
-  TVMFFIAny mapped;
-  const TVMFFIAny *row;
-  int leaf = tvmffi_i_has_bit(e->leaves, value->type_index), with_region = 0;
-  *r = d->mutates ? tvmffi_i_unchanged() : tvmffi_none();
-  if (!d->mutates && value->type_index == kTVMFFINone) return 1;
-  row = d->is_after && !leaf
-            ? NULL
-            : tvmffi_i_find_callback(e, value->type_index, &with_region);
-  if (!row) return leaf || tvmffi_i_descend(d, value, 0, 1, unique, r);
-  tvmffi_i_call_for(e, row, value, with_region, unique, r);
-  if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
-    tvmffi_i_add_context(r, value);
-    return 1;
-  }
-  if (e->kind == TVMFFI_I_VISIT || e->kind == TVMFFI_I_MUTATE) return 1;
-  if (!d->mutates) {
-    if (r->type_index == kTVMFFIVisitInterrupt) return 1;
-    leaf |= r->v_int64 == 1;
-    *r = tvmffi_none();
-  } else if (r->type_index != kTVMFFIUnchanged) {
-    if (d->is_after || tvmffi_i_has_bit(e->leaves, r->type_index)) return 1;
-    mapped = *r;
-    if (!tvmffi_i_same_any(&mapped, value))
-      unique = unique && tvmffi_i_is_unique(&mapped);
-    return tvmffi_i_descend(d, &mapped, 1, 1, unique, r);
-  }
-  return leaf || tvmffi_i_descend(d, value, 0, 1, unique, r);
-}
-
-/* Visits a value through the table, as tvmffi_i_descend does by default. */
-TVMFFI_I_INLINE int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
-                                   int unique, TVMFFIAny *r) {
-  const tvmffi_i_visit_table *table;
-  if (TVMFFI_I_LIKELY(d->e != NULL)) {
-    if (!tvmffi_i_has_bit(d->e->nests, value->type_index) ||
-        (!d->is_after && !tvmffi_i_has_bit(d->e->uncalled, value->type_index)))
-      return tvmffi_i_enter_any(d, value, unique, r);
-    if (TVMFFI_I_LIKELY(tvmffi_i_push_frame(d, value, 0, 1, unique) != NULL))
-      return 0;
-    *r = tvmffi_i_raised();
-    tvmffi_i_conclude(d, value, 0, 1, r);
-    return 1;
-  }
-  table = tvmffi_i_table_of(d->v);
-  *r = unique ? table->enter_unique(d->v, *value) : table->enter(d->v, *value);
-  return 1;
-}
-
-/* Goes on with the top frame: as tvmffi_i_enter. */
-TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
-  tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
-  int unique = 0;
-  int got = f->c.is_object ? tvmffi_i_next_visited(d, f)
-                           : tvmffi_i_next_item(d->e, &f->c, &unique);
-  if (got > 0) return tvmffi_i_enter(d, &f->c.child, unique, r);
-  *r = got ? tvmffi_i_raised() : tvmffi_none();
-  tvmffi_i_pop_frame(d, r);
-  return 1;
-}
-
-/* Takes a child's result into the top frame: 1 if that ends the frame, too. */
-TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
-  tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
-  int stops =
-      d->mutates ? r->type_index == kTVMFFIError : r->type_index != kTVMFFINone;
-  d->v->region =
-      f->c.ends_region ? (int32_t)kTVMFFIDefRegionKindNone : f->outer;
-  if (!stops && d->mutates && r->type_index != kTVMFFIUnchanged) {
-    stops = f->c.is_object ? tvmffi_i_put_field(f, r)
-                           : tvmffi_i_put_child(&f->c, r);
-    if (TVMFFI_I_UNLIKELY(stops)) *r = tvmffi_i_raised();
-  }
-  if (TVMFFI_I_UNLIKELY(stops)) {
-    tvmffi_i_pop_frame(d, r);
-    return 1;
-  }
-  if (f->c.is_object)
-    tvmffi_any_release(&f->c.child);
-  else
-    tvmffi_i_pass_child(&f->c);
-  return 0;
-}
-
-/* Runs a visit to its end, through the table or by default. */
-static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int entered,
-                              int unique, const TVMFFIAny *value) {
-  tvmffi_i_visit_frame one;
-  tvmffi_i_stack frames;
-  tvmffi_i_descent d;
-  TVMFFIAny r = tvmffi_none();
-  size_t base;
-  int done;
-  if (tvmffi_i_nest()) return tvmffi_i_raised();
-  d.v = v;
-  d.e = tvmffi_i_engine_of(v);
-  d.mutates = mutates;
-  d.is_after = d.e && (d.e->kind == TVMFFI_I_WALK_AFTER ||
-                       d.e->kind == TVMFFI_I_MAP_AFTER);
-  d.frames = d.e ? &d.e->frames : &frames;
-  if (!d.e) tvmffi_i_stack_open(&frames, &one, sizeof(one));
-  base = d.frames->depth;
-  done = entered ? tvmffi_i_enter(&d, value, unique, &r)
-                 : tvmffi_i_descend(&d, value, 0, 0, 0, &r);
-  while (d.frames->depth > base) {
-    if (done) done = tvmffi_i_take_result(&d, &r);
-    if (!done) done = tvmffi_i_advance(&d, &r);
-  }
-  tvmffi_i_unnest();
-  return r;
-}
-
-static TVMFFIAny tvmffi_i_enter_visitor(void *visitor, TVMFFIAny value) {
-  tvmffi_i_visitor *v = (tvmffi_i_visitor *)visitor;
-  return tvmffi_i_engine_of(v) ? tvmffi_i_run(v, 0, 1, 0, &value)
-                               : tvmffi_i_bad_engine();
-}
-
-static TVMFFIAny tvmffi_i_enter_mutator(void *mutator, TVMFFIAny value) {
-  tvmffi_i_visitor *v = (tvmffi_i_visitor *)mutator;
-  return tvmffi_i_engine_of(v) ? tvmffi_i_run(v, 1, 1, 0, &value)
-                               : tvmffi_i_bad_engine();
-}
-
-static TVMFFIAny tvmffi_i_enter_unique(void *mutator, TVMFFIAny value) {
-  tvmffi_i_visitor *v = (tvmffi_i_visitor *)mutator;
-  return tvmffi_i_engine_of(v) ? tvmffi_i_run(v, 1, 1, 1, &value)
-                               : tvmffi_i_bad_engine();
+  return e;
 }
 #endif

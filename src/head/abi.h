@@ -1,10 +1,14 @@
 /* ======== ABI: constants, structs and functions of the ABI ==== >>head/abi */
-/* The constants, structs and functions of tvm/ffi/c_api.h and of
-   tvm/ffi/extra/c_env_api.h under those headers' own names and guards; the
-   static asserts at the end hold for whichever came first. An int function
-   returns 0, or -1 with an error in the thread's slot: a NULL or impossible
-   argument is a ValueError, a handle of the wrong type a TypeError, a refused
-   allocation a MemoryError; other kinds are named. Any thread may call. */
+/* Declares the constants, structs and functions of tvm/ffi/c_api.h and
+   tvm/ffi/extra/c_env_api.h, with the names and include guards of those
+   headers. If one of those headers comes first, static asserts check the layout
+   of its structs.
+
+   A function that returns int returns 0 on success. On failure it raises an
+   error, which becomes the thread's pending error, and returns -1. The error is
+   a ValueError for a NULL or invalid argument, a TypeError for a handle of the
+   wrong type, and a MemoryError for a failed allocation. The functions'
+   comments name other errors. All functions are thread-safe. */
 
 /* clang-format off */
 
@@ -31,8 +35,9 @@
 #define TVMFFI_PREFIX tvmffi_i_own_
 #endif
 #ifdef TVMFFI_PREFIX
-/* Not TVMFFI_I_CAT: these names also occur inside what that one builds. A name
-   is not expanded again inside its own expansion, so the paste sees it bare. */
+/* A macro is not expanded inside its own expansion. So the names below stay
+   unchanged before `##`. TVMFFI_I_CAT is not used, because its own arguments
+   may contain the names. */
 #define TVMFFI_I_RENAME__(prefix, name) prefix##name
 #define TVMFFI_I_RENAME_(prefix, name) TVMFFI_I_RENAME__(prefix, name)
 #define TVMFFI_I_RENAME(name) TVMFFI_I_RENAME_(TVMFFI_PREFIX, name)
@@ -105,19 +110,21 @@
 #define TVM_FFI_C_API_H_
 #define TVMFFI_I_OWN_C_API 1
 
+/* The version of the ABI, which TVMFFIGetVersion returns. */
 #define TVM_FFI_VERSION_MAJOR 0
 #define TVM_FFI_VERSION_MINOR 1
 #define TVM_FFI_VERSION_PATCH 16
 
+/* Attribute that allows the same definition in several files. */
 #ifdef _MSC_VER
 #define TVM_FFI_WEAK __declspec(selectany)
 #else
 #define TVM_FFI_WEAK __attribute__((__weak__))
 #endif
 
-/* TVM_FFI_DLL_EXPORT always exports. On Windows TVM_FFI_DLL exports only when
-   TVM_FFI_EXPORTS says so, and never imports: the same declaration then serves
-   a runtime in this program, and calls into a DLL go through its stub. */
+/* TVM_FFI_DLL_EXPORT always exports. On Windows, TVM_FFI_DLL exports only if
+   TVM_FFI_EXPORTS is defined. Neither imports, so the same declarations work
+   whether the runtime is linked in or is in a DLL. */
 #if defined(_WIN32)
 #ifndef TVM_FFI_DLL_EXPORT
 #define TVM_FFI_DLL_EXPORT __declspec(dllexport)
@@ -136,6 +143,7 @@
 #define TVM_FFI_DLL TVM_FFI_DLL_EXPORT
 #endif
 
+/* Attribute of a function that has no effect except its result. */
 #if defined(__GNUC__) || defined(__clang__)
 #define TVM_FFI_ATTRIBUTE_PURE __attribute__((__pure__))
 #else
@@ -143,7 +151,7 @@
 #endif
 #endif /* TVM_FFI_C_API_H_, its macros */
 
-/* What every declaration below begins with. */
+/* Linkage of every declaration below. */
 #if TVMFFI_STATIC
 #define TVMFFI_I_API static TVMFFI_I_UNUSED
 #elif TVMFFI_DYNAMIC
@@ -157,13 +165,14 @@
 extern "C" {
 #endif
 
+/* A version of the ABI. */
 typedef struct {
   uint32_t major;
   uint32_t minor;
   uint32_t patch;
 } TVMFFIVersion;
 
-/* What a TVMFFIAny holds: values below 64, objects from there on. */
+/* The type index of a TVMFFIAny: plain values below 64, objects from 64 on. */
 TVMFFI_I_ENUM(TVMFFITypeIndex) {
   kTVMFFIAny = -1, /* "any type" in a description, never in a value */
   kTVMFFINone = 0,
@@ -176,10 +185,10 @@ TVMFFI_I_ENUM(TVMFFITypeIndex) {
   kTVMFFIDLTensorPtr = 7, /* v_ptr, a borrowed DLTensor */
   kTVMFFIRawStr = 8,      /* v_c_str, borrowed: never in an owned value */
   kTVMFFIByteArrayPtr = 9,     /* v_ptr, borrowed: never in an owned value */
-  kTVMFFIObjectRValueRef = 10, /* v_ptr, where a handle may be taken from */
+  kTVMFFIObjectRValueRef = 10, /* v_ptr, the address of a handle to move from */
   kTVMFFISmallStr = 11,        /* v_bytes, up to 7 bytes and a NUL */
   kTVMFFISmallBytes = 12,
-  kTVMFFIUnchanged = 13, /* a structural mutation left its value alone */
+  kTVMFFIUnchanged = 13, /* a mutation returns this for no change */
   kTVMFFIStaticObjectBegin = 64,
   kTVMFFIObject = 64,
   kTVMFFIStr = 65,   /* TVMFFIObject, TVMFFIByteArray */
@@ -195,37 +204,38 @@ TVMFFI_I_ENUM(TVMFFITypeIndex) {
   kTVMFFIList = 75,           /* TVMFFIObject, TVMFFISeqCell */
   kTVMFFIDict = 76,
   kTVMFFIVisitInterrupt = 77,
-  /* TVMFFIObject, size_t count, then as many int64_t, least significant first:
-     two's complement in the fewest words, and only what no int64_t holds. */
+  /* An integer that does not fit in int64_t. Layout: TVMFFIObject, size_t
+     count, then `count` int64_t words in the shortest two's complement form,
+     least significant first. */
   kTVMFFIBigInt = 78,
   kTVMFFIStaticObjectEnd = 79,
-  kTVMFFIDynObjectBegin = 128 /* from here on given out at run time */
+  kTVMFFIDynObjectBegin = 128 /* assigned at run time from here on */
 } TVMFFI_I_ENUM_NAME(TVMFFITypeIndex);
 
-/* One reference to an object, or a borrowed pointer to it. */
+/* A pointer to an object. A handle owns a strong reference or is borrowed. */
 typedef void *TVMFFIObjectHandle;
 
-/* What a deleter has to do: end the object, free its memory, or both. */
+/* Tells a deleter to destroy the content, free the memory, or both. */
 TVMFFI_I_ENUM(TVMFFIObjectDeleterFlagBitMask) {
   kTVMFFIObjectDeleterFlagBitMaskStrong = 1 << 0,
   kTVMFFIObjectDeleterFlagBitMaskWeak = 1 << 1,
   kTVMFFIObjectDeleterFlagBitMaskBoth = 3
 } TVMFFI_I_ENUM_NAME(TVMFFIObjectDeleterFlagBitMask);
 
-/* The head of every object. The strong count is the lower half of
-   combined_ref_count, the weak count the upper; all strong references together
-   hold one weak one. */
+/* The header of every object. The lower half of combined_ref_count is the
+   strong count, the upper half the weak count. All strong references together
+   own one weak reference. */
 typedef struct {
   uint64_t combined_ref_count;
   int32_t type_index;
   uint32_t __padding;
   TVMFFI_I_EXTENSION union {
     void (*deleter)(void *self, int flags);
-    int64_t __ensure_align; /* 8 bytes where pointers have 4 */
+    int64_t __ensure_align; /* 8 bytes even if a pointer has 4 */
   };
 } TVMFFIObject;
 
-/* A value of any type. All 16 bytes count: what a value does not use is 0. */
+/* A value of any type. Unused bytes are 0. */
 typedef struct {
   int32_t type_index;
   TVMFFI_I_EXTENSION union {
@@ -245,18 +255,21 @@ typedef struct {
   };
 } TVMFFIAny;
 
-/* A run of bytes, borrowed; inside a string object followed by a NUL. */
+/* Borrowed bytes. Inside a string object, a NUL follows the bytes. */
 typedef struct {
   const char *data;
   size_t size;
 } TVMFFIByteArray;
 
+/* The data of a shape, which follows the TVMFFIObject header. */
 typedef struct {
   const int64_t *data;
   size_t size;
 } TVMFFIShapeCell;
 
-/* Of arrays and lists: data points to `capacity` TVMFFIAny, `size` in use. */
+/* The data of an array or list, which follows the TVMFFIObject header. The
+   member `data` has memory for `capacity` TVMFFIAny, of which `size` are in
+   use. */
 #ifdef __cplusplus
 struct TVMFFISeqCell {
 #else
@@ -265,20 +278,22 @@ typedef struct {
   void *data;
   int64_t size;
   int64_t capacity;
-  void (*data_deleter)(void *); /* NULL: data is part of the object */
+  void (*data_deleter)(void *); /* NULL if data is part of the object */
 #ifdef __cplusplus
 };
 #else
 } TVMFFISeqCell;
 #endif
 
+/* How an error's update_backtrace changes its backtrace. */
 TVMFFI_I_ENUM(TVMFFIBacktraceUpdateMode) {
   kTVMFFIBacktraceUpdateModeReplace = 0,
   kTVMFFIBacktraceUpdateModeAppend = 1
 } TVMFFI_I_ENUM_NAME(TVMFFIBacktraceUpdateMode);
 
-/* Of an error. The backtrace has the most recent call first. The cell owns
-   both handles; each may be NULL. */
+/* The data of an error, which follows the TVMFFIObject header. The backtrace
+   has the most recent call first. The error owns cause_chain and extra_context,
+   which may be NULL. */
 typedef struct {
   TVMFFIByteArray kind;
   TVMFFIByteArray message;
@@ -291,35 +306,38 @@ typedef struct {
   TVMFFIObjectHandle extra_context;
 } TVMFFIErrorCell;
 
-/* A packed function. Args are borrowed; *result comes in as None or another
-   value below kTVMFFIStaticObjectBegin and leaves owned by the caller. Returns
-   0, -1 with an error in the thread's slot, or -2 when the environment holds
-   the error. */
+/* The C function behind a packed function. `args` are borrowed. Before the
+   call, *result must be None or another value below kTVMFFIStaticObjectBegin.
+   After the call, the caller owns *result. Returns 0 on success, -1 if the
+   thread has a pending error, or -2 if the environment (Python, say) holds the
+   error. */
 typedef int (*TVMFFISafeCallType)(void *handle, const TVMFFIAny *args,
                                   int32_t num_args, TVMFFIAny *result);
 
-/* Of a function. cpp_call throws C++ exceptions; NULL unless made by C++. */
+/* The data of a function, which follows the TVMFFIObject header. cpp_call
+   throws C++ exceptions; it is NULL unless C++ made the function. */
 typedef struct {
   TVMFFISafeCallType safe_call;
   void *cpp_call;
 } TVMFFIFunctionCell;
 
+/* The data of an opaque object, which follows the TVMFFIObject header. */
 typedef struct {
   void *handle; /* a PyObject in Python */
 } TVMFFIOpaqueObjectCell;
 
-/* Stands right before each object that an allocator made. delete_space frees
-   the allocation, given the object; NULL if the object's deleter does. The
-   object's fields are gone by then. */
+/* Precedes each object that a TVMFFICustomAllocator allocates. delete_space
+   frees the object's memory after its fields are destroyed. It is NULL if the
+   object's deleter frees the memory. */
 typedef struct {
   void (*delete_space)(void *ptr);
 } TVMFFIObjectAllocHeader;
 
-/* Where objects come from; lives as long as the process. */
+/* Allocates objects. Must live as long as the process. */
 typedef struct {
-  /* Returns uninitialized memory for an object of `size` bytes with a filled
-     TVMFFIObjectAllocHeader before it, or NULL with an error raised. May be
-     called by several threads at once. */
+  /* Allocates an object of `size` bytes. Fills the TVMFFIObjectAllocHeader
+     before the object. Returns the uninitialized object, or NULL with an error
+     raised. Thread-safe. */
   void *(*allocate)(size_t size, size_t alignment, int32_t type_index,
                     void *context);
   void *context; /* borrowed */
@@ -331,45 +349,81 @@ typedef int (*TVMFFIFieldGetter)(void *field, TVMFFIAny *result);
 /* Writes the borrowed value to the field at `field`. */
 typedef int (*TVMFFIFieldSetter)(void *field, const TVMFFIAny *value);
 
-/* Makes an object, owned by the caller, whose fields are still to be set. */
+/* Makes an object, owned by the caller, with unset fields. */
 typedef int (*TVMFFIObjectCreator)(TVMFFIObjectHandle *result);
 
+/* Flags of a field, or of a method. SEqHash is structural equality and hash. */
 TVMFFI_I_ENUM(TVMFFIFieldFlagBitMask) {
+  /* Python may set the field. */
   kTVMFFIFieldFlagBitMaskWritable = 1 << 0,
+  /* default_value_or_factory is valid. */
   kTVMFFIFieldFlagBitMaskHasDefault = 1 << 1,
+  /* The method gets no self. */
   kTVMFFIFieldFlagBitMaskIsStaticMethod = 1 << 2,
+  /* Structural equality and hash ignore the field (a source location, say). A
+     free variable's name needs this flag: otherwise variables with different
+     names are never equal. */
   kTVMFFIFieldFlagBitMaskSEqHashIgnore = 1 << 3,
+  /* Free variables in the field are definitions:
+     kTVMFFIDefRegionKindPattern. */
   kTVMFFIFieldFlagBitMaskSEqHashDefPattern = 1 << 4,
-  kTVMFFIFieldFlagBitMaskDefaultFromFactory = 1 << 5, /* call it, no args */
+  /* default_value_or_factory is a function without arguments that makes a new
+     default for each object. kTVMFFIFieldFlagBitMaskHasDefault must also be
+     set. */
+  kTVMFFIFieldFlagBitMaskDefaultFromFactory = 1 << 5,
+  /* ffi.ReprPrint omits the field. */
   kTVMFFIFieldFlagBitMaskReprOff = 1 << 6,
+  /* ffi.RecursiveHash, ffi.RecursiveEq, _Lt, _Le, _Gt and _Ge ignore the
+     field. */
   kTVMFFIFieldFlagBitMaskCompareOff = 1 << 7,
+  /* ffi.RecursiveHash ignores the field. */
   kTVMFFIFieldFlagBitMaskHashOff = 1 << 8,
-  kTVMFFIFieldFlagBitMaskInitOff = 1 << 9, /* no parameter of the creator */
-  kTVMFFIFieldFlagBitMaskKwOnly = 1 << 10, /* a keyword-only parameter */
+  /* The constructor has no parameter for the field. The field gets its default
+     value, or zero. */
+  kTVMFFIFieldFlagBitMaskInitOff = 1 << 9,
+  /* The field is a keyword-only parameter of the constructor. */
+  kTVMFFIFieldFlagBitMaskKwOnly = 1 << 10,
   /* setter is a function object called with (field address, value). */
   kTVMFFIFieldFlagBitSetterIsFunctionObj = 1 << 11,
+  /* Free variables in the field are definitions: kTVMFFIDefRegionKindSimple. */
   kTVMFFIFieldFlagBitMaskSEqHashDefSimple = 1 << 12
 } TVMFFI_I_ENUM_NAME(TVMFFIFieldFlagBitMask);
 
-/* How objects of a type are compared and hashed by structure. */
+/* How structural equality and hash treat the objects of a type. */
 TVMFFI_I_ENUM(TVMFFISEqHashKind) {
+  /* Comparing or hashing raises a TypeError. */
   kTVMFFISEqHashKindUnsupported = 0,
+  /* Compares the fields. Whether a child is shared does not matter. */
   kTVMFFISEqHashKindTreeNode = 1,
-  kTVMFFISEqHashKindFreeVar = 2, /* equal by what it was mapped to */
-  kTVMFFISEqHashKindDAGNode = 3, /* sharing of nodes counts too */
-  kTVMFFISEqHashKindConstTreeNode = 4, /* no free variable inside */
-  kTVMFFISEqHashKindUniqueInstance = 5 /* equal only to itself */
+  /* A free variable, equal to itself. Two variables with equal fields are also
+     equal if both were defined at the same position of the two compared
+     values. */
+  kTVMFFISEqHashKindFreeVar = 2,
+  /* Compares the fields. An object that occurs several times on one side must
+     correspond to one object on the other side. */
+  kTVMFFISEqHashKindDAGNode = 3,
+  /* Compares the fields. The object has no free variables inside, so it equals
+     itself without a comparison. */
+  kTVMFFISEqHashKindConstTreeNode = 4,
+  /* An object is equal only to itself. */
+  kTVMFFISEqHashKindUniqueInstance = 5
 } TVMFFI_I_ENUM_NAME(TVMFFISEqHashKind);
 
-/* Whether variables met in a field are defined there. */
+/* Whether a field defines free variables (such as the parameters of a function)
+   or uses them. */
 TVMFFI_I_ENUM(TVMFFIDefRegionKind) {
-  kTVMFFIDefRegionKindNone = 0,    /* they are uses */
-  kTVMFFIDefRegionKindPattern = 1, /* with those of their types, and inwards */
-  kTVMFFIDefRegionKindSimple = 2   /* they alone; their types are uses */
+  /* A free variable is only used here. */
+  kTVMFFIDefRegionKindNone = 0,
+  /* A free variable is defined here, and so are the variables in its own
+     fields, such as its type. */
+  kTVMFFIDefRegionKindPattern = 1,
+  /* A free variable is defined here. The variables in its own fields, such as
+     its type, are only used. */
+  kTVMFFIDefRegionKindSimple = 2
 } TVMFFI_I_ENUM_NAME(TVMFFIDefRegionKind);
 
-/* A field, for reflection. All texts and values are borrowed by the caller of
-   TVMFFITypeRegisterField and copied by it. */
+/* Describes a field, for reflection. TVMFFITypeRegisterField copies the
+   borrowed strings and values. */
 typedef struct {
   TVMFFIByteArray name;
   TVMFFIByteArray doc;
@@ -381,10 +435,11 @@ typedef struct {
   TVMFFIFieldGetter getter;
   void *setter; /* a TVMFFIFieldSetter, or a function object: see flags */
   TVMFFIAny default_value_or_factory;
-  int32_t field_static_type_index; /* as declared; the value's may differ */
+  int32_t field_static_type_index; /* the declared type; a value's may differ */
 } TVMFFIFieldInfo;
 
-/* A method; self is its first argument unless it is static. */
+/* Describes a method. Its first argument is self, unless the method is
+   static. */
 typedef struct {
   TVMFFIByteArray name;
   TVMFFIByteArray doc;
@@ -393,23 +448,26 @@ typedef struct {
   TVMFFIAny method;
 } TVMFFIMethodInfo;
 
+/* Describes a type, except for its fields and methods.
+   TVMFFITypeRegisterMetadata copies the borrowed struct. */
 typedef struct {
   TVMFFIByteArray doc;
   TVMFFIObjectCreator creator; /* may be NULL */
-  int32_t total_size;          /* of the object, 0 if not known */
+  int32_t total_size;          /* of an object, 0 if unknown */
   TVMFFISEqHashKind structural_eq_hash_kind;
 } TVMFFITypeMetadata;
 
-/* One attribute of all types: that of type t is data[t - begin_index], None
-   outside [begin_index, begin_index + size). Not inherited. */
+/* The values of one attribute for all types. Type index t has data[t -
+   begin_index], or None if t is outside [begin_index, begin_index + size).
+   Types do not inherit attributes. */
 typedef struct {
   const TVMFFIAny *data;
   int32_t size;
   int32_t begin_index;
 } TVMFFITypeAttrColumn;
 
-/* A registered type. type_ancestors[d] is the ancestor of depth d, for d from
-   0 to type_depth - 1. Owned by the runtime and never freed. */
+/* A registered type. type_ancestors[d] is the ancestor at depth d, for d from 0
+   to type_depth - 1. The runtime owns the struct and never frees it. */
 #ifdef __cplusplus
 struct TVMFFITypeInfo {
 #else
@@ -437,143 +495,158 @@ TVMFFI_I_API void TVMFFIGetVersion(TVMFFIVersion *out_version);
 /* Adds a strong reference to the borrowed obj. */
 TVMFFI_I_API int TVMFFIObjectIncRef(TVMFFIObjectHandle obj);
 
-/* Drops the reference obj, which is taken; the last one destroys. */
+/* Releases a strong reference to obj, which the caller must own. The last
+   release destroys obj. */
 TVMFFI_I_API int TVMFFIObjectDecRef(TVMFFIObjectHandle obj);
 
-/* Makes *out, owned by the caller, which takes handle on success and gives it
-   to deleter (may be NULL) at its end. RuntimeError unless type_index is
-   kTVMFFIOpaquePyObject. */
+/* Makes an opaque object *out, owned by the caller. On success the object owns
+   handle and calls deleter(handle) when it is destroyed. deleter may be NULL.
+   Raises a RuntimeError unless type_index is kTVMFFIOpaquePyObject. */
 TVMFFI_I_API int TVMFFIObjectCreateOpaque(void *handle, int32_t type_index,
                                           void (*deleter)(void *handle),
                                           TVMFFIObjectHandle *out);
 
-/* Returns the process's allocator, borrowed and never NULL. Not to be called
-   while another thread sets it. */
+/* Returns the process's allocator, borrowed and never NULL. No other thread may
+   set the allocator during the call. */
 TVMFFI_I_API TVMFFICustomAllocator *TVMFFIGetCustomAllocator(void);
 
-/* Sets the process's allocator, borrowed for ever; NULL brings the default
-   back. To be called before other threads make objects. */
+/* Sets the process's allocator, which must live as long as the process. NULL
+   restores the default. Call this before other threads make objects. */
 TVMFFI_I_API int TVMFFISetCustomAllocator(TVMFFICustomAllocator *allocator);
 
-/* Looks up the type index of a borrowed key, without a lock. */
+/* Looks up the type index of a borrowed type key, without a lock. Raises an
+   InternalError for an unknown key. */
 TVMFFI_I_API int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key,
                                       int32_t *out_tindex);
 
-/* Makes a function *out, owned by the caller, which takes self on success and
-   gives it to deleter (may be NULL) at its end. */
+/* Makes a function *out, owned by the caller. On success the function owns self
+   and calls deleter(self) when it is destroyed. deleter may be NULL. */
 TVMFFI_I_API int TVMFFIFunctionCreate(void *self, TVMFFISafeCallType safe_call,
                                       void (*deleter)(void *self),
                                       TVMFFIObjectHandle *out);
 
-/* Looks up a global function, without a lock. *out is owned by the caller; NULL
-   and 0 are the result when there is none of that (borrowed) name. */
+/* Looks up a global function by its borrowed name, without a lock. The caller
+   owns *out. For an unknown name, sets *out to NULL and returns 0. */
 TVMFFI_I_API int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
                                          TVMFFIObjectHandle *out);
 
-/* Turns a borrowed value into one owned by the caller: adds a reference, and
-   copies raw strings and byte arrays. *out must own nothing before. */
+/* Converts a borrowed value to *out, owned by the caller: adds a reference, and
+   copies raw strings and byte arrays. *out must own nothing before the call. */
 TVMFFI_I_API int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view,
                                          TVMFFIAny *out);
 
-/* Calls the borrowed func as TVMFFISafeCallType says; returns its code. */
+/* Calls the borrowed func and returns its code: see TVMFFISafeCallType. */
 TVMFFI_I_API int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVMFFIAny *args,
                                     int32_t num_args, TVMFFIAny *result);
 
-/* Moves the thread's error to *result, owned by the caller; NULL if none. */
+/* Moves the thread's pending error to *result, owned by the caller. *result is
+   NULL if the thread has no error. */
 TVMFFI_I_API void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle *result);
 
-/* Makes the borrowed error the thread's, in place of an earlier one. */
+/* Makes the borrowed error the thread's pending error. An earlier pending error
+   is released. */
 TVMFFI_I_API void TVMFFIErrorSetRaised(TVMFFIObjectHandle error);
 
-/* Raises an error of kind and message, both borrowed, with a backtrace. When
-   memory is refused, the thread's error is the MemoryError. */
+/* Raises an error with a backtrace, or a MemoryError if an allocation fails.
+   kind and message are borrowed. */
 TVMFFI_I_API void TVMFFIErrorSetRaisedFromCStr(const char *kind,
                                                const char *message);
 
-/* Does the same with the parts of a message put together; NULL is skipped. */
+/* Raises an error with a backtrace, or a MemoryError if an allocation fails.
+   The message joins the parts; NULL parts are skipped. All strings are
+   borrowed. */
 TVMFFI_I_API void TVMFFIErrorSetRaisedFromCStrParts(const char *kind,
                                                     const char **message_parts,
                                                     int32_t num_parts);
 
-/* Makes an error *out, owned by the caller, of copied texts. It is not raised:
-   the thread's slot changes only on failure. */
+/* Makes an error *out, owned by the caller, from copies of the strings. Does
+   not raise *out. */
 TVMFFI_I_API int TVMFFIErrorCreate(const TVMFFIByteArray *kind,
                                    const TVMFFIByteArray *message,
                                    const TVMFFIByteArray *backtrace,
                                    TVMFFIObjectHandle *out);
 
-/* Does the same with a cause and a context, borrowed, each may be NULL. */
+/* Makes an error *out, owned by the caller, from copies of the strings.
+   cause_chain and extra_context are borrowed and may be NULL. Does not raise
+   *out. */
 TVMFFI_I_API int TVMFFIErrorCreateWithCauseAndExtraContext(
     const TVMFFIByteArray *kind, const TVMFFIByteArray *message,
     const TVMFFIByteArray *backtrace, TVMFFIObjectHandle cause_chain,
     TVMFFIObjectHandle extra_context, TVMFFIObjectHandle *out);
 
-/* Makes a tensor *out, owned by the caller, of `from`, which is taken on
-   success. require_alignment counts bytes (0: any); require_contiguous is a
-   bool. Data that is not so is a RuntimeError. */
+/* Makes a tensor *out, owned by the caller, which owns `from` on success.
+   require_alignment is in bytes; 0 allows any. require_contiguous is 0 or 1.
+   Raises a RuntimeError if the data is not aligned or not contiguous. */
 TVMFFI_I_API int TVMFFITensorFromDLPack(DLManagedTensor *from,
                                         int32_t require_alignment,
                                         int32_t require_contiguous,
                                         TVMFFIObjectHandle *out);
 
-/* Exports the borrowed tensor as *out, owned by the caller, sharing its data
-   and keeping the tensor alive until the deleter is called. */
+/* Exports the borrowed tensor as *out, owned by the caller. *out shares the
+   data and keeps the tensor alive until its deleter is called. */
 TVMFFI_I_API int TVMFFITensorToDLPack(TVMFFIObjectHandle from,
                                       DLManagedTensor **out);
 
-/* As TVMFFITensorFromDLPack; another major version is refused. */
+/* Does the same as TVMFFITensorFromDLPack for a versioned struct. Raises a
+   RuntimeError for another major version of DLPack. */
 TVMFFI_I_API int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned *from,
                                                  int32_t require_alignment,
                                                  int32_t require_contiguous,
                                                  TVMFFIObjectHandle *out);
 
-/* As TVMFFITensorToDLPack. */
+/* Does the same as TVMFFITensorToDLPack with a versioned struct. */
 TVMFFI_I_API int TVMFFITensorToDLPackVersioned(TVMFFIObjectHandle from,
                                                DLManagedTensorVersioned **out);
 
-/* Makes a tensor *out, owned by the caller, described by the borrowed
-   prototype (its shape and strides are copied) and keeping the borrowed source
-   alive. Does not check that the data lie inside source. */
+/* Makes a tensor *out, owned by the caller, that views memory of the borrowed
+   source and keeps source alive. The borrowed prototype describes the tensor;
+   its shape and strides are copied. Its strides must not be NULL. Does not
+   check that the data lies inside source. */
 TVMFFI_I_API int TVMFFITensorCreateUnsafeView(TVMFFIObjectHandle source,
                                               const DLTensor *prototype,
                                               TVMFFIObjectHandle *out);
 
-/* Makes a string *out, owned by the caller, of borrowed bytes: small up to 7
-   bytes, an object above. */
+/* Makes a string *out, owned by the caller, from borrowed bytes. Up to 7 bytes
+   are stored in *out, more in an object. */
 TVMFFI_I_API int TVMFFIStringFromByteArray(const TVMFFIByteArray *input,
                                            TVMFFIAny *out);
 
-/* Makes bytes in the same way. */
+/* Makes bytes *out, owned by the caller, from borrowed bytes. Up to 7 bytes are
+   stored in *out, more in an object. */
 TVMFFI_I_API int TVMFFIBytesFromByteArray(const TVMFFIByteArray *input,
                                           TVMFFIAny *out);
 
-/* Makes an integer *out, owned by the caller, of borrowed 64-bit words, least
-   significant first, two's complement; none is 0. What fits becomes a plain
-   int. ValueError when the size is no multiple of 8. */
+/* Makes an integer *out, owned by the caller, from a borrowed two's complement
+   number in 64-bit words, least significant first. An empty input is 0. A value
+   that fits in int64_t becomes a plain int. Raises a ValueError if the size is
+   not a multiple of 8. */
 TVMFFI_I_API int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input,
                                            TVMFFIAny *out);
 
-/* Returns the words of an int or big integer, borrowed as long as *value stays
-   as it is; no bytes for another type. */
+/* Returns the 64-bit words of an int or big integer, borrowed while *value is
+   unchanged. For another type, raises a TypeError and returns NULL in
+   `data`. */
 TVMFFI_I_API TVMFFIByteArray
 TVMFFIBigIntGetContentByteArray(const TVMFFIAny *value);
 
-/* Parses the borrowed name of a data type, "float32x4" say; ValueError. */
+/* Parses the borrowed name of a data type, such as "float32x4". Raises a
+   ValueError for an invalid name. */
 TVMFFI_I_API int TVMFFIDataTypeFromString(const TVMFFIByteArray *str,
                                           DLDataType *out);
 
-/* Prints a borrowed data type to a string *out, owned by the caller. A code
-   without a name is a ValueError. */
+/* Writes the name of a borrowed data type to a string *out, owned by the
+   caller. Raises a ValueError if dtype->code has no name. */
 TVMFFI_I_API int TVMFFIDataTypeToString(const DLDataType *dtype,
                                         TVMFFIAny *out);
 
-/* Puts the borrowed function f into the global table under a copied name.
-   RuntimeError when the name is there and allow_override is 0. */
+/* Registers the borrowed function f globally under a copy of name. Raises a
+   RuntimeError if the name exists and allow_override is 0. */
 TVMFFI_I_API int TVMFFIFunctionSetGlobal(const TVMFFIByteArray *name,
                                          TVMFFIObjectHandle f,
                                          int allow_override);
 
-/* Does the same with a method's name, function, doc and metadata. */
+/* Registers a global function with the borrowed method's name, function, doc
+   and metadata. */
 TVMFFI_I_API int
 TVMFFIFunctionSetGlobalFromMethodInfo(const TVMFFIMethodInfo *method_info,
                                       int allow_override);
@@ -590,28 +663,33 @@ TVMFFI_I_API int TVMFFITypeRegisterMethod(int32_t type_index,
 TVMFFI_I_API int TVMFFITypeRegisterMetadata(int32_t type_index,
                                             const TVMFFITypeMetadata *metadata);
 
-/* Sets an attribute of a type; name and value are borrowed and copied. */
+/* Sets an attribute of a type. name and value are borrowed and copied. */
 TVMFFI_I_API int TVMFFITypeRegisterAttr(int32_t type_index,
                                         const TVMFFIByteArray *attr_name,
                                         const TVMFFIAny *attr_value);
 
-/* Returns the column of a borrowed attribute name, borrowed for ever, without
-   a lock; NULL if no type has it. */
+/* Returns the column of an attribute, or NULL if no type has the attribute. The
+   column lives as long as the process. The name is borrowed. Takes no lock. The
+   first request for a built-in attribute allocates the column, and returns NULL
+   with a MemoryError if out of memory. */
 TVMFFI_I_API const TVMFFITypeAttrColumn *
 TVMFFIGetTypeAttrColumn(const TVMFFIByteArray *attr_name);
 
-/* Returns the stack as text, most recent call first, borrowed until this
-   thread's next call. filename and func, borrowed, may be NULL; a
-   cross_ffi_boundary of 0 stops at the first FFI call. */
+/* Returns the call stack as text, most recent call first. The text is valid
+   until this thread calls TVMFFIBacktrace again, with TVMFFI_NO_BACKTRACE also
+   until this thread raises an error. filename and func are borrowed and may be
+   NULL. If cross_ffi_boundary is 0, the text ends at the first FFI call. */
 TVMFFI_I_API const TVMFFIByteArray *TVMFFIBacktrace(const char *filename,
                                                     int lineno,
                                                     const char *func,
                                                     int cross_ffi_boundary);
 
-/* Registers a type and returns its index, or that of the same type registered
-   before. A static_type_index of -1 asks for a free index; a parent of -1 means
-   a root, one of -2 only asks: -2 is the answer when the borrowed key is not
-   known. A conflict returns -1 with an error that names both sides. */
+/* Registers a type under a borrowed key and returns the type index. A type that
+   is already registered keeps its index. A static_type_index of -1 requests a
+   free index. A parent_type_index of -1 means no parent. With a
+   parent_type_index of -2, only looks up the key and returns -2 if the key is
+   unknown. If the arguments conflict with a registered type, raises an error
+   and returns -1. */
 TVMFFI_I_API int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
                                                int32_t static_type_index,
                                                int32_t type_depth,
@@ -619,18 +697,22 @@ TVMFFI_I_API int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
                                                int32_t child_slots_can_overflow,
                                                int32_t parent_type_index);
 
-/* Returns a type, borrowed for ever, without a lock; NULL if not registered. */
+/* Returns the description of a type, or NULL if the type is not registered. The
+   description lives as long as the process. Takes no lock. */
 TVMFFI_I_API TVM_FFI_ATTRIBUTE_PURE const TVMFFITypeInfo *
 TVMFFIGetTypeInfo(int32_t type_index);
 
-/* Fills *handle_addr by init_func unless it is not NULL, once however many
-   threads ask; init_func may init other handles. Returns the code of init_func
-   when it fails; a NULL result is a RuntimeError. */
+/* If *handle_addr is NULL, sets *handle_addr to the result of init_func. Only
+   one of several concurrent threads calls init_func. In this runtime
+   init_func may initialise other handles; upstream's library deadlocks then.
+   Returns init_func's code if init_func fails. Raises a RuntimeError if the
+   result is NULL. */
 TVMFFI_I_API int TVMFFIHandleInitOnce(void **handle_addr,
                                       int (*init_func)(void **result));
 
-/* Sets *handle_addr to NULL and gives the handle to deinit_func, once however
-   many threads ask; nothing when it is NULL already. */
+/* Sets *handle_addr to NULL and passes the old handle to deinit_func. Only one
+   of several concurrent threads calls deinit_func. Does nothing if *handle_addr
+   is NULL. */
 TVMFFI_I_API int TVMFFIHandleDeinitOnce(void **handle_addr,
                                         int (*deinit_func)(void *handle));
 
@@ -645,23 +727,23 @@ TVMFFI_I_API int TVMFFIHandleDeinitOnce(void **handle_addr,
 extern "C" {
 #endif
 
-/* A stream of the device's own API, borrowed. */
+/* A borrowed stream of the device's own API, such as a cudaStream_t. */
 typedef void *TVMFFIStreamHandle;
 
-/* Sets this thread's current stream of a device; the earlier one goes to
-   *opt_out_original_stream, which may be NULL. */
+/* Sets this thread's current stream of a device. Stores the previous stream in
+   *opt_out_original_stream, if not NULL. */
 TVMFFI_I_API int
 TVMFFIEnvSetStream(int32_t device_type, int32_t device_id,
                    TVMFFIStreamHandle stream,
                    TVMFFIStreamHandle *opt_out_original_stream);
 
-/* Returns this thread's current stream of a device; NULL if none was set. */
+/* Returns this thread's current stream of a device, or NULL if none was set. */
 TVMFFI_I_API TVMFFIStreamHandle TVMFFIEnvGetStream(int32_t device_type,
                                                    int32_t device_id);
 
-/* Sets this thread's tensor allocator, and also the one of all threads without
-   their own when write_to_global_context is not 0. This thread's earlier one
-   goes to *opt_out_original_allocator, which may be NULL. */
+/* Sets this thread's tensor allocator. If write_to_global_context is not 0,
+   also sets the allocator of all threads without their own. Stores this
+   thread's previous allocator in *opt_out_original_allocator, if not NULL. */
 TVMFFI_I_API int TVMFFIEnvSetDLPackManagedTensorAllocator(
     DLPackManagedTensorAllocator allocator, int write_to_global_context,
     DLPackManagedTensorAllocator *opt_out_original_allocator);
@@ -670,33 +752,35 @@ TVMFFI_I_API int TVMFFIEnvSetDLPackManagedTensorAllocator(
 TVMFFI_I_API DLPackManagedTensorAllocator
 TVMFFIEnvGetDLPackManagedTensorAllocator(void);
 
-/* Allocates a tensor *out, owned by the caller, of the borrowed prototype's
-   device, dtype and shape, by the current allocator. RuntimeError when there is
-   none, or that allocator's own error. */
+/* Allocates a tensor *out, owned by the caller, with the current allocator and
+   the borrowed prototype's device, dtype and shape. Raises a RuntimeError if no
+   allocator is set, or the allocator's own error. */
 TVMFFI_I_API int TVMFFIEnvTensorAlloc(DLTensor *prototype,
                                       TVMFFIObjectHandle *out);
 
-/* Asks the environment whether a signal came; when it did, returns -1 and the
-   environment holds the error. */
+/* Returns 0, or -1 if the environment (Python, say) has a pending signal and
+   now holds the error. */
 TVMFFI_I_API int TVMFFIEnvCheckSignals(void);
 
-/* Registers a function of the environment: PyErr_CheckSignals,
-   PyGILState_Ensure or PyGILState_Release; another name is a ValueError. */
+/* Registers one of Python's functions PyErr_CheckSignals, PyGILState_Ensure and
+   PyGILState_Release. Raises a ValueError for another name. */
 TVMFFI_I_API int TVMFFIEnvRegisterCAPI(const char *name, void *symbol);
 
-/* Looks up a function in the imports of a borrowed module; *out is borrowed
-   from the module. RuntimeError when there is none. */
+/* Looks up a function in the imports of a borrowed module, then among the
+   global functions. library_ctx is the address of the module's C++ object, one
+   pointer before its handle; tvmffi_module_find accepts the handle. *out is
+   borrowed from the module. Raises a RuntimeError for an unknown name. */
 TVMFFI_I_API int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
                                                const char *func_name,
                                                TVMFFIObjectHandle *out);
 
-/* Registers a symbol that libraries get when they are loaded; name is copied,
-   symbol borrowed for ever. */
+/* Registers an address that each library loaded later receives in its variable
+   `name`. name is copied; symbol must live as long as the process. */
 TVMFFI_I_API int TVMFFIEnvModRegisterContextSymbol(const char *name,
                                                    void *symbol);
 
-/* Registers a symbol of the system library; name is copied, symbol borrowed
-   for ever. */
+/* Registers a symbol that ffi.SystemLib finds. name is copied; symbol must live
+   as long as the process. */
 TVMFFI_I_API int TVMFFIEnvModRegisterSystemLibSymbol(const char *name,
                                                      void *symbol);
 
@@ -705,11 +789,11 @@ TVMFFI_I_API int TVMFFIEnvModRegisterSystemLibSymbol(const char *name,
 #endif
 #endif /* TVM_FFI_EXTRA_C_ENV_API_H_ */
 
-/* The cell of an object: what follows its head. */
+/* Returns the data that follows an object's TVMFFIObject header. */
 #define TVMFFI_I_CELL(type, obj) ((type *)(void *)((TVMFFIObject *)(obj) + 1))
 
-/* Without 64-bit registers, clang's runtime library does it, which may be
-   missing. */
+/* On 32-bit targets, clang's __builtin_mul_overflow calls its runtime library,
+   which may be missing. */
 #if (defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 5)) && \
     UINTPTR_MAX > UINT32_MAX
 #define TVMFFI_I_HAS_MUL_OVERFLOW 1
@@ -717,8 +801,8 @@ TVMFFI_I_API int TVMFFIEnvModRegisterSystemLibSymbol(const char *name,
 #define TVMFFI_I_HAS_MUL_OVERFLOW 0
 #endif
 
-/* Returns the bytes inside a small string or bytes (borrowed). Cuts a length
-   that is larger than what a small value can hold. */
+/* Returns the borrowed bytes inside a small string or bytes. Limits an invalid
+   length to the capacity. */
 TVMFFI_I_INLINE TVMFFIByteArray tvmffi_i_small_bytes(const TVMFFIAny *value) {
   TVMFFIByteArray bytes;
   bytes.data = value->v_bytes;
@@ -728,9 +812,10 @@ TVMFFI_I_INLINE TVMFFIByteArray tvmffi_i_small_bytes(const TVMFFIAny *value) {
   return bytes;
 }
 
-/* Accessors: plain address arithmetic on borrowed, valid objects of the right
-   type. Upstream has them in C++ only; there they stay plain inline, so that a
-   program may hold both texts. */
+/* The accessors below take a borrowed, valid object of the right type and check
+   nothing. Their results are borrowed from the object. In C++ the accessors are
+   `inline`, not static, as in upstream's header, so a program may include both
+   headers. */
 #if defined(TVMFFI_I_OWN_C_API) || !defined(__cplusplus)
 #ifdef __cplusplus
 #define TVMFFI_I_ACCESSOR inline
@@ -738,46 +823,53 @@ TVMFFI_I_INLINE TVMFFIByteArray tvmffi_i_small_bytes(const TVMFFIAny *value) {
 #define TVMFFI_I_ACCESSOR TVMFFI_I_INLINE
 #endif
 
+/* Returns the type index of an object. */
 TVMFFI_I_ACCESSOR int32_t TVMFFIObjectGetTypeIndex(TVMFFIObjectHandle obj) {
   return ((TVMFFIObject *)obj)->type_index;
 }
 
-/* Returns the bytes inside a small string or bytes, of which there are 7 at
-   most. */
+/* Returns the bytes inside a small string or bytes, at most 7. */
 TVMFFI_I_ACCESSOR TVMFFIByteArray
 TVMFFISmallBytesGetContentByteArray(const TVMFFIAny *value) {
   return tvmffi_i_small_bytes(value);
 }
 
+/* Returns the bytes of a string or bytes object. */
 TVMFFI_I_ACCESSOR TVMFFIByteArray *
 TVMFFIBytesGetByteArrayPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIByteArray, obj);
 }
 
+/* Returns the data of an error object. */
 TVMFFI_I_ACCESSOR TVMFFIErrorCell *
 TVMFFIErrorGetCellPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIErrorCell, obj);
 }
 
+/* Returns the data of a function object. */
 TVMFFI_I_ACCESSOR TVMFFIFunctionCell *
 TVMFFIFunctionGetCellPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIFunctionCell, obj);
 }
 
+/* Returns the data of an opaque object. */
 TVMFFI_I_ACCESSOR TVMFFIOpaqueObjectCell *
 TVMFFIOpaqueObjectGetCellPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIOpaqueObjectCell, obj);
 }
 
+/* Returns the data of a shape object. */
 TVMFFI_I_ACCESSOR TVMFFIShapeCell *
 TVMFFIShapeGetCellPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIShapeCell, obj);
 }
 
+/* Returns the DLTensor of a tensor object. */
 TVMFFI_I_ACCESSOR DLTensor *TVMFFITensorGetDLTensorPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(DLTensor, obj);
 }
 
+/* Makes a device. */
 TVMFFI_I_ACCESSOR DLDevice TVMFFIDLDeviceFromIntPair(int32_t device_type,
                                                      int32_t device_id) {
   DLDevice device;
@@ -788,8 +880,8 @@ TVMFFI_I_ACCESSOR DLDevice TVMFFIDLDeviceFromIntPair(int32_t device_type,
 #endif
 
 #if TVMFFI_DYNAMIC
-/* The functions of the runtime that was chosen. Below, each name of the ABI is
-   a pointer from this table; a name in the list of a macro's own is not. */
+/* Lists the functions of the ABI. Each name becomes a macro for a pointer to
+   the chosen runtime's function. */
 #define TVMFFI_I_EACH_FUNCTION(F) \
   F(TVMFFIAnyViewToOwnedAny) \
   F(TVMFFIBacktrace) \

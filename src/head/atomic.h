@@ -1,12 +1,15 @@
 /* ======== Atomics: memory orders, thread-local variables === >>head/atomic */
-/* Atomics. The orders, argued once:
-   - A reference is added relaxed: the caller holds one, so nothing is new.
-   - A reference is dropped acquire-release: what was done with the object by
-     any thread happens before its destruction by the last one.
-   - A published pointer is stored release and loaded acquire: who sees it
-     sees what it points to. Published things are never changed or freed.
-   - Readers of the function table announce themselves, and its writers
-     look for them, sequentially consistent: one of the two sees the other. */
+/* The memory orders and their reasons:
+   - Retain is relaxed. The caller already has a reference, so the object stays
+     alive, and its content is already visible to this thread.
+   - Release is acquire-release. Each thread's use of the object happens before
+     its destruction by the thread that drops the last reference.
+   - A pointer is published with a release store and read with an acquire load,
+     so a reader sees the pointed-to content. Published content is never changed
+     or freed.
+   - A reader of the function table increments a counter, and a writer reads the
+     counters, both sequentially consistent: either the writer sees the reader,
+     or the reader sees the new value. */
 
 #pragma once
 
@@ -20,8 +23,9 @@
 #define TVMFFI_I_STORE(p, v) ((void)(*(p) = (v)))
 #define TVMFFI_I_STORE_SEQ(p, v) ((void)(*(p) = (v)))
 #elif defined(TVMFFI_ATOMIC_CAS)
-/* Where one is sequentially consistent, the full barrier of a CAS is near. What
-   STORE_SEQ writes is only written by who holds the mutex: its CAS succeeds. */
+/* LOAD_SEQ is only an acquire load, because each caller has just done a CAS,
+   which is a full barrier. STORE_SEQ is used only with the mutex held, so *p
+   cannot change and its CAS succeeds. */
 #define TVMFFI_I_LOAD_RELAXED(p) TVMFFI_ATOMIC_LOAD(p)
 #define TVMFFI_I_LOAD(p) TVMFFI_ATOMIC_LOAD(p)
 #define TVMFFI_I_LOAD_SEQ(p) TVMFFI_ATOMIC_LOAD(p)
@@ -37,18 +41,23 @@
 #error "tvmffi.h: no atomics for this compiler; define TVMFFI_NO_THREADS as 1"
 #endif
 
-/* A read and a write at once, where the compiler's are not used: `now` is told
-   by `old`, which is what stood there. */
+/* Sets *p to `now` without the compiler's atomics. Declares `old`, the previous
+   value, which the expression `now` may use. TVMFFI_ATOMIC_ENTER may not stop
+   other cores, so an unchanged value is not stored: the store could overwrite
+   another core's value. */
 #if TVMFFI_NO_THREADS
 #define TVMFFI_I_UPDATE(type, p, old, now) \
   type old = *(p);                         \
   *(p) = (now)
 #elif defined(TVMFFI_ATOMIC_ENTER)
-#define TVMFFI_I_UPDATE(type, p, old, now) \
-  type old;                                \
-  uintptr_t was = (TVMFFI_ATOMIC_ENTER()); \
-  old = *(volatile type *)(p);             \
-  *(volatile type *)(p) = (now);           \
+#define TVMFFI_I_UPDATE(type, p, old, now)         \
+  type old;                                        \
+  uintptr_t was = (TVMFFI_ATOMIC_ENTER());         \
+  old = *(volatile type *)(p);                     \
+  {                                                \
+    type next = (now);                             \
+    if (next != old) *(volatile type *)(p) = next; \
+  }                                                \
   TVMFFI_ATOMIC_LEAVE(was)
 #elif defined(TVMFFI_ATOMIC_CAS)
 #define TVMFFI_I_UPDATE(type, p, old, now) \
@@ -58,8 +67,9 @@
 
 typedef void *tvmffi_i_any_pointer;
 
-/* A count, which on i386 stands at a multiple of four. The processor does not
-   mind, but clang would call a library: it is told eight. */
+/* A reference count. i386 aligns uint64_t to 4 bytes, for whose atomics clang
+   calls functions that may be missing. The processor works with any alignment,
+   so the type declares 8 bytes. */
 #if defined(__clang__) && defined(__i386__)
 typedef uint64_t tvmffi_i_count __attribute__((__aligned__(8)));
 #else
@@ -67,7 +77,7 @@ typedef uint64_t tvmffi_i_count;
 #endif
 #define TVMFFI_I_COUNT_AT(p) ((tvmffi_i_count *)(void *)(p))
 
-/* Acquire and release, as TVMFFI_I_LOAD and TVMFFI_I_STORE. */
+/* Loads *p with acquire order. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_load64(const uint64_t *p) {
 #if defined(TVMFFI_ATOMIC_ENTER)
   TVMFFI_I_UPDATE(uint64_t, (uint64_t *)p, old, old);
@@ -77,6 +87,7 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_load64(const uint64_t *p) {
 #endif
 }
 
+/* Stores n in *p with release order. */
 TVMFFI_I_INLINE void tvmffi_i_store64(uint64_t *p, uint64_t n) {
 #if defined(TVMFFI_ATOMIC_ENTER)
   TVMFFI_I_UPDATE(uint64_t, p, old, n);
@@ -104,7 +115,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_sub64(uint64_t *p, uint64_t n) {
 #endif
 }
 
-/* Replaces *old by `now`; on failure *old gets the present value. */
+/* Sets *p to `now` and returns 1 if *p equals *old. Otherwise stores the value
+   of *p in *old and returns 0. May fail spuriously. Acquire-release. */
 TVMFFI_I_INLINE int tvmffi_i_cas64(uint64_t *p, uint64_t *old, uint64_t now) {
 #if defined(TVMFFI_I_UPDATE)
   uint64_t expected = *old;
@@ -117,7 +129,8 @@ TVMFFI_I_INLINE int tvmffi_i_cas64(uint64_t *p, uint64_t *old, uint64_t now) {
 #endif
 }
 
-/* Replaces the pointer `old` by `now`; 0 if something else stands there. */
+/* Sets *p to `now` and returns 1 if *p equals `old`, else returns 0.
+   Acquire-release. */
 TVMFFI_I_INLINE int tvmffi_i_cas_pointer(void **p, void *old, void *now) {
 #if defined(TVMFFI_I_UPDATE)
   TVMFFI_I_UPDATE(tvmffi_i_any_pointer, p, found, found == old ? now : found);
@@ -128,7 +141,8 @@ TVMFFI_I_INLINE int tvmffi_i_cas_pointer(void **p, void *old, void *now) {
 #endif
 }
 
-/* Puts a pointer and gives what stood there: sequentially consistent. */
+/* Sets *p to `now` and returns the previous pointer. Sequentially
+   consistent. */
 TVMFFI_I_INLINE void *tvmffi_i_swap_pointer(void **p, void *now) {
 #if defined(TVMFFI_I_UPDATE)
   TVMFFI_I_UPDATE(tvmffi_i_any_pointer, p, old, now);
@@ -139,7 +153,7 @@ TVMFFI_I_INLINE void *tvmffi_i_swap_pointer(void **p, void *now) {
 }
 
 #if !TVMFFI_NO_THREADS
-/* Adds to a number: sequentially consistent. */
+/* Adds n to *p. Sequentially consistent. */
 TVMFFI_I_INLINE void tvmffi_i_add32(uint32_t *p, uint32_t n) {
 #if defined(TVMFFI_I_UPDATE)
   TVMFFI_I_UPDATE(uint32_t, p, old, old + n);
@@ -148,7 +162,8 @@ TVMFFI_I_INLINE void tvmffi_i_add32(uint32_t *p, uint32_t n) {
 #endif
 }
 
-/* The same, of what was read before: release. */
+/* Subtracts n from *p with release order: the caller's earlier loads stay
+   before the subtraction. */
 TVMFFI_I_INLINE void tvmffi_i_sub32(uint32_t *p, uint32_t n) {
 #if defined(TVMFFI_I_UPDATE)
   TVMFFI_I_UPDATE(uint32_t, p, old, old - n);
@@ -157,7 +172,7 @@ TVMFFI_I_INLINE void tvmffi_i_sub32(uint32_t *p, uint32_t n) {
 #endif
 }
 
-/* Puts a number: sequentially consistent. */
+/* Sets *p to n. Sequentially consistent. */
 TVMFFI_I_INLINE void tvmffi_i_put32(uint32_t *p, uint32_t n) {
 #if defined(TVMFFI_I_UPDATE)
   TVMFFI_I_UPDATE(uint32_t, p, old, n);
@@ -168,19 +183,28 @@ TVMFFI_I_INLINE void tvmffi_i_put32(uint32_t *p, uint32_t n) {
 }
 #endif
 
-/* A variable of each thread: after its storage class, or, where threads are a
-   port's, by a number that this file gives it. */
+/* TVMFFI_I_THREAD is the storage class of a thread-local variable. With the
+   hook TVMFFI_THREAD_LOCAL, a variable has a key instead, and
+   TVMFFI_I_OF_THREAD returns the variable's address. */
 #if TVMFFI_NO_THREADS
 #define TVMFFI_I_THREAD
 #elif defined(TVMFFI_THREAD_LOCAL)
 enum {
-  TVMFFI_I_KEY_SCOPE,
-  TVMFFI_I_KEY_HERE,
   TVMFFI_I_KEY_PRINTING,
   TVMFFI_I_KEY_NUM_FOUND,
   TVMFFI_I_KEY_DESTROYING,
   TVMFFI_I_KEY_THREAD,
   TVMFFI_I_NUM_KEYS
+};
+/* The most memory that TVMFFI_THREAD_LOCAL provides to a thread: the file with
+   the implementation has up to TVMFFI_THREAD_LOCAL_KEYS keys, which need up to
+   TVMFFI_THREAD_LOCAL_SIZE bytes, each rounded up to 8. Any other file that
+   includes tvmffi.h has up to 3 keys of its own, for tvmffi_print, for
+   tvmffi_leak_report and for the destructors of its classes. */
+enum {
+  TVMFFI_THREAD_LOCAL_KEYS = TVMFFI_I_NUM_KEYS,
+  TVMFFI_THREAD_LOCAL_SIZE =
+      (TVMFFI_FREESTANDING && TVMFFI_NO_POOL ? 32 : 128) * sizeof(void *) + 24
 };
 TVMFFI_I_UNUSED static char tvmffi_i_keys[TVMFFI_I_NUM_KEYS];
 #define TVMFFI_I_OF_THREAD(type, name) \

@@ -1,5 +1,6 @@
 /* ======== Compiler: languages, compilers, export ========= >>head/compiler */
-/* What differs between compilers and languages; the only place that asks. */
+/* This file has all differences between compilers, and between C and C++. Other
+   files test its macros, not the compiler. */
 
 #pragma once
 
@@ -14,8 +15,8 @@
 #define TVMFFI_I_CAT_(a, b) a##b
 #define TVMFFI_I_CAT(a, b) TVMFFI_I_CAT_(a, b)
 
-/* A cast in what expands in the user's text, where -Wold-style-cast may be on:
-   between a void pointer and another one, or of a number. */
+/* A cast for macros that expand in the user's file, where -Wold-style-cast may
+   be on. Converts numbers and void pointers. */
 #if defined(__cplusplus)
 #define TVMFFI_I_AS(type, x) static_cast<type>(x)
 #else
@@ -33,8 +34,13 @@
 #define TVMFFI_I_RETURN_ADDRESS ((uintptr_t)__builtin_return_address(0))
 #endif
 #define TVMFFI_I_NOINLINE static __attribute__((__noinline__))
+#if defined(__OPTIMIZE_SIZE__)
+/* Copies of fast paths are 3 % of the code. */
+#define TVMFFI_I_ALWAYS_INLINE static inline TVMFFI_I_UNUSED
+#else
 #define TVMFFI_I_ALWAYS_INLINE \
   static inline __attribute__((__always_inline__, __unused__))
+#endif
 #define TVMFFI_I_PREFETCH(pointer) __builtin_prefetch(pointer)
 #if defined(__MINGW32__) && !defined(__clang__)
 #define TVMFFI_I_PRINTF(f, a) __attribute__((__format__(__gnu_printf__, f, a)))
@@ -69,9 +75,19 @@
 
 #define TVMFFI_I_INLINE static inline TVMFFI_I_UNUSED
 
-/* Returns a stack address inside the calling function. AddressSanitizer moves
-   variables off the stack; WebAssembly's functions have a frame only for
-   variables. */
+/* 1 if code can run at the end of a variable's scope, by a C++ destructor or
+   the cleanup attribute. */
+#if !defined(TVMFFI_I_CLEANUP)
+#if defined(__cplusplus)
+#define TVMFFI_I_CLEANUP 1
+#else
+#define TVMFFI_I_CLEANUP TVMFFI_I_GNU
+#endif
+#endif
+
+/* Returns a stack address inside the calling function. AddressSanitizer may
+   move variables off the stack, so the frame's address is better. A WebAssembly
+   function has a frame only if it has variables in memory. */
 TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 #if TVMFFI_I_GNU && !defined(__wasm__)
   return (uintptr_t)__builtin_frame_address(0);
@@ -83,10 +99,9 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 #endif
 }
 
-/* Gives the function in which it stands the unwinder's personality routine `f`,
-   encoded as the signed 32-bit distance to `f`. It is for code without
-   exceptions, to which the compiler gives no such routine, and needs unwind
-   tables that the compiler writes as directives. */
+/* Makes `f` the enclosing function's personality routine, which the unwinder
+   calls for that function. 0x1b encodes `f` as a signed 32-bit offset. With
+   exceptions on, the compiler sets its own routine. */
 #if TVMFFI_I_GNU && !defined(__TINYC__) && defined(__ELF__) && \
     defined(__GCC_HAVE_DWARF2_CFI_ASM) && !defined(__EXCEPTIONS)
 #if defined(__x86_64__) && !defined(__code_model_large__)
@@ -98,6 +113,8 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 #endif
 #endif
 
+/* TVMFFI_STATIC_ASSERT(cond, name) fails to compile if the constant `cond` is
+   0. The compiler's message then contains the identifier `name`. */
 #if defined(__cplusplus)
 #define TVMFFI_I_EXTERN_C extern "C"
 #if __cplusplus >= 201103L
@@ -114,105 +131,104 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
   typedef char tvmffi_i_assert_##name[(cond) ? 1 : -1] TVMFFI_I_UNUSED
 #endif
 
-/* The second of its arguments: of TVMFFI_I_X_##name, 0, ~ what the macro of
-   that name has behind its "~," or 0 if there is none. */
+#define TVMFFI_I_QUOTE_(x) #x
+#define TVMFFI_I_QUOTE(x) TVMFFI_I_QUOTE_(x)
+
+/* Expands to its second argument. Used to test whether a macro TVMFFI_I_X_name
+   exists: TVMFFI_I_SECOND(TVMFFI_I_X_name, 0, ~) expands to x if the macro is
+   defined as "~, x,", and to 0 if it is undefined. */
 #define TVMFFI_I_SECOND(...) TVMFFI_I_SECOND_(__VA_ARGS__)
 #define TVMFFI_I_SECOND_(a, b, ...) b
 
-/* The words of typed functions and the items of types, which the preprocessor
-   expands before this file can see them. A macro of the user that turns a word
-   into something else is an error that names it, before it leads to others. */
+/* Expands to the class of a parameter type name such as int8, or of an item of
+   TVMFFI_TYPE such as method. The class decides how a field stores a value, or
+   which declarations an item needs. All names that are not below, such as a
+   user's struct, belong to the class `object`. */
+#define TVMFFI_I_CLASS(word) \
+  TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_WORD_, word), object, ~)
+/* Expands to 0 for a type name in the list below, such as int8, to 2 for one
+   with arguments, such as array(T), and to 1 for any other name. */
+#define TVMFFI_I_ORIGIN(word)                             \
+  TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_COMPOUND_, word), \
+                  TVMFFI_I_BUILTIN(TVMFFI_I_CAT(TVMFFI_I_WORD_, word), 0, 1), ~)
+#define TVMFFI_I_COMPOUND_array(T) ~, 2,
+#define TVMFFI_I_COMPOUND_list(T) ~, 2,
+#define TVMFFI_I_COMPOUND_map(K, V) ~, 2,
+#define TVMFFI_I_COMPOUND_dict(K, V) ~, 2,
+#define TVMFFI_I_COMPOUND_optional(T) ~, 2,
+/* Expands to `yes` if the macro `word`, such as TVMFFI_I_WORD_int8, is defined
+   below, else to `no`. */
+#define TVMFFI_I_BUILTIN(word, yes, no) \
+  TVMFFI_I_PICK_FOURTH(word, yes, no, no, ~)
+#define TVMFFI_I_PICK_FOURTH(...) TVMFFI_I_PICK_FOURTH_(__VA_ARGS__)
+#define TVMFFI_I_PICK_FOURTH_(a, b, c, d, ...) d
+#define TVMFFI_I_WORD_none ~, none,
+#define TVMFFI_I_WORD_any ~, any,
+#define TVMFFI_I_WORD_bool ~, int64,
+#define TVMFFI_I_WORD__Bool ~, int64, /* bool of <stdbool.h> */
+#define TVMFFI_I_WORD_int8 ~, int64,
+#define TVMFFI_I_WORD_int16 ~, int64,
+#define TVMFFI_I_WORD_int32 ~, int64,
+#define TVMFFI_I_WORD_int64 ~, int64,
+#define TVMFFI_I_WORD_uint8 ~, int64,
+#define TVMFFI_I_WORD_uint16 ~, int64,
+#define TVMFFI_I_WORD_uint32 ~, int64,
+#define TVMFFI_I_WORD_uint64 ~, int64,
+#define TVMFFI_I_WORD_float32 ~, int64,
+#define TVMFFI_I_WORD_float64 ~, int64,
+#define TVMFFI_I_WORD_str ~, str,
+#define TVMFFI_I_WORD_bytes ~, bytes,
+#define TVMFFI_I_WORD_dtype ~, dtype,
+#define TVMFFI_I_WORD_device ~, dtype,
+#define TVMFFI_I_WORD_ptr ~, int64,
+#define TVMFFI_I_WORD_tensor ~, tensor,
+#define TVMFFI_I_WORD_tensor_object ~, object,
+#define TVMFFI_I_WORD_object ~, object,
+#define TVMFFI_I_WORD_func ~, object,
+#define TVMFFI_I_WORD_error ~, object,
+#define TVMFFI_I_WORD_module ~, object,
+#define TVMFFI_I_WORD_opaque ~, object,
+#define TVMFFI_I_WORD_shape ~, array,
+#define TVMFFI_I_WORD_array ~, array,
+#define TVMFFI_I_WORD_list ~, array,
+#define TVMFFI_I_WORD_map ~, array,
+#define TVMFFI_I_WORD_dict ~, array,
+#define TVMFFI_I_WORD_optional(word) TVMFFI_I_WORD_##word
+#define TVMFFI_I_WORD_field ~, field,
+#define TVMFFI_I_WORD_readonly ~, field,
+#define TVMFFI_I_WORD_method ~, method,
+#define TVMFFI_I_WORD_attribute ~, attribute,
+#define TVMFFI_I_WORD_destructor ~, destructor,
+#define TVMFFI_I_WORD_kw_only ~, doc,
+#define TVMFFI_I_WORD_structural ~, doc,
+#define TVMFFI_I_WORD_doc ~, doc,
+#define TVMFFI_I_WORD_flags ~, doc,
+#define TVMFFI_I_WORD_factory ~, doc,
+
+/* Fails to compile if the user has a macro with the name of a parameter type,
+   such as `#define int8 char`. The compiler's message names the macro.
+   TVMFFI_I_CHECK_WORDS lists names such as `array` first, because others expand
+   to them. */
 #if !TVMFFI_ABI_ONLY || defined(TVMFFI_IMPLEMENTATION)
-#define TVMFFI_I_WORD_none ~, 1,
-#define TVMFFI_I_WORD_any ~, 1,
-#define TVMFFI_I_WORD_bool ~, 1,
-#define TVMFFI_I_WORD__Bool ~, 1, /* bool of <stdbool.h> */
-#define TVMFFI_I_WORD_int8 ~, 1,
-#define TVMFFI_I_WORD_int16 ~, 1,
-#define TVMFFI_I_WORD_int32 ~, 1,
-#define TVMFFI_I_WORD_int64 ~, 1,
-#define TVMFFI_I_WORD_uint8 ~, 1,
-#define TVMFFI_I_WORD_uint16 ~, 1,
-#define TVMFFI_I_WORD_uint32 ~, 1,
-#define TVMFFI_I_WORD_uint64 ~, 1,
-#define TVMFFI_I_WORD_float32 ~, 1,
-#define TVMFFI_I_WORD_float64 ~, 1,
-#define TVMFFI_I_WORD_str ~, 1,
-#define TVMFFI_I_WORD_bytes ~, 1,
-#define TVMFFI_I_WORD_dtype ~, 1,
-#define TVMFFI_I_WORD_device ~, 1,
-#define TVMFFI_I_WORD_ptr ~, 1,
-#define TVMFFI_I_WORD_tensor ~, 1,
-#define TVMFFI_I_WORD_tensor_object ~, 1,
-#define TVMFFI_I_WORD_object ~, 1,
-#define TVMFFI_I_WORD_func ~, 1,
-#define TVMFFI_I_WORD_error ~, 1,
-#define TVMFFI_I_WORD_module ~, 1,
-#define TVMFFI_I_WORD_opaque ~, 1,
-#define TVMFFI_I_WORD_shape ~, 1,
-#define TVMFFI_I_WORD_array ~, 1,
-#define TVMFFI_I_WORD_list ~, 1,
-#define TVMFFI_I_WORD_map ~, 1,
-#define TVMFFI_I_WORD_dict ~, 1,
-#define TVMFFI_I_WORD_optional ~, 1,
-#define TVMFFI_I_WORD_field ~, 1,
-#define TVMFFI_I_WORD_readonly ~, 1,
-#define TVMFFI_I_WORD_method ~, 1,
-#define TVMFFI_I_WORD_attribute ~, 1,
-#define TVMFFI_I_WORD_destructor ~, 1,
-#define TVMFFI_I_WORD_kw_only ~, 1,
-#define TVMFFI_I_WORD_structural ~, 1,
-#define TVMFFI_I_WORD_doc ~, 1,
-#define TVMFFI_I_WORD_flags ~, 1,
-#define TVMFFI_I_WORD_factory ~, 1,
-#define TVMFFI_I_CHECK_WORD(word)                                \
-  TVMFFI_STATIC_ASSERT(                                          \
-      TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_WORD_, word), 0, ~), \
+#define TVMFFI_I_CHECK_WORD(word)                                         \
+  TVMFFI_STATIC_ASSERT(                                                   \
+      sizeof(TVMFFI_I_QUOTE(TVMFFI_I_SECOND(                              \
+          TVMFFI_I_CAT(TVMFFI_I_WORD_, word)(int8), , ~))) > sizeof(""),  \
       undefine_the_macro_##word##_before_tvmffi_h);
-TVMFFI_I_CHECK_WORD(none)
-TVMFFI_I_CHECK_WORD(any)
-TVMFFI_I_CHECK_WORD(bool)
-TVMFFI_I_CHECK_WORD(int8)
-TVMFFI_I_CHECK_WORD(int16)
-TVMFFI_I_CHECK_WORD(int32)
-TVMFFI_I_CHECK_WORD(int64)
-TVMFFI_I_CHECK_WORD(uint8)
-TVMFFI_I_CHECK_WORD(uint16)
-TVMFFI_I_CHECK_WORD(uint32)
-TVMFFI_I_CHECK_WORD(uint64)
-TVMFFI_I_CHECK_WORD(float32)
-TVMFFI_I_CHECK_WORD(float64)
-TVMFFI_I_CHECK_WORD(str)
-TVMFFI_I_CHECK_WORD(bytes)
-TVMFFI_I_CHECK_WORD(dtype)
-TVMFFI_I_CHECK_WORD(device)
-TVMFFI_I_CHECK_WORD(ptr)
-TVMFFI_I_CHECK_WORD(tensor)
-TVMFFI_I_CHECK_WORD(tensor_object)
-TVMFFI_I_CHECK_WORD(object)
-TVMFFI_I_CHECK_WORD(func)
-TVMFFI_I_CHECK_WORD(error)
-TVMFFI_I_CHECK_WORD(module)
-TVMFFI_I_CHECK_WORD(opaque)
-TVMFFI_I_CHECK_WORD(shape)
-TVMFFI_I_CHECK_WORD(array)
-TVMFFI_I_CHECK_WORD(list)
-TVMFFI_I_CHECK_WORD(map)
-TVMFFI_I_CHECK_WORD(dict)
-TVMFFI_I_CHECK_WORD(optional)
-TVMFFI_I_CHECK_WORD(field)
-TVMFFI_I_CHECK_WORD(readonly)
-TVMFFI_I_CHECK_WORD(method)
-TVMFFI_I_CHECK_WORD(attribute)
-TVMFFI_I_CHECK_WORD(destructor)
-TVMFFI_I_CHECK_WORD(kw_only)
-TVMFFI_I_CHECK_WORD(structural)
-TVMFFI_I_CHECK_WORD(doc)
-TVMFFI_I_CHECK_WORD(flags)
-TVMFFI_I_CHECK_WORD(factory)
+/* clang-format off */
+#define TVMFFI_I_CHECK_WORDS(F) \
+  F(none) F(any) F(int64) F(str) F(bytes) F(dtype) F(tensor) F(object) \
+  F(array) F(field) F(method) F(attribute) F(destructor) F(doc) F(bool) \
+  F(int8) F(int16) F(int32) F(uint8) F(uint16) F(uint32) F(uint64) F(float32) \
+  F(float64) F(device) F(ptr) F(tensor_object) F(func) F(error) F(module) \
+  F(opaque) F(shape) F(list) F(map) F(dict) F(optional) F(readonly) \
+  F(kw_only) F(structural) F(flags) F(factory)
+/* clang-format on */
+TVMFFI_I_CHECK_WORDS(TVMFFI_I_CHECK_WORD)
 #endif
 
-/* A generic selection: C11, or the overloads of C++. */
+/* 1 if the language selects an expression by type: C11's _Generic, or the
+   overloads of C++. */
 #if defined(__cplusplus) || \
     (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L)
 #define TVMFFI_I_GENERIC 1
@@ -221,7 +237,7 @@ TVMFFI_I_CHECK_WORD(factory)
 #endif
 
 #if defined(__MINGW32__) && !TVMFFI_NO_STDIO
-/* Not msvcrt's, which is not C's. */
+/* msvcrt's own vsnprintf does not follow the C standard. */
 TVMFFI_I_EXTERN_C int __mingw_vsnprintf(char *, size_t, const char *, va_list);
 #define TVMFFI_I_VFORMAT __mingw_vsnprintf
 #elif TVMFFI_I_GNU

@@ -1,113 +1,144 @@
 /* ======== Options ============================================= >>head/config
    every option: its meaning and its default */
-/* All options are value-tested: 0 (the default) or 1. "All": must be the same
-   in every file of the program. "Impl": read only by the file that defines
-   TVMFFI_IMPLEMENTATION. The hooks of a port are in the first comment. */
+/* Each option is 0 (the default) or 1. A macro without a default below is
+   undefined by default. The comment of each says which files must define it:
+     for the whole program     all files, with the same value
+     in the implementing file  the file that defines TVMFFI_IMPLEMENTATION
+     in a file                 any file, each with its own value
+   PORTS in the first comment of tvmffi.h describes the hooks of a port. */
 
 #pragma once
 
+/* Define TVMFFI_PORT for the whole program as the quoted name of a header:
+   -DTVMFFI_PORT='"port.h"'. The header is included here, before anything else,
+   and defines options and hooks. */
 #if defined(TVMFFI_PORT)
 #include TVMFFI_PORT
 #endif
 
-/* Version of this header; the ABI's is TVM_FFI_VERSION_*. */
+/* Define TVMFFI_IMPLEMENTATION before the include in exactly one file of a
+   program: that file contains the runtime. If no file defines it, the process
+   must load the shared library libtvm_ffi. */
+
+/* The version of this header. The version of the ABI is TVM_FFI_VERSION_*. */
 #define TVMFFI_VERSION_MAJOR 0
 #define TVMFFI_VERSION_MINOR 1
 #define TVMFFI_VERSION_PATCH 0
 
-/* Impl. The runtime is private to the one file that includes it. */
+/* Define as 1 in the implementing file to make all functions static. The
+   runtime is then private to that file. */
 #ifndef TVMFFI_STATIC
 #define TVMFFI_STATIC 0
 #endif
 
-/* All. TVMFFI_PREFIX, undefined by default: a token put before the name of
-   every exported function. */
+/* Define TVMFFI_PREFIX for the whole program as a token that is put before the
+   name of every exported function. */
 
-/* All. The files of a program or library share the runtime of the implementing
-   one among themselves (with TVMFFI_STATIC: that file alone has it), and use it
-   only where the process has no libtvm_ffi: see >>tables/dynamic. The functions
-   of the ABI are then macros that give pointers, and no constants. */
+/* Define as 1 for the whole program to use the process's libtvm_ffi if there is
+   one. If there is none, all files of the program or library share the runtime
+   of the implementing file; with TVMFFI_STATIC, only that file uses its
+   runtime. Each ABI function becomes a macro that loads a pointer, so its
+   address is not a constant expression. */
 #ifndef TVMFFI_DYNAMIC
 #define TVMFFI_DYNAMIC 0
 #endif
 
-/* All. Nothing of libc. The defaults of TVMFFI_NO_THREADS, _NO_POOL, _NO_STDIO,
-   _NO_BACKTRACE and _NO_DLOPEN are 1, and memory is a hook or an arena. */
+/* Define as 1 for the whole program to build without libc. TVMFFI_NO_THREADS,
+   _NO_POOL, _NO_STDIO, _NO_BACKTRACE and _NO_DLOPEN are then 1 by default.
+   Memory comes from TVMFFI_MALLOC or a static arena. */
 #ifndef TVMFFI_FREESTANDING
 #define TVMFFI_FREESTANDING 0
 #endif
 
-/* All. See PORTS above. */
+/* Define as 1 for the whole program to include no standard header: the port
+   then declares the contents of these headers. See PORTS in the first
+   comment. */
 #ifndef TVMFFI_NO_HEADERS
 #define TVMFFI_NO_HEADERS 0
 #endif
 
-/* Impl. See PORTS above. */
+/* Define as 1 in the implementing file if the program defines memcpy, strlen
+   and the like. PORTS in the first comment lists these functions. */
 #ifndef TVMFFI_NO_OWN_STRING
 #define TVMFFI_NO_OWN_STRING 0
 #endif
 
-/* Impl. TVMFFI_MALLOC(size) and TVMFFI_FREE(pointer), both or none: where all
-   memory of the runtime comes from, aligned to 8 bytes at least. Default:
-   malloc and free. In any other file: memory of its scopes with more than
-   twelve objects. */
+/* Define TVMFFI_MALLOC(size) and TVMFFI_FREE(pointer), both or neither, in the
+   implementing file to replace malloc and free in the runtime. Memory must be
+   aligned to 8 bytes or more. If another file defines both, only that file's
+   new tensors and its scopes of more than twelve objects use them. */
 
-/* Impl. TVMFFI_ARENA_SIZE, undefined by default: the bytes of a static arena
-   that all memory is taken from, instead of these two. */
+/* Define TVMFFI_ARENA_SIZE in the implementing file as the size in bytes of a
+   static arena, which replaces TVMFFI_MALLOC and TVMFFI_FREE. */
 
-/* Impl. The memory of dead objects is freed at once. By default each thread
-   keeps blocks of less than half a kilobyte in free lists, for the objects that
-   it makes next: see >>platform/memory. Free lists are off with TVMFFI_DEBUG
-   and in builds for a sanitizer; valgrind, too, sees more without them. */
+/* Define as 1 in the implementing file to free dead objects immediately. By
+   default each thread caches freed blocks below 512 bytes (platform/memory.h).
+   TVMFFI_DEBUG and sanitizer builds have no cache. Without a cache, valgrind
+   finds more errors. */
 #ifndef TVMFFI_NO_POOL
 #define TVMFFI_NO_POOL TVMFFI_FREESTANDING
 #endif
 
-/* All. One thread only: no atomics, locks or thread-local storage. */
+/* Define as 1 for the whole program if only one thread uses the runtime. The
+   build then has no atomics, locks or thread-local storage. */
 #ifndef TVMFFI_NO_THREADS
 #define TVMFFI_NO_THREADS TVMFFI_FREESTANDING
 #endif
 
-/* Any file. For a shared library that a process has once: thread-local state
-   lies in the block that glibc reserves for each thread in advance, so that no
-   call is needed to find it. That block has room for some four libraries of
-   this kind that are loaded by dlopen; a fifth fails to load. Only with glibc.
- */
+/* Define as 1 in a file of a shared library to access thread-local variables
+   without a function call (the initial-exec TLS model). glibc reserves little
+   static TLS for libraries that dlopen loads: about four libraries with this
+   option fit, and a fifth fails to load. Other C libraries ignore the
+   option. */
 #ifndef TVMFFI_STATIC_TLS
 #define TVMFFI_STATIC_TLS 0
 #endif
 
-/* All. No floating-point code; a float value is still passed on as it is. */
+/* Define as 1 for the whole program to build without floating-point code. Float
+   values still pass through calls. */
 #ifndef TVMFFI_NO_FLOAT
 #define TVMFFI_NO_FLOAT 0
 #endif
 
-/* All. No stdio: messages are formatted by a small formatter (%d %i %u %x %c
-   %s %p %% with l, ll, z, width 0 and precision of %s), nothing is printed. */
+/* Define as 1 for the whole program to build without stdio. Nothing is printed.
+   A small formatter writes messages; it supports %d %i %u %x %c %s %p %% with
+   l, ll, z, a zero-padded width, and a precision for %s. */
 #ifndef TVMFFI_NO_STDIO
 #define TVMFFI_NO_STDIO TVMFFI_FREESTANDING
 #endif
 
-/* Impl. No stack traces: an error names only where it was raised. */
+/* Define as 1 in the implementing file to build without stack traces. An error
+   then has only the place that raised it. */
 #ifndef TVMFFI_NO_BACKTRACE
 #define TVMFFI_NO_BACKTRACE TVMFFI_FREESTANDING
 #endif
 
-/* Impl. No dlopen and no other use of the dynamic loader: TVMFFI_DYNAMIC never
-   finds another runtime. */
+/* Define as 1 in the implementing file to build without dlopen and the dynamic
+   loader. TVMFFI_DYNAMIC then never finds another runtime. */
 #ifndef TVMFFI_NO_DLOPEN
 #define TVMFFI_NO_DLOPEN TVMFFI_FREESTANDING
 #endif
 
-/* All. No table of types, which takes some 5 KB of memory: the types of the ABI
-   are all that there are, TVMFFIGetTypeInfo gives NULL, and functions have no
-   type schema. Implies TVMFFI_NO_CONTAINERS. */
+/* Define as 1 for the whole program to leave out the type registry, which saves
+   about 5 KB. Only the ABI's own types then exist, TVMFFIGetTypeInfo returns
+   NULL, and functions have no type schema. Implies TVMFFI_NO_CONTAINERS. */
 #ifndef TVMFFI_NO_TYPES
 #define TVMFFI_NO_TYPES 0
 #endif
 
-/* Impl. No arrays, lists, maps, dicts and modules, and none of their built-in
-   functions; values of these types are still passed on as they are. */
+/* Define as 1 in a file to leave out the metadata of its functions: type
+   schemas, names and defaults of parameters, and TVMFFI_DOC. Calls still use
+   the defaults. */
+#ifndef TVMFFI_NO_METADATA
+#define TVMFFI_NO_METADATA TVMFFI_NO_TYPES
+#elif TVMFFI_NO_TYPES && !TVMFFI_NO_METADATA
+#undef TVMFFI_NO_METADATA
+#define TVMFFI_NO_METADATA 1
+#endif
+
+/* Define as 1 in the implementing file to leave out arrays, lists, maps, dicts
+   and modules, with their built-in functions. Values of these types still pass
+   through calls. */
 #ifndef TVMFFI_NO_CONTAINERS
 #define TVMFFI_NO_CONTAINERS TVMFFI_NO_TYPES
 #endif
@@ -115,8 +146,9 @@
 #error "tvmffi.h: TVMFFI_NO_TYPES needs TVMFFI_NO_CONTAINERS"
 #endif
 
-/* Impl. No comparison, representation, structural operations and JSON of
-   values, and none of their built-in functions. NO_CONTAINERS implies it. */
+/* Define as 1 in the implementing file to leave out comparison, repr,
+   structural operations, visits and JSON, with their built-in functions.
+   TVMFFI_NO_CONTAINERS implies this option. */
 #ifndef TVMFFI_NO_EXTRA
 #define TVMFFI_NO_EXTRA TVMFFI_NO_CONTAINERS
 #elif TVMFFI_NO_CONTAINERS && !TVMFFI_NO_EXTRA
@@ -124,40 +156,69 @@
 #define TVMFFI_NO_EXTRA 1
 #endif
 
-/* Impl. TVMFFI_BUILTINS, undefined by default: the built-in functions to have
-   instead of all, as entries of their table (>>tables/builtin), each with its
-   comma; what only the others use is then left out by the linker. The C
-   interface of a container needs the functions of that container. */
+/* Define as 1 in the implementing file to leave out the fields, methods and
+   attributes of the runtime's own types, which saves about 20 KB, and the
+   built-in functions that need them: DeepCopy, VisitInterrupt, ToJSONGraph,
+   FromJSONGraph, and those that begin with Recursive, Structural or
+   GetFirstStructural. Your own types keep their members. TVMFFI_NO_CONTAINERS
+   implies this option. */
+#ifndef TVMFFI_NO_REFLECTION
+#define TVMFFI_NO_REFLECTION TVMFFI_NO_CONTAINERS
+#elif TVMFFI_NO_CONTAINERS && !TVMFFI_NO_REFLECTION
+#undef TVMFFI_NO_REFLECTION
+#define TVMFFI_NO_REFLECTION 1
+#endif
 
-/* All. Use <dlpack/dlpack.h> of the system, 1.3 or newer, for DLPack. */
+/* Define as 1 in the implementing file to leave out all built-in functions. The
+   C interface of containers needs built-in functions: see TVMFFI_BUILTINS. */
+#ifndef TVMFFI_NO_BUILTINS
+#define TVMFFI_NO_BUILTINS 0
+#endif
+
+/* Define TVMFFI_BUILTINS(F) in the implementing file as the list of the
+   built-in functions that the program needs: F(List) F(json_Parse) for ffi.List
+   and ffi.json.Parse. The linker then drops the others. A name is the public
+   one without "ffi.", and has '_' instead of '.'. The C interface uses these:
+     a new container or shape        Array, List, Map, Dict, Shape
+     tvmffi_get of a map or dict     MapGetItemOrMissing, DictGetItemOrMissing,
+                                     GetInvalidObject
+     tvmffi_set                      ListSetItem, DictSetItem
+     tvmffi_has                      ArrayContains, ListContains, MapCount,
+                                     DictCount
+     tvmffi_append, tvmffi_erase     ListAppend, ListErase, DictErase
+     tvmffi_print                    ReprPrint */
+
+/* Define as 1 for the whole program to include the system's <dlpack/dlpack.h>,
+   which must be 1.3 or a later 1.x. */
 #ifndef TVMFFI_SYSTEM_DLPACK
 #define TVMFFI_SYSTEM_DLPACK 0
 #endif
 
-/* Any file. Leave out the C interface: the declarations of the ABI alone. The
-   implementing file has it all the same. */
+/* Define as 1 in a file to declare only the ABI, without the C interface. The
+   implementing file always has the interface. */
 #ifndef TVMFFI_ABI_ONLY
 #define TVMFFI_ABI_ONLY 0
 #endif
 
-/* Any file. Finds leaks and releases of what is dead, slowly. In the
-   implementing file: the runtime notes its live objects, and keeps the last
-   1024 dead ones from being used again. In any other: notes where it was handed
-   an object, and where it dropped the last reference. See tvmffi_leak_report.
- */
+/* Define as 1 in a file to detect leaks and releases of dead objects; this is
+   slow. The implementing file then records all live objects, and reuses the
+   memory of an object only after 1024 others died. Any other file records where
+   it received an object and where it released the last reference. See
+   tvmffi_leak_report. */
 #ifndef TVMFFI_DEBUG
 #define TVMFFI_DEBUG 0
 #endif
 
-/* Any file. TVM's old calling convention: see >>interface/legacy. */
+/* Define as 1 in a file to get functions for TVM's old calling convention
+   (>>interface/legacy). */
 #ifndef TVMFFI_LEGACY
 #define TVMFFI_LEGACY 0
 #endif
 
-/* All. The longest message that TVMFFI_RAISE formats, in bytes with its end;
-   a longer one is cut and ends in "...". It stands on the stack. So do the type
-   schema of a function that is registered, up to four times as long, and the
-   parts of an error of types, which are left out where there is no room. */
+/* Define for the whole program as the size in bytes of the stack buffer in
+   which TVMFFI_RAISE formats a message. A longer message is truncated and ends
+   in "...". Registering a function uses a buffer of up to four times this size
+   for its type schema. The message of a type error omits what does not fit. */
 #ifndef TVMFFI_MESSAGE_SIZE
 #define TVMFFI_MESSAGE_SIZE 1024
 #endif
@@ -178,6 +239,9 @@
 #endif
 #if defined(TVMFFI_MALLOC) != defined(TVMFFI_FREE)
 #error "tvmffi.h: define both TVMFFI_MALLOC and TVMFFI_FREE, or neither"
+#endif
+#if defined(TVMFFI_BUILTINS) && TVMFFI_NO_BUILTINS
+#error "tvmffi.h: TVMFFI_BUILTINS or TVMFFI_NO_BUILTINS, not both"
 #endif
 #if defined(TVMFFI_LOCK) != defined(TVMFFI_UNLOCK)
 #error "tvmffi.h: define both TVMFFI_LOCK and TVMFFI_UNLOCK, or neither"

@@ -6,16 +6,16 @@
 #include "compiler.h"
 
 /* clang-format off */
-/* The tensor exchange types under DLPack's own guard, so that a dlpack.h may
-   stand before or after this file. One that stands before must be 1.3 or a
-   later 1.x: a new major version has another layout. Nothing here is shared
-   state; a managed tensor belongs to whoever must call its deleter. */
+/* Declares DLPack's types under DLPack's own include guard, so a dlpack.h may
+   precede or follow this file. An earlier dlpack.h must be 1.3 or a later 1.x,
+   because a new major version has another layout. The owner of a managed tensor
+   must call its deleter. */
 
 #if TVMFFI_SYSTEM_DLPACK && !defined(DLPACK_DLPACK_H_)
 #include <dlpack/dlpack.h>
 #endif
 
-/* An enumeration of exactly 32 bits, in C even where enums are short. */
+/* Begins an enumeration of exactly 32 bits, even in C with -fshort-enums. */
 #ifdef __cplusplus
 #define TVMFFI_I_ENUM(name) enum name : int32_t
 #define TVMFFI_I_ENUM_NAME(name)
@@ -43,9 +43,11 @@
 #else
 #define DLPACK_DLPACK_H_
 
+/* The DLPack version of these declarations. */
 #define DLPACK_MAJOR_VERSION 1
 #define DLPACK_MINOR_VERSION 3
 
+/* Linkage macros of the original dlpack.h, which other code may use. */
 #ifdef __cplusplus
 #define DLPACK_EXTERN_C extern "C"
 #else
@@ -59,24 +61,28 @@
 #define DLPACK_DLL __declspec(dllimport)
 #endif
 
-/* Flags of DLManagedTensorVersioned. */
+/* Flag of DLManagedTensorVersioned: the data must not be written. */
 #define DLPACK_FLAG_BITMASK_READ_ONLY (1UL << 0UL)
-/* The producer made a copy: the consumer is its only user. */
+/* Flag of DLManagedTensorVersioned: the data is a copy that only the consumer
+   uses. */
 #define DLPACK_FLAG_BITMASK_IS_COPIED (1UL << 1UL)
-/* Elements under 8 bits fill a byte each instead of being packed. */
+/* Flag of DLManagedTensorVersioned: elements under 8 bits are padded to a byte
+   each, not packed. */
 #define DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED (1UL << 2UL)
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Another major version is another layout: then only the deleter may be
-   called. A newer minor version only adds enumerators. */
+/* The DLPack version of a struct. If the major version differs, the layout
+   differs too: call only the deleter. A newer minor version only adds
+   enumerators. */
 typedef struct {
   uint32_t major;
   uint32_t minor;
 } DLPackVersion;
 
+/* The kinds of devices. */
 #ifdef __cplusplus
 typedef enum : int32_t {
 #else
@@ -91,7 +97,7 @@ TVMFFI_I_ENUM(DLDeviceType) {
   kDLVPI = 9, /* Verilog simulator */
   kDLROCM = 10,
   kDLROCMHost = 11, /* pinned by hipMallocHost */
-  kDLExtDev = 12,   /* reserved for trying out a new device */
+  kDLExtDev = 12,   /* reserved for experiments */
   kDLCUDAManaged = 13,
   kDLOneAPI = 14,
   kDLWebGPU = 15,
@@ -100,12 +106,13 @@ TVMFFI_I_ENUM(DLDeviceType) {
   kDLTrn = 18 /* AWS Trainium */
 } DLDeviceType;
 
-/* device_id is 0 for plain, pinned and managed host memory. */
+/* A device. device_id is 0 for plain, pinned and managed host memory. */
 typedef struct {
   DLDeviceType device_type;
   int32_t device_id;
 } DLDevice;
 
+/* The kinds of elements. */
 typedef enum {
   kDLInt = 0U,
   kDLUInt = 1U,
@@ -127,36 +134,37 @@ typedef enum {
   kDLFloat4_e2m1fn = 17U /* bits is 4 */
 } DLDataTypeCode;
 
-/* An element is `lanes` numbers of `bits` bits of native byte order; `code` is
-   a DLDataTypeCode. Packed elements start at the least significant bit. */
+/* The type of an element: `lanes` numbers of `bits` bits in native byte order.
+   `code` is a DLDataTypeCode. Packed elements start at the least significant
+   bit. */
 typedef struct {
   uint8_t code;
   uint8_t bits;
   uint16_t lanes;
 } DLDataType;
 
-/* A view of a tensor: it owns nothing. Strides count elements; from 1.2 on
-   they are given whenever ndim is not 0. */
+/* A non-owning view of a tensor. Strides count elements, not bytes. Since
+   DLPack 1.2, strides is not NULL unless ndim is 0. */
 typedef struct {
-  void *data; /* possibly an opaque device handle; NULL when empty */
+  void *data; /* may be an opaque device handle; NULL if empty */
   DLDevice device;
   int32_t ndim;
   DLDataType dtype;
   int64_t *shape;
   int64_t *strides;
-  uint64_t byte_offset; /* from data to the first element */
+  uint64_t byte_offset; /* bytes from data to the first element */
 } DLTensor;
 
-/* The unversioned owner of a tensor, kept for old producers. The deleter
-   frees the struct too; it may be NULL. */
+/* An owned tensor, in the older form without a version. The deleter, which may
+   be NULL, also frees the struct. */
 typedef struct DLManagedTensor {
   DLTensor dl_tensor;
-  void *manager_ctx; /* the producer's own, may be NULL */
+  void *manager_ctx; /* private to the producer, may be NULL */
   void (*deleter)(struct DLManagedTensor *self);
 } DLManagedTensor;
 
-/* The owner of a tensor. Version to flags stay where they are for ever, so
-   that the deleter can always be found. */
+/* An owned tensor. The fields from version to flags never move, so the deleter
+   can be called in any version. */
 typedef struct DLManagedTensorVersioned {
   DLPackVersion version;
   void *manager_ctx;
@@ -165,38 +173,41 @@ typedef struct DLManagedTensorVersioned {
   DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
-/* The exchange table of a Python tensor type: each function returns 0, or -1
-   with the error set, and throws nothing. None waits for a stream. */
+/* The functions of DLPackExchangeAPI return 0, or -1 with an error set. They do
+   not throw, and do not synchronize with a stream. */
 
-/* Allocates an owned *out like the borrowed prototype (its device, dtype, ndim
-   and shape). On failure SetError is called with error_ctx. */
+/* Allocates *out, owned by the caller, with the device, dtype, ndim and shape
+   of the borrowed prototype. Calls SetError with error_ctx on failure. */
 typedef int (*DLPackManagedTensorAllocator)(
     DLTensor *prototype, DLManagedTensorVersioned **out, void *error_ctx,
     void (*SetError)(void *error_ctx, const char *kind, const char *message));
 
-/* Exports a borrowed Python tensor as an owned *out. */
+/* Exports a borrowed Python tensor as *out, owned by the caller. */
 typedef int (*DLPackManagedTensorFromPyObjectNoSync)(
     void *py_object, DLManagedTensorVersioned **out);
 
-/* Fills *out with a view that is valid until control returns to Python. */
+/* Sets *out to a view of a Python tensor, valid until control returns to
+   Python. */
 typedef int (*DLPackDLTensorFromPyObjectNoSync)(void *py_object, DLTensor *out);
 
-/* Gets the stream on which the device works now; NULL for the host. */
+/* Gets the device's current stream, or NULL for the host. */
 typedef int (*DLPackCurrentWorkStream)(DLDeviceType device_type,
                                        int32_t device_id,
                                        void **out_current_stream);
 
-/* Imports a tensor, which is taken, as an owned Python object. */
+/* Takes ownership of a tensor. Makes a Python object, owned by the caller. */
 typedef int (*DLPackManagedTensorToPyObjectNoSync)(
     DLManagedTensorVersioned *tensor, void **out_py_object);
 
-/* The part that never changes: prev_api leads to tables of older versions. */
+/* The header of DLPackExchangeAPI, whose layout never changes. prev_api points
+   to the table of an older version. */
 typedef struct DLPackExchangeAPIHeader {
   DLPackVersion version;
   struct DLPackExchangeAPIHeader *prev_api;
 } DLPackExchangeAPIHeader;
 
-/* Lives as long as the process. Only the view function may be NULL. */
+/* A table of functions that lives as long as the process. Only
+   dltensor_from_py_object_no_sync may be NULL. */
 typedef struct DLPackExchangeAPI {
   DLPackExchangeAPIHeader header;
   DLPackManagedTensorAllocator managed_tensor_allocator;

@@ -1,11 +1,9 @@
 /* ======== Calls: calls with plain C values ============== >>interface/call */
-/* C interface: tvmffi_call(callee, out, arguments...) with plain C values. The
-   callee is a function object, or the name of a global function, which is
-   looked up at each call. `out` points to where the result goes, converted;
-   NULL drops it; an object or Any is owned by the caller, or by the innermost
-   scope. With C11 and C++ the compiler picks the constructors of the
-   Anys; in C99 they are written: tvmffi_call(f, tvmffi_out_int64(&n),
-   tvmffi_int(3)). Returns 0 or the error's code. */
+/* C interface: tvmffi_call(callee, out, arguments...) calls a function with
+   plain C values. The callee is a function object, a TVMFFI_GLOBAL, or the name
+   of a global function, which each call looks up. In C11 and C++ the compiler
+   converts the values to TVMFFIAny. In C99 you write the conversions:
+   tvmffi_call(f, tvmffi_out_int64(&n), tvmffi_int(3)). */
 
 #pragma once
 
@@ -13,32 +11,48 @@
 #include "../head/compiler.h"
 #include "../head/dlpack.h"
 #include "../head/abi.h"
+#include "list.h"
 #include "value.h"
 #include "error.h"
 #include "scope.h"
+#include "global.h"
 #include "word.h"
 #include "mismatch.h"
 #include "function.h"
 
+/* Describes where a result is stored and how it is converted. */
 typedef struct {
-  int (*take)(const TVMFFIAny *result, void *target); /* NULL: move the Any */
+  /* Converts *result and stores the value in *target. `to` becomes the owner of
+     a stored reference. If `take` is NULL, the Any itself is moved to
+     *target. */
+  int (*take)(tvmffi_i_owner to, const TVMFFIAny *result, void *target);
   const tvmffi_i_name *type;
-  void *target; /* NULL: drop the result */
+  void *target; /* NULL: discard the result */
 } tvmffi_out;
 
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(
+    int (*take)(tvmffi_i_owner to, const TVMFFIAny *result, void *target),
+    const tvmffi_i_name *type, void *target) {
+  tvmffi_out out;
+  out.take = take;
+  out.type = type;
+  out.target = target;
+  return out;
+}
+
+/* tvmffi_out_int8 and so on return a tvmffi_out that converts a result to the C
+   type of *target. If `target` is NULL, the result is discarded. */
 #define TVMFFI_I_OUT_TYPE(T, ctype)                                           \
-  TVMFFI_I_INLINE int tvmffi_i_take_##T(const TVMFFIAny *any, void *target) { \
+  TVMFFI_I_INLINE int tvmffi_i_take_##T(tvmffi_i_owner to,                    \
+                                        const TVMFFIAny *any, void *target) { \
     tvmffi_type_##T value = TVMFFI_I_ZERO;                                    \
     int code = tvmffi_i_get_##T(any, &value);                                 \
+    (void)to;                                                                 \
     if (!code) *(ctype *)target = value;                                      \
     return code;                                                              \
   }                                                                           \
   TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(ctype *target) {                  \
-    tvmffi_out out;                                                           \
-    out.take = tvmffi_i_take_##T;                                             \
-    out.type = &tvmffi_i_name_##T;                                            \
-    out.target = target;                                                      \
-    return out;                                                               \
+    return tvmffi_i_make_out(tvmffi_i_take_##T, &tvmffi_i_name_##T, target);  \
   }
 TVMFFI_I_OUT_TYPE(int8, int8_t)
 TVMFFI_I_OUT_TYPE(int16, int16_t)
@@ -57,97 +71,96 @@ TVMFFI_I_OUT_TYPE(dtype, DLDataType)
 TVMFFI_I_OUT_TYPE(device, DLDevice)
 TVMFFI_I_OUT_TYPE(ptr, void *)
 
-/* A text or bytes, copied into the caller's memory: `size` is its room before
-   the call, and the bytes of the text behind it; a NUL follows them. */
+/* A buffer for a copy of a string or bytes and a NUL. `size` is the capacity
+   before the call, and the length without the NUL after the call. */
 typedef struct {
   char *data;
   size_t size;
 } tvmffi_buffer;
 
-TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
+TVMFFI_I_INLINE int tvmffi_i_take_buffer(tvmffi_i_owner to,
+                                         const TVMFFIAny *any, void *target) {
   tvmffi_buffer *buffer = (tvmffi_buffer *)target;
   TVMFFIByteArray text = tvmffi_any_str(any);
   size_t i;
+  (void)to;
   if (!text.data) return TVMFFI_I_MISMATCH;
   if (text.size >= buffer->size)
-    return TVMFFI_RAISE("ValueError",
-                        "The text has %llu bytes and a NUL, the buffer room "
-                        "for %llu",
-                        (unsigned long long)text.size,
-                        (unsigned long long)buffer->size);
+    return tvmffi_i_raise("ValueError",
+                          "The string needs %llu bytes with its NUL, but the "
+                          "buffer has %llu",
+                          (unsigned long long)text.size + 1,
+                          (unsigned long long)buffer->size);
   for (i = 0; i < text.size; ++i) buffer->data[i] = text.data[i];
   buffer->data[i] = 0;
   buffer->size = text.size;
   return 0;
 }
+
+/* Returns the tvmffi_out that copies a result, a string or bytes, to *target.
+   If the buffer is too small, the call raises a ValueError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_buffer(tvmffi_buffer *target) {
-  tvmffi_out out;
-  out.take = tvmffi_i_take_buffer;
-  out.type = &tvmffi_i_name_str;
-  out.target = target;
-  return out;
+  return tvmffi_i_make_out(tvmffi_i_take_buffer, &tvmffi_i_name_str, target);
 }
 
-/* An object: *target is owned by the caller, or by the innermost scope. */
-TVMFFI_I_INLINE int tvmffi_i_take_object(const TVMFFIAny *any, void *target) {
+TVMFFI_I_INLINE int tvmffi_i_take_object(tvmffi_i_owner to,
+                                         const TVMFFIAny *any, void *target) {
   TVMFFIObject *value = NULL;
   int code = tvmffi_i_get_object(any, &value);
   if (code) return code;
   tvmffi_retain(value);
-  TVMFFI_TRY(tvmffi_i_keep(value));
-  *(TVMFFIObject **)target = value;
-  return 0;
-}
-TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
-  tvmffi_out out;
-  out.take = tvmffi_i_take_object;
-  out.type = &tvmffi_i_name_object;
-  out.target = target;
-  return out;
+  return tvmffi_i_hand_out(to, value, (TVMFFIObject **)target);
 }
 
-/* Any value: *target is owned by the caller, or by the innermost scope; it must
-   not own something before. */
-TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
-  tvmffi_out out;
-  out.take = NULL;
-  out.type = NULL;
-  out.target = target;
-  return out;
+/* Returns the tvmffi_out that stores an object in *target, owned by the
+   enclosing scope, if any, else by the caller. */
+TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
+  return tvmffi_i_make_out(tvmffi_i_take_object, &tvmffi_i_name_object, target);
 }
-/* NULL drops the result; another pointer without a type is an error. */
-TVMFFI_I_INLINE int tvmffi_i_take_nothing(const TVMFFIAny *any, void *target) {
-  (void)any, (void)target;
+
+/* Returns the tvmffi_out for a result of any type. *target must own nothing
+   before the call. Afterwards it is owned by the enclosing scope, if any, else
+   by the caller. */
+TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
+  return tvmffi_i_make_out(NULL, NULL, target);
+}
+
+TVMFFI_I_INLINE int tvmffi_i_take_nothing(tvmffi_i_owner to,
+                                          const TVMFFIAny *any, void *target) {
+  (void)to, (void)any, (void)target;
   return TVMFFI_I_MISMATCH;
 }
+
+/* Returns a tvmffi_out that discards the result. `null` must be NULL: with
+   another pointer, tvmffi_call raises a TypeError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_none(const void *null) {
-  tvmffi_out out = tvmffi_out_any(NULL);
-  if (!null) return out;
-  out.take = tvmffi_i_take_nothing;
-  out.type = &tvmffi_i_name_none;
-  out.target = (void *)(uintptr_t)null;
-  return out;
+  if (!null) return tvmffi_out_any(NULL);
+  return tvmffi_i_make_out(tvmffi_i_take_nothing, &tvmffi_i_name_none,
+                           (void *)(uintptr_t)null);
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
                                       const TVMFFIAny *any, int code) {
   if (code < 0) return code;
   if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(out->type, any, code);
-  return TVMFFI_RAISE("TypeError", "Cannot convert from type `%s` to `%s`",
-                      tvmffi_i_type_key(any->type_index), out->type->name);
+  return tvmffi_i_raise("TypeError", "Cannot convert from type `%s` to `%s`",
+                        tvmffi_i_type_key(any->type_index), out->type->name);
 }
 
-/* What derives from a function is one. */
+/* Returns 0 if `callee` is an object of a type derived from ffi.Function.
+   Raises a TypeError for other values. */
 TVMFFI_I_COLD int tvmffi_i_other_callee(const TVMFFIAny *callee) {
   int32_t index = callee->type_index;
   if (index >= kTVMFFIStaticObjectBegin &&
-      tvmffi_is_instance(index, kTVMFFIFunction))
+      tvmffi_i_derives(index, kTVMFFIFunction))
     return 0;
-  return TVMFFI_RAISE("TypeError", "Cannot call a value of type `%s`",
-                      tvmffi_i_type_key(index));
+  return tvmffi_i_raise("TypeError", "Cannot call a value of type `%s`",
+                        tvmffi_i_type_key(index));
 }
 
-/* Gives the function that `callee` means; *owned is what to release later. */
+/* Sets *function to `callee`, or, if `callee` is a string, to the global
+   function of that name. The caller must release *owned, which may be NULL,
+   after the call. */
 TVMFFI_I_INLINE int tvmffi_i_callee(const TVMFFIAny *callee,
                                     TVMFFIObjectHandle *owned,
                                     TVMFFIObjectHandle *function) {
@@ -161,17 +174,18 @@ TVMFFI_I_INLINE int tvmffi_i_callee(const TVMFFIAny *callee,
   *function = *owned;
   return *owned
              ? 0
-             : TVMFFI_RAISE("ValueError", "Function %s not found", name.data);
+             : tvmffi_i_raise("ValueError", "Function %s not found", name.data);
 }
 
-/* What no int64_t holds, and so no Any: a call with it is an error. */
+/* Returns a view of an unsigned integer. An Any cannot store a value above
+   INT64_MAX: passing such a view to a function raises an OverflowError. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_uint(uint64_t x) {
   TVMFFIAny any = tvmffi_int((int64_t)x);
   if (TVMFFI_I_UNLIKELY(x >> 63)) any.type_index = kTVMFFIAny;
   return any;
 }
 
-/* The text of a str that is passed on: a NUL stands behind it. */
+/* Returns a view of a parameter of type str, which is NUL-terminated. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_text_of(TVMFFIByteArray x) {
   return tvmffi_str(x.data);
 }
@@ -179,66 +193,61 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const TVMFFIObject *x) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)x);
 }
 
-/* Puts an owned result (taken) where it goes. */
-TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_out out, TVMFFIAny *result) {
+/* Takes ownership of *result, converts it and stores the value in *out.target.
+   `to` becomes the owner of a stored object. */
+TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, tvmffi_out out,
+                                     TVMFFIAny *result) {
   int code = 0;
   if (!out.target) {
     tvmffi_any_release(result);
   } else if (!out.take) {
-    code = tvmffi_i_keep_any(result);
+    code = tvmffi_i_hand_any(to, result);
     *(TVMFFIAny *)(out.target) = *result;
   } else {
-    code = out.take(result, out.target);
+    code = out.take(to, result, out.target);
     if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(&out, result, code);
     tvmffi_any_release(result);
   }
   return code;
 }
 
-/* Says whose result it is, if the function was called by its name. */
+/* If `callee` is a name, prefixes the error with "result of NAME". */
 TVMFFI_I_COLD int tvmffi_i_not_delivered(const TVMFFIAny *callee, int code) {
   TVMFFIByteArray name = tvmffi_any_str(callee);
   return name.data ? tvmffi_error_context(code, "result of %s", name.data)
                    : code;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_call(TVMFFIAny callee, tvmffi_out out,
-                                  TVMFFIAny *args, int32_t n) {
+TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to, TVMFFIAny callee,
+                                  tvmffi_out out, TVMFFIAny *args, int32_t n) {
   TVMFFIObjectHandle owned = NULL, function = NULL;
   TVMFFIAny result = tvmffi_none();
   int code = tvmffi_i_callee(&callee, &owned, &function);
-  if (!code) code = tvmffi_i_call_away(function, args, n, &result);
+  if (!code) code = TVMFFIFunctionCall(function, args, n, &result);
   tvmffi_release(owned);
   if (code) return code;
-  code = tvmffi_i_deliver(out, &result);
+  code = tvmffi_i_deliver(to, out, &result);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(&callee, code) : 0;
 }
 
-/* `wide`: among the arguments may be one of tvmffi_uint. */
+/* Calls a function. If `wide` is 1, first refuses a tvmffi_uint above
+   INT64_MAX. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_wide(
-    TVMFFIAny callee, tvmffi_out out, TVMFFIAny *args, int32_t n, int wide) {
+    tvmffi_i_owner to, TVMFFIAny callee, tvmffi_out out, TVMFFIAny *args,
+    int32_t n, int wide) {
   if (wide) TVMFFI_TRY(tvmffi_i_check_args(args, n));
-  return tvmffi_i_call(callee, out, args, n);
+  return tvmffi_i_call(to, callee, out, args, n);
 }
 
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(TVMFFIAny any) { return any; }
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_out out) { return out; }
 
-#if defined(__cplusplus)
-extern "C++" { /* also where a user puts the include into extern "C" */
-/* The overloads behind TVMFFI_ANY and `out`. */
-#define TVMFFI_I_OVERLOAD(ctype, make) \
-  TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(ctype x) { return make(x); }
-#define TVMFFI_I_OVERLOAD_INT(ctype)                            \
-  TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(ctype x) {             \
-    return (ctype)(-1) < 1 ? tvmffi_int((int64_t)(x))           \
-                           : tvmffi_uint((uint64_t)(x));        \
-  }                                                             \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(ctype *x) {           \
-    return tvmffi_i_out_int(x, sizeof(ctype), (ctype)(-1) < 1); \
-  }
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int(void *x, size_t size, bool sign) {
-  tvmffi_out out = tvmffi_out_int64((int64_t *)(x));
+#if TVMFFI_I_GENERIC
+/* Returns the tvmffi_out for an integer variable of `size` bytes. A type such
+   as `long` may differ from every intN_t. */
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int(void *x, size_t size, int sign) {
+  tvmffi_out out =
+      tvmffi_i_make_out(tvmffi_i_take_int64, &tvmffi_i_name_int64, x);
   if (size == 1)
     out.take = sign ? tvmffi_i_take_int8 : tvmffi_i_take_uint8;
   else if (size == 2)
@@ -249,6 +258,21 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int(void *x, size_t size, bool sign) {
     out.take = tvmffi_i_take_uint64;
   return out;
 }
+#endif
+
+#if defined(__cplusplus)
+extern "C++" { /* valid even inside the user's extern "C" */
+/* Define overloads of tvmffi_i_any and tvmffi_i_out, one for each C type. */
+#define TVMFFI_I_OVERLOAD(ctype, make) \
+  TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(ctype x) { return make(x); }
+#define TVMFFI_I_OVERLOAD_INT(ctype)                            \
+  TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(ctype x) {             \
+    return (ctype)(-1) < 1 ? tvmffi_int((int64_t)(x))           \
+                           : tvmffi_uint((uint64_t)(x));        \
+  }                                                             \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(ctype *x) {           \
+    return tvmffi_i_out_int(x, sizeof(ctype), (ctype)(-1) < 1); \
+  }
 TVMFFI_I_OVERLOAD_INT(char)
 TVMFFI_I_OVERLOAD_INT(signed char)
 TVMFFI_I_OVERLOAD_INT(unsigned char)
@@ -272,54 +296,51 @@ TVMFFI_I_OVERLOAD(const DLTensor *, tvmffi_tensor)
 TVMFFI_I_OVERLOAD(TVMFFIByteArray, tvmffi_i_text_of)
 TVMFFI_I_OVERLOAD(TVMFFIObject *, tvmffi_obj)
 TVMFFI_I_OVERLOAD(const TVMFFIObject *, tvmffi_i_const_obj)
+TVMFFI_I_OVERLOAD(const tvmffi_global *, tvmffi_i_global_obj)
 TVMFFI_I_OVERLOAD(DLDevice, tvmffi_device)
 TVMFFI_I_OVERLOAD(DLDataType, tvmffi_dtype)
+/* Refuses a pointer to any other type instead of passing a void pointer. For an
+   object, write tvmffi_obj(x). */
+template <typename tvmffi_type>
+TVMFFIAny tvmffi_i_any(const tvmffi_type *x) = delete;
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
 
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(bool *x) { return tvmffi_out_bool(x); }
+#define TVMFFI_I_OVERLOAD_OUT(ctype, make) \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(ctype *x) { return make(x); }
+TVMFFI_I_OVERLOAD_OUT(bool, tvmffi_out_bool)
 #if !TVMFFI_NO_FLOAT
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(float *x) {
-  return tvmffi_out_float32(x);
-}
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(double *x) {
-  return tvmffi_out_float64(x);
-}
+TVMFFI_I_OVERLOAD_OUT(float, tvmffi_out_float32)
+TVMFFI_I_OVERLOAD_OUT(double, tvmffi_out_float64)
 #endif
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(DLDevice *x) {
-  return tvmffi_out_device(x);
-}
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(DLDataType *x) {
-  return tvmffi_out_dtype(x);
-}
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(void **x) { return tvmffi_out_ptr(x); }
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(TVMFFIObject **x) {
-  return tvmffi_out_object(x);
-}
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(TVMFFIAny *x) {
-  return tvmffi_out_any(x);
-}
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_buffer *x) {
-  return tvmffi_out_buffer(x);
-}
+TVMFFI_I_OVERLOAD_OUT(DLDevice, tvmffi_out_device)
+TVMFFI_I_OVERLOAD_OUT(DLDataType, tvmffi_out_dtype)
+TVMFFI_I_OVERLOAD_OUT(void *, tvmffi_out_ptr)
+TVMFFI_I_OVERLOAD_OUT(TVMFFIObject *, tvmffi_out_object)
+TVMFFI_I_OVERLOAD_OUT(TVMFFIAny, tvmffi_out_any)
+TVMFFI_I_OVERLOAD_OUT(tvmffi_buffer, tvmffi_out_buffer)
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(decltype(nullptr)) {
   return tvmffi_none();
 }
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(decltype(nullptr)) {
   return tvmffi_out_none(nullptr);
 }
-/* NULL, which C++ may define as a plain zero. */
+/* Accepts NULL, which a C++ compiler may define as a plain 0. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(long) {
   return tvmffi_out_none(nullptr);
 }
 
-template <typename F, typename Out, typename... Args>
-TVMFFI_I_MUST_CHECK static inline int tvmffi_call(F callee, Out out,
-                                                  Args... args) {
+template <typename tvmffi_callee, typename tvmffi_target,
+          typename... tvmffi_rest>
+TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
+                                                          tvmffi_callee callee,
+                                                          tvmffi_target out,
+                                                          tvmffi_rest... args) {
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return tvmffi_i_call_wide(TVMFFI_ANY(callee), tvmffi_i_out(out), values,
-                            (int32_t)(sizeof...(Args)), 1);
+  return tvmffi_i_call_wide(to, TVMFFI_ANY(callee), tvmffi_i_out(out), values,
+                            (int32_t)(sizeof...(tvmffi_rest)), 1);
 }
 } /* extern "C++" */
+#define tvmffi_call(...) tvmffi_i_call_plain(TVMFFI_I_OWNER, __VA_ARGS__)
 
 #else /* C */
 
@@ -332,8 +353,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_call(F callee, Out out,
 #define TVMFFI_I_FLOAT_OUT \
   float * : tvmffi_out_float32, double * : tvmffi_out_float64,
 #endif
-/* A view of one plain value. A void pointer is an opaque pointer, never an
-   object: cast a handle to TVMFFIObject *. None is NULL; in C++, nullptr. */
+/* Returns a view of a plain C value. A void pointer becomes an opaque pointer,
+   never an object: cast a handle to TVMFFIObject *. NULL (in C++: nullptr)
+   becomes None. */
 #define TVMFFI_ANY(x)                           \
   _Generic((x),                                 \
       TVMFFI_I_FLOAT_ANY _Bool: tvmffi_bool,    \
@@ -359,34 +381,26 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_call(F callee, Out out,
       TVMFFIByteArray: tvmffi_i_text_of,        \
       TVMFFIObject *: tvmffi_obj,               \
       const TVMFFIObject *: tvmffi_i_const_obj, \
+      tvmffi_global *: tvmffi_i_global_obj,     \
       DLDevice: tvmffi_device,                  \
       DLDataType: tvmffi_dtype,                 \
       TVMFFIAny: tvmffi_i_any)(x)
-#define TVMFFI_I_WIDE(i, x)      \
-  | _Generic((x),                \
+#define TVMFFI_I_WIDE(x, value)  \
+  | _Generic((value),            \
           unsigned long: 1,      \
           unsigned long long: 1, \
           TVMFFIAny: 1,          \
           default: 0)
-#define TVMFFI_I_LONG_OUT(type, of32, of64)                              \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_##of32(type *x) {              \
-    return sizeof(type) == 4 ? tvmffi_out_##of32((of32##_t *)(void *)x)  \
-                             : tvmffi_out_##of64((of64##_t *)(void *)x); \
+#define TVMFFI_I_INT_OUT(name, ctype)                           \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_##name(ctype *x) {    \
+    return tvmffi_i_out_int(x, sizeof(ctype), (ctype)(-1) < 1); \
   }
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int(int *x) { /* int32_t may be long */
-  return tvmffi_out_int32((int32_t *)(void *)x);
-}
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_unsigned(unsigned *x) {
-  return tvmffi_out_uint32((uint32_t *)(void *)x);
-}
-TVMFFI_I_LONG_OUT(long, int32, int64)
-TVMFFI_I_LONG_OUT(unsigned long, uint32, uint64)
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int64(long long *x) {
-  return tvmffi_out_int64((int64_t *)(void *)x);
-}
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
-  return tvmffi_out_uint64((uint64_t *)(void *)x);
-}
+TVMFFI_I_INT_OUT(plain, int)
+TVMFFI_I_INT_OUT(unsigned, unsigned)
+TVMFFI_I_INT_OUT(long, long)
+TVMFFI_I_INT_OUT(ulong, unsigned long)
+TVMFFI_I_INT_OUT(llong, long long)
+TVMFFI_I_INT_OUT(ullong, unsigned long long)
 #define TVMFFI_I_OUT(x)                            \
   _Generic((x),                                    \
       TVMFFI_I_FLOAT_OUT _Bool *: tvmffi_out_bool, \
@@ -394,12 +408,12 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
       unsigned char *: tvmffi_out_uint8,           \
       short *: tvmffi_out_int16,                   \
       unsigned short *: tvmffi_out_uint16,         \
-      int *: tvmffi_i_out_int,                     \
+      int *: tvmffi_i_out_plain,                     \
       unsigned *: tvmffi_i_out_unsigned,           \
-      long *: tvmffi_i_out_int32,                  \
-      unsigned long *: tvmffi_i_out_uint32,        \
-      long long *: tvmffi_i_out_int64,             \
-      unsigned long long *: tvmffi_i_out_uint64,   \
+      long *: tvmffi_i_out_long,                   \
+      unsigned long *: tvmffi_i_out_ulong,         \
+      long long *: tvmffi_i_out_llong,             \
+      unsigned long long *: tvmffi_i_out_ullong,   \
       DLDevice *: tvmffi_out_device,               \
       DLDataType *: tvmffi_out_dtype,              \
       void **: tvmffi_out_ptr,                     \
@@ -409,51 +423,73 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_uint64(unsigned long long *x) {
       void *: tvmffi_out_none,                     \
       tvmffi_out: tvmffi_i_out)(x)
 #else
-#define TVMFFI_ANY(x) tvmffi_i_any(x)
-#define TVMFFI_I_OUT(x) tvmffi_i_out(x)
-#define TVMFFI_I_WIDE(i, x) | 1
+/* C99 cannot choose a constructor by type. For a plain value, the compiler's
+   error shows these type names, which say what to write. */
+typedef TVMFFIAny tvmffi_i_plain_values_need_C11__in_C99_write_tvmffi_int;
+typedef tvmffi_out tvmffi_i_plain_results_need_C11__in_C99_write_tvmffi_out;
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_plain_values_need_C11(
+    tvmffi_i_plain_values_need_C11__in_C99_write_tvmffi_int any) {
+  return any;
+}
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
+    tvmffi_i_plain_results_need_C11__in_C99_write_tvmffi_out out) {
+  return out;
+}
+#define TVMFFI_ANY(x) tvmffi_i_plain_values_need_C11(x)
+#define TVMFFI_I_OUT(x) tvmffi_i_plain_results_need_C11(x)
+#define TVMFFI_I_WIDE(x, value) | 1
 #endif
 
+/* Calls a function: tvmffi_call(callee, out, arguments...). The callee is a
+   function object (borrowed) or the name of a global function. `out` points to
+   the variable for the result, which is converted to the variable's type; NULL
+   discards the result. An object or Any stored there is owned by the enclosing
+   scope, if any, else by the caller. Up to 32 arguments are plain values that
+   TVMFFI_ANY accepts, borrowed during the call. In C99, the arguments are views
+   made by constructors. Returns 0 or the error's code: the function's own
+   error, a ValueError for an unknown name, or a TypeError for a result of
+   another type. */
 #define tvmffi_call(callee, ...) \
-  TVMFFI_I_CALL(callee, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_CALL(callee, n, ...) TVMFFI_I_CALL_(callee, n, __VA_ARGS__)
-#define TVMFFI_I_CALL_(callee, n, ...)                               \
-  (TVMFFI_I_HERE tvmffi_i_call_wide(                                 \
-      TVMFFI_ANY(callee), TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__)), \
-      (TVMFFIAny[n]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__)    \
+  TVMFFI_I_CALL(callee, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+#define TVMFFI_I_CALL(callee, n, out, ...)                           \
+  tvmffi_i_call_wide(                                                \
+      TVMFFI_I_OWNER, TVMFFI_ANY(callee), TVMFFI_I_OUT(out),         \
+      (TVMFFIAny[n]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
                          tvmffi_none()},                             \
-      (n) - 1, 0 TVMFFI_I_REST(n)(TVMFFI_I_WIDE, __VA_ARGS__)))
-#define TVMFFI_I_ITEM(i, x) TVMFFI_ANY(x),
+      (n) - 1, 0 TVMFFI_I_EACH(n)(TVMFFI_I_WIDE, ~, __VA_ARGS__))
+#define TVMFFI_I_ITEM(x, value) TVMFFI_ANY(value),
 #endif /* C */
 
 /* -------- Values, and functions by name -------- */
 
-/* Converts a value as tvmffi_call converts a result:
+/* Converts a value to the type of *out, by the conversions of tvmffi_call:
        TVMFFI_TRY(tvmffi_as("float16x2", &dtype));
        TVMFFI_TRY(tvmffi_as(item, &number));
-   Returns 0, or -1 with a TypeError, or the error of the conversion. Into a
-   TVMFFIAny it makes a copy that owns what it holds: that is the caller's, or
-   the innermost scope's, as an object is. */
+   Returns 0, or -1 with a TypeError or another error. If *out is a TVMFFIAny, a
+   copy of the value is stored. An object or Any is owned by the enclosing
+   scope, if any, else by the caller. */
 #define tvmffi_as(value, out) \
-  (TVMFFI_I_HERE tvmffi_i_as(TVMFFI_ANY(value), TVMFFI_I_OUT(out)))
+  tvmffi_i_as(TVMFFI_I_OWNER, TVMFFI_ANY(value), TVMFFI_I_OUT(out))
 
-/* Owns a value, which may be one of tvmffi_uint. */
+/* Converts a view to an owned value. Fails for a tvmffi_uint above
+   INT64_MAX. */
 TVMFFI_I_INLINE int tvmffi_i_own_value(const TVMFFIAny *view, TVMFFIAny *out) {
   TVMFFI_TRY(tvmffi_i_check_value(*view));
   return TVMFFIAnyViewToOwnedAny(view, out);
 }
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_as(TVMFFIAny view,
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_as(tvmffi_i_owner to,
+                                                    TVMFFIAny view,
                                                     tvmffi_out out) {
   TVMFFIAny owned = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_own_value(&view, &owned));
-  return tvmffi_i_deliver(out, &owned);
+  return tvmffi_i_deliver(to, out, &owned);
 }
 
-/* Tells whether two values are equal: texts, and bytes, by what they hold;
-   objects if they are the same one; all others if their type and bits are. As
-   in tvmffi_call, a TVMFFIByteArray is a text up to its first NUL, which it
-   must have; bytes are handed over by their address. */
+/* Returns 1 if two values are equal, else 0. Strings and bytes are compared by
+   content, objects by identity, other values by type and bits. A
+   TVMFFIByteArray is compared as a NUL-terminated string. To compare bytes,
+   pass the address of a TVMFFIByteArray. */
 #define tvmffi_equal(a, b) tvmffi_i_equal(TVMFFI_ANY(a), TVMFFI_ANY(b))
 
 TVMFFI_I_INLINE int tvmffi_i_holds_bytes(const TVMFFIAny *any) {
@@ -473,41 +509,62 @@ TVMFFI_I_INLINE int tvmffi_i_equal(TVMFFIAny a, TVMFFIAny b) {
   return i == x.size;
 }
 
-/* Gives the name of a data type, "float32x4" say. Returns 0, or -1 with an
-   error; *out is owned by the caller, or by the innermost scope. */
-#define tvmffi_dtype_name(dtype, out) \
-  (TVMFFI_I_HERE tvmffi_i_get_dtype_name(dtype, out))
+/* Sets *out to the name of a data type, such as "float32x4". Returns 0, or -1
+   with an error. *out is owned by the enclosing scope, if any, else by the
+   caller. */
+#define tvmffi_dtype_to_str(dtype, out) \
+  tvmffi_i_dtype_to_str(TVMFFI_I_OWNER, dtype, out)
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_dtype_name(
-    DLDataType dtype, TVMFFIAny *out) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_dtype_to_str(tvmffi_i_owner to,
+                                                              DLDataType dtype,
+                                                              TVMFFIAny *out) {
   TVMFFI_TRY(TVMFFIDataTypeToString(&dtype, out));
-  return tvmffi_i_keep_any(out);
+  return tvmffi_i_hand_any(to, out);
 }
 
-/* Gets a function out of the global table; NULL, which is no error, if the name
-   is not there. Returns 0, or -1 with an error; *out is owned by the caller, or
-   by the innermost scope. */
+/* Looks up a global function by a name, which is any string that tvmffi_call
+   accepts (in C99 made by tvmffi_str). Returns 0, or -1 with an error and *out
+   set to NULL. *out is owned by the enclosing scope, if any, else by the
+   caller. For an absent name, tvmffi_global_get raises a ValueError;
+   tvmffi_global_find sets *out to NULL and returns 0. */
 #define tvmffi_global_get(name, out) \
-  (TVMFFI_I_HERE tvmffi_i_global_get(name, out))
+  tvmffi_i_global_get(TVMFFI_I_OWNER, TVMFFI_ANY(name), out, 1)
+#define tvmffi_global_find(name, out) \
+  tvmffi_i_global_get(TVMFFI_I_OWNER, TVMFFI_ANY(name), out, 0)
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(
-    const char *name, TVMFFIObject **out) {
-  TVMFFIByteArray text = tvmffi_view(name);
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(tvmffi_i_owner to,
+                                                            TVMFFIAny name,
+                                                            TVMFFIObject **out,
+                                                            int must_exist) {
+  const char *caller = must_exist ? "tvmffi_global_get" : "tvmffi_global_find";
+  TVMFFIByteArray text;
   TVMFFIObjectHandle function = NULL;
-  if (!out) return tvmffi_i_no_out("tvmffi_global_get");
+  if (!out) return tvmffi_i_no_out(caller);
+  *out = NULL;
+  if (tvmffi_i_get_str(&name, &text))
+    return tvmffi_i_raise("TypeError", "%s: expected a name, but got `%s`",
+                          caller, tvmffi_i_type_key(name.type_index));
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
-  TVMFFI_TRY(tvmffi_i_keep((TVMFFIObject *)function));
-  *out = (TVMFFIObject *)function;
-  return 0;
+  if (!function && must_exist)
+    return tvmffi_i_raise("ValueError", "Function %s not found", text.data);
+  return tvmffi_i_hand_out(to, function, out);
 }
 
-/* Puts a function object, which stays the caller's, into the global table. A
-   name that is taken is an error, unless `override` is nonzero. */
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_global_set(
+/* Registers a function object (borrowed) as a global function. The name is
+   copied. Returns 0, or -1 with an error: a RuntimeError if the name is already
+   registered. */
+#define tvmffi_register_object(name, function) \
+  tvmffi_i_set_global_object(name, function, 0)
+/* Registers a function object (borrowed) as a global function, replacing any
+   function of that name. The name is copied. Returns 0, or -1 with an error. */
+#define tvmffi_override_object(name, function) \
+  tvmffi_i_set_global_object(name, function, 1)
+
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
     const char *name, TVMFFIObject *function, int override) {
-  TVMFFIByteArray text = tvmffi_view(name);
+  TVMFFIByteArray text = tvmffi_byte_array(name);
   if (!function)
-    return TVMFFI_RAISE("ValueError", "tvmffi_global_set: NULL for `%s`",
-                        text.data ? text.data : "");
+    return tvmffi_i_raise("ValueError", "tvmffi_register_object: NULL for `%s`",
+                          text.data ? text.data : "");
   return TVMFFIFunctionSetGlobal(&text, function, override);
 }

@@ -8,6 +8,7 @@
 #include "../head/abi.h"
 #include "value.h"
 #include "error.h"
+#include "scope.h"
 #include "word.h"
 #include "compound.h"
 #include "mismatch.h"
@@ -16,48 +17,46 @@
 #include "class_member.h"
 #include "class_object.h"
 
-/* The constructor where the runtime cannot make one. */
+/* The constructor of a type if the runtime was built without containers. Always
+   raises an error. */
 TVMFFI_I_COLD int tvmffi_i_class_call_no_init(void *handle,
                                               const TVMFFIAny *args, int32_t n,
                                               TVMFFIAny *result) {
   (void)args, (void)n, (void)result;
-  return TVMFFI_RAISE("RuntimeError",
-                      "`%s` cannot be made by its fields: the runtime has no "
-                      "`ffi._RegisterFFIInit`; it was built with "
-                      "TVMFFI_NO_CONTAINERS",
-                      ((const tvmffi_i_class *)handle)->key);
+  return tvmffi_i_raise("RuntimeError",
+                        "`%s` cannot be made by its fields: the runtime has no "
+                        "`ffi._RegisterFFIInit`; it was built with "
+                        "TVMFFI_NO_CONTAINERS",
+                        ((const tvmffi_i_class *)handle)->key);
 }
 
 TVMFFI_I_COLD int tvmffi_i_class_set_init(tvmffi_i_class *c, int32_t index) {
-  TVMFFIByteArray name = tvmffi_view("ffi._RegisterFFIInit");
-  TVMFFIObjectHandle function = NULL;
   TVMFFIAny arg = tvmffi_int(index), result = tvmffi_none();
   int code;
   if (tvmffi_i_class_attr(index, "__ffi_init__")) return 0;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
-  if (!function)
+  code = tvmffi_i_call_if_defined("ffi._RegisterFFIInit", &arg, 1, &result);
+  if (code == 1)
     return tvmffi_i_class_set_call(c, index, "__ffi_init__",
                                    tvmffi_i_class_call_no_init);
-  code = TVMFFIFunctionCall(function, &arg, 1, &result);
-  tvmffi_release(function);
   tvmffi_any_release(&result);
   return code;
 }
 
-/* Tells whether the type, or an ancestor, holds references; or may not be
-   copied, as it has a destructor. */
+/* Returns 1 if the type or an ancestor owns references or has a destructor,
+   else 0. A destructor sets *fixed to 1: such objects cannot be copied. */
 TVMFFI_I_COLD int tvmffi_i_class_owns(const tvmffi_i_class *c, int *fixed) {
   const tvmffi_i_member *m;
   int owns = 0;
   for (; c->index != kTVMFFIObject; c = c->parent) {
     if (!c->members) return 1;
     if (c->destroy) *fixed = owns = 1;
-    for (m = c->members; m->what; ++m) owns |= m->kept != TVMFFI_I_KEPT_PLAIN;
+    for (m = c->members; m->what; ++m)
+      owns |= m->storage != TVMFFI_I_STORED_PLAIN;
   }
   return owns;
 }
 
-/* Registers all of a type; the parent is. What C++'s ObjectDef registers. */
+/* Registers a type like C++'s ObjectDef. The parent is already registered. */
 TVMFFI_I_COLD int tvmffi_i_class_init(tvmffi_i_class *c, void **result) {
   TVMFFITypeMetadata metadata = TVMFFI_I_ZERO;
   TVMFFIAny no = tvmffi_bool(0);
@@ -82,21 +81,27 @@ TVMFFI_I_COLD int tvmffi_i_class_init(tvmffi_i_class *c, void **result) {
                                      tvmffi_i_class_call_new));
   TVMFFI_TRY(tvmffi_i_class_set_init(c, index));
   TVMFFI_TRY(tvmffi_i_class_set_attr(index, "__ffi_type_final__", &no));
-  tvmffi_i_class_list(c);
   return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_instance_rest(tvmffi_i_class *c, int32_t index) {
+/* Slow path of tvmffi_i_instance. All modules have the same type index, so the
+   deleter shows which TVMFFI_MODULE made a module. */
+TVMFFI_I_INLINE int tvmffi_i_instance_rest(tvmffi_i_class *c,
+                                           const TVMFFIAny *any) {
   TVMFFI_TRY(tvmffi_i_class_ready(c));
-  return tvmffi_is_instance(index, c->index) ? 0 : TVMFFI_I_MISMATCH;
+  if (c->index < 0 ? any->v_obj->deleter == c->deleter
+                   : tvmffi_is_instance(any->type_index, c->index))
+    return 0;
+  return TVMFFI_I_MISMATCH;
 }
 
-/* A getter's value: 0 if `any` holds an object of the type or a child. */
+/* Returns 0 if `any` is an object of type `c` or of a descendant,
+   TVMFFI_I_MISMATCH if not, or an error code. */
 TVMFFI_I_INLINE int tvmffi_i_instance(tvmffi_i_class *c, const TVMFFIAny *any) {
   int32_t index = any->type_index;
   if (index < kTVMFFIStaticObjectBegin || !any->v_obj) return TVMFFI_I_MISMATCH;
   if (TVMFFI_I_LIKELY(index == TVMFFI_I_LOAD_RELAXED(&c->index))) return 0;
-  return tvmffi_i_instance_rest(c, index);
+  return tvmffi_i_instance_rest(c, any);
 }
 
 TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
@@ -107,7 +112,8 @@ TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
   return code ? NULL : object;
 }
 
-/* Gives the word of a method's self its name; a static method has none. */
+/* Sets the type name of a method's parameter `self` to the type key. `self` is
+   NULL for a static method, whose flag is set instead. */
 TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_name *self, const char *key,
                                         int64_t *flags) {
   if (!self)
@@ -116,7 +122,8 @@ TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_name *self, const char *key,
     self->name = self->schema = key;
 }
 
-/* Raises for a value that a field does not take. */
+/* Raises an error for a value that a field cannot store. `code` is the error
+   code of the failed conversion. */
 TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_name *type, int nullable,
                                      const TVMFFIAny *any, int code) {
   tvmffi_i_parts p;
@@ -132,8 +139,9 @@ TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_name *type, int nullable,
   return tvmffi_i_raise_said("TypeError", &p);
 }
 
-/* Replaces what an owned TVMFFIAny holds by `view` (borrowed): what fields of
-   str, bytes and any are set by in C. On failure nothing is changed. */
+/* Replaces the content of an owned TVMFFIAny, such as a struct field of type
+   str, bytes or any, by `view` (borrowed). Returns 0, or -1 with an error and
+   *owned unchanged. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
                                                           TVMFFIAny view) {
   TVMFFIAny now = tvmffi_none(), old = *owned;
@@ -143,48 +151,51 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
   return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_get_kept_any(void *field, TVMFFIAny *result) {
+TVMFFI_I_INLINE int tvmffi_i_read_any_field(void *field, TVMFFIAny *result) {
   TVMFFIAny any = *(TVMFFIAny *)field;
   if (any.type_index >= kTVMFFIStaticObjectBegin) tvmffi_retain(any.v_obj);
   *result = any;
   return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_get_kept_object(void *field, TVMFFIAny *result) {
-  TVMFFIObject *object = *(tvmffi_i_held *)field;
+TVMFFI_I_INLINE int tvmffi_i_read_object_field(void *field, TVMFFIAny *result) {
+  TVMFFIObject *object = *(tvmffi_i_object_slot *)field;
   if (object) tvmffi_retain(object);
   *result = tvmffi_obj(object);
   return 0;
 }
 
-/* Replaces the object of a field (both may be NULL); borrowed. */
-TVMFFI_I_INLINE void tvmffi_i_keep_object(void *field, void *object) {
-  TVMFFIObject *old = *(tvmffi_i_held *)field;
+/* Stores `object` (borrowed or NULL) in a field and releases the previous
+   object. */
+TVMFFI_I_INLINE void tvmffi_i_replace_object(void *field, void *object) {
+  TVMFFIObject *old = *(tvmffi_i_object_slot *)field;
   if (object) tvmffi_retain(object);
-  *(tvmffi_i_held *)field = (TVMFFIObject *)object;
+  *(tvmffi_i_object_slot *)field = (TVMFFIObject *)object;
   tvmffi_release(old);
 }
 
-/* Sets a field to a container, converted as a parameter is. */
-TVMFFI_I_COLD int tvmffi_i_set_held(void *field, const TVMFFIAny *value,
-                                    tvmffi_i_cast *cast,
-                                    const tvmffi_i_name *type, int nullable) {
+/* Converts `value` like a container argument of a typed function, and stores
+   the container in `field`. */
+TVMFFI_I_COLD int tvmffi_i_set_container(void *field, const TVMFFIAny *value,
+                                         tvmffi_i_cast *cast,
+                                         const tvmffi_i_name *type,
+                                         int nullable) {
   TVMFFIAny now = *value;
   int is_none = value->type_index == kTVMFFINone;
   int code = nullable && is_none ? 0 : cast(type, value, &now);
   if (code && code != TVMFFI_I_CONVERTED)
     return tvmffi_i_bad_field(type, nullable, value, code);
-  tvmffi_i_keep_object(field, is_none ? NULL
-                              : code  ? (void *)now.v_obj
-                                      : (void *)value->v_obj);
+  tvmffi_i_replace_object(field, is_none ? NULL
+                                 : code  ? (void *)now.v_obj
+                                         : (void *)value->v_obj);
   if (code) tvmffi_any_release(&now);
   return 0;
 }
 
-/* A text's default; NULL is None. */
+/* Creates the default of a str or bytes field: None if `text` is NULL. */
 TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
                                         TVMFFIAny *out) {
-  TVMFFIByteArray view = tvmffi_view(text);
+  TVMFFIByteArray view = tvmffi_byte_array(text);
   *out = tvmffi_none();
   if (!text) return 0;
   return bytes ? TVMFFIBytesFromByteArray(&view, out)

@@ -10,27 +10,26 @@
 #include "error.h"
 #include "word.h"
 #include "compound.h"
-#include "mismatch.h"
 #include "schema.h"
 #include "function.h"
 #include "class.h"
 
-/* What the members behind `m` say about it. */
-TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_more(const tvmffi_i_member *m,
-                                                   TVMFFIByteArray *doc,
-                                                   int64_t *flags) {
+/* Reads the modifiers of member `m`: sets *doc and adds to *flags. Returns the
+   modifier with the default's factory, or NULL. */
+TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_member_modifiers(
+    const tvmffi_i_member *m, TVMFFIByteArray *doc, int64_t *flags) {
   const tvmffi_i_member *factory = NULL;
   for (++m; m->what >= TVMFFI_I_IS_DOC; ++m) {
-    if (m->what == TVMFFI_I_IS_DOC) *doc = tvmffi_view(m->name);
+    if (m->what == TVMFFI_I_IS_DOC) *doc = tvmffi_byte_array(m->name);
     if (m->what == TVMFFI_I_IS_FLAGS) *flags |= m->flags;
     if (m->what == TVMFFI_I_IS_FACTORY) factory = m;
   }
   return factory;
 }
 
-/* The static type of a field, as upstream's headers give it: that of String,
-   Bytes, Any and Optional is Any, that of any type of objects with members is
-   Object. */
+/* Returns the type index that upstream's headers register for a field. String,
+   Bytes, Any and Optional fields have the index of Any. An object type that is
+   not in `plain` has the index of Object. */
 TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_member *m) {
   static const struct {
     const char *schema;
@@ -44,12 +43,12 @@ TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_member *m) {
   static const char type[] = "{\"type\":\"";
   const char *text = m->type->schema;
   size_t i, k;
-  if (m->kept >= TVMFFI_I_KEPT_ANY || tvmffi_i_is_optional(m->type))
+  if (m->storage >= TVMFFI_I_STORED_ANY || tvmffi_i_is_optional(m->type))
     return kTVMFFIAny;
   if (*text == '[') ++text;
   if (*text == '{')
     for (i = 0; i < sizeof(type) - 1 && *text == type[i]; ++i) ++text;
-  if (m->kept == TVMFFI_I_KEPT_OBJECT) {
+  if (m->storage == TVMFFI_I_STORED_OBJECT) {
     static const char ffi[] = "ffi.";
     for (i = 0; i < 4 && text[i] == ffi[i]; ++i) {
     }
@@ -62,12 +61,13 @@ TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_member *m) {
     if (!plain[k].schema[i] && (!text[i] || text[i] == '"'))
       return plain[k].index;
   }
-  return m->kept == TVMFFI_I_KEPT_OBJECT ? kTVMFFIObject : kTVMFFIAny;
+  return m->storage == TVMFFI_I_STORED_OBJECT ? kTVMFFIObject : kTVMFFIAny;
 }
 
-/* An object field whose default is NULL may be None, whatever its word. */
+/* Returns 1 for an object field that may be None because its default is NULL,
+   else 0. */
 TVMFFI_I_INLINE int tvmffi_i_nullable(const tvmffi_i_member *m) {
-  return m->kept == TVMFFI_I_KEPT_OBJECT && m->value &&
+  return m->storage == TVMFFI_I_STORED_OBJECT && m->value &&
          !tvmffi_i_is_optional(m->type);
 }
 
@@ -99,16 +99,16 @@ TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
   for (i = 0; i < n; ++i, ++had) {
     if (!tvmffi_i_same(had->name, m->name)) continue;
     if (had->offset == m->offset && had->size == m->size) return 0;
-    return TVMFFI_RAISE("TypeError",
-                        "Field `%s` of type `%s` is registered with %d bytes "
-                        "at offset %d, here it has %d at %d",
-                        m->name, c->key, (int)had->size, (int)had->offset,
-                        (int)m->size, (int)m->offset);
+    return tvmffi_i_raise("TypeError",
+                          "Field `%s` of type `%s` is registered with %d bytes "
+                          "at offset %d, here it has %d at %d",
+                          m->name, c->key, (int)had->size, (int)had->offset,
+                          (int)m->size, (int)m->offset);
   }
-  info.name = tvmffi_view(m->name);
+  info.name = tvmffi_byte_array(m->name);
   info.metadata = tvmffi_i_field_schema(m, buffer);
   info.flags = flags | m->flags;
-  more = tvmffi_i_more(m, &info.doc, &info.flags);
+  more = tvmffi_i_member_modifiers(m, &info.doc, &info.flags);
   info.size = m->size;
   info.alignment = m->alignment;
   info.offset = m->offset;
@@ -130,7 +130,7 @@ TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
   return code;
 }
 
-/* A method, or an attribute with a method as its value. */
+/* Registers a method, or an attribute whose value is a method. */
 TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
                                             const TVMFFITypeInfo *type,
                                             const tvmffi_i_member *m) {
@@ -146,10 +146,10 @@ TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
   if (TVMFFI_I_LOAD(&f->name) != m->full_name)
     TVMFFI_I_STORE(&f->name, m->full_name);
   TVMFFI_TRY(tvmffi_i_function(f, &function));
-  info.name = tvmffi_view(m->name);
-  info.metadata = tvmffi_i_metadata(f, buffer);
+  info.name = tvmffi_byte_array(m->name);
+  info.metadata = tvmffi_i_named_metadata(f, buffer);
   info.method = tvmffi_obj(function);
-  (void)tvmffi_i_more(m, &info.doc, &info.flags);
+  (void)tvmffi_i_member_modifiers(m, &info.doc, &info.flags);
   if (attr || tvmffi_i_same(info.name, "__ffi_init__"))
     code = tvmffi_i_class_set_attr(type->type_index, m->name, &info.method);
   if (!code && !attr) code = TVMFFITypeRegisterMethod(type->type_index, &info);
@@ -162,7 +162,7 @@ TVMFFI_I_COLD int tvmffi_i_class_add_members(tvmffi_i_class *c,
                                              TVMFFITypeMetadata *metadata) {
   const tvmffi_i_member *m = c->members;
   int64_t flags = 0;
-  if (m->what == TVMFFI_I_IS_DOC) metadata->doc = tvmffi_view(m->name);
+  if (m->what == TVMFFI_I_IS_DOC) metadata->doc = tvmffi_byte_array(m->name);
   for (; m->what; ++m) switch (m->what) {
       case TVMFFI_I_IS_FIELD:
         TVMFFI_TRY(tvmffi_i_class_add_field(c, type, m, flags));

@@ -12,7 +12,8 @@
 #include "compound.h"
 #include "class.h"
 
-/* The state of this file's destructors in this thread. */
+/* Returns the calling thread's running destructors of types that this file
+   defines. */
 TVMFFI_I_INLINE tvmffi_i_destroying *tvmffi_i_class_destroying(void) {
 #if defined(TVMFFI_I_THREAD)
   static TVMFFI_I_THREAD tvmffi_i_destroying destroying;
@@ -22,13 +23,12 @@ TVMFFI_I_INLINE tvmffi_i_destroying *tvmffi_i_class_destroying(void) {
 #endif
 }
 
-/* The object that a field holds, whatever its C++ type is, with a reference
-   more; NULL if it holds none: what its getter gives, if a pointer to that
-   stands in the field. */
+/* Returns a new reference to the object in a field of any C++ type. Returns
+   NULL if the field has none or the getter makes a new object. */
 TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
                                                     void *field) {
   TVMFFIAny value = tvmffi_none();
-  int64_t at, step = (int64_t)sizeof(tvmffi_i_held);
+  int64_t at, step = (int64_t)sizeof(tvmffi_i_object_slot);
   if (!f->getter) return NULL;
   if (f->getter(field, &value)) {
     tvmffi_error_clear();
@@ -36,22 +36,22 @@ TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
   }
   if (value.type_index >= kTVMFFIStaticObjectBegin)
     for (at = 0; at + step <= f->size; at += step)
-      if (*(tvmffi_i_held *)tvmffi_i_field_at(field, at) == value.v_obj)
+      if (*(tvmffi_i_object_slot *)tvmffi_i_field_at(field, at) == value.v_obj)
         return value.v_obj;
   tvmffi_any_release(&value);
   return NULL;
 }
 
-/* Retains, or releases, what the fields of a foreign type hold, and those of
-   its ancestors. */
+/* Retains or releases the objects in fields of `self` that another library
+   defines: the fields of type `index` and of its ancestors. */
 TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
                                            int retain) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index), *t;
-  TVMFFIObject *error = tvmffi_error_take(); /* a getter's would replace it */
+  TVMFFIObject *error = tvmffi_error_take(); /* getters may raise */
   const TVMFFIFieldInfo *f;
   int32_t depth, i, n;
   for (depth = info->type_depth; depth >= 0; --depth) {
-    t = depth == info->type_depth ? info : info->type_ancestors[depth];
+    t = tvmffi_i_ancestor(info, depth);
     f = tvmffi_i_fields_of(t, &n);
     for (i = 0; i < n; ++i, ++f) {
       void *field = tvmffi_i_field_at(self, f->offset);
@@ -64,7 +64,8 @@ TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
   (void)tvmffi_error_raise(error);
 }
 
-/* Ends an object: from the child on, the user's destructor, then the fields. */
+/* Destroys an object's content, from the child class to the root. In each
+   class, calls the user's destructor and then releases the fields. */
 TVMFFI_I_INLINE void tvmffi_i_class_end(const tvmffi_i_class *c, void *self) {
   const tvmffi_i_member *m;
   for (; c->index != kTVMFFIObject; c = c->parent) {
@@ -75,11 +76,11 @@ TVMFFI_I_INLINE void tvmffi_i_class_end(const tvmffi_i_class *c, void *self) {
     if (c->destroy) c->destroy(self);
     for (m = c->members; m->what; ++m) {
       void *place = tvmffi_i_field_at(self, m->offset);
-      if (m->kept == TVMFFI_I_KEPT_OBJECT) {
-        TVMFFIObject *object = *(tvmffi_i_held *)place;
-        *(tvmffi_i_held *)place = NULL;
+      if (m->storage == TVMFFI_I_STORED_OBJECT) {
+        TVMFFIObject *object = *(tvmffi_i_object_slot *)place;
+        *(tvmffi_i_object_slot *)place = NULL;
         tvmffi_release(object);
-      } else if (m->kept) {
+      } else if (m->storage) {
         tvmffi_any_release((TVMFFIAny *)place);
       }
     }
@@ -101,7 +102,8 @@ TVMFFI_I_INLINE void tvmffi_i_class_delete(const tvmffi_i_class *c,
   }
 }
 
-/* Allocates an object: zeroed, texts empty. */
+/* Allocates an object. Its str and bytes fields are empty, its other members
+   are zero. */
 TVMFFI_I_INLINE int tvmffi_i_class_make(tvmffi_i_class *c,
                                         TVMFFIObjectHandle *out) {
   TVMFFICustomAllocator *from = TVMFFIGetCustomAllocator();
@@ -112,31 +114,32 @@ TVMFFI_I_INLINE int tvmffi_i_class_make(tvmffi_i_class *c,
   self = (TVMFFIObject *)from->allocate((size_t)c->size, (size_t)c->alignment,
                                         c->index, from->context);
   if (!self) return -1;
-  for (i = 0; i < c->size / (int32_t)sizeof(tvmffi_i_held); ++i)
-    ((tvmffi_i_held *)(void *)self)[i] = NULL;
+  for (i = 0; i < c->size / (int32_t)sizeof(tvmffi_i_object_slot); ++i)
+    ((tvmffi_i_object_slot *)(void *)self)[i] = NULL;
   self->combined_ref_count = TVMFFI_I_BOTH_ONE;
   self->type_index = c->index;
   self->deleter = c->deleter;
   for (; c && c->members; c = c->parent)
     for (m = c->members; m->what; ++m)
-      if (m->kept >= TVMFFI_I_KEPT_STR && !tvmffi_i_is_optional(m->type))
+      if (m->storage >= TVMFFI_I_STORED_STR && !tvmffi_i_is_optional(m->type))
         ((TVMFFIAny *)tvmffi_i_field_at(self, m->offset))->type_index =
-            m->kept == TVMFFI_I_KEPT_STR ? kTVMFFISmallStr : kTVMFFISmallBytes;
+            m->storage == TVMFFI_I_STORED_STR ? kTVMFFISmallStr
+                                              : kTVMFFISmallBytes;
   *out = self;
   return 0;
 }
 
-/* Copies an object: its bytes, with a reference more to what they hold. */
+/* Copies an object bitwise and retains the objects in its fields. */
 TVMFFI_I_INLINE int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
                                         TVMFFIObjectHandle *out) {
-  const size_t word = sizeof(tvmffi_i_held);
+  const size_t word = sizeof(tvmffi_i_object_slot);
   const tvmffi_i_member *m;
-  tvmffi_i_held *to;
+  tvmffi_i_object_slot *to;
   size_t i;
   TVMFFI_TRY(tvmffi_i_class_make(c, out));
-  to = (tvmffi_i_held *)*out;
+  to = (tvmffi_i_object_slot *)*out;
   for (i = sizeof(TVMFFIObject) / word; i < (size_t)c->size / word; ++i)
-    to[i] = ((tvmffi_i_held *)from)[i];
+    to[i] = ((tvmffi_i_object_slot *)from)[i];
   for (; c->index != kTVMFFIObject; c = c->parent) {
     if (!c->members) {
       tvmffi_i_foreign_fields(c->index, *out, 1);
@@ -145,9 +148,9 @@ TVMFFI_I_INLINE int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
     for (m = c->members; m->what; ++m) {
       void *place = tvmffi_i_field_at(*out, m->offset);
       TVMFFIObject *o = NULL;
-      if (m->kept == TVMFFI_I_KEPT_OBJECT)
-        o = *(tvmffi_i_held *)place;
-      else if (m->kept &&
+      if (m->storage == TVMFFI_I_STORED_OBJECT)
+        o = *(tvmffi_i_object_slot *)place;
+      else if (m->storage &&
                ((TVMFFIAny *)place)->type_index >= kTVMFFIStaticObjectBegin)
         o = ((TVMFFIAny *)place)->v_obj;
       if (o) tvmffi_retain(o);
@@ -156,7 +159,6 @@ TVMFFI_I_INLINE int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
   return 0;
 }
 
-/* Sets a field by its registered setter. */
 TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
                                              void *self,
                                              const TVMFFIAny *value) {
@@ -179,15 +181,16 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f,
   if (!(f->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
     return tvmffi_i_class_set_field(f, self, &f->default_value_or_factory);
   TVMFFI_TRY(
-      tvmffi_i_call_away(f->default_value_or_factory.v_obj, NULL, 0, &value));
+      TVMFFIFunctionCall(f->default_value_or_factory.v_obj, NULL, 0, &value));
   code = tvmffi_i_class_set_field(f, self, &value);
   tvmffi_any_release(&value);
   return code;
 }
 
-/* Sets the fields of a new object: the first ones that Python's constructor
-   takes by position (parents first, then those without a default first) by the
-   values, all others by their defaults. */
+/* Sets the fields of a new object. `values` go to the fields that Python's
+   constructor takes by position: first those without a default, then those with
+   one. Both times, a parent's fields come first. All other fields get their
+   defaults. */
 TVMFFI_I_INLINE int tvmffi_i_class_set_fields(const tvmffi_i_class *c,
                                               void *self,
                                               const TVMFFIAny *values,
@@ -200,7 +203,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_fields(const tvmffi_i_class *c,
   int pass, optional;
   for (pass = 0; pass < 2; ++pass)
     for (depth = 0; depth <= info->type_depth; ++depth) {
-      t = depth == info->type_depth ? info : info->type_ancestors[depth];
+      t = tvmffi_i_ancestor(info, depth);
       f = tvmffi_i_fields_of(t, &count);
       for (i = 0; i < count; ++i, ++f) {
         optional = (f->flags & kTVMFFIFieldFlagBitMaskHasDefault) != 0;
@@ -213,19 +216,19 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_fields(const tvmffi_i_class *c,
       }
     }
   if (used == n) return 0;
-  return TVMFFI_RAISE("TypeError",
-                      "Type `%s` has %d fields by position, but got %d values",
-                      c->key, (int)used, (int)n);
+  return tvmffi_i_raise(
+      "TypeError", "Type `%s` takes %d positional values, but got %d",
+      c->key, (int)used, (int)n);
 }
 
-TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_class *c,
+TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_owner to, tvmffi_i_class *c,
                                        TVMFFIObjectHandle *out,
                                        const TVMFFIAny *values, int32_t n) {
   TVMFFIObjectHandle self = NULL;
   int code;
   if (!out)
-    return TVMFFI_RAISE("TypeError", "tvmffi_new(%s): NULL for the result",
-                        c->key);
+    return tvmffi_i_raise("TypeError", "tvmffi_new(%s): NULL for the result",
+                          c->key);
   *out = NULL;
   TVMFFI_TRY(tvmffi_i_check_args(values, n));
   TVMFFI_TRY(tvmffi_i_class_make(c, &self));
@@ -233,7 +236,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_class *c,
   if (code)
     tvmffi_release(self);
   else
-    code = tvmffi_i_keep((TVMFFIObject *)self);
+    code = tvmffi_i_hand(to, (TVMFFIObject *)self);
   if (!code) *out = self;
   return code;
 }
@@ -254,10 +257,10 @@ TVMFFI_I_INLINE int tvmffi_i_class_call_copy(void *handle,
   TVMFFIObjectHandle self = NULL;
   if (n != 1 || !args[0].v_obj ||
       !tvmffi_is_instance(args[0].type_index, c->index))
-    return TVMFFI_RAISE("TypeError",
-                        "`%s.__ffi_shallow_copy__` takes one object of its "
-                        "type",
-                        c->key);
+    return tvmffi_i_raise("TypeError",
+                          "`%s.__ffi_shallow_copy__` takes one object of its "
+                          "type",
+                          c->key);
   TVMFFI_TRY(tvmffi_i_class_copy(c, args[0].v_obj, &self));
   *result = tvmffi_obj(self);
   return 0;

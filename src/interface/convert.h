@@ -12,18 +12,21 @@
 #include "map_layout.h"
 #include "global_cache.h"
 
-/* Makes a container of the items of an array or a list; *to is owned. */
+/* Sets *to to a new container with the items of an array or list. `maker` is
+   the index of its constructor, such as TVMFFI_I_NEW_LIST. */
 TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
                                       TVMFFIAny *to) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
   *to = tvmffi_none();
   if (cell->size > INT32_MAX)
-    return TVMFFI_RAISE("OverflowError", "%lld arguments",
-                        (long long)cell->size);
-  return tvmffi_i_ask(maker, (TVMFFIAny *)cell->data, (int32_t)cell->size, to);
+    return tvmffi_i_raise("OverflowError", "%lld arguments",
+                          (long long)cell->size);
+  return tvmffi_i_global_call(maker, (TVMFFIAny *)cell->data,
+                              (int32_t)cell->size, to);
 }
 
-/* A sequence: the copy is made when the first element is converted. */
+/* Converts an array or list and its items. If `same` is 1, the container type
+   is right: the container is copied only if an item needs conversion. */
 TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of, int maker,
                                          int same, const TVMFFIAny *from,
                                          TVMFFIAny *to) {
@@ -54,8 +57,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of, int maker,
   return code;
 }
 
-/* Casts a pair, and puts it behind those of `list` if there is one. The code
-   is 0, TVMFFI_I_CONVERTED if one of the two was, or why it cannot be. */
+/* Converts the key and value of a map entry. Appends both to `list`, if not
+   NULL. Returns 0, TVMFFI_I_CONVERTED if either was converted, or an error
+   code. */
 TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_compound *of,
                                         const tvmffi_i_pair *pair,
                                         const TVMFFIAny *list) {
@@ -67,15 +71,17 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_compound *of,
     if (code && code != TVMFFI_I_CONVERTED) return code;
     converted |= code;
     if (list)
-      failed = tvmffi_i_tell(TVMFFI_I_LIST_APPEND, *list,
-                             code ? item : *given[i], tvmffi_none(), 2);
+      failed =
+          tvmffi_i_global_call_void(TVMFFI_I_LIST_APPEND, *list,
+                                    code ? item : *given[i], tvmffi_none(), 2);
     if (code) tvmffi_any_release(&item);
     if (failed) return failed;
   }
   return converted;
 }
 
-/* The same of all pairs; without a list, until one is converted. */
+/* Converts all keys and values and appends them to `list`. If `list` is NULL,
+   stops at the first pair that needs conversion. */
 TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_compound *of,
                                         const TVMFFIObject *map,
                                         const TVMFFIAny *list) {
@@ -89,8 +95,8 @@ TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_compound *of,
   return 0;
 }
 
-/* A map: if a pair is converted, or if it is to be of the other kind, all are
-   collected in a list, of which a new map is made. */
+/* Converts a map or a dict. If a pair or the container type needs conversion,
+   makes a new container from a list of all keys and values. */
 TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_compound *of, int maker,
                                          int same, const TVMFFIAny *from,
                                          TVMFFIAny *to) {
@@ -98,14 +104,13 @@ TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_compound *of, int maker,
   int code = 0;
   if (same && of) code = tvmffi_i_convert_each(of, from->v_obj, NULL);
   if (same && code != TVMFFI_I_CONVERTED) return code;
-  TVMFFI_TRY(tvmffi_i_ask(TVMFFI_I_NEW_LIST, NULL, 0, &list));
+  TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_NEW_LIST, NULL, 0, &list));
   code = tvmffi_i_convert_each(of, from->v_obj, &list);
   if (!code) code = tvmffi_i_copy_items(maker, &list, to);
   tvmffi_any_release(&list);
   return code ? code : TVMFFI_I_CONVERTED;
 }
 
-/* Ints for a shape are taken as they are found in an array or a list. */
 TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
   tvmffi_i_compound ints = {{"Array", "[ffi.Array"},
                             {&tvmffi_i_name_int64, NULL},
@@ -143,7 +148,8 @@ TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_name *type,
       from, to);
 }
 
-/* Tells whether all elements of a sequence have the type index that fits. */
+/* Returns 1 if all elements of a sequence have the type index in `kind`, so
+   that none needs conversion. Else returns 0. */
 TVMFFI_I_INLINE int tvmffi_i_fit(int32_t kind, const TVMFFIAny *any) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
   const TVMFFIAny *item = (const TVMFFIAny *)cell->data;
@@ -160,8 +166,8 @@ TVMFFI_I_INLINE int tvmffi_i_fit(int32_t kind, const TVMFFIAny *any) {
   return 1;
 }
 
-/* Loads what does not fit as it is: a conversion, or none. *any becomes what
-   the body gets. */
+/* Slow path of tvmffi_i_load_container: converts *any or accepts None. Returns
+   TVMFFI_I_CONVERTED if *any is a new container. */
 TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_func *f, int32_t i,
                                       int32_t kind, TVMFFIAny *any) {
   const tvmffi_i_name *type = f->types[i + 1];
@@ -176,7 +182,8 @@ TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_func *f, int32_t i,
   return code;
 }
 
-/* Loads a container for a parameter; *own is what to release afterwards. */
+/* Loads a container argument into *out. If the argument is converted, *own is
+   the new container, which the caller must release after the call. */
 TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
                                             int32_t kind, const TVMFFIAny *any,
                                             TVMFFIObject **out,

@@ -1,7 +1,8 @@
 /* ======== Errors: raise, pass on, catch, print ========= >>interface/error */
-/* C interface: an error is an object in the thread's slot and a nonzero return
-   code. Who raises returns it, who calls passes it on with TVMFFI_TRY, who
-   handles it takes the object out of the slot and owns it. */
+/* C interface: a function that fails returns a nonzero code and leaves an error
+   object pending in the thread. TVMFFI_RAISE raises an error. TVMFFI_TRY passes
+   an error to the caller. tvmffi_error_take removes the pending error, which
+   you then own. */
 
 #pragma once
 
@@ -9,16 +10,21 @@
 #include "../head/compiler.h"
 #include "../head/abi.h"
 #include "value.h"
+#include "knot.h"
 
-/* Returns the code of `expr` from the calling function unless it is 0. */
-#define TVMFFI_TRY(expr)                                    \
-  do {                                                      \
-    int tvmffi_code = (expr);                               \
-    if (TVMFFI_I_UNLIKELY(tvmffi_code)) return tvmffi_code; \
+/* Evaluates `expr`. If the code is not 0, returns the code from the calling
+   function. */
+#define TVMFFI_TRY(expr)                  \
+  do {                                    \
+    int tvmffi_code = (expr);             \
+    if (TVMFFI_I_UNLIKELY(tvmffi_code)) { \
+      TVMFFI_LEAVE();                     \
+      return tvmffi_code;                 \
+    }                                     \
   } while (0)
 
-/* Raises an error: kind (such as "ValueError"), then a printf format, checked
-   by the compiler, and its arguments. Its value is -1:
+/* Raises an error of a kind such as "ValueError". The message is a printf
+   format with arguments, which the compiler checks. Evaluates to -1:
        return TVMFFI_RAISE("ValueError", "rank is %d", x->ndim);
    The trace begins with this file and line. */
 #define TVMFFI_RAISE(...)                                            \
@@ -26,7 +32,8 @@
                                tvmffi_i_function_name(__func__), 0), \
                __VA_ARGS__)
 
-/* The body of a typed function is named after it, behind this prefix. */
+/* Prefix of the C function that contains a typed function's body. Traces omit
+   the prefix. */
 #define TVMFFI_I_BODY_PREFIX "tvmffi_body_"
 
 TVMFFI_I_INLINE const char *tvmffi_i_function_name(const char *name) {
@@ -58,8 +65,9 @@ TVMFFI_I_COLD void tvmffi_i_put_number(tvmffi_i_text *t, uint64_t x,
   while (n) tvmffi_i_put(t, digits[--n]);
 }
 
-/* One conversion, the '%' behind it; gives the text after it. What is none of
-   ours stands as it is, and so does all after it: its argument is not known. */
+/* Formats one conversion, such as %d, after the '%', and returns the rest of
+   the format. If the conversion is unknown, copies the rest unformatted,
+   because the type of the argument is unknown. */
 TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
                                            va_list *ap) {
   const char *begin = f - 1;
@@ -130,15 +138,16 @@ TVMFFI_I_COLD int tvmffi_i_vformat(char *text, size_t capacity, const char *f,
 #define tvmffi_i_vformat TVMFFI_I_VFORMAT
 #endif
 
-/* Formats into a buffer of TVMFFI_MESSAGE_SIZE bytes; a text that does not fit
-   ends in "...". */
+/* Formats into a buffer of TVMFFI_MESSAGE_SIZE bytes. A truncated message ends
+   in "...". */
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
                                                va_list ap) {
   TVMFFIByteArray r = {buffer, 0};
   int n = tvmffi_i_vformat(buffer, TVMFFI_MESSAGE_SIZE, format, ap);
   if (n >= TVMFFI_MESSAGE_SIZE) {
     n = TVMFFI_MESSAGE_SIZE - 1;
-    /* Not inside a character of UTF-8: Python could not read the rest. */
+    /* Truncates between UTF-8 characters, so that Python can decode the
+       message. */
     while (n > 3 && ((unsigned char)buffer[n - 3] & 0xC0) == 0x80) --n;
     buffer[n - 3] = buffer[n - 2] = buffer[n - 1] = '.';
     buffer[n] = 0;
@@ -147,7 +156,8 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
   return r;
 }
 
-/* Makes an error and raises it; the cause and the context are borrowed. */
+/* Creates and raises an error. `cause` and `context` are borrowed. Returns
+   -1. */
 TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
                                        const TVMFFIByteArray *message,
                                        const TVMFFIByteArray *trace,
@@ -167,13 +177,13 @@ TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
   return -1;
 }
 
-/* What TVMFFI_RAISE calls: `trace` as TVMFFIBacktrace gave it. Returns -1.
-   When memory is refused the thread's error is a MemoryError. */
+/* Implements TVMFFI_RAISE. `trace` is made by TVMFFIBacktrace. Returns -1. If
+   an allocation fails, raises a MemoryError instead. */
 TVMFFI_I_PRINTF(3, 4)
 TVMFFI_I_COLD int tvmffi_raise(const TVMFFIByteArray *trace, const char *kind,
                                const char *format, ...) {
   char buffer[TVMFFI_MESSAGE_SIZE];
-  TVMFFIByteArray name = tvmffi_view(kind), message;
+  TVMFFIByteArray name = tvmffi_byte_array(kind), message;
   va_list ap;
   va_start(ap, format);
   message = tvmffi_i_message(buffer, format, ap);
@@ -181,47 +191,89 @@ TVMFFI_I_COLD int tvmffi_raise(const TVMFFIByteArray *trace, const char *kind,
   return tvmffi_i_raise_error(&name, &message, trace, NULL, NULL);
 }
 
-/* Raises an error that another one is the cause of (taken; NULL for none), with
-   the rest as TVMFFI_RAISE has it:
+/* Returns the length of the first line of `t` if the line names a function of
+   this header, else 0. */
+TVMFFI_I_COLD size_t tvmffi_i_own_line(TVMFFIByteArray t) {
+  static const char own[] = ", in tvmffi_i_";
+  size_t i, k = 0, is_own = 0;
+  for (i = 0; i < t.size && t.data[i] != '\n'; ++i) {
+    k = t.data[i] == own[k] ? k + 1 : t.data[i] == own[0];
+    if (k < sizeof(own) - 1) continue;
+    is_own = 1;
+    k = 0;
+  }
+  return is_own ? i + (i < t.size) : 0;
+}
+
+/* Returns a trace without the leading lines that name functions of this header.
+   Only upstream's library writes such lines. Our traces never contain static
+   functions. */
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_outer_trace(TVMFFIByteArray t) {
+  size_t n;
+  while ((n = tvmffi_i_own_line(t)) != 0) {
+    t.data += n;
+    t.size -= n;
+  }
+  return t;
+}
+
+/* Raises an error from a function of this header. The trace begins with the
+   user's function that called into the header. Returns -1. */
+TVMFFI_I_PRINTF(2, 3)
+TVMFFI_I_COLD int tvmffi_i_raise(const char *kind, const char *format, ...) {
+  char buffer[TVMFFI_MESSAGE_SIZE];
+  TVMFFIByteArray name = tvmffi_byte_array(kind), message, trace;
+  va_list ap;
+  va_start(ap, format);
+  message = tvmffi_i_message(buffer, format, ap);
+  va_end(ap);
+  trace = tvmffi_i_outer_trace(*TVMFFIBacktrace(NULL, 0, NULL, 0));
+  return tvmffi_i_raise_error(&name, &message, &trace, NULL, NULL);
+}
+
+/* Raises an error like TVMFFI_RAISE, with another error as its cause.
+   Takes ownership of the cause, which may be NULL:
        return TVMFFI_RAISE_FROM(tvmffi_error_take(), "ValueError", "bad file");
-   The cause is printed by tvmffi_error_print, and tvmffi_error_cause gives it.
-   Python shows the error alone, as it does with the stock library. */
+   tvmffi_error_print prints the cause, and tvmffi_error_cause returns it. The
+   cause is also the error's extra_context, because Python's package can read
+   only extra_context. */
 #define TVMFFI_RAISE_FROM(cause, ...)                                     \
   tvmffi_raise_from(cause,                                                \
                     TVMFFIBacktrace(__FILE__, __LINE__,                   \
                                     tvmffi_i_function_name(__func__), 0), \
                     __VA_ARGS__)
 
-/* What TVMFFI_RAISE_FROM calls. Returns -1. */
+/* Implements TVMFFI_RAISE_FROM. Returns -1. */
 TVMFFI_I_PRINTF(4, 5)
 TVMFFI_I_COLD int tvmffi_raise_from(TVMFFIObjectHandle cause,
                                     const TVMFFIByteArray *trace,
                                     const char *kind, const char *format, ...) {
   char buffer[TVMFFI_MESSAGE_SIZE];
-  TVMFFIByteArray name = tvmffi_view(kind), message;
+  TVMFFIByteArray name = tvmffi_byte_array(kind), message;
   va_list ap;
   va_start(ap, format);
   message = tvmffi_i_message(buffer, format, ap);
   va_end(ap);
-  (void)tvmffi_i_raise_error(&name, &message, trace, cause, NULL);
+  (void)tvmffi_i_raise_error(&name, &message, trace, cause, cause);
   tvmffi_release(cause);
   return -1;
 }
 
-/* Takes the thread's error out of its slot: owned, or NULL if there is none. */
+/* Removes the thread's pending error and returns the error (owned), or NULL if
+   no error is pending. */
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_take(void) {
   TVMFFIObjectHandle error = NULL;
   TVMFFIErrorMoveFromRaised(&error);
   return (TVMFFIObject *)error;
 }
 
-/* Drops the thread's error, if there is one. */
+/* Drops the thread's error, if any. */
 TVMFFI_I_INLINE void tvmffi_error_clear(void) {
   tvmffi_release(tvmffi_error_take());
 }
 
-/* Puts an error (taken) into the slot again, as it is. Returns -1, also for
-   NULL, when there is nothing to put:
+/* Raises an existing error again, unchanged, and takes ownership of the error.
+   NULL raises nothing. Returns -1 in both cases:
        return tvmffi_error_raise(error); */
 TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
   if (error) TVMFFIErrorSetRaised(error);
@@ -229,19 +281,20 @@ TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
   return -1;
 }
 
-/* The cause of an error (borrowed, not NULL): borrowed from it, or NULL. */
+/* Returns the cause of `error` (borrowed, not NULL), or NULL if there is no
+   cause. The cause is borrowed from `error`. */
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_cause(TVMFFIObjectHandle error) {
   return (TVMFFIObject *)TVMFFIErrorGetCellPtr(error)->cause_chain;
 }
 
-/* Tells whether `error` (borrowed, not NULL) is of the kind. */
+/* Returns 1 if `error` (borrowed, not NULL) has this kind, else 0. */
 TVMFFI_I_INLINE int tvmffi_error_is(TVMFFIObjectHandle error,
                                     const char *kind) {
   return tvmffi_i_same(TVMFFIErrorGetCellPtr(error)->kind, kind);
 }
 
-/* Drops the thread's error if it is of the kind, and tells whether it was; one
-   of another kind stays where it is:
+/* If the thread's pending error has this kind, drops the error and returns 1.
+   Otherwise changes nothing and returns 0:
        code = tvmffi_call("find", &at, key);
        if (code && tvmffi_error_catch("KeyError")) code = at = 0; */
 TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
@@ -252,20 +305,24 @@ TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
   return is;
 }
 
-/* Returns the code of `expr` from the calling function unless it is 0, and
-   tells first what was being done, in a printf format:
+/* Evaluates `expr`. If the code is not 0, prefixes the error's message with a
+   printf-formatted context and returns the code from the calling function:
        TVMFFI_TRY_CONTEXT(parse(text), "reading %s, line %d", path, line);
-   The error keeps its kind, trace and cause, and its message becomes
-   "reading a.txt, line 7: not a number". */
-#define TVMFFI_TRY_CONTEXT(expr, ...)                        \
-  do {                                                       \
-    int tvmffi_code = (expr);                                \
-    if (TVMFFI_I_UNLIKELY(tvmffi_code))                      \
-      return tvmffi_error_context(tvmffi_code, __VA_ARGS__); \
+   The error keeps its kind, trace and cause. Its message becomes "reading
+   a.txt, line 7: not a number". */
+#define TVMFFI_TRY_CONTEXT(expr, ...)                       \
+  do {                                                      \
+    int tvmffi_code = (expr);                               \
+    if (TVMFFI_I_UNLIKELY(tvmffi_code)) {                   \
+      (void)tvmffi_error_context(tvmffi_code, __VA_ARGS__); \
+      TVMFFI_LEAVE();                                       \
+      return tvmffi_code;                                   \
+    }                                                       \
   } while (0)
 
-/* What TVMFFI_TRY_CONTEXT calls. Returns `code`; with code -2, when the slot is
-   empty, that is all. */
+/* Implements TVMFFI_TRY_CONTEXT: prefixes the message of the thread's pending
+   error. Returns `code`. The code -2 means that Python has the error: nothing
+   is prefixed. */
 TVMFFI_I_PRINTF(2, 3)
 TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   char buffer[TVMFFI_MESSAGE_SIZE];
@@ -280,10 +337,10 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   cell = TVMFFIErrorGetCellPtr(error);
   parts[1] = ": ";
   parts[2] = cell->message.data;
-  TVMFFIErrorSetRaisedFromCStrParts("", parts, 3); /* joins them */
+  TVMFFIErrorSetRaisedFromCStrParts("", parts, 3); /* joins the parts */
   text = tvmffi_error_take();
   if (text && TVMFFIErrorGetCellPtr(text)->kind.size)
-    TVMFFIErrorSetRaised(text); /* no memory to join them */
+    TVMFFIErrorSetRaised(text); /* out of memory */
   else if (text)
     (void)tvmffi_i_raise_error(
         &cell->kind, &TVMFFIErrorGetCellPtr(text)->message, &cell->backtrace,
@@ -293,8 +350,9 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   return code;
 }
 
-/* Copies the lines of a trace in reverse order to the end of `trace`, as many
-   as fit, the first ones first; gives where they begin. */
+/* Copies the lines of `t` in reverse order to the end of the buffer `trace`. If
+   the buffer is too small, drops the last lines of `t`. Returns the start of
+   the copy. */
 TVMFFI_I_COLD const char *tvmffi_i_reverse_lines(char *trace, size_t capacity,
                                                  TVMFFIByteArray t) {
   size_t begin = 0, end, at = capacity - 1, i;
@@ -310,10 +368,9 @@ TVMFFI_I_COLD const char *tvmffi_i_reverse_lines(char *trace, size_t capacity,
   return trace + at;
 }
 
-/* Replaces the thread's error by one whose message is `before` (the text of its
-   cause, or "") and the whole text of the error as Python prints it: the trace
-   with the most recent call last, which is the stored one in reverse, then kind
-   and message. */
+/* Raises an error whose message is `before` (the text of the cause, or "") and
+   the text of `error`. Reverses the trace, because Python prints the most
+   recent call last. */
 TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
                                          TVMFFIObjectHandle error) {
   char trace[4 * TVMFFI_MESSAGE_SIZE];
@@ -332,9 +389,9 @@ TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
   TVMFFIErrorSetRaisedFromCStrParts("", parts, 8);
 }
 
-/* Replaces the thread's error by one whose message is its whole text, its
-   causes first, of which the seven nearest are told. Gives that text, which the
-   slot owns. */
+/* Returns the text that tvmffi_error_print prints: up to seven causes, then the
+   error. The text is the message of a new error, which replaces the pending
+   error. */
 TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
   TVMFFIObjectHandle chain[8], at;
   TVMFFIObject *text = NULL, *error = tvmffi_error_take();
@@ -354,13 +411,14 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
   return TVMFFIErrorGetCellPtr(text)->message.data;
 }
 
-/* Takes the thread's error and prints it with its trace and its causes; `file`
-   is a FILE * (the caller includes <stdio.h>). */
+/* Prints the thread's pending error with its trace and causes, then drops the
+   error. `file` is a FILE * (include <stdio.h>). */
 #define tvmffi_error_print(file) \
   ((void)fputs(tvmffi_i_error_text(), (file)), tvmffi_error_clear())
 
-/* Tells by -1 that the thread has an error, which stays, by 0 that it has none:
-   where an object is NULL, the error is why, and must not be lost. */
+/* Returns -1 if the thread has a pending error, which stays pending, else 0. A
+   NULL argument usually comes from a failed call, whose error must not be
+   replaced. */
 TVMFFI_I_COLD int tvmffi_i_pending(void) {
   TVMFFIObject *error = tvmffi_error_take();
   return error ? tvmffi_error_raise(error) : 0;

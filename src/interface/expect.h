@@ -1,9 +1,8 @@
 /* ======== Tensor checks ================================== >>interface/expect
    device, dtype and shape of tensors */
-/* C interface: checks of tensors in one statement, addresses of elements, loops
-   over tensors with any strides, float16 and bfloat16, new tensors. Tensors are
-   borrowed, `const DLTensor *`; strides count elements. Nothing is shared but
-   the plan of each TVMFFI_EXPECT, which is written once and then only read. */
+/* C interface: one statement checks several tensors. Tensors are borrowed,
+   `const DLTensor *`; strides count elements. Threads share only a
+   statement's parsed texts, which are written once. */
 
 #pragma once
 
@@ -11,87 +10,110 @@
 #include "../head/atomic.h"
 #include "../head/dlpack.h"
 #include "../head/abi.h"
+#include "list.h"
 #include "value.h"
 #include "error.h"
 #include "word.h"
 #include "mismatch.h"
 #include "schema.h"
-#include "function.h"
 
-/* Checks tensors and returns from the calling function, with -1 and an error,
-   unless all are as expected. Each is given with what it should be:
+/* Checks tensors. If a tensor does not match, raises an error and returns -1
+   from the calling function. A string literal describes each tensor and is
+   parsed once:
        TVMFFI_EXPECT((x, "float32[n, m] cpu"), (y, "float32[m] cpu"));
-   raises, say: ValueError: f: argument y: dimension m is 3, but 4 in x
-   Up to 16 tensors. The text must be a literal, and is read once:
+   raises, for example:
+       ValueError: f: argument y: dimension m is 3, but 4 in x
+   A second string names a tensor that is not an argument in error messages:
+       TVMFFI_EXPECT((bias, "float32[n]", "weights[\"bias\"]"));
+   Takes up to 16 tensors. The grammar:
      text   = dtypes [shape] {" " word}
      dtypes = "any" | "same" (as the first tensor's) | dtype {"|" dtype}
      shape  = "[" [dim {"," dim}] "]", up to 8 dims; without it, any shape
-     dim    = name (all of a name are equal, in all tensors) | number | "_"
-              | "..." (any number of dims) | "*" name (that are equal, too)
+     dim    = name (equal wherever it occurs, in all tensors) | number | "_"
+              | "..." (any number of dims)
+              | "*" name (any number of dims, equal in all tensors)
      word   = device ("cpu", "cuda:1"; default: any) | "strided" | "align(N)"
-   One "..." or "*name" may stand anywhere in a shape. A tensor has to be
-   contiguous unless its text says "strided"; align(N) is the alignment of the
-   first element in bytes, a power of 2. Data may be NULL in an empty tensor
-   only. A wrong dtype is a TypeError, all else a ValueError; a text that cannot
-   be read is an InternalError. Any thread may come first. */
+   A shape has at most one "..." or "*name", anywhere. A tensor must be
+   contiguous unless its text says "strided". align(N) is the alignment of the
+   first element in bytes, a power of 2. Data may be NULL only in an empty
+   tensor. A wrong dtype is a TypeError, any other mismatch a ValueError. A
+   syntax error in a text is an InternalError. Thread-safe. */
 #define TVMFFI_EXPECT(...) \
-  TVMFFI_I_EXPECT(TVMFFI_I_COUNT(~, __VA_ARGS__), ~, __VA_ARGS__)
-#define TVMFFI_I_EXPECT(n, ...) TVMFFI_I_EXPECT_(n, __VA_ARGS__)
-#define TVMFFI_I_EXPECT_(n, ...)                                          \
-  do {                                                                    \
-    static const tvmffi_i_expected tvmffi_expected[] = {                  \
-        TVMFFI_I_REST(n)(TVMFFI_I_EXPECT_TEXT, __VA_ARGS__){NULL, NULL}}; \
-    static tvmffi_i_plan tvmffi_plans[(n) - 1];                           \
-    static tvmffi_i_site tvmffi_site = {                                  \
-        0, __FILE__, tvmffi_expected, tvmffi_plans, __LINE__, (n) - 1};   \
-    const DLTensor *const tvmffi_tensors[] = {                            \
-        TVMFFI_I_REST(n)(TVMFFI_I_EXPECT_TENSOR, __VA_ARGS__) NULL};      \
-    TVMFFI_TRY(tvmffi_i_expect(&tvmffi_site, tvmffi_tensors, __func__));  \
+  TVMFFI_I_EXPECT(TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
+#define TVMFFI_I_EXPECT(n, ...)                                            \
+  TVMFFI_I_CAT(TVMFFI_I_EXPECT_,                                           \
+               TVMFFI_I_SECOND(TVMFFI_I_EACH(n)(TVMFFI_I_NO_PAIR, ~,       \
+                                                __VA_ARGS__), 1, ~))       \
+  (n, __VA_ARGS__)
+#define TVMFFI_I_EXPECT_0(...)                                             \
+  TVMFFI_STATIC_ASSERT(                                                    \
+      0, TVMFFI_EXPECT_needs_tensors_and_texts__like_x_and_text__in_parentheses)
+#define TVMFFI_I_EXPECT_1(n, ...)                                           \
+  do {                                                                      \
+    static const tvmffi_i_expected tvmffi_expected[] = {                    \
+        TVMFFI_I_EACH(n)(TVMFFI_I_EXPECT_TEXT, ~,                           \
+                         __VA_ARGS__){NULL, NULL, NULL}};                   \
+    static tvmffi_i_plan tvmffi_plans[(n) - 1];                             \
+    static tvmffi_i_site tvmffi_site = {                                    \
+        0, __FILE__, tvmffi_expected, tvmffi_plans, __LINE__, (n) - 1};     \
+    const DLTensor *const tvmffi_tensors[] = {                              \
+        TVMFFI_I_EACH(n)(TVMFFI_I_EXPECT_TENSOR, ~, __VA_ARGS__) NULL};     \
+    TVMFFI_STATIC_ASSERT((n) - 1 <= TVMFFI_I_EXPECTED, too_many_tensors);   \
+    TVMFFI_TRY(tvmffi_i_expect(&tvmffi_site, tvmffi_tensors, __func__));    \
   } while (0)
-#define TVMFFI_I_EXPECT_TEXT(i, p) TVMFFI_I_EXPECT_TEXT_ p,
-#define TVMFFI_I_EXPECT_TEXT_(tensor, text) {#tensor, "" text}
-#define TVMFFI_I_EXPECT_TENSOR(i, p) TVMFFI_I_EXPECT_TENSOR_ p,
-#define TVMFFI_I_EXPECT_TENSOR_(tensor, text) (tensor)
+#define TVMFFI_I_EXPECT_TEXT(x, p) TVMFFI_I_EXPECT_TEXT_ p,
+#define TVMFFI_I_EXPECT_TEXT_(tensor, ...)                              \
+  TVMFFI_I_CAT(TVMFFI_I_EXPECT_NAMED_, TVMFFI_I_HAS_COMMA(__VA_ARGS__)) \
+  (#tensor, __VA_ARGS__)
+#define TVMFFI_I_EXPECT_NAMED_0(argument, text) \
+  {"argument ", argument, "" text}
+#define TVMFFI_I_EXPECT_NAMED_1(argument, text, name) {"", "" name, "" text}
+#define TVMFFI_I_EXPECT_TENSOR(x, p) TVMFFI_I_EXPECT_TENSOR_ p,
+#define TVMFFI_I_EXPECT_TENSOR_(tensor, ...) (tensor)
 
 typedef struct {
-  const char *name, *text;
+  const char *kind, *name, *text; /* kind: "argument " or "" */
 } tvmffi_i_expected;
 
-/* A dimension: of a number, of that dimension of that tensor (a dimension
-   behind the "..." counts from the end, -1 is the last), or any (-1, -1). The
-   name stands in the text. */
+/* One dimension in the text that describes a tensor: a fixed `extent`, or a
+   name that stands for dimension `dim` of tensor `tensor`. If both `extent` and
+   `tensor` are -1, every extent matches. After a "...", `dim` is negative and
+   counts from the end. */
 typedef struct {
   int64_t extent;
   int8_t tensor, dim;
-  uint8_t name, name_size;
+  uint8_t name, name_size; /* offset and size of the name in the text */
 } tvmffi_i_dim;
 
 enum { TVMFFI_I_DTYPES = 4, TVMFFI_I_DIMS = 8, TVMFFI_I_EXPECTED = 16 };
 
-/* A text of TVMFFI_EXPECT, as it was read. */
+/* The parsed text of one tensor in TVMFFI_EXPECT. `run` is the "..." or
+   "*name", which matches any number of dimensions. */
 typedef struct {
   DLDataType dtypes[TVMFFI_I_DTYPES];
   int8_t num_dtypes; /* 0: any, -1: the first tensor's */
-  int8_t num_dims;   /* without the run of "..." or "*name" */
-  int8_t front;      /* how many of them stand before the run */
+  int8_t num_dims;   /* without those that `run` matches */
+  int8_t front;      /* dimensions before `run` */
   uint8_t has_run, strided;
-  tvmffi_i_dim run;               /* extent is not used */
+  tvmffi_i_dim run;               /* extent is unused */
   int32_t device_type, device_id; /* 0, -1: any */
   uint32_t align_mask;
   tvmffi_i_dim dims[TVMFFI_I_DIMS];
 } tvmffi_i_plan;
 
-/* A TVMFFI_EXPECT. The plans are there once the state is 2. */
+/* One use of TVMFFI_EXPECT in the source. `plans` are the parsed texts that
+   describe the tensors. */
 typedef struct {
-  uint64_t state; /* 0, 1 while a thread writes the plans */
+  uint64_t state; /* 0: not parsed; 1: plans being written; 2: ready */
   const char *file;
   const tvmffi_i_expected *expected;
   tvmffi_i_plan *plans;
   int32_t line, count;
 } tvmffi_i_site;
 
-/* What is wrong with a tensor. Of a code the lowest byte is one of these, the
-   next one tells the tensor, the rest the dimension. */
+/* Kinds of mismatch. An error code has the kind in its lowest byte and the
+   tensor's index in the next byte. TVMFFI_I_MISFIT adds the number of the wrong
+   dimension from bit 16 on. */
 #define TVMFFI_I_MISFIT(code, dim) ((code) | (int)(dim) << 16)
 enum {
   TVMFFI_I_PLAN_FITS,
@@ -124,14 +146,14 @@ TVMFFI_I_INLINE int tvmffi_i_dtype_fits(const tvmffi_i_plan *p,
   return p->num_dtypes == 0;
 }
 
-/* The extent of the dimension that `want` refers to. */
 TVMFFI_I_INLINE int64_t tvmffi_i_extent(const tvmffi_i_dim *want,
                                         const DLTensor *const *tensors) {
   const DLTensor *t = tensors[want->tensor];
   return t->shape[want->dim < 0 ? t->ndim + want->dim : want->dim];
 }
 
-/* Whether the run's dimensions are those of the run that it is bound to. */
+/* Checks that "*name" stands for equal dimensions in `t` and in the first
+   tensor whose text has "*name". */
 TVMFFI_I_INLINE int tvmffi_i_run_fits(const tvmffi_i_plan *plans,
                                       const tvmffi_i_plan *p,
                                       const DLTensor *const *tensors,
@@ -165,8 +187,8 @@ TVMFFI_I_INLINE int tvmffi_i_shape_fits(const tvmffi_i_plan *plans,
              : TVMFFI_I_PLAN_FITS;
 }
 
-/* Multiplies extents or strides of a tensor that nobody has checked. Returns
-   INT64_MAX for a product that does not fit. */
+/* Multiplies extents or strides that are not validated. Returns INT64_MAX on
+   overflow. */
 TVMFFI_I_INLINE int64_t tvmffi_i_times(int64_t a, int64_t b) {
 #if TVMFFI_I_HAS_MUL_OVERFLOW
   int64_t product;
@@ -205,7 +227,7 @@ TVMFFI_I_INLINE int tvmffi_i_data_fits(const tvmffi_i_plan *p,
   return TVMFFI_I_PLAN_FITS;
 }
 
-/* Checks all tensors; the code of the first that does not fit. */
+/* Checks all tensors. Returns 0 or the code of the first mismatch. */
 TVMFFI_I_INLINE int tvmffi_i_fit_plans(const tvmffi_i_plan *plans,
                                        int32_t count,
                                        const DLTensor *const *tensors) {
@@ -234,7 +256,15 @@ TVMFFI_I_INLINE int tvmffi_i_plan_letter(char c) {
 }
 TVMFFI_I_INLINE int tvmffi_i_plan_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Tells whether the next word is `word`, and then goes behind it. */
+TVMFFI_I_COLD void tvmffi_i_plan_alnum(const char **at) {
+  while (tvmffi_i_plan_letter(**at) || tvmffi_i_plan_digit(**at)) ++*at;
+}
+TVMFFI_I_COLD void tvmffi_i_plan_spaces(const char **at) {
+  while (**at == ' ') ++*at;
+}
+
+/* If the next word at *at is `word`, skips the word and returns 1, else returns
+   0. */
 TVMFFI_I_COLD int tvmffi_i_plan_skip(const char **at, const char *word) {
   const char *p = *at;
   while (*word && *p == *word) ++p, ++word;
@@ -243,7 +273,8 @@ TVMFFI_I_COLD int tvmffi_i_plan_skip(const char **at, const char *word) {
   return 1;
 }
 
-/* The readers below go on in the text, and give NULL, or what is wrong. */
+/* Parses a number up to `most` and advances *at. Returns NULL, or a message on
+   a syntax error. */
 TVMFFI_I_COLD const char *tvmffi_i_plan_number(const char **at, int64_t most,
                                                int64_t *out) {
   if (!tvmffi_i_plan_digit(**at)) return "a number is missing";
@@ -263,7 +294,7 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_dtypes(tvmffi_i_plan *p,
   for (p->num_dtypes = 0;; ++*at) {
     if (p->num_dtypes == TVMFFI_I_DTYPES) return "more than 4 dtypes";
     word.data = *at;
-    while (tvmffi_i_plan_letter(**at) || tvmffi_i_plan_digit(**at)) ++*at;
+    tvmffi_i_plan_alnum(at);
     word.size = (size_t)(*at - word.data);
     if (!word.size) return "a dtype is missing";
     if (TVMFFIDataTypeFromString(&word, &p->dtypes[(int)p->num_dtypes++])) {
@@ -278,7 +309,7 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_name(tvmffi_i_dim *d, const char *text,
                                              const char **at) {
   const char *begin = *at;
   if (!tvmffi_i_plan_letter(**at)) return "a dimension is missing";
-  while (tvmffi_i_plan_letter(**at) || tvmffi_i_plan_digit(**at)) ++*at;
+  tvmffi_i_plan_alnum(at);
   d->name = (uint8_t)(begin - text);
   d->name_size = (uint8_t)(*at - begin);
   return NULL;
@@ -313,15 +344,16 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_shape(tvmffi_i_plan *p,
   p->has_run = **at != '[';
   if (p->has_run) return NULL;
   ++*at;
-  while (**at == ' ') ++*at;
+  tvmffi_i_plan_spaces(at);
   while (**at != ']') {
     wrong = tvmffi_i_plan_dim(p, text, at);
     if (wrong) return wrong;
-    while (**at == ' ') ++*at;
+    tvmffi_i_plan_spaces(at);
     if (**at != ',' && **at != ']') return "\",\" or \"]\" is missing";
-    if (**at == ',')
-      while (*++*at == ' ') {
-      }
+    if (**at == ',') {
+      ++*at;
+      tvmffi_i_plan_spaces(at);
+    }
   }
   ++*at;
   if (!p->has_run) p->front = p->num_dims;
@@ -369,12 +401,12 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_text(tvmffi_i_plan *p, const char *text,
   *p = zero;
   p->device_id = -1;
   *at = text;
-  if (tvmffi_view(text).size > UINT8_MAX) return "the text is too long";
+  if (tvmffi_byte_array(text).size > UINT8_MAX) return "the text is too long";
   wrong = tvmffi_i_plan_dtypes(p, at);
   if (!wrong) wrong = tvmffi_i_plan_shape(p, text, at);
   while (!wrong && **at) {
     if (**at != ' ') return "a space is missing";
-    while (**at == ' ') ++*at;
+    tvmffi_i_plan_spaces(at);
     if (**at) wrong = tvmffi_i_plan_word(p, at);
   }
   return wrong;
@@ -387,7 +419,8 @@ TVMFFI_I_COLD int tvmffi_i_plan_same(const char *a, const tvmffi_i_dim *x,
   return x->name_size == y->name_size && i == x->name_size;
 }
 
-/* Finds where each name of plan `n` was met first. */
+/* Links each named dimension of plans[n] to the first with this name in
+   plans[0] to plans[n]. */
 TVMFFI_I_COLD void tvmffi_i_plan_bind(const tvmffi_i_expected *e,
                                       tvmffi_i_plan *plans, int32_t n) {
   tvmffi_i_plan *p = &plans[n];
@@ -408,7 +441,8 @@ TVMFFI_I_COLD void tvmffi_i_plan_bind(const tvmffi_i_expected *e,
       p->run.tensor = (int8_t)j;
 }
 
-/* Reads the texts; raises for one that cannot be read. */
+/* Parses the texts of all tensors. Raises an InternalError for a syntax
+   error. */
 TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
                                     tvmffi_i_plan *plans,
                                     const char *function) {
@@ -426,7 +460,7 @@ TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
   return 0;
 }
 
-/* Texts for messages, into buffers of 160 bytes. */
+/* Writes the name of a dtype to `buffer` (160 bytes) and returns `buffer`. */
 TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
   TVMFFIAny any = tvmffi_none();
   TVMFFIByteArray text;
@@ -444,15 +478,8 @@ TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
 }
 
 TVMFFI_I_COLD const char *tvmffi_i_say_device(DLDevice device, char *buffer) {
-  static const char *const names[] = {
-      "unknown", "cpu",       "cuda",    "cuda_host",    "opencl",
-      "unknown", "unknown",   "vulkan",  "metal",        "vpi",
-      "rocm",    "rocm_host", "ext_dev", "cuda_managed", "oneapi",
-      "webgpu",  "hexagon",   "maia",    "trn"};
-  uint32_t type = (uint32_t)device.device_type;
   char number[TVMFFI_I_DECIMAL];
-  size_t n =
-      tvmffi_i_append(buffer, 0, names[type <= (uint32_t)kDLTrn ? type : 0]);
+  size_t n = tvmffi_i_append(buffer, 0, tvmffi_i_device_name(device));
   n = tvmffi_i_append(buffer, n, ":");
   n = tvmffi_i_append(buffer, n, tvmffi_i_decimal(number, device.device_id));
   buffer[n] = 0;
@@ -463,34 +490,28 @@ TVMFFI_I_COLD const char *tvmffi_i_say_shape(const DLTensor *t, char *buffer) {
   size_t n = tvmffi_i_append(buffer, 0, "[");
   int32_t i;
   for (i = 0; i < t->ndim && t->shape; ++i) {
-    char digits[24];
-    int k = 0;
-    int64_t extent = t->shape[i];
-    uint64_t left = extent < 0 ? 0 - (uint64_t)extent : (uint64_t)extent;
+    char number[TVMFFI_I_DECIMAL];
     if (n > 120) {
       n = tvmffi_i_append(buffer, n, ", ...");
       break;
     }
     if (i) n = tvmffi_i_append(buffer, n, ", ");
-    if (extent < 0) buffer[n++] = '-';
-    do digits[k++] = (char)('0' + left % 10);
-    while (left /= 10);
-    while (k) buffer[n++] = digits[--k];
+    n = tvmffi_i_append(buffer, n, tvmffi_i_decimal(number, t->shape[i]));
   }
   buffer[tvmffi_i_append(buffer, n, "]")] = 0;
   return buffer;
 }
 
-/* The size of the text of a list that begins at `text`, up to `end`. */
+/* Returns the length of `text` up to a space, the character `end` or the
+   NUL. */
 TVMFFI_I_COLD int tvmffi_i_plan_until(const char *text, char end) {
   int n = 0;
   while (text[n] && text[n] != end && text[n] != ' ') ++n;
   return n;
 }
 
-/* Raises for a tensor, with the words that say what is wrong and where. */
-#define TVMFFI_I_SAY(kind, format, ...)                                 \
-  tvmffi_raise(trace, kind, "%s: argument %s: " format, function, name, \
+#define TVMFFI_I_SAY(format, ...)                                         \
+  tvmffi_raise(trace, kind, "%s: %s%s: " format, function, e[i].kind, name, \
                __VA_ARGS__)
 TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
                                   const tvmffi_i_plan *plans,
@@ -498,6 +519,8 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
                                   const char *function) {
   const TVMFFIByteArray *trace =
       TVMFFIBacktrace(site->file, site->line, function, 0);
+  const char *kind =
+      (code & 0xFF) == TVMFFI_I_BAD_DTYPE ? "TypeError" : "ValueError";
   const tvmffi_i_expected *e = site->expected;
   int i = code >> 8 & 0xFF, dim = code >> 16;
   const char *name = e[i].name, *text = e[i].text, *shape = text;
@@ -510,75 +533,72 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
   int32_t rank = t ? t->ndim - p->num_dims : 0;
   while (*shape && *shape != '[') ++shape;
   switch (code & 0xFF) {
-    case TVMFFI_I_NO_TENSOR: return TVMFFI_I_SAY("ValueError", "%s", "is NULL");
+    case TVMFFI_I_NO_TENSOR: return TVMFFI_I_SAY("%s", "is NULL");
     case TVMFFI_I_NO_SHAPE:
-      return TVMFFI_I_SAY("ValueError", "%s", "shape is NULL");
+      return TVMFFI_I_SAY("%s", "shape is NULL");
     case TVMFFI_I_NO_DATA:
-      return TVMFFI_I_SAY("ValueError", "%s", "data is NULL");
+      return TVMFFI_I_SAY("%s", "data is NULL");
     case TVMFFI_I_BAD_DTYPE:
       tvmffi_i_say_dtype(t->dtype, buffer);
       if (p->num_dtypes < 0)
-        return TVMFFI_I_SAY("TypeError", "dtype is %s, but %s in %s", buffer,
+        return TVMFFI_I_SAY("dtype is %s, but %s in %s", buffer,
                             tvmffi_i_say_dtype(tensors[0]->dtype, other),
                             e[0].name);
-      return TVMFFI_I_SAY("TypeError", "dtype is %s, expected %.*s", buffer,
+      return TVMFFI_I_SAY("dtype is %s, expected %.*s", buffer,
                           tvmffi_i_plan_until(text, '['), text);
     case TVMFFI_I_BAD_DEVICE: {
       DLDevice want;
       want.device_type = (DLDeviceType)p->device_type;
       want.device_id = p->device_id < 0 ? 0 : p->device_id;
       tvmffi_i_say_device(want, other);
-      return TVMFFI_I_SAY(
-          "ValueError", "device is %s, expected %.*s",
+      return TVMFFI_I_SAY("device is %s, expected %.*s",
           tvmffi_i_say_device(t->device, buffer),
           p->device_id < 0 ? tvmffi_i_plan_until(other, ':') : 159, other);
     }
     case TVMFFI_I_BAD_RANK:
       if (t->ndim < 0)
-        return TVMFFI_I_SAY("ValueError", "rank is %d", (int)t->ndim);
+        return TVMFFI_I_SAY("rank is %d", (int)t->ndim);
       for (dim = 0; shape[dim] && shape[dim] != ']'; ++dim) {
       }
-      return TVMFFI_I_SAY("ValueError", "shape is %s, expected %.*s",
+      return TVMFFI_I_SAY("shape is %s, expected %.*s",
                           tvmffi_i_say_shape(t, buffer), dim + 1, shape);
     case TVMFFI_I_BAD_EXTENT: {
       int32_t at = dim < p->front ? dim : dim + rank;
       long long extent = (long long)t->shape[at];
       if (d->tensor < 0)
-        return TVMFFI_I_SAY("ValueError", "dimension %d is %lld, expected %lld",
+        return TVMFFI_I_SAY("dimension %d is %lld, expected %lld",
                             (int)at, extent, (long long)d->extent);
-      return TVMFFI_I_SAY("ValueError",
-                          "dimension %.*s is %lld, but %lld in %s",
+      return TVMFFI_I_SAY("dimension %.*s is %lld, but %lld in %s",
                           (int)d->name_size, text + d->name, extent,
                           (long long)tvmffi_i_extent(d, tensors), where);
     }
     case TVMFFI_I_BAD_RUN_RANK:
-      return TVMFFI_I_SAY(
-          "ValueError", "*%.*s has %d dimensions, but %d in %s",
+      return TVMFFI_I_SAY("*%.*s has %d dimensions, but %d in %s",
           (int)d->name_size, text + d->name, (int)rank,
           (int)(tensors[d->tensor]->ndim - plans[d->tensor].num_dims), where);
     case TVMFFI_I_BAD_RUN:
-      return TVMFFI_I_SAY(
-          "ValueError", "dimension %d of *%.*s is %lld, but %lld in %s", dim,
+      return TVMFFI_I_SAY("dimension %d of *%.*s is %lld, but %lld in %s", dim,
           (int)d->name_size, text + d->name,
           (long long)t->shape[p->front + dim],
           (long long)tensors[d->tensor]->shape[plans[d->tensor].front + dim],
           where);
     case TVMFFI_I_NEGATIVE:
-      return TVMFFI_I_SAY("ValueError", "dimension %d is %lld", dim,
+      return TVMFFI_I_SAY("dimension %d is %lld", dim,
                           (long long)t->shape[dim]);
     case TVMFFI_I_TOO_MANY:
-      return TVMFFI_I_SAY("ValueError", "shape is %s, which is too large",
+      return TVMFFI_I_SAY("shape is %s, which is too large",
                           tvmffi_i_say_shape(t, buffer));
     case TVMFFI_I_NOT_CONTIGUOUS:
-      return TVMFFI_I_SAY("ValueError", "%s", "is not contiguous");
+      return TVMFFI_I_SAY("%s", "is not contiguous");
     default:
-      return TVMFFI_I_SAY("ValueError", "is not aligned to %lld bytes",
+      return TVMFFI_I_SAY("is not aligned to %lld bytes",
                           (long long)p->align_mask + 1);
   }
 }
 #undef TVMFFI_I_SAY
 
-/* The first call, and what raises. Who does not come first reads for itself. */
+/* Slow path of TVMFFI_EXPECT for the first call and for errors. Parses to a
+   local array, so no thread waits for another. */
 TVMFFI_I_COLD int tvmffi_i_expect_rest(tvmffi_i_site *site,
                                        const DLTensor *const *tensors,
                                        const char *function) {

@@ -8,9 +8,8 @@
 #include "../head/abi.h"
 #include "value.h"
 #include "error.h"
-#include "scope.h"
 
-/* In the order of tvmffi_i_known_name. */
+/* Indices of the names in tvmffi_i_global_name. */
 enum {
   TVMFFI_I_NEW_ARRAY,
   TVMFFI_I_NEW_LIST,
@@ -30,11 +29,11 @@ enum {
   TVMFFI_I_DICT_ERASE,
   TVMFFI_I_MISSING,
   TVMFFI_I_REPR,
-  TVMFFI_I_NUM_KNOWN
+  TVMFFI_I_NUM_CACHED
 };
 
-TVMFFI_I_INLINE const char *tvmffi_i_known_name(int which) {
-  static const char *const names[TVMFFI_I_NUM_KNOWN] = {
+TVMFFI_I_INLINE const char *tvmffi_i_global_name(int which) {
+  static const char *const names[TVMFFI_I_NUM_CACHED] = {
       "ffi.Array",
       "ffi.List",
       "ffi.Map",
@@ -56,37 +55,41 @@ TVMFFI_I_INLINE const char *tvmffi_i_known_name(int which) {
   return names[which];
 }
 
-/* Found at first use and kept: each a reference that the file has for ever. */
-TVMFFI_I_UNUSED static void *tvmffi_i_known[TVMFFI_I_NUM_KNOWN];
+/* The functions named in tvmffi_i_global_name, looked up at first use. The file
+   never releases these references. */
+TVMFFI_I_UNUSED static void *tvmffi_i_global_cache[TVMFFI_I_NUM_CACHED];
 
-TVMFFI_I_COLD int tvmffi_i_know(int which) {
-  TVMFFIByteArray name = tvmffi_view(tvmffi_i_known_name(which));
+TVMFFI_I_COLD int tvmffi_i_global_find(int which) {
+  TVMFFIByteArray name = tvmffi_byte_array(tvmffi_i_global_name(which));
   TVMFFIObjectHandle function = NULL;
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
   if (!function)
-    return TVMFFI_RAISE("ValueError", "Function %s not found", name.data);
-  if (!tvmffi_i_cas_pointer(&tvmffi_i_known[which], NULL, function))
+    return tvmffi_i_raise("ValueError", "Function %s not found", name.data);
+  if (!tvmffi_i_cas_pointer(&tvmffi_i_global_cache[which], NULL, function))
     tvmffi_release(function); /* another thread was first */
   return 0;
 }
 
-/* Calls one of them; *result is None before, and owned behind. */
-TVMFFI_I_INLINE int tvmffi_i_ask(int which, TVMFFIAny *args, int32_t n,
-                                 TVMFFIAny *result) {
-  if (TVMFFI_I_UNLIKELY(!TVMFFI_I_LOAD(&tvmffi_i_known[which])))
-    TVMFFI_TRY(tvmffi_i_know(which));
-  return tvmffi_i_call_away(TVMFFI_I_LOAD(&tvmffi_i_known[which]), args, n,
-                            result);
+/* Calls the cached global function with index `which`. *result must be None
+   before the call; the caller owns it afterwards. */
+TVMFFI_I_INLINE int tvmffi_i_global_call(int which, TVMFFIAny *args, int32_t n,
+                                         TVMFFIAny *result) {
+  if (TVMFFI_I_UNLIKELY(!TVMFFI_I_LOAD(&tvmffi_i_global_cache[which])))
+    TVMFFI_TRY(tvmffi_i_global_find(which));
+  return TVMFFIFunctionCall(TVMFFI_I_LOAD(&tvmffi_i_global_cache[which]), args,
+                            n, result);
 }
 
-/* The same with up to three arguments, whose result is dropped. */
-TVMFFI_I_INLINE int tvmffi_i_tell(int which, TVMFFIAny a, TVMFFIAny b,
-                                  TVMFFIAny c, int32_t n) {
+/* Calls the cached global function with index `which` and the first `n` of the
+   arguments a, b and c. Drops the result. */
+TVMFFI_I_INLINE int tvmffi_i_global_call_void(int which, TVMFFIAny a,
+                                              TVMFFIAny b, TVMFFIAny c,
+                                              int32_t n) {
   TVMFFIAny args[3], result = tvmffi_none();
   args[0] = a;
   args[1] = b;
   args[2] = c;
-  TVMFFI_TRY(tvmffi_i_ask(which, args, n, &result));
+  TVMFFI_TRY(tvmffi_i_global_call(which, args, n, &result));
   tvmffi_any_release(&result);
   return 0;
 }

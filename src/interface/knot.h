@@ -4,14 +4,41 @@
 #pragma once
 
 #include "../head/config.h"
+#include "../head/compiler.h"
+
+/* A scope owns objects until the end of a block. Its members are internal. */
+typedef struct tvmffi_scope tvmffi_scope;
+
+/* The innermost scope; outside all scopes, NULL. TVMFFI_SCOPE declares a local
+   variable with this name, which hides the outer variable. */
+TVMFFI_I_UNUSED static tvmffi_scope *const tvmffi_here = NULL;
+
+/* Ends all enclosing scopes before a plain `return`. Needed only with compilers
+   that lack the cleanup attribute (TVMFFI_I_CLEANUP is 0); does nothing with
+   others. TVMFFI_RETURN and TVMFFI_TRY contain this call. */
+#if TVMFFI_I_CLEANUP
+#define TVMFFI_LEAVE() ((void)0)
+#else
+#define TVMFFI_LEAVE() tvmffi_i_scope_leave(tvmffi_here)
+TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope);
+#endif
 
 #if defined(TVMFFI_ARENA_SIZE) && defined(TVMFFI_IMPLEMENTATION)
-/* Scopes of the implementing file take memory from its arena. */
+/* In the file with TVMFFI_IMPLEMENTATION, scopes allocate from the arena. */
 static void *tvmffi_i_arena_alloc(size_t size);
 static void tvmffi_i_arena_free(void *pointer);
 #endif
 
-#if TVMFFI_NO_TYPES && defined(TVMFFI_IMPLEMENTATION)
-/* Without a table of types the runtime alone knows the keys. */
+/* 1 if the runtime is the one in this file. Calls and error messages then do
+   not need TVMFFIGetTypeInfo, so the linker can drop the type table. */
+#if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED) && \
+    !TVMFFI_DYNAMIC
+#define TVMFFI_I_OWN_TYPES 1
 static const char *tvmffi_i_type_key(int32_t index);
+static int tvmffi_i_derives(int32_t index, int32_t target);
+#else
+#define TVMFFI_I_OWN_TYPES 0
+/* Returns 1 if the type `index` derives from the type `target`, else 0. Defined
+   in interface/mismatch.h. */
+TVMFFI_I_COLD int tvmffi_i_derives(int32_t index, int32_t target);
 #endif

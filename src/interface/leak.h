@@ -7,27 +7,30 @@
 #include "../head/abi.h"
 #include "value.h"
 #include "error.h"
+#include "scope.h"
 #include "call.h"
 #include "print.h"
 
-/* Of a runtime that is built with TVMFFI_DEBUG: tells how many of its objects
-   of exactly the type are alive, kTVMFFIAny: of all types, its own among them.
-   -1 with a ValueError on any other runtime. What the scopes of this file hold
-   is counted by tvmffi_scope_count, on every runtime. */
+/* Returns the number of live objects whose type is exactly `type_index`, or of
+   all live objects for kTVMFFIAny. The runtime's own objects count too. Returns
+   -1 with a ValueError if the runtime is built without TVMFFI_DEBUG. */
 TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
   TVMFFIAny arg = tvmffi_int(type_index);
   int64_t n = 0;
-  return tvmffi_i_call(tvmffi_str("tvmffi.DebugLive"), tvmffi_out_int64(&n),
-                       &arg, 1)
+  return tvmffi_i_call(TVMFFI_I_OWNER, tvmffi_str("tvmffi.DebugLive"),
+                       tvmffi_out_int64(&n), &arg, 1)
              ? -1
              : n;
 }
 
-/* Prints which objects are alive that a file built with TVMFFI_DEBUG was handed
-   out, a line for each type and place with their number, and before them the
-   first release of an object that was dead. Returns the number of these objects
-   and releases: 0 says that all is well; -1 with a ValueError on a runtime
-   built without TVMFFI_DEBUG. `file` is a FILE *. */
+/* Prints a leak report to `file`, a FILE *. The report has one line per object
+   type and source line, with the number of live objects received there by files
+   built with TVMFFI_DEBUG. The report begins with the first release of a dead
+   object, if any. Objects that only registered tables own, such as global
+   functions, are left out. Returns the number of leaked objects plus the number
+   of releases of dead objects. Returns -1 with a ValueError if the runtime is
+   built without TVMFFI_DEBUG. No other thread may change containers
+   meanwhile. */
 #define tvmffi_leak_report(file)                                     \
   tvmffi_i_reported(                                                 \
       tvmffi_i_report()                                              \
@@ -46,17 +49,13 @@ TVMFFI_I_UNUSED static TVMFFI_I_THREAD int64_t tvmffi_i_num_found;
 TVMFFI_I_COLD int tvmffi_i_report(void) {
   int64_t live = 0, complaints = 0;
   TVMFFIAny args[2], text = tvmffi_none();
-  TVMFFIByteArray name = tvmffi_view("tvmffi.DebugReport");
-  TVMFFIObjectHandle report = NULL;
   int code;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &report));
-  if (!report)
-    return TVMFFI_RAISE("ValueError",
-                        "the runtime is not built with TVMFFI_DEBUG");
   args[0] = tvmffi_ptr(&live);
   args[1] = tvmffi_ptr(&complaints);
-  code = TVMFFIFunctionCall(report, args, 2, &text);
-  tvmffi_release(report);
+  code = tvmffi_i_call_if_defined("tvmffi.DebugReport", args, 2, &text);
+  if (code == 1)
+    return tvmffi_i_raise("ValueError",
+                          "the runtime is not built with TVMFFI_DEBUG");
   if (code) return -1;
   tvmffi_any_release(&tvmffi_i_printing);
   tvmffi_i_printing = text;

@@ -1,15 +1,14 @@
 /* ======== Legacy calls =================================== >>interface/legacy
    the calling convention before TVM FFI */
-/* C interface: TVM's old calling convention, of before TVM FFI: an array of
-   8-byte values beside an array of type codes. What was compiled for it is
-   called as a function of this ABI, and the reverse. The values and codes are
-   those of tvm/runtime/c_runtime_api.h up to TVM 0.20; a function of modules
-   is a TVMBackendPackedCFunc there.
+/* Supports TVM's calling convention from before TVM FFI, with an array of
+   8-byte values and an array of type codes. Functions of the old convention can
+   be called as FFI functions, and FFI functions as old ones. Values and type
+   codes are those of tvm/runtime/c_runtime_api.h up to TVM 0.20. TVM's name for
+   an old function is TVMBackendPackedCFunc.
 
-   A handle of an object, module or function (codes 8, 9, 10) is an object of
-   this runtime: one of the old runtime's must not get here. A tensor (13) is
-   the address of its DLTensor, as it was, and so may be anyone's; the results
-   of calls alone must be tensors of this runtime. */
+   A handle of an object, module or function must belong to this runtime, not to
+   TVM's old one. A tensor argument is the address of any DLTensor. A tensor
+   result must be the DLTensor of a tensor object of this runtime. */
 
 #pragma once
 
@@ -23,7 +22,7 @@
 
 #if TVMFFI_LEGACY
 
-/* One value; what it is, its type code tells. */
+/* One argument or result. Its type code says which member is set. */
 typedef union {
   int64_t v_int64;
 #if !TVMFFI_NO_FLOAT
@@ -36,9 +35,10 @@ typedef union {
 } tvmffi_legacy_value;
 TVMFFI_STATIC_ASSERT(sizeof(tvmffi_legacy_value) == 8, legacy_value);
 
+/* Type codes of legacy values. */
 enum {
   TVMFFI_LEGACY_INT = 0,
-  TVMFFI_LEGACY_UINT = 1,  /* v_int64, taken for an int */
+  TVMFFI_LEGACY_UINT = 1,  /* v_int64, read as an int */
   TVMFFI_LEGACY_FLOAT = 2, /* v_float64 */
   TVMFFI_LEGACY_HANDLE = 3,
   TVMFFI_LEGACY_NULL = 4,
@@ -48,30 +48,32 @@ enum {
   TVMFFI_LEGACY_OBJECT = 8,
   TVMFFI_LEGACY_MODULE = 9,
   TVMFFI_LEGACY_FUNCTION = 10,
-  TVMFFI_LEGACY_STR = 11,    /* v_str, ends with a NUL */
+  TVMFFI_LEGACY_STR = 11,    /* v_str, NUL-terminated */
   TVMFFI_LEGACY_BYTES = 12,  /* a TVMFFIByteArray * */
-  TVMFFI_LEGACY_TENSOR = 13, /* a DLTensor *, that of a tensor object */
+  TVMFFI_LEGACY_TENSOR = 13, /* the DLTensor * of a tensor object */
   TVMFFI_LEGACY_RVALUE_REF =
       14,                 /* an object's TVMFFIObject **, argument only */
   TVMFFI_LEGACY_BOOL = 15 /* v_int64; only since TVM 0.18 */
 };
 
-/* A function of the old convention. Arguments are borrowed; the result, which
-   is null before the call, is owned by the caller; nonzero is failure. */
+/* A function of the calling convention before TVM FFI. Arguments are borrowed.
+   *result is null before the call; afterwards the caller owns *result. Returns
+   0, or nonzero on failure. */
 typedef int (*tvmffi_legacy_func)(tvmffi_legacy_value *args, int *codes, int n,
                                   tvmffi_legacy_value *result, int *result_code,
                                   void *resource);
 
 TVMFFI_I_COLD int tvmffi_i_legacy_misfit(const char *what, int code) {
-  return TVMFFI_RAISE("TypeError", "a legacy %s of type code %d is not %s",
-                      what, code,
-                      code == TVMFFI_LEGACY_MODULE     ? "a module"
-                      : code == TVMFFI_LEGACY_FUNCTION ? "a function"
-                      : code == TVMFFI_LEGACY_TENSOR   ? "a tensor"
-                                                       : "a value");
+  return tvmffi_i_raise("TypeError", "a legacy %s of type code %d is not %s",
+                        what, code,
+                        code == TVMFFI_LEGACY_MODULE     ? "a module"
+                        : code == TVMFFI_LEGACY_FUNCTION ? "a function"
+                        : code == TVMFFI_LEGACY_TENSOR   ? "a tensor"
+                                                         : "a value");
 }
 
-/* The object behind a handle as a value, of the type that its code says. */
+/* Sets *out to a view of the object `handle`. Raises a TypeError if the
+   object's type does not match the type code. */
 TVMFFI_I_INLINE int tvmffi_i_legacy_object(const char *what, void *handle,
                                            int code, TVMFFIAny *out) {
   *out = tvmffi_obj(handle);
@@ -83,15 +85,15 @@ TVMFFI_I_INLINE int tvmffi_i_legacy_object(const char *what, void *handle,
   return 0;
 }
 
-/* Makes of an argument a view *out, which borrows what the argument does.
-   TypeError for a code that no argument has, and for a handle of another type
-   than its code says. A null handle is None. */
+/* Converts a legacy argument to a view *out, which borrows from the argument. A
+   null handle becomes None. TypeError for an invalid type code, or if the
+   object's type does not match the type code. */
 TVMFFI_I_INLINE int tvmffi_any_from_legacy(tvmffi_legacy_value value, int code,
                                            TVMFFIAny *out) {
   switch (code) {
     case TVMFFI_LEGACY_INT:
     case TVMFFI_LEGACY_UINT: *out = tvmffi_int(value.v_int64); return 0;
-    case TVMFFI_LEGACY_FLOAT: /* by its bits */
+    case TVMFFI_LEGACY_FLOAT: /* copies the bits */
       *out = tvmffi_int(value.v_int64);
       out->type_index = kTVMFFIFloat;
       return 0;
@@ -129,43 +131,29 @@ TVMFFI_I_INLINE int tvmffi_i_legacy_handle(void *handle, int code,
   return 0;
 }
 
-/* Makes of a value an argument. It borrows what *any holds; of a short string
-   also *any itself, and of bytes *room, where their address and size are put.
-   A bool becomes an int, which every TVM takes for a bool. ValueError for a
-   string with a NUL inside, which would end there; TypeError for what the
-   convention does not have. */
+/* Converts *any to a legacy argument, which borrows from *any. For bytes,
+   stores address and size in *room, and the argument points to *room. A bool
+   becomes an int, because TVM before 0.18 has no bool. ValueError for a string
+   that contains a NUL. TypeError for a type without a legacy type code. */
 TVMFFI_I_INLINE int tvmffi_any_to_legacy(const TVMFFIAny *any,
                                          TVMFFIByteArray *room,
                                          tvmffi_legacy_value *value,
                                          int *code) {
   TVMFFIByteArray text;
+  int pointer = TVMFFI_LEGACY_OBJECT;
   size_t i;
-  value->v_int64 = any->v_int64;
+  value->v_int64 = any->v_int64; /* the bits of any plain value */
   switch (any->type_index) {
     case kTVMFFINone: *code = TVMFFI_LEGACY_NULL; return 0;
     case kTVMFFIInt:
     case kTVMFFIBool: *code = TVMFFI_LEGACY_INT; return 0;
     case kTVMFFIFloat: *code = TVMFFI_LEGACY_FLOAT; return 0;
-    case kTVMFFIDataType:
-      value->v_type = any->v_dtype;
-      *code = TVMFFI_LEGACY_DTYPE;
-      return 0;
-    case kTVMFFIDevice:
-      value->v_device = any->v_device;
-      *code = TVMFFI_LEGACY_DEVICE;
-      return 0;
-    case kTVMFFIOpaquePtr:
-      return tvmffi_i_legacy_handle(any->v_ptr, TVMFFI_LEGACY_HANDLE, value,
-                                    code);
-    case kTVMFFIDLTensorPtr:
-      return tvmffi_i_legacy_handle(any->v_ptr, TVMFFI_LEGACY_DLTENSOR, value,
-                                    code);
-    case kTVMFFIByteArrayPtr:
-      return tvmffi_i_legacy_handle(any->v_ptr, TVMFFI_LEGACY_BYTES, value,
-                                    code);
-    case kTVMFFIObjectRValueRef:
-      return tvmffi_i_legacy_handle(any->v_ptr, TVMFFI_LEGACY_RVALUE_REF, value,
-                                    code);
+    case kTVMFFIDataType: *code = TVMFFI_LEGACY_DTYPE; return 0;
+    case kTVMFFIDevice: *code = TVMFFI_LEGACY_DEVICE; return 0;
+    case kTVMFFIOpaquePtr: pointer = TVMFFI_LEGACY_HANDLE; break;
+    case kTVMFFIDLTensorPtr: pointer = TVMFFI_LEGACY_DLTENSOR; break;
+    case kTVMFFIByteArrayPtr: pointer = TVMFFI_LEGACY_BYTES; break;
+    case kTVMFFIObjectRValueRef: pointer = TVMFFI_LEGACY_RVALUE_REF; break;
     case kTVMFFISmallBytes:
     case kTVMFFIBytes:
       *room = tvmffi_any_str(any);
@@ -176,30 +164,30 @@ TVMFFI_I_INLINE int tvmffi_any_to_legacy(const TVMFFIAny *any,
       text = tvmffi_any_str(any);
       for (i = 0; i < text.size; ++i)
         if (!text.data[i])
-          return TVMFFI_RAISE("ValueError",
-                              "a string with a NUL inside is no legacy string");
+          return tvmffi_i_raise(
+              "ValueError", "a string with a NUL inside is no legacy string");
       return tvmffi_i_legacy_handle((void *)(uintptr_t)text.data,
                                     TVMFFI_LEGACY_STR, value, code);
+    case kTVMFFITensor:
+      return tvmffi_i_legacy_handle(
+          any->v_obj ? TVMFFI_I_CELL(DLTensor, any->v_obj) : NULL,
+          TVMFFI_LEGACY_TENSOR, value, code);
+    case kTVMFFIModule: pointer = TVMFFI_LEGACY_MODULE; break;
+    case kTVMFFIFunction: pointer = TVMFFI_LEGACY_FUNCTION; break;
     default: break;
   }
-  if (any->type_index < kTVMFFIStaticObjectBegin) {
+  if (pointer == TVMFFI_LEGACY_OBJECT &&
+      any->type_index < kTVMFFIStaticObjectBegin) {
     *code = TVMFFI_LEGACY_NULL;
-    return TVMFFI_RAISE("TypeError",
-                        "a value of type index %d is no legacy value",
-                        (int)any->type_index);
+    return tvmffi_i_raise("TypeError",
+                          "a value of type index %d is no legacy value",
+                          (int)any->type_index);
   }
-  if (any->type_index == kTVMFFITensor && any->v_obj)
-    return tvmffi_i_legacy_handle(TVMFFI_I_CELL(DLTensor, any->v_obj),
-                                  TVMFFI_LEGACY_TENSOR, value, code);
-  return tvmffi_i_legacy_handle(
-      any->v_obj,
-      any->type_index == kTVMFFIModule     ? TVMFFI_LEGACY_MODULE
-      : any->type_index == kTVMFFIFunction ? TVMFFI_LEGACY_FUNCTION
-                                           : TVMFFI_LEGACY_OBJECT,
-      value, code);
+  return tvmffi_i_legacy_handle(any->v_ptr, pointer, value, code);
 }
 
-/* Makes of an owned result an owned value. Strings and bytes are copied. */
+/* Converts an owned legacy result to an owned Any. Copies C strings and byte
+   arrays. */
 TVMFFI_I_INLINE int tvmffi_i_legacy_result(tvmffi_legacy_value value, int code,
                                            TVMFFIAny *out) {
   TVMFFIAny view;
@@ -221,7 +209,7 @@ TVMFFI_I_INLINE int tvmffi_i_legacy_result(tvmffi_legacy_value value, int code,
     return -1;
   }
   text = tvmffi_any_str(out);
-  if (text.data && text.size < 8) { /* is a small one everywhere else */
+  if (text.data && text.size < 8) { /* must be stored in the Any */
     int err = out->type_index == kTVMFFIStr
                   ? TVMFFIStringFromByteArray(&text, &view)
                   : TVMFFIBytesFromByteArray(&text, &view);
@@ -232,13 +220,14 @@ TVMFFI_I_INLINE int tvmffi_i_legacy_result(tvmffi_legacy_value value, int code,
   return 0;
 }
 
-/* Makes of an owned value (taken) an owned result. Text is an object there. */
+/* Converts an owned Any to an owned legacy result. Strings and bytes become
+   objects. On failure *any still owns the value. */
 TVMFFI_I_INLINE int tvmffi_i_result_to_legacy(TVMFFIAny *any,
                                               tvmffi_legacy_value *value,
                                               int *code) {
   int is_string = any->type_index == kTVMFFISmallStr;
   if (is_string || any->type_index == kTVMFFISmallBytes) {
-    TVMFFIByteArray eight = {any->v_bytes, 8}; /* no small one, so an object */
+    TVMFFIByteArray eight = {any->v_bytes, 8}; /* too long for a small string */
     TVMFFIAny text;
     TVMFFI_TRY(is_string ? TVMFFIStringFromByteArray(&eight, &text)
                          : TVMFFIBytesFromByteArray(&eight, &text));
@@ -258,7 +247,7 @@ typedef struct {
   void (*deleter)(void *resource);
 } tvmffi_i_legacy_self;
 
-/* A call with up to so many arguments allocates nothing. */
+/* A legacy call with at most this many arguments allocates no memory. */
 enum { TVMFFI_I_LEGACY_FEW = 16 };
 
 TVMFFI_I_COLD void *tvmffi_i_legacy_memory(int32_t n, size_t size) {
@@ -266,9 +255,9 @@ TVMFFI_I_COLD void *tvmffi_i_legacy_memory(int32_t n, size_t size) {
                      ? TVMFFI_I_SCOPE_MALLOC((size_t)n * size)
                      : NULL;
   if (!memory)
-    (void)TVMFFI_RAISE("MemoryError",
-                       "out of memory for the %d arguments of a legacy call",
-                       (int)n);
+    (void)tvmffi_i_raise("MemoryError",
+                         "out of memory for the %d arguments of a legacy call",
+                         (int)n);
   return memory;
 }
 
@@ -289,7 +278,7 @@ TVMFFI_I_INLINE int tvmffi_i_legacy_apply(const tvmffi_i_legacy_self *s,
   if (err != -2) {
     TVMFFIObject *error = tvmffi_error_take();
     if (error) return tvmffi_error_raise(error);
-    (void)TVMFFI_RAISE("RuntimeError", "a legacy function returned %d", err);
+    (void)tvmffi_i_raise("RuntimeError", "a legacy function returned %d", err);
     err = -1;
   }
   return err;
@@ -320,27 +309,30 @@ TVMFFI_I_UNUSED static void tvmffi_i_legacy_end(void *self) {
   TVMFFI_I_SCOPE_FREE(self);
 }
 
-/* Makes a function object of a function of the old convention; *out is owned
-   by the caller, or by the innermost scope. The resource is taken: the deleter
-   (NULL for none) is called with it when the function ends, or at once if it
-   cannot be made. A failure of the function is the error that stands in the
-   thread's slot, or else a RuntimeError: where it reports a text by
-   TVMAPISetLastError, let that be tvmffi_legacy_set_error. */
+/* Creates a function object that calls the legacy function `func` with
+   `resource`. The scope, or else the caller, owns *out. `deleter` (may be NULL)
+   is called with `resource` when the function object is destroyed, or
+   immediately on failure. If `func` fails, the function object returns the
+   thread's pending error, or a RuntimeError if none is pending. Compiled code
+   that calls TVMAPISetLastError must be linked to tvmffi_legacy_set_error
+   instead. */
 #define tvmffi_legacy_wrap(func, resource, deleter, out) \
-  (TVMFFI_I_HERE tvmffi_i_legacy_wrap(func, resource, deleter, out))
+  tvmffi_i_legacy_wrap(TVMFFI_I_OWNER, func, resource, deleter, out)
 
-TVMFFI_I_INLINE int tvmffi_i_legacy_wrap(tvmffi_legacy_func func,
+TVMFFI_I_INLINE int tvmffi_i_legacy_wrap(tvmffi_i_owner to,
+                                         tvmffi_legacy_func func,
                                          void *resource,
                                          void (*deleter)(void *),
                                          TVMFFIObject **out) {
   tvmffi_i_legacy_self *s =
       func ? (tvmffi_i_legacy_self *)TVMFFI_I_SCOPE_MALLOC(sizeof(*s)) : NULL;
   TVMFFIObjectHandle handle = NULL;
+  *out = NULL;
   if (!s) {
     if (deleter) deleter(resource);
-    return func ? TVMFFI_RAISE("MemoryError",
-                               "out of memory for a legacy function")
-                : TVMFFI_RAISE("ValueError", "a legacy function is NULL");
+    return func ? tvmffi_i_raise("MemoryError",
+                                 "out of memory for a legacy function")
+                : tvmffi_i_raise("ValueError", "a legacy function is NULL");
   }
   s->call = func;
   s->resource = resource;
@@ -350,21 +342,19 @@ TVMFFI_I_INLINE int tvmffi_i_legacy_wrap(tvmffi_legacy_func func,
     tvmffi_i_legacy_end(s);
     return -1;
   }
-  TVMFFI_TRY(tvmffi_i_keep((TVMFFIObject *)handle));
-  *out = (TVMFFIObject *)handle;
-  return 0;
+  return tvmffi_i_hand_out(to, handle, out);
 }
 
-/* What compiled code reports its failures by: puts a RuntimeError with the
-   text, which is copied, into the thread's slot. */
+/* Raises a RuntimeError with a copy of `message`. Replaces TVMAPISetLastError
+   for compiled legacy code. */
 TVMFFI_I_INLINE void tvmffi_legacy_set_error(const char *message) {
-  (void)TVMFFI_RAISE("RuntimeError", "%s", message ? message : "NULL");
+  (void)tvmffi_i_raise("RuntimeError", "%s", message ? message : "NULL");
 }
 
-/* A function object (borrowed), as a tvmffi_legacy_func whose resource it is.
-   Returns what the function does, its error being in the thread's slot.
-   Strings and bytes come back as objects, and so does all that has no code of
-   its own; who called owns them. */
+/* A tvmffi_legacy_func that calls the function object `function` (borrowed).
+   Returns 0 or the error's code, with the error pending in the thread. The
+   caller owns *result. Strings, bytes, and objects without a legacy type code
+   become TVMFFI_LEGACY_OBJECT. */
 TVMFFI_I_UNUSED static int tvmffi_legacy_call(tvmffi_legacy_value *args,
                                               int *codes, int n,
                                               tvmffi_legacy_value *result,
@@ -373,7 +363,7 @@ TVMFFI_I_UNUSED static int tvmffi_legacy_call(tvmffi_legacy_value *args,
   TVMFFIAny few[TVMFFI_I_LEGACY_FEW], *views = few, out = tvmffi_none();
   int i, err = 0;
   if (!result || !result_code)
-    return TVMFFI_RAISE("ValueError", "the result of a legacy call is NULL");
+    return tvmffi_i_raise("ValueError", "the result of a legacy call is NULL");
   result->v_int64 = 0;
   *result_code = TVMFFI_LEGACY_NULL;
   if (n > TVMFFI_I_LEGACY_FEW)
@@ -381,7 +371,7 @@ TVMFFI_I_UNUSED static int tvmffi_legacy_call(tvmffi_legacy_value *args,
   if (!views) return -1;
   for (i = 0; !err && i < n; ++i)
     err = tvmffi_any_from_legacy(args[i], codes[i], &views[i]);
-  if (!err) err = tvmffi_i_call_away(function, views, n, &out);
+  if (!err) err = TVMFFIFunctionCall(function, views, n, &out);
   if (views != few) TVMFFI_I_SCOPE_FREE(views);
   if (!err) err = tvmffi_i_result_to_legacy(&out, result, result_code);
   if (err) tvmffi_any_release(&out);

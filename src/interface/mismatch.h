@@ -10,12 +10,15 @@
 #include "value.h"
 #include "error.h"
 #include "word.h"
+#include "knot.h"
 #include "compound.h"
 #include "map_layout.h"
 
-/* Writes a number in decimal into `buffer` (TVMFFI_I_DECIMAL bytes); gives its
-   text. */
+/* Buffer size for an int64_t in decimal, with sign and NUL. */
 enum { TVMFFI_I_DECIMAL = 21 };
+
+/* Writes x in decimal at the end of `buffer`. Returns the address of the first
+   character. */
 TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int64_t x) {
   char *p = buffer + TVMFFI_I_DECIMAL - 1;
   uint64_t left = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
@@ -28,8 +31,8 @@ TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int64_t x) {
   return p;
 }
 
-/* The parts of a message. Those beyond the room are left out: sixteen types of
-   fifteen parts find it in 288. */
+/* The strings that are joined to an error message. Strings beyond the maximum
+   are dropped. The default, 288, is enough for 16 types of 15 strings. */
 typedef struct {
   const char *part[TVMFFI_MESSAGE_SIZE * 9 / 32];
   int32_t size, numbers;
@@ -47,11 +50,21 @@ TVMFFI_I_COLD void tvmffi_i_say_number(tvmffi_i_parts *p, int64_t x) {
 }
 
 TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
+  const TVMFFIErrorCell *cell;
+  TVMFFIByteArray trace;
+  TVMFFIObject *error;
   TVMFFIErrorSetRaisedFromCStrParts(kind, p->part, p->size);
+  error = tvmffi_error_take();
+  if (!error) return -1;
+  cell = TVMFFIErrorGetCellPtr(error);
+  trace = tvmffi_i_outer_trace(cell->backtrace);
+  if (trace.size == cell->backtrace.size) return tvmffi_error_raise(error);
+  (void)tvmffi_i_raise_error(&cell->kind, &cell->message, &trace, NULL, NULL);
+  tvmffi_release(error);
   return -1;
 }
 
-/* Says "Map<str, int>". Recurses as deep as the type was written. */
+/* Appends a type such as "Map<str, int>" to the message. */
 TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
                                      const tvmffi_i_name *type) {
   const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
@@ -66,32 +79,40 @@ TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
   tvmffi_i_say(p, ">");
 }
 
-/* Says "name(0: int, 1: str) -> int". */
+/* Returns 1 for a method of a module, else 0. Callers do not pass the first
+   parameter, the module, so messages and schemas omit the module. */
+TVMFFI_I_COLD int32_t tvmffi_i_is_bound(const tvmffi_func *f) {
+  return f->num_args > 0 && !f->types[1]->name;
+}
+
+/* Appends a signature such as "name(0: int, 1: str) -> int". */
 TVMFFI_I_COLD void tvmffi_i_say_signature(tvmffi_i_parts *p,
                                           const tvmffi_func *f) {
   static const char *const at[16] = {
       "(0: ",   ", 1: ",  ", 2: ",  ", 3: ", ", 4: ",  ", 5: ",
       ", 6: ",  ", 7: ",  ", 8: ",  ", 9: ", ", 10: ", ", 11: ",
       ", 12: ", ", 13: ", ", 14: ", ", 15: "};
+  const int32_t num_bound = tvmffi_i_is_bound(f);
   int32_t i;
   tvmffi_i_say(p, TVMFFI_I_LOAD(&f->name));
-  if (!f->num_args) tvmffi_i_say(p, "(");
-  for (i = 0; i < f->num_args; ++i) {
-    tvmffi_i_say(p, at[i]);
+  if (f->num_args == num_bound) tvmffi_i_say(p, "(");
+  for (i = num_bound; i < f->num_args; ++i) {
+    tvmffi_i_say(p, at[i - num_bound]);
     tvmffi_i_say_type(p, f->types[i + 1]);
   }
   tvmffi_i_say(p, ") -> ");
   tvmffi_i_say_type(p, f->types[0]);
 }
 
-/* Raises for a wrong count of arguments, or a result that is not empty. */
-TVMFFI_I_COLD int tvmffi_i_bad_call(const tvmffi_func *f, int32_t count,
-                                    const TVMFFIAny *result) {
+/* Raises a TypeError for a wrong `count`, or, if `count` is right, for a
+   *result that is not None before the call. `least` is the smallest count
+   allowed, or -1 if no parameter has a default. */
+TVMFFI_I_COLD int tvmffi_i_bad_count(const tvmffi_func *f, int32_t least,
+                                     int32_t count, const TVMFFIAny *result) {
   tvmffi_i_parts p;
   p.size = p.numbers = 0;
   tvmffi_i_say(&p, count == f->num_args
-                       ? "The result must be empty, as it would be lost, when "
-                         "calling: `"
+                       ? "The result is not None at entry when calling: `"
                        : "Mismatched number of arguments when calling: `");
   tvmffi_i_say_signature(&p, f);
   tvmffi_i_say(&p, "`. Expected ");
@@ -99,18 +120,29 @@ TVMFFI_I_COLD int tvmffi_i_bad_call(const tvmffi_func *f, int32_t count,
     tvmffi_i_say(&p, "None but got type index ");
     tvmffi_i_say_number(&p, result->type_index);
   } else {
-    tvmffi_i_say_number(&p, f->num_args);
+    if (least >= 0) {
+      tvmffi_i_say_number(&p, least - tvmffi_i_is_bound(f));
+      tvmffi_i_say(&p, " to ");
+    }
+    tvmffi_i_say_number(&p, f->num_args - tvmffi_i_is_bound(f));
     tvmffi_i_say(&p, " but got ");
-    tvmffi_i_say_number(&p, count);
+    tvmffi_i_say_number(&p, count - tvmffi_i_is_bound(f));
     tvmffi_i_say(&p, " arguments");
   }
   return tvmffi_i_raise_said("TypeError", &p);
 }
 
-#if !TVMFFI_NO_TYPES || !defined(TVMFFI_IMPLEMENTATION)
+#define tvmffi_i_bad_call(f, count, result) \
+  tvmffi_i_bad_count(f, -1, count, result)
+
+#if !TVMFFI_I_OWN_TYPES
 TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index);
   return info ? info->type_key.data : "an unregistered type";
+}
+
+TVMFFI_I_COLD int tvmffi_i_derives(int32_t index, int32_t target) {
+  return tvmffi_is_instance(index, target);
 }
 #endif
 
@@ -118,7 +150,8 @@ TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
                                     const tvmffi_i_name *type,
                                     const TVMFFIAny *any, int why);
 
-/* Says which item of a sequence is answered by `why`; 0 if none is. */
+/* Appends the index and type of the first item that fails to convert with the
+   code `why`. Returns 1, or 0 if there is no such item. */
 TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
                                     const tvmffi_i_compound *of,
                                     const TVMFFIAny *any, int why) {
@@ -141,7 +174,8 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
   return 0;
 }
 
-/* The same of a map, whose pair is found by walking over it. */
+/* Appends the type of the first key or value that fails to convert with the
+   code `why`. Returns 1, or 0 if there is none. */
 TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
                                     const tvmffi_i_compound *of,
                                     const TVMFFIAny *any, int why) {
@@ -165,9 +199,9 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
   return 0;
 }
 
-/* Says what a value is that a type's getter answered with `why`: the number
-   that is out of range, else its type key; or where in it that is. Recurses as
-   deep as the type was written. */
+/* Describes *any, whose conversion to `type` failed with the code `why`.
+   Appends the integer out of range, the first wrong item of a container, or
+   else the type key. */
 TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
                                     const tvmffi_i_name *type,
                                     const TVMFFIAny *any, int why) {
@@ -189,13 +223,15 @@ TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
     tvmffi_i_say(p, tvmffi_i_type_key(got));
 }
 
-/* Says the integer type of a code from TVMFFI_I_RANGE on. */
+/* Appends the name of an integer type, such as "uint8". `code`, at least
+   TVMFFI_I_RANGE, encodes the type. */
 TVMFFI_I_COLD void tvmffi_i_say_width(tvmffi_i_parts *p, int code) {
   tvmffi_i_say(p, code & TVMFFI_I_UNSIGNED ? "uint" : "int");
   tvmffi_i_say_number(p, code % TVMFFI_I_UNSIGNED * 8);
 }
 
-/* Raises for argument `i`, which a getter answered with `code`. */
+/* Raises an OverflowError or TypeError for argument `i`, whose conversion
+   returned `code`. A negative `code` means that an error is raised already. */
 TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
                                    const TVMFFIAny *args, int code) {
   const int range = code >= TVMFFI_I_RANGE;
@@ -204,7 +240,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
   if (code < 0) return code;
   tvmffi_i_say(&p, range ? "Value out of range in argument #"
                          : "Mismatched type on argument #");
-  tvmffi_i_say_number(&p, i);
+  tvmffi_i_say_number(&p, i - tvmffi_i_is_bound(f));
   tvmffi_i_say(&p, " when calling: `");
   tvmffi_i_say_signature(&p, f);
   tvmffi_i_say(&p, "`. Expected `");
@@ -218,7 +254,8 @@ TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
   return tvmffi_i_raise_said(range ? "OverflowError" : "TypeError", &p);
 }
 
-/* Raises for a value with an integer that does not fit where it is to go. */
+/* Raises an OverflowError for *any, which is or contains an integer out of the
+   range of `type`. */
 TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_name *type,
                                      const TVMFFIAny *any, int code) {
   tvmffi_i_parts p;
@@ -230,8 +267,9 @@ TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_name *type,
   return tvmffi_i_raise_said("OverflowError", &p);
 }
 
-/* Both, with all arguments of the call where they are, so that a call that goes
-   well moves none. */
+/* Raises the error for a bad argument, argument count or result. The first four
+   parameters have a packed function's order, so a packed function moves no
+   registers for the call. */
 TVMFFI_I_COLD int tvmffi_i_refuse(const tvmffi_func *f, const TVMFFIAny *args,
                                   int32_t count, const TVMFFIAny *result,
                                   int32_t bad, int code) {
@@ -239,24 +277,50 @@ TVMFFI_I_COLD int tvmffi_i_refuse(const tvmffi_func *f, const TVMFFIAny *args,
               : tvmffi_i_bad_call(f, count, result);
 }
 
-/* Gives the code of a body that failed. Callers look into the slot then, and
-   Python's package crashes if it finds no error there. */
+/* Called if the argument count is wrong or *result is not None. If only
+   defaults are missing, calls the function again with them. Otherwise raises a
+   TypeError. */
+TVMFFI_I_COLD int tvmffi_i_complete(const tvmffi_func *f, const TVMFFIAny *args,
+                                    int32_t count, TVMFFIAny *result,
+                                    void *handle, int32_t least,
+                                    tvmffi_i_defaults *defaults) {
+  TVMFFIAny all[TVMFFI_I_MAX_PARAMS];
+  int32_t i;
+  if (count < least || count >= f->num_args)
+    return tvmffi_i_bad_count(f, least, count, result);
+  TVMFFI_TRY(defaults(all));
+  for (i = 0; i < count; ++i) all[i] = args[i];
+  return f->call(handle, all, f->num_args, result);
+}
+
+/* Called if a function body returned an error's code, or 0 without a result.
+   Raises a TypeError for 0. Raises a RuntimeError if no error is pending,
+   because Python's package would crash. Returns the error's code. */
 TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
   TVMFFIObject *error;
-  if (code == -2) return code; /* the environment holds it */
+  if (!code)
+    return tvmffi_i_raise("TypeError",
+                          "%s returned no result: end it with "
+                          "TVMFFI_RETURN(value), or make the result optional",
+                          f->name);
+  if (code == -2) return code; /* the environment owns the error */
   error = tvmffi_error_take();
   if (!error)
-    return TVMFFI_RAISE("RuntimeError", "%s returned %d, but raised no error",
-                        f->name, code);
+    return tvmffi_i_raise("RuntimeError", "%s returned %d, but raised no error",
+                          f->name, code);
   (void)tvmffi_error_raise(error);
   return code;
 }
-TVMFFI_I_INLINE int tvmffi_i_checked(const tvmffi_func *f, int code) {
-  return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_failed(f, code) : 0;
-}
-#define TVMFFI_I_CHECKED(f, code) tvmffi_i_checked(f, code)
 
-/* Writes {"type_schema": ...} of a function, JSON within JSON as upstream has
-   it, into TVMFFI_I_METADATA bytes: 4096 suffice for 17 types of 230. What
-   finds no room is counted all the same. */
-enum { TVMFFI_I_METADATA = 4 * TVMFFI_MESSAGE_SIZE };
+/* Checks the code that a function body returned, and returns 0 or an error's
+   code. If `has_result` is 1, the result type excludes None, so a result of
+   None means that TVMFFI_RETURN is missing. */
+TVMFFI_I_INLINE int tvmffi_i_checked(const tvmffi_func *f, int has_result,
+                                     const TVMFFIAny *result, int code) {
+  return TVMFFI_I_UNLIKELY(code || (has_result &&
+                                    result->type_index == kTVMFFINone))
+             ? tvmffi_i_failed(f, code)
+             : 0;
+}
+#define TVMFFI_I_CHECKED(f, has_result, result, code) \
+  tvmffi_i_checked(f, has_result, result, code)

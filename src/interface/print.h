@@ -1,5 +1,4 @@
 /* ======== Printing: values as text ===================== >>interface/print */
-/* The text that is being printed, owned. */
 
 #pragma once
 
@@ -8,6 +7,7 @@
 #include "../head/abi.h"
 #include "value.h"
 #include "error.h"
+#include "scope.h"
 #include "global_cache.h"
 #include "call.h"
 
@@ -18,8 +18,8 @@ TVMFFI_I_UNUSED static TVMFFI_I_THREAD TVMFFIAny tvmffi_i_printing;
   (*TVMFFI_I_OF_THREAD(TVMFFIAny, TVMFFI_I_KEY_PRINTING))
 #endif
 
-/* Prints a value as Python's repr shows it, and ends the line. `file` is a FILE
- * (the caller includes <stdio.h>). Returns 0, or -1 with the error raised. */
+/* Prints a value as Python's repr shows it, followed by a newline. `file` is a
+   FILE * (include <stdio.h>). Returns 0, or -1 with the error raised. */
 #define tvmffi_print(file, value)      \
   tvmffi_i_printed(                    \
       tvmffi_i_repr(TVMFFI_ANY(value)) \
@@ -28,32 +28,26 @@ TVMFFI_I_UNUSED static TVMFFI_I_THREAD TVMFFIAny tvmffi_i_printing;
 
 TVMFFI_I_INLINE int tvmffi_i_repr(TVMFFIAny any) {
   TVMFFIAny text = tvmffi_none();
-  TVMFFI_TRY(tvmffi_i_ask(TVMFFI_I_REPR, &any, 1, &text));
+  TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_REPR, &any, 1, &text));
   tvmffi_any_release(&tvmffi_i_printing);
   tvmffi_i_printing = text;
   return 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_printed(int count) {
-  if (count == INT32_MIN) return -1; /* there was nothing to print */
+  if (count == INT32_MIN) return -1; /* repr failed */
   tvmffi_any_release(&tvmffi_i_printing);
-  return count < 0 ? TVMFFI_RAISE("OSError", "cannot write") : 0;
+  return count < 0 ? tvmffi_i_raise("OSError", "cannot write") : 0;
 }
 
 /* -------- Memory -------- */
 
-/* Gives back the memory that threads keep of dead objects for their next ones:
-   that of the calling thread at once, that of each other one when it next asks
-   for memory or has more to keep than it may. Returns 0, also on a runtime that
-   keeps none; -1 with the error raised. Safe to call from any thread. */
+/* Frees the memory that threads cache for new objects. The calling thread's
+   cache is freed immediately, another thread's cache when that thread next
+   allocates or overfills the cache. Returns 0, also on a runtime without a
+   cache, or -1 with the error raised. Thread-safe. */
 TVMFFI_I_INLINE int tvmffi_memory_trim(void) {
-  TVMFFIByteArray name = tvmffi_view("tvmffi.MemoryTrim");
   TVMFFIAny result = tvmffi_none();
-  TVMFFIObjectHandle trim = NULL;
-  int code;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &trim));
-  if (!trim) return 0;
-  code = TVMFFIFunctionCall(trim, NULL, 0, &result);
-  tvmffi_release(trim);
-  return code;
+  int code = tvmffi_i_call_if_defined("tvmffi.MemoryTrim", NULL, 0, &result);
+  return code == 1 ? 0 : code;
 }

@@ -2,12 +2,20 @@
 
 #pragma once
 
+#include "../head/config.h"
 #include "../head/compiler.h"
 #include "../head/abi.h"
+#include "value.h"
 #include "error.h"
+#include "scope.h"
 #include "word.h"
 #include "compound.h"
 #include "mismatch.h"
+
+/* Size of the buffer for a function's metadata, {"type_schema": "..."}. As in
+   upstream, the schema is JSON inside a JSON string. Text beyond the size is
+   counted, not written. */
+enum { TVMFFI_I_METADATA = 4 * TVMFFI_MESSAGE_SIZE };
 
 TVMFFI_I_COLD size_t tvmffi_i_append(char *to, size_t n, const char *text) {
   for (; *text; ++text, ++n)
@@ -15,7 +23,8 @@ TVMFFI_I_COLD size_t tvmffi_i_append(char *to, size_t n, const char *text) {
   return n;
 }
 
-/* Appends {"type":...} with its quotes escaped. */
+/* Appends the schema of a type, {"type":...}, with escaped quotes, because the
+   schema is part of a JSON string. */
 TVMFFI_I_COLD size_t tvmffi_i_append_schema(char *to, size_t n,
                                             const char *schema) {
   char one[2] = {0, 0};
@@ -32,7 +41,6 @@ TVMFFI_I_COLD size_t tvmffi_i_append_schema(char *to, size_t n,
   return n;
 }
 
-/* The same of any type. Recurses as deep as the type was written. */
 TVMFFI_I_COLD size_t tvmffi_i_append_type(char *to, size_t n,
                                           const tvmffi_i_name *type) {
   const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
@@ -48,39 +56,130 @@ TVMFFI_I_COLD size_t tvmffi_i_append_type(char *to, size_t n,
   return tvmffi_i_append(to, n, "]}");
 }
 
-/* Gives {NULL, 0} if the buffer has no room for it. */
+#if TVMFFI_NO_METADATA
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
                                                 char *buffer) {
-  TVMFFIByteArray r = {NULL, 0};
+  (void)f, (void)buffer;
+  return tvmffi_byte_array("");
+}
+#define tvmffi_i_named_metadata(f, buffer) tvmffi_i_metadata(f, buffer)
+#else
+/* Appends a value as JSON, formatted by the runtime. Returns the new size, or 0
+   if the value has no JSON form or the runtime has no JSON writer. */
+TVMFFI_I_COLD size_t tvmffi_i_append_json(char *to, size_t n, TVMFFIAny value) {
+  TVMFFIAny args[2], text = TVMFFI_I_ZERO;
+  TVMFFIByteArray json;
+  int code, null = value.type_index == kTVMFFIOpaquePtr && !value.v_ptr;
+  args[0] = null ? text : value;
+  args[1] = text; /* no indentation */
+  code = tvmffi_i_call_if_defined("ffi.json.Stringify", args, 2, &text);
+  if (code && code != 1) tvmffi_error_clear();
+  json = tvmffi_any_str(&text);
+  n = json.data ? tvmffi_i_append(to, n, json.data) : 0;
+  tvmffi_any_release(&text);
+  return n;
+}
+
+/* Appends the parameters' defaults as a JSON array. Appends nothing if a
+   default has no JSON form. */
+TVMFFI_I_COLD size_t tvmffi_i_append_defaults(char *to, size_t n,
+                                              const tvmffi_func *f) {
+  TVMFFIAny args[TVMFFI_I_MAX_PARAMS];
+  size_t end = n;
+  int32_t i;
+  if (!f->defaults) return n;
+  if (f->defaults(args)) {
+    tvmffi_error_clear();
+    return n;
+  }
+  end = tvmffi_i_append(to, end, ",\"arg_defaults\":[");
+  for (i = f->least; i < f->num_args; ++i) {
+    if (i > f->least) end = tvmffi_i_append(to, end, ",");
+    end = tvmffi_i_append_json(to, end, args[i]);
+    if (!end) return n;
+  }
+  return tvmffi_i_append(to, end, "]");
+}
+
+/* Appends "arg_names" and "arg_defaults", arguments of make_kwargs_wrapper in
+   upstream's utils/kwargs_wrapper.py. Appends nothing if the buffer is too
+   small. */
+TVMFFI_I_COLD size_t tvmffi_i_append_params(char *to, size_t n,
+                                            const tvmffi_func *f) {
+  const int32_t num_bound = tvmffi_i_is_bound(f);
+  const char *name = f->params;
+  size_t end = n;
+  int32_t i;
+  if (!name) return n;
+  end = tvmffi_i_append(to, end, ",\"arg_names\":[");
+  for (i = 0; i < f->num_args; ++i) {
+    if (i >= num_bound) {
+      end = tvmffi_i_append(to, end, i > num_bound ? ",\"" : "\"");
+      end = tvmffi_i_append(to, end, name);
+      end = tvmffi_i_append(to, end, "\"");
+    }
+    while (*name++) {
+    }
+  }
+  end = tvmffi_i_append(to, end, "]");
+  end = tvmffi_i_append_defaults(to, end, f);
+  return end < TVMFFI_I_METADATA ? end : n;
+}
+
+/* Writes a function's metadata without the closing brace. Returns the size. */
+TVMFFI_I_COLD size_t tvmffi_i_append_signature(char *to, const tvmffi_func *f) {
+  const int32_t num_bound = tvmffi_i_is_bound(f);
   int32_t i;
   size_t n = tvmffi_i_append(
-      buffer, 0, "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\"");
+      to, 0, "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\"");
   if (f->num_args >= 0) {
-    n = tvmffi_i_append(buffer, n, ",\\\"named_args\\\":{\\\"return\\\":[");
-    n = tvmffi_i_append_type(buffer, n, f->types[0]);
-    n = tvmffi_i_append(buffer, n, "],\\\"params\\\":[");
-    for (i = 1; i <= f->num_args; ++i) {
-      if (i > 1) n = tvmffi_i_append(buffer, n, ",");
-      n = tvmffi_i_append_type(buffer, n, f->types[i]);
+    n = tvmffi_i_append(to, n, ",\\\"named_args\\\":{\\\"return\\\":[");
+    n = tvmffi_i_append_type(to, n, f->types[0]);
+    n = tvmffi_i_append(to, n, "],\\\"params\\\":[");
+    for (i = 1 + num_bound; i <= f->num_args; ++i) {
+      if (i > 1 + num_bound) n = tvmffi_i_append(to, n, ",");
+      n = tvmffi_i_append_type(to, n, f->types[i]);
     }
-    n = tvmffi_i_append(buffer, n, "]}");
+    n = tvmffi_i_append(to, n, "]}");
   }
-  n = tvmffi_i_append(buffer, n, "}\"}");
+  return tvmffi_i_append(to, n, "}\"");
+}
+
+/* Appends the closing brace. Returns {NULL, 0} if the buffer is too small. */
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_end_metadata(char *buffer, size_t n) {
+  TVMFFIByteArray r = {NULL, 0};
+  n = tvmffi_i_append(buffer, n, "}");
   if (n > TVMFFI_I_METADATA) return r;
   r.data = buffer;
   r.size = n;
   return r;
 }
 
+/* Writes a function's metadata with the parameters' names and defaults. Returns
+   {NULL, 0} if the buffer is too small. */
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_named_metadata(const tvmffi_func *f,
+                                                      char *buffer) {
+  size_t n = tvmffi_i_append_signature(buffer, f);
+  return tvmffi_i_end_metadata(buffer, tvmffi_i_append_params(buffer, n, f));
+}
+
+/* Writes a function's metadata without parameter names, as upstream's built-in
+   functions have it. */
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
+                                                char *buffer) {
+  return tvmffi_i_end_metadata(buffer, tvmffi_i_append_signature(buffer, f));
+}
+#endif
+
 TVMFFI_I_COLD int tvmffi_i_bad_metadata(const tvmffi_func *f) {
-  return TVMFFI_RAISE("ValueError", "The type schema of %s is too long",
-                      f->name);
+  return tvmffi_i_raise("ValueError", "The type schema of %s is too long",
+                        f->name);
 }
 
 TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
                                            TVMFFIAny *out) {
   char buffer[TVMFFI_I_METADATA];
-  TVMFFIByteArray text = tvmffi_i_metadata(f, buffer);
+  TVMFFIByteArray text = tvmffi_i_named_metadata(f, buffer);
   if (!text.data) return tvmffi_i_bad_metadata(f);
   return TVMFFIStringFromByteArray(&text, out);
 }

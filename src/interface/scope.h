@@ -1,14 +1,16 @@
 /* ======== Scopes ========================================== >>interface/scope
-   objects released at the end of a scope */
-/* C interface: a scope releases at its end, newest first, what was handed out
-   inside it: containers, function objects, tensors, objects of tvmffi_new,
-   results of calls into a TVMFFIObject ** or TVMFFIAny *. Outside any scope
-   these are the caller's. An error that is taken is always the caller's. Scopes
-   nest; the innermost one gets them. A scope is of one thread and of one file:
-   code of other files never sees it, and a function that is called by
-   tvmffi_call begins outside of all scopes, also where it stands in the same
-   file. So only plain C functions of the file share the scope of their caller.
-   A file that begins no scope has none of this in its machine code. */
+   objects released at the end of a block */
+/* A scope is a block of source text that owns the objects that the block
+   receives: containers, functions, tensors, objects of tvmffi_new, and results
+   of calls into a TVMFFIObject ** or TVMFFIAny *. The end of the block releases
+   them, newest first. Scopes nest, and the innermost scope owns new objects.
+   Outside all scopes, the calling code owns new objects. A called function is
+   outside the caller's scopes and owns the objects that it receives. Whoever
+   takes an error owns the error.
+
+   tvmffi_here, a local variable, points to the innermost scope. Each macro that
+   returns an object passes tvmffi_here to a function. A scope belongs to one
+   thread: open a scope in each parallel region of OpenMP. */
 
 #pragma once
 
@@ -17,29 +19,26 @@
 #include "../head/atomic.h"
 #include "../head/abi.h"
 #include "value.h"
-#include "error.h"
 #include "knot.h"
+#include "error.h"
 
-/* So many objects stand in the scope itself; for more it takes memory. */
+/* Number of objects stored in the scope itself. More objects need an
+   allocation. */
 #define TVMFFI_I_SCOPE_FIRST 12
 
-typedef struct tvmffi_scope {
-  struct tvmffi_scope *parent;
-  TVMFFIObject **items;     /* owned, in order; NULL for one that was taken */
-  uint32_t count, capacity; /* of items: `first`, or memory of their own */
-  uint32_t away;            /* calls in progress that were made inside it */
-  TVMFFIObject *first[TVMFFI_I_SCOPE_FIRST];
-} tvmffi_scope;
-
-/* The innermost open scope. */
-#if defined(TVMFFI_I_THREAD)
-TVMFFI_I_UNUSED static TVMFFI_I_THREAD tvmffi_scope *tvmffi_i_scope;
-#else
-#define tvmffi_i_scope (*TVMFFI_I_OF_THREAD(tvmffi_scope *, TVMFFI_I_KEY_SCOPE))
+struct tvmffi_scope {
+  tvmffi_scope *parent;     /* the enclosing scope, or NULL */
+  TVMFFIObject **items;     /* `first` or allocated; owned, NULL if removed */
+  uint32_t count, capacity; /* of `items`, which is oldest first */
+#if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
+  const char *thread; /* the thread's &tvmffi_i_this_thread */
 #endif
+  TVMFFIObject *first[TVMFFI_I_SCOPE_FIRST];
+};
 
-/* Memory of scopes is the file's own affair: TVMFFI_MALLOC if it has that, else
-   malloc. Without both a scope holds TVMFFI_I_SCOPE_FIRST objects. */
+/* Memory for a scope's objects beyond TVMFFI_I_SCOPE_FIRST. Comes from
+   TVMFFI_MALLOC if defined, else from the arena, else from malloc. Without
+   these, a freestanding file has no such memory. */
 #if defined(TVMFFI_MALLOC)
 #define TVMFFI_I_SCOPE_MALLOC(size) TVMFFI_MALLOC(size)
 #define TVMFFI_I_SCOPE_FREE(pointer) TVMFFI_FREE(pointer)
@@ -49,36 +48,63 @@ TVMFFI_I_UNUSED static TVMFFI_I_THREAD tvmffi_scope *tvmffi_i_scope;
 #elif TVMFFI_FREESTANDING || (defined(__STDC_HOSTED__) && !__STDC_HOSTED__)
 #define TVMFFI_I_SCOPE_MALLOC(size) ((void)(size), (void *)0)
 #define TVMFFI_I_SCOPE_FREE(pointer) ((void)(pointer))
+#elif TVMFFI_I_GNU
+/* Built-in functions need no <stdlib.h>, which would slow down compilation. */
+#define TVMFFI_I_SCOPE_MALLOC(size) __builtin_malloc(size)
+#define TVMFFI_I_SCOPE_FREE(pointer) __builtin_free(pointer)
 #else
 #include <stdlib.h>
 #define TVMFFI_I_SCOPE_MALLOC(size) malloc(size)
 #define TVMFFI_I_SCOPE_FREE(pointer) free(pointer)
 #endif
 
-/* Where in the file the C interface is being used, for the leak report. */
+/* Calls a global function of the runtime. Returns 0, the error's code, or 1 if
+   there is no function of this name. */
+TVMFFI_I_COLD int tvmffi_i_call_if_defined(const char *name, TVMFFIAny *args,
+                                           int32_t n, TVMFFIAny *result) {
+  TVMFFIByteArray text = tvmffi_byte_array(name);
+  TVMFFIObjectHandle function = NULL;
+  int code;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
+  if (!function) return 1;
+  code = TVMFFIFunctionCall(function, args, n, result);
+  tvmffi_release(function);
+  return code;
+}
+
+/* The owner of a new object: the scope `scope`, or the calling code if `scope`
+   is NULL. With TVMFFI_DEBUG the owner includes the source line, for the leak
+   report. */
 #if TVMFFI_DEBUG
-#define TVMFFI_I_QUOTE_(x) #x
-#define TVMFFI_I_QUOTE(x) TVMFFI_I_QUOTE_(x)
+typedef struct {
+  tvmffi_scope *scope;
+  const char *place;
+} tvmffi_i_owner;
+TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_make_owner(tvmffi_scope *scope,
+                                                   const char *place) {
+  tvmffi_i_owner owner;
+  owner.scope = scope;
+  owner.place = place;
+  return owner;
+}
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
-#define TVMFFI_I_HERE (void)(tvmffi_i_here = TVMFFI_I_PLACE),
+#define TVMFFI_I_OWNER tvmffi_i_make_owner(tvmffi_here, TVMFFI_I_PLACE)
+
 #if defined(TVMFFI_I_THREAD)
-static TVMFFI_I_THREAD const char *tvmffi_i_here;
-#else
-#define tvmffi_i_here (*TVMFFI_I_OF_THREAD(const char *, TVMFFI_I_KEY_HERE))
+/* The address of this variable identifies the thread. */
+TVMFFI_I_UNUSED static TVMFFI_I_THREAD char tvmffi_i_this_thread;
 #endif
 
-/* Tells the runtime, if it wants to know. */
+/* Records the source line that received or released an object, if the runtime
+   tracks leaks. */
 TVMFFI_I_COLD void tvmffi_i_note(const void *obj, int released,
                                  const char *place) {
-  TVMFFIByteArray name = tvmffi_view("tvmffi.DebugNote");
-  TVMFFIObjectHandle note = NULL;
   TVMFFIAny args[3], result = tvmffi_none();
-  if (!place || TVMFFIFunctionGetGlobal(&name, &note) || !note) return;
+  if (!place) return;
   args[0] = tvmffi_ptr(obj);
   args[1] = tvmffi_bool(released);
   args[2] = tvmffi_str(place);
-  (void)TVMFFIFunctionCall(note, args, 3, &result);
-  tvmffi_release(note);
+  (void)tvmffi_i_call_if_defined("tvmffi.DebugNote", args, 3, &result);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_drop(TVMFFIObjectHandle obj, const char *place) {
@@ -96,22 +122,13 @@ TVMFFI_I_INLINE void tvmffi_i_any_drop(TVMFFIAny *any, const char *place) {
   tvmffi_any_release(any);
 }
 #else
-#define TVMFFI_I_HERE
+typedef tvmffi_scope *tvmffi_i_owner;
+#define TVMFFI_I_OWNER tvmffi_here
 #define tvmffi_i_drop(obj, place) tvmffi_release(obj)
 #endif
 
-/* The scope that gets what is handed out now, or NULL. */
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_here(void) {
-  return tvmffi_i_scope && !tvmffi_i_scope->away ? tvmffi_i_scope : NULL;
-}
-
-/* The scope around `scope`, or NULL if a call stands between them. */
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_around(const tvmffi_scope *scope) {
-  return scope->parent && !scope->parent->away ? scope->parent : NULL;
-}
-
 TVMFFI_I_COLD TVMFFIObject *tvmffi_i_scope_error(const char *message) {
-  (void)TVMFFI_RAISE("RuntimeError", "%s", message);
+  (void)tvmffi_i_raise("RuntimeError", "%s", message);
   return NULL;
 }
 
@@ -121,9 +138,9 @@ TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
   if (scope->capacity < UINT32_MAX / 2 / sizeof(*items))
     items = (TVMFFIObject **)TVMFFI_I_SCOPE_MALLOC(capacity * sizeof(*items));
   if (!items)
-    return TVMFFI_RAISE("MemoryError",
-                        "out of memory for the %u objects of a scope",
-                        (unsigned)capacity);
+    return tvmffi_i_raise("MemoryError",
+                          "out of memory for the %u objects of a scope",
+                          (unsigned)capacity);
   for (i = 0; i < scope->count; ++i) items[i] = scope->items[i];
   if (scope->items != scope->first) TVMFFI_I_SCOPE_FREE((void *)scope->items);
   scope->items = items;
@@ -132,13 +149,20 @@ TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
 }
 
 TVMFFI_I_INLINE int tvmffi_i_scope_add(tvmffi_scope *scope, TVMFFIObject *obj) {
+#if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
+  if (scope->thread != &tvmffi_i_this_thread)
+    return tvmffi_i_raise("RuntimeError",
+                          "this scope belongs to another thread: open a scope "
+                          "in the parallel region");
+#endif
   if (TVMFFI_I_UNLIKELY(scope->count == scope->capacity))
     TVMFFI_TRY(tvmffi_i_scope_grow(scope));
   scope->items[scope->count++] = obj;
   return 0;
 }
 
-/* Takes the newest reference to `obj` out of `scope`; 0 if it has none. */
+/* Removes the newest reference to `obj` from `scope`. Returns 1, or 0 if the
+   scope does not own `obj`. */
 TVMFFI_I_INLINE int tvmffi_i_scope_remove(tvmffi_scope *scope,
                                           const TVMFFIObject *obj) {
   uint32_t i = scope->count;
@@ -149,122 +173,150 @@ TVMFFI_I_INLINE int tvmffi_i_scope_remove(tvmffi_scope *scope,
   return 1;
 }
 
-/* Gives a reference that is handed out (taken; NULL is ignored) to the
-   innermost scope, if there is one. Without memory for that it is released,
-   and -1 is returned with a MemoryError. */
-TVMFFI_I_INLINE int tvmffi_i_keep(TVMFFIObject *obj) {
-  tvmffi_scope *scope = tvmffi_i_scope_here();
+/* Passes a reference to `obj` to the new owner `to`. On failure releases the
+   reference and returns -1 with an error. Ignores NULL. */
+TVMFFI_I_INLINE int tvmffi_i_hand(tvmffi_i_owner to, TVMFFIObject *obj) {
 #if TVMFFI_DEBUG
-  if (obj) tvmffi_i_note(obj, 0, tvmffi_i_here);
+  tvmffi_scope *scope = to.scope;
+  if (obj) tvmffi_i_note(obj, 0, to.place);
+#else
+  tvmffi_scope *scope = to;
 #endif
   if (!scope || !obj || !tvmffi_i_scope_add(scope, obj)) return 0;
   tvmffi_release(obj);
   return -1;
 }
 
-/* The same for what an owned Any holds; a refused one becomes None. */
-TVMFFI_I_INLINE int tvmffi_i_keep_any(TVMFFIAny *any) {
+/* Passes an object to the new owner `to` and stores the object in *out. On
+   failure stores NULL. */
+TVMFFI_I_INLINE int tvmffi_i_hand_out(tvmffi_i_owner to, TVMFFIObjectHandle obj,
+                                      TVMFFIObject **out) {
+  int code = tvmffi_i_hand(to, (TVMFFIObject *)obj);
+  *out = code ? NULL : (TVMFFIObject *)obj;
+  return code;
+}
+
+/* Passes the object of an owned Any to the new owner `to`. On failure sets *any
+   to None. */
+TVMFFI_I_INLINE int tvmffi_i_hand_any(tvmffi_i_owner to, TVMFFIAny *any) {
   if (any->type_index < kTVMFFIStaticObjectBegin) return 0;
-  if (!tvmffi_i_keep(any->v_obj)) return 0;
+  if (!tvmffi_i_hand(to, any->v_obj)) return 0;
   *any = tvmffi_none();
   return -1;
 }
 
-/* Opens a scope. `scope` need not be initialised, and must exist until the
-   scope is ended: who leaves the function has to end it. It cannot fail. */
-TVMFFI_I_INLINE void tvmffi_scope_begin(tvmffi_scope *scope) {
-  scope->parent = tvmffi_i_scope;
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_open(tvmffi_scope *scope,
+                                                  tvmffi_scope *parent) {
+  scope->parent = parent;
   scope->items = scope->first;
-  scope->count = scope->away = 0;
+  scope->count = 0;
   scope->capacity = TVMFFI_I_SCOPE_FIRST;
-  tvmffi_i_scope = scope;
+#if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
+  scope->thread = &tvmffi_i_this_thread;
+#endif
+  return scope;
 }
 
-/* Releases what the innermost scope has, and closes it. A destructor may use
-   the scope meanwhile: what it attaches is released, too. */
-TVMFFI_I_INLINE void tvmffi_i_scope_close(void) {
-  tvmffi_scope *scope = tvmffi_i_scope;
+/* Releases a scope's objects, newest first, and frees the scope's memory.
+   Leaves an empty scope, which can receive objects and be closed again. */
+TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
   while (scope->count) {
     TVMFFIObject *item = scope->items[--scope->count];
     tvmffi_i_drop(item, "the end of its scope");
   }
   if (scope->items != scope->first) TVMFFI_I_SCOPE_FREE((void *)scope->items);
-  tvmffi_i_scope = scope->parent;
+  scope->items = scope->first;
+  scope->capacity = TVMFFI_I_SCOPE_FIRST;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_scope_is_open(const tvmffi_scope *scope) {
-  const tvmffi_scope *open = tvmffi_i_scope_here();
-  while (open && open != scope) open = tvmffi_i_scope_around(open);
-  return open != NULL;
+/* Removes one reference to `obj` from the innermost scope that owns `obj`,
+   searching outwards from `scope`. Returns 1, or 0 if no scope owns `obj`. */
+TVMFFI_I_INLINE int tvmffi_i_scope_take(tvmffi_scope *scope,
+                                        const TVMFFIObject *obj) {
+  while (scope && !tvmffi_i_scope_remove(scope, obj)) scope = scope->parent;
+  return scope != NULL;
 }
 
-/* Ends a scope, and before it those that were begun inside it and not ended.
-   A RuntimeError if it is not open, or was begun by another thread, by another
-   file or before the call that is in progress. The error of the thread, if
-   any, stays. */
-TVMFFI_I_INLINE int tvmffi_scope_end(tvmffi_scope *scope) {
-  if (!tvmffi_i_scope_is_open(scope)) {
-    (void)tvmffi_i_scope_error("tvmffi_scope_end: the scope is not open here");
-    return -1;
-  }
-  while (tvmffi_i_scope != scope) tvmffi_i_scope_close();
-  tvmffi_i_scope_close();
-  return 0;
+/* Implements TVMFFI_RETURN. If `code` is 0, removes the result's object from
+   the scope that owns the object, because the caller becomes the owner. */
+TVMFFI_I_INLINE int tvmffi_i_scope_return(tvmffi_scope *scope,
+                                          const TVMFFIAny *result, int code) {
+  if (scope && !code && result->type_index >= kTVMFFIStaticObjectBegin)
+    (void)tvmffi_i_scope_take(scope, result->v_obj);
+#if !TVMFFI_I_CLEANUP
+  tvmffi_i_scope_leave(scope);
+#endif
+  return code;
 }
 
-/* Gives a reference of the caller's (taken in any case) to the innermost scope
-   and returns the object, then borrowed; NULL with a RuntimeError where no
-   scope is open, or a MemoryError. NULL gives NULL and no other error, so that
-   it may be put around what can fail. */
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_scope_attach(TVMFFIObjectHandle obj) {
+#if !TVMFFI_I_CLEANUP
+TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
+  for (; scope; scope = scope->parent) tvmffi_i_scope_close(scope);
+}
+#endif
+
+/* Makes the innermost enclosing scope the owner of a reference. On failure
+   releases the reference. Returns the object, now borrowed. Returns NULL with a
+   RuntimeError outside all scopes, or with a MemoryError. If `obj` is NULL,
+   returns NULL and raises nothing, so `obj` may be a call that fails. */
+#define tvmffi_scope_attach(obj) \
+  tvmffi_i_scope_attach(tvmffi_here, TVMFFI_I_OWNER, obj)
+
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_scope *scope,
+                                                    tvmffi_i_owner to,
+                                                    TVMFFIObjectHandle obj) {
   if (!obj) return NULL;
-  if (!tvmffi_i_scope_here()) {
+  if (!scope) {
     tvmffi_release(obj);
-    return tvmffi_i_scope_error("tvmffi_scope_attach: no scope is open here");
+    return tvmffi_i_scope_error("tvmffi_scope_attach: there is no scope here");
   }
-  return tvmffi_i_keep((TVMFFIObject *)obj) ? NULL : (TVMFFIObject *)obj;
+  return tvmffi_i_hand(to, (TVMFFIObject *)obj) ? NULL : (TVMFFIObject *)obj;
 }
 
-/* Takes an object out of the scope that has it, the innermost one if several
-   have: from then on it is the caller's, so it can be returned:
-       TVMFFI_RETURN(tvmffi_scope_detach(list));
-   NULL with a RuntimeError if no open scope has it. NULL gives NULL. */
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_scope_detach(TVMFFIObjectHandle obj) {
-  tvmffi_scope *scope = obj ? tvmffi_i_scope_here() : NULL;
-  for (; scope; scope = tvmffi_i_scope_around(scope))
-    if (tvmffi_i_scope_remove(scope, (TVMFFIObject *)obj))
-      return (TVMFFIObject *)obj;
-  if (!obj) return NULL;
+/* Takes one reference to an object out of the innermost enclosing scope that
+   owns the object. Returns the object, now owned by the calling code. A plain
+   function can return the object; TVMFFI_RETURN needs no tvmffi_scope_detach.
+   Returns NULL with a RuntimeError if no enclosing scope owns the object. If
+   `obj` is NULL, returns NULL. */
+#define tvmffi_scope_detach(obj) tvmffi_i_scope_detach(tvmffi_here, obj)
+
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_detach(tvmffi_scope *scope,
+                                                    TVMFFIObjectHandle obj) {
+  if (!obj || tvmffi_i_scope_take(scope, (TVMFFIObject *)obj))
+    return (TVMFFIObject *)obj;
   return tvmffi_i_scope_error(
-      "tvmffi_scope_detach: the object is in no open scope");
+      "tvmffi_scope_detach: no scope here owns the object");
 }
 
-/* Moves an object from the innermost scope to the one around it and returns
-   it, still borrowed. NULL with a RuntimeError if the innermost scope does not
-   have it or is the outermost one, or with a MemoryError; then it stays where
-   it is. NULL gives NULL. */
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_scope_to_parent(TVMFFIObjectHandle obj) {
-  tvmffi_scope *scope = tvmffi_i_scope_here(), *parent;
+/* Moves an object from the innermost scope to the scope that encloses it.
+   Returns the object, still borrowed. On failure returns NULL and moves
+   nothing: RuntimeError if the innermost scope does not own the object or is
+   the only scope, or MemoryError. If `obj` is NULL, returns NULL. */
+#define tvmffi_scope_to_parent(obj) tvmffi_i_scope_to_parent(tvmffi_here, obj)
+
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_to_parent(tvmffi_scope *scope,
+                                                       TVMFFIObjectHandle obj) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
   if (!o) return o;
-  parent = scope ? tvmffi_i_scope_around(scope) : NULL;
-  if (!parent)
+  if (!scope || !scope->parent)
     return tvmffi_i_scope_error(
-        "tvmffi_scope_to_parent: there is no parent scope");
+        "tvmffi_scope_to_parent: there is no scope around this one");
   if (!tvmffi_i_scope_remove(scope, o))
     return tvmffi_i_scope_error(
         "tvmffi_scope_to_parent: the object is not in the innermost scope");
-  if (!tvmffi_i_scope_add(parent, o)) return o;
-  scope->items[scope->count++] = o; /* where there was room a moment ago */
+  if (!tvmffi_i_scope_add(scope->parent, o)) return o;
+  scope->items[scope->count++] = o; /* the slot that was just freed */
   return NULL;
 }
 
-/* Tells how many references the open scopes of this thread and file hold to
-   objects of exactly the type; kTVMFFIAny: of all types. It works on every
-   runtime, and sees what scopes of this file have; tvmffi_live_count sees all
-   objects of a runtime built with TVMFFI_DEBUG. */
-TVMFFI_I_INLINE int64_t tvmffi_scope_count(int32_t type_index) {
-  const tvmffi_scope *scope = tvmffi_i_scope;
+/* Returns the number of references to objects of exactly this type that the
+   enclosing scopes own; kTVMFFIAny counts all types. Works on every runtime,
+   unlike tvmffi_live_count. */
+#define tvmffi_scope_count(type_index) \
+  tvmffi_i_scope_count(tvmffi_here, type_index)
+
+TVMFFI_I_INLINE int64_t tvmffi_i_scope_count(const tvmffi_scope *scope,
+                                             int32_t type_index) {
   int64_t n = 0;
   uint32_t i;
   for (; scope; scope = scope->parent)
@@ -274,80 +326,117 @@ TVMFFI_I_INLINE int64_t tvmffi_scope_count(int32_t type_index) {
   return n;
 }
 
-/* TVMFFI_SCOPE { ... } is a scope around a block. It ends however the block is
-   left: at its end, by return, TVMFFI_TRY, goto, break or continue (these two
-   leave the block, not a loop around it), in C++ also by an exception. A value
-   that is returned is computed before. This takes the cleanup attribute of GCC
-   and clang, or C++; with another compiler there is no TVMFFI_SCOPE, and every
-   way out of a function ends its scope by tvmffi_scope_end. */
+/* On purpose, a scope's tvmffi_here hides the enclosing scope's.
+   TVMFFI_I_HIDE_BEGIN turns off the compiler's warning. */
+#if TVMFFI_I_GNU && defined(__clang__)
+#define TVMFFI_I_HIDE_BEGIN        \
+  _Pragma("clang diagnostic push") \
+      _Pragma("clang diagnostic ignored \"-Wshadow-all\"")
+#define TVMFFI_I_HIDE_END _Pragma("clang diagnostic pop")
+#elif TVMFFI_I_GNU && __GNUC__ >= 7
+#define TVMFFI_I_HIDE_BEGIN                          \
+  _Pragma("GCC diagnostic push")                     \
+      _Pragma("GCC diagnostic ignored \"-Wshadow\"") \
+          _Pragma("GCC diagnostic ignored \"-Wshadow=local\"")
+#define TVMFFI_I_HIDE_END _Pragma("GCC diagnostic pop")
+#else
+#define TVMFFI_I_HIDE_BEGIN
+#define TVMFFI_I_HIDE_END
+#endif
+
 #if defined(__cplusplus)
 extern "C++" {
-namespace { /* each file has its own scopes, so its own functions of them */
-struct tvmffi_i_scope_block {
-  tvmffi_scope scope;
-  bool tvmffi_entered;
-  tvmffi_i_scope_block() : tvmffi_entered(true) { tvmffi_scope_begin(&scope); }
+namespace { /* each file has its own scopes and functions */
+struct tvmffi_i_scope_block : tvmffi_scope {
+  explicit tvmffi_i_scope_block(tvmffi_scope *around) {
+    (void)tvmffi_i_scope_open(this, around);
+  }
   tvmffi_i_scope_block(const tvmffi_i_scope_block &) = delete;
   tvmffi_i_scope_block &operator=(const tvmffi_i_scope_block &) = delete;
-  ~tvmffi_i_scope_block() {
-    if (tvmffi_i_scope_is_open(&scope)) (void)tvmffi_scope_end(&scope);
-  }
+  ~tvmffi_i_scope_block() { tvmffi_i_scope_close(this); }
 };
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_SCOPE                                               \
-  for (tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, __LINE__); \
-       TVMFFI_I_CAT(tvmffi_scope_, __LINE__).tvmffi_entered;       \
-       TVMFFI_I_CAT(tvmffi_scope_, __LINE__).tvmffi_entered = false)
-#elif TVMFFI_I_GNU
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_enter(tvmffi_scope *scope) {
-  tvmffi_scope_begin(scope);
-  return scope;
-}
-TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
-  if (tvmffi_i_scope_is_open(scope)) (void)tvmffi_scope_end(scope);
-}
-#define TVMFFI_SCOPE                                                     \
-  for (tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, __LINE__)                \
-           __attribute__((__cleanup__(tvmffi_i_scope_leave))),           \
-       *TVMFFI_I_CAT(tvmffi_entered_, __LINE__) =                        \
-           tvmffi_i_scope_enter(&TVMFFI_I_CAT(tvmffi_scope_, __LINE__)); \
-       TVMFFI_I_CAT(tvmffi_entered_, __LINE__);                          \
-       TVMFFI_I_CAT(tvmffi_entered_, __LINE__) = NULL)
+#define TVMFFI_I_SCOPE(n)                                           \
+  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_here), \
+      *const tvmffi_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
+#else
+#if TVMFFI_I_CLEANUP
+#define TVMFFI_I_AT_END(function) __attribute__((__cleanup__(function)))
+#else
+#define TVMFFI_I_AT_END(function)
+#endif
+/* Declares a scope. tvmffi_opened_<n> is initialised from the enclosing scope's
+   tvmffi_here, before a new tvmffi_here hides it. */
+#define TVMFFI_I_SCOPE(n)                                                    \
+  tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, n)                                \
+      TVMFFI_I_AT_END(tvmffi_i_scope_close),                                 \
+      *TVMFFI_I_CAT(tvmffi_opened_, n) =                                     \
+          tvmffi_i_scope_open(&TVMFFI_I_CAT(tvmffi_scope_, n), tvmffi_here), \
+                                    *const tvmffi_here TVMFFI_I_UNUSED =     \
+                                        TVMFFI_I_CAT(tvmffi_opened_, n)
 #endif
 
-/* The main function of a program: what follows is its body, which returns 0, or
-   an error's code. It runs inside a scope. An error that it returns is printed
-   (the caller includes <stdio.h>), and the program ends with 1:
+/* Opens a scope in the rest of the enclosing block: `TVMFFI_SCOPE_REST;`. The
+   enclosing block must not be the block of a TVMFFI_SCOPE. The scope ends as a
+   TVMFFI_SCOPE does, but break and continue refer to the loop around the block.
+   No goto and no case label may jump past TVMFFI_SCOPE_REST into the block: GCC
+   would end a scope that was never opened (-Wjump-misses-init warns). */
+#define TVMFFI_SCOPE_REST TVMFFI_I_SCOPE_REST(__LINE__)
+#define TVMFFI_I_SCOPE_REST(n)           \
+  TVMFFI_I_HIDE_BEGIN TVMFFI_I_SCOPE(n); \
+  TVMFFI_I_HIDE_END(void) 0
+
+/* Puts the rest of the enclosing block outside all scopes:
+   `TVMFFI_SCOPE_NONE;`. Ends no scope. Write TVMFFI_SCOPE_NONE first in a C++
+   lambda inside a scope. Otherwise a lambda that captures nothing does not
+   compile, and a lambda with [&] or [=] uses the scope even after the scope's
+   end. */
+#define TVMFFI_SCOPE_NONE                                                     \
+  TVMFFI_I_HIDE_BEGIN tvmffi_scope *const tvmffi_here TVMFFI_I_UNUSED = NULL; \
+  TVMFFI_I_HIDE_END(void) 0
+
+/* Opens a scope around a block: `TVMFFI_SCOPE { ... }`. The scope ends when the
+   block is left: at the end, by return, TVMFFI_TRY, goto, break, continue or a
+   C++ exception. break and continue leave the block, not a loop around the
+   block. A return value is computed before the scope ends. In C without the
+   cleanup attribute of GCC and clang (TVMFFI_I_CLEANUP is 0), a scope ends only
+   at the end of a TVMFFI_SCOPE block, and by TVMFFI_RETURN, TVMFFI_TRY and
+   TVMFFI_LEAVE(). */
+#define TVMFFI_SCOPE \
+  TVMFFI_I_HIDE_BEGIN TVMFFI_I_SCOPE_BLOCK(__LINE__) TVMFFI_I_HIDE_END
+
+/* A `for` loop that runs the user's block once. The third clause leaves the
+   loop, so a compiler does not warn of a missing return after a block that
+   returns. In clang, a break there would refer to the loop, so clang uses a
+   goto. The `switch` keeps a user's `else` from binding to the macro's `if`. */
+/* clang-format off */
+#if !TVMFFI_I_CLEANUP
+#define TVMFFI_I_SCOPE_BLOCK(n)                               \
+  for (TVMFFI_I_SCOPE(n); TVMFFI_I_CAT(tvmffi_opened_, n);    \
+       tvmffi_i_scope_close(TVMFFI_I_CAT(tvmffi_opened_, n)), \
+       TVMFFI_I_CAT(tvmffi_opened_, n) = NULL)
+#elif defined(__clang__)
+#define TVMFFI_I_SCOPE_BLOCK(n)         \
+  switch (0) default:                   \
+  if (0) TVMFFI_I_CAT(tvmffi_end_, n):; \
+  else for (TVMFFI_I_SCOPE(n);;         \
+            __extension__({ goto TVMFFI_I_CAT(tvmffi_end_, n); }))
+#else
+#define TVMFFI_I_SCOPE_BLOCK(n) \
+  switch (0) default: for (TVMFFI_I_SCOPE(n);; __extension__({ break; }))
+#endif
+/* clang-format on */
+
+/* Begins the main function of a program. The body that follows returns 0 or an
+   error's code. On an error, main prints the error to stderr (include
+   <stdio.h>) and returns 1:
        TVMFFI_MAIN() { return read() || compute(); } */
-#define TVMFFI_MAIN()                            \
-  static int tvmffi_main(void);                  \
-  int main(void) {                               \
-    tvmffi_scope tvmffi_outermost;               \
-    int tvmffi_code;                             \
-    tvmffi_scope_begin(&tvmffi_outermost);       \
-    tvmffi_code = tvmffi_main();                 \
-    (void)tvmffi_scope_end(&tvmffi_outermost);   \
-    if (tvmffi_code) tvmffi_error_print(stderr); \
-    return tvmffi_code != 0;                     \
-  }                                              \
+#define TVMFFI_MAIN()             \
+  static int tvmffi_main(void);   \
+  int main(void) {                \
+    if (!tvmffi_main()) return 0; \
+    tvmffi_error_print(stderr);   \
+    return 1;                     \
+  }                               \
   static int tvmffi_main(void)
-
-/* A function of this file is not in the scope of its caller, as it returns
-   what it makes: meanwhile that scope is away. */
-TVMFFI_I_INLINE int tvmffi_i_call_away(TVMFFIObjectHandle function,
-                                       TVMFFIAny *args, int32_t n,
-                                       TVMFFIAny *result) {
-  tvmffi_scope *scope = tvmffi_i_scope;
-#if TVMFFI_DEBUG
-  const char *place = tvmffi_i_here;
-#endif
-  int code;
-  if (scope) ++scope->away;
-  code = TVMFFIFunctionCall(function, args, n, result);
-  if (scope) --scope->away;
-#if TVMFFI_DEBUG
-  tvmffi_i_here = place;
-#endif
-  return code;
-}

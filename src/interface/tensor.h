@@ -7,6 +7,7 @@
 #include "../head/compiler.h"
 #include "../head/dlpack.h"
 #include "../head/abi.h"
+#include "list.h"
 #include "value.h"
 #include "error.h"
 #include "scope.h"
@@ -14,7 +15,8 @@
 #include "function.h"
 #include "expect.h"
 
-/* Counts the elements: 1 for rank 0, INT64_MAX if they are more. */
+/* Returns the number of elements of a tensor: 1 for rank 0, INT64_MAX on
+   overflow. */
 TVMFFI_I_INLINE int64_t tvmffi_tensor_size(const DLTensor *t) {
   int64_t size = 1;
   int32_t i;
@@ -22,8 +24,8 @@ TVMFFI_I_INLINE int64_t tvmffi_tensor_size(const DLTensor *t) {
   return size;
 }
 
-/* Counts the bytes of the elements, packed if they are below 8 bits. Returns
-   SIZE_MAX if memory cannot have as many, and 0 for a negative extent. */
+/* Returns the size of a tensor's elements in bytes; elements below 8 bits are
+   packed. Returns SIZE_MAX on overflow, 0 for a negative extent. */
 TVMFFI_I_INLINE size_t tvmffi_tensor_bytes(const DLTensor *t) {
   int64_t size = tvmffi_tensor_size(t);
   int64_t bits = tvmffi_i_times(size > 0 ? size : 0,
@@ -33,9 +35,9 @@ TVMFFI_I_INLINE size_t tvmffi_tensor_bytes(const DLTensor *t) {
                                                               : (size_t)bytes;
 }
 
-/* Tells whether the elements follow each other in order, the last dimension
-   first. No strides mean that; of an empty tensor any do. A tensor of more
-   elements than INT64_MAX is not contiguous. */
+/* Returns 1 if the elements are contiguous in row-major order, else 0. A tensor
+   without strides is contiguous; so is an empty tensor. A tensor of more than
+   INT64_MAX elements is not. */
 TVMFFI_I_INLINE int tvmffi_tensor_is_contiguous(const DLTensor *t) {
   int64_t step = 1;
   int32_t i;
@@ -48,8 +50,8 @@ TVMFFI_I_INLINE int tvmffi_tensor_is_contiguous(const DLTensor *t) {
   return result && step != INT64_MAX;
 }
 
-/* Returns the stride of a dimension in elements, given or not; a negative
-   `dim` counts from the end. It must be there. */
+/* Returns the stride of dimension `dim` in elements, computed if t->strides is
+   NULL. The dimension must exist; a negative `dim` counts from the end. */
 TVMFFI_I_INLINE int64_t tvmffi_tensor_stride(const DLTensor *t, int32_t dim) {
   int64_t step = 1;
   int32_t i;
@@ -59,8 +61,9 @@ TVMFFI_I_INLINE int64_t tvmffi_tensor_stride(const DLTensor *t, int32_t dim) {
   return step;
 }
 
-/* The element at as many indices as the tensor has dimensions, 1 to 6, by its
-   strides: tvmffi_element(x, float, i, j) = 1. Nothing is checked. */
+/* Refers to the element at 1 to 6 indices, one for each dimension:
+   `tvmffi_element(x, float, i, j) = 1`. Uses the tensor's strides. Does not
+   check rank, indices or type. */
 #define tvmffi_element(tensor, type, ...)                        \
   tvmffi_data(                                                   \
       tensor,                                                    \
@@ -91,8 +94,8 @@ TVMFFI_I_ALWAYS_INLINE int64_t tvmffi_i_offset(const DLTensor *t, int n,
   return a;
 }
 
-/* A walk over tensors of one shape, whatever their strides, in runs of elements
-   with one distance:
+/* Iterates over 1 to 4 tensors of the same shape and any strides. Each step
+   gives a run: elements for the inner loop, with one stride in each tensor.
        tvmffi_loop run;
        TVMFFI_TRY(tvmffi_loop_begin(&run, x, y));
        while (tvmffi_loop_next(&run)) {
@@ -101,39 +104,41 @@ TVMFFI_I_ALWAYS_INLINE int64_t tvmffi_i_offset(const DLTensor *t, int n,
          for (int64_t i = 0; i < run.size; ++i)
            py[i * run.stride[1]] += px[i * run.stride[0]];
        }
-   Elements come in the order of their indices, the last index first, and as few
-   runs as the strides allow: one, when all are contiguous. It borrows what it
-   walks over; up to 4 tensors, of elements of whole bytes. */
+   Elements come in row-major order, in as few runs as the strides allow: one if
+   all tensors are contiguous. The tensors are borrowed. An element's size
+   must be a whole number of bytes. */
 enum { TVMFFI_LOOP_TENSORS = 4, TVMFFI_LOOP_DIMS = 16 };
 typedef struct {
-  int64_t size;                  /* elements of each run */
-  void *at[TVMFFI_LOOP_TENSORS]; /* each tensor's first element of a run */
-  int64_t stride[TVMFFI_LOOP_TENSORS]; /* to the next, in elements */
-  /* Internal: the dimensions around the run, the innermost first. */
+  int64_t size;                  /* elements in a run (the inner loop) */
+  void *at[TVMFFI_LOOP_TENSORS]; /* each tensor's first element of the run */
+  int64_t stride[TVMFFI_LOOP_TENSORS]; /* to the next element, in elements */
+  /* Internal: the dimensions that the loop steps through, innermost first. */
   int32_t num_tensors, num_dims, is_begun, is_empty;
   int64_t bytes[TVMFFI_LOOP_TENSORS]; /* of an element */
   int64_t shape[TVMFFI_LOOP_DIMS], index[TVMFFI_LOOP_DIMS];
   int64_t step[TVMFFI_LOOP_DIMS][TVMFFI_LOOP_TENSORS];
 } tvmffi_loop;
 
-/* Begins a walk over all elements of 1 to 4 tensors of one shape. ValueError
-   for NULL, for shapes that differ, or for more than TVMFFI_LOOP_DIMS
-   dimensions that cannot be joined; TypeError for elements of no whole bytes.
- */
+/* Begins a loop over all elements of 1 to 4 tensors of the same shape.
+   ValueError for NULL, for different shapes, or for more than TVMFFI_LOOP_DIMS
+   dimensions that cannot be merged. TypeError if an element's size is not a
+   whole number of bytes. */
 #define tvmffi_loop_begin(run, ...)                     \
   tvmffi_i_loop_begin(run, TVMFFI_I_COUNT(__VA_ARGS__), \
                       TVMFFI_I_FOUR(__VA_ARGS__, NULL, NULL, NULL, ~))
 
-/* Begins a walk along one dimension (negative: from the end): each run is a
-   whole row of it. Along it, the tensors' extents may differ: run.size is the
-   first one's. ValueError if there is no such dimension. */
+/* Begins a loop in which each run (the inner loop) covers the whole dimension
+   `dim`. A negative `dim` counts from the end. Only in `dim` may the tensors'
+   extents differ; run->size is the first tensor's extent. ValueError if the
+   dimension does not exist. */
 #define tvmffi_loop_rows(run, dim, ...)                     \
   tvmffi_i_loop_rows(run, dim, TVMFFI_I_COUNT(__VA_ARGS__), \
                      TVMFFI_I_FOUR(__VA_ARGS__, NULL, NULL, NULL, ~))
 #define TVMFFI_I_FOUR(...) TVMFFI_I_FOUR_(__VA_ARGS__)
 #define TVMFFI_I_FOUR_(a, b, c, d, ...) a, b, c, d
 
-/* Goes to the next run, at first to the first one; 0 when there is none. */
+/* Moves to the next run (inner loop); the first call moves to the first run.
+   Returns 1, or 0 after the last run. */
 TVMFFI_I_INLINE int tvmffi_loop_next(tvmffi_loop *run) {
   int32_t d, k;
   if (!run->is_begun) {
@@ -154,12 +159,8 @@ TVMFFI_I_INLINE int tvmffi_loop_next(tvmffi_loop *run) {
   return 0;
 }
 
-TVMFFI_I_COLD int tvmffi_i_loop_full(int n) {
-  return TVMFFI_RAISE("ValueError", "a loop over %d tensors: at most %d", n,
-                      (int)TVMFFI_LOOP_TENSORS);
-}
-
-/* Checks what a walk needs of its tensors. */
+/* Checks that a loop's tensors have the same shape, except in dimension `dim`.
+   If `dim` is -1, no dimension may differ. */
 TVMFFI_I_INLINE int tvmffi_i_loop_check(int32_t dim, int n,
                                         const DLTensor *const *tensors) {
   char one[160], two[160];
@@ -168,28 +169,30 @@ TVMFFI_I_INLINE int tvmffi_i_loop_check(int32_t dim, int n,
     const DLTensor *t = tensors[k], *first = tensors[0];
     int same = t && t->ndim == first->ndim;
     if (!t || (t->ndim > 0 && !t->shape))
-      return TVMFFI_RAISE("ValueError", "tensor %d of a loop is NULL", (int)k);
+      return tvmffi_i_raise("ValueError", "tensor %d of a loop is NULL",
+                            (int)k);
     if (!t->dtype.bits || t->dtype.bits * t->dtype.lanes % 8)
-      return TVMFFI_RAISE("TypeError",
-                          "tensor %d of a loop has elements of %d bits", (int)k,
-                          t->dtype.bits * t->dtype.lanes);
+      return tvmffi_i_raise("TypeError",
+                            "tensor %d of a loop has elements of %d bits",
+                            (int)k, t->dtype.bits * t->dtype.lanes);
     if (tvmffi_tensor_size(t) == INT64_MAX)
-      return TVMFFI_RAISE("ValueError",
-                          "tensor %d of a loop has the shape %s, which is too "
-                          "large",
-                          (int)k, tvmffi_i_say_shape(t, one));
+      return tvmffi_i_raise(
+          "ValueError",
+          "tensor %d of a loop has the shape %s, which is too "
+          "large",
+          (int)k, tvmffi_i_say_shape(t, one));
     for (d = 0; same && d < t->ndim; ++d)
       same = d == dim || t->shape[d] == first->shape[d];
     if (!same)
-      return TVMFFI_RAISE(
+      return tvmffi_i_raise(
           "ValueError", "tensor %d of a loop has the shape %s, the first %s",
           (int)k, tvmffi_i_say_shape(t, two), tvmffi_i_say_shape(first, one));
   }
   return 0;
 }
 
-/* Adds a dimension around those that are there, or joins it to the last one
-   when each tensor's step is that one's whole length. */
+/* Adds an outer dimension to a loop. Merges it with the last added dimension if
+   one outer step is as long as that whole dimension in every tensor. */
 TVMFFI_I_INLINE int tvmffi_i_loop_add(tvmffi_loop *run, int64_t extent,
                                       const int64_t *step) {
   int32_t d = run->num_dims, k;
@@ -201,8 +204,8 @@ TVMFFI_I_INLINE int tvmffi_i_loop_add(tvmffi_loop *run, int64_t extent,
     return 0;
   }
   if (d == TVMFFI_LOOP_DIMS)
-    return TVMFFI_RAISE("ValueError", "a loop over more than %d dimensions",
-                        (int)TVMFFI_LOOP_DIMS);
+    return tvmffi_i_raise("ValueError", "a loop over more than %d dimensions",
+                          (int)TVMFFI_LOOP_DIMS);
   run->shape[d] = extent;
   run->index[d] = 0;
   for (k = 0; k < run->num_tensors; ++k) run->step[d][k] = step[k];
@@ -210,26 +213,37 @@ TVMFFI_I_INLINE int tvmffi_i_loop_add(tvmffi_loop *run, int64_t extent,
   return 0;
 }
 
-/* A walk without any run, which stays one when something is wrong. */
-TVMFFI_I_INLINE void tvmffi_i_loop_reset(tvmffi_loop *run) {
+/* Stores a, b, c and d in the array `tensors`, and initialises a loop without
+   elements. */
+TVMFFI_I_INLINE int tvmffi_i_loop_init(tvmffi_loop *run, int n,
+                                       const DLTensor **tensors,
+                                       const DLTensor *a, const DLTensor *b,
+                                       const DLTensor *c, const DLTensor *d) {
   int k;
+  tensors[0] = a;
+  tensors[1] = b;
+  tensors[2] = c;
+  tensors[3] = d;
   for (k = 0; k < TVMFFI_LOOP_TENSORS; ++k) {
     run->at[k] = NULL;
     run->stride[k] = 0;
   }
   run->size = 1;
-  run->num_tensors = run->num_dims = run->is_begun = 0;
+  run->num_tensors = n <= TVMFFI_LOOP_TENSORS ? n : 0;
+  run->num_dims = run->is_begun = 0;
   run->is_empty = 1;
+  if (run->num_tensors) return 0;
+  return tvmffi_i_raise("ValueError", "a loop over %d tensors: at most %d", n,
+                        (int)TVMFFI_LOOP_TENSORS);
 }
 
-/* Begins a walk around dimension `dim`, or around none for -1. */
-TVMFFI_I_INLINE int tvmffi_i_loop_around(tvmffi_loop *run, int32_t dim, int n,
+/* Begins a loop over all dimensions except `dim`. If `dim` is -1, excludes no
+   dimension. */
+TVMFFI_I_INLINE int tvmffi_i_loop_around(tvmffi_loop *run, int32_t dim,
                                          const DLTensor *const *tensors) {
   int64_t compact[TVMFFI_LOOP_TENSORS], step[TVMFFI_LOOP_TENSORS];
-  int32_t k, d;
+  int32_t n = run->num_tensors, is_empty = 0, k, d;
   TVMFFI_TRY(tvmffi_i_loop_check(dim, n, tensors));
-  run->num_tensors = n;
-  run->is_empty = 0;
   for (k = 0; k < n; ++k) {
     const DLTensor *t = tensors[k];
     compact[k] = 1;
@@ -244,9 +258,10 @@ TVMFFI_I_INLINE int tvmffi_i_loop_around(tvmffi_loop *run, int32_t dim, int n,
       compact[k] = tvmffi_i_times(compact[k], t->shape[d]);
     }
     if (d == dim) continue;
-    if (extent <= 0) run->is_empty = 1;
+    if (extent <= 0) is_empty = 1;
     if (extent > 1) TVMFFI_TRY(tvmffi_i_loop_add(run, extent, step));
   }
+  run->is_empty = is_empty;
   return 0;
 }
 
@@ -255,21 +270,17 @@ TVMFFI_I_INLINE int tvmffi_i_loop_begin(tvmffi_loop *run, int n,
                                         const DLTensor *c, const DLTensor *d) {
   const DLTensor *tensors[TVMFFI_LOOP_TENSORS];
   int32_t i, k;
-  tensors[0] = a;
-  tensors[1] = b;
-  tensors[2] = c;
-  tensors[3] = d;
-  tvmffi_i_loop_reset(run);
-  if (n > TVMFFI_LOOP_TENSORS) return tvmffi_i_loop_full(n);
-  TVMFFI_TRY(tvmffi_i_loop_around(run, -1, n, tensors));
+  TVMFFI_TRY(tvmffi_i_loop_init(run, n, tensors, a, b, c, d));
+  TVMFFI_TRY(tvmffi_i_loop_around(run, -1, tensors));
   if (!run->num_dims) return 0;
-  /* The innermost dimension is the run. */
+  /* The innermost dimension becomes the run. */
   run->size = run->shape[0];
-  for (k = 0; k < n; ++k) run->stride[k] = run->step[0][k];
+  for (k = 0; k < run->num_tensors; ++k) run->stride[k] = run->step[0][k];
   --run->num_dims;
   for (i = 0; i < run->num_dims; ++i) {
     run->shape[i] = run->shape[i + 1];
-    for (k = 0; k < n; ++k) run->step[i][k] = run->step[i + 1][k];
+    for (k = 0; k < run->num_tensors; ++k)
+      run->step[i][k] = run->step[i + 1][k];
   }
   return 0;
 }
@@ -279,36 +290,34 @@ TVMFFI_I_INLINE int tvmffi_i_loop_rows(tvmffi_loop *run, int32_t dim, int n,
                                        const DLTensor *c, const DLTensor *d) {
   const DLTensor *tensors[TVMFFI_LOOP_TENSORS];
   int32_t k, at = a && dim < 0 ? dim + a->ndim : dim;
-  tensors[0] = a;
-  tensors[1] = b;
-  tensors[2] = c;
-  tensors[3] = d;
-  tvmffi_i_loop_reset(run);
-  if (n > TVMFFI_LOOP_TENSORS) return tvmffi_i_loop_full(n);
+  TVMFFI_TRY(tvmffi_i_loop_init(run, n, tensors, a, b, c, d));
   if (a && (at < 0 || at >= a->ndim))
-    return TVMFFI_RAISE("ValueError", "a loop along dimension %d of %d",
-                        (int)dim, (int)a->ndim);
-  TVMFFI_TRY(tvmffi_i_loop_around(run, at, n, tensors));
+    return tvmffi_i_raise("ValueError",
+                          "loop dimension %d is out of range for rank %d",
+                          (int)dim, (int)a->ndim);
+  TVMFFI_TRY(tvmffi_i_loop_around(run, at, tensors));
   run->size = a->shape[at];
-  for (k = 0; k < n; ++k) run->stride[k] = tvmffi_tensor_stride(tensors[k], at);
+  for (k = 0; k < run->num_tensors; ++k)
+    run->stride[k] = tvmffi_tensor_stride(tensors[k], at);
   return 0;
 }
 
 #if !TVMFFI_NO_FLOAT
-/* Float16 (IEEE 754 binary16) and bfloat16 (the upper half of a binary32), as
-   bits. To float nothing is lost; from float they round to nearest, ties to
-   even; a NaN stays one, quiet, with the upper bits of its payload. */
 typedef union {
   float value;
   uint32_t bits;
 } tvmffi_i_float;
 
+/* Converts the bits of a bfloat16, the upper half of a float, to float. The
+   conversion is exact. */
 TVMFFI_I_INLINE float tvmffi_bfloat16_to_float(uint16_t x) {
   tvmffi_i_float f;
   f.bits = (uint32_t)x << 16;
   return f.value;
 }
 
+/* Rounds to the nearest bfloat16, ties to even, and returns the bits. A NaN
+   becomes quiet and keeps the upper bits of its payload. */
 TVMFFI_I_INLINE uint16_t tvmffi_bfloat16_from_float(float x) {
   tvmffi_i_float f;
   f.value = x;
@@ -317,10 +326,12 @@ TVMFFI_I_INLINE uint16_t tvmffi_bfloat16_from_float(float x) {
   return (uint16_t)((f.bits + 0x7FFFu + (f.bits >> 16 & 1u)) >> 16);
 }
 
+/* Converts the bits of a float16 (IEEE 754 binary16) to float. The conversion
+   is exact, but a NaN becomes quiet. */
 TVMFFI_I_INLINE float tvmffi_float16_to_float(uint16_t x) {
   uint32_t sign = (uint32_t)(x & 0x8000u) << 16, rest = x & 0x7FFFu;
   tvmffi_i_float f;
-  if (rest >= 0x7C00u) { /* infinite, or no number */
+  if (rest >= 0x7C00u) { /* infinity or NaN */
     f.bits = sign | 0x7F800000u | rest << 13;
     if (rest > 0x7C00u) f.bits |= 0x400000u;
   } else if (rest >= 0x400u) {
@@ -332,6 +343,8 @@ TVMFFI_I_INLINE float tvmffi_float16_to_float(uint16_t x) {
   return f.value;
 }
 
+/* Rounds to the nearest float16, ties to even, and returns the bits. A NaN
+   becomes quiet and keeps the upper bits of its payload. */
 TVMFFI_I_INLINE uint16_t tvmffi_float16_from_float(float x) {
   uint32_t sign, rest, shift, half, lost;
   tvmffi_i_float f;
@@ -355,7 +368,7 @@ TVMFFI_I_INLINE uint16_t tvmffi_float16_from_float(float x) {
 }
 #endif
 
-/* Makes a dtype of one lane: tvmffi_dtype_of(kDLFloat, 32). */
+/* Returns a dtype of one lane: float32 is tvmffi_dtype_of(kDLFloat, 32). */
 TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
   DLDataType dtype;
   dtype.code = (uint8_t)code;
@@ -364,47 +377,238 @@ TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
   return dtype;
 }
 
-/* Allocates a tensor *out, owned by the caller or by the innermost scope, in
-   the memory of who called: by the environment's allocator, whose tensors
-   Python gets back as they are. The shape is copied, its content is not set.
-   On failure *out is NULL.
-   RuntimeError when there is no allocator, or that one's own error; ValueError
-   for a bad shape. tvmffi_tensor_like takes dtype, device and shape from a
-   borrowed tensor. */
-#define tvmffi_tensor_new(dtype, device, ndim, shape, out) \
-  (TVMFFI_I_HERE tvmffi_i_tensor_new(dtype, device, ndim, shape, out))
-#define tvmffi_tensor_like(tensor, out) \
-  (TVMFFI_I_HERE tvmffi_i_tensor_like(tensor, out))
+/* Allocates a tensor *out, owned by the scope or else by the caller:
+       TVMFFI_TRY(tvmffi_tensor_new("float32", "cpu", 2, shape, &out));
+       TVMFFI_TRY(tvmffi_tensor_new(x->dtype, x->device, 2, shape, &out));
+   dtype and device are values or names. C99 takes only values; there, convert a
+   name by tvmffi_as(tvmffi_str("int4"), tvmffi_out_dtype(&dtype)). The shape is
+   copied. The elements are uninitialised.
+   If the environment has set a tensor allocator, the allocator makes the
+   tensor; PyTorch's allocator makes a PyTorch tensor. Otherwise only the CPU is
+   supported. The tensor is then contiguous and aligned to 64 bytes, elements
+   below 8 bits are packed, and an empty tensor's data is NULL. The memory comes
+   from malloc and is freed by libc's free, so the library that made the tensor
+   may be unloaded first. A file that defines TVMFFI_MALLOC uses that macro
+   instead, and must stay loaded until the tensor is destroyed. In a
+   freestanding build the runtime allocates and frees.
+   On failure *out is NULL: ValueError for a bad name or shape, RuntimeError for
+   another device without an allocator, MemoryError, or the allocator's own
+   error. tvmffi_tensor_new_like uses the dtype, device and shape of a borrowed
+   tensor. */
+#define tvmffi_tensor_new(dtype, device, ndim, shape, out)      \
+  tvmffi_i_tensor_new(TVMFFI_I_OWNER, TVMFFI_I_DTYPE_OF(dtype), \
+                      TVMFFI_I_DEVICE_OF(device), ndim, shape, out)
+#define tvmffi_tensor_new_like(tensor, out) \
+  tvmffi_i_tensor_new_like(TVMFFI_I_OWNER, tensor, out)
 
-TVMFFI_I_INLINE int tvmffi_i_tensor_new(DLDataType dtype, DLDevice device,
+/* A dtype or device argument of tvmffi_tensor_new. `code` is the error code of
+   converting a name, or 0. */
+typedef struct {
+  DLDataType value;
+  int code;
+} tvmffi_i_dtype_arg;
+typedef struct {
+  DLDevice value;
+  int code;
+} tvmffi_i_device_arg;
+
+TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_of(DLDataType value) {
+  tvmffi_i_dtype_arg arg;
+  arg.value = value;
+  arg.code = 0;
+  return arg;
+}
+TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_of(DLDevice value) {
+  tvmffi_i_device_arg arg;
+  arg.value = value;
+  arg.code = 0;
+  return arg;
+}
+
+#if TVMFFI_I_GENERIC
+TVMFFI_I_COLD int tvmffi_i_no_name(const char *what) {
+  return tvmffi_i_raise("ValueError", "NULL for the %s of a new tensor", what);
+}
+TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_named(const char *name) {
+  tvmffi_i_dtype_arg arg = TVMFFI_I_ZERO;
+  TVMFFIByteArray text = tvmffi_byte_array(name);
+  arg.code = name ? TVMFFIDataTypeFromString(&text, &arg.value)
+                  : tvmffi_i_no_name("dtype");
+  return arg;
+}
+TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_named(const char *name) {
+  tvmffi_i_device_arg arg = TVMFFI_I_ZERO;
+  if (!name)
+    arg.code = tvmffi_i_no_name("device");
+  else if (tvmffi_i_parse_device(tvmffi_byte_array(name), &arg.value))
+    arg.code = tvmffi_i_raise("ValueError", "unknown device `%s`", name);
+  return arg;
+}
+#endif
+
+#if defined(__cplusplus)
+extern "C++" {
+TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_of(const char *name) {
+  return tvmffi_i_dtype_named(name);
+}
+TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_of(const char *name) {
+  return tvmffi_i_device_named(name);
+}
+} /* extern "C++" */
+#endif
+
+#if TVMFFI_I_GENERIC && !defined(__cplusplus)
+#define TVMFFI_I_DTYPE_OF(x)              \
+  _Generic((x),                           \
+      char *: tvmffi_i_dtype_named,       \
+      const char *: tvmffi_i_dtype_named, \
+      DLDataType: tvmffi_i_dtype_of)(x)
+#define TVMFFI_I_DEVICE_OF(x)              \
+  _Generic((x),                            \
+      char *: tvmffi_i_device_named,       \
+      const char *: tvmffi_i_device_named, \
+      DLDevice: tvmffi_i_device_of)(x)
+#else
+#define TVMFFI_I_DTYPE_OF(x) tvmffi_i_dtype_of(x)
+#define TVMFFI_I_DEVICE_OF(x) tvmffi_i_device_of(x)
+#endif
+
+/* A function that frees a memory block with a DLPack tensor at the start.
+   libc's free, which also takes one pointer, is cast to this type. */
+typedef void tvmffi_i_tensor_deleter(DLManagedTensorVersioned *self);
+
+/* Allocates a memory block and stores in *to_free how to free it. Returns NULL
+   on failure. */
+#if TVMFFI_FREESTANDING || (defined(__STDC_HOSTED__) && !__STDC_HOSTED__)
+/* Calls the runtime, because only the file with the implementation knows the
+   memory hooks and the arena. */
+TVMFFI_I_INLINE void *tvmffi_i_tensor_alloc(size_t size,
+                                            tvmffi_i_tensor_deleter **to_free) {
+  TVMFFICustomAllocator *from = TVMFFIGetCustomAllocator();
+  void *block = from->allocate(size, 16, kTVMFFINone, from->context);
+  if (block)
+    *to_free = (tvmffi_i_tensor_deleter *)((TVMFFIObjectAllocHeader *)block - 1)
+                   ->delete_space;
+  return block;
+}
+#else
+#if defined(TVMFFI_MALLOC) || \
+    (defined(TVMFFI_ARENA_SIZE) && defined(TVMFFI_IMPLEMENTATION))
+TVMFFI_I_INLINE void tvmffi_i_tensor_free(DLManagedTensorVersioned *self) {
+  TVMFFI_I_SCOPE_FREE(self);
+}
+#else
+#if TVMFFI_I_GNU
+/* Declares libc's free under another name, without <stdlib.h>. In C++, a second
+   declaration of free must have the same exception specification. */
+TVMFFI_I_EXTERN_C void tvmffi_i_libc_free(void *) __asm__(
+    TVMFFI_I_QUOTE(__USER_LABEL_PREFIX__) "free");
+#else
+#define tvmffi_i_libc_free free
+#endif
+#define tvmffi_i_tensor_free (tvmffi_i_tensor_deleter *)tvmffi_i_libc_free
+#endif
+TVMFFI_I_INLINE void *tvmffi_i_tensor_alloc(size_t size,
+                                            tvmffi_i_tensor_deleter **to_free) {
+  *to_free = tvmffi_i_tensor_free;
+  return TVMFFI_I_SCOPE_MALLOC(size);
+}
+#endif
+
+/* Makes a CPU tensor without a tensor allocator. One memory block stores the
+   DLPack tensor, the shape and the elements. The DLPack tensor comes first, so
+   the tensor's deleter just frees the block and needs no code of this
+   library. */
+TVMFFI_I_INLINE int tvmffi_i_tensor_alone(const DLTensor *like,
+                                          TVMFFIObjectHandle *out) {
+  const unsigned align = 64;
+  const size_t elements = tvmffi_tensor_bytes(like);
+  const uint64_t head = sizeof(DLManagedTensorVersioned) +
+                        (uint64_t)like->ndim * sizeof(int64_t) + align - 1;
+  tvmffi_i_tensor_deleter *to_free = NULL;
+  DLManagedTensorVersioned *self = NULL;
+  DLTensor *t;
+  char text[160];
+  int32_t i;
+  int code;
+  if (elements == SIZE_MAX)
+    return tvmffi_i_raise("ValueError",
+                          "the shape %s of a new tensor is too large",
+                          tvmffi_i_say_shape(like, text));
+  if (head + elements <= PTRDIFF_MAX)
+    self = (DLManagedTensorVersioned *)tvmffi_i_tensor_alloc(
+        (size_t)head + elements, &to_free);
+  if (!self)
+    return tvmffi_i_raise("MemoryError",
+                          "out of memory for a tensor of the shape %s",
+                          tvmffi_i_say_shape(like, text));
+  self->version.major = DLPACK_MAJOR_VERSION;
+  self->version.minor = DLPACK_MINOR_VERSION;
+  self->manager_ctx = NULL;
+  self->deleter = to_free;
+  self->flags = 0;
+  t = &self->dl_tensor;
+  *t = *like;
+  t->shape = (int64_t *)(void *)(self + 1);
+  for (i = 0; i < t->ndim; ++i) t->shape[i] = like->shape[i];
+  if (tvmffi_tensor_size(like) != 0)
+    t->data = (char *)self + head - ((uintptr_t)self + (uintptr_t)head) % align;
+  code = TVMFFITensorFromDLPackVersioned(self, 0, 0, out);
+  if (code && to_free) to_free(self);
+  return code;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_tensor_make(tvmffi_i_owner to, DLTensor *like,
+                                         TVMFFIObject **out) {
+  TVMFFIObjectHandle handle = NULL;
+  char device[160];
+  int32_t i;
+  for (i = 0; i < like->ndim; ++i)
+    if (like->shape[i] < 0)
+      return tvmffi_i_raise("ValueError",
+                            "dimension %d of a new tensor is %lld", (int)i,
+                            (long long)like->shape[i]);
+  if (TVMFFIEnvGetDLPackManagedTensorAllocator())
+    TVMFFI_TRY(TVMFFIEnvTensorAlloc(like, &handle));
+  else if (like->device.device_type == kDLCPU)
+    TVMFFI_TRY(tvmffi_i_tensor_alone(like, &handle));
+  else
+    return tvmffi_i_raise("RuntimeError",
+                          "a new tensor on %s needs a tensor allocator of the "
+                          "environment, and none is set",
+                          tvmffi_i_say_device(like->device, device));
+  return tvmffi_i_hand_out(to, handle, out);
+}
+
+TVMFFI_I_INLINE int tvmffi_i_tensor_new(tvmffi_i_owner to,
+                                        tvmffi_i_dtype_arg dtype,
+                                        tvmffi_i_device_arg device,
                                         int32_t ndim, const int64_t *shape,
                                         TVMFFIObject **out) {
   DLTensor like = TVMFFI_I_ZERO;
-  TVMFFIObjectHandle handle = NULL;
-  int32_t i;
   if (!out) return tvmffi_i_no_out("tvmffi_tensor_new");
   *out = NULL;
+  if (dtype.code) return dtype.code;
+  if (device.code) return device.code;
   if (ndim < 0 || (ndim && !shape))
-    return TVMFFI_RAISE("ValueError", "a new tensor of rank %d without shape",
-                        (int)ndim);
-  for (i = 0; i < ndim; ++i)
-    if (shape[i] < 0)
-      return TVMFFI_RAISE("ValueError", "dimension %d of a new tensor is %lld",
-                          (int)i, (long long)shape[i]);
-  like.dtype = dtype;
-  like.device = device;
+    return tvmffi_i_raise("ValueError", "a new tensor of rank %d without shape",
+                          (int)ndim);
+  like.dtype = dtype.value;
+  like.device = device.value;
   like.ndim = ndim;
   like.shape = (int64_t *)(uintptr_t)shape;
-  TVMFFI_TRY(TVMFFIEnvTensorAlloc(&like, &handle));
-  TVMFFI_TRY(tvmffi_i_keep((TVMFFIObject *)handle));
-  *out = (TVMFFIObject *)handle;
-  return 0;
+  return tvmffi_i_tensor_make(to, &like, out);
 }
 
-TVMFFI_I_INLINE int tvmffi_i_tensor_like(const DLTensor *t,
-                                         TVMFFIObject **out) {
-  if (!out) return tvmffi_i_no_out("tvmffi_tensor_like");
+TVMFFI_I_INLINE int tvmffi_i_tensor_new_like(tvmffi_i_owner to,
+                                             const DLTensor *t,
+                                             TVMFFIObject **out) {
+  if (!out) return tvmffi_i_no_out("tvmffi_tensor_new_like");
   *out = NULL;
-  if (!t) return TVMFFI_RAISE("ValueError", "a new tensor like NULL");
-  return tvmffi_i_tensor_new(t->dtype, t->device, t->ndim, t->shape, out);
+  if (!t)
+    return tvmffi_i_raise("ValueError",
+                          "tvmffi_tensor_new_like: the tensor is NULL");
+  return tvmffi_i_tensor_new(to, tvmffi_i_dtype_of(t->dtype),
+                             tvmffi_i_device_of(t->device), t->ndim, t->shape,
+                             out);
 }

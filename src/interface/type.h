@@ -4,6 +4,7 @@
 
 #include "../head/compiler.h"
 #include "../head/abi.h"
+#include "list.h"
 #include "value.h"
 #include "error.h"
 #include "scope.h"
@@ -15,49 +16,20 @@
 #include "class_init.h"
 
 /* clang-format off */
-/* How each word is kept in a struct: as the word behind the "~," is, or, if it
-   is not here, as an object is. */
-#define TVMFFI_I_KEPT_bool ~, int64
-#define TVMFFI_I_KEPT__Bool ~, int64
-#define TVMFFI_I_KEPT_int8 ~, int64
-#define TVMFFI_I_KEPT_int16 ~, int64
-#define TVMFFI_I_KEPT_int32 ~, int64
-#define TVMFFI_I_KEPT_int64 ~, int64
-#define TVMFFI_I_KEPT_uint8 ~, int64
-#define TVMFFI_I_KEPT_uint16 ~, int64
-#define TVMFFI_I_KEPT_uint32 ~, int64
-#define TVMFFI_I_KEPT_uint64 ~, int64
-#define TVMFFI_I_KEPT_float32 ~, int64
-#define TVMFFI_I_KEPT_float64 ~, int64
-#define TVMFFI_I_KEPT_ptr ~, int64
-#define TVMFFI_I_KEPT_dtype ~, dtype
-#define TVMFFI_I_KEPT_device ~, dtype
-#define TVMFFI_I_KEPT_any ~, any
-#define TVMFFI_I_KEPT_str ~, str
-#define TVMFFI_I_KEPT_bytes ~, bytes
+/* Joins the prefix and the class of the parameter type T. Types of a class
+   share code: all numbers have the class int64, so T = float32 gives
+   prefix##int64. */
+#define TVMFFI_I_BY_CLASS(prefix, T) TVMFFI_I_CAT(prefix, TVMFFI_I_CLASS(T))
 
-#define TVMFFI_I_KEPT_array ~, array,
-#define TVMFFI_I_KEPT_list ~, array,
-#define TVMFFI_I_KEPT_map ~, array,
-#define TVMFFI_I_KEPT_dict ~, array,
-#define TVMFFI_I_KEPT_shape ~, array
-#define TVMFFI_I_KEPT_optional(T) TVMFFI_I_KEPT_##T
-#define TVMFFI_I_KEPT_tensor ~, tensor
+#define TVMFFI_I_KIND_int64 TVMFFI_I_STORED_PLAIN
+#define TVMFFI_I_KIND_dtype TVMFFI_I_STORED_PLAIN
+#define TVMFFI_I_KIND_object TVMFFI_I_STORED_OBJECT
+#define TVMFFI_I_KIND_array TVMFFI_I_STORED_OBJECT
+#define TVMFFI_I_KIND_any TVMFFI_I_STORED_ANY
+#define TVMFFI_I_KIND_str TVMFFI_I_STORED_STR
+#define TVMFFI_I_KIND_bytes TVMFFI_I_STORED_BYTES
 
-/* prefix_int64, prefix_dtype, prefix_any, ... for a word. */
-#define TVMFFI_I_BY_KEPT(prefix, T) \
-  TVMFFI_I_CAT(prefix, TVMFFI_I_SECOND( \
-      TVMFFI_I_CAT(TVMFFI_I_KEPT_, T), object, ~))
-
-#define TVMFFI_I_KIND_int64 TVMFFI_I_KEPT_PLAIN
-#define TVMFFI_I_KIND_dtype TVMFFI_I_KEPT_PLAIN
-#define TVMFFI_I_KIND_object TVMFFI_I_KEPT_OBJECT
-#define TVMFFI_I_KIND_array TVMFFI_I_KEPT_OBJECT
-#define TVMFFI_I_KIND_any TVMFFI_I_KEPT_ANY
-#define TVMFFI_I_KIND_str TVMFFI_I_KEPT_STR
-#define TVMFFI_I_KIND_bytes TVMFFI_I_KEPT_BYTES
-
-/* The C type of the member. */
+/* Expands to the C type of a member, such as double for T = float64. */
 #define TVMFFI_I_CTYPE_int64(T) TVMFFI_I_CAT(tvmffi_type_, T)
 #define TVMFFI_I_CTYPE_dtype TVMFFI_I_CTYPE_int64
 #define TVMFFI_I_CTYPE_object TVMFFI_I_CTYPE_int64
@@ -66,23 +38,24 @@
 #define TVMFFI_I_CTYPE_any(T) TVMFFIAny
 #define TVMFFI_I_CTYPE_str TVMFFI_I_CTYPE_any
 #define TVMFFI_I_CTYPE_bytes TVMFFI_I_CTYPE_any
-#define TVMFFI_I_CTYPE(T) TVMFFI_I_BY_KEPT(TVMFFI_I_CTYPE_, T)(T)
+#define TVMFFI_I_CTYPE(T) TVMFFI_I_BY_CLASS(TVMFFI_I_CTYPE_, T)(T)
 
-/* Getters: tvmffi_field, tvmffi_into. */
+/* Bodies of TVMFFI_TYPE's field getters: convert the member at tvmffi_field to
+   the Any at tvmffi_into. */
 #define TVMFFI_I_READ_int64(T) \
   return TVMFFI_I_CAT(tvmffi_i_put_, T)(tvmffi_into, \
       *TVMFFI_I_AS(TVMFFI_I_CTYPE(T) *, tvmffi_field));
 #define TVMFFI_I_READ_dtype TVMFFI_I_READ_int64
 #define TVMFFI_I_READ_object(T) \
-  return tvmffi_i_get_kept_object(tvmffi_field, tvmffi_into);
+  return tvmffi_i_read_object_field(tvmffi_field, tvmffi_into);
 #define TVMFFI_I_READ_array TVMFFI_I_READ_object
 #define TVMFFI_I_READ_any(T) \
-  return tvmffi_i_get_kept_any(tvmffi_field, tvmffi_into);
+  return tvmffi_i_read_any_field(tvmffi_field, tvmffi_into);
 #define TVMFFI_I_READ_str TVMFFI_I_READ_any
 #define TVMFFI_I_READ_bytes TVMFFI_I_READ_any
 
-/* Setters: tvmffi_field, tvmffi_value; `defaults` tells whether the field has a
-   default. */
+/* Bodies of TVMFFI_TYPE's field setters: convert the Any at tvmffi_value to the
+   member at tvmffi_field. `defaults` is 1 if the field has a default. */
 #define TVMFFI_I_WRITE_int64(W, defaults) \
   TVMFFI_I_CONVERT(W, 0) \
   *TVMFFI_I_AS(TVMFFI_I_CTYPE(W) *, tvmffi_field) = tvmffi_now; \
@@ -90,10 +63,10 @@
 #define TVMFFI_I_WRITE_dtype TVMFFI_I_WRITE_int64
 #define TVMFFI_I_WRITE_object(W, defaults) \
   TVMFFI_I_CONVERT(W, defaults) \
-  tvmffi_i_keep_object(tvmffi_field, tvmffi_now); \
+  tvmffi_i_replace_object(tvmffi_field, tvmffi_now); \
   return 0;
 #define TVMFFI_I_WRITE_array(W, defaults) \
-  return tvmffi_i_set_held(tvmffi_field, tvmffi_value, \
+  return tvmffi_i_set_container(tvmffi_field, tvmffi_value, \
                            TVMFFI_I_CAT(tvmffi_i_item_, W), \
                            &TVMFFI_I_CAT(tvmffi_i_name_, W), defaults);
 #define TVMFFI_I_WRITE_any(W, defaults) \
@@ -103,8 +76,8 @@
                            *tvmffi_value);
 #define TVMFFI_I_WRITE_str TVMFFI_I_WRITE_any
 #define TVMFFI_I_WRITE_bytes TVMFFI_I_WRITE_any
-/* The value, by the word's getter, as `tvmffi_now`. An object with a default
-   may also be None. */
+/* In a field setter, converts *tvmffi_value to a variable tvmffi_now. If
+   `nullable` is 1, None leaves tvmffi_now zero. */
 #define TVMFFI_I_CONVERT(W, nullable) \
   TVMFFI_I_CAT(tvmffi_type_, W) tvmffi_now = TVMFFI_I_ZERO; \
   if (!(nullable) || tvmffi_value->type_index != kTVMFFINone) { \
@@ -115,7 +88,8 @@
                                 tvmffi_value, tvmffi_code); \
   }
 
-/* Defaults: the expression `x` to *tvmffi_into. */
+/* Bodies of functions that compute a field's default: store the expression `x`
+   as an Any at tvmffi_into. */
 #define TVMFFI_I_VALUE_int64(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
   return TVMFFI_I_CAT(tvmffi_i_put_, T)(tvmffi_into, tvmffi_now);
@@ -131,7 +105,8 @@
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
   *tvmffi_into = tvmffi_none(); \
   if (!tvmffi_now) return 0; \
-  return TVMFFI_RAISE("TypeError", "The default of an object can only be NULL");
+  return tvmffi_i_raise("TypeError", \
+                        "The default of an object can only be NULL");
 #define TVMFFI_I_VALUE_array TVMFFI_I_VALUE_object
 #define TVMFFI_I_VALUE_any(T, x) \
   TVMFFIAny tvmffi_viewed = TVMFFI_ANY(x); \
@@ -141,108 +116,61 @@
 #define TVMFFI_I_VALUE_bytes(T, x) \
   return tvmffi_i_text_default(x, 1, tvmffi_into);
 
-/* F(T, key, item) for each item behind the parent `p`. */
-#define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
-#define TVMFFI_I_EACH1(F, T, K, p, ...)
-#define TVMFFI_I_EACH2(F, T, K, p, a, ...) F(T, K, a)
-#define TVMFFI_I_EACH3(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH2(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH4(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH3(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH5(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH4(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH6(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH5(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH7(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH6(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH8(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH7(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH9(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH8(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH10(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH9(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH11(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH10(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH12(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH11(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH13(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH12(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH14(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH13(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH15(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH14(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH16(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH15(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH17(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH16(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH18(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH17(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH19(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH18(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH20(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH19(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH21(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH20(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH22(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH21(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH23(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH22(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH24(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH23(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH25(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH24(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH26(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH25(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH27(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH26(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH28(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH27(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH29(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH28(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH30(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH29(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH31(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH30(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH32(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH31(F, T, K, p, __VA_ARGS__)
-#define TVMFFI_I_EACH33(F, T, K, p, a, ...) \
-  F(T, K, a) TVMFFI_I_EACH32(F, T, K, p, __VA_ARGS__)
-
-/* Counts 1 to 33 arguments. */
-#define TVMFFI_I_COUNT33(...) \
-  TVMFFI_I_COUNT33_(__VA_ARGS__, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, \
-                    22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, \
-                    7, 6, 5, 4, 3, 2, 1, ~)
-#define TVMFFI_I_COUNT33_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, \
-                          r, s, t, u, v, w, x, y, z, A, B, C, D, E, F, G, H, \
-                          ...) \
-  H
-
-/* The parts of an item: (kind, ...) becomes prefix_kind(T, key, ..., ~). */
-#define TVMFFI_I_STRIP(...) __VA_ARGS__
-#define TVMFFI_I_ITEM_PART(prefix, T, K, ...) \
-  TVMFFI_I_ITEM_PART_(prefix, T, K, __VA_ARGS__)
+/* Expands an item (kind, ...) of TVMFFI_TYPE to prefix##kind(T, K, ..., ~),
+   with the struct T and the type key K. */
+#define TVMFFI_I_ITEM_PART(prefix, ...) TVMFFI_I_ITEM_PART_(prefix, __VA_ARGS__)
 #define TVMFFI_I_ITEM_PART_(prefix, T, K, kind, ...) \
   prefix##kind(T, K, __VA_ARGS__)
 
-/* Declarations that an item needs before the table of members. */
-#define TVMFFI_I_DECLARE(T, K, item) \
-  TVMFFI_I_ITEM_PART(TVMFFI_I_DECLARE_, T, K, TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_DECLARE_field(T, K, ...) \
-  TVMFFI_I_FIELD(T, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_DECLARE_readonly TVMFFI_I_DECLARE_field
-#define TVMFFI_I_DECLARE_method(T, K, name, ...) \
-  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
-#define TVMFFI_I_DECLARE_attribute(T, K, text, name, ...) \
-  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
-#define TVMFFI_I_DECLARE_destructor(...)
-#define TVMFFI_I_DECLARE_kw_only(...)
-#define TVMFFI_I_DECLARE_structural(...)
-#define TVMFFI_I_DECLARE_doc(...)
-#define TVMFFI_I_DECLARE_flags(...)
-#define TVMFFI_I_DECLARE_factory(...)
+/* Expands to 1 if `item` is valid, else to 0. An item (kind, ...) of n elements
+   is valid if the macro prefix##kind##_##n is defined. */
+#define TVMFFI_I_IS_ITEM_OF(prefix, item) \
+  TVMFFI_I_IS_ITEM_OF_(prefix, TVMFFI_I_PARTS(item), TVMFFI_I_STRIP item, ~)
+#define TVMFFI_I_IS_ITEM_OF_(...) TVMFFI_I_IS_ITEM_OF__(__VA_ARGS__)
+#define TVMFFI_I_IS_ITEM_OF__(prefix, n, kind, ...) \
+  TVMFFI_I_SECOND(prefix##kind##_##n, 0, ~)
 
-/* W, x, ~ has no default; W, x, value, ~ has one. */
+#define TVMFFI_I_IS_ITEM(item) TVMFFI_I_IS_ITEM_OF(TVMFFI_I_ITEM_, item)
+#define TVMFFI_I_ITEM_field_3 ~, 1,
+#define TVMFFI_I_ITEM_field_4 ~, 1,
+#define TVMFFI_I_ITEM_readonly_3 ~, 1,
+#define TVMFFI_I_ITEM_readonly_4 ~, 1,
+#define TVMFFI_I_ITEM_method_2 ~, 1,
+#define TVMFFI_I_ITEM_attribute_3 ~, 1,
+#define TVMFFI_I_ITEM_destructor_2 ~, 1,
+#define TVMFFI_I_ITEM_kw_only_1 ~, 1,
+#define TVMFFI_I_ITEM_structural_2 ~, 1,
+#define TVMFFI_I_ITEM_doc_2 ~, 1,
+#define TVMFFI_I_ITEM_flags_2 ~, 1,
+#define TVMFFI_I_ITEM_factory_2 ~, 1,
+/* Expands a wrong item of TVMFFI_TYPE to a static assertion that fails. */
+#define TVMFFI_I_DECLARE_BAD(x, item) \
+  TVMFFI_I_DECLARE_BAD_(TVMFFI_I_PARTS(item), TVMFFI_I_STRIP item, ~)
+#define TVMFFI_I_DECLARE_BAD_(...) TVMFFI_I_DECLARE_BAD__(__VA_ARGS__)
+#define TVMFFI_I_DECLARE_BAD__(n, kind, ...) \
+  TVMFFI_STATIC_ASSERT(0, \
+      kind##_with_##n##_parts_is_no_item_of_TVMFFI_TYPE__these_are_field_## \
+      readonly_method_attribute_destructor_kw_only_structural_doc_flags_## \
+      factory);
+
+#define TVMFFI_I_DECLARE(x, item) \
+  TVMFFI_I_CAT(TVMFFI_I_DECLARE_, TVMFFI_I_IS_ITEM(item))(x, item)
+#define TVMFFI_I_DECLARE_0 TVMFFI_I_DECLARE_BAD
+#define TVMFFI_I_DECLARE_1(x, item) \
+  TVMFFI_I_DECLARE_(TVMFFI_I_STRIP x, TVMFFI_I_STRIP item, ~)
+#define TVMFFI_I_DECLARE_(...) TVMFFI_I_DECLARE__(__VA_ARGS__)
+#define TVMFFI_I_DECLARE__(T, K, kind, ...) \
+  TVMFFI_I_BY_CLASS(TVMFFI_I_DECLARE_, kind)(T, __VA_ARGS__)
+#define TVMFFI_I_DECLARE_field(T, ...) \
+  TVMFFI_I_FIELD(T, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
+#define TVMFFI_I_DECLARE_method(T, name, ...) \
+  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
+#define TVMFFI_I_DECLARE_attribute(T, text, ...) \
+  TVMFFI_I_DECLARE_method(T, __VA_ARGS__)
+#define TVMFFI_I_DECLARE_destructor(...)
+#define TVMFFI_I_DECLARE_doc(...)
+
+/* Expands to 1 for (W, x, value, ~), a field with a default, else to 0. */
 #define TVMFFI_I_HAS_DEFAULT(...) TVMFFI_I_HAS_DEFAULT_(__VA_ARGS__, 1, 0, ~, ~)
 #define TVMFFI_I_HAS_DEFAULT_(a, b, c, d, e, ...) e
 
@@ -252,10 +180,12 @@
 #define TVMFFI_I_FIELD_1(T, W, x, value, ...) \
   TVMFFI_I_FIELD_(T, W, x, 1) \
   static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
-    TVMFFI_I_BY_KEPT(TVMFFI_I_VALUE_, W)(W, value) \
+    TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(W, value) \
   }
-/* The enumeration is the check that the member has the word's C type. */
+/* Defines the getter and setter of field x. The first enum compiles only if x
+   has the C type of W, such as double for float64. */
 #define TVMFFI_I_FIELD_(T, W, x, defaults) \
+  TVMFFI_I_USE(W) \
   enum { \
     tvmffi_i_check_##T##_##x = \
         sizeof(*(1 ? TVMFFI_I_AS(TVMFFI_I_CTYPE(W) *, NULL) \
@@ -270,18 +200,21 @@
   }; \
   static int tvmffi_i_read_##T##_##x(void *tvmffi_field, \
                                      TVMFFIAny *tvmffi_into) { \
-    TVMFFI_I_BY_KEPT(TVMFFI_I_READ_, W)(W) \
+    TVMFFI_I_BY_CLASS(TVMFFI_I_READ_, W)(W) \
   } \
   static int tvmffi_i_write_##T##_##x(void *tvmffi_field, \
                                             const TVMFFIAny *tvmffi_value) { \
-    TVMFFI_I_BY_KEPT(TVMFFI_I_WRITE_, W)(W, defaults) \
+    TVMFFI_I_BY_CLASS(TVMFFI_I_WRITE_, W)(W, defaults) \
   }
 
-/* The table of members. */
-#define TVMFFI_I_MEMBER(T, K, item) \
-  TVMFFI_I_ITEM_PART(TVMFFI_I_MEMBER_, T, K, TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_MEMBER_ENTRY(what, kept, name, flags) \
-  what, kept, name, flags, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+#define TVMFFI_I_MEMBER(x, item) \
+  TVMFFI_I_CAT(TVMFFI_I_MEMBER_, TVMFFI_I_IS_ITEM(item))(x, item)
+#define TVMFFI_I_MEMBER_0(x, item)
+#define TVMFFI_I_MEMBER_1(x, item) \
+  TVMFFI_I_ITEM_PART(TVMFFI_I_MEMBER_, TVMFFI_I_STRIP x, TVMFFI_I_STRIP item, ~)
+#define TVMFFI_I_ENTRY(what, name, flags, method, full_name, factory) \
+  {TVMFFI_I_IS_##what, 0, name, flags, 0, 0, 0, NULL, NULL, NULL, NULL, \
+   method, full_name, factory},
 #define TVMFFI_I_MEMBER_field(T, K, ...) \
   TVMFFI_I_MEMBER_FIELD(T, kTVMFFIFieldFlagBitMaskWritable, \
                         TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
@@ -293,7 +226,7 @@
 #define TVMFFI_I_VALUE_OF_0(T, x) NULL
 #define TVMFFI_I_VALUE_OF_1(T, x) tvmffi_i_value_##T##_##x
 #define TVMFFI_I_MEMBER_FIELD_(T, flags, value, W, x, ...) \
-  {TVMFFI_I_IS_FIELD, TVMFFI_I_BY_KEPT(TVMFFI_I_KIND_, W), #x, flags, \
+  {TVMFFI_I_IS_FIELD, TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), #x, flags, \
    TVMFFI_I_AS(int64_t, offsetof(T, x)), \
    TVMFFI_I_AS(int64_t, sizeof(TVMFFI_I_CTYPE(W))), \
    TVMFFI_I_AS(int64_t, \
@@ -301,52 +234,36 @@
    &TVMFFI_I_CAT(tvmffi_i_name_, W), tvmffi_i_read_##T##_##x, \
    tvmffi_i_write_##T##_##x, value(T, x), NULL, NULL, NULL},
 #define TVMFFI_I_MEMBER_method(T, K, name, ...) \
-  TVMFFI_I_MEMBER_METHOD(TVMFFI_I_IS_METHOD, T, K, #name, name)
+  TVMFFI_I_MEMBER_METHOD(METHOD, T, K, #name, name)
 #define TVMFFI_I_MEMBER_attribute(T, K, text, name, ...) \
-  TVMFFI_I_MEMBER_METHOD(TVMFFI_I_IS_ATTRIBUTE, T, K, text, name)
+  TVMFFI_I_MEMBER_METHOD(ATTRIBUTE, T, K, text, name)
 #define TVMFFI_I_MEMBER_METHOD(what, T, K, text, name) \
-  {what, 0, text, 0, 0, 0, 0, NULL, NULL, NULL, NULL, \
-   tvmffi_i_method_##T##_##name, K "." text, NULL},
+  TVMFFI_I_ENTRY(what, text, 0, tvmffi_i_method_##T##_##name, K "." text, NULL)
 #define TVMFFI_I_MEMBER_destructor(...)
-#define TVMFFI_I_MEMBER_kw_only(T, K, ...) \
-  {TVMFFI_I_MEMBER_ENTRY(TVMFFI_I_IS_KW_ONLY, 0, NULL, 0)},
+#define TVMFFI_I_MEMBER_kw_only(...) \
+  TVMFFI_I_ENTRY(KW_ONLY, NULL, 0, NULL, NULL, NULL)
 #define TVMFFI_I_MEMBER_structural(T, K, kind, ...) \
-  {TVMFFI_I_MEMBER_ENTRY(TVMFFI_I_IS_STRUCTURAL, 0, NULL, kind)},
+  TVMFFI_I_ENTRY(STRUCTURAL, NULL, kind, NULL, NULL, NULL)
 #define TVMFFI_I_MEMBER_doc(T, K, text, ...) \
-  {TVMFFI_I_MEMBER_ENTRY(TVMFFI_I_IS_DOC, 0, text, 0)},
+  TVMFFI_I_ENTRY(DOC, text, 0, NULL, NULL, NULL)
 #define TVMFFI_I_MEMBER_flags(T, K, bits, ...) \
-  {TVMFFI_I_MEMBER_ENTRY(TVMFFI_I_IS_FLAGS, 0, NULL, bits)},
+  TVMFFI_I_ENTRY(FLAGS, NULL, bits, NULL, NULL, NULL)
 #define TVMFFI_I_MEMBER_factory(T, K, name, ...) \
-  {TVMFFI_I_IS_FACTORY, 0, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, \
-   NULL, &tvmffi_func_##name},
+  TVMFFI_I_ENTRY(FACTORY, NULL, 0, NULL, NULL, TVMFFI_I_FUNC(name))
 
-/* The call of the destructor among the items, and whether there is one. */
-#define TVMFFI_I_END(T, K, item) \
-  TVMFFI_I_ITEM_PART(TVMFFI_I_END_, T, K, TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_END_destructor(T, K, name, ...) name(TVMFFI_I_AS(T *, self));
-#define TVMFFI_I_END_field(...)
-#define TVMFFI_I_END_readonly(...)
-#define TVMFFI_I_END_method(...)
-#define TVMFFI_I_END_attribute(...)
-#define TVMFFI_I_END_kw_only(...)
-#define TVMFFI_I_END_structural(...)
-#define TVMFFI_I_END_doc(...)
-#define TVMFFI_I_END_flags(...)
-#define TVMFFI_I_END_factory(...)
-#define TVMFFI_I_HAS_END(T, K, item) \
-  TVMFFI_I_ITEM_PART(TVMFFI_I_HAS_END_, T, K, TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_HAS_END_destructor(...) + 1
-#define TVMFFI_I_HAS_END_field(...)
-#define TVMFFI_I_HAS_END_readonly(...)
-#define TVMFFI_I_HAS_END_method(...)
-#define TVMFFI_I_HAS_END_attribute(...)
-#define TVMFFI_I_HAS_END_kw_only(...)
-#define TVMFFI_I_HAS_END_structural(...)
-#define TVMFFI_I_HAS_END_doc(...)
-#define TVMFFI_I_HAS_END_flags(...)
-#define TVMFFI_I_HAS_END_factory(...)
+#define TVMFFI_I_HAS_END(x, item) + TVMFFI_I_IS_END(TVMFFI_I_STRIP item, ~)
+#define TVMFFI_I_END(x, item) \
+  TVMFFI_I_CAT(TVMFFI_I_END_, TVMFFI_I_IS_END(TVMFFI_I_STRIP item, ~)) \
+  (TVMFFI_I_STRIP x, TVMFFI_I_STRIP item)
+#define TVMFFI_I_END_0(...)
+#define TVMFFI_I_END_1(...) TVMFFI_I_CALL_END(__VA_ARGS__)
+#define TVMFFI_I_CALL_END(T, K, kind, name) name(TVMFFI_I_AS(T *, self));
+#define TVMFFI_I_IS_END(...) TVMFFI_I_IS_END_(__VA_ARGS__)
+#define TVMFFI_I_IS_END_(kind, ...) TVMFFI_I_SECOND(TVMFFI_I_ENDS_##kind, 0, ~)
+#define TVMFFI_I_ENDS_destructor ~, 1,
 
-/* The getter of the word W, for a pointer to the struct T. */
+/* Defines tvmffi_i_get_W, which converts an Any to a pointer to the struct
+   T. */
 #define TVMFFI_I_CLASS_GETTER(T, W) \
   TVMFFI_I_GETTER(W, tvmffi_from, tvmffi_to) { \
     int tvmffi_code = tvmffi_i_instance(tvmffi_i_class_of_##T(), tvmffi_from); \
@@ -355,10 +272,11 @@
     return tvmffi_code; \
   }
 
-/* The word of a type, and what is done with its objects by name. */
-#define TVMFFI_I_CLASS_WORD(T, K) \
+/* Makes the struct's name T a parameter type for TVMFFI_FUNC, with the C type
+   T *. */
+#define TVMFFI_I_CLASS_WORD(T, K, schema) \
   enum { tvmffi_i_declared_##T = sizeof(K) }; \
-  TVMFFI_I_TYPE(T, T *, K, K) \
+  TVMFFI_I_TYPE(T, T *, K, schema) \
   TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   TVMFFI_STATIC_ASSERT(sizeof(K) <= 81, type_key_of_##T##_is_too_long); \
   TVMFFI_I_CLASS_GETTER(T, T) \
@@ -367,7 +285,37 @@
         tvmffi_to, \
         TVMFFI_I_AS(TVMFFIObject *, TVMFFI_I_AS(void *, tvmffi_from))); \
   } \
-  TVMFFI_I_POINTER_WORD(T) \
+  TVMFFI_I_POINTER_WORD(T)
+/* Checks that struct T begins with the member `base` of type `parent`. Measures
+   the alignment of T. */
+#define TVMFFI_I_CLASS_STRUCT(T, parent) \
+  enum { \
+    tvmffi_i_check_##T = \
+        sizeof(*(1 ? TVMFFI_I_AS(parent *, NULL) \
+                  : &TVMFFI_I_AS(T *, NULL)->base)) \
+  }; \
+  TVMFFI_STATIC_ASSERT(offsetof(T, base) == 0, base_of_##T##_is_not_first); \
+  struct tvmffi_i_align_##T { \
+    char tvmffi_head; \
+    T tvmffi_tail; \
+  };
+/* The function behind tvmffi_new(T, ...). `made` makes the object `self`. */
+#define TVMFFI_I_NEW_FUNCTION(T, made) \
+  TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_new_##T( \
+      tvmffi_i_owner tvmffi_to, T **tvmffi_into, \
+      const TVMFFIAny *tvmffi_args, int32_t tvmffi_count) { \
+    TVMFFIObjectHandle self = NULL; \
+    int tvmffi_code = made; \
+    (void)tvmffi_args; \
+    if (tvmffi_into) *tvmffi_into = TVMFFI_I_AS(T *, self); \
+    return tvmffi_code; \
+  }
+#define TVMFFI_I_CLASS_DESTROY(T, K, n, ...) \
+  TVMFFI_I_INLINE void tvmffi_i_destroy_##T(void *self) { \
+    (void)self; \
+    TVMFFI_I_EACH(n)(TVMFFI_I_END, (T, K), __VA_ARGS__) \
+  }
+#define TVMFFI_I_CLASS_INIT(T) \
   TVMFFI_I_UNUSED static int tvmffi_i_init_##T(void **tvmffi_into) { \
     return tvmffi_i_class_init(tvmffi_i_class_of_##T(), tvmffi_into); \
   }
@@ -375,24 +323,12 @@
 #define TVMFFI_I_TYPE_(T, K, n, parent, ...) \
   TVMFFI_STATIC_ASSERT(sizeof(K) == tvmffi_i_declared_##T, \
                        key_of_##T##_is_not_the_declared_one); \
-  enum { /* the struct begins with its parent, by the name of base */ \
-    tvmffi_i_check_##T = \
-        sizeof(*(1 ? TVMFFI_I_AS(parent *, NULL) \
-                  : &TVMFFI_I_AS(T *, NULL)->base)) \
-  }; \
-  TVMFFI_STATIC_ASSERT(offsetof(T, base) == 0, base_of_##T##_is_not_first); \
-  TVMFFI_I_EACH(n)(TVMFFI_I_DECLARE, T, K, parent, __VA_ARGS__) \
+  TVMFFI_I_CLASS_STRUCT(T, parent) \
+  TVMFFI_I_EACH(n)(TVMFFI_I_DECLARE, (T, K), __VA_ARGS__) \
   static const tvmffi_i_member tvmffi_i_members_##T[] = { \
-      TVMFFI_I_EACH(n)(TVMFFI_I_MEMBER, T, K, parent, __VA_ARGS__) \
-      {TVMFFI_I_MEMBER_ENTRY(TVMFFI_I_IS_END, 0, NULL, 0)}}; \
-  struct tvmffi_i_align_##T { \
-    char tvmffi_head; \
-    T tvmffi_tail; \
-  }; \
-  TVMFFI_I_UNUSED static void tvmffi_i_destroy_##T(void *self) { \
-    (void)self; \
-    TVMFFI_I_EACH(n)(TVMFFI_I_END, T, K, parent, __VA_ARGS__) \
-  } \
+      TVMFFI_I_EACH(n)(TVMFFI_I_MEMBER, (T, K), __VA_ARGS__) \
+      TVMFFI_I_ENTRY(END, NULL, 0, NULL, NULL, NULL)}; \
+  TVMFFI_I_CLASS_DESTROY(T, K, n, __VA_ARGS__) \
   static int tvmffi_i_create_##T(TVMFFIObjectHandle *tvmffi_into) { \
     return tvmffi_i_class_make(tvmffi_i_class_of_##T(), tvmffi_into); \
   } \
@@ -400,174 +336,192 @@
     tvmffi_i_class_delete(tvmffi_i_class_of_##T(), \
                           TVMFFI_I_AS(TVMFFIObject *, self), tvmffi_flags); \
   } \
-  TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_new_##T( \
-      T **tvmffi_into, const TVMFFIAny *tvmffi_args, int32_t tvmffi_count) { \
-    TVMFFIObjectHandle self = NULL; \
-    int tvmffi_code = tvmffi_i_class_new( \
-        tvmffi_i_class_of_##T(), tvmffi_into ? &self : NULL, tvmffi_args, \
-        tvmffi_count); \
-    if (tvmffi_into) *tvmffi_into = TVMFFI_I_AS(T *, self); \
-    return tvmffi_code; \
-  } \
+  TVMFFI_I_NEW_FUNCTION( \
+      T, tvmffi_i_class_new(tvmffi_to, tvmffi_i_class_of_##T(), \
+                            tvmffi_into ? &self : NULL, tvmffi_args, \
+                            tvmffi_count)) \
   static tvmffi_i_class tvmffi_i_class_##T = { \
       K, &tvmffi_i_class_##parent, sizeof(T), \
       TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \
       tvmffi_i_members_##T, tvmffi_i_init_##T, tvmffi_i_create_##T, \
       tvmffi_i_delete_##T, \
-      (0 TVMFFI_I_EACH(n)(TVMFFI_I_HAS_END, T, K, parent, __VA_ARGS__)) \
+      (0 TVMFFI_I_EACH(n)(TVMFFI_I_HAS_END, (T, K), __VA_ARGS__)) \
           ? tvmffi_i_destroy_##T \
           : NULL, \
-      NULL, 0, 0, NULL}; \
+      NULL, 0, 0}; \
   static tvmffi_i_class *tvmffi_i_class_of_##T(void) { \
     return &tvmffi_i_class_##T; \
   }
 /* clang-format on */
 
-/* Makes a struct a type of objects:
+/* Defines an object type by a struct. The first use registers the type.
        TVMFFI_TYPE(Point, "demo.Point", TVMFFIObject,
                    (field, float64, x), (field, float64, y, 0.0),
                    (method, norm), (doc, "Returns the length"))
-   Behind the struct's name come the type's key (up to 80 bytes), the parent's
+   The arguments are the struct, the type key (up to 80 bytes), the parent's
    struct, and up to 32 items. The struct's first member is the parent's struct,
-   under the name `base`. The name is then a word of typed functions too, for
-   a pointer to the struct: (Point, p). Items:
-     (field, word, member)          a member that the constructor must be given
-     (field, word, member, value)   one with a default
-     (readonly, word, member...)    the same, but Python may not set it
+   named `base`. Point becomes a parameter type for a pointer to the struct:
+   (Point, p). Items:
+     (field, T, member)             a member that the constructor requires
+     (field, T, member, value)      a member with a default
+     (readonly, T, member...)       a field that Python cannot set
      (method, name)                 a TVMFFI_METHOD or TVMFFI_STATIC_METHOD;
                                     a static __ffi_init__ is the constructor
-     (attribute, "name", method)    a method as a type attribute, "__ffi_repr__"
+     (attribute, "name", method)    a type attribute, such as "__ffi_repr__"
      (destructor, function)         void function(Point *), called before the
-                                    fields are released; then nothing is copied
-     (kw_only)                      fields from here on go by keyword only
+                                    fields are released; disables copying,
+                                    unless __ffi_shallow_copy__ is an attribute
+     (kw_only)                      the fields after it are keyword-only
      (structural, kind)             a TVMFFISEqHashKind
-     (doc, "text")                  of the item before it; the type's, if first
-     (flags, bits)                  TVMFFIFieldFlagBitMask of the field before
-     (factory, name)                a TVMFFI_FUNC without parameters makes the
-                                    default of the field before
-   A default is a number, a text (also for dtype and device), for `any` what
-   TVMFFI_ANY takes, for an object NULL: then it may also be None. Of an
-   optional(T) it is what T's is, or NULL where that is a text; of a number's,
-   tvmffi_some_T(value) or tvmffi_no_T(). Members of plain words have the word's
-   C type (tvmffi_type_T; tvmffi_type_optional(T) of an optional number, dtype
-   or device); str, bytes and any are a TVMFFIAny, and objects pointers. Those
-   the object owns: set them in C by tvmffi_any_assign and tvmffi_assign.
-   Containers are converted as parameters are. A tensor is a tensor_object here.
-   A member that is no field is copied bit by bit. */
+     (doc, "text")                  documents the item before it; the type, if
+                                    (doc, "text") is the first item
+     (flags, bits)                  adds a TVMFFIFieldFlagBitMask to the field
+                                    before it
+     (factory, name)                a TVMFFI_FUNC without parameters that makes
+                                    the default of the field before it
+   A default `value` is a number; a string for str, bytes, dtype or device; for
+   `any`, what TVMFFI_ANY accepts; for an object NULL, which lets the field be
+   None. optional(T) has the same defaults as T, but only NULL if T accepts a
+   string. An optional number accepts tvmffi_some_T(value) or tvmffi_no_T().
+   A member of parameter type T has the C type tvmffi_type_T. An optional
+   number, dtype or device has tvmffi_type_optional(T). A str, bytes or any
+   member is a TVMFFIAny, and an object a pointer. The struct owns these values:
+   in C, set them by tvmffi_any_assign and tvmffi_replace. Containers are
+   converted as parameters are. Use tensor_object for a tensor. Members that are
+   not fields are copied bitwise.
+
+   Two files of a library may have a TVMFFI_TYPE of one key, if the fields and
+   the destructor are the same. Methods and attributes are those of the list
+   that is registered first. */
 #define TVMFFI_TYPE(type, key, ...) \
   TVMFFI_TYPE_DECLARE(type, key)    \
   TVMFFI_TYPE_DEFINE(type, key, __VA_ARGS__)
 
-/* The two halves of TVMFFI_TYPE, for types that refer to each other. The first
-   makes the name a word, and asks no more than `typedef struct Point Point;`.
-   The second stands behind it in the same file, with the same key. Objects that
-   hold each other are freed only after one of them has let go. */
-#define TVMFFI_TYPE_DECLARE(type, key) TVMFFI_I_CLASS_WORD(type, key)
+/* TVMFFI_TYPE in two parts, for types that refer to each other.
+   TVMFFI_TYPE_DECLARE needs only `typedef struct Point Point;` and makes the
+   name a parameter type. TVMFFI_TYPE_DEFINE follows in the same file, with the
+   same key. Objects that own each other leak until one of them drops the other.
+   */
+#define TVMFFI_TYPE_DECLARE(type, key) \
+  TVMFFI_I_CLASS_WORD(type, key, key)  \
+  TVMFFI_I_CLASS_INIT(type)
 #define TVMFFI_TYPE_DEFINE(type, key, ...) \
-  TVMFFI_I_TYPE_N(type, key, TVMFFI_I_COUNT33(__VA_ARGS__), __VA_ARGS__, ~)
-#define TVMFFI_I_TYPE_N(T, K, n, ...) TVMFFI_I_TYPE_(T, K, n, __VA_ARGS__)
+  TVMFFI_I_TYPE_(type, key, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
-/* Declares a type that another library registers, by a struct that begins with
-   the same members: as a word, for tvmffi_cast, and as a parent. A child's
-   memory is ours: of this parent it has what is registered as fields. */
+/* Declares a type that another library, or another file of this one, registers.
+   The struct must begin with the same members. The name is usable as a
+   parameter type, in tvmffi_cast and as the parent in TVMFFI_TYPE, but not in
+   tvmffi_new. This library allocates objects of a child TVMFFI_TYPE, and
+   initialises only the parent's registered fields. */
 #define TVMFFI_FOREIGN_TYPE(type, key)                                    \
-  TVMFFI_I_CLASS_WORD(type, key)                                          \
+  TVMFFI_I_CLASS_WORD(type, key, key)                                     \
+  TVMFFI_I_CLASS_INIT(type)                                               \
   TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##type = {         \
       key,  NULL, sizeof(type), 8,    NULL, tvmffi_i_init_##type,         \
-      NULL, NULL, NULL,         NULL, 0,    0,                            \
-      NULL};                                                              \
+      NULL, NULL, NULL,         NULL, 0,    0};                           \
   TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##type(void) { \
     return &tvmffi_i_class_##type;                                        \
   }
 
-/* Begins a method, as TVMFFI_FUNC does a function: TVMFFI_METHOD(Point, norm,
-   float64, (word, parameter)...), then a body in which `self` is the object,
-   borrowed. It may stand before TVMFFI_TYPE or behind it; the type's own word
-   is there only behind it. */
+/* Begins a method, as TVMFFI_FUNC begins a function: TVMFFI_METHOD(Point, norm,
+   float64, (T, parameter)...), then a body in which `self` is the object,
+   borrowed. A method may precede or follow TVMFFI_TYPE. The type's name can be
+   used as a parameter or result type only after TVMFFI_TYPE. */
 #define TVMFFI_METHOD(type, name, ...)                                       \
   TVMFFI_I_SELF_OF(type, self_##type##_##name)                               \
   TVMFFI_I_CLASS_METHOD(                                                     \
       type, name,                                                            \
       tvmffi_i_name_self(&tvmffi_i_name_self_##type##_##name, tvmffi_key,    \
                          tvmffi_flags),                                      \
-      TVMFFI_I_COUNT(TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__)), \
-      TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__))
+      TVMFFI_I_COUNT(~, __VA_ARGS__),                                        \
+      TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__, ~))
 
-/* Begins a method without `self`. */
+/* Begins a static method, which has no `self`. */
 #define TVMFFI_STATIC_METHOD(type, name, ...)                               \
   TVMFFI_I_CLASS_METHOD(type, name,                                         \
                         tvmffi_i_name_self(NULL, tvmffi_key, tvmffi_flags), \
-                        TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
+                        TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
 /* clang-format off */
-/* The word of self, as the type's may not be there yet; it gets its name when
-   the type is registered. */
+/* Defines a parameter type W for `self`, because T is possibly not yet defined
+   as one. When T is registered, error messages name W by the type key of T. */
+#define TVMFFI_I_WORD_tvmffi_self_of(W) ~, object,
+#define tvmffi_type_tvmffi_self_of(W) TVMFFI_I_UNUSED tvmffi_type_##W
+#define tvmffi_i_name_tvmffi_self_of(W) tvmffi_i_name_##W
+#define tvmffi_i_get_tvmffi_self_of(W) tvmffi_i_get_##W
 #define TVMFFI_I_SELF_OF(T, W) \
   static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   typedef T *tvmffi_type_##W; \
   static tvmffi_i_name tvmffi_i_name_##W = {#T, #T}; \
   TVMFFI_I_CLASS_GETTER(T, W)
-#define TVMFFI_I_WITH_SELF(W, ...) \
-  TVMFFI_I_CAT(TVMFFI_I_WITH_SELF_, TVMFFI_I_HAS_COMMA(__VA_ARGS__)) \
-  (W, __VA_ARGS__)
-#define TVMFFI_I_WITH_SELF_0(W, result) result, (W, self)
-#define TVMFFI_I_WITH_SELF_1(W, result, ...) result, (W, self), __VA_ARGS__
+#define TVMFFI_I_WITH_SELF(W, result, ...) \
+  result, (tvmffi_self_of(W), self), __VA_ARGS__
 
 #define TVMFFI_I_CLASS_METHOD(T, name, note, n, ...) \
-  TVMFFI_I_DEFINE_(static, tvmffi_call_##T##_##name, #T "." #name, \
-                   tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
-                   __VA_ARGS__) \
+  TVMFFI_I_CAT(TVMFFI_I_CLASS_METHOD_, TVMFFI_I_START(n, __VA_ARGS__)) \
+  (T, name, note, n, __VA_ARGS__)
+#define TVMFFI_I_CLASS_METHOD_0(T, name, ...) \
+  TVMFFI_I_WRONG(tvmffi_func_##T##_##name)
+#define TVMFFI_I_CLASS_METHOD_2(T, name, note, n, ...) \
+  TVMFFI_I_USES(n, __VA_ARGS__) \
+  TVMFFI_I_CLASS_METHOD_1(T, name, note, n, __VA_ARGS__)
+#define TVMFFI_I_CLASS_METHOD_1(T, name, note, n, ...) \
+  TVMFFI_I_DEFINE(static, tvmffi_call_##T##_##name, #T "." #name, \
+                  tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
+                  __VA_ARGS__) \
   static tvmffi_i_method_of tvmffi_i_method_##T##_##name; \
   static tvmffi_func *tvmffi_i_method_##T##_##name( \
       const char *tvmffi_key, int64_t *tvmffi_flags) { \
     note; \
     return &tvmffi_func_##T##_##name; \
   } \
-  TVMFFI_I_METHOD_BODY(tvmffi_body_##T##_##name, n, __VA_ARGS__)
-#define TVMFFI_I_METHOD_BODY(body, n, ...) TVMFFI_I_BODY(body, n, __VA_ARGS__)
+  TVMFFI_I_BODY(, tvmffi_body_##T##_##name, n, __VA_ARGS__)
 /* clang-format on */
 
-/* Registers a type now, with its ancestors: 0 also when it is done already.
-   Any use registers it, but Python can only know a type that is. */
+/* Registers a type and its ancestors now, for Python. In C, the first use of a
+   type registers it. Returns 0, also if the type is registered already, or -1
+   with an error. */
 #define tvmffi_register_type(type) \
   tvmffi_i_class_ready(tvmffi_i_class_of_##type())
 
-/* Gives a type's index; -1 with an error if it cannot be registered. */
+/* Returns the index of a type, or -1 with an error if it cannot be
+   registered. */
 #define tvmffi_type_index(type) tvmffi_i_class_index(tvmffi_i_class_of_##type())
 
-/* Gives an object (borrowed, may be NULL) as a pointer to the type's struct;
-   NULL if it is of another type. */
+/* Casts an object (borrowed, may be NULL) to a pointer to the struct `type`.
+   Returns NULL if the object is of another type. */
 #define tvmffi_cast(type, object) \
   TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
 
-/* Replaces the object that a field owns by another (borrowed); both may be
-   NULL. The field is a pointer to an object of any type. */
-#define tvmffi_assign(field, object) tvmffi_i_keep_object(&(field), (object))
+/* Stores `object` (borrowed) in the pointer `field` and releases the object
+   that `field` owned. Both may be NULL. `field` may point to any object
+   type. */
+#define tvmffi_replace(field, object) \
+  tvmffi_i_replace_object(&(field), (object))
 
-/* Makes an object: tvmffi_new(Point, &p, 3.0, 4.0). *p is owned by the caller
-   or by the innermost scope, NULL on failure. Up to 15 values, plain ones as
-   with tvmffi_call, go to the fields in the order of Python's constructor; the
-   others have their default, or zero. */
+/* Creates an object: tvmffi_new(Point, &p, 3.0, 4.0). The scope, or else the
+   caller, owns *p, which is NULL on failure. Up to 32 plain values, as in
+   tvmffi_call, set fields in the order of Python's constructor. The other
+   fields get their default, or zero. */
 #if defined(__cplusplus)
 extern "C++" {
-template <typename T, typename... Args>
+template <typename tvmffi_type, typename... tvmffi_rest>
 TVMFFI_I_MUST_CHECK static inline int tvmffi_i_new(
-    int (*make)(T **, const TVMFFIAny *, int32_t), T **out, Args... args) {
+    tvmffi_i_owner to,
+    int (*make)(tvmffi_i_owner, tvmffi_type **, const TVMFFIAny *, int32_t),
+    tvmffi_type **out, tvmffi_rest... args) {
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return make(out, values, (int32_t)(sizeof...(Args)));
+  return make(to, out, values, (int32_t)(sizeof...(tvmffi_rest)));
 }
 }
 #define tvmffi_new(type, ...) \
-  (TVMFFI_I_HERE tvmffi_i_new(tvmffi_i_new_##type, __VA_ARGS__))
+  tvmffi_i_new(TVMFFI_I_OWNER, tvmffi_i_new_##type, __VA_ARGS__)
 #else
 #define tvmffi_new(type, ...) \
-  TVMFFI_I_CLASS_NEW(type, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_CLASS_NEW(type, n, ...) \
-  TVMFFI_I_CLASS_NEW_(type, n, __VA_ARGS__)
-#define TVMFFI_I_CLASS_NEW_(type, n, ...)                         \
-  (TVMFFI_I_HERE tvmffi_i_new_##type(                             \
-      TVMFFI_I_FIRST(__VA_ARGS__),                                \
-      (TVMFFIAny[n]){TVMFFI_I_REST(n)(TVMFFI_I_ITEM, __VA_ARGS__) \
-                         tvmffi_none()},                          \
-      (n) - 1))
+  TVMFFI_I_CLASS_NEW(type, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+#define TVMFFI_I_CLASS_NEW(type, n, out, ...)                            \
+  tvmffi_i_new_##type(TVMFFI_I_OWNER, out,                               \
+                      (TVMFFIAny[n]){TVMFFI_I_EACH(n)(                   \
+                          TVMFFI_I_ITEM, ~, __VA_ARGS__) tvmffi_none()}, \
+                      (n) - 1)
 #endif

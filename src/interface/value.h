@@ -1,9 +1,8 @@
 /* ======== Values ========================================== >>interface/value
    plain C values to and from Any, references */
-/* C interface: plain C values to and from TVMFFIAny, strong and weak
-   references. Inline and built on the ABI only, so all of it runs on this
-   runtime and on the stock library alike, and costs nothing where unused.
-   An Any made here is a view: it borrows what it points to. */
+/* Converts plain C values to and from TVMFFIAny, and counts strong and weak
+   references. The functions are inline and use only the ABI, so they work with
+   this runtime and with upstream's library. */
 
 #pragma once
 
@@ -14,11 +13,12 @@
 #include "../head/abi.h"
 
 #define TVMFFI_I_STRONG_ONE ((uint64_t)1)
-#define TVMFFI_I_WEAK_ONE ((uint64_t)1 << 32)
+#define TVMFFI_I_WEAK_ONE (TVMFFI_I_AS(uint64_t, 1) << 32)
 #define TVMFFI_I_BOTH_ONE (TVMFFI_I_WEAK_ONE | TVMFFI_I_STRONG_ONE)
-/* A half of the count at or over 2^31 is pinned here, far from both ends, so
-   that clients who count inline take 2^30 steps to carry it out of there. */
-#define TVMFFI_I_PINNED ((uint64_t)0xC0000000u)
+/* A strong or weak count that reaches 2^31 is set to this value, and the object
+   is never freed. Clients that count without these functions need 2^30 steps to
+   leave the range from 2^31 to 2^32. */
+#define TVMFFI_I_PINNED TVMFFI_I_AS(uint64_t, 0xC0000000u)
 
 TVMFFI_I_COLD void tvmffi_i_pin(uint64_t *count, int shift) {
   uint64_t mask = (uint64_t)0xFFFFFFFFu << shift;
@@ -28,21 +28,23 @@ TVMFFI_I_COLD void tvmffi_i_pin(uint64_t *count, int shift) {
   }
 }
 
-/* Adds a strong reference. `obj` must be alive. */
+/* Adds a strong reference to a live object. */
 TVMFFI_I_INLINE void tvmffi_retain(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_add64(count, TVMFFI_I_STRONG_ONE);
   if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) tvmffi_i_pin(count, 0);
 }
 
-/* Adds a weak reference: the memory stays, the content need not. */
+/* Adds a weak reference, which keeps the object's memory but not its
+   content. */
 TVMFFI_I_INLINE void tvmffi_weak_retain(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_add64(count, TVMFFI_I_WEAK_ONE);
   if (TVMFFI_I_UNLIKELY(old >> 63)) tvmffi_i_pin(count, 32);
 }
 
-/* Drops a weak reference, and the memory with the last one of both kinds. */
+/* Drops a weak reference. Dropping the last reference of both kinds frees the
+   memory. */
 TVMFFI_I_INLINE void tvmffi_weak_release(TVMFFIObjectHandle obj) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
   uint64_t old = tvmffi_i_sub64(&o->combined_ref_count, TVMFFI_I_WEAK_ONE);
@@ -53,7 +55,8 @@ TVMFFI_I_INLINE void tvmffi_weak_release(TVMFFIObjectHandle obj) {
   }
 }
 
-/* Tries to make a strong reference of a weak one; 0 when the object is gone. */
+/* Adds a strong reference through a weak one. Returns 1, or 0 if the object is
+   already destroyed. */
 TVMFFI_I_INLINE int tvmffi_weak_lock(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_load64(count);
@@ -66,8 +69,8 @@ TVMFFI_I_INLINE int tvmffi_weak_lock(TVMFFIObjectHandle obj) {
   return 0;
 }
 
-/* The rest of a release whose count was `old`: that was the last strong
-   reference, or the count is pinned. */
+/* Slow path of tvmffi_release. `old` is the count before the release: one
+   strong reference was left, or the count is pinned. */
 TVMFFI_I_COLD void tvmffi_i_release_rest(TVMFFIObject *o, uint64_t old) {
   if (old & 0x80000000u) {
     tvmffi_i_pin(&o->combined_ref_count, 0);
@@ -80,11 +83,12 @@ TVMFFI_I_COLD void tvmffi_i_release_rest(TVMFFIObject *o, uint64_t old) {
   }
 }
 
-/* Drops a strong reference (taken); NULL is ignored. With the last one the
-   object is destroyed. A sole owner needs no atomic write: nobody else can
-   have a reference to copy, so the count cannot change under it. One
-   comparison tells counts of 2 to 2^31 - 1 from all that need more work. */
+/* Drops the caller's strong reference. Dropping the last strong reference
+   destroys the object. Ignores NULL. */
 TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle obj) {
+  /* A sole owner needs no atomic write, because no other thread has a reference
+     to copy. An old strong count of 2 to 2^31 - 1 needs only a decrement.
+     The last comparison finds all other counts. */
   TVMFFIObject *o = (TVMFFIObject *)obj;
   uint64_t old;
   if (!o) return;
@@ -97,35 +101,34 @@ TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle obj) {
     tvmffi_i_release_rest(o, old);
 }
 
-/* Drops what an owned Any holds and makes it None. */
+/* Releases an owned Any and sets it to None. */
 TVMFFI_I_INLINE void tvmffi_any_release(TVMFFIAny *any) {
-  TVMFFIObject *obj =
-      any->type_index >= kTVMFFIStaticObjectBegin ? any->v_obj : NULL;
+  const TVMFFIAny old = *any;
   any->type_index = kTVMFFINone;
   any->zero_padding = 0;
   any->v_int64 = 0;
-  tvmffi_release(obj);
+  if (old.type_index >= kTVMFFIStaticObjectBegin) tvmffi_release(old.v_obj);
 }
 
-/* The number of destructors that nest on the stack. An object that dies below
-   them waits in a list, which the innermost of them empties: so a structure may
-   be as deep as memory allows. A board has neither the stack nor the memory for
-   many. */
+/* Maximum number of nested destructors in a thread. At this depth, dead objects
+   go to the thread's pending list, which the innermost destructor empties. So a
+   deep structure does not overflow the stack. */
 enum { TVMFFI_I_NESTED = TVMFFI_FREESTANDING ? 4 : 32 };
 
-/* Marks the second call of a deleter, for an object that has waited. */
-enum { TVMFFI_I_RESUMED = 1 << 8 };
+/* Deleter flag: the second call of a deleter, for an object from the pending
+   list. */
+#define TVMFFI_I_RESUMED (1 << 8)
 
-/* The destructors that run in a thread. The depth counts them, and the stack
-   address of each tells those that have ended without returning, by an
-   exception or by longjmp. */
+/* The running destructors of a thread. The stack addresses in `frame` reveal
+   destructors that ended by an exception or longjmp. */
 typedef struct {
-  TVMFFIObject *pending_destroy; /* linked by the word of their deleter */
+  TVMFFIObject *pending_destroy; /* linked through `deleter` */
   int32_t depth;
   uintptr_t frame[TVMFFI_I_NESTED + 1];
 } tvmffi_i_destroying;
 
-/* Destroys the objects that wait, and those that begin to wait meanwhile. */
+/* Destroys the objects on the pending list, including objects that are added
+   during the call. */
 TVMFFI_I_COLD void tvmffi_i_end_pending(tvmffi_i_destroying *d) {
   const uintptr_t base = (uintptr_t)tvmffi_i_end_pending;
   while (d->pending_destroy) {
@@ -135,8 +138,8 @@ TVMFFI_I_COLD void tvmffi_i_end_pending(tvmffi_i_destroying *d) {
     self->deleter = (void (*)(void *, int))(base + offset);
     self->__padding = 0;
     if (!tvmffi_i_load64(&self->combined_ref_count)) {
-      self->deleter(self,
-                    kTVMFFIObjectDeleterFlagBitMaskBoth | TVMFFI_I_RESUMED);
+      self->deleter(
+          self, (int)kTVMFFIObjectDeleterFlagBitMaskBoth | TVMFFI_I_RESUMED);
     } else {
       self->deleter(self,
                     kTVMFFIObjectDeleterFlagBitMaskStrong | TVMFFI_I_RESUMED);
@@ -145,11 +148,12 @@ TVMFFI_I_COLD void tvmffi_i_end_pending(tvmffi_i_destroying *d) {
   }
 }
 
-/* Puts a dead object into the list, which needs no memory: the list goes
-   through the deleter's word, and the deleter, a function of this file, is
-   stored as its distance from another one. With weak references left, whose
-   holders use the count, the list holds one more of them; without, the count is
-   0. Returns 0 for an object whose deleter a client has replaced. */
+/* Puts a dead object on the pending list without allocating memory. On the
+   list, its `deleter` field holds the next object, and `__padding` the
+   deleter's distance from tvmffi_i_end_pending. If weak references remain, adds
+   a weak reference for the list, else sets the counts to 0. Returns 1, or 0 if
+   a client replaced the object's deleter or the distance needs more than 32
+   bits. */
 TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
                                     int flags, void (*deleter)(void *, int)) {
   const uintptr_t base = (uintptr_t)tvmffi_i_end_pending;
@@ -167,12 +171,10 @@ TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
   return 1;
 }
 
-/* Forgets the destructors that have ended without returning. A frame is gone if
-   the stack does not reach it. All are gone if the stack goes on behind them
-   for more than they take together: then either the caller has nothing to do
-   with them, or a destructor uses so much of the stack that 32 more levels do
-   not matter. What stays in doubt waits for a destructor that is called from
-   elsewhere. */
+/* Removes the records of destructors that were left by an exception or longjmp.
+   The stack grows downwards, so a destructor with a stack address at or below
+   `here` has ended. At the maximum depth, removes all records if `here` is far
+   below them: most likely, none of these destructors is still running. */
 TVMFFI_I_COLD void tvmffi_i_forget_frames(tvmffi_i_destroying *d,
                                           uintptr_t here) {
   const uintptr_t *frame = d->frame;
@@ -182,7 +184,8 @@ TVMFFI_I_COLD void tvmffi_i_forget_frames(tvmffi_i_destroying *d,
     d->depth = 0;
 }
 
-/* The depth of a destructor that begins, or -1 if its object has to wait. */
+/* Slow path of tvmffi_i_begin_destroy, near the maximum depth. Returns the
+   destructor's depth, or -1 if the object was put on the pending list. */
 TVMFFI_I_COLD int32_t tvmffi_i_begin_deep(tvmffi_i_destroying *d,
                                           TVMFFIObject *self, int flags,
                                           void (*deleter)(void *, int),
@@ -197,9 +200,8 @@ TVMFFI_I_COLD int32_t tvmffi_i_begin_deep(tvmffi_i_destroying *d,
   return TVMFFI_I_NESTED;
 }
 
-/* Begins to destroy an object, called by its `deleter`. Returns the depth for
-   tvmffi_i_end_destroy; or -1 if the object waits, and the deleter is called
-   once more. */
+/* Begins to destroy an object. Called by `deleter`. Returns the depth to pass
+   to tvmffi_i_end_destroy, or -1 if the object was put on the pending list. */
 TVMFFI_I_INLINE int32_t tvmffi_i_begin_destroy(tvmffi_i_destroying *d,
                                                TVMFFIObject *self, int flags,
                                                void (*deleter)(void *, int)) {
@@ -221,7 +223,8 @@ TVMFFI_I_INLINE void tvmffi_i_end_destroy(tvmffi_i_destroying *d,
   d->depth = depth;
 }
 
-/* Constructors of views. The text of a string must outlive the view. */
+/* Returns a view of an integer. A view owns nothing. If a view points to
+   memory, the memory must outlive the view. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_int(int64_t x) {
   TVMFFIAny any;
   any.type_index = kTVMFFIInt;
@@ -230,12 +233,14 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_int(int64_t x) {
   return any;
 }
 
+/* Returns None. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_none(void) {
   TVMFFIAny any = tvmffi_int(0);
   any.type_index = kTVMFFINone;
   return any;
 }
 
+/* Returns a view of a bool, which is true unless x is 0. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_bool(int x) {
   TVMFFIAny any = tvmffi_int(x != 0);
   any.type_index = kTVMFFIBool;
@@ -243,6 +248,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_bool(int x) {
 }
 
 #if !TVMFFI_NO_FLOAT
+/* Returns a view of a floating-point number. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_float(double x) {
   TVMFFIAny any;
   any.type_index = kTVMFFIFloat;
@@ -259,27 +265,32 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_pointer(int32_t index, const void *x) {
   return any;
 }
 
+/* Returns a view of an opaque pointer, borrowed; None for NULL. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_ptr(const void *x) {
   return tvmffi_i_pointer(x ? kTVMFFIOpaquePtr : kTVMFFINone, x);
 }
 
-/* A NUL-terminated string; NULL gives None. */
+/* Returns a view of a borrowed, NUL-terminated string; None for NULL. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_str(const char *x) {
   return tvmffi_i_pointer(x ? kTVMFFIRawStr : kTVMFFINone, x);
 }
 
+/* Returns a view of borrowed bytes; None for NULL. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_bytes(const TVMFFIByteArray *x) {
   return tvmffi_i_pointer(x ? kTVMFFIByteArrayPtr : kTVMFFINone, x);
 }
 
+/* Returns a view of a borrowed tensor; None for NULL. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_tensor(const DLTensor *x) {
   return tvmffi_i_pointer(x ? kTVMFFIDLTensorPtr : kTVMFFINone, x);
 }
 
+/* Returns a view of a borrowed object of any type; None for NULL. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_obj(TVMFFIObjectHandle x) {
   return tvmffi_i_pointer(x ? ((TVMFFIObject *)x)->type_index : kTVMFFINone, x);
 }
 
+/* Returns a view of a device. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_device(DLDevice x) {
   TVMFFIAny any = tvmffi_int(0);
   any.type_index = kTVMFFIDevice;
@@ -287,6 +298,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_device(DLDevice x) {
   return any;
 }
 
+/* Returns a view of a data type. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_dtype(DLDataType x) {
   TVMFFIAny any = tvmffi_int(0);
   any.type_index = kTVMFFIDataType;
@@ -294,8 +306,8 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_dtype(DLDataType x) {
   return any;
 }
 
-/* Gives the text or bytes that `any` holds, borrowed; {NULL, 0} when it holds
-   neither. A NUL follows, unless it is a TVMFFIByteArray of the caller. */
+/* Returns the string or bytes in `any`, borrowed, or {NULL, 0} for another
+   type. The data is NUL-terminated, except for a view of a TVMFFIByteArray. */
 TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
   TVMFFIByteArray r = {NULL, 0};
   switch (any->type_index) {
@@ -317,7 +329,9 @@ TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
   return r;
 }
 
-TVMFFI_I_INLINE TVMFFIByteArray tvmffi_view(const char *text) {
+/* Returns `text` (NUL-terminated, borrowed) with its size, or {NULL, 0} for
+   NULL. */
+TVMFFI_I_INLINE TVMFFIByteArray tvmffi_byte_array(const char *text) {
   TVMFFIByteArray r = {text, 0};
   while (text && text[r.size]) ++r.size;
   return r;
@@ -329,8 +343,8 @@ TVMFFI_I_INLINE int tvmffi_i_same(TVMFFIByteArray text, const char *other) {
   return i == text.size && !other[i];
 }
 
-/* Tells whether a value of type `index` is an instance of `target`: the same
-   type, or a descendant by its table of ancestors. */
+/* Returns 1 if the type `index` is `target` or a descendant of `target`, else
+   0. */
 TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
   const TVMFFITypeInfo *info, *want;
   if (index == target) return 1;
@@ -342,7 +356,7 @@ TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
          info->type_ancestors[want->type_depth] == want;
 }
 
-/* The address of a tensor's first element as a pointer to `type`. */
+/* Returns the address of a tensor's first element as a pointer to `type`. */
 #define tvmffi_data(tensor, type)                                       \
   TVMFFI_I_AS(type *,                                                   \
               TVMFFI_I_AS(void *, TVMFFI_I_AS(char *, (tensor)->data) + \

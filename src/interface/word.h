@@ -1,11 +1,11 @@
 /* ======== Words ============================================ >>interface/word
    words for types, and their conversions */
-/* C interface: one macro before an ordinary function body makes a packed
-   function of it, with checks of argument count and types, conversions and
-   error texts as the typed functions of the C++ headers have them. A type is
-   a word T for which stand: tvmffi_type_T, the C type; tvmffi_i_get_T and
-   tvmffi_i_put_T, from and to an Any; tvmffi_i_name_T, its names. An unknown
-   word is the compiler's error: unknown type name 'tvmffi_type_...'. */
+/* Defines the parameter types of typed functions, such as int64. A parameter
+   type T has a C type tvmffi_type_T, a conversion tvmffi_i_get_T from an Any, a
+   conversion tvmffi_i_put_T to an Any, and names tvmffi_i_name_T. Typed
+   functions check number and types of arguments, and raise the same errors as
+   upstream's C++ headers. For an unknown parameter type T, the compiler's first
+   error names tvmffi_i_unknown_type_word__T. */
 
 #pragma once
 
@@ -15,34 +15,53 @@
 #include "../head/abi.h"
 #include "value.h"
 #include "error.h"
+#include "knot.h"
 
 typedef struct {
   const char *name;   /* in error texts */
-  const char *schema; /* in type schemas: a word, or JSON from its brace on */
+  const char *schema; /* a type key, or JSON that begins with '{' */
 } tvmffi_i_name;
 
-/* A type made of others, array(T) say. Its schema begins with '['. A cast is 0
-   for a value that stands as it is, TVMFFI_I_CONVERTED with *to owned, or what
-   a getter answers. Its depth is that of the type, whatever the value. */
+/* Converts an item of a container to `type`. Returns 0 if the item needs no
+   conversion, TVMFFI_I_CONVERTED if *to owns the converted item, or the error
+   of a tvmffi_i_get_T. */
 typedef int tvmffi_i_cast(const tvmffi_i_name *type, const TVMFFIAny *from,
                           TVMFFIAny *to);
+
+/* A compound type such as array(T). Its schema begins with '['. */
 typedef struct {
   tvmffi_i_name base;
   const tvmffi_i_name *of[2];
   tvmffi_i_cast *cast[2];
-  int32_t fits[2]; /* elements of this type index need no cast; or -1 */
+  int32_t fits[2]; /* type index of items that need no cast, or -1 */
 } tvmffi_i_compound;
 
-/* What TVMFFI_FUNC defines as tvmffi_func_NAME. types[0] is the result's. */
+/* Stores the default of each parameter i that has one in args[i], as a view. */
+typedef int tvmffi_i_defaults(TVMFFIAny *args);
+enum { TVMFFI_I_MAX_PARAMS = 16 };
+
+/* Describes the typed function NAME, as tvmffi_func_NAME. types[0] is the
+   result's type. */
 typedef struct {
   const char *name;
   TVMFFISafeCallType call;
-  int32_t num_args; /* -1: a packed function, which takes what it finds */
+  int32_t num_args; /* -1: a packed function with any arguments */
   const tvmffi_i_name *const *types;
+#if !TVMFFI_NO_METADATA
+  const char *params; /* parameter names, each ended by a NUL; or NULL */
+  int32_t least;      /* the number of parameters without a default */
+  tvmffi_i_defaults *defaults; /* NULL if no parameter has one */
+#endif
 } tvmffi_func;
+#if TVMFFI_NO_METADATA
+#define TVMFFI_I_SIGNATURE(params, least, defaults)
+#else
+#define TVMFFI_I_SIGNATURE(params, least, defaults) , params, least, defaults
+#endif
 
-/* A getter's value: 0, an error's code, or one of these. From TVMFFI_I_RANGE on
-   it says which integer type has no room for the value. */
+/* Codes that tvmffi_i_get_T returns, besides 0 and an error's code. A code of
+   TVMFFI_I_RANGE or more encodes the integer type that is too small for the
+   value. */
 enum {
   TVMFFI_I_MISMATCH = 1,
   TVMFFI_I_CONVERTED = 2,
@@ -53,11 +72,26 @@ enum {
   (TVMFFI_I_RANGE | (int)sizeof(ctype) | \
    ((ctype)(-1) < 1 ? 0 : (int)TVMFFI_I_UNSIGNED))
 
-#define TVMFFI_I_TYPE(T, ctype, name, schema)            \
+/* Defines the parameter type T, such as int64. */
+#define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)     \
   typedef ctype tvmffi_type_##T;                         \
   typedef int tvmffi_i_put_type_##T(TVMFFIAny *, ctype); \
   TVMFFI_I_UNUSED static const tvmffi_i_name tvmffi_i_name_##T = {name, schema};
 #define TVMFFI_I_GET(T) TVMFFI_I_GETTER(T, any, out)
+/* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
+   defines T, the compiler's error shows this name. */
+#define TVMFFI_I_UNKNOWN(T) tvmffi_i_unknown_type_word__##T##__see_the_guide
+/* Like TVMFFI_I_LISTED_TYPE, for a T that compiler.h need not list, such as the
+   name of a struct. */
+#if defined(__cplusplus)
+#define TVMFFI_I_TYPE(T, ctype, name, schema) \
+  struct TVMFFI_I_UNKNOWN(T) {};              \
+  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)
+#else
+#define TVMFFI_I_TYPE(T, ctype, name, schema) \
+  typedef ctype TVMFFI_I_UNKNOWN(T);          \
+  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)
+#endif
 #define TVMFFI_I_PUT(T) TVMFFI_I_PUTTER_OF(T, out, value)
 #define TVMFFI_I_GETTER(T, from, to)                          \
   TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *from, \
@@ -65,13 +99,12 @@ enum {
 #define TVMFFI_I_PUTTER_OF(T, to, from) \
   TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFIAny *to, tvmffi_type_##T from)
 
-/* Names in what expands in the user's text begin with tvmffi_, as a name there
-   may be a macro of the user's. */
+/* Names in macros that expand in the user's source begin with tvmffi_, because
+   a plain name may be a macro of the user's. */
 
-/* What makes optional(T) and elements of type T of a word: one line behind its
-   getter and putter. The first is for a pointer, where NULL is none; the second
-   for a value, which gets a struct; the third for a value that is never
-   converted. */
+/* For a parameter type T whose C type is a pointer, defines optional(T), where
+   NULL means no value, and a check of container items. Must follow the getter
+   and putter of T. */
 #define TVMFFI_I_POINTER_WORD(T)                                           \
   typedef tvmffi_type_##T tvmffi_type_optional_##T;                        \
   TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                           \
@@ -87,6 +120,9 @@ enum {
     return tvmffi_value ? (tvmffi_i_put_##T)(tvmffi_to, tvmffi_value) : 0; \
   }                                                                        \
   TVMFFI_I_KEPT_ELEMENT(T, -1)
+
+/* For a parameter type T such as int64, defines the struct of optional(T), and
+   the conversion of container items to T. Items of type `index` need none. */
 #define TVMFFI_I_VALUE_WORD(T, index)                       \
   TVMFFI_I_OPTIONAL_STRUCT(T)                               \
   TVMFFI_I_CAST(T, index) {                                 \
@@ -99,6 +135,9 @@ enum {
                ? 0                                          \
                : TVMFFI_I_CONVERTED;                        \
   }
+
+/* For a parameter type T such as str, defines the struct of optional(T), and a
+   check of container items, which are never converted. */
 #define TVMFFI_I_KEPT_WORD(T, index) \
   TVMFFI_I_OPTIONAL_STRUCT(T)        \
   TVMFFI_I_KEPT_ELEMENT(T, index)
@@ -138,19 +177,55 @@ enum {
   enum { tvmffi_i_fits_##T = index };                                     \
   typedef int tvmffi_i_put_type_optional_##T(TVMFFIAny *,                 \
                                              tvmffi_type_optional_##T);   \
-  TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *tvmffi_name, \
-                                        const TVMFFIAny *tvmffi_from,     \
-                                        TVMFFIAny *tvmffi_to);            \
   TVMFFI_I_ELEMENT(T)                                                     \
   TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *tvmffi_name, \
                                         const TVMFFIAny *tvmffi_from,     \
                                         TVMFFIAny *tvmffi_to)
+
+/* TVMFFI_FUNC uses it to declare tvmffi_type_T, tvmffi_i_get_T and so on if
+   compiler.h does not list T. An unknown T then causes one compiler error, not
+   one for each use. C11 allows to repeat the declarations of a known T. */
+#define TVMFFI_I_USE(T) TVMFFI_I_CAT(TVMFFI_I_USE_, TVMFFI_I_ORIGIN(T))(T)
+#define TVMFFI_I_USE_0(T)
+#define TVMFFI_I_USE_2(T) TVMFFI_I_USE_OF_##T
+#define TVMFFI_I_USE_OF_array(T) TVMFFI_I_USE_ITEM(T)
+#define TVMFFI_I_USE_OF_list(T) TVMFFI_I_USE_ITEM(T)
+#define TVMFFI_I_USE_OF_optional(T) TVMFFI_I_USE_ITEM(T)
+#define TVMFFI_I_USE_OF_map(K, V) TVMFFI_I_USE_ITEM(K) TVMFFI_I_USE_ITEM(V)
+#define TVMFFI_I_USE_OF_dict(K, V) TVMFFI_I_USE_ITEM(K) TVMFFI_I_USE_ITEM(V)
+#define TVMFFI_I_USE_ITEM(T) \
+  TVMFFI_I_CAT(TVMFFI_I_USE_ITEM_, TVMFFI_I_ORIGIN(T))(T)
+#define TVMFFI_I_USE_ITEM_0(T)
+#define TVMFFI_I_USE_ITEM_2(T)
+#if TVMFFI_I_GENERIC && !defined(__cplusplus)
+#define TVMFFI_I_USE_1(T)                                      \
+  typedef TVMFFI_I_UNKNOWN(T) tvmffi_type_##T;                     \
+  typedef int tvmffi_i_put_type_##T(TVMFFIAny *, tvmffi_type_##T); \
+  extern const tvmffi_i_name tvmffi_i_name_##T;                    \
+  extern tvmffi_i_put_type_##T tvmffi_i_put_##T;                   \
+  extern int tvmffi_i_get_##T(const TVMFFIAny *, tvmffi_type_##T *);
+#define TVMFFI_I_USE_ITEM_1(T)                                  \
+  TVMFFI_I_USE_1(T)                                             \
+  typedef tvmffi_type_##T tvmffi_type_optional_##T;                 \
+  typedef int tvmffi_i_put_type_optional_##T(                       \
+      TVMFFIAny *, tvmffi_type_optional_##T);                       \
+  extern tvmffi_i_put_type_optional_##T tvmffi_i_put_optional_##T;  \
+  extern int tvmffi_i_get_optional_##T(const TVMFFIAny *,           \
+                                       tvmffi_type_optional_##T *); \
+  extern tvmffi_i_cast tvmffi_i_item_##T;
+#else
+extern int tvmffi_i_is_known[1]; /* never defined */
+#define TVMFFI_I_USE_1(T) \
+  extern int tvmffi_i_is_known[sizeof(TVMFFI_I_UNKNOWN(T)) > 0];
+#define TVMFFI_I_USE_ITEM_1 TVMFFI_I_USE_1
+#endif
 
 #if defined(__cplusplus)
 #define TVMFFI_I_ZERO \
   {                   \
   }
 #define TVMFFI_I_ELEMENT(T)                                              \
+  TVMFFI_I_INLINE tvmffi_i_cast tvmffi_i_item_##T;                       \
   struct tvmffi_i_element_##T {                                          \
     static constexpr const tvmffi_i_name *tvmffi_name() {                \
       return &tvmffi_i_name_##T;                                         \
@@ -169,7 +244,7 @@ enum {
   ((any)->type_index == kTVMFFIInt || (any)->type_index == kTVMFFIBool)
 
 #define TVMFFI_I_INT_TYPE(T)                                             \
-  TVMFFI_I_TYPE(T, T##_t, "int", "int")                                  \
+  TVMFFI_I_LISTED_TYPE(T, T##_t, "int", "int")                           \
   TVMFFI_I_GET(T) {                                                      \
     if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;                 \
     *out = (T##_t)any->v_int64;                                          \
@@ -180,6 +255,7 @@ enum {
     return 0;                                                            \
   }                                                                      \
   TVMFFI_I_VALUE_WORD(T, sizeof(T##_t) == 8 ? (int)kTVMFFIInt : -1)
+/* Accepts int and bool. OverflowError for a value out of the type's range. */
 TVMFFI_I_INT_TYPE(int8)
 TVMFFI_I_INT_TYPE(int16)
 TVMFFI_I_INT_TYPE(int32)
@@ -188,21 +264,24 @@ TVMFFI_I_INT_TYPE(uint8)
 TVMFFI_I_INT_TYPE(uint16)
 TVMFFI_I_INT_TYPE(uint32)
 
-TVMFFI_I_TYPE(uint64, uint64_t, "int", "int")
+/* Accepts int and bool. OverflowError for a negative argument. Returning a
+   value above INT64_MAX raises an OverflowError. */
+TVMFFI_I_LISTED_TYPE(uint64, uint64_t, "int", "int")
 TVMFFI_I_GET(uint64) {
   if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;
   *out = (uint64_t)any->v_int64;
   return any->v_int64 >= 0 ? 0 : TVMFFI_I_RANGE_OF(uint64_t);
 }
 TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
-  return TVMFFI_RAISE("OverflowError",
-                      "Integer value %llu is too large to fit in int64_t. "
-                      "Consider explicitly casting to int64_t first if this "
-                      "is intentional.",
-                      (unsigned long long)value);
+  return tvmffi_i_raise("OverflowError",
+                        "Integer value %llu is too large to fit in int64_t. "
+                        "Consider explicitly casting to int64_t first if this "
+                        "is intentional.",
+                        (unsigned long long)value);
 }
 
-/* Raises for what tvmffi_uint makes of a number too large for an Any. */
+/* Raises an OverflowError for a tvmffi_uint above INT64_MAX, which no Any can
+   store. */
 TVMFFI_I_INLINE int tvmffi_i_check_value(TVMFFIAny any) {
   return TVMFFI_I_UNLIKELY(any.type_index == kTVMFFIAny)
              ? tvmffi_i_too_large((uint64_t)any.v_int64)
@@ -221,8 +300,8 @@ TVMFFI_I_PUT(uint64) {
 }
 TVMFFI_I_VALUE_WORD(uint64, -1)
 
-/* With <stdbool.h> of C99 the word `bool` arrives here as `_Bool`,
-   also where this header makes it. */
+/* C99's <stdbool.h> defines `bool` as `_Bool`, so macros receive `_Bool` for
+   the parameter type `bool`. */
 #define tvmffi_type__Bool tvmffi_type_bool
 #define tvmffi_no__Bool tvmffi_no_bool
 #define tvmffi_some__Bool tvmffi_some_bool
@@ -237,10 +316,12 @@ TVMFFI_I_VALUE_WORD(uint64, -1)
 #define tvmffi_i_put_type_optional__Bool tvmffi_i_put_type_optional_bool
 #define tvmffi_i_get_optional__Bool tvmffi_i_get_optional_bool
 #define tvmffi_i_put_optional__Bool tvmffi_i_put_optional_bool
+
+/* Accepts bool and int. Any int other than 0 is true. */
 #if defined(__cplusplus)
-TVMFFI_I_TYPE(bool, bool, "bool", "bool")
+TVMFFI_I_LISTED_TYPE(bool, bool, "bool", "bool")
 #else
-TVMFFI_I_TYPE(bool, _Bool, "bool", "bool")
+TVMFFI_I_LISTED_TYPE(bool, _Bool, "bool", "bool")
 #endif
 TVMFFI_I_GET(bool) {
   *out = any->v_int64 != 0;
@@ -254,7 +335,7 @@ TVMFFI_I_VALUE_WORD(bool, kTVMFFIBool)
 
 #if !TVMFFI_NO_FLOAT
 #define TVMFFI_I_FLOAT_TYPE(T, ctype)                     \
-  TVMFFI_I_TYPE(T, ctype, "float", "float")               \
+  TVMFFI_I_LISTED_TYPE(T, ctype, "float", "float")        \
   TVMFFI_I_GET(T) {                                       \
     if (TVMFFI_I_LIKELY(any->type_index == kTVMFFIFloat)) \
       *out = (ctype)any->v_float64;                       \
@@ -269,11 +350,13 @@ TVMFFI_I_VALUE_WORD(bool, kTVMFFIBool)
     return 0;                                             \
   }                                                       \
   TVMFFI_I_VALUE_WORD(T, kTVMFFIFloat)
+/* Accepts float, int and bool. Rounds the value to the type. */
 TVMFFI_I_FLOAT_TYPE(float32, float)
 TVMFFI_I_FLOAT_TYPE(float64, double)
 #endif
 
-/* No result, so nothing is put but the None of it. */
+/* The result type of functions that return nothing: TVMFFI_RETURN() returns
+   None. Not for parameters. */
 typedef int tvmffi_i_put_type_none(TVMFFIAny *);
 static const tvmffi_i_name tvmffi_i_name_none = {"void", "None"};
 TVMFFI_I_INLINE int tvmffi_i_put_none(TVMFFIAny *out) {
@@ -281,8 +364,9 @@ TVMFFI_I_INLINE int tvmffi_i_put_none(TVMFFIAny *out) {
   return 0;
 }
 
-/* Any value: borrowed as a parameter, owned by the caller as a result. */
-TVMFFI_I_TYPE(any, TVMFFIAny, "Any", "Any")
+/* Accepts any value. A parameter is a borrowed view. The caller owns a returned
+   Any. */
+TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any")
 TVMFFI_I_GET(any) {
   *out = *any;
   return 0;
@@ -294,14 +378,17 @@ TVMFFI_I_PUT(any) {
 }
 TVMFFI_I_KEPT_WORD(any, -1)
 
-/* Tells whether a small string or bytes claims more bytes than it can hold. */
+/* Returns 1 if *any is an invalid small string or bytes, with a length above
+   the capacity, else 0. */
 TVMFFI_I_INLINE int tvmffi_i_is_false_text(const TVMFFIAny *any) {
   return (any->type_index == kTVMFFISmallStr ||
           any->type_index == kTVMFFISmallBytes) &&
          any->small_str_len >= sizeof(any->v_bytes);
 }
 
-TVMFFI_I_TYPE(str, TVMFFIByteArray, "str", "ffi.String")
+/* Accepts a string in any form, as borrowed, NUL-terminated bytes. A returned
+   string is copied. */
+TVMFFI_I_LISTED_TYPE(str, TVMFFIByteArray, "str", "ffi.String")
 TVMFFI_I_GET(str) {
   if (any->type_index == kTVMFFISmallStr) {
     *out = tvmffi_i_small_bytes(any);
@@ -314,13 +401,14 @@ TVMFFI_I_GET(str) {
   if (TVMFFI_I_LIKELY(any->type_index == kTVMFFIStr))
     *out = *TVMFFIBytesGetByteArrayPtr(any->v_obj);
   else
-    *out = tvmffi_view(any->v_c_str);
+    *out = tvmffi_byte_array(any->v_c_str);
   return 0;
 }
 TVMFFI_I_PUT(str) { return TVMFFIStringFromByteArray(&value, out); }
 TVMFFI_I_KEPT_WORD(str, kTVMFFISmallStr)
 
-TVMFFI_I_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes")
+/* Accepts bytes in any form, borrowed. Returned bytes are copied. */
+TVMFFI_I_LISTED_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes")
 TVMFFI_I_GET(bytes) {
   int32_t index = any->type_index;
   if (index != kTVMFFISmallBytes &&
@@ -332,7 +420,9 @@ TVMFFI_I_GET(bytes) {
 TVMFFI_I_PUT(bytes) { return TVMFFIBytesFromByteArray(&value, out); }
 TVMFFI_I_KEPT_WORD(bytes, kTVMFFISmallBytes)
 
-TVMFFI_I_TYPE(dtype, DLDataType, "DataType", "DataType")
+/* Accepts a data type, or its name ("float32", "int8x4"). ValueError for an
+   unknown name. */
+TVMFFI_I_LISTED_TYPE(dtype, DLDataType, "DataType", "DataType")
 TVMFFI_I_GET(dtype) {
   TVMFFIByteArray text;
   if (any->type_index == kTVMFFIDataType) {
@@ -349,15 +439,29 @@ TVMFFI_I_PUT(dtype) {
 }
 TVMFFI_I_VALUE_WORD(dtype, kTVMFFIDataType)
 
-/* Parses "cuda", "cuda:1" and the like, up to the first space. */
+/* Names of device types. If a device type has two names, messages show the
+   first. Only the first TVMFFI_I_PARSED_DEVICES names are accepted as input. */
+enum { TVMFFI_I_NUM_DEVICES = 18, TVMFFI_I_PARSED_DEVICES = 14 };
+TVMFFI_I_UNUSED static const struct {
+  const char *name;
+  int32_t type;
+} tvmffi_i_devices[TVMFFI_I_NUM_DEVICES] = {
+    {"cpu", 1},      {"cuda", 2},       {"opencl", 4},        {"vulkan", 7},
+    {"metal", 8},    {"mps", 8},        {"vpi", 9},           {"rocm", 10},
+    {"ext_dev", 12}, {"webgpu", 15},    {"wgpu", 15},         {"hexagon", 16},
+    {"maia", 17},    {"trn", 18},       {"cuda_host", 3},     {"rocm_host", 11},
+    {"oneapi", 14},  {"cuda_managed", 13}};
+
+TVMFFI_I_COLD const char *tvmffi_i_device_name(DLDevice device) {
+  int i;
+  for (i = 0; i < TVMFFI_I_NUM_DEVICES; ++i)
+    if (tvmffi_i_devices[i].type == (int32_t)device.device_type)
+      return tvmffi_i_devices[i].name;
+  return "unknown";
+}
+
+/* Parses a device such as "cuda" or "cuda:1". Ignores text after a space. */
 TVMFFI_I_COLD int tvmffi_i_parse_device(TVMFFIByteArray s, DLDevice *out) {
-  static const struct {
-    const char *name;
-    int32_t type;
-  } devices[] = {{"cpu", 1},      {"cuda", 2},  {"opencl", 4},  {"vulkan", 7},
-                 {"metal", 8},    {"mps", 8},   {"vpi", 9},     {"rocm", 10},
-                 {"ext_dev", 12}, {"wgpu", 15}, {"webgpu", 15}, {"hexagon", 16},
-                 {"maia", 17},    {"trn", 18}};
   size_t size = 0, n, k, i;
   int64_t id = 0;
   while (size < s.size && s.data[size] != ' ') ++size;
@@ -369,11 +473,12 @@ TVMFFI_I_COLD int tvmffi_i_parse_device(TVMFFIByteArray s, DLDevice *out) {
     id = id * 10 + (s.data[i] - '0');
     if (id > INT32_MAX) return TVMFFI_I_MISMATCH;
   }
-  for (k = 0; k < sizeof(devices) / sizeof(devices[0]); ++k) {
-    for (i = 0; i < n && s.data[i] == devices[k].name[i]; ++i) {
+  for (k = 0; k < TVMFFI_I_PARSED_DEVICES; ++k) {
+    const char *name = tvmffi_i_devices[k].name;
+    for (i = 0; i < n && s.data[i] == name[i]; ++i) {
     }
-    if (i == n && n && !devices[k].name[n]) {
-      out->device_type = (DLDeviceType)(devices[k].type);
+    if (i == n && n && !name[n]) {
+      out->device_type = (DLDeviceType)(tvmffi_i_devices[k].type);
       out->device_id = (int32_t)id;
       return 0;
     }
@@ -381,7 +486,10 @@ TVMFFI_I_COLD int tvmffi_i_parse_device(TVMFFIByteArray s, DLDevice *out) {
   return TVMFFI_I_MISMATCH;
 }
 
-TVMFFI_I_TYPE(device, DLDevice, "Device", "Device")
+/* Accepts a device, or a name such as "cpu" or "cuda:1". Names are cpu, cuda,
+   opencl, vulkan, metal, mps, vpi, rocm, ext_dev, webgpu, wgpu, hexagon, maia
+   and trn. */
+TVMFFI_I_LISTED_TYPE(device, DLDevice, "Device", "Device")
 TVMFFI_I_GET(device) {
   TVMFFIByteArray text;
   if (any->type_index == kTVMFFIDevice) {
@@ -397,7 +505,8 @@ TVMFFI_I_PUT(device) {
 }
 TVMFFI_I_VALUE_WORD(device, kTVMFFIDevice)
 
-TVMFFI_I_TYPE(ptr, void *, "void*", "void*")
+/* Accepts an opaque pointer. None becomes NULL. */
+TVMFFI_I_LISTED_TYPE(ptr, void *, "void*", "void*")
 TVMFFI_I_GET(ptr) {
   *out = any->type_index == kTVMFFIOpaquePtr ? any->v_ptr : NULL;
   return *out || any->type_index == kTVMFFIOpaquePtr ||
@@ -411,8 +520,9 @@ TVMFFI_I_PUT(ptr) {
 }
 TVMFFI_I_POINTER_WORD(ptr)
 
-/* A tensor is borrowed; as a result it is a tensor_object. */
-TVMFFI_I_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*")
+/* Accepts a tensor object or a pointer to a DLTensor, borrowed. As a result
+   type, `tensor` means `tensor_object`. */
+TVMFFI_I_LISTED_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*")
 TVMFFI_I_GET(tensor) {
   if (TVMFFI_I_UNLIKELY((any->type_index != kTVMFFITensor &&
                          any->type_index != kTVMFFIDLTensorPtr) ||
@@ -431,7 +541,9 @@ TVMFFI_I_INLINE int tvmffi_i_get_optional_tensor(const TVMFFIAny *any,
 }
 TVMFFI_I_KEPT_ELEMENT(tensor, kTVMFFITensor)
 
-TVMFFI_I_TYPE(object, TVMFFIObject *, "ffi.Object", "ffi.Object")
+/* Accepts any object, borrowed. The caller owns a returned object. A function
+   that returns NULL fails with the pending error. */
+TVMFFI_I_LISTED_TYPE(object, TVMFFIObject *, "ffi.Object", "ffi.Object")
 TVMFFI_I_GET(object) {
   if (any->type_index < kTVMFFIStaticObjectBegin) return TVMFFI_I_MISMATCH;
   *out = any->v_obj;
@@ -443,23 +555,30 @@ TVMFFI_I_PUT(object) {
 }
 TVMFFI_I_POINTER_WORD(object)
 
-/* An object of the type `index`, or of one that derives from it. */
+/* Defines a parameter type T for objects of type `index` or a descendant
+   type. */
 #define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)          \
   TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)              \
   TVMFFI_I_GET(T) {                                           \
     if (any->type_index != (index) &&                         \
         (any->type_index < kTVMFFIStaticObjectBegin ||        \
-         !tvmffi_is_instance(any->type_index, index)))        \
+         !tvmffi_i_derives(any->type_index, index)))          \
       return TVMFFI_I_MISMATCH;                               \
     *out = any->v_obj;                                        \
     return *out ? 0 : TVMFFI_I_MISMATCH;                      \
   }                                                           \
   TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); } \
   TVMFFI_I_POINTER_WORD(T)
+/* Accepts a function, borrowed. The caller owns a returned function. */
 TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
+/* Accepts an error object, borrowed. The caller owns a returned error. */
 TVMFFI_I_OBJECT_TYPE(error, "ffi.Error", "ffi.Error", kTVMFFIError)
+/* Accepts a module, borrowed. The caller owns a returned module. */
 TVMFFI_I_OBJECT_TYPE(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+/* Accepts a Python object of a type unknown to FFI, borrowed. The caller owns a
+   returned object. */
 TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
                      kTVMFFIOpaquePyObject)
-/* A tensor that owns its memory. */
+/* Accepts a tensor object (borrowed), but no pointer to a DLTensor. The caller
+   owns a returned tensor. */
 TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)

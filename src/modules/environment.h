@@ -9,26 +9,27 @@
 #include "../head/abi.h"
 #include "../interface/error.h"
 #include "../platform/libc.h"
-#include "../platform/thread_state.h"
 #include "../platform/thread.h"
 #include "../core/raise.h"
+#include "../core/error.h"
 #include "../core/tensor.h"
 
 static DLPackManagedTensorAllocator tvmffi_i_global_allocator;
+TVMFFI_I_THREAD_STATE(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator);
 
 int TVMFFIEnvSetDLPackManagedTensorAllocator(
     DLPackManagedTensorAllocator allocator, int write_to_global_context,
     DLPackManagedTensorAllocator *opt_out_original_allocator) {
-  tvmffi_i_thread *t = tvmffi_i_self();
-  if (opt_out_original_allocator) *opt_out_original_allocator = t->allocator;
+  DLPackManagedTensorAllocator *own = tvmffi_i_thread_allocator();
+  if (opt_out_original_allocator) *opt_out_original_allocator = *own;
   if (write_to_global_context)
     TVMFFI_I_STORE(&tvmffi_i_global_allocator, allocator);
-  t->allocator = allocator;
+  *own = allocator;
   return 0;
 }
 
 TVMFFI_I_INLINE DLPackManagedTensorAllocator tvmffi_i_tensor_allocator(void) {
-  DLPackManagedTensorAllocator own = tvmffi_i_self()->allocator;
+  DLPackManagedTensorAllocator own = *tvmffi_i_thread_allocator();
   return own ? own : TVMFFI_I_LOAD(&tvmffi_i_global_allocator);
 }
 
@@ -47,15 +48,6 @@ static void tvmffi_i_allocator_failed(void *context, const char *kind,
 #if defined(__cplusplus)
 }
 #endif
-
-/* A callback that fails must leave an error, or say by -2 that its language
-   holds one; for one that did neither there is this. */
-static int tvmffi_i_need_error(int code, const char *what) {
-  if (code != -2 && !tvmffi_i_self()->error)
-    (void)tvmffi_i_fail("RuntimeError", "%s failed with code %d and no error",
-                        what, code);
-  return code;
-}
 
 int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
   DLPackManagedTensorAllocator allocate = tvmffi_i_tensor_allocator();
@@ -84,7 +76,7 @@ int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
   return code;
 }
 
-/* Python's functions, each set once, at its import. */
+/* Functions of the Python C API; the Python package registers them once. */
 static int (*tvmffi_i_check_signals)(void);
 static int (*tvmffi_i_gil_ensure)(void);
 static void (*tvmffi_i_gil_release)(int);
@@ -102,8 +94,8 @@ int TVMFFIEnvRegisterCAPI(const char *name, void *symbol) {
   return 0;
 }
 
-/* An error that the host holds gives -1, as upstream's code does, and not the
-   -2 of its text. */
+/* Returns -1 if Python has an error set, as upstream's code does. Upstream's
+   documentation says -2. */
 int TVMFFIEnvCheckSignals(void) {
   int (*call)(void) = TVMFFI_I_LOAD(&tvmffi_i_check_signals);
   int (*ensure)(void) = TVMFFI_I_LOAD(&tvmffi_i_gil_ensure);

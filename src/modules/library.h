@@ -9,7 +9,7 @@
 #include "../head/abi.h"
 #include "../interface/value.h"
 #include "../interface/error.h"
-#include "../interface/mismatch.h"
+#include "../interface/module_table.h"
 #include "../platform/layout.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
@@ -19,29 +19,18 @@
 #include "../containers/sequence.h"
 #include "symbol.h"
 
-/* What upstream's ModuleObj is: 48 bytes on 64-bit machines. */
-typedef struct {
-  const struct tvmffi_i_module_methods *methods; /* the C++ virtual functions */
-  TVMFFIObject base;
-  TVMFFIObject *imports; /* an Array: owned */
-  TVMFFIObject *cache;   /* tvmffi_i_cache, or what C++ put there, or NULL */
-} tvmffi_i_module;
-
 TVMFFI_I_AT3(tvmffi_i_module, base, 8, 8, 4);
 TVMFFI_I_AT3(tvmffi_i_module, imports, 32, 32, 28);
 TVMFFI_I_AT3(tvmffi_i_module, cache, 40, 36, 32);
 TVMFFI_I_SIZE3(tvmffi_i_module, 48, 40, 36);
 
-TVMFFI_I_INLINE tvmffi_i_module *tvmffi_i_module_of(TVMFFIObjectHandle handle) {
-  return (tvmffi_i_module *)(void *)((char *)handle -
-                                     offsetof(tvmffi_i_module, base));
-}
-
 #if !TVMFFI_NO_CONTAINERS
-/* A library: one that is open, or the system library under a prefix. */
+/* An open dynamic library, or the system library. The system library consists
+   of functions linked into the process. Only the system library has a
+   prefix. */
 typedef struct {
   TVMFFIObject base;
-  void *handle; /* NULL: the system library */
+  void *handle; /* from dlopen; NULL for the system library */
   TVMFFIByteArray prefix;
 } tvmffi_i_library;
 
@@ -63,8 +52,8 @@ static void *tvmffi_i_dlsym(void *handle, const char *name) {
 }
 static void tvmffi_i_dlclose(void *handle) { (void)handle; }
 #elif defined(_WIN32)
-/* Functions of kernel32 under names of our own: <windows.h> would take common
-   words from the file. */
+/* Declares kernel32 functions under our own names, because <windows.h> defines
+   common words as macros. */
 #if defined(__i386__)
 #define TVMFFI_I_KERNEL32(name, size) \
   __attribute__((__stdcall__)) __asm__("_" #name "@" #size)
@@ -82,11 +71,11 @@ TVMFFI_I_EXTERN_C int tvmffi_i_free_library(void *handle)
 TVMFFI_I_EXTERN_C void *tvmffi_i_dlsym(void *handle, const char *name)
     TVMFFI_I_KERNEL32(GetProcAddress, 8);
 
-/* The system wants UTF-16, of which a text of UTF-8 (code page 65001) has no
-   more units than bytes. */
+/* Converts the path from UTF-8 (code page 65001) to UTF-16, which needs at most
+   one 16-bit unit for each byte of UTF-8. */
 static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
   const char *parts[2];
-  int size = path.size < 32767 ? (int)path.size + 1 : 1; /* the longest path */
+  int size = path.size < 32767 ? (int)path.size + 1 : 1; /* maximum length */
   uint16_t *wide = (uint16_t *)tvmffi_i_alloc((size_t)size * sizeof(*wide));
   if (!wide) return tvmffi_i_no_memory();
   *out = NULL;
@@ -126,14 +115,10 @@ static void tvmffi_i_destroy_library(void *self, int flags) {
     tvmffi_i_dlclose(l->handle);
   tvmffi_i_delete_plain(self, flags);
 }
+TVMFFI_I_DELETER(library)
 
-static void tvmffi_i_delete_library(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_library,
-                   tvmffi_i_delete_library);
-}
-
-/* A library that takes `handle`, or, when that is NULL, the system library
-   with a copy of the prefix. */
+/* Returns a library that owns `handle` (NULL for the system library) and a copy
+   of `prefix`, or NULL with the error raised. */
 static tvmffi_i_library *tvmffi_i_new_library(void *handle,
                                               TVMFFIByteArray prefix) {
   char *text;
@@ -148,7 +133,7 @@ static tvmffi_i_library *tvmffi_i_new_library(void *handle,
   return l;
 }
 
-/* Writes three texts and a NUL. */
+/* Writes a, b, c and a NUL to `to`. Returns the size without the NUL. */
 static size_t tvmffi_i_join(char *to, TVMFFIByteArray a, TVMFFIByteArray b,
                             TVMFFIByteArray c) {
   if (a.size) memcpy(to, a.data, a.size);
@@ -158,15 +143,20 @@ static size_t tvmffi_i_join(char *to, TVMFFIByteArray a, TVMFFIByteArray b,
   return a.size + b.size + c.size;
 }
 
-/* Finds a symbol, head and name together; *out is NULL when there is none. In
-   the system library the prefix stands before the name of a function, and
-   before the head of all others; without it is the second choice. */
+/* Returns the address of a symbol of the system library, or NULL. */
+static void *tvmffi_i_system_symbol(TVMFFIByteArray name) {
+  tvmffi_i_named *s = tvmffi_i_find_named(&tvmffi_i_system_symbols, name);
+  return s ? TVMFFI_I_LOAD(&s->address) : NULL;
+}
+
+/* Sets *out to the address of the symbol `head` + `name`, or NULL if the symbol
+   does not exist. In the system library, first tries `head` + prefix + `name`
+   for a function, or prefix + `head` + `name` for another symbol. */
 static int tvmffi_i_find_symbol(const tvmffi_i_library *l, const char *head,
                                 TVMFFIByteArray name, void **out) {
   static const char function[] = "__tvm_ffi_";
-  TVMFFIByteArray first = tvmffi_view(head), none = {"", 0}, text;
+  TVMFFIByteArray first = tvmffi_byte_array(head), none = {"", 0}, text;
   char buffer[256], *key = buffer;
-  tvmffi_i_named *s = NULL;
   size_t size = first.size + l->prefix.size + name.size + 1;
   if (size > sizeof(buffer)) key = (char *)tvmffi_i_alloc(size);
   if (!key) return tvmffi_i_no_memory();
@@ -176,23 +166,17 @@ static int tvmffi_i_find_symbol(const tvmffi_i_library *l, const char *head,
     text.size = strcmp(head, function) == 0
                     ? tvmffi_i_join(key, first, l->prefix, name)
                     : tvmffi_i_join(key, l->prefix, first, name);
-    s = tvmffi_i_find_named(&tvmffi_i_system_symbols, text);
-    if (s) *out = TVMFFI_I_LOAD(&s->address);
+    *out = tvmffi_i_system_symbol(text);
   }
   if (!*out) {
     text.size = tvmffi_i_join(key, first, name, none);
-    if (l->handle) {
-      *out = tvmffi_i_dlsym(l->handle, key);
-    } else {
-      s = tvmffi_i_find_named(&tvmffi_i_system_symbols, text);
-      if (s) *out = TVMFFI_I_LOAD(&s->address);
-    }
+    *out = l->handle ? tvmffi_i_dlsym(l->handle, key)
+                     : tvmffi_i_system_symbol(text);
   }
   if (key != buffer) tvmffi_i_free(key);
   return 0;
 }
 
-/* A function of a library. */
 typedef struct {
   tvmffi_i_function_object function;
   TVMFFISafeCallType call;
@@ -210,25 +194,11 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_library_function(void *self, int flags) {
     tvmffi_release(((tvmffi_i_library_function *)self)->module);
   tvmffi_i_delete_plain(self, flags);
 }
+TVMFFI_I_DELETER(library_function)
 
-static void tvmffi_i_delete_library_function(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags,
-                   tvmffi_i_destroy_library_function,
-                   tvmffi_i_delete_library_function);
-}
-
-/* The methods of a library; *out is NULL, or None, when there is no such
-   function. */
-static int tvmffi_i_library_get(tvmffi_i_module *m, TVMFFIByteArray name,
-                                TVMFFIObject **out) {
-  void *address;
-  tvmffi_i_library_function *f;
-  *out = NULL;
-  TVMFFI_TRY(
-      tvmffi_i_find_symbol(((tvmffi_i_library_module *)(void *)m)->library,
-                           "__tvm_ffi_", name, &address));
-  if (!address) return 0;
-  f = (tvmffi_i_library_function *)tvmffi_i_object(
+static int tvmffi_i_library_function_of(tvmffi_i_module *m, void *address,
+                                        TVMFFIAny *out) {
+  tvmffi_i_library_function *f = (tvmffi_i_library_function *)tvmffi_i_object(
       sizeof(*f), kTVMFFIFunction, tvmffi_i_delete_library_function);
   if (!f) return -1;
   f->function.cell.safe_call = tvmffi_i_call_library;
@@ -236,41 +206,39 @@ static int tvmffi_i_library_get(tvmffi_i_module *m, TVMFFIByteArray name,
   f->call = (TVMFFISafeCallType)(uintptr_t)address;
   f->module = &m->base;
   tvmffi_retain(&m->base);
-  *out = &f->function.base;
+  *out = tvmffi_obj(f);
   return 0;
 }
 
-static int tvmffi_i_library_has(tvmffi_i_module *m, TVMFFIByteArray name,
-                                int *out) {
-  void *address;
-  TVMFFI_TRY(
-      tvmffi_i_find_symbol(((tvmffi_i_library_module *)(void *)m)->library,
-                           "__tvm_ffi_", name, &address));
-  *out = address != NULL;
-  return 0;
+static int tvmffi_i_module_symbol(const tvmffi_i_module *m, const char *head,
+                                  TVMFFIByteArray name, void **out) {
+  return tvmffi_i_find_symbol(
+      ((const tvmffi_i_library_module *)(const void *)m)->library, head, name,
+      out);
 }
 
-/* Raises, and releases the value, unless it is a string. */
-static int tvmffi_i_need_string(TVMFFIAny *any) {
-  int32_t index = any->type_index;
-  if (index == kTVMFFISmallStr || index == kTVMFFIStr) return 0;
-  tvmffi_any_release(any);
-  return tvmffi_i_fail("TypeError", "Cannot convert from type `%s` to `str`",
-                       tvmffi_i_type_key(index));
+/* Releases a value of the wrong type, then raises a TypeError. In the other
+   order, the value's destructor could replace the error. */
+static int tvmffi_i_refuse_owned(TVMFFIAny *owned, const char *to) {
+  const TVMFFIAny got = *owned;
+  tvmffi_any_release(owned);
+  return tvmffi_i_bad_cast(&got, to);
 }
 
-/* Calls the getter of a function's doc or metadata. */
+/* Calls the library function that returns a function's documentation or
+   metadata. *out must be None, and stays None if the library has no such
+   function. */
 static int tvmffi_i_library_text(tvmffi_i_module *m, const char *head,
                                  TVMFFIByteArray name, TVMFFIAny *out) {
   void *address;
   TVMFFISafeCallType getter;
-  *out = tvmffi_none();
-  TVMFFI_TRY(tvmffi_i_find_symbol(
-      ((tvmffi_i_library_module *)(void *)m)->library, head, name, &address));
+  TVMFFI_TRY(tvmffi_i_module_symbol(m, head, name, &address));
   if (!address) return 0;
   getter = (TVMFFISafeCallType)(uintptr_t)address;
   TVMFFI_TRY(getter(NULL, NULL, 0, out));
-  return tvmffi_i_need_string(out);
+  if (out->type_index == kTVMFFISmallStr || out->type_index == kTVMFFIStr)
+    return 0;
+  return tvmffi_i_refuse_owned(out, "str");
 }
 
 TVMFFI_I_COLD int tvmffi_i_library_refuses(const char *method) {
@@ -278,13 +246,12 @@ TVMFFI_I_COLD int tvmffi_i_library_refuses(const char *method) {
                        method);
 }
 
-/* An empty array, owned. */
 static TVMFFIObject *tvmffi_i_no_items(void) {
   TVMFFIAny *items;
   return tvmffi_i_new_array(0, &items);
 }
 
-/* Sets the imports, taken. */
+/* Replaces a module's imports. Takes ownership of the array `imports`. */
 static void tvmffi_i_set_imports(tvmffi_i_module *m, TVMFFIObject *imports) {
   TVMFFIObject *old = m->imports;
   m->imports = imports;

@@ -8,6 +8,7 @@
 #include "../head/abi.h"
 #include "../interface/value.h"
 #include "../interface/error.h"
+#include "../interface/module_table.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
 #include "../platform/name_table.h"
@@ -18,8 +19,8 @@
 #include "module.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* What is left to read of a library's embedded binary: numbers of 64 bits,
-   the lowest byte first, and texts behind their length. */
+/* The unread part of a library's embedded binary. Numbers have 64 bits, little
+   endian. A string is its size, as a number, followed by its bytes. */
 typedef struct {
   const unsigned char *at;
   uint64_t left;
@@ -45,7 +46,6 @@ static int tvmffi_i_take_number(tvmffi_i_stream_in *in, uint64_t *out) {
   return 0;
 }
 
-/* Takes an array of numbers; *out points to the first. */
 static int tvmffi_i_take_numbers(tvmffi_i_stream_in *in,
                                  const unsigned char **out, uint64_t *count) {
   TVMFFI_TRY(tvmffi_i_take_number(in, count));
@@ -56,7 +56,8 @@ static int tvmffi_i_take_numbers(tvmffi_i_stream_in *in,
   return 0;
 }
 
-/* Upstream's buffer_stream.h refuses an empty text, too. */
+/* Reads a string. Refuses an empty string, as upstream's buffer_stream.h
+   does. */
 static int tvmffi_i_take_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
   uint64_t size = 0;
   TVMFFI_TRY(tvmffi_i_take_number(in, &size));
@@ -68,41 +69,26 @@ static int tvmffi_i_take_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
   return 0;
 }
 
-/* Makes a module of the bytes that its kind was written as. */
+/* Creates a module (owned) from bytes by calling the global function
+   ffi.Module.load_from_bytes.KIND. */
 static int tvmffi_i_load_bytes(TVMFFIByteArray kind, TVMFFIByteArray bytes,
                                TVMFFIObject **out) {
-  TVMFFIByteArray head = tvmffi_view("ffi.Module.load_from_bytes."), name;
-  TVMFFIByteArray none = {"", 0};
+  static const char *const texts[] = {
+      "Library binary was created using {",
+      ("} but a loader of that name is not registered. Make sure to have "
+       "runtime that registers "),
+      ""};
   TVMFFIAny arg;
-  char *text;
-  const char *parts[4];
   int code;
-  if (kind.size > PTRDIFF_MAX - head.size - 1) return tvmffi_i_no_memory();
-  text = (char *)tvmffi_i_alloc(head.size + kind.size + 1);
-  if (!text) return tvmffi_i_no_memory();
-  name.data = text;
-  name.size = tvmffi_i_join(text, head, kind, none);
-  code = TVMFFIBytesFromByteArray(&bytes, &arg);
-  if (!code) {
-    code = tvmffi_i_call_loader(name, &arg, 1, out);
-    tvmffi_any_release(&arg);
-  }
-  if (!code && !*out) {
-    parts[0] = "Library binary was created using {";
-    parts[1] = text + head.size;
-    parts[2] =
-        "} but a loader of that name is not registered. Make sure to have "
-        "runtime that registers ";
-    parts[3] = text;
-    TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 4);
-    code = -1;
-  }
-  tvmffi_i_free(text);
+  TVMFFI_TRY(TVMFFIBytesFromByteArray(&bytes, &arg));
+  code = tvmffi_i_call_loader("ffi.Module.load_from_bytes.", kind, texts, &arg,
+                              1, out);
+  tvmffi_any_release(&arg);
   return code;
 }
 
-/* The modules of an embedded binary: their number, and the indices of each
-   one's imports, from child[begin[i]] to child[begin[i + 1]]. */
+/* The modules of an embedded binary. The imports of module i are the modules
+   with the indices child[begin[i]] to child[begin[i + 1] - 1]. */
 typedef struct {
   TVMFFIObject **module; /* owned */
   size_t count;
@@ -145,9 +131,11 @@ static int tvmffi_i_link_modules(const tvmffi_i_tree *tree) {
   return 0;
 }
 
-/* Makes the modules of an embedded binary: its size, the tree, and for each
-   module its kind and bytes, where the kind "_lib" stands for the library
-   itself. *out gets the first. */
+/* Creates the modules of an embedded binary. Sets *out to the first module
+   (owned). Sets *context to the library's module, unless `context` is NULL. The
+   binary contains its size, the arrays `begin` and `child`, then the kind and
+   the bytes of each module. The kind "_lib" means the library itself, without
+   bytes. */
 static int tvmffi_i_load_tree(const unsigned char *binary,
                               tvmffi_i_library *library, void **context,
                               TVMFFIObject **out) {
@@ -174,8 +162,8 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   return code;
 }
 
-/* Writes the registered context symbols into the library's variables of these
-   names. */
+/* If the library has a variable with the name of a registered context symbol,
+   sets the variable to the symbol's address. */
 static int tvmffi_i_set_context(const tvmffi_i_library *library) {
   tvmffi_i_node *node = TVMFFI_I_LOAD(&tvmffi_i_context_symbols.first);
   for (; node; node = TVMFFI_I_LOAD(&node->next)) {
@@ -191,8 +179,9 @@ static int tvmffi_i_set_context(const tvmffi_i_library *library) {
   return 0;
 }
 
-/* Makes the module of a library, or the modules that are embedded in it, and
-   tells the library of its own. */
+/* Sets *out (owned) to the library's module, or to the first module of the
+   embedded binary. Sets the library's variable __tvm_ffi__library_ctx, if any,
+   to the library's module. */
 static int tvmffi_i_load_library(tvmffi_i_library *library,
                                  TVMFFIObject **out) {
   TVMFFIByteArray none = {"", 0};

@@ -8,6 +8,7 @@
 #include "../head/abi.h"
 #include "../interface/value.h"
 #include "../interface/error.h"
+#include "../interface/module_table.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
@@ -15,16 +16,15 @@
 #include "../core/raise.h"
 #include "../core/object.h"
 #include "symbol.h"
-#include "library.h"
 #include "module.h"
 
-/* The functions that a module has looked up, each with a reference of its
-   own: what callers get is borrowed from here. */
+/* A module's cache of functions found in its imports. The cache owns the
+   functions; callers borrow them. */
 typedef struct {
   TVMFFIObject base;
   tvmffi_i_map functions;
-  TVMFFIObject *replaced; /* what C++ had put in this place, at which a reader
-                             may still look */
+  TVMFFIObject *replaced; /* owned: the C++ cache object that this cache
+                             replaced; a thread may still read it */
 } tvmffi_i_cache;
 
 static void tvmffi_i_destroy_cache(void *self, int flags) {
@@ -47,11 +47,7 @@ static void tvmffi_i_destroy_cache(void *self, int flags) {
   }
   tvmffi_i_delete_plain(self, flags);
 }
-
-static void tvmffi_i_delete_cache(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_cache,
-                   tvmffi_i_delete_cache);
-}
+TVMFFI_I_DELETER(cache)
 
 TVMFFI_I_INLINE tvmffi_i_cache *tvmffi_i_cache_of(tvmffi_i_module *m) {
   TVMFFIObject *cache = TVMFFI_I_LOAD(&m->cache);
@@ -60,7 +56,8 @@ TVMFFI_I_INLINE tvmffi_i_cache *tvmffi_i_cache_of(tvmffi_i_module *m) {
              : NULL;
 }
 
-/* The module's cache, made when it is missing, or NULL. */
+/* Returns a module's cache, creating it if missing, or NULL with the error
+   raised. */
 static tvmffi_i_cache *tvmffi_i_make_cache(tvmffi_i_module *m) {
   tvmffi_i_cache *c = tvmffi_i_cache_of(m), *made;
   if (c) return c;
@@ -80,7 +77,8 @@ static tvmffi_i_cache *tvmffi_i_make_cache(tvmffi_i_module *m) {
   return c ? c : made;
 }
 
-/* Finds a function in the imports or the global table; owned by the caller. */
+/* Finds a function (owned) in a module's imports or in the global table.
+   RuntimeError if it is in neither. */
 static int tvmffi_i_look_up(tvmffi_i_module *m, TVMFFIByteArray name,
                             TVMFFIObjectHandle *out) {
   TVMFFIObject *function = NULL;
@@ -100,8 +98,9 @@ static int tvmffi_i_look_up(tvmffi_i_module *m, TVMFFIByteArray name,
   return -1;
 }
 
-/* `library_ctx` is a pointer to the C++ object, in front of its header. What
-   was found once stays, whatever is imported later, as it does upstream. */
+/* `library_ctx` points to the module's C++ object, which begins with the vtable
+   pointer. As in upstream, a found function stays cached even if the imports
+   change later. */
 int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
                                   const char *func_name,
                                   TVMFFIObjectHandle *out) {
@@ -115,7 +114,7 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   TVMFFI_I_NOT_NULL(out);
   module = &m->base;
   TVMFFI_I_CHECK(module, kTVMFFIModule);
-  name = tvmffi_view(func_name);
+  name = tvmffi_byte_array(func_name);
   c = tvmffi_i_cache_of(m);
   known = c ? tvmffi_i_find_named(&c->functions, name) : NULL;
   if (TVMFFI_I_LIKELY(known)) {
@@ -125,7 +124,7 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   TVMFFI_TRY(tvmffi_i_look_up(m, name, &function));
   c = tvmffi_i_make_cache(m);
   known = c ? tvmffi_i_enter_named(&c->functions, name, function) : NULL;
-  /* Another thread may have put its own there first. */
+  /* Another thread may have cached a function for `name` first. */
   if (!known || known->address != function) tvmffi_release(function);
   if (!known) return -1;
   *out = known->address;

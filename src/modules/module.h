@@ -7,8 +7,7 @@
 #include "../head/abi.h"
 #include "../interface/value.h"
 #include "../interface/error.h"
-#include "../interface/word.h"
-#include "../interface/mismatch.h"
+#include "../interface/module_table.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
 #include "../core/raise.h"
@@ -17,130 +16,55 @@
 #include "import.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* What the library asks of a module: ModuleObj's virtual functions in the order
-   of upstream's module.h, but for the one that saves to bytes. */
-typedef enum {
-  TVMFFI_I_METHOD_KIND,
-  TVMFFI_I_METHOD_PROPERTY_MASK,
-  TVMFFI_I_METHOD_GET_FUNCTION,
-  TVMFFI_I_METHOD_IMPLEMENTS,
-  TVMFFI_I_METHOD_DOC,
-  TVMFFI_I_METHOD_METADATA,
-  TVMFFI_I_METHOD_WRITE,
-  TVMFFI_I_METHOD_WRITE_FORMATS,
-  TVMFFI_I_METHOD_INSPECT,
-  TVMFFI_I_METHOD_ADD_IMPORT,
-  TVMFFI_I_METHOD_CLEAR_IMPORTS
-} tvmffi_i_module_method;
-
-/* What a library can do: be serialised, as a part of a file, and run. */
+/* The property mask of a library module: kBinarySerializable and kRunnable. */
 enum { TVMFFI_I_LIBRARY_MASK = 1 | 2 };
 
-/* How C and C++ call each other's modules. A library with C++ in it defines
-   both macros (dropin/adapter.c): the table of its modules, whose functions
-   throw, and TVMFFI_I_CALL_CXX(module, method, args, result), which calls a
-   virtual function, catches what it throws, and gives a code. The two
-   arguments are strings or a module, borrowed; the result is owned. */
+/* Calls any method of a library module that does not change imports. *out must
+   be None, and stays None if the library has no function `name`. */
+static int tvmffi_i_call_own(tvmffi_i_module *m, tvmffi_i_module_method method,
+                             TVMFFIByteArray name, TVMFFIAny *out) {
+  TVMFFIByteArray kind = {"library", 7}, none = {"", 0};
+  TVMFFIObject *object;
+  void *address;
+  switch (method) {
+    case TVMFFI_I_METHOD_KIND: return TVMFFIStringFromByteArray(&kind, out);
+    case TVMFFI_I_METHOD_PROPERTY_MASK:
+      *out = tvmffi_int(TVMFFI_I_LIBRARY_MASK);
+      return 0;
+    case TVMFFI_I_METHOD_GET_FUNCTION:
+      TVMFFI_TRY(tvmffi_i_module_symbol(m, "__tvm_ffi_", name, &address));
+      return address ? tvmffi_i_library_function_of(m, address, out) : 0;
+    case TVMFFI_I_METHOD_IMPLEMENTS:
+      TVMFFI_TRY(tvmffi_i_module_symbol(m, "__tvm_ffi_", name, &address));
+      *out = tvmffi_bool(address != NULL);
+      return 0;
+    case TVMFFI_I_METHOD_DOC:
+      return tvmffi_i_library_text(m, "__tvm_ffi__doc_", name, out);
+    case TVMFFI_I_METHOD_METADATA:
+      return tvmffi_i_library_text(m, "__tvm_ffi__metadata_", name, out);
+    case TVMFFI_I_METHOD_WRITE_FORMATS:
+      object = tvmffi_i_no_items();
+      if (!object) return -1;
+      *out = tvmffi_obj(object);
+      return 0;
+    case TVMFFI_I_METHOD_INSPECT: return TVMFFIStringFromByteArray(&none, out);
+    default: return tvmffi_i_library_refuses("WriteToFile");
+  }
+}
+
+/* C and C++ call each other's modules by two macros. A build that contains C++
+   (dropin/adapter.c) defines both macros itself.
+
+   TVMFFI_I_LIBRARY_METHODS is the vtable of library modules. In a build with
+   C++, the vtable's functions throw.
+
+   TVMFFI_I_CALL_CXX(module, method, args, result) calls a virtual function and
+   returns 0 or an error code. A build with C++ catches exceptions. `args`
+   (borrowed) are two strings or a module. The caller owns *result. */
 #ifndef TVMFFI_I_CALL_CXX
-
-/* In plain C: a String, Bytes or Optional<String> is one Any, a reference one
-   pointer; both return through memory of the caller, to which the pointer
-   comes first and goes back: that a C function can say on x86-64, but not on
-   every machine. */
-#if defined(__x86_64__) && !defined(_WIN32) && TVMFFI_I_GNU
-#define TVMFFI_I_CXX_METHODS 1
-#else
-#define TVMFFI_I_CXX_METHODS 0
-#endif
-
-typedef struct tvmffi_i_module_methods {
-  const char *(*kind)(const tvmffi_i_module *m);
-  int (*property_mask)(const tvmffi_i_module *m);
-  TVMFFIObject **(*get)(TVMFFIObject **out, tvmffi_i_module *m,
-                        const TVMFFIAny *name);
-  tvmffi_type_bool (*implements)(tvmffi_i_module *m, const TVMFFIAny *name);
-  TVMFFIAny *(*doc)(TVMFFIAny *out, tvmffi_i_module *m, const TVMFFIAny *name);
-  TVMFFIAny *(*metadata)(TVMFFIAny *out, tvmffi_i_module *m,
-                         const TVMFFIAny *name);
-  void (*write)(const tvmffi_i_module *m, const TVMFFIAny *file,
-                const TVMFFIAny *format);
-  TVMFFIObject **(*write_formats)(TVMFFIObject **out, const tvmffi_i_module *m);
-  TVMFFIAny *(*save)(TVMFFIAny *out, const tvmffi_i_module *m);
-  TVMFFIAny *(*inspect)(TVMFFIAny *out, const tvmffi_i_module *m,
-                        const TVMFFIAny *format);
-  void (*add_import)(tvmffi_i_module *m, TVMFFIObject *const *other);
-  void (*clear_imports)(tvmffi_i_module *m);
-} tvmffi_i_module_methods;
-
-/* C++ calls these. They cannot throw: one that fails gives the empty value and
-   leaves its error in the slot. */
-static const char *tvmffi_i_cxx_kind(const tvmffi_i_module *m) {
-  (void)m;
-  return "library";
-}
-static int tvmffi_i_cxx_property_mask(const tvmffi_i_module *m) {
-  (void)m;
-  return TVMFFI_I_LIBRARY_MASK;
-}
-
 #if TVMFFI_I_CXX_METHODS
-static TVMFFIObject **tvmffi_i_cxx_get(TVMFFIObject **out, tvmffi_i_module *m,
-                                       const TVMFFIAny *name) {
-  (void)tvmffi_i_library_get(m, tvmffi_any_str(name), out);
-  return out;
-}
-static tvmffi_type_bool tvmffi_i_cxx_implements(tvmffi_i_module *m,
-                                                const TVMFFIAny *name) {
-  int has = 0;
-  (void)tvmffi_i_library_has(m, tvmffi_any_str(name), &has);
-  return has != 0;
-}
-static TVMFFIAny *tvmffi_i_cxx_doc(TVMFFIAny *out, tvmffi_i_module *m,
-                                   const TVMFFIAny *name) {
-  (void)tvmffi_i_library_text(m, "__tvm_ffi__doc_", tvmffi_any_str(name), out);
-  return out;
-}
-static TVMFFIAny *tvmffi_i_cxx_metadata(TVMFFIAny *out, tvmffi_i_module *m,
-                                        const TVMFFIAny *name) {
-  (void)tvmffi_i_library_text(m, "__tvm_ffi__metadata_", tvmffi_any_str(name),
-                              out);
-  return out;
-}
-static void tvmffi_i_cxx_write(const tvmffi_i_module *m, const TVMFFIAny *file,
-                               const TVMFFIAny *format) {
-  (void)m, (void)file, (void)format;
-  (void)tvmffi_i_library_refuses("WriteToFile");
-}
-static TVMFFIObject **tvmffi_i_cxx_write_formats(TVMFFIObject **out,
-                                                 const tvmffi_i_module *m) {
-  (void)m;
-  *out = tvmffi_i_no_items();
-  return out;
-}
-static TVMFFIAny *tvmffi_i_cxx_save(TVMFFIAny *out, const tvmffi_i_module *m) {
-  TVMFFIByteArray none = {"", 0};
-  (void)m;
-  (void)tvmffi_i_library_refuses("SaveToBytes");
-  (void)TVMFFIBytesFromByteArray(&none, out);
-  return out;
-}
-static TVMFFIAny *tvmffi_i_cxx_inspect(TVMFFIAny *out, const tvmffi_i_module *m,
-                                       const TVMFFIAny *format) {
-  TVMFFIByteArray none = {"", 0};
-  (void)m, (void)format;
-  (void)TVMFFIStringFromByteArray(&none, out);
-  return out;
-}
-static void tvmffi_i_cxx_add_import(tvmffi_i_module *m,
-                                    TVMFFIObject *const *other) {
-  (void)tvmffi_i_add_own_import(m, *other);
-}
-static void tvmffi_i_cxx_clear_imports(tvmffi_i_module *m) {
-  (void)tvmffi_i_clear_own_imports(m);
-}
-
-/* An exception must not leave the method: it would go through these frames of C
-   as if they were not there, and what they own would never be released. */
+/* Calls a virtual function of a C++ module. The function must not throw: an
+   exception would unwind C frames without releasing their objects. */
 static int tvmffi_i_call_cxx(tvmffi_i_module *m, tvmffi_i_module_method method,
                              const TVMFFIAny *args, TVMFFIAny *out) {
   const tvmffi_i_module_methods *f = m->methods;
@@ -150,7 +74,7 @@ static int tvmffi_i_call_cxx(tvmffi_i_module *m, tvmffi_i_module_method method,
   switch (method) {
     case TVMFFI_I_METHOD_KIND:
       kind = f->kind(m);
-      text = tvmffi_view(kind ? kind : "");
+      text = tvmffi_byte_array(kind ? kind : "");
       return TVMFFIStringFromByteArray(&text, out);
     case TVMFFI_I_METHOD_PROPERTY_MASK:
       *out = tvmffi_int(f->property_mask(m));
@@ -170,10 +94,10 @@ static int tvmffi_i_call_cxx(tvmffi_i_module *m, tvmffi_i_module_method method,
     case TVMFFI_I_METHOD_INSPECT: (void)f->inspect(out, m, args); break;
     case TVMFFI_I_METHOD_ADD_IMPORT: f->add_import(m, &args[0].v_obj); break;
     case TVMFFI_I_METHOD_CLEAR_IMPORTS: f->clear_imports(m); break;
+    case TVMFFI_I_METHOD_SAVE: break; /* no built-in function saves */
   }
   return 0;
 }
-#define TVMFFI_I_CXX(method) tvmffi_i_cxx_##method
 #else
 TVMFFI_I_COLD int tvmffi_i_call_cxx(tvmffi_i_module *m,
                                     tvmffi_i_module_method method,
@@ -183,26 +107,46 @@ TVMFFI_I_COLD int tvmffi_i_call_cxx(tvmffi_i_module *m,
                        "A module that is made in C++ cannot be used from C on "
                        "this machine");
 }
-#define TVMFFI_I_CXX(method) NULL
 #endif
 
-/* The table of the C++ ABI: what a pointer to it points to is `methods`. */
-static const struct {
-  ptrdiff_t offset_to_top;
-  const void *type_info;
-  tvmffi_i_module_methods methods;
-} tvmffi_i_library_table = {
-    0,
-    NULL,
-    {tvmffi_i_cxx_kind, tvmffi_i_cxx_property_mask, TVMFFI_I_CXX(get),
-     TVMFFI_I_CXX(implements), TVMFFI_I_CXX(doc), TVMFFI_I_CXX(metadata),
-     TVMFFI_I_CXX(write), TVMFFI_I_CXX(write_formats), TVMFFI_I_CXX(save),
-     TVMFFI_I_CXX(inspect), TVMFFI_I_CXX(add_import),
-     TVMFFI_I_CXX(clear_imports)}};
+/* Implements the methods of a library module. C++ code calls them through the
+   vtable in tvmffi_i_library_table. */
+static int tvmffi_i_library_call(TVMFFIObject *self,
+                                 tvmffi_i_module_method method,
+                                 const TVMFFIAny *args, TVMFFIAny *out) {
+  tvmffi_i_module *m = tvmffi_i_module_of(self);
+  TVMFFIByteArray none = {"", 0};
+  switch (method) {
+    case TVMFFI_I_METHOD_ADD_IMPORT:
+      return tvmffi_i_add_own_import(m, args[0].v_obj);
+    case TVMFFI_I_METHOD_CLEAR_IMPORTS: return tvmffi_i_clear_own_imports(m);
+    case TVMFFI_I_METHOD_SAVE: return tvmffi_i_library_refuses("SaveToBytes");
+    default:
+      return tvmffi_i_call_own(m, method, args ? tvmffi_any_str(args) : none,
+                               out);
+  }
+}
+
+static const tvmffi_i_module_table tvmffi_i_library_table =
+    TVMFFI_I_MODULE_TABLE("library", tvmffi_i_virtual_mask,
+                          TVMFFI_I_LIBRARY_MASK, tvmffi_i_library_call, NULL);
 #define TVMFFI_I_LIBRARY_METHODS (&tvmffi_i_library_table.methods)
 #define TVMFFI_I_CALL_CXX(module, method, args, result) \
   tvmffi_i_call_cxx(module, method, args, result)
 #endif
+
+/* Returns the function that implements all methods of a module made in C, or
+   NULL for a C++ module. Another file with this header may have made the
+   module. */
+TVMFFI_I_INLINE tvmffi_i_module_call *tvmffi_i_c_module_call(
+    const tvmffi_i_module *m) {
+  const tvmffi_i_module_table *table = tvmffi_i_module_table_of(m);
+  const tvmffi_i_module_type *type = table->type;
+  return type && !type->methods && type->mark &&
+                 strcmp(type->mark, TVMFFI_I_MODULE_MARK) == 0
+             ? table->call
+             : NULL;
+}
 
 TVMFFI_I_INLINE int tvmffi_i_is_library(const tvmffi_i_module *m) {
   return m->methods == TVMFFI_I_LIBRARY_METHODS;
@@ -213,18 +157,16 @@ static void tvmffi_i_destroy_module(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_release(m->cache);
     tvmffi_release(m->imports);
-    /* Last, as the code of the others may be in it. */
+    /* Release the library last, because the library may contain deleters of the
+       other members. */
     tvmffi_release(((tvmffi_i_library_module *)(void *)m)->library);
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_free(m);
 }
+TVMFFI_I_DELETER(module)
 
-static void tvmffi_i_delete_module(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_module,
-                   tvmffi_i_delete_module);
-}
-
-/* A module of a library, borrowed, without imports. */
+/* Returns a module (owned) of a library (borrowed), or NULL with the error
+   raised. */
 static tvmffi_i_module *tvmffi_i_new_module(tvmffi_i_library *library) {
   tvmffi_i_library_module *m;
   TVMFFIObject *imports = tvmffi_i_no_items();
@@ -246,40 +188,8 @@ static tvmffi_i_module *tvmffi_i_new_module(tvmffi_i_library *library) {
   return &m->module;
 }
 
-/* The methods of a library; imports are changed by the functions above. */
-static int tvmffi_i_call_own(tvmffi_i_module *m, tvmffi_i_module_method method,
-                             TVMFFIByteArray name, TVMFFIAny *out) {
-  TVMFFIByteArray kind = {"library", 7}, none = {"", 0};
-  TVMFFIObject *object;
-  int has = 0;
-  switch (method) {
-    case TVMFFI_I_METHOD_KIND: return TVMFFIStringFromByteArray(&kind, out);
-    case TVMFFI_I_METHOD_PROPERTY_MASK:
-      *out = tvmffi_int(TVMFFI_I_LIBRARY_MASK);
-      return 0;
-    case TVMFFI_I_METHOD_GET_FUNCTION:
-      TVMFFI_TRY(tvmffi_i_library_get(m, name, &object));
-      *out = tvmffi_obj(object);
-      return 0;
-    case TVMFFI_I_METHOD_IMPLEMENTS:
-      TVMFFI_TRY(tvmffi_i_library_has(m, name, &has));
-      *out = tvmffi_bool(has);
-      return 0;
-    case TVMFFI_I_METHOD_DOC:
-      return tvmffi_i_library_text(m, "__tvm_ffi__doc_", name, out);
-    case TVMFFI_I_METHOD_METADATA:
-      return tvmffi_i_library_text(m, "__tvm_ffi__metadata_", name, out);
-    case TVMFFI_I_METHOD_WRITE_FORMATS:
-      object = tvmffi_i_no_items();
-      *out = tvmffi_obj(object);
-      return object ? 0 : -1;
-    case TVMFFI_I_METHOD_INSPECT: return TVMFFIStringFromByteArray(&none, out);
-    default: return tvmffi_i_library_refuses("WriteToFile");
-  }
-}
-
-/* Calls a method of any module with up to two strings. *out gets an owned
-   value, or None. */
+/* Calls a method of any module with the strings `a` and `b`. The caller owns
+   *out. */
 static int tvmffi_i_call_method(tvmffi_i_module *m,
                                 tvmffi_i_module_method method,
                                 TVMFFIByteArray a, TVMFFIByteArray b,
@@ -290,16 +200,20 @@ static int tvmffi_i_call_method(tvmffi_i_module *m,
   if (tvmffi_i_is_library(m)) return tvmffi_i_call_own(m, method, a, out);
   TVMFFI_TRY(TVMFFIStringFromByteArray(&a, &args[0]));
   code = TVMFFIStringFromByteArray(&b, &args[1]);
-  if (!code) code = TVMFFI_I_CALL_CXX(m, method, args, out);
+  if (!code) {
+    tvmffi_i_module_call *call = tvmffi_i_c_module_call(m);
+    code = call ? call(&m->base, method, args, out)
+                : TVMFFI_I_CALL_CXX(m, method, args, out);
+  }
   tvmffi_any_release(&args[0]);
   tvmffi_any_release(&args[1]);
   return code;
 }
 
-/* Imports a module, borrowed. */
 static int tvmffi_i_add_import(tvmffi_i_module *m, TVMFFIObject *other) {
   TVMFFIAny args[2], none = tvmffi_none();
-  if (tvmffi_i_is_library(m)) return tvmffi_i_add_own_import(m, other);
+  if (tvmffi_i_is_library(m) || tvmffi_i_c_module_call(m))
+    return tvmffi_i_add_own_import(m, other);
   args[0] = tvmffi_obj(other);
   args[1] = tvmffi_none();
   return TVMFFI_I_CALL_CXX(m, TVMFFI_I_METHOD_ADD_IMPORT, args, &none);
@@ -308,16 +222,16 @@ static int tvmffi_i_add_import(tvmffi_i_module *m, TVMFFIObject *other) {
 static int tvmffi_i_clear_imports(tvmffi_i_module *m) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIAny value;
-  if (tvmffi_i_is_library(m)) return tvmffi_i_clear_own_imports(m);
+  if (tvmffi_i_is_library(m) || tvmffi_i_c_module_call(m))
+    return tvmffi_i_clear_own_imports(m);
   return tvmffi_i_call_method(m, TVMFFI_I_METHOD_CLEAR_IMPORTS, none, none,
                               &value);
 }
 
-/* What is looked for in a module and its imports. */
 typedef struct {
   TVMFFIByteArray name;
   tvmffi_i_module_method method;
-  TVMFFIAny value; /* owned; None, or false: not found */
+  TVMFFIAny value; /* owned; None or false if no module has the name */
 } tvmffi_i_search;
 
 static int tvmffi_i_search_module(tvmffi_i_module *m, void *search) {
@@ -329,8 +243,9 @@ static int tvmffi_i_search_module(tvmffi_i_module *m, void *search) {
              : s->value.type_index != kTVMFFINone;
 }
 
-/* Searches a module, and, if `imports`, what it imports; *out gets an owned
-   value, or None, or false. */
+/* Calls `method` with `name` on a module. If `imports` is not 0, then tries all
+   imports until a module has the name. *out (owned) is None or false if no
+   module has the name. */
 static int tvmffi_i_search_modules(TVMFFIObject *module,
                                    tvmffi_i_module_method method,
                                    TVMFFIByteArray name, int imports,
@@ -342,7 +257,7 @@ static int tvmffi_i_search_modules(TVMFFIObject *module,
   s.method = method;
   code = tvmffi_i_search_module(m, &s);
   if (!code && imports)
-    code = tvmffi_i_walk_imports(m, tvmffi_i_search_module, &s);
+    code = tvmffi_i_visit_imports(m, tvmffi_i_search_module, &s);
   *out = s.value;
   return code < 0 ? code : 0;
 }
@@ -354,33 +269,46 @@ static int tvmffi_i_search_imports(tvmffi_i_module *m, TVMFFIByteArray name,
   s.name = name;
   s.method = TVMFFI_I_METHOD_GET_FUNCTION;
   s.value = tvmffi_none();
-  code = tvmffi_i_walk_imports(m, tvmffi_i_search_module, &s);
+  code = tvmffi_i_visit_imports(m, tvmffi_i_search_module, &s);
   *out = s.value.type_index == kTVMFFINone ? NULL : s.value.v_obj;
   return code < 0 ? code : 0;
 }
 
-/* Calls a loader, a global function, which must give a module. NULL in *out:
-   there is no such function. */
-static int tvmffi_i_call_loader(TVMFFIByteArray name, TVMFFIAny *args,
+/* Calls the global function `head` + `kind` and sets *out to the module (owned)
+   that the function returns. If the function is missing, raises an error with
+   the message texts[0] + kind + texts[1] + function name + texts[2]. */
+static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
+                                const char *const *texts, TVMFFIAny *args,
                                 int32_t num_args, TVMFFIObject **out) {
+  TVMFFIByteArray name = tvmffi_byte_array(head), none = {"", 0};
   TVMFFIObjectHandle loader = NULL;
   TVMFFIAny result = tvmffi_none();
-  int32_t index;
+  const char *parts[5];
   int code;
-  *out = NULL;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &loader));
-  if (!loader) return 0;
+  char *text;
+  if (kind.size > PTRDIFF_MAX - name.size - 1) return tvmffi_i_no_memory();
+  text = (char *)tvmffi_i_alloc(name.size + kind.size + 1);
+  if (!text) return tvmffi_i_no_memory();
+  parts[0] = texts[0];
+  parts[1] = text + name.size;
+  parts[2] = texts[1];
+  parts[3] = text;
+  parts[4] = texts[2];
+  name.size = tvmffi_i_join(text, name, kind, none);
+  name.data = text;
+  code = TVMFFIFunctionGetGlobal(&name, &loader);
+  if (!code && !loader) {
+    TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 5);
+    code = -1;
+  }
+  tvmffi_i_free(text);
+  if (code) return code;
   code = TVMFFIFunctionCall(loader, args, num_args, &result);
   tvmffi_release(loader);
   if (code) return code;
-  index = result.type_index;
-  if (index == kTVMFFIModule) {
-    *out = result.v_obj;
-    return 0;
-  }
-  tvmffi_any_release(&result);
-  return tvmffi_i_fail("TypeError",
-                       "Cannot convert from type `%s` to `ffi.Module`",
-                       tvmffi_i_type_key(index));
+  if (result.type_index != kTVMFFIModule)
+    return tvmffi_i_refuse_owned(&result, "ffi.Module");
+  *out = result.v_obj;
+  return 0;
 }
 #endif

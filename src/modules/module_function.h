@@ -8,53 +8,49 @@
 #include "../interface/value.h"
 #include "../interface/error.h"
 #include "../interface/word.h"
-#include "../interface/mismatch.h"
 #include "../interface/function.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
+#include "../interface/module_table.h"
+#include "../platform/text.h"
 #include "../core/raise.h"
 #include "library.h"
 #include "module.h"
 #include "load.h"
+#include "resident.h"
 #include "system_library.h"
 
 #if !TVMFFI_NO_CONTAINERS
-#define TVMFFI_I_RESULT_TYPE(T, ctype, name, schema) \
-  TVMFFI_I_TYPE(T, ctype, name, schema)              \
-  TVMFFI_I_PUT(T)
-TVMFFI_I_RESULT_TYPE(i_source, TVMFFIAny, "str", "ffi.String") {
-  *out = value;
-  return 0;
-}
-TVMFFI_I_RESULT_TYPE(
-    i_optional_str, TVMFFIAny, "Optional<str>",
-    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.String\"}]}") {
-  *out = value;
-  return 0;
-}
-TVMFFI_I_RESULT_TYPE(
-    i_optional_func, TVMFFIAny, "Optional<ffi.Function>",
-    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.Function\"}]}") {
-  *out = value;
-  return 0;
-}
-TVMFFI_I_RESULT_TYPE(
-    i_write_formats, TVMFFIAny, "Array<str>",
-    "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi.String\"}]}") {
-  *out = value;
-  return 0;
-}
+/* Defines a result type of built-in functions that return an owned Any. */
+#define TVMFFI_I_ANY_RESULT(T, name, schema) \
+  TVMFFI_I_TYPE(T, TVMFFIAny, name, schema)  \
+  TVMFFI_I_PUT(T) {                          \
+    *out = value;                            \
+    return 0;                                \
+  }
+TVMFFI_I_ANY_RESULT(i_source, "str", "ffi.String")
+TVMFFI_I_ANY_RESULT(
+    i_optional_str, "Optional<str>",
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.String\"}]}")
+TVMFFI_I_ANY_RESULT(
+    i_optional_func, "Optional<ffi.Function>",
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.Function\"}]}")
+TVMFFI_I_ANY_RESULT(
+    i_write_formats, "Array<str>",
+    "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi.String\"}]}")
 
-/* The format of a file is what follows its last dot, in a folder's name, too;
-   some are other names of "so". */
+/* Loads a module by the global function ffi.Module.load_from_file.FORMAT.
+   FORMAT is the part of the path after the last dot, even if that dot is in a
+   folder's name. The formats dll, dylib and dso are replaced by so.
+   RuntimeError if the path has no dot or the function is not registered. */
 TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
   static const char *const same[] = {"dll", "dylib", "dso"};
-  TVMFFIByteArray head = tvmffi_view("ffi.Module.load_from_file."), name;
-  TVMFFIByteArray format, none = {"", 0};
+  static const char *const texts[] = {
+      "Loader for `.", "` files is not registered, resolved to (",
+      (") in the global registry.Ensure that you have loaded the correct "
+       "runtime code, andthat you are on the correct hardware architecture.")};
+  TVMFFIByteArray format;
   TVMFFIObject *module = NULL;
   TVMFFIAny args[2];
-  const char *parts[7];
-  char *text;
+  const char *parts[2];
   size_t at = file_name.size, i;
   int code;
   while (at && file_name.data[at - 1] != '.') --at;
@@ -67,38 +63,22 @@ TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
   format.data = file_name.data + at;
   format.size = file_name.size - at;
   for (i = 0; i < 3; ++i)
-    if (format.size == strlen(same[i]) &&
-        memcmp(format.data, same[i], format.size) == 0)
-      format = tvmffi_view("so");
-  text = (char *)tvmffi_i_alloc(head.size + format.size + 1);
-  if (!text) return tvmffi_i_no_memory();
-  name.data = text;
-  name.size = tvmffi_i_join(text, head, format, none);
-  code = TVMFFIStringFromByteArray(&file_name, &args[0]);
-  if (!code) {
-    code = TVMFFIStringFromByteArray(&format, &args[1]);
-    if (!code) {
-      code = tvmffi_i_call_loader(name, args, 2, &module);
-      tvmffi_any_release(&args[1]);
-    }
-    tvmffi_any_release(&args[0]);
-  }
-  if (!code && !module) {
-    parts[0] = "Loader for `.";
-    parts[1] = text + head.size;
-    parts[2] = "` files is not registered, resolved to (";
-    parts[3] = text;
-    parts[4] =
-        ") in the global registry.Ensure that you have loaded the correct "
-        "runtime code, andthat you are on the correct hardware architecture.";
-    TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 5);
-    code = -1;
-  }
-  tvmffi_i_free(text);
+    if (tvmffi_i_same_text(format, tvmffi_byte_array(same[i])))
+      format = tvmffi_byte_array("so");
+  args[1] = tvmffi_none();
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&file_name, &args[0]));
+  code = TVMFFIStringFromByteArray(&format, &args[1]);
+  if (!code)
+    code = tvmffi_i_call_loader("ffi.Module.load_from_file.", format, texts,
+                                args, 2, &module);
+  tvmffi_any_release(&args[1]);
+  tvmffi_any_release(&args[0]);
   if (code) return code;
   TVMFFI_RETURN(module);
 }
 
+/* Loads a dynamic library as a module. Ignores the format. InternalError with
+   the message of the system's loader if loading fails. */
 TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIObject *module = NULL;
@@ -118,47 +98,52 @@ TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
   TVMFFI_RETURN(module);
 }
 
-TVMFFI_FUNC(i_module_has, bool, (i_module, module), (str, name),
-            (bool, query_imports)) {
-  TVMFFIAny found;
-  TVMFFI_TRY(tvmffi_i_search_modules(module, TVMFFI_I_METHOD_IMPLEMENTS, name,
-                                     query_imports, &found));
-  TVMFFI_RETURN(found.v_int64 != 0);
-}
+/* Defines a function that searches a module for a name. If query_imports is
+   true, the function also searches the module's imports. */
+#define TVMFFI_I_MODULE_SEARCH(function, type, method, result)                 \
+  TVMFFI_FUNC(function, type, (i_module, module), (str, name),                 \
+              (bool, query_imports)) {                                         \
+    TVMFFIAny found;                                                           \
+    TVMFFI_TRY(                                                                \
+        tvmffi_i_search_modules(module, method, name, query_imports, &found)); \
+    TVMFFI_RETURN(result);                                                     \
+  }
+/* Returns whether a module has a function. If query_imports is true, also
+   searches the module's imports. */
+TVMFFI_I_MODULE_SEARCH(i_module_has, bool, TVMFFI_I_METHOD_IMPLEMENTS,
+                       found.v_int64 != 0)
+/* Returns the metadata of a module's function, or None. The metadata is JSON
+   with the function's type schema. */
+TVMFFI_I_MODULE_SEARCH(i_module_metadata, i_optional_str,
+                       TVMFFI_I_METHOD_METADATA, found)
+/* Returns the documentation of a module's function, or None. */
+TVMFFI_I_MODULE_SEARCH(i_module_doc, i_optional_str, TVMFFI_I_METHOD_DOC, found)
+/* Returns a function of a module, or None. The function keeps the module
+   loaded. */
+TVMFFI_I_MODULE_SEARCH(i_module_get, i_optional_func,
+                       TVMFFI_I_METHOD_GET_FUNCTION, found)
 
-TVMFFI_FUNC(i_module_metadata, i_optional_str, (i_module, module), (str, name),
-            (bool, query_imports)) {
-  TVMFFIAny found;
-  TVMFFI_TRY(tvmffi_i_search_modules(module, TVMFFI_I_METHOD_METADATA, name,
-                                     query_imports, &found));
-  TVMFFI_RETURN(found);
-}
+/* Defines a function that calls a method without arguments. */
+#define TVMFFI_I_MODULE_CALL(function, type, method, result)                  \
+  TVMFFI_FUNC(function, type, (i_module, module)) {                           \
+    TVMFFIByteArray none = {"", 0};                                           \
+    TVMFFIAny value;                                                          \
+    TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module), method, none, \
+                                    none, &value));                           \
+    TVMFFI_RETURN(result);                                                    \
+  }
+/* Returns a bit mask of what a module can do. 1: save to bytes, 2: run, 4:
+   export an object file or source. */
+TVMFFI_I_MODULE_CALL(i_module_mask, int32, TVMFFI_I_METHOD_PROPERTY_MASK,
+                     (int32_t)value.v_int64)
+/* Returns the kind of a module: "library" for a dynamic library. */
+TVMFFI_I_MODULE_CALL(i_module_kind, i_source, TVMFFI_I_METHOD_KIND, value)
+/* Returns the formats that ffi.ModuleWriteToFile can write a module in. */
+TVMFFI_I_MODULE_CALL(i_module_write_formats, i_write_formats,
+                     TVMFFI_I_METHOD_WRITE_FORMATS, value)
 
-TVMFFI_FUNC(i_module_doc, i_optional_str, (i_module, module), (str, name),
-            (bool, query_imports)) {
-  TVMFFIAny found;
-  TVMFFI_TRY(tvmffi_i_search_modules(module, TVMFFI_I_METHOD_DOC, name,
-                                     query_imports, &found));
-  TVMFFI_RETURN(found);
-}
-
-TVMFFI_FUNC(i_module_get, i_optional_func, (i_module, module), (str, name),
-            (bool, query_imports)) {
-  TVMFFIAny found;
-  TVMFFI_TRY(tvmffi_i_search_modules(module, TVMFFI_I_METHOD_GET_FUNCTION, name,
-                                     query_imports, &found));
-  TVMFFI_RETURN(found);
-}
-
-TVMFFI_FUNC(i_module_mask, int32, (i_module, module)) {
-  TVMFFIByteArray none = {"", 0};
-  TVMFFIAny value;
-  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
-                                  TVMFFI_I_METHOD_PROPERTY_MASK, none, none,
-                                  &value));
-  TVMFFI_RETURN((int32_t)value.v_int64);
-}
-
+/* Returns the source code of a module in a format, or an empty string if the
+   module has no source code. */
 TVMFFI_FUNC(i_module_inspect, i_source, (i_module, module), (str, format)) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIAny value;
@@ -168,23 +153,8 @@ TVMFFI_FUNC(i_module_inspect, i_source, (i_module, module), (str, format)) {
   TVMFFI_RETURN(value);
 }
 
-TVMFFI_FUNC(i_module_kind, i_source, (i_module, module)) {
-  TVMFFIByteArray none = {"", 0};
-  TVMFFIAny value;
-  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
-                                  TVMFFI_I_METHOD_KIND, none, none, &value));
-  TVMFFI_RETURN(value);
-}
-
-TVMFFI_FUNC(i_module_write_formats, i_write_formats, (i_module, module)) {
-  TVMFFIByteArray none = {"", 0};
-  TVMFFIAny value;
-  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
-                                  TVMFFI_I_METHOD_WRITE_FORMATS, none, none,
-                                  &value));
-  TVMFFI_RETURN(value);
-}
-
+/* Writes a module to a file. RuntimeError for a library, which cannot be
+   written. */
 TVMFFI_FUNC(i_module_write, none, (i_module, module), (str, file_name),
             (str, format)) {
   TVMFFIAny value;
@@ -194,39 +164,42 @@ TVMFFI_FUNC(i_module_write, none, (i_module, module), (str, file_name),
   TVMFFI_RETURN();
 }
 
+/* Appends the module `other` to the imports of `module`. RuntimeError if
+   `module` would then import itself. */
 TVMFFI_FUNC(i_module_import, none, (i_module, module), (i_module, other)) {
   TVMFFI_TRY(tvmffi_i_add_import(tvmffi_i_module_of(module), other));
   TVMFFI_RETURN();
 }
 
+/* Removes all imports of a module. */
 TVMFFI_FUNC(i_module_clear, none, (i_module, module)) {
   TVMFFI_TRY(tvmffi_i_clear_imports(tvmffi_i_module_of(module)));
   TVMFFI_RETURN();
 }
 
+/* Keeps a module loaded until ffi.ModuleGlobalsRemove. */
 TVMFFI_FUNC(i_module_keep, none, (i_module, module)) {
   TVMFFI_TRY(tvmffi_i_keep_module(module));
   TVMFFI_RETURN();
 }
 
+/* Undoes ffi.ModuleGlobalsAdd, so that the module can be unloaded. */
 TVMFFI_FUNC(i_module_unkeep, none, (i_module, module)) {
   tvmffi_i_unkeep_module(module);
   TVMFFI_RETURN();
 }
 
-static int tvmffi_call_i_system_lib(void *self, const TVMFFIAny *args,
-                                    int32_t num_args, TVMFFIAny *result) {
+/* Returns the module of the functions that are linked into the process and
+   registered by TVMFFIEnvModRegisterSystemLibSymbol. The optional argument is a
+   prefix of function names. Each prefix has one module. */
+TVMFFI_I_PACKED(i_system_lib) {
   TVMFFIByteArray prefix = {"", 0};
   TVMFFIObject *module = NULL;
-  (void)self;
   if (num_args && tvmffi_i_get_str(args, &prefix))
-    return tvmffi_i_fail("TypeError", "Cannot convert from type `%s` to `str`",
-                         tvmffi_i_type_key(args[0].type_index));
+    return tvmffi_i_bad_cast(args, "str");
   TVMFFI_TRY(tvmffi_i_system_module(prefix, &module));
   tvmffi_retain(module);
   *result = tvmffi_obj(module);
   return 0;
 }
-static tvmffi_func tvmffi_func_i_system_lib = {
-    "ffi.SystemLib", tvmffi_call_i_system_lib, -1, NULL};
 #endif

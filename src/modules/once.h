@@ -4,70 +4,74 @@
 
 #include "../head/compiler.h"
 #include "../head/atomic.h"
-#include "../platform/thread_state.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
 #include "../core/raise.h"
-#include "environment.h"
+#include "../core/error.h"
 
-/* Handles that are made once. Each call that makes a handle or waits for one
-   has an entry in this list, so a wait that would never end is seen. A call
-   that finds the list empty enters and leaves without the mutex, by exchanging
-   the empty list. No other call looks at an entry before its own stands in
-   front, and from then on the list changes under the mutex alone.
+/* A running call of tvmffi_i_init_handle, as an entry of tvmffi_i_initializers.
+   The call initializes a handle or waits for another thread to do so.
 
-   init_func may never return: it ends its thread, is cancelled, throws a C++
-   exception or jumps. So an entry is not on the stack, belongs to its thread,
-   and is removed as soon as the runtime knows that the call is over: when the
-   call returns; when its frame is unwound (tvmffi_i_run_init); at the thread's
-   next call whose frame is not further in, as the entry's frame is then gone;
-   and at the thread's end. */
-typedef struct tvmffi_i_maker {
-  void **handle; /* what the thread makes, or NULL */
-  void **awaits; /* what another makes for it, or NULL */
+   init_func may never return: the function may end or cancel the thread, throw
+   a C++ exception, or longjmp. So the thread owns the entry. The entry is
+   removed when the call returns or is unwound (tvmffi_i_run_init), at the
+   thread's next call from the same or an outer frame, or at the thread's
+   end. */
+typedef struct tvmffi_i_initializer {
+  void **handle; /* what the call initializes, or NULL */
+  void **awaits; /* what the call waits for, or NULL */
   tvmffi_i_thread *thread;
-  struct tvmffi_i_maker *next;  /* in the list of all threads */
-  struct tvmffi_i_maker *outer; /* the call around this one, or NULL */
-  uintptr_t frame;              /* the stack's address in the call */
-  int is_alone;                 /* whether the list was empty */
-} tvmffi_i_maker;
+  struct tvmffi_i_initializer *next;  /* in the list of all threads' entries */
+  struct tvmffi_i_initializer *outer; /* the thread's enclosing call, or NULL */
+  uintptr_t frame;                    /* an address in the call's stack frame */
+  int is_alone;                       /* the call found the list empty */
+} tvmffi_i_initializer;
 
-static void *tvmffi_i_makers;
+/* The list of running tvmffi_i_init_handle calls, to detect deadlocks. A call
+   that finds the list empty adds and removes its entry by compare-and-swap,
+   without the mutex. A list of several entries changes only under the mutex. */
+static void *tvmffi_i_initializers;
 
-TVMFFI_I_INLINE tvmffi_i_maker *tvmffi_i_first_maker(void) {
-  return (tvmffi_i_maker *)TVMFFI_I_LOAD(&tvmffi_i_makers);
+/* The thread's innermost tvmffi_i_init_handle call, or NULL. The thread owns
+   the entry. */
+TVMFFI_I_THREAD_STATE(tvmffi_i_initializer *, tvmffi_i_thread_initializers);
+
+TVMFFI_I_INLINE tvmffi_i_initializer *tvmffi_i_initializer_list(void) {
+  return (tvmffi_i_initializer *)TVMFFI_I_LOAD(&tvmffi_i_initializers);
 }
 
-static tvmffi_i_maker *tvmffi_i_maker_of(void **handle) {
-  tvmffi_i_maker *m = tvmffi_i_first_maker();
+/* Returns the running call that initializes `handle`, or NULL. */
+static tvmffi_i_initializer *tvmffi_i_find_initializer(void **handle) {
+  tvmffi_i_initializer *m = tvmffi_i_initializer_list();
   while (m && m->handle != handle) m = m->next;
   return m;
 }
 
-/* Whether `m` waits, through others, for what `thread` makes. */
-static int tvmffi_i_is_cycle(const tvmffi_i_maker *m,
+/* Returns 1 if m->thread is `thread` or waits for `thread`, directly or through
+   other threads, else 0. */
+static int tvmffi_i_is_cycle(const tvmffi_i_initializer *m,
                              const tvmffi_i_thread *thread) {
   while (m && m->thread != thread) {
-    const tvmffi_i_maker *w = tvmffi_i_first_maker();
+    const tvmffi_i_initializer *w = tvmffi_i_initializer_list();
     while (w && (w->thread != m->thread || !w->awaits)) w = w->next;
-    m = w ? tvmffi_i_maker_of(w->awaits) : NULL;
+    m = w ? tvmffi_i_find_initializer(w->awaits) : NULL;
   }
   return m != NULL;
 }
 
-/* Enters a list that is not empty, and waits until nobody else makes the
-   handle; -1 if that would never be. */
-TVMFFI_I_COLD int tvmffi_i_await_maker(tvmffi_i_maker *me) {
+/* Adds `me` to tvmffi_i_initializers, which has other entries. Waits until no
+   other thread initializes me->handle. Returns -1 if waiting would deadlock. */
+TVMFFI_I_COLD int tvmffi_i_await_initializer(tvmffi_i_initializer *me) {
   void **handle = me->handle;
-  const tvmffi_i_maker *m;
-  int cancel = tvmffi_i_hold_cancel(); /* or it would end with the mutex */
+  const tvmffi_i_initializer *m;
+  int cancel = tvmffi_i_hold_cancel(); /* no cancellation with the mutex held */
   int code = 0;
   tvmffi_i_lock();
   me->handle = NULL;
   do {
-    me->next = tvmffi_i_first_maker();
-  } while (!tvmffi_i_cas_pointer(&tvmffi_i_makers, me->next, me));
-  while (!code && (m = tvmffi_i_maker_of(handle)) != NULL) {
+    me->next = tvmffi_i_initializer_list();
+  } while (!tvmffi_i_cas_pointer(&tvmffi_i_initializers, me->next, me));
+  while (!code && (m = tvmffi_i_find_initializer(handle)) != NULL) {
     code = -tvmffi_i_is_cycle(m, me->thread);
     me->awaits = code ? NULL : handle;
     if (!code) tvmffi_i_sleep();
@@ -79,12 +83,12 @@ TVMFFI_I_COLD int tvmffi_i_await_maker(tvmffi_i_maker *me) {
   return code;
 }
 
-TVMFFI_I_COLD void tvmffi_i_leave_makers(tvmffi_i_maker *me) {
-  tvmffi_i_maker *m;
+TVMFFI_I_COLD void tvmffi_i_leave_initializers(tvmffi_i_initializer *me) {
+  tvmffi_i_initializer *m;
   tvmffi_i_lock();
-  m = tvmffi_i_first_maker();
+  m = tvmffi_i_initializer_list();
   if (m == me) {
-    TVMFFI_I_STORE(&tvmffi_i_makers, (void *)me->next);
+    TVMFFI_I_STORE(&tvmffi_i_initializers, (void *)me->next);
   } else {
     while (m->next != me) m = m->next;
     m->next = me->next;
@@ -93,39 +97,39 @@ TVMFFI_I_COLD void tvmffi_i_leave_makers(tvmffi_i_maker *me) {
   tvmffi_i_unlock();
 }
 
-/* Removes the entry of a thread's innermost call. */
-static void tvmffi_i_end_maker(tvmffi_i_thread *t) {
-  tvmffi_i_maker *m = t->makers;
-  t->makers = m->outer;
-  if (!m->is_alone || !tvmffi_i_cas_pointer(&tvmffi_i_makers, m, NULL))
-    tvmffi_i_leave_makers(m);
+/* Removes the thread's innermost call from tvmffi_i_initializers. */
+static void tvmffi_i_end_initializer(void) {
+  tvmffi_i_initializer **innermost = tvmffi_i_thread_initializers();
+  tvmffi_i_initializer *m = *innermost;
+  *innermost = m->outer;
+  if (!m->is_alone || !tvmffi_i_cas_pointer(&tvmffi_i_initializers, m, NULL))
+    tvmffi_i_leave_initializers(m);
   tvmffi_i_pool_free(m, sizeof(*m));
 }
 
-/* Removes the entries of a thread's calls at `frame` and further in. The stack
-   grows downwards. */
-static void tvmffi_i_end_makers(tvmffi_i_thread *t, uintptr_t frame) {
-  while (t->makers && t->makers->frame <= frame) tvmffi_i_end_maker(t);
+/* Removes from tvmffi_i_initializers the thread's calls whose stack frame is
+   `frame` or an inner frame. The stack grows downwards. */
+static void tvmffi_i_end_initializers(uintptr_t frame) {
+  tvmffi_i_initializer **innermost = tvmffi_i_thread_initializers();
+  while (*innermost && (*innermost)->frame <= frame) tvmffi_i_end_initializer();
 }
 
 #if TVMFFI_I_FORK
-/* Keeps the entries of the only thread of a child of fork. */
-static void tvmffi_i_forget_makers(void) {
-  tvmffi_i_maker *m = tvmffi_i_self()->makers;
-  TVMFFI_I_STORE(&tvmffi_i_makers, (void *)m);
+/* In a child process of fork, only one thread is left. Removes the calls of
+   other threads from tvmffi_i_initializers. */
+static void tvmffi_i_forget_initializers(void) {
+  tvmffi_i_initializer *m = *tvmffi_i_thread_initializers();
+  TVMFFI_I_STORE(&tvmffi_i_initializers, (void *)m);
   for (; m; m = m->outer) m->next = m->outer;
 }
 #endif
 
-/* Calls init_func, and removes the entry of the call if an exception leaves it,
-   or pthread_exit unwinds the stack. A cleanup of the compiler needs exceptions
-   enabled. C has none by default, so there the function gets a personality
-   routine, which the unwinder calls for its frame (Itanium C++ ABI: Exception
-   Handling, level I). It is named behind the call, which is thus no tail call.
-   Elsewhere the entry stays until the thread's next call or its end. */
+/* tvmffi_i_run_init calls init_func. If an exception or pthread_exit unwinds
+   the stack, tvmffi_i_unwind_init removes the call from tvmffi_i_initializers.
+   With exceptions enabled, the cleanup attribute calls tvmffi_i_unwind_init. */
 #if TVMFFI_I_GNU && defined(__EXCEPTIONS)
 static void tvmffi_i_unwind_init(const int *has_returned) {
-  if (!*has_returned) tvmffi_i_end_maker(tvmffi_i_self());
+  if (!*has_returned) tvmffi_i_end_initializer();
 }
 TVMFFI_I_NOINLINE int tvmffi_i_run_init(int (*init_func)(void **result),
                                         void **result) {
@@ -135,6 +139,9 @@ TVMFFI_I_NOINLINE int tvmffi_i_run_init(int (*init_func)(void **result),
   return code;
 }
 #elif defined(TVMFFI_I_PERSONALITY)
+/* C code has exceptions off by default, so unwinding ignores the cleanup
+   attribute. Instead, the unwinder calls this personality routine (Itanium C++
+   ABI: Exception Handling, level I). */
 #if defined(__cplusplus)
 extern "C" {
 #endif
@@ -142,7 +149,7 @@ static int tvmffi_i_unwind_init(int version, int actions, uint64_t kind,
                                 void *exception, void *context) {
   enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8 };
   (void)version, (void)kind, (void)exception, (void)context;
-  if (actions & CLEANUP_PHASE) tvmffi_i_end_maker(tvmffi_i_self());
+  if (actions & CLEANUP_PHASE) tvmffi_i_end_initializer();
   return CONTINUE_UNWIND;
 }
 #if defined(__cplusplus)
@@ -151,55 +158,60 @@ static int tvmffi_i_unwind_init(int version, int actions, uint64_t kind,
 TVMFFI_I_NOINLINE int tvmffi_i_run_init(int (*init_func)(void **result),
                                         void **result) {
   int code = init_func(result);
+  /* This asm stands after the call, so that the call is not a tail call. */
   TVMFFI_I_PERSONALITY(tvmffi_i_unwind_init);
   return code;
 }
 #else
+/* If an exception leaves init_func, the entry in tvmffi_i_initializers stays
+   until the thread's next tvmffi_i_init_handle call or the thread's end. */
 TVMFFI_I_INLINE int tvmffi_i_run_init(int (*init_func)(void **result),
                                       void **result) {
   return init_func(result);
 }
 #endif
 
-/* Enters the list, and waits while another thread makes the handle; -1 if that
-   would never end. */
-static int tvmffi_i_begin_maker(tvmffi_i_thread *t, tvmffi_i_maker *me,
-                                void **handle, uintptr_t frame) {
+/* Adds `me` to tvmffi_i_initializers. Waits while another thread initializes
+   `handle`. Returns -1 if waiting would deadlock. */
+static int tvmffi_i_begin_initializer(tvmffi_i_initializer *me, void **handle,
+                                      uintptr_t frame) {
+  tvmffi_i_initializer **innermost = tvmffi_i_thread_initializers();
   me->handle = handle;
   me->awaits = NULL;
-  me->thread = t;
+  me->thread = tvmffi_i_self();
   me->next = NULL;
-  me->outer = t->makers;
+  me->outer = *innermost;
   me->frame = frame;
-  t->makers = me;
-  me->is_alone = tvmffi_i_cas_pointer(&tvmffi_i_makers, NULL, me);
-  return me->is_alone ? 0 : tvmffi_i_await_maker(me);
+  *innermost = me;
+  me->is_alone = tvmffi_i_cas_pointer(&tvmffi_i_initializers, NULL, me);
+  return me->is_alone ? 0 : tvmffi_i_await_initializer(me);
 }
 
-/* Makes a handle, unless another thread has by then. Raises after its
-   entry is removed: an error that is raised releases the one before it, and
-   that may run code that asks for the handle. */
-TVMFFI_I_NOINLINE int tvmffi_i_make_handle(void **handle,
-                                           int (*init_func)(void **result)) {
+/* Initializes a handle, unless another thread does so first. init_func finds
+   `argument` in *result. An error is raised only after this call has left
+   tvmffi_i_initializers, because the destructor of the previous error may
+   initialize the handle. */
+TVMFFI_I_NOINLINE int tvmffi_i_init_handle(void **handle,
+                                           int (*init_func)(void **result),
+                                           void *argument) {
   uintptr_t frame = tvmffi_i_stack_address();
-  tvmffi_i_thread *t = tvmffi_i_self();
   int stuck, made = 0, code = 0;
-  void *result = NULL;
-  tvmffi_i_maker *me;
-  if (TVMFFI_I_UNLIKELY(!t->exit_is_set)) tvmffi_i_watch_exit(t);
-  tvmffi_i_end_makers(t, frame);
-  me = (tvmffi_i_maker *)tvmffi_i_pool_alloc(sizeof(*me));
+  void *result = argument;
+  tvmffi_i_initializer *me;
+  (void)tvmffi_i_watch_exit();
+  tvmffi_i_end_initializers(frame);
+  me = (tvmffi_i_initializer *)tvmffi_i_pool_alloc(sizeof(*me));
   if (!me) return tvmffi_i_no_memory();
-  stuck = tvmffi_i_begin_maker(t, me, handle, frame);
+  stuck = tvmffi_i_begin_initializer(me, handle, frame);
   if (!stuck) made = TVMFFI_I_LOAD(handle) != NULL;
   if (!stuck && !made) {
     code = tvmffi_i_run_init(init_func, &result);
     if (!code && result) TVMFFI_I_STORE(handle, result);
   }
-  tvmffi_i_end_makers(t, frame);
+  tvmffi_i_end_initializers(frame);
   if (stuck)
     return tvmffi_i_fail("RuntimeError",
-                         "init_func needs the handle that it makes");
+                         "init_func waits for its own handle: a cycle");
   if (made) return 0;
   if (code) return tvmffi_i_need_error(code, "init_func");
   if (!result)
@@ -212,7 +224,7 @@ int TVMFFIHandleInitOnce(void **handle_addr, int (*init_func)(void **result)) {
   TVMFFI_I_NOT_NULL(handle_addr);
   if (TVMFFI_I_LIKELY(TVMFFI_I_LOAD(handle_addr) != NULL)) return 0;
   TVMFFI_I_NOT_NULL(init_func);
-  return tvmffi_i_make_handle(handle_addr, init_func);
+  return tvmffi_i_init_handle(handle_addr, init_func, NULL);
 }
 
 int TVMFFIHandleDeinitOnce(void **handle_addr,

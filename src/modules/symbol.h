@@ -1,11 +1,12 @@
 /* ======== Module symbols =================================== >>modules/symbol
    system library and context symbols */
-/* Modules: C++ objects, of which the runtime makes one kind, the library. In
-   front of a module's header stands the pointer to its virtual functions; ours
-   are recognised by it and called directly, all others as the C++ ABI says. A
-   function holds its module, which holds its library: it is closed after the
-   last of them. Imports are replaced whole. What a module looked up is kept in
-   it: inserted under the mutex, read without it. */
+/* A module is a C++ object with its vtable pointer before the object header.
+   The runtime itself creates only library modules and calls their methods
+   directly. Other modules made in C are called by one C function, C++ modules
+   by the C++ ABI. A function owns its module, and a module owns its library, so
+   a library is closed after its last function. The array of imports is
+   replaced, never changed. The cache of found functions grows under the mutex,
+   but is read without a lock. */
 
 #pragma once
 
@@ -19,15 +20,18 @@
 #include "../platform/memory.h"
 #include "../platform/hash.h"
 #include "../platform/name_table.h"
+#include "../platform/text.h"
 #include "../core/raise.h"
 
-/* A name and an address: symbols of the system library, and those that a
-   library is given when it is loaded. */
+/* A name and an address, such as a symbol of the system library. */
 typedef struct {
   tvmffi_i_node node;
   void *address;
 } tvmffi_i_named;
 
+/* The symbols of the system library, and the context symbols. When a library is
+   loaded, its variable named like a context symbol is set to the symbol's
+   address. */
 static tvmffi_i_map tvmffi_i_system_symbols, tvmffi_i_context_symbols;
 
 TVMFFI_I_INLINE tvmffi_i_named *tvmffi_i_find_named(tvmffi_i_map *map,
@@ -35,13 +39,13 @@ TVMFFI_I_INLINE tvmffi_i_named *tvmffi_i_find_named(tvmffi_i_map *map,
   return (tvmffi_i_named *)(void *)tvmffi_i_find(map, name.data, name.size);
 }
 
-/* The entry of a name, made with `address` when it is missing, or NULL. */
+/* Returns the map entry of `name`, or NULL with the error raised. Inserts a
+   missing entry with `address`. */
 static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_map *map,
                                             TVMFFIByteArray name,
                                             void *address) {
   uint32_t hash = tvmffi_i_hash(name.data, name.size);
   tvmffi_i_named *s;
-  char *key;
   tvmffi_i_lock();
   s = (tvmffi_i_named *)(void *)tvmffi_i_find_hashed(map, name.data, name.size,
                                                      hash);
@@ -49,10 +53,9 @@ static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_map *map,
     s = (tvmffi_i_named *)tvmffi_i_alloc(sizeof(*s) + name.size + 1);
     if (s) {
       s->address = address;
-      key = (char *)(s + 1);
-      if (name.size) memcpy(key, name.data, name.size);
-      key[name.size] = 0;
-      tvmffi_i_insert_hashed(map, &s->node, key, name.size, hash);
+      tvmffi_i_insert_hashed(map, &s->node,
+                             tvmffi_i_copy_text((char *)(s + 1), name),
+                             name.size, hash);
     }
   }
   tvmffi_i_unlock();
@@ -60,11 +63,12 @@ static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_map *map,
   return s;
 }
 
-/* Upstream warns of a symbol that gets another address, in these words. */
+/* The warning is worded as upstream's. */
 int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol) {
   tvmffi_i_named *s;
   TVMFFI_I_NOT_NULL(name);
-  s = tvmffi_i_enter_named(&tvmffi_i_system_symbols, tvmffi_view(name), symbol);
+  s = tvmffi_i_enter_named(&tvmffi_i_system_symbols, tvmffi_byte_array(name),
+                           symbol);
   if (!s) return -1;
 #if !TVMFFI_NO_STDIO
   if (TVMFFI_I_LOAD(&s->address) != symbol)
@@ -80,7 +84,7 @@ int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol) {
 int TVMFFIEnvModRegisterContextSymbol(const char *name, void *symbol) {
   tvmffi_i_named *s;
   TVMFFI_I_NOT_NULL(name);
-  s = tvmffi_i_enter_named(&tvmffi_i_context_symbols, tvmffi_view(name),
+  s = tvmffi_i_enter_named(&tvmffi_i_context_symbols, tvmffi_byte_array(name),
                            symbol);
   if (!s) return -1;
   TVMFFI_I_STORE(&s->address, symbol);

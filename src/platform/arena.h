@@ -7,41 +7,131 @@
 #include "libc.h"
 
 #if defined(TVMFFI_ARENA_SIZE) && !defined(TVMFFI_MALLOC)
+/* A segregated-fit allocator in a static arena, similar to TLSF. The free
+   blocks are in doubly linked lists, four lists for each power of two of the
+   block's size. Both functions take bounded time: allocating searches at most
+   all lists, and reads one block of a list. Adjacent free blocks are merged. */
+#if TVMFFI_NO_THREADS
+#define TVMFFI_I_ARENA_LOCK ((void)0)
+#define TVMFFI_I_ARENA_UNLOCK ((void)0)
+#elif defined(TVMFFI_ATOMIC_ENTER)
+#define TVMFFI_I_ARENA_LOCK was = (TVMFFI_ATOMIC_ENTER())
+#define TVMFFI_I_ARENA_UNLOCK TVMFFI_ATOMIC_LEAVE(was)
+#else
+#error "tvmffi.h: TVMFFI_ARENA_SIZE with threads needs TVMFFI_ATOMIC_ENTER"
+#endif
+
+/* A block. Only a free block has links, and its last word has its size, where
+   the next block finds it. */
 typedef struct tvmffi_i_gap {
-  size_t size; /* of the whole block, in bytes: a multiple of this struct's */
-  struct tvmffi_i_gap *next;
+  size_t size;                        /* a multiple of 8, and the flags below */
+  struct tvmffi_i_gap *next, *before; /* in the list of its size */
 } tvmffi_i_gap;
 
-/* Memory begins behind a size, at a multiple of eight. */
+/* The binary logarithm of a constant, rounded down. */
+#define TVMFFI_I_LOG_4(n) ((n) >> 3 ? 3 : (n) >> 2 ? 2 : (n) >> 1)
+#define TVMFFI_I_LOG_8(n) \
+  ((n) >> 4 ? 4 + TVMFFI_I_LOG_4((n) >> 4) : TVMFFI_I_LOG_4(n))
+#define TVMFFI_I_LOG_16(n) \
+  ((n) >> 8 ? 8 + TVMFFI_I_LOG_8((n) >> 8) : TVMFFI_I_LOG_8(n))
+#define TVMFFI_I_LOG_32(n) \
+  ((n) >> 16 ? 16 + TVMFFI_I_LOG_16((n) >> 16) : TVMFFI_I_LOG_16(n))
+enum {
+  TVMFFI_I_BLOCK_FREE = 1,
+  TVMFFI_I_BLOCK_AFTER_FREE = 2, /* the block before it is free */
+  TVMFFI_I_BLOCK_FLAGS = 7,
+  /* The smallest block: a header, two links, and the size at its end. */
+  TVMFFI_I_BLOCK_LEAST = 4 * sizeof(size_t),
+  TVMFFI_I_ARENA_UNITS = (TVMFFI_ARENA_SIZE) / 8,
+  /* One more than the list of a block of all units. */
+  TVMFFI_I_ARENA_LISTS =
+      TVMFFI_I_ARENA_UNITS < 8
+          ? 8
+          : 4 * (int)TVMFFI_I_LOG_32((uint32_t)TVMFFI_I_ARENA_UNITS)
+};
+TVMFFI_STATIC_ASSERT((TVMFFI_ARENA_SIZE) >= 64 &&
+                         (TVMFFI_ARENA_SIZE) <= INT32_MAX,
+                     TVMFFI_ARENA_SIZE_must_be_from_64_to_2_GB);
+
+/* Blocks begin one size_t before a multiple of 8, so that the payload after
+   their size is aligned to 8. */
 static union {
   uint64_t aligned;
   char byte[TVMFFI_ARENA_SIZE];
 } tvmffi_i_arena;
-static tvmffi_i_gap *tvmffi_i_gaps;
+static tvmffi_i_gap *tvmffi_i_gaps[TVMFFI_I_ARENA_LISTS];
 static size_t tvmffi_i_arena_used, tvmffi_i_arena_most;
 
+/* Returns the list for free blocks of a size: the blocks of list 4 * s + m,
+   with m from 4 to 7, have m << s units of 8 bytes or more. */
+static unsigned tvmffi_i_arena_list(size_t size) {
+  unsigned list = 0;
+  for (size /= 8; size >= 8; size /= 2) list += 4;
+  return list + (unsigned)size;
+}
+
+TVMFFI_I_INLINE tvmffi_i_gap *tvmffi_i_arena_at(void *block, size_t offset) {
+  return (tvmffi_i_gap *)(void *)((char *)block + offset);
+}
+
+/* Marks a block of `size` bytes as free and inserts it into its list. */
+static void tvmffi_i_arena_insert(tvmffi_i_gap *gap, size_t size) {
+  tvmffi_i_gap **list = &tvmffi_i_gaps[tvmffi_i_arena_list(size)];
+  gap->size = size | TVMFFI_I_BLOCK_FREE;
+  gap->next = *list;
+  gap->before = NULL;
+  if (*list) (*list)->before = gap;
+  *list = gap;
+  *(size_t *)(void *)((char *)gap + size - sizeof(size_t)) = size;
+  tvmffi_i_arena_at(gap, size)->size |= TVMFFI_I_BLOCK_AFTER_FREE;
+}
+
+/* Removes a free block from its list. Returns its size. */
+static size_t tvmffi_i_arena_remove(tvmffi_i_gap *gap) {
+  size_t size = gap->size - TVMFFI_I_BLOCK_FREE;
+  if (gap->next) gap->next->before = gap->before;
+  if (gap->before)
+    gap->before->next = gap->next;
+  else
+    tvmffi_i_gaps[tvmffi_i_arena_list(size)] = gap->next;
+  return size;
+}
+
+/* Inserts the whole arena as one free block. A block header of size 0, which is
+   never free, ends the arena. */
+static void tvmffi_i_arena_start(void) {
+  const size_t first = 8 - sizeof(size_t);
+  tvmffi_i_gap *gap = tvmffi_i_arena_at(tvmffi_i_arena.byte, first);
+  tvmffi_i_arena_insert(
+      gap, ((size_t)(TVMFFI_ARENA_SIZE)-first - sizeof(size_t)) / 8 * 8);
+}
+
 static void *tvmffi_i_arena_alloc(size_t size) {
-  const size_t unit = sizeof(tvmffi_i_gap), first = 8 - sizeof(size_t);
-  tvmffi_i_gap **at = &tvmffi_i_gaps, *gap, *rest;
+  tvmffi_i_gap *gap;
   uintptr_t was = 0;
+  unsigned list;
   (void)was;
   if (size > (size_t)(TVMFFI_ARENA_SIZE)) return NULL;
-  size = (size + sizeof(size_t) + unit - 1) / unit * unit;
+  size = (size + sizeof(size_t) + 7) / 8 * 8;
+  if (size < TVMFFI_I_BLOCK_LEAST) size = TVMFFI_I_BLOCK_LEAST;
+  list = tvmffi_i_arena_list(size);
   TVMFFI_I_ARENA_LOCK;
-  if (!tvmffi_i_arena_most) {
-    *at = gap = (tvmffi_i_gap *)(void *)(tvmffi_i_arena.byte + first);
-    gap->size = ((size_t)(TVMFFI_ARENA_SIZE)-first) / unit * unit;
-    gap->next = NULL;
-  }
-  while ((gap = *at) != NULL && gap->size < size) at = &gap->next;
+  if (!tvmffi_i_arena_most) tvmffi_i_arena_start();
+  /* A block of the same list may be too small; blocks of later lists are large
+     enough. */
+  gap = list < TVMFFI_I_ARENA_LISTS ? tvmffi_i_gaps[list] : NULL;
+  if (!gap || gap->size < size)
+    for (gap = NULL; !gap && ++list < TVMFFI_I_ARENA_LISTS;)
+      gap = tvmffi_i_gaps[list];
   if (gap) {
-    *at = gap->next;
-    if (gap->size > size) {
-      *at = rest = (tvmffi_i_gap *)(void *)((char *)gap + size);
-      rest->size = gap->size - size;
-      rest->next = gap->next;
-      gap->size = size;
+    size_t rest = tvmffi_i_arena_remove(gap) - size;
+    if (rest >= TVMFFI_I_BLOCK_LEAST) {
+      tvmffi_i_arena_insert(tvmffi_i_arena_at(gap, size), rest);
+    } else {
+      size += rest;
+      tvmffi_i_arena_at(gap, size)->size &= ~(size_t)TVMFFI_I_BLOCK_AFTER_FREE;
     }
+    gap->size = size;
     tvmffi_i_arena_used += size;
     if (tvmffi_i_arena_most < tvmffi_i_arena_used)
       tvmffi_i_arena_most = tvmffi_i_arena_used;
@@ -50,37 +140,28 @@ static void *tvmffi_i_arena_alloc(size_t size) {
   return gap ? (char *)gap + sizeof(size_t) : NULL;
 }
 
-/* Takes the next free block in, if it stands right behind this one. */
-TVMFFI_I_INLINE void tvmffi_i_arena_join(tvmffi_i_gap *gap) {
-  tvmffi_i_gap *next = gap->next;
-  if ((char *)gap + gap->size != (char *)next) return;
-  gap->size += next->size;
-  gap->next = next->next;
-}
-
 static void tvmffi_i_arena_free(void *pointer) {
-  tvmffi_i_gap *gap =
-      (tvmffi_i_gap *)(void *)((char *)pointer - sizeof(size_t));
-  tvmffi_i_gap *before = NULL, *next;
+  char *block = (char *)pointer - sizeof(size_t);
+  tvmffi_i_gap *gap = tvmffi_i_arena_at(block, 0), *next;
   uintptr_t was = 0;
+  size_t size, before;
   (void)was;
   TVMFFI_I_ARENA_LOCK;
-  tvmffi_i_arena_used -= gap->size;
-  for (next = tvmffi_i_gaps; next && next < gap; next = next->next)
-    before = next;
-  gap->next = next;
-  tvmffi_i_arena_join(gap);
-  if (before) {
-    before->next = gap;
-    tvmffi_i_arena_join(before);
-  } else {
-    tvmffi_i_gaps = gap;
+  size = gap->size & ~(size_t)TVMFFI_I_BLOCK_FLAGS;
+  tvmffi_i_arena_used -= size;
+  next = tvmffi_i_arena_at(gap, size);
+  if (next->size & TVMFFI_I_BLOCK_FREE) size += tvmffi_i_arena_remove(next);
+  if (gap->size & TVMFFI_I_BLOCK_AFTER_FREE) {
+    before = *(size_t *)(void *)(block - sizeof(size_t));
+    gap = (tvmffi_i_gap *)(void *)(block - before);
+    size += tvmffi_i_arena_remove(gap);
   }
+  tvmffi_i_arena_insert(gap, size);
   TVMFFI_I_ARENA_UNLOCK;
 }
 
-/* Tells how many bytes of the arena are in use, and were at most. Only in the
-   file that has it. Safe to call from any thread. */
+/* Returns the number of bytes in use. Stores the peak in `*most` unless `most`
+   is NULL. Defined only in the file with the implementation. Thread-safe. */
 TVMFFI_I_UNUSED static size_t tvmffi_arena_used(size_t *most) {
   if (most) *most = tvmffi_i_arena_most;
   return tvmffi_i_arena_used;

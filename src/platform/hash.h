@@ -6,7 +6,6 @@
 #include "../head/compiler.h"
 #include "libc.h"
 
-/* Eight bytes, or four: text has no alignment. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_read64(const char *data) {
   uint64_t word;
   memcpy(&word, data, 8);
@@ -18,8 +17,8 @@ TVMFFI_I_INLINE uint32_t tvmffi_i_read32(const char *data) {
   return word;
 }
 
-/* Both halves of a product, one on the other; where that would take a call of
-   the compiler's library, something as well mixed. */
+/* Returns the high half of the product a * b, xored with the low half.
+   Multiplies 32-bit halves instead if the compiler would call libgcc. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_fold(uint64_t a, uint64_t b) {
 #if defined(__SIZEOF_INT128__) && !defined(__wasm__) && !TVMFFI_FREESTANDING
   __extension__ typedef unsigned __int128 wide;
@@ -33,8 +32,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_fold(uint64_t a, uint64_t b) {
 #endif
 }
 
-/* Folded multiplication, after wyhash (Wang Yi). The last 16 bytes, which
-   may have been read before, need not wait for what comes before them. */
+/* Hashes `data` by wyhash (Wang Yi), 16 bytes per step. The last 16 bytes may
+   overlap earlier bytes. */
 TVMFFI_I_ALWAYS_INLINE uint32_t tvmffi_i_hash(const char *data, size_t size) {
   const uint64_t j = 0xA0761D6478BD642Fu, k = 0x9E3779B97F4A7C15u;
   const uint64_t l = 0xC2B2AE3D27D4EB4Fu;
@@ -62,8 +61,8 @@ TVMFFI_I_ALWAYS_INLINE uint32_t tvmffi_i_hash(const char *data, size_t size) {
   return (uint32_t)(h ^ tvmffi_i_fold(first ^ k, last ^ l));
 }
 
-/* Whether two texts of a size are the same: for short ones, a call of memcmp
-   costs more than what it does. */
+/* Same as `memcmp(a, b, size) == 0`. Inline, because comparing a short key
+   costs less than a call. */
 TVMFFI_I_INLINE int tvmffi_i_same_key(const char *a, const char *b,
                                       size_t size) {
   size_t i;
@@ -79,10 +78,10 @@ TVMFFI_I_INLINE int tvmffi_i_same_key(const char *a, const char *b,
                    a[size - 1] == b[size - 1]);
 }
 
-/* The hash of a type key, which structural hashes begin with and which crosses
-   process borders with them. Upstream takes std::hash of its C++ library, and
-   this is libstdc++'s: MurmurHash64A, or MurmurHash2 where a word has 32 bits
-   (A. Appleby, 2008), with the seed 0xc70f6907. */
+/* Hashes a type key exactly like libstdc++'s std::hash, which upstream uses.
+   Processes exchange structural hashes, which contain type key hashes. The
+   algorithm is MurmurHash64A, on 32 bits MurmurHash2 (A. Appleby, 2008), with
+   seed 0xc70f6907. */
 static uint64_t tvmffi_i_type_key_hash(const char *data, size_t size) {
   const int wide = sizeof(void *) == 8;
   const uint64_t mask = wide ? UINT64_MAX : UINT32_MAX;

@@ -1,8 +1,7 @@
 /* ======== Layout: static asserts of the whole ABI ====== >>platform/layout */
-/* Static asserts for the size of every struct of the ABI and the offset of
-   every field, whoever declared them: this header, or upstream's and the
-   system's when those came first. The declarations leave them out, as they
-   cost a tenth of their compile time. */
+/* Checks the size of every ABI struct and the offset of every field, even if
+   upstream or a system header declares the struct. Not part of abi.h,
+   to save a tenth of its compile time. */
 
 #pragma once
 
@@ -10,9 +9,9 @@
 #include "../head/dlpack.h"
 #include "../head/abi.h"
 
-/* With 64-bit pointers, with 32-bit pointers, and (AT3, SIZE3)
-   with 32-bit pointers where a struct aligns an int64_t to 4, as i386 does.
-   Chosen by the preprocessor where it can: that compiles faster. */
+/* Selects a value for 64-bit pointers, 32-bit pointers, or i386. On i386 a
+   struct aligns int64_t to 4 bytes. For 64-bit pointers the preprocessor
+   selects, which compiles faster. */
 #if UINTPTR_MAX > 0xffffffffu
 #define TVMFFI_I_PICK(on64, on32, on_i386) (on64)
 #else

@@ -1,10 +1,5 @@
 /* ======== C library ========================================= >>platform/libc
    libc, or its part that the runtime needs */
-/* What the runtime takes from outside: memory, one mutex, thread-local state,
-   the unwinder and the dynamic loader. Nothing below asks for the platform.
-   The mutex is a leaf: no code of a user and no raise runs under it, except
-   TVMFFI_MALLOC, which must not call the runtime. */
-
 #pragma once
 
 #include "../head/config.h"
@@ -29,15 +24,15 @@
 #endif
 #elif !TVMFFI_NO_OWN_STRING
 
-/* What of <string.h> is used here, and what compilers call of their own accord.
-   Weak: another definition in the program is taken. */
+/* Defines the functions of <string.h> that the runtime or compiled code calls.
+   They are weak, so that another definition in the program wins. */
 
 #if defined(__cplusplus)
 extern "C" {
 #endif
 #if TVMFFI_I_GNU
 #define TVMFFI_I_WEAK __attribute__((__weak__, __used__))
-/* Or a compiler would see memcpy in the loop, and call it. */
+/* Stops the compiler from turning the loop of memcpy into a call of memcpy. */
 #define TVMFFI_I_OPAQUE(p) __asm__("" : "+r"(p))
 #else
 #define TVMFFI_I_WEAK
@@ -124,20 +119,5 @@ TVMFFI_I_WEAK char *strrchr(const char *text, int c) {
 }
 #if defined(__cplusplus)
 }
-#endif
-#endif
-
-#if defined(TVMFFI_ARENA_SIZE) && !defined(TVMFFI_MALLOC)
-/* A static arena: the first free block that is large enough is taken. Free ones
-   are linked in the order of their addresses, and joined with neighbours. A
-   block begins with its size. */
-#if TVMFFI_NO_THREADS
-#define TVMFFI_I_ARENA_LOCK ((void)0)
-#define TVMFFI_I_ARENA_UNLOCK ((void)0)
-#elif defined(TVMFFI_ATOMIC_ENTER)
-#define TVMFFI_I_ARENA_LOCK was = (TVMFFI_ATOMIC_ENTER())
-#define TVMFFI_I_ARENA_UNLOCK TVMFFI_ATOMIC_LEAVE(was)
-#else
-#error "tvmffi.h: TVMFFI_ARENA_SIZE with threads needs TVMFFI_ATOMIC_ENTER"
 #endif
 #endif

@@ -1,9 +1,5 @@
 /* ======== Memory ========================================== >>platform/memory
    allocation and the per-thread free lists */
-/* A hash, and the map that every registry is made of: insert-only, written
-   under the mutex, read without it. Its nodes are never moved or freed; a
-   table of slots that has grown too small is kept, since a reader may be in
-   it (all old ones together are smaller than the present one). */
 
 #pragma once
 
@@ -11,151 +7,184 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "arena.h"
-#include "thread_state.h"
 #include "knot.h"
 #include "thread.h"
 
-/* The functions that are called most often begin where a line of the cache
-   does: those that lie across one more than they need take cycles for it. */
+/* Aligns a hot function to a cache line, so that the code spans fewer lines. */
 #if TVMFFI_I_GNU && UINTPTR_MAX > UINT32_MAX && !defined(__OPTIMIZE_SIZE__)
 #define TVMFFI_I_ON_LINE __attribute__((__aligned__(64)))
 #else
 #define TVMFFI_I_ON_LINE
 #endif
 
-/* -------- Memory -------- */
+/* malloc and free would dominate the cost of small, short-lived objects. So
+   each thread caches the blocks of objects that it destroys, in one free list
+   per size class. A list needs no lock because only one thread uses it. Each
+   block comes from malloc, so any thread may have allocated the block. A block
+   stores no size, because an object's deleter knows the size.
 
-/* Small objects are made and die so often that malloc and free would be most of
-   their cost. So a thread keeps the blocks of those that it destroys, in one
-   free list for each size class, and takes from there first. No lock is needed,
-   as a thread touches no lists but its own; a block may come from any thread,
-   since each was allocated by itself and can be freed by itself. An object's
-   size is not stored: its deleter knows it, or calls tvmffi_i_free, which is
-   always right.
+   A thread's budget limits the bytes in its cache; further blocks are freed.
+   When the cache is full, the budget grows by a slice. When the thread
+   allocates with much budget unused, the budget shrinks by a slice. All slices
+   but the first come from a budget that all threads share. A thread returns
+   everything when the thread ends, when an allocation fails, and in
+   tvmffi_memory_trim. */
 
-   A thread keeps blocks up to its byte budget, and frees the rest. The budget
-   grows by slices while the thread has more to keep, and shrinks while it
-   allocates although its budget is not used. All slices but the first come from
-   the budget of the process. A thread gives all back when it ends, when memory
-   is refused to it, and by tvmffi_memory_trim. */
+/* TVMFFI_I_POOL is 0 with a sanitizer, which could not tell a dead object in a
+   free list from the next object at its address. */
+#if TVMFFI_NO_POOL || TVMFFI_DEBUG || defined(__SANITIZE_ADDRESS__) || \
+    defined(__SANITIZE_THREAD__)
+#define TVMFFI_I_POOL 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || \
+    __has_feature(thread_sanitizer)
+#define TVMFFI_I_POOL 0
+#else
+#define TVMFFI_I_POOL 1
+#endif
+#else
+#define TVMFFI_I_POOL 1
+#endif
 
 #if TVMFFI_I_POOL
-/* The sizes of classes end where those of common mallocs do, with a word of
-   their own before each block: so no block takes more than it would have. */
+/* Limits of the bytes in a cache, in units of 16 bytes. A thread's budget grows
+   in slices of 32 KB up to 1 MB. The slices after the first come from 32 MB
+   that all threads share. */
+enum {
+  TVMFFI_I_POOL_CLASSES = 31,
+  TVMFFI_I_POOL_SLICE = 2048,
+  TVMFFI_I_POOL_THREAD = 65536,
+  TVMFFI_I_POOL_PROCESS = 2097152
+};
+
+typedef struct {
+  int32_t available; /* unused budget, in units of 16 bytes */
+  int32_t budget;    /* whole budget, in units of 16 bytes */
+  void *list[TVMFFI_I_POOL_CLASSES];
+  uint64_t trims; /* tvmffi_i_pool_trims when last checked */
+  int state;      /* 0: not begun, 1: caching, -1: ended */
+  int skip;       /* calls of free left before the next attempt to evict */
+} tvmffi_i_pool;
+TVMFFI_I_THREAD_STATE(tvmffi_i_pool, tvmffi_i_thread_pool);
+
+/* Returns the size class of a block. The largest size of a class is a multiple
+   of 16 minus one word, as in common mallocs, so rounding up wastes nothing. */
 TVMFFI_I_INLINE size_t tvmffi_i_pool_class(size_t size) {
   return (size + sizeof(size_t) - 1) / 16;
 }
 
-/* The units that no thread has, and the number of calls of tvmffi_memory_trim.
- */
+/* Units of 16 bytes left in the budget that all threads share. */
 static uint64_t tvmffi_i_pool_left = TVMFFI_I_POOL_PROCESS;
-static uint64_t tvmffi_i_pool_trims;
+static uint64_t tvmffi_i_pool_trims; /* calls of tvmffi_memory_trim */
 
-/* Makes a thread's budget smaller by units that it does not use. */
-static void tvmffi_i_pool_shrink(tvmffi_i_thread *t, int32_t units) {
-  t->pool_budget -= units;
-  t->pool_room -= units;
+/* Moves unused units of the thread's budget to the shared budget. */
+static void tvmffi_i_pool_shrink(tvmffi_i_pool *p, int32_t units) {
+  p->budget -= units;
+  p->available -= units;
   (void)tvmffi_i_add64(&tvmffi_i_pool_left, (uint64_t)units);
 }
 
-/* Makes a thread's budget larger by a slice; 0 if it is as large as it may be.
- */
-static int tvmffi_i_pool_grow(tvmffi_i_thread *t) {
+/* Moves a slice (32 KB) from the shared budget to the thread's budget. Returns
+   0 at the limit of either budget, else 1. */
+static int tvmffi_i_pool_grow(tvmffi_i_pool *p) {
   uint64_t left = tvmffi_i_load64(&tvmffi_i_pool_left);
-  if (t->pool_budget >= TVMFFI_I_POOL_THREAD) return 0;
+  if (p->budget >= TVMFFI_I_POOL_THREAD) return 0;
   do
     if (left < TVMFFI_I_POOL_SLICE) return 0;
   while (
       !tvmffi_i_cas64(&tvmffi_i_pool_left, &left, left - TVMFFI_I_POOL_SLICE));
-  t->pool_budget += TVMFFI_I_POOL_SLICE;
-  t->pool_room += TVMFFI_I_POOL_SLICE;
+  p->budget += TVMFFI_I_POOL_SLICE;
+  p->available += TVMFFI_I_POOL_SLICE;
   return 1;
 }
 
-/* Frees the blocks that a thread keeps, and gives back its budget but for the
-   first slice; tells whether there was any block. */
-TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_thread *t) {
+/* Frees all cached blocks, and gives back the thread's budget beyond the first
+   slice (32 KB). Returns 1 if a block was cached, else 0. */
+TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_pool *p) {
   int i, any = 0;
-  t->pool_skip = 0;
+  p->skip = 0;
   for (i = 0; i < TVMFFI_I_POOL_CLASSES; ++i) {
-    while (t->pool[i]) {
-      void *block = t->pool[i];
-      t->pool[i] = *(void **)block;
-      t->pool_room += i;
+    while (p->list[i]) {
+      void *block = p->list[i];
+      p->list[i] = *(void **)block;
+      p->available += i;
       TVMFFI_I_FREE(block);
       any = 1;
     }
   }
-  if (t->pool_budget > TVMFFI_I_POOL_SLICE)
-    tvmffi_i_pool_shrink(t, t->pool_budget - TVMFFI_I_POOL_SLICE);
+  if (p->budget > TVMFFI_I_POOL_SLICE)
+    tvmffi_i_pool_shrink(p, p->budget - TVMFFI_I_POOL_SLICE);
   return any;
 }
 
-/* From now on the thread keeps nothing. */
-static void tvmffi_i_pool_end(tvmffi_i_thread *t) {
-  t->pool_state = -1;
-  (void)tvmffi_i_pool_flush(t);
-  t->pool_budget = t->pool_room = 0;
+/* Empties and disables the cache of a thread that ends. */
+static void tvmffi_i_exit_pool(void) {
+  tvmffi_i_pool *p = tvmffi_i_thread_pool();
+  p->state = -1;
+  (void)tvmffi_i_pool_flush(p);
+  p->budget = p->available = 0;
 }
 
-/* Follows another thread's call of tvmffi_memory_trim. */
-TVMFFI_I_INLINE void tvmffi_i_pool_follow(tvmffi_i_thread *t) {
+/* Empties the cache if any thread has called tvmffi_memory_trim since the last
+   check. */
+TVMFFI_I_INLINE void tvmffi_i_pool_follow(tvmffi_i_pool *p) {
   const uint64_t trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
-  if (TVMFFI_I_LIKELY(t->pool_trims == trims)) return;
-  t->pool_trims = trims;
-  (void)tvmffi_i_pool_flush(t);
+  if (TVMFFI_I_LIKELY(p->trims == trims)) return;
+  p->trims = trims;
+  (void)tvmffi_i_pool_flush(p);
 }
 
-/* Frees blocks of other size classes until one of class `i` fits. */
-static int tvmffi_i_pool_evict(tvmffi_i_thread *t, size_t i) {
+/* Frees cached blocks of other size classes until a block of class `i` fits
+   into the thread's budget. Returns 1 if the block fits, else 0. */
+static int tvmffi_i_pool_evict(tvmffi_i_pool *p, size_t i) {
   size_t k = i, n;
-  for (n = 1; n < TVMFFI_I_POOL_CLASSES && t->pool_room < (int32_t)i; ++n) {
+  for (n = 1; n < TVMFFI_I_POOL_CLASSES && p->available < (int32_t)i; ++n) {
     k = k + 1 < TVMFFI_I_POOL_CLASSES ? k + 1 : 0;
-    while (t->pool[k] && t->pool_room < (int32_t)i) {
-      void *other = t->pool[k];
-      t->pool[k] = *(void **)other;
-      t->pool_room += (int32_t)k;
+    while (p->list[k] && p->available < (int32_t)i) {
+      void *other = p->list[k];
+      p->list[k] = *(void **)other;
+      p->available += (int32_t)k;
       TVMFFI_I_FREE(other);
     }
   }
-  return t->pool_room >= (int32_t)i;
+  return p->available >= (int32_t)i;
 }
 
-/* Slow path of free. The first call in a thread registers the hook for its end
-   and gives it its first slice. Later calls get another slice, or evict blocks
-   of other size classes, which the program may have used when it did something
-   else; after a miss, only every 64th call tries again. */
-TVMFFI_I_SLOW void tvmffi_i_pool_full(tvmffi_i_thread *t, void *block,
-                                      size_t i) {
+/* Slow path of tvmffi_i_pool_free. A thread's first call registers the exit
+   hook and adds a slice (32 KB) to the thread's cache budget. A later call adds
+   a slice, or frees cached blocks of other size classes. If both fail, the next
+   63 calls do not try again. */
+TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
+                                            size_t i) {
   enum { SKIP = 63 };
-  if (t->pool_state > 0 && t->pool_skip) {
-    --t->pool_skip;
-  } else if (t->pool_state > 0) {
-    tvmffi_i_pool_follow(t);
-    if (t->pool_room >= (int32_t)i || tvmffi_i_pool_grow(t) ||
-        tvmffi_i_pool_evict(t, i)) {
-      *(void **)block = t->pool[i];
-      t->pool[i] = block;
-      t->pool_room -= (int32_t)i;
+  if (p->state > 0 && p->skip) {
+    --p->skip;
+  } else if (p->state > 0) {
+    tvmffi_i_pool_follow(p);
+    if (p->available >= (int32_t)i || tvmffi_i_pool_grow(p) ||
+        tvmffi_i_pool_evict(p, i)) {
+      *(void **)block = p->list[i];
+      p->list[i] = block;
+      p->available -= (int32_t)i;
       return;
     }
-    t->pool_skip = SKIP;
-  } else if (!t->pool_state) {
-    if (!t->exit_is_set) tvmffi_i_watch_exit(t);
-    t->pool_state = t->exit_is_set ? 1 : -1;
-    if (t->exit_is_set) t->pool_budget = t->pool_room = TVMFFI_I_POOL_SLICE;
-    t->pool_trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
+    p->skip = SKIP;
+  } else if (!p->state) {
+    p->state = tvmffi_i_watch_exit() ? 1 : -1;
+    if (p->state > 0) p->budget = p->available = TVMFFI_I_POOL_SLICE;
+    p->trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
   }
   TVMFFI_I_FREE(block);
 }
 #endif
 
-/* Out of line: some hundred places want memory. */
+/* Allocates a block or returns NULL. After a failure, empties the cache and
+   tries again. Not inlined, because a hundred callers would grow. */
 TVMFFI_I_NOINLINE void *tvmffi_i_alloc(size_t size) {
   void *block = size > PTRDIFF_MAX ? NULL : TVMFFI_I_MALLOC(size);
 #if TVMFFI_I_POOL
   if (TVMFFI_I_UNLIKELY(!block) && size <= PTRDIFF_MAX &&
-      tvmffi_i_pool_flush(tvmffi_i_self()))
+      tvmffi_i_pool_flush(tvmffi_i_thread_pool()))
     block = TVMFFI_I_MALLOC(size);
 #endif
   return block;
@@ -163,20 +192,20 @@ TVMFFI_I_NOINLINE void *tvmffi_i_alloc(size_t size) {
 
 TVMFFI_I_INLINE void tvmffi_i_free(void *pointer) {
 #if TVMFFI_DEBUG
-  if (pointer && tvmffi_i_debug_dies(pointer)) return;
+  if (pointer && tvmffi_i_debug_died(pointer)) return;
 #endif
   if (pointer) TVMFFI_I_FREE(pointer);
 }
 
-/* A block that the thread has kept, or NULL. */
+/* Takes a block for `size` bytes from the thread's cache, or returns NULL. */
 TVMFFI_I_INLINE void *tvmffi_i_pool_take(size_t size) {
 #if TVMFFI_I_POOL
-  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_pool *p = tvmffi_i_thread_pool();
   size_t i = tvmffi_i_pool_class(size);
-  void *block = i < TVMFFI_I_POOL_CLASSES ? t->pool[i] : NULL;
+  void *block = i < TVMFFI_I_POOL_CLASSES ? p->list[i] : NULL;
   if (!block) return block;
-  t->pool[i] = *(void **)block;
-  t->pool_room += (int32_t)i;
+  p->list[i] = *(void **)block;
+  p->available += (int32_t)i;
   return block;
 #else
   (void)size;
@@ -184,39 +213,41 @@ TVMFFI_I_INLINE void *tvmffi_i_pool_take(size_t size) {
 #endif
 }
 
-/* A new block: as large as any of its class. A thread that needs one while much
-   of its budget is not used gives a slice of that back. */
+/* Allocates a block of the full size of its size class. If three slices (96 KB)
+   of the thread's budget are unused, first moves one to the shared budget. */
 TVMFFI_I_NOINLINE void *tvmffi_i_pool_make(size_t size) {
 #if TVMFFI_I_POOL
-  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_pool *p = tvmffi_i_thread_pool();
   size_t i = tvmffi_i_pool_class(size);
   if (i < TVMFFI_I_POOL_CLASSES) size = i * 16 + 16 - sizeof(size_t);
-  if (TVMFFI_I_UNLIKELY(t->pool_room >= 3 * TVMFFI_I_POOL_SLICE))
-    tvmffi_i_pool_shrink(t, TVMFFI_I_POOL_SLICE);
-  tvmffi_i_pool_follow(t);
+  if (TVMFFI_I_UNLIKELY(p->available >= 3 * TVMFFI_I_POOL_SLICE))
+    tvmffi_i_pool_shrink(p, TVMFFI_I_POOL_SLICE);
+  tvmffi_i_pool_follow(p);
 #endif
   return tvmffi_i_alloc(size);
 }
 
-/* Memory that tvmffi_i_pool_free or tvmffi_i_free frees. */
+/* Allocates memory that tvmffi_i_pool_free or tvmffi_i_free can free. Returns
+   NULL on failure, with no error raised. */
 TVMFFI_I_INLINE void *tvmffi_i_pool_alloc(size_t size) {
   void *block = tvmffi_i_pool_take(size);
   return TVMFFI_I_LIKELY(block != NULL) ? block : tvmffi_i_pool_make(size);
 }
 
-/* Frees what tvmffi_i_pool_alloc gave. `size`: what was asked for, or less. */
+/* Frees a block of tvmffi_i_pool_alloc. `size` is at most the allocated
+   size. */
 TVMFFI_I_INLINE void tvmffi_i_pool_free(void *block, size_t size) {
 #if TVMFFI_I_POOL
-  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_pool *p = tvmffi_i_thread_pool();
   size_t i = tvmffi_i_pool_class(size);
   if (TVMFFI_I_UNLIKELY(i >= TVMFFI_I_POOL_CLASSES)) {
     TVMFFI_I_FREE(block);
-  } else if (TVMFFI_I_UNLIKELY(t->pool_room < (int32_t)i)) {
-    tvmffi_i_pool_full(t, block, i);
+  } else if (TVMFFI_I_UNLIKELY(p->available < (int32_t)i)) {
+    tvmffi_i_pool_free_slow(p, block, i);
   } else {
-    *(void **)block = t->pool[i];
-    t->pool[i] = block;
-    t->pool_room -= (int32_t)i;
+    *(void **)block = p->list[i];
+    p->list[i] = block;
+    p->available -= (int32_t)i;
   }
 #else
   (void)size;

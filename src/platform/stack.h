@@ -6,26 +6,26 @@
 #include "knot.h"
 #include "memory.h"
 
-/* A stack of frames of one size, in chunks that never move: a frame stays where
-   it is until it is taken off. The first chunk may be room that the caller has,
-   so that what is shallow allocates nothing; the others are kept to the end.
-   Open it before its first use; tvmffi_i_stack_close frees it. */
+/* A chunk of a stack. Chunks never move, so frames keep their addresses. */
 typedef struct tvmffi_i_chunk {
   struct tvmffi_i_chunk *below, *above;
-  char *first, *end; /* of its frames */
+  char *first, *end; /* memory of the frames */
 } tvmffi_i_chunk;
 
+/* A stack of equally sized frames in chunks. The caller may supply the first
+   chunk, so that shallow use allocates nothing. */
 typedef struct {
-  char *next; /* behind the newest frame */
+  char *next; /* end of the top frame */
   size_t depth;
-  tvmffi_i_chunk *chunk; /* that the newest frame is in */
+  tvmffi_i_chunk *chunk; /* chunk of the top frame */
   tvmffi_i_chunk bottom;
 } tvmffi_i_stack;
 
-/* As deep as upstream goes. */
+/* The maximum number of frames, as in upstream. */
 enum { TVMFFI_I_MAX_FRAMES_OPEN = 1 << 20 };
 
-/* `size` bytes at `room` hold a whole number of frames, or none. */
+/* Opens an empty stack. `room` is the first chunk, of `size` bytes: a multiple
+   of the frame's size, or 0. */
 TVMFFI_I_INLINE void tvmffi_i_stack_open(tvmffi_i_stack *s, void *room,
                                          size_t size) {
   s->next = s->bottom.first = (char *)room;
@@ -43,7 +43,8 @@ TVMFFI_I_INLINE void tvmffi_i_stack_close(tvmffi_i_stack *s) {
   }
 }
 
-/* Out of line: goes on in the chunk above, which is made at the first time. */
+/* Slow path of tvmffi_i_push: moves to the next chunk, allocated on first
+   use. */
 TVMFFI_I_NOINLINE void *tvmffi_i_push_chunk(tvmffi_i_stack *s, size_t size,
                                             const char *name) {
   tvmffi_i_chunk *below = s->chunk, *c = below->above;
@@ -73,8 +74,8 @@ TVMFFI_I_NOINLINE void *tvmffi_i_push_chunk(tvmffi_i_stack *s, size_t size,
   return c->first;
 }
 
-/* Gives a new frame, or NULL with the error raised. A stack with a name has a
-   limit, and the error names it. */
+/* Pushes a frame. Returns NULL with the error raised on failure. Only a stack
+   with a name has a depth limit; the error shows the name. */
 TVMFFI_I_INLINE void *tvmffi_i_push(tvmffi_i_stack *s, size_t size,
                                     const char *name) {
   char *frame = s->next;
@@ -85,7 +86,6 @@ TVMFFI_I_INLINE void *tvmffi_i_push(tvmffi_i_stack *s, size_t size,
   return frame;
 }
 
-/* Takes the newest frame off. */
 TVMFFI_I_INLINE void tvmffi_i_pop(tvmffi_i_stack *s, size_t size) {
   s->next -= size;
   --s->depth;

@@ -1,4 +1,4 @@
-/* ======== Text: a text buffer that grows ================= >>platform/text */
+/* ======== Text: texts and a text buffer =================== >>platform/text */
 
 #pragma once
 
@@ -7,12 +7,26 @@
 #include "../head/abi.h"
 #include "libc.h"
 #include "memory.h"
+#include "decimal.h"
+
+/* Returns 1 if two texts are equal, else 0. `data` may be NULL if `size` is
+   0. */
+TVMFFI_I_INLINE int tvmffi_i_same_text(TVMFFIByteArray a, TVMFFIByteArray b) {
+  return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* Copies `text` to `to` and appends a NUL. Returns `to`. */
+TVMFFI_I_INLINE const char *tvmffi_i_copy_text(char *to, TVMFFIByteArray text) {
+  if (text.size) memcpy(to, text.data, text.size);
+  to[text.size] = 0;
+  return to;
+}
 
 #if !TVMFFI_NO_EXTRA
-/* A text that grows. Before it is room for the head of a string object, so that
-   tvmffi_i_text_take need not copy it. An allocation that is refused is
-   remembered, nothing is added from then on, and the error is told once, at the
-   end. Begin with all members zero; tvmffi_i_text_release frees it. */
+/* A buffer for a growing text. Zero all members to begin; tvmffi_i_text_release
+   frees the text. The block begins with space for a string object's header, so
+   that tvmffi_i_text_take copies nothing. After a failed allocation, writes add
+   nothing, and tvmffi_i_text_take reports the failure. */
 typedef struct {
   char *data;
   size_t size, capacity;
@@ -27,8 +41,8 @@ static void tvmffi_i_text_release(tvmffi_i_text_buffer *b) {
   b->size = b->capacity = 0;
 }
 
-/* Out of line: room for `size` bytes more and a NUL, twice as much as before at
-   least. */
+/* Slow path of tvmffi_i_text_reserve: at least doubles the capacity, for `size`
+   more bytes and a NUL. Returns -1 if out of memory. */
 TVMFFI_I_SLOW int tvmffi_i_text_grow(tvmffi_i_text_buffer *b, size_t size) {
   size_t capacity;
   char *data;
@@ -47,9 +61,11 @@ TVMFFI_I_SLOW int tvmffi_i_text_grow(tvmffi_i_text_buffer *b, size_t size) {
   return 0;
 }
 
-/* Where `size` bytes may be written, which count when b->size is raised, or
-   NULL when there is no memory. One byte behind them is room for a NUL. */
-TVMFFI_I_INLINE char *tvmffi_i_text_room(tvmffi_i_text_buffer *b, size_t size) {
+/* Returns the end of the text, with space for `size` more bytes and a NUL, or
+   NULL if out of memory. The caller adds the number of bytes written to
+   b->size. */
+TVMFFI_I_INLINE char *tvmffi_i_text_reserve(tvmffi_i_text_buffer *b,
+                                            size_t size) {
   if (TVMFFI_I_UNLIKELY(size >= b->capacity - b->size || b->failed) &&
       tvmffi_i_text_grow(b, size))
     return NULL;
@@ -58,7 +74,7 @@ TVMFFI_I_INLINE char *tvmffi_i_text_room(tvmffi_i_text_buffer *b, size_t size) {
 
 TVMFFI_I_INLINE void tvmffi_i_text_put(tvmffi_i_text_buffer *b,
                                        const char *data, size_t size) {
-  char *at = tvmffi_i_text_room(b, size);
+  char *at = tvmffi_i_text_reserve(b, size);
   if (!at || !size) return;
   memcpy(at, data, size);
   b->size += size;
@@ -70,22 +86,14 @@ TVMFFI_I_INLINE void tvmffi_i_text_str(tvmffi_i_text_buffer *b,
 }
 
 TVMFFI_I_INLINE void tvmffi_i_text_char(tvmffi_i_text_buffer *b, char c) {
-  char *at = tvmffi_i_text_room(b, 1);
+  char *at = tvmffi_i_text_reserve(b, 1);
   if (!at) return;
   *at = c;
   ++b->size;
 }
 
-TVMFFI_I_UNUSED static void tvmffi_i_text_int(tvmffi_i_text_buffer *b,
-                                              int64_t x) {
-  char digits[20];
-  size_t at = sizeof(digits);
-  uint64_t rest = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-  do {
-    digits[--at] = (char)('0' + rest % 10);
-    rest /= 10;
-  } while (rest);
-  if (x < 0) digits[--at] = '-';
-  tvmffi_i_text_put(b, digits + at, sizeof(digits) - at);
+TVMFFI_I_INLINE void tvmffi_i_text_int(tvmffi_i_text_buffer *b, int64_t x) {
+  char *at = tvmffi_i_text_reserve(b, 24);
+  if (at) b->size += tvmffi_i_print_int(at, x);
 }
 #endif

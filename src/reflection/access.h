@@ -10,11 +10,13 @@
 #include "../interface/function.h"
 #include "../platform/memory.h"
 #include "../core/raise.h"
-#include "../modules/environment.h"
+#include "../core/error.h"
+#include "../graph/cursor.h"
 #include "field.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* The getter and setter of a field that Python lays out, by its type. */
+/* The getter and setter for fields of one declared type, in classes that Python
+   defines. */
 typedef struct {
   int32_t type_index;
   TVMFFIFieldGetter get;
@@ -23,17 +25,18 @@ typedef struct {
 
 static const tvmffi_i_access *tvmffi_i_access_of(int32_t type_index) {
   static const tvmffi_i_access table[] = {
-      {kTVMFFIAny, tvmffi_i_get_any_field, tvmffi_i_set_any_field},
-      {kTVMFFINone, tvmffi_i_get_any_field, tvmffi_i_set_any_field},
-      {kTVMFFIInt, tvmffi_i_get_int64_field, tvmffi_i_set_int64_field},
-      {kTVMFFIBool, tvmffi_i_get_bool_field, tvmffi_i_set_bool_field},
+    {kTVMFFIAny, tvmffi_i_get_any_field, tvmffi_i_set_any_field},
+    {kTVMFFINone, tvmffi_i_get_any_field, tvmffi_i_set_any_field},
+    {kTVMFFIInt, tvmffi_i_get_int64_field, tvmffi_i_set_int64_field},
+    {kTVMFFIBool, tvmffi_i_get_bool_field, tvmffi_i_set_bool_field},
 #if !TVMFFI_NO_FLOAT
-      {kTVMFFIFloat, tvmffi_i_get_float64_field, tvmffi_i_set_float64_field},
+    {kTVMFFIFloat, tvmffi_i_get_float64_field, tvmffi_i_set_float64_field},
 #endif
-      {kTVMFFIOpaquePtr, tvmffi_i_get_ptr_field, tvmffi_i_set_ptr_field},
-      {kTVMFFIDataType, tvmffi_i_get_dtype_field, tvmffi_i_set_dtype_field},
-      {kTVMFFIDevice, tvmffi_i_get_device_field, tvmffi_i_set_device_field},
-      {kTVMFFIObject, tvmffi_i_get_reference, tvmffi_i_set_reference}};
+    {kTVMFFIOpaquePtr, tvmffi_i_get_ptr_field, tvmffi_i_set_ptr_field},
+    {kTVMFFIDataType, tvmffi_i_get_dtype_field, tvmffi_i_set_dtype_field},
+    {kTVMFFIDevice, tvmffi_i_get_device_field, tvmffi_i_set_device_field},
+    {kTVMFFIObject, tvmffi_i_get_reference, tvmffi_i_set_reference}
+  };
   const int32_t n = (int32_t)(sizeof(table) / sizeof(table[0]));
   int32_t i = 0;
   if (type_index > kTVMFFIObject) type_index = kTVMFFIObject;
@@ -41,6 +44,8 @@ static const tvmffi_i_access *tvmffi_i_access_of(int32_t type_index) {
   return i < n ? &table[i] : NULL;
 }
 
+/* Returns the address of a TVMFFIFieldGetter for fields of the declared type
+   `type_index`. ValueError if a field cannot have this type. */
 TVMFFI_FUNC(i_make_getter, int64, (int32, type_index)) {
   const tvmffi_i_access *access = tvmffi_i_access_of(type_index);
   if (!access)
@@ -50,11 +55,13 @@ TVMFFI_FUNC(i_make_getter, int64, (int32, type_index)) {
   TVMFFI_RETURN((int64_t)(uintptr_t)access->get);
 }
 
-/* Converts a value (borrowed) to an owned one as a Python annotation says. */
+/* Converts `value` (borrowed) to the type of a Python annotation. The caller
+   owns *result. */
 typedef int (*tvmffi_i_converter)(void *converter, const TVMFFIAny *value,
                                   TVMFFIAny *result);
 
-/* The setter of a field that Python lays out. Python keeps the converter. */
+/* Context of a setter function for a field of a Python-defined class. Python
+   owns `converter`. */
 typedef struct {
   int32_t type_index;
   const tvmffi_i_access *access;
@@ -88,6 +95,10 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
   return code;
 }
 
+/* Returns a field's setter: a function object that takes the field's address
+   and a value. The setter first converts the value by a C function at the
+   address `convert`:
+   `int convert(void *converter, const TVMFFIAny *value, TVMFFIAny *result)`. */
 TVMFFI_FUNC(i_make_setter, func, (int32, type_index), (int64, converter),
             (int64, convert)) {
   tvmffi_i_setter *s;
@@ -106,7 +117,7 @@ TVMFFI_FUNC(i_make_setter, func, (int32, type_index), (int64, converter),
   TVMFFI_RETURN((TVMFFIObject *)f);
 }
 
-/* Sets a field by its setter, a C function or a function object. */
+/* Sets a field by its setter, which is a C function or a function object. */
 static int tvmffi_i_set_field(const TVMFFIFieldInfo *field, void *object,
                               const TVMFFIAny *value) {
   void *at = tvmffi_i_at(object, field);

@@ -5,6 +5,7 @@
 
 #include "../head/config.h"
 #include "../head/abi.h"
+#include "../interface/list.h"
 #include "../interface/value.h"
 #include "../interface/error.h"
 #include "../interface/function.h"
@@ -16,11 +17,13 @@
 #include "enum.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Makes a path of `parent` (borrowed, NULL for none) and `step` (taken). */
+/* Returns a path (owned) that extends `parent` by `step`, or NULL with the
+   error raised. `parent` is borrowed, and NULL for the root. Takes ownership of
+   `step`. */
 static TVMFFIObject *tvmffi_i_new_path(TVMFFIObject *parent,
                                        TVMFFIObject *step) {
   tvmffi_i_path *p = NULL;
-  int32_t depth = parent ? ((const tvmffi_i_path *)(void *)parent)->depth : -1;
+  int32_t depth = parent ? tvmffi_i_path_of(parent)->depth : -1;
   if (depth == INT32_MAX)
     (void)tvmffi_i_fail("OverflowError", "The path is too long");
   else
@@ -37,7 +40,8 @@ static TVMFFIObject *tvmffi_i_new_path(TVMFFIObject *parent,
   return &p->base;
 }
 
-/* Makes a path that goes one step further; `key` is taken. */
+/* Returns a path (owned) that extends `path` (borrowed) by a step with `key`,
+   or NULL with the error raised. Takes ownership of `key`. */
 static TVMFFIObject *tvmffi_i_step_to(TVMFFIObject *path, int32_t kind,
                                       TVMFFIAny key) {
   tvmffi_i_step *s = (tvmffi_i_step *)(void *)tvmffi_i_new_object(
@@ -51,11 +55,11 @@ static TVMFFIObject *tvmffi_i_step_to(TVMFFIObject *path, int32_t kind,
   return tvmffi_i_new_path(path, &s->base);
 }
 
-/* The path without its last step, NULL of the root; -1 and an error if it is
-   no path at all. */
+/* Sets *out to the parent of a path (borrowed), or to NULL for the root.
+   InternalError if the path is malformed. */
 static int tvmffi_i_parent_path(const tvmffi_i_path *path,
                                 const tvmffi_i_path **out) {
-  const tvmffi_i_path *parent = (const tvmffi_i_path *)(void *)path->parent;
+  const tvmffi_i_path *parent = tvmffi_i_path_of(path->parent);
   *out = parent;
   if (!parent) return 0;
   if (parent->base.type_index != TVMFFI_I_ACCESS_PATH ||
@@ -65,7 +69,7 @@ static int tvmffi_i_parent_path(const tvmffi_i_path *path,
   return 0;
 }
 
-/* 1 if the paths are the same steps, 0 if not, or an error's code. */
+/* Returns 1 if two paths have equal steps, 0 if not, or an error code. */
 static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
   if (a->depth != b->depth) return 0;
   while (a != b) {
@@ -83,14 +87,14 @@ static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
   return 1;
 }
 
-#define TVMFFI_I_METHOD(name, text, ...)                                 \
-  TVMFFI_I_DEFINE_(static, tvmffi_call_##name, text, tvmffi_func_##name, \
-                   tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__),      \
-                   __VA_ARGS__)                                          \
-  TVMFFI_I_BODY(tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__)
+#define TVMFFI_I_METHOD(name, text, ...)                               \
+  TVMFFI_I_TYPED(static, tvmffi_call_##name, text, tvmffi_func_##name, \
+                 tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__),      \
+                 __VA_ARGS__, ~)
 #define TVMFFI_I_PATH "ffi.reflection.AccessPath."
 
-/* Returns a new object, or passes the error on that NULL stands for. */
+/* In a typed function, returns a new object, or -1 if the expression is NULL
+   (its error is raised already). */
 #define TVMFFI_I_RETURN_NEW(...)        \
   do {                                  \
     TVMFFIObject *made = (__VA_ARGS__); \
@@ -98,17 +102,18 @@ static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
     TVMFFI_RETURN(made);                \
   } while (0)
 
+/* Returns the root path, which has no steps. */
 TVMFFI_I_METHOD(i_path_root, TVMFFI_I_PATH "_root", i_path) {
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(NULL, NULL));
 }
 
+/* Returns the path that extends this path by `step`. */
 TVMFFI_I_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path, (i_path, self),
                 (i_step, step)) {
   tvmffi_retain(step);
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(self, step));
 }
 
-/* The three kinds of steps, each also as one that found nothing. */
 #define TVMFFI_I_PATH_METHOD(name, kind, T, own)                              \
   TVMFFI_I_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path,             \
                   (i_path, self), (T, key)) {                                 \
@@ -127,26 +132,36 @@ static int tvmffi_i_own_int(TVMFFIAny *out, const int64_t *value) {
 static int tvmffi_i_own_any(TVMFFIAny *out, const TVMFFIAny *value) {
   return TVMFFIAnyViewToOwnedAny(value, out);
 }
+/* Returns the path to a field of the value at this path. */
 TVMFFI_I_PATH_METHOD(attr, ATTR, str, tvmffi_i_own_str)
+/* Returns the path to an item of the array or list at this path. */
 TVMFFI_I_PATH_METHOD(array_item, ARRAY_ITEM, int64, tvmffi_i_own_int)
+/* Returns the path to a value of the map or dict at this path. */
 TVMFFI_I_PATH_METHOD(map_item, MAP_ITEM, any, tvmffi_i_own_any)
+/* For comparisons: returns the path to a field that is missing in the value at
+   this path. */
 TVMFFI_I_PATH_METHOD(attr_missing, ATTR_MISSING, str, tvmffi_i_own_str)
+/* For comparisons: returns the path to an item that is missing in the sequence
+   at this path. */
 TVMFFI_I_PATH_METHOD(array_item_missing, ARRAY_ITEM_MISSING, int64,
                      tvmffi_i_own_int)
+/* For comparisons: returns the path to a key that is missing in the map at this
+   path. */
 TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, any, tvmffi_i_own_any)
 
+/* Returns whether two paths have equal steps. */
 TVMFFI_I_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool, (i_path, self),
                 (i_path, other)) {
-  int same = tvmffi_i_same_path((const tvmffi_i_path *)(void *)self,
-                                (const tvmffi_i_path *)(void *)other);
+  int same =
+      tvmffi_i_same_path(tvmffi_i_path_of(self), tvmffi_i_path_of(other));
   if (same < 0) return same;
   TVMFFI_RETURN(same != 0);
 }
 
+/* Returns whether the path `other` begins with the steps of this path. */
 TVMFFI_I_METHOD(i_path_is_prefix, TVMFFI_I_PATH "_is_prefix_of", bool,
                 (i_path, self), (i_path, other)) {
-  const tvmffi_i_path *a = (const tvmffi_i_path *)(void *)self;
-  const tvmffi_i_path *b = (const tvmffi_i_path *)(void *)other;
+  const tvmffi_i_path *a = tvmffi_i_path_of(self), *b = tvmffi_i_path_of(other);
   int same;
   while (b && b->depth > a->depth) TVMFFI_TRY(tvmffi_i_parent_path(b, &b));
   same = b ? tvmffi_i_same_path(a, b) : 0;
@@ -154,9 +169,10 @@ TVMFFI_I_METHOD(i_path_is_prefix, TVMFFI_I_PATH "_is_prefix_of", bool,
   TVMFFI_RETURN(same != 0);
 }
 
+/* Returns all steps of the path, beginning at the root. */
 TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
                 (i_path, self)) {
-  const tvmffi_i_path *p = (const tvmffi_i_path *)(void *)self, *parent;
+  const tvmffi_i_path *p = tvmffi_i_path_of(self), *parent;
   TVMFFIObject *steps;
   TVMFFIAny *items;
   int64_t n = 0;
@@ -166,8 +182,7 @@ TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
   }
   steps = tvmffi_i_new_array(n, &items);
   if (!steps) return -1;
-  for (p = (const tvmffi_i_path *)(void *)self; n--;
-       p = (const tvmffi_i_path *)(void *)p->parent) {
+  for (p = tvmffi_i_path_of(self); n--; p = tvmffi_i_path_of(p->parent)) {
     tvmffi_retain(p->step);
     items[n] = tvmffi_obj(p->step);
   }

@@ -14,18 +14,18 @@
 #include "../interface/function.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
+#include "../platform/text.h"
 #include "../core/raise.h"
 #include "../core/object.h"
+#include "../core/error.h"
 #include "../core/type_table.h"
-#include "../core/type_member.h"
 #include "../containers/equal.h"
-#include "../modules/environment.h"
-#include "field.h"
+#include "../graph/cursor.h"
 #include "access.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Gives the default of a field, owned; a factory's own error is not that of
-   the field. */
+/* Sets *made (owned) to a field's default value, or to the result of its
+   default factory. */
 static int tvmffi_i_make_default(const TVMFFIFieldInfo *field,
                                  TVMFFIAny *made) {
   const TVMFFIAny *value = &field->default_value_or_factory;
@@ -39,7 +39,8 @@ static int tvmffi_i_make_default(const TVMFFIFieldInfo *field,
 
 static tvmffi_i_known_column tvmffi_i_new_column = {"__ffi_new__", NULL};
 
-/* Makes an object, owned by the caller, whose fields are still to be set. */
+/* Creates an object by its type's creator or by the attribute __ffi_new__. The
+   caller sets the fields afterwards. */
 static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
   const TVMFFITypeMetadata *metadata = TVMFFI_I_LOAD(&type->metadata);
   const TVMFFIAny *maker;
@@ -70,13 +71,15 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
     return 0;
   }
   tvmffi_release(made);
-  return tvmffi_i_fail("RuntimeError", "The creator of type `%s` made none",
+  return tvmffi_i_fail("RuntimeError",
+                       "The creator of type `%s` returned no object of it",
                        type->type_key.data);
 }
 
-/* What an automatic constructor needs, found out once. Behind it stand
-   num_fields pointers to fields, then the indices of those that may be given
-   by position: in order, but the required ones first. */
+/* Context of a constructor. Behind the struct are num_fields pointers to
+   fields. Then follow num_positional indices of the fields that can be
+   positional arguments: first the required fields, then fields with a
+   default. */
 typedef struct {
   const TVMFFITypeInfo *type;
   int32_t num_fields, num_positional;
@@ -94,7 +97,7 @@ TVMFFI_I_INLINE int32_t *tvmffi_i_init_positions(const tvmffi_i_init *init) {
 static tvmffi_i_init *tvmffi_i_make_init(const TVMFFITypeInfo *type) {
   const int64_t off = kTVMFFIFieldFlagBitMaskInitOff;
   const int64_t keyword = kTVMFFIFieldFlagBitMaskKwOnly;
-  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
+  tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *field, **fields;
   tvmffi_i_init *init;
   int32_t n = 0, i, *positions;
@@ -111,7 +114,7 @@ static tvmffi_i_init *tvmffi_i_make_init(const TVMFFITypeInfo *type) {
   init->num_fields = n;
   fields = tvmffi_i_init_fields(init);
   positions = tvmffi_i_init_positions(init);
-  w = tvmffi_i_walk_fields(type);
+  w = tvmffi_i_begin_fields(type);
   for (i = 0; i < n; ++i) fields[i] = tvmffi_i_next_field(&w);
   for (defaults = 0; defaults <= 1; ++defaults)
     for (i = 0; i < n; ++i)
@@ -121,15 +124,15 @@ static tvmffi_i_init *tvmffi_i_make_init(const TVMFFITypeInfo *type) {
   return init;
 }
 
-/* One construction. set[i]: field i has got its value. */
+/* The state of one constructor call. set[i] is 1 if field i is set. */
 typedef struct {
   const tvmffi_i_init *init;
   TVMFFIObject *object;
   unsigned char *set;
 } tvmffi_i_binding;
 
-/* Puts type and field before the message of an error that a setter raised, in
-   a new error whose cause that one is. */
+/* Replaces the raised error of a setter by an error that also names the type
+   and the field. The old error becomes the cause of the new one. Returns -1. */
 TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
                                         const TVMFFIFieldInfo *field,
                                         const char *what) {
@@ -196,7 +199,8 @@ static int tvmffi_i_too_many(const tvmffi_i_init *init, int32_t n) {
                        init->type->type_key.data, init->num_positional, n);
 }
 
-/* The field of a keyword, or -1. Of two with one name the last one counts. */
+/* Returns the index of the field with this name, or -1. A derived type's field
+   hides an inherited field of the same name. */
 static int32_t tvmffi_i_keyword(const tvmffi_i_init *init,
                                 TVMFFIByteArray name) {
   int32_t i = init->num_fields;
@@ -209,7 +213,7 @@ static int32_t tvmffi_i_keyword(const tvmffi_i_init *init,
   return i;
 }
 
-/* Binds n arguments: names, each followed by its value. */
+/* Sets fields from `n` arguments that are alternately names and values. */
 static int tvmffi_i_bind_keywords(const tvmffi_i_binding *b,
                                   const TVMFFIAny *args, int32_t n) {
   const char *key = b->init->type->type_key.data;
@@ -239,7 +243,8 @@ static int tvmffi_i_bind_keywords(const tvmffi_i_binding *b,
   return 0;
 }
 
-/* Sets what was not given to its default; raises where it has none. */
+/* Sets the remaining fields to their defaults. TypeError if a required field is
+   still missing. */
 static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
   int32_t i;
   for (i = 0; i < b->init->num_fields; ++i) {
@@ -264,8 +269,8 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
   return 0;
 }
 
-/* Sets the fields by the arguments: by position, and behind the mark of
-   ffi.GetKwargsObject by name. */
+/* Sets all fields from positional arguments, keyword arguments and defaults.
+   The object of ffi.GetKwargsObject stands before the keyword arguments. */
 static int tvmffi_i_bind_all(const tvmffi_i_binding *b, const TVMFFIAny *args,
                              int32_t num_args) {
   const tvmffi_i_init *init = b->init;
@@ -306,10 +311,11 @@ static int tvmffi_i_call_init(void *self, const TVMFFIAny *args,
   return code;
 }
 
-/* Sets an attribute to a new function of `self`, which is taken. */
+/* Sets an attribute to a new function with the context `self`. Takes ownership
+   of `self`, even on failure. */
 static int tvmffi_i_set_attr_function(int32_t type_index, const char *name,
                                       void *self, TVMFFISafeCallType call) {
-  TVMFFIByteArray text = tvmffi_view(name);
+  TVMFFIByteArray text = tvmffi_byte_array(name);
   TVMFFIObjectHandle f = NULL;
   TVMFFIAny value;
   int code;
@@ -331,6 +337,9 @@ static int tvmffi_i_set_init(int32_t type_index) {
                                     tvmffi_i_call_init);
 }
 
+/* Sets a type's attribute __ffi_init__ to a constructor. The constructor's
+   parameters are the type's fields in order: first fields without a default,
+   then fields with a default. */
 TVMFFI_FUNC(i_set_init, none, (int32, type_index)) {
   return tvmffi_i_set_init(type_index);
 }

@@ -4,16 +4,18 @@
 #pragma once
 
 #include "../head/config.h"
+#include "../head/compiler.h"
 #include "../head/abi.h"
 #include "../interface/value.h"
 #include "../interface/word.h"
+#include "../core/raise.h"
 #include "../core/type_table.h"
 #include "../containers/shape.h"
 #include "../containers/sequence.h"
 #include "../containers/map_memory.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* A type that a value is converted to, by its name in messages. */
+/* A type to which values are converted; `name` appears in error messages. */
 typedef struct tvmffi_i_target {
   int32_t index;
   int nullable;
@@ -28,6 +30,9 @@ static const tvmffi_i_target tvmffi_i_targets[] = {
     {kTVMFFIMap, 0, "Map<Any, Any>"},     {kTVMFFIList, 0, "List<Any>"},
     {kTVMFFIDict, 0, "Dict<Any, Any>"},   {TVMFFI_I_INT_ENUM, 0, "ffi.IntEnum"},
     {TVMFFI_I_STR_ENUM, 0, "ffi.StrEnum"}};
+enum {
+  TVMFFI_I_NUM_TARGETS = sizeof(tvmffi_i_targets) / sizeof(tvmffi_i_targets[0])
+};
 
 static const tvmffi_i_target *tvmffi_i_target_of(int32_t index) {
   const tvmffi_i_target *t = tvmffi_i_targets;
@@ -35,31 +40,22 @@ static const tvmffi_i_target *tvmffi_i_target_of(int32_t index) {
   return t;
 }
 
-/* Makes an array or list of the items of the other one. */
+/* Creates an array or list (owned, of type `index`) with the items of another
+   sequence. */
 static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
                                 TVMFFIAny *out) {
   const TVMFFIAny *items = (const TVMFFIAny *)from->data;
-  TVMFFIObject *made;
   TVMFFIAny *to = NULL;
+  TVMFFIObject *made = tvmffi_i_new_items(index, from->size, &to);
   int64_t i;
-  if (index == kTVMFFIArray) {
-    made = tvmffi_i_new_array(from->size, &to);
-    for (i = 0; made && i < from->size; ++i)
-      to[i] = tvmffi_i_copy_owned(&items[i]);
-  } else {
-    made = tvmffi_i_new_list(from->size);
-    for (i = 0; made && i < from->size; ++i)
-      if (tvmffi_i_list_append(made, &items[i])) {
-        tvmffi_release(made);
-        made = NULL;
-      }
-  }
   if (!made) return -1;
+  for (i = 0; i < from->size; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
   *out = tvmffi_obj(made);
   return 0;
 }
 
-/* Makes a shape of integers; TVMFFI_I_MISMATCH if others are among them. */
+/* Creates a shape (owned) from a sequence. Returns TVMFFI_I_MISMATCH if an item
+   is not an integer. */
 static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
   const TVMFFIAny *items = (const TVMFFIAny *)from->data;
   int64_t i, *numbers = NULL;
@@ -74,8 +70,9 @@ static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
   return 0;
 }
 
-/* Converts a borrowed value to an owned one as upstream's `cast` does: 0, an
-   error's code, or TVMFFI_I_MISMATCH. */
+/* Converts `value` (borrowed) to the type `to`, as upstream's `cast` does. The
+   caller owns *out. Returns 0, an error code, or TVMFFI_I_MISMATCH if the types
+   do not match. TVMFFI_I_MISMATCH raises no error. */
 static int tvmffi_i_convert_to(const tvmffi_i_target *to,
                                const TVMFFIAny *value, TVMFFIAny *out) {
   int32_t index = value->type_index;
@@ -116,5 +113,15 @@ static int tvmffi_i_convert_to(const tvmffi_i_target *to,
     default: break;
   }
   return TVMFFI_I_MISMATCH;
+}
+
+/* Converts `value` (borrowed) to the type `index`. The caller owns *out.
+   TypeError if the value cannot be converted. */
+TVMFFI_I_UNUSED static int tvmffi_i_cast_to(int32_t index,
+                                            const TVMFFIAny *value,
+                                            TVMFFIAny *out) {
+  const tvmffi_i_target *to = tvmffi_i_target_of(index);
+  int code = tvmffi_i_convert_to(to, value, out);
+  return code == TVMFFI_I_MISMATCH ? tvmffi_i_bad_cast(value, to->name) : code;
 }
 #endif

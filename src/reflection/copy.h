@@ -11,8 +11,6 @@
 #include "../interface/map_layout.h"
 #include "../interface/mismatch.h"
 #include "../interface/function.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
 #include "../platform/stack.h"
 #include "../core/raise.h"
 #include "../core/type_table.h"
@@ -21,76 +19,51 @@
 #include "../containers/sequence.h"
 #include "../containers/map_memory.h"
 #include "../containers/map.h"
-#include "../graph/find_device.h"
-#include "field.h"
+#include "../graph/table.h"
+#include "../graph/cursor.h"
 #include "access.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Deep copies. What is being copied stands on a stack of frames and not on
-   the thread's, and what has been copied in a table, so that a graph keeps its
-   shape. An array or map is made once its items are, so a cycle through one
-   holds the original at first; tvmffi_i_mend puts the copy there. Which types
-   are copied, and in which order, is upstream's (extra/dataclass.cc). */
+/* A deep copy copies the same types in the same order as upstream's
+   (extra/dataclass.cc). A stack replaces recursion. A table maps each object to
+   its copy, so a shared object is copied once.
+
+   The children of an array or map are copied before the container itself. So a
+   child in a cycle first refers to the original container. At the end,
+   tvmffi_i_patch_cycles replaces this reference. */
 typedef struct {
-  TVMFFIObject *from, *copy; /* owned; no copy: it is being made */
+  TVMFFIObject *object, *copy; /* owned; `copy` is NULL until created */
 } tvmffi_i_copied;
 
+/* An object whose children are being copied. `parts` is a new container, in
+   which each child is replaced by its copy. For an array, and for a map with
+   immutable keys, `parts` becomes the copy. For others, `parts` is an array of
+   items, or of alternating keys and values. */
 typedef struct {
-  TVMFFIObject *from; /* borrowed from the table */
-  TVMFFIObject *copy; /* borrowed from the table, NULL of an array or map */
-  TVMFFIObject *made; /* owned: an array or map of originals to be replaced */
-  TVMFFIAny *values;  /* owned unless in it: copies, from i on originals */
-  int64_t i, n;
-  uint64_t at;     /* in a map that is made */
-  TVMFFIAny *open; /* the value that is being copied, or NULL */
-  /* Of an object with fields: the one whose value is being copied, or NULL. */
-  tvmffi_i_field_walk walk;
-  const TVMFFIFieldInfo *field;
-  TVMFFIAny held; /* owned: that value */
+  TVMFFIObject *from;  /* borrowed from the table */
+  TVMFFIObject *copy;  /* borrowed from the table; NULL for array, map */
+  TVMFFIObject *parts; /* owned; NULL for an object with fields */
+  tvmffi_i_children c; /* children of `parts`, or of `from` */
+  TVMFFIAny *open;     /* the child that is being copied, or NULL */
+  TVMFFIAny held;      /* owned: the value of a field */
 } tvmffi_i_copy_frame;
 
 typedef struct {
-  tvmffi_i_copied *table;
-  size_t places, count;
+  tvmffi_i_ptr_table table; /* records are tvmffi_i_copied */
   tvmffi_i_stack frames;
   int is_cyclic;
 } tvmffi_i_copier;
 
-static tvmffi_i_copied *tvmffi_i_copied_place(const tvmffi_i_copier *c,
-                                              const TVMFFIObject *from) {
-  uint64_t hash = (uint64_t)(uintptr_t)from * 0x9E3779B97F4A7C15u;
-  size_t i = (size_t)(hash >> 32) & (c->places - 1);
-  while (c->table[i].from && c->table[i].from != from)
-    i = (i + 1) & (c->places - 1);
-  return &c->table[i];
-}
-
 static TVMFFIObject *tvmffi_i_copy_of(const tvmffi_i_copier *c,
                                       const TVMFFIAny *any) {
-  if (any->type_index < kTVMFFIStaticObjectBegin || !c->places) return NULL;
-  return tvmffi_i_copied_place(c, any->v_obj)->copy;
+  const tvmffi_i_copied *known =
+      any->type_index < kTVMFFIStaticObjectBegin
+          ? NULL
+          : TVMFFI_I_FIND(tvmffi_i_copied, &c->table, any->v_obj);
+  return known ? known->copy : NULL;
 }
 
-/* Makes room for one more object in the table. */
-static int tvmffi_i_grow_copied(tvmffi_i_copier *c) {
-  tvmffi_i_copier old = *c;
-  size_t i;
-  if (c->count * 2 < c->places) return 0;
-  c->places = old.places ? old.places * 2 : 16;
-  c->table = (tvmffi_i_copied *)tvmffi_i_alloc(c->places * sizeof(*c->table));
-  if (!c->table) {
-    *c = old;
-    return tvmffi_i_no_memory();
-  }
-  memset((void *)c->table, 0, c->places * sizeof(*c->table));
-  for (i = 0; i < old.places; ++i)
-    if (old.table[i].from)
-      *tvmffi_i_copied_place(c, old.table[i].from) = old.table[i];
-  tvmffi_i_free(old.table);
-  return 0;
-}
-
-/* Whether a copy of a value is the value itself. */
+/* Returns whether a value is immutable, so that no copy is needed. */
 TVMFFI_I_INLINE int tvmffi_i_is_own_copy(const TVMFFIAny *any) {
   int32_t index = any->type_index;
   return index < kTVMFFIStaticObjectBegin || index == kTVMFFIStr ||
@@ -98,7 +71,8 @@ TVMFFI_I_INLINE int tvmffi_i_is_own_copy(const TVMFFIAny *any) {
          index == kTVMFFIBigInt || !any->v_obj;
 }
 
-/* Gives the copy (owned) of what needs no frame, and 1; else 0. */
+/* Copies a value that needs no stack frame: an immutable value, an enumeration,
+   or an object met before. Returns 1 and sets *copy (owned), else 0. */
 static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
                               TVMFFIAny *copy) {
   int32_t index = from->type_index;
@@ -109,8 +83,8 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
       tvmffi_retain(from->v_obj);
     return 1;
   }
-  known = c->places ? tvmffi_i_copied_place(c, from->v_obj) : NULL;
-  if (known && known->from) {
+  known = TVMFFI_I_FIND(tvmffi_i_copied, &c->table, from->v_obj);
+  if (known) {
     if (known->copy) *copy = tvmffi_obj(known->copy);
     if (!known->copy) c->is_cyclic = 1;
   } else if (!tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
@@ -120,111 +94,98 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
   return 1;
 }
 
-static void tvmffi_i_drop_values(tvmffi_i_copy_frame *f) {
-  if (f->field) tvmffi_any_release(&f->held);
-  if (f->made) {
-    tvmffi_release(f->made);
-    return;
-  }
-  while (f->n) tvmffi_any_release(&f->values[--f->n]);
-  tvmffi_i_free(f->values);
-}
-
-/* Takes the values of a list, dict or map: they may change meanwhile. */
-static int tvmffi_i_open_values(tvmffi_i_copy_frame *f) {
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->from);
-  const tvmffi_i_pair *pair;
-  int is_list = f->from->type_index == kTVMFFIList;
-  int64_t i, n = is_list ? cell->size : 2 * tvmffi_i_map_size(f->from);
-  uint64_t at;
-  f->values = NULL;
-  f->i = f->n = 0;
-  if (!n) return 0;
-  f->values = (TVMFFIAny *)tvmffi_i_alloc((size_t)n * sizeof(*f->values));
-  if (!f->values) return tvmffi_i_no_memory();
-  f->n = n;
-  if (is_list) {
-    for (i = 0; i < n; ++i)
-      f->values[i] = tvmffi_i_copy_owned((const TVMFFIAny *)cell->data + i);
-    return 0;
-  }
-  at = tvmffi_i_map_begin(f->from);
-  for (i = 0; i < n && (pair = tvmffi_i_map_pair(f->from, at)); i += 2) {
-    f->values[i] = tvmffi_i_copy_owned(&pair->key);
-    f->values[i + 1] = tvmffi_i_copy_owned(&pair->value);
-    at = tvmffi_i_map_after(f->from, at);
-  }
-  f->n = i;
-  return 0;
-}
-
-/* In one pass, which also finds the first item that has to be copied. */
-static int tvmffi_i_shallow_array(tvmffi_i_copy_frame *f) {
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->from);
+/* Returns a new array of the items of an array or list. Sets *first to the
+   index of the first item that needs a copy. */
+static TVMFFIObject *tvmffi_i_items_of(const TVMFFIObject *sequence,
+                                       uint64_t *first) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, sequence);
   const TVMFFIAny *from = (const TVMFFIAny *)cell->data;
-  int64_t i, n = cell->size, first = n;
+  int64_t i, n = cell->size;
   tvmffi_i_seq *made = tvmffi_i_empty_array(n);
   TVMFFIAny *to;
-  if (!made) return -1;
+  *first = (uint64_t)n;
+  if (!made) return NULL;
   to = TVMFFI_I_ITEMS(made);
   for (i = 0; i < n; ++i) {
     to[i] = from[i];
     if (from[i].type_index < kTVMFFIStaticObjectBegin) continue;
     tvmffi_retain(from[i].v_obj);
-    if (first == n && !tvmffi_i_is_own_copy(&from[i])) first = i;
+    if (*first == (uint64_t)n && !tvmffi_i_is_own_copy(&from[i]))
+      *first = (uint64_t)i;
   }
   made->cell.size = n;
-  f->made = &made->base;
-  f->values = to;
-  f->i = first;
-  f->n = n;
+  return &made->base;
+}
+
+/* Returns a new array of alternating keys and values of a map or dict. */
+static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
+  int64_t i, n = 2 * tvmffi_i_map_size(map);
+  TVMFFIAny *items = NULL;
+  TVMFFIObject *made = tvmffi_i_new_array(n, &items);
+  tvmffi_i_children c;
+  const TVMFFIAny *child;
+  if (!made) return NULL;
+  tvmffi_i_children_open(&c, map, NULL);
+  for (i = 0; i < n && (child = tvmffi_i_next_in_container(&c)); ++i)
+    items[i] = tvmffi_i_copy_owned(child);
+  return made;
+}
+
+/* Returns whether all keys of a map are immutable. */
+static int tvmffi_i_has_own_keys(const TVMFFIObject *map) {
+  const tvmffi_i_pair *pair;
+  uint64_t at;
+  for (at = tvmffi_i_map_begin(map);
+       (pair = tvmffi_i_map_pair(map, at)) != NULL;
+       at = tvmffi_i_map_after(map, at))
+    if (!tvmffi_i_is_own_copy(&pair->key)) return 0;
   return 1;
 }
 
-/* Makes the shallow copy of an array, or of a map whose keys are their own
-   copies, so that only what has to be copied is touched again: 1, or 0 for
-   anything else. */
-static int tvmffi_i_make_shallow(tvmffi_i_copy_frame *f) {
-  const tvmffi_i_pair *pair;
-  if (f->from->type_index == kTVMFFIArray) return tvmffi_i_shallow_array(f);
-  if (f->from->type_index != kTVMFFIMap) return 0;
-  for (f->at = tvmffi_i_map_begin(f->from);
-       (pair = tvmffi_i_map_pair(f->from, f->at)) != NULL;
-       f->at = tvmffi_i_map_after(f->from, f->at))
-    if (!tvmffi_i_is_own_copy(&pair->key)) return 0;
-  f->at = tvmffi_i_map_begin(f->from);
-  f->made = tvmffi_i_map_copy(f->from, kTVMFFIMap);
-  return f->made ? 1 : -1;
-}
-
-/* Reads the next field that may have to be copied. */
-TVMFFI_I_INLINE int tvmffi_i_next_copied_field(tvmffi_i_copy_frame *f) {
-  const TVMFFIFieldInfo *field;
-  while ((field = tvmffi_i_next_field(&f->walk)) != NULL) {
-    f->held = tvmffi_none();
-    TVMFFI_TRY(field->getter(tvmffi_i_at(f->from, field), &f->held));
-    if (!tvmffi_i_is_own_copy(&f->held)) break;
-    tvmffi_any_release(&f->held);
-  }
-  f->field = field;
+/* Sets f->parts to a new container of the children of f->from, because code
+   that runs during the copy may change f->from. */
+static int tvmffi_i_open_parts(tvmffi_i_copy_frame *f) {
+  uint64_t first = 0;
+  int32_t index = f->from->type_index;
+  if (tvmffi_i_is_sequence_type(index))
+    f->parts = tvmffi_i_items_of(f->from, &first);
+  else if (index == kTVMFFIMap && tvmffi_i_has_own_keys(f->from))
+    f->parts = tvmffi_i_map_copy(f->from, kTVMFFIMap);
+  else
+    f->parts = tvmffi_i_pairs_of(f->from);
+  if (!f->parts) return -1;
+  tvmffi_i_children_open(&f->c, f->parts, NULL);
+  if (first) f->c.at = first;
   return 0;
 }
 
-/* Goes on to the next value that may have to be copied. */
+/* Sets f->open to the next child that needs a copy, or to NULL. Reads array
+   items directly, to be faster (benchmark "deep copy, 30,000 numbers"). */
 TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
+  const TVMFFISeqCell *cell;
+  TVMFFIAny *item, *end;
   tvmffi_i_pair *pair;
-  if (f->walk.type) {
-    TVMFFI_TRY(tvmffi_i_next_copied_field(f));
-    f->open = f->field ? &f->held : NULL;
-  } else if (f->made && f->made->type_index == kTVMFFIMap) {
-    while ((pair = tvmffi_i_map_pair(f->made, f->at)) != NULL &&
+  f->open = NULL;
+  if (!f->parts) {
+    for (;;) {
+      TVMFFI_TRY(tvmffi_i_read_next(&f->c, 0, &f->held));
+      if (!f->c.field) return 0;
+      if (!tvmffi_i_is_own_copy(&f->held)) break;
+      tvmffi_any_release(&f->held);
+    }
+    f->open = &f->held;
+  } else if (f->parts->type_index == kTVMFFIMap) {
+    while ((pair = tvmffi_i_map_pair(f->parts, f->c.at)) != NULL &&
            tvmffi_i_is_own_copy(&pair->value))
-      f->at = tvmffi_i_map_after(f->made, f->at);
-    f->open = pair ? &pair->value : NULL;
+      f->c.at = tvmffi_i_map_after(f->parts, f->c.at);
+    if (pair) f->open = &pair->value;
   } else {
-    if (f->made)
-      while (f->i < f->n && tvmffi_i_is_own_copy(&f->values[f->i])) ++f->i;
-    f->open = f->i < f->n ? &f->values[f->i] : NULL;
+    cell = TVMFFI_I_CELL(TVMFFISeqCell, f->parts);
+    item = (TVMFFIAny *)cell->data + f->c.at;
+    end = (TVMFFIAny *)cell->data + cell->size;
+    while (item != end && tvmffi_i_is_own_copy(item)) ++item;
+    if (item != end) f->open = item++;
+    f->c.at = (uint64_t)(item - (TVMFFIAny *)cell->data);
   }
   return 0;
 }
@@ -232,8 +193,9 @@ TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
 static tvmffi_i_known_column tvmffi_i_copy_column = {"__ffi_shallow_copy__",
                                                      NULL};
 
-/* Makes the copy (owned) that a frame begins with: of an object with fields a
-   shallow one, of a list or dict an empty one, of others none. */
+/* Creates a copy (owned) before the children are copied: a shallow copy of an
+   object with fields, or an empty list or dict. Sets *copy to NULL for an array
+   or map, which is copied after its children. */
 static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
   int32_t index = from->type_index;
   const TVMFFIAny *copier;
@@ -260,90 +222,76 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
     return 0;
   }
   tvmffi_any_release(&result);
-  return tvmffi_i_fail("TypeError", "The shallow copy of a %s is none",
+  return tvmffi_i_fail("TypeError",
+                       "The shallow copy of a `%s` has another type",
                        tvmffi_i_type_key(index));
 }
 
-/* Puts an object into the table, and fills in its frame. */
-static int tvmffi_i_open_copy(tvmffi_i_copier *c, TVMFFIObject *from,
-                              tvmffi_i_copy_frame *f) {
-  tvmffi_i_copied *place;
-  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(from->type_index);
-  int code;
-  f->from = from;
-  f->made = NULL;
-  f->values = NULL;
-  f->i = f->n = 0;
-  f->walk.type = NULL;
-  f->field = NULL;
-  if (!type) return -1;
-  TVMFFI_TRY(tvmffi_i_grow_copied(c));
-  TVMFFI_TRY(tvmffi_i_begin_copy(from, &f->copy));
-  tvmffi_retain(from);
-  place = tvmffi_i_copied_place(c, from);
-  place->from = from;
-  place->copy = f->copy;
-  ++c->count;
-  if (!tvmffi_i_is_container(from->type_index)) {
-    f->walk = tvmffi_i_walk_fields(type);
-    return 0;
-  }
-  code = tvmffi_i_make_shallow(f);
-  if (code) return code < 0 ? code : 0;
-  return tvmffi_i_open_values(f);
-}
-
 static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(from->type_index);
   tvmffi_i_copy_frame *f =
       TVMFFI_I_PUSH(tvmffi_i_copy_frame, &c->frames, "ObjectGraphDFS");
-  return f ? tvmffi_i_open_copy(c, from, f) : -1;
+  tvmffi_i_copied *copied;
+  if (!f) return -1;
+  f->from = from;
+  f->parts = NULL;
+  f->held = tvmffi_none();
+  if (!type) return -1;
+  copied = TVMFFI_I_ADD(tvmffi_i_copied, &c->table, from);
+  if (!copied) return -1;
+  TVMFFI_TRY(tvmffi_i_begin_copy(from, &copied->copy));
+  f->copy = copied->copy;
+  if (tvmffi_i_is_container(from->type_index)) return tvmffi_i_open_parts(f);
+  tvmffi_i_children_open(&f->c, from, type);
+  return 0;
 }
 
-/* Puts the copy (taken) of a value into its place, or into its field. */
+/* Replaces the child f->open by `copy`, in f->parts or in a field. Takes
+   ownership of `copy`. */
 static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny copy) {
   TVMFFIAny from = *f->open;
   int code = 0;
-  if (f->field) {
-    if (!tvmffi_i_same_any(&from, &copy))
-      code = tvmffi_i_set_field(f->field, f->copy, &copy);
-    f->field = NULL;
-    tvmffi_any_release(&copy);
-  } else {
+  if (f->parts) {
     *f->open = copy;
-    if (f->made && f->made->type_index == kTVMFFIMap)
-      f->at = tvmffi_i_map_after(f->made, f->at);
-    else
-      ++f->i;
+    if (f->parts->type_index == kTVMFFIMap)
+      f->c.at = tvmffi_i_map_after(f->parts, f->c.at);
+  } else {
+    f->held = tvmffi_none();
+    if (!tvmffi_i_same_any(&from, &copy))
+      code = tvmffi_i_set_field(f->c.field, f->copy, &copy);
+    tvmffi_any_release(&copy);
   }
   tvmffi_any_release(&from);
   return code;
 }
 
-/* Makes a container of the copies. */
+/* Completes the copy of a container: fills the copy from f->parts, or uses
+   f->parts itself as the copy. */
 static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
-  TVMFFIObject *made = f->made ? f->made : f->copy;
-  int32_t index = f->from->type_index;
-  int64_t i = 0;
-  if (index == kTVMFFIList) {
-    for (; i < f->n; ++i) TVMFFI_TRY(tvmffi_i_list_append(made, &f->values[i]));
-  } else if (!f->made && (index == kTVMFFIMap || index == kTVMFFIDict)) {
-    if (!made) made = tvmffi_i_new_map(kTVMFFIMap, f->n / 2);
-    for (; made && i < f->n; i += 2) {
-      TVMFFIObject *map = made;
-      int code = tvmffi_i_map_set(&map, &f->values[i], &f->values[i + 1]);
-      if (code && !f->copy) tvmffi_release(made);
-      if (code) return code;
-    }
-    if (!made) return -1;
+  int is_list = f->from->type_index == kTVMFFIList, code = 0;
+  TVMFFIObject *copy = f->copy ? f->copy : f->parts;
+  const TVMFFIAny *items;
+  int64_t i, n;
+  if (!f->parts) return 0;
+  if (f->parts->type_index != f->from->type_index) {
+    items = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)f->parts);
+    n = TVMFFI_I_CELL(TVMFFISeqCell, f->parts)->size;
+    if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, n / 2);
+    if (!copy) return -1;
+    for (i = 0; i < n && !code; i += is_list ? 1 : 2)
+      code = is_list ? tvmffi_i_list_append(copy, &items[i])
+                     : tvmffi_i_map_set(&copy, &items[i], &items[i + 1]);
+    if (code && !f->copy) tvmffi_release(copy);
+    if (code) return code;
+    tvmffi_release(f->parts);
   }
-  if (!f->made) tvmffi_i_drop_values(f);
-  tvmffi_i_copied_place(c, f->from)->copy = made; /* which takes it */
-  f->copy = made;
+  f->parts = NULL;
+  f->copy = copy;
+  TVMFFI_I_FIND(tvmffi_i_copied, &c->table, f->from)->copy = copy;
   return 0;
 }
 
-/* Replaces originals in the copies of a cycle. */
-static int tvmffi_i_mend_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
+static int tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
   TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, list);
   int64_t i;
   for (i = 0; i < cell->size; ++i) {
@@ -357,59 +305,60 @@ static int tvmffi_i_mend_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
   return 0;
 }
 
-static int tvmffi_i_mend_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
-  tvmffi_i_copy_frame f;
+static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
+  TVMFFIObject *pairs = tvmffi_i_pairs_of(dict);
+  const TVMFFIAny *item;
   int64_t i;
-  int code;
-  f.from = dict;
-  f.made = NULL;
-  f.field = NULL;
-  code = tvmffi_i_open_values(&f);
-  for (i = 0; i < f.n && !code; i += 2) {
-    TVMFFIObject *key = tvmffi_i_copy_of(c, &f.values[i]);
-    TVMFFIObject *value = tvmffi_i_copy_of(c, &f.values[i + 1]);
-    TVMFFIAny k = key ? tvmffi_obj(key) : f.values[i];
-    TVMFFIAny v = value ? tvmffi_obj(value) : f.values[i + 1];
+  int code = pairs ? 0 : -1;
+  for (i = 0; !code && i < TVMFFI_I_CELL(TVMFFISeqCell, pairs)->size; i += 2) {
+    TVMFFIObject *key, *value;
+    TVMFFIAny k, v;
+    item = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)pairs) + i;
+    key = tvmffi_i_copy_of(c, &item[0]);
+    value = tvmffi_i_copy_of(c, &item[1]);
     if (!key && !value) continue;
-    code = tvmffi_i_map_erase(&dict, &f.values[i]);
+    k = key ? tvmffi_obj(key) : item[0];
+    v = value ? tvmffi_obj(value) : item[1];
+    code = tvmffi_i_map_erase(&dict, &item[0]);
     if (!code) code = tvmffi_i_map_set(&dict, &k, &v);
   }
-  tvmffi_i_drop_values(&f);
+  tvmffi_release(pairs);
   return code;
 }
 
-static int tvmffi_i_mend_object(const tvmffi_i_copier *c,
-                                TVMFFIObject *object) {
-  tvmffi_i_field_walk w =
-      tvmffi_i_walk_fields(TVMFFIGetTypeInfo(object->type_index));
-  const TVMFFIFieldInfo *field;
-  while ((field = tvmffi_i_next_field(&w))) {
+static int tvmffi_i_patch_object(const tvmffi_i_copier *c,
+                                 TVMFFIObject *object) {
+  tvmffi_i_children fields;
+  int code = 0;
+  tvmffi_i_children_open(&fields, object,
+                         TVMFFIGetTypeInfo(object->type_index));
+  while (!code) {
     TVMFFIAny held = tvmffi_none(), value;
     TVMFFIObject *copy;
-    int code = 0;
-    TVMFFI_TRY(field->getter(tvmffi_i_at(object, field), &held));
+    TVMFFI_TRY(tvmffi_i_read_next(&fields, 0, &held));
+    if (!fields.field) break;
     copy = tvmffi_i_copy_of(c, &held);
     if (copy && copy != held.v_obj) {
       value = tvmffi_obj(copy);
-      code = tvmffi_i_set_field(field, object, &value);
+      code = tvmffi_i_set_field(fields.field, object, &value);
     }
     tvmffi_any_release(&held);
-    if (code) return code;
   }
-  return 0;
+  return code;
 }
 
-static int tvmffi_i_mend(const tvmffi_i_copier *c) {
-  size_t i;
-  for (i = 0; i < c->places; ++i) {
-    TVMFFIObject *copy = c->table[i].copy;
-    if (!copy) continue;
+/* If the originals form a cycle, copies may still refer to originals. Replaces
+   these references by references to the copies. */
+static int tvmffi_i_patch_cycles(const tvmffi_i_copier *c) {
+  tvmffi_i_copied *copied = NULL;
+  while ((copied = TVMFFI_I_NEXT(tvmffi_i_copied, &c->table, copied))) {
+    TVMFFIObject *copy = copied->copy;
     if (copy->type_index == kTVMFFIList)
-      TVMFFI_TRY(tvmffi_i_mend_list(c, copy));
+      TVMFFI_TRY(tvmffi_i_patch_list(c, copy));
     else if (copy->type_index == kTVMFFIDict)
-      TVMFFI_TRY(tvmffi_i_mend_dict(c, copy));
+      TVMFFI_TRY(tvmffi_i_patch_dict(c, copy));
     else if (copy->type_index >= kTVMFFIStaticObjectEnd)
-      TVMFFI_TRY(tvmffi_i_mend_object(c, copy));
+      TVMFFI_TRY(tvmffi_i_patch_object(c, copy));
   }
   return 0;
 }
@@ -434,14 +383,17 @@ static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
     f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c->frames);
     TVMFFI_TRY(tvmffi_i_feed_copy(f, copy));
   }
-  return c->is_cyclic ? tvmffi_i_mend(c) : 0;
+  return c->is_cyclic ? tvmffi_i_patch_cycles(c) : 0;
 }
 
+/* Returns a deep copy of a value. An object that is reached several times, or
+   through a cycle, is copied once. Strings, bytes, shapes, big integers and
+   enumerations are not copied. InternalError if an object, such as a function,
+   is not a container and its type has no attribute __ffi_shallow_copy__. */
 TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
   tvmffi_i_copy_frame room[8];
   tvmffi_i_copier c = TVMFFI_I_ZERO;
   TVMFFIAny copy;
-  size_t i;
   int code;
   if (tvmffi_i_copy_leaf(&c, &value, &copy)) {
     if (copy.type_index < kTVMFFIStaticObjectBegin || !copy.v_obj)
@@ -451,18 +403,17 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
   tvmffi_i_stack_open(&c.frames, room, sizeof(room));
   code = tvmffi_i_push_copy(&c, value.v_obj);
   if (!code) code = tvmffi_i_copy_all(&c);
-  for (; c.frames.depth; TVMFFI_I_POP(tvmffi_i_copy_frame, &c.frames))
-    tvmffi_i_drop_values(TVMFFI_I_TOP(tvmffi_i_copy_frame, &c.frames));
+  for (; c.frames.depth; TVMFFI_I_POP(tvmffi_i_copy_frame, &c.frames)) {
+    tvmffi_i_copy_frame *f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c.frames);
+    tvmffi_any_release(&f->held);
+    tvmffi_release(f->parts);
+  }
   tvmffi_i_stack_close(&c.frames);
   if (!code) {
-    copy = tvmffi_obj(tvmffi_i_copied_place(&c, value.v_obj)->copy);
+    copy = tvmffi_obj(tvmffi_i_copy_of(&c, &value));
     tvmffi_retain(copy.v_obj);
   }
-  for (i = 0; i < c.places; ++i) {
-    tvmffi_release(c.table[i].copy);
-    tvmffi_release(c.table[i].from);
-  }
-  tvmffi_i_free(c.table);
+  tvmffi_i_ptr_clear(&c.table, sizeof(tvmffi_i_copied), 2);
   if (code) return code;
   TVMFFI_RETURN(copy);
 }

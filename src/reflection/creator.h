@@ -15,7 +15,8 @@
 #include "access_path.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Creators. The fields of a new object are zero where none is filled in. */
+#if !TVMFFI_NO_REFLECTION
+/* Defines a creator: a function that creates an object with all fields zero. */
 #define TVMFFI_I_CREATOR(name, index, type)                     \
   static int tvmffi_i_create_##name(TVMFFIObjectHandle *out) {  \
     TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(type)); \
@@ -28,23 +29,19 @@ TVMFFI_I_CREATOR(path, TVMFFI_I_ACCESS_PATH, tvmffi_i_path)
 TVMFFI_I_CREATOR(structural_key, TVMFFI_I_STRUCTURAL_KEY,
                  tvmffi_i_structural_key)
 
-static int tvmffi_i_new_enum(int32_t index, TVMFFIObjectHandle *out) {
-  tvmffi_i_enum *e =
-      (tvmffi_i_enum *)(void *)tvmffi_i_new_object(index, sizeof(*e));
-  *out = e;
-  if (!e) return -1;
-  e->str_index.type_index = kTVMFFISmallStr;
-  return 0;
-}
-static int tvmffi_i_create_enum(TVMFFIObjectHandle *out) {
-  return tvmffi_i_new_enum(TVMFFI_I_ENUM_BASE, out);
-}
-static int tvmffi_i_create_int_enum(TVMFFIObjectHandle *out) {
-  return tvmffi_i_new_enum(TVMFFI_I_INT_ENUM, out);
-}
-static int tvmffi_i_create_str_enum(TVMFFIObjectHandle *out) {
-  return tvmffi_i_new_enum(TVMFFI_I_STR_ENUM, out);
-}
+#define TVMFFI_I_ENUM_CREATOR(name, index)                          \
+  static int tvmffi_i_create_##name(TVMFFIObjectHandle *out) {      \
+    tvmffi_i_enum *e =                                              \
+        (tvmffi_i_enum *)(void *)tvmffi_i_new_object(index, sizeof(*e)); \
+    *out = e;                                                       \
+    if (!e) return -1;                                              \
+    e->str_index.type_index = kTVMFFISmallStr;                      \
+    return 0;                                                       \
+  }
+TVMFFI_I_ENUM_CREATOR(enum, TVMFFI_I_ENUM_BASE)
+TVMFFI_I_ENUM_CREATOR(int_enum, TVMFFI_I_INT_ENUM)
+TVMFFI_I_ENUM_CREATOR(str_enum, TVMFFI_I_STR_ENUM)
+#endif
 
 static int tvmffi_i_create_enum_state(TVMFFIObjectHandle *out) {
   tvmffi_i_enum_state *s = (tvmffi_i_enum_state *)(void *)tvmffi_i_new_object(
@@ -62,6 +59,7 @@ static int tvmffi_i_create_enum_state(TVMFFIObjectHandle *out) {
   return 0;
 }
 
+#if !TVMFFI_NO_EXTRA || !TVMFFI_NO_REFLECTION
 static int tvmffi_i_create_error_context(TVMFFIObjectHandle *out) {
   tvmffi_i_error_context *c =
       (tvmffi_i_error_context *)(void *)tvmffi_i_new_object(
@@ -76,7 +74,9 @@ static int tvmffi_i_create_error_context(TVMFFIObjectHandle *out) {
   *out = c;
   return 0;
 }
+#endif
 
+/* Creates an ffi.EnumState without entries. */
 TVMFFI_I_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__", object) {
   TVMFFIObjectHandle made = NULL;
   TVMFFI_TRY(tvmffi_i_create_enum_state(&made));

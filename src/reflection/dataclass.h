@@ -13,25 +13,30 @@
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
+#include "../platform/text.h"
 #include "../core/raise.h"
 #include "../core/type_table.h"
 #include "../core/type_member.h"
+#include "../graph/cursor.h"
 #include "field.h"
 #include "access.h"
 #include "construct.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* A class that Python defines: what makes and copies its objects. */
+/* Context of a function that creates or copies objects of a Python class. */
 typedef struct {
   const TVMFFITypeInfo *type;
   size_t size;
 } tvmffi_i_layout;
 
-/* How upstream calls these functions in its messages: not at all. */
+/* Descriptions of __ffi_new__ and __ffi_shallow_copy__ for error messages. The
+   names are empty, as in upstream. */
 static const tvmffi_i_name *const tvmffi_i_new_types[] = {
     &tvmffi_i_name_object, &tvmffi_i_name_object};
-static const tvmffi_func tvmffi_i_py_new = {"", NULL, 0, tvmffi_i_new_types};
-static const tvmffi_func tvmffi_i_py_copy = {"", NULL, 1, tvmffi_i_new_types};
+static const tvmffi_func tvmffi_i_py_new = {
+    "", NULL, 0, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
+static const tvmffi_func tvmffi_i_py_copy = {
+    "", NULL, 1, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 1, NULL)};
 
 static int tvmffi_i_call_py_new(void *self, const TVMFFIAny *args,
                                 int32_t num_args, TVMFFIAny *result) {
@@ -69,9 +74,8 @@ static int tvmffi_i_set_layout(const TVMFFITypeInfo *type, size_t size,
   return tvmffi_i_set_attr_function(type->type_index, name, layout, call);
 }
 
-/* Tells whether two fields, of which the first holds a reference, overlap in a
-   way that keeps the runtime from destroying an object with both. Two fields
-   may be the same reference. */
+/* True if `b` is a reference that overlaps the reference `a`. Fields with the
+   same offset and storage may share one reference. */
 static int tvmffi_i_overlap(const TVMFFIFieldInfo *a,
                             const TVMFFIFieldInfo *b) {
   tvmffi_i_storage storage = tvmffi_i_storage_of(b);
@@ -80,11 +84,12 @@ static int tvmffi_i_overlap(const TVMFFIFieldInfo *a,
          (a->offset != b->offset || tvmffi_i_storage_of(a) != storage);
 }
 
-/* Returns a field because of which the runtime cannot destroy an object of
-   `size` bytes, and why not; or NULL. */
+/* Returns the first field that is not within objects of `size` bytes, or that
+   is a misaligned reference or overlaps another reference. Sets *why to the
+   reason. Returns NULL if all fields are valid. */
 static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
     const TVMFFITypeInfo *type, int32_t size, const char **why) {
-  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type), before;
+  tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type), before;
   const TVMFFIFieldInfo *field, *other;
   while ((field = tvmffi_i_next_field(&w))) {
     *why = "is not within";
@@ -93,15 +98,16 @@ static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
     *why = "is not aligned in";
     if (field->offset % (int64_t)sizeof(void *)) return field;
     *why = "overlaps another field in";
-    before = tvmffi_i_walk_fields(type);
+    before = tvmffi_i_begin_fields(type);
     while ((other = tvmffi_i_next_field(&before)) && other != field)
       if (tvmffi_i_overlap(field, other)) return field;
   }
   return NULL;
 }
 
-/* Notes that the runtime makes objects of `size` bytes of the type, which are
-   objects of its ancestors, too; mutex held. */
+/* Updates made_size: the smallest size of objects that the runtime creates.
+   Updates the ancestors too, because an object is also an instance of each
+   ancestor. The caller holds the mutex. */
 static void tvmffi_i_note_made_size(const TVMFFITypeInfo *type, int32_t size) {
   int32_t depth = type->type_depth;
   for (;;) {
@@ -112,6 +118,10 @@ static void tvmffi_i_note_made_size(const TVMFFITypeInfo *type, int32_t size) {
   }
 }
 
+/* Sets the attributes __ffi_init__, __ffi_new__ and __ffi_shallow_copy__ of a
+   type that Python defines. Objects of the type have `total_size` bytes.
+   Register the type's fields before. ValueError if a field is outside of an
+   object, or if a reference is misaligned or overlaps another reference. */
 TVMFFI_FUNC(i_set_py_class, none, (int32, type_index), (int32, total_size)) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
   const TVMFFIFieldInfo *field;
@@ -125,7 +135,7 @@ TVMFFI_FUNC(i_set_py_class, none, (int32, type_index), (int32, total_size)) {
   field = tvmffi_i_find_misplaced(type, total_size, &why);
   if (!field) tvmffi_i_note_made_size(type, total_size);
   tvmffi_i_unlock();
-  if (field) return tvmffi_i_bad_place(type, field, why, total_size);
+  if (field) return tvmffi_i_bad_extent(type, field, why, total_size);
   TVMFFI_TRY(tvmffi_i_set_init(type_index));
   TVMFFI_TRY(
       tvmffi_i_set_layout(type, size, "__ffi_new__", tvmffi_i_call_py_new));
@@ -134,7 +144,7 @@ TVMFFI_FUNC(i_set_py_class, none, (int32, type_index), (int32, total_size)) {
   TVMFFI_RETURN();
 }
 
-/* Gives the argument whose name is `name`, or -1. Each counts once. */
+/* Returns the index of the unused argument with this name, or -1. */
 static int32_t tvmffi_i_find_name(const TVMFFIAny *args, int32_t num_args,
                                   const unsigned char *used,
                                   TVMFFIByteArray name) {
@@ -145,11 +155,12 @@ static int32_t tvmffi_i_find_name(const TVMFFIAny *args, int32_t num_args,
   return -1;
 }
 
-/* Sets all fields: args hold the type, then names, each with its value. */
+/* Sets all fields. args[0] is the type; the other arguments are alternately
+   names and values. Sets used[i / 2] to 1 if the name args[i] is a field. */
 static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
                                 TVMFFIObject *object, const TVMFFIAny *args,
                                 int32_t num_args, unsigned char *used) {
-  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
+  tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *field;
   int32_t i;
   while ((field = tvmffi_i_next_field(&w))) {
@@ -179,7 +190,8 @@ static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
   return 0;
 }
 
-/* The type that an argument names, by its index or its key. */
+/* Returns the type whose type index or key is `arg`, or NULL with the error
+   raised. */
 static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
   TVMFFIByteArray key;
   int32_t index = 0;
@@ -193,19 +205,21 @@ static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
   return TVMFFIGetTypeInfo(index);
 }
 
-static int tvmffi_call_i_make_object(void *self, const TVMFFIAny *args,
-                                     int32_t num_args, TVMFFIAny *result) {
+/* Creates an object of a type. The arguments are the type's index or key, then
+   field names, each followed by a value. Other fields get their defaults.
+   TypeError if a name is unknown, or if a field has neither an argument nor a
+   default. */
+TVMFFI_I_PACKED(i_make_object) {
   const TVMFFITypeInfo *type;
   TVMFFIByteArray name;
   TVMFFIObject *object;
   unsigned char *used;
   int32_t i;
   int code;
-  (void)self;
   if (num_args % 2 != 1)
     return tvmffi_i_fail("InternalError",
-                         "ffi.MakeObjectFromPackedArgs takes a type, and names "
-                         "and values by turns");
+                         "ffi.MakeObjectFromPackedArgs takes a type, then "
+                         "alternating names and values");
   type = tvmffi_i_get_type(args);
   if (!type) return -1;
   for (i = 1; i < num_args; i += 2)
@@ -226,6 +240,4 @@ static int tvmffi_call_i_make_object(void *self, const TVMFFIAny *args,
     *result = tvmffi_obj(object);
   return code;
 }
-static tvmffi_func tvmffi_func_i_make_object = {
-    "ffi.MakeObjectFromPackedArgs", tvmffi_call_i_make_object, -1, NULL};
 #endif

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "../head/config.h"
+#include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
 #include "../interface/value.h"
@@ -14,7 +15,7 @@
 #include "field.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* The built-in types as C has them. */
+/* Structs of built-in types. An object owns its members. */
 typedef struct {
   TVMFFIObject base;
   TVMFFIAny value;
@@ -48,13 +49,18 @@ typedef struct {
   TVMFFIObject *pattern, *previous;
 } tvmffi_i_error_context;
 
+TVMFFI_I_INLINE const tvmffi_i_path *tvmffi_i_path_of(const void *object) {
+  return (const tvmffi_i_path *)object;
+}
+
 typedef struct {
   TVMFFIObject base;
   TVMFFIAny key;
   int64_t hash;
 } tvmffi_i_structural_key;
 
-/* A visitor, as C++ lays it out: it calls through its table. */
+/* A visitor or mutator with upstream's C++ layout. C++ code calls its methods
+   through the vtable `table`. */
 typedef struct {
   TVMFFIObject base;
   void *table;
@@ -76,6 +82,8 @@ TVMFFI_I_OBJECT_TYPE(i_keys, "Array<str>",
                      "String\"}]}",
                      kTVMFFIArray)
 
+/* Creates the value that a callback returns to end a visit. The caller that
+   started the visit receives `value`. */
 TVMFFI_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
   TVMFFIObject *o =
       tvmffi_i_new_object(kTVMFFIVisitInterrupt, sizeof(tvmffi_i_interrupt));
@@ -88,21 +96,20 @@ TVMFFI_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
   TVMFFI_RETURN(o);
 }
 
+/* Returns the keys of all registered types, ordered by type index. */
 TVMFFI_FUNC(i_type_keys, i_keys) {
-  tvmffi_i_table *table = TVMFFI_I_LOAD(&tvmffi_i_types);
+  tvmffi_i_table *table;
   TVMFFIObject *keys;
   TVMFFIAny *item;
-  int32_t i, n = 0, end = table->capacity;
+  int32_t i, n = 0;
   const tvmffi_i_type *t;
   tvmffi_i_start_types();
-  for (i = 0; i < end; ++i)
-    if (TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i])) n = i + 1;
-  end = n;
-  for (i = n = 0; i < end; ++i)
+  table = TVMFFI_I_LOAD(&tvmffi_i_types);
+  for (i = 0; i < table->capacity; ++i)
     n += TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]) != NULL;
   keys = tvmffi_i_new_array(n, &item);
   if (!keys) return -1;
-  for (i = 0; i < end && n; ++i) {
+  for (i = 0; n && i < table->capacity; ++i) {
     t = TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]);
     if (!t) continue;
     if (TVMFFIStringFromByteArray(&t->info.type_key, item++)) {
@@ -114,8 +121,9 @@ TVMFFI_FUNC(i_type_keys, i_keys) {
   TVMFFI_RETURN(keys);
 }
 
-/* Access paths: a list of steps from an object inwards, linked from its end.
-   Paths are made by others too, so what is in one is checked. */
+/* Kinds of steps of an access path. A path leads from a value to a part of the
+   value. Each path links to its parent, the path without the last step. Clients
+   can create paths, so each link is checked. */
 enum {
   TVMFFI_I_STEP_ATTR,
   TVMFFI_I_STEP_ARRAY_ITEM,

@@ -1,9 +1,7 @@
 /* ======== Fields ========================================= >>reflection/field
    objects made and ended by their fields */
-/* Objects by their fields: making, filling, copying and destroying them, for
-   the built-in types and for classes that Python defines. The built-in types,
-   their fields, methods and attributes stand in const tables, which >>registry
-   enters when it starts, under the mutex; all else here takes no lock. */
+/* These functions create, copy and destroy objects of built-in types and of
+   Python-defined classes, by the registered fields of the type. Lock-free. */
 
 #pragma once
 
@@ -14,59 +12,17 @@
 #include "../interface/value.h"
 #include "../interface/error.h"
 #include "../interface/word.h"
-#include "../interface/mismatch.h"
 #include "../platform/libc.h"
 #include "../core/raise.h"
 #include "../core/object.h"
 #include "../core/type_table.h"
 #include "../core/type_member.h"
+#include "../graph/cursor.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Goes through the fields of a type, those of its ancestors first. */
-typedef struct {
-  const TVMFFITypeInfo *type;
-  const TVMFFIFieldInfo *fields;
-  int32_t depth, i, n;
-} tvmffi_i_field_walk;
-
-TVMFFI_I_INLINE tvmffi_i_field_walk
-tvmffi_i_walk_fields(const TVMFFITypeInfo *type) {
-  tvmffi_i_field_walk w;
-  w.type = type;
-  w.fields = NULL;
-  w.depth = type->type_depth > 0;
-  w.i = w.n = 0;
-  return w;
-}
-
-/* Goes on to the next type that has fields. */
-TVMFFI_I_NOINLINE const TVMFFIFieldInfo *tvmffi_i_next_fields(
-    tvmffi_i_field_walk *w) {
-  while (w->i >= w->n) {
-    const TVMFFITypeInfo *t = w->type;
-    if (w->depth > t->type_depth) return NULL;
-    if (w->depth < t->type_depth) t = t->type_ancestors[w->depth];
-    ++w->depth;
-    w->i = 0;
-    w->n = TVMFFI_I_LOAD(&t->num_fields);
-    w->fields = TVMFFI_I_LOAD(&t->fields);
-  }
-  return &w->fields[w->i++];
-}
-
-TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_field(
-    tvmffi_i_field_walk *w) {
-  return TVMFFI_I_LIKELY(w->i < w->n) ? &w->fields[w->i++]
-                                      : tvmffi_i_next_fields(w);
-}
-
-TVMFFI_I_INLINE void *tvmffi_i_at(const void *object,
-                                  const TVMFFIFieldInfo *field) {
-  return (char *)(uintptr_t)object + field->offset;
-}
-
-/* Empties the fields of one type. Two may share their memory (`value` of
-   ffi.StrEnum is `_str_index` of ffi.Enum), so what is empty must stay so. */
+/* Releases and clears the fields that one type declares. Two fields may share
+   memory: `value` of ffi.StrEnum is `_str_index` of ffi.Enum. The second
+   release finds a cleared field and does nothing. */
 TVMFFI_I_INLINE void tvmffi_i_drop_fields(void *self,
                                           const TVMFFITypeInfo *type) {
   int32_t n = TVMFFI_I_LOAD(&type->num_fields);
@@ -95,14 +51,11 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_fields(void *self, int flags) {
   }
   tvmffi_i_delete_plain(self, flags);
 }
+TVMFFI_I_DELETER(fields)
 
-static void tvmffi_i_delete_fields(void *self, int flags) {
-  tvmffi_i_destroy((TVMFFIObject *)self, flags, tvmffi_i_destroy_fields,
-                   tvmffi_i_delete_fields);
-}
-
-/* An object whose fields are zero: None, NULL and 0. The type must be there, as
-   the object ends by its fields. */
+/* Returns an object (owned) whose fields are zero (None, NULL or 0), or NULL
+   with the error raised. The type must be registered, because the deleter reads
+   the type's fields. */
 static TVMFFIObject *tvmffi_i_new_object(int32_t type_index, size_t size) {
   TVMFFIObject *o = NULL;
   if (tvmffi_i_type_or_fail(type_index))
@@ -112,24 +65,25 @@ static TVMFFIObject *tvmffi_i_new_object(int32_t type_index, size_t size) {
   return o;
 }
 
-/* Whether a field lies where one before it does. */
+/* True if an earlier field of the type has the same offset as `field`. */
 TVMFFI_I_SLOW int tvmffi_i_is_alias(const TVMFFITypeInfo *type,
                                     const TVMFFIFieldInfo *field) {
-  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
+  tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *other;
   while ((other = tvmffi_i_next_field(&w)) && other != field)
     if (other->offset == field->offset) return 1;
   return 0;
 }
 
-/* A copy of an object of the type or one derived from it, which shares what
-   the fields hold. The rest is copied as bits. */
+/* Returns a shallow copy (owned) of an object of `type` or a derived type, or
+   NULL with the error raised. Fields with the same offset hold one reference,
+   which is retained once. */
 static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
                                           const TVMFFITypeInfo *type,
                                           size_t size) {
   TVMFFIObject *o = (TVMFFIObject *)tvmffi_i_object(size, type->type_index,
                                                     tvmffi_i_delete_fields);
-  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
+  tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *field;
   int64_t end = 0;
   if (!o) return o;
@@ -150,12 +104,8 @@ static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
   return o;
 }
 
-static int tvmffi_i_bad_cast(const TVMFFIAny *value, const char *to) {
-  return tvmffi_i_fail("TypeError", "Cannot convert from type `%s` to `%s`",
-                       tvmffi_i_type_key(value->type_index), to);
-}
-
-/* Getters and setters. A setter may be given what the field holds. */
+/* Getters and setters of fields. A setter's `value` may be the field's current
+   value, so the old value is released last. */
 static int tvmffi_i_get_any_field(void *field, TVMFFIAny *result) {
   return TVMFFIAnyViewToOwnedAny((const TVMFFIAny *)field, result);
 }
@@ -173,7 +123,7 @@ static int tvmffi_i_get_reference(void *field, TVMFFIAny *result) {
   return 0;
 }
 
-/* Puts an object, or NULL for None, into a field. */
+/* Stores `value` in a field: a new reference to an object, or NULL for None. */
 static void tvmffi_i_put_reference(void *field, const TVMFFIAny *value) {
   TVMFFIObject *old = *(TVMFFIObject **)field;
   TVMFFIObject *held = value->type_index == kTVMFFINone ? NULL : value->v_obj;
@@ -190,7 +140,8 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
   return 0;
 }
 
-/* The plain fields: `word` is one of >>interface/word. */
+/* Defines the getter and setter of fields with a plain C type. `word` is a
+   parameter type name such as int64. */
 #define TVMFFI_I_PLAIN_FIELD(word)                                            \
   static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {    \
     return tvmffi_i_put_##word(result, *(tvmffi_type_##word *)field);         \
@@ -207,7 +158,9 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
     return code;                                                              \
   }
 TVMFFI_I_PLAIN_FIELD(int64)
+#if !TVMFFI_NO_REFLECTION
 TVMFFI_I_PLAIN_FIELD(int32)
+#endif
 TVMFFI_I_PLAIN_FIELD(bool)
 TVMFFI_I_PLAIN_FIELD(ptr)
 TVMFFI_I_PLAIN_FIELD(dtype)

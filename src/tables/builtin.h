@@ -1,7 +1,8 @@
 /* ======== Built-in functions =============================== >>tables/builtin
    the table of built-in global functions */
-/* The core's own global functions, in one table. They are static objects in
-   static entries, so the table starts without memory but for its slots. */
+/* The runtime's own global functions. All their memory is static, so
+   initialization cannot run out of memory. A freestanding build allocates the
+   memory of a function when its name is first looked up. */
 
 #pragma once
 
@@ -16,15 +17,15 @@
 #include "../interface/schema.h"
 #include "../interface/function.h"
 #include "../platform/libc.h"
-#include "../platform/thread_state.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
 #include "../platform/name_table.h"
 #include "../core/raise.h"
+#include "../core/debug.h"
 #include "../core/object.h"
-#include "../core/type_table.h"
 #include "../core/function.h"
 #include "../core/global.h"
+#include "../core/leak.h"
 #include "../containers/shape.h"
 #include "../containers/sequence_function.h"
 #include "../containers/map_function.h"
@@ -44,43 +45,83 @@
 #include "../extra/json_write.h"
 #include "../extra/graph_text.h"
 
+/* Returns the object that ffi.MapGetItemOrMissing returns for an absent key. */
 TVMFFI_FUNC(i_invalid_object, object) {
   TVMFFI_RETURN(&tvmffi_i_invalid_object);
 }
+
+/* Returns the object that separates positional arguments from keyword arguments
+   (names and values) in a call of __ffi_init__. */
 TVMFFI_FUNC(i_kwargs_object, object) { TVMFFI_RETURN(&tvmffi_i_kwargs_object); }
 
+/* Returns a string as an owned value. */
 TVMFFI_FUNC(i_string, str, (str, text)) { TVMFFI_RETURN(text); }
+
+/* Returns bytes as an owned value. */
 TVMFFI_FUNC(i_bytes, bytes, (bytes, data)) { TVMFFI_RETURN(data); }
 
+/* Removes a global function. Returns whether the name was registered. */
 TVMFFI_FUNC(i_remove_global, bool, (str, name)) {
+  TVMFFI_TRY(tvmffi_i_start_global(&name));
   TVMFFI_RETURN(tvmffi_i_remove_global(&name) != 0);
 }
 
+/* The function object of a built-in function, and its entry in the function
+   table. */
+typedef struct {
+  tvmffi_i_function_object object;
+  tvmffi_i_global entry;
+} tvmffi_i_builtin_entry;
+
 #if !TVMFFI_NO_TYPES
-/* The metadata of a global function: its own, or that of a built-in one. */
+/* Returns the struct of an entry that belongs to a built-in function. */
+TVMFFI_I_INLINE const tvmffi_i_builtin_entry *tvmffi_i_builtin_of(
+    const tvmffi_i_global *g) {
+  return (
+      const tvmffi_i_builtin_entry *)((uintptr_t)g -
+                                      offsetof(tvmffi_i_builtin_entry, entry));
+}
+
+/* Returns the typed function of an entry whose function is `function`, or NULL
+   unless that is the entry's built-in function. */
+static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
+                                                 const TVMFFIObject *function);
+
+/* Returns the metadata of a global function: generated for a typed function,
+   else the metadata given at registration. Raises a RuntimeError for an unknown
+   name. */
 TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
   uint32_t side = 0;
-  tvmffi_i_global *g = tvmffi_i_enter_global(&name, &side);
-  const tvmffi_i_about *about;
+  tvmffi_i_global *g;
+  const tvmffi_i_global_info *info;
+  const TVMFFIObject *function = NULL;
   const tvmffi_func *typed;
   TVMFFIByteArray text = {"", 0};
-  char *copy;
+  char buffer[TVMFFI_I_METADATA], *copy;
   int code;
+  TVMFFI_TRY(tvmffi_i_start_global(&name));
+  g = tvmffi_i_enter_global(&name, &side);
+  if (g) function = TVMFFI_I_LOAD_SEQ(&g->function);
+  if (g && !function) {
+    TVMFFI_I_LEAVE(g, side);
+    g = NULL;
+  }
   if (!g)
     return tvmffi_i_fail("RuntimeError", "Global Function is not found: %.*s",
                          TVMFFI_I_TEXT(name));
-  about = TVMFFI_I_LOAD_SEQ(&g->about);
-  typed = about ? about->typed : NULL;
-  if (about) text = about->metadata;
+  info = TVMFFI_I_LOAD_SEQ(&g->info);
+  typed = tvmffi_i_typed_builtin(g, function);
+  if (info) text = info->metadata;
   copy = (char *)tvmffi_i_alloc(text.size + 1);
   if (copy && text.size) memcpy(copy, text.data, text.size);
   TVMFFI_I_LEAVE(g, side);
   if (typed) {
     tvmffi_i_free(copy);
-    return tvmffi_i_return_metadata(typed, tvmffi_result);
+    text = tvmffi_i_metadata(typed, buffer);
+    return TVMFFIStringFromByteArray(&text, tvmffi_result);
   }
-  /* Only now, as an error that is raised may release another, and with it
-     what replaces this function and waits for its readers. */
+  /* Raises only after TVMFFI_I_LEAVE. Raising destroys the previous error, and
+     a destructor may replace the global function and wait for its readers. */
   if (!copy) return tvmffi_i_no_memory();
   text.data = copy;
   code = TVMFFIStringFromByteArray(&text, tvmffi_result);
@@ -89,6 +130,23 @@ TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
 }
 #endif
 
+#if TVMFFI_I_CELLS
+/* Returns the entry of a global function in the function table. Sets *call to a
+   packed function whose `self` is such an entry and which calls the entry's
+   current function (interface/global.h). */
+TVMFFI_FUNC(i_global_cell, ptr, (str, name), (ptr, call)) {
+  void *entry;
+  if (!call) return tvmffi_i_null("tvmffi.GlobalCell", "call");
+  entry = tvmffi_i_pin_global(&name);
+  if (!entry) return tvmffi_i_no_memory();
+  *(void **)call = (void *)(uintptr_t)tvmffi_i_call_cell;
+  TVMFFI_RETURN(entry);
+}
+#endif
+
+/* Makes a function object from addresses: a TVMFFISafeCallType, the `self` that
+   safe_call receives, and the deleter of `self`, which may be NULL. On success
+   takes ownership of `self`. */
 TVMFFI_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
             (ptr, deleter)) {
   TVMFFIObjectHandle f = NULL;
@@ -98,7 +156,8 @@ TVMFFI_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
   TVMFFI_RETURN((TVMFFIObject *)f);
 }
 
-/* The names at the time of the call. Their texts follow. */
+/* A copy of the names of all global functions. The characters of the names
+   follow the array. */
 typedef struct {
   int64_t count;
   TVMFFIByteArray name[1];
@@ -117,35 +176,47 @@ static int tvmffi_i_name_at(void *self, const TVMFFIAny *args, int32_t num_args,
   return 0;
 }
 
-static int tvmffi_i_is_listed(const tvmffi_i_node *node);
-
-/* Copies the names, or gives NULL; mutex held. */
-static tvmffi_i_names *tvmffi_i_copy_names(void) {
+/* A position in the list of all global functions. */
+typedef struct {
   const tvmffi_i_node *node;
+  int builtin;
+} tvmffi_i_name_position;
+
+/* Returns the name at a position, which moves on. Returns {NULL, 0} at the end.
+   Needs the mutex. */
+static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at);
+
+/* Returns a copy of the names of all global functions, or NULL if there is no
+   memory. Needs the mutex. */
+static tvmffi_i_names *tvmffi_i_copy_names(void) {
+  tvmffi_i_name_position at = {tvmffi_i_globals.first, 0};
+  TVMFFIByteArray name;
   tvmffi_i_names *names;
   char *text;
   size_t n = 0, size = 0;
-  for (node = tvmffi_i_globals.first; node; node = node->next) {
-    if (!tvmffi_i_is_listed(node)) continue;
-    size += sizeof(TVMFFIByteArray) + node->size;
+  while ((name = tvmffi_i_next_name(&at)).data != NULL) {
+    size += sizeof(TVMFFIByteArray) + name.size;
     ++n;
   }
   names = (tvmffi_i_names *)tvmffi_i_alloc(sizeof(*names) + size);
   if (!names) return names;
   text = (char *)(names->name + n);
   names->count = 0;
-  for (node = tvmffi_i_globals.first; node; node = node->next) {
-    TVMFFIByteArray *name = &names->name[names->count];
-    if (!tvmffi_i_is_listed(node)) continue;
-    name->data = text;
-    name->size = node->size;
-    memcpy(text, node->key, node->size);
-    text += node->size;
-    ++names->count;
+  at.node = tvmffi_i_globals.first;
+  at.builtin = 0;
+  while ((name = tvmffi_i_next_name(&at)).data != NULL) {
+    TVMFFIByteArray *to = &names->name[names->count++];
+    to->data = text;
+    to->size = name.size;
+    memcpy(text, name.data, name.size);
+    text += name.size;
   }
   return names;
 }
 
+/* Returns a function `f` that reads a copy of the names of all global
+   functions: f(-1) returns their number, f(i) the name with index i. Raises an
+   IndexError if i is too large. */
 TVMFFI_FUNC(i_list_names, func) {
   tvmffi_i_names *names;
   TVMFFIObjectHandle f = NULL;
@@ -160,309 +231,407 @@ TVMFFI_FUNC(i_list_names, func) {
   TVMFFI_RETURN((TVMFFIObject *)f);
 }
 
-static int tvmffi_call_i_shape(void *self, const TVMFFIAny *args,
-                               int32_t num_args, TVMFFIAny *result) {
-  int64_t *numbers = NULL;
-  tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)num_args, &numbers);
-  int32_t i;
-  (void)self;
-  if (!shape) return -1;
-  for (i = 0; i < num_args; ++i) {
-    if (tvmffi_i_get_int64(&args[i], &numbers[i])) {
-      tvmffi_release(shape);
-      return tvmffi_i_fail("ValueError",
-                           "Expect shape to take list of int arguments");
-    }
-  }
-  *result = tvmffi_obj(shape);
-  return 0;
-}
-static tvmffi_func tvmffi_func_i_shape = {"ffi.Shape", tvmffi_call_i_shape, -1,
-                                          NULL};
-
 #if TVMFFI_I_POOL
-/* See tvmffi_memory_trim. */
+/* Frees the memory that threads cache for new objects: see
+   tvmffi_memory_trim. */
 TVMFFI_FUNC(i_memory_trim, none) {
   (void)tvmffi_i_add64(&tvmffi_i_pool_trims, 1);
-  tvmffi_i_pool_follow(tvmffi_i_self());
+  tvmffi_i_pool_follow(tvmffi_i_thread_pool());
   TVMFFI_RETURN();
 }
 #endif
 
-#if TVMFFI_DEBUG
-/* Notes a place at which an object was handed out (the first one counts), or
-   its last reference dropped. */
-TVMFFI_FUNC(i_debug_note, none, (ptr, object), (bool, released), (str, place)) {
-  tvmffi_i_record *r;
-  size_t skip = place.size > 55 ? place.size - 55 : 0;
-  tvmffi_i_debug_lock();
-  r = *tvmffi_i_record_of(object);
-  if (r && (released || !r->made[0]))
-    (void)tvmffi_i_debug_put(!released    ? r->made
-                             : r->is_dead ? r->again
-                                          : r->released,
-                             0, sizeof(r->made), place.data + skip);
-  tvmffi_i_debug_unlock();
-  TVMFFI_RETURN();
-}
+/* -------- The table -------- */
 
-TVMFFI_FUNC(i_debug_live, int64, (int32, type_index)) {
-  int64_t n = 0;
-  size_t i;
-  tvmffi_i_debug_lock();
-  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
-    const tvmffi_i_record *r;
-    for (r = tvmffi_i_records[i]; r; r = r->next)
-      n += !r->is_dead &&
-           (type_index == kTVMFFIAny || r->type_index == type_index);
-  }
-  tvmffi_i_debug_unlock();
-  TVMFFI_RETURN(n);
-}
-
-/* Live objects of one type that were handed out at one place. */
-typedef struct {
-  const tvmffi_i_record *first;
-  int32_t count;
-} tvmffi_i_leak;
-enum { TVMFFI_I_NUM_LEAKS = 32 };
-
-/* Sorts the live objects with a place into groups; gives how many objects are
-   in none because the groups did not suffice. */
-static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
-  int32_t k, n = 0, others = 0;
-  size_t i;
-  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
-    const tvmffi_i_record *r;
-    for (r = tvmffi_i_records[i]; r; r = r->next) {
-      if (r->is_dead || !r->made[0]) continue;
-      for (k = 0; k < n && (leaks[k].first->type_index != r->type_index ||
-                            strcmp(leaks[k].first->made, r->made) != 0);
-           ++k) {
-      }
-      if (k == TVMFFI_I_NUM_LEAKS) {
-        ++others;
-        continue;
-      }
-      if (k == n) {
-        leaks[n].first = r;
-        leaks[n++].count = 0;
-      }
-      ++leaks[k].count;
-    }
-  }
-  *num_leaks = n;
-  return others;
-}
-
-/* A text with a line for each type and place of live objects that were handed
-   out; the pointers get their number, and that of releases of dead ones. */
-TVMFFI_FUNC(i_debug_report, any, (ptr, num_live), (ptr, num_complaints)) {
-  char text[TVMFFI_I_NUM_LEAKS * 160 + sizeof(tvmffi_i_complaint)];
-  char digits[TVMFFI_I_DECIMAL];
-  tvmffi_i_leak leaks[TVMFFI_I_NUM_LEAKS];
-  TVMFFIAny result = tvmffi_none();
-  TVMFFIByteArray bytes = {text, 0};
-  int32_t k, num_leaks = 0, others, live;
-  size_t n = 0, size = sizeof(text);
-  tvmffi_i_start_types();
-  tvmffi_i_debug_lock();
-  live = others = tvmffi_i_debug_group(leaks, &num_leaks);
-  n = tvmffi_i_debug_put(text, n, size, tvmffi_i_complaint);
-  for (k = 0; k < num_leaks; ++k) {
-    live += leaks[k].count;
-    n = tvmffi_i_debug_put(text, n, size,
-                           tvmffi_i_decimal(digits, leaks[k].count));
-    n = tvmffi_i_debug_put(text, n, size, " x ");
-    n = tvmffi_i_debug_put(text, n, size,
-                           tvmffi_i_type_name(leaks[k].first->type_index));
-    n = tvmffi_i_debug_put(text, n, size, ", handed out at ");
-    n = tvmffi_i_debug_put(text, n, size, leaks[k].first->made);
-    n = tvmffi_i_debug_put(text, n, size, "\n");
-  }
-  if (others) {
-    n = tvmffi_i_debug_put(text, n, size, tvmffi_i_decimal(digits, others));
-    n = tvmffi_i_debug_put(text, n, size, " x others\n");
-  }
-  if (num_live) *(int64_t *)num_live = live;
-  if (num_complaints) *(int64_t *)num_complaints = tvmffi_i_num_complaints;
-  tvmffi_i_num_complaints = 0;
-  tvmffi_i_complaint[0] = 0;
-  tvmffi_i_debug_unlock();
-  bytes.size = n;
-  TVMFFI_TRY(TVMFFIStringFromByteArray(&bytes, &result));
-  TVMFFI_RETURN(result);
-}
-#endif
-
+/* A row of the table. The last row has no name. */
 typedef struct {
   const char *name;
   tvmffi_func *typed;
 } tvmffi_i_builtin;
-static const tvmffi_i_builtin tvmffi_i_builtins[] = {
-#if defined(TVMFFI_BUILTINS)
-    TVMFFI_BUILTINS
-#else
-    {"ffi.GetInvalidObject", &tvmffi_func_i_invalid_object},
-    {"ffi.GetKwargsObject", &tvmffi_func_i_kwargs_object},
-    {"ffi.String", &tvmffi_func_i_string},
-    {"ffi.Bytes", &tvmffi_func_i_bytes},
-    {"ffi.Shape", &tvmffi_func_i_shape},
-    {"ffi.FunctionRemoveGlobal", &tvmffi_func_i_remove_global},
-    {"ffi.FunctionListGlobalNamesFunctor", &tvmffi_func_i_list_names},
+
+/* A row for each function, by its name in TVMFFI_BUILTINS: the public name
+   without "ffi.", and with '_' instead of '.'. */
+/* clang-format off */
+#define TVMFFI_I_BUILTIN_GetInvalidObject \
+  {"ffi.GetInvalidObject", &tvmffi_func_i_invalid_object},
+#define TVMFFI_I_BUILTIN_GetKwargsObject \
+  {"ffi.GetKwargsObject", &tvmffi_func_i_kwargs_object},
+#define TVMFFI_I_BUILTIN_String {"ffi.String", &tvmffi_func_i_string},
+#define TVMFFI_I_BUILTIN_Bytes {"ffi.Bytes", &tvmffi_func_i_bytes},
+#define TVMFFI_I_BUILTIN_Shape {"ffi.Shape", &tvmffi_func_i_shape},
+#define TVMFFI_I_BUILTIN_FunctionRemoveGlobal \
+  {"ffi.FunctionRemoveGlobal", &tvmffi_func_i_remove_global},
+#define TVMFFI_I_BUILTIN_FunctionListGlobalNamesFunctor \
+  {"ffi.FunctionListGlobalNamesFunctor", &tvmffi_func_i_list_names},
+#define TVMFFI_I_BUILTIN_FunctionFromExternC \
+  {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c},
+#define TVMFFI_I_BUILTINS_CORE(F) \
+  F(GetInvalidObject) F(GetKwargsObject) F(String) F(Bytes) F(Shape) \
+  F(FunctionRemoveGlobal) F(FunctionListGlobalNamesFunctor) \
+  F(FunctionFromExternC)
 #if !TVMFFI_NO_TYPES
-    {"ffi.GetGlobalFuncMetadata", &tvmffi_func_i_global_metadata},
+#define TVMFFI_I_BUILTIN_GetGlobalFuncMetadata \
+  {"ffi.GetGlobalFuncMetadata", &tvmffi_func_i_global_metadata},
+#define TVMFFI_I_BUILTINS_TYPES(F) \
+  F(GetGlobalFuncMetadata)
+#else
+#define TVMFFI_I_BUILTINS_TYPES(F)
 #endif
 #if !TVMFFI_NO_CONTAINERS
-    {"ffi.Array", &tvmffi_func_i_new_array},
-    {"ffi.ArrayGetItem", &tvmffi_func_i_array_get},
-    {"ffi.ArraySize", &tvmffi_func_i_array_size},
-    {"ffi.ArrayContains", &tvmffi_func_i_array_contains},
-    {"ffi.List", &tvmffi_func_i_new_list},
-    {"ffi.ListGetItem", &tvmffi_func_i_list_get},
-    {"ffi.ListSetItem", &tvmffi_func_i_list_set},
-    {"ffi.ListSize", &tvmffi_func_i_list_size},
-    {"ffi.ListContains", &tvmffi_func_i_list_contains},
-    {"ffi.ListAppend", &tvmffi_func_i_list_append},
-    {"ffi.ListInsert", &tvmffi_func_i_list_insert},
-    {"ffi.ListPop", &tvmffi_func_i_list_pop},
-    {"ffi.ListErase", &tvmffi_func_i_list_erase},
-    {"ffi.ListEraseRange", &tvmffi_func_i_list_erase_range},
-    {"ffi.ListReplaceSlice", &tvmffi_func_i_list_replace},
-    {"ffi.ListReverse", &tvmffi_func_i_list_reverse},
-    {"ffi.ListClear", &tvmffi_func_i_list_clear},
-    {"ffi.ListReserve", &tvmffi_func_i_list_reserve},
-    {"ffi.Map", &tvmffi_func_i_map},
-    {"ffi.MapSize", &tvmffi_func_i_map_size},
-    {"ffi.MapGetItem", &tvmffi_func_i_map_get_item},
-    {"ffi.MapGetItemOrMissing", &tvmffi_func_i_map_get_item_or_missing},
-    {"ffi.MapCount", &tvmffi_func_i_map_count},
-    {"ffi.MapForwardIterFunctor", &tvmffi_func_i_map_iterator},
-    {"ffi.Dict", &tvmffi_func_i_dict},
-    {"ffi.DictSize", &tvmffi_func_i_dict_size},
-    {"ffi.DictGetItem", &tvmffi_func_i_dict_get_item},
-    {"ffi.DictGetItemOrMissing", &tvmffi_func_i_dict_get_item_or_missing},
-    {"ffi.DictCount", &tvmffi_func_i_dict_count},
-    {"ffi.DictSetItem", &tvmffi_func_i_dict_set_item},
-    {"ffi.DictErase", &tvmffi_func_i_dict_erase},
-    {"ffi.DictClear", &tvmffi_func_i_dict_clear},
-    {"ffi.DictForwardIterFunctor", &tvmffi_func_i_dict_iterator},
-    {"ffi.ContainerFindFirstNonCPUDevice", &tvmffi_func_i_first_device},
-    {"ffi.MakeObjectFromPackedArgs", &tvmffi_func_i_make_object},
-    {"ffi.MakeFieldGetter", &tvmffi_func_i_make_getter},
-    {"ffi.MakeFieldSetter", &tvmffi_func_i_make_setter},
-    {"ffi._RegisterFFIInit", &tvmffi_func_i_set_init},
-    {"ffi._PyClassRegisterTypeAttrColumns", &tvmffi_func_i_set_py_class},
-    {"ffi.GetRegisteredTypeKeys", &tvmffi_func_i_type_keys},
-    {"ffi.VisitInterrupt", &tvmffi_func_i_visit_interrupt},
-    {"ffi.DeepCopy", &tvmffi_func_i_deep_copy},
-    {"ffi.Module.load_from_file.so", &tvmffi_func_i_module_load_so},
-    {"ffi.ModuleLoadFromFile", &tvmffi_func_i_module_load},
-    {"ffi.ModuleImplementsFunction", &tvmffi_func_i_module_has},
-    {"ffi.ModuleGetFunctionMetadata", &tvmffi_func_i_module_metadata},
-    {"ffi.ModuleGetFunctionDoc", &tvmffi_func_i_module_doc},
-    {"ffi.ModuleGetFunction", &tvmffi_func_i_module_get},
-    {"ffi.ModuleGetPropertyMask", &tvmffi_func_i_module_mask},
-    {"ffi.ModuleInspectSource", &tvmffi_func_i_module_inspect},
-    {"ffi.ModuleGetKind", &tvmffi_func_i_module_kind},
-    {"ffi.ModuleGetWriteFormats", &tvmffi_func_i_module_write_formats},
-    {"ffi.ModuleWriteToFile", &tvmffi_func_i_module_write},
-    {"ffi.ModuleImportModule", &tvmffi_func_i_module_import},
-    {"ffi.ModuleClearImports", &tvmffi_func_i_module_clear},
-    {"ffi.ModuleGlobalsAdd", &tvmffi_func_i_module_keep},
-    {"ffi.ModuleGlobalsRemove", &tvmffi_func_i_module_unkeep},
-    {"ffi.SystemLib", &tvmffi_func_i_system_lib},
+#define TVMFFI_I_BUILTIN_Array {"ffi.Array", &tvmffi_func_i_new_array},
+#define TVMFFI_I_BUILTIN_ArrayGetItem \
+  {"ffi.ArrayGetItem", &tvmffi_func_i_array_get},
+#define TVMFFI_I_BUILTIN_ArraySize {"ffi.ArraySize", &tvmffi_func_i_array_size},
+#define TVMFFI_I_BUILTIN_ArrayContains \
+  {"ffi.ArrayContains", &tvmffi_func_i_array_contains},
+#define TVMFFI_I_BUILTIN_List {"ffi.List", &tvmffi_func_i_new_list},
+#define TVMFFI_I_BUILTIN_ListGetItem \
+  {"ffi.ListGetItem", &tvmffi_func_i_list_get},
+#define TVMFFI_I_BUILTIN_ListSetItem \
+  {"ffi.ListSetItem", &tvmffi_func_i_list_set},
+#define TVMFFI_I_BUILTIN_ListSize {"ffi.ListSize", &tvmffi_func_i_list_size},
+#define TVMFFI_I_BUILTIN_ListContains \
+  {"ffi.ListContains", &tvmffi_func_i_list_contains},
+#define TVMFFI_I_BUILTIN_ListAppend \
+  {"ffi.ListAppend", &tvmffi_func_i_list_append},
+#define TVMFFI_I_BUILTIN_ListInsert \
+  {"ffi.ListInsert", &tvmffi_func_i_list_insert},
+#define TVMFFI_I_BUILTIN_ListPop {"ffi.ListPop", &tvmffi_func_i_list_pop},
+#define TVMFFI_I_BUILTIN_ListErase {"ffi.ListErase", &tvmffi_func_i_list_erase},
+#define TVMFFI_I_BUILTIN_ListEraseRange \
+  {"ffi.ListEraseRange", &tvmffi_func_i_list_erase_range},
+#define TVMFFI_I_BUILTIN_ListReplaceSlice \
+  {"ffi.ListReplaceSlice", &tvmffi_func_i_list_replace},
+#define TVMFFI_I_BUILTIN_ListReverse \
+  {"ffi.ListReverse", &tvmffi_func_i_list_reverse},
+#define TVMFFI_I_BUILTIN_ListClear {"ffi.ListClear", &tvmffi_func_i_list_clear},
+#define TVMFFI_I_BUILTIN_ListReserve \
+  {"ffi.ListReserve", &tvmffi_func_i_list_reserve},
+#define TVMFFI_I_BUILTIN_Map {"ffi.Map", &tvmffi_func_i_map},
+#define TVMFFI_I_BUILTIN_MapSize {"ffi.MapSize", &tvmffi_func_i_map_size},
+#define TVMFFI_I_BUILTIN_MapGetItem \
+  {"ffi.MapGetItem", &tvmffi_func_i_map_get_item},
+#define TVMFFI_I_BUILTIN_MapGetItemOrMissing \
+  {"ffi.MapGetItemOrMissing", &tvmffi_func_i_map_get_item_or_missing},
+#define TVMFFI_I_BUILTIN_MapCount {"ffi.MapCount", &tvmffi_func_i_map_count},
+#define TVMFFI_I_BUILTIN_MapForwardIterFunctor \
+  {"ffi.MapForwardIterFunctor", &tvmffi_func_i_map_iterator},
+#define TVMFFI_I_BUILTIN_Dict {"ffi.Dict", &tvmffi_func_i_dict},
+#define TVMFFI_I_BUILTIN_DictSize {"ffi.DictSize", &tvmffi_func_i_dict_size},
+#define TVMFFI_I_BUILTIN_DictGetItem \
+  {"ffi.DictGetItem", &tvmffi_func_i_dict_get_item},
+#define TVMFFI_I_BUILTIN_DictGetItemOrMissing \
+  {"ffi.DictGetItemOrMissing", &tvmffi_func_i_dict_get_item_or_missing},
+#define TVMFFI_I_BUILTIN_DictCount {"ffi.DictCount", &tvmffi_func_i_dict_count},
+#define TVMFFI_I_BUILTIN_DictSetItem \
+  {"ffi.DictSetItem", &tvmffi_func_i_dict_set_item},
+#define TVMFFI_I_BUILTIN_DictErase {"ffi.DictErase", &tvmffi_func_i_dict_erase},
+#define TVMFFI_I_BUILTIN_DictClear {"ffi.DictClear", &tvmffi_func_i_dict_clear},
+#define TVMFFI_I_BUILTIN_DictForwardIterFunctor \
+  {"ffi.DictForwardIterFunctor", &tvmffi_func_i_dict_iterator},
+#define TVMFFI_I_BUILTIN_ContainerFindFirstNonCPUDevice \
+  {"ffi.ContainerFindFirstNonCPUDevice", &tvmffi_func_i_first_device},
+#define TVMFFI_I_BUILTIN_MakeObjectFromPackedArgs \
+  {"ffi.MakeObjectFromPackedArgs", &tvmffi_func_i_make_object},
+#define TVMFFI_I_BUILTIN_MakeFieldGetter \
+  {"ffi.MakeFieldGetter", &tvmffi_func_i_make_getter},
+#define TVMFFI_I_BUILTIN_MakeFieldSetter \
+  {"ffi.MakeFieldSetter", &tvmffi_func_i_make_setter},
+#define TVMFFI_I_BUILTIN__RegisterFFIInit \
+  {"ffi._RegisterFFIInit", &tvmffi_func_i_set_init},
+#define TVMFFI_I_BUILTIN__PyClassRegisterTypeAttrColumns \
+  {"ffi._PyClassRegisterTypeAttrColumns", &tvmffi_func_i_set_py_class},
+#define TVMFFI_I_BUILTIN_GetRegisteredTypeKeys \
+  {"ffi.GetRegisteredTypeKeys", &tvmffi_func_i_type_keys},
+#define TVMFFI_I_BUILTIN_Module_load_from_file_so \
+  {"ffi.Module.load_from_file.so", &tvmffi_func_i_module_load_so},
+#define TVMFFI_I_BUILTIN_ModuleLoadFromFile \
+  {"ffi.ModuleLoadFromFile", &tvmffi_func_i_module_load},
+#define TVMFFI_I_BUILTIN_ModuleImplementsFunction \
+  {"ffi.ModuleImplementsFunction", &tvmffi_func_i_module_has},
+#define TVMFFI_I_BUILTIN_ModuleGetFunctionMetadata \
+  {"ffi.ModuleGetFunctionMetadata", &tvmffi_func_i_module_metadata},
+#define TVMFFI_I_BUILTIN_ModuleGetFunctionDoc \
+  {"ffi.ModuleGetFunctionDoc", &tvmffi_func_i_module_doc},
+#define TVMFFI_I_BUILTIN_ModuleGetFunction \
+  {"ffi.ModuleGetFunction", &tvmffi_func_i_module_get},
+#define TVMFFI_I_BUILTIN_ModuleGetPropertyMask \
+  {"ffi.ModuleGetPropertyMask", &tvmffi_func_i_module_mask},
+#define TVMFFI_I_BUILTIN_ModuleInspectSource \
+  {"ffi.ModuleInspectSource", &tvmffi_func_i_module_inspect},
+#define TVMFFI_I_BUILTIN_ModuleGetKind \
+  {"ffi.ModuleGetKind", &tvmffi_func_i_module_kind},
+#define TVMFFI_I_BUILTIN_ModuleGetWriteFormats \
+  {"ffi.ModuleGetWriteFormats", &tvmffi_func_i_module_write_formats},
+#define TVMFFI_I_BUILTIN_ModuleWriteToFile \
+  {"ffi.ModuleWriteToFile", &tvmffi_func_i_module_write},
+#define TVMFFI_I_BUILTIN_ModuleImportModule \
+  {"ffi.ModuleImportModule", &tvmffi_func_i_module_import},
+#define TVMFFI_I_BUILTIN_ModuleClearImports \
+  {"ffi.ModuleClearImports", &tvmffi_func_i_module_clear},
+#define TVMFFI_I_BUILTIN_ModuleGlobalsAdd \
+  {"ffi.ModuleGlobalsAdd", &tvmffi_func_i_module_keep},
+#define TVMFFI_I_BUILTIN_ModuleGlobalsRemove \
+  {"ffi.ModuleGlobalsRemove", &tvmffi_func_i_module_unkeep},
+#define TVMFFI_I_BUILTIN_SystemLib {"ffi.SystemLib", &tvmffi_func_i_system_lib},
+#define TVMFFI_I_BUILTINS_CONTAINERS(F) \
+  F(Array) F(ArrayGetItem) F(ArraySize) F(ArrayContains) F(List) \
+  F(ListGetItem) F(ListSetItem) F(ListSize) F(ListContains) F(ListAppend) \
+  F(ListInsert) F(ListPop) F(ListErase) F(ListEraseRange) \
+  F(ListReplaceSlice) F(ListReverse) F(ListClear) F(ListReserve) F(Map) \
+  F(MapSize) F(MapGetItem) F(MapGetItemOrMissing) F(MapCount) \
+  F(MapForwardIterFunctor) F(Dict) F(DictSize) F(DictGetItem) \
+  F(DictGetItemOrMissing) F(DictCount) F(DictSetItem) F(DictErase) \
+  F(DictClear) F(DictForwardIterFunctor) F(ContainerFindFirstNonCPUDevice) \
+  F(MakeObjectFromPackedArgs) F(MakeFieldGetter) F(MakeFieldSetter) \
+  F(_RegisterFFIInit) F(_PyClassRegisterTypeAttrColumns) \
+  F(GetRegisteredTypeKeys) F(Module_load_from_file_so) F(ModuleLoadFromFile) \
+  F(ModuleImplementsFunction) F(ModuleGetFunctionMetadata) \
+  F(ModuleGetFunctionDoc) F(ModuleGetFunction) F(ModuleGetPropertyMask) \
+  F(ModuleInspectSource) F(ModuleGetKind) F(ModuleGetWriteFormats) \
+  F(ModuleWriteToFile) F(ModuleImportModule) F(ModuleClearImports) \
+  F(ModuleGlobalsAdd) F(ModuleGlobalsRemove) F(SystemLib)
+#else
+#define TVMFFI_I_BUILTINS_CONTAINERS(F)
+#endif
+#if !TVMFFI_NO_REFLECTION
+#define TVMFFI_I_BUILTIN_VisitInterrupt \
+  {"ffi.VisitInterrupt", &tvmffi_func_i_visit_interrupt},
+#define TVMFFI_I_BUILTIN_DeepCopy {"ffi.DeepCopy", &tvmffi_func_i_deep_copy},
+#define TVMFFI_I_BUILTINS_REFLECTION(F) \
+  F(VisitInterrupt) F(DeepCopy)
+#else
+#define TVMFFI_I_BUILTINS_REFLECTION(F)
 #endif
 #if !TVMFFI_NO_EXTRA
-    {"ffi.ReprPrint", &tvmffi_func_i_repr_print},
-    {"ffi.RecursiveHash", &tvmffi_func_i_recursive_hash},
-    {"ffi.RecursiveEq", &tvmffi_func_i_recursive_eq},
-    {"ffi.RecursiveLt", &tvmffi_func_i_recursive_lt},
-    {"ffi.RecursiveLe", &tvmffi_func_i_recursive_le},
-    {"ffi.RecursiveGt", &tvmffi_func_i_recursive_gt},
-    {"ffi.RecursiveGe", &tvmffi_func_i_recursive_ge},
-    {"ffi.StructuralEqual", &tvmffi_func_i_structural_equal},
-    {"ffi.GetFirstStructuralMismatch", &tvmffi_func_i_structural_mismatch},
-    {"ffi.StructuralHash", &tvmffi_func_i_structural_hash},
-    {"ffi.StructuralKey", &tvmffi_func_i_new_structural_key},
-    {"ffi.StructuralKeyEqual", &tvmffi_func_i_structural_key_equal},
-    {"ffi.StructuralVisit", &tvmffi_func_i_structural_visit},
-    {"ffi.StructuralWalk", &tvmffi_func_i_structural_walk},
-    {"ffi.StructuralMap", &tvmffi_func_i_structural_map},
-    {"ffi.StructuralMutate", &tvmffi_func_i_structural_mutate},
-    {"ffi.StructuralVisitorVisit", &tvmffi_func_i_visitor_visit},
-    {"ffi.StructuralVisitorDefaultVisit", &tvmffi_func_i_visitor_default},
-    {"ffi.StructuralVisitorDefRegionKind", &tvmffi_func_i_visitor_region},
-    {"ffi.StructuralVisitorWithDefRegionKind",
-     &tvmffi_func_i_visitor_in_region},
-    {"ffi.StructuralMutatorMutate", &tvmffi_func_i_mutator_mutate},
-    {"ffi.StructuralMutatorDefaultMutate", &tvmffi_func_i_mutator_default},
-    {"ffi.StructuralMutatorDefRegionKind", &tvmffi_func_i_mutator_region},
-    {"ffi.StructuralMutatorWithDefRegionKind",
-     &tvmffi_func_i_mutator_in_region},
-    {"ffi.StructuralMutatorVarRemapGet", &tvmffi_func_i_mutator_get},
-    {"ffi.StructuralMutatorVarRemapSet", &tvmffi_func_i_mutator_set},
-    {"ffi.VisitErrorContext.FindAccessPaths", &tvmffi_func_i_find_access_paths},
-    {"ffi.json.Parse", &tvmffi_func_i_json_parse},
-    {"ffi.json.Stringify", &tvmffi_func_i_json_stringify},
-    {"ffi.ToJSONGraph", &tvmffi_func_i_to_json_graph},
-    {"ffi.ToJSONGraphString", &tvmffi_func_i_to_json_graph_string},
-    {"ffi.FromJSONGraph", &tvmffi_func_i_from_json_graph},
-    {"ffi.FromJSONGraphString", &tvmffi_func_i_from_json_graph_string},
+#define TVMFFI_I_BUILTIN_ReprPrint {"ffi.ReprPrint", &tvmffi_func_i_repr_print},
+#define TVMFFI_I_BUILTIN_json_Parse \
+  {"ffi.json.Parse", &tvmffi_func_i_json_parse},
+#define TVMFFI_I_BUILTIN_json_Stringify \
+  {"ffi.json.Stringify", &tvmffi_func_i_json_stringify},
+#define TVMFFI_I_BUILTINS_EXTRA(F) \
+  F(ReprPrint) F(json_Parse) F(json_Stringify)
+#else
+#define TVMFFI_I_BUILTINS_EXTRA(F)
 #endif
+#if !TVMFFI_NO_EXTRA && !TVMFFI_NO_REFLECTION
+#define TVMFFI_I_BUILTIN_RecursiveHash \
+  {"ffi.RecursiveHash", &tvmffi_func_i_recursive_hash},
+#define TVMFFI_I_BUILTIN_RecursiveEq \
+  {"ffi.RecursiveEq", &tvmffi_func_i_recursive_eq},
+#define TVMFFI_I_BUILTIN_RecursiveLt \
+  {"ffi.RecursiveLt", &tvmffi_func_i_recursive_lt},
+#define TVMFFI_I_BUILTIN_RecursiveLe \
+  {"ffi.RecursiveLe", &tvmffi_func_i_recursive_le},
+#define TVMFFI_I_BUILTIN_RecursiveGt \
+  {"ffi.RecursiveGt", &tvmffi_func_i_recursive_gt},
+#define TVMFFI_I_BUILTIN_RecursiveGe \
+  {"ffi.RecursiveGe", &tvmffi_func_i_recursive_ge},
+#define TVMFFI_I_BUILTIN_StructuralEqual \
+  {"ffi.StructuralEqual", &tvmffi_func_i_structural_equal},
+#define TVMFFI_I_BUILTIN_GetFirstStructuralMismatch \
+  {"ffi.GetFirstStructuralMismatch", &tvmffi_func_i_structural_mismatch},
+#define TVMFFI_I_BUILTIN_StructuralHash \
+  {"ffi.StructuralHash", &tvmffi_func_i_structural_hash},
+#define TVMFFI_I_BUILTIN_StructuralKey \
+  {"ffi.StructuralKey", &tvmffi_func_i_new_structural_key},
+#define TVMFFI_I_BUILTIN_StructuralKeyEqual \
+  {"ffi.StructuralKeyEqual", &tvmffi_func_i_structural_key_equal},
+#define TVMFFI_I_BUILTIN_StructuralVisit \
+  {"ffi.StructuralVisit", &tvmffi_func_i_structural_visit},
+#define TVMFFI_I_BUILTIN_StructuralWalk \
+  {"ffi.StructuralWalk", &tvmffi_func_i_structural_walk},
+#define TVMFFI_I_BUILTIN_StructuralMap \
+  {"ffi.StructuralMap", &tvmffi_func_i_structural_map},
+#define TVMFFI_I_BUILTIN_StructuralMutate \
+  {"ffi.StructuralMutate", &tvmffi_func_i_structural_mutate},
+#define TVMFFI_I_BUILTIN_StructuralVisitorVisit \
+  {"ffi.StructuralVisitorVisit", &tvmffi_func_i_visitor_visit},
+#define TVMFFI_I_BUILTIN_StructuralVisitorDefaultVisit \
+  {"ffi.StructuralVisitorDefaultVisit", &tvmffi_func_i_visitor_default},
+#define TVMFFI_I_BUILTIN_StructuralVisitorDefRegionKind \
+  {"ffi.StructuralVisitorDefRegionKind", &tvmffi_func_i_visitor_region},
+#define TVMFFI_I_BUILTIN_StructuralVisitorWithDefRegionKind \
+  {"ffi.StructuralVisitorWithDefRegionKind", &tvmffi_func_i_visitor_in_region},
+#define TVMFFI_I_BUILTIN_StructuralMutatorMutate \
+  {"ffi.StructuralMutatorMutate", &tvmffi_func_i_mutator_mutate},
+#define TVMFFI_I_BUILTIN_StructuralMutatorDefaultMutate \
+  {"ffi.StructuralMutatorDefaultMutate", &tvmffi_func_i_mutator_default},
+#define TVMFFI_I_BUILTIN_StructuralMutatorDefRegionKind \
+  {"ffi.StructuralMutatorDefRegionKind", &tvmffi_func_i_mutator_region},
+#define TVMFFI_I_BUILTIN_StructuralMutatorWithDefRegionKind \
+  {"ffi.StructuralMutatorWithDefRegionKind", &tvmffi_func_i_mutator_in_region},
+#define TVMFFI_I_BUILTIN_StructuralMutatorVarRemapGet \
+  {"ffi.StructuralMutatorVarRemapGet", &tvmffi_func_i_mutator_get},
+#define TVMFFI_I_BUILTIN_StructuralMutatorVarRemapSet \
+  {"ffi.StructuralMutatorVarRemapSet", &tvmffi_func_i_mutator_set},
+#define TVMFFI_I_BUILTIN_VisitErrorContext_FindAccessPaths \
+  {"ffi.VisitErrorContext.FindAccessPaths", &tvmffi_func_i_find_access_paths},
+#define TVMFFI_I_BUILTIN_ToJSONGraph \
+  {"ffi.ToJSONGraph", &tvmffi_func_i_to_json_graph},
+#define TVMFFI_I_BUILTIN_ToJSONGraphString \
+  {"ffi.ToJSONGraphString", &tvmffi_func_i_to_json_graph_string},
+#define TVMFFI_I_BUILTIN_FromJSONGraph \
+  {"ffi.FromJSONGraph", &tvmffi_func_i_from_json_graph},
+#define TVMFFI_I_BUILTIN_FromJSONGraphString \
+  {"ffi.FromJSONGraphString", &tvmffi_func_i_from_json_graph_string},
+#define TVMFFI_I_BUILTINS_STRUCTURAL(F) \
+  F(RecursiveHash) F(RecursiveEq) F(RecursiveLt) F(RecursiveLe) \
+  F(RecursiveGt) F(RecursiveGe) F(StructuralEqual) \
+  F(GetFirstStructuralMismatch) F(StructuralHash) F(StructuralKey) \
+  F(StructuralKeyEqual) F(StructuralVisit) F(StructuralWalk) \
+  F(StructuralMap) F(StructuralMutate) F(StructuralVisitorVisit) \
+  F(StructuralVisitorDefaultVisit) F(StructuralVisitorDefRegionKind) \
+  F(StructuralVisitorWithDefRegionKind) F(StructuralMutatorMutate) \
+  F(StructuralMutatorDefaultMutate) F(StructuralMutatorDefRegionKind) \
+  F(StructuralMutatorWithDefRegionKind) F(StructuralMutatorVarRemapGet) \
+  F(StructuralMutatorVarRemapSet) F(VisitErrorContext_FindAccessPaths) \
+  F(ToJSONGraph) F(ToJSONGraphString) F(FromJSONGraph) \
+  F(FromJSONGraphString)
+#else
+#define TVMFFI_I_BUILTINS_STRUCTURAL(F)
+#endif
+
+#if TVMFFI_NO_BUILTINS
+#define TVMFFI_I_BUILTINS(F)
+#elif defined(TVMFFI_BUILTINS)
+#define TVMFFI_I_BUILTINS(F) TVMFFI_BUILTINS(F)
+#else
+#define TVMFFI_I_BUILTINS(F) \
+  TVMFFI_I_BUILTINS_CORE(F) TVMFFI_I_BUILTINS_TYPES(F) \
+  TVMFFI_I_BUILTINS_CONTAINERS(F) TVMFFI_I_BUILTINS_REFLECTION(F) \
+  TVMFFI_I_BUILTINS_EXTRA(F) TVMFFI_I_BUILTINS_STRUCTURAL(F)
+#endif
+/* clang-format on */
+#define TVMFFI_I_BUILTIN_ROW(name) TVMFFI_I_BUILTIN_##name
+static const tvmffi_i_builtin tvmffi_i_builtins[] = {
+    TVMFFI_I_BUILTINS(TVMFFI_I_BUILTIN_ROW)
 #if TVMFFI_DEBUG
-    {"tvmffi.DebugNote", &tvmffi_func_i_debug_note},
+        {"tvmffi.DebugNote", &tvmffi_func_i_debug_note},
     {"tvmffi.DebugLive", &tvmffi_func_i_debug_live},
     {"tvmffi.DebugReport", &tvmffi_func_i_debug_report},
 #endif
 #if TVMFFI_I_POOL
     {"tvmffi.MemoryTrim", &tvmffi_func_i_memory_trim},
 #endif
-    {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c},
+#if TVMFFI_I_CELLS
+    {"tvmffi.GlobalCell", &tvmffi_func_i_global_cell},
 #endif
-};
+    {NULL, NULL}};
 enum {
   TVMFFI_I_NUM_BUILTINS =
-      sizeof(tvmffi_i_builtins) / sizeof(tvmffi_i_builtins[0])
+      sizeof(tvmffi_i_builtins) / sizeof(tvmffi_i_builtins[0]) - 1
 };
-TVMFFI_STATIC_ASSERT(TVMFFI_I_NUM_BUILTINS <= 512, their_first_slots);
-static tvmffi_i_function_object tvmffi_i_builtin_objects[TVMFFI_I_NUM_BUILTINS];
-static tvmffi_i_global tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS];
-static tvmffi_i_about tvmffi_i_builtin_abouts[TVMFFI_I_NUM_BUILTINS];
 
-/* Whether a list of all names has an entry; mutex held. What is for the C
-   interface alone is not in it: the list is that of upstream's library. */
+/* Adds a built-in function, whose memory is zeroed, to the table. A slot is
+   reserved. Needs the mutex. */
+static void tvmffi_i_enter_builtin(const tvmffi_i_builtin *row,
+                                   tvmffi_i_builtin_entry *b) {
+  b->object.base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
+  b->object.base.type_index = kTVMFFIFunction;
+  b->object.cell.safe_call = row->typed->call;
+  b->entry.function = &b->object.base;
+  row->typed->name = row->name;
+  tvmffi_i_insert(&tvmffi_i_globals, &b->entry.node, row->name,
+                  strlen(row->name));
+}
+
+#if TVMFFI_FREESTANDING
+/* Only the functions that the program looks up need memory, and only from then
+   on. An entry is never freed. */
+static tvmffi_i_builtin_entry
+    *tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS + 1];
+
+static int tvmffi_i_is_entered(int i) {
+  return TVMFFI_I_LOAD(&tvmffi_i_builtin_entries[i]) != NULL;
+}
+
+/* Allocates and enters built-in function i. Returns 0, or -1 if out of memory.
+   Needs the mutex. */
+static int tvmffi_i_make_builtin(int i) {
+  tvmffi_i_builtin_entry *b;
+  if (tvmffi_i_is_entered(i)) return 0; /* by another thread */
+  if (tvmffi_i_reserve(&tvmffi_i_globals, 0) != 0) return -1;
+  b = (tvmffi_i_builtin_entry *)tvmffi_i_alloc(sizeof(*b));
+  if (!b) return -1;
+  memset((void *)b, 0, sizeof(*b));
+  tvmffi_i_enter_builtin(&tvmffi_i_builtins[i], b);
+  TVMFFI_I_STORE(&tvmffi_i_builtin_entries[i], b);
+  return 0;
+}
+
+static int tvmffi_i_start_global(const TVMFFIByteArray *name) {
+  int i, code;
+  for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i)
+    if (tvmffi_i_same(*name, tvmffi_i_builtins[i].name)) break;
+  if (i == TVMFFI_I_NUM_BUILTINS || tvmffi_i_is_entered(i)) return 0;
+  tvmffi_i_lock();
+  code = tvmffi_i_make_builtin(i);
+  tvmffi_i_unlock();
+  return code ? tvmffi_i_no_memory() : 0;
+}
+#else
+TVMFFI_STATIC_ASSERT(TVMFFI_I_NUM_BUILTINS <= 512, their_first_slots);
+static tvmffi_i_builtin_entry
+    tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS + 1];
+
+static int tvmffi_i_is_entered(int i) { return (void)i, 1; }
+
+TVMFFI_I_COLD int tvmffi_i_start_global(const TVMFFIByteArray *name) {
+  static TVMFFI_I_SLOTS(TVMFFI_I_NUM_BUILTINS) table;
+  static int started;
+  int i;
+  (void)name;
+  if (TVMFFI_I_LOAD(&started)) return 0;
+  tvmffi_i_lock();
+  if (!TVMFFI_I_LOAD(&started)) {
+    tvmffi_i_begin_map(&tvmffi_i_globals, &table.head, sizeof(table));
+    for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i)
+      tvmffi_i_enter_builtin(&tvmffi_i_builtins[i],
+                             &tvmffi_i_builtin_entries[i]);
+    TVMFFI_I_STORE(&started, 1);
+  }
+  tvmffi_i_unlock();
+  return 0;
+}
+#endif
+
+/* Returns 1 if the list of all global functions includes the entry. The list
+   omits built-in functions named "tvmffi.*", so it equals upstream's. The name
+   of any other function is inside its entry. */
 static int tvmffi_i_is_listed(const tvmffi_i_node *node) {
-  const tvmffi_i_node *first = &tvmffi_i_builtin_entries[0].node;
-  const tvmffi_i_node *last =
-      &tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS - 1].node;
-  const int is_builtin = node >= first && node <= last;
+  const int is_builtin =
+      node->key != (const char *)(const void *)node + TVMFFI_I_GLOBAL_HEAD;
+  if (!((const tvmffi_i_global *)(const void *)node)->function) return 0;
   return node->key && !(is_builtin && node->size > 7 &&
                         memcmp(node->key, "tvmffi.", 7) == 0);
 }
 
-TVMFFI_I_COLD void tvmffi_i_start_globals(void) {
-  static TVMFFI_I_SLOTS(TVMFFI_I_NUM_BUILTINS) table;
-  static int started;
-  int i;
-  if (TVMFFI_I_LOAD(&started)) return;
-  tvmffi_i_lock();
-  if (!TVMFFI_I_LOAD(&started)) {
-    tvmffi_i_begin_map(&tvmffi_i_globals, &table.head, sizeof(table));
-    for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i) {
-      tvmffi_i_function_object *f = &tvmffi_i_builtin_objects[i];
-      tvmffi_i_global *g = &tvmffi_i_builtin_entries[i];
-      const char *name = tvmffi_i_builtins[i].name;
-      f->base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
-      f->base.type_index = kTVMFFIFunction;
-      f->cell.safe_call = tvmffi_i_builtins[i].typed->call;
-      g->function = &f->base;
-      g->about = &tvmffi_i_builtin_abouts[i];
-      tvmffi_i_builtin_abouts[i].typed = tvmffi_i_builtins[i].typed;
-      tvmffi_i_builtins[i].typed->name = name;
-      tvmffi_i_insert(&tvmffi_i_globals, &g->node, name, strlen(name));
-    }
-    TVMFFI_I_STORE(&started, 1);
+static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {
+  TVMFFIByteArray name = {NULL, 0};
+  while (at->node && !tvmffi_i_is_listed(at->node)) at->node = at->node->next;
+  if (at->node) {
+    name.data = at->node->key;
+    name.size = at->node->size;
+    at->node = at->node->next;
+    return name;
   }
-  tvmffi_i_unlock();
+  while (at->builtin < TVMFFI_I_NUM_BUILTINS &&
+         tvmffi_i_is_entered(at->builtin))
+    ++at->builtin;
+  return at->builtin < TVMFFI_I_NUM_BUILTINS
+             ? tvmffi_byte_array(tvmffi_i_builtins[at->builtin++].name)
+             : name;
 }
+
+#if !TVMFFI_NO_TYPES
+static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
+                                                 const TVMFFIObject *function) {
+  const char *name = TVMFFI_I_LOAD_SEQ(&g->node.key);
+  int i;
+  if (function != &tvmffi_i_builtin_of(g)->object.base) return NULL;
+  for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i)
+    if (tvmffi_i_builtins[i].name == name) return tvmffi_i_builtins[i].typed;
+  return NULL;
+}
+#endif

@@ -1,12 +1,13 @@
 /* ======== Dynamic ========================================== >>tables/dynamic
    this runtime, or the one of the process */
-/* With TVMFFI_DYNAMIC the first call of a function of the ABI decides, once for
-   all files that share the table: for the process's libtvm_ffi if all 50
-   functions of a compatible version are there, else for the runtime above. A
-   library that is loaded later changes nothing: this program or library then
-   has types, global functions and errors of its own. The library that was
-   chosen must stay loaded. No lock is held while the loader is asked, as its
-   own may be held by who waits for ours. */
+/* With TVMFFI_DYNAMIC, the first call of an ABI function chooses a runtime for
+   all files that share tvmffi_i_chosen. The choice is the process's libtvm_ffi
+   if its version is compatible and it has all 50 functions, else the runtime in
+   this file. A chosen library must stay loaded. A libtvm_ffi that is loaded
+   later has its own types, global functions and errors.
+
+   No lock is held during dlopen and dlsym, because a thread that holds the
+   loader's lock may wait for the runtime's mutex. */
 
 #pragma once
 
@@ -49,8 +50,8 @@ static int tvmffi_i_find_in(void *library, tvmffi_i_api *out) {
          version.minor == TVM_FFI_VERSION_MINOR;
 }
 
-/* Among what the program and RTLD_GLOBAL show to all, then by the library's
-   name, as a library that was loaded for itself alone has to be asked for. */
+/* Searches the process's global symbols. Then searches the library by name,
+   because RTLD_LOCAL keeps a library's symbols from being global. */
 static int tvmffi_i_find_runtime(tvmffi_i_api *out) {
 #if defined(__APPLE__)
   const char *name = "@rpath/libtvm_ffi.dylib";
@@ -62,8 +63,8 @@ static int tvmffi_i_find_runtime(tvmffi_i_api *out) {
 }
 #endif
 
-/* The thread that comes first writes the table. The mutex is held, so a child
-   of fork finds all of it or nothing. */
+/* Returns the chosen runtime. The first thread writes the table and the choice
+   under the mutex, so a child of fork sees both or neither. */
 const tvmffi_i_api *tvmffi_i_choose(void) {
   static tvmffi_i_api table;
   tvmffi_i_api found;

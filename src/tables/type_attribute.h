@@ -11,175 +11,129 @@
 #include "../interface/word.h"
 #include "../interface/mismatch.h"
 #include "../interface/schema.h"
+#include "../platform/text.h"
 #include "../core/raise.h"
 #include "../core/error.h"
 #include "../core/type_table.h"
-#include "../core/type_member.h"
 #include "../core/type_attribute.h"
 #include "../core/function.h"
 #include "../containers/equal.h"
 #include "../reflection/field.h"
 #include "../reflection/enum.h"
-#include "../reflection/creator.h"
 #include "../reflection/convert.h"
-#include "../extra/bigint_hook.h"
 #include "../extra/structural_function.h"
-#include "../extra/bigint_json.h"
 
-#if !TVMFFI_NO_CONTAINERS
-/* The attributes that are functions. Such an object is called with itself as
-   handle, which tells its row. */
-typedef struct {
-  int column;
-  int32_t type_index;
-  TVMFFISafeCallType call;
-} tvmffi_i_attr;
+#if !TVMFFI_NO_REFLECTION
+/* The attributes that the runtime and its clients read. Set one with
+   (attribute, "name", method) of TVMFFI_TYPE or with TVMFFITypeRegisterAttr.
+   Types do not inherit attributes.
+   A signature below describes a function object. A parameter such as `repr` is
+   a function that the function object may call. An error of the function object
+   becomes the error of the operation that called it. An address below is an
+   opaque pointer to a C function, which returns a result or an error object.
+     __ffi_new__           `() -> object` makes an object with zeroed fields,
+                           for a type without a creator.
+     __ffi_init__          `(arguments...) -> object` is the constructor that
+                           Python calls. The object of ffi.GetKwargsObject
+                           comes before keyword arguments, each of which is a
+                           name followed by a value.
+     __ffi_shallow_copy__  `(object) -> object` makes a copy with the same
+                           fields, for Python's copy.copy, for ffi.DeepCopy and
+                           for mutations.
+     __ffi_convert__       `(value) -> value` converts a value to the type, for
+                           a field of a Python class. TypeError for a value that
+                           cannot be converted.
+     __any_hash__          `(value) -> int` hashes a key of a map or dict. May
+                           also be the address of
+                           `TVMFFIAny f(const TVMFFIAny *)`.
+     __any_equal__         `(a, b) -> bool` compares keys of maps and dicts, and
+                           items of arrays and lists. May also be the address of
+                           `TVMFFIAny f(const TVMFFIAny *, const TVMFFIAny *)`.
+     __ffi_type_final__    A bool: true if no type may derive from the type.
+                           Only stub generators read this.
+     __ffi_repr__          `(object, repr) -> str` returns the text for
+                           ffi.ReprPrint. `repr(value) -> str` returns the text
+                           of a child.
+     __ffi_hash__          `(object, hash) -> int` returns the hash for
+                           ffi.RecursiveHash. `hash(value) -> int` returns the
+                           hash of a child.
+     __ffi_eq__            `(a, b, eq) -> bool` compares for ffi.RecursiveEq.
+                           `eq(x, y) -> bool` compares two children.
+     __ffi_compare__       `(a, b, compare) -> int` returns a negative number, 0
+                           or a positive number for ffi.RecursiveLt, _Le, _Gt
+                           and _Ge, and for ffi.RecursiveEq of a type without
+                           __ffi_eq__. `compare(x, y) -> int` compares two
+                           children.
+     __data_to_json__      `(object) -> value` returns data that JSON can
+                           express, for ffi.ToJSONGraph.
+     __data_from_json__    `(data) -> object` makes the object from that data,
+                           for ffi.FromJSONGraph.
+     __s_visit__           `(visitor, object) -> None or ffi.VisitInterrupt`
+                           visits the object's children. May also be the address
+                           of `TVMFFIAny f(void *visitor, TVMFFIAny object)`.
+     __s_mutate__          `(mutator, object) -> value` returns the mutated
+                           object or ffi.Unchanged. May also be the address of
+                           `TVMFFIAny f(void *mutator, TVMFFIAny object)`.
+     __s_maybe_inplace_mutate__
+                           Like __s_mutate__, for a uniquely referenced object,
+                           which the function may change in place.
+     __ffi_enum__          The ffi.EnumState of an enumeration.
+     __s_equal__           `(a, b, equal) -> bool` compares for
+                           ffi.StructuralEqual.
+                           `equal(x, y, region, name) -> bool` compares two
+                           children. `region` is a TVMFFIDefRegionKind. `name`
+                           is the field's name, for access paths.
+     __s_hash__            `(object, key_hash, hash) -> int` returns the hash
+                           for ffi.StructuralHash. key_hash is the hash of the
+                           type key. `hash(value, before, region) -> int`
+                           combines `before` with the hash of a child. */
 
-static int tvmffi_i_call_new(void *self, const TVMFFIAny *args,
-                             int32_t num_args, TVMFFIAny *result);
-static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result);
-static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result);
-
-/* The attribute columns that upstream makes while it is loaded, with their
-   sizes, which clients may look at. */
+/* The attribute columns that upstream registers when it is loaded, and their
+   sizes in TVMFFITypeAttrColumn. Columns from ENUM on are empty at first. */
+#define TVMFFI_I_EACH_COLUMN(F)                                      \
+  F(NEW, "__ffi_new__", TVMFFI_I_NUM_INDICES)                        \
+  F(INIT, "__ffi_init__", TVMFFI_I_NUM_INDICES)                      \
+  F(COPY, "__ffi_shallow_copy__", TVMFFI_I_NUM_INDICES)              \
+  F(CONVERT, "__ffi_convert__", TVMFFI_I_STR_ENUM + 1)               \
+  F(ANY_HASH, "__any_hash__", TVMFFI_I_NUM_INDICES)                  \
+  F(ANY_EQUAL, "__any_equal__", TVMFFI_I_NUM_INDICES)                \
+  F(FINAL, "__ffi_type_final__", TVMFFI_I_NUM_INDICES)               \
+  F(REPR, "__ffi_repr__", TVMFFI_I_ACCESS_PATH + 1)                  \
+  F(HASH, "__ffi_hash__", kTVMFFIBigInt + 1)                         \
+  F(EQ, "__ffi_eq__", kTVMFFIBigInt + 1)                             \
+  F(COMPARE, "__ffi_compare__", kTVMFFIBigInt + 1)                   \
+  F(TO_JSON, "__data_to_json__", kTVMFFIBigInt + 1)                  \
+  F(FROM_JSON, "__data_from_json__", kTVMFFIBigInt + 1)              \
+  F(VISIT, "__s_visit__", kTVMFFIDict + 1)                           \
+  F(MUTATE, "__s_mutate__", kTVMFFIBigInt + 1)                       \
+  F(MUTATE_INPLACE, "__s_maybe_inplace_mutate__", kTVMFFIBigInt + 1) \
+  F(ENUM, "__ffi_enum__", 0)                                         \
+  F(STRUCTURAL_EQUAL, "__s_equal__", 0)                              \
+  F(STRUCTURAL_HASH, "__s_hash__", 0)
+#define TVMFFI_I_COLUMN_INDEX(column, name, size) TVMFFI_I_COLUMN_##column,
+#define TVMFFI_I_COLUMN_ROW(column, name, size) {name, size},
+enum {
+  TVMFFI_I_EACH_COLUMN(TVMFFI_I_COLUMN_INDEX) TVMFFI_I_NUM_COLUMNS,
+  TVMFFI_I_NUM_FULL_COLUMNS = TVMFFI_I_COLUMN_ENUM
+};
 typedef struct {
   const char *name;
   int32_t size;
 } tvmffi_i_column_row;
-enum {
-  TVMFFI_I_COLUMN_NEW,
-  TVMFFI_I_COLUMN_INIT,
-  TVMFFI_I_COLUMN_COPY,
-  TVMFFI_I_COLUMN_CONVERT,
-  TVMFFI_I_COLUMN_ANY_HASH,
-  TVMFFI_I_COLUMN_ANY_EQUAL,
-  TVMFFI_I_COLUMN_FINAL,
-  TVMFFI_I_COLUMN_REPR,
-  TVMFFI_I_COLUMN_HASH,
-  TVMFFI_I_COLUMN_EQ,
-  TVMFFI_I_COLUMN_COMPARE,
-  TVMFFI_I_COLUMN_TO_JSON,
-  TVMFFI_I_COLUMN_FROM_JSON,
-  TVMFFI_I_COLUMN_VISIT,
-  TVMFFI_I_COLUMN_MUTATE,
-  TVMFFI_I_COLUMN_MUTATE_INPLACE,
-  TVMFFI_I_COLUMN_ENUM,
-  TVMFFI_I_COLUMN_STRUCTURAL_EQUAL,
-  TVMFFI_I_COLUMN_STRUCTURAL_HASH,
-  TVMFFI_I_NUM_COLUMNS,
-  TVMFFI_I_NUM_FULL_COLUMNS = TVMFFI_I_COLUMN_ENUM
-};
 static const tvmffi_i_column_row tvmffi_i_column_rows[TVMFFI_I_NUM_COLUMNS] = {
-    {"__ffi_new__", TVMFFI_I_NUM_INDICES},
-    {"__ffi_init__", TVMFFI_I_NUM_INDICES},
-    {"__ffi_shallow_copy__", TVMFFI_I_NUM_INDICES},
-    {"__ffi_convert__", TVMFFI_I_STR_ENUM + 1},
-    {"__any_hash__", TVMFFI_I_NUM_INDICES},
-    {"__any_equal__", TVMFFI_I_NUM_INDICES},
-    {"__ffi_type_final__", TVMFFI_I_NUM_INDICES},
-    {"__ffi_repr__", TVMFFI_I_ACCESS_PATH + 1},
-    {"__ffi_hash__", kTVMFFIBigInt + 1},
-    {"__ffi_eq__", kTVMFFIBigInt + 1},
-    {"__ffi_compare__", kTVMFFIBigInt + 1},
-    {"__data_to_json__", kTVMFFIBigInt + 1},
-    {"__data_from_json__", kTVMFFIBigInt + 1},
-    {"__s_visit__", kTVMFFIDict + 1},
-    {"__s_mutate__", kTVMFFIBigInt + 1},
-    {"__s_maybe_inplace_mutate__", kTVMFFIBigInt + 1},
-    {"__ffi_enum__", 0},
-    {"__s_equal__", 0},
-    {"__s_hash__", 0}};
+    TVMFFI_I_EACH_COLUMN(TVMFFI_I_COLUMN_ROW)};
 static tvmffi_i_column tvmffi_i_static_columns[TVMFFI_I_NUM_COLUMNS];
-static TVMFFIAny tvmffi_i_column_values[TVMFFI_I_NUM_FULL_COLUMNS]
-                                       [TVMFFI_I_NUM_INDICES];
 
-#define TVMFFI_I_NEW_OF(type) {TVMFFI_I_COLUMN_NEW, type, tvmffi_i_call_new}
-#define TVMFFI_I_COPY_OF(type) {TVMFFI_I_COLUMN_COPY, type, tvmffi_i_call_copy}
-#define TVMFFI_I_CONVERT_OF(type) \
-  {TVMFFI_I_COLUMN_CONVERT, type, tvmffi_i_call_convert}
-static const tvmffi_i_attr tvmffi_i_attrs[] = {
-    TVMFFI_I_NEW_OF(kTVMFFIVisitInterrupt),
-    TVMFFI_I_NEW_OF(TVMFFI_I_ENUM_STATE),
-    TVMFFI_I_NEW_OF(TVMFFI_I_ENUM_BASE),
-    TVMFFI_I_NEW_OF(TVMFFI_I_INT_ENUM),
-    TVMFFI_I_NEW_OF(TVMFFI_I_STR_ENUM),
-    TVMFFI_I_NEW_OF(TVMFFI_I_ACCESS_STEP),
-    TVMFFI_I_NEW_OF(TVMFFI_I_ACCESS_PATH),
-    TVMFFI_I_NEW_OF(TVMFFI_I_VISIT_ERROR_CONTEXT),
-    TVMFFI_I_NEW_OF(TVMFFI_I_STRUCTURAL_KEY),
-    {TVMFFI_I_COLUMN_INIT, TVMFFI_I_ENUM_STATE, tvmffi_call_i_enum_state_init},
-#if !TVMFFI_NO_EXTRA
-    {TVMFFI_I_COLUMN_INIT, TVMFFI_I_STRUCTURAL_KEY,
-     tvmffi_call_i_structural_key_init},
-#endif
-    TVMFFI_I_COPY_OF(kTVMFFIVisitInterrupt),
-    TVMFFI_I_COPY_OF(TVMFFI_I_ENUM_STATE),
-    TVMFFI_I_COPY_OF(TVMFFI_I_ENUM_BASE),
-    TVMFFI_I_COPY_OF(TVMFFI_I_INT_ENUM),
-    TVMFFI_I_COPY_OF(TVMFFI_I_STR_ENUM),
-    TVMFFI_I_COPY_OF(TVMFFI_I_ACCESS_STEP),
-    TVMFFI_I_COPY_OF(TVMFFI_I_ACCESS_PATH),
-    TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_VISITOR),
-    TVMFFI_I_COPY_OF(TVMFFI_I_VISIT_ERROR_CONTEXT),
-    TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_MUTATOR),
-    TVMFFI_I_COPY_OF(TVMFFI_I_STRUCTURAL_KEY),
-#if !TVMFFI_NO_EXTRA
-    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_STEP, tvmffi_call_i_step_repr},
-    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_PATH, tvmffi_call_i_path_repr},
-    {TVMFFI_I_COLUMN_HASH, kTVMFFIBigInt, tvmffi_call_i_bigint_hash},
-    {TVMFFI_I_COLUMN_EQ, kTVMFFIBigInt, tvmffi_call_i_bigint_eq},
-    {TVMFFI_I_COLUMN_COMPARE, kTVMFFIBigInt, tvmffi_call_i_bigint_compare},
-    {TVMFFI_I_COLUMN_TO_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_to_json},
-    {TVMFFI_I_COLUMN_FROM_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_from_json},
-#endif
-    TVMFFI_I_CONVERT_OF(kTVMFFIObject),
-    TVMFFI_I_CONVERT_OF(kTVMFFIStr),
-    TVMFFI_I_CONVERT_OF(kTVMFFIBytes),
-    TVMFFI_I_CONVERT_OF(kTVMFFIError),
-    TVMFFI_I_CONVERT_OF(kTVMFFIFunction),
-    TVMFFI_I_CONVERT_OF(kTVMFFIShape),
-    TVMFFI_I_CONVERT_OF(kTVMFFITensor),
-    TVMFFI_I_CONVERT_OF(kTVMFFIArray),
-    TVMFFI_I_CONVERT_OF(kTVMFFIMap),
-    TVMFFI_I_CONVERT_OF(kTVMFFIList),
-    TVMFFI_I_CONVERT_OF(kTVMFFIDict),
-    TVMFFI_I_CONVERT_OF(TVMFFI_I_INT_ENUM),
-    TVMFFI_I_CONVERT_OF(TVMFFI_I_STR_ENUM)};
-enum {
-  TVMFFI_I_NUM_ATTRS = sizeof(tvmffi_i_attrs) / sizeof(tvmffi_i_attrs[0])
-};
-static tvmffi_i_function_object tvmffi_i_attr_functions[TVMFFI_I_NUM_ATTRS];
-
-/* Whether a type may have children, as C++ declares it. */
+/* A function object that is the value of an attribute. Its safe_call receives
+   this struct as `handle`. */
 typedef struct {
+  tvmffi_i_function_object function;
+  int column;
   int32_t type_index;
-  int final;
-} tvmffi_i_finality;
-static const tvmffi_i_finality tvmffi_i_finalities[] = {
-    {kTVMFFIModule, 1},
-    {kTVMFFIVisitInterrupt, 1},
-    {kTVMFFIBigInt, 1},
-    {TVMFFI_I_ENUM_STATE, 1},
-    {TVMFFI_I_ENUM_BASE, 0},
-    {TVMFFI_I_INT_ENUM, 0},
-    {TVMFFI_I_STR_ENUM, 0},
-    {TVMFFI_I_ACCESS_STEP, 1},
-    {TVMFFI_I_ACCESS_PATH, 1},
-    {TVMFFI_I_STRUCTURAL_VISITOR, 0},
-    {TVMFFI_I_VISIT_ERROR_CONTEXT, 1},
-    {TVMFFI_I_STRUCTURAL_MUTATOR, 0},
-    {TVMFFI_I_STRUCTURAL_KEY, 1}};
+} tvmffi_i_attr;
 
-static const tvmffi_i_attr *tvmffi_i_attr_of(const void *function) {
-  const tvmffi_i_function_object *f =
-      (const tvmffi_i_function_object *)function;
-  return &tvmffi_i_attrs[f - tvmffi_i_attr_functions];
-}
-
-/* Raises for a call of such a function that has a wrong number of arguments,
-   or a wrong first one. */
+/* Raises a TypeError because the number of arguments or the first argument is
+   wrong. */
 TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
                                          const TVMFFIAny *args,
                                          int32_t num_args,
@@ -209,7 +163,7 @@ TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
 
 static int tvmffi_i_call_new(void *self, const TVMFFIAny *args,
                              int32_t num_args, TVMFFIAny *result) {
-  const tvmffi_i_attr *attr = tvmffi_i_attr_of(self);
+  const tvmffi_i_attr *attr = (const tvmffi_i_attr *)self;
   TVMFFIObjectHandle made = NULL;
   if (num_args) return tvmffi_i_bad_attr_call(attr, args, num_args, result);
   TVMFFI_TRY(TVMFFIGetTypeInfo(attr->type_index)->metadata->creator(&made));
@@ -219,7 +173,7 @@ static int tvmffi_i_call_new(void *self, const TVMFFIAny *args,
 
 static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
                               int32_t num_args, TVMFFIAny *result) {
-  const tvmffi_i_attr *attr = tvmffi_i_attr_of(self);
+  const tvmffi_i_attr *attr = (const tvmffi_i_attr *)self;
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(attr->type_index);
   TVMFFIObject *o;
   if (num_args != 1 || args->type_index < kTVMFFIStaticObjectBegin ||
@@ -234,7 +188,7 @@ static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
 
 static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
-  const tvmffi_i_attr *attr = tvmffi_i_attr_of(self);
+  const tvmffi_i_attr *attr = (const tvmffi_i_attr *)self;
   const tvmffi_i_target *to = tvmffi_i_target_of(attr->type_index);
   int code;
   if (num_args != 1)
@@ -245,8 +199,8 @@ static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
                        tvmffi_i_type_key(args->type_index), to->name);
 }
 
-/* Functions for the columns __any_hash__ and __any_equal__, which C++ calls,
-   too. */
+/* The values of the attributes __any_hash__ and __any_equal__, which C++ code
+   also calls. On failure they return an error object. */
 #if defined(__cplusplus)
 extern "C" {
 #endif

@@ -6,6 +6,7 @@
 #include "../head/config.h"
 #include "../head/abi.h"
 #include "../interface/value.h"
+#include "../interface/error.h"
 #include "../interface/map_layout.h"
 #include "../interface/mismatch.h"
 #include "../core/raise.h"
@@ -16,29 +17,32 @@
 #include "../reflection/field.h"
 #include "../reflection/convert.h"
 
-#if !TVMFFI_NO_CONTAINERS
-/* What the fields of the built-in types hold: layout, access, and the schema
-   in their metadata. */
+#if !TVMFFI_NO_REFLECTION
+/* Describes the type of a field of a built-in type. */
 typedef struct {
   int32_t size, alignment, type_index;
   TVMFFIFieldGetter get;
   TVMFFIFieldSetter set;
-  const char *schema;
+  const char *metadata;
 } tvmffi_i_content;
 
-/* Sets a reference to what the value is converted to. */
+/* Converts a value to the type `index` and stores a reference to the result in
+   the field. `name` is the type's name in errors. */
 static int tvmffi_i_set_converted(void *field, const TVMFFIAny *value,
                                   int32_t index, const char *name) {
   TVMFFIAny made = tvmffi_none();
   int code = tvmffi_i_convert_to(tvmffi_i_target_of(index), value, &made);
-  if (code > 0) return tvmffi_i_bad_cast(value, name);
-  if (code) return code;
+  if (code) return code > 0 ? tvmffi_i_bad_cast(value, name) : code;
   tvmffi_i_put_reference(field, &made);
   tvmffi_any_release(&made);
   return 0;
 }
 
-/* A reference to an object of one type, or none. */
+static int tvmffi_i_is_object_or_none(const TVMFFIAny *value) {
+  return value->type_index == kTVMFFINone ||
+         value->type_index >= kTVMFFIStaticObjectBegin;
+}
+
 static int tvmffi_i_set_optional_step(void *field, const TVMFFIAny *value) {
   if (value->type_index != kTVMFFINone &&
       value->type_index != TVMFFI_I_ACCESS_STEP)
@@ -47,39 +51,34 @@ static int tvmffi_i_set_optional_step(void *field, const TVMFFIAny *value) {
 }
 
 static int tvmffi_i_set_optional(void *field, const TVMFFIAny *value) {
-  if (value->type_index != kTVMFFINone &&
-      value->type_index < kTVMFFIStaticObjectBegin)
+  if (!tvmffi_i_is_object_or_none(value))
     return tvmffi_i_bad_cast(value, "Optional<ffi.Object>");
   return tvmffi_i_set_reference(field, value);
 }
 
 static int tvmffi_i_set_str_field(void *field, const TVMFFIAny *value) {
   TVMFFIAny made = tvmffi_none();
-  int code = tvmffi_i_convert_to(tvmffi_i_target_of(kTVMFFIStr), value, &made);
-  if (code > 0) return tvmffi_i_bad_cast(value, "str");
-  if (code) return code;
+  TVMFFI_TRY(tvmffi_i_cast_to(kTVMFFIStr, value, &made));
   tvmffi_any_release((TVMFFIAny *)field);
   *(TVMFFIAny *)field = made;
   return 0;
 }
 
-/* Sets a list that holds objects (or None) only. */
+/* Sets a field of type List<ffi.Object>. Raises a TypeError for an item that is
+   neither an object nor None. */
 static int tvmffi_i_set_objects(void *field, const TVMFFIAny *value) {
-  const TVMFFISeqCell *cell;
-  int64_t i;
   if ((value->type_index == kTVMFFIList || value->type_index == kTVMFFIArray) &&
       value->v_obj) {
-    cell = TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj);
-    for (i = 0; i < cell->size; ++i) {
-      const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
-      if (item->type_index != kTVMFFINone &&
-          item->type_index < kTVMFFIStaticObjectBegin)
+    const tvmffi_i_seq *list = tvmffi_i_seq_of(value->v_obj);
+    const TVMFFIAny *items = TVMFFI_I_ITEMS(list);
+    int64_t i;
+    for (i = 0; i < list->cell.size; ++i)
+      if (!tvmffi_i_is_object_or_none(&items[i]))
         return tvmffi_i_fail(
             "TypeError",
             "Cannot convert from type `List[index %lld: %s]` to "
             "`List<ffi.Object>`",
-            (long long)i, tvmffi_i_type_key(item->type_index));
-    }
+            (long long)i, tvmffi_i_type_key(items[i].type_index));
   }
   return tvmffi_i_set_converted(field, value, kTVMFFIList, "List<ffi.Object>");
 }
@@ -88,37 +87,39 @@ static int tvmffi_i_set_array(void *field, const TVMFFIAny *value) {
   return tvmffi_i_set_converted(field, value, kTVMFFIArray, "Array<Any>");
 }
 
-/* Whether a key or value of a dict is as a field declares it: by a letter any
-   value, an Object or none, a Str, or a Dict with objects as keys. 2: as it
-   stands, 1: once it is converted, 0: not. */
-static int tvmffi_i_fits(char kind, const TVMFFIAny *item) {
-  int32_t index = item->type_index;
+/* Returns the first pair of a map or dict whose key is neither an object nor
+   None. Returns NULL if there is no such pair, or for a value of another
+   type. */
+static const tvmffi_i_pair *tvmffi_i_find_bad_key(const TVMFFIAny *value) {
   const tvmffi_i_pair *pair;
   uint64_t i;
+  if (value->type_index != kTVMFFIMap && value->type_index != kTVMFFIDict)
+    return NULL;
+  for (i = tvmffi_i_map_begin(value->v_obj);
+       (pair = tvmffi_i_map_pair(value->v_obj, i)) != NULL &&
+       tvmffi_i_is_object_or_none(&pair->key);
+       i = tvmffi_i_map_after(value->v_obj, i)) {
+  }
+  return pair;
+}
+
+/* Checks whether a key or value of a dict is of a kind: 'A' is any value, 'S' a
+   string, 'O' an object or None, 'D' a dict whose keys are of kind 'O'. Returns
+   2 if so, 1 if the item must be converted, or 0 if the item is wrong. */
+static int tvmffi_i_fits(char kind, const TVMFFIAny *item) {
+  int32_t index = item->type_index;
   if (kind == 'A') return 2;
   if (kind == 'S')
     return index == kTVMFFISmallStr || index == kTVMFFIStr ? 2 : 0;
-  if (kind == 'O')
-    return index == kTVMFFINone || index >= kTVMFFIStaticObjectBegin ? 2 : 0;
-  if (index != kTVMFFIMap && index != kTVMFFIDict) return 0;
-  for (i = tvmffi_i_map_begin(item->v_obj);
-       (pair = tvmffi_i_map_pair(item->v_obj, i)) != NULL;
-       i = tvmffi_i_map_after(item->v_obj, i))
-    if (!tvmffi_i_fits('O', &pair->key)) return 0;
-  return index == kTVMFFIDict ? 2 : 1;
+  if (kind == 'O') return tvmffi_i_is_object_or_none(item) ? 2 : 0;
+  if (tvmffi_i_find_bad_key(item)) return 0;
+  return index == kTVMFFIDict ? 2 : index == kTVMFFIMap;
 }
 
-/* Raises for a dict with such a key or value. */
+/* Raises a TypeError for `item`, a key or value of the wrong kind in a dict. */
 static int tvmffi_i_bad_dict(const TVMFFIAny *item, int is_key,
                              const char *name) {
-  const tvmffi_i_pair *pair = NULL;
-  uint64_t i;
-  if (item->type_index == kTVMFFIMap || item->type_index == kTVMFFIDict)
-    for (i = tvmffi_i_map_begin(item->v_obj);
-         (pair = tvmffi_i_map_pair(item->v_obj, i)) != NULL &&
-         tvmffi_i_fits('O', &pair->key);
-         i = tvmffi_i_map_after(item->v_obj, i)) {
-    }
+  const tvmffi_i_pair *pair = tvmffi_i_find_bad_key(item);
   return tvmffi_i_fail(
       "TypeError", "Cannot convert from type `Dict[%s is %s%s%s%s]` to `%s`",
       is_key ? "some key" : "K, some value", pair ? "Dict[some key is " : "",
@@ -126,7 +127,9 @@ static int tvmffi_i_bad_dict(const TVMFFIAny *item, int is_key,
       pair ? ", V]" : "", is_key ? ", V" : "", name);
 }
 
-/* Sets a dict whose keys and values are of the two kinds. */
+/* Sets a field of type Dict. `kinds[0]` is the kind of the keys and `kinds[1]`
+   the kind of the values: see tvmffi_i_fits. The field shares a dict that needs
+   no conversion. */
 static int tvmffi_i_set_dict(void *field, const TVMFFIAny *value,
                              const char *kinds, const char *name) {
   TVMFFIObject *from, *made;
@@ -140,11 +143,11 @@ static int tvmffi_i_set_dict(void *field, const TVMFFIAny *value,
   for (i = tvmffi_i_map_begin(from);
        (pair = tvmffi_i_map_pair(from, i)) != NULL;
        i = tvmffi_i_map_after(from, i)) {
-    int of_value = tvmffi_i_fits(kinds[1], &pair->value);
+    int value_fits = tvmffi_i_fits(kinds[1], &pair->value);
     if (!tvmffi_i_fits(kinds[0], &pair->key))
       return tvmffi_i_bad_dict(&pair->key, 1, name);
-    if (!of_value) return tvmffi_i_bad_dict(&pair->value, 0, name);
-    if (of_value < fits) fits = of_value;
+    if (!value_fits) return tvmffi_i_bad_dict(&pair->value, 0, name);
+    if (value_fits < fits) fits = value_fits;
   }
   if (fits == 2) {
     tvmffi_i_put_reference(field, value);
@@ -182,45 +185,64 @@ static int tvmffi_i_set_enum_attrs(void *field, const TVMFFIAny *value) {
                            "Dict<str, Dict<ffi.Object, Any>>");
 }
 
-#define TVMFFI_I_REFERENCE(index, set, schema) \
-  {(int32_t)sizeof(void *),                    \
-   (int32_t)sizeof(void *),                    \
-   index,                                      \
-   tvmffi_i_get_reference,                     \
-   set,                                        \
-   schema}
-#define TVMFFI_I_ANY_CONTENT(set, schema) \
-  {16, 8, kTVMFFIAny, tvmffi_i_get_any_field, set, schema}
-#define TVMFFI_I_OF_OBJECT "{\"type\":\"ffi.Object\"}"
-static const tvmffi_i_content tvmffi_i_any_content =
-    TVMFFI_I_ANY_CONTENT(tvmffi_i_set_any_field, "Any");
-static const tvmffi_i_content tvmffi_i_str_content =
-    TVMFFI_I_ANY_CONTENT(tvmffi_i_set_str_field, "ffi.String");
+#define TVMFFI_I_REFERENCE(index, set, metadata) \
+  {(int32_t)sizeof(void *),                      \
+   (int32_t)sizeof(void *),                      \
+   index,                                        \
+   tvmffi_i_get_reference,                       \
+   set,                                          \
+   metadata}
+#define TVMFFI_I_ANY_CONTENT(set, metadata) \
+  {16, 8, kTVMFFIAny, tvmffi_i_get_any_field, set, metadata}
+/* The metadata of fields and methods: JSON, which has the schema as JSON inside
+   a string. */
+#define TVMFFI_I_META(schema) "{\"type_schema\":\"" schema "\"}"
+#define TVMFFI_I_META_TYPE(key) "{\\\"type\\\":\\\"" key "\\\"}"
+#define TVMFFI_I_META_OF(key, args) \
+  "{\\\"type\\\":\\\"" key "\\\",\\\"args\\\":[" args "]}"
+#define TVMFFI_I_META_ANY TVMFFI_I_META_TYPE("Any")
+#define TVMFFI_I_META_INT TVMFFI_I_META_TYPE("int")
+#define TVMFFI_I_META_STR TVMFFI_I_META_TYPE("ffi.String")
+#define TVMFFI_I_META_OBJECT TVMFFI_I_META_TYPE("ffi.Object")
+#define TVMFFI_I_META_STEP TVMFFI_I_META_TYPE("ffi.reflection.AccessStep")
+static const tvmffi_i_content tvmffi_i_any_content = TVMFFI_I_ANY_CONTENT(
+    tvmffi_i_set_any_field, TVMFFI_I_META(TVMFFI_I_META_ANY));
+static const tvmffi_i_content tvmffi_i_str_content = TVMFFI_I_ANY_CONTENT(
+    tvmffi_i_set_str_field, TVMFFI_I_META(TVMFFI_I_META_STR));
 static const tvmffi_i_content tvmffi_i_int64_content = {
-    8,    8, kTVMFFIInt, tvmffi_i_get_int64_field, tvmffi_i_set_int64_field,
-    "int"};
+    8,
+    8,
+    kTVMFFIInt,
+    tvmffi_i_get_int64_field,
+    tvmffi_i_set_int64_field,
+    TVMFFI_I_META(TVMFFI_I_META_INT)};
 static const tvmffi_i_content tvmffi_i_int32_content = {
-    4,    4, kTVMFFIInt, tvmffi_i_get_int32_field, tvmffi_i_set_int32_field,
-    "int"};
+    4,
+    4,
+    kTVMFFIInt,
+    tvmffi_i_get_int32_field,
+    tvmffi_i_set_int32_field,
+    TVMFFI_I_META(TVMFFI_I_META_INT)};
 static const tvmffi_i_content tvmffi_i_array_content = TVMFFI_I_REFERENCE(
     kTVMFFIArray, tvmffi_i_set_array,
-    "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Any\"}]}");
+    TVMFFI_I_META(TVMFFI_I_META_OF("ffi.Array", TVMFFI_I_META_ANY)));
 static const tvmffi_i_content tvmffi_i_objects_content = TVMFFI_I_REFERENCE(
     kTVMFFIList, tvmffi_i_set_objects,
-    "{\"type\":\"ffi.List\",\"args\":[" TVMFFI_I_OF_OBJECT "]}");
+    TVMFFI_I_META(TVMFFI_I_META_OF("ffi.List", TVMFFI_I_META_OBJECT)));
 static const tvmffi_i_content tvmffi_i_indexes_content = TVMFFI_I_REFERENCE(
     kTVMFFIObject, tvmffi_i_set_indexes,
-    "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"Any\"}," TVMFFI_I_OF_OBJECT
-    "]}");
-static const tvmffi_i_content tvmffi_i_enum_attrs_content = TVMFFI_I_REFERENCE(
-    kTVMFFIObject, tvmffi_i_set_enum_attrs,
-    "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"ffi.String\"},{\"type\":"
-    "\"ffi.Dict\",\"args\":[" TVMFFI_I_OF_OBJECT ",{\"type\":\"Any\"}]}]}");
+    TVMFFI_I_META(TVMFFI_I_META_OF(
+        "ffi.Dict", TVMFFI_I_META_ANY "," TVMFFI_I_META_OBJECT)));
+static const tvmffi_i_content tvmffi_i_enum_attrs_content =
+    TVMFFI_I_REFERENCE(kTVMFFIObject, tvmffi_i_set_enum_attrs,
+                       TVMFFI_I_META(TVMFFI_I_META_OF(
+                           "ffi.Dict", TVMFFI_I_META_STR
+                           "," TVMFFI_I_META_OF("ffi.Dict", TVMFFI_I_META_OBJECT
+                                                "," TVMFFI_I_META_ANY))));
 static const tvmffi_i_content tvmffi_i_optional_content = TVMFFI_I_REFERENCE(
     kTVMFFIAny, tvmffi_i_set_optional,
-    "{\"type\":\"Optional\",\"args\":[" TVMFFI_I_OF_OBJECT "]}");
+    TVMFFI_I_META(TVMFFI_I_META_OF("Optional", TVMFFI_I_META_OBJECT)));
 static const tvmffi_i_content tvmffi_i_step_content = TVMFFI_I_REFERENCE(
     kTVMFFIAny, tvmffi_i_set_optional_step,
-    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.reflection.AccessStep\"}]"
-    "}");
+    TVMFFI_I_META(TVMFFI_I_META_OF("Optional", TVMFFI_I_META_STEP)));
 #endif

@@ -13,8 +13,8 @@
 #include "../extra/structural_function.h"
 #include "type_content.h"
 
-#if !TVMFFI_NO_CONTAINERS
-/* The fields of the built-in types. */
+#if !TVMFFI_NO_REFLECTION
+/* Describes a field of a built-in type. */
 typedef struct {
   int32_t type_index, flags;
   size_t offset;
@@ -27,8 +27,10 @@ enum {
   TVMFFI_I_IGNORED = kTVMFFIFieldFlagBitMaskSEqHashIgnore
 };
 static const tvmffi_i_field tvmffi_i_fields[] = {
+    /* The modules that this module imports. */
     {kTVMFFIModule, 0, sizeof(TVMFFIObject), &tvmffi_i_array_content,
      "imports_", NULL},
+    /* A value for the caller of the interrupted visit. */
     {kTVMFFIVisitInterrupt, kTVMFFIFieldFlagBitMaskHasDefault,
      offsetof(tvmffi_i_interrupt, value), &tvmffi_i_any_content, "value", NULL},
     {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
@@ -50,23 +52,33 @@ static const tvmffi_i_field tvmffi_i_fields[] = {
     {TVMFFI_I_STR_ENUM, TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT,
      offsetof(tvmffi_i_enum, str_index), &tvmffi_i_str_content, "value",
      "Canonical string index."},
+    /* The kind of the step: 0 is a field, 1 an item, 2 a map's value. If only
+       the other compared value has the child, the kind is 3, 4 or 5 instead. */
     {TVMFFI_I_ACCESS_STEP, 0, offsetof(tvmffi_i_step, kind),
      &tvmffi_i_int32_content, "kind", NULL},
+    /* The field's name, the item's index or the map's key. */
     {TVMFFI_I_ACCESS_STEP, 0, offsetof(tvmffi_i_step, key),
      &tvmffi_i_any_content, "key", NULL},
+    /* The path without its last step, or None for a path without steps. */
     {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, parent),
      &tvmffi_i_optional_content, "parent", NULL},
+    /* The last step, or None for a path without steps. */
     {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, step),
      &tvmffi_i_step_content, "step", NULL},
+    /* The number of steps. */
     {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, depth),
      &tvmffi_i_int32_content, "depth", NULL},
+    /* The visited objects, from the innermost outwards. */
     {TVMFFI_I_VISIT_ERROR_CONTEXT, 0, offsetof(tvmffi_i_error_context, pattern),
      &tvmffi_i_objects_content, "reverse_visit_pattern", NULL},
+    /* The error's previous extra context. */
     {TVMFFI_I_VISIT_ERROR_CONTEXT, 0,
      offsetof(tvmffi_i_error_context, previous), &tvmffi_i_optional_content,
      "prev_error_context", NULL},
+    /* The value that is compared by structure. */
     {TVMFFI_I_STRUCTURAL_KEY, 0, offsetof(tvmffi_i_structural_key, key),
      &tvmffi_i_any_content, "key", NULL},
+    /* The structural hash of the value. */
     {TVMFFI_I_STRUCTURAL_KEY, 0, offsetof(tvmffi_i_structural_key, hash),
      &tvmffi_i_int64_content, "hash_i64", NULL}};
 enum {
@@ -74,31 +86,64 @@ enum {
 };
 static TVMFFIFieldInfo tvmffi_i_static_fields[TVMFFI_I_NUM_FIELDS];
 
-/* Their methods; the names are those of the functions, behind the type's. */
+/* Describes a method of a built-in type. The function's name ends in a dot and
+   the method's name. */
 typedef struct {
   int32_t type_index, flags;
   const tvmffi_func *func;
-  const char *doc;
+  const char *doc, *metadata;
 } tvmffi_i_method;
+
+/* The metadata of a method, which equals the text that tvmffi_i_metadata makes
+   of its types. */
+#if TVMFFI_NO_METADATA
+#define TVMFFI_I_META_FUNC(result, params) ""
+#else
+#define TVMFFI_I_META_FUNC(result, params)                      \
+  TVMFFI_I_META(                                                \
+      "{\\\"type\\\":\\\"ffi.Function\\\",\\\"named_args\\\":{" \
+      "\\\"return\\\":[" result "],\\\"params\\\":[" params "]}}")
+#endif
+#define TVMFFI_I_META_PATH TVMFFI_I_META_TYPE("ffi.reflection.AccessPath")
+#define TVMFFI_I_META_BOOL TVMFFI_I_META_TYPE("bool")
+#define TVMFFI_I_META_CHILD(key) \
+  TVMFFI_I_META_FUNC(TVMFFI_I_META_PATH, TVMFFI_I_META_PATH "," key)
+#define TVMFFI_I_META_IS_PATH            \
+  TVMFFI_I_META_FUNC(TVMFFI_I_META_BOOL, \
+                     TVMFFI_I_META_PATH "," TVMFFI_I_META_PATH)
 static const tvmffi_i_method tvmffi_i_methods[] = {
     {TVMFFI_I_ENUM_STATE, kTVMFFIFieldFlagBitMaskIsStaticMethod,
-     &tvmffi_func_i_enum_state_init, NULL},
+     &tvmffi_func_i_enum_state_init, NULL,
+     TVMFFI_I_META_FUNC(TVMFFI_I_META_OBJECT, "")},
     {TVMFFI_I_ACCESS_PATH, kTVMFFIFieldFlagBitMaskIsStaticMethod,
-     &tvmffi_func_i_path_root, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_extend, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr_missing, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item_missing, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item_missing, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_is_prefix, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_steps, NULL},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_equal, NULL},
+     &tvmffi_func_i_path_root, NULL,
+     TVMFFI_I_META_FUNC(TVMFFI_I_META_PATH, "")},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_extend, NULL,
+     TVMFFI_I_META_CHILD(TVMFFI_I_META_STEP)},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr, NULL,
+     TVMFFI_I_META_CHILD(TVMFFI_I_META_STR)},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item, NULL,
+     TVMFFI_I_META_CHILD(TVMFFI_I_META_INT)},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item, NULL,
+     TVMFFI_I_META_CHILD(TVMFFI_I_META_ANY)},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr_missing, NULL,
+     TVMFFI_I_META_CHILD(TVMFFI_I_META_STR)},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item_missing, NULL,
+     TVMFFI_I_META_CHILD(TVMFFI_I_META_INT)},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item_missing, NULL,
+     TVMFFI_I_META_CHILD(TVMFFI_I_META_ANY)},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_is_prefix, NULL,
+     TVMFFI_I_META_IS_PATH},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_steps, NULL,
+     TVMFFI_I_META_FUNC(TVMFFI_I_META_OF("ffi.Array", TVMFFI_I_META_STEP),
+                        TVMFFI_I_META_PATH)},
+    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_equal, NULL,
+     TVMFFI_I_META_IS_PATH},
 #if !TVMFFI_NO_EXTRA
     {TVMFFI_I_STRUCTURAL_KEY, kTVMFFIFieldFlagBitMaskIsStaticMethod,
      &tvmffi_func_i_structural_key_init,
-     "Constructor that takes any key and computes its structural hash"}
+     "Constructor that takes any key and computes its structural hash",
+     TVMFFI_I_META_FUNC(TVMFFI_I_META_OBJECT, TVMFFI_I_META_ANY)}
 #endif
 };
 enum {

@@ -1,0 +1,204 @@
+/* ======== Debug records: live and dead objects, leaks ====== >>core/debug */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/word.h"
+#include "../interface/mismatch.h"
+#include "../interface/module_table.h"
+#include "../interface/function.h"
+#include "../platform/libc.h"
+#include "../platform/arena.h"
+#include "knot.h"
+
+#if TVMFFI_DEBUG
+/* The record of an object. Freeing is delayed: the header of a dead object
+   stays, with a deleter that reports any later release. The records have their
+   own lock, because objects also die while a thread holds the mutex. */
+typedef struct tvmffi_i_record {
+  struct tvmffi_i_record *next; /* next in the bucket chain */
+  TVMFFIObject *object;
+  void *memory;
+  void (*delete_space)(void *); /* the client's, for a client's memory */
+  int32_t type_index;
+  int is_dead;
+  int has_counted_items;  /* leak report: its items were counted */
+  int64_t num_registered; /* leak report: references from registries */
+  char made[56], released[56], again[56]; /* "file:line", or empty */
+} tvmffi_i_record;
+
+enum { TVMFFI_I_NUM_RECORDS = 65536, TVMFFI_I_NUM_DEAD = 1024 };
+static tvmffi_i_record *tvmffi_i_records[TVMFFI_I_NUM_RECORDS];
+static tvmffi_i_record *tvmffi_i_dead[TVMFFI_I_NUM_DEAD]; /* ring buffer */
+static uint32_t tvmffi_i_num_dead;
+static char tvmffi_i_complaint[360]; /* first message since a report */
+static int64_t tvmffi_i_num_complaints;
+static void *tvmffi_i_debug_mutex;
+
+static void tvmffi_i_debug_lock(void) {
+  while (!tvmffi_i_cas_pointer(&tvmffi_i_debug_mutex, NULL,
+                               &tvmffi_i_debug_mutex)) {
+  }
+}
+static void tvmffi_i_debug_unlock(void) {
+  TVMFFI_I_STORE(&tvmffi_i_debug_mutex, NULL);
+}
+
+/* Returns the address of the pointer to an object's record in a bucket's chain,
+   or of the NULL pointer at the end. */
+static tvmffi_i_record **tvmffi_i_record_of(const void *object) {
+  uint64_t hash = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u;
+  tvmffi_i_record **r = &tvmffi_i_records[(hash >> 32) % TVMFFI_I_NUM_RECORDS];
+  while (*r && (*r)->object != object) r = &(*r)->next;
+  return r;
+}
+
+/* Adds the record of a new object. Without memory for a record, the object is
+   not tracked. */
+static tvmffi_i_record *tvmffi_i_debug_made(void *object, void *memory,
+                                            int32_t type_index) {
+  tvmffi_i_record *r = TVMFFI_I_NEW(tvmffi_i_record, sizeof(*r)), **at;
+  if (!r) return NULL;
+  r->object = (TVMFFIObject *)object;
+  r->memory = memory;
+  r->type_index = type_index;
+  r->is_dead = 0;
+  r->made[0] = r->released[0] = r->again[0] = 0;
+  r->next = NULL;
+  tvmffi_i_debug_lock();
+  at = tvmffi_i_record_of(object);
+  if (*at) {
+    (*at)->type_index = type_index; /* the object has a record already */
+    TVMFFI_I_FREE(r);
+    r = *at;
+  } else {
+    *at = r;
+  }
+  tvmffi_i_debug_unlock();
+  return r;
+}
+
+/* Frees an object of the client's allocator without delay, because the client
+   may reuse the memory. */
+static void tvmffi_i_debug_delete(void *object) {
+  tvmffi_i_record *r, **at;
+  tvmffi_i_debug_lock();
+  at = tvmffi_i_record_of(object);
+  if (!*at) at = tvmffi_i_record_of(&((tvmffi_i_module *)object)->base);
+  r = *at;
+  *at = r->next;
+  tvmffi_i_debug_unlock();
+  ((TVMFFIObjectAllocHeader *)object - 1)->delete_space = r->delete_space;
+  r->delete_space(object);
+  TVMFFI_I_FREE(r);
+}
+
+/* Appends `text`, truncated to the capacity, at `to + n`. Returns the new
+   length. */
+static size_t tvmffi_i_debug_put(char *to, size_t n, size_t capacity,
+                                 const char *text) {
+  while (*text && n + 1 < capacity) to[n++] = *text++;
+  to[n] = 0;
+  return n;
+}
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+/* The deleter of a dead object. Prints a message instead of raising an error,
+   because any code may release an object. The leak report shows the first
+   message. */
+static void tvmffi_i_debug_complain(void *self, int flags) {
+  char text[sizeof(tvmffi_i_complaint)];
+  const tvmffi_i_record *r;
+  size_t n, size = sizeof(text);
+  (void)flags;
+  ((TVMFFIObject *)self)->combined_ref_count = TVMFFI_I_BOTH_ONE;
+  tvmffi_i_start_types();
+  tvmffi_i_debug_lock();
+  r = *tvmffi_i_record_of(self);
+  n = tvmffi_i_debug_put(text, 0, size, "double release: ");
+  n = tvmffi_i_debug_put(text, n, size,
+                         tvmffi_i_type_name(r ? r->type_index : -1));
+  if (r && r->made[0]) {
+    n = tvmffi_i_debug_put(text, n, size, ", obtained at ");
+    n = tvmffi_i_debug_put(text, n, size, r->made);
+  }
+  if (r && r->released[0]) {
+    n = tvmffi_i_debug_put(text, n, size, ", last released at ");
+    n = tvmffi_i_debug_put(text, n, size, r->released);
+  }
+  if (r && r->again[0]) {
+    n = tvmffi_i_debug_put(text, n, size, ", released again at ");
+    n = tvmffi_i_debug_put(text, n, size, r->again);
+  }
+  (void)tvmffi_i_debug_put(text, n, size, "\n");
+  if (!tvmffi_i_num_complaints++)
+    (void)tvmffi_i_debug_put(tvmffi_i_complaint, 0, size, text);
+  tvmffi_i_debug_unlock();
+#if !TVMFFI_NO_STDIO
+  (void)fputs(text, stderr);
+#endif
+}
+#if defined(__cplusplus)
+}
+#endif
+
+/* Marks an object dead and delays freeing it. If the ring buffer is full, frees
+   the oldest dead object. Returns 0 for an object without a record. */
+static int tvmffi_i_debug_died(void *object) {
+  tvmffi_i_record *r, *old = NULL, **at;
+  tvmffi_i_debug_lock();
+  r = *tvmffi_i_record_of(object);
+  if (r && !r->is_dead) {
+    r->is_dead = 1;
+    r->object->combined_ref_count = TVMFFI_I_BOTH_ONE;
+    r->object->deleter = tvmffi_i_debug_complain;
+    at = &tvmffi_i_dead[tvmffi_i_num_dead++ % TVMFFI_I_NUM_DEAD];
+    old = *at;
+    *at = r;
+    if (old) *tvmffi_i_record_of(old->object) = old->next;
+  }
+  tvmffi_i_debug_unlock();
+  if (old) {
+    TVMFFI_I_FREE(old->memory);
+    TVMFFI_I_FREE(old);
+  }
+  return r != NULL;
+}
+
+/* Records the source line that first handed out an object. If `released` is
+   set, records the line of the last release instead. */
+TVMFFI_FUNC(i_debug_note, none, (ptr, object), (bool, released), (str, place)) {
+  tvmffi_i_record *r;
+  size_t skip = place.size > 55 ? place.size - 55 : 0;
+  tvmffi_i_debug_lock();
+  r = *tvmffi_i_record_of(object);
+  if (r && (released || !r->made[0]))
+    (void)tvmffi_i_debug_put(!released    ? r->made
+                             : r->is_dead ? r->again
+                                          : r->released,
+                             0, sizeof(r->made), place.data + skip);
+  tvmffi_i_debug_unlock();
+  TVMFFI_RETURN();
+}
+
+/* Returns the number of live objects of exactly this type, or of all types if
+   `type_index` is -1. */
+TVMFFI_FUNC(i_debug_live, int64, (int32, type_index)) {
+  int64_t n = 0;
+  size_t i;
+  tvmffi_i_debug_lock();
+  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
+    const tvmffi_i_record *r;
+    for (r = tvmffi_i_records[i]; r; r = r->next)
+      n += !r->is_dead &&
+           (type_index == kTVMFFIAny || r->type_index == type_index);
+  }
+  tvmffi_i_debug_unlock();
+  TVMFFI_RETURN(n);
+}
+#endif

@@ -1,0 +1,142 @@
+/* ======== Cursor: the children of an object ================ >>graph/cursor */
+/* A cursor traverses the children of an object. The children of an array or
+   list are its items, those of a map or dict its keys and values alternately,
+   and those of any other object the values of its fields.
+
+   A callback may change the object that is being traversed. So a cursor stores
+   an index, not an address. After a change, a cursor may skip or repeat
+   children, but reads only the object's current memory. A container may drop a
+   child during a callback, so the caller retains the child first. */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../interface/map_layout.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* An iterator over the fields of a type, those of its ancestors first. */
+typedef struct {
+  const TVMFFITypeInfo *type;
+  const TVMFFIFieldInfo *fields;
+  int32_t depth, i, n;
+} tvmffi_i_field_cursor;
+
+TVMFFI_I_INLINE tvmffi_i_field_cursor
+tvmffi_i_begin_fields(const TVMFFITypeInfo *type) {
+  tvmffi_i_field_cursor w;
+  w.type = type;
+  w.fields = NULL;
+  w.depth = type->type_depth > 0;
+  w.i = w.n = 0;
+  return w;
+}
+
+/* Slow path of tvmffi_i_next_field: continues with the next type that has
+   fields. Returns NULL at the end. */
+TVMFFI_I_NOINLINE const TVMFFIFieldInfo *tvmffi_i_next_fields(
+    tvmffi_i_field_cursor *w) {
+  while (w->i >= w->n) {
+    const TVMFFITypeInfo *t = w->type;
+    if (w->depth > t->type_depth) return NULL;
+    if (w->depth < t->type_depth) t = t->type_ancestors[w->depth];
+    ++w->depth;
+    w->i = 0;
+    w->n = TVMFFI_I_LOAD(&t->num_fields);
+    w->fields = TVMFFI_I_LOAD(&t->fields);
+  }
+  return &w->fields[w->i++];
+}
+
+TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_field(
+    tvmffi_i_field_cursor *w) {
+  return TVMFFI_I_LIKELY(w->i < w->n) ? &w->fields[w->i++]
+                                      : tvmffi_i_next_fields(w);
+}
+
+TVMFFI_I_INLINE void *tvmffi_i_at(const void *object,
+                                  const TVMFFIFieldInfo *field) {
+  return (char *)(uintptr_t)object + field->offset;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_is_sequence_type(int32_t index) {
+  return index == kTVMFFIArray || index == kTVMFFIList;
+}
+TVMFFI_I_INLINE int tvmffi_i_is_map_type(int32_t index) {
+  return index == kTVMFFIMap || index == kTVMFFIDict;
+}
+TVMFFI_I_INLINE int tvmffi_i_is_container(int32_t index) {
+  return tvmffi_i_is_sequence_type(index) || tvmffi_i_is_map_type(index);
+}
+
+typedef struct {
+  TVMFFIObject *object; /* borrowed */
+  uint64_t at;          /* index of the next item, or position in a map */
+  int on_value; /* in a map: 1 if the next child is a value, not a key */
+  tvmffi_i_field_cursor fields; /* unused for a container */
+  const TVMFFIFieldInfo *field; /* the field that was read last */
+} tvmffi_i_children;
+
+/* Moves a cursor before the first child of an object. `type` is the object's
+   type, or NULL for a container. */
+TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
+                                            TVMFFIObject *object,
+                                            const TVMFFITypeInfo *type) {
+  c->object = object;
+  c->at =
+      tvmffi_i_is_map_type(object->type_index) ? tvmffi_i_map_begin(object) : 0;
+  c->on_value = 0;
+  if (type) c->fields = tvmffi_i_begin_fields(type);
+  c->field = NULL;
+}
+
+/* Returns the next child of a container (borrowed), or NULL at the end. */
+TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
+    tvmffi_i_children *c) {
+  const TVMFFISeqCell *cell;
+  const tvmffi_i_pair *pair;
+  if (tvmffi_i_is_sequence_type(c->object->type_index)) {
+    cell = TVMFFI_I_CELL(TVMFFISeqCell, c->object);
+    return c->at < (uint64_t)cell->size
+               ? (const TVMFFIAny *)cell->data + c->at++
+               : NULL;
+  }
+  pair = tvmffi_i_map_pair(c->object, c->at);
+  if (!pair) return NULL;
+  c->on_value ^= 1;
+  if (c->on_value) return &pair->key;
+  c->at = tvmffi_i_map_after(c->object, c->at);
+  return &pair->value;
+}
+
+/* Reads the next field that has no flag in `skip` into *value. *value must be
+   None before the call; the caller owns the new value. Sets c->field to the
+   field, or to NULL at the end. Returns 0, or the getter's error code. */
+TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, int64_t skip,
+                                       TVMFFIAny *value) {
+  do c->field = tvmffi_i_next_field(&c->fields);
+  while (c->field && c->field->flags & skip);
+  return c->field ? c->field->getter(tvmffi_i_at(c->object, c->field), value)
+                  : 0;
+}
+
+/* Sets *child to the next child, or to NULL at the end. An item, key or value
+   is borrowed from its container. A field's value replaces *held, which the
+   caller owns. Returns 0, or a getter's error code. */
+TVMFFI_I_INLINE int tvmffi_i_next_child(tvmffi_i_children *c, int64_t skip,
+                                        TVMFFIAny *held,
+                                        const TVMFFIAny **child) {
+  if (tvmffi_i_is_container(c->object->type_index)) {
+    *child = tvmffi_i_next_in_container(c);
+    return 0;
+  }
+  tvmffi_any_release(held);
+  TVMFFI_TRY(tvmffi_i_read_next(c, skip, held));
+  *child = c->field ? held : NULL;
+  return 0;
+}
+#endif

@@ -1,0 +1,83 @@
+/* ======== Defaults ====================================== >>interface/default
+   defaults of parameters */
+/* Callers may omit a parameter (type, name, default) of a typed function. If
+   arguments are missing, the slow path for a wrong count repeats the call with
+   the defaults. A call with all arguments is not slower. */
+
+#pragma once
+
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "list.h"
+#include "value.h"
+#include "error.h"
+#include "word.h"
+#include "mismatch.h"
+#include "function.h"
+#include "call.h"
+
+/* clang-format off */
+/* These macros store the default `x` of a parameter of type T in *to, as a
+   view. Their names end with TVMFFI_I_CLASS(T). */
+#define TVMFFI_I_DEFAULT_int64(to, T, x) \
+  TVMFFI_TRY(TVMFFI_I_CAT(tvmffi_i_put_, T)(to, x));
+#define TVMFFI_I_DEFAULT_dtype(to, T, x) *(to) = tvmffi_str(x);
+#define TVMFFI_I_DEFAULT_str TVMFFI_I_DEFAULT_dtype
+#define TVMFFI_I_DEFAULT_bytes(to, T, x) *(to) = tvmffi_bytes(x);
+#define TVMFFI_I_DEFAULT_tensor(to, T, x) *(to) = tvmffi_tensor(x);
+#define TVMFFI_I_DEFAULT_object(to, T, x) *(to) = tvmffi_obj(x);
+#define TVMFFI_I_DEFAULT_array TVMFFI_I_DEFAULT_object
+#define TVMFFI_I_DEFAULT_any(to, T, x) \
+  *(to) = TVMFFI_ANY(x); \
+  TVMFFI_TRY(tvmffi_i_check_value(*(to)));
+
+/* Expands a parameter (type, name, default) to (type, name) and a comma. */
+#define TVMFFI_I_PAIR(x, p) TVMFFI_I_PAIR_ p,
+#define TVMFFI_I_PAIR_(T, ...) (T, TVMFFI_I_FIRST(__VA_ARGS__, ~))
+
+/* Expands to the enumerator of a parameter's index, such as tvmffi_at_x. */
+#define TVMFFI_I_PARAM_INDEX(x, p) TVMFFI_I_PARAM_INDEX_ p,
+#define TVMFFI_I_PARAM_INDEX_(T, ...) \
+  TVMFFI_I_CAT(tvmffi_at_, TVMFFI_I_FIRST(__VA_ARGS__, ~))
+
+/* For a parameter with a default, LESS expands to "- 1", BIT to the parameter's
+   bit in a mask, STORE_DEFAULT to the statement that stores the default.
+   Otherwise all three expand to nothing. */
+#define TVMFFI_I_LESS(x, p) TVMFFI_I_IF_DEFAULT(TVMFFI_I_LESS_, p)
+#define TVMFFI_I_LESS_(T, name, x) - 1
+#define TVMFFI_I_BIT(x, p) TVMFFI_I_IF_DEFAULT(TVMFFI_I_BIT_, p)
+#define TVMFFI_I_BIT_(T, name, x) | 1 << tvmffi_at_##name
+#define TVMFFI_I_STORE_DEFAULT(x, p) \
+  TVMFFI_I_IF_DEFAULT(TVMFFI_I_STORE_DEFAULT_, p)
+#define TVMFFI_I_STORE_DEFAULT_(T, name, x) \
+  TVMFFI_I_CAT(TVMFFI_I_DEFAULT_, TVMFFI_I_CLASS(T)) \
+  (tvmffi_all + tvmffi_at_##name, T, x)
+
+/* Defines `call`, the TVMFFISafeCallType of a function whose last parameters
+   have defaults. */
+#define TVMFFI_I_DEFINE_CALL_1(linkage, call, text, func, body, self, n, R, \
+                               ...) \
+  TVMFFI_I_DEFAULTS(tvmffi_i_defaults_##func, tvmffi_i_least_##func, n, \
+                    __VA_ARGS__) \
+  TVMFFI_I_PACKED_CALL(linkage, call, text, func, body, self, \
+                       tvmffi_i_complete(tvmffi_this, tvmffi_args, \
+                                         tvmffi_count, tvmffi_into, \
+                                         tvmffi_handle, \
+                                         tvmffi_i_least_##func, \
+                                         tvmffi_i_defaults_##func), \
+                       tvmffi_i_least_##func, tvmffi_i_defaults_##func, n, R, \
+                       TVMFFI_I_EACH(n)(TVMFFI_I_PAIR, ~, __VA_ARGS__) ~)
+#define TVMFFI_I_DEFAULTS(f, least, n, ...) \
+  enum { least = (n) - 1 TVMFFI_I_EACH(n)(TVMFFI_I_LESS, ~, __VA_ARGS__) }; \
+  static int f(TVMFFIAny *tvmffi_all) { \
+    enum { \
+      TVMFFI_I_EACH(n)(TVMFFI_I_PARAM_INDEX, ~, __VA_ARGS__) tvmffi_num \
+    }; \
+    TVMFFI_STATIC_ASSERT( \
+        (0 TVMFFI_I_EACH(n)(TVMFFI_I_BIT, ~, __VA_ARGS__)) == \
+            (1 << tvmffi_num) - (1 << least), \
+        a_parameter_after_one_with_a_default_needs_a_default_too); \
+    TVMFFI_I_EACH(n)(TVMFFI_I_STORE_DEFAULT, ~, __VA_ARGS__) \
+    return 0; \
+  }
+/* clang-format on */

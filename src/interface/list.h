@@ -1,0 +1,110 @@
+/* ======== Lists: macros over lists of arguments ========= >>interface/list */
+/* A list of arguments is passed with an end marker `~` and with the number of
+   arguments, which includes `~`: TVMFFI_I_EACH(3)(F, x, a, b, ~) expands to
+   F(x, a) F(x, b). The marker allows empty lists, although C99 forbids empty
+   variable arguments. */
+
+#pragma once
+
+#include "../head/compiler.h"
+
+/* Counts 1 to 33 arguments. */
+#define TVMFFI_I_COUNT(...) \
+  TVMFFI_I_COUNT_(__VA_ARGS__, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, \
+                  22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, \
+                  7, 6, 5, 4, 3, 2, 1, ~)
+#define TVMFFI_I_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, \
+                        s, t, u, v, w, x, y, z, A, B, C, D, E, F, G, H, ...) \
+  H
+#define TVMFFI_I_STRIP(...) __VA_ARGS__
+#define TVMFFI_I_COMMA(...) ,
+
+/* Expands to 1 for two or more arguments, else to 0. */
+#define TVMFFI_I_HAS_COMMA(...) \
+  TVMFFI_I_SECOND( \
+      TVMFFI_I_CAT(TVMFFI_I_IS_ONE_, TVMFFI_I_COUNT(__VA_ARGS__)), 1, ~)
+#define TVMFFI_I_IS_ONE_1 ~, 0,
+
+/* Expands to nothing for a parameter p = (type, name), and to F(type, name,
+   default) for p = (type, name, default). */
+#define TVMFFI_I_IF_DEFAULT(F, p) TVMFFI_I_IF_DEFAULT_(F, TVMFFI_I_STRIP p)
+#define TVMFFI_I_IF_DEFAULT_(F, ...) \
+  TVMFFI_I_FOURTH(__VA_ARGS__, F, TVMFFI_I_SKIP, ~)(__VA_ARGS__)
+#define TVMFFI_I_FOURTH(a, b, c, d, ...) d
+#define TVMFFI_I_SKIP(...)
+
+/* Expands to 1 if a parameter has a default, (type, name, default), else to
+   0. */
+#define TVMFFI_I_HAS_DEFAULTS(n, R, ...) \
+  TVMFFI_I_HAS_COMMA(TVMFFI_I_EACH(n)(TVMFFI_I_DEFAULT_COMMA, ~, __VA_ARGS__))
+#define TVMFFI_I_DEFAULT_COMMA(x, p) TVMFFI_I_IF_DEFAULT(TVMFFI_I_COMMA, p)
+
+/* Expands to 1 for an empty list, else to 0. Source: J. Gustedt, "Detect empty
+   macro arguments" (2010). For an empty list, only the fourth line below
+   contains a comma, because it becomes TVMFFI_I_COMMA(). */
+#define TVMFFI_I_IS_EMPTY(...)                                       \
+  TVMFFI_I_IS_EMPTY_(TVMFFI_I_HAS_COMMA(__VA_ARGS__),                \
+                     TVMFFI_I_HAS_COMMA(TVMFFI_I_COMMA __VA_ARGS__), \
+                     TVMFFI_I_HAS_COMMA(__VA_ARGS__()),              \
+                     TVMFFI_I_HAS_COMMA(TVMFFI_I_COMMA __VA_ARGS__()))
+#define TVMFFI_I_IS_EMPTY_(a, b, c, d) TVMFFI_I_IS_EMPTY__(a, b, c, d)
+#define TVMFFI_I_IS_EMPTY__(a, b, c, d) \
+  TVMFFI_I_SECOND(TVMFFI_I_EMPTY_##a##b##c##d, 0, ~)
+#define TVMFFI_I_EMPTY_0001 ~, 1,
+
+/* Counts the 1 to 6 elements of a list such as (a, b). Expands to 0 without
+   parentheses. */
+#define TVMFFI_I_PARTS(list) TVMFFI_I_SECOND(TVMFFI_I_PARTS_OF list, 0, ~)
+#define TVMFFI_I_PARTS_OF(...) \
+  ~, TVMFFI_I_PARTS_OF_(__VA_ARGS__, 6, 5, 4, 3, 2, 1, ~),
+#define TVMFFI_I_PARTS_OF_(a, b, c, d, e, f, n, ...) n
+
+/* TVMFFI_EXPECT expands its lists `p` by this macro: to nothing if `p` has 2 or
+   3 elements, else to "~, 0,". If E joins all expansions, TVMFFI_I_SECOND(E, 1,
+   ~) is 1 if every list has 2 or 3 elements, else 0. */
+#define TVMFFI_I_NO_PAIR(x, p) \
+  TVMFFI_I_CAT(TVMFFI_I_NO_PAIR_, TVMFFI_I_PARTS(p))
+#define TVMFFI_I_NO_PAIR_0 ~, 0,
+#define TVMFFI_I_NO_PAIR_1 ~, 0,
+#define TVMFFI_I_NO_PAIR_2
+#define TVMFFI_I_NO_PAIR_3
+#define TVMFFI_I_NO_PAIR_4 ~, 0,
+#define TVMFFI_I_NO_PAIR_5 ~, 0,
+#define TVMFFI_I_NO_PAIR_6 ~, 0,
+
+/* clang-format off */
+#define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
+#define TVMFFI_I_EACH1(F, x, end)
+#define TVMFFI_I_EACH2(F, x, a, ...) F(x, a) TVMFFI_I_EACH1(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH3(F, x, a, ...) F(x, a) TVMFFI_I_EACH2(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH4(F, x, a, ...) F(x, a) TVMFFI_I_EACH3(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH5(F, x, a, ...) F(x, a) TVMFFI_I_EACH4(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH6(F, x, a, ...) F(x, a) TVMFFI_I_EACH5(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH7(F, x, a, ...) F(x, a) TVMFFI_I_EACH6(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH8(F, x, a, ...) F(x, a) TVMFFI_I_EACH7(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH9(F, x, a, ...) F(x, a) TVMFFI_I_EACH8(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH10(F, x, a, ...) F(x, a) TVMFFI_I_EACH9(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH11(F, x, a, ...) F(x, a) TVMFFI_I_EACH10(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH12(F, x, a, ...) F(x, a) TVMFFI_I_EACH11(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH13(F, x, a, ...) F(x, a) TVMFFI_I_EACH12(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH14(F, x, a, ...) F(x, a) TVMFFI_I_EACH13(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH15(F, x, a, ...) F(x, a) TVMFFI_I_EACH14(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH16(F, x, a, ...) F(x, a) TVMFFI_I_EACH15(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH17(F, x, a, ...) F(x, a) TVMFFI_I_EACH16(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH18(F, x, a, ...) F(x, a) TVMFFI_I_EACH17(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH19(F, x, a, ...) F(x, a) TVMFFI_I_EACH18(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH20(F, x, a, ...) F(x, a) TVMFFI_I_EACH19(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH21(F, x, a, ...) F(x, a) TVMFFI_I_EACH20(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH22(F, x, a, ...) F(x, a) TVMFFI_I_EACH21(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH23(F, x, a, ...) F(x, a) TVMFFI_I_EACH22(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH24(F, x, a, ...) F(x, a) TVMFFI_I_EACH23(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH25(F, x, a, ...) F(x, a) TVMFFI_I_EACH24(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH26(F, x, a, ...) F(x, a) TVMFFI_I_EACH25(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH27(F, x, a, ...) F(x, a) TVMFFI_I_EACH26(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH28(F, x, a, ...) F(x, a) TVMFFI_I_EACH27(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH29(F, x, a, ...) F(x, a) TVMFFI_I_EACH28(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH30(F, x, a, ...) F(x, a) TVMFFI_I_EACH29(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH31(F, x, a, ...) F(x, a) TVMFFI_I_EACH30(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH32(F, x, a, ...) F(x, a) TVMFFI_I_EACH31(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH33(F, x, a, ...) F(x, a) TVMFFI_I_EACH32(F, x, __VA_ARGS__)
+/* clang-format on */

@@ -1,0 +1,588 @@
+/* ======== Module kinds: structs as modules ========== >>interface/module */
+/* A module kind is a struct whose objects are modules. TVMFFI_MODULE lists the
+   struct's functions, and how modules are saved and loaded. All modules have
+   the same type index; the deleter of an object identifies the kind. A module's
+   memory block begins with a pointer to the method table
+   (interface/module_table.h). The struct follows. */
+
+#pragma once
+
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "list.h"
+#include "value.h"
+#include "error.h"
+#include "scope.h"
+#include "word.h"
+#include "mismatch.h"
+#include "schema.h"
+#include "function.h"
+#include "class.h"
+#include "class_object.h"
+#include "global.h"
+#include "global_cache.h"
+#include "type.h"
+#include "module_table.h"
+
+/* Bits of a module's property mask, with the values of upstream's module.h. */
+enum {
+  TVMFFI_MODULE_SERIALIZABLE = 1, /* can be saved to bytes */
+  TVMFFI_MODULE_RUNNABLE = 2,     /* has functions */
+  TVMFFI_MODULE_EXPORTABLE = 4    /* can be saved to a file that is compiled */
+};
+
+enum {
+  TVMFFI_I_ITEM_END = 0,
+  TVMFFI_I_ITEM_FUNCTION,
+  TVMFFI_I_ITEM_DOC, /* documents the function before it */
+  TVMFFI_I_ITEM_LOOKUP,
+  TVMFFI_I_ITEM_SAVE,
+  TVMFFI_I_ITEM_LOAD, /* from bytes or a file */
+  TVMFFI_I_ITEM_SAVE_FILE,
+  TVMFFI_I_ITEM_SOURCE,
+  TVMFFI_I_ITEM_OTHER /* mask or destructor; never read */
+};
+
+/* An item of TVMFFI_MODULE. */
+typedef struct {
+  int32_t what;
+  const char *name; /* of a function, format or loader; or a doc's text */
+  tvmffi_i_method_of *method;
+  const char *full_name;    /* of the method, in errors */
+  TVMFFISafeCallType bound; /* the handle is the module */
+} tvmffi_i_module_item;
+
+/* Returns the first item of the kind `what`, or NULL. Unless `name` is NULL,
+   the item must have this name. */
+TVMFFI_I_COLD const tvmffi_i_module_item *tvmffi_i_module_find(
+    const void *items, int what, const TVMFFIByteArray *name) {
+  const tvmffi_i_module_item *i = (const tvmffi_i_module_item *)items;
+  for (; i->what; ++i)
+    if (i->what == what && (!name || tvmffi_i_same(*name, i->name))) return i;
+  return NULL;
+}
+
+TVMFFI_I_COLD tvmffi_func *tvmffi_i_module_func(
+    const tvmffi_i_module_item *item) {
+  int64_t flags = 0;
+  return item->method(NULL, &flags);
+}
+
+/* Calls a method with the module and `n` (at most 2) more arguments. Raises a
+   TypeError if the result's type is neither `small_type` nor `large_type`. */
+TVMFFI_I_COLD int tvmffi_i_module_run(const tvmffi_i_module_item *item,
+                                      TVMFFIObject *self, const TVMFFIAny *args,
+                                      int32_t n, int32_t small_type,
+                                      int32_t large_type, TVMFFIAny *out) {
+  const tvmffi_func *f = tvmffi_i_module_func(item);
+  TVMFFIAny all[3];
+  int32_t i, got;
+  all[0] = tvmffi_obj(self);
+  for (i = 0; i < n; ++i) all[i + 1] = args[i];
+  TVMFFI_TRY(f->call(NULL, all, n + 1, out));
+  got = out->type_index;
+  if (got == small_type || got == large_type) return 0;
+  tvmffi_any_release(out);
+  *out = tvmffi_none();
+  return tvmffi_i_raise("TypeError", "%s returned `%s`", f->name,
+                        tvmffi_i_type_key(got));
+}
+
+TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) { tvmffi_release(self); }
+
+/* Sets *out to the listed function `name`, or else to the result of the
+   module's `lookup` method. Leaves *out None if there is no such function. */
+TVMFFI_I_COLD int tvmffi_i_module_get(const void *items, TVMFFIObject *self,
+                                      const TVMFFIAny *name, TVMFFIAny *out) {
+  TVMFFIByteArray text = tvmffi_any_str(name);
+  TVMFFIObjectHandle function = NULL;
+  const tvmffi_i_module_item *item =
+      tvmffi_i_module_find(items, TVMFFI_I_ITEM_FUNCTION, &text);
+  int code;
+  if (item) {
+    tvmffi_retain(self);
+    code = TVMFFIFunctionCreate(self, item->bound, tvmffi_i_module_drop,
+                                &function);
+    if (code)
+      tvmffi_release(self);
+    else
+      *out = tvmffi_obj(function);
+    return code;
+  }
+  item = tvmffi_i_module_find(items, TVMFFI_I_ITEM_LOOKUP, NULL);
+  return item ? tvmffi_i_module_run(item, self, name, 1, kTVMFFINone,
+                                    kTVMFFIFunction, out)
+              : 0;
+}
+
+/* Saves a module to the file args[0] in the format args[1]. Without a format,
+   uses the first `save_file` item. */
+TVMFFI_I_COLD int tvmffi_i_module_write(const tvmffi_i_module_table *table,
+                                        TVMFFIObject *self,
+                                        const TVMFFIAny *args, TVMFFIAny *out) {
+  TVMFFIByteArray format = tvmffi_any_str(&args[1]);
+  TVMFFIAny known[2];
+  const tvmffi_i_module_item *item = tvmffi_i_module_find(
+      table->items, TVMFFI_I_ITEM_SAVE_FILE, format.size ? &format : NULL);
+  if (!item)
+    return tvmffi_i_raise("RuntimeError",
+                          "Module[%s] does not support WriteToFile%s%.*s",
+                          table->kind, format.size ? " in the format " : "",
+                          (int)format.size, format.data);
+  known[0] = args[0];
+  known[1] = tvmffi_str(item->name);
+  return tvmffi_i_module_run(item, self, known, 2, kTVMFFINone, kTVMFFINone,
+                             out);
+}
+
+TVMFFI_I_COLD int tvmffi_i_module_formats(const void *items, TVMFFIAny *out) {
+  TVMFFIAny names[32];
+  const tvmffi_i_module_item *i = (const tvmffi_i_module_item *)items;
+  int32_t n = 0;
+  for (; i->what; ++i)
+    if (i->what == TVMFFI_I_ITEM_SAVE_FILE) names[n++] = tvmffi_str(i->name);
+  return tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, names, n, out);
+}
+
+#if TVMFFI_I_CXX_MODULES
+/* Calls upstream's ModuleObj::ImportModule. The weak symbol is NULL if the
+   runtime is written in C. */
+/* clang-format off */
+TVMFFI_I_EXTERN_C void tvmffi_i_cxx_import(tvmffi_i_module *m,
+                                           TVMFFIObject *const *other)
+    __asm__(TVMFFI_I_QUOTE(__USER_LABEL_PREFIX__)
+            "_ZN3tvm3ffi9ModuleObj12ImportModuleERKNS0_6ModuleE")
+    __attribute__((__weak__));
+/* clang-format on */
+#define TVMFFI_I_IS_CXX (tvmffi_i_cxx_import != NULL)
+#else
+#define tvmffi_i_cxx_import(m, other) ((void)(m), (void)(other))
+#define TVMFFI_I_IS_CXX 0
+#endif
+
+/* Adds an import to a module. With a C runtime, calls ffi.ModuleImportModule,
+   which does not call this function again. */
+TVMFFI_I_COLD int tvmffi_i_module_import(TVMFFIObject *self, TVMFFIAny other,
+                                         TVMFFIAny *out) {
+  TVMFFIAny args[2];
+  if (TVMFFI_I_IS_CXX) {
+    tvmffi_i_cxx_import(tvmffi_i_module_of(self), &other.v_obj);
+    return 0;
+  }
+  args[0] = tvmffi_obj(self);
+  args[1] = other;
+  return tvmffi_i_call_by_name((void *)(uintptr_t)"ffi.ModuleImportModule",
+                               args, 2, out);
+}
+
+TVMFFI_I_COLD int tvmffi_i_module_clear(TVMFFIObject *self) {
+  tvmffi_i_module *m = tvmffi_i_module_of(self);
+  TVMFFIObject *old = m->imports;
+  TVMFFIAny none = tvmffi_none();
+  TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, NULL, 0, &none));
+  m->imports = none.v_obj;
+  tvmffi_release(old);
+  return 0;
+}
+
+TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
+                                            tvmffi_i_module_method method,
+                                            const TVMFFIAny *args,
+                                            TVMFFIAny *out) {
+  const tvmffi_i_module_table *table =
+      tvmffi_i_module_table_of(tvmffi_i_module_of(self));
+  const void *items = table->items;
+  const tvmffi_i_module_item *item;
+  TVMFFIByteArray text = tvmffi_byte_array(table->kind);
+  TVMFFIAny found = tvmffi_none();
+  switch (method) {
+    case TVMFFI_I_METHOD_KIND: return TVMFFIStringFromByteArray(&text, out);
+    case TVMFFI_I_METHOD_PROPERTY_MASK:
+      *out = tvmffi_int(table->mask);
+      return 0;
+    case TVMFFI_I_METHOD_GET_FUNCTION:
+      return tvmffi_i_module_get(items, self, args, out);
+    case TVMFFI_I_METHOD_IMPLEMENTS:
+      TVMFFI_TRY(tvmffi_i_module_get(items, self, args, &found));
+      *out = tvmffi_bool(found.type_index != kTVMFFINone);
+      tvmffi_any_release(&found);
+      return 0;
+    case TVMFFI_I_METHOD_DOC:
+    case TVMFFI_I_METHOD_METADATA:
+      text = tvmffi_any_str(args);
+      item = tvmffi_i_module_find(items, TVMFFI_I_ITEM_FUNCTION, &text);
+      if (item && method == TVMFFI_I_METHOD_METADATA)
+        return tvmffi_i_return_metadata(tvmffi_i_module_func(item), out);
+      if (!item || item[1].what != TVMFFI_I_ITEM_DOC) return 0;
+      text = tvmffi_byte_array(item[1].name);
+      return TVMFFIStringFromByteArray(&text, out);
+    case TVMFFI_I_METHOD_WRITE:
+      return tvmffi_i_module_write(table, self, args, out);
+    case TVMFFI_I_METHOD_WRITE_FORMATS:
+      return tvmffi_i_module_formats(items, out);
+    case TVMFFI_I_METHOD_INSPECT:
+      item = tvmffi_i_module_find(items, TVMFFI_I_ITEM_SOURCE, NULL);
+      text = tvmffi_byte_array("");
+      return item ? tvmffi_i_module_run(item, self, args, 1, kTVMFFISmallStr,
+                                        kTVMFFIStr, out)
+                  : TVMFFIStringFromByteArray(&text, out);
+    case TVMFFI_I_METHOD_ADD_IMPORT:
+      return tvmffi_i_module_import(self, args[0], out);
+    case TVMFFI_I_METHOD_CLEAR_IMPORTS: return tvmffi_i_module_clear(self);
+    default:
+      item = tvmffi_i_module_find(items, TVMFFI_I_ITEM_SAVE, NULL);
+      return item ? tvmffi_i_module_run(item, self, NULL, 0, kTVMFFISmallBytes,
+                                        kTVMFFIBytes, out)
+                  : tvmffi_i_raise("RuntimeError",
+                                   "Module[%s] does not support SaveToBytes",
+                                   table->kind);
+  }
+}
+
+/* Calls a module's function with the module as the first argument. Copies no
+   arguments if there are too many, because f->call then raises an error. */
+TVMFFI_I_INLINE int tvmffi_i_module_bound(tvmffi_i_method_of *method,
+                                          void *self, const TVMFFIAny *args,
+                                          int32_t n, TVMFFIAny *result) {
+  int64_t flags = 0;
+  const tvmffi_func *f = method(NULL, &flags);
+  TVMFFIAny all[17];
+  int32_t i;
+  if (flags & kTVMFFIFieldFlagBitMaskIsStaticMethod)
+    return f->call(NULL, args, n, result);
+  all[0] = tvmffi_obj(self);
+  if (n + 1 <= f->num_args)
+    for (i = 0; i < n; ++i) all[i + 1] = args[i];
+  return f->call(NULL, all, n + 1, result);
+}
+
+/* Returns 1 if the loader is registered as a global function, 0 if not, or -1
+   with an error if another function has the name. */
+TVMFFI_I_COLD int tvmffi_i_module_is_known(const tvmffi_i_module_item *item) {
+  TVMFFIByteArray name = tvmffi_byte_array(item->name);
+  TVMFFIObjectHandle function = NULL;
+  TVMFFISafeCallType call;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
+  if (!function) return 0;
+  call = TVMFFI_I_CELL(TVMFFIFunctionCell, function)->safe_call;
+  tvmffi_release(function);
+  if (call == tvmffi_i_module_func(item)->call) return 1;
+  return tvmffi_i_raise("RuntimeError",
+                        "Module kind `%s`: the function `%s` is already "
+                        "registered",
+                        item->full_name, item->name);
+}
+
+/* Registers the `load` and `load_file` methods of a module kind. Registers none
+   if another function has a loader's name. */
+TVMFFI_I_COLD int tvmffi_i_module_init(tvmffi_i_class *c, const void *items,
+                                       void **result) {
+  const tvmffi_i_module_item *first = (const tvmffi_i_module_item *)items, *i;
+  tvmffi_func *f;
+  for (i = first; i->what; ++i) {
+    f = i->method ? tvmffi_i_module_func(i) : NULL;
+    if (f && i->what != TVMFFI_I_ITEM_LOAD)
+      TVMFFI_I_STORE(&f->name, i->full_name);
+    if (i->what == TVMFFI_I_ITEM_LOAD && tvmffi_i_module_is_known(i) < 0)
+      return -1;
+  }
+  for (i = first; i->what; ++i) {
+    if (i->what != TVMFFI_I_ITEM_LOAD || tvmffi_i_module_is_known(i)) continue;
+    f = tvmffi_i_module_func(i);
+    TVMFFI_TRY(tvmffi_i_register(i->name, f, f->name, NULL, 0));
+  }
+  *result = c;
+  return 0;
+}
+
+/* Returns the offset of the user's struct in a module's memory block. */
+TVMFFI_I_INLINE int32_t tvmffi_i_module_head(const tvmffi_i_class *c) {
+  int32_t head = (int32_t)offsetof(tvmffi_i_module, base);
+  return c->alignment > head ? c->alignment : head;
+}
+
+TVMFFI_I_COLD void tvmffi_i_module_delete(const tvmffi_i_class *c,
+                                          TVMFFIObject *self, int flags) {
+  tvmffi_module *m = (tvmffi_module *)(void *)self;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    tvmffi_i_destroying *d = tvmffi_i_class_destroying();
+    int32_t depth = tvmffi_i_begin_destroy(d, self, flags, c->deleter);
+    if (depth < 0) return;
+    if (c->destroy) c->destroy(self);
+    tvmffi_release(m->imports);
+    tvmffi_release(m->cache);
+    tvmffi_i_end_destroy(d, depth);
+  }
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) {
+    void *block = (char *)self - tvmffi_i_module_head(c);
+    TVMFFIObjectAllocHeader *head = (TVMFFIObjectAllocHeader *)block - 1;
+    if (head->delete_space) head->delete_space(block);
+  }
+}
+
+/* Allocates a module. All members but the header and `methods` are zero. */
+TVMFFI_I_COLD tvmffi_module *tvmffi_i_module_alloc(
+    const tvmffi_i_class *c, const tvmffi_i_module_table *table) {
+  TVMFFICustomAllocator *from = TVMFFIGetCustomAllocator();
+  const int32_t head = tvmffi_i_module_head(c), size = head + c->size;
+  const int32_t align = c->alignment > 8 ? c->alignment : 8;
+  char *block = (char *)from->allocate((size_t)size, (size_t)align,
+                                       kTVMFFIModule, from->context);
+  tvmffi_module *m;
+  int32_t i;
+  if (!block) return NULL;
+  for (i = 0; i < size; ++i) block[i] = 0;
+  m = (tvmffi_module *)(void *)(block + head);
+  m->base.combined_ref_count = TVMFFI_I_BOTH_ONE;
+  m->base.type_index = kTVMFFIModule;
+  m->base.deleter = c->deleter;
+  tvmffi_i_module_of(m)->methods = &table->methods;
+  return m;
+}
+
+/* The virtual function property_mask. Returns -1 for a new module, whose
+   `cache` is still NULL. So tvmffi_i_module_check detects upstream's library,
+   which calls virtual functions. */
+TVMFFI_I_INLINE int tvmffi_i_module_mask(tvmffi_i_module *m) {
+  return m->cache ? tvmffi_i_module_table_of(m)->mask : -1;
+}
+
+/* Raises a RuntimeError if the runtime is upstream's library, but
+   TVMFFI_I_IS_CXX is 0. Only in upstream's library, a new module's mask is
+   -1. */
+TVMFFI_I_COLD int tvmffi_i_module_check(const char *kind,
+                                        TVMFFIObject *module) {
+  TVMFFIAny self = tvmffi_obj(module), mask = tvmffi_none();
+  int code = TVMFFI_I_IS_CXX
+                 ? 0
+                 : tvmffi_i_call_if_defined("ffi.ModuleGetPropertyMask", &self,
+                                            1, &mask);
+  if (code < 0 || mask.v_int64 >= 0) return code < 0;
+  return tvmffi_i_raise(
+      "RuntimeError",
+      "Module[%s]: this code cannot make modules for upstream's library: that "
+      "needs x86-64, a system other than Windows, unwind tables, and the "
+      "library's global symbols",
+      kind);
+}
+
+TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
+                                      const tvmffi_i_module_table *table,
+                                      TVMFFIObjectHandle *out, int32_t n) {
+  TVMFFIAny imports = tvmffi_none(), cache = tvmffi_none();
+  tvmffi_module *m;
+  if (!out)
+    return tvmffi_i_raise("TypeError", "tvmffi_new(%s): NULL for the result",
+                          c->key);
+  *out = NULL;
+  if (n)
+    return tvmffi_i_raise(
+        "TypeError", "tvmffi_new(%s): a module takes no values, but got %d",
+        c->key, (int)n);
+  TVMFFI_TRY(tvmffi_i_class_ready(c));
+  m = tvmffi_i_module_alloc(c, table);
+  if (!m) return -1;
+  if (tvmffi_i_module_check(c->key, &m->base) ||
+      tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, NULL, 0, &imports) ||
+      tvmffi_i_global_call(TVMFFI_I_NEW_MAP, NULL, 0, &cache)) {
+    tvmffi_any_release(&imports);
+    tvmffi_release(m);
+    return -1;
+  }
+  m->imports = imports.v_obj;
+  m->cache = cache.v_obj;
+  TVMFFI_TRY(tvmffi_i_hand(to, &m->base));
+  *out = m;
+  return 0;
+}
+
+/* clang-format off */
+#define TVMFFI_I_IS_MODULE_ITEM(item) \
+  TVMFFI_I_IS_ITEM_OF(TVMFFI_I_MODULE_HAS_, item)
+#define TVMFFI_I_MODULE_HAS_function_2 ~, 1,
+#define TVMFFI_I_MODULE_HAS_lookup_2 ~, 1,
+#define TVMFFI_I_MODULE_HAS_save_2 ~, 1,
+#define TVMFFI_I_MODULE_HAS_load_2 ~, 1,
+#define TVMFFI_I_MODULE_HAS_source_2 ~, 1,
+#define TVMFFI_I_MODULE_HAS_save_file_3 ~, 1,
+#define TVMFFI_I_MODULE_HAS_load_file_3 ~, 1,
+#define TVMFFI_I_MODULE_HAS_doc_2 ~, 1,
+#define TVMFFI_I_MODULE_HAS_mask_2 ~, 1,
+#define TVMFFI_I_MODULE_HAS_destructor_2 ~, 1,
+/* Expands a wrong item of TVMFFI_MODULE to a static assertion that fails. */
+#define TVMFFI_I_MODULE_BAD(item) \
+  TVMFFI_I_MODULE_BAD_(TVMFFI_I_PARTS(item), TVMFFI_I_STRIP item, ~)
+#define TVMFFI_I_MODULE_BAD_(...) TVMFFI_I_MODULE_BAD__(__VA_ARGS__)
+#define TVMFFI_I_MODULE_BAD__(n, kind, ...) \
+  TVMFFI_STATIC_ASSERT(0, \
+      kind##_with_##n##_parts_is_no_item_of_TVMFFI_MODULE__these_are_## \
+      function_lookup_save_load_source_save_file_load_file_doc_mask_## \
+      destructor);
+
+/* Expands an item (kind, ...) of TVMFFI_MODULE to prefix##kind(T, key, ..., ~),
+   with x = (T, key), or to nothing if the kind is unknown. */
+#define TVMFFI_I_MODULE_PART(prefix, x, item) \
+  TVMFFI_I_CAT(TVMFFI_I_MODULE_PART_, TVMFFI_I_IS_MODULE_ITEM(item)) \
+  (prefix, x, item)
+#define TVMFFI_I_MODULE_PART_0(prefix, x, item)
+#define TVMFFI_I_MODULE_PART_1(prefix, x, item) \
+  TVMFFI_I_ITEM_PART(prefix, TVMFFI_I_STRIP x, TVMFFI_I_STRIP item, ~)
+
+#define TVMFFI_I_MODULE_DECLARE(x, item) \
+  TVMFFI_I_CAT(TVMFFI_I_MODULE_DECLARE_, TVMFFI_I_IS_MODULE_ITEM(item)) \
+  (x, item)
+#define TVMFFI_I_MODULE_DECLARE_0(x, item) TVMFFI_I_MODULE_BAD(item)
+#define TVMFFI_I_MODULE_DECLARE_1(x, item) \
+  TVMFFI_I_MODULE_PART_1(TVMFFI_I_MODULE_DECLARE_, x, item)
+#define TVMFFI_I_MODULE_METHOD(T, name) \
+  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
+#define TVMFFI_I_MODULE_DECLARE_function(T, K, name, ...) \
+  TVMFFI_I_MODULE_METHOD(T, name) \
+  static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
+    return tvmffi_i_module_bound(tvmffi_i_method_##T##_##name, tvmffi_handle, \
+                                 tvmffi_args, tvmffi_count, tvmffi_into); \
+  }
+#define TVMFFI_I_MODULE_DECLARE_lookup(T, K, name, ...) \
+  TVMFFI_I_MODULE_METHOD(T, name)
+#define TVMFFI_I_MODULE_DECLARE_save TVMFFI_I_MODULE_DECLARE_lookup
+#define TVMFFI_I_MODULE_DECLARE_load TVMFFI_I_MODULE_DECLARE_lookup
+#define TVMFFI_I_MODULE_DECLARE_source TVMFFI_I_MODULE_DECLARE_lookup
+#define TVMFFI_I_MODULE_DECLARE_save_file(T, K, format, name, ...) \
+  TVMFFI_I_MODULE_METHOD(T, name)
+#define TVMFFI_I_MODULE_DECLARE_load_file TVMFFI_I_MODULE_DECLARE_save_file
+#define TVMFFI_I_MODULE_DECLARE_doc(...)
+#define TVMFFI_I_MODULE_DECLARE_mask(...)
+#define TVMFFI_I_MODULE_DECLARE_destructor(...)
+
+/* Expands to `| bits` for the module's property mask, or to nothing. */
+#define TVMFFI_I_MODULE_MASK(x, item) \
+  TVMFFI_I_MODULE_PART(TVMFFI_I_MODULE_MASK_, x, item)
+#define TVMFFI_I_MODULE_MASK_function(...) | TVMFFI_MODULE_RUNNABLE
+#define TVMFFI_I_MODULE_MASK_lookup(...) | TVMFFI_MODULE_RUNNABLE
+#define TVMFFI_I_MODULE_MASK_save(...) | TVMFFI_MODULE_SERIALIZABLE
+#define TVMFFI_I_MODULE_MASK_load(...)
+#define TVMFFI_I_MODULE_MASK_source(...)
+#define TVMFFI_I_MODULE_MASK_save_file(...)
+#define TVMFFI_I_MODULE_MASK_load_file(...)
+#define TVMFFI_I_MODULE_MASK_doc(...)
+#define TVMFFI_I_MODULE_MASK_mask(T, K, bits, ...) | (bits)
+#define TVMFFI_I_MODULE_MASK_destructor(...)
+
+#define TVMFFI_I_MODULE_ITEM(x, item) \
+  TVMFFI_I_MODULE_PART(TVMFFI_I_MODULE_ITEM_, x, item)
+#define TVMFFI_I_MODULE_ENTRY(what, text, T, K, name, bound) \
+  {TVMFFI_I_ITEM_##what, text, tvmffi_i_method_##T##_##name, K "." #name, \
+   bound},
+#define TVMFFI_I_MODULE_ITEM_function(T, K, name, ...) \
+  TVMFFI_I_MODULE_ENTRY(FUNCTION, #name, T, K, name, \
+                        tvmffi_i_bound_##T##_##name)
+#define TVMFFI_I_MODULE_ITEM_lookup(T, K, name, ...) \
+  TVMFFI_I_MODULE_ENTRY(LOOKUP, NULL, T, K, name, NULL)
+#define TVMFFI_I_MODULE_ITEM_save(T, K, name, ...) \
+  TVMFFI_I_MODULE_ENTRY(SAVE, NULL, T, K, name, NULL)
+#define TVMFFI_I_MODULE_ITEM_load(T, K, name, ...) \
+  TVMFFI_I_MODULE_ENTRY(LOAD, "ffi.Module.load_from_bytes." K, T, K, name, NULL)
+#define TVMFFI_I_MODULE_ITEM_source(T, K, name, ...) \
+  TVMFFI_I_MODULE_ENTRY(SOURCE, NULL, T, K, name, NULL)
+#define TVMFFI_I_MODULE_ITEM_save_file(T, K, format, name, ...) \
+  TVMFFI_I_MODULE_ENTRY(SAVE_FILE, format, T, K, name, NULL)
+#define TVMFFI_I_MODULE_ITEM_load_file(T, K, format, name, ...) \
+  TVMFFI_I_MODULE_ENTRY(LOAD, "ffi.Module.load_from_file." format, T, K, name, \
+                        NULL)
+#define TVMFFI_I_MODULE_ITEM_doc(T, K, text, ...) \
+  {TVMFFI_I_ITEM_DOC, text, NULL, NULL, NULL},
+#define TVMFFI_I_MODULE_ITEM_mask(...) \
+  {TVMFFI_I_ITEM_OTHER, NULL, NULL, NULL, NULL},
+#define TVMFFI_I_MODULE_ITEM_destructor TVMFFI_I_MODULE_ITEM_mask
+
+#define TVMFFI_I_MODULE(T, K, n, ...) \
+  TVMFFI_I_CLASS_WORD(T, K, "ffi.Module") \
+  TVMFFI_I_CLASS_STRUCT(T, tvmffi_module) \
+  TVMFFI_I_EACH(n)(TVMFFI_I_MODULE_DECLARE, (T, K), __VA_ARGS__) \
+  static const tvmffi_i_module_item tvmffi_i_items_##T[] = { \
+      TVMFFI_I_EACH(n)(TVMFFI_I_MODULE_ITEM, (T, K), __VA_ARGS__) \
+      {TVMFFI_I_ITEM_END, NULL, NULL, NULL, NULL}}; \
+  static const tvmffi_i_module_table tvmffi_i_table_##T = \
+      TVMFFI_I_MODULE_TABLE( \
+          K, tvmffi_i_module_mask, \
+          0 TVMFFI_I_EACH(n)(TVMFFI_I_MODULE_MASK, (T, K), __VA_ARGS__), \
+          tvmffi_i_module_method_of, tvmffi_i_items_##T); \
+  TVMFFI_I_CLASS_DESTROY(T, K, n, __VA_ARGS__) \
+  static int tvmffi_i_init_##T(void **tvmffi_into) { \
+    return tvmffi_i_module_init(tvmffi_i_class_of_##T(), tvmffi_i_items_##T, \
+                                tvmffi_into); \
+  } \
+  static void tvmffi_i_delete_##T(void *self, int tvmffi_flags) { \
+    tvmffi_i_module_delete(tvmffi_i_class_of_##T(), \
+                           TVMFFI_I_AS(TVMFFIObject *, self), tvmffi_flags); \
+  } \
+  TVMFFI_I_NEW_FUNCTION( \
+      T, tvmffi_i_module_new( \
+             tvmffi_to, tvmffi_i_class_of_##T(), &tvmffi_i_table_##T, \
+             tvmffi_into ? &self : NULL, tvmffi_count)) \
+  TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##T = { \
+      K, NULL, sizeof(T), \
+      TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \
+      NULL, tvmffi_i_init_##T, NULL, tvmffi_i_delete_##T, \
+      tvmffi_i_destroy_##T, NULL, -1, 0}; \
+  static tvmffi_i_class *tvmffi_i_class_of_##T(void) { \
+    return &tvmffi_i_class_##T; \
+  }
+/* clang-format on */
+
+/* Finds a function by name in the imports of a module, then among the global
+   functions: tvmffi_module_find(self, "main", &f). `module` is a module object
+   or a struct of TVMFFI_MODULE. *function is borrowed and valid as long as the
+   module lives, or NULL on failure. A RuntimeError means that the name is
+   unknown. A found function stays found if the imports change later. */
+TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
+    const void *module, const char *name, TVMFFIObject **function) {
+  TVMFFIObjectHandle found = NULL;
+  int code;
+  if (!module || !function) {
+    (void)tvmffi_i_raise("ValueError", "tvmffi_module_find: the %s is NULL",
+                         module ? "place for the function" : "module");
+    return -1; /* a constant, so that no compiler warns of *function */
+  }
+  *function = NULL;
+  code = TVMFFIEnvModLookupFromImports(
+      tvmffi_i_module_of((TVMFFIObjectHandle)(uintptr_t)module), name, &found);
+  if (!code) *function = (TVMFFIObject *)found;
+  return code;
+}
+
+/* Declares a module kind:
+       TVMFFI_MODULE(Calc, "demo.calc", (function, evaluate), (save, to_bytes),
+                     (load, from_bytes), (destructor, calc_end))
+   The arguments are a struct, the kind's name (up to 80 bytes) and up to 32
+   items. The struct's first member is a tvmffi_module named `base`. Define each
+   method m below or above TVMFFI_MODULE by TVMFFI_METHOD(Calc, m, ...) or, if
+   the list says static, TVMFFI_STATIC_METHOD(Calc, m, ...). Items:
+     (function, m)            a function of each module, with any parameters;
+                              may be static
+     (doc, "text")            documents the function before it
+     (lookup, m)              optional(func) m(str name): returns a function
+                              that is not listed, or NULL
+     (save, m)                bytes m(): returns the module as bytes
+     (load, m)                static Calc m(bytes data): the inverse of `save`;
+                              becomes ffi.Module.load_from_bytes.<kind>
+     (save_file, "format", m) none m(str path, str format)
+     (load_file, "format", m) static Calc m(str path, str format); becomes
+                              ffi.Module.load_from_file.<format>
+     (source, m)              str m(str format), for inspect_source
+     (mask, bits)             adds to the property mask: functions make a module
+                              runnable, `save` makes it serializable
+     (destructor, f)          void f(Calc *), frees what the struct owns
+   Calc becomes a parameter type, (Calc, c), for modules that this file creates
+   by tvmffi_new(Calc, &c). Members of a new module are zero. A function that
+   Python gets from a module keeps the module alive; a function that `lookup`
+   creates must own a reference to the module. tvmffi_register_type(Calc) and
+   the first tvmffi_new register the loaders. Both fail with a RuntimeError if a
+   loader's name is taken. Keep the code loaded as long as modules or loaders of
+   the kind exist.
+   Under upstream's library, modules written in C need x86-64, a system other
+   than Windows, unwind tables (the default), and a library loaded with global
+   symbols, as by Python. Otherwise tvmffi_new fails with a RuntimeError. */
+#define TVMFFI_MODULE(type, kind, ...) \
+  TVMFFI_I_MODULE(type, kind, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)

@@ -1,0 +1,99 @@
+/* ======== On load ======================================== >>interface/on_load
+   a function that runs at a load */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "error.h"
+#include "word.h"
+#include "mismatch.h"
+#include "function.h"
+
+/* TVMFFI_I_CONSTRUCTS is 1 if the compiler supports constructors, functions
+   that run before main or before dlopen returns. tcc ignores the attribute. */
+#if defined(__cplusplus) || (TVMFFI_I_GNU && !defined(__TINYC__))
+#define TVMFFI_I_CONSTRUCTS 1
+#else
+#define TVMFFI_I_CONSTRUCTS 0
+#endif
+
+/* Returns 1 if the process has a TVM FFI runtime, else 0. With lazy binding, a
+   library loads even without a runtime, but a call of a runtime function then
+   ends the process. */
+#if TVMFFI_I_GNU && defined(__ELF__) && !defined(__TINYC__) && \
+    !defined(TVMFFI_IMPLEMENTATION) && !TVMFFI_DYNAMIC
+TVMFFI_I_UNUSED static void tvmffi_i_weak_version(TVMFFIVersion *out)
+    __attribute__((__weakref__(TVMFFI_I_QUOTE(TVMFFIGetVersion))));
+TVMFFI_I_INLINE int tvmffi_i_has_runtime(void) {
+  return tvmffi_i_weak_version != NULL;
+}
+#else
+TVMFFI_I_INLINE int tvmffi_i_has_runtime(void) { return 1; }
+#endif
+
+#if TVMFFI_NO_STDIO
+#define TVMFFI_I_LOAD_FAILED(text) tvmffi_error_clear()
+#define TVMFFI_I_NOT_LOADED(text) ((void)0)
+#else
+#define TVMFFI_I_NOT_LOADED(text) ((void)fputs(text, stderr))
+#define TVMFFI_I_LOAD_FAILED(text) \
+  (TVMFFI_I_NOT_LOADED(text), tvmffi_error_print(stderr))
+#endif
+
+#if defined(__cplusplus) && !TVMFFI_I_GNU
+#define TVMFFI_I_CONSTRUCTOR(run) \
+  static void run(void);          \
+  static const int run##_done = (run(), 0);
+#elif TVMFFI_I_CONSTRUCTS
+#define TVMFFI_I_CONSTRUCTOR(run) \
+  __attribute__((__constructor__)) static void run(void);
+#else
+#define TVMFFI_I_CONSTRUCTOR(run) TVMFFI_I_UNUSED static void run(void);
+#endif
+
+/* Calls run() unless an earlier call has succeeded. *state is NULL before the
+   first call and after a failure, the address `state` during a call, and `f`
+   after a success. TVMFFIHandleInitOnce would deadlock in upstream's library if
+   `run` uses a type of TVMFFI_TYPE for the first time. */
+TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
+                                       int (*run)(void)) {
+  int code;
+  if (!tvmffi_i_cas_pointer(state, NULL, state))
+    return TVMFFI_I_LOAD(state) == f
+               ? 0
+               : tvmffi_i_raise("RuntimeError", "%s is running already",
+                                f->name);
+  code = tvmffi_i_checked(f, 0, NULL, run());
+  TVMFFI_I_STORE(state, code ? NULL : f);
+  return code;
+}
+
+/* Runs `int function(void)`, defined above, when the library or program is
+   loaded. Exports it as a packed function of the same name:
+       static int set_up(void) { return tvmffi_register("demo.f", f); }
+       TVMFFI_ON_LOAD(set_up)
+   The function returns 0 or an error's code. An error is printed to stderr
+   (include <stdio.h>), and the library stays loaded. After a failure, Python's
+   module.set_up() runs the function again and raises the new error. After a
+   success, module.set_up() does nothing. If the compiler has no constructors
+   (tcc), only module.set_up() runs the function. A call while the function
+   runs raises a RuntimeError. The linker decides the order of several files. */
+#define TVMFFI_ON_LOAD(function)                                              \
+  TVMFFI_I_CONSTRUCTOR(tvmffi_construct_##function)                           \
+  TVMFFI_EXPORT(function, none) {                                             \
+    static void *tvmffi_state;                                                \
+    TVMFFI_TRY(tvmffi_i_run_on_load(&tvmffi_state, &tvmffi_func_##function,   \
+                                    (function)));                             \
+    TVMFFI_RETURN();                                                          \
+  }                                                                           \
+  static void tvmffi_construct_##function(void) {                             \
+    TVMFFIAny tvmffi_none_yet = TVMFFI_I_ZERO;                                \
+    if (!tvmffi_i_has_runtime())                                              \
+      TVMFFI_I_NOT_LOADED(#function                                           \
+                          " did not run: the process has no libtvm_ffi\n");   \
+    else if (__tvm_ffi_##function(NULL, NULL, 0, &tvmffi_none_yet))           \
+      TVMFFI_I_LOAD_FAILED(#function " failed at the library's load: ");      \
+  }

@@ -1,0 +1,263 @@
+/* ======== Thread table ======================================= >>tables/thread
+   all state of a thread, its end, fork */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "../head/dlpack.h"
+#include "../interface/value.h"
+#include "../platform/libc.h"
+#include "../platform/thread.h"
+#include "../platform/memory.h"
+#include "../core/debug.h"
+#include "../core/object.h"
+#include "../core/backtrace.h"
+#include "../core/error.h"
+#include "../core/global.h"
+#include "../containers/map_key.h"
+#include "../graph/hook.h"
+#include "../modules/stream.h"
+#include "../modules/once.h"
+
+/* All state of a thread. The large members come last, so that most offsets fit
+   in a byte. */
+struct tvmffi_i_thread {
+  tvmffi_i_error_slot error;
+  tvmffi_i_streams streams;
+  DLPackManagedTensorAllocator allocator;
+  tvmffi_i_trace_text trace;
+  tvmffi_i_initializer *initializers;
+#if !TVMFFI_NO_CONTAINERS
+  tvmffi_i_map_guard *map_guard;
+#endif
+#if !TVMFFI_NO_EXTRA
+  tvmffi_i_nesting nesting;
+#endif
+#if !TVMFFI_NO_THREADS
+  int exit_is_set;
+#endif
+  tvmffi_i_destroying destroying;
+#if TVMFFI_I_POOL
+  tvmffi_i_pool pool;
+#endif
+};
+
+/* Frees the calling thread's state. If a destructor uses the state again or
+   raises an error meanwhile, the system calls this function again. */
+TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(void) {
+#if !TVMFFI_NO_THREADS
+  *tvmffi_i_thread_exit_is_set() = 0;
+#endif
+  tvmffi_i_end_initializers(UINTPTR_MAX);
+  tvmffi_i_exit_destroying();
+  tvmffi_i_exit_error();
+  tvmffi_i_exit_streams();
+  tvmffi_i_exit_trace();
+#if TVMFFI_I_POOL
+  tvmffi_i_exit_pool();
+#endif
+}
+
+/* -------- The state of a thread, and its end -------- */
+
+#if TVMFFI_NO_THREADS
+static tvmffi_i_thread tvmffi_i_the_thread;
+TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
+  return &tvmffi_i_the_thread;
+}
+#else
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static void tvmffi_i_on_exit(void *thread);
+#if defined(__cplusplus)
+}
+#endif
+
+#if !defined(TVMFFI_LOCK)
+static pthread_key_t tvmffi_i_exit_key;
+static int tvmffi_i_has_exit_key;
+
+/* Creates the pthread key unless the key exists. Returns 1 if the key exists,
+   or 0 if the system refuses a new one. Mutex held. */
+static int tvmffi_i_make_exit_key(void) {
+  if (!tvmffi_i_has_exit_key)
+    TVMFFI_I_STORE(
+        &tvmffi_i_has_exit_key,
+        pthread_key_create(&tvmffi_i_exit_key, tvmffi_i_on_exit) == 0);
+  return tvmffi_i_has_exit_key;
+}
+#endif
+
+#if defined(_WIN32) && !defined(TVMFFI_LOCK) && !defined(TVMFFI_THREAD_LOCAL)
+#define TVMFFI_I_BLOCK_OF_KEY 1
+/* Stores the thread's state under a pthread key. On Windows GCC stores __thread
+   variables under its own keys, and may free them before tvmffi_i_on_exit runs.
+   Threads without memory for a state share one. */
+TVMFFI_I_SLOW tvmffi_i_thread *tvmffi_i_new_thread(void) {
+  static pthread_mutex_t mutex =
+      PTHREAD_MUTEX_INITIALIZER; /* the runtime's mutex may be held */
+  static tvmffi_i_thread shared;
+  tvmffi_i_thread *t;
+  int has;
+  (void)pthread_mutex_lock(&mutex);
+  has = tvmffi_i_make_exit_key();
+  (void)pthread_mutex_unlock(&mutex);
+  t = has ? (tvmffi_i_thread *)calloc(1, sizeof(*t)) : NULL;
+  if (!t) return &shared;
+  t->exit_is_set = 1;
+  if (pthread_setspecific(tvmffi_i_exit_key, t) == 0) return t;
+  free(t);
+  return &shared;
+}
+TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
+  void *t = TVMFFI_I_LOAD(&tvmffi_i_has_exit_key)
+                ? pthread_getspecific(tvmffi_i_exit_key)
+                : NULL;
+  return TVMFFI_I_LIKELY(t != NULL) ? (tvmffi_i_thread *)t
+                                    : tvmffi_i_new_thread();
+}
+#elif defined(TVMFFI_I_THREAD)
+#define TVMFFI_I_BLOCK_OF_KEY 0
+static TVMFFI_I_THREAD tvmffi_i_thread tvmffi_i_the_thread;
+/* Returns the thread's state. The assembly hides the address from the compiler,
+   which would otherwise compute the address again after each call. In a shared
+   library, computing the address is a function call. */
+TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
+  tvmffi_i_thread *self = &tvmffi_i_the_thread;
+#if TVMFFI_I_GNU
+  __asm__("" : "+r"(self));
+#endif
+  return self;
+}
+#else
+#define TVMFFI_I_BLOCK_OF_KEY 0
+TVMFFI_STATIC_ASSERT((sizeof(tvmffi_i_thread) + 7) / 8 * 8 +
+                             (sizeof(tvmffi_i_destroying) + 7) / 8 * 8 +
+                             sizeof(TVMFFIAny) + sizeof(int64_t) <=
+                         TVMFFI_THREAD_LOCAL_SIZE,
+                     the_four_keys_of_a_thread);
+TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
+  return TVMFFI_I_OF_THREAD(tvmffi_i_thread, TVMFFI_I_KEY_THREAD);
+}
+#endif
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+TVMFFI_I_UNUSED static void tvmffi_i_on_exit(void *thread) {
+#if TVMFFI_I_BLOCK_OF_KEY
+  tvmffi_i_thread *t = (tvmffi_i_thread *)thread;
+  int rounds = 4; /* as POSIX's PTHREAD_DESTRUCTOR_ITERATIONS */
+  if (!t) return;
+  (void)pthread_setspecific(tvmffi_i_exit_key, t);
+  do tvmffi_i_thread_exit();
+  while (t->error.object && --rounds);
+  (void)pthread_setspecific(tvmffi_i_exit_key, NULL);
+  free(t);
+#else
+  (void)thread;
+  tvmffi_i_thread_exit();
+#endif
+}
+#if defined(__cplusplus)
+}
+#endif
+
+TVMFFI_I_COLD void tvmffi_i_set_exit(void) {
+#if defined(TVMFFI_AT_THREAD_END)
+  tvmffi_i_thread *t = tvmffi_i_self();
+  t->exit_is_set = TVMFFI_AT_THREAD_END(tvmffi_i_on_exit, t) != 0;
+#elif !defined(TVMFFI_LOCK) && !TVMFFI_I_BLOCK_OF_KEY
+  tvmffi_i_thread *t = tvmffi_i_self();
+  int has;
+  tvmffi_i_lock();
+  has = tvmffi_i_make_exit_key();
+  tvmffi_i_unlock();
+  t->exit_is_set = has && pthread_setspecific(tvmffi_i_exit_key, t) == 0;
+#endif
+}
+
+/* Deletes the pthread key when the library is unloaded, because the key's
+   destructor is in the library. The state of other threads leaks. Memory from
+   TVMFFI_MALLOC leaks too, because TVMFFI_FREE may fail at the program's
+   end. */
+#if TVMFFI_I_GNU && !defined(TVMFFI_LOCK)
+__attribute__((__destructor__)) static void tvmffi_i_unload(void) {
+#if TVMFFI_I_POOL && !defined(TVMFFI_MALLOC)
+  tvmffi_i_exit_pool();
+#endif
+  tvmffi_i_lock();
+  if (tvmffi_i_has_exit_key) (void)pthread_key_delete(tvmffi_i_exit_key);
+  tvmffi_i_has_exit_key = 0;
+  tvmffi_i_unlock();
+}
+#endif
+#endif
+
+#define TVMFFI_I_PART(type, accessor, part) \
+  TVMFFI_I_INLINE type *accessor(void) { return &tvmffi_i_self()->part; }
+#if !TVMFFI_NO_THREADS
+TVMFFI_I_PART(int, tvmffi_i_thread_exit_is_set, exit_is_set)
+#endif
+TVMFFI_I_PART(tvmffi_i_error_slot, tvmffi_i_thread_error, error)
+TVMFFI_I_PART(tvmffi_i_destroying, tvmffi_i_thread_destroying, destroying)
+TVMFFI_I_PART(tvmffi_i_trace_text, tvmffi_i_thread_trace, trace)
+TVMFFI_I_PART(tvmffi_i_streams, tvmffi_i_thread_streams, streams)
+TVMFFI_I_PART(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator,
+              allocator)
+TVMFFI_I_PART(tvmffi_i_initializer *, tvmffi_i_thread_initializers,
+              initializers)
+#if TVMFFI_I_POOL
+TVMFFI_I_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)
+#endif
+#if !TVMFFI_NO_CONTAINERS
+TVMFFI_I_PART(tvmffi_i_map_guard *, tvmffi_i_thread_map_guard, map_guard)
+#endif
+#if !TVMFFI_NO_EXTRA
+TVMFFI_I_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
+#endif
+
+/* -------- Fork -------- */
+
+#if TVMFFI_I_FORK
+/* A child of fork has only the thread that called fork. The locks are held
+   during fork, so the locked data is consistent in the child. The child then
+   removes other threads' entries from the lock-free data. These handlers only
+   read and write memory. */
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static void tvmffi_i_before_fork(void) {
+  tvmffi_i_lock();
+#if TVMFFI_DEBUG
+  tvmffi_i_debug_lock();
+#endif
+}
+static void tvmffi_i_after_fork(void) {
+#if TVMFFI_DEBUG
+  tvmffi_i_debug_unlock();
+#endif
+  tvmffi_i_unlock();
+}
+static void tvmffi_i_in_child(void) {
+  TVMFFI_I_STORE(&tvmffi_i_is_child, 1);
+  tvmffi_i_forget_readers();
+  tvmffi_i_forget_initializers();
+  /* The condition variable is undefined in the child: it may count waiting
+     threads. */
+  (void)pthread_cond_init(&tvmffi_i_changed, NULL);
+  tvmffi_i_after_fork();
+}
+static void tvmffi_i_watch_fork(void) {
+  (void)pthread_atfork(tvmffi_i_before_fork, tvmffi_i_after_fork,
+                       tvmffi_i_in_child);
+}
+#if defined(__cplusplus)
+}
+#endif
+#endif
