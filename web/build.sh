@@ -1,11 +1,14 @@
 #!/bin/sh
 # Builds the wasm module that the JavaScript client runs on, and prints its
-# size. C files that are named are linked into it: their kernels (web.h) are in
-# the system library.
+# size. C and object files that are named are linked into it: their kernels
+# (web.h) are in the system library.
 #
-#   web/build.sh [--all] [--asyncify] [-o OUTPUT] [KERNELS.c ...]
+#   web/build.sh [--all] [--webgpu] [--rpc] [--asyncify] [-o OUTPUT]
+#     [KERNELS.c ...]
 #
-# --all: with all built-in functions, of maps, JSON and so on. --asyncify: with
+# --all: with all built-in functions, of maps, JSON and so on. --webgpu: with
+# tensors on WebGPU's device and modules of shaders. --rpc: for Apache TVM's
+# Python client by the JavaScript client's RPCServer. --asyncify: with
 # binaryen's wasm-opt (WASM_OPT), so that a call can wait for a promise. CC
 # chooses the compiler: any clang with wasm-ld (default: clang-19 or clang), or
 # "python3 -m ziglang cc". CFLAGS are added.
@@ -13,10 +16,14 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 output=build/web/tvmffi.wasm
 all=0
+webgpu=0
+rpc=0
 asyncify=
 while :; do
   case ${1-} in
   --all) all=1 ;;
+  --webgpu) webgpu=1 ;;
+  --rpc) rpc=1 ;;
   --asyncify) asyncify=1 ;;
   -o)
     output=$2
@@ -31,8 +38,8 @@ if [ -z "${CC-}" ]; then
   if command -v clang-19 >/dev/null 2>&1; then CC=clang-19; fi
 fi
 
-# Addresses below 1024 are the client's. The stack lies below the data, so that
-# one that is too deep traps: zig does that by itself.
+# The client uses addresses below 1024. The stack is below the data, so that a
+# stack overflow traps: zig does that by default.
 flags='-std=c11 -ffreestanding -fno-builtin -fvisibility=hidden
   -mbulk-memory -msign-ext -mnontrapping-fptoint
   -Wall -Wextra -Wshadow -Werror'
@@ -64,12 +71,19 @@ build() { # build NAME FLAGS...: an object file
   $CC $flags "-ffile-prefix-map=$here/=web/" -I "$here/.." -I "$here" "$@" \
     ${CFLAGS-} -c -o "$parts/$name.o"
 }
-build runtime -Oz "-DWEB_ALL=$all" "$here/runtime.c"
+build runtime -Oz "-DWEB_ALL=$all" "-DWEB_GPU=$webgpu" "-DWEB_RPC=$rpc" \
+  "$here/runtime.c"
 build memory -O2 "$here/memory.c"
+build backend -Oz "-DWEB_GPU=$webgpu" "$here/backend.c"
+if [ "$webgpu" = 1 ]; then build webgpu -Oz -DWEB_GPU=1 "$here/webgpu.c"; fi
+if [ "$rpc" = 1 ]; then build rpc -Oz "-DWEB_GPU=$webgpu" "$here/rpc.c"; fi
 n=0
 for kernel; do
   n=$((n + 1))
-  build "kernel$n" -O3 -msimd128 "$kernel"
+  case $kernel in
+  *.o) cp "$kernel" "$parts/kernel$n.o" ;;
+  *) build "kernel$n" -O3 -msimd128 "$kernel" ;;
+  esac
 done
 # shellcheck disable=SC2086
 $CC $link -o "$output" "$parts"/*.o

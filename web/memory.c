@@ -1,19 +1,19 @@
-/* The memory of the wasm module: an allocator over memory.grow, and what
-   compilers call where there is no libc.
+/* The memory of the wasm module: an allocator over memory.grow, and the libc
+   functions that compilers call.
 
    The allocator is a two-level segregated fit (Masmano and others, "TLSF: a new
-   dynamic memory allocator for real-time systems", 2004): both functions take
-   constant time, neighbours that are free are joined at once. A block has 8
-   bytes in front of it, is a multiple of 16 bytes with them, and begins at a
-   multiple of 16. One thread; nothing here calls the runtime. */
+   dynamic memory allocator for real-time systems", 2004): allocation and free
+   take constant time, and free neighbours are merged at once. A block has an
+   8-byte header; its size with the header is a multiple of 16, and its payload
+   is aligned to 16. One thread; nothing here calls the runtime. */
 #include "memory.h"
 
 #include <stdint.h>
 
-/* A block. What is behind `size` is the user's while it is used. */
+/* A block. While it is allocated, the bytes after `size` are the payload. */
 typedef struct block {
-  uint32_t before; /* the size of the block in front of it; 0: none */
-  uint32_t size;   /* with these 8 bytes; the lowest bit: it is used */
+  uint32_t before; /* the size of the preceding block; 0: none */
+  uint32_t size;   /* with these 8 bytes; the lowest bit: allocated */
   struct block *next, *prev; /* of the same class */
 } block;
 
@@ -34,21 +34,21 @@ enum {
 
 extern unsigned char __heap_base[];
 
-/* Before this is called, the client sees the old memory. */
+/* Notifies the client; before this call, it uses the old memory buffer. */
 #define IMPORT(name) __attribute__((import_module("env"), import_name(name)))
 IMPORT("emscripten_notify_memory_growth") void notify_memory_growth(int memory);
 
 static block *free_blocks[LEVELS][STEPS];
 static uint32_t levels;          /* bit i: a class of level i has blocks */
-static uint32_t classes[LEVELS]; /* bit j: class j of the level has */
-static block *end;               /* used, of size 0: behind the last one */
+static uint32_t classes[LEVELS]; /* bit j: class j of the level has blocks */
+static block *end;               /* sentinel after the last block, size 0 */
 static uint32_t bytes_used;
 
 static block *after(block *b) {
   return (block *)(void *)((char *)b + (b->size & ~(uint32_t)USED));
 }
 
-/* The class of blocks of `units` and more, below the next class. */
+/* Stores the size class (level and step) of a block of `units`. */
 static void class_of(uint32_t units, int *level, int *step) {
   int top = 31 - __builtin_clz(units);
   *level = top < 4 ? 0 : top - 3;
@@ -82,8 +82,8 @@ static void take(block *b) {
   if (!classes[level]) levels &= ~(1u << level);
 }
 
-/* A free block of `units` at least, out of the first class all of whose blocks
-   are large enough; NULL if there is none. */
+/* Returns a free block of at least `units`, from the first class in which every
+   block is large enough, or NULL. */
 static block *find(uint32_t units) {
   int level, step, top = 31 - __builtin_clz(units);
   uint32_t fits;
@@ -99,7 +99,7 @@ static block *find(uint32_t units) {
   return free_blocks[level][__builtin_ctz(fits)];
 }
 
-/* Marks a block as free, and joins it with free neighbours. */
+/* Marks a block as free, and merges it with free neighbours. */
 static void give(block *b) {
   block *next = after(b);
   b->size &= ~(uint32_t)USED;
@@ -119,8 +119,8 @@ static void give(block *b) {
   insert(b);
 }
 
-/* Makes a free block of the memory from `at` on, of which nothing has been used
-   yet or which begins at the end block. */
+/* Makes a free block from new memory at `at`, which is separate from all other
+   blocks or begins at the sentinel. */
 static void add(char *at, uint32_t bytes, uint32_t before) {
   block *b = (block *)(void *)at;
   b->before = before;
@@ -131,8 +131,8 @@ static void add(char *at, uint32_t bytes, uint32_t before) {
   give(b);
 }
 
-/* Gets memory for a block of `bytes` at least. What somebody else has grown
-   meanwhile is theirs: ours begins anew behind it. */
+/* Grows the memory for a block of at least `bytes`. If other code has grown the
+   memory since, that part is not ours, and a new region begins after it. */
 static int grow(uint32_t bytes) {
   size_t old = __builtin_wasm_memory_size(0);
   uint32_t heap = (uint32_t)old * PAGE;
@@ -153,7 +153,7 @@ static int grow(uint32_t bytes) {
   return 1;
 }
 
-/* What the module's first memory has behind its data. */
+/* Adds the module's initial memory after its data. */
 static void begin(void) {
   uintptr_t at = (uintptr_t)__heap_base;
   uintptr_t limit = __builtin_wasm_memory_size(0) * (uintptr_t)PAGE;
@@ -170,7 +170,7 @@ void *web_alloc(size_t size) {
   need = ((uint32_t)size + HEAD + UNIT - 1) & ~(uint32_t)(UNIT - 1);
   b = find(need / UNIT);
   if (!b) {
-    /* Of any block of the next class, so that `find` sees it. */
+    /* Rounds up to the next class, so that `find` finds the block. */
     if (!grow(need + need / STEPS)) return 0;
     b = find(need / UNIT);
     if (!b) return 0;
@@ -201,8 +201,8 @@ void web_free(void *pointer) {
 
 size_t web_bytes_used(void) { return bytes_used; }
 
-/* The product of two numbers of 128 bits, by which clang multiplies where a
-   carry is asked for. */
+/* The product of two 128-bit numbers. clang calls it for a multiplication with
+   overflow check. */
 typedef union {
   unsigned __int128 all;
   uint64_t part[2]; /* the lower one first */

@@ -1,52 +1,49 @@
-/* The wasm module that the JavaScript client (npm @mlc-ai/web-runtime) runs on:
-   tvmffi.h without a libc, and the functions that the client looks up. The
-   semantics of these are upstream's (src/runtime/vm and web/emcc of Apache
-   TVM); only their bad inputs, which end upstream's module, are errors here.
+/* The wasm module for the JavaScript client (npm @mlc-ai/web-runtime): tvmffi.h
+   without a libc, and the functions that the client looks up. Their semantics
+   are upstream's (src/runtime/vm and web/emcc of Apache TVM), except that a bad
+   input, which ends upstream's module, is an error here.
 
-   Tensors are on the CPU. One thread. All memory is web_alloc's. */
+   Tensors are on the CPU, or on WebGPU's device (device.h). One thread. All
+   memory is web_alloc's. */
 #include "memory.h"
 
-/* 1: with all that tvmffi.h has: maps, lists, JSON, comparison and so on. By
-   default, of its built-in functions, those that the client looks up: so the
-   module has two thirds of the size that it has with the containers, and two
-   fifths of that with all. */
+/* 1: the module has every built-in function: maps, lists, JSON, comparison and
+   so on. By default it has only the built-in functions that the client looks
+   up. Then its size is two thirds of the size with containers, and two fifths
+   of the full size. */
 #ifndef WEB_ALL
 #define WEB_ALL 0
 #endif
+/* 1: with tensors on WebGPU's device, which webgpu.c has. */
+#ifndef WEB_GPU
+#define WEB_GPU 0
+#endif
+/* 1: with remote procedure calls, which rpc.c has. */
+#ifndef WEB_RPC
+#define WEB_RPC 0
+#endif
 #define TVMFFI_NO_EXTRA !WEB_ALL
+#define TVMFFI_NO_METADATA !WEB_ALL
+#if WEB_GPU || WEB_RPC
+#define WEB_MAP(F) F(Map) /* TVMFFI_MODULE makes a map for each module. */
+#else
+#define WEB_MAP(F)
+#endif
 #if !WEB_ALL
-#define TVMFFI_BUILTINS                                              \
-  {"ffi.FunctionListGlobalNamesFunctor", &tvmffi_func_i_list_names}, \
-      {"ffi.Shape", &tvmffi_func_i_shape},                           \
-      {"ffi.Array", &tvmffi_func_i_new_array},                       \
-      {"ffi.ArrayGetItem", &tvmffi_func_i_array_get},                \
-      {"ffi.ArraySize", &tvmffi_func_i_array_size},                  \
-      {"ffi.ModuleGetFunction", &tvmffi_func_i_module_get},          \
-      {"ffi.ModuleImportModule", &tvmffi_func_i_module_import},      \
-      {"ffi.SystemLib", &tvmffi_func_i_system_lib},
+#define TVMFFI_BUILTINS(F)                                            \
+  F(FunctionListGlobalNamesFunctor)                                   \
+  F(Shape) F(Array) F(ArrayGetItem) F(ArraySize) F(ModuleGetFunction) \
+      F(ModuleImportModule) F(SystemLib) WEB_MAP(F)
 #endif
 #define TVMFFI_MALLOC(size) web_alloc(size)
 #define TVMFFI_FREE(pointer) web_free(pointer)
 
-/* There is no C++ in the module, so a method table is only a mark: of modules
-   of the system library, or of parameters. */
-static const char web_library_mark = 0, web_params_mark = 0;
-static int web_call_params(void *module, int method, const void *name,
-                           const void *other, void *result);
-#define TVMFFI_I_LIBRARY_METHODS \
-  ((const struct tvmffi_i_module_methods *)(const void *)&web_library_mark)
-#define TVMFFI_I_CALL_CXX(module, method, args, result) \
-  web_call_params(module, method, &(args)[0], &(args)[1], result)
-
-/* The built-in functions that are left out have no use. */
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wunused-variable"
-#pragma clang diagnostic ignored "-Wunused-function"
-/* As -Oz, which zig does not have. */
+/* Same as -Oz, which zig lacks. */
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #define TVMFFI_IMPLEMENTATION
 #include "web.h"
-#pragma clang diagnostic pop
+#include "device.h"
+#include "runtime.h"
 
 #define WEB_EXPORT(name) __attribute__((export_name(#name)))
 #define WEB_IMPORT(module, name) \
@@ -60,18 +57,39 @@ int web_call_js(void *self, const TVMFFIAny *args, int32_t num_args,
 WEB_IMPORT("env", "TVMFFIWasmFunctionDeleter")
 void web_delete_js(void *self);
 
-/* For the client's temporary memory: aligned to 16. NULL: there is none. */
+/* Allocates temporary memory for the client, aligned to 16, or returns NULL. */
 WEB_EXPORT(TVMWasmAllocSpace)
 void *web_alloc_space(uint32_t size) { return web_alloc(size); }
 
 WEB_EXPORT(TVMWasmFreeSpace)
 void web_free_space(void *pointer) { web_free(pointer); }
 
-/* Makes a function object, owned by the caller, of number `id` in the client's
-   table of functions. */
+static TVMFFIAny *web_new_items(size_t n) {
+  TVMFFIAny *items = n < WEB_LARGEST / sizeof(TVMFFIAny)
+                         ? (TVMFFIAny *)web_alloc((n + 1) * sizeof(TVMFFIAny))
+                         : NULL;
+  if (!items) (void)TVMFFI_RAISE("MemoryError", "no memory for an array");
+  return items;
+}
+
+/* Calls JavaScript with a copy of the arguments: the client overwrites a raw
+   string or bytes by an object, which it releases. */
+static int web_call_copied(void *self, const TVMFFIAny *args, int32_t num_args,
+                           TVMFFIAny *result) {
+  TVMFFIAny *copy = web_new_items((size_t)num_args);
+  int code;
+  if (!copy) return -1;
+  memcpy(copy, args, (size_t)num_args * sizeof(*copy));
+  code = web_call_js(self, copy, num_args, result);
+  web_free(copy);
+  return code;
+}
+
+/* Makes a function object for entry `id` of the client's function table. The
+   caller owns it. */
 WEB_EXPORT(TVMFFIWasmFunctionCreate)
 int web_function_create(void *id, TVMFFIObjectHandle *out) {
-  return TVMFFIFunctionCreate(id, web_call_js, web_delete_js, out);
+  return TVMFFIFunctionCreate(id, web_call_copied, web_delete_js, out);
 }
 
 static size_t web_join(char *to, size_t at, TVMFFIByteArray text) {
@@ -79,8 +97,6 @@ static size_t web_join(char *to, size_t at, TVMFFIByteArray text) {
   return at + text.size;
 }
 
-/* Takes the raised error and gives its text, "Kind: message", which is valid
-   until the next call. */
 WEB_EXPORT(TVMFFIWasmGetLastError)
 const char *web_last_error(void) {
   static char *text;
@@ -94,15 +110,15 @@ const char *web_last_error(void) {
   text = (char *)web_alloc(e->kind.size + e->message.size + 3);
   if (text) {
     n = web_join(text, 0, e->kind);
-    n = web_join(text, n, tvmffi_view(": "));
+    n = web_join(text, n, tvmffi_byte_array(": "));
     text[web_join(text, n, e->message)] = 0;
   }
   tvmffi_release(error);
   return text ? text : "MemoryError: no memory for the text of an error";
 }
 
-/* The client takes what is written to `out` for a String object, not for the
-   Any that the ABI has there, and owns it. */
+/* Stores an owned String object in `out`, which is what the client expects. The
+   ABI stores an Any. */
 WEB_EXPORT(TVMFFIDataTypeToString)
 int web_dtype_to_string(const DLDataType *dtype, TVMFFIObject **out) {
   TVMFFIAny any;
@@ -130,8 +146,7 @@ WEB_IMPORT("wasi_snapshot_preview1", "fd_write")
 int web_fd_write(int fd, const web_vector *vectors, size_t count,
                  size_t *written);
 
-/* Writes a line to the console, as an error output. */
-static void web_log(TVMFFIByteArray text) {
+void web_log(TVMFFIByteArray text) {
   web_vector vectors[2];
   size_t written;
   vectors[0].data = text.data;
@@ -143,17 +158,30 @@ static void web_log(TVMFFIByteArray text) {
 
 /* ---- Tensors ---- */
 
-/* A tensor and its content in one block, which begins at a multiple of 16. */
+int web_device_of(DLDevice device, const web_device **out) {
+  *out = NULL;
+  if (device.device_type == kDLCPU) return 0;
+#if WEB_GPU
+  *out = &web_gpu;
+  if (device.device_type == kDLWebGPU && device.device_id == 0) return 0;
+#endif
+  return TVMFFI_RAISE("ValueError", "this module does not have the device");
+}
+
+/* A tensor in one block, which begins at a multiple of 16. On the CPU its
+   content is in the block, too. */
 typedef struct {
-  DLManagedTensorVersioned managed;
-  int64_t numbers[]; /* shape, strides, content */
+  DLManagedTensorVersioned managed; /* manager_ctx is the device's table */
+  int64_t numbers[];                /* shape, strides, content */
 } web_tensor;
 
 static void web_delete_tensor(DLManagedTensorVersioned *self) {
+  const web_device *device = (const web_device *)self->manager_ctx;
+  if (WEB_GPU && device) device->release(self->dl_tensor.data);
   web_free(self);
 }
 
-/* Sets strides and *bytes; 0 if these do not fit into memory. */
+/* Sets the strides and *bytes. Returns 0 if the tensor exceeds the memory. */
 static int web_measure(const DLTensor *like, int64_t *strides, size_t *bytes) {
   uint64_t size = 1, most = (uint64_t)WEB_LARGEST * 8;
   uint32_t bits = (uint32_t)like->dtype.bits * like->dtype.lanes;
@@ -169,7 +197,7 @@ static int web_measure(const DLTensor *like, int64_t *strides, size_t *bytes) {
   return *bytes <= WEB_LARGEST - 4096;
 }
 
-/* The environment's allocator: tvmffi_tensor_new and the client have it. */
+/* The environment's allocator; tvmffi_tensor_new and the client use it. */
 static int web_new_tensor(DLTensor *like, DLManagedTensorVersioned **out,
                           void *context,
                           void (*fail)(void *context, const char *kind,
@@ -178,17 +206,15 @@ static int web_new_tensor(DLTensor *like, DLManagedTensorVersioned **out,
   int64_t strides[MOST];
   size_t bytes = 0, head, list = (size_t)like->ndim * sizeof(int64_t);
   web_tensor *self = NULL;
-  if (like->device.device_type != kDLCPU) {
-    fail(context, "ValueError", "this module has tensors on the CPU only");
-    return -1;
-  }
+  const web_device *device;
+  TVMFFI_TRY(web_device_of(like->device, &device));
   if (like->ndim > MOST) {
     fail(context, "ValueError", "a tensor has 64 dimensions at most");
     return -1;
   }
   head = (sizeof(web_tensor) + 2 * list + 15) & ~(size_t)15;
   if (web_measure(like, strides, &bytes))
-    self = (web_tensor *)web_alloc(head + bytes);
+    self = (web_tensor *)web_alloc(WEB_GPU && device ? head : head + bytes);
   if (!self) {
     fail(context, "MemoryError", "no memory for a tensor of this shape");
     return -1;
@@ -197,6 +223,7 @@ static int web_new_tensor(DLTensor *like, DLManagedTensorVersioned **out,
   self->managed.version.major = DLPACK_MAJOR_VERSION;
   self->managed.version.minor = DLPACK_MINOR_VERSION;
   self->managed.deleter = web_delete_tensor;
+  if (WEB_GPU) self->managed.manager_ctx = (void *)(uintptr_t)device;
   self->managed.dl_tensor = *like;
   self->managed.dl_tensor.data = (char *)self + head;
   self->managed.dl_tensor.byte_offset = 0;
@@ -206,11 +233,16 @@ static int web_new_tensor(DLTensor *like, DLManagedTensorVersioned **out,
     memcpy(self->numbers, like->shape, list);
     memcpy(self->numbers + like->ndim, strides, list);
   }
+  if (WEB_GPU && device &&
+      device->allocate(bytes, &self->managed.dl_tensor.data)) {
+    web_free(self);
+    return -1;
+  }
   *out = &self->managed;
   return 0;
 }
 
-/* As upstream's device of the CPU has it: one scope, and it has two names. */
+/* As upstream's devices have it: one scope, and it has two names. */
 TVMFFI_FUNC(tensor_alloc, tensor_object, (shape, shape), (dtype, dtype),
             (device, device), (optional(str), scope)) {
   const TVMFFIShapeCell *extents = TVMFFIShapeGetCellPtr(shape);
@@ -218,7 +250,7 @@ TVMFFI_FUNC(tensor_alloc, tensor_object, (shape, shape), (dtype, dtype),
   TVMFFIByteArray name = scope.value;
   if (scope.has_value && name.size &&
       !(name.size == 6 && memcmp(name.data, "global", 6) == 0))
-    return TVMFFI_RAISE("ValueError", "the CPU has no memory scope %.*s",
+    return TVMFFI_RAISE("ValueError", "no device has a memory scope %.*s",
                         (int)name.size, name.data);
   TVMFFI_TRY(tvmffi_tensor_new(dtype, device, (int32_t)extents->size,
                                extents->data, &tensor));
@@ -226,27 +258,45 @@ TVMFFI_FUNC(tensor_alloc, tensor_object, (shape, shape), (dtype, dtype),
 }
 
 /* What is copied as bytes has to be one piece of memory. */
-static int web_bytes(const char *what, const DLTensor *t,
-                     TVMFFIByteArray *out) {
-  if (t->device.device_type != kDLCPU)
-    return TVMFFI_RAISE("ValueError", "%s is not on the CPU", what);
+static int web_memory_of(const char *what, const DLTensor *t, web_memory *out) {
+  const web_device *device;
+  TVMFFI_TRY(web_device_of(t->device, &device));
   if (!tvmffi_tensor_is_contiguous(t))
     return TVMFFI_RAISE("ValueError", "%s is not contiguous", what);
   out->data = tvmffi_data(t, char);
   out->size = tvmffi_tensor_bytes(t);
+#if WEB_GPU
+  out->device = device;
+  if (device) {
+    out->data = (char *)t->data;
+    out->offset = (size_t)t->byte_offset;
+  }
+#endif
   return 0;
 }
+
+/* The memory of a tensor on the CPU. */
+#if WEB_GPU
+static int web_bytes(const char *what, const DLTensor *t, web_memory *out) {
+  TVMFFI_TRY(web_memory_of(what, t, out));
+  if (out->device)
+    return TVMFFI_RAISE("ValueError", "%s is not on the CPU", what);
+  return 0;
+}
+#else
+#define web_bytes(what, t, out) web_memory_of(what, t, out)
+#endif
 
 /* The elements *x of a tensor of 32 bits each, of a dtype's code. */
 static int web_elements(const char *what, const DLTensor *t, uint8_t code,
                         void **x, int64_t *count) {
-  TVMFFIByteArray bytes;
+  web_memory bytes;
   TVMFFI_TRY(web_bytes(what, t, &bytes));
   if (t->dtype.code != code || t->dtype.bits != 32 || t->dtype.lanes != 1)
     return TVMFFI_RAISE("TypeError", "%s must be of %s", what,
                         code == kDLFloat ? "float32" : "int32");
   *count = tvmffi_tensor_size(t);
-  *x = (void *)(uintptr_t)bytes.data;
+  *x = bytes.data;
   return 0;
 }
 
@@ -266,47 +316,62 @@ static int web_ints(const char *what, const DLTensor *t, int32_t **x,
   return 0;
 }
 
-static int web_copy(TVMFFIByteArray to, TVMFFIByteArray from) {
-  if (to.size != from.size)
+static int web_copy(const web_memory *to, const web_memory *from) {
+  if (to->size != from->size)
     return TVMFFI_RAISE("ValueError", "%zu bytes for a tensor of %zu",
-                        from.size, to.size);
-  if (to.size) memmove((char *)(uintptr_t)to.data, from.data, to.size);
+                        from->size, to->size);
+  if (!to->size) return 0;
+#if WEB_GPU
+  if (to->device) return to->device->copy(to, from);
+  if (from->device) return from->device->copy(to, from);
+#endif
+  memmove(to->data, from->data, to->size);
   return 0;
 }
 
 TVMFFI_FUNC(tensor_copy, none, (tensor, from), (tensor, to)) {
-  TVMFFIByteArray source, target;
-  TVMFFI_TRY(web_bytes("the source", from, &source));
-  TVMFFI_TRY(web_bytes("the target", to, &target));
-  TVMFFI_TRY(web_copy(target, source));
+  web_memory source, target;
+  TVMFFI_TRY(web_memory_of("the source", from, &source));
+  TVMFFI_TRY(web_memory_of("the target", to, &target));
+  TVMFFI_TRY(web_copy(&target, &source));
   TVMFFI_RETURN();
 }
 
+static int web_copy_bytes(const DLTensor *to, TVMFFIByteArray bytes) {
+  web_memory source, target;
+  memset((void *)&source, 0, sizeof(source));
+  source.data = (char *)(uintptr_t)bytes.data;
+  source.size = bytes.size;
+  TVMFFI_TRY(web_memory_of("the target", to, &target));
+  return web_copy(&target, &source);
+}
+
 TVMFFI_FUNC(tensor_from_bytes, none, (tensor, to), (bytes, bytes)) {
-  TVMFFIByteArray target;
-  TVMFFI_TRY(web_bytes("the target", to, &target));
-  TVMFFI_TRY(web_copy(target, bytes));
+  TVMFFI_TRY(web_copy_bytes(to, bytes));
   TVMFFI_RETURN();
 }
 
 TVMFFI_FUNC(tensor_to_bytes, bytes, (tensor, from)) {
-  TVMFFIByteArray source;
+  TVMFFIByteArray bytes;
+  web_memory source;
   TVMFFI_TRY(web_bytes("the tensor", from, &source));
-  TVMFFI_RETURN(source);
+  bytes.data = source.data;
+  bytes.size = source.size;
+  TVMFFI_RETURN(bytes);
 }
 
-/* A part of a tensor, seen with another shape and type. The memory is shared,
-   and the source kept alive. */
+/* Returns a view of a part of a tensor with another shape and type. The view
+   shares the memory and keeps the source alive. */
 TVMFFI_FUNC(tensor_view, tensor_object, (tensor_object, source), (shape, shape),
             (dtype, dtype), (int64, offset)) {
   const TVMFFIShapeCell *extents = TVMFFIShapeGetCellPtr(shape);
   DLTensor view = *TVMFFITensorGetDLTensorPtr(source);
-  TVMFFIByteArray whole;
+  web_memory whole;
   TVMFFIObjectHandle result;
   int64_t *strides;
   size_t bytes = 0;
   int fits, code;
-  TVMFFI_TRY(web_bytes("the tensor", &view, &whole));
+  TVMFFI_TRY(web_memory_of("the tensor", &view, &whole));
   strides = (int64_t *)web_alloc((extents->size + 1) * sizeof(int64_t));
   if (!strides) return TVMFFI_RAISE("MemoryError", "no memory for a view");
   view.shape = (int64_t *)(uintptr_t)extents->data;
@@ -326,19 +391,28 @@ TVMFFI_FUNC(tensor_view, tensor_object, (tensor_object, source), (shape, shape),
   TVMFFI_RETURN((TVMFFIObject *)result);
 }
 
+static void web_advance(web_memory *memory, size_t bytes) {
+#if WEB_GPU
+  if (memory->device) {
+    memory->offset += bytes;
+    return;
+  }
+#endif
+  memory->data += bytes;
+}
+
 /* Joins tensors of one type and width, row after row. */
 static int tvmffi_call_concat_embeddings(void *self, const TVMFFIAny *args,
                                          int32_t num_args, TVMFFIAny *result) {
   const DLTensor *first = NULL;
   TVMFFIObject *joined;
-  char *at;
+  web_memory to, from;
   int64_t shape[2] = {0, 0};
   int32_t i;
   (void)self;
   if (!num_args) return TVMFFI_RAISE("ValueError", "no embeddings");
   for (i = 0; i < num_args; ++i) {
     DLTensor *t = NULL;
-    TVMFFIByteArray bytes;
     if (tvmffi_i_get_tensor(&args[i], &t))
       return TVMFFI_RAISE("TypeError", "embedding %d is no tensor", (int)i);
     if (t->ndim != 2)
@@ -354,28 +428,32 @@ static int tvmffi_call_concat_embeddings(void *self, const TVMFFIAny *args,
                           "embedding %d has another width or type than the "
                           "first",
                           (int)i);
-    TVMFFI_TRY(web_bytes("an embedding", t, &bytes));
+    TVMFFI_TRY(web_memory_of("an embedding", t, &from));
     shape[0] += t->shape[0];
   }
   shape[1] = first->shape[1];
   TVMFFI_TRY(tvmffi_tensor_new(first->dtype, first->device, 2, shape, &joined));
-  at = tvmffi_data(TVMFFITensorGetDLTensorPtr(joined), char);
+  (void)web_memory_of("", TVMFFITensorGetDLTensorPtr(joined), &to);
   for (i = 0; i < num_args; ++i) {
     DLTensor *t = NULL;
-    size_t size;
     (void)tvmffi_i_get_tensor(&args[i], &t);
-    size = tvmffi_tensor_bytes(t);
-    if (size) memcpy(at, tvmffi_data(t, char), size);
-    at += size;
+    (void)web_memory_of("", t, &from);
+    to.size = from.size;
+    if (web_copy(&to, &from)) {
+      tvmffi_release(joined);
+      return -1;
+    }
+    web_advance(&to, from.size);
   }
   *result = tvmffi_obj(joined);
   return 0;
 }
 static tvmffi_func tvmffi_func_concat_embeddings = {
-    "concat_embeddings", tvmffi_call_concat_embeddings, -1, NULL};
+    "concat_embeddings", tvmffi_call_concat_embeddings, -1,
+    NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
 
-/* Widens the upper halves of floats, which may stand at the beginning of the
-   floats themselves: from the last one on. */
+/* Widens bfloat16 values to floats. `from` may be the beginning of `to`, so the
+   loop starts with the last value. */
 static void web_widen(float *to, const char *from, size_t count) {
   while (count-- > 0) {
     uint16_t half;
@@ -394,15 +472,13 @@ static int web_is(TVMFFIByteArray text, const char *word) {
   return text.size == size && memcmp(text.data, word, size) == 0;
 }
 
-/* Fills a tensor with the bytes of a record of a tensor cache. */
+/* Fills a tensor from the bytes of a tensor cache's record. */
 TVMFFI_FUNC(decode_storage, none, (tensor, to), (bytes, bytes), (str, format),
             (str, dtype)) {
-  TVMFFIByteArray target;
   float *x;
   int64_t n;
   if (!web_is(format, "f32-to-bf16") || !web_is(dtype, "float32")) {
-    TVMFFI_TRY(web_bytes("the tensor", to, &target));
-    TVMFFI_TRY(web_copy(target, bytes));
+    TVMFFI_TRY(web_copy_bytes(to, bytes));
     TVMFFI_RETURN();
   }
   TVMFFI_TRY(web_floats("the tensor", to, &x, &n));
@@ -411,7 +487,7 @@ TVMFFI_FUNC(decode_storage, none, (tensor, to), (bytes, bytes), (str, format),
   TVMFFI_RETURN();
 }
 
-/* The same with the bytes in the tensor's own memory already. */
+/* Decodes bytes that are already in the tensor's memory. */
 TVMFFI_FUNC(decode_in_place, none, (tensor, t), (int64, size)) {
   float *x;
   int64_t n;
@@ -427,19 +503,11 @@ static const TVMFFISeqCell *web_items(const TVMFFIAny *array) {
   return TVMFFI_I_CELL(const TVMFFISeqCell, array->v_obj);
 }
 
-/* Makes an array of views, whose memory is freed. */
+/* Makes an array from `n` views, and frees the memory of `items`. */
 static TVMFFIObject *web_new_array(TVMFFIAny *items, size_t n) {
   TVMFFIObject *array = tvmffi_array_from(items, n);
   web_free(items);
   return array;
-}
-
-static TVMFFIAny *web_new_items(size_t n) {
-  TVMFFIAny *items = n < WEB_LARGEST / sizeof(TVMFFIAny)
-                         ? (TVMFFIAny *)web_alloc((n + 1) * sizeof(TVMFFIAny))
-                         : NULL;
-  if (!items) (void)TVMFFI_RAISE("MemoryError", "no memory for an array");
-  return items;
 }
 
 static int tvmffi_call_array_concat(void *self, const TVMFFIAny *args,
@@ -468,11 +536,12 @@ static int tvmffi_call_array_concat(void *self, const TVMFFIAny *args,
   return 0;
 }
 static tvmffi_func tvmffi_func_array_concat = {
-    "array_concat", tvmffi_call_array_concat, -1, NULL};
+    "array_concat", tvmffi_call_array_concat, -1,
+    NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
 
 /* ---- The tensor cache ---- */
 
-/* A tensor by its name, in a list of those with the same hash. */
+/* A named tensor, in the bucket chain of its hash. */
 typedef struct web_entry {
   struct web_entry *next;
   TVMFFIObject *tensor; /* owned */
@@ -483,7 +552,8 @@ typedef struct web_entry {
 enum { WEB_LISTS = 256 };
 static web_entry *web_cache[WEB_LISTS];
 
-/* The place of the pointer to an entry, or to the end of its list. */
+/* Returns the address of the pointer to an entry, or of the NULL pointer at the
+   end of its chain. */
 static web_entry **web_find(TVMFFIByteArray name) {
   web_entry **at;
   uint32_t hash = 2166136261u; /* FNV-1a */
@@ -543,7 +613,7 @@ TVMFFI_FUNC(cache_clear, none) {
 
 /* ---- Modules of parameters ---- */
 
-/* A module whose one function, get_params, gives an array. */
+/* A module whose only function, get_params, returns an array. */
 typedef struct {
   tvmffi_i_module module;
   TVMFFIObject *params;
@@ -576,18 +646,16 @@ static void web_delete_params(void *self, int flags) {
                    web_delete_params);
 }
 
-/* A method of such a module, as the library calls it: see TVMFFI_I_CALL_CXX. */
-static int web_call_params(void *module, int method, const void *name,
-                           const void *other, void *result) {
-  web_params *m = (web_params *)module;
-  TVMFFIByteArray text = tvmffi_any_str((const TVMFFIAny *)name);
-  TVMFFIAny *out = (TVMFFIAny *)result;
+/* The methods of such a module. The runtime calls this function. */
+static int web_call_params(TVMFFIObject *self, tvmffi_i_module_method method,
+                           const TVMFFIAny *args, TVMFFIAny *out) {
+  web_params *m = (web_params *)(void *)tvmffi_i_module_of(self);
+  TVMFFIByteArray text = tvmffi_any_str(args);
   TVMFFIObjectHandle function = NULL;
   int has = web_is(text, "get_params");
-  (void)other;
   switch (method) {
     case TVMFFI_I_METHOD_KIND:
-      text = tvmffi_view("param_module");
+      text = tvmffi_byte_array("param_module");
       return TVMFFIStringFromByteArray(&text, out);
     case TVMFFI_I_METHOD_PROPERTY_MASK: *out = tvmffi_int(0); return 0;
     case TVMFFI_I_METHOD_GET_FUNCTION:
@@ -605,13 +673,8 @@ static int web_call_params(void *module, int method, const void *name,
       *out = tvmffi_obj(tvmffi_i_no_items());
       return out->v_obj ? 0 : -1;
     case TVMFFI_I_METHOD_INSPECT:
-      text = tvmffi_view("");
+      text = tvmffi_byte_array("");
       return TVMFFIStringFromByteArray(&text, out);
-    case TVMFFI_I_METHOD_ADD_IMPORT:
-      return tvmffi_i_add_own_import(&m->module,
-                                     ((const TVMFFIAny *)name)->v_obj);
-    case TVMFFI_I_METHOD_CLEAR_IMPORTS:
-      return tvmffi_i_clear_own_imports(&m->module);
     case TVMFFI_I_METHOD_WRITE:
       return TVMFFI_RAISE("RuntimeError",
                           "a module of parameters cannot be written");
@@ -619,7 +682,11 @@ static int web_call_params(void *module, int method, const void *name,
   }
 }
 
-/* Makes a module of tensors, views whose memory is freed. */
+static const tvmffi_i_module_table web_params_table =
+    TVMFFI_I_MODULE_TABLE("param_module", tvmffi_i_virtual_mask, 0,
+                          web_call_params, NULL);
+
+/* Makes a module from `n` views of tensors, and frees the memory of `items`. */
 static int web_new_params(TVMFFIAny *items, size_t n, TVMFFIObject **out) {
   TVMFFIObject *params = web_new_array(items, n);
   TVMFFIObject *imports = params ? tvmffi_i_no_items() : NULL;
@@ -634,8 +701,7 @@ static int web_new_params(TVMFFIAny *items, size_t n, TVMFFIObject **out) {
     return -1;
   }
   memset((void *)m, 0, sizeof(*m));
-  m->module.methods =
-      (const struct tvmffi_i_module_methods *)(const void *)&web_params_mark;
+  m->module.methods = &web_params_table.methods;
   m->module.base.combined_ref_count = TVMFFI_I_BOTH_ONE;
   m->module.base.type_index = kTVMFFIModule;
   m->module.base.deleter = web_delete_params;
@@ -650,7 +716,7 @@ TVMFFI_I_COLD int web_not_cached(TVMFFIByteArray name) {
                       (int)name.size, name.data);
 }
 
-/* Writes a number in decimal, and gives the place behind it. */
+/* Writes a number in decimal, and returns the address after it. */
 static char *web_put_number(char *at, uint32_t number) {
   char digits[10];
   int n = 0;
@@ -660,7 +726,7 @@ static char *web_put_number(char *at, uint32_t number) {
   return at;
 }
 
-/* The tensor of the name prefix_i, or NULL; `name` begins with "prefix_". */
+/* Returns the tensor named prefix_i, or NULL. `name` begins with "prefix_". */
 static TVMFFIObject *web_numbered(TVMFFIByteArray *name, size_t prefix,
                                   uint32_t i) {
   char *text = (char *)(uintptr_t)name->data;
@@ -670,8 +736,8 @@ static TVMFFIObject *web_numbered(TVMFFIByteArray *name, size_t prefix,
   return entry ? entry->tensor : NULL;
 }
 
-/* The tensors prefix_0, prefix_1 and so on: `count` of them, or, for -1, until
-   one is missing. */
+/* Returns a module with the tensors prefix_0, prefix_1 and so on: `count`
+   tensors, or, for -1, all up to the first missing name. */
 TVMFFI_FUNC(params_by_prefix, module, (str, prefix), (int64, count)) {
   TVMFFIObject *module = NULL, *tensor;
   TVMFFIAny *items = NULL;
@@ -684,7 +750,7 @@ TVMFFI_FUNC(params_by_prefix, module, (str, prefix), (int64, count)) {
   if (!name.data) return TVMFFI_RAISE("MemoryError", "no memory for a name");
   (void)web_join((char *)(uintptr_t)name.data,
                  web_join((char *)(uintptr_t)name.data, 0, prefix),
-                 tvmffi_view("_"));
+                 tvmffi_byte_array("_"));
   while ((count < 0 || n < count) && web_numbered(&name, prefix.size, n)) ++n;
   if (count >= 0 && n < count) code = web_not_cached(name);
   if (!code) items = web_new_items(n);
@@ -721,8 +787,8 @@ TVMFFI_FUNC(params_by_name, module, (array(str), names)) {
 
 /* ---- Sampling ---- */
 
-/* e to the x: x is k ln 2 + r with r below 0.35, e to the r is a Taylor series,
-   whose rest is below half a unit of the last place. */
+/* Returns e^x: x = k ln 2 + r with |r| < 0.35, and e^r is a Taylor series with
+   an error below half a unit in the last place. */
 static double web_exp(double x) {
   static const double high = 6.93147180369123816490e-01,
                       low = 1.90821492927058770002e-10,
@@ -743,7 +809,7 @@ static double web_exp(double x) {
   return sum;
 }
 
-/* A row of floats: all dimensions but the last are 1. */
+/* Checks for one row of floats: all dimensions but the last are 1. */
 static int web_row(const char *what, const DLTensor *t, float **x,
                    int64_t *size) {
   TVMFFI_TRY(web_floats(what, t, x, size));
@@ -757,12 +823,12 @@ typedef struct {
   int64_t index;
 } web_choice;
 
-/* Of two choices the heavier one comes first, then the earlier one. */
+/* Orders choices by descending weight, then by index. */
 static int web_before(web_choice a, web_choice b) {
   return a.weight > b.weight || (a.weight == b.weight && a.index < b.index);
 }
 
-/* Lets the choice at `i` sink to its place in a heap of `n`. */
+/* Sift-down: restores the heap of `n` choices after a change at `i`. */
 static void web_sink(web_choice *heap, int64_t i, int64_t n) {
   web_choice sinks = heap[i];
   int64_t child;
@@ -774,9 +840,9 @@ static void web_sink(web_choice *heap, int64_t i, int64_t n) {
   heap[i] = sinks;
 }
 
-/* Keeps the heaviest choices, until together they have `top_p` of `total`, and
-   gives the one at `u` (0 to 1) of the kept weight. The kept ones stand at the
-   end of the array in the end, the first one last. */
+/* Top-p sampling by a partial heapsort. Keeps the heaviest choices until their
+   sum reaches `top_p` of `total`, and returns the choice at `u` (0 to 1) of the
+   kept weight. Moves the kept choices to the end of the array, in reverse. */
 static int64_t web_choose(web_choice *heap, int64_t n, double total,
                           double top_p, double u) {
   int64_t i, left = n;
@@ -812,45 +878,47 @@ static float web_greatest(const float *x, int64_t n, int64_t *at) {
   return x[*at];
 }
 
-TVMFFI_FUNC(sample_from_logits, int64, (tensor, logits), (float64, temperature),
-            (float64, top_p), (float64, u)) {
+/* Chooses an index by its weight: an element of the row, or, for logits, its
+   exponential. */
+static int web_sample(const char *what, const DLTensor *row, int logits,
+                      double temperature, double top_p, double u,
+                      int64_t *out) {
   float *x;
   web_choice *heap;
-  int64_t n, i, best;
+  int64_t n, i;
   double total = 0, greatest;
-  TVMFFI_TRY(web_row("the logits", logits, &x, &n));
-  greatest = web_greatest(x, n, &best);
-  if (temperature < 1e-6) TVMFFI_RETURN(best);
+  TVMFFI_TRY(web_row(what, row, &x, &n));
+  greatest = web_greatest(x, n, out);
+  if (logits && temperature < 1e-6) return 0;
   heap = web_new_choices(n);
   if (!heap) return -1;
   for (i = 0; i < n; ++i) {
-    heap[i].weight = web_exp((x[i] - greatest) / temperature);
+    heap[i].weight =
+        logits ? web_exp((x[i] - greatest) / temperature) : (double)x[i];
     heap[i].index = i;
     total += heap[i].weight;
   }
-  best = web_choose(heap, n, total, top_p, u);
+  *out = web_choose(heap, n, logits ? total : 1, top_p, u);
   web_free(heap);
-  TVMFFI_RETURN(best);
+  return 0;
+}
+
+TVMFFI_FUNC(sample_from_logits, int64, (tensor, logits), (float64, temperature),
+            (float64, top_p), (float64, u)) {
+  int64_t index;
+  TVMFFI_TRY(
+      web_sample("the logits", logits, 1, temperature, top_p, u, &index));
+  TVMFFI_RETURN(index);
 }
 
 TVMFFI_FUNC(sample_from_prob, int64, (tensor, prob), (float64, top_p),
             (float64, u)) {
-  float *p;
-  web_choice *heap;
-  int64_t n, i, best;
-  TVMFFI_TRY(web_row("the probabilities", prob, &p, &n));
-  heap = web_new_choices(n);
-  if (!heap) return -1;
-  for (i = 0; i < n; ++i) {
-    heap[i].weight = p[i];
-    heap[i].index = i;
-  }
-  best = web_choose(heap, n, 1, top_p, u);
-  web_free(heap);
-  TVMFFI_RETURN(best);
+  int64_t index;
+  TVMFFI_TRY(web_sample("the probabilities", prob, 0, 1, top_p, u, &index));
+  TVMFFI_RETURN(index);
 }
 
-/* A row of logits, and tokens that are indices into it. */
+/* Checks a row of logits, and tokens that must be indices into it. */
 static int web_tokens(const DLTensor *logits, const DLTensor *tokens, float **x,
                       int32_t **ids, int64_t *count) {
   int64_t size, i;
@@ -892,7 +960,7 @@ TVMFFI_FUNC(presence_and_frequency_penalty, none, (tensor, logits),
   TVMFFI_RETURN();
 }
 
-/* Each row by itself; at a temperature of 0 all is the greatest's. */
+/* Softmax of each row. At temperature 0, the maximum gets probability 1. */
 TVMFFI_FUNC(softmax, none, (tensor, logits), (float64, temperature)) {
   float *x;
   int64_t n, i, rows, best;
@@ -917,7 +985,7 @@ TVMFFI_FUNC(add_one, int64, (int64, x)) {
   TVMFFI_RETURN((int64_t)((uint64_t)x + 1));
 }
 
-/* Calls the first argument with the others. */
+/* Calls the first argument with the remaining arguments. */
 static int tvmffi_call_call(void *self, const TVMFFIAny *args, int32_t num_args,
                             TVMFFIAny *result) {
   (void)self;
@@ -926,7 +994,8 @@ static int tvmffi_call_call(void *self, const TVMFFIAny *args, int32_t num_args,
   return TVMFFIFunctionCall(args[0].v_obj, (TVMFFIAny *)(uintptr_t)(args + 1),
                             num_args - 1, result);
 }
-static tvmffi_func tvmffi_func_call = {"call", tvmffi_call_call, -1, NULL};
+static tvmffi_func tvmffi_func_call = {
+    "call", tvmffi_call_call, -1, NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
 
 static int web_call_wrapped(void *self, const TVMFFIAny *args, int32_t num_args,
                             TVMFFIAny *result) {
@@ -934,7 +1003,7 @@ static int web_call_wrapped(void *self, const TVMFFIAny *args, int32_t num_args,
                             result);
 }
 
-/* A function that calls another one and keeps it alive. */
+/* Returns a function that calls `callback` and keeps it alive. */
 TVMFFI_FUNC(wrap_callback, func, (func, callback)) {
   TVMFFIObjectHandle wrapped;
   tvmffi_retain(callback);
@@ -1005,21 +1074,22 @@ static int web_start(void) {
   size_t i;
   TVMFFI_TRY(TVMFFIEnvSetDLPackManagedTensorAllocator(web_new_tensor, 1, NULL));
   for (i = 0; i < sizeof(web_functions) / sizeof(web_functions[0]); ++i)
-    TVMFFI_TRY(tvmffi_i_register(web_functions[i].name,
-                                 web_functions[i].function, NULL, 0));
+    TVMFFI_TRY(tvmffi_i_register(
+        web_functions[i].name, web_functions[i].function,
+        web_functions[i].function->name, NULL, 0));
   return 0;
 }
 
-void __wasm_call_ctors(void); /* the linker's: the constructors */
+void __wasm_call_ctors(void); /* defined by the linker: runs constructors */
 
-/* What a host calls once, before anything else. */
+/* The host calls this once, before any other function. */
 WEB_EXPORT(_initialize)
 void web_initialize(void) {
   static int started;
   if (started) return;
   started = 1;
   __wasm_call_ctors();
-  if (web_start()) web_log(tvmffi_view(web_last_error()));
+  if (web_start()) web_log(tvmffi_byte_array(web_last_error()));
 }
 
 #pragma clang attribute pop

@@ -1,6 +1,7 @@
-// Serves the demo page:
-//   node web/serve.js MODULE.wasm     prints its address
-// MODULE has the kernels of demo/filters.c. PORT may be given.
+// Serves the demo pages:
+//   node web/serve.js MODULE.wasm [WEBGPU.wasm]     prints their addresses
+// MODULE has the kernels of demo/filters.c, WEBGPU the programs of
+// demo/compile.py. PORT may be given.
 // The client is looked for in NODE_MODULES, else beside web/package.json.
 import fs from "node:fs";
 import http from "node:http";
@@ -15,13 +16,14 @@ const types = {
   ".json": "application/json",
 };
 
-// Starts the server; `more(request, response)` answers some addresses, and tells
-// whether it did; `others` are files by their addresses.
+// Starts the server. `more(request, response)` handles extra paths, and returns
+// whether it did. `others` maps paths to files.
 export function serve(module, more = () => false, others = {}) {
   const modules = process.env.NODE_MODULES ?? path.join(here, "node_modules");
   const files = {
     "/": path.join(here, "demo/index.html"),
     "/client.js": path.join(modules, "@mlc-ai/web-runtime/lib/index.js"),
+    "/webgpu": path.join(here, "demo/webgpu.html"),
     "/demo.wasm": module,
     ...others,
   };
@@ -52,6 +54,8 @@ if (
   process.argv[1] &&
   import.meta.url === pathToFileURL(process.argv[1]).href
 ) {
-  const server = await serve(process.argv[2]);
-  console.log(`http://127.0.0.1:${server.address().port}/`);
+  const [module, webgpu] = process.argv.slice(2);
+  const server = await serve(module, () => false, {"/webgpu.wasm": webgpu});
+  const address = `http://127.0.0.1:${server.address().port}/`;
+  console.log(webgpu ? `${address}webgpu` : address);
 }

@@ -1,6 +1,6 @@
-/* tvmffi.h as it is in the wasm module, for the runtime and for C files that
-   are linked with it. The functions of these are in the system library, which
-   JavaScript has as tvm.systemLib(). */
+/* tvmffi.h with the options of the wasm module, for its runtime and for C files
+   linked with it. Functions of WEB_KERNEL are in the system library, which
+   JavaScript gets by tvm.systemLib(). */
 #ifndef WEB_H_
 #define WEB_H_
 
@@ -17,7 +17,7 @@
 #define WEB_KERNEL(name)                                              \
   __attribute__((constructor)) static void web_enter_##name(void) {   \
     TVMFFISafeCallType call = __tvm_ffi_##name;                       \
-    /* Without memory for it, the library will not find it. */        \
+    /* If memory is short, the library will not find it. */           \
     if (TVMFFIEnvModRegisterSystemLibSymbol("__tvm_ffi_" #name,       \
                                             (void *)(uintptr_t)call)) \
       tvmffi_error_clear();                                           \

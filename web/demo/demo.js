@@ -1,4 +1,5 @@
-// Puts a picture through the filters of filters.c, by the unmodified client.
+// Applies the filters of filters.c to an image, by the unmodified client.
+import {canvas} from "/demo/canvas.js";
 import * as reference from "/test/reference.js";
 
 const width = 640,
@@ -12,18 +13,6 @@ const filters = [
     script: (x) => reference.blur(x, width, height, 8),
   },
 ];
-
-function canvas(title) {
-  const figure = document.createElement("figure"),
-    it = document.createElement("canvas"),
-    text = document.createElement("figcaption");
-  it.width = width;
-  it.height = height;
-  text.textContent = title;
-  figure.append(it, text);
-  document.getElementById("pictures").append(figure);
-  return it.getContext("2d");
-}
 
 function draw(context) {
   const sky = context.createLinearGradient(0, 0, 0, height);
@@ -49,7 +38,7 @@ function draw(context) {
   context.fillText("tvmffi.h", 190, 350);
 }
 
-// The least time of some runs, in milliseconds.
+// The best time of some runs, in milliseconds.
 function fastest(run, runs) {
   let least = Infinity;
   for (let i = 0; i < runs; ++i) {
@@ -63,7 +52,7 @@ function fastest(run, runs) {
 export async function demo() {
   const bytes = await (await fetch("/demo.wasm")).arrayBuffer();
   const tvm = await tvmjs.instantiate(bytes, tvmjs.createPolyfillWASI());
-  const first = canvas("the picture");
+  const first = canvas("the picture", width, height);
   draw(first);
   const picture = first.getImageData(0, 0, width, height);
   const pixels = new Uint8Array(picture.data.buffer);
@@ -77,7 +66,7 @@ export async function demo() {
     const time = fastest(() => kernel(from, to, ...more), 20);
     const scriptTime = fastest(() => script(pixels), 5);
     const out = to.toRawBytes();
-    canvas(name).putImageData(
+    canvas(name, width, height).putImageData(
       new ImageData(new Uint8ClampedArray(out.buffer), width, height),
       0,
       0,
@@ -100,8 +89,8 @@ export async function demo() {
   return results;
 }
 
-// With "?wait" the page has an image that comes when it is done: its load event
-// is a sign to who takes a picture of it.
+// With "?wait" the server delays an image until the page is done, so that the
+// page's load event, and with it a screenshot, waits for the filters.
 if (location.search === "?wait") document.getElementById("wait").src = "/wait";
 const results = await demo().catch((error) => error.stack);
 document.getElementById("done").textContent =

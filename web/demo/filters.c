@@ -1,6 +1,5 @@
-/* Kernels for pictures: tensors "uint8[h, w, 4]", red, green, blue and opacity
-   of each pixel, as a canvas has them. Beyond its borders a picture goes on as
-   its outermost pixels. */
+/* Image filters on a canvas's pixels: tensors "uint8[h, w, 4]" with red, green,
+   blue and opacity. Beyond its borders an image repeats its edge pixels. */
 #include "web.h"
 
 #define PICTURES(from, to) \
@@ -30,7 +29,7 @@ TVMFFI_EXPORT(gray, none, (tensor, from), (tensor, to)) {
 }
 WEB_KERNEL(gray)
 
-/* The mean of 2 radius + 1 pixels of a row around each. */
+/* Blurs a row: each pixel becomes the mean of 2 radius + 1 pixels. */
 static void blur_row(const uint8_t *x, uint8_t *y, int64_t width,
                      int64_t radius, uint32_t share) {
   int64_t i;
@@ -58,9 +57,9 @@ static void put_row(const uint32_t *sums, uint8_t *y, int64_t n,
   for (i = 0; i < n; ++i) y[i] = (uint8_t)((sums[i] * share + 32768) >> 16);
 }
 
-/* The mean of a square of 2 radius + 1 pixels around each: of rows, and then of
-   columns, with one addition and one subtraction for each, whatever the
-   radius. */
+/* Box blur: each pixel becomes the mean of a square of 2 radius + 1 by 2 radius
+   + 1 pixels. Rows first, then columns, as a sliding sum: one addition and one
+   subtraction per value for any radius. */
 TVMFFI_EXPORT(blur, none, (tensor, from), (tensor, to), (int64, radius)) {
   int64_t h, n, i, j;
   uint32_t share;
@@ -77,7 +76,7 @@ TVMFFI_EXPORT(blur, none, (tensor, from), (tensor, to), (int64, radius)) {
     const uint8_t *x = tvmffi_data(from, uint8_t);
     uint8_t *rows, *y = tvmffi_data(to, uint8_t);
     uint32_t *sums;
-    TVMFFI_TRY(tvmffi_tensor_like(from, &kept));
+    TVMFFI_TRY(tvmffi_tensor_new_like(from, &kept));
     TVMFFI_TRY(tvmffi_tensor_new(tvmffi_dtype_of(kDLUInt, 32), from->device, 1,
                                  &n, &totals));
     rows = tvmffi_data(TVMFFITensorGetDLTensorPtr(kept), uint8_t);
@@ -99,7 +98,7 @@ TVMFFI_EXPORT(blur, none, (tensor, from), (tensor, to), (int64, radius)) {
 }
 WEB_KERNEL(blur)
 
-/* How much the brightness changes at each pixel, by Sobel's weights. */
+/* Sobel filter: the brightness gradient at each pixel. */
 TVMFFI_EXPORT(edges, none, (tensor, from), (tensor, to)) {
   int64_t h, w, i, j, a, b;
   const uint8_t *x;

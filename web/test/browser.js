@@ -1,5 +1,7 @@
 // Tests a module under the client in headless Chromium, and the demo page:
 //   node web/test/browser.js [--screenshot PICTURE.png] DEMO.wasm MODULE.wasm [ASYNCIFY.wasm]
+// or a module for WebGPU, and its demo page:
+//   node web/test/browser.js [--screenshot PICTURE.png] --webgpu MODULE.wasm ASYNCIFY.wasm
 // CHROMIUM names the browser. TAP.
 import {execFile} from "node:child_process";
 import fs from "node:fs";
@@ -11,10 +13,11 @@ import {Tap} from "./tap.js";
 
 const args = process.argv.slice(2);
 const picture = args[0] === "--screenshot" ? args.splice(0, 2)[1] : undefined;
+const webgpu = args[0] === "--webgpu" && args.shift();
 const home = fs.mkdtempSync(path.join(os.tmpdir(), "tvmffi-web-"));
 
-// A page asks for /wait as an image and says /done at its end; the browser goes
-// on when it has all images.
+// A page requests /wait as an image, and /done at its end. The browser waits
+// for all images, so the server answers /wait only after /done.
 let waiting = [];
 const values = [1, -2.5, 0, 384];
 const upper = Buffer.from(
@@ -70,19 +73,32 @@ function more(request, response) {
   return true;
 }
 
-const server = await serve(args[0], more, {
-  "/module.wasm": args[1],
-  "/asyncify.wasm": args[2],
-});
+const server = webgpu
+  ? await serve("", more, {
+      "/webgpu.wasm": args[0],
+      "/webgpu-asyncify.wasm": args[1],
+    })
+  : await serve(args[0], more, {
+      "/module.wasm": args[1],
+      "/asyncify.wasm": args[2],
+    });
 const origin = `http://127.0.0.1:${server.address().port}`;
+
+// A WebGPU that needs no GPU.
+const software = [
+  "--headless=new",
+  "--enable-unsafe-webgpu",
+  "--use-webgpu-adapter=swiftshader",
+  "--use-vulkan=swiftshader",
+  "--enable-features=Vulkan",
+];
 
 async function browse(address, ...flags) {
   const {stdout} = await promisify(execFile)(
     process.env.CHROMIUM ?? "chromium",
     [
-      "--headless",
+      ...(flags.includes(software[0]) ? [] : ["--headless", "--disable-gpu"]),
       "--no-sandbox",
-      "--disable-gpu",
       "--disable-dev-shm-usage",
       "--force-device-scale-factor=1",
       `--user-data-dir=${home}`,
@@ -102,47 +118,84 @@ const unescape = (text) =>
     .replaceAll("&amp;", "&");
 
 const t = new Tap((line) => process.stdout.write(line + "\n"));
-try {
-  const dom = await browse("/test/page.html", "--dump-dom");
+
+// Runs the tests of a page, whose text is TAP.
+async function testPage(address, ...flags) {
+  const dom = await browse(address, ...flags, "--dump-dom");
   const lines = unescape(
     /<pre id="tap">([^]*?)<\/pre>/.exec(dom)?.[1] ?? "",
   ).split("\n");
+  let count = 0;
   for (const line of lines) {
     const result = /^(not )?ok \d+ - (.*)/.exec(line);
-    if (result) t.ok(!result[1], result[2]);
-    else if (line.startsWith("#")) t.write(line);
+    if (result) {
+      ++count;
+      t.ok(!result[1], result[2]);
+    } else if (line.startsWith("#")) {
+      t.write(line);
+    }
   }
   t.ok(
-    lines.includes(`1..${t.count}`) && t.count > 0,
+    lines.includes(`1..${count}`) && count > 0,
     "all tests of the page have run",
   );
+}
 
-  const page = await browse("/?wait", "--dump-dom");
-  const results = JSON.parse(
-    unescape(/data-results="([^"]*)"/.exec(page)?.[1] ?? "null"),
-  );
-  t.ok(
-    Array.isArray(results) &&
-      results.length === 3 &&
-      results.every((one) => one.same),
-    "the filters of the demo give what JavaScript does",
-    JSON.stringify(results),
-  );
-  for (const one of Array.isArray(results) ? results : [])
-    t.note(
-      `${one.name}, 640 x 400 pixels: C ${one.time.toFixed(2)} ms, JavaScript ${one.scriptTime.toFixed(2)} ms`,
-    );
+// The results that a demo page leaves, and its picture.
+async function testDemo(address, size, ...flags) {
   const shot = picture ?? path.join(home, "demo.png");
-  await browse(
-    "/?wait",
+  const page = await browse(
+    address,
+    ...flags,
+    "--dump-dom",
     "--hide-scrollbars",
-    "--window-size=960,980",
+    `--window-size=${size}`,
     `--screenshot=${path.resolve(shot)}`,
   );
   t.ok(
     fs.existsSync(shot) && fs.statSync(shot).size > 20000,
     "a picture of the demo page",
   );
+  return JSON.parse(
+    unescape(/data-results="([^"]*)"/.exec(page)?.[1] ?? "null"),
+  );
+}
+
+async function testPlain() {
+  await testPage("/test/page.html");
+  const filters = await testDemo("/?wait", "960,980");
+  t.ok(
+    Array.isArray(filters) &&
+      filters.length === 3 &&
+      filters.every((one) => one.same),
+    "the filters of the demo give what JavaScript does",
+    JSON.stringify(filters),
+  );
+  for (const one of Array.isArray(filters) ? filters : [])
+    t.note(
+      `${one.name}, 640 x 400 pixels: C ${one.time.toFixed(2)} ms, JavaScript ${one.scriptTime.toFixed(2)} ms`,
+    );
+}
+
+async function testWebGPU() {
+  await testPage("/test/webgpu.html", ...software);
+  await testPage("/test/webgpu.html?none");
+  const got = await testDemo("/webgpu?wait", "960,700", ...software);
+  const {programs, before, after} = got;
+  t.ok(
+    programs?.length === 3 && programs.every((one) => one.error < 1e-4),
+    "the programs of the demo give what JavaScript does",
+    JSON.stringify(got),
+  );
+  for (const one of programs ?? [])
+    t.note(
+      `${one.name}: WebGPU ${one.time.toFixed(1)} ms, JavaScript ${one.scriptTime.toFixed(0)} ms, relative difference ${one.error.toExponential(1)}`,
+    );
+  t.ok(after < before / 2, "and its picture has less noise", [before, after]);
+}
+
+try {
+  await (webgpu ? testWebGPU() : testPlain());
 } catch (error) {
   t.ok(false, "the browser runs", error.message);
 } finally {

@@ -33,6 +33,13 @@ TVMFFI_EXPORT(test_sum, int64, (func, f), (int64, count)) {
 }
 WEB_KERNEL(test_sum)
 
+/* Its result is stored by the runtime, after the wait. */
+TVMFFI_EXPORT(test_text, str, (func, f), (int64, x)) {
+  TVMFFI_TRY(tvmffi_call(f, NULL, x));
+  TVMFFI_RETURN(tvmffi_byte_array("said after a wait"));
+}
+WEB_KERNEL(test_text)
+
 TVMFFI_EXPORT(test_axpy, none, (float64, a), (tensor, x), (tensor, y)) {
   const float *from;
   float *to;
@@ -44,3 +51,19 @@ TVMFFI_EXPORT(test_axpy, none, (float64, a), (tensor, x), (tensor, y)) {
   TVMFFI_RETURN();
 }
 WEB_KERNEL(test_axpy)
+
+/* Returns the number of its calls. */
+TVMFFI_EXPORT(test_count, int64) {
+  static int64_t calls;
+  TVMFFI_RETURN(++calls);
+}
+WEB_KERNEL(test_count)
+
+/* Calls f with a raw string, and returns the type of the argument after it. */
+TVMFFI_EXPORT(test_raw, int64, (func, f)) {
+  TVMFFIAny arg = tvmffi_str("longer than a small string");
+  TVMFFIAny none = tvmffi_none();
+  TVMFFI_TRY(TVMFFIFunctionCall(f, &arg, 1, &none));
+  TVMFFI_RETURN(arg.type_index);
+}
+WEB_KERNEL(test_raw)

@@ -1,4 +1,4 @@
-// Runs the tests in a page; the result is its text.
+// Runs the tests in a page, and writes the results as the page's text.
 import {suite} from "./suite.js";
 import {Tap, imports} from "./tap.js";
 

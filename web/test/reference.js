@@ -1,4 +1,4 @@
-// What the numerical functions of the module are compared with, in float64.
+// Reference results for the module's numerical functions, in float64.
 
 export function softmax(x, temperature) {
   const greatest = Math.max(...x);
@@ -7,7 +7,7 @@ export function softmax(x, temperature) {
   return w.map((v) => v / sum);
 }
 
-// The whole list sorted, then cut at top_p, then the place of u in what is left.
+// Sorts the whole list, cuts it at top_p, then finds u in the rest.
 export function choose(weights, topP, u) {
   const order = Array.from(weights, (weight, index) => ({weight, index}));
   order.sort((a, b) => b.weight - a.weight || a.index - b.index);
@@ -37,7 +37,7 @@ export function presenceAndFrequency(x, ids, counts, presence, frequency) {
   return y;
 }
 
-// The same filters as demo/filters.c.
+// The filters of demo/filters.c in JavaScript.
 
 const clamp = (i, end) => (i < 0 ? 0 : i < end ? i : end - 1);
 const brightness = (x, at) =>
@@ -93,3 +93,25 @@ export function edges(x, w, h) {
     }
   return y;
 }
+
+// The product of a matrix of n x k and a transposed one of m x k.
+export function matmul(a, b, n, m, k) {
+  const c = new Float64Array(n * m);
+  for (let i = 0; i < n; ++i)
+    for (let j = 0; j < m; ++j)
+      for (let r = 0; r < k; ++r) c[i * m + j] += a[i * k + r] * b[j * k + r];
+  return c;
+}
+
+// Numbers between -1 and 1, the same in each run.
+export function numbers(n, seed = 1) {
+  const x = new Float32Array(n);
+  for (let i = 0; i < n; ++i) {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    x[i] = seed / 2 ** 31 - 1;
+  }
+  return x;
+}
+
+export const same = (a, b) =>
+  a.length === b.length && a.every((v, i) => v === b[i]);

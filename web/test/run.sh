@@ -1,12 +1,14 @@
 #!/bin/sh
-# Builds the module and tests it under the real client, in node and, if there is
-# one, in headless Chromium. TAP.
+# Builds the module and tests it under the unmodified client, in node and, if
+# installed, in headless Chromium. TAP.
 #
 #   web/test/run.sh [--no-tests] [FOLDER]      (default: build/web)
 #
-# --no-tests: only what the demo page needs is made. The client comes from npm
-# into FOLDER. CC as for web/build.sh; CHROMIUM names the browser; PICTURE, if
-# set, is the file for a picture of the demo page.
+# --no-tests: only what the demo pages need is made. The client comes from npm
+# into FOLDER. TVM_PYTHON is a Python with Apache TVM, which compiles programs
+# for WebGPU and is the client of RPC; without it these are left out. CC as for
+# web/build.sh; CHROMIUM names the browser; PICTURE and WEBGPU_PICTURE, if set,
+# are the files for pictures of the demo pages.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 tests=yes
@@ -38,21 +40,36 @@ export NODE_MODULES WASM_OPT
 
 filters=$here/demo/filters.c
 kernels=$here/test/kernels.c
-# All at once; each says how large it is.
+# Builds all in parallel; each prints its size.
 builds=
-start() { # start NAME ARGUMENTS...
+start() { # start NAME COMMAND...
   name=$1
   shift
-  sh "$here/build.sh" -o "$folder/$name" "$@" >"$folder/$name.log" 2>&1 &
+  "$@" >"$folder/$name.log" 2>&1 &
   builds="$builds $!"
 }
+module() { # module NAME ARGUMENTS...
+  name=$1
+  shift
+  start "$name" sh "$here/build.sh" -o "$folder/$name" "$@"
+}
+programs() { # programs NAME ARGUMENTS...: compiled for WebGPU
+  name=$1
+  shift
+  [ -z "${TVM_PYTHON-}" ] || start "$name" "$TVM_PYTHON" \
+    "$here/demo/compile.py" "$folder/$name" "$@"
+}
 rm -f "$folder"/*.wasm.log
-start demo.wasm "$filters"
+module demo.wasm "$filters"
+programs webgpu.wasm
 if [ -n "$tests" ]; then
-  start tvmffi.wasm
-  start test.wasm "$filters" "$kernels"
-  start all.wasm --all "$filters" "$kernels"
-  start asyncify.wasm --asyncify "$filters" "$kernels"
+  module tvmffi.wasm
+  module test.wasm "$filters" "$kernels"
+  module all.wasm --all "$filters" "$kernels"
+  module asyncify.wasm --asyncify "$filters" "$kernels"
+  module rpc.wasm --rpc "$kernels"
+  programs webgpu-asyncify.wasm --asyncify
+  programs rpc-programs.wasm --rpc "$kernels"
 fi
 built=yes
 for build in $builds; do wait "$build" || built=; done
@@ -74,6 +91,8 @@ done
   echo '# note: with all built-in functions'
   node "$here/test/node.js" "$folder/tvmffi.wasm" "$folder/all.wasm" ||
     printf 'not ok 0 - the tests with all built-in functions\n'
+  node "$here/test/node.js" --rpc "$folder/rpc.wasm" ||
+    printf 'not ok 0 - the tests of RPC\n'
   if [ -n "$browser" ]; then
     echo '# note: in Chromium'
     CHROMIUM=$browser node "$here/test/browser.js" \
@@ -82,6 +101,22 @@ done
       printf 'not ok 0 - the tests in Chromium\n'
   else
     printf 'ok 0 - Chromium # SKIP there is no Chromium\n'
+  fi
+  if [ -z "${TVM_PYTHON-}" ]; then
+    printf 'ok 0 - WebGPU and RPC # SKIP there is no Apache TVM\n'
+  else
+    CHROMIUM=$browser "$TVM_PYTHON" "$here/test/rpc.py" \
+      "$folder/rpc-programs.wasm" ||
+      printf 'not ok 0 - the tests of RPC with its client\n'
+    echo '# note: WebGPU'
+    node "$here/test/node.js" --webgpu "$folder/webgpu.wasm" ||
+      printf 'not ok 0 - the tests of WebGPU in node\n'
+  fi
+  if [ -n "${TVM_PYTHON-}" ] && [ -n "$browser" ]; then
+    CHROMIUM=$browser node "$here/test/browser.js" \
+      ${WEBGPU_PICTURE:+--screenshot "$WEBGPU_PICTURE"} --webgpu \
+      "$folder/webgpu.wasm" "$folder/webgpu-asyncify.wasm" ||
+      printf 'not ok 0 - the tests of WebGPU in Chromium\n'
   fi
 } | awk '
   /^1\.\./ { next }

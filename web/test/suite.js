@@ -1,7 +1,8 @@
 // The tests of the module under the client, the same in node and in a browser.
 import * as reference from "./reference.js";
+import {numbers, same} from "./reference.js";
 
-// A picture with smooth and sharp parts, as a canvas has it.
+// Canvas pixels of an image with smooth and sharp parts.
 export function picture(w, h) {
   const x = new Uint8Array(4 * w * h);
   for (let i = 0; i < h; ++i)
@@ -16,17 +17,6 @@ export function picture(w, h) {
   return x;
 }
 
-// Numbers between -1 and 1, the same in each run.
-function numbers(n, seed = 1) {
-  const x = new Float32Array(n);
-  for (let i = 0; i < n; ++i) {
-    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-    x[i] = seed / 2 ** 31 - 1;
-  }
-  return x;
-}
-
-const same = (a, b) => a.length === b.length && a.every((v, i) => v === b[i]);
 const near = (a, b, most) =>
   a.length === b.length &&
   a.every((v, i) => Math.abs(v - b[i]) <= most * Math.max(1, Math.abs(b[i])));
@@ -115,6 +105,10 @@ function callbacks(t, tvm) {
   t.ok(
     sum((i) => i * i, tvm.scalar(100, "int")) === 328350,
     "C calls JavaScript in a loop",
+  );
+  t.ok(
+    tvm.systemLib().getFunction("test_raw")(() => undefined) === 8,
+    "a raw string stays one when JavaScript has got it",
   );
 }
 
@@ -670,7 +664,7 @@ function kernels(t, tvm) {
   }
 }
 
-// All that a scope can hold, made and released.
+// Makes and releases every kind of object in one scope.
 function oneScope(tvm, f) {
   tvm.beginScope();
   const x = tvm.empty([2, 2]);
@@ -709,7 +703,7 @@ function leaks(t, tvm, calls) {
   t.note(
     `${calls} calls in scopes: ${((time * 1e6) / calls).toFixed(0)} ns each`,
   );
-  // With each error that it throws, the client loses a call stack: 128 bytes,
+  // With each error that it throws, the client leaks a call stack: 128 bytes,
   // and 16 of the allocator.
   const addOne = tvm.getGlobalFunc("tvmjs.testing.add_one");
   for (let i = 0; i < 400; ++i) message(() => addOne("x")); // those it had kept
@@ -730,7 +724,7 @@ function leaks(t, tvm, calls) {
   t.ok(used() === now, "until it is");
 }
 
-// The allocator by itself, through what the client has of it.
+// The allocator by itself, through the exports for the client.
 function allocator(t, tvm) {
   const {
     TVMWasmAllocSpace: alloc,
@@ -823,7 +817,7 @@ function recursion(t, tvm) {
   );
 }
 
-// Every function that takes memory, when there is not a single block left.
+// Every function that allocates, when no memory is left.
 function exhaustion(t, tvm) {
   const {TVMWasmAllocSpace: alloc, TVMWasmFreeSpace: free} = tvm.exports;
   const get = (name) => tvm.getGlobalFunc(name);
@@ -860,11 +854,11 @@ function exhaustion(t, tvm) {
     () => byName(names),
     () => sample(x, 0.5, 0.5),
   ];
-  const fail = () => message(() => addOne("x")); // its text is kept
+  const fail = () => message(() => addOne("x")); // the module stores the text
   fail();
   const before = used(),
     blocks = [];
-  // The text of an error may leave a few bytes when the next one takes its place.
+  // A new error's text may be shorter than the last, which frees a few bytes.
   const fill = () => {
     for (let size = 2 ** 30; size >= 8; size /= 2)
       for (let at; (at = alloc(size)); ) blocks.push(at);
@@ -954,8 +948,8 @@ async function asynchronous(t, tvm) {
   tvm.endScope();
 }
 
-// Parameters that come over the net, as those of a model do; in a browser only,
-// where the client has a cache for them.
+// Parameters loaded over HTTP, like a model's; only in a browser, where the
+// client has a cache for them.
 async function fetched(t, tvm, base) {
   const reports = [];
   tvm.registerInitProgressCallback((report) => reports.push(report.text));
@@ -1008,6 +1002,13 @@ async function asyncify(t, tvm) {
     (await sum(echo, tvm.scalar(20, "int"))) === 190,
     "a loop in C waits 20 times",
   );
+  const say = tvm.wrapAsyncifyPackedFunc(
+    tvm.systemLib().getFunction("test_text"),
+  );
+  t.ok(
+    (await say(echo, tvm.scalar(1, "int"))) === "said after a wait",
+    "a function has no result while it waits",
+  );
   const before = used();
   for (let i = 0; i < 50; ++i) await call(echo, i);
   t.ok(used() === before, "nothing is left of 50 waits", used() - before);
@@ -1035,8 +1036,9 @@ const parts = {
   exhaustion,
 };
 
-// Runs all. `make(bytes)` gives a new instance; `asyncBytes` is the module with
-// asyncify, or undefined; `base` is where parameters are, in a browser.
+// Runs all tests. `make(bytes)` returns a new instance; `asyncBytes` is the
+// module with asyncify, or undefined; `base` is the URL of parameters, in a
+// browser.
 export async function suite(t, make, bytes, asyncBytes, calls, base) {
   const lines = [],
     old = console.error;

@@ -1,4 +1,4 @@
-// The Test Anything Protocol, as tests/tap.py writes it.
+// The Test Anything Protocol, as tests/tools/tap.py writes it.
 export class Tap {
   constructor(write) {
     this.write = write;
@@ -21,7 +21,7 @@ export class Tap {
   }
 }
 
-// What the client gives to a module, whatever the host.
+// The client's imports for a module, on any host.
 const given = new Set([
   "clock_time_get",
   "environ_get",
