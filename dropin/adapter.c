@@ -1,8 +1,9 @@
-/* The implementation, as tvmffi.c has it, and what the C++ adapter calls. */
+/* The implementation, as in tvmffi.c, and functions for the C++ adapter. */
 #include "adapter.h"
 
-/* The table of the adapter's class of library modules, in the C++ ABI: two
-   words, and then the virtual functions, which is where an object points. */
+/* The vtable of the adapter's class of library modules. In the C++ ABI it has
+   two words before the virtual functions; an object's vtable pointer points to
+   the functions. */
 extern const void *const tvmffi_dropin_library_table[] __asm__(
     "_ZTVN3tvm3ffi19DropinLibraryModuleE")
     __attribute__((visibility("hidden")));

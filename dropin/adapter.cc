@@ -1,6 +1,6 @@
 // The C++ symbols of upstream's library, compiled against upstream's headers.
-// Each is a call of the C function that does the work: the errors of C become
-// exceptions, and those of C++ errors, in the headers' own way.
+// Each calls a C function. The headers convert C errors to exceptions, and
+// exceptions to C errors.
 #include "adapter.h"
 
 #include <tvm/ffi/extra/c_env_api.h>
@@ -21,7 +21,7 @@ namespace tvm {
 namespace ffi {
 namespace {
 
-// A built-in function, which stays for as long as the process.
+// Returns a built-in function, which lives as long as the process.
 const Function &Builtin(const char *name) {
   return *new Function(Function::GetGlobalRequired(name));
 }
@@ -179,8 +179,8 @@ Optional<String> ModuleObj::GetFunctionMetadata(const String &name,
   return f(this, name, query_imports).cast<Optional<String>>();
 }
 
-// These two are the virtual functions that the built-in ones of their names
-// call, so that they have to call what is below those.
+// The built-in functions of these names call these two virtual functions, so
+// these call the functions below the built-in ones.
 void ModuleObj::ImportModule(const Module &other) {
   TVM_FFI_CHECK_SAFE_CALL(
       tvmffi_dropin_import(HandleOf(this), HandleOf(other)));
@@ -190,8 +190,8 @@ void ModuleObj::ClearImports() {
   TVM_FFI_CHECK_SAFE_CALL(tvmffi_dropin_clear_imports(HandleOf(this)));
 }
 
-// The table that the library's own modules point to: they are made in C, and
-// their functions are those of C, but called by C++ they throw.
+// The class of the library's own modules. C creates them with this vtable. The
+// methods call C functions, and throw when a C function fails.
 class __attribute__((visibility("hidden"))) DropinLibraryModule final
     : public ModuleObj {
  public:
@@ -214,12 +214,12 @@ class __attribute__((visibility("hidden"))) DropinLibraryModule final
   }
 };
 
-// Not inline, so that the compiler emits the table here.
+// Not inline, so that the compiler emits the vtable here.
 const char *DropinLibraryModule::kind() const { return "library"; }
 
 namespace {
 
-// The result of a virtual function that C calls.
+// Calls a virtual function for C and returns its result.
 Any CallMethod(ModuleObj *module, tvmffi_dropin_method method,
                const AnyView *args) {
   switch (method) {
@@ -271,7 +271,7 @@ extern "C" int tvmffi_dropin_call_method(void *module,
   }
 }
 
-// -- what a compiler leaves of upstream's inline code --------------------
+// -- symbols that compilers emit for upstream's inline code ---------------
 
 // A function with a static variable whose symbol upstream's library has.
 struct ModuleObj::InternalUnsafe {

@@ -1,0 +1,123 @@
+"""Compiles the library and adds it, the headers and the files for CMake and
+pkg-config to the wheel.
+
+CC is the compiler. TVMFFI_WHEEL_PLATFORM is the wheel's platform tag, if not
+this machine's. CFLAGS and LDFLAGS are added to the command.
+"""
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+HERE = Path(__file__).resolve().parent
+# The source distribution has the project's files beside this one.
+TOP = HERE if (HERE / "tvmffi.h").exists() else HERE.parents[1]
+HEADERS = ("tvmffi.h", "rpc/tvmffi_rpc.h", "rpc/tvmffi_rpc_backend.h",
+           "rpc/tvmffi_rpc_serial.h")
+LICENSES = ("LICENSE", "LICENSE-APACHE", "LICENSE-MIT")
+CMAKE = [f"packaging/cmake/tvmffi{name}.cmake.in"
+         for name in ("Config", "ConfigVersion", "Targets")]
+PKG_CONFIG = ("packaging/tvmffi-header.pc.in", "packaging/tvmffi.pc.in")
+SOURCES = (*HEADERS, *LICENSES, *CMAKE, *PKG_CONFIG, "dropin/tvmffi.c",
+           "dropin/folder.py", "debug/tvmffi_gdb.py")
+LIBRARY = "libtvm_ffi.so"
+
+
+def version():
+    header = (TOP / "tvmffi.h").read_text(encoding="utf-8")
+    return ".".join(re.search(rf"define TVMFFI_VERSION_{part}\s+(\d+)",
+                              header)[1] for part in
+                    ("MAJOR", "MINOR", "PATCH"))
+
+
+def compile_library(target):
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    # The unwinder is linked statically, so that the library needs only libc.
+    unwinder = ["-lunwind"] if "ziglang" in compiler else \
+        ["-static-libgcc", "-Wl,--exclude-libs,ALL"]
+    subprocess.run(
+        [*compiler, "-std=c11", "-O2", "-fPIC", "-shared",
+         "-fno-semantic-interposition", "-falign-functions=64", f"-I{TOP}",
+         *shlex.split(os.environ.get("CFLAGS", "")), TOP / "dropin/tvmffi.c",
+         "-o", target, f"-Wl,-soname,{LIBRARY}", "-Wl,-Bsymbolic",
+         "-Wl,-z,nodelete", *unwinder,
+         *shlex.split(os.environ.get("LDFLAGS", "")), "-lpthread", "-ldl"],
+        check=True)
+
+
+def make_folder(library, prefix):
+    """Makes the folder that looks like the stock package."""
+    spec = importlib.util.spec_from_file_location(
+        "folder", TOP / "dropin/folder.py")
+    folder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(folder)
+    folder.make(library, prefix)
+
+
+def fill_in(template, target, values):
+    text = (TOP / template).read_text(encoding="utf-8")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(re.sub(r"@(\w+)@", lambda m: values[m[1]], text),
+                      encoding="utf-8")
+
+
+def make_prefix(prefix, platform):
+    """Makes the folder with all that C compilers and the stock package use."""
+    with tempfile.TemporaryDirectory() as work:
+        library = Path(work) / LIBRARY
+        compile_library(library)
+        make_folder(library, prefix)
+    (prefix / "include").mkdir()
+    for name in HEADERS:
+        shutil.copy2(TOP / name, prefix / "include")
+    is_64_bit = re.search("64|s390x", platform) is not None
+    values = {
+        "PROJECT_VERSION": version(),
+        "CMAKE_SIZEOF_VOID_P": "8" if is_64_bit else "4",
+        "includedir_from_libdir": "../include", "definitions": "",
+        "shared_name": LIBRARY, "static_name": "",
+        "prefix_from_pc": "../..", "libdir_from_prefix": "lib",
+        "includedir_from_prefix": "include", "cflags": "",
+        "library_name": "tvm_ffi",  # upstream's
+        "libs": "", "libs_private": "",
+    }
+    for template in CMAKE:
+        name = Path(template).stem
+        fill_in(template, prefix / "lib/cmake/tvmffi" / name, values)
+    for template in PKG_CONFIG:
+        fill_in(template, prefix / "lib/pkgconfig" / Path(template).stem,
+                values)
+
+
+class Hook(BuildHookInterface):
+    def initialize(self, version, build_data):
+        files = build_data["force_include"]
+        self.work = None
+        if self.target_name == "sdist":
+            files.update((str(TOP / name), name) for name in SOURCES)
+            return
+        if version == "editable":
+            raise RuntimeError("tvmffi has no editable form: install a wheel")
+        platform = os.environ.get("TVMFFI_WHEEL_PLATFORM") or re.sub(
+            r"[-.]", "_", sysconfig.get_platform())
+        self.work = tempfile.TemporaryDirectory()
+        prefix = Path(self.work.name) / "prefix"
+        make_prefix(prefix, platform)
+        files[str(prefix)] = "tvmffi/prefix"
+        info = f"tvmffi-{self.metadata.version}.dist-info"
+        files.update((str(TOP / name), f"{info}/licenses/{name}")
+                     for name in LICENSES)
+        build_data["tag"] = f"py3-none-{platform}"
+        build_data["pure_python"] = False
+
+    def finalize(self, version, build_data, artifact_path):
+        if self.work:
+            self.work.cleanup()
