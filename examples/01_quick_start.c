@@ -7,11 +7,11 @@
 
 #include <stdio.h>
 
-/* Its name, its result, its parameters; then an ordinary body. */
+/* Name, result type, parameters (type, name), then the body. */
 TVMFFI_FUNC(square, int64, (int64, x)) { TVMFFI_RETURN(x * x); }
 
-/* What can fail returns 0; else it leaves an error and returns a code, which
-   TVMFFI_TRY gives on to the caller. */
+/* A call that fails stores an error for this thread and returns a nonzero code.
+   TVMFFI_TRY then returns that code from run(). */
 static int run(void) {
   int64_t nine = 0;
   TVMFFI_TRY(tvmffi_register("demo.square", square));

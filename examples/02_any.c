@@ -1,5 +1,5 @@
-/* TVMFFIAny, the value everything else is made of: 16 bytes, of which the
-   first four say what the last eight hold. */
+/* TVMFFIAny represents any value in 16 bytes: a type index in the first four,
+   the value in the last eight. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -8,8 +8,9 @@
 
 #define CHECK(x) TVMFFI_TRY((x) ? 0 : TVMFFI_RAISE("AssertionError", "%s", #x))
 
-/* An Any from a plain value. Bytes that are not used are 0: Anys are hashed
-   and compared as a whole. tvmffi_int(42) and tvmffi_float(2.5) do the same. */
+/* Makes an Any from a plain value. Set unused bytes to 0, because Anys are
+   hashed and compared as a whole. tvmffi_int(42) and tvmffi_float(2.5) do all
+   this. */
 static TVMFFIAny any_from_int(int64_t value) {
   TVMFFIAny any;
   any.type_index = kTVMFFIInt;
@@ -26,8 +27,9 @@ static TVMFFIAny any_from_float(double value) {
   return any;
 }
 
-/* An Any from an object carries the object's own type index. This one is a
-   view, which borrows; retain the object to make it an owner. */
+/* An Any that refers to an object has the object's type index. The result is a
+   view: it borrows the object. To make it own a reference, retain the object.
+ */
 static TVMFFIAny any_from_object(TVMFFIObject *object) {
   TVMFFIAny any;
   any.type_index = object->type_index;
@@ -36,7 +38,8 @@ static TVMFFIAny any_from_object(TVMFFIObject *object) {
   return any;
 }
 
-/* Reading asks for the type first. A bool passes as an int, both as a float. */
+/* Check the type before you read. A bool may be read as an int, and both may be
+   read as a float. */
 static int read_int(const TVMFFIAny *any, int64_t *out) {
   if (any->type_index != kTVMFFIInt && any->type_index != kTVMFFIBool)
     return TVMFFI_RAISE("TypeError", "Not an int: type %d", any->type_index);
@@ -55,7 +58,8 @@ static int read_float(const TVMFFIAny *any, double *out) {
   return 0;
 }
 
-/* A tensor comes as an object that holds a DLTensor, or as a bare pointer. */
+/* A tensor argument is either a tensor object, which contains a DLTensor, or a
+   bare DLTensor pointer. */
 static int read_tensor(const TVMFFIAny *any, DLTensor **out) {
   if (any->type_index == kTVMFFITensor)
     *out = TVMFFITensorGetDLTensorPtr(any->v_obj);
@@ -66,7 +70,7 @@ static int read_tensor(const TVMFFIAny *any, DLTensor **out) {
   return 0;
 }
 
-/* Everything from kTVMFFIStaticObjectBegin on is an object. */
+/* Type indices from kTVMFFIStaticObjectBegin on are objects. */
 static int read_object(const TVMFFIAny *any, TVMFFIObject **out) {
   if (any->type_index < kTVMFFIStaticObjectBegin)
     return TVMFFI_RAISE("TypeError", "Not an object: type %d", any->type_index);
@@ -84,9 +88,9 @@ static int plain_values(void) {
   CHECK(d == 42.0);
   TVMFFI_TRY(read_float(&half, &d));
   CHECK(d == 0.5);
-  CHECK(read_int(&half, &i) == -1); /* a float is no int */
+  CHECK(read_int(&half, &i) == -1); /* a float is not read as an int */
   tvmffi_error_clear();
-  tvmffi_any_release(&answer); /* allowed for each value, needed for objects */
+  tvmffi_any_release(&answer); /* a no-op for plain values */
   CHECK(answer.type_index == kTVMFFINone);
   return 0;
 }
@@ -111,8 +115,8 @@ static int tensors(void) {
   return 0;
 }
 
-/* A view borrows; TVMFFIAnyViewToOwnedAny makes an owner of it. A raw C string
-   is copied then, into the Any itself when it has at most 7 bytes. */
+/* TVMFFIAnyViewToOwnedAny converts a view to an owned Any. It copies a raw C
+   string: into the Any itself up to 7 bytes, else into a new object. */
 static int owned_values(void) {
   TVMFFIAny view = tvmffi_str("a string that needs an object"), owned, small;
   TVMFFIObject *object = NULL;
@@ -126,7 +130,7 @@ static int owned_values(void) {
   view = any_from_object(object);
   CHECK(strcmp(tvmffi_any_str(&view).data, "a string that needs an object") ==
         0);
-  tvmffi_any_release(&owned); /* drops the reference: the string is gone */
+  tvmffi_any_release(&owned); /* the last reference: frees the string */
 
   view = tvmffi_str("short");
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&view, &small));

@@ -1,6 +1,6 @@
-/* Objects: a head with a type and two reference counts, then the content. Here
-   a type of our own, its field, its child type, and its strong and weak
-   references. */
+/* An object begins with a header: a type index, two reference counts and a
+   deleter. This example registers a type with a field, derives a child type,
+   and uses strong and weak references. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -17,8 +17,9 @@ typedef struct {
 static int32_t counter_index, step_counter_index;
 static int alive, allocated;
 
-/* Ends the object with its last strong reference, and frees its memory with
-   its last reference of any kind; mostly that is one call with both flags. */
+/* The runtime calls this with the strong flag when the last strong reference
+   is released (destroy the content), and with the weak flag when the last weak
+   one is (free the memory). Most objects get one call with both flags. */
 static void counter_delete(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) --alive;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) {
@@ -27,9 +28,10 @@ static void counter_delete(void *self, int flags) {
   }
 }
 
-/* Memory comes from the process's allocator, so that an environment (Python,
-   say) can tie its own wrapper to the object. A new object has one strong
-   reference, and all strong ones together hold one weak one. */
+/* Allocates with the process's allocator, so that an environment (Python, say)
+   can attach its own wrapper to the object. A new object's counts are 1 strong
+   (low half) and 1 weak (high half): all strong references share one weak
+   reference. */
 static int counter_new(int32_t type_index, int64_t value, Counter **out) {
   TVMFFICustomAllocator *from = TVMFFIGetCustomAllocator();
   Counter *self =
@@ -45,7 +47,7 @@ static int counter_new(int32_t type_index, int64_t value, Counter **out) {
   return 0;
 }
 
-/* A getter is given the field's address, and makes an owned Any of it. */
+/* A getter reads the field at this address into an owned Any. */
 static int get_int64(void *field, TVMFFIAny *result) {
   *result = tvmffi_int(*(int64_t *)field);
   return 0;
@@ -79,7 +81,8 @@ static int register_types(void) {
   return TVMFFITypeRegisterField(counter_index, &field);
 }
 
-/* What Python does for `counter.value`. */
+/* Finds a field by its name and reads it, as Python does for `counter.value`.
+ */
 static int get_field(TVMFFIObject *obj, const char *name, TVMFFIAny *out) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(obj->type_index);
   int32_t i;
@@ -92,8 +95,9 @@ static int get_field(TVMFFIObject *obj, const char *name, TVMFFIAny *out) {
                       type->type_key.data, name);
 }
 
-/* The table knows every type's ancestors by depth, so one look tells whether
-   an object is an instance. tvmffi_is_instance does the same. */
+/* The type table lists each type's ancestors by depth, so one comparison
+   decides whether an object is an instance. tvmffi_is_instance does the same
+   with two type indices. */
 static int is_instance(const TVMFFIObject *obj, int32_t target_index) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(obj->type_index);
   const TVMFFITypeInfo *target = TVMFFIGetTypeInfo(target_index);
@@ -122,20 +126,20 @@ static int references(void) {
   TVMFFIAny any = tvmffi_none(), value;
   TVMFFI_TRY(counter_new(counter_index, 7, &counter));
 
-  any = tvmffi_obj(counter); /* a view, made an owner by one more reference */
-  tvmffi_retain(counter);
+  any = tvmffi_obj(counter); /* a view */
+  tvmffi_retain(counter);    /* now `any` owns a reference */
   tvmffi_release(counter);
   CHECK(alive == 1);
   TVMFFI_TRY(get_field(any.v_obj, "value", &value));
   CHECK(value.v_int64 == 7);
 
   tvmffi_weak_retain(counter);      /* keeps the memory, not the object */
-  CHECK(tvmffi_weak_lock(counter)); /* alive: this adds a strong one */
+  CHECK(tvmffi_weak_lock(counter)); /* alive: adds a strong reference */
   tvmffi_release(counter);
-  tvmffi_any_release(&any); /* the last strong one: the object ends */
+  tvmffi_any_release(&any); /* the last strong one: content destroyed */
   CHECK(alive == 0 && allocated == 1);
   CHECK(!tvmffi_weak_lock(counter));
-  tvmffi_weak_release(counter); /* the last of all: the memory goes */
+  tvmffi_weak_release(counter); /* the last weak one: memory freed */
   CHECK(allocated == 0);
   return 0;
 }

@@ -1,6 +1,6 @@
-/* Functions: anything callable takes an array of Anys and fills one. Made by a
-   macro from an ordinary body, with or without a state, put into the global
-   table; and, to see what is behind it, written by hand. */
+/* Every FFI function takes an array of Anys and stores one Any as its result.
+   This example writes such a function by hand, then with macros (with and
+   without state), and puts functions into the global table. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -8,8 +8,8 @@
 
 #define CHECK(x) TVMFFI_TRY((x) ? 0 : TVMFFI_RAISE("AssertionError", "%s", #x))
 
-/* As the ABI has it: `self` is the closure, the arguments are borrowed, the
-   result, which comes in as None, will be the caller's. */
+/* A packed function of the ABI. `self` is the closure's state, the arguments
+   are borrowed. *result is None at entry; the caller will own it. */
 static int add_call(void *self, const TVMFFIAny *args, int32_t num_args,
                     TVMFFIAny *result) {
   if (num_args != 1 || args[0].type_index != kTVMFFIInt)
@@ -29,33 +29,38 @@ static int by_hand(void) {
   return 0;
 }
 
-/* The same with checks, conversions and a state made by a macro. */
+/* The same function by a macro, which adds the argument checks and conversions.
+   `self` has the type int64_t *. */
 TVMFFI_CLOSURE(adder, int64_t, int64, (int64, x)) { TVMFFI_RETURN(x + *self); }
 
-static int64_t one = 1, two = 2, five = 5; /* states; example 11 owns them */
+/* States of closures. In example 11 the closure owns its state. */
+static int64_t one = 1, two = 2, five = 5;
 
 static int global_table(void) {
+  TVMFFI_SCOPE_REST; /* releases the objects stored below (example 15) */
   TVMFFIObject *add1, *add2, *found;
   int64_t sum = 0;
-  TVMFFI_TRY(tvmffi_global_get("demo.adder", &found));
-  CHECK(!found); /* a missing name is no error */
+  CHECK(tvmffi_global_get("demo.adder", &found)); /* fails: not registered */
+  CHECK(tvmffi_error_catch("ValueError"));
+  TVMFFI_TRY(tvmffi_global_find("demo.adder", &found)); /* stores NULL */
+  CHECK(!found);
 
-  TVMFFI_TRY(tvmffi_closure(adder, &one, NULL, &add1));
-  TVMFFI_TRY(tvmffi_closure(adder, &two, NULL, &add2));
-  TVMFFI_TRY(tvmffi_global_set("demo.adder", add1, 0));
-  CHECK(tvmffi_global_set("demo.adder", add2, 0)); /* taken: an error */
+  TVMFFI_TRY(tvmffi_closure_new(adder, &one, NULL, &add1));
+  TVMFFI_TRY(tvmffi_closure_new(adder, &two, NULL, &add2));
+  TVMFFI_TRY(tvmffi_register_object("demo.adder", add1));
+  CHECK(tvmffi_register_object("demo.adder", add2)); /* name in use */
   tvmffi_error_print(stdout);
   TVMFFI_TRY(tvmffi_global_get("demo.adder", &found));
   CHECK(found == add1);
 
-  TVMFFI_TRY(tvmffi_global_set("demo.adder", add2, 1)); /* override */
+  TVMFFI_TRY(tvmffi_override_object("demo.adder", add2)); /* replaces it */
   TVMFFI_TRY(tvmffi_call("demo.adder", &sum, 40));
   CHECK(sum == 42);
   return 0;
 }
 
-/* Typed functions: count and types of the arguments are checked and converted
-   before the body runs. */
+/* Typed functions: before the body runs, the number and types of the arguments
+   are checked, and the values converted. */
 TVMFFI_FUNC(scale, float64, (float64, x), (int32, by)) {
   TVMFFI_RETURN(x * by);
 }
@@ -65,7 +70,7 @@ TVMFFI_FUNC(scale_back, float64, (float64, x), (int32, by)) {
   TVMFFI_RETURN(x / by);
 }
 
-/* Functions are values: this one is given one, and calls it. */
+/* Functions are values: `f` is a function, and this function calls it. */
 TVMFFI_FUNC(twice, int64, (func, f), (int64, x)) {
   TVMFFI_TRY(tvmffi_call(f, &x, x));
   TVMFFI_TRY(tvmffi_call(f, &x, x));
@@ -73,25 +78,26 @@ TVMFFI_FUNC(twice, int64, (func, f), (int64, x)) {
 }
 
 static int typed_functions(void) {
+  TVMFFI_SCOPE_REST;
   TVMFFIObject *add5, *call_twice;
   double y = 0;
   int n = 0;
   TVMFFI_TRY(tvmffi_register("demo.scale", scale));
   TVMFFI_TRY(tvmffi_call("demo.scale", &y, 2.5, 4));
   CHECK(y == 10);
-  TVMFFI_TRY(tvmffi_register_as("demo.scale", scale_back, 1)); /* override */
+  TVMFFI_TRY(tvmffi_override("demo.scale", scale_back)); /* replaces it */
   TVMFFI_TRY(tvmffi_call("demo.scale", &y, 2.5, 4));
   CHECK(y == 0.625);
 
-  TVMFFI_TRY(tvmffi_function(twice, &call_twice)); /* without a name */
-  TVMFFI_TRY(tvmffi_closure(adder, &five, NULL, &add5));
+  TVMFFI_TRY(tvmffi_function_new(twice, &call_twice)); /* without a name */
+  TVMFFI_TRY(tvmffi_closure_new(adder, &five, NULL, &add5));
   TVMFFI_TRY(tvmffi_call(call_twice, &n, add5, 32));
   CHECK(n == 42);
 
   CHECK(tvmffi_call("demo.scale", &y, "two", 4) == -1);
   tvmffi_error_print(stdout); /* names the argument, and both types */
   CHECK(tvmffi_call("demo.scale", &y, 2.5) == -1);
-  tvmffi_error_print(stdout); /* tells how many there should be */
+  tvmffi_error_print(stdout); /* states the expected number of arguments */
   return 0;
 }
 

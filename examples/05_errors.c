@@ -1,6 +1,7 @@
-/* Errors: a function that fails returns nonzero and leaves an error object in
-   its thread's slot. Whoever can handle it takes it out; everyone else returns
-   the code. Nothing is thrown, and nothing ends the process. */
+/* Errors: a function that fails returns nonzero and stores an error object in
+   its thread's error slot. A caller that can handle the error takes it out of
+   the slot; any other caller returns the code. There are no C++ exceptions, and
+   no error ends the process. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -9,8 +10,8 @@
 
 #define CHECK(x) TVMFFI_TRY((x) ? 0 : TVMFFI_RAISE("AssertionError", "%s", #x))
 
-/* Raised, with a kind, which in Python is the class, and a printf format that
-   the compiler checks. */
+/* TVMFFI_RAISE takes a kind, which becomes the exception's class in Python, and
+   a printf format, which the compiler checks. */
 TVMFFI_FUNC(divide, int64, (int64, a), (int64, b)) {
   if (b == 0)
     return TVMFFI_RAISE("ZeroDivisionError", "%lld / 0", (long long)a);
@@ -19,14 +20,14 @@ TVMFFI_FUNC(divide, int64, (int64, a), (int64, b)) {
   TVMFFI_RETURN(a / b);
 }
 
-/* Passed on: TVMFFI_TRY returns the code of what failed. */
+/* If the call fails, TVMFFI_TRY returns its code to the caller. */
 TVMFFI_FUNC(average, int64, (int64, sum), (int64, count)) {
   int64_t mean = 0;
   TVMFFI_TRY(tvmffi_call("demo.divide", &mean, sum, count));
   TVMFFI_RETURN(mean);
 }
 
-/* The bare ABI raises so. */
+/* Raises an error by the bare ABI. */
 TVMFFI_FUNC(missing, none) {
   TVMFFIErrorSetRaisedFromCStr("NotImplementedError", "not in this build");
   return -1;
@@ -44,7 +45,8 @@ static int by_return_code(void) {
   return 0;
 }
 
-/* Taken out of the slot, an error is an object like any other. */
+/* tvmffi_error_take moves the error out of the slot. The caller owns it, as any
+   other object. */
 static int by_kind(void) {
   TVMFFIObject *error;
   TVMFFIErrorCell *cell;
@@ -62,13 +64,14 @@ static int by_kind(void) {
 
 static int printed(void) {
   CHECK(tvmffi_call("demo.average", NULL, 10, 0) == -1);
-  tvmffi_error_print(stdout); /* as Python does, and empties the slot */
+  tvmffi_error_print(stdout); /* in Python's format; empties the slot */
   CHECK(tvmffi_call("demo.missing", NULL) == -1);
   tvmffi_error_print(stdout);
   return 0;
 }
 
-/* Raised from another error, which stays reachable as the cause. */
+/* TVMFFI_RAISE_FROM raises a new error and stores the given one as its cause.
+ */
 static int with_cause(void) {
   TVMFFIObject *error;
   CHECK(tvmffi_call("demo.average", NULL, 10, 0) == -1);

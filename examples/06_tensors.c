@@ -1,5 +1,5 @@
-/* Tensors: a DLTensor describes memory, a tensor object owns it, and DLPack
-   carries it between libraries without a copy. */
+/* Tensors: a DLTensor describes memory, a tensor object owns the memory, and
+   DLPack passes tensors between libraries without a copy. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -10,10 +10,10 @@
 
 static const DLDataType float32 = {kDLFloat, 32, 1};
 static const DLDevice cpu = {kDLCPU, 0};
-static int owners; /* DLPack tensors of ours that are alive */
+static int owners; /* number of live Matrix objects */
 
-/* A producer's side of DLPack: shape, strides and data in one piece of memory,
-   and a deleter that whoever has the tensor in the end will call. */
+/* The producer's side of DLPack: a DLManagedTensorVersioned with its shape and
+   strides, and a deleter that the tensor's last owner calls. */
 typedef struct {
   DLManagedTensorVersioned managed;
   int64_t shape[2], strides[2];
@@ -45,8 +45,8 @@ static DLManagedTensorVersioned *matrix_new(int64_t rows, int64_t columns) {
   return &self->managed;
 }
 
-/* Reading: TVMFFI_EXPECT checks what is relied on; tvmffi_element respects
-   strides and byte offset. */
+/* TVMFFI_EXPECT checks dtype, rank and device. tvmffi_element reads an element
+   by the strides and the byte offset. */
 TVMFFI_FUNC(sum, float64, (tensor, x)) {
   double total = 0;
   TVMFFI_EXPECT((x, "float32[rows, columns] cpu strided"));
@@ -56,6 +56,22 @@ TVMFFI_FUNC(sum, float64, (tensor, x)) {
   TVMFFI_RETURN(total);
 }
 
+/* tvmffi_tensor_new allocates the tensor's memory, which the tensor object
+   owns. */
+static int make_and_read(void) {
+  TVMFFIObject *tensor = NULL;
+  double total = 0;
+  int64_t shape[2] = {2, 3};
+  TVMFFI_TRY(tvmffi_tensor_new("float32", "cpu", 2, shape, &tensor));
+  for (int i = 0; i < 6; ++i)
+    tvmffi_data(TVMFFITensorGetDLTensorPtr(tensor), float)[i] = (float)i;
+  TVMFFI_TRY(tvmffi_call("demo.sum", &total, tensor));
+  CHECK(total == 15);
+  tvmffi_release(tensor);
+  return 0;
+}
+
+/* Makes a tensor object that owns a matrix. */
 static int tensor_new(int64_t rows, int64_t columns, TVMFFIObject **out) {
   DLManagedTensorVersioned *managed = matrix_new(rows, columns);
   TVMFFIObjectHandle handle = NULL;
@@ -63,25 +79,12 @@ static int tensor_new(int64_t rows, int64_t columns, TVMFFIObject **out) {
   if (!managed) return TVMFFI_RAISE("MemoryError", "no memory for a matrix");
   code = TVMFFITensorFromDLPackVersioned(managed, 0, 0, &handle);
   if (code) return managed->deleter(managed), code;
-  *out = (TVMFFIObject *)handle; /* took `managed`, and will call its deleter */
+  *out = (TVMFFIObject *)handle; /* owns `managed`, will call its deleter */
   return 0;
 }
 
-static int from_dlpack_and_read(void) {
-  TVMFFIObject *tensor = NULL;
-  double total = 0;
-  TVMFFI_TRY(tensor_new(2, 3, &tensor));
-  for (int i = 0; i < 6; ++i)
-    tvmffi_data(TVMFFITensorGetDLTensorPtr(tensor), float)[i] = (float)i;
-  TVMFFI_TRY(tvmffi_call("demo.sum", &total, tensor));
-  CHECK(total == 15 && owners == 1);
-  tvmffi_release(tensor);
-  CHECK(owners == 0);
-  return 0;
-}
-
-/* Another library gets the same memory, and keeps it alive until it calls the
-   deleter. */
+/* The DLPack tensor refers to the same memory, and keeps the memory alive until
+   the consumer calls the deleter. */
 static int to_dlpack(void) {
   TVMFFIObject *tensor = NULL;
   DLManagedTensorVersioned *out = NULL;
@@ -95,8 +98,9 @@ static int to_dlpack(void) {
   return 0;
 }
 
-/* The environment (PyTorch, say) offers an allocator, so that what a function
-   makes is the environment's own kind of tensor. */
+/* An environment (PyTorch, say) can install an allocator for tensors. Then
+   tvmffi_tensor_new calls this allocator, so a function's result is a tensor of
+   that environment. */
 static int allocate(DLTensor *like, DLManagedTensorVersioned **out,
                     void *error_ctx,
                     void (*set_error)(void *error_ctx, const char *kind,
@@ -119,8 +123,8 @@ static int by_the_environment(void) {
   return TVMFFIEnvSetDLPackManagedTensorAllocator(before, 0, NULL);
 }
 
-/* A view describes the same memory in another way: here the transpose. It
-   keeps the tensor behind it alive. */
+/* A tensor view refers to the same memory with another shape, here the
+   transpose. The view keeps the original tensor alive. */
 static int view(void) {
   TVMFFIObject *tensor = NULL;
   TVMFFIObjectHandle transposed = NULL;
@@ -129,7 +133,7 @@ static int view(void) {
   TVMFFI_TRY(tensor_new(2, 3, &tensor));
   like = *TVMFFITensorGetDLTensorPtr(tensor);
   tvmffi_element(&like, float, 1, 2) = 7;
-  like.shape = shape; /* copied, with the strides */
+  like.shape = shape; /* the view copies shape and strides */
   like.strides = strides;
   TVMFFI_TRY(TVMFFITensorCreateUnsafeView(tensor, &like, &transposed));
   tvmffi_release(tensor);
@@ -143,7 +147,7 @@ static int view(void) {
 
 static int run(void) {
   TVMFFI_TRY(tvmffi_register("demo.sum", sum));
-  TVMFFI_TRY(from_dlpack_and_read());
+  TVMFFI_TRY(make_and_read());
   TVMFFI_TRY(to_dlpack());
   TVMFFI_TRY(by_the_environment());
   TVMFFI_TRY(view());

@@ -5,9 +5,10 @@
 #include <stdio.h>
 #define CHECK(x) TVMFFI_TRY((x) ? 0 : TVMFFI_RAISE("AssertionError", "%s", #x))
 
-/* Up to 7 bytes a string is a plain value inside the Any, above it an object.
-   tvmffi_any_str reads both, and there is always a NUL behind the text. */
+/* A string of up to 7 bytes is stored in the Any itself, a longer one in an
+   object. tvmffi_any_str reads both; a NUL always follows the text. */
 static int strings(void) {
+  TVMFFI_SCOPE_REST; /* releases the objects stored below (example 15) */
   TVMFFIAny small, large;
   TVMFFI_TRY(tvmffi_as("seven..", &small));
   TVMFFI_TRY(tvmffi_as("eight...", &large));
@@ -18,7 +19,7 @@ static int strings(void) {
   return 0;
 }
 
-/* Bytes are stored in the same way; a NUL among them is nothing special. */
+/* Bytes are stored like strings, and may contain NULs. */
 static int bytes(void) {
   TVMFFIByteArray raw = {"a\0b", 3};
   TVMFFIAny any;
@@ -29,6 +30,7 @@ static int bytes(void) {
 }
 
 static int dtypes(void) {
+  TVMFFI_SCOPE_REST;
   TVMFFIObject *names =
       tvmffi_array("bool", "int8", "uint16", "float32", "bfloat16",
                    "float8_e4m3fn", "float4_e2m1fn", "float32x4", "handle");
@@ -36,9 +38,9 @@ static int dtypes(void) {
   TVMFFIAny text;
   TVMFFI_TRY(tvmffi_as("float16x2", &dtype));
   CHECK(dtype.code == kDLFloat && dtype.bits == 16 && dtype.lanes == 2);
-  TVMFFI_FOREACH(TVMFFIAny, name, names) { /* there and back */
+  TVMFFI_FOREACH(TVMFFIAny, name, names) { /* name to dtype, and back */
     TVMFFI_TRY(tvmffi_as(name, &dtype));
-    TVMFFI_TRY(tvmffi_dtype_name(dtype, &text));
+    TVMFFI_TRY(tvmffi_dtype_to_str(dtype, &text));
     CHECK(tvmffi_equal(text, name));
   }
   CHECK(tvmffi_as("floaty32", &dtype) == -1);
@@ -46,7 +48,7 @@ static int dtypes(void) {
   return 0;
 }
 
-/* A typed function takes a dtype or device as such, or by its name. */
+/* For a dtype or device parameter, a typed function also accepts the name. */
 TVMFFI_FUNC(size_of, int64, (dtype, t)) {
   TVMFFI_RETURN((t.bits * t.lanes + 7) / 8);
 }
@@ -55,10 +57,11 @@ TVMFFI_FUNC(describe, str, (device, d)) {
   const char *text = d.device_type == kDLCPU    ? "the CPU"
                      : d.device_type == kDLCUDA ? "a CUDA device"
                                                 : "another device";
-  TVMFFI_RETURN(tvmffi_view(text)); /* copied */
+  TVMFFI_RETURN(tvmffi_byte_array(text)); /* copied */
 }
 
 static int as_arguments(void) {
+  TVMFFI_SCOPE_REST;
   DLDevice gpu = {kDLCUDA, 1};
   TVMFFIAny result;
   TVMFFI_TRY(tvmffi_register("demo.size_of", size_of));
@@ -67,7 +70,7 @@ static int as_arguments(void) {
   CHECK(tvmffi_equal(result, 16));
   TVMFFI_TRY(tvmffi_call("demo.describe", &result, gpu));
   CHECK(tvmffi_equal(result, "a CUDA device"));
-  /* What C99 writes, which has no _Generic: */
+  /* In C99, which has no _Generic, make each value by its constructor: */
   TVMFFI_TRY(tvmffi_call(tvmffi_str("demo.describe"), tvmffi_out_none(NULL),
                          tvmffi_str("cuda:1")));
   printf("float32x4 has 16 bytes\n");

@@ -1,6 +1,6 @@
-/* Threads: functions, objects and the tables of the runtime may be used by all
-   of them at once. Errors are each thread's own. Here four threads share a
-   counter, which whoever comes first makes. */
+/* Threads: all threads may use functions, objects and the runtime's tables at
+   the same time. Each thread has its own error slot. Here four threads share a
+   counter, which the first call creates. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -18,7 +18,7 @@ typedef struct {
 } Counter;
 
 static void *counter; /* set once, by TVMFFIHandleInitOnce */
-static int made;      /* times counter_make ran: nobody else writes it */
+static int made;      /* number of calls of counter_make */
 
 static int counter_make(void **result) {
   Counter *self = (Counter *)calloc(1, sizeof(Counter));
@@ -35,7 +35,8 @@ static int counter_delete(void *handle) {
   return 0;
 }
 
-/* Data of its own a function must guard by itself: this one locks. */
+/* The runtime does not guard a function's own data, so this one locks a mutex.
+ */
 TVMFFI_FUNC(count, int64, (int64, by)) {
   int64_t now;
   Counter *self;
@@ -47,24 +48,24 @@ TVMFFI_FUNC(count, int64, (int64, by)) {
   TVMFFI_RETURN(now);
 }
 
-/* One thread's work with a function object that all of them hold. */
+/* Runs in each thread. All threads share the function object. */
 static int work(TVMFFIObject *function) {
   int64_t now = 0;
   int i;
   for (i = 0; i < ROUNDS; ++i) {
     TVMFFI_TRY(tvmffi_call(function, &now, 1));
-    TVMFFI_TRY(tvmffi_call("demo.count", &now, 1)); /* looked up: no lock */
+    TVMFFI_TRY(tvmffi_call("demo.count", &now, 1)); /* lookup without a lock */
     CHECK(now >= 2);
   }
   CHECK(tvmffi_call(function, NULL, "one"));
-  tvmffi_error_clear(); /* this thread's, no other one saw it */
+  tvmffi_error_clear(); /* clears only this thread's error */
   return 0;
 }
 
 static void *thread_main(void *arg) {
   int failed = work((TVMFFIObject *)arg);
   if (failed) tvmffi_error_print(stderr);
-  tvmffi_release(arg); /* the reference that this thread was given */
+  tvmffi_release(arg); /* this thread's reference */
   return failed ? arg : NULL;
 }
 
@@ -75,7 +76,7 @@ static int run_threads(TVMFFIObject *function) {
     tvmffi_retain(function);
     if (pthread_create(&threads[started], NULL, thread_main, function)) break;
   }
-  if (started < THREADS) tvmffi_release(function); /* nobody took it */
+  if (started < THREADS) tvmffi_release(function); /* no thread owns it */
   for (i = 0; i < started; ++i) {
     void *result = NULL;
     pthread_join(threads[i], &result);
@@ -89,7 +90,7 @@ static int run(void) {
   TVMFFIObject *function = NULL;
   int64_t total = 0;
   TVMFFI_TRY(tvmffi_register("demo.count", count));
-  TVMFFI_TRY(tvmffi_function(count, &function));
+  TVMFFI_TRY(tvmffi_function_new(count, &function));
   TVMFFI_TRY(run_threads(function));
   TVMFFI_TRY(tvmffi_call(function, &total, 0));
   CHECK(total == 2 * THREADS * ROUNDS && made == 1);

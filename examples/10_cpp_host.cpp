@@ -1,5 +1,5 @@
-// The same header in C++11: a reference that counts by itself, errors as
-// exceptions, and a lambda as a function.
+// The header in C++11: a smart pointer for references, errors as exceptions,
+// and a lambda as a function object.
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -25,8 +25,8 @@ static void check(int code) {
                            cell->message.data);
 }
 
-// Turns a callable of one int into a function object, and an exception of its
-// own into an error: nothing may be thrown through the ABI.
+// Makes a function object from a callable with one int parameter. Converts its
+// exceptions to errors, because no exception may pass through the ABI.
 using Closure = std::function<int64_t(int64_t)>;
 
 static int closure_call(void *self, const TVMFFIAny *args, int32_t num_args,
@@ -45,7 +45,7 @@ static Ref make_function(Closure closure) {
   check(TVMFFIFunctionCreate(
       self.get(), closure_call,
       [](void *p) { delete static_cast<Closure *>(p); }, &handle));
-  self.release();  // the function's from now on
+  self.release();  // the function object owns the closure now
   return Ref(static_cast<TVMFFIObject *>(handle));
 }
 

@@ -1,6 +1,6 @@
-/* Typed functions in full: what may be missing, containers whose elements have
-   a type, functions that carry a state, and callbacks both ways. A type is a
-   word, int64 or str; docs/guide.md has the list, with the C type of each. */
+/* Typed functions in full: optional values, containers with an element type,
+   closures, and callbacks in both directions. A type is written as a word, such
+   as int64 or str; docs/guide.md lists the words with their C types. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -9,18 +9,18 @@
 
 #define CHECK(x) TVMFFI_TRY((x) ? 0 : TVMFFI_RAISE("AssertionError", "%s", #x))
 
-/* A str is bytes and a size, with a NUL behind them. optional(T) also takes
-   None: a value comes in a struct that tells whether there is one; of what is a
-   pointer anyway, NULL is none. */
+/* A str is a pointer and a size, and a NUL follows the text. optional(T) also
+   accepts None. Its C type is a struct with `has_value` and `value`, or, if T
+   is a pointer in C, that pointer, which is NULL for None. */
 TVMFFI_FUNC(greet, str, (str, name), (optional(str), title)) {
   char text[64];
   snprintf(text, sizeof(text), "hello, %s%s%.20s",
            title.has_value ? title.value.data : "", title.has_value ? " " : "",
            name.data);
-  TVMFFI_RETURN(tvmffi_view(text)); /* a C string as a str; it is copied */
+  TVMFFI_RETURN(tvmffi_byte_array(text)); /* a C string as a str, copied */
 }
 
-/* So is a result: some of a value, or no value. */
+/* An optional result is tvmffi_some_T(value) or tvmffi_no_T(). */
 TVMFFI_FUNC(find, optional(int64), (array(int64), items), (int64, wanted)) {
   int64_t i = 0;
   TVMFFI_FOREACH(TVMFFIAny, item, items) {
@@ -30,7 +30,8 @@ TVMFFI_FUNC(find, optional(int64), (array(int64), items), (int64, wanted)) {
   TVMFFI_RETURN(tvmffi_no_int64());
 }
 
-static int optional_values(void) {
+static int optionals(void) {
+  TVMFFI_SCOPE_REST; /* releases the objects stored below (example 15) */
   TVMFFIObject *items = tvmffi_array(5, 7, 9);
   TVMFFIAny value;
   TVMFFI_TRY(tvmffi_call("demo.greet", &value, "Ada", "Countess"));
@@ -44,8 +45,8 @@ static int optional_values(void) {
   return 0;
 }
 
-/* Elements are checked, and converted where a single value would be: the body
-   finds floats only, whoever calls. */
+/* Elements are checked and converted like single values, so every element that
+   the body sees is a float. */
 TVMFFI_FUNC(mean, float64, (array(float64), items)) {
   double sum = 0;
   if (!tvmffi_size(items)) return TVMFFI_RAISE("ValueError", "no items");
@@ -53,35 +54,40 @@ TVMFFI_FUNC(mean, float64, (array(float64), items)) {
   TVMFFI_RETURN(sum / (double)tvmffi_size(items));
 }
 
-static int element_types(void) {
-  TVMFFIObject *list = tvmffi_list(1, 2.5, tvmffi_bool(1));
+static int elements(void) {
+  TVMFFI_SCOPE_REST;
   double y = 0;
-  TVMFFI_TRY(tvmffi_call("demo.mean", &y, list)); /* it stands for an array */
+  /* The list is converted to an array. */
+  TVMFFI_TRY(tvmffi_call("demo.mean", &y, tvmffi_list(1, 2.5, tvmffi_bool(1))));
   CHECK(y == 1.5);
   CHECK(tvmffi_call("demo.mean", &y, tvmffi_array(1.5, "two")) == -1);
   tvmffi_error_print(stdout); /* names index and type of the element */
   return 0;
 }
 
-/* A closure: its body sees `self`, here the total of an account, and each
-   function made of it has its own. The deleter gets it in the end. */
+/* A closure: the body reads its state through `self`, here the total of an
+   account. Each function object has its own state, and its deleter frees it. */
 TVMFFI_CLOSURE(deposit, int64_t, int64, (int64, amount)) {
   if (amount < 0) return TVMFFI_RAISE("ValueError", "a deposit adds");
   TVMFFI_RETURN(*self += amount);
 }
 
-static int account_new(int64_t total, TVMFFIObject **out) {
+/* Opens an account: a function object, whose caller owns it. */
+TVMFFI_FUNC(account, func, (int64, total)) {
   int64_t *self = (int64_t *)malloc(sizeof(int64_t));
+  TVMFFIObject *opened;
   if (!self) return TVMFFI_RAISE("MemoryError", "no memory for an account");
   *self = total;
-  return tvmffi_closure(deposit, self, free, out);
+  TVMFFI_TRY(tvmffi_closure_new(deposit, self, free, &opened));
+  TVMFFI_RETURN(opened);
 }
 
 static int closures(void) {
+  TVMFFI_SCOPE_REST;
   TVMFFIObject *mine, *yours;
   int64_t total = 0;
-  TVMFFI_TRY(account_new(100, &mine));
-  TVMFFI_TRY(account_new(0, &yours));
+  TVMFFI_TRY(tvmffi_call("demo.account", &mine, 100));
+  TVMFFI_TRY(tvmffi_call("demo.account", &yours, 0));
   TVMFFI_TRY(tvmffi_call(mine, &total, 20));
   CHECK(total == 120);
   TVMFFI_TRY(tvmffi_call(yours, &total, 5));
@@ -89,40 +95,37 @@ static int closures(void) {
   return 0;
 }
 
-/* A function may be given one and give it on: to C, to Python, to C++. */
+/* A function parameter accepts a function written in C, Python or C++. */
 TVMFFI_FUNC(for_each, none, (array, items), (func, f)) {
   TVMFFI_FOREACH(TVMFFIAny, item, items) TVMFFI_TRY(tvmffi_call(f, NULL, item));
   TVMFFI_RETURN();
 }
 
 static int callbacks(void) {
+  TVMFFI_SCOPE_REST;
   TVMFFIObject *items = tvmffi_array(1, 2, 3, -4), *mine;
   int64_t total = 0;
-  TVMFFI_TRY(account_new(0, &mine));
+  TVMFFI_TRY(tvmffi_call("demo.account", &mine, 0));
   CHECK(tvmffi_call("demo.for_each", NULL, items, mine) == -1);
-  CHECK(tvmffi_error_catch("ValueError")); /* the -4, from two calls down */
+  CHECK(tvmffi_error_catch("ValueError")); /* raised by deposit for -4 */
   TVMFFI_TRY(tvmffi_call(mine, &total, 0));
   CHECK(total == 6);
   return 0;
 }
 
-/* No integer wraps around on its way. */
-static int wide_integers(void) {
+/* An integer that does not fit is an error; it never wraps around. */
+static int wide(void) {
   CHECK(tvmffi_call("demo.greet", NULL, UINT64_MAX, "Sir") == -1);
   CHECK(tvmffi_error_catch("OverflowError"));
   return 0;
 }
 
-static int register_all(void) {
+/* The body of main. If it fails, the error is printed. */
+TVMFFI_MAIN() {
   TVMFFI_TRY(tvmffi_register_doc("demo.greet", greet, "Says hello to someone"));
   TVMFFI_TRY(tvmffi_register("demo.find", find));
   TVMFFI_TRY(tvmffi_register("demo.mean", mean));
-  return tvmffi_register("demo.for_each", for_each);
-}
-
-/* The body of main, in a scope: what is made inside is released at its end
-   (example 15). An error that comes back is printed. */
-TVMFFI_MAIN() {
-  return register_all() || optional_values() || element_types() || closures() ||
-         callbacks() || wide_integers();
+  TVMFFI_TRY(tvmffi_register("demo.account", account));
+  TVMFFI_TRY(tvmffi_register("demo.for_each", for_each));
+  return optionals() || elements() || closures() || callbacks() || wide();
 }

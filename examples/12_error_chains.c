@@ -1,6 +1,6 @@
-/* Errors on their way up: told where they were met, turned into others that
-   say what it means, handled by kind, or raised again. A settings file is read
-   whose lines are "name = number". */
+/* Errors on their way to the caller: add context, raise another error with the
+   first as its cause, handle by kind, or raise again. The example parses a
+   settings file with lines "name = number". */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -18,7 +18,7 @@ static int parse_number(const char *text, int64_t *out) {
   return 0;
 }
 
-/* What is being done is told in front of what went wrong. */
+/* TVMFFI_TRY_CONTEXT puts "line N: " before the message of the error. */
 static int parse_line(const char *line, int number, int64_t *out) {
   const char *equals = strchr(line, '=');
   if (!equals) return TVMFFI_RAISE("SyntaxError", "line %d: no `=`", number);
@@ -27,7 +27,7 @@ static int parse_line(const char *line, int number, int64_t *out) {
   return 0;
 }
 
-/* Another error says what it means; the first one stays its cause. */
+/* Raises a RuntimeError and stores the first error as its cause. */
 TVMFFI_FUNC(load, int64, (str, line)) {
   int64_t value = 0;
   if (parse_line(line.data, 1, &value))
@@ -59,10 +59,11 @@ static int with_cause(void) {
   CHECK(tvmffi_error_is(error, "RuntimeError"));
   CHECK(tvmffi_error_is(cause, "ValueError"));
   CHECK(!tvmffi_error_cause(cause));
-  return tvmffi_error_raise(error); /* as it was, to be printed below */
+  return tvmffi_error_raise(error); /* raised again, unchanged */
 }
 
-/* Handled by kind: any other error stays in the slot and goes on. */
+/* Handles one kind. Any other error stays in the slot, and the code is returned
+   to the caller. */
 static int value_or(const char *line, int64_t otherwise, int64_t *out) {
   int code = parse_line(line, 1, out);
   if (!code) return 0;
@@ -80,15 +81,16 @@ static int by_kind(void) {
   return 0;
 }
 
-/* An error that nobody looks at is replaced by the next one, and lost: look at
-   each code. A slot that is full does not disturb a call that succeeds. */
+/* Check every code: an error that you ignore stays in the slot until the next
+   error replaces it. An error in the slot does not affect calls that succeed.
+ */
 static int ignored(void) {
   int64_t value = 0;
   (void)parse_number("one", &value);
   TVMFFI_TRY(parse_number("2", &value));
   (void)parse_number("three", &value);
   CHECK(tvmffi_error_catch("ValueError"));
-  CHECK(!tvmffi_error_take()); /* there was one slot, so one error */
+  CHECK(!tvmffi_error_take()); /* a thread has one slot, so one error */
   return 0;
 }
 
@@ -98,6 +100,6 @@ TVMFFI_MAIN() {
   TVMFFI_TRY(by_kind());
   TVMFFI_TRY(ignored());
   CHECK(with_cause() == -1);
-  tvmffi_error_print(stdout); /* the cause first, as Python does */
+  tvmffi_error_print(stdout); /* the cause first, as in Python */
   return 0;
 }

@@ -1,6 +1,6 @@
-/* Containers: made of plain C values, gone through with one macro, read with
-   the type that is wanted, and changed. Maps and arrays never change; dicts and
-   lists do. */
+/* Containers: make them from plain C values, iterate with a macro, read an
+   element as a C type, and change it. Lists and dicts can be changed, arrays
+   and maps cannot. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -8,23 +8,24 @@
 
 #define CHECK(x) TVMFFI_TRY((x) ? 0 : TVMFFI_RAISE("AssertionError", "%s", #x))
 
-/* What comes from Python, Rust or C++ is read in the same way. The counts are
-   known to be ints here, as the parameter's type says so. */
+/* Containers from Python, Rust or C++ are read the same way. The type of the
+   parameter `basket` guarantees that every count is an int. */
 TVMFFI_FUNC(total, float64, (map, prices), (dict(str, int64), basket)) {
   double sum = 0;
   TVMFFI_FOREACH_ITEM(name, count, basket) {
     double price;
-    TVMFFI_TRY(tvmffi_get(prices, name, &price, 1.0)); /* 1.0 if unknown */
+    TVMFFI_TRY(tvmffi_get(prices, name, &price, 1.0)); /* default: 1.0 */
     sum += price * (double)count.v_int64;
   }
   TVMFFI_RETURN(sum);
 }
 
-/* What is made in here is released at its end: the next example. */
 TVMFFI_MAIN() {
+  TVMFFI_SCOPE_REST; /* releases the objects made below (example 15) */
   TVMFFIObject *list = tvmffi_list(1, 2.5, "three");
   TVMFFIObject *prices = tvmffi_map("pear", 2, "plum", 0.5);
   TVMFFIObject *basket = tvmffi_dict("pear", 3);
+  TVMFFIAny first;
   int64_t pears;
   double sum;
   if (!list || !prices || !basket) return -1; /* with the error raised */
@@ -44,10 +45,11 @@ TVMFFI_MAIN() {
   printf("%g for %lld pears and the rest\n", sum, (long long)pears);
   CHECK(sum == 18 && !tvmffi_contains(basket, "pear"));
 
-  /* A mistake is an error with a text, as everywhere. */
+  /* A bad index or type is an error with a message. */
   CHECK(tvmffi_get(list, 4, &sum));
   tvmffi_error_print(stdout); /* IndexError: Index 4 out of bounds 4 */
-  CHECK(tvmffi_get(list, 0, &sum));
+  TVMFFI_TRY(tvmffi_at(list, 0, &first));
+  CHECK(tvmffi_as(first, &sum));
   tvmffi_error_print(stdout); /* Cannot convert from type `ffi.SmallStr` */
   return 0;
 }

@@ -1,36 +1,47 @@
-/* Scopes: what is made inside one is released at its end, however that is
-   reached. What shall live longer is detached, or moved to the parent scope. */
+/* Scopes: a scope owns the objects that calls in its source text make or store.
+   It releases them when it ends, on every way out. To keep an object longer,
+   return it, or move it to the enclosing scope. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
 #include <stdio.h>
 
-/* A result leaves its scope by being detached; the rest is released, also where
+/* The caller gets the result. The scope releases every other object, also when
    TVMFFI_TRY returns. */
 TVMFFI_FUNC(squares, object, (int64, n)) {
-  TVMFFI_SCOPE {
-    TVMFFIObject *list = tvmffi_list();
-    for (int64_t i = 0; i < n; ++i) TVMFFI_TRY(tvmffi_append(list, i * i));
-    TVMFFI_RETURN(tvmffi_scope_detach(list));
-  }
-  return -1; /* not reached: some compilers want it */
+  TVMFFI_SCOPE_REST; /* a scope to the end of the block */
+  TVMFFIObject *list = tvmffi_list();
+  for (int64_t i = 0; i < n; ++i) TVMFFI_TRY(tvmffi_append(list, i * i));
+  TVMFFI_RETURN(list);
 }
 
-static int run(void) {
+/* A scope covers only the source text inside it. This helper has no scope, so
+   it must release the list, even if its caller is in a scope. */
+static int sum_of_squares(int64_t n, int64_t *sum) {
+  TVMFFIObject *list;
+  TVMFFI_TRY(tvmffi_call("demo.squares", &list, n));
+  *sum = 0;
+  TVMFFI_FOREACH(TVMFFIAny, item, list) *sum += item.v_int64;
+  tvmffi_release(list);
+  return 0;
+}
+
+TVMFFI_MAIN() {
   TVMFFI_TRY(tvmffi_register("demo.squares", squares));
   TVMFFI_SCOPE {
     TVMFFIObject *longest = NULL;
+    int64_t sum;
     for (int64_t n = 1; n <= 3; ++n) {
-      TVMFFI_SCOPE { /* one for each round, so that rounds do not add up */
+      TVMFFI_SCOPE { /* releases the list in each iteration */
         TVMFFIObject *list;
-        TVMFFI_TRY(tvmffi_call("demo.squares", &list, n)); /* the scope's */
+        TVMFFI_TRY(tvmffi_call("demo.squares", &list, n));
         if (n == 3) longest = tvmffi_scope_to_parent(list);
       }
     }
+    TVMFFI_TRY(sum_of_squares(4, &sum)); /* 0 + 1 + 4 + 9 */
+    printf("%lld\n", (long long)sum);
     TVMFFI_TRY(tvmffi_print(stdout, longest)); /* [0, 1, 4] */
     TVMFFI_TRY(tvmffi_print(stdout, tvmffi_array("a", "b")));
   }
   return 0;
 }
-
-int main(void) { return run() ? (tvmffi_error_print(stderr), 1) : 0; }

@@ -1,6 +1,6 @@
 /* Two copies of the runtime in one program. Each has its own tables and error
-   slots, so that neither is in the other's way; objects and functions are the
-   same to both, because the ABI says how they look. */
+   slots, so names do not clash. Both copies can use the same objects and
+   functions, because the ABI defines their layout. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -15,7 +15,7 @@ TVMFFI_FUNC(who, str) {
   TVMFFI_RETURN(text);
 }
 
-/* Calls with a function or a name, and compares the text that comes back. */
+/* Calls `greeter`, or "demo.who" if it is NULL, and compares the result. */
 static int answers(TVMFFIObject *greeter, const char *expected) {
   TVMFFIAny text = tvmffi_none();
   int same;
@@ -38,7 +38,7 @@ static int run(void) {
   TVMFFI_TRY(answers(NULL, "the host program"));
   TVMFFI_TRY(answers(greeter, "the plugin"));
 
-  /* The one thing that does not cross over is an error: the code does, the
+  /* Errors do not cross between the copies: the host gets the code, but the
      error object stays in the slot of the plugin's runtime. */
   CHECK(tvmffi_call(greeter, NULL, "") == -1);
   CHECK(!tvmffi_error_take());

@@ -1,5 +1,5 @@
-/* The plugin carries a runtime of its own. Its functions have other names,
-   plugin_TVMFFIFunctionCall and so on, but are written as always. */
+/* The plugin has its own runtime. TVMFFI_PREFIX renames the exported functions
+   to plugin_TVMFFIFunctionCall and so on; the source uses the usual names. */
 #define TVMFFI_IMPLEMENTATION
 #define TVMFFI_PREFIX plugin_
 #include "tvmffi.h"
@@ -11,10 +11,12 @@ TVMFFI_FUNC(who, str) {
   TVMFFI_RETURN(text);
 }
 
-/* Calls "demo.who": the plugin's, whatever the host has under that name. */
+/* Calls the plugin's "demo.who", even if the host has registered another one.
+ */
+TVMFFI_GLOBAL(named_who, "demo.who");
 TVMFFI_FUNC(greet, any, (str, name)) {
   TVMFFIAny greeting = tvmffi_none();
-  TVMFFI_TRY(tvmffi_call("demo.who", &greeting));
+  TVMFFI_TRY(tvmffi_call(named_who, &greeting));
   if (name.size == 0) {
     tvmffi_any_release(&greeting);
     return TVMFFI_RAISE("ValueError", "greet: nobody to greet");
@@ -25,7 +27,7 @@ TVMFFI_FUNC(greet, any, (str, name)) {
 int plugin_greeter(void **out) {
   TVMFFIObject *function = NULL;
   TVMFFI_TRY(tvmffi_register("demo.who", who));
-  TVMFFI_TRY(tvmffi_function(greet, &function));
+  TVMFFI_TRY(tvmffi_function_new(greet, &function));
   *out = function;
   return 0;
 }

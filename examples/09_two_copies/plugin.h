@@ -1,9 +1,9 @@
-/* What the plugin offers to its host: plain C, and an object of the ABI. */
+/* The plugin's interface to its host. */
 #ifndef PLUGIN_H_
 #define PLUGIN_H_
 
-/* Makes a function, owned by the caller, that greets somebody. Returns 0, or
-   -1: what went wrong stays in the plugin. */
+/* Stores a new function object that greets somebody; the caller owns it.
+   Returns 0, or -1 if it fails; the error object stays in the plugin. */
 int plugin_greeter(void **out);
 
 #endif

@@ -1,5 +1,5 @@
-/* Types of C that Python sees as classes: their fields and methods are listed
-   once. The library is loaded by Python, whose runtime it uses.
+/* C structs as Python classes: you list fields and methods once. Python loads
+   this library, and the library uses Python's runtime.
 
        cc -shared -fPIC -O2 -I. examples/13_objects_in_python/shapes.c \
           -o shapes.so -lm
@@ -9,7 +9,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A struct that begins with the object's head, and what Python sees of it. */
+/* A struct that begins with the object header. TVMFFI_TYPE lists its members
+   for Python. */
 typedef struct {
   TVMFFIObject base;
   double x, y;
@@ -17,8 +18,8 @@ typedef struct {
 
 TVMFFI_TYPE(Point, "demo.Point", TVMFFIObject, /**/
             (doc, "A point of the plane"),     /**/
-            (field, float64, x),               /* must be given */
-            (field, float64, y, 0.0),          /* or is 0 */
+            (field, float64, x),               /* required */
+            (field, float64, y, 0.0),          /* defaults to 0 */
             (method, norm), (doc, "Returns the distance from the origin"),
             (method, plus), (method, unit))
 
@@ -26,7 +27,7 @@ TVMFFI_METHOD(Point, norm, float64) {
   TVMFFI_RETURN(sqrt(self->x * self->x + self->y * self->y));
 }
 
-/* The type is a word like any other, for parameters and results. */
+/* After TVMFFI_TYPE, Point is also a type word for parameters and results. */
 TVMFFI_METHOD(Point, plus, Point, (Point, other)) {
   Point *sum;
   TVMFFI_TRY(tvmffi_new(Point, &sum));
@@ -43,8 +44,8 @@ TVMFFI_STATIC_METHOD(Point, unit, Point, (float64, angle)) {
   TVMFFI_RETURN(p);
 }
 
-/* Fields that own something: a text, an object. They are retained when they
-   are set, and released with the object. */
+/* The fields name and origin own references. Setting such a field retains the
+   new value; destroying the object releases the field. */
 typedef struct {
   TVMFFIObject base;
   TVMFFIAny name;
@@ -76,7 +77,7 @@ TVMFFI_METHOD(Shape, enlist, int64) {
   TVMFFI_RETURN(self->serial);
 }
 
-/* A child begins with its parent. */
+/* The struct of a child type begins with its parent's struct. */
 typedef struct {
   Shape base;
   double radius;
@@ -89,22 +90,22 @@ TVMFFI_METHOD(Circle, area, float64) {
   TVMFFI_RETURN(3.14159265358979 * self->radius * self->radius);
 }
 
-/* Nothing runs when a library is loaded. Python calls this once, to have the
-   types before it has an object of them. */
+/* No code runs when the library is loaded. Python calls this function once, so
+   that the types exist before their first objects. */
 TVMFFI_EXPORT(register_types, none) {
   TVMFFI_TRY(tvmffi_register_type(Point));
   TVMFFI_TRY(tvmffi_register_type(Circle)); /* and its parent, Shape */
   TVMFFI_RETURN();
 }
 
-/* Any shape: a Circle is one. */
+/* Accepts a Shape or an object of a child type, such as a Circle. */
 TVMFFI_EXPORT(describe, str, (Shape, shape)) {
   char text[80];
-  Circle *circle = tvmffi_cast(Circle, shape); /* NULL if it is none */
+  Circle *circle = tvmffi_cast(Circle, shape); /* NULL if not a Circle */
   if (!circle) TVMFFI_RETURN(tvmffi_any_str(&shape->name));
   snprintf(text, sizeof(text), "%.40s of radius %g",
            tvmffi_any_str(&shape->name).data, circle->radius);
-  TVMFFI_RETURN(tvmffi_view(text));
+  TVMFFI_RETURN(tvmffi_byte_array(text));
 }
 
 TVMFFI_EXPORT(alive, int64) { TVMFFI_RETURN(shapes_alive); }

@@ -17,9 +17,9 @@ shapes = tvm_ffi.load_module(os.path.abspath(sys.argv[1]))
 shapes.register_types()
 
 
-# The class body may be empty: fields, methods and the constructor are C's. The
-# annotations are for readers and type checkers; @tvm_ffi.register_object does
-# without, and without repr, equality and copies.
+# Fields, methods and the constructor come from C. The annotations are for
+# readers and type checkers; c_class warns of a field without one.
+# @tvm_ffi.register_object needs none, but adds no repr, equality or copies.
 @c_class("demo.Point", eq=True, unsafe_hash=True)
 class Point(tvm_ffi.Object):
     """A point of the plane."""
@@ -78,9 +78,9 @@ def main():
     index = tvm_ffi.core._object_type_key_to_index("demo.Circle")
     circle = made(index, "name", "disc", "radius", 2.0)
     check(type(circle).__name__ == "Circle" and isinstance(circle, Shape),
-          "the class of a child is made by itself")
+          "Python creates the child's class by itself")
     check(shapes.describe(circle) == "disc of radius 2",
-          "a child goes where its parent is wanted")
+          "a child is accepted as its parent")
     check(abs(circle.area() - 12.566) < 1e-3, "its own method")
     check(circle.enlist() == 1 and circle.serial == 1, "its parent's method")
     check(shapes.alive() == 1, "alive")

@@ -1,5 +1,5 @@
-/* Operators for Python in C: softmax, layer norm, a matrix product, top-k, on
-   tensors of any strides. What a caller gets wrong is said by TVMFFI_EXPECT.
+/* Operators for Python in C: softmax, layer norm, matrix product, top-k. They
+   accept any strides. TVMFFI_EXPECT checks arguments and raises the errors.
 
        cc -shared -fPIC -O2 -I. examples/16_operators/ops.c -o ops.so -lm
        python examples/16_operators/run_ops.py ops.so */
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* An element that is a float32, float16 or int8, and back. */
+/* Reads a float32, float16 or int8 element as a float; `put` writes one. */
 static float get(const void *p, int64_t i, DLDataType type) {
   if (type.bits == 8) return ((const int8_t *)p)[i];
   if (type.bits == 32) return ((const float *)p)[i];
@@ -23,11 +23,11 @@ static void put(void *p, int64_t i, DLDataType type, float x) {
     ((uint16_t *)p)[i] = tvmffi_float16_from_float(x);
 }
 
-/* y = softmax of x along the last dimension. */
-static int softmax_into(const DLTensor *x, const DLTensor *y) {
+/* y = softmax of x along a dimension. */
+static int softmax_into(const DLTensor *x, const DLTensor *y, int32_t axis) {
   tvmffi_loop row;
   int64_t i;
-  TVMFFI_TRY(tvmffi_loop_rows(&row, -1, x, y));
+  TVMFFI_TRY(tvmffi_loop_rows(&row, axis, x, y));
   while (tvmffi_loop_next(&row)) {
     int64_t dx = row.stride[0], dy = row.stride[1];
     float max = -INFINITY, sum = 0;
@@ -42,20 +42,20 @@ static int softmax_into(const DLTensor *x, const DLTensor *y) {
   return 0;
 }
 
-TVMFFI_EXPORT(softmax, none, (tensor, x), (tensor, y)) {
+TVMFFI_EXPORT(softmax, none, (tensor, x), (tensor, y), (int32, axis, -1)) {
   TVMFFI_EXPECT((x, "float32|float16[*batch, n] cpu strided"),
                 (y, "same[*batch, n] cpu strided"));
-  TVMFFI_TRY(softmax_into(x, y));
+  TVMFFI_TRY(softmax_into(x, y, axis));
   TVMFFI_RETURN();
 }
 
-/* The same into a new tensor, which the caller's framework allocates. */
+/* Returns the softmax along the last dimension in a new tensor. */
 TVMFFI_EXPORT(new_softmax, tensor, (tensor, x)) {
   TVMFFIObject *y = NULL;
   int code;
   TVMFFI_EXPECT((x, "float32|float16[..., n] cpu strided"));
-  TVMFFI_TRY(tvmffi_tensor_like(x, &y));
-  code = softmax_into(x, TVMFFITensorGetDLTensorPtr(y));
+  TVMFFI_TRY(tvmffi_tensor_new_like(x, &y));
+  code = softmax_into(x, TVMFFITensorGetDLTensorPtr(y), -1);
   if (code) {
     tvmffi_release(y);
     return code;
@@ -95,7 +95,7 @@ TVMFFI_EXPORT(layer_norm, none, (tensor, x), (tensor, scale), (tensor, bias),
   TVMFFI_RETURN();
 }
 
-/* c = a b, with elements T that are added up as S and stored as R. */
+/* c = a b: elements of type T, summed as type S, stored as type R. */
 #define MATMUL(name, T, S, R, from, to)                                       \
   static void name(const DLTensor *a, const DLTensor *b, const DLTensor *c) { \
     int64_t i, j, k;                                                          \
@@ -126,8 +126,9 @@ TVMFFI_EXPORT(matmul, none, (tensor, a), (tensor, b), (tensor, c)) {
   TVMFFI_RETURN();
 }
 
-/* The k largest elements of each row of x, the largest first, and where they
-   are; of equal ones, the first. k is the extent of the outputs. */
+/* Stores the k largest elements of each row of x, the largest first, and their
+   indices. Among equal elements, the lower index is first. k is the last extent
+   of the outputs. */
 TVMFFI_EXPORT(top_k, none, (tensor, x), (tensor, values), (tensor, indices)) {
   tvmffi_loop row;
   int64_t i, j, k, count;
@@ -142,7 +143,7 @@ TVMFFI_EXPORT(top_k, none, (tensor, x), (tensor, values), (tensor, indices)) {
   while (tvmffi_loop_next(&row)) {
     int64_t dv = row.stride[1], di = row.stride[2];
     int64_t *index = (int64_t *)row.at[2];
-    /* The best so far stand in order; a new one is put in its place. */
+    /* Insertion sort: the outputs are the sorted k largest so far. */
     for (i = count = 0; i < row.size && k; ++i) {
       float v = get(row.at[0], i * row.stride[0], x->dtype);
       for (j = count; j && get(row.at[1], (j - 1) * dv, x->dtype) < v; --j) {

@@ -1,6 +1,7 @@
-/* The board: an MPS2 with a Cortex-M3 (QEMU's mps2-an385). For another one this
-   file and link.ld are written anew. Starts the program, and has the serial
-   line: the first UART of the CMSDK. */
+/* The board: an MPS2 with a Cortex-M3 (QEMU's mps2-an385). This file starts the
+   program and drives the serial line, the first CMSDK UART. For another board,
+   replace this file and link.ld. examples/device_shell and
+   examples/firmware_rpc use both, too. */
 
 #include "board.h"
 
@@ -9,6 +10,8 @@
 extern uint32_t board_load[], board_data[], board_data_end[];
 extern uint32_t board_bss[], board_bss_end[], board_stack[], board_stack_top[];
 extern uint32_t board_flash_end[];
+typedef void (*board_function)(void);
+extern const board_function board_init[], board_init_end[];
 int main(void);
 void board_reset(void);
 
@@ -19,16 +22,20 @@ typedef struct {
 enum { BOARD_SEND_FULL = 1, BOARD_RECEIVED = 2 };
 #define BOARD_PAINT 0xA5A5A5A5u
 
-void board_write(const char *text) {
-  for (; *text; ++text) {
-    while (BOARD_UART->state & BOARD_SEND_FULL) {
-    }
-    BOARD_UART->data = (uint8_t)*text;
+void board_put(char c) {
+  while (BOARD_UART->state & BOARD_SEND_FULL) {
   }
+  BOARD_UART->data = (uint8_t)c;
 }
 
+void board_write(const char *text) {
+  for (; *text; ++text) board_put(*text);
+}
+
+int board_has_input(void) { return BOARD_UART->state & BOARD_RECEIVED; }
+
 char board_read(void) {
-  while (!(BOARD_UART->state & BOARD_RECEIVED)) {
+  while (!board_has_input()) {
   }
   return (char)BOARD_UART->data;
 }
@@ -55,12 +62,23 @@ static void board_stop(void) {
   for (;;) __asm__ volatile("wfi");
 }
 
+/* The handlers of the system timer and of PendSV, for a program that has
+   none. */
+void board_tick(void) __attribute__((weak, alias("board_stop")));
+void board_switch(void) __attribute__((weak, alias("board_stop")));
+
+void board_construct(void) {
+  const board_function *init = board_init;
+  while (init < board_init_end) (*init++)();
+}
+
 void board_reset(void) {
   const uint32_t *from = board_load;
   uint32_t *to;
   for (to = board_data; to < board_data_end;) *to++ = *from++;
   for (to = board_bss; to < board_bss_end;) *to++ = 0;
-  /* From the bottom up to here, less what this function itself may use. */
+  /* Paints the stack, to measure its use later. Stops short of this function's
+     own frame. */
   for (to = board_stack; to < (uint32_t *)__builtin_frame_address(0) - 16;)
     *to++ = BOARD_PAINT;
   BOARD_UART->divider = 16;
@@ -69,14 +87,23 @@ void board_reset(void) {
   board_stop();
 }
 
-/* The processor begins with these: the stack, then what to run. */
-typedef void (*board_vector)(void);
+/* The vector table: the initial stack pointer, then the reset handler, the
+   fault handlers and the handlers of PendSV and the system timer. */
 __attribute__((section(".vectors"),
-               used)) static const board_vector board_vectors[16] = {
-    (board_vector)(uintptr_t)board_stack_top,
+               used)) static const board_function board_vectors[16] = {
+    (board_function)(uintptr_t)board_stack_top,
     board_reset,
     board_stop,
     board_stop,
     board_stop,
     board_stop,
-    board_stop};
+    board_stop,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    board_switch,
+    board_tick};

@@ -1,14 +1,14 @@
-/* Functions that are called by name over a serial line.
+/* Calls functions by name over a serial line.
 
-   A line is a name and its arguments, numbers or words, with blanks between:
+   A line is a name and its arguments, numbers or words, separated by blanks:
 
        device.add 2 3
        = 5
        device.add 2 x
        ! TypeError: Mismatched type on argument #1 when calling: ...
 
-   The name alone chooses the function: this loop knows none of them. "memory"
-   prints what is used of flash, memory, arena and stack. */
+   The loop looks functions up by name, so a new function needs no change here.
+   "memory" prints the use of flash, RAM, arena and stack. */
 
 #define TVMFFI_PORT "port.h"
 #define TVMFFI_IMPLEMENTATION
@@ -63,7 +63,7 @@ static void write_int(int64_t x) {
   board_write(at);
 }
 
-/* Reads up to the end of the line; what is too long is cut. */
+/* Reads one line, and drops the characters that do not fit. */
 static void read_line(char *line) {
   int n = 0;
   char c;
@@ -72,7 +72,7 @@ static void read_line(char *line) {
   line[n] = 0;
 }
 
-/* Cuts the next word off. */
+/* Returns the next word, and moves *rest past it. */
 static char *next_word(char **rest) {
   char *word = *rest;
   while (*word == ' ') ++word;
@@ -82,7 +82,12 @@ static char *next_word(char **rest) {
   return word;
 }
 
-/* A word of digits is a number. */
+static int is_same(const char *a, const char *b) {
+  while (*a && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+
+/* Converts digits to an int; any other word is a string. */
 static TVMFFIAny value_of(const char *word) {
   const char *p = word + (*word == '-');
   uint64_t x = 0;
@@ -105,7 +110,7 @@ static void write_value(const TVMFFIAny *value) {
 }
 
 static int call_line(char *rest) {
-  TVMFFIByteArray name = tvmffi_view(next_word(&rest));
+  TVMFFIByteArray name = tvmffi_byte_array(next_word(&rest));
   TVMFFIObjectHandle function = NULL;
   TVMFFIAny args[ARGS], result = tvmffi_none();
   int32_t n = 0;
@@ -161,7 +166,7 @@ int main(void) {
     }
     read_line(line);
     failed = 0;
-    if (tvmffi_i_same(tvmffi_view(line), "memory"))
+    if (is_same(line, "memory"))
       write_memory();
     else
       failed = call_line(line);

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Prints what a firmware takes of flash and memory, by part: the sections of
-tvmffi.h by their tags, each other file, and what no symbol names (texts, the
-compiler's own). Ends with 1 if it is more than --flash or --ram bytes."""
+"""Prints the flash and RAM that a firmware uses, by part: each section of
+tvmffi.h, each other file, symbols without a line number (of the compiler, or
+of a file without debug information), and the rest, which has no symbol (string
+literals). --flash and --ram are limits in bytes: the exit status is 1 if the
+use exceeds one of them."""
 
 import argparse
 import re
@@ -17,7 +19,7 @@ def run(*command):
 
 
 def header_tags(header):
-    """The lines at which the sections begin, with their tags."""
+    """Returns (line, tag) of each section of the header."""
     tags = []
     for number, line in enumerate(Path(header).read_text().splitlines(), 1):
         banner = re.match(r"/\* =+ .*>>(\w+)", line)
@@ -27,17 +29,18 @@ def header_tags(header):
 
 
 def part_of(place, tags):
-    """The part to which a symbol at "file:line" belongs."""
+    """Returns the part that a symbol defined at "file:line" belongs to. A
+    symbol of a file without line numbers has an empty place."""
     file, _, line = place.rpartition(":")
     name = Path(file).name
     if name != "tvmffi.h":
-        return name or "without a symbol"
+        return name or "without a line"
     tag = [t for first, t in tags if first <= int(line)]
     return "tvmffi.h >>" + (tag[-1] if tag else "config")
 
 
 def sections(cross, elf):
-    """Bytes of flash and of memory, from the sections that are loaded."""
+    """Returns the bytes of flash and of RAM, from the ELF sections."""
     flash = ram = 0
     for line in run(cross + "size", "-A", elf).splitlines():
         words = line.split()
@@ -57,8 +60,8 @@ def main():
     parser.add_argument("--header", default=str(
         Path(__file__).resolve().parents[2] / "tvmffi.h"))
     parser.add_argument("--cross", default="arm-none-eabi-")
-    parser.add_argument("--flash", type=int, default=16384)
-    parser.add_argument("--ram", type=int, default=4096)
+    parser.add_argument("--flash", type=int)
+    parser.add_argument("--ram", type=int)
     args = parser.parse_args()
     tags = header_tags(args.header)
     flash, ram = sections(args.cross, args.elf)
@@ -81,8 +84,13 @@ def main():
     print(f"{'flash':>7} {'memory':>7}  part")
     for part in sorted(parts | memory, key=lambda p: -parts[p] - memory[p]):
         print(f"{parts[part]:7} {memory[part]:7}  {part}")
-    print(f"{flash:7} {ram:7}  all; the limit: {args.flash} and {args.ram}")
-    return int(flash > args.flash or ram > args.ram)
+    print(f"{flash:7} {ram:7}  all")
+    over = [f"{name}: {used} bytes, the limit is {limit}"
+            for name, used, limit in (("flash", flash, args.flash),
+                                      ("RAM", ram, args.ram))
+            if limit is not None and used > limit]
+    print("\n".join(over), end="\n" * bool(over))
+    return int(bool(over))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 /* Kernels for Python in C. The header is included without the implementation:
-   the runtime is the one of the process that loads the library.
+   the process that loads this library provides the runtime.
 
        cc -shared -fPIC -O2 -I. examples/kernel/kernels.c -o kernels.so
        python examples/kernel/run_kernels.py kernels.so */
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* y = a * x + y, in place. The two n must be equal. */
+/* y = a * x + y, in place. x and y have the same length n. */
 TVMFFI_EXPORT(axpy, none, (float64, a), (tensor, x), (tensor, y)) {
   TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[n] cpu"));
   const float *px = tvmffi_data(x, float);
@@ -24,8 +24,8 @@ TVMFFI_EXPORT(div, int64, (int64, a), (int64, b)) {
   TVMFFI_RETURN(a / b);
 }
 
-/* The sum of a matrix with any strides: a transpose or a slice needs no copy.
- */
+/* Returns the sum of a matrix. Any strides are accepted, so a transpose or a
+   slice needs no copy. */
 TVMFFI_EXPORT(sum, float64, (tensor, x)) {
   TVMFFI_EXPECT((x, "float32[rows, columns] cpu strided"));
   double total = 0;
@@ -35,8 +35,8 @@ TVMFFI_EXPORT(sum, float64, (tensor, x)) {
   TVMFFI_RETURN(total);
 }
 
-/* Text comes as bytes with a size, and a NUL behind them. The longest run of
-   the text without a space in it. */
+/* Returns the longest word. A str parameter is a pointer and a size, and a NUL
+   follows the text. */
 TVMFFI_EXPORT(longest_word, str, (str, text)) {
   TVMFFIByteArray best = {text.data, 0};
   size_t begin = 0, i;
@@ -51,8 +51,8 @@ TVMFFI_EXPORT(longest_word, str, (str, text)) {
   TVMFFI_RETURN(best); /* copied */
 }
 
-/* Calls a Python function on each number below n, and adds the results. Its
-   exceptions pass through as errors. */
+/* Calls a Python function with each number from 0 to n - 1, and adds the
+   results. An exception in it is returned as an error. */
 TVMFFI_EXPORT(sum_over, float64, (func, f), (int64, n)) {
   double total = 0, y = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -62,12 +62,12 @@ TVMFFI_EXPORT(sum_over, float64, (func, f), (int64, n)) {
   TVMFFI_RETURN(total);
 }
 
-/* A new tensor, by the allocator of the environment: with PyTorch's tensors as
-   arguments, one of PyTorch's memory. The caller owns it. */
+/* Returns a new tensor, which the caller owns. If the arguments are PyTorch
+   tensors, the result is a PyTorch tensor. */
 TVMFFI_EXPORT(add, tensor, (tensor, x), (tensor, y)) {
   TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[n] cpu"));
   TVMFFIObject *z = NULL;
-  TVMFFI_TRY(tvmffi_tensor_like(x, &z));
+  TVMFFI_TRY(tvmffi_tensor_new_like(x, &z));
   const float *px = tvmffi_data(x, float), *py = tvmffi_data(y, float);
   float *pz = tvmffi_data(TVMFFITensorGetDLTensorPtr(z), float);
   for (int64_t i = 0; i < x->shape[0]; ++i) pz[i] = px[i] + py[i];

@@ -1,5 +1,4 @@
-/* Looks functions up by name and calls them; knows no header of who has them.
- */
+/* Calls another module's functions by name, without a header of that module. */
 
 #include <linux/module.h>
 

@@ -1,6 +1,6 @@
-/* tvmffi.h in the Linux kernel: what all modules that use the runtime define
-   alike. Whatever calls the runtime may sleep: not in interrupts, not under a
-   spinlock. */
+/* The port of tvmffi.h to the Linux kernel. All modules that use the runtime
+   include it. A call of the runtime may sleep, so never call it in an interrupt
+   or under a spinlock. */
 
 #ifndef FFI_PORT_H_
 #define FFI_PORT_H_
@@ -20,7 +20,7 @@
 #define TVMFFI_NO_EXTRA 1
 #define TVMFFI_MESSAGE_SIZE 256 /* the kernel's stack is small */
 
-/* What <stdint.h> has and the kernel has not. */
+/* Macros of <stdint.h> that the kernel lacks. */
 #define INT16_MAX __INT16_MAX__
 #define INT32_MAX __INT32_MAX__
 #define INT32_MIN (-INT32_MAX - 1)
@@ -42,8 +42,8 @@ void ffi_unlock(void);
 void *ffi_local(const void *key, size_t size);
 int ffi_at_task_end(void (*function)(void *), void *state);
 
-/* Forgets what the runtime knows of the running task, its last error among it.
-   A task that has used the runtime calls this before it goes. */
+/* Frees the runtime's data for the running task, including its last error. A
+   task that has used the runtime calls this before it ends. */
 void ffi_task_end(void);
 
 #define TVMFFI_MALLOC(size) ffi_alloc(size)

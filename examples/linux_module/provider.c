@@ -1,5 +1,5 @@
-/* Registers functions, and calls them: by name, as any module may. It has the
-   runtime, too, so it must be loaded first. */
+/* Registers functions and calls them by name, as any module may. This module
+   contains the runtime, so it must be loaded first. */
 
 #include <linux/module.h>
 #include <linux/utsname.h>
@@ -12,12 +12,12 @@ TVMFFI_FUNC(add, int64, (int64, a), (int64, b)) { TVMFFI_RETURN(a + b); }
 
 TVMFFI_FUNC(divide, int64, (int64, a), (int64, b)) {
   if (!b) return TVMFFI_RAISE("ValueError", "%d is divided by zero", (int)a);
-  if (b == -1) TVMFFI_RETURN((int64_t)(0 - (uint64_t)a)); /* never a trap */
+  if (b == -1) TVMFFI_RETURN((int64_t)(0 - (uint64_t)a)); /* no overflow trap */
   TVMFFI_RETURN(a / b);
 }
 
 TVMFFI_FUNC(release, str) {
-  TVMFFI_RETURN(tvmffi_view(init_utsname()->release));
+  TVMFFI_RETURN(tvmffi_byte_array(init_utsname()->release));
 }
 
 static int provider_use(void) {

@@ -1,5 +1,5 @@
-/* The runtime, and what the kernel gives it: memory, a mutex, and the variables
-   of each task that uses it. */
+/* The runtime, and the kernel functions behind its hooks: memory, a mutex, and
+   task-local variables. */
 
 #include <linux/export.h>
 #include <linux/list.h>
@@ -16,8 +16,8 @@
 
 /* -------- Memory -------- */
 
-/* All blocks are linked: the tables of the runtime live as long as it does, and
-   a module that goes must leave nothing. */
+/* A list of all blocks. The runtime never frees its tables, so unloading the
+   module frees the blocks that are left. */
 static LIST_HEAD(ffi_blocks);
 static DEFINE_SPINLOCK(ffi_blocks_lock);
 
@@ -69,7 +69,8 @@ struct ffi_task {
 static LIST_HEAD(ffi_tasks);
 static DEFINE_SPINLOCK(ffi_tasks_lock);
 
-/* What is known of the running task, or NULL: only it makes or ends its own. */
+/* Returns the running task's entry, or NULL. Only the task itself creates or
+   frees its entry. */
 static struct ffi_task *ffi_this_task(void) {
   struct ffi_task *t, *found = NULL;
 
@@ -141,7 +142,7 @@ void ffi_runtime_end(void) {
   pr_info("ffi: the runtime ends, with %d blocks of its tables\n", count);
 }
 
-/* What the inline functions of tvmffi.h call in other modules. */
+/* Functions that the inline code of tvmffi.h calls in other modules. */
 EXPORT_SYMBOL(TVMFFIBacktrace);
 EXPORT_SYMBOL(TVMFFIBytesFromByteArray);
 EXPORT_SYMBOL(TVMFFIErrorCreate);

@@ -1,2 +1,2 @@
-/* Ends the runtime with the module that has it: frees all that is left. */
+/* Frees all memory of the runtime. Called when the provider is unloaded. */
 void ffi_runtime_end(void);

@@ -1,0 +1,37 @@
+/* The kernels of the firmware as a module: the two global functions by which
+   clients find them. With TVMFFI_NO_TYPES the runtime has no modules of its
+   own; this one saves 25 KB of flash and 50 KB of RAM.
+
+   Compiled code registers its functions by TVMFFIEnvModRegisterSystemLibSymbol
+   before main. Include this file after the implementation of tvmffi.h. */
+
+/* The one module. It is static: its count never falls to 0. */
+static TVMFFIObject system_library = {
+    TVMFFI_I_BOTH_ONE, kTVMFFIModule, 0, {NULL}};
+
+/* Returns the module, as ffi.SystemLib without a prefix. */
+TVMFFI_FUNC(system_library_get, object) { TVMFFI_RETURN(&system_library); }
+
+/* Returns a kernel, or None. The compiled function is a packed function, so
+   the function object calls it directly. */
+TVMFFI_FUNC(system_library_function, any, (object, module), (str, name),
+            (bool, query_imports)) {
+  char symbol[80] = "__tvm_ffi_";
+  const size_t head = 10;
+  TVMFFIByteArray key = {symbol, head + name.size};
+  TVMFFIObjectHandle f = NULL;
+  tvmffi_i_named *found;
+  (void)module, (void)query_imports;
+  if (key.size >= sizeof(symbol)) return 0;
+  memcpy(symbol + head, name.data, name.size);
+  found = tvmffi_i_find_named(&tvmffi_i_system_symbols, key);
+  if (!found) return 0;
+  TVMFFI_TRY(TVMFFIFunctionCreate(
+      NULL, (TVMFFISafeCallType)(uintptr_t)found->address, NULL, &f));
+  TVMFFI_RETURN(tvmffi_obj(f));
+}
+
+static int system_library_register(void) {
+  TVMFFI_TRY(tvmffi_register("ffi.SystemLib", system_library_get));
+  return tvmffi_register("ffi.ModuleGetFunction", system_library_function);
+}

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""Writes Python stubs (.pyi) of the functions in libraries.
+
+    python3 tools/stub.py ops.so > ops.pyi
+    python3 tools/stub.py ops.so --global demo > demo.pyi
+    python3 tools/stub.py ops.so --types register_types > ops.pyi
+
+A library is loaded by the package apache-tvm-ffi. Without --global, the stubs
+are of its exported functions; with it, of the global functions demo.NAME that
+are registered then. --types calls an exported function after the load, and
+adds a class for each type that the libraries have registered by then. Types,
+names and defaults come from the metadata; a parameter without a name can only
+be passed by position. `_` is added to a name that is a keyword of Python.
+"""
+
+import argparse
+import json
+import keyword
+import math
+import re
+import sys
+from pathlib import Path
+
+import tvm_ffi
+from tvm_ffi.core import TypeSchema
+
+EXPORT = re.compile(rb"__tvm_ffi__metadata_(\w+)\0")
+# Of a TypeSchema's origins: what to import, and from where.
+OUTPUT = {
+    "Any": ("typing", "Any"),
+    "Callable": ("collections.abc", "Callable"),
+    "Array": ("collections.abc", "Sequence"),
+    "List": ("collections.abc", "MutableSequence"),
+    "Map": ("collections.abc", "Mapping"),
+    "Dict": ("collections.abc", "MutableMapping"),
+    "Object": ("tvm_ffi", "Object"),
+    "Tensor": ("tvm_ffi", "Tensor"),
+    "Device": ("tvm_ffi", "Device"),
+    "dtype": ("tvm_ffi", "dtype"),
+    "ffi.Shape": ("tvm_ffi", "Shape"),
+    "ffi.Module": ("tvm_ffi", "Module"),
+    "ffi.Error": ("tvm_ffi.core", "Error"),
+    "ctypes.c_void_p": ("ctypes", "c_void_p"),
+}
+# What a parameter also accepts is in ALSO.
+INPUT = {**OUTPUT, "List": OUTPUT["Array"], "Dict": OUTPUT["Map"],
+         "Tensor": ("typing", "Protocol")}
+ALSO = {"dtype": " | str", "Device": " | str", "ctypes.c_void_p": " | None"}
+PLAIN = {"int", "float", "bool", "str", "bytes", "None", "Optional", "Union",
+         "tuple"}
+# A tensor parameter accepts NumPy's arrays and PyTorch's tensors, too.
+DLPACK = """class _DLPack(Protocol):
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+"""
+
+
+class Stub:
+    def __init__(self):
+        self.imports = set()
+        self.lines = []
+        self.classes = {}
+
+    def _type_map(self, table):
+        def name_of(origin):
+            if origin in PLAIN:
+                return origin
+            if origin in self.classes:
+                return self.classes[origin]
+            # Python may have no class for a type of the user's.
+            module, name = table.get(origin, OUTPUT["Object"])
+            self.imports.add((module, name))
+            if origin == "Callable" or name == "Protocol":
+                self.imports.add(("typing", "Any"))
+            if name == "Protocol":
+                return "_DLPack"
+            return name + (ALSO.get(origin, "") if table is INPUT else "")
+        return name_of
+
+    def add_class(self, info):
+        """Adds a type: its fields, constructor and methods."""
+        parent = self._type_map(OUTPUT)(info.parent_type_info.type_key)
+        lines, self.lines = self.lines, []
+        for field in info.fields:
+            kind = field_schema(field).output_repr(self._type_map(OUTPUT))
+            if not field.name.isidentifier() or keyword.iskeyword(field.name):
+                continue
+            if field.frozen:
+                self.lines += ["@property",
+                               f"def {field.name}(self) -> {kind}: ..."]
+            else:
+                self.lines.append(f"{field.name}: {kind}")
+        made = [m for m in info.methods if m.name == "__ffi_init__"]
+        if made:
+            self.add("__init__", made[0].metadata, result="None")
+        else:
+            self.lines.append(
+                f"def __init__({', '.join(self._init(info))}) -> None: ...")
+        for method in info.methods:
+            if method.name.startswith("__ffi_") or not usable(method.name):
+                continue
+            if method.is_static:
+                self.lines.append("@staticmethod")
+            self.add(method.name, method.metadata, method.doc,
+                     None if method.is_static else "self")
+        self.lines = [*lines, f"class {self.classes[info.type_key]}({parent}):",
+                      *("    " + line for line in self.lines)]
+
+    def _init(self, info):
+        fields = []
+        while info is not None:
+            fields = [f for f in info.fields or () if f.c_init] + fields
+            info = info.parent_type_info
+        params = ["self"]
+        for only in (False, True):
+            chosen = [f for f in fields if f.c_kw_only == only]
+            if only and chosen:
+                params.append("*")
+            # Python's __init__ has the parameters without a default first.
+            for f in sorted(chosen, key=lambda f: f.c_has_default):
+                kind = field_schema(f).input_repr(self._type_map(INPUT))
+                params.append(f"{f.name}: {kind}"
+                              + " = ..." * f.c_has_default)
+        return params
+
+    def add(self, name, about, doc=None, first=None, result=None):
+        """Adds a function by its metadata, parsed JSON. `first` replaces the
+        first parameter of a method."""
+        schema = TypeSchema.from_json_str(
+            about.get("type_schema", '{"type": "ffi.Function"}'))
+        groups = schema.named_args or {}
+        returns = groups.get("return", (TypeSchema("Any"),))[0]
+        result = result or returns.output_repr(self._type_map(OUTPUT))
+        if "params" in groups:
+            params = self._params(groups["params"], about)
+            if name == "__init__":  # the package passes no names to it
+                params = ["self", *(p for p in params if p != "/"), "/"]
+            elif first:
+                params = [first] + params[1:]
+        else:
+            params = [f"*args: {self._type_map(INPUT)('Any')}"]
+        head = f"def {name}({', '.join(params)}) -> {result}:"
+        if doc:
+            self.lines += [head, "    " + json.dumps(doc), "    ..."]
+        else:
+            self.lines.append(head + " ...")
+
+    def _params(self, schemas, about):
+        names = about.get("arg_names")
+        if names is None:
+            names = [f"_{i}" for i in range(len(schemas))]
+        # A keyword of Python's cannot be passed by name.
+        names = [n + "_" * keyword.iskeyword(n) for n in names]
+        values = about.get("arg_defaults", [])
+        texts = [""] * (len(names) - len(values)) + [
+            f" = {default_text(value)}" for value in values]
+        types = [s.input_repr(self._type_map(INPUT)) for s in schemas]
+        params = [f"{name}: {kind}{text}"
+                  for name, kind, text in zip(names, types, texts)]
+        return params + ["/"] if params and "arg_names" not in about \
+            else params
+
+    def text(self):
+        modules = {}
+        for module, name in sorted(self.imports):
+            modules.setdefault(module, []).append(name)
+        lines = [f"from {module} import {', '.join(names)}"
+                 for module, names in modules.items()]
+        if ("typing", "Protocol") in self.imports:
+            lines += ["", DLPACK.rstrip()]
+        return "\n".join(lines + [""] * bool(lines) + self.lines) + "\n"
+
+
+def field_schema(field):
+    return TypeSchema.from_json_str(
+        field.metadata.get("type_schema", '{"type": "Any"}'))
+
+
+def default_text(value):
+    if isinstance(value, float) and not math.isfinite(value):
+        return "..."
+    return repr(value)
+
+
+def exports(path):
+    """The names of the functions that a library exports with metadata. They
+    stand in the table of symbols of any format, each with a NUL."""
+    found = EXPORT.findall(Path(path).read_bytes())
+    return sorted({name.decode() for name in found})
+
+
+def usable(name):
+    if name.isidentifier() and not keyword.iskeyword(name):
+        return True
+    print(f"stub.py: left out, no name in Python: {name}", file=sys.stderr)
+    return False
+
+
+def add_library(stub, path):
+    module = tvm_ffi.load_module(Path(path).resolve())
+    for name in exports(path):
+        about = module.get_function_metadata(name)
+        if about is not None and usable(name):
+            stub.add(name, about, module.get_function_doc(name))
+
+
+def add_global(stub, prefix):
+    for name in sorted(tvm_ffi.registry.list_global_func_names()):
+        space, _, last = name.rpartition(".")
+        if space == prefix and usable(last):
+            stub.add(last, tvm_ffi.get_global_func_metadata(name))
+
+
+def type_keys():
+    keys = tvm_ffi.get_global_func("ffi.GetRegisteredTypeKeys")()
+    return {str(key) for key in keys}
+
+
+def add_types(stub, before):
+    keys = sorted(type_keys() - before)
+    stub.classes = {key: key.rpartition(".")[2] for key in keys
+                    if usable(key.rpartition(".")[2])}
+    for key in stub.classes:
+        stub.add_class(
+            tvm_ffi.core._lookup_or_register_type_info_from_type_key(key))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("libraries", nargs="+", metavar="LIBRARY")
+    parser.add_argument("--global", dest="prefix", metavar="PREFIX")
+    parser.add_argument("--types", metavar="FUNCTION")
+    args = parser.parse_args()
+    stub = Stub()
+    if args.types is not None:
+        before = type_keys()
+        modules = [tvm_ffi.load_module(Path(path).resolve())
+                   for path in args.libraries]
+        for module in modules:
+            if module.implements_function(args.types):
+                module.get_function(args.types)()
+        add_types(stub, before)
+    for path in args.libraries:
+        if args.prefix is None:
+            add_library(stub, path)
+        else:
+            tvm_ffi.load_module(Path(path).resolve())
+    if args.prefix is not None:
+        add_global(stub, args.prefix)
+    sys.stdout.write(stub.text())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
