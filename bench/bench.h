@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../tests/functions.h"
+#include "../tests/tools/functions.h"
 #include "tvmffi.h"
 
 /* One loaded runtime: where it came from, and its functions. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes docs/benchmarks.md and its pictures from what the harness measured.
 
-Figures come from JSON: of the program bench (--json), of tests/sizes.py and of
+Figures come from JSON: of the program bench (--json), of tests/builds/sizes.py and of
 bench/compare/compare.py. Several runs of the program may be given, each of
 which measured every row at another time: a figure is their median, and a goal
 is met if every run meets it. Words come from bench/report.ini, which is written by
@@ -167,7 +167,7 @@ class Goal:
                            + apart(values)))
 
     def size_ratio(self, sizes):
-        """A line of tests/sizes.py for ours, and one for upstream's."""
+        """A line of tests/builds/sizes.py for ours, and one for upstream's."""
         name = self.words.get("sizes", "")
         ours, stock = (sizes.get(name.replace("*", whose))
                        for whose in ("ours", "upstream's"))
@@ -515,7 +515,7 @@ def write_page(args, ini, rows, goals, sizes):
 
 
 def numbers(lines):
-    """{what: number} of the lines that tests/sizes.py writes."""
+    """{what: number} of the lines that tests/builds/sizes.py writes."""
     found = {}
     for line in lines:
         what, _, rest = line.partition(": ")

@@ -17,7 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 # At the end: a file there is called packaging.py, as a package is.
-sys.path.append(str(HERE.parent / "tests"))
+sys.path.append(str(HERE.parent / "tests" / "tools"))
 from tap import Tap  # noqa: E402
 
 # In the place of the harness: says what the example gave it, and runs it.
@@ -83,6 +83,10 @@ class Checks:
         self.tap.ok(done.returncode == 0 and len(names) > 100 and
                     len(set(names)) == len(names),
                     "--list has every row once", done)
+        done = self.bench("--passes", "1")
+        self.tap.ok(done.returncode == 0 and
+                    f"summary: {len(names)} rows" in done.stdout,
+                    "every row runs", done)
         done = self.bench("--list", "--filter", "dtype: parse f")
         self.tap.ok(all("dtype: parse f" in line
                         for line in done.stdout.splitlines())

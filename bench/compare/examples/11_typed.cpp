@@ -100,6 +100,7 @@ TVM_FFI_STATIC_INIT_BLOCK() {
       .def("demo.greet", Greet, "Says hello to someone")
       .def("demo.find", Find)
       .def("demo.mean", Mean)
+      .def("demo.account", Account)
       .def("demo.for_each", ForEach);
 }
 

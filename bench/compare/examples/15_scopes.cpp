@@ -12,6 +12,13 @@ static ffi::List<int64_t> Squares(int64_t n) {
   return list;
 }
 
+static int64_t SumOfSquares(int64_t n) {
+  ffi::Function squares = ffi::Function::GetGlobalRequired("demo.squares");
+  int64_t sum = 0;
+  for (int64_t x : squares(n).cast<ffi::List<int64_t>>()) sum += x;
+  return sum;
+}
+
 static void Run() {
   ffi::reflection::GlobalDef().def("demo.squares", Squares);
   ffi::Function squares = ffi::Function::GetGlobalRequired("demo.squares");
@@ -20,6 +27,7 @@ static void Run() {
     ffi::Any list = squares(n);
     if (n == 3) longest = list;
   }
+  std::cout << SumOfSquares(4) << '\n';
   std::cout << ffi::ReprPrint(longest) << '\n';
   std::cout << ffi::ReprPrint(ffi::Array<ffi::String>({"a", "b"})) << '\n';
 }
