@@ -76,7 +76,7 @@ TVMFFI_FUNC(describe, str, (int64, i), (float64, x), (str, s), (dtype, d),
   snprintf(text, sizeof(text), "%d %g %s %d/%d %d:%d %dD %d", (int)i, x, s.data,
            d.code, d.bits, (int)on.device_type, (int)on.device_id, (int)t->ndim,
            (int)nothing.type_index);
-  TVMFFI_RETURN(tvmffi_view(text));
+  TVMFFI_RETURN(tvmffi_byte_array(text));
 }
 TVMFFI_FUNC(fail, none) { return TVMFFI_RAISE("ValueError", "on purpose"); }
 

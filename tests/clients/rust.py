@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 from tap import Tap  # noqa: E402
 
 VERSION = "0.1.15"

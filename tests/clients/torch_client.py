@@ -4,7 +4,7 @@ r"""PyTorch tensors to kernels in C and back, on two libraries.
     torch_client.py --lib OURS --kernels KERNELS.SO \
         --more TEST_KERNELS.SO
 
-The kernels are examples/kernel/kernels.c and tests/python/test_kernels.c, built.
+The kernels are examples/kernel/kernels.c and tests/kernels/test_kernels.c, built.
 The Python that runs this has the wheel and PyTorch.
 """
 

@@ -10,17 +10,16 @@ the same value, and a condition if it is also true.
 import argparse
 import importlib.util
 import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE.parent / "tools"))
 sys.path.insert(0, str(HERE.parents[1] / "dropin"))
 sys.dont_write_bytecode = True
+import both  # noqa: E402
 import folder  # noqa: E402
 from tap import Tap  # noqa: E402
 
@@ -68,31 +67,21 @@ def loaded_libraries(process="self"):
     return sorted(set(re.findall(r"(/\S*/libtvm_ffi\.so)$", maps, re.M)))
 
 
-def _once(script, extra, path):
-    env = {**os.environ, **ENVIRONMENT}
-    for name in ("PYTHONPATH", "LD_LIBRARY_PATH"):
-        env.pop(name, None)
-    if path:
-        env["PYTHONPATH"] = str(path)
-    done = subprocess.run([sys.executable, script, "--record", *extra],
-                          env=env, text=True, capture_output=True,
-                          stdin=subprocess.DEVNULL, timeout=900)
-    lines = [json.loads(line) for line in done.stdout.splitlines()
+def _once(script, extra, package):
+    ended = both.run([sys.executable, script, "--record", *extra],
+                     both.environment(package=package, **ENVIRONMENT), 900)
+    lines = [json.loads(line) for line in ended.out.splitlines()
              if line.startswith("[")]
     problem = None
-    if done.returncode:
-        problem = f"exit status {done.returncode}\n{done.stderr[-2000:]}"
+    if ended.status != 0:
+        problem = f"{ended.how()}\n{ended.err[-2000:]}"
     return {name: (kind, value) for kind, name, value in lines}, problem
 
 
-def _compare(tap, stock, ours):
-    for name, (kind, value) in stock.items():
-        got = ours.get(name, (kind, "nothing"))[1]
-        good = got == value and (kind != "check" or value is True)
-        tap.ok(good, name, f"upstream {str(value)[:1500]}\n"
-                           f"ours     {str(got)[:1500]}")
-    extra = [name for name in ours if name not in stock]
-    tap.ok(not extra, "both runs write down the same names", extra)
+def _answers(records):
+    """What is compared: the value, or of a condition whether it is true."""
+    return {name: value if kind == "value" else f"{kind}: {value}"
+            for name, (kind, value) in records.items()}
 
 
 def run(script, title, main, packages, add_arguments=lambda parser: []):
@@ -128,6 +117,7 @@ def run(script, title, main, packages, add_arguments=lambda parser: []):
         tap.ok(files[1] == [str(path / folder.LIBRARY)]
                and files[0] != files[1] and len(files[0]) == 1,
                "each run loads its library and no other", files)
-    _compare(tap, stock, ours)
+    both.Comparison(tap).answers(_answers(stock), _answers(ours),
+                                 good=lambda answer: answer != "check: False")
     tap.note(f"{title}: {len(stock)} results compared")
     return tap.done()

@@ -31,7 +31,8 @@ static int test_apply_global(const char *name, const TVMFFIAny *args, int n,
 static TVMFFIAny test_value_of(int32_t index, const char *name) {
   TVMFFIByteArray key = TEXT(name);
   const TVMFFITypeAttrColumn *c = TVMFFIGetTypeAttrColumn(&key);
-  return c && index < c->size ? c->data[index] : tvmffi_none();
+  const int32_t i = c ? index - c->begin_index : -1;
+  return i >= 0 && i < c->size ? c->data[i] : tvmffi_none();
 }
 
 static int test_apply_attr(int32_t index, const char *name,
@@ -44,7 +45,7 @@ static int test_apply_attr(int32_t index, const char *name,
 /* Reads a field by its name; the test owns the value. */
 static TVMFFIAny test_get_field(TVMFFIObject *o, const char *name) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(o->type_index);
-  tvmffi_i_field_walk w = tvmffi_i_walk_fields(type);
+  tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *field;
   TVMFFIAny value = tvmffi_none();
   while ((field = tvmffi_i_next_field(&w)))

@@ -100,7 +100,8 @@ static void test_buffers(void) {
   CHECK(buffer.size == 7 && strcmp(text, "seven x") == 0);
   FAILS(tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer),
                     tvmffi_str("seven y")),
-        "ValueError", "The text has 7 bytes and a NUL, the buffer room for 7");
+        "ValueError",
+        "The string needs 8 bytes with its NUL, but the buffer has 7");
   CHECK(buffer.size == 7 && strcmp(text, "seven x") == 0);
   FAILS(
       tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer), tvmffi_int(1)),
@@ -133,7 +134,7 @@ static void test_as(void) {
   uint8_t byte = 7;
   OK(tvmffi_as(tvmffi_str("float16x2"), tvmffi_out_dtype(&dtype)));
   CHECK_INT(dtype.lanes, 2);
-  OK(tvmffi_dtype_name(dtype, &text));
+  OK(tvmffi_dtype_to_str(dtype, &text));
   OWN_ANY(text);
   CHECK(tvmffi_equal(text, tvmffi_str("float16x2")));
   CHECK(!tvmffi_equal(text, tvmffi_str("float16x4")));
@@ -162,11 +163,16 @@ static void test_global_by_name(void) {
   TVMFFIObject *echo = test_typed(&tvmffi_func_u_any), *found = NULL;
   TVMFFIObject *other = test_typed(&tvmffi_func_u_code);
   if (!echo || !other) return;
-  OK(tvmffi_global_get("unit.nobody", &found));
+  FAILS(tvmffi_global_get(tvmffi_str("unit.nobody"), &found), "ValueError",
+        "Function unit.nobody not found");
   CHECK(!found);
-  OK(tvmffi_global_set("unit.by_name", echo, 1));
-  FAILS(tvmffi_global_set("unit.by_name", other, 0), "RuntimeError", NULL);
-  OK(tvmffi_global_get("unit.by_name", &found));
+  FAILS(tvmffi_global_find(tvmffi_int(7), &found), "TypeError",
+        "tvmffi_global_find: expected a name, but got `int`");
+  OK(tvmffi_global_find(tvmffi_str("unit.nobody"), &found));
+  CHECK(!found);
+  OK(tvmffi_override_object("unit.by_name", echo));
+  FAILS(tvmffi_register_object("unit.by_name", other), "RuntimeError", NULL);
+  OK(tvmffi_global_get(tvmffi_str("unit.by_name"), &found));
   OWN(found);
   CHECK(found == echo);
 }
@@ -205,19 +211,19 @@ static void test_null_in_calls(void) {
   int state = 0;
   int8_t small = 3;
   if (!code) return;
-  FAILS(tvmffi_function(u_code, NULL), "ValueError",
-        "tvmffi_function: NULL for the result");
+  FAILS(tvmffi_function_new(u_code, NULL), "ValueError",
+        "tvmffi_function_new: NULL for the result");
   test_states_ended = 0;
-  FAILS(tvmffi_closure(u_state, &state, test_end_state, NULL), "ValueError",
-        "tvmffi_closure: NULL for the result");
+  FAILS(tvmffi_closure_new(u_state, &state, test_end_state, NULL), "ValueError",
+        "tvmffi_closure_new: NULL for the result");
   CHECK_INT(test_states_ended, 1);
   FAILS(tvmffi_register(NULL, u_code), "ValueError",
         "tvmffi_register: NULL for the name of u_code");
-  FAILS(tvmffi_global_get("unit.x", NULL), "ValueError",
+  FAILS(tvmffi_global_get(tvmffi_str("unit.x"), NULL), "ValueError",
         "tvmffi_global_get: NULL for the result");
-  FAILS(tvmffi_global_set("unit.x", NULL, 0), "ValueError",
-        "tvmffi_global_set: NULL for `unit.x`");
-  OK(tvmffi_register_as("unit.echo", u_any, 1));
+  FAILS(tvmffi_register_object("unit.x", NULL), "ValueError",
+        "tvmffi_register_object: NULL for `unit.x`");
+  OK(tvmffi_override("unit.echo", u_any));
   FAILS(tvmffi_call(tvmffi_str("unit.echo"), tvmffi_out_int8(&small),
                     tvmffi_int(-300)),
         "OverflowError",

@@ -144,7 +144,7 @@ static void test_bad_containers(void) {
   const char absent[5] = {'a', 'b', '\xFF', 'c', 'd'}; /* and no NUL */
   TVMFFIByteArray bytes = {absent, sizeof(absent)};
   TVMFFIAny items[4], any = tvmffi_none(), none = tvmffi_none();
-  TVMFFIObject *list, *map, *array;
+  TVMFFIObject *list, *map, *array, *found;
   int64_t n = 0;
   int i;
   for (i = 0; i < 4; ++i) items[i] = tvmffi_int(i);
@@ -193,7 +193,15 @@ static void test_bad_containers(void) {
         "KeyError", "key is not in Map: 7");
   FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_int(7), tvmffi_out_int64(&n),
                    tvmffi_str("seven")),
-        "TypeError", "Cannot convert from type `ffi.SmallStr` to `int`");
+        "TypeError", "[7]: Cannot convert from type `ffi.SmallStr` to `int`");
+  FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_str("a key"), tvmffi_out_int64(&n),
+                   tvmffi_str("seven")),
+        "TypeError",
+        "[\"a key\"]: Cannot convert from type `ffi.SmallStr` to `int`");
+  found = map;
+  OK(tvmffi_get(tvmffi_obj(map), tvmffi_int(7), tvmffi_out_object(&found),
+                tvmffi_none()));
+  CHECK(found == NULL);
   FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_str("a key"), tvmffi_out_any(&any)),
         "KeyError", "key is not in Map: a key");
   FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_bytes(&bytes), tvmffi_out_any(&any)),
@@ -227,7 +235,6 @@ static void test_bad_containers(void) {
   FAILS(tvmffi_append(none, none), "KeyError", "the reason");
 }
 
-#ifdef TVMFFI_SCOPE
 static int test_fill_scope(TVMFFIObject **out) {
   TVMFFI_SCOPE {
     TVMFFIObject *list = tvmffi_list(), *array, *got;
@@ -248,7 +255,7 @@ static int test_fill_scope(TVMFFIObject **out) {
       CHECK_INT(tvmffi_scope_count(kTVMFFIArray), 41);
       CHECK_INT(tvmffi_scope_count(kTVMFFIList), 41);
       *out = tvmffi_scope_detach(list);
-      return *out ? 0 : -1;
+      TVMFFI_TRY(*out ? 1 : -1);
     }
   }
   return -1;
@@ -256,11 +263,11 @@ static int test_fill_scope(TVMFFIObject **out) {
 
 static void test_scoped_containers(void) {
   TVMFFIObject *list = NULL;
-  OK(test_fill_scope(&list));
+  int code = test_fill_scope(&list);
+  OK(code == 1 ? 0 : code);
   OWN(list);
   CHECK_INT(test_strong(list), 1);
 }
-#endif
 #endif
 #endif
 
@@ -271,9 +278,7 @@ static const test_case test_container_cases[] = {
     {"containers: entries in order", test_entries},
     {"containers: lists that change", test_changed_lists},
     {"containers: mistakes", test_bad_containers},
-#ifdef TVMFFI_SCOPE
     {"containers: in a scope", test_scoped_containers},
-#endif
 #endif
 #endif
     {NULL, NULL}};

@@ -177,7 +177,7 @@ static void test_bad_copies(void) {
 /* As deep as upstream allows, on a stack of its own. */
 static void test_deepest_copy(void) {
   TVMFFIObject *list = tvmffi_i_new_list(0), *copy = NULL;
-  int i, n = test_scale(TEST_CHAIN < 20000 ? TEST_CHAIN : 20000, 20);
+  int i, n = test_scale(test_chain < 20000 ? test_chain : 20000, 20);
   for (i = 0; list && i < n; ++i) {
     TVMFFIObject *outer = tvmffi_i_new_list(1);
     TVMFFIAny any = tvmffi_obj(list);

@@ -50,7 +50,7 @@ static void test_error_create(void) {
 
 static void test_bad_errors(void) {
   TVMFFIByteArray text = TEXT("E"), null = {NULL, 3};
-  TVMFFIByteArray huge = {"x", TEST_HUGE};
+  TVMFFIByteArray huge = {"x", TEST_HUGE}, unread = {NULL, PTRDIFF_MAX};
   TVMFFIObject *function = test_global("ffi.String");
   TVMFFIObjectHandle error = NULL;
   if (!function) return;
@@ -60,7 +60,7 @@ static void test_bad_errors(void) {
   FAILS(TVMFFIErrorCreate(&text, &text, &text, NULL), "ValueError", NULL);
   FAILS(TVMFFIErrorCreate(&text, &null, &text, &error), "ValueError", NULL);
   FAILS(TVMFFIErrorCreate(&text, &huge, &text, &error), "MemoryError", NULL);
-  FAILS(tvmffi_i_new_error(1, PTRDIFF_MAX, 1) == NULL, "MemoryError", NULL);
+  FAILS(tvmffi_i_new_error(text, unread, text) == NULL, "MemoryError", NULL);
   FAILS(TVMFFIErrorCreateWithCauseAndExtraContext(&text, &text, &text, function,
                                                   NULL, &error),
         "TypeError", "...is expected to be ffi.Error but is ffi.Function");
@@ -331,12 +331,12 @@ static void test_error_text(void) {
   TVMFFIObjectHandle other = NULL;
   const char *text = tvmffi_i_error_text();
   size_t i;
-  CHECK_TEXT(tvmffi_view(text), "");
+  CHECK_TEXT(tvmffi_byte_array(text), "");
   if (!error) return;
   TVMFFIErrorSetRaised(error);
   text = tvmffi_i_error_text();
   if (!test_hits())
-    CHECK_TEXT(tvmffi_view(text),
+    CHECK_TEXT(tvmffi_byte_array(text),
                "Traceback (most recent call last):\nouter\ninner\nE: what\n");
   tvmffi_error_clear();
   CHECK_INT(test_strong(error), 1);
@@ -347,7 +347,7 @@ static void test_error_text(void) {
   TVMFFIErrorSetRaised(other);
   text = tvmffi_i_error_text();
   if (!test_hits())
-    CHECK_TEXT(tvmffi_view(text),
+    CHECK_TEXT(tvmffi_byte_array(text),
                "Traceback (most recent call last):\nba\nE: m\n");
   for (i = 0; i < sizeof(lines); ++i) lines[i] = i % 8 == 7 ? '\n' : 'x';
   lines[0] = '!';
@@ -356,7 +356,7 @@ static void test_error_text(void) {
   OK(TVMFFIErrorCreate(&kind, &message, &trace, &other));
   OWN(other);
   TVMFFIErrorSetRaised(other);
-  trace = tvmffi_view(tvmffi_i_error_text());
+  trace = tvmffi_byte_array(tvmffi_i_error_text());
   if (!test_hits()) {
     CHECK(test_contains(trace, "!xxxxxx\nE: m\n") && trace.size > 4000);
     CHECK(!test_contains(trace, "?"));
@@ -391,7 +391,9 @@ static void test_error_chain(void) {
     CHECK(tvmffi_error_is(error, "ValueError"));
     CHECK(test_contains(cell->backtrace, "in test_error_chain\n"));
     CHECK(tvmffi_error_cause(error) == cause);
-    CHECK(test_strong(cause) == 2);
+    /* Also the context, which Python's package can read. */
+    CHECK(cell->extra_context == cause);
+    CHECK(test_strong(cause) == 3);
   }
   CHECK_INT(tvmffi_error_raise(error), -1); /* taken */
   text = tvmffi_i_error_text();
@@ -401,10 +403,40 @@ static void test_error_chain(void) {
                   "above exception was the direct cause of the following "
                   "exception:\n\nTraceback (most recent call last):\n",
                   150) == 0);
-    CHECK(test_contains(tvmffi_view(text), "ValueError: at home: what 7\n"));
+    CHECK(test_contains(tvmffi_byte_array(text),
+                        "ValueError: at home: what 7\n"));
   }
   tvmffi_error_clear();
   CHECK_INT(test_strong(cause), 1);
+}
+
+/* Functions of the header are not shown as the place of an error. */
+static void test_outer_trace(void) {
+  static const char user[] = "  File \"k.c\", line 3, in f\n",
+                    both[] = "  File \"tvmffi.h\", line 1, in tvmffi_i_at\n"
+                             "  File \"?\", line 0, in tvmffi_i_b.cold\n"
+                             "  File \"k.c\", line 3, in f\n"
+                             "  File \"tvmffi.h\", line 2, in tvmffi_i_call\n",
+                    only[] = "  File \"a, in b\", line 1, in tvmffi_i_at";
+  const size_t above = 42 + 39;
+  TVMFFIByteArray t;
+  TVMFFIObject *error;
+  t = tvmffi_i_outer_trace(test_bytes(user, sizeof(user) - 1));
+  CHECK_TEXT(t, user);
+  t = tvmffi_i_outer_trace(test_bytes(both, sizeof(both) - 1));
+  CHECK_TEXT(t, both + above);
+  t = tvmffi_i_outer_trace(test_bytes(only, sizeof(only) - 1));
+  CHECK_INT(t.size, 0);
+  t = tvmffi_i_outer_trace(test_bytes(only, 0));
+  CHECK_INT(t.size, 0);
+  CHECK_INT(tvmffi_i_raise("KeyError", "%d", 7), -1);
+  error = tvmffi_error_take();
+  if (CHECK(error != NULL) && !test_hits()) {
+    const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
+    CHECK_TEXT(cell->message, "7");
+    CHECK(!test_contains(cell->backtrace, "tvmffi_i_"));
+  }
+  tvmffi_release(error);
 }
 
 static void test_error_catch(void) {
@@ -430,7 +462,7 @@ static void test_error_many_causes(void) {
     error = tvmffi_error_take();
   }
   CHECK_INT(tvmffi_error_raise(error), -1);
-  text = tvmffi_view(tvmffi_i_error_text());
+  text = tvmffi_byte_array(tvmffi_i_error_text());
   if (!test_hits()) {
     CHECK(test_contains(text, "cause 19;") && test_contains(text, "cause 12;"));
     CHECK(!test_contains(text, "cause 11;"));
@@ -476,6 +508,7 @@ static const test_case test_error_cases[] = {
     {"errors: formats", test_formats},
     {"errors: the whole text", test_error_text},
     {"errors: causes and contexts", test_error_chain},
+    {"errors: no trace of the header", test_outer_trace},
     {"errors: catch", test_error_catch},
     {"errors: many causes", test_error_many_causes},
 #if !TVMFFI_NO_STDIO && !TEST_NO_FILES

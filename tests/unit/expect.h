@@ -61,6 +61,11 @@ static int test_scalar_of(const DLTensor *x, const DLTensor *y) {
   TVMFFI_EXPECT((x, "float32[]"), (y, "float32[..., 3] cuda"));
   return 0;
 }
+static int test_item_of(const DLTensor *x, const DLTensor *y) {
+  TVMFFI_EXPECT((x, "float32[n, ...]"), (y, "same[n]", "weights[\"bias\"]"),
+                (y, "any[k]", "the second"), (y, "any[k]"));
+  return 0;
+}
 TVMFFI_FUNC(t_expect, none, (tensor, x)) {
   TVMFFI_EXPECT((x, "float32[n]"));
   TVMFFI_RETURN();
@@ -96,6 +101,19 @@ static void test_expect_shapes(void) {
         "test_square_of: argument x: shape is NULL");
   FAILS(test_square_of(NULL), "ValueError",
         "test_square_of: argument x: is NULL");
+}
+
+/* A third part of an entry is the tensor's name in errors. */
+static void test_expect_items(void) {
+  test_matrix x, y;
+  (void)test_make_matrix(&x, 1, 4, 0, 0);
+  (void)test_make_matrix(&y, 1, 4, 0, 0);
+  OK(test_item_of(&x.t, &y.t));
+  y.shape[0] = 3;
+  FAILS(test_item_of(&x.t, &y.t), "ValueError",
+        "test_item_of: weights[\"bias\"]: dimension n is 3, but 4 in x");
+  FAILS(test_item_of(&y.t, NULL), "ValueError",
+        "test_item_of: weights[\"bias\"]: is NULL");
 }
 
 static void test_expect_runs(void) {
@@ -430,7 +448,7 @@ static void test_loop_errors(void) {
   FAILS(tvmffi_loop_begin(&run, (const DLTensor *)NULL), "ValueError", NULL);
   FAILS(tvmffi_loop_rows(&run, 0, (const DLTensor *)NULL), "ValueError", NULL);
   FAILS(tvmffi_loop_rows(&run, 2, &x.t), "ValueError",
-        "a loop along dimension 2 of 2");
+        "loop dimension 2 is out of range for rank 2");
   FAILS(tvmffi_loop_rows(&run, -3, &x.t), "ValueError", NULL);
   FAILS(tvmffi_loop_begin(&run, &x.t, &x.t, &x.t, &x.t, &x.t), "ValueError",
         "a loop over 5 tensors: at most 4");
@@ -451,6 +469,7 @@ static void test_loop_errors(void) {
   x.t.ndim = 40;
   FAILS(tvmffi_loop_begin(&run, &x.t), "ValueError",
         "a loop over more than 16 dimensions");
+  CHECK(!tvmffi_loop_next(&run));
   x.t.ndim = 16;
   OK(tvmffi_loop_begin(&run, &x.t));
   for (i = 0; tvmffi_loop_next(&run); ++i) {
@@ -512,6 +531,7 @@ static void test_half_floats(void) {
 static const test_case test_expect_cases[] = {
 #if !TEST_NO_TENSORS
     {"tensor checks: shapes", test_expect_shapes},
+    {"tensor checks: names of items", test_expect_items},
     {"tensor checks: runs of dimensions", test_expect_runs},
     {"tensor checks: dtype, device and data", test_expect_data},
     {"tensor checks: strides", test_expect_strides},

@@ -214,6 +214,7 @@ static void test_method_info(void) {
         "RuntimeError", "Global Function is not found: unit.nobody");
 }
 
+#if !TVMFFI_NO_METADATA
 static void test_builtins(void) {
   static const char *const builtins[][2] = {
       {"ffi.GetInvalidObject", SCHEMA("ffi.Object", "")},
@@ -238,6 +239,7 @@ static void test_builtins(void) {
     CHECK(f && test_strong(f) >= 0x80000000u);
   }
 }
+#endif
 #endif
 
 static void test_special_objects(void) {
@@ -389,22 +391,23 @@ static void test_tombstones(void) {
     nodes[i].size = 1;
     nodes[i].hash = i < 60 ? i : 0;
   }
-  for (i = 0; i < 4; ++i) map.used += (size_t)tvmffi_i_place(first, &nodes[i]);
-  tvmffi_i_unplace(&map, &nodes[1]);
+  for (i = 0; i < 4; ++i)
+    map.used += (size_t)tvmffi_i_fill_slot(first, &nodes[i]);
+  tvmffi_i_clear_slot(&map, &nodes[1]);
   CHECK_INT(map.used, 3);
   CHECK(tvmffi_i_find_hashed(&map, "k", 1, 2) == &nodes[2]);
   CHECK(!tvmffi_i_find_hashed(&map, "k", 1, 1));
-  map.used += (size_t)tvmffi_i_place(first, &nodes[1]);
-  map.used += (size_t)tvmffi_i_place(first, &nodes[60]); /* 0, in slot 4 */
-  for (i = 0; i < 4; ++i) tvmffi_i_unplace(&map, &nodes[i]);
+  map.used += (size_t)tvmffi_i_fill_slot(first, &nodes[1]);
+  map.used += (size_t)tvmffi_i_fill_slot(first, &nodes[60]); /* 0, in slot 4 */
+  for (i = 0; i < 4; ++i) tvmffi_i_clear_slot(&map, &nodes[i]);
   CHECK_INT(map.used, 5);
   CHECK(tvmffi_i_find_hashed(&map, "k", 1, 0) == &nodes[60]);
-  CHECK_INT(tvmffi_i_place(first, &nodes[61]), 0);
+  CHECK_INT(tvmffi_i_fill_slot(first, &nodes[61]), 0);
   CHECK_INT(map.used, 5);
-  tvmffi_i_unplace(&map, &nodes[60]);
+  tvmffi_i_clear_slot(&map, &nodes[60]);
   CHECK_INT(map.used, 1);
   CHECK(tvmffi_i_find_hashed(&map, "k", 1, 0) == &nodes[61]);
-  tvmffi_i_unplace(&map, &nodes[61]);
+  tvmffi_i_clear_slot(&map, &nodes[61]);
   CHECK_INT(map.used, 0);
   map.used = first->mask / 4 * 3 + 3;
   if (test_code(tvmffi_i_reserve(&map, 1) ? tvmffi_i_no_memory() : 0, __FILE__,
@@ -469,7 +472,9 @@ static const test_case test_function_cases[] = {
     {"functions: global ones that cannot be", test_bad_globals},
 #if !TVMFFI_NO_TYPES
     {"functions: global with metadata", test_method_info},
+#if !TVMFFI_NO_METADATA
     {"functions: schemas of the built-in ones", test_builtins},
+#endif
 #endif
     {"functions: two special objects", test_special_objects},
     {"functions: ffi.String and ffi.Bytes", test_string_builtins},

@@ -1,9 +1,9 @@
-/* ======== Harness: failures, memory that is watched and refused, checks === */
+/* ======== Harness: failures, tracked memory, failing allocations, checks == */
 
 #pragma once
 
-/* A failed check is kept until the line of its test has been printed. Only
-   this part and the next are used by several threads at once. */
+/* Stores failed checks until the test's line has been printed. Only this part
+   and the next are thread-safe. */
 
 typedef struct {
   const char *file;
@@ -96,8 +96,9 @@ static int test_equal_bytes(TVMFFIByteArray got, const char *want, size_t size,
   test_equal_bytes(got, want, size, __FILE__, __LINE__, #got)
 #define CHECK_TEXT(got, want) CHECK_BYTES(got, want, strlen(want))
 
-/* The memory of the runtime. Each block has a guard on both sides; what is
-   freed is overwritten. Allocations can be refused by number. */
+/* The runtime's allocator. Each block has a guard on both sides, and freed
+   memory is overwritten. The allocation with a given number can be made to
+   fail. */
 
 #ifdef TEST_ASAN
 #include <sanitizer/asan_interface.h>
@@ -112,6 +113,7 @@ typedef struct test_block {
   struct test_block *next, *before;
   size_t size;
   size_t number; /* of the allocation */
+  size_t step;   /* test_refuse_at when it was allocated */
 } test_block;
 
 enum {
@@ -128,7 +130,7 @@ static size_t test_refused;
 static int test_refuse_all;
 
 #if TEST_TRACK
-static test_block test_blocks = {&test_blocks, &test_blocks, 0, 0};
+static test_block test_blocks = {&test_blocks, &test_blocks, 0, 0, 0};
 #if TVMFFI_NO_THREADS
 #define TEST_LOCK() ((void)0)
 #define TEST_UNLOCK() ((void)0)
@@ -160,8 +162,8 @@ static void test_link(test_block *b) { b->next = b->before = NULL; }
 static void test_unlink(test_block *b) { (void)b; }
 #endif
 
-/* A child of fork allocates, too. Its handlers are registered before the
-   runtime's, so that this lock is taken last, as it is by an allocation. */
+/* A child of fork allocates, too. These handlers are registered before the
+   runtime's, so this lock is taken last, as in an allocation. */
 #if TVMFFI_I_FORK && defined(__unix__)
 #if defined(__cplusplus)
 extern "C" {
@@ -182,7 +184,7 @@ static int test_is_refused(void) {
   return 1;
 }
 
-/* Where the guard behind a block ends: on a border of 8 bytes. */
+/* Returns the offset where the guard after a block ends, a multiple of 8. */
 static size_t test_end(size_t size) { return (size + 7) / 8 * 8 + TEST_GUARD; }
 
 static void *test_malloc(size_t size) {
@@ -195,6 +197,7 @@ static void *test_malloc(size_t size) {
   payload = (char *)b + TEST_HEAD;
   b->size = size;
   b->number = test_add(&test_made, 1);
+  b->step = test_refuse_at;
   memcpy(payload - TEST_GUARD, test_guard, TEST_GUARD);
   memset(payload, 0xA5, size);
   memset(payload + size, 0, test_end(size) - size);
@@ -229,7 +232,7 @@ static void test_free(void *pointer) {
 static size_t test_hits(void) { return test_get(&test_refused); }
 
 #if TEST_TRACK
-/* What the runtime holds for ever: where the search for blocks begins. */
+/* The runtime's global tables: the roots of the leak search. */
 typedef struct {
   const void *address;
   size_t size;
@@ -241,9 +244,8 @@ static const test_root test_roots[] = {
     {&tvmffi_i_static_entries, sizeof(tvmffi_i_static_entries)},
     {&tvmffi_i_type_keys, sizeof(tvmffi_i_type_keys)},
     {&tvmffi_i_columns, sizeof(tvmffi_i_columns)},
-#if !TVMFFI_NO_CONTAINERS
+#if !TVMFFI_NO_REFLECTION
     {&tvmffi_i_static_columns, sizeof(tvmffi_i_static_columns)},
-    {&tvmffi_i_column_values, sizeof(tvmffi_i_column_values)},
 #endif
 #if !TVMFFI_NO_BACKTRACE
     {&tvmffi_i_frames, sizeof(tvmffi_i_frames)},
@@ -253,7 +255,7 @@ static const test_root test_roots[] = {
     {&tvmffi_i_system_symbols, sizeof(tvmffi_i_system_symbols)},
 #if !TVMFFI_NO_CONTAINERS
     {&tvmffi_i_system_modules, sizeof(tvmffi_i_system_modules)},
-    {&tvmffi_i_kept_modules, sizeof(tvmffi_i_kept_modules)},
+    {&tvmffi_i_resident_modules, sizeof(tvmffi_i_resident_modules)},
 #endif
 #if TVMFFI_DEBUG
     {&tvmffi_i_records, sizeof(tvmffi_i_records)},
@@ -266,6 +268,7 @@ typedef struct {
   size_t count;
   size_t *todo;
   size_t num_todo;
+  uintptr_t lowest, span; /* of the addresses in all blocks */
 } test_search;
 
 static void test_sort(test_block **block, size_t n) {
@@ -281,10 +284,12 @@ static void test_sort(test_block **block, size_t n) {
   }
 }
 
-/* Marks the block that an address points into. */
+/* Marks the block that an address points into. Most words are not addresses, so
+   checks the range of all blocks first. */
 static void test_mark(test_search *s, uintptr_t address) {
   size_t low = 0, high = s->count;
   test_block *b;
+  if (address - s->lowest > s->span) return;
   while (high - low > 1) {
     size_t middle = low + (high - low) / 2;
     if ((uintptr_t)s->block[middle] <= address)
@@ -292,7 +297,7 @@ static void test_mark(test_search *s, uintptr_t address) {
     else
       high = middle;
   }
-  if (!s->count || s->seen[low]) return;
+  if (s->seen[low]) return;
   b = s->block[low];
   if (address < (uintptr_t)b + TEST_HEAD ||
       address > (uintptr_t)b + TEST_HEAD + b->size)
@@ -311,8 +316,9 @@ static void test_scan(test_search *s, const void *from, size_t size) {
   }
 }
 
-/* Tells of blocks made after allocation `since` that nothing leads to. */
-static void test_report_leaks(const test_search *s, size_t since) {
+/* Reports the unreachable blocks made after allocation `since`. Returns the
+   step in which the first of them was allocated. */
+static size_t test_report_leaks(const test_search *s, size_t since) {
   char text[80], number[24], *digits;
   size_t i, leaks = 0, at;
   const test_block *first = NULL;
@@ -321,7 +327,7 @@ static void test_report_leaks(const test_search *s, size_t since) {
     if (!first || s->block[i]->number < first->number) first = s->block[i];
     ++leaks;
   }
-  if (!first) return;
+  if (!first) return 0;
   digits = test_digits(number + sizeof(number), (int64_t)leaks);
   at = test_put(text, 0, sizeof(text), digits, strlen(digits));
   at = test_put(text, at, sizeof(text), ", the first of size ", 20);
@@ -331,23 +337,29 @@ static void test_report_leaks(const test_search *s, size_t since) {
   digits = test_digits(number + sizeof(number), (int64_t)first->number);
   at = test_put(text, at, sizeof(text), digits, strlen(digits));
   (void)test_fail(__FILE__, __LINE__, "blocks leaked: ", text, at);
+  return first->step;
 }
 
-static void test_find_leaks(size_t since) {
+/* Searches from the runtime's tables, and reports the unreachable blocks made
+   after allocation `since`. Returns the step of the first of them, or 0. */
+static size_t test_find_leaks(size_t since) {
   test_search s;
   test_block *b;
-  size_t i;
+  size_t i, step = 0;
   s.count = 0;
   s.num_todo = 0;
   for (b = test_blocks.next; b != &test_blocks; b = b->next) ++s.count;
   s.block = (test_block **)TEST_MALLOC((s.count + 1) * sizeof(b));
   s.todo = (size_t *)TEST_MALLOC((s.count + 1) * sizeof(size_t));
   s.seen = (char *)TEST_MALLOC(s.count + 1);
-  if (s.block && s.todo && s.seen) {
+  if (s.count && s.block && s.todo && s.seen) {
     memset(s.seen, 0, s.count + 1);
     for (i = 0, b = test_blocks.next; b != &test_blocks; b = b->next)
       s.block[i++] = b;
     test_sort(s.block, s.count);
+    s.lowest = (uintptr_t)s.block[0];
+    b = s.block[s.count - 1];
+    s.span = (uintptr_t)b + TEST_HEAD + b->size - s.lowest;
     test_scan(&s, tvmffi_i_self(), sizeof(tvmffi_i_thread));
     for (i = 0; i < sizeof(test_roots) / sizeof(test_roots[0]); ++i)
       test_scan(&s, test_roots[i].address, test_roots[i].size);
@@ -355,20 +367,22 @@ static void test_find_leaks(size_t since) {
       b = s.block[s.todo[--s.num_todo]];
       test_scan(&s, (char *)b + TEST_HEAD, b->size);
     }
-    test_report_leaks(&s, since);
+    step = test_report_leaks(&s, since);
   }
   TEST_FREE(s.block);
   TEST_FREE(s.todo);
   TEST_FREE(s.seen);
+  return step;
 }
 #endif
 
-/* A test is a function that returns at the first call that cannot go on. What
-   it owns it gives to OWN or OWN_ANY, which release it at the test's end. */
+/* A test is a function that returns early if it cannot continue. It passes its
+   owned objects to OWN or OWN_ANY, which release them at the test's end. */
 
 static TVMFFIAny test_owned[128];
 static int test_num_owned;
-static int test_oom; /* running with refused allocations */
+static int test_oom; /* running with failing allocations */
+static int test_chain = TEST_CHAIN;
 
 static void test_own_any(const TVMFFIAny *any) {
   if (test_num_owned < TEST_COUNT(test_owned))
@@ -397,28 +411,29 @@ static void test_release_all(void) {
   while (test_num_owned > 0) tvmffi_any_release(&test_owned[--test_num_owned]);
 }
 
-/* Frees what this thread has kept of dead objects, and begins or ends to keep
-   it. */
+/* Frees this thread's cached blocks, and enables or disables the cache. */
 static void test_set_pool(int on) {
 #if TVMFFI_I_POOL
-  tvmffi_i_pool_end(tvmffi_i_self());
-  tvmffi_i_self()->pool_state = on ? 0 : -1;
+  tvmffi_i_exit_pool();
+  tvmffi_i_thread_pool()->state = on ? 0 : -1;
 #else
   (void)on;
 #endif
 }
 
-/* The large size, or the small one where each test runs hundreds of times. */
+/* Returns the large size, or the small size if each test runs hundreds of
+   times. */
 TEST_MAYBE int test_scale(int large, int small) {
   return test_oom && large > small ? small : large;
 }
 
-/* The small step, or the large one where each test runs hundreds of times. */
+/* Returns the small step, or the large step if each test runs hundreds of
+   times. */
 TEST_MAYBE int test_step(int small, int large) {
   return test_oom ? large : small;
 }
 
-/* A name that no test had before; valid until eight more were asked for. */
+/* Returns a new unique name, valid for the next seven calls. */
 TEST_MAYBE const char *test_fresh(const char *prefix) {
   static char names[8][64];
   static int counter;
@@ -437,10 +452,10 @@ TEST_MAYBE TVMFFIByteArray test_bytes(const char *data, size_t size) {
 }
 
 #undef TEXT /* of <windows.h> */
-#define TEXT(text) tvmffi_view(text)
+#define TEXT(text) tvmffi_byte_array(text)
 
-/* Looks at the code of a call that is to succeed; 1 when it did not. It may
-   fail only if memory was refused, with the error that says so. */
+/* Checks the code of a call that must succeed. Returns 1 if it failed. A
+   MemoryError is accepted if an allocation was made to fail. */
 static int test_code(int code, const char *file, int line, const char *text) {
   TVMFFIObject *error;
   if (!code) return 0;
@@ -467,8 +482,8 @@ static int test_contains(TVMFFIByteArray all, const char *part) {
   return 0;
 }
 
-/* Takes the error of a call that was to fail, and looks at it. A text that
-   begins with "..." is to be a part of the message, NULL is any. */
+/* Takes the error of a call that must fail, and checks it. If `text` begins
+   with "...", the rest must be part of the message; NULL allows any. */
 TEST_MAYBE void test_error(int failed, const char *kind, const char *text,
                            const char *file, int line, const char *call) {
   TVMFFIObject *error = tvmffi_error_take();
@@ -496,7 +511,7 @@ TEST_MAYBE void test_error(int failed, const char *kind, const char *text,
 #define FAILS(failed, kind, text) \
   test_error((failed) != 0, kind, text, __FILE__, __LINE__, #failed)
 
-/* A small string in a row: in which order things happened. */
+/* A log of letters: tests check the order of events. */
 static char test_log[256];
 static size_t test_log_size;
 
@@ -505,7 +520,7 @@ TEST_MAYBE void test_say(char c) {
   test_log[test_log_size] = 0;
 }
 
-/* A deleter that says the letter at its handle. */
+/* A deleter that logs the letter at its handle. */
 TEST_MAYBE void test_say_deleter(void *handle) {
   test_say((char)(handle ? *(char *)handle : '-'));
 }
@@ -523,7 +538,7 @@ TEST_MAYBE uint32_t test_weak(const void *object) {
   return (uint32_t)(((const TVMFFIObject *)object)->combined_ref_count >> 32);
 }
 
-/* Looks whether all bytes of an Any that its value does not use are 0. */
+/* Checks that all unused bytes of an Any are 0. */
 TEST_MAYBE int test_is_clean(const TVMFFIAny *any) {
   char zero[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   size_t used = 8;
@@ -557,7 +572,7 @@ TEST_MAYBE int test_raise_callback(void *self, const TVMFFIAny *args,
   return TVMFFI_RAISE("ValueError", "the callback says no");
 }
 
-/* Gives the last argument back, or its own self as an int. */
+/* Returns the last argument, or without arguments `self` as an int. */
 TEST_MAYBE int test_echo_callback(void *self, const TVMFFIAny *args,
                                   int32_t num_args, TVMFFIAny *result) {
   if (num_args) return TVMFFIAnyViewToOwnedAny(&args[num_args - 1], result);
@@ -565,8 +580,8 @@ TEST_MAYBE int test_echo_callback(void *self, const TVMFFIAny *args,
   return 0;
 }
 
-/* Looks up a global function, which the test then owns; NULL when it is not
-   there, or cannot be looked up. */
+/* Looks up a global function, which the test then owns. Returns NULL if it does
+   not exist or the lookup fails. */
 TEST_MAYBE TVMFFIObject *test_global(const char *name) {
   TVMFFIByteArray key = TEXT(name);
   TVMFFIObjectHandle f = NULL;
@@ -576,7 +591,7 @@ TEST_MAYBE TVMFFIObject *test_global(const char *name) {
   return (TVMFFIObject *)f;
 }
 
-/* Gives the metadata of a global function as a string that the test owns. */
+/* Returns the metadata of a global function as a string that the test owns. */
 TEST_MAYBE TVMFFIAny test_metadata_of(const char *name) {
   TVMFFIAny any = tvmffi_none();
   if (!test_code(tvmffi_call(tvmffi_str("ffi.GetGlobalFuncMetadata"),
@@ -586,14 +601,18 @@ TEST_MAYBE TVMFFIAny test_metadata_of(const char *name) {
   return any;
 }
 
-/* The type schema of a function, as its metadata has it. */
+/* The metadata of a function: its type schema. */
 #define SCHEMA(return_, params)                                    \
   "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\","         \
   "\\\"named_args\\\":{\\\"return\\\":[{\\\"type\\\":\\\"" return_ \
   "\\\"}],\\\"params\\\":[" params "]}}\"}"
+#define NAMED(return_, params, rest)                               \
+  "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\","         \
+  "\\\"named_args\\\":{\\\"return\\\":[{\\\"type\\\":\\\"" return_ \
+  "\\\"}],\\\"params\\\":[" params "]}}\",\"arg_names\":[" rest "}"
 #define PARAM(type) "{\\\"type\\\":\\\"" type "\\\"}"
 
-/* A test, and what ends a list of tests: no name. */
+/* A test. An entry without a name ends a list. */
 typedef struct {
   const char *name;
   void (*run)(void);

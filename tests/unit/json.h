@@ -327,7 +327,7 @@ static void test_json_writing_errors(void) {
 /* One list in another, as deep as memory allows: read, written, made a graph
    and a value again. */
 static void test_json_depth(void) {
-  int i, n = test_scale(TEST_CHAIN, 20);
+  int i, n = test_scale(test_chain, 20);
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
   TVMFFIAny text, value, args[2], graph, again;
   TVMFFIByteArray back;

@@ -16,14 +16,14 @@ TVMFFI_FUNC(legacy_raise, none) { return TVMFFI_RAISE("IndexError", "no"); }
 TVMFFI_FUNC(legacy_code, none) { return -2; }
 TVMFFI_FUNC(legacy_made, func) {
   TVMFFIObject *f = NULL;
-  TVMFFI_TRY(tvmffi_function(legacy_same, &f));
+  TVMFFI_TRY(tvmffi_function_new(legacy_same, &f));
   TVMFFI_RETURN(f);
 }
 
 static TVMFFIObject *test_legacy_function(const tvmffi_func *typed) {
   TVMFFIObject *f = NULL;
   if (!test_code(tvmffi_i_function(typed, &f), __FILE__, __LINE__,
-                 "tvmffi_function "))
+                 "tvmffi_function_new "))
     OWN(f);
   return f;
 }
@@ -202,8 +202,10 @@ static void test_legacy_wrap(void) {
   TVMFFIAny any, args[40];
   int at = 1, i;
   test_legacy_ends = 0;
+  f = (TVMFFIObject *)(void *)&any;
   FAILS(tvmffi_legacy_wrap(NULL, &at, test_legacy_end, &f), "ValueError",
         "a legacy function is NULL");
+  CHECK(f == NULL);
   CHECK_INT(test_legacy_ends, 1);
   i = tvmffi_legacy_wrap(test_legacy_echo, &at, test_legacy_end, &f);
   if (i) CHECK_INT(test_legacy_ends, 2);
@@ -273,7 +275,6 @@ static void test_legacy_calls(void) {
   TVMFFIObject *wrapped = NULL;
   tvmffi_legacy_value r, values[17];
   TVMFFIByteArray bytes = {"\0", 1};
-  tvmffi_scope scope;
   TVMFFIAny any, arg;
   int code, i, codes[17];
   size_t n;
@@ -325,9 +326,7 @@ static void test_legacy_calls(void) {
   /* What it makes belongs to who called, not to the scope around the call. */
   f = test_legacy_function(&tvmffi_func_legacy_made);
   if (!f) return;
-  tvmffi_scope_begin(&scope);
-  i = tvmffi_legacy_call(NULL, NULL, 0, &r, &code, f);
-  CHECK(!tvmffi_scope_end(&scope));
+  TVMFFI_SCOPE { i = tvmffi_legacy_call(NULL, NULL, 0, &r, &code, f); }
   OK(i);
   CHECK_INT(code, TVMFFI_LEGACY_FUNCTION);
   OWN(r.v_handle);

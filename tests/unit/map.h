@@ -419,7 +419,7 @@ static void test_map_deleters(void) {
 
 /* Dicts in dicts, as values and as keys, are destroyed at any depth. */
 static void test_deep_maps(void) {
-  int i, n = test_scale(TEST_CHAIN, 50);
+  int i, n = test_scale(test_chain, 50);
   TVMFFIAny last = tvmffi_int(1), one = tvmffi_int(1);
   for (i = 0; i < n; ++i) {
     TVMFFIObject *map =
@@ -595,14 +595,14 @@ static void test_map_chains(void) {
       *tvmffi_i_map_meta(m->data, i) = TVMFFI_I_MAP_PROTECTED;
   }
   *tvmffi_i_map_meta(m->data, (home + 2628) % 1024) = TVMFFI_I_MAP_EMPTY;
-  code = tvmffi_i_map_spare(m, target);
+  code = tvmffi_i_map_evict(m, target);
   for (i = 0; i < m->num_slots; ++i) {
     uint8_t *meta = tvmffi_i_map_meta(m->data, i);
     if (*meta == TVMFFI_I_MAP_PROTECTED) *meta = TVMFFI_I_MAP_EMPTY;
     CHECK(*meta == before[i]);
   }
   OK(code);
-  code = tvmffi_i_map_spare(m, target);
+  code = tvmffi_i_map_evict(m, target);
   if (code == 1) {
     CHECK(*tvmffi_i_map_meta(m->data, target) == TVMFFI_I_MAP_PROTECTED);
     *tvmffi_i_map_meta(m->data, target) = TVMFFI_I_MAP_EMPTY;

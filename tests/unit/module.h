@@ -198,6 +198,7 @@ static void test_module_properties(void) {
         "TypeError", "Cannot convert from type `int` to `str`");
 }
 
+#if !TVMFFI_NO_METADATA
 static void test_module_schemas(void) {
   TVMFFIAny text = test_metadata_of("ffi.ModuleGetFunction");
   CHECK(test_hits() ||
@@ -209,6 +210,7 @@ static void test_module_schemas(void) {
     CHECK_TEXT(tvmffi_any_str(&text),
                SCHEMA("None", PARAM("ffi.Module") "," PARAM("ffi.Module")));
 }
+#endif
 
 static void test_module_context(void) {
   const char *prefix = test_fresh("unit_module");
@@ -581,10 +583,10 @@ static void test_cache_ends(void) {
   int i, n = test_scale(40, 2);
   if (!m) return;
   test_log_size = 0;
-  OK(TVMFFIObjectCreateOpaque((void *)(uintptr_t)"o", kTVMFFIOpaquePyObject,
+  OK(TVMFFIObjectCreateOpaque((void *)(uintptr_t) "o", kTVMFFIOpaquePyObject,
                               test_say_deleter, &old));
   tvmffi_i_module_of(m)->cache = (TVMFFIObject *)old;
-  OK(TVMFFIFunctionCreate((void *)(uintptr_t)"f", test_echo_callback,
+  OK(TVMFFIFunctionCreate((void *)(uintptr_t) "f", test_echo_callback,
                           test_say_deleter, &f));
   for (i = 0; i < n; ++i) { /* so many that the table grows */
     int code;
@@ -727,7 +729,7 @@ static void test_module_table_imports(void) {
 }
 
 /* A module of another maker: what C++ would make. */
-static const char *test_cxx_kind(const tvmffi_i_module *m) {
+static const char *test_cxx_kind(tvmffi_i_module *m) {
   (void)m;
   return "other";
 }
@@ -747,13 +749,13 @@ static TVMFFIAny *test_cxx_text(TVMFFIAny *out, tvmffi_i_module *m,
   (void)TVMFFIAnyViewToOwnedAny(name, out);
   return out;
 }
-static int test_cxx_mask(const tvmffi_i_module *m) {
+static int test_cxx_mask(tvmffi_i_module *m) {
   (void)m;
   return 4;
 }
 
 /* Says what it is asked for, and gives what C++ would. */
-static const char *test_cxx_no_kind(const tvmffi_i_module *m) {
+static const char *test_cxx_no_kind(tvmffi_i_module *m) {
   (void)m;
   return NULL;
 }
@@ -762,20 +764,19 @@ static tvmffi_type_bool test_cxx_implements(tvmffi_i_module *m,
   (void)m;
   return tvmffi_any_str(name).size == 3;
 }
-static void test_cxx_write(const tvmffi_i_module *m, const TVMFFIAny *file,
+static void test_cxx_write(tvmffi_i_module *m, const TVMFFIAny *file,
                            const TVMFFIAny *format) {
   (void)m;
   CHECK_TEXT(tvmffi_any_str(file), "a long name of a file");
   CHECK_TEXT(tvmffi_any_str(format), "c");
   test_say('w');
 }
-static TVMFFIObject **test_cxx_formats(TVMFFIObject **out,
-                                       const tvmffi_i_module *m) {
+static TVMFFIObject **test_cxx_formats(TVMFFIObject **out, tvmffi_i_module *m) {
   *out = m->imports;
   tvmffi_retain(*out);
   return out;
 }
-static TVMFFIAny *test_cxx_inspect(TVMFFIAny *out, const tvmffi_i_module *m,
+static TVMFFIAny *test_cxx_inspect(TVMFFIAny *out, tvmffi_i_module *m,
                                    const TVMFFIAny *format) {
   (void)m;
   (void)TVMFFIAnyViewToOwnedAny(format, out);
@@ -822,29 +823,29 @@ static void test_ask_foreign_module(TVMFFIObject *object, TVMFFIObject *own) {
 }
 
 static void test_foreign_module_methods(void) {
-  tvmffi_i_module_methods methods;
+  tvmffi_i_module_table table = tvmffi_i_library_table;
   TVMFFIObject *own = test_module(test_fresh("unit_module"));
   TVMFFIObject *object = test_module(test_fresh("unit_module"));
   tvmffi_i_module *m;
   if (!own || !object) return;
   m = tvmffi_i_module_of(object);
-  methods = *m->methods;
-  methods.kind = test_cxx_no_kind;
-  methods.implements = test_cxx_implements;
-  methods.metadata = test_cxx_text;
-  methods.write = test_cxx_write;
-  methods.write_formats = test_cxx_formats;
-  methods.inspect = test_cxx_inspect;
-  methods.add_import = test_cxx_add_import;
-  methods.clear_imports = test_cxx_clear_imports;
-  m->methods = &methods;
+  table.type = NULL;
+  table.methods.kind = test_cxx_no_kind;
+  table.methods.implements = test_cxx_implements;
+  table.methods.metadata = test_cxx_text;
+  table.methods.write = test_cxx_write;
+  table.methods.write_formats = test_cxx_formats;
+  table.methods.inspect = test_cxx_inspect;
+  table.methods.add_import = test_cxx_add_import;
+  table.methods.clear_imports = test_cxx_clear_imports;
+  m->methods = &table.methods;
   test_log_size = 0;
   test_ask_foreign_module(object, own);
   m->methods = &tvmffi_i_library_table.methods;
 }
 
 static void test_foreign_module(void) {
-  tvmffi_i_module_methods methods;
+  tvmffi_i_module_table table = tvmffi_i_library_table;
   TVMFFIObject *own = test_module_with("b", test_one);
   TVMFFIObject *object = test_module(test_fresh("unit_module"));
   tvmffi_i_module *m;
@@ -852,13 +853,13 @@ static void test_foreign_module(void) {
   int32_t mask = 0;
   if (!own || !object) return;
   m = tvmffi_i_module_of(object);
-  methods = *m->methods;
-  methods.kind = test_cxx_kind;
-  methods.property_mask = test_cxx_mask;
-  methods.get = test_cxx_get;
-  methods.doc = test_cxx_text;
+  table.type = NULL;
+  table.methods.kind = test_cxx_kind;
+  table.methods.property_mask = test_cxx_mask;
+  table.methods.get = test_cxx_get;
+  table.methods.doc = test_cxx_text;
   OK(test_import(own, object));
-  m->methods = &methods;
+  m->methods = &table.methods;
   if (!test_code(
           MODULE_CALL("GetKind", tvmffi_out_any(&any), tvmffi_obj(object)),
           __FILE__, __LINE__, "kind"))
@@ -893,7 +894,9 @@ static const test_case test_module_cases[] = {
     {"modules: symbols with a prefix", test_module_symbol_order},
     {"modules: docs and metadata", test_module_texts},
     {"modules: properties", test_module_properties},
+#if !TVMFFI_NO_METADATA
     {"modules: schemas", test_module_schemas},
+#endif
     {"modules: context", test_module_context},
     {"modules: imports", test_module_imports},
     {"modules: many imports", test_module_lattice},

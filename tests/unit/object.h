@@ -222,8 +222,8 @@ static TVMFFIObjectHandle test_holder(int kind, TVMFFIObjectHandle held) {
 
 /* All of a long chain have weak references, which go before or after it.
    Destroying needs no memory. */
-static void test_weak_chain(int refused) {
-  int i, n = test_scale(TEST_CHAIN, 6);
+static void test_weak_chain(int n, int refused) {
+  int i;
   TVMFFIObjectHandle last = NULL;
   TVMFFIObjectHandle *weak =
       (TVMFFIObjectHandle *)TEST_MALLOC((size_t)n * sizeof(last));
@@ -255,10 +255,12 @@ static void test_weak_chain(int refused) {
   TEST_FREE(weak);
 }
 
-static void test_long_weak_chain(void) { test_weak_chain(0); }
+static void test_long_weak_chain(void) {
+  test_weak_chain(test_scale(test_chain, 6), 0);
+}
 
 static void test_weak_chain_refused(void) {
-  if (!test_oom) test_weak_chain(1);
+  if (!test_oom) test_weak_chain(test_chain, 1);
 }
 
 /* A client may put a deleter of its own before the runtime's. */
@@ -341,7 +343,7 @@ static void test_end_below(int height) {
                               test_say_deleter, &o));
   tvmffi_release(o);
   CHECK_LOG("x");
-  test_long_weak_chain();
+  test_weak_chain(test_chain < 20000 ? test_chain : 20000, 0);
 }
 
 static void test_thrown_deleters(void) {
@@ -355,14 +357,14 @@ static void test_thrown_deleters(void) {
       test_end_below(heights[k]);
     }
   }
-  tvmffi_i_self()->destroying.depth = 0; /* of frames that are gone */
+  tvmffi_i_thread_destroying()->depth = 0; /* of frames that are gone */
 }
 #endif
 
 static void test_long_chain(void) {
   TVMFFIByteArray kind = TEXT("E"), empty = {NULL, 0};
   TVMFFIObjectHandle last = NULL, next = NULL;
-  int i, n = test_scale(TEST_CHAIN, 5);
+  int i, n = test_scale(test_chain, 5);
   for (i = 0; i < n; ++i) {
     if (test_code(TVMFFIErrorCreateWithCauseAndExtraContext(
                       &kind, &empty, &empty, last, NULL, &next),
@@ -435,12 +437,29 @@ static void test_custom_allocator(void) {
   TVMFFIByteArray text = TEXT("a long string");
   TVMFFIAny any;
   void *p;
+#if TVMFFI_DEBUG
+  int64_t live;
+#endif
   CHECK(first != NULL);
   OK(TVMFFISetCustomAllocator(&mine));
   a = TVMFFIGetCustomAllocator();
-  CHECK(a == &mine);
+#if TVMFFI_DEBUG
+  CHECK(a->context == &mine); /* a is the runtime's and tracks objects */
+  live = tvmffi_live_count(kTVMFFIObject);
+  OK(TVMFFISetCustomAllocator(a));
+  CHECK(TVMFFIGetCustomAllocator() == a);
+  OK(TVMFFISetCustomAllocator(&mine));
+#endif
+  CHECK((a == &mine) == !TVMFFI_DEBUG);
+  CHECK(TVMFFIGetCustomAllocator() == a);
   p = a->allocate(64, 64, kTVMFFIObject, a->context);
+#if TVMFFI_DEBUG
+  CHECK_INT(tvmffi_live_count(kTVMFFIObject), live + (p != NULL));
+#endif
   if (p) ((TVMFFIObjectAllocHeader *)p - 1)->delete_space(p);
+#if TVMFFI_DEBUG
+  CHECK_INT(tvmffi_live_count(kTVMFFIObject), live);
+#endif
   CHECK_LOG("a");
   /* The runtime's own objects do not come from it. */
   if (!TVMFFIStringFromByteArray(&text, &any)) tvmffi_any_release(&any);
@@ -518,12 +537,12 @@ static TVMFFIObjectHandle test_make_kept(int kind) {
 
 /* The memory of a dead object becomes the next one's, of each kind. */
 static void test_pool_reuse(void) {
-  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_pool *p = tvmffi_i_thread_pool();
   int kind, i;
   if (test_oom) return;
   test_set_pool(1);
   tvmffi_release(test_make_kept(0));
-  CHECK_INT(t->pool_room, TVMFFI_I_POOL_SLICE);
+  CHECK_INT(p->available, TVMFFI_I_POOL_SLICE);
   for (kind = 0; kind < TEST_KEPT_KINDS; ++kind) {
     TVMFFIObjectHandle o = test_make_kept(kind), again;
     size_t made, live;
@@ -531,30 +550,30 @@ static void test_pool_reuse(void) {
     tvmffi_release(o);
     made = test_get(&test_made);
     live = test_get(&test_live);
-    room = t->pool_room;
+    room = p->available;
     CHECK(room < TVMFFI_I_POOL_SLICE);
     for (i = 0; i < 3; ++i) {
       again = test_make_kept(kind);
       CHECK(again == o);
-      CHECK(t->pool_room > room);
+      CHECK(p->available > room);
       tvmffi_release(again);
-      CHECK_INT(t->pool_room, room);
+      CHECK_INT(p->available, room);
     }
     CHECK_INT(test_get(&test_made), made);
     CHECK_INT(test_get(&test_live), live);
-    CHECK(tvmffi_i_pool_flush(t) == 1);
-    CHECK(tvmffi_i_pool_flush(t) == 0);
-    CHECK_INT(t->pool_room, TVMFFI_I_POOL_SLICE);
+    CHECK(tvmffi_i_pool_flush(p) == 1);
+    CHECK(tvmffi_i_pool_flush(p) == 0);
+    CHECK_INT(p->available, TVMFFI_I_POOL_SLICE);
   }
 }
 
 /* The list that a block is in, or -1. */
 static int test_pool_list(const void *block) {
-  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_pool *p = tvmffi_i_thread_pool();
   const void *b;
   int i;
   for (i = 0; i < TVMFFI_I_POOL_CLASSES; ++i)
-    for (b = t->pool[i]; b; b = *(void *const *)b)
+    for (b = p->list[i]; b; b = *(void *const *)b)
       if (b == block) return i;
   return -1;
 }
@@ -621,7 +640,7 @@ static void test_pool_cells(void) {
       tvmffi_release(o);
       list = test_pool_list(o);
       CHECK(list == -1 || list == class_of_it);
-      CHECK(tvmffi_i_pool_flush(tvmffi_i_self()) >= 0);
+      CHECK(tvmffi_i_pool_flush(tvmffi_i_thread_pool()) >= 0);
     }
   }
 }
@@ -638,7 +657,7 @@ static void test_pool_classes(void) {
 
 /* A thread keeps so much, and frees the rest. */
 static void test_pool_bound(void) {
-  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_pool *p = tvmffi_i_thread_pool();
   TVMFFIObjectHandle f[8];
   size_t live;
   int i, unit = (int)tvmffi_i_pool_class(sizeof(tvmffi_i_function_object));
@@ -648,10 +667,10 @@ static void test_pool_bound(void) {
   for (i = 0; i < TEST_COUNT(f); ++i) f[i] = test_make_kept(0);
   live = test_get(&test_live);
   tvmffi_i_pool_left = 0;
-  t->pool_room = 3 * unit;
+  p->available = 3 * unit;
   for (i = 0; i < TEST_COUNT(f); ++i) tvmffi_release(f[i]);
   CHECK_INT(test_get(&test_live), live - (TEST_COUNT(f) - 3));
-  CHECK_INT(t->pool_room, 0);
+  CHECK_INT(p->available, 0);
   tvmffi_i_pool_left = TVMFFI_I_POOL_PROCESS;
   test_set_pool(0);
   CHECK_INT(test_get(&test_live), live - TEST_COUNT(f));
@@ -663,7 +682,7 @@ static void test_pool_bound(void) {
 /* What was kept last takes the place of other classes' blocks, of as many as it
    needs. */
 static void test_pool_evicts(void) {
-  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_pool *p = tvmffi_i_thread_pool();
   TVMFFIObjectHandle f[6], text;
   size_t live, small = tvmffi_i_pool_class(sizeof(tvmffi_i_function_object));
   size_t large, i, freed;
@@ -674,19 +693,19 @@ static void test_pool_evicts(void) {
   for (i = 0; i < 6; ++i) f[i] = test_make_kept(0);
   live = test_get(&test_live);
   tvmffi_i_pool_left = 0;
-  t->pool_room = (int32_t)(6 * small + 1);
+  p->available = (int32_t)(6 * small + 1);
   for (i = 0; i < 6; ++i) tvmffi_release(f[i]);
   CHECK_INT(test_get(&test_live), live);
-  CHECK_INT(t->pool_room, 1);
+  CHECK_INT(p->available, 1);
   tvmffi_release(text);
   for (large = 0; large < TVMFFI_I_POOL_CLASSES; ++large)
-    if (large != small && t->pool[large]) break;
+    if (large != small && p->list[large]) break;
   CHECK(large > small && large <= 6 * small);
-  CHECK(t->pool[large] == text);
+  CHECK(p->list[large] == text);
   freed = (large - 1 + small - 1) / small;
   CHECK_INT(test_get(&test_live), live - freed);
-  CHECK_INT(t->pool_room, 1 + freed * small - large);
-  CHECK(t->pool[small] == f[5 - freed]);
+  CHECK_INT(p->available, 1 + freed * small - large);
+  CHECK(p->list[small] == f[5 - freed]);
   CHECK(test_make_kept(TEST_KEPT_KINDS - 1) == text);
   tvmffi_release(text);
   tvmffi_i_pool_left = TVMFFI_I_POOL_PROCESS;
@@ -697,7 +716,7 @@ static void test_pool_evicts(void) {
 static void test_pool_budget(void) {
   enum { MANY = 40000 };
   static TVMFFIObjectHandle f[MANY];
-  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_pool *p = tvmffi_i_thread_pool();
   const int32_t slice = TVMFFI_I_POOL_SLICE;
   int32_t unit = (int32_t)tvmffi_i_pool_class(sizeof(tvmffi_i_function_object));
   const int32_t n = 5 * slice / unit;
@@ -708,40 +727,40 @@ static void test_pool_budget(void) {
   test_set_pool(1);
   left = tvmffi_i_pool_left;
   tvmffi_release(test_make_kept(0));
-  CHECK_INT(t->pool_budget, slice);
+  CHECK_INT(p->budget, slice);
   live = test_get(&test_live);
   for (i = 0; i < n; ++i) f[i] = test_make_kept(0);
   for (i = 0; i < n; ++i) tvmffi_release(f[i]);
-  CHECK_INT(t->pool_budget, 5 * slice);
+  CHECK_INT(p->budget, 5 * slice);
   CHECK_INT(tvmffi_i_pool_left, left - 4 * (uint64_t)slice);
   CHECK_INT(test_get(&test_live), live + (size_t)n);
   for (k = 0; k < 3; ++k) { /* blocks in use again need no budget */
     for (i = 0; i < n + 16 * k + 8; ++i) f[i] = test_make_kept(0);
-    CHECK_INT(t->pool_budget, 2 * slice);
+    CHECK_INT(p->budget, 2 * slice);
     for (i = 0; i < n + 16 * k + 8; ++i) tvmffi_release(f[i]);
-    CHECK(t->pool_budget >= 5 * slice);
+    CHECK(p->budget >= 5 * slice);
   }
   OK(tvmffi_memory_trim());
-  CHECK_INT(t->pool_budget, slice);
-  CHECK(t->pool_room <= slice && t->pool_room > slice - 100);
+  CHECK_INT(p->budget, slice);
+  CHECK(p->available <= slice && p->available > slice - 100);
   CHECK(test_get(&test_live) < live + 10);
   CHECK_INT(tvmffi_i_pool_left, left);
   tvmffi_i_pool_left = 2 * (uint64_t)slice + 5;
   for (i = 0; i < n; ++i) f[i] = test_make_kept(0);
   for (i = 0; i < n; ++i) tvmffi_release(f[i]);
-  CHECK_INT(t->pool_budget, 3 * slice);
+  CHECK_INT(p->budget, 3 * slice);
   CHECK_INT(tvmffi_i_pool_left, 5);
   tvmffi_i_pool_left = left - 2 * (uint64_t)slice;
   for (i = 0; i < MANY; ++i) f[i] = test_make_kept(0);
   for (i = 0; i < MANY; ++i) tvmffi_release(f[i]);
-  CHECK_INT(t->pool_budget, TVMFFI_I_POOL_THREAD);
+  CHECK_INT(p->budget, TVMFFI_I_POOL_THREAD);
   ++tvmffi_i_pool_trims; /* as another thread does */
   tvmffi_i_free(tvmffi_i_pool_make(40));
-  CHECK_INT(t->pool_budget, slice);
-  CHECK_INT(t->pool_room, slice);
+  CHECK_INT(p->budget, slice);
+  CHECK_INT(p->available, slice);
   test_set_pool(0);
   CHECK_INT(tvmffi_i_pool_left, left);
-  CHECK_INT(t->pool_budget, 0);
+  CHECK_INT(p->budget, 0);
 }
 
 /* Where memory is refused, what is kept is given back, and asked for again. */
@@ -757,7 +776,7 @@ static void test_pool_refused(void) {
   block = tvmffi_i_alloc(5000);
   CHECK(block != NULL);
   tvmffi_i_free(block);
-  CHECK_INT(tvmffi_i_self()->pool_room, TVMFFI_I_POOL_SLICE);
+  CHECK_INT(tvmffi_i_thread_pool()->available, TVMFFI_I_POOL_SLICE);
   test_number = 0;
   CHECK(tvmffi_i_alloc(5000) == NULL);
   test_refuse_at = 0;

@@ -376,7 +376,7 @@ static int test_nest(TVMFFIAny *nest, int depth, int twice) {
 /* On a stack of its own; and what is shared is done once, else this would take
    2^60 steps. */
 static void test_deep_values(void) {
-  int n = test_scale(TEST_CHAIN < 20000 ? TEST_CHAIN : 20000, 10);
+  int n = test_scale(test_chain < 20000 ? test_chain : 20000, 10);
   TVMFFIAny a, b, any;
   OK(test_nest(&a, 60, 1));
   OK(test_nest(&b, 60, 1));

@@ -299,14 +299,14 @@ static void test_late_fields(void) {
   for (i = 0; i < 2; ++i) {
     f = test_field("later", 40);
     FAILS(TVMFFITypeRegisterField(types[i], &f), "ValueError",
-          "...is not within its objects");
+          "...is outside the object");
     f.offset = 20;
     FAILS(TVMFFITypeRegisterField(types[i], &f), "ValueError", NULL);
     f.offset = 24;
     f.size = (int64_t)sizeof(void *);
     f.field_static_type_index = kTVMFFIArray;
     FAILS(TVMFFITypeRegisterField(types[i], &f), "ValueError",
-          "...would hold a reference in objects that are made without it");
+          "...has a reference type, but the layout of its type is fixed");
     f.offset = 512;
     FAILS(TVMFFITypeRegisterField(types[i], &f), "ValueError", NULL);
   }
@@ -521,7 +521,8 @@ static void test_bad_makers(void) {
         "Cannot convert from type `int` to `ffi.Function`");
   index = test_type_with("__ffi_new__", test_give_one);
   OK(index < 0 ? -1 : 0);
-  FAILS(test_make(index, args, 0, &any), "RuntimeError", "...` made none");
+  FAILS(test_make(index, args, 0, &any), "RuntimeError",
+        "...` returned no object of it");
   index = test_type_with("__ffi_shallow_copy__", NULL);
   OK(index < 0 ? -1 : 0);
   o = tvmffi_i_new_object(index, sizeof(test_py));
@@ -534,7 +535,8 @@ static void test_bad_makers(void) {
   o = tvmffi_i_new_object(index, sizeof(test_py));
   OK(o ? 0 : -1);
   OWN(o);
-  FAILS(test_deep_copy(o, &copy), "TypeError", "...The shallow copy of a unit");
+  FAILS(test_deep_copy(o, &copy), "TypeError",
+        "...The shallow copy of a `unit");
 }
 
 /* More fields than a constructor keeps in its frame. */
@@ -573,7 +575,7 @@ static void test_deep_objects(void) {
   int32_t index = test_py_class(key, tvmffi_none());
   TVMFFIAny args[2], any = tvmffi_none();
   TVMFFIAny init = tvmffi_none();
-  int i, n = test_scale(TEST_CHAIN, 40);
+  int i, n = test_scale(test_chain, 40);
   OK(index < 0 ? -1 : 0);
   init = test_value_of(index, "__ffi_init__");
   for (i = 0; i < n; ++i) {

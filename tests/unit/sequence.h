@@ -421,7 +421,7 @@ static void test_changing_items(void) {
 
 /* A nest of lists and arrays is destroyed at any depth. */
 static void test_deep_nest(void) {
-  int i, n = test_scale(TEST_CHAIN, 50);
+  int i, n = test_scale(test_chain, 50);
   TVMFFIObject *list = test_global("ffi.List"), *array;
   TVMFFIAny last = tvmffi_int(1), next;
   array = list ? test_global("ffi.Array") : NULL;

@@ -50,7 +50,9 @@ typedef struct {
 TVMFFI_METHOD(TestRecord, size, int64) {
   TVMFFI_RETURN((int64_t)tvmffi_any_str(&self->text).size);
 }
-TVMFFI_FUNC(u_fresh, str) { TVMFFI_RETURN(tvmffi_view("from the factory")); }
+TVMFFI_FUNC(u_fresh, str) {
+  TVMFFI_RETURN(tvmffi_byte_array("from the factory"));
+}
 
 TVMFFI_TYPE(TestRecord, "unit.Record", TestPair, (method, size),
             (field, str, text), (field, bytes, data, "some raw bytes"),
@@ -120,10 +122,13 @@ static void test_type_registration(void) {
   CHECK_TEXT(pair->methods[0].doc, "Adds up");
   CHECK_INT(pair->methods[0].flags, 0);
   CHECK_INT(pair->methods[2].flags, kTVMFFIFieldFlagBitMaskIsStaticMethod);
+#if !TVMFFI_NO_METADATA
   CHECK_TEXT(pair->methods[0].metadata,
              "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\","
              "\\\"named_args\\\":{\\\"return\\\":[{\\\"type\\\":\\\"int\\\"}],"
-             "\\\"params\\\":[{\\\"type\\\":\\\"unit.Pair\\\"}]}}\"}");
+             "\\\"params\\\":[{\\\"type\\\":\\\"unit.Pair\\\"}]}}\","
+             "\"arg_names\":[\"self\"]}");
+#endif
   f = &pair->fields[0];
   CHECK_TEXT(f->doc, "The first");
   CHECK(f->flags == kTVMFFIFieldFlagBitMaskWritable && f->size == 8);
@@ -160,20 +165,19 @@ TVMFFI_FUNC(u_items, list) { TVMFFI_RETURN(tvmffi_list(tvmffi_int(1))); }
 TVMFFI_TYPE(TestBag, "unit.Bag", TVMFFIObject, (field, list, items),
             (factory, u_items))
 
-/* What a factory makes is not the caller's scope's. */
+/* What a factory makes does not belong to the scope of who makes the object. */
 static void test_type_factory(void) {
-  tvmffi_scope scope;
   TestBag *bag = NULL;
-  int code;
+  int code = 0;
   if (TVMFFI_NO_CONTAINERS) return;
-  tvmffi_scope_begin(&scope);
-  code = tvmffi_new(TestBag, &bag);
-  if (!code) {
-    CHECK_INT(test_strong(bag->items), 1);
-    CHECK_INT(tvmffi_scope_count(kTVMFFIList), 0);
-    CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 1);
+  TVMFFI_SCOPE {
+    code = tvmffi_new(TestBag, &bag);
+    if (!code) {
+      CHECK_INT(test_strong(bag->items), 1);
+      CHECK_INT(tvmffi_scope_count(kTVMFFIList), 0);
+      CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 1);
+    }
   }
-  tvmffi_scope_end(&scope);
   OK(code);
 }
 
@@ -203,13 +207,13 @@ static void test_type_new(void) {
   FAILS(
       tvmffi_new(TestPair, &pair, tvmffi_int(1), tvmffi_int(2), tvmffi_int(3)),
       "TypeError",
-      "Type `unit.Pair` has 2 fields by position, but got 3 values");
+      "Type `unit.Pair` takes 2 positional values, but got 3");
   CHECK(pair == NULL);
   FAILS(tvmffi_new(TestPair, &pair, tvmffi_str("x")), "TypeError",
         "unit.Pair.a: Cannot convert from type `const char*` to `int`");
   FAILS(tvmffi_new(TestPair, &pair, tvmffi_uint(UINT64_MAX)), "OverflowError",
         NULL);
-  FAILS(tvmffi_i_new_TestPair(NULL, NULL, 0), "TypeError",
+  FAILS(tvmffi_i_new_TestPair(TVMFFI_I_OWNER, NULL, NULL, 0), "TypeError",
         "tvmffi_new(unit.Pair): NULL for the result");
 }
 
@@ -238,7 +242,7 @@ static void test_type_fields(void) {
   tvmffi_any_release(&any);
   OK(test_set_of(r, "pair", tvmffi_none()));
   OK(test_set_of(r, "any", tvmffi_int(5)));
-  tvmffi_assign(r->object, NULL);
+  tvmffi_replace(r->object, NULL);
   CHECK(!r->pair && !r->object && test_strong(pair) == 1);
   any = test_get_of(r, "pair");
   CHECK_INT(any.type_index, kTVMFFINone);
@@ -386,7 +390,7 @@ static void test_type_end(void) {
     return;
   }
   inner->letter = 'i';
-  tvmffi_assign(node->next, inner);
+  tvmffi_replace(node->next, inner);
   tvmffi_weak_retain(node);
   tvmffi_weak_retain(inner);
   tvmffi_release(inner);
@@ -404,7 +408,7 @@ static void test_type_end(void) {
 static void test_type_chain(void) {
   TestNode *first = NULL, *node = NULL, *middle = NULL;
   int i, code = 0;
-  for (i = 0; !code && i < test_scale(TEST_CHAIN / 4, 20); ++i) {
+  for (i = 0; !code && i < test_scale(test_chain / 4, 20); ++i) {
     code = tvmffi_new(TestNode, &node);
     if (code) break;
     if (i % 2)
@@ -499,8 +503,8 @@ static void test_type_mistakes(void) {
         "...Field `a` of type `unit.Pair` is registered with 8 bytes at offset "
         "24, here it has 8 at 32");
   FAILS(tvmffi_register_type(TestStray), "TypeError",
-        "Type `unit.Pair` is registered as a child of `ffi.Object`, here it is "
-        "one of `unit.Node`");
+        "Type `unit.Pair` is registered as a child of `ffi.Object`, but "
+        "declared as a child of `unit.Node`");
   FAILS(tvmffi_register_type(TestOrphan), "TypeError", missing);
   FAILS(tvmffi_new(TestOrphan, &orphan), "TypeError", missing);
   FAILS(tvmffi_type_index(TestNobody) == -1, "TypeError", missing);
@@ -508,8 +512,9 @@ static void test_type_mistakes(void) {
   CHECK(tvmffi_error_take() == NULL);
   FAILS(tvmffi_func_u_nobody.call(NULL, &any, 1, &result), "TypeError",
         missing);
-  OK(tvmffi_func_u_no_pair.call(NULL, NULL, 0, &result));
-  CHECK_INT(result.type_index, kTVMFFINone);
+  FAILS(tvmffi_func_u_no_pair.call(NULL, NULL, 0, &result), "TypeError",
+        "u_no_pair returned no result: end it with TVMFFI_RETURN(value), or "
+        "make the result optional");
 }
 
 /* A child of a type that is known by its key and fields alone. */
@@ -595,7 +600,7 @@ static void test_type_foreign(void) {
   CHECK(child->base.a == 5 && child->base.b == 2 && child->more == 1);
   CHECK_TEXT(tvmffi_any_str(&child->base.text), "a longer text");
   CHECK(tvmffi_cast(TestForeign, child) == &child->base);
-  tvmffi_assign(child->base.pair, &pair->base);
+  tvmffi_replace(child->base.pair, &pair->base);
   OK(tvmffi_any_assign(&child->base.any, tvmffi_obj(pair)));
   OK(tvmffi_i_class_copy(tvmffi_i_class_of_TestChild(), child, &copy));
   CHECK(test_strong(pair) == 5 && ((TestChild *)copy)->base.a == 5);
@@ -689,7 +694,7 @@ static void test_type_arguments(void) {
   int64_t sum = 0;
   OK(tvmffi_new(TestPair, &pair, tvmffi_int(3)));
   OWN(pair);
-  OK(tvmffi_function(u_sum_pairs, &f));
+  OK(tvmffi_function_new(u_sum_pairs, &f));
   OWN(f);
   item = tvmffi_obj(pair);
   list = tvmffi_list_from(&item, 1);
@@ -714,25 +719,60 @@ static void test_type_arguments(void) {
 }
 #endif
 
+/* Methods and fields by name, as of a type that this file does not know. */
+static void test_type_member_names(void) {
+  TestPair *pair = NULL;
+  TVMFFIObject *o, *twins = NULL;
+  TVMFFIAny nobody = tvmffi_none();
+  int64_t n = 0;
+  OK(tvmffi_new(TestPair, &pair, tvmffi_int(3)));
+  o = &pair->base;
+  OWN(o);
+  OK(tvmffi_method(tvmffi_obj(o), "total", tvmffi_out_int64(&n)));
+  CHECK_INT(n, 10);
+  OK(tvmffi_method(tvmffi_obj(o), "twins", tvmffi_out_object(&twins),
+                   tvmffi_int(4)));
+  OWN(twins);
+  OK(tvmffi_field_get(tvmffi_obj(twins), "b", tvmffi_out_int64(&n)));
+  CHECK_INT(n, 4);
+  OK(tvmffi_field_set(tvmffi_obj(o), "a", tvmffi_int(5)));
+  CHECK_INT(pair->a, 5);
+  FAILS(tvmffi_field_set(tvmffi_obj(o), "a", tvmffi_str("x")), "TypeError",
+        ".a: Cannot convert from type `const char*` to `int`");
+  FAILS(tvmffi_field_set(tvmffi_obj(o), "c", tvmffi_int(5)), "AttributeError",
+        "Type `unit.Pair` has no field `c`");
+  FAILS(tvmffi_field_get(tvmffi_obj(o), NULL, tvmffi_out_int64(&n)),
+        "AttributeError", "Type `unit.Pair` has no field ``");
+  FAILS(tvmffi_field_get(tvmffi_int(1), "a", tvmffi_out_int64(&n)), "TypeError",
+        "A value of type `int` has no member `a`");
+  FAILS(tvmffi_method(tvmffi_obj(o), "a", tvmffi_out_int64(&n)),
+        "AttributeError", "Type `unit.Pair` has no method `a`");
+  nobody.type_index = tvmffi_type_index(TestPair); /* and no object */
+  FAILS(tvmffi_field_get(nobody, "a", tvmffi_out_int64(&n)), "TypeError",
+        "A value of type `unit.Pair` has no member `a`");
+  (void)TVMFFI_RAISE("KeyError", "why it is NULL");
+  FAILS(tvmffi_method(tvmffi_none(), "total", tvmffi_out_int64(&n)), "KeyError",
+        "why it is NULL");
+}
+
 /* What is made inside a scope is the scope's. */
 static void test_type_scope(void) {
   static int64_t state;
-  tvmffi_scope scope;
   TestPair *pair = NULL;
   TVMFFIObject *f = NULL;
-  int code;
-  tvmffi_scope_begin(&scope);
+  int code = 0;
   test_closures_ended = 0;
-  code = tvmffi_new(TestPair, &pair) ||
-         tvmffi_closure(u_closure, &state, test_end_closure, &f);
-  if (!code) {
-    CHECK_INT(tvmffi_scope_count(kTVMFFIFunction), 1);
-    CHECK_INT(tvmffi_scope_count(tvmffi_type_index(TestPair)), 1);
-  } else {
-    CHECK(test_hits());
-    tvmffi_error_clear();
+  TVMFFI_SCOPE {
+    code = tvmffi_new(TestPair, &pair) ||
+           tvmffi_closure_new(u_closure, &state, test_end_closure, &f);
+    if (!code) {
+      CHECK_INT(tvmffi_scope_count(kTVMFFIFunction), 1);
+      CHECK_INT(tvmffi_scope_count(tvmffi_type_index(TestPair)), 1);
+    } else {
+      CHECK(test_hits());
+      tvmffi_error_clear();
+    }
   }
-  CHECK(!tvmffi_scope_end(&scope));
   if (!code) CHECK_INT(test_closures_ended, 1);
 }
 #else
@@ -803,6 +843,7 @@ static const test_case test_struct_type_cases[] = {
     {"struct types: fields of words with arguments", test_type_parts},
     {"struct types: as arguments of words", test_type_arguments},
 #endif
+    {"struct types: members by name", test_type_member_names},
     {"struct types: scopes", test_type_scope},
 #endif
 #if !(!TVMFFI_NO_TYPES)

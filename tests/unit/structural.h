@@ -389,7 +389,7 @@ static void test_structural_changes(void) {
   "use more than 768 KB of the stack"
 
 static void test_structural_depth(void) {
-  int i, n = test_scale(TEST_CHAIN < 20000 ? TEST_CHAIN : 20000, 20);
+  int i, n = test_scale(test_chain < 20000 ? test_chain : 20000, 20);
   int32_t index;
   int64_t hash;
   TVMFFIAny a = tvmffi_int(1), b = a, list;
@@ -418,7 +418,7 @@ static void test_structural_depth(void) {
   if (test_scale(1, 0)) FAILS(test_same(a, a, 0) < 0, "RecursionError", NESTED);
   OK(test_apply_global("ffi.List", NULL, 0, &list));
   OK(tvmffi_i_list_append(list.v_obj, &list));
-  if (test_scale(1, 0) && TEST_CHAIN >= 20000) /* needs some 50 MB */
+  if (test_scale(1, 0) && test_chain >= 20000) /* needs some 50 MB */
     FAILS(test_same(list, list, 0) < 0, "ValueError",
           "StructuralEqual: maximum stack depth (1048576) exceeded");
   tvmffi_i_erase((tvmffi_i_seq *)(void *)list.v_obj, 0, 1);

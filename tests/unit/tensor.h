@@ -169,7 +169,7 @@ static void test_bad_tensors(void) {
   BAD_TENSOR(t->shape[1] = -3, 0, 0, "ValueError",
              "FromDLPack: shape[1] is -3");
   BAD_TENSOR(t->shape[0] = INT64_MAX, 0, 0, "ValueError",
-             "FromDLPack: the shape has more elements than memory can");
+             "FromDLPack: the shape has more elements than fit in memory");
   BAD_TENSOR((t->shape[0] = INT64_MAX / 4, t->shape[1] = 2, t->shape[2] = 1), 0,
              0, "ValueError", NULL);
   BAD_TENSOR(t->dtype.bits = 8, -1, 0, "ValueError",

@@ -510,28 +510,6 @@ static void test_contend_fork(void) {
 #endif
 
 #if !TVMFFI_NO_TYPES
-/* Types of one file that are initialised at once are all in its list. */
-enum { TEST_LISTED = 100 };
-static tvmffi_i_class test_listed[TEST_THREADS][TEST_LISTED];
-
-static void test_list_work(int id) {
-  int i;
-  for (i = 0; i < TEST_LISTED; ++i) tvmffi_i_class_list(&test_listed[id][i]);
-}
-
-static void test_contend_list(void) {
-  void *before = *tvmffi_i_classes();
-  int n = 0;
-  const tvmffi_i_class *c;
-  test_parallel(test_list_work);
-  tvmffi_i_class_list(&test_listed[0][0]); /* it is there, and stays there */
-  c = (const tvmffi_i_class *)*tvmffi_i_classes();
-  for (; c && c != before && n <= TEST_THREADS * TEST_LISTED; c = c->next) ++n;
-  CHECK(c == before);
-  CHECK_INT(n, test_scale(TEST_THREADS, 2) * TEST_LISTED);
-  *tvmffi_i_classes() = before;
-}
-
 #define TEST_STARTED(i)                                        \
   typedef struct {                                             \
     TVMFFIObject base;                                         \
@@ -635,23 +613,23 @@ static TVMFFIObjectHandle test_pool_kept[TEST_THREADS][4];
 
 /* Releases what the main thread made, and leaves it as much. */
 static void test_pool_work(int id) {
-  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_pool *p = tvmffi_i_thread_pool();
   size_t i;
-  CHECK(!t->pool_room && !t->pool_state);
+  CHECK(!p->available && !p->state);
   for (i = 0; i < 4; ++i) {
     tvmffi_release(test_pool_kept[id][i]);
     test_pool_kept[id][i] = NULL;
   }
-  CHECK(t->pool_room > 0 && t->pool_room < TVMFFI_I_POOL_THREAD);
+  CHECK(p->available > 0 && p->available < TVMFFI_I_POOL_THREAD);
   for (i = 0; i < 4; ++i)
     (void)TVMFFIFunctionCreate(NULL, test_echo_callback, NULL,
                                &test_pool_kept[id][i]);
   if (id % 2) return;
-  tvmffi_i_thread_exit(t);
+  tvmffi_i_thread_exit();
   tvmffi_release(test_pool_kept[id][0]);
   test_pool_kept[id][0] = NULL;
-  CHECK(!t->pool_room &&
-        !t->pool[tvmffi_i_pool_class(sizeof(tvmffi_i_function_object))]);
+  CHECK(!p->available &&
+        !p->list[tvmffi_i_pool_class(sizeof(tvmffi_i_function_object))]);
 }
 
 /* A block goes to whoever frees it, and a thread gives back all at its end;
@@ -694,7 +672,6 @@ static const test_case test_thread_cases[] = {
 #if !TVMFFI_NO_TYPES
     {"threads: processes", test_fork},
     {"threads: types of one file", test_contend_start},
-    {"threads: the list of a file's types", test_contend_list},
 #endif
 #if defined(TEST_FORKS)
     {"threads: processes beside threads", test_contend_fork},

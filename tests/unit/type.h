@@ -381,11 +381,11 @@ static void test_false_fields(void) {
   static const struct {
     int64_t offset, size, alignment;
     const char *message;
-  } rows[] = {{24, -1, 4, "is not within its objects"},
-              {24, INT64_MIN, 4, "is not within its objects"},
-              {24, INT64_MAX, 4, "is not within its objects"},
-              {INT64_MAX, 4, 4, "is not within its objects"},
-              {INT64_MIN, 4, 4, "is not within its objects"},
+  } rows[] = {{24, -1, 4, "is outside the object"},
+              {24, INT64_MIN, 4, "is outside the object"},
+              {24, INT64_MAX, 4, "is outside the object"},
+              {INT64_MAX, 4, 4, "is outside the object"},
+              {INT64_MIN, 4, 4, "is outside the object"},
               {24, 4, 3, "has an alignment that is no power of 2"},
               {24, 4, -4, "has an alignment that is no power of 2"},
               {24, 4, INT64_MIN, "has an alignment that is no power of 2"}};
@@ -431,7 +431,7 @@ static void test_fields_and_size(void) {
   NEW_TYPE(index, test_fresh("unit.Sized"), 1, 0, 1, kTVMFFIObject);
   OK(TVMFFITypeRegisterMetadata(index, &m));
   FAILS(TVMFFITypeRegisterField(index, &f), "ValueError",
-        "...is not within its objects");
+        "...is outside the object");
   f.offset = 38;
   FAILS(TVMFFITypeRegisterField(index, &f), "ValueError", NULL);
   f.offset = -20; /* an object of C++ may begin before its header, if it ends */
@@ -613,10 +613,30 @@ static void test_column_growth(void) {
     memset((void *)&c, 0, sizeof(c));
     code = tvmffi_i_enter_attr(&c, indices[i], &value);
     CHECK(code == 0 || test_hits());
-    CHECK(code != 0 || c.capacity > indices[i]);
+    CHECK(code != 0 || c.capacity > indices[i] - c.column.begin_index);
     CHECK(code != 0 || test_attr(&c.column, indices[i]).v_int64 == 1);
     tvmffi_i_free((void *)c.column.data);
   }
+}
+
+/* A column whose array begins at a type takes a lower one. */
+static void test_column_growth_down(void) {
+  static const int32_t indices[] = {200, 90, 91, 70, 300};
+  tvmffi_i_column c;
+  void *arrays[TEST_COUNT(indices)];
+  int i, k, code = 0, num_arrays = 0;
+  memset((void *)&c, 0, sizeof(c));
+  for (i = 0; i < TEST_COUNT(indices) && !code; ++i) {
+    TVMFFIAny value = tvmffi_int(indices[i]);
+    const TVMFFIAny *before = c.column.data;
+    code = tvmffi_i_enter_attr(&c, indices[i], &value);
+    if (c.column.data != before) arrays[num_arrays++] = (void *)c.column.data;
+    for (k = 0; !code && k <= i; ++k)
+      CHECK_INT(test_attr(&c.column, indices[k]).v_int64, indices[k]);
+  }
+  CHECK(!code || test_hits());
+  CHECK_INT(test_attr(&c.column, 80).type_index, kTVMFFINone);
+  while (num_arrays) tvmffi_i_free(arrays[--num_arrays]);
 }
 
 static void test_bad_columns(void) {
@@ -657,6 +677,7 @@ static const test_case test_type_cases[] = {
     {"types: metadata", test_metadata},
     {"types: attribute columns", test_columns},
     {"types: growing columns", test_column_growth},
+    {"types: columns that grow downwards", test_column_growth_down},
     {"types: attributes that cannot be", test_bad_columns},
 #endif
     {NULL, NULL}};

@@ -283,7 +283,7 @@ static void test_any_release(void) {
   any = tvmffi_str("abc");
   tvmffi_any_release(&any);
   CHECK(any.type_index == kTVMFFINone && test_is_clean(&any));
-  text = tvmffi_view(NULL);
+  text = tvmffi_byte_array(NULL);
   CHECK(text.data == NULL && text.size == 0);
 }
 #endif

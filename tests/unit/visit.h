@@ -634,7 +634,7 @@ static void test_visited_changes(void) {
 
 static void test_deep_visits(void) {
   TVMFFIObject *list = tvmffi_i_new_list(1);
-  int i, n = test_scale(TEST_CHAIN < 20000 ? TEST_CHAIN : 20000, 20);
+  int i, n = test_scale(test_chain < 20000 ? test_chain : 20000, 20);
   TVMFFIAny any = tvmffi_int(5);
   if (list && tvmffi_i_list_append(list, &any)) {
     tvmffi_release(list);
@@ -664,7 +664,7 @@ static void test_endless_visits(void) {
   TVMFFIAny any, self;
   if (!list) return;
   self = tvmffi_obj(list);
-  if (!test_oom && TEST_CHAIN >= 1000000) {
+  if (!test_oom && test_chain >= 1000000) {
     OK(tvmffi_i_list_append(list, &self));
     FAILS(test_walk(self, TEST_GO_ON, kTVMFFIInt, 1, &any), "ValueError",
           "StructuralVisit: maximum stack depth (1048576) exceeded");
@@ -682,28 +682,30 @@ static void test_endless_visits(void) {
     CHECK(test_stack - test_stack_lowest > 1 << 17);
     /* As if the stack had been used up, or this were another one. */
     test_look_at_stack();
-    tvmffi_i_self()->nesting = 1;
-    tvmffi_i_self()->nesting_base = test_stack - 1024 * TVMFFI_I_MAX_NESTING_KB;
-    tvmffi_i_self()->nesting_base -= 1 << 17; /* above may be no address */
+    tvmffi_i_thread_nesting()->count = 1;
+    tvmffi_i_thread_nesting()->base =
+        test_stack - 1024 * TVMFFI_I_MAX_NESTING_KB;
+    tvmffi_i_thread_nesting()->base -= 1 << 17; /* above may be no address */
     FAILS(test_descend("ffi.StructuralVisit", self, TEST_GO_ON, kTVMFFIList, 2,
                        &any),
           "RecursionError", NESTED);
-    tvmffi_i_self()->nesting_base = test_stack / 2;
+    tvmffi_i_thread_nesting()->base = test_stack / 2;
     OK(test_descend("ffi.StructuralVisit", self, TEST_GO_ON, kTVMFFIList, 2,
                     &any));
-    CHECK_INT(tvmffi_i_self()->nesting, 1);
+    CHECK_INT(tvmffi_i_thread_nesting()->count, 1);
     test_log_size = 0;
-    tvmffi_i_self()->nesting = 0;
+    tvmffi_i_thread_nesting()->count = 0;
   }
   test_look_at_stack();
   /* As if most of the nesting had been done. */
-  tvmffi_i_self()->nesting_base = test_stack;
-  tvmffi_i_self()->nesting = TVMFFI_I_MAX_STRUCTURAL_NESTING - 5;
+  tvmffi_i_thread_nesting()->base = test_stack;
+  tvmffi_i_thread_nesting()->count = TVMFFI_I_MAX_STRUCTURAL_NESTING - 5;
   FAILS(test_descend("ffi.StructuralVisit", self, TEST_AGAIN, kTVMFFIList, 2,
                      &any),
         "RecursionError", NESTED);
-  CHECK_INT(tvmffi_i_self()->nesting, TVMFFI_I_MAX_STRUCTURAL_NESTING - 5);
-  tvmffi_i_self()->nesting = 0;
+  CHECK_INT(tvmffi_i_thread_nesting()->count,
+            TVMFFI_I_MAX_STRUCTURAL_NESTING - 5);
+  tvmffi_i_thread_nesting()->count = 0;
 }
 
 static void test_bad_visits(void) {
@@ -732,7 +734,7 @@ static void test_bad_visits(void) {
   args[0] = copy;
   args[1] = tvmffi_obj(tree);
   FAILS(test_apply_global("ffi.StructuralVisitorVisit", args, 2, &any),
-        "TypeError", "A copy of a structural visitor or mutator cannot go on");
+        "TypeError", "A copy of a structural visitor or mutator cannot visit");
   args[0] = tvmffi_obj(visitor);
   args[1] = tvmffi_i_pointer(kTVMFFIArray, NULL);
   FAILS(test_apply_global("ffi.StructuralVisitorDefaultVisit", args, 2, &any),

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""Runs the Python package on the stock library and on ours, and compares.
+
+    python run.py --python PY --dropin DIR [--cxx] [FILE...]
+    python run.py --python PY              [FILE...]
+    python run.py --coverage [--python PY]
+
+PY has the wheel and the packages of requirements.txt. DIR is a folder for
+PYTHONPATH that puts our library in the place of the wheel's; without it the
+stock library is compared with itself, which finds cases that are not
+repeatable. Each file of cases runs in a process of its own; when that ends
+early, the case at hand has failed, and a new process runs those after it.
+A case passes if it passes on both libraries with equal results. Writes TAP.
+
+--cxx adds the files of CXX, which need upstream's C++ symbols in the library.
+--coverage prints the public names of tvm_ffi that no case mentions.
+"""
+
+import argparse
+import ast
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, str(Path(HERE).parents[1] / "tools"))
+import both  # noqa: E402
+from tap import Tap  # noqa: E402
+
+SECONDS = 300
+
+# Files that need the C++ symbols of the module class.
+CXX = {"cases_cpp_modules"}
+
+# The differences that are meant, and why.
+ALLOWED = {
+    "cases_dataclasses.case_raw_copy_of_another_type":
+        "upstream reads past the end of the other type's object",
+    "cases_registry.case_create_object_with_a_name_and_no_value":
+        "upstream's message is empty but for a C++ expression",
+    "cases_dtype_device.case_parse_errors":
+        "names are shown up to 200 bytes or a NUL",
+    "cases_dtype_device.case_parse_scalable_without_count":
+        "upstream takes xvscale without a number for one lane",
+    "cases_errors.case_messages_with_nul_of_names":
+        "names are shown up to a NUL",
+    "cases_errors.case_long_names_in_messages":
+        "names are shown up to 200 bytes",
+}
+
+class Side:
+    """One library: how to start Python on it, and what its cases gave."""
+
+    def __init__(self, name, python, dropin, scratch):
+        self.name, self.python = name, python
+        self.tmp = os.path.join(scratch, name)
+        os.makedirs(self.tmp)
+        self.env = both.environment(
+            dropin and os.path.join(dropin, "lib", "libtvm_ffi.so"), dropin,
+            PYTHONDONTWRITEBYTECODE="1", PYTHONHASHSEED="0", TMPDIR=self.tmp,
+            TVM_FFI_DISABLE_TORCH_C_DLPACK="1",
+            TVM_FFI_CACHE_DIR=os.path.join(self.tmp, "cache"),
+            PATH=os.pathsep.join([os.path.dirname(os.path.abspath(python)),
+                                  os.environ["PATH"]]))
+
+    def run(self, path):
+        """Runs a file's cases; returns {case: (status, result)}."""
+        results, after, names = {}, None, []
+        for attempt in range(1000):
+            transcript = os.path.join(self.tmp, f"transcript-{attempt}")
+            command = [self.python, os.path.join(HERE, "runner.py"), path,
+                       transcript]
+            command += ["--after", after] if after else []
+            ended = self._process(command)
+            records, last, done = self._read(transcript), None, False
+            os.path.exists(transcript) and os.unlink(transcript)
+            for record in records:
+                names = record.get("names", names)
+                last = record.get("begin", last)
+                done = done or "end" in record
+                if "case" in record:
+                    results[record["case"]] = (record["status"],
+                                               record["result"])
+            if done:
+                return names, results
+            if last in (None, "import"):
+                return [], {"import": ("failed", ended)}
+            results[last] = ("failed", ended)
+            after = last
+        return names, results
+
+    def _process(self, command):
+        """Runs to the end or the time limit; says how it ended."""
+        ended = both.run(command, self.env, SECONDS, self.tmp)
+        return "; ".join([ended.how(),
+                          *(ended.out + ended.err).splitlines()[-4:]])
+
+    @staticmethod
+    def _read(path):
+        if not os.path.exists(path):
+            return []
+        with open(path, encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def compare(tap, comparison, path, stock, ours):
+    """Runs one file on both sides and writes a line for each case."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    names, a = stock.run(path)
+    other, b = ours.run(path)
+    if not names or not other:
+        tap.ok(False, f"{stem} is imported",
+               f"{stock.name}: {a.get('import')}\n{ours.name}: "
+               f"{b.get('import')}")
+        return
+    missing = ("failed", "no result")
+    comparison.answers(
+        *({f"{stem}.{case}": ": ".join(side.get(case, missing))
+           for case in names} for side in (a, b)),
+        good=lambda answer: answer.startswith("ok: "))
+
+
+# -- what is covered -------------------------------------------------------
+
+LIST_NAMES = r"""
+import importlib, inspect, json, pkgutil, sys
+import tvm_ffi
+import tvm_ffi.testing
+out = []
+skip = ("tvm_ffi._", "tvm_ffi.stub.", "tvm_ffi.testing._")
+modules = ["tvm_ffi"] + [m.name for m in pkgutil.walk_packages(
+    tvm_ffi.__path__, "tvm_ffi.") if not m.name.startswith(skip)]
+for name in modules:
+    try:
+        module = importlib.import_module(name)
+    except Exception:
+        continue
+    public = getattr(module, "__all__", None) or [
+        n for n, v in vars(module).items() if not n.startswith("_")
+        and getattr(v, "__module__", None) == name]
+    for n in public:
+        out.append((name, n, n))
+        value = getattr(module, n, None)
+        if inspect.isclass(value) and str(value.__module__).startswith(
+                "tvm_ffi"):
+            for m in vars(value):
+                if not m.startswith("_"):
+                    out.append((name, n + "." + m, m))
+for n in tvm_ffi.registry.list_global_func_names():
+    if n.startswith(("ffi.", "testing.")):
+        out.append(("global function", n, n))
+print(json.dumps(sorted(set(map(tuple, out)))))
+"""
+
+
+def mentioned(paths):
+    """Collects each identifier and each string that the cases have."""
+    words = set()
+    for path in paths:
+        with open(path, encoding="utf-8") as source:
+            tree = ast.parse(source.read())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                words.add(node.id)
+            elif isinstance(node, ast.Attribute):
+                words.add(node.attr)
+            elif isinstance(node, ast.alias):
+                words.update(node.name.split("."))
+            elif isinstance(node, ast.keyword) and node.arg:
+                words.add(node.arg)
+            elif isinstance(node, ast.Constant):
+                if isinstance(node.value, str):
+                    words.add(node.value)
+                    words.update(re.findall(r"[\w.]+", node.value))
+    return words
+
+
+def coverage(python, paths):
+    ended = both.run([python, "-c", LIST_NAMES], both.environment(
+        TVM_FFI_DISABLE_TORCH_C_DLPACK="1"))
+    names = json.loads(ended.out.splitlines()[-1])
+    words = mentioned(paths)
+    missing = [(m, n) for m, n, word in names
+               if word not in words and word.split(".")[-1] not in words]
+    for module, name in missing:
+        print(f"{module}: {name}")
+    print(f"{len(names) - len(missing)} of {len(names)} public names are in"
+          f" a case")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Compares the Python package on two libraries.")
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--dropin")
+    parser.add_argument("--cxx", action="store_true")
+    parser.add_argument("--coverage", action="store_true")
+    parser.add_argument("files", nargs="*")
+    args = parser.parse_args()
+    every = sorted(f for f in os.listdir(HERE)
+                   if f.startswith("cases_") and f.endswith(".py"))
+    if args.coverage:
+        return coverage(args.python, [os.path.join(HERE, f) for f in every])
+    stems = [os.path.splitext(os.path.basename(f))[0]
+             for f in args.files or every]
+    if not args.files and not args.cxx:
+        stems = [s for s in stems if s not in CXX]
+    tap = Tap()
+    comparison = both.Comparison(tap, [
+        (f"^{re.escape(case)}\t", why) for case, why in ALLOWED.items()
+        if args.dropin and case.split(".")[0] in stems])
+    scratch = tempfile.mkdtemp(prefix="python-api-")
+    try:
+        stock = Side("stock", args.python, None, scratch)
+        ours = Side("ours" if args.dropin else "stock-again", args.python,
+                    args.dropin, scratch)
+        for stem in stems:
+            compare(tap, comparison, os.path.join(HERE, stem + ".py"), stock,
+                    ours)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    comparison.done()
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1433 @@
+#!/usr/bin/env python3
+"""Builds the header in each of its modes and looks at what comes out.
+
+Every mode is run: the unit tests and a small program. What a mode promises to
+leave out is looked for in the object file, and the same look is shown to find
+it where it is. Output is TAP.
+"""
+
+import argparse
+import concurrent.futures
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "tests/tools"))
+sys.path.insert(0, str(HERE))
+import macros  # noqa: E402
+from tap import Tap  # noqa: E402
+
+IMPLEMENTATION = '#define TVMFFI_IMPLEMENTATION\n#include "tvmffi.h"\n'
+DECLARATIONS = '#include "tvmffi.h"\n'
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
+# What a user may have switched on; the header is not a system header to them.
+STRICT = WARNINGS + ["-Wconversion", "-Wsign-conversion", "-Wundef",
+                     "-Wpointer-arith", "-Wwrite-strings"]
+STRICT_C = ["-Wstrict-prototypes", "-Wmissing-prototypes",
+            "-Wdeclaration-after-statement", "-Wold-style-definition"]
+PROGRAM = (HERE / "program.c").read_text()
+USER = (HERE / "user.c").read_text()
+# In C, <stdbool.h> makes `bool` another word: in the header, too.
+STDBOOL = """#include <stdbool.h>
+#include "tvmffi.h"
+TVMFFI_EXPORT(all_of, bool, (array(bool), all), (optional(bool), otherwise)) {
+  TVMFFI_FOREACH(TVMFFIAny, one, tvmffi_obj(all))
+    if (!one.v_int64) TVMFFI_RETURN(false);
+  TVMFFI_RETURN(otherwise.has_value ? otherwise.value : true);
+}
+TVMFFI_EXPORT(some, optional(bool), (bool, x)) {
+  TVMFFI_RETURN(x ? tvmffi_some_bool(x) : tvmffi_no_bool());
+}
+"""
+
+# What the implementation may ask of the system. Compilers add their own
+# helpers, and libc renames some functions (`__isoc99_sscanf`, `__memcpy_chk`).
+STDIO = """fprintf vfprintf printf snprintf vsnprintf sprintf sscanf fputs fputc
+    fwrite fread fflush fopen fclose puts putchar putc perror stderr stdout
+    stdin""".split()
+LIBC = STDIO + """malloc calloc realloc free aligned_alloc posix_memalign
+    memcpy memmove memset memcmp memchr strlen strcmp strncmp strchr strrchr
+    strstr strnlen strtod strtol strtoll strtoul strtoull qsort bsearch getenv
+    __errno_location dladdr dlsym dlopen dlclose dlerror sched_yield
+    clock_gettime nanosleep""".split()
+PTHREAD = re.compile(r"(pthread_\w+|mtx_\w+|cnd_\w+|thrd_\w+|call_once|tss_\w+)$")
+UNWIND = re.compile(r"(_Unwind_\w+|backtrace\w*|dladdr\w*|dl_iterate_phdr"
+                    r"|_dl_find_object)$")
+COMPILER = re.compile(
+    r"(_GLOBAL_OFFSET_TABLE_|__stack_chk_(fail|guard)|__tls_get_addr"
+    r"|__atomic_\w+|__aarch64_\w+|__gxx_personality_v0)$")
+SOFT_FLOAT = re.compile(
+    r"__(add|sub|mul|div|neg|float\w*|fix\w*|extend\w*|trunc\w*|eq|ne|lt|le"
+    r"|gt|ge|unord|cmp)[sdxt]f\w*$|__pow[sd]f\w*$|strto[df]$|f?(mod|loor)f?$")
+
+
+class Failed(Exception):
+    pass
+
+
+class Cache:
+    """Object files that several cases compile from the same text."""
+
+    def __init__(self, folder):
+        self.folder, self.lock, self.made = Path(folder), threading.Lock(), {}
+
+    def compile(self, key, make):
+        """The file for a key; the first thread that asks makes it."""
+        with self.lock:
+            lock, path = self.made.setdefault(
+                key, (threading.Lock(), self.folder / f"{len(self.made)}.o"))
+        with lock:
+            if not path.exists():
+                make(path)
+        return path
+
+
+class Box:
+    """A folder to build in, and the compilers."""
+
+    def __init__(self, args, folder, cache):
+        self.args = args
+        self.folder = Path(folder)
+        self.cache = cache
+        shutil.copy2(args.header, self.folder / "tvmffi.h")
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def run(self, *command, fails=False):
+        """Runs a command; raises unless it ends as expected."""
+        done = subprocess.run([str(c) for c in command], cwd=self.folder,
+                              capture_output=True, text=True, timeout=900,
+                              errors="replace")
+        if (done.returncode != 0) != fails:
+            # A signal's status is negative: seen in the report as it is.
+            raise Failed(f"{' '.join(map(str, command))}\n"
+                         f"status {done.returncode}\n{done.stderr[-3000:]}"
+                         f"{failures(done.stdout)}")
+        return done.stdout + done.stderr
+
+    def compile(self, name, text, *flags, cxx=False, fails=False):
+        source = self.write(name + (".cpp" if cxx else ".c"), text)
+        command = [*self.compiler(cxx), *flags, "-I", self.folder, "-I", ROOT,
+                   "-c", source, "-o"]
+        if fails:
+            return self.run(*command, self.folder / (name + ".o"), fails=True)
+        header = (self.folder / "tvmffi.h").read_bytes()
+        return self.cache.compile(
+            (text, tuple(flags), cxx, hash(header)),
+            lambda path: self.run(*command, path))
+
+    def compiler(self, cxx=False):
+        return ((self.args.cxx.split() + ["-std=c++11"]) if cxx else
+                (self.args.cc.split() + ["-std=c11"]))
+
+    def link(self, name, *objects, cxx=False):
+        output = self.folder / name
+        self.run(*self.compiler(cxx), *objects, "-o", output, "-lpthread")
+        return output
+
+    def names(self, *flags):
+        """The symbols that nm lists: [(letter, name)]."""
+        lines = self.run("nm", "-P", *flags).splitlines()
+        return [(l.split()[1], l.split()[0].split("@")[0]) for l in lines
+                if len(l.split()) > 1]
+
+    def defined(self, *objects):
+        return sorted({n for _, n in self.names("-g", "--defined-only",
+                                                *objects)})
+
+    def undefined(self, *objects):
+        return sorted({plain(n) for _, n in self.names("-u", *objects)})
+
+
+def failures(output):
+    """The lines of a TAP report that say what failed."""
+    lines = output.splitlines()
+    bad = [l for l in lines if l.startswith(("not ok", "#"))]
+    return "\n".join((bad or lines)[-25:])
+
+
+def plain(name):
+    """The libc function behind the name that the compiler or libc made up."""
+    name = re.sub(r"^__isoc\d+_", "", name)
+    return re.sub(r"^__(\w+)_chk$", r"\1", name) \
+        if name != "__stack_chk_fail" else name
+
+
+def same(found, expected):
+    if found != expected:
+        raise Failed(f"unexpected: {sorted(set(found) - set(expected))}\n"
+                     f"missing: {sorted(set(expected) - set(found))}\n"
+                     f"{len(found)} names, {len(expected)} expected")
+
+
+def none_like(names, pattern):
+    """Fails when one of `names` matches, or is in a list of, `pattern`."""
+    found = [n for n in names if (n in pattern if isinstance(pattern, list)
+                                  else pattern.match(n))]
+    if found:
+        raise Failed("found: " + " ".join(found))
+
+
+def must_fail(check, *args):
+    """A look for an absence has to see what is there."""
+    try:
+        check(*args)
+    except Failed:
+        return
+    raise Failed("the check does not see what it looks for")
+
+
+# -- external names ------------------------------------------------------
+
+
+def upstream_names(box):
+    if not box.args.wheel_lib:
+        return None
+    names = {n for _, n in box.names("-D", "-g", "--defined-only",
+                                     box.args.wheel_lib)}
+    return sorted(n for n in names if n.startswith("TVMFFI"))
+
+
+def exported(box, name, *flags):
+    return box.defined(box.compile(name, IMPLEMENTATION, "-O0", *flags))
+
+
+def exports_by_default(box):
+    expected = box.expected
+    if len(expected) != 50:
+        raise Failed(f"{len(expected)} names in the wheel, 50 expected")
+    same(exported(box, "default"), expected)
+    must_fail(same, box.defined(box.compile(
+        "leak", IMPLEMENTATION + "int tvmffi_leak;", "-O0")), expected)
+
+
+def exports_when_off(box):
+    same(exported(box, "zero", "-DTVMFFI_STATIC=0"), box.expected)
+
+
+def exports_cxx(box):
+    # Without optimisation, inline functions that call each other are weak.
+    names = box.defined(box.compile("cxx", IMPLEMENTATION, "-O1", cxx=True))
+    # The compiler's own reference to the personality routine of C++.
+    same([n for n in names if not n.startswith("DW.ref.")], box.expected)
+
+
+def exports_static(box):
+    obj = box.compile("static", PROGRAM, "-O0", "-DTVMFFI_STATIC=1")
+    same(box.defined(obj), ["main"])
+    must_fail(same, box.defined(box.compile("open", PROGRAM, "-O0")), ["main"])
+
+
+def exports_prefix(box):
+    same(exported(box, "prefix", "-DTVMFFI_PREFIX=acme_"),
+         sorted("acme_" + n for n in box.expected))
+
+
+def exports_dynamic(box):
+    """Files share the runtime, and the library that they make shows nothing."""
+    flags = ["-O0", "-fPIC", "-DTVMFFI_DYNAMIC=1"]
+    objects = [box.compile("dynamic", copy_source("one", True), *flags),
+               box.compile("dynamic2", copy_source("two", False), *flags)]
+    library = box.folder / "dynamic.so"
+    box.run(*box.compiler(), "-shared", *objects, "-o", library, "-lpthread")
+    shown = [n for _, n in box.names("-D", "-g", "--defined-only", library)]
+    same(sorted(shown), ["one", "two"])
+    # The declarations alone make no use of a runtime that is not there.
+    none_like(box.undefined(objects[1]), re.compile(r"TVMFFI"))
+    must_fail(none_like, box.undefined(box.compile(
+        "plain", copy_source("two", False), "-O0")), re.compile(r"TVMFFI"))
+    main = box.compile("main", """
+int one(int), two(int);
+int main(void) { return two(0) == 0 && one(1) == 1 && two(0) == 1 ? 0 : 1; }
+""")
+    box.run(box.link("dynamic-files", main, *objects))
+    same(box.defined(box.compile("static", PROGRAM, "-O0", "-DTVMFFI_STATIC=1",
+                                 "-DTVMFFI_DYNAMIC=1")), ["main"])
+
+
+# A library says whether its first call of the ABI met the embedded runtime.
+DYNAMIC = """
+#define TVMFFI_IMPLEMENTATION
+#define TVMFFI_DYNAMIC 1
+#include "tvmffi.h"
+int is_embedded(void);
+int is_embedded(void) { return tvmffi_i_runtime() == &tvmffi_i_embedded; }
+"""
+HOST = """
+#include <dlfcn.h>
+int is_embedded(void);
+int main(int argc, char **argv) {
+  int code = 0;
+  for (; argc > 2; --argc, ++argv)
+    if (!dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL)) return 9;
+  code = is_embedded();
+  return code != argv[1][0] - '0';
+}
+"""
+
+
+def dynamic_hosts(box):
+    """Half a runtime, one of another version and none leave the embedded one;
+    with TVMFFI_NO_DLOPEN nobody looks."""
+    def library(name, text, *flags):
+        out = box.folder / (name + ".so")
+        obj = box.compile(name, text, "-O0", "-fPIC", *flags)
+        box.run(*box.compiler(), "-shared", obj, "-o", out, "-lpthread")
+        return out
+    whole = library("whole", IMPLEMENTATION)
+    half = library("half", DECLARATIONS + "void TVMFFIGetVersion("
+                   "TVMFFIVersion *v) { v->major = v->minor = v->patch = 0; }")
+    other = library("other", IMPLEMENTATION.replace(
+        "#include", "#define TVMFFIGetVersion TVMFFIGetItsVersion\n#include")
+        + "#undef TVMFFIGetVersion\nTVMFFI_I_API void TVMFFIGetVersion("
+        "TVMFFIVersion *v);\nvoid TVMFFIGetVersion(TVMFFIVersion *v)"
+        "{ v->major = 0; v->minor = 2; v->patch = 0; }")
+    obj = box.compile("embedded", DYNAMIC, "-O0")
+    sealed = box.compile("sealed", DYNAMIC, "-O0", "-DTVMFFI_NO_DLOPEN=1")
+    main = box.compile("host", HOST)
+    exe = box.link("exe", main, obj, "-ldl")
+    box.run(exe, "1")
+    box.run(exe, whole, "0")
+    box.run(exe, half, "1")
+    box.run(exe, other, "1")
+    box.run(exe, whole, "1", fails=True)
+    box.run(box.link("exe2", main, sealed, "-ldl"), whole, "1")
+
+
+LOADER = """
+#include <dlfcn.h>
+int main(int argc, char **argv) {
+  int i;
+  for (i = 1; i < argc; ++i) {
+    void *library = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+    if (!library || !dlsym(library, "TVMFFIGetVersion")) return 1;
+  }
+  return argc > 1 ? 0 : 2;
+}
+"""
+
+
+def static_tls(box):
+    """The drop-in library, built by one line, finds its thread's state with no
+    call; other libraries may be loaded in any number."""
+    def library(name, text, *flags):
+        obj = box.compile(name, text, "-O0", "-fPIC", *flags)
+        out = box.folder / (name + ".so")
+        box.run(*box.compiler(), "-shared", obj, "-o", out)
+        return obj, out
+    def check(obj):
+        none_like(box.undefined(obj), ["__tls_get_addr"])
+    dropin, alone = library("dropin", (ROOT / "dropin/tvmffi.c").read_text())
+    other, shared = library("other", IMPLEMENTATION)
+    check(dropin)
+    must_fail(check, other)
+    check(library("static", IMPLEMENTATION, "-DTVMFFI_STATIC_TLS=1")[0])
+    must_fail(check, library("off", IMPLEMENTATION,
+                             "-DTVMFFI_STATIC_TLS=0")[0])
+    copies = [box.folder / f"copy{i}.so" for i in range(20)]
+    for copy in copies:
+        shutil.copy2(shared, copy)
+    loader = box.link("loader", box.compile("loader", LOADER), "-ldl")
+    box.run(loader, *copies)
+    box.run(loader, alone)
+    # A program has it where its own variables are, as ever.
+    for pie in ("-fPIE", "-fno-pie"):
+        for flag in ("-DTVMFFI_STATIC_TLS=1", "-DTVMFFI_STATIC_TLS=0"):
+            obj = box.compile("program", IMPLEMENTATION, "-O0", pie, flag)
+            none_like(box.run("readelf", "-rW", obj).split(),
+                      re.compile("R_X86_64_(GOTTPOFF|TLSGD|TLSLD)"))
+
+
+def exports_declarations(box):
+    for level in ("-O0", "-O2"):
+        # Without optimisation, compilers keep constants that nothing uses.
+        flags = ["-g"] if level == "-O0" else []
+        names = box.names(*flags, box.compile("decl" + level, DECLARATIONS,
+                                              level))
+        if names:
+            raise Failed(f"{level}: {names[:10]}")
+    must_fail(same, box.names(box.compile(
+        "decl-use", DECLARATIONS + "int main(void) { return "
+        "TVMFFIObjectDecRef(0); }", "-O0")), [])
+
+
+# -- what the object asks for --------------------------------------------
+
+
+def needs_only_libc(box):
+    def check(names):
+        none_like([n for n in names if n not in LIBC],
+                  re.compile(f"(?!{PTHREAD.pattern}|{UNWIND.pattern}"
+                             f"|{COMPILER.pattern})"))
+    # The object of no_warnings(), too.
+    obj = box.compile("needs", IMPLEMENTATION, "-O2", *STRICT, *STRICT_C,
+                      "-std=c11")
+    check(box.undefined(obj))
+    other = box.compile("other", "double cos(double);"
+                        "double f(double x) { return cos(x); }")
+    must_fail(check, box.undefined(obj, other))
+
+
+def lacks(option, pattern, offender):
+    """A check that `option` leaves no undefined symbol like `pattern`."""
+    def check(box):
+        obj = box.compile("lacks", IMPLEMENTATION, "-O0", f"-D{option}=1")
+        none_like(box.undefined(obj), pattern)
+        bad = box.compile("offender", offender, "-O0", "-w")
+        must_fail(none_like, box.undefined(obj, bad), pattern)
+    return check
+
+
+def no_containers(box):
+    """Their built-in functions are in the table by name, or not."""
+    def check(name, *flags):
+        obj = box.compile(name, IMPLEMENTATION, "-O0", *flags)
+        found = [w for w in (b"ffi.ArrayGetItem", b"ffi.ListAppend")
+                 if w in obj.read_bytes()]
+        if found:
+            raise Failed(f"{found} is there")
+    check("nocontainers", "-DTVMFFI_NO_CONTAINERS=1")
+    must_fail(check, "containers")
+
+
+def no_extra(box):
+    """Likewise."""
+    def check(name, *flags):
+        obj = box.compile(name, IMPLEMENTATION, "-O0", *flags)
+        found = [w for w in (b"ffi.json.Parse", b"ffi.ToJSONGraph",
+                             b"ffi.RecursiveEq", b"ffi.StructuralEqual")
+                 if w in obj.read_bytes()]
+        if found:
+            raise Failed(f"{found} is there")
+    check("noextra", "-DTVMFFI_NO_EXTRA=1")
+    check("nocontainers", "-DTVMFFI_NO_CONTAINERS=1", "-DTVMFFI_NO_EXTRA=0")
+    must_fail(check, "extra")
+
+
+def no_pool(box):
+    """Nothing takes or gives back memory that is kept, and no sanitizer's build
+    has it: the preprocessor leaves none of it."""
+    def check(name, *flags):
+        text = box.compile(name, IMPLEMENTATION, "-E", *flags)
+        if b"tvmffi_i_pool_flush" in text.read_bytes():
+            raise Failed("tvmffi_i_pool_flush is there")
+    check("nopool", "-DTVMFFI_NO_POOL=1")
+    check("debugpool", "-DTVMFFI_DEBUG=1")
+    check("asanpool", "-fsanitize=address")
+    check("tsanpool", "-fsanitize=thread")
+    must_fail(check, "pool")
+
+
+def no_float_code(box):
+    """The compiler itself refuses, or calls a helper for, what is left; gcc is
+    told to keep what nothing calls."""
+    clang = "clang" in box.run(*box.args.cc.split(), "--version")
+    keep = [] if clang else ["-fkeep-inline-functions",
+                             "-fkeep-static-functions"]
+
+    def check(name, text, *flags):
+        obj = box.compile(name, text, "-O0", *flags, *keep,
+                          "-mgeneral-regs-only")
+        none_like(box.undefined(obj), SOFT_FLOAT)
+    check("nofloat", IMPLEMENTATION, "-DTVMFFI_NO_FLOAT=1")
+    must_fail(check, "float", IMPLEMENTATION
+              + "TVMFFIAny use(double x);"
+              "TVMFFIAny use(double x) { return tvmffi_float(x / 3); }")
+
+
+def no_warnings(box):
+    # What the optimiser finds, it finds in any standard. In the implementation
+    # as C++ it is looked for by the unit tests of the optimised build.
+    for text in (DECLARATIONS, IMPLEMENTATION, USER):
+        for std, level in (("-std=c99", "-O0"), ("-std=c11", "-O2"),
+                           ("-std=gnu17", "-O0")):
+            box.compile("strict", text, level, *STRICT, *STRICT_C, std)
+        for std, level in (("-std=c++11", "-O0"), ("-std=c++17", "-O2")):
+            if text == IMPLEMENTATION:
+                level = "-O0"
+            box.compile("strict", text, level, *STRICT, std, cxx=True)
+    for std in ("-std=c99", "-std=c11", "-std=gnu17"):
+        box.compile("stdbool", STDBOOL, "-O2", *WARNINGS, std)
+    for flag in ("-DTVMFFI_DEBUG=1", "-DTVMFFI_DYNAMIC=1"):
+        box.compile("strict", USER, "-O0", *STRICT, *STRICT_C, flag)
+        box.compile("strict", USER, "-O0", *STRICT, flag, cxx=True)
+    for text in (IMPLEMENTATION, USER):
+        must_fail(box.compile, "loose", text
+                  + "static int f(long x) { return x; }", *STRICT, *STRICT_C)
+
+
+def scopes(box):
+    """Scopes follow the text, in C and C++, with threads of OpenMP, and with a
+    compiler that has no cleanup attribute."""
+    text = (HERE / "scopes.c").read_text()
+    runtime = box.compile("runtime", IMPLEMENTATION)
+    builds = [(["-O0"], False), (["-O2"], False), (["-O0"], True),
+              (["-O2", "-DTVMFFI_DEBUG=1"], False),
+              (["-O0", "-DTVMFFI_I_CLEANUP=0"], False)]
+    if "clang" not in box.args.cc:
+        builds += [(["-O1", "-fopenmp"], False)]
+    for flags, cxx in builds:
+        made = box.compile("scopes", text, *WARNINGS, *flags, cxx=cxx)
+        libraries = [f for f in flags if f == "-fopenmp"]
+        output = box.run(
+            box.link("scopes", made, runtime, *libraries, cxx=cxx))
+        if output != "ok\n":
+            raise Failed(f"{flags}: {output}")
+    must_fail(box.run, box.link(
+        "shared", box.compile("shared", text.replace(
+            "  tvmffi_release(o);\n", ""), "-O0"), runtime))
+
+
+def wrong_result(box):
+    """The compiler tells that a result is of another type."""
+    text = "TVMFFI_FUNC(f, int64) { TVMFFI_RETURN(%s); } " \
+        "const tvmffi_func *g(void); " \
+        "const tvmffi_func *g(void) { return &tvmffi_func_f; }\n"
+    for cxx in (False, True):
+        box.compile("right", DECLARATIONS + text % "1", "-Werror", cxx=cxx)
+        for value in ('"x"', "tvmffi_none()", ""):
+            box.compile("wrong", DECLARATIONS + text % value, "-Werror",
+                        cxx=cxx, fails=True)
+
+
+POINT = "typedef struct { TVMFFIObject base; double x; } Point;\n" \
+    "TVMFFI_TYPE(Point, \"demo.Point\", TVMFFIObject, %s)\n"
+ITEMS = "_is_no_item_of_TVMFFI_TYPE__these_are_field_readonly_method"
+CALC = "typedef struct { tvmffi_module base; } Calc;\n" \
+    "TVMFFI_MODULE(Calc, \"demo.calc\", (mask, 1), %s)\n" \
+    "Calc *g(void); Calc *g(void) { Calc *c; return tvmffi_new(Calc, &c) " \
+    "? NULL : c; }"
+KINDS = "_is_no_item_of_TVMFFI_MODULE__these_are_function_lookup_save"
+PARAMS = "tvmffi_func_f__needs_a_result_and_parameters_like__int64_x"
+# What is wrong, what the first error says, and the most errors in C and C++.
+MISTAKES = (
+    ("TVMFFI_EXPORT(f, int65, (int64, x)) { TVMFFI_RETURN(x); }",
+     "tvmffi_i_unknown_type_word__int65__see_the_guide", 1, 14),
+    ("TVMFFI_FUNC(f, int64, (strng, s)) { (void)s; TVMFFI_RETURN(1); }",
+     "tvmffi_i_unknown_type_word__strng__see_the_guide", 1, 8),
+    ("TVMFFI_FUNC(f, none, (optional(strng), s)) { TVMFFI_RETURN(); }",
+     "tvmffi_i_unknown_type_word__strng__see_the_guide", 1, 9),
+    ("TVMFFI_CLOSURE(f, int, none, (strng, s)) { TVMFFI_RETURN(); }",
+     "tvmffi_i_unknown_type_word__strng__see_the_guide", 1, 8),
+    (POINT % "(field, float46, x)",
+     "tvmffi_i_unknown_type_word__float46__see_the_guide", 2, 16),
+    (POINT % "(feild, float64, x)", "feild_with_3_parts" + ITEMS, 1, 1),
+    (POINT % "(field, float64)", "field_with_2_parts" + ITEMS, 1, 1),
+    (POINT % "(field, float64, x, 1, 2)", "field_with_5_parts" + ITEMS, 1, 1),
+    (POINT % "(attribute, x)", "attribute_with_2_parts" + ITEMS, 1, 1),
+    (CALC % "(lokup, find)", "lokup_with_2_parts" + KINDS, 1, 1),
+    (CALC % "(save_file, write)", "save_file_with_2_parts" + KINDS, 1, 1),
+    ("TVMFFI_FUNC(f, none, (int64)) { TVMFFI_RETURN(); }", PARAMS, 2, 2),
+    ("TVMFFI_EXPORT(f, none, int64 x) { TVMFFI_RETURN(); }", PARAMS, 2, 2),
+    ("TVMFFI_EXPORT(f, (int64, x)) { TVMFFI_RETURN(x); }", PARAMS, 2, 2),
+    ("TVMFFI_CLOSURE(f, int, none, (int64)) { TVMFFI_RETURN(); }", PARAMS, 2,
+     2),
+    ("int g(DLTensor *x); int g(DLTensor *x) { TVMFFI_EXPECT((x)); "
+     "return x->ndim; }", "TVMFFI_EXPECT_needs_tensors_and_texts", 1, 1),
+)
+POINTER = POINT % "(field, float64, x)" + (
+    "int g(Point *p); int g(Point *p) { char s[2] = {0, 0}; void *q = s; "
+    "return tvmffi_call(tvmffi_str(s), tvmffi_out_any(NULL), "
+    "TVMFFI_ANY(s), TVMFFI_ANY(q), TVMFFI_ANY(%s)); }\n")
+RIGHT = """
+TVMFFI_METHOD(Point, norm, float64) { TVMFFI_RETURN(1); }
+TVMFFI_EXPORT(right, Point, (Point, p), (optional(Point), q), (array(Point), a))
+{
+  (void)q, (void)a;
+  tvmffi_retain(p);
+  TVMFFI_RETURN(p);
+}
+"""
+
+
+def readable_errors(box):
+    """The first error of a wrong definition names what is wrong, and few
+    follow. Without the mistake there is neither an error nor a warning."""
+    def first(text, most, cxx=False, std="-std=c11"):
+        out = box.compile("mistake", DECLARATIONS + text, std,
+                          "-fsyntax-only", cxx=cxx, fails=True)
+        errors = re.findall(r"error: .*", out)
+        if len(errors) > most or (not cxx and out.count("\n") > 300):
+            raise Failed(f"{text}\n{len(errors)} errors\n{out[:3000]}")
+        return errors[0]
+    def names(text, word, most, **how):
+        found = first(text, most, **how)
+        if word not in found:
+            raise Failed(f"{text}\n{found}")
+    for text, word, c, cxx in MISTAKES:
+        names(text, word, c)
+        names(text, word, cxx, cxx=True, std="-std=c++11")
+    names("int g(void); int g(void) { return tvmffi_call(\"f\", NULL, 3); }",
+          "tvmffi_i_plain_values_need_C11", 3, std="-std=c99")
+    right = POINT % "(field, float64, x), (method, norm)" + RIGHT
+    for std in ("-std=c99", "-std=c11"):
+        box.compile("right", DECLARATIONS + right, std, *WARNINGS)
+    box.compile("right", DECLARATIONS + right, *WARNINGS, cxx=True)
+    must_fail(names, MISTAKES[0][0], "int64", 0)
+    must_fail(names, MISTAKES[0][0], "another", 1)
+
+
+ALLOCATOR = """
+#include <stdlib.h>
+static void *acme_alloc(size_t n);
+static void acme_free(void *p);
+#define TVMFFI_MALLOC(n) acme_alloc(n)
+#define TVMFFI_FREE(p) acme_free(p)
+"""
+ALLOCATOR_BODY = """
+static char acme_pool[1 << 22];
+static size_t acme_used;
+static void *acme_alloc(size_t n) {
+  void *p = acme_pool + acme_used;
+  acme_used += (n + 63) & ~(size_t)63;
+  return acme_used < sizeof acme_pool ? p : 0;
+}
+static void acme_free(void *p) { (void)p; }
+"""
+HEAP = re.compile(r"(malloc|calloc|realloc|free|aligned_alloc|posix_memalign)$")
+
+
+def own_allocator(box):
+    source = ALLOCATOR + IMPLEMENTATION + ALLOCATOR_BODY
+    obj = box.compile("alloc", source, "-O0", "-DTVMFFI_NO_BACKTRACE=1")
+    none_like(box.undefined(obj), HEAP)
+    # With stack traces, a C++ name comes from libstdc++'s heap, and goes back.
+    obj = box.compile("alloc", source, "-O0")
+    none_like([n for n in box.undefined(obj) if n != "free"], HEAP)
+    must_fail(none_like,
+              box.undefined(box.compile("heap", IMPLEMENTATION, "-O0")), HEAP)
+    program = PROGRAM.replace(IMPLEMENTATION, "") + ALLOCATOR_BODY
+    exe = box.link("alloc", box.compile("alloc-run", ALLOCATOR
+                                        + IMPLEMENTATION + program, "-O0"))
+    box.run(exe)
+
+
+def half_an_allocator(box):
+    for flag, other in (("TVMFFI_MALLOC(n)=0", "TVMFFI_FREE"),
+                        ("TVMFFI_FREE(p)=(void)0", "TVMFFI_MALLOC")):
+        out = box.compile("half", IMPLEMENTATION, "-D" + flag, fails=True)
+        if "#error" not in out or other not in out:
+            raise Failed(f"-D{flag} gives no #error naming {other}\n{out}")
+
+
+# -- profiles ------------------------------------------------------------
+
+ARENA = ["-DTVMFFI_ARENA_SIZE=65536"]
+BARE = ["-DTVMFFI_FREESTANDING=1"]
+# What a linker leaves out that nothing refers to.
+SPLIT = ["-O0", "-g0", "-ffunction-sections", "-fdata-sections"]
+STRING_H = """#include <stddef.h>
+void *memcpy(void *, const void *, size_t), *memset(void *, int, size_t);
+void *memmove(void *, const void *, size_t), *memchr(const void *, int, size_t);
+int memcmp(const void *, const void *, size_t);
+int strcmp(const char *, const char *);
+size_t strlen(const char *);
+char *strchr(const char *, int), *strrchr(const char *, int);
+"""
+STRING = re.findall(r"(\w+)\(", STRING_H)
+
+
+def refused(box, word, *flags):
+    """These options together are an #error that names `word`."""
+    out = box.compile("refused", IMPLEMENTATION, *flags, fails=True)
+    if "#error" not in out or word not in out:
+        raise Failed(f"{' '.join(flags)}: no #error naming {word}\n{out}")
+
+
+def freestanding(box):
+    """Without the folder of libc's headers, and nothing left to libc."""
+    def check(level, name, text, *flags):
+        obj = box.compile(name, text, level, "-ffreestanding", "-nostdinc",
+                          "-isystem", own, *flags)
+        none_like(box.undefined(obj), re.compile(f"(?!{COMPILER.pattern})"))
+        weak = [n for letter, n in box.names(obj) if letter == "W"]
+        if not set(STRING) <= set(weak):
+            raise Failed(f"weak functions: {weak}")
+    own = box.run(*box.args.cc.split(), "-print-file-name=include").strip()
+    # The optimiser calls functions of libc that the text does not.
+    for level in ("-O0", "-O2"):
+        check(level, "bare", IMPLEMENTATION, *BARE, *ARENA)
+    must_fail(check, "-O0", "libc", IMPLEMENTATION, *ARENA,
+              "-DTVMFFI_NO_THREADS=1")
+    must_fail(check, "-O0", "print", IMPLEMENTATION
+              + "int puts(const char *); int f(void); int f(void) "
+              "{ return puts(\"\"); }", *BARE, *ARENA)
+    must_fail(check, "-O0", "theirs", STRING_H + IMPLEMENTATION, *BARE, *ARENA,
+              "-DTVMFFI_NO_OWN_STRING=1")
+
+
+def freestanding_needs(box):
+    refused(box, "TVMFFI_ARENA_SIZE", *BARE)
+    refused(box, "TVMFFI_FREESTANDING", *BARE, *ARENA, "-DTVMFFI_NO_STDIO=0")
+    refused(box, "TVMFFI_LOCK", *BARE, *ARENA, "-DTVMFFI_NO_THREADS=0")
+    refused(box, "TVMFFI_LOCK", *BARE, *ARENA, "-DTVMFFI_LOCK()=0")
+    must_fail(refused, box, "TVMFFI_ARENA_SIZE", *BARE, *ARENA)
+
+
+def linked(box, name, text, *flags):
+    """The names of a program that has only what it refers to; it runs."""
+    obj = box.compile(name, text, *SPLIT, *flags)
+    exe = box.folder / (name + ".exe")
+    box.run(*box.compiler(), obj, "-o", exe, "-Wl,--gc-sections", "-lpthread")
+    box.run(exe)
+    return {n for _, n in box.names(exe)}, exe
+
+
+TYPED = PROGRAM.replace("int main(void) {", """
+TVMFFI_FUNC(half, int64, (int64, x)) { TVMFFI_RETURN(x / 2); }
+int main(void) {
+  int64_t n = 0;
+  if (tvmffi_register("program.half", half)) return 11;
+  if (tvmffi_call(tvmffi_str("program.half"), tvmffi_out_int64(&n),
+                  tvmffi_int(8)) || n != 4) return 12;
+""")
+SHAPE = "-DTVMFFI_BUILTINS(F)=F(Shape)"
+NO_BUILTINS = "-DTVMFFI_NO_BUILTINS=1"
+
+
+def no_types(box):
+    """Neither the table nor a schema is in a program that calls functions."""
+    def check(name, *flags):
+        names, exe = linked(box, name, TYPED, NO_BUILTINS, *flags)
+        found = sorted(n for n in names
+                       if n.startswith("tvmffi_i_static_entries"))
+        found += [b"type_schema"] * (b"type_schema" in exe.read_bytes())
+        if found:
+            raise Failed(f"{found} is there")
+    check("notypes", "-DTVMFFI_NO_TYPES=1")
+    must_fail(check, "types", "-DTVMFFI_NO_CONTAINERS=1")
+    refused(box, "TVMFFI_NO_CONTAINERS", "-DTVMFFI_NO_TYPES=1",
+            "-DTVMFFI_NO_CONTAINERS=0")
+
+
+NAMED = """
+#include "tvmffi.h"
+TVMFFI_EXPORT(soften, none, (tensor, into), (int64, axis, -1)) {
+  (void)into, (void)axis;
+  TVMFFI_RETURN();
+}
+TVMFFI_DOC(soften, "what soften does")
+"""
+
+
+def no_metadata(box):
+    """Neither names nor schemas nor documentation are in an object file."""
+    def check(name, *flags):
+        path = box.compile(name, NAMED, "-O2", *flags)
+        content = path.read_bytes()
+        found = [text for text in (b"into\0axis", b"type_schema", b"arg_names",
+                                   b"what soften does", b"_metadata_soften")
+                 if text in content]
+        if found:
+            raise Failed(f"{found} is there")
+        if b"__tvm_ffi_soften" not in content:
+            raise Failed("there is no function")
+    check("no-metadata", "-DTVMFFI_NO_METADATA=1")
+    must_fail(check, "metadata")
+
+
+# What of the unit tests has no meaning without a table of types.
+NEED_TYPES = re.compile(
+    r"types: |struct types: (?!none)|functions: (a type of its own|global with "
+    r"metadata|schemas of )|typed functions: (schemas|metadata of )|threads: "
+    r"(types|attribute columns|fields, methods and metadata|processes|types of "
+    r"one file|the list of a file's types)$")
+
+
+def unit_list(box, *flags):
+    shutil.copy2(box.args.test, box.folder)
+    exe = box.link("list", box.compile(
+        "list-run", f'#include "{box.args.test.name}"\n', "-O0", *flags))
+    return [line.strip() for line in box.run(exe, "--list").splitlines()]
+
+
+def no_types_tests(box):
+    """All unit tests are there but those of NEED_TYPES, each of which is none
+    for a reason."""
+    every = unit_list(box, "-DTVMFFI_NO_CONTAINERS=1")
+    same(sorted(unit_list(box, "-DTVMFFI_NO_TYPES=1")),
+         sorted([t for t in every if not NEED_TYPES.match(t)]
+                + ["struct types: none"]))
+    if len(every) - len([t for t in every if NEED_TYPES.match(t)]) < 100:
+        raise Failed(f"{len(every)} tests, too few are left")
+
+
+BUILTINS = IMPLEMENTATION + """
+static int has(const char *name) {
+  TVMFFIByteArray key = tvmffi_byte_array(name);
+  TVMFFIObjectHandle f = 0;
+  if (TVMFFIFunctionGetGlobal(&key, &f) || !f) return 0;
+  TVMFFIObjectDecRef(f);
+  return 1;
+}
+int main(void) {
+  TVMFFIObject *o = 0;
+  if (!has("ffi.Shape") || has("ffi.String") || has("ffi.ArrayGetItem"))
+    return 1;
+  if (tvmffi_call(tvmffi_str("ffi.Shape"), tvmffi_out_object(&o),
+                  tvmffi_int(2))) return 2;
+  if (o->type_index != kTVMFFIShape || TVMFFIObjectDecRef(o)) return 3;
+  return 0;
+}
+"""
+
+
+def warned(box, *flags):
+    """No compiler warns of the functions that a build leaves out."""
+    for cxx in (False, True):
+        box.compile("warned", IMPLEMENTATION, "-Wall", "-Wextra", "-Werror",
+                    "-O1", *flags, cxx=cxx)
+
+
+def builtins(box):
+    """Those of the list are there; the linker leaves out what others use."""
+    def check(name, text, *flags):
+        names, exe = linked(box, name, text, *flags)
+        found = [n for n in names
+                 if re.match(r"tvmffi_func_i_(json_parse|list_append)$", n)]
+        found += [w for w in (b"ffi.json.Parse", b"ffi.ListAppend")
+                  if w in exe.read_bytes()]
+        if found:
+            raise Failed(f"{found} is there")
+    check("few", BUILTINS, SHAPE)
+    must_fail(linked, box, "every", BUILTINS)
+    must_fail(check, "all", BUILTINS.replace("if (!has", "if (0 && !has"))
+    warned(box, SHAPE)
+    must_fail(box.compile, "unknown", IMPLEMENTATION, SHAPE[:-1] + "s)")
+    must_fail(box.compile, "left-out", IMPLEMENTATION, "-DTVMFFI_NO_EXTRA=1",
+              "-DTVMFFI_BUILTINS(F)=F(json_Parse)")
+
+
+def no_builtins(box):
+    """A program that calls its own function has neither a built-in one nor the
+    table of types."""
+    def check(name, text, *flags):
+        names, exe = linked(box, name, text, *flags)
+        found = [n for n in names if re.match(
+            r"tvmffi_func_i_(?!memory_trim)|tvmffi_i_static_(?!types)",
+            n)]
+        found += [b"ReprPrint"] * (b"ffi.ReprPrint" in exe.read_bytes())
+        if found:
+            raise Failed(f"{found} is there")
+    check("none", TYPED, NO_BUILTINS)
+    must_fail(check, "some", TYPED, SHAPE)
+    must_fail(check, "types", TYPED.replace(
+        "int64_t n = 0;", "int64_t n = !TVMFFIGetTypeInfo(64);"), NO_BUILTINS)
+    warned(box, NO_BUILTINS)
+    refused(box, "TVMFFI_BUILTINS", NO_BUILTINS, SHAPE)
+
+
+KEYS = PROGRAM.replace("int main(void) {", """
+int main(void) {
+  TVMFFIAny words[3] = {{0}}, map, key = {0};
+  uint64_t big[2] = {1, 2};
+  TVMFFIByteArray bytes = {(const char *)big, sizeof big};
+  int64_t n = 0;
+  int i;
+  for (i = 0; i < 2; ++i)
+    if (TVMFFIBigIntFromByteArray(&bytes, &words[i])) return 21;
+  if (tvmffi_call(tvmffi_str("ffi.Map"), tvmffi_out_any(&map), words[0],
+                  tvmffi_int(7))) return 22;
+  key = words[1];
+  if (tvmffi_call(tvmffi_str("ffi.MapCount"), tvmffi_out_int64(&n), map,
+                  key) || n != 1) return 23;
+  for (i = 0; i < 2; ++i) tvmffi_any_release(&words[i]);
+  tvmffi_any_release(&map);
+""")
+
+
+def no_reflection(box):
+    """Neither the members nor the functions that need them; maps still find
+    equal keys."""
+    def check(name, *flags):
+        names, exe = linked(box, name, KEYS, *flags)
+        found = [n for n in names
+                 if re.match(r"tvmffi_i_(fields|methods|builtin_types)$", n)]
+        found += [w for w in (b"ffi.StructuralEqual", b"ffi.DeepCopy")
+                  if w in exe.read_bytes()]
+        if found:
+            raise Failed(f"{found} is there")
+        if b"ffi.json.Parse" not in exe.read_bytes():
+            raise Failed("there is no ffi.json.Parse")
+    check("noreflection", "-DTVMFFI_NO_REFLECTION=1")
+    must_fail(check, "reflection")
+    warned(box, "-DTVMFFI_NO_REFLECTION=1")
+    must_fail(box.compile, "needs", IMPLEMENTATION, "-DTVMFFI_NO_REFLECTION=1",
+              "-DTVMFFI_BUILTINS(F)=F(DeepCopy)")
+
+
+ARENA_PROGRAM = IMPLEMENTATION + """
+int main(void) {
+  char text[100] = "a text of a hundred bytes, which no Any holds itself";
+  TVMFFIByteArray bytes = {text, sizeof text};
+  static TVMFFIAny all[ARENA / sizeof text];
+  TVMFFIObject *error;
+  size_t used, most = 0;
+  int round, n, got = 0;
+  for (round = 0; round < 2; ++round) {
+    for (n = 0; n < ARENA / (int)sizeof text; ++n)
+      if (TVMFFIStringFromByteArray(&bytes, &all[n])) break;
+    error = tvmffi_error_take();
+    if (!error || !tvmffi_error_is(error, "MemoryError")) return 1;
+    tvmffi_release(error);
+    if (round && n != got) return 2;
+    got = n;
+    if (n < ARENA / 200) return 3;
+    used = tvmffi_arena_used(&most);
+    if (used > most || most > ARENA || used < (size_t)n * sizeof text) return 4;
+    while (n--) tvmffi_any_release(&all[n]);
+    if (tvmffi_arena_used(0) >= used - (size_t)got * sizeof text + 1) return 5;
+  }
+  return 0;
+}
+"""
+
+
+def arena(box):
+    """It is as large as asked, all memory is from it, and it is all."""
+    one = ["-DTVMFFI_NO_THREADS=1"]
+
+    def heap(name, *flags):
+        none_like(box.undefined(box.compile(
+            name, IMPLEMENTATION, "-O0", *one, "-DTVMFFI_NO_BACKTRACE=1",
+            *flags)), HEAP)
+
+    def is_as_large(size, name, *flags):
+        obj = box.compile(name, IMPLEMENTATION, "-O0", *one, *flags)
+        lines = box.run("nm", "-P", obj).splitlines()
+        got = [int(l.split()[3], 16) for l in lines
+               if l.startswith("tvmffi_i_arena ")]
+        if got != [size]:
+            raise Failed(f"the arena has {got} bytes, not {size}")
+    heap("arena", *ARENA)
+    must_fail(heap, "heap")
+    is_as_large(65536, "large", *ARENA)
+    is_as_large(4096, "small", "-DTVMFFI_ARENA_SIZE=4096")
+    must_fail(is_as_large, 65536, "other", "-DTVMFFI_ARENA_SIZE=4096")
+    for flags in (one + ["-DTVMFFI_NO_POOL=1"], BARE):
+        box.run(box.link("full", box.compile(
+            "full-run", ARENA_PROGRAM, "-O0", *flags, *ARENA,
+            "-DARENA=65536")))
+    refused(box, "TVMFFI_MALLOC", *one, *ARENA, "-DTVMFFI_MALLOC(n)=0")
+    refused(box, "TVMFFI_ATOMIC_ENTER", *ARENA)
+
+
+TENSOR_MAKER = DECLARATIONS + """
+TVMFFIObject *make(int64_t n);
+TVMFFIObject *make(int64_t n) {
+  DLDevice cpu = {kDLCPU, 0};
+  TVMFFIObject *x = NULL;
+  return tvmffi_tensor_new(tvmffi_dtype_of(kDLInt, 8), cpu, 1, &n, &x) ? NULL
+                                                                       : x;
+}
+"""
+TENSOR_USER = IMPLEMENTATION + """
+TVMFFIObject *make(int64_t n);
+int main(void) {
+  size_t begin, i;
+  TVMFFIObject *x = make(1), *error;
+  if (!x) return 1;
+  tvmffi_release(x);
+  begin = tvmffi_arena_used(NULL);
+  for (i = 0; i < 100; ++i) {
+    x = make(20000);
+    if (!x) return 2;
+    if (tvmffi_arena_used(NULL) < begin + 20000) return 3;
+    memset(TVMFFITensorGetDLTensorPtr(x)->data, 7, 20000);
+    tvmffi_release(x);
+    if (tvmffi_arena_used(NULL) != begin) return 4;
+  }
+  if (make(70000)) return 5;
+  error = tvmffi_error_take();
+  if (!error || !tvmffi_error_is(error, "MemoryError")) return 6;
+  return 0;
+}
+"""
+
+
+def tensors(box):
+    """A file that does not know the arena makes tensors from it, and dtypes
+    given as values need no parser."""
+    def check(name, text):
+        user = box.compile(name, text, *SPLIT, *BARE)
+        none_like(box.undefined(user), HEAP)
+        runtime = box.compile(name + "-runtime", TENSOR_USER, *SPLIT, *BARE,
+                              *ARENA)
+        exe = box.folder / (name + ".exe")
+        box.run(*box.compiler(), user, runtime, "-o", exe, "-Wl,--gc-sections")
+        box.run(exe)
+        none_like([n for _, n in box.names(exe)],
+                  re.compile("TVMFFIDataTypeFromString$"))
+    check("values", TENSOR_MAKER)
+    must_fail(check, "names",
+              TENSOR_MAKER.replace("tvmffi_dtype_of(kDLInt, 8)", '"int8"'))
+    must_fail(check, "heap", TENSOR_MAKER
+              + "void free(void *), drop(void *); void drop(void *p) "
+              "{ free(p); }")
+
+
+LEGACY = DECLARATIONS + """
+static int old_twice(tvmffi_legacy_value *args, int *codes, int n,
+                     tvmffi_legacy_value *result, int *code, void *resource) {
+  if (n != 1 || codes[0] != TVMFFI_LEGACY_INT) {
+    tvmffi_legacy_set_error("one integer, please");
+    return -1;
+  }
+  ++*(int *)resource;
+  result->v_int64 = 2 * args[0].v_int64;
+  *code = TVMFFI_LEGACY_INT;
+  return 0;
+}
+static int calls;
+int user(void);
+int user(void) {
+  TVMFFIObject *f = 0, *error;
+  tvmffi_legacy_value in, out;
+  int64_t n = 0;
+  int codes[1] = {TVMFFI_LEGACY_INT}, code = 0;
+  if (tvmffi_legacy_wrap(old_twice, &calls, 0, &f)) return 1;
+  if (tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_int(21)))
+    return 2;
+  if (n != 42 || calls != 1) return 3;
+  if (!tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_str("x")))
+    return 4;
+  error = tvmffi_error_take();
+  if (!error || !tvmffi_error_is(error, "RuntimeError")) return 5;
+  tvmffi_release(error);
+  in.v_int64 = 4;
+  if (tvmffi_legacy_call(&in, codes, 1, &out, &code, f)) return 6;
+  if (code != TVMFFI_LEGACY_INT || out.v_int64 != 8 || calls != 2) return 7;
+  tvmffi_release(f);
+  return 0;
+}
+"""
+
+
+def legacy(box):
+    """Only who asks has it, in any file; nothing is exported."""
+    on = "-DTVMFFI_LEGACY=1"
+    box.compile("off", LEGACY, fails=True)
+    for flags in ([], ["-DTVMFFI_NO_FLOAT=1"]):
+        box.compile("strict", LEGACY, "-O0", on, *STRICT, *STRICT_C, *flags)
+        box.compile("strict", LEGACY, "-O0", on, *STRICT, *flags, cxx=True)
+    user = box.compile("user", LEGACY, "-O0", on)
+    runtime = box.compile("runtime", IMPLEMENTATION, "-O0")
+    same(box.defined(user), ["user"])
+    same(exported(box, "legacy", on), box.expected)
+    box.run(box.link("old", user, runtime, box.compile(
+        "main", "int user(void); int main(void) { return user(); }")))
+
+
+# -- programs ------------------------------------------------------------
+
+
+def unit_tests(*flags, cxx=False):
+    def check(box):
+        text = f'#include "{box.args.test.name}"\n'
+        shutil.copy2(box.args.test, box.folder)
+        exe = box.link("unit", box.compile(
+            "unit-run", text, "-O0", *SMALL, *flags, cxx=cxx), cxx=cxx)
+        out = box.run(*SHORT, exe)
+        if not re.search(r"^ok \d+", out, re.M):
+            raise Failed("no test was run\n" + out[-2000:])
+    return check
+
+
+def program(*flags, cxx=False):
+    def check(box):
+        obj = box.compile("program", PROGRAM, "-O0", *WARNINGS, *flags,
+                          cxx=cxx)
+        box.run(box.link("program.exe", obj, cxx=cxx))
+    return check
+
+
+def smaller_headers(box):
+    """What ./dev amalgamate writes with less in it compiles, and says so where
+    something that is not there is asked for."""
+    header = box.folder / "tvmffi.h"
+
+    def write(*parts):
+        box.run(sys.executable, ROOT / "src/amalgamate.py", *parts, "-o",
+                header)
+        return header.stat().st_size
+
+    sizes = [write()]
+    for part, option in (("--no-extra", "TVMFFI_NO_EXTRA"),
+                         ("--core", "TVMFFI_NO_CONTAINERS")):
+        sizes.append(write(part))
+        unit_tests()(box)
+        box.compile("asked", IMPLEMENTATION, f"-D{option}=0", fails=True)
+    sizes.append(write("--only", "abi,interface"))
+    box.compile("user", USER, *WARNINGS)
+    box.compile("user", USER, *WARNINGS, cxx=True)
+    box.compile("asked", IMPLEMENTATION, fails=True)
+    sizes.append(write("--only", "abi"))
+    box.compile("abi", DECLARATIONS, *WARNINGS)
+    box.compile("asked", DECLARATIONS, "-DTVMFFI_ABI_ONLY=0", fails=True)
+    if sizes != sorted(sizes, reverse=True) or len(set(sizes)) != len(sizes):
+        raise Failed(f"sizes: {sizes}")
+
+
+COPY = """
+#include "tvmffi.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+int NAME(int put);
+#ifdef __cplusplus
+}
+#endif
+static int call(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *out) {
+  (void)self, (void)args, (void)n, (void)out;
+  return 0;
+}
+/* Puts a global function when `put`; answers whether it is there. */
+int NAME(int put) {
+  TVMFFIByteArray key = {"demo.copy", 9};
+  TVMFFIObjectHandle f = 0, found = 0;
+  if (put && TVMFFIFunctionCreate(0, call, 0, &f)) return -1;
+  if (put && TVMFFIFunctionSetGlobal(&key, f, 0)) return -1;
+  if (put) TVMFFIObjectDecRef(f);
+  if (TVMFFIFunctionGetGlobal(&key, &found)) return -1;
+  if (!found) return 0;
+  TVMFFIObjectDecRef(found);
+  return 1;
+}
+"""
+
+
+def copy_source(name, implementation, prefix=None):
+    lines = ["#define TVMFFI_IMPLEMENTATION"] if implementation else []
+    lines += [f"#define TVMFFI_PREFIX {prefix}"] if prefix else []
+    return "\n".join(lines) + COPY.replace("NAME", name)
+
+
+def copies_side_by_side(box):
+    objects = [
+        box.compile("one", copy_source("one", True, "acme_"), "-O0"),
+        box.compile("two", copy_source("two", True, "zeta_"), "-O0"),
+        box.compile("three", copy_source("three", True), "-O0"),
+        box.compile("all", """
+int one(int), two(int), three(int);
+int main(void) {
+  if (one(1) != 1 || two(0) != 0 || three(0) != 0) return 1;
+  return two(1) == 1 && three(0) == 0 ? 0 : 1;
+}""")]
+    box.run(box.link("copies", *objects))
+
+
+def shared_between(box, c_has_implementation):
+    """A C and a C++ file of one program see one runtime."""
+    c = box.compile("c", copy_source("in_c", c_has_implementation), "-O0")
+    cxx = box.compile("cxx", copy_source("in_cxx", not c_has_implementation),
+                      "-O0", cxx=True)
+    main = box.compile("main", """
+extern "C" { int in_c(int); int in_cxx(int); }
+int main() { return in_c(0) == 0 && in_cxx(1) == 1 && in_c(0) == 1 ? 0 : 1; }
+""", cxx=True)
+    box.run(box.link("mixed", c, cxx, main, cxx=True))
+
+
+def mixed_c_first(box):
+    shared_between(box, True)
+
+
+def mixed_cxx_first(box):
+    shared_between(box, False)
+
+
+def included_twice(box):
+    for name, text in (("twice", DECLARATIONS + PROGRAM),
+                       ("again", PROGRAM + DECLARATIONS)):
+        box.run(box.link(name, box.compile(name + "-run", text, "-O0")))
+
+
+def nothing_but_cc(box):
+    """The command a newcomer types, in a folder with two files."""
+    box.write("file.c", PROGRAM)
+    box.run(*box.args.cc.split(), "file.c", "-lpthread")
+    box.run(box.folder / "a.out")
+
+
+def examples(box):
+    """With the implementation where the example has it."""
+    for source in sorted((ROOT / "examples").glob("*.c*")):
+        box.run(*box.compiler(source.suffix == ".cpp"), *WARNINGS,
+                "-fsyntax-only", "-I", ROOT, source)
+
+
+# -- beside other headers ------------------------------------------------
+
+
+def beside_upstream(box):
+    headers = ('#include "tvm/ffi/c_api.h"\n'
+               '#include "tvm/ffi/extra/c_env_api.h"\n')
+    for name, text in (("before", headers + PROGRAM),
+                       ("after", PROGRAM + headers)):
+        for cxx in (False, True):
+            obj = box.compile(name, text, "-O0", "-isystem",
+                              box.args.wheel_include, cxx=cxx)
+            box.run(box.link(name + ".exe", obj, cxx=cxx))
+
+
+def beside_dlpack(box):
+    dlpack = "#include <dlpack/dlpack.h>\n"
+    include = ("-isystem", box.args.wheel_include)
+    for name, text, flags in (
+            ("system", PROGRAM, ("-DTVMFFI_SYSTEM_DLPACK=1",)),
+            ("earlier", dlpack + PROGRAM, ()),
+            ("later", PROGRAM + dlpack, ())):
+        obj = box.compile(name, text, "-O0", *include, *flags)
+        box.run(box.link(name + ".exe", obj))
+
+
+def old_dlpack(box):
+    out = box.compile("old", "#define DLPACK_DLPACK_H_\n"
+                      "#define DLPACK_MAJOR_VERSION 1\n"
+                      "#define DLPACK_MINOR_VERSION 0\n" + DECLARATIONS,
+                      fails=True)
+    if "#error" not in out or "DLPack" not in out:
+        raise Failed("no #error that names DLPack\n" + out)
+
+
+CASTS = ["-Wold-style-cast", "-Wextra-semi"]
+OWN_CASTS = (("(float *)run.at[0]", "static_cast<float *>(run.at[0])"),
+             ("(int)n", "int(n)"), ("(char)4", "char(4)"),
+             ("(short)5", "short(5)"))
+
+
+def no_casts_of_c(box):
+    """A C++ user's warnings stay clean, and on: the user's own casts are
+    found."""
+    clean = USER + "TVMFFI_MAIN() { return scoped(); }\n"
+    for old, new in OWN_CASTS:
+        clean = clean.replace(old, new)
+    for flags in ([], ["-DTVMFFI_DEBUG=1"], ["-DTVMFFI_LEGACY=1"]):
+        for text in (DECLARATIONS, clean, IMPLEMENTATION + clean):
+            for std in "-std=c++17", "-std=c++20":
+                box.compile("casts", text, *WARNINGS, *CASTS, "-fsyntax-only",
+                            std, *flags, cxx=True)
+    for text in (USER, IMPLEMENTATION + "static int f(long x) "
+                 "{ return (int)x; } int g(); int g() { return f(1); }"):
+        must_fail(box.compile, "casts", text, "-Werror", *CASTS,
+                  "-fsyntax-only", "-std=c++17")
+
+
+def no_struct_pointer(box):
+    """A pointer to a struct does not become a void pointer."""
+    for cxx in (False, True):
+        def compiled(argument):
+            return box.compile("pointer", DECLARATIONS + POINTER % argument,
+                               "-Werror", "-fsyntax-only", cxx=cxx,
+                               fails=argument == "p")
+        compiled("tvmffi_obj(p)")
+        compiled("p")
+
+
+# -- beside macros -------------------------------------------------------
+
+
+def system_macros(box):
+    """What other headers define as macros changes nothing here."""
+    text = macros.LIBC + macros.system_macros() + IMPLEMENTATION
+    for cxx in (False, True):
+        box.compile("macros", text, "-fsyntax-only", cxx=cxx)
+        must_fail(box.compile, "macros", macros.junk(["type_index"]) + text,
+                  "-fsyntax-only", "-Wfatal-errors")
+
+
+def macros_behind(box):
+    """Nor do macros that the user's file has behind the include, where it uses
+    the interface: a name in its text is the user's or ours."""
+    text, count = macros.behind(box.args.header.read_text(), USER)
+    if count < 900:
+        raise Failed(f"{count} names, too few")
+    for cxx in (False, True):
+        for flags in ([], ["-DTVMFFI_DEBUG=1"]):
+            box.compile("behind", text, "-fsyntax-only", *flags, cxx=cxx)
+            must_fail(box.compile, "behind", text + "extern int text;",
+                      "-fsyntax-only", *flags)
+
+
+def macros_of_words(box):
+    """A macro that is named as a word is told by the first error, unless the
+    word is still itself."""
+    for word in macros.WORDS:
+        for value in (" int", " 1", "", " unsigned long"):
+            for cxx in (False, True):
+                out = box.compile("word", f"#define {word}{value}\n"
+                                  + DECLARATIONS, "-fsyntax-only",
+                                  "-Wfatal-errors", cxx=cxx, fails=True)
+                first = re.search(r"error: .*", out).group()
+                if f"undefine_the_macro_{word}_" not in first:
+                    raise Failed(f"#define {word}{value}: {first}")
+    for word, value in (("bool", " _Bool"), ("bool", " bool"),
+                        ("list", " list"), ("str(x)", " #x"),
+                        ("error(...)", " 1")):
+        box.compile("word", f"#define {word}{value}\n" + USER,
+                    "-fsyntax-only")
+    # Who uses the ABI alone has no words.
+    box.compile("word", macros.junk(["list", "optional"]) + DECLARATIONS,
+                "-fsyntax-only", "-DTVMFFI_ABI_ONLY=1")
+
+
+# The full sizes are those of the unit tests' own runs. With this stack a
+# recursion over a short chain still runs out of it, at 52 bytes a call.
+SMALL = ["-DTEST_ROUNDS=500"]
+SHORT = ["sh", "-c", 'ulimit -s 1024 && exec "$0" --short']
+EVERY_SWITCH = [f"-DTVMFFI_NO_{name}=1" for name in
+                ("THREADS", "FLOAT", "STDIO", "BACKTRACE", "DLOPEN",
+                 "CONTAINERS", "EXTRA", "POOL")]
+MODES = [("default", []), ("TVMFFI_STATIC", ["-DTVMFFI_STATIC=1"]),
+         ("TVMFFI_PREFIX", ["-DTVMFFI_PREFIX=acme_"]),
+         ("TVMFFI_DYNAMIC", ["-DTVMFFI_DYNAMIC=1"]),
+         ("TVMFFI_DEBUG", ["-DTVMFFI_DEBUG=1"])]
+MODES += [(flag[2:-2], [flag]) for flag in EVERY_SWITCH]
+MODES += [("every TVMFFI_NO_ switch", EVERY_SWITCH),
+          ("TVMFFI_NO_TYPES", ["-DTVMFFI_NO_TYPES=1"]),
+          ("TVMFFI_NO_METADATA", ["-DTVMFFI_NO_METADATA=1"])]
+
+CASES = [
+    ("default: the 50 functions of the ABI are exported, nothing else",
+     exports_by_default),
+    ("an option that is 0 is off", exports_when_off),
+    ("as C++: the same 50 functions", exports_cxx),
+    ("TVMFFI_STATIC: nothing is exported", exports_static),
+    ("TVMFFI_PREFIX: the 50 functions are renamed, nothing else is exported",
+     exports_prefix),
+    ("TVMFFI_DYNAMIC: files share a runtime that nobody else sees",
+     exports_dynamic),
+    ("TVMFFI_DYNAMIC: which runtimes are taken", dynamic_hosts),
+    ("TVMFFI_STATIC_TLS: no call for the thread's state, in the drop-in library",
+     static_tls),
+    ("declarations alone leave no symbol", exports_declarations),
+    ("default: only libc is needed", needs_only_libc),
+    ("TVMFFI_NO_STDIO: no stdio", lacks(
+        "TVMFFI_NO_STDIO", STDIO, "int puts(); void f() { puts(\"\"); }")),
+    ("TVMFFI_NO_BACKTRACE: no unwinder", lacks(
+        "TVMFFI_NO_BACKTRACE", UNWIND, "int dladdr(); void f() { dladdr(); }")),
+    ("TVMFFI_NO_DLOPEN: no dynamic loading", lacks(
+        "TVMFFI_NO_DLOPEN", re.compile(r"dl[a-z]+$"),
+        "int dlsym(); void f() { dlsym(); }")),
+    ("TVMFFI_NO_THREADS: no threads", lacks(
+        "TVMFFI_NO_THREADS", PTHREAD,
+        "int pthread_once(); void f() { pthread_once(); }")),
+    ("TVMFFI_NO_FLOAT: no floating-point code", no_float_code),
+    ("TVMFFI_NO_CONTAINERS: no built-in functions of containers",
+     no_containers),
+    ("TVMFFI_NO_EXTRA: no built-in functions of what it takes out", no_extra),
+    ("TVMFFI_NO_POOL: no memory is kept", no_pool),
+    ("TVMFFI_FREESTANDING: no header and nothing else of libc", freestanding),
+    ("TVMFFI_FREESTANDING: what does not go with it is refused",
+     freestanding_needs),
+    ("TVMFFI_NO_TYPES: no table of types, no schema", no_types),
+    ("TVMFFI_NO_TYPES: the unit tests that are left out", no_types_tests),
+    ("TVMFFI_NO_METADATA: no names, schemas and documentation", no_metadata),
+    ("TVMFFI_BUILTINS: these functions and no others", builtins),
+    ("TVMFFI_NO_BUILTINS: none", no_builtins),
+    ("TVMFFI_NO_REFLECTION: no members of built-in types", no_reflection),
+    ("TVMFFI_ARENA_SIZE: all memory is from the arena", arena),
+    ("TVMFFI_FREESTANDING: tensors are from the arena, parsers left out",
+     tensors),
+    ("TVMFFI_LEGACY: only where it is asked for", legacy),
+    ("strict warnings find nothing", no_warnings),
+    ("scopes follow the text", scopes),
+    ("a result of another type is told by the compiler", wrong_result),
+    ("a mistake in a definition is one error that names it", readable_errors),
+    ("TVMFFI_MALLOC and TVMFFI_FREE: no heap of libc", own_allocator),
+    ("half of an allocator is refused", half_an_allocator),
+    ("three copies in one program, two of them renamed", copies_side_by_side),
+    ("a C++ file uses the implementation of a C file", mixed_c_first),
+    ("a C file uses the implementation of a C++ file", mixed_cxx_first),
+    ("the header may be included twice, before and after", included_twice),
+    ("cc file.c -lpthread builds a program", nothing_but_cc),
+    ("each example compiles as it stands", examples),
+    ("a DLPack that is too old is refused", old_dlpack),
+    ("casts of C are no warning to a C++ user", no_casts_of_c),
+    ("a pointer to a struct is no argument", no_struct_pointer),
+    ("macros of other headers change nothing", system_macros),
+    ("macros behind the include change nothing", macros_behind),
+    ("a macro in the place of a word is told first", macros_of_words),
+    ("headers with less in them", smaller_headers),
+]
+WHEEL_CASES = [
+    ("upstream's headers may be included before and after", beside_upstream),
+    ("another dlpack.h may be included before and after", beside_dlpack),
+]
+
+
+def cases(args):
+    yield from CASES
+    if args.wheel_include:
+        yield from WHEEL_CASES
+    for name, flags in MODES:
+        yield f"{name}: a program runs", program(*flags)
+        yield f"{name}: the unit tests pass", unit_tests(*flags)
+    yield "TVMFFI_FREESTANDING: a program runs", program(*BARE, *ARENA)
+    yield "TVMFFI_FREESTANDING: a program runs, C++, with <string.h>", program(
+        *BARE, *ARENA, "-include", "string.h", "-DTVMFFI_NO_OWN_STRING=1",
+        cxx=True)
+    yield "TVMFFI_FREESTANDING: the unit tests pass", unit_tests(
+        *BARE, "-include", "string.h")
+    yield "every TVMFFI_NO_ switch, C++: a program runs", \
+        program(*EVERY_SWITCH, cxx=True)
+    if args.wheel_include:
+        yield "TVMFFI_SYSTEM_DLPACK: the unit tests pass", unit_tests(
+            "-DTVMFFI_SYSTEM_DLPACK=1", "-isystem", args.wheel_include)
+
+
+def run_case(args, cache, expected, case):
+    name, check = case
+    with tempfile.TemporaryDirectory() as folder:
+        box = Box(args, folder, cache)
+        box.expected = expected
+        try:
+            check(box)
+        except (Failed, OSError, subprocess.TimeoutExpired) as error:
+            return name, str(error).replace(str(folder), ".")
+    return name, None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--header", type=Path, default=ROOT / "tvmffi.h")
+    parser.add_argument("--test", type=Path,
+                        default=ROOT / "tvmffi_impl_test.c")
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--cxx", default="c++")
+    parser.add_argument("--wheel-include")
+    parser.add_argument("--wheel-lib")
+    parser.add_argument("--only", default="", help="part of the cases' names")
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as objects:
+        cache = Cache(objects)
+        with tempfile.TemporaryDirectory() as folder:
+            box = Box(args, folder, cache)
+            expected = upstream_names(box) or exported(box, "names")
+        if not args.wheel_lib:
+            tap.skip("the names are the wheel's", "the wheel is not there")
+        if not args.wheel_include:
+            tap.skip("beside other headers", "the wheel is not there")
+        chosen = [c for c in cases(args) if args.only in c[0]]
+        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            for name, problem in pool.map(
+                    lambda case: run_case(args, cache, expected, case),
+                    chosen):
+                tap.ok(problem is None, name, problem or "")
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

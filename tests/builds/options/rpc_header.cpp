@@ -1,0 +1,2 @@
+// The same as C++11.
+#include "rpc_header.c"

@@ -1,0 +1,298 @@
+"""CMake: find_package, add_subdirectory, FetchContent and the options."""
+
+import re
+
+from work import (KERNELS, PROGRAM, ROOT, check_gdb_script, expect, files_in,
+                  needs_runtime, run, shell, use_kernels, write)
+
+GENERATORS = {"Ninja": "Ninja", "Makefiles": "Unix Makefiles"}
+LANGUAGES = {"C": "c", "C++": "cpp"}
+ALL_KINDS = [(language, generator)
+             for language in LANGUAGES for generator in GENERATORS]
+
+
+def configure(work, name, language, generator, text, *options,
+              program=PROGRAM):
+    """Configures a user's project and returns its build folder."""
+    folder = work.folder(f"{name} {language} {generator}")
+    suffix = LANGUAGES[language]
+    if language == "C++":
+        text = text.replace("user C)", "user CXX)").replace(".c)", ".cpp)")
+    write(folder, CMakeLists_txt=text,
+          **{f"program_{suffix}": program, f"kernels_{suffix}": KERNELS})
+    if "add_subdirectory(tvmffi)" in text:
+        (folder / "tvmffi").symlink_to(work.source)
+    run(["cmake", "-S", folder, "-B", folder / "build", "-G",
+         GENERATORS[generator], "-DCMAKE_BUILD_TYPE=Debug",
+         f"-DCMAKE_INSTALL_PREFIX={folder / 'root'}", *options])
+    return folder / "build"
+
+
+def build(work, *arguments, **program):
+    built = configure(work, *arguments, **program)
+    run(["cmake", "--build", built])
+    return built
+
+
+def begin(work):
+    """The first lines of a user's CMakeLists.txt."""
+    return work.block("CMake", "cmake").split("add_subdirectory")[0]
+
+
+def kernels(work):
+    return work.block("CMake", "cmake", 1)
+
+
+# -- find_package --------------------------------------------------------
+
+
+def install(work):
+    """Installs by the document's commands, then moves the installation."""
+    folder = work.folder("installed by cmake")
+    (folder / "tvmffi").symlink_to(work.source)
+    script = work.block("find_package", "sh").replace("=Release", "=Debug")
+    shell(script, folder, PREFIX=str(folder / "root"),
+          CMAKE_GENERATOR="Unix Makefiles")
+    check_gdb_script(folder / "root")
+    (folder / "root").rename(work.top / "cmake moved")
+
+
+LIBRARIES = """
+target_link_libraries(program PRIVATE tvmffi::tvmffi)
+add_executable(program_static program.c)
+target_link_libraries(program_static PRIVATE tvmffi::static)
+"""
+
+
+def found(by, language, generator):
+    """All targets of an installation, by CMake or by meson."""
+    def case(work):
+        built = build(
+            work, f"found {by}", language, generator,
+            begin(work) + work.block("find_package", "cmake") + LIBRARIES
+            + kernels(work), "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+            f"-DCMAKE_PREFIX_PATH={work.top / by} moved")
+        for name, runtime in ("program", True), ("program_static", False):
+            run([built / name])
+            expect(needs_runtime(built / name) == runtime,
+                   f"{name} is linked with the other library")
+        use_kernels(built / "libkernels.so")
+        # The folder before the move has the same files.
+        commands = (built / "compile_commands.json").read_text()
+        expect(f"{by} moved/include" in commands, commands)
+        loaded = run(["readelf", "-d", built / "program"])
+        expect(f"{by} moved/lib" in loaded, loaded)
+    return case
+
+
+VERSIONS = """
+foreach(version {versions})
+  find_package(tvmffi ${{version}} QUIET)
+  if(tvmffi_FOUND)
+    file(APPEND found "${{version}}\\n")
+  endif()
+  unset(tvmffi_DIR CACHE)
+endforeach()
+set(CMAKE_SIZEOF_VOID_P 2)
+find_package(tvmffi 0.1 QUIET)
+if(NOT tvmffi_FOUND)
+  file(APPEND found "none for 16 bits\\n")
+endif()
+"""
+GOOD_VERSIONS = ["0.1", "0.1.0", "0.1.0;EXACT", "0.1...0.2", "0.0...<0.1.1",
+                 "0.0...0.1.0"]
+BAD_VERSIONS = ["0", "0.0", "0.1.1", "0.2", "1", "0.1.1...0.3",
+                "0.0...<0.1.0"]
+
+
+def versions(by):
+    """Which requests for a version an installation accepts."""
+    def case(work):
+        text = VERSIONS.format(versions=" ".join(
+            f'"{v}"' for v in GOOD_VERSIONS + BAD_VERSIONS))
+        built = configure(work, f"versions {by}", "C", "Ninja",
+                          begin(work) + text,
+                          f"-DCMAKE_PREFIX_PATH={work.top / by} moved")
+        accepted = (built.parent / "found").read_text().splitlines()
+        expect(accepted == GOOD_VERSIONS + ["none for 16 bits"],
+               f"accepted: {accepted}")
+    return case
+
+
+def components(work):
+    """A required target that is not installed is an error with its name."""
+    built, root = work.top / "static only", work.top / "static only/root"
+    run(["cmake", "-S", work.source, "-B", built, "-DCMAKE_BUILD_TYPE=Debug",
+         "-DBUILD_SHARED_LIBS=OFF", f"-DCMAKE_INSTALL_PREFIX={root}"])
+    run(["cmake", "--build", built, "--target", "install"])
+    names = libraries_in(root)
+    expect(len(names) == 1 and names[0].endswith("libtvmffi.a"), f"{names}")
+    flags = run(["pkg-config", "--libs", "tvmffi"],
+                PKG_CONFIG_PATH=str((root / names[0]).parent / "pkgconfig"))
+    expect("-ldl" in flags, flags)
+
+    line = work.block("find_package", "cmake").strip()
+    text = begin(work) + line.replace(")", " COMPONENTS {})")
+    prefix = f"-DCMAKE_PREFIX_PATH={root}"
+    configure(work, "static only", "C", "Ninja", text.format("header static"),
+              prefix)
+    try:
+        configure(work, "no shared", "C", "Ninja", text.format("tvmffi"),
+                  prefix)
+    except RuntimeError as error:
+        expect("tvmffi::tvmffi is not installed" in str(error), str(error))
+    else:
+        expect(False, "the absent library was found")
+
+
+# -- from sources --------------------------------------------------------
+
+
+def libraries_in(folder):
+    return [name for name in files_in(folder)
+            if re.search(r"libtvmffi\.(a|so)$", name)]
+
+
+def check_only_static(work, built):
+    """The static library is built, and nothing of ours is installed."""
+    run([built / "program"])
+    use_kernels(built / "libkernels.so")
+    names = [name.split("/")[-1] for name in libraries_in(built)]
+    expect(names == ["libtvmffi.a"], f"built: {names}")
+    run(["cmake", "--install", built])
+    installed = files_in(built.parent / "root")
+    expect(installed == ["bin/program"], f"installed: {installed}")
+
+
+INSTALL = "install(TARGETS program)\n"
+
+
+def subdirectory(language, generator):
+    def case(work):
+        check_only_static(work, build(
+            work, "subdirectory", language, generator,
+            work.block("CMake", "cmake") + kernels(work) + INSTALL))
+    return case
+
+
+def fetched(language, generator):
+    def case(work):
+        text = work.block("CMake", "cmake").replace(
+            "add_subdirectory(tvmffi)\n", work.block("FetchContent", "cmake"))
+        check_only_static(work, build(
+            work, "fetched", language, generator,
+            text + kernels(work) + INSTALL))
+    return case
+
+
+EXPORT = """
+set(TVMFFI_INSTALL ON)
+add_subdirectory(tvmffi)
+target_link_libraries(program PRIVATE tvmffi::tvmffi)
+add_library(mine STATIC program.c)
+target_link_libraries(mine PUBLIC tvmffi::tvmffi)
+install(TARGETS mine EXPORT mine)
+install(EXPORT mine DESTINATION lib/cmake/mine)
+"""
+
+
+def parent_installs(work):
+    """With TVMFFI_INSTALL, a parent project may export what links ours."""
+    built = build(work, "parent installs", "C", "Ninja", begin(work) + EXPORT)
+    run(["cmake", "--install", built])
+    names = libraries_in(built.parent / "root")
+    expect(len(names) == 2, f"installed: {names}")
+    targets = built.parent / "root/lib/cmake/mine/mine.cmake"
+    expect("tvmffi::tvmffi" in targets.read_text(), "mine links another name")
+
+
+# -- options -------------------------------------------------------------
+
+# Options of single files, and those that a header named by TVMFFI_PORT sets.
+OWN_WAY = {"ABI_ONLY", "LEGACY", "STATIC", "DYNAMIC", "STATIC_TLS", "MALLOC",
+           "FREE", "BUILTINS"}
+
+
+def all_options(work):
+    """CMake has every option of the README's table."""
+    table = (ROOT / "README.md").read_text().split("\n## Options\n")[1]
+    table = table.split("\n## ")[0]
+    wanted = set(re.findall(r"`TVMFFI_(\w+)", "\n".join(
+        line.split("|")[1] for line in table.split("\n")
+        if line.startswith("| `")))) - OWN_WAY
+    built = configure(work, "all options", "C", "Ninja",
+                      work.block("CMake", "cmake"))
+    cache = (built / "CMakeCache.txt").read_text()
+    missing = {name for name in wanted if f"\nTVMFFI_{name}:" not in cache}
+    expect(len(wanted) > 10 and not missing, f"missing: {missing}")
+
+
+def symbols(path):
+    return re.findall(r" T (\w+)", run(["nm", path]))
+
+
+def options(work):
+    """An option reaches the library, and the program if it needs it."""
+    built = build(work, "options", "C", "Ninja",
+                  begin(work) + work.block("Options", "cmake")
+                  + "add_subdirectory(tvmffi)\n" + LIBRARIES)
+    for name in "program", "program_static":
+        run([built / name])
+    library = symbols(built / "tvmffi/libtvmffi.a")
+    expect("my_TVMFFIGetVersion" in library
+           and "TVMFFIGetVersion" not in library, "no prefix")
+    text = run(["strings", built / "tvmffi/libtvmffi.a"])
+    expect("ffi.ToJSONGraphString" not in text and "ffi.ArraySize" in text,
+           "TVMFFI_NO_EXTRA has no effect")
+    commands = run(["ninja", "-C", built, "-t", "commands", "program"])
+    program = [line for line in commands.split("\n")
+               if " -c " in line and "program.c" in line][0]
+    expect("TVMFFI_PREFIX=my_" in program and "NO_EXTRA" not in program,
+           program)
+
+
+PORT = """
+set(TVMFFI_MESSAGE_SIZE 100)
+set(TVMFFI_PORT "{port}")
+add_subdirectory(tvmffi)
+target_link_libraries(program PRIVATE tvmffi::static)
+"""
+PORT_H = """
+#include <stdlib.h>
+extern int allocations;
+static inline void *my_malloc(size_t n) { ++allocations; return malloc(n); }
+#define TVMFFI_MALLOC(n) my_malloc(n)
+#define TVMFFI_FREE(p) free(p)
+"""
+PORT_PROGRAM = PROGRAM.replace("return version", """
+  char text[TVMFFI_MESSAGE_SIZE == 100 ? 1 : -1];
+  (void)text;
+  if (allocations == 0) return 3;
+  return version""") + "int allocations;\n"
+
+
+def port(work):
+    """The header that TVMFFI_PORT names replaces the allocator."""
+    write(work.top, port_h=PORT_H)
+    built = build(work, "port", "C", "Ninja",
+                  begin(work) + PORT.format(port=work.top / "port.h"),
+                  program=PORT_PROGRAM)
+    run([built / "program"])
+
+
+CASES = [
+    *((f"CMake, find_package after {by}: {language}, {generator}",
+       found(by, language, generator))
+      for by in ("cmake", "meson") for language, generator in ALL_KINDS),
+    *((f"CMake, versions after {by}", versions(by))
+      for by in ("cmake", "meson")),
+    ("CMake, one library and its components", components),
+    ("CMake, add_subdirectory: C, Makefiles", subdirectory("C", "Makefiles")),
+    ("CMake, add_subdirectory: C++, Ninja", subdirectory("C++", "Ninja")),
+    ("CMake, FetchContent: C, Ninja", fetched("C", "Ninja")),
+    ("CMake, FetchContent: C++, Makefiles", fetched("C++", "Makefiles")),
+    ("CMake, a parent that installs ours", parent_installs),
+    ("CMake, every option of the header", all_options),
+    ("CMake, options that are set", options),
+    ("CMake, TVMFFI_PORT", port),
+]

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""The three profiles of docs/porting.md: each is built for a Cortex-M0 and a
+Cortex-M3, fits its limits, and runs under qemu. With --write, writes the table
+of the document. Writes TAP."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+ROOT = Path(__file__).resolve().parents[4]
+HERE = Path(__file__).resolve().parent
+EXAMPLE = ROOT / "examples" / "firmware"
+DOC = ROOT / "docs" / "porting.md"
+sys.path[:0] = [str(ROOT / "tests/tools"), str(EXAMPLE)]
+from size import sections  # noqa: E402
+from tap import Tap  # noqa: E402
+
+BEGIN, END = "<!-- made by profiles.py --write -->", "<!-- end -->"
+NEEDED = ["arm-none-eabi-gcc", "arm-none-eabi-size", "qemu-system-arm"]
+SECONDS = 60  # that the machine may take
+WITHIN = 0.05  # the table's figures, of those that are measured
+FLAGS = """-mthumb -Os -std=c11 -ffreestanding -Wall -Wextra -Werror -Wno-format
+  -ffunction-sections -fdata-sections -fno-unwind-tables
+  -fno-asynchronous-unwind-tables -nostdlib -Wl,--gc-sections""".split()
+DATA_BUILTINS = ["Array", "List", "ListAppend", "Map", "MapGetItemOrMissing",
+                 "GetInvalidObject", "json_Parse", "json_Stringify"]
+
+
+class Profile:
+    """What a firmware is for, its options, and its limits in bytes. `ram` is
+    all memory, with arena and stack; `static` is without these."""
+
+    def __init__(self, name, title, options, *, arena, stack, flash, ram=None,
+                 static=None):
+        self.name, self.title, self.options = name, title, options
+        self.arena, self.stack = arena, stack
+        self.flash, self.ram, self.static = flash, ram, static
+        # Without options, every function of the ABI is kept.
+        self.keeps = (["-DTVMFFI_STATIC=1"] if options
+                      else ["-Wl,--gc-keep-exported"])
+
+
+PROFILES = [
+    Profile("CALLS", "typed calls, errors, registry",
+            ["TVMFFI_NO_BUILTINS", "TVMFFI_NO_TYPES", "TVMFFI_NO_FLOAT"],
+            arena=608, stack=1024, flash=12 << 10, ram=2 << 10),
+    Profile("DATA", "and arrays, lists, maps, JSON",
+            ["TVMFFI_NO_REFLECTION", "TVMFFI_BUILTINS(F)"],
+            arena=4096, stack=2048, flash=64 << 10, ram=8 << 10),
+    Profile("ALL", "the whole runtime", [], arena=16384, stack=8192,
+            flash=160 << 10, static=16 << 10),
+]
+
+
+def define(option):
+    if option == "TVMFFI_BUILTINS(F)":
+        return f"-D{option}=" + " ".join(f"F({n})" for n in DATA_BUILTINS)
+    return f"-D{option}=1"
+
+
+def sizes(profile):
+    """The sizes of this profile for the example's link script."""
+    return (f"-Wl,--defsym=FLASH_SIZE={profile.flash}"
+            f",--defsym=RAM_SIZE={profile.ram or 4 << 20}"
+            f",--defsym=STACK_SIZE={profile.stack}")
+
+
+def build(profile, cpu, folder):
+    elf = Path(folder) / f"{profile.name}-{cpu}.elf"
+    command = ["arm-none-eabi-gcc", f"-mcpu={cpu}", *FLAGS,
+               "-DTVMFFI_FREESTANDING=1", *profile.keeps,
+               "-DTVMFFI_MESSAGE_SIZE=128",
+               f"-DTVMFFI_ARENA_SIZE={profile.arena}",
+               f"-DPROFILE={profile.name}",
+               *map(define, profile.options), "-I", ROOT, "-I", EXAMPLE,
+               HERE / "profile.c", EXAMPLE / "board.c",
+               sizes(profile), f"-Wl,-T,{EXAMPLE / 'link.ld'}", "-lgcc",
+               "-o", elf]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return elf, done.stderr
+
+
+def first_line(elf):
+    """What the firmware writes first."""
+    machine = subprocess.Popen(
+        ["qemu-system-arm", "-M", "mps2-an385", "-display", "none", "-monitor",
+         "none", "-serial", "stdio", "-kernel", str(elf)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    timer = threading.Timer(SECONDS, machine.kill)
+    timer.start()
+    try:
+        return machine.stdout.readline().strip()
+    finally:
+        timer.cancel()
+        machine.kill()
+        machine.wait()
+
+
+def check(tap, profile, cpu, folder):
+    """Returns (flash, static RAM, arena and stack at most), or None."""
+    name = f"{profile.name}, {cpu}"
+    elf, errors = build(profile, cpu, folder)
+    if not tap.ok(not errors and elf.exists(), f"{name}: builds and fits",
+                  errors):
+        return None
+    flash, ram = sections("arm-none-eabi-", elf)
+    static = ram - profile.stack - profile.arena
+    if profile.static:
+        tap.ok(static <= profile.static,
+               f"{name}: at most {profile.static} bytes of static RAM", static)
+    line = first_line(elf)
+    said = re.fullmatch(r"ok arena (\d+) stack (\d+)", line)
+    if not tap.ok(said, f"{name}: runs", line):
+        return None
+    tap.note(f"{name}: flash {flash}, static RAM {static}, {line}")
+    return flash, static, int(said[1]), int(said[2])
+
+
+def row(profile, figures):
+    options = ", ".join(f"`{o}`" for o in profile.options) or "none"
+    (m0, static, _, _), (m3, _, arena, stack) = figures
+    return (f"| {profile.title} | {options} | {m0} | {m3} | {static} | "
+            f"{arena} | {stack} |")
+
+
+HEAD = ["| firmware | options | flash, M0 | flash, M3 | static RAM | "
+        "arena used | stack used |",
+        "| --- | --- | --- | --- | --- | --- | --- |"]
+
+
+def old_rows():
+    text = DOC.read_text().split(BEGIN)[1].split(END)[0]
+    return [line for line in text.splitlines() if line.startswith("| ")][2:]
+
+
+def is_close(old, new):
+    """True if two rows have the same words and nearly the same numbers."""
+    pairs = list(zip(old.split(" | "), new.split(" | ")))
+    return len(old.split(" | ")) == len(new.split(" | ")) and all(
+        abs(int(a.strip(" |")) - int(b.strip(" |"))) <=
+        WITHIN * int(b.strip(" |")) if b.strip(" |").isdigit() and
+        a.strip(" |").isdigit() else a == b for a, b in pairs)
+
+
+def main():
+    tap = Tap()
+    missing = [n for n in NEEDED if not shutil.which(n)]
+    if missing:
+        what = "no " + " ".join(missing)
+        if os.environ.get("CI"):
+            tap.ok(False, "profiles", what)
+        else:
+            tap.skip("profiles", what)
+        return tap.done()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for profile in PROFILES:
+            figures = [check(tap, profile, cpu, folder)
+                       for cpu in ("cortex-m0", "cortex-m3")]
+            if all(figures):
+                rows.append(row(profile, figures))
+        # A limit is seen to be exceeded.
+        tight = Profile("CALLS", "", PROFILES[0].options, arena=608, stack=1024,
+                        flash=8 << 10, ram=2 << 10)
+        _, errors = build(tight, "cortex-m0", folder)
+        tap.ok("overflowed" in errors, "a smaller limit is exceeded", errors)
+    if "--write" in sys.argv[1:]:
+        before, rest = DOC.read_text().split(BEGIN)
+        DOC.write_text("\n".join([before + BEGIN, *HEAD, *rows,
+                                  END + rest.split(END, 1)[1]]))
+    old = old_rows()
+    tap.ok(len(old) == len(rows) and all(map(is_close, old, rows)),
+           "docs/porting.md has these figures; profiles.py --write writes them",
+           "\n".join(rows))
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

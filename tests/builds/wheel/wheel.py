@@ -1,0 +1,526 @@
+#!/usr/bin/env python3
+"""Builds the Python wheel, installs it and uses it as its users do.
+
+    wheel.py [--cc CC]
+
+The Python that runs this has the packages of requirements.txt and of the files
+that it names. Output is TAP.
+"""
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PROJECT = ROOT / "packaging/python"
+sys.path.insert(0, str(ROOT / "tests/tools"))
+sys.dont_write_bytecode = True
+from tap import Tap  # noqa: E402
+
+KERNEL = """
+#include "tvmffi.h"
+#include "step.h"
+TVMFFI_EXPORT(add, int64, (int64, x)) { TVMFFI_RETURN(x + STEP); }
+"""
+PROGRAM = """
+#include "tvmffi.h"
+int main(void) {
+  TVMFFIObject *list = tvmffi_list(1, 2, 3);
+  int64_t size = list ? tvmffi_size(list) : 0;
+  if (list) TVMFFIObjectDecRef(list);
+  return size != 3;
+}
+"""
+# Prints the libraries in the process and in one that it starts.
+MAPS = """
+import subprocess, sys, tvm_ffi
+assert list(tvm_ffi.convert([1, 2])) == [1, 2]
+with open("/proc/self/maps") as maps:
+    lines = [line for line in maps if "libtvm_ffi.so" in line]
+for line in sorted({line.split(maxsplit=5)[-1].strip() for line in lines}):
+    print("library", line)
+print(*sys.argv[1:])
+sys.stdout.flush()
+if sys.argv[1:] == ["parent"]:
+    sys.exit(subprocess.call([sys.executable, __file__, "child"]) + 3)
+"""
+
+
+def run(command, status=0, **options):
+    """Runs a command; returns its output, with the errors if it has to fail.
+    """
+    command = [str(c) for c in command]
+    done = subprocess.run(command, text=True, stdin=subprocess.DEVNULL,
+                          capture_output=True, **options)
+    if done.returncode != status:
+        raise RuntimeError(f"{shlex.join(command)}: exit status "
+                           f"{done.returncode}, not {status}\n"
+                           f"{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return done.stdout + (done.stderr if status else "")
+
+
+def expect(condition, what):
+    if not condition:
+        raise RuntimeError(what)
+
+
+def expect_text(text, *parts):
+    for part in parts:
+        expect(part in text, f"no {part!r} in:\n{text}")
+
+
+class Work:
+    """The folder of all cases, whose path has a space.
+
+    `bare` is the Python of an environment with only the wheel. That of `user`
+    also sees the packages of the Python that runs this.
+    """
+
+    def __init__(self, folder, cc):
+        self.top = Path(folder) / "with space"
+        self.top.mkdir()
+        self.cc = cc
+        here = Path(sys.executable).parent
+        self.env = {k: v for k, v in os.environ.items()
+                    if k not in ("PYTHONPATH", "CFLAGS", "LDFLAGS", "CXX")}
+        self.env.update(CC=shlex.join(cc), XDG_CACHE_HOME=str(self.top),
+                        PATH=f"{here}{os.pathsep}{os.environ['PATH']}")
+        self.wheel = self.build()
+        self.bare = self.environment("bare")
+        self.user = self.environment("user")
+        site = Path(run([self.user, "-c", "import sysconfig\n"
+                         "print(sysconfig.get_path('purelib'))"]).strip())
+        packages, = (p for p in sys.path if p.endswith("site-packages"))
+        (site / "packages.pth").write_text(packages + "\n")
+        self.prefix = site / "tvmffi/prefix"
+
+    def hatch(self, folder, target, where, **env):
+        """Builds the project in `folder`; returns the path of the result."""
+        run([sys.executable, "-m", "hatchling", "build", "-t", target, "-d",
+             where], cwd=folder,
+            env={**self.env, "CFLAGS": "-O0", **env})
+        made, = where.iterdir()
+        return made
+
+    def build(self):
+        """Builds the wheel from the source distribution, so that this one is
+        complete."""
+        source = self.hatch(PROJECT, "sdist", self.top / "source")
+        with tarfile.open(source) as files:
+            files.extractall(self.top)
+        folder, = self.top.glob("tvmffi-*")
+        return self.hatch(folder, "wheel", self.top / "wheel")
+
+    def environment(self, name):
+        run([sys.executable, "-m", "venv", "--without-pip", self.top / name])
+        python = self.top / name / "bin/python"
+        self.install(python, self.wheel)
+        return python
+
+    def install(self, python, wheel):
+        run([sys.executable, "-m", "pip", "--python", python, "install",
+             "--quiet", "--disable-pip-version-check", "--no-deps",
+             "--no-index", wheel])
+
+    def file(self, name, text):
+        path = self.top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def tvmffi(self, *arguments, status=0, python=None, **env):
+        return run([python or self.user, "-m", "tvmffi", *arguments],
+                   status=status, cwd=self.top, env={**self.env, **env})
+
+    def python(self, text, status=0, **env):
+        """Runs a program in the environment of users."""
+        return run([self.user, "-c", text], status=status, cwd=self.top,
+                   env={**self.env, **env})
+
+
+# -- the wheel -----------------------------------------------------------
+
+
+def readelf(library):
+    text = run(["readelf", "-dW", library], env={**os.environ, "LC_ALL": "C"})
+    return dict(soname=re.findall(r"soname: \[(.*)\]", text),
+                needed=re.findall(r"\(NEEDED\).*\[(.*)\]", text))
+
+
+def contents(work):
+    expect(work.wheel.name.endswith("-py3-none-linux_x86_64.whl")
+           or os.uname().machine != "x86_64", work.wheel.name)
+    library = work.prefix / "lib/libtvm_ffi.so"
+    names = run(["nm", "-D", "--defined-only", library]).split()[2::3]
+    wanted = (ROOT / "tests/both/surface/c-symbols.txt").read_text().split()
+    expect(sorted(names) == sorted(wanted), f"exported: {names}")
+    found = readelf(library)
+    expect(found["soname"] == ["libtvm_ffi.so"], found)
+    expect(all(re.match(r"lib(c|dl|pthread)\.so|ld-linux", name)
+               for name in found["needed"]), found)
+    with zipfile.ZipFile(work.wheel) as files:
+        all_names = files.namelist()
+    for name in ("LICENSE", "LICENSE-APACHE", "LICENSE-MIT"):
+        expect(any(n.endswith(f".dist-info/licenses/{name}")
+                   for n in all_names), f"no {name}")
+
+
+def cross_wheel(work):
+    """The library for another processor, in a program linked with it."""
+    wheel = work.hatch(PROJECT, "wheel", work.top / "aarch64",
+                       CC="aarch64-linux-gnu-gcc",
+                       TVMFFI_WHEEL_PLATFORM="linux_aarch64")
+    expect(wheel.name.endswith("-py3-none-linux_aarch64.whl"), wheel.name)
+    with zipfile.ZipFile(wheel) as files:
+        files.extractall(work.top / "aarch64")
+    prefix = work.top / "aarch64/tvmffi/prefix"
+    program = work.top / "aarch64/program"
+    run(["aarch64-linux-gnu-gcc", work.file("aarch64.c", PROGRAM), "-o",
+         program, f"-I{prefix}/include", f"-L{prefix}/lib", "-ltvm_ffi"])
+    run(["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu", "-E",
+         f"LD_LIBRARY_PATH={prefix}/lib", program])
+
+
+# -- paths ---------------------------------------------------------------
+
+
+def paths(work):
+    """Without any other package."""
+    for option, name in {"--includedir": "tvmffi.h", "--libdir":
+                         "libtvm_ffi.so", "--cmakedir": "tvmffiConfig.cmake",
+                         "--pkgconfigdir": "tvmffi-header.pc"}.items():
+        folder = work.tvmffi(option, python=work.bare).strip()
+        expect((Path(folder) / name).is_file(), f"{option}: {folder}")
+    source = work.file("linked.c", PROGRAM)
+    flags = shlex.split(work.tvmffi("--cflags", "--ldflags", python=work.bare))
+    run([*work.cc, source, *flags, "-o", work.top / "linked"])
+    run([work.top / "linked"])
+    expect(work.tvmffi("--version").strip() in work.wheel.name, "--version")
+
+
+def pkg_config(work):
+    folder = work.tvmffi("--pkgconfigdir").strip()
+    source = work.file("linked.c", PROGRAM)
+    flags = run(["pkg-config", "--cflags", "--libs", "tvmffi"],
+                env={**work.env, "PKG_CONFIG_PATH": folder})
+    run([*work.cc, source, *shlex.split(flags), "-o", work.top / "linked"])
+    run([work.top / "linked"],
+        env={**work.env, "LD_LIBRARY_PATH": str(work.prefix / "lib")})
+
+
+def cmake(work):
+    work.file("cmake/program.c", PROGRAM)
+    work.file("cmake/CMakeLists.txt",
+              "cmake_minimum_required(VERSION 3.20)\nproject(user C)\n"
+              "find_package(tvmffi 0.1 REQUIRED)\n"
+              "add_executable(program program.c)\n"
+              "target_link_libraries(program PRIVATE tvmffi::tvmffi)\n")
+    built = work.top / "cmake/build"
+    run(["cmake", "-G", "Ninja", "-S", work.top / "cmake", "-B", built,
+         "-Dtvmffi_ROOT=" + work.tvmffi("--cmakedir").strip()], env=work.env)
+    run(["cmake", "--build", built], env=work.env)
+    run([built / "program"])
+
+
+def usage(work):
+    expect_text(work.tvmffi("--nothing", status=2), "usage:")
+    expect_text(work.tvmffi("run", status=2), "usage:")
+    expect_text(work.tvmffi("--help"), "usage:")
+
+
+# -- under the stock package ---------------------------------------------
+
+
+def libraries(output):
+    return re.findall("^library (.*)$", output, re.M)
+
+
+def run_program(work):
+    program = work.file("maps.py", MAPS)
+    ours = str(work.prefix / "lib/libtvm_ffi.so")
+    stock = libraries(run([work.user, program], env=work.env))
+    expect(len(stock) == 1 and stock[0] != ours, f"without run: {stock}")
+    # The process that the program starts has the library, too.
+    output = work.tvmffi("run", program, "parent", status=3)
+    expect(libraries(output) == [ours, ours], output)
+    expect_text(output, "\nparent\n", "\nchild\n")
+    output = work.tvmffi("run", "-m", "maps", "1", "two words")
+    expect(libraries(output) == [ours], output)
+    expect_text(output, "\n1 two words\n")
+    text = work.tvmffi("run", program, python=work.bare, status=2)
+    expect_text(text, "tvmffi: ", "apache-tvm-ffi", "not installed")
+
+
+def activate(work):
+    ours = str(work.prefix / "lib/libtvm_ffi.so")
+    work.file("maps.py", MAPS)
+    output = work.python("import tvmffi; tvmffi.activate(); import maps; "
+                         "tvmffi.activate()")
+    expect(libraries(output) == [ours], output)
+    text = work.python("import tvmffi, tvm_ffi\ntvmffi.activate()", status=1)
+    expect_text(text, "RuntimeError: tvm_ffi is already imported")
+    text = run([work.bare, "-c", "import tvmffi; tvmffi.activate()"], status=1)
+    expect_text(text, "ModuleNotFoundError", "apache-tvm-ffi")
+
+
+# -- tvmffi.build --------------------------------------------------------
+
+# Prints a kernel's result.
+BUILD = """
+import tvmffi
+print(tvmffi.build("kernel.c", cflags=["-Wall"], folder="made").add(40))
+"""
+
+
+class Compiler:
+    """A compiler that counts how often it makes a library."""
+
+    def __init__(self, work):
+        self.log = work.top / "compiled"
+        self.path = work.file(
+            "compiler", "#!/bin/sh\ncase \" $* \" in *' -shared '*)\n"
+            f"echo >>{shlex.quote(str(self.log))};; esac\n"
+            f"exec {shlex.join(work.cc)} \"$@\"\n")
+        self.path.chmod(0o755)
+        self.CC = shlex.quote(str(self.path))
+
+    def count(self):
+        text = self.log.read_text() if self.log.exists() else ""
+        self.log.unlink(missing_ok=True)
+        return len(text)
+
+
+def build(work):
+    work.file("kernel.c", KERNEL)
+    compiler = Compiler(work)
+
+    def expect_result(result, compiled, text=BUILD):
+        output = work.python(text, CC=compiler.CC)
+        expect(output == f"{result}\n", f"{output} is not {result}")
+        count = compiler.count()
+        expect(count == compiled, f"compiled {count} times for {result}")
+
+    work.file("step.h", "#define STEP 2\n")
+    expect_result(42, 1)
+    expect_result(42, 0)
+    work.file("step.h", "#define STEP 3\n")
+    expect_result(43, 1)
+    work.file("kernel.c", KERNEL.replace("x +", "x -"))
+    expect_result(37, 1)
+    expect_result(37, 1, BUILD.replace("-Wall", "-O1"))
+    # An earlier state is still there.
+    work.file("kernel.c", KERNEL)
+    expect_result(43, 0)
+    names = [p.name for p in (work.top / "made").iterdir()]
+    expect(all(n.endswith(".so") for n in names) and len(names) == 4, names)
+
+
+def build_on_both(work):
+    """With this library, C++ and the default folder."""
+    work.file("kernel.cpp", KERNEL)
+    work.file("step.h", "#define STEP 2\n")
+    output = work.python("import tvmffi; tvmffi.activate()\n"
+                         "print(tvmffi.build('kernel.cpp').add(40))",
+                         CC="no-such-compiler")
+    expect(output == "42\n", output)
+    expect(list((work.top / "tvmffi").glob("kernel-*.so")), "no library")
+
+
+def build_errors(work):
+    work.file("wrong.c", KERNEL.replace("STEP)", "MISSING)"))
+    text = work.python(
+        "import tvmffi\ntry: tvmffi.build('wrong.c')\n"
+        "except tvmffi.BuildError as error: print(error)")
+    expect_text(text, "-shared", "wrong.c:4:", "MISSING")
+    text = work.python("import tvmffi\ntvmffi.build('wrong.c')", status=1,
+                       CC="no-such-compiler -O1")
+    expect_text(text, "BuildError: cannot run the compiler 'no-such-compiler'")
+    text = work.python("import tvmffi\ntvmffi.build('absent.c')", status=1)
+    expect_text(text, "BuildError", "absent.c")
+    for sources in ("", "'kernel.o'"):
+        text = work.python(f"import tvmffi\ntvmffi.build({sources})", status=1)
+        expect_text(text, "ValueError: tvmffi.build takes files that end in")
+    text = run([work.bare, "-c", "import tvmffi\ntvmffi.build('kernel.c')"],
+               status=1, cwd=work.top, env=work.env)
+    expect_text(text, "No module named 'tvm_ffi'")
+
+
+# -- templates -----------------------------------------------------------
+
+DEMO = """
+import demo, numpy, pathlib
+x = numpy.arange(3, dtype="float32")
+demo.scale(x, 2.0)
+assert x.tolist() == [0, 2, 4], x
+assert demo.add_one(1) == 2
+print(*sorted(p.name for p in pathlib.Path(demo.__file__).parent.iterdir()))
+"""
+
+
+def template(backend, tag):
+    def case(work):
+        folder = work.top / backend
+        for name in ("src", backend):
+            shutil.copytree(PROJECT / "templates" / name,
+                            folder / ("src" if name == "src" else ""),
+                            dirs_exist_ok=True)
+        # pip must be one that this environment runs, as the backend is.
+        run([work.user, "-m", "pip", "wheel", "--quiet",
+             "--disable-pip-version-check", "--no-deps", "--no-index",
+             "--no-build-isolation", "--check-build-dependencies", "-w",
+             folder / "out", folder], env=work.env)
+        wheel, = (folder / "out").iterdir()
+        expect(f"-{tag}-linux_" in wheel.name, wheel.name)
+        work.install(work.user, wheel)
+        output = work.python(DEMO, PYTHONDONTWRITEBYTECODE="1")
+        expect(output.split() == ["__init__.py", "kernels.so"] or
+               output.split() == ["__init__.py", "__pycache__", "kernels.so"],
+               output)
+        run([sys.executable, "-m", "pip", "--python", work.user, "uninstall",
+             "--quiet", "--yes", "demo"])
+    return case
+
+
+# -- check ---------------------------------------------------------------
+
+
+def library(work, name, text):
+    made = work.top / name
+    run([*work.cc, "-shared", "-fPIC", f"-I{work.prefix}/include",
+         work.file(f"{name}.c", text), "-o", made])
+    return made
+
+
+def with_symbol(work, symbol, name="symbol.so"):
+    """A library that calls the symbol, which may be one of C++."""
+    return library(work, name, f'int f(void) __asm__("{symbol}");\n'
+                   "int g(void); int g(void) { return f(); }\n")
+
+
+def check_c(work):
+    work.file("step.h", "#define STEP 2\n")
+    text = work.tvmffi("check", library(work, "kernel.so", KERNEL))
+    expect_text(text, "linked with libtvm_ffi.so: no", "C++ symbols of "
+                "tvm::ffi: 0", "with all of them: 0.1.9, the oldest",
+                "    TVMFFIErrorSetRaised", "this library has all of them")
+    # The document shows this output.
+    with_symbol(work, "TVMFFIBigIntFromByteArray", "kernels.so")
+    text = work.tvmffi("check", "kernels.so")
+    page = (ROOT / "docs/packaging.md").read_text(encoding="utf-8")
+    expect(f"```\n{text}```\n" in page, f"docs/packaging.md lacks:\n{text}")
+    text = work.tvmffi("check", with_symbol(work, "TVMFFIUnknown"), status=1)
+    expect_text(text, "TVMFFIUnknown: in no wheel up to 0.1.15.post2; not in "
+                "this library", "no stock wheel", "this library lacks 1")
+
+
+def check_cxx(work):
+    known = "_ZN3tvm3ffi9ReprPrintERKNS0_3AnyE"
+    text = work.tvmffi("check", with_symbol(work, known), status=1)
+    expect_text(text, "tvm::ffi::ReprPrint(tvm::ffi::Any const&): since "
+                "0.1.10; not in this library", "lacks 1 of them; its form "
+                "with C++ symbols has them")
+    old = "_ZN3tvm3ffi4json9StringifyERKNS0_3AnyENS0_8OptionalIivEE"
+    text = work.tvmffi("check", with_symbol(work, old), status=1)
+    expect_text(text, "since 0.1.9 or before, not after 0.1.12; not in this "
+                "library", "newest stock wheel with all of them: 0.1.12",
+                "lacks 1")
+    text = work.tvmffi("check", with_symbol(work, "_ZN3tvm3ffi7unknownEv"),
+                       status=1)
+    expect_text(text, "tvm::ffi::unknown(): in no wheel", "no stock wheel",
+                "this library lacks 1 of them\n")
+
+
+def check_real(work):
+    """The compiled part of the stock package."""
+    core = work.python("import importlib.util\n"
+                       "print(importlib.util.find_spec('tvm_ffi.core').origin)"
+                       ).strip()
+    text = work.tvmffi("check", core)
+    expect_text(text, "linked with libtvm_ffi.so: yes",
+                "    TVMFFIFunctionCall", "this library has all of them")
+
+
+def check_bad(work):
+    whole = with_symbol(work, "TVMFFIUnknown").read_bytes()
+    cut = work.top / "cut.so"
+    cut.write_bytes(whole[:2000])
+    program = work.top / "object.o"
+    run([*work.cc, "-c", work.file("object.c", "int x;\n"), "-o", program])
+    for path, part in ((cut, "is damaged"), (__file__, "not an ELF file"),
+                       (work.top / "absent.so", "No such file"),
+                       (work.top, "Is a directory"),
+                       (program, "no dynamic symbols")):
+        text = work.tvmffi("check", path, status=2)
+        expect_text(text, "tvmffi: ", part)
+
+
+def check_table(work):
+    """The table against the stock library, and what it has that is not in an
+    older one."""
+    stock = work.python("import tvm_ffi.libinfo as i\n"
+                        "print(i.find_libtvm_ffi())").strip()
+    script = [sys.executable, PROJECT / "symbols.py", "--check"]
+    run([*script, "0.1.15.post2", stock])
+    text = run([*script, "0.1.12", stock], status=1)
+    expect_text(text, "TVMFFIBigIntFromByteArray", "OptionalIivEE")
+
+
+CASES = [
+    ("the wheel's library, tag and licences", contents),
+    ("a wheel for aarch64", cross_wheel),
+    ("paths and options compile and link a program", paths),
+    ("pkg-config", pkg_config),
+    ("CMake: tvmffi::tvmffi", cmake),
+    ("usage", usage),
+    ("python -m tvmffi run", run_program),
+    ("activate", activate),
+    ("build compiles what changed", build),
+    ("build: C++, with this library", build_on_both),
+    ("build: errors", build_errors),
+    ("template: setuptools", template("setuptools", "py3-none")),
+    ("template: scikit-build-core",
+     template("scikit-build-core", "py3-none")),
+    ("template: meson-python", template(
+        "meson-python", f"cp3{sys.version_info[1]}-cp3{sys.version_info[1]}")),
+    ("check: functions of the ABI", check_c),
+    ("check: C++ symbols", check_cxx),
+    ("check: the stock package", check_real),
+    ("check: bad files", check_bad),
+    ("check: the table is that of the wheels", check_table),
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--only", default="", help="a part of a name")
+    args = parser.parse_args()
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        work = Work(folder, shlex.split(args.cc))
+        for name, case in CASES:
+            if args.only not in name:
+                continue
+            if case is cross_wheel and os.environ.get("CI") != "true" \
+                    and not shutil.which("aarch64-linux-gnu-gcc"):
+                tap.skip(name, "no aarch64-linux-gnu-gcc")
+                continue
+            try:
+                case(work)
+                problem = None
+            except (OSError, RuntimeError, ValueError) as error:
+                problem = str(error) or repr(error)
+            tap.ok(problem is None, name, problem or "")
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,701 @@
+#!/usr/bin/env python3
+"""The stock client of Apache TVM on upstream's RPC server and on ours.
+
+    rpc_client.py --server TVMFFI_RPC --functions LIBRARY
+
+Both servers load the same C library of functions (rpc_functions.c). What the
+client sees of upstream's server is what it has to see of ours, over a socket
+and over a pipe. Then come bytes that no client sends, clients that die, time
+that is over, and a tracker. The Python that runs this has what
+requirements-tvm.txt names.
+"""
+
+import argparse
+import gc
+import os
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tools"))
+sys.path.insert(0, str(HERE))
+import rpc_wire as wire  # noqa: E402
+from tap import Tap  # noqa: E402
+
+os.environ["TVM_NUM_THREADS"] = "2"
+try:
+    import numpy as np
+    import tvm
+    import tvm_ffi
+    from tvm import rpc, te
+    from tvm.script import tirx as T
+except ImportError as missing:
+    tap = Tap()
+    tap.skip("client Apache TVM, remote procedure calls", missing)
+    sys.exit(tap.done())
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """Our server on a port that the system chose."""
+
+    def __init__(self, program, *options):
+        self.lines = []
+        self.process = subprocess.Popen(
+            [program, "--host", "127.0.0.1", "--port", "0", *options],
+            stderr=subprocess.PIPE, text=True)
+        self.port = int(self.next_line("listening on").rsplit(":", 1)[1])
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def next_line(self, wanted):
+        for line in self.process.stderr:
+            self.lines.append(line)
+            if wanted in line:
+                return line
+        raise RuntimeError("the server ended: " + "".join(self.lines))
+
+    def _read(self):
+        self.lines.extend(self.process.stderr)
+
+    def stop(self, number=signal.SIGTERM):
+        """Stops it; returns its exit status."""
+        self.process.send_signal(number)
+        try:
+            return self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def children(self):
+        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        return Path(path).read_text().split()
+
+
+# -- what is the same on both servers -------------------------------------
+
+def outcome(function):
+    """A value as text, or the error's class and the end of its message."""
+    try:
+        return shown(function())
+    except Exception as error:
+        return type(error).__name__
+
+
+def shown(value):
+    if isinstance(value, tvm.runtime.Tensor):
+        value = value.numpy()
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.shape} {value.tobytes()[:4096]!r}"
+    if isinstance(value, (bytes, bytearray)):
+        return repr(bytes(value))
+    if isinstance(value, str):
+        return repr(str(value))
+    return f"{type(value).__name__} {value}"
+
+
+def plain_values(session, see):
+    echo = session.get_function("test.echo")
+    for value in (None, True, False, 0, -1, 2**63 - 1, -2**63, 1.5,
+                  float("inf"), "", "seven b", "eight by", "x" * 100000,
+                  "\u00e4\U0001f600", b"", b"\0\1\2", b"y" * 5000,
+                  bytearray(b"123"), tvm_ffi.dtype("float32"),
+                  tvm_ffi.dtype("int4x8"), session.cpu(0)):
+        name = repr(value)[:30]
+        see(f"echo {type(value).__name__} {name}", lambda: echo(value))
+    for value in (1, "a", "a" * 9, b"b" * 9, 2.5, None):
+        see(f"type of {value!r}",
+            lambda: session.get_function("test.type_index")(value))
+    see("too many arguments", lambda: echo(1, 2))
+    see("a missing function", lambda: session.get_function("test.none"))
+    see("a list as argument", lambda: echo([1]))
+    see("a function as argument", lambda: echo(lambda: 1))
+
+
+def error_text(session, kind):
+    try:
+        session.get_function("test.fail")(kind, "the message \u00e4")
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return None
+
+
+def objects(session, see):
+    adder = session.get_function("test.adder")(7)
+    see("a function as result", lambda: adder(35))
+    nested = session.get_function("test.nested")()
+    item = session.get_function("test.item")
+    see("an item of an object", lambda: item(nested, 0))
+    see("a text of an object", lambda: item(nested, 1))
+    see("an item of an inner object", lambda: item(item(nested, 2), 1))
+    see("an item that is not there", lambda: item(nested, 9))
+    pointer = session.get_function("test.pointer")()
+    see("a pointer comes back",
+        lambda: session.get_function("test.pointer_is_ours")(pointer))
+    see("a session's start", lambda: session.get_function(
+        "test.start_count")())
+    see("a system library", lambda: session.system_lib()["notexist"])
+
+
+DTYPES = ["float32", "float64", "float16", "int8", "int16", "int32", "int64",
+          "uint8", "uint16", "uint32", "uint64", "bool"]
+SHAPES = [(), (0,), (1,), (7,), (3, 4), (2, 3, 4, 5), (2, 0, 3), (1,) * 12]
+
+
+def arrays(session, see):
+    device = session.cpu(0)
+    for dtype in DTYPES:
+        for shape in SHAPES:
+            x = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
+            see(f"{dtype}{shape} there and back",
+                lambda: tvm.runtime.tensor(x, device))
+    big = np.random.default_rng(0).integers(0, 255, 5_000_001, "uint8")
+    see("five megabytes", lambda: (
+        tvm.runtime.tensor(big, device).numpy() == big).all())
+    x = tvm.runtime.tensor(np.arange(100, dtype="float32"), device)
+    y = tvm.runtime.empty((100,), "float32", device)
+    see("a copy over there", lambda: x.copyto(y))
+    see("a scope", lambda: tvm.runtime.empty(
+        (4,), "int8", device, "global").shape)
+    see("a sum over there", lambda: session.get_function("test.sum")(x))
+    made = session.get_function("test.arange")(9)
+    see("a tensor as result", lambda: made)
+    see("its sum", lambda: session.get_function("test.sum")(made))
+    see("a tensor of a wrong type", lambda: session.get_function("test.sum")(
+        tvm.runtime.tensor(np.zeros(4, "int32"), device)))
+    see("waiting", lambda: device.sync())
+    see("the CPU exists", lambda: device.exist)
+    see("a device that is not there", lambda: session.device(15).exist)
+    see("memory on it", lambda: tvm.runtime.empty(
+        (4,), "int8", session.device(15)))
+
+
+def files(session, see):
+    blob = bytes(range(256)) * 100
+    session.upload(bytearray(blob), "data.bin")
+    see("a file there and back", lambda: session.download("data.bin") == blob)
+    session.upload(bytearray(b""), "data.bin")
+    see("an empty file", lambda: session.download("data.bin"))
+    session.remove("data.bin")
+    see("a file that was removed", lambda: session.download("data.bin"))
+    see("no file to load", lambda: session.load_module("none.so"))
+
+
+def kernels():
+    """Modules that the wheel compiles: a loop on two threads, and one with
+    memory of its own."""
+    n = 100_000
+    a = te.placeholder((n,), dtype="float32", name="a")
+    b = te.compute((n,), lambda i: a[i] * 2 + 1, name="b")
+    plain = te.create_prim_func([a, b]).with_attr("global_symbol", "plain")
+
+    @T.prim_func
+    def parallel(x: T.Buffer((100000,), "float32"),
+                 y: T.Buffer((100000,), "float32")):
+        T.func_attr({"global_symbol": "parallel"})
+        for i in T.parallel(100000):
+            y[i] = x[i] + T.float32(3)
+
+    @T.prim_func
+    def memory(x: T.Buffer((100000,), "float32"),
+               y: T.Buffer((100000,), "float32")):
+        T.func_attr({"global_symbol": "memory"})
+        z = T.alloc_buffer((100000,), "float32")
+        for i in range(100000):
+            z[i] = x[i] * T.float32(2)
+        for i in range(100000):
+            y[i] = z[i] + z[99999 - i]
+
+    first = tvm.IRModule({"plain": plain, "parallel": parallel})
+    return (tvm.compile(first, target="llvm"),
+            tvm.compile(tvm.IRModule({"memory": memory}), target="llvm"))
+
+
+def modules(session, see, folder):
+    device = session.cpu(0)
+    x = np.arange(100_000, dtype="float32")
+    a = tvm.runtime.tensor(x, device)
+    b = tvm.runtime.empty(x.shape, "float32", device)
+
+    def run(function):
+        function(a, b)
+        return np.array_equal(b.numpy(), wanted)
+
+    for name in ("first.so", "first.o", "first.tar", "second.so"):
+        session.upload(str(folder / name))
+    second = session.load_module("second.so")
+    for name in ("first.so", "first.o", "first.tar"):
+        first = session.load_module(name)
+        wanted = x * 2 + 1
+        see(f"{name}: a kernel", lambda: run(first["plain"]))
+        wanted = x + 3
+        see(f"{name}: a parallel loop", lambda: run(first["parallel"]))
+    wanted = x * 2 + (x * 2)[::-1]
+    see("a kernel with memory", lambda: run(second["memory"]))
+    see("no function of the module", lambda: first["memory"])
+    first.import_module(second)
+    see("a function of an imported module",
+        lambda: run(first.get_function("memory", query_imports=True)))
+    see("a linked library", lambda: session.download_linked_module(
+        "first.o")[:4])
+    return first, a, b
+
+
+def timing(session, see, first, a, b):
+    device = session.cpu(0)
+    evaluate = first.time_evaluator(
+        "plain", device, number=3, repeat=4, min_repeat_ms=2,
+        limit_zero_time_iterations=10, cooldown_interval_ms=1,
+        repeats_to_cooldown=2, cache_flush_bytes=1 << 16,
+        f_preproc="cache_flush_cpu_non_first_arg")
+    result = evaluate(a, b)
+    see("a kernel timed", lambda: (len(result.results),
+                                   0 < result.mean < 0.1))
+    calls = session.get_function("test.count")
+    before = calls()
+    session._sess.time_evaluator("test.count", device, number=5, repeat=3)()
+    see("calls of the evaluator", lambda: calls() - before)
+    spin = session._sess.time_evaluator("test.spin_us", device, number=1,
+                                        repeat=2, min_repeat_ms=5)(200)
+    see("a time that is known",
+        lambda: all(200e-6 <= t < 2000e-6 for t in spin.results))
+    see("no function to time", lambda: session._sess.time_evaluator(
+        "test.none", device, number=1)())
+    see("no function to prepare", lambda: session._sess.time_evaluator(
+        "test.count", device, number=1, f_preproc="test.none")())
+
+
+def observe(session, folder):
+    """{name: what the client sees}"""
+    seen = {}
+
+    def see(name, function):
+        assert name not in seen, name
+        seen[name] = outcome(function)
+
+    plain_values(session, see)
+    objects(session, see)
+    arrays(session, see)
+    files(session, see)
+    timing(session, see, *modules(session, see, folder))
+    return seen
+
+
+# -- what only our server is asked ----------------------------------------
+
+def compare(tap, name, ours, theirs):
+    for key, value in theirs.items():
+        tap.ok(ours.get(key) == value, f"{name}: {key}",
+               f"upstream's: {value[:300]}\nours: {ours.get(key)[:300]}")
+
+
+def check_errors(tap, ours, theirs):
+    """Upstream's text is the message alone; ours has a traceback and kind."""
+    text = error_text(ours, "ValueError")
+    tap.ok(text and text[0] == theirs[0] == "RPCError",
+           "an error is an RPCError", (text, theirs))
+    tap.ok("the message \u00e4" in theirs[1] and "the message \u00e4" in text[1],
+           "an error has its message", (text, theirs))
+    tap.ok("Traceback (most recent call last):" in text[1]
+           and "rpc_functions.c" in text[1]
+           and text[1].rstrip().endswith("ValueError: the message \u00e4"),
+           "our errors have a traceback and the kind", text[1])
+
+
+def check_paths(tap, server):
+    session = rpc.connect("127.0.0.1", server.port)
+    for name in ("../out", "/tmp/out", "a/../../out", "link", "link/x", "..",
+                 "", "a//b", "x/"):
+        for function in ("upload", "download", "remove", "load_module"):
+            call = session.get_function("tvm.rpc.server." + function)
+            args = (name, b"x") if function == "upload" else (name,)
+            try:
+                call(*args)
+                refused = False
+            except tvm.error.RPCError:
+                refused = True
+            # A link is removed, and what it names stays.
+            if (function, name) == ("remove", "link"):
+                refused = True
+            tap.ok(refused, f"{function} of `{name}` is refused")
+
+
+def check_root(tap, program, functions):
+    with tempfile.TemporaryDirectory() as top:
+        outside, root = Path(top, "outside"), Path(top, "root")
+        outside.mkdir()
+        root.mkdir()
+        Path(outside, "secret").write_text("secret")
+        Path(root, "link").symlink_to(outside)
+        Path(root, "file").symlink_to(Path(outside, "secret"))
+        server = Server(program, "--root", str(root), "--load", functions)
+        try:
+            check_paths(tap, server)
+            session = rpc.connect("127.0.0.1", server.port)
+            get = session.get_function("tvm.rpc.server.download")
+            for name in ("file", "link/secret"):
+                try:
+                    got = get(name)
+                except tvm.error.RPCError:
+                    got = None
+                tap.ok(got is None, f"no link leads out: {name}", got)
+            tap.ok(Path(outside, "secret").read_text() == "secret",
+                   "what is outside is as it was")
+            session.upload(bytearray(b"kept"), "kept.txt")
+            del session, get
+            gc.collect()
+            tap.ok(Path(root, "kept.txt").read_bytes() == b"kept",
+                   "files in --root stay")
+            server.stop()
+            tap.ok(Path(root, "ended").exists(), "a session's end is known")
+        finally:
+            server.stop()
+
+
+def bad_packets():
+    """(name, bytes, whether the session goes on)"""
+    w = wire
+    call = struct.pack("<Q", 1)
+    huge = struct.pack("<Q", 2**62)
+    yield "a call of an unknown handle", \
+        w.packet(w.CALL, struct.pack("<Q", 0x5555555555) + w.values()), True
+    yield "a call of handle 0", \
+        w.packet(w.CALL, struct.pack("<Q", 0) + w.values()), True
+    yield "an unknown handle freed", \
+        w.packet(w.FREE_HANDLE, w.values(w.pointer(0xdeadbeef))), True
+    yield "unknown memory freed", \
+        w.packet(w.FREE_DATA, w.values(w.CPU, w.pointer(64))), True
+    yield "unknown memory read", \
+        w.packet(w.COPY_FROM, w.tensor_body(4096, [4])
+                 + struct.pack("<Q", 16)), True
+    yield "unknown memory written", \
+        w.packet(w.COPY_TO, w.tensor_body(4096, [4])
+                 + struct.pack("<Q", 16) + b"x" * 16), True
+    yield "a system call without arguments", \
+        w.packet(w.ALLOC, w.values()), True
+    yield "a system call with a wrong type", \
+        w.packet(w.GET_GLOBAL, w.values(w.integer(1))), True
+    yield "a second start", w.init(), True
+    yield "too much memory", w.packet(w.ALLOC, w.values(
+        w.CPU, w.integer(2**60), w.integer(64), w.FLOAT32)), True
+    yield "a negative size", w.packet(w.ALLOC, w.values(
+        w.CPU, w.integer(-1), w.integer(64), w.FLOAT32)), True
+    yield "an impossible alignment", w.packet(w.ALLOC, w.values(
+        w.CPU, w.integer(8), w.integer(3), w.FLOAT32)), True
+    yield "an unknown device", w.packet(w.SYNC, w.values(
+        struct.pack("<iii", 6, 99, 0), w.pointer(0))), True
+    yield "a shape that overflows", w.packet(w.ALLOC_SCOPED, w.values(
+        w.tensor(0, [2**40, 2**40]), struct.pack("<i", 0))), True
+    yield "a negative shape", w.packet(w.ALLOC_SCOPED, w.values(
+        w.tensor(0, [-1]), struct.pack("<i", 0))), True
+    yield "an unknown code", w.packet(77), False
+    yield "a return that nobody waits for", \
+        w.packet(w.RETURN, w.values()), False
+    yield "a huge packet", huge + struct.pack("<i", w.CALL), False
+    yield "a packet of 2 bytes", struct.pack("<Qh", 2, 1) + b"x" * 8, False
+    yield "a text beyond the packet", w.packet(w.GET_GLOBAL, struct.pack(
+        "<ii", 1, 8) + huge), False
+    yield "a negative count", w.packet(w.CALL, call + struct.pack(
+        "<i", -1)), False
+    yield "a count beyond the packet", w.packet(w.CALL, call + struct.pack(
+        "<i", 2**31 - 1)), False
+    yield "a value of an unknown type", w.packet(w.CALL, call + w.values(
+        struct.pack("<iq", 60, 0))), False
+    yield "too many dimensions", w.packet(w.COPY_FROM, struct.pack(
+        "<QiiiI", 1, 1, 0, 2**30, 0x12002)), False
+    yield "bytes after the values", \
+        w.packet(w.GET_GLOBAL, w.values(w.text("x")) + b"more"), False
+    yield "a copy whose size is not the packet's", w.packet(
+        w.COPY_TO, w.tensor_body(1, [4]) + struct.pack("<Q", 99) + b"x"), False
+
+
+def check_packets(tap, server, function="test.echo"):
+    for name, data, goes_on in bad_packets():
+        w = wire.Wire(server.port)
+        try:
+            code, body = w.ask(data)
+            tap.ok(code == wire.EXCEPTION, f"{name}: an error",
+                   (code, body[:200]))
+        except wire.Closed:
+            tap.ok(False, f"{name}: an error", "closed without an answer")
+        try:
+            after = w.handle(function) != 0
+        except wire.Closed:
+            after = False
+        tap.ok(after == goes_on, f"{name}: the session "
+               + ("goes on" if goes_on else "ends"))
+        w.close()
+
+
+def check_bounds(tap, server):
+    """Reads and writes around an allocation of 64 bytes."""
+    w = wire.Wire(server.port)
+    data = w.alloc(64)
+    for offset, size, good in ((0, 64, True), (60, 4, True), (64, 0, True),
+                               (0, 65, False), (61, 4, False), (65, 0, False),
+                               (2**64 - 4, 8, False), (0, 2**63, False)):
+        body = wire.tensor_body(data, [16], offset) + struct.pack("<Q", size)
+        code, _ = w.ask(wire.packet(wire.COPY_FROM, body))
+        tap.ok((code == wire.COPY_ACK) == good,
+               f"{size} bytes read at {offset} of 64", code)
+        if size < 1000:
+            code, _ = w.ask(wire.packet(wire.COPY_TO, body + b"x" * size))
+            tap.ok((code == wire.RETURN) == good,
+                   f"{size} bytes written at {offset} of 64", code)
+    total = w.handle("test.sum")
+    for shape, offset, good in (([16], 0, True), ([17], 0, False),
+                                ([16], 4, False), ([2**38], 0, False)):
+        code, _ = w.call(total, wire.tensor(data, shape, offset))
+        tap.ok((code == wire.RETURN) == good,
+               f"a tensor of {shape} at {offset} of 16 floats", code)
+    code, _ = w.call(total, wire.tensor(data, [16], device=(2, 0)))
+    tap.ok(code == wire.EXCEPTION, "the CPU's memory on another device")
+    freed = wire.packet(wire.FREE_DATA, wire.values(wire.CPU,
+                                                    wire.pointer(data)))
+    tap.ok(w.ask(freed)[0] == wire.RETURN, "memory is freed")
+    tap.ok(w.ask(freed)[0] == wire.EXCEPTION, "and not a second time")
+    tap.ok(w.call(total, wire.tensor(data, [16]))[0] == wire.EXCEPTION,
+           "and not used afterwards")
+    again = w.alloc(64)
+    tap.ok(again != data, "its handle is not used again", (again, data))
+    free = wire.packet(wire.FREE_HANDLE, wire.values(wire.pointer(total)))
+    w.ask(free)
+    tap.ok(w.ask(free)[0] == wire.EXCEPTION, "a function is freed once")
+    tap.ok(w.call(total)[0] == wire.EXCEPTION, "and not called afterwards")
+    w.close()
+
+
+def check_upstream_dies(tap, port):
+    """The reason for a table of handles."""
+    w = wire.Wire(port)
+    try:
+        code, _ = w.call(0x5555555555)
+        tap.note(f"upstream's server answers an unknown handle by {code}")
+    except wire.Closed:
+        tap.note("upstream's server dies of an unknown handle")
+    w.close()
+
+
+def check_handshake(tap, server):
+    try:
+        rpc.connect("127.0.0.1", server.port, key="wrong")
+        tap.ok(False, "a wrong key is refused")
+    except Exception as error:
+        tap.ok("cannot find server that matches key" in str(error),
+               "a wrong key is refused", error)
+    for name, data in (("no magic number", b"GET / HTTP/1.1\r\n\r\n"),
+                       ("a huge key", struct.pack("<ii", wire.MAGIC, 2**30)),
+                       ("a negative key", struct.pack("<ii", wire.MAGIC, -1)),
+                       ("nothing", b"")):
+        w = wire.Wire(server.port, begin=False)
+        try:
+            w.socket.sendall(data)
+            w.socket.shutdown(socket.SHUT_WR)
+            tap.ok(False, f"{name} is refused", w.read(1))
+        except (wire.Closed, OSError):
+            tap.ok(True, f"{name} is refused")
+        w.close()
+
+
+def serves(server):
+    """Whether the next session is as it should be."""
+    session = rpc.connect("127.0.0.1", server.port)
+    return session.get_function("test.echo")(5) == 5
+
+
+def check_death(tap, server):
+    w = wire.Wire(server.port)
+    w.socket.sendall(wire.packet(wire.COPY_TO, b"x" * 1000)[:500])
+    w.close()
+    tap.ok(serves(server), "a session after half a packet")
+    w = wire.Wire(server.port)
+    try:
+        tap.ok(False, "a crash ends the session", w.call(
+            w.handle("test.crash")))
+    except wire.Closed:
+        tap.ok(True, "a crash ends the session")
+    w.close()
+    tap.ok(serves(server), "a session after a crash")
+    w = wire.Wire(server.port)
+    sleep = w.handle("test.sleep_ms")
+    w.socket.sendall(wire.packet(wire.CALL, struct.pack("<Q", sleep)
+                                 + wire.values(wire.integer(60000))))
+    time.sleep(0.2)
+    begin = time.time()
+    w.close()
+    tap.ok(serves(server) and time.time() - begin < 10,
+           "a session after a client that died in a long call")
+    until = time.time() + 5
+    while server.children() and time.time() < until:
+        time.sleep(0.05)
+    tap.ok(not server.children(), "no process is left", server.children())
+
+
+def timed_out(port):
+    session = rpc.connect("127.0.0.1", port, session_timeout=1)
+    try:
+        session.get_function("test.sleep_ms")(20000)
+        return None
+    except Exception as error:
+        return type(error).__name__
+
+
+def check_constructors(tap, server):
+    for args, good in ((["rpc.LocalSession"], True), (["test.none"], False),
+                       (["test.count"], False)):
+        try:
+            session = rpc.connect("127.0.0.1", server.port,
+                                  session_constructor_args=args)
+            worked = session.get_function("test.echo")(1) == 1
+        except tvm.error.RPCError:
+            worked = False
+        tap.ok(worked == good, f"the session constructor {args[0]}")
+        session = None  # the server has one at a time
+
+
+def check_stop(tap, program, functions):
+    """A stopped server ends its session's process as well."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        server = Server(program, "--load", functions)
+        w = wire.Wire(server.port)
+        child = int(server.children()[0])
+        tap.ok(server.stop(number) == 0, f"{number.name} ends the server",
+               server.lines)
+        try:
+            os.kill(child, 0)
+            running = "State:\tZ" not in Path(
+                f"/proc/{child}/status").read_text()
+        except (ProcessLookupError, FileNotFoundError):
+            running = False
+        tap.ok(not running, f"{number.name} ends the session")
+        w.close()
+
+
+def check_tracker(tap, program, functions):
+    try:
+        from tvm.rpc.tracker import Tracker
+    except ImportError as missing:
+        tap.skip("a tracker", missing)
+        return
+    port = free_port()
+    tracker = Tracker("127.0.0.1", port, port + 1, silent=True)
+    server = Server(program, "--tracker", f"127.0.0.1:{port}", "--key",
+                    "board", "--load", functions)
+    try:
+        hub = rpc.connect_tracker("127.0.0.1", port)
+        for i in range(2):
+            session = hub.request("board", session_timeout=20)
+            tap.ok(session.get_function("test.echo")(i) == i,
+                   f"session {i} by the tracker")
+            del session
+            gc.collect()
+        summary = hub.summary()
+        tap.ok([s["key"] for s in summary["server_info"]] == ["server:board"]
+               and summary["server_info"][0]["addr"][1] == server.port,
+               "the tracker lists the server", summary)
+        try:
+            rpc.connect("127.0.0.1", server.port, key="board")
+            tap.ok(False, "without the tracker's key there is no session")
+        except Exception as error:
+            tap.ok("matches key" in str(error),
+                   "without the tracker's key there is no session", error)
+        hub.close()
+    finally:
+        server.stop()
+        tracker.terminate()
+
+
+def check_command_line(tap, program):
+    for args in ([], ["--port"], ["--port", "0", "more"], ["--wrong", "1"],
+                 ["--port", "0", "--tracker", "x:1"],
+                 ["--port", "0", "--key", 'a"b'],
+                 ["--port", "0", "--load", "/nonexistent.so"]):
+        ended = subprocess.run([program, *args], capture_output=True,
+                               text=True, timeout=20)
+        tap.ok(ended.returncode == 2 and "error: " in ended.stderr,
+               f"tvmffi-rpc {' '.join(args)}: an error", ended)
+
+
+def pipe_program(folder, program, functions):
+    path = folder / "pipe"
+    path.write_text(f'#!/bin/sh\nexec {program} --load {functions} "$@"\n')
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def upstream_server(functions):
+    port = free_port()
+    return rpc.Server("127.0.0.1", port, port + 50, load_library=functions,
+                      silent=True)
+
+
+def run(tap, program, functions, folder):
+    first, second = kernels()
+    first.export_library(str(folder / "first.so"))
+    first.export_library(str(folder / "first.tar"))
+    first.mod.write_to_file(str(folder / "first.o"))
+    second.export_library(str(folder / "second.so"))
+    upstream = upstream_server(functions)
+    ours = Server(program, "--load", functions)
+    try:
+        session = rpc.connect("127.0.0.1", upstream.port)
+        theirs = observe(session, folder)
+        their_error = error_text(session, "ValueError")
+        del session
+        gc.collect()
+        session = rpc.connect("127.0.0.1", ours.port)
+        compare(tap, "socket", observe(session, folder), theirs)
+        check_errors(tap, session, their_error)
+        del session
+        gc.collect()
+        pipe = rpc.PopenSession(pipe_program(folder, program, functions))
+        compare(tap, "pipe", observe(pipe, folder), theirs)
+        del pipe
+        gc.collect()
+        tap.ok(timed_out(upstream.port) == timed_out(ours.port)
+               == "RPCSessionTimeoutError", "a session's time is over")
+        check_packets(tap, ours)
+        check_bounds(tap, ours)
+        check_upstream_dies(tap, upstream.port)
+        check_handshake(tap, ours)
+        check_death(tap, ours)
+        check_constructors(tap, ours)
+        tap.ok(ours.stop() == 0, "the server ends cleanly", ours.lines)
+        tap.ok(not list(folder.glob("tvmffi-rpc-*")),
+               "no session's folder is left", list(folder.iterdir()))
+    finally:
+        ours.stop()
+        upstream.terminate()
+    check_root(tap, program, functions)
+    check_stop(tap, program, functions)
+    check_tracker(tap, program, functions)
+    check_command_line(tap, program)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--server", required=True)
+    parser.add_argument("--functions", required=True)
+    args = parser.parse_args()
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TMPDIR"] = folder
+        run(tap, os.path.abspath(args.server),
+            os.path.abspath(args.functions), Path(folder))
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

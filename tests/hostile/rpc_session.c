@@ -1,0 +1,397 @@
+/* A session of rpc/tvmffi_rpc.h without a client: work that ends later, a
+   device, hooks, pieces of any size, and each allocation refused in turn.
+   Prints TAP. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TVMFFI_IMPLEMENTATION
+#include "tvmffi.h"
+
+static int blocks, refused; /* live blocks; the allocation to refuse, or 0 */
+
+static void *counted_malloc(size_t size) {
+  void *block;
+  if (refused && !--refused) return NULL;
+  block = malloc(size);
+  if (block) ++blocks;
+  return block;
+}
+
+static void counted_free(void *block) {
+  --blocks;
+  free(block);
+}
+#define TVMFFI_RPC_MALLOC(size) counted_malloc(size)
+#define TVMFFI_RPC_FREE(pointer) counted_free(pointer)
+#define TVMFFI_RPC_IMPLEMENTATION
+#include "rpc/tvmffi_rpc.h"
+
+static int checks, failures;
+
+static void check(int good, const char *name) {
+  ++checks;
+  if (!good) ++failures;
+  printf("%sok %d - %s\n", good ? "" : "not ", checks, name);
+}
+
+/* -- packets ----------------------------------------------------------------
+ */
+
+static unsigned char request[4096], answers[65536];
+static size_t request_size, answers_size;
+
+static void put(const void *bytes, size_t size) {
+  memcpy(request + request_size, bytes, size);
+  request_size += size;
+}
+
+static void put_i32(int32_t x) { put(&x, sizeof(x)); }
+static void put_u64(uint64_t x) { put(&x, sizeof(x)); }
+
+static void begin(int32_t code) {
+  request_size = 0;
+  put_u64(0);
+  put_i32(code);
+}
+
+static void put_text(const char *text) {
+  put_i32(kTVMFFIRawStr);
+  put_u64(strlen(text));
+  put(text, strlen(text));
+}
+
+static void put_tensor(uint64_t handle, int32_t device, int64_t n) {
+  put_u64(handle);
+  put_i32(device), put_i32(0);
+  put_i32(1), put_i32(0x10801); /* uint8 */
+  put_u64((uint64_t)n), put_u64(0);
+}
+
+static void put_device(int32_t type) {
+  put_i32(kTVMFFIDevice), put_i32(type), put_i32(0);
+}
+
+static void put_int(int64_t x) { put_i32(kTVMFFIInt), put_u64((uint64_t)x); }
+
+/* -- the server's side ------------------------------------------------------
+ */
+
+static int on_write(void *user, const void *bytes, size_t size) {
+  (void)user;
+  memcpy(answers + answers_size, bytes, size);
+  answers_size += size;
+  return 0;
+}
+
+enum { EXT = 12 };
+static int put_off;  /* how many hooks have returned TVMFFI_RPC_LATER */
+static int64_t kept; /* the argument of a call that ends later */
+
+static int on_call(void *user, tvmffi_rpc *session, TVMFFIObject *f,
+                   const TVMFFIAny *args, int32_t n, TVMFFIAny *result) {
+  (void)user, (void)session, (void)f, (void)result;
+  if (n == 1 && args[0].type_index == kTVMFFIInt) {
+    kept = args[0].v_int64;
+    ++put_off;
+    return TVMFFI_RPC_LATER;
+  }
+  return TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, n, result);
+}
+
+static int on_find(void *user, tvmffi_rpc *session, const char *name,
+                   TVMFFIObject **out) {
+  (void)user, (void)session;
+  if (strcmp(name, "array")) return 0;
+  return tvmffi_global_find("ffi.Array", out);
+}
+
+static int constructed; /* arguments of the constructor */
+
+static int on_construct(void *user, tvmffi_rpc *session, const TVMFFIAny *args,
+                        int32_t n) {
+  (void)user, (void)session;
+  if (!tvmffi_equal(args[0], "demo.Session"))
+    return TVMFFI_RAISE("ValueError", "no such constructor");
+  constructed = n;
+  return 0;
+}
+
+static int device_alloc(void *user, DLDevice device, size_t size,
+                        size_t alignment, const char *scope, void **data) {
+  (void)user, (void)device, (void)alignment, (void)scope;
+  *data = counted_malloc(size);
+  return *data ? 0 : TVMFFI_RAISE("MemoryError", "the device is full");
+}
+
+static int device_release(void *user, DLDevice device, void *data) {
+  (void)user, (void)device;
+  counted_free(data);
+  return 0;
+}
+
+static int device_copy(void *user, DLDevice from_device, const void *from,
+                       size_t from_offset, DLDevice to_device, void *to,
+                       size_t to_offset, size_t size, void *stream) {
+  (void)user, (void)from_device, (void)to_device, (void)stream;
+  memcpy((char *)to + to_offset, (const char *)from + from_offset, size);
+  ++put_off;
+  return TVMFFI_RPC_LATER;
+}
+
+static int device_sync(void *user, DLDevice device, void *stream) {
+  (void)user, (void)device, (void)stream;
+  ++put_off;
+  return TVMFFI_RPC_LATER;
+}
+
+static int device_attribute(void *user, DLDevice device, int kind,
+                            TVMFFIAny *out) {
+  (void)user, (void)device;
+  *out = tvmffi_int(kind * 10);
+  return 0;
+}
+
+static const tvmffi_rpc_device *on_device(void *user, DLDevice device) {
+  static const tvmffi_rpc_device there = {
+      device_alloc, device_release, device_copy, device_sync, device_attribute,
+      NULL,         NULL,           NULL,        NULL,        NULL};
+  (void)user;
+  return (int)device.device_type == EXT ? &there : NULL;
+}
+
+static tvmffi_rpc_options options;
+static tvmffi_rpc *session;
+
+/* Sends the request in pieces; returns the first code that is not 0. */
+static int send(size_t piece) {
+  uint64_t length = request_size - 8;
+  size_t at;
+  int code = 0;
+  memcpy(request, &length, 8);
+  answers_size = 0;
+  for (at = 0; at < request_size && !code; at += piece)
+    code =
+        tvmffi_rpc_feed(session, request + at,
+                        request_size - at < piece ? request_size - at : piece);
+  return code;
+}
+
+static int32_t answer_code(void) {
+  int32_t code = -1;
+  if (answers_size >= 12) memcpy(&code, answers + 8, 4);
+  return code;
+}
+
+/* The number at an offset of the answer's body. */
+static uint64_t answer_u64(size_t at) {
+  uint64_t x = 0;
+  if (answers_size >= 20 + at) memcpy(&x, answers + 12 + at, 8);
+  return x;
+}
+
+static void init(const char *constructor) {
+  begin(2);
+  put_u64(5), put("0.8.0", 5);
+  put_i32(constructor ? 2 : 0);
+  if (constructor) put_text(constructor), put_int(3);
+}
+
+static void get(const char *name) {
+  begin(9);
+  put_i32(1), put_text(name);
+}
+
+static void call(uint64_t handle, int n) {
+  int i;
+  begin(3);
+  put_u64(handle), put_i32(n);
+  for (i = 0; i < n; ++i) put_int(40 + i);
+}
+
+static void alloc(int32_t device, int64_t size) {
+  begin(13);
+  put_i32(4), put_device(device), put_int(size), put_int(64);
+  put_i32(kTVMFFIDataType), put_i32(0x10801), put_i32(0);
+}
+
+static int start(const char *constructor) {
+  int code = tvmffi_rpc_new(&options, &session);
+  if (code) return code;
+  init(constructor);
+  return send(request_size);
+}
+
+/* -- tests ------------------------------------------------------------------
+ */
+
+static void test_hooks(void) {
+  check(start("demo.Session") == 0 && answer_code() == 4 && constructed == 2,
+        "a constructor of one's own");
+  get("array");
+  check(send(1) == 0 && answer_u64(8) != 0, "a function is found");
+  get("ffi.Array");
+  check(send(3) == 0 && answer_code() == 4 && answer_u64(8) == 0,
+        "another one is not");
+  tvmffi_rpc_free(session);
+  check(start("demo.Other") == 0 && answer_code() == 5,
+        "an unknown constructor is an error");
+  tvmffi_rpc_free(session);
+}
+
+static void test_later(void) {
+  TVMFFIAny result = tvmffi_int(7);
+  size_t size;
+  uint64_t f;
+  start(NULL);
+  get("array");
+  send(100);
+  f = answer_u64(8);
+  call(f, 1);
+  check(send(5) == 0 && answers_size == 0 && kept == 40,
+        "a call is put off without an answer");
+  check(!tvmffi_rpc_buffer(session, &size) && !tvmffi_rpc_is_idle(session),
+        "the session waits");
+  check(tvmffi_rpc_finish(session, 0, &result) == 0 && answer_code() == 4 &&
+            answer_u64(8) == 1 && answer_u64(20) == 7,
+        "its result is the answer");
+  check(tvmffi_rpc_finish(session, 0, NULL) == -1 &&
+            tvmffi_error_catch("ValueError"),
+        "and there is no second one");
+  call(f, 1);
+  send(500);
+  (void)TVMFFI_RAISE("ValueError", "it failed later");
+  check(tvmffi_rpc_finish(session, -1, NULL) == 0 && answer_code() == 5,
+        "an error is an answer, too");
+  call(f, 2);
+  check(send(500) == 0 && answer_code() == 4, "the next call is answered");
+  call(f, 1);
+  send(500);
+  check(send(500) == -1 && tvmffi_error_catch("RPCError"),
+        "bytes before the answer end the session");
+  check(tvmffi_rpc_finish(session, 0, NULL) == 1, "a late end is no harm");
+  tvmffi_rpc_free(session);
+}
+
+static void test_device(void) {
+  uint64_t data;
+  start(NULL);
+  alloc(EXT, 33);
+  check(send(7) == 0 && answer_code() == 4, "memory of a device");
+  data = answer_u64(8);
+  begin(7);
+  put_tensor(data, EXT, 33), put_u64(33);
+  put("abcdefghijklmnopqrstuvwxyz0123456", 33);
+  put_off = 0;
+  check(send(10) == 0 && put_off == 1 && !answers_size,
+        "a copy to it is put off");
+  check(tvmffi_rpc_finish(session, 0, NULL) == 0 && answer_code() == 4,
+        "and answered");
+  begin(6);
+  put_tensor(data, EXT, 33), put_u64(33);
+  check(send(10) == 0 && put_off == 2 && !answers_size,
+        "a copy from it is put off");
+  check(tvmffi_rpc_finish(session, 0, NULL) == 0 && answer_code() == 8 &&
+            !memcmp(answers + 12, "abcdefghijklmnopqrstuvwxyz0123456", 33),
+        "and answered by its bytes");
+  begin(15);
+  put_i32(2), put_device(EXT), put_i32(kTVMFFIOpaquePtr), put_u64(0);
+  check(send(10) == 0 && put_off == 3 &&
+            tvmffi_rpc_finish(session, 0, NULL) == 0 && answer_code() == 4,
+        "waiting is put off and answered");
+  begin(12);
+  put_i32(2), put_device(EXT), put_int(4);
+  check(send(10) == 0 && answer_u64(8) == 40, "an attribute");
+  begin(12);
+  put_i32(2), put_device(99), put_int(0);
+  check(send(10) == 0 && answer_code() == 4 && answer_u64(8) == 0,
+        "a device that does not exist");
+  tvmffi_rpc_free(session);
+  check(blocks == 0, "its memory ends with the session");
+}
+
+static void test_abort(void) {
+  start(NULL);
+  answers_size = 0;
+  check(tvmffi_rpc_abort(session, "RPCSessionTimeoutError: over") == 0 &&
+            answer_code() == 5 &&
+            !memcmp(answers + 28, "RPCSessionTimeoutError: over", 28),
+        "a session that is ended from outside says why");
+  init(NULL);
+  check(send(100) == 1 && !answers_size, "and is over");
+  tvmffi_rpc_free(session);
+}
+
+static void test_transfer_size(void) {
+  int64_t size = 0;
+  options.transfer_size = 512;
+  check(tvmffi_rpc_register(&options) == 0 &&
+            tvmffi_call(tvmffi_str("tvm.rpc.server.GetCRTMaxPacketSize"),
+                        tvmffi_out_int64(&size)) == 0 &&
+            size == 512,
+        "a client can ask for the size of its transfers");
+}
+
+static void test_bad_options(void) {
+  tvmffi_rpc_options none;
+  tvmffi_rpc *s;
+  memset(&none, 0, sizeof(none));
+  check(
+      tvmffi_rpc_new(NULL, &s) == -1 && !s && tvmffi_error_catch("ValueError"),
+      "no options are an error");
+  check(
+      tvmffi_rpc_new(&none, &s) == -1 && !s && tvmffi_error_catch("ValueError"),
+      "so are options without write");
+  tvmffi_rpc_free(NULL);
+}
+
+/* A session in which one allocation is refused: an error to the client or to
+   the server, never more. Returns 1 if none was refused. */
+static int run_without(int n) {
+  uint64_t f = 0;
+  int code;
+  refused = n;
+  code = start(NULL);
+  if (session) {
+    get("array");
+    if (!code) code = send(50), f = answer_u64(8);
+    call(f, 20);
+    if (!code) code = send(50);
+    alloc(EXT, 64);
+    if (!code) code = send(50);
+    alloc(kDLCPU, 64);
+    if (!code) code = send(50);
+    if (!code && answer_code() != 4 && answer_code() != 5) code = -2;
+    tvmffi_rpc_free(session);
+  }
+  tvmffi_error_clear();
+  n = refused != 0;
+  refused = 0;
+  if (code < -1) n = -1;
+  return blocks ? -1 : n;
+}
+
+static void test_memory(void) {
+  int n = 1, ended = 0;
+  while (!ended && n < 1000) ended = run_without(n++);
+  check(ended == 1 && n > 5, "each allocation of a session refused in turn");
+  printf("# %d allocations\n", n - 2);
+}
+
+int main(void) {
+  options.write = on_write;
+  options.no_handshake = 1;
+  options.call = on_call;
+  options.find = on_find;
+  options.construct = on_construct;
+  options.device = on_device;
+  test_hooks();
+  test_later();
+  test_device();
+  test_abort();
+  test_transfer_size();
+  test_bad_options();
+  test_memory();
+  printf("1..%d\n", checks);
+  return failures != 0;
+}

@@ -1,0 +1,187 @@
+"""Checks the includes of src/: what each room defines, uses and includes.
+
+A room is a header of src/. It includes each room whose names it uses, and no
+other one; it uses its own layer and those above it; no includes form a circle;
+and it compiles alone. tests/tools/lint.py runs these checks.
+"""
+
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+LAYERS = ["head", "interface", "platform", "core", "containers", "graph",
+          "modules", "reflection", "extra", "tables"]
+MOST_LINES = 1200
+NAME = re.compile(r"(?:tvmffi|TVMFFI|kTVMFFI|TVM_FFI|DLPACK|kDL)\w+|DL[A-Z]\w+|"
+                  r"i_[a-z]\w*")
+INCLUDE = re.compile(r'^#include "([\w./]+)"$', re.M)
+# What platform/libc.h is for, below the interface.
+LIBC = {"memcpy", "memmove", "memset", "memcmp", "memchr", "strlen", "strcmp",
+        "strchr", "strrchr", "malloc", "calloc", "free", "fprintf", "fputs",
+        "fwrite", "getenv"}
+# Options, which the user defines.
+OPTIONS = {"TVMFFI_MALLOC", "TVMFFI_FREE"}
+MODES = [
+    ["-DTVMFFI_IMPLEMENTATION"],
+    ["-DTVMFFI_IMPLEMENTATION", "-DTVMFFI_DEBUG=1", "-DTVMFFI_LEGACY=1",
+     "-DTVMFFI_DYNAMIC=1"],
+    ["-DTVMFFI_IMPLEMENTATION", "-DTVMFFI_FREESTANDING=1",
+     "-DTVMFFI_ARENA_SIZE=65536", "-DTVMFFI_NO_TYPES=1"],
+]
+
+
+def without_comments(text):
+    return re.sub(r'/\*.*?\*/|("(?:\\.|[^"\\\n])*")',
+                  lambda m: '""' if m.group(1) else
+                  " " + "\n" * m.group(0).count("\n"), text, flags=re.S)
+
+
+class Room:
+    def __init__(self, src, path):
+        self.name = str(path.relative_to(src).with_suffix(""))
+        self.layer = self.name.split("/")[0]
+        text = path.read_text(encoding="utf-8")
+        self.lines = text.count("\n")
+        self.includes = []
+        for name in INCLUDE.findall(text):
+            target = (path.parent / name).resolve()
+            self.includes.append(
+                str(target.relative_to(src.resolve()).with_suffix("")))
+        code = INCLUDE.sub("", without_comments(text))
+        self.defines = set(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)",
+                                      code, re.M))
+        # A pointer to a struct needs no more than the name of the struct.
+        code = re.sub(r"\bstruct \w+ (?=\*)", "", code)
+        self.uses = set(NAME.findall(code))
+        if self.layer not in ("head", "interface"):
+            self.uses |= LIBC & set(re.findall(r"\w+", code))
+            self.uses |= set(re.findall(r"pthread_\w+", code))
+        self.declares = set()  # names after preprocessing
+        self.expands = set()
+
+
+class House:
+    """The rooms of src/, and which of them have a name."""
+
+    def __init__(self, src, cc, declared_names, token):
+        self.src = Path(src)
+        self.rooms = {}
+        for path in sorted(self.src.glob("*/*.h")):
+            room = Room(self.src, path)
+            self.rooms[room.name] = room
+        for mode in MODES:
+            for name, text in self.preprocessed(cc, mode).items():
+                room = self.rooms.get(name)
+                if room:
+                    tokens = token.findall(text)
+                    room.declares |= set(declared_names(tokens))
+                    room.expands |= set(NAME.findall(text))
+        self.homes = defaultdict(set)
+        for room in self.rooms.values():
+            for name in room.uses:
+                if name in LIBC or name.startswith("pthread_"):
+                    self.homes[name].add("platform/libc")
+            for name in room.defines | room.declares:
+                self.homes[name].add(room.name)
+                # TVMFFI_FUNC(f, i_map, ...) uses the type word i_map.
+                if name.startswith("tvmffi_type_i_"):
+                    self.homes[name[len("tvmffi_type_"):]].add(room.name)
+
+    def preprocessed(self, cc, mode):
+        run = subprocess.run([*cc, "-std=c99", *mode, "-E",
+                              str(self.src / "tvmffi.h")],
+                             capture_output=True, text=True)
+        if run.returncode:
+            raise RuntimeError(run.stderr)
+        texts, room = defaultdict(list), None
+        for line in run.stdout.split("\n"):
+            marker = re.match(r'#(?:line)? \d+ "([^"]*)"', line)
+            if marker:
+                path = Path(marker.group(1)).resolve()
+                inside = self.src.resolve() in path.parents
+                room = inside and str(path.relative_to(
+                    self.src.resolve()).with_suffix(""))
+            elif room:
+                texts[room].append(line)
+        return {name: "\n".join(lines) for name, lines in texts.items()}
+
+    def foreign(self, room, names):
+        """The rooms that have a name of `names` which `room` lacks."""
+        for name in sorted(names - OPTIONS):
+            homes = self.homes.get(name)
+            if homes and room.name not in homes:
+                yield name, homes
+
+
+def missing_includes(house):
+    return [f"src/{room.name}.h: no include for {name} of "
+            f"{' or '.join(sorted(homes))}"
+            for room in house.rooms.values()
+            for name, homes in house.foreign(room, room.uses)
+            if not homes & set(room.includes)]
+
+
+def unused_includes(house):
+    problems = []
+    for room in house.rooms.values():
+        used = {home for _, homes in
+                house.foreign(room, room.uses | room.expands)
+                for home in homes}
+        problems += [f"src/{room.name}.h: nothing of {name} is used"
+                     for name in room.includes if name not in used]
+        problems += [f"src/{room.name}.h includes {name} twice"
+                     for name in set(room.includes)
+                     if room.includes.count(name) > 1]
+    return problems
+
+
+def lower_layers(house):
+    return [f"src/{room.name}.h includes the lower layer {name}"
+            for room in house.rooms.values() for name in room.includes
+            if LAYERS.index(name.split("/")[0]) > LAYERS.index(room.layer)]
+
+
+def circles(house):
+    problems, state = [], {}
+
+    def visit(name, path):
+        if state.get(name) == "open":
+            at = path.index(name)
+            problems.append(" -> ".join(path[at:] + [name]))
+        if name in state or name not in house.rooms:
+            return
+        state[name] = "open"
+        for other in house.rooms[name].includes:
+            visit(other, path + [name])
+        state[name] = "done"
+
+    for name in house.rooms:
+        visit(name, [])
+    return problems
+
+
+def too_long(house):
+    return [f"src/{room.name}.h has {room.lines} lines, over {MOST_LINES}"
+            for room in house.rooms.values() if room.lines > MOST_LINES]
+
+
+def unlisted(house):
+    listed = {name[:-2] for name in INCLUDE.findall(
+        (house.src / "tvmffi.h").read_text(encoding="utf-8"))}
+    return [f"src/{name}.h is not included by src/tvmffi.h"
+            for name in sorted(set(house.rooms) ^ listed)]
+
+
+def not_alone(src, cc, cxx):
+    problems = []
+    for path in sorted(src.glob("*/*.h")):
+        for command in ([*cc, "-std=c99"],
+                        [*cxx, "-std=c++11", "-x", "c++"]):
+            run = subprocess.run(
+                [*command, "-fsyntax-only", "-pedantic-errors", "-w",
+                 "-DTVMFFI_IMPLEMENTATION", str(path)],
+                capture_output=True, text=True)
+            if run.returncode:
+                problems.append(run.stderr)
+    return problems

@@ -1,0 +1,549 @@
+/* ======== Module kinds: modules that C declares =========================== */
+
+#pragma once
+
+#include "harness.h"
+#include "module.h"
+#include "scope.h"
+
+#if !TEST_NO_MODULES && !TVMFFI_NO_CONTAINERS
+/* Adds its number to an argument. */
+typedef struct {
+  tvmffi_module base;
+  int64_t number;
+  TVMFFIObject *owned; /* any object, or NULL */
+} test_adder;
+
+static size_t test_adders; /* that live */
+
+static void test_adder_end(test_adder *self) {
+  CHECK(self->base.base.type_index == kTVMFFIModule);
+  tvmffi_release(self->owned);
+  if (self->number) --test_adders;
+}
+
+TVMFFI_MODULE(test_adder, "unit.adder", (function, add),
+              (doc, "Adds its number"), (function, first), (function, twelve),
+              (function, scale), (lookup, find), (save, save), (load, load),
+              (save_file, "unitadd", write), (save_file, "unitsum", write),
+              (load_file, "unitadd", read), (source, source),
+              (mask, TVMFFI_MODULE_EXPORTABLE), (destructor, test_adder_end))
+
+static int test_new_adder(int64_t number, test_adder **out) {
+  TVMFFI_TRY(tvmffi_new(test_adder, out));
+  (*out)->number = number;
+  ++test_adders;
+  return 0;
+}
+
+TVMFFI_METHOD(test_adder, add, int64, (int64, x)) {
+  TVMFFI_RETURN(self->number + x);
+}
+TVMFFI_METHOD(test_adder, first, any, (array(int64), items), (any, other)) {
+  TVMFFIAny any = tvmffi_none();
+  (void)self, (void)other;
+  TVMFFI_TRY(
+      tvmffi_get(tvmffi_obj(items), tvmffi_int(0), tvmffi_out_any(&any)));
+  TVMFFI_RETURN(any);
+}
+TVMFFI_STATIC_METHOD(test_adder, twelve, int64) { TVMFFI_RETURN(12); }
+TVMFFI_METHOD(test_adder, scale, int64, (int64, x), (int64, by, 10)) {
+  TVMFFI_RETURN(self->number * x * by);
+}
+
+TVMFFI_FUNC(unit_found, int64) { TVMFFI_RETURN(1); }
+TVMFFI_METHOD(test_adder, find, any, (str, name)) {
+  TVMFFIObject *f = NULL;
+  (void)self;
+  if (tvmffi_i_same(name, "bad")) return TVMFFI_RAISE("KeyError", "bad name");
+  if (tvmffi_i_same(name, "number")) TVMFFI_RETURN(tvmffi_int(3));
+  if (!tvmffi_i_same(name, "found")) TVMFFI_RETURN(tvmffi_none());
+  TVMFFI_TRY(tvmffi_function_new(unit_found, &f));
+  TVMFFI_RETURN(tvmffi_obj(f));
+}
+
+TVMFFI_METHOD(test_adder, save, bytes) {
+  TVMFFIByteArray data;
+  data.data = (const char *)&self->number;
+  data.size = sizeof(self->number);
+  if (self->number < 0) return TVMFFI_RAISE("ValueError", "less than 0");
+  TVMFFI_RETURN(data);
+}
+TVMFFI_STATIC_METHOD(test_adder, load, test_adder, (bytes, data)) {
+  test_adder *m;
+  int64_t number;
+  if (data.size != sizeof(number))
+    return TVMFFI_RAISE("ValueError", "%d bytes are no adder", (int)data.size);
+  memcpy(&number, data.data, sizeof(number));
+  TVMFFI_TRY(test_new_adder(number, &m));
+  TVMFFI_RETURN(m);
+}
+
+TVMFFI_METHOD(test_adder, write, none, (str, path), (str, format)) {
+  test_say((char)self->number);
+  CHECK_TEXT(path, "a path of some length");
+  test_say(format.data[4]);
+  TVMFFI_RETURN();
+}
+TVMFFI_STATIC_METHOD(test_adder, read, test_adder, (str, path), (str, format)) {
+  test_adder *m;
+  CHECK_TEXT(format, "unitadd");
+  TVMFFI_TRY(test_new_adder((int64_t)path.size, &m));
+  TVMFFI_RETURN(m);
+}
+TVMFFI_METHOD(test_adder, source, str, (str, format)) {
+  (void)self;
+  TVMFFI_RETURN(format.size ? format : tvmffi_byte_array("the source"));
+}
+
+/* A module with this number, which the test owns, or NULL. */
+static test_adder *test_make_adder(int64_t number) {
+  test_adder *m = NULL;
+  if (test_code(test_new_adder(number, &m), __FILE__, __LINE__, "new"))
+    return NULL;
+  OWN(m);
+  return m;
+}
+
+/* A function of a module, which the test owns, or NULL. */
+static TVMFFIObject *test_function_of(TVMFFIObject *m, const char *name) {
+  TVMFFIAny f;
+  if (test_code(test_get_function(m, name, 1, &f), __FILE__, __LINE__, name))
+    return NULL;
+  OWN_ANY(f);
+  CHECK(f.type_index == kTVMFFIFunction);
+  return f.v_obj;
+}
+
+static void test_kind_functions(void) {
+  test_adder *m = test_make_adder(40);
+  TVMFFIObject *object = (TVMFFIObject *)m, *f;
+  TVMFFIAny any = tvmffi_none();
+  int64_t sum = 0;
+  if (!m || !(f = test_function_of(object, "add"))) return;
+  OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_int(2)));
+  CHECK_INT(sum, 42);
+  FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_none(NULL), tvmffi_str("x")),
+        "TypeError",
+        "Mismatched type on argument #0 when calling: `unit.adder.add(0: int) "
+        "-> int`. Expected `int` but got `const char*`");
+  FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_none(NULL), tvmffi_int(1),
+                    tvmffi_int(2)),
+        "TypeError",
+        "Mismatched number of arguments when calling: `unit.adder.add(0: int) "
+        "-> int`. Expected 1 but got 2 arguments");
+  if (!(f = test_function_of(object, "twelve"))) return;
+  CHECK_INT(test_call_int(f), 12);
+  FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_none(NULL), tvmffi_int(1)),
+        "TypeError",
+        "Mismatched number of arguments when calling: `unit.adder.twelve() -> "
+        "int`. Expected 0 but got 1 arguments");
+  if (!(f = test_function_of(object, "scale"))) return;
+  OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_int(2)));
+  CHECK_INT(sum, 800);
+  OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_int(2),
+                 tvmffi_int(3)));
+  CHECK_INT(sum, 240);
+  FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_none(NULL)), "TypeError",
+        "Mismatched number of arguments when calling: `unit.adder.scale(0: "
+        "int, 1: int) -> int`. Expected 1 to 2 but got 0 arguments");
+  if (!(f = test_function_of(object, "first"))) return;
+  FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_none(NULL), tvmffi_int(1),
+                    tvmffi_int(1)),
+        "TypeError",
+        "Mismatched type on argument #0 when calling: `unit.adder.first(0: "
+        "Array<int>, 1: Any) -> Any`. Expected `Array<int>` but got `int`");
+  OK(test_get_function(object, "nothing", 1, &any));
+  CHECK_INT(any.type_index, kTVMFFINone);
+}
+
+/* Functions that are not listed. */
+static void test_kind_lookup(void) {
+  test_adder *m = test_make_adder(1);
+  TVMFFIObject *object = (TVMFFIObject *)m, *f;
+  static const char *const names[] = {"add", "found", "nothing"};
+  TVMFFIAny any;
+  int i;
+  if (!m || !(f = test_function_of(object, "found"))) return;
+  CHECK_INT(test_call_int(f), 1);
+  FAILS(test_get_function(object, "bad", 0, &any), "KeyError", "bad name");
+  FAILS(test_get_function(object, "number", 0, &any), "TypeError",
+        "unit.adder.find returned `int`");
+  for (i = 0; i < 3; ++i) {
+    tvmffi_type_bool has = 0;
+    OK(MODULE_CALL("ImplementsFunction", tvmffi_out_bool(&has),
+                   tvmffi_obj(object), tvmffi_str(names[i]), tvmffi_bool(0)));
+    CHECK_INT(has, i < 2);
+  }
+  FAILS(MODULE_CALL("ImplementsFunction", tvmffi_out_none(NULL),
+                    tvmffi_obj(object), tvmffi_str("bad"), tvmffi_bool(0)),
+        "KeyError", "bad name");
+}
+
+static TVMFFIAny test_text_of(const char *method, TVMFFIObject *m,
+                              const char *name, int imports) {
+  TVMFFIAny any = tvmffi_none();
+  TVMFFIAny args[3], function = tvmffi_str(method);
+  args[0] = tvmffi_obj(m);
+  args[1] = tvmffi_str(name);
+  args[2] = tvmffi_bool(0);
+  if (!test_code(tvmffi_i_call(TVMFFI_I_OWNER, function, tvmffi_out_any(&any),
+                               args, imports ? 3 : 2),
+                 __FILE__, __LINE__, method))
+    OWN_ANY(any);
+  return any;
+}
+
+static void test_kind_texts(void) {
+  test_adder *m = test_make_adder('n');
+  TVMFFIObject *object = (TVMFFIObject *)m;
+  TVMFFIAny any = tvmffi_none();
+  int32_t mask = 0;
+  if (!m) return;
+  OK(MODULE_CALL("GetKind", tvmffi_out_any(&any), tvmffi_obj(object)));
+  OWN_ANY(any);
+  CHECK_TEXT(tvmffi_any_str(&any), "unit.adder");
+  OK(MODULE_CALL("GetPropertyMask", tvmffi_out_int32(&mask),
+                 tvmffi_obj(object)));
+  CHECK_INT(mask, 7);
+  any = test_text_of("ffi.ModuleGetFunctionDoc", object, "add", 1);
+  if (!test_hits()) CHECK_TEXT(tvmffi_any_str(&any), "Adds its number");
+  any = test_text_of("ffi.ModuleGetFunctionDoc", object, "first", 1);
+  CHECK_INT(any.type_index, kTVMFFINone);
+  any = test_text_of("ffi.ModuleGetFunctionMetadata", object, "add", 1);
+#if !TVMFFI_NO_METADATA
+  if (!test_hits())
+    CHECK_TEXT(tvmffi_any_str(&any), NAMED("int", PARAM("int"), "\"x\"]"));
+#endif
+  any = test_text_of("ffi.ModuleGetFunctionMetadata", object, "found", 1);
+  CHECK_INT(any.type_index, kTVMFFINone);
+  any = test_text_of("ffi.ModuleInspectSource", object, "", 0);
+  if (!test_hits()) CHECK_TEXT(tvmffi_any_str(&any), "the source");
+  OK(MODULE_CALL("GetWriteFormats", tvmffi_out_any(&any), tvmffi_obj(object)));
+  OWN_ANY(any);
+  CHECK_INT(tvmffi_size(any), 2);
+  OK(MODULE_CALL("WriteToFile", tvmffi_out_none(NULL), tvmffi_obj(object),
+                 tvmffi_str("a path of some length"), tvmffi_str("")));
+  OK(MODULE_CALL("WriteToFile", tvmffi_out_none(NULL), tvmffi_obj(object),
+                 tvmffi_str("a path of some length"), tvmffi_str("unitsum")));
+  CHECK_LOG("nans");
+  FAILS(MODULE_CALL("WriteToFile", tvmffi_out_none(NULL), tvmffi_obj(object),
+                    tvmffi_str("a path"), tvmffi_str("exe")),
+        "RuntimeError",
+        "Module[unit.adder] does not support WriteToFile in the format exe");
+}
+
+/* A kind with nothing but its struct. */
+typedef struct {
+  tvmffi_module base;
+} test_bare;
+TVMFFI_MODULE(test_bare, "unit.bare", (mask, 0))
+
+static void test_kind_bare(void) {
+  test_bare *m = NULL;
+  TVMFFIObject *object;
+  TVMFFIAny any = tvmffi_none();
+  int32_t mask = -1;
+  OK(tvmffi_new(test_bare, &m));
+  OWN(m);
+  object = (TVMFFIObject *)m;
+  OK(MODULE_CALL("GetPropertyMask", tvmffi_out_int32(&mask),
+                 tvmffi_obj(object)));
+  CHECK_INT(mask, 0);
+  OK(test_get_function(object, "add", 0, &any));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  any = test_text_of("ffi.ModuleInspectSource", object, "", 0);
+  CHECK_INT(tvmffi_any_str(&any).size, 0);
+  FAILS(MODULE_CALL("WriteToFile", tvmffi_out_none(NULL), tvmffi_obj(object),
+                    tvmffi_str("a"), tvmffi_str("")),
+        "RuntimeError", "Module[unit.bare] does not support WriteToFile");
+  OK(MODULE_CALL("GetWriteFormats", tvmffi_out_any(&any), tvmffi_obj(object)));
+  OWN_ANY(any);
+  CHECK_INT(tvmffi_size(any), 0);
+}
+
+static void test_kind_loads(void) {
+  TVMFFIByteArray bytes;
+  TVMFFIObject *m = NULL, *f;
+  int64_t number = 5, sum = 0;
+  OK(tvmffi_register_type(test_adder));
+  OK(tvmffi_register_type(test_adder));
+  bytes.data = (const char *)&number;
+  bytes.size = sizeof(number);
+  OK(tvmffi_call(tvmffi_str("ffi.Module.load_from_bytes.unit.adder"),
+                 tvmffi_out_object(&m), tvmffi_bytes(&bytes)));
+  OWN(m);
+  if (!(f = test_function_of(m, "add"))) return;
+  OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_int(2)));
+  CHECK_INT(sum, 7);
+  bytes.size = 3;
+  FAILS(tvmffi_call(tvmffi_str("ffi.Module.load_from_bytes.unit.adder"),
+                    tvmffi_out_object(&m), tvmffi_bytes(&bytes)),
+        "ValueError", "3 bytes are no adder");
+  FAILS(tvmffi_call(tvmffi_str("ffi.Module.load_from_bytes.unit.adder"),
+                    tvmffi_out_object(&m), tvmffi_none()),
+        "TypeError",
+        "Mismatched type on argument #0 when calling: "
+        "`ffi.Module.load_from_bytes.unit.adder(0: bytes) -> unit.adder`. "
+        "Expected `bytes` but got `None`");
+  OK(tvmffi_call(tvmffi_str("ffi.ModuleLoadFromFile"), tvmffi_out_object(&m),
+                 tvmffi_str("dir/a.unitadd")));
+  OWN(m);
+  CHECK_INT(((test_adder *)(void *)m)->number, 13);
+}
+
+/* A loader of another function's has the name of the second one. */
+typedef struct {
+  tvmffi_module base;
+} test_taken;
+TVMFFI_MODULE(test_taken, "unit.taken", (load, load),
+              (load_file, "unittaken", load))
+TVMFFI_STATIC_METHOD(test_taken, load, none) { TVMFFI_RETURN(); }
+TVMFFI_FUNC(unit_taken, none) { TVMFFI_RETURN(); }
+
+static void test_kind_taken(void) {
+  static const char name[] = "ffi.Module.load_from_file.unittaken";
+  static int done;
+  TVMFFIObject *f = NULL;
+  test_taken *m = NULL;
+  if (done) return; /* a kind is registered once */
+  OK(tvmffi_override(name, unit_taken));
+  FAILS(tvmffi_register_type(test_taken), "RuntimeError",
+        "Module kind `unit.taken.load`: the function "
+        "`ffi.Module.load_from_file.unittaken` is already registered");
+  FAILS(tvmffi_new(test_taken, &m), "RuntimeError", NULL);
+  CHECK(!m);
+  OK(tvmffi_global_find(tvmffi_str("ffi.Module.load_from_bytes.unit.taken"),
+                        &f));
+  CHECK(!f);
+  OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"), tvmffi_out_none(NULL),
+                 tvmffi_str(name)));
+  OK(tvmffi_new(test_taken, &m));
+  done = 1;
+  OWN(m);
+}
+
+static void test_kind_words(void) {
+  test_adder *m = test_make_adder(1), *no = NULL;
+  test_bare *bare = NULL;
+  if (!m) return;
+  OK(tvmffi_new(test_bare, &bare));
+  OWN(bare);
+  CHECK(tvmffi_cast(test_adder, m) == m);
+  CHECK(!tvmffi_cast(test_adder, bare));
+  CHECK(!tvmffi_cast(test_adder, NULL));
+  CHECK_INT(tvmffi_type_index(test_adder), kTVMFFIModule);
+  FAILS(tvmffi_i_new_test_adder(TVMFFI_I_OWNER, NULL, NULL, 0), "TypeError",
+        "tvmffi_new(unit.adder): NULL for the result");
+  FAILS(tvmffi_new(test_adder, &no, tvmffi_int(1)), "TypeError",
+        "tvmffi_new(unit.adder): a module takes no values, but got 1");
+  CHECK(!no);
+}
+
+static void test_kind_owners(void) {
+  test_adder *m = NULL;
+  TVMFFIObject *f = NULL;
+  TVMFFIAny any = tvmffi_none();
+  const size_t before = test_adders;
+  if (!test_new_adder(3, &m)) {
+    CHECK_INT(test_adders, before + 1);
+    (void)test_get_function((TVMFFIObject *)m, "add", 0, &any);
+    if (any.type_index == kTVMFFIFunction) f = any.v_obj;
+    tvmffi_weak_retain(m);
+    tvmffi_release(m);
+    CHECK_INT(test_adders, before + (f != NULL));
+    if (f) {
+      int64_t sum = 0;
+      if (!tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_int(1)))
+        CHECK_INT(sum, 4);
+    }
+    tvmffi_release(f);
+    CHECK_INT(test_adders, before);
+    CHECK(!tvmffi_weak_lock(m));
+    tvmffi_weak_release(m);
+  }
+  tvmffi_error_clear();
+  TVMFFI_SCOPE {
+    if (!tvmffi_new(test_adder, &m)) {
+      m->number = 1;
+      ++test_adders;
+    }
+  }
+  tvmffi_error_clear();
+  CHECK_INT(test_adders, before);
+}
+
+/* Imports as the runtime changes them, and as the table does. */
+static int test_kind_import(int by_table, TVMFFIObject *m,
+                            TVMFFIObject *other) {
+  TVMFFIAny arg = tvmffi_obj(other), none = tvmffi_none();
+  if (!by_table) return test_import(m, other);
+  return tvmffi_i_module_method_of(m, TVMFFI_I_METHOD_ADD_IMPORT, &arg, &none);
+}
+
+static int64_t test_num_imports(const test_adder *m) {
+  return tvmffi_size(tvmffi_obj(m->base.imports));
+}
+
+static void test_kind_imports(void) {
+  test_adder *a = test_make_adder(1), *b = test_make_adder(2);
+  TVMFFIObject *oa = (TVMFFIObject *)a, *ob = (TVMFFIObject *)b, *f, *library;
+  TVMFFIAny any = tvmffi_none();
+  int by_table;
+  library = test_module_with("one", test_one);
+  if (!a || !b || !library) return;
+  for (by_table = 0; by_table < 2; ++by_table) {
+    CHECK_INT(test_num_imports(a), 0);
+    OK(test_kind_import(by_table, oa, ob));
+    OK(test_kind_import(by_table, oa, library));
+    CHECK_INT(test_num_imports(a), 2);
+    FAILS(test_kind_import(by_table, ob, oa), "RuntimeError",
+          "Cyclic dependency detected during import");
+    FAILS(test_kind_import(by_table, oa, oa), "RuntimeError",
+          "Cyclic dependency detected during import");
+    OK(test_import(library, ob));
+    FAILS(test_kind_import(by_table, ob, library), "RuntimeError",
+          "Cyclic dependency detected during import");
+    CHECK_INT(test_num_imports(b), 0);
+    if (!(f = test_function_of(oa, "one"))) return;
+    CHECK_INT(test_call_int(f), 1);
+    OK(MODULE_CALL("ClearImports", tvmffi_out_none(NULL), tvmffi_obj(library)));
+    if (by_table)
+      OK(tvmffi_i_module_method_of(oa, TVMFFI_I_METHOD_CLEAR_IMPORTS, NULL,
+                                   &any));
+    else
+      OK(MODULE_CALL("ClearImports", tvmffi_out_none(NULL), tvmffi_obj(oa)));
+  }
+}
+
+/* Modules that own each other in a long row: they are destroyed without
+   nesting as deep. */
+static void test_kind_chain(void) {
+  test_adder *last = NULL;
+  int i, n = test_oom ? 3 : TEST_CHAIN / 10;
+  for (i = 0; i < n; ++i) {
+    test_adder *m = NULL;
+    if (tvmffi_new(test_adder, &m)) break;
+    m->owned = (TVMFFIObject *)last;
+    last = m;
+  }
+  tvmffi_error_clear();
+  tvmffi_release(last);
+}
+
+#if TVMFFI_I_GNU
+typedef struct {
+  tvmffi_module base;
+  char at __attribute__((__aligned__(64)));
+} test_aligned;
+TVMFFI_MODULE(test_aligned, "unit.aligned", (mask, 0))
+
+static void test_kind_aligned(void) {
+  test_aligned *m = NULL;
+  OK(tvmffi_new(test_aligned, &m));
+  OWN(m);
+  CHECK_INT((uintptr_t)&m->at % 64, 0);
+  CHECK_INT((uintptr_t)m % 64, 0);
+}
+#endif
+
+/* What C++ calls. Without C++ in the runtime, an error stays in the slot. */
+#if TVMFFI_I_CXX_METHODS
+static void test_kind_table(void) {
+  test_adder *m = test_make_adder(7);
+  TVMFFIObject *object = (TVMFFIObject *)m, *f = NULL;
+  const tvmffi_i_module_methods *methods;
+  TVMFFIAny text = tvmffi_none(), name = tvmffi_str("add"),
+            bad = tvmffi_str("bad"), path = tvmffi_str("a path of some length");
+  tvmffi_i_module *cxx;
+  if (!m) return;
+  cxx = tvmffi_i_module_of(object);
+  methods = cxx->methods;
+  CHECK(strcmp(methods->kind(cxx), "unit.adder") == 0);
+  CHECK_INT(methods->property_mask(cxx), 7);
+  CHECK(methods->get(&f, cxx, &name) == &f);
+  CHECK(f || test_hits());
+  if (f) OWN(f);
+  tvmffi_error_clear();
+  CHECK(methods->get(&f, cxx, &bad) == &f && !f);
+  FAILS(-1, "KeyError", "bad name");
+  CHECK(methods->implements(cxx, &name) || test_hits());
+  tvmffi_error_clear();
+  CHECK(!methods->implements(cxx, &bad));
+  FAILS(-1, "KeyError", "bad name");
+  CHECK(methods->save(&text, cxx) == &text);
+  if (text.type_index != kTVMFFISmallBytes) {
+    OWN_ANY(text);
+    CHECK_BYTES(tvmffi_any_str(&text), (const char *)&m->number, 8);
+  }
+  tvmffi_error_clear();
+  m->number = -7;
+  CHECK(methods->save(&text, cxx) == &text);
+  CHECK_INT(text.type_index, kTVMFFISmallBytes);
+  FAILS(-1, "ValueError", "less than 0");
+  m->number = 'x';
+  methods->write(cxx, &path, &bad);
+  FAILS(-1, "RuntimeError",
+        "Module[unit.adder] does not support WriteToFile in the format bad");
+  methods->add_import(cxx, &object);
+  FAILS(-1, "RuntimeError", "Cyclic dependency detected during import");
+  tvmffi_error_clear();
+}
+#endif
+
+static void test_kind_find(void) {
+  TVMFFIObject *f = NULL;
+  test_adder *m;
+  OK(test_new_adder(1, &m));
+  FAILS(tvmffi_module_find(NULL, "add", &f), "ValueError",
+        "tvmffi_module_find: the module is NULL");
+  if (!m) return;
+  FAILS(tvmffi_module_find(m, "add", NULL), "ValueError",
+        "tvmffi_module_find: the place for the function is NULL");
+  FAILS(tvmffi_module_find(m, NULL, &f), "ValueError", NULL);
+  f = &m->base.base;
+  FAILS(tvmffi_module_find(m, "unit.nowhere", &f), "RuntimeError", NULL);
+  CHECK(f == NULL);
+  tvmffi_release(m);
+}
+
+#if TVMFFI_DEBUG
+static void test_kind_debug(void) {
+  const int64_t live = tvmffi_live_count(kTVMFFIModule);
+  test_adder *m;
+  if (test_oom) return; /* an object without memory for its record is unseen */
+  OK(test_new_adder(1, &m));
+  CHECK_INT(tvmffi_live_count(kTVMFFIModule), live + 1);
+  CHECK(test_report_has("1 x ffi.Module, obtained at " __FILE__ ":"));
+  tvmffi_release(m);
+  CHECK_INT(tvmffi_live_count(kTVMFFIModule), live);
+  tvmffi_release(m);
+  CHECK(test_report_has("double release: ffi.Module, obtained at " __FILE__));
+}
+#endif
+#endif
+
+static const test_case test_module_kind_cases[] = {
+#if !TEST_NO_MODULES && !TVMFFI_NO_CONTAINERS
+    {"module kinds: functions", test_kind_functions},
+    {"module kinds: look-up", test_kind_lookup},
+    {"module kinds: properties and texts", test_kind_texts},
+    {"module kinds: nothing declared", test_kind_bare},
+    {"module kinds: loaders", test_kind_loads},
+    {"module kinds: a loader's name is taken", test_kind_taken},
+    {"module kinds: words", test_kind_words},
+    {"module kinds: owners", test_kind_owners},
+    {"module kinds: imports", test_kind_imports},
+    {"module kinds: a long chain", test_kind_chain},
+    {"module kinds: functions of imports", test_kind_find},
+#if TVMFFI_DEBUG
+    {"module kinds: leaks", test_kind_debug},
+#endif
+#if TVMFFI_I_GNU
+    {"module kinds: alignment", test_kind_aligned},
+#endif
+#if TVMFFI_I_CXX_METHODS
+    {"module kinds: the C++ table", test_kind_table},
+#endif
+#endif
+    {NULL, NULL}};
