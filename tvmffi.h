@@ -15826,9 +15826,9 @@ static tvmffi_i_column *tvmffi_i_get_column(const TVMFFIByteArray *name) {
 }
 
 /* Ensures that a column has a slot for a type. With one thread, the array
-   begins at the lowest type that has a value. Otherwise it begins at type 0,
-   because a reader could see a new array with an old begin_index. Returns 0, or
-   -1 if out of memory. Needs the mutex. */
+   begins at the lowest type that has a value. Otherwise it begins at type 0 and
+   begin_index is never written, because a reader could see a new array with an
+   old begin_index. Returns 0, or -1 if out of memory. Needs the mutex. */
 static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
   const int32_t old_begin = c->column.begin_index;
   int32_t begin = old_begin, end = begin + c->capacity;
@@ -15844,13 +15844,14 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
                                        end - begin);
   if (!data) return -1;
   memset((void *)data, 0, (size_t)(end - begin) * sizeof(*data));
-  if (c->column.size) {
+  if (c->column.size)
     memcpy((void *)(data + (old_begin - begin)), c->column.data,
            (size_t)c->column.size * sizeof(*data));
-    c->column.size += old_begin - begin;
-  }
   c->capacity = end - begin;
-  c->column.begin_index = begin;
+  if (begin != old_begin) {
+    if (c->column.size) c->column.size += old_begin - begin;
+    c->column.begin_index = begin;
+  }
   TVMFFI_I_STORE(&c->column.data, data);
   return 0;
 }
@@ -31453,7 +31454,8 @@ static void tvmffi_i_collect_values(tvmffi_i_collected *to) {
 }
 
 /* The array has upstream's size, or with one thread only the types that have a
-   value: see tvmffi_i_reserve_attr. */
+   value: see tvmffi_i_reserve_attr. The array is stored after its size, because
+   a thread that finds the array reads the column without the mutex. */
 static int tvmffi_i_build_column(tvmffi_i_column *c) {
   tvmffi_i_collected to = {0, INT32_MAX, 0, 0, NULL, NULL};
   size_t size, values;
@@ -31479,8 +31481,8 @@ static int tvmffi_i_build_column(tvmffi_i_column *c) {
   tvmffi_i_collect_values(&to);
   c->capacity = (int32_t)values;
   c->column.begin_index = to.begin;
+  c->column.size = (int32_t)values;
   TVMFFI_I_STORE(&c->column.data, to.values);
-  TVMFFI_I_STORE(&c->column.size, (int32_t)values);
   return 0;
 }
 

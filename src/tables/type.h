@@ -264,7 +264,8 @@ static void tvmffi_i_collect_values(tvmffi_i_collected *to) {
 }
 
 /* The array has upstream's size, or with one thread only the types that have a
-   value: see tvmffi_i_reserve_attr. */
+   value: see tvmffi_i_reserve_attr. The array is stored after its size, because
+   a thread that finds the array reads the column without the mutex. */
 static int tvmffi_i_build_column(tvmffi_i_column *c) {
   tvmffi_i_collected to = {0, INT32_MAX, 0, 0, NULL, NULL};
   size_t size, values;
@@ -290,8 +291,8 @@ static int tvmffi_i_build_column(tvmffi_i_column *c) {
   tvmffi_i_collect_values(&to);
   c->capacity = (int32_t)values;
   c->column.begin_index = to.begin;
+  c->column.size = (int32_t)values;
   TVMFFI_I_STORE(&c->column.data, to.values);
-  TVMFFI_I_STORE(&c->column.size, (int32_t)values);
   return 0;
 }
 
