@@ -832,9 +832,10 @@ TVMFFI_I_CHECK_WORDS(TVMFFI_I_CHECK_WORD)
 /* msvcrt's own vsnprintf does not follow the C standard. */
 TVMFFI_I_EXTERN_C int __mingw_vsnprintf(char *, size_t, const char *, va_list);
 #define TVMFFI_I_VFORMAT __mingw_vsnprintf
-#elif TVMFFI_I_GNU
+#elif TVMFFI_I_GNU && !defined(_MSC_VER)
 #define TVMFFI_I_VFORMAT __builtin_vsnprintf
 #elif !TVMFFI_NO_STDIO
+/* The C runtime of Visual Studio has vsnprintf only as an inline function. */
 #include <stdio.h>
 #define TVMFFI_I_VFORMAT vsnprintf
 #endif
@@ -2257,7 +2258,9 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
                         s, t, u, v, w, x, y, z, A, B, C, D, E, F, G, H, ...) \
   H
 #define TVMFFI_I_STRIP(...) __VA_ARGS__
-#define TVMFFI_I_COMMA(...) ,
+/* Expands to a comma between two tokens: in clang's mode for MSVC, a macro that
+   is only a comma does not separate arguments. */
+#define TVMFFI_I_COMMA(...) ~, ~
 
 /* Expands to 1 for two or more arguments, else to 0. */
 #define TVMFFI_I_HAS_COMMA(...) \
@@ -5606,7 +5609,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
                                  tvmffi_deleter, tvmffi_into);                 \
   }                                                                            \
   TVMFFI_I_BODY(TVMFFI_I_SELF(State), tvmffi_body_##name, n, __VA_ARGS__)
-#define TVMFFI_I_SELF(State) TVMFFI_I_UNUSED State *self TVMFFI_I_COMMA()
+#define TVMFFI_I_SELF(State) TVMFFI_I_UNUSED State *self,
 /* clang-format on */
 
 /* Begins a TVMFFISafeCallType of the runtime, and defines tvmffi_func_NAME for

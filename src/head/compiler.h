@@ -240,9 +240,10 @@ TVMFFI_I_CHECK_WORDS(TVMFFI_I_CHECK_WORD)
 /* msvcrt's own vsnprintf does not follow the C standard. */
 TVMFFI_I_EXTERN_C int __mingw_vsnprintf(char *, size_t, const char *, va_list);
 #define TVMFFI_I_VFORMAT __mingw_vsnprintf
-#elif TVMFFI_I_GNU
+#elif TVMFFI_I_GNU && !defined(_MSC_VER)
 #define TVMFFI_I_VFORMAT __builtin_vsnprintf
 #elif !TVMFFI_NO_STDIO
+/* The C runtime of Visual Studio has vsnprintf only as an inline function. */
 #include <stdio.h>
 #define TVMFFI_I_VFORMAT vsnprintf
 #endif

@@ -276,7 +276,7 @@
                                  tvmffi_deleter, tvmffi_into);                 \
   }                                                                            \
   TVMFFI_I_BODY(TVMFFI_I_SELF(State), tvmffi_body_##name, n, __VA_ARGS__)
-#define TVMFFI_I_SELF(State) TVMFFI_I_UNUSED State *self TVMFFI_I_COMMA()
+#define TVMFFI_I_SELF(State) TVMFFI_I_UNUSED State *self,
 /* clang-format on */
 
 /* Begins a TVMFFISafeCallType of the runtime, and defines tvmffi_func_NAME for

@@ -17,7 +17,9 @@
                         s, t, u, v, w, x, y, z, A, B, C, D, E, F, G, H, ...) \
   H
 #define TVMFFI_I_STRIP(...) __VA_ARGS__
-#define TVMFFI_I_COMMA(...) ,
+/* Expands to a comma between two tokens: in clang's mode for MSVC, a macro that
+   is only a comma does not separate arguments. */
+#define TVMFFI_I_COMMA(...) ~, ~
 
 /* Expands to 1 for two or more arguments, else to 0. */
 #define TVMFFI_I_HAS_COMMA(...) \
