@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the tests that the Rust crate tvm-ffi ships, on two libraries.
+"""Runs the tests that the Rust crate tvm-ffi ships, on three libraries.
 
     rust.py --lib OURS --build FOLDER
 
-The Python that runs this has the wheel, whose library the crate is linked
-with; what it then runs on is a question of LD_LIBRARY_PATH. Everything is
-built below FOLDER. Output is TAP: one line for each test of the crate.
+The crate is linked with the library that packaging/rust/tvmffi-sys builds.
+Then LD_LIBRARY_PATH chooses: that library, OURS, or the one of the wheel, which
+the Python that runs this has. Everything is built below FOLDER. Output is TAP:
+one line for each test of the crate.
 """
 
 import argparse
@@ -21,6 +22,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 from tap import Tap  # noqa: E402
 
+SYS = Path(__file__).resolve().parents[2] / "packaging/rust/tvmffi-sys"
 VERSION = "0.1.15"
 CARGO = (1, 78)  # the first that reads the crate's lock file
 AT_LEAST = 305  # tests that the crate is known to have, without its documents'
@@ -69,6 +71,27 @@ def why_not():
     return None
 
 
+def fetched(folder, env):
+    """The folder of the crate's package, which Cargo fetches."""
+    folder.mkdir(exist_ok=True)
+    (folder / "Cargo.toml").write_text(FETCH)
+    (folder / "lib.rs").write_text("")
+    out = run(["cargo", "metadata", "--format-version=1", "--quiet"], env,
+              folder).stdout
+    found = json.loads(out[out.index("{"):])["packages"]
+    manifest = [Path(p["manifest_path"]) for p in found
+                if (p["name"], p["version"]) == ("tvm-ffi", VERSION)]
+    return manifest[0].parent
+
+
+def link(path, to):
+    """Makes `path` a link, in place of another one."""
+    fresh = path.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(to.resolve())
+    fresh.replace(path)
+
+
 class Crate:
     def __init__(self, folder, stock):
         self.folder = folder.resolve()
@@ -77,6 +100,7 @@ class Crate:
         # built anew when LD_LIBRARY_PATH changes.
         self.library = self.folder / "lib/libtvm_ffi.so"
         self.stock = stock
+        testing = f"-L native={self.folder / 'testing'}"
         self.env = {
             **os.environ,
             "CARGO_TARGET_DIR": str(self.folder / "target"),
@@ -84,40 +108,41 @@ class Crate:
             "CARGO_PROFILE_DEV_DEBUG": "0",
             "CARGO_TERM_COLOR": "never",
             "RUST_BACKTRACE": "0",
-            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "PATH": f"{self.folder / 'sys/debug'}:{os.environ['PATH']}",
+            # Of the wheel's libraries, the tests are linked with this alone.
+            "RUSTFLAGS": testing,
+            "RUSTDOCFLAGS": testing,
             "LD_LIBRARY_PATH": ":".join(filter(None, (
                 str(self.library.parent), str(stock.parent),
                 os.environ.get("LD_LIBRARY_PATH")))),
         }
 
     def prepare(self):
-        """The folders, and the command that the crate's build asks."""
-        for name in ("bin", "lib", "fetch"):
+        """The folders, and tvmffi-sys with the command that the crate's build
+        asks."""
+        for name in ("lib", "testing"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        config = self.folder / "bin/tvm-ffi-config"
-        config.write_text("#!/bin/sh\n"
-                          f"exec '{sys.executable}' -m tvm_ffi.config \"$@\"\n")
-        config.chmod(0o755)
-        (self.folder / "fetch/Cargo.toml").write_text(FETCH)
-        (self.folder / "fetch/lib.rs").write_text("")
+        link(self.folder / "testing/libtvm_ffi_testing.so",
+             self.stock.parent / "libtvm_ffi_testing.so")
+        run(["cargo", "build", "--locked", "--quiet", "--features", "shared",
+             "--bin", "tvm-ffi-config"],
+            {**self.env, "CARGO_TARGET_DIR": str(self.folder / "sys"),
+             "RUSTFLAGS": ""}, SYS)
+        libdir = run(["tvm-ffi-config", "--libdir"], self.env, self.folder)
+        self.built = Path(libdir.stdout.strip()) / "libtvm_ffi.so"
 
     def fetch(self):
         if (self.package / "Cargo.toml").exists():
             return
-        out = run(["cargo", "metadata", "--format-version=1", "--quiet"],
-                  self.env, self.folder / "fetch").stdout
-        found = json.loads(out[out.index("{"):])["packages"]
-        manifest = [Path(p["manifest_path"]) for p in found
-                    if (p["name"], p["version"]) == ("tvm-ffi", VERSION)]
         # Under another name until it is whole.
         fresh = self.folder / "tvm-ffi.new"
         shutil.rmtree(fresh, ignore_errors=True)
-        shutil.copytree(manifest[0].parent, fresh)
+        shutil.copytree(fetched(self.folder / "fetch", self.env), fresh)
         fresh.rename(self.package)
 
     def programs(self):
         """Builds the tests; returns (name, program) of each."""
-        self.use(self.stock)
+        self.use(self.built)
         out = run(["cargo", "test", "--locked", "--tests", "--no-run",
                    "--quiet", "--message-format=json"],
                   self.env, self.package).stdout
@@ -127,10 +152,7 @@ class Crate:
                 yield message["target"]["name"], message["executable"]
 
     def use(self, library):
-        fresh = self.library.with_suffix(".new")
-        fresh.unlink(missing_ok=True)
-        fresh.symlink_to(library.resolve())
-        fresh.replace(self.library)
+        link(self.library, library)
 
     def loaded(self, program):
         """The library that the dynamic linker gives to a program."""
@@ -163,6 +185,7 @@ def check(tap, crate, ours):
     crate.prepare()
     crate.fetch()
     programs = list(crate.programs())
+    crate.use(crate.stock)
     stock, outputs = crate.results(programs)
     passed = [name for name, result in stock.items() if result == "ok"]
     documents = [n for n in passed if n.startswith("documents: ")]
@@ -171,11 +194,19 @@ def check(tap, crate, ours):
            and len(passed) - DOCUMENTS >= AT_LEAST,
            "the crate's tests pass on upstream's library",
            f"{len(passed)} of {len(stock)}\n" + "\n".join(outputs.values()))
-    crate.use(ours)
-    # The linker leaves the library out of a program that has no test.
-    loaded = crate.loaded(dict(programs)["test_any"])
-    tap.ok(loaded == ours.resolve(), "the tests load our library", loaded)
-    got, outputs = crate.results(programs)
+
+    def use(library, what):
+        crate.use(library)
+        # The linker leaves the library out of a program that has no test.
+        loaded = crate.loaded(dict(programs)["test_any"])
+        tap.ok(loaded == library.resolve(), f"the tests load {what}", loaded)
+        return crate.results(programs)
+
+    got, outputs = use(crate.built, "the library of tvmffi-sys")
+    tap.ok(got == stock and not outputs, "the crate's tests pass on tvmffi-sys",
+           "\n".join([f"{n}: {got.get(n)}" for n in stock
+                      if got.get(n) != stock[n]] + list(outputs.values())))
+    got, outputs = use(ours, "our library")
     for name in stock:
         tap.ok(got.get(name) == "ok", name,
                outputs.get(name.split(":")[0], "no result"))

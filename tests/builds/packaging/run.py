@@ -16,13 +16,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tools"))
 sys.dont_write_bytecode = True
+import with_cargo  # noqa: E402
 import with_cmake  # noqa: E402
 import with_conan  # noqa: E402
 import with_debian  # noqa: E402
 import with_meson  # noqa: E402
 import with_npm  # noqa: E402
 from tap import Tap  # noqa: E402
-from work import Work  # noqa: E402
+from work import Skipped, Work  # noqa: E402
 
 # The other cases use these installations.
 INSTALLATIONS = [
@@ -30,7 +31,7 @@ INSTALLATIONS = [
     ("Meson, an installation", with_meson.install),
 ]
 CASES = (with_cmake.CASES + with_meson.CASES + with_conan.CASES
-         + with_debian.CASES + with_npm.CASES)
+         + with_debian.CASES + with_npm.CASES + with_cargo.CASES)
 
 
 def use_environment():
@@ -43,9 +44,11 @@ def use_environment():
 
 
 def outcome(work, case):
-    """What is wrong, or None."""
+    """What is wrong, or None; a Skipped if the case cannot run here."""
     try:
         case(work)
+    except Skipped as reason:
+        return f"{reason}" if os.environ.get("CI") == "true" else reason
     except (OSError, RuntimeError, LookupError, StopIteration) as error:
         return f"{type(error).__name__}: {error}"
     return None
@@ -65,7 +68,10 @@ def main():
         for group in INSTALLATIONS, cases:
             problems = pool.map(lambda case: outcome(work, case[1]), group)
             for (name, _), problem in zip(group, problems):
-                tap.ok(problem is None, name, problem or "")
+                if isinstance(problem, Skipped):
+                    tap.skip(name, problem)
+                else:
+                    tap.ok(problem is None, name, problem or "")
     return tap.done()
 
 

@@ -37,6 +37,10 @@ sys.exit(kernels.add_one(1) != 2)
 """
 
 
+class Skipped(Exception):
+    """Why a case cannot run on this machine. In CI it is a failure."""
+
+
 class Work:
     """A folder for all cases. Its paths have a space, but for `plain`."""
 

@@ -1,0 +1,1 @@
+../../../dropin/tvmffi.c
