@@ -22,6 +22,7 @@ import with_conan  # noqa: E402
 import with_debian  # noqa: E402
 import with_meson  # noqa: E402
 import with_npm  # noqa: E402
+import with_vcpkg  # noqa: E402
 from tap import Tap  # noqa: E402
 from work import Skipped, Work  # noqa: E402
 
@@ -31,7 +32,8 @@ INSTALLATIONS = [
     ("Meson, an installation", with_meson.install),
 ]
 CASES = (with_cmake.CASES + with_meson.CASES + with_conan.CASES
-         + with_debian.CASES + with_npm.CASES + with_cargo.CASES)
+         + with_debian.CASES + with_npm.CASES + with_vcpkg.CASES
+         + with_cargo.CASES)
 
 
 def use_environment():
