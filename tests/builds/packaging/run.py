@@ -20,6 +20,7 @@ import with_cargo  # noqa: E402
 import with_cmake  # noqa: E402
 import with_conan  # noqa: E402
 import with_debian  # noqa: E402
+import with_github  # noqa: E402
 import with_meson  # noqa: E402
 import with_npm  # noqa: E402
 import with_vcpkg  # noqa: E402
@@ -33,13 +34,14 @@ INSTALLATIONS = [
 ]
 CASES = (with_cmake.CASES + with_meson.CASES + with_conan.CASES
          + with_debian.CASES + with_npm.CASES + with_vcpkg.CASES
-         + with_cargo.CASES)
+         + with_cargo.CASES + with_github.CASES)
 
 
 def use_environment():
     """Puts the tools of this Python's environment first."""
     folder = Path(sys.executable).parent
-    for tool in "cmake", "conan", "meson", "ninja":
+    for tool in ("check-jsonschema", "cmake", "conan", "meson", "ninja",
+                 "zizmor"):
         if not (folder / tool).exists():
             sys.exit(f"{folder} has no {tool}: see requirements.txt")
     os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"

@@ -11,6 +11,7 @@ fuzzer found is read by Python's json, too.
 """
 
 import argparse
+import configparser
 import json
 import math
 import os
@@ -24,12 +25,20 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tools"))
 from tap import Tap  # noqa: E402
 
-# Bytes, megabytes and seconds. Sizes beyond all reason are among the values.
-LIMITS = ["-max_len=1024", "-rss_limit_mb=2048", "-timeout=10"]
-ASAN = "allocator_may_return_null=1:detect_stack_use_after_return=1"
+OPTIONS = HERE / "oss-fuzz/all.options"
 MOST_COMPARED = 5000
 STRING_OR_NUMBER = re.compile(
     r'("(?:[^"\\]|\\.)*"|-Infinity)|[-+.0-9][-+.0-9eE]*', re.S)
+
+
+def limits(path):
+    """The arguments and the variables that a file of options stands for.
+    Sizes are in bytes and megabytes, times in seconds."""
+    options = configparser.ConfigParser()
+    options.read_string(path.read_text(encoding="utf-8"))
+    asan = ":".join(f"{k}={v}" for k, v in options["asan"].items())
+    return ([f"-{k}={v}" for k, v in options["libfuzzer"].items()],
+            {"ASAN_OPTIONS": asan})
 
 
 class OutOfRange(Exception):
@@ -119,13 +128,16 @@ def fuzz(tap, args, work):
     found = work / args.name
     found.mkdir(parents=True, exist_ok=True)
     prefix = work / f"{args.name}-"
-    env = {**os.environ, "ASAN_OPTIONS": ASAN}
+    flags, env = limits(OPTIONS)
+    words = OPTIONS.parent / f"{args.name}.dict"
+    if words.exists():
+        flags.append(f"-dict={words}")
     done = subprocess.run(
-        [args.program, f"-max_total_time={args.seconds}", *LIMITS,
+        [args.program, f"-max_total_time={args.seconds}", *flags,
          f"-artifact_prefix={prefix}", "-print_final_stats=1",
          found, HERE / "corpus" / args.name],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, env=env)
+        stderr=subprocess.PIPE, env={**os.environ, **env})
     text = done.stderr.decode("utf-8", "replace")
     runs = re.search(r"number_of_executed_units: (\d+)", text)
     inputs = re.findall(r"Test unit written to (\S+)", text)
