@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 import sysconfig
 import tempfile
@@ -51,6 +52,28 @@ def compile_library(target):
          "-Wl,-z,nodelete", *unwinder,
          *shlex.split(os.environ.get("LDFLAGS", "")), "-lpthread", "-ldl"],
         check=True)
+    if "ziglang" in compiler:
+        drop_debug_sections(target)
+
+
+def drop_debug_sections(path):
+    """Clears debug information in an ELF file of 64 bits, little-endian. zig's
+    unwinder has some, with paths of this machine; zig itself can strip only
+    all symbols, and gdb's script needs them."""
+    data = bytearray(path.read_bytes())
+    if data[:6] != b"\x7fELF\2\1":
+        return
+    table, = struct.unpack_from("<Q", data, 0x28)
+    size, count, names = struct.unpack_from("<HHH", data, 0x3A)
+    headers = [table + i * size for i in range(count)]
+    names_at, = struct.unpack_from("<Q", data, headers[names] + 24)
+    for header in headers:
+        name, = struct.unpack_from("<I", data, header)
+        if data.startswith(b".debug_", names_at + name):
+            offset, length = struct.unpack_from("<QQ", data, header + 24)
+            data[offset:offset + length] = bytes(length)
+            data[header:header + size] = bytes(size)  # a section of no type
+    path.write_bytes(data)
 
 
 def make_folder(library, prefix):

@@ -473,9 +473,26 @@ def check_table(work):
     expect_text(text, "TVMFFIBigIntFromByteArray", "OptionalIivEE")
 
 
+def debug_sections(work):
+    """A release's library has no paths of its builder, but symbols for gdb."""
+    sys.path.insert(0, str(PROJECT))
+    from hatch_build import drop_debug_sections
+    made = work.top / "debug.so"
+    run([*work.cc, "-g", "-shared", "-fPIC", "-o", made, work.file(
+        "debug.c", "static int hidden(void) { return 42; }\n"
+        "int shown(void); int shown(void) { return hidden(); }\n")])
+    expect(str(work.top).encode() in made.read_bytes(), "no path to clear")
+    drop_debug_sections(made)
+    expect(str(work.top).encode() not in made.read_bytes(), "a path is left")
+    expect_text(run(["nm", made]), " hidden", " shown")
+    output = work.python(f"import ctypes; print(ctypes.CDLL('{made}').shown())")
+    expect(output == "42\n", output)
+
+
 CASES = [
     ("the wheel's library, tag and licences", contents),
     ("a wheel for aarch64", cross_wheel),
+    ("no debug information", debug_sections),
     ("paths and options compile and link a program", paths),
     ("pkg-config", pkg_config),
     ("CMake: tvmffi::tvmffi", cmake),
