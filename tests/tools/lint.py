@@ -14,7 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "packaging"))
 sys.dont_write_bytecode = True
+import release  # noqa: E402
 import rooms  # noqa: E402
 import words  # noqa: E402
 from tap import Tap  # noqa: E402
@@ -36,7 +38,8 @@ MODES = [
      "-DTVMFFI_NO_CONTAINERS=1", "-DTVMFFI_NO_EXTRA=1"],
 ]
 TEXT = {".c", ".h", ".cpp", ".py", ".md", ".txt", ".build", ".sh", ".in",
-        ".toml", ".yml", ".yaml", ".cfg", ".json", ".wrap", ""}
+        ".toml", ".yml", ".yaml", ".cfg", ".cff", ".json", ".wrap", ".dict",
+        ".options", ""}
 
 
 class Tree:
@@ -320,25 +323,8 @@ def version_of(text, prefix):
                     for part in ("MAJOR", "MINOR", "PATCH"))
 
 
-# Where else the project's version is written.
-VERSIONS = {
-    "meson.build": r"^  version: '([^']*)'",
-    "CMakeLists.txt": r"^project\(tvmffi VERSION (\S+)",
-    "docs/packaging.md": r"GIT_TAG v([\w.]+)",
-    "packaging/conan/conanfile.py": r'^    version = "([^"]*)"',
-    "packaging/debian/changelog": r"^tvmffi \(([\d.]+)-",
-    "packaging/npm/package.json": r'"version": "([^"]*)"',
-    "packaging/tvmffi.wrap": r"^revision = v(.*)$",
-}
-
-
 def project_version(tree):
-    header = version_of(tree.read(HEADER), "TVMFFI_VERSION")
-    return [f"{HEADER} says {header}, {name} {found}"
-            for name, pattern in VERSIONS.items()
-            for found in (re.findall(pattern, tree.read(name), re.M)[:1]
-                          or [None])
-            if found != header]
+    return release.version_problems(tree.root)
 
 
 def abi_version(tree):
@@ -400,6 +386,12 @@ def edit(name, pattern, replacement):
             raise RuntimeError(f"cannot break {name}: no {pattern!r}")
         path.write_text(new, encoding="utf-8")
     return apply
+
+
+def replaced(text):
+    """Replaces a match's group by the text."""
+    return lambda match: (match[0][:match.start(1) - match.start()] + text
+                          + match[0][match.end(1) - match.start():])
 
 
 def append(name, text):
@@ -474,7 +466,11 @@ CHECKS = [
          "enum { kTVMFFIFine = 1, kBad };\n", "static const char table[2];\n",
          "static int counter = 1;\n", "int declared_only(void);\n")]),
     ("the header and its packages have the same version", project_version,
-     [edit(name, r"\d+\.\d+\.\d+", "9.9.9") for name in VERSIONS]),
+     [edit(name, pattern, replaced("9.9.9"))
+      for name, pattern in release.PLACES]
+     + [edit("packaging/tvmffi.wrap", r"^revision = .*$", ""),
+        append("packaging/npm/package.json",
+               release.header_version(release.ROOT))]),
     ("the ABI version is the wheel's", abi_version,
      [edit(HEADER, r"(define\s+TVM_FFI_VERSION_MINOR\s+)\d+", r"\g<1>77")]),
     ("the README's first example is examples/01", readme_example,

@@ -23,6 +23,7 @@ import with_debian  # noqa: E402
 import with_github  # noqa: E402
 import with_meson  # noqa: E402
 import with_npm  # noqa: E402
+import with_release  # noqa: E402
 import with_vcpkg  # noqa: E402
 from tap import Tap  # noqa: E402
 from work import Skipped, Work  # noqa: E402
@@ -34,7 +35,7 @@ INSTALLATIONS = [
 ]
 CASES = (with_cmake.CASES + with_meson.CASES + with_conan.CASES
          + with_debian.CASES + with_npm.CASES + with_vcpkg.CASES
-         + with_cargo.CASES + with_github.CASES)
+         + with_cargo.CASES + with_github.CASES + with_release.CASES)
 
 
 def use_environment():

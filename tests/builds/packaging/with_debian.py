@@ -2,7 +2,7 @@
 
 from with_cmake import found
 from with_meson import pkg_config
-from work import expect, files_in, run, shell
+from work import VERSION, expect, files_in, run, shell
 
 
 def build(work):
@@ -28,7 +28,7 @@ def packages(work):
     run(["dpkg-deb", "-x", built["libtvmffi0"], folder])
     libraries = files_in(folder / "usr/lib")
     expect([name.split("/")[-1] for name in libraries]
-           == ["libtvmffi.so.0", "libtvmffi.so.0.1.0"], f"{libraries}")
+           == ["libtvmffi.so.0", f"libtvmffi.so.{VERSION}"], f"{libraries}")
     run(["dpkg-deb", "-x", built["libtvmffi-dev"], folder])
     script = f"usr/share/gdb/auto-load/usr/lib/{libraries[1]}-gdb.py"
     expect((folder / script).is_file(), f"{script} is not packaged")

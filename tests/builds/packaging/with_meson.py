@@ -6,7 +6,7 @@ import shlex
 import sys
 import zipfile
 
-from work import (KERNELS, PROGRAM, ROOT, URL, check_gdb_script,
+from work import (KERNELS, PROGRAM, ROOT, URL, VERSION, check_gdb_script,
                   expect, files_in, needs_runtime, run, shell, use_kernels,
                   write)
 
@@ -39,7 +39,7 @@ def pkg_config(by):
         expect(needs_runtime(folder / "program"), "no library is linked")
         use_kernels(folder / "kernels.so")
         version = run(["pkg-config", "--modversion", "tvmffi-header"], **env)
-        expect(version == "0.1.0\n", version)
+        expect(version == f"{VERSION}\n", version)
     return case
 
 

@@ -1,6 +1,6 @@
 """npm: the package of the wasm module, under the unmodified client."""
 
-from work import expect, run, shell, write
+from work import VERSION, expect, run, shell, write
 
 
 def package(work):
@@ -10,7 +10,8 @@ def package(work):
     # The script that builds the module chooses clang if CC is empty.
     shell(work.block("npm", "sh"), folder, CC="", npm_config_audit="false",
           npm_config_cache=str(work.plain / "npm-cache"))
-    names = sorted(run(["tar", "-tf", folder / "tvmffi-wasm-0.1.0.tgz"]).split())
+    packed = folder / f"tvmffi-wasm-{VERSION}.tgz"
+    names = sorted(run(["tar", "-tf", packed]).split())
     expect(names == [f"package/{name}" for name in (
         "LICENSE", "LICENSE-APACHE", "LICENSE-MIT", "package.json",
         "tvmffi.wasm")], f"packaged: {names}")

@@ -11,6 +11,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "packaging"))
+import release  # noqa: E402
+
+VERSION = release.header_version(ROOT)
 URL = "https://example.com/tvmffi.git"
 
 # The same text in C and in C++. The result is an object, so the runtime does
@@ -66,7 +70,7 @@ class Work:
         run([*git, "init", "--quiet"])
         run([*git, "add", "--all"])
         run([*git, "commit", "--quiet", "--message", "A release"])
-        run([*git, "tag", "v0.1.0"])
+        run([*git, "tag", f"v{VERSION}"])
 
     def folder(self, name):
         path = self.top / name

@@ -1,0 +1,113 @@
+"""A release: what stops it, and all of its files except the wheels."""
+
+import re
+import subprocess
+import sys
+
+from work import VERSION, expect, files_in, run
+
+SECTION = re.compile(rf"^## .*{re.escape(VERSION)}.*$", re.M)
+HEADERS = ["tvmffi.h", "tvmffi-core.h", "tvmffi-no-extra.h",
+           "tvmffi-interface.h", "tvmffi-abi.h"]
+
+
+def clone(source, folder):
+    run(["git", "clone", "--quiet", source, folder])
+    return folder
+
+
+def commit(folder):
+    git = ["git", "-C", folder, "-c", "user.name=user",
+           "-c", "user.email=user@example.com"]
+    run([*git, "commit", "--quiet", "--all", "--message", "A change"])
+
+
+def edit(folder, name, pattern, text):
+    path = folder / name
+    old = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(pattern, text, old, count=1, flags=re.M),
+                    encoding="utf-8")
+
+
+def expect_refusal(folder, message, *options):
+    done = subprocess.run(
+        [sys.executable, folder / "packaging/release.py", "--check", *options],
+        text=True, capture_output=True, stdin=subprocess.DEVNULL)
+    expect(done.returncode == 1 and message in done.stderr,
+           f"exit status {done.returncode}, without \"{message}\":\n"
+           f"{done.stdout}{done.stderr}")
+
+
+def refusals(work):
+    top = work.folder("release refused")
+    original = clone(work.source, top / "original")
+
+    def refused(message, *edits, options=("--draft",)):
+        for name, pattern, text in edits:
+            edit(original, name, pattern, text)
+        expect_refusal(original, message, *options)
+        run(["git", "-C", original, "checkout", "--quiet", "."])
+
+    changelog = "docs/changelog.md"
+    refused("packaging/npm/package.json:3: the version is 9.9.9, but tvmffi.h "
+            f"defines {VERSION}",
+            ("packaging/npm/package.json", re.escape(VERSION), "9.9.9"))
+    refused("packaging/tvmffi.wrap: no line with the version",
+            ("packaging/tvmffi.wrap", r"^revision.*\n", ""))
+    refused("you asked for 9.9.9", options=("9.9.9", "--draft"))
+    refused(f'no section "## {VERSION} (YEAR-MONTH-DAY)"',
+            (changelog, SECTION.pattern, "## Other"))
+    refused(": no section \"",
+            (changelog, SECTION.pattern, f"## Unreleased ({VERSION})"),
+            ("README.md", r", not yet released", ""), options=())
+    refused("tvmffi.h is not what src/ gives",
+            ("tvmffi.h", r"^   WHAT IT IS$", "   WHAT IT WAS"))
+    refused("the working tree has changes; a release is built from a commit, so "
+            "commit or stash them:\n M LICENSE", ("LICENSE", "either", "one"))
+    edit(original, "LICENSE", "either", "one")
+    commit(original)
+    expect_refusal(original, f"the tag v{VERSION} exists and is another commit",
+                   "--draft")
+
+
+def files(work):
+    """Two clones write the same bytes."""
+    top = work.folder("release")
+    first = clone(work.source, top / "first")
+    edit(first, "docs/changelog.md", SECTION.pattern, f"## {VERSION} (2026-01-31)")
+    edit(first, "README.md", r"(This is version [\d.]+).*?released", r"\1")
+    commit(first)
+    run(["git", "-C", first, "tag", "--force", f"v{VERSION}"])
+    folders = []
+    for source in first, clone(first, top / "second"):
+        # An empty CC lets web/build.sh choose clang.
+        run([sys.executable, source / "packaging/release.py", VERSION,
+             "--no-wheels"], CC="")
+        folders.append(source / "build/release")
+    names = files_in(folders[0])
+    expect(names == sorted([
+        "SHA256SUMS", "release-notes.md", f"tvmffi-{VERSION}-source.tar.gz",
+        f"tvmffi-wasm-{VERSION}.tgz", "tvmffi.wasm", "tvmffi_rpc.h",
+        "tvmffi_rpc_backend.h", "tvmffi_rpc_serial.h", *HEADERS]), f"{names}")
+    for name in names:
+        expect((folders[0] / name).read_bytes()
+               == (folders[1] / name).read_bytes(), f"{name} differs")
+    run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folders[0])
+    check_contents(first, folders[0])
+
+
+def check_contents(source, folder):
+    listed = run(["tar", "-tf", folder / f"tvmffi-{VERSION}-source.tar.gz"])
+    tracked = run(["git", "-C", source, "ls-files"]).split("\n")
+    expect(sorted(n for n in listed.split("\n") if not n.endswith("/"))
+           == sorted(n and f"tvmffi-{VERSION}/{n}" for n in tracked), listed)
+    for name in HEADERS:
+        runtime = ["-DTVMFFI_IMPLEMENTATION"] if name in HEADERS[:3] else []
+        run(["cc", "-fsyntax-only", "-x", "c", *runtime, folder / name])
+    text = (folder / "release-notes.md").read_text(encoding="utf-8")
+    expect(text.startswith(f"# tvmffi.h {VERSION}\n\n") and "\n### Added\n"
+           in text and ".md)" not in text and "\n## " not in text, text[:2000])
+
+
+CASES = [("a release, what stops it", refusals),
+         ("a release, its files", files)]
