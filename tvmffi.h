@@ -196,6 +196,7 @@
      >>head/atomic                   memory orders, thread-local variables
      >>head/dlpack                   the types of DLPack 1.3
      >>head/abi                      constants, structs and functions of the ABI
+     >>head/late                     missing in older runtimes
      >>interface/list                macros over lists of arguments
      >>interface/value               plain C values to and from Any, references
      >>interface/error               raise, pass on, catch, print
@@ -2237,6 +2238,99 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
 #endif /* TVMFFI_DYNAMIC */
 /* clang-format on */
 
+/* ======== Late functions: missing in older runtimes ========== >>head/late */
+/* A library may be loaded into a process whose runtime is older than this
+   header and lacks functions of the ABI. Lazy binding lets the library load,
+   but a call of a missing function ends the process. So the name of each late
+   function, one that came after version 0.1.0, is a macro for an inline
+   function. If the function is missing, the inline function raises a
+   RuntimeError that names the release to install. The reference is weak, so the
+   library also loads with immediate binding (-z now).
+
+   In a program with its own runtime no function is missing. Windows refuses to
+   load a library if a function is missing. */
+
+#if TVMFFI_I_GNU && defined(__ELF__) && !defined(__TINYC__) &&    \
+    !defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_PREFIX) && \
+    !TVMFFI_DYNAMIC && !TVMFFI_STATIC && !TVMFFI_NO_DLOPEN && !TVMFFI_ABI_ONLY
+#define TVMFFI_I_MAY_LACK 1
+#else
+#define TVMFFI_I_MAY_LACK 0
+#endif
+
+#if TVMFFI_I_MAY_LACK
+/* 1 if the process's runtime has the function, else 0. */
+#define TVMFFI_I_HAS(name) (tvmffi_i_weak_##name != NULL)
+
+#define TVMFFI_I_WEAK_REFERENCE(name, result, parameters)       \
+  TVMFFI_I_UNUSED static result tvmffi_i_weak_##name parameters \
+      __attribute__((__weakref__(#name), __nothrow__));
+
+TVMFFI_I_COLD void tvmffi_i_raise_missing(const char *name, const char *since) {
+  const char *parts[4];
+  parts[0] = name;
+  parts[1] = " is not in this process's libtvm_ffi: install apache-tvm-ffi ";
+  parts[2] = since;
+  parts[3] = " or newer";
+  TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 4);
+}
+
+/* Defines the function behind a late function's macro. `since` is the first
+   release with the function; the last argument is the result without it. */
+#define TVMFFI_I_LATE(name, since, result, parameters, arguments, ...) \
+  TVMFFI_I_WEAK_REFERENCE(name, result, parameters)                    \
+  TVMFFI_I_INLINE result tvmffi_i_late_##name parameters {             \
+    result tvmffi_missing = __VA_ARGS__;                               \
+    if (TVMFFI_I_LIKELY(TVMFFI_I_HAS(name)))                           \
+      return tvmffi_i_weak_##name arguments;                           \
+    tvmffi_i_raise_missing(#name, since);                              \
+    return tvmffi_missing;                                             \
+  }
+
+#ifdef __cplusplus
+extern "C" { /* so that the ABI's functions can be declared again */
+#endif
+TVMFFI_I_WEAK_REFERENCE(TVMFFIGetVersion, void, (TVMFFIVersion * out))
+TVMFFI_I_LATE(TVMFFIHandleInitOnce, "0.1.5", int,
+              (void **handle, int (*init)(void **result)), (handle, init), -1)
+TVMFFI_I_LATE(TVMFFIHandleDeinitOnce, "0.1.5", int,
+              (void **handle, int (*deinit)(void *handle)), (handle, deinit),
+              -1)
+TVMFFI_I_LATE(TVMFFITensorCreateUnsafeView, "0.1.6", int,
+              (TVMFFIObjectHandle source, const DLTensor *prototype,
+               TVMFFIObjectHandle *out),
+              (source, prototype, out), -1)
+TVMFFI_I_LATE(TVMFFIErrorCreateWithCauseAndExtraContext, "0.1.8.post2", int,
+              (const TVMFFIByteArray *kind, const TVMFFIByteArray *message,
+               const TVMFFIByteArray *backtrace, TVMFFIObjectHandle cause,
+               TVMFFIObjectHandle context, TVMFFIObjectHandle *out),
+              (kind, message, backtrace, cause, context, out), -1)
+TVMFFI_I_LATE(TVMFFIGetCustomAllocator, "0.1.13.post2", TVMFFICustomAllocator *,
+              (void), (), NULL)
+TVMFFI_I_LATE(TVMFFISetCustomAllocator, "0.1.13.post2", int,
+              (TVMFFICustomAllocator * allocator), (allocator), -1)
+TVMFFI_I_LATE(TVMFFIBigIntFromByteArray, "0.1.14.post0", int,
+              (const TVMFFIByteArray *input, TVMFFIAny *out), (input, out), -1)
+TVMFFI_I_LATE(TVMFFIBigIntGetContentByteArray, "0.1.14.post0", TVMFFIByteArray,
+              (const TVMFFIAny *value), (value), {NULL, 0})
+#ifdef __cplusplus
+}
+#endif
+
+#define TVMFFIHandleInitOnce tvmffi_i_late_TVMFFIHandleInitOnce
+#define TVMFFIHandleDeinitOnce tvmffi_i_late_TVMFFIHandleDeinitOnce
+#define TVMFFITensorCreateUnsafeView tvmffi_i_late_TVMFFITensorCreateUnsafeView
+#define TVMFFIErrorCreateWithCauseAndExtraContext \
+  tvmffi_i_late_TVMFFIErrorCreateWithCauseAndExtraContext
+#define TVMFFIGetCustomAllocator tvmffi_i_late_TVMFFIGetCustomAllocator
+#define TVMFFISetCustomAllocator tvmffi_i_late_TVMFFISetCustomAllocator
+#define TVMFFIBigIntFromByteArray tvmffi_i_late_TVMFFIBigIntFromByteArray
+#define TVMFFIBigIntGetContentByteArray \
+  tvmffi_i_late_TVMFFIBigIntGetContentByteArray
+#else
+#define TVMFFI_I_HAS(name) 1
+#endif
+
 #endif /* TVMFFI_H_ */
 
 #if !defined(TVMFFI_INTERFACE) && \
@@ -2858,8 +2952,13 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
   return r;
 }
 
-/* Creates and raises an error. `cause` and `context` are borrowed. Returns
-   -1. */
+/* 1 if the runtime's errors have causes. Older runtimes have a smaller
+   TVMFFIErrorCell, without cause_chain and extra_context. */
+#define TVMFFI_I_HAS_CAUSES \
+  TVMFFI_I_HAS(TVMFFIErrorCreateWithCauseAndExtraContext)
+
+/* Creates and raises an error. `cause` and `context` are borrowed, and dropped
+   if the runtime's errors have no causes. Returns -1. */
 TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
                                        const TVMFFIByteArray *message,
                                        const TVMFFIByteArray *trace,
@@ -2868,9 +2967,10 @@ TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
   TVMFFIByteArray none = {"", 0};
   TVMFFIObjectHandle error = NULL;
   if (!trace) trace = &none;
-  if (cause || context ? TVMFFIErrorCreateWithCauseAndExtraContext(
-                             kind, message, trace, cause, context, &error)
-                       : TVMFFIErrorCreate(kind, message, trace, &error)) {
+  if ((cause || context) && TVMFFI_I_HAS_CAUSES
+          ? TVMFFIErrorCreateWithCauseAndExtraContext(kind, message, trace,
+                                                      cause, context, &error)
+          : TVMFFIErrorCreate(kind, message, trace, &error)) {
     TVMFFIErrorSetRaisedFromCStr("MemoryError", "out of memory");
     return -1;
   }
@@ -2986,7 +3086,9 @@ TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
 /* Returns the cause of `error` (borrowed, not NULL), or NULL if there is no
    cause. The cause is borrowed from `error`. */
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_cause(TVMFFIObjectHandle error) {
-  return (TVMFFIObject *)TVMFFIErrorGetCellPtr(error)->cause_chain;
+  return TVMFFI_I_HAS_CAUSES
+             ? (TVMFFIObject *)TVMFFIErrorGetCellPtr(error)->cause_chain
+             : NULL;
 }
 
 /* Returns 1 if `error` (borrowed, not NULL) has this kind, else 0. */
@@ -6377,19 +6479,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
 #define TVMFFI_I_CONSTRUCTS 0
 #endif
 
-/* Returns 1 if the process has a TVM FFI runtime, else 0. With lazy binding, a
-   library loads even without a runtime, but a call of a runtime function then
-   ends the process. */
-#if TVMFFI_I_GNU && defined(__ELF__) && !defined(__TINYC__) && \
-    !defined(TVMFFI_IMPLEMENTATION) && !TVMFFI_DYNAMIC
-TVMFFI_I_UNUSED static void tvmffi_i_weak_version(TVMFFIVersion *out)
-    __attribute__((__weakref__(TVMFFI_I_QUOTE(TVMFFIGetVersion))));
-TVMFFI_I_INLINE int tvmffi_i_has_runtime(void) {
-  return tvmffi_i_weak_version != NULL;
-}
-#else
-TVMFFI_I_INLINE int tvmffi_i_has_runtime(void) { return 1; }
-#endif
+/* 1 if the process has a TVM FFI runtime, else 0. With lazy binding, a library
+   loads even without a runtime, but a call of a runtime function then ends the
+   process. */
+#define TVMFFI_I_HAS_RUNTIME TVMFFI_I_HAS(TVMFFIGetVersion)
 
 #if TVMFFI_NO_STDIO
 #define TVMFFI_I_LOAD_FAILED(text) tvmffi_error_clear()
@@ -6448,7 +6541,7 @@ TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
   }                                                                           \
   static void tvmffi_construct_##function(void) {                             \
     TVMFFIAny tvmffi_none_yet = TVMFFI_I_ZERO;                                \
-    if (!tvmffi_i_has_runtime())                                              \
+    if (!TVMFFI_I_HAS_RUNTIME)                                                \
       TVMFFI_I_NOT_LOADED(#function                                           \
                           " did not run: the process has no libtvm_ffi\n");   \
     else if (__tvm_ffi_##function(NULL, NULL, 0, &tvmffi_none_yet))           \
@@ -8311,6 +8404,9 @@ TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {
 }
 
 TVMFFI_I_COLD int tvmffi_i_class_start(tvmffi_i_class *c) {
+  /* An older runtime cannot allocate the objects, so registers no type. */
+  if (!TVMFFI_I_HAS(TVMFFIGetCustomAllocator))
+    return TVMFFIGetCustomAllocator() ? 0 : -1;
   if (c->parent && !TVMFFI_I_LOAD(&c->parent->handle))
     TVMFFI_TRY(tvmffi_i_class_start(c->parent));
   return TVMFFIHandleInitOnce(&c->handle, c->init);
@@ -8709,11 +8805,12 @@ TVMFFI_I_INLINE void tvmffi_i_class_delete(const tvmffi_i_class *c,
    are zero. */
 TVMFFI_I_INLINE int tvmffi_i_class_make(tvmffi_i_class *c,
                                         TVMFFIObjectHandle *out) {
-  TVMFFICustomAllocator *from = TVMFFIGetCustomAllocator();
+  TVMFFICustomAllocator *from;
   const tvmffi_i_member *m;
   TVMFFIObject *self;
   int32_t i;
   TVMFFI_TRY(tvmffi_i_class_ready(c));
+  from = TVMFFIGetCustomAllocator();
   self = (TVMFFIObject *)from->allocate((size_t)c->size, (size_t)c->alignment,
                                         c->index, from->context);
   if (!self) return -1;
@@ -10948,10 +11045,21 @@ TVMFFI_I_UNUSED static int tvmffi_legacy_call(tvmffi_legacy_value *args,
 #define TVMFFI_I_FUNC_UNUSED TVMFFI_I_UNUSED
 
 /* From here on, an ABI name means the function in this file, not the function
-   of the runtime that TVMFFI_DYNAMIC chose. */
+   of the runtime that TVMFFI_DYNAMIC chose, and not a function that may be
+   missing. */
 #if TVMFFI_DYNAMIC
 #undef TVMFFI_I_RENAME
 #define TVMFFI_I_RENAME(name) TVMFFI_I_RENAME_(TVMFFI_PREFIX, name)
+#endif
+#if TVMFFI_I_MAY_LACK
+#undef TVMFFIHandleInitOnce
+#undef TVMFFIHandleDeinitOnce
+#undef TVMFFITensorCreateUnsafeView
+#undef TVMFFIErrorCreateWithCauseAndExtraContext
+#undef TVMFFIGetCustomAllocator
+#undef TVMFFISetCustomAllocator
+#undef TVMFFIBigIntFromByteArray
+#undef TVMFFIBigIntGetContentByteArray
 #endif
 
 /* ======== Layout: static asserts of the whole ABI ====== >>platform/layout */
@@ -20654,17 +20762,42 @@ static void tvmffi_i_dlclose(void *handle) {
 }
 #else
 #include <dlfcn.h>
-static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
-  const char *parts[4], *reason;
-  *out = dlopen(path.data, RTLD_LAZY | RTLD_LOCAL);
-  if (*out) return 0;
-  reason = dlerror();
+#define TVMFFI_I_TOO_NEW                                                  \
+  ". The library needs a newer version of the TVM FFI ABI than this "     \
+  "runtime's, " TVMFFI_I_QUOTE(TVM_FFI_VERSION_MAJOR) "." TVMFFI_I_QUOTE( \
+      TVM_FFI_VERSION_MINOR) "." TVMFFI_I_QUOTE(TVM_FFI_VERSION_PATCH)
+
+/* Raises dlerror's error, whose text ends with `hint`. Returns -1. */
+TVMFFI_I_COLD int tvmffi_i_not_loaded(TVMFFIByteArray path, const char *reason,
+                                      const char *hint) {
+  const char *parts[5];
   parts[0] = "Failed to load dynamic shared library ";
   parts[1] = path.data;
   parts[2] = " ";
   parts[3] = reason;
-  TVMFFIErrorSetRaisedFromCStrParts("InternalError", parts, 4);
+  parts[4] = hint;
+  TVMFFIErrorSetRaisedFromCStrParts("InternalError", parts, 5);
   return -1;
+}
+
+/* Binds all functions at once, so that a missing function of the ABI is an
+   error here. Lazy binding would end the process at the function's first call.
+   Binds lazily, as upstream's library does, if another function is missing, or
+   if the process does not export the runtime, so that all functions of the ABI
+   are missing. glibc's text ends with ": undefined symbol: NAME", musl's with
+   ": NAME: symbol not found". The next call of the loader frees the text. */
+static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
+  const char *reason;
+  *out = dlopen(path.data, RTLD_NOW | RTLD_LOCAL);
+  if (*out) return 0;
+  reason = dlerror();
+  if (strstr(reason, ": TVMFFI")) {
+    (void)tvmffi_i_not_loaded(path, reason, TVMFFI_I_TOO_NEW);
+    if (dlsym(dlopen(NULL, RTLD_LAZY), "TVMFFIGetVersion")) return -1;
+    tvmffi_error_clear();
+  }
+  *out = dlopen(path.data, RTLD_LAZY | RTLD_LOCAL);
+  return *out ? 0 : tvmffi_i_not_loaded(path, dlerror(), "");
 }
 #define tvmffi_i_dlsym dlsym
 static void tvmffi_i_dlclose(void *handle) { (void)dlclose(handle); }

@@ -19,7 +19,8 @@ from tvmffi import check  # noqa: E402
 from tvmffi.elf import Elf  # noqa: E402
 
 # The oldest first. A new release is added at the end.
-WHEELS = ("0.1.9 0.1.10 0.1.11 0.1.12 0.1.13.post2 0.1.13.post3 0.1.14.post0 "
+WHEELS = ("0.1.0 0.1.1 0.1.2 0.1.3 0.1.4 0.1.5 0.1.6 0.1.7 0.1.8.post2 0.1.9 "
+          "0.1.10 0.1.11 0.1.12 0.1.13.post2 0.1.13.post3 0.1.14.post0 "
           "0.1.14.post1 0.1.15.post1 0.1.15.post2").split()
 HEAD = """\
 # Written by packaging/python/symbols.py: the stock wheels that it compares,

@@ -13,6 +13,7 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
+#include "../head/late.h"
 #include "value.h"
 #include "error.h"
 #include "word.h"
@@ -102,6 +103,9 @@ TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {
 }
 
 TVMFFI_I_COLD int tvmffi_i_class_start(tvmffi_i_class *c) {
+  /* An older runtime cannot allocate the objects, so registers no type. */
+  if (!TVMFFI_I_HAS(TVMFFIGetCustomAllocator))
+    return TVMFFIGetCustomAllocator() ? 0 : -1;
   if (c->parent && !TVMFFI_I_LOAD(&c->parent->handle))
     TVMFFI_TRY(tvmffi_i_class_start(c->parent));
   return TVMFFIHandleInitOnce(&c->handle, c->init);

@@ -106,11 +106,12 @@ TVMFFI_I_INLINE void tvmffi_i_class_delete(const tvmffi_i_class *c,
    are zero. */
 TVMFFI_I_INLINE int tvmffi_i_class_make(tvmffi_i_class *c,
                                         TVMFFIObjectHandle *out) {
-  TVMFFICustomAllocator *from = TVMFFIGetCustomAllocator();
+  TVMFFICustomAllocator *from;
   const tvmffi_i_member *m;
   TVMFFIObject *self;
   int32_t i;
   TVMFFI_TRY(tvmffi_i_class_ready(c));
+  from = TVMFFIGetCustomAllocator();
   self = (TVMFFIObject *)from->allocate((size_t)c->size, (size_t)c->alignment,
                                         c->index, from->context);
   if (!self) return -1;

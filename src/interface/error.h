@@ -9,6 +9,7 @@
 #include "../head/config.h"
 #include "../head/compiler.h"
 #include "../head/abi.h"
+#include "../head/late.h"
 #include "value.h"
 #include "knot.h"
 
@@ -156,8 +157,13 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
   return r;
 }
 
-/* Creates and raises an error. `cause` and `context` are borrowed. Returns
-   -1. */
+/* 1 if the runtime's errors have causes. Older runtimes have a smaller
+   TVMFFIErrorCell, without cause_chain and extra_context. */
+#define TVMFFI_I_HAS_CAUSES \
+  TVMFFI_I_HAS(TVMFFIErrorCreateWithCauseAndExtraContext)
+
+/* Creates and raises an error. `cause` and `context` are borrowed, and dropped
+   if the runtime's errors have no causes. Returns -1. */
 TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
                                        const TVMFFIByteArray *message,
                                        const TVMFFIByteArray *trace,
@@ -166,9 +172,10 @@ TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
   TVMFFIByteArray none = {"", 0};
   TVMFFIObjectHandle error = NULL;
   if (!trace) trace = &none;
-  if (cause || context ? TVMFFIErrorCreateWithCauseAndExtraContext(
-                             kind, message, trace, cause, context, &error)
-                       : TVMFFIErrorCreate(kind, message, trace, &error)) {
+  if ((cause || context) && TVMFFI_I_HAS_CAUSES
+          ? TVMFFIErrorCreateWithCauseAndExtraContext(kind, message, trace,
+                                                      cause, context, &error)
+          : TVMFFIErrorCreate(kind, message, trace, &error)) {
     TVMFFIErrorSetRaisedFromCStr("MemoryError", "out of memory");
     return -1;
   }
@@ -284,7 +291,9 @@ TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
 /* Returns the cause of `error` (borrowed, not NULL), or NULL if there is no
    cause. The cause is borrowed from `error`. */
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_cause(TVMFFIObjectHandle error) {
-  return (TVMFFIObject *)TVMFFIErrorGetCellPtr(error)->cause_chain;
+  return TVMFFI_I_HAS_CAUSES
+             ? (TVMFFIObject *)TVMFFIErrorGetCellPtr(error)->cause_chain
+             : NULL;
 }
 
 /* Returns 1 if `error` (borrowed, not NULL) has this kind, else 0. */

@@ -7,6 +7,7 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
+#include "../head/late.h"
 #include "error.h"
 #include "word.h"
 #include "mismatch.h"
@@ -20,19 +21,10 @@
 #define TVMFFI_I_CONSTRUCTS 0
 #endif
 
-/* Returns 1 if the process has a TVM FFI runtime, else 0. With lazy binding, a
-   library loads even without a runtime, but a call of a runtime function then
-   ends the process. */
-#if TVMFFI_I_GNU && defined(__ELF__) && !defined(__TINYC__) && \
-    !defined(TVMFFI_IMPLEMENTATION) && !TVMFFI_DYNAMIC
-TVMFFI_I_UNUSED static void tvmffi_i_weak_version(TVMFFIVersion *out)
-    __attribute__((__weakref__(TVMFFI_I_QUOTE(TVMFFIGetVersion))));
-TVMFFI_I_INLINE int tvmffi_i_has_runtime(void) {
-  return tvmffi_i_weak_version != NULL;
-}
-#else
-TVMFFI_I_INLINE int tvmffi_i_has_runtime(void) { return 1; }
-#endif
+/* 1 if the process has a TVM FFI runtime, else 0. With lazy binding, a library
+   loads even without a runtime, but a call of a runtime function then ends the
+   process. */
+#define TVMFFI_I_HAS_RUNTIME TVMFFI_I_HAS(TVMFFIGetVersion)
 
 #if TVMFFI_NO_STDIO
 #define TVMFFI_I_LOAD_FAILED(text) tvmffi_error_clear()
@@ -91,7 +83,7 @@ TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
   }                                                                           \
   static void tvmffi_construct_##function(void) {                             \
     TVMFFIAny tvmffi_none_yet = TVMFFI_I_ZERO;                                \
-    if (!tvmffi_i_has_runtime())                                              \
+    if (!TVMFFI_I_HAS_RUNTIME)                                                \
       TVMFFI_I_NOT_LOADED(#function                                           \
                           " did not run: the process has no libtvm_ffi\n");   \
     else if (__tvm_ffi_##function(NULL, NULL, 0, &tvmffi_none_yet))           \

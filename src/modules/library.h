@@ -93,17 +93,42 @@ static void tvmffi_i_dlclose(void *handle) {
 }
 #else
 #include <dlfcn.h>
-static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
-  const char *parts[4], *reason;
-  *out = dlopen(path.data, RTLD_LAZY | RTLD_LOCAL);
-  if (*out) return 0;
-  reason = dlerror();
+#define TVMFFI_I_TOO_NEW                                                  \
+  ". The library needs a newer version of the TVM FFI ABI than this "     \
+  "runtime's, " TVMFFI_I_QUOTE(TVM_FFI_VERSION_MAJOR) "." TVMFFI_I_QUOTE( \
+      TVM_FFI_VERSION_MINOR) "." TVMFFI_I_QUOTE(TVM_FFI_VERSION_PATCH)
+
+/* Raises dlerror's error, whose text ends with `hint`. Returns -1. */
+TVMFFI_I_COLD int tvmffi_i_not_loaded(TVMFFIByteArray path, const char *reason,
+                                      const char *hint) {
+  const char *parts[5];
   parts[0] = "Failed to load dynamic shared library ";
   parts[1] = path.data;
   parts[2] = " ";
   parts[3] = reason;
-  TVMFFIErrorSetRaisedFromCStrParts("InternalError", parts, 4);
+  parts[4] = hint;
+  TVMFFIErrorSetRaisedFromCStrParts("InternalError", parts, 5);
   return -1;
+}
+
+/* Binds all functions at once, so that a missing function of the ABI is an
+   error here. Lazy binding would end the process at the function's first call.
+   Binds lazily, as upstream's library does, if another function is missing, or
+   if the process does not export the runtime, so that all functions of the ABI
+   are missing. glibc's text ends with ": undefined symbol: NAME", musl's with
+   ": NAME: symbol not found". The next call of the loader frees the text. */
+static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
+  const char *reason;
+  *out = dlopen(path.data, RTLD_NOW | RTLD_LOCAL);
+  if (*out) return 0;
+  reason = dlerror();
+  if (strstr(reason, ": TVMFFI")) {
+    (void)tvmffi_i_not_loaded(path, reason, TVMFFI_I_TOO_NEW);
+    if (dlsym(dlopen(NULL, RTLD_LAZY), "TVMFFIGetVersion")) return -1;
+    tvmffi_error_clear();
+  }
+  *out = dlopen(path.data, RTLD_LAZY | RTLD_LOCAL);
+  return *out ? 0 : tvmffi_i_not_loaded(path, dlerror(), "");
 }
 #define tvmffi_i_dlsym dlsym
 static void tvmffi_i_dlclose(void *handle) { (void)dlclose(handle); }

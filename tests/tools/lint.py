@@ -336,6 +336,26 @@ def abi_version(tree):
     return []
 
 
+def late_functions(tree):
+    """src/head/late.h against the table of symbols of the stock wheels."""
+    room = tree.read("src/head/late.h")
+    rows = [line.split() for line in
+            tree.read("packaging/python/src/tvmffi/symbols.txt").splitlines()]
+    oldest = next(row[1] for row in rows if row[0] == "wheels")
+    table = {name: since[0] for name, *since in rows
+             if name.startswith("TVMFFI") and since[0] != oldest}
+    late = dict(re.findall(r'^TVMFFI_I_LATE\((\w+), "([^"]+)"', room, re.M))
+    return [f"src/head/late.h: {name} is since {late.get(name)}, in the wheels "
+            f"since {table.get(name)}"
+            for name in sorted(table.keys() | late.keys())
+            if table.get(name) != late.get(name)] + [
+        f"{path} has no #{directive} {name}"
+        for path, directive in (("src/head/late.h", "define"),
+                                ("src/tvmffi.h", "undef"))
+        for name in sorted(late)
+        if not re.search(rf"^#{directive} {name}\b", tree.read(path), re.M)]
+
+
 def readme_example(tree):
     block = re.search(r"^```c\n(.*?)^```", tree.read("README.md"),
                       re.M | re.S)
@@ -473,6 +493,11 @@ CHECKS = [
                release.header_version(release.ROOT))]),
     ("the ABI version is the wheel's", abi_version,
      [edit(HEADER, r"(define\s+TVM_FFI_VERSION_MINOR\s+)\d+", r"\g<1>77")]),
+    ("late functions are those that came after the first wheel",
+     late_functions,
+     [edit("src/head/late.h", r'(ByteArray, "0.1.14).post0', r"\1"),
+      edit("src/head/late.h", r"^#define TVMFFIHandleInitOnce.*\n", ""),
+      edit("src/tvmffi.h", r"^#undef TVMFFIHandleInitOnce\n", "")]),
     ("the README's first example is examples/01", readme_example,
      [edit("README.md", r"^```c\n", "```c\n// changed\n")]),
     ("every numbered example is built", examples_built, [add_example]),

@@ -409,8 +409,11 @@ def check_c(work):
     work.file("step.h", "#define STEP 2\n")
     text = work.tvmffi("check", library(work, "kernel.so", KERNEL))
     expect_text(text, "linked with libtvm_ffi.so: no", "C++ symbols of "
-                "tvm::ffi: 0", "with all of them: 0.1.9, the oldest",
-                "    TVMFFIErrorSetRaised", "this library has all of them")
+                "tvm::ffi: 0", "    TVMFFIErrorSetRaised: since 0.1.0\n",
+                "ExtraContext: since 0.1.8.post2; optional\n",
+                "with all of them: 0.1.8.post2\n",
+                "with all that are not optional: 0.1.0, the first\n",
+                "this library has all of them")
     # The document shows this output.
     with_symbol(work, "TVMFFIBigIntFromByteArray", "kernels.so")
     text = work.tvmffi("check", "kernels.so")
@@ -429,7 +432,7 @@ def check_cxx(work):
                 "with C++ symbols has them")
     old = "_ZN3tvm3ffi4json9StringifyERKNS0_3AnyENS0_8OptionalIivEE"
     text = work.tvmffi("check", with_symbol(work, old), status=1)
-    expect_text(text, "since 0.1.9 or before, not after 0.1.12; not in this "
+    expect_text(text, "since 0.1.0, not after 0.1.12; not in this "
                 "library", "newest stock wheel with all of them: 0.1.12",
                 "lacks 1")
     text = work.tvmffi("check", with_symbol(work, "_ZN3tvm3ffi7unknownEv"),

@@ -50,11 +50,24 @@ def wheels_with_all(names, wheels, symbols):
     return [w for w in wheels if w in left]
 
 
+def wheel_lines(names, text, wheels, symbols):
+    """The lines of the report about the wheels that have every name."""
+    fit = wheels_with_all(names, wheels, symbols)
+    if not fit:
+        return [f"  no stock wheel from {wheels[0]} to {wheels[-1]} has {text}"]
+    lines = [f"  oldest stock wheel with {text}: {fit[0]}"]
+    if fit[0] == wheels[0]:
+        lines[0] += ", the first"
+    if fit[-1] != wheels[-1]:
+        lines.append(f"  newest stock wheel with {text}: {fit[-1]}")
+    return lines
+
+
 def since(name, wheels, symbols):
     if name not in symbols:
         return f"in no wheel up to {wheels[-1]}"
     first, last = symbols[name]
-    text = f"since {first}" + (" or before" if first == wheels[0] else "")
+    text = f"since {first}"
     return text if last == wheels[-1] else f"{text}, not after {last}"
 
 
@@ -78,6 +91,9 @@ def report(library):
     others = of_other_libraries(elf)
     wanted = [s for s in elf.symbols if not s.defined and s.name not in others]
     c = sorted(s.name for s in wanted if C_NAME.match(s.name))
+    # A call of a function that tvmffi.h refers to weakly is an error without
+    # it: src/head/late.h.
+    optional = {s.name for s in wanted if C_NAME.match(s.name) and s.weak}
     # The loader accepts that a weak symbol is in no library.
     cxx = sorted(s.name for s in wanted
                  if CXX_NAME.match(s.name) and not s.weak)
@@ -85,6 +101,8 @@ def report(library):
     def rows(names, shown):
         for name, text in zip(names, shown):
             has = "" if name in ours else "; not in this library"
+            if name in optional:
+                has = "; optional" + has
             yield f"    {text}: {since(name, wheels, symbols)}{has}"
 
     linked = LIBRARY.name in elf.needed
@@ -93,16 +111,10 @@ def report(library):
              f"  functions of the ABI: {len(c)}", *rows(c, c),
              f"  C++ symbols of tvm::ffi: {len(cxx)}",
              *rows(cxx, readable(cxx))]
-    fit = wheels_with_all(c + cxx, wheels, symbols)
-    if not fit:
-        lines.append("  no stock wheel from "
-                     f"{wheels[0]} to {wheels[-1]} has all of them")
-    else:
-        lines.append(f"  oldest stock wheel with all of them: {fit[0]}")
-        if fit[0] == wheels[0]:
-            lines[-1] += ", the oldest that is known here"
-        if fit[-1] != wheels[-1]:
-            lines.append(f"  newest stock wheel with all of them: {fit[-1]}")
+    lines += wheel_lines(c + cxx, "all of them", wheels, symbols)
+    if optional:
+        lines += wheel_lines([n for n in c + cxx if n not in optional],
+                             "all that are not optional", wheels, symbols)
     missing = [name for name in c + cxx if name not in ours]
     if not missing:
         lines.append("  this library has all of them")
