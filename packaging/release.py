@@ -33,12 +33,20 @@ PLACES = [
     ("docs/packaging.md", r"GIT_TAG v([\w.]+)"),
     ("docs/packaging.md", r"^tvmffi/(\d[\w.]*)$"),
     ("docs/packaging.md", r"tvmffi-wasm-(\d[\w.]*)\.tgz"),
+    ("docs/packaging.md", r'^tvmffi-sys = "([^"]*)"$'),
     ("meson.build", r"^  version: '([^']*)'"),
     ("packaging/conan/conanfile.py", r'^    version = "([^"]*)"'),
     ("packaging/debian/changelog", r"\Atvmffi \(([\d.]+)-"),
     ("packaging/npm/package.json", r'"version": "([^"]*)"'),
+    ("packaging/rust/tvmffi-sys/Cargo.lock",
+     r'^name = "tvmffi-sys"\nversion = "([^"]*)"'),
+    ("packaging/rust/tvmffi-sys/Cargo.toml", r'^version = "([^"]*)"'),
     ("packaging/tvmffi.wrap", r"^revision = v(.*)$"),
+    ("packaging/vcpkg/tvmffi/vcpkg.json", r'"version": "([^"]*)"'),
 ]
+# Versions in these files are those of upstream's wheels.
+OF_UPSTREAM = ["packaging/python/src/tvmffi/symbols.txt",
+               "packaging/python/symbols.py"]
 # Smaller headers: their names, and the options of src/amalgamate.py.
 SMALLER = {
     "tvmffi-core.h": ["--core"],
@@ -119,7 +127,8 @@ def unlisted(root, version, lines):
     number = re.compile(rf"(?<![\d.]){re.escape(version)}(?![\d.]*\d)")
     for path in sorted((Path(root) / "packaging").rglob("*")):
         name = path.relative_to(root).as_posix()
-        if path.is_dir() or path.suffix in (".pyc", ".wasm"):
+        if path.is_dir() or path.is_symlink() or name in OF_UPSTREAM \
+                or path.suffix in (".pyc", ".wasm"):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         for match in number.finditer(text):

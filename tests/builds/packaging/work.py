@@ -64,7 +64,7 @@ class Work:
             target = self.source / name
             if (ROOT / name).is_file():
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, target)
+                shutil.copy2(ROOT / name, target, follow_symlinks=False)
         git = ["git", "-C", self.source, "-c", "user.name=user",
                "-c", "user.email=user@example.com"]
         run([*git, "init", "--quiet"])
