@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from work import ROOT, Skipped, expect, run, shell, write
+from work import ROOT, VERSION, Skipped, expect, run, shell, write
 
 sys.path.insert(0, str(ROOT / "tests/clients"))
 import rust  # noqa: E402
@@ -32,8 +32,9 @@ def pack(work, folder):
     """Packs the crate as for a registry, and unpacks it."""
     run(["cargo", "package", "--quiet", "--locked", "--no-verify",
          "--target-dir", folder / "target"], work.source / CRATE)
-    run(["tar", "-xf", "target/package/tvmffi-sys-0.1.0.crate"], folder)
-    return folder / "tvmffi-sys-0.1.0"
+    name = f"tvmffi-sys-{VERSION}"
+    run(["tar", "-xf", f"target/package/{name}.crate"], folder)
+    return folder / name
 
 
 def project(folder, dependencies, program, lock):

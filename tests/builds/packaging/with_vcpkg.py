@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from with_cmake import begin, build
-from work import ROOT, expect, files_in, needs_runtime, run, shell
+from work import ROOT, VERSION, expect, files_in, needs_runtime, run, shell
 
 HERE = Path(__file__).resolve().parent
 PORT = ROOT / "packaging/vcpkg/tvmffi"
@@ -142,7 +142,7 @@ exec cmake "-DPORT_DIR=${{3#--overlay-ports=}}/tvmffi" "-DWORK={work}" \\
 """
 LIBRARIES = {"static": ["libtvmffi.a"],
              "dynamic": ["libtvmffi.so", "libtvmffi.so.0",
-                         "libtvmffi.so.0.1.0"]}
+                         f"libtvmffi.so.{VERSION}"]}
 SHARE = ["copyright", "tvmffiConfig.cmake", "tvmffiConfigVersion.cmake",
          "tvmffiTargets-debug.cmake", "tvmffiTargets-release.cmake",
          "tvmffiTargets.cmake", "usage"]
