@@ -62,9 +62,10 @@ static void board_stop(void) {
   for (;;) __asm__ volatile("wfi");
 }
 
-/* The handlers of the system timer and of PendSV, for a program that has
-   none. */
+/* The handlers of the system timer, of SVC and of PendSV, for a program that
+   has none. */
 void board_tick(void) __attribute__((weak, alias("board_stop")));
+void board_service(void) __attribute__((weak, alias("board_stop")));
 void board_switch(void) __attribute__((weak, alias("board_stop")));
 
 void board_construct(void) {
@@ -88,7 +89,7 @@ void board_reset(void) {
 }
 
 /* The vector table: the initial stack pointer, then the reset handler, the
-   fault handlers and the handlers of PendSV and the system timer. */
+   fault handlers and the handlers of SVC, PendSV and the system timer. */
 __attribute__((section(".vectors"),
                used)) static const board_function board_vectors[16] = {
     (board_function)(uintptr_t)board_stack_top,
@@ -102,7 +103,7 @@ __attribute__((section(".vectors"),
     0,
     0,
     0,
-    0,
+    board_service,
     0,
     0,
     board_switch,

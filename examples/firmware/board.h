@@ -1,5 +1,5 @@
 /* The functions that a firmware needs from a board: a serial line, and the
-   memory use. A program may define the two interrupt handlers. */
+   memory use. A program may define the three interrupt handlers. */
 
 #ifndef BOARD_H_
 #define BOARD_H_
@@ -18,7 +18,8 @@ unsigned board_static_ram_used(void);
 unsigned board_stack_size(void);
 unsigned board_stack_most_used(void);
 
-void board_tick(void);   /* of the system timer */
-void board_switch(void); /* of PendSV */
+void board_tick(void);    /* of the system timer */
+void board_service(void); /* of SVC */
+void board_switch(void);  /* of PendSV */
 
 #endif

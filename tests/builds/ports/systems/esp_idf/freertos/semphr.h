@@ -1,0 +1,1 @@
+#include <semphr.h>
