@@ -11,6 +11,7 @@ import argparse
 import importlib.util
 import json
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -84,10 +85,11 @@ def _answers(records):
             for name, (kind, value) in records.items()}
 
 
-def run(script, title, main, packages, add_arguments=lambda parser: []):
+def run(script, title, main, packages, add_arguments=lambda parser: [],
+        programs=()):
     """The program: records one run, or starts two and compares them.
 
-    `packages` are what it imports: with one that is not there it is skipped.
+    It imports `packages` and runs `programs`: if one is absent, it is skipped.
     `add_arguments` adds options of its own and returns their names.
     """
     parser = argparse.ArgumentParser()
@@ -103,6 +105,10 @@ def run(script, title, main, packages, add_arguments=lambda parser: []):
     for package in packages:
         if importlib.util.find_spec(package) is None:
             tap.skip(title, f"{sys.executable} has no package {package}")
+            return tap.done()
+    for program in programs:
+        if not shutil.which(program):
+            tap.skip(title, f"{program} is not installed")
             return tap.done()
     extra = []
     for name in names:
