@@ -14,8 +14,11 @@
 #include <tvm/ffi/function.h>
 
 #include <cxxabi.h>
+#include <ios>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <optional>
 
 namespace tvm {
 namespace ffi {
@@ -129,6 +132,23 @@ Value Parse(const String &json_str, String *error_msg) {
 String Stringify(const Value &value, const Optional<int> &indent) {
   static const Function &f = Builtin("ffi.json.Stringify");
   return f(value, indent).cast<String>();
+}
+
+// Optional<int> up to wheel 0.1.12. Its copy constructor is not trivial, so it
+// is passed by address.
+struct OlderOptionalInt {
+  OlderOptionalInt(const OlderOptionalInt &other) : value(other.value) {}
+  std::optional<int> value;
+};
+
+// Stringify of those wheels. The name has Optional<int>, which is another class
+// in today's headers.
+__attribute__((visibility("default"))) String
+OlderStringify(const Value &value, OlderOptionalInt indent) __asm__(
+    "_ZN3tvm3ffi4json9StringifyERKNS0_3AnyENS0_8OptionalIivEE");
+
+String OlderStringify(const Value &value, OlderOptionalInt indent) {
+  return Stringify(value, Optional<int>(indent.value));
 }
 
 }  // namespace json
@@ -294,3 +314,20 @@ struct ModuleObj::InternalUnsafe {
 
 }  // namespace ffi
 }  // namespace tvm
+
+// -- symbols of newer versions of libstdc++ ------------------------------
+
+// Up to wheel 0.1.12, upstream's library has these functions for systems whose
+// libstdc++ is older than the compiler, and clients built then name them.
+
+__attribute__((visibility("default"))) void
+tvmffi_dropin_library_init() __asm__("_ZSt21ios_base_library_initv");
+[[noreturn]] __attribute__((visibility("default"))) void
+tvmffi_dropin_bad_array() __asm__("_ZSt28__throw_bad_array_new_lengthv");
+
+// Never called: a program that names it relies on std::cout and its like being
+// initialized, which libstdc++ does by itself since GCC 13.
+void tvmffi_dropin_library_init() {}
+static std::ios_base::Init init_streams;
+
+void tvmffi_dropin_bad_array() { throw std::bad_array_new_length(); }
