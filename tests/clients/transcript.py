@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -86,11 +87,12 @@ def _answers(records):
 
 
 def run(script, title, main, packages, add_arguments=lambda parser: [],
-        programs=()):
+        programs=(), distributions=()):
     """The program: records one run, or starts two and compares them.
 
     It imports `packages` and runs `programs`: if one is absent, it is skipped.
-    `add_arguments` adds options of its own and returns their names.
+    `add_arguments` adds options of its own and returns their names. The final
+    report names the versions of `distributions` and of the wheel: see table.py.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--lib", type=Path)
@@ -125,5 +127,8 @@ def run(script, title, main, packages, add_arguments=lambda parser: [],
                "each run loads its library and no other", files)
     both.Comparison(tap).answers(_answers(stock), _answers(ours),
                                  good=lambda answer: answer != "check: False")
+    if distributions:
+        title = ", ".join(f"{d} {version(d)}" for d in distributions)
+        title += f", wheel {version('apache-tvm-ffi')}"
     tap.note(f"{title}: {len(stock)} results compared")
     return tap.done()
