@@ -5672,9 +5672,13 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   TVMFFI_I_DEFINE(TVMFFI_I_EXPORTED, __tvm_ffi_##name, #name,               \
                   tvmffi_func_##name, tvmffi_body_##name, n, __VA_ARGS__)   \
   TVMFFI_I_EXPORT_METADATA(name)                                            \
+  TVMFFI_I_ON_EXPORT(name)                                                  \
   TVMFFI_I_BODY(, tvmffi_body_##name, n, __VA_ARGS__)
 #define TVMFFI_I_EXPORT_2(name, n, ...)                                     \
   TVMFFI_I_USES(n, __VA_ARGS__) TVMFFI_I_EXPORT_1(name, n, __VA_ARGS__)
+/* A companion header redefines these two, to list what a library exports. */
+#define TVMFFI_I_ON_EXPORT(name)
+#define TVMFFI_I_ON_DOC(name, text)
 #define TVMFFI_I_EXPORTED TVMFFI_I_EXTERN_C TVM_FFI_DLL_EXPORT
 #if TVMFFI_NO_METADATA
 #define TVMFFI_I_EXPORT_METADATA(name)
@@ -5752,6 +5756,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 #define TVMFFI_DOC(name, text)
 #else
 #define TVMFFI_DOC(name, text)                                             \
+  TVMFFI_I_ON_DOC(name, text)                                              \
   TVMFFI_I_EXPORTED TVMFFI_I_CALL_HEAD(__tvm_ffi__doc_##name);             \
   TVMFFI_I_EXPORTED TVMFFI_I_CALL_HEAD(__tvm_ffi__doc_##name) {            \
     static const TVMFFIByteArray tvmffi_doc = {"" text, sizeof(text) - 1}; \

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Runs the Python package on the stock library and on ours, and compares.
 
-    python run.py --python PY --dropin DIR [--cxx] [FILE...]
+    python run.py --python PY --dropin DIR [--fast] [--cxx] [FILE...]
+    python run.py --python PY --fast       [FILE...]
     python run.py --python PY              [FILE...]
     python run.py --coverage [--python PY]
 
 PY has the wheel and the packages of requirements.txt. DIR is a folder for
 PYTHONPATH that puts our library in the place of the wheel's; without it the
 stock library is compared with itself, which finds cases that are not
-repeatable. Each file of cases runs in a process of its own; when that ends
-early, the case at hand has failed, and a new process runs those after it.
-A case passes if it passes on both libraries with equal results. Writes TAP.
+repeatable. --fast also compares the stock library with itself, called the stock
+way and through tvmffi_python.h. Each file of cases runs in a process of its own;
+when that ends early, the case at hand has failed, and a new process runs those
+after it. A case passes if it passes on both sides with equal results. Writes
+TAP.
 
 --cxx adds the files of CXX, which need upstream's C++ symbols in the library.
 --coverage prints the public names of tvm_ffi that no case mentions.
@@ -53,11 +56,25 @@ ALLOWED = {
         "names are shown up to 200 bytes",
 }
 
+# Functions in these read arguments that the call does not have.
+NOT_FAST = {
+    "cases_functions.case_extern_c_add_one",
+    "cases_registry.case_create_object_with_a_name_and_no_value",
+}
+
+
+def expected(tap, reasons, stems):
+    return both.Comparison(tap, [
+        (f"^{re.escape(case)}\t", why) for case, why in reasons.items()
+        if case.split(".")[0] in stems])
+
+
 class Side:
     """One library: how to start Python on it, and what its cases gave."""
 
-    def __init__(self, name, python, dropin, scratch):
-        self.name, self.python = name, python
+    def __init__(self, name, python, dropin, scratch, fast=None):
+        self.name, self.python, self.fast = name, python, fast
+        self.counts = [0, 0]  # calls by the fast way, by the stock way
         self.tmp = os.path.join(scratch, name)
         os.makedirs(self.tmp)
         self.env = both.environment(
@@ -76,6 +93,7 @@ class Side:
             command = [self.python, os.path.join(HERE, "runner.py"), path,
                        transcript]
             command += ["--after", after] if after else []
+            command += ["--fast", self.fast] if self.fast else []
             ended = self._process(command)
             records, last, done = self._read(transcript), None, False
             os.path.exists(transcript) and os.unlink(transcript)
@@ -83,6 +101,8 @@ class Side:
                 names = record.get("names", names)
                 last = record.get("begin", last)
                 done = done or "end" in record
+                self.counts = [a + b for a, b in zip(
+                    self.counts, record.get("counts") or (0, 0))]
                 if "case" in record:
                     results[record["case"]] = (record["status"],
                                                record["result"])
@@ -108,21 +128,39 @@ class Side:
             return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
-def compare(tap, comparison, path, stock, ours):
-    """Runs one file on both sides and writes a line for each case."""
+def build_fast(python, scratch):
+    """Compiles fast.c for that Python; returns the library's path."""
+    ended = both.run([python, "-c", "import sysconfig\n"
+                      "print(sysconfig.get_path('include'))"])
+    include, root = ended.out.strip(), Path(HERE).parents[2]
+    if not (Path(include) / "Python.h").is_file():
+        return None, f"no Python.h in {include}: install python3-dev"
+    library = os.path.join(scratch, "fast.so")
+    both.build(os.environ.get("CC") or "cc", "-std=gnu11", "-Wall", "-Wextra",
+               "-Werror", "-O1", "-g", "-fPIC", "-shared", f"-I{include}",
+               f"-I{root}", f"-I{root}/packaging/python",
+               os.path.join(HERE, "fast.c"), "-o", library)
+    return library, None
+
+
+def compare(tap, path, stock, others):
+    """Runs one file on all sides and writes a line for each case."""
     stem = os.path.splitext(os.path.basename(path))[0]
     names, a = stock.run(path)
-    other, b = ours.run(path)
-    if not names or not other:
-        tap.ok(False, f"{stem} is imported",
-               f"{stock.name}: {a.get('import')}\n{ours.name}: "
-               f"{b.get('import')}")
-        return
-    missing = ("failed", "no result")
-    comparison.answers(
-        *({f"{stem}.{case}": ": ".join(side.get(case, missing))
-           for case in names} for side in (a, b)),
-        good=lambda answer: answer.startswith("ok: "))
+    for side, comparison, title in others:
+        other, b = side.run(path)
+        if not names or not other:
+            tap.ok(False, f"{title}{stem} is imported",
+                   f"{stock.name}: {a.get('import')}\n{side.name}: "
+                   f"{b.get('import')}")
+            continue
+        missing = ("failed", "no result")
+        compared = [case for case in names
+                    if not side.fast or f"{stem}.{case}" not in NOT_FAST]
+        comparison.answers(
+            *({f"{stem}.{case}": ": ".join(answers.get(case, missing))
+               for case in compared} for answers in (a, b)), title=title,
+            good=lambda answer: answer.startswith("ok: "))
 
 
 # -- what is covered -------------------------------------------------------
@@ -199,6 +237,7 @@ def main():
         description="Compares the Python package on two libraries.")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--dropin")
+    parser.add_argument("--fast", action="store_true")
     parser.add_argument("--cxx", action="store_true")
     parser.add_argument("--coverage", action="store_true")
     parser.add_argument("files", nargs="*")
@@ -212,20 +251,32 @@ def main():
     if not args.files and not args.cxx:
         stems = [s for s in stems if s not in CXX]
     tap = Tap()
-    comparison = both.Comparison(tap, [
-        (f"^{re.escape(case)}\t", why) for case, why in ALLOWED.items()
-        if args.dropin and case.split(".")[0] in stems])
     scratch = tempfile.mkdtemp(prefix="python-api-")
     try:
         stock = Side("stock", args.python, None, scratch)
-        ours = Side("ours" if args.dropin else "stock-again", args.python,
-                    args.dropin, scratch)
+        others = []
+        if args.dropin or not args.fast:
+            name = "ours" if args.dropin else "stock-again"
+            others.append((Side(name, args.python, args.dropin, scratch),
+                           expected(tap, ALLOWED if args.dropin else {},
+                                    stems), ""))
+        library, why = build_fast(args.python, scratch) if args.fast else \
+            (None, None)
+        if library:
+            others.append((Side("fast", args.python, None, scratch, library),
+                           expected(tap, {}, stems), "fast: "))
+        elif why:
+            tap.skip("calls through tvmffi_python.h", why)
         for stem in stems:
-            compare(tap, comparison, os.path.join(HERE, stem + ".py"), stock,
-                    ours)
+            compare(tap, os.path.join(HERE, stem + ".py"), stock, others)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    comparison.done()
+    for side, comparison, title in others:
+        comparison.done()
+        if side.fast:
+            by_fast, by_stock = side.counts
+            tap.ok(by_fast > by_stock > 0,
+                   f"{title}{by_fast} calls, {by_stock} left to tvm_ffi")
     return tap.done()
 
 

@@ -8,6 +8,7 @@ that the end of the process can be laid at its door, and one with its result.
 """
 
 import argparse
+import importlib.machinery
 import importlib.util
 import json
 import os
@@ -29,6 +30,17 @@ def cases_of(path):
             if n.startswith("case_") and callable(f)]
 
 
+def load_fast(path):
+    """Sends all calls of tvm_ffi.Function objects through fast.c."""
+    import tvm_ffi  # noqa: F401
+    loader = importlib.machinery.ExtensionFileLoader("fast", path)
+    spec = importlib.util.spec_from_file_location("fast", path, loader=loader)
+    fast = importlib.util.module_from_spec(spec)
+    loader.exec_module(fast)
+    fast.install()
+    return fast
+
+
 def run(function, kit):
     try:
         return {"status": "ok", "result": kit._plain(kit.show(function()))}
@@ -48,6 +60,7 @@ def main():
     parser.add_argument("transcript")
     parser.add_argument("--after")
     parser.add_argument("--only")
+    parser.add_argument("--fast", metavar="LIBRARY")
     args = parser.parse_args()
     with open(args.transcript, "a", encoding="utf-8") as out:
         def write(**record):
@@ -56,6 +69,7 @@ def main():
 
         write(begin="import")
         import kit
+        fast = args.fast and load_fast(args.fast)
         cases = cases_of(args.file)
         names = [n for n, _ in cases]
         write(names=names)
@@ -65,7 +79,7 @@ def main():
                 continue
             write(begin=name)
             write(case=name, **run(function, kit))
-        write(end=True)
+        write(end=True, counts=fast and fast.counts())
     # Skip the interpreter's teardown: it is a case of its own.
     sys.stdout.flush()
     os._exit(0)

@@ -1,0 +1,2066 @@
+/* tvmffi_python.h: typed functions as a Python extension module.
+
+   Include it instead of tvmffi.h, write TVMFFI_EXPORT functions, and add one
+   line. The library is then an extension module, and tvm_ffi.load_module still
+   loads it:
+
+       #include "tvmffi_python.h"
+
+       TVMFFI_EXPORT(add, int64, (int64, a), (int64, b, 1)) {
+         TVMFFI_RETURN(a + b);
+       }
+       TVMFFI_PYTHON_MODULE(kernels)
+
+       cc -shared -fPIC -O2 $(python -m tvmffi --cflags) \
+         $(python3-config --includes) kernels.c -o kernels.so
+
+   Options, defined before the include:
+     TVMFFI_PYTHON_KEEP_GIL  as 1: calls keep the GIL. For functions that are
+                             short and wait for nobody. Default 0: calls release
+                             it, as the package tvm_ffi does.
+     Py_LIMITED_API          as 0x030c0000: one library for CPython 3.12 and
+                             newer.
+
+   Needs an ELF system, a GNU compiler and CPython 3.10 or newer. Documentation:
+   docs/python.md. License: Apache-2.0 OR MIT, as tvmffi.h. */
+
+#ifndef TVMFFI_PYTHON_H_
+#define TVMFFI_PYTHON_H_
+
+#ifndef PY_SSIZE_T_CLEAN
+#define PY_SSIZE_T_CLEAN
+#endif
+#include <Python.h>
+#if !defined(Py_LIMITED_API) && PY_VERSION_HEX < 0x030c0000
+#include <structmember.h>
+#endif
+
+#ifdef TVMFFI_H_
+#if !TVMFFI_DYNAMIC
+#error "include tvmffi_python.h before tvmffi.h, which it includes"
+#endif
+#else
+/* An extension module is loaded when nothing has loaded a runtime yet, so it
+   finds the runtime itself. */
+#undef TVMFFI_DYNAMIC
+#define TVMFFI_DYNAMIC 1
+#endif
+#include "tvmffi.h"
+
+#if TVMFFI_NO_METADATA
+#error "tvmffi_python.h: TVMFFI_NO_METADATA removes the parameters' names"
+#endif
+#ifndef TVMFFI_PYTHON_KEEP_GIL
+#define TVMFFI_PYTHON_KEEP_GIL 0
+#endif
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Functions that the hot path does not need stay out of it, as their stack
+   frames do. */
+#define TVMFFI_PY_COLD TVMFFI_I_SLOW TVMFFI_I_UNUSED
+#define TVMFFI_PY_HOT TVMFFI_I_INLINE __attribute__((__always_inline__))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Runtime: the process's, or the one that tvm_ffi would load ---- */
+
+#if !defined(TVMFFI_IMPLEMENTATION)
+static TVMFFI_I_UNUSED tvmffi_i_api tvmffi_py_table;
+
+#define TVMFFI_PY_QUOTED(name) #name,
+/* Fills *out from a library. Returns 0 if it is NULL, lacks a function or has
+   another version of the ABI. */
+TVMFFI_PY_COLD int tvmffi_py_find_in(void *library, tvmffi_i_api *out) {
+  static const char *const names[] = {TVMFFI_I_EACH_FUNCTION(TVMFFI_PY_QUOTED)};
+  void *found[sizeof(names) / sizeof(names[0])];
+  TVMFFIVersion version;
+  size_t i;
+  if (!library) return 0;
+  for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    found[i] = dlsym(library, names[i]);
+    if (!found[i]) return 0;
+  }
+  memcpy(out, found, sizeof(*out));
+  out->at_TVMFFIGetVersion(&version);
+  return version.major == TVM_FFI_VERSION_MAJOR &&
+         version.minor == TVM_FFI_VERSION_MINOR;
+}
+
+/* Chooses a library's functions. Returns 0 if they are not right. Every thread
+   that comes here before the choice copies the same table. */
+TVMFFI_PY_COLD int tvmffi_py_use(void *library) {
+  static char is_locked;
+  tvmffi_i_api found;
+  if (!tvmffi_py_find_in(library, &found)) return 0;
+  while (__atomic_test_and_set(&is_locked, __ATOMIC_ACQUIRE)) {
+  }
+  if (!tvmffi_i_chosen) {
+    tvmffi_py_table = found;
+    TVMFFI_I_STORE(&tvmffi_i_chosen, &tvmffi_py_table);
+  }
+  __atomic_clear(&is_locked, __ATOMIC_RELEASE);
+  return 1;
+}
+
+TVMFFI_PY_COLD int tvmffi_py_use_loaded(void) {
+  return tvmffi_py_use(dlopen(NULL, RTLD_LAZY)) ||
+         tvmffi_py_use(dlopen("libtvm_ffi.so", RTLD_LAZY | RTLD_NOLOAD));
+}
+
+/* In a process that hides its runtime, every function fails. */
+static TVMFFI_I_UNUSED void *tvmffi_py_no_pointer(void) { return NULL; }
+static TVMFFI_I_UNUSED int tvmffi_py_no_code(void) { return -1; }
+#define TVMFFI_PY_NO_CODE(name) \
+  table.at_##name = (__typeof__(table.at_##name))(uintptr_t)tvmffi_py_no_code;
+#define TVMFFI_PY_NO_POINTER(name) \
+  table.at_##name =                \
+      (__typeof__(table.at_##name))(uintptr_t)tvmffi_py_no_pointer;
+TVMFFI_PY_COLD const tvmffi_i_api *tvmffi_py_no_runtime(void) {
+  static tvmffi_i_api table;
+  TVMFFI_I_EACH_FUNCTION(TVMFFI_PY_NO_CODE)
+  TVMFFI_PY_NO_POINTER(TVMFFIBacktrace)
+  TVMFFI_PY_NO_POINTER(TVMFFIEnvGetDLPackManagedTensorAllocator)
+  TVMFFI_PY_NO_POINTER(TVMFFIEnvGetStream)
+  TVMFFI_PY_NO_POINTER(TVMFFIGetCustomAllocator)
+  TVMFFI_PY_NO_POINTER(TVMFFIGetTypeAttrColumn)
+  TVMFFI_PY_NO_POINTER(TVMFFIGetTypeInfo)
+  return &table;
+}
+
+/* tvm_ffi.load_module does not import the module, so its first call of the ABI
+   comes here. */
+#define TVMFFI_PY_CHOOSE                                                       \
+  const tvmffi_i_api *tvmffi_i_chosen;                                         \
+  const tvmffi_i_api *tvmffi_i_choose(void) {                                  \
+    return tvmffi_py_use_loaded() ? &tvmffi_py_table : tvmffi_py_no_runtime(); \
+  }
+
+/* Writes the path of the library that a later `import tvm_ffi` will load: that
+   of tvmffi.activate() or of the package, whichever is first on sys.path. If
+   there is none, the path of the package tvmffi's library. Returns 0 if none is
+   installed. */
+TVMFFI_PY_COLD int tvmffi_py_find_file(char *path, size_t size) {
+  static const char *const places[] = {"lib", "tvm_ffi/lib",
+                                       "tvmffi/prefix/lib"};
+  PyObject *folders = PySys_GetObject("path"); /* borrowed */
+  Py_ssize_t i, n = folders ? PyList_Size(folders) : 0;
+  int pass, place;
+  for (pass = 0; pass < 2; ++pass)
+    for (i = 0; i < n; ++i)
+      for (place = pass * 2; place < 2 + pass; ++place) {
+        PyObject *folder = PyList_GetItem(folders, i);
+        const char *text =
+            folder && PyUnicode_Check(folder) && PyUnicode_GetLength(folder)
+                ? PyUnicode_AsUTF8AndSize(folder, NULL)
+                : NULL;
+        int length = text ? snprintf(path, size, "%s/%s/libtvm_ffi.so", text,
+                                     places[place])
+                          : -1;
+        PyErr_Clear();
+        if (length > 0 && (size_t)length < size && !access(path, R_OK))
+          return 1;
+      }
+  return 0;
+}
+
+/* Makes sure that there is a runtime. Returns 0, or -1 with an ImportError. */
+TVMFFI_PY_COLD int tvmffi_py_need_runtime(void) {
+  char path[4096];
+  void *library;
+  if (TVMFFI_I_LOAD(&tvmffi_i_chosen) || tvmffi_py_use_loaded()) return 0;
+  if (!tvmffi_py_find_file(path, sizeof(path))) {
+    PyErr_SetString(PyExc_ImportError,
+                    "libtvm_ffi.so is not on sys.path: install the package "
+                    "tvmffi or apache-tvm-ffi");
+    return -1;
+  }
+  library = dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
+  if (!library) {
+    PyErr_Format(PyExc_ImportError, "%s", dlerror());
+    return -1;
+  }
+  if (tvmffi_py_use(library)) return 0;
+  PyErr_Format(PyExc_ImportError, "%s is not compatible with version %d.%d",
+               path, TVM_FFI_VERSION_MAJOR, TVM_FFI_VERSION_MINOR);
+  return -1;
+}
+#else
+#define TVMFFI_PY_CHOOSE
+TVMFFI_PY_COLD int tvmffi_py_need_runtime(void) { return 0; }
+#endif
+
+/* ---- State: one per library ---- */
+
+/* How an argument of a type is converted. The package tvm_ffi decides by type,
+   too. */
+typedef enum {
+  TVMFFI_PY_STOCK, /* by the package tvm_ffi */
+  TVMFFI_PY_INT,
+  TVMFFI_PY_FLOAT,
+  TVMFFI_PY_BOOL,
+  TVMFFI_PY_NONE,
+  TVMFFI_PY_STR,
+  TVMFFI_PY_BYTES,
+  TVMFFI_PY_TUPLE,
+  TVMFFI_PY_LIST,
+  TVMFFI_PY_DICT,
+  TVMFFI_PY_CALLABLE,
+  TVMFFI_PY_NUMPY,
+  TVMFFI_PY_EXCHANGE, /* the type has a DLPack exchange API */
+  TVMFFI_PY_OBJECT,
+  TVMFFI_PY_CONTAINER,
+  TVMFFI_PY_TENSOR,
+  TVMFFI_PY_NATIVE, /* String and Bytes of tvm_ffi */
+  TVMFFI_PY_DTYPE,
+  TVMFFI_PY_DATATYPE,
+  TVMFFI_PY_DEVICE,
+  TVMFFI_PY_FAST /* a tvmffi_py_function */
+} tvmffi_py_kind;
+
+typedef struct {
+  PyTypeObject *type; /* owned, so that no other type gets its address */
+  tvmffi_py_kind kind;
+  const DLPackExchangeAPI *api;
+} tvmffi_py_type;
+
+enum {
+  TVMFFI_PY_TYPES = 256, /* size of the table of types, a power of two */
+  TVMFFI_PY_ARGS = 8,    /* arguments without an allocation */
+  TVMFFI_PY_VIEWS = 4,   /* arrays passed as a DLTensor on the stack */
+  TVMFFI_PY_DIMS = 8,    /* their dimensions */
+  TVMFFI_PY_DEPTH = 32   /* nested lists; deeper ones go to tvm_ffi */
+};
+
+static TVMFFI_I_UNUSED struct {
+  tvmffi_py_type types[TVMFFI_PY_TYPES];
+  int num_types;
+  int has_runtime;
+  int release_gil; /* during calls of exported functions */
+  PyTypeObject *function_type;
+  PyObject *namespace_;      /* of the Python code below, or NULL */
+  TVMFFIObject *array, *map; /* constructors */
+  /* The package tvm_ffi, if it is imported. */
+  int has_stock;
+  PyTypeObject *object, *container, *tensor, *rvalue, *data_type, *device,
+      *dtype, *native, *function;
+  Py_ssize_t object_at; /* offset of an object's handle */
+  Py_ssize_t value_at;  /* offset of a Device's and a DataType's value */
+  PyObject *deliver, *accept;
+  PyObject *core, *class_tensor; /* the module, and a name in it */
+  PyObject *classes;             /* by type index; NULL if not found */
+  PyObject *no_args, *from_object;
+  PyTypeObject *object_class;
+  TVMFFIObject *accept_handle;
+} tvmffi_py;
+
+/* A value or exception on its way through the package tvm_ffi. */
+static TVMFFI_I_UNUSED __thread struct {
+  int code;
+  TVMFFIAny value;
+  PyObject *object, *error;
+} tvmffi_py_transit;
+
+/* A callable: an exported function, or a Function of tvm_ffi. */
+typedef struct {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  const tvmffi_func *func; /* NULL for a Function of tvm_ffi */
+  PyObject *stock;         /* the same function as a Function of tvm_ffi; NULL
+                              until needed */
+  uint32_t views;          /* bit i: parameter i is a DLTensor* */
+  PyMethodDef method;
+} tvmffi_py_function;
+
+typedef struct {
+  DLTensor tensor;
+  int64_t shape[TVMFFI_PY_DIMS], strides[TVMFFI_PY_DIMS];
+} tvmffi_py_view;
+
+/* What the conversion of a call's arguments leaves behind. */
+typedef struct {
+  const DLPackExchangeAPI *api;
+  void *stream;
+  int32_t device_type, device_id; /* of the stream; -1 for none */
+  int32_t num_temps, num_views, max_views, depth;
+  TVMFFIObject **temps; /* released after the call */
+  tvmffi_py_view *views;
+} tvmffi_py_context;
+
+#define TVMFFI_PY_AT(type, object, offset) \
+  ((type *)(void *)((char *)(object) + (offset)))
+
+/* ---- Exceptions ---- */
+
+/* Takes the current exception, normalized and with its traceback. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_take_error(void) {
+#if PY_VERSION_HEX >= 0x030c0000
+  return PyErr_GetRaisedException();
+#else
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (value && trace) PyException_SetTraceback(value, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  return value;
+#endif
+}
+
+/* Raises an exception, which it takes. */
+TVMFFI_PY_COLD void tvmffi_py_give_error(PyObject *error) {
+#if PY_VERSION_HEX >= 0x030c0000
+  PyErr_SetRaisedException(error);
+#else
+  PyObject *type = (PyObject *)Py_TYPE(error);
+  Py_INCREF(type);
+  PyErr_Restore(type, error, PyException_GetTraceback(error));
+#endif
+}
+
+/* Without the package tvm_ffi, this code makes its exceptions and the texts of
+   its backtraces. The innermost frame of a traceback is the last, that of a
+   backtrace the first. */
+static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
+    "import builtins, re, sys, types\n"
+    "KINDS = ('RuntimeError', 'ValueError', 'TypeError', 'AttributeError',\n"
+    "         'KeyError', 'IndexError', 'AssertionError', 'MemoryError')\n"
+    "LINE = re.compile(r'\\s*File \"(.+?)\", line (\\d+), in (.+)')\n"
+    "def to_python(kind, message, backtrace):\n"
+    "    kind = kind if kind in KINDS else 'RuntimeError'\n"
+    "    trace = None\n"
+    "    for line in backtrace.split('\\n'):\n"
+    "        if found := LINE.match(line):\n"
+    "            name, number, function = found.groups()\n"
+    "            code = compile('get()', name, 'eval').replace(\n"
+    "                co_name=function, co_firstlineno=int(number))\n"
+    "            trace = types.TracebackType(\n"
+    "                trace, eval(code, {'get': sys._getframe}), 0,\n"
+    "                int(number))\n"
+    "    return getattr(builtins, kind)(message).with_traceback(trace)\n"
+    "def from_python(error):\n"
+    "    kind, lines = type(error).__name__, []\n"
+    "    trace = error.__traceback__\n"
+    "    while trace:\n"
+    "        code = trace.tb_frame.f_code\n"
+    "        lines.append(f'  File \"{code.co_filename}\", line '\n"
+    "                     f'{trace.tb_lineno}, in {code.co_name}\\n')\n"
+    "        trace = trace.tb_next\n"
+    "    known = type(error) is getattr(builtins, kind, None)\n"
+    "    return (kind if known and kind in KINDS else 'RuntimeError',\n"
+    "            str(error), ''.join(reversed(lines)))\n"
+    "def to_int(data):\n"
+    "    return int.from_bytes(data, sys.byteorder, signed=True)\n"
+    "def from_int(value):\n"
+    "    return value.to_bytes((value.bit_length() // 64 + 1) * 8,\n"
+    "                          'little', signed=True)\n"
+    /* Finds TYPE_INDEX_TO_CLS of object.pxi, which has no name in Python. */
+    "def classes(core):\n"
+    "    import gc\n"
+    "    found = [x for x in gc.get_referrers(core.Function)\n"
+    "             if type(x) is list and len(x) > 70 and\n"
+    "             x[68] is core.Function and x[70] is core.Tensor]\n"
+    "    return found[0] if len(found) == 1 else None\n";
+
+/* Returns a function of the code above, borrowed. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_helper(const char *name) {
+  if (!tvmffi_py.namespace_) {
+    PyObject *names = PyDict_New(), *done = NULL;
+    PyObject *code =
+        Py_CompileString(tvmffi_py_code, "tvmffi_python.h", Py_file_input);
+    if (names && code &&
+        !PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins()))
+      done = PyEval_EvalCode(code, names, names);
+    Py_XDECREF(code);
+    if (!done) {
+      Py_XDECREF(names);
+      return NULL;
+    }
+    Py_DECREF(done);
+    tvmffi_py.namespace_ = names;
+  }
+  return PyDict_GetItemString(tvmffi_py.namespace_, name);
+}
+
+/* ---- The package tvm_ffi ---- */
+
+/* Passes the value in transit to Python: the package converts the result of
+   this function, or raises its error. */
+TVMFFI_PY_COLD int tvmffi_py_deliver(void *self, const TVMFFIAny *args,
+                                     int32_t num_args, TVMFFIAny *result) {
+  const int code = tvmffi_py_transit.code;
+  const TVMFFIAny none = TVMFFI_I_ZERO;
+  (void)self, (void)args, (void)num_args;
+  *result = tvmffi_py_transit.value;
+  tvmffi_py_transit.value = none;
+  if (tvmffi_py_transit.error) tvmffi_py_give_error(tvmffi_py_transit.error);
+  tvmffi_py_transit.error = NULL;
+  return code;
+}
+
+/* Passes the object or exception in transit to the library: the package
+   converts the result of this function, or its exception. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_accept(PyObject *self, PyObject *args) {
+  PyObject *object = tvmffi_py_transit.object;
+  (void)self, (void)args;
+  tvmffi_py_transit.object = NULL;
+  if (tvmffi_py_transit.error) tvmffi_py_give_error(tvmffi_py_transit.error);
+  tvmffi_py_transit.error = NULL;
+  return object;
+}
+
+TVMFFI_PY_COLD PyTypeObject *tvmffi_py_class(PyObject *core, const char *name) {
+  PyObject *found = PyObject_GetAttrString(core, name);
+  if (found && !PyType_Check(found)) Py_CLEAR(found);
+  return (PyTypeObject *)found;
+}
+
+TVMFFI_PY_COLD Py_ssize_t tvmffi_py_basic_size(PyTypeObject *type) {
+  PyObject *size = PyObject_GetAttrString((PyObject *)type, "__basicsize__");
+  Py_ssize_t n = size ? PyLong_AsSsize_t(size) : -1;
+  Py_XDECREF(size);
+  return n;
+}
+
+/* Calls a function of a module with an integer or an object. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_address_call(PyObject *from,
+                                                const char *name,
+                                                void *address) {
+  return PyObject_CallMethod(from, name, "K",
+                             (unsigned long long)(uintptr_t)address);
+}
+
+/* Compares where tvm_ffi_python_object.h and object.pxi place the members with
+   the sizes of the types and one object. */
+TVMFFI_PY_COLD int tvmffi_py_check_layout(void) {
+  const Py_ssize_t head = tvmffi_py_basic_size(&PyBaseObject_Type);
+  const Py_ssize_t pointer = (Py_ssize_t)sizeof(void *);
+  PyObject *handle, *release;
+  int right;
+  if (tvmffi_py_basic_size(tvmffi_py.object) != head + pointer ||
+      tvmffi_py_basic_size(tvmffi_py.tensor) != head + 2 * pointer ||
+      tvmffi_py_basic_size(tvmffi_py.container) != head + 2 * pointer ||
+      tvmffi_py_basic_size(tvmffi_py.function) != head + 3 * pointer ||
+      tvmffi_py_basic_size(tvmffi_py.device) != head + 8 ||
+      tvmffi_py_basic_size(tvmffi_py.data_type) !=
+          head + (pointer > 4 ? pointer : 4))
+    return 0;
+  tvmffi_py.object_at = tvmffi_py.value_at = head;
+  handle = PyObject_CallMethod(tvmffi_py.deliver, "__chandle__", NULL);
+  release = PyObject_GetAttrString(tvmffi_py.deliver, "release_gil");
+  right = handle && release && release == Py_False &&
+          PyLong_AsVoidPtr(handle) ==
+              *TVMFFI_PY_AT(void *, tvmffi_py.deliver, head) &&
+          !*TVMFFI_PY_AT(int, tvmffi_py.deliver, head + pointer);
+  Py_XDECREF(handle);
+  Py_XDECREF(release);
+  return right;
+}
+
+/* True if the package tvm_ffi uses the runtime that this library uses. It loads
+   its own with global symbols. */
+TVMFFI_PY_COLD int tvmffi_py_shares_runtime(void) {
+  const void *found = dlsym(dlopen(NULL, RTLD_LAZY), "TVMFFIErrorSetRaised");
+  return found == (const void *)(uintptr_t)TVMFFIErrorSetRaised;
+}
+
+/* Finds the classes of objects. Without them, `deliver` is slower. */
+TVMFFI_PY_COLD void tvmffi_py_find_classes(PyObject *core) {
+  PyObject *helper = tvmffi_py_helper("classes");
+  tvmffi_py.core = core;
+  Py_INCREF(core);
+  tvmffi_py.class_tensor = PyUnicode_InternFromString("_CLASS_TENSOR");
+  tvmffi_py.from_object = PyUnicode_InternFromString("__from_tvm_ffi_object__");
+  tvmffi_py.object_class = tvmffi_py_class(core, "Object");
+  tvmffi_py.no_args = PyTuple_New(0);
+  if (helper)
+    tvmffi_py.classes = PyObject_CallFunctionObjArgs(helper, core, NULL);
+  if (PyErr_Occurred() || tvmffi_py.classes == Py_None)
+    Py_CLEAR(tvmffi_py.classes);
+  PyErr_Clear();
+}
+
+/* Connects to the package tvm_ffi, if it is imported. Returns 1 if so. */
+TVMFFI_PY_COLD int tvmffi_py_bind_stock(void) {
+  static PyMethodDef accept = {"accept", tvmffi_py_accept, METH_NOARGS, NULL};
+  PyObject *modules = PySys_GetObject("modules"), *core, *give;
+  if (tvmffi_py.has_stock) return tvmffi_py.has_stock > 0;
+  core = modules ? PyDict_GetItemString(modules, "tvm_ffi.core") : NULL;
+  if (!core || !PyDict_GetItemString(modules, "tvm_ffi.module")) return 0;
+  tvmffi_py.object = tvmffi_py_class(core, "CObject");
+  tvmffi_py.container = tvmffi_py_class(core, "CContainerBase");
+  tvmffi_py.tensor = tvmffi_py_class(core, "Tensor");
+  tvmffi_py.rvalue = tvmffi_py_class(core, "ObjectRValueRef");
+  tvmffi_py.data_type = tvmffi_py_class(core, "DataType");
+  tvmffi_py.device = tvmffi_py_class(core, "Device");
+  tvmffi_py.dtype = tvmffi_py_class(core, "_CLASS_DTYPE");
+  tvmffi_py.native = tvmffi_py_class(core, "PyNativeObject");
+  tvmffi_py.function = tvmffi_py_class(core, "Function");
+  if (tvmffi_py.function) {
+    tvmffi_py.deliver = tvmffi_py_address_call(
+        (PyObject *)tvmffi_py.function, "__from_extern_c__",
+        (void *)(uintptr_t)tvmffi_py_deliver);
+    give = PyCFunction_New(&accept, NULL);
+    if (give)
+      tvmffi_py.accept =
+          PyObject_CallMethod(core, "_convert_to_ffi_func", "O", give);
+    Py_XDECREF(give);
+  }
+  if (!PyErr_Occurred() && tvmffi_py_shares_runtime() && tvmffi_py.deliver &&
+      tvmffi_py.accept &&
+      !PyObject_SetAttrString(tvmffi_py.deliver, "release_gil", Py_False) &&
+      tvmffi_py_check_layout()) {
+    tvmffi_py.accept_handle =
+        *TVMFFI_PY_AT(TVMFFIObject *, tvmffi_py.accept, tvmffi_py.object_at);
+    tvmffi_py_find_classes(core);
+    tvmffi_py.has_stock = 1;
+    return 1;
+  }
+  PyErr_Clear();
+  /* Another release or another runtime: its objects are unknown. */
+  tvmffi_py.has_stock = -1;
+  return 0;
+}
+
+/* Imports the package tvm_ffi for `what`. Returns 0, or -1 with an exception.
+ */
+TVMFFI_PY_COLD int tvmffi_py_import_stock(const char *what) {
+  PyObject *module, *error;
+  if (tvmffi_py_bind_stock()) return 0;
+  module = PyImport_ImportModule("tvm_ffi");
+  if (module && (Py_DECREF(module), tvmffi_py_bind_stock())) return 0;
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_ImportError)) return -1;
+  error = PyErr_Occurred() ? tvmffi_py_take_error() : NULL;
+  PyErr_Format(PyExc_ImportError,
+               tvmffi_py.has_stock < 0
+                   ? "%s needs the package apache-tvm-ffi 0.1.15, but another "
+                     "release or a second libtvm_ffi.so is loaded"
+                   : "%s needs the package apache-tvm-ffi, version 0.1.15",
+               what);
+  if (error) {
+    PyObject *raised = tvmffi_py_take_error();
+    PyException_SetCause(raised, error);
+    tvmffi_py_give_error(raised);
+  }
+  return -1;
+}
+
+/* Lets the package tvm_ffi make the Python object for an owned value, or raise
+   the library's error if `code` is not 0. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_by_stock(int code, const TVMFFIAny *value,
+                                            PyObject *error) {
+  const TVMFFIAny none = TVMFFI_I_ZERO;
+  tvmffi_py_transit.code = code;
+  tvmffi_py_transit.value = value ? *value : none;
+  tvmffi_py_transit.error = error;
+  return PyObject_CallNoArgs(tvmffi_py.deliver);
+}
+
+/* ---- Results ---- */
+
+TVMFFI_PY_COLD PyObject *tvmffi_py_big_int(const TVMFFIAny *value) {
+  const TVMFFIByteArray data = TVMFFIBigIntGetContentByteArray(value);
+  PyObject *helper = tvmffi_py_helper("to_int");
+  return helper ? PyObject_CallFunction(helper, "y#", data.data,
+                                        (Py_ssize_t)data.size)
+                : NULL;
+}
+
+/* Converts a tensor by the exchange API of an argument. Returns NULL if it
+   refuses, with no exception. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_foreign_tensor(const DLPackExchangeAPI *api,
+                                                  TVMFFIObject *tensor) {
+  DLManagedTensorVersioned *managed = NULL;
+  void *object = NULL;
+  if (!api->managed_tensor_to_py_object_no_sync) return NULL;
+  if (TVMFFITensorToDLPackVersioned(tensor, &managed)) {
+    tvmffi_error_clear();
+    return NULL;
+  }
+  if (!api->managed_tensor_to_py_object_no_sync(managed, &object))
+    return (PyObject *)object;
+  PyErr_Clear();
+  managed->deleter(managed);
+  return NULL;
+}
+
+/* Makes the wrapper of an owned object, as TVMFFIPyMakeRetObject of
+   tvm_ffi_python_object.h does. Consumes the object. */
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap(TVMFFIObject *o,
+                                                PyObject *type) {
+  const newfunc make =
+      (newfunc)(uintptr_t)PyType_GetSlot((PyTypeObject *)type, Py_tp_new);
+  PyObject *wrapper = make((PyTypeObject *)type, tvmffi_py.no_args, NULL);
+  if (wrapper)
+    *TVMFFI_PY_AT(TVMFFIObject *, wrapper, tvmffi_py.object_at) = o;
+  else
+    tvmffi_release(o);
+  return wrapper;
+}
+
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_tensor(TVMFFIObject *o) {
+  PyObject *type = PyObject_GetAttr(tvmffi_py.core, tvmffi_py.class_tensor);
+  PyObject *wrapper = NULL;
+  if (type && PyType_Check(type) &&
+      PyType_IsSubtype((PyTypeObject *)type, tvmffi_py.tensor)) {
+    wrapper = tvmffi_py_wrap(o, type);
+    if (wrapper)
+      *TVMFFI_PY_AT(const DLTensor *, wrapper,
+                    tvmffi_py.object_at + (Py_ssize_t)sizeof(void *)) =
+          TVMFFITensorGetDLTensorPtr(o);
+  } else {
+    if (!PyErr_Occurred())
+      PyErr_SetString(PyExc_TypeError, "the class of tensors is no Tensor");
+    tvmffi_release(o);
+  }
+  Py_XDECREF(type);
+  return wrapper;
+}
+
+/* Makes the Python object for an owned object, as make_ret of function.pxi
+   does. */
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_any(TVMFFIAny *value) {
+  PyObject *args[2], *type = NULL, *result;
+  if (value->type_index == kTVMFFITensor)
+    return tvmffi_py_wrap_tensor(value->v_obj);
+  if (tvmffi_py.classes && value->type_index != kTVMFFIOpaquePyObject &&
+      value->type_index >= kTVMFFIStaticObjectBegin &&
+      value->type_index < PyList_Size(tvmffi_py.classes))
+    type = PyList_GetItem(tvmffi_py.classes, value->type_index);
+  if (!type || !PyType_Check(type)) return tvmffi_py_by_stock(0, value, NULL);
+  if (PyType_IsSubtype((PyTypeObject *)type, tvmffi_py.object))
+    return tvmffi_py_wrap(value->v_obj, type);
+  if (!PyType_IsSubtype((PyTypeObject *)type, tvmffi_py.native))
+    return tvmffi_py_by_stock(0, value, NULL);
+  args[0] = type; /* not a method: called with its class */
+  args[1] = tvmffi_py_wrap(value->v_obj, (PyObject *)tvmffi_py.object_class);
+  if (!args[1]) return NULL;
+  type = PyObject_GetAttr(args[0], tvmffi_py.from_object);
+  result = type ? PyObject_Vectorcall(type, args, 2, NULL) : NULL;
+  Py_XDECREF(type);
+  Py_DECREF(args[1]);
+  return result;
+}
+
+/* Converts an owned value that is not plain. With `is_plain`, texts become str
+   and bytes even if tvm_ffi is imported. */
+static TVMFFI_I_UNUSED __attribute__((__noinline__)) PyObject *
+tvmffi_py_other_result(TVMFFIAny *value, int is_plain,
+                       const DLPackExchangeAPI *api) {
+  PyObject *result = NULL;
+  const TVMFFIByteArray *text;
+  switch (value->type_index) {
+    case kTVMFFIStr:
+    case kTVMFFIBytes:
+      if (!is_plain) break;
+      text = TVMFFIBytesGetByteArrayPtr(value->v_obj);
+      result =
+          value->type_index == kTVMFFIStr
+              ? PyUnicode_DecodeUTF8(text->data, (Py_ssize_t)text->size, NULL)
+              : PyBytes_FromStringAndSize(text->data, (Py_ssize_t)text->size);
+      tvmffi_release(value->v_obj);
+      return result;
+    case kTVMFFIBigInt:
+      result = tvmffi_py_big_int(value);
+      tvmffi_release(value->v_obj);
+      return result;
+    case kTVMFFITensor:
+      result = api ? tvmffi_py_foreign_tensor(api, value->v_obj) : NULL;
+      if (!result) break;
+      tvmffi_release(value->v_obj);
+      return result;
+    default: break;
+  }
+  if (tvmffi_py.has_stock <= 0 &&
+      tvmffi_py_import_stock("a result that is not a plain value")) {
+    tvmffi_any_release(value);
+    return NULL;
+  }
+  result = tvmffi_py_wrap_any(value);
+  if (result && api && PyObject_TypeCheck(result, tvmffi_py.container))
+    *TVMFFI_PY_AT(const DLPackExchangeAPI *, result,
+                  tvmffi_py.object_at + (Py_ssize_t)sizeof(void *)) = api;
+  return result;
+}
+
+/* Converts an owned value to a Python object. */
+TVMFFI_I_INLINE PyObject *tvmffi_py_result(TVMFFIAny *value, int is_plain,
+                                           const DLPackExchangeAPI *api) {
+  TVMFFIByteArray text;
+  switch (value->type_index) {
+    case kTVMFFINone: Py_RETURN_NONE;
+    case kTVMFFIInt: return PyLong_FromLongLong(value->v_int64);
+    case kTVMFFIBool: return PyBool_FromLong(value->v_int64 != 0);
+    case kTVMFFIFloat: return PyFloat_FromDouble(value->v_float64);
+    case kTVMFFISmallStr:
+      text = TVMFFISmallBytesGetContentByteArray(value);
+      return PyUnicode_DecodeUTF8(text.data, (Py_ssize_t)text.size, NULL);
+    case kTVMFFISmallBytes:
+      text = TVMFFISmallBytesGetContentByteArray(value);
+      return PyBytes_FromStringAndSize(text.data, (Py_ssize_t)text.size);
+    default: return tvmffi_py_other_result(value, is_plain, api);
+  }
+}
+
+/* ---- Errors ---- */
+
+TVMFFI_PY_COLD PyObject *tvmffi_py_raise_plain(TVMFFIObject *error) {
+  const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
+  PyObject *helper = tvmffi_py_helper("to_python"), *made = NULL;
+  if (helper)
+    made = PyObject_CallFunction(
+        helper, "s#s#s#", cell->kind.data, (Py_ssize_t)cell->kind.size,
+        cell->message.data, (Py_ssize_t)cell->message.size,
+        cell->backtrace.data, (Py_ssize_t)cell->backtrace.size);
+  tvmffi_release(error);
+  if (made) tvmffi_py_give_error(made);
+  return NULL;
+}
+
+/* Raises the error of a call that returned `code`. Returns NULL. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_raise(int code) {
+  TVMFFIObject *error = code == -2 ? NULL : tvmffi_error_take();
+  TVMFFIByteArray kind;
+  if (error) {
+    kind = TVMFFIErrorGetCellPtr(error)->kind;
+    if (kind.size != 18 || memcmp(kind.data, "EnvErrorAlreadySet", 18)) {
+      PyErr_Clear();
+      if (!tvmffi_py_bind_stock()) return tvmffi_py_raise_plain(error);
+      TVMFFIErrorSetRaised(error);
+      tvmffi_release(error);
+      return tvmffi_py_by_stock(-1, NULL, NULL);
+    }
+    tvmffi_release(error);
+  }
+  if (!PyErr_Occurred())
+    PyErr_Format(PyExc_SystemError, "the function returned %d without an error",
+                 code);
+  else if (tvmffi_py_bind_stock())
+    return tvmffi_py_by_stock(-2, NULL, tvmffi_py_take_error());
+  return NULL;
+}
+
+/* Makes the current exception the library's error. Returns -1. */
+TVMFFI_PY_COLD int tvmffi_py_set_error(void) {
+  PyObject *error = tvmffi_py_take_error(), *helper, *parts = NULL;
+  TVMFFIAny none = TVMFFI_I_ZERO;
+  const char *kind, *message, *trace;
+  if (tvmffi_py_bind_stock()) {
+    tvmffi_py_transit.error = error;
+    tvmffi_py_transit.object = NULL;
+    return TVMFFIFunctionCall(tvmffi_py.accept_handle, NULL, 0, &none);
+  }
+  helper = tvmffi_py_helper("from_python");
+  if (helper) parts = PyObject_CallFunctionObjArgs(helper, error, NULL);
+  Py_XDECREF(error);
+  if (parts && PyArg_ParseTuple(parts, "sss", &kind, &message, &trace)) {
+    TVMFFIByteArray k = tvmffi_byte_array(kind), m = tvmffi_byte_array(message),
+                    t = tvmffi_byte_array(trace);
+    TVMFFIObjectHandle made = NULL;
+    if (!TVMFFIErrorCreate(&k, &m, &t, &made)) {
+      TVMFFIErrorSetRaised(made);
+      TVMFFIObjectDecRef(made);
+    }
+  } else {
+    PyErr_Clear();
+    TVMFFIErrorSetRaisedFromCStr("RuntimeError",
+                                 "an exception without a text was raised");
+  }
+  Py_XDECREF(parts);
+  return -1;
+}
+
+/* ---- Types of arguments ---- */
+
+TVMFFI_I_INLINE size_t tvmffi_py_slot(PyTypeObject *type) {
+  const uintptr_t x = (uintptr_t)type;
+  return (x >> 4 ^ x >> 12) & (TVMFFI_PY_TYPES - 1);
+}
+
+/* Returns the table's entry for a type, or NULL. Writers publish an entry's
+   type last and never change the entry, so readers need no lock. */
+TVMFFI_I_INLINE const tvmffi_py_type *tvmffi_py_find_type(PyTypeObject *type) {
+  size_t i;
+  for (i = tvmffi_py_slot(type);; i = (i + 1) & (TVMFFI_PY_TYPES - 1)) {
+    PyTypeObject *key = TVMFFI_I_LOAD(&tvmffi_py.types[i].type);
+    if (key == type) return tvmffi_py.types + i;
+    if (!key) return NULL;
+  }
+}
+
+TVMFFI_PY_COLD int tvmffi_py_has(PyTypeObject *type, const char *name) {
+  PyObject *found = PyObject_GetAttrString((PyObject *)type, name);
+  PyErr_Clear();
+  Py_XDECREF(found);
+  return found != NULL;
+}
+
+/* Returns the exchange API of a type such as torch.Tensor, or NULL. */
+TVMFFI_PY_COLD const DLPackExchangeAPI *tvmffi_py_exchange(PyTypeObject *type) {
+  PyObject *found =
+      PyObject_GetAttrString((PyObject *)type, "__dlpack_c_exchange_api__");
+  const void *api = NULL;
+  if (found && PyLong_Check(found))
+    api = PyLong_AsVoidPtr(found);
+  else if (found && PyCapsule_IsValid(found, "dlpack_exchange_api"))
+    api = PyCapsule_GetPointer(found, "dlpack_exchange_api");
+  PyErr_Clear();
+  Py_XDECREF(found);
+  return (const DLPackExchangeAPI *)api;
+}
+
+/* True if `type` is the attribute `name` of a module. A module that was not
+   imported has no instances. */
+TVMFFI_PY_COLD int tvmffi_py_is(PyTypeObject *type, const char *module,
+                                const char *name) {
+  PyObject *modules = PySys_GetObject("modules");
+  PyObject *found = modules ? PyDict_GetItemString(modules, module) : NULL;
+  found = found ? PyObject_GetAttrString(found, name) : NULL;
+  PyErr_Clear();
+  Py_XDECREF(found);
+  return found == (PyObject *)type;
+}
+
+/* True for types of callables that have no attribute which matters. */
+TVMFFI_PY_COLD int tvmffi_py_is_function(PyTypeObject *type) {
+  PyObject *types = PyImport_ImportModule("types");
+  PyErr_Clear();
+  Py_XDECREF(types);
+  return type == &PyCFunction_Type || type == &PyType_Type ||
+         tvmffi_py_is(type, "types", "FunctionType") ||
+         tvmffi_py_is(type, "types", "MethodType") ||
+         tvmffi_py_is(type, "types", "MethodDescriptorType") ||
+         tvmffi_py_is(type, "functools", "partial");
+}
+
+/* Chooses as the package tvm_ffi does (TVMFFICyArgSetterFactory in
+   function.pxi), in its order. All that is not surely one of these kinds is
+   left to the package. */
+TVMFFI_PY_COLD tvmffi_py_kind
+tvmffi_py_classify(PyTypeObject *type, const DLPackExchangeAPI **api) {
+  const char *skip = getenv("TVM_FFI_SKIP_DLPACK_C_EXCHANGE_API");
+  if (type == tvmffi_py.function_type) return TVMFFI_PY_FAST;
+  if (tvmffi_py_bind_stock()) {
+    if (PyType_IsSubtype(type, tvmffi_py.tensor)) return TVMFFI_PY_TENSOR;
+    if (PyType_IsSubtype(type, tvmffi_py.container)) return TVMFFI_PY_CONTAINER;
+    if (PyType_IsSubtype(type, tvmffi_py.object)) return TVMFFI_PY_OBJECT;
+    if (PyType_IsSubtype(type, tvmffi_py.rvalue)) return TVMFFI_PY_STOCK;
+  }
+  if (tvmffi_py_has(type, "__tvm_ffi_object__")) return TVMFFI_PY_STOCK;
+  if ((!skip || strcmp(skip, "1")) &&
+      tvmffi_py_has(type, "__dlpack_c_exchange_api__")) {
+    *api = tvmffi_py_exchange(type);
+    return *api ? TVMFFI_PY_EXCHANGE : TVMFFI_PY_STOCK;
+  }
+  if (tvmffi_py_has(type, "__cuda_stream__")) return TVMFFI_PY_STOCK;
+  if (tvmffi_py_is(type, "numpy", "ndarray")) return TVMFFI_PY_NUMPY;
+  if (tvmffi_py_has(type, "__dlpack__")) return TVMFFI_PY_STOCK;
+  if (PyType_IsSubtype(type, &PyLong_Type)) return TVMFFI_PY_INT;
+  if (PyType_IsSubtype(type, &PyFloat_Type)) return TVMFFI_PY_FLOAT;
+  if (tvmffi_py.has_stock > 0) {
+    if (type == tvmffi_py.data_type) return TVMFFI_PY_DATATYPE;
+    if (type == tvmffi_py.dtype) return TVMFFI_PY_DTYPE;
+    if (PyType_IsSubtype(type, tvmffi_py.dtype)) return TVMFFI_PY_STOCK;
+    if (PyType_IsSubtype(type, tvmffi_py.device)) return TVMFFI_PY_DEVICE;
+    if (PyType_IsSubtype(type, tvmffi_py.native)) return TVMFFI_PY_NATIVE;
+  }
+  if (PyType_IsSubtype(type, &PyUnicode_Type)) return TVMFFI_PY_STR;
+  if (PyType_IsSubtype(type, &PyBytes_Type)) return TVMFFI_PY_BYTES;
+  if (PyType_IsSubtype(type, &PyTuple_Type)) return TVMFFI_PY_TUPLE;
+  return tvmffi_py_is_function(type) ? TVMFFI_PY_CALLABLE : TVMFFI_PY_STOCK;
+}
+
+/* Adds a type, unless the table is so full that searches would be long. */
+TVMFFI_PY_COLD void tvmffi_py_add_type(PyTypeObject *type, tvmffi_py_kind kind,
+                                       const DLPackExchangeAPI *api) {
+  tvmffi_py_type *entry;
+  size_t i = tvmffi_py_slot(type);
+  PyTypeObject *expected;
+  if (__atomic_fetch_add(&tvmffi_py.num_types, 1, __ATOMIC_RELAXED) >
+      TVMFFI_PY_TYPES / 2)
+    return;
+  Py_INCREF((PyObject *)type);
+  for (;; i = (i + 1) & (TVMFFI_PY_TYPES - 1)) {
+    entry = tvmffi_py.types + i;
+    expected = NULL;
+    /* 1 is no type's address: it claims the entry. */
+    if (__atomic_compare_exchange_n(&entry->type, &expected,
+                                    (PyTypeObject *)(uintptr_t)1, 0,
+                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+      break;
+  }
+  entry->kind = kind;
+  entry->api = api;
+  TVMFFI_I_STORE(&entry->type, type);
+}
+
+TVMFFI_PY_COLD tvmffi_py_type tvmffi_py_new_type(PyTypeObject *type) {
+  tvmffi_py_type entry;
+  entry.type = type;
+  entry.api = NULL;
+  entry.kind = tvmffi_py_classify(type, &entry.api);
+  tvmffi_py_add_type(type, entry.kind, entry.api);
+  return entry;
+}
+
+/* ---- Arguments ---- */
+
+TVMFFI_I_INLINE void tvmffi_py_put_object(TVMFFIAny *out, TVMFFIObject *o) {
+  out->type_index = o->type_index;
+  out->zero_padding = 0;
+  out->v_obj = o;
+}
+
+/* Stores a new object, which is released after the call. */
+TVMFFI_I_INLINE int tvmffi_py_put_temp(tvmffi_py_context *c, TVMFFIAny *out,
+                                       TVMFFIObject *o) {
+  tvmffi_py_put_object(out, o);
+  c->temps[c->num_temps++] = o;
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_py_put_text(tvmffi_py_context *c, TVMFFIAny *out,
+                                       const char *data, Py_ssize_t size,
+                                       int is_bytes) {
+  TVMFFIByteArray text;
+  int code;
+  if (TVMFFI_I_LIKELY(size <= 7)) {
+    out->v_uint64 = 0;
+    out->type_index = is_bytes ? kTVMFFISmallBytes : kTVMFFISmallStr;
+    out->small_str_len = (uint32_t)size;
+    memcpy(out->v_bytes, data, (size_t)size);
+    return 0;
+  }
+  text.data = data;
+  text.size = (size_t)size;
+  code = is_bytes ? TVMFFIBytesFromByteArray(&text, out)
+                  : TVMFFIStringFromByteArray(&text, out);
+  if (!code) c->temps[c->num_temps++] = out->v_obj;
+  return code;
+}
+
+TVMFFI_PY_COLD int tvmffi_py_put_big_int(tvmffi_py_context *c, PyObject *value,
+                                         TVMFFIAny *out) {
+  PyObject *helper = tvmffi_py_helper("from_int"), *bytes;
+  TVMFFIByteArray data;
+  int code;
+  if (!helper || sizeof(void *) != 8 || PY_BIG_ENDIAN) return -1;
+  bytes = PyObject_CallFunctionObjArgs(helper, value, NULL);
+  if (!bytes) return -1;
+  data.data = PyBytes_AsString(bytes);
+  data.size = (size_t)PyBytes_Size(bytes);
+  code = TVMFFIBigIntFromByteArray(&data, out);
+  Py_DECREF(bytes);
+  if (!code && out->type_index >= kTVMFFIStaticObjectBegin)
+    c->temps[c->num_temps++] = out->v_obj;
+  return code;
+}
+
+/* Remembers the current stream of the first tensor that is not on the CPU. */
+TVMFFI_I_INLINE void tvmffi_py_use_stream(tvmffi_py_context *c,
+                                          const DLPackExchangeAPI *api,
+                                          DLDevice device) {
+  void *stream = NULL;
+  if (TVMFFI_I_LIKELY(device.device_type == kDLCPU) || c->device_type != -1 ||
+      !api->current_work_stream)
+    return;
+  if (api->current_work_stream(device.device_type, device.device_id, &stream))
+    return;
+  c->stream = stream;
+  c->device_type = device.device_type;
+  c->device_id = device.device_id;
+}
+
+TVMFFI_I_INLINE int tvmffi_py_put_exchange(tvmffi_py_context *c,
+                                           const DLPackExchangeAPI *api,
+                                           PyObject *arg, TVMFFIAny *out,
+                                           int may_view) {
+  DLManagedTensorVersioned *managed = NULL;
+  TVMFFIObjectHandle tensor = NULL;
+  c->api = api;
+  if (may_view && c->num_views < c->max_views &&
+      api->dltensor_from_py_object_no_sync) {
+    DLTensor *view = &c->views[c->num_views++].tensor;
+    if (api->dltensor_from_py_object_no_sync(arg, view)) return -1;
+    tvmffi_py_use_stream(c, api, view->device);
+    out->type_index = kTVMFFIDLTensorPtr;
+    out->zero_padding = 0;
+    out->v_ptr = view;
+    return 0;
+  }
+  if (api->managed_tensor_from_py_object_no_sync(arg, &managed)) return -1;
+  tvmffi_py_use_stream(c, api, managed->dl_tensor.device);
+  if (TVMFFITensorFromDLPackVersioned(managed, 0, 0, &tensor)) {
+    if (managed->deleter) managed->deleter(managed);
+    return -1;
+  }
+  return tvmffi_py_put_temp(c, out, (TVMFFIObject *)tensor);
+}
+
+/* The head of NumPy's PyArrayObject and PyArray_Descr, which are the same in
+   all releases from 1.7 on. */
+typedef struct {
+  PyObject_HEAD char *data;
+  int ndim;
+  Py_ssize_t *shape, *strides;
+  PyObject *base, *dtype;
+  int flags;
+} tvmffi_py_ndarray;
+typedef struct {
+  PyObject_HEAD PyObject *type;
+  char kind, letter, byte_order, flags;
+  int number;
+} tvmffi_py_dtype;
+
+/* Returns the size of an element in bytes, or 0 for an array that is left to
+   NumPy's own export: it may refuse it. */
+TVMFFI_I_INLINE int tvmffi_py_numpy_type(const tvmffi_py_ndarray *array,
+                                         DLDataType *out) {
+  enum { is_aligned = 0x100, is_writeable = 0x400 };
+  static const struct {
+    unsigned char code, bytes;
+  } types[24] = {{0, 0},
+                 {0, 1},
+                 {1, 1},
+                 {0, 2},
+                 {1, 2},
+                 {0, sizeof(int)},
+                 {1, sizeof(int)},
+                 {0, sizeof(long)},
+                 {1, sizeof(long)},
+                 {0, sizeof(long long)},
+                 {1, sizeof(long long)},
+                 {2, 4},
+                 {2, 8},
+                 {0, 0},
+                 {0, 0},
+                 {0, 0},
+                 {0, 0},
+                 {0, 0},
+                 {0, 0},
+                 {0, 0},
+                 {0, 0},
+                 {0, 0},
+                 {0, 0},
+                 {2, 2}};
+  const tvmffi_py_dtype *dtype = (const tvmffi_py_dtype *)(void *)array->dtype;
+  if ((array->flags & (is_aligned | is_writeable)) !=
+          (is_aligned | is_writeable) ||
+      (unsigned)dtype->number > 23 ||
+      (dtype->byte_order != '=' && dtype->byte_order != '|'))
+    return 0;
+  out->code = types[dtype->number].code;
+  out->bits = (unsigned char)(types[dtype->number].bytes * 8);
+  out->lanes = 1;
+  return types[dtype->number].bytes;
+}
+
+/* Describes an array; its shape and strides go to the given memory. Returns -1
+   if a stride is not a multiple of the element's size. */
+TVMFFI_I_INLINE int tvmffi_py_numpy_view(const tvmffi_py_ndarray *array,
+                                         int bytes, DLTensor *t, int64_t *shape,
+                                         int64_t *strides) {
+  const int shift = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3;
+  int i;
+  t->data = array->data;
+  t->device.device_type = kDLCPU;
+  t->device.device_id = 0;
+  t->ndim = array->ndim;
+  t->shape = shape;
+  t->strides = strides;
+  t->byte_offset = 0;
+  for (i = 0; i < array->ndim; ++i) {
+    if (array->strides[i] & (bytes - 1)) return -1;
+    shape[i] = array->shape[i];
+    strides[i] = array->strides[i] >> shift;
+  }
+  return 0;
+}
+
+/* An exported array: its owner and its shape follow. */
+typedef struct {
+  DLManagedTensor managed;
+  int64_t shape[2];
+} tvmffi_py_export;
+
+/* After the interpreter's end, the array leaks. */
+static TVMFFI_I_UNUSED void tvmffi_py_end_export(DLManagedTensor *self) {
+  PyGILState_STATE state;
+  if (Py_IsInitialized()) {
+    state = PyGILState_Ensure();
+    Py_DECREF((PyObject *)self->manager_ctx);
+    PyGILState_Release(state);
+  }
+  free(self);
+}
+
+TVMFFI_I_INLINE int tvmffi_py_put_numpy(tvmffi_py_context *c, PyObject *arg,
+                                        TVMFFIAny *out, int may_view) {
+  const tvmffi_py_ndarray *array = (const tvmffi_py_ndarray *)(void *)arg;
+  DLDataType type;
+  const int bytes = tvmffi_py_numpy_type(array, &type);
+  const size_t ndim = (size_t)array->ndim;
+  TVMFFIObjectHandle tensor = NULL;
+  tvmffi_py_export *made;
+  if (!bytes) return -1;
+  if (may_view && c->num_views < c->max_views && ndim <= TVMFFI_PY_DIMS) {
+    tvmffi_py_view *view = c->views + c->num_views++;
+    view->tensor.dtype = type;
+    out->type_index = kTVMFFIDLTensorPtr;
+    out->zero_padding = 0;
+    out->v_ptr = &view->tensor;
+    return tvmffi_py_numpy_view(array, bytes, &view->tensor, view->shape,
+                                view->strides);
+  }
+  made = (tvmffi_py_export *)malloc(sizeof(*made) + 2 * ndim * sizeof(int64_t));
+  if (!made) return -1;
+  made->managed.dl_tensor.dtype = type;
+  made->managed.manager_ctx = arg;
+  made->managed.deleter = tvmffi_py_end_export;
+  if (tvmffi_py_numpy_view(array, bytes, &made->managed.dl_tensor, made->shape,
+                           made->shape + ndim) ||
+      TVMFFITensorFromDLPack(&made->managed, 0, 0, &tensor)) {
+    free(made);
+    return -1;
+  }
+  Py_INCREF(arg);
+  return tvmffi_py_put_temp(c, out, (TVMFFIObject *)tensor);
+}
+
+static int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg, TVMFFIAny *out,
+                         int may_view);
+
+TVMFFI_PY_COLD int tvmffi_py_constructor(const char *name, TVMFFIObject **out) {
+  const TVMFFIByteArray text = tvmffi_byte_array(name);
+  return *out ? 0
+              : TVMFFIFunctionGetGlobal(&text, (TVMFFIObjectHandle *)out) ||
+                    !*out;
+}
+
+/* Builds an array or a map from Python objects by its constructor. */
+static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_items(
+    tvmffi_py_context *c, TVMFFIObject *constructor, PyObject **items,
+    Py_ssize_t n, TVMFFIAny *out) {
+  TVMFFIAny few[TVMFFI_PY_ARGS * 2], *args = few, made = TVMFFI_I_ZERO;
+  TVMFFIObject *few_temps[TVMFFI_PY_ARGS * 2];
+  tvmffi_py_context inner = *c;
+  Py_ssize_t i;
+  int code = 0;
+  if (n > INT32_MAX || ++inner.depth > TVMFFI_PY_DEPTH) return -1;
+  inner.temps = few_temps;
+  if (n > TVMFFI_PY_ARGS * 2) {
+    args = (TVMFFIAny *)malloc((size_t)n * (sizeof(*args) + sizeof(void *)));
+    if (!args) return -1;
+    inner.temps = (TVMFFIObject **)(void *)(args + n);
+  }
+  inner.num_temps = 0;
+  inner.api = NULL;
+  for (i = 0; i < n && !code; ++i)
+    code = tvmffi_py_put(&inner, items[i], args + i, 0);
+  if (!code) code = TVMFFIFunctionCall(constructor, args, (int32_t)n, &made);
+  for (i = 0; i < inner.num_temps; ++i) tvmffi_release(inner.temps[i]);
+  if (args != few) free(args);
+  if (code) return -1;
+  c->stream = inner.stream;
+  c->device_type = inner.device_type;
+  c->device_id = inner.device_id;
+  if (!c->api) c->api = inner.api;
+  return tvmffi_py_put_temp(c, out, made.v_obj);
+}
+
+static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_tuple(
+    tvmffi_py_context *c, PyObject *tuple, TVMFFIAny *out) {
+  PyObject *few[TVMFFI_PY_ARGS * 2], **items = few;
+  Py_ssize_t i, n = PyTuple_Size(tuple);
+  int code;
+  if (!tvmffi_py.array && tvmffi_py_constructor("ffi.Array", &tvmffi_py.array))
+    return -1;
+  if (n > TVMFFI_PY_ARGS * 2) {
+    items = (PyObject **)malloc((size_t)n * sizeof(*items));
+    if (!items) return -1;
+  }
+  for (i = 0; i < n; ++i) items[i] = PyTuple_GetItem(tuple, i);
+  code = tvmffi_py_put_items(c, tvmffi_py.array, items, n, out);
+  if (items != few) free(items);
+  return code;
+}
+
+/* A copy keeps the items alive while they are converted. */
+static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_list(
+    tvmffi_py_context *c, PyObject *list, TVMFFIAny *out) {
+  PyObject *tuple = PyList_AsTuple(list);
+  int code = tuple ? tvmffi_py_put_tuple(c, tuple, out) : -1;
+  Py_XDECREF(tuple);
+  return code;
+}
+
+TVMFFI_PY_COLD int tvmffi_py_put_dict(tvmffi_py_context *c, PyObject *dict,
+                                      TVMFFIAny *out) {
+  PyObject *copy = PyDict_Copy(dict), **items, *key, *value;
+  Py_ssize_t at = 0, n = 0;
+  int code = -1;
+  if (!copy) return -1;
+  items =
+      (PyObject **)malloc(((size_t)PyDict_Size(copy) * 2 + 1) * sizeof(*items));
+  if (items &&
+      (tvmffi_py.map || !tvmffi_py_constructor("ffi.Map", &tvmffi_py.map))) {
+    while (PyDict_Next(copy, &at, &key, &value)) {
+      items[n++] = key;
+      items[n++] = value;
+    }
+    code = tvmffi_py_put_items(c, tvmffi_py.map, items, n, out);
+  }
+  free(items);
+  Py_DECREF(copy);
+  return code;
+}
+
+/* ---- Callbacks ---- */
+
+static TVMFFI_I_UNUSED void tvmffi_py_end_callback(void *callable) {
+  PyGILState_STATE state;
+  if (!Py_IsInitialized()) return;
+  state = PyGILState_Ensure();
+  Py_DECREF((PyObject *)callable);
+  PyGILState_Release(state);
+}
+
+/* Converts a borrowed argument of a callback. */
+TVMFFI_I_INLINE PyObject *tvmffi_py_from_view(const TVMFFIAny *view) {
+  TVMFFIAny owned = *view;
+  if (view->type_index > kTVMFFISmallBytes ||
+      view->type_index == kTVMFFIObjectRValueRef) {
+    owned.type_index = kTVMFFINone;
+    if (TVMFFIAnyViewToOwnedAny(view, &owned)) return tvmffi_py_raise(-1);
+  }
+  if (view->type_index == kTVMFFIRawStr)
+    return PyUnicode_FromString(view->v_c_str);
+  if (view->type_index == kTVMFFIByteArrayPtr) {
+    const TVMFFIByteArray *bytes = (const TVMFFIByteArray *)view->v_ptr;
+    return PyBytes_FromStringAndSize(bytes->data, (Py_ssize_t)bytes->size);
+  }
+  return tvmffi_py_result(&owned, tvmffi_py.has_stock <= 0, NULL);
+}
+
+/* Lets the package tvm_ffi convert the result of a callback, which it takes. */
+TVMFFI_PY_COLD int tvmffi_py_other_answer(PyObject *answer, TVMFFIAny *result) {
+  if (tvmffi_py_import_stock("a callback's result that is not a plain value")) {
+    Py_DECREF(answer);
+    return tvmffi_py_set_error();
+  }
+  tvmffi_py_transit.error = NULL;
+  tvmffi_py_transit.object = answer;
+  return TVMFFIFunctionCall(tvmffi_py.accept_handle, NULL, 0, result);
+}
+
+/* Stores the result of a callback, which it takes. */
+TVMFFI_I_INLINE int tvmffi_py_put_answer(PyObject *answer, TVMFFIAny *result) {
+  tvmffi_py_context c;
+  TVMFFIObject *temp;
+  PyTypeObject *type = Py_TYPE(answer);
+  int code;
+  if (type != &PyLong_Type && type != &PyFloat_Type && type != &PyBool_Type &&
+      answer != Py_None && type != &PyUnicode_Type && type != &PyBytes_Type)
+    return tvmffi_py_other_answer(answer, result);
+  memset(&c, 0, sizeof(c));
+  c.temps = &temp;
+  code = tvmffi_py_put(&c, answer, result, 0);
+  if (code) {
+    PyErr_Clear();
+    return tvmffi_py_other_answer(answer, result);
+  }
+  Py_DECREF(answer);
+  return 0; /* the caller owns the temporary object */
+}
+
+static TVMFFI_I_UNUSED int tvmffi_py_callback(void *self, const TVMFFIAny *args,
+                                              int32_t num_args,
+                                              TVMFFIAny *result) {
+  const PyGILState_STATE state = PyGILState_Ensure();
+  PyObject *few[TVMFFI_PY_ARGS], **in = few, *answer = NULL;
+  int32_t n = 0;
+  int code;
+  if (num_args > TVMFFI_PY_ARGS)
+    in = (PyObject **)malloc((size_t)num_args * sizeof(*in));
+  if (!in) PyErr_NoMemory();
+  for (; in && n < num_args; ++n)
+    if (!(in[n] = tvmffi_py_from_view(args + n))) break;
+  if (in && n == num_args)
+    answer = PyObject_Vectorcall((PyObject *)self, in, (size_t)n, NULL);
+  while (n > 0) Py_DECREF(in[--n]);
+  if (in != few) free(in);
+  code = answer ? tvmffi_py_put_answer(answer, result) : tvmffi_py_set_error();
+  PyGILState_Release(state);
+  return code;
+}
+
+TVMFFI_I_INLINE int tvmffi_py_put_callable(tvmffi_py_context *c, PyObject *arg,
+                                           TVMFFIAny *out) {
+  TVMFFIObjectHandle function = NULL;
+  if (TVMFFIFunctionCreate(arg, tvmffi_py_callback, tvmffi_py_end_callback,
+                           &function))
+    return -1;
+  Py_INCREF(arg);
+  return tvmffi_py_put_temp(c, out, (TVMFFIObject *)function);
+}
+
+/* ---- One argument ---- */
+
+/* Converts an object of the package tvm_ffi. */
+TVMFFI_I_INLINE int tvmffi_py_put_stock_object(PyObject *arg, TVMFFIAny *out) {
+  TVMFFIObject *o = *TVMFFI_PY_AT(TVMFFIObject *, arg, tvmffi_py.object_at);
+  if (!o) return -1;
+  tvmffi_py_put_object(out, o);
+  return 0;
+}
+
+TVMFFI_PY_COLD int tvmffi_py_put_dtype(PyObject *arg, TVMFFIAny *out) {
+  PyObject *value = PyObject_GetAttrString(arg, "_tvm_ffi_dtype");
+  const int is_known = value && Py_TYPE(value) == tvmffi_py.data_type;
+  if (is_known)
+    out->v_dtype = *TVMFFI_PY_AT(DLDataType, value, tvmffi_py.value_at);
+  Py_XDECREF(value);
+  return is_known ? 0 : -1;
+}
+
+/* Converts a String or Bytes of tvm_ffi, which the attribute keeps alive. */
+TVMFFI_PY_COLD int tvmffi_py_put_native(PyObject *arg, TVMFFIAny *out) {
+  PyObject *object = PyObject_GetAttrString(arg, "_tvm_ffi_cached_object");
+  int code = -1;
+  if (object && PyObject_TypeCheck(object, tvmffi_py.object))
+    code = tvmffi_py_put_stock_object(object, out);
+  Py_XDECREF(object);
+  return code;
+}
+
+/* Converts an argument. Returns nonzero for one that the package tvm_ffi has to
+   convert, because it is of another kind or an exception is set. `may_view`:
+   the parameter is a DLTensor*. */
+static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
+                                         TVMFFIAny *out, int may_view) {
+  PyTypeObject *type = Py_TYPE(arg);
+  const tvmffi_py_type *entry = tvmffi_py_find_type(type);
+  tvmffi_py_type fresh;
+  const char *data;
+  Py_ssize_t size;
+  int overflow;
+  if (TVMFFI_I_UNLIKELY(!entry)) {
+    fresh = tvmffi_py_new_type(type);
+    entry = &fresh;
+  }
+  out->zero_padding = 0;
+  out->v_int64 = 0;
+  switch (entry->kind) {
+    case TVMFFI_PY_INT:
+      out->type_index = kTVMFFIInt;
+      out->v_int64 = PyLong_AsLongLongAndOverflow(arg, &overflow);
+      return TVMFFI_I_LIKELY(!overflow) ? 0
+                                        : tvmffi_py_put_big_int(c, arg, out);
+    case TVMFFI_PY_FLOAT:
+      out->type_index = kTVMFFIFloat;
+      out->v_float64 = PyFloat_AsDouble(arg);
+      return 0;
+    case TVMFFI_PY_BOOL:
+      out->type_index = kTVMFFIBool;
+      out->v_int64 = arg == Py_True;
+      return 0;
+    case TVMFFI_PY_NONE: out->type_index = kTVMFFINone; return 0;
+    case TVMFFI_PY_STR:
+      data = PyUnicode_AsUTF8AndSize(arg, &size);
+      return data ? tvmffi_py_put_text(c, out, data, size, 0) : -1;
+    case TVMFFI_PY_BYTES:
+      return tvmffi_py_put_text(c, out, PyBytes_AsString(arg),
+                                PyBytes_Size(arg), 1);
+    case TVMFFI_PY_TUPLE: return tvmffi_py_put_tuple(c, arg, out);
+    case TVMFFI_PY_LIST: return tvmffi_py_put_list(c, arg, out);
+    case TVMFFI_PY_DICT: return tvmffi_py_put_dict(c, arg, out);
+    case TVMFFI_PY_CALLABLE: return tvmffi_py_put_callable(c, arg, out);
+    case TVMFFI_PY_NUMPY: return tvmffi_py_put_numpy(c, arg, out, may_view);
+    case TVMFFI_PY_EXCHANGE:
+      return tvmffi_py_put_exchange(c, entry->api, arg, out, may_view);
+    case TVMFFI_PY_TENSOR:
+      if (!tvmffi_py_put_stock_object(arg, out)) return 0;
+      out->type_index = kTVMFFIDLTensorPtr; /* a tensor that a callback got */
+      out->v_ptr = *TVMFFI_PY_AT(
+          void *, arg, tvmffi_py.object_at + (Py_ssize_t)sizeof(void *));
+      return 0;
+    case TVMFFI_PY_CONTAINER:
+      /* With an exchange API, its tensors may be on a device. */
+      if (*TVMFFI_PY_AT(void *, arg,
+                        tvmffi_py.object_at + (Py_ssize_t)sizeof(void *)))
+        return -1;
+      return tvmffi_py_put_stock_object(arg, out);
+    case TVMFFI_PY_OBJECT: return tvmffi_py_put_stock_object(arg, out);
+    case TVMFFI_PY_NATIVE: return tvmffi_py_put_native(arg, out);
+    case TVMFFI_PY_DTYPE:
+      out->type_index = kTVMFFIDataType;
+      return tvmffi_py_put_dtype(arg, out);
+    case TVMFFI_PY_DATATYPE:
+      out->type_index = kTVMFFIDataType;
+      out->v_dtype = *TVMFFI_PY_AT(DLDataType, arg, tvmffi_py.value_at);
+      return 0;
+    case TVMFFI_PY_DEVICE:
+      out->type_index = kTVMFFIDevice;
+      out->v_device = *TVMFFI_PY_AT(DLDevice, arg, tvmffi_py.value_at);
+      return 0;
+    case TVMFFI_PY_FAST:
+      if (!((tvmffi_py_function *)arg)->stock) return -1;
+      return tvmffi_py_put_stock_object(((tvmffi_py_function *)arg)->stock,
+                                        out);
+    default: return -1;
+  }
+}
+
+/* ---- Calls ---- */
+
+TVMFFI_PY_COLD void tvmffi_py_release_temps(tvmffi_py_context *c) {
+  while (c->num_temps > 0) tvmffi_release(c->temps[--c->num_temps]);
+}
+
+/* Calls the function by the package tvm_ffi, because of an argument that is
+   unknown here or that cannot be converted. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_call_stock(tvmffi_py_function *f,
+                                              PyObject *const *in, Py_ssize_t n,
+                                              PyObject *keywords) {
+  if (!f->stock) {
+    if (PyErr_Occurred() && !tvmffi_py_bind_stock()) return NULL;
+    PyErr_Clear();
+    if (tvmffi_py_import_stock("an argument that is neither a plain value nor "
+                               "a tensor"))
+      return NULL;
+    f->stock = tvmffi_py_address_call((PyObject *)tvmffi_py.function,
+                                      "__from_extern_c__",
+                                      (void *)(uintptr_t)f->func->call);
+    if (!f->stock ||
+        PyObject_SetAttrString(f->stock, "release_gil",
+                               tvmffi_py.release_gil ? Py_True : Py_False))
+      return NULL;
+  }
+  PyErr_Clear();
+  return PyObject_Vectorcall(f->stock, in, (size_t)n, keywords);
+}
+
+typedef struct {
+  void *stream;
+  DLPackManagedTensorAllocator allocator;
+} tvmffi_py_environment;
+
+/* Sets the stream and the allocator as TVMFFIPyCallManager::FuncCall does. */
+TVMFFI_PY_COLD int tvmffi_py_enter(const tvmffi_py_context *c,
+                                   tvmffi_py_environment *before) {
+  before->stream = NULL;
+  before->allocator = NULL;
+  if (c->device_type != -1)
+    TVMFFI_TRY(TVMFFIEnvSetStream(c->device_type, c->device_id, c->stream,
+                                  &before->stream));
+  return c->api->managed_tensor_allocator
+             ? TVMFFIEnvSetDLPackManagedTensorAllocator(
+                   c->api->managed_tensor_allocator, 0, &before->allocator)
+             : 0;
+}
+
+/* Restores them. Returns 0, or -1 with an exception. */
+TVMFFI_PY_COLD int tvmffi_py_leave(const tvmffi_py_context *c,
+                                   const tvmffi_py_environment *before) {
+  if (c->device_type != -1 && before->stream != c->stream &&
+      TVMFFIEnvSetStream(c->device_type, c->device_id, before->stream, NULL)) {
+    PyErr_SetString(PyExc_RuntimeError, "Failed to recover stream");
+    return -1;
+  }
+  if (before->allocator != c->api->managed_tensor_allocator &&
+      TVMFFIEnvSetDLPackManagedTensorAllocator(before->allocator, 0, NULL)) {
+    PyErr_SetString(PyExc_RuntimeError,
+                    "Failed to recover DLPack managed tensor allocator");
+    return -1;
+  }
+  return 0;
+}
+
+/* What is called: its safe call, the first argument, whether calls release the
+   GIL. */
+typedef struct {
+  TVMFFISafeCallType call;
+  void *self;
+  int release_gil;
+} tvmffi_py_target;
+
+TVMFFI_I_INLINE int tvmffi_py_run(const tvmffi_py_target *target,
+                                  const TVMFFIAny *args, Py_ssize_t n,
+                                  TVMFFIAny *result) {
+  PyThreadState *thread;
+  int code;
+  if (!target->release_gil)
+    return target->call(target->self, args, (int32_t)n, result);
+  thread = PyEval_SaveThread();
+  code = target->call(target->self, args, (int32_t)n, result);
+  PyEval_RestoreThread(thread);
+  return code;
+}
+
+TVMFFI_PY_COLD int tvmffi_py_run_in(const tvmffi_py_target *target,
+                                    const TVMFFIAny *args, Py_ssize_t n,
+                                    TVMFFIAny *result, tvmffi_py_context *c) {
+  tvmffi_py_environment before;
+  int code = tvmffi_py_enter(c, &before);
+  if (code) return code;
+  code = tvmffi_py_run(target, args, n, result);
+  if (tvmffi_py_leave(c, &before)) {
+    if (code)
+      tvmffi_error_clear();
+    else
+      tvmffi_any_release(result);
+    return -2;
+  }
+  return code;
+}
+
+/* A backtrace ends at a function whose name begins with "_Py", in upstream's
+   library and in ours. */
+#define TVMFFI_PY_BORDER(name) __asm__("_Py_tvmffi_" name)
+
+/* Converts the arguments, calls and converts the result. `args` and c->temps
+   have room for n arguments. */
+TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
+    tvmffi_py_function *f, const tvmffi_py_target *target, PyObject *const *in,
+    Py_ssize_t n, TVMFFIAny *args, tvmffi_py_context *c) {
+  TVMFFIAny result;
+  Py_ssize_t i;
+  int code = 0, overflow;
+  c->api = NULL;
+  c->device_type = -1;
+  c->num_temps = c->num_views = c->depth = 0;
+  for (i = 0; i < n; ++i) {
+    if (Py_TYPE(in[i]) == &PyLong_Type) {
+      args[i].type_index = kTVMFFIInt;
+      args[i].zero_padding = 0;
+      args[i].v_int64 = PyLong_AsLongLongAndOverflow(in[i], &overflow);
+      if (TVMFFI_I_LIKELY(!overflow)) continue;
+    }
+    code = tvmffi_py_put(c, in[i], args + i,
+                         (int)(f->views >> (i & 31) & (i < 32)));
+    if (TVMFFI_I_UNLIKELY(code)) {
+      tvmffi_py_release_temps(c);
+      return tvmffi_py_call_stock(f, in, n, NULL);
+    }
+  }
+  result.type_index = kTVMFFINone;
+  result.zero_padding = 0;
+  result.v_int64 = 0;
+  code = TVMFFI_I_UNLIKELY(c->api != NULL)
+             ? tvmffi_py_run_in(target, args, n, &result, c)
+             : tvmffi_py_run(target, args, n, &result);
+  for (i = 0; i < c->num_temps; ++i) tvmffi_release(c->temps[i]);
+  if (TVMFFI_I_UNLIKELY(code)) return tvmffi_py_raise(code);
+  return tvmffi_py_result(&result, f->func != NULL, c->api);
+}
+
+/* A call with many arguments. */
+static PyObject *tvmffi_py_call_many(tvmffi_py_function *f,
+                                     const tvmffi_py_target *target,
+                                     PyObject *const *in, Py_ssize_t n)
+    TVMFFI_PY_BORDER("many");
+static TVMFFI_I_UNUSED __attribute__((__noinline__)) PyObject *
+tvmffi_py_call_many(tvmffi_py_function *f, const tvmffi_py_target *target,
+                    PyObject *const *in, Py_ssize_t n) {
+  TVMFFIAny *args;
+  tvmffi_py_context c;
+  PyObject *result;
+  if (n > INT32_MAX) return PyErr_NoMemory();
+  args = (TVMFFIAny *)malloc((size_t)n * (sizeof(*args) + sizeof(void *)));
+  if (!args) return PyErr_NoMemory();
+  c.temps = (TVMFFIObject **)(void *)(args + n);
+  c.views = NULL;
+  c.max_views = 0;
+  result = tvmffi_py_convert_and_run(f, target, in, n, args, &c);
+  free(args);
+  return result;
+}
+
+TVMFFI_PY_HOT PyObject *tvmffi_py_call(tvmffi_py_function *f,
+                                       const tvmffi_py_target *target,
+                                       PyObject *const *in, Py_ssize_t n) {
+  TVMFFIAny args[TVMFFI_PY_ARGS + 1];
+  TVMFFIObject *temps[TVMFFI_PY_ARGS];
+  tvmffi_py_view views[TVMFFI_PY_VIEWS];
+  tvmffi_py_context c;
+  if (TVMFFI_I_UNLIKELY(n > TVMFFI_PY_ARGS))
+    return tvmffi_py_call_many(f, target, in, n);
+  c.temps = temps;
+  c.views = views;
+  c.max_views = TVMFFI_PY_VIEWS;
+  /* Some handwritten functions read an argument without looking at the count.
+     They find None. */
+  args[n].type_index = kTVMFFINone;
+  args[n].zero_padding = 0;
+  args[n].v_int64 = 0;
+  return tvmffi_py_convert_and_run(f, target, in, n, args, &c);
+}
+
+/* ---- Exported functions ---- */
+
+/* Converts a parameter's default. Returns NULL without an exception for one
+   that has no plain form. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_default(const TVMFFIAny *value) {
+  if (value->type_index == kTVMFFIOpaquePtr && !value->v_ptr) Py_RETURN_NONE;
+  if (value->type_index == kTVMFFIRawStr ||
+      value->type_index == kTVMFFIByteArrayPtr ||
+      value->type_index <= kTVMFFIFloat ||
+      value->type_index == kTVMFFISmallStr ||
+      value->type_index == kTVMFFISmallBytes)
+    return tvmffi_py_from_view(value);
+  return NULL;
+}
+
+/* Returns the index of a parameter, or -1. */
+TVMFFI_PY_COLD int32_t tvmffi_py_index_of(const tvmffi_func *func,
+                                          PyObject *name) {
+  const char *at = func->params;
+  int32_t i;
+  for (i = 0; i < func->num_args; ++i, at += strlen(at) + 1)
+    if (!PyUnicode_CompareWithASCIIString(name, at)) return i;
+  return -1;
+}
+
+TVMFFI_PY_COLD const char *tvmffi_py_parameter(const tvmffi_func *func,
+                                               int32_t i) {
+  const char *at = func->params;
+  while (i-- > 0) at += strlen(at) + 1;
+  return at;
+}
+
+/* Fills the parameters before the last given one that a call by keywords left
+   out with their defaults, as new references. Returns 0, or -1 with an
+   exception. */
+TVMFFI_PY_COLD int tvmffi_py_fill(const tvmffi_func *func, PyObject **all,
+                                  Py_ssize_t given, Py_ssize_t n) {
+  TVMFFIAny defaults[TVMFFI_I_MAX_PARAMS];
+  Py_ssize_t i;
+  if (func->defaults && func->defaults(defaults)) {
+    tvmffi_py_raise(-1);
+    return -1;
+  }
+  for (i = given; i < n; ++i) {
+    if (all[i]) continue;
+    if (i >= func->least) all[i] = tvmffi_py_default(defaults + i);
+    if (all[i]) continue;
+    if (!PyErr_Occurred())
+      PyErr_Format(PyExc_TypeError, "%s() is called without the argument '%s'",
+                   func->name, tvmffi_py_parameter(func, (int32_t)i));
+    return -1;
+  }
+  return 0;
+}
+
+/* Puts the keyword arguments to their parameters, as new references. Returns
+   the number of arguments, or -1 with an exception. */
+TVMFFI_PY_COLD Py_ssize_t tvmffi_py_place(const tvmffi_func *func,
+                                          PyObject *const *in, Py_ssize_t given,
+                                          PyObject *keywords, PyObject **all) {
+  Py_ssize_t i, n = given, count = PyTuple_Size(keywords);
+  for (i = 0; i < count; ++i) {
+    PyObject *name = PyTuple_GetItem(keywords, i);
+    const int32_t at = tvmffi_py_index_of(func, name);
+    if (at < 0 || at < given || all[at]) {
+      PyErr_Format(PyExc_TypeError,
+                   at < 0 ? "%s() got an unexpected keyword argument '%U'"
+                          : "%s() got multiple values for argument '%U'",
+                   func->name, name);
+      return -1;
+    }
+    Py_INCREF(in[given + i]);
+    all[at] = in[given + i];
+    if (at >= n) n = at + 1;
+  }
+  return tvmffi_py_fill(func, all, given, n) ? -1 : n;
+}
+
+static PyObject *tvmffi_py_call_export(PyObject *self, PyObject *const *in,
+                                       Py_ssize_t given, PyObject *keywords)
+    TVMFFI_PY_BORDER("export");
+
+TVMFFI_PY_COLD PyObject *tvmffi_py_call_keywords(tvmffi_py_function *f,
+                                                 PyObject *const *in,
+                                                 Py_ssize_t given,
+                                                 PyObject *keywords) {
+  PyObject *all[TVMFFI_I_MAX_PARAMS] = {NULL}, *result = NULL;
+  Py_ssize_t i, n;
+  if (given > f->func->num_args)
+    return tvmffi_py_call_export((PyObject *)f, in, given, NULL);
+  n = tvmffi_py_place(f->func, in, given, keywords, all);
+  for (i = 0; i < given; ++i) {
+    Py_INCREF(in[i]);
+    all[i] = in[i];
+  }
+  if (n >= 0) result = tvmffi_py_call_export((PyObject *)f, all, n, NULL);
+  for (i = 0; i < TVMFFI_I_MAX_PARAMS; ++i) Py_XDECREF(all[i]);
+  return result;
+}
+
+/* Prepares what the first call needs. */
+TVMFFI_PY_COLD int tvmffi_py_first_call(void) {
+  if (tvmffi_py_need_runtime()) return -1;
+  if (!tvmffi_py_bind_stock()) {
+    /* As base.pxi of tvm_ffi: kernels can then ask for signals. */
+    TVMFFIEnvRegisterCAPI("PyErr_CheckSignals",
+                          (void *)(uintptr_t)PyErr_CheckSignals);
+    TVMFFIEnvRegisterCAPI("PyGILState_Ensure",
+                          (void *)(uintptr_t)PyGILState_Ensure);
+    TVMFFIEnvRegisterCAPI("PyGILState_Release",
+                          (void *)(uintptr_t)PyGILState_Release);
+  }
+  tvmffi_py.has_runtime = 1;
+  return 0;
+}
+
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_call_export(PyObject *self,
+                                                       PyObject *const *in,
+                                                       Py_ssize_t given,
+                                                       PyObject *keywords) {
+  tvmffi_py_function *f = (tvmffi_py_function *)self;
+  tvmffi_py_target target;
+  if (TVMFFI_I_UNLIKELY(!tvmffi_py.has_runtime) && tvmffi_py_first_call())
+    return NULL;
+  if (TVMFFI_I_UNLIKELY(keywords && PyTuple_Size(keywords) > 0))
+    return tvmffi_py_call_keywords(f, in, given, keywords);
+  target.call = f->func->call;
+  target.self = NULL;
+  target.release_gil = !TVMFFI_PYTHON_KEEP_GIL && tvmffi_py.release_gil;
+  return tvmffi_py_call(f, &target, in, given);
+}
+
+/* ---- tvmffi.fast ---- */
+
+static PyObject *tvmffi_py_call_function(PyObject *self, PyObject *const *in,
+                                         size_t given, PyObject *keywords)
+    TVMFFI_PY_BORDER("function");
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_call_function(PyObject *self,
+                                                         PyObject *const *in,
+                                                         size_t given,
+                                                         PyObject *keywords) {
+  tvmffi_py_function *f = (tvmffi_py_function *)self;
+  const Py_ssize_t n = PyVectorcall_NARGS(given);
+  TVMFFIObject *handle =
+      *TVMFFI_PY_AT(TVMFFIObject *, f->stock, tvmffi_py.object_at);
+  tvmffi_py_target target;
+  if (TVMFFI_I_UNLIKELY((keywords && PyTuple_Size(keywords) > 0) || !handle ||
+                        handle->type_index != kTVMFFIFunction))
+    return tvmffi_py_call_stock(f, in, n, keywords);
+  target.call = TVMFFIFunctionGetCellPtr(handle)->safe_call;
+  target.self = handle;
+  target.release_gil = *TVMFFI_PY_AT(
+      int, f->stock, tvmffi_py.object_at + (Py_ssize_t)sizeof(void *));
+  return tvmffi_py_call(f, &target, in, n);
+}
+
+/* ---- The type of both ---- */
+
+static TVMFFI_I_UNUSED int tvmffi_py_traverse(PyObject *self, visitproc visit,
+                                              void *arg) {
+  Py_VISIT(((tvmffi_py_function *)self)->stock);
+  Py_VISIT((PyObject *)Py_TYPE(self));
+  return 0;
+}
+
+static TVMFFI_I_UNUSED void tvmffi_py_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  tvmffi_py_function *f = (tvmffi_py_function *)self;
+  PyObject_GC_UnTrack(self);
+  Py_XDECREF(f->stock);
+  free((void *)(uintptr_t)f->method.ml_doc);
+  PyObject_GC_Del(self);
+  Py_DECREF((PyObject *)type);
+}
+
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_repr(PyObject *self) {
+  tvmffi_py_function *f = (tvmffi_py_function *)self;
+  return f->func ? PyUnicode_FromFormat("<exported function %s>", f->func->name)
+                 : PyUnicode_FromFormat("tvmffi.fast(%R)", f->stock);
+}
+
+/* Returns the Function, so that tvm_ffi takes this object for it. */
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_get_stock(PyObject *self,
+                                                     PyObject *none) {
+  PyObject *stock = ((tvmffi_py_function *)self)->stock;
+  (void)none;
+  if (!stock) stock = Py_None;
+  Py_INCREF(stock);
+  return stock;
+}
+
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_get_wrapped(PyObject *self,
+                                                       void *closure) {
+  (void)closure;
+  return tvmffi_py_get_stock(self, NULL);
+}
+
+/* Makes the type once per library. */
+TVMFFI_PY_COLD int tvmffi_py_make_type(void) {
+#if PY_VERSION_HEX >= 0x030c0000
+  enum { size_type = Py_T_PYSSIZET, read_only = Py_READONLY };
+#else
+  enum { size_type = T_PYSSIZET, read_only = READONLY };
+#endif
+  static PyMemberDef members[] = {
+      {"__vectorcalloffset__", size_type,
+       offsetof(tvmffi_py_function, vectorcall), read_only, NULL},
+      {NULL, 0, 0, 0, NULL}};
+  static PyMethodDef methods[] = {
+      {"__tvm_ffi_object__", tvmffi_py_get_stock, METH_NOARGS, NULL},
+      {NULL, NULL, 0, NULL}};
+  static PyGetSetDef getters[] = {
+      {"__wrapped__", tvmffi_py_get_wrapped, NULL,
+       "The Function of the package tvm_ffi.", NULL},
+      {NULL, NULL, NULL, NULL, NULL}};
+  static PyType_Slot slots[] = {
+      {Py_tp_dealloc, (void *)(uintptr_t)tvmffi_py_dealloc},
+      {Py_tp_traverse, (void *)(uintptr_t)tvmffi_py_traverse},
+      {Py_tp_call, (void *)(uintptr_t)PyVectorcall_Call},
+      {Py_tp_repr, (void *)(uintptr_t)tvmffi_py_repr},
+      {Py_tp_members, members},
+      {Py_tp_methods, methods},
+      {Py_tp_getset, getters},
+      {0, NULL}};
+  static PyType_Spec spec = {"tvmffi.Function", sizeof(tvmffi_py_function), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
+                                 Py_TPFLAGS_HAVE_VECTORCALL |
+                                 Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             slots};
+  static const struct {
+    PyTypeObject *type;
+    tvmffi_py_kind kind;
+  } known[] = {
+      {&PyLong_Type, TVMFFI_PY_INT},    {&PyFloat_Type, TVMFFI_PY_FLOAT},
+      {&PyBool_Type, TVMFFI_PY_BOOL},   {&PyUnicode_Type, TVMFFI_PY_STR},
+      {&PyBytes_Type, TVMFFI_PY_BYTES}, {&PyTuple_Type, TVMFFI_PY_TUPLE},
+      {&PyList_Type, TVMFFI_PY_LIST},   {&PyDict_Type, TVMFFI_PY_DICT}};
+  const char *release = getenv("TVM_FFI_RELEASE_GIL_BY_DEFAULT");
+  size_t i;
+  if (tvmffi_py.function_type) return 0;
+  tvmffi_py.function_type = (PyTypeObject *)PyType_FromSpec(&spec);
+  if (!tvmffi_py.function_type) return -1;
+  tvmffi_py.release_gil = !release || atoi(release);
+  for (i = 0; i < sizeof(known) / sizeof(known[0]); ++i)
+    tvmffi_py_add_type(known[i].type, known[i].kind, NULL);
+  tvmffi_py_add_type(Py_TYPE(Py_None), TVMFFI_PY_NONE, NULL);
+  return 0;
+}
+
+TVMFFI_PY_COLD tvmffi_py_function *tvmffi_py_new_function(void) {
+  const PyMethodDef none = {NULL, NULL, 0, NULL};
+  tvmffi_py_function *f;
+  if (tvmffi_py_make_type()) return NULL;
+  f = PyObject_GC_New(tvmffi_py_function, tvmffi_py.function_type);
+  if (!f) return NULL;
+  f->vectorcall = NULL;
+  f->func = NULL;
+  f->stock = NULL;
+  f->views = 0;
+  f->method = none;
+  return f;
+}
+
+/* Returns a callable that calls a Function of tvm_ffi faster. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_fast(PyObject *self, PyObject *function) {
+  tvmffi_py_function *f;
+  (void)self;
+  if (!tvmffi_py.has_runtime && tvmffi_py_first_call()) return NULL;
+  if (tvmffi_py_import_stock("tvmffi.fast")) return NULL;
+  if (Py_TYPE(function) == tvmffi_py.function_type) {
+    Py_INCREF(function);
+    return function;
+  }
+  if (Py_TYPE(function) != tvmffi_py.function) {
+    PyErr_Format(PyExc_TypeError,
+                 "tvmffi.fast takes a tvm_ffi.Function, not %R",
+                 (PyObject *)Py_TYPE(function));
+    return NULL;
+  }
+  f = tvmffi_py_new_function();
+  if (!f) return NULL;
+  f->vectorcall = tvmffi_py_call_function;
+  f->stock = function;
+  Py_INCREF(function);
+  PyObject_GC_Track(f);
+  return (PyObject *)f;
+}
+
+/* ---- The module ---- */
+
+/* An exported function, or the documentation of one. */
+typedef struct {
+  const char *name;
+  const tvmffi_func *func;
+  const char *doc;
+} tvmffi_py_entry;
+
+/* Each file's entries are in one section of the library. */
+#define TVMFFI_PY_ENTRY(kind, name, func, doc)                                 \
+  static const tvmffi_py_entry tvmffi_py_##kind##_##name = {#name, func, doc}; \
+  static const tvmffi_py_entry *tvmffi_py_##kind##_at_##name                   \
+      __attribute__((__section__("tvmffi_python"), __used__)) =                \
+          &tvmffi_py_##kind##_##name;
+#undef TVMFFI_I_ON_EXPORT
+#define TVMFFI_I_ON_EXPORT(name) \
+  TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL)
+#undef TVMFFI_I_ON_DOC
+#define TVMFFI_I_ON_DOC(name, text) TVMFFI_PY_ENTRY(doc, name, NULL, text)
+
+/* A text that grows; NULL after a failure. */
+typedef struct {
+  char *data;
+  size_t size, capacity;
+} tvmffi_py_text;
+
+TVMFFI_PY_COLD void tvmffi_py_say(tvmffi_py_text *t, const char *more) {
+  const size_t size = strlen(more);
+  if (t->size + size + 1 > t->capacity) {
+    char *data;
+    t->capacity = 2 * (t->size + size + 1);
+    data = (char *)realloc(t->data, t->capacity);
+    if (!data) free(t->data);
+    t->data = data;
+  }
+  if (!t->data) return;
+  memcpy(t->data + t->size, more, size + 1);
+  t->size += size;
+}
+
+TVMFFI_PY_COLD void tvmffi_py_say_default(tvmffi_py_text *t,
+                                          const TVMFFIAny *value) {
+  PyObject *object = tvmffi_py_default(value);
+  PyObject *repr = object ? PyObject_Repr(object) : NULL;
+  const char *text = repr ? PyUnicode_AsUTF8AndSize(repr, NULL) : NULL;
+  PyErr_Clear();
+  tvmffi_py_say(t, "=");
+  tvmffi_py_say(t, text ? text : "...");
+  Py_XDECREF(repr);
+  Py_XDECREF(object);
+}
+
+/* Returns "name(a, b=1)\n--\n\n" and the documentation, from which CPython
+   makes
+   __text_signature__ and __doc__. To be freed. NULL if there is no memory. */
+TVMFFI_PY_COLD char *tvmffi_py_doc(const tvmffi_func *func, const char *doc) {
+  TVMFFIAny defaults[TVMFFI_I_MAX_PARAMS];
+  tvmffi_py_text t = {NULL, 0, 0};
+  int32_t i, least = func->least;
+  if (func->defaults && func->defaults(defaults)) {
+    tvmffi_error_clear();
+    least = func->num_args;
+  }
+  tvmffi_py_say(&t, func->name);
+  tvmffi_py_say(&t, "(");
+  for (i = 0; i < func->num_args; ++i) {
+    if (i) tvmffi_py_say(&t, ", ");
+    tvmffi_py_say(&t, tvmffi_py_parameter(func, i));
+    if (i >= least) tvmffi_py_say_default(&t, defaults + i);
+  }
+  tvmffi_py_say(&t, ")\n--\n\n");
+  tvmffi_py_say(&t, doc ? doc : "");
+  return t.data;
+}
+
+TVMFFI_PY_COLD uint32_t tvmffi_py_view_mask(const tvmffi_func *func) {
+  uint32_t mask = 0;
+  int32_t i;
+  for (i = 0; i < func->num_args; ++i)
+    if (func->types[i + 1]->name &&
+        !strcmp(func->types[i + 1]->name, "DLTensor*"))
+      mask |= 1u << i;
+  return mask;
+}
+
+TVMFFI_PY_COLD int tvmffi_py_add_export(PyObject *module,
+                                        const char *module_name,
+                                        const tvmffi_func *func,
+                                        const char *doc) {
+  tvmffi_py_function *f = tvmffi_py_new_function();
+  PyObject *name = PyUnicode_FromString(module_name), *made = NULL;
+  int code = -1;
+  if (f && name) {
+    f->func = func;
+    f->views = tvmffi_py_view_mask(func);
+    f->method.ml_name = func->name;
+    f->method.ml_meth = (PyCFunction)(uintptr_t)tvmffi_py_call_export;
+    f->method.ml_flags = METH_FASTCALL | METH_KEYWORDS;
+    f->method.ml_doc = tvmffi_py_doc(func, doc);
+    if (f->method.ml_doc)
+      made = PyCFunction_NewEx(&f->method, (PyObject *)f, name);
+    else
+      PyErr_NoMemory();
+  }
+  if (made) code = PyObject_SetAttrString(module, func->name, made);
+  Py_XDECREF(made);
+  Py_XDECREF(name);
+  Py_XDECREF((PyObject *)f);
+  return code;
+}
+
+TVMFFI_PY_COLD int tvmffi_py_add_exports(PyObject *module,
+                                         const tvmffi_py_entry *const *begin,
+                                         const tvmffi_py_entry *const *end) {
+  const tvmffi_py_entry *const *e, *const *d;
+  PyObject *name = PyModule_GetNameObject(module);
+  const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+  int code = text ? tvmffi_py_make_type() : -1;
+  for (e = begin; e < end && !code; ++e) {
+    const char *doc = NULL;
+    if (!(*e)->func) continue;
+    for (d = begin; d < end; ++d)
+      if (!(*d)->func && !strcmp((*d)->name, (*e)->name)) doc = (*d)->doc;
+    code = tvmffi_py_add_export(module, text, (*e)->func, doc);
+  }
+  Py_XDECREF(name);
+  return code;
+}
+
+/* The state of a library is that of one interpreter. Free-threaded CPython
+   turns its GIL on for modules that do not say that they need none. */
+#ifdef Py_mod_multiple_interpreters
+#define TVMFFI_PY_SLOTS \
+  {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#else
+#define TVMFFI_PY_SLOTS
+#endif
+
+/* Makes the library that has this line in one of its files the extension module
+   `name`, too. */
+#define TVMFFI_PYTHON_MODULE(name) TVMFFI_PY_MODULE(name)
+#define TVMFFI_PY_MODULE(name)                                  \
+  TVMFFI_PY_EXTERN_C_BEGIN                                      \
+  TVMFFI_PY_CHOOSE                                              \
+  extern TVMFFI_I_HIDDEN __attribute__((__weak__))              \
+  const tvmffi_py_entry *const __start_tvmffi_python[],         \
+      *const __stop_tvmffi_python[];                            \
+  static int tvmffi_py_exec(PyObject *module) {                 \
+    return tvmffi_py_add_exports(module, __start_tvmffi_python, \
+                                 __stop_tvmffi_python);         \
+  }                                                             \
+  static PyModuleDef_Slot tvmffi_py_slots[] = {                 \
+      {Py_mod_exec, (void *)(uintptr_t)tvmffi_py_exec},         \
+      TVMFFI_PY_SLOTS{0, NULL}};                                \
+  static PyModuleDef tvmffi_py_module = {                       \
+      PyModuleDef_HEAD_INIT, #name, NULL, 0,   NULL,            \
+      tvmffi_py_slots,       NULL,  NULL, NULL};                \
+  PyMODINIT_FUNC PyInit_##name(void);                           \
+  PyMODINIT_FUNC PyInit_##name(void) {                          \
+    return PyModuleDef_Init(&tvmffi_py_module);                 \
+  }                                                             \
+  TVMFFI_PY_EXTERN_C_END
+
+#ifdef __cplusplus
+}
+#define TVMFFI_PY_EXTERN_C_BEGIN extern "C" {
+#define TVMFFI_PY_EXTERN_C_END }
+#else
+#define TVMFFI_PY_EXTERN_C_BEGIN
+#define TVMFFI_PY_EXTERN_C_END
+#endif
+
+#endif /* TVMFFI_PYTHON_H_ */

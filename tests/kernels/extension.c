@@ -1,0 +1,91 @@
+/* An extension module that test_extension.py imports. The same functions are
+   called by tvm_ffi.load_module, too. */
+#include "tvmffi_python.h"
+
+#include <semaphore.h>
+#include <time.h>
+
+TVMFFI_EXPORT(nop, none) { TVMFFI_RETURN(); }
+
+TVMFFI_DOC(add, "Adds two integers.\n\nThe second is 1 by default.")
+TVMFFI_EXPORT(add, int64, (int64, a), (int64, b, 1)) { TVMFFI_RETURN(a + b); }
+
+TVMFFI_EXPORT(join, str, (str, a), (str, b, "two"), (float64, c, 0.5),
+              (bool, d, 1), (bytes, e, NULL)) {
+  char text[80];
+  snprintf(text, sizeof(text), "%.20s %.20s %.3g %d %d", a.data, b.data, c, d,
+           (int)e.size);
+  TVMFFI_RETURN(tvmffi_byte_array(text));
+}
+
+/* Returns its argument: its own reference is the caller's. */
+TVMFFI_EXPORT(echo, any, (any, x)) {
+  TVMFFIAny owned = TVMFFI_I_ZERO;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&x, &owned));
+  TVMFFI_RETURN(owned);
+}
+
+TVMFFI_EXPORT(fail, none, (str, kind)) {
+  return TVMFFI_RAISE(kind.data, "a text with %d", 7);
+}
+
+TVMFFI_EXPORT(call, any, (func, f), (any, x)) {
+  TVMFFIAny args[1], result = TVMFFI_I_ZERO;
+  args[0] = x;
+  TVMFFI_TRY(TVMFFIFunctionCall(f, args, 1, &result));
+  TVMFFI_RETURN(result);
+}
+
+TVMFFI_EXPORT(eleven, int64, (int64, a), (int64, b), (int64, c), (int64, d),
+              (int64, e), (int64, f), (int64, g), (int64, h), (int64, i),
+              (str, j), (int64, k, 11)) {
+  TVMFFI_RETURN(a + b + c + d + e + f + g + h + i + (int64_t)j.size + k);
+}
+
+/* Returns the element type, the shape and the strides of a view. */
+TVMFFI_EXPORT(view, str, (tensor, x)) {
+  char text[400];
+  int i,
+      n = snprintf(text, sizeof(text), "%d %d:", x->dtype.code, x->dtype.bits);
+  for (i = 0; i < x->ndim; ++i)
+    n += snprintf(text + n, sizeof(text) - (size_t)n, " %d/%d",
+                  (int)x->shape[i], (int)x->strides[i]);
+  TVMFFI_RETURN(tvmffi_byte_array(text));
+}
+
+TVMFFI_EXPORT(view_object, str, (tensor_object, x)) {
+  char text[400];
+  const DLTensor *t = TVMFFITensorGetDLTensorPtr(x);
+  int i,
+      n = snprintf(text, sizeof(text), "%d %d:", t->dtype.code, t->dtype.bits);
+  for (i = 0; i < t->ndim; ++i)
+    n += snprintf(text + n, sizeof(text) - (size_t)n, " %d/%d",
+                  (int)t->shape[i], (int)t->strides[i]);
+  TVMFFI_RETURN(tvmffi_byte_array(text));
+}
+
+TVMFFI_EXPORT(fill, none, (tensor, x), (float64, value)) {
+  int64_t i, n = 1;
+  TVMFFI_EXPECT((x, "float64[...] cpu"));
+  for (i = 0; i < x->ndim; ++i) n *= x->shape[i];
+  for (i = 0; i < n; ++i) tvmffi_data(x, double)[i] = value;
+  TVMFFI_RETURN();
+}
+
+static sem_t posted;
+
+TVMFFI_EXPORT(post, none) {
+  sem_post(&posted);
+  TVMFFI_RETURN();
+}
+
+/* Waits for post() in another thread, which needs the GIL. Returns false after
+   some seconds. */
+TVMFFI_EXPORT(wait, bool, (int64, seconds)) {
+  struct timespec end;
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += (time_t)seconds;
+  TVMFFI_RETURN(!sem_timedwait(&posted, &end));
+}
+
+TVMFFI_PYTHON_MODULE(extension)

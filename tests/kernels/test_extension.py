@@ -1,0 +1,292 @@
+"""Extension modules by tvmffi_python.h.
+
+    python test_extension.py --dropin DIR --cc CC [--cxx CXX] [--calls N]
+
+Builds extension.c for this Python and imports it where tvm_ffi is not
+installed, where it is not imported, and where it is. The same library is loaded
+by tvm_ffi.load_module, too, and each function has to give the same. A debug
+CPython (python3-dbg) counts references during N random calls. Writes TAP.
+"""
+
+import argparse
+import inspect
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "tools"))
+sys.dont_write_bytecode = True
+
+from tap import Tap
+
+CALLS = """
+m.nop() | m.nop(1) | m.add(2) | m.add(2, 3) | m.add(b=5, a=2) | m.add(2, b=3)
+m.add() | m.add(1, 2, 3) | m.add('x') | m.add(1.5) | m.add(True) | m.add(None)
+m.add(1, c=3) | m.add(1, a=3) | m.add(b=3) | m.add(2**63) | m.add(-2**63)
+m.join('a') | m.join('a', d=False) | m.join('a', e=b'xyz') | m.join(b='x')
+m.join('a' * 20, 'b' * 20) | m.join('caf\\xe9', '\\u4e2d') | m.join('\\ud800')
+m.echo(None) | m.echo(0) | m.echo(-1) | m.echo(2**62) | m.echo(2**100)
+m.echo(-2**100) | m.echo(2**64 - 1) | m.echo(1.5) | m.echo(True)
+m.echo('') | m.echo('short') | m.echo('1234567') | m.echo('12345678')
+m.echo('a' * 100) | m.echo(b'') | m.echo(b'short') | m.echo(b'b' * 100)
+m.fail('ValueError') | m.fail('KeyError') | m.fail('Unknown')
+m.call(lambda x: x, 3) | m.call(lambda x: x * 2, 'text') | m.call(len, 'text')
+m.call(lambda x: x, 'a long text') | m.call(lambda x: None, 1)
+m.call(lambda x: 1 // 0, 1) | m.call(lambda x: [][1], 1) | m.call(abs, -2.5)
+m.call(lambda x: m.call(lambda y: y + 1, x), 3) | m.call(str.upper, 'text')
+m.eleven(1, 2, 3, 4, 5, 6, 7, 8, 9, 'a text') | m.eleven(*range(12))
+m.eleven(1, 2, 3, 4, 5, 6, 7, 8, k=1, j='j', i=2)
+"""
+# Without the package tvm_ffi, texts are plain and only these calls are there.
+OBJECTS = """
+m.echo([1, [2, 'x'], (3.5, None)]) | m.echo({'a': 1, 'b': [2]}) | m.echo(())
+m.echo(list(range(40))) | m.echo({1, 2}) | m.echo(object) | m.call(m.echo, [1])
+m.call(lambda x: [x, 1], 'text') | m.call(lambda x: x, {'a': (1, 2)})
+m.echo(tvm_ffi.dtype('int8')) | m.echo(tvm_ffi.device('cuda', 3))
+m.echo(tvm_ffi.Array([1, 2])) | m.echo(tvm_ffi.core.String('a long text'))
+m.echo(Kind.ONE) | m.echo(numpy.float32(2)) | m.echo(numpy.int8(3))
+m.echo(numpy.dtype('int16')) | m.echo(Value()) | m.echo(Text('text'))
+m.view(numpy.zeros((2, 3))) | m.view(numpy.zeros((2, 3), 'int8').T)
+m.view(numpy.zeros((4, 6))[::2, 1::3]) | m.view(numpy.zeros(()))
+m.view(numpy.zeros((1, 5, 0))) | m.view(numpy.zeros((3, 1))[:, ::-1])
+m.view(numpy.zeros(3, 'float16')) | m.view(numpy.zeros(3, 'uint64'))
+m.view(numpy.zeros(3, '>i4')) | m.view(numpy.zeros(3, bool))
+m.view(numpy.zeros(3, 'complex64')) | m.view(frozen) | m.view([1, 2])
+m.view(numpy.zeros([1] * 12)) | m.view(numpy.frombuffer(b'12345678', 'int8'))
+m.view(tvm_ffi.from_dlpack(numpy.zeros((2, 3)))) | m.view(wrapper)
+m.view_object(numpy.zeros((2, 3))) | m.view_object(numpy.zeros((4, 6))[::2])
+m.view_object(numpy.zeros([1] * 12)) | m.view_object(wrapper)
+m.echo(numpy.zeros(2)) | m.echo(wrapper) | m.echo([wrapper, 1])
+m.fill(array, 2.5) | m.fill(array.astype('float32'), 1) | array.tolist()
+"""
+NAMES = """
+import enum, sys
+class Kind(enum.IntEnum):
+    ONE = 1
+class Text(str): pass
+class Value:
+    def __tvm_ffi_value__(self): return [1, 'two']
+def names():
+    import numpy, tvm_ffi
+    frozen = numpy.zeros(3)
+    frozen.flags.writeable = False
+    tensor = tvm_ffi.from_dlpack(numpy.zeros((2, 3), 'int16'))
+    return dict(numpy=numpy, tvm_ffi=tvm_ffi, frozen=frozen, Kind=Kind,
+                Value=Value, Text=Text, array=numpy.ones((2, 2)),
+                wrapper=tvm_ffi.core.DLTensorTestWrapper(tensor))
+PLAIN = {'String': 'str', 'Bytes': 'bytes'}
+def answers(m, calls, **names):
+    out = []
+    for call in calls:
+        try:
+            x = eval(call, {'m': m, **names})
+            kind = type(x).__name__
+            out.append(f"{x!r} {PLAIN.get(kind, kind)}")
+        except Exception as e:
+            out.append(f"{type(e).__name__}: {e}")
+    return out
+"""
+PLAIN = NAMES + """
+import json
+import extension as m
+out = answers(m, json.loads(sys.argv[1]))
+assert not any(n.split('.')[0] == 'tvm_ffi' for n in sys.modules), 'imported'
+print(json.dumps(out))
+"""
+LEAKS = """
+import ctypes, gc, random, sys
+import extension as m
+random.seed(1)
+calls = [compile(c, 'call', 'eval') for c in sys.argv[2:]]
+names = {'m': m}
+def run(n):
+    for c in random.choices(calls, k=n):
+        try:
+            eval(c, names)
+        except Exception:
+            pass
+    gc.collect()
+class Mallinfo(ctypes.Structure):
+    _fields_ = [(f'f{i}', ctypes.c_size_t) for i in range(10)]
+mallinfo = ctypes.CDLL(None).mallinfo2
+mallinfo.restype = Mallinfo
+n = int(sys.argv[1])
+run(max(n // 10, 2000))
+# The allocated bytes, and those in large blocks.
+before = sys.gettotalrefcount(), mallinfo().f7 + mallinfo().f4
+run(n)
+after = sys.gettotalrefcount(), mallinfo().f7 + mallinfo().f4
+print(after[0] - before[0], after[1] - before[1])
+"""
+
+tap = Tap()
+
+
+def split(calls):
+    return [c.strip() for c in calls.replace("\n", "|").split("|")
+            if c.strip()]
+
+
+def compile_module(compiler, source, python, folder, *flags):
+    """Builds an extension module for a Python."""
+    code = "import sysconfig; print(sysconfig.get_path('include'))"
+    include = subprocess.run([python, "-c", code], capture_output=True,
+                             text=True, check=True).stdout.strip()
+    target = folder / "extension.so"
+    folder.mkdir(exist_ok=True)
+    subprocess.run(
+        [*shlex.split(compiler), "-O1", "-g", "-fPIC", "-shared", "-Wall",
+         "-Wextra", "-Werror", f"-I{ROOT}", f"-I{ROOT}/packaging/python",
+         f"-I{include}", *flags, source, "-o", target], check=True)
+    return target
+
+
+def child(python, code, *arguments, folders=(), bare=True):
+    """Runs code; `bare` hides all installed packages."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
+    done = subprocess.run([python, *(["-S"] if bare else []), "-c", code,
+                           *map(str, arguments)], capture_output=True,
+                          text=True, env=env)
+    return done.stdout if not done.returncode else \
+        f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def same(name, calls, got, wanted):
+    wrong = [f"{c}: {g}, not {w}" for c, g, w in zip(calls, got, wanted)
+             if g != w]
+    tap.ok(not wrong and len(got) == len(wanted), f"{name}: {len(calls)} calls",
+           "\n".join(wrong))
+
+
+def is_keyword_call(call):
+    return "=" in call.split("lambda")[0]
+
+
+def without_tvm_ffi(folder, dropin, wanted):
+    """Plain values need no package, whatever is installed."""
+    calls = split(CALLS)
+    text = child(sys.executable, PLAIN, json.dumps(calls),
+                 folders=[folder, dropin])
+    try:
+        got = json.loads(text)
+    except ValueError:
+        got = [text]
+    same("without tvm_ffi", calls, got, wanted)
+    text = child(sys.executable, "import extension\nprint('imported')\n"
+                 "try: extension.add(1)\nexcept ImportError as e: print(e)",
+                 folders=[folder])
+    tap.ok("imported" in text and "install the package tvmffi" in text,
+           "without a runtime, the first call says what is missing", text)
+
+
+def signatures(m):
+    tap.ok(m.add.__name__ == "add" and m.add.__module__ == "extension"
+           and m.add.__doc__.startswith("Adds two"), "names and documentation",
+           (m.add.__name__, m.add.__module__, m.add.__doc__))
+    text = "(a, b='two', c=0.5, d=True, e=None)"
+    tap.ok(m.join.__text_signature__ == text
+           and str(inspect.signature(m.join)) == text, "signatures",
+           (m.join.__text_signature__, text))
+    names = ["add", "call", "echo", "eleven", "fail", "fill", "join", "nop",
+             "post", "view", "view_object", "wait"]
+    tap.ok([n for n in dir(m) if n[0] != "_"] == names, "all exports are there",
+           dir(m))
+
+
+def gil(m):
+    """The other thread gets the GIL only if a call releases it."""
+    begun, before = threading.Event(), sys.getswitchinterval()
+    thread = threading.Thread(target=lambda: (begun.wait(), m.post()))
+    thread.start()
+    sys.setswitchinterval(1000)
+    begun.set()
+    tap.ok(m.wait(60), "other threads run during a call")
+    sys.setswitchinterval(before)
+    thread.join()
+
+
+def beside_tvm_ffi(m, library):
+    """Both ways to call, in one process."""
+    scope = {}
+    exec(NAMES, scope)
+    import tvm_ffi
+    other = tvm_ffi.load_module(str(library))
+    # Functions of a module take no keywords.
+    calls = [c for c in split(CALLS) if not is_keyword_call(c)]
+    same("beside tvm_ffi", calls, scope["answers"](m, calls),
+         scope["answers"](other, calls))
+    calls = split(OBJECTS)
+    same("objects and arrays", calls,
+         scope["answers"](m, calls, **scope["names"]()),
+         scope["answers"](other, calls, **scope["names"]()))
+
+
+def leaks(args, folder):
+    python = shutil.which("python3-dbg") or shutil.which("python3.11-dbg")
+    name = f"{args.calls} random calls leak no reference and no memory"
+    if not python:
+        tap.skip(name, "install python3-dbg")
+        return
+    compile_module(args.cc, HERE / "extension.c", python, folder)
+    for what, bad in ((name, []), ("the count finds a leak",
+                                   ["m.__dict__.setdefault('kept', [])"
+                                    ".append(bytearray(999))"])):
+        text = child(python, LEAKS, args.calls if not bad else 20000,
+                     *split(CALLS), *bad, folders=[folder, args.dropin])
+        try:
+            references, size = map(int, text.split())
+        except ValueError:
+            references = size = None
+        right = references is not None and (
+            references > 100 and size > 10000 if bad else
+            abs(references) <= 100 and size <= 10000)
+        tap.ok(right, what, text)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--dropin", required=True)
+    parser.add_argument("--cc", required=True)
+    parser.add_argument("--cxx")
+    parser.add_argument("--calls", type=int, default=100000)
+    args = parser.parse_args()
+    include = pathlib.Path(sysconfig.get_path("include"))
+    if not (include / "Python.h").is_file():
+        tap.skip("extension modules", f"no Python.h in {include}: install "
+                 "python3-dev")
+        return tap.done()
+    with tempfile.TemporaryDirectory() as work:
+        work = pathlib.Path(work)
+        library = compile_module(args.cc, HERE / "extension.c", sys.executable,
+                                 work / "c", "-std=gnu11")
+        sys.path.insert(0, str(work / "c"))
+        import extension as m
+        signatures(m)
+        gil(m)
+        scope = {}
+        exec(NAMES, scope)
+        wanted = scope["answers"](m, split(CALLS))
+        without_tvm_ffi(work / "c", args.dropin, wanted)
+        beside_tvm_ffi(m, library)
+        if args.cxx:
+            compile_module(args.cxx, HERE / "extension.c", sys.executable,
+                           work / "cxx", "-std=gnu++17", "-x", "c++")
+            got = json.loads(child(sys.executable, PLAIN,
+                                   json.dumps(split(CALLS)),
+                                   folders=[work / "cxx", args.dropin]))
+            same("compiled as C++", split(CALLS), got, wanted)
+        leaks(args, work / "dbg")
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
