@@ -3,6 +3,8 @@ pkg-config to the wheel.
 
 CC is the compiler. TVMFFI_WHEEL_PLATFORM is the wheel's platform tag, if not
 this machine's. CFLAGS and LDFLAGS are added to the command.
+TVMFFI_WHEEL_PYTHONS lists interpreters, for which the wheel has the module
+_fast compiled; other interpreters compile it when they need it.
 """
 
 import importlib.util
@@ -22,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 # The source distribution has the project's files beside this one.
 TOP = HERE if (HERE / "tvmffi.h").exists() else HERE.parents[1]
 HEADERS = ("tvmffi.h", "rpc/tvmffi_rpc.h", "rpc/tvmffi_rpc_backend.h",
-           "rpc/tvmffi_rpc_serial.h")
+           "rpc/tvmffi_rpc_serial.h", "packaging/python/tvmffi_python.h")
 LICENSES = ("LICENSE", "LICENSE-APACHE", "LICENSE-MIT")
 CMAKE = [f"packaging/cmake/tvmffi{name}.cmake.in"
          for name in ("Config", "ConfigVersion", "Targets")]
@@ -30,6 +32,14 @@ PKG_CONFIG = ("packaging/tvmffi-header.pc.in", "packaging/tvmffi.pc.in")
 SOURCES = (*HEADERS, *LICENSES, *CMAKE, *PKG_CONFIG, "dropin/tvmffi.c",
            "dropin/folder.py", "debug/tvmffi_gdb.py")
 LIBRARY = "libtvm_ffi.so"
+# What an interpreter needs: its header files, its suffix of extension modules,
+# and whether it takes modules of the limited API of CPython 3.12.
+ASK = """
+import sys, sysconfig as s
+debug, free = (s.get_config_var(v) for v in ("Py_DEBUG", "Py_GIL_DISABLED"))
+print(s.get_path("include"), s.get_config_var("EXT_SUFFIX"),
+      int(sys.version_info >= (3, 12) and not debug and not free), sep="\\n")
+"""
 
 
 def version():
@@ -74,6 +84,23 @@ def drop_debug_sections(path):
             data[offset:offset + length] = bytes(length)
             data[header:header + size] = bytes(size)  # a section of no type
     path.write_bytes(data)
+
+
+def compile_fast(python, folder):
+    """Compiles the module _fast for an interpreter; returns its path."""
+    include, suffix, limited = subprocess.run(
+        [python, "-c", ASK], check=True, capture_output=True,
+        text=True).stdout.splitlines()
+    flags = ["-DPy_LIMITED_API=0x030c0000"] if limited == "1" else []
+    target = folder / ("_fast" + (".abi3.so" if flags else suffix))
+    subprocess.run(
+        [*shlex.split(os.environ.get("CC", "cc")), "-std=gnu11", "-O2", "-fPIC",
+         "-shared", "-fvisibility=hidden", f"-I{TOP}",
+         f"-I{TOP}/packaging/python", f"-I{include}", *flags,
+         *shlex.split(os.environ.get("CFLAGS", "")),
+         HERE / "src/tvmffi/_fast.c", "-o", target,
+         *shlex.split(os.environ.get("LDFLAGS", "")), "-ldl"], check=True)
+    return target
 
 
 def make_folder(library, prefix):
@@ -135,6 +162,10 @@ class Hook(BuildHookInterface):
         prefix = Path(self.work.name) / "prefix"
         make_prefix(prefix, platform)
         files[str(prefix)] = "tvmffi/prefix"
+        for python in shlex.split(
+                os.environ.get("TVMFFI_WHEEL_PYTHONS", "")):
+            module = compile_fast(python, Path(self.work.name))
+            files[str(module)] = f"tvmffi/{module.name}"
         info = f"tvmffi-{self.metadata.version}.dist-info"
         files.update((str(TOP / name), f"{info}/licenses/{name}")
                      for name in LICENSES)

@@ -4,7 +4,9 @@ processor that also runs on old versions of glibc.
 
     release.py FOLDER
 
-The Python that runs this needs the packages of requirements.txt.
+The wheel for this machine's processor has the module _fast for the interpreters
+that TVMFFI_WHEEL_PYTHONS lists. The Python that runs this needs the packages of
+requirements.txt.
 """
 
 import os
@@ -45,8 +47,10 @@ def main(arguments):
         platform = f"manylinux_{GLIBC.replace('.', '_')}_{machine}"
         compiler = [sys.executable, "-m", "ziglang", "cc", "-target",
                     f"{machine}-linux-gnu.{GLIBC}", "-g0"]
+        pythons = os.environ.get("TVMFFI_WHEEL_PYTHONS", "") \
+            if machine == os.uname().machine else ""
         hatch("wheel", folder, CC=shlex.join(compiler),
-              TVMFFI_WHEEL_PLATFORM=platform)
+              TVMFFI_WHEEL_PLATFORM=platform, TVMFFI_WHEEL_PYTHONS=pythons)
         wheel, = folder.glob(f"*-{platform}.whl")
         check_tag(wheel, platform)
         print(wheel.name)

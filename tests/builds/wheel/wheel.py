@@ -14,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tempfile
 import zipfile
@@ -271,6 +272,55 @@ def activate(work):
     expect_text(text, "ModuleNotFoundError", "apache-tvm-ffi")
 
 
+# -- calls by tvmffi_python.h ---------------------------------------------
+
+EXTENSION = """
+#include "tvmffi_python.h"
+TVMFFI_EXPORT(add, int64, (int64, x), (int64, y, 1)) { TVMFFI_RETURN(x + y); }
+TVMFFI_PYTHON_MODULE(extension)
+"""
+FAST = """
+import tvm_ffi, tvmffi
+echo = tvm_ffi.get_global_func("testing.echo")
+fast = tvmffi.fast(echo)
+array = tvm_ffi.Array([1, "two"])
+print(fast(2), fast("a long text"), fast(array).same_as(array),
+      type(fast({1})).__name__, fast.__wrapped__ is echo)
+try:
+    tvmffi.fast(len)
+except TypeError as error:
+    print(error)
+"""
+
+
+def fast(work):
+    """With the module compiled by the machine, and with that of the wheel."""
+    wanted = "2 a long text True set True\ntvmffi.fast takes a tvm_ffi.Func"
+    expect_text(work.python(FAST), wanted)
+    text = work.python(FAST, CC="/bin/false", XDG_CACHE_HOME="/nonexistent",
+                       status=1)
+    expect_text(text, "BuildError")
+    wheel = work.hatch(PROJECT, "wheel", work.top / "with module",
+                       TVMFFI_WHEEL_PYTHONS=shlex.quote(sys.executable))
+    with zipfile.ZipFile(wheel) as files:
+        files.extractall(work.top / "with module")
+    expect_text(work.python(FAST, CC="/bin/false", XDG_CACHE_HOME="/nowhere",
+                            PYTHONPATH=str(work.top / "with module")), wanted)
+
+
+def extension(work):
+    """An extension module where no other package is."""
+    source = work.file("extension.c", EXTENSION)
+    flags = shlex.split(work.tvmffi("--cflags", python=work.bare))
+    run([*work.cc, "-shared", "-fPIC", source, *flags,
+         "-I" + sysconfig.get_path("include"), "-o",
+         work.top / "extension.so"])
+    text = run([work.bare, "-c", "import extension as e\n"
+                "print(e.add(2), e.add(y=5, x=2), e.add.__text_signature__)\n"
+                "e.add('x')"], status=1, cwd=work.top)
+    expect_text(text, "3 7 (x, y=1)", "TypeError: Mismatched type")
+
+
 # -- tvmffi.build --------------------------------------------------------
 
 # Prints a kernel's result.
@@ -502,6 +552,8 @@ CASES = [
     ("usage", usage),
     ("python -m tvmffi run", run_program),
     ("activate", activate),
+    ("fast", fast),
+    ("extension module", extension),
     ("build compiles what changed", build),
     ("build: C++, with this library", build_on_both),
     ("build: errors", build_errors),
@@ -532,6 +584,11 @@ def main():
             if case is cross_wheel and os.environ.get("CI") != "true" \
                     and not shutil.which("aarch64-linux-gnu-gcc"):
                 tap.skip(name, "no aarch64-linux-gnu-gcc")
+                continue
+            include = sysconfig.get_path("include")
+            if case in (fast, extension) and \
+                    not (Path(include) / "Python.h").is_file():
+                tap.skip(name, f"no Python.h in {include}: install python3-dev")
                 continue
             try:
                 case(work)

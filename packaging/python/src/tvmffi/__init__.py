@@ -1,6 +1,7 @@
 """TVM FFI in one C header: the header, the library, and a compiler's call.
 
 tvmffi.build("kernels.c") compiles and loads a library of kernels.
+tvmffi.fast(function) calls a tvm_ffi.Function faster.
 tvmffi.activate() puts the library under the stock package apache-tvm-ffi.
 python -m tvmffi has the paths for build systems, and checks libraries.
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from .compiler import BuildError, build
 
-__all__ = ["BuildError", "activate", "build", "cflags", "cmakedir",
+__all__ = ["BuildError", "activate", "build", "cflags", "cmakedir", "fast",
            "includedir", "ldflags", "libdir", "pkgconfigdir"]
 
 # A folder with include/ and lib/, which also looks like the stock package:
@@ -69,3 +70,17 @@ def activate():
     sys.path.insert(0, folder)
     others = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = folder + (os.pathsep + others if others else "")
+
+
+def fast(function):
+    """Returns a callable that calls a tvm_ffi.Function faster, with the same
+    results and errors.
+
+    The first call loads an extension module. If the package has none for this
+    Python, it is compiled, which needs Python.h and a C compiler: the compiler
+    is $CC or cc. Raises BuildError.
+    """
+    global fast
+    from .extension import load
+    fast = load().fast
+    return fast(function)
