@@ -5,12 +5,14 @@ Prints the tables of docs/compare.md, all of one run. The numbered examples
 beside the same in upstream's C++. The same functions (ops.c), written with
 each: upstream's C++ headers, nanobind, pybind11, cffi and ctypes; for each its
 lines, the time to compile it, the size of what comes out, and what a call from
-Python costs. Calls through TVM FFI run in two processes, one on upstream's
+Python costs. The functions of ops.c are also called by tvmffi.fast and as an
+extension module. Calls through TVM FFI run in two processes, one on upstream's
 library and one on ours, by turns with all others. What mistakes are answered
 with. The last line is a summary.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import statistics
@@ -19,12 +21,15 @@ import sys
 import sysconfig
 import time
 import timeit
+import types
 from pathlib import Path
 
 import examples
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+PACKAGE = ROOT / "packaging/python"
+HAS_TORCH = importlib.util.find_spec("torch") is not None
 FLAGS = ["-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{ROOT}"]
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 
@@ -35,11 +40,18 @@ ROWS = {
     "fma3(3.0, 4.0, 5.0)": "m.fma3(3.0, 4.0, 5.0)",
     "length('a short text')": "m.length('a short text')",
     "call_back(f, 3)": "m.call_back(f, 3)",
+    "total(sixteen ints)": "m.total(numbers)",
     "softmax(x, y), 4 x 4, numpy": "m.softmax(x, y)",
     "matmul(x, x, y), 4 x 4, numpy": "m.matmul(x, x, y)",
+    **({"matmul(x, x, y), 4 x 4, torch": "m.matmul(px, px, py)"}
+       if HAS_TORCH else {}),
     "matmul(x, x, y), 4 x 4, tvm_ffi.Tensor": "m.matmul(tx, tx, ty)",
 }
-NATIVE = "tvm_ffi.Tensor"  # rows for TVM FFI alone
+# Who takes the arguments of these rows.
+TVM_FFI = ["tvmffi.h", "tvmffi.h, stock", "C++, stock", "tvmffi.fast",
+           "extension module"]
+ONLY = {"matmul(x, x, y), 4 x 4, torch": [*TVM_FFI, "nanobind"],
+        "matmul(x, x, y), 4 x 4, tvm_ffi.Tensor": TVM_FFI}
 
 # The functions of typed.c, as its table shows them.
 TYPED = {"nop": "nop()", "add": "add(3, 4)", "fma3": "fma3(3.0, 4.0, 5.0)",
@@ -62,6 +74,7 @@ int64_t add(int64_t, int64_t);
 double fma3(double, double, double);
 int64_t length(const char *);
 int64_t call_back(int64_t (*)(int64_t), int64_t);
+int64_t total(const int64_t *, int64_t);
 void softmax(const float *, float *, int64_t, int64_t);
 void matmul(const float *, const float *, float *, int64_t, int64_t, int64_t);
 """
@@ -93,6 +106,9 @@ class Cffi:
         return self.lib.call_back(
             self.ffi.callback("int64_t(int64_t)", f), n)
 
+    def total(self, values):
+        return self.lib.total(self.ffi.new("int64_t[]", values), len(values))
+
     def pointer(self, x):
         check_matrix(x)
         return self.ffi.from_buffer("float[]", x)
@@ -118,6 +134,7 @@ class Ctypes:
         import numpy
 
         i64, f64 = ctypes.c_int64, ctypes.c_double
+        self.i64 = i64
         matrix = numpy.ctypeslib.ndpointer(
             numpy.float32, ndim=2, flags="C_CONTIGUOUS")
         self.function = ctypes.CFUNCTYPE(i64, i64)
@@ -126,6 +143,7 @@ class Ctypes:
                 ("nop", None, []), ("add", i64, [i64, i64]),
                 ("fma3", f64, [f64] * 3), ("length", i64, [ctypes.c_char_p]),
                 ("call_back", i64, [self.function, i64]),
+                ("total", i64, [ctypes.POINTER(i64), i64]),
                 ("softmax", None, [matrix] * 2 + [i64] * 2),
                 ("matmul", None, [matrix] * 3 + [i64] * 3)):
             f = getattr(lib, name)
@@ -137,6 +155,10 @@ class Ctypes:
 
     def call_back(self, f, n):
         return self.lib.call_back(self.function(f), n)
+
+    def total(self, values):
+        n = len(values)
+        return self.lib.total((self.i64 * n)(*values), n)
 
     def softmax(self, x, y):
         if x.shape != y.shape:
@@ -162,6 +184,13 @@ def load_tvm_ffi(name):
     return load
 
 
+def load_fast(folder):
+    """ops.so as tvm_ffi loads it, each function called by tvmffi.fast."""
+    m = load_tvm_ffi("ops.so")(folder)
+    fast = load_extension("_fast")(folder).fast
+    return types.SimpleNamespace(**{name: fast(m[name]) for name in FUNCTIONS})
+
+
 def load_extension(name):
     def load(folder):
         sys.path.insert(0, str(folder))
@@ -169,11 +198,17 @@ def load_extension(name):
     return load
 
 
+FUNCTIONS = ["nop", "add", "fma3", "length", "call_back", "total", "softmax",
+             "matmul"]
+
 BINDINGS = {  # name: (source, file, loader, on which library)
     "tvmffi.h": ("ops.c", "ops.so", load_tvm_ffi("ops.so"), "ours"),
     "tvmffi.h, stock": ("ops.c", "ops.so", load_tvm_ffi("ops.so"), "stock"),
     "C++, stock": ("ops_cxx.cc", "ops_cxx.so", load_tvm_ffi("ops_cxx.so"),
                    "stock"),
+    "tvmffi.fast": ("ops.c", "ops.so", load_fast, "stock"),
+    "extension module": ("ops_module.c", f"ops_module{SUFFIX}",
+                         load_extension("ops_module"), "ours"),
     "nanobind": ("ops_nanobind.cc", f"ops_nanobind{SUFFIX}",
                  load_extension("ops_nanobind"), "ours"),
     "pybind11": ("ops_pybind11.cc", f"ops_pybind11{SUFFIX}",
@@ -221,6 +256,9 @@ def build(args):
     ffi.cdef(CDEF)
     ffi.set_source("_ops_cffi", f'#include "{HERE}/ops_plain.c"')
     ffi.emit_c_code(str(folder / "_ops_cffi.c"))
+    extension = [f"-I{python}", f"-I{PACKAGE}"]
+    run(*cc, *extension, PACKAGE / "src/tvmffi/_fast.c", "-o",
+        folder / f"_fast{SUFFIX}")
     source = {name: HERE / row[0] for name, row in BINDINGS.items()}
     out = {name: folder / row[1] for name, row in BINDINGS.items()}
     seconds = {
@@ -228,6 +266,8 @@ def build(args):
                           "-lm"),
         "C++, stock": timed(*cxx, f"-I{include}", source["C++, stock"], "-o",
                             out["C++, stock"], "-lm"),
+        "extension module": timed(*cc, *extension, source["extension module"],
+                                  "-o", out["extension module"], "-lm"),
         "nanobind": timed(*cxx, *nb_flags, source["nanobind"], combined, "-o",
                           out["nanobind"], "-lm"),
         "pybind11": timed(*cxx, f"-I{pybind11.get_include()}", f"-I{python}",
@@ -258,13 +298,19 @@ def load(folder, side):
     x = numpy.arange(16, dtype=numpy.float32).reshape(4, 4) / 8
     y = numpy.zeros_like(x)
     names = {"x": x, "y": y, "f": lambda n: n + 1,
+             "numbers": tuple(range(16)),
              "tx": tvm_ffi.from_dlpack(x), "ty": tvm_ffi.from_dlpack(y)}
+    if HAS_TORCH:
+        import torch
+
+        names |= {"px": torch.from_numpy(x), "py": torch.from_numpy(y)}
     modules = {name: row[2](folder) for name, row in BINDINGS.items()
                if row[3] == side}
     for name, m in modules.items():  # all of them right, or no figure counts
         assert m.add(3, 4) == 7 and m.fma3(3.0, 4.0, 5.0) == 17.0, name
         assert m.length("a short text") == 12, name
         assert m.call_back(names["f"], 3) == 4, name
+        assert m.total(names["numbers"]) == 120, name
         m.softmax(x, y)
         e = numpy.exp(x - x.max(1, keepdims=True))
         numpy.testing.assert_allclose(y, e / e.sum(1, keepdims=True), 1e-5)
@@ -302,7 +348,8 @@ def work(folder, side):
 
 class Worker:
     def __init__(self, args, side):
-        environment = dict(os.environ)
+        # Where torch is older than its C exchange, do not build one for it.
+        environment = {**os.environ, "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1"}
         if side == "ours":
             environment["PYTHONPATH"] = str(args.dropin)
         self.process = subprocess.Popen(
@@ -330,8 +377,7 @@ def calls(args):
     for _ in range(args.rounds):
         for row in ROWS:
             for name, (_, _, _, side) in BINDINGS.items():
-                if NATIVE in row and "tvmffi.h" not in name and \
-                        "C++" not in name:
+                if name not in ONLY.get(row, BINDINGS):
                     continue
                 times.setdefault(row, {}).setdefault(name, []).append(
                     workers[side].time(name, row))

@@ -21,6 +21,12 @@ TVMFFI_EXPORT(call_back, int64, (func, f), (int64, n)) {
   TVMFFI_RETURN(result);
 }
 
+TVMFFI_EXPORT(total, int64, (array(int64), values)) {
+  int64_t sum = 0;
+  TVMFFI_FOREACH(TVMFFIAny, value, values) sum += value.v_int64;
+  TVMFFI_RETURN(sum);
+}
+
 TVMFFI_EXPORT(softmax, none, (tensor, x), (tensor, y)) {
   TVMFFI_EXPECT((x, "float32[rows, columns] cpu"),
                 (y, "float32[rows, columns] cpu"));

@@ -1,4 +1,5 @@
 // The functions of ops.c, by upstream's C++ headers.
+#include <tvm/ffi/container/array.h>
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/error.h>
 #include <tvm/ffi/function.h>
@@ -38,6 +39,12 @@ int64_t call_back(ffi::Function f, int64_t n) {
   return f(n).cast<int64_t>();
 }
 
+int64_t total(ffi::Array<int64_t> values) {
+  int64_t sum = 0;
+  for (int64_t value : values) sum += value;
+  return sum;
+}
+
 void softmax(ffi::TensorView x, ffi::TensorView y) {
   Expect(x, "x", 2);
   Expect(y, "y", 2);
@@ -65,5 +72,6 @@ TVM_FFI_DLL_EXPORT_TYPED_FUNC(add, add)
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(fma3, fma3)
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(length, length)
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(call_back, call_back)
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(total, total)
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(softmax, softmax)
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(matmul, matmul)

@@ -3,8 +3,11 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "plain.h"
 
@@ -43,6 +46,9 @@ NB_MODULE(ops_nanobind, m) {
   m.def("length", [](const std::string &text) { return text.size(); });
   m.def("call_back", [](const std::function<int64_t(int64_t)> &f, int64_t n) {
     return f(n);
+  });
+  m.def("total", [](const std::vector<int64_t> &values) {
+    return std::accumulate(values.begin(), values.end(), int64_t{0});
   });
   m.def("softmax", Softmax, nb::arg("x").noconvert(),
         nb::arg("y").noconvert());

@@ -11,6 +11,11 @@ API int64_t add(int64_t a, int64_t b) { return a + b; }
 API double fma3(double a, double b, double c) { return a * b + c; }
 API int64_t length(const char *text) { return (int64_t)strlen(text); }
 API int64_t call_back(int64_t (*f)(int64_t), int64_t n) { return f(n); }
+API int64_t total(const int64_t *values, int64_t n) {
+  int64_t sum = 0, i;
+  for (i = 0; i < n; ++i) sum += values[i];
+  return sum;
+}
 API void softmax(const float *x, float *y, int64_t rows, int64_t columns) {
   plain_softmax(x, y, rows, columns);
 }

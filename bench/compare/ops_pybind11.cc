@@ -2,8 +2,11 @@
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "plain.h"
 
@@ -49,6 +52,9 @@ PYBIND11_MODULE(ops_pybind11, m) {
   m.def("length", [](const std::string &text) { return text.size(); });
   m.def("call_back", [](const std::function<int64_t(int64_t)> &f, int64_t n) {
     return f(n);
+  });
+  m.def("total", [](const std::vector<int64_t> &values) {
+    return std::accumulate(values.begin(), values.end(), int64_t{0});
   });
   m.def("softmax", Softmax, py::arg("x").noconvert(),
         py::arg("y").noconvert());
