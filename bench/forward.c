@@ -1,6 +1,7 @@
 /* forward.c: the functions that typed functions need when they fail, passed on
  * to the runtime that is measured. It costs a jump more than a program has.
  * Each library goes on to find its own: no symbol leaves this program. */
+#define TVMFFI_ABI_ONLY 1 /* this file defines functions of the ABI */
 #include "forward.h"
 
 const bench_lib *bench_runtime;
