@@ -270,6 +270,14 @@ typedef struct {
 TVMFFI_TYPE(Point, "bounds.Point", TVMFFIObject, (field, int64, x),
             (field, int64, y, 0), (field, any, next, tvmffi_none()))
 
+/* To measure the bytes of a type, since another test registers Point. */
+typedef struct {
+  TVMFFIObject base;
+  int64_t first, second;
+} Pair;
+TVMFFI_TYPE(Pair, "bounds.Pair", TVMFFIObject, (field, int64, first),
+            (field, int64, second))
+
 SCENE(type) { return tvmffi_register_type(Point); }
 
 SCENE(object) {
@@ -411,6 +419,10 @@ static void measure_bytes(void) {
   line("bytes", "an error with a message of 24 bytes", used() - before);
   tvmffi_error_clear();
 #if BOUNDS_PROFILE >= 2
+  text = tvmffi_byte_array("bounds.Plain");
+  before = used();
+  CHECK(TVMFFITypeGetOrAllocIndex(&text, -1, 1, 0, 1, kTVMFFIObject) > 0);
+  line("bytes", "a type without fields, registered", used() - before);
   before = used();
   made = tvmffi_array(tvmffi_int(1), tvmffi_int(2), tvmffi_int(3));
   line("bytes", "an array of 3 items", used() - before);
@@ -428,6 +440,9 @@ static void measure_bytes(void) {
 #if BOUNDS_PROFILE == 3
   {
     Point *p;
+    before = used();
+    CHECK(!tvmffi_register_type(Pair));
+    line("bytes", "a type with 2 fields, registered", used() - before);
     CHECK(!tvmffi_new(Point, &p, tvmffi_int(1), tvmffi_int(2)));
     before = used();
     CHECK(!tvmffi_new(Point, &p, tvmffi_int(1), tvmffi_int(2)));

@@ -68,6 +68,7 @@ POINTERS = {
     # Classes: their types, members and objects.
     "tvmffi_i_class_add_field": ["tvmffi_i_value_[A-Z]*", USER],
     "tvmffi_i_class_add_method": ["tvmffi_i_method_[A-Z]*", USER],
+    "tvmffi_i_class_delete": ["tvmffi_i_default_delete", USER],
     "tvmffi_i_class_make": ["tvmffi_i_default_allocate", USER],
     "tvmffi_i_class_set_field": SETTERS,
     "tvmffi_i_append_defaults": ["tvmffi_defaults_*", USER],
