@@ -38,8 +38,6 @@ PLACES = [
     ("packaging/conan/conanfile.py", r'^    version = "([^"]*)"'),
     ("packaging/debian/changelog", r"\Atvmffi \(([\d.]+)-"),
     ("packaging/npm/package.json", r'"version": "([^"]*)"'),
-    ("packaging/rust/tvmffi-sys/Cargo.lock",
-     r'^name = "tvmffi-sys"\nversion = "([^"]*)"'),
     ("packaging/rust/tvmffi-sys/Cargo.toml", r'^version = "([^"]*)"'),
     ("packaging/tvmffi.wrap", r"^revision = v(.*)$"),
     ("packaging/vcpkg/tvmffi/vcpkg.json", r'"version": "([^"]*)"'),
@@ -128,7 +126,7 @@ def unlisted(root, version, lines):
     for path in sorted((Path(root) / "packaging").rglob("*")):
         name = path.relative_to(root).as_posix()
         if path.is_dir() or path.is_symlink() or name in OF_UPSTREAM \
-                or path.suffix in (".pyc", ".wasm"):
+                or path.suffix in (".lock", ".pyc", ".wasm"):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         for match in number.finditer(text):

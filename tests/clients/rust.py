@@ -23,6 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 from tap import Tap  # noqa: E402
 
 SYS = Path(__file__).resolve().parents[2] / "packaging/rust/tvmffi-sys"
+# What tvmffi-sys is built with. The project has no lock file of it, as a crate
+# that others depend on needs none.
+PINNED = {"cc": "1.11.3", "find-msvc-tools": "0.1.15", "shlex": "2.0.1"}
 VERSION = "0.1.15"
 CARGO = (1, 78)  # the first that reads the crate's lock file
 AT_LEAST = 305  # tests that the crate is known to have, without its documents'
@@ -69,6 +72,19 @@ def why_not():
     except ImportError:
         return "the wheel is not installed"
     return None
+
+
+def lock(crate, env):
+    """Writes the lock file of tvmffi-sys, with the pinned versions."""
+    path = crate / "Cargo.lock"
+    text = path.read_text() if path.exists() else ""
+    if all(f'name = "{name}"\nversion = "{version}"' in text
+           for name, version in PINNED.items()):
+        return
+    run(["cargo", "generate-lockfile", "--quiet"], env, crate)
+    for name, version in PINNED.items():
+        run(["cargo", "update", "--quiet", "--package", name, "--precise",
+             version], env, crate)
 
 
 def fetched(folder, env):
@@ -124,6 +140,7 @@ class Crate:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         link(self.folder / "testing/libtvm_ffi_testing.so",
              self.stock.parent / "libtvm_ffi_testing.so")
+        lock(SYS, self.env)
         run(["cargo", "build", "--locked", "--quiet", "--features", "shared",
              "--bin", "tvm-ffi-config"],
             {**self.env, "CARGO_TARGET_DIR": str(self.folder / "sys"),

@@ -24,6 +24,7 @@ def cargo(case):
         if rust.why_not():
             raise Skipped(rust.why_not() + ": install rustup, or the packages "
                           "cargo-web and rustc-web")
+        rust.lock(work.source / CRATE, os.environ)
         case(work)
     return checked
 
