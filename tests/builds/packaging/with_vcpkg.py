@@ -17,13 +17,13 @@ PORT = ROOT / "packaging/vcpkg/tvmffi"
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 RESERVED = re.compile(r"prn|aux|nul|con|lpt\d|com\d|core|default")
-VERSION = {"version": r"\d+(\.\d+)*", "version-semver": r"\d+\.\d+\.\d+",
-           "version-date": r"\d{4}-\d\d-\d\d", "version-string": r"[^#]+"}
+VERSIONS = {"version": r"\d+(\.\d+)*", "version-semver": r"\d+\.\d+\.\d+",
+            "version-date": r"\d{4}-\d\d-\d\d", "version-string": r"[^#]+"}
 # Of the type of its value, each member that vcpkg knows.
 TOP = {"name": str, "description": str, "homepage": str, "documentation": str,
        "license": str, "supports": str, "maintainers": str,
        "port-version": int, "dependencies": list, "default-features": list,
-       "features": dict, **dict.fromkeys(VERSION, str)}
+       "features": dict, **dict.fromkeys(VERSIONS, str)}
 FEATURE = {"description": str, "dependencies": list, "supports": str}
 DEPENDENCY = {"name": str, "features": list, "host": bool,
               "default-features": bool, "platform": str, "version>=": str}
@@ -62,8 +62,8 @@ def problems(manifest):
     yield from wrong_members("the manifest", manifest, TOP,
                              ["name", "description", "license"])
     yield from wrong_name(manifest.get("name", ""))
-    versions = [name for name in VERSION if name in manifest]
-    if len(versions) != 1 or not re.fullmatch(VERSION[versions[0]],
+    versions = [name for name in VERSIONS if name in manifest]
+    if len(versions) != 1 or not re.fullmatch(VERSIONS[versions[0]],
                                               manifest[versions[0]]):
         yield f"the version is wrong: {versions}"
     words = re.sub(r"[!&|()]", " ", manifest.get("supports", ""))
