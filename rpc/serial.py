@@ -10,15 +10,18 @@ session begins. There is one session at a time: a second client waits.
 
 import argparse
 import os
+import select
 import socket
 import sys
 import termios
 import threading
+import time
 import tty
 
 ESCAPE = 0xDB
 NO_SESSION = 0
 LAST_SESSION = 127
+LINGER = 2  # seconds that a client may read on after the board's end
 
 
 def say(text):
@@ -101,17 +104,29 @@ class Line:
         elif number == NO_SESSION and self.begun.is_set():
             self.begun.clear()
             try:
-                self.client.shutdown(socket.SHUT_RDWR)
+                self.client.shutdown(socket.SHUT_WR)
             except OSError:
                 pass
 
 
 def serve_client(line, client, seconds):
+    """Serves one client. When the board ends the session, its last bytes, often
+    an error, are on their way to the client. The kernel resets a connection
+    that is closed before it has been read to its end, and a reset may overtake
+    those bytes, so the client's bytes are read and dropped for a while."""
     if not line.begin(client, seconds):
         say(f"the board has not answered for {seconds} seconds")
         return
-    while data := client.recv(4096):
-        line.send(data)
+    over = None
+    while over is None or time.monotonic() < over + LINGER:
+        if select.select([client], [], [], 1)[0]:
+            data = client.recv(4096)
+            if not data:
+                return
+            if over is None:
+                line.send(data)
+        if over is None and not line.begun.is_set():
+            over = time.monotonic()
 
 
 def serve(line, listener, seconds):

@@ -263,8 +263,17 @@ static int watch_session(pid_t child, int64_t limit_ms) {
   return BY_SIGNAL;
 }
 
+/* Limits the seconds that one read (SO_RCVTIMEO) or one write (SO_SNDTIMEO) of
+   a socket may take; 0 is no limit. */
+static void limit_seconds(int fd, int option, int seconds) {
+  struct timeval limit = {0, 0};
+  limit.tv_sec = seconds;
+  setsockopt(fd, SOL_SOCKET, option, &limit, sizeof(limit));
+}
+
 static void report_timeout(tvmffi_rpc *session, int64_t ms) {
   char text[200];
+  limit_seconds(channel.out, SO_SNDTIMEO, 1); /* the client may not read */
   snprintf(text, sizeof(text),
            "RPCSessionTimeoutError: Your %g s session has expired, try to "
            "increase the \"session_timeout\" value.",
@@ -335,16 +344,10 @@ static int accept_client(void) {
   return fd;
 }
 
-static void set_receive_limit(int fd, int seconds) {
-  struct timeval limit = {0, 0};
-  limit.tv_sec = seconds;
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-}
-
 /* Speaks the handshake, within seconds, so that no client blocks others. */
 static int shake_hands(tvmffi_rpc *session) {
   int code = 0;
-  set_receive_limit(channel.in, 5);
+  limit_seconds(channel.in, SO_RCVTIMEO, 5);
   while (!code && !tvmffi_rpc_is_ready(session)) {
     size_t size;
     void *to = tvmffi_rpc_buffer(session, &size);
@@ -352,7 +355,7 @@ static int shake_hands(tvmffi_rpc *session) {
     if (n <= 0) return TVMFFI_RAISE("RPCError", "a client without a handshake");
     code = tvmffi_rpc_filled(session, (size_t)n);
   }
-  set_receive_limit(channel.in, 0);
+  limit_seconds(channel.in, SO_RCVTIMEO, 0);
   return code;
 }
 
@@ -375,6 +378,21 @@ static int serve_client(int fd) {
   return 0;
 }
 
+/* Closes a connection when its client has closed it, or after a second. The
+   kernel resets a connection that is closed before it has been read to its end,
+   and a reset may overtake the session's last bytes, which are often an error
+   that the client should see. So its bytes are read and dropped first. */
+static void close_client(int fd) {
+  char bytes[4096];
+  int64_t end = now_ms() + 1000;
+  shutdown(fd, SHUT_WR);
+  while (!is_stopping && now_ms() < end)
+    if (wait_for(fd, POLLIN, end - now_ms()) &&
+        read(fd, bytes, sizeof(bytes)) <= 0)
+      break;
+  close(fd);
+}
+
 static int serve_port(void) {
   TVMFFI_TRY(open_listener());
   tracker.port = bound_port();
@@ -385,7 +403,7 @@ static int serve_port(void) {
     int fd = accept_client();
     if (fd < 0) continue;
     if (serve_client(fd)) say_error("a client was refused");
-    close(fd);
+    close_client(fd);
   }
   say("stopped");
   return 0;

@@ -497,6 +497,7 @@ def run(tap, folder):
             check(tap, bridge)
         rpc_client.check_packets(tap, bridge, "board.echo")
         rpc_client.check_handshake(tap, bridge)
+        rpc_client.check_last_answer(tap, bridge, "board.echo")
         check_bridge(tap, board, bridge)
     finally:
         board.stop()

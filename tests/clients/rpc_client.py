@@ -535,7 +535,7 @@ def check_death(tap, server):
     time.sleep(0.2)
     begin = time.time()
     w.close()
-    tap.ok(serves(server) and time.time() - begin < 10,
+    tap.ok(serves(server) and time.time() - begin < 40,
            "a session after a client that died in a long call")
     until = time.time() + 5
     while server.children() and time.time() < until:
@@ -550,6 +550,28 @@ def timed_out(port):
         return None
     except Exception as error:
         return type(error).__name__
+
+
+def check_last_answer(tap, server, echo="test.echo"):
+    """A client whose session's time is over, and who sends on: a server that
+    closes the connection at once would have it reset, perhaps before the client
+    has read why."""
+    w = wire.Wire(server.port, " -timeout=1")
+    call = wire.packet(wire.CALL, struct.pack("<Q", w.handle(echo))
+                       + wire.values(wire.integer(1)))
+    code, body = w.ask(call)
+    while code == wire.RETURN:
+        code, body = w.ask(call)
+    tap.ok(b"RPCSessionTimeoutError" in body, "the last answer is the error",
+           (code, body))
+    try:
+        for _ in range(10):
+            w.socket.sendall(call)
+            time.sleep(0.02)
+        tap.ok(True, "and its connection is not reset")
+    except ConnectionError as error:
+        tap.ok(False, "and its connection is not reset", error)
+    w.close()
 
 
 def check_constructors(tap, server):
@@ -666,6 +688,7 @@ def run(tap, program, functions, folder):
         gc.collect()
         tap.ok(timed_out(upstream.port) == timed_out(ours.port)
                == "RPCSessionTimeoutError", "a session's time is over")
+        check_last_answer(tap, ours)
         check_packets(tap, ours)
         check_bounds(tap, ours)
         check_upstream_dies(tap, upstream.port)
