@@ -228,6 +228,7 @@
      >>interface/module_table        methods of modules
      >>interface/module              structs as modules
      >>interface/legacy              the calling convention before TVM FFI
+     >>platform/own                  ABI names from here on
      >>platform/layout               static asserts of the whole ABI
      >>platform/libc                 libc, or its part that the runtime needs
      >>platform/arena                a static arena, or malloc
@@ -11048,6 +11049,9 @@ TVMFFI_I_UNUSED static int tvmffi_legacy_call(tvmffi_legacy_value *args,
 #define TVMFFI_I_CHECKED(f, has_result, result, code) (code)
 #undef TVMFFI_I_FUNC_UNUSED
 #define TVMFFI_I_FUNC_UNUSED TVMFFI_I_UNUSED
+
+/* ======== Own functions ======================================= >>platform/own
+   ABI names from here on */
 
 /* From here on, an ABI name means the function in this file, not the function
    of the runtime that TVMFFI_DYNAMIC chose, and not a function that may be

@@ -266,24 +266,7 @@
 #undef TVMFFI_I_FUNC_UNUSED
 #define TVMFFI_I_FUNC_UNUSED TVMFFI_I_UNUSED
 
-/* From here on, an ABI name means the function in this file, not the function
-   of the runtime that TVMFFI_DYNAMIC chose, and not a function that may be
-   missing. */
-#if TVMFFI_DYNAMIC
-#undef TVMFFI_I_RENAME
-#define TVMFFI_I_RENAME(name) TVMFFI_I_RENAME_(TVMFFI_PREFIX, name)
-#endif
-#if TVMFFI_I_MAY_LACK
-#undef TVMFFIHandleInitOnce
-#undef TVMFFIHandleDeinitOnce
-#undef TVMFFITensorCreateUnsafeView
-#undef TVMFFIErrorCreateWithCauseAndExtraContext
-#undef TVMFFIGetCustomAllocator
-#undef TVMFFISetCustomAllocator
-#undef TVMFFIBigIntFromByteArray
-#undef TVMFFIBigIntGetContentByteArray
-#endif
-
+#include "platform/own.h"
 #include "platform/layout.h"
 #include "platform/libc.h"
 #include "platform/arena.h"

@@ -6,6 +6,7 @@
 #include "../head/atomic.h"
 #include "../head/abi.h"
 #include "../interface/module_table.h"
+#include "../platform/own.h"
 #include "../platform/memory.h"
 #include "raise.h"
 #include "debug.h"

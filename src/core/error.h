@@ -9,6 +9,7 @@
 #include "../head/compiler.h"
 #include "../head/abi.h"
 #include "../interface/value.h"
+#include "../platform/own.h"
 #include "../platform/libc.h"
 #include "../platform/knot.h"
 #include "../platform/thread.h"

@@ -11,6 +11,7 @@
 #include "../interface/value.h"
 #include "../interface/error.h"
 #include "../interface/tensor.h"
+#include "../platform/own.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
 #include "raise.h"

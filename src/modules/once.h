@@ -4,6 +4,7 @@
 
 #include "../head/compiler.h"
 #include "../head/atomic.h"
+#include "../platform/own.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
 #include "../core/raise.h"

@@ -351,7 +351,7 @@ def late_functions(tree):
             if table.get(name) != late.get(name)] + [
         f"{path} has no #{directive} {name}"
         for path, directive in (("src/head/late.h", "define"),
-                                ("src/tvmffi.h", "undef"))
+                                ("src/platform/own.h", "undef"))
         for name in sorted(late)
         if not re.search(rf"^#{directive} {name}\b", tree.read(path), re.M)]
 
@@ -497,7 +497,7 @@ CHECKS = [
      late_functions,
      [edit("src/head/late.h", r'(ByteArray, "0.1.14).post0', r"\1"),
       edit("src/head/late.h", r"^#define TVMFFIHandleInitOnce.*\n", ""),
-      edit("src/tvmffi.h", r"^#undef TVMFFIHandleInitOnce\n", "")]),
+      edit("src/platform/own.h", r"^#undef TVMFFIHandleInitOnce\n", "")]),
     ("the README's first example is examples/01", readme_example,
      [edit("README.md", r"^```c\n", "```c\n// changed\n")]),
     ("every numbered example is built", examples_built, [add_example]),

@@ -51,6 +51,9 @@ class Room:
         code = INCLUDE.sub("", without_comments(text))
         self.defines = set(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)",
                                       code, re.M))
+        # Macros of other rooms.
+        self.removes = set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)",
+                                      code, re.M)) - self.defines
         # A pointer to a struct needs no more than the name of the struct.
         code = re.sub(r"\bstruct \w+ (?=\*)", "", code)
         self.uses = set(NAME.findall(code))
@@ -88,6 +91,9 @@ class House:
                 if name.startswith("tvmffi_type_i_"):
                     self.homes[name[len("tvmffi_type_"):]].add(room.name)
 
+        self.removers = {name: room for room in self.rooms.values()
+                         for name in room.removes}
+
     def preprocessed(self, cc, mode):
         run = subprocess.run([*cc, "-std=c99", *mode, "-E",
                               str(self.src / "tvmffi.h")],
@@ -112,6 +118,12 @@ class House:
             homes = self.homes.get(name)
             if homes and room.name not in homes:
                 yield name, homes
+        # A function is defined below the room that removes its name's macro.
+        for name in sorted(room.declares & self.removers.keys()):
+            remover = self.removers[name]
+            if LAYERS.index(remover.layer) <= LAYERS.index(room.layer) \
+                    and remover != room:
+                yield name, {remover.name}
 
 
 def missing_includes(house):
@@ -180,7 +192,7 @@ def not_alone(src, cc, cxx):
                         [*cxx, "-std=c++11", "-x", "c++"]):
             run = subprocess.run(
                 [*command, "-fsyntax-only", "-pedantic-errors", "-w",
-                 "-DTVMFFI_IMPLEMENTATION", str(path)],
+                 str(path)],
                 capture_output=True, text=True)
             if run.returncode:
                 problems.append(run.stderr)
