@@ -188,6 +188,7 @@ TVMFFI_PY_COLD int tvmffi_py_need_runtime(void) {
     return -1;
   }
   if (tvmffi_py_use(library)) return 0;
+  dlclose(library);
   PyErr_Format(PyExc_ImportError, "%s is not compatible with version %d.%d",
                path, TVM_FFI_VERSION_MAJOR, TVM_FFI_VERSION_MINOR);
   return -1;
@@ -470,8 +471,9 @@ TVMFFI_PY_COLD int tvmffi_py_shares_runtime(void) {
   return found == (const void *)(uintptr_t)TVMFFIErrorSetRaised;
 }
 
-/* Finds the classes of objects. Without them, `deliver` is slower. */
-TVMFFI_PY_COLD void tvmffi_py_find_classes(PyObject *core) {
+/* Finds the classes of objects: without their list, `deliver` is slower.
+   Returns 1, or 0 out of memory. */
+TVMFFI_PY_COLD int tvmffi_py_find_classes(PyObject *core) {
   PyObject *helper = tvmffi_py_helper("classes");
   tvmffi_py.core = core;
   Py_INCREF(core);
@@ -484,6 +486,8 @@ TVMFFI_PY_COLD void tvmffi_py_find_classes(PyObject *core) {
   if (PyErr_Occurred() || tvmffi_py.classes == Py_None)
     Py_CLEAR(tvmffi_py.classes);
   PyErr_Clear();
+  return tvmffi_py.class_tensor && tvmffi_py.from_object &&
+         tvmffi_py.object_class && tvmffi_py.no_args;
 }
 
 /* Connects to the package tvm_ffi, if it is imported. Returns 1 if so. */
@@ -515,10 +519,9 @@ TVMFFI_PY_COLD int tvmffi_py_bind_stock(void) {
   if (!PyErr_Occurred() && tvmffi_py_shares_runtime() && tvmffi_py.deliver &&
       tvmffi_py.accept &&
       !PyObject_SetAttrString(tvmffi_py.deliver, "release_gil", Py_False) &&
-      tvmffi_py_check_layout()) {
+      tvmffi_py_check_layout() && tvmffi_py_find_classes(core)) {
     tvmffi_py.accept_handle =
         *TVMFFI_PY_AT(TVMFFIObject *, tvmffi_py.accept, tvmffi_py.object_at);
-    tvmffi_py_find_classes(core);
     tvmffi_py.has_stock = 1;
     return 1;
   }
@@ -1437,10 +1440,11 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_call_stock(tvmffi_py_function *f,
     f->stock = tvmffi_py_address_call((PyObject *)tvmffi_py.function,
                                       "__from_extern_c__",
                                       (void *)(uintptr_t)f->func->call);
-    if (!f->stock ||
+    if (f->stock &&
         PyObject_SetAttrString(f->stock, "release_gil",
                                tvmffi_py.release_gil ? Py_True : Py_False))
-      return NULL;
+      Py_CLEAR(f->stock);
+    if (!f->stock) return NULL;
   }
   PyErr_Clear();
   return PyObject_Vectorcall(f->stock, in, (size_t)n, keywords);
