@@ -339,10 +339,10 @@ def check_next_client(tap, bridge):
 
 
 def check_time_limit(tap, bridge):
-    session = connect(bridge, session_timeout=1)
+    session = connect(bridge, session_timeout=3)
     echo = session.get_function("board.echo")
     kind = "none"
-    while kind == "none":  # the board's second may take longer here
+    while kind == "none":  # the board's seconds may take longer here
         kind, text = error_of(lambda: echo(1))
     tap.ok(kind == "RPCSessionTimeoutError", "a session's time is over",
            (kind, text))

@@ -2920,7 +2920,7 @@ static void run_child(const struct kase *k) {
   Obj e;
   setrlimit(RLIMIT_CORE, &none);
   if (!SANITIZED) setrlimit(RLIMIT_AS, &room);
-  alarm(SANITIZED ? 60 : 15);
+  alarm(60);
   report->rc = k->body(k->p);
   e = error_take();
   if (e != NULL) {

@@ -22,6 +22,8 @@
 #include <time.h>
 
 enum { SLOW = SANITIZED ? 5 : 1 }; /* what the rounds are divided by */
+/* After these, a process hangs: a busy machine takes far less. */
+enum { CHILD_SECONDS = 60, SECTION_SECONDS = 300 };
 
 enum { THREADS = 8 };
 
@@ -770,7 +772,7 @@ static void fork_or_register(int thread, int rounds) {
   for (i = 0; i < rounds; ++i) {
     pid = fork();
     if (pid == 0) {
-      alarm(SLOW > 1 ? 60 : 10);
+      alarm(CHILD_SECONDS);
       _exit(make_type("threads.child") >= 128 ? 0 : 1);
     }
     CHECK(pid > 0);
@@ -794,7 +796,7 @@ static void fork_rounds(int rounds, int (*in_child)(int round)) {
   for (i = 0; i < rounds; ++i) {
     pid_t pid = fork();
     if (pid == 0) {
-      alarm(SLOW > 1 ? 30 : 5);
+      alarm(CHILD_SECONDS);
       _exit(in_child(i) ? 0 : 1);
     }
     status = -1;
@@ -829,7 +831,7 @@ static int replace_in_child(int round) {
   if (round % 10 == 0) {
     pid_t pid = fork();
     if (pid == 0) {
-      alarm(5);
+      alarm(CHILD_SECONDS);
       _exit(F.FunctionSetGlobal(STR("threads.fork.read"), f, 1) == 0 ? 0 : 1);
     }
     return waitpid(pid, &status, 0) == pid && status == 0;
@@ -895,7 +897,7 @@ static pid_t init_pid;
 static int init_forking(void **out) {
   init_pid = fork();
   if (init_pid == 0) {
-    alarm(SLOW > 1 ? 30 : 5);
+    alarm(CHILD_SECONDS);
     if (!make_in_child(0)) _exit(1);
   }
   *out = &report;
@@ -1129,7 +1131,7 @@ static void run(const char *name, void (*section)(void)) {
   if (pid == 0) {
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
-    alarm(SLOW > 1 ? 120 : 20);
+    alarm(SECTION_SECONDS);
     section();
     atomic_store(&report->ended, 1);
     fflush(NULL);
