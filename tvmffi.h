@@ -228,7 +228,7 @@
      >>interface/module_table        methods of modules
      >>interface/module              structs as modules
      >>interface/legacy              the calling convention before TVM FFI
-     >>platform/own                  ABI names from here on
+     >>platform/own                  ABI names without macros
      >>platform/layout               static asserts of the whole ABI
      >>platform/libc                 libc, or its part that the runtime needs
      >>platform/arena                a static arena, or malloc
@@ -11050,12 +11050,12 @@ TVMFFI_I_UNUSED static int tvmffi_legacy_call(tvmffi_legacy_value *args,
 #undef TVMFFI_I_FUNC_UNUSED
 #define TVMFFI_I_FUNC_UNUSED TVMFFI_I_UNUSED
 
-/* ======== Own functions ======================================= >>platform/own
-   ABI names from here on */
+/* ======== Own functions: ABI names without macros ========= >>platform/own */
 
-/* From here on, an ABI name means the function in this file, not the function
-   of the runtime that TVMFFI_DYNAMIC chose, and not a function that may be
-   missing. */
+/* Code above this room calls the ABI: with TVMFFI_DYNAMIC, in the runtime that
+   was chosen; without, perhaps in an older runtime that lacks some functions.
+   Code below defines the ABI's functions, so from here on an ABI name means the
+   function that this file defines. */
 #if TVMFFI_DYNAMIC
 #undef TVMFFI_I_RENAME
 #define TVMFFI_I_RENAME(name) TVMFFI_I_RENAME_(TVMFFI_PREFIX, name)

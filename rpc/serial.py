@@ -21,7 +21,7 @@ import tty
 ESCAPE = 0xDB
 NO_SESSION = 0
 LAST_SESSION = 127
-LINGER = 2  # seconds that a client may read on after the board's end
+LINGER = 1  # seconds between the board's end of a session and the bridge's
 
 
 def say(text):
@@ -109,24 +109,28 @@ class Line:
                 pass
 
 
+def has_bytes(client):
+    """Waits for bytes or the end of a connection, a second at most."""
+    return bool(select.select([client], [], [], 1)[0])
+
+
 def serve_client(line, client, seconds):
-    """Serves one client. When the board ends the session, its last bytes, often
-    an error, are on their way to the client. The kernel resets a connection
-    that is closed before it has been read to its end, and a reset may overtake
-    those bytes, so the client's bytes are read and dropped for a while."""
     if not line.begin(client, seconds):
         say(f"the board has not answered for {seconds} seconds")
         return
-    over = None
-    while over is None or time.monotonic() < over + LINGER:
-        if select.select([client], [], [], 1)[0]:
+    while line.begun.is_set():
+        if has_bytes(client):
             data = client.recv(4096)
             if not data:
                 return
-            if over is None:
-                line.send(data)
-        if over is None and not line.begun.is_set():
-            over = time.monotonic()
+            line.send(data)
+    # The board has ended the session. If the connection is closed while the
+    # client still sends, the kernel resets it, and the reset may overtake the
+    # board's last bytes, which are often an error. So read and drop for a while.
+    end = time.monotonic() + LINGER
+    while time.monotonic() < end:
+        if has_bytes(client) and not client.recv(4096):
+            return
 
 
 def serve(line, listener, seconds):

@@ -263,8 +263,8 @@ static int watch_session(pid_t child, int64_t limit_ms) {
   return BY_SIGNAL;
 }
 
-/* Limits the seconds that one read (SO_RCVTIMEO) or one write (SO_SNDTIMEO) of
-   a socket may take; 0 is no limit. */
+/* Sets how many seconds a read (SO_RCVTIMEO) or a write (SO_SNDTIMEO) of a
+   socket may take. 0 means no limit. */
 static void limit_seconds(int fd, int option, int seconds) {
   struct timeval limit = {0, 0};
   limit.tv_sec = seconds;
@@ -378,17 +378,16 @@ static int serve_client(int fd) {
   return 0;
 }
 
-/* Closes a connection when its client has closed it, or after a second. The
-   kernel resets a connection that is closed before it has been read to its end,
-   and a reset may overtake the session's last bytes, which are often an error
-   that the client should see. So its bytes are read and dropped first. */
+/* Closes a connection after its client has closed it, or after a second. If a
+   connection is closed while the client still sends, the kernel resets it, and
+   the reset may overtake the session's last bytes, which are often an error. So
+   this function first reads and drops what the client sends. */
 static void close_client(int fd) {
   char bytes[4096];
-  int64_t end = now_ms() + 1000;
+  int64_t left, end = now_ms() + 1000;
   shutdown(fd, SHUT_WR);
-  while (!is_stopping && now_ms() < end)
-    if (wait_for(fd, POLLIN, end - now_ms()) &&
-        read(fd, bytes, sizeof(bytes)) <= 0)
+  while (!is_stopping && (left = end - now_ms()) > 0)
+    if (wait_for(fd, POLLIN, left) && read(fd, bytes, sizeof(bytes)) <= 0)
       break;
   close(fd);
 }

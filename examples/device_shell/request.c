@@ -232,18 +232,6 @@ int request_parse(char *line, request *to) {
 
 /* -------- Writing -------- */
 
-static void write_int(int64_t x) {
-  char text[24], *at = text + sizeof(text) - 1;
-  uint64_t rest = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-  *at = 0;
-  do {
-    *--at = (char)('0' + rest % 10);
-    rest /= 10;
-  } while (rest);
-  if (x < 0) *--at = '-';
-  board_write(at);
-}
-
 static void write_string(TVMFFIByteArray text) {
   static const char digits[] = "0123456789abcdef";
   size_t i;
@@ -267,7 +255,7 @@ static void write_shape(const TVMFFIShapeCell *shape) {
   board_put('[');
   for (i = 0; i < shape->size; ++i) {
     if (i) board_write(", ");
-    write_int(shape->data[i]);
+    board_write_int(shape->data[i]);
   }
   board_put(']');
 }
@@ -286,7 +274,7 @@ int request_write_result(const TVMFFIAny *value) {
       break;
     case kTVMFFIInt:
       board_write(begin);
-      write_int(value->v_int64);
+      board_write_int(value->v_int64);
       break;
     case kTVMFFISmallStr:
     case kTVMFFIStr:
@@ -329,7 +317,7 @@ void request_write_error(void) {
   write_string(cell->message);
   if (argument >= 0) {
     board_write(", \"argument\": ");
-    write_int(argument);
+    board_write_int(argument);
   }
   board_write("}}\n");
   tvmffi_release(error);

@@ -51,18 +51,6 @@ static int register_all(void) {
 
 enum { LINE = 96, ARGS = 6 };
 
-static void write_int(int64_t x) {
-  char text[24], *at = text + sizeof(text) - 1;
-  uint64_t rest = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-  *at = 0;
-  do {
-    *--at = (char)('0' + rest % 10);
-    rest /= 10;
-  } while (rest);
-  if (x < 0) *--at = '-';
-  board_write(at);
-}
-
 /* Reads one line, and drops the characters that do not fit. */
 static void read_line(char *line) {
   int n = 0;
@@ -101,7 +89,7 @@ static TVMFFIAny value_of(const char *word) {
 
 static void write_value(const TVMFFIAny *value) {
   if (value->type_index == kTVMFFIInt || value->type_index == kTVMFFIBool)
-    write_int(value->v_int64);
+    board_write_int(value->v_int64);
   else if (value->type_index == kTVMFFIStr ||
            value->type_index == kTVMFFISmallStr)
     board_write(tvmffi_any_str(value).data);
@@ -135,9 +123,9 @@ static int call_line(char *rest) {
 
 static void write_use(const char *what, size_t used, size_t of) {
   board_write(what);
-  write_int((int64_t)used);
+  board_write_int((int64_t)used);
   board_write(" of ");
-  write_int((int64_t)of);
+  board_write_int((int64_t)of);
   board_write("\n");
 }
 

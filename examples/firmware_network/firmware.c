@@ -24,14 +24,8 @@
 /* -------- The serial line -------- */
 
 static void write_number(uint64_t x) {
-  char text[24], *at = text + sizeof(text) - 1;
-  *at = 0;
-  do {
-    *--at = (char)('0' + x % 10);
-    x /= 10;
-  } while (x);
-  *--at = ' ';
-  board_write(at);
+  board_put(' ');
+  board_write_int((int64_t)x);
 }
 
 static void write_bytes(const DLTensor *t) {

@@ -471,8 +471,9 @@ TVMFFI_PY_COLD int tvmffi_py_shares_runtime(void) {
   return found == (const void *)(uintptr_t)TVMFFIErrorSetRaised;
 }
 
-/* Finds the classes of objects: without their list, `deliver` is slower.
-   Returns 1, or 0 out of memory. */
+/* Finds the Python classes of objects, and makes the names that results need.
+   Returns 1, or 0 if memory does not suffice. The list of all classes may be
+   NULL: `deliver` is slower without it. */
 TVMFFI_PY_COLD int tvmffi_py_find_classes(PyObject *core) {
   PyObject *helper = tvmffi_py_helper("classes");
   tvmffi_py.core = core;

@@ -1,5 +1,4 @@
-/* ======== Own functions ======================================= >>platform/own
-   ABI names from here on */
+/* ======== Own functions: ABI names without macros ========= >>platform/own */
 
 #pragma once
 
@@ -7,9 +6,10 @@
 #include "../head/abi.h"
 #include "../head/late.h"
 
-/* From here on, an ABI name means the function in this file, not the function
-   of the runtime that TVMFFI_DYNAMIC chose, and not a function that may be
-   missing. */
+/* Code above this room calls the ABI: with TVMFFI_DYNAMIC, in the runtime that
+   was chosen; without, perhaps in an older runtime that lacks some functions.
+   Code below defines the ABI's functions, so from here on an ABI name means the
+   function that this file defines. */
 #if TVMFFI_DYNAMIC
 #undef TVMFFI_I_RENAME
 #define TVMFFI_I_RENAME(name) TVMFFI_I_RENAME_(TVMFFI_PREFIX, name)

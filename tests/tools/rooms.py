@@ -51,7 +51,7 @@ class Room:
         code = INCLUDE.sub("", without_comments(text))
         self.defines = set(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)",
                                       code, re.M))
-        # Macros of other rooms.
+        # Macros of other rooms that this room undefines.
         self.removes = set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)",
                                       code, re.M)) - self.defines
         # A pointer to a struct needs no more than the name of the struct.
@@ -118,7 +118,8 @@ class House:
             homes = self.homes.get(name)
             if homes and room.name not in homes:
                 yield name, homes
-        # A function is defined below the room that removes its name's macro.
+        # A room that defines a function includes the room that undefines the
+        # macro of the same name.
         for name in sorted(room.declares & self.removers.keys()):
             remover = self.removers[name]
             if LAYERS.index(remover.layer) <= LAYERS.index(room.layer) \
