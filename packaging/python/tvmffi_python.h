@@ -150,25 +150,26 @@ TVMFFI_PY_COLD const tvmffi_i_api *tvmffi_py_no_runtime(void) {
 TVMFFI_PY_COLD int tvmffi_py_find_file(char *path, size_t size) {
   static const char *const places[] = {"lib", "tvm_ffi/lib",
                                        "tvmffi/prefix/lib"};
-  PyObject *folders = PySys_GetObject("path"); /* borrowed */
-  Py_ssize_t i, n = folders ? PyList_Size(folders) : 0;
-  int pass, place;
+  PyObject *list = PySys_GetObject("path"); /* borrowed */
+  PyObject *folders = list ? PySequence_Tuple(list) : NULL;
+  Py_ssize_t i, n = folders ? PyTuple_Size(folders) : 0;
+  int pass, place, is_found = 0;
   for (pass = 0; pass < 2; ++pass)
     for (i = 0; i < n; ++i)
-      for (place = pass * 2; place < 2 + pass; ++place) {
-        PyObject *folder = PyList_GetItem(folders, i);
+      for (place = pass * 2; place < 2 + pass && !is_found; ++place) {
+        PyObject *folder = PyTuple_GetItem(folders, i);
         const char *text =
-            folder && PyUnicode_Check(folder) && PyUnicode_GetLength(folder)
+            PyUnicode_Check(folder) && PyUnicode_GetLength(folder)
                 ? PyUnicode_AsUTF8AndSize(folder, NULL)
                 : NULL;
         int length = text ? snprintf(path, size, "%s/%s/libtvm_ffi.so", text,
                                      places[place])
                           : -1;
-        PyErr_Clear();
-        if (length > 0 && (size_t)length < size && !access(path, R_OK))
-          return 1;
+        is_found = length > 0 && (size_t)length < size && !access(path, R_OK);
       }
-  return 0;
+  PyErr_Clear();
+  Py_XDECREF(folders);
+  return is_found;
 }
 
 /* Makes sure that there is a runtime. Returns 0, or -1 with an ImportError. */
@@ -235,10 +236,36 @@ typedef struct {
 enum {
   TVMFFI_PY_TYPES = 256, /* size of the table of types, a power of two */
   TVMFFI_PY_ARGS = 8,    /* arguments without an allocation */
-  TVMFFI_PY_VIEWS = 4,   /* arrays passed as a DLTensor on the stack */
-  TVMFFI_PY_DIMS = 8,    /* their dimensions */
+  TVMFFI_PY_DIMS = 8,    /* dimensions of an array; others go to tvm_ffi */
+  TVMFFI_PY_SPARE = 16,  /* unused objects that are kept */
   TVMFFI_PY_DEPTH = 32   /* nested lists; deeper ones go to tvm_ffi */
 };
+
+/* An object for an argument that Python owns: a tensor for an array, a function
+   for a callable. During the call it borrows the argument, which the caller
+   keeps alive. If the callee keeps a reference to the object, the object owns
+   the argument from then on. */
+typedef struct tvmffi_py_loan {
+  TVMFFIObject base;
+  union {
+    DLTensor tensor;
+    TVMFFIFunctionCell function;
+  } as;
+  PyObject *owner;
+  struct tvmffi_py_loan *next_spare;
+  int64_t shape[TVMFFI_PY_DIMS], strides[TVMFFI_PY_DIMS];
+} tvmffi_py_loan;
+
+/* What is used of the package tvm_ffi. All members are kept for the life of the
+   process. */
+typedef struct {
+  PyTypeObject *object, *container, *tensor, *rvalue, *data_type, *device,
+      *dtype, *native, *function, *object_class;
+  PyObject *deliver, *accept;
+  PyObject *core, *class_tensor; /* the module, and a name in it */
+  PyObject *classes;             /* by type index; NULL if not found */
+  PyObject *no_args, *from_object;
+} tvmffi_py_package;
 
 static TVMFFI_I_UNUSED struct {
   tvmffi_py_type types[TVMFFI_PY_TYPES];
@@ -248,18 +275,10 @@ static TVMFFI_I_UNUSED struct {
   PyTypeObject *function_type;
   PyObject *namespace_;      /* of the Python code below, or NULL */
   TVMFFIObject *array, *map; /* constructors */
-  /* The package tvm_ffi, if it is imported. */
-  int has_stock;
-  PyTypeObject *object, *container, *tensor, *rvalue, *data_type, *device,
-      *dtype, *native, *function;
-  Py_ssize_t object_at; /* offset of an object's handle */
-  Py_ssize_t value_at;  /* offset of a Device's and a DataType's value */
-  PyObject *deliver, *accept;
-  PyObject *core, *class_tensor; /* the module, and a name in it */
-  PyObject *classes;             /* by type index; NULL if not found */
-  PyObject *no_args, *from_object;
-  PyTypeObject *object_class;
-  TVMFFIObject *accept_handle;
+  tvmffi_py_loan *spare;     /* a list */
+  int num_spare;
+  tvmffi_py_package *stock; /* NULL until the package is imported */
+  int is_foreign;           /* the package is another release */
 } tvmffi_py;
 
 /* A value or exception on its way through the package tvm_ffi. */
@@ -275,27 +294,30 @@ typedef struct {
   const tvmffi_func *func; /* NULL for a Function of tvm_ffi */
   PyObject *stock;         /* the same function as a Function of tvm_ffi; NULL
                               until needed */
-  uint32_t views;          /* bit i: parameter i is a DLTensor* */
   PyMethodDef method;
 } tvmffi_py_function;
-
-typedef struct {
-  DLTensor tensor;
-  int64_t shape[TVMFFI_PY_DIMS], strides[TVMFFI_PY_DIMS];
-} tvmffi_py_view;
 
 /* What the conversion of a call's arguments leaves behind. */
 typedef struct {
   const DLPackExchangeAPI *api;
   void *stream;
   int32_t device_type, device_id; /* of the stream; -1 for none */
-  int32_t num_temps, num_views, max_views, depth;
+  int32_t num_temps, depth;
   TVMFFIObject **temps; /* released after the call */
-  tvmffi_py_view *views;
 } tvmffi_py_context;
 
+/* A pointer to a member of an object of tvm_ffi. A CObject has its handle
+   first; a Device and a DataType have their value there. */
 #define TVMFFI_PY_AT(type, object, offset) \
   ((type *)(void *)((char *)(object) + (offset)))
+#define TVMFFI_PY_FIRST(type, object) \
+  TVMFFI_PY_AT(type, object, sizeof(PyObject))
+#define TVMFFI_PY_SECOND(type, object) \
+  TVMFFI_PY_AT(type, object, sizeof(PyObject) + sizeof(void *))
+
+/* CPython may run without a GIL, so state that is made at its first use is
+   complete before it is published. Returns 0 if another thread was first. */
+#define TVMFFI_PY_PUBLISH(at, made) __sync_bool_compare_and_swap(at, 0, made)
 
 /* ---- Exceptions ---- */
 
@@ -371,7 +393,7 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
 
 /* Returns a function of the code above, borrowed. */
 TVMFFI_PY_COLD PyObject *tvmffi_py_helper(const char *name) {
-  if (!tvmffi_py.namespace_) {
+  if (!TVMFFI_I_LOAD(&tvmffi_py.namespace_)) {
     PyObject *names = PyDict_New(), *done = NULL;
     PyObject *code =
         Py_CompileString(tvmffi_py_code, "tvmffi_python.h", Py_file_input);
@@ -384,7 +406,7 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_helper(const char *name) {
       return NULL;
     }
     Py_DECREF(done);
-    tvmffi_py.namespace_ = names;
+    if (!TVMFFI_PY_PUBLISH(&tvmffi_py.namespace_, names)) Py_DECREF(names);
   }
   return PyDict_GetItemString(tvmffi_py.namespace_, name);
 }
@@ -439,26 +461,24 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_address_call(PyObject *from,
 
 /* Compares where tvm_ffi_python_object.h and object.pxi place the members with
    the sizes of the types and one object. */
-TVMFFI_PY_COLD int tvmffi_py_check_layout(void) {
-  const Py_ssize_t head = tvmffi_py_basic_size(&PyBaseObject_Type);
+TVMFFI_PY_COLD int tvmffi_py_check_layout(const tvmffi_py_package *p) {
+  const Py_ssize_t head = (Py_ssize_t)sizeof(PyObject);
   const Py_ssize_t pointer = (Py_ssize_t)sizeof(void *);
   PyObject *handle, *release;
   int right;
-  if (tvmffi_py_basic_size(tvmffi_py.object) != head + pointer ||
-      tvmffi_py_basic_size(tvmffi_py.tensor) != head + 2 * pointer ||
-      tvmffi_py_basic_size(tvmffi_py.container) != head + 2 * pointer ||
-      tvmffi_py_basic_size(tvmffi_py.function) != head + 3 * pointer ||
-      tvmffi_py_basic_size(tvmffi_py.device) != head + 8 ||
-      tvmffi_py_basic_size(tvmffi_py.data_type) !=
-          head + (pointer > 4 ? pointer : 4))
+  if (tvmffi_py_basic_size(&PyBaseObject_Type) != head ||
+      tvmffi_py_basic_size(p->object) != head + pointer ||
+      tvmffi_py_basic_size(p->tensor) != head + 2 * pointer ||
+      tvmffi_py_basic_size(p->container) != head + 2 * pointer ||
+      tvmffi_py_basic_size(p->function) != head + 3 * pointer ||
+      tvmffi_py_basic_size(p->device) != head + 8 ||
+      tvmffi_py_basic_size(p->data_type) != head + (pointer > 4 ? pointer : 4))
     return 0;
-  tvmffi_py.object_at = tvmffi_py.value_at = head;
-  handle = PyObject_CallMethod(tvmffi_py.deliver, "__chandle__", NULL);
-  release = PyObject_GetAttrString(tvmffi_py.deliver, "release_gil");
+  handle = PyObject_CallMethod(p->deliver, "__chandle__", NULL);
+  release = PyObject_GetAttrString(p->deliver, "release_gil");
   right = handle && release && release == Py_False &&
-          PyLong_AsVoidPtr(handle) ==
-              *TVMFFI_PY_AT(void *, tvmffi_py.deliver, head) &&
-          !*TVMFFI_PY_AT(int, tvmffi_py.deliver, head + pointer);
+          PyLong_AsVoidPtr(handle) == *TVMFFI_PY_FIRST(void *, p->deliver) &&
+          !*TVMFFI_PY_SECOND(int, p->deliver);
   Py_XDECREF(handle);
   Py_XDECREF(release);
   return right;
@@ -474,62 +494,80 @@ TVMFFI_PY_COLD int tvmffi_py_shares_runtime(void) {
 /* Finds the Python classes of objects, and makes the names that results need.
    Returns 1, or 0 if memory does not suffice. The list of all classes may be
    NULL: `deliver` is slower without it. */
-TVMFFI_PY_COLD int tvmffi_py_find_classes(PyObject *core) {
+TVMFFI_PY_COLD int tvmffi_py_find_classes(tvmffi_py_package *p) {
   PyObject *helper = tvmffi_py_helper("classes");
-  tvmffi_py.core = core;
-  Py_INCREF(core);
-  tvmffi_py.class_tensor = PyUnicode_InternFromString("_CLASS_TENSOR");
-  tvmffi_py.from_object = PyUnicode_InternFromString("__from_tvm_ffi_object__");
-  tvmffi_py.object_class = tvmffi_py_class(core, "Object");
-  tvmffi_py.no_args = PyTuple_New(0);
-  if (helper)
-    tvmffi_py.classes = PyObject_CallFunctionObjArgs(helper, core, NULL);
-  if (PyErr_Occurred() || tvmffi_py.classes == Py_None)
-    Py_CLEAR(tvmffi_py.classes);
+  p->class_tensor = PyUnicode_InternFromString("_CLASS_TENSOR");
+  p->from_object = PyUnicode_InternFromString("__from_tvm_ffi_object__");
+  p->object_class = tvmffi_py_class(p->core, "Object");
+  p->no_args = PyTuple_New(0);
+  if (helper) p->classes = PyObject_CallFunctionObjArgs(helper, p->core, NULL);
+  if (PyErr_Occurred() || p->classes == Py_None) Py_CLEAR(p->classes);
   PyErr_Clear();
-  return tvmffi_py.class_tensor && tvmffi_py.from_object &&
-         tvmffi_py.object_class && tvmffi_py.no_args;
+  return p->class_tensor && p->from_object && p->object_class && p->no_args;
 }
 
-/* Connects to the package tvm_ffi, if it is imported. Returns 1 if so. */
-TVMFFI_PY_COLD int tvmffi_py_bind_stock(void) {
+/* Finds what is used of the package. Returns 0 for another release or one with
+   another runtime, whose objects are unknown. */
+TVMFFI_PY_COLD int tvmffi_py_open_package(tvmffi_py_package *p) {
   static PyMethodDef accept = {"accept", tvmffi_py_accept, METH_NOARGS, NULL};
-  PyObject *modules = PySys_GetObject("modules"), *core, *give;
-  if (tvmffi_py.has_stock) return tvmffi_py.has_stock > 0;
-  core = modules ? PyDict_GetItemString(modules, "tvm_ffi.core") : NULL;
-  if (!core || !PyDict_GetItemString(modules, "tvm_ffi.module")) return 0;
-  tvmffi_py.object = tvmffi_py_class(core, "CObject");
-  tvmffi_py.container = tvmffi_py_class(core, "CContainerBase");
-  tvmffi_py.tensor = tvmffi_py_class(core, "Tensor");
-  tvmffi_py.rvalue = tvmffi_py_class(core, "ObjectRValueRef");
-  tvmffi_py.data_type = tvmffi_py_class(core, "DataType");
-  tvmffi_py.device = tvmffi_py_class(core, "Device");
-  tvmffi_py.dtype = tvmffi_py_class(core, "_CLASS_DTYPE");
-  tvmffi_py.native = tvmffi_py_class(core, "PyNativeObject");
-  tvmffi_py.function = tvmffi_py_class(core, "Function");
-  if (tvmffi_py.function) {
-    tvmffi_py.deliver = tvmffi_py_address_call(
-        (PyObject *)tvmffi_py.function, "__from_extern_c__",
-        (void *)(uintptr_t)tvmffi_py_deliver);
+  PyObject *give;
+  p->object = tvmffi_py_class(p->core, "CObject");
+  p->container = tvmffi_py_class(p->core, "CContainerBase");
+  p->tensor = tvmffi_py_class(p->core, "Tensor");
+  p->rvalue = tvmffi_py_class(p->core, "ObjectRValueRef");
+  p->data_type = tvmffi_py_class(p->core, "DataType");
+  p->device = tvmffi_py_class(p->core, "Device");
+  p->dtype = tvmffi_py_class(p->core, "_CLASS_DTYPE");
+  p->native = tvmffi_py_class(p->core, "PyNativeObject");
+  p->function = tvmffi_py_class(p->core, "Function");
+  if (p->function) {
+    p->deliver =
+        tvmffi_py_address_call((PyObject *)p->function, "__from_extern_c__",
+                               (void *)(uintptr_t)tvmffi_py_deliver);
     give = PyCFunction_New(&accept, NULL);
     if (give)
-      tvmffi_py.accept =
-          PyObject_CallMethod(core, "_convert_to_ffi_func", "O", give);
+      p->accept =
+          PyObject_CallMethod(p->core, "_convert_to_ffi_func", "O", give);
     Py_XDECREF(give);
   }
-  if (!PyErr_Occurred() && tvmffi_py_shares_runtime() && tvmffi_py.deliver &&
-      tvmffi_py.accept &&
-      !PyObject_SetAttrString(tvmffi_py.deliver, "release_gil", Py_False) &&
-      tvmffi_py_check_layout() && tvmffi_py_find_classes(core)) {
-    tvmffi_py.accept_handle =
-        *TVMFFI_PY_AT(TVMFFIObject *, tvmffi_py.accept, tvmffi_py.object_at);
-    tvmffi_py.has_stock = 1;
-    return 1;
+  return !PyErr_Occurred() && tvmffi_py_shares_runtime() && p->deliver &&
+         p->accept &&
+         !PyObject_SetAttrString(p->deliver, "release_gil", Py_False) &&
+         tvmffi_py_check_layout(p) && tvmffi_py_find_classes(p);
+}
+
+/* Returns an imported module, as a new reference, or NULL without an exception.
+ */
+TVMFFI_PY_COLD PyObject *tvmffi_py_imported(const char *name) {
+  PyObject *text = PyUnicode_FromString(name);
+  PyObject *found = text ? PyImport_GetModule(text) : NULL;
+  PyErr_Clear();
+  Py_XDECREF(text);
+  return found;
+}
+
+/* Connects to the package tvm_ffi, if it is imported. Returns 1 if so. Keeps
+   the current exception. */
+TVMFFI_PY_COLD int tvmffi_py_bind_stock(void) {
+  PyObject *error, *last;
+  tvmffi_py_package *made = NULL;
+  if (TVMFFI_I_LOAD(&tvmffi_py.stock)) return 1;
+  if (TVMFFI_I_LOAD(&tvmffi_py.is_foreign)) return 0;
+  error = PyErr_Occurred() ? tvmffi_py_take_error() : NULL;
+  last = tvmffi_py_imported("tvm_ffi.module"); /* needs all that is used */
+  if (last) {
+    made = (tvmffi_py_package *)calloc(1, sizeof(*made));
+    if (made) made->core = tvmffi_py_imported("tvm_ffi.core");
+    if (made && made->core && !tvmffi_py_open_package(made))
+      TVMFFI_I_STORE(&tvmffi_py.is_foreign, 1);
+    else if (made && made->core && TVMFFI_PY_PUBLISH(&tvmffi_py.stock, made))
+      made = NULL;
+    free(made);
+    Py_DECREF(last);
   }
   PyErr_Clear();
-  /* Another release or another runtime: its objects are unknown. */
-  tvmffi_py.has_stock = -1;
-  return 0;
+  if (error) tvmffi_py_give_error(error);
+  return TVMFFI_I_LOAD(&tvmffi_py.stock) != NULL;
 }
 
 /* Imports the package tvm_ffi for `what`. Returns 0, or -1 with an exception.
@@ -542,7 +580,7 @@ TVMFFI_PY_COLD int tvmffi_py_import_stock(const char *what) {
   if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_ImportError)) return -1;
   error = PyErr_Occurred() ? tvmffi_py_take_error() : NULL;
   PyErr_Format(PyExc_ImportError,
-               tvmffi_py.has_stock < 0
+               TVMFFI_I_LOAD(&tvmffi_py.is_foreign)
                    ? "%s needs the package apache-tvm-ffi 0.1.15, but another "
                      "release or a second libtvm_ffi.so is loaded"
                    : "%s needs the package apache-tvm-ffi, version 0.1.15",
@@ -563,7 +601,7 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_by_stock(int code, const TVMFFIAny *value,
   tvmffi_py_transit.code = code;
   tvmffi_py_transit.value = value ? *value : none;
   tvmffi_py_transit.error = error;
-  return PyObject_CallNoArgs(tvmffi_py.deliver);
+  return PyObject_CallNoArgs(tvmffi_py.stock->deliver);
 }
 
 /* ---- Results ---- */
@@ -600,23 +638,24 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap(TVMFFIObject *o,
                                                 PyObject *type) {
   const newfunc make =
       (newfunc)(uintptr_t)PyType_GetSlot((PyTypeObject *)type, Py_tp_new);
-  PyObject *wrapper = make((PyTypeObject *)type, tvmffi_py.no_args, NULL);
+  PyObject *wrapper =
+      make((PyTypeObject *)type, tvmffi_py.stock->no_args, NULL);
   if (wrapper)
-    *TVMFFI_PY_AT(TVMFFIObject *, wrapper, tvmffi_py.object_at) = o;
+    *TVMFFI_PY_FIRST(TVMFFIObject *, wrapper) = o;
   else
     tvmffi_release(o);
   return wrapper;
 }
 
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_tensor(TVMFFIObject *o) {
-  PyObject *type = PyObject_GetAttr(tvmffi_py.core, tvmffi_py.class_tensor);
+  const tvmffi_py_package *p = tvmffi_py.stock;
+  PyObject *type = PyObject_GetAttr(p->core, p->class_tensor);
   PyObject *wrapper = NULL;
   if (type && PyType_Check(type) &&
-      PyType_IsSubtype((PyTypeObject *)type, tvmffi_py.tensor)) {
+      PyType_IsSubtype((PyTypeObject *)type, p->tensor)) {
     wrapper = tvmffi_py_wrap(o, type);
     if (wrapper)
-      *TVMFFI_PY_AT(const DLTensor *, wrapper,
-                    tvmffi_py.object_at + (Py_ssize_t)sizeof(void *)) =
+      *TVMFFI_PY_SECOND(const DLTensor *, wrapper) =
           TVMFFITensorGetDLTensorPtr(o);
   } else {
     if (!PyErr_Occurred())
@@ -627,28 +666,55 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_tensor(TVMFFIObject *o) {
   return wrapper;
 }
 
+/* Returns the class of a type of objects, as a new reference, or NULL if it has
+   none of its own. */
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_class_of(int32_t type_index) {
+  PyObject *classes = tvmffi_py.stock->classes, *type;
+  if (!classes || type_index == kTVMFFIOpaquePyObject ||
+      type_index < kTVMFFIStaticObjectBegin ||
+      type_index >= PyList_Size(classes))
+    return NULL;
+#ifdef Py_GIL_DISABLED /* another thread may add a class */
+  type = PyList_GetItemRef(classes, type_index);
+#else
+  type = PyList_GetItem(classes, type_index);
+  Py_XINCREF(type);
+#endif
+  if (type && !PyType_Check(type)) Py_CLEAR(type);
+  PyErr_Clear();
+  return type;
+}
+
+/* Makes the String or Bytes for an owned object, whose class has no handle. */
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_native(TVMFFIObject *o,
+                                                       PyObject *type) {
+  const tvmffi_py_package *p = tvmffi_py.stock;
+  PyObject *args[2], *method, *result;
+  args[0] = type; /* not a method: called with its class */
+  args[1] = tvmffi_py_wrap(o, (PyObject *)p->object_class);
+  if (!args[1]) return NULL;
+  method = PyObject_GetAttr(type, p->from_object);
+  result = method ? PyObject_Vectorcall(method, args, 2, NULL) : NULL;
+  Py_XDECREF(method);
+  Py_DECREF(args[1]);
+  return result;
+}
+
 /* Makes the Python object for an owned object, as make_ret of function.pxi
    does. */
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_any(TVMFFIAny *value) {
-  PyObject *args[2], *type = NULL, *result;
+  const tvmffi_py_package *p = tvmffi_py.stock;
+  PyObject *type, *result;
   if (value->type_index == kTVMFFITensor)
     return tvmffi_py_wrap_tensor(value->v_obj);
-  if (tvmffi_py.classes && value->type_index != kTVMFFIOpaquePyObject &&
-      value->type_index >= kTVMFFIStaticObjectBegin &&
-      value->type_index < PyList_Size(tvmffi_py.classes))
-    type = PyList_GetItem(tvmffi_py.classes, value->type_index);
-  if (!type || !PyType_Check(type)) return tvmffi_py_by_stock(0, value, NULL);
-  if (PyType_IsSubtype((PyTypeObject *)type, tvmffi_py.object))
-    return tvmffi_py_wrap(value->v_obj, type);
-  if (!PyType_IsSubtype((PyTypeObject *)type, tvmffi_py.native))
-    return tvmffi_py_by_stock(0, value, NULL);
-  args[0] = type; /* not a method: called with its class */
-  args[1] = tvmffi_py_wrap(value->v_obj, (PyObject *)tvmffi_py.object_class);
-  if (!args[1]) return NULL;
-  type = PyObject_GetAttr(args[0], tvmffi_py.from_object);
-  result = type ? PyObject_Vectorcall(type, args, 2, NULL) : NULL;
+  type = tvmffi_py_class_of(value->type_index);
+  if (type && PyType_IsSubtype((PyTypeObject *)type, p->object))
+    result = tvmffi_py_wrap(value->v_obj, type);
+  else if (type && PyType_IsSubtype((PyTypeObject *)type, p->native))
+    result = tvmffi_py_wrap_native(value->v_obj, type);
+  else
+    result = tvmffi_py_by_stock(0, value, NULL);
   Py_XDECREF(type);
-  Py_DECREF(args[1]);
   return result;
 }
 
@@ -681,15 +747,14 @@ tvmffi_py_other_result(TVMFFIAny *value, int is_plain,
       return result;
     default: break;
   }
-  if (tvmffi_py.has_stock <= 0 &&
+  if (!TVMFFI_I_LOAD(&tvmffi_py.stock) &&
       tvmffi_py_import_stock("a result that is not a plain value")) {
     tvmffi_any_release(value);
     return NULL;
   }
   result = tvmffi_py_wrap_any(value);
-  if (result && api && PyObject_TypeCheck(result, tvmffi_py.container))
-    *TVMFFI_PY_AT(const DLPackExchangeAPI *, result,
-                  tvmffi_py.object_at + (Py_ssize_t)sizeof(void *)) = api;
+  if (result && api && PyObject_TypeCheck(result, tvmffi_py.stock->container))
+    *TVMFFI_PY_SECOND(const DLPackExchangeAPI *, result) = api;
   return result;
 }
 
@@ -750,6 +815,13 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_raise(int code) {
   return NULL;
 }
 
+/* Lets the package tvm_ffi convert the object or exception in transit. */
+TVMFFI_PY_COLD int tvmffi_py_by_accept(TVMFFIAny *result) {
+  return TVMFFIFunctionCall(
+      *TVMFFI_PY_FIRST(TVMFFIObject *, tvmffi_py.stock->accept), NULL, 0,
+      result);
+}
+
 /* Makes the current exception the library's error. Returns -1. */
 TVMFFI_PY_COLD int tvmffi_py_set_error(void) {
   PyObject *error = tvmffi_py_take_error(), *helper, *parts = NULL;
@@ -758,7 +830,7 @@ TVMFFI_PY_COLD int tvmffi_py_set_error(void) {
   if (tvmffi_py_bind_stock()) {
     tvmffi_py_transit.error = error;
     tvmffi_py_transit.object = NULL;
-    return TVMFFIFunctionCall(tvmffi_py.accept_handle, NULL, 0, &none);
+    return tvmffi_py_by_accept(&none);
   }
   helper = tvmffi_py_helper("from_python");
   if (helper) parts = PyObject_CallFunctionObjArgs(helper, error, NULL);
@@ -823,11 +895,11 @@ TVMFFI_PY_COLD const DLPackExchangeAPI *tvmffi_py_exchange(PyTypeObject *type) {
    imported has no instances. */
 TVMFFI_PY_COLD int tvmffi_py_is(PyTypeObject *type, const char *module,
                                 const char *name) {
-  PyObject *modules = PySys_GetObject("modules");
-  PyObject *found = modules ? PyDict_GetItemString(modules, module) : NULL;
-  found = found ? PyObject_GetAttrString(found, name) : NULL;
+  PyObject *from = tvmffi_py_imported(module);
+  PyObject *found = from ? PyObject_GetAttrString(from, name) : NULL;
   PyErr_Clear();
   Py_XDECREF(found);
+  Py_XDECREF(from);
   return found == (PyObject *)type;
 }
 
@@ -849,12 +921,13 @@ TVMFFI_PY_COLD int tvmffi_py_is_function(PyTypeObject *type) {
 TVMFFI_PY_COLD tvmffi_py_kind
 tvmffi_py_classify(PyTypeObject *type, const DLPackExchangeAPI **api) {
   const char *skip = getenv("TVM_FFI_SKIP_DLPACK_C_EXCHANGE_API");
+  const tvmffi_py_package *p = tvmffi_py_bind_stock() ? tvmffi_py.stock : NULL;
   if (type == tvmffi_py.function_type) return TVMFFI_PY_FAST;
-  if (tvmffi_py_bind_stock()) {
-    if (PyType_IsSubtype(type, tvmffi_py.tensor)) return TVMFFI_PY_TENSOR;
-    if (PyType_IsSubtype(type, tvmffi_py.container)) return TVMFFI_PY_CONTAINER;
-    if (PyType_IsSubtype(type, tvmffi_py.object)) return TVMFFI_PY_OBJECT;
-    if (PyType_IsSubtype(type, tvmffi_py.rvalue)) return TVMFFI_PY_STOCK;
+  if (p) {
+    if (PyType_IsSubtype(type, p->tensor)) return TVMFFI_PY_TENSOR;
+    if (PyType_IsSubtype(type, p->container)) return TVMFFI_PY_CONTAINER;
+    if (PyType_IsSubtype(type, p->object)) return TVMFFI_PY_OBJECT;
+    if (PyType_IsSubtype(type, p->rvalue)) return TVMFFI_PY_STOCK;
   }
   if (tvmffi_py_has(type, "__tvm_ffi_object__")) return TVMFFI_PY_STOCK;
   if ((!skip || strcmp(skip, "1")) &&
@@ -867,12 +940,12 @@ tvmffi_py_classify(PyTypeObject *type, const DLPackExchangeAPI **api) {
   if (tvmffi_py_has(type, "__dlpack__")) return TVMFFI_PY_STOCK;
   if (PyType_IsSubtype(type, &PyLong_Type)) return TVMFFI_PY_INT;
   if (PyType_IsSubtype(type, &PyFloat_Type)) return TVMFFI_PY_FLOAT;
-  if (tvmffi_py.has_stock > 0) {
-    if (type == tvmffi_py.data_type) return TVMFFI_PY_DATATYPE;
-    if (type == tvmffi_py.dtype) return TVMFFI_PY_DTYPE;
-    if (PyType_IsSubtype(type, tvmffi_py.dtype)) return TVMFFI_PY_STOCK;
-    if (PyType_IsSubtype(type, tvmffi_py.device)) return TVMFFI_PY_DEVICE;
-    if (PyType_IsSubtype(type, tvmffi_py.native)) return TVMFFI_PY_NATIVE;
+  if (p) {
+    if (type == p->data_type) return TVMFFI_PY_DATATYPE;
+    if (type == p->dtype) return TVMFFI_PY_DTYPE;
+    if (PyType_IsSubtype(type, p->dtype)) return TVMFFI_PY_STOCK;
+    if (PyType_IsSubtype(type, p->device)) return TVMFFI_PY_DEVICE;
+    if (PyType_IsSubtype(type, p->native)) return TVMFFI_PY_NATIVE;
   }
   if (PyType_IsSubtype(type, &PyUnicode_Type)) return TVMFFI_PY_STR;
   if (PyType_IsSubtype(type, &PyBytes_Type)) return TVMFFI_PY_BYTES;
@@ -911,6 +984,70 @@ TVMFFI_PY_COLD tvmffi_py_type tvmffi_py_new_type(PyTypeObject *type) {
   entry.kind = tvmffi_py_classify(type, &entry.api);
   tvmffi_py_add_type(type, entry.kind, entry.api);
   return entry;
+}
+
+/* ---- Objects for arguments that Python owns ---- */
+
+/* Any thread may come here. After the interpreter's end, the argument leaks. */
+static TVMFFI_I_UNUSED void tvmffi_py_delete_loan(void *self, int flags) {
+  PyGILState_STATE state;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong && Py_IsInitialized()) {
+    state = PyGILState_Ensure();
+    Py_DECREF(((tvmffi_py_loan *)self)->owner);
+    PyGILState_Release(state);
+  }
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) free(self);
+}
+
+/* Returns an object for an argument, or NULL. Who has the GIL has the spare
+   objects; without a GIL there are none. */
+TVMFFI_I_INLINE tvmffi_py_loan *tvmffi_py_lend(PyObject *owner,
+                                               int32_t type_index) {
+  tvmffi_py_loan *made = tvmffi_py.spare;
+  if (TVMFFI_I_LIKELY(made != NULL)) {
+    tvmffi_py.spare = made->next_spare;
+    --tvmffi_py.num_spare;
+  } else {
+    made = (tvmffi_py_loan *)malloc(sizeof(*made));
+    if (!made) return NULL;
+    made->base.combined_ref_count = TVMFFI_I_BOTH_ONE;
+    made->base.__padding = 0;
+    made->base.deleter = tvmffi_py_delete_loan;
+  }
+  made->base.type_index = type_index;
+  made->owner = owner;
+  return made;
+}
+
+/* Frees an object to which there is no other reference. */
+TVMFFI_I_INLINE void tvmffi_py_take_back(tvmffi_py_loan *loan) {
+#ifndef Py_GIL_DISABLED
+  if (TVMFFI_I_LIKELY(tvmffi_py.num_spare < TVMFFI_PY_SPARE)) {
+    loan->next_spare = tvmffi_py.spare;
+    tvmffi_py.spare = loan;
+    ++tvmffi_py.num_spare;
+    return;
+  }
+#endif
+  free(loan);
+}
+
+/* Releases the objects that a conversion made. One to which somebody else has a
+   strong or weak reference owns its argument from here on. */
+TVMFFI_I_INLINE void tvmffi_py_end_temps(tvmffi_py_context *c) {
+  while (c->num_temps > 0) {
+    TVMFFIObject *o = c->temps[--c->num_temps];
+    tvmffi_py_loan *loan = (tvmffi_py_loan *)(void *)o;
+    if (o->deleter == tvmffi_py_delete_loan) {
+      if (TVMFFI_I_LIKELY(tvmffi_i_load64(&o->combined_ref_count) ==
+                          TVMFFI_I_BOTH_ONE)) {
+        tvmffi_py_take_back(loan);
+        continue;
+      }
+      Py_INCREF(loan->owner);
+    }
+    tvmffi_release(o);
+  }
 }
 
 /* ---- Arguments ---- */
@@ -981,23 +1118,12 @@ TVMFFI_I_INLINE void tvmffi_py_use_stream(tvmffi_py_context *c,
   c->device_id = device.device_id;
 }
 
-TVMFFI_I_INLINE int tvmffi_py_put_exchange(tvmffi_py_context *c,
-                                           const DLPackExchangeAPI *api,
-                                           PyObject *arg, TVMFFIAny *out,
-                                           int may_view) {
+/* Passes an array by a managed tensor of its package. */
+static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_managed(
+    tvmffi_py_context *c, const DLPackExchangeAPI *api, PyObject *arg,
+    TVMFFIAny *out) {
   DLManagedTensorVersioned *managed = NULL;
   TVMFFIObjectHandle tensor = NULL;
-  c->api = api;
-  if (may_view && c->num_views < c->max_views &&
-      api->dltensor_from_py_object_no_sync) {
-    DLTensor *view = &c->views[c->num_views++].tensor;
-    if (api->dltensor_from_py_object_no_sync(arg, view)) return -1;
-    tvmffi_py_use_stream(c, api, view->device);
-    out->type_index = kTVMFFIDLTensorPtr;
-    out->zero_padding = 0;
-    out->v_ptr = view;
-    return 0;
-  }
   if (api->managed_tensor_from_py_object_no_sync(arg, &managed)) return -1;
   tvmffi_py_use_stream(c, api, managed->dl_tensor.device);
   if (TVMFFITensorFromDLPackVersioned(managed, 0, 0, &tensor)) {
@@ -1005,6 +1131,26 @@ TVMFFI_I_INLINE int tvmffi_py_put_exchange(tvmffi_py_context *c,
     return -1;
   }
   return tvmffi_py_put_temp(c, out, (TVMFFIObject *)tensor);
+}
+
+/* Passes an array that has an exchange API. A type of less than 8 bits needs
+   the flags of a managed tensor, which say whether elements are padded. */
+TVMFFI_I_INLINE int tvmffi_py_put_exchange(tvmffi_py_context *c,
+                                           const DLPackExchangeAPI *api,
+                                           PyObject *arg, TVMFFIAny *out) {
+  tvmffi_py_loan *made;
+  c->api = api;
+  if (!api->dltensor_from_py_object_no_sync)
+    return tvmffi_py_put_managed(c, api, arg, out);
+  made = tvmffi_py_lend(arg, kTVMFFITensor);
+  if (!made) return -1;
+  if (api->dltensor_from_py_object_no_sync(arg, &made->as.tensor) ||
+      TVMFFI_I_UNLIKELY(made->as.tensor.dtype.bits < 8)) {
+    tvmffi_py_take_back(made);
+    return PyErr_Occurred() ? -1 : tvmffi_py_put_managed(c, api, arg, out);
+  }
+  tvmffi_py_use_stream(c, api, made->as.tensor.device);
+  return tvmffi_py_put_temp(c, out, &made->base);
 }
 
 /* The head of NumPy's PyArrayObject and PyArray_Descr, which are the same in
@@ -1087,64 +1233,35 @@ TVMFFI_I_INLINE int tvmffi_py_numpy_view(const tvmffi_py_ndarray *array,
   return 0;
 }
 
-/* An exported array: its owner and its shape follow. */
-typedef struct {
-  DLManagedTensor managed;
-  int64_t shape[2];
-} tvmffi_py_export;
-
-/* After the interpreter's end, the array leaks. */
-static TVMFFI_I_UNUSED void tvmffi_py_end_export(DLManagedTensor *self) {
-  PyGILState_STATE state;
-  if (Py_IsInitialized()) {
-    state = PyGILState_Ensure();
-    Py_DECREF((PyObject *)self->manager_ctx);
-    PyGILState_Release(state);
-  }
-  free(self);
-}
-
 TVMFFI_I_INLINE int tvmffi_py_put_numpy(tvmffi_py_context *c, PyObject *arg,
-                                        TVMFFIAny *out, int may_view) {
+                                        TVMFFIAny *out) {
   const tvmffi_py_ndarray *array = (const tvmffi_py_ndarray *)(void *)arg;
   DLDataType type;
   const int bytes = tvmffi_py_numpy_type(array, &type);
-  const size_t ndim = (size_t)array->ndim;
-  TVMFFIObjectHandle tensor = NULL;
-  tvmffi_py_export *made;
-  if (!bytes) return -1;
-  if (may_view && c->num_views < c->max_views && ndim <= TVMFFI_PY_DIMS) {
-    tvmffi_py_view *view = c->views + c->num_views++;
-    view->tensor.dtype = type;
-    out->type_index = kTVMFFIDLTensorPtr;
-    out->zero_padding = 0;
-    out->v_ptr = &view->tensor;
-    return tvmffi_py_numpy_view(array, bytes, &view->tensor, view->shape,
-                                view->strides);
-  }
-  made = (tvmffi_py_export *)malloc(sizeof(*made) + 2 * ndim * sizeof(int64_t));
+  tvmffi_py_loan *made;
+  if (!bytes || array->ndim > TVMFFI_PY_DIMS) return -1;
+  made = tvmffi_py_lend(arg, kTVMFFITensor);
   if (!made) return -1;
-  made->managed.dl_tensor.dtype = type;
-  made->managed.manager_ctx = arg;
-  made->managed.deleter = tvmffi_py_end_export;
-  if (tvmffi_py_numpy_view(array, bytes, &made->managed.dl_tensor, made->shape,
-                           made->shape + ndim) ||
-      TVMFFITensorFromDLPack(&made->managed, 0, 0, &tensor)) {
-    free(made);
+  made->as.tensor.dtype = type;
+  if (tvmffi_py_numpy_view(array, bytes, &made->as.tensor, made->shape,
+                           made->strides)) {
+    tvmffi_py_take_back(made);
     return -1;
   }
-  Py_INCREF(arg);
-  return tvmffi_py_put_temp(c, out, (TVMFFIObject *)tensor);
+  return tvmffi_py_put_temp(c, out, &made->base);
 }
 
-static int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg, TVMFFIAny *out,
-                         int may_view);
+static int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg, TVMFFIAny *out);
 
-TVMFFI_PY_COLD int tvmffi_py_constructor(const char *name, TVMFFIObject **out) {
+/* Finds a global function, which is kept. Returns NULL if there is none. */
+TVMFFI_PY_COLD TVMFFIObject *tvmffi_py_constructor(const char *name,
+                                                   TVMFFIObject **kept) {
   const TVMFFIByteArray text = tvmffi_byte_array(name);
-  return *out ? 0
-              : TVMFFIFunctionGetGlobal(&text, (TVMFFIObjectHandle *)out) ||
-                    !*out;
+  TVMFFIObjectHandle found = NULL;
+  if (TVMFFI_I_LOAD(kept)) return *kept;
+  if (TVMFFIFunctionGetGlobal(&text, &found) || !found) return NULL;
+  if (!TVMFFI_PY_PUBLISH(kept, (TVMFFIObject *)found)) tvmffi_release(found);
+  return *kept;
 }
 
 /* Builds an array or a map from Python objects by its constructor. */
@@ -1166,9 +1283,9 @@ static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_items(
   inner.num_temps = 0;
   inner.api = NULL;
   for (i = 0; i < n && !code; ++i)
-    code = tvmffi_py_put(&inner, items[i], args + i, 0);
+    code = tvmffi_py_put(&inner, items[i], args + i);
   if (!code) code = TVMFFIFunctionCall(constructor, args, (int32_t)n, &made);
-  for (i = 0; i < inner.num_temps; ++i) tvmffi_release(inner.temps[i]);
+  tvmffi_py_end_temps(&inner);
   if (args != few) free(args);
   if (code) return -1;
   c->stream = inner.stream;
@@ -1180,17 +1297,18 @@ static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_items(
 
 static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_tuple(
     tvmffi_py_context *c, PyObject *tuple, TVMFFIAny *out) {
+  TVMFFIObject *constructor =
+      tvmffi_py_constructor("ffi.Array", &tvmffi_py.array);
   PyObject *few[TVMFFI_PY_ARGS * 2], **items = few;
   Py_ssize_t i, n = PyTuple_Size(tuple);
   int code;
-  if (!tvmffi_py.array && tvmffi_py_constructor("ffi.Array", &tvmffi_py.array))
-    return -1;
+  if (!constructor) return -1;
   if (n > TVMFFI_PY_ARGS * 2) {
     items = (PyObject **)malloc((size_t)n * sizeof(*items));
     if (!items) return -1;
   }
   for (i = 0; i < n; ++i) items[i] = PyTuple_GetItem(tuple, i);
-  code = tvmffi_py_put_items(c, tvmffi_py.array, items, n, out);
+  code = tvmffi_py_put_items(c, constructor, items, n, out);
   if (items != few) free(items);
   return code;
 }
@@ -1208,17 +1326,17 @@ TVMFFI_PY_COLD int tvmffi_py_put_dict(tvmffi_py_context *c, PyObject *dict,
                                       TVMFFIAny *out) {
   PyObject *copy = PyDict_Copy(dict), **items, *key, *value;
   Py_ssize_t at = 0, n = 0;
+  TVMFFIObject *constructor = tvmffi_py_constructor("ffi.Map", &tvmffi_py.map);
   int code = -1;
   if (!copy) return -1;
   items =
       (PyObject **)malloc(((size_t)PyDict_Size(copy) * 2 + 1) * sizeof(*items));
-  if (items &&
-      (tvmffi_py.map || !tvmffi_py_constructor("ffi.Map", &tvmffi_py.map))) {
+  if (items && constructor) {
     while (PyDict_Next(copy, &at, &key, &value)) {
       items[n++] = key;
       items[n++] = value;
     }
-    code = tvmffi_py_put_items(c, tvmffi_py.map, items, n, out);
+    code = tvmffi_py_put_items(c, constructor, items, n, out);
   }
   free(items);
   Py_DECREF(copy);
@@ -1226,14 +1344,6 @@ TVMFFI_PY_COLD int tvmffi_py_put_dict(tvmffi_py_context *c, PyObject *dict,
 }
 
 /* ---- Callbacks ---- */
-
-static TVMFFI_I_UNUSED void tvmffi_py_end_callback(void *callable) {
-  PyGILState_STATE state;
-  if (!Py_IsInitialized()) return;
-  state = PyGILState_Ensure();
-  Py_DECREF((PyObject *)callable);
-  PyGILState_Release(state);
-}
 
 /* Converts a borrowed argument of a callback. */
 TVMFFI_I_INLINE PyObject *tvmffi_py_from_view(const TVMFFIAny *view) {
@@ -1249,7 +1359,7 @@ TVMFFI_I_INLINE PyObject *tvmffi_py_from_view(const TVMFFIAny *view) {
     const TVMFFIByteArray *bytes = (const TVMFFIByteArray *)view->v_ptr;
     return PyBytes_FromStringAndSize(bytes->data, (Py_ssize_t)bytes->size);
   }
-  return tvmffi_py_result(&owned, tvmffi_py.has_stock <= 0, NULL);
+  return tvmffi_py_result(&owned, !TVMFFI_I_LOAD(&tvmffi_py.stock), NULL);
 }
 
 /* Lets the package tvm_ffi convert the result of a callback, which it takes. */
@@ -1260,7 +1370,7 @@ TVMFFI_PY_COLD int tvmffi_py_other_answer(PyObject *answer, TVMFFIAny *result) {
   }
   tvmffi_py_transit.error = NULL;
   tvmffi_py_transit.object = answer;
-  return TVMFFIFunctionCall(tvmffi_py.accept_handle, NULL, 0, result);
+  return tvmffi_py_by_accept(result);
 }
 
 /* Stores the result of a callback, which it takes. */
@@ -1274,7 +1384,7 @@ TVMFFI_I_INLINE int tvmffi_py_put_answer(PyObject *answer, TVMFFIAny *result) {
     return tvmffi_py_other_answer(answer, result);
   memset(&c, 0, sizeof(c));
   c.temps = &temp;
-  code = tvmffi_py_put(&c, answer, result, 0);
+  code = tvmffi_py_put(&c, answer, result);
   if (code) {
     PyErr_Clear();
     return tvmffi_py_other_answer(answer, result);
@@ -1296,7 +1406,8 @@ static TVMFFI_I_UNUSED int tvmffi_py_callback(void *self, const TVMFFIAny *args,
   for (; in && n < num_args; ++n)
     if (!(in[n] = tvmffi_py_from_view(args + n))) break;
   if (in && n == num_args)
-    answer = PyObject_Vectorcall((PyObject *)self, in, (size_t)n, NULL);
+    answer = PyObject_Vectorcall(((tvmffi_py_loan *)self)->owner, in, (size_t)n,
+                                 NULL);
   while (n > 0) Py_DECREF(in[--n]);
   if (in != few) free(in);
   code = answer ? tvmffi_py_put_answer(answer, result) : tvmffi_py_set_error();
@@ -1306,19 +1417,18 @@ static TVMFFI_I_UNUSED int tvmffi_py_callback(void *self, const TVMFFIAny *args,
 
 TVMFFI_I_INLINE int tvmffi_py_put_callable(tvmffi_py_context *c, PyObject *arg,
                                            TVMFFIAny *out) {
-  TVMFFIObjectHandle function = NULL;
-  if (TVMFFIFunctionCreate(arg, tvmffi_py_callback, tvmffi_py_end_callback,
-                           &function))
-    return -1;
-  Py_INCREF(arg);
-  return tvmffi_py_put_temp(c, out, (TVMFFIObject *)function);
+  tvmffi_py_loan *made = tvmffi_py_lend(arg, kTVMFFIFunction);
+  if (!made) return -1;
+  made->as.function.safe_call = tvmffi_py_callback;
+  made->as.function.cpp_call = NULL;
+  return tvmffi_py_put_temp(c, out, &made->base);
 }
 
 /* ---- One argument ---- */
 
 /* Converts an object of the package tvm_ffi. */
 TVMFFI_I_INLINE int tvmffi_py_put_stock_object(PyObject *arg, TVMFFIAny *out) {
-  TVMFFIObject *o = *TVMFFI_PY_AT(TVMFFIObject *, arg, tvmffi_py.object_at);
+  TVMFFIObject *o = *TVMFFI_PY_FIRST(TVMFFIObject *, arg);
   if (!o) return -1;
   tvmffi_py_put_object(out, o);
   return 0;
@@ -1326,9 +1436,8 @@ TVMFFI_I_INLINE int tvmffi_py_put_stock_object(PyObject *arg, TVMFFIAny *out) {
 
 TVMFFI_PY_COLD int tvmffi_py_put_dtype(PyObject *arg, TVMFFIAny *out) {
   PyObject *value = PyObject_GetAttrString(arg, "_tvm_ffi_dtype");
-  const int is_known = value && Py_TYPE(value) == tvmffi_py.data_type;
-  if (is_known)
-    out->v_dtype = *TVMFFI_PY_AT(DLDataType, value, tvmffi_py.value_at);
+  const int is_known = value && Py_TYPE(value) == tvmffi_py.stock->data_type;
+  if (is_known) out->v_dtype = *TVMFFI_PY_FIRST(DLDataType, value);
   Py_XDECREF(value);
   return is_known ? 0 : -1;
 }
@@ -1337,20 +1446,20 @@ TVMFFI_PY_COLD int tvmffi_py_put_dtype(PyObject *arg, TVMFFIAny *out) {
 TVMFFI_PY_COLD int tvmffi_py_put_native(PyObject *arg, TVMFFIAny *out) {
   PyObject *object = PyObject_GetAttrString(arg, "_tvm_ffi_cached_object");
   int code = -1;
-  if (object && PyObject_TypeCheck(object, tvmffi_py.object))
+  if (object && PyObject_TypeCheck(object, tvmffi_py.stock->object))
     code = tvmffi_py_put_stock_object(object, out);
   Py_XDECREF(object);
   return code;
 }
 
 /* Converts an argument. Returns nonzero for one that the package tvm_ffi has to
-   convert, because it is of another kind or an exception is set. `may_view`:
-   the parameter is a DLTensor*. */
+   convert, because it is of another kind or an exception is set. */
 static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
-                                         TVMFFIAny *out, int may_view) {
+                                         TVMFFIAny *out) {
   PyTypeObject *type = Py_TYPE(arg);
   const tvmffi_py_type *entry = tvmffi_py_find_type(type);
   tvmffi_py_type fresh;
+  PyObject *function;
   const char *data;
   Py_ssize_t size;
   int overflow;
@@ -1385,20 +1494,17 @@ static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
     case TVMFFI_PY_LIST: return tvmffi_py_put_list(c, arg, out);
     case TVMFFI_PY_DICT: return tvmffi_py_put_dict(c, arg, out);
     case TVMFFI_PY_CALLABLE: return tvmffi_py_put_callable(c, arg, out);
-    case TVMFFI_PY_NUMPY: return tvmffi_py_put_numpy(c, arg, out, may_view);
+    case TVMFFI_PY_NUMPY: return tvmffi_py_put_numpy(c, arg, out);
     case TVMFFI_PY_EXCHANGE:
-      return tvmffi_py_put_exchange(c, entry->api, arg, out, may_view);
+      return tvmffi_py_put_exchange(c, entry->api, arg, out);
     case TVMFFI_PY_TENSOR:
       if (!tvmffi_py_put_stock_object(arg, out)) return 0;
       out->type_index = kTVMFFIDLTensorPtr; /* a tensor that a callback got */
-      out->v_ptr = *TVMFFI_PY_AT(
-          void *, arg, tvmffi_py.object_at + (Py_ssize_t)sizeof(void *));
+      out->v_ptr = *TVMFFI_PY_SECOND(void *, arg);
       return 0;
     case TVMFFI_PY_CONTAINER:
       /* With an exchange API, its tensors may be on a device. */
-      if (*TVMFFI_PY_AT(void *, arg,
-                        tvmffi_py.object_at + (Py_ssize_t)sizeof(void *)))
-        return -1;
+      if (*TVMFFI_PY_SECOND(void *, arg)) return -1;
       return tvmffi_py_put_stock_object(arg, out);
     case TVMFFI_PY_OBJECT: return tvmffi_py_put_stock_object(arg, out);
     case TVMFFI_PY_NATIVE: return tvmffi_py_put_native(arg, out);
@@ -1407,24 +1513,40 @@ static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
       return tvmffi_py_put_dtype(arg, out);
     case TVMFFI_PY_DATATYPE:
       out->type_index = kTVMFFIDataType;
-      out->v_dtype = *TVMFFI_PY_AT(DLDataType, arg, tvmffi_py.value_at);
+      out->v_dtype = *TVMFFI_PY_FIRST(DLDataType, arg);
       return 0;
     case TVMFFI_PY_DEVICE:
       out->type_index = kTVMFFIDevice;
-      out->v_device = *TVMFFI_PY_AT(DLDevice, arg, tvmffi_py.value_at);
+      out->v_device = *TVMFFI_PY_FIRST(DLDevice, arg);
       return 0;
     case TVMFFI_PY_FAST:
-      if (!((tvmffi_py_function *)arg)->stock) return -1;
-      return tvmffi_py_put_stock_object(((tvmffi_py_function *)arg)->stock,
-                                        out);
+      function = TVMFFI_I_LOAD(&((tvmffi_py_function *)arg)->stock);
+      return function ? tvmffi_py_put_stock_object(function, out) : -1;
     default: return -1;
   }
 }
 
 /* ---- Calls ---- */
 
-TVMFFI_PY_COLD void tvmffi_py_release_temps(tvmffi_py_context *c) {
-  while (c->num_temps > 0) tvmffi_release(c->temps[--c->num_temps]);
+/* Makes the Function of tvm_ffi for an exported function. Returns 0, or -1 with
+   an exception. */
+TVMFFI_PY_COLD int tvmffi_py_make_stock(tvmffi_py_function *f) {
+  PyObject *made;
+  if (PyErr_Occurred() && !tvmffi_py_bind_stock()) return -1;
+  PyErr_Clear();
+  if (tvmffi_py_import_stock("an argument that is neither a plain value nor "
+                             "a tensor"))
+    return -1;
+  made = tvmffi_py_address_call((PyObject *)tvmffi_py.stock->function,
+                                "__from_extern_c__",
+                                (void *)(uintptr_t)f->func->call);
+  if (made &&
+      PyObject_SetAttrString(made, "release_gil",
+                             tvmffi_py.release_gil ? Py_True : Py_False))
+    Py_CLEAR(made);
+  if (!made) return -1;
+  if (!TVMFFI_PY_PUBLISH(&f->stock, made)) Py_DECREF(made);
+  return 0;
 }
 
 /* Calls the function by the package tvm_ffi, because of an argument that is
@@ -1432,21 +1554,7 @@ TVMFFI_PY_COLD void tvmffi_py_release_temps(tvmffi_py_context *c) {
 TVMFFI_PY_COLD PyObject *tvmffi_py_call_stock(tvmffi_py_function *f,
                                               PyObject *const *in, Py_ssize_t n,
                                               PyObject *keywords) {
-  if (!f->stock) {
-    if (PyErr_Occurred() && !tvmffi_py_bind_stock()) return NULL;
-    PyErr_Clear();
-    if (tvmffi_py_import_stock("an argument that is neither a plain value nor "
-                               "a tensor"))
-      return NULL;
-    f->stock = tvmffi_py_address_call((PyObject *)tvmffi_py.function,
-                                      "__from_extern_c__",
-                                      (void *)(uintptr_t)f->func->call);
-    if (f->stock &&
-        PyObject_SetAttrString(f->stock, "release_gil",
-                               tvmffi_py.release_gil ? Py_True : Py_False))
-      Py_CLEAR(f->stock);
-    if (!f->stock) return NULL;
-  }
+  if (!TVMFFI_I_LOAD(&f->stock) && tvmffi_py_make_stock(f)) return NULL;
   PyErr_Clear();
   return PyObject_Vectorcall(f->stock, in, (size_t)n, keywords);
 }
@@ -1539,7 +1647,7 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
   int code = 0, overflow;
   c->api = NULL;
   c->device_type = -1;
-  c->num_temps = c->num_views = c->depth = 0;
+  c->num_temps = c->depth = 0;
   for (i = 0; i < n; ++i) {
     if (Py_TYPE(in[i]) == &PyLong_Type) {
       args[i].type_index = kTVMFFIInt;
@@ -1547,10 +1655,9 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
       args[i].v_int64 = PyLong_AsLongLongAndOverflow(in[i], &overflow);
       if (TVMFFI_I_LIKELY(!overflow)) continue;
     }
-    code = tvmffi_py_put(c, in[i], args + i,
-                         (int)(f->views >> (i & 31) & (i < 32)));
+    code = tvmffi_py_put(c, in[i], args + i);
     if (TVMFFI_I_UNLIKELY(code)) {
-      tvmffi_py_release_temps(c);
+      tvmffi_py_end_temps(c);
       return tvmffi_py_call_stock(f, in, n, NULL);
     }
   }
@@ -1560,7 +1667,7 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
   code = TVMFFI_I_UNLIKELY(c->api != NULL)
              ? tvmffi_py_run_in(target, args, n, &result, c)
              : tvmffi_py_run(target, args, n, &result);
-  for (i = 0; i < c->num_temps; ++i) tvmffi_release(c->temps[i]);
+  tvmffi_py_end_temps(c);
   if (TVMFFI_I_UNLIKELY(code)) return tvmffi_py_raise(code);
   return tvmffi_py_result(&result, f->func != NULL, c->api);
 }
@@ -1580,8 +1687,6 @@ tvmffi_py_call_many(tvmffi_py_function *f, const tvmffi_py_target *target,
   args = (TVMFFIAny *)malloc((size_t)n * (sizeof(*args) + sizeof(void *)));
   if (!args) return PyErr_NoMemory();
   c.temps = (TVMFFIObject **)(void *)(args + n);
-  c.views = NULL;
-  c.max_views = 0;
   result = tvmffi_py_convert_and_run(f, target, in, n, args, &c);
   free(args);
   return result;
@@ -1592,13 +1697,10 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_call(tvmffi_py_function *f,
                                        PyObject *const *in, Py_ssize_t n) {
   TVMFFIAny args[TVMFFI_PY_ARGS + 1];
   TVMFFIObject *temps[TVMFFI_PY_ARGS];
-  tvmffi_py_view views[TVMFFI_PY_VIEWS];
   tvmffi_py_context c;
   if (TVMFFI_I_UNLIKELY(n > TVMFFI_PY_ARGS))
     return tvmffi_py_call_many(f, target, in, n);
   c.temps = temps;
-  c.views = views;
-  c.max_views = TVMFFI_PY_VIEWS;
   /* Some handwritten functions read an argument without looking at the count.
      They find None. */
   args[n].type_index = kTVMFFINone;
@@ -1719,7 +1821,7 @@ TVMFFI_PY_COLD int tvmffi_py_first_call(void) {
     TVMFFIEnvRegisterCAPI("PyGILState_Release",
                           (void *)(uintptr_t)PyGILState_Release);
   }
-  tvmffi_py.has_runtime = 1;
+  TVMFFI_I_STORE(&tvmffi_py.has_runtime, 1);
   return 0;
 }
 
@@ -1729,7 +1831,8 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_call_export(PyObject *self,
                                                        PyObject *keywords) {
   tvmffi_py_function *f = (tvmffi_py_function *)self;
   tvmffi_py_target target;
-  if (TVMFFI_I_UNLIKELY(!tvmffi_py.has_runtime) && tvmffi_py_first_call())
+  if (TVMFFI_I_UNLIKELY(!TVMFFI_I_LOAD(&tvmffi_py.has_runtime)) &&
+      tvmffi_py_first_call())
     return NULL;
   if (TVMFFI_I_UNLIKELY(keywords && PyTuple_Size(keywords) > 0))
     return tvmffi_py_call_keywords(f, in, given, keywords);
@@ -1750,16 +1853,14 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_call_function(PyObject *self,
                                                          PyObject *keywords) {
   tvmffi_py_function *f = (tvmffi_py_function *)self;
   const Py_ssize_t n = PyVectorcall_NARGS(given);
-  TVMFFIObject *handle =
-      *TVMFFI_PY_AT(TVMFFIObject *, f->stock, tvmffi_py.object_at);
+  TVMFFIObject *handle = *TVMFFI_PY_FIRST(TVMFFIObject *, f->stock);
   tvmffi_py_target target;
   if (TVMFFI_I_UNLIKELY((keywords && PyTuple_Size(keywords) > 0) || !handle ||
                         handle->type_index != kTVMFFIFunction))
     return tvmffi_py_call_stock(f, in, n, keywords);
   target.call = TVMFFIFunctionGetCellPtr(handle)->safe_call;
   target.self = handle;
-  target.release_gil = *TVMFFI_PY_AT(
-      int, f->stock, tvmffi_py.object_at + (Py_ssize_t)sizeof(void *));
+  target.release_gil = *TVMFFI_PY_SECOND(int, f->stock);
   return tvmffi_py_call(f, &target, in, n);
 }
 
@@ -1791,7 +1892,7 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_repr(PyObject *self) {
 /* Returns the Function, so that tvm_ffi takes this object for it. */
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_get_stock(PyObject *self,
                                                      PyObject *none) {
-  PyObject *stock = ((tvmffi_py_function *)self)->stock;
+  PyObject *stock = TVMFFI_I_LOAD(&((tvmffi_py_function *)self)->stock);
   (void)none;
   if (!stock) stock = Py_None;
   Py_INCREF(stock);
@@ -1856,6 +1957,15 @@ TVMFFI_PY_COLD int tvmffi_py_make_type(void) {
   return 0;
 }
 
+/* Without a GIL, threads that call one function would wait for each other to
+   count its references. */
+#if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030e0000
+#define TVMFFI_PY_SHARE(function) \
+  (void)PyUnstable_Object_EnableDeferredRefcount(function)
+#else
+#define TVMFFI_PY_SHARE(function) (void)(function)
+#endif
+
 TVMFFI_PY_COLD tvmffi_py_function *tvmffi_py_new_function(void) {
   const PyMethodDef none = {NULL, NULL, 0, NULL};
   tvmffi_py_function *f;
@@ -1865,7 +1975,6 @@ TVMFFI_PY_COLD tvmffi_py_function *tvmffi_py_new_function(void) {
   f->vectorcall = NULL;
   f->func = NULL;
   f->stock = NULL;
-  f->views = 0;
   f->method = none;
   return f;
 }
@@ -1874,13 +1983,14 @@ TVMFFI_PY_COLD tvmffi_py_function *tvmffi_py_new_function(void) {
 TVMFFI_PY_COLD PyObject *tvmffi_py_fast(PyObject *self, PyObject *function) {
   tvmffi_py_function *f;
   (void)self;
-  if (!tvmffi_py.has_runtime && tvmffi_py_first_call()) return NULL;
+  if (!TVMFFI_I_LOAD(&tvmffi_py.has_runtime) && tvmffi_py_first_call())
+    return NULL;
   if (tvmffi_py_import_stock("tvmffi.fast")) return NULL;
   if (Py_TYPE(function) == tvmffi_py.function_type) {
     Py_INCREF(function);
     return function;
   }
-  if (Py_TYPE(function) != tvmffi_py.function) {
+  if (Py_TYPE(function) != tvmffi_py.stock->function) {
     PyErr_Format(PyExc_TypeError,
                  "tvmffi.fast takes a tvm_ffi.Function, not %R",
                  (PyObject *)Py_TYPE(function));
@@ -1892,6 +2002,7 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_fast(PyObject *self, PyObject *function) {
   f->stock = function;
   Py_INCREF(function);
   PyObject_GC_Track(f);
+  TVMFFI_PY_SHARE((PyObject *)f);
   return (PyObject *)f;
 }
 
@@ -1971,16 +2082,6 @@ TVMFFI_PY_COLD char *tvmffi_py_doc(const tvmffi_func *func, const char *doc) {
   return t.data;
 }
 
-TVMFFI_PY_COLD uint32_t tvmffi_py_view_mask(const tvmffi_func *func) {
-  uint32_t mask = 0;
-  int32_t i;
-  for (i = 0; i < func->num_args; ++i)
-    if (func->types[i + 1]->name &&
-        !strcmp(func->types[i + 1]->name, "DLTensor*"))
-      mask |= 1u << i;
-  return mask;
-}
-
 TVMFFI_PY_COLD int tvmffi_py_add_export(PyObject *module,
                                         const char *module_name,
                                         const tvmffi_func *func,
@@ -1990,7 +2091,6 @@ TVMFFI_PY_COLD int tvmffi_py_add_export(PyObject *module,
   int code = -1;
   if (f && name) {
     f->func = func;
-    f->views = tvmffi_py_view_mask(func);
     f->method.ml_name = func->name;
     f->method.ml_meth = (PyCFunction)(uintptr_t)tvmffi_py_call_export;
     f->method.ml_flags = METH_FASTCALL | METH_KEYWORDS;
@@ -2000,7 +2100,10 @@ TVMFFI_PY_COLD int tvmffi_py_add_export(PyObject *module,
     else
       PyErr_NoMemory();
   }
-  if (made) code = PyObject_SetAttrString(module, func->name, made);
+  if (made) {
+    TVMFFI_PY_SHARE(made);
+    code = PyObject_SetAttrString(module, func->name, made);
+  }
   Py_XDECREF(made);
   Py_XDECREF(name);
   Py_XDECREF((PyObject *)f);
@@ -2025,14 +2128,20 @@ TVMFFI_PY_COLD int tvmffi_py_add_exports(PyObject *module,
   return code;
 }
 
-/* The state of a library is that of one interpreter. Free-threaded CPython
-   turns its GIL on for modules that do not say that they need none. */
+/* The state of a library is that of one interpreter. Calls that keep the GIL
+   may need it, so free-threaded CPython turns it on for them. */
 #ifdef Py_mod_multiple_interpreters
-#define TVMFFI_PY_SLOTS \
+#define TVMFFI_PY_SLOT_INTERPRETERS \
   {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
 #else
-#define TVMFFI_PY_SLOTS
+#define TVMFFI_PY_SLOT_INTERPRETERS
 #endif
+#if defined(Py_mod_gil) && !TVMFFI_PYTHON_KEEP_GIL
+#define TVMFFI_PY_SLOT_GIL {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#else
+#define TVMFFI_PY_SLOT_GIL
+#endif
+#define TVMFFI_PY_SLOTS TVMFFI_PY_SLOT_INTERPRETERS TVMFFI_PY_SLOT_GIL
 
 /* Makes the library that has this line in one of its files the extension module
    `name`, too. */

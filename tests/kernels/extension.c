@@ -72,6 +72,56 @@ TVMFFI_EXPORT(fill, none, (tensor, x), (float64, value)) {
   TVMFFI_RETURN();
 }
 
+/* The references of keep(). */
+static TVMFFIAny strong;
+static TVMFFIObjectHandle weak;
+
+/* Keeps a weak reference to an object and, unless told otherwise, a strong one.
+   Drops those of the call before. */
+TVMFFI_EXPORT(keep, none, (any, x), (bool, strongly, 1)) {
+  TVMFFIAny old = strong, none = TVMFFI_I_ZERO;
+  strong = none;
+  if (strongly) TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&x, &strong));
+  if (weak) tvmffi_weak_release(weak);
+  weak = x.type_index >= kTVMFFIStaticObjectBegin ? x.v_obj : NULL;
+  if (weak) tvmffi_weak_retain(weak);
+  tvmffi_any_release(&old);
+  TVMFFI_RETURN();
+}
+
+TVMFFI_EXPORT(kept, any) {
+  TVMFFIAny owned = TVMFFI_I_ZERO;
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&strong, &owned));
+  TVMFFI_RETURN(owned);
+}
+
+/* Whether the object of keep() is alive. */
+TVMFFI_EXPORT(is_alive, bool) {
+  const int is_alive = weak && tvmffi_weak_lock(weak);
+  if (is_alive) tvmffi_release(weak);
+  TVMFFI_RETURN(is_alive);
+}
+
+/* An exchange API that describes arrays without a managed tensor, as PyTorch's
+   does. It uses one that lacks this function. */
+static DLPackExchangeAPI described;
+
+static int describe(void *array, DLTensor *out) {
+  DLManagedTensorVersioned *managed;
+  if (described.managed_tensor_from_py_object_no_sync(array, &managed))
+    return -1;
+  *out = managed->dl_tensor; /* the array has the shape and the strides */
+  managed->deleter(managed);
+  return 0;
+}
+
+/* Returns the address of an exchange API with `describe`. */
+TVMFFI_EXPORT(describing, int64, (int64, address)) {
+  described = *(const DLPackExchangeAPI *)(uintptr_t)address;
+  described.dltensor_from_py_object_no_sync = describe;
+  TVMFFI_RETURN((int64_t)(uintptr_t)&described);
+}
+
 static sem_t posted;
 
 TVMFFI_EXPORT(post, none) {

@@ -1,11 +1,14 @@
 """Extension modules by tvmffi_python.h.
 
     python test_extension.py --dropin DIR --cc CC [--cxx CXX] [--calls N]
+                             [--free-python PYTHON]
 
 Builds extension.c for this Python and imports it where tvm_ffi is not
 installed, where it is not imported, and where it is. The same library is loaded
-by tvm_ffi.load_module, too, and each function has to give the same. A debug
-CPython (python3-dbg) counts references during N random calls. Writes TAP.
+by tvm_ffi.load_module, too, and each function has to give the same. Threads
+make their first calls at the same time. A debug CPython (python3-dbg) counts
+references during N random calls. PYTHON is a free-threaded CPython with
+apache-tvm-ffi and numpy: its threads call without a GIL. Writes TAP.
 """
 
 import argparse
@@ -43,6 +46,7 @@ m.call(lambda x: x, 3) | m.call(lambda x: x * 2, 'text') | m.call(len, 'text')
 m.call(lambda x: x, 'a long text') | m.call(lambda x: None, 1)
 m.call(lambda x: 1 // 0, 1) | m.call(lambda x: [][1], 1) | m.call(abs, -2.5)
 m.call(lambda x: m.call(lambda y: y + 1, x), 3) | m.call(str.upper, 'text')
+m.keep(lambda x: x) | m.keep(len, False) | m.is_alive() | m.keep(None)
 m.eleven(1, 2, 3, 4, 5, 6, 7, 8, 9, 'a text') | m.eleven(*range(12))
 m.eleven(1, 2, 3, 4, 5, 6, 7, 8, k=1, j='j', i=2)
 """
@@ -67,6 +71,17 @@ m.view_object(numpy.zeros((2, 3))) | m.view_object(numpy.zeros((4, 6))[::2])
 m.view_object(numpy.zeros([1] * 12)) | m.view_object(wrapper)
 m.echo(numpy.zeros(2)) | m.echo(wrapper) | m.echo([wrapper, 1])
 m.fill(array, 2.5) | m.fill(array.astype('float32'), 1) | array.tolist()
+m.keep(numpy.ones((2, 3))) | m.is_alive() | numpy.from_dlpack(m.kept()).tolist()
+m.keep(numpy.ones(2), False) | m.is_alive() | m.keep([numpy.ones(3), [wrapper]])
+numpy.from_dlpack(m.kept()[0]).tolist() | m.keep(lambda x: x + 1) | m.kept()(3)
+m.keep(len, False) | m.is_alive() | m.kept() | m.keep([len, abs]) | m.kept()[1](-2)
+m.keep(wrapper) | numpy.from_dlpack(m.kept()).shape | m.keep(wrapper, False)
+m.is_alive() | references(m, array) | references(m, len) | references(m, [array])
+references(m, lambda x: x) | references(m, numpy.ones(2)) | m.echo([array] * 40)
+m.view(described(m, 'f4')) | m.view_object(described(m, 'i1')) | m.is_alive()
+m.keep(described(m, 'i2')) | numpy.from_dlpack(m.kept()).tolist() | m.keep(None)
+m.keep(described(m, 'i2'), False) | m.is_alive() | m.echo(described(m, 'f8'))
+m.echo([described(m, 'f8')]) | references(m, described(m, 'f8'))[1]
 """
 NAMES = """
 import enum, sys
@@ -82,7 +97,25 @@ def names():
     tensor = tvm_ffi.from_dlpack(numpy.zeros((2, 3), 'int16'))
     return dict(numpy=numpy, tvm_ffi=tvm_ffi, frozen=frozen, Kind=Kind,
                 Value=Value, Text=Text, array=numpy.ones((2, 2)),
-                wrapper=tvm_ffi.core.DLTensorTestWrapper(tensor))
+                wrapper=tvm_ffi.core.DLTensorTestWrapper(tensor),
+                references=references, described=described)
+def described(m, dtype):
+    # An array with the exchange API of m.describing().
+    import ctypes, numpy, tvm_ffi
+    base = tvm_ffi.core.DLTensorTestWrapper
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object,
+                                                  ctypes.c_char_p]
+    class Described(base):
+        __dlpack_c_exchange_api__ = m.describing(
+            get(base.__dlpack_c_exchange_api__, b'dlpack_exchange_api'))
+    return Described(tvm_ffi.from_dlpack(numpy.ones((2, 3), dtype)))
+def references(m, x):
+    # Whether a call that keeps an argument, one that keeps it weakly and one
+    # that keeps something else add a reference to it.
+    n = sys.getrefcount(x)
+    return [(m.keep(x, *more), sys.getrefcount(x) > n, m.keep(None),
+             sys.getrefcount(x) == n) for more in ((), (False,))]
 PLAIN = {'String': 'str', 'Bytes': 'bytes'}
 def answers(m, calls, **names):
     out = []
@@ -101,6 +134,31 @@ import extension as m
 out = answers(m, json.loads(sys.argv[1]))
 assert not any(n.split('.')[0] == 'tvm_ffi' for n in sys.modules), 'imported'
 print(json.dumps(out))
+"""
+# Threads that begin together make all calls, each in its own order. The answers
+# to compare with come after them, so that every first call is in a thread.
+THREADS = NAMES + """
+import json, random, threading
+import extension as m
+calls, threads, rounds = json.loads(sys.argv[1]), 4, 20
+scope = names() if sys.argv[2] == 'objects' else {}
+sys.setswitchinterval(1e-5)
+begin, got = threading.Barrier(threads), {}
+def work(seed):
+    order = [i for _ in range(rounds) for i in range(len(calls))]
+    random.Random(seed).shuffle(order)
+    begin.wait()
+    for i in order:
+        got.setdefault((i, answers(m, [calls[i]], **scope)[0]), seed)
+made = [threading.Thread(target=work, args=(i,)) for i in range(threads)]
+for thread in made:
+    thread.start()
+for thread in made:
+    thread.join()
+wanted = answers(m, calls, **scope)
+wrong = [f'{calls[i]}: {text}, not {wanted[i]}' for i, text in got
+         if text != wanted[i]]
+print(json.dumps([wrong, getattr(sys, '_is_gil_enabled', lambda: True)()]))
 """
 LEAKS = """
 import ctypes, gc, random, sys
@@ -196,8 +254,10 @@ def signatures(m):
     tap.ok(m.join.__text_signature__ == text
            and str(inspect.signature(m.join)) == text, "signatures",
            (m.join.__text_signature__, text))
-    names = ["add", "call", "echo", "eleven", "fail", "fill", "join", "nop",
-             "post", "view", "view_object", "wait"]
+    names = ["add", "call", "describing", "echo", "eleven", "fail", "fill",
+             "is_alive",
+             "join", "keep", "kept", "nop", "post", "view", "view_object",
+             "wait"]
     tap.ok([n for n in dir(m) if n[0] != "_"] == names, "all exports are there",
            dir(m))
 
@@ -230,6 +290,32 @@ def beside_tvm_ffi(m, library):
          scope["answers"](other, calls, **scope["names"]()))
 
 
+def together(name, python, folder, dropin, has_gil):
+    """Processes whose threads begin with their first calls."""
+    # keep() is for one thread.
+    calls = [c for c in split(CALLS + OBJECTS) if not any(
+        word in c for word in ("keep", "kept", "is_alive", "references",
+                               "array"))]
+    plain = [c for c in calls if c in split(CALLS)]
+    for what, some in (("plain", plain), ("objects", calls)):
+        wrong = []
+        for _ in range(5):
+            text = child(python, THREADS, json.dumps(some), what,
+                         folders=[folder, dropin], bare=what == "plain")
+            try:
+                bad, gil = json.loads(text)
+            except ValueError:
+                bad, gil = [text], has_gil
+            wrong += bad + [f"the GIL is {gil}"] * (gil != has_gil)
+        tap.ok(not wrong, f"{name}, {what}: {len(some)} calls in threads",
+               "\n".join(wrong))
+
+
+def without_gil(args, folder):
+    compile_module(args.cc, HERE / "extension.c", args.free_python, folder)
+    together("without a GIL", args.free_python, folder, args.dropin, False)
+
+
 def leaks(args, folder):
     python = shutil.which("python3-dbg") or shutil.which("python3.11-dbg")
     name = f"{args.calls} random calls leak no reference and no memory"
@@ -238,7 +324,7 @@ def leaks(args, folder):
         return
     compile_module(args.cc, HERE / "extension.c", python, folder)
     for what, bad in ((name, []), ("the count finds a leak",
-                                   ["m.__dict__.setdefault('kept', [])"
+                                   ["m.__dict__.setdefault('leaked', [])"
                                     ".append(bytearray(999))"])):
         text = child(python, LEAKS, args.calls if not bad else 20000,
                      *split(CALLS), *bad, folders=[folder, args.dropin])
@@ -258,6 +344,7 @@ def main():
     parser.add_argument("--cc", required=True)
     parser.add_argument("--cxx")
     parser.add_argument("--calls", type=int, default=100000)
+    parser.add_argument("--free-python")
     args = parser.parse_args()
     include = pathlib.Path(sysconfig.get_path("include"))
     if not (include / "Python.h").is_file():
@@ -284,6 +371,10 @@ def main():
                                    json.dumps(split(CALLS)),
                                    folders=[work / "cxx", args.dropin]))
             same("compiled as C++", split(CALLS), got, wanted)
+        together("at the same time", sys.executable, work / "c", args.dropin,
+                 True)
+        if args.free_python:
+            without_gil(args, work / "free")
         leaks(args, work / "dbg")
     return tap.done()
 
