@@ -6,7 +6,8 @@ beside the same in upstream's C++. The same functions (ops.c), written with
 each: upstream's C++ headers, nanobind, pybind11, cffi and ctypes; for each its
 lines, the time to compile it, the size of what comes out, and what a call from
 Python costs. The functions of ops.c are also called by tvmffi.fast and as an
-extension module. Calls through TVM FFI run in two processes, one on upstream's
+extension module; this one and nanobind both with the GIL kept and with the GIL
+released during calls. Calls through TVM FFI run in two processes, one on upstream's
 library and one on ours, by turns with all others. What mistakes are answered
 with. The last line is a summary.
 """
@@ -49,8 +50,9 @@ ROWS = {
 }
 # Who takes the arguments of these rows.
 TVM_FFI = ["tvmffi.h", "tvmffi.h, stock", "C++, stock", "tvmffi.fast",
-           "extension module"]
-ONLY = {"matmul(x, x, y), 4 x 4, torch": [*TVM_FFI, "nanobind"],
+           "extension module", "extension module, GIL kept"]
+ONLY = {"matmul(x, x, y), 4 x 4, torch": [*TVM_FFI, "nanobind",
+                                          "nanobind, GIL released"],
         "matmul(x, x, y), 4 x 4, tvm_ffi.Tensor": TVM_FFI}
 
 # The functions of typed.c, as its table shows them.
@@ -188,7 +190,9 @@ def load_fast(folder):
     """ops.so as tvm_ffi loads it, each function called by tvmffi.fast."""
     m = load_tvm_ffi("ops.so")(folder)
     fast = load_extension("_fast")(folder).fast
-    return types.SimpleNamespace(**{name: fast(m[name]) for name in FUNCTIONS})
+    made = types.ModuleType("ops_fast")
+    vars(made).update({name: fast(m[name]) for name in FUNCTIONS})
+    return made
 
 
 def load_extension(name):
@@ -209,8 +213,13 @@ BINDINGS = {  # name: (source, file, loader, on which library)
     "tvmffi.fast": ("ops.c", "ops.so", load_fast, "stock"),
     "extension module": ("ops_module.c", f"ops_module{SUFFIX}",
                          load_extension("ops_module"), "ours"),
+    "extension module, GIL kept": ("ops_module.c", f"ops_gil_kept{SUFFIX}",
+                                   load_extension("ops_gil_kept"), "ours"),
     "nanobind": ("ops_nanobind.cc", f"ops_nanobind{SUFFIX}",
                  load_extension("ops_nanobind"), "ours"),
+    "nanobind, GIL released": ("ops_nanobind.cc",
+                               f"ops_gil_released{SUFFIX}",
+                               load_extension("ops_gil_released"), "ours"),
     "pybind11": ("ops_pybind11.cc", f"ops_pybind11{SUFFIX}",
                  load_extension("ops_pybind11"), "ours"),
     "cffi": ("ops_plain.c", f"_ops_cffi{SUFFIX}", Cffi, "ours"),
@@ -276,6 +285,12 @@ def build(args):
                       out["cffi"], "-lm"),
         "ctypes": timed(*cc, source["ctypes"], "-o", out["ctypes"], "-lm"),
     }
+    run(*cc, *extension, "-DTVMFFI_PYTHON_KEEP_GIL=1", "-DNAME=ops_gil_kept",
+        HERE / "ops_module.c", "-o", out["extension module, GIL kept"], "-lm")
+    run(*cxx, *nb_flags, "-DNAME=ops_gil_released",
+        "-DGUARD=nb::call_guard<nb::gil_scoped_release>()",
+        HERE / "ops_nanobind.cc", combined, "-o",
+        out["nanobind, GIL released"], "-lm")
     # No function is to pay for where it happens to stand.
     stock = ["-falign-functions=64", f"-I{include}", "-Wl,--no-as-needed",
              args.stock]

@@ -3,4 +3,7 @@
 
 #include "ops.c"
 
-TVMFFI_PYTHON_MODULE(ops_module)
+#ifndef NAME
+#define NAME ops_module
+#endif
+TVMFFI_PYTHON_MODULE(NAME)
