@@ -292,7 +292,8 @@ class Pictures:
             where = [line + place * high for line, row in enumerate(calls)
                      if name in calls[row]]
             axis.barh(where, [columns[name][0] for columns in calls.values()
-                              if name in columns], high, label=name)
+                              if name in columns], high, label=name,
+                      color=self.pyplot.cm.tab20(place))
         axis.set_yticks([line + 0.4 for line in range(len(calls))],
                         list(calls))
         axis.invert_yaxis()

@@ -16,8 +16,9 @@
 
    Options, defined before the include:
      TVMFFI_PYTHON_KEEP_GIL  as 1: calls keep the GIL. For functions that are
-                             short and wait for nobody. Default 0: calls release
-                             it, as the package tvm_ffi does.
+                             short and wait for nobody. Free-threaded CPython
+                             then turns its GIL on. Default 0: calls release it,
+                             as the package tvm_ffi does.
      Py_LIMITED_API          as 0x030c0000: one library for CPython 3.12 and
                              newer.
 
