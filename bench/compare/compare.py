@@ -213,11 +213,11 @@ BINDINGS = {  # name: (source, file, loader, on which library)
     "tvmffi.fast": ("ops.c", "ops.so", load_fast, "stock"),
     "extension module": ("ops_module.c", f"ops_module{SUFFIX}",
                          load_extension("ops_module"), "ours"),
-    "extension module, GIL kept": ("ops_module.c", f"ops_gil_kept{SUFFIX}",
+    "extension module, GIL kept": ("ops_gil_kept.c", f"ops_gil_kept{SUFFIX}",
                                    load_extension("ops_gil_kept"), "ours"),
     "nanobind": ("ops_nanobind.cc", f"ops_nanobind{SUFFIX}",
                  load_extension("ops_nanobind"), "ours"),
-    "nanobind, GIL released": ("ops_nanobind.cc",
+    "nanobind, GIL released": ("ops_gil_released.cc",
                                f"ops_gil_released{SUFFIX}",
                                load_extension("ops_gil_released"), "ours"),
     "pybind11": ("ops_pybind11.cc", f"ops_pybind11{SUFFIX}",
@@ -285,12 +285,10 @@ def build(args):
                       out["cffi"], "-lm"),
         "ctypes": timed(*cc, source["ctypes"], "-o", out["ctypes"], "-lm"),
     }
-    run(*cc, *extension, "-DTVMFFI_PYTHON_KEEP_GIL=1", "-DNAME=ops_gil_kept",
-        HERE / "ops_module.c", "-o", out["extension module, GIL kept"], "-lm")
-    run(*cxx, *nb_flags, "-DNAME=ops_gil_released",
-        "-DGUARD=nb::call_guard<nb::gil_scoped_release>()",
-        HERE / "ops_nanobind.cc", combined, "-o",
-        out["nanobind, GIL released"], "-lm")
+    for name, compiler in (("extension module, GIL kept", [*cc, *extension]),
+                           ("nanobind, GIL released", [*cxx, *nb_flags])):
+        run(*compiler, source[name], *[combined] * ("nanobind" in name), "-o",
+            out[name], "-lm")
     # No function is to pay for where it happens to stand.
     stock = ["-falign-functions=64", f"-I{include}", "-Wl,--no-as-needed",
              args.stock]

@@ -3,7 +3,4 @@
 
 #include "ops.c"
 
-#ifndef NAME
-#define NAME ops_module
-#endif
-TVMFFI_PYTHON_MODULE(NAME)
+TVMFFI_PYTHON_MODULE(ops_module)

@@ -12,7 +12,8 @@
 #include "plain.h"
 
 namespace nb = nanobind;
-using Matrix = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Matrix =
+    nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 static void ExpectDim(const char *name, size_t have, size_t want) {
   if (have != want) {
@@ -38,29 +39,19 @@ static void Matmul(const Matrix &a, const Matrix &b, const Matrix &c) {
                static_cast<int64_t>(b.shape(1)));
 }
 
-#ifndef NAME
-#define NAME ops_nanobind
-#define GUARD nb::call_guard<>()
-#endif
-#define MODULE(name) NB_MODULE(name, m)
-
-MODULE(NAME) {
-  m.def("nop", [] {}, GUARD);
-  m.def("add", [](int64_t a, int64_t b) { return a + b; }, GUARD);
-  m.def("fma3", [](double a, double b, double c) { return a * b + c; }, GUARD);
-  m.def("length", [](const std::string &text) { return text.size(); }, GUARD);
-  m.def(
-      "call_back",
-      [](const std::function<int64_t(int64_t)> &f, int64_t n) { return f(n); },
-      GUARD);
-  m.def(
-      "total",
-      [](const std::vector<int64_t> &values) {
-        return std::accumulate(values.begin(), values.end(), int64_t{0});
-      },
-      GUARD);
-  m.def("softmax", Softmax, nb::arg("x").noconvert(), nb::arg("y").noconvert(),
-        GUARD);
+NB_MODULE(ops_nanobind, m) {
+  m.def("nop", [] {});
+  m.def("add", [](int64_t a, int64_t b) { return a + b; });
+  m.def("fma3", [](double a, double b, double c) { return a * b + c; });
+  m.def("length", [](const std::string &text) { return text.size(); });
+  m.def("call_back", [](const std::function<int64_t(int64_t)> &f, int64_t n) {
+    return f(n);
+  });
+  m.def("total", [](const std::vector<int64_t> &values) {
+    return std::accumulate(values.begin(), values.end(), int64_t{0});
+  });
+  m.def("softmax", Softmax, nb::arg("x").noconvert(),
+        nb::arg("y").noconvert());
   m.def("matmul", Matmul, nb::arg("a").noconvert(), nb::arg("b").noconvert(),
-        nb::arg("c").noconvert(), GUARD);
+        nb::arg("c").noconvert());
 }
