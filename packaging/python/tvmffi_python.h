@@ -166,6 +166,7 @@ TVMFFI_PY_COLD int tvmffi_py_find_file(char *path, size_t size) {
         int length = text ? snprintf(path, size, "%s/%s/libtvm_ffi.so", text,
                                      places[place])
                           : -1;
+        PyErr_Clear();
         is_found = length > 0 && (size_t)length < size && !access(path, R_OK);
       }
   PyErr_Clear();
@@ -245,7 +246,7 @@ enum {
 /* An object for an argument that Python owns: a tensor for an array, a function
    for a callable. During the call it borrows the argument, which the caller
    keeps alive. If the callee keeps a reference to the object, the object owns
-   the argument from then on. */
+   the argument, or a managed tensor of it, from the end of the call on. */
 typedef struct tvmffi_py_loan {
   TVMFFIObject base;
   union {
@@ -253,6 +254,8 @@ typedef struct tvmffi_py_loan {
     TVMFFIFunctionCell function;
   } as;
   PyObject *owner;
+  const DLPackExchangeAPI *api;      /* of the array, or NULL */
+  DLManagedTensorVersioned *managed; /* owned, or NULL */
   struct tvmffi_py_loan *next_spare;
   int64_t shape[TVMFFI_PY_DIMS], strides[TVMFFI_PY_DIMS];
 } tvmffi_py_loan;
@@ -278,8 +281,8 @@ static TVMFFI_I_UNUSED struct {
   TVMFFIObject *array, *map; /* constructors */
   tvmffi_py_loan *spare;     /* a list */
   int num_spare;
-  tvmffi_py_package *stock; /* NULL until the package is imported */
-  int is_foreign;           /* the package is another release */
+  tvmffi_py_package *package; /* NULL until it is imported */
+  int is_foreign;             /* the package is another release */
 } tvmffi_py;
 
 /* A value or exception on its way through the package tvm_ffi. */
@@ -304,7 +307,7 @@ typedef struct {
   void *stream;
   int32_t device_type, device_id; /* of the stream; -1 for none */
   int32_t num_temps, depth;
-  TVMFFIObject **temps; /* released after the call */
+  TVMFFIObject **temps; /* for tvmffi_py_end_temps */
 } tvmffi_py_context;
 
 /* A pointer to a member of an object of tvm_ffi. A CObject has its handle
@@ -547,12 +550,19 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_imported(const char *name) {
   return found;
 }
 
+/* True if the current exception says nothing about the package. */
+TVMFFI_PY_COLD int tvmffi_py_is_passing(void) {
+  return PyErr_Occurred() && (!PyErr_ExceptionMatches(PyExc_Exception) ||
+                              PyErr_ExceptionMatches(PyExc_MemoryError) ||
+                              PyErr_ExceptionMatches(PyExc_RecursionError));
+}
+
 /* Connects to the package tvm_ffi, if it is imported. Returns 1 if so. Keeps
    the current exception. */
 TVMFFI_PY_COLD int tvmffi_py_bind_stock(void) {
   PyObject *error, *last;
   tvmffi_py_package *made = NULL;
-  if (TVMFFI_I_LOAD(&tvmffi_py.stock)) return 1;
+  if (TVMFFI_I_LOAD(&tvmffi_py.package)) return 1;
   if (TVMFFI_I_LOAD(&tvmffi_py.is_foreign)) return 0;
   error = PyErr_Occurred() ? tvmffi_py_take_error() : NULL;
   last = tvmffi_py_imported("tvm_ffi.module"); /* needs all that is used */
@@ -560,15 +570,15 @@ TVMFFI_PY_COLD int tvmffi_py_bind_stock(void) {
     made = (tvmffi_py_package *)calloc(1, sizeof(*made));
     if (made) made->core = tvmffi_py_imported("tvm_ffi.core");
     if (made && made->core && !tvmffi_py_open_package(made))
-      TVMFFI_I_STORE(&tvmffi_py.is_foreign, 1);
-    else if (made && made->core && TVMFFI_PY_PUBLISH(&tvmffi_py.stock, made))
+      TVMFFI_I_STORE(&tvmffi_py.is_foreign, !tvmffi_py_is_passing());
+    else if (made && made->core && TVMFFI_PY_PUBLISH(&tvmffi_py.package, made))
       made = NULL;
     free(made);
     Py_DECREF(last);
   }
   PyErr_Clear();
   if (error) tvmffi_py_give_error(error);
-  return TVMFFI_I_LOAD(&tvmffi_py.stock) != NULL;
+  return TVMFFI_I_LOAD(&tvmffi_py.package) != NULL;
 }
 
 /* Imports the package tvm_ffi for `what`. Returns 0, or -1 with an exception.
@@ -602,7 +612,7 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_by_stock(int code, const TVMFFIAny *value,
   tvmffi_py_transit.code = code;
   tvmffi_py_transit.value = value ? *value : none;
   tvmffi_py_transit.error = error;
-  return PyObject_CallNoArgs(tvmffi_py.stock->deliver);
+  return PyObject_CallNoArgs(tvmffi_py.package->deliver);
 }
 
 /* ---- Results ---- */
@@ -640,7 +650,7 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap(TVMFFIObject *o,
   const newfunc make =
       (newfunc)(uintptr_t)PyType_GetSlot((PyTypeObject *)type, Py_tp_new);
   PyObject *wrapper =
-      make((PyTypeObject *)type, tvmffi_py.stock->no_args, NULL);
+      make((PyTypeObject *)type, tvmffi_py.package->no_args, NULL);
   if (wrapper)
     *TVMFFI_PY_FIRST(TVMFFIObject *, wrapper) = o;
   else
@@ -649,7 +659,7 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap(TVMFFIObject *o,
 }
 
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_tensor(TVMFFIObject *o) {
-  const tvmffi_py_package *p = tvmffi_py.stock;
+  const tvmffi_py_package *p = tvmffi_py.package;
   PyObject *type = PyObject_GetAttr(p->core, p->class_tensor);
   PyObject *wrapper = NULL;
   if (type && PyType_Check(type) &&
@@ -670,7 +680,7 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_tensor(TVMFFIObject *o) {
 /* Returns the class of a type of objects, as a new reference, or NULL if it has
    none of its own. */
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_class_of(int32_t type_index) {
-  PyObject *classes = tvmffi_py.stock->classes, *type;
+  PyObject *classes = tvmffi_py.package->classes, *type;
   if (!classes || type_index == kTVMFFIOpaquePyObject ||
       type_index < kTVMFFIStaticObjectBegin ||
       type_index >= PyList_Size(classes))
@@ -689,7 +699,7 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_class_of(int32_t type_index) {
 /* Makes the String or Bytes for an owned object, whose class has no handle. */
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_native(TVMFFIObject *o,
                                                        PyObject *type) {
-  const tvmffi_py_package *p = tvmffi_py.stock;
+  const tvmffi_py_package *p = tvmffi_py.package;
   PyObject *args[2], *method, *result;
   args[0] = type; /* not a method: called with its class */
   args[1] = tvmffi_py_wrap(o, (PyObject *)p->object_class);
@@ -704,7 +714,7 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_native(TVMFFIObject *o,
 /* Makes the Python object for an owned object, as make_ret of function.pxi
    does. */
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_any(TVMFFIAny *value) {
-  const tvmffi_py_package *p = tvmffi_py.stock;
+  const tvmffi_py_package *p = tvmffi_py.package;
   PyObject *type, *result;
   if (value->type_index == kTVMFFITensor)
     return tvmffi_py_wrap_tensor(value->v_obj);
@@ -748,13 +758,13 @@ tvmffi_py_other_result(TVMFFIAny *value, int is_plain,
       return result;
     default: break;
   }
-  if (!TVMFFI_I_LOAD(&tvmffi_py.stock) &&
+  if (!TVMFFI_I_LOAD(&tvmffi_py.package) &&
       tvmffi_py_import_stock("a result that is not a plain value")) {
     tvmffi_any_release(value);
     return NULL;
   }
   result = tvmffi_py_wrap_any(value);
-  if (result && api && PyObject_TypeCheck(result, tvmffi_py.stock->container))
+  if (result && api && PyObject_TypeCheck(result, tvmffi_py.package->container))
     *TVMFFI_PY_SECOND(const DLPackExchangeAPI *, result) = api;
   return result;
 }
@@ -793,9 +803,15 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_raise_plain(TVMFFIObject *error) {
   return NULL;
 }
 
-/* Raises the error of a call that returned `code`. Returns NULL. */
-TVMFFI_PY_COLD PyObject *tvmffi_py_raise(int code) {
-  TVMFFIObject *error = code == -2 ? NULL : tvmffi_error_take();
+/* Takes the error of a call that returned `code`, or NULL if Python has it. */
+TVMFFI_PY_COLD TVMFFIObject *tvmffi_py_error_of(int code) {
+  return code == -2 ? NULL : tvmffi_error_take();
+}
+
+/* Raises an error, which it takes, of a call that returned `code`. Returns
+ * NULL.
+ */
+TVMFFI_PY_COLD PyObject *tvmffi_py_raise_error(int code, TVMFFIObject *error) {
   TVMFFIByteArray kind;
   if (error) {
     kind = TVMFFIErrorGetCellPtr(error)->kind;
@@ -819,8 +835,12 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_raise(int code) {
 /* Lets the package tvm_ffi convert the object or exception in transit. */
 TVMFFI_PY_COLD int tvmffi_py_by_accept(TVMFFIAny *result) {
   return TVMFFIFunctionCall(
-      *TVMFFI_PY_FIRST(TVMFFIObject *, tvmffi_py.stock->accept), NULL, 0,
+      *TVMFFI_PY_FIRST(TVMFFIObject *, tvmffi_py.package->accept), NULL, 0,
       result);
+}
+
+TVMFFI_PY_COLD PyObject *tvmffi_py_raise(int code) {
+  return tvmffi_py_raise_error(code, tvmffi_py_error_of(code));
 }
 
 /* Makes the current exception the library's error. Returns -1. */
@@ -922,7 +942,8 @@ TVMFFI_PY_COLD int tvmffi_py_is_function(PyTypeObject *type) {
 TVMFFI_PY_COLD tvmffi_py_kind
 tvmffi_py_classify(PyTypeObject *type, const DLPackExchangeAPI **api) {
   const char *skip = getenv("TVM_FFI_SKIP_DLPACK_C_EXCHANGE_API");
-  const tvmffi_py_package *p = tvmffi_py_bind_stock() ? tvmffi_py.stock : NULL;
+  const tvmffi_py_package *p =
+      tvmffi_py_bind_stock() ? tvmffi_py.package : NULL;
   if (type == tvmffi_py.function_type) return TVMFFI_PY_FAST;
   if (p) {
     if (PyType_IsSubtype(type, p->tensor)) return TVMFFI_PY_TENSOR;
@@ -960,9 +981,8 @@ TVMFFI_PY_COLD void tvmffi_py_add_type(PyTypeObject *type, tvmffi_py_kind kind,
   tvmffi_py_type *entry;
   size_t i = tvmffi_py_slot(type);
   PyTypeObject *expected;
-  if (__atomic_fetch_add(&tvmffi_py.num_types, 1, __ATOMIC_RELAXED) >
-      TVMFFI_PY_TYPES / 2)
-    return;
+  if (TVMFFI_I_LOAD(&tvmffi_py.num_types) > TVMFFI_PY_TYPES / 2) return;
+  __atomic_fetch_add(&tvmffi_py.num_types, 1, __ATOMIC_RELAXED);
   Py_INCREF((PyObject *)type);
   for (;; i = (i + 1) & (TVMFFI_PY_TYPES - 1)) {
     entry = tvmffi_py.types + i;
@@ -991,17 +1011,22 @@ TVMFFI_PY_COLD tvmffi_py_type tvmffi_py_new_type(PyTypeObject *type) {
 
 /* Any thread may come here. After the interpreter's end, the argument leaks. */
 static TVMFFI_I_UNUSED void tvmffi_py_delete_loan(void *self, int flags) {
+  tvmffi_py_loan *loan = (tvmffi_py_loan *)self;
   PyGILState_STATE state;
-  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong && Py_IsInitialized()) {
-    state = PyGILState_Ensure();
-    Py_DECREF(((tvmffi_py_loan *)self)->owner);
-    PyGILState_Release(state);
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    if (loan->managed) {
+      if (loan->managed->deleter) loan->managed->deleter(loan->managed);
+    } else if (Py_IsInitialized()) {
+      state = PyGILState_Ensure();
+      Py_DECREF(loan->owner);
+      PyGILState_Release(state);
+    }
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) free(self);
 }
 
-/* Returns an object for an argument, or NULL. Who has the GIL has the spare
-   objects; without a GIL there are none. */
+/* Returns an object for an argument, or NULL. The list of spare objects needs
+   no lock, as its users hold the GIL; a free-threaded build does not use it. */
 TVMFFI_I_INLINE tvmffi_py_loan *tvmffi_py_lend(PyObject *owner,
                                                int32_t type_index) {
   tvmffi_py_loan *made = tvmffi_py.spare;
@@ -1017,10 +1042,13 @@ TVMFFI_I_INLINE tvmffi_py_loan *tvmffi_py_lend(PyObject *owner,
   }
   made->base.type_index = type_index;
   made->owner = owner;
+  made->api = NULL;
+  made->managed = NULL;
   return made;
 }
 
-/* Frees an object to which there is no other reference. */
+/* Keeps an object to which there is no other reference for the next argument,
+   or frees it. */
 TVMFFI_I_INLINE void tvmffi_py_take_back(tvmffi_py_loan *loan) {
 #ifndef Py_GIL_DISABLED
   if (TVMFFI_I_LIKELY(tvmffi_py.num_spare < TVMFFI_PY_SPARE)) {
@@ -1033,19 +1061,36 @@ TVMFFI_I_INLINE void tvmffi_py_take_back(tvmffi_py_loan *loan) {
   free(loan);
 }
 
-/* Releases the objects that a conversion made. One to which somebody else has a
-   strong or weak reference owns its argument from here on. */
+/* Lets an object to which somebody else has a strong or weak reference own its
+   argument. The view of an array with an exchange API is valid only during the
+   call, so a managed tensor takes its place. */
+TVMFFI_PY_COLD void tvmffi_py_give_away(tvmffi_py_loan *loan) {
+  PyObject *error = PyErr_Occurred() ? tvmffi_py_take_error() : NULL;
+  DLManagedTensorVersioned *managed = NULL;
+  if (loan->api &&
+      !loan->api->managed_tensor_from_py_object_no_sync(loan->owner, &managed))
+    loan->managed = managed;
+  if (managed)
+    loan->as.tensor = managed->dl_tensor;
+  else
+    Py_INCREF(loan->owner);
+  PyErr_Clear();
+  if (error) tvmffi_py_give_error(error);
+}
+
+/* Releases the objects that a conversion made, or takes them back: the deleter
+   tells which ones are loans of this library. */
 TVMFFI_I_INLINE void tvmffi_py_end_temps(tvmffi_py_context *c) {
   while (c->num_temps > 0) {
     TVMFFIObject *o = c->temps[--c->num_temps];
-    tvmffi_py_loan *loan = (tvmffi_py_loan *)(void *)o;
     if (o->deleter == tvmffi_py_delete_loan) {
+      tvmffi_py_loan *loan = (tvmffi_py_loan *)(void *)o;
       if (TVMFFI_I_LIKELY(tvmffi_i_load64(&o->combined_ref_count) ==
                           TVMFFI_I_BOTH_ONE)) {
         tvmffi_py_take_back(loan);
         continue;
       }
-      Py_INCREF(loan->owner);
+      tvmffi_py_give_away(loan);
     }
     tvmffi_release(o);
   }
@@ -1059,7 +1104,7 @@ TVMFFI_I_INLINE void tvmffi_py_put_object(TVMFFIAny *out, TVMFFIObject *o) {
   out->v_obj = o;
 }
 
-/* Stores a new object, which is released after the call. */
+/* Stores a new object, which tvmffi_py_end_temps releases. */
 TVMFFI_I_INLINE int tvmffi_py_put_temp(tvmffi_py_context *c, TVMFFIAny *out,
                                        TVMFFIObject *o) {
   tvmffi_py_put_object(out, o);
@@ -1104,7 +1149,8 @@ TVMFFI_PY_COLD int tvmffi_py_put_big_int(tvmffi_py_context *c, PyObject *value,
   return code;
 }
 
-/* Remembers the current stream of the first tensor that is not on the CPU. */
+/* Remembers the current stream of the first tensor that is not on the CPU. A
+   tensor whose package does not say it has none. */
 TVMFFI_I_INLINE void tvmffi_py_use_stream(tvmffi_py_context *c,
                                           const DLPackExchangeAPI *api,
                                           DLDevice device) {
@@ -1112,8 +1158,10 @@ TVMFFI_I_INLINE void tvmffi_py_use_stream(tvmffi_py_context *c,
   if (TVMFFI_I_LIKELY(device.device_type == kDLCPU) || c->device_type != -1 ||
       !api->current_work_stream)
     return;
-  if (api->current_work_stream(device.device_type, device.device_id, &stream))
+  if (api->current_work_stream(device.device_type, device.device_id, &stream)) {
+    PyErr_Clear();
     return;
+  }
   c->stream = stream;
   c->device_type = device.device_type;
   c->device_id = device.device_id;
@@ -1134,8 +1182,9 @@ static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_managed(
   return tvmffi_py_put_temp(c, out, (TVMFFIObject *)tensor);
 }
 
-/* Passes an array that has an exchange API. A type of less than 8 bits needs
-   the flags of a managed tensor, which say whether elements are padded. */
+/* Passes an array that has an exchange API. The flags of a managed tensor say
+   whether elements of less than 8 bits are padded, and the library gives
+   strides to one that has none. */
 TVMFFI_I_INLINE int tvmffi_py_put_exchange(tvmffi_py_context *c,
                                            const DLPackExchangeAPI *api,
                                            PyObject *arg, TVMFFIAny *out) {
@@ -1146,10 +1195,12 @@ TVMFFI_I_INLINE int tvmffi_py_put_exchange(tvmffi_py_context *c,
   made = tvmffi_py_lend(arg, kTVMFFITensor);
   if (!made) return -1;
   if (api->dltensor_from_py_object_no_sync(arg, &made->as.tensor) ||
-      TVMFFI_I_UNLIKELY(made->as.tensor.dtype.bits < 8)) {
+      TVMFFI_I_UNLIKELY(made->as.tensor.dtype.bits < 8 ||
+                        !made->as.tensor.strides)) {
     tvmffi_py_take_back(made);
     return PyErr_Occurred() ? -1 : tvmffi_py_put_managed(c, api, arg, out);
   }
+  made->api = api;
   tvmffi_py_use_stream(c, api, made->as.tensor.device);
   return tvmffi_py_put_temp(c, out, &made->base);
 }
@@ -1167,7 +1218,7 @@ typedef struct {
   PyObject_HEAD PyObject *type;
   char kind, letter, byte_order, flags;
   int number;
-} tvmffi_py_dtype;
+} tvmffi_py_numpy_descr;
 
 /* Returns the size of an element in bytes, or 0 for an array that is left to
    NumPy's own export: it may refuse it. */
@@ -1200,7 +1251,8 @@ TVMFFI_I_INLINE int tvmffi_py_numpy_type(const tvmffi_py_ndarray *array,
                  {0, 0},
                  {0, 0},
                  {2, 2}};
-  const tvmffi_py_dtype *dtype = (const tvmffi_py_dtype *)(void *)array->dtype;
+  const tvmffi_py_numpy_descr *dtype =
+      (const tvmffi_py_numpy_descr *)(void *)array->dtype;
   if ((array->flags & (is_aligned | is_writeable)) !=
           (is_aligned | is_writeable) ||
       (unsigned)dtype->number > 23 ||
@@ -1215,18 +1267,18 @@ TVMFFI_I_INLINE int tvmffi_py_numpy_type(const tvmffi_py_ndarray *array,
 /* Describes an array; its shape and strides go to the given memory. Returns -1
    if a stride is not a multiple of the element's size. */
 TVMFFI_I_INLINE int tvmffi_py_numpy_view(const tvmffi_py_ndarray *array,
-                                         int bytes, DLTensor *t, int64_t *shape,
-                                         int64_t *strides) {
+                                         int ndim, int bytes, DLTensor *t,
+                                         int64_t *shape, int64_t *strides) {
   const int shift = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3;
   int i;
   t->data = array->data;
   t->device.device_type = kDLCPU;
   t->device.device_id = 0;
-  t->ndim = array->ndim;
+  t->ndim = ndim;
   t->shape = shape;
   t->strides = strides;
   t->byte_offset = 0;
-  for (i = 0; i < array->ndim; ++i) {
+  for (i = 0; i < ndim; ++i) {
     if (array->strides[i] & (bytes - 1)) return -1;
     shape[i] = array->shape[i];
     strides[i] = array->strides[i] >> shift;
@@ -1239,12 +1291,13 @@ TVMFFI_I_INLINE int tvmffi_py_put_numpy(tvmffi_py_context *c, PyObject *arg,
   const tvmffi_py_ndarray *array = (const tvmffi_py_ndarray *)(void *)arg;
   DLDataType type;
   const int bytes = tvmffi_py_numpy_type(array, &type);
+  const int ndim = array->ndim; /* other threads may change the array's */
   tvmffi_py_loan *made;
-  if (!bytes || array->ndim > TVMFFI_PY_DIMS) return -1;
+  if (!bytes || ndim > TVMFFI_PY_DIMS) return -1;
   made = tvmffi_py_lend(arg, kTVMFFITensor);
   if (!made) return -1;
   made->as.tensor.dtype = type;
-  if (tvmffi_py_numpy_view(array, bytes, &made->as.tensor, made->shape,
+  if (tvmffi_py_numpy_view(array, ndim, bytes, &made->as.tensor, made->shape,
                            made->strides)) {
     tvmffi_py_take_back(made);
     return -1;
@@ -1360,7 +1413,7 @@ TVMFFI_I_INLINE PyObject *tvmffi_py_from_view(const TVMFFIAny *view) {
     const TVMFFIByteArray *bytes = (const TVMFFIByteArray *)view->v_ptr;
     return PyBytes_FromStringAndSize(bytes->data, (Py_ssize_t)bytes->size);
   }
-  return tvmffi_py_result(&owned, !TVMFFI_I_LOAD(&tvmffi_py.stock), NULL);
+  return tvmffi_py_result(&owned, !TVMFFI_I_LOAD(&tvmffi_py.package), NULL);
 }
 
 /* Lets the package tvm_ffi convert the result of a callback, which it takes. */
@@ -1437,7 +1490,7 @@ TVMFFI_I_INLINE int tvmffi_py_put_stock_object(PyObject *arg, TVMFFIAny *out) {
 
 TVMFFI_PY_COLD int tvmffi_py_put_dtype(PyObject *arg, TVMFFIAny *out) {
   PyObject *value = PyObject_GetAttrString(arg, "_tvm_ffi_dtype");
-  const int is_known = value && Py_TYPE(value) == tvmffi_py.stock->data_type;
+  const int is_known = value && Py_TYPE(value) == tvmffi_py.package->data_type;
   if (is_known) out->v_dtype = *TVMFFI_PY_FIRST(DLDataType, value);
   Py_XDECREF(value);
   return is_known ? 0 : -1;
@@ -1447,7 +1500,7 @@ TVMFFI_PY_COLD int tvmffi_py_put_dtype(PyObject *arg, TVMFFIAny *out) {
 TVMFFI_PY_COLD int tvmffi_py_put_native(PyObject *arg, TVMFFIAny *out) {
   PyObject *object = PyObject_GetAttrString(arg, "_tvm_ffi_cached_object");
   int code = -1;
-  if (object && PyObject_TypeCheck(object, tvmffi_py.stock->object))
+  if (object && PyObject_TypeCheck(object, tvmffi_py.package->object))
     code = tvmffi_py_put_stock_object(object, out);
   Py_XDECREF(object);
   return code;
@@ -1535,10 +1588,8 @@ TVMFFI_PY_COLD int tvmffi_py_make_stock(tvmffi_py_function *f) {
   PyObject *made;
   if (PyErr_Occurred() && !tvmffi_py_bind_stock()) return -1;
   PyErr_Clear();
-  if (tvmffi_py_import_stock("an argument that is neither a plain value nor "
-                             "a tensor"))
-    return -1;
-  made = tvmffi_py_address_call((PyObject *)tvmffi_py.stock->function,
+  if (tvmffi_py_import_stock("an argument of this kind")) return -1;
+  made = tvmffi_py_address_call((PyObject *)tvmffi_py.package->function,
                                 "__from_extern_c__",
                                 (void *)(uintptr_t)f->func->call);
   if (made &&
@@ -1551,10 +1602,11 @@ TVMFFI_PY_COLD int tvmffi_py_make_stock(tvmffi_py_function *f) {
 }
 
 /* Calls the function by the package tvm_ffi, because of an argument that is
-   unknown here or that cannot be converted. */
+   unknown here or that cannot be converted. An interrupt stays one. */
 TVMFFI_PY_COLD PyObject *tvmffi_py_call_stock(tvmffi_py_function *f,
                                               PyObject *const *in, Py_ssize_t n,
                                               PyObject *keywords) {
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
   if (!TVMFFI_I_LOAD(&f->stock) && tvmffi_py_make_stock(f)) return NULL;
   PyErr_Clear();
   return PyObject_Vectorcall(f->stock, in, (size_t)n, keywords);
@@ -1582,18 +1634,17 @@ TVMFFI_PY_COLD int tvmffi_py_enter(const tvmffi_py_context *c,
 /* Restores them. Returns 0, or -1 with an exception. */
 TVMFFI_PY_COLD int tvmffi_py_leave(const tvmffi_py_context *c,
                                    const tvmffi_py_environment *before) {
-  if (c->device_type != -1 && before->stream != c->stream &&
-      TVMFFIEnvSetStream(c->device_type, c->device_id, before->stream, NULL)) {
-    PyErr_SetString(PyExc_RuntimeError, "Failed to recover stream");
-    return -1;
-  }
+  const char *what = NULL;
   if (before->allocator != c->api->managed_tensor_allocator &&
-      TVMFFIEnvSetDLPackManagedTensorAllocator(before->allocator, 0, NULL)) {
-    PyErr_SetString(PyExc_RuntimeError,
-                    "Failed to recover DLPack managed tensor allocator");
-    return -1;
-  }
-  return 0;
+      TVMFFIEnvSetDLPackManagedTensorAllocator(before->allocator, 0, NULL))
+    what = "Failed to recover DLPack managed tensor allocator";
+  if (c->device_type != -1 && before->stream != c->stream &&
+      TVMFFIEnvSetStream(c->device_type, c->device_id, before->stream, NULL))
+    what = "Failed to recover stream";
+  if (!what) return 0;
+  tvmffi_error_clear();
+  PyErr_SetString(PyExc_RuntimeError, what);
+  return -1;
 }
 
 /* What is called: its safe call, the first argument, whether calls release the
@@ -1644,6 +1695,7 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
     tvmffi_py_function *f, const tvmffi_py_target *target, PyObject *const *in,
     Py_ssize_t n, TVMFFIAny *args, tvmffi_py_context *c) {
   TVMFFIAny result;
+  TVMFFIObject *error = NULL;
   Py_ssize_t i;
   int code = 0, overflow;
   c->api = NULL;
@@ -1659,6 +1711,7 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
     code = tvmffi_py_put(c, in[i], args + i);
     if (TVMFFI_I_UNLIKELY(code)) {
       tvmffi_py_end_temps(c);
+      tvmffi_error_clear();
       return tvmffi_py_call_stock(f, in, n, NULL);
     }
   }
@@ -1668,8 +1721,10 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
   code = TVMFFI_I_UNLIKELY(c->api != NULL)
              ? tvmffi_py_run_in(target, args, n, &result, c)
              : tvmffi_py_run(target, args, n, &result);
+  /* Destructors may use the library, so the error is taken before them. */
+  if (TVMFFI_I_UNLIKELY(code)) error = tvmffi_py_error_of(code);
   tvmffi_py_end_temps(c);
-  if (TVMFFI_I_UNLIKELY(code)) return tvmffi_py_raise(code);
+  if (TVMFFI_I_UNLIKELY(code)) return tvmffi_py_raise_error(code, error);
   return tvmffi_py_result(&result, f->func != NULL, c->api);
 }
 
@@ -1991,7 +2046,7 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_fast(PyObject *self, PyObject *function) {
     Py_INCREF(function);
     return function;
   }
-  if (Py_TYPE(function) != tvmffi_py.stock->function) {
+  if (Py_TYPE(function) != tvmffi_py.package->function) {
     PyErr_Format(PyExc_TypeError,
                  "tvmffi.fast takes a tvm_ffi.Function, not %R",
                  (PyObject *)Py_TYPE(function));

@@ -81,7 +81,7 @@ references(m, lambda x: x) | references(m, numpy.ones(2)) | m.echo([array] * 40)
 m.view(described(m, 'f4')) | m.view_object(described(m, 'i1')) | m.is_alive()
 m.keep(described(m, 'i2')) | numpy.from_dlpack(m.kept()).tolist() | m.keep(None)
 m.keep(described(m, 'i2'), False) | m.is_alive() | m.echo(described(m, 'f8'))
-m.echo([described(m, 'f8')]) | references(m, described(m, 'f8'))[1]
+m.echo([described(m, 'f8')]) | references(m, described(m, 'f8'))
 """
 NAMES = """
 import enum, sys

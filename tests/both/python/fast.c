@@ -14,7 +14,7 @@ static PyObject *call(PyObject *function, PyObject *args, PyObject *keywords) {
   PyObject *const outer = inside;
   tvmffi_py_function f;
   PyObject *result;
-  if (function == outer || function == tvmffi_py.stock->deliver || keywords) {
+  if (function == outer || function == tvmffi_py.package->deliver || keywords) {
     ++stock_calls;
     return stock_call(function, args, keywords);
   }
@@ -32,9 +32,9 @@ static PyObject *install(PyObject *self, PyObject *none) {
   (void)self, (void)none;
   if (tvmffi_py_first_call() || tvmffi_py_import_stock("this test"))
     return NULL;
-  stock_call = tvmffi_py.stock->function->tp_call;
-  tvmffi_py.stock->function->tp_call = call;
-  PyType_Modified(tvmffi_py.stock->function);
+  stock_call = tvmffi_py.package->function->tp_call;
+  tvmffi_py.package->function->tp_call = call;
+  PyType_Modified(tvmffi_py.package->function);
   Py_RETURN_NONE;
 }
 
