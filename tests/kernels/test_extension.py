@@ -12,6 +12,7 @@ apache-tvm-ffi and numpy: its threads call without a GIL. Writes TAP.
 """
 
 import argparse
+import functools
 import inspect
 import json
 import os
@@ -274,6 +275,44 @@ def gil(m):
     thread.join()
 
 
+def lasting_errors(m):
+    """Exceptions that what a call does after them must not replace."""
+    class Interrupted(int):
+        interrupts = iter([KeyboardInterrupt])
+
+        def bit_length(self):
+            for interrupt in self.interrupts:  # the first time only
+                raise interrupt
+            return super().bit_length()
+
+    class Failing:
+        def __call__(self):
+            pass
+
+        def __del__(self):
+            try:
+                m.fail("KeyError")
+            except KeyError:
+                pass
+
+    def clear_and_fail(_):
+        values.clear()
+        raise IndexError("of the callback")
+
+    # The call's copy of the list has the last reference to the object.
+    values = [functools.partial(Failing())]
+    for what, call, wanted in (
+            ("an interrupt during a conversion",
+             lambda: m.echo(Interrupted(2**100)), KeyboardInterrupt),
+            ("an error before a destructor that fails",
+             lambda: m.call(clear_and_fail, values), IndexError)):
+        try:
+            got = call()
+        except BaseException as error:
+            got = type(error)
+        tap.ok(got is wanted, f"{what} is raised", got)
+
+
 def beside_tvm_ffi(m, library):
     """Both ways to call, in one process."""
     scope = {}
@@ -364,6 +403,7 @@ def main():
         wanted = scope["answers"](m, split(CALLS))
         without_tvm_ffi(work / "c", args.dropin, wanted)
         beside_tvm_ffi(m, library)
+        lasting_errors(m)
         if args.cxx:
             compile_module(args.cxx, HERE / "extension.c", sys.executable,
                            work / "cxx", "-std=gnu++17", "-x", "c++")
