@@ -6,10 +6,10 @@ beside the same in upstream's C++. The same functions (ops.c), written with
 each: upstream's C++ headers, nanobind, pybind11, cffi and ctypes; for each its
 lines, the time to compile it, the size of what comes out, and what a call from
 Python costs. The functions of ops.c are also called by tvmffi.fast and as an
-extension module; this one and nanobind both with the GIL kept and with the GIL
-released during calls. Calls through TVM FFI run in two processes, one on upstream's
-library and one on ours, by turns with all others. What mistakes are answered
-with. The last line is a summary.
+extension module. Calls of extension modules and of nanobind are measured twice:
+they keep the GIL, or release it. Calls through TVM FFI run in two processes,
+one on upstream's library and one on ours, by turns with all others. What
+mistakes are answered with. The last line is a summary.
 """
 
 import argparse

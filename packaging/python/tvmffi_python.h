@@ -444,7 +444,10 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_accept(PyObject *self, PyObject *args) {
 
 TVMFFI_PY_COLD PyTypeObject *tvmffi_py_class(PyObject *core, const char *name) {
   PyObject *found = PyObject_GetAttrString(core, name);
-  if (found && !PyType_Check(found)) Py_CLEAR(found);
+  if (found && !PyType_Check(found)) {
+    Py_CLEAR(found);
+    PyErr_Format(PyExc_TypeError, "%s is not a class", name);
+  }
   return (PyTypeObject *)found;
 }
 
@@ -496,18 +499,20 @@ TVMFFI_PY_COLD int tvmffi_py_shares_runtime(void) {
 }
 
 /* Finds the Python classes of objects, and makes the names that results need.
-   Returns 1, or 0 if memory does not suffice. The list of all classes may be
-   NULL: `deliver` is slower without it. */
+   Returns 1, or 0 with an exception. The list of all classes may be NULL:
+   `deliver` is slower without it. */
 TVMFFI_PY_COLD int tvmffi_py_find_classes(tvmffi_py_package *p) {
-  PyObject *helper = tvmffi_py_helper("classes");
+  PyObject *helper;
   p->class_tensor = PyUnicode_InternFromString("_CLASS_TENSOR");
   p->from_object = PyUnicode_InternFromString("__from_tvm_ffi_object__");
   p->object_class = tvmffi_py_class(p->core, "Object");
   p->no_args = PyTuple_New(0);
+  if (PyErr_Occurred()) return 0;
+  helper = tvmffi_py_helper("classes");
   if (helper) p->classes = PyObject_CallFunctionObjArgs(helper, p->core, NULL);
-  if (PyErr_Occurred() || p->classes == Py_None) Py_CLEAR(p->classes);
+  if (p->classes == Py_None) Py_CLEAR(p->classes);
   PyErr_Clear();
-  return p->class_tensor && p->from_object && p->object_class && p->no_args;
+  return 1;
 }
 
 /* Finds what is used of the package. Returns 0 for another release or one with
@@ -677,8 +682,8 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_tensor(TVMFFIObject *o) {
   return wrapper;
 }
 
-/* Returns the class of a type of objects, as a new reference, or NULL if it has
-   none of its own. */
+/* Returns the Python class for a type index, as a new reference, or NULL if the
+   package has registered none. */
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_class_of(int32_t type_index) {
   PyObject *classes = tvmffi_py.package->classes, *type;
   if (!classes || type_index == kTVMFFIOpaquePyObject ||
@@ -696,7 +701,8 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_class_of(int32_t type_index) {
   return type;
 }
 
-/* Makes the String or Bytes for an owned object, whose class has no handle. */
+/* Makes the String or Bytes of an owned object. They are subclasses of str and
+   bytes, made from a wrapper of the object. */
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_native(TVMFFIObject *o,
                                                        PyObject *type) {
   const tvmffi_py_package *p = tvmffi_py.package;
@@ -803,14 +809,13 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_raise_plain(TVMFFIObject *error) {
   return NULL;
 }
 
-/* Takes the error of a call that returned `code`, or NULL if Python has it. */
+/* Takes the library's error after a call that returned `code`. Returns NULL if
+   the error is a Python exception. */
 TVMFFI_PY_COLD TVMFFIObject *tvmffi_py_error_of(int code) {
   return code == -2 ? NULL : tvmffi_error_take();
 }
 
-/* Raises an error, which it takes, of a call that returned `code`. Returns
- * NULL.
- */
+/* Raises what tvmffi_py_error_of returned, which it takes. Returns NULL. */
 TVMFFI_PY_COLD PyObject *tvmffi_py_raise_error(int code, TVMFFIObject *error) {
   TVMFFIByteArray kind;
   if (error) {
@@ -1149,8 +1154,8 @@ TVMFFI_PY_COLD int tvmffi_py_put_big_int(tvmffi_py_context *c, PyObject *value,
   return code;
 }
 
-/* Remembers the current stream of the first tensor that is not on the CPU. A
-   tensor whose package does not say it has none. */
+/* Remembers the current stream of the first tensor that is not on the CPU. If
+   its package cannot tell the stream, the tensor counts as having none. */
 TVMFFI_I_INLINE void tvmffi_py_use_stream(tvmffi_py_context *c,
                                           const DLPackExchangeAPI *api,
                                           DLDevice device) {
@@ -1620,15 +1625,18 @@ typedef struct {
 /* Sets the stream and the allocator as TVMFFIPyCallManager::FuncCall does. */
 TVMFFI_PY_COLD int tvmffi_py_enter(const tvmffi_py_context *c,
                                    tvmffi_py_environment *before) {
+  int code;
   before->stream = NULL;
   before->allocator = NULL;
   if (c->device_type != -1)
     TVMFFI_TRY(TVMFFIEnvSetStream(c->device_type, c->device_id, c->stream,
                                   &before->stream));
-  return c->api->managed_tensor_allocator
-             ? TVMFFIEnvSetDLPackManagedTensorAllocator(
-                   c->api->managed_tensor_allocator, 0, &before->allocator)
-             : 0;
+  if (!c->api->managed_tensor_allocator) return 0;
+  code = TVMFFIEnvSetDLPackManagedTensorAllocator(
+      c->api->managed_tensor_allocator, 0, &before->allocator);
+  if (code && c->device_type != -1)
+    TVMFFIEnvSetStream(c->device_type, c->device_id, before->stream, NULL);
+  return code;
 }
 
 /* Restores them. Returns 0, or -1 with an exception. */
@@ -2116,8 +2124,8 @@ TVMFFI_PY_COLD void tvmffi_py_say_default(tvmffi_py_text *t,
 }
 
 /* Returns "name(a, b=1)\n--\n\n" and the documentation, from which CPython
-   makes
-   __text_signature__ and __doc__. To be freed. NULL if there is no memory. */
+   makes __text_signature__ and __doc__. To be freed. NULL if there is no
+   memory. */
 TVMFFI_PY_COLD char *tvmffi_py_doc(const tvmffi_func *func, const char *doc) {
   TVMFFIAny defaults[TVMFFI_I_MAX_PARAMS];
   tvmffi_py_text t = {NULL, 0, 0};

@@ -77,7 +77,7 @@ static TVMFFIAny strong;
 static TVMFFIObjectHandle weak;
 
 /* Keeps a weak reference to an object and, unless told otherwise, a strong one.
-   Drops those of the call before. */
+   Drops those that the last call kept. */
 TVMFFI_EXPORT(keep, none, (any, x), (bool, strongly, 1)) {
   TVMFFIAny old = strong, none = TVMFFI_I_ZERO;
   strong = none;

@@ -331,10 +331,10 @@ def beside_tvm_ffi(m, library):
 
 def together(name, python, folder, dropin, has_gil):
     """Processes whose threads begin with their first calls."""
-    # keep() is for one thread.
+    # These share state that is for one thread.
     calls = [c for c in split(CALLS + OBJECTS) if not any(
         word in c for word in ("keep", "kept", "is_alive", "references",
-                               "array"))]
+                               "array", "described"))]
     plain = [c for c in calls if c in split(CALLS)]
     for what, some in (("plain", plain), ("objects", calls)):
         wrong = []
