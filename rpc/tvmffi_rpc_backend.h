@@ -258,8 +258,11 @@ int TVMBackendParallelBarrier(int task, tvmffi_rpc_parallel_env *env) {
 /* Evicts memory from the caches, on processors whose programs may. */
 static void tvmffi_rpc_i_evict(const char *data, size_t size) {
 #if TVMFFI_I_GNU && (defined(__x86_64__) || defined(__aarch64__))
-  const char *at = data - (uintptr_t)data % 64;
-  for (; at < data + size; at += 64) {
+  const char *at, *end;
+  if (!size) return; /* there may be no memory */
+  at = data - (uintptr_t)data % 64;
+  end = data + size;
+  for (; at < end; at += 64) {
 #if defined(__x86_64__)
     __asm__ volatile("clflush %0" : : "m"(*at) : "memory");
 #else
@@ -283,8 +286,7 @@ static int tvmffi_rpc_i_flush_args(void *self, const TVMFFIAny *args, int32_t n,
       t = TVMFFITensorGetDLTensorPtr(args[i].v_obj);
     else
       return TVMFFI_RAISE("TypeError", "argument %d is no tensor", (int)i);
-    tvmffi_rpc_i_evict((const char *)t->data + t->byte_offset,
-                       tvmffi_tensor_bytes(t));
+    tvmffi_rpc_i_evict(tvmffi_data(t, const char), tvmffi_tensor_bytes(t));
   }
   return 0;
 }

@@ -356,8 +356,17 @@ TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
          info->type_ancestors[want->type_depth] == want;
 }
 
-/* Returns the address of a tensor's first element as a pointer to `type`. */
-#define tvmffi_data(tensor, type)                                       \
-  TVMFFI_I_AS(type *,                                                   \
-              TVMFFI_I_AS(void *, TVMFFI_I_AS(char *, (tensor)->data) + \
-                                      (tensor)->byte_offset))
+/* Adds a byte offset to a data pointer. An empty tensor may have no memory, and
+   C does not define NULL + 0, so an offset of 0 is not added. gcc and clang
+   remove the branch. */
+TVMFFI_I_INLINE void *tvmffi_i_first_element(void *data, size_t byte_offset) {
+  return byte_offset ? TVMFFI_I_AS(char *, data) + byte_offset : data;
+}
+
+/* Returns the address of a tensor's first element as a pointer to `type`, NULL
+   if an empty tensor has no memory. Evaluates `tensor` twice. */
+#define tvmffi_data(tensor, type)                                 \
+  TVMFFI_I_AS(type *,                                             \
+              tvmffi_i_first_element(                             \
+                  (tensor)->data,                                 \
+                  TVMFFI_I_AS(size_t, (tensor)->byte_offset)))

@@ -66,6 +66,16 @@ static TVMFFIObjectHandle test_make_tensor(void) {
   return tensor;
 }
 
+/* The address of no elements is NULL: NULL + 0, which C does not define, would
+   be a report of the sanitizer. */
+static void test_without_memory(void) {
+  DLTensor t;
+  test_fill_tensor(&t);
+  t.data = NULL;
+  t.shape[0] = 0;
+  CHECK(!tvmffi_data(&t, int32_t));
+}
+
 static void test_from_dlpack(void) {
   DLManagedTensor m = test_managed();
   DLManagedTensorVersioned v = test_versioned();
@@ -335,6 +345,7 @@ static void test_tensor_argument(void) {
 
 static const test_case test_tensor_cases[] = {
 #if !TEST_NO_TENSORS
+    {"tensors: without memory", test_without_memory},
     {"tensors: from DLPack", test_from_dlpack},
     {"tensors: to DLPack", test_to_dlpack},
     {"tensors: those that cannot be", test_bad_tensors},

@@ -73,7 +73,7 @@ static void check_sent(void) {
 /* -- functions that clients find ------------------------------------------- */
 
 static int touch_tensor(const DLTensor *t) {
-  volatile char *data = (volatile char *)t->data + t->byte_offset;
+  volatile char *data = tvmffi_data(t, volatile char);
   size_t i, size = tvmffi_tensor_bytes(t);
   if (t->device.device_type != kDLCPU) return 0;
   for (i = 0; i < size; ++i) data[i] = (char)(data[i] + 1);
