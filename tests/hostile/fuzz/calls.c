@@ -4,6 +4,11 @@
    of the program, so callbacks change what they are called from. */
 #include "fuzz.h"
 #include "types.h"
+#if FUZZ_STACKS
+#include "small_stack.h"
+#else
+#define FUZZ_STACKS 0
+#endif
 
 enum {
   NUM_VALUES = 48,
@@ -164,12 +169,30 @@ static void walk_value(const TVMFFIAny *any, const walk *outer) {
   walk_parts(any, &w);
 }
 
-/* Neither needs the memory that the program has left. */
+/* What walk_value is called with. */
+typedef struct {
+  const TVMFFIAny *any;
+  const walk *w;
+} walk_call;
+
+static void walk_job(void *context) {
+  const walk_call *c = (const walk_call *)context;
+  walk_value(c->any, c->w);
+}
+
+/* Neither needs the memory that the program has left, nor its stack. */
 static void walk_aside(const TVMFFIAny *any, const walk *w) {
   size_t memory = fuzz_memory;
   unsigned refuse = fuzz_refuse;
+  walk_call c;
   fuzz_begin();
-  walk_value(any, w);
+  c.any = any;
+  c.w = w;
+#if FUZZ_STACKS
+  fuzz_on_large_stack(walk_job, &c);
+#else
+  walk_job(&c);
+#endif
   fuzz_memory = memory;
   fuzz_refuse = refuse;
 }
@@ -421,6 +444,33 @@ static TVMFFIAny make_value(unsigned kind) {
   }
 }
 
+#if FUZZ_STACKS
+/* Nests a value in up to 765 others. */
+static TVMFFIAny make_nest(TVMFFIAny any, unsigned kind, unsigned depth) {
+  static const char *const makers[] = {"ffi.Array", "ffi.List",
+                                       "ffi.StructuralKey", "ffi.Dict",
+                                       "ffi.Map"};
+  TVMFFIAny none = tvmffi_none(), outer;
+  unsigned i;
+  any = own(any);
+  for (i = 0; i < depth; ++i) {
+    unsigned k = kind < 6 ? kind : (kind + i) % 6;
+    if (k < 5) {
+      outer = k == 3 ? make_call(makers[k], 2, none, any, none)
+                     : make_call(makers[k], k == 4 ? 2 : 1, any, none, none);
+    } else {
+      outer = make_object(i % 4);
+      if (outer.type_index != kTVMFFINone)
+        fuzz_check_error(fuzz_set_any(
+            &((fuzz_node *)(void *)outer.v_obj)->a, &any));
+    }
+    tvmffi_any_release(&any);
+    any = outer;
+  }
+  return any;
+}
+#endif
+
 /* -------- Calls -------- */
 
 /* What views of arguments point to, for the time of a call. */
@@ -580,6 +630,12 @@ static void access_field(void) {
 static void step(void) {
   unsigned op = next_byte(), at = next_byte();
   TVMFFIAny *f = &vm.values[at % NUM_VALUES];
+#if FUZZ_STACKS
+  if (op >= 240) {
+    put(at, make_nest(*f, op % 16, next_byte() * 3));
+    return;
+  }
+#endif
   switch (op % 8) {
     case 0:
     case 1:
@@ -745,6 +801,11 @@ static void restore_globals(void) {
   }
 }
 
+static void run_input(void *unused) {
+  (void)unused;
+  while (vm.at < vm.end && !vm.over && vm.calls < MAX_CALLS) run(1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   unsigned i;
   fuzz_begin();
@@ -760,7 +821,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   vm.at = vm.end = data;
   for (i = 0; i < NUM_VALUES; ++i) put(i, make_value(i));
   vm.end = data + size;
-  while (vm.at < vm.end && !vm.over && vm.calls < MAX_CALLS) run(1);
+#if FUZZ_STACKS
+  fuzz_on_small_stack((size_t)(size % 2 ? 64 : 256) << 10, run_input, NULL);
+#else
+  run_input(NULL);
+#endif
   fuzz_begin();
   cut_cycles();
   for (i = 0; i < NUM_VALUES; ++i) put(i, tvmffi_none());
