@@ -15,6 +15,13 @@ TVMFFI_I_INLINE int tvmffi_i_same_text(TVMFFIByteArray a, TVMFFIByteArray b) {
   return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);
 }
 
+/* Writes `text` at to[n]. Returns the index of the next byte. */
+TVMFFI_I_INLINE size_t tvmffi_i_add_text(char *to, size_t n,
+                                         TVMFFIByteArray text) {
+  if (text.size) memcpy(to + n, text.data, text.size);
+  return n + text.size;
+}
+
 /* Copies `text` to `to` and appends a NUL. Returns `to`. */
 TVMFFI_I_INLINE const char *tvmffi_i_copy_text(char *to, TVMFFIByteArray text) {
   if (text.size) memcpy(to, text.data, text.size);

@@ -10,7 +10,6 @@
 #include "../interface/value.h"
 #include "../interface/error.h"
 #include "../interface/word.h"
-#include "../interface/schema.h"
 #include "../interface/function.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
@@ -152,15 +151,16 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
     tvmffi_release(error);
     return tvmffi_i_no_memory();
   }
-  n = tvmffi_i_append(text, 0, init->type->type_key.data);
-  n = tvmffi_i_append(text, n, ".__ffi_init__() ");
-  n = tvmffi_i_append(text, n, what);
-  n = tvmffi_i_append(text, n, " '");
-  if (field->name.size) memcpy(text + n, field->name.data, field->name.size);
-  n = tvmffi_i_append(text, n + field->name.size, "':\n  ");
+  n = tvmffi_i_add_text(text, 0, init->type->type_key);
+  n = tvmffi_i_add_text(text, n, tvmffi_byte_array(".__ffi_init__() "));
+  n = tvmffi_i_add_text(text, n, tvmffi_byte_array(what));
+  n = tvmffi_i_add_text(text, n, tvmffi_byte_array(" '"));
+  n = tvmffi_i_add_text(text, n, field->name);
+  n = tvmffi_i_add_text(text, n, tvmffi_byte_array("':\n  "));
   for (i = 0; i < cell->message.size; ++i) {
     text[n++] = cell->message.data[i];
-    if (text[n - 1] == '\n') n = tvmffi_i_append(text, n, "  ");
+    if (text[n - 1] == '\n')
+      n = tvmffi_i_add_text(text, n, tvmffi_byte_array("  "));
   }
   message.data = text;
   message.size = n;

@@ -367,6 +367,27 @@ static void test_misplaced_fields(void) {
   }
 }
 
+/* Each line of a message is indented, behind 4 KB as well. The pending error
+   stays. */
+static void test_long_field_error(const tvmffi_i_init *init) {
+  enum { SIZE = 5000 };
+  TVMFFIObject *kept = tvmffi_error_take(), *error;
+  char *message = (char *)malloc(SIZE + sizeof("\nthis"));
+  CHECK(message != NULL);
+  if (message) {
+    memset(message, 'x', SIZE);
+    memcpy(message + SIZE, "\nthis", sizeof("\nthis"));
+    TVMFFIErrorSetRaisedFromCStr("TypeError", message);
+    (void)tvmffi_i_field_failed(init, tvmffi_i_init_fields(init)[0], "field");
+    error = tvmffi_error_take();
+    CHECK(test_hits() ||
+          test_contains(TVMFFIErrorGetCellPtr(error)->message, "x\n  this"));
+    tvmffi_release(error);
+  }
+  free(message);
+  (void)tvmffi_error_raise(kept);
+}
+
 /* An error of a setter keeps its kind and becomes the cause of the new one; a
    factory's own error is left as it is. */
 static void test_init_errors(void) {
@@ -403,6 +424,7 @@ static void test_init_errors(void) {
     OK(init ? 0 : -1);
     (void)TVMFFI_RAISE("TypeError", "not\nthis");
     (void)tvmffi_i_field_failed(init, tvmffi_i_init_fields(init)[0], "field");
+    test_long_field_error(init);
     tvmffi_i_free(init);
   }
   error = tvmffi_error_take();
