@@ -151,9 +151,10 @@ static void *test_malloc(size_t size);
 static void test_free(void *pointer);
 #define TVMFFI_MALLOC(size) test_malloc(size)
 #define TVMFFI_FREE(pointer) test_free(pointer)
-#define TVMFFI_LEGACY 1
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
+
+#include "legacy/tvmffi_legacy.h"
 
 #ifndef TEST_NO_TYPES
 #define TEST_NO_TYPES TVMFFI_NO_TYPES

@@ -52,7 +52,8 @@ SMALLER = {
     "tvmffi-interface.h": ["--only", "abi,interface"],
     "tvmffi-abi.h": ["--only", "abi"],
 }
-RPC = ["tvmffi_rpc.h", "tvmffi_rpc_backend.h", "tvmffi_rpc_serial.h"]
+COMPANIONS = ["rpc/tvmffi_rpc.h", "rpc/tvmffi_rpc_backend.h",
+              "rpc/tvmffi_rpc_serial.h", "legacy/tvmffi_legacy.h"]
 
 
 class Problem(RuntimeError):
@@ -213,8 +214,8 @@ def unpack(tar, folder):
 
 def headers(source, folder):
     shutil.copyfile(source / HEADER, folder / HEADER)
-    for name in RPC:
-        shutil.copyfile(source / "rpc" / name, folder / name)
+    for name in COMPANIONS:
+        shutil.copyfile(source / name, folder / Path(name).name)
     for name, options in SMALLER.items():
         run([sys.executable, source / "src/amalgamate.py", *options,
              "-o", folder / name])

@@ -247,7 +247,6 @@
 #include "interface/member.h"
 #include "interface/module_table.h"
 #include "interface/module.h"
-#include "interface/legacy.h"
 
 #endif /* TVMFFI_INTERFACE */
 

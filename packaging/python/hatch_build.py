@@ -24,7 +24,8 @@ HERE = Path(__file__).resolve().parent
 # The source distribution has the project's files beside this one.
 TOP = HERE if (HERE / "tvmffi.h").exists() else HERE.parents[1]
 HEADERS = ("tvmffi.h", "rpc/tvmffi_rpc.h", "rpc/tvmffi_rpc_backend.h",
-           "rpc/tvmffi_rpc_serial.h", "packaging/python/tvmffi_python.h")
+           "rpc/tvmffi_rpc_serial.h", "legacy/tvmffi_legacy.h",
+           "packaging/python/tvmffi_python.h")
 LICENSES = ("LICENSE", "LICENSE-APACHE", "LICENSE-MIT")
 CMAKE = [f"packaging/cmake/tvmffi{name}.cmake.in"
          for name in ("Config", "ConfigVersion", "Targets")]

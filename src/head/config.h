@@ -209,12 +209,6 @@
 #define TVMFFI_DEBUG 0
 #endif
 
-/* Define as 1 in a file to get functions for TVM's old calling convention
-   (>>interface/legacy). */
-#ifndef TVMFFI_LEGACY
-#define TVMFFI_LEGACY 0
-#endif
-
 /* Define for the whole program as the size in bytes of the stack buffer in
    which TVMFFI_RAISE formats a message. A longer message is truncated and ends
    in "...". Registering a function uses a buffer of up to four times this size
@@ -226,6 +220,9 @@
 #error "tvmffi.h: TVMFFI_MESSAGE_SIZE must be 64 at least"
 #endif
 
+#if defined(TVMFFI_LEGACY)
+#error "tvmffi.h: TVMFFI_LEGACY is the header tvmffi_legacy.h now"
+#endif
 #if TVMFFI_FREESTANDING && \
     !(TVMFFI_NO_STDIO && TVMFFI_NO_BACKTRACE && TVMFFI_NO_DLOPEN)
 #error "tvmffi.h: TVMFFI_FREESTANDING has no stdio, backtraces and dlopen"

@@ -4,8 +4,7 @@
    and through the old runtime's own that this one calls. Prints TAP. */
 #define TVMFFI_IMPLEMENTATION
 #define TVMFFI_STATIC 1
-#define TVMFFI_LEGACY 1
-#include "tvmffi.h"
+#include "tvmffi_legacy.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

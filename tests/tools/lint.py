@@ -164,7 +164,7 @@ def reference_is_complete(tree):
         for kind in ("type", "type_optional", "no", "some")}
     names = set(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)",
                            tree.read(HEADER), re.M))
-    for flags in (*MODES, ["-DTVMFFI_LEGACY=1", "-DTVMFFI_DEBUG=1"]):
+    for flags in (*MODES, ["-DTVMFFI_DEBUG=1"]):
         names |= set(declared_names(preprocessed(tree, flags)))
     return sorted(n for n in names - listed - FEATURE_MACROS
                   if not re.match(r"\w*_i_|TVMFFI_I_|\w+_H_$|__", n)

@@ -976,7 +976,8 @@ def tensors(box):
               "{ free(p); }")
 
 
-LEGACY = DECLARATIONS + """
+LEGACY_HEADER = '#include "legacy/tvmffi_legacy.h"\n'
+LEGACY = LEGACY_HEADER + """
 static int old_twice(tvmffi_legacy_value *args, int *codes, int n,
                      tvmffi_legacy_value *result, int *code, void *resource) {
   if (n != 1 || codes[0] != TVMFFI_LEGACY_INT) {
@@ -1014,16 +1015,16 @@ int user(void) {
 
 
 def legacy(box):
-    """Only who asks has it, in any file; nothing is exported."""
-    on = "-DTVMFFI_LEGACY=1"
-    box.compile("off", LEGACY, fails=True)
+    """A header of its own, which exports nothing."""
+    box.compile("option", DECLARATIONS, "-DTVMFFI_LEGACY=1", fails=True)
     for flags in ([], ["-DTVMFFI_NO_FLOAT=1"]):
-        box.compile("strict", LEGACY, "-O0", on, *STRICT, *STRICT_C, *flags)
-        box.compile("strict", LEGACY, "-O0", on, *STRICT, *flags, cxx=True)
-    user = box.compile("user", LEGACY, "-O0", on)
+        box.compile("strict", LEGACY, "-O0", *STRICT, *STRICT_C, *flags)
+        box.compile("strict", LEGACY, "-O0", *STRICT, *flags, cxx=True)
+    box.compile("casts", LEGACY_HEADER, *WARNINGS, *CASTS, "-fsyntax-only",
+                "-std=c++17", cxx=True)
+    user = box.compile("user", LEGACY, "-O0")
     runtime = box.compile("runtime", IMPLEMENTATION, "-O0")
     same(box.defined(user), ["user"])
-    same(exported(box, "legacy", on), box.expected)
     box.run(box.link("old", user, runtime, box.compile(
         "main", "int user(void); int main(void) { return user(); }")))
 
@@ -1212,7 +1213,7 @@ def no_casts_of_c(box):
     clean = USER + "TVMFFI_MAIN() { return scoped(); }\n"
     for old, new in OWN_CASTS:
         clean = clean.replace(old, new)
-    for flags in ([], ["-DTVMFFI_DEBUG=1"], ["-DTVMFFI_LEGACY=1"]):
+    for flags in ([], ["-DTVMFFI_DEBUG=1"]):
         for text in (DECLARATIONS, clean, IMPLEMENTATION + clean):
             for std in "-std=c++17", "-std=c++20":
                 box.compile("casts", text, *WARNINGS, *CASTS, "-fsyntax-only",
@@ -1339,7 +1340,7 @@ CASES = [
     ("TVMFFI_ARENA_SIZE: all memory is from the arena", arena),
     ("TVMFFI_FREESTANDING: tensors are from the arena, parsers left out",
      tensors),
-    ("TVMFFI_LEGACY: only where it is asked for", legacy),
+    ("tvmffi_legacy.h: TVM's older calling convention", legacy),
     ("strict warnings find nothing", no_warnings),
     ("scopes follow the text", scopes),
     ("a result of another type is told by the compiler", wrong_result),

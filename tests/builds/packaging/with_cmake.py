@@ -209,7 +209,7 @@ def parent_installs(work):
 # -- options -------------------------------------------------------------
 
 # Options of single files, and those that a header named by TVMFFI_PORT sets.
-OWN_WAY = {"ABI_ONLY", "LEGACY", "STATIC", "DYNAMIC", "STATIC_TLS", "MALLOC",
+OWN_WAY = {"ABI_ONLY", "STATIC", "DYNAMIC", "STATIC_TLS", "MALLOC",
            "FREE", "BUILTINS"}
 
 

@@ -87,8 +87,9 @@ def files(work):
     names = files_in(folders[0])
     expect(names == sorted([
         "SHA256SUMS", "release-notes.md", f"tvmffi-{VERSION}-source.tar.gz",
-        f"tvmffi-wasm-{VERSION}.tgz", "tvmffi.wasm", "tvmffi_rpc.h",
-        "tvmffi_rpc_backend.h", "tvmffi_rpc_serial.h", *HEADERS]), f"{names}")
+        f"tvmffi-wasm-{VERSION}.tgz", "tvmffi.wasm", "tvmffi_legacy.h",
+        "tvmffi_rpc.h", "tvmffi_rpc_backend.h", "tvmffi_rpc_serial.h",
+        *HEADERS]), f"{names}")
     for name in names:
         expect((folders[0] / name).read_bytes()
                == (folders[1] / name).read_bytes(), f"{name} differs")

@@ -146,8 +146,8 @@ LIBRARIES = {"static": ["libtvmffi.a"],
 SHARE = ["copyright", "tvmffiConfig.cmake", "tvmffiConfigVersion.cmake",
          "tvmffiTargets-debug.cmake", "tvmffiTargets-release.cmake",
          "tvmffiTargets.cmake", "usage"]
-HEADERS = ["tvmffi.h", "tvmffi_rpc.h", "tvmffi_rpc_backend.h",
-           "tvmffi_rpc_serial.h"]
+HEADERS = ["tvmffi.h", "tvmffi_legacy.h", "tvmffi_rpc.h",
+           "tvmffi_rpc_backend.h", "tvmffi_rpc_serial.h"]
 
 
 def install(work, linkage, features):

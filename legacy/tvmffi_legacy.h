@@ -1,26 +1,36 @@
-/* ======== Legacy calls =================================== >>interface/legacy
-   the calling convention before TVM FFI */
-/* Supports TVM's calling convention from before TVM FFI, with an array of
-   8-byte values and an array of type codes. Functions of the old convention can
-   be called as FFI functions, and FFI functions as old ones. Values and type
-   codes are those of tvm/runtime/c_runtime_api.h up to TVM 0.20. TVM's name for
-   an old function is TVMBackendPackedCFunc.
+/* tvmffi_legacy.h - TVM's calling convention from before TVM FFI.
+
+   SPDX-License-Identifier: Apache-2.0 OR MIT
+
+   It includes tvmffi.h, has inline functions only, and works with this runtime
+   and with upstream's library.
+
+   A call of the old convention has an array of 8-byte values and an array of
+   type codes. This file wraps functions of the old convention as FFI functions,
+   and the reverse. Values and type codes are those of
+   tvm/runtime/c_runtime_api.h up to TVM 0.20. TVM's name for an old function
+   is TVMBackendPackedCFunc.
 
    A handle of an object, module or function must belong to this runtime, not to
    TVM's old one. A tensor argument is the address of any DLTensor. A tensor
-   result must be the DLTensor of a tensor object of this runtime. */
+   result must be the DLTensor of a tensor object of this runtime.
 
-#pragma once
+       int old_add_one(tvmffi_legacy_value *args, int *codes, int n,
+                       tvmffi_legacy_value *result, int *code, void *resource);
+       ...
+       TVMFFI_TRY(tvmffi_legacy_wrap(old_add_one, NULL, NULL, &f)); */
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/dlpack.h"
-#include "../head/abi.h"
-#include "value.h"
-#include "error.h"
-#include "scope.h"
+#ifndef TVMFFI_LEGACY_H_
+#define TVMFFI_LEGACY_H_
 
-#if TVMFFI_LEGACY
+#ifndef TVMFFI_H_
+#include "tvmffi.h"
+#endif
+
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#endif
 
 /* One argument or result. Its type code says which member is set. */
 typedef union {
@@ -378,5 +388,8 @@ TVMFFI_I_UNUSED static int tvmffi_legacy_call(tvmffi_legacy_value *args,
   return err;
 }
 
-#endif /* TVMFFI_LEGACY */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
+#endif /* TVMFFI_LEGACY_H_ */
