@@ -183,7 +183,7 @@
      tvmffi_get of a map or dict     MapGetItemOrMissing, DictGetItemOrMissing,
                                      GetInvalidObject
      tvmffi_set                      ListSetItem, DictSetItem
-     tvmffi_has                      ArrayContains, ListContains, MapCount,
+     tvmffi_contains                 ArrayContains, ListContains, MapCount,
                                      DictCount
      tvmffi_append, tvmffi_erase     ListAppend, ListErase, DictErase
      tvmffi_print                    ReprPrint */

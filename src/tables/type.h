@@ -78,7 +78,7 @@ enum {
 static TVMFFITypeMetadata tvmffi_i_static_metadata[TVMFFI_I_NUM_BUILTIN_TYPES];
 
 /* Attributes that are function objects, beside those that a loop in
-   tvmffi_i_fill_functions adds. */
+   tvmffi_i_add_functions adds. */
 static const struct {
   int column;
   int32_t type_index;

@@ -190,6 +190,37 @@ def macro_names(tree):
                    if not PREFIX.match(n) and n not in FEATURE_MACROS})
 
 
+# Names in comments and documents that stand for a name or belong to a tool.
+NO_NAMES = re.compile(
+    r"\w*_$|tvmffi_(ROOT|gdb|sys|noun_verb|i_xxx)|TVMFFI_(INSTALL|WHEEL_PYTHONS)"
+    r"|k?TVMFFI(Xxx|_XXX|IXxx|_I_XXX|_I_X_name)|tvmffi_(NOUN|VERB)\w*")
+OUR_NAME = re.compile(r"\b(?:tvmffi_|TVMFFI|kTVMFFI)\w+\b(?!\.[ch]\b)")
+
+
+def mentioned_names(tree):
+    """Names in comments and documents that no C file has."""
+    known, said = set(), []
+    for name in tree.files():
+        path = Path(name)
+        text = tree.read(name)
+        if path.suffix in (".c", ".h", ".cpp", ".cu", ".cc"):
+            known |= set(OUR_NAME.findall(rooms.without_comments(text)))
+            known |= set(re.findall(r'"(TVMFFI\w+)"', text))
+            if path.parts[0] in ("src", "rpc", "legacy"):
+                said += [(name, comment) for comment in
+                         re.findall(r"/\*.*?\*/", text, re.S)]
+        elif path.suffix == ".md" and path.stem not in ("changelog",
+                                                       "reference"):
+            said.append((name, text))
+    # tvmffi_out_##T makes tvmffi_out_int64.
+    made = tuple(set(re.findall(r"\b((?:tvmffi|TVMFFI)\w*_)##",
+                                tree.read(HEADER))))
+    return sorted({f"{name}: {word} does not exist" for name, text in said
+                   for word in OUR_NAME.findall(text)
+                   if word not in known and not word.startswith(made)
+                   and not NO_NAMES.fullmatch(word)})
+
+
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|\w+|[^\s\w]')
 
 
@@ -476,6 +507,9 @@ CHECKS = [
     ("comments of functions have a verb", words.verbs,
      [append("src/core/any.h",
              "/* The number of items. */\nint tvmffi_i_a(int x) {}\n")]),
+    ("comments and documents name what exists", mentioned_names,
+     [append("src/core/any.h", "/* See tvmffi_no_such_name. */\n"),
+      append("README.md", "`TVMFFI_NO_SUCH_OPTION`\n")]),
     ("macros have the prefix", macro_names,
      [append(HEADER, "#define likely(x) (x)\n")]),
     ("file-scope names have the prefix", file_scope_names,
