@@ -39,9 +39,14 @@ static int64_t tvmffi_i_num_complaints;
 static void *tvmffi_i_debug_mutex;
 
 static void tvmffi_i_debug_lock(void) {
+#if TVMFFI_NO_THREADS
+  tvmffi_i_debug_mutex = &tvmffi_i_debug_mutex;
+#else
+  int attempt = 0;
   while (!tvmffi_i_cas_pointer(&tvmffi_i_debug_mutex, NULL,
-                               &tvmffi_i_debug_mutex)) {
-  }
+                               &tvmffi_i_debug_mutex))
+    tvmffi_i_pause(attempt++);
+#endif
 }
 static void tvmffi_i_debug_unlock(void) {
   TVMFFI_I_STORE(&tvmffi_i_debug_mutex, NULL);

@@ -78,13 +78,26 @@ static void tvmffi_i_wait(tvmffi_i_global *g) { (void)g; }
   ((mine) = TVMFFI_I_LOAD_RELAXED(&(entry)->side) & 1, \
    tvmffi_i_add32(&(entry)->readers[mine], 1))
 #define TVMFFI_I_LEAVE(entry, mine) tvmffi_i_sub32(&(entry)->readers[mine], 1)
+/* One step of tvmffi_i_wait. In a child process, a reader may be a thread of
+   the parent, which never leaves. */
+TVMFFI_I_COLD void tvmffi_i_wait_more(int attempt) {
+#if TVMFFI_I_FORK
+  if (tvmffi_i_is_unknown_child()) {
+    tvmffi_i_lock_in_child();
+    tvmffi_i_unlock();
+  }
+#endif
+  tvmffi_i_pause(attempt);
+}
+
 /* Waits until all readers that may have seen the old function have left the
    entry. */
 static void tvmffi_i_wait(tvmffi_i_global *g) {
   uint32_t side;
+  int attempt = 0;
   for (side = 0; side < 2; ++side) {
     tvmffi_i_put32(&g->side, 1 - side);
-    while (TVMFFI_I_LOAD_SEQ(&g->readers[side])) tvmffi_i_yield();
+    while (TVMFFI_I_LOAD_SEQ(&g->readers[side])) tvmffi_i_wait_more(attempt++);
   }
 }
 #endif

@@ -21,6 +21,12 @@
 #if !defined(TVMFFI_LOCK) && !defined(TVMFFI_YIELD)
 #include <sched.h>
 #endif
+#if !defined(TVMFFI_LOCK) && defined(_WIN32)
+#include <time.h>
+#elif !defined(TVMFFI_LOCK)
+#include <poll.h>
+#include <unistd.h>
+#endif
 #endif
 #elif !TVMFFI_NO_OWN_STRING
 

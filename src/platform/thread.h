@@ -4,6 +4,7 @@
 
 #include "../head/config.h"
 #include "../head/compiler.h"
+#include "../head/atomic.h"
 #include "libc.h"
 
 /* 1 if the runtime registers fork handlers. */
@@ -42,7 +43,6 @@ TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) { (void)state; }
 TVMFFI_I_INLINE int tvmffi_i_watch_exit(void) { return 1; }
 TVMFFI_I_INLINE void tvmffi_i_lock(void) {}
 TVMFFI_I_INLINE void tvmffi_i_unlock(void) {}
-TVMFFI_I_INLINE void tvmffi_i_yield(void) {}
 TVMFFI_I_INLINE void tvmffi_i_sleep(void) {}
 #else
 /* Returns the address of a flag, which is 1 if tvmffi_i_on_exit will run when
@@ -63,30 +63,93 @@ TVMFFI_I_INLINE int tvmffi_i_watch_exit(void) {
 #if defined(TVMFFI_LOCK)
 TVMFFI_I_INLINE void tvmffi_i_lock(void) { TVMFFI_LOCK(); }
 TVMFFI_I_INLINE void tvmffi_i_unlock(void) { TVMFFI_UNLOCK(); }
-TVMFFI_I_INLINE void tvmffi_i_yield(void) {
+/* Lets other threads run. `attempt` counts the calls of one wait. */
+TVMFFI_I_INLINE void tvmffi_i_pause(int attempt) {
+  (void)attempt;
 #if defined(TVMFFI_YIELD)
   TVMFFI_YIELD();
 #endif
 }
 TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
   tvmffi_i_unlock();
-  tvmffi_i_yield();
+  tvmffi_i_pause(0);
   tvmffi_i_lock();
 }
 #else
 static pthread_mutex_t tvmffi_i_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
 
+/* Lets other threads run. `attempt` counts the calls of one wait: the first
+   calls yield, later ones sleep, up to 8 ms each, because a thread of lower
+   priority does not run while this one yields. */
+TVMFFI_I_COLD void tvmffi_i_pause(int attempt) {
+  enum { YIELDS = 32 };
+  const int more = (attempt - YIELDS) / 8, ms = more > 3 ? 8 : 1 << more;
+  if (attempt < YIELDS) {
+    (void)sched_yield();
+    return;
+  }
+#if defined(_WIN32)
+  {
+    struct timespec t = {0, 0};
+    t.tv_nsec = ms * 1000000L;
+    (void)nanosleep(&t, NULL);
+  }
+#else
+  (void)poll(NULL, 0, ms);
+#endif
+}
+
 #if TVMFFI_I_FORK
-/* Registers the fork handlers of tables/thread.h when the mutex is first
-   used. */
 #if defined(__cplusplus)
 extern "C" {
 #endif
+/* Registers the fork handlers of tables/thread.h when the mutex is first
+   used. */
 static void tvmffi_i_watch_fork(void);
 #if defined(__cplusplus)
 }
 #endif
+
+/* The process whose state this is, as its id times 2. It is odd while
+   tvmffi_i_lock_in_child makes the mutex anew, and 0 before the first lock. */
+static uint64_t tvmffi_i_process;
+
+/* Removes the parent's other threads from this process's lock-free data, and
+   stores the process's id. Defined in tables/thread.h. */
+static void tvmffi_i_forget_parent(void);
+
+/* Returns 1 in a child process whose fork ran no handler of this file. A fork
+   runs only the handlers that were registered when it began, so there is none
+   if the runtime's first use was during the fork. */
+TVMFFI_I_COLD int tvmffi_i_is_unknown_child(void) {
+  return tvmffi_i_load64(&tvmffi_i_process) >> 1 != (uint64_t)getpid();
+}
+
+/* Locks the mutex in a child process whose fork ran no handler. A thread of
+   the parent may have held the mutex, so it is made anew if it stays locked for
+   a tenth of a second. The tables need no repair: lock-free readers require
+   that they are consistent after each store. */
+TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
+  const uint64_t busy = (uint64_t)getpid() << 1 | 1;
+  uint64_t old;
+  int i, locked = 0;
+  for (i = 0; i < 100 && !locked; ++i) {
+    locked = pthread_mutex_trylock(&tvmffi_i_mutex) == 0;
+    if (!locked) (void)poll(NULL, 0, 1);
+  }
+  old = tvmffi_i_load64(&tvmffi_i_process);
+  if (!locked && old >> 1 != busy >> 1 &&
+      tvmffi_i_cas64(&tvmffi_i_process, &old, busy)) {
+    (void)pthread_mutex_init(&tvmffi_i_mutex, NULL);
+    (void)pthread_mutex_lock(&tvmffi_i_mutex);
+    tvmffi_i_forget_parent();
+    return;
+  }
+  while (tvmffi_i_load64(&tvmffi_i_process) == busy) (void)poll(NULL, 0, 1);
+  if (!locked) (void)pthread_mutex_lock(&tvmffi_i_mutex);
+  if (tvmffi_i_is_unknown_child()) tvmffi_i_forget_parent();
+}
 #endif
 
 /* Locks the runtime's mutex, only to write shared tables or to initialize. A
@@ -96,16 +159,26 @@ static void tvmffi_i_lock(void) {
 #if TVMFFI_I_FORK
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, tvmffi_i_watch_fork);
+  if (TVMFFI_I_LIKELY(pthread_mutex_trylock(&tvmffi_i_mutex) == 0)) return;
+  if (tvmffi_i_is_unknown_child()) {
+    tvmffi_i_lock_in_child();
+    return;
+  }
 #endif
   (void)pthread_mutex_lock(&tvmffi_i_mutex);
 }
 static void tvmffi_i_unlock(void) {
   (void)pthread_mutex_unlock(&tvmffi_i_mutex);
 }
-TVMFFI_I_INLINE void tvmffi_i_yield(void) { (void)sched_yield(); }
-
-/* Waits for tvmffi_i_wake. tvmffi_i_sleep and tvmffi_i_wake need the mutex. */
+/* Waits for tvmffi_i_wake, or returns early. tvmffi_i_sleep and tvmffi_i_wake
+   need the mutex. */
 TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
+#if TVMFFI_I_FORK
+  if (tvmffi_i_is_unknown_child()) {
+    tvmffi_i_forget_parent();
+    return;
+  }
+#endif
   (void)pthread_cond_wait(&tvmffi_i_changed, &tvmffi_i_mutex);
 }
 TVMFFI_I_INLINE void tvmffi_i_wake(void) {

@@ -225,6 +225,19 @@ TVMFFI_I_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
 /* -------- Fork -------- */
 
 #if TVMFFI_I_FORK
+static void tvmffi_i_forget_parent(void) {
+  TVMFFI_I_STORE(&tvmffi_i_is_child, 1);
+  tvmffi_i_forget_readers();
+  tvmffi_i_forget_initializers();
+  /* The condition variable is undefined in the child: it may count waiting
+     threads. */
+  (void)pthread_cond_init(&tvmffi_i_changed, NULL);
+#if TVMFFI_DEBUG
+  tvmffi_i_debug_unlock();
+#endif
+  tvmffi_i_store64(&tvmffi_i_process, (uint64_t)getpid() << 1);
+}
+
 /* A child of fork has only the thread that called fork. The locks are held
    during fork, so the locked data is consistent in the child. The child then
    removes other threads' entries from the lock-free data. These handlers only
@@ -245,15 +258,14 @@ static void tvmffi_i_after_fork(void) {
   tvmffi_i_unlock();
 }
 static void tvmffi_i_in_child(void) {
-  TVMFFI_I_STORE(&tvmffi_i_is_child, 1);
-  tvmffi_i_forget_readers();
-  tvmffi_i_forget_initializers();
-  /* The condition variable is undefined in the child: it may count waiting
-     threads. */
-  (void)pthread_cond_init(&tvmffi_i_changed, NULL);
+  tvmffi_i_forget_parent();
   tvmffi_i_after_fork();
 }
+/* The id is stored first, so that a child of a fork during the registration
+   does not register the handlers twice. */
 static void tvmffi_i_watch_fork(void) {
+  if (tvmffi_i_load64(&tvmffi_i_process)) return;
+  tvmffi_i_store64(&tvmffi_i_process, (uint64_t)getpid() << 1);
   (void)pthread_atfork(tvmffi_i_before_fork, tvmffi_i_after_fork,
                        tvmffi_i_in_child);
 }

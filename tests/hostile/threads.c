@@ -928,6 +928,72 @@ static void fork_or_make(int thread, int rounds) {
 }
 static void section_fork_makers(void) { TOGETHER(200, fork_or_make); }
 
+/* The first use of the library is during a fork, whose handlers were chosen
+ * before: a handler of another library lets it begin, and takes long. The
+ * child uses what threads of the parent use at that moment. */
+static atomic_int preparing, prepared;
+static void prepare_slowly(void) {
+  struct timespec t = {0, 3000000};
+  atomic_store(&preparing, 1);
+  nanosleep(&t, NULL);
+}
+static int init_until_forked(void **out) {
+  while (!atomic_load(&prepared)) sched_yield();
+  *out = &report;
+  return 0;
+}
+static void *use_during_fork(void *arg) {
+  const int id = *(int *)arg;
+  Obj f = NULL;
+  while (!atomic_load(&preparing)) sched_yield();
+  if (id == 0) {
+    F.HandleInitOnce(&shared_handles[0], init_until_forked);
+    return NULL;
+  }
+  f = make_function();
+  while (!atomic_load(&prepared)) {
+    char name[40];
+    static atomic_int n;
+    sprintf(name, "threads.during.%d", atomic_fetch_add(&n, 1) % 1000);
+    F.FunctionSetGlobal(STR("threads.during"), f, 1);
+    if (F.FunctionSetGlobal(STR(name), f, 1)) break;
+  }
+  return NULL;
+}
+static int use_in_child(int round) {
+  Obj f = make_function();
+  (void)round;
+  return F.HandleInitOnce(&shared_handles[0], init_slowly) == 0 &&
+         F.FunctionSetGlobal(STR("threads.during"), f, 1) == 0 &&
+         make_type("threads.during.child") >= 128;
+}
+static void use_first_in_fork(void) {
+  enum { USERS = 4 };
+  pthread_t thread[USERS];
+  int id[USERS], i;
+  pthread_atfork(prepare_slowly, NULL, NULL);
+  for (i = 0; i < USERS; ++i) {
+    id[i] = i;
+    pthread_create(&thread[i], NULL, use_during_fork, &id[i]);
+  }
+  fork_rounds(1, use_in_child);
+  atomic_store(&prepared, 1);
+  for (i = 0; i < USERS; ++i) pthread_join(thread[i], NULL);
+}
+static void section_fork_first_use(void) {
+  int i, status;
+  for (i = 0; i < 60 / SLOW && !atomic_load(&report->broken); ++i) {
+    pid_t pid = fork();
+    if (pid == 0) {
+      use_first_in_fork();
+      _exit(0);
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (status != 0) broken("the process ends", __LINE__);
+  }
+}
+
 /* ---- init functions that do not return ---- */
 
 /* The thread of an init that ends or is cancelled makes nothing any more: who
@@ -1114,7 +1180,8 @@ static void section_first_calls(void) { TOGETHER(1, first_calls); }
   X(types) X(reflection) X(metadata) X(columns) X(errors) X(dtypes)      \
       X(environment) X(symbols) X(init_once) X(init_pair) X(init_nested) \
           X(references) X(weak_references) X(tensors) X(fork)            \
-              X(fork_readers) X(fork_makers) X(init_exits)               \
+              X(fork_readers) X(fork_makers) X(fork_first_use)           \
+              X(init_exits)                                              \
                   X(init_cancelled) X(wait_cancelled) X(init_jumps)      \
                       X(all_at_once)
 
