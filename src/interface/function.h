@@ -388,7 +388,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(const char *text,
 #endif
   TVMFFIMethodInfo info = TVMFFI_I_ZERO;
   TVMFFIObject *object = NULL;
-  const char *name = f->name;
+  const char *name = TVMFFI_I_LOAD(&f->name);
   const int is_first = tvmffi_i_same(tvmffi_byte_array(own_name), name);
   int code;
   if (!text)

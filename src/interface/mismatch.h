@@ -302,12 +302,12 @@ TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
     return tvmffi_i_raise("TypeError",
                           "%s returned no result: end it with "
                           "TVMFFI_RETURN(value), or make the result optional",
-                          f->name);
+                          TVMFFI_I_LOAD(&f->name));
   if (code == -2) return code; /* the environment owns the error */
   error = tvmffi_error_take();
   if (!error)
     return tvmffi_i_raise("RuntimeError", "%s returned %d, but raised no error",
-                          f->name, code);
+                          TVMFFI_I_LOAD(&f->name), code);
   (void)tvmffi_error_raise(error);
   return code;
 }

@@ -85,8 +85,8 @@ TVMFFI_I_COLD int tvmffi_i_module_run(const tvmffi_i_module_item *item,
   if (got == small_type || got == large_type) return 0;
   tvmffi_any_release(out);
   *out = tvmffi_none();
-  return tvmffi_i_raise("TypeError", "%s returned `%s`", f->name,
-                        tvmffi_i_type_key(got));
+  return tvmffi_i_raise("TypeError", "%s returned `%s`",
+                        TVMFFI_I_LOAD(&f->name), tvmffi_i_type_key(got));
 }
 
 TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) { tvmffi_release(self); }
@@ -290,7 +290,8 @@ TVMFFI_I_COLD int tvmffi_i_module_init(tvmffi_i_class *c, const void *items,
   for (i = first; i->what; ++i) {
     if (i->what != TVMFFI_I_ITEM_LOAD || tvmffi_i_module_is_known(i)) continue;
     f = tvmffi_i_module_func(i);
-    TVMFFI_TRY(tvmffi_i_register(i->name, f, f->name, NULL, 0));
+    TVMFFI_TRY(
+        tvmffi_i_register(i->name, f, TVMFFI_I_LOAD(&f->name), NULL, 0));
   }
   *result = c;
   return 0;

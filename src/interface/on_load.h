@@ -57,7 +57,7 @@ TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
     return TVMFFI_I_LOAD(state) == f
                ? 0
                : tvmffi_i_raise("RuntimeError", "%s is running already",
-                                f->name);
+                                TVMFFI_I_LOAD(&f->name));
   code = tvmffi_i_checked(f, 0, NULL, run());
   TVMFFI_I_STORE(state, code ? NULL : f);
   return code;

@@ -173,7 +173,7 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
 
 TVMFFI_I_COLD int tvmffi_i_bad_metadata(const tvmffi_func *f) {
   return tvmffi_i_raise("ValueError", "The type schema of %s is too long",
-                        f->name);
+                        TVMFFI_I_LOAD(&f->name));
 }
 
 TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,

@@ -26,34 +26,40 @@ typedef struct {
   tvmffi_i_stack pending; /* modules to visit, owned by `met` */
 } tvmffi_i_import_traversal;
 
-/* Sets *items to a module's imports (borrowed). Returns the number of imports,
-   which is 0 if C++ code has moved the array away. */
-static int64_t tvmffi_i_imports(const tvmffi_i_module *m,
-                                const TVMFFIAny **items) {
-  const tvmffi_i_seq *imports = tvmffi_i_seq_of(m->imports);
+/* Sets *items to the modules of an array of imports (borrowed), which may be
+   NULL. Returns their number. */
+static int64_t tvmffi_i_imports(TVMFFIObject *array, const TVMFFIAny **items) {
+  const tvmffi_i_seq *imports = tvmffi_i_seq_of(array);
   *items = imports ? TVMFFI_I_ITEMS(imports) : NULL;
   return imports ? imports->cell.size : 0;
+}
+
+static int tvmffi_i_push_import(tvmffi_i_import_traversal *t,
+                                const TVMFFIAny *item) {
+  const tvmffi_i_met_module *met;
+  TVMFFIObject **pending;
+  if (item->type_index != kTVMFFIModule || !item->v_obj)
+    return tvmffi_i_bad_cast(item, "ffi.Module");
+  met = TVMFFI_I_ADD(tvmffi_i_met_module, &t->met, item->v_obj);
+  if (!met) return -1;
+  if (met->is_visited) return 0;
+  pending = TVMFFI_I_PUSH(TVMFFIObject *, &t->pending, NULL);
+  if (!pending) return -1;
+  *pending = item->v_obj;
+  return 0;
 }
 
 /* Pushes a module's imports in reverse order, so that the first import is
    visited first. */
 static int tvmffi_i_push_imports(tvmffi_i_import_traversal *t,
                                  const tvmffi_i_module *m) {
+  TVMFFIObject *imports = tvmffi_i_own_imports(m);
   const TVMFFIAny *items;
-  int64_t i = tvmffi_i_imports(m, &items);
-  while (i-- > 0) {
-    const tvmffi_i_met_module *met;
-    TVMFFIObject **pending;
-    if (items[i].type_index != kTVMFFIModule || !items[i].v_obj)
-      return tvmffi_i_bad_cast(&items[i], "ffi.Module");
-    met = TVMFFI_I_ADD(tvmffi_i_met_module, &t->met, items[i].v_obj);
-    if (!met) return -1;
-    if (met->is_visited) continue;
-    pending = TVMFFI_I_PUSH(TVMFFIObject *, &t->pending, NULL);
-    if (!pending) return -1;
-    *pending = items[i].v_obj;
-  }
-  return 0;
+  int64_t i = tvmffi_i_imports(imports, &items);
+  int code = 0;
+  while (!code && i-- > 0) code = tvmffi_i_push_import(t, &items[i]);
+  tvmffi_release(imports);
+  return code;
 }
 
 typedef int (*tvmffi_i_visit)(tvmffi_i_module *m, void *context);
@@ -86,14 +92,24 @@ static int tvmffi_i_is_same_module(tvmffi_i_module *m, void *other) {
   return m == (tvmffi_i_module *)other;
 }
 
+/* Returns a copy of an array of imports, with a module (borrowed) appended. */
+static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
+                                           TVMFFIObject *other) {
+  const TVMFFIAny *from;
+  TVMFFIAny *items = NULL;
+  int64_t i, count = tvmffi_i_imports(old, &from);
+  TVMFFIObject *imports = tvmffi_i_new_array(count + 1, &items);
+  if (!imports) return NULL;
+  for (i = 0; i < count; ++i) items[i] = tvmffi_i_copy_owned(&from[i]);
+  items[i] = tvmffi_obj(other);
+  tvmffi_retain(other);
+  return imports;
+}
+
 /* Appends the module `other` (borrowed) to the imports of `m`. RuntimeError if
    `m` would then import itself. */
 static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
-  const TVMFFIAny *old;
-  TVMFFIAny *items = NULL;
-  TVMFFIObject *imports;
-  int64_t i, count = tvmffi_i_imports(m, &old);
-  int cycle = &m->base == other;
+  int is_added = 0, cycle = &m->base == other;
   if (!cycle)
     cycle = tvmffi_i_visit_imports(tvmffi_i_module_of(other),
                                    tvmffi_i_is_same_module, m);
@@ -101,12 +117,13 @@ static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
   if (cycle)
     return tvmffi_i_fail("RuntimeError",
                          "Cyclic dependency detected during import");
-  imports = tvmffi_i_new_array(count + 1, &items);
-  if (!imports) return -1;
-  for (i = 0; i < count; ++i) items[i] = tvmffi_i_copy_owned(&old[i]);
-  items[i] = tvmffi_obj(other);
-  tvmffi_retain(other);
-  tvmffi_i_set_imports(m, imports);
+  while (!is_added) {
+    TVMFFIObject *old = tvmffi_i_own_imports(m);
+    TVMFFIObject *imports = tvmffi_i_more_imports(old, other);
+    is_added = imports && tvmffi_i_set_imports(m, old, imports);
+    tvmffi_release(old);
+    if (!imports) return -1;
+  }
   return 0;
 }
 #endif

@@ -276,17 +276,43 @@ static TVMFFIObject *tvmffi_i_no_items(void) {
   return tvmffi_i_new_array(0, &items);
 }
 
-/* Replaces a module's imports. Takes ownership of the array `imports`. */
-static void tvmffi_i_set_imports(tvmffi_i_module *m, TVMFFIObject *imports) {
-  TVMFFIObject *old = m->imports;
-  m->imports = imports;
-  tvmffi_release(old);
+/* Returns the array of a module's imports (owned), or NULL if C++ code has
+   moved it away. The mutex keeps another thread from replacing the array before
+   it is retained. */
+static TVMFFIObject *tvmffi_i_own_imports(const tvmffi_i_module *m) {
+  TVMFFIObject *imports;
+  tvmffi_i_lock();
+  imports = m->imports;
+  if (imports) tvmffi_retain(imports);
+  tvmffi_i_unlock();
+  return imports;
+}
+
+/* Replaces a module's imports, if they still are `old`. Takes ownership of the
+   array `imports`. Returns 1, or 0 if another thread replaced them first. */
+static int tvmffi_i_set_imports(tvmffi_i_module *m, const TVMFFIObject *old,
+                                TVMFFIObject *imports) {
+  TVMFFIObject *unused = imports;
+  int is_old;
+  tvmffi_i_lock();
+  is_old = m->imports == old;
+  if (is_old) {
+    unused = m->imports;
+    m->imports = imports;
+  }
+  tvmffi_i_unlock();
+  tvmffi_release(unused);
+  return is_old;
 }
 
 static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
-  TVMFFIObject *none = tvmffi_i_no_items();
-  if (!none) return -1;
-  tvmffi_i_set_imports(m, none);
+  int is_clear = 0;
+  while (!is_clear) {
+    TVMFFIObject *old = tvmffi_i_own_imports(m), *none = tvmffi_i_no_items();
+    is_clear = none && tvmffi_i_set_imports(m, old, none);
+    tvmffi_release(old);
+    if (!none) return -1;
+  }
   return 0;
 }
 #endif

@@ -97,11 +97,12 @@ static size_t tvmffi_i_arena_remove(tvmffi_i_gap *gap) {
   return size;
 }
 
-/* Inserts the whole arena as one free block. A block header of size 0, which is
-   never free, ends the arena. */
-static void tvmffi_i_arena_start(void) {
+/* Inserts the whole arena as one free block, unless the first block has a size
+   already. A block header of size 0, which is never free, ends the arena. */
+TVMFFI_I_INLINE void tvmffi_i_arena_start(void) {
   const size_t first = 8 - sizeof(size_t);
   tvmffi_i_gap *gap = tvmffi_i_arena_at(tvmffi_i_arena.byte, first);
+  if (TVMFFI_I_LIKELY(gap->size)) return;
   tvmffi_i_arena_insert(
       gap, ((size_t)(TVMFFI_ARENA_SIZE)-first - sizeof(size_t)) / 8 * 8);
 }
@@ -116,7 +117,7 @@ static void *tvmffi_i_arena_alloc(size_t size) {
   if (size < TVMFFI_I_BLOCK_LEAST) size = TVMFFI_I_BLOCK_LEAST;
   list = tvmffi_i_arena_list(size);
   TVMFFI_I_ARENA_LOCK;
-  if (!tvmffi_i_arena_most) tvmffi_i_arena_start();
+  tvmffi_i_arena_start();
   /* A block of the same list may be too small; blocks of later lists are large
      enough. */
   gap = list < TVMFFI_I_ARENA_LISTS ? tvmffi_i_gaps[list] : NULL;
@@ -163,8 +164,14 @@ static void tvmffi_i_arena_free(void *pointer) {
 /* Returns the number of bytes in use. Stores the peak in `*most` unless `most`
    is NULL. Defined only in the file with the implementation. Thread-safe. */
 TVMFFI_I_UNUSED static size_t tvmffi_arena_used(size_t *most) {
+  size_t used;
+  uintptr_t was = 0;
+  (void)was;
+  TVMFFI_I_ARENA_LOCK;
   if (most) *most = tvmffi_i_arena_most;
-  return tvmffi_i_arena_used;
+  used = tvmffi_i_arena_used;
+  TVMFFI_I_ARENA_UNLOCK;
+  return used;
 }
 
 #define TVMFFI_MALLOC(size) tvmffi_i_arena_alloc(size)

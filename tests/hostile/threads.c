@@ -522,6 +522,49 @@ static void section_dtypes(void) { TOGETHER(6000, parse_and_print); }
 static void section_environment(void) { TOGETHER(1500, environment); }
 static void section_symbols(void) { TOGETHER(300, symbols); }
 
+/* Half of the threads change the imports of a module while the others look
+ * functions up in them. */
+static Obj importing, imported[2];
+static int apply(const char *name, TVMFFIAny *args, int n, TVMFFIAny *result) {
+  TVMFFIObjectHandle f = NULL;
+  int rc = F.FunctionGetGlobal(STR(name), &f);
+  *result = any_none();
+  if (rc == 0) rc = F.FunctionCall(f, args, n, result);
+  if (f != NULL) F.ObjectDecRef(f);
+  return rc;
+}
+static void change_or_search(int thread, int rounds) {
+  TVMFFIAny args[3], result;
+  int i;
+  for (i = 0; i < rounds; ++i) {
+    args[0] = any_obj(importing);
+    if (thread % 2 == 0) {
+      args[1] = any_obj(imported[i % 2]);
+      CHECK(apply("ffi.ModuleImportModule", args, 2, &result) == 0);
+      if (i % 8 == 0) {
+        CHECK(apply("ffi.ModuleClearImports", args, 1, &result) == 0);
+      }
+    } else {
+      args[1] = any_of(kTVMFFIRawStr, (void *)"no_such_function");
+      args[2] = any_of(kTVMFFIBool, (void *)1);
+      CHECK(apply("ffi.ModuleGetFunction", args, 3, &result) == 0);
+      any_drop(&result);
+    }
+  }
+}
+static void section_imports(void) {
+  static const char *const prefix[] = {"threads_a.", "threads_b.",
+                                       "threads_c."};
+  int i;
+  for (i = 0; i < 3; ++i) {
+    TVMFFIAny arg = any_of(kTVMFFIRawStr, (void *)prefix[i]), result;
+    CHECK(apply("ffi.SystemLib", &arg, 1, &result) == 0);
+    if (i == 0) importing = result.v_obj;
+    if (i != 0) imported[i - 1] = result.v_obj;
+  }
+  TOGETHER(3000, change_or_search);
+}
+
 /* ---- init once ---- */
 
 enum { HANDLES = 2000 };
@@ -1178,7 +1221,7 @@ static void section_first_calls(void) { TOGETHER(1, first_calls); }
   X(functions)                                                           \
   X(claims)                                                              \
   X(types) X(reflection) X(metadata) X(columns) X(errors) X(dtypes)      \
-      X(environment) X(symbols) X(init_once) X(init_pair) X(init_nested) \
+      X(environment) X(symbols) X(imports) X(init_once) X(init_pair) X(init_nested) \
           X(references) X(weak_references) X(tensors) X(fork)            \
               X(fork_readers) X(fork_makers) X(fork_first_use)           \
               X(init_exits)                                              \

@@ -893,6 +893,28 @@ int main(void) {
 """
 
 
+# The first request is refused. The lock is counted, as tvmffi_arena_used reads
+# two numbers.
+ARENA_START = "static int locks;\n" + IMPLEMENTATION + """
+int main(void) {
+  void *block[ARENA / 1000 + 1];
+  size_t most;
+  int n = 0, i;
+  if (TVMFFI_MALLOC(ARENA)) return 1;
+  while (n <= ARENA / 1000 && (block[n] = TVMFFI_MALLOC(1000)) != NULL)
+    for (i = n++; i--;)
+      if (block[i] == block[n - 1]) return 2;
+  if (n < ARENA / 2000 || n > ARENA / 1000) return 3;
+  locks = 0;
+  if (tvmffi_arena_used(&most) < 1000u * (size_t)n || locks != 11) return 4;
+  while (n--) TVMFFI_FREE(block[n]);
+  return tvmffi_arena_used(NULL) ? 5 : 0;
+}
+"""
+COUNTED_LOCK = ["-DTVMFFI_ATOMIC_ENTER()=(locks+=10,0u)",
+                "-DTVMFFI_ATOMIC_LEAVE(was)=(void)(++locks,was)"]
+
+
 def arena(box):
     """It is as large as asked, all memory is from it, and it is all."""
     one = ["-DTVMFFI_NO_THREADS=1"]
@@ -918,6 +940,9 @@ def arena(box):
         box.run(box.link("full", box.compile(
             "full-run", ARENA_PROGRAM, "-O0", *flags, *ARENA,
             "-DARENA=65536")))
+    box.run(box.link("start", box.compile(
+        "start-run", ARENA_START, "-O0", *ARENA, "-DARENA=65536",
+        *COUNTED_LOCK)))
     refused(box, "TVMFFI_MALLOC", *one, *ARENA, "-DTVMFFI_MALLOC(n)=0")
     refused(box, "TVMFFI_ATOMIC_ENTER", *ARENA)
 
