@@ -71,18 +71,16 @@ TVMFFI_I_INLINE int tvmffi_i_nullable(const tvmffi_i_member *m) {
          !tvmffi_i_is_optional(m->type);
 }
 
+/* Writes a field's metadata. Returns {NULL, 0} if the buffer is too small. */
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
                                                     char *buffer) {
-  TVMFFIByteArray r;
   size_t n = tvmffi_i_append(buffer, 0, "{\"type_schema\":\"");
   if (tvmffi_i_nullable(m))
     n = tvmffi_i_append(buffer, n,
                         "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[");
   n = tvmffi_i_append_type(buffer, n, m->type);
   if (tvmffi_i_nullable(m)) n = tvmffi_i_append(buffer, n, "]}");
-  r.size = tvmffi_i_append(buffer, n, "\"}");
-  r.data = buffer;
-  return r;
+  return tvmffi_i_end_metadata(buffer, tvmffi_i_append(buffer, n, "\""));
 }
 
 TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
@@ -107,6 +105,10 @@ TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
   }
   info.name = tvmffi_byte_array(m->name);
   info.metadata = tvmffi_i_field_schema(m, buffer);
+  if (!info.metadata.data)
+    return tvmffi_i_raise("ValueError",
+                          "The type schema of field `%s` of `%s` is too long",
+                          m->name, c->key);
   info.flags = flags | m->flags;
   more = tvmffi_i_member_modifiers(m, &info.doc, &info.flags);
   info.size = m->size;
@@ -150,7 +152,8 @@ TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
   info.metadata = tvmffi_i_named_metadata(f, buffer);
   info.method = tvmffi_obj(function);
   (void)tvmffi_i_member_modifiers(m, &info.doc, &info.flags);
-  if (attr || tvmffi_i_same(info.name, "__ffi_init__"))
+  if (!info.metadata.data) code = tvmffi_i_bad_metadata(f);
+  if (!code && (attr || tvmffi_i_same(info.name, "__ffi_init__")))
     code = tvmffi_i_class_set_attr(type->type_index, m->name, &info.method);
   if (!code && !attr) code = TVMFFITypeRegisterMethod(type->type_index, &info);
   tvmffi_release(function);

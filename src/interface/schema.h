@@ -56,6 +56,16 @@ TVMFFI_I_COLD size_t tvmffi_i_append_type(char *to, size_t n,
   return tvmffi_i_append(to, n, "]}");
 }
 
+/* Appends the closing brace. Returns {NULL, 0} if the buffer is too small. */
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_end_metadata(char *buffer, size_t n) {
+  TVMFFIByteArray r = {NULL, 0};
+  n = tvmffi_i_append(buffer, n, "}");
+  if (n > TVMFFI_I_METADATA) return r;
+  r.data = buffer;
+  r.size = n;
+  return r;
+}
+
 #if TVMFFI_NO_METADATA
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
                                                 char *buffer) {
@@ -143,16 +153,6 @@ TVMFFI_I_COLD size_t tvmffi_i_append_signature(char *to, const tvmffi_func *f) {
     n = tvmffi_i_append(to, n, "]}");
   }
   return tvmffi_i_append(to, n, "}\"");
-}
-
-/* Appends the closing brace. Returns {NULL, 0} if the buffer is too small. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_end_metadata(char *buffer, size_t n) {
-  TVMFFIByteArray r = {NULL, 0};
-  n = tvmffi_i_append(buffer, n, "}");
-  if (n > TVMFFI_I_METADATA) return r;
-  r.data = buffer;
-  r.size = n;
-  return r;
 }
 
 /* Writes a function's metadata with the parameters' names and defaults. Returns

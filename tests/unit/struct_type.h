@@ -542,6 +542,18 @@ TVMFFI_TYPE(TestAbroad, "unit.Abroad", TVMFFIObject, (field, int64, a, 1),
             (field, bytes, data, "raw"), (field, any, any, tvmffi_int(3)),
             (field, object, object, NULL), (field, object, pair, NULL))
 
+/* A type that cannot be registered: no Any can store the default. */
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIAny any;
+} TestLarge;
+TVMFFI_TYPE(TestLarge, "unit.Large", TVMFFIObject,
+            (field, any, any, tvmffi_uint(UINT64_MAX)))
+
+static void test_unfit_types(void) {
+  FAILS(-(tvmffi_type_index(TestLarge) < 0), "OverflowError", "...");
+}
+
 /* Two types that refer to each other: the one behind is declared. */
 typedef struct TestTrunk TestTrunk;
 typedef struct {
@@ -837,6 +849,7 @@ static const test_case test_struct_type_cases[] = {
     {"struct types: destructors that throw", test_throwing_types},
 #endif
     {"struct types: mistakes", test_type_mistakes},
+    {"struct types: that cannot be registered", test_unfit_types},
     {"struct types: two that refer to each other", test_type_declared},
     {"struct types: a child of a foreign type", test_type_foreign},
 #if !TVMFFI_NO_CONTAINERS

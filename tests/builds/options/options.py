@@ -947,6 +947,54 @@ def arena(box):
     refused(box, "TVMFFI_ATOMIC_ENTER", *ARENA)
 
 
+# Type schemas that are longer than the buffer for them.
+SMALL_MESSAGES = IMPLEMENTATION + """
+#define KEY "small.a_type_key_of_78_characters_that_stands_four_times_in_a_schema__"
+typedef struct {
+  TVMFFIObject base;
+  int64_t number;
+} Long;
+TVMFFI_TYPE(Long, KEY "12345678", TVMFFIObject, (field, int64, number))
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *maps;
+} Field;
+TVMFFI_TYPE(Field, "small.Field", TVMFFIObject,
+            (field, array(map(Long, Long)), maps))
+typedef struct {
+  TVMFFIObject base;
+} Method;
+TVMFFI_TYPE(Method, "small.Method", TVMFFIObject, (method, go))
+TVMFFI_METHOD(Method, go, none, (array(map(Long, Long)), maps)) {
+  (void)self, (void)maps;
+  TVMFFI_RETURN();
+}
+TVMFFI_FUNC(go, none, (array(map(Long, Long)), maps)) {
+  (void)maps;
+  TVMFFI_RETURN();
+}
+static int fails(int failed) {
+  return failed && tvmffi_error_catch("ValueError");
+}
+int main(void) {
+  if (tvmffi_type_index(Long) < 0) return 1;
+  if (!fails(tvmffi_type_index(Field) < 0)) return 2;
+  if (!fails(tvmffi_type_index(Method) < 0)) return 3;
+  if (!fails(tvmffi_register("go", go))) return 4;
+  return 0;
+}
+"""
+
+
+def message_size(box):
+    """A schema that does not fit is an error, and nothing is written behind
+    the buffer."""
+    small = ["-DTVMFFI_MESSAGE_SIZE=64"]
+    box.run(box.link("small", box.compile("small-run", SMALL_MESSAGES, "-O0",
+                                          *small)))
+    refused(box, "TVMFFI_MESSAGE_SIZE", "-DTVMFFI_MESSAGE_SIZE=63")
+
+
 TENSOR_MAKER = DECLARATIONS + """
 TVMFFIObject *make(int64_t n);
 TVMFFIObject *make(int64_t n) {
@@ -1365,6 +1413,7 @@ CASES = [
     ("TVMFFI_ARENA_SIZE: all memory is from the arena", arena),
     ("TVMFFI_FREESTANDING: tensors are from the arena, parsers left out",
      tensors),
+    ("TVMFFI_MESSAGE_SIZE: a schema that does not fit", message_size),
     ("tvmffi_legacy.h: TVM's older calling convention", legacy),
     ("strict warnings find nothing", no_warnings),
     ("scopes follow the text", scopes),
