@@ -48,16 +48,25 @@ typedef struct {
     uint64_t at;                  /* container: position of the current child */
     const TVMFFIFieldInfo *field; /* the field after the current one */
   } next;
-  const TVMFFIFieldInfo *end; /* end of the fields of the current type */
-  int32_t depth;              /* next index of type_ancestors; -1 at the end */
-  int32_t outer;              /* TVMFFIDefRegionKind around the value */
+  union {
+    const TVMFFIFieldInfo *field; /* end of the fields of the current type */
+    uint64_t after;               /* map: position after the current child */
+  } end;
+  union {
+    int32_t depth; /* object: next index of type_ancestors; -1 at the end */
+    int32_t left;  /* map: entries to visit, or INT32_MAX for any number */
+  } of;
+  int32_t outer; /* TVMFFIDefRegionKind around the value */
   unsigned char is_object;
   /* The TVMFFISEqHashKind of a variable or DAG node, or 0 for other objects. */
   unsigned char identity;
   unsigned char changed;
   unsigned char ends_region; /* children are outside any region */
   unsigned char in_place, holds, how;
+  unsigned char is_row; /* map: it was a row when `after` was read */
 } tvmffi_i_visit_frame;
+TVMFFI_STATIC_ASSERT(sizeof(void *) < 8 || sizeof(tvmffi_i_visit_frame) == 64,
+                     a_frame_is_a_line_of_the_cache);
 
 /* The state of a traversal. With a C++ visitor, `frames` has only one frame,
    because each child is visited through the visitor's vtable. */
@@ -113,11 +122,35 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
   return pair ? &pair->value : NULL;
 }
 
+/* Called if a callback has turned the map from a row into a hash table, which
+   keeps the order but may move one entry to the end. Steps to the entry before
+   the next one, so that none is left out and one may be visited again. */
+TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
+                                          tvmffi_i_visit_frame *f) {
+  uint64_t i = f->next.at;
+  f->next.at = tvmffi_i_map_begin(map);
+  while (i--) f->next.at = tvmffi_i_map_after(map, f->next.at);
+  ++f->of.left;
+}
+
+/* Steps to the next child. If a callback set the value of a map's current key,
+   its entry is the last one now: the next one is that of before. The number of
+   entries is that at the beginning, so that the visit ends. */
 TVMFFI_I_INLINE void tvmffi_i_next_position(tvmffi_i_visit_frame *f) {
   TVMFFIObject *o = f->made ? f->made : f->from;
-  f->next.at = tvmffi_i_is_map_type(o->type_index)
-                   ? tvmffi_i_map_after(o, f->next.at)
-                   : f->next.at + 1;
+  uint64_t after;
+  if (!tvmffi_i_is_map_type(o->type_index)) {
+    ++f->next.at;
+    return;
+  }
+  if (f->of.left < INT32_MAX) --f->of.left;
+  if (TVMFFI_I_UNLIKELY(f->is_row !=
+                        tvmffi_i_map_is_row(tvmffi_i_map_of(o)))) {
+    tvmffi_i_find_position(o, f);
+    return;
+  }
+  after = tvmffi_i_map_after(o, f->next.at);
+  f->next.at = after == TVMFFI_I_MAP_END ? f->end.after : after;
 }
 
 /* Reads the next child of a container. Returns 1, or 0 at the end. Skips values
@@ -146,10 +179,13 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
     if (at >= size) return 0;
     child += at;
   } else {
-    while ((child = tvmffi_i_child_at(f)) != NULL && e &&
-           tvmffi_i_has_bit(e->passed, child->type_index))
-      tvmffi_i_next_position(f);
-    if (!child) return 0;
+    for (;; tvmffi_i_next_position(f)) {
+      child = f->of.left ? tvmffi_i_child_at(f) : NULL;
+      if (!child) return 0;
+      f->end.after = tvmffi_i_map_after(o, f->next.at);
+      f->is_row = (unsigned char)tvmffi_i_map_is_row(tvmffi_i_map_of(o));
+      if (!e || !tvmffi_i_has_bit(e->passed, child->type_index)) break;
+    }
   }
   *unique = f->in_place && tvmffi_i_is_unique(child);
   f->child = f->holds ? tvmffi_i_copy_owned(child) : *child;
@@ -205,13 +241,13 @@ static int tvmffi_i_put_child(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
 TVMFFI_I_INLINE void tvmffi_i_open_type(tvmffi_i_visit_frame *f,
                                         const TVMFFITypeInfo *type) {
   int32_t n;
-  if (f->depth < type->type_depth)
-    type = type->type_ancestors[f->depth++];
+  if (f->of.depth < type->type_depth)
+    type = type->type_ancestors[f->of.depth++];
   else
-    f->depth = -1;
+    f->of.depth = -1;
   n = TVMFFI_I_LOAD(&type->num_fields); /* read before `fields`: only grows */
-  f->end = f->next.field = TVMFFI_I_LOAD(&type->fields);
-  if (f->end) f->end += n;
+  f->end.field = f->next.field = TVMFFI_I_LOAD(&type->fields);
+  if (f->end.field) f->end.field += n;
 }
 
 /* Reads the next field into f->child. Skips values that have no callback and no
@@ -221,8 +257,8 @@ TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
   TVMFFIObject *o = f->made ? f->made : f->from;
   const TVMFFIFieldInfo *field;
   for (;;) {
-    if (f->next.field == f->end) {
-      if (f->depth < 0) return 0;
+    if (f->next.field == f->end.field) {
+      if (f->of.depth < 0) return 0;
       tvmffi_i_open_type(f, TVMFFIGetTypeInfo(f->from->type_index));
       continue;
     }
@@ -297,8 +333,12 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d,
   f->from = from->v_obj;
   f->child = tvmffi_none();
   f->made = NULL;
-  f->next.at =
-      tvmffi_i_is_map_type(index) ? tvmffi_i_map_begin(from->v_obj) : 0;
+  f->next.at = 0;
+  if (tvmffi_i_is_map_type(index)) {
+    const int64_t size = tvmffi_i_map_size(from->v_obj);
+    f->next.at = tvmffi_i_map_begin(from->v_obj);
+    f->of.left = size < INT32_MAX ? (int32_t)size : INT32_MAX;
+  }
   f->outer = d->v->region;
   f->in_place = (unsigned char)in_place;
   f->holds = in_place || index == kTVMFFIList || index == kTVMFFIDict;
@@ -377,7 +417,7 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
   f->made = made;
   f->holds = f->is_object = 1;
   f->identity = (unsigned char)identity;
-  f->depth = type->type_depth > 0;
+  f->of.depth = type->type_depth > 0;
   tvmffi_i_open_type(f, type);
   if (is_var && d->v->region == kTVMFFIDefRegionKindSimple) {
     f->ends_region = 1;

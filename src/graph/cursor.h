@@ -76,6 +76,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_container(int32_t index) {
 typedef struct {
   TVMFFIObject *object; /* borrowed */
   uint64_t at;          /* index of the next item, or position in a map */
+  int64_t left; /* in a map: entries to visit; hooks may move entries behind */
   int on_value; /* in a map: 1 if the next child is a value, not a key */
   tvmffi_i_field_cursor fields; /* unused for a container */
   const TVMFFIFieldInfo *field; /* the field that was read last */
@@ -87,9 +88,13 @@ TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
                                             TVMFFIObject *object,
                                             const TVMFFITypeInfo *type) {
   c->object = object;
-  c->at =
-      tvmffi_i_is_map_type(object->type_index) ? tvmffi_i_map_begin(object) : 0;
+  c->at = 0;
+  c->left = 0;
   c->on_value = 0;
+  if (tvmffi_i_is_map_type(object->type_index)) {
+    c->at = tvmffi_i_map_begin(object);
+    c->left = tvmffi_i_map_size(object);
+  }
   if (type) c->fields = tvmffi_i_begin_fields(type);
   c->field = NULL;
 }
@@ -105,10 +110,11 @@ TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
                ? (const TVMFFIAny *)cell->data + c->at++
                : NULL;
   }
-  pair = tvmffi_i_map_pair(c->object, c->at);
+  pair = c->left ? tvmffi_i_map_pair(c->object, c->at) : NULL;
   if (!pair) return NULL;
   c->on_value ^= 1;
   if (c->on_value) return &pair->key;
+  --c->left;
   c->at = tvmffi_i_map_after(c->object, c->at);
   return &pair->value;
 }

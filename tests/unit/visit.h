@@ -227,6 +227,67 @@ static TVMFFIObject *test_tree(void) {
   return test_sequence("ffi.Array", views, 4);
 }
 
+/* A callback sets a key of the dict that is visited, which moves the entry to
+   the end: the visited one, always the first one, or the next one. */
+typedef struct {
+  TVMFFIObject *dict;
+  int64_t own;    /* 1: the visited key, 0: key 0, 2: the key after it */
+  unsigned seen;  /* a bit for each value */
+  int num_visits; /* an endless visit stops at 100 */
+} test_key_setter;
+
+static int test_set_visited(void *self, const TVMFFIAny *args, int32_t n,
+                            TVMFFIAny *result) {
+  test_key_setter *s = (test_key_setter *)self;
+  const int64_t value = args[0].v_int64;
+  const int64_t key = s->own ? value + s->own - 1 : 0;
+  (void)n;
+  s->seen |= 1u << args[0].v_int64;
+  if (++s->num_visits > 100) return TVMFFI_RAISE("ValueError", "no end");
+  if (key >= tvmffi_i_map_size(s->dict)) return 0;
+  return tvmffi_call(tvmffi_str("ffi.DictSetItem"), tvmffi_out_any(result),
+                     tvmffi_obj(s->dict), tvmffi_int(key), tvmffi_int(key));
+}
+
+static void test_set_while_visited(void) {
+  static const int sizes[] = {3, 4, 5, 8};
+  test_key_setter s = {NULL, 0, 0, 0};
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIObject *row, *none = test_sequence("ffi.Array", NULL, 0);
+  TVMFFIAny views[16], args[4], any;
+  int i, k;
+  OK(TVMFFIFunctionCreate(&s, test_set_visited, NULL, &f));
+  OWN(f);
+  views[0] = tvmffi_int(kTVMFFIInt);
+  views[1] = tvmffi_obj((TVMFFIObject *)f);
+  row = test_sequence("ffi.Array", views, 2);
+  views[0] = row ? tvmffi_obj(row) : tvmffi_none();
+  row = row ? test_sequence("ffi.Array", views, 1) : NULL;
+  if (!row || !none) return;
+  args[1] = tvmffi_obj(row);
+  args[2] = tvmffi_obj(none);
+  args[3] = tvmffi_int(0);
+  for (i = 0; i < 12; ++i) {
+    const int size = sizes[i % 4];
+    int code = 0;
+    s.dict = tvmffi_i_new_map(kTVMFFIDict, 0);
+    OK(s.dict ? 0 : -1);
+    for (k = 0; k < size && !code; ++k) {
+      views[0] = tvmffi_int(k);
+      code = tvmffi_i_map_set(&s.dict, views, views);
+    }
+    s.own = i / 4;
+    s.seen = 0;
+    s.num_visits = 0;
+    args[0] = tvmffi_obj(s.dict);
+    if (!code) code = test_apply_global("ffi.StructuralWalk", args, 4, &any);
+    tvmffi_release(s.dict);
+    OK(code);
+    CHECK_INT(s.seen, (1u << size) - 1);
+    CHECK(s.num_visits == size || (size == 4 && s.num_visits == 5));
+  }
+}
+
 static void test_visit_columns(void) {
   static const char *const names[] = {"__s_visit__", "__s_mutate__",
                                       "__s_maybe_inplace_mutate__"};
@@ -854,6 +915,7 @@ static const test_case test_visit_cases[] = {
     {"visits: where an error came from", test_error_places},
     {"visits: hooks", test_visit_hooks},
     {"visits: containers that change", test_visited_changes},
+    {"visits: a dict whose keys are set", test_set_while_visited},
     {"visits: depth", test_deep_visits},
     {"visits: without an end", test_endless_visits},
     {"visits: bad arguments", test_bad_visits},
