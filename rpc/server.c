@@ -38,7 +38,7 @@ static struct {
   const char *libraries[MAX_LIBRARIES];
   int library_count;
   int quiet;
-} settings = {"0.0.0.0", NULL, "", NULL, {NULL}, 0, 0};
+} settings = {"127.0.0.1", NULL, "", NULL, {NULL}, 0, 0};
 
 /* The libraries as modules, whose functions clients find by name. */
 static TVMFFIObject *modules[MAX_LIBRARIES];
@@ -365,7 +365,8 @@ static tvmffi_rpc_options options;
 static int serve_client(int fd) {
   tvmffi_rpc *session;
   channel.in = channel.out = fd;
-  options.match_key = tracker.host ? tracker.match_key : NULL;
+  /* Before the first offer to the tracker, the server's own key is asked for. */
+  options.match_key = *tracker.match_key ? tracker.match_key : NULL;
   TVMFFI_TRY(tvmffi_rpc_new(&options, &session));
   if (shake_hands(session)) {
     tvmffi_rpc_free(session);
@@ -427,7 +428,8 @@ static const char usage[] =
     "Serves clients of Apache TVM's RPC (tvm.rpc.connect) on a port, or one\n"
     "client on two file descriptors (tvm.rpc.PopenSession).\n"
     "\n"
-    "  --host HOST           the address to listen on; 0.0.0.0\n"
+    "  --host HOST           the address to listen on; 127.0.0.1, which\n"
+    "                        only this machine reaches\n"
     "  --port PORT           the port; 0 takes one that is free\n"
     "  --key KEY             what clients must send\n"
     "  --tracker HOST:PORT   offer this server at a tracker; needs --key\n"
@@ -502,7 +504,7 @@ static int read_options(int argc, char **argv, int *rest) {
 /* Loads a library, so that other libraries see its symbols and clients its
    exported functions. */
 static int load_library(int i) {
-  char path[FILES_PATH_SIZE * 4];
+  char path[FILES_PATH_SIZE];
   if (!realpath(settings.libraries[i], path))
     return files_error("cannot load", settings.libraries[i]);
   if (!dlopen(path, RTLD_NOW | RTLD_GLOBAL))

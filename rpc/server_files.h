@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FILES_PATH_SIZE 1024
+/* realpath needs PATH_MAX bytes. */
+#define FILES_PATH_SIZE PATH_MAX
 
 /* The folder: its absolute path, and a descriptor that names start from. */
 static char files_root[FILES_PATH_SIZE];
@@ -393,9 +395,10 @@ static int files_use(const char *path) {
 static int files_make(void) {
   char path[FILES_PATH_SIZE];
   const char *base = getenv("TMPDIR");
-  snprintf(path, sizeof(path), "%.900s/tvmffi-rpc-XXXXXX",
-           base && *base ? base : "/tmp");
-  if (!mkdtemp(path)) return files_error("cannot make the folder", path);
+  const int size = snprintf(path, sizeof(path), "%s/tvmffi-rpc-XXXXXX",
+                            base && *base ? base : "/tmp");
+  if (size >= (int)sizeof(path)) errno = ENAMETOOLONG;
+  if (size >= (int)sizeof(path) || !mkdtemp(path)) return files_error("cannot make the folder", path);
   return files_use(path);
 }
 

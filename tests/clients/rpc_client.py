@@ -55,9 +55,11 @@ class Server:
     def __init__(self, program, *options):
         self.lines = []
         self.process = subprocess.Popen(
-            [program, "--host", "127.0.0.1", "--port", "0", *options],
+            [program, "--port", "0", *options],
             stderr=subprocess.PIPE, text=True)
-        self.port = int(self.next_line("listening on").rsplit(":", 1)[1])
+        self.address, port = self.next_line("listening on").split()[-1].split(
+            ":")
+        self.port = int(port)
         threading.Thread(target=self._read, daemon=True).start()
 
     def next_line(self, wanted):
@@ -639,6 +641,28 @@ def check_tracker(tap, program, functions):
         tracker.terminate()
 
 
+def check_no_tracker(tap, program):
+    """A server whose tracker cannot be reached asks for its own key."""
+    server = Server(program, "--tracker", f"127.0.0.1:{free_port()}", "--key",
+                    "board")
+    try:
+        tap.ok(server.address == "127.0.0.1",
+               "without --host only this machine reaches the server",
+               server.address)
+        for key, wanted in (("", False), ("x", False), ("board", True)):
+            try:
+                session = rpc.connect("127.0.0.1", server.port, key=key)
+                found = True
+                del session
+                gc.collect()
+            except Exception:
+                found = False
+            tap.ok(found == wanted, "without a tracker, a client with the key "
+                   f"`{key}` is {'served' if wanted else 'refused'}")
+    finally:
+        server.stop()
+
+
 def check_command_line(tap, program):
     for args in ([], ["--port"], ["--port", "0", "more"], ["--wrong", "1"],
                  ["--port", "0", "--tracker", "x:1"],
@@ -704,6 +728,7 @@ def run(tap, program, functions, folder):
     check_root(tap, program, functions)
     check_stop(tap, program, functions)
     check_tracker(tap, program, functions)
+    check_no_tracker(tap, program)
     check_command_line(tap, program)
 
 
