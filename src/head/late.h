@@ -31,7 +31,7 @@
 
 #define TVMFFI_I_WEAK_REFERENCE(name, result, parameters)       \
   TVMFFI_I_UNUSED static result tvmffi_i_weak_##name parameters \
-      __attribute__((__weakref__(#name), __nothrow__));
+      __attribute__((__weakref__(#name)));
 
 TVMFFI_I_COLD void tvmffi_i_raise_missing(const char *name, const char *since) {
   const char *parts[4];
