@@ -21,6 +21,7 @@
 #include "../interface/map_layout.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
+#include "../platform/memory.h"
 #include "../core/raise.h"
 #include "../core/string.h"
 #include "../core/any.h"
@@ -159,10 +160,13 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_read_key(const TVMFFIAny *view,
 }
 
 /* Marks a map while a thread runs the hash or equality function of a key's
-   type. The thread cannot change a marked map. */
+   type. The thread cannot change a marked map. A guard is not in the stack
+   frame of its function, because an exception or longjmp may end the frame
+   without tvmffi_i_map_leave: the address `frame` reveals that later. */
 typedef struct tvmffi_i_map_guard {
   const tvmffi_i_map_object *map;
   struct tvmffi_i_map_guard *outer;
+  uintptr_t frame; /* an address in the frame of the marking function */
 } tvmffi_i_map_guard;
 
 /* Number of guards of all threads. A change of a map checks the guards only if
@@ -172,22 +176,36 @@ static uint64_t tvmffi_i_map_guards;
 /* The thread's innermost map guard, or NULL. */
 TVMFFI_I_THREAD_STATE(tvmffi_i_map_guard *, tvmffi_i_thread_map_guard);
 
-static void tvmffi_i_map_enter(const tvmffi_i_map_object *m,
-                               tvmffi_i_map_guard *guard) {
+/* Removes the thread's guards of the stack frame `frame` and of inner frames.
+   The stack grows downwards. */
+static void tvmffi_i_map_leave(uintptr_t frame) {
   tvmffi_i_map_guard **innermost = tvmffi_i_thread_map_guard();
-  guard->map = m;
-  guard->outer = *innermost;
-  *innermost = guard;
-  (void)tvmffi_i_add64(&tvmffi_i_map_guards, 1);
+  while (*innermost && (*innermost)->frame <= frame) {
+    tvmffi_i_map_guard *guard = *innermost;
+    *innermost = guard->outer;
+    (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
+    tvmffi_i_pool_free(guard, sizeof(*guard));
+  }
 }
 
-static void tvmffi_i_map_leave(tvmffi_i_map_guard *guard) {
-  *tvmffi_i_thread_map_guard() = guard->outer;
-  (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
+static int tvmffi_i_map_enter(const tvmffi_i_map_object *m, uintptr_t frame) {
+  tvmffi_i_map_guard **innermost = tvmffi_i_thread_map_guard();
+  tvmffi_i_map_guard *guard;
+  tvmffi_i_map_leave(frame);
+  guard = (tvmffi_i_map_guard *)tvmffi_i_pool_alloc(sizeof(*guard));
+  if (!guard) return tvmffi_i_no_memory();
+  guard->map = m;
+  guard->outer = *innermost;
+  guard->frame = frame;
+  *innermost = guard;
+  (void)tvmffi_i_add64(&tvmffi_i_map_guards, 1);
+  return 0;
 }
 
 TVMFFI_I_SLOW int tvmffi_i_map_check_guards(const tvmffi_i_map_object *m) {
-  const tvmffi_i_map_guard *guard = *tvmffi_i_thread_map_guard();
+  const tvmffi_i_map_guard *guard;
+  tvmffi_i_map_leave(tvmffi_i_stack_address());
+  guard = *tvmffi_i_thread_map_guard();
   for (; guard; guard = guard->outer) {
     if (guard->map == m)
       return tvmffi_i_fail("RuntimeError",
@@ -207,13 +225,13 @@ TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
 TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
                                                const TVMFFIAny *key,
                                                uint64_t *hash) {
-  tvmffi_i_map_guard guard;
+  const uintptr_t frame = tvmffi_i_stack_address();
   int code;
   if (!tvmffi_i_type_attr(&tvmffi_i_hash_column, key->type_index))
     return tvmffi_i_any_hash(key, hash);
-  tvmffi_i_map_enter(m, &guard);
+  TVMFFI_TRY(tvmffi_i_map_enter(m, frame));
   code = tvmffi_i_any_hash(key, hash);
-  tvmffi_i_map_leave(&guard);
+  tvmffi_i_map_leave(frame);
   return code;
 }
 
@@ -261,17 +279,17 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
                                                 tvmffi_i_bits bits,
                                                 const TVMFFIAny *held,
                                                 int held_first) {
-  tvmffi_i_map_guard guard;
+  const uintptr_t frame = tvmffi_i_stack_address();
   TVMFFIAny key;
   int code;
   tvmffi_i_store_bits(&key, bits);
   if (held->type_index <= kTVMFFIBytes ||
       !tvmffi_i_type_attr(&tvmffi_i_equal_column, held->type_index))
     return tvmffi_i_differ_equal(&key, held);
-  tvmffi_i_map_enter(m, &guard);
+  TVMFFI_TRY(tvmffi_i_map_enter(m, frame));
   code = held_first ? tvmffi_i_differ_equal(held, &key)
                     : tvmffi_i_differ_equal(&key, held);
-  tvmffi_i_map_leave(&guard);
+  tvmffi_i_map_leave(frame);
   return code;
 }
 

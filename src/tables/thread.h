@@ -52,6 +52,9 @@ TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(void) {
   *tvmffi_i_thread_exit_is_set() = 0;
 #endif
   tvmffi_i_end_initializers(UINTPTR_MAX);
+#if !TVMFFI_NO_CONTAINERS
+  tvmffi_i_map_leave(UINTPTR_MAX);
+#endif
   tvmffi_i_exit_destroying();
   tvmffi_i_exit_error();
   tvmffi_i_exit_streams();

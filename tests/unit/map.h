@@ -468,13 +468,21 @@ static void test_map_in_itself(void) {
 
 /* A type whose hash and equality fail, change the map, or say the same of
    all. */
-enum { TEST_HOOK_GOOD, TEST_HOOK_FAILS, TEST_HOOK_CHANGES };
+enum {
+  TEST_HOOK_GOOD,
+  TEST_HOOK_FAILS,
+  TEST_HOOK_CHANGES,
+  TEST_HOOK_THROWS /* only in C++ */
+};
 static int test_hash_mode, test_equal_mode, test_hash_range;
 static TVMFFIObject *test_hooked_map;
 
 static TVMFFIAny test_hook(int mode, TVMFFIAny good) {
   TVMFFIAny one = tvmffi_int(1);
   TVMFFIObject *error;
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+  if (mode == TEST_HOOK_THROWS) throw 1;
+#endif
   if (mode == TEST_HOOK_FAILS) {
     (void)TVMFFI_RAISE("ValueError", "the hook says no");
   } else if (mode != TEST_HOOK_CHANGES ||
@@ -649,6 +657,46 @@ static void test_map_guard(void) {
   OK(tvmffi_i_map_set(&map, &b, &one));
   CHECK_INT(tvmffi_i_map_guards, 0);
 }
+
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+/* Changes the contents of the stack behind the caller's frame. */
+TVMFFI_I_NOINLINE void test_spoil_stack(void) {
+  volatile char bytes[4096];
+  size_t i;
+  for (i = 0; i < sizeof(bytes); ++i) bytes[i] = (char)0xA5;
+}
+
+/* A hash that throws leaves the map, and every other map, changeable. */
+static void test_map_throwing_hash(void) {
+  int32_t index = test_hooked_type();
+  TVMFFIObject *map = test_map(kTVMFFIDict, 8), *other;
+  TVMFFIAny key, one = tvmffi_int(1);
+  int thrown = 0, code = 0;
+  if (!index || !map) return;
+  other = test_map(kTVMFFIDict, 8);
+  if (!other) return;
+  test_hooked_map = map;
+  test_hash_range = 1;
+  test_hash_mode = test_equal_mode = TEST_HOOK_GOOD;
+  key = test_hooked(index, 1);
+  OK(key.v_obj ? 0 : -1);
+  OWN_ANY(key);
+  test_hash_mode = TEST_HOOK_THROWS;
+  try {
+    code = tvmffi_i_map_set(&map, &key, &one);
+  } catch (int) {
+    thrown = 1;
+    tvmffi_release(key.v_obj); /* the reference of the call that has ended */
+  }
+  test_hash_mode = TEST_HOOK_GOOD;
+  OK(code); /* without memory there is no call of the hook */
+  CHECK(thrown);
+  test_spoil_stack();
+  OK(tvmffi_i_map_set(&other, &one, &one));
+  OK(tvmffi_i_map_set(&map, &one, &one));
+  CHECK_INT(tvmffi_i_map_guards, 0);
+}
+#endif
 
 /* Two dicts whose keys' hooks, and whose values' deleters, read and change both
    dicts at random. An operation on a dict runs hooks; while it is in progress,
@@ -865,6 +913,9 @@ static const test_case test_map_cases[] = {
     {"maps: types with a hash and an equality", test_map_hooks},
     {"maps: chains that give way", test_map_chains},
     {"maps: keys that change the map", test_map_guard},
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+    {"maps: a hash that throws", test_map_throwing_hash},
+#endif
     {"maps: hooks and deleters that change maps at random", test_map_storm},
 #endif
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
