@@ -74,19 +74,20 @@ static int tvmffi_i_set_layout(const TVMFFITypeInfo *type, size_t size,
   return tvmffi_i_set_attr_function(type->type_index, name, layout, call);
 }
 
-/* True if `b` is a reference that overlaps the reference `a`. Fields with the
-   same offset and storage may share one reference. */
+/* True if two fields overlap and one of them is a reference, which setting the
+   other one would overwrite. Fields with the same offset and storage may share
+   one reference. */
 static int tvmffi_i_overlap(const TVMFFIFieldInfo *a,
                             const TVMFFIFieldInfo *b) {
-  tvmffi_i_storage storage = tvmffi_i_storage_of(b);
+  const tvmffi_i_storage x = tvmffi_i_storage_of(a), y = tvmffi_i_storage_of(b);
   return a->offset < b->offset + b->size && b->offset < a->offset + a->size &&
-         storage != TVMFFI_I_FIELD_PLAIN &&
-         (a->offset != b->offset || tvmffi_i_storage_of(a) != storage);
+         (x != TVMFFI_I_FIELD_PLAIN || y != TVMFFI_I_FIELD_PLAIN) &&
+         (a->offset != b->offset || x != y);
 }
 
-/* Returns the first field that is not within objects of `size` bytes, or that
-   is a misaligned reference or overlaps another reference. Sets *why to the
-   reason. Returns NULL if all fields are valid. */
+/* Returns the first field that is not within objects of `size` bytes, is a
+   misaligned reference, or overlaps a reference. Sets *why to the reason.
+   Returns NULL if all fields are valid. */
 static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
     const TVMFFITypeInfo *type, int32_t size, const char **why) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type), before;
@@ -94,9 +95,10 @@ static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
   while ((field = tvmffi_i_next_field(&w))) {
     *why = "is not within";
     if (!tvmffi_i_is_behind_header(field, size)) return field;
-    if (tvmffi_i_storage_of(field) == TVMFFI_I_FIELD_PLAIN) continue;
     *why = "is not aligned in";
-    if (field->offset % (int64_t)sizeof(void *)) return field;
+    if (tvmffi_i_storage_of(field) != TVMFFI_I_FIELD_PLAIN &&
+        field->offset % (int64_t)sizeof(void *))
+      return field;
     *why = "overlaps another field in";
     before = tvmffi_i_begin_fields(type);
     while ((other = tvmffi_i_next_field(&before)) && other != field)
@@ -118,16 +120,34 @@ static void tvmffi_i_note_made_size(const TVMFFITypeInfo *type, int32_t size) {
   }
 }
 
+/* Returns 1 if objects of a type can be made by its fields alone, else 0. The
+   objects of the runtime's own types have other members as well, and visitors
+   and mutators have a vtable, which a derived type has, too. */
+static int tvmffi_i_is_by_fields(const TVMFFITypeInfo *type) {
+  const tvmffi_i_type *t = (const tvmffi_i_type *)(const void *)type;
+  int32_t parent = kTVMFFIObject;
+  if (type->type_depth > 1) parent = type->type_ancestors[1]->type_index;
+  return (t < tvmffi_i_static_entries ||
+          t >= tvmffi_i_static_entries + TVMFFI_I_NUM_STATIC_TYPES) &&
+         parent != TVMFFI_I_STRUCTURAL_VISITOR &&
+         parent != TVMFFI_I_STRUCTURAL_MUTATOR;
+}
+
 /* Sets the attributes __ffi_init__, __ffi_new__ and __ffi_shallow_copy__ of a
    type that Python defines. Objects of the type have `total_size` bytes.
-   Register the type's fields before. ValueError if a field is outside of an
-   object, or if a reference is misaligned or overlaps another reference. */
+   Register the type's fields before. ValueError for a type of the runtime, if a
+   field is outside of an object or overlaps a reference, or if a reference is
+   misaligned. */
 TVMFFI_FUNC(i_set_py_class, none, (int32, type_index), (int32, total_size)) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
   const TVMFFIFieldInfo *field;
   const char *why;
   size_t size = (size_t)total_size;
   if (!type) return -1;
+  if (!tvmffi_i_is_by_fields(type))
+    return tvmffi_i_fail("ValueError",
+                         "Objects of type `%s` cannot be made by their fields",
+                         type->type_key.data);
   if (total_size < (int32_t)sizeof(TVMFFIObject))
     return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
                          type->type_key.data, total_size);

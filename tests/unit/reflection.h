@@ -336,7 +336,10 @@ static void test_misplaced_fields(void) {
               {24, (int64_t)sizeof(void *), kTVMFFIAny,
                "...overlaps another field in its 48 bytes"},
               {24, 16, kTVMFFIAny, NULL},   /* the same */
-              {24, 24, kTVMFFIArray, NULL}, /* a std::vector, of bits */
+              {24, 24, kTVMFFIArray, /* a std::vector, of bits */
+               "...overlaps another field in its 48 bytes"},
+              {32, 8, kTVMFFIInt, "...overlaps another field in its 48 bytes"},
+              {28, 4, kTVMFFIInt, "...overlaps another field in its 48 bytes"},
               {40, 8, kTVMFFIInt, NULL}};
   TVMFFIAny args[2], any;
   int i;
@@ -386,6 +389,31 @@ static void test_long_field_error(const tvmffi_i_init *init) {
   }
   free(message);
   (void)tvmffi_error_raise(kept);
+}
+
+/* Objects of the runtime's own types cannot be made by their fields, nor can
+   those of a type that derives from a visitor. */
+static void test_no_fields_enough(void) {
+  static const char *const keys[] = {
+      "ffi.Object", "ffi.Error", "ffi.Array", "ffi.Module", "ffi.Enum",
+      "ffi.reflection.AccessPath", "ffi.VisitInterrupt"};
+  TVMFFIAny args[2], any;
+  int32_t index;
+  int i;
+  for (i = 0; i <= TEST_COUNT(keys); ++i) {
+    if (i < TEST_COUNT(keys)) {
+      TVMFFIByteArray key = TEXT(keys[i]);
+      OK(TVMFFITypeKeyToIndex(&key, &index));
+    } else {
+      NEW_TYPE(index, test_fresh("unit.Visitor"), 2, 0, 1,
+               TVMFFI_I_STRUCTURAL_VISITOR);
+    }
+    args[0] = tvmffi_int(index);
+    args[1] = tvmffi_int(48);
+    FAILS(test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2,
+                            &any),
+          "ValueError", "...cannot be made by their fields");
+  }
 }
 
 /* An error of a setter keeps its kind and becomes the cause of the new one; a
@@ -623,6 +651,7 @@ static const test_case test_reflection_cases[] = {
     {"reflection: bad arguments", test_bad_init},
     {"reflection: fields that come late", test_late_fields},
     {"reflection: fields in wrong places", test_misplaced_fields},
+    {"reflection: types that fields do not make", test_no_fields_enough},
     {"reflection: errors of setters", test_init_errors},
     {"reflection: defaults of fields", test_field_defaults},
     {"reflection: bad makers", test_bad_makers},
