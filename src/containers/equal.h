@@ -132,13 +132,18 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
 
 /* Corrects the result of a C attribute function compiled before upstream
    0.1.15. Such a function returns a plain int64_t or bool, which arrives in the
-   first 8 bytes of the Any. */
+   first 8 bytes of the Any. A plain hash of 67 or 1 looks like the type index of
+   an error or an int. The other 8 bytes are then what the register held, which
+   is 0 at the call: so 67 is an error only with the address of an object, and 1
+   is read as the int 0. */
 TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
                                          TVMFFIAny *result) {
 #if (defined(__x86_64__) && !defined(_WIN32)) || defined(__AARCH64EL__)
   uint64_t word;
   memcpy(&word, (const void *)result, sizeof(word));
-  if (word == kTVMFFIError) return;
+  if (word == kTVMFFIError && result->v_uint64 >= 4096 &&
+      result->v_uint64 >> 56 == 0 && result->v_uint64 % sizeof(void *) == 0)
+    return;
   if (type_index == kTVMFFIInt && word != kTVMFFIInt)
     *result = tvmffi_int((int64_t)word);
   else if (type_index == kTVMFFIBool && (word & 0xFF) < kTVMFFIBool)
@@ -158,7 +163,8 @@ static int
 tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
                          int32_t num_args, int32_t type_index,
                          TVMFFIAny *result) {
-  typedef TVMFFIAny (*unary)(const TVMFFIAny *);
+  /* The last two arguments clear the register of the result's second half. */
+  typedef TVMFFIAny (*unary)(const TVMFFIAny *, void *, void *);
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
   if (callee->type_index == kTVMFFIFunction && callee->v_obj)
     return TVMFFIFunctionCall(callee->v_obj, (TVMFFIAny *)(uintptr_t)args,
@@ -169,7 +175,7 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
                          "is %s",
                          tvmffi_i_type_key(callee->type_index));
   *result = num_args == 1
-                ? ((unary)(uintptr_t)callee->v_ptr)(&args[0])
+                ? ((unary)(uintptr_t)callee->v_ptr)(&args[0], NULL, NULL)
                 : ((binary)(uintptr_t)callee->v_ptr)(&args[0], &args[1]);
   tvmffi_i_take_plain(type_index, result);
   if (result->type_index != kTVMFFIError || !result->v_obj) return 0;
