@@ -422,7 +422,7 @@ def kernels(tvm, np):
     out = tvm.runtime.empty((5, 4), "float32")
     f = tvm.compile(nodes["matmul"], target="llvm")
     f(tensor(a), tensor(b), out)
-    check("matmul", np.allclose(out.numpy(), a @ b, rtol=1e-5))
+    check("matmul", np.allclose(out.numpy(), a @ b, rtol=1e-5, atol=1e-6))
     record("matmul, its sum", float(out.numpy().sum()))
     for name, args in {
             "numbers": (1, 2, 3), "too few": (tensor(a),),
@@ -445,7 +445,7 @@ def kernels(tvm, np):
         got = tvm.runtime.empty((128, 32), "float32")
         tvm.compile(mod, target="llvm")(tensor(a), tensor(b), got)
         check(f"a product, {name}",
-              np.allclose(got.numpy(), a @ b + 1, rtol=1e-4))
+              np.allclose(got.numpy(), a @ b + 1, rtol=1e-4, atol=1e-6))
     record("the kernel's module", (
         f.mod.kind, f.mod.get_write_formats(), f.mod.get_property_mask(),
         [m.kind for m in f.mod.imports], f.mod.implements_function("matmul"),
@@ -499,8 +499,9 @@ def models(tvm, np, folder):
     x, w = rng.random((4, 8), "float32"), rng.random((8, 3), "float32") - 0.5
     z, total = vm["main"](tensor(x), tensor(w))
     want = np.maximum(x @ w, 0) * 0.5 + 1
-    check("a model", np.allclose(z.numpy(), want, rtol=1e-5)
-          and np.allclose(total.numpy(), want.sum(0), rtol=1e-5))
+    check("a model", np.allclose(z.numpy(), want, rtol=1e-5, atol=1e-6)
+          and np.allclose(total.numpy(), want.sum(0), rtol=1e-5,
+                          atol=1e-6))
     for flag in (True, False):
         got = vm["choose"](tensor(np.array(flag)), tensor(x[0]))
         check(f"a model that branches, {flag}",
@@ -508,7 +509,7 @@ def models(tvm, np, folder):
     vm.set_input("main", tensor(x), tensor(w))
     vm.invoke_stateful("main")
     check("a model with its state", np.allclose(
-        vm.get_outputs("main")[0].numpy(), want, rtol=1e-5))
+        vm.get_outputs("main")[0].numpy(), want, rtol=1e-5, atol=1e-6))
     record_error("a shape that does not fit", vm["main"], tensor(w), tensor(w))
     record_error("an argument too few", vm["main"], tensor(x))
     record_error("a function that is none", lambda: vm["none"])
