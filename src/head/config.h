@@ -89,7 +89,8 @@
    without a function call (the initial-exec TLS model). glibc reserves little
    static TLS for libraries that dlopen loads: about four libraries with this
    option fit, and a fifth fails to load. Other C libraries ignore the
-   option. */
+   option. Without it, glibc allocates the variables at a thread's first call,
+   and ends the process if there is no memory. */
 #ifndef TVMFFI_STATIC_TLS
 #define TVMFFI_STATIC_TLS 0
 #endif
