@@ -66,7 +66,11 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
     end = begin + (TVMFFI_NO_THREADS ? 8 : 256);
   }
   if (index < begin) begin = index;
-  while (index >= end) end += end - begin;
+  /* At least doubles, and no more than a distant type needs. */
+  if (index >= end) {
+    const int32_t twice = end - begin < INT32_MAX / 4 ? end + (end - begin) : 0;
+    end = index < twice ? twice : index + 1;
+  }
   data = (TVMFFIAny *)tvmffi_i_enlarge(c->column.data, sizeof(*data), 0,
                                        end - begin);
   if (!data) return -1;

@@ -639,6 +639,18 @@ static void test_column_growth_down(void) {
   while (num_arrays) tvmffi_i_free(arrays[--num_arrays]);
 }
 
+/* A column for a distant type has no slots behind it. */
+static void test_distant_column(void) {
+  enum { DISTANT = 100000 };
+  tvmffi_i_column c;
+  int code;
+  memset((void *)&c, 0, sizeof(c));
+  code = tvmffi_i_reserve_attr(&c, DISTANT);
+  CHECK(code || c.column.begin_index + c.capacity == DISTANT + 1);
+  tvmffi_i_free((void *)(uintptr_t)c.column.data);
+  OK(code);
+}
+
 static void test_bad_columns(void) {
   TVMFFIByteArray name = TEXT("unit_bad"), null = {NULL, 3}, empty = {NULL, 0};
   TVMFFIAny value = tvmffi_int(1);
@@ -678,6 +690,7 @@ static const test_case test_type_cases[] = {
     {"types: attribute columns", test_columns},
     {"types: growing columns", test_column_growth},
     {"types: columns that grow downwards", test_column_growth_down},
+    {"types: a column for a distant type", test_distant_column},
     {"types: attributes that cannot be", test_bad_columns},
 #endif
     {NULL, NULL}};
