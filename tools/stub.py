@@ -9,8 +9,9 @@ A library is loaded by the package apache-tvm-ffi. Without --global, the stubs
 are of its exported functions; with it, of the global functions demo.NAME that
 are registered then. --types calls an exported function after the load, and
 adds a class for each type that the libraries have registered by then. Types,
-names and defaults come from the metadata; a parameter without a name can only
-be passed by position. `_` is added to a name that is a keyword of Python.
+names and defaults come from the metadata; a parameter without a name of its own
+that Python accepts can only be passed by position. `_` is added to a name that
+is a keyword of Python.
 """
 
 import argparse
@@ -82,7 +83,7 @@ class Stub:
         lines, self.lines = self.lines, []
         for field in info.fields:
             kind = field_schema(field).output_repr(self._type_map(OUTPUT))
-            if not field.name.isidentifier() or keyword.iskeyword(field.name):
+            if not is_name(field.name):
                 continue
             if field.frozen:
                 self.lines += ["@property",
@@ -113,13 +114,21 @@ class Stub:
         params = ["self"]
         for only in (False, True):
             chosen = [f for f in fields if f.c_kw_only == only]
-            if only and chosen:
-                params.append("*")
+            names, types = [], []
             # Python's __init__ has the parameters without a default first.
             for f in sorted(chosen, key=lambda f: f.c_has_default):
                 kind = field_schema(f).input_repr(self._type_map(INPUT))
-                params.append(f"{f.name}: {kind}"
-                              + " = ..." * f.c_has_default)
+                types.append(kind + " = ..." * f.c_has_default)
+                names.append(f.name)
+            if not only:
+                params += parameters(names, types, {"self"})
+            elif names:
+                good = [(n, t) for n, t in zip(names, types)
+                        if is_name(n) and n != "self"]
+                params += ["*"] * bool(good) + [f"{n}: {t}" for n, t in good]
+                if len(good) < len(names):
+                    self.imports.add(("typing", "Any"))
+                    params.append("**kwargs: Any")
         return params
 
     def add(self, name, about, doc=None, first=None, result=None):
@@ -148,14 +157,11 @@ class Stub:
         names = about.get("arg_names")
         if names is None:
             names = [f"_{i}" for i in range(len(schemas))]
-        # A keyword of Python's cannot be passed by name.
-        names = [n + "_" * keyword.iskeyword(n) for n in names]
         values = about.get("arg_defaults", [])
         texts = [""] * (len(names) - len(values)) + [
             f" = {default_text(value)}" for value in values]
         types = [s.input_repr(self._type_map(INPUT)) for s in schemas]
-        params = [f"{name}: {kind}{text}"
-                  for name, kind, text in zip(names, types, texts)]
+        params = parameters(names, map(str.__add__, types, texts))
         return params + ["/"] if params and "arg_names" not in about \
             else params
 
@@ -168,6 +174,24 @@ class Stub:
         if ("typing", "Protocol") in self.imports:
             lines += ["", DLPACK.rstrip()]
         return "\n".join(lines + [""] * bool(lines) + self.lines) + "\n"
+
+
+def is_name(name):
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def parameters(names, types, used=()):
+    """The parameters of a function. A name that Python does not accept, or that
+    is used already, becomes `_` and a number, and this parameter and those before
+    it are only passed by position."""
+    texts, last = [], 0
+    for i, (name, kind) in enumerate(zip(names, types)):
+        name += "_" * keyword.iskeyword(name)
+        if not is_name(name) or name in used:
+            name, last = f"_{i}", i + 1
+        used = {*used, name}
+        texts.append(f"{name}: {kind}")
+    return texts[:last] + ["/"] * bool(last) + texts[last:]
 
 
 def field_schema(field):
@@ -189,7 +213,7 @@ def exports(path):
 
 
 def usable(name):
-    if name.isidentifier() and not keyword.iskeyword(name):
+    if is_name(name):
         return True
     print(f"stub.py: left out, no name in Python: {name}", file=sys.stderr)
     return False
@@ -217,8 +241,12 @@ def type_keys():
 
 def add_types(stub, before):
     keys = sorted(type_keys() - before)
-    stub.classes = {key: key.rpartition(".")[2] for key in keys
-                    if usable(key.rpartition(".")[2])}
+    for key in keys:
+        name = key.rpartition(".")[2]
+        if name in stub.classes.values():  # of another namespace
+            name = key.replace(".", "_")
+        if usable(name):
+            stub.classes[key] = name
     for key in stub.classes:
         stub.add_class(
             tvm_ffi.core._lookup_or_register_type_info_from_type_key(key))

@@ -155,6 +155,46 @@ def run_stub(*args):
     return done.stdout if done.returncode == 0 else done.stderr
 
 
+def hostile_stubs():
+    """Names that are no names in Python, or that stand twice."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    from stub import Stub
+
+    class Field:
+        frozen, metadata, c_init = False, {}, True
+
+        def __init__(self, name, kw_only, default=False):
+            self.name = name
+            self.c_kw_only, self.c_has_default = kw_only, default
+
+    class Info:
+        methods, type_key, parent_type_info = (), "a.Hostile", None
+
+    bad = ["from", "self", "x\nimport os", "1", "a b", "x", "x", "x)", "", '"']
+    made = Stub()
+    any_type = '{"type":"Any"}'
+    made.add("f", {"arg_names": bad, "type_schema": (
+        '{"type":"ffi.Function","named_args":{"return":[%s],"params":[%s]}}'
+        % (any_type, ",".join([any_type] * len(bad))))}, doc="\"\"\"\nx\\")
+    info = Info()
+    info.parent_type_info = Info()
+    info.parent_type_info.type_key = "ffi.Object"
+    info.parent_type_info.fields = ()
+    info.fields = [Field(n, kw, default) for kw in (False, True)
+                   for default in (False, True) for n in bad]
+    made.classes = {"a.Hostile": "Hostile"}
+    made.add_class(info)
+    text = made.text()
+    try:
+        kinds = [type(n).__name__ for n in ast.walk(ast.parse(text))
+                 if isinstance(n, ast.stmt)]
+    except SyntaxError as error:
+        kinds = [str(error)]
+    tap.ok(set(kinds) <= {"ImportFrom", "FunctionDef", "ClassDef", "AnnAssign",
+                          "Expr"} and kinds.count("FunctionDef") == 2,
+           "a stub of names that Python does not accept", f"{kinds}\n{text}")
+
+
 def stubs(m, lib, x, y):
     text = run_stub(str(lib))
     check(text[text.find("\ndef "):].strip(), STUBS, "stub.py")
@@ -245,6 +285,7 @@ def main():
     x, y = np.zeros(3, "float32"), np.zeros(3, "float32")
     short_calls(m, x, y)
     keywords(m, x, y)
+    hostile_stubs()
     stub = stubs(m, lib, x, y)
     if args.mypy:
         types_of(stub)
