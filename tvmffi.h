@@ -227,7 +227,6 @@
      >>interface/member              methods and fields of any object
      >>interface/module_table        methods of modules
      >>interface/module              structs as modules
-     >>interface/legacy              the calling convention before TVM FFI
      >>platform/own                  ABI names without macros
      >>platform/layout               static asserts of the whole ABI
      >>platform/libc                 libc, or its part that the runtime needs
@@ -431,7 +430,8 @@
    without a function call (the initial-exec TLS model). glibc reserves little
    static TLS for libraries that dlopen loads: about four libraries with this
    option fit, and a fifth fails to load. Other C libraries ignore the
-   option. */
+   option. Without it, glibc allocates the variables at a thread's first call,
+   and ends the process if there is no memory. */
 #ifndef TVMFFI_STATIC_TLS
 #define TVMFFI_STATIC_TLS 0
 #endif
@@ -525,7 +525,7 @@
      tvmffi_get of a map or dict     MapGetItemOrMissing, DictGetItemOrMissing,
                                      GetInvalidObject
      tvmffi_set                      ListSetItem, DictSetItem
-     tvmffi_has                      ArrayContains, ListContains, MapCount,
+     tvmffi_contains                 ArrayContains, ListContains, MapCount,
                                      DictCount
      tvmffi_append, tvmffi_erase     ListAppend, ListErase, DictErase
      tvmffi_print                    ReprPrint */
@@ -551,12 +551,6 @@
 #define TVMFFI_DEBUG 0
 #endif
 
-/* Define as 1 in a file to get functions for TVM's old calling convention
-   (>>interface/legacy). */
-#ifndef TVMFFI_LEGACY
-#define TVMFFI_LEGACY 0
-#endif
-
 /* Define for the whole program as the size in bytes of the stack buffer in
    which TVMFFI_RAISE formats a message. A longer message is truncated and ends
    in "...". Registering a function uses a buffer of up to four times this size
@@ -568,6 +562,9 @@
 #error "tvmffi.h: TVMFFI_MESSAGE_SIZE must be 64 at least"
 #endif
 
+#if defined(TVMFFI_LEGACY)
+#error "tvmffi.h: TVMFFI_LEGACY is the header tvmffi_legacy.h now"
+#endif
 #if TVMFFI_FREESTANDING && \
     !(TVMFFI_NO_STDIO && TVMFFI_NO_BACKTRACE && TVMFFI_NO_DLOPEN)
 #error "tvmffi.h: TVMFFI_FREESTANDING has no stdio, backtraces and dlopen"
@@ -2265,7 +2262,7 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
 
 #define TVMFFI_I_WEAK_REFERENCE(name, result, parameters)       \
   TVMFFI_I_UNUSED static result tvmffi_i_weak_##name parameters \
-      __attribute__((__weakref__(#name), __nothrow__));
+      __attribute__((__weakref__(#name)));
 
 TVMFFI_I_COLD void tvmffi_i_raise_missing(const char *name, const char *since) {
   const char *parts[4];
@@ -3162,6 +3159,18 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   tvmffi_release(text);
   tvmffi_release(error);
   return code;
+}
+
+/* Runs the signal handlers that are due in the environment, such as Python's,
+   which does not run them while C code runs. A long loop calls it now and then:
+       TVMFFI_TRY(tvmffi_check_signals());
+   Returns 0, or -1 if a handler raised the environment's own exception, such as
+   KeyboardInterrupt. The error is then of kind EnvErrorAlreadySet, for which
+   Python's package raises that exception. Without an environment returns 0. */
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_check_signals(void) {
+  if (TVMFFI_I_LIKELY(!TVMFFIEnvCheckSignals())) return 0;
+  TVMFFIErrorSetRaisedFromCStr("EnvErrorAlreadySet", "");
+  return -1;
 }
 
 /* Copies the lines of `t` in reverse order to the end of the buffer `trace`. If
@@ -5263,12 +5272,12 @@ TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
     return tvmffi_i_raise("TypeError",
                           "%s returned no result: end it with "
                           "TVMFFI_RETURN(value), or make the result optional",
-                          f->name);
+                          TVMFFI_I_LOAD(&f->name));
   if (code == -2) return code; /* the environment owns the error */
   error = tvmffi_error_take();
   if (!error)
     return tvmffi_i_raise("RuntimeError", "%s returned %d, but raised no error",
-                          f->name, code);
+                          TVMFFI_I_LOAD(&f->name), code);
   (void)tvmffi_error_raise(error);
   return code;
 }
@@ -5330,6 +5339,16 @@ TVMFFI_I_COLD size_t tvmffi_i_append_type(char *to, size_t n,
     n = tvmffi_i_append_type(to, n, of->of[1]);
   }
   return tvmffi_i_append(to, n, "]}");
+}
+
+/* Appends the closing brace. Returns {NULL, 0} if the buffer is too small. */
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_end_metadata(char *buffer, size_t n) {
+  TVMFFIByteArray r = {NULL, 0};
+  n = tvmffi_i_append(buffer, n, "}");
+  if (n > TVMFFI_I_METADATA) return r;
+  r.data = buffer;
+  r.size = n;
+  return r;
 }
 
 #if TVMFFI_NO_METADATA
@@ -5421,16 +5440,6 @@ TVMFFI_I_COLD size_t tvmffi_i_append_signature(char *to, const tvmffi_func *f) {
   return tvmffi_i_append(to, n, "}\"");
 }
 
-/* Appends the closing brace. Returns {NULL, 0} if the buffer is too small. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_end_metadata(char *buffer, size_t n) {
-  TVMFFIByteArray r = {NULL, 0};
-  n = tvmffi_i_append(buffer, n, "}");
-  if (n > TVMFFI_I_METADATA) return r;
-  r.data = buffer;
-  r.size = n;
-  return r;
-}
-
 /* Writes a function's metadata with the parameters' names and defaults. Returns
    {NULL, 0} if the buffer is too small. */
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_named_metadata(const tvmffi_func *f,
@@ -5449,7 +5458,7 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
 
 TVMFFI_I_COLD int tvmffi_i_bad_metadata(const tvmffi_func *f) {
   return tvmffi_i_raise("ValueError", "The type schema of %s is too long",
-                        f->name);
+                        TVMFFI_I_LOAD(&f->name));
 }
 
 TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
@@ -5833,7 +5842,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(const char *text,
 #endif
   TVMFFIMethodInfo info = TVMFFI_I_ZERO;
   TVMFFIObject *object = NULL;
-  const char *name = f->name;
+  const char *name = TVMFFI_I_LOAD(&f->name);
   const int is_first = tvmffi_i_same(tvmffi_byte_array(own_name), name);
   int code;
   if (!text)
@@ -6530,7 +6539,7 @@ TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
     return TVMFFI_I_LOAD(state) == f
                ? 0
                : tvmffi_i_raise("RuntimeError", "%s is running already",
-                                f->name);
+                                TVMFFI_I_LOAD(&f->name));
   code = tvmffi_i_checked(f, 0, NULL, run());
   TVMFFI_I_STORE(state, code ? NULL : f);
   return code;
@@ -8615,18 +8624,16 @@ TVMFFI_I_INLINE int tvmffi_i_nullable(const tvmffi_i_member *m) {
          !tvmffi_i_is_optional(m->type);
 }
 
+/* Writes a field's metadata. Returns {NULL, 0} if the buffer is too small. */
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
                                                     char *buffer) {
-  TVMFFIByteArray r;
   size_t n = tvmffi_i_append(buffer, 0, "{\"type_schema\":\"");
   if (tvmffi_i_nullable(m))
     n = tvmffi_i_append(buffer, n,
                         "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[");
   n = tvmffi_i_append_type(buffer, n, m->type);
   if (tvmffi_i_nullable(m)) n = tvmffi_i_append(buffer, n, "]}");
-  r.size = tvmffi_i_append(buffer, n, "\"}");
-  r.data = buffer;
-  return r;
+  return tvmffi_i_end_metadata(buffer, tvmffi_i_append(buffer, n, "\""));
 }
 
 TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
@@ -8651,6 +8658,10 @@ TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
   }
   info.name = tvmffi_byte_array(m->name);
   info.metadata = tvmffi_i_field_schema(m, buffer);
+  if (!info.metadata.data)
+    return tvmffi_i_raise("ValueError",
+                          "The type schema of field `%s` of `%s` is too long",
+                          m->name, c->key);
   info.flags = flags | m->flags;
   more = tvmffi_i_member_modifiers(m, &info.doc, &info.flags);
   info.size = m->size;
@@ -8694,7 +8705,8 @@ TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
   info.metadata = tvmffi_i_named_metadata(f, buffer);
   info.method = tvmffi_obj(function);
   (void)tvmffi_i_member_modifiers(m, &info.doc, &info.flags);
-  if (attr || tvmffi_i_same(info.name, "__ffi_init__"))
+  if (!info.metadata.data) code = tvmffi_i_bad_metadata(f);
+  if (!code && (attr || tvmffi_i_same(info.name, "__ffi_init__")))
     code = tvmffi_i_class_set_attr(type->type_index, m->name, &info.method);
   if (!code && !attr) code = TVMFFITypeRegisterMethod(type->type_index, &info);
   tvmffi_release(function);
@@ -9266,6 +9278,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_VALUE_array TVMFFI_I_VALUE_object
 #define TVMFFI_I_VALUE_any(T, x) \
   TVMFFIAny tvmffi_viewed = TVMFFI_ANY(x); \
+  TVMFFI_TRY(tvmffi_i_check_value(tvmffi_viewed)); \
   return TVMFFIAnyViewToOwnedAny(&tvmffi_viewed, tvmffi_into);
 #define TVMFFI_I_VALUE_str(T, x) \
   return tvmffi_i_text_default(x, 0, tvmffi_into);
@@ -10168,8 +10181,8 @@ TVMFFI_I_COLD int tvmffi_i_module_run(const tvmffi_i_module_item *item,
   if (got == small_type || got == large_type) return 0;
   tvmffi_any_release(out);
   *out = tvmffi_none();
-  return tvmffi_i_raise("TypeError", "%s returned `%s`", f->name,
-                        tvmffi_i_type_key(got));
+  return tvmffi_i_raise("TypeError", "%s returned `%s`",
+                        TVMFFI_I_LOAD(&f->name), tvmffi_i_type_key(got));
 }
 
 TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) { tvmffi_release(self); }
@@ -10373,7 +10386,8 @@ TVMFFI_I_COLD int tvmffi_i_module_init(tvmffi_i_class *c, const void *items,
   for (i = first; i->what; ++i) {
     if (i->what != TVMFFI_I_ITEM_LOAD || tvmffi_i_module_is_known(i)) continue;
     f = tvmffi_i_module_func(i);
-    TVMFFI_TRY(tvmffi_i_register(i->name, f, f->name, NULL, 0));
+    TVMFFI_TRY(
+        tvmffi_i_register(i->name, f, TVMFFI_I_LOAD(&f->name), NULL, 0));
   }
   *result = c;
   return 0;
@@ -10670,378 +10684,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
 #define TVMFFI_MODULE(type, kind, ...) \
   TVMFFI_I_MODULE(type, kind, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
 
-/* ======== Legacy calls =================================== >>interface/legacy
-   the calling convention before TVM FFI */
-/* Supports TVM's calling convention from before TVM FFI, with an array of
-   8-byte values and an array of type codes. Functions of the old convention can
-   be called as FFI functions, and FFI functions as old ones. Values and type
-   codes are those of tvm/runtime/c_runtime_api.h up to TVM 0.20. TVM's name for
-   an old function is TVMBackendPackedCFunc.
-
-   A handle of an object, module or function must belong to this runtime, not to
-   TVM's old one. A tensor argument is the address of any DLTensor. A tensor
-   result must be the DLTensor of a tensor object of this runtime. */
-
-#if TVMFFI_LEGACY
-
-/* One argument or result. Its type code says which member is set. */
-typedef union {
-  int64_t v_int64;
-#if !TVMFFI_NO_FLOAT
-  double v_float64;
-#endif
-  void *v_handle;
-  const char *v_str;
-  DLDataType v_type;
-  DLDevice v_device;
-} tvmffi_legacy_value;
-TVMFFI_STATIC_ASSERT(sizeof(tvmffi_legacy_value) == 8, legacy_value);
-
-/* Type codes of legacy values. */
-enum {
-  TVMFFI_LEGACY_INT = 0,
-  TVMFFI_LEGACY_UINT = 1,  /* v_int64, read as an int */
-  TVMFFI_LEGACY_FLOAT = 2, /* v_float64 */
-  TVMFFI_LEGACY_HANDLE = 3,
-  TVMFFI_LEGACY_NULL = 4,
-  TVMFFI_LEGACY_DTYPE = 5,
-  TVMFFI_LEGACY_DEVICE = 6,
-  TVMFFI_LEGACY_DLTENSOR = 7, /* a DLTensor * */
-  TVMFFI_LEGACY_OBJECT = 8,
-  TVMFFI_LEGACY_MODULE = 9,
-  TVMFFI_LEGACY_FUNCTION = 10,
-  TVMFFI_LEGACY_STR = 11,    /* v_str, NUL-terminated */
-  TVMFFI_LEGACY_BYTES = 12,  /* a TVMFFIByteArray * */
-  TVMFFI_LEGACY_TENSOR = 13, /* the DLTensor * of a tensor object */
-  TVMFFI_LEGACY_RVALUE_REF =
-      14,                 /* an object's TVMFFIObject **, argument only */
-  TVMFFI_LEGACY_BOOL = 15 /* v_int64; only since TVM 0.18 */
-};
-
-/* A function of the calling convention before TVM FFI. Arguments are borrowed.
-   *result is null before the call; afterwards the caller owns *result. Returns
-   0, or nonzero on failure. */
-typedef int (*tvmffi_legacy_func)(tvmffi_legacy_value *args, int *codes, int n,
-                                  tvmffi_legacy_value *result, int *result_code,
-                                  void *resource);
-
-TVMFFI_I_COLD int tvmffi_i_legacy_misfit(const char *what, int code) {
-  return tvmffi_i_raise("TypeError", "a legacy %s of type code %d is not %s",
-                        what, code,
-                        code == TVMFFI_LEGACY_MODULE     ? "a module"
-                        : code == TVMFFI_LEGACY_FUNCTION ? "a function"
-                        : code == TVMFFI_LEGACY_TENSOR   ? "a tensor"
-                                                         : "a value");
-}
-
-/* Sets *out to a view of the object `handle`. Raises a TypeError if the
-   object's type does not match the type code. */
-TVMFFI_I_INLINE int tvmffi_i_legacy_object(const char *what, void *handle,
-                                           int code, TVMFFIAny *out) {
-  *out = tvmffi_obj(handle);
-  if (handle && code != TVMFFI_LEGACY_OBJECT &&
-      out->type_index != (code == TVMFFI_LEGACY_MODULE     ? kTVMFFIModule
-                          : code == TVMFFI_LEGACY_FUNCTION ? kTVMFFIFunction
-                                                           : kTVMFFITensor))
-    return tvmffi_i_legacy_misfit(what, code);
-  return 0;
-}
-
-/* Converts a legacy argument to a view *out, which borrows from the argument. A
-   null handle becomes None. TypeError for an invalid type code, or if the
-   object's type does not match the type code. */
-TVMFFI_I_INLINE int tvmffi_any_from_legacy(tvmffi_legacy_value value, int code,
-                                           TVMFFIAny *out) {
-  switch (code) {
-    case TVMFFI_LEGACY_INT:
-    case TVMFFI_LEGACY_UINT: *out = tvmffi_int(value.v_int64); return 0;
-    case TVMFFI_LEGACY_FLOAT: /* copies the bits */
-      *out = tvmffi_int(value.v_int64);
-      out->type_index = kTVMFFIFloat;
-      return 0;
-    case TVMFFI_LEGACY_HANDLE: *out = tvmffi_ptr(value.v_handle); return 0;
-    case TVMFFI_LEGACY_NULL: *out = tvmffi_none(); return 0;
-    case TVMFFI_LEGACY_DTYPE: *out = tvmffi_dtype(value.v_type); return 0;
-    case TVMFFI_LEGACY_DEVICE: *out = tvmffi_device(value.v_device); return 0;
-    case TVMFFI_LEGACY_DLTENSOR:
-    case TVMFFI_LEGACY_TENSOR:
-      *out = tvmffi_tensor((const DLTensor *)value.v_handle);
-      return 0;
-    case TVMFFI_LEGACY_OBJECT:
-    case TVMFFI_LEGACY_MODULE:
-    case TVMFFI_LEGACY_FUNCTION:
-      return tvmffi_i_legacy_object("argument", value.v_handle, code, out);
-    case TVMFFI_LEGACY_STR: *out = tvmffi_str(value.v_str); return 0;
-    case TVMFFI_LEGACY_BYTES:
-      *out = tvmffi_bytes((const TVMFFIByteArray *)value.v_handle);
-      return 0;
-    case TVMFFI_LEGACY_RVALUE_REF:
-      *out = tvmffi_i_pointer(kTVMFFIObjectRValueRef, value.v_handle);
-      return 0;
-    case TVMFFI_LEGACY_BOOL: *out = tvmffi_bool(value.v_int64 != 0); return 0;
-    default: break;
-  }
-  *out = tvmffi_none();
-  return tvmffi_i_legacy_misfit("argument", code);
-}
-
-TVMFFI_I_INLINE int tvmffi_i_legacy_handle(void *handle, int code,
-                                           tvmffi_legacy_value *value,
-                                           int *out) {
-  value->v_handle = handle;
-  *out = handle ? code : TVMFFI_LEGACY_NULL;
-  return 0;
-}
-
-/* Converts *any to a legacy argument, which borrows from *any. For bytes,
-   stores address and size in *room, and the argument points to *room. A bool
-   becomes an int, because TVM before 0.18 has no bool. ValueError for a string
-   that contains a NUL. TypeError for a type without a legacy type code. */
-TVMFFI_I_INLINE int tvmffi_any_to_legacy(const TVMFFIAny *any,
-                                         TVMFFIByteArray *room,
-                                         tvmffi_legacy_value *value,
-                                         int *code) {
-  TVMFFIByteArray text;
-  int pointer = TVMFFI_LEGACY_OBJECT;
-  size_t i;
-  value->v_int64 = any->v_int64; /* the bits of any plain value */
-  switch (any->type_index) {
-    case kTVMFFINone: *code = TVMFFI_LEGACY_NULL; return 0;
-    case kTVMFFIInt:
-    case kTVMFFIBool: *code = TVMFFI_LEGACY_INT; return 0;
-    case kTVMFFIFloat: *code = TVMFFI_LEGACY_FLOAT; return 0;
-    case kTVMFFIDataType: *code = TVMFFI_LEGACY_DTYPE; return 0;
-    case kTVMFFIDevice: *code = TVMFFI_LEGACY_DEVICE; return 0;
-    case kTVMFFIOpaquePtr: pointer = TVMFFI_LEGACY_HANDLE; break;
-    case kTVMFFIDLTensorPtr: pointer = TVMFFI_LEGACY_DLTENSOR; break;
-    case kTVMFFIByteArrayPtr: pointer = TVMFFI_LEGACY_BYTES; break;
-    case kTVMFFIObjectRValueRef: pointer = TVMFFI_LEGACY_RVALUE_REF; break;
-    case kTVMFFISmallBytes:
-    case kTVMFFIBytes:
-      *room = tvmffi_any_str(any);
-      return tvmffi_i_legacy_handle(room, TVMFFI_LEGACY_BYTES, value, code);
-    case kTVMFFIRawStr:
-    case kTVMFFISmallStr:
-    case kTVMFFIStr:
-      text = tvmffi_any_str(any);
-      for (i = 0; i < text.size; ++i)
-        if (!text.data[i])
-          return tvmffi_i_raise(
-              "ValueError", "a string with a NUL inside is no legacy string");
-      return tvmffi_i_legacy_handle((void *)(uintptr_t)text.data,
-                                    TVMFFI_LEGACY_STR, value, code);
-    case kTVMFFITensor:
-      return tvmffi_i_legacy_handle(
-          any->v_obj ? TVMFFI_I_CELL(DLTensor, any->v_obj) : NULL,
-          TVMFFI_LEGACY_TENSOR, value, code);
-    case kTVMFFIModule: pointer = TVMFFI_LEGACY_MODULE; break;
-    case kTVMFFIFunction: pointer = TVMFFI_LEGACY_FUNCTION; break;
-    default: break;
-  }
-  if (pointer == TVMFFI_LEGACY_OBJECT &&
-      any->type_index < kTVMFFIStaticObjectBegin) {
-    *code = TVMFFI_LEGACY_NULL;
-    return tvmffi_i_raise("TypeError",
-                          "a value of type index %d is no legacy value",
-                          (int)any->type_index);
-  }
-  return tvmffi_i_legacy_handle(any->v_ptr, pointer, value, code);
-}
-
-/* Converts an owned legacy result to an owned Any. Copies C strings and byte
-   arrays. */
-TVMFFI_I_INLINE int tvmffi_i_legacy_result(tvmffi_legacy_value value, int code,
-                                           TVMFFIAny *out) {
-  TVMFFIAny view;
-  TVMFFIByteArray text;
-  TVMFFIObject *o = (TVMFFIObject *)value.v_handle;
-  switch (code) {
-    case TVMFFI_LEGACY_RVALUE_REF:
-      return tvmffi_i_legacy_misfit("result", code);
-    case TVMFFI_LEGACY_TENSOR: o = o ? o - 1 : NULL; break;
-    case TVMFFI_LEGACY_OBJECT:
-    case TVMFFI_LEGACY_MODULE:
-    case TVMFFI_LEGACY_FUNCTION: break;
-    default:
-      TVMFFI_TRY(tvmffi_any_from_legacy(value, code, &view));
-      return TVMFFIAnyViewToOwnedAny(&view, out);
-  }
-  if (tvmffi_i_legacy_object("result", o, code, out)) {
-    tvmffi_any_release(out);
-    return -1;
-  }
-  text = tvmffi_any_str(out);
-  if (text.data && text.size < 8) { /* must be stored in the Any */
-    int err = out->type_index == kTVMFFIStr
-                  ? TVMFFIStringFromByteArray(&text, &view)
-                  : TVMFFIBytesFromByteArray(&text, &view);
-    tvmffi_any_release(out);
-    if (err) return err;
-    *out = view;
-  }
-  return 0;
-}
-
-/* Converts an owned Any to an owned legacy result. Strings and bytes become
-   objects. On failure *any still owns the value. */
-TVMFFI_I_INLINE int tvmffi_i_result_to_legacy(TVMFFIAny *any,
-                                              tvmffi_legacy_value *value,
-                                              int *code) {
-  int is_string = any->type_index == kTVMFFISmallStr;
-  if (is_string || any->type_index == kTVMFFISmallBytes) {
-    TVMFFIByteArray eight = {any->v_bytes, 8}; /* too long for a small string */
-    TVMFFIAny text;
-    TVMFFI_TRY(is_string ? TVMFFIStringFromByteArray(&eight, &text)
-                         : TVMFFIBytesFromByteArray(&eight, &text));
-    TVMFFI_I_CELL(TVMFFIByteArray, text.v_obj)->size =
-        tvmffi_i_small_bytes(any).size;
-    *any = text;
-  }
-  if (any->type_index == kTVMFFIStr || any->type_index == kTVMFFIBytes)
-    return tvmffi_i_legacy_handle(any->v_obj, TVMFFI_LEGACY_OBJECT, value,
-                                  code);
-  return tvmffi_any_to_legacy(any, NULL, value, code);
-}
-
-typedef struct {
-  tvmffi_legacy_func call;
-  void *resource;
-  void (*deleter)(void *resource);
-} tvmffi_i_legacy_self;
-
-/* A legacy call with at most this many arguments allocates no memory. */
-enum { TVMFFI_I_LEGACY_FEW = 16 };
-
-TVMFFI_I_COLD void *tvmffi_i_legacy_memory(int32_t n, size_t size) {
-  void *memory = (size_t)n < SIZE_MAX / size
-                     ? TVMFFI_I_SCOPE_MALLOC((size_t)n * size)
-                     : NULL;
-  if (!memory)
-    (void)tvmffi_i_raise("MemoryError",
-                         "out of memory for the %d arguments of a legacy call",
-                         (int)n);
-  return memory;
-}
-
-TVMFFI_I_INLINE int tvmffi_i_legacy_apply(const tvmffi_i_legacy_self *s,
-                                          const TVMFFIAny *args, int32_t n,
-                                          tvmffi_legacy_value *values,
-                                          TVMFFIByteArray *rooms, int *codes,
-                                          TVMFFIAny *out) {
-  tvmffi_legacy_value result;
-  int32_t i;
-  int err, code = TVMFFI_LEGACY_NULL;
-  result.v_int64 = 0;
-  for (i = 0; i < n; ++i)
-    TVMFFI_TRY(
-        tvmffi_any_to_legacy(&args[i], &rooms[i], &values[i], &codes[i]));
-  err = s->call(values, codes, (int)n, &result, &code, s->resource);
-  if (!err) return tvmffi_i_legacy_result(result, code, out);
-  if (err != -2) {
-    TVMFFIObject *error = tvmffi_error_take();
-    if (error) return tvmffi_error_raise(error);
-    (void)tvmffi_i_raise("RuntimeError", "a legacy function returned %d", err);
-    err = -1;
-  }
-  return err;
-}
-
-TVMFFI_I_UNUSED static int tvmffi_i_legacy_call(void *self,
-                                                const TVMFFIAny *args,
-                                                int32_t n, TVMFFIAny *out) {
-  const tvmffi_i_legacy_self *s = (const tvmffi_i_legacy_self *)self;
-  tvmffi_legacy_value values[TVMFFI_I_LEGACY_FEW], *many;
-  TVMFFIByteArray rooms[TVMFFI_I_LEGACY_FEW];
-  int codes[TVMFFI_I_LEGACY_FEW], err;
-  if (n <= TVMFFI_I_LEGACY_FEW)
-    return tvmffi_i_legacy_apply(s, args, n, values, rooms, codes, out);
-  many = (tvmffi_legacy_value *)tvmffi_i_legacy_memory(
-      n, sizeof(*values) + sizeof(*rooms) + sizeof(*codes));
-  if (!many) return -1;
-  err = tvmffi_i_legacy_apply(
-      s, args, n, many, (TVMFFIByteArray *)(void *)(many + n),
-      (int *)(void *)((TVMFFIByteArray *)(void *)(many + n) + n), out);
-  TVMFFI_I_SCOPE_FREE(many);
-  return err;
-}
-
-TVMFFI_I_UNUSED static void tvmffi_i_legacy_end(void *self) {
-  const tvmffi_i_legacy_self *s = (const tvmffi_i_legacy_self *)self;
-  if (s->deleter) s->deleter(s->resource);
-  TVMFFI_I_SCOPE_FREE(self);
-}
-
-/* Creates a function object that calls the legacy function `func` with
-   `resource`. The scope, or else the caller, owns *out. `deleter` (may be NULL)
-   is called with `resource` when the function object is destroyed, or
-   immediately on failure. If `func` fails, the function object returns the
-   thread's pending error, or a RuntimeError if none is pending. Compiled code
-   that calls TVMAPISetLastError must be linked to tvmffi_legacy_set_error
-   instead. */
-#define tvmffi_legacy_wrap(func, resource, deleter, out) \
-  tvmffi_i_legacy_wrap(TVMFFI_I_OWNER, func, resource, deleter, out)
-
-TVMFFI_I_INLINE int tvmffi_i_legacy_wrap(tvmffi_i_owner to,
-                                         tvmffi_legacy_func func,
-                                         void *resource,
-                                         void (*deleter)(void *),
-                                         TVMFFIObject **out) {
-  tvmffi_i_legacy_self *s =
-      func ? (tvmffi_i_legacy_self *)TVMFFI_I_SCOPE_MALLOC(sizeof(*s)) : NULL;
-  TVMFFIObjectHandle handle = NULL;
-  *out = NULL;
-  if (!s) {
-    if (deleter) deleter(resource);
-    return func ? tvmffi_i_raise("MemoryError",
-                                 "out of memory for a legacy function")
-                : tvmffi_i_raise("ValueError", "a legacy function is NULL");
-  }
-  s->call = func;
-  s->resource = resource;
-  s->deleter = deleter;
-  if (TVMFFIFunctionCreate(s, tvmffi_i_legacy_call, tvmffi_i_legacy_end,
-                           &handle)) {
-    tvmffi_i_legacy_end(s);
-    return -1;
-  }
-  return tvmffi_i_hand_out(to, handle, out);
-}
-
-/* Raises a RuntimeError with a copy of `message`. Replaces TVMAPISetLastError
-   for compiled legacy code. */
-TVMFFI_I_INLINE void tvmffi_legacy_set_error(const char *message) {
-  (void)tvmffi_i_raise("RuntimeError", "%s", message ? message : "NULL");
-}
-
-/* A tvmffi_legacy_func that calls the function object `function` (borrowed).
-   Returns 0 or the error's code, with the error pending in the thread. The
-   caller owns *result. Strings, bytes, and objects without a legacy type code
-   become TVMFFI_LEGACY_OBJECT. */
-TVMFFI_I_UNUSED static int tvmffi_legacy_call(tvmffi_legacy_value *args,
-                                              int *codes, int n,
-                                              tvmffi_legacy_value *result,
-                                              int *result_code,
-                                              void *function) {
-  TVMFFIAny few[TVMFFI_I_LEGACY_FEW], *views = few, out = tvmffi_none();
-  int i, err = 0;
-  if (!result || !result_code)
-    return tvmffi_i_raise("ValueError", "the result of a legacy call is NULL");
-  result->v_int64 = 0;
-  *result_code = TVMFFI_LEGACY_NULL;
-  if (n > TVMFFI_I_LEGACY_FEW)
-    views = (TVMFFIAny *)tvmffi_i_legacy_memory(n, sizeof(*views));
-  if (!views) return -1;
-  for (i = 0; !err && i < n; ++i)
-    err = tvmffi_any_from_legacy(args[i], codes[i], &views[i]);
-  if (!err) err = TVMFFIFunctionCall(function, views, n, &out);
-  if (views != few) TVMFFI_I_SCOPE_FREE(views);
-  if (!err) err = tvmffi_i_result_to_legacy(&out, result, result_code);
-  if (err) tvmffi_any_release(&out);
-  return err;
-}
-
-#endif /* TVMFFI_LEGACY */
-
 #endif /* TVMFFI_INTERFACE */
 
 #if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED)
@@ -11282,6 +10924,12 @@ TVMFFI_I_SIZE3(TVMFFITypeInfo, 72, 56, 48);
 #if !defined(TVMFFI_LOCK) && !defined(TVMFFI_YIELD)
 #include <sched.h>
 #endif
+#if !defined(TVMFFI_LOCK) && defined(_WIN32)
+#include <time.h>
+#elif !defined(TVMFFI_LOCK)
+#include <poll.h>
+#include <unistd.h>
+#endif
 #endif
 #elif !TVMFFI_NO_OWN_STRING
 
@@ -11476,11 +11124,12 @@ static size_t tvmffi_i_arena_remove(tvmffi_i_gap *gap) {
   return size;
 }
 
-/* Inserts the whole arena as one free block. A block header of size 0, which is
-   never free, ends the arena. */
-static void tvmffi_i_arena_start(void) {
+/* Inserts the whole arena as one free block, unless the first block has a size
+   already. A block header of size 0, which is never free, ends the arena. */
+TVMFFI_I_INLINE void tvmffi_i_arena_start(void) {
   const size_t first = 8 - sizeof(size_t);
   tvmffi_i_gap *gap = tvmffi_i_arena_at(tvmffi_i_arena.byte, first);
+  if (TVMFFI_I_LIKELY(gap->size)) return;
   tvmffi_i_arena_insert(
       gap, ((size_t)(TVMFFI_ARENA_SIZE)-first - sizeof(size_t)) / 8 * 8);
 }
@@ -11495,7 +11144,7 @@ static void *tvmffi_i_arena_alloc(size_t size) {
   if (size < TVMFFI_I_BLOCK_LEAST) size = TVMFFI_I_BLOCK_LEAST;
   list = tvmffi_i_arena_list(size);
   TVMFFI_I_ARENA_LOCK;
-  if (!tvmffi_i_arena_most) tvmffi_i_arena_start();
+  tvmffi_i_arena_start();
   /* A block of the same list may be too small; blocks of later lists are large
      enough. */
   gap = list < TVMFFI_I_ARENA_LISTS ? tvmffi_i_gaps[list] : NULL;
@@ -11542,8 +11191,14 @@ static void tvmffi_i_arena_free(void *pointer) {
 /* Returns the number of bytes in use. Stores the peak in `*most` unless `most`
    is NULL. Defined only in the file with the implementation. Thread-safe. */
 TVMFFI_I_UNUSED static size_t tvmffi_arena_used(size_t *most) {
+  size_t used;
+  uintptr_t was = 0;
+  (void)was;
+  TVMFFI_I_ARENA_LOCK;
   if (most) *most = tvmffi_i_arena_most;
-  return tvmffi_i_arena_used;
+  used = tvmffi_i_arena_used;
+  TVMFFI_I_ARENA_UNLOCK;
+  return used;
 }
 
 #define TVMFFI_MALLOC(size) tvmffi_i_arena_alloc(size)
@@ -11615,7 +11270,6 @@ TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) { (void)state; }
 TVMFFI_I_INLINE int tvmffi_i_watch_exit(void) { return 1; }
 TVMFFI_I_INLINE void tvmffi_i_lock(void) {}
 TVMFFI_I_INLINE void tvmffi_i_unlock(void) {}
-TVMFFI_I_INLINE void tvmffi_i_yield(void) {}
 TVMFFI_I_INLINE void tvmffi_i_sleep(void) {}
 #else
 /* Returns the address of a flag, which is 1 if tvmffi_i_on_exit will run when
@@ -11636,30 +11290,93 @@ TVMFFI_I_INLINE int tvmffi_i_watch_exit(void) {
 #if defined(TVMFFI_LOCK)
 TVMFFI_I_INLINE void tvmffi_i_lock(void) { TVMFFI_LOCK(); }
 TVMFFI_I_INLINE void tvmffi_i_unlock(void) { TVMFFI_UNLOCK(); }
-TVMFFI_I_INLINE void tvmffi_i_yield(void) {
+/* Lets other threads run. `attempt` counts the calls of one wait. */
+TVMFFI_I_INLINE void tvmffi_i_pause(int attempt) {
+  (void)attempt;
 #if defined(TVMFFI_YIELD)
   TVMFFI_YIELD();
 #endif
 }
 TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
   tvmffi_i_unlock();
-  tvmffi_i_yield();
+  tvmffi_i_pause(0);
   tvmffi_i_lock();
 }
 #else
 static pthread_mutex_t tvmffi_i_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
 
+/* Lets other threads run. `attempt` counts the calls of one wait: the first
+   calls yield, later ones sleep, up to 8 ms each, because a thread of lower
+   priority does not run while this one yields. */
+TVMFFI_I_COLD void tvmffi_i_pause(int attempt) {
+  enum { YIELDS = 32 };
+  const int more = (attempt - YIELDS) / 8, ms = more > 3 ? 8 : 1 << more;
+  if (attempt < YIELDS) {
+    (void)sched_yield();
+    return;
+  }
+#if defined(_WIN32)
+  {
+    struct timespec t = {0, 0};
+    t.tv_nsec = ms * 1000000L;
+    (void)nanosleep(&t, NULL);
+  }
+#else
+  (void)poll(NULL, 0, ms);
+#endif
+}
+
 #if TVMFFI_I_FORK
-/* Registers the fork handlers of tables/thread.h when the mutex is first
-   used. */
 #if defined(__cplusplus)
 extern "C" {
 #endif
+/* Registers the fork handlers of tables/thread.h when the mutex is first
+   used. */
 static void tvmffi_i_watch_fork(void);
 #if defined(__cplusplus)
 }
 #endif
+
+/* The process whose state this is, as its id times 2. It is odd while
+   tvmffi_i_lock_in_child makes the mutex anew, and 0 before the first lock. */
+static uint64_t tvmffi_i_process;
+
+/* Removes the parent's other threads from this process's lock-free data, and
+   stores the process's id. Defined in tables/thread.h. */
+static void tvmffi_i_forget_parent(void);
+
+/* Returns 1 in a child process whose fork ran no handler of this file. A fork
+   runs only the handlers that were registered when it began, so there is none
+   if the runtime's first use was during the fork. */
+TVMFFI_I_COLD int tvmffi_i_is_unknown_child(void) {
+  return tvmffi_i_load64(&tvmffi_i_process) >> 1 != (uint64_t)getpid();
+}
+
+/* Locks the mutex in a child process whose fork ran no handler. A thread of
+   the parent may have held the mutex, so it is made anew if it stays locked for
+   a tenth of a second. The tables need no repair: lock-free readers require
+   that they are consistent after each store. */
+TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
+  const uint64_t busy = (uint64_t)getpid() << 1 | 1;
+  uint64_t old;
+  int i, locked = 0;
+  for (i = 0; i < 100 && !locked; ++i) {
+    locked = pthread_mutex_trylock(&tvmffi_i_mutex) == 0;
+    if (!locked) (void)poll(NULL, 0, 1);
+  }
+  old = tvmffi_i_load64(&tvmffi_i_process);
+  if (!locked && old >> 1 != busy >> 1 &&
+      tvmffi_i_cas64(&tvmffi_i_process, &old, busy)) {
+    (void)pthread_mutex_init(&tvmffi_i_mutex, NULL);
+    (void)pthread_mutex_lock(&tvmffi_i_mutex);
+    tvmffi_i_forget_parent();
+    return;
+  }
+  while (tvmffi_i_load64(&tvmffi_i_process) == busy) (void)poll(NULL, 0, 1);
+  if (!locked) (void)pthread_mutex_lock(&tvmffi_i_mutex);
+  if (tvmffi_i_is_unknown_child()) tvmffi_i_forget_parent();
+}
 #endif
 
 /* Locks the runtime's mutex, only to write shared tables or to initialize. A
@@ -11669,16 +11386,26 @@ static void tvmffi_i_lock(void) {
 #if TVMFFI_I_FORK
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, tvmffi_i_watch_fork);
+  if (TVMFFI_I_LIKELY(pthread_mutex_trylock(&tvmffi_i_mutex) == 0)) return;
+  if (tvmffi_i_is_unknown_child()) {
+    tvmffi_i_lock_in_child();
+    return;
+  }
 #endif
   (void)pthread_mutex_lock(&tvmffi_i_mutex);
 }
 static void tvmffi_i_unlock(void) {
   (void)pthread_mutex_unlock(&tvmffi_i_mutex);
 }
-TVMFFI_I_INLINE void tvmffi_i_yield(void) { (void)sched_yield(); }
-
-/* Waits for tvmffi_i_wake. tvmffi_i_sleep and tvmffi_i_wake need the mutex. */
+/* Waits for tvmffi_i_wake, or returns early. tvmffi_i_sleep and tvmffi_i_wake
+   need the mutex. */
 TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
+#if TVMFFI_I_FORK
+  if (tvmffi_i_is_unknown_child()) {
+    tvmffi_i_forget_parent();
+    return;
+  }
+#endif
   (void)pthread_cond_wait(&tvmffi_i_changed, &tvmffi_i_mutex);
 }
 TVMFFI_I_INLINE void tvmffi_i_wake(void) {
@@ -13067,6 +12794,13 @@ TVMFFI_I_INLINE int tvmffi_i_same_text(TVMFFIByteArray a, TVMFFIByteArray b) {
   return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);
 }
 
+/* Writes `text` at to[n]. Returns the index of the next byte. */
+TVMFFI_I_INLINE size_t tvmffi_i_add_text(char *to, size_t n,
+                                         TVMFFIByteArray text) {
+  if (text.size) memcpy(to + n, text.data, text.size);
+  return n + text.size;
+}
+
 /* Copies `text` to `to` and appends a NUL. Returns `to`. */
 TVMFFI_I_INLINE const char *tvmffi_i_copy_text(char *to, TVMFFIByteArray text) {
   if (text.size) memcpy(to, text.data, text.size);
@@ -13302,9 +13036,14 @@ static int64_t tvmffi_i_num_complaints;
 static void *tvmffi_i_debug_mutex;
 
 static void tvmffi_i_debug_lock(void) {
+#if TVMFFI_NO_THREADS
+  tvmffi_i_debug_mutex = &tvmffi_i_debug_mutex;
+#else
+  int attempt = 0;
   while (!tvmffi_i_cas_pointer(&tvmffi_i_debug_mutex, NULL,
-                               &tvmffi_i_debug_mutex)) {
-  }
+                               &tvmffi_i_debug_mutex))
+    tvmffi_i_pause(attempt++);
+#endif
 }
 static void tvmffi_i_debug_unlock(void) {
   TVMFFI_I_STORE(&tvmffi_i_debug_mutex, NULL);
@@ -15968,7 +15707,11 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
     end = begin + (TVMFFI_NO_THREADS ? 8 : 256);
   }
   if (index < begin) begin = index;
-  while (index >= end) end += end - begin;
+  /* At least doubles, and no more than a distant type needs. */
+  if (index >= end) {
+    const int32_t twice = end - begin < INT32_MAX / 4 ? end + (end - begin) : 0;
+    end = index < twice ? twice : index + 1;
+  }
   data = (TVMFFIAny *)tvmffi_i_enlarge(c->column.data, sizeof(*data), 0,
                                        end - begin);
   if (!data) return -1;
@@ -16206,13 +15949,26 @@ static void tvmffi_i_wait(tvmffi_i_global *g) { (void)g; }
   ((mine) = TVMFFI_I_LOAD_RELAXED(&(entry)->side) & 1, \
    tvmffi_i_add32(&(entry)->readers[mine], 1))
 #define TVMFFI_I_LEAVE(entry, mine) tvmffi_i_sub32(&(entry)->readers[mine], 1)
+/* One step of tvmffi_i_wait. In a child process, a reader may be a thread of
+   the parent, which never leaves. */
+TVMFFI_I_COLD void tvmffi_i_wait_more(int attempt) {
+#if TVMFFI_I_FORK
+  if (tvmffi_i_is_unknown_child()) {
+    tvmffi_i_lock_in_child();
+    tvmffi_i_unlock();
+  }
+#endif
+  tvmffi_i_pause(attempt);
+}
+
 /* Waits until all readers that may have seen the old function have left the
    entry. */
 static void tvmffi_i_wait(tvmffi_i_global *g) {
   uint32_t side;
+  int attempt = 0;
   for (side = 0; side < 2; ++side) {
     tvmffi_i_put32(&g->side, 1 - side);
-    while (TVMFFI_I_LOAD_SEQ(&g->readers[side])) tvmffi_i_yield();
+    while (TVMFFI_I_LOAD_SEQ(&g->readers[side])) tvmffi_i_wait_more(attempt++);
   }
 }
 #endif
@@ -17616,13 +17372,18 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
 
 /* Corrects the result of a C attribute function compiled before upstream
    0.1.15. Such a function returns a plain int64_t or bool, which arrives in the
-   first 8 bytes of the Any. */
+   first 8 bytes of the Any. A plain hash of 67 or 1 looks like the type index
+   of an error or an int. The other 8 bytes are then what the register held,
+   which is 0 at the call: so 67 is an error only with the address of an object,
+   and 1 is read as the int 0. */
 TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
                                          TVMFFIAny *result) {
 #if (defined(__x86_64__) && !defined(_WIN32)) || defined(__AARCH64EL__)
   uint64_t word;
   memcpy(&word, (const void *)result, sizeof(word));
-  if (word == kTVMFFIError) return;
+  if (word == kTVMFFIError && result->v_uint64 >= 4096 &&
+      result->v_uint64 >> 56 == 0 && result->v_uint64 % sizeof(void *) == 0)
+    return;
   if (type_index == kTVMFFIInt && word != kTVMFFIInt)
     *result = tvmffi_int((int64_t)word);
   else if (type_index == kTVMFFIBool && (word & 0xFF) < kTVMFFIBool)
@@ -17642,7 +17403,8 @@ static int
 tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
                          int32_t num_args, int32_t type_index,
                          TVMFFIAny *result) {
-  typedef TVMFFIAny (*unary)(const TVMFFIAny *);
+  /* The last two arguments clear the register of the result's second half. */
+  typedef TVMFFIAny (*unary)(const TVMFFIAny *, void *, void *);
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
   if (callee->type_index == kTVMFFIFunction && callee->v_obj)
     return TVMFFIFunctionCall(callee->v_obj, (TVMFFIAny *)(uintptr_t)args,
@@ -17653,7 +17415,7 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
                          "is %s",
                          tvmffi_i_type_key(callee->type_index));
   *result = num_args == 1
-                ? ((unary)(uintptr_t)callee->v_ptr)(&args[0])
+                ? ((unary)(uintptr_t)callee->v_ptr)(&args[0], NULL, NULL)
                 : ((binary)(uintptr_t)callee->v_ptr)(&args[0], &args[1]);
   tvmffi_i_take_plain(type_index, result);
   if (result->type_index != kTVMFFIError || !result->v_obj) return 0;
@@ -18455,10 +18217,13 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_read_key(const TVMFFIAny *view,
 }
 
 /* Marks a map while a thread runs the hash or equality function of a key's
-   type. The thread cannot change a marked map. */
+   type. The thread cannot change a marked map. A guard is not in the stack
+   frame of its function, because an exception or longjmp may end the frame
+   without tvmffi_i_map_leave: the address `frame` reveals that later. */
 typedef struct tvmffi_i_map_guard {
   const tvmffi_i_map_object *map;
   struct tvmffi_i_map_guard *outer;
+  uintptr_t frame; /* an address in the frame of the marking function */
 } tvmffi_i_map_guard;
 
 /* Number of guards of all threads. A change of a map checks the guards only if
@@ -18468,22 +18233,36 @@ static uint64_t tvmffi_i_map_guards;
 /* The thread's innermost map guard, or NULL. */
 TVMFFI_I_THREAD_STATE(tvmffi_i_map_guard *, tvmffi_i_thread_map_guard);
 
-static void tvmffi_i_map_enter(const tvmffi_i_map_object *m,
-                               tvmffi_i_map_guard *guard) {
+/* Removes the thread's guards of the stack frame `frame` and of inner frames.
+   The stack grows downwards. */
+static void tvmffi_i_map_leave(uintptr_t frame) {
   tvmffi_i_map_guard **innermost = tvmffi_i_thread_map_guard();
-  guard->map = m;
-  guard->outer = *innermost;
-  *innermost = guard;
-  (void)tvmffi_i_add64(&tvmffi_i_map_guards, 1);
+  while (*innermost && (*innermost)->frame <= frame) {
+    tvmffi_i_map_guard *guard = *innermost;
+    *innermost = guard->outer;
+    (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
+    tvmffi_i_pool_free(guard, sizeof(*guard));
+  }
 }
 
-static void tvmffi_i_map_leave(tvmffi_i_map_guard *guard) {
-  *tvmffi_i_thread_map_guard() = guard->outer;
-  (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
+static int tvmffi_i_map_enter(const tvmffi_i_map_object *m, uintptr_t frame) {
+  tvmffi_i_map_guard **innermost = tvmffi_i_thread_map_guard();
+  tvmffi_i_map_guard *guard;
+  tvmffi_i_map_leave(frame);
+  guard = (tvmffi_i_map_guard *)tvmffi_i_pool_alloc(sizeof(*guard));
+  if (!guard) return tvmffi_i_no_memory();
+  guard->map = m;
+  guard->outer = *innermost;
+  guard->frame = frame;
+  *innermost = guard;
+  (void)tvmffi_i_add64(&tvmffi_i_map_guards, 1);
+  return 0;
 }
 
 TVMFFI_I_SLOW int tvmffi_i_map_check_guards(const tvmffi_i_map_object *m) {
-  const tvmffi_i_map_guard *guard = *tvmffi_i_thread_map_guard();
+  const tvmffi_i_map_guard *guard;
+  tvmffi_i_map_leave(tvmffi_i_stack_address());
+  guard = *tvmffi_i_thread_map_guard();
   for (; guard; guard = guard->outer) {
     if (guard->map == m)
       return tvmffi_i_fail("RuntimeError",
@@ -18503,13 +18282,13 @@ TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
 TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
                                                const TVMFFIAny *key,
                                                uint64_t *hash) {
-  tvmffi_i_map_guard guard;
+  const uintptr_t frame = tvmffi_i_stack_address();
   int code;
   if (!tvmffi_i_type_attr(&tvmffi_i_hash_column, key->type_index))
     return tvmffi_i_any_hash(key, hash);
-  tvmffi_i_map_enter(m, &guard);
+  TVMFFI_TRY(tvmffi_i_map_enter(m, frame));
   code = tvmffi_i_any_hash(key, hash);
-  tvmffi_i_map_leave(&guard);
+  tvmffi_i_map_leave(frame);
   return code;
 }
 
@@ -18557,17 +18336,17 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
                                                 tvmffi_i_bits bits,
                                                 const TVMFFIAny *held,
                                                 int held_first) {
-  tvmffi_i_map_guard guard;
+  const uintptr_t frame = tvmffi_i_stack_address();
   TVMFFIAny key;
   int code;
   tvmffi_i_store_bits(&key, bits);
   if (held->type_index <= kTVMFFIBytes ||
       !tvmffi_i_type_attr(&tvmffi_i_equal_column, held->type_index))
     return tvmffi_i_differ_equal(&key, held);
-  tvmffi_i_map_enter(m, &guard);
+  TVMFFI_TRY(tvmffi_i_map_enter(m, frame));
   code = held_first ? tvmffi_i_differ_equal(held, &key)
                     : tvmffi_i_differ_equal(&key, held);
-  tvmffi_i_map_leave(&guard);
+  tvmffi_i_map_leave(frame);
   return code;
 }
 
@@ -19822,6 +19601,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_container(int32_t index) {
 typedef struct {
   TVMFFIObject *object; /* borrowed */
   uint64_t at;          /* index of the next item, or position in a map */
+  int64_t left; /* in a map: entries to visit; hooks may move entries behind */
   int on_value; /* in a map: 1 if the next child is a value, not a key */
   tvmffi_i_field_cursor fields; /* unused for a container */
   const TVMFFIFieldInfo *field; /* the field that was read last */
@@ -19833,9 +19613,13 @@ TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
                                             TVMFFIObject *object,
                                             const TVMFFITypeInfo *type) {
   c->object = object;
-  c->at =
-      tvmffi_i_is_map_type(object->type_index) ? tvmffi_i_map_begin(object) : 0;
+  c->at = 0;
+  c->left = 0;
   c->on_value = 0;
+  if (tvmffi_i_is_map_type(object->type_index)) {
+    c->at = tvmffi_i_map_begin(object);
+    c->left = tvmffi_i_map_size(object);
+  }
   if (type) c->fields = tvmffi_i_begin_fields(type);
   c->field = NULL;
 }
@@ -19851,10 +19635,11 @@ TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
                ? (const TVMFFIAny *)cell->data + c->at++
                : NULL;
   }
-  pair = tvmffi_i_map_pair(c->object, c->at);
+  pair = c->left ? tvmffi_i_map_pair(c->object, c->at) : NULL;
   if (!pair) return NULL;
   c->on_value ^= 1;
   if (c->on_value) return &pair->key;
+  --c->left;
   c->at = tvmffi_i_map_after(c->object, c->at);
   return &pair->value;
 }
@@ -20963,17 +20748,43 @@ static TVMFFIObject *tvmffi_i_no_items(void) {
   return tvmffi_i_new_array(0, &items);
 }
 
-/* Replaces a module's imports. Takes ownership of the array `imports`. */
-static void tvmffi_i_set_imports(tvmffi_i_module *m, TVMFFIObject *imports) {
-  TVMFFIObject *old = m->imports;
-  m->imports = imports;
-  tvmffi_release(old);
+/* Returns the array of a module's imports (owned), or NULL if C++ code has
+   moved it away. The mutex keeps another thread from replacing the array before
+   it is retained. */
+static TVMFFIObject *tvmffi_i_own_imports(const tvmffi_i_module *m) {
+  TVMFFIObject *imports;
+  tvmffi_i_lock();
+  imports = m->imports;
+  if (imports) tvmffi_retain(imports);
+  tvmffi_i_unlock();
+  return imports;
+}
+
+/* Replaces a module's imports, if they still are `old`. Takes ownership of the
+   array `imports`. Returns 1, or 0 if another thread replaced them first. */
+static int tvmffi_i_set_imports(tvmffi_i_module *m, const TVMFFIObject *old,
+                                TVMFFIObject *imports) {
+  TVMFFIObject *unused = imports;
+  int is_old;
+  tvmffi_i_lock();
+  is_old = m->imports == old;
+  if (is_old) {
+    unused = m->imports;
+    m->imports = imports;
+  }
+  tvmffi_i_unlock();
+  tvmffi_release(unused);
+  return is_old;
 }
 
 static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
-  TVMFFIObject *none = tvmffi_i_no_items();
-  if (!none) return -1;
-  tvmffi_i_set_imports(m, none);
+  int is_clear = 0;
+  while (!is_clear) {
+    TVMFFIObject *old = tvmffi_i_own_imports(m), *none = tvmffi_i_no_items();
+    is_clear = none && tvmffi_i_set_imports(m, old, none);
+    tvmffi_release(old);
+    if (!none) return -1;
+  }
   return 0;
 }
 #endif
@@ -20993,34 +20804,40 @@ typedef struct {
   tvmffi_i_stack pending; /* modules to visit, owned by `met` */
 } tvmffi_i_import_traversal;
 
-/* Sets *items to a module's imports (borrowed). Returns the number of imports,
-   which is 0 if C++ code has moved the array away. */
-static int64_t tvmffi_i_imports(const tvmffi_i_module *m,
-                                const TVMFFIAny **items) {
-  const tvmffi_i_seq *imports = tvmffi_i_seq_of(m->imports);
+/* Sets *items to the modules of an array of imports (borrowed), which may be
+   NULL. Returns their number. */
+static int64_t tvmffi_i_imports(TVMFFIObject *array, const TVMFFIAny **items) {
+  const tvmffi_i_seq *imports = tvmffi_i_seq_of(array);
   *items = imports ? TVMFFI_I_ITEMS(imports) : NULL;
   return imports ? imports->cell.size : 0;
+}
+
+static int tvmffi_i_push_import(tvmffi_i_import_traversal *t,
+                                const TVMFFIAny *item) {
+  const tvmffi_i_met_module *met;
+  TVMFFIObject **pending;
+  if (item->type_index != kTVMFFIModule || !item->v_obj)
+    return tvmffi_i_bad_cast(item, "ffi.Module");
+  met = TVMFFI_I_ADD(tvmffi_i_met_module, &t->met, item->v_obj);
+  if (!met) return -1;
+  if (met->is_visited) return 0;
+  pending = TVMFFI_I_PUSH(TVMFFIObject *, &t->pending, NULL);
+  if (!pending) return -1;
+  *pending = item->v_obj;
+  return 0;
 }
 
 /* Pushes a module's imports in reverse order, so that the first import is
    visited first. */
 static int tvmffi_i_push_imports(tvmffi_i_import_traversal *t,
                                  const tvmffi_i_module *m) {
+  TVMFFIObject *imports = tvmffi_i_own_imports(m);
   const TVMFFIAny *items;
-  int64_t i = tvmffi_i_imports(m, &items);
-  while (i-- > 0) {
-    const tvmffi_i_met_module *met;
-    TVMFFIObject **pending;
-    if (items[i].type_index != kTVMFFIModule || !items[i].v_obj)
-      return tvmffi_i_bad_cast(&items[i], "ffi.Module");
-    met = TVMFFI_I_ADD(tvmffi_i_met_module, &t->met, items[i].v_obj);
-    if (!met) return -1;
-    if (met->is_visited) continue;
-    pending = TVMFFI_I_PUSH(TVMFFIObject *, &t->pending, NULL);
-    if (!pending) return -1;
-    *pending = items[i].v_obj;
-  }
-  return 0;
+  int64_t i = tvmffi_i_imports(imports, &items);
+  int code = 0;
+  while (!code && i-- > 0) code = tvmffi_i_push_import(t, &items[i]);
+  tvmffi_release(imports);
+  return code;
 }
 
 typedef int (*tvmffi_i_visit)(tvmffi_i_module *m, void *context);
@@ -21053,14 +20870,24 @@ static int tvmffi_i_is_same_module(tvmffi_i_module *m, void *other) {
   return m == (tvmffi_i_module *)other;
 }
 
+/* Returns a copy of an array of imports, with a module (borrowed) appended. */
+static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
+                                           TVMFFIObject *other) {
+  const TVMFFIAny *from;
+  TVMFFIAny *items = NULL;
+  int64_t i, count = tvmffi_i_imports(old, &from);
+  TVMFFIObject *imports = tvmffi_i_new_array(count + 1, &items);
+  if (!imports) return NULL;
+  for (i = 0; i < count; ++i) items[i] = tvmffi_i_copy_owned(&from[i]);
+  items[i] = tvmffi_obj(other);
+  tvmffi_retain(other);
+  return imports;
+}
+
 /* Appends the module `other` (borrowed) to the imports of `m`. RuntimeError if
    `m` would then import itself. */
 static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
-  const TVMFFIAny *old;
-  TVMFFIAny *items = NULL;
-  TVMFFIObject *imports;
-  int64_t i, count = tvmffi_i_imports(m, &old);
-  int cycle = &m->base == other;
+  int is_added = 0, cycle = &m->base == other;
   if (!cycle)
     cycle = tvmffi_i_visit_imports(tvmffi_i_module_of(other),
                                    tvmffi_i_is_same_module, m);
@@ -21068,12 +20895,13 @@ static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
   if (cycle)
     return tvmffi_i_fail("RuntimeError",
                          "Cyclic dependency detected during import");
-  imports = tvmffi_i_new_array(count + 1, &items);
-  if (!imports) return -1;
-  for (i = 0; i < count; ++i) items[i] = tvmffi_i_copy_owned(&old[i]);
-  items[i] = tvmffi_obj(other);
-  tvmffi_retain(other);
-  tvmffi_i_set_imports(m, imports);
+  while (!is_added) {
+    TVMFFIObject *old = tvmffi_i_own_imports(m);
+    TVMFFIObject *imports = tvmffi_i_more_imports(old, other);
+    is_added = imports && tvmffi_i_set_imports(m, old, imports);
+    tvmffi_release(old);
+    if (!imports) return -1;
+  }
   return 0;
 }
 #endif
@@ -22381,15 +22209,16 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
     tvmffi_release(error);
     return tvmffi_i_no_memory();
   }
-  n = tvmffi_i_append(text, 0, init->type->type_key.data);
-  n = tvmffi_i_append(text, n, ".__ffi_init__() ");
-  n = tvmffi_i_append(text, n, what);
-  n = tvmffi_i_append(text, n, " '");
-  if (field->name.size) memcpy(text + n, field->name.data, field->name.size);
-  n = tvmffi_i_append(text, n + field->name.size, "':\n  ");
+  n = tvmffi_i_add_text(text, 0, init->type->type_key);
+  n = tvmffi_i_add_text(text, n, tvmffi_byte_array(".__ffi_init__() "));
+  n = tvmffi_i_add_text(text, n, tvmffi_byte_array(what));
+  n = tvmffi_i_add_text(text, n, tvmffi_byte_array(" '"));
+  n = tvmffi_i_add_text(text, n, field->name);
+  n = tvmffi_i_add_text(text, n, tvmffi_byte_array("':\n  "));
   for (i = 0; i < cell->message.size; ++i) {
     text[n++] = cell->message.data[i];
-    if (text[n - 1] == '\n') n = tvmffi_i_append(text, n, "  ");
+    if (text[n - 1] == '\n')
+      n = tvmffi_i_add_text(text, n, tvmffi_byte_array("  "));
   }
   message.data = text;
   message.size = n;
@@ -22629,19 +22458,20 @@ static int tvmffi_i_set_layout(const TVMFFITypeInfo *type, size_t size,
   return tvmffi_i_set_attr_function(type->type_index, name, layout, call);
 }
 
-/* True if `b` is a reference that overlaps the reference `a`. Fields with the
-   same offset and storage may share one reference. */
+/* True if two fields overlap and one of them is a reference, which setting the
+   other one would overwrite. Fields with the same offset and storage may share
+   one reference. */
 static int tvmffi_i_overlap(const TVMFFIFieldInfo *a,
                             const TVMFFIFieldInfo *b) {
-  tvmffi_i_storage storage = tvmffi_i_storage_of(b);
+  const tvmffi_i_storage x = tvmffi_i_storage_of(a), y = tvmffi_i_storage_of(b);
   return a->offset < b->offset + b->size && b->offset < a->offset + a->size &&
-         storage != TVMFFI_I_FIELD_PLAIN &&
-         (a->offset != b->offset || tvmffi_i_storage_of(a) != storage);
+         (x != TVMFFI_I_FIELD_PLAIN || y != TVMFFI_I_FIELD_PLAIN) &&
+         (a->offset != b->offset || x != y);
 }
 
-/* Returns the first field that is not within objects of `size` bytes, or that
-   is a misaligned reference or overlaps another reference. Sets *why to the
-   reason. Returns NULL if all fields are valid. */
+/* Returns the first field that is not within objects of `size` bytes, is a
+   misaligned reference, or overlaps a reference. Sets *why to the reason.
+   Returns NULL if all fields are valid. */
 static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
     const TVMFFITypeInfo *type, int32_t size, const char **why) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type), before;
@@ -22649,9 +22479,10 @@ static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
   while ((field = tvmffi_i_next_field(&w))) {
     *why = "is not within";
     if (!tvmffi_i_is_behind_header(field, size)) return field;
-    if (tvmffi_i_storage_of(field) == TVMFFI_I_FIELD_PLAIN) continue;
     *why = "is not aligned in";
-    if (field->offset % (int64_t)sizeof(void *)) return field;
+    if (tvmffi_i_storage_of(field) != TVMFFI_I_FIELD_PLAIN &&
+        field->offset % (int64_t)sizeof(void *))
+      return field;
     *why = "overlaps another field in";
     before = tvmffi_i_begin_fields(type);
     while ((other = tvmffi_i_next_field(&before)) && other != field)
@@ -22673,16 +22504,34 @@ static void tvmffi_i_note_made_size(const TVMFFITypeInfo *type, int32_t size) {
   }
 }
 
+/* Returns 1 if objects of a type can be made by its fields alone, else 0. The
+   objects of the runtime's own types have other members as well, and visitors
+   and mutators have a vtable, which a derived type has, too. */
+static int tvmffi_i_is_by_fields(const TVMFFITypeInfo *type) {
+  const tvmffi_i_type *t = (const tvmffi_i_type *)(const void *)type;
+  int32_t parent = kTVMFFIObject;
+  if (type->type_depth > 1) parent = type->type_ancestors[1]->type_index;
+  return (t < tvmffi_i_static_entries ||
+          t >= tvmffi_i_static_entries + TVMFFI_I_NUM_STATIC_TYPES) &&
+         parent != TVMFFI_I_STRUCTURAL_VISITOR &&
+         parent != TVMFFI_I_STRUCTURAL_MUTATOR;
+}
+
 /* Sets the attributes __ffi_init__, __ffi_new__ and __ffi_shallow_copy__ of a
    type that Python defines. Objects of the type have `total_size` bytes.
-   Register the type's fields before. ValueError if a field is outside of an
-   object, or if a reference is misaligned or overlaps another reference. */
+   Register the type's fields before. ValueError for a type of the runtime, if a
+   field is outside of an object or overlaps a reference, or if a reference is
+   misaligned. */
 TVMFFI_FUNC(i_set_py_class, none, (int32, type_index), (int32, total_size)) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
   const TVMFFIFieldInfo *field;
   const char *why;
   size_t size = (size_t)total_size;
   if (!type) return -1;
+  if (!tvmffi_i_is_by_fields(type))
+    return tvmffi_i_fail("ValueError",
+                         "Objects of type `%s` cannot be made by their fields",
+                         type->type_key.data);
   if (total_size < (int32_t)sizeof(TVMFFIObject))
     return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
                          type->type_key.data, total_size);
@@ -26862,16 +26711,25 @@ typedef struct {
     uint64_t at;                  /* container: position of the current child */
     const TVMFFIFieldInfo *field; /* the field after the current one */
   } next;
-  const TVMFFIFieldInfo *end; /* end of the fields of the current type */
-  int32_t depth;              /* next index of type_ancestors; -1 at the end */
-  int32_t outer;              /* TVMFFIDefRegionKind around the value */
+  union {
+    const TVMFFIFieldInfo *field; /* end of the fields of the current type */
+    uint64_t after;               /* map: position after the current child */
+  } end;
+  union {
+    int32_t depth; /* object: next index of type_ancestors; -1 at the end */
+    int32_t left;  /* map: entries to visit, or INT32_MAX for any number */
+  } of;
+  int32_t outer; /* TVMFFIDefRegionKind around the value */
   unsigned char is_object;
   /* The TVMFFISEqHashKind of a variable or DAG node, or 0 for other objects. */
   unsigned char identity;
   unsigned char changed;
   unsigned char ends_region; /* children are outside any region */
   unsigned char in_place, holds, how;
+  unsigned char is_row; /* map: it was a row when `after` was read */
 } tvmffi_i_visit_frame;
+TVMFFI_STATIC_ASSERT(sizeof(void *) < 8 || sizeof(tvmffi_i_visit_frame) == 64,
+                     a_frame_is_a_line_of_the_cache);
 
 /* The state of a traversal. With a C++ visitor, `frames` has only one frame,
    because each child is visited through the visitor's vtable. */
@@ -26927,11 +26785,35 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
   return pair ? &pair->value : NULL;
 }
 
+/* Called if a callback has turned the map from a row into a hash table, which
+   keeps the order but may move one entry to the end. Steps to the entry before
+   the next one, so that none is left out and one may be visited again. */
+TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
+                                          tvmffi_i_visit_frame *f) {
+  uint64_t i = f->next.at;
+  f->next.at = tvmffi_i_map_begin(map);
+  while (i--) f->next.at = tvmffi_i_map_after(map, f->next.at);
+  ++f->of.left;
+}
+
+/* Steps to the next child. If a callback set the value of a map's current key,
+   its entry is the last one now: the next one is that of before. The number of
+   entries is that at the beginning, so that the visit ends. */
 TVMFFI_I_INLINE void tvmffi_i_next_position(tvmffi_i_visit_frame *f) {
   TVMFFIObject *o = f->made ? f->made : f->from;
-  f->next.at = tvmffi_i_is_map_type(o->type_index)
-                   ? tvmffi_i_map_after(o, f->next.at)
-                   : f->next.at + 1;
+  uint64_t after;
+  if (!tvmffi_i_is_map_type(o->type_index)) {
+    ++f->next.at;
+    return;
+  }
+  if (f->of.left < INT32_MAX) --f->of.left;
+  if (TVMFFI_I_UNLIKELY(f->is_row !=
+                        tvmffi_i_map_is_row(tvmffi_i_map_of(o)))) {
+    tvmffi_i_find_position(o, f);
+    return;
+  }
+  after = tvmffi_i_map_after(o, f->next.at);
+  f->next.at = after == TVMFFI_I_MAP_END ? f->end.after : after;
 }
 
 /* Reads the next child of a container. Returns 1, or 0 at the end. Skips values
@@ -26960,10 +26842,13 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
     if (at >= size) return 0;
     child += at;
   } else {
-    while ((child = tvmffi_i_child_at(f)) != NULL && e &&
-           tvmffi_i_has_bit(e->passed, child->type_index))
-      tvmffi_i_next_position(f);
-    if (!child) return 0;
+    for (;; tvmffi_i_next_position(f)) {
+      child = f->of.left ? tvmffi_i_child_at(f) : NULL;
+      if (!child) return 0;
+      f->end.after = tvmffi_i_map_after(o, f->next.at);
+      f->is_row = (unsigned char)tvmffi_i_map_is_row(tvmffi_i_map_of(o));
+      if (!e || !tvmffi_i_has_bit(e->passed, child->type_index)) break;
+    }
   }
   *unique = f->in_place && tvmffi_i_is_unique(child);
   f->child = f->holds ? tvmffi_i_copy_owned(child) : *child;
@@ -27019,13 +26904,13 @@ static int tvmffi_i_put_child(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
 TVMFFI_I_INLINE void tvmffi_i_open_type(tvmffi_i_visit_frame *f,
                                         const TVMFFITypeInfo *type) {
   int32_t n;
-  if (f->depth < type->type_depth)
-    type = type->type_ancestors[f->depth++];
+  if (f->of.depth < type->type_depth)
+    type = type->type_ancestors[f->of.depth++];
   else
-    f->depth = -1;
+    f->of.depth = -1;
   n = TVMFFI_I_LOAD(&type->num_fields); /* read before `fields`: only grows */
-  f->end = f->next.field = TVMFFI_I_LOAD(&type->fields);
-  if (f->end) f->end += n;
+  f->end.field = f->next.field = TVMFFI_I_LOAD(&type->fields);
+  if (f->end.field) f->end.field += n;
 }
 
 /* Reads the next field into f->child. Skips values that have no callback and no
@@ -27035,8 +26920,8 @@ TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
   TVMFFIObject *o = f->made ? f->made : f->from;
   const TVMFFIFieldInfo *field;
   for (;;) {
-    if (f->next.field == f->end) {
-      if (f->depth < 0) return 0;
+    if (f->next.field == f->end.field) {
+      if (f->of.depth < 0) return 0;
       tvmffi_i_open_type(f, TVMFFIGetTypeInfo(f->from->type_index));
       continue;
     }
@@ -27111,8 +26996,12 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d,
   f->from = from->v_obj;
   f->child = tvmffi_none();
   f->made = NULL;
-  f->next.at =
-      tvmffi_i_is_map_type(index) ? tvmffi_i_map_begin(from->v_obj) : 0;
+  f->next.at = 0;
+  if (tvmffi_i_is_map_type(index)) {
+    const int64_t size = tvmffi_i_map_size(from->v_obj);
+    f->next.at = tvmffi_i_map_begin(from->v_obj);
+    f->of.left = size < INT32_MAX ? (int32_t)size : INT32_MAX;
+  }
   f->outer = d->v->region;
   f->in_place = (unsigned char)in_place;
   f->holds = in_place || index == kTVMFFIList || index == kTVMFFIDict;
@@ -27191,7 +27080,7 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
   f->made = made;
   f->holds = f->is_object = 1;
   f->identity = (unsigned char)identity;
-  f->depth = type->type_depth > 0;
+  f->of.depth = type->type_depth > 0;
   tvmffi_i_open_type(f, type);
   if (is_var && d->v->region == kTVMFFIDefRegionKindSimple) {
     f->ends_region = 1;
@@ -31422,7 +31311,7 @@ enum {
 static TVMFFITypeMetadata tvmffi_i_static_metadata[TVMFFI_I_NUM_BUILTIN_TYPES];
 
 /* Attributes that are function objects, beside those that a loop in
-   tvmffi_i_fill_functions adds. */
+   tvmffi_i_add_functions adds. */
 static const struct {
   int column;
   int32_t type_index;
@@ -32283,6 +32172,9 @@ TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(void) {
   *tvmffi_i_thread_exit_is_set() = 0;
 #endif
   tvmffi_i_end_initializers(UINTPTR_MAX);
+#if !TVMFFI_NO_CONTAINERS
+  tvmffi_i_map_leave(UINTPTR_MAX);
+#endif
   tvmffi_i_exit_destroying();
   tvmffi_i_exit_error();
   tvmffi_i_exit_streams();
@@ -32456,6 +32348,19 @@ TVMFFI_I_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
 /* -------- Fork -------- */
 
 #if TVMFFI_I_FORK
+static void tvmffi_i_forget_parent(void) {
+  TVMFFI_I_STORE(&tvmffi_i_is_child, 1);
+  tvmffi_i_forget_readers();
+  tvmffi_i_forget_initializers();
+  /* The condition variable is undefined in the child: it may count waiting
+     threads. */
+  (void)pthread_cond_init(&tvmffi_i_changed, NULL);
+#if TVMFFI_DEBUG
+  tvmffi_i_debug_unlock();
+#endif
+  tvmffi_i_store64(&tvmffi_i_process, (uint64_t)getpid() << 1);
+}
+
 /* A child of fork has only the thread that called fork. The locks are held
    during fork, so the locked data is consistent in the child. The child then
    removes other threads' entries from the lock-free data. These handlers only
@@ -32476,15 +32381,14 @@ static void tvmffi_i_after_fork(void) {
   tvmffi_i_unlock();
 }
 static void tvmffi_i_in_child(void) {
-  TVMFFI_I_STORE(&tvmffi_i_is_child, 1);
-  tvmffi_i_forget_readers();
-  tvmffi_i_forget_initializers();
-  /* The condition variable is undefined in the child: it may count waiting
-     threads. */
-  (void)pthread_cond_init(&tvmffi_i_changed, NULL);
+  tvmffi_i_forget_parent();
   tvmffi_i_after_fork();
 }
+/* The id is stored first, so that a child of a fork during the registration
+   does not register the handlers twice. */
 static void tvmffi_i_watch_fork(void) {
+  if (tvmffi_i_load64(&tvmffi_i_process)) return;
+  tvmffi_i_store64(&tvmffi_i_process, (uint64_t)getpid() << 1);
   (void)pthread_atfork(tvmffi_i_before_fork, tvmffi_i_after_fork,
                        tvmffi_i_in_child);
 }

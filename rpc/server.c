@@ -365,7 +365,7 @@ static tvmffi_rpc_options options;
 static int serve_client(int fd) {
   tvmffi_rpc *session;
   channel.in = channel.out = fd;
-  /* Before the first offer to the tracker, the server's own key is asked for. */
+  /* Before the first offer to the tracker, a client sends the server's key. */
   options.match_key = *tracker.match_key ? tracker.match_key : NULL;
   TVMFFI_TRY(tvmffi_rpc_new(&options, &session));
   if (shake_hands(session)) {

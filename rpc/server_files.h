@@ -398,7 +398,8 @@ static int files_make(void) {
   const int size = snprintf(path, sizeof(path), "%s/tvmffi-rpc-XXXXXX",
                             base && *base ? base : "/tmp");
   if (size >= (int)sizeof(path)) errno = ENAMETOOLONG;
-  if (size >= (int)sizeof(path) || !mkdtemp(path)) return files_error("cannot make the folder", path);
+  if (size >= (int)sizeof(path) || !mkdtemp(path))
+    return files_error("cannot make the folder", path);
   return files_use(path);
 }
 

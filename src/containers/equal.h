@@ -132,10 +132,10 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
 
 /* Corrects the result of a C attribute function compiled before upstream
    0.1.15. Such a function returns a plain int64_t or bool, which arrives in the
-   first 8 bytes of the Any. A plain hash of 67 or 1 looks like the type index of
-   an error or an int. The other 8 bytes are then what the register held, which
-   is 0 at the call: so 67 is an error only with the address of an object, and 1
-   is read as the int 0. */
+   first 8 bytes of the Any. A plain hash of 67 or 1 looks like the type index
+   of an error or an int. The other 8 bytes are then what the register held,
+   which is 0 at the call: so 67 is an error only with the address of an object,
+   and 1 is read as the int 0. */
 TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
                                          TVMFFIAny *result) {
 #if (defined(__x86_64__) && !defined(_WIN32)) || defined(__AARCH64EL__)

@@ -11,6 +11,7 @@
 #include "../interface/module_table.h"
 #include "../interface/function.h"
 #include "../platform/libc.h"
+#include "../platform/thread.h"
 #include "../platform/arena.h"
 #include "knot.h"
 

@@ -359,6 +359,18 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   return code;
 }
 
+/* Runs the signal handlers that are due in the environment, such as Python's,
+   which does not run them while C code runs. A long loop calls it now and then:
+       TVMFFI_TRY(tvmffi_check_signals());
+   Returns 0, or -1 if a handler raised the environment's own exception, such as
+   KeyboardInterrupt. The error is then of kind EnvErrorAlreadySet, for which
+   Python's package raises that exception. Without an environment returns 0. */
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_check_signals(void) {
+  if (TVMFFI_I_LIKELY(!TVMFFIEnvCheckSignals())) return 0;
+  TVMFFIErrorSetRaisedFromCStr("EnvErrorAlreadySet", "");
+  return -1;
+}
+
 /* Copies the lines of `t` in reverse order to the end of the buffer `trace`. If
    the buffer is too small, drops the last lines of `t`. Returns the start of
    the copy. */

@@ -4,6 +4,7 @@
 
 #include "../head/config.h"
 #include "../head/compiler.h"
+#include "../head/atomic.h"
 #include "../head/abi.h"
 #include "value.h"
 #include "error.h"

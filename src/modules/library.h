@@ -12,6 +12,7 @@
 #include "../interface/module_table.h"
 #include "../platform/layout.h"
 #include "../platform/libc.h"
+#include "../platform/thread.h"
 #include "../platform/memory.h"
 #include "../core/raise.h"
 #include "../core/object.h"

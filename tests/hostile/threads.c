@@ -1217,16 +1217,12 @@ static void section_first_calls(void) { TOGETHER(1, first_calls); }
 /* ---- running ---- */
 
 #define SECTIONS(X)                                                      \
-  X(first_calls)                                                         \
-  X(functions)                                                           \
-  X(claims)                                                              \
-  X(types) X(reflection) X(metadata) X(columns) X(errors) X(dtypes)      \
-      X(environment) X(symbols) X(imports) X(init_once) X(init_pair) X(init_nested) \
-          X(references) X(weak_references) X(tensors) X(fork)            \
-              X(fork_readers) X(fork_makers) X(fork_first_use)           \
-              X(init_exits)                                              \
-                  X(init_cancelled) X(wait_cancelled) X(init_jumps)      \
-                      X(all_at_once)
+  X(first_calls) X(functions) X(claims) X(types) X(reflection)           \
+  X(metadata) X(columns) X(errors) X(dtypes) X(environment) X(symbols)   \
+  X(imports) X(init_once) X(init_pair) X(init_nested) X(references)      \
+  X(weak_references) X(tensors) X(fork) X(fork_readers) X(fork_makers)   \
+  X(fork_first_use) X(init_exits) X(init_cancelled) X(wait_cancelled)    \
+  X(init_jumps) X(all_at_once)
 
 static void run(const char *name, void (*section)(void)) {
   const char *outcome = "ok", *detail = "";

@@ -4,6 +4,7 @@
    and error texts are compared. */
 #include "../../examples/kernel/kernels.c"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -142,6 +143,16 @@ TVMFFI_EXPORT(call_or, int64, (func, f), (int64, otherwise)) {
   if (error) TVMFFIErrorSetRaised(error);
   tvmffi_release(error);
   return code;
+}
+
+/* Waits for a signal whose handler raises; at most 60 seconds. */
+TVMFFI_EXPORT(wait_for_signal, none) {
+  int i;
+  for (i = 0; i < 6000; ++i) {
+    TVMFFI_TRY(tvmffi_check_signals());
+    (void)poll(NULL, 0, 10);
+  }
+  TVMFFI_RETURN();
 }
 
 /* The two leaks that prove that the search for leaks finds some. */

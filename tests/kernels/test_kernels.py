@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -782,6 +783,31 @@ def test_threads(k):
     check_equal(wrong, [], "4 threads call, fail and are called back")
 
 
+class OwnSignal(Exception):
+    pass
+
+
+def test_signals(k):
+    """A handler of Python's runs while a kernel does, and its exception ends
+    the kernel."""
+    def handle(number, frame):
+        raise OwnSignal
+
+    for kind in (KeyboardInterrupt, OwnSignal):
+        number = signal.SIGINT if kind is KeyboardInterrupt else signal.SIGUSR1
+        if kind is OwnSignal:
+            signal.signal(number, handle)
+        timer = threading.Timer(0.05, os.kill, (os.getpid(), number))
+        timer.start()
+        try:
+            k.wait_for_signal()
+            got = None
+        except BaseException as error:
+            got = type(error)
+        timer.join()
+        check_equal(got, kind, f"a kernel that checks signals: {kind.__name__}")
+
+
 def test_torch(k, required):
     try:
         import torch
@@ -841,6 +867,7 @@ def main():
     test_references(k)
     test_framework(k)
     test_threads(k)
+    test_signals(k)
     test_no_leaks(k)
     test_torch(k, args.require_torch)
     return tap.done()
