@@ -11339,7 +11339,8 @@ static void tvmffi_i_watch_fork(void);
 #endif
 
 /* The process whose state this is, as its id times 2. It is odd while
-   tvmffi_i_lock_in_child makes the mutex anew, and 0 before the first lock. */
+   tvmffi_i_lock_in_child initializes the mutex again, and 0 before the first
+   lock. */
 static uint64_t tvmffi_i_process;
 
 /* Removes the parent's other threads from this process's lock-free data, and
@@ -11354,8 +11355,8 @@ TVMFFI_I_COLD int tvmffi_i_is_unknown_child(void) {
 }
 
 /* Locks the mutex in a child process whose fork ran no handler. A thread of
-   the parent may have held the mutex, so it is made anew if it stays locked for
-   a tenth of a second. The tables need no repair: lock-free readers require
+   the parent may have held the mutex, so it is initialized again if it stays
+   locked for a tenth of a second. The tables need no repair: lock-free readers require
    that they are consistent after each store. */
 TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
   const uint64_t busy = (uint64_t)getpid() << 1 | 1;
@@ -26797,8 +26798,9 @@ TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
 }
 
 /* Steps to the next child. If a callback set the value of a map's current key,
-   its entry is the last one now: the next one is that of before. The number of
-   entries is that at the beginning, so that the visit ends. */
+   its entry is the last one now, so the step goes to the entry that followed it
+   before the callback. The visit ends after as many entries as the map had at
+   the beginning. */
 TVMFFI_I_INLINE void tvmffi_i_next_position(tvmffi_i_visit_frame *f) {
   TVMFFIObject *o = f->made ? f->made : f->from;
   uint64_t after;

@@ -134,8 +134,9 @@ TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
 }
 
 /* Steps to the next child. If a callback set the value of a map's current key,
-   its entry is the last one now: the next one is that of before. The number of
-   entries is that at the beginning, so that the visit ends. */
+   its entry is the last one now, so the step goes to the entry that followed it
+   before the callback. The visit ends after as many entries as the map had at
+   the beginning. */
 TVMFFI_I_INLINE void tvmffi_i_next_position(tvmffi_i_visit_frame *f) {
   TVMFFIObject *o = f->made ? f->made : f->from;
   uint64_t after;

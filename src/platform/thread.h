@@ -112,7 +112,8 @@ static void tvmffi_i_watch_fork(void);
 #endif
 
 /* The process whose state this is, as its id times 2. It is odd while
-   tvmffi_i_lock_in_child makes the mutex anew, and 0 before the first lock. */
+   tvmffi_i_lock_in_child initializes the mutex again, and 0 before the first
+   lock. */
 static uint64_t tvmffi_i_process;
 
 /* Removes the parent's other threads from this process's lock-free data, and
@@ -127,8 +128,8 @@ TVMFFI_I_COLD int tvmffi_i_is_unknown_child(void) {
 }
 
 /* Locks the mutex in a child process whose fork ran no handler. A thread of
-   the parent may have held the mutex, so it is made anew if it stays locked for
-   a tenth of a second. The tables need no repair: lock-free readers require
+   the parent may have held the mutex, so it is initialized again if it stays
+   locked for a tenth of a second. The tables need no repair: lock-free readers require
    that they are consistent after each store. */
 TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
   const uint64_t busy = (uint64_t)getpid() << 1 | 1;
