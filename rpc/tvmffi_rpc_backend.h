@@ -12,8 +12,9 @@
    is loaded.
 
    Parallel loops run on a pool of threads, which starts with the first of them:
-   TVM_NUM_THREADS threads, else one for each processor. With
-   TVMFFI_NO_THREADS, and in a loop inside of another one, there is one task.
+   TVM_NUM_THREADS threads, else one for each processor. There is one task in a
+   loop inside of another one, and in any loop with TVMFFI_NO_THREADS or
+   TVMFFI_FREESTANDING and on Windows: these have no POSIX threads.
 
    In one file define TVMFFI_RPC_IMPLEMENTATION, and include tvmffi_rpc.h before
    this file. */
@@ -91,6 +92,13 @@ int TVMBackendFreeWorkspace(int device_type, int device_id, void *data) {
 
 /* -- parallel loops ------------------------------------------------------- */
 
+/* Whether there is a pool. Its threads are POSIX's. */
+#if TVMFFI_NO_THREADS || TVMFFI_FREESTANDING || defined(_WIN32)
+#define TVMFFI_RPC_I_POOL 0
+#else
+#define TVMFFI_RPC_I_POOL 1
+#endif
+
 /* Runs a loop as one task, for which a barrier is nothing. */
 static int tvmffi_rpc_i_launch_one(tvmffi_rpc_parallel_body body, void *data) {
   tvmffi_rpc_parallel_env env;
@@ -99,7 +107,7 @@ static int tvmffi_rpc_i_launch_one(tvmffi_rpc_parallel_body body, void *data) {
   return body(0, &env, data);
 }
 
-#if TVMFFI_NO_THREADS
+#if !TVMFFI_RPC_I_POOL
 
 int TVMBackendParallelLaunch(tvmffi_rpc_parallel_body body, void *data,
                              int num_task) {
@@ -251,7 +259,7 @@ int TVMBackendParallelBarrier(int task, tvmffi_rpc_parallel_env *env) {
   return 0;
 }
 
-#endif /* TVMFFI_NO_THREADS */
+#endif /* TVMFFI_RPC_I_POOL */
 
 /* -- the caches ----------------------------------------------------------- */
 
