@@ -759,7 +759,8 @@ static int tvmffi_rpc_i_read(tvmffi_rpc *s, void *to, size_t size) {
   return 0;
 }
 
-/* Reads a length, and in place the text of that length. */
+/* Reads a length, and in place the text of that length. Every text ends with a
+   NUL, for the readers of names, once the byte after it has been read. */
 static int tvmffi_rpc_i_read_text(tvmffi_rpc *s, TVMFFIByteArray *out) {
   uint64_t size = 0;
   TVMFFI_TRY(tvmffi_rpc_i_read(s, &size, sizeof(size)));
@@ -768,6 +769,7 @@ static int tvmffi_rpc_i_read_text(tvmffi_rpc *s, TVMFFIByteArray *out) {
   out->data = (const char *)s->at;
   out->size = (size_t)size;
   s->at += size;
+  s->terminate = s->at;
   return 0;
 }
 
@@ -831,10 +833,7 @@ static int tvmffi_rpc_i_read_content(tvmffi_rpc *s, tvmffi_rpc_i_value *v) {
       return tvmffi_rpc_i_read_shape(s, &v->tensor);
     }
     case kTVMFFIRawStr:
-    case kTVMFFIByteArrayPtr:
-      TVMFFI_TRY(tvmffi_rpc_i_read_text(s, &v->bytes));
-      s->terminate = s->at;
-      return 0;
+    case kTVMFFIByteArrayPtr: return tvmffi_rpc_i_read_text(s, &v->bytes);
     default: break;
   }
   if (v->any.type_index == kTVMFFISmallStr ||
@@ -1562,6 +1561,7 @@ static void tvmffi_rpc_i_next_packet(tvmffi_rpc *s) {
   tvmffi_rpc_i_unbind(s);
   tvmffi_rpc_i_end_copy(s);
   tvmffi_rpc_i_shrink(&s->body);
+  s->terminate = NULL;
   s->count = 0;
   if (s->part != TVMFFI_RPC_I_ENDED)
     tvmffi_rpc_i_expect(s, TVMFFI_RPC_I_IN_LENGTH, s->head, 8);

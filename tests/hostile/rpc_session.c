@@ -9,10 +9,14 @@
 #include "tvmffi.h"
 
 static int blocks, refused; /* live blocks; the allocation to refuse, or 0 */
+static int refuse_all;      /* refuse all that follow it, too */
 
 static void *counted_malloc(size_t size) {
   void *block;
-  if (refused && !--refused) return NULL;
+  if (refused && !--refused) {
+    refused = refuse_all;
+    return NULL;
+  }
   block = malloc(size);
   if (block) ++blocks;
   return block;
@@ -61,6 +65,13 @@ static void put_text(const char *text) {
   put(text, strlen(text));
 }
 
+/* A text as a String object, which has its type index twice. */
+static void put_string(const char *text) {
+  put_i32(kTVMFFIStr), put_i32(kTVMFFIStr);
+  put_u64(strlen(text));
+  put(text, strlen(text));
+}
+
 static void put_tensor(uint64_t handle, int32_t device, int64_t n) {
   put_u64(handle);
   put_i32(device), put_i32(0);
@@ -77,8 +88,11 @@ static void put_int(int64_t x) { put_i32(kTVMFFIInt), put_u64((uint64_t)x); }
 /* -- the server's side ------------------------------------------------------
  */
 
+/* Keeps what fits. */
 static int on_write(void *user, const void *bytes, size_t size) {
+  size_t room = sizeof(answers) - answers_size;
   (void)user;
+  if (size > room) size = room;
   memcpy(answers + answers_size, bytes, size);
   answers_size += size;
   return 0;
@@ -88,9 +102,11 @@ enum { EXT = 12 };
 static int put_off;  /* how many hooks have returned TVMFFI_RPC_LATER */
 static int64_t kept; /* the argument of a call that ends later */
 
-static int on_call(void *user, tvmffi_rpc *session, TVMFFIObject *f,
+static tvmffi_rpc *session;
+
+static int on_call(void *user, tvmffi_rpc *of, TVMFFIObject *f,
                    const TVMFFIAny *args, int32_t n, TVMFFIAny *result) {
-  (void)user, (void)session, (void)f, (void)result;
+  (void)user, (void)of;
   if (n == 1 && args[0].type_index == kTVMFFIInt) {
     kept = args[0].v_int64;
     ++put_off;
@@ -99,18 +115,18 @@ static int on_call(void *user, tvmffi_rpc *session, TVMFFIObject *f,
   return TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, n, result);
 }
 
-static int on_find(void *user, tvmffi_rpc *session, const char *name,
+static int on_find(void *user, tvmffi_rpc *of, const char *name,
                    TVMFFIObject **out) {
-  (void)user, (void)session;
+  (void)user, (void)of;
   if (strcmp(name, "array")) return 0;
   return tvmffi_global_find("ffi.Array", out);
 }
 
 static int constructed; /* arguments of the constructor */
 
-static int on_construct(void *user, tvmffi_rpc *session, const TVMFFIAny *args,
+static int on_construct(void *user, tvmffi_rpc *of, const TVMFFIAny *args,
                         int32_t n) {
-  (void)user, (void)session;
+  (void)user, (void)of;
   if (!tvmffi_equal(args[0], "demo.Session"))
     return TVMFFI_RAISE("ValueError", "no such constructor");
   constructed = n;
@@ -161,7 +177,6 @@ static const tvmffi_rpc_device *on_device(void *user, DLDevice device) {
 }
 
 static tvmffi_rpc_options options;
-static tvmffi_rpc *session;
 
 /* Sends the request in pieces; returns the first code that is not 0. */
 static int send(size_t piece) {
@@ -175,6 +190,14 @@ static int send(size_t piece) {
         tvmffi_rpc_feed(session, request + at,
                         request_size - at < piece ? request_size - at : piece);
   return code;
+}
+
+/* Whether the answer has these bytes anywhere. */
+static int answer_has(const char *text) {
+  size_t size = strlen(text), i;
+  for (i = 0; i + size <= answers_size; ++i)
+    if (!memcmp(answers + i, text, size)) return 1;
+  return 0;
 }
 
 static int32_t answer_code(void) {
@@ -322,6 +345,50 @@ static void test_abort(void) {
   tvmffi_rpc_free(session);
 }
 
+/* A packet whose bytes stay in the session's memory. */
+static void send_secret(void) {
+  char secret[200];
+  memset(secret, 'S', sizeof(secret) - 1);
+  secret[sizeof(secret) - 1] = 0;
+  get(secret);
+  send(500);
+}
+
+static void test_strings(void) {
+  char name[3000];
+  start(NULL);
+  send_secret();
+  begin(9);
+  put_i32(1), put_string("array");
+  check(send(500) == 0 && answer_code() == 4 && answer_u64(8) != 0,
+        "a name that is a String object ends where it ends");
+  send_secret();
+  begin(17); /* the tensor's type index and the tensor, then the scope */
+  put_i32(2), put_i32(kTVMFFIDLTensorPtr), put_tensor(0, kDLCPU, 4);
+  put_string("scope");
+  check(send(500) == 0 && answer_code() == 5 && answer_has("`scope`") &&
+            !answer_has("SS"),
+        "and so does a scope: no byte of the last packet is sent");
+  tvmffi_rpc_free(session);
+  options.construct = NULL;
+  tvmffi_rpc_new(&options, &session);
+  send_secret();
+  begin(2);
+  put_u64(5), put("0.8.0", 5), put_i32(1), put_string("none.Session");
+  check(send(500) == 0 && answer_code() == 5 && answer_has("`none.Session`"),
+        "and a session's constructor");
+  /* The next packet is longer, so it is read into another block. */
+  begin(2);
+  put_u64(5), put("9.9.9", 5), put_i32(0);
+  check(send(500) == 0 && answer_code() == 5, "another version is an error");
+  memset(name, 'n', sizeof(name) - 1);
+  name[sizeof(name) - 1] = 0;
+  init(name);
+  check(send(5000) == 0 && answer_code() == 5, "a long one is refused");
+  tvmffi_rpc_free(session);
+  options.construct = on_construct;
+}
+
 static void test_transfer_size(void) {
   int64_t size = 0;
   options.transfer_size = 512;
@@ -389,6 +456,7 @@ int main(void) {
   test_later();
   test_device();
   test_abort();
+  test_strings();
   test_transfer_size();
   test_bad_options();
   test_memory();
