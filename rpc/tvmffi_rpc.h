@@ -316,7 +316,7 @@ typedef enum {
   TVMFFI_RPC_I_IN_TENSOR, /* of a copy to us, its tensor up to the dtype */
   TVMFFI_RPC_I_IN_SHAPE,  /* its shape, byte offset and size */
   TVMFFI_RPC_I_IN_DATA,   /* its data */
-  TVMFFI_RPC_I_IN_SKIP,   /* data of a copy that was refused */
+  TVMFFI_RPC_I_IN_SKIP,   /* the rest of a packet that was refused */
   TVMFFI_RPC_I_WAITING,   /* for tvmffi_rpc_finish */
   TVMFFI_RPC_I_ENDED
 } tvmffi_rpc_i_part;
@@ -380,7 +380,7 @@ struct tvmffi_rpc {
   int32_t capacity, count; /* of values and args */
   int32_t bound;           /* arguments that may own a reference */
   tvmffi_rpc_i_copy copy;
-  TVMFFIObject *refused; /* the error of a copy whose data is skipped */
+  TVMFFIObject *refused; /* the error of a packet whose rest is skipped */
   TVMFFIObject *module;  /* of a constructed session, or NULL */
   tvmffi_rpc_i_entry *entries;
   size_t entry_count, entry_capacity, live;
@@ -1567,6 +1567,27 @@ static void tvmffi_rpc_i_next_packet(tvmffi_rpc *s) {
     tvmffi_rpc_i_expect(s, TVMFFI_RPC_I_IN_LENGTH, s->head, 8);
 }
 
+/* Skips the rest of a packet that was refused, and then answers its error. The
+   rest is read over the last answer, for which there is memory. */
+static int tvmffi_rpc_i_skip(tvmffi_rpc *s) {
+  size_t size = s->out.capacity;
+  if (s->packet < size) size = (size_t)s->packet;
+  if (!size) {
+    TVMFFIObject *error = s->refused;
+    s->refused = NULL;
+    return tvmffi_error_raise(error);
+  }
+  s->packet -= size;
+  tvmffi_rpc_i_expect(s, TVMFFI_RPC_I_IN_SKIP, s->out.data, size);
+  return 0;
+}
+
+/* Refuses the packet with the error that is raised. */
+static int tvmffi_rpc_i_refuse(tvmffi_rpc *s) {
+  s->refused = tvmffi_error_take();
+  return tvmffi_rpc_i_skip(s);
+}
+
 /* Expects `size` more bytes of the packet in the body. */
 static int tvmffi_rpc_i_expect_body(tvmffi_rpc *s, tvmffi_rpc_i_part part,
                                     uint64_t size) {
@@ -1574,7 +1595,8 @@ static int tvmffi_rpc_i_expect_body(tvmffi_rpc *s, tvmffi_rpc_i_part part,
   if (size > s->packet) return tvmffi_rpc_i_malformed(s, "it is too short");
   if (size > s->options.max_packet)
     return tvmffi_rpc_i_malformed(s, "it is longer than this server allows");
-  TVMFFI_TRY(tvmffi_rpc_i_reserve(&s->body, (size_t)size + 1));
+  if (tvmffi_rpc_i_reserve(&s->body, (size_t)size + 1))
+    return tvmffi_rpc_i_refuse(s);
   s->packet -= size;
   s->body.size += (size_t)size;
   s->at = s->body.data;
@@ -1644,20 +1666,6 @@ static int tvmffi_rpc_i_got_tensor(tvmffi_rpc *s) {
                                   (uint64_t)s->copy.tensor.ndim * 8 + 16);
 }
 
-/* Skips the data of a copy that was refused, and then answers its error. */
-static int tvmffi_rpc_i_skip(tvmffi_rpc *s) {
-  size_t size = s->body.capacity;
-  if (s->packet < size) size = (size_t)s->packet;
-  if (!size) {
-    TVMFFIObject *error = s->refused;
-    s->refused = NULL;
-    return tvmffi_error_raise(error);
-  }
-  s->packet -= size;
-  tvmffi_rpc_i_expect(s, TVMFFI_RPC_I_IN_SKIP, s->body.data, size);
-  return 0;
-}
-
 /* Reads the rest of a copy's tensor. Its data goes where it belongs. */
 static int tvmffi_rpc_i_got_shape(tvmffi_rpc *s) {
   uint64_t handle = 0;
@@ -1667,10 +1675,7 @@ static int tvmffi_rpc_i_got_shape(tvmffi_rpc *s) {
   TVMFFI_TRY(tvmffi_rpc_i_read(s, &s->copy.size, 8));
   if (s->copy.size != s->packet)
     return tvmffi_rpc_i_malformed(s, "a copy's size is not the packet's");
-  if (tvmffi_rpc_i_prepare_copy(s, handle)) {
-    s->refused = tvmffi_error_take();
-    return tvmffi_rpc_i_skip(s);
-  }
+  if (tvmffi_rpc_i_prepare_copy(s, handle)) return tvmffi_rpc_i_refuse(s);
   tvmffi_rpc_i_expect(s, TVMFFI_RPC_I_IN_DATA, s->copy.host,
                       (size_t)s->copy.size);
   return 0;

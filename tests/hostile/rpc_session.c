@@ -200,6 +200,13 @@ static int answer_has(const char *text) {
   return 0;
 }
 
+/* Whether exactly one packet was sent. */
+static int is_one_answer(void) {
+  uint64_t length = 0;
+  if (answers_size >= 12) memcpy(&length, answers, 8);
+  return answers_size >= 12 && length == answers_size - 8;
+}
+
 static int32_t answer_code(void) {
   int32_t code = -1;
   if (answers_size >= 12) memcpy(&code, answers + 8, 4);
@@ -389,6 +396,45 @@ static void test_strings(void) {
   options.construct = on_construct;
 }
 
+/* The body of a packet is a sequence of packets. The one of a copy begins with
+   a tensor of `ndim` dimensions. */
+static void packet_of_packets(int32_t code, int32_t ndim) {
+  int i;
+  begin(code);
+  if (code == 7) {
+    put_u64(0), put_i32(kDLCPU), put_i32(0), put_i32(ndim), put_i32(0x10801);
+  }
+  for (i = 0; i < 20; ++i) {
+    put_u64(4 + 4 + 12 + 5), put_i32(9);
+    put_i32(1), put_text("array");
+  }
+}
+
+/* The body's block is refused: its bytes are no packets. */
+static void test_refused_body(int32_t code, int32_t ndim, int at,
+                              const char *name) {
+  size_t handles;
+  start(NULL);
+  handles = tvmffi_rpc_handle_count(session);
+  packet_of_packets(code, ndim);
+  refused = at;
+  check(send(7) == 0 && is_one_answer() && answer_code() == 5 &&
+            answer_has("MemoryError") && tvmffi_rpc_is_idle(session) &&
+            tvmffi_rpc_handle_count(session) == handles && !refused,
+        name);
+  refused = 0;
+  get("array");
+  check(send(7) == 0 && is_one_answer() && answer_code() == 4,
+        "and the next packet is read");
+  tvmffi_rpc_free(session);
+}
+
+static void test_refused_bodies(void) {
+  test_refused_body(3, 0, 1, "a call without memory is skipped");
+  test_refused_body(13, 0, 1, "so is a system call");
+  test_refused_body(7, 40, 1, "so is a copy without memory for its shape");
+}
+
 static void test_transfer_size(void) {
   int64_t size = 0;
   options.transfer_size = 512;
@@ -457,6 +503,7 @@ int main(void) {
   test_device();
   test_abort();
   test_strings();
+  test_refused_bodies();
   test_transfer_size();
   test_bad_options();
   test_memory();
