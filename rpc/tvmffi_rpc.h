@@ -303,6 +303,9 @@ enum {
   TVMFFI_RPC_I_SYSTEM_CALLS = 13
 };
 
+/* The size of a buffer's first block. */
+#define TVMFFI_RPC_I_BUFFER 256
+
 /* The tag of an object on the wire, TVM's RPCObjectRef. */
 #define TVMFFI_RPC_I_OBJECT_REF 115
 
@@ -412,7 +415,8 @@ static int tvmffi_rpc_i_grow(void **data, size_t used, size_t size) {
 }
 
 static int tvmffi_rpc_i_reserve(tvmffi_rpc_i_buffer *b, size_t more) {
-  size_t need = b->size + more, size = b->capacity ? b->capacity : 256;
+  size_t need = b->size + more;
+  size_t size = b->capacity ? b->capacity : TVMFFI_RPC_I_BUFFER;
   void *data = b->data;
   if (need < more) return tvmffi_rpc_i_no_memory();
   if (need <= b->capacity) return 0;
@@ -423,13 +427,18 @@ static int tvmffi_rpc_i_reserve(tvmffi_rpc_i_buffer *b, size_t more) {
   return 0;
 }
 
-/* Frees a buffer that an unusually long packet has grown. */
+/* Empties a buffer, and gives back the memory of an unusually long packet; but
+   a buffer that has been used keeps a block, so that a short packet needs no
+   memory. */
 static void tvmffi_rpc_i_shrink(tvmffi_rpc_i_buffer *b) {
+  void *small;
   b->size = 0;
   if (b->capacity <= (size_t)1 << 20) return;
+  small = TVMFFI_RPC_MALLOC(TVMFFI_RPC_I_BUFFER);
+  if (!small) return;
   TVMFFI_RPC_FREE(b->data);
-  b->data = NULL;
-  b->capacity = 0;
+  b->data = (unsigned char *)small;
+  b->capacity = TVMFFI_RPC_I_BUFFER;
 }
 
 static int tvmffi_rpc_i_reserve_args(tvmffi_rpc *s, int32_t n) {
@@ -721,16 +730,16 @@ static int tvmffi_rpc_i_send_exception(tvmffi_rpc *s) {
   return tvmffi_rpc_i_send(s, NULL, 0);
 }
 
-/* Sends a text as exception. It needs no memory: a session's first block holds
-   such an answer. */
+/* Sends a text as exception. A text of up to 228 bytes needs no memory, because
+   the buffer of answers always has TVMFFI_RPC_I_BUFFER bytes. */
 static int tvmffi_rpc_i_send_text(tvmffi_rpc *s, const char *text) {
   TVMFFI_TRY(tvmffi_rpc_i_begin_exception(s));
   TVMFFI_TRY(tvmffi_rpc_i_put(s, text, strlen(text)));
   return tvmffi_rpc_i_send_exception(s);
 }
 
-/* Sends the error that is raised, and drops it; after a malformed packet ends
-   the session with it. */
+/* Sends the error that is raised, and drops it. Ends the session if the error
+   cannot be sent, and after a malformed packet: then with that error. */
 static int tvmffi_rpc_i_answer_error(tvmffi_rpc *s) {
   TVMFFIObject *error = tvmffi_error_take();
   int code = -1;
@@ -744,9 +753,10 @@ static int tvmffi_rpc_i_answer_error(tvmffi_rpc *s) {
                  : "RuntimeError: a function failed without an error");
   }
   if (!code && s->malformed)
-    return tvmffi_rpc_i_end(s, tvmffi_error_raise(error));
-  tvmffi_release(error);
-  return code;
+    code = tvmffi_error_raise(error);
+  else
+    tvmffi_release(error);
+  return code ? tvmffi_rpc_i_end(s, code) : 0;
 }
 
 /* -- values of the client ------------------------------------------------- */
@@ -1069,12 +1079,14 @@ static int tvmffi_rpc_i_put_object(tvmffi_rpc *s, TVMFFIAny *result) {
   TVMFFIObject *object = result->v_obj;
   int is_tensor = object->type_index == kTVMFFITensor;
   uint64_t handle = 0;
+  const DLTensor *t = is_tensor ? TVMFFITensorGetDLTensorPtr(object) : NULL;
   TVMFFI_TRY(tvmffi_rpc_i_begin_result(s, object->type_index, 2 + is_tensor));
+  /* All memory that the answer needs: otherwise the table could have an entry
+     of which the client does not know the handle. */
+  TVMFFI_TRY(tvmffi_rpc_i_reserve(&s->out, 64 + (t ? (size_t)t->ndim * 8 : 0)));
   TVMFFI_TRY(tvmffi_rpc_i_add_object(s, object, &handle));
   *result = tvmffi_none();
-  if (is_tensor)
-    TVMFFI_TRY(
-        tvmffi_rpc_i_put_tensor(s, TVMFFITensorGetDLTensorPtr(object), handle));
+  if (t) TVMFFI_TRY(tvmffi_rpc_i_put_tensor(s, t, handle));
   return tvmffi_rpc_i_put_handle(s, handle);
 }
 
@@ -1873,7 +1885,7 @@ int tvmffi_rpc_new(const tvmffi_rpc_options *options, tvmffi_rpc **out) {
     tvmffi_rpc_i_next_packet(s);
   else
     tvmffi_rpc_i_expect(s, TVMFFI_RPC_I_IN_MAGIC, s->head, 8);
-  if (tvmffi_rpc_i_reserve(&s->out, 256)) {
+  if (tvmffi_rpc_i_reserve(&s->out, TVMFFI_RPC_I_BUFFER)) {
     tvmffi_rpc_free(s);
     return -1;
   }

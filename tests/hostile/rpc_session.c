@@ -104,6 +104,17 @@ static int64_t kept; /* the argument of a call that ends later */
 
 static tvmffi_rpc *session;
 
+/* Returns a tensor of 40 dimensions. */
+static int make_tensor(TVMFFIAny *result) {
+  int64_t shape[40];
+  TVMFFIObject *tensor;
+  int i;
+  for (i = 0; i < 40; ++i) shape[i] = 1;
+  TVMFFI_TRY(tvmffi_tensor_new("uint8", "cpu", 40, shape, &tensor));
+  *result = tvmffi_obj(tensor);
+  return 0;
+}
+
 static int on_call(void *user, tvmffi_rpc *of, TVMFFIObject *f,
                    const TVMFFIAny *args, int32_t n, TVMFFIAny *result) {
   (void)user, (void)of;
@@ -112,6 +123,14 @@ static int on_call(void *user, tvmffi_rpc *of, TVMFFIObject *f,
     ++put_off;
     return TVMFFI_RPC_LATER;
   }
+  if (n == 3) {
+    static char text[2 << 20];
+    TVMFFIByteArray long_text;
+    long_text.data = text;
+    long_text.size = sizeof(text);
+    return TVMFFIBytesFromByteArray(&long_text, result);
+  }
+  if (n == 5) return make_tensor(result);
   return TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, n, result);
 }
 
@@ -435,6 +454,51 @@ static void test_refused_bodies(void) {
   test_refused_body(7, 40, 1, "so is a copy without memory for its shape");
 }
 
+/* The answer that has no memory is in the session's first block, even after a
+   long answer. */
+static void test_answer_without_memory(void) {
+  uint64_t f;
+  int again;
+  start(NULL);
+  get("array");
+  send(100);
+  f = answer_u64(8);
+  for (again = 0; again < 2; ++again) {
+    call(f, 3);
+    check(send(100) == 0 && answers_size == sizeof(answers), "a long answer");
+    call(f, 40);
+    refused = refuse_all = 1;
+    check(send(100) == 0 && is_one_answer() && answer_code() == 5,
+          "an answer without any memory");
+    refused = refuse_all = 0;
+  }
+  tvmffi_rpc_free(session);
+}
+
+/* A result that cannot be sent leaves no entry behind. */
+static void test_result_without_memory(void) {
+  size_t handles;
+  uint64_t f;
+  start(NULL);
+  get("array");
+  send(100);
+  f = answer_u64(8);
+  alloc(kDLCPU, 1); /* the table has memory for a few more */
+  send(100);
+  handles = tvmffi_rpc_handle_count(session);
+  call(f, 5);
+  refused = refuse_all = 1;
+  check(send(100) == 0 && answer_code() == 5 &&
+            tvmffi_rpc_handle_count(session) == handles,
+        "a tensor that cannot be sent is not kept");
+  refused = refuse_all = 0;
+  call(f, 5);
+  check(send(100) == 0 && answer_code() == 4 &&
+            tvmffi_rpc_handle_count(session) == handles + 1,
+        "one that was sent is");
+  tvmffi_rpc_free(session);
+}
+
 static void test_transfer_size(void) {
   int64_t size = 0;
   options.transfer_size = 512;
@@ -504,6 +568,8 @@ int main(void) {
   test_abort();
   test_strings();
   test_refused_bodies();
+  test_answer_without_memory();
+  test_result_without_memory();
   test_transfer_size();
   test_bad_options();
   test_memory();
