@@ -891,10 +891,13 @@ static int tvmffi_rpc_i_tensor_size(const DLTensor *t, size_t *size) {
   uint64_t bits = (uint64_t)t->dtype.bits * t->dtype.lanes, n = 1;
   int32_t i;
   for (i = 0; i < t->ndim; ++i) {
-    uint64_t extent = (uint64_t)t->shape[i];
     if (t->shape[i] < 0)
       return TVMFFI_RAISE("ValueError", "a tensor's shape has a negative size");
-    if (extent && n > ((uint64_t)1 << 40) / extent)
+    if (!t->shape[i]) n = 0;
+  }
+  for (i = 0; i < t->ndim && n; ++i) {
+    uint64_t extent = (uint64_t)t->shape[i];
+    if (n > ((uint64_t)1 << 40) / extent)
       return TVMFFI_RAISE("ValueError", "a tensor is too large");
     n *= extent;
   }

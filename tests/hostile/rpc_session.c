@@ -123,6 +123,7 @@ static int on_call(void *user, tvmffi_rpc *of, TVMFFIObject *f,
     ++put_off;
     return TVMFFI_RPC_LATER;
   }
+  if (n == 2 && args[1].type_index == kTVMFFIDLTensorPtr) return 0;
   if (n == 3) {
     static char text[2 << 20];
     TVMFFIByteArray long_text;
@@ -371,6 +372,32 @@ static void test_abort(void) {
   tvmffi_rpc_free(session);
 }
 
+/* An empty tensor of two dimensions as the only argument of a call. */
+static void call_with_shape(uint64_t f, int64_t rows, int64_t columns) {
+  begin(3);
+  put_u64(f), put_i32(2), put_i32(kTVMFFINone), put_i32(kTVMFFIDLTensorPtr);
+  put_u64(0), put_i32(kDLCPU), put_i32(0);
+  put_i32(2), put_i32(0x10801); /* uint8 */
+  put_u64((uint64_t)rows), put_u64((uint64_t)columns), put_u64(0);
+}
+
+static void test_empty_tensors(void) {
+  uint64_t f;
+  start(NULL);
+  get("array");
+  send(100);
+  f = answer_u64(8);
+  call_with_shape(f, 0, INT64_MAX);
+  check(send(100) == 0 && answer_code() == 4, "a tensor without rows is empty");
+  call_with_shape(f, INT64_MAX, 0);
+  check(send(100) == 0 && answer_code() == 4, "so is one without columns");
+  call_with_shape(f, 0, -1);
+  check(send(100) == 0 && answer_code() == 5, "a negative size is an error");
+  call_with_shape(f, -1, 0);
+  check(send(100) == 0 && answer_code() == 5, "on either side");
+  tvmffi_rpc_free(session);
+}
+
 /* A packet whose bytes stay in the session's memory. */
 static void send_secret(void) {
   char secret[200];
@@ -566,6 +593,7 @@ int main(void) {
   test_later();
   test_device();
   test_abort();
+  test_empty_tensors();
   test_strings();
   test_refused_bodies();
   test_answer_without_memory();
