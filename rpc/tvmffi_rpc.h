@@ -638,6 +638,7 @@ static int tvmffi_rpc_i_end(tvmffi_rpc *s, int code) {
 }
 
 static int tvmffi_rpc_i_write(tvmffi_rpc *s, const void *bytes, size_t size) {
+  if (s->part == TVMFFI_RPC_I_ENDED) return 1;
   if (!s->options.write(s->options.user, bytes, size)) return 0;
   return tvmffi_rpc_i_end(s, -1);
 }
@@ -1821,7 +1822,7 @@ int tvmffi_rpc_feed(tvmffi_rpc *s, const void *bytes, size_t size) {
   while (size && !code) {
     size_t n = size < s->left ? size : s->left;
     if (s->part == TVMFFI_RPC_I_ENDED) return 1;
-    if (s->part == TVMFFI_RPC_I_WAITING) {
+    if (!s->left) { /* the session waits, or a hook has called this function */
       tvmffi_rpc_i_end(s, 0);
       return TVMFFI_RAISE("RPCError", "bytes came before the last answer");
     }

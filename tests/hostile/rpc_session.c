@@ -103,6 +103,7 @@ static int put_off;  /* how many hooks have returned TVMFFI_RPC_LATER */
 static int64_t kept; /* the argument of a call that ends later */
 
 static tvmffi_rpc *session;
+static int fed; /* the code of bytes that a hook fed to its own session */
 
 /* Returns a tensor of 40 dimensions. */
 static int make_tensor(TVMFFIAny *result) {
@@ -117,7 +118,7 @@ static int make_tensor(TVMFFIAny *result) {
 
 static int on_call(void *user, tvmffi_rpc *of, TVMFFIObject *f,
                    const TVMFFIAny *args, int32_t n, TVMFFIAny *result) {
-  (void)user, (void)of;
+  (void)user;
   if (n == 1 && args[0].type_index == kTVMFFIInt) {
     kept = args[0].v_int64;
     ++put_off;
@@ -130,6 +131,10 @@ static int on_call(void *user, tvmffi_rpc *of, TVMFFIObject *f,
     long_text.data = text;
     long_text.size = sizeof(text);
     return TVMFFIBytesFromByteArray(&long_text, result);
+  }
+  if (n == 4) {
+    fed = tvmffi_rpc_feed(of, "x", 1);
+    return 0;
   }
   if (n == 5) return make_tensor(result);
   return TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, n, result);
@@ -526,6 +531,19 @@ static void test_result_without_memory(void) {
   tvmffi_rpc_free(session);
 }
 
+static void test_reentry(void) {
+  uint64_t f;
+  start(NULL);
+  get("array");
+  send(100);
+  f = answer_u64(8);
+  call(f, 4);
+  check(send(100) == 1 && fed == -1 && tvmffi_error_catch("RPCError") &&
+            !answers_size,
+        "bytes from inside of a call end the session");
+  tvmffi_rpc_free(session);
+}
+
 static void test_transfer_size(void) {
   int64_t size = 0;
   options.transfer_size = 512;
@@ -598,6 +616,7 @@ int main(void) {
   test_refused_bodies();
   test_answer_without_memory();
   test_result_without_memory();
+  test_reentry();
   test_transfer_size();
   test_bad_options();
   test_memory();
