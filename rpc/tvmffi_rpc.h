@@ -1885,6 +1885,9 @@ int tvmffi_rpc_new(const tvmffi_rpc_options *options, tvmffi_rpc **out) {
   memset(s, 0, sizeof(*s));
   s->options = *options;
   if (!s->options.max_packet) s->options.max_packet = TVMFFI_RPC_MAX_PACKET;
+  /* A larger sum of a body's parts could pass the largest size. */
+  if (s->options.max_packet > (size_t)-1 / 2)
+    s->options.max_packet = (size_t)-1 / 2;
   if (options->no_handshake)
     tvmffi_rpc_i_next_packet(s);
   else

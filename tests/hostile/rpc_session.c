@@ -544,6 +544,21 @@ static void test_reentry(void) {
   tvmffi_rpc_free(session);
 }
 
+/* A length for which a 32-bit machine has no addresses. */
+static void test_longest_packet(void) {
+  const uint64_t length = (uint64_t)UINT32_MAX + 4;
+  if (sizeof(size_t) > 4) return;
+  options.max_packet = (size_t)-1;
+  start(NULL);
+  options.max_packet = 0;
+  begin(9);
+  memcpy(request, &length, 8);
+  check(tvmffi_rpc_feed(session, request, 12) == -1 &&
+            tvmffi_error_catch("RPCError"),
+        "a packet of all addresses is too long");
+  tvmffi_rpc_free(session);
+}
+
 static void test_transfer_size(void) {
   int64_t size = 0;
   options.transfer_size = 512;
@@ -617,6 +632,7 @@ int main(void) {
   test_answer_without_memory();
   test_result_without_memory();
   test_reentry();
+  test_longest_packet();
   test_transfer_size();
   test_bad_options();
   test_memory();
