@@ -160,21 +160,28 @@ static tvmffi_rpc_i_pool tvmffi_rpc_i_threads = {PTHREAD_MUTEX_INITIALIZER,
                                                  0,
                                                  NULL};
 
+/* Stores the first code of a task that failed, and its error. Drops any other
+   error without the lock, because an error's end can run a deleter. */
+static void tvmffi_rpc_i_task_failed(tvmffi_rpc_i_pool *p, int code) {
+  TVMFFIObject *error = tvmffi_error_take();
+  pthread_mutex_lock(&p->lock);
+  if (!p->code) {
+    p->code = code;
+    p->error = error;
+    error = NULL;
+  }
+  pthread_mutex_unlock(&p->lock);
+  tvmffi_release(error);
+}
+
 /* Runs tasks until all have begun. The lock is held at the call and after. */
 static void tvmffi_rpc_i_run_tasks(tvmffi_rpc_i_pool *p) {
   while (p->next < p->env.num_task) {
     int task = p->next++, code;
-    TVMFFIObject *error = NULL;
     pthread_mutex_unlock(&p->lock);
     code = p->body(task, &p->env, p->data);
-    if (code) error = tvmffi_error_take();
+    if (code) tvmffi_rpc_i_task_failed(p, code);
     pthread_mutex_lock(&p->lock);
-    if (code && !p->code) {
-      p->code = code;
-      p->error = error;
-      error = NULL;
-    }
-    tvmffi_release(error);
     if (!--p->running) pthread_cond_broadcast(&p->done);
   }
 }
@@ -219,6 +226,7 @@ static int tvmffi_rpc_i_begin_loop(tvmffi_rpc_i_pool *p, int num_task) {
 int TVMBackendParallelLaunch(tvmffi_rpc_parallel_body body, void *data,
                              int num_task) {
   tvmffi_rpc_i_pool *p = &tvmffi_rpc_i_threads;
+  TVMFFIObject *error;
   int code;
   pthread_mutex_lock(&p->lock);
   num_task = tvmffi_rpc_i_begin_loop(p, num_task);
@@ -236,10 +244,10 @@ int TVMBackendParallelLaunch(tvmffi_rpc_parallel_body body, void *data,
   tvmffi_rpc_i_run_tasks(p);
   while (p->running) pthread_cond_wait(&p->done, &p->lock);
   code = p->code;
-  if (p->error) code = tvmffi_error_raise(p->error);
+  error = p->error;
   p->busy = 0;
   pthread_mutex_unlock(&p->lock);
-  return code;
+  return error ? tvmffi_error_raise(error) : code;
 }
 
 int TVMBackendParallelBarrier(int task, tvmffi_rpc_parallel_env *env) {

@@ -1,9 +1,11 @@
 /* A session of rpc/tvmffi_rpc.h without a client: work that ends later, a
-   device, hooks, pieces of any size, and each allocation refused in turn.
-   Prints TAP. */
+   device, hooks, pieces of any size, and each allocation refused in turn; and
+   the errors of parallel loops. Prints TAP. */
+#define _POSIX_C_SOURCE 200809L /* setenv and alarm under -std=c99 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
@@ -30,6 +32,7 @@ static void counted_free(void *block) {
 #define TVMFFI_RPC_FREE(pointer) counted_free(pointer)
 #define TVMFFI_RPC_IMPLEMENTATION
 #include "rpc/tvmffi_rpc.h"
+#include "rpc/tvmffi_rpc_backend.h"
 
 static int checks, failures;
 
@@ -615,6 +618,61 @@ static void test_memory(void) {
   printf("# %d allocations\n", n - 2);
 }
 
+/* -- parallel loops ---------------------------------------------------------
+ */
+
+static int run_nothing(int task, tvmffi_rpc_parallel_env *env, void *data) {
+  (void)task, (void)env, (void)data;
+  return 0;
+}
+
+static int ended_errors; /* errors of tasks that have been destroyed */
+
+/* The deleter of an error's context enters the pool of threads. */
+static void enter_pool(void *self) {
+  (void)self;
+  ++ended_errors;
+  if (TVMBackendParallelLaunch(run_nothing, NULL, 2)) ended_errors = -100;
+}
+
+static int raise_task_error(void) {
+  TVMFFIByteArray kind = tvmffi_byte_array("ValueError");
+  TVMFFIByteArray none = tvmffi_byte_array("");
+  TVMFFIObjectHandle context = NULL, error = NULL;
+  int code;
+  TVMFFI_TRY(TVMFFIObjectCreateOpaque(&ended_errors, kTVMFFIOpaquePyObject,
+                                      enter_pool, &context));
+  code = TVMFFIErrorCreateWithCauseAndExtraContext(&kind, &none, &none, NULL,
+                                                   context, &error);
+  tvmffi_release(context);
+  return code ? code : tvmffi_error_raise(error);
+}
+
+/* Fails in both threads, or in the one that has not begun the loop. */
+static int fail_task(int task, tvmffi_rpc_parallel_env *env, void *data) {
+  const pthread_t *caller = (const pthread_t *)data;
+  TVMBackendParallelBarrier(task, env);
+  if (caller && pthread_equal(*caller, pthread_self())) return 0;
+  return raise_task_error();
+}
+
+/* A pool that is locked while an error ends waits for itself. */
+static void test_parallel_errors(void) {
+  pthread_t self = pthread_self();
+  setenv("TVM_NUM_THREADS", "2", 1);
+  alarm(120);
+  check(TVMBackendParallelLaunch(fail_task, NULL, 2) == -1 &&
+            ended_errors == 1 && tvmffi_error_catch("ValueError") &&
+            ended_errors == 2,
+        "of two tasks that fail, the second error is dropped");
+  (void)raise_task_error();
+  check(TVMBackendParallelLaunch(fail_task, &self, 2) == -1 &&
+            ended_errors == 3 && tvmffi_error_catch("ValueError") &&
+            ended_errors == 4,
+        "a task's error replaces the one that was raised before");
+  alarm(0);
+}
+
 int main(void) {
   options.write = on_write;
   options.no_handshake = 1;
@@ -636,6 +694,7 @@ int main(void) {
   test_transfer_size();
   test_bad_options();
   test_memory();
+  test_parallel_errors();
   printf("1..%d\n", checks);
   return failures != 0;
 }
