@@ -97,10 +97,12 @@ static int tvmffi_i_call_unread(void *self, const TVMFFIAny *args,
 
 /* Returns the value of an attribute whose column needs memory that there is
    not: a function object that raises a MemoryError. So no caller mistakes the
-   attribute for one that is not set. */
+   attribute for one that is not set. Removes the error that the search for the
+   column has raised, because the next search may succeed. */
 TVMFFI_I_COLD const TVMFFIAny *tvmffi_i_unread_attr(void) {
   static tvmffi_i_function_object function;
   static TVMFFIAny value;
+  tvmffi_error_clear();
   tvmffi_i_lock();
   if (value.type_index == kTVMFFINone) {
     function.base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
