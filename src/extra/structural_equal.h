@@ -17,9 +17,11 @@
 #include "../platform/vector.h"
 #include "../platform/text.h"
 #include "../core/raise.h"
+#include "../core/type_table.h"
 #include "../core/type_member.h"
 #include "../containers/equal.h"
 #include "../containers/sequence.h"
+#include "../containers/map_key.h"
 #include "../containers/map_lookup.h"
 #include "../graph/table.h"
 #include "../graph/cursor.h"
@@ -59,9 +61,19 @@ typedef struct {
   unsigned char is_shared; /* both objects may be met again */
 } tvmffi_i_equal_frame;
 
+/* A pair of ffi.StructuralKey objects that was compared. */
+typedef struct {
+  TVMFFIObject *object, *other; /* owned */
+  int is_equal;
+} tvmffi_i_key_pair;
+
 typedef struct {
   tvmffi_i_structural base; /* must be first: callbacks get its address */
   tvmffi_i_stack frames;
+  /* Borrowed: the tvmffi_i_key_pair records of this comparison and of all
+     comparisons around it. The result for two keys holds in each of them,
+     because each comparison of two keys begins without known counterparts. */
+  tvmffi_i_ptr_table *keys;
   /* Tables of tvmffi_i_memo. mapped[0] maps an object of the left value to its
      counterpart (borrowed) in the right value, mapped[1] the reverse. */
   tvmffi_i_ptr_table mapped[2];
@@ -73,6 +85,8 @@ typedef struct {
 
 static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b, uint32_t own);
+static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
+                               const TVMFFIAny *b);
 
 static tvmffi_i_known_column tvmffi_i_s_equal_column = {"__s_equal__", NULL};
 
@@ -410,6 +424,40 @@ static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
                                   theirs);
 }
 
+/* Looks up `key`, an ffi.StructuralKey, in a map as tvmffi_i_map_lookup does,
+   but compares keys by tvmffi_i_equal_keys with `keys`. Otherwise keys with
+   shared parts, nested n deep, would take 2^n comparisons. */
+static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
+                                            const TVMFFIObject *map,
+                                            const TVMFFIAny *key) {
+  const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
+  const int is_row = tvmffi_i_map_is_row(m);
+  const tvmffi_i_pair *pair = NULL;
+  tvmffi_i_map_guard guard;
+  uint64_t i = 0, hash;
+  uint8_t meta = 1; /* a small map is searched to its end */
+  int code = 0;
+  if (!m->size) return NULL;
+  if (!is_row) {
+    if (tvmffi_i_any_hash(key, &hash)) return &tvmffi_i_map_failed;
+    i = tvmffi_i_map_home(m, hash);
+    if (*tvmffi_i_map_meta(m->data, i) & TVMFFI_I_MAP_BODY) return NULL;
+  }
+  tvmffi_i_map_enter(m, &guard);
+  while (!code && meta & TVMFFI_I_MAP_JUMP) {
+    pair = tvmffi_i_map_pair(map, i);
+    if (!pair) break;
+    if (!is_row) meta = *tvmffi_i_map_meta(m->data, i);
+    if (pair->key.type_index == TVMFFI_I_STRUCTURAL_KEY)
+      code = is_row ? tvmffi_i_equal_keys(keys, &pair->key, key)
+                    : tvmffi_i_equal_keys(keys, key, &pair->key);
+    i = is_row ? i + 1 : tvmffi_i_map_next(m, i, meta);
+  }
+  tvmffi_i_map_leave(&guard);
+  if (code < 0) return &tvmffi_i_map_failed;
+  return code ? &pair->value : NULL;
+}
+
 /* Looks up a key of map[side] in the other map, and sets *value to the value
    found (borrowed). If the key is missing, sets *value to NULL and records a
    step to the key. The key's own equality function may change both maps. */
@@ -417,7 +465,9 @@ static int tvmffi_i_counterpart(tvmffi_i_equality *s, TVMFFIObject *const *map,
                                 int side, const TVMFFIAny *key,
                                 TVMFFIAny *other, const TVMFFIAny **value) {
   *other = tvmffi_i_map_key_to(s, side, key);
-  *value = tvmffi_i_map_lookup(map[!side], other);
+  *value = other->type_index == TVMFFI_I_STRUCTURAL_KEY && other->v_obj
+               ? tvmffi_i_lookup_key(s->keys, map[!side], other)
+               : tvmffi_i_map_lookup(map[!side], other);
   if (*value == &tvmffi_i_map_failed) return -1;
   return *value ? 0
                 : tvmffi_i_add_map_step(s, side, key,
@@ -629,12 +679,11 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
   return pair;
 }
 
-/* Compares two views. Returns 1 if they are equal, 0 if not, or an error code.
-   If they differ and `paths` is not NULL, sets *paths to an array (owned) of
-   the two access paths to the first difference. */
-static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
-                                     int maps_variables, int skips_tensors,
-                                     TVMFFIObject **paths) {
+/* Compares two views as tvmffi_i_structural_equal does. `keys` has the results
+   of the comparisons around this one. */
+static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
+                                 const TVMFFIAny *b, int maps_variables,
+                                 int skips_tensors, TVMFFIObject **paths) {
   tvmffi_i_equal_frame room[16];
   tvmffi_i_equality s = TVMFFI_I_ZERO;
   TVMFFIAny left = tvmffi_none(), right = tvmffi_none();
@@ -644,6 +693,7 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;
   s.wants_path = paths != NULL;
+  s.keys = keys;
   tvmffi_i_stack_open(&s.frames, room, sizeof(room));
   TVMFFI_TRY(tvmffi_i_own(a, &left));
   code = tvmffi_i_own(b, &right);
@@ -664,6 +714,56 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
   tvmffi_i_drop_results(&s.same, 1);
   tvmffi_any_release(&left);
   tvmffi_any_release(&right);
+  return code;
+}
+
+/* Compares two views. Returns 1 if they are equal, 0 if not, or an error code.
+   If they differ and `paths` is not NULL, sets *paths to an array (owned) of
+   the two access paths to the first difference. */
+static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
+                                     int maps_variables, int skips_tensors,
+                                     TVMFFIObject **paths) {
+  tvmffi_i_ptr_table keys = TVMFFI_I_ZERO;
+  int code = tvmffi_i_equal_inside(&keys, a, b, maps_variables, skips_tensors,
+                                   paths);
+  tvmffi_i_ptr_clear(&keys, sizeof(tvmffi_i_key_pair), 2);
+  return code;
+}
+
+/* Compares two ffi.StructuralKey objects. Returns 1 if they are equal, 0 if
+   not, or an error code. Identical values of any type are equal. Adds the
+   result to `keys`. */
+static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
+                               const TVMFFIAny *b) {
+  const tvmffi_i_structural_key *x, *y;
+  TVMFFIObject *left = a->v_obj, *right = b->v_obj;
+  tvmffi_i_key_pair *known;
+  const char *missing = NULL;
+  int code;
+  if (a->type_index == b->type_index && a->v_uint64 == b->v_uint64) return 1;
+  if (a->type_index != TVMFFI_I_STRUCTURAL_KEY || !left)
+    missing = "lhs_obj";
+  else if (b->type_index != TVMFFI_I_STRUCTURAL_KEY || !right)
+    missing = "rhs_obj";
+  if (missing)
+    return tvmffi_i_fail("InternalError", "Check not null: %s ", missing);
+  x = (const tvmffi_i_structural_key *)(void *)left;
+  y = (const tvmffi_i_structural_key *)(void *)right;
+  if (x->hash != y->hash) return 0;
+  known = TVMFFI_I_FIND_PAIR(tvmffi_i_key_pair, keys, left, right);
+  if (known) return known->is_equal;
+  TVMFFI_TRY(tvmffi_i_nest());
+  tvmffi_retain(left); /* a hook may release both */
+  tvmffi_retain(right);
+  code = tvmffi_i_equal_inside(keys, &x->key, &y->key, 0, 0, NULL);
+  tvmffi_i_unnest();
+  if (code >= 0) {
+    known = TVMFFI_I_ADD_PAIR(tvmffi_i_key_pair, keys, left, right);
+    if (known) known->is_equal = code;
+    if (!known) code = -1;
+  }
+  tvmffi_release(left);
+  tvmffi_release(right);
   return code;
 }
 #endif

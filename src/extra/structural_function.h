@@ -9,9 +9,8 @@
 #include "../interface/error.h"
 #include "../interface/word.h"
 #include "../interface/function.h"
-#include "../core/raise.h"
 #include "../core/type_table.h"
-#include "../graph/hook.h"
+#include "../graph/table.h"
 #include "../reflection/field.h"
 #include "../reflection/enum.h"
 #include "../reflection/access_path.h"
@@ -34,26 +33,13 @@ static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
   return &key->base;
 }
 
-/* Compares two ffi.StructuralKey objects. Returns 1 if they are equal, 0 if
-   not, or an error code. Identical values of any type are equal. */
+/* Compares two values as tvmffi_i_equal_keys does, outside of any other
+   comparison. */
 static int tvmffi_i_structural_key_equal(const TVMFFIAny *a,
                                          const TVMFFIAny *b) {
-  const tvmffi_i_structural_key *x, *y;
-  const char *missing = NULL;
-  int code;
-  if (a->type_index == b->type_index && a->v_uint64 == b->v_uint64) return 1;
-  if (a->type_index != TVMFFI_I_STRUCTURAL_KEY || !a->v_obj)
-    missing = "lhs_obj";
-  else if (b->type_index != TVMFFI_I_STRUCTURAL_KEY || !b->v_obj)
-    missing = "rhs_obj";
-  if (missing)
-    return tvmffi_i_fail("InternalError", "Check not null: %s ", missing);
-  x = (const tvmffi_i_structural_key *)a->v_ptr;
-  y = (const tvmffi_i_structural_key *)b->v_ptr;
-  if (x->hash != y->hash) return 0;
-  TVMFFI_TRY(tvmffi_i_nest());
-  code = tvmffi_i_structural_equal(&x->key, &y->key, 0, 0, NULL);
-  tvmffi_i_unnest();
+  tvmffi_i_ptr_table keys = TVMFFI_I_ZERO;
+  int code = tvmffi_i_equal_keys(&keys, a, b);
+  tvmffi_i_ptr_clear(&keys, sizeof(tvmffi_i_key_pair), 2);
   return code;
 }
 

@@ -269,12 +269,14 @@ static void test_structural_mismatch(void) {
 }
 
 static TVMFFIObject *test_kept_callback;
+static int test_num_s_equal; /* calls of test_s_equal */
 
 /* Compares the fields a alone, and hashes them. */
 static int test_s_equal(void *self, const TVMFFIAny *args, int32_t num_args,
                         TVMFFIAny *result) {
   TVMFFIAny next[4];
   (void)self, (void)num_args;
+  ++test_num_s_equal;
   next[0] = *(const TVMFFIAny *)(const void *)(args[0].v_obj + 1);
   next[1] = *(const TVMFFIAny *)(const void *)(args[1].v_obj + 1);
   next[2] = tvmffi_int(0);
@@ -618,6 +620,64 @@ static void test_structural_keys(void) {
   CHECK_INT(found.v_int64, 5);
 }
 
+/* Makes two keys (the test owns them) around `node`, nested `depth` deep. They
+   have the same hash and differ. On each level, both have both keys of the
+   level below in a container. A `Dict` also has the keys 1 to 4, so that it has
+   a hash table. */
+static int test_nested_keys(const char *name, int depth, int32_t index,
+                            TVMFFIAny key[2]) {
+  TVMFFIAny args[12], map[2];
+  int32_t i, side, n = name[4] == 'D' ? 12 : 4;
+  for (i = 0; i < 2; ++i) {
+    TVMFFIAny node = test_node(index, tvmffi_int(i), tvmffi_none());
+    if (node.type_index == kTVMFFINone) return -1;
+    TVMFFI_TRY(test_built("ffi.StructuralKey", 1, node, node, &key[i]));
+  }
+  for (; depth > 0; --depth) {
+    for (i = 0; i < n; ++i) args[i] = tvmffi_int(i / 2 - 1);
+    for (side = 0; side < 2; ++side) {
+      args[0] = key[0];
+      args[1] = tvmffi_int(side);
+      args[2] = key[1];
+      args[3] = tvmffi_int(!side);
+      TVMFFI_TRY(test_apply_global(name, args, n, &map[side]));
+    }
+    for (side = 0; side < 2; ++side)
+      TVMFFI_TRY(test_built("ffi.StructuralKey", 1, map[side], map[side],
+                            &key[side]));
+  }
+  return 0;
+}
+
+/* However many paths lead to a pair of keys, they are compared once. */
+static void test_structural_nested(const char *name) {
+  TVMFFIAny x[2], y[2], map[2], found;
+  int32_t index;
+  int k, depth = 5;
+  OK(test_structural_hooked(&index));
+  OK(test_nested_keys(name, depth, index, x));
+  OK(test_nested_keys(name, depth, index, y));
+  for (k = 0; k < 2; ++k) {
+    test_num_s_equal = 0;
+    OK(test_built("ffi.StructuralKeyEqual", 2, x[k], y[0], &found));
+    CHECK_INT(found.v_int64, k == 0);
+    CHECK_INT(test_num_s_equal, 2);
+    test_num_s_equal = 0;
+    OK(test_built("ffi.Map", 2, x[0], tvmffi_int(1), &map[0]));
+    OK(test_built("ffi.Map", 2, y[k], tvmffi_int(1), &map[1]));
+    SAME_STRUCTURE(map[0], map[1], 0, k == 0);
+    CHECK_INT(test_num_s_equal, 2);
+  }
+}
+
+static void test_structural_nested_in_maps(void) {
+  test_structural_nested("ffi.Map");
+}
+
+static void test_structural_nested_in_dicts(void) {
+  test_structural_nested("ffi.Dict");
+}
+
 /* A tensor of four numbers, which the test owns. */
 typedef struct {
   DLManagedTensor managed;
@@ -800,6 +860,8 @@ static const test_case test_structural_cases[] = {
      test_structural_shared_keys},
     {"structural: errors", test_structural_errors},
     {"structural: keys", test_structural_keys},
+    {"structural: nested keys in maps", test_structural_nested_in_maps},
+    {"structural: nested keys in dicts", test_structural_nested_in_dicts},
     {"structural: tensors", test_structural_tensors},
     {"structural: contents", test_structural_contents},
     {"structural: maps in any order", test_structural_orders},
