@@ -72,7 +72,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
     end = index < twice ? twice : index + 1;
   }
   data = (TVMFFIAny *)tvmffi_i_enlarge(c->column.data, sizeof(*data), 0,
-                                       end - begin);
+                                       end - begin, 0);
   if (!data) return -1;
   memset((void *)data, 0, (size_t)(end - begin) * sizeof(*data));
   if (c->column.size)

@@ -14,6 +14,7 @@
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
+#include "../platform/hash.h"
 #include "../platform/text.h"
 #include "raise.h"
 #include "type_table.h"
@@ -50,45 +51,161 @@ static int tvmffi_i_same_any(const TVMFFIAny *a, const TVMFFIAny *b) {
 }
 
 /* Copies an array to a larger one of `wanted` elements. Does not free the old
-   array, because a reader may still use it. The copy ends with the old array's
-   address for leak checkers. Needs the mutex. */
+   array, because a reader may still use it. After the elements, the copy has
+   the old array's address for leak checkers, and `more` bytes. Needs the
+   mutex. */
 static void *tvmffi_i_enlarge(const void *array, size_t element, int32_t count,
-                              int32_t wanted) {
+                              int32_t wanted, size_t more) {
   size_t size = (size_t)wanted * element;
-  char *copy = (char *)tvmffi_i_alloc(size + sizeof(array));
+  char *copy = (char *)tvmffi_i_alloc(size + sizeof(array) + more);
   if (!copy) return copy;
   if (count) memcpy(copy, array, (size_t)count * element);
   memcpy(copy + size, &array, sizeof(array));
   return copy;
 }
 
-/* Returns `array`, or a larger copy if it is full, or NULL if out of memory.
-   Does not free the old array. */
-static void *tvmffi_i_grow(const void *array, size_t element, int32_t count,
-                           int32_t *capacity) {
-  int32_t wanted = *capacity ? *capacity * 2 : 4;
-  void *copy;
-  if (count < *capacity) return (void *)array;
-  copy = tvmffi_i_enlarge(array, element, count, wanted);
-  if (copy) *capacity = wanted;
-  return copy;
+/* -------- Names of fields and methods -------- */
+
+/* The fields or methods of a type. The array of `capacity` elements is followed
+   by an index: a hash table of 2 * capacity slots, searched by linear probing.
+   A slot is the number of an element + 1, or 0 if it is empty. The static array
+   of a built-in type has the capacity 0 and no index. */
+typedef struct {
+  const void *array;
+  size_t element; /* size of one */
+  int32_t count, capacity;
+} tvmffi_i_members;
+
+/* The first members of TVMFFIFieldInfo and TVMFFIMethodInfo. */
+typedef struct {
+  TVMFFIByteArray name, doc, metadata;
+} tvmffi_i_member_texts;
+TVMFFI_STATIC_ASSERT(offsetof(TVMFFIFieldInfo, metadata) ==
+                             offsetof(tvmffi_i_member_texts, metadata) &&
+                         offsetof(TVMFFIMethodInfo, metadata) ==
+                             offsetof(tvmffi_i_member_texts, metadata),
+                     members_begin_with_texts);
+
+/* Marks the slot of a member whose name another slot already has: a further
+   signature of a method. The marked slots are searched by name and metadata,
+   the others by name. */
+#define TVMFFI_I_OVERLOAD ((uint32_t)1 << 31)
+
+TVMFFI_I_INLINE const tvmffi_i_member_texts *tvmffi_i_member_at(
+    const tvmffi_i_members *m, int32_t i) {
+  return (const tvmffi_i_member_texts *)(const void *)((const char *)m->array +
+                                                       (size_t)i * m->element);
 }
+
+/* Returns the slot of the member with this name, or with this name and metadata
+   unless `metadata` is NULL, or else the empty slot for it. */
+static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
+                                      const TVMFFIByteArray *name,
+                                      const TVMFFIByteArray *metadata) {
+  const uint32_t mark = metadata ? TVMFFI_I_OVERLOAD : 0;
+  const uint32_t num_slots = 2 * (uint32_t)m->capacity;
+  uint32_t *slots = (uint32_t *)(void *)((char *)(uintptr_t)m->array +
+                                         (size_t)m->capacity * m->element +
+                                         sizeof(m->array));
+  const TVMFFIByteArray *text = name;
+  uint32_t hash = 0;
+  size_t i;
+  do hash = hash * 0x9E3779B1u + tvmffi_i_hash(text->data, text->size);
+  while (text != metadata && (text = metadata) != NULL);
+  for (i = hash % num_slots; slots[i]; i = (i + 1) % num_slots) {
+    const tvmffi_i_member_texts *had =
+        tvmffi_i_member_at(m, (int32_t)(slots[i] & ~TVMFFI_I_OVERLOAD) - 1);
+    if ((slots[i] & TVMFFI_I_OVERLOAD) == mark &&
+        tvmffi_i_same_text(had->name, *name) &&
+        (!metadata || tvmffi_i_same_text(had->metadata, *metadata)))
+      break;
+  }
+  return &slots[i];
+}
+
+/* Returns the number of the first member with this name, or -1. With
+   `metadata`, returns the number of a further member with both, or -1. Needs
+   the mutex. */
+static int32_t tvmffi_i_member_number(const tvmffi_i_members *m,
+                                      const TVMFFIByteArray *name,
+                                      const TVMFFIByteArray *metadata) {
+  int32_t i;
+  if (m->capacity)
+    return (int32_t)(*tvmffi_i_member_slot(m, name, metadata) &
+                     ~TVMFFI_I_OVERLOAD) -
+           1;
+  for (i = 0; i < m->count; ++i) {
+    const tvmffi_i_member_texts *had = tvmffi_i_member_at(m, i);
+    if (tvmffi_i_same_text(had->name, *name) &&
+        (!metadata || tvmffi_i_same_text(had->metadata, *metadata)))
+      return i;
+  }
+  return -1;
+}
+
+static void tvmffi_i_index_member(const tvmffi_i_members *m, int32_t i) {
+  const tvmffi_i_member_texts *texts = tvmffi_i_member_at(m, i);
+  uint32_t *slot = tvmffi_i_member_slot(m, &texts->name, NULL), mark = 0;
+  if (*slot) {
+    mark = TVMFFI_I_OVERLOAD;
+    slot = tvmffi_i_member_slot(m, &texts->name, &texts->metadata);
+  }
+  *slot = ((uint32_t)i + 1) | mark;
+}
+
+/* Appends a member. If the array is full, replaces it by a larger copy with an
+   index, and does not free it. Returns 0, or -1 if out of memory. Needs the
+   mutex. */
+static int tvmffi_i_add_member(tvmffi_i_members *m, const void *member) {
+  if (m->count >= m->capacity) {
+    const int32_t wanted = m->count ? m->count * 2 : 4;
+    const size_t bytes = 2 * (size_t)wanted * sizeof(uint32_t);
+    void *copy =
+        tvmffi_i_enlarge(m->array, m->element, m->count, wanted, bytes);
+    int32_t i;
+    if (!copy) return -1;
+    memset((char *)copy + (size_t)wanted * m->element + sizeof(copy), 0, bytes);
+    m->array = copy;
+    m->capacity = wanted;
+    for (i = 0; i < m->count; ++i) tvmffi_i_index_member(m, i);
+  }
+  memcpy((char *)(uintptr_t)m->array + (size_t)m->count * m->element, member,
+         m->element);
+  tvmffi_i_index_member(m, m->count++);
+  return 0;
+}
+
+static tvmffi_i_members tvmffi_i_type_fields(const tvmffi_i_type *t) {
+  tvmffi_i_members m;
+  m.array = t->info.fields;
+  m.element = sizeof(*t->info.fields);
+  m.count = t->info.num_fields;
+  m.capacity = t->field_capacity;
+  return m;
+}
+
+static tvmffi_i_members tvmffi_i_type_methods(const tvmffi_i_type *t) {
+  tvmffi_i_members m;
+  m.array = t->info.methods;
+  m.element = sizeof(*t->info.methods);
+  m.count = t->info.num_methods;
+  m.capacity = t->method_capacity;
+  return m;
+}
+
+/* -------- Fields -------- */
 
 /* Returns 0 if a field's name is new, 1 if the same field is registered, 2 if
    another field has the name. */
-static int tvmffi_i_compare_field(const tvmffi_i_type *t,
+static int tvmffi_i_compare_field(const tvmffi_i_members *m,
                                   const TVMFFIFieldInfo *f) {
-  int32_t i;
-  for (i = 0; i < t->info.num_fields; ++i) {
-    const TVMFFIFieldInfo *g = &t->info.fields[i];
-    if (tvmffi_i_same_text(f->name, g->name))
-      return f->offset == g->offset && f->size == g->size &&
-                     f->flags == g->flags && f->getter == g->getter &&
-                     f->setter == g->setter
-                 ? 1
-                 : 2;
-  }
-  return 0;
+  int32_t i = tvmffi_i_member_number(m, &f->name, NULL);
+  const TVMFFIFieldInfo *g = (const TVMFFIFieldInfo *)m->array + i;
+  if (i < 0) return 0;
+  return f->offset == g->offset && f->size == g->size && f->flags == g->flags &&
+                 f->getter == g->getter && f->setter == g->setter
+             ? 1
+             : 2;
 }
 
 /* Prints upstream's warning if an ancestor's field has the same name. */
@@ -97,19 +214,22 @@ static void tvmffi_i_warn_hidden(const tvmffi_i_type *t,
 #if TVMFFI_NO_STDIO
   (void)t, (void)f;
 #else
-  int32_t depth, i;
+  int32_t depth;
   for (depth = 0; depth < t->info.type_depth; ++depth) {
     const TVMFFITypeInfo *a = t->info.type_ancestors[depth];
-    int32_t n = TVMFFI_I_LOAD(&a->num_fields);
-    const TVMFFIFieldInfo *fields = TVMFFI_I_LOAD(&a->fields);
-    for (i = 0; i < n; ++i)
-      if (tvmffi_i_same_text(fields[i].name, f->name))
-        (void)fprintf(
-            stderr,
-            "[WARNING] Field \"%.*s\" in type \"%s\" duplicates an ancestor "
-            "field in \"%s\". Child types should not re-register inherited "
-            "fields.\n",
-            TVMFFI_I_TEXT(f->name), t->info.type_key.data, a->type_key.data);
+    tvmffi_i_members fields;
+    int32_t found;
+    tvmffi_i_lock();
+    fields = tvmffi_i_type_fields((const tvmffi_i_type *)(const void *)a);
+    found = tvmffi_i_member_number(&fields, &f->name, NULL);
+    tvmffi_i_unlock();
+    if (found < 0) continue;
+    (void)fprintf(
+        stderr,
+        "[WARNING] Field \"%.*s\" in type \"%s\" duplicates an ancestor "
+        "field in \"%s\". Child types should not re-register inherited "
+        "fields.\n",
+        TVMFFI_I_TEXT(f->name), t->info.type_key.data, a->type_key.data);
   }
 #endif
 }
@@ -176,18 +296,16 @@ static const char *tvmffi_i_field_fault(const tvmffi_i_type *t,
    registered, 2 if another field has the name, 3 if the field is invalid, -1 if
    out of memory. Needs the mutex. */
 static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
-  TVMFFIFieldInfo *fields;
-  int found = tvmffi_i_compare_field(t, f);
+  tvmffi_i_members m = tvmffi_i_type_fields(t);
+  int found = tvmffi_i_compare_field(&m, f);
   if (found) return found;
   if (tvmffi_i_field_fault(t, f)) return 3;
-  fields = (TVMFFIFieldInfo *)tvmffi_i_grow(
-      t->info.fields, sizeof(*f), t->info.num_fields, &t->field_capacity);
-  if (!fields) return -1;
+  if (tvmffi_i_add_member(&m, f)) return -1;
   if (f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)
     tvmffi_retain(f->setter);
-  fields[t->info.num_fields] = *f;
-  TVMFFI_I_STORE(&t->info.fields, fields);
-  TVMFFI_I_STORE(&t->info.num_fields, t->info.num_fields + 1);
+  t->field_capacity = m.capacity;
+  TVMFFI_I_STORE(&t->info.fields, (const TVMFFIFieldInfo *)m.array);
+  TVMFFI_I_STORE(&t->info.num_fields, m.count);
   return 0;
 }
 
@@ -243,25 +361,26 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
                        tvmffi_i_field_fault(t, info));
 }
 
+/* -------- Methods -------- */
+
 /* Adds a method to its type. Returns 0 if added, 1 if the same method is
    registered, 2 if another function has the name, -1 if out of memory. An
    overloaded method has one entry per signature, all with one function. Needs
    the mutex. */
 static int tvmffi_i_enter_method(tvmffi_i_type *t, const TVMFFIMethodInfo *m) {
-  TVMFFIMethodInfo *methods;
-  int32_t i;
-  for (i = 0; i < t->info.num_methods; ++i)
-    if (tvmffi_i_same_text(t->info.methods[i].name, m->name)) {
-      const TVMFFIMethodInfo *had = &t->info.methods[i];
-      if (!tvmffi_i_same_any(&had->method, &m->method)) return 2;
-      if (tvmffi_i_same_text(had->metadata, m->metadata)) return 1;
-    }
-  methods = (TVMFFIMethodInfo *)tvmffi_i_grow(
-      t->info.methods, sizeof(*m), t->info.num_methods, &t->method_capacity);
-  if (!methods) return -1;
-  methods[t->info.num_methods] = *m;
-  TVMFFI_I_STORE(&t->info.methods, methods);
-  TVMFFI_I_STORE(&t->info.num_methods, t->info.num_methods + 1);
+  tvmffi_i_members all = tvmffi_i_type_methods(t);
+  int32_t i = tvmffi_i_member_number(&all, &m->name, NULL);
+  if (i >= 0) {
+    const TVMFFIMethodInfo *had = &t->info.methods[i];
+    if (!tvmffi_i_same_any(&had->method, &m->method)) return 2;
+    if (tvmffi_i_same_text(had->metadata, m->metadata) ||
+        tvmffi_i_member_number(&all, &m->name, &m->metadata) >= 0)
+      return 1;
+  }
+  if (tvmffi_i_add_member(&all, m)) return -1;
+  t->method_capacity = all.capacity;
+  TVMFFI_I_STORE(&t->info.methods, (const TVMFFIMethodInfo *)all.array);
+  TVMFFI_I_STORE(&t->info.num_methods, all.count);
   return 0;
 }
 

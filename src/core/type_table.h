@@ -26,7 +26,7 @@ typedef struct {
   tvmffi_i_node node;
   int32_t num_slots; /* indices reserved for the type and its children */
   int32_t used_slots;
-  int32_t field_capacity, method_capacity;
+  int32_t field_capacity, method_capacity; /* 0: the arrays are static */
   int can_overflow;
   /* Smallest size of objects of this or a derived type that the runtime creates
      and releases field by field; 0 if there are none. */

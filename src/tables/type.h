@@ -152,7 +152,7 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
     if (!n++) t->info.fields = &tvmffi_i_static_fields[i];
     tvmffi_i_fill_field(&tvmffi_i_static_fields[i], &tvmffi_i_fields[i]);
   }
-  t->info.num_fields = t->field_capacity = n;
+  t->info.num_fields = n;
   for (i = n = 0; i < TVMFFI_I_NUM_METHODS; ++i) {
     const char *name = tvmffi_i_methods[i].func->name;
     size_t prefix = (size_t)(strrchr(name, '.') - name) + 1;
@@ -162,7 +162,7 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
                          &tvmffi_i_method_objects[i], &tvmffi_i_methods[i],
                          prefix);
   }
-  t->info.num_methods = t->method_capacity = n;
+  t->info.num_methods = n;
 }
 
 /* -------- Attribute columns -------- */

@@ -521,6 +521,52 @@ static void test_methods(void) {
   CHECK_INT(info->num_methods, 7);
 }
 
+/* Sets *name to `begin` and the number i. */
+static void test_numbered(TVMFFIByteArray *name, char *text, size_t capacity,
+                          const char *begin, int i) {
+  char number[24], *digits = test_digits(number + sizeof(number), i);
+  size_t at = test_put(text, 0, capacity, begin, strlen(begin));
+  name->data = text;
+  name->size = test_put(text, at, capacity, digits, strlen(digits));
+}
+
+/* All names of a type with many members are found, each in an index that grows
+   with them. */
+static void test_many_members(void) {
+  int32_t index, i, n = test_scale(300, 20);
+  TVMFFIObjectHandle function = NULL, other = NULL;
+  const TVMFFITypeInfo *info;
+  char name[40], signature[40];
+  OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &function));
+  OWN(function);
+  OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &other));
+  OWN(other);
+  NEW_TYPE(index, test_fresh("unit.ManyMembers"), 1, 0, 1, kTVMFFIObject);
+  info = TVMFFIGetTypeInfo(index);
+  for (i = 0; i < 4 * n; ++i) {
+    TVMFFIMethodInfo m = test_method("", tvmffi_obj(function));
+    TVMFFIFieldInfo f = test_field("", 24);
+    const int32_t k = i % n;
+    test_numbered(&m.name, name, sizeof(name), "member", k);
+    f.name = m.name;
+    f.size = 0;
+    if (i >= 2 * n) { /* a signature of the name, then the same again */
+      test_numbered(&m.metadata, signature, sizeof(signature), "signature", k);
+      m.name = TEXT("member0");
+      f.flags = 1 << 20;
+      FAILS(TVMFFITypeRegisterField(index, &f), "InternalError", NULL);
+    } else {
+      OK(TVMFFITypeRegisterField(index, &f));
+    }
+    OK(TVMFFITypeRegisterMethod(index, &m));
+    m.method = tvmffi_obj(other);
+    FAILS(TVMFFITypeRegisterMethod(index, &m), "InternalError", NULL);
+    CHECK_INT(info->num_fields, i < n ? i + 1 : n);
+    CHECK_INT(info->num_methods,
+              i < n ? i + 1 : i < 2 * n ? n : i < 3 * n ? i + 1 - n : 2 * n);
+  }
+}
+
 static void test_metadata(void) {
   TVMFFITypeMetadata m;
   const TVMFFITypeMetadata *got;
@@ -686,6 +732,7 @@ static const test_case test_type_cases[] = {
     {"types: fields that lie", test_false_fields},
     {"types: fields and the size", test_fields_and_size},
     {"types: methods", test_methods},
+    {"types: many fields and methods", test_many_members},
     {"types: metadata", test_metadata},
     {"types: attribute columns", test_columns},
     {"types: growing columns", test_column_growth},
