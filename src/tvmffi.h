@@ -309,6 +309,7 @@
 #include "containers/map_memory.h"
 #include "containers/map_grow.h"
 #include "containers/map.h"
+#include "containers/map_fill.h"
 #include "containers/map_function.h"
 #include "graph/table.h"
 #include "graph/cursor.h"

@@ -13,12 +13,14 @@
 #include "../interface/function.h"
 #include "../platform/memory.h"
 #include "../core/raise.h"
+#include "../core/any.h"
 #include "../core/object.h"
 #include "../core/global.h"
 #include "sequence.h"
 #include "map_lookup.h"
 #include "map_memory.h"
 #include "map.h"
+#include "map_fill.h"
 
 #if !TVMFFI_NO_CONTAINERS
 TVMFFI_I_OBJECT_TYPE(i_map, "ffi.Map", "ffi.Map", kTVMFFIMap)
@@ -43,6 +45,47 @@ TVMFFI_I_GET(i_view) {
   return 0;
 }
 
+/* Copies n views to owned values. On failure none is owned. */
+static int tvmffi_i_map_own_all(const TVMFFIAny *views, TVMFFIAny *values,
+                                int32_t n) {
+  tvmffi_i_bits bits;
+  int32_t i;
+  int code;
+  for (i = 0; i < n; ++i) {
+    code = tvmffi_i_own_bits(&views[i], &bits);
+    if (code) {
+      while (i-- > 0) tvmffi_any_release(&values[i]);
+      return code;
+    }
+    tvmffi_i_store_bits(&values[i], bits);
+  }
+  return 0;
+}
+
+/* Sets the keys of many arguments, one after another. After a key in a long
+   bucket chain, sets the others at once. */
+static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *args,
+                                 int32_t num_args) {
+  TVMFFIAny pair[2], *values = pair;
+  uint64_t passed = 0;
+  int32_t i, k, n;
+  int code = 0;
+  for (i = 0; i < num_args && !code; i += n) {
+    n = passed > TVMFFI_I_MAP_CHAIN_MAX ? num_args - i : 2;
+    if (n > 2) {
+      values = (TVMFFIAny *)tvmffi_i_alloc((size_t)n * sizeof(*values));
+      if (!values) return tvmffi_i_no_memory();
+    }
+    code = tvmffi_i_map_own_all(args + i, values, n);
+    if (code) break;
+    code = n > 2 ? tvmffi_i_map_take(m, values, (size_t)n)
+                 : tvmffi_i_map_move_in(m, &pair[0], &pair[1], &passed);
+    for (k = 0; k < n; ++k) tvmffi_any_release(&values[k]);
+  }
+  if (values != pair) tvmffi_i_free(values);
+  return code;
+}
+
 static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
   TVMFFIObject *map;
@@ -55,8 +98,11 @@ static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
      the end. */
   map = tvmffi_i_new_map(type_index, 0);
   if (!map) return -1;
-  for (i = 0; i < num_args && !code; i += 2)
-    code = tvmffi_i_map_set(&map, &args[i], &args[i + 1]);
+  if (num_args > 2 * TVMFFI_I_MAP_CHAIN_MAX)
+    code = tvmffi_i_map_set_many(tvmffi_i_map_of(map), args, num_args);
+  else
+    for (i = 0; i < num_args && !code; i += 2)
+      code = tvmffi_i_map_set(&map, &args[i], &args[i + 1]);
   if (code)
     tvmffi_release(map);
   else

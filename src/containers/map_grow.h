@@ -161,34 +161,46 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
   return 1;
 }
 
-/* Gives a small map a hash table, or doubles the slots of a hash table. The map
-   is unchanged until the new table is complete. */
-TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
-  uint64_t few[64], *moved = few;
+/* Gives a map a new hash table with the entries of `from`: of m itself, or of a
+   small map whose keys differ. The table has `num_slots` slots, or more if a
+   bucket chain finds no empty slot. The map is unchanged until the new table is
+   complete. `moved` is memory for tvmffi_i_map_refill. */
+static int tvmffi_i_map_rebuild(tvmffi_i_map_object *m,
+                                const tvmffi_i_map_object *from,
+                                uint64_t num_slots, uint64_t *moved) {
   tvmffi_i_map_object grown = *m;
   int code = 0;
-  if (tvmffi_i_map_is_row(m)) grown.num_slots = 0;
-  if (grown.num_slots > 64) {
-    if (m->num_slots > PTRDIFF_MAX / 16) return tvmffi_i_no_memory();
-    moved = (uint64_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
-    if (!moved) return tvmffi_i_no_memory();
-  }
-  while (code == 0) {
-    grown.num_slots = grown.num_slots < TVMFFI_I_MAP_TABLE_MIN
-                          ? (uint64_t)TVMFFI_I_MAP_TABLE_MIN
-                          : grown.num_slots * 2;
+  for (grown.num_slots = num_slots; code == 0; grown.num_slots *= 2) {
     grown.fib_shift = tvmffi_i_map_shift(grown.num_slots);
     grown.data = tvmffi_i_map_new_table(grown.num_slots);
-    code = grown.data ? tvmffi_i_map_refill(&grown, m, moved) : -1;
-    if (code <= 0) tvmffi_i_free(grown.data);
+    code = grown.data ? tvmffi_i_map_refill(&grown, from, moved) : -1;
+    if (code > 0) break;
+    tvmffi_i_free(grown.data);
   }
-  if (moved != few) tvmffi_i_free(moved);
   if (code < 0) return code;
   tvmffi_i_map_replace(m, grown.data, grown.num_slots);
   m->fib_shift = grown.fib_shift;
   m->head = grown.head;
   m->tail = grown.tail;
+  m->size = from->size;
   return 0;
+}
+
+/* Gives a small map a hash table, or doubles the slots of a hash table. On
+   failure the map is unchanged. */
+TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
+  uint64_t few[64], *moved = few;
+  uint64_t wanted = tvmffi_i_map_is_row(m) ? 0 : m->num_slots * 2;
+  int code;
+  if (wanted < TVMFFI_I_MAP_TABLE_MIN) wanted = TVMFFI_I_MAP_TABLE_MIN;
+  if (wanted > 128) {
+    if (m->num_slots > PTRDIFF_MAX / 16) return tvmffi_i_no_memory();
+    moved = (uint64_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
+    if (!moved) return tvmffi_i_no_memory();
+  }
+  code = tvmffi_i_map_rebuild(m, m, wanted, moved);
+  if (moved != few) tvmffi_i_free(moved);
+  return code;
 }
 
 /* A move of an entry to another slot, recorded so that it can be undone. */

@@ -221,12 +221,13 @@ TVMFFI_I_INLINE int tvmffi_i_is_part_known(const tvmffi_i_loader *l,
          l->loaded[index].state == TVMFFI_I_KNOWN;
 }
 
-/* Builds a map with string keys. Uses the JSON reader's code, which may copy
-   the layout of an earlier map. */
+/* Builds a map with a hash table by the JSON reader's code, which may copy the
+   layout of an earlier map if all keys are strings. */
 static tvmffi_i_map_object *tvmffi_i_join_table(tvmffi_i_loader *l,
                                                 int32_t index, size_t n) {
   tvmffi_i_json_reader *r = &l->r;
   tvmffi_i_map_object *m;
+  int is_text = 1;
   size_t i;
   while (r->room_values < n) {
     TVMFFIAny *values = (TVMFFIAny *)tvmffi_i_larger(
@@ -234,9 +235,15 @@ static tvmffi_i_map_object *tvmffi_i_join_table(tvmffi_i_loader *l,
     if (!values) return NULL;
     r->values = values;
   }
-  for (i = 0; i < n; ++i)
-    r->values[i] = tvmffi_i_copy_owned(tvmffi_i_part(l, i));
-  m = tvmffi_i_json_object(r, r->values, n);
+  for (i = 0; i < n; ++i) {
+    TVMFFIAny *value = &r->values[i];
+    *value = tvmffi_i_copy_owned(tvmffi_i_part(l, i));
+    if (value->type_index < kTVMFFIRawStr) value->zero_padding = 0;
+    if (i % 2 == 0)
+      is_text &= tvmffi_i_text_type(value->type_index) == kTVMFFIStr;
+  }
+  m = is_text ? tvmffi_i_json_object(r, r->values, n)
+              : tvmffi_i_json_table(r->values, n);
   if (m)
     m->base.type_index = index;
   else
@@ -249,10 +256,6 @@ static int tvmffi_i_join_map(tvmffi_i_loader *l, int32_t index, size_t n,
   int is_table = n / 2 > TVMFFI_I_MAP_ROW_MAX, code = 0;
   tvmffi_i_map_object *m;
   size_t i;
-  for (i = 0; is_table && i < n; i += 2) {
-    int32_t key = tvmffi_i_part(l, i)->type_index;
-    is_table = key == kTVMFFISmallStr || key == kTVMFFIStr;
-  }
   m = is_table ? tvmffi_i_join_table(l, index, n)
                : (tvmffi_i_map_object *)(void *)tvmffi_i_new_map(
                      index, (int64_t)(n / 2));

@@ -16,12 +16,10 @@
 #include "../head/abi.h"
 #include "../interface/value.h"
 #include "../interface/error.h"
-#include "../interface/word.h"
 #include "../interface/map_layout.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
 #include "../platform/vector.h"
-#include "../platform/sort.h"
 #include "../platform/decimal.h"
 #include "../platform/text.h"
 #include "../core/raise.h"
@@ -29,11 +27,8 @@
 #include "../core/string.h"
 #include "../core/any.h"
 #include "../containers/sequence.h"
-#include "../containers/map_key.h"
-#include "../containers/map_lookup.h"
 #include "../containers/map_memory.h"
-#include "../containers/map_grow.h"
-#include "../containers/map.h"
+#include "../containers/map_fill.h"
 
 #if !TVMFFI_NO_EXTRA
 /* Numbers of entries in the template cache and in the key cache. */
@@ -546,126 +541,6 @@ static tvmffi_i_map_object *tvmffi_i_json_row(TVMFFIAny *values, size_t n) {
   return m;
 }
 
-/* If a bucket chain gets longer than this, the reader sorts the keys instead of
-   hashing them. Random keys form chains of about ten entries at most. Longer
-   chains come from an attack, or from millions of very similar keys. */
-enum { TVMFFI_I_JSON_CHAIN_MAX = 128 };
-
-/* Moves a key and its value into a uniquely referenced map with a hash table.
-   On failure the caller still owns both. Sets *is_long if the key's bucket
-   chain is longer than TVMFFI_I_JSON_CHAIN_MAX. */
-static int tvmffi_i_json_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
-                                 TVMFFIAny *value, int *is_long) {
-  tvmffi_i_map_key k;
-  tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
-  tvmffi_i_pair *pair;
-  uint64_t hash;
-  int code;
-  TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
-  TVMFFI_TRY(tvmffi_i_map_hash(m, &k, &hash));
-  code = tvmffi_i_map_find_in_table(m, &k, hash, &place);
-  if (code < 0) return code;
-  if (code) {
-    tvmffi_i_map_renew(m, &place, tvmffi_i_load_bits(value));
-    tvmffi_any_release(key);
-  } else {
-    TVMFFI_TRY(tvmffi_i_map_add_to_table(m, hash, &pair));
-    pair->key = *key;
-    pair->value = *value;
-  }
-  *is_long = place.passed > TVMFFI_I_JSON_CHAIN_MAX;
-  *key = *value = tvmffi_none();
-  return 0;
-}
-
-/* Releases a map whose entries were moved elsewhere. */
-static void tvmffi_i_json_discard(tvmffi_i_map_object *m) {
-  uint64_t i;
-  for (i = 0; i < m->num_slots; i += 16)
-    memset(tvmffi_i_map_meta(m->data, i), TVMFFI_I_MAP_EMPTY, 16);
-  m->size = 0;
-  tvmffi_release(m);
-}
-
-/* Tells whether index *a sorts before index *b: by the keys of the two pairs,
-   or by index if the keys are equal. `context` is the array of pairs. */
-static int tvmffi_i_json_key_less(const void *a, const void *b,
-                                  const void *context) {
-  const tvmffi_i_pair *pairs = (const tvmffi_i_pair *)context;
-  const uint64_t i = *(const uint64_t *)a, k = *(const uint64_t *)b;
-  const TVMFFIByteArray x = tvmffi_any_str(&pairs[i].key);
-  const TVMFFIByteArray y = tvmffi_any_str(&pairs[k].key);
-  int order = x.size < y.size ? -1 : x.size > y.size;
-  if (!order && x.size) order = memcmp(x.data, y.data, x.size);
-  return order ? order < 0 : i < k;
-}
-
-/* Makes a map from n pairs. Takes ownership of the pairs. If NULL is returned,
-   the caller still owns those whose key is not None. Sorts to find duplicate
-   keys, so hash collisions cost no time. Of equal keys, the last pair wins. */
-static tvmffi_i_map_object *tvmffi_i_json_sorted_table(tvmffi_i_pair *pairs,
-                                                       size_t n) {
-  uint64_t *sorted = (uint64_t *)tvmffi_i_alloc(n * sizeof(*sorted));
-  uint64_t num_slots;
-  tvmffi_i_map_object row = TVMFFI_I_ZERO, *m = NULL;
-  size_t i, left = 0;
-  int code = 0;
-  if (!sorted) {
-    (void)tvmffi_i_no_memory();
-    return m;
-  }
-  for (i = 0; i < n; ++i) sorted[i] = i;
-  tvmffi_i_sort(sorted, n, sizeof(*sorted), tvmffi_i_json_key_less, pairs);
-  for (i = 0; i + 1 < n; ++i) {
-    tvmffi_i_pair *pair = &pairs[sorted[i]];
-    if (!tvmffi_i_same_text(tvmffi_any_str(&pair->key),
-                            tvmffi_any_str(&pairs[sorted[i + 1]].key)))
-      continue;
-    tvmffi_i_map_drop_pair(pair);
-    pair->key = pair->value = tvmffi_none();
-  }
-  for (i = 0; i < n; ++i) {
-    tvmffi_i_pair pair = pairs[i];
-    if (pair.key.type_index == kTVMFFINone) continue;
-    pairs[i].key = pairs[i].value = tvmffi_none();
-    pairs[left++] = pair;
-  }
-  row.data = pairs;
-  row.size = left;
-  row.num_slots = left | TVMFFI_I_MAP_IS_ROW;
-  for (num_slots = tvmffi_i_map_slots(left); code == 0; num_slots *= 2) {
-    m = tvmffi_i_map_new_dense(kTVMFFIMap, num_slots);
-    code = m ? tvmffi_i_map_refill(m, &row, sorted) : -1;
-    if (m && code <= 0) tvmffi_i_json_discard(m);
-  }
-  tvmffi_i_free(sorted);
-  if (code < 0) return NULL;
-  m->size = left;
-  return m;
-}
-
-/* Replaces the map `m`, which has a long bucket chain, by a map from
-   tvmffi_i_json_sorted_table. The new map has the entries of m and the pairs of
-   `values` from index `next` to n - 1. Takes ownership of m. */
-TVMFFI_I_NOINLINE tvmffi_i_map_object *tvmffi_i_json_untangle(
-    tvmffi_i_map_object *m, TVMFFIAny *values, size_t next, size_t n) {
-  tvmffi_i_pair *pairs = (tvmffi_i_pair *)(void *)values;
-  const tvmffi_i_pair *pair;
-  size_t left = 0;
-  uint64_t at;
-  for (at = tvmffi_i_map_begin(&m->base);
-       (pair = tvmffi_i_map_pair(&m->base, at)) != NULL;
-       at = tvmffi_i_map_after(&m->base, at))
-    pairs[left++] = *pair;
-  tvmffi_i_json_discard(m);
-  for (; next < n; ++next) {
-    tvmffi_i_pair moved = pairs[next];
-    pairs[next].key = pairs[next].value = tvmffi_none();
-    pairs[left++] = moved;
-  }
-  return tvmffi_i_json_sorted_table(pairs, left);
-}
-
 /* Makes a map with a hash table, as upstream does for four or more entries.
    Duplicate keys count as entries. Takes ownership of n/2 keys, each followed
    by its value. If NULL is returned, the caller still owns those that are not
@@ -674,17 +549,9 @@ TVMFFI_I_NOINLINE tvmffi_i_map_object *tvmffi_i_json_table(TVMFFIAny *values,
                                                            size_t n) {
   tvmffi_i_map_object *m =
       tvmffi_i_map_new_dense(kTVMFFIMap, tvmffi_i_map_slots(n / 2));
-  size_t i;
-  int is_long;
-  for (i = 0; m && i < n; i += 2) {
-    if (tvmffi_i_json_move_in(m, &values[i], &values[i + 1], &is_long)) {
-      tvmffi_release(m);
-      m = NULL;
-    } else if (TVMFFI_I_UNLIKELY(is_long)) {
-      return tvmffi_i_json_untangle(m, values, i / 2 + 1, n / 2);
-    }
-  }
-  return m;
+  if (!m || !tvmffi_i_map_take(m, values, n)) return m;
+  tvmffi_release(m);
+  return NULL;
 }
 
 /* Tells whether map `m` has the n/2 keys in `values`, in the same order. The

@@ -6,7 +6,7 @@
 #include "../head/compiler.h"
 #include "libc.h"
 
-#if !TVMFFI_NO_EXTRA
+#if !TVMFFI_NO_CONTAINERS
 /* Returns 1 if `a` sorts before `b`, else 0. */
 typedef int (*tvmffi_i_less)(const void *a, const void *b, const void *context);
 

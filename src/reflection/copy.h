@@ -19,6 +19,7 @@
 #include "../containers/sequence.h"
 #include "../containers/map_memory.h"
 #include "../containers/map.h"
+#include "../containers/map_fill.h"
 #include "../graph/table.h"
 #include "../graph/cursor.h"
 #include "access.h"
@@ -270,7 +271,7 @@ static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny copy) {
 static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
   int is_list = f->from->type_index == kTVMFFIList, code = 0;
   TVMFFIObject *copy = f->copy ? f->copy : f->parts;
-  const TVMFFIAny *items;
+  TVMFFIAny *items;
   int64_t i, n;
   if (!f->parts) return 0;
   if (f->parts->type_index != f->from->type_index) {
@@ -278,9 +279,10 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
     n = TVMFFI_I_CELL(TVMFFISeqCell, f->parts)->size;
     if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, n / 2);
     if (!copy) return -1;
-    for (i = 0; i < n && !code; i += is_list ? 1 : 2)
-      code = is_list ? tvmffi_i_list_append(copy, &items[i])
-                     : tvmffi_i_map_set(&copy, &items[i], &items[i + 1]);
+    if (!is_list)
+      code = tvmffi_i_map_take(tvmffi_i_map_of(copy), items, (size_t)n);
+    for (i = 0; is_list && i < n && !code; ++i)
+      code = tvmffi_i_list_append(copy, &items[i]);
     if (code && !f->copy) tvmffi_release(copy);
     if (code) return code;
     tvmffi_release(f->parts);
@@ -305,23 +307,47 @@ static int tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
   return 0;
 }
 
+/* Replaces the entries of a dict by `pairs`, an array of its keys and values,
+   in which copies replace originals. As in upstream, these entries become the
+   last ones. */
+static int tvmffi_i_patch_pairs(const tvmffi_i_copier *c, TVMFFIObject *dict,
+                                const TVMFFIObject *pairs) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, pairs);
+  const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
+  TVMFFIAny *made = NULL;
+  TVMFFIObject *patched = tvmffi_i_new_array(cell->size, &made);
+  int64_t i, k, n = 0;
+  int pass, code;
+  if (!patched) return -1;
+  for (pass = 0; pass < 2; ++pass)
+    for (i = 0; i < cell->size; i += 2) {
+      TVMFFIAny pair[2];
+      int has = 0;
+      for (k = 0; k < 2; ++k) {
+        TVMFFIObject *copy = tvmffi_i_copy_of(c, &items[i + k]);
+        pair[k] = copy ? tvmffi_obj(copy) : items[i + k];
+        has |= copy != NULL;
+      }
+      for (k = 0; k < 2 && has == pass; ++k)
+        made[n++] = tvmffi_i_copy_owned(&pair[k]);
+    }
+  code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
+  if (!code) code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
+  tvmffi_release(patched);
+  return code;
+}
+
 static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   TVMFFIObject *pairs = tvmffi_i_pairs_of(dict);
-  const TVMFFIAny *item;
-  int64_t i;
-  int code = pairs ? 0 : -1;
-  for (i = 0; !code && i < TVMFFI_I_CELL(TVMFFISeqCell, pairs)->size; i += 2) {
-    TVMFFIObject *key, *value;
-    TVMFFIAny k, v;
-    item = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)pairs) + i;
-    key = tvmffi_i_copy_of(c, &item[0]);
-    value = tvmffi_i_copy_of(c, &item[1]);
-    if (!key && !value) continue;
-    k = key ? tvmffi_obj(key) : item[0];
-    v = value ? tvmffi_obj(value) : item[1];
-    code = tvmffi_i_map_erase(&dict, &item[0]);
-    if (!code) code = tvmffi_i_map_set(&dict, &k, &v);
-  }
+  const TVMFFISeqCell *cell;
+  int64_t i = 0;
+  int code = 0;
+  if (!pairs) return -1;
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, pairs);
+  while (i < cell->size &&
+         !tvmffi_i_copy_of(c, (const TVMFFIAny *)cell->data + i))
+    ++i;
+  if (i < cell->size) code = tvmffi_i_patch_pairs(c, dict, pairs);
   tvmffi_release(pairs);
   return code;
 }

@@ -13,7 +13,6 @@
 #include "../core/type_table.h"
 #include "../containers/sequence.h"
 #include "../containers/map_memory.h"
-#include "../containers/map.h"
 #include "../reflection/field.h"
 #include "../reflection/convert.h"
 
@@ -134,6 +133,7 @@ static int tvmffi_i_set_dict(void *field, const TVMFFIAny *value,
                              const char *kinds, const char *name) {
   TVMFFIObject *from, *made;
   const tvmffi_i_pair *pair;
+  tvmffi_i_pair *change;
   int code = 0, fits = value->type_index == kTVMFFIDict ? 2 : 1;
   TVMFFIAny result;
   uint64_t i;
@@ -153,20 +153,18 @@ static int tvmffi_i_set_dict(void *field, const TVMFFIAny *value,
     tvmffi_i_put_reference(field, value);
     return 0;
   }
-  made = tvmffi_i_new_map(kTVMFFIDict, tvmffi_i_map_size(from));
+  made = tvmffi_i_map_copy(from, kTVMFFIDict);
   if (!made) return -1;
-  for (i = tvmffi_i_map_begin(from);
-       !code && (pair = tvmffi_i_map_pair(from, i)) != NULL;
-       i = tvmffi_i_map_after(from, i)) {
-    TVMFFIAny item = pair->value;
-    if (kinds[1] == 'D' && item.type_index == kTVMFFIMap)
-      item = tvmffi_obj(tvmffi_i_map_copy(item.v_obj, kTVMFFIDict));
-    else
-      item = tvmffi_i_copy_owned(&item);
-    code = kinds[1] == 'D' && !item.v_obj
-               ? -1
-               : tvmffi_i_map_set(&made, &pair->key, &item);
-    tvmffi_any_release(&item);
+  for (i = tvmffi_i_map_begin(made);
+       !code && (change = tvmffi_i_map_pair(made, i)) != NULL;
+       i = tvmffi_i_map_after(made, i)) {
+    TVMFFIObject *dict;
+    if (kinds[1] != 'D' || change->value.type_index != kTVMFFIMap) continue;
+    dict = tvmffi_i_map_copy(change->value.v_obj, kTVMFFIDict);
+    if (!dict) code = -1;
+    if (!dict) break;
+    tvmffi_any_release(&change->value);
+    change->value = tvmffi_obj(dict);
   }
   if (!code) {
     result = tvmffi_obj(made);

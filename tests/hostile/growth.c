@@ -1,5 +1,5 @@
 /* The time of work on n parts, which must grow as n does: names that each
- * registration compares.
+ * registration compares, keys that all share one home slot of a hash table.
  *
  *   growth LIBRARY [CASE]
  *
@@ -10,6 +10,7 @@
  * several, in seconds of the process, so that other processes do not count. */
 #include "robust.h"
 
+#include <stdint.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -28,6 +29,21 @@ static void must(int rc) {
     fprintf(stderr, "%.*s\n", (int)error_cell(e)->message.size,
             error_cell(e)->message.data);
   _exit(98);
+}
+
+static TVMFFIAny call(const char *name, const TVMFFIAny *args, int n) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny result = any_none();
+  must(F.FunctionGetGlobal(STR(name), &f));
+  must(F.FunctionCall(f, (TVMFFIAny *)(uintptr_t)args, n, &result));
+  F.ObjectDecRef(f);
+  return result;
+}
+
+static void *room(size_t count, size_t size) {
+  void *memory = calloc(count, size);
+  if (memory == NULL) _exit(98);
+  return memory;
 }
 
 /* -------- Members of types -------- */
@@ -97,6 +113,155 @@ static double add_methods(int n, int one_name) {
 static double methods(int n) { return add_methods(n, 0); }
 static double signatures(int n) { return add_methods(n, 1); }
 
+/* -------- Keys with one home slot -------- */
+
+/* A hash table multiplies a hash by this number and takes the highest bits. */
+#define GOLDEN 0x9E3779B97F4A7C15u
+
+/* Returns the i-th integer whose home slot is 0 in each table. */
+static TVMFFIAny bad_int(int i) {
+  uint64_t inverse = GOLDEN, hash;
+  int k;
+  for (k = 0; k < 6; ++k) inverse *= 2 - GOLDEN * inverse;
+  hash = inverse * (uint64_t)i; /* hash * GOLDEN is i */
+  return any_int((int64_t)((hash ^ kTVMFFIInt) - 0x9e3779b9u -
+                           (kTVMFFIInt << 6) - (kTVMFFIInt >> 2)));
+}
+
+/* Returns the i-th string of 16 bytes with one hash: each 8 bytes are added to
+   the product of the hash before and a factor, modulo 2^31 - 1. */
+static TVMFFIAny bad_str(int i) {
+  uint64_t words[2];
+  TVMFFIAny out = any_none();
+  words[0] = (uint64_t)i + 1;
+  words[1] = 0 - words[0] * 1099511628211u;
+  must(F.StringFromByteArray(BA((char *)words, 16), &out));
+  return out;
+}
+
+/* Returns n keys, each followed by a value. */
+static TVMFFIAny *bad_pairs(int n, TVMFFIAny (*key)(int), TVMFFIAny value) {
+  TVMFFIAny *pairs = (TVMFFIAny *)room((size_t)n, 2 * sizeof *pairs);
+  int i;
+  for (i = 0; i < n; ++i) {
+    pairs[2 * i] = key(i);
+    pairs[2 * i + 1] = value;
+  }
+  return pairs;
+}
+
+static void drop_pairs(TVMFFIAny *pairs, int n) {
+  int i;
+  for (i = 0; i < n; ++i) any_drop(&pairs[2 * i]);
+  free(pairs);
+}
+
+static double make(const char *name, TVMFFIAny (*key)(int), int n) {
+  TVMFFIAny *pairs = bad_pairs(n, key, any_int(1)), made;
+  double begin = now();
+  made = call(name, pairs, 2 * n);
+  begin = now() - begin;
+  any_drop(&made);
+  drop_pairs(pairs, n);
+  return begin;
+}
+
+static double map_of_ints(int n) { return make("ffi.Map", bad_int, n); }
+static double map_of_strs(int n) { return make("ffi.Map", bad_str, n); }
+static double dict_of_ints(int n) { return make("ffi.Dict", bad_int, n); }
+
+static double copy(const char *name, TVMFFIAny (*key)(int), int n) {
+  TVMFFIAny *pairs = bad_pairs(n, key, any_int(1)), made, copied;
+  double begin;
+  made = call(name, pairs, 2 * n);
+  begin = now();
+  copied = call("ffi.DeepCopy", &made, 1);
+  begin = now() - begin;
+  any_drop(&copied);
+  any_drop(&made);
+  drop_pairs(pairs, n);
+  return begin;
+}
+
+static double copy_of_ints(int n) { return copy("ffi.Dict", bad_int, n); }
+static double copy_of_strs(int n) { return copy("ffi.Dict", bad_str, n); }
+
+/* An array in which a dict has the array itself as each of its values. */
+static double copy_of_cycle(int n) {
+  TVMFFIAny dict = call("ffi.Dict", NULL, 0), array, copied;
+  TVMFFIAny *pairs, args[3], *key;
+  double begin;
+  array = call("ffi.Array", &dict, 1);
+  pairs = bad_pairs(n, bad_int, array);
+  args[0] = dict;
+  for (key = pairs; key < pairs + 2 * n; key += 2) {
+    TVMFFIAny done;
+    args[1] = key[0];
+    args[2] = key[1];
+    done = call("ffi.DictSetItem", args, 3);
+    any_drop(&done);
+  }
+  begin = now();
+  copied = call("ffi.DeepCopy", &array, 1);
+  begin = now() - begin;
+  (void)copied; /* a cycle, as is `array` */
+  free(pairs);
+  return begin;
+}
+
+/* Makes a node of a JSON graph. */
+static TVMFFIAny node(const char *type, TVMFFIAny data) {
+  TVMFFIAny args[4], out;
+  int i;
+  for (i = 0; i < 3; ++i) args[i] = any_none();
+  must(F.StringFromByteArray(STR("type"), &args[0]));
+  must(F.StringFromByteArray(STR(type), &args[1]));
+  must(F.StringFromByteArray(STR("data"), &args[2]));
+  args[3] = data;
+  out = call("ffi.Map", args, 4);
+  for (i = 0; i < 4; ++i) any_drop(&args[i]);
+  return out;
+}
+
+/* Loads a graph of one map, whose values are all the node 0. */
+static double load(const char *type, const char *key_type,
+                   TVMFFIAny (*key)(int), int n) {
+  TVMFFIAny *nodes = (TVMFFIAny *)room((size_t)n + 2, sizeof *nodes);
+  TVMFFIAny *indices = (TVMFFIAny *)room((size_t)n, 2 * sizeof *indices);
+  TVMFFIAny args[4], graph, made;
+  double begin;
+  int i;
+  nodes[0] = node("int", any_int(1));
+  for (i = 0; i < n; ++i) {
+    nodes[i + 1] = node(key_type, key(i));
+    indices[2 * i] = any_int(i + 1);
+    indices[2 * i + 1] = any_int(0);
+  }
+  nodes[n + 1] = node(type, call("ffi.Array", indices, 2 * n));
+  args[0] = args[2] = any_none();
+  must(F.StringFromByteArray(STR("root_index"), &args[0]));
+  args[1] = any_int(n + 1);
+  must(F.StringFromByteArray(STR("nodes"), &args[2]));
+  args[3] = call("ffi.Array", nodes, n + 2);
+  graph = call("ffi.Map", args, 4);
+  begin = now();
+  made = call("ffi.FromJSONGraph", &graph, 1);
+  begin = now() - begin;
+  any_drop(&made);
+  any_drop(&graph);
+  for (i = 0; i < 4; ++i) any_drop(&args[i]);
+  for (i = 0; i < n + 2; ++i) any_drop(&nodes[i]);
+  free(nodes);
+  free(indices);
+  return begin;
+}
+
+static double load_ints(int n) { return load("ffi.Map", "int", bad_int, n); }
+static double load_dict(int n) { return load("ffi.Dict", "int", bad_int, n); }
+static double load_strs(int n) {
+  return load("ffi.Map", "ffi.String", bad_str, n);
+}
+
 /* -------- Running -------- */
 
 static const struct growth cases[] = {
@@ -104,13 +269,22 @@ static const struct growth cases[] = {
     {"fields of a type whose parent has as many", inherited_fields},
     {"methods of a type", methods},
     {"signatures of a method", signatures},
+    {"a map of integers with one home slot", map_of_ints},
+    {"a map of strings with one hash", map_of_strs},
+    {"a dict of integers with one home slot", dict_of_ints},
+    {"a copy of a dict of integers with one home slot", copy_of_ints},
+    {"a copy of a dict of strings with one hash", copy_of_strs},
+    {"a copy of a dict in a cycle", copy_of_cycle},
+    {"a JSON graph of a map of integers with one home slot", load_ints},
+    {"a JSON graph of a dict of integers with one home slot", load_dict},
+    {"a JSON graph of a map of strings with one hash", load_strs},
 };
 
 /* Prints the last measurement; returns 0 if the time is linear. */
 static int measure(const struct growth *g) {
   double few = g->run(1000), many = 1e9;
   int n = 1000, round;
-  while (few < 0.002 && n < 64000) few = g->run(n *= 2);
+  while (few < 0.001 && n < 64000) few = g->run(n *= 2);
   for (round = 0; round < 8 && many > 9 * few; ++round) {
     double again = g->run(n), larger = g->run(4 * n);
     if (again < few) few = again;

@@ -576,6 +576,75 @@ static void test_map_hooks(void) {
   }
 }
 
+/* Sets *key to the i-th key of one home slot: to a number, or to a string
+   (owned by the caller) that may be small. Each kind repeats after 150 keys. */
+static int test_crowded_key(int i, TVMFFIAny *key) {
+  static const uint64_t golden = 0x9E3779B97F4A7C15u;
+  uint64_t inverse = golden, word[2];
+  TVMFFIByteArray text;
+  int k;
+  for (k = 0; k < 6; ++k) inverse *= 2 - golden * inverse;
+  k = i / 4 % 150;
+  inverse *= (uint64_t)k; /* times golden is k */
+  *key = tvmffi_int((int64_t)((inverse ^ kTVMFFIInt) - 0x9e3779b9u -
+                              (kTVMFFIInt << 6) - (kTVMFFIInt >> 2)));
+  if (i % 2 == 0) return 0;
+  word[0] = (uint64_t)k + 1; /* one hash for all: see tvmffi_i_stable_hash */
+  word[1] = 0 - word[0] * 1099511628211u;
+  text.data = (const char *)word;
+  text.size = i % 4 == 1 ? 16 : 7;
+  return TVMFFIStringFromByteArray(&text, key);
+}
+
+/* Filling a map at once has the result of setting one key after another, also
+   if `last`, the last key, has a hash and an equality of its own. */
+static void test_filled_map(const TVMFFIAny *last) {
+  enum { KEYS = 800 };
+  static TVMFFIAny values[2 * KEYS];
+  TVMFFIObject *one = test_map(kTVMFFIDict, 0), *all = test_map(kTVMFFIDict, 0);
+  const tvmffi_i_pair *x, *y;
+  uint64_t at, other;
+  int i, code = 0;
+  if (!one || !all) return;
+  for (i = 0; i < KEYS && !code; ++i) {
+    TVMFFIAny *key = &values[2 * i];
+    if (i < KEYS - 1)
+      code = test_crowded_key(i, key);
+    else
+      *key = tvmffi_i_copy_owned(last);
+    values[2 * i + 1] = tvmffi_int(i);
+    if (!code) code = tvmffi_i_map_set(&one, key, &values[2 * i + 1]);
+  }
+  if (!code)
+    code = tvmffi_i_map_take(tvmffi_i_map_of(all), values, (size_t)(2 * i));
+  while (i-- > 0) tvmffi_any_release(&values[2 * i]);
+  OK(code);
+  CHECK_INT(tvmffi_i_map_size(all), tvmffi_i_map_size(one));
+  at = tvmffi_i_map_begin(one);
+  other = tvmffi_i_map_begin(all);
+  while ((x = tvmffi_i_map_pair(one, at)) != NULL &&
+         (y = tvmffi_i_map_pair(all, other)) != NULL) {
+    CHECK(tvmffi_i_same_any(&x->key, &y->key));
+    CHECK_INT(y->value.v_int64, x->value.v_int64);
+    CHECK(tvmffi_i_map_get(all, &x->key) == &y->value);
+    at = tvmffi_i_map_after(one, at);
+    other = tvmffi_i_map_after(all, other);
+  }
+  CHECK(!tvmffi_i_map_pair(one, at) && !tvmffi_i_map_pair(all, other));
+}
+
+static void test_filled_maps(void) {
+  int32_t index = test_hooked_type();
+  TVMFFIAny key = tvmffi_float(0.5);
+  test_filled_map(&key);
+  test_hash_mode = test_equal_mode = TEST_HOOK_GOOD;
+  if (!index) return;
+  key = test_hooked(index, 1);
+  OK(key.v_obj ? 0 : -1);
+  OWN_ANY(key);
+  test_filled_map(&key);
+}
+
 /* A chain that cannot give way as a whole is put back; one that can is moved,
    however long it is. */
 static void test_map_chains(void) {
@@ -912,6 +981,7 @@ static const test_case test_map_cases[] = {
     {"maps: a dict in itself", test_map_in_itself},
     {"maps: types with a hash and an equality", test_map_hooks},
     {"maps: chains that give way", test_map_chains},
+    {"maps: filled at once", test_filled_maps},
     {"maps: keys that change the map", test_map_guard},
 #if defined(__cplusplus) && defined(__cpp_exceptions)
     {"maps: a hash that throws", test_map_throwing_hash},

@@ -1,0 +1,194 @@
+/* ======== Map fill: many entries at once ============ >>containers/map_fill */
+/* Fills a map in a time that no choice of keys makes quadratic. Keys are hashed
+   until one of them is in a long bucket chain. Then all are sorted to find
+   duplicates, and a new hash table is filled without any comparison.
+
+   Keys whose type has its own hash or equality cannot be sorted, nor may such a
+   function see the map meanwhile. If the map has one of these keys, all are
+   only hashed. */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "../interface/value.h"
+#include "../interface/error.h"
+#include "../interface/map_layout.h"
+#include "../platform/libc.h"
+#include "../platform/memory.h"
+#include "../platform/sort.h"
+#include "../core/raise.h"
+#include "../core/any.h"
+#include "equal.h"
+#include "map_key.h"
+#include "map_lookup.h"
+#include "map_memory.h"
+#include "map_grow.h"
+#include "map.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* If a bucket chain gets longer than this, the keys are sorted. Random keys
+   form chains of about ten entries at most. Longer chains come from an attack,
+   or from millions of very similar keys. */
+enum { TVMFFI_I_MAP_CHAIN_MAX = 128 };
+
+/* Moves a key and its value into a uniquely referenced map or a dict. The
+   padding of a number must be 0, because look-ups compare all bits. Sets
+   *passed to the number of keys before it in its bucket chain. On failure the
+   caller still owns both. */
+static int tvmffi_i_map_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
+                                TVMFFIAny *value, uint64_t *passed) {
+  tvmffi_i_map_key k;
+  tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
+  tvmffi_i_pair *pair;
+  uint64_t hash;
+  int code;
+  if (tvmffi_i_map_is_row(m)) {
+    TVMFFI_TRY(tvmffi_i_map_set_in(m, key, value));
+    tvmffi_any_release(key);
+    tvmffi_any_release(value);
+  } else {
+    TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
+    TVMFFI_TRY(tvmffi_i_map_hash(m, &k, &hash));
+    code = tvmffi_i_map_find_in_table(m, &k, hash, &place);
+    if (code < 0) return code;
+    if (code) {
+      tvmffi_i_map_renew(m, &place, tvmffi_i_load_bits(value));
+      tvmffi_any_release(key);
+    } else {
+      TVMFFI_TRY(tvmffi_i_map_add_to_table(m, hash, &pair));
+      pair->key = *key;
+      pair->value = *value;
+    }
+  }
+  *passed = place.passed;
+  *key = *value = tvmffi_none();
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_is_sortable(const TVMFFIAny *key) {
+  const int32_t index = key->type_index;
+  return index <= kTVMFFIBytes || index == kTVMFFIBigInt ||
+         (!tvmffi_i_type_attr(&tvmffi_i_equal_column, index) &&
+          !tvmffi_i_type_attr(&tvmffi_i_hash_column, index));
+}
+
+/* Orders two keys. Returns 0 if they are equal, and otherwise a negative or
+   positive number. */
+TVMFFI_I_INLINE int tvmffi_i_map_key_order(const TVMFFIAny *a,
+                                           const TVMFFIAny *b) {
+  const int32_t text_a = tvmffi_i_text_type(a->type_index);
+  const int32_t text_b = tvmffi_i_text_type(b->type_index);
+  const int32_t type_a = text_a ? text_a : a->type_index;
+  const int32_t type_b = text_b ? text_b : b->type_index;
+  TVMFFIByteArray x, y;
+  if (type_a != type_b) return type_a < type_b ? -1 : 1;
+  if (type_a == kTVMFFIBigInt) {
+    x = TVMFFIBigIntGetContentByteArray(a);
+    y = TVMFFIBigIntGetContentByteArray(b);
+  } else if (text_a) {
+    x = tvmffi_any_str(a);
+    y = tvmffi_any_str(b);
+  } else {
+    return a->v_uint64 < b->v_uint64 ? -1 : a->v_uint64 > b->v_uint64;
+  }
+  if (x.size != y.size) return x.size < y.size ? -1 : 1;
+  return x.size ? memcmp(x.data, y.data, x.size) : 0;
+}
+
+/* Tells whether index *a sorts before index *b: by the keys of the two pairs,
+   or by index if the keys are equal. `context` is the array of pairs. */
+static int tvmffi_i_map_key_less(const void *a, const void *b,
+                                 const void *context) {
+  const tvmffi_i_pair *pairs = (const tvmffi_i_pair *)context;
+  const uint64_t i = *(const uint64_t *)a, k = *(const uint64_t *)b;
+  int order = tvmffi_i_map_key_order(&pairs[i].key, &pairs[k].key);
+  return order ? order < 0 : i < k;
+}
+
+/* Moves duplicates behind the n pairs that remain, and returns their number n.
+   Of equal keys, the last pair remains, with the first key, as if the pairs had
+   been set one after another. `sorted` is memory for one number per pair,
+   `drops` for one byte, which is 0. */
+static size_t tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
+                                uint64_t *sorted, char *drops) {
+  size_t i, left = 0;
+  for (i = 0; i < total; ++i) sorted[i] = i;
+  tvmffi_i_sort(sorted, total, sizeof(*sorted), tvmffi_i_map_key_less, pairs);
+  for (i = 0; i + 1 < total; ++i) {
+    tvmffi_i_pair *pair = &pairs[sorted[i]], *next = &pairs[sorted[i + 1]];
+    TVMFFIAny first = pair->key;
+    if (tvmffi_i_map_key_order(&first, &next->key)) continue;
+    pair->key = next->key;
+    next->key = first;
+    drops[sorted[i]] = 1;
+  }
+  for (i = 0; i < total; ++i) {
+    tvmffi_i_pair pair = pairs[i];
+    if (drops[i]) continue;
+    pairs[i] = pairs[left];
+    pairs[left++] = pair;
+  }
+  return left;
+}
+
+/* Moves n/2 keys, each followed by its value, into a map, whose keys are sorted
+   with these for it. On failure nothing has changed. */
+TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
+                                            TVMFFIAny *values, size_t n) {
+  tvmffi_i_map_object row = *m;
+  size_t total = (size_t)m->size + n / 2, at = 0, i;
+  tvmffi_i_pair *pairs;
+  const tvmffi_i_pair *pair;
+  uint64_t *sorted, slot;
+  char *drops;
+  int code;
+  pairs = (tvmffi_i_pair *)tvmffi_i_alloc(
+      total * (sizeof(*pairs) + sizeof(*sorted) + 1));
+  if (!pairs) return tvmffi_i_no_memory();
+  sorted = (uint64_t *)(void *)(pairs + total);
+  drops = (char *)(sorted + total);
+  memset(drops, 0, total);
+  for (slot = tvmffi_i_map_begin(&m->base);
+       (pair = tvmffi_i_map_pair(&m->base, slot)) != NULL;
+       slot = tvmffi_i_map_after(&m->base, slot))
+    pairs[at++] = *pair;
+  memcpy((void *)(pairs + at), values, n * sizeof(*values));
+  row.data = pairs;
+  row.size = tvmffi_i_map_part(pairs, total, sorted, drops);
+  row.num_slots = row.size | TVMFFI_I_MAP_IS_ROW;
+  code = tvmffi_i_map_rebuild(m, &row, tvmffi_i_map_slots(row.size), sorted);
+  if (!code) {
+    for (i = 0; i < n; ++i) values[i] = tvmffi_none();
+    for (i = (size_t)row.size; i < total; ++i)
+      tvmffi_i_map_drop_pair(&pairs[i]);
+  }
+  tvmffi_i_free(pairs);
+  return code;
+}
+
+/* Moves n/2 keys, each followed by its value, into a uniquely referenced map or
+   a dict, as if each value was set. A moved key or value becomes None. On
+   failure the caller owns the others. */
+static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
+                             size_t n) {
+  const tvmffi_i_pair *pair;
+  uint64_t passed, at;
+  size_t i, k;
+  int sorts = 1;
+  TVMFFI_TRY(tvmffi_i_map_may_change(m));
+  for (i = 0; i < n; i += 2) {
+    TVMFFI_TRY(tvmffi_i_map_move_in(m, &values[i], &values[i + 1], &passed));
+    if (TVMFFI_I_LIKELY(passed <= TVMFFI_I_MAP_CHAIN_MAX) || !sorts) continue;
+    for (at = tvmffi_i_map_begin(&m->base);
+         sorts && (pair = tvmffi_i_map_pair(&m->base, at)) != NULL;
+         at = tvmffi_i_map_after(&m->base, at))
+      sorts = tvmffi_i_map_is_sortable(&pair->key);
+    for (k = i + 2; k < n && sorts; k += 2)
+      sorts = tvmffi_i_map_is_sortable(&values[k]);
+    if (sorts) return tvmffi_i_map_untangle(m, values + i + 2, n - i - 2);
+  }
+  return 0;
+}
+#endif
