@@ -233,6 +233,7 @@
      >>platform/arena                a static arena, or malloc
      >>platform/knot                 prototypes of functions defined below
      >>platform/thread               locks and the state of threads
+     >>platform/thread_stack         where a stack ends
      >>platform/memory               allocation and the per-thread free lists
      >>platform/hash                 hashes of names and type keys
      >>platform/name_table           an insert-only table read without a lock
@@ -258,6 +259,7 @@
      >>core/type_member              fields, methods and metadata of types
      >>core/type_attribute           attribute columns
      >>core/function                 function objects and calls
+     >>core/nesting                  how deep hooks may nest
      >>core/global                   the table of global functions
      >>core/leak                     live objects that no table owns
      >>core/dtype                    data types as text
@@ -271,11 +273,12 @@
      >>containers/map_memory         the memory of maps and dicts
      >>containers/map_grow           insertion and growth
      >>containers/map                changes of maps and dicts
+     >>containers/map_fill           many entries at once
      >>containers/map_function       the built-in functions of maps and dicts
      >>graph/table                   what a traversal stores for each object
      >>graph/cursor                  the children of an object
      >>graph/find_device             the first device that is not a CPU
-     >>graph/hook                    nesting and callbacks
+     >>graph/hook                    their callbacks
      >>graph/traversal               of hash, order and repr
      >>modules/stream                the current stream of each device
      >>modules/environment           tensor allocators, signals, locks
@@ -11432,6 +11435,108 @@ TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) {
 #endif
 #endif
 
+/* ======== Thread stacks: where a stack ends ====== >>platform/thread_stack */
+
+#if defined(_WIN32)
+/* Declares kernel32 functions under our own names, because <windows.h> defines
+   common words as macros. */
+#if defined(__i386__)
+#define TVMFFI_I_KERNEL32(name, size) \
+  __attribute__((__stdcall__)) __asm__("_" #name "@" #size)
+#else
+#define TVMFFI_I_KERNEL32(name, size) __asm__(#name)
+#endif
+#endif
+
+#if !TVMFFI_NO_TYPES
+/* The address range of a stack, which is empty if the range is unknown. */
+typedef struct {
+  uintptr_t low, high;
+} tvmffi_i_stack_range;
+
+/* tvmffi_i_ask_stack returns the range of the calling thread's stack. On Linux
+   it may allocate memory, and for the main thread it reads /proc/self/maps. */
+#if TVMFFI_FREESTANDING
+#define TVMFFI_I_STACK_KNOWN 0
+#elif defined(__linux__) && \
+    (!TVMFFI_NO_THREADS || !defined(__GLIBC__) || __GLIBC__ > 2 || \
+     __GLIBC_MINOR__ >= 34) /* earlier, the functions are in libpthread */
+#define TVMFFI_I_STACK_KNOWN 1
+#include <pthread.h>
+#if !defined(__GLIBC__) && !defined(__ANDROID__)
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#endif
+/* Two functions under private names, because <pthread.h> may not declare
+   them. */
+TVMFFI_I_EXTERN_C int tvmffi_i_thread_attr(
+    pthread_t thread, pthread_attr_t *attr) __asm__("pthread_getattr_np");
+TVMFFI_I_EXTERN_C int tvmffi_i_attr_stack(
+    const pthread_attr_t *attr, void **low,
+    size_t *size) __asm__("pthread_attr_getstack");
+
+static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
+  tvmffi_i_stack_range r = {0, 0};
+  pthread_attr_t attr;
+  void *low = NULL;
+  size_t size = 0;
+  int cancel = tvmffi_i_hold_cancel();
+  if (!tvmffi_i_thread_attr(pthread_self(), &attr)) {
+    if (!tvmffi_i_attr_stack(&attr, &low, &size)) {
+      r.low = (uintptr_t)low;
+      r.high = r.low + size;
+    }
+    (void)pthread_attr_destroy(&attr);
+  }
+  tvmffi_i_free_cancel(cancel);
+#if !defined(__GLIBC__) && !defined(__ANDROID__)
+  /* For the main thread, whose stack has the bytes of AT_RANDOM, musl returns
+     only the pages that are in use. */
+  if ((uintptr_t)getauxval(AT_RANDOM) - r.low < size) {
+    struct rlimit limit;
+    r.low = 0;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < r.high)
+      r.low = r.high - (uintptr_t)limit.rlim_cur;
+  }
+#endif
+  return r;
+}
+#elif defined(__APPLE__)
+#define TVMFFI_I_STACK_KNOWN 1
+#include <pthread.h>
+TVMFFI_I_EXTERN_C void *tvmffi_i_stack_high(pthread_t thread) __asm__(
+    "_pthread_get_stackaddr_np");
+TVMFFI_I_EXTERN_C size_t tvmffi_i_stack_size(pthread_t thread) __asm__(
+    "_pthread_get_stacksize_np");
+
+static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
+  tvmffi_i_stack_range r;
+  r.high = (uintptr_t)tvmffi_i_stack_high(pthread_self());
+  r.low = r.high - tvmffi_i_stack_size(pthread_self());
+  return r;
+}
+#elif defined(_WIN32) && TVMFFI_I_GNU
+#define TVMFFI_I_STACK_KNOWN 1
+TVMFFI_I_EXTERN_C void tvmffi_i_stack_limits(uintptr_t *low, uintptr_t *high)
+    TVMFFI_I_KERNEL32(GetCurrentThreadStackLimits, 8);
+
+static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
+  tvmffi_i_stack_range r = {0, 0};
+  tvmffi_i_stack_limits(&r.low, &r.high);
+  return r;
+}
+#else
+#define TVMFFI_I_STACK_KNOWN 0
+#endif
+
+#if !TVMFFI_I_STACK_KNOWN
+static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
+  const tvmffi_i_stack_range unknown = {0, 0};
+  return unknown;
+}
+#endif
+#endif
+
 /* ======== Memory ========================================== >>platform/memory
    allocation and the per-thread free lists */
 
@@ -12097,7 +12202,7 @@ TVMFFI_I_UNUSED TVMFFI_I_NOINLINE void *tvmffi_i_larger(void *items,
 
 /* ======== Sort: heapsort ================================== >>platform/sort */
 
-#if !TVMFFI_NO_EXTRA
+#if !TVMFFI_NO_CONTAINERS
 /* Returns 1 if `a` sorts before `b`, else 0. */
 typedef int (*tvmffi_i_less)(const void *a, const void *b, const void *context);
 
@@ -14764,7 +14869,7 @@ typedef struct {
   tvmffi_i_node node;
   int32_t num_slots; /* indices reserved for the type and its children */
   int32_t used_slots;
-  int32_t field_capacity, method_capacity;
+  int32_t field_capacity, method_capacity; /* 0: the arrays are static */
   int can_overflow;
   /* Smallest size of objects of this or a derived type that the runtime creates
      and releases field by field; 0 if there are none. */
@@ -15317,45 +15422,161 @@ static int tvmffi_i_same_any(const TVMFFIAny *a, const TVMFFIAny *b) {
 }
 
 /* Copies an array to a larger one of `wanted` elements. Does not free the old
-   array, because a reader may still use it. The copy ends with the old array's
-   address for leak checkers. Needs the mutex. */
+   array, because a reader may still use it. After the elements, the copy has
+   the old array's address for leak checkers, and `more` bytes. Needs the
+   mutex. */
 static void *tvmffi_i_enlarge(const void *array, size_t element, int32_t count,
-                              int32_t wanted) {
+                              int32_t wanted, size_t more) {
   size_t size = (size_t)wanted * element;
-  char *copy = (char *)tvmffi_i_alloc(size + sizeof(array));
+  char *copy = (char *)tvmffi_i_alloc(size + sizeof(array) + more);
   if (!copy) return copy;
   if (count) memcpy(copy, array, (size_t)count * element);
   memcpy(copy + size, &array, sizeof(array));
   return copy;
 }
 
-/* Returns `array`, or a larger copy if it is full, or NULL if out of memory.
-   Does not free the old array. */
-static void *tvmffi_i_grow(const void *array, size_t element, int32_t count,
-                           int32_t *capacity) {
-  int32_t wanted = *capacity ? *capacity * 2 : 4;
-  void *copy;
-  if (count < *capacity) return (void *)array;
-  copy = tvmffi_i_enlarge(array, element, count, wanted);
-  if (copy) *capacity = wanted;
-  return copy;
+/* -------- Names of fields and methods -------- */
+
+/* The fields or methods of a type. The array of `capacity` elements is followed
+   by an index: a hash table of 2 * capacity slots, searched by linear probing.
+   A slot is the number of an element + 1, or 0 if it is empty. The static array
+   of a built-in type has the capacity 0 and no index. */
+typedef struct {
+  const void *array;
+  size_t element; /* size of one */
+  int32_t count, capacity;
+} tvmffi_i_members;
+
+/* The first members of TVMFFIFieldInfo and TVMFFIMethodInfo. */
+typedef struct {
+  TVMFFIByteArray name, doc, metadata;
+} tvmffi_i_member_texts;
+TVMFFI_STATIC_ASSERT(offsetof(TVMFFIFieldInfo, metadata) ==
+                             offsetof(tvmffi_i_member_texts, metadata) &&
+                         offsetof(TVMFFIMethodInfo, metadata) ==
+                             offsetof(tvmffi_i_member_texts, metadata),
+                     members_begin_with_texts);
+
+/* Marks the slot of a member whose name another slot already has: a further
+   signature of a method. The marked slots are searched by name and metadata,
+   the others by name. */
+#define TVMFFI_I_OVERLOAD ((uint32_t)1 << 31)
+
+TVMFFI_I_INLINE const tvmffi_i_member_texts *tvmffi_i_member_at(
+    const tvmffi_i_members *m, int32_t i) {
+  return (const tvmffi_i_member_texts *)(const void *)((const char *)m->array +
+                                                       (size_t)i * m->element);
 }
+
+/* Returns the slot of the member with this name, or with this name and metadata
+   unless `metadata` is NULL, or else the empty slot for it. */
+static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
+                                      const TVMFFIByteArray *name,
+                                      const TVMFFIByteArray *metadata) {
+  const uint32_t mark = metadata ? TVMFFI_I_OVERLOAD : 0;
+  const uint32_t num_slots = 2 * (uint32_t)m->capacity;
+  uint32_t *slots = (uint32_t *)(void *)((char *)(uintptr_t)m->array +
+                                         (size_t)m->capacity * m->element +
+                                         sizeof(m->array));
+  const TVMFFIByteArray *text = name;
+  uint32_t hash = 0;
+  size_t i;
+  do hash = hash * 0x9E3779B1u + tvmffi_i_hash(text->data, text->size);
+  while (text != metadata && (text = metadata) != NULL);
+  for (i = hash % num_slots; slots[i]; i = (i + 1) % num_slots) {
+    const tvmffi_i_member_texts *had =
+        tvmffi_i_member_at(m, (int32_t)(slots[i] & ~TVMFFI_I_OVERLOAD) - 1);
+    if ((slots[i] & TVMFFI_I_OVERLOAD) == mark &&
+        tvmffi_i_same_text(had->name, *name) &&
+        (!metadata || tvmffi_i_same_text(had->metadata, *metadata)))
+      break;
+  }
+  return &slots[i];
+}
+
+/* Returns the number of the first member with this name, or -1. With
+   `metadata`, returns the number of a further member with both, or -1. Needs
+   the mutex. */
+static int32_t tvmffi_i_member_number(const tvmffi_i_members *m,
+                                      const TVMFFIByteArray *name,
+                                      const TVMFFIByteArray *metadata) {
+  int32_t i;
+  if (m->capacity)
+    return (int32_t)(*tvmffi_i_member_slot(m, name, metadata) &
+                     ~TVMFFI_I_OVERLOAD) -
+           1;
+  for (i = 0; i < m->count; ++i) {
+    const tvmffi_i_member_texts *had = tvmffi_i_member_at(m, i);
+    if (tvmffi_i_same_text(had->name, *name) &&
+        (!metadata || tvmffi_i_same_text(had->metadata, *metadata)))
+      return i;
+  }
+  return -1;
+}
+
+static void tvmffi_i_index_member(const tvmffi_i_members *m, int32_t i) {
+  const tvmffi_i_member_texts *texts = tvmffi_i_member_at(m, i);
+  uint32_t *slot = tvmffi_i_member_slot(m, &texts->name, NULL), mark = 0;
+  if (*slot) {
+    mark = TVMFFI_I_OVERLOAD;
+    slot = tvmffi_i_member_slot(m, &texts->name, &texts->metadata);
+  }
+  *slot = ((uint32_t)i + 1) | mark;
+}
+
+/* Appends a member. If the array is full, replaces it by a larger copy with an
+   index, and does not free it. Returns 0, or -1 if out of memory. Needs the
+   mutex. */
+static int tvmffi_i_add_member(tvmffi_i_members *m, const void *member) {
+  if (m->count >= m->capacity) {
+    const int32_t wanted = m->count ? m->count * 2 : 4;
+    const size_t bytes = 2 * (size_t)wanted * sizeof(uint32_t);
+    void *copy =
+        tvmffi_i_enlarge(m->array, m->element, m->count, wanted, bytes);
+    int32_t i;
+    if (!copy) return -1;
+    memset((char *)copy + (size_t)wanted * m->element + sizeof(copy), 0, bytes);
+    m->array = copy;
+    m->capacity = wanted;
+    for (i = 0; i < m->count; ++i) tvmffi_i_index_member(m, i);
+  }
+  memcpy((char *)(uintptr_t)m->array + (size_t)m->count * m->element, member,
+         m->element);
+  tvmffi_i_index_member(m, m->count++);
+  return 0;
+}
+
+static tvmffi_i_members tvmffi_i_type_fields(const tvmffi_i_type *t) {
+  tvmffi_i_members m;
+  m.array = t->info.fields;
+  m.element = sizeof(*t->info.fields);
+  m.count = t->info.num_fields;
+  m.capacity = t->field_capacity;
+  return m;
+}
+
+static tvmffi_i_members tvmffi_i_type_methods(const tvmffi_i_type *t) {
+  tvmffi_i_members m;
+  m.array = t->info.methods;
+  m.element = sizeof(*t->info.methods);
+  m.count = t->info.num_methods;
+  m.capacity = t->method_capacity;
+  return m;
+}
+
+/* -------- Fields -------- */
 
 /* Returns 0 if a field's name is new, 1 if the same field is registered, 2 if
    another field has the name. */
-static int tvmffi_i_compare_field(const tvmffi_i_type *t,
+static int tvmffi_i_compare_field(const tvmffi_i_members *m,
                                   const TVMFFIFieldInfo *f) {
-  int32_t i;
-  for (i = 0; i < t->info.num_fields; ++i) {
-    const TVMFFIFieldInfo *g = &t->info.fields[i];
-    if (tvmffi_i_same_text(f->name, g->name))
-      return f->offset == g->offset && f->size == g->size &&
-                     f->flags == g->flags && f->getter == g->getter &&
-                     f->setter == g->setter
-                 ? 1
-                 : 2;
-  }
-  return 0;
+  int32_t i = tvmffi_i_member_number(m, &f->name, NULL);
+  const TVMFFIFieldInfo *g = (const TVMFFIFieldInfo *)m->array + i;
+  if (i < 0) return 0;
+  return f->offset == g->offset && f->size == g->size && f->flags == g->flags &&
+                 f->getter == g->getter && f->setter == g->setter
+             ? 1
+             : 2;
 }
 
 /* Prints upstream's warning if an ancestor's field has the same name. */
@@ -15364,19 +15585,22 @@ static void tvmffi_i_warn_hidden(const tvmffi_i_type *t,
 #if TVMFFI_NO_STDIO
   (void)t, (void)f;
 #else
-  int32_t depth, i;
+  int32_t depth;
   for (depth = 0; depth < t->info.type_depth; ++depth) {
     const TVMFFITypeInfo *a = t->info.type_ancestors[depth];
-    int32_t n = TVMFFI_I_LOAD(&a->num_fields);
-    const TVMFFIFieldInfo *fields = TVMFFI_I_LOAD(&a->fields);
-    for (i = 0; i < n; ++i)
-      if (tvmffi_i_same_text(fields[i].name, f->name))
-        (void)fprintf(
-            stderr,
-            "[WARNING] Field \"%.*s\" in type \"%s\" duplicates an ancestor "
-            "field in \"%s\". Child types should not re-register inherited "
-            "fields.\n",
-            TVMFFI_I_TEXT(f->name), t->info.type_key.data, a->type_key.data);
+    tvmffi_i_members fields;
+    int32_t found;
+    tvmffi_i_lock();
+    fields = tvmffi_i_type_fields((const tvmffi_i_type *)(const void *)a);
+    found = tvmffi_i_member_number(&fields, &f->name, NULL);
+    tvmffi_i_unlock();
+    if (found < 0) continue;
+    (void)fprintf(
+        stderr,
+        "[WARNING] Field \"%.*s\" in type \"%s\" duplicates an ancestor "
+        "field in \"%s\". Child types should not re-register inherited "
+        "fields.\n",
+        TVMFFI_I_TEXT(f->name), t->info.type_key.data, a->type_key.data);
   }
 #endif
 }
@@ -15443,18 +15667,16 @@ static const char *tvmffi_i_field_fault(const tvmffi_i_type *t,
    registered, 2 if another field has the name, 3 if the field is invalid, -1 if
    out of memory. Needs the mutex. */
 static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
-  TVMFFIFieldInfo *fields;
-  int found = tvmffi_i_compare_field(t, f);
+  tvmffi_i_members m = tvmffi_i_type_fields(t);
+  int found = tvmffi_i_compare_field(&m, f);
   if (found) return found;
   if (tvmffi_i_field_fault(t, f)) return 3;
-  fields = (TVMFFIFieldInfo *)tvmffi_i_grow(
-      t->info.fields, sizeof(*f), t->info.num_fields, &t->field_capacity);
-  if (!fields) return -1;
+  if (tvmffi_i_add_member(&m, f)) return -1;
   if (f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)
     tvmffi_retain(f->setter);
-  fields[t->info.num_fields] = *f;
-  TVMFFI_I_STORE(&t->info.fields, fields);
-  TVMFFI_I_STORE(&t->info.num_fields, t->info.num_fields + 1);
+  t->field_capacity = m.capacity;
+  TVMFFI_I_STORE(&t->info.fields, (const TVMFFIFieldInfo *)m.array);
+  TVMFFI_I_STORE(&t->info.num_fields, m.count);
   return 0;
 }
 
@@ -15510,25 +15732,26 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
                        tvmffi_i_field_fault(t, info));
 }
 
+/* -------- Methods -------- */
+
 /* Adds a method to its type. Returns 0 if added, 1 if the same method is
    registered, 2 if another function has the name, -1 if out of memory. An
    overloaded method has one entry per signature, all with one function. Needs
    the mutex. */
 static int tvmffi_i_enter_method(tvmffi_i_type *t, const TVMFFIMethodInfo *m) {
-  TVMFFIMethodInfo *methods;
-  int32_t i;
-  for (i = 0; i < t->info.num_methods; ++i)
-    if (tvmffi_i_same_text(t->info.methods[i].name, m->name)) {
-      const TVMFFIMethodInfo *had = &t->info.methods[i];
-      if (!tvmffi_i_same_any(&had->method, &m->method)) return 2;
-      if (tvmffi_i_same_text(had->metadata, m->metadata)) return 1;
-    }
-  methods = (TVMFFIMethodInfo *)tvmffi_i_grow(
-      t->info.methods, sizeof(*m), t->info.num_methods, &t->method_capacity);
-  if (!methods) return -1;
-  methods[t->info.num_methods] = *m;
-  TVMFFI_I_STORE(&t->info.methods, methods);
-  TVMFFI_I_STORE(&t->info.num_methods, t->info.num_methods + 1);
+  tvmffi_i_members all = tvmffi_i_type_methods(t);
+  int32_t i = tvmffi_i_member_number(&all, &m->name, NULL);
+  if (i >= 0) {
+    const TVMFFIMethodInfo *had = &t->info.methods[i];
+    if (!tvmffi_i_same_any(&had->method, &m->method)) return 2;
+    if (tvmffi_i_same_text(had->metadata, m->metadata) ||
+        tvmffi_i_member_number(&all, &m->name, &m->metadata) >= 0)
+      return 1;
+  }
+  if (tvmffi_i_add_member(&all, m)) return -1;
+  t->method_capacity = all.capacity;
+  TVMFFI_I_STORE(&t->info.methods, (const TVMFFIMethodInfo *)all.array);
+  TVMFFI_I_STORE(&t->info.num_methods, all.count);
   return 0;
 }
 
@@ -15714,7 +15937,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
     end = index < twice ? twice : index + 1;
   }
   data = (TVMFFIAny *)tvmffi_i_enlarge(c->column.data, sizeof(*data), 0,
-                                       end - begin);
+                                       end - begin, 0);
   if (!data) return -1;
   memset((void *)data, 0, (size_t)(end - begin) * sizeof(*data));
   if (c->column.size)
@@ -15889,6 +16112,108 @@ TVMFFI_I_ON_LINE int TVMFFIFunctionCall(TVMFFIObjectHandle func,
     return f->cell.safe_call(func, args, num_args, result);
   return tvmffi_i_check_call(func, args, num_args, result);
 }
+
+/* ======== Nesting: how deep hooks may nest ================= >>core/nesting */
+/* A hook is a function that a type registers, for example `__ffi_repr__`. A
+   hook may call the runtime for other values, which calls their hooks: such
+   calls nest as deep as the data, on the thread's stack. So before each hook,
+   and before the runtime calls itself for a part of a value, tvmffi_i_nest
+   checks how much of the stack is left. A part of the stack is reserved for the
+   innermost hook and for the runtime's errors.
+
+   The range of a thread's stack is asked for once, at the thread's first hook,
+   so that no error needs memory for it. A range may be unknown: on a board, or
+   on another stack than the thread's, such as a coroutine's. There the number
+   of nested calls has a limit. */
+
+#if !TVMFFI_NO_TYPES
+enum {
+  /* Most nested calls on a stack of unknown size. */
+  TVMFFI_I_MAX_NESTING = TVMFFI_FREESTANDING ? 32 : 64,
+  /* The reserved part of a stack: enough for a hook in Python. It is at most
+     half of the stack. */
+  TVMFFI_I_RESERVE = 64 << 10,
+  /* Most bytes of a stack that are used. A stack may have no limit, but endless
+     nesting must end before the memory does. */
+  TVMFFI_I_MOST_STACK = 64 << 20
+};
+
+typedef struct {
+  uintptr_t low; /* lowest address of the stack that is not reserved */
+  size_t size;   /* bytes from there to the highest address; 0: unknown */
+  size_t reserve;
+  /* Only for a stack of unknown size: */
+  uintptr_t outermost; /* stack address of the outermost nested call */
+  int count;           /* nested calls */
+  int is_asked;        /* 1: the three members above are set */
+} tvmffi_i_nesting;
+TVMFFI_I_THREAD_STATE(tvmffi_i_nesting, tvmffi_i_thread_nesting);
+
+static void tvmffi_i_find_stack(tvmffi_i_nesting *n) {
+  const tvmffi_i_stack_range r = tvmffi_i_ask_stack();
+  size_t size = r.high - r.low;
+  if (size > TVMFFI_I_MOST_STACK) size = TVMFFI_I_MOST_STACK;
+  n->reserve = size / 2;
+  if (n->reserve > TVMFFI_I_RESERVE) n->reserve = TVMFFI_I_RESERVE;
+  n->size = size - n->reserve;
+  n->low = r.high - n->size;
+  n->is_asked = 1;
+}
+
+/* Slow path of tvmffi_i_nest: the thread's first call, too little room, or
+   another stack. A call that an exception or longjmp left remains in the count
+   until the next call from the same or an outer function. */
+TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
+  if (!n->is_asked) {
+    tvmffi_i_find_stack(n);
+    if (here - n->low < n->size) return 0;
+  }
+  if (n->low - here <= n->reserve)
+    return tvmffi_i_fail("RecursionError",
+                         "Hooks of types or structural keys are nested too "
+                         "deep: less than %d KB of this thread's stack of %d "
+                         "KB are left",
+                         (int)(n->reserve >> 10),
+                         (int)((n->size + n->reserve) >> 10));
+  if (!n->count || here >= n->outermost) {
+    n->outermost = here;
+    n->count = 0;
+  }
+  if (n->count >= TVMFFI_I_MAX_NESTING)
+    return tvmffi_i_fail("RecursionError",
+                         "Hooks of types or structural keys are nested more "
+                         "than %d deep, on a stack of unknown size",
+                         (int)TVMFFI_I_MAX_NESTING);
+  ++n->count;
+  return 0;
+}
+
+/* Begins a call of a hook, or of the runtime itself for a part of a value.
+   RecursionError if the stack has too little room. */
+TVMFFI_I_INLINE int tvmffi_i_nest(void) {
+  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  const uintptr_t here = tvmffi_i_stack_address();
+  if (TVMFFI_I_LIKELY(here - n->low < n->size)) return 0;
+  return tvmffi_i_nest_slowly(n, here);
+}
+
+/* Ends a call that tvmffi_i_nest began. */
+TVMFFI_I_INLINE void tvmffi_i_unnest(void) {
+  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  if (TVMFFI_I_UNLIKELY(n->count)) --n->count;
+}
+
+/* Calls a hook, as TVMFFIFunctionCall does. */
+static int tvmffi_i_call_nested(TVMFFIObjectHandle hook, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  int code;
+  TVMFFI_TRY(tvmffi_i_nest());
+  code = TVMFFIFunctionCall(hook, (TVMFFIAny *)(uintptr_t)args, num_args,
+                            result);
+  tvmffi_i_unnest();
+  return code;
+}
+#endif
 
 /* ======== Global functions: the table of global functions == >>core/global */
 /* Readers of the global function table take no lock. A reader increments one of
@@ -17338,10 +17663,12 @@ static int tvmffi_i_call_unread(void *self, const TVMFFIAny *args,
 
 /* Returns the value of an attribute whose column needs memory that there is
    not: a function object that raises a MemoryError. So no caller mistakes the
-   attribute for one that is not set. */
+   attribute for one that is not set. Removes the error that the search for the
+   column has raised, because the next search may succeed. */
 TVMFFI_I_COLD const TVMFFIAny *tvmffi_i_unread_attr(void) {
   static tvmffi_i_function_object function;
   static TVMFFIAny value;
+  tvmffi_error_clear();
   tvmffi_i_lock();
   if (value.type_index == kTVMFFINone) {
     function.base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
@@ -17408,16 +17735,17 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
   typedef TVMFFIAny (*unary)(const TVMFFIAny *, void *, void *);
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
   if (callee->type_index == kTVMFFIFunction && callee->v_obj)
-    return TVMFFIFunctionCall(callee->v_obj, (TVMFFIAny *)(uintptr_t)args,
-                              num_args, result);
+    return tvmffi_i_call_nested(callee->v_obj, args, num_args, result);
   if (callee->type_index != kTVMFFIOpaquePtr || !callee->v_ptr)
     return tvmffi_i_fail("InternalError",
                          "a type attribute is expected to be a function but "
                          "is %s",
                          tvmffi_i_type_key(callee->type_index));
+  TVMFFI_TRY(tvmffi_i_nest());
   *result = num_args == 1
                 ? ((unary)(uintptr_t)callee->v_ptr)(&args[0], NULL, NULL)
                 : ((binary)(uintptr_t)callee->v_ptr)(&args[0], &args[1]);
+  tvmffi_i_unnest();
   tvmffi_i_take_plain(type_index, result);
   if (result->type_index != kTVMFFIError || !result->v_obj) return 0;
   TVMFFIErrorSetRaised(result->v_obj);
@@ -18868,34 +19196,46 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
   return 1;
 }
 
-/* Gives a small map a hash table, or doubles the slots of a hash table. The map
-   is unchanged until the new table is complete. */
-TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
-  uint64_t few[64], *moved = few;
+/* Gives a map a new hash table with the entries of `from`: of m itself, or of a
+   small map whose keys differ. The table has `num_slots` slots, or more if a
+   bucket chain finds no empty slot. The map is unchanged until the new table is
+   complete. `moved` is memory for tvmffi_i_map_refill. */
+static int tvmffi_i_map_rebuild(tvmffi_i_map_object *m,
+                                const tvmffi_i_map_object *from,
+                                uint64_t num_slots, uint64_t *moved) {
   tvmffi_i_map_object grown = *m;
   int code = 0;
-  if (tvmffi_i_map_is_row(m)) grown.num_slots = 0;
-  if (grown.num_slots > 64) {
-    if (m->num_slots > PTRDIFF_MAX / 16) return tvmffi_i_no_memory();
-    moved = (uint64_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
-    if (!moved) return tvmffi_i_no_memory();
-  }
-  while (code == 0) {
-    grown.num_slots = grown.num_slots < TVMFFI_I_MAP_TABLE_MIN
-                          ? (uint64_t)TVMFFI_I_MAP_TABLE_MIN
-                          : grown.num_slots * 2;
+  for (grown.num_slots = num_slots; code == 0; grown.num_slots *= 2) {
     grown.fib_shift = tvmffi_i_map_shift(grown.num_slots);
     grown.data = tvmffi_i_map_new_table(grown.num_slots);
-    code = grown.data ? tvmffi_i_map_refill(&grown, m, moved) : -1;
-    if (code <= 0) tvmffi_i_free(grown.data);
+    code = grown.data ? tvmffi_i_map_refill(&grown, from, moved) : -1;
+    if (code > 0) break;
+    tvmffi_i_free(grown.data);
   }
-  if (moved != few) tvmffi_i_free(moved);
   if (code < 0) return code;
   tvmffi_i_map_replace(m, grown.data, grown.num_slots);
   m->fib_shift = grown.fib_shift;
   m->head = grown.head;
   m->tail = grown.tail;
+  m->size = from->size;
   return 0;
+}
+
+/* Gives a small map a hash table, or doubles the slots of a hash table. On
+   failure the map is unchanged. */
+TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
+  uint64_t few[64], *moved = few;
+  uint64_t wanted = tvmffi_i_map_is_row(m) ? 0 : m->num_slots * 2;
+  int code;
+  if (wanted < TVMFFI_I_MAP_TABLE_MIN) wanted = TVMFFI_I_MAP_TABLE_MIN;
+  if (wanted > 128) {
+    if (m->num_slots > PTRDIFF_MAX / 16) return tvmffi_i_no_memory();
+    moved = (uint64_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
+    if (!moved) return tvmffi_i_no_memory();
+  }
+  code = tvmffi_i_map_rebuild(m, m, wanted, moved);
+  if (moved != few) tvmffi_i_free(moved);
+  return code;
 }
 
 /* A move of an entry to another slot, recorded so that it can be undone. */
@@ -19225,6 +19565,181 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
 }
 #endif
 
+/* ======== Map fill: many entries at once ============ >>containers/map_fill */
+/* Fills a map in a time that no choice of keys makes quadratic. Keys are hashed
+   until one of them is in a long bucket chain. Then all are sorted to find
+   duplicates, and a new hash table is filled without any comparison.
+
+   Keys whose type has its own hash or equality cannot be sorted, nor may such a
+   function see the map meanwhile. If the map has one of these keys, all are
+   only hashed. */
+
+#if !TVMFFI_NO_CONTAINERS
+/* If a bucket chain gets longer than this, the keys are sorted. Random keys
+   form chains of about ten entries at most. Longer chains come from an attack,
+   or from millions of very similar keys. */
+enum { TVMFFI_I_MAP_CHAIN_MAX = 128 };
+
+/* Moves a key and its value into a uniquely referenced map or a dict. The
+   padding of a number must be 0, because look-ups compare all bits. Sets
+   *passed to the number of keys before it in its bucket chain. On failure the
+   caller still owns both. */
+static int tvmffi_i_map_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
+                                TVMFFIAny *value, uint64_t *passed) {
+  tvmffi_i_map_key k;
+  tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
+  tvmffi_i_pair *pair;
+  uint64_t hash;
+  int code;
+  if (tvmffi_i_map_is_row(m)) {
+    TVMFFI_TRY(tvmffi_i_map_set_in(m, key, value));
+    tvmffi_any_release(key);
+    tvmffi_any_release(value);
+  } else {
+    TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
+    TVMFFI_TRY(tvmffi_i_map_hash(m, &k, &hash));
+    code = tvmffi_i_map_find_in_table(m, &k, hash, &place);
+    if (code < 0) return code;
+    if (code) {
+      tvmffi_i_map_renew(m, &place, tvmffi_i_load_bits(value));
+      tvmffi_any_release(key);
+    } else {
+      TVMFFI_TRY(tvmffi_i_map_add_to_table(m, hash, &pair));
+      pair->key = *key;
+      pair->value = *value;
+    }
+  }
+  *passed = place.passed;
+  *key = *value = tvmffi_none();
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_is_sortable(const TVMFFIAny *key) {
+  const int32_t index = key->type_index;
+  return index <= kTVMFFIBytes || index == kTVMFFIBigInt ||
+         (!tvmffi_i_type_attr(&tvmffi_i_equal_column, index) &&
+          !tvmffi_i_type_attr(&tvmffi_i_hash_column, index));
+}
+
+/* Orders two keys. Returns 0 if they are equal, and otherwise a negative or
+   positive number. */
+TVMFFI_I_INLINE int tvmffi_i_map_key_order(const TVMFFIAny *a,
+                                           const TVMFFIAny *b) {
+  const int32_t text_a = tvmffi_i_text_type(a->type_index);
+  const int32_t text_b = tvmffi_i_text_type(b->type_index);
+  const int32_t type_a = text_a ? text_a : a->type_index;
+  const int32_t type_b = text_b ? text_b : b->type_index;
+  TVMFFIByteArray x, y;
+  if (type_a != type_b) return type_a < type_b ? -1 : 1;
+  if (type_a == kTVMFFIBigInt) {
+    x = TVMFFIBigIntGetContentByteArray(a);
+    y = TVMFFIBigIntGetContentByteArray(b);
+  } else if (text_a) {
+    x = tvmffi_any_str(a);
+    y = tvmffi_any_str(b);
+  } else {
+    return a->v_uint64 < b->v_uint64 ? -1 : a->v_uint64 > b->v_uint64;
+  }
+  if (x.size != y.size) return x.size < y.size ? -1 : 1;
+  return x.size ? memcmp(x.data, y.data, x.size) : 0;
+}
+
+/* Tells whether index *a sorts before index *b: by the keys of the two pairs,
+   or by index if the keys are equal. `context` is the array of pairs. */
+static int tvmffi_i_map_key_less(const void *a, const void *b,
+                                 const void *context) {
+  const tvmffi_i_pair *pairs = (const tvmffi_i_pair *)context;
+  const uint64_t i = *(const uint64_t *)a, k = *(const uint64_t *)b;
+  int order = tvmffi_i_map_key_order(&pairs[i].key, &pairs[k].key);
+  return order ? order < 0 : i < k;
+}
+
+/* Moves duplicates behind the n pairs that remain, and returns their number n.
+   Of equal keys, the last pair remains, with the first key, as if the pairs had
+   been set one after another. `sorted` is memory for one number per pair,
+   `drops` for one byte, which is 0. */
+static size_t tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
+                                uint64_t *sorted, char *drops) {
+  size_t i, left = 0;
+  for (i = 0; i < total; ++i) sorted[i] = i;
+  tvmffi_i_sort(sorted, total, sizeof(*sorted), tvmffi_i_map_key_less, pairs);
+  for (i = 0; i + 1 < total; ++i) {
+    tvmffi_i_pair *pair = &pairs[sorted[i]], *next = &pairs[sorted[i + 1]];
+    TVMFFIAny first = pair->key;
+    if (tvmffi_i_map_key_order(&first, &next->key)) continue;
+    pair->key = next->key;
+    next->key = first;
+    drops[sorted[i]] = 1;
+  }
+  for (i = 0; i < total; ++i) {
+    tvmffi_i_pair pair = pairs[i];
+    if (drops[i]) continue;
+    pairs[i] = pairs[left];
+    pairs[left++] = pair;
+  }
+  return left;
+}
+
+/* Moves n/2 keys, each followed by its value, into a map, whose keys are sorted
+   with these for it. On failure nothing has changed. */
+TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
+                                            TVMFFIAny *values, size_t n) {
+  tvmffi_i_map_object row = *m;
+  size_t total = (size_t)m->size + n / 2, at = 0, i;
+  tvmffi_i_pair *pairs;
+  const tvmffi_i_pair *pair;
+  uint64_t *sorted, slot;
+  char *drops;
+  int code;
+  pairs = (tvmffi_i_pair *)tvmffi_i_alloc(
+      total * (sizeof(*pairs) + sizeof(*sorted) + 1));
+  if (!pairs) return tvmffi_i_no_memory();
+  sorted = (uint64_t *)(void *)(pairs + total);
+  drops = (char *)(sorted + total);
+  memset(drops, 0, total);
+  for (slot = tvmffi_i_map_begin(&m->base);
+       (pair = tvmffi_i_map_pair(&m->base, slot)) != NULL;
+       slot = tvmffi_i_map_after(&m->base, slot))
+    pairs[at++] = *pair;
+  memcpy((void *)(pairs + at), values, n * sizeof(*values));
+  row.data = pairs;
+  row.size = tvmffi_i_map_part(pairs, total, sorted, drops);
+  row.num_slots = row.size | TVMFFI_I_MAP_IS_ROW;
+  code = tvmffi_i_map_rebuild(m, &row, tvmffi_i_map_slots(row.size), sorted);
+  if (!code) {
+    for (i = 0; i < n; ++i) values[i] = tvmffi_none();
+    for (i = (size_t)row.size; i < total; ++i)
+      tvmffi_i_map_drop_pair(&pairs[i]);
+  }
+  tvmffi_i_free(pairs);
+  return code;
+}
+
+/* Moves n/2 keys, each followed by its value, into a uniquely referenced map or
+   a dict, as if each value was set. A moved key or value becomes None. On
+   failure the caller owns the others. */
+static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
+                             size_t n) {
+  const tvmffi_i_pair *pair;
+  uint64_t passed, at;
+  size_t i, k;
+  int sorts = 1;
+  TVMFFI_TRY(tvmffi_i_map_may_change(m));
+  for (i = 0; i < n; i += 2) {
+    TVMFFI_TRY(tvmffi_i_map_move_in(m, &values[i], &values[i + 1], &passed));
+    if (TVMFFI_I_LIKELY(passed <= TVMFFI_I_MAP_CHAIN_MAX) || !sorts) continue;
+    for (at = tvmffi_i_map_begin(&m->base);
+         sorts && (pair = tvmffi_i_map_pair(&m->base, at)) != NULL;
+         at = tvmffi_i_map_after(&m->base, at))
+      sorts = tvmffi_i_map_is_sortable(&pair->key);
+    for (k = i + 2; k < n && sorts; k += 2)
+      sorts = tvmffi_i_map_is_sortable(&values[k]);
+    if (sorts) return tvmffi_i_map_untangle(m, values + i + 2, n - i - 2);
+  }
+  return 0;
+}
+#endif
+
 /* ======== Map functions =========================== >>containers/map_function
    the built-in functions of maps and dicts */
 
@@ -19251,6 +19766,47 @@ TVMFFI_I_GET(i_view) {
   return 0;
 }
 
+/* Copies n views to owned values. On failure none is owned. */
+static int tvmffi_i_map_own_all(const TVMFFIAny *views, TVMFFIAny *values,
+                                int32_t n) {
+  tvmffi_i_bits bits;
+  int32_t i;
+  int code;
+  for (i = 0; i < n; ++i) {
+    code = tvmffi_i_own_bits(&views[i], &bits);
+    if (code) {
+      while (i-- > 0) tvmffi_any_release(&values[i]);
+      return code;
+    }
+    tvmffi_i_store_bits(&values[i], bits);
+  }
+  return 0;
+}
+
+/* Sets the keys of many arguments, one after another. After a key in a long
+   bucket chain, sets the others at once. */
+static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *args,
+                                 int32_t num_args) {
+  TVMFFIAny pair[2], *values = pair;
+  uint64_t passed = 0;
+  int32_t i, k, n;
+  int code = 0;
+  for (i = 0; i < num_args && !code; i += n) {
+    n = passed > TVMFFI_I_MAP_CHAIN_MAX ? num_args - i : 2;
+    if (n > 2) {
+      values = (TVMFFIAny *)tvmffi_i_alloc((size_t)n * sizeof(*values));
+      if (!values) return tvmffi_i_no_memory();
+    }
+    code = tvmffi_i_map_own_all(args + i, values, n);
+    if (code) break;
+    code = n > 2 ? tvmffi_i_map_take(m, values, (size_t)n)
+                 : tvmffi_i_map_move_in(m, &pair[0], &pair[1], &passed);
+    for (k = 0; k < n; ++k) tvmffi_any_release(&values[k]);
+  }
+  if (values != pair) tvmffi_i_free(values);
+  return code;
+}
+
 static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
   TVMFFIObject *map;
@@ -19263,8 +19819,11 @@ static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
      the end. */
   map = tvmffi_i_new_map(type_index, 0);
   if (!map) return -1;
-  for (i = 0; i < num_args && !code; i += 2)
-    code = tvmffi_i_map_set(&map, &args[i], &args[i + 1]);
+  if (num_args > 2 * TVMFFI_I_MAP_CHAIN_MAX)
+    code = tvmffi_i_map_set_many(tvmffi_i_map_of(map), args, num_args);
+  else
+    for (i = 0; i < num_args && !code; i += 2)
+      code = tvmffi_i_map_set(&map, &args[i], &args[i + 1]);
   if (code)
     tvmffi_release(map);
   else
@@ -19742,55 +20301,12 @@ TVMFFI_FUNC(i_first_device, device, (any, container)) {
 }
 #endif
 
-/* ======== Hooks: nesting and callbacks ======================= >>graph/hook */
+/* ======== Hooks: their callbacks ============================= >>graph/hook */
 /* A hook is a function that a type registers for a traversal. The traversal
    passes a callback function to the hook. The hook calls the callback for other
-   values. These nested calls use the thread's stack, so their depth is
-   limited. */
+   values. */
 
 #if !TVMFFI_NO_EXTRA
-enum {
-  TVMFFI_I_MAX_HOOKS = 1000, /* most nested hooks of one traversal */
-  /* The limits for nested hooks of structural functions and for nested
-     ffi.StructuralKey keys: their number, and their KB of the thread's stack.
-     */
-  TVMFFI_I_MAX_STRUCTURAL_NESTING = 4096,
-  TVMFFI_I_MAX_NESTING_KB = 768
-};
-
-/* Counts the nested calls of structural hooks and keys on this thread. */
-typedef struct {
-  int count;
-  uintptr_t base; /* stack address of the outermost call */
-} tvmffi_i_nesting;
-TVMFFI_I_THREAD_STATE(tvmffi_i_nesting, tvmffi_i_thread_nesting);
-
-/* Returns 1 if the nested calls use too much of the thread's stack. Returns 0
-   at more than twice the limit, because the code then runs on another stack,
-   such as a fiber's. */
-TVMFFI_I_INLINE int tvmffi_i_is_stack_used(tvmffi_i_nesting *n) {
-  const uintptr_t most = (uintptr_t)TVMFFI_I_MAX_NESTING_KB * 1024;
-  uintptr_t here = tvmffi_i_stack_address();
-  uintptr_t used;
-  if (!n->count) n->base = here;
-  used = here < n->base ? n->base - here : here - n->base;
-  return used > most && used / 2 < most;
-}
-
-static int tvmffi_i_nest(void) {
-  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
-  if (tvmffi_i_is_stack_used(n) || n->count >= TVMFFI_I_MAX_STRUCTURAL_NESTING)
-    return tvmffi_i_fail("RecursionError",
-                         "Structural hooks and keys are nested more than %d "
-                         "deep, or use more than %d KB of the stack",
-                         (int)TVMFFI_I_MAX_STRUCTURAL_NESTING,
-                         (int)TVMFFI_I_MAX_NESTING_KB);
-  ++n->count;
-  return 0;
-}
-
-static void tvmffi_i_unnest(void) { --tvmffi_i_thread_nesting()->count; }
-
 /* Raises a TypeError unless the hook of a type is a function object. */
 static int tvmffi_i_check_hook(const TVMFFIAny *hook, const char *signature) {
   if (hook->type_index == kTVMFFIFunction && hook->v_obj) return 0;
@@ -20525,14 +21041,6 @@ static void *tvmffi_i_dlsym(void *handle, const char *name) {
 }
 static void tvmffi_i_dlclose(void *handle) { (void)handle; }
 #elif defined(_WIN32)
-/* Declares kernel32 functions under our own names, because <windows.h> defines
-   common words as macros. */
-#if defined(__i386__)
-#define TVMFFI_I_KERNEL32(name, size) \
-  __attribute__((__stdcall__)) __asm__("_" #name "@" #size)
-#else
-#define TVMFFI_I_KERNEL32(name, size) __asm__(#name)
-#endif
 TVMFFI_I_EXTERN_C int tvmffi_i_widen(unsigned page, uint32_t flags,
                                      const char *text, int size, uint16_t *wide,
                                      int room)
@@ -21197,7 +21705,7 @@ static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
   }
   tvmffi_i_free(text);
   if (code) return code;
-  code = TVMFFIFunctionCall(loader, args, num_args, &result);
+  code = tvmffi_i_call_nested(loader, args, num_args, &result);
   tvmffi_release(loader);
   if (code) return code;
   if (result.type_index != kTVMFFIModule)
@@ -22072,7 +22580,7 @@ static int tvmffi_i_set_field(const TVMFFIFieldInfo *field, void *object,
   }
   args[0] = tvmffi_i_pointer(kTVMFFIOpaquePtr, at);
   args[1] = *value;
-  TVMFFI_TRY(TVMFFIFunctionCall(field->setter, args, 2, &result));
+  TVMFFI_TRY(tvmffi_i_call_nested(field->setter, args, 2, &result));
   tvmffi_any_release(&result);
   return 0;
 }
@@ -22092,7 +22600,7 @@ static int tvmffi_i_make_default(const TVMFFIFieldInfo *field,
     return TVMFFIAnyViewToOwnedAny(value, made);
   if (value->type_index < kTVMFFIStaticObjectBegin)
     return tvmffi_i_bad_cast(value, "ffi.Function");
-  return TVMFFIFunctionCall(value->v_obj, NULL, 0, made);
+  return tvmffi_i_call_nested(value->v_obj, NULL, 0, made);
 }
 
 static tvmffi_i_known_column tvmffi_i_new_column = {"__ffi_new__", NULL};
@@ -22117,7 +22625,7 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
                            type->type_key.data);
     if (maker->type_index < kTVMFFIStaticObjectBegin)
       return tvmffi_i_bad_cast(maker, "ffi.Function");
-    TVMFFI_TRY(TVMFFIFunctionCall(maker->v_obj, NULL, 0, &result));
+    TVMFFI_TRY(tvmffi_i_call_nested(maker->v_obj, NULL, 0, &result));
     if (result.type_index >= kTVMFFIStaticObjectBegin)
       made = result.v_obj;
     else
@@ -23330,7 +23838,7 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
                          tvmffi_i_type_key(index));
   if (copier->type_index < kTVMFFIStaticObjectBegin)
     return tvmffi_i_bad_cast(copier, "ffi.Function");
-  TVMFFI_TRY(TVMFFIFunctionCall(copier->v_obj, &arg, 1, &result));
+  TVMFFI_TRY(tvmffi_i_call_nested(copier->v_obj, &arg, 1, &result));
   if (result.type_index == index && result.v_obj) {
     *copy = result.v_obj;
     return 0;
@@ -23384,7 +23892,7 @@ static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny copy) {
 static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
   int is_list = f->from->type_index == kTVMFFIList, code = 0;
   TVMFFIObject *copy = f->copy ? f->copy : f->parts;
-  const TVMFFIAny *items;
+  TVMFFIAny *items;
   int64_t i, n;
   if (!f->parts) return 0;
   if (f->parts->type_index != f->from->type_index) {
@@ -23392,9 +23900,10 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
     n = TVMFFI_I_CELL(TVMFFISeqCell, f->parts)->size;
     if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, n / 2);
     if (!copy) return -1;
-    for (i = 0; i < n && !code; i += is_list ? 1 : 2)
-      code = is_list ? tvmffi_i_list_append(copy, &items[i])
-                     : tvmffi_i_map_set(&copy, &items[i], &items[i + 1]);
+    if (!is_list)
+      code = tvmffi_i_map_take(tvmffi_i_map_of(copy), items, (size_t)n);
+    for (i = 0; is_list && i < n && !code; ++i)
+      code = tvmffi_i_list_append(copy, &items[i]);
     if (code && !f->copy) tvmffi_release(copy);
     if (code) return code;
     tvmffi_release(f->parts);
@@ -23419,23 +23928,47 @@ static int tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
   return 0;
 }
 
+/* Replaces the entries of a dict by `pairs`, an array of its keys and values,
+   in which copies replace originals. As in upstream, these entries become the
+   last ones. */
+static int tvmffi_i_patch_pairs(const tvmffi_i_copier *c, TVMFFIObject *dict,
+                                const TVMFFIObject *pairs) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, pairs);
+  const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
+  TVMFFIAny *made = NULL;
+  TVMFFIObject *patched = tvmffi_i_new_array(cell->size, &made);
+  int64_t i, k, n = 0;
+  int pass, code;
+  if (!patched) return -1;
+  for (pass = 0; pass < 2; ++pass)
+    for (i = 0; i < cell->size; i += 2) {
+      TVMFFIAny pair[2];
+      int has = 0;
+      for (k = 0; k < 2; ++k) {
+        TVMFFIObject *copy = tvmffi_i_copy_of(c, &items[i + k]);
+        pair[k] = copy ? tvmffi_obj(copy) : items[i + k];
+        has |= copy != NULL;
+      }
+      for (k = 0; k < 2 && has == pass; ++k)
+        made[n++] = tvmffi_i_copy_owned(&pair[k]);
+    }
+  code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
+  if (!code) code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
+  tvmffi_release(patched);
+  return code;
+}
+
 static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   TVMFFIObject *pairs = tvmffi_i_pairs_of(dict);
-  const TVMFFIAny *item;
-  int64_t i;
-  int code = pairs ? 0 : -1;
-  for (i = 0; !code && i < TVMFFI_I_CELL(TVMFFISeqCell, pairs)->size; i += 2) {
-    TVMFFIObject *key, *value;
-    TVMFFIAny k, v;
-    item = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)pairs) + i;
-    key = tvmffi_i_copy_of(c, &item[0]);
-    value = tvmffi_i_copy_of(c, &item[1]);
-    if (!key && !value) continue;
-    k = key ? tvmffi_obj(key) : item[0];
-    v = value ? tvmffi_obj(value) : item[1];
-    code = tvmffi_i_map_erase(&dict, &item[0]);
-    if (!code) code = tvmffi_i_map_set(&dict, &k, &v);
-  }
+  const TVMFFISeqCell *cell;
+  int64_t i = 0;
+  int code = 0;
+  if (!pairs) return -1;
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, pairs);
+  while (i < cell->size &&
+         !tvmffi_i_copy_of(c, (const TVMFFIAny *)cell->data + i))
+    ++i;
+  if (i < cell->size) code = tvmffi_i_patch_pairs(c, dict, pairs);
   tvmffi_release(pairs);
   return code;
 }
@@ -23840,10 +24373,6 @@ static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
   int32_t n = 0;
   int code;
   TVMFFI_TRY(tvmffi_i_check_hook(hook, tvmffi_i_hook_types[kind]));
-  if (g->nested >= TVMFFI_I_MAX_HOOKS)
-    return tvmffi_i_fail("RuntimeError",
-                         "Hooks of types are nested more than %d deep",
-                         (int)TVMFFI_I_MAX_HOOKS);
   TVMFFI_TRY(tvmffi_i_callback_open(&g->callback[kind], g, calls[kind]));
   TVMFFI_TRY(tvmffi_i_open_seen(g, object, other));
   args[n++] = tvmffi_obj(object);
@@ -23851,7 +24380,7 @@ static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
   args[n++] = tvmffi_obj(g->callback[kind].function);
   ++g->nested;
   *result = tvmffi_none();
-  code = TVMFFIFunctionCall(hook->v_obj, args, n, result);
+  code = tvmffi_i_call_nested(hook->v_obj, args, n, result);
   --g->nested;
   tvmffi_i_seen_of(g, object, other)->state = TVMFFI_I_UNSEEN;
   return code;
@@ -25111,12 +25640,10 @@ static int tvmffi_i_call_structural_hook(tvmffi_i_structural *s,
   TVMFFIAny args[3], result = tvmffi_none();
   int code;
   TVMFFI_TRY(tvmffi_i_callback_open(&s->callback, s, call));
-  TVMFFI_TRY(tvmffi_i_nest());
   args[0] = tvmffi_obj(o);
   args[1] = second;
   args[2] = tvmffi_obj(s->callback.function);
-  code = TVMFFIFunctionCall(hook, args, 3, &result);
-  tvmffi_i_unnest();
+  code = tvmffi_i_call_nested(hook, args, 3, &result);
   if (code) return code;
   *out = result.v_int64;
   if (TVMFFI_I_IS_INT(&result)) return 0;
@@ -25261,9 +25788,19 @@ typedef struct {
   unsigned char is_shared; /* both objects may be met again */
 } tvmffi_i_equal_frame;
 
+/* A pair of ffi.StructuralKey objects that was compared. */
+typedef struct {
+  TVMFFIObject *object, *other; /* owned */
+  int is_equal;
+} tvmffi_i_key_pair;
+
 typedef struct {
   tvmffi_i_structural base; /* must be first: callbacks get its address */
   tvmffi_i_stack frames;
+  /* Borrowed: the tvmffi_i_key_pair records of this comparison and of all
+     comparisons around it. The result for two keys holds in each of them,
+     because each comparison of two keys begins without known counterparts. */
+  tvmffi_i_ptr_table *keys;
   /* Tables of tvmffi_i_memo. mapped[0] maps an object of the left value to its
      counterpart (borrowed) in the right value, mapped[1] the reverse. */
   tvmffi_i_ptr_table mapped[2];
@@ -25275,6 +25812,8 @@ typedef struct {
 
 static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b, uint32_t own);
+static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
+                               const TVMFFIAny *b);
 
 static tvmffi_i_known_column tvmffi_i_s_equal_column = {"__s_equal__", NULL};
 
@@ -25612,6 +26151,40 @@ static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
                                   theirs);
 }
 
+/* Looks up `key`, an ffi.StructuralKey, in a map as tvmffi_i_map_lookup does,
+   but compares keys by tvmffi_i_equal_keys with `keys`. Otherwise keys with
+   shared parts, nested n deep, would take 2^n comparisons. */
+static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
+                                            const TVMFFIObject *map,
+                                            const TVMFFIAny *key) {
+  const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
+  const int is_row = tvmffi_i_map_is_row(m);
+  const tvmffi_i_pair *pair = NULL;
+  tvmffi_i_map_guard guard;
+  uint64_t i = 0, hash;
+  uint8_t meta = 1; /* a small map is searched to its end */
+  int code = 0;
+  if (!m->size) return NULL;
+  if (!is_row) {
+    if (tvmffi_i_any_hash(key, &hash)) return &tvmffi_i_map_failed;
+    i = tvmffi_i_map_home(m, hash);
+    if (*tvmffi_i_map_meta(m->data, i) & TVMFFI_I_MAP_BODY) return NULL;
+  }
+  tvmffi_i_map_enter(m, &guard);
+  while (!code && meta & TVMFFI_I_MAP_JUMP) {
+    pair = tvmffi_i_map_pair(map, i);
+    if (!pair) break;
+    if (!is_row) meta = *tvmffi_i_map_meta(m->data, i);
+    if (pair->key.type_index == TVMFFI_I_STRUCTURAL_KEY)
+      code = is_row ? tvmffi_i_equal_keys(keys, &pair->key, key)
+                    : tvmffi_i_equal_keys(keys, key, &pair->key);
+    i = is_row ? i + 1 : tvmffi_i_map_next(m, i, meta);
+  }
+  tvmffi_i_map_leave(&guard);
+  if (code < 0) return &tvmffi_i_map_failed;
+  return code ? &pair->value : NULL;
+}
+
 /* Looks up a key of map[side] in the other map, and sets *value to the value
    found (borrowed). If the key is missing, sets *value to NULL and records a
    step to the key. The key's own equality function may change both maps. */
@@ -25619,7 +26192,9 @@ static int tvmffi_i_counterpart(tvmffi_i_equality *s, TVMFFIObject *const *map,
                                 int side, const TVMFFIAny *key,
                                 TVMFFIAny *other, const TVMFFIAny **value) {
   *other = tvmffi_i_map_key_to(s, side, key);
-  *value = tvmffi_i_map_lookup(map[!side], other);
+  *value = other->type_index == TVMFFI_I_STRUCTURAL_KEY && other->v_obj
+               ? tvmffi_i_lookup_key(s->keys, map[!side], other)
+               : tvmffi_i_map_lookup(map[!side], other);
   if (*value == &tvmffi_i_map_failed) return -1;
   return *value ? 0
                 : tvmffi_i_add_map_step(s, side, key,
@@ -25831,12 +26406,11 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
   return pair;
 }
 
-/* Compares two views. Returns 1 if they are equal, 0 if not, or an error code.
-   If they differ and `paths` is not NULL, sets *paths to an array (owned) of
-   the two access paths to the first difference. */
-static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
-                                     int maps_variables, int skips_tensors,
-                                     TVMFFIObject **paths) {
+/* Compares two views as tvmffi_i_structural_equal does. `keys` has the results
+   of the comparisons around this one. */
+static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
+                                 const TVMFFIAny *b, int maps_variables,
+                                 int skips_tensors, TVMFFIObject **paths) {
   tvmffi_i_equal_frame room[16];
   tvmffi_i_equality s = TVMFFI_I_ZERO;
   TVMFFIAny left = tvmffi_none(), right = tvmffi_none();
@@ -25846,6 +26420,7 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;
   s.wants_path = paths != NULL;
+  s.keys = keys;
   tvmffi_i_stack_open(&s.frames, room, sizeof(room));
   TVMFFI_TRY(tvmffi_i_own(a, &left));
   code = tvmffi_i_own(b, &right);
@@ -25866,6 +26441,56 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
   tvmffi_i_drop_results(&s.same, 1);
   tvmffi_any_release(&left);
   tvmffi_any_release(&right);
+  return code;
+}
+
+/* Compares two views. Returns 1 if they are equal, 0 if not, or an error code.
+   If they differ and `paths` is not NULL, sets *paths to an array (owned) of
+   the two access paths to the first difference. */
+static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
+                                     int maps_variables, int skips_tensors,
+                                     TVMFFIObject **paths) {
+  tvmffi_i_ptr_table keys = TVMFFI_I_ZERO;
+  int code = tvmffi_i_equal_inside(&keys, a, b, maps_variables, skips_tensors,
+                                   paths);
+  tvmffi_i_ptr_clear(&keys, sizeof(tvmffi_i_key_pair), 2);
+  return code;
+}
+
+/* Compares two ffi.StructuralKey objects. Returns 1 if they are equal, 0 if
+   not, or an error code. Identical values of any type are equal. Adds the
+   result to `keys`. */
+static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
+                               const TVMFFIAny *b) {
+  const tvmffi_i_structural_key *x, *y;
+  TVMFFIObject *left = a->v_obj, *right = b->v_obj;
+  tvmffi_i_key_pair *known;
+  const char *missing = NULL;
+  int code;
+  if (a->type_index == b->type_index && a->v_uint64 == b->v_uint64) return 1;
+  if (a->type_index != TVMFFI_I_STRUCTURAL_KEY || !left)
+    missing = "lhs_obj";
+  else if (b->type_index != TVMFFI_I_STRUCTURAL_KEY || !right)
+    missing = "rhs_obj";
+  if (missing)
+    return tvmffi_i_fail("InternalError", "Check not null: %s ", missing);
+  x = (const tvmffi_i_structural_key *)(void *)left;
+  y = (const tvmffi_i_structural_key *)(void *)right;
+  if (x->hash != y->hash) return 0;
+  known = TVMFFI_I_FIND_PAIR(tvmffi_i_key_pair, keys, left, right);
+  if (known) return known->is_equal;
+  TVMFFI_TRY(tvmffi_i_nest());
+  tvmffi_retain(left); /* a hook may release both */
+  tvmffi_retain(right);
+  code = tvmffi_i_equal_inside(keys, &x->key, &y->key, 0, 0, NULL);
+  tvmffi_i_unnest();
+  if (code >= 0) {
+    known = TVMFFI_I_ADD_PAIR(tvmffi_i_key_pair, keys, left, right);
+    if (known) known->is_equal = code;
+    if (!known) code = -1;
+  }
+  tvmffi_release(left);
+  tvmffi_release(right);
   return code;
 }
 #endif
@@ -26354,26 +26979,13 @@ static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
   return &key->base;
 }
 
-/* Compares two ffi.StructuralKey objects. Returns 1 if they are equal, 0 if
-   not, or an error code. Identical values of any type are equal. */
+/* Compares two values as tvmffi_i_equal_keys does, outside of any other
+   comparison. */
 static int tvmffi_i_structural_key_equal(const TVMFFIAny *a,
                                          const TVMFFIAny *b) {
-  const tvmffi_i_structural_key *x, *y;
-  const char *missing = NULL;
-  int code;
-  if (a->type_index == b->type_index && a->v_uint64 == b->v_uint64) return 1;
-  if (a->type_index != TVMFFI_I_STRUCTURAL_KEY || !a->v_obj)
-    missing = "lhs_obj";
-  else if (b->type_index != TVMFFI_I_STRUCTURAL_KEY || !b->v_obj)
-    missing = "rhs_obj";
-  if (missing)
-    return tvmffi_i_fail("InternalError", "Check not null: %s ", missing);
-  x = (const tvmffi_i_structural_key *)a->v_ptr;
-  y = (const tvmffi_i_structural_key *)b->v_ptr;
-  if (x->hash != y->hash) return 0;
-  TVMFFI_TRY(tvmffi_i_nest());
-  code = tvmffi_i_structural_equal(&x->key, &y->key, 0, 0, NULL);
-  tvmffi_i_unnest();
+  tvmffi_i_ptr_table keys = TVMFFI_I_ZERO;
+  int code = tvmffi_i_equal_keys(&keys, a, b);
+  tvmffi_i_ptr_clear(&keys, sizeof(tvmffi_i_key_pair), 2);
   return code;
 }
 
@@ -27357,8 +27969,8 @@ static TVMFFIAny tvmffi_i_bad_engine(void) {
   return tvmffi_i_raised();
 }
 
-/* Runs a visit to its end. Visits may nest up to a limit, but hooks of
-   containers do not count: C++ visitors may nest these hooks without limit. */
+/* Runs a visit to its end. Visits nest if a callback, a hook or a C++ visitor
+   visits a child. */
 static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
                               int in_place, const TVMFFIAny *value) {
   tvmffi_i_visit_frame one;
@@ -27370,7 +27982,7 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
   d.v = v;
   d.e = tvmffi_i_engine_of(v);
   if (how == TVMFFI_I_ENTERED && !d.e) return tvmffi_i_bad_engine();
-  if (how != TVMFFI_I_IN_HOOK && tvmffi_i_nest()) return tvmffi_i_raised();
+  if (tvmffi_i_nest()) return tvmffi_i_raised();
   d.mutates = mutates;
   d.is_after = d.e && (d.e->kind == TVMFFI_I_WALK_AFTER ||
                        d.e->kind == TVMFFI_I_MAP_AFTER);
@@ -27384,7 +27996,7 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
     if (done) done = tvmffi_i_take_result(&d, &r);
     if (!done) done = tvmffi_i_advance(&d, &r);
   }
-  if (how != TVMFFI_I_IN_HOOK) tvmffi_i_unnest();
+  tvmffi_i_unnest();
   return r;
 }
 
@@ -28471,126 +29083,6 @@ static tvmffi_i_map_object *tvmffi_i_json_row(TVMFFIAny *values, size_t n) {
   return m;
 }
 
-/* If a bucket chain gets longer than this, the reader sorts the keys instead of
-   hashing them. Random keys form chains of about ten entries at most. Longer
-   chains come from an attack, or from millions of very similar keys. */
-enum { TVMFFI_I_JSON_CHAIN_MAX = 128 };
-
-/* Moves a key and its value into a uniquely referenced map with a hash table.
-   On failure the caller still owns both. Sets *is_long if the key's bucket
-   chain is longer than TVMFFI_I_JSON_CHAIN_MAX. */
-static int tvmffi_i_json_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
-                                 TVMFFIAny *value, int *is_long) {
-  tvmffi_i_map_key k;
-  tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
-  tvmffi_i_pair *pair;
-  uint64_t hash;
-  int code;
-  TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
-  TVMFFI_TRY(tvmffi_i_map_hash(m, &k, &hash));
-  code = tvmffi_i_map_find_in_table(m, &k, hash, &place);
-  if (code < 0) return code;
-  if (code) {
-    tvmffi_i_map_renew(m, &place, tvmffi_i_load_bits(value));
-    tvmffi_any_release(key);
-  } else {
-    TVMFFI_TRY(tvmffi_i_map_add_to_table(m, hash, &pair));
-    pair->key = *key;
-    pair->value = *value;
-  }
-  *is_long = place.passed > TVMFFI_I_JSON_CHAIN_MAX;
-  *key = *value = tvmffi_none();
-  return 0;
-}
-
-/* Releases a map whose entries were moved elsewhere. */
-static void tvmffi_i_json_discard(tvmffi_i_map_object *m) {
-  uint64_t i;
-  for (i = 0; i < m->num_slots; i += 16)
-    memset(tvmffi_i_map_meta(m->data, i), TVMFFI_I_MAP_EMPTY, 16);
-  m->size = 0;
-  tvmffi_release(m);
-}
-
-/* Tells whether index *a sorts before index *b: by the keys of the two pairs,
-   or by index if the keys are equal. `context` is the array of pairs. */
-static int tvmffi_i_json_key_less(const void *a, const void *b,
-                                  const void *context) {
-  const tvmffi_i_pair *pairs = (const tvmffi_i_pair *)context;
-  const uint64_t i = *(const uint64_t *)a, k = *(const uint64_t *)b;
-  const TVMFFIByteArray x = tvmffi_any_str(&pairs[i].key);
-  const TVMFFIByteArray y = tvmffi_any_str(&pairs[k].key);
-  int order = x.size < y.size ? -1 : x.size > y.size;
-  if (!order && x.size) order = memcmp(x.data, y.data, x.size);
-  return order ? order < 0 : i < k;
-}
-
-/* Makes a map from n pairs. Takes ownership of the pairs. If NULL is returned,
-   the caller still owns those whose key is not None. Sorts to find duplicate
-   keys, so hash collisions cost no time. Of equal keys, the last pair wins. */
-static tvmffi_i_map_object *tvmffi_i_json_sorted_table(tvmffi_i_pair *pairs,
-                                                       size_t n) {
-  uint64_t *sorted = (uint64_t *)tvmffi_i_alloc(n * sizeof(*sorted));
-  uint64_t num_slots;
-  tvmffi_i_map_object row = TVMFFI_I_ZERO, *m = NULL;
-  size_t i, left = 0;
-  int code = 0;
-  if (!sorted) {
-    (void)tvmffi_i_no_memory();
-    return m;
-  }
-  for (i = 0; i < n; ++i) sorted[i] = i;
-  tvmffi_i_sort(sorted, n, sizeof(*sorted), tvmffi_i_json_key_less, pairs);
-  for (i = 0; i + 1 < n; ++i) {
-    tvmffi_i_pair *pair = &pairs[sorted[i]];
-    if (!tvmffi_i_same_text(tvmffi_any_str(&pair->key),
-                            tvmffi_any_str(&pairs[sorted[i + 1]].key)))
-      continue;
-    tvmffi_i_map_drop_pair(pair);
-    pair->key = pair->value = tvmffi_none();
-  }
-  for (i = 0; i < n; ++i) {
-    tvmffi_i_pair pair = pairs[i];
-    if (pair.key.type_index == kTVMFFINone) continue;
-    pairs[i].key = pairs[i].value = tvmffi_none();
-    pairs[left++] = pair;
-  }
-  row.data = pairs;
-  row.size = left;
-  row.num_slots = left | TVMFFI_I_MAP_IS_ROW;
-  for (num_slots = tvmffi_i_map_slots(left); code == 0; num_slots *= 2) {
-    m = tvmffi_i_map_new_dense(kTVMFFIMap, num_slots);
-    code = m ? tvmffi_i_map_refill(m, &row, sorted) : -1;
-    if (m && code <= 0) tvmffi_i_json_discard(m);
-  }
-  tvmffi_i_free(sorted);
-  if (code < 0) return NULL;
-  m->size = left;
-  return m;
-}
-
-/* Replaces the map `m`, which has a long bucket chain, by a map from
-   tvmffi_i_json_sorted_table. The new map has the entries of m and the pairs of
-   `values` from index `next` to n - 1. Takes ownership of m. */
-TVMFFI_I_NOINLINE tvmffi_i_map_object *tvmffi_i_json_untangle(
-    tvmffi_i_map_object *m, TVMFFIAny *values, size_t next, size_t n) {
-  tvmffi_i_pair *pairs = (tvmffi_i_pair *)(void *)values;
-  const tvmffi_i_pair *pair;
-  size_t left = 0;
-  uint64_t at;
-  for (at = tvmffi_i_map_begin(&m->base);
-       (pair = tvmffi_i_map_pair(&m->base, at)) != NULL;
-       at = tvmffi_i_map_after(&m->base, at))
-    pairs[left++] = *pair;
-  tvmffi_i_json_discard(m);
-  for (; next < n; ++next) {
-    tvmffi_i_pair moved = pairs[next];
-    pairs[next].key = pairs[next].value = tvmffi_none();
-    pairs[left++] = moved;
-  }
-  return tvmffi_i_json_sorted_table(pairs, left);
-}
-
 /* Makes a map with a hash table, as upstream does for four or more entries.
    Duplicate keys count as entries. Takes ownership of n/2 keys, each followed
    by its value. If NULL is returned, the caller still owns those that are not
@@ -28599,17 +29091,9 @@ TVMFFI_I_NOINLINE tvmffi_i_map_object *tvmffi_i_json_table(TVMFFIAny *values,
                                                            size_t n) {
   tvmffi_i_map_object *m =
       tvmffi_i_map_new_dense(kTVMFFIMap, tvmffi_i_map_slots(n / 2));
-  size_t i;
-  int is_long;
-  for (i = 0; m && i < n; i += 2) {
-    if (tvmffi_i_json_move_in(m, &values[i], &values[i + 1], &is_long)) {
-      tvmffi_release(m);
-      m = NULL;
-    } else if (TVMFFI_I_UNLIKELY(is_long)) {
-      return tvmffi_i_json_untangle(m, values, i / 2 + 1, n / 2);
-    }
-  }
-  return m;
+  if (!m || !tvmffi_i_map_take(m, values, n)) return m;
+  tvmffi_release(m);
+  return NULL;
 }
 
 /* Tells whether map `m` has the n/2 keys in `values`, in the same order. The
@@ -30127,12 +30611,13 @@ TVMFFI_I_INLINE int tvmffi_i_is_part_known(const tvmffi_i_loader *l,
          l->loaded[index].state == TVMFFI_I_KNOWN;
 }
 
-/* Builds a map with string keys. Uses the JSON reader's code, which may copy
-   the layout of an earlier map. */
+/* Builds a map with a hash table by the JSON reader's code, which may copy the
+   layout of an earlier map if all keys are strings. */
 static tvmffi_i_map_object *tvmffi_i_join_table(tvmffi_i_loader *l,
                                                 int32_t index, size_t n) {
   tvmffi_i_json_reader *r = &l->r;
   tvmffi_i_map_object *m;
+  int is_text = 1;
   size_t i;
   while (r->room_values < n) {
     TVMFFIAny *values = (TVMFFIAny *)tvmffi_i_larger(
@@ -30140,9 +30625,15 @@ static tvmffi_i_map_object *tvmffi_i_join_table(tvmffi_i_loader *l,
     if (!values) return NULL;
     r->values = values;
   }
-  for (i = 0; i < n; ++i)
-    r->values[i] = tvmffi_i_copy_owned(tvmffi_i_part(l, i));
-  m = tvmffi_i_json_object(r, r->values, n);
+  for (i = 0; i < n; ++i) {
+    TVMFFIAny *value = &r->values[i];
+    *value = tvmffi_i_copy_owned(tvmffi_i_part(l, i));
+    if (value->type_index < kTVMFFIRawStr) value->zero_padding = 0;
+    if (i % 2 == 0)
+      is_text &= tvmffi_i_text_type(value->type_index) == kTVMFFIStr;
+  }
+  m = is_text ? tvmffi_i_json_object(r, r->values, n)
+              : tvmffi_i_json_table(r->values, n);
   if (m)
     m->base.type_index = index;
   else
@@ -30155,10 +30646,6 @@ static int tvmffi_i_join_map(tvmffi_i_loader *l, int32_t index, size_t n,
   int is_table = n / 2 > TVMFFI_I_MAP_ROW_MAX, code = 0;
   tvmffi_i_map_object *m;
   size_t i;
-  for (i = 0; is_table && i < n; i += 2) {
-    int32_t key = tvmffi_i_part(l, i)->type_index;
-    is_table = key == kTVMFFISmallStr || key == kTVMFFIStr;
-  }
   m = is_table ? tvmffi_i_join_table(l, index, n)
                : (tvmffi_i_map_object *)(void *)tvmffi_i_new_map(
                      index, (int64_t)(n / 2));
@@ -31001,6 +31488,7 @@ static int tvmffi_i_set_dict(void *field, const TVMFFIAny *value,
                              const char *kinds, const char *name) {
   TVMFFIObject *from, *made;
   const tvmffi_i_pair *pair;
+  tvmffi_i_pair *change;
   int code = 0, fits = value->type_index == kTVMFFIDict ? 2 : 1;
   TVMFFIAny result;
   uint64_t i;
@@ -31020,20 +31508,18 @@ static int tvmffi_i_set_dict(void *field, const TVMFFIAny *value,
     tvmffi_i_put_reference(field, value);
     return 0;
   }
-  made = tvmffi_i_new_map(kTVMFFIDict, tvmffi_i_map_size(from));
+  made = tvmffi_i_map_copy(from, kTVMFFIDict);
   if (!made) return -1;
-  for (i = tvmffi_i_map_begin(from);
-       !code && (pair = tvmffi_i_map_pair(from, i)) != NULL;
-       i = tvmffi_i_map_after(from, i)) {
-    TVMFFIAny item = pair->value;
-    if (kinds[1] == 'D' && item.type_index == kTVMFFIMap)
-      item = tvmffi_obj(tvmffi_i_map_copy(item.v_obj, kTVMFFIDict));
-    else
-      item = tvmffi_i_copy_owned(&item);
-    code = kinds[1] == 'D' && !item.v_obj
-               ? -1
-               : tvmffi_i_map_set(&made, &pair->key, &item);
-    tvmffi_any_release(&item);
+  for (i = tvmffi_i_map_begin(made);
+       !code && (change = tvmffi_i_map_pair(made, i)) != NULL;
+       i = tvmffi_i_map_after(made, i)) {
+    TVMFFIObject *dict;
+    if (kinds[1] != 'D' || change->value.type_index != kTVMFFIMap) continue;
+    dict = tvmffi_i_map_copy(change->value.v_obj, kTVMFFIDict);
+    if (!dict) code = -1;
+    if (!dict) break;
+    tvmffi_any_release(&change->value);
+    change->value = tvmffi_obj(dict);
   }
   if (!code) {
     result = tvmffi_obj(made);
@@ -31387,7 +31873,7 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
     if (!n++) t->info.fields = &tvmffi_i_static_fields[i];
     tvmffi_i_fill_field(&tvmffi_i_static_fields[i], &tvmffi_i_fields[i]);
   }
-  t->info.num_fields = t->field_capacity = n;
+  t->info.num_fields = n;
   for (i = n = 0; i < TVMFFI_I_NUM_METHODS; ++i) {
     const char *name = tvmffi_i_methods[i].func->name;
     size_t prefix = (size_t)(strrchr(name, '.') - name) + 1;
@@ -31397,7 +31883,7 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
                          &tvmffi_i_method_objects[i], &tvmffi_i_methods[i],
                          prefix);
   }
-  t->info.num_methods = t->method_capacity = n;
+  t->info.num_methods = n;
 }
 
 /* -------- Attribute columns -------- */
@@ -32155,7 +32641,7 @@ struct tvmffi_i_thread {
 #if !TVMFFI_NO_CONTAINERS
   tvmffi_i_map_guard *map_guard;
 #endif
-#if !TVMFFI_NO_EXTRA
+#if !TVMFFI_NO_TYPES
   tvmffi_i_nesting nesting;
 #endif
 #if !TVMFFI_NO_THREADS
@@ -32343,7 +32829,7 @@ TVMFFI_I_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)
 #if !TVMFFI_NO_CONTAINERS
 TVMFFI_I_PART(tvmffi_i_map_guard *, tvmffi_i_thread_map_guard, map_guard)
 #endif
-#if !TVMFFI_NO_EXTRA
+#if !TVMFFI_NO_TYPES
 TVMFFI_I_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
 #endif
 

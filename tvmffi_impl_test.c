@@ -181,6 +181,7 @@ static void test_free(void *pointer);
 #include "tests/unit/function.h"
 #include "tests/unit/error.h"
 #include "tests/unit/backtrace.h"
+#include "tests/unit/nesting.h"
 #include "tests/unit/typed_function.h"
 #include "tests/unit/call.h"
 #include "tests/unit/scope.h"
@@ -221,6 +222,7 @@ static const test_case *const test_lists[] = {
     test_function_cases,
     test_error_cases,
     test_backtrace_cases,
+    test_nesting_cases,
     test_typed_function_cases,
     test_call_cases,
     test_scope_cases,

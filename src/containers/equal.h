@@ -23,6 +23,7 @@
 #include "../core/type_member.h"
 #include "../core/type_attribute.h"
 #include "../core/function.h"
+#include "../core/nesting.h"
 
 #if !TVMFFI_NO_CONTAINERS
 
@@ -169,16 +170,17 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
   typedef TVMFFIAny (*unary)(const TVMFFIAny *, void *, void *);
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
   if (callee->type_index == kTVMFFIFunction && callee->v_obj)
-    return TVMFFIFunctionCall(callee->v_obj, (TVMFFIAny *)(uintptr_t)args,
-                              num_args, result);
+    return tvmffi_i_call_nested(callee->v_obj, args, num_args, result);
   if (callee->type_index != kTVMFFIOpaquePtr || !callee->v_ptr)
     return tvmffi_i_fail("InternalError",
                          "a type attribute is expected to be a function but "
                          "is %s",
                          tvmffi_i_type_key(callee->type_index));
+  TVMFFI_TRY(tvmffi_i_nest());
   *result = num_args == 1
                 ? ((unary)(uintptr_t)callee->v_ptr)(&args[0], NULL, NULL)
                 : ((binary)(uintptr_t)callee->v_ptr)(&args[0], &args[1]);
+  tvmffi_i_unnest();
   tvmffi_i_take_plain(type_index, result);
   if (result->type_index != kTVMFFIError || !result->v_obj) return 0;
   TVMFFIErrorSetRaised(result->v_obj);

@@ -12,6 +12,7 @@
 #include "../interface/mismatch.h"
 #include "../platform/thread.h"
 #include "../core/raise.h"
+#include "../core/nesting.h"
 #include "../containers/equal.h"
 #include "../graph/hook.h"
 #include "../graph/traversal.h"
@@ -90,10 +91,6 @@ static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
   int32_t n = 0;
   int code;
   TVMFFI_TRY(tvmffi_i_check_hook(hook, tvmffi_i_hook_types[kind]));
-  if (g->nested >= TVMFFI_I_MAX_HOOKS)
-    return tvmffi_i_fail("RuntimeError",
-                         "Hooks of types are nested more than %d deep",
-                         (int)TVMFFI_I_MAX_HOOKS);
   TVMFFI_TRY(tvmffi_i_callback_open(&g->callback[kind], g, calls[kind]));
   TVMFFI_TRY(tvmffi_i_open_seen(g, object, other));
   args[n++] = tvmffi_obj(object);
@@ -101,7 +98,7 @@ static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
   args[n++] = tvmffi_obj(g->callback[kind].function);
   ++g->nested;
   *result = tvmffi_none();
-  code = TVMFFIFunctionCall(hook->v_obj, args, n, result);
+  code = tvmffi_i_call_nested(hook->v_obj, args, n, result);
   --g->nested;
   tvmffi_i_seen_of(g, object, other)->state = TVMFFI_I_UNSEEN;
   return code;

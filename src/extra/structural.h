@@ -26,6 +26,7 @@
 #include "../platform/vector.h"
 #include "../core/raise.h"
 #include "../core/error.h"
+#include "../core/nesting.h"
 #include "../containers/equal.h"
 #include "../graph/table.h"
 #include "../graph/cursor.h"
@@ -158,12 +159,10 @@ static int tvmffi_i_call_structural_hook(tvmffi_i_structural *s,
   TVMFFIAny args[3], result = tvmffi_none();
   int code;
   TVMFFI_TRY(tvmffi_i_callback_open(&s->callback, s, call));
-  TVMFFI_TRY(tvmffi_i_nest());
   args[0] = tvmffi_obj(o);
   args[1] = second;
   args[2] = tvmffi_obj(s->callback.function);
-  code = TVMFFIFunctionCall(hook, args, 3, &result);
-  tvmffi_i_unnest();
+  code = tvmffi_i_call_nested(hook, args, 3, &result);
   if (code) return code;
   *out = result.v_int64;
   if (TVMFFI_I_IS_INT(&result)) return 0;

@@ -10,6 +10,7 @@
 #include "../interface/word.h"
 #include "../interface/function.h"
 #include "../core/type_table.h"
+#include "../core/nesting.h"
 #include "../graph/table.h"
 #include "../reflection/field.h"
 #include "../reflection/enum.h"

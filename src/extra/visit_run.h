@@ -16,12 +16,12 @@
 #include "../core/object.h"
 #include "../core/type_table.h"
 #include "../core/type_member.h"
+#include "../core/nesting.h"
 #include "../containers/equal.h"
 #include "../containers/sequence.h"
 #include "../containers/map_memory.h"
 #include "../containers/map.h"
 #include "../graph/cursor.h"
-#include "../graph/hook.h"
 #include "../reflection/access.h"
 #include "../reflection/enum.h"
 #include "../reflection/convert.h"
@@ -693,8 +693,8 @@ static TVMFFIAny tvmffi_i_bad_engine(void) {
   return tvmffi_i_raised();
 }
 
-/* Runs a visit to its end. Visits may nest up to a limit, but hooks of
-   containers do not count: C++ visitors may nest these hooks without limit. */
+/* Runs a visit to its end. Visits nest if a callback, a hook or a C++ visitor
+   visits a child. */
 static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
                               int in_place, const TVMFFIAny *value) {
   tvmffi_i_visit_frame one;
@@ -706,7 +706,7 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
   d.v = v;
   d.e = tvmffi_i_engine_of(v);
   if (how == TVMFFI_I_ENTERED && !d.e) return tvmffi_i_bad_engine();
-  if (how != TVMFFI_I_IN_HOOK && tvmffi_i_nest()) return tvmffi_i_raised();
+  if (tvmffi_i_nest()) return tvmffi_i_raised();
   d.mutates = mutates;
   d.is_after = d.e && (d.e->kind == TVMFFI_I_WALK_AFTER ||
                        d.e->kind == TVMFFI_I_MAP_AFTER);
@@ -720,7 +720,7 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
     if (done) done = tvmffi_i_take_result(&d, &r);
     if (!done) done = tvmffi_i_advance(&d, &r);
   }
-  if (how != TVMFFI_I_IN_HOOK) tvmffi_i_unnest();
+  tvmffi_i_unnest();
   return r;
 }
 

@@ -13,6 +13,7 @@
 #include "../platform/layout.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
+#include "../platform/thread_stack.h"
 #include "../platform/memory.h"
 #include "../core/raise.h"
 #include "../core/object.h"
@@ -53,14 +54,6 @@ static void *tvmffi_i_dlsym(void *handle, const char *name) {
 }
 static void tvmffi_i_dlclose(void *handle) { (void)handle; }
 #elif defined(_WIN32)
-/* Declares kernel32 functions under our own names, because <windows.h> defines
-   common words as macros. */
-#if defined(__i386__)
-#define TVMFFI_I_KERNEL32(name, size) \
-  __attribute__((__stdcall__)) __asm__("_" #name "@" #size)
-#else
-#define TVMFFI_I_KERNEL32(name, size) __asm__(#name)
-#endif
 TVMFFI_I_EXTERN_C int tvmffi_i_widen(unsigned page, uint32_t flags,
                                      const char *text, int size, uint16_t *wide,
                                      int room)

@@ -12,6 +12,7 @@
 #include "../platform/memory.h"
 #include "../core/raise.h"
 #include "../core/object.h"
+#include "../core/nesting.h"
 #include "library.h"
 #include "import.h"
 
@@ -303,7 +304,7 @@ static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
   }
   tvmffi_i_free(text);
   if (code) return code;
-  code = TVMFFIFunctionCall(loader, args, num_args, &result);
+  code = tvmffi_i_call_nested(loader, args, num_args, &result);
   tvmffi_release(loader);
   if (code) return code;
   if (result.type_index != kTVMFFIModule)

@@ -11,6 +11,7 @@
 #include "../platform/memory.h"
 #include "../core/raise.h"
 #include "../core/error.h"
+#include "../core/nesting.h"
 #include "../graph/cursor.h"
 #include "field.h"
 
@@ -131,7 +132,7 @@ static int tvmffi_i_set_field(const TVMFFIFieldInfo *field, void *object,
   }
   args[0] = tvmffi_i_pointer(kTVMFFIOpaquePtr, at);
   args[1] = *value;
-  TVMFFI_TRY(TVMFFIFunctionCall(field->setter, args, 2, &result));
+  TVMFFI_TRY(tvmffi_i_call_nested(field->setter, args, 2, &result));
   tvmffi_any_release(&result);
   return 0;
 }

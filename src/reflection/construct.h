@@ -18,6 +18,7 @@
 #include "../core/object.h"
 #include "../core/error.h"
 #include "../core/type_table.h"
+#include "../core/nesting.h"
 #include "../containers/equal.h"
 #include "../graph/cursor.h"
 #include "access.h"
@@ -33,7 +34,7 @@ static int tvmffi_i_make_default(const TVMFFIFieldInfo *field,
     return TVMFFIAnyViewToOwnedAny(value, made);
   if (value->type_index < kTVMFFIStaticObjectBegin)
     return tvmffi_i_bad_cast(value, "ffi.Function");
-  return TVMFFIFunctionCall(value->v_obj, NULL, 0, made);
+  return tvmffi_i_call_nested(value->v_obj, NULL, 0, made);
 }
 
 static tvmffi_i_known_column tvmffi_i_new_column = {"__ffi_new__", NULL};
@@ -58,7 +59,7 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
                            type->type_key.data);
     if (maker->type_index < kTVMFFIStaticObjectBegin)
       return tvmffi_i_bad_cast(maker, "ffi.Function");
-    TVMFFI_TRY(TVMFFIFunctionCall(maker->v_obj, NULL, 0, &result));
+    TVMFFI_TRY(tvmffi_i_call_nested(maker->v_obj, NULL, 0, &result));
     if (result.type_index >= kTVMFFIStaticObjectBegin)
       made = result.v_obj;
     else

@@ -15,6 +15,7 @@
 #include "../core/raise.h"
 #include "../core/type_table.h"
 #include "../core/type_member.h"
+#include "../core/nesting.h"
 #include "../containers/equal.h"
 #include "../containers/sequence.h"
 #include "../containers/map_memory.h"
@@ -217,7 +218,7 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
                          tvmffi_i_type_key(index));
   if (copier->type_index < kTVMFFIStaticObjectBegin)
     return tvmffi_i_bad_cast(copier, "ffi.Function");
-  TVMFFI_TRY(TVMFFIFunctionCall(copier->v_obj, &arg, 1, &result));
+  TVMFFI_TRY(tvmffi_i_call_nested(copier->v_obj, &arg, 1, &result));
   if (result.type_index == index && result.v_obj) {
     *copy = result.v_obj;
     return 0;

@@ -16,9 +16,9 @@
 #include "../core/object.h"
 #include "../core/backtrace.h"
 #include "../core/error.h"
+#include "../core/nesting.h"
 #include "../core/global.h"
 #include "../containers/map_key.h"
-#include "../graph/hook.h"
 #include "../modules/stream.h"
 #include "../modules/once.h"
 
@@ -33,7 +33,7 @@ struct tvmffi_i_thread {
 #if !TVMFFI_NO_CONTAINERS
   tvmffi_i_map_guard *map_guard;
 #endif
-#if !TVMFFI_NO_EXTRA
+#if !TVMFFI_NO_TYPES
   tvmffi_i_nesting nesting;
 #endif
 #if !TVMFFI_NO_THREADS
@@ -221,7 +221,7 @@ TVMFFI_I_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)
 #if !TVMFFI_NO_CONTAINERS
 TVMFFI_I_PART(tvmffi_i_map_guard *, tvmffi_i_thread_map_guard, map_guard)
 #endif
-#if !TVMFFI_NO_EXTRA
+#if !TVMFFI_NO_TYPES
 TVMFFI_I_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
 #endif
 

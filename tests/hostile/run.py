@@ -25,7 +25,8 @@ sys.path.insert(0, str(HERE.parent / "tools"))
 import both  # noqa: E402
 from tap import Tap  # noqa: E402
 
-PROGRAMS = ["bad_inputs", "same", "oom", "threads", "lifetime", "growth"]
+PROGRAMS = ["bad_inputs", "same", "oom", "threads", "lifetime", "growth",
+            "stacks"]
 
 # Where the answers may differ, and why: rows as tools/both.py has them.
 EXPECTED_DIFFERENCES = [

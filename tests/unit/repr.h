@@ -3,6 +3,7 @@
 #pragma once
 
 #include "harness.h"
+#include "nesting.h"
 #include "type_field.h"
 #include "type.h"
 #include "tensor.h"
@@ -412,11 +413,12 @@ static void test_wrong_hooks(void) {
   }
 }
 
-/* Hooks nest on the thread's stack, so their depth has a limit. */
+/* Hooks nest on the thread's stack, so their depth has a limit, which is the
+   same for hooks that begin a repr of their own. */
 static void test_deep_hooks(void) {
   int32_t parent = 0, child = 0;
   TVMFFIAny pair = tvmffi_int(1);
-  int i, n = test_scale(TVMFFI_I_MAX_HOOKS + 1, 5);
+  int i, n = test_scale(TVMFFI_I_MAX_NESTING + 1, 5);
   test_pair *p;
   test_kept = NULL;
   OK(test_pair_types(&parent, &child, 0));
@@ -429,9 +431,15 @@ static void test_deep_hooks(void) {
     pair = tvmffi_obj(&p->base);
   }
   OWN_ANY(pair);
-  if (n > TVMFFI_I_MAX_HOOKS)
-    FAILS(test_repr(pair, &pair), "RuntimeError",
-          "Hooks of types are nested more than 1000 deep");
+  test_forget_stack();
+  if (n > TVMFFI_I_MAX_NESTING)
+    FAILS(test_repr(pair, &pair), "RecursionError", TEST_TOO_MANY);
+  CHECK_INT(tvmffi_i_thread_nesting()->count, 0);
+  test_find_stack();
+  if (TVMFFI_I_STACK_KNOWN) {
+    OK(test_repr(pair, &pair));
+    OWN_ANY(pair);
+  }
 }
 
 /* Objects that have a text of their own. */

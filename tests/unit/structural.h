@@ -3,6 +3,7 @@
 #pragma once
 
 #include "harness.h"
+#include "nesting.h"
 #include "type_field.h"
 #include "type.h"
 #include "sequence.h"
@@ -386,10 +387,6 @@ static void test_structural_changes(void) {
 }
 
 /* As deep as memory allows, but hooks only up to a limit; no end is none. */
-#define NESTED                                                    \
-  "Structural hooks and keys are nested more than 4096 deep, or " \
-  "use more than 768 KB of the stack"
-
 static void test_structural_depth(void) {
   int i, n = test_scale(test_chain < 20000 ? test_chain : 20000, 20);
   int32_t index;
@@ -409,7 +406,7 @@ static void test_structural_depth(void) {
   OK(test_hash(a, 0, &hash));
   OK(test_structural_hooked(&index));
   a = tvmffi_int(1);
-  for (i = 0; i < test_scale(5000, 20); ++i) {
+  for (i = 0; i < test_scale(TVMFFI_I_MAX_NESTING + 1, 20); ++i) {
     TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(TVMFFIObject) + 32);
     if (o) *(TVMFFIAny *)(void *)(o + 1) = a;
     if (!o) tvmffi_any_release(&a);
@@ -417,7 +414,11 @@ static void test_structural_depth(void) {
     a = tvmffi_obj(o);
   }
   OWN_ANY(a);
-  if (test_scale(1, 0)) FAILS(test_same(a, a, 0) < 0, "RecursionError", NESTED);
+  test_forget_stack();
+  if (test_scale(1, 0))
+    FAILS(test_same(a, a, 0) < 0, "RecursionError", TEST_TOO_MANY);
+  CHECK_INT(tvmffi_i_thread_nesting()->count, 0);
+  test_find_stack();
   OK(test_apply_global("ffi.List", NULL, 0, &list));
   OK(tvmffi_i_list_append(list.v_obj, &list));
   if (test_scale(1, 0) && test_chain >= 20000) /* needs some 50 MB */

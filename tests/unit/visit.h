@@ -3,6 +3,7 @@
 #pragma once
 
 #include "harness.h"
+#include "nesting.h"
 #include "type.h"
 #include "sequence.h"
 #include "apply.h"
@@ -731,42 +732,27 @@ static void test_endless_visits(void) {
           "StructuralVisit: maximum stack depth (1048576) exceeded");
     OK(DO("ListClear", self));
   }
-  /* Hooks nest as deep as the stack surely bears. */
-  if (!test_oom) {
-    test_stack_lowest = UINTPTR_MAX;
-    test_look_at_stack();
-    FAILS(test_descend("ffi.StructuralVisit", self, TEST_AGAIN, kTVMFFIList, 2,
-                       &any),
-          "RecursionError", NESTED);
-    test_look_at_stack();
-    CHECK(test_stack - test_stack_lowest < 1 << 20);
-    CHECK(test_stack - test_stack_lowest > 1 << 17);
-    /* As if the stack had been used up, or this were another one. */
-    test_look_at_stack();
-    tvmffi_i_thread_nesting()->count = 1;
-    tvmffi_i_thread_nesting()->base =
-        test_stack - 1024 * TVMFFI_I_MAX_NESTING_KB;
-    tvmffi_i_thread_nesting()->base -= 1 << 17; /* above may be no address */
-    FAILS(test_descend("ffi.StructuralVisit", self, TEST_GO_ON, kTVMFFIList, 2,
-                       &any),
-          "RecursionError", NESTED);
-    tvmffi_i_thread_nesting()->base = test_stack / 2;
-    OK(test_descend("ffi.StructuralVisit", self, TEST_GO_ON, kTVMFFIList, 2,
-                    &any));
-    CHECK_INT(tvmffi_i_thread_nesting()->count, 1);
-    test_log_size = 0;
-    tvmffi_i_thread_nesting()->count = 0;
-  }
+  /* Visits nest as deep as the stack has room. */
   test_look_at_stack();
-  /* As if most of the nesting had been done. */
-  tvmffi_i_thread_nesting()->base = test_stack;
-  tvmffi_i_thread_nesting()->count = TVMFFI_I_MAX_STRUCTURAL_NESTING - 5;
+  test_stack_lowest = test_stack;
+  test_set_end(test_stack, (64 << 10) + (TVMFFI_FREESTANDING ? 4096 : 100000));
   FAILS(test_descend("ffi.StructuralVisit", self, TEST_AGAIN, kTVMFFIList, 2,
                      &any),
-        "RecursionError", NESTED);
-  CHECK_INT(tvmffi_i_thread_nesting()->count,
-            TVMFFI_I_MAX_STRUCTURAL_NESTING - 5);
-  tvmffi_i_thread_nesting()->count = 0;
+        "RecursionError",
+        "Hooks of types or structural keys are nested too deep: less than 64 "
+        "KB of this thread's stack of 256 KB are left");
+  if (!test_oom && !TVMFFI_FREESTANDING) {
+    test_look_at_stack();
+    CHECK(test_stack - test_stack_lowest < 1 << 17);
+    CHECK(test_stack - test_stack_lowest > 1 << 16);
+  }
+  /* As many as are sure to fit a stack of unknown size. */
+  test_forget_stack();
+  FAILS(test_descend("ffi.StructuralVisit", self, TEST_AGAIN, kTVMFFIList, 2,
+                     &any),
+        "RecursionError", TEST_TOO_MANY);
+  CHECK_INT(tvmffi_i_thread_nesting()->count, 0);
+  test_find_stack();
 }
 
 static void test_bad_visits(void) {

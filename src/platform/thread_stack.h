@@ -1,0 +1,108 @@
+/* ======== Thread stacks: where a stack ends ====== >>platform/thread_stack */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "libc.h"
+#include "thread.h"
+
+#if defined(_WIN32)
+/* Declares kernel32 functions under our own names, because <windows.h> defines
+   common words as macros. */
+#if defined(__i386__)
+#define TVMFFI_I_KERNEL32(name, size) \
+  __attribute__((__stdcall__)) __asm__("_" #name "@" #size)
+#else
+#define TVMFFI_I_KERNEL32(name, size) __asm__(#name)
+#endif
+#endif
+
+#if !TVMFFI_NO_TYPES
+/* The address range of a stack, which is empty if the range is unknown. */
+typedef struct {
+  uintptr_t low, high;
+} tvmffi_i_stack_range;
+
+/* tvmffi_i_ask_stack returns the range of the calling thread's stack. On Linux
+   it may allocate memory, and for the main thread it reads /proc/self/maps. */
+#if TVMFFI_FREESTANDING
+#define TVMFFI_I_STACK_KNOWN 0
+#elif defined(__linux__) && \
+    (!TVMFFI_NO_THREADS || !defined(__GLIBC__) || __GLIBC__ > 2 || \
+     __GLIBC_MINOR__ >= 34) /* earlier, the functions are in libpthread */
+#define TVMFFI_I_STACK_KNOWN 1
+#include <pthread.h>
+#if !defined(__GLIBC__) && !defined(__ANDROID__)
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#endif
+/* Two functions under private names, because <pthread.h> may not declare
+   them. */
+TVMFFI_I_EXTERN_C int tvmffi_i_thread_attr(
+    pthread_t thread, pthread_attr_t *attr) __asm__("pthread_getattr_np");
+TVMFFI_I_EXTERN_C int tvmffi_i_attr_stack(
+    const pthread_attr_t *attr, void **low,
+    size_t *size) __asm__("pthread_attr_getstack");
+
+static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
+  tvmffi_i_stack_range r = {0, 0};
+  pthread_attr_t attr;
+  void *low = NULL;
+  size_t size = 0;
+  int cancel = tvmffi_i_hold_cancel();
+  if (!tvmffi_i_thread_attr(pthread_self(), &attr)) {
+    if (!tvmffi_i_attr_stack(&attr, &low, &size)) {
+      r.low = (uintptr_t)low;
+      r.high = r.low + size;
+    }
+    (void)pthread_attr_destroy(&attr);
+  }
+  tvmffi_i_free_cancel(cancel);
+#if !defined(__GLIBC__) && !defined(__ANDROID__)
+  /* For the main thread, whose stack has the bytes of AT_RANDOM, musl returns
+     only the pages that are in use. */
+  if ((uintptr_t)getauxval(AT_RANDOM) - r.low < size) {
+    struct rlimit limit;
+    r.low = 0;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < r.high)
+      r.low = r.high - (uintptr_t)limit.rlim_cur;
+  }
+#endif
+  return r;
+}
+#elif defined(__APPLE__)
+#define TVMFFI_I_STACK_KNOWN 1
+#include <pthread.h>
+TVMFFI_I_EXTERN_C void *tvmffi_i_stack_high(pthread_t thread) __asm__(
+    "_pthread_get_stackaddr_np");
+TVMFFI_I_EXTERN_C size_t tvmffi_i_stack_size(pthread_t thread) __asm__(
+    "_pthread_get_stacksize_np");
+
+static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
+  tvmffi_i_stack_range r;
+  r.high = (uintptr_t)tvmffi_i_stack_high(pthread_self());
+  r.low = r.high - tvmffi_i_stack_size(pthread_self());
+  return r;
+}
+#elif defined(_WIN32) && TVMFFI_I_GNU
+#define TVMFFI_I_STACK_KNOWN 1
+TVMFFI_I_EXTERN_C void tvmffi_i_stack_limits(uintptr_t *low, uintptr_t *high)
+    TVMFFI_I_KERNEL32(GetCurrentThreadStackLimits, 8);
+
+static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
+  tvmffi_i_stack_range r = {0, 0};
+  tvmffi_i_stack_limits(&r.low, &r.high);
+  return r;
+}
+#else
+#define TVMFFI_I_STACK_KNOWN 0
+#endif
+
+#if !TVMFFI_I_STACK_KNOWN
+static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
+  const tvmffi_i_stack_range unknown = {0, 0};
+  return unknown;
+}
+#endif
+#endif

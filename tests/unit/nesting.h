@@ -1,0 +1,163 @@
+/* ======== Nesting: how deep hooks nest, on known and unknown stacks ======= */
+
+#pragma once
+
+#include "harness.h"
+
+#if !TVMFFI_NO_TYPES
+#define TEST_TOO_MANY                                                  \
+  "Hooks of types or structural keys are nested more than " TEST_QUOTE( \
+      TEST_MAX_NESTING) " deep, on a stack of unknown size"
+#define TEST_QUOTE(x) TVMFFI_I_QUOTE(x)
+#if TVMFFI_FREESTANDING
+#define TEST_MAX_NESTING 32
+#else
+#define TEST_MAX_NESTING 64
+#endif
+
+/* Makes the calling thread's stack one of unknown size. */
+static void test_forget_stack(void) {
+  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  memset((void *)n, 0, sizeof(*n));
+  n->is_asked = 1;
+}
+
+/* Makes the size known again, if the system knows it. */
+static void test_find_stack(void) {
+  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  memset((void *)n, 0, sizeof(*n));
+}
+
+static uintptr_t test_here(void) { return tvmffi_i_stack_address(); }
+
+static void test_counted_nesting(void) {
+  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  int i;
+  CHECK_INT(TEST_MAX_NESTING, TVMFFI_I_MAX_NESTING);
+  test_forget_stack();
+  for (i = 0; i < TEST_MAX_NESTING; ++i) {
+    OK(tvmffi_i_nest());
+    n->outermost = UINTPTR_MAX; /* as if called from inner functions */
+  }
+  for (i = 0; i < 2; ++i) {
+    FAILS(tvmffi_i_nest(), "RecursionError", TEST_TOO_MANY);
+    CHECK_INT(n->count, TEST_MAX_NESTING);
+  }
+  tvmffi_i_unnest();
+  OK(tvmffi_i_nest());
+  for (i = 0; i < TEST_MAX_NESTING; ++i) tvmffi_i_unnest();
+  CHECK_INT(n->count, 0);
+  test_find_stack();
+}
+
+/* Leaves calls without an end, as a jump does. */
+TVMFFI_I_NOINLINE int test_jump_out(int depth) {
+  volatile int below = 0;
+  if (depth) {
+    below = test_jump_out(depth - 1);
+    return below + depth - depth;
+  }
+  return tvmffi_i_nest() + tvmffi_i_nest() + below;
+}
+
+static void test_left_nesting(void) {
+  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  int i;
+  test_forget_stack();
+  for (i = 0; i < 2 * TEST_MAX_NESTING; ++i) {
+    OK(test_jump_out(3));
+    OK(tvmffi_i_nest());
+    CHECK_INT(n->count, 1);
+    tvmffi_i_unnest();
+    CHECK_INT(n->count, 0);
+  }
+  test_find_stack();
+}
+
+/* Sets the stack's range so that the end is `room` bytes below the caller. */
+static void test_set_end(uintptr_t here, size_t room) {
+  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  test_forget_stack();
+  n->reserve = 64 << 10;
+  n->size = 192 << 10;
+  n->low = here - room + n->reserve;
+}
+
+static void test_measured_nesting(void) {
+  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  const uintptr_t here = test_here();
+  static const char text[] =
+      "Hooks of types or structural keys are nested too deep: less than 64 KB "
+      "of this thread's stack of 256 KB are left";
+  int i;
+  test_set_end(here, 128 << 10);
+  for (i = 0; i < 2 * TEST_MAX_NESTING; ++i) OK(tvmffi_i_nest());
+  CHECK_INT(n->count, 0);
+  test_set_end(here, 32 << 10);
+  FAILS(tvmffi_i_nest(), "RecursionError", text);
+  CHECK_INT(n->count, 0);
+  /* This is not the thread's stack. */
+  for (i = 0; i < 2; ++i) {
+    test_set_end(here, 0);
+    n->low += i ? (uintptr_t)1 << 20 : 0 - ((uintptr_t)1 << 20);
+    OK(tvmffi_i_nest());
+    CHECK_INT(n->count, 1);
+    tvmffi_i_unnest();
+    CHECK_INT(n->count, 0);
+  }
+  test_find_stack();
+}
+
+#if TVMFFI_I_STACK_KNOWN
+static void test_stack_range(void) {
+  const tvmffi_i_stack_range r = tvmffi_i_ask_stack();
+  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  const uintptr_t here = test_here();
+  CHECK(r.low < here && here < r.high);
+  test_find_stack();
+  OK(tvmffi_i_nest());
+  tvmffi_i_unnest();
+  CHECK(n->is_asked && n->size && n->low - n->reserve >= r.low);
+  CHECK_INT(n->low + n->size, r.high);
+}
+#endif
+
+#if TVMFFI_I_STACK_KNOWN && !TVMFFI_NO_THREADS
+static void *test_range_of_thread(void *size) {
+  const tvmffi_i_stack_range r = tvmffi_i_ask_stack();
+  const uintptr_t here = test_here();
+  *(size_t *)size = r.low < here && here < r.high ? r.high - r.low : 0;
+  return NULL;
+}
+
+static void test_thread_stack_range(void) {
+  const size_t sizes[] = {(size_t)256 << 10, (size_t)1 << 20};
+  size_t size = 0;
+  pthread_attr_t attr;
+  pthread_t thread;
+  int i;
+  for (i = 0; i < 2; ++i) {
+    (void)pthread_attr_init(&attr);
+    (void)pthread_attr_setstacksize(&attr, sizes[i]);
+    CHECK_INT(pthread_create(&thread, &attr, test_range_of_thread, &size), 0);
+    (void)pthread_join(thread, NULL);
+    (void)pthread_attr_destroy(&attr);
+    CHECK(size > sizes[i] / 2 && size < 2 * sizes[i]);
+  }
+}
+#endif
+#endif
+
+static const test_case test_nesting_cases[] = {
+#if !TVMFFI_NO_TYPES
+    {"nesting: counted", test_counted_nesting},
+    {"nesting: left by jumps", test_left_nesting},
+    {"nesting: measured", test_measured_nesting},
+#if TVMFFI_I_STACK_KNOWN
+    {"nesting: the stack's range", test_stack_range},
+#if !TVMFFI_NO_THREADS
+    {"nesting: the range of a thread's stack", test_thread_stack_range},
+#endif
+#endif
+#endif
+    {NULL, NULL}};
