@@ -17,6 +17,7 @@
 #include "../platform/vector.h"
 #include "../platform/text.h"
 #include "../core/raise.h"
+#include "../core/nesting.h"
 #include "../core/type_table.h"
 #include "../core/type_member.h"
 #include "../containers/equal.h"
@@ -433,7 +434,7 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
   const int is_row = tvmffi_i_map_is_row(m);
   const tvmffi_i_pair *pair = NULL;
-  tvmffi_i_map_guard guard;
+  const uintptr_t frame = tvmffi_i_stack_address();
   uint64_t i = 0, hash;
   uint8_t meta = 1; /* a small map is searched to its end */
   int code = 0;
@@ -443,7 +444,7 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
     i = tvmffi_i_map_home(m, hash);
     if (*tvmffi_i_map_meta(m->data, i) & TVMFFI_I_MAP_BODY) return NULL;
   }
-  tvmffi_i_map_enter(m, &guard);
+  if (tvmffi_i_map_enter(m, frame)) return &tvmffi_i_map_failed;
   while (!code && meta & TVMFFI_I_MAP_JUMP) {
     pair = tvmffi_i_map_pair(map, i);
     if (!pair) break;
@@ -453,7 +454,7 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
                     : tvmffi_i_equal_keys(keys, key, &pair->key);
     i = is_row ? i + 1 : tvmffi_i_map_next(m, i, meta);
   }
-  tvmffi_i_map_leave(&guard);
+  tvmffi_i_map_leave(frame);
   if (code < 0) return &tvmffi_i_map_failed;
   return code ? &pair->value : NULL;
 }

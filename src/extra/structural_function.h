@@ -10,7 +10,6 @@
 #include "../interface/word.h"
 #include "../interface/function.h"
 #include "../core/type_table.h"
-#include "../core/nesting.h"
 #include "../graph/table.h"
 #include "../reflection/field.h"
 #include "../reflection/enum.h"
