@@ -19,17 +19,31 @@ static void tvmffi_i_collect(tvmffi_i_trace *trace, uintptr_t until,
   trace->count = 0;
   trace->limit = 1;
 }
-static void tvmffi_i_copy_trace(const tvmffi_i_trace *trace, char *to) {
+static void tvmffi_i_take_trace(tvmffi_i_trace *trace, char *to) {
   (void)trace, (void)to;
 }
 #else
 static void tvmffi_i_open_trace(tvmffi_i_trace *trace, uintptr_t until,
                                 int across) {
+  const int limit = tvmffi_i_frame_limit() - (until != 0);
   trace->size = 0;
   trace->count = 0;
-  trace->limit = tvmffi_i_frame_limit() - (until != 0);
+  trace->limit = limit;
+  trace->capacity = limit < TVMFFI_I_FEW_FRAMES ? limit : TVMFFI_I_FEW_FRAMES;
+  trace->frame = trace->few;
   trace->until = until;
   trace->across = across;
+}
+
+/* Copies the text of a trace, and frees the trace's memory. If `to` is NULL,
+   copies nothing. */
+static void tvmffi_i_take_trace(tvmffi_i_trace *trace, char *to) {
+  int i;
+  for (i = 0; to && i < trace->count; ++i) {
+    memcpy(to, trace->frame[i]->text, trace->frame[i]->size);
+    to += trace->frame[i]->size;
+  }
+  if (trace->frame != trace->few) tvmffi_i_free((void *)trace->frame);
 }
 
 /* Collects the frames of the stack. If `until` is not 0, skips the frames up to
@@ -40,17 +54,10 @@ TVMFFI_I_COLD void tvmffi_i_collect(tvmffi_i_trace *trace, uintptr_t until,
   tvmffi_i_open_trace(trace, until, across);
 #if TVMFFI_I_WALK
   if (tvmffi_i_unwind_stack(trace)) return;
+  tvmffi_i_take_trace(trace, NULL);
   tvmffi_i_open_trace(trace, until, across);
 #endif
   (void)_Unwind_Backtrace(tvmffi_i_on_frame, trace);
-}
-
-static void tvmffi_i_copy_trace(const tvmffi_i_trace *trace, char *to) {
-  int i;
-  for (i = 0; i < trace->count; ++i) {
-    memcpy(to, trace->frame[i]->text, trace->frame[i]->size);
-    to += trace->frame[i]->size;
-  }
 }
 #endif
 
@@ -111,11 +118,11 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
   tvmffi_i_collect(&trace, named ? TVMFFI_I_RETURN_ADDRESS : 0,
                    cross_ffi_boundary);
   if (named) head = tvmffi_i_frame_line(NULL, source);
-  if (!head && !trace.size) return &t->view;
-  text = tvmffi_i_trace_buffer(t, head + trace.size + 1);
+  text = head || trace.size ? tvmffi_i_trace_buffer(t, head + trace.size + 1)
+                            : NULL;
+  if (head && text) (void)tvmffi_i_frame_line(text, source);
+  tvmffi_i_take_trace(&trace, text ? text + head : NULL);
   if (!text) return &t->view;
-  if (head) (void)tvmffi_i_frame_line(text, source);
-  tvmffi_i_copy_trace(&trace, text + head);
   text[head + trace.size] = 0;
   t->view.data = text;
   t->view.size = head + trace.size;

@@ -170,7 +170,10 @@ TVMFFI_I_COLD void tvmffi_i_raise_parts(const char *kind, const char **parts,
   frames.size = trace.size;
   e = tvmffi_i_new_error(tvmffi_byte_array(kind ? kind : "RuntimeError"),
                          message, frames);
-  if (!e) return;
+  if (!e) {
+    tvmffi_i_take_trace(&trace, NULL);
+    return;
+  }
   to = (char *)(uintptr_t)e->cell.message.data;
   for (i = 0; i < num_parts; ++i) {
     if (!parts[i]) continue;
@@ -178,7 +181,7 @@ TVMFFI_I_COLD void tvmffi_i_raise_parts(const char *kind, const char **parts,
     memcpy(to, parts[i], n);
     to += n;
   }
-  tvmffi_i_copy_trace(&trace, to + 1);
+  tvmffi_i_take_trace(&trace, to + 1);
   tvmffi_i_set_error(&e->base);
 }
 

@@ -46,7 +46,7 @@ static size_t tvmffi_i_frame_line(char *to, tvmffi_i_source source) {
 enum { TVMFFI_I_MAX_FRAMES = 1 };
 #else
 #include <unwind.h>
-enum { TVMFFI_I_MAX_FRAMES = 512 };
+enum { TVMFFI_I_MAX_FRAMES = 512, TVMFFI_I_FEW_FRAMES = 24 };
 
 /* 1 if the runtime walks stacks itself, without the system's unwinder. */
 #if defined(__x86_64__) && defined(__LP64__) && defined(__ELF__) && \

@@ -8,27 +8,48 @@
 #include "../head/atomic.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
+#include "../platform/memory.h"
 #include "../platform/name_table.h"
 #include "symbol.h"
 
-/* A stack trace, innermost frame first. */
+/* A stack trace, innermost frame first. Has few frames in itself, because an
+   error must fit a small stack; more frames have memory of their own. */
 typedef struct {
   size_t size; /* bytes of the text of all frames */
   int count, limit, across;
   uintptr_t until; /* skip frames up to this return address; 0: none */
 #if !TVMFFI_NO_BACKTRACE
-  const tvmffi_i_frame *frame[TVMFFI_I_MAX_FRAMES];
+  int capacity;                 /* of `frame` */
+  const tvmffi_i_frame **frame; /* `few`, or owned */
+  const tvmffi_i_frame *few[TVMFFI_I_FEW_FRAMES];
 #endif
 } tvmffi_i_trace;
 
 #if !TVMFFI_NO_BACKTRACE
+/* Makes room for all frames of a long trace. If out of memory, the trace ends.
+   Returns 1, or 0 at the end. */
+TVMFFI_I_SLOW int tvmffi_i_extend_trace(tvmffi_i_trace *trace) {
+  const size_t size = (size_t)trace->limit * sizeof(*trace->frame);
+  const tvmffi_i_frame **frame = NULL;
+  if (trace->frame == trace->few)
+    frame = (const tvmffi_i_frame **)tvmffi_i_alloc(size);
+  if (!frame) return 0;
+  memcpy((void *)frame, (const void *)trace->few, sizeof(trace->few));
+  trace->frame = frame;
+  trace->capacity = trace->limit;
+  return 1;
+}
+
 /* Adds the frame with this return address to the trace, or returns 0 if the
    trace ends before the frame. Stores the frame's cached record in `*out`, or
    NULL if out of memory. */
 static int tvmffi_i_on_address(tvmffi_i_trace *trace, uintptr_t address,
                                tvmffi_i_frame **out) {
   tvmffi_i_frame *frame;
-  if (!address || trace->count >= trace->limit) return 0;
+  if (!address || (trace->count >= trace->capacity &&
+                   (trace->count >= trace->limit ||
+                    !tvmffi_i_extend_trace(trace))))
+    return 0;
   frame = (tvmffi_i_frame *)(void *)tvmffi_i_find(
       &tvmffi_i_frames, (const char *)(void *)(&address), sizeof(address));
   if (!frame) frame = tvmffi_i_name_frame(address);

@@ -96,6 +96,7 @@ static int test_check_rules(const void *a, const void *b) {
   CHECK(walked.plain > 3);
   tvmffi_i_open_trace(&trace, 0, 1);
   CHECK(tvmffi_i_unwind_stack(&trace) || test_hits());
+  tvmffi_i_take_trace(&trace, NULL);
   return 0;
 }
 
@@ -231,7 +232,8 @@ static void test_frame_limit(void) {
   CHECK(tvmffi_i_frame_limit() >= 0);
   CHECK(tvmffi_i_frame_limit() <= TVMFFI_I_MAX_FRAMES);
   memset((void *)&trace, 0, sizeof(trace));
-  trace.limit = 1;
+  trace.limit = trace.capacity = 1;
+  trace.frame = trace.few;
   trace.across = 1;
   (void)_Unwind_Backtrace(tvmffi_i_on_frame, &trace);
   CHECK(trace.count <= 1);
@@ -278,6 +280,52 @@ tvmffi_test_visible_call(TVMFFIObjectHandle f) {
   return code ? code : result.v_int64;
 }
 
+/* Lines of the trace of a stack with `depth` calls of one function, and of an
+   error that is raised there. */
+static size_t test_long_trace;
+static int test_count_lines(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  static const char line[] = ", in tvmffi_test_visible_call\n";
+  TVMFFIByteArray t = *TVMFFIBacktrace(NULL, 0, NULL, 1);
+  size_t i;
+  (void)self, (void)args, (void)num_args, (void)result;
+  test_long_trace = 0;
+  for (i = 0; i + sizeof(line) - 1 <= t.size; ++i)
+    test_long_trace += memcmp(t.data + i, line, sizeof(line) - 1) == 0;
+  return 0;
+}
+typedef struct {
+  TVMFFIObjectHandle function;
+  int depth;
+} test_deep_call;
+static int test_call_deeper(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  test_deep_call *c = (test_deep_call *)self;
+  if (c->depth-- <= 0) return test_count_lines(self, args, num_args, result);
+  return (int)tvmffi_test_visible_call(c->function);
+}
+
+/* A trace has up to 512 frames, of which the first few need no memory. */
+static void test_long_traces(void) {
+  static const int depths[] = {10, 40, 100, 700};
+  test_deep_call c = {NULL, 0};
+  size_t i, n;
+  OK(TVMFFIFunctionCreate(&c, test_call_deeper, NULL, &c.function));
+  OWN(c.function);
+  for (i = 0; i < sizeof(depths) / sizeof(depths[0]); ++i) {
+    c.depth = depths[i];
+    test_long_trace = 0;
+    (void)tvmffi_test_visible_call(c.function);
+    n = (size_t)depths[i] + 1;
+    if (test_hits())
+      CHECK(test_long_trace <= n);
+    else if (n < 200)
+      CHECK_INT(test_long_trace, n);
+    else
+      CHECK(test_long_trace > 200 && test_long_trace <= 512);
+  }
+}
+
 /* Callers are named, up to a call across the border where that is asked. */
 static void test_symbols(void) {
   static char across;
@@ -309,6 +357,7 @@ static const test_case test_backtrace_cases[] = {
     {"backtrace: its limit", test_frame_limit},
 #if TEST_SYMBOLS
     {"backtrace: names of functions", test_symbols},
+    {"backtrace: long ones", test_long_traces},
 #endif
 #endif
 #endif
