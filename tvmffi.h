@@ -13903,7 +13903,7 @@ static size_t tvmffi_i_frame_line(char *to, tvmffi_i_source source) {
 enum { TVMFFI_I_MAX_FRAMES = 1 };
 #else
 #include <unwind.h>
-enum { TVMFFI_I_MAX_FRAMES = 512 };
+enum { TVMFFI_I_MAX_FRAMES = 512, TVMFFI_I_FEW_FRAMES = 24 };
 
 /* 1 if the runtime walks stacks itself, without the system's unwinder. */
 #if defined(__x86_64__) && defined(__LP64__) && defined(__ELF__) && \
@@ -14094,24 +14094,44 @@ static int tvmffi_i_frame_limit(void) {
 /* ======== Unwinding =========================================== >>core/unwind
    walks the stack by its unwind tables */
 
-/* A stack trace, innermost frame first. */
+/* A stack trace, innermost frame first. Has few frames in itself, because an
+   error must fit a small stack; more frames have memory of their own. */
 typedef struct {
   size_t size; /* bytes of the text of all frames */
   int count, limit, across;
   uintptr_t until; /* skip frames up to this return address; 0: none */
 #if !TVMFFI_NO_BACKTRACE
-  const tvmffi_i_frame *frame[TVMFFI_I_MAX_FRAMES];
+  int capacity;                 /* of `frame` */
+  const tvmffi_i_frame **frame; /* `few`, or owned */
+  const tvmffi_i_frame *few[TVMFFI_I_FEW_FRAMES];
 #endif
 } tvmffi_i_trace;
 
 #if !TVMFFI_NO_BACKTRACE
+/* Makes room for all frames of a long trace. If out of memory, the trace ends.
+   Returns 1, or 0 at the end. */
+TVMFFI_I_SLOW int tvmffi_i_extend_trace(tvmffi_i_trace *trace) {
+  const size_t size = (size_t)trace->limit * sizeof(*trace->frame);
+  const tvmffi_i_frame **frame = NULL;
+  if (trace->frame == trace->few)
+    frame = (const tvmffi_i_frame **)tvmffi_i_alloc(size);
+  if (!frame) return 0;
+  memcpy((void *)frame, (const void *)trace->few, sizeof(trace->few));
+  trace->frame = frame;
+  trace->capacity = trace->limit;
+  return 1;
+}
+
 /* Adds the frame with this return address to the trace, or returns 0 if the
    trace ends before the frame. Stores the frame's cached record in `*out`, or
    NULL if out of memory. */
 static int tvmffi_i_on_address(tvmffi_i_trace *trace, uintptr_t address,
                                tvmffi_i_frame **out) {
   tvmffi_i_frame *frame;
-  if (!address || trace->count >= trace->limit) return 0;
+  if (!address || (trace->count >= trace->capacity &&
+                   (trace->count >= trace->limit ||
+                    !tvmffi_i_extend_trace(trace))))
+    return 0;
   frame = (tvmffi_i_frame *)(void *)tvmffi_i_find(
       &tvmffi_i_frames, (const char *)(void *)(&address), sizeof(address));
   if (!frame) frame = tvmffi_i_name_frame(address);
@@ -14532,17 +14552,31 @@ static void tvmffi_i_collect(tvmffi_i_trace *trace, uintptr_t until,
   trace->count = 0;
   trace->limit = 1;
 }
-static void tvmffi_i_copy_trace(const tvmffi_i_trace *trace, char *to) {
+static void tvmffi_i_take_trace(tvmffi_i_trace *trace, char *to) {
   (void)trace, (void)to;
 }
 #else
 static void tvmffi_i_open_trace(tvmffi_i_trace *trace, uintptr_t until,
                                 int across) {
+  const int limit = tvmffi_i_frame_limit() - (until != 0);
   trace->size = 0;
   trace->count = 0;
-  trace->limit = tvmffi_i_frame_limit() - (until != 0);
+  trace->limit = limit;
+  trace->capacity = limit < TVMFFI_I_FEW_FRAMES ? limit : TVMFFI_I_FEW_FRAMES;
+  trace->frame = trace->few;
   trace->until = until;
   trace->across = across;
+}
+
+/* Copies the text of a trace, and frees the trace's memory. If `to` is NULL,
+   copies nothing. */
+static void tvmffi_i_take_trace(tvmffi_i_trace *trace, char *to) {
+  int i;
+  for (i = 0; to && i < trace->count; ++i) {
+    memcpy(to, trace->frame[i]->text, trace->frame[i]->size);
+    to += trace->frame[i]->size;
+  }
+  if (trace->frame != trace->few) tvmffi_i_free((void *)trace->frame);
 }
 
 /* Collects the frames of the stack. If `until` is not 0, skips the frames up to
@@ -14553,17 +14587,10 @@ TVMFFI_I_COLD void tvmffi_i_collect(tvmffi_i_trace *trace, uintptr_t until,
   tvmffi_i_open_trace(trace, until, across);
 #if TVMFFI_I_WALK
   if (tvmffi_i_unwind_stack(trace)) return;
+  tvmffi_i_take_trace(trace, NULL);
   tvmffi_i_open_trace(trace, until, across);
 #endif
   (void)_Unwind_Backtrace(tvmffi_i_on_frame, trace);
-}
-
-static void tvmffi_i_copy_trace(const tvmffi_i_trace *trace, char *to) {
-  int i;
-  for (i = 0; i < trace->count; ++i) {
-    memcpy(to, trace->frame[i]->text, trace->frame[i]->size);
-    to += trace->frame[i]->size;
-  }
 }
 #endif
 
@@ -14624,11 +14651,11 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
   tvmffi_i_collect(&trace, named ? TVMFFI_I_RETURN_ADDRESS : 0,
                    cross_ffi_boundary);
   if (named) head = tvmffi_i_frame_line(NULL, source);
-  if (!head && !trace.size) return &t->view;
-  text = tvmffi_i_trace_buffer(t, head + trace.size + 1);
+  text = head || trace.size ? tvmffi_i_trace_buffer(t, head + trace.size + 1)
+                            : NULL;
+  if (head && text) (void)tvmffi_i_frame_line(text, source);
+  tvmffi_i_take_trace(&trace, text ? text + head : NULL);
   if (!text) return &t->view;
-  if (head) (void)tvmffi_i_frame_line(text, source);
-  tvmffi_i_copy_trace(&trace, text + head);
   text[head + trace.size] = 0;
   t->view.data = text;
   t->view.size = head + trace.size;
@@ -14791,7 +14818,10 @@ TVMFFI_I_COLD void tvmffi_i_raise_parts(const char *kind, const char **parts,
   frames.size = trace.size;
   e = tvmffi_i_new_error(tvmffi_byte_array(kind ? kind : "RuntimeError"),
                          message, frames);
-  if (!e) return;
+  if (!e) {
+    tvmffi_i_take_trace(&trace, NULL);
+    return;
+  }
   to = (char *)(uintptr_t)e->cell.message.data;
   for (i = 0; i < num_parts; ++i) {
     if (!parts[i]) continue;
@@ -14799,7 +14829,7 @@ TVMFFI_I_COLD void tvmffi_i_raise_parts(const char *kind, const char **parts,
     memcpy(to, parts[i], n);
     to += n;
   }
-  tvmffi_i_copy_trace(&trace, to + 1);
+  tvmffi_i_take_trace(&trace, to + 1);
   tvmffi_i_set_error(&e->base);
 }
 
@@ -18559,31 +18589,42 @@ typedef struct tvmffi_i_map_guard {
    this number is not 0. */
 static uint64_t tvmffi_i_map_guards;
 
-/* The thread's innermost map guard, or NULL. */
-TVMFFI_I_THREAD_STATE(tvmffi_i_map_guard *, tvmffi_i_thread_map_guard);
+/* The guards of a thread. The outermost ones need no allocation, so that a
+   look-up of a key with hooks needs no memory. */
+enum { TVMFFI_I_FIRST_GUARDS = TVMFFI_FREESTANDING ? 1 : 2 };
+typedef struct {
+  tvmffi_i_map_guard *innermost; /* or NULL */
+  int depth;
+  tvmffi_i_map_guard first[TVMFFI_I_FIRST_GUARDS];
+} tvmffi_i_thread_guards;
+TVMFFI_I_THREAD_STATE(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards);
 
 /* Removes the thread's guards of the stack frame `frame` and of inner frames.
    The stack grows downwards. */
 static void tvmffi_i_map_leave(uintptr_t frame) {
-  tvmffi_i_map_guard **innermost = tvmffi_i_thread_map_guard();
-  while (*innermost && (*innermost)->frame <= frame) {
-    tvmffi_i_map_guard *guard = *innermost;
-    *innermost = guard->outer;
+  tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
+  while (t->innermost && t->innermost->frame <= frame) {
+    tvmffi_i_map_guard *guard = t->innermost;
+    t->innermost = guard->outer;
     (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
-    tvmffi_i_pool_free(guard, sizeof(*guard));
+    if (--t->depth >= TVMFFI_I_FIRST_GUARDS)
+      tvmffi_i_pool_free(guard, sizeof(*guard));
   }
 }
 
 static int tvmffi_i_map_enter(const tvmffi_i_map_object *m, uintptr_t frame) {
-  tvmffi_i_map_guard **innermost = tvmffi_i_thread_map_guard();
+  tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
   tvmffi_i_map_guard *guard;
   tvmffi_i_map_leave(frame);
-  guard = (tvmffi_i_map_guard *)tvmffi_i_pool_alloc(sizeof(*guard));
+  guard = t->depth < TVMFFI_I_FIRST_GUARDS
+              ? &t->first[t->depth]
+              : (tvmffi_i_map_guard *)tvmffi_i_pool_alloc(sizeof(*guard));
   if (!guard) return tvmffi_i_no_memory();
   guard->map = m;
-  guard->outer = *innermost;
+  guard->outer = t->innermost;
   guard->frame = frame;
-  *innermost = guard;
+  t->innermost = guard;
+  ++t->depth;
   (void)tvmffi_i_add64(&tvmffi_i_map_guards, 1);
   return 0;
 }
@@ -18591,7 +18632,7 @@ static int tvmffi_i_map_enter(const tvmffi_i_map_object *m, uintptr_t frame) {
 TVMFFI_I_SLOW int tvmffi_i_map_check_guards(const tvmffi_i_map_object *m) {
   const tvmffi_i_map_guard *guard;
   tvmffi_i_map_leave(tvmffi_i_stack_address());
-  guard = *tvmffi_i_thread_map_guard();
+  guard = tvmffi_i_thread_map_guards()->innermost;
   for (; guard; guard = guard->outer) {
     if (guard->map == m)
       return tvmffi_i_fail("RuntimeError",
@@ -32639,7 +32680,7 @@ struct tvmffi_i_thread {
   tvmffi_i_trace_text trace;
   tvmffi_i_initializer *initializers;
 #if !TVMFFI_NO_CONTAINERS
-  tvmffi_i_map_guard *map_guard;
+  tvmffi_i_thread_guards map_guards;
 #endif
 #if !TVMFFI_NO_TYPES
   tvmffi_i_nesting nesting;
@@ -32827,7 +32868,7 @@ TVMFFI_I_PART(tvmffi_i_initializer *, tvmffi_i_thread_initializers,
 TVMFFI_I_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)
 #endif
 #if !TVMFFI_NO_CONTAINERS
-TVMFFI_I_PART(tvmffi_i_map_guard *, tvmffi_i_thread_map_guard, map_guard)
+TVMFFI_I_PART(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards, map_guards)
 #endif
 #if !TVMFFI_NO_TYPES
 TVMFFI_I_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)

@@ -173,31 +173,42 @@ typedef struct tvmffi_i_map_guard {
    this number is not 0. */
 static uint64_t tvmffi_i_map_guards;
 
-/* The thread's innermost map guard, or NULL. */
-TVMFFI_I_THREAD_STATE(tvmffi_i_map_guard *, tvmffi_i_thread_map_guard);
+/* The guards of a thread. The outermost ones need no allocation, so that a
+   look-up of a key with hooks needs no memory. */
+enum { TVMFFI_I_FIRST_GUARDS = TVMFFI_FREESTANDING ? 1 : 2 };
+typedef struct {
+  tvmffi_i_map_guard *innermost; /* or NULL */
+  int depth;
+  tvmffi_i_map_guard first[TVMFFI_I_FIRST_GUARDS];
+} tvmffi_i_thread_guards;
+TVMFFI_I_THREAD_STATE(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards);
 
 /* Removes the thread's guards of the stack frame `frame` and of inner frames.
    The stack grows downwards. */
 static void tvmffi_i_map_leave(uintptr_t frame) {
-  tvmffi_i_map_guard **innermost = tvmffi_i_thread_map_guard();
-  while (*innermost && (*innermost)->frame <= frame) {
-    tvmffi_i_map_guard *guard = *innermost;
-    *innermost = guard->outer;
+  tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
+  while (t->innermost && t->innermost->frame <= frame) {
+    tvmffi_i_map_guard *guard = t->innermost;
+    t->innermost = guard->outer;
     (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
-    tvmffi_i_pool_free(guard, sizeof(*guard));
+    if (--t->depth >= TVMFFI_I_FIRST_GUARDS)
+      tvmffi_i_pool_free(guard, sizeof(*guard));
   }
 }
 
 static int tvmffi_i_map_enter(const tvmffi_i_map_object *m, uintptr_t frame) {
-  tvmffi_i_map_guard **innermost = tvmffi_i_thread_map_guard();
+  tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
   tvmffi_i_map_guard *guard;
   tvmffi_i_map_leave(frame);
-  guard = (tvmffi_i_map_guard *)tvmffi_i_pool_alloc(sizeof(*guard));
+  guard = t->depth < TVMFFI_I_FIRST_GUARDS
+              ? &t->first[t->depth]
+              : (tvmffi_i_map_guard *)tvmffi_i_pool_alloc(sizeof(*guard));
   if (!guard) return tvmffi_i_no_memory();
   guard->map = m;
-  guard->outer = *innermost;
+  guard->outer = t->innermost;
   guard->frame = frame;
-  *innermost = guard;
+  t->innermost = guard;
+  ++t->depth;
   (void)tvmffi_i_add64(&tvmffi_i_map_guards, 1);
   return 0;
 }
@@ -205,7 +216,7 @@ static int tvmffi_i_map_enter(const tvmffi_i_map_object *m, uintptr_t frame) {
 TVMFFI_I_SLOW int tvmffi_i_map_check_guards(const tvmffi_i_map_object *m) {
   const tvmffi_i_map_guard *guard;
   tvmffi_i_map_leave(tvmffi_i_stack_address());
-  guard = *tvmffi_i_thread_map_guard();
+  guard = tvmffi_i_thread_map_guards()->innermost;
   for (; guard; guard = guard->outer) {
     if (guard->map == m)
       return tvmffi_i_fail("RuntimeError",

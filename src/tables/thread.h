@@ -31,7 +31,7 @@ struct tvmffi_i_thread {
   tvmffi_i_trace_text trace;
   tvmffi_i_initializer *initializers;
 #if !TVMFFI_NO_CONTAINERS
-  tvmffi_i_map_guard *map_guard;
+  tvmffi_i_thread_guards map_guards;
 #endif
 #if !TVMFFI_NO_TYPES
   tvmffi_i_nesting nesting;
@@ -219,7 +219,7 @@ TVMFFI_I_PART(tvmffi_i_initializer *, tvmffi_i_thread_initializers,
 TVMFFI_I_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)
 #endif
 #if !TVMFFI_NO_CONTAINERS
-TVMFFI_I_PART(tvmffi_i_map_guard *, tvmffi_i_thread_map_guard, map_guard)
+TVMFFI_I_PART(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards, map_guards)
 #endif
 #if !TVMFFI_NO_TYPES
 TVMFFI_I_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
