@@ -89,7 +89,7 @@ TVMFFI_STATIC_ASSERT(offsetof(TVMFFIFieldInfo, metadata) ==
 /* Marks the slot of a member whose name another slot already has: a further
    signature of a method. The marked slots are searched by name and metadata,
    the others by name. */
-#define TVMFFI_I_OVERLOAD ((uint32_t)1 << 31)
+#define TVMFFI_I_FURTHER_SIGNATURE ((uint32_t)1 << 31)
 
 TVMFFI_I_INLINE const tvmffi_i_member_texts *tvmffi_i_member_at(
     const tvmffi_i_members *m, int32_t i) {
@@ -102,7 +102,7 @@ TVMFFI_I_INLINE const tvmffi_i_member_texts *tvmffi_i_member_at(
 static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
                                       const TVMFFIByteArray *name,
                                       const TVMFFIByteArray *metadata) {
-  const uint32_t mark = metadata ? TVMFFI_I_OVERLOAD : 0;
+  const uint32_t mark = metadata ? TVMFFI_I_FURTHER_SIGNATURE : 0;
   const uint32_t num_slots = 2 * (uint32_t)m->capacity;
   uint32_t *slots = (uint32_t *)(void *)((char *)(uintptr_t)m->array +
                                          (size_t)m->capacity * m->element +
@@ -113,9 +113,9 @@ static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
   do hash = hash * 0x9E3779B1u + tvmffi_i_hash(text->data, text->size);
   while (text != metadata && (text = metadata) != NULL);
   for (i = hash % num_slots; slots[i]; i = (i + 1) % num_slots) {
-    const tvmffi_i_member_texts *had =
-        tvmffi_i_member_at(m, (int32_t)(slots[i] & ~TVMFFI_I_OVERLOAD) - 1);
-    if ((slots[i] & TVMFFI_I_OVERLOAD) == mark &&
+    const int32_t at = (int32_t)(slots[i] & ~TVMFFI_I_FURTHER_SIGNATURE) - 1;
+    const tvmffi_i_member_texts *had = tvmffi_i_member_at(m, at);
+    if ((slots[i] & TVMFFI_I_FURTHER_SIGNATURE) == mark &&
         tvmffi_i_same_text(had->name, *name) &&
         (!metadata || tvmffi_i_same_text(had->metadata, *metadata)))
       break;
@@ -132,7 +132,7 @@ static int32_t tvmffi_i_member_number(const tvmffi_i_members *m,
   int32_t i;
   if (m->capacity)
     return (int32_t)(*tvmffi_i_member_slot(m, name, metadata) &
-                     ~TVMFFI_I_OVERLOAD) -
+                     ~TVMFFI_I_FURTHER_SIGNATURE) -
            1;
   for (i = 0; i < m->count; ++i) {
     const tvmffi_i_member_texts *had = tvmffi_i_member_at(m, i);
@@ -147,7 +147,7 @@ static void tvmffi_i_index_member(const tvmffi_i_members *m, int32_t i) {
   const tvmffi_i_member_texts *texts = tvmffi_i_member_at(m, i);
   uint32_t *slot = tvmffi_i_member_slot(m, &texts->name, NULL), mark = 0;
   if (*slot) {
-    mark = TVMFFI_I_OVERLOAD;
+    mark = TVMFFI_I_FURTHER_SIGNATURE;
     slot = tvmffi_i_member_slot(m, &texts->name, &texts->metadata);
   }
   *slot = ((uint32_t)i + 1) | mark;

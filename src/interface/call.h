@@ -328,6 +328,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(decltype(nullptr)) {
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(long) {
   return tvmffi_out_none(nullptr);
 }
+#define TVMFFI_I_OUT(x) tvmffi_i_out(x)
 
 template <typename tvmffi_callee, typename tvmffi_target,
           typename... tvmffi_rest>

@@ -75,7 +75,6 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
   return tvmffi_i_make(to, which, items, (int64_t)sizeof...(tvmffi_rest));
 }
 } /* extern "C++" */
-#define TVMFFI_I_OUT(x) tvmffi_i_out(x)
 #define TVMFFI_I_MAKE_1(which, ...) tvmffi_i_make_plain(TVMFFI_I_OWNER, which)
 #define TVMFFI_I_MAKE_0(which, ...) \
   tvmffi_i_make_plain(TVMFFI_I_OWNER, which, __VA_ARGS__)

@@ -490,6 +490,8 @@ CHECKS = [
            r'\1\n#include "any.h"')]),
     ("rooms are short", of_house(rooms.too_long),
      [append("src/core/any.h", "/* */\n" * 1200)]),
+    ("no two rooms define one macro", of_house(rooms.defined_twice),
+     [append("src/core/any.h", "#define TVMFFI_I_OVERLOAD 1\n")]),
     ("every room is in the header", of_house(rooms.unlisted),
      [append("src/core/new_room.h", "#pragma once\n")]),
     ("rooms compile alone", rooms_alone,

@@ -54,6 +54,9 @@ class Room:
         # Macros of other rooms that this room undefines.
         self.removes = set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)",
                                       code, re.M)) - self.defines
+        self.redefines = set(re.findall(
+            r"^[ \t]*#[ \t]*undef[ \t]+(\w+)\n[ \t]*#[ \t]*define[ \t]+\1\b",
+            code, re.M))
         # A pointer to a struct needs no more than the name of the struct.
         code = re.sub(r"\bstruct \w+ (?=\*)", "", code)
         self.uses = set(NAME.findall(code))
@@ -177,6 +180,17 @@ def circles(house):
 def too_long(house):
     return [f"src/{room.name}.h has {room.lines} lines, over {MOST_LINES}"
             for room in house.rooms.values() if room.lines > MOST_LINES]
+
+
+def defined_twice(house):
+    """Macros that two rooms define. Exempt are a redefinition directly after
+    #undef, and late functions, which one room removes again."""
+    homes = defaultdict(list)
+    for room in house.rooms.values():
+        for name in room.defines - room.redefines - house.removers.keys():
+            homes[name].append(f"src/{room.name}.h")
+    return [f"{name} is defined in {' and '.join(sorted(files))}"
+            for name, files in sorted(homes.items()) if len(files) > 1]
 
 
 def unlisted(house):
