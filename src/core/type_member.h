@@ -199,9 +199,10 @@ static tvmffi_i_members tvmffi_i_type_methods(const tvmffi_i_type *t) {
    another field has the name. */
 static int tvmffi_i_compare_field(const tvmffi_i_members *m,
                                   const TVMFFIFieldInfo *f) {
-  int32_t i = tvmffi_i_member_number(m, &f->name, NULL);
-  const TVMFFIFieldInfo *g = (const TVMFFIFieldInfo *)m->array + i;
+  const int32_t i = tvmffi_i_member_number(m, &f->name, NULL);
+  const TVMFFIFieldInfo *g;
   if (i < 0) return 0;
+  g = (const TVMFFIFieldInfo *)m->array + i;
   return f->offset == g->offset && f->size == g->size && f->flags == g->flags &&
                  f->getter == g->getter && f->setter == g->setter
              ? 1

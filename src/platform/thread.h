@@ -84,11 +84,12 @@ static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
    priority does not run while this one yields. */
 TVMFFI_I_COLD void tvmffi_i_pause(int attempt) {
   enum { YIELDS = 32 };
-  const int more = (attempt - YIELDS) / 8, ms = more > 3 ? 8 : 1 << more;
+  int ms;
   if (attempt < YIELDS) {
     (void)sched_yield();
     return;
   }
+  ms = attempt < YIELDS + 24 ? 1 << (attempt - YIELDS) / 8 : 8;
 #if defined(_WIN32)
   {
     struct timespec t = {0, 0};

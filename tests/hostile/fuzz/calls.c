@@ -4,7 +4,7 @@
    of the program, so callbacks change what they are called from. */
 #include "fuzz.h"
 #include "types.h"
-#if FUZZ_STACKS
+#if defined(FUZZ_STACKS)
 #include "small_stack.h"
 #else
 #define FUZZ_STACKS 0
