@@ -14,6 +14,7 @@
 #include "../core/raise.h"
 #include "../core/type_table.h"
 #include "../containers/sequence.h"
+#include "../graph/table.h"
 #include "../graph/cursor.h"
 #include "../reflection/enum.h"
 #include "../reflection/access_path.h"
@@ -28,12 +29,24 @@ typedef struct tvmffi_i_find_frame {
   TVMFFIObject *path;  /* owned: path to the value; NULL until needed */
   struct tvmffi_i_find_frame *above;
   int64_t found_before; /* number of paths found before this frame */
+  size_t matched_before; /* objects of the pattern above this frame */
   int kind, is_container, matches;
 } tvmffi_i_find_frame;
+
+/* The record of a value below which the search has found no path. */
+typedef struct {
+  TVMFFIObject *object;
+} tvmffi_i_barren;
 
 typedef struct {
   const TVMFFIObject **pattern; /* the innermost object first; borrowed */
   size_t length, matched;
+  /* For each value of `matched` up to `length`, a table of tvmffi_i_barren. The
+     search skips such a value when it meets it again with as many objects
+     matched. Otherwise it would take all 2^n ways through a graph of n values
+     that each have the next one twice. */
+  tvmffi_i_ptr_table *barren;
+  size_t table_count;
   TVMFFIObject *found; /* owned: a list of paths */
   tvmffi_i_stack frames;
   tvmffi_i_find_frame *root;
@@ -59,6 +72,20 @@ static int tvmffi_i_add_found(tvmffi_i_finder *s) {
   }
 }
 
+/* Records the value of a frame that ends if the search has found no path below
+   it. A value that only its parent holds needs no record, because it cannot be
+   met again unless its parent is. */
+static int tvmffi_i_add_barren(tvmffi_i_finder *s,
+                               const tvmffi_i_find_frame *f) {
+  if (f->found_before != TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size ||
+      !tvmffi_i_is_shared(f->c.object, 2))
+    return 0;
+  return TVMFFI_I_ADD(tvmffi_i_barren, &s->barren[f->matched_before],
+                      f->c.object)
+             ? 0
+             : -1;
+}
+
 static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
   tvmffi_i_find_frame f = *TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
   TVMFFI_I_POP(tvmffi_i_find_frame, &s->frames);
@@ -68,9 +95,9 @@ static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
   tvmffi_release(f.c.object);
 }
 
-/* Pushes a stack frame for `value`, unless it cannot have children. If `value`
-   completes the pattern, appends its path to s->found instead. `key` is the key
-   of the step from the parent. Takes ownership of `value` and `key`, also on
+/* Pushes a stack frame for `value`, unless it cannot have children or is known
+   to have no path below it. If `value` completes the pattern, appends its path
+   to s->found instead. `key` is the key of the step from the parent. Takes ownership of `value` and `key`, also on
    failure. The root counts as an object even if it is a container. */
 static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
                                TVMFFIAny key) {
@@ -80,7 +107,8 @@ static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
   int code = 0;
   if (value.type_index >= kTVMFFIStaticObjectBegin && value.v_obj)
     type = TVMFFIGetTypeInfo(value.type_index);
-  if (type && (is_container || TVMFFI_I_LOAD(&type->metadata))) {
+  if (type && (is_container || TVMFFI_I_LOAD(&type->metadata)) &&
+      !TVMFFI_I_FIND(tvmffi_i_barren, &s->barren[s->matched], value.v_obj)) {
     if (s->frames.depth) below = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
     f = TVMFFI_I_PUSH(tvmffi_i_find_frame, &s->frames, "FindAccessPaths");
     if (!f) code = -1;
@@ -100,6 +128,7 @@ static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
   f->kind = kind;
   f->is_container = is_container;
   f->found_before = TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size;
+  f->matched_before = s->matched;
   f->matches = !is_container && s->matched < s->length &&
                s->pattern[s->length - 1 - s->matched] == value.v_obj;
   if (!f->matches || ++s->matched < s->length) return 0;
@@ -136,28 +165,43 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
     return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
                                TVMFFI_I_STEP_MAP_ITEM, key);
   }
+  if (!code) code = tvmffi_i_add_barren(s, f);
   tvmffi_i_pop_found(s);
   return code;
 }
 
-/* Copies the objects in `list` to s->pattern. Leaves out other values, and an
-   object that repeats the previous one. */
+/* Copies the objects in `list`, which may be NULL, to s->pattern, and makes an
+   empty table for each number of them. Leaves out other values, and an object
+   that repeats the previous one. */
 static int tvmffi_i_read_pattern(tvmffi_i_finder *s, const TVMFFIObject *list) {
-  const TVMFFISeqCell *cell;
+  const TVMFFISeqCell *cell = list ? TVMFFI_I_CELL(TVMFFISeqCell, list) : NULL;
+  const size_t count = (cell ? (size_t)cell->size : 0) + 1;
   const TVMFFIObject *o;
   int64_t i;
-  if (!list) return 0;
-  cell = TVMFFI_I_CELL(TVMFFISeqCell, list);
-  s->pattern = (const TVMFFIObject **)tvmffi_i_alloc(((size_t)cell->size + 1) *
-                                                     sizeof(*s->pattern));
-  if (!s->pattern) return tvmffi_i_no_memory();
-  for (i = 0; i < cell->size; ++i) {
+  s->pattern =
+      (const TVMFFIObject **)tvmffi_i_alloc(count * sizeof(*s->pattern));
+  s->barren = (tvmffi_i_ptr_table *)tvmffi_i_alloc(count * sizeof(*s->barren));
+  if (!s->pattern || !s->barren) return tvmffi_i_no_memory();
+  for (i = 0; cell && i < cell->size; ++i) {
     const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
     o = item->type_index >= kTVMFFIStaticObjectBegin ? item->v_obj : NULL;
     if (o && (!s->length || s->pattern[s->length - 1] != o))
       s->pattern[s->length++] = o;
   }
+  memset(s->barren, 0, (s->length + 1) * sizeof(*s->barren));
+  s->table_count = s->length + 1;
   return 0;
+}
+
+/* Frees what the finder owns but the list of paths. */
+static void tvmffi_i_finder_close(tvmffi_i_finder *s) {
+  while (s->frames.depth) tvmffi_i_pop_found(s);
+  tvmffi_i_stack_close(&s->frames);
+  while (s->table_count)
+    tvmffi_i_ptr_clear(&s->barren[--s->table_count], sizeof(tvmffi_i_barren),
+                       1);
+  tvmffi_i_free(s->barren);
+  tvmffi_i_free((void *)s->pattern);
 }
 
 TVMFFI_I_OBJECT_TYPE(i_error_context, "ffi.VisitErrorContext",
@@ -186,13 +230,11 @@ TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
     code =
         tvmffi_i_push_found(&s, tvmffi_i_copy_owned(&value), 0, tvmffi_none());
   while (!code && s.frames.depth) code = tvmffi_i_find_next(&s);
-  while (s.frames.depth) tvmffi_i_pop_found(&s);
   if (!code)
     code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),
                                 kTVMFFIArray, &paths);
   tvmffi_release(s.found);
-  tvmffi_i_stack_close(&s.frames);
-  tvmffi_i_free((void *)s.pattern);
+  tvmffi_i_finder_close(&s);
   if (code) return code;
   TVMFFI_RETURN(paths.v_obj);
 }

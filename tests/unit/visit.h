@@ -636,6 +636,89 @@ static void test_error_places(void) {
   }
 }
 
+/* Makes a context whose pattern is these n objects, the innermost first; the
+   test owns it. */
+static TVMFFIObject *test_context(TVMFFIAny *reverse, int n) {
+  TVMFFIObject *list = test_sequence("ffi.List", reverse, n), *context;
+  TVMFFIAny any = tvmffi_obj(list);
+  if (!list) return NULL;
+  context = tvmffi_i_new_object(TVMFFI_I_VISIT_ERROR_CONTEXT,
+                                sizeof(tvmffi_i_error_context));
+  if (test_code(context ? 0 : -1, __FILE__, __LINE__, "a context "))
+    return NULL;
+  OWN(context);
+  return test_code(
+             tvmffi_i_set_field(
+                 &TVMFFIGetTypeInfo(TVMFFI_I_VISIT_ERROR_CONTEXT)->fields[0],
+                 context, &any),
+             __FILE__, __LINE__, "a pattern ")
+             ? NULL
+             : context;
+}
+
+/* Checks the number of access paths. */
+static void test_path_count(TVMFFIObject *root, TVMFFIObject *context,
+                            int64_t want) {
+  TVMFFIAny args[3], any = tvmffi_none();
+  args[0] = tvmffi_obj(root);
+  args[1] = tvmffi_obj(context);
+  args[2] = tvmffi_bool(0);
+  OK(test_apply_global("ffi.VisitErrorContext.FindAccessPaths", args, 3, &any));
+  CHECK_INT(test_cell(any.v_obj)->size, want);
+}
+
+/* Each level has the one below it twice, so 2^60 ways lead through the 60
+   levels. */
+static void test_shared_paths(void) {
+  NODE_TYPE(plain, kTVMFFISEqHashKindTreeNode, 0);
+  TVMFFIAny items[3];
+  TVMFFIObject *context, *level;
+  int i;
+  VISIT_NODE(target, plain, tvmffi_int(1), tvmffi_none());
+  VISIT_NODE(other, plain, tvmffi_int(2), tvmffi_none());
+  level = other;
+  for (i = 0; i < 60; ++i) {
+    if (i % 2) {
+      VISIT_NODE(node, plain, tvmffi_obj(level), tvmffi_obj(level));
+      level = node;
+    } else {
+      items[0] = items[1] = tvmffi_obj(level);
+      SEQUENCE(array, "Array", items, 2);
+      level = array;
+    }
+  }
+  items[0] = tvmffi_obj(target);
+  context = test_context(items, 1);
+  if (!context) return;
+  test_path_count(level, context, 0);
+}
+
+/* A value without a path outside `outer` may have one inside it, and the
+   reverse. */
+static void test_shared_values(void) {
+  NODE_TYPE(plain, kTVMFFISEqHashKindTreeNode, 0);
+  TVMFFIAny items[3];
+  TVMFFIObject *context;
+  VISIT_NODE(target, plain, tvmffi_int(1), tvmffi_none());
+  VISIT_NODE(shared, plain, tvmffi_obj(target), tvmffi_none());
+  VISIT_NODE(outer, plain, tvmffi_obj(shared), tvmffi_obj(shared));
+  items[0] = items[2] = tvmffi_obj(shared);
+  items[1] = tvmffi_obj(outer);
+  {
+    SEQUENCE(list, "List", items, 3);
+    VISIT_NODE(root, plain, tvmffi_obj(list), tvmffi_obj(outer));
+    items[0] = tvmffi_obj(target);
+    context = test_context(items, 2);
+    if (!context) return;
+    test_path_count(root, context, 4);
+    test_path_count(outer, context, 2);
+    test_path_count(shared, context, 0);
+    context = test_context(items, 1);
+    if (!context) return;
+    test_path_count(root, context, 6);
+  }
+}
+
 /* A hook of C that says so, and visits the field x. */
 static TVMFFIAny test_visit_hook(void *visitor, TVMFFIAny value) {
   const tvmffi_i_visitor *v = (const tvmffi_i_visitor *)visitor;
@@ -899,6 +982,8 @@ static const test_case test_visit_cases[] = {
     {"visits: functions of a mutator", test_mutators},
     {"visits: functions of a visitor", test_visitors},
     {"visits: where an error came from", test_error_places},
+    {"visits: paths in a graph of shared levels", test_shared_paths},
+    {"visits: paths to shared values", test_shared_values},
     {"visits: hooks", test_visit_hooks},
     {"visits: containers that change", test_visited_changes},
     {"visits: a dict whose keys are set", test_set_while_visited},
