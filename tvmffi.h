@@ -16236,8 +16236,10 @@ TVMFFI_I_INLINE void tvmffi_i_unnest(void) {
 }
 
 /* Calls a hook, as TVMFFIFunctionCall does. */
-static int tvmffi_i_call_nested(TVMFFIObjectHandle hook, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result) {
+TVMFFI_I_UNUSED static int tvmffi_i_call_nested(TVMFFIObjectHandle hook,
+                                                const TVMFFIAny *args,
+                                                int32_t num_args,
+                                                TVMFFIAny *result) {
   int code;
   TVMFFI_TRY(tvmffi_i_nest());
   code = TVMFFIFunctionCall(hook, (TVMFFIAny *)(uintptr_t)args, num_args,
