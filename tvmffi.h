@@ -235,6 +235,7 @@
      >>platform/thread               locks and the state of threads
      >>platform/thread_stack         where a stack ends
      >>platform/memory               allocation and the per-thread free lists
+     >>platform/unwound              what runs when a call is unwound
      >>platform/hash                 hashes of names and type keys
      >>platform/name_table           an insert-only table read without a lock
      >>platform/stack                a stack of frames in chunks
@@ -11786,6 +11787,48 @@ TVMFFI_I_INLINE void tvmffi_i_pool_free(void *block, size_t size) {
 #endif
 }
 
+/* ======== Unwound calls ================================== >>platform/unwound
+   what runs when a call is unwound */
+
+/* Defines `static int name params`, which returns the value of `call`. If an
+   exception or pthread_exit unwinds the call, end() runs, a static function
+   without parameters. A longjmp runs nothing, and neither does unwinding where
+   there is neither of the two ways below. */
+#if TVMFFI_I_GNU && defined(__EXCEPTIONS)
+/* With exceptions enabled, the cleanup attribute calls a function. */
+#define TVMFFI_I_UNWOUND(name, params, call, end)                   \
+  static void name##_unwound(const int *has_returned) {             \
+    if (!*has_returned) end();                                      \
+  }                                                                 \
+  TVMFFI_I_NOINLINE int name params {                               \
+    int has_returned __attribute__((__cleanup__(name##_unwound))) = 0; \
+    const int code = (call);                                        \
+    has_returned = 1;                                               \
+    return code;                                                    \
+  }
+#elif defined(TVMFFI_I_PERSONALITY)
+/* C code has exceptions off by default, so unwinding ignores the cleanup
+   attribute. Instead, the unwinder calls a personality routine (Itanium C++
+   ABI: Exception Handling, level I). The asm stands after the call, so that the
+   call is not a tail call. */
+enum { TVMFFI_I_CLEANUP_PHASE = 2, TVMFFI_I_CONTINUE_UNWIND = 8 };
+#define TVMFFI_I_UNWOUND(name, params, call, end)                          \
+  static int name##_unwound(int version, int actions, uint64_t kind,       \
+                            void *exception, void *context) {              \
+    (void)version, (void)kind, (void)exception, (void)context;             \
+    if (actions & TVMFFI_I_CLEANUP_PHASE) end();                           \
+    return TVMFFI_I_CONTINUE_UNWIND;                                       \
+  }                                                                        \
+  TVMFFI_I_NOINLINE int name params {                                      \
+    const int code = (call);                                               \
+    TVMFFI_I_PERSONALITY(name##_unwound);                                  \
+    return code;                                                           \
+  }
+#else
+#define TVMFFI_I_UNWOUND(name, params, call, end) \
+  TVMFFI_I_INLINE int name params { return (call); }
+#endif
+
 /* ======== Hash: hashes of names and type keys ============ >>platform/hash */
 
 TVMFFI_I_INLINE uint64_t tvmffi_i_read64(const char *data) {
@@ -18581,8 +18624,10 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_read_key(const TVMFFIAny *view,
 
 /* Marks a map while a thread runs the hash or equality function of a key's
    type. The thread cannot change a marked map. A guard is not in the stack
-   frame of its function, because an exception or longjmp may end the frame
-   without tvmffi_i_map_leave: the address `frame` reveals that later. */
+   frame of its function, because an exception or longjmp may end the frame. An
+   exception removes the guard where TVMFFI_I_UNWOUND can. Otherwise the address
+   `frame` reveals at the next call from the same or an outer frame that the
+   function has ended. */
 typedef struct tvmffi_i_map_guard {
   const tvmffi_i_map_object *map;
   struct tvmffi_i_map_guard *outer;
@@ -18603,17 +18648,21 @@ typedef struct {
 } tvmffi_i_thread_guards;
 TVMFFI_I_THREAD_STATE(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards);
 
+/* Removes the thread's innermost guard. */
+static void tvmffi_i_map_leave_one(void) {
+  tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
+  tvmffi_i_map_guard *guard = t->innermost;
+  t->innermost = guard->outer;
+  (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
+  if (--t->depth >= TVMFFI_I_FIRST_GUARDS)
+    tvmffi_i_pool_free(guard, sizeof(*guard));
+}
+
 /* Removes the thread's guards of the stack frame `frame` and of inner frames.
    The stack grows downwards. */
 static void tvmffi_i_map_leave(uintptr_t frame) {
-  tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
-  while (t->innermost && t->innermost->frame <= frame) {
-    tvmffi_i_map_guard *guard = t->innermost;
-    t->innermost = guard->outer;
-    (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
-    if (--t->depth >= TVMFFI_I_FIRST_GUARDS)
-      tvmffi_i_pool_free(guard, sizeof(*guard));
-  }
+  const tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
+  while (t->innermost && t->innermost->frame <= frame) tvmffi_i_map_leave_one();
 }
 
 static int tvmffi_i_map_enter(const tvmffi_i_map_object *m, uintptr_t frame) {
@@ -18652,6 +18701,13 @@ TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
              : tvmffi_i_map_check_guards(m);
 }
 
+/* Run the hash and the equality of a key's type, which may throw. */
+TVMFFI_I_UNWOUND(tvmffi_i_map_run_hash, (const TVMFFIAny *key, uint64_t *hash),
+                 tvmffi_i_any_hash(key, hash), tvmffi_i_map_leave_one)
+TVMFFI_I_UNWOUND(tvmffi_i_map_run_equal,
+                 (const TVMFFIAny *a, const TVMFFIAny *b),
+                 tvmffi_i_differ_equal(a, b), tvmffi_i_map_leave_one)
+
 /* Computes a key's hash. Marks `m` while the key type's own hash runs. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
                                                const TVMFFIAny *key,
@@ -18661,7 +18717,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
   if (!tvmffi_i_type_attr(&tvmffi_i_hash_column, key->type_index))
     return tvmffi_i_any_hash(key, hash);
   TVMFFI_TRY(tvmffi_i_map_enter(m, frame));
-  code = tvmffi_i_any_hash(key, hash);
+  code = tvmffi_i_map_run_hash(key, hash);
   tvmffi_i_map_leave(frame);
   return code;
 }
@@ -18718,8 +18774,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
       !tvmffi_i_type_attr(&tvmffi_i_equal_column, held->type_index))
     return tvmffi_i_differ_equal(&key, held);
   TVMFFI_TRY(tvmffi_i_map_enter(m, frame));
-  code = held_first ? tvmffi_i_differ_equal(held, &key)
-                    : tvmffi_i_differ_equal(&key, held);
+  code = held_first ? tvmffi_i_map_run_equal(held, &key)
+                    : tvmffi_i_map_run_equal(&key, held);
   tvmffi_i_map_leave(frame);
   return code;
 }
@@ -20860,52 +20916,12 @@ static void tvmffi_i_forget_initializers(void) {
 }
 #endif
 
-/* tvmffi_i_run_init calls init_func. If an exception or pthread_exit unwinds
-   the stack, tvmffi_i_unwind_init removes the call from tvmffi_i_initializers.
-   With exceptions enabled, the cleanup attribute calls tvmffi_i_unwind_init. */
-#if TVMFFI_I_GNU && defined(__EXCEPTIONS)
-static void tvmffi_i_unwind_init(const int *has_returned) {
-  if (!*has_returned) tvmffi_i_end_initializer();
-}
-TVMFFI_I_NOINLINE int tvmffi_i_run_init(int (*init_func)(void **result),
-                                        void **result) {
-  int has_returned __attribute__((__cleanup__(tvmffi_i_unwind_init))) = 0;
-  int code = init_func(result);
-  has_returned = 1;
-  return code;
-}
-#elif defined(TVMFFI_I_PERSONALITY)
-/* C code has exceptions off by default, so unwinding ignores the cleanup
-   attribute. Instead, the unwinder calls this personality routine (Itanium C++
-   ABI: Exception Handling, level I). */
-#if defined(__cplusplus)
-extern "C" {
-#endif
-static int tvmffi_i_unwind_init(int version, int actions, uint64_t kind,
-                                void *exception, void *context) {
-  enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8 };
-  (void)version, (void)kind, (void)exception, (void)context;
-  if (actions & CLEANUP_PHASE) tvmffi_i_end_initializer();
-  return CONTINUE_UNWIND;
-}
-#if defined(__cplusplus)
-}
-#endif
-TVMFFI_I_NOINLINE int tvmffi_i_run_init(int (*init_func)(void **result),
-                                        void **result) {
-  int code = init_func(result);
-  /* This asm stands after the call, so that the call is not a tail call. */
-  TVMFFI_I_PERSONALITY(tvmffi_i_unwind_init);
-  return code;
-}
-#else
-/* If an exception leaves init_func, the entry in tvmffi_i_initializers stays
-   until the thread's next tvmffi_i_init_handle call or the thread's end. */
-TVMFFI_I_INLINE int tvmffi_i_run_init(int (*init_func)(void **result),
-                                      void **result) {
-  return init_func(result);
-}
-#endif
+/* Calls init_func. Where nothing runs when this call is unwound, its entry in
+   tvmffi_i_initializers stays until the thread's next tvmffi_i_init_handle call
+   or the thread's end. */
+TVMFFI_I_UNWOUND(tvmffi_i_run_init,
+                 (int (*init_func)(void **result), void **result),
+                 init_func(result), tvmffi_i_end_initializer)
 
 /* Adds `me` to tvmffi_i_initializers. Waits while another thread initializes
    `handle`. Returns -1 if waiting would deadlock. */
@@ -26196,6 +26212,12 @@ static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
                                   theirs);
 }
 
+/* Compares the keys of a map that has a guard. */
+TVMFFI_I_UNWOUND(tvmffi_i_run_equal_keys,
+                 (tvmffi_i_ptr_table * keys, const TVMFFIAny *a,
+                  const TVMFFIAny *b),
+                 tvmffi_i_equal_keys(keys, a, b), tvmffi_i_map_leave_one)
+
 /* Looks up `key`, an ffi.StructuralKey, in a map as tvmffi_i_map_lookup does,
    but compares keys by tvmffi_i_equal_keys with `keys`. Otherwise keys with
    shared parts, nested n deep, would take 2^n comparisons. */
@@ -26221,8 +26243,8 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
     if (!pair) break;
     if (!is_row) meta = *tvmffi_i_map_meta(m->data, i);
     if (pair->key.type_index == TVMFFI_I_STRUCTURAL_KEY)
-      code = is_row ? tvmffi_i_equal_keys(keys, &pair->key, key)
-                    : tvmffi_i_equal_keys(keys, key, &pair->key);
+      code = is_row ? tvmffi_i_run_equal_keys(keys, &pair->key, key)
+                    : tvmffi_i_run_equal_keys(keys, key, &pair->key);
     i = is_row ? i + 1 : tvmffi_i_map_next(m, i, meta);
   }
   tvmffi_i_map_leave(frame);
@@ -28232,8 +28254,9 @@ static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
 
 /* Pushes a stack frame for `value`, unless it cannot have children or is known
    to have no path below it. If `value` completes the pattern, appends its path
-   to s->found instead. `key` is the key of the step from the parent. Takes ownership of `value` and `key`, also on
-   failure. The root counts as an object even if it is a container. */
+   to s->found instead. `key` is the key of the step from the parent. Takes
+   ownership of `value` and `key`, also on failure. The root counts as an object
+   even if it is a container. */
 static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
                                TVMFFIAny key) {
   const TVMFFITypeInfo *type = NULL;

@@ -273,6 +273,7 @@
 #include "platform/thread.h"
 #include "platform/thread_stack.h"
 #include "platform/memory.h"
+#include "platform/unwound.h"
 #include "platform/hash.h"
 #include "platform/name_table.h"
 #include "platform/stack.h"

@@ -22,6 +22,7 @@
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
+#include "../platform/unwound.h"
 #include "../core/raise.h"
 #include "../core/string.h"
 #include "../core/any.h"
@@ -161,8 +162,10 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_read_key(const TVMFFIAny *view,
 
 /* Marks a map while a thread runs the hash or equality function of a key's
    type. The thread cannot change a marked map. A guard is not in the stack
-   frame of its function, because an exception or longjmp may end the frame
-   without tvmffi_i_map_leave: the address `frame` reveals that later. */
+   frame of its function, because an exception or longjmp may end the frame. An
+   exception removes the guard where TVMFFI_I_UNWOUND can. Otherwise the address
+   `frame` reveals at the next call from the same or an outer frame that the
+   function has ended. */
 typedef struct tvmffi_i_map_guard {
   const tvmffi_i_map_object *map;
   struct tvmffi_i_map_guard *outer;
@@ -183,17 +186,21 @@ typedef struct {
 } tvmffi_i_thread_guards;
 TVMFFI_I_THREAD_STATE(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards);
 
+/* Removes the thread's innermost guard. */
+static void tvmffi_i_map_leave_one(void) {
+  tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
+  tvmffi_i_map_guard *guard = t->innermost;
+  t->innermost = guard->outer;
+  (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
+  if (--t->depth >= TVMFFI_I_FIRST_GUARDS)
+    tvmffi_i_pool_free(guard, sizeof(*guard));
+}
+
 /* Removes the thread's guards of the stack frame `frame` and of inner frames.
    The stack grows downwards. */
 static void tvmffi_i_map_leave(uintptr_t frame) {
-  tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
-  while (t->innermost && t->innermost->frame <= frame) {
-    tvmffi_i_map_guard *guard = t->innermost;
-    t->innermost = guard->outer;
-    (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
-    if (--t->depth >= TVMFFI_I_FIRST_GUARDS)
-      tvmffi_i_pool_free(guard, sizeof(*guard));
-  }
+  const tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
+  while (t->innermost && t->innermost->frame <= frame) tvmffi_i_map_leave_one();
 }
 
 static int tvmffi_i_map_enter(const tvmffi_i_map_object *m, uintptr_t frame) {
@@ -232,6 +239,13 @@ TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
              : tvmffi_i_map_check_guards(m);
 }
 
+/* Run the hash and the equality of a key's type, which may throw. */
+TVMFFI_I_UNWOUND(tvmffi_i_map_run_hash, (const TVMFFIAny *key, uint64_t *hash),
+                 tvmffi_i_any_hash(key, hash), tvmffi_i_map_leave_one)
+TVMFFI_I_UNWOUND(tvmffi_i_map_run_equal,
+                 (const TVMFFIAny *a, const TVMFFIAny *b),
+                 tvmffi_i_differ_equal(a, b), tvmffi_i_map_leave_one)
+
 /* Computes a key's hash. Marks `m` while the key type's own hash runs. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
                                                const TVMFFIAny *key,
@@ -241,7 +255,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
   if (!tvmffi_i_type_attr(&tvmffi_i_hash_column, key->type_index))
     return tvmffi_i_any_hash(key, hash);
   TVMFFI_TRY(tvmffi_i_map_enter(m, frame));
-  code = tvmffi_i_any_hash(key, hash);
+  code = tvmffi_i_map_run_hash(key, hash);
   tvmffi_i_map_leave(frame);
   return code;
 }
@@ -298,8 +312,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
       !tvmffi_i_type_attr(&tvmffi_i_equal_column, held->type_index))
     return tvmffi_i_differ_equal(&key, held);
   TVMFFI_TRY(tvmffi_i_map_enter(m, frame));
-  code = held_first ? tvmffi_i_differ_equal(held, &key)
-                    : tvmffi_i_differ_equal(&key, held);
+  code = held_first ? tvmffi_i_map_run_equal(held, &key)
+                    : tvmffi_i_map_run_equal(&key, held);
   tvmffi_i_map_leave(frame);
   return code;
 }

@@ -14,6 +14,7 @@
 #include "../platform/libc.h"
 #include "../platform/memory.h"
 #include "../platform/stack.h"
+#include "../platform/unwound.h"
 #include "../platform/vector.h"
 #include "../platform/text.h"
 #include "../core/raise.h"
@@ -425,6 +426,12 @@ static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
                                   theirs);
 }
 
+/* Compares the keys of a map that has a guard. */
+TVMFFI_I_UNWOUND(tvmffi_i_run_equal_keys,
+                 (tvmffi_i_ptr_table * keys, const TVMFFIAny *a,
+                  const TVMFFIAny *b),
+                 tvmffi_i_equal_keys(keys, a, b), tvmffi_i_map_leave_one)
+
 /* Looks up `key`, an ffi.StructuralKey, in a map as tvmffi_i_map_lookup does,
    but compares keys by tvmffi_i_equal_keys with `keys`. Otherwise keys with
    shared parts, nested n deep, would take 2^n comparisons. */
@@ -450,8 +457,8 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
     if (!pair) break;
     if (!is_row) meta = *tvmffi_i_map_meta(m->data, i);
     if (pair->key.type_index == TVMFFI_I_STRUCTURAL_KEY)
-      code = is_row ? tvmffi_i_equal_keys(keys, &pair->key, key)
-                    : tvmffi_i_equal_keys(keys, key, &pair->key);
+      code = is_row ? tvmffi_i_run_equal_keys(keys, &pair->key, key)
+                    : tvmffi_i_run_equal_keys(keys, key, &pair->key);
     i = is_row ? i + 1 : tvmffi_i_map_next(m, i, meta);
   }
   tvmffi_i_map_leave(frame);

@@ -9,6 +9,7 @@
 #include "../interface/value.h"
 #include "../interface/word.h"
 #include "../interface/function.h"
+#include "../platform/libc.h"
 #include "../platform/memory.h"
 #include "../platform/stack.h"
 #include "../core/raise.h"
@@ -97,8 +98,9 @@ static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
 
 /* Pushes a stack frame for `value`, unless it cannot have children or is known
    to have no path below it. If `value` completes the pattern, appends its path
-   to s->found instead. `key` is the key of the step from the parent. Takes ownership of `value` and `key`, also on
-   failure. The root counts as an object even if it is a container. */
+   to s->found instead. `key` is the key of the step from the parent. Takes
+   ownership of `value` and `key`, also on failure. The root counts as an object
+   even if it is a container. */
 static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
                                TVMFFIAny key) {
   const TVMFFITypeInfo *type = NULL;

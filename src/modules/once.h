@@ -7,6 +7,7 @@
 #include "../platform/own.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
+#include "../platform/unwound.h"
 #include "../core/raise.h"
 #include "../core/error.h"
 
@@ -125,52 +126,12 @@ static void tvmffi_i_forget_initializers(void) {
 }
 #endif
 
-/* tvmffi_i_run_init calls init_func. If an exception or pthread_exit unwinds
-   the stack, tvmffi_i_unwind_init removes the call from tvmffi_i_initializers.
-   With exceptions enabled, the cleanup attribute calls tvmffi_i_unwind_init. */
-#if TVMFFI_I_GNU && defined(__EXCEPTIONS)
-static void tvmffi_i_unwind_init(const int *has_returned) {
-  if (!*has_returned) tvmffi_i_end_initializer();
-}
-TVMFFI_I_NOINLINE int tvmffi_i_run_init(int (*init_func)(void **result),
-                                        void **result) {
-  int has_returned __attribute__((__cleanup__(tvmffi_i_unwind_init))) = 0;
-  int code = init_func(result);
-  has_returned = 1;
-  return code;
-}
-#elif defined(TVMFFI_I_PERSONALITY)
-/* C code has exceptions off by default, so unwinding ignores the cleanup
-   attribute. Instead, the unwinder calls this personality routine (Itanium C++
-   ABI: Exception Handling, level I). */
-#if defined(__cplusplus)
-extern "C" {
-#endif
-static int tvmffi_i_unwind_init(int version, int actions, uint64_t kind,
-                                void *exception, void *context) {
-  enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8 };
-  (void)version, (void)kind, (void)exception, (void)context;
-  if (actions & CLEANUP_PHASE) tvmffi_i_end_initializer();
-  return CONTINUE_UNWIND;
-}
-#if defined(__cplusplus)
-}
-#endif
-TVMFFI_I_NOINLINE int tvmffi_i_run_init(int (*init_func)(void **result),
-                                        void **result) {
-  int code = init_func(result);
-  /* This asm stands after the call, so that the call is not a tail call. */
-  TVMFFI_I_PERSONALITY(tvmffi_i_unwind_init);
-  return code;
-}
-#else
-/* If an exception leaves init_func, the entry in tvmffi_i_initializers stays
-   until the thread's next tvmffi_i_init_handle call or the thread's end. */
-TVMFFI_I_INLINE int tvmffi_i_run_init(int (*init_func)(void **result),
-                                      void **result) {
-  return init_func(result);
-}
-#endif
+/* Calls init_func. Where nothing runs when this call is unwound, its entry in
+   tvmffi_i_initializers stays until the thread's next tvmffi_i_init_handle call
+   or the thread's end. */
+TVMFFI_I_UNWOUND(tvmffi_i_run_init,
+                 (int (*init_func)(void **result), void **result),
+                 init_func(result), tvmffi_i_end_initializer)
 
 /* Adds `me` to tvmffi_i_initializers. Waits while another thread initializes
    `handle`. Returns -1 if waiting would deadlock. */
