@@ -142,7 +142,10 @@ static void test_thread_stack_range(void) {
     CHECK_INT(pthread_create(&thread, &attr, test_range_of_thread, &size), 0);
     (void)pthread_join(thread, NULL);
     (void)pthread_attr_destroy(&attr);
-    CHECK(size > sizes[i] / 2 && size < 16 * sizes[i]); /* Windows: 2 MB */
+    CHECK(size > sizes[i] / 2);
+#if !defined(_WIN32) /* there it is at least what the program was linked with */
+    CHECK(size < 2 * sizes[i]);
+#endif
   }
 }
 #endif
@@ -156,7 +159,7 @@ static const test_case test_nesting_cases[] = {
 #if TVMFFI_I_STACK_KNOWN
     {"nesting: the stack's range", test_stack_range},
 #if !TVMFFI_NO_THREADS
-    {"nesting: the range of a thread's stack", test_thread_stack_range},
+    {"threads: the range of a stack", test_thread_stack_range},
 #endif
 #endif
 #endif

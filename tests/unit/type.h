@@ -685,15 +685,19 @@ static void test_column_growth_down(void) {
   while (num_arrays) tvmffi_i_free(arrays[--num_arrays]);
 }
 
-/* A column for a distant type has no slots behind it. */
+/* A column that grows to a distant type has no slots behind it. */
 static void test_distant_column(void) {
-  enum { DISTANT = 100000 };
+  enum { DISTANT = 600 };
   tvmffi_i_column c;
+  void *first;
   int code;
   memset((void *)&c, 0, sizeof(c));
-  code = tvmffi_i_reserve_attr(&c, DISTANT);
+  code = tvmffi_i_reserve_attr(&c, 100);
+  first = (void *)(uintptr_t)c.column.data;
+  if (!code) code = tvmffi_i_reserve_attr(&c, DISTANT);
   CHECK(code || c.column.begin_index + c.capacity == DISTANT + 1);
-  tvmffi_i_free((void *)(uintptr_t)c.column.data);
+  if (c.column.data != first) tvmffi_i_free((void *)(uintptr_t)c.column.data);
+  tvmffi_i_free(first);
   CHECK(!code || test_hits());
 }
 
