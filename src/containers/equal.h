@@ -133,6 +133,14 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
   return TVMFFI_I_LOAD(&value->type_index) == kTVMFFINone ? NULL : value;
 }
 
+/* 1 if an Any is returned in two registers, the first of which also has a plain
+   int64_t or bool. */
+#if (defined(__x86_64__) && !defined(_WIN32)) || defined(__AARCH64EL__)
+#define TVMFFI_I_PLAIN_RESULTS 1
+#else
+#define TVMFFI_I_PLAIN_RESULTS 0
+#endif
+
 /* Corrects the result of a C attribute function compiled before upstream
    0.1.15. Such a function returns a plain int64_t or bool, which arrives in the
    first 8 bytes of the Any. A plain hash of 67 or 1 looks like the type index
@@ -141,7 +149,7 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
    and 1 is read as the int 0. */
 TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
                                          TVMFFIAny *result) {
-#if (defined(__x86_64__) && !defined(_WIN32)) || defined(__AARCH64EL__)
+#if TVMFFI_I_PLAIN_RESULTS
   uint64_t word;
   memcpy(&word, (const void *)result, sizeof(word));
   if (word == kTVMFFIError && result->v_uint64 >= 4096 &&
@@ -166,8 +174,14 @@ static int
 tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
                          int32_t num_args, int32_t type_index,
                          TVMFFIAny *result) {
+#if TVMFFI_I_PLAIN_RESULTS
   /* The last two arguments clear the register of the result's second half. */
   typedef TVMFFIAny (*unary)(const TVMFFIAny *, void *, void *);
+#define TVMFFI_I_CLEARED , NULL, NULL
+#else
+  typedef TVMFFIAny (*unary)(const TVMFFIAny *);
+#define TVMFFI_I_CLEARED
+#endif
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
   if (callee->type_index == kTVMFFIFunction && callee->v_obj)
     return tvmffi_i_call_nested(callee->v_obj, args, num_args, result);
@@ -178,7 +192,7 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
                          tvmffi_i_type_key(callee->type_index));
   TVMFFI_TRY(tvmffi_i_nest());
   *result = num_args == 1
-                ? ((unary)(uintptr_t)callee->v_ptr)(&args[0], NULL, NULL)
+                ? ((unary)(uintptr_t)callee->v_ptr)(&args[0] TVMFFI_I_CLEARED)
                 : ((binary)(uintptr_t)callee->v_ptr)(&args[0], &args[1]);
   tvmffi_i_unnest();
   tvmffi_i_take_plain(type_index, result);
