@@ -56,6 +56,7 @@
 #endif
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,13 +231,25 @@ typedef enum {
 } tvmffi_py_kind;
 
 typedef struct {
-  PyTypeObject *type; /* owned, so that no other type gets its address */
+  PyTypeObject *type; /* borrowed; NULL in a free slot */
+  PyObject *ref;      /* weak, owned; NULL for a static type: it never dies */
   tvmffi_py_kind kind;
   const DLPackExchangeAPI *api;
 } tvmffi_py_type;
 
+/* A hash table. An entry is in one of the TVMFFI_PY_PROBES slots from its home
+   slot on, so a search looks at all of them and needs no tombstones. */
+typedef struct tvmffi_py_types {
+  struct tvmffi_py_types *smaller; /* the table before it, which is kept because
+                                      another thread may read it */
+  int bits;                        /* 2^bits home slots */
+  tvmffi_py_type slots[1];         /* of 2^bits + TVMFFI_PY_PROBES - 1 */
+} tvmffi_py_types;
+
 enum {
-  TVMFFI_PY_TYPES = 256, /* size of the table of types, a power of two */
+  TVMFFI_PY_LEAST_BITS = 8, /* of the first table of types */
+  TVMFFI_PY_MOST_BITS = 20, /* types beyond it are classified at each call */
+  TVMFFI_PY_PROBES = 32,
   TVMFFI_PY_ARGS = 8,    /* arguments without an allocation */
   TVMFFI_PY_DIMS = 8,    /* dimensions of an array; others go to tvm_ffi */
   TVMFFI_PY_SPARE = 16,  /* unused objects that are kept */
@@ -272,8 +285,7 @@ typedef struct {
 } tvmffi_py_package;
 
 static TVMFFI_I_UNUSED struct {
-  tvmffi_py_type types[TVMFFI_PY_TYPES];
-  int num_types;
+  tvmffi_py_types *types;
   int has_runtime;
   int release_gil; /* during calls of exported functions */
   PyTypeObject *function_type;
@@ -298,6 +310,7 @@ typedef struct {
   const tvmffi_func *func; /* NULL for a Function of tvm_ffi */
   PyObject *stock;         /* the same function as a Function of tvm_ffi; NULL
                               until needed */
+  PyObject *module; /* the name of the module that exports it, or NULL */
   PyMethodDef method;
 } tvmffi_py_function;
 
@@ -880,20 +893,48 @@ TVMFFI_PY_COLD int tvmffi_py_set_error(void) {
 
 /* ---- Types of arguments ---- */
 
-TVMFFI_I_INLINE size_t tvmffi_py_slot(PyTypeObject *type) {
-  const uintptr_t x = (uintptr_t)type;
-  return (x >> 4 ^ x >> 12) & (TVMFFI_PY_TYPES - 1);
+/* For those who change the table of types. Its holder calls nothing of Python
+   that could run code or wait. */
+static TVMFFI_I_UNUSED pthread_mutex_t tvmffi_py_types_lock =
+    PTHREAD_MUTEX_INITIALIZER;
+
+/* Returns a weak reference's object, borrowed, or None. */
+TVMFFI_I_INLINE PyObject *tvmffi_py_referent(PyObject *ref) {
+#ifdef Py_LIMITED_API
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  return PyWeakref_GetObject(ref);
+#pragma GCC diagnostic pop
+#else
+  return TVMFFI_I_LOAD(&((PyWeakReference *)(void *)ref)->wr_object);
+#endif
 }
 
-/* Returns the table's entry for a type, or NULL. Writers publish an entry's
-   type last and never change the entry, so readers need no lock. */
+/* False if the entry's type died and `type` got its address. Its callback
+   removes an entry before that, but the garbage collector of CPython 3.14 does
+   not call it for a weak reference that a finalizer made. */
+TVMFFI_I_INLINE int tvmffi_py_is_current(const tvmffi_py_type *entry,
+                                         PyTypeObject *type) {
+  PyObject *ref = TVMFFI_I_LOAD(&entry->ref);
+  return !ref || tvmffi_py_referent(ref) == (PyObject *)type;
+}
+
+TVMFFI_I_INLINE tvmffi_py_type *tvmffi_py_home(tvmffi_py_types *table,
+                                               PyTypeObject *type) {
+  const uint64_t hash = (uint64_t)(uintptr_t)type * 0x9e3779b97f4a7c15u;
+  return table->slots + (hash >> (64 - table->bits));
+}
+
+/* Returns the table's entry for a type, or NULL. The entry of a living type
+   never changes, and the caller keeps `type` alive, so this needs no lock. */
 TVMFFI_I_INLINE const tvmffi_py_type *tvmffi_py_find_type(PyTypeObject *type) {
-  size_t i;
-  for (i = tvmffi_py_slot(type);; i = (i + 1) & (TVMFFI_PY_TYPES - 1)) {
-    PyTypeObject *key = TVMFFI_I_LOAD(&tvmffi_py.types[i].type);
-    if (key == type) return tvmffi_py.types + i;
-    if (!key) return NULL;
-  }
+  const tvmffi_py_type *entry =
+      tvmffi_py_home(TVMFFI_I_LOAD(&tvmffi_py.types), type);
+  const tvmffi_py_type *const end = entry + TVMFFI_PY_PROBES;
+  for (; entry < end; ++entry)
+    if (TVMFFI_I_LOAD(&entry->type) == type)
+      return tvmffi_py_is_current(entry, type) ? entry : NULL;
+  return NULL;
 }
 
 TVMFFI_PY_COLD int tvmffi_py_has(PyTypeObject *type, const char *name) {
@@ -980,27 +1021,122 @@ tvmffi_py_classify(PyTypeObject *type, const DLPackExchangeAPI **api) {
   return tvmffi_py_is_function(type) ? TVMFFI_PY_CALLABLE : TVMFFI_PY_STOCK;
 }
 
-/* Adds a type, unless the table is so full that searches would be long. */
+/* Returns the slot that has the type's address, or else a free one, or NULL. */
+TVMFFI_PY_COLD tvmffi_py_type *tvmffi_py_slot(tvmffi_py_types *table,
+                                              PyTypeObject *type) {
+  tvmffi_py_type *slot = tvmffi_py_home(table, type), *unused = NULL;
+  const tvmffi_py_type *const end = slot + TVMFFI_PY_PROBES;
+  for (; slot < end; ++slot) {
+    if (slot->type == type) return slot;
+    if (!slot->type && !unused) unused = slot;
+  }
+  return unused;
+}
+
+/* Copies the entries. Returns 0 if one has no slot. */
+TVMFFI_PY_COLD int tvmffi_py_copy_types(tvmffi_py_types *to,
+                                        const tvmffi_py_types *from) {
+  const size_t n = ((size_t)1 << from->bits) + TVMFFI_PY_PROBES - 1;
+  const tvmffi_py_type *entry = from->slots, *const end = entry + n;
+  for (; entry < end; ++entry) {
+    tvmffi_py_type *slot;
+    if (!entry->type || !tvmffi_py_is_current(entry, entry->type)) continue;
+    slot = tvmffi_py_slot(to, entry->type);
+    if (!slot) return 0;
+    *slot = *entry;
+  }
+  return 1;
+}
+
+/* Replaces the table by a larger one. Returns 0 if it cannot. */
+TVMFFI_PY_COLD int tvmffi_py_grow_types(void) {
+  tvmffi_py_types *old = tvmffi_py.types, *made;
+  int bits = old ? old->bits + 1 : TVMFFI_PY_LEAST_BITS;
+  for (; bits <= TVMFFI_PY_MOST_BITS; ++bits) {
+    const size_t more = ((size_t)1 << bits) + TVMFFI_PY_PROBES - 2;
+    made = (tvmffi_py_types *)calloc(
+        1, sizeof(*made) + more * sizeof(made->slots[0]));
+    if (!made) return 0;
+    made->bits = bits;
+    made->smaller = old;
+    if (!old || tvmffi_py_copy_types(made, old)) {
+      TVMFFI_I_STORE(&tvmffi_py.types, made);
+      return 1;
+    }
+    free(made);
+  }
+  return 0;
+}
+
+/* The callback of an entry's weak reference: `self` is the type's address. It
+   does nothing for a type that is alive, because anyone can call it. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_forget_type(PyObject *self, PyObject *ref) {
+  PyTypeObject *type = (PyTypeObject *)PyLong_AsVoidPtr(self);
+  tvmffi_py_type *entry;
+  int is_found;
+  pthread_mutex_lock(&tvmffi_py_types_lock);
+  entry = tvmffi_py_slot(tvmffi_py.types, type);
+  is_found = entry && entry->type && entry->ref == ref &&
+             tvmffi_py_referent(ref) == Py_None;
+  if (is_found) {
+    TVMFFI_I_STORE(&entry->type, NULL);
+    TVMFFI_I_STORE(&entry->ref, NULL);
+  }
+  pthread_mutex_unlock(&tvmffi_py_types_lock);
+  if (is_found) Py_DECREF(ref);
+  Py_RETURN_NONE;
+}
+
+/* Returns a weak reference that removes the entry of a type that dies. NULL
+   with an exception if there is no memory. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_watch_type(PyTypeObject *type) {
+  static PyMethodDef forget = {"forget_type", tvmffi_py_forget_type, METH_O,
+                               NULL};
+  PyObject *address = PyLong_FromVoidPtr(type), *callback, *ref;
+  callback = address ? PyCFunction_New(&forget, address) : NULL;
+  ref = callback ? PyWeakref_NewRef((PyObject *)type, callback) : NULL;
+  Py_XDECREF(callback);
+  Py_XDECREF(address);
+  return ref;
+}
+
+/* Stores an entry, and takes `ref`. Returns a reference to be released, or
+   NULL. A reader that comes between two stores finds no current entry. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_store_type(PyTypeObject *type, PyObject *ref,
+                                              tvmffi_py_kind kind,
+                                              const DLPackExchangeAPI *api) {
+  tvmffi_py_type *slot;
+  PyObject *old;
+  do slot = tvmffi_py_slot(tvmffi_py.types, type);
+  while (!slot && tvmffi_py_grow_types());
+  if (!slot || (slot->type && tvmffi_py_is_current(slot, type))) return ref;
+  old = slot->ref;
+  TVMFFI_I_STORE(&slot->type, NULL);
+  slot->kind = kind;
+  slot->api = api;
+  TVMFFI_I_STORE(&slot->ref, ref);
+  TVMFFI_I_STORE(&slot->type, type);
+#ifdef Py_GIL_DISABLED
+  old = NULL; /* it leaks, because another thread may read it */
+#endif
+  return old;
+}
+
+/* Adds a type, unless there is no memory. */
 TVMFFI_PY_COLD void tvmffi_py_add_type(PyTypeObject *type, tvmffi_py_kind kind,
                                        const DLPackExchangeAPI *api) {
-  tvmffi_py_type *entry;
-  size_t i = tvmffi_py_slot(type);
-  PyTypeObject *expected;
-  if (TVMFFI_I_LOAD(&tvmffi_py.num_types) > TVMFFI_PY_TYPES / 2) return;
-  __atomic_fetch_add(&tvmffi_py.num_types, 1, __ATOMIC_RELAXED);
-  Py_INCREF((PyObject *)type);
-  for (;; i = (i + 1) & (TVMFFI_PY_TYPES - 1)) {
-    entry = tvmffi_py.types + i;
-    expected = NULL;
-    /* 1 is no type's address: it claims the entry. */
-    if (__atomic_compare_exchange_n(&entry->type, &expected,
-                                    (PyTypeObject *)(uintptr_t)1, 0,
-                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-      break;
+  PyObject *ref = NULL;
+  if (PyType_GetFlags(type) & Py_TPFLAGS_HEAPTYPE) {
+    ref = tvmffi_py_watch_type(type);
+    if (!ref) {
+      PyErr_Clear();
+      return;
+    }
   }
-  entry->kind = kind;
-  entry->api = api;
-  TVMFFI_I_STORE(&entry->type, type);
+  pthread_mutex_lock(&tvmffi_py_types_lock);
+  ref = tvmffi_py_store_type(type, ref, kind, api);
+  pthread_mutex_unlock(&tvmffi_py_types_lock);
+  Py_XDECREF(ref);
 }
 
 TVMFFI_PY_COLD tvmffi_py_type tvmffi_py_new_type(PyTypeObject *type) {
@@ -1942,6 +2078,7 @@ static TVMFFI_I_UNUSED void tvmffi_py_dealloc(PyObject *self) {
   tvmffi_py_function *f = (tvmffi_py_function *)self;
   PyObject_GC_UnTrack(self);
   Py_XDECREF(f->stock);
+  Py_XDECREF(f->module);
   free((void *)(uintptr_t)f->method.ml_doc);
   PyObject_GC_Del(self);
   Py_DECREF((PyObject *)type);
@@ -1969,6 +2106,23 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_get_wrapped(PyObject *self,
   return tvmffi_py_get_stock(self, NULL);
 }
 
+/* Lets an exported function be pickled: builtin_function_or_method pickles as
+   getattr(__self__, name), which finds the function in its module, so __self__
+   pickles as the module. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_reduce(PyObject *self, PyObject *none) {
+  PyObject *name = ((tvmffi_py_function *)self)->module, *library, *load;
+  (void)none;
+  if (!name) {
+    PyErr_SetString(PyExc_TypeError, "cannot pickle 'tvmffi.Function' object");
+    return NULL;
+  }
+  library = PyImport_ImportModule("importlib");
+  if (!library) return NULL;
+  load = PyObject_GetAttrString(library, "import_module");
+  Py_DECREF(library);
+  return load ? Py_BuildValue("(N(O))", load, name) : NULL;
+}
+
 /* Makes the type once per library. */
 TVMFFI_PY_COLD int tvmffi_py_make_type(void) {
 #if PY_VERSION_HEX >= 0x030c0000
@@ -1982,6 +2136,7 @@ TVMFFI_PY_COLD int tvmffi_py_make_type(void) {
       {NULL, 0, 0, 0, NULL}};
   static PyMethodDef methods[] = {
       {"__tvm_ffi_object__", tvmffi_py_get_stock, METH_NOARGS, NULL},
+      {"__reduce__", tvmffi_py_reduce, METH_NOARGS, NULL},
       {NULL, NULL, 0, NULL}};
   static PyGetSetDef getters[] = {
       {"__wrapped__", tvmffi_py_get_wrapped, NULL,
@@ -2012,6 +2167,10 @@ TVMFFI_PY_COLD int tvmffi_py_make_type(void) {
   const char *release = getenv("TVM_FFI_RELEASE_GIL_BY_DEFAULT");
   size_t i;
   if (tvmffi_py.function_type) return 0;
+  if (!tvmffi_py.types && !tvmffi_py_grow_types()) {
+    PyErr_NoMemory();
+    return -1;
+  }
   tvmffi_py.function_type = (PyTypeObject *)PyType_FromSpec(&spec);
   if (!tvmffi_py.function_type) return -1;
   tvmffi_py.release_gil = !release || atoi(release);
@@ -2039,6 +2198,7 @@ TVMFFI_PY_COLD tvmffi_py_function *tvmffi_py_new_function(void) {
   f->vectorcall = NULL;
   f->func = NULL;
   f->stock = NULL;
+  f->module = NULL;
   f->method = none;
   return f;
 }
@@ -2155,6 +2315,8 @@ TVMFFI_PY_COLD int tvmffi_py_add_export(PyObject *module,
   int code = -1;
   if (f && name) {
     f->func = func;
+    f->module = name;
+    Py_INCREF(name);
     f->method.ml_name = func->name;
     f->method.ml_meth = (PyCFunction)(uintptr_t)tvmffi_py_call_export;
     f->method.ml_flags = METH_FASTCALL | METH_KEYWORDS;

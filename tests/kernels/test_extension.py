@@ -187,6 +187,74 @@ after = sys.gettotalrefcount(), mallinfo().f7 + mallinfo().f4
 print(after[0] - before[0], after[1] - before[1])
 """
 
+# Types of arguments: how often each is classified, which of them stay alive, and
+# what a type gets whose address was that of another.
+TYPES = """
+import gc, json, sys, weakref
+import extension as m
+class Counted(type):
+    lookups = 0
+    def __getattribute__(cls, name):
+        Counted.lookups += 1
+        return super().__getattribute__(name)
+def classified(values):
+    before = Counted.lookups
+    for value in values:
+        assert m.echo(value) == value, (type(value), value)
+    return Counted.lookups - before
+out, n = {}, 3000
+values = [Counted(f'Int{i}', (int,), {})(i) for i in range(n)]
+out['first'] = classified(values) >= n
+out['again'] = classified(values)
+types = [weakref.ref(type(value)) for value in values]
+del values[::2]
+gc.collect()
+out['left'] = sum(ref() is not None for ref in types)
+out['after'] = classified(values)
+# The callback of the table's weak reference, called for a type that is alive.
+kind = type(values[0])
+for ref in weakref.getweakrefs(kind):
+    if ref.__callback__:
+        ref.__callback__(ref)
+        ref.__callback__(None)
+out['callback'] = classified(values)
+# Types that die at once get each other's addresses. A finalizer passes an object
+# of a dying type, too.
+def delete(self):
+    m.echo(self)
+addresses, wrong = set(), []
+for i in range(n):
+    base, value = ((int, i), (str, f'a long text {i}'), (float, i / 2),
+                   (bytes, b'some bytes' * 2))[i % 4]
+    members = {'__del__': delete} if i % 2 else {}
+    x = type('T', (base,), members)(value)
+    addresses.add(id(type(x)))
+    if (got := m.echo(x)) != value:
+        wrong.append((i, repr(got)))
+    x.cycle = x
+    del x
+    if i % 3 == 0:
+        gc.collect()
+out['addresses'] = len(addresses)
+out['wrong'] = wrong[:5]
+print(json.dumps(out))
+"""
+PICKLE = """
+import copy, importlib, pickle, sys
+m = importlib.import_module('extension')
+for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+    assert pickle.loads(pickle.dumps(m.add, protocol)) is m.add, protocol
+    assert pickle.loads(pickle._dumps([m.add, m.add], protocol)) == [m.add] * 2
+assert copy.copy(m.add) is m.add and copy.deepcopy([m.add])[0] is m.add
+print(pickle.dumps((m.add, m.join)).hex())
+"""
+UNPICKLE = """
+import pickle, sys
+add, join = pickle.loads(bytes.fromhex(sys.argv[1]))
+assert add(2, b=3) == 5 and join.__name__ == 'join'
+print('the same')
+"""
+
 tap = Tap()
 
 
@@ -261,6 +329,29 @@ def signatures(m):
              "wait"]
     tap.ok([n for n in dir(m) if n[0] != "_"] == names, "all exports are there",
            dir(m))
+
+
+def types_of_arguments(name, python, folder, dropin):
+    text = child(python, TYPES, folders=[folder, dropin])
+    try:
+        got = json.loads(text)
+    except ValueError:
+        got = {}
+    tap.ok(got.get("first") and got.get("again") == 0,
+           f"{name}: 3000 types are classified once each", text)
+    tap.ok(got.get("left") == 1500, f"{name}: types without a reference die", text)
+    tap.ok(got.get("after") == 0 and got.get("callback") == 0,
+           f"{name}: the others stay classified", text)
+    tap.ok(got.get("wrong") == [] and got.get("addresses") < 2900,
+           f"{name}: a type at another's address is classified anew", text)
+
+
+def pickles(folder, dropin):
+    text = child(sys.executable, PICKLE, folders=[folder, dropin])
+    tap.ok("\n" not in text.strip(), "functions are pickled and copied", text)
+    text = child(sys.executable, UNPICKLE, text.strip(),
+                 folders=[folder, dropin])
+    tap.ok(text == "the same\n", "another process loads them", text)
 
 
 def gil(m):
@@ -353,6 +444,8 @@ def together(name, python, folder, dropin, has_gil):
 def without_gil(args, folder):
     compile_module(args.cc, HERE / "extension.c", args.free_python, folder)
     together("without a GIL", args.free_python, folder, args.dropin, False)
+    types_of_arguments("types without a GIL", args.free_python, folder,
+                       args.dropin)
 
 
 def leaks(args, folder):
@@ -402,6 +495,8 @@ def main():
         exec(NAMES, scope)
         wanted = scope["answers"](m, split(CALLS))
         without_tvm_ffi(work / "c", args.dropin, wanted)
+        types_of_arguments("types", sys.executable, work / "c", args.dropin)
+        pickles(work / "c", args.dropin)
         beside_tvm_ffi(m, library)
         lasting_errors(m)
         if args.cxx:
