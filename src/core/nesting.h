@@ -34,16 +34,19 @@ enum {
 };
 
 typedef struct {
+#if TVMFFI_I_STACK_KNOWN
   uintptr_t low; /* lowest address of the stack that is not reserved */
   size_t size;   /* bytes from there to the highest address; 0: unknown */
   size_t reserve;
+  int is_asked; /* 1: the three members above are set */
+#endif
   /* Only for a stack of unknown size: */
-  uintptr_t outermost; /* stack address of the outermost nested call */
   int count;           /* nested calls */
-  int is_asked;        /* 1: the three members above are set */
+  uintptr_t outermost; /* stack address of the outermost nested call */
 } tvmffi_i_nesting;
 TVMFFI_I_THREAD_STATE(tvmffi_i_nesting, tvmffi_i_thread_nesting);
 
+#if TVMFFI_I_STACK_KNOWN
 static void tvmffi_i_find_stack(tvmffi_i_nesting *n) {
   const tvmffi_i_stack_range r = tvmffi_i_ask_stack();
   size_t size = r.high - r.low;
@@ -54,11 +57,13 @@ static void tvmffi_i_find_stack(tvmffi_i_nesting *n) {
   n->low = r.high - n->size;
   n->is_asked = 1;
 }
+#endif
 
 /* Slow path of tvmffi_i_nest: the thread's first call, too little room, or
    another stack. A call that an exception or longjmp left remains in the count
    until the next call from the same or an outer function. */
 TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
+#if TVMFFI_I_STACK_KNOWN
   if (!n->is_asked) {
     tvmffi_i_find_stack(n);
     if (here - n->low < n->size) return 0;
@@ -70,6 +75,7 @@ TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
                          "KB are left",
                          (int)(n->reserve >> 10),
                          (int)((n->size + n->reserve) >> 10));
+#endif
   if (!n->count || here >= n->outermost) {
     n->outermost = here;
     n->count = 0;
@@ -88,7 +94,9 @@ TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
 TVMFFI_I_INLINE int tvmffi_i_nest(void) {
   tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
   const uintptr_t here = tvmffi_i_stack_address();
+#if TVMFFI_I_STACK_KNOWN
   if (TVMFFI_I_LIKELY(here - n->low < n->size)) return 0;
+#endif
   return tvmffi_i_nest_slowly(n, here);
 }
 

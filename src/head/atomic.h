@@ -204,7 +204,7 @@ enum {
 enum {
   TVMFFI_THREAD_LOCAL_KEYS = TVMFFI_I_NUM_KEYS,
   TVMFFI_THREAD_LOCAL_SIZE =
-      (TVMFFI_FREESTANDING && TVMFFI_NO_POOL ? 32 : 128) * sizeof(void *) + 24
+      (TVMFFI_FREESTANDING && TVMFFI_NO_POOL ? 34 : 128) * sizeof(void *) + 24
 };
 TVMFFI_I_UNUSED static char tvmffi_i_keys[TVMFFI_I_NUM_KEYS];
 #define TVMFFI_I_OF_THREAD(type, name) \

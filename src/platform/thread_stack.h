@@ -98,11 +98,4 @@ static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
 #else
 #define TVMFFI_I_STACK_KNOWN 0
 #endif
-
-#if !TVMFFI_I_STACK_KNOWN
-static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
-  const tvmffi_i_stack_range unknown = {0, 0};
-  return unknown;
-}
-#endif
 #endif

@@ -19,7 +19,9 @@
 static void test_forget_stack(void) {
   tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
   memset((void *)n, 0, sizeof(*n));
+#if TVMFFI_I_STACK_KNOWN
   n->is_asked = 1;
+#endif
 }
 
 /* Makes the size known again, if the system knows it. */
@@ -27,8 +29,6 @@ static void test_find_stack(void) {
   tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
   memset((void *)n, 0, sizeof(*n));
 }
-
-static uintptr_t test_here(void) { return tvmffi_i_stack_address(); }
 
 static void test_counted_nesting(void) {
   tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
@@ -74,6 +74,9 @@ static void test_left_nesting(void) {
   test_find_stack();
 }
 
+#if TVMFFI_I_STACK_KNOWN
+static uintptr_t test_here(void) { return tvmffi_i_stack_address(); }
+
 /* Sets the stack's range so that the end is `room` bytes below the caller. */
 static void test_set_end(uintptr_t here, size_t room) {
   tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
@@ -108,7 +111,6 @@ static void test_measured_nesting(void) {
   test_find_stack();
 }
 
-#if TVMFFI_I_STACK_KNOWN
 static void test_stack_range(void) {
   const tvmffi_i_stack_range r = tvmffi_i_ask_stack();
   tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
@@ -155,8 +157,8 @@ static const test_case test_nesting_cases[] = {
 #if !TVMFFI_NO_TYPES
     {"nesting: counted", test_counted_nesting},
     {"nesting: left by jumps", test_left_nesting},
-    {"nesting: measured", test_measured_nesting},
 #if TVMFFI_I_STACK_KNOWN
+    {"nesting: measured", test_measured_nesting},
     {"nesting: the stack's range", test_stack_range},
 #if !TVMFFI_NO_THREADS
     {"threads: the range of a stack", test_thread_stack_range},

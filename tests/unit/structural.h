@@ -497,7 +497,7 @@ static int test_s_hash_both(void *self, const TVMFFIAny *args, int32_t num_args,
 static void test_structural_nests(const char *name, int32_t index) {
   TVMFFIAny x, y, z, leaf, args[4], result;
   int64_t h, k;
-  int depth = test_scale(40, 12);
+  int depth = test_scale(TVMFFI_I_STACK_KNOWN ? 40 : 30, 12);
   OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &leaf));
   OK(test_shared_nest(name, index, depth, leaf, &x));
   OK(test_shared_nest(name, index, depth, leaf, &y));

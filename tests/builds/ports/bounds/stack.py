@@ -54,7 +54,8 @@ POINTERS = {
     "tvmffi_i_destroy_map": DATA,
     "tvmffi_i_map_grow_table": DATA,
     "tvmffi_i_map_set_in": DATA,
-    "tvmffi_call_i_dict_clear": DATA,
+    "tvmffi_i_map_clear_in": DATA,
+    "tvmffi_i_map_rebuild": DATA,
     # Fields, and objects made by their type's name.
     "tvmffi_i_read_next": GETTERS,
     "tvmffi_i_read_field": GETTERS,
@@ -129,6 +130,8 @@ CYCLES = [
      "a type starts its parent; four classes inherit from one another"),
     (["tvmffi_i_limbs_mul"], ["tvmffi_i_limbs_mul"], 12,
      "halves the limbs of a number, which has less than 512 KB on a board"),
+    (["tvmffi_i_counterpart"], ["tvmffi_i_equal_keys"], 0,
+     "docs/porting.md adds a figure for each level of a structural key"),
     (["tvmffi_i_map_read_pointed"], ["tvmffi_i_map_read_pointed"], 1,
      "an rvalue reference refers to an object, not to another reference"),
 ]
