@@ -4,6 +4,10 @@
 
 #include "tvmffi.h"
 
+FFI_MODULE
+
+TVMFFI_FUNC(twice, int64, (int64, x)) { TVMFFI_RETURN(2 * x); }
+
 static void consumer_tell(const char *what) {
   TVMFFIObject *error = tvmffi_error_take();
 
@@ -31,7 +35,13 @@ static int consumer_run(void) {
   for (i = 0, result = 0; i < 100000 && !code; ++i)
     code = tvmffi_call("kernel.add", &result, result, i);
   pr_info("consumer: 100000 calls give %lld\n", (long long)result);
-  return code;
+  if (code || tvmffi_register("consumer.twice", twice) ||
+      tvmffi_call("consumer.twice", &result, 21)) {
+    consumer_tell("consumer.twice");
+    return -EINVAL;
+  }
+  pr_info("consumer: consumer.twice(21) = %lld\n", (long long)result);
+  return 0;
 }
 
 static int __init consumer_init(void) {

@@ -42,6 +42,22 @@ void ffi_unlock(void);
 void *ffi_local(const void *key, size_t size);
 int ffi_at_task_end(void (*function)(void *), void *state);
 
+/* One source of each module has the line FFI_MODULE: every function object that
+   the module makes takes a reference on the module during a call, so that the
+   module is not unloaded meanwhile. Unloading the module removes the names of
+   its functions. A call of one that somebody still holds is then an error. */
+#ifndef FFI_RUNTIME
+#define TVMFFIFunctionCreate ffi_function_create
+#endif
+#define FFI_MODULE                                                           \
+  int ffi_function_create_for(struct module *owner, void *self,              \
+                              TVMFFISafeCallType call,                       \
+                              void (*deleter)(void *self), void **out);      \
+  int ffi_function_create(void *self, TVMFFISafeCallType call,               \
+                          void (*deleter)(void *self), void **out) {         \
+    return ffi_function_create_for(THIS_MODULE, self, call, deleter, out);   \
+  }
+
 /* Frees the runtime's data for the running task, including its last error. A
    task that has used the runtime calls this before it ends. */
 void ffi_task_end(void);

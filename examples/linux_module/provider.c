@@ -37,7 +37,9 @@ static int provider_use(void) {
 
 static int __init provider_init(void) {
   TVMFFIObject *error;
+  int code = ffi_runtime_begin();
 
+  if (code) return code;
   if (!provider_use()) {
     ffi_task_end();
     return 0;

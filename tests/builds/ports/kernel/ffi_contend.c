@@ -11,6 +11,8 @@
 
 #include "tvmffi.h"
 
+FFI_MODULE
+
 enum { THREADS = 8, ROUNDS = 4000, COUNTS = 200000 };
 
 static atomic_t calls, errors, made, freed, cpus_seen[2];

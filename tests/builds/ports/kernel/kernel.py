@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""examples/linux_module: builds the two modules, and a third one that has many
-kernel threads use the runtime at once, boots a kernel on two processors under
+"""examples/linux_module: builds the two modules, one that has many kernel
+threads use the runtime at once, and two of which one keeps the functions of the
+other, boots a kernel on two processors under
 qemu with an initramfs of busybox that loads and unloads them, and reads the
 log. Writes TAP.
 
@@ -18,15 +19,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[4]
 EXAMPLE = ROOT / "examples" / "linux_module"
-CONTEND = Path(__file__).with_name("ffi_contend.c")
+HERE = Path(__file__).resolve().parent
+TESTS = ["ffi_contend", "ffi_holder", "ffi_guest"]
 sys.path.insert(0, str(ROOT / "tests/tools"))
 from tap import Tap  # noqa: E402
 
 NEEDED = ["make", "qemu-system-x86_64", "busybox", "cpio"]
 SECONDS = 240  # that the boot may take
-MODULES = ["ffi_provider", "ffi_consumer", "ffi_contend"]
+MODULES = ["ffi_provider", "ffi_consumer", *TESTS]
 INIT = """#!/bin/busybox sh
 /bin/busybox mount -t proc proc /proc
+/bin/busybox mount -t sysfs sysfs /sys
+call() { echo $1 > /sys/module/ffi_holder/parameters/call; }
 /bin/busybox insmod /ffi_consumer.ko; echo "consumer alone: $?"
 /bin/busybox insmod /ffi_provider.ko; echo "insmod provider: $?"
 /bin/busybox insmod /ffi_consumer.ko; echo "insmod consumer: $?"
@@ -34,6 +38,24 @@ INIT = """#!/bin/busybox sh
 /bin/busybox rmmod ffi_consumer; echo "rmmod consumer: $?"
 /bin/busybox insmod /ffi_contend.ko; echo "insmod contend: $?"
 /bin/busybox rmmod ffi_contend; echo "rmmod contend: $?"
+/bin/busybox insmod /ffi_holder.ko; echo "insmod holder: $?"
+/bin/busybox insmod /ffi_guest.ko; echo "insmod guest: $?"
+call guest.twice
+call held
+call slow
+/bin/busybox sleep 1
+/bin/busybox rmmod ffi_guest; echo "rmmod guest in a call: $?"
+/bin/busybox sleep 4
+/bin/busybox rmmod ffi_guest; echo "rmmod guest: $?"
+call guest.twice
+call held
+/bin/busybox insmod /ffi_guest.ko; echo "insmod guest again: $?"
+call guest.twice
+call held
+/bin/busybox rmmod ffi_guest; echo "rmmod guest again: $?"
+/bin/busybox insmod /ffi_guest.ko fail=1; echo "insmod guest, failing: $?"
+call held
+/bin/busybox rmmod ffi_holder; echo "rmmod holder: $?"
 /bin/busybox rmmod ffi_provider; echo "rmmod provider: $?"
 echo "the end"
 /bin/busybox poweroff -f
@@ -49,6 +71,7 @@ EXPECTED = [
     "got `const char*`",
     "consumer: kernel.missing(1): ValueError: Function kernel.missing not found",
     "consumer: 100000 calls give 4999950000",
+    "consumer: consumer.twice(21) = 42",
     "insmod consumer: 0",
     "rmmod provider in use: 1",
     "rmmod consumer: 0",
@@ -57,6 +80,25 @@ EXPECTED = [
     "64000 freed, 1 of the shared object",
     "insmod contend: 0",
     "rmmod contend: 0",
+    "insmod holder: 0",
+    "insmod guest: 0",
+    "holder: guest.twice: 42",
+    "holder: held: 121",
+    "rmmod guest in a call: 1",
+    "holder: slow: 63",
+    "guest: the state 100 is freed",
+    "rmmod guest: 0",
+    "holder: guest.twice: ValueError: Function guest.twice not found",
+    "holder: held: RuntimeError: The function's module is unloaded",
+    "insmod guest again: 0",
+    "holder: guest.twice: 42",
+    "holder: held: 121",
+    "guest: the state 100 is freed",
+    "rmmod guest again: 0",
+    "guest: the state 100 is freed",
+    "insmod guest, failing: 22",
+    "holder: held: RuntimeError: The function's module is unloaded",
+    "rmmod holder: 0",
     "ffi: the runtime ends, with ",
     "rmmod provider: 0",
     "the end",
@@ -94,7 +136,7 @@ def find_image(args, version):
 
 def make_initramfs(folder):
     root = folder / "root"
-    for name in ("bin", "proc", "dev"):
+    for name in ("bin", "proc", "dev", "sys"):
         (root / name).mkdir(parents=True)
     shutil.copy2(shutil.which("busybox"), root / "bin" / "busybox")
     for module in MODULES:
@@ -160,9 +202,10 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(EXAMPLE, folder / "module")
-        shutil.copy2(CONTEND, folder / "module")
+        for test in TESTS:
+            shutil.copy2(HERE / (test + ".c"), folder / "module")
         with (folder / "module" / "Makefile").open("a") as makefile:
-            makefile.write(f"obj-m += {CONTEND.stem}.o\n")
+            makefile.write("".join(f"obj-m += {test}.o\n" for test in TESTS))
         done = subprocess.run(
             ["make", "-C", folder / "module", f"KDIR={headers}",
              f"FFI_HEADER={ROOT}"], capture_output=True, text=True)
