@@ -202,7 +202,8 @@ static void test_repr_memory(void) {
       {"", "[", "", "]", ""},
       {"", "{\"key\":", "1", "}", ""},
       {"[", "[{\"a\":[],\"b\":1}],", "7", "", "]"}};
-  int nest, k, n = test_scale(256, 2);
+  const int most = TEST_CHAIN < 1000 ? 128 : 256; /* a board has 16 MB */
+  int nest, k, n = test_scale(most, 2);
   for (nest = 0; nest <= TEST_COUNT(nests); ++nest) {
     size_t size[2] = {1, 1}, peak[2] = {1, 1};
     for (k = 0; k < 2; ++k) {

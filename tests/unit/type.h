@@ -533,7 +533,9 @@ static void test_numbered(TVMFFIByteArray *name, char *text, size_t capacity,
 /* All names of a type with many members are found, each in an index that grows
    with them. */
 static void test_many_members(void) {
-  int32_t index, i, n = test_scale(300, 20);
+  const int32_t most = TEST_MANY_TYPES < 300 ? TEST_MANY_TYPES : 300;
+  const int32_t n = test_scale(most, 20);
+  int32_t index, i;
   TVMFFIObjectHandle function = NULL, other = NULL;
   const TVMFFITypeInfo *info;
   char name[40], signature[40];

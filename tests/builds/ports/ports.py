@@ -43,6 +43,8 @@ RULES = {
         "scopes: ways out", "scopes: the last block of a function",
         "module kinds: alignment",
     ],
+    "no stack range": [  # TVMFFI_I_STACK_KNOWN: Linux, macOS, Windows
+        "nesting: measured", "nesting: the stack's range"],
     "no own walk": [  # TVMFFI_I_WALK: Linux on x86-64 alone
         "backtrace: a walk goes *", "backtrace: unwind tables"],
     "no C++ calls": [  # TVMFFI_I_CXX_METHODS: there, too
@@ -51,8 +53,8 @@ RULES = {
         "module kinds: the C++ table"],
 }
 NO_CXX, NO_CLEANUP = "no C++ calls", "no cleanup"
-NO_WALK = "no own walk"
-WORDS = [NO_CXX, NO_CLEANUP, NO_WALK]
+NO_WALK, NO_STACK = "no own walk", "no stack range"
+WORDS = [NO_CXX, NO_CLEANUP, NO_WALK, NO_STACK]
 SINGLE = ["TVMFFI_NO_THREADS", "TVMFFI_NO_BACKTRACE"]
 NO_SYSTEM = SINGLE + ["TVMFFI_NO_DLOPEN", "TEST_NO_FILES"]
 # An emulator is some ten times slower: shorter chains, fewer rounds.
@@ -278,14 +280,15 @@ def all_targets(build):
                ["node", "--no-warnings", "--stack-size=7000",
                 "--no-flush-bytecode", HERE / "wasi.mjs"],
                packages="clang-19 lld-19 wasi-libc libclang-rt-19-dev-wasm32",
-               options=quiet, switches=NO_SYSTEM + [NO_CXX],
+               options=quiet,
+               switches=NO_SYSTEM + [NO_CXX, NO_STACK],
                link=["-Wl,-z,stack-size=8388608"], suffix=".wasm"),
         Target("Cortex-M3", ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb"],
                ["qemu-system-arm", "-M", "mps2-an385", "-nographic",
                 "-monitor", "none", *semihost],
                packages="gcc-arm-none-eabi picolibc-arm-none-eabi "
                "qemu-system-arm", options=gcc + bare, scale=BOARD,
-               switches=NO_SYSTEM + [NO_CXX], sources=[HERE / "board.c"],
+               switches=NO_SYSTEM + [NO_CXX, NO_STACK], sources=[HERE / "board.c"],
                link=memory(0, 4 << 20, 0x21000000, 16 << 20, 1 << 20),
                suffix=".elf"),
         # A microbit with more memory than it has: 16 KB hold no test program.
@@ -296,7 +299,7 @@ def all_targets(build):
                 "none", *semihost],
                packages="gcc-arm-none-eabi picolibc-arm-none-eabi "
                "qemu-system-arm", options=gcc + bare, scale=BOARD,
-               switches=NO_SYSTEM + [NO_CXX], sources=[HERE / "board.c"],
+               switches=NO_SYSTEM + [NO_CXX, NO_STACK], sources=[HERE / "board.c"],
                link=memory(0, 4 << 20, 0x20000000, 16 << 20, 1 << 20),
                suffix=".elf"),
         Target("rv32imac", ["riscv64-unknown-elf-gcc", "-march=rv32imac",
@@ -305,7 +308,7 @@ def all_targets(build):
                 "128M", "-nographic", "-monitor", "none", *semihost],
                packages="gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf "
                "qemu-system-misc", options=gcc + bare, scale=BOARD,
-               switches=NO_SYSTEM + [NO_CXX], sources=[HERE / "board.c"],
+               switches=NO_SYSTEM + [NO_CXX, NO_STACK], sources=[HERE / "board.c"],
                link=memory(0x80000000, 4 << 20, 0x80400000, 64 << 20, 1 << 20),
                suffix=".elf"),
     ]
