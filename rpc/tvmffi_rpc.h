@@ -71,9 +71,10 @@
    and memory that it names are looked up in the session's table, where an
    entry that was freed never matches again. A tensor's bytes must lie inside
    its allocation. A number that is not in the table, a wrong type or a range
-   outside of an allocation is an error to the client. A malformed packet
-   (a length beyond the limits, an unknown code or type) ends the session. The
-   header does not check how a function treats good arguments.
+   outside of an allocation is an error to the client, and so is a packet
+   beyond max_packet, which is skipped. A malformed packet (a text beyond its
+   end, an unknown code or type) ends the session. The header does not check
+   how a function treats good arguments.
 
    LINKING
 
@@ -159,8 +160,8 @@ typedef struct {
      functions are first looked up in the module that it returns. */
   int (*construct)(void *user, tvmffi_rpc *session, const TVMFFIAny *args,
                    int32_t n);
-  /* Finds a function: *out is owned by the caller, NULL if there is none. NULL:
-     the module of the session, then the global functions. */
+  /* Finds a function that the module of the session does not have: *out is
+     owned by the caller, NULL if there is none. NULL: the global functions. */
   int (*find)(void *user, tvmffi_rpc *session, const char *name,
               TVMFFIObject **out);
   /* Calls a function. May return TVMFFI_RPC_LATER: the arguments then live
@@ -203,7 +204,7 @@ int tvmffi_rpc_is_idle(const tvmffi_rpc *session);
 int tvmffi_rpc_is_ready(const tvmffi_rpc *session);
 
 /* Returns the session's limit in milliseconds that the client asked for in the
-   handshake, or 0. The caller enforces it. */
+   handshake, or 0 for none. The caller enforces it. */
 int64_t tvmffi_rpc_timeout_ms(const tvmffi_rpc *session);
 
 /* Returns how many entries the session's table has. */
@@ -302,6 +303,9 @@ enum {
   TVMFFI_RPC_I_SYNC = 15,
   TVMFFI_RPC_I_SYSTEM_CALLS = 13
 };
+
+/* A packet beyond this length is malformed: no client sends one. */
+#define TVMFFI_RPC_I_LONGEST ((uint64_t)1 << 40)
 
 /* The size of a buffer's first block. */
 #define TVMFFI_RPC_I_BUFFER 256
@@ -1001,7 +1005,11 @@ static int tvmffi_rpc_i_bind(tvmffi_rpc *s, tvmffi_rpc_i_value *v,
       *out = tvmffi_ptr(pointer);
       return 0;
     case kTVMFFIDLTensorPtr: return tvmffi_rpc_i_bind_tensor_arg(s, v, out);
-    case kTVMFFIRawStr: *out = tvmffi_str(v->bytes.data); return 0;
+    case kTVMFFIRawStr:
+      if (strlen(v->bytes.data) != v->bytes.size) /* only an object has a NUL */
+        return TVMFFIStringFromByteArray(&v->bytes, out);
+      *out = tvmffi_str(v->bytes.data);
+      return 0;
     case kTVMFFIByteArrayPtr: *out = tvmffi_bytes(&v->bytes); return 0;
     case kTVMFFIStr: return TVMFFIStringFromByteArray(&v->bytes, out);
     case kTVMFFIBytes: return TVMFFIBytesFromByteArray(&v->bytes, out);
@@ -1227,9 +1235,9 @@ static int tvmffi_rpc_i_find_function(tvmffi_rpc *s, const char *name,
   TVMFFIByteArray key = tvmffi_byte_array(name);
   TVMFFIObjectHandle f = NULL;
   *out = NULL;
-  if (s->options.find) return s->options.find(s->options.user, s, name, out);
   if (s->module) TVMFFI_TRY(tvmffi_rpc_i_find_in_module(s, name, out));
   if (*out) return 0;
+  if (s->options.find) return s->options.find(s->options.user, s, name, out);
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&key, &f));
   *out = (TVMFFIObject *)f;
   return 0;
@@ -1255,7 +1263,8 @@ static void tvmffi_rpc_i_set_handle(TVMFFIAny *out, uint64_t handle) {
 static int tvmffi_rpc_i_get_global(tvmffi_rpc *s, TVMFFIAny *out) {
   TVMFFIObject *f = NULL;
   uint64_t handle = 0;
-  TVMFFI_TRY(tvmffi_rpc_i_find_function(s, s->values[0].bytes.data, &f));
+  if (strlen(s->values[0].bytes.data) == s->values[0].bytes.size)
+    TVMFFI_TRY(tvmffi_rpc_i_find_function(s, s->values[0].bytes.data, &f));
   if (f && tvmffi_rpc_i_add_object(s, f, &handle)) {
     tvmffi_release(f);
     return -1;
@@ -1609,8 +1618,14 @@ static int tvmffi_rpc_i_expect_body(tvmffi_rpc *s, tvmffi_rpc_i_part part,
                                     uint64_t size) {
   size_t used = s->body.size;
   if (size > s->packet) return tvmffi_rpc_i_malformed(s, "it is too short");
-  if (size > s->options.max_packet)
-    return tvmffi_rpc_i_malformed(s, "it is longer than this server allows");
+  if (size > s->options.max_packet) {
+    (void)TVMFFI_RAISE("RPCError",
+                       "a packet of %llu bytes is longer than this server "
+                       "allows: %llu bytes",
+                       (unsigned long long)size,
+                       (unsigned long long)s->options.max_packet);
+    return tvmffi_rpc_i_refuse(s);
+  }
   if (tvmffi_rpc_i_reserve(&s->body, (size_t)size + 1))
     return tvmffi_rpc_i_refuse(s);
   s->packet -= size;
@@ -1660,6 +1675,8 @@ static int tvmffi_rpc_i_got_length(tvmffi_rpc *s) {
     return 0;
   }
   if (s->packet < 4) return tvmffi_rpc_i_malformed(s, "it has no code");
+  if (s->packet > TVMFFI_RPC_I_LONGEST)
+    return tvmffi_rpc_i_malformed(s, "its length");
   s->packet -= 4;
   tvmffi_rpc_i_expect(s, TVMFFI_RPC_I_IN_CODE, s->head, 4);
   return 0;
@@ -1699,21 +1716,59 @@ static int tvmffi_rpc_i_got_shape(tvmffi_rpc *s) {
 
 /* -- the handshake -------------------------------------------------------- */
 
-/* Reads decimal digits and at most three digits of a fraction, times 1000. */
-static int64_t tvmffi_rpc_i_milliseconds(const char *text) {
-  int64_t ms = 0, unit = 1000;
-  int point = 0;
-  for (; (*text >= '0' && *text <= '9') || (*text == '.' && !point); ++text) {
-    if (*text == '.') {
-      point = 1;
-    } else if (!point) {
-      if (ms < (int64_t)1 << 40) ms = ms * 10 + (*text - '0') * 1000;
+/* The longest limit of a session's time, in milliseconds: 34,000 years. */
+#define TVMFFI_RPC_I_LONGEST_MS ((uint64_t)1 << 50)
+
+/* Reads decimal digits with at most one point, and returns what follows. Stores
+   them as n times a power of 10; digits past the 17th do not count. *exponent
+   is added to. */
+static const char *tvmffi_rpc_i_mantissa(const char *text, uint64_t *n,
+                                         int64_t *exponent) {
+  int is_fraction = 0;
+  for (;; ++text) {
+    if (*text == '.' && !is_fraction) {
+      is_fraction = 1;
+    } else if (*text < '0' || *text > '9') {
+      return text;
+    } else if (*n < 10000000000000000u) {
+      *n = *n * 10 + (uint64_t)(*text - '0');
+      *exponent -= is_fraction;
     } else {
-      unit /= 10;
-      ms += (*text - '0') * unit;
+      *exponent += !is_fraction;
     }
   }
-  return ms;
+}
+
+/* Reads what follows the e of a number. Returns the end, or NULL. */
+static const char *tvmffi_rpc_i_exponent(const char *text, int64_t *exponent) {
+  int64_t sign = *text == '-' ? -1 : 1, n = 0;
+  if (*text == '-' || *text == '+') ++text;
+  if (*text < '0' || *text > '9') return NULL;
+  for (; *text >= '0' && *text <= '9'; ++text)
+    if (n < 100000) n = n * 10 + (*text - '0');
+  *exponent += sign * n;
+  return text;
+}
+
+/* Reads a number of seconds as Python writes it, "1.5" or "1e-05". Stores
+   milliseconds, at least 1, as 0 would be no limit. Returns 0 for a text that
+   is not a number. */
+static int tvmffi_rpc_i_milliseconds(const char *text, int64_t *ms) {
+  int is_negative = *text == '-';
+  const char *end;
+  uint64_t n = 0;
+  int64_t exponent = 3;
+  if (*text == '-' || *text == '+') ++text;
+  end = tvmffi_rpc_i_mantissa(text, &n, &exponent);
+  if (end == text || (end == text + 1 && *text == '.')) return 0;
+  if (*end == 'e' || *end == 'E')
+    end = tvmffi_rpc_i_exponent(end + 1, &exponent);
+  if (!end || *end) return 0;
+  for (; exponent > 0 && n && n < TVMFFI_RPC_I_LONGEST_MS; --exponent) n *= 10;
+  for (; exponent < 0 && n; ++exponent) n /= 10;
+  if (n > TVMFFI_RPC_I_LONGEST_MS) n = TVMFFI_RPC_I_LONGEST_MS;
+  *ms = is_negative || !n ? 1 : (int64_t)n;
+  return 1;
 }
 
 /* Ends a text at its first space; returns what follows, or NULL. */
@@ -1731,13 +1786,15 @@ static const char *tvmffi_rpc_i_after(const char *text, const char *prefix) {
   return text;
 }
 
-static void tvmffi_rpc_i_read_options(tvmffi_rpc *s, char *text) {
+static int tvmffi_rpc_i_read_options(tvmffi_rpc *s, char *text) {
   while (text) {
     char *rest = tvmffi_rpc_i_split(text);
     const char *limit = tvmffi_rpc_i_after(text, "-timeout=");
-    if (limit) s->timeout_ms = tvmffi_rpc_i_milliseconds(limit);
+    if (limit && !tvmffi_rpc_i_milliseconds(limit, &s->timeout_ms))
+      return TVMFFI_RAISE("RPCError", "`%.100s` is no number of seconds", text);
     text = rest;
   }
+  return 0;
 }
 
 static int tvmffi_rpc_i_got_magic(tvmffi_rpc *s) {
@@ -1765,7 +1822,7 @@ static int tvmffi_rpc_i_got_key(tvmffi_rpc *s) {
   const char *match = s->options.match_key ? s->options.match_key : key;
   const char *sent = tvmffi_rpc_i_after(text, "client:");
   if (!sent || strcmp(sent, match)) return tvmffi_rpc_i_refuse_key(s, text);
-  tvmffi_rpc_i_read_options(s, rest);
+  TVMFFI_TRY(tvmffi_rpc_i_read_options(s, rest));
   s->out.size = 0;
   TVMFFI_TRY(tvmffi_rpc_i_put_i32(s, TVMFFI_RPC_MAGIC));
   TVMFFI_TRY(tvmffi_rpc_i_put_i32(s, (int32_t)strlen(key) + 7));

@@ -146,6 +146,7 @@ static int on_call(void *user, tvmffi_rpc *of, TVMFFIObject *f,
 static int on_find(void *user, tvmffi_rpc *of, const char *name,
                    TVMFFIObject **out) {
   (void)user, (void)of;
+  if (!strcmp(name, "string")) return tvmffi_global_find("ffi.String", out);
   if (strcmp(name, "array")) return 0;
   return tvmffi_global_find("ffi.Array", out);
 }
@@ -556,10 +557,149 @@ static void test_longest_packet(void) {
   options.max_packet = 0;
   begin(9);
   memcpy(request, &length, 8);
+  answers_size = 0;
+  check(tvmffi_rpc_feed(session, request, 12) == 0 && !answers_size,
+        "a packet of all addresses is skipped");
+  tvmffi_rpc_free(session);
+}
+
+static void test_long_packets(void) {
+  const uint64_t length = (uint64_t)1 << 41;
+  options.max_packet = 600;
+  start(NULL);
+  begin(9);
+  put_i32(1), put_text("array");
+  while (request_size < 12 + 601) put("x", 1);
+  check(send(7) == 0 && answer_code() == 5 && is_one_answer() &&
+            answer_has("601 bytes") && answer_has("600"),
+        "a packet beyond the limit is an error that names both");
+  get("array");
+  check(send(1) == 0 && answer_code() == 4 && answer_u64(8) != 0,
+        "and the session goes on");
+  begin(9);
+  memcpy(request, &length, 8);
   check(tvmffi_rpc_feed(session, request, 12) == -1 &&
             tvmffi_error_catch("RPCError"),
-        "a packet of all addresses is too long");
+        "a length that no client sends ends the session");
   tvmffi_rpc_free(session);
+  options.max_packet = 0;
+}
+
+/* A text with a NUL is neither a shorter function name nor a shorter value. */
+static void test_nul(void) {
+  uint64_t f;
+  start(NULL);
+  begin(9);
+  put_i32(1), put_i32(kTVMFFIRawStr), put_u64(7), put("array\0x", 7);
+  check(send(500) == 0 && answer_code() == 4 && answer_u64(8) == 0,
+        "a name with a NUL is not the name before it");
+  get("string");
+  send(500);
+  f = answer_u64(8);
+  begin(3);
+  put_u64(f), put_i32(1);
+  put_i32(kTVMFFIRawStr), put_u64(3), put("a\0b", 3);
+  check(send(500) == 0 && answer_code() == 4 && answer_u64(20) == 3,
+        "a text with a NUL is whole");
+  tvmffi_rpc_free(session);
+}
+
+/* A module of a session, whose functions come before those of `find`. */
+typedef struct {
+  tvmffi_module base;
+  int64_t number;
+} own_module;
+
+TVMFFI_MODULE(own_module, "rpc_test.own", (function, array),
+              (function, number))
+TVMFFI_METHOD(own_module, array, int64) { TVMFFI_RETURN(-self->number); }
+TVMFFI_METHOD(own_module, number, int64) { TVMFFI_RETURN(self->number); }
+
+TVMFFI_FUNC(own_session, module, (int64, number)) {
+  own_module *made;
+  TVMFFI_TRY(tvmffi_new(own_module, &made));
+  made->number = number;
+  TVMFFI_RETURN((TVMFFIObject *)made);
+}
+
+/* Calls a function of the session without arguments. */
+static int64_t result_of(const char *name) {
+  get(name);
+  if (send(500) || !answer_u64(8)) return 0;
+  call(answer_u64(8), 0);
+  return send(500) ? 0 : (int64_t)answer_u64(20);
+}
+
+static void test_constructed_module(void) {
+  options.construct = NULL;
+  check(tvmffi_register("rpc_test.session", own_session) == 0 &&
+            start("rpc_test.session") == 0 && answer_code() == 4,
+        "a global function constructs a session");
+  check(result_of("number") == 3, "whose module has functions");
+  check(result_of("array") == -3, "before the hook that finds others");
+  get("string");
+  check(send(500) == 0 && answer_u64(8) != 0, "which still finds them");
+  tvmffi_rpc_free(session);
+  options.construct = on_construct;
+}
+
+/* The handshake of a client that asks for a limit of time. */
+static int64_t limit_of(const char *text) {
+  char key[200];
+  int size = snprintf(key, sizeof(key), "client: -timeout=%s", text);
+  int64_t ms = -1;
+  options.no_handshake = 0;
+  if (tvmffi_rpc_new(&options, &session)) return -2;
+  options.no_handshake = 1;
+  request_size = 0;
+  put_i32(TVMFFI_RPC_MAGIC), put_i32(size), put(key, (size_t)size);
+  if (!tvmffi_rpc_feed(session, request, request_size))
+    ms = tvmffi_rpc_timeout_ms(session);
+  else
+    tvmffi_error_clear();
+  tvmffi_rpc_free(session);
+  return ms;
+}
+
+/* What Python writes for a number, and what its float() reads. */
+static void test_time_limits(void) {
+  static const struct {
+    const char *text;
+    int64_t ms;
+  } cases[] = {{"3", 3000},
+               {"0.5", 500},
+               {".25", 250},
+               {"2.", 2000},
+               {"+7", 7000},
+               {"1e1", 10000},
+               {"1E+2", 100000},
+               {"12.5e-1", 1250},
+               {"0.0000000000000000000000000000025e30", 2500},
+               {"250000000000000000000000000e-26", 2500},
+               {"1e-05", 1},
+               {"0", 1},
+               {"-3", 1},
+               {"0e999999999999", 1},
+               {"1e-999999999999", 1},
+               {"", -1},
+               {".", -1},
+               {"e5", -1},
+               {"1e", -1},
+               {"1e+", -1},
+               {"1.2.3", -1},
+               {"0x10", -1},
+               {"nan", -1},
+               {"inf", -1}};
+  size_t i;
+  for (i = 0; i < sizeof(cases) / sizeof(*cases); ++i) {
+    int64_t ms = limit_of(cases[i].text);
+    if (ms != cases[i].ms)
+      printf("# -timeout=%s is %lld ms\n", cases[i].text, (long long)ms);
+    check(ms == cases[i].ms, "a limit of time");
+  }
+  check(limit_of("1e16") > (int64_t)1 << 40 &&
+            limit_of("99999999999999999999999e9") == limit_of("1e999999999999"),
+        "a long limit of time");
 }
 
 static void test_transfer_size(void) {
@@ -691,6 +831,10 @@ int main(void) {
   test_result_without_memory();
   test_reentry();
   test_longest_packet();
+  test_long_packets();
+  test_nul();
+  test_constructed_module();
+  test_time_limits();
   test_transfer_size();
   test_bad_options();
   test_memory();
