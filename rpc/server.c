@@ -18,12 +18,13 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #if defined(__linux__)
 #include <sys/prctl.h>
 #endif
 
 #include "server_files.h"
+#include "server_log.h"
+#include "server_modules.h"
 #include "server_tracker.h"
 
 #if !defined(POLLRDHUP)
@@ -37,8 +38,7 @@ static struct {
   const char *host, *port, *key, *root;
   const char *libraries[MAX_LIBRARIES];
   int library_count;
-  int quiet;
-} settings = {"127.0.0.1", NULL, "", NULL, {NULL}, 0, 0};
+} settings = {"127.0.0.1", NULL, "", NULL, {NULL}, 0};
 
 /* The libraries as modules, whose functions clients find by name. */
 static TVMFFIObject *modules[MAX_LIBRARIES];
@@ -51,28 +51,6 @@ static struct {
 static int listener = -1;
 static int signals[2] = {-1, -1};         /* a pipe: a byte for each signal */
 static volatile sig_atomic_t is_stopping; /* by SIGTERM or SIGINT */
-
-static void say(const char *format, ...) {
-  va_list ap;
-  if (settings.quiet) return;
-  fprintf(stderr, "tvmffi-rpc[%ld]: ", (long)getpid());
-  va_start(ap, format);
-  vfprintf(stderr, format, ap);
-  va_end(ap);
-  fputc('\n', stderr);
-}
-
-/* Prints the error that is raised. */
-static void say_error(const char *what) {
-  TVMFFIObject *error = tvmffi_error_take();
-  if (!error) return;
-  say("%s: %s", what, TVMFFIErrorGetCellPtr(error)->message.data);
-  tvmffi_release(error);
-}
-
-static int64_t now_ms(void) {
-  return (int64_t)(TVMFFI_RPC_CLOCK_NS() / 1000000);
-}
 
 /* -- a session, in its own process ----------------------------------------- */
 
@@ -171,14 +149,14 @@ static int enter_session(void) {
   prctl(PR_SET_PDEATHSIG, SIGHUP);
 #endif
   setpgid(0, 0);
-  return fchdir(files_root_fd) ? files_error("cannot enter", files_root) : 0;
+  return fchdir(files_root_fd) ? system_error("cannot enter", files_root) : 0;
 }
 
 /* Starts the session's process; returns its number, or -1 with an error. */
 static pid_t start_session(tvmffi_rpc *session) {
   pid_t child = fork();
   int status;
-  if (child < 0) return files_error("cannot start", "a session");
+  if (child < 0) return system_error("cannot start", "a session");
   if (child) {
     setpgid(child, child);
     return child;
@@ -207,7 +185,7 @@ static int catch_signals(void) {
   memset(&action, 0, sizeof(action));
   action.sa_handler = on_signal;
   if (pipe2(signals, O_CLOEXEC | O_NONBLOCK))
-    return files_error("no pipe for", "signals");
+    return system_error("no pipe for", "signals");
   sigaction(SIGTERM, &action, NULL);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGCHLD, &action, NULL);
@@ -318,7 +296,7 @@ static int open_listener(void) {
   failed = listener < 0 || bind(listener, list->ai_addr, list->ai_addrlen) ||
            listen(listener, 16);
   freeaddrinfo(list);
-  return failed ? files_error("cannot listen on port", settings.port) : 0;
+  return failed ? system_error("cannot listen on port", settings.port) : 0;
 }
 
 /* The port that was bound, which is chosen by the system for 0. */
@@ -413,7 +391,7 @@ static int serve_pipe(const char *in, const char *out) {
   tvmffi_rpc *session;
   channel.in = atoi(in);
   channel.out = atoi(out);
-  settings.quiet = 1; /* standard error is the client's */
+  log_is_quiet = 1; /* standard error is the client's */
   options.no_handshake = 1;
   TVMFFI_TRY(tvmffi_rpc_new(&options, &session));
   return run_session(session);
@@ -486,7 +464,7 @@ static int read_options(int argc, char **argv, int *rest) {
   int i;
   for (i = 1; i < argc && !strncmp(argv[i], "--", 2); ++i) {
     if (!strcmp(argv[i], "--quiet")) {
-      settings.quiet = 1;
+      log_is_quiet = 1;
     } else if (i + 1 == argc) {
       return TVMFFI_RAISE("ValueError", "%s without a value\n%s", argv[i],
                           usage);
@@ -506,7 +484,7 @@ static int read_options(int argc, char **argv, int *rest) {
 static int load_library(int i) {
   char path[FILES_PATH_SIZE];
   if (!realpath(settings.libraries[i], path))
-    return files_error("cannot load", settings.libraries[i]);
+    return system_error("cannot load", settings.libraries[i]);
   if (!dlopen(path, RTLD_NOW | RTLD_GLOBAL))
     return TVMFFI_RAISE("OSError", "%s", dlerror());
   return tvmffi_call("ffi.ModuleLoadFromFile", &modules[i], path);
@@ -521,6 +499,7 @@ static int set_up(void) {
   TVMFFI_TRY(tvmffi_rpc_register(&options));
   TVMFFI_TRY(tvmffi_rpc_register_backend());
   TVMFFI_TRY(files_register());
+  TVMFFI_TRY(modules_register());
   for (i = 0; i < settings.library_count; ++i) TVMFFI_TRY(load_library(i));
   return 0;
 }
@@ -538,7 +517,7 @@ static int run(int argc, char **argv) {
 int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "--help")) return !fputs(usage, stdout);
   if (!run(argc, argv)) return 0;
-  settings.quiet = 0;
+  log_is_quiet = 0;
   say_error("error");
   return 2;
 }

@@ -12,6 +12,7 @@ requirements-tvm.txt names.
 
 import argparse
 import gc
+import io
 import os
 import signal
 import socket
@@ -19,6 +20,7 @@ import stat
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import time
@@ -316,10 +318,23 @@ def check_errors(tap, ours, theirs):
            "our errors have a traceback and the kind", text[1])
 
 
+def check_nul(tap, server):
+    """A name with a NUL, where the stock client cuts it."""
+    w = wire.Wire(server.port)
+    for function in ("download", "upload", "listdir", "load_module", "remove"):
+        name = b"sub\0x" if function == "listdir" else b"sub/x\0y"
+        data = [wire.blob(b"y")] if function == "upload" else []
+        code, _ = w.call(w.handle("tvm.rpc.server." + function),
+                         wire.text(name), *data)
+        tap.ok(code == wire.EXCEPTION, f"{function}: a NUL is refused", code)
+    w.close()
+
+
 def check_paths(tap, server):
     session = rpc.connect("127.0.0.1", server.port)
     for name in ("../out", "/tmp/out", "a/../../out", "link", "link/x", "..",
-                 "", "a//b", "x/"):
+                 "", "a//b", "x/", ".", "sub/.", "sub/deep/..",
+                 "./" * 600 + "sub/x"):
         for function in ("upload", "download", "remove", "load_module"):
             call = session.get_function("tvm.rpc.server." + function)
             args = (name, b"x") if function == "upload" else (name,)
@@ -331,19 +346,21 @@ def check_paths(tap, server):
             # A link is removed, and what it names stays.
             if (function, name) == ("remove", "link"):
                 refused = True
-            tap.ok(refused, f"{function} of `{name}` is refused")
+            tap.ok(refused, f"{function} of `{name[:20]}` is refused")
 
 
 def check_root(tap, program, functions):
     with tempfile.TemporaryDirectory() as top:
         outside, root = Path(top, "outside"), Path(top, "root")
         outside.mkdir()
-        root.mkdir()
+        Path(root, "sub/deep").mkdir(parents=True)
+        Path(root, "sub/x").write_text("x")
         Path(outside, "secret").write_text("secret")
         Path(root, "link").symlink_to(outside)
         Path(root, "file").symlink_to(Path(outside, "secret"))
         server = Server(program, "--root", str(root), "--load", functions)
         try:
+            check_nul(tap, server)
             check_paths(tap, server)
             session = rpc.connect("127.0.0.1", server.port)
             get = session.get_function("tvm.rpc.server.download")
@@ -355,6 +372,11 @@ def check_root(tap, program, functions):
                 tap.ok(got is None, f"no link leads out: {name}", got)
             tap.ok(Path(outside, "secret").read_text() == "secret",
                    "what is outside is as it was")
+            inside = [Path(root, name) for name in ("sub/x", "sub/deep")]
+            tap.ok(inside[0].exists() and inside[0].read_text() == "x"
+                   and inside[1].is_dir(),
+                   "what is inside is as it was")
+            check_names(tap, session, root)
             session.upload(bytearray(b"kept"), "kept.txt")
             del session, get
             gc.collect()
@@ -362,6 +384,118 @@ def check_root(tap, program, functions):
                    "files in --root stay")
             server.stop()
             tap.ok(Path(root, "ended").exists(), "a session's end is known")
+        finally:
+            server.stop()
+
+
+def check_names(tap, session, root):
+    """Names that a buffer of 200 or of 400 bytes would cut."""
+    long = "/".join(["n" * 180] * 3) + "/file"
+    Path(root, long).parent.mkdir(parents=True)
+    session.upload(bytearray(b"long"), long)
+    tap.ok(Path(root, long).read_text() == "long", "a name of 546 bytes")
+    workpath = session.get_function("tvm.rpc.server.workpath")
+    tap.ok(workpath(long) == str(Path(root, long).resolve()),
+           "and its path over there", workpath(long))
+    tap.ok(workpath(".") == str(root.resolve()), "the folder's path",
+           workpath("."))
+    listdir = session.get_function("tvm.rpc.server.listdir")
+    tap.ok(listdir(".") == listdir("") and "sub" in listdir("/").split(",")
+           and listdir("sub/deep") == "", "the lists of folders")
+
+
+def tar(*members):
+    """An archive of pairs: a name, and its bytes or what it links to, by a
+    symbolic link (SYMTYPE) or another type of tarfile's."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        for name, content, *kind in members:
+            member = tarfile.TarInfo(name)
+            if kind:
+                member.type, member.linkname = kind[0], content
+                content = b""
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return bytearray(data.getvalue())
+
+
+def many_objects(folder, n):
+    """Objects with a function each: fn_000, fn_001 ..."""
+    source = folder / "many.c"
+    source.write_text("int __tvm_ffi_fn_000(void *f, const void *a, int n,"
+                      " void *r) { return 0; }\n")
+    subprocess.run(["cc", "-c", "-fPIC", "-o", folder / "many.o", source],
+                   check=True)
+    code = (folder / "many.o").read_bytes()
+    return [(f"{i}.o", code.replace(b"fn_000", b"fn_%03d" % i))
+            for i in range(n)]
+
+
+def functions_of(session, archive, names, file="kernels.tar"):
+    """Which of the names an archive's module has, or its error's class."""
+    session.upload(archive, file)
+    try:
+        module = session.load_module(file)
+    except tvm.error.RPCError as error:
+        return str(error).strip().splitlines()[-1]
+    found = []
+    for name in names:
+        try:
+            found.append(module[name] and name)
+        except AttributeError:
+            pass
+    return found
+
+
+def check_archives(tap, program, folder):
+    first, second = ((folder / name).read_bytes()
+                     for name in ("first.o", "second.o"))
+    with tempfile.TemporaryDirectory() as top:
+        outside, root = Path(top, "outside"), Path(top, "root")
+        outside.mkdir()
+        Path(root, "n" * 200, "n" * 200).mkdir(parents=True)
+        server = Server(program, "--root", str(root))
+        try:
+            session = rpc.connect("127.0.0.1", server.port)
+            for name, members, wanted in (
+                    ("a file", [("a.o", first)], ["plain"]),
+                    ("the same under another name", [("b.o", first)],
+                     ["plain"]),
+                    ("a name with a comma", [("a,b.o", first)], ["plain"]),
+                    ("files in folders", [("a/b/c.o", first),
+                                          ("./a/x.o", second)],
+                     ["plain", "memory"]),
+                    ("names as options", [("-shared", first),
+                                          ("@x.o", second)],
+                     ["plain", "memory"])):
+                found = functions_of(session, tar(*members), wanted)
+                tap.ok(found == wanted, f"an archive: {name}", found)
+            many = many_objects(folder, 300)
+            names = [f"fn_{i:03}" for i in range(300)]
+            found = functions_of(session, tar(*many), names)
+            tap.ok(found == names, "an archive: 300 objects", found)
+            long = f"{'n' * 200}/{'n' * 200}/kernels"
+            for end, data in ((".o", bytearray(first)),
+                              (".tar", tar(("a.o", first)))):
+                found = functions_of(session, data, ["plain"], long + end)
+                tap.ok(found == ["plain"], f"a long name, *{end}", found)
+            for name, *member in (
+                    ("a link", "l.o", "a.o", tarfile.SYMTYPE),
+                    ("a link that leads out", "out", str(outside),
+                     tarfile.SYMTYPE),
+                    ("a hard link", "l.o", "a.o", tarfile.LNKTYPE),
+                    ("a FIFO", "l.o", "", tarfile.FIFOTYPE)):
+                found = functions_of(session, tar(("a.o", first), member), [])
+                tap.ok("is not a file" in found, f"an archive: {name}", found)
+            for i in range(2):
+                functions_of(session, tar(
+                    ("a.o", first), ("out/evil" if i else "out",
+                                     b"evil" if i else str(outside),
+                                     *([] if i else [tarfile.SYMTYPE]))), [])
+            tap.ok(not list(outside.iterdir()), "no archive writes outside",
+                   list(outside.iterdir()))
+            left = [path.name for path in root.iterdir() if path.is_dir()]
+            tap.ok(left == ["n" * 200], "what was unpacked is removed", left)
         finally:
             server.stop()
 
@@ -692,6 +826,7 @@ def run(tap, program, functions, folder):
     first.export_library(str(folder / "first.so"))
     first.export_library(str(folder / "first.tar"))
     first.mod.write_to_file(str(folder / "first.o"))
+    second.mod.write_to_file(str(folder / "second.o"))
     second.export_library(str(folder / "second.so"))
     upstream = upstream_server(functions)
     ours = Server(program, "--load", functions)
@@ -726,6 +861,7 @@ def run(tap, program, functions, folder):
         ours.stop()
         upstream.terminate()
     check_root(tap, program, functions)
+    check_archives(tap, program, folder)
     check_stop(tap, program, functions)
     check_tracker(tap, program, functions)
     check_no_tracker(tap, program)

@@ -26,6 +26,10 @@ def text(value):
     return struct.pack("<iQ", 8, len(data)) + data
 
 
+def blob(data):
+    return struct.pack("<iQ", 9, len(data)) + data
+
+
 def tensor_body(handle, shape, offset=0, dtype=(2, 32, 1), device=(1, 0)):
     return (struct.pack("<Qiii", handle, *device, len(shape))
             + struct.pack("<BBH", *dtype)

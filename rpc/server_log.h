@@ -1,0 +1,41 @@
+/* The lines that the server writes to standard error, and its clock. */
+#ifndef TVMFFI_RPC_SERVER_LOG_H_
+#define TVMFFI_RPC_SERVER_LOG_H_
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int log_is_quiet; /* by --quiet, or because a client reads them */
+
+static void say(const char *format, ...) {
+  va_list ap;
+  if (log_is_quiet) return;
+  fprintf(stderr, "tvmffi-rpc[%ld]: ", (long)getpid());
+  va_start(ap, format);
+  vfprintf(stderr, format, ap);
+  va_end(ap);
+  fputc('\n', stderr);
+}
+
+/* Writes and drops the error that is raised. */
+static void say_error(const char *what) {
+  TVMFFIObject *error = tvmffi_error_take();
+  if (!error) return;
+  say("%s: %s", what, TVMFFIErrorGetCellPtr(error)->message.data);
+  tvmffi_release(error);
+}
+
+/* Raises an error for what errno says of a file, a program or a port. */
+static int system_error(const char *what, const char *name) {
+  return TVMFFI_RAISE("OSError", "%s `%.200s`: %s", what, name,
+                      strerror(errno));
+}
+
+static int64_t now_ms(void) {
+  return (int64_t)(TVMFFI_RPC_CLOCK_NS() / 1000000);
+}
+
+#endif /* TVMFFI_RPC_SERVER_LOG_H_ */

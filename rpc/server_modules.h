@@ -1,0 +1,207 @@
+/* Modules from files of the session: tvm.rpc.server.{load_module,
+   download_linked_module}. A library is loaded as it is. An object, or an
+   archive of objects, is first linked by the system's `cc`. */
+#ifndef TVMFFI_RPC_SERVER_MODULES_H_
+#define TVMFFI_RPC_SERVER_MODULES_H_
+
+#include <sys/wait.h>
+
+#include "server_files.h"
+
+/* Runs a program of the system in the session's folder and waits for its end.
+ */
+static int modules_run(char *const *argv, const char *name) {
+  int status = 0;
+  pid_t child = fork();
+  if (child < 0) return system_error("cannot start", argv[0]);
+  if (!child) {
+    int null = log_is_quiet ? open("/dev/null", O_WRONLY) : -1;
+    if (null >= 0) dup2(null, 1), dup2(null, 2);
+    if (!fchdir(files_root_fd)) execvp(argv[0], argv);
+    _exit(127);
+  }
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (!status) return 0;
+  return TVMFFI_RAISE("RuntimeError", "`%s` of `%.200s` failed with status %d",
+                      argv[0], name,
+                      WIFEXITED(status) ? WEXITSTATUS(status) : -status);
+}
+
+/* A word of a command line, which the program does not change. */
+static char *modules_word(const char *text) { return (char *)(uintptr_t)text; }
+
+/* -- archives -------------------------------------------------------------- */
+
+/* Appends an entry of a folder of an archive, named by its path, to the folders
+   or to the objects. Whatever else there is, a link say, is an error. */
+static int modules_sort_entry(const char *path, files_list *folders,
+                              files_list *objects) {
+  struct stat status;
+  if (fstatat(files_root_fd, path, &status, AT_SYMLINK_NOFOLLOW))
+    return system_error("cannot read", path);
+  if (S_ISDIR(status.st_mode)) return files_append(folders, path, 0);
+  if (S_ISREG(status.st_mode) && status.st_nlink < 2)
+    return files_append(objects, path, 0);
+  return TVMFFI_RAISE("ValueError", "`%.200s` of an archive is not a file",
+                      path);
+}
+
+/* Appends the entries of one folder. */
+static int modules_sort(const char *folder, files_list *folders,
+                        files_list *objects) {
+  char path[FILES_PATH_SIZE];
+  files_list names = {NULL, 0, 0};
+  size_t at, n = (size_t)snprintf(path, sizeof(path), "%s/", folder);
+  int code, fd = openat(files_root_fd, folder,
+                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return system_error("cannot open the folder", folder);
+  code = files_append_names(&names, fd, 0);
+  for (at = 0; !code && at < names.size; at += strlen(names.data + at) + 1) {
+    size_t size = strlen(names.data + at) + 1;
+    if (n + size > sizeof(path)) {
+      code = TVMFFI_RAISE("ValueError", "`%.200s`: too deep", path);
+    } else {
+      memcpy(path + n, names.data + at, size);
+      code = modules_sort_entry(path, folders, objects);
+    }
+  }
+  free(names.data);
+  return code;
+}
+
+/* Lists all files below a folder. */
+static int modules_objects(const char *folder, files_list *objects) {
+  files_list folders = {NULL, 0, 0};
+  size_t at;
+  int code = files_append(&folders, folder, 0);
+  for (at = 0; !code && at < folders.size;
+       at += strlen(folders.data + at) + 1) {
+    char path[FILES_PATH_SIZE]; /* as the list may move */
+    snprintf(path, sizeof(path), "%s", folders.data + at);
+    code = modules_sort(path, &folders, objects);
+  }
+  free(folders.data);
+  return code;
+}
+
+/* -- linking --------------------------------------------------------------- */
+
+/* Links objects to a library. Their names begin with "./", so that none of them
+   is an option. */
+static int modules_link(const files_list *objects, const char *name,
+                        const char *library) {
+  size_t at, n = 0;
+  int code;
+  char **argv;
+  for (at = 0; at < objects->size; ++at) n += !objects->data[at];
+  argv = (char **)malloc((n + 5) * sizeof(*argv));
+  if (!argv) return TVMFFI_RAISE("MemoryError", "no memory to link");
+  argv[0] = modules_word("cc");
+  argv[1] = modules_word("-shared");
+  argv[2] = modules_word("-o");
+  argv[3] = modules_word(library);
+  for (n = 4, at = 0; at < objects->size;
+       at += strlen(objects->data + at) + 1)
+    argv[n++] = objects->data + at;
+  argv[n] = NULL;
+  code = modules_run(argv, name);
+  free(argv);
+  return code;
+}
+
+/* Unpacks an archive into a new folder and links its files. A folder of its
+   own has nothing of an earlier archive: neither objects, nor a link for `tar`
+   to follow. */
+static int modules_link_archive(const char *name, const char *library) {
+  char path[FILES_PATH_SIZE], archive[FILES_PATH_SIZE];
+  char *argv[6], *folder = NULL;
+  files_list objects = {NULL, 0, 0};
+  int code;
+  TVMFFI_TRY(files_make_in(files_root, "unpacked", path, sizeof(path)));
+  folder = strrchr(path, '/') - 1;
+  *folder = '.'; /* the path is now relative to the session's folder */
+  snprintf(archive, sizeof(archive), "./%s", name);
+  argv[0] = modules_word("tar");
+  argv[1] = modules_word("-xf");
+  argv[2] = archive;
+  argv[3] = modules_word("-C");
+  argv[4] = folder;
+  argv[5] = NULL;
+  code = modules_run(argv, name);
+  if (!code) code = modules_objects(folder, &objects);
+  if (!code) code = modules_link(&objects, name, library);
+  free(objects.data);
+  files_remove_folder(files_root_fd, folder);
+  return code;
+}
+
+static int modules_link_object(const char *name, const char *library) {
+  char path[FILES_PATH_SIZE];
+  files_list objects = {NULL, 0, 0};
+  int code;
+  snprintf(path, sizeof(path), "./%s", name);
+  code = files_append(&objects, path, 0);
+  if (!code) code = modules_link(&objects, name, library);
+  free(objects.data);
+  return code;
+}
+
+static int modules_ends_with(const char *text, const char *end) {
+  size_t n = strlen(text), m = strlen(end);
+  return n > m && !strcmp(text + n - m, end);
+}
+
+/* Checks that a name is a file to which no link leads. */
+static int modules_check(const char *name) {
+  int file;
+  TVMFFI_TRY(files_open(name, O_RDONLY, &file));
+  close(file);
+  return 0;
+}
+
+/* Links a file if it is an object or an archive, and stores the library's name;
+   a library's name is its own. */
+static int modules_library(TVMFFIByteArray file, char *library, size_t size) {
+  const char *name = file.data;
+  int is_archive = modules_ends_with(name, ".tar");
+  int is_object = modules_ends_with(name, ".o");
+  TVMFFI_TRY(files_check(file));
+  TVMFFI_TRY(modules_check(name));
+  snprintf(library, size, "%s%s", name, is_archive || is_object ? ".so" : "");
+  if (is_archive) TVMFFI_TRY(modules_link_archive(name, library));
+  if (is_object) TVMFFI_TRY(modules_link_object(name, library));
+  return modules_check(library);
+}
+
+/* -- functions ------------------------------------------------------------- */
+
+TVMFFI_FUNC(modules_load, object, (str, name)) {
+  char library[FILES_PATH_SIZE], path[FILES_PATH_SIZE * 2];
+  TVMFFIObject *module;
+  TVMFFI_TRY(modules_library(name, library, sizeof(library)));
+  snprintf(path, sizeof(path), "%s/%s", files_root, library);
+  TVMFFI_TRY(tvmffi_call("ffi.ModuleLoadFromFile", &module, path));
+  say("loaded %s", library);
+  TVMFFI_RETURN(module);
+}
+
+TVMFFI_FUNC(modules_download_linked, any, (str, name)) {
+  char library[FILES_PATH_SIZE];
+  TVMFFIAny any;
+  if (!modules_ends_with(name.data, ".o") &&
+      !modules_ends_with(name.data, ".tar") &&
+      !modules_ends_with(name.data, ".so"))
+    return TVMFFI_RAISE("ValueError", "do not know how to link `%.200s`",
+                        name.data);
+  TVMFFI_TRY(modules_library(name, library, sizeof(library)));
+  TVMFFI_TRY(tvmffi_call("tvm.rpc.server.download", &any, library));
+  TVMFFI_RETURN(any);
+}
+
+static int modules_register(void) {
+  TVMFFI_TRY(tvmffi_register("tvm.rpc.server.load_module", modules_load));
+  return tvmffi_register("tvm.rpc.server.download_linked_module",
+                         modules_download_linked);
+}
+
+#endif /* TVMFFI_RPC_SERVER_MODULES_H_ */
