@@ -19,6 +19,7 @@
 /* The folder: its absolute path, and a descriptor that names start from. */
 static char files_root[PATH_MAX];
 static int files_root_fd = -1;
+static const char *files_kept; /* the folder of --root, or NULL */
 
 /* -- names ----------------------------------------------------------------- */
 
@@ -26,9 +27,9 @@ static int files_root_fd = -1;
 static int files_check(TVMFFIByteArray name) {
   if (name.size < FILES_NAME_SIZE && strlen(name.data) == name.size) return 0;
   return TVMFFI_RAISE("ValueError",
-                      "the path `%.200s` is refused: it has %llu bytes or more, "
+                      "the path `%.200s` is refused: it has %d bytes or more, "
                       "or a NUL",
-                      name.data, (unsigned long long)FILES_NAME_SIZE);
+                      name.data, FILES_NAME_SIZE);
 }
 
 /* Copies the next component of *name and moves *name past it. The last one is
@@ -309,11 +310,17 @@ static int files_make(void) {
   return files_use(path);
 }
 
-/* Removes the folder that files_make has made. */
-static void files_discard(void) {
-  if (files_root_fd >= 0) files_empty(files_root_fd);
+/* Uses the folder of --root, or makes one for this session. */
+static int files_begin(void) {
+  return files_kept ? files_use(files_kept) : files_make();
+}
+
+/* Removes the folder, unless it is the one of --root. */
+static void files_end(void) {
+  if (files_root_fd >= 0 && files_kept) close(files_root_fd);
+  if (files_root_fd >= 0 && !files_kept) files_empty(files_root_fd);
+  if (*files_root && !files_kept) rmdir(files_root);
   files_root_fd = -1;
-  if (*files_root) rmdir(files_root);
   *files_root = 0;
 }
 

@@ -8,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static int log_is_quiet; /* by --quiet, or because a client reads them */
+static int log_is_quiet; /* by --quiet, or as a client reads standard error */
 
+/* Writes a line, unless --quiet forbids it. */
 static void say(const char *format, ...) {
   va_list ap;
   if (log_is_quiet) return;

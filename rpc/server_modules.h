@@ -100,8 +100,7 @@ static int modules_link(const files_list *objects, const char *name,
   argv[1] = modules_word("-shared");
   argv[2] = modules_word("-o");
   argv[3] = modules_word(library);
-  for (n = 4, at = 0; at < objects->size;
-       at += strlen(objects->data + at) + 1)
+  for (n = 4, at = 0; at < objects->size; at += strlen(objects->data + at) + 1)
     argv[n++] = objects->data + at;
   argv[n] = NULL;
   code = modules_run(argv, name);
@@ -109,9 +108,9 @@ static int modules_link(const files_list *objects, const char *name,
   return code;
 }
 
-/* Unpacks an archive into a new folder and links its files. A folder of its
-   own has nothing of an earlier archive: neither objects, nor a link for `tar`
-   to follow. */
+/* Unpacks an archive into a new folder and links its files. If it were a folder
+   of an earlier archive, the objects there would be linked again, and `tar`
+   would write through a link there. */
 static int modules_link_archive(const char *name, const char *library) {
   char path[FILES_PATH_SIZE], archive[FILES_PATH_SIZE];
   char *argv[6], *folder = NULL;

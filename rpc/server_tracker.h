@@ -1,81 +1,87 @@
 /* The connection to a tracker, which hands servers out to clients: JSON texts,
-   each with its length before it. */
+   each with its length before it. No function waits: the server's loop calls
+   tracker_step when there is something to read, or when a time has come. */
 #ifndef TVMFFI_RPC_SERVER_TRACKER_H_
 #define TVMFFI_RPC_SERVER_TRACKER_H_
 
 #include <netdb.h>
-#include <stdio.h>
-#include <string.h>
+#include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
+
+#include "server_log.h"
 
 #define TRACKER_MAGIC 0x2f271
 #define TRACKER_TEXT_SIZE 4096
+#define TRACKER_PING_MS 2000    /* between two questions or two connections */
+#define TRACKER_ANSWER_MS 10000 /* for a connection, and for an answer */
 
 /* The codes of messages. */
-enum {
-  TRACKER_SUCCESS = 0,
-  TRACKER_PUT = 3,
-  TRACKER_UPDATE_INFO = 5,
-  TRACKER_PENDING = 7
-};
+enum { TRACKER_PUT = 3, TRACKER_UPDATE_INFO = 5, TRACKER_PENDING = 7 };
+
+typedef enum {
+  TRACKER_AWAY,       /* there is no connection; `at` is the next try */
+  TRACKER_CONNECTING, /* to the address `next`, until `at` */
+  TRACKER_GREETED,    /* waits for the magic number until `at` */
+  TRACKER_ASKED,      /* waits for the answer to `asked` until `at` */
+  TRACKER_IDLE        /* the next message is due at `at` */
+} tracker_state;
 
 static struct {
   const char *host, *service; /* NULL without a tracker */
   const char *key;            /* of this server */
   const char *address;        /* reported in place of the peer's, or NULL */
   int port;                   /* of this server */
-  int fd;                     /* -1 while there is no connection */
-  char match_key[600];        /* what a client must send now */
-  int unmatched;              /* pings since the match key was handed out */
-} tracker = {NULL, NULL, NULL, NULL, 0, -1, "", 0};
+  struct addrinfo *addresses, *next;
+  int fd; /* -1 while there is no connection */
+  tracker_state state;
+  int64_t at;          /* of now_ms() */
+  int asked;           /* the code of the last message */
+  int is_offered;      /* match_key is at the tracker, and was not used */
+  int unmatched;       /* pings since a client was given the match key */
+  char match_key[600]; /* what a client must send now */
+  char answer[4 + TRACKER_TEXT_SIZE];
+  size_t size; /* bytes of the answer */
+} tracker;
 
+/* Closes the connection with an error. While the tracker is away, clients send
+   the server's key. */
 static int tracker_lost(const char *what) {
   if (tracker.fd >= 0) close(tracker.fd);
   tracker.fd = -1;
+  tracker.state = TRACKER_AWAY;
+  tracker.at = now_ms() + TRACKER_PING_MS;
+  tracker.next = tracker.addresses;
+  tracker.is_offered = 0;
+  snprintf(tracker.match_key, sizeof(tracker.match_key), "%s", tracker.key);
   return TVMFFI_RAISE("ConnectionError", "the tracker %s:%s %s", tracker.host,
                       tracker.service, what);
 }
 
+/* -- messages -------------------------------------------------------------- */
+
+/* Waits for an answer from now on. */
+static void tracker_await(tracker_state state) {
+  tracker.state = state;
+  tracker.size = 0;
+  tracker.at = now_ms() + TRACKER_ANSWER_MS;
+}
+
+/* Sends a message. The socket takes it at once: there is no other one that the
+   tracker has not answered. */
 static int tracker_send(const void *bytes, size_t size) {
-  const char *at = (const char *)bytes;
-  while (size) {
-    ssize_t n = send(tracker.fd, at, size, MSG_NOSIGNAL);
-    if (n <= 0) return tracker_lost("does not take messages");
-    at += n;
-    size -= (size_t)n;
-  }
-  return 0;
+  if (send(tracker.fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size) return 0;
+  return tracker_lost("does not take messages");
 }
 
-static int tracker_receive(void *bytes, size_t size) {
-  char *at = (char *)bytes;
-  while (size) {
-    ssize_t n = recv(tracker.fd, at, size, 0);
-    if (n <= 0) return tracker_lost("does not answer");
-    at += n;
-    size -= (size_t)n;
-  }
-  return 0;
-}
-
-/* Sends a message and receives the answer's text. */
-static int tracker_ask(const char *message, char *answer, size_t size) {
+static int tracker_ask(int code, const char *message) {
+  char bytes[4 + TRACKER_TEXT_SIZE];
   int32_t n = (int32_t)strlen(message);
-  TVMFFI_TRY(tracker_send(&n, sizeof(n)));
-  TVMFFI_TRY(tracker_send(message, (size_t)n));
-  TVMFFI_TRY(tracker_receive(&n, sizeof(n)));
-  if (n < 0 || (size_t)n >= size) return tracker_lost("sent a long answer");
-  TVMFFI_TRY(tracker_receive(answer, (size_t)n));
-  answer[n] = 0;
+  memcpy(bytes, &n, sizeof(n));
+  memcpy(bytes + 4, message, (size_t)n);
+  TVMFFI_TRY(tracker_send(bytes, (size_t)n + 4));
+  tracker.asked = code;
+  tracker_await(TRACKER_ASKED);
   return 0;
-}
-
-static int tracker_order(const char *message) {
-  char answer[TRACKER_TEXT_SIZE];
-  TVMFFI_TRY(tracker_ask(message, answer, sizeof(answer)));
-  return strcmp(answer, "0") ? tracker_lost("refused a message") : 0;
 }
 
 /* Writes the reported address as JSON. */
@@ -85,80 +91,186 @@ static const char *tracker_address(char *text, size_t size) {
   return text;
 }
 
-/* Offers this server under a new match key. */
-static int tracker_put(void) {
+/* Reports this server. */
+static int tracker_report(void) {
   char message[TRACKER_TEXT_SIZE], address[300];
-  unsigned char random[8];
-  uint64_t number;
-  FILE *source = fopen("/dev/urandom", "rb");
-  size_t n = source ? fread(random, 1, sizeof(random), source) : 0;
-  if (source) fclose(source);
-  if (n != sizeof(random)) return tracker_lost("needs /dev/urandom");
-  memcpy(&number, random, sizeof(number));
-  snprintf(tracker.match_key, sizeof(tracker.match_key), "%.500s:%llu",
-           tracker.key, (unsigned long long)number);
-  snprintf(message, sizeof(message), "[%d, \"%.500s\", [%d, \"%s\"], %s]",
-           TRACKER_PUT, tracker.key, tracker.port, tracker.match_key,
-           tracker_address(address, sizeof(address)));
-  tracker.unmatched = 0;
-  return tracker_order(message);
-}
-
-static int tracker_open_socket(void) {
-  struct addrinfo hints, *list = NULL, *a;
-  struct timeval limit = {10, 0};
-  memset(&hints, 0, sizeof(hints));
-  hints.ai_socktype = SOCK_STREAM;
-  if (getaddrinfo(tracker.host, tracker.service, &hints, &list))
-    return tracker_lost("has no address");
-  for (a = list; a && tracker.fd < 0; a = a->ai_next) {
-    tracker.fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, 0);
-    if (tracker.fd >= 0 && connect(tracker.fd, a->ai_addr, a->ai_addrlen)) {
-      close(tracker.fd);
-      tracker.fd = -1;
-    }
-  }
-  freeaddrinfo(list);
-  if (tracker.fd < 0) return tracker_lost("cannot be reached");
-  setsockopt(tracker.fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-  return 0;
-}
-
-/* Connects and reports this server. */
-static int tracker_connect(void) {
-  char message[TRACKER_TEXT_SIZE], address[300];
-  int32_t magic = TRACKER_MAGIC;
-  TVMFFI_TRY(tracker_open_socket());
-  TVMFFI_TRY(tracker_send(&magic, sizeof(magic)));
-  TVMFFI_TRY(tracker_receive(&magic, sizeof(magic)));
-  if (magic != TRACKER_MAGIC) return tracker_lost("is no tracker");
   snprintf(message, sizeof(message),
            "[%d, {\"key\": \"server:%.500s\", \"addr\": [%s, %d]}]",
            TRACKER_UPDATE_INFO, tracker.key,
            tracker_address(address, sizeof(address)), tracker.port);
-  return tracker_order(message);
+  return tracker_ask(TRACKER_UPDATE_INFO, message);
 }
 
-/* Is called between sessions: makes a new offer. */
-static int tracker_offer(void) {
-  if (!tracker.host) return 0;
-  if (tracker.fd < 0) TVMFFI_TRY(tracker_connect());
-  return tracker_put();
-}
-
-/* Is called every two seconds while no client comes: makes a new offer if the
-   tracker is back, or if a client was given the key and did not come. */
-static int tracker_ping(void) {
-  char message[32], answer[TRACKER_TEXT_SIZE];
-  if (!tracker.host) return 0;
-  if (tracker.fd < 0) return tracker_offer();
-  snprintf(message, sizeof(message), "[%d]", TRACKER_PENDING);
-  TVMFFI_TRY(tracker_ask(message, answer, sizeof(answer)));
-  if (strstr(answer, tracker.match_key))
-    tracker.unmatched = 0;
-  else if (++tracker.unmatched > 3)
-    return tracker_put();
+/* Replaces the match key, which no client then has. */
+static int tracker_new_key(void) {
+  uint64_t number;
+  if (getentropy(&number, sizeof(number)))
+    return tracker_lost("needs random numbers");
+  snprintf(tracker.match_key, sizeof(tracker.match_key), "%.500s:%llu",
+           tracker.key, (unsigned long long)number);
   return 0;
+}
+
+/* Offers this server under a new match key. */
+static int tracker_put(void) {
+  char message[TRACKER_TEXT_SIZE], address[300];
+  TVMFFI_TRY(tracker_new_key());
+  snprintf(message, sizeof(message), "[%d, \"%.500s\", [%d, \"%s\"], %s]",
+           TRACKER_PUT, tracker.key, tracker.port, tracker.match_key,
+           tracker_address(address, sizeof(address)));
+  tracker.is_offered = 1;
+  tracker.unmatched = 0;
+  return tracker_ask(TRACKER_PUT, message);
+}
+
+/* Asks which match keys no client has been given yet. */
+static int tracker_ping(void) {
+  char message[32];
+  snprintf(message, sizeof(message), "[%d]", TRACKER_PENDING);
+  return tracker_ask(TRACKER_PENDING, message);
+}
+
+/* -- answers --------------------------------------------------------------- */
+
+/* Returns how long the answer is, as far as it has arrived, or 0 for one that
+   is too long. */
+static size_t tracker_wanted(void) {
+  int32_t n;
+  if (tracker.state == TRACKER_GREETED || tracker.size < 4) return 4;
+  memcpy(&n, tracker.answer, sizeof(n));
+  return n < 0 || n >= TRACKER_TEXT_SIZE ? 0 : (size_t)n + 4;
+}
+
+/* Makes a new offer if the last one was used, or if a client was given the key
+   and did not come for some time. */
+static int tracker_go_on(void) {
+  if (!tracker.is_offered || tracker.unmatched > 3) return tracker_put();
+  tracker.state = TRACKER_IDLE;
+  tracker.at = now_ms() + TRACKER_PING_MS;
+  return 0;
+}
+
+static int tracker_answered(void) {
+  const char *text = tracker.answer + 4;
+  int32_t magic;
+  tracker.answer[tracker.size] = 0;
+  if (tracker.state == TRACKER_GREETED) {
+    memcpy(&magic, tracker.answer, sizeof(magic));
+    return magic == TRACKER_MAGIC ? tracker_report()
+                                  : tracker_lost("is no tracker");
+  }
+  if (tracker.asked != TRACKER_PENDING) {
+    if (strcmp(text, "0")) return tracker_lost("refused a message");
+  } else if (strstr(text, tracker.match_key)) {
+    tracker.unmatched = 0;
+  } else {
+    ++tracker.unmatched;
+  }
+  return tracker_go_on();
+}
+
+/* Receives what of the answer has arrived. */
+static int tracker_receive(void) {
+  size_t wanted;
+  while (tracker.size < (wanted = tracker_wanted())) {
+    ssize_t n = recv(tracker.fd, tracker.answer + tracker.size,
+                     wanted - tracker.size, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+    if (n <= 0) return tracker_lost("has closed the connection");
+    tracker.size += (size_t)n;
+  }
+  return wanted ? tracker_answered() : tracker_lost("sent a long answer");
+}
+
+/* -- the connection -------------------------------------------------------- */
+
+/* Begins to connect, to the first address from `next` on for which that does
+   not fail at once. */
+static int tracker_connect(void) {
+  for (; tracker.next; tracker.next = tracker.next->ai_next) {
+    const struct addrinfo *a = tracker.next;
+    tracker.fd =
+        socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (tracker.fd < 0) continue;
+    if (!connect(tracker.fd, a->ai_addr, a->ai_addrlen) ||
+        errno == EINPROGRESS) {
+      tracker_await(TRACKER_CONNECTING);
+      return 0;
+    }
+    close(tracker.fd);
+    tracker.fd = -1;
+  }
+  return tracker_lost("cannot be reached");
+}
+
+static int tracker_connect_next(void) {
+  close(tracker.fd);
+  tracker.fd = -1;
+  tracker.next = tracker.next->ai_next;
+  return tracker_connect();
+}
+
+static int tracker_connected(void) {
+  int32_t magic = TRACKER_MAGIC;
+  int error = 0;
+  socklen_t size = sizeof(error);
+  if (getsockopt(tracker.fd, SOL_SOCKET, SO_ERROR, &error, &size) || error)
+    return tracker_connect_next();
+  TVMFFI_TRY(tracker_send(&magic, sizeof(magic)));
+  tracker_await(TRACKER_GREETED);
+  return 0;
+}
+
+/* -- what the server's loop calls ------------------------------------------ */
+
+/* Looks up the tracker's name, which may wait, so only once. */
+static int tracker_begin(void) {
+  struct addrinfo hints;
+  tracker.fd = -1;
+  snprintf(tracker.match_key, sizeof(tracker.match_key), "%s", tracker.key);
+  if (!tracker.host) return 0;
+  memset(&hints, 0, sizeof(hints));
+  hints.ai_socktype = SOCK_STREAM;
+  if (getaddrinfo(tracker.host, tracker.service, &hints, &tracker.addresses))
+    return TVMFFI_RAISE("ValueError", "the tracker %s:%s has no address",
+                        tracker.host, tracker.service);
+  tracker.next = tracker.addresses;
+  return 0;
+}
+
+/* The events that tracker_step waits for. */
+static short tracker_events(void) {
+  return tracker.state == TRACKER_CONNECTING ? POLLOUT : POLLIN;
+}
+
+static int tracker_ready(void) {
+  if (tracker.state == TRACKER_CONNECTING) return tracker_connected();
+  if (tracker.state == TRACKER_IDLE) return tracker_lost("has gone");
+  return tracker_receive();
+}
+
+static int tracker_due(void) {
+  switch (tracker.state) {
+    case TRACKER_AWAY: return tracker_connect();
+    case TRACKER_CONNECTING: return tracker_connect_next();
+    case TRACKER_IDLE:
+      return tracker.is_offered ? tracker_ping() : tracker_put();
+    default: return tracker_lost("does not answer");
+  }
+}
+
+/* Goes on: `is_ready` if the connection has an event. */
+static int tracker_step(int is_ready) {
+  if (is_ready) return tracker_ready();
+  return now_ms() < tracker.at ? 0 : tracker_due();
+}
+
+/* Is called when a client has sent the match key, which is for one client. */
+static int tracker_use_key(void) {
+  if (!tracker.is_offered) return 0;
+  tracker.is_offered = 0;
+  if (tracker.state == TRACKER_IDLE) tracker.at = 0;
+  return tracker_new_key();
 }
 
 #endif /* TVMFFI_RPC_SERVER_TRACKER_H_ */

@@ -14,6 +14,7 @@ import argparse
 import gc
 import io
 import os
+import resource
 import signal
 import socket
 import stat
@@ -38,11 +39,17 @@ try:
     import tvm
     import tvm_ffi
     from tvm import rpc, te
+    from tvm.rpc import base
     from tvm.script import tirx as T
 except ImportError as missing:
     tap = Tap()
     tap.skip("client Apache TVM, remote procedure calls", missing)
     sys.exit(tap.done())
+
+try:
+    from tvm.rpc.tracker import Tracker
+except ImportError:
+    Tracker = None
 
 
 def free_port():
@@ -54,11 +61,11 @@ def free_port():
 class Server:
     """Our server on a port that the system chose."""
 
-    def __init__(self, program, *options):
+    def __init__(self, program, *options, **popen):
         self.lines = []
         self.process = subprocess.Popen(
             [program, "--port", "0", *options],
-            stderr=subprocess.PIPE, text=True)
+            stderr=subprocess.PIPE, text=True, **popen)
         self.address, port = self.next_line("listening on").split()[-1].split(
             ":")
         self.port = int(port)
@@ -721,31 +728,294 @@ def check_constructors(tap, server):
             worked = False
         tap.ok(worked == good, f"the session constructor {args[0]}")
         session = None  # the server has one at a time
+    session = rpc.connect("127.0.0.1", server.port,
+                          session_constructor_args=["test.session", 7])
+    try:
+        number = session.get_function("number")()
+    except AttributeError as error:
+        number = error
+    tap.ok(number == 7, "a function of a session constructor's module", number)
+    tap.ok(session.get_function("test.echo")(1) == 1, "and a global one")
+    del session
+    gc.collect()
 
 
-def check_stop(tap, program, functions):
-    """A stopped server ends its session's process as well."""
-    for number in (signal.SIGTERM, signal.SIGINT):
+def is_running(process):
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def folders(folder):
+    """Folders of sessions."""
+    return [path.name for path in folder.glob("tvmffi-rpc-*")]
+
+
+def check_stop(tap, program, functions, folder):
+    """A stopped server ends its session's process and removes its folder."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
+                   signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
+        before = folders(folder)
         server = Server(program, "--load", functions)
         w = wire.Wire(server.port)
         child = int(server.children()[0])
+        tap.ok(folders(folder) != before, "a session has a folder")
         tap.ok(server.stop(number) == 0, f"{number.name} ends the server",
                server.lines)
-        try:
-            os.kill(child, 0)
-            running = "State:\tZ" not in Path(
-                f"/proc/{child}/status").read_text()
-        except (ProcessLookupError, FileNotFoundError):
-            running = False
-        tap.ok(not running, f"{number.name} ends the session")
+        tap.ok(not is_running(child), f"{number.name} ends the session")
+        tap.ok(folders(folder) == before, f"{number.name} leaves no folder",
+               folders(folder))
         w.close()
+    before = folders(folder)
+    server = Server(program, "--load", functions)
+    w = wire.Wire(server.port)
+    child = int(server.children()[0])
+    server.stop(signal.SIGKILL)
+    until = time.time() + 60
+    while is_running(child) and time.time() < until:
+        time.sleep(0.05)
+    tap.ok(folders(folder) == before, "nor does SIGKILL", folders(folder))
+    w.close()
+    server = Server(program, preexec_fn=lambda: signal.signal(
+        signal.SIGHUP, signal.SIG_IGN))
+    server.process.send_signal(signal.SIGHUP)
+    tap.ok(answers(server.port), "a server of nohup goes on after SIGHUP")
+    server.stop()
+
+
+# -- clients and trackers that keep it waiting ----------------------------
+
+def answers(port, key=""):
+    """Whether a client is served, which waits for 20 seconds at most."""
+    try:
+        w = wire.Wire(port, key)
+        found = w.handle("ffi.String") != 0
+        w.close()
+        return found
+    except (OSError, AssertionError, wire.Closed):
+        return False
+
+
+def idle(port, n):
+    """Connections that send nothing. Those that the queue of the port does not
+    take yet are tried again by the kernel."""
+    clients = [socket.socket() for _ in range(n)]
+    for client in clients:
+        client.setblocking(False)
+        client.connect_ex(("127.0.0.1", port))
+    return clients
+
+
+def check_slow_clients(tap, program):
+    server = Server(program)
+    try:
+        slow = wire.Wire(server.port, begin=False)
+        hello = wire.hello("client:")
+        slow.socket.sendall(hello[:9])
+        tap.ok(answers(server.port), "a client beside one with half a handshake")
+        try:
+            slow.socket.sendall(hello[9:])
+            answer = slow.read(4)
+        except (OSError, wire.Closed) as error:
+            answer = error
+        tap.ok(answer == wire.hello("")[:4], "which then ends its handshake",
+               answer)
+        slow.close()
+        rest = idle(server.port, 400)
+        tap.ok(answers(server.port), "a client beside 400 idle ones")
+        for one in rest:
+            one.close()
+        first = wire.Wire(server.port)
+        rest = idle(server.port, 400)
+        waiting = [wire.Wire(server.port, begin=False) for _ in range(3)]
+        for w in waiting:
+            w.socket.sendall(hello + wire.init())
+        rest += idle(server.port, 400)
+        try:
+            ready = all(w.read(15) for w in waiting)
+        except (OSError, wire.Closed) as error:
+            ready = error
+        tap.ok(ready is True and len(server.children()) == 1,
+               "three clients that wait for a session's end", ready)
+        tap.ok(first.handle("ffi.String") != 0, "a session beside them")
+        first.close()
+        for w in waiting:
+            try:
+                code = w.answer()[0]
+            except (OSError, wire.Closed) as error:
+                code = error
+            tap.ok(code == wire.RETURN and len(server.children()) == 1,
+                   "each has its session after the others", code)
+            w.close()
+        gone = wire.Wire(server.port)
+        lost = wire.Wire(server.port, begin=False)
+        lost.socket.sendall(hello)
+        lost.close()
+        gone.close()
+        tap.ok(answers(server.port), "a client that has not waited")
+        for one in rest:
+            one.close()
+    finally:
+        server.stop()
+
+
+def cpu_seconds(process):
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")")[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def check_no_descriptors(tap, program):
+    """A server that cannot accept the client that wants to connect."""
+    server = Server(program)
+    process = server.process.pid
+    try:
+        limits = resource.prlimit(process, resource.RLIMIT_NOFILE)
+        resource.prlimit(process, resource.RLIMIT_NOFILE, (3, limits[1]))
+        client = socket.create_connection(("127.0.0.1", server.port))
+        time.sleep(0.2)
+        before = cpu_seconds(process)
+        time.sleep(1)
+        used = cpu_seconds(process) - before
+        tap.ok(used < 0.5, "a client that cannot be accepted takes no time",
+               used)
+        resource.prlimit(process, resource.RLIMIT_NOFILE, limits)
+        tap.ok(answers(server.port), "and then clients are served")
+        client.close()
+    finally:
+        server.stop()
+    server = Server(program, preexec_fn=lambda: resource.setrlimit(
+        resource.RLIMIT_NOFILE, (24, 24)))
+    try:
+        rest = idle(server.port, 100)
+        tap.ok(answers(server.port), "a server of 24 descriptors with 100 idle"
+               " clients")
+        for one in rest:
+            one.close()
+    finally:
+        server.stop()
+
+
+def check_keep_alive(tap, program):
+    """The kernel says that a connection's keep-alive timer runs by 02."""
+    server = Server(program)
+    w = wire.Wire(server.port)
+    ends = [f":{port:04X}" for port in (server.port,
+                                        w.socket.getsockname()[1])]
+    timers, until = ["01"], time.time() + 20
+    while timers == ["01"] and time.time() < until:  # until all is received
+        timers = [line.split()[5][:2]
+                  for line in Path("/proc/net/tcp").read_text().splitlines()
+                  if [end[-5:] for end in line.split()[1:3]] == ends]
+    tap.ok(timers == ["02"], "a client's connection is kept alive", timers)
+    w.close()
+    server.stop()
+
+
+class SlowTracker:
+    """A tracker that greets a server, and answers it one byte a second."""
+
+    def __init__(self):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        self.asked = threading.Event()
+        self.ended = threading.Event()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                server = self.socket.accept()[0]
+                server.sendall(server.recv(4) + struct.pack("<i", 4000))
+                self.asked.set()
+                while not self.ended.wait(1):
+                    server.sendall(b" ")
+            except ConnectionError:
+                pass
+            except OSError:
+                return
+
+    def stop(self):
+        self.ended.set()
+        self.socket.close()
+
+
+def full_listener():
+    """A port whose connections wait: its queue is full."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(0)
+    return listener, idle(listener.getsockname()[1], 8)
+
+
+def check_slow_trackers(tap, program):
+    slow = SlowTracker()
+    server = Server(program, "--tracker", f"127.0.0.1:{slow.port}", "--key",
+                    "board")
+    slow.asked.wait(20)
+    tap.ok(answers(server.port, "board"), "a client beside a slow tracker")
+    slow.stop()
+    server.stop()
+    listener, clients = full_listener()
+    port = listener.getsockname()[1]
+    server = Server(program, "--tracker", f"127.0.0.1:{port}", "--key", "board")
+    tap.ok(answers(server.port, "board"),
+           "a client beside a tracker that accepts no connection")
+    server.stop()
+    for one in (listener, *clients):
+        one.close()
+
+
+# -- options --------------------------------------------------------------
+
+def check_quiet(tap, program, folder):
+    """Neither a session, nor the compiler that it runs, writes a line."""
+    port = free_port()
+    process = subprocess.Popen([program, "--quiet", "--port", str(port)],
+                               stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        until = time.time() + 20
+        while not answers(port) and time.time() < until:
+            time.sleep(0.1)
+        session = rpc.connect("127.0.0.1", port)
+        session.upload(str(folder / "first.o"))
+        found = session.load_module("first.o")["plain"] is not None
+        tap.ok(functions_of(session, bytearray(b"x"), [], "x.o").startswith(
+            "RuntimeError"), "a compiler's error", found)
+        del session
+        gc.collect()
+    finally:
+        process.terminate()
+        said = process.communicate()
+    tap.ok(said == (b"", b""), "--quiet says nothing", said)
+
+
+def upload_error(session, size):
+    try:
+        session.upload(bytearray(size), "file")
+        return ""
+    except Exception as error:
+        return str(error)
+
+
+def check_max_packet(tap, program):
+    server = Server(program, "--max-packet", "1")
+    try:
+        session = rpc.connect("127.0.0.1", server.port)
+        text = upload_error(session, 2 << 20)
+        tap.ok("longer than this server allows: 1048576 bytes" in text,
+               "a file of more than --max-packet", text)
+        tap.ok(upload_error(session, 1000 << 10) == "",
+               "a file that is less, in the same session")
+        del session
+        gc.collect()
+    finally:
+        server.stop()
 
 
 def check_tracker(tap, program, functions):
-    try:
-        from tvm.rpc.tracker import Tracker
-    except ImportError as missing:
-        tap.skip("a tracker", missing)
+    if Tracker is None:
+        tap.skip("a tracker", "tornado is not installed")
         return
     port = free_port()
     tracker = Tracker("127.0.0.1", port, port + 1, silent=True)
@@ -769,6 +1039,21 @@ def check_tracker(tap, program, functions):
         except Exception as error:
             tap.ok("matches key" in str(error),
                    "without the tracker's key there is no session", error)
+        base.sendjson(hub._sock, [base.TrackerCode.REQUEST, "board", "", 1])
+        key = base.recvjson(hub._sock)[1][2]
+        first = wire.Wire(server.port, key)
+        second = wire.Wire(server.port, begin=False)
+        second.socket.sendall(wire.hello("client:" + key))
+        try:
+            answer = struct.unpack("<i", second.read(4))[0]
+        except (OSError, wire.Closed) as error:
+            answer = error
+        tap.ok(answer == wire.MAGIC + 2, "the tracker's key is for one client",
+               answer)
+        first.close()
+        second.close()
+        tap.ok(hub.request("board").get_function("test.echo")(3) == 3,
+               "and then there is another one")
         hub.close()
     finally:
         server.stop()
@@ -777,8 +1062,8 @@ def check_tracker(tap, program, functions):
 
 def check_no_tracker(tap, program):
     """A server whose tracker cannot be reached asks for its own key."""
-    server = Server(program, "--tracker", f"127.0.0.1:{free_port()}", "--key",
-                    "board")
+    port = free_port()
+    server = Server(program, "--tracker", f"127.0.0.1:{port}", "--key", "board")
     try:
         tap.ok(server.address == "127.0.0.1",
                "without --host only this machine reaches the server",
@@ -793,6 +1078,19 @@ def check_no_tracker(tap, program):
                 found = False
             tap.ok(found == wanted, "without a tracker, a client with the key "
                    f"`{key}` is {'served' if wanted else 'refused'}")
+        if Tracker is None:
+            tap.skip("a tracker that comes and goes", "there is no tornado")
+            return
+        tracker = Tracker("127.0.0.1", port, port + 1, silent=True)
+        hub = rpc.connect_tracker("127.0.0.1", port)
+        tap.ok(hub.request("board") is not None, "a tracker that comes later")
+        hub.close()
+        tracker.terminate()
+        until = time.time() + 20
+        found = False
+        while not found and time.time() < until:
+            found = answers(server.port, "board")
+        tap.ok(found, "when it has gone, the server's key is asked for again")
     finally:
         server.stop()
 
@@ -801,11 +1099,21 @@ def check_command_line(tap, program):
     for args in ([], ["--port"], ["--port", "0", "more"], ["--wrong", "1"],
                  ["--port", "0", "--tracker", "x:1"],
                  ["--port", "0", "--key", 'a"b'],
-                 ["--port", "0", "--load", "/nonexistent.so"]):
-        ended = subprocess.run([program, *args], capture_output=True,
-                               text=True, timeout=120)
-        tap.ok(ended.returncode == 2 and "error: " in ended.stderr,
-               f"tvmffi-rpc {' '.join(args)}: an error", ended)
+                 ["--port", "0", "--load", "/nonexistent.so"],
+                 ["-port", "9090"], ["--port", "70000"], ["--port", "http"],
+                 ["--port", "-1"], ["--port", "0x10"], ["--port", ""],
+                 ["--port", "0", "--max-packet", "0"],
+                 ["--port", "0", "--key", "a", "--tracker", "127.0.0.1:70000"],
+                 ["--port", "0", "--key", "a", "--tracker", "127.0.0.1:"],
+                 ["0"], ["0", "one"], ["0", "999"], ["0", "70000000000"]):
+        try:
+            ended = subprocess.run([program, *args], capture_output=True,
+                                   text=True, timeout=20,
+                                   stdin=subprocess.DEVNULL)
+            good = ended.returncode == 2 and "error: " in ended.stderr
+        except subprocess.TimeoutExpired as timeout:
+            ended, good = timeout, False
+        tap.ok(good, f"tvmffi-rpc {' '.join(args)}: an error", ended)
 
 
 def pipe_program(folder, program, functions):
@@ -862,7 +1170,13 @@ def run(tap, program, functions, folder):
         upstream.terminate()
     check_root(tap, program, functions)
     check_archives(tap, program, folder)
-    check_stop(tap, program, functions)
+    check_stop(tap, program, functions, folder)
+    check_slow_clients(tap, program)
+    check_no_descriptors(tap, program)
+    check_keep_alive(tap, program)
+    check_slow_trackers(tap, program)
+    check_quiet(tap, program, folder)
+    check_max_packet(tap, program)
     check_tracker(tap, program, functions)
     check_no_tracker(tap, program)
     check_command_line(tap, program)

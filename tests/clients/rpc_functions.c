@@ -112,6 +112,22 @@ TVMFFI_FUNC(pointer, ptr) { TVMFFI_RETURN(&secret); }
 
 TVMFFI_FUNC(pointer_is_ours, bool, (ptr, p)) { TVMFFI_RETURN(p == &secret); }
 
+/* A session of its own kind: a module whose functions come first. */
+typedef struct {
+  tvmffi_module base;
+  int64_t number;
+} Numbers;
+
+TVMFFI_MODULE(Numbers, "test.numbers", (function, number))
+TVMFFI_METHOD(Numbers, number, int64) { TVMFFI_RETURN(self->number); }
+
+TVMFFI_FUNC(session, module, (int64, number)) {
+  Numbers *made;
+  TVMFFI_TRY(tvmffi_new(Numbers, &made));
+  made->number = number;
+  TVMFFI_RETURN((TVMFFIObject *)made);
+}
+
 static int set_up(void) {
   TVMFFI_TRY(tvmffi_register("test.echo", echo));
   TVMFFI_TRY(tvmffi_register("test.type_index", type_index));
@@ -129,6 +145,7 @@ static int set_up(void) {
   TVMFFI_TRY(tvmffi_register("test.nested", nested));
   TVMFFI_TRY(tvmffi_register("test.item", item));
   TVMFFI_TRY(tvmffi_register("test.pointer", pointer));
+  TVMFFI_TRY(tvmffi_register("test.session", session));
   return tvmffi_register("test.pointer_is_ours", pointer_is_ours);
 }
 TVMFFI_ON_LOAD(set_up)

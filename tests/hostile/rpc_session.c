@@ -610,8 +610,7 @@ typedef struct {
   int64_t number;
 } own_module;
 
-TVMFFI_MODULE(own_module, "rpc_test.own", (function, array),
-              (function, number))
+TVMFFI_MODULE(own_module, "rpc_test.own", (function, array), (function, number))
 TVMFFI_METHOD(own_module, array, int64) { TVMFFI_RETURN(-self->number); }
 TVMFFI_METHOD(own_module, number, int64) { TVMFFI_RETURN(self->number); }
 

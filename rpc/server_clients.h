@@ -1,0 +1,467 @@
+/* The clients, each from its connection to its end, and the loop that serves
+   them. The loop waits for nothing but the next event or deadline, so that no
+   client and no tracker keeps it from the others. Sessions run one after the
+   other, in the order of the connections, because timings must not disturb each
+   other. Each is a process of its own, which alone reads and writes its
+   client's bytes. */
+#ifndef TVMFFI_RPC_SERVER_CLIENTS_H_
+#define TVMFFI_RPC_SERVER_CLIENTS_H_
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+
+#include "server_files.h"
+#include "server_log.h"
+#include "server_session.h"
+#include "server_tracker.h"
+
+#if !defined(POLLRDHUP)
+#define POLLRDHUP POLLHUP
+#endif
+
+#define CLIENTS_MAX 128
+#define CLIENTS_HANDSHAKE_MS 10000 /* for all of a handshake */
+#define CLIENTS_GONE_MS 1000       /* for a session whose client has hung up */
+#define CLIENTS_CLOSING_MS 1000
+#define CLIENTS_PAUSE_MS 1000 /* after a connection could not be accepted */
+#define CLIENTS_NEVER INT64_MAX
+
+typedef enum {
+  CLIENT_NONE,    /* an unused entry */
+  CLIENT_SHAKING, /* its handshake is not whole */
+  CLIENT_WAITING, /* for its session */
+  CLIENT_RUNNING, /* its session runs */
+  CLIENT_GONE,    /* its session runs, but the client has hung up */
+  CLIENT_CLOSING  /* the last answer was sent; see client_finish */
+} client_state;
+
+typedef struct {
+  client_state state;
+  session_channel channel;
+  tvmffi_rpc *session; /* owned; NULL when closing */
+  int64_t deadline;    /* of now_ms(), or CLIENTS_NEVER */
+  uint64_t order;      /* of its arrival */
+} client;
+
+static client clients[CLIENTS_MAX];
+static int clients_limit = CLIENTS_MAX;
+static uint64_t clients_count;  /* of all that have ever arrived */
+static client *clients_running; /* whose session runs, or NULL */
+static pid_t clients_child;     /* its process */
+static int clients_listener = -1;
+static int64_t clients_listen_at; /* no client is accepted before */
+static int clients_signals[2];    /* a pipe: a byte for each signal */
+static volatile sig_atomic_t clients_are_stopped;
+static tvmffi_rpc_options clients_options;
+
+/* -- the end of a connection ----------------------------------------------- */
+
+static void client_close(client *c) {
+  tvmffi_rpc_free(c->session);
+  close(c->channel.in);
+  if (c->channel.out != c->channel.in) close(c->channel.out);
+  memset(c, 0, sizeof(*c));
+}
+
+/* Closes a connection after its client has closed it, or after a second. If a
+   connection is closed while the client still sends, the kernel resets it, and
+   the reset may overtake the last bytes, which are often an error. So what the
+   client sends is first read and dropped. */
+static void client_finish(client *c) {
+  tvmffi_rpc_free(c->session);
+  c->session = NULL;
+  c->state = CLIENT_CLOSING;
+  c->deadline = now_ms() + CLIENTS_CLOSING_MS;
+  if (shutdown(c->channel.out, SHUT_WR)) client_close(c); /* a pipe, say */
+}
+
+static void client_drop_bytes(client *c) {
+  char bytes[4096];
+  ssize_t n = read(c->channel.in, bytes, sizeof(bytes));
+  if (!n || (n < 0 && errno != EAGAIN && errno != EINTR)) client_close(c);
+}
+
+/* Returns the client of a state that arrived first, or NULL. */
+static client *clients_first(client_state state) {
+  client *first = NULL;
+  int i;
+  for (i = 0; i < clients_limit; ++i)
+    if (clients[i].state == state &&
+        (!first || clients[i].order < first->order))
+      first = &clients[i];
+  return first;
+}
+
+/* Returns an entry for a new client: an unused one, or the one of the client
+   whose handshake takes longest. NULL if all wait for their sessions. */
+static client *clients_find_entry(void) {
+  client *c = clients_first(CLIENT_NONE);
+  if (!c) c = clients_first(CLIENT_CLOSING);
+  return c ? c : clients_first(CLIENT_SHAKING);
+}
+
+/* -- signals --------------------------------------------------------------- */
+
+/* The signals that end the server and its session. */
+static const int clients_ends[] = {SIGTERM, SIGINT,  SIGHUP,
+                                   SIGQUIT, SIGUSR1, SIGUSR2};
+#define CLIENTS_ENDS (sizeof(clients_ends) / sizeof(*clients_ends))
+
+static void clients_on_signal(int number) {
+  char byte = 0;
+  int saved = errno;
+  if (number != SIGCHLD) clients_are_stopped = 1;
+  if (write(clients_signals[1], &byte, 1) < 0) errno = saved;
+  errno = saved;
+}
+
+static void clients_handle(int number, void (*handler)(int)) {
+  struct sigaction action;
+  memset(&action, 0, sizeof(action));
+  action.sa_handler = handler;
+  sigaction(number, &action, NULL);
+}
+
+static int clients_catch_signals(void) {
+  struct sigaction hangup;
+  size_t i;
+  if (pipe2(clients_signals, O_CLOEXEC | O_NONBLOCK))
+    return system_error("no pipe for", "signals");
+  sigaction(SIGHUP, NULL, &hangup);
+  for (i = 0; i < CLIENTS_ENDS; ++i)
+    clients_handle(clients_ends[i], clients_on_signal);
+  if (hangup.sa_handler == SIG_IGN) clients_handle(SIGHUP, SIG_IGN); /* nohup */
+  clients_handle(SIGCHLD, clients_on_signal);
+  clients_handle(SIGPIPE, SIG_IGN);
+  return 0;
+}
+
+/* -- sessions -------------------------------------------------------------- */
+
+#if defined(__linux__)
+/* The parent was killed, as a pipe's client does. The session ends as at the
+   end of input; a call has two seconds more. */
+static void clients_on_orphaned(int number) {
+  (void)number;
+  session_is_orphaned = 1;
+  alarm(2);
+}
+#endif
+
+/* Prepares the child for its session: it ends soon after its parent, and has
+   no other client's connection. */
+static int clients_enter(const client *own) {
+  size_t i;
+  for (i = 0; i < CLIENTS_ENDS; ++i) clients_handle(clients_ends[i], SIG_DFL);
+  clients_handle(SIGCHLD, SIG_DFL);
+#if defined(__linux__)
+  clients_handle(SIGHUP, clients_on_orphaned);
+  prctl(PR_SET_PDEATHSIG, SIGHUP);
+#endif
+  for (i = 0; i < CLIENTS_MAX; ++i)
+    if (clients[i].state != CLIENT_NONE && &clients[i] != own)
+      close(clients[i].channel.in);
+  close(clients_signals[0]);
+  close(clients_signals[1]);
+  if (clients_listener >= 0) close(clients_listener);
+  if (tracker.fd >= 0) close(tracker.fd);
+  setpgid(0, 0);
+  if (!fchdir(files_root_fd)) return 0;
+  return system_error("cannot enter", files_root);
+}
+
+/* Starts the session's process; returns its number, or -1 with an error. */
+static pid_t clients_start(client *c) {
+  pid_t child = fork();
+  int status;
+  if (child < 0) return system_error("cannot start", "a session");
+  if (child) {
+    setpgid(child, child);
+    return child;
+  }
+  if (clients_enter(c)) {
+    say_error("no session");
+    _exit(1);
+  }
+  status = session_serve(c->session, c->channel.in);
+  files_end();
+  _exit(status);
+}
+
+/* The session's process blocks in its reads and writes; the loop does not. */
+static void client_set_blocking(const client *c, int blocks) {
+  int flags = fcntl(c->channel.out, F_GETFL);
+  if (flags < 0) return;
+  flags = blocks ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
+  fcntl(c->channel.out, F_SETFL, flags);
+}
+
+static void clients_begin_session(client *c) {
+  int64_t limit = tvmffi_rpc_timeout_ms(c->session);
+  client_set_blocking(c, 1);
+  clients_child = files_begin() ? -1 : clients_start(c);
+  if (clients_child < 0) {
+    say_error("no session");
+    files_end();
+    client_finish(c);
+    return;
+  }
+  clients_running = c;
+  c->state = CLIENT_RUNNING;
+  c->deadline = limit ? now_ms() + limit : CLIENTS_NEVER;
+}
+
+/* Ends what is left of the session: processes and files. */
+static void clients_end_session(void) {
+  kill(-clients_child, SIGKILL);
+  kill(clients_child, SIGKILL);
+  while (waitpid(clients_child, NULL, 0) < 0 && errno == EINTR) continue;
+  files_end();
+  client_set_blocking(clients_running, 0);
+  clients_running = NULL;
+  say("the session has ended");
+}
+
+/* Looks whether the session's process has ended. It is not waited for yet, so
+   that its number stays its own. */
+static void clients_check_session(void) {
+  client *c = clients_running;
+  siginfo_t info;
+  info.si_pid = 0;
+  if (!c ||
+      waitid(P_PID, (id_t)clients_child, &info, WEXITED | WNOHANG | WNOWAIT) ||
+      !info.si_pid)
+    return;
+  clients_end_session();
+  client_finish(c);
+}
+
+static void client_time_out(client *c) {
+  char text[200];
+  double seconds = (double)tvmffi_rpc_timeout_ms(c->session) / 1000;
+  say("the session's time is over");
+  clients_end_session();
+  snprintf(text, sizeof(text),
+           "RPCSessionTimeoutError: Your %g s session has expired, try to "
+           "increase the \"session_timeout\" value.",
+           seconds);
+  if (tvmffi_rpc_abort(c->session, text)) tvmffi_error_clear();
+  client_finish(c);
+}
+
+/* -- what happens to a client ---------------------------------------------- */
+
+static void client_shake_hands(client *c) {
+  size_t size;
+  void *to = tvmffi_rpc_buffer(c->session, &size);
+  ssize_t n = read(c->channel.in, to, size);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0) {
+    say("a client without a handshake");
+    client_close(c);
+  } else if (tvmffi_rpc_filled(c->session, (size_t)n)) {
+    say_error("a client was refused");
+    client_finish(c);
+  } else if (tvmffi_rpc_is_ready(c->session)) {
+    say("a client has connected");
+    c->state = CLIENT_WAITING;
+    c->deadline = CLIENTS_NEVER;
+    if (tracker_use_key()) say_error("no tracker");
+  }
+}
+
+/* The events that client_ready waits for. */
+static short client_events(const client *c) {
+  return c->state == CLIENT_SHAKING || c->state == CLIENT_CLOSING ? POLLIN
+                                                                  : POLLRDHUP;
+}
+
+static void client_ready(client *c) {
+  switch (c->state) {
+    case CLIENT_SHAKING: client_shake_hands(c); break;
+    case CLIENT_WAITING: client_close(c); break;
+    case CLIENT_CLOSING: client_drop_bytes(c); break;
+    default:
+      c->state = CLIENT_GONE;
+      if (c->deadline > now_ms() + CLIENTS_GONE_MS)
+        c->deadline = now_ms() + CLIENTS_GONE_MS;
+  }
+}
+
+static void client_due(client *c) {
+  switch (c->state) {
+    case CLIENT_RUNNING: client_time_out(c); break;
+    case CLIENT_GONE:
+      say("the client is gone");
+      clients_end_session();
+      client_close(c);
+      break;
+    default: client_close(c);
+  }
+}
+
+/* Accepts a client. Its session of the protocol begins with the handshake. */
+static void clients_accept(void) {
+  int on = 1, idle = 60, interval = 15, probes = 4;
+  client *c = clients_find_entry();
+  int fd;
+  if (!c) return; /* the last entry's client has ended its handshake */
+  fd = accept4(clients_listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) {
+    if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+    say("cannot accept a client: %s", strerror(errno));
+    clients_listen_at = now_ms() + CLIENTS_PAUSE_MS;
+    return;
+  }
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+  if (c->state != CLIENT_NONE) client_close(c);
+  c->state = CLIENT_SHAKING;
+  c->channel.in = c->channel.out = fd;
+  c->deadline = now_ms() + CLIENTS_HANDSHAKE_MS;
+  c->order = ++clients_count;
+  clients_options.user = &c->channel;
+  if (tvmffi_rpc_new(&clients_options, &c->session)) {
+    say_error("a client was refused");
+    client_close(c);
+  }
+}
+
+/* -- the loop -------------------------------------------------------------- */
+
+/* The descriptors and the time that the loop waits for. There are no unused
+   entries, because poll refuses more entries than the process may have
+   descriptors. */
+typedef struct {
+  struct pollfd fds[CLIENTS_MAX + 3];
+  nfds_t count;
+  int64_t until; /* of now_ms() */
+} wait_list;
+
+/* Adds a descriptor unless it is -1. Returns where its events will be. */
+static const short *wait_add(wait_list *list, int fd, short events) {
+  static const short none = 0;
+  struct pollfd *p = &list->fds[list->count];
+  if (fd < 0) return &none;
+  p->fd = fd;
+  p->events = events;
+  p->revents = 0;
+  ++list->count;
+  return &p->revents;
+}
+
+static void wait_until(wait_list *list, int64_t time) {
+  if (time < list->until) list->until = time;
+}
+
+/* Adds a client. If its session runs and it has hung up, only its deadline is
+   added, because poll reports the same event until the connection is closed. */
+static const short *wait_add_client(wait_list *list, const client *c) {
+  if (c->state == CLIENT_NONE) return wait_add(list, -1, 0);
+  wait_until(list, c->deadline);
+  return wait_add(list, c->state == CLIENT_GONE ? -1 : c->channel.in,
+                  client_events(c));
+}
+
+/* Adds the listener if a client may be accepted. */
+static const short *wait_add_listener(wait_list *list) {
+  int64_t at = clients_listen_at;
+  if (clients_listener < 0 || !clients_find_entry())
+    return wait_add(list, -1, 0);
+  if (at > now_ms()) {
+    wait_until(list, at);
+    return wait_add(list, -1, 0);
+  }
+  return wait_add(list, clients_listener, POLLIN);
+}
+
+/* Waits for an event, a signal or a time. */
+static void wait_for(wait_list *list) {
+  int64_t ms = list->until - now_ms();
+  char bytes[64];
+  nfds_t i;
+  if (ms < 0) ms = 0;
+  wait_add(list, clients_signals[0], POLLIN);
+  if (poll(list->fds, list->count, ms > 60000 ? 60000 : (int)ms) < 0)
+    for (i = 0; i < list->count; ++i) list->fds[i].revents = 0;
+  while (read(clients_signals[0], bytes, sizeof(bytes)) > 0) continue;
+}
+
+/* Waits once, and handles events of clients and deadlines that have passed. */
+static void clients_handle_events(wait_list *list) {
+  const short *events[CLIENTS_MAX];
+  int i;
+  for (i = 0; i < CLIENTS_MAX; ++i)
+    events[i] = wait_add_client(list, &clients[i]);
+  wait_for(list);
+  clients_check_session();
+  for (i = 0; i < CLIENTS_MAX; ++i)
+    if (*events[i] && clients[i].state != CLIENT_NONE)
+      client_ready(&clients[i]);
+  for (i = 0; i < CLIENTS_MAX; ++i)
+    if (clients[i].state != CLIENT_NONE && clients[i].deadline <= now_ms())
+      client_due(&clients[i]);
+}
+
+/* One turn of the loop. During a session the tracker is left alone. */
+static void clients_step(void) {
+  wait_list list;
+  const short *is_client, *is_tracker;
+  int is_tracking = tracker.host && !clients_running;
+  client *first;
+  list.count = 0;
+  list.until = CLIENTS_NEVER;
+  is_client = wait_add_listener(&list);
+  is_tracker = wait_add(&list, is_tracking ? tracker.fd : -1, tracker_events());
+  if (is_tracking) wait_until(&list, tracker.at);
+  clients_handle_events(&list);
+  first = clients_running ? NULL : clients_first(CLIENT_WAITING);
+  if (first) clients_begin_session(first);
+  if (is_tracking && !clients_running && tracker_step(*is_tracker))
+    say_error("no tracker");
+  if (*is_client) clients_accept();
+}
+
+/* Serves until a signal ends the server, or without a port until the session
+   has ended. */
+static void clients_serve(void) {
+  while (!clients_are_stopped && (clients_listener >= 0 || clients_running))
+    clients_step();
+  if (clients_running) clients_end_session();
+}
+
+/* Leaves descriptors for the session's process if the process may have few. */
+static void clients_set_limit(void) {
+  struct rlimit files;
+  if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < CLIENTS_MAX * 2)
+    clients_limit = (int)files.rlim_cur / 2;
+}
+
+/* Serves one client on two descriptors. Returns -1 if its session could not
+   begin. */
+static int clients_serve_pipe(session_channel channel) {
+  client *c = &clients[0];
+  c->channel = channel;
+  clients_options.user = &c->channel;
+  clients_options.no_handshake = 1;
+  tracker.fd = -1;
+  TVMFFI_TRY(tvmffi_rpc_new(&clients_options, &c->session));
+  clients_begin_session(c);
+  if (!clients_running) return -1;
+  clients_serve();
+  return 0;
+}
+
+#endif /* TVMFFI_RPC_SERVER_CLIENTS_H_ */

@@ -1,0 +1,101 @@
+/* A session, in a process of its own: functions by name, bytes in and bytes
+   out. */
+#ifndef TVMFFI_RPC_SERVER_SESSION_H_
+#define TVMFFI_RPC_SERVER_SESSION_H_
+
+#include <signal.h>
+
+#include "server_log.h"
+
+#define SESSION_MAX_LIBRARIES 64
+
+/* The libraries of --load as modules, whose functions clients find by name. */
+static TVMFFIObject *session_libraries[SESSION_MAX_LIBRARIES];
+static int session_library_count;
+
+/* Where a session's bytes come from and go to: a socket, or two pipes. */
+typedef struct {
+  int in, out;
+} session_channel;
+
+static volatile sig_atomic_t session_is_orphaned; /* the parent was killed */
+
+/* Is the hook `write` of a session whose `user` is its channel. */
+static int session_send(void *user, const void *bytes, size_t size) {
+  const char *at = (const char *)bytes;
+  while (size) {
+    ssize_t n = write(((session_channel *)user)->out, at, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0)
+      return TVMFFI_RAISE("ConnectionError", "cannot send: %s",
+                          strerror(errno));
+    at += n;
+    size -= (size_t)n;
+  }
+  return 0;
+}
+
+/* Is the hook `find`: looks for a global function, then for an exported one of
+   the libraries. */
+static int session_find(void *user, tvmffi_rpc *session, const char *name,
+                        TVMFFIObject **out) {
+  int i;
+  (void)user, (void)session;
+  TVMFFI_TRY(tvmffi_global_find(name, out));
+  for (i = 0; !*out && i < session_library_count; ++i) {
+    TVMFFIAny found;
+    TVMFFI_TRY(tvmffi_call("ffi.ModuleGetFunction", &found,
+                           session_libraries[i], name, 1));
+    if (found.type_index == kTVMFFIFunction) *out = found.v_obj;
+  }
+  return 0;
+}
+
+/* Reads what there is: into the session's buffer if that is long, else into
+   `bytes`. Returns 0 at the end of input, and when the parent was killed. */
+static ssize_t session_receive(tvmffi_rpc *session, int in, char *bytes,
+                               size_t size, int *code) {
+  size_t want;
+  void *to = tvmffi_rpc_buffer(session, &want);
+  ssize_t n;
+  int direct = want >= size;
+  do {
+    if (session_is_orphaned) return 0;
+    n = read(in, direct ? to : bytes, direct ? want : size);
+  } while (n < 0 && errno == EINTR);
+  if (n <= 0) return n;
+  *code = direct ? tvmffi_rpc_filled(session, (size_t)n)
+                 : tvmffi_rpc_feed(session, bytes, (size_t)n);
+  return n;
+}
+
+/* Calls a global function that a library may have registered. */
+static void session_notify(const char *name) {
+  TVMFFIObject *f = NULL;
+  if (tvmffi_global_find(name, &f) || (f && tvmffi_call(f, NULL)))
+    say_error(name);
+  tvmffi_release(f);
+}
+
+/* Serves until the client ends the session, which is freed. Returns the exit
+   status. */
+static int session_serve(tvmffi_rpc *session, int in) {
+  static char bytes[65536];
+  ssize_t n = 1;
+  int code = 0, status = 0;
+  session_notify("tvm.rpc.server.start");
+  while (!code && n > 0)
+    n = session_receive(session, in, bytes, sizeof(bytes), &code);
+  if (code < 0) {
+    say_error("the session failed");
+    status = 1;
+  } else if (!code && !tvmffi_rpc_is_idle(session)) {
+    say("the client ended in the middle of a packet");
+    status = 1;
+  }
+  tvmffi_rpc_free(session);
+  session_notify("tvm.rpc.server.shutdown");
+  return status;
+}
+
+#endif /* TVMFFI_RPC_SERVER_SESSION_H_ */
