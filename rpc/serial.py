@@ -5,7 +5,8 @@
 
 The board has rpc/tvmffi_rpc_serial.h, which describes the marks on the line.
 It speaks the whole protocol; this program only passes bytes, and marks where a
-session begins. There is one session at a time: a second client waits.
+session begins, once its client's handshake is whole. There is one session at a
+time: a second client waits.
 """
 
 import argparse
@@ -22,6 +23,9 @@ ESCAPE = 0xDB
 NO_SESSION = 0
 LAST_SESSION = 127
 LINGER = 1  # seconds between the board's end of a session and the bridge's
+HANDSHAKE = 10  # seconds that a client has for all of its handshake
+CLIENTS = 64  # that may be without a whole handshake
+LONGEST_KEY = 512
 
 
 def say(text):
@@ -109,15 +113,78 @@ class Line:
                 pass
 
 
+def is_whole(data):
+    """Whether these bytes are a handshake: a magic number, and a key with its
+    length before it. The board refuses a key of an impossible length."""
+    size = int.from_bytes(data[4:8], "little", signed=True)
+    return len(data) >= 8 and (not 0 <= size <= LONGEST_KEY
+                               or len(data) >= 8 + size)
+
+
+class Lobby:
+    """Clients whose handshakes are not whole. None of them has the board, so
+    that a slow one keeps no other client from it."""
+
+    def __init__(self, listener):
+        self.listener = listener
+        listener.setblocking(False)
+        self.clients = {}  # of each: its bytes, and the end of its time
+
+    def next(self):
+        """Waits for a whole handshake; returns its client and the bytes."""
+        while True:
+            waiting = [self.listener, *self.clients]
+            ready = select.select(waiting, [], [], 1)[0]
+            for client in list(self.clients):
+                if client in ready:
+                    self.read(client)
+                    if is_whole(self.clients.get(client, (b"",))[0]):
+                        return client, bytes(self.clients.pop(client)[0])
+                elif time.monotonic() > self.clients[client][1]:
+                    self.drop(client)
+            if self.listener in ready:
+                self.accept()
+
+    def read(self, client):
+        try:
+            data = client.recv(4096)
+        except OSError:
+            data = b""
+        if data:
+            self.clients[client][0].extend(data)
+        else:
+            self.drop(client)
+
+    def drop(self, client):
+        del self.clients[client]
+        client.close()
+
+    def accept(self):
+        try:
+            client, address = self.listener.accept()
+        except OSError as error:
+            say(f"cannot accept a client: {error}")
+            time.sleep(1)
+            return
+        say("a client from %s:%d" % address[:2])
+        client.setblocking(True)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if len(self.clients) == CLIENTS:
+            self.drop(next(iter(self.clients)))  # the oldest
+        self.clients[client] = bytearray(), time.monotonic() + HANDSHAKE
+
+
 def has_bytes(client):
     """Waits for bytes or the end of a connection, a second at most."""
     return bool(select.select([client], [], [], 1)[0])
 
 
-def serve_client(line, client, seconds):
+def serve_client(line, client, handshake, seconds):
     if not line.begin(client, seconds):
         say(f"the board has not answered for {seconds} seconds")
         return
+    line.send(handshake)
     while line.begun.is_set():
         if has_bytes(client):
             data = client.recv(4096)
@@ -134,16 +201,14 @@ def serve_client(line, client, seconds):
 
 
 def serve(line, listener, seconds):
+    lobby = Lobby(listener)
     while True:
-        client, address = listener.accept()
-        say("a client from %s:%d" % address[:2])
+        client, handshake = lobby.next()
         with client:
-            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             try:
-                serve_client(line, client, seconds)
-            except ConnectionError:
-                pass
+                serve_client(line, client, handshake, seconds)
+            except OSError as error:
+                say(f"the connection has ended: {error}")
             line.begun.clear()
         say("the session has ended")
 
@@ -163,7 +228,7 @@ def main():
     try:
         line = Line(open_line(args.line, args.baud))
         listener = socket.create_server((args.host, args.port))
-    except (OSError, termios.error) as error:
+    except (OSError, OverflowError, termios.error) as error:
         parser.error(str(error))
     say("listening on %s:%d" % listener.getsockname()[:2])
     threading.Thread(target=serve, args=(line, listener, args.wait),

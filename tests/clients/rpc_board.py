@@ -440,6 +440,7 @@ def check_old_bytes(tap):
     bridge = Bridge(os.ttyname(line), 1)
     with socket.create_connection(("127.0.0.1", bridge.port)) as client:
         client.settimeout(SECONDS)
+        client.sendall(wire.hello("client:"))
         number = os.read(board, 2)[1]
         old = bytes([0xDB, number % 127 + 1])
         os.write(board, b"old" + old + b"older" + b"\xdb" + bytes([number])
@@ -450,10 +451,52 @@ def check_old_bytes(tap):
     tap.ok(got == b"new\xdb", "a client gets its own session's bytes", got)
     with socket.create_connection(("127.0.0.1", bridge.port)) as client:
         client.settimeout(SECONDS)
+        client.sendall(wire.hello("client:"))
         tap.ok(client.recv(1) == b"", "a client of a board without an answer")
     bridge.stop()
     tap.ok(any("the board has not answered" in s for s in bridge.lines),
            "and the bridge says so", bridge.lines)
+    os.close(board)
+    os.close(line)
+
+
+def begins(board, sent):
+    """Answers the mark of a session; returns whether it then has the bytes."""
+    mark = answer_of(board, b"", b"")
+    while len(mark) < 2 and select.select([board], [], [], 20)[0]:
+        mark += os.read(board, 2)
+    got = answer_of(board, mark[:2], sent)
+    return got.replace(mark[:2], b"") == sent  # a mark may be repeated
+
+
+def check_slow_clients(tap):
+    """Clients that send nothing, or half a handshake, keep no other one out.
+    The board is this program."""
+    board, line = os.openpty()
+    tty.setraw(line)
+    bridge = Bridge(os.ttyname(line))
+    idle = rpc_client.idle(bridge.port, 100)
+    slow, client = (socket.create_connection(("127.0.0.1", bridge.port))
+                    for _ in range(2))
+    hello = wire.hello("client:")
+    slow.sendall(hello[:9])
+    client.sendall(hello)
+    tap.ok(begins(board, hello), "a client beside slow ones has the board")
+    client.close()
+    try:
+        slow.sendall(hello[9:])
+        served = begins(board, hello)
+    except ConnectionError as error:
+        served = error
+    tap.ok(served is True, "and then a slow one has it", served)
+    for one in (slow, *idle):
+        one.close()
+    bridge.stop()
+    ended = subprocess.run(
+        [sys.executable, ROOT / "rpc/serial.py", "--port", "70000",
+         os.ttyname(line)], capture_output=True, text=True, timeout=SECONDS)
+    tap.ok(ended.returncode == 2 and "error: " in ended.stderr,
+           "serial.py --port 70000: an error", ended)
     os.close(board)
     os.close(line)
 
@@ -482,6 +525,7 @@ def build(tap, folder):
 
 def run(tap, folder):
     check_old_bytes(tap)
+    check_slow_clients(tap)
     elf = build(tap, folder)
     if not elf:
         return
