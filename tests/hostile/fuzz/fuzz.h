@@ -27,6 +27,7 @@
 extern size_t fuzz_memory;   /* bytes that may yet be allocated */
 extern unsigned fuzz_refuse; /* the allocation to be refused, from 1 on */
 extern int fuzz_refuse_all;  /* refuse all that follow it, too */
+extern unsigned fuzz_refusals; /* how many have been refused */
 void *fuzz_malloc(size_t size);
 void fuzz_free(void *block);
 
@@ -34,14 +35,16 @@ void fuzz_free(void *block);
 size_t fuzz_memory = FUZZ_MEMORY;
 unsigned fuzz_refuse;
 int fuzz_refuse_all;
+unsigned fuzz_refusals;
 
 void *fuzz_malloc(size_t size) {
   void *block;
-  if (fuzz_refuse && !--fuzz_refuse) {
-    if (fuzz_refuse_all) fuzz_refuse = 1;
+  int is_refused = fuzz_refuse && !--fuzz_refuse;
+  if (is_refused && fuzz_refuse_all) fuzz_refuse = 1;
+  if (is_refused || size > fuzz_memory) {
+    ++fuzz_refusals;
     return NULL;
   }
-  if (size > fuzz_memory) return NULL;
   fuzz_memory -= size;
   block = malloc(size);
   if (block && !FUZZ_ALLOCATED(block, size)) {
