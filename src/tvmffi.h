@@ -359,6 +359,7 @@
 #include "extra/visit_function.h"
 #include "extra/json_read.h"
 #include "extra/json_write.h"
+#include "extra/json_strict.h"
 #include "extra/base64.h"
 #include "extra/bigint_json.h"
 #include "extra/graph_save.h"

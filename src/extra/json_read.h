@@ -1,6 +1,8 @@
 /* ======== JSON reader: values from JSON text =========== >>extra/json_read */
 /* Parses JSON (RFC 8259) into values. Also accepts what upstream's
-   json_parser.cc accepts: NaN, Infinity, and numbers such as "01" and "+.5".
+   json_parser.cc accepts: NaN, Infinity, numbers such as "01" and "+.5", and
+   strings that are not UTF-8, whose bytes are copied. json_strict.h refuses all
+   of these.
    Nesting uses a stack on the heap, so only memory limits its depth. Threads
    share no state.
 

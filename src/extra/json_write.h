@@ -342,7 +342,9 @@ TVMFFI_I_GET(i_optional_int) {
 }
 
 /* Parses JSON text. An object becomes a map with string keys, in the order of
-   the text. Raises ValueError with the position of the first error. */
+   the text. Copies strings that are not UTF-8, and accepts NaN, Infinity and
+   numbers such as "01": tvmffi.json.ParseStrict does not. Raises ValueError
+   with the position of the first error. */
 TVMFFI_FUNC(i_json_parse, any, (str, text)) {
   return tvmffi_i_json_parse(text, tvmffi_result);
 }

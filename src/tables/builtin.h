@@ -43,6 +43,7 @@
 #include "../extra/visit_error.h"
 #include "../extra/visit_function.h"
 #include "../extra/json_write.h"
+#include "../extra/json_strict.h"
 #include "../extra/graph_text.h"
 
 /* Returns the object that ffi.MapGetItemOrMissing returns for an absent key. */
@@ -409,8 +410,13 @@ typedef struct {
   {"ffi.json.Parse", &tvmffi_func_i_json_parse},
 #define TVMFFI_I_BUILTIN_json_Stringify \
   {"ffi.json.Stringify", &tvmffi_func_i_json_stringify},
+#define TVMFFI_I_BUILTIN_json_ParseStrict \
+  {"tvmffi.json.ParseStrict", &tvmffi_func_i_json_parse_strict},
+#define TVMFFI_I_BUILTIN_json_StringifyStrict \
+  {"tvmffi.json.StringifyStrict", &tvmffi_func_i_json_stringify_strict},
 #define TVMFFI_I_BUILTINS_EXTRA(F) \
-  F(ReprPrint) F(json_Parse) F(json_Stringify)
+  F(ReprPrint) F(json_Parse) F(json_Stringify) F(json_ParseStrict) \
+  F(json_StringifyStrict)
 #else
 #define TVMFFI_I_BUILTINS_EXTRA(F)
 #endif

@@ -163,6 +163,58 @@ static void test_json_errors(void) {
           rows[i].error);
 }
 
+/* Texts that upstream accepts, and what RFC 8259 says of them. */
+static void test_json_strict(void) {
+  static const struct {
+    const char *text, *error; /* of reading, or NULL */
+    int is_written;           /* what was read */
+  } rows[] = {
+      {"[\"a\\\"\xC2\x80\xDF\xBF\xE0\xA0\x80\"]", NULL, 1},
+      {"\"\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF\"", NULL, 1},
+      {"{\"\xF0\x90\x80\x80\xF4\x8F\xBF\xBF\":true}", NULL, 1},
+      {"[0,-0.5,1e5,10.25E-3,2e+2,null,false]", NULL, 1},
+      {"\"ab\x80\"", "Invalid UTF-8 at: line 1 column 4 (char 3)", 0},
+      {"[\n\"\xC1\xBF\"]", "Invalid UTF-8 at: line 2 column 2 (char 3)", 0},
+      {"\"\xE0\x9F\xBF\"", "Invalid UTF-8 at: line 1 column 2 (char 1)", 0},
+      {"\"\xF0\x8F\xBF\xBF\"", "Invalid UTF-8 at: line 1 column 2 (char 1)",
+       0},
+      {"\"\xED\xA0\x80\"", "Invalid UTF-8 at: line 1 column 2 (char 1)", 0},
+      {"\"\xED\xBF\xBF\"", "Invalid UTF-8 at: line 1 column 2 (char 1)", 0},
+      {"\"\xF4\x90\x80\x80\"", "Invalid UTF-8 at: line 1 column 2 (char 1)",
+       0},
+      {"\"\xF8\x88\x80\x80\x80\"",
+       "Invalid UTF-8 at: line 1 column 2 (char 1)", 0},
+      {"{\"\xE2\x82\":1}", "Invalid UTF-8 at: line 1 column 3 (char 2)", 0},
+      {"\"\xC2\"", "Invalid UTF-8 at: line 1 column 2 (char 1)", 0},
+      {"[1,NaN]", "Expecting value: line 1 column 4 (char 3)", 0},
+      {"[Infinity]", "Expecting value: line 1 column 2 (char 1)", 0},
+      {"[-Infinity]", "Expecting value: line 1 column 2 (char 1)", 0},
+      {"01", "Expecting value: line 1 column 1 (char 0)", 1},
+      {"-00.5", "Expecting value: line 1 column 1 (char 0)", 1},
+      {"+1", "Expecting value: line 1 column 1 (char 0)", 1},
+      {".5", "Expecting value: line 1 column 1 (char 0)", 1},
+      {"1.", "Expecting value: line 1 column 1 (char 0)", 1},
+      {"[2,1.e5]", "Expecting value: line 1 column 4 (char 3)", 1}};
+  TVMFFIAny args[2], text, made;
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    text = tvmffi_str(rows[i].text);
+    if (rows[i].error)
+      FAILS(test_apply_global("tvmffi.json.ParseStrict", &text, 1, &made),
+            "ValueError", rows[i].error);
+    else
+      OK(test_apply_global("tvmffi.json.ParseStrict", &text, 1, &made));
+    OK(test_apply_global("ffi.json.Parse", &text, 1, &args[0]));
+    args[1] = tvmffi_none();
+    if (rows[i].is_written)
+      OK(test_apply_global("tvmffi.json.StringifyStrict", args, 2, &made));
+    else
+      FAILS(test_apply_global("tvmffi.json.StringifyStrict", args, 2, &made),
+            "ValueError", NULL);
+    test_release_all();
+  }
+}
+
 /* Objects with the keys of one before, whatever became of that one. */
 static void test_json_alike(void) {
 #define SOME "\"b\":2,\"c\":3,\"a longer key\":4"
@@ -354,6 +406,7 @@ static const test_case test_json_cases[] = {
     {"JSON: texts", test_json_texts},
     {"JSON: numbers", test_json_numbers},
     {"JSON: texts that are none", test_json_errors},
+    {"JSON: strict", test_json_strict},
     {"JSON: objects alike", test_json_alike},
     {"JSON: keys that come again", test_json_keys},
     {"JSON: values that have none", test_json_writing_errors},

@@ -1,4 +1,5 @@
-/* JSON: what is a value is written, and what is written is the same value. */
+/* JSON: what is a value is written, and what is written is the same value. What
+   is strict stays so. */
 #include "fuzz.h"
 
 #ifdef FUZZ_MUTATE
@@ -35,7 +36,7 @@ static const char *const fuzz_words[] = {
 #endif
 #include "mutate.h"
 
-static TVMFFIObject *parse, *stringify, *repr;
+static TVMFFIObject *parse, *stringify, *repr, *parse_strict, *stringify_strict;
 
 /* Whether there may be a whole number of 2^53 or more in the text: a float of
    that size is written without a point, as upstream does, and is then an int.
@@ -62,6 +63,17 @@ static void round_trip(TVMFFIAny value, TVMFFIAny indent) {
   tvmffi_any_release(&second);
 }
 
+/* The value of a text of RFC 8259 is written as one. */
+static void strict_round_trip(TVMFFIAny text) {
+  TVMFFIAny value, written, again;
+  if (fuzz_call1(parse_strict, text, &value)) return;
+  FUZZ_CHECK(fuzz_call2(stringify_strict, value, tvmffi_none(), &written) == 0);
+  FUZZ_CHECK(fuzz_call1(parse_strict, written, &again) == 0);
+  tvmffi_any_release(&value);
+  tvmffi_any_release(&written);
+  tvmffi_any_release(&again);
+}
+
 #ifdef FUZZ_PRINT
 /* For run.py, which reads the same text with Python. */
 static void print(TVMFFIAny value) {
@@ -81,8 +93,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     parse = fuzz_function("ffi.json.Parse");
     stringify = fuzz_function("ffi.json.Stringify");
     repr = fuzz_function("ffi.ReprPrint");
+    parse_strict = fuzz_function("tvmffi.json.ParseStrict");
+    stringify_strict = fuzz_function("tvmffi.json.StringifyStrict");
   }
   text = fuzz_text(data, size);
+  strict_round_trip(text);
   if (fuzz_call1(parse, text, &value) == 0) {
     round_trip(value, tvmffi_none());
     round_trip(value, tvmffi_int(size % 5));
