@@ -785,9 +785,7 @@ static void allocate(int is_scoped) {
   begin(is_scoped ? 17 : 13);
   vm.made.type = MEMORY;
   vm.made.size = size;
-  if (is_spoilt()) {
-    vm.made.type = POINTER;
-  } else if (is_scoped) {
+  if (is_scoped) {
     put_i32(2);
     put_i32(kTVMFFIDLTensorPtr);
     (void)put_tensor_content(&offset, &scoped_size, &vm.made.device,
@@ -809,7 +807,7 @@ static void allocate(int is_scoped) {
     put_content(kTVMFFIDataType);
     if (alignment == 3 || alignment == 8192) vm.due.wrong = 1;
   }
-  if (!vm.due.unsure && !is_there(vm.made.device)) vm.due.wrong = 1;
+  if (!is_there(vm.made.device)) vm.due.wrong = 1;
   send();
 }
 
