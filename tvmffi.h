@@ -23180,6 +23180,26 @@ static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
   return 0;
 }
 
+/* Fills the fields of a new object. The names are read only now, because
+   upstream first raises the errors of the object's creation. */
+static int tvmffi_i_fill_by_names(const TVMFFITypeInfo *type,
+                                  TVMFFIObject *object, const TVMFFIAny *args,
+                                  int32_t num_args) {
+  TVMFFIByteArray name;
+  unsigned char *used;
+  int32_t i;
+  int code;
+  for (i = 1; i < num_args; i += 2)
+    if (tvmffi_i_get_str(&args[i], &name))
+      return tvmffi_i_bad_cast(&args[i], "str");
+  used = (unsigned char *)tvmffi_i_alloc((size_t)num_args);
+  if (!used) return tvmffi_i_no_memory();
+  memset(used, 0, (size_t)num_args);
+  code = tvmffi_i_fill_object(type, object, args, num_args, used);
+  tvmffi_i_free(used);
+  return code;
+}
+
 /* Returns the type whose type index or key is `arg`, or NULL with the error
    raised. */
 static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
@@ -23201,10 +23221,7 @@ static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
    default. */
 TVMFFI_I_PACKED(i_make_object) {
   const TVMFFITypeInfo *type;
-  TVMFFIByteArray name;
   TVMFFIObject *object;
-  unsigned char *used;
-  int32_t i;
   int code;
   if (num_args % 2 != 1)
     return tvmffi_i_fail("InternalError",
@@ -23212,18 +23229,8 @@ TVMFFI_I_PACKED(i_make_object) {
                          "alternating names and values");
   type = tvmffi_i_get_type(args);
   if (!type) return -1;
-  for (i = 1; i < num_args; i += 2)
-    if (tvmffi_i_get_str(&args[i], &name))
-      return tvmffi_i_bad_cast(&args[i], "str");
   TVMFFI_TRY(tvmffi_i_make_empty(type, &object));
-  used = (unsigned char *)tvmffi_i_alloc((size_t)num_args);
-  if (used) {
-    memset(used, 0, (size_t)num_args);
-    code = tvmffi_i_fill_object(type, object, args, num_args, used);
-  } else {
-    code = tvmffi_i_no_memory();
-  }
-  tvmffi_i_free(used);
+  code = tvmffi_i_fill_by_names(type, object, args, num_args);
   if (code)
     tvmffi_release(object);
   else
@@ -24378,6 +24385,14 @@ static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
 /* ======== Hooks: hooks of types and their callbacks ========= >>extra/hook */
 
 #if !TVMFFI_NO_EXTRA
+/* Defines the type of a callback parameter: a function, or None, because
+   upstream accepts None there. None becomes NULL. */
+TVMFFI_I_TYPE(i_callback, TVMFFIObject *, "ffi.Function", "ffi.Function")
+TVMFFI_I_GET(i_callback) {
+  *out = any->type_index == kTVMFFIFunction ? any->v_obj : NULL;
+  return *out || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
+}
+
 static const tvmffi_i_name tvmffi_i_name_view = {"AnyView", NULL};
 /* The signature of each tvmffi_i_callback_kind: the result type, then the
    parameter types. */
@@ -25453,14 +25468,6 @@ TVMFFI_I_COMPARE(ge, 0, >=)
    hash, comparison and text of built-in types */
 
 #if !TVMFFI_NO_EXTRA
-/* Defines the type of a hook's callback parameter: a function, or None. None
-   becomes NULL. */
-TVMFFI_I_TYPE(i_callback, TVMFFIObject *, "ffi.Function", "ffi.Function")
-TVMFFI_I_GET(i_callback) {
-  *out = any->type_index == kTVMFFIFunction ? any->v_obj : NULL;
-  return *out || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
-}
-
 static int tvmffi_i_two_bigints(TVMFFIObject *a, TVMFFIObject *b, int *sign) {
   const TVMFFIAny x = tvmffi_obj(a), y = tvmffi_obj(b);
   if (a->type_index != kTVMFFIBigInt)
@@ -28422,6 +28429,9 @@ TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
    an rvalue reference. */
 TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any")
 TVMFFI_I_GET(i_visit_value) { return tvmffi_i_get_any(any, out); }
+/* Defines a parameter type of callbacks. tvmffi_i_check_callbacks checks them
+   in the body, because upstream checks the callbacks of the last parameter
+   before those of the first. */
 #define TVMFFI_I_CALLBACKS(T, more, more_schema)                           \
   TVMFFI_I_TYPE(                                                           \
       T, const TVMFFIAny *, "Array<Tuple<int, ffi.Function" more ">>",     \
@@ -28429,11 +28439,7 @@ TVMFFI_I_GET(i_visit_value) { return tvmffi_i_get_any(any, out); }
       "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}") \
   TVMFFI_I_GET(T) {                                                        \
     *out = any;                                                            \
-    return (any->type_index == kTVMFFIArray ||                             \
-            any->type_index == kTVMFFIList) &&                             \
-                   any->v_obj                                              \
-               ? 0                                                         \
-               : TVMFFI_I_MISMATCH;                                        \
+    return 0;                                                              \
   }
 TVMFFI_I_CALLBACKS(i_callbacks, "", "")
 TVMFFI_I_CALLBACKS(i_mutate_callbacks, ", bool", ",{\"type\":\"bool\"}")
@@ -28472,15 +28478,20 @@ static int64_t tvmffi_i_bad_callback(const TVMFFIAny *row, int64_t width) {
   return -2;
 }
 
-/* Checks the callbacks in argument `i`. Returns 0 if all are valid, otherwise
-   raises the same TypeError as upstream. */
+/* Checks the callbacks `arg`, which are argument `i` of a call. Returns 0 if
+   all are valid, otherwise raises the same TypeError as upstream. */
 static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
                                     const TVMFFIAny *arg, int64_t width) {
-  const TVMFFISeqCell *rows = TVMFFI_I_CELL(TVMFFISeqCell, arg->v_obj), *cell;
-  const TVMFFIAny *row = (const TVMFFIAny *)rows->data, *got = row;
-  const TVMFFIAny *end = rows->size ? row + rows->size : row;
+  const TVMFFISeqCell *rows, *cell;
+  const TVMFFIAny *row, *got, *end;
   tvmffi_i_parts p;
   int64_t n = -2;
+  if ((arg->type_index != kTVMFFIArray && arg->type_index != kTVMFFIList) ||
+      !arg->v_obj)
+    return tvmffi_i_bad_arg(f, i, arg - i, TVMFFI_I_MISMATCH);
+  rows = TVMFFI_I_CELL(TVMFFISeqCell, arg->v_obj);
+  row = got = (const TVMFFIAny *)rows->data;
+  end = rows->size ? row + rows->size : row;
   for (; row != end && n == -2; ++row)
     n = tvmffi_i_bad_callback(got = row, width);
   if (n == -2) return 0;
@@ -28661,7 +28672,7 @@ static int tvmffi_i_call_in_region(void *self, int64_t kind,
   /* Calls a function without arguments and returns its result. During the \
      call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */    \
   TVMFFI_FUNC(T##_in_region, any, (T, self), (i_region, kind),             \
-              (func, callback)) {                                          \
+              (i_callback, callback)) {                                    \
     (void)tvmffi_put;                                                      \
     return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);   \
   }
@@ -30296,10 +30307,15 @@ TVMFFI_I_NOINLINE int tvmffi_i_append_node(tvmffi_i_saver *s, int32_t index,
                                            const TVMFFIAny *data,
                                            const tvmffi_i_saving *f) {
   TVMFFIObject *node = tvmffi_i_new_map(kTVMFFIMap, 2);
+  const TVMFFIByteArray *key = &TVMFFIGetTypeInfo(index)->type_key;
   TVMFFIAny any = tvmffi_none();
   int code;
   if (!node) return -1;
-  code = TVMFFIStringFromByteArray(&TVMFFIGetTypeInfo(index)->type_key, &any);
+  /* As in upstream, the key of a type that is not built in becomes an object
+     even if it is short: Python code sees the difference. */
+  code = index < kTVMFFIDynObjectBegin
+             ? TVMFFIStringFromByteArray(key, &any)
+             : tvmffi_i_make_large(key->data, key->size, kTVMFFIStr, &any);
   if (!code) code = tvmffi_i_set_named(&node, tvmffi_byte_array("type"), any);
   if (!code && f) code = tvmffi_i_parts_data(s, f, &any);
   if (!code && data) any = tvmffi_i_copy_owned(data);

@@ -22,14 +22,6 @@
 #include "recursive_compare.h"
 
 #if !TVMFFI_NO_EXTRA
-/* Defines the type of a hook's callback parameter: a function, or None. None
-   becomes NULL. */
-TVMFFI_I_TYPE(i_callback, TVMFFIObject *, "ffi.Function", "ffi.Function")
-TVMFFI_I_GET(i_callback) {
-  *out = any->type_index == kTVMFFIFunction ? any->v_obj : NULL;
-  return *out || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
-}
-
 static int tvmffi_i_two_bigints(TVMFFIObject *a, TVMFFIObject *b, int *sign) {
   const TVMFFIAny x = tvmffi_obj(a), y = tvmffi_obj(b);
   if (a->type_index != kTVMFFIBigInt)

@@ -233,10 +233,15 @@ TVMFFI_I_NOINLINE int tvmffi_i_append_node(tvmffi_i_saver *s, int32_t index,
                                            const TVMFFIAny *data,
                                            const tvmffi_i_saving *f) {
   TVMFFIObject *node = tvmffi_i_new_map(kTVMFFIMap, 2);
+  const TVMFFIByteArray *key = &TVMFFIGetTypeInfo(index)->type_key;
   TVMFFIAny any = tvmffi_none();
   int code;
   if (!node) return -1;
-  code = TVMFFIStringFromByteArray(&TVMFFIGetTypeInfo(index)->type_key, &any);
+  /* As in upstream, the key of a type that is not built in becomes an object
+     even if it is short: Python code sees the difference. */
+  code = index < kTVMFFIDynObjectBegin
+             ? TVMFFIStringFromByteArray(key, &any)
+             : tvmffi_i_make_large(key->data, key->size, kTVMFFIStr, &any);
   if (!code) code = tvmffi_i_set_named(&node, tvmffi_byte_array("type"), any);
   if (!code && f) code = tvmffi_i_parts_data(s, f, &any);
   if (!code && data) any = tvmffi_i_copy_owned(data);

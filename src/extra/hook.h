@@ -19,6 +19,14 @@
 #include "knot.h"
 
 #if !TVMFFI_NO_EXTRA
+/* Defines the type of a callback parameter: a function, or None, because
+   upstream accepts None there. None becomes NULL. */
+TVMFFI_I_TYPE(i_callback, TVMFFIObject *, "ffi.Function", "ffi.Function")
+TVMFFI_I_GET(i_callback) {
+  *out = any->type_index == kTVMFFIFunction ? any->v_obj : NULL;
+  return *out || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
+}
+
 static const tvmffi_i_name tvmffi_i_name_view = {"AnyView", NULL};
 /* The signature of each tvmffi_i_callback_kind: the result type, then the
    parameter types. */

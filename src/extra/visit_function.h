@@ -15,6 +15,7 @@
 #include "../core/type_table.h"
 #include "../containers/sequence.h"
 #include "../reflection/enum.h"
+#include "hook.h"
 #include "visit.h"
 #include "visit_run.h"
 
@@ -23,6 +24,9 @@
    an rvalue reference. */
 TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any")
 TVMFFI_I_GET(i_visit_value) { return tvmffi_i_get_any(any, out); }
+/* Defines a parameter type of callbacks. tvmffi_i_check_callbacks checks them
+   in the body, because upstream checks the callbacks of the last parameter
+   before those of the first. */
 #define TVMFFI_I_CALLBACKS(T, more, more_schema)                           \
   TVMFFI_I_TYPE(                                                           \
       T, const TVMFFIAny *, "Array<Tuple<int, ffi.Function" more ">>",     \
@@ -30,11 +34,7 @@ TVMFFI_I_GET(i_visit_value) { return tvmffi_i_get_any(any, out); }
       "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}") \
   TVMFFI_I_GET(T) {                                                        \
     *out = any;                                                            \
-    return (any->type_index == kTVMFFIArray ||                             \
-            any->type_index == kTVMFFIList) &&                             \
-                   any->v_obj                                              \
-               ? 0                                                         \
-               : TVMFFI_I_MISMATCH;                                        \
+    return 0;                                                              \
   }
 TVMFFI_I_CALLBACKS(i_callbacks, "", "")
 TVMFFI_I_CALLBACKS(i_mutate_callbacks, ", bool", ",{\"type\":\"bool\"}")
@@ -73,15 +73,20 @@ static int64_t tvmffi_i_bad_callback(const TVMFFIAny *row, int64_t width) {
   return -2;
 }
 
-/* Checks the callbacks in argument `i`. Returns 0 if all are valid, otherwise
-   raises the same TypeError as upstream. */
+/* Checks the callbacks `arg`, which are argument `i` of a call. Returns 0 if
+   all are valid, otherwise raises the same TypeError as upstream. */
 static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
                                     const TVMFFIAny *arg, int64_t width) {
-  const TVMFFISeqCell *rows = TVMFFI_I_CELL(TVMFFISeqCell, arg->v_obj), *cell;
-  const TVMFFIAny *row = (const TVMFFIAny *)rows->data, *got = row;
-  const TVMFFIAny *end = rows->size ? row + rows->size : row;
+  const TVMFFISeqCell *rows, *cell;
+  const TVMFFIAny *row, *got, *end;
   tvmffi_i_parts p;
   int64_t n = -2;
+  if ((arg->type_index != kTVMFFIArray && arg->type_index != kTVMFFIList) ||
+      !arg->v_obj)
+    return tvmffi_i_bad_arg(f, i, arg - i, TVMFFI_I_MISMATCH);
+  rows = TVMFFI_I_CELL(TVMFFISeqCell, arg->v_obj);
+  row = got = (const TVMFFIAny *)rows->data;
+  end = rows->size ? row + rows->size : row;
   for (; row != end && n == -2; ++row)
     n = tvmffi_i_bad_callback(got = row, width);
   if (n == -2) return 0;
@@ -262,7 +267,7 @@ static int tvmffi_i_call_in_region(void *self, int64_t kind,
   /* Calls a function without arguments and returns its result. During the \
      call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */    \
   TVMFFI_FUNC(T##_in_region, any, (T, self), (i_region, kind),             \
-              (func, callback)) {                                          \
+              (i_callback, callback)) {                                    \
     (void)tvmffi_put;                                                      \
     return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);   \
   }

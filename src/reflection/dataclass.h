@@ -210,6 +210,26 @@ static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
   return 0;
 }
 
+/* Fills the fields of a new object. The names are read only now, because
+   upstream first raises the errors of the object's creation. */
+static int tvmffi_i_fill_by_names(const TVMFFITypeInfo *type,
+                                  TVMFFIObject *object, const TVMFFIAny *args,
+                                  int32_t num_args) {
+  TVMFFIByteArray name;
+  unsigned char *used;
+  int32_t i;
+  int code;
+  for (i = 1; i < num_args; i += 2)
+    if (tvmffi_i_get_str(&args[i], &name))
+      return tvmffi_i_bad_cast(&args[i], "str");
+  used = (unsigned char *)tvmffi_i_alloc((size_t)num_args);
+  if (!used) return tvmffi_i_no_memory();
+  memset(used, 0, (size_t)num_args);
+  code = tvmffi_i_fill_object(type, object, args, num_args, used);
+  tvmffi_i_free(used);
+  return code;
+}
+
 /* Returns the type whose type index or key is `arg`, or NULL with the error
    raised. */
 static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
@@ -231,10 +251,7 @@ static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
    default. */
 TVMFFI_I_PACKED(i_make_object) {
   const TVMFFITypeInfo *type;
-  TVMFFIByteArray name;
   TVMFFIObject *object;
-  unsigned char *used;
-  int32_t i;
   int code;
   if (num_args % 2 != 1)
     return tvmffi_i_fail("InternalError",
@@ -242,18 +259,8 @@ TVMFFI_I_PACKED(i_make_object) {
                          "alternating names and values");
   type = tvmffi_i_get_type(args);
   if (!type) return -1;
-  for (i = 1; i < num_args; i += 2)
-    if (tvmffi_i_get_str(&args[i], &name))
-      return tvmffi_i_bad_cast(&args[i], "str");
   TVMFFI_TRY(tvmffi_i_make_empty(type, &object));
-  used = (unsigned char *)tvmffi_i_alloc((size_t)num_args);
-  if (used) {
-    memset(used, 0, (size_t)num_args);
-    code = tvmffi_i_fill_object(type, object, args, num_args, used);
-  } else {
-    code = tvmffi_i_no_memory();
-  }
-  tvmffi_i_free(used);
+  code = tvmffi_i_fill_by_names(type, object, args, num_args);
   if (code)
     tvmffi_release(object);
   else

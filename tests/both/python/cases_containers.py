@@ -513,6 +513,12 @@ def case_list_and_array_convert_into_each_other():
             outcome(f("testing.schema_id_arr_str"), ["a", "b" * 30])]
 
 
+def case_list_reserve_without_memory():
+    values = List([1])
+    return [(outcome(_ffi_api.ListReserve, values, n), show(values))
+            for n in (2**45, 2**55, 2**59)]
+
+
 # -- Map ---------------------------------------------------------------------
 
 

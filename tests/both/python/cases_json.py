@@ -57,6 +57,18 @@ def case_py_class():
     return outcome(lambda: back(to(Json(1, ["x"]))).b)
 
 
+def case_keys_of_types():
+    """Short ones are small strings only if the type is built in."""
+    out = []
+    for key in ("_js", "_js.345", "_js.3456"):
+        @py_class(key)
+        class Json(Object):
+            a: int
+
+        out.append(_ffi_api.ToJSONGraph([Json(1), Map({"b": 2.5})], None))
+    return out
+
+
 def case_errors():
     texts = ["", "nonsense", "{}", "[]", '{"root_index":5,"nodes":[]}',
              '{"root_index":0,"nodes":[{"type":"no.such"}]}',

@@ -367,6 +367,14 @@ def case_create_object_with_a_name_and_no_value():
     return outcome(f), outcome(f, "testing.TestObjectBase", "v_i64")
 
 
+def case_create_object_with_two_wrong_arguments():
+    f = get("ffi.MakeObjectFromPackedArgs")
+    return [outcome(f, t, n, v)
+            for t in (0, "ffi.Function", "ffi.Object", "testing.TestIntPair",
+                      "no.such")
+            for n in (None, 1, b"a", "a", "no_such") for v in (1, "x")]
+
+
 def case_schema_strings():
     S = core.TypeSchema
     out = []

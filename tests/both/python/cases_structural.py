@@ -383,3 +383,26 @@ def case_map_of_containers():
     s = structural_map(Array([c, c]), (Const, lambda n: Const(5)))
     return r, s[0].same_as(s[1]), v["b"][0].value if isinstance(
         v["b"][0], Const) else v["b"]
+
+
+def case_two_wrong_arguments():
+    f = tvm_ffi.convert(lambda *args: None)
+    good, rows = Array([(-1, f)]), (Array([("x", f)]), Array([(1, 2)]),
+                                    Array([(1,)]), Array([3]))
+    out = []
+    for name in ("ffi.StructuralWalk", "ffi.StructuralMap"):
+        call = tvm_ffi.get_global_func(name)
+        for a in (None, 1, good, *rows):
+            for b in (None, 1, good, *rows):
+                out += [outcome(call, 5, a, b, order) for order in (0, "x")]
+    return out
+
+
+def case_two_wrong_arguments_with_a_region_kind():
+    out = []
+    for name in ("Visitor", "Mutator"):
+        call = tvm_ffi.get_global_func(
+            f"ffi.Structural{name}WithDefRegionKind")
+        out += [outcome(call, a, b, c) for a in (None, 1, Array([]))
+                for b in (None, 1, "x") for c in (None, 1, "x")]
+    return out
