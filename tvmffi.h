@@ -11311,38 +11311,51 @@ TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
 static pthread_mutex_t tvmffi_i_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
 
+/* Disables thread cancellation. Returns the old state for
+   tvmffi_i_free_cancel. */
+TVMFFI_I_INLINE int tvmffi_i_hold_cancel(void) {
+  int state = 0;
+#if defined(PTHREAD_CANCEL_DISABLE)
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+#endif
+  return state;
+}
+TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) {
+#if defined(PTHREAD_CANCEL_DISABLE)
+  (void)pthread_setcancelstate(state, &state);
+#else
+  (void)state;
+#endif
+}
+
+/* Sleeps, and is no cancellation point: callers have work to finish. */
+TVMFFI_I_COLD void tvmffi_i_nap(int ms) {
+  const int cancel = tvmffi_i_hold_cancel();
+#if defined(_WIN32)
+  struct timespec t = {0, 0};
+  t.tv_nsec = ms * 1000000L;
+  (void)nanosleep(&t, NULL);
+#else
+  (void)poll(NULL, 0, ms);
+#endif
+  tvmffi_i_free_cancel(cancel);
+}
+
 /* Lets other threads run. `attempt` counts the calls of one wait: the first
    calls yield, later ones sleep, up to 8 ms each, because a thread of lower
    priority does not run while this one yields. */
 TVMFFI_I_COLD void tvmffi_i_pause(int attempt) {
   enum { YIELDS = 32 };
-  int ms;
-  if (attempt < YIELDS) {
+  if (attempt < YIELDS)
     (void)sched_yield();
-    return;
-  }
-  ms = attempt < YIELDS + 24 ? 1 << (attempt - YIELDS) / 8 : 8;
-#if defined(_WIN32)
-  {
-    struct timespec t = {0, 0};
-    t.tv_nsec = ms * 1000000L;
-    (void)nanosleep(&t, NULL);
-  }
-#else
-  (void)poll(NULL, 0, ms);
-#endif
+  else
+    tvmffi_i_nap(attempt < YIELDS + 24 ? 1 << (attempt - YIELDS) / 8 : 8);
 }
 
 #if TVMFFI_I_FORK
-#if defined(__cplusplus)
-extern "C" {
-#endif
 /* Registers the fork handlers of tables/thread.h when the mutex is first
    used. */
 static void tvmffi_i_watch_fork(void);
-#if defined(__cplusplus)
-}
-#endif
 
 /* The process whose state this is, as its id times 2. It is odd while
    tvmffi_i_lock_in_child initializes the mutex again, and 0 before the first
@@ -11370,7 +11383,7 @@ TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
   int i, locked = 0;
   for (i = 0; i < 100 && !locked; ++i) {
     locked = pthread_mutex_trylock(&tvmffi_i_mutex) == 0;
-    if (!locked) (void)poll(NULL, 0, 1);
+    if (!locked) tvmffi_i_nap(1);
   }
   old = tvmffi_i_load64(&tvmffi_i_process);
   if (!locked && old >> 1 != busy >> 1 &&
@@ -11380,7 +11393,7 @@ TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
     tvmffi_i_forget_parent();
     return;
   }
-  while (tvmffi_i_load64(&tvmffi_i_process) == busy) (void)poll(NULL, 0, 1);
+  while (tvmffi_i_load64(&tvmffi_i_process) == busy) tvmffi_i_nap(1);
   if (!locked) (void)pthread_mutex_lock(&tvmffi_i_mutex);
   if (tvmffi_i_is_unknown_child()) tvmffi_i_forget_parent();
 }
@@ -11391,8 +11404,8 @@ TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
    TVMFFI_MALLOC, which must not call the runtime. */
 static void tvmffi_i_lock(void) {
 #if TVMFFI_I_FORK
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  (void)pthread_once(&once, tvmffi_i_watch_fork);
+  if (TVMFFI_I_UNLIKELY(!tvmffi_i_load64(&tvmffi_i_process)))
+    tvmffi_i_watch_fork();
   if (TVMFFI_I_LIKELY(pthread_mutex_trylock(&tvmffi_i_mutex) == 0)) return;
   if (tvmffi_i_is_unknown_child()) {
     tvmffi_i_lock_in_child();
@@ -11417,23 +11430,6 @@ TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
 }
 TVMFFI_I_INLINE void tvmffi_i_wake(void) {
   (void)pthread_cond_broadcast(&tvmffi_i_changed);
-}
-
-/* Disables thread cancellation. Returns the old state for
-   tvmffi_i_free_cancel. */
-TVMFFI_I_INLINE int tvmffi_i_hold_cancel(void) {
-  int state = 0;
-#if defined(PTHREAD_CANCEL_DISABLE)
-  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-#endif
-  return state;
-}
-TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) {
-#if defined(PTHREAD_CANCEL_DISABLE)
-  (void)pthread_setcancelstate(state, &state);
-#else
-  (void)state;
-#endif
 }
 #endif
 #endif
@@ -33127,17 +33123,20 @@ static void tvmffi_i_in_child(void) {
   tvmffi_i_forget_parent();
   tvmffi_i_after_fork();
 }
-/* The id is stored first, so that a child of a fork during the registration
-   does not register the handlers twice. */
-static void tvmffi_i_watch_fork(void) {
-  if (tvmffi_i_load64(&tvmffi_i_process)) return;
-  tvmffi_i_store64(&tvmffi_i_process, (uint64_t)getpid() << 1);
-  (void)pthread_atfork(tvmffi_i_before_fork, tvmffi_i_after_fork,
-                       tvmffi_i_in_child);
-}
 #if defined(__cplusplus)
 }
 #endif
+
+/* Only the thread that stores the id registers the handlers, and no other
+   thread waits for it: registering may wait for the end of a fork, whose child
+   must not inherit such a wait. A child of that fork has the id already, so the
+   handlers are not registered twice. */
+TVMFFI_I_COLD void tvmffi_i_watch_fork(void) {
+  uint64_t none = 0;
+  if (tvmffi_i_cas64(&tvmffi_i_process, &none, (uint64_t)getpid() << 1))
+    (void)pthread_atfork(tvmffi_i_before_fork, tvmffi_i_after_fork,
+                         tvmffi_i_in_child);
+}
 #endif
 
 /* ======== Dynamic ========================================== >>tables/dynamic

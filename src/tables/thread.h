@@ -264,15 +264,18 @@ static void tvmffi_i_in_child(void) {
   tvmffi_i_forget_parent();
   tvmffi_i_after_fork();
 }
-/* The id is stored first, so that a child of a fork during the registration
-   does not register the handlers twice. */
-static void tvmffi_i_watch_fork(void) {
-  if (tvmffi_i_load64(&tvmffi_i_process)) return;
-  tvmffi_i_store64(&tvmffi_i_process, (uint64_t)getpid() << 1);
-  (void)pthread_atfork(tvmffi_i_before_fork, tvmffi_i_after_fork,
-                       tvmffi_i_in_child);
-}
 #if defined(__cplusplus)
 }
 #endif
+
+/* Only the thread that stores the id registers the handlers, and no other
+   thread waits for it: registering may wait for the end of a fork, whose child
+   must not inherit such a wait. A child of that fork has the id already, so the
+   handlers are not registered twice. */
+TVMFFI_I_COLD void tvmffi_i_watch_fork(void) {
+  uint64_t none = 0;
+  if (tvmffi_i_cas64(&tvmffi_i_process, &none, (uint64_t)getpid() << 1))
+    (void)pthread_atfork(tvmffi_i_before_fork, tvmffi_i_after_fork,
+                         tvmffi_i_in_child);
+}
 #endif

@@ -422,6 +422,24 @@ static void test_expect_work(int id) {
 static void test_contend_expect(void) { test_parallel(test_expect_work); }
 #endif
 
+#if defined(PTHREAD_CANCEL_DISABLE) && !defined(TVMFFI_LOCK)
+static void *test_wait_cancelled(void *is_done) {
+  (void)pthread_cancel(pthread_self());
+  tvmffi_i_pause(1000);
+  *(int *)is_done = 1;
+  pthread_testcancel();
+  *(int *)is_done = 2;
+  return NULL;
+}
+static void test_cancelled_waits(void) {
+  pthread_t thread;
+  int is_done = 0;
+  CHECK_INT(pthread_create(&thread, NULL, test_wait_cancelled, &is_done), 0);
+  (void)pthread_join(thread, NULL);
+  CHECK_INT(is_done, 1);
+}
+#endif
+
 static TVMFFIObject *test_shared_object;
 
 static void test_counts_work(int id) {
@@ -668,6 +686,9 @@ static const test_case test_thread_cases[] = {
     {"threads: handles made once", test_contend_init},
 #if !TEST_NO_TENSORS
     {"threads: the first check of tensors", test_contend_expect},
+#endif
+#if defined(PTHREAD_CANCEL_DISABLE) && !defined(TVMFFI_LOCK)
+    {"threads: waits are no cancellation points", test_cancelled_waits},
 #endif
 #if !TVMFFI_NO_TYPES
     {"threads: processes", test_fork},

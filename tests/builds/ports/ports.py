@@ -379,6 +379,20 @@ def check_all(tap, targets, build):
     return [t for t in targets if not results[t.name]]
 
 
+def check_first_fork(tap, build, targets):
+    """C libraries differ in what a fork does to functions that run once."""
+    for t in targets:
+        if t.name not in ("gcc 12", "musl"):
+            continue
+        program = build / ("first-fork-" + t.name.replace(" ", "-"))
+        status, text = run([*t.cc, "-O1", "-I", ROOT,
+                            *t.defines(), HERE / "first_fork.c",
+                            "-o", program, *t.link])
+        if not status:
+            status, text = run([program], 120)
+        tap.ok(not status, f"{t.name}: forks during the first use", text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path)
@@ -398,6 +412,7 @@ def main():
                              if fnmatch.fnmatch(t.name, options.only)]
     tap = Tap()
     good = check_all(tap, targets, build)
+    check_first_fork(tap, build, good)
     if (build / "wine").exists():
         run(["/usr/lib/wine/wineserver64", "-k"], 30)
     old = old_rows(good)
