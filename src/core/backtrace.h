@@ -33,6 +33,7 @@ static void tvmffi_i_open_trace(tvmffi_i_trace *trace, uintptr_t until,
   trace->frame = trace->few;
   trace->until = until;
   trace->across = across;
+  tvmffi_i_enter_frames(&trace->reader);
 }
 
 /* Copies the text of a trace, and frees the trace's memory. If `to` is NULL,
@@ -44,6 +45,7 @@ static void tvmffi_i_take_trace(tvmffi_i_trace *trace, char *to) {
     to += trace->frame[i]->size;
   }
   if (trace->frame != trace->few) tvmffi_i_free((void *)trace->frame);
+  tvmffi_i_leave_frames(&trace->reader);
 }
 
 /* Collects the frames of the stack. If `until` is not 0, skips the frames up to

@@ -1,8 +1,7 @@
 /* ======== Symbols: return addresses as names =============== >>core/symbol */
 /* Return addresses are cheap to collect and expensive to symbolize. So each is
-   symbolized once per process and cached in a table that is read without a
-   lock. Upstream's backtrace_utils.h defines which frames are hidden and where
-   a trace ends. */
+   symbolized once and cached in a table that is read without a lock. Upstream's
+   backtrace_utils.h defines which frames are hidden and where a trace ends. */
 
 #pragma once
 
@@ -64,9 +63,7 @@ typedef enum {
 
 #if TVMFFI_I_WALK
 /* A cached unwind rule. From the lowest bit: kind, two flags, offset of the
-   CFA, offset of the saved rbp (both in words), and number of libraries
-   unloaded when the rule was read. A rule with another number is outdated,
-   because a new library may have the address. */
+   CFA, offset of the saved rbp (both in words). */
 enum {
   TVMFFI_I_RULE_OTHER, /* left to the system's unwinder */
   TVMFFI_I_RULE_PLAIN,
@@ -75,9 +72,8 @@ enum {
   TVMFFI_I_RULE_KIND = 3,
   TVMFFI_I_RULE_FROM_BP = 4,
   TVMFFI_I_RULE_SAVED_BP = 8,
-  TVMFFI_I_RULE_FRAME = 4, /* lowest bits of the last three fields */
+  TVMFFI_I_RULE_FRAME = 4, /* lowest bits of the last two fields */
   TVMFFI_I_RULE_BP = 22,
-  TVMFFI_I_RULE_AGE = 40,
   TVMFFI_I_RULE_WORDS = (1 << 18) - 1 /* mask of an offset */
 };
 #endif
@@ -92,8 +88,6 @@ typedef struct {
   uint64_t rule; /* unwind rule for this return address */
 #endif
 } tvmffi_i_frame;
-
-static tvmffi_i_map tvmffi_i_frames;
 
 #define TVMFFI_I_STRING(name) TVMFFI_I_STRING_(name)
 #define TVMFFI_I_STRING_(name) #name
@@ -167,17 +161,242 @@ static char *tvmffi_i_demangle(const char *symbol) {
 }
 #endif
 
-/* Symbolizes an address and caches the result. Returns NULL if out of memory.
-   If two threads race, the first result wins. */
-TVMFFI_I_COLD tvmffi_i_frame *tvmffi_i_name_frame(uintptr_t address) {
+/* -------- The loader's state -------- */
+
+#if defined(__ELF__) && TVMFFI_I_GNU && !TVMFFI_NO_DLOPEN
+#define TVMFFI_I_ELF_LOADER 1
+#else
+#define TVMFFI_I_ELF_LOADER 0
+#endif
+
+#if TVMFFI_I_ELF_LOADER
+/* _dl_find_object of glibc 2.35 or later. Fills in about 100 bytes and returns
+   0 for an address in a loaded library. Unlike dladdr, takes no lock, so it
+   does not wait for constructors. */
+TVMFFI_I_EXTERN_C int tvmffi_i_find_object(void *address,
+                                           void *out) __asm__("_dl_find_object")
+    __attribute__((__weak__));
+
+/* dl_iterate_phdr under a private name: <link.h> may not declare it. */
+typedef struct {
+  uintptr_t base;
+  const char *name;
+  const void *headers;
+  uint16_t num_headers;
+  unsigned long long loaded, unloaded;
+} tvmffi_i_object_info;
+TVMFFI_I_EXTERN_C int tvmffi_i_each_loaded(
+    int (*visit)(const tvmffi_i_object_info *loader, size_t size, void *out),
+    void *out) __asm__("dl_iterate_phdr") __attribute__((__weak__));
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static int tvmffi_i_on_loaded(const tvmffi_i_object_info *loader, size_t size,
+                              void *out) {
+  if (size >= sizeof(*loader)) *(uint64_t *)out = loader->unloaded + 1;
+  return 1;
+}
+#if defined(__cplusplus)
+}
+#endif
+#endif
+
+/* Returns 1 + the number of libraries unloaded so far, or 1 if the number is
+   unknown. A child process cannot ask for it, because another thread may have
+   held the loader's lock at the fork. */
+static uint64_t tvmffi_i_loader_age(void) {
+  uint64_t age = 1;
+#if TVMFFI_I_ELF_LOADER
+  if (!TVMFFI_I_LOAD(&tvmffi_i_is_child) && tvmffi_i_each_loaded)
+    (void)tvmffi_i_each_loaded(tvmffi_i_on_loaded, &age);
+#endif
+  return age;
+}
+
+/* Finds the symbol of a return address. The call instruction precedes the
+   address. Returns 0 if the address is in no library, else 1. */
+static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
+#if TVMFFI_I_ELF_LOADER
+  uint64_t object[16];
+  if (tvmffi_i_find_object &&
+      tvmffi_i_find_object((void *)(address - 1), object))
+    return 0;
+#endif
+  return tvmffi_i_dladdr((void *)(address - 1), out) != 0;
+}
+
+/* -------- The cache of return addresses -------- */
+
+/* The cache has two generations, of which one is current. When a library was
+   unloaded or the current generation is full, the other one is emptied and
+   becomes current. A generation is emptied only while it has no reader, and
+   nobody waits for readers, because a reader may wait for the loader's lock.
+   Where a frame cannot be cached, it belongs to its reader.
+
+   An address outside libraries is not cached: it is code that may be freed
+   without notice. */
+enum { TVMFFI_I_FRAME_BYTES = 1 << 20 }; /* limit of a generation */
+
+typedef struct {
+  tvmffi_i_map map;
+  size_t size;      /* bytes of all frames */
+  uint64_t age;     /* tvmffi_i_loader_age when begun, or 0 if full */
+  uint32_t readers; /* sequentially consistent: see head/atomic.h */
+} tvmffi_i_frame_cache;
+
+static tvmffi_i_frame_cache tvmffi_i_frames[2];
+static int tvmffi_i_frames_now; /* index of the current generation */
+
+/* A reader of the cache. */
+typedef struct {
+  tvmffi_i_frame_cache *cache; /* or NULL, if it is outdated */
+  tvmffi_i_frame *own;         /* frames not in the cache, linked by node.next */
+} tvmffi_i_frame_reader;
+
+static void tvmffi_i_enter_frame_cache(tvmffi_i_frame_cache *cache) {
+#if TVMFFI_NO_THREADS
+  ++cache->readers;
+#else
+  tvmffi_i_add32(&cache->readers, 1);
+#endif
+}
+static void tvmffi_i_leave_frame_cache(tvmffi_i_frame_cache *cache) {
+#if TVMFFI_NO_THREADS
+  --cache->readers;
+#else
+  tvmffi_i_sub32(&cache->readers, 1);
+#endif
+}
+
+/* Frees a list of frames. */
+static void tvmffi_i_free_frames(tvmffi_i_node *node) {
+  while (node) {
+    tvmffi_i_node *next = node->next;
+    tvmffi_i_free(node);
+    node = next;
+  }
+}
+
+/* Frees the frames and slots of a generation that nobody reads. */
+static void tvmffi_i_free_frame_map(tvmffi_i_map *map) {
+  tvmffi_i_slots *slots = map->table;
+  tvmffi_i_free_frames(map->first);
+  while (slots) {
+    tvmffi_i_slots *older = slots->older;
+    tvmffi_i_free(slots);
+    slots = older;
+  }
+}
+
+/* Replaces the current generation unless it has this age. Enters the new one
+   and returns it, or NULL if the other generation still has readers. */
+TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
+  static const tvmffi_i_frame_cache empty = {{NULL, NULL, NULL, 0, 0}, 0, 0, 0};
+  tvmffi_i_map map = empty.map;
+  tvmffi_i_frame_cache *cache;
+  tvmffi_i_lock();
+  cache = &tvmffi_i_frames[tvmffi_i_frames_now];
+  if (cache->age < age) {
+    const int other = 1 - tvmffi_i_frames_now;
+    cache = &tvmffi_i_frames[other];
+    if (TVMFFI_I_LOAD_SEQ(&cache->readers)) {
+      cache = NULL;
+    } else {
+      map = cache->map;
+      cache->map = empty.map;
+      cache->size = 0;
+      tvmffi_i_store64(&cache->age, age);
+      TVMFFI_I_STORE_SEQ(&tvmffi_i_frames_now, other);
+    }
+  }
+  if (cache) tvmffi_i_enter_frame_cache(cache);
+  tvmffi_i_unlock();
+  tvmffi_i_free_frame_map(&map);
+  return cache;
+}
+
+/* Begins to read the cache. */
+static void tvmffi_i_enter_frames(tvmffi_i_frame_reader *reader) {
+  const uint64_t age = tvmffi_i_loader_age();
+  int now = TVMFFI_I_LOAD(&tvmffi_i_frames_now), seen;
+  reader->own = NULL;
+  for (;; now = seen) {
+    reader->cache = &tvmffi_i_frames[now];
+    tvmffi_i_enter_frame_cache(reader->cache);
+    seen = TVMFFI_I_LOAD_SEQ(&tvmffi_i_frames_now);
+    if (TVMFFI_I_LIKELY(seen == now)) break;
+    tvmffi_i_leave_frame_cache(reader->cache);
+  }
+  if (TVMFFI_I_LIKELY(tvmffi_i_load64(&reader->cache->age) >= age)) return;
+  tvmffi_i_leave_frame_cache(reader->cache);
+  reader->cache = tvmffi_i_renew_frames(age);
+}
+
+/* Ends the use of all frames that the reader found. */
+static void tvmffi_i_leave_frames(tvmffi_i_frame_reader *reader) {
+  if (reader->cache) tvmffi_i_leave_frame_cache(reader->cache);
+  if (reader->own) tvmffi_i_free_frames(&reader->own->node);
+}
+
+#if TVMFFI_I_FORK
+/* In a child process, the parent's other threads read nothing. */
+static void tvmffi_i_forget_frame_readers(void) {
+  tvmffi_i_frames[0].readers = tvmffi_i_frames[1].readers = 0;
+}
+#endif
+
+static tvmffi_i_frame *tvmffi_i_cached_frame(const tvmffi_i_frame_reader *reader,
+                                           uintptr_t address) {
+  return (tvmffi_i_frame *)(void *)(reader->cache
+                                        ? tvmffi_i_find(
+                                              &reader->cache->map,
+                                              (const char *)(void *)&address,
+                                              sizeof(address))
+                                        : NULL);
+}
+
+/* Adds a frame of `size` bytes to the cache, or to the reader's own frames if
+   the cache is full, outdated or out of memory. Returns the frame, or the one
+   that another thread added first. */
+static tvmffi_i_frame *tvmffi_i_add_frame(tvmffi_i_frame_reader *reader,
+                                          tvmffi_i_frame *frame, size_t size) {
+  tvmffi_i_frame_cache *cache = reader->cache;
+  tvmffi_i_frame *known = NULL;
+  if (cache) {
+    tvmffi_i_lock();
+    known = tvmffi_i_cached_frame(reader, frame->address);
+    if (!known && size > TVMFFI_I_FRAME_BYTES - cache->size) {
+      tvmffi_i_store64(&cache->age, 0);
+    } else if (!known && tvmffi_i_reserve(&cache->map, 0) == 0) {
+      cache->size += size;
+      known = frame;
+      tvmffi_i_insert(&cache->map, &frame->node,
+                      (const char *)(void *)(&frame->address),
+                      sizeof(frame->address));
+    }
+    tvmffi_i_unlock();
+  }
+  if (known == frame) return frame;
+  if (known) {
+    tvmffi_i_free(frame);
+    return known;
+  }
+  frame->node.next = reader->own ? &reader->own->node : NULL;
+  reader->own = frame;
+  return frame;
+}
+
+/* Symbolizes an address, and caches the result if possible. Returns NULL if the
+   address is in no library, or if out of memory. */
+TVMFFI_I_COLD tvmffi_i_frame *tvmffi_i_name_frame(tvmffi_i_frame_reader *reader,
+                                                  uintptr_t address) {
   tvmffi_i_symbol symbol = {NULL, NULL, NULL, NULL};
   tvmffi_i_source source = {NULL, NULL, 0};
   tvmffi_i_frame *frame;
-  tvmffi_i_node *known = NULL;
   char *plain = NULL;
   size_t size = 0;
-  /* The call instruction precedes the return address. */
-  (void)tvmffi_i_dladdr((void *)(address - 1), &symbol);
+  if (!tvmffi_i_symbol_at(address, &symbol)) return NULL;
   if (symbol.symbol) {
     plain = tvmffi_i_demangle(symbol.symbol);
     source.file = symbol.file ? symbol.file : "<unknown>";
@@ -196,22 +415,12 @@ TVMFFI_I_COLD tvmffi_i_frame *tvmffi_i_name_frame(uintptr_t address) {
 #if TVMFFI_I_WALK
     frame->rule = TVMFFI_I_RULE_UNREAD;
 #endif
-    tvmffi_i_lock();
-    known =
-        tvmffi_i_find(&tvmffi_i_frames, (const char *)(void *)(&frame->address),
-                      sizeof(address));
-    if (!known && tvmffi_i_reserve(&tvmffi_i_frames, 0) == 0) {
-      known = &frame->node;
-      tvmffi_i_insert(&tvmffi_i_frames, known,
-                      (const char *)(void *)(&frame->address), sizeof(address));
-    }
-    tvmffi_i_unlock();
+    frame = tvmffi_i_add_frame(reader, frame, sizeof(*frame) + size);
   }
-  if (known != (tvmffi_i_node *)(void *)frame) tvmffi_i_free(frame);
 #if !TVMFFI_NO_DLOPEN
   if (plain) free(plain);
 #endif
-  return (tvmffi_i_frame *)(void *)known;
+  return frame;
 }
 
 /* Returns the maximum number of frames of a trace, from the environment

@@ -19,6 +19,7 @@ typedef struct {
   int count, limit, across;
   uintptr_t until; /* skip frames up to this return address; 0: none */
 #if !TVMFFI_NO_BACKTRACE
+  tvmffi_i_frame_reader reader; /* the frames stay until it leaves */
   int capacity;                 /* of `frame` */
   const tvmffi_i_frame **frame; /* `few`, or owned */
   const tvmffi_i_frame *few[TVMFFI_I_FEW_FRAMES];
@@ -41,8 +42,8 @@ TVMFFI_I_SLOW int tvmffi_i_extend_trace(tvmffi_i_trace *trace) {
 }
 
 /* Adds the frame with this return address to the trace, or returns 0 if the
-   trace ends before the frame. Stores the frame's cached record in `*out`, or
-   NULL if out of memory. */
+   trace ends before the frame. Stores the frame in `*out`, or NULL as
+   tvmffi_i_name_frame does. */
 static int tvmffi_i_on_address(tvmffi_i_trace *trace, uintptr_t address,
                                tvmffi_i_frame **out) {
   tvmffi_i_frame *frame;
@@ -50,15 +51,13 @@ static int tvmffi_i_on_address(tvmffi_i_trace *trace, uintptr_t address,
                    (trace->count >= trace->limit ||
                     !tvmffi_i_extend_trace(trace))))
     return 0;
-  frame = (tvmffi_i_frame *)(void *)tvmffi_i_find(
-      &tvmffi_i_frames, (const char *)(void *)(&address), sizeof(address));
-  if (!frame) frame = tvmffi_i_name_frame(address);
+  frame = tvmffi_i_cached_frame(&trace->reader, address);
+  if (!frame) frame = tvmffi_i_name_frame(&trace->reader, address);
   *out = frame;
-  if (!frame) return 1;
-  if (frame->kind == TVMFFI_I_FRAME_BORDER && !trace->across) return 0;
+  if (frame && frame->kind == TVMFFI_I_FRAME_BORDER && !trace->across) return 0;
   if (trace->until) {
     if (trace->until == address) trace->until = 0;
-  } else if (frame->kind != TVMFFI_I_FRAME_HIDDEN) {
+  } else if (frame && frame->kind != TVMFFI_I_FRAME_HIDDEN) {
     trace->frame[trace->count++] = frame;
     trace->size += frame->size;
   }
@@ -109,47 +108,6 @@ typedef struct {
 TVMFFI_I_EXTERN_C const unsigned char *tvmffi_i_find_fde(
     const void *address, tvmffi_i_fde_bases *bases) __asm__("_Unwind_Find_FDE")
     __attribute__((__weak__));
-
-/* _dl_find_object of glibc 2.35 or later. Fills in 96 bytes and returns 0 for
-   an address in a loaded library. Unlike dladdr, does not wait for
-   constructors. */
-TVMFFI_I_EXTERN_C int tvmffi_i_find_object(void *address,
-                                           void *out) __asm__("_dl_find_object")
-    __attribute__((__weak__));
-
-/* dl_iterate_phdr under a private name: <link.h> may not declare it. */
-typedef struct {
-  uintptr_t base;
-  const char *name;
-  const void *headers;
-  uint16_t num_headers;
-  unsigned long long loaded, unloaded;
-} tvmffi_i_object_info;
-TVMFFI_I_EXTERN_C int tvmffi_i_each_loaded(
-    int (*visit)(const tvmffi_i_object_info *loader, size_t size, void *out),
-    void *out) __asm__("dl_iterate_phdr");
-
-#if defined(__cplusplus)
-extern "C" {
-#endif
-static int tvmffi_i_on_loaded(const tvmffi_i_object_info *loader, size_t size,
-                              void *out) {
-  if (size >= sizeof(*loader)) *(uint64_t *)out = loader->unloaded;
-  return 1;
-}
-#if defined(__cplusplus)
-}
-#endif
-
-/* Returns the number of libraries unloaded so far, shifted as in a cached rule,
-   or UINT64_MAX if unknown. A child process cannot ask, because another thread
-   may have held the loader's lock at the fork. */
-static uint64_t tvmffi_i_rule_age(void) {
-  uint64_t unloaded = UINT64_MAX;
-  if (!TVMFFI_I_LOAD(&tvmffi_i_is_child))
-    (void)tvmffi_i_each_loaded(tvmffi_i_on_loaded, &unloaded);
-  return unloaded == UINT64_MAX ? unloaded : unloaded << TVMFFI_I_RULE_AGE;
-}
 
 /* A reader of an unwind table. Past the end, reads zeros and sets `at` to
    NULL. */
@@ -389,22 +347,13 @@ static int tvmffi_i_find_unwind_row(tvmffi_i_unwind_rows *r,
   return tvmffi_i_row_run(r, f);
 }
 
-/* Reads the unwind rule of a return address. Leaves the number of unloaded
-   libraries 0. */
+/* Reads the unwind rule of a return address in a loaded library. */
 TVMFFI_I_COLD uint64_t tvmffi_i_read_rule(uintptr_t address) {
-  tvmffi_i_symbol symbol = {NULL, NULL, NULL, NULL};
   tvmffi_i_fde_bases bases;
   tvmffi_i_unwind_rows r;
   const unsigned char *fde;
   uint64_t rule = TVMFFI_I_RULE_PLAIN;
-  uint64_t object[16];
   if (!tvmffi_i_find_fde) return TVMFFI_I_RULE_OTHER;
-  if (tvmffi_i_find_object) {
-    if (tvmffi_i_find_object((void *)(address - 1), object))
-      return TVMFFI_I_RULE_OTHER;
-  } else if (!tvmffi_i_dladdr((void *)(address - 1), &symbol) || !symbol.base) {
-    return TVMFFI_I_RULE_OTHER;
-  }
   fde = tvmffi_i_find_fde((void *)(address - 1), &bases);
   if (!fde) return TVMFFI_I_RULE_OTHER;
   memset(&r, 0, sizeof(r));
@@ -424,21 +373,21 @@ TVMFFI_I_COLD uint64_t tvmffi_i_read_rule(uintptr_t address) {
 }
 
 /* Walks the stack from the caller's frame. Returns 0 if the system's unwinder
-   must start over. */
+   must start over. A child process leaves the walk to the system, because its
+   cached rules may be outdated: see tvmffi_i_loader_age. */
 TVMFFI_I_NOINLINE TVMFFI_I_READS_STACK int tvmffi_i_unwind_stack(
     tvmffi_i_trace *trace) {
   const volatile uintptr_t *here =
       (const volatile uintptr_t *)__builtin_frame_address(0);
   uintptr_t bp = here[0], address = here[1], sp = (uintptr_t)(here + 2), end;
-  uint64_t age = tvmffi_i_rule_age(), rule;
+  uint64_t rule;
   tvmffi_i_frame *frame;
-  if (age == UINT64_MAX) return 0;
+  if (TVMFFI_I_LOAD(&tvmffi_i_is_child)) return 0;
   while (tvmffi_i_on_address(trace, address, &frame)) {
     if (!frame) return 0;
     rule = TVMFFI_I_LOAD_RELAXED(&frame->rule);
-    if ((rule & TVMFFI_I_RULE_KIND) == TVMFFI_I_RULE_UNREAD ||
-        (rule ^ age) >> TVMFFI_I_RULE_AGE) {
-      rule = tvmffi_i_read_rule(address) | age;
+    if ((rule & TVMFFI_I_RULE_KIND) == TVMFFI_I_RULE_UNREAD) {
+      rule = tvmffi_i_read_rule(address);
       TVMFFI_I_STORE(&frame->rule, rule);
     }
     if ((rule & TVMFFI_I_RULE_KIND) != TVMFFI_I_RULE_PLAIN)

@@ -231,6 +231,9 @@ TVMFFI_I_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
 static void tvmffi_i_forget_parent(void) {
   TVMFFI_I_STORE(&tvmffi_i_is_child, 1);
   tvmffi_i_forget_readers();
+#if !TVMFFI_NO_BACKTRACE
+  tvmffi_i_forget_frame_readers();
+#endif
   tvmffi_i_forget_initializers();
   /* The condition variable is undefined in the child: it may count waiting
      threads. */

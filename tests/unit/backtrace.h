@@ -4,6 +4,10 @@
 
 #include "harness.h"
 
+#if !TVMFFI_NO_BACKTRACE && TVMFFI_I_WALK
+#include <sys/mman.h>
+#endif
+
 #if !TEST_NO_ERRORS
 static void test_backtrace(void) {
   static char name[3000];
@@ -70,7 +74,10 @@ _Unwind_Reason_Code test_check_rule(struct _Unwind_Context *context,
   uintptr_t sp = (uintptr_t)_Unwind_GetCFA(context);
   uintptr_t bp = (uintptr_t)_Unwind_GetGR(context, TVMFFI_I_BP);
   if (w->count++) {
-    uint64_t rule = tvmffi_i_read_rule(w->ip);
+    tvmffi_i_symbol symbol;
+    uint64_t rule = tvmffi_i_symbol_at(w->ip, &symbol)
+                        ? tvmffi_i_read_rule(w->ip)
+                        : (uint64_t)TVMFFI_I_RULE_OTHER;
     uint64_t kind = rule & TVMFFI_I_RULE_KIND;
     uintptr_t end = rule & TVMFFI_I_RULE_FROM_BP ? w->bp : w->sp;
     end += (rule >> TVMFFI_I_RULE_FRAME & TVMFFI_I_RULE_WORDS) * 8;
@@ -190,18 +197,67 @@ static void test_rows(void) {
 }
 #endif
 
+/* A function of code that a test writes. It calls its argument. */
+#if TVMFFI_I_WALK
+typedef void (*test_written_code)(void (*callee)(void));
+
+/* Makes `size` bytes of memory for code, or returns NULL. */
+static unsigned char *test_code_memory(size_t size) {
+  void *code = mmap(NULL, size, PROT_READ | PROT_WRITE | PROT_EXEC,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return code == MAP_FAILED ? NULL : (unsigned char *)code;
+}
+
+static void test_raise_in_code(void) {
+  (void)TVMFFI_RAISE("ValueError", "from code outside libraries");
+  tvmffi_error_clear();
+}
+
+/* Code that a program writes and frees leaves nothing in the cache. */
+static void test_written_frames(void) {
+  /* sub rsp,8; call rdi; add rsp,8; ret */
+  static const unsigned char text[] = {0x48, 0x83, 0xEC, 8, 0xFF, 0xD7,
+                                       0x48, 0x83, 0xC4, 8, 0xC3};
+  enum { STEP = 16 };
+  const size_t size = (size_t)test_scale(20000, 5) * STEP;
+  unsigned char *code = test_code_memory(size);
+  test_written_code f;
+  size_t at, held;
+  if (!code) return;
+  test_raise_in_code();
+  held = test_get(&test_held);
+  for (at = 0; at < size; at += STEP) {
+    unsigned char *here = code + at;
+    memcpy(here, text, sizeof(text));
+    memcpy((void *)&f, (void *)&here, sizeof(f));
+    f(test_raise_in_code);
+  }
+  if (!test_hits()) CHECK(test_get(&test_held) <= held + 8192);
+  (void)munmap(code, size);
+}
+#endif
+
 static void test_frame_names(void) {
   static char code[4096];
   static int counter;
   uintptr_t address = (uintptr_t)&code[++counter % 4096];
-  tvmffi_i_frame *frame = tvmffi_i_name_frame(address);
   char *plain = tvmffi_i_demangle("plain");
   CHECK(plain == NULL);
-  if (test_hits()) return;
-  if (!CHECK(frame != NULL)) return;
-  CHECK(frame->address == address);
-  plain = (char *)(void *)tvmffi_i_name_frame(address);
-  CHECK(plain == (char *)(void *)frame || test_hits());
+#if !TVMFFI_NO_DLOPEN && !defined(_WIN32)
+  {
+    tvmffi_i_frame_reader reader;
+    tvmffi_i_frame *frame, *again;
+    tvmffi_i_enter_frames(&reader);
+    frame = tvmffi_i_name_frame(&reader, address);
+    again = tvmffi_i_name_frame(&reader, address);
+    if (!test_hits() && CHECK(frame != NULL)) {
+      CHECK(frame->address == address);
+      CHECK(again == frame);
+      CHECK(tvmffi_i_cached_frame(&reader, address) == frame);
+    }
+    tvmffi_i_leave_frames(&reader);
+  }
+#endif
 #if defined(__cplusplus) && defined(__GLIBCXX__) && !TVMFFI_NO_DLOPEN
   plain = tvmffi_i_demangle("_ZN4unit5tests5outerEi");
   if (plain) CHECK_TEXT(tvmffi_byte_array(plain), "unit::tests::outer(int)");
@@ -209,6 +265,32 @@ static void test_frame_names(void) {
 #else
   plain = tvmffi_i_demangle("_Z");
   CHECK(plain == NULL);
+#endif
+}
+
+/* A full cache is emptied. Frames that a reader has stay until it leaves. */
+static void test_full_frame_cache(void) {
+#if !TVMFFI_NO_DLOPEN && !defined(_WIN32)
+  static char code[100];
+  tvmffi_i_frame_reader outer, reader;
+  tvmffi_i_frame *first, *frame;
+  size_t i;
+  tvmffi_i_enter_frames(&outer);
+  first = tvmffi_i_name_frame(&outer, (uintptr_t)code);
+  tvmffi_i_frames[0].size = tvmffi_i_frames[1].size =
+      TVMFFI_I_FRAME_BYTES - 10 * sizeof(*frame);
+  for (i = 0; i < sizeof(code); ++i) {
+    const uintptr_t address = (uintptr_t)(code + i);
+    tvmffi_i_enter_frames(&reader);
+    frame = tvmffi_i_cached_frame(&reader, address);
+    if (!frame) frame = tvmffi_i_name_frame(&reader, address);
+    if (frame || !test_hits()) CHECK(frame && frame->address == address);
+    tvmffi_i_leave_frames(&reader);
+  }
+  CHECK(tvmffi_i_frames[0].size <= TVMFFI_I_FRAME_BYTES);
+  CHECK(tvmffi_i_frames[1].size <= TVMFFI_I_FRAME_BYTES);
+  if (first) CHECK(first->address == (uintptr_t)code);
+  tvmffi_i_leave_frames(&outer);
 #endif
 }
 
@@ -231,15 +313,16 @@ static void test_frame_limit(void) {
   static tvmffi_i_trace trace;
   CHECK(tvmffi_i_frame_limit() >= 0);
   CHECK(tvmffi_i_frame_limit() <= TVMFFI_I_MAX_FRAMES);
-  memset((void *)&trace, 0, sizeof(trace));
+  tvmffi_i_open_trace(&trace, 0, 1);
   trace.limit = trace.capacity = 1;
-  trace.frame = trace.few;
-  trace.across = 1;
   (void)_Unwind_Backtrace(tvmffi_i_on_frame, &trace);
   CHECK(trace.count <= 1);
-  memset((void *)&trace, 0, sizeof(trace));
+  tvmffi_i_take_trace(&trace, NULL);
+  tvmffi_i_open_trace(&trace, 0, 0);
+  trace.limit = trace.capacity = 0;
   (void)_Unwind_Backtrace(tvmffi_i_on_frame, &trace);
   CHECK(trace.count == 0 && trace.size == 0);
+  tvmffi_i_take_trace(&trace, NULL);
 }
 
 #if TEST_SYMBOLS
@@ -351,8 +434,10 @@ static const test_case test_backtrace_cases[] = {
 #if TVMFFI_I_WALK
     {"backtrace: a walk goes as the unwinder does", test_walk_stacks},
     {"backtrace: unwind tables", test_rows},
+    {"backtrace: code outside libraries", test_written_frames},
 #endif
     {"backtrace: a frame is named once", test_frame_names},
+    {"backtrace: a full cache", test_full_frame_cache},
     {"backtrace: C++ names", test_demangle},
     {"backtrace: its limit", test_frame_limit},
 #if TEST_SYMBOLS

@@ -248,7 +248,7 @@ static const test_root test_roots[] = {
     {&tvmffi_i_static_columns, sizeof(tvmffi_i_static_columns)},
 #endif
 #if !TVMFFI_NO_BACKTRACE
-    {&tvmffi_i_frames, sizeof(tvmffi_i_frames)},
+    {tvmffi_i_frames, sizeof(tvmffi_i_frames)},
 #endif
     {&tvmffi_i_globals, sizeof(tvmffi_i_globals)},
     {&tvmffi_i_builtin_entries, sizeof(tvmffi_i_builtin_entries)},

@@ -35,8 +35,16 @@ TVMFFI_EXPORT(text, str) {
   TVMFFI_RETURN(tvmffi_byte_array("a text that the library has made"));
 }
 
-#define EXPORT_FAIL(name) \
-  TVMFFI_EXPORT(name, none) { return TVMFFI_RAISE("ValueError", "no"); }
+/* Raises, called from FAIL: the trace then has FAIL by its symbol. */
+static int fail(volatile int *code) {
+  return *code = TVMFFI_RAISE("ValueError", "no");
+}
+static int (*volatile raise_error)(volatile int *code) = fail;
+#define EXPORT_FAIL(name)            \
+  TVMFFI_EXPORT(name, none) {        \
+    volatile int code = 0;           \
+    return raise_error(&code), code; \
+  }
 EXPORT_FAIL(FAIL)
 
 TVM_FFI_DLL_EXPORT int __tvm_ffi__doc_add(void *self, const TVMFFIAny *args,

@@ -1,6 +1,7 @@
-/* Libraries loaded from files and unloaded: modules FIRST SECOND, the two
+/* Libraries loaded from files and unloaded: modules FIRST SECOND [ours], the two
    libraries of kernels.c with the functions fail_a and fail_b. It is linked
-   with a libtvm_ffi, ours or upstream's, and both must pass. Output is TAP. */
+   with a libtvm_ffi, ours or upstream's, and both must pass. With `ours`, traces
+   are checked that upstream gets wrong. Output is TAP. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -124,6 +125,30 @@ static void objects_outlive_their_library(const char *path) {
   tvmffi_release(error);
 }
 
+/* Raises an error in a library, which is unloaded. Returns the error (owned). */
+static TVMFFIObject *fail_in(const char *path, const char *name) {
+  TVMFFIObject *m = load(path), *f = get(m, name);
+  OK(f && tvmffi_call(f, NULL) == -1);
+  tvmffi_release(f);
+  tvmffi_release(m);
+  OK(!is_loaded(path));
+  return tvmffi_error_take();
+}
+
+/* A library that is loaded where another one was has its own names. */
+static void traces_have_the_names_of_today(const char *path,
+                                           const char *other) {
+  int i;
+  for (i = 0; i < 3; ++i) {
+    TVMFFIObject *a = fail_in(path, "fail_a"), *b = fail_in(other, "fail_b");
+    const char *trace = b ? TVMFFIErrorGetCellPtr(b)->backtrace.data : "";
+    OK(strstr(trace, "fail_b") && !strstr(trace, "fail_a"));
+    OK(strstr(trace, other) && !strstr(trace, path));
+    tvmffi_release(a);
+    tvmffi_release(b);
+  }
+}
+
 static void kept_modules_stay(const char *path) {
   TVMFFIObject *m = load(path), *same = m;
   OK(tvmffi_call("ffi.ModuleGlobalsAdd", NULL, m) == 0);
@@ -140,7 +165,7 @@ int main(int argc, char **argv) {
   int64_t (*address)(void) = answer;
   const char *path[2];
   void *symbol;
-  if (argc != 3) return 2;
+  if (argc != 3 && argc != 4) return 2;
   path[0] = argv[1];
   path[1] = argv[2];
   memcpy((void *)&symbol, &address, sizeof(symbol));
@@ -149,6 +174,7 @@ int main(int argc, char **argv) {
   a_function_holds_its_library(path[0]);
   an_import_holds_its_library(path[0], path[1]);
   objects_outlive_their_library(path[0]);
+  if (argc == 4) traces_have_the_names_of_today(path[0], path[1]);
   kept_modules_stay(path[0]);
   printf("1..%d\n", count);
   return failed != 0;
