@@ -431,16 +431,6 @@
 #define TVMFFI_NO_THREADS TVMFFI_FREESTANDING
 #endif
 
-/* Define as 1 in a file of a shared library to access thread-local variables
-   without a function call (the initial-exec TLS model). glibc reserves little
-   static TLS for libraries that dlopen loads: about four libraries with this
-   option fit, and a fifth fails to load. Other C libraries ignore the
-   option. Without it, glibc allocates the variables at a thread's first call,
-   and ends the process if there is no memory. */
-#ifndef TVMFFI_STATIC_TLS
-#define TVMFFI_STATIC_TLS 0
-#endif
-
 /* Define as 1 for the whole program to build without floating-point code. Float
    values still pass through calls. */
 #ifndef TVMFFI_NO_FLOAT
@@ -569,6 +559,9 @@
 
 #if defined(TVMFFI_LEGACY)
 #error "tvmffi.h: TVMFFI_LEGACY is the header tvmffi_legacy.h now"
+#endif
+#if defined(TVMFFI_STATIC_TLS)
+#error "tvmffi.h: TVMFFI_STATIC_TLS is gone, glibc's static TLS is always used"
 #endif
 #if TVMFFI_FREESTANDING && \
     !(TVMFFI_NO_STDIO && TVMFFI_NO_BACKTRACE && TVMFFI_NO_DLOPEN)
@@ -1050,11 +1043,19 @@ enum {
 TVMFFI_I_UNUSED static char tvmffi_i_keys[TVMFFI_I_NUM_KEYS];
 #define TVMFFI_I_OF_THREAD(type, name) \
   ((type *)TVMFFI_THREAD_LOCAL((void *)(tvmffi_i_keys + (name)), sizeof(type)))
-#elif TVMFFI_STATIC_TLS && TVMFFI_I_GNU && defined(__GLIBC__) && \
-    defined(__PIC__) && !defined(__PIE__)
+#elif TVMFFI_I_GNU && defined(__GLIBC__) && defined(__PIC__) && \
+    !defined(__PIE__) && !defined(__TINYC__)
+/* The initial-exec model: the variables of a shared library are in glibc's
+   static TLS block. Otherwise glibc would allocate them at a thread's first
+   use, and end the process if there is no memory. The block has about 1,500
+   bytes for all libraries that dlopen loads, so a library has 64 at most. */
+#define TVMFFI_I_INITIAL_EXEC 1
 #define TVMFFI_I_THREAD __thread __attribute__((__tls_model__("initial-exec")))
 #else
 #define TVMFFI_I_THREAD __thread
+#endif
+#ifndef TVMFFI_I_INITIAL_EXEC
+#define TVMFFI_I_INITIAL_EXEC 0
 #endif
 
 /* ======== DLPack: the types of DLPack 1.3 ================== >>head/dlpack */
@@ -2562,12 +2563,13 @@ enum { TVMFFI_I_NESTED = TVMFFI_FREESTANDING ? 4 : 32 };
    list. */
 #define TVMFFI_I_RESUMED (1 << 8)
 
-/* The running destructors of a thread. The stack addresses in `frame` reveal
-   destructors that ended by an exception or longjmp. */
+/* The running destructors of a thread. The stack addresses of the outermost and
+   of the innermost other one reveal destructors that ended by an exception or
+   longjmp. */
 typedef struct {
   TVMFFIObject *pending_destroy; /* linked through `deleter` */
+  uintptr_t frame[2];
   int32_t depth;
-  uintptr_t frame[TVMFFI_I_NESTED + 1];
 } tvmffi_i_destroying;
 
 /* Destroys the objects on the pending list, including objects that are added
@@ -2614,16 +2616,19 @@ TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
   return 1;
 }
 
-/* Removes the records of destructors that were left by an exception or longjmp.
-   The stack grows downwards, so a destructor with a stack address at or below
-   `here` has ended. At the maximum depth, removes all records if `here` is far
-   below them: most likely, none of these destructors is still running. */
+/* Corrects the depth, at the maximum, if an exception or longjmp left
+   destructors. The stack grows downwards, so a destructor with a stack address
+   at or below `here` has ended. If the innermost one has, an unknown number of
+   outer ones has too: at least one more may run. If `here` is far below all,
+   most likely none of them is still running. */
 TVMFFI_I_COLD void tvmffi_i_forget_frames(tvmffi_i_destroying *d,
                                           uintptr_t here) {
-  const uintptr_t *frame = d->frame;
-  while (d->depth && frame[d->depth - 1] <= here) --d->depth;
-  if (d->depth >= TVMFFI_I_NESTED &&
-      frame[d->depth - 1] - here > frame[0] - frame[d->depth - 1])
+  const uintptr_t outermost = d->frame[0], innermost = d->frame[1];
+  if (here >= outermost)
+    d->depth = 0;
+  else if (here >= innermost)
+    d->depth = TVMFFI_I_NESTED - 1;
+  else if (innermost - here > outermost - innermost)
     d->depth = 0;
 }
 
@@ -2654,7 +2659,7 @@ TVMFFI_I_INLINE int32_t tvmffi_i_begin_destroy(tvmffi_i_destroying *d,
     depth = tvmffi_i_begin_deep(d, self, flags, deleter, here);
     if (depth < 0) return depth;
   }
-  d->frame[depth] = here;
+  d->frame[depth > 0] = here;
   d->depth = depth + 1;
   return depth;
 }
@@ -3374,7 +3379,7 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_make_owner(tvmffi_scope *scope,
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
 #define TVMFFI_I_OWNER tvmffi_i_make_owner(tvmffi_here, TVMFFI_I_PLACE)
 
-#if defined(TVMFFI_I_THREAD)
+#if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
 /* The address of this variable identifies the thread. */
 TVMFFI_I_UNUSED static TVMFFI_I_THREAD char tvmffi_i_this_thread;
 #endif
@@ -7022,12 +7027,16 @@ TVMFFI_I_INLINE int tvmffi_i_foreach_next(TVMFFIAny *at, TVMFFIAny *key,
 
 /* ======== Printing: values as text ===================== >>interface/print */
 
+/* Returns the thread's text that is being printed (owned). A file that prints
+   nothing has no such variable, because the function is inline. */
+TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_printing(void) {
 #if defined(TVMFFI_I_THREAD)
-TVMFFI_I_UNUSED static TVMFFI_I_THREAD TVMFFIAny tvmffi_i_printing;
+  static TVMFFI_I_THREAD TVMFFIAny printing;
+  return &printing;
 #else
-#define tvmffi_i_printing \
-  (*TVMFFI_I_OF_THREAD(TVMFFIAny, TVMFFI_I_KEY_PRINTING))
+  return TVMFFI_I_OF_THREAD(TVMFFIAny, TVMFFI_I_KEY_PRINTING);
 #endif
+}
 
 /* Prints a value as Python's repr shows it, followed by a newline. `file` is a
    FILE * (include <stdio.h>). Returns 0, or -1 with the error raised. */
@@ -7035,19 +7044,19 @@ TVMFFI_I_UNUSED static TVMFFI_I_THREAD TVMFFIAny tvmffi_i_printing;
   tvmffi_i_printed(                    \
       tvmffi_i_repr(TVMFFI_ANY(value)) \
           ? INT32_MIN                  \
-          : fprintf((file), "%s\n", tvmffi_any_str(&tvmffi_i_printing).data))
+          : fprintf((file), "%s\n", tvmffi_any_str(tvmffi_i_printing()).data))
 
 TVMFFI_I_INLINE int tvmffi_i_repr(TVMFFIAny any) {
   TVMFFIAny text = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_REPR, &any, 1, &text));
-  tvmffi_any_release(&tvmffi_i_printing);
-  tvmffi_i_printing = text;
+  tvmffi_any_release(tvmffi_i_printing());
+  *tvmffi_i_printing() = text;
   return 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_printed(int count) {
   if (count == INT32_MIN) return -1; /* repr failed */
-  tvmffi_any_release(&tvmffi_i_printing);
+  tvmffi_any_release(tvmffi_i_printing());
   return count < 0 ? tvmffi_i_raise("OSError", "cannot write") : 0;
 }
 
@@ -7085,20 +7094,23 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
    of releases of dead objects. Returns -1 with a ValueError if the runtime is
    built without TVMFFI_DEBUG. No other thread may change containers
    meanwhile. */
-#define tvmffi_leak_report(file)                                     \
-  tvmffi_i_reported(                                                 \
-      tvmffi_i_report()                                              \
-          ? -1                                                       \
-          : ((void)fprintf((file), "%s",                             \
-                           tvmffi_any_str(&tvmffi_i_printing).data), \
+#define tvmffi_leak_report(file)                                      \
+  tvmffi_i_reported(                                                  \
+      tvmffi_i_report()                                               \
+          ? -1                                                        \
+          : ((void)fprintf((file), "%s",                              \
+                           tvmffi_any_str(tvmffi_i_printing()).data), \
              0))
 
+/* Returns the number that the thread's last leak report has found. */
+TVMFFI_I_INLINE int64_t *tvmffi_i_num_found(void) {
 #if defined(TVMFFI_I_THREAD)
-TVMFFI_I_UNUSED static TVMFFI_I_THREAD int64_t tvmffi_i_num_found;
+  static TVMFFI_I_THREAD int64_t num_found;
+  return &num_found;
 #else
-#define tvmffi_i_num_found \
-  (*TVMFFI_I_OF_THREAD(int64_t, TVMFFI_I_KEY_NUM_FOUND))
+  return TVMFFI_I_OF_THREAD(int64_t, TVMFFI_I_KEY_NUM_FOUND);
 #endif
+}
 
 TVMFFI_I_COLD int tvmffi_i_report(void) {
   int64_t live = 0, complaints = 0;
@@ -7111,16 +7123,16 @@ TVMFFI_I_COLD int tvmffi_i_report(void) {
     return tvmffi_i_raise("ValueError",
                           "the runtime is not built with TVMFFI_DEBUG");
   if (code) return -1;
-  tvmffi_any_release(&tvmffi_i_printing);
-  tvmffi_i_printing = text;
-  tvmffi_i_num_found = live + complaints;
+  tvmffi_any_release(tvmffi_i_printing());
+  *tvmffi_i_printing() = text;
+  *tvmffi_i_num_found() = live + complaints;
   return 0;
 }
 
 TVMFFI_I_INLINE int64_t tvmffi_i_reported(int code) {
   if (code) return -1;
-  tvmffi_any_release(&tvmffi_i_printing);
-  return tvmffi_i_num_found;
+  tvmffi_any_release(tvmffi_i_printing());
+  return *tvmffi_i_num_found();
 }
 
 /* ======== Tensor checks ================================== >>interface/expect
@@ -11250,8 +11262,8 @@ static int tvmffi_i_debug_died(void *object);
 TVMFFI_I_UNUSED static int tvmffi_i_is_child;
 
 /* All state of one thread. Each file declares a struct for its own state, and
-   an accessor. One thread-local variable holds all structs:
-   see tables/thread.h. */
+   an accessor. One thread-local variable holds the small structs, and an
+   allocated block the others: see tables/thread.h. */
 typedef struct tvmffi_i_thread tvmffi_i_thread;
 
 /* Returns the calling thread's state, zeroed at first. Never returns NULL. */
@@ -11261,6 +11273,15 @@ TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void);
    thread's state. */
 #define TVMFFI_I_THREAD_STATE(type, accessor) \
   TVMFFI_I_INLINE type *accessor(void)
+
+/* The same for a struct in the thread's block. It is zero and must not be
+   written before tvmffi_i_need_block has returned 1. */
+#define TVMFFI_I_BLOCK_STATE(type, accessor) \
+  TVMFFI_I_THREAD_STATE(type, accessor)
+
+/* Ensures that the thread has a block. Returns 1, or 0 if out of memory. The
+   mutex must be free. */
+TVMFFI_I_INLINE int tvmffi_i_need_block(void);
 
 #if TVMFFI_NO_THREADS || defined(TVMFFI_LOCK)
 /* Without pthreads, there is no condition variable to wake and no cancellation
@@ -11584,10 +11605,10 @@ typedef struct {
   int32_t budget;    /* whole budget, in units of 16 bytes */
   void *list[TVMFFI_I_POOL_CLASSES];
   uint64_t trims; /* tvmffi_i_pool_trims when last checked */
-  int state;      /* 0: not begun, 1: caching, -1: ended */
+  int state;      /* 0: not begun, 1: caching, -1: disabled */
   int skip;       /* calls of free left before the next attempt to evict */
 } tvmffi_i_pool;
-TVMFFI_I_THREAD_STATE(tvmffi_i_pool, tvmffi_i_thread_pool);
+TVMFFI_I_BLOCK_STATE(tvmffi_i_pool, tvmffi_i_thread_pool);
 
 /* Returns the size class of a block. The largest size of a class is a multiple
    of 16 minus one word, as in common mallocs, so rounding up wastes nothing. */
@@ -11642,6 +11663,7 @@ TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_pool *p) {
 /* Empties and disables the cache of a thread that ends. */
 static void tvmffi_i_exit_pool(void) {
   tvmffi_i_pool *p = tvmffi_i_thread_pool();
+  if (p->state <= 0) return;
   p->state = -1;
   (void)tvmffi_i_pool_flush(p);
   p->budget = p->available = 0;
@@ -11651,7 +11673,7 @@ static void tvmffi_i_exit_pool(void) {
    check. */
 TVMFFI_I_INLINE void tvmffi_i_pool_follow(tvmffi_i_pool *p) {
   const uint64_t trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
-  if (TVMFFI_I_LIKELY(p->trims == trims)) return;
+  if (TVMFFI_I_LIKELY(p->trims == trims) || p->state <= 0) return;
   p->trims = trims;
   (void)tvmffi_i_pool_flush(p);
 }
@@ -11672,10 +11694,13 @@ static int tvmffi_i_pool_evict(tvmffi_i_pool *p, size_t i) {
   return p->available >= (int32_t)i;
 }
 
-/* Slow path of tvmffi_i_pool_free. A thread's first call registers the exit
-   hook and adds a slice (32 KB) to the thread's cache budget. A later call adds
-   a slice, or frees cached blocks of other size classes. If both fail, the next
-   63 calls do not try again. */
+/* Begins the calling thread's cache with a slice (32 KB). Disables the cache if
+   the thread's end is not noticed. Defined in tables/thread.h. */
+static void tvmffi_i_begin_pool(void);
+
+/* Slow path of tvmffi_i_pool_free. A thread's first call begins the cache. A
+   later call adds a slice, or frees cached blocks of other size classes. If both
+   fail, the next 63 calls do not try again. */
 TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
                                             size_t i) {
   enum { SKIP = 63 };
@@ -11692,9 +11717,7 @@ TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
     }
     p->skip = SKIP;
   } else if (!p->state) {
-    p->state = tvmffi_i_watch_exit() ? 1 : -1;
-    if (p->state > 0) p->budget = p->available = TVMFFI_I_POOL_SLICE;
-    p->trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
+    tvmffi_i_begin_pool();
   }
   TVMFFI_I_FREE(block);
 }
@@ -11705,9 +11728,10 @@ TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
 TVMFFI_I_NOINLINE void *tvmffi_i_alloc(size_t size) {
   void *block = size > PTRDIFF_MAX ? NULL : TVMFFI_I_MALLOC(size);
 #if TVMFFI_I_POOL
-  if (TVMFFI_I_UNLIKELY(!block) && size <= PTRDIFF_MAX &&
-      tvmffi_i_pool_flush(tvmffi_i_thread_pool()))
-    block = TVMFFI_I_MALLOC(size);
+  if (TVMFFI_I_UNLIKELY(!block) && size <= PTRDIFF_MAX) {
+    tvmffi_i_pool *p = tvmffi_i_thread_pool();
+    if (p->state > 0 && tvmffi_i_pool_flush(p)) block = TVMFFI_I_MALLOC(size);
+  }
 #endif
   return block;
 }
@@ -14794,10 +14818,11 @@ typedef struct {
   size_t capacity;
   TVMFFIByteArray view;
 } tvmffi_i_trace_text;
-TVMFFI_I_THREAD_STATE(tvmffi_i_trace_text, tvmffi_i_thread_trace);
+TVMFFI_I_BLOCK_STATE(tvmffi_i_trace_text, tvmffi_i_thread_trace);
 
 static void tvmffi_i_exit_trace(void) {
   tvmffi_i_trace_text *t = tvmffi_i_thread_trace();
+  if (!t->text) return;
   tvmffi_i_free(t->text);
   t->text = NULL;
   t->capacity = 0;
@@ -14819,7 +14844,6 @@ static char *tvmffi_i_trace_buffer(tvmffi_i_trace_text *t, size_t size) {
   tvmffi_i_free(t->text);
   t->text = buffer;
   t->capacity = capacity;
-  (void)tvmffi_i_watch_exit();
   return buffer;
 }
 
@@ -14829,7 +14853,8 @@ __attribute__((__noinline__))
 const TVMFFIByteArray *
 TVMFFIBacktrace(const char *filename, int lineno, const char *func,
                 int cross_ffi_boundary) {
-  tvmffi_i_trace_text *t = tvmffi_i_thread_trace();
+  static const TVMFFIByteArray empty = {"", 0};
+  tvmffi_i_trace_text *t;
   tvmffi_i_source source;
   tvmffi_i_trace trace;
   size_t head = 0;
@@ -14838,8 +14863,9 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
   source.file = filename;
   source.function = func;
   source.line = lineno;
-  t->view.data = "";
-  t->view.size = 0;
+  if (!tvmffi_i_need_block()) return &empty;
+  t = tvmffi_i_thread_trace();
+  t->view = empty;
   /* If `named`, the arguments describe the caller. Skips the frame of the
      caller. */
   tvmffi_i_collect(&trace, named ? TVMFFI_I_RETURN_ADDRESS : 0,
@@ -14864,9 +14890,20 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
 /* A thread's pending error: raised and not taken yet. */
 typedef struct {
   TVMFFIObject *object; /* owned, or NULL */
-  int exit_is_set;      /* 1 if the end of the thread releases the error */
 } tvmffi_i_error_slot;
 TVMFFI_I_THREAD_STATE(tvmffi_i_error_slot, tvmffi_i_thread_error);
+
+/* Notes the pending error, or NULL, of a thread whose end may not be noticed.
+   Defined in tables/thread.h. */
+#if TVMFFI_NO_THREADS
+TVMFFI_I_INLINE void tvmffi_i_note_error(TVMFFIObject *error) { (void)error; }
+#else
+TVMFFI_I_COLD void tvmffi_i_note_unwatched(TVMFFIObject *error);
+TVMFFI_I_INLINE void tvmffi_i_note_error(TVMFFIObject *error) {
+  if (TVMFFI_I_UNLIKELY(!*tvmffi_i_thread_exit_is_set()))
+    tvmffi_i_note_unwatched(error);
+}
+#endif
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
   tvmffi_i_error *e = (tvmffi_i_error *)self;
@@ -14959,8 +14996,7 @@ static void tvmffi_i_set_error(TVMFFIObject *error) {
   tvmffi_i_error_slot *slot = tvmffi_i_thread_error();
   TVMFFIObject *old = slot->object;
   slot->object = error;
-  if (error && TVMFFI_I_UNLIKELY(!slot->exit_is_set))
-    slot->exit_is_set = tvmffi_i_watch_exit();
+  tvmffi_i_note_error(error);
 #if TVMFFI_NO_BACKTRACE
   tvmffi_i_exit_trace();
 #endif
@@ -14984,7 +15020,9 @@ void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle *result) {
     return;
   }
   *result = slot->object;
+  if (!slot->object) return;
   slot->object = NULL;
+  tvmffi_i_note_error(NULL);
 }
 
 /* Returns `code`, which a failed callback returned. Raises an error if the
@@ -15075,10 +15113,7 @@ TVMFFI_I_COLD TVMFFIAny tvmffi_i_take_error(void) {
   return tvmffi_obj(error);
 }
 
-static void tvmffi_i_exit_error(void) {
-  tvmffi_i_thread_error()->exit_is_set = 0;
-  tvmffi_i_set_error(NULL);
-}
+static void tvmffi_i_exit_error(void) { tvmffi_i_set_error(NULL); }
 
 /* ======== Type table ====================================== >>core/type_table
    type keys, indices and ancestors */
@@ -16374,7 +16409,7 @@ typedef struct {
   int count;           /* nested calls */
   uintptr_t outermost; /* stack address of the outermost nested call */
 } tvmffi_i_nesting;
-TVMFFI_I_THREAD_STATE(tvmffi_i_nesting, tvmffi_i_thread_nesting);
+TVMFFI_I_BLOCK_STATE(tvmffi_i_nesting, tvmffi_i_thread_nesting);
 
 #if TVMFFI_I_STACK_KNOWN
 static void tvmffi_i_find_stack(tvmffi_i_nesting *n) {
@@ -16395,6 +16430,8 @@ static void tvmffi_i_find_stack(tvmffi_i_nesting *n) {
 TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
 #if TVMFFI_I_STACK_KNOWN
   if (!n->is_asked) {
+    if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
+    n = tvmffi_i_thread_nesting();
     tvmffi_i_find_stack(n);
     if (here - n->low < n->size) return 0;
   }
@@ -16420,7 +16457,8 @@ TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
 }
 
 /* Begins a call of a hook, or of the runtime itself for a part of a value.
-   RecursionError if the stack has too little room. */
+   RecursionError if the stack has too little room; MemoryError if the thread
+   has no memory for its state. */
 TVMFFI_I_INLINE int tvmffi_i_nest(void) {
   tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
   const uintptr_t here = tvmffi_i_stack_address();
@@ -18818,7 +18856,7 @@ typedef struct {
   int depth;
   tvmffi_i_map_guard first[TVMFFI_I_FIRST_GUARDS];
 } tvmffi_i_thread_guards;
-TVMFFI_I_THREAD_STATE(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards);
+TVMFFI_I_BLOCK_STATE(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards);
 
 /* Removes the thread's innermost guard. */
 static void tvmffi_i_map_leave_one(void) {
@@ -18838,8 +18876,10 @@ static void tvmffi_i_map_leave(uintptr_t frame) {
 }
 
 static int tvmffi_i_map_enter(const tvmffi_i_map_object *m, uintptr_t frame) {
-  tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
+  tvmffi_i_thread_guards *t;
   tvmffi_i_map_guard *guard;
+  if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
+  t = tvmffi_i_thread_map_guards();
   tvmffi_i_map_leave(frame);
   guard = t->depth < TVMFFI_I_FIRST_GUARDS
               ? &t->first[t->depth]
@@ -20802,10 +20842,11 @@ typedef struct {
   tvmffi_i_stream *table;
   uint32_t mask, count;
 } tvmffi_i_streams;
-TVMFFI_I_THREAD_STATE(tvmffi_i_streams, tvmffi_i_thread_streams);
+TVMFFI_I_BLOCK_STATE(tvmffi_i_streams, tvmffi_i_thread_streams);
 
 static void tvmffi_i_exit_streams(void) {
   tvmffi_i_streams *t = tvmffi_i_thread_streams();
+  if (!t->table) return;
   tvmffi_i_free(t->table);
   memset(t, 0, sizeof(*t));
 }
@@ -20837,18 +20878,19 @@ static int tvmffi_i_grow_streams(tvmffi_i_streams *t) {
     if (old[i].device_type != -1)
       *tvmffi_i_stream_slot(t, old[i].device_type, old[i].device_id) = old[i];
   tvmffi_i_free(old);
-  (void)tvmffi_i_watch_exit();
   return 0;
 }
 
 int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id,
                        TVMFFIStreamHandle stream,
                        TVMFFIStreamHandle *opt_out_original_stream) {
-  tvmffi_i_streams *t = tvmffi_i_thread_streams();
+  tvmffi_i_streams *t;
   tvmffi_i_stream *s;
   if (device_type < 0 || device_id < 0)
     return tvmffi_i_fail("ValueError", "There is no device (%d, %d)",
                          device_type, device_id);
+  if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
+  t = tvmffi_i_thread_streams();
   TVMFFI_TRY(tvmffi_i_grow_streams(t));
   s = tvmffi_i_stream_slot(t, device_type, device_id);
   if (s->device_type == -1) {
@@ -20874,12 +20916,14 @@ TVMFFIStreamHandle TVMFFIEnvGetStream(int32_t device_type, int32_t device_id) {
    tensor allocators, signals, locks */
 
 static DLPackManagedTensorAllocator tvmffi_i_global_allocator;
-TVMFFI_I_THREAD_STATE(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator);
+TVMFFI_I_BLOCK_STATE(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator);
 
 int TVMFFIEnvSetDLPackManagedTensorAllocator(
     DLPackManagedTensorAllocator allocator, int write_to_global_context,
     DLPackManagedTensorAllocator *opt_out_original_allocator) {
-  DLPackManagedTensorAllocator *own = tvmffi_i_thread_allocator();
+  DLPackManagedTensorAllocator *own;
+  if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
+  own = tvmffi_i_thread_allocator();
   if (opt_out_original_allocator) *opt_out_original_allocator = *own;
   if (write_to_global_context)
     TVMFFI_I_STORE(&tvmffi_i_global_allocator, allocator);
@@ -33041,28 +33085,67 @@ static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
 /* ======== Thread table ======================================= >>tables/thread
    all state of a thread, its end, fork */
 
-/* All state of a thread. The large members come last, so that most offsets fit
-   in a byte. */
-struct tvmffi_i_thread {
-  tvmffi_i_error_slot error;
-  tvmffi_i_streams streams;
-  DLPackManagedTensorAllocator allocator;
-  tvmffi_i_trace_text trace;
-  tvmffi_i_initializer *initializers;
-#if !TVMFFI_NO_CONTAINERS
-  tvmffi_i_thread_guards map_guards;
+/* 1 if a thread-local variable has the small part of a thread's state, and
+   TVMFFI_MALLOC gives the block. Static TLS is scarce, and other TLS may end
+   the process for lack of memory: see head/atomic.h. */
+#if !TVMFFI_NO_THREADS && defined(TVMFFI_I_THREAD) && !defined(TVMFFI_LOCK) && \
+    !defined(_WIN32)
+#define TVMFFI_I_SPLIT_THREAD 1
+#else
+#define TVMFFI_I_SPLIT_THREAD 0
 #endif
-#if !TVMFFI_NO_TYPES
-  tvmffi_i_nesting nesting;
-#endif
-#if !TVMFFI_NO_THREADS
-  int exit_is_set;
-#endif
-  tvmffi_i_destroying destroying;
+
+/* The state of a thread that needs memory anyway, or may fail for lack of it.
+   The large members come last, so that most offsets fit in a byte. */
+typedef struct tvmffi_i_thread_block {
 #if TVMFFI_I_POOL
   tvmffi_i_pool pool;
 #endif
+  tvmffi_i_streams streams;
+  DLPackManagedTensorAllocator allocator;
+  tvmffi_i_trace_text trace;
+#if !TVMFFI_NO_TYPES
+  tvmffi_i_nesting nesting;
+#endif
+#if !TVMFFI_NO_CONTAINERS
+  tvmffi_i_thread_guards map_guards;
+#endif
+#if TVMFFI_I_SPLIT_THREAD
+  /* Only for a thread whose end is not noticed: see tvmffi_i_adopt_block. */
+  TVMFFIObject *error; /* the thread's pending error, or NULL */
+  const tvmffi_i_thread *owner;
+  struct tvmffi_i_thread_block *next;
+#endif
+} tvmffi_i_thread_block;
+
+/* All state of a thread. */
+struct tvmffi_i_thread {
+  tvmffi_i_error_slot error;
+  tvmffi_i_initializer *initializers;
+  tvmffi_i_destroying destroying;
+#if !TVMFFI_NO_THREADS
+  int exit_is_set;
+#endif
+#if TVMFFI_I_SPLIT_THREAD
+  int has_ended; /* tvmffi_i_thread_exit has run */
+  tvmffi_i_thread_block *block;
+#else
+  tvmffi_i_thread_block block;
+#endif
 };
+
+/* Frees the memory that the thread's block owns. */
+TVMFFI_I_UNUSED static void tvmffi_i_clear_block(void) {
+  tvmffi_i_exit_streams();
+  tvmffi_i_exit_trace();
+#if TVMFFI_I_POOL
+  tvmffi_i_exit_pool();
+#endif
+}
+
+#if TVMFFI_I_SPLIT_THREAD
+static void tvmffi_i_free_block(void);
+#endif
 
 /* Frees the calling thread's state. If a destructor uses the state again or
    raises an error meanwhile, the system calls this function again. */
@@ -33076,10 +33159,9 @@ TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(void) {
 #endif
   tvmffi_i_exit_destroying();
   tvmffi_i_exit_error();
-  tvmffi_i_exit_streams();
-  tvmffi_i_exit_trace();
-#if TVMFFI_I_POOL
-  tvmffi_i_exit_pool();
+  tvmffi_i_clear_block();
+#if TVMFFI_I_SPLIT_THREAD
+  tvmffi_i_free_block();
 #endif
 }
 
@@ -33145,13 +33227,22 @@ TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
 }
 #elif defined(TVMFFI_I_THREAD)
 #define TVMFFI_I_BLOCK_OF_KEY 0
+#if TVMFFI_I_SPLIT_THREAD
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_thread) <= 64, static_tls_is_scarce);
+/* The block of all threads that have none. Never written. */
+static tvmffi_i_thread_block tvmffi_i_no_block;
+static TVMFFI_I_THREAD tvmffi_i_thread tvmffi_i_the_thread = {
+    {NULL}, NULL, {NULL, {0, 0}, 0}, 0, 0, &tvmffi_i_no_block};
+#else
 static TVMFFI_I_THREAD tvmffi_i_thread tvmffi_i_the_thread;
+#endif
 /* Returns the thread's state. The assembly hides the address from the compiler,
-   which would otherwise compute the address again after each call. In a shared
-   library, computing the address is a function call. */
+   which would otherwise compute the address again after each call. Without the
+   initial-exec model, a shared library computes the address by a function
+   call. */
 TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
   tvmffi_i_thread *self = &tvmffi_i_the_thread;
-#if TVMFFI_I_GNU
+#if TVMFFI_I_GNU && !TVMFFI_I_INITIAL_EXEC
   __asm__("" : "+r"(self));
 #endif
   return self;
@@ -33204,14 +33295,114 @@ TVMFFI_I_COLD void tvmffi_i_set_exit(void) {
 #endif
 }
 
+#if TVMFFI_I_SPLIT_THREAD
+/* The blocks of threads whose end is not noticed, because the system refuses a
+   key. Needs the mutex. */
+static tvmffi_i_thread_block *tvmffi_i_unwatched;
+
+/* Returns the address of the pointer to the first listed block of `owner`, or
+   of the list's last pointer. Needs the mutex. */
+static tvmffi_i_thread_block **tvmffi_i_find_unwatched(
+    const tvmffi_i_thread *owner) {
+  tvmffi_i_thread_block **at = &tvmffi_i_unwatched;
+  while (*at && (*at)->owner != owner) at = &(*at)->next;
+  return at;
+}
+
+/* Gives the calling thread, which has no block, the block of an ended thread
+   whose thread-local variable had the same address. Returns 1, or 0 if there is
+   none. So there are no more such blocks than there were threads at a time. */
+static int tvmffi_i_adopt_block(tvmffi_i_thread *t) {
+  tvmffi_i_thread_block *b;
+  TVMFFIObject *error;
+  tvmffi_i_lock();
+  b = *tvmffi_i_find_unwatched(t);
+  tvmffi_i_unlock();
+  if (!b) return 0;
+  t->block = b;
+  error = b->error;
+  b->error = NULL;
+#if !TVMFFI_NO_CONTAINERS
+  tvmffi_i_map_leave(UINTPTR_MAX);
+#endif
+  tvmffi_i_clear_block();
+  b->allocator = NULL;
+#if !TVMFFI_NO_TYPES
+  memset((void *)&b->nesting, 0, sizeof(b->nesting));
+#endif
+  tvmffi_release(error);
+  return 1;
+}
+
+/* Slow path of tvmffi_i_need_block. */
+TVMFFI_I_COLD int tvmffi_i_make_block(void) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  const int is_watched = tvmffi_i_watch_exit();
+  tvmffi_i_thread_block *b;
+  if (!is_watched && tvmffi_i_adopt_block(t)) return 1;
+  b = (tvmffi_i_thread_block *)tvmffi_i_alloc(sizeof(*b));
+  if (!b) return 0;
+  memset((void *)b, 0, sizeof(*b));
+  t->block = b;
+  if (is_watched) return 1;
+  b->owner = t;
+  tvmffi_i_lock();
+  b->next = tvmffi_i_unwatched;
+  tvmffi_i_unwatched = b;
+  tvmffi_i_unlock();
+  return 1;
+}
+
+static void tvmffi_i_free_block(void) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_thread_block *b = t->block, **at;
+  t->has_ended = 1;
+  t->block = &tvmffi_i_no_block;
+  if (b == &tvmffi_i_no_block) return;
+  if (b->owner) {
+    tvmffi_i_lock();
+    at = tvmffi_i_find_unwatched(t);
+    if (*at) *at = b->next;
+    tvmffi_i_unlock();
+  }
+  tvmffi_i_free(b);
+}
+#endif
+
+TVMFFI_I_INLINE int tvmffi_i_need_block(void) {
+#if TVMFFI_I_SPLIT_THREAD
+  return TVMFFI_I_LIKELY(tvmffi_i_self()->block != &tvmffi_i_no_block) ||
+         tvmffi_i_make_block();
+#else
+  (void)tvmffi_i_watch_exit();
+  return 1;
+#endif
+}
+
+/* Ensures that the thread's end releases `error`. If the end is not noticed,
+   the next thread with the block releases it. */
+TVMFFI_I_COLD void tvmffi_i_note_unwatched(TVMFFIObject *error) {
+  const int is_watched = error && tvmffi_i_watch_exit();
+#if TVMFFI_I_SPLIT_THREAD
+  if (error && !is_watched) (void)tvmffi_i_need_block();
+  if (tvmffi_i_self()->block->owner)
+    tvmffi_i_self()->block->error = is_watched ? NULL : error;
+#else
+  (void)is_watched;
+#endif
+}
+
 /* Deletes the pthread key when the library is unloaded, because the key's
    destructor is in the library. The state of other threads leaks. Memory from
    TVMFFI_MALLOC leaks too, because TVMFFI_FREE may fail at the program's
    end. */
 #if TVMFFI_I_GNU && !defined(TVMFFI_LOCK)
 __attribute__((__destructor__)) static void tvmffi_i_unload(void) {
-#if TVMFFI_I_POOL && !defined(TVMFFI_MALLOC)
-  tvmffi_i_exit_pool();
+#if !defined(TVMFFI_MALLOC)
+  tvmffi_i_clear_block();
+#if TVMFFI_I_SPLIT_THREAD
+  tvmffi_i_free_block();
+#endif
 #endif
   tvmffi_i_lock();
   if (tvmffi_i_has_exit_key) (void)pthread_key_delete(tvmffi_i_exit_key);
@@ -33221,27 +33412,51 @@ __attribute__((__destructor__)) static void tvmffi_i_unload(void) {
 #endif
 #endif
 
+#if TVMFFI_NO_THREADS
+TVMFFI_I_INLINE int tvmffi_i_need_block(void) { return 1; }
+#endif
+
 #define TVMFFI_I_PART(type, accessor, part) \
   TVMFFI_I_INLINE type *accessor(void) { return &tvmffi_i_self()->part; }
+#if TVMFFI_I_SPLIT_THREAD
+#define TVMFFI_I_BLOCK_PART(type, accessor, part) \
+  TVMFFI_I_PART(type, accessor, block->part)
+#else
+#define TVMFFI_I_BLOCK_PART(type, accessor, part) \
+  TVMFFI_I_PART(type, accessor, block.part)
+#endif
+TVMFFI_I_PART(tvmffi_i_error_slot, tvmffi_i_thread_error, error)
+TVMFFI_I_PART(tvmffi_i_initializer *, tvmffi_i_thread_initializers,
+              initializers)
+TVMFFI_I_PART(tvmffi_i_destroying, tvmffi_i_thread_destroying, destroying)
 #if !TVMFFI_NO_THREADS
 TVMFFI_I_PART(int, tvmffi_i_thread_exit_is_set, exit_is_set)
 #endif
-TVMFFI_I_PART(tvmffi_i_error_slot, tvmffi_i_thread_error, error)
-TVMFFI_I_PART(tvmffi_i_destroying, tvmffi_i_thread_destroying, destroying)
-TVMFFI_I_PART(tvmffi_i_trace_text, tvmffi_i_thread_trace, trace)
-TVMFFI_I_PART(tvmffi_i_streams, tvmffi_i_thread_streams, streams)
-TVMFFI_I_PART(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator,
-              allocator)
-TVMFFI_I_PART(tvmffi_i_initializer *, tvmffi_i_thread_initializers,
-              initializers)
-#if TVMFFI_I_POOL
-TVMFFI_I_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)
+TVMFFI_I_BLOCK_PART(tvmffi_i_streams, tvmffi_i_thread_streams, streams)
+TVMFFI_I_BLOCK_PART(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator,
+                    allocator)
+TVMFFI_I_BLOCK_PART(tvmffi_i_trace_text, tvmffi_i_thread_trace, trace)
+#if !TVMFFI_NO_TYPES
+TVMFFI_I_BLOCK_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
 #endif
 #if !TVMFFI_NO_CONTAINERS
-TVMFFI_I_PART(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards, map_guards)
+TVMFFI_I_BLOCK_PART(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards,
+                    map_guards)
 #endif
-#if !TVMFFI_NO_TYPES
-TVMFFI_I_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
+#if TVMFFI_I_POOL
+TVMFFI_I_BLOCK_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)
+
+static void tvmffi_i_begin_pool(void) {
+  tvmffi_i_pool *p;
+#if TVMFFI_I_SPLIT_THREAD
+  if (tvmffi_i_self()->has_ended) return;
+#endif
+  if (!tvmffi_i_need_block()) return;
+  p = tvmffi_i_thread_pool();
+  p->state = tvmffi_i_watch_exit() ? 1 : -1;
+  if (p->state > 0) p->budget = p->available = TVMFFI_I_POOL_SLICE;
+  p->trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
+}
 #endif
 
 /* -------- Fork -------- */

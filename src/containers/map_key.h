@@ -184,7 +184,7 @@ typedef struct {
   int depth;
   tvmffi_i_map_guard first[TVMFFI_I_FIRST_GUARDS];
 } tvmffi_i_thread_guards;
-TVMFFI_I_THREAD_STATE(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards);
+TVMFFI_I_BLOCK_STATE(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards);
 
 /* Removes the thread's innermost guard. */
 static void tvmffi_i_map_leave_one(void) {
@@ -204,8 +204,10 @@ static void tvmffi_i_map_leave(uintptr_t frame) {
 }
 
 static int tvmffi_i_map_enter(const tvmffi_i_map_object *m, uintptr_t frame) {
-  tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
+  tvmffi_i_thread_guards *t;
   tvmffi_i_map_guard *guard;
+  if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
+  t = tvmffi_i_thread_map_guards();
   tvmffi_i_map_leave(frame);
   guard = t->depth < TVMFFI_I_FIRST_GUARDS
               ? &t->first[t->depth]

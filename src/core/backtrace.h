@@ -69,10 +69,11 @@ typedef struct {
   size_t capacity;
   TVMFFIByteArray view;
 } tvmffi_i_trace_text;
-TVMFFI_I_THREAD_STATE(tvmffi_i_trace_text, tvmffi_i_thread_trace);
+TVMFFI_I_BLOCK_STATE(tvmffi_i_trace_text, tvmffi_i_thread_trace);
 
 static void tvmffi_i_exit_trace(void) {
   tvmffi_i_trace_text *t = tvmffi_i_thread_trace();
+  if (!t->text) return;
   tvmffi_i_free(t->text);
   t->text = NULL;
   t->capacity = 0;
@@ -94,7 +95,6 @@ static char *tvmffi_i_trace_buffer(tvmffi_i_trace_text *t, size_t size) {
   tvmffi_i_free(t->text);
   t->text = buffer;
   t->capacity = capacity;
-  (void)tvmffi_i_watch_exit();
   return buffer;
 }
 
@@ -104,7 +104,8 @@ __attribute__((__noinline__))
 const TVMFFIByteArray *
 TVMFFIBacktrace(const char *filename, int lineno, const char *func,
                 int cross_ffi_boundary) {
-  tvmffi_i_trace_text *t = tvmffi_i_thread_trace();
+  static const TVMFFIByteArray empty = {"", 0};
+  tvmffi_i_trace_text *t;
   tvmffi_i_source source;
   tvmffi_i_trace trace;
   size_t head = 0;
@@ -113,8 +114,9 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
   source.file = filename;
   source.function = func;
   source.line = lineno;
-  t->view.data = "";
-  t->view.size = 0;
+  if (!tvmffi_i_need_block()) return &empty;
+  t = tvmffi_i_thread_trace();
+  t->view = empty;
   /* If `named`, the arguments describe the caller. Skips the frame of the
      caller. */
   tvmffi_i_collect(&trace, named ? TVMFFI_I_RETURN_ADDRESS : 0,

@@ -22,9 +22,20 @@
 /* A thread's pending error: raised and not taken yet. */
 typedef struct {
   TVMFFIObject *object; /* owned, or NULL */
-  int exit_is_set;      /* 1 if the end of the thread releases the error */
 } tvmffi_i_error_slot;
 TVMFFI_I_THREAD_STATE(tvmffi_i_error_slot, tvmffi_i_thread_error);
+
+/* Notes the pending error, or NULL, of a thread whose end may not be noticed.
+   Defined in tables/thread.h. */
+#if TVMFFI_NO_THREADS
+TVMFFI_I_INLINE void tvmffi_i_note_error(TVMFFIObject *error) { (void)error; }
+#else
+TVMFFI_I_COLD void tvmffi_i_note_unwatched(TVMFFIObject *error);
+TVMFFI_I_INLINE void tvmffi_i_note_error(TVMFFIObject *error) {
+  if (TVMFFI_I_UNLIKELY(!*tvmffi_i_thread_exit_is_set()))
+    tvmffi_i_note_unwatched(error);
+}
+#endif
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
   tvmffi_i_error *e = (tvmffi_i_error *)self;
@@ -117,8 +128,7 @@ static void tvmffi_i_set_error(TVMFFIObject *error) {
   tvmffi_i_error_slot *slot = tvmffi_i_thread_error();
   TVMFFIObject *old = slot->object;
   slot->object = error;
-  if (error && TVMFFI_I_UNLIKELY(!slot->exit_is_set))
-    slot->exit_is_set = tvmffi_i_watch_exit();
+  tvmffi_i_note_error(error);
 #if TVMFFI_NO_BACKTRACE
   tvmffi_i_exit_trace();
 #endif
@@ -142,7 +152,9 @@ void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle *result) {
     return;
   }
   *result = slot->object;
+  if (!slot->object) return;
   slot->object = NULL;
+  tvmffi_i_note_error(NULL);
 }
 
 /* Returns `code`, which a failed callback returned. Raises an error if the
@@ -233,7 +245,4 @@ TVMFFI_I_COLD TVMFFIAny tvmffi_i_take_error(void) {
   return tvmffi_obj(error);
 }
 
-static void tvmffi_i_exit_error(void) {
-  tvmffi_i_thread_error()->exit_is_set = 0;
-  tvmffi_i_set_error(NULL);
-}
+static void tvmffi_i_exit_error(void) { tvmffi_i_set_error(NULL); }

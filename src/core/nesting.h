@@ -44,7 +44,7 @@ typedef struct {
   int count;           /* nested calls */
   uintptr_t outermost; /* stack address of the outermost nested call */
 } tvmffi_i_nesting;
-TVMFFI_I_THREAD_STATE(tvmffi_i_nesting, tvmffi_i_thread_nesting);
+TVMFFI_I_BLOCK_STATE(tvmffi_i_nesting, tvmffi_i_thread_nesting);
 
 #if TVMFFI_I_STACK_KNOWN
 static void tvmffi_i_find_stack(tvmffi_i_nesting *n) {
@@ -65,6 +65,8 @@ static void tvmffi_i_find_stack(tvmffi_i_nesting *n) {
 TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
 #if TVMFFI_I_STACK_KNOWN
   if (!n->is_asked) {
+    if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
+    n = tvmffi_i_thread_nesting();
     tvmffi_i_find_stack(n);
     if (here - n->low < n->size) return 0;
   }
@@ -90,7 +92,8 @@ TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
 }
 
 /* Begins a call of a hook, or of the runtime itself for a part of a value.
-   RecursionError if the stack has too little room. */
+   RecursionError if the stack has too little room; MemoryError if the thread
+   has no memory for its state. */
 TVMFFI_I_INLINE int tvmffi_i_nest(void) {
   tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
   const uintptr_t here = tvmffi_i_stack_address();

@@ -209,9 +209,17 @@ enum {
 TVMFFI_I_UNUSED static char tvmffi_i_keys[TVMFFI_I_NUM_KEYS];
 #define TVMFFI_I_OF_THREAD(type, name) \
   ((type *)TVMFFI_THREAD_LOCAL((void *)(tvmffi_i_keys + (name)), sizeof(type)))
-#elif TVMFFI_STATIC_TLS && TVMFFI_I_GNU && defined(__GLIBC__) && \
-    defined(__PIC__) && !defined(__PIE__)
+#elif TVMFFI_I_GNU && defined(__GLIBC__) && defined(__PIC__) && \
+    !defined(__PIE__) && !defined(__TINYC__)
+/* The initial-exec model: the variables of a shared library are in glibc's
+   static TLS block. Otherwise glibc would allocate them at a thread's first
+   use, and end the process if there is no memory. The block has about 1,500
+   bytes for all libraries that dlopen loads, so a library has 64 at most. */
+#define TVMFFI_I_INITIAL_EXEC 1
 #define TVMFFI_I_THREAD __thread __attribute__((__tls_model__("initial-exec")))
 #else
 #define TVMFFI_I_THREAD __thread
+#endif
+#ifndef TVMFFI_I_INITIAL_EXEC
+#define TVMFFI_I_INITIAL_EXEC 0
 #endif

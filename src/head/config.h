@@ -85,16 +85,6 @@
 #define TVMFFI_NO_THREADS TVMFFI_FREESTANDING
 #endif
 
-/* Define as 1 in a file of a shared library to access thread-local variables
-   without a function call (the initial-exec TLS model). glibc reserves little
-   static TLS for libraries that dlopen loads: about four libraries with this
-   option fit, and a fifth fails to load. Other C libraries ignore the
-   option. Without it, glibc allocates the variables at a thread's first call,
-   and ends the process if there is no memory. */
-#ifndef TVMFFI_STATIC_TLS
-#define TVMFFI_STATIC_TLS 0
-#endif
-
 /* Define as 1 for the whole program to build without floating-point code. Float
    values still pass through calls. */
 #ifndef TVMFFI_NO_FLOAT
@@ -223,6 +213,9 @@
 
 #if defined(TVMFFI_LEGACY)
 #error "tvmffi.h: TVMFFI_LEGACY is the header tvmffi_legacy.h now"
+#endif
+#if defined(TVMFFI_STATIC_TLS)
+#error "tvmffi.h: TVMFFI_STATIC_TLS is gone, glibc's static TLS is always used"
 #endif
 #if TVMFFI_FREESTANDING && \
     !(TVMFFI_NO_STDIO && TVMFFI_NO_BACKTRACE && TVMFFI_NO_DLOPEN)

@@ -31,20 +31,23 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
    of releases of dead objects. Returns -1 with a ValueError if the runtime is
    built without TVMFFI_DEBUG. No other thread may change containers
    meanwhile. */
-#define tvmffi_leak_report(file)                                     \
-  tvmffi_i_reported(                                                 \
-      tvmffi_i_report()                                              \
-          ? -1                                                       \
-          : ((void)fprintf((file), "%s",                             \
-                           tvmffi_any_str(&tvmffi_i_printing).data), \
+#define tvmffi_leak_report(file)                                      \
+  tvmffi_i_reported(                                                  \
+      tvmffi_i_report()                                               \
+          ? -1                                                        \
+          : ((void)fprintf((file), "%s",                              \
+                           tvmffi_any_str(tvmffi_i_printing()).data), \
              0))
 
+/* Returns the number that the thread's last leak report has found. */
+TVMFFI_I_INLINE int64_t *tvmffi_i_num_found(void) {
 #if defined(TVMFFI_I_THREAD)
-TVMFFI_I_UNUSED static TVMFFI_I_THREAD int64_t tvmffi_i_num_found;
+  static TVMFFI_I_THREAD int64_t num_found;
+  return &num_found;
 #else
-#define tvmffi_i_num_found \
-  (*TVMFFI_I_OF_THREAD(int64_t, TVMFFI_I_KEY_NUM_FOUND))
+  return TVMFFI_I_OF_THREAD(int64_t, TVMFFI_I_KEY_NUM_FOUND);
 #endif
+}
 
 TVMFFI_I_COLD int tvmffi_i_report(void) {
   int64_t live = 0, complaints = 0;
@@ -57,14 +60,14 @@ TVMFFI_I_COLD int tvmffi_i_report(void) {
     return tvmffi_i_raise("ValueError",
                           "the runtime is not built with TVMFFI_DEBUG");
   if (code) return -1;
-  tvmffi_any_release(&tvmffi_i_printing);
-  tvmffi_i_printing = text;
-  tvmffi_i_num_found = live + complaints;
+  tvmffi_any_release(tvmffi_i_printing());
+  *tvmffi_i_printing() = text;
+  *tvmffi_i_num_found() = live + complaints;
   return 0;
 }
 
 TVMFFI_I_INLINE int64_t tvmffi_i_reported(int code) {
   if (code) return -1;
-  tvmffi_any_release(&tvmffi_i_printing);
-  return tvmffi_i_num_found;
+  tvmffi_any_release(tvmffi_i_printing());
+  return *tvmffi_i_num_found();
 }

@@ -11,12 +11,16 @@
 #include "global_cache.h"
 #include "call.h"
 
+/* Returns the thread's text that is being printed (owned). A file that prints
+   nothing has no such variable, because the function is inline. */
+TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_printing(void) {
 #if defined(TVMFFI_I_THREAD)
-TVMFFI_I_UNUSED static TVMFFI_I_THREAD TVMFFIAny tvmffi_i_printing;
+  static TVMFFI_I_THREAD TVMFFIAny printing;
+  return &printing;
 #else
-#define tvmffi_i_printing \
-  (*TVMFFI_I_OF_THREAD(TVMFFIAny, TVMFFI_I_KEY_PRINTING))
+  return TVMFFI_I_OF_THREAD(TVMFFIAny, TVMFFI_I_KEY_PRINTING);
 #endif
+}
 
 /* Prints a value as Python's repr shows it, followed by a newline. `file` is a
    FILE * (include <stdio.h>). Returns 0, or -1 with the error raised. */
@@ -24,19 +28,19 @@ TVMFFI_I_UNUSED static TVMFFI_I_THREAD TVMFFIAny tvmffi_i_printing;
   tvmffi_i_printed(                    \
       tvmffi_i_repr(TVMFFI_ANY(value)) \
           ? INT32_MIN                  \
-          : fprintf((file), "%s\n", tvmffi_any_str(&tvmffi_i_printing).data))
+          : fprintf((file), "%s\n", tvmffi_any_str(tvmffi_i_printing()).data))
 
 TVMFFI_I_INLINE int tvmffi_i_repr(TVMFFIAny any) {
   TVMFFIAny text = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_REPR, &any, 1, &text));
-  tvmffi_any_release(&tvmffi_i_printing);
-  tvmffi_i_printing = text;
+  tvmffi_any_release(tvmffi_i_printing());
+  *tvmffi_i_printing() = text;
   return 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_printed(int count) {
   if (count == INT32_MIN) return -1; /* repr failed */
-  tvmffi_any_release(&tvmffi_i_printing);
+  tvmffi_any_release(tvmffi_i_printing());
   return count < 0 ? tvmffi_i_raise("OSError", "cannot write") : 0;
 }
 

@@ -90,7 +90,7 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_make_owner(tvmffi_scope *scope,
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
 #define TVMFFI_I_OWNER tvmffi_i_make_owner(tvmffi_here, TVMFFI_I_PLACE)
 
-#if defined(TVMFFI_I_THREAD)
+#if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
 /* The address of this variable identifies the thread. */
 TVMFFI_I_UNUSED static TVMFFI_I_THREAD char tvmffi_i_this_thread;
 #endif

@@ -119,12 +119,13 @@ enum { TVMFFI_I_NESTED = TVMFFI_FREESTANDING ? 4 : 32 };
    list. */
 #define TVMFFI_I_RESUMED (1 << 8)
 
-/* The running destructors of a thread. The stack addresses in `frame` reveal
-   destructors that ended by an exception or longjmp. */
+/* The running destructors of a thread. The stack addresses of the outermost and
+   of the innermost other one reveal destructors that ended by an exception or
+   longjmp. */
 typedef struct {
   TVMFFIObject *pending_destroy; /* linked through `deleter` */
+  uintptr_t frame[2];
   int32_t depth;
-  uintptr_t frame[TVMFFI_I_NESTED + 1];
 } tvmffi_i_destroying;
 
 /* Destroys the objects on the pending list, including objects that are added
@@ -171,16 +172,19 @@ TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
   return 1;
 }
 
-/* Removes the records of destructors that were left by an exception or longjmp.
-   The stack grows downwards, so a destructor with a stack address at or below
-   `here` has ended. At the maximum depth, removes all records if `here` is far
-   below them: most likely, none of these destructors is still running. */
+/* Corrects the depth, at the maximum, if an exception or longjmp left
+   destructors. The stack grows downwards, so a destructor with a stack address
+   at or below `here` has ended. If the innermost one has, an unknown number of
+   outer ones has too: at least one more may run. If `here` is far below all,
+   most likely none of them is still running. */
 TVMFFI_I_COLD void tvmffi_i_forget_frames(tvmffi_i_destroying *d,
                                           uintptr_t here) {
-  const uintptr_t *frame = d->frame;
-  while (d->depth && frame[d->depth - 1] <= here) --d->depth;
-  if (d->depth >= TVMFFI_I_NESTED &&
-      frame[d->depth - 1] - here > frame[0] - frame[d->depth - 1])
+  const uintptr_t outermost = d->frame[0], innermost = d->frame[1];
+  if (here >= outermost)
+    d->depth = 0;
+  else if (here >= innermost)
+    d->depth = TVMFFI_I_NESTED - 1;
+  else if (innermost - here > outermost - innermost)
     d->depth = 0;
 }
 
@@ -211,7 +215,7 @@ TVMFFI_I_INLINE int32_t tvmffi_i_begin_destroy(tvmffi_i_destroying *d,
     depth = tvmffi_i_begin_deep(d, self, flags, deleter, here);
     if (depth < 0) return depth;
   }
-  d->frame[depth] = here;
+  d->frame[depth > 0] = here;
   d->depth = depth + 1;
   return depth;
 }

@@ -15,12 +15,14 @@
 #include "../core/tensor.h"
 
 static DLPackManagedTensorAllocator tvmffi_i_global_allocator;
-TVMFFI_I_THREAD_STATE(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator);
+TVMFFI_I_BLOCK_STATE(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator);
 
 int TVMFFIEnvSetDLPackManagedTensorAllocator(
     DLPackManagedTensorAllocator allocator, int write_to_global_context,
     DLPackManagedTensorAllocator *opt_out_original_allocator) {
-  DLPackManagedTensorAllocator *own = tvmffi_i_thread_allocator();
+  DLPackManagedTensorAllocator *own;
+  if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
+  own = tvmffi_i_thread_allocator();
   if (opt_out_original_allocator) *opt_out_original_allocator = *own;
   if (write_to_global_context)
     TVMFFI_I_STORE(&tvmffi_i_global_allocator, allocator);

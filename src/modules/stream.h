@@ -20,10 +20,11 @@ typedef struct {
   tvmffi_i_stream *table;
   uint32_t mask, count;
 } tvmffi_i_streams;
-TVMFFI_I_THREAD_STATE(tvmffi_i_streams, tvmffi_i_thread_streams);
+TVMFFI_I_BLOCK_STATE(tvmffi_i_streams, tvmffi_i_thread_streams);
 
 static void tvmffi_i_exit_streams(void) {
   tvmffi_i_streams *t = tvmffi_i_thread_streams();
+  if (!t->table) return;
   tvmffi_i_free(t->table);
   memset(t, 0, sizeof(*t));
 }
@@ -55,18 +56,19 @@ static int tvmffi_i_grow_streams(tvmffi_i_streams *t) {
     if (old[i].device_type != -1)
       *tvmffi_i_stream_slot(t, old[i].device_type, old[i].device_id) = old[i];
   tvmffi_i_free(old);
-  (void)tvmffi_i_watch_exit();
   return 0;
 }
 
 int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id,
                        TVMFFIStreamHandle stream,
                        TVMFFIStreamHandle *opt_out_original_stream) {
-  tvmffi_i_streams *t = tvmffi_i_thread_streams();
+  tvmffi_i_streams *t;
   tvmffi_i_stream *s;
   if (device_type < 0 || device_id < 0)
     return tvmffi_i_fail("ValueError", "There is no device (%d, %d)",
                          device_type, device_id);
+  if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
+  t = tvmffi_i_thread_streams();
   TVMFFI_TRY(tvmffi_i_grow_streams(t));
   s = tvmffi_i_stream_slot(t, device_type, device_id);
   if (s->device_type == -1) {

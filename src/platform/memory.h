@@ -62,10 +62,10 @@ typedef struct {
   int32_t budget;    /* whole budget, in units of 16 bytes */
   void *list[TVMFFI_I_POOL_CLASSES];
   uint64_t trims; /* tvmffi_i_pool_trims when last checked */
-  int state;      /* 0: not begun, 1: caching, -1: ended */
+  int state;      /* 0: not begun, 1: caching, -1: disabled */
   int skip;       /* calls of free left before the next attempt to evict */
 } tvmffi_i_pool;
-TVMFFI_I_THREAD_STATE(tvmffi_i_pool, tvmffi_i_thread_pool);
+TVMFFI_I_BLOCK_STATE(tvmffi_i_pool, tvmffi_i_thread_pool);
 
 /* Returns the size class of a block. The largest size of a class is a multiple
    of 16 minus one word, as in common mallocs, so rounding up wastes nothing. */
@@ -120,6 +120,7 @@ TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_pool *p) {
 /* Empties and disables the cache of a thread that ends. */
 static void tvmffi_i_exit_pool(void) {
   tvmffi_i_pool *p = tvmffi_i_thread_pool();
+  if (p->state <= 0) return;
   p->state = -1;
   (void)tvmffi_i_pool_flush(p);
   p->budget = p->available = 0;
@@ -129,7 +130,7 @@ static void tvmffi_i_exit_pool(void) {
    check. */
 TVMFFI_I_INLINE void tvmffi_i_pool_follow(tvmffi_i_pool *p) {
   const uint64_t trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
-  if (TVMFFI_I_LIKELY(p->trims == trims)) return;
+  if (TVMFFI_I_LIKELY(p->trims == trims) || p->state <= 0) return;
   p->trims = trims;
   (void)tvmffi_i_pool_flush(p);
 }
@@ -150,10 +151,13 @@ static int tvmffi_i_pool_evict(tvmffi_i_pool *p, size_t i) {
   return p->available >= (int32_t)i;
 }
 
-/* Slow path of tvmffi_i_pool_free. A thread's first call registers the exit
-   hook and adds a slice (32 KB) to the thread's cache budget. A later call adds
-   a slice, or frees cached blocks of other size classes. If both fail, the next
-   63 calls do not try again. */
+/* Begins the calling thread's cache with a slice (32 KB). Disables the cache if
+   the thread's end is not noticed. Defined in tables/thread.h. */
+static void tvmffi_i_begin_pool(void);
+
+/* Slow path of tvmffi_i_pool_free. A thread's first call begins the cache. A
+   later call adds a slice, or frees cached blocks of other size classes. If both
+   fail, the next 63 calls do not try again. */
 TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
                                             size_t i) {
   enum { SKIP = 63 };
@@ -170,9 +174,7 @@ TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
     }
     p->skip = SKIP;
   } else if (!p->state) {
-    p->state = tvmffi_i_watch_exit() ? 1 : -1;
-    if (p->state > 0) p->budget = p->available = TVMFFI_I_POOL_SLICE;
-    p->trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
+    tvmffi_i_begin_pool();
   }
   TVMFFI_I_FREE(block);
 }
@@ -183,9 +185,10 @@ TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
 TVMFFI_I_NOINLINE void *tvmffi_i_alloc(size_t size) {
   void *block = size > PTRDIFF_MAX ? NULL : TVMFFI_I_MALLOC(size);
 #if TVMFFI_I_POOL
-  if (TVMFFI_I_UNLIKELY(!block) && size <= PTRDIFF_MAX &&
-      tvmffi_i_pool_flush(tvmffi_i_thread_pool()))
-    block = TVMFFI_I_MALLOC(size);
+  if (TVMFFI_I_UNLIKELY(!block) && size <= PTRDIFF_MAX) {
+    tvmffi_i_pool *p = tvmffi_i_thread_pool();
+    if (p->state > 0 && tvmffi_i_pool_flush(p)) block = TVMFFI_I_MALLOC(size);
+  }
 #endif
   return block;
 }

@@ -18,8 +18,8 @@
 TVMFFI_I_UNUSED static int tvmffi_i_is_child;
 
 /* All state of one thread. Each file declares a struct for its own state, and
-   an accessor. One thread-local variable holds all structs:
-   see tables/thread.h. */
+   an accessor. One thread-local variable holds the small structs, and an
+   allocated block the others: see tables/thread.h. */
 typedef struct tvmffi_i_thread tvmffi_i_thread;
 
 /* Returns the calling thread's state, zeroed at first. Never returns NULL. */
@@ -29,6 +29,15 @@ TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void);
    thread's state. */
 #define TVMFFI_I_THREAD_STATE(type, accessor) \
   TVMFFI_I_INLINE type *accessor(void)
+
+/* The same for a struct in the thread's block. It is zero and must not be
+   written before tvmffi_i_need_block has returned 1. */
+#define TVMFFI_I_BLOCK_STATE(type, accessor) \
+  TVMFFI_I_THREAD_STATE(type, accessor)
+
+/* Ensures that the thread has a block. Returns 1, or 0 if out of memory. The
+   mutex must be free. */
+TVMFFI_I_INLINE int tvmffi_i_need_block(void);
 
 #if TVMFFI_NO_THREADS || defined(TVMFFI_LOCK)
 /* Without pthreads, there is no condition variable to wake and no cancellation

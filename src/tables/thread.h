@@ -22,28 +22,67 @@
 #include "../modules/stream.h"
 #include "../modules/once.h"
 
-/* All state of a thread. The large members come last, so that most offsets fit
-   in a byte. */
-struct tvmffi_i_thread {
-  tvmffi_i_error_slot error;
-  tvmffi_i_streams streams;
-  DLPackManagedTensorAllocator allocator;
-  tvmffi_i_trace_text trace;
-  tvmffi_i_initializer *initializers;
-#if !TVMFFI_NO_CONTAINERS
-  tvmffi_i_thread_guards map_guards;
+/* 1 if a thread-local variable has the small part of a thread's state, and
+   TVMFFI_MALLOC gives the block. Static TLS is scarce, and other TLS may end
+   the process for lack of memory: see head/atomic.h. */
+#if !TVMFFI_NO_THREADS && defined(TVMFFI_I_THREAD) && !defined(TVMFFI_LOCK) && \
+    !defined(_WIN32)
+#define TVMFFI_I_SPLIT_THREAD 1
+#else
+#define TVMFFI_I_SPLIT_THREAD 0
 #endif
-#if !TVMFFI_NO_TYPES
-  tvmffi_i_nesting nesting;
-#endif
-#if !TVMFFI_NO_THREADS
-  int exit_is_set;
-#endif
-  tvmffi_i_destroying destroying;
+
+/* The state of a thread that needs memory anyway, or may fail for lack of it.
+   The large members come last, so that most offsets fit in a byte. */
+typedef struct tvmffi_i_thread_block {
 #if TVMFFI_I_POOL
   tvmffi_i_pool pool;
 #endif
+  tvmffi_i_streams streams;
+  DLPackManagedTensorAllocator allocator;
+  tvmffi_i_trace_text trace;
+#if !TVMFFI_NO_TYPES
+  tvmffi_i_nesting nesting;
+#endif
+#if !TVMFFI_NO_CONTAINERS
+  tvmffi_i_thread_guards map_guards;
+#endif
+#if TVMFFI_I_SPLIT_THREAD
+  /* Only for a thread whose end is not noticed: see tvmffi_i_adopt_block. */
+  TVMFFIObject *error; /* the thread's pending error, or NULL */
+  const tvmffi_i_thread *owner;
+  struct tvmffi_i_thread_block *next;
+#endif
+} tvmffi_i_thread_block;
+
+/* All state of a thread. */
+struct tvmffi_i_thread {
+  tvmffi_i_error_slot error;
+  tvmffi_i_initializer *initializers;
+  tvmffi_i_destroying destroying;
+#if !TVMFFI_NO_THREADS
+  int exit_is_set;
+#endif
+#if TVMFFI_I_SPLIT_THREAD
+  int has_ended; /* tvmffi_i_thread_exit has run */
+  tvmffi_i_thread_block *block;
+#else
+  tvmffi_i_thread_block block;
+#endif
 };
+
+/* Frees the memory that the thread's block owns. */
+TVMFFI_I_UNUSED static void tvmffi_i_clear_block(void) {
+  tvmffi_i_exit_streams();
+  tvmffi_i_exit_trace();
+#if TVMFFI_I_POOL
+  tvmffi_i_exit_pool();
+#endif
+}
+
+#if TVMFFI_I_SPLIT_THREAD
+static void tvmffi_i_free_block(void);
+#endif
 
 /* Frees the calling thread's state. If a destructor uses the state again or
    raises an error meanwhile, the system calls this function again. */
@@ -57,10 +96,9 @@ TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(void) {
 #endif
   tvmffi_i_exit_destroying();
   tvmffi_i_exit_error();
-  tvmffi_i_exit_streams();
-  tvmffi_i_exit_trace();
-#if TVMFFI_I_POOL
-  tvmffi_i_exit_pool();
+  tvmffi_i_clear_block();
+#if TVMFFI_I_SPLIT_THREAD
+  tvmffi_i_free_block();
 #endif
 }
 
@@ -126,13 +164,22 @@ TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
 }
 #elif defined(TVMFFI_I_THREAD)
 #define TVMFFI_I_BLOCK_OF_KEY 0
+#if TVMFFI_I_SPLIT_THREAD
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_thread) <= 64, static_tls_is_scarce);
+/* The block of all threads that have none. Never written. */
+static tvmffi_i_thread_block tvmffi_i_no_block;
+static TVMFFI_I_THREAD tvmffi_i_thread tvmffi_i_the_thread = {
+    {NULL}, NULL, {NULL, {0, 0}, 0}, 0, 0, &tvmffi_i_no_block};
+#else
 static TVMFFI_I_THREAD tvmffi_i_thread tvmffi_i_the_thread;
+#endif
 /* Returns the thread's state. The assembly hides the address from the compiler,
-   which would otherwise compute the address again after each call. In a shared
-   library, computing the address is a function call. */
+   which would otherwise compute the address again after each call. Without the
+   initial-exec model, a shared library computes the address by a function
+   call. */
 TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
   tvmffi_i_thread *self = &tvmffi_i_the_thread;
-#if TVMFFI_I_GNU
+#if TVMFFI_I_GNU && !TVMFFI_I_INITIAL_EXEC
   __asm__("" : "+r"(self));
 #endif
   return self;
@@ -185,14 +232,114 @@ TVMFFI_I_COLD void tvmffi_i_set_exit(void) {
 #endif
 }
 
+#if TVMFFI_I_SPLIT_THREAD
+/* The blocks of threads whose end is not noticed, because the system refuses a
+   key. Needs the mutex. */
+static tvmffi_i_thread_block *tvmffi_i_unwatched;
+
+/* Returns the address of the pointer to the first listed block of `owner`, or
+   of the list's last pointer. Needs the mutex. */
+static tvmffi_i_thread_block **tvmffi_i_find_unwatched(
+    const tvmffi_i_thread *owner) {
+  tvmffi_i_thread_block **at = &tvmffi_i_unwatched;
+  while (*at && (*at)->owner != owner) at = &(*at)->next;
+  return at;
+}
+
+/* Gives the calling thread, which has no block, the block of an ended thread
+   whose thread-local variable had the same address. Returns 1, or 0 if there is
+   none. So there are no more such blocks than there were threads at a time. */
+static int tvmffi_i_adopt_block(tvmffi_i_thread *t) {
+  tvmffi_i_thread_block *b;
+  TVMFFIObject *error;
+  tvmffi_i_lock();
+  b = *tvmffi_i_find_unwatched(t);
+  tvmffi_i_unlock();
+  if (!b) return 0;
+  t->block = b;
+  error = b->error;
+  b->error = NULL;
+#if !TVMFFI_NO_CONTAINERS
+  tvmffi_i_map_leave(UINTPTR_MAX);
+#endif
+  tvmffi_i_clear_block();
+  b->allocator = NULL;
+#if !TVMFFI_NO_TYPES
+  memset((void *)&b->nesting, 0, sizeof(b->nesting));
+#endif
+  tvmffi_release(error);
+  return 1;
+}
+
+/* Slow path of tvmffi_i_need_block. */
+TVMFFI_I_COLD int tvmffi_i_make_block(void) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  const int is_watched = tvmffi_i_watch_exit();
+  tvmffi_i_thread_block *b;
+  if (!is_watched && tvmffi_i_adopt_block(t)) return 1;
+  b = (tvmffi_i_thread_block *)tvmffi_i_alloc(sizeof(*b));
+  if (!b) return 0;
+  memset((void *)b, 0, sizeof(*b));
+  t->block = b;
+  if (is_watched) return 1;
+  b->owner = t;
+  tvmffi_i_lock();
+  b->next = tvmffi_i_unwatched;
+  tvmffi_i_unwatched = b;
+  tvmffi_i_unlock();
+  return 1;
+}
+
+static void tvmffi_i_free_block(void) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_thread_block *b = t->block, **at;
+  t->has_ended = 1;
+  t->block = &tvmffi_i_no_block;
+  if (b == &tvmffi_i_no_block) return;
+  if (b->owner) {
+    tvmffi_i_lock();
+    at = tvmffi_i_find_unwatched(t);
+    if (*at) *at = b->next;
+    tvmffi_i_unlock();
+  }
+  tvmffi_i_free(b);
+}
+#endif
+
+TVMFFI_I_INLINE int tvmffi_i_need_block(void) {
+#if TVMFFI_I_SPLIT_THREAD
+  return TVMFFI_I_LIKELY(tvmffi_i_self()->block != &tvmffi_i_no_block) ||
+         tvmffi_i_make_block();
+#else
+  (void)tvmffi_i_watch_exit();
+  return 1;
+#endif
+}
+
+/* Ensures that the thread's end releases `error`. If the end is not noticed,
+   the next thread with the block releases it. */
+TVMFFI_I_COLD void tvmffi_i_note_unwatched(TVMFFIObject *error) {
+  const int is_watched = error && tvmffi_i_watch_exit();
+#if TVMFFI_I_SPLIT_THREAD
+  if (error && !is_watched) (void)tvmffi_i_need_block();
+  if (tvmffi_i_self()->block->owner)
+    tvmffi_i_self()->block->error = is_watched ? NULL : error;
+#else
+  (void)is_watched;
+#endif
+}
+
 /* Deletes the pthread key when the library is unloaded, because the key's
    destructor is in the library. The state of other threads leaks. Memory from
    TVMFFI_MALLOC leaks too, because TVMFFI_FREE may fail at the program's
    end. */
 #if TVMFFI_I_GNU && !defined(TVMFFI_LOCK)
 __attribute__((__destructor__)) static void tvmffi_i_unload(void) {
-#if TVMFFI_I_POOL && !defined(TVMFFI_MALLOC)
-  tvmffi_i_exit_pool();
+#if !defined(TVMFFI_MALLOC)
+  tvmffi_i_clear_block();
+#if TVMFFI_I_SPLIT_THREAD
+  tvmffi_i_free_block();
+#endif
 #endif
   tvmffi_i_lock();
   if (tvmffi_i_has_exit_key) (void)pthread_key_delete(tvmffi_i_exit_key);
@@ -202,27 +349,51 @@ __attribute__((__destructor__)) static void tvmffi_i_unload(void) {
 #endif
 #endif
 
+#if TVMFFI_NO_THREADS
+TVMFFI_I_INLINE int tvmffi_i_need_block(void) { return 1; }
+#endif
+
 #define TVMFFI_I_PART(type, accessor, part) \
   TVMFFI_I_INLINE type *accessor(void) { return &tvmffi_i_self()->part; }
+#if TVMFFI_I_SPLIT_THREAD
+#define TVMFFI_I_BLOCK_PART(type, accessor, part) \
+  TVMFFI_I_PART(type, accessor, block->part)
+#else
+#define TVMFFI_I_BLOCK_PART(type, accessor, part) \
+  TVMFFI_I_PART(type, accessor, block.part)
+#endif
+TVMFFI_I_PART(tvmffi_i_error_slot, tvmffi_i_thread_error, error)
+TVMFFI_I_PART(tvmffi_i_initializer *, tvmffi_i_thread_initializers,
+              initializers)
+TVMFFI_I_PART(tvmffi_i_destroying, tvmffi_i_thread_destroying, destroying)
 #if !TVMFFI_NO_THREADS
 TVMFFI_I_PART(int, tvmffi_i_thread_exit_is_set, exit_is_set)
 #endif
-TVMFFI_I_PART(tvmffi_i_error_slot, tvmffi_i_thread_error, error)
-TVMFFI_I_PART(tvmffi_i_destroying, tvmffi_i_thread_destroying, destroying)
-TVMFFI_I_PART(tvmffi_i_trace_text, tvmffi_i_thread_trace, trace)
-TVMFFI_I_PART(tvmffi_i_streams, tvmffi_i_thread_streams, streams)
-TVMFFI_I_PART(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator,
-              allocator)
-TVMFFI_I_PART(tvmffi_i_initializer *, tvmffi_i_thread_initializers,
-              initializers)
-#if TVMFFI_I_POOL
-TVMFFI_I_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)
+TVMFFI_I_BLOCK_PART(tvmffi_i_streams, tvmffi_i_thread_streams, streams)
+TVMFFI_I_BLOCK_PART(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator,
+                    allocator)
+TVMFFI_I_BLOCK_PART(tvmffi_i_trace_text, tvmffi_i_thread_trace, trace)
+#if !TVMFFI_NO_TYPES
+TVMFFI_I_BLOCK_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
 #endif
 #if !TVMFFI_NO_CONTAINERS
-TVMFFI_I_PART(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards, map_guards)
+TVMFFI_I_BLOCK_PART(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards,
+                    map_guards)
 #endif
-#if !TVMFFI_NO_TYPES
-TVMFFI_I_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
+#if TVMFFI_I_POOL
+TVMFFI_I_BLOCK_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)
+
+static void tvmffi_i_begin_pool(void) {
+  tvmffi_i_pool *p;
+#if TVMFFI_I_SPLIT_THREAD
+  if (tvmffi_i_self()->has_ended) return;
+#endif
+  if (!tvmffi_i_need_block()) return;
+  p = tvmffi_i_thread_pool();
+  p->state = tvmffi_i_watch_exit() ? 1 : -1;
+  if (p->state > 0) p->budget = p->available = TVMFFI_I_POOL_SLICE;
+  p->trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
+}
 #endif
 
 /* -------- Fork -------- */

@@ -6,6 +6,9 @@
 
 #if !TVMFFI_NO_BACKTRACE && TVMFFI_I_WALK
 #include <sys/mman.h>
+#if !defined(MAP_ANONYMOUS) /* strict C hides it */
+#define MAP_ANONYMOUS 0x20
+#endif
 #endif
 
 #if !TEST_NO_ERRORS
@@ -232,7 +235,8 @@ static void test_written_frames(void) {
     memcpy((void *)&f, (void *)&here, sizeof(f));
     f(test_raise_in_code);
   }
-  if (!test_hits()) CHECK(test_get(&test_held) <= held + 8192);
+  if (!test_hits() && !TVMFFI_DEBUG)
+    CHECK(test_get(&test_held) <= held + 8192);
   (void)munmap(code, size);
 }
 #endif

@@ -250,6 +250,9 @@ static const test_root test_roots[] = {
 #if !TVMFFI_NO_BACKTRACE
     {tvmffi_i_frames, sizeof(tvmffi_i_frames)},
 #endif
+#if TVMFFI_I_SPLIT_THREAD
+    {&tvmffi_i_unwatched, sizeof(tvmffi_i_unwatched)},
+#endif
     {&tvmffi_i_globals, sizeof(tvmffi_i_globals)},
     {&tvmffi_i_builtin_entries, sizeof(tvmffi_i_builtin_entries)},
     {&tvmffi_i_system_symbols, sizeof(tvmffi_i_system_symbols)},
@@ -411,11 +414,19 @@ static void test_release_all(void) {
   while (test_num_owned > 0) tvmffi_any_release(&test_owned[--test_num_owned]);
 }
 
+#if TVMFFI_I_POOL
+/* Returns the calling thread's cache, to be changed. */
+TEST_MAYBE tvmffi_i_pool *test_pool(void) {
+  CHECK(tvmffi_i_need_block());
+  return tvmffi_i_thread_pool();
+}
+#endif
+
 /* Frees this thread's cached blocks, and enables or disables the cache. */
 static void test_set_pool(int on) {
 #if TVMFFI_I_POOL
   tvmffi_i_exit_pool();
-  tvmffi_i_thread_pool()->state = on ? 0 : -1;
+  if (tvmffi_i_need_block()) tvmffi_i_thread_pool()->state = on ? 0 : -1;
 #else
   (void)on;
 #endif

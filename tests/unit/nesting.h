@@ -15,9 +15,15 @@
 #define TEST_MAX_NESTING 64
 #endif
 
+/* Returns the calling thread's nesting, to be changed. */
+static tvmffi_i_nesting *test_thread_nesting(void) {
+  CHECK(tvmffi_i_need_block());
+  return tvmffi_i_thread_nesting();
+}
+
 /* Makes the calling thread's stack one of unknown size. */
 static void test_forget_stack(void) {
-  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  tvmffi_i_nesting *n = test_thread_nesting();
   memset((void *)n, 0, sizeof(*n));
 #if TVMFFI_I_STACK_KNOWN
   n->is_asked = 1;
@@ -26,12 +32,12 @@ static void test_forget_stack(void) {
 
 /* Makes the size known again, if the system knows it. */
 static void test_find_stack(void) {
-  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  tvmffi_i_nesting *n = test_thread_nesting();
   memset((void *)n, 0, sizeof(*n));
 }
 
 static void test_counted_nesting(void) {
-  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  tvmffi_i_nesting *n = test_thread_nesting();
   int i;
   CHECK_INT(TEST_MAX_NESTING, TVMFFI_I_MAX_NESTING);
   test_forget_stack();
@@ -61,7 +67,7 @@ TVMFFI_I_NOINLINE int test_jump_out(int depth) {
 }
 
 static void test_left_nesting(void) {
-  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  tvmffi_i_nesting *n = test_thread_nesting();
   int i;
   test_forget_stack();
   for (i = 0; i < 2 * TEST_MAX_NESTING; ++i) {
@@ -79,7 +85,7 @@ static uintptr_t test_here(void) { return tvmffi_i_stack_address(); }
 
 /* Sets the stack's range so that the end is `room` bytes below the caller. */
 static void test_set_end(uintptr_t here, size_t room) {
-  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  tvmffi_i_nesting *n = test_thread_nesting();
   test_forget_stack();
   n->reserve = 64 << 10;
   n->size = 192 << 10;
@@ -87,7 +93,7 @@ static void test_set_end(uintptr_t here, size_t room) {
 }
 
 static void test_measured_nesting(void) {
-  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  tvmffi_i_nesting *n = test_thread_nesting();
   const uintptr_t here = test_here();
   static const char text[] =
       "Hooks of types or structural keys are nested too deep: less than 64 KB "
@@ -113,7 +119,7 @@ static void test_measured_nesting(void) {
 
 static void test_stack_range(void) {
   const tvmffi_i_stack_range r = tvmffi_i_ask_stack();
-  tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
+  tvmffi_i_nesting *n = test_thread_nesting();
   const uintptr_t here = test_here();
   CHECK(r.low < here && here < r.high);
   test_find_stack();

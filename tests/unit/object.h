@@ -537,7 +537,7 @@ static TVMFFIObjectHandle test_make_kept(int kind) {
 
 /* The memory of a dead object becomes the next one's, of each kind. */
 static void test_pool_reuse(void) {
-  tvmffi_i_pool *p = tvmffi_i_thread_pool();
+  tvmffi_i_pool *p = test_pool();
   int kind, i;
   if (test_oom) return;
   test_set_pool(1);
@@ -569,7 +569,7 @@ static void test_pool_reuse(void) {
 
 /* The list that a block is in, or -1. */
 static int test_pool_list(const void *block) {
-  tvmffi_i_pool *p = tvmffi_i_thread_pool();
+  tvmffi_i_pool *p = test_pool();
   const void *b;
   int i;
   for (i = 0; i < TVMFFI_I_POOL_CLASSES; ++i)
@@ -640,7 +640,7 @@ static void test_pool_cells(void) {
       tvmffi_release(o);
       list = test_pool_list(o);
       CHECK(list == -1 || list == class_of_it);
-      CHECK(tvmffi_i_pool_flush(tvmffi_i_thread_pool()) >= 0);
+      CHECK(tvmffi_i_pool_flush(test_pool()) >= 0);
     }
   }
 }
@@ -657,7 +657,7 @@ static void test_pool_classes(void) {
 
 /* A thread keeps so much, and frees the rest. */
 static void test_pool_bound(void) {
-  tvmffi_i_pool *p = tvmffi_i_thread_pool();
+  tvmffi_i_pool *p = test_pool();
   TVMFFIObjectHandle f[8];
   size_t live;
   int i, unit = (int)tvmffi_i_pool_class(sizeof(tvmffi_i_function_object));
@@ -682,7 +682,7 @@ static void test_pool_bound(void) {
 /* What was kept last takes the place of other classes' blocks, of as many as it
    needs. */
 static void test_pool_evicts(void) {
-  tvmffi_i_pool *p = tvmffi_i_thread_pool();
+  tvmffi_i_pool *p = test_pool();
   TVMFFIObjectHandle f[6], text;
   size_t live, small = tvmffi_i_pool_class(sizeof(tvmffi_i_function_object));
   size_t large, i, freed;
@@ -716,7 +716,7 @@ static void test_pool_evicts(void) {
 static void test_pool_budget(void) {
   enum { MANY = 40000 };
   static TVMFFIObjectHandle f[MANY];
-  tvmffi_i_pool *p = tvmffi_i_thread_pool();
+  tvmffi_i_pool *p = test_pool();
   const int32_t slice = TVMFFI_I_POOL_SLICE;
   int32_t unit = (int32_t)tvmffi_i_pool_class(sizeof(tvmffi_i_function_object));
   const int32_t n = 5 * slice / unit;
@@ -776,7 +776,7 @@ static void test_pool_refused(void) {
   block = tvmffi_i_alloc(5000);
   CHECK(block != NULL);
   tvmffi_i_free(block);
-  CHECK_INT(tvmffi_i_thread_pool()->available, TVMFFI_I_POOL_SLICE);
+  CHECK_INT(test_pool()->available, TVMFFI_I_POOL_SLICE);
   test_number = 0;
   CHECK(tvmffi_i_alloc(5000) == NULL);
   test_refuse_at = 0;

@@ -392,18 +392,18 @@ static void test_debug_unregistered(void) {
   o->deleter = test_allocated_deleter;
   memcpy((*tvmffi_i_record_of(o))->made, "here:1", 7);
   OK(tvmffi_i_report());
-  CHECK(test_contains(tvmffi_any_str(&tvmffi_i_printing),
+  CHECK(test_contains(tvmffi_any_str(tvmffi_i_printing()),
                       " x an unregistered type, obtained at here:1"));
-  tvmffi_any_release(&tvmffi_i_printing);
+  tvmffi_any_release(tvmffi_i_printing());
   tvmffi_release(o);
   CHECK_LOG("3");
   memset((void *)&unknown, 0, sizeof(unknown));
   tvmffi_i_debug_complain(&unknown, kTVMFFIObjectDeleterFlagBitMaskBoth);
   CHECK_INT(tvmffi_i_num_complaints, complaints + 1);
   OK(tvmffi_i_report());
-  CHECK(test_contains(tvmffi_any_str(&tvmffi_i_printing),
+  CHECK(test_contains(tvmffi_any_str(tvmffi_i_printing()),
                       "double release: an unregistered type"));
-  tvmffi_any_release(&tvmffi_i_printing);
+  tvmffi_any_release(tvmffi_i_printing());
 }
 #endif
 
@@ -411,8 +411,8 @@ static void test_debug_unregistered(void) {
 /* Looks for a part of what the leak report would print now. */
 static int test_report_has(const char *part) {
   int has = tvmffi_i_report() == 0 &&
-            test_contains(tvmffi_any_str(&tvmffi_i_printing), part);
-  tvmffi_any_release(&tvmffi_i_printing);
+            test_contains(tvmffi_any_str(tvmffi_i_printing()), part);
+  tvmffi_any_release(tvmffi_i_printing());
   return has;
 }
 
@@ -426,11 +426,11 @@ static void test_debug_registered(void) {
   int64_t found;
   if (test_oom) return;
   OK(tvmffi_i_report());
-  found = tvmffi_i_num_found;
+  found = *tvmffi_i_num_found();
   OK(tvmffi_function_new(u_letter, &f));
   OK(tvmffi_register_object(name, f));
   CHECK(test_report_has("1 x ffi.Function, obtained at " __FILE__ ":"));
-  CHECK_INT(tvmffi_i_num_found, found + 1); /* the text's reference */
+  CHECK_INT(*tvmffi_i_num_found(), found + 1); /* the text's reference */
   tvmffi_release(f);
   OK((inner = tvmffi_array(tvmffi_int(1))) ? 0 : -1);
   OK((list = tvmffi_list(tvmffi_obj(inner), tvmffi_obj(inner))) ? 0 : -1);
@@ -439,11 +439,11 @@ static void test_debug_registered(void) {
   ++column[18]; /* another one each time */
   tvmffi_release(list);
   CHECK(test_report_has("1 x ffi.Array, obtained at " __FILE__ ":"));
-  CHECK_INT(tvmffi_i_num_found, found + 1);
+  CHECK_INT(*tvmffi_i_num_found(), found + 1);
   tvmffi_release(inner);
   OK(tvmffi_i_report());
-  CHECK_INT(tvmffi_i_num_found, found);
-  tvmffi_any_release(&tvmffi_i_printing);
+  CHECK_INT(*tvmffi_i_num_found(), found);
+  tvmffi_any_release(tvmffi_i_printing());
   OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"), tvmffi_out_none(NULL),
                  tvmffi_str(name)));
 }
@@ -455,11 +455,11 @@ static void test_debug(void) {
   if (test_oom) return; /* an object without memory for its record is unseen */
   CHECK(lists >= 0 && tvmffi_live_count(kTVMFFIAny) >= lists);
   CHECK(!test_report_has(" x ffi.List, obtained at " __FILE__ ":"));
-  found = tvmffi_i_num_found;
+  found = *tvmffi_i_num_found();
   OK((a = tvmffi_list(tvmffi_int(1))) ? 0 : -1);
   CHECK_INT(tvmffi_live_count(kTVMFFIList), lists + 1);
   CHECK(test_report_has("1 x ffi.List, obtained at " __FILE__ ":"));
-  CHECK_INT(tvmffi_i_num_found, found + 1);
+  CHECK_INT(*tvmffi_i_num_found(), found + 1);
   tvmffi_release(a);
   CHECK_INT(tvmffi_live_count(kTVMFFIList), lists);
   tvmffi_release(a); /* as often as one likes */
@@ -470,7 +470,7 @@ static void test_debug(void) {
   }
   CHECK(test_report_has(
       "double release: ffi.List, obtained at " __FILE__ ":"));
-  CHECK_INT(tvmffi_i_num_found, found + 2);
+  CHECK_INT(*tvmffi_i_num_found(), found + 2);
   CHECK(!test_report_has("dead"));
 }
 #endif

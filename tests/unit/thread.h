@@ -632,12 +632,57 @@ static void test_thread_exit(void) {
   CHECK(tvmffi_error_take() == NULL);
 }
 
+#if TVMFFI_I_SPLIT_THREAD
+/* If the system has no key left, so that a thread's end is not noticed, the next
+   thread takes over what the thread had. */
+static int test_exit_id;
+static void *test_unwatched_work(void *unused) {
+  (void)unused;
+  test_exit_work(test_exit_id);
+  CHECK(!*tvmffi_i_thread_exit_is_set());
+  return NULL;
+}
+
+static void test_unwatched_exits(void) {
+  enum { THREADS = 64, MOST_KEYS = 4096 };
+  static pthread_key_t keys[MOST_KEYS];
+  size_t before = 0;
+  int i, num_keys = 0;
+  if (test_oom) return;
+  tvmffi_i_lock();
+  if (tvmffi_i_has_exit_key) (void)pthread_key_delete(tvmffi_i_exit_key);
+  tvmffi_i_has_exit_key = 0;
+  tvmffi_i_unlock();
+  while (num_keys < MOST_KEYS && !pthread_key_create(&keys[num_keys], NULL))
+    ++num_keys;
+  for (i = 0; i < 2 * THREADS && num_keys < MOST_KEYS; ++i) {
+    pthread_t thread;
+    if (i == THREADS) before = test_get(&test_live);
+    test_exit_id = i;
+    if (pthread_create(&thread, NULL, test_unwatched_work, NULL)) break;
+    (void)pthread_join(thread, NULL);
+  }
+  if (i == 2 * THREADS && !TVMFFI_DEBUG)
+    CHECK(test_get(&test_live) <= before + THREADS / 8);
+  while (num_keys) (void)pthread_key_delete(keys[--num_keys]);
+  *tvmffi_i_thread_exit_is_set() = 0;
+  CHECK(tvmffi_i_watch_exit());
+}
+
+/* Nothing writes to the block of the threads that have none. */
+static void test_no_block(void) {
+  static tvmffi_i_thread_block zero;
+  CHECK(memcmp((const void *)&tvmffi_i_no_block, (const void *)&zero,
+               sizeof(zero)) == 0);
+}
+#endif
+
 #if TVMFFI_I_POOL
 static TVMFFIObjectHandle test_pool_kept[TEST_THREADS][4];
 
 /* Releases what the main thread made, and leaves it as much. */
 static void test_pool_work(int id) {
-  tvmffi_i_pool *p = tvmffi_i_thread_pool();
+  tvmffi_i_pool *p = test_pool();
   size_t i;
   CHECK(!p->available && !p->state);
   for (i = 0; i < 4; ++i) {
@@ -652,6 +697,7 @@ static void test_pool_work(int id) {
   tvmffi_i_thread_exit();
   tvmffi_release(test_pool_kept[id][0]);
   test_pool_kept[id][0] = NULL;
+  p = tvmffi_i_thread_pool();
   CHECK(!p->available &&
         !p->list[tvmffi_i_pool_class(sizeof(tvmffi_i_function_object))]);
 }
@@ -706,6 +752,10 @@ static const test_case test_thread_cases[] = {
     {"threads: counts", test_contend_counts},
     {"threads: weak references", test_contend_weak},
     {"threads: what ends with a thread", test_thread_exit},
+#if TVMFFI_I_SPLIT_THREAD
+    {"threads: ends that are not noticed", test_unwatched_exits},
+    {"threads: the block of threads without one", test_no_block},
+#endif
 #if TVMFFI_I_POOL
     {"threads: kept memory", test_pool_threads},
 #endif

@@ -59,13 +59,8 @@ fn compiler() -> cc::Build {
     build
 }
 
-/// Several libraries of a process may contain the static runtime, and glibc has
-/// static TLS for few.
 fn build_static(source: &Path) {
-    compiler()
-        .file(source)
-        .define("TVMFFI_STATIC_TLS", "0")
-        .compile("tvmffi");
+    compiler().file(source).compile("tvmffi");
 }
 
 /// Builds libtvm_ffi under the name by which other libraries know it. cc links

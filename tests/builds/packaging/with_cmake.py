@@ -209,8 +209,7 @@ def parent_installs(work):
 # -- options -------------------------------------------------------------
 
 # Options of single files, and those that a header named by TVMFFI_PORT sets.
-OWN_WAY = {"ABI_ONLY", "STATIC", "DYNAMIC", "STATIC_TLS", "MALLOC",
-           "FREE", "BUILTINS"}
+OWN_WAY = {"ABI_ONLY", "STATIC", "DYNAMIC", "MALLOC", "FREE", "BUILTINS"}
 
 
 def all_options(work):
