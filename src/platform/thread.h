@@ -105,7 +105,7 @@ TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) {
 #endif
 }
 
-/* Sleeps, and is no cancellation point: callers have work to finish. */
+/* Sleeps. A thread is not cancelled meanwhile: callers have work to finish. */
 TVMFFI_I_COLD void tvmffi_i_nap(int ms) {
   const int cancel = tvmffi_i_hold_cancel();
 #if defined(_WIN32)

@@ -25,7 +25,8 @@ typedef struct {
 } tvmffi_i_stack_range;
 
 /* tvmffi_i_ask_stack returns the range of the calling thread's stack. On Linux
-   it may allocate memory, and for the main thread it reads /proc/self/maps. */
+   the C library may allocate memory for it, and glibc reads /proc/self/maps for
+   the main thread. */
 #if TVMFFI_FREESTANDING
 #define TVMFFI_I_STACK_KNOWN 0
 #elif defined(__linux__) && \
@@ -33,10 +34,8 @@ typedef struct {
      __GLIBC_MINOR__ >= 34) /* earlier, the functions are in libpthread */
 #define TVMFFI_I_STACK_KNOWN 1
 #include <pthread.h>
-#if !defined(__GLIBC__) && !defined(__ANDROID__)
 #include <sys/auxv.h>
 #include <sys/resource.h>
-#endif
 /* Two functions under private names, because <pthread.h> may not declare
    them. */
 TVMFFI_I_EXTERN_C int tvmffi_i_thread_attr(
@@ -44,6 +43,20 @@ TVMFFI_I_EXTERN_C int tvmffi_i_thread_attr(
 TVMFFI_I_EXTERN_C int tvmffi_i_attr_stack(
     const pthread_attr_t *attr, void **low,
     size_t *size) __asm__("pthread_attr_getstack");
+
+/* Returns the range of the main thread's stack. The kernel counts from the
+   stack's end, which is above all arguments and above the program's name. */
+static tvmffi_i_stack_range tvmffi_i_main_stack(void) {
+  const uintptr_t page = (uintptr_t)getauxval(AT_PAGESZ);
+  const uintptr_t name = (uintptr_t)getauxval(AT_EXECFN);
+  tvmffi_i_stack_range r = {0, 0};
+  struct rlimit limit;
+  if (!page || !name || getrlimit(RLIMIT_STACK, &limit)) return r;
+  r.high = name + strlen((const char *)name) + 1 + sizeof(void *);
+  r.high = (r.high + page - 1) / page * page;
+  if (limit.rlim_cur < r.high) r.low = r.high - (uintptr_t)limit.rlim_cur;
+  return r;
+}
 
 static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
   tvmffi_i_stack_range r = {0, 0};
@@ -59,15 +72,12 @@ static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
     (void)pthread_attr_destroy(&attr);
   }
   tvmffi_i_free_cancel(cancel);
+  if (!size) return tvmffi_i_main_stack(); /* for example, no file descriptor */
 #if !defined(__GLIBC__) && !defined(__ANDROID__)
-  /* For the main thread, whose stack has the bytes of AT_RANDOM, musl returns
-     only the pages that are in use. */
-  if ((uintptr_t)getauxval(AT_RANDOM) - r.low < size) {
-    struct rlimit limit;
-    r.low = 0;
-    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < r.high)
-      r.low = r.high - (uintptr_t)limit.rlim_cur;
-  }
+  /* For the main thread, musl returns only the pages that are in use, up to the
+     auxiliary vector. The bytes of AT_RANDOM are less than 16 KB above it. */
+  if ((uintptr_t)getauxval(AT_RANDOM) - r.low < size + (16 << 10))
+    return tvmffi_i_main_stack();
 #endif
   return r;
 }

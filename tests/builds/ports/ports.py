@@ -379,18 +379,23 @@ def check_all(tap, targets, build):
     return [t for t in targets if not results[t.name]]
 
 
-def check_first_fork(tap, build, targets):
-    """C libraries differ in what a fork does to functions that run once."""
+def check_libraries(tap, build, targets):
+    """C libraries differ in what a fork does to functions that run once, and
+    in what they say of the main thread's stack."""
+    stack = [[], ["x" * 100000], ["x" * 100000] * 15, ["files"]]
     for t in targets:
         if t.name not in ("gcc 12", "musl"):
             continue
-        program = build / ("first-fork-" + t.name.replace(" ", "-"))
-        status, text = run([*t.cc, "-O1", "-I", ROOT,
-                            *t.defines(), HERE / "first_fork.c",
-                            "-o", program, *t.link])
-        if not status:
-            status, text = run([program], 120)
-        tap.ok(not status, f"{t.name}: forks during the first use", text)
+        for name, runs in ("first_fork", [[]]), ("main_stack", stack):
+            program = build / f"{name}-{t.name.replace(' ', '-')}"
+            status, text = run([*t.cc, "-O1", "-I", ROOT, *t.defines(),
+                                HERE / f"{name}.c", "-o", program, *t.link])
+            for arguments in runs if not status else []:
+                status, text = run([program, *arguments], 120)
+                tap.ok(not status, f"{t.name}: {name}, arguments of "
+                       f"{len(' '.join(arguments))} bytes", f"{status} {text}")
+            if not program.exists():
+                tap.ok(False, f"{t.name}: {name} is built", text)
 
 
 def main():
@@ -412,7 +417,7 @@ def main():
                              if fnmatch.fnmatch(t.name, options.only)]
     tap = Tap()
     good = check_all(tap, targets, build)
-    check_first_fork(tap, build, good)
+    check_libraries(tap, build, good)
     if (build / "wine").exists():
         run(["/usr/lib/wine/wineserver64", "-k"], 30)
     old = old_rows(good)
