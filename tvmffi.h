@@ -11709,8 +11709,8 @@ static int tvmffi_i_pool_evict(tvmffi_i_pool *p, size_t i) {
 static void tvmffi_i_begin_pool(void);
 
 /* Slow path of tvmffi_i_pool_free. A thread's first call begins the cache. A
-   later call adds a slice, or frees cached blocks of other size classes. If both
-   fail, the next 63 calls do not try again. */
+   later call adds a slice, or frees cached blocks of other size classes. If
+   both fail, the next 63 calls do not try again. */
 TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
                                             size_t i) {
   enum { SKIP = 63 };
@@ -14176,7 +14176,7 @@ static int tvmffi_i_frames_now; /* index of the current generation */
 /* A reader of the cache. */
 typedef struct {
   tvmffi_i_frame_cache *cache; /* or NULL, if it is outdated */
-  tvmffi_i_frame *own;         /* frames not in the cache, linked by node.next */
+  tvmffi_i_frame *own; /* frames not in the cache, linked by node.next */
 } tvmffi_i_frame_reader;
 
 static void tvmffi_i_enter_frame_cache(tvmffi_i_frame_cache *cache) {
@@ -14265,20 +14265,19 @@ static void tvmffi_i_leave_frames(tvmffi_i_frame_reader *reader) {
 }
 
 #if TVMFFI_I_FORK
-/* In a child process, the parent's other threads read nothing. */
+/* Sets the counters to 0 in a child process after fork: the parent's other
+   threads read nothing there. */
 static void tvmffi_i_forget_frame_readers(void) {
   tvmffi_i_frames[0].readers = tvmffi_i_frames[1].readers = 0;
 }
 #endif
 
-static tvmffi_i_frame *tvmffi_i_cached_frame(const tvmffi_i_frame_reader *reader,
-                                           uintptr_t address) {
-  return (tvmffi_i_frame *)(void *)(reader->cache
-                                        ? tvmffi_i_find(
-                                              &reader->cache->map,
-                                              (const char *)(void *)&address,
-                                              sizeof(address))
-                                        : NULL);
+static tvmffi_i_frame *tvmffi_i_cached_frame(const tvmffi_i_frame_reader *r,
+                                             uintptr_t address) {
+  const char *key = (const char *)(void *)&address;
+  tvmffi_i_node *node = NULL;
+  if (r->cache) node = tvmffi_i_find(&r->cache->map, key, sizeof(address));
+  return (tvmffi_i_frame *)(void *)node;
 }
 
 /* Adds a frame of `size` bytes to the cache, or to the reader's own frames if
@@ -33344,7 +33343,7 @@ static int tvmffi_i_adopt_block(tvmffi_i_thread *t) {
   return 1;
 }
 
-/* Slow path of tvmffi_i_need_block. */
+/* Allocates or adopts a block: slow path of tvmffi_i_need_block. */
 TVMFFI_I_COLD int tvmffi_i_make_block(void) {
   tvmffi_i_thread *t = tvmffi_i_self();
   const int is_watched = tvmffi_i_watch_exit();

@@ -251,7 +251,7 @@ static int tvmffi_i_frames_now; /* index of the current generation */
 /* A reader of the cache. */
 typedef struct {
   tvmffi_i_frame_cache *cache; /* or NULL, if it is outdated */
-  tvmffi_i_frame *own;         /* frames not in the cache, linked by node.next */
+  tvmffi_i_frame *own; /* frames not in the cache, linked by node.next */
 } tvmffi_i_frame_reader;
 
 static void tvmffi_i_enter_frame_cache(tvmffi_i_frame_cache *cache) {
@@ -340,20 +340,19 @@ static void tvmffi_i_leave_frames(tvmffi_i_frame_reader *reader) {
 }
 
 #if TVMFFI_I_FORK
-/* In a child process, the parent's other threads read nothing. */
+/* Sets the counters to 0 in a child process after fork: the parent's other
+   threads read nothing there. */
 static void tvmffi_i_forget_frame_readers(void) {
   tvmffi_i_frames[0].readers = tvmffi_i_frames[1].readers = 0;
 }
 #endif
 
-static tvmffi_i_frame *tvmffi_i_cached_frame(const tvmffi_i_frame_reader *reader,
-                                           uintptr_t address) {
-  return (tvmffi_i_frame *)(void *)(reader->cache
-                                        ? tvmffi_i_find(
-                                              &reader->cache->map,
-                                              (const char *)(void *)&address,
-                                              sizeof(address))
-                                        : NULL);
+static tvmffi_i_frame *tvmffi_i_cached_frame(const tvmffi_i_frame_reader *r,
+                                             uintptr_t address) {
+  const char *key = (const char *)(void *)&address;
+  tvmffi_i_node *node = NULL;
+  if (r->cache) node = tvmffi_i_find(&r->cache->map, key, sizeof(address));
+  return (tvmffi_i_frame *)(void *)node;
 }
 
 /* Adds a frame of `size` bytes to the cache, or to the reader's own frames if

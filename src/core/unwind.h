@@ -9,7 +9,6 @@
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
-#include "../platform/name_table.h"
 #include "symbol.h"
 
 /* A stack trace, innermost frame first. Has few frames in itself, because an

@@ -156,8 +156,8 @@ static int tvmffi_i_pool_evict(tvmffi_i_pool *p, size_t i) {
 static void tvmffi_i_begin_pool(void);
 
 /* Slow path of tvmffi_i_pool_free. A thread's first call begins the cache. A
-   later call adds a slice, or frees cached blocks of other size classes. If both
-   fail, the next 63 calls do not try again. */
+   later call adds a slice, or frees cached blocks of other size classes. If
+   both fail, the next 63 calls do not try again. */
 TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
                                             size_t i) {
   enum { SKIP = 63 };

@@ -14,6 +14,7 @@
 #include "../platform/memory.h"
 #include "../core/debug.h"
 #include "../core/object.h"
+#include "../core/symbol.h"
 #include "../core/backtrace.h"
 #include "../core/error.h"
 #include "../core/nesting.h"
@@ -271,7 +272,7 @@ static int tvmffi_i_adopt_block(tvmffi_i_thread *t) {
   return 1;
 }
 
-/* Slow path of tvmffi_i_need_block. */
+/* Allocates or adopts a block: slow path of tvmffi_i_need_block. */
 TVMFFI_I_COLD int tvmffi_i_make_block(void) {
   tvmffi_i_thread *t = tvmffi_i_self();
   const int is_watched = tvmffi_i_watch_exit();

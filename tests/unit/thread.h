@@ -633,8 +633,8 @@ static void test_thread_exit(void) {
 }
 
 #if TVMFFI_I_SPLIT_THREAD
-/* If the system has no key left, so that a thread's end is not noticed, the next
-   thread takes over what the thread had. */
+/* If the system has no key left, so that a thread's end is not noticed, the
+   next thread takes over what the thread had. */
 static int test_exit_id;
 static void *test_unwatched_work(void *unused) {
   (void)unused;

@@ -1,7 +1,7 @@
-/* Libraries loaded from files and unloaded: modules FIRST SECOND [ours], the two
-   libraries of kernels.c with the functions fail_a and fail_b. It is linked
-   with a libtvm_ffi, ours or upstream's, and both must pass. With `ours`, traces
-   are checked that upstream gets wrong. Output is TAP. */
+/* Libraries loaded from files and unloaded: modules FIRST SECOND [ours], the
+   two libraries of kernels.c with the functions fail_a and fail_b. It is linked
+   with a libtvm_ffi, ours or upstream's, and both must pass. With `ours`,
+   checks traces that upstream gets wrong. Output is TAP. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -125,7 +125,7 @@ static void objects_outlive_their_library(const char *path) {
   tvmffi_release(error);
 }
 
-/* Raises an error in a library, which is unloaded. Returns the error (owned). */
+/* Raises an error in a library, and unloads it. Returns the error (owned). */
 static TVMFFIObject *fail_in(const char *path, const char *name) {
   TVMFFIObject *m = load(path), *f = get(m, name);
   OK(f && tvmffi_call(f, NULL) == -1);
