@@ -14140,15 +14140,16 @@ static uint64_t tvmffi_i_loader_age(void) {
 }
 
 /* Finds the symbol of a return address. The call instruction precedes the
-   address. Returns 0 if the address is in no library, else 1. */
+   address. Returns 0 if the address is in no library, else 1. In a static
+   program, dladdr finds nothing. */
 static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
+  void *call = (void *)(address - 1);
 #if TVMFFI_I_ELF_LOADER
   uint64_t object[16];
-  if (tvmffi_i_find_object &&
-      tvmffi_i_find_object((void *)(address - 1), object))
-    return 0;
+  if (tvmffi_i_find_object && tvmffi_i_find_object(call, object)) return 0;
+  if (tvmffi_i_find_object) return (void)tvmffi_i_dladdr(call, out), 1;
 #endif
-  return tvmffi_i_dladdr((void *)(address - 1), out) != 0;
+  return tvmffi_i_dladdr(call, out) != 0;
 }
 
 /* -------- The cache of return addresses -------- */
