@@ -558,8 +558,7 @@ static int tvmffi_rpc_i_cpu_alloc(void *user, DLDevice device, size_t size,
   if (scope && *scope && strcmp(scope, "global"))
     return TVMFFI_RAISE("ValueError", "the CPU has no memory scope `%s`",
                         scope);
-  if (!(block = size + extra < size ? NULL
-                                    : (char *)TVMFFI_RPC_MALLOC(size + extra)))
+  if (!(block = (char *)TVMFFI_RPC_MALLOC(size + extra)))
     return TVMFFI_RAISE("MemoryError", "no memory for %llu bytes",
                         (unsigned long long)size);
   aligned = block + extra - (size_t)(uintptr_t)(block + extra) % alignment;
@@ -1317,7 +1316,8 @@ static int tvmffi_rpc_i_allocate(tvmffi_rpc *s, DLDevice device, uint64_t size,
   if (!api->alloc)
     return TVMFFI_RAISE("ValueError", "the device allocates no memory");
   if (!alignment) alignment = 64;
-  if (alignment & (alignment - 1) || alignment > 4096 || size > (size_t)-1)
+  /* No object is larger, and a device may add to the size. */
+  if (alignment & (alignment - 1) || alignment > 4096 || size > PTRDIFF_MAX)
     return TVMFFI_RAISE("ValueError", "%llu bytes aligned to %llu",
                         (unsigned long long)size,
                         (unsigned long long)alignment);

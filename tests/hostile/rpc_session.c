@@ -365,6 +365,9 @@ static void test_device(void) {
   put_i32(2), put_device(99), put_int(0);
   check(send(10) == 0 && answer_code() == 4 && answer_u64(8) == 0,
         "a device that does not exist");
+  alloc(EXT, -1);
+  check(send(10) == 0 && answer_code() == 5 && answer_has("aligned to"),
+        "a device is not asked for more than an object's largest size");
   tvmffi_rpc_free(session);
   check(blocks == 0, "its memory ends with the session");
 }
