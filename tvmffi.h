@@ -197,18 +197,23 @@
      >>head/dlpack                   the types of DLPack 1.3
      >>head/abi                      constants, structs and functions of the ABI
      >>head/late                     missing in older runtimes
+     >>base/reference                strong and weak references, destruction
+     >>base/value                    plain C values to and from Any, references
+     >>base/type_info                ancestors and members of a type
+     >>base/dltensor                 size, layout and address of its elements
+     >>base/scope_here               the scope that an error leaves
+     >>base/error                    raise, pass on, catch, print
+     >>base/named_call               calls of global functions by name
+     >>base/map_layout               the memory of maps and dicts in the ABI
+     >>base/word                     words for types, and their conversions
+     >>base/mismatch                 errors of argument counts, types and ranges
+     >>base/module_table             methods of modules
      >>interface/list                macros over lists of arguments
-     >>interface/value               plain C values to and from Any, references
-     >>interface/error               raise, pass on, catch, print
-     >>interface/knot                prototypes of functions that stand below
      >>interface/scope               objects released at the end of a block
      >>interface/global              a global function called without a look-up
-     >>interface/word                words for types, and their conversions
      >>interface/compound            array(T), map(K, V), optional(T)
-     >>interface/map_layout          the memory of maps and dicts in the ABI
      >>interface/global_cache        built-in functions looked up once in a file
      >>interface/convert             containers converted item by item
-     >>interface/mismatch            errors of argument counts, types and ranges
      >>interface/schema              type schemas of typed functions
      >>interface/function            definition, export, registration
      >>interface/call                calls with plain C values
@@ -225,13 +230,12 @@
      >>interface/class_init          constructors of struct types
      >>interface/type                the macros that define a struct type
      >>interface/member              methods and fields of any object
-     >>interface/module_table        methods of modules
      >>interface/module              structs as modules
      >>platform/own                  ABI names without macros
      >>platform/layout               static asserts of the whole ABI
      >>platform/libc                 libc, or its part that the runtime needs
      >>platform/arena                a static arena, or malloc
-     >>platform/knot                 prototypes of functions defined below
+     >>platform/platform_knot        prototypes of functions defined below
      >>platform/thread               locks and the state of threads
      >>platform/thread_stack         where a stack ends
      >>platform/memory               allocation and the per-thread free lists
@@ -245,94 +249,110 @@
      >>platform/limbs                long numbers to another base
      >>platform/text                 texts and a text buffer
      >>core/raise                    errors of the runtime itself
-     >>core/knot                     prototypes of functions defined below
+     >>core/core_knot                prototypes of functions defined below
      >>core/debug                    live and dead objects, leaks
      >>core/object                   allocation, references, destruction
      >>core/allocator                the custom allocator of the ABI
      >>core/string                   string and bytes objects
      >>core/bigint                   integers of any size
      >>core/any                      views to owned values
-     >>core/symbol                   return addresses as names
+     >>core/address_name             return addresses as names
      >>core/unwind                   walks the stack by its unwind tables
      >>core/backtrace                stack traces as text
-     >>core/error                    error objects and the error slot
+     >>core/error_object             None
      >>core/type_table               type keys, indices and ancestors
      >>core/type_member              fields, methods and metadata of types
      >>core/type_attribute           attribute columns
-     >>core/function                 function objects and calls
+     >>core/function_object          function objects and calls
      >>core/nesting                  how deep hooks may nest
-     >>core/global                   the table of global functions
-     >>core/leak                     live objects that no table owns
+     >>core/global_table             their table
      >>core/dtype                    data types as text
-     >>core/tensor                   tensor objects and DLPack
+     >>core/tensor_object            tensor objects and DLPack
      >>containers/shape              shape objects
      >>containers/equal              equality and hash of any two values
      >>containers/sequence           arrays and lists
-     >>containers/sequence_function  the built-in functions of arrays and lists
      >>containers/map_key            hash, equality and hooks of keys
      >>containers/map_lookup         searches in maps
      >>containers/map_memory         the memory of maps and dicts
      >>containers/map_grow           insertion and growth
      >>containers/map                changes of maps and dicts
      >>containers/map_fill           many entries at once
-     >>containers/map_function       the built-in functions of maps and dicts
      >>graph/table                   what a traversal stores for each object
      >>graph/cursor                  the children of an object
-     >>graph/find_device             the first device that is not a CPU
-     >>graph/hook                    their callbacks
+     >>graph/callback                their callbacks
      >>graph/traversal               of hash, order and repr
      >>modules/stream                the current stream of each device
      >>modules/environment           tensor allocators, signals, locks
      >>modules/once                  handles that are initialized once
-     >>modules/symbol                system library and context symbols
+     >>modules/named_symbol          system library and context symbols
      >>modules/library               dynamic libraries and their functions
      >>modules/import                modules that import modules
-     >>modules/module                module objects and their methods
+     >>modules/module_object         objects and their methods
      >>modules/load                  libraries with embedded modules
      >>modules/resident              they stay loaded
      >>modules/system_library        modules of linked-in code
-     >>modules/module_function       the built-in functions of modules
      >>modules/lookup                functions found in imports
      >>reflection/field              objects made and ended by their fields
      >>reflection/access             getters and setters
      >>reflection/construct          constructors that take fields
-     >>reflection/dataclass          types that Python defines
      >>reflection/enum               enum, path and error context types
      >>reflection/access_path        paths from a value to a part of it
      >>reflection/creator            constructors of built-in types
-     >>reflection/convert            values converted to a field's type
+     >>reflection/field_convert      values converted to a field's type
      >>reflection/copy               shallow and deep copies
      >>extra/number_text             floats, big integers, dtypes as text
-     >>extra/knot                    prototypes of functions that stand below
+     >>extra/extra_knot              prototypes of functions that stand below
      >>extra/bigint_text             big integers to and from decimal
-     >>extra/hook                    hooks of types and their callbacks
+     >>extra/type_hook               hooks of types and their callbacks
      >>extra/repr                    values as text
      >>extra/recursive_hash          hash of a value with its parts
      >>extra/recursive_compare       order of values with their parts
-     >>extra/bigint_hook             hash, comparison and text of built-in types
      >>extra/structural              what structural equality and hash share
      >>extra/structural_equal        equality up to renamed variables
      >>extra/structural_hash         hash up to renamed variables
-     >>extra/structural_function     keys and global functions
      >>extra/visit                   visitors and mutators
      >>extra/visit_callback          callbacks by type
      >>extra/visit_run               the traversal of visits and mutations
-     >>extra/visit_error             where in a value an error came from
-     >>extra/visit_function          the global functions of visits
      >>extra/json_read               values from JSON text
      >>extra/json_write              values to JSON text
-     >>extra/json_strict             RFC 8259 and nothing else
      >>extra/base64                  RFC 4648
-     >>extra/bigint_json             big integers in graphs
      >>extra/graph_save              values to the nodes of a graph
      >>extra/graph_load              nodes of a graph to values
-     >>extra/graph_text              graphs from text; functions of graphs
-     >>tables/type_attribute         the attributes of built-in types
+     >>functions/debug_function      what the interface tells the leak report
+     >>functions/leak_report         None
+     >>functions/global_function     strings, addresses, names, memory
+     >>functions/shape_function      the constructor of shapes
+     >>functions/sequence_word       their parameter types
+     >>functions/sequence_function   the built-in functions of arrays and lists
+     >>functions/map_function        the built-in functions of maps and dicts
+     >>functions/find_device         the first device that is not a CPU
+     >>functions/module_word         their parameter type
+     >>functions/module_function     the built-in functions of modules
+     >>functions/access_function     getters and setters as functions
+     >>functions/construct_function  a constructor for a type
+     >>functions/dataclass           types that Python defines
+     >>functions/reflection_word     parameter types of reflection
+     >>functions/type_keys           all type keys, the end of a visit
+     >>functions/method              methods of the built-in types
+     >>functions/path_function       construction and comparison
+     >>functions/enum_function       a state without entries
+     >>functions/copy_function       deep copies
+     >>functions/repr_function       the text of a value
+     >>functions/recursive_function  hash, equality and order of values
+     >>functions/bigint_hook         hash, comparison and text of built-in types
+     >>functions/structural_function keys and global functions
+     >>functions/visit_error         where in a value an error came from
+     >>functions/visit_function      the global functions of visits
+     >>functions/json_function       parse and stringify
+     >>functions/json_strict         RFC 8259 and nothing else
+     >>functions/bigint_json         None
+     >>functions/graph_text          graphs from text; functions of graphs
+     >>tables/builtin_attribute      the attributes of built-in types
      >>tables/type_content           getters and setters of built-in types
      >>tables/type_field             the fields of built-in types
-     >>tables/type                   the methods and metadata of built-in types
+     >>tables/builtin_type           the methods and metadata of built-in types
      >>tables/builtin                the table of built-in global functions
-     >>tables/thread                 all state of a thread, its end, fork
+     >>tables/thread_state           all state of a thread, its end, fork
      >>tables/dynamic                this runtime, or the one of the process
 */
 
@@ -835,6 +855,15 @@ TVMFFI_I_EXTERN_C int __mingw_vsnprintf(char *, size_t, const char *, va_list);
 /* The C runtime of Visual Studio has vsnprintf only as an inline function. */
 #include <stdio.h>
 #define TVMFFI_I_VFORMAT vsnprintf
+#endif
+
+/* Initializes all members to zero. */
+#if defined(__cplusplus)
+#define TVMFFI_I_ZERO \
+  {                   \
+  }
+#else
+#define TVMFFI_I_ZERO {0}
 #endif
 
 /* ======== Atomics: memory orders, thread-local variables === >>head/atomic */
@@ -2341,120 +2370,8 @@ TVMFFI_I_LATE(TVMFFIBigIntGetContentByteArray, "0.1.14.post0", TVMFFIByteArray,
     (!TVMFFI_ABI_ONLY || defined(TVMFFI_IMPLEMENTATION))
 #define TVMFFI_INTERFACE
 
-/* ======== Lists: macros over lists of arguments ========= >>interface/list */
-/* A list of arguments is passed with an end marker `~` and with the number of
-   arguments, which includes `~`: TVMFFI_I_EACH(3)(F, x, a, b, ~) expands to
-   F(x, a) F(x, b). The marker allows empty lists, although C99 forbids empty
-   variable arguments. */
-
-/* Counts 1 to 33 arguments. */
-#define TVMFFI_I_COUNT(...) \
-  TVMFFI_I_COUNT_(__VA_ARGS__, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, \
-                  22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, \
-                  7, 6, 5, 4, 3, 2, 1, ~)
-#define TVMFFI_I_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, \
-                        s, t, u, v, w, x, y, z, A, B, C, D, E, F, G, H, ...) \
-  H
-#define TVMFFI_I_STRIP(...) __VA_ARGS__
-/* Expands to a comma between two tokens: in clang's mode for MSVC, a macro that
-   is only a comma does not separate arguments. */
-#define TVMFFI_I_COMMA(...) ~, ~
-
-/* Expands to 1 for two or more arguments, else to 0. */
-#define TVMFFI_I_HAS_COMMA(...) \
-  TVMFFI_I_SECOND( \
-      TVMFFI_I_CAT(TVMFFI_I_IS_ONE_, TVMFFI_I_COUNT(__VA_ARGS__)), 1, ~)
-#define TVMFFI_I_IS_ONE_1 ~, 0,
-
-/* Expands to nothing for a parameter p = (type, name), and to F(type, name,
-   default) for p = (type, name, default). */
-#define TVMFFI_I_IF_DEFAULT(F, p) TVMFFI_I_IF_DEFAULT_(F, TVMFFI_I_STRIP p)
-#define TVMFFI_I_IF_DEFAULT_(F, ...) \
-  TVMFFI_I_FOURTH(__VA_ARGS__, F, TVMFFI_I_SKIP, ~)(__VA_ARGS__)
-#define TVMFFI_I_FOURTH(a, b, c, d, ...) d
-#define TVMFFI_I_SKIP(...)
-
-/* Expands to 1 if a parameter has a default, (type, name, default), else to
-   0. */
-#define TVMFFI_I_HAS_DEFAULTS(n, R, ...) \
-  TVMFFI_I_HAS_COMMA(TVMFFI_I_EACH(n)(TVMFFI_I_DEFAULT_COMMA, ~, __VA_ARGS__))
-#define TVMFFI_I_DEFAULT_COMMA(x, p) TVMFFI_I_IF_DEFAULT(TVMFFI_I_COMMA, p)
-
-/* Expands to 1 for an empty list, else to 0. Source: J. Gustedt, "Detect empty
-   macro arguments" (2010). For an empty list, only the fourth line below
-   contains a comma, because it becomes TVMFFI_I_COMMA(). */
-#define TVMFFI_I_IS_EMPTY(...)                                       \
-  TVMFFI_I_IS_EMPTY_(TVMFFI_I_HAS_COMMA(__VA_ARGS__),                \
-                     TVMFFI_I_HAS_COMMA(TVMFFI_I_COMMA __VA_ARGS__), \
-                     TVMFFI_I_HAS_COMMA(__VA_ARGS__()),              \
-                     TVMFFI_I_HAS_COMMA(TVMFFI_I_COMMA __VA_ARGS__()))
-#define TVMFFI_I_IS_EMPTY_(a, b, c, d) TVMFFI_I_IS_EMPTY__(a, b, c, d)
-#define TVMFFI_I_IS_EMPTY__(a, b, c, d) \
-  TVMFFI_I_SECOND(TVMFFI_I_EMPTY_##a##b##c##d, 0, ~)
-#define TVMFFI_I_EMPTY_0001 ~, 1,
-
-/* Counts the 1 to 6 elements of a list such as (a, b). Expands to 0 without
-   parentheses. */
-#define TVMFFI_I_PARTS(list) TVMFFI_I_SECOND(TVMFFI_I_PARTS_OF list, 0, ~)
-#define TVMFFI_I_PARTS_OF(...) \
-  ~, TVMFFI_I_PARTS_OF_(__VA_ARGS__, 6, 5, 4, 3, 2, 1, ~),
-#define TVMFFI_I_PARTS_OF_(a, b, c, d, e, f, n, ...) n
-
-/* TVMFFI_EXPECT expands its lists `p` by this macro: to nothing if `p` has 2 or
-   3 elements, else to "~, 0,". If E joins all expansions, TVMFFI_I_SECOND(E, 1,
-   ~) is 1 if every list has 2 or 3 elements, else 0. */
-#define TVMFFI_I_NO_PAIR(x, p) \
-  TVMFFI_I_CAT(TVMFFI_I_NO_PAIR_, TVMFFI_I_PARTS(p))
-#define TVMFFI_I_NO_PAIR_0 ~, 0,
-#define TVMFFI_I_NO_PAIR_1 ~, 0,
-#define TVMFFI_I_NO_PAIR_2
-#define TVMFFI_I_NO_PAIR_3
-#define TVMFFI_I_NO_PAIR_4 ~, 0,
-#define TVMFFI_I_NO_PAIR_5 ~, 0,
-#define TVMFFI_I_NO_PAIR_6 ~, 0,
-
-/* clang-format off */
-#define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
-#define TVMFFI_I_EACH1(F, x, end)
-#define TVMFFI_I_EACH2(F, x, a, ...) F(x, a) TVMFFI_I_EACH1(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH3(F, x, a, ...) F(x, a) TVMFFI_I_EACH2(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH4(F, x, a, ...) F(x, a) TVMFFI_I_EACH3(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH5(F, x, a, ...) F(x, a) TVMFFI_I_EACH4(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH6(F, x, a, ...) F(x, a) TVMFFI_I_EACH5(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH7(F, x, a, ...) F(x, a) TVMFFI_I_EACH6(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH8(F, x, a, ...) F(x, a) TVMFFI_I_EACH7(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH9(F, x, a, ...) F(x, a) TVMFFI_I_EACH8(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH10(F, x, a, ...) F(x, a) TVMFFI_I_EACH9(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH11(F, x, a, ...) F(x, a) TVMFFI_I_EACH10(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH12(F, x, a, ...) F(x, a) TVMFFI_I_EACH11(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH13(F, x, a, ...) F(x, a) TVMFFI_I_EACH12(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH14(F, x, a, ...) F(x, a) TVMFFI_I_EACH13(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH15(F, x, a, ...) F(x, a) TVMFFI_I_EACH14(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH16(F, x, a, ...) F(x, a) TVMFFI_I_EACH15(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH17(F, x, a, ...) F(x, a) TVMFFI_I_EACH16(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH18(F, x, a, ...) F(x, a) TVMFFI_I_EACH17(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH19(F, x, a, ...) F(x, a) TVMFFI_I_EACH18(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH20(F, x, a, ...) F(x, a) TVMFFI_I_EACH19(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH21(F, x, a, ...) F(x, a) TVMFFI_I_EACH20(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH22(F, x, a, ...) F(x, a) TVMFFI_I_EACH21(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH23(F, x, a, ...) F(x, a) TVMFFI_I_EACH22(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH24(F, x, a, ...) F(x, a) TVMFFI_I_EACH23(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH25(F, x, a, ...) F(x, a) TVMFFI_I_EACH24(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH26(F, x, a, ...) F(x, a) TVMFFI_I_EACH25(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH27(F, x, a, ...) F(x, a) TVMFFI_I_EACH26(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH28(F, x, a, ...) F(x, a) TVMFFI_I_EACH27(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH29(F, x, a, ...) F(x, a) TVMFFI_I_EACH28(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH30(F, x, a, ...) F(x, a) TVMFFI_I_EACH29(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH31(F, x, a, ...) F(x, a) TVMFFI_I_EACH30(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH32(F, x, a, ...) F(x, a) TVMFFI_I_EACH31(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH33(F, x, a, ...) F(x, a) TVMFFI_I_EACH32(F, x, __VA_ARGS__)
-/* clang-format on */
-
-/* ======== Values ========================================== >>interface/value
-   plain C values to and from Any, references */
-/* Converts plain C values to and from TVMFFIAny, and counts strong and weak
-   references. The functions are inline and use only the ABI, so they work with
-   this runtime and with upstream's library. */
+/* ======== References ======================================== >>base/reference
+   strong and weak references, destruction */
 
 #define TVMFFI_I_STRONG_ONE ((uint64_t)1)
 #define TVMFFI_I_WEAK_ONE (TVMFFI_I_AS(uint64_t, 1) << 32)
@@ -2671,6 +2588,12 @@ TVMFFI_I_INLINE void tvmffi_i_end_destroy(tvmffi_i_destroying *d,
   d->depth = depth;
 }
 
+/* ======== Values ================================================ >>base/value
+   plain C values to and from Any, references */
+/* Converts plain C values to and from TVMFFIAny, and counts strong and weak
+   references. The functions are inline and use only the ABI, so they work with
+   this runtime and with upstream's library. */
+
 /* Returns a view of an integer. A view owns nothing. If a view points to
    memory, the memory must outlive the view. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_int(int64_t x) {
@@ -2791,6 +2714,29 @@ TVMFFI_I_INLINE int tvmffi_i_same(TVMFFIByteArray text, const char *other) {
   return i == text.size && !other[i];
 }
 
+/* ======== Type information ================================== >>base/type_info
+   ancestors and members of a type */
+
+/* Returns a type's fields and sets *n to their number. Writers store the table
+   before the number, so the number must be loaded first. */
+TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_fields_of(
+    const TVMFFITypeInfo *type, int32_t *n) {
+  *n = TVMFFI_I_LOAD(&type->num_fields);
+  return TVMFFI_I_LOAD(&type->fields);
+}
+
+TVMFFI_I_INLINE const TVMFFIMethodInfo *tvmffi_i_methods_of(
+    const TVMFFITypeInfo *type, int32_t *n) {
+  *n = TVMFFI_I_LOAD(&type->num_methods);
+  return TVMFFI_I_LOAD(&type->methods);
+}
+
+/* Returns the ancestor of `type` at `depth`, or `type` itself at its depth. */
+TVMFFI_I_INLINE const TVMFFITypeInfo *tvmffi_i_ancestor(
+    const TVMFFITypeInfo *type, int32_t depth) {
+  return depth == type->type_depth ? type : type->type_ancestors[depth];
+}
+
 /* Returns 1 if the type `index` is `target` or a descendant of `target`, else
    0. */
 TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
@@ -2802,6 +2748,79 @@ TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
   want = TVMFFIGetTypeInfo(target);
   return info && want && info->type_depth > want->type_depth &&
          info->type_ancestors[want->type_depth] == want;
+}
+
+/* 1 if the runtime is the one in this file. Calls and error messages then do
+   not need TVMFFIGetTypeInfo, so the linker can drop the type table. */
+#if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED) && \
+    !TVMFFI_DYNAMIC
+#define TVMFFI_I_OWN_TYPES 1
+static const char *tvmffi_i_type_key(int32_t index);
+static int tvmffi_i_derives(int32_t index, int32_t target);
+#else
+#define TVMFFI_I_OWN_TYPES 0
+TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
+  const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index);
+  return info ? info->type_key.data : "an unregistered type";
+}
+
+TVMFFI_I_COLD int tvmffi_i_derives(int32_t index, int32_t target) {
+  return tvmffi_is_instance(index, target);
+}
+#endif
+
+/* ======== DLTensor =========================================== >>base/dltensor
+   size, layout and address of its elements */
+
+/* Multiplies extents or strides that are not validated. Returns INT64_MAX on
+   overflow. */
+TVMFFI_I_INLINE int64_t tvmffi_i_times(int64_t a, int64_t b) {
+#if TVMFFI_I_HAS_MUL_OVERFLOW
+  int64_t product;
+  return TVMFFI_I_LIKELY(!__builtin_mul_overflow(a, b, &product)) ? product
+                                                                  : INT64_MAX;
+#else
+  uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
+  uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+  if (TVMFFI_I_UNLIKELY((x | y) >> 31) && y && x > (uint64_t)INT64_MAX / y)
+    return INT64_MAX;
+  return a * b;
+#endif
+}
+
+/* Returns the number of elements of a tensor: 1 for rank 0, INT64_MAX on
+   overflow. */
+TVMFFI_I_INLINE int64_t tvmffi_tensor_size(const DLTensor *t) {
+  int64_t size = 1;
+  int32_t i;
+  for (i = 0; i < t->ndim; ++i) size = tvmffi_i_times(size, t->shape[i]);
+  return size;
+}
+
+/* Returns the size of a tensor's elements in bytes; elements below 8 bits are
+   packed. Returns SIZE_MAX on overflow, 0 for a negative extent. */
+TVMFFI_I_INLINE size_t tvmffi_tensor_bytes(const DLTensor *t) {
+  int64_t size = tvmffi_tensor_size(t);
+  int64_t bits = tvmffi_i_times(size > 0 ? size : 0,
+                                (int64_t)t->dtype.bits * t->dtype.lanes);
+  int64_t bytes = bits / 8 + (bits % 8 > 0);
+  return bits == INT64_MAX || (int64_t)(size_t)bytes != bytes ? SIZE_MAX
+                                                              : (size_t)bytes;
+}
+
+/* Returns 1 if the elements are contiguous in row-major order, else 0. A tensor
+   without strides is contiguous; so is an empty tensor. A tensor of more than
+   INT64_MAX elements is not. */
+TVMFFI_I_INLINE int tvmffi_tensor_is_contiguous(const DLTensor *t) {
+  int64_t step = 1;
+  int32_t i;
+  int result = 1;
+  for (i = t->ndim - 1; i >= 0; --i) {
+    if (t->shape[i] == 0) return 1;
+    if (t->strides && t->shape[i] != 1 && t->strides[i] != step) result = 0;
+    step = tvmffi_i_times(step, t->shape[i]);
+  }
+  return result && step != INT64_MAX;
 }
 
 /* Adds a byte offset to a data pointer. An empty tensor may have no memory, and
@@ -2819,7 +2838,33 @@ TVMFFI_I_INLINE void *tvmffi_i_first_element(void *data, size_t byte_offset) {
                   (tensor)->data,                                 \
                   TVMFFI_I_AS(size_t, (tensor)->byte_offset)))
 
-/* ======== Errors: raise, pass on, catch, print ========= >>interface/error */
+/* ======== Scopes, declared ================================= >>base/scope_here
+   the scope that an error leaves */
+
+/* A scope owns objects until the end of a block. Its members are internal. */
+typedef struct tvmffi_scope tvmffi_scope;
+
+/* The innermost scope; outside all scopes, NULL. TVMFFI_SCOPE declares a local
+   variable with this name, which hides the outer variable. */
+TVMFFI_I_UNUSED static tvmffi_scope *const tvmffi_here = NULL;
+
+/* Ends all enclosing scopes before a plain `return`. Needed only with compilers
+   that lack the cleanup attribute (TVMFFI_I_CLEANUP is 0); does nothing with
+   others. TVMFFI_RETURN and TVMFFI_TRY contain this call. */
+#if TVMFFI_I_CLEANUP
+#define TVMFFI_LEAVE() ((void)0)
+#else
+#define TVMFFI_LEAVE() tvmffi_i_scope_leave(tvmffi_here)
+TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope);
+#endif
+
+#if defined(TVMFFI_ARENA_SIZE) && defined(TVMFFI_IMPLEMENTATION)
+/* In the file with TVMFFI_IMPLEMENTATION, scopes allocate from the arena. */
+static void *tvmffi_i_arena_alloc(size_t size);
+static void tvmffi_i_arena_free(void *pointer);
+#endif
+
+/* ======== Errors: raise, pass on, catch, print =============== >>base/error */
 /* C interface: a function that fails returns a nonzero code and leaves an error
    object pending in the thread. TVMFFI_RAISE raises an error. TVMFFI_TRY passes
    an error to the caller. tvmffi_error_take removes the pending error, which
@@ -3257,45 +3302,1407 @@ TVMFFI_I_COLD int tvmffi_i_pending(void) {
   return error ? tvmffi_error_raise(error) : 0;
 }
 
-/* ======== Prototypes ======================================= >>interface/knot
-   prototypes of functions that stand below */
+/* ======== Named calls ====================================== >>base/named_call
+   calls of global functions by name */
 
-/* A scope owns objects until the end of a block. Its members are internal. */
-typedef struct tvmffi_scope tvmffi_scope;
+/* Calls a global function of the runtime. Returns 0, the error's code, or 1 if
+   there is no function of this name. */
+TVMFFI_I_COLD int tvmffi_i_call_if_defined(const char *name, TVMFFIAny *args,
+                                           int32_t n, TVMFFIAny *result) {
+  TVMFFIByteArray text = tvmffi_byte_array(name);
+  TVMFFIObjectHandle function = NULL;
+  int code;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
+  if (!function) return 1;
+  code = TVMFFIFunctionCall(function, args, n, result);
+  tvmffi_release(function);
+  return code;
+}
 
-/* The innermost scope; outside all scopes, NULL. TVMFFI_SCOPE declares a local
-   variable with this name, which hides the outer variable. */
-TVMFFI_I_UNUSED static tvmffi_scope *const tvmffi_here = NULL;
+/* ======== Map layout ======================================= >>base/map_layout
+   the memory of maps and dicts in the ABI */
 
-/* Ends all enclosing scopes before a plain `return`. Needed only with compilers
-   that lack the cleanup attribute (TVMFFI_I_CLEANUP is 0); does nothing with
-   others. TVMFFI_RETURN and TVMFFI_TRY contain this call. */
-#if TVMFFI_I_CLEANUP
-#define TVMFFI_LEAVE() ((void)0)
+/* A small map stores the entries in an array of pairs, a larger map in a hash
+   table. */
+typedef struct {
+  TVMFFIObject base;
+  void *data;                   /* array of pairs, or hash table's blocks */
+  uint64_t size;                /* entries */
+  uint64_t num_slots;           /* capacity; highest bit: no hash table */
+  void (*data_deleter)(void *); /* NULL if the pairs are in the object */
+  uint32_t fib_shift;           /* hash table only, as are head and tail */
+  uint64_t head, tail;          /* slots of the oldest and the newest entry */
+} tvmffi_i_map_object;
+
+typedef struct {
+  TVMFFIAny key, value;
+} tvmffi_i_pair;
+
+typedef struct {
+  tvmffi_i_pair pair;
+  uint64_t prev, next; /* slots of the neighbours in insertion order */
+} tvmffi_i_map_item;
+
+enum {
+  /* Size in bytes of a block of 16 slots: 16 metadata bytes, then 16 items. */
+  TVMFFI_I_MAP_BLOCK = 16 * (1 + sizeof(tvmffi_i_map_item)),
+  /* Offset in the object of a small map's pairs. They overlay the members from
+     fib_shift on, which only a hash table uses. */
+  TVMFFI_I_MAP_ROW = (offsetof(tvmffi_i_map_object, fib_shift) + 7) / 8 * 8,
+  /* Size of a map object with a hash table, whose slots may follow in the same
+     memory block. */
+  TVMFFI_I_MAP_HEAD = (sizeof(tvmffi_i_map_object) + 7) / 8 * 8,
+  TVMFFI_I_MAP_ROW_MIN = 2,
+  TVMFFI_I_MAP_ROW_MAX = 4,
+  TVMFFI_I_MAP_TABLE_MIN = 8,
+  /* The metadata byte of a slot. The bit MAP_BODY is 0 in the first slot of a
+     bucket chain, and 1 in the others. The bits MAP_JUMP index
+     tvmffi_i_map_jumps, the distances to the chain's next slot. */
+  TVMFFI_I_MAP_BODY = 0x80,
+  TVMFFI_I_MAP_JUMP = 0x7F,
+  TVMFFI_I_MAP_PROTECTED = 0xFE,
+  TVMFFI_I_MAP_EMPTY = 0xFF,
+  TVMFFI_I_MAP_NUM_JUMPS = 126
+};
+#define TVMFFI_I_MAP_IS_ROW ((uint64_t)1 << 63)
+#define TVMFFI_I_MAP_END UINT64_MAX
+
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_item) == 48, map_item_size);
+TVMFFI_STATIC_ASSERT(sizeof(void *) != 8 ||
+                         (offsetof(tvmffi_i_map_object, data_deleter) == 48 &&
+                          offsetof(tvmffi_i_map_object, fib_shift) == 56 &&
+                          sizeof(tvmffi_i_map_object) == 80),
+                     map_object_layout);
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_object) <=
+                         TVMFFI_I_MAP_ROW +
+                             TVMFFI_I_MAP_ROW_MIN * sizeof(tvmffi_i_pair),
+                     map_row_leaves_room_for_a_table);
+
+TVMFFI_I_INLINE tvmffi_i_map_object *tvmffi_i_map_of(const void *object) {
+  return (tvmffi_i_map_object *)(uintptr_t)object;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_is_row(const tvmffi_i_map_object *m) {
+  return (m->num_slots & TVMFFI_I_MAP_IS_ROW) != 0;
+}
+
+TVMFFI_I_INLINE uint8_t *tvmffi_i_map_meta(const void *data, uint64_t i) {
+  return (uint8_t *)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK + i % 16;
+}
+
+TVMFFI_I_INLINE tvmffi_i_map_item *tvmffi_i_map_at(const void *data,
+                                                   uint64_t i) {
+  char *block = (char *)(uintptr_t)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK;
+  return (tvmffi_i_map_item *)(void *)(block + 16) + i % 16;
+}
+
+/* Returns the index of a map's first entry. To iterate in insertion order:
+       for (i = tvmffi_i_map_begin(map);
+            (pair = tvmffi_i_map_pair(map, i)) != NULL;
+            i = tvmffi_i_map_after(map, i))
+   The pairs are borrowed. If the map changes meanwhile, the loop may skip or
+   repeat entries, but `pair` always points to an entry. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_map_begin(const TVMFFIObject *map) {
+  const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
+  return tvmffi_i_map_is_row(m) ? 0 : m->head;
+}
+
+TVMFFI_I_INLINE tvmffi_i_pair *tvmffi_i_map_pair(const TVMFFIObject *map,
+                                                 uint64_t i) {
+  const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
+  if (tvmffi_i_map_is_row(m))
+    return i < m->size ? (tvmffi_i_pair *)m->data + i : NULL;
+  if (i >= m->num_slots ||
+      *tvmffi_i_map_meta(m->data, i) >= TVMFFI_I_MAP_PROTECTED)
+    return NULL;
+  return &tvmffi_i_map_at(m->data, i)->pair;
+}
+
+TVMFFI_I_INLINE uint64_t tvmffi_i_map_after(const TVMFFIObject *map,
+                                            uint64_t i) {
+  const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
+  if (tvmffi_i_map_is_row(m)) return i + 1;
+  return tvmffi_i_map_pair(map, i) ? tvmffi_i_map_at(m->data, i)->next
+                                   : TVMFFI_I_MAP_END;
+}
+
+TVMFFI_I_INLINE int64_t tvmffi_i_map_size(const TVMFFIObject *map) {
+  return (int64_t)tvmffi_i_map_of(map)->size;
+}
+
+/* ======== Words ================================================== >>base/word
+   words for types, and their conversions */
+/* Defines the parameter types of typed functions, such as int64. A parameter
+   type T has a C type tvmffi_type_T, a conversion tvmffi_i_get_T from an Any, a
+   conversion tvmffi_i_put_T to an Any, and names tvmffi_i_name_T. Typed
+   functions check number and types of arguments, and raise the same errors as
+   upstream's C++ headers. For an unknown parameter type T, the compiler's first
+   error names tvmffi_i_unknown_type_word__T. */
+
+typedef struct {
+  const char *name;   /* in error texts */
+  const char *schema; /* a type key, or JSON that begins with '{' */
+} tvmffi_i_name;
+
+/* Converts an item of a container to `type`. Returns 0 if the item needs no
+   conversion, TVMFFI_I_CONVERTED if *to owns the converted item, or the error
+   of a tvmffi_i_get_T. */
+typedef int tvmffi_i_cast(const tvmffi_i_name *type, const TVMFFIAny *from,
+                          TVMFFIAny *to);
+
+/* A compound type such as array(T). Its schema begins with '['. */
+typedef struct {
+  tvmffi_i_name base;
+  const tvmffi_i_name *of[2];
+  tvmffi_i_cast *cast[2];
+  int32_t fits[2]; /* type index of items that need no cast, or -1 */
+} tvmffi_i_compound;
+
+/* Stores the default of each parameter i that has one in args[i], as a view. */
+typedef int tvmffi_i_defaults(TVMFFIAny *args);
+enum { TVMFFI_I_MAX_PARAMS = 16 };
+
+/* Describes the typed function NAME, as tvmffi_func_NAME. types[0] is the
+   result's type. */
+typedef struct {
+  const char *name;
+  TVMFFISafeCallType call;
+  int32_t num_args; /* -1: a packed function with any arguments */
+  const tvmffi_i_name *const *types;
+#if !TVMFFI_NO_METADATA
+  const char *params; /* parameter names, each ended by a NUL; or NULL */
+  int32_t least;      /* the number of parameters without a default */
+  tvmffi_i_defaults *defaults; /* NULL if no parameter has one */
+#endif
+} tvmffi_func;
+#if TVMFFI_NO_METADATA
+#define TVMFFI_I_SIGNATURE(params, least, defaults)
 #else
-#define TVMFFI_LEAVE() tvmffi_i_scope_leave(tvmffi_here)
-TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope);
+#define TVMFFI_I_SIGNATURE(params, least, defaults) , params, least, defaults
 #endif
 
-#if defined(TVMFFI_ARENA_SIZE) && defined(TVMFFI_IMPLEMENTATION)
-/* In the file with TVMFFI_IMPLEMENTATION, scopes allocate from the arena. */
-static void *tvmffi_i_arena_alloc(size_t size);
-static void tvmffi_i_arena_free(void *pointer);
-#endif
+/* Codes that tvmffi_i_get_T returns, besides 0 and an error's code. A code of
+   TVMFFI_I_RANGE or more encodes the integer type that is too small for the
+   value. */
+enum {
+  TVMFFI_I_MISMATCH = 1,
+  TVMFFI_I_CONVERTED = 2,
+  TVMFFI_I_UNSIGNED = 16,
+  TVMFFI_I_RANGE = 32
+};
+#define TVMFFI_I_RANGE_OF(ctype)         \
+  (TVMFFI_I_RANGE | (int)sizeof(ctype) | \
+   ((ctype)(-1) < 1 ? 0 : (int)TVMFFI_I_UNSIGNED))
 
-/* 1 if the runtime is the one in this file. Calls and error messages then do
-   not need TVMFFIGetTypeInfo, so the linker can drop the type table. */
-#if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED) && \
-    !TVMFFI_DYNAMIC
-#define TVMFFI_I_OWN_TYPES 1
-static const char *tvmffi_i_type_key(int32_t index);
-static int tvmffi_i_derives(int32_t index, int32_t target);
+/* Defines the parameter type T, such as int64. */
+#define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)     \
+  typedef ctype tvmffi_type_##T;                         \
+  typedef int tvmffi_i_put_type_##T(TVMFFIAny *, ctype); \
+  TVMFFI_I_UNUSED static const tvmffi_i_name tvmffi_i_name_##T = {name, schema};
+#define TVMFFI_I_GET(T) TVMFFI_I_GETTER(T, any, out)
+/* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
+   defines T, the compiler's error shows this name. */
+#define TVMFFI_I_UNKNOWN(T) tvmffi_i_unknown_type_word__##T##__see_the_guide
+/* Like TVMFFI_I_LISTED_TYPE, for a T that compiler.h need not list, such as the
+   name of a struct. */
+#if defined(__cplusplus)
+#define TVMFFI_I_TYPE(T, ctype, name, schema) \
+  struct TVMFFI_I_UNKNOWN(T) {};              \
+  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)
 #else
-#define TVMFFI_I_OWN_TYPES 0
-/* Returns 1 if the type `index` derives from the type `target`, else 0. Defined
-   in interface/mismatch.h. */
-TVMFFI_I_COLD int tvmffi_i_derives(int32_t index, int32_t target);
+#define TVMFFI_I_TYPE(T, ctype, name, schema) \
+  typedef ctype TVMFFI_I_UNKNOWN(T);          \
+  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)
 #endif
+#define TVMFFI_I_PUT(T) TVMFFI_I_PUTTER_OF(T, out, value)
+#define TVMFFI_I_GETTER(T, from, to)                          \
+  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *from, \
+                                       tvmffi_type_##T *to)
+#define TVMFFI_I_PUTTER_OF(T, to, from) \
+  TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFIAny *to, tvmffi_type_##T from)
+
+/* Names in macros that expand in the user's source begin with tvmffi_, because
+   a plain name may be a macro of the user's. */
+
+/* For a parameter type T whose C type is a pointer, defines optional(T), where
+   NULL means no value, and a check of container items. Must follow the getter
+   and putter of T. */
+#define TVMFFI_I_POINTER_WORD(T)                                           \
+  typedef tvmffi_type_##T tvmffi_type_optional_##T;                        \
+  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                           \
+      const TVMFFIAny *tvmffi_from, tvmffi_type_optional_##T *tvmffi_to) { \
+    *tvmffi_to = NULL;                                                     \
+    return tvmffi_from->type_index == kTVMFFINone                          \
+               ? 0                                                         \
+               : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);               \
+  }                                                                        \
+  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                           \
+      TVMFFIAny *tvmffi_to, tvmffi_type_optional_##T tvmffi_value) {       \
+    *tvmffi_to = tvmffi_none();                                            \
+    return tvmffi_value ? (tvmffi_i_put_##T)(tvmffi_to, tvmffi_value) : 0; \
+  }                                                                        \
+  TVMFFI_I_KEPT_ELEMENT(T, -1)
+
+/* For a parameter type T such as int64, defines the struct of optional(T), and
+   the conversion of container items to T. Items of type `index` need none. */
+#define TVMFFI_I_VALUE_WORD(T, index)                       \
+  TVMFFI_I_OPTIONAL_STRUCT(T)                               \
+  TVMFFI_I_CAST(T, index) {                                 \
+    tvmffi_type_##T value;                                  \
+    int code = (tvmffi_i_get_##T)(tvmffi_from, &value);     \
+    (void)tvmffi_name;                                      \
+    if (!code) code = tvmffi_i_put_##T(tvmffi_to, value);   \
+    if (code) return code;                                  \
+    return tvmffi_to->type_index == tvmffi_from->type_index \
+               ? 0                                          \
+               : TVMFFI_I_CONVERTED;                        \
+  }
+
+/* For a parameter type T such as str, defines the struct of optional(T), and a
+   check of container items, which are never converted. */
+#define TVMFFI_I_KEPT_WORD(T, index) \
+  TVMFFI_I_OPTIONAL_STRUCT(T)        \
+  TVMFFI_I_KEPT_ELEMENT(T, index)
+#define TVMFFI_I_OPTIONAL_STRUCT(T)                                  \
+  typedef struct {                                                   \
+    tvmffi_type_##T value;                                           \
+    int has_value;                                                   \
+  } tvmffi_type_optional_##T;                                        \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {     \
+    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                     \
+    return no;                                                       \
+  }                                                                  \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(          \
+      tvmffi_type_##T value) {                                       \
+    tvmffi_type_optional_##T some;                                   \
+    some.value = value;                                              \
+    some.has_value = 1;                                              \
+    return some;                                                     \
+  }                                                                  \
+  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                     \
+      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {         \
+    out->has_value = any->type_index != kTVMFFINone;                 \
+    return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;  \
+  }                                                                  \
+  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                     \
+      TVMFFIAny *out, tvmffi_type_optional_##T value) {              \
+    *out = tvmffi_none();                                            \
+    return value.has_value ? tvmffi_i_put_##T(out, value.value) : 0; \
+  }
+#define TVMFFI_I_KEPT_ELEMENT(T, index)                    \
+  TVMFFI_I_CAST(T, index) {                                \
+    tvmffi_type_##T tvmffi_value;                          \
+    (void)tvmffi_name, (void)tvmffi_to;                    \
+    return (tvmffi_i_get_##T)(tvmffi_from, &tvmffi_value); \
+  }
+#define TVMFFI_I_CAST(T, index)                                           \
+  enum { tvmffi_i_fits_##T = index };                                     \
+  typedef int tvmffi_i_put_type_optional_##T(TVMFFIAny *,                 \
+                                             tvmffi_type_optional_##T);   \
+  TVMFFI_I_ELEMENT(T)                                                     \
+  TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *tvmffi_name, \
+                                        const TVMFFIAny *tvmffi_from,     \
+                                        TVMFFIAny *tvmffi_to)
+
+/* TVMFFI_FUNC uses it to declare tvmffi_type_T, tvmffi_i_get_T and so on if
+   compiler.h does not list T. An unknown T then causes one compiler error, not
+   one for each use. C11 allows to repeat the declarations of a known T. */
+#define TVMFFI_I_USE(T) TVMFFI_I_CAT(TVMFFI_I_USE_, TVMFFI_I_ORIGIN(T))(T)
+#define TVMFFI_I_USE_0(T)
+#define TVMFFI_I_USE_2(T) TVMFFI_I_USE_OF_##T
+#define TVMFFI_I_USE_OF_array(T) TVMFFI_I_USE_ITEM(T)
+#define TVMFFI_I_USE_OF_list(T) TVMFFI_I_USE_ITEM(T)
+#define TVMFFI_I_USE_OF_optional(T) TVMFFI_I_USE_ITEM(T)
+#define TVMFFI_I_USE_OF_map(K, V) TVMFFI_I_USE_ITEM(K) TVMFFI_I_USE_ITEM(V)
+#define TVMFFI_I_USE_OF_dict(K, V) TVMFFI_I_USE_ITEM(K) TVMFFI_I_USE_ITEM(V)
+#define TVMFFI_I_USE_ITEM(T) \
+  TVMFFI_I_CAT(TVMFFI_I_USE_ITEM_, TVMFFI_I_ORIGIN(T))(T)
+#define TVMFFI_I_USE_ITEM_0(T)
+#define TVMFFI_I_USE_ITEM_2(T)
+#if TVMFFI_I_GENERIC && !defined(__cplusplus)
+#define TVMFFI_I_USE_1(T)                                      \
+  typedef TVMFFI_I_UNKNOWN(T) tvmffi_type_##T;                     \
+  typedef int tvmffi_i_put_type_##T(TVMFFIAny *, tvmffi_type_##T); \
+  extern const tvmffi_i_name tvmffi_i_name_##T;                    \
+  extern tvmffi_i_put_type_##T tvmffi_i_put_##T;                   \
+  extern int tvmffi_i_get_##T(const TVMFFIAny *, tvmffi_type_##T *);
+#define TVMFFI_I_USE_ITEM_1(T)                                  \
+  TVMFFI_I_USE_1(T)                                             \
+  typedef tvmffi_type_##T tvmffi_type_optional_##T;                 \
+  typedef int tvmffi_i_put_type_optional_##T(                       \
+      TVMFFIAny *, tvmffi_type_optional_##T);                       \
+  extern tvmffi_i_put_type_optional_##T tvmffi_i_put_optional_##T;  \
+  extern int tvmffi_i_get_optional_##T(const TVMFFIAny *,           \
+                                       tvmffi_type_optional_##T *); \
+  extern tvmffi_i_cast tvmffi_i_item_##T;
+#else
+extern int tvmffi_i_is_known[1]; /* never defined */
+#define TVMFFI_I_USE_1(T) \
+  extern int tvmffi_i_is_known[sizeof(TVMFFI_I_UNKNOWN(T)) > 0];
+#define TVMFFI_I_USE_ITEM_1 TVMFFI_I_USE_1
+#endif
+
+#if defined(__cplusplus)
+#define TVMFFI_I_ELEMENT(T)                                              \
+  TVMFFI_I_INLINE tvmffi_i_cast tvmffi_i_item_##T;                       \
+  struct tvmffi_i_element_##T {                                          \
+    static constexpr const tvmffi_i_name *tvmffi_name() {                \
+      return &tvmffi_i_name_##T;                                         \
+    }                                                                    \
+    static constexpr tvmffi_i_cast *tvmffi_cast_of() {                   \
+      return tvmffi_i_item_##T;                                          \
+    }                                                                    \
+    static constexpr int32_t tvmffi_fits() { return tvmffi_i_fits_##T; } \
+  };
+#else
+#define TVMFFI_I_ELEMENT(T)
+#endif
+
+#define TVMFFI_I_IS_INT(any) \
+  ((any)->type_index == kTVMFFIInt || (any)->type_index == kTVMFFIBool)
+
+#define TVMFFI_I_INT_TYPE(T)                                             \
+  TVMFFI_I_LISTED_TYPE(T, T##_t, "int", "int")                           \
+  TVMFFI_I_GET(T) {                                                      \
+    if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;                 \
+    *out = (T##_t)any->v_int64;                                          \
+    return (int64_t)*out == any->v_int64 ? 0 : TVMFFI_I_RANGE_OF(T##_t); \
+  }                                                                      \
+  TVMFFI_I_PUT(T) {                                                      \
+    *out = tvmffi_int(value);                                            \
+    return 0;                                                            \
+  }                                                                      \
+  TVMFFI_I_VALUE_WORD(T, sizeof(T##_t) == 8 ? (int)kTVMFFIInt : -1)
+/* Accepts int and bool. OverflowError for a value out of the type's range. */
+TVMFFI_I_INT_TYPE(int8)
+TVMFFI_I_INT_TYPE(int16)
+TVMFFI_I_INT_TYPE(int32)
+TVMFFI_I_INT_TYPE(int64)
+TVMFFI_I_INT_TYPE(uint8)
+TVMFFI_I_INT_TYPE(uint16)
+TVMFFI_I_INT_TYPE(uint32)
+
+/* Accepts int and bool. OverflowError for a negative argument. Returning a
+   value above INT64_MAX raises an OverflowError. */
+TVMFFI_I_LISTED_TYPE(uint64, uint64_t, "int", "int")
+TVMFFI_I_GET(uint64) {
+  if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;
+  *out = (uint64_t)any->v_int64;
+  return any->v_int64 >= 0 ? 0 : TVMFFI_I_RANGE_OF(uint64_t);
+}
+TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
+  return tvmffi_i_raise("OverflowError",
+                        "Integer value %llu is too large to fit in int64_t. "
+                        "Consider explicitly casting to int64_t first if this "
+                        "is intentional.",
+                        (unsigned long long)value);
+}
+
+/* Raises an OverflowError for a tvmffi_uint above INT64_MAX, which no Any can
+   store. */
+TVMFFI_I_INLINE int tvmffi_i_check_value(TVMFFIAny any) {
+  return TVMFFI_I_UNLIKELY(any.type_index == kTVMFFIAny)
+             ? tvmffi_i_too_large((uint64_t)any.v_int64)
+             : 0;
+}
+TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
+  int32_t i;
+  for (i = 0; i < n; ++i) TVMFFI_TRY(tvmffi_i_check_value(args[i]));
+  return 0;
+}
+
+TVMFFI_I_PUT(uint64) {
+  if (value >> 63) return tvmffi_i_too_large(value);
+  *out = tvmffi_int((int64_t)value);
+  return 0;
+}
+TVMFFI_I_VALUE_WORD(uint64, -1)
+
+/* C99's <stdbool.h> defines `bool` as `_Bool`, so macros receive `_Bool` for
+   the parameter type `bool`. */
+#define tvmffi_type__Bool tvmffi_type_bool
+#define tvmffi_no__Bool tvmffi_no_bool
+#define tvmffi_some__Bool tvmffi_some_bool
+#define tvmffi_i_put_type__Bool tvmffi_i_put_type_bool
+#define tvmffi_i_name__Bool tvmffi_i_name_bool
+#define tvmffi_i_get__Bool tvmffi_i_get_bool
+#define tvmffi_i_put__Bool tvmffi_i_put_bool
+#define tvmffi_i_item__Bool tvmffi_i_item_bool
+#define tvmffi_i_fits__Bool tvmffi_i_fits_bool
+#define tvmffi_i_element__Bool tvmffi_i_element_bool
+#define tvmffi_type_optional__Bool tvmffi_type_optional_bool
+#define tvmffi_i_put_type_optional__Bool tvmffi_i_put_type_optional_bool
+#define tvmffi_i_get_optional__Bool tvmffi_i_get_optional_bool
+#define tvmffi_i_put_optional__Bool tvmffi_i_put_optional_bool
+
+/* Accepts bool and int. Any int other than 0 is true. */
+#if defined(__cplusplus)
+TVMFFI_I_LISTED_TYPE(bool, bool, "bool", "bool")
+#else
+TVMFFI_I_LISTED_TYPE(bool, _Bool, "bool", "bool")
+#endif
+TVMFFI_I_GET(bool) {
+  *out = any->v_int64 != 0;
+  return TVMFFI_I_IS_INT(any) ? 0 : TVMFFI_I_MISMATCH;
+}
+TVMFFI_I_PUT(bool) {
+  *out = tvmffi_bool(value);
+  return 0;
+}
+TVMFFI_I_VALUE_WORD(bool, kTVMFFIBool)
+
+#if !TVMFFI_NO_FLOAT
+#define TVMFFI_I_FLOAT_TYPE(T, ctype)                     \
+  TVMFFI_I_LISTED_TYPE(T, ctype, "float", "float")        \
+  TVMFFI_I_GET(T) {                                       \
+    if (TVMFFI_I_LIKELY(any->type_index == kTVMFFIFloat)) \
+      *out = (ctype)any->v_float64;                       \
+    else if (TVMFFI_I_IS_INT(any))                        \
+      *out = (ctype)any->v_int64;                         \
+    else                                                  \
+      return TVMFFI_I_MISMATCH;                           \
+    return 0;                                             \
+  }                                                       \
+  TVMFFI_I_PUT(T) {                                       \
+    *out = tvmffi_float((double)value);                   \
+    return 0;                                             \
+  }                                                       \
+  TVMFFI_I_VALUE_WORD(T, kTVMFFIFloat)
+/* Accepts float, int and bool. Rounds the value to the type. */
+TVMFFI_I_FLOAT_TYPE(float32, float)
+TVMFFI_I_FLOAT_TYPE(float64, double)
+#endif
+
+/* The result type of functions that return nothing: TVMFFI_RETURN() returns
+   None. Not for parameters. */
+typedef int tvmffi_i_put_type_none(TVMFFIAny *);
+static const tvmffi_i_name tvmffi_i_name_none = {"void", "None"};
+TVMFFI_I_INLINE int tvmffi_i_put_none(TVMFFIAny *out) {
+  *out = tvmffi_none();
+  return 0;
+}
+
+/* Accepts any value. A parameter is a borrowed view. The caller owns a returned
+   Any. */
+TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any")
+TVMFFI_I_GET(any) {
+  *out = *any;
+  return 0;
+}
+TVMFFI_I_PUT(any) {
+  TVMFFI_TRY(tvmffi_i_check_value(value));
+  *out = value;
+  return 0;
+}
+TVMFFI_I_KEPT_WORD(any, -1)
+
+/* Returns 1 if *any is an invalid small string or bytes, with a length above
+   the capacity, else 0. */
+TVMFFI_I_INLINE int tvmffi_i_is_false_text(const TVMFFIAny *any) {
+  return (any->type_index == kTVMFFISmallStr ||
+          any->type_index == kTVMFFISmallBytes) &&
+         any->small_str_len >= sizeof(any->v_bytes);
+}
+
+/* Accepts a string in any form, as borrowed, NUL-terminated bytes. A returned
+   string is copied. */
+TVMFFI_I_LISTED_TYPE(str, TVMFFIByteArray, "str", "ffi.String")
+TVMFFI_I_GET(str) {
+  if (any->type_index == kTVMFFISmallStr) {
+    *out = tvmffi_i_small_bytes(any);
+    return tvmffi_i_is_false_text(any) ? TVMFFI_I_MISMATCH : 0;
+  }
+  if (TVMFFI_I_UNLIKELY(
+          (any->type_index != kTVMFFIStr && any->type_index != kTVMFFIRawStr) ||
+          !any->v_ptr))
+    return TVMFFI_I_MISMATCH;
+  if (TVMFFI_I_LIKELY(any->type_index == kTVMFFIStr))
+    *out = *TVMFFIBytesGetByteArrayPtr(any->v_obj);
+  else
+    *out = tvmffi_byte_array(any->v_c_str);
+  return 0;
+}
+TVMFFI_I_PUT(str) { return TVMFFIStringFromByteArray(&value, out); }
+TVMFFI_I_KEPT_WORD(str, kTVMFFISmallStr)
+
+/* Accepts bytes in any form, borrowed. Returned bytes are copied. */
+TVMFFI_I_LISTED_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes")
+TVMFFI_I_GET(bytes) {
+  int32_t index = any->type_index;
+  if (index != kTVMFFISmallBytes &&
+      ((index != kTVMFFIBytes && index != kTVMFFIByteArrayPtr) || !any->v_ptr))
+    return TVMFFI_I_MISMATCH;
+  *out = tvmffi_any_str(any);
+  return tvmffi_i_is_false_text(any) ? TVMFFI_I_MISMATCH : 0;
+}
+TVMFFI_I_PUT(bytes) { return TVMFFIBytesFromByteArray(&value, out); }
+TVMFFI_I_KEPT_WORD(bytes, kTVMFFISmallBytes)
+
+/* Accepts a data type, or its name ("float32", "int8x4"). ValueError for an
+   unknown name. */
+TVMFFI_I_LISTED_TYPE(dtype, DLDataType, "DataType", "DataType")
+TVMFFI_I_GET(dtype) {
+  TVMFFIByteArray text;
+  if (any->type_index == kTVMFFIDataType) {
+    *out = any->v_dtype;
+    return 0;
+  }
+  text = tvmffi_any_str(any);
+  if (!text.data || tvmffi_i_is_false_text(any)) return TVMFFI_I_MISMATCH;
+  return TVMFFIDataTypeFromString(&text, out);
+}
+TVMFFI_I_PUT(dtype) {
+  *out = tvmffi_dtype(value);
+  return 0;
+}
+TVMFFI_I_VALUE_WORD(dtype, kTVMFFIDataType)
+
+/* Names of device types. If a device type has two names, messages show the
+   first. Only the first TVMFFI_I_PARSED_DEVICES names are accepted as input. */
+enum { TVMFFI_I_NUM_DEVICES = 18, TVMFFI_I_PARSED_DEVICES = 14 };
+TVMFFI_I_UNUSED static const struct {
+  const char *name;
+  int32_t type;
+} tvmffi_i_devices[TVMFFI_I_NUM_DEVICES] = {
+    {"cpu", 1},      {"cuda", 2},       {"opencl", 4},        {"vulkan", 7},
+    {"metal", 8},    {"mps", 8},        {"vpi", 9},           {"rocm", 10},
+    {"ext_dev", 12}, {"webgpu", 15},    {"wgpu", 15},         {"hexagon", 16},
+    {"maia", 17},    {"trn", 18},       {"cuda_host", 3},     {"rocm_host", 11},
+    {"oneapi", 14},  {"cuda_managed", 13}};
+
+TVMFFI_I_COLD const char *tvmffi_i_device_name(DLDevice device) {
+  int i;
+  for (i = 0; i < TVMFFI_I_NUM_DEVICES; ++i)
+    if (tvmffi_i_devices[i].type == (int32_t)device.device_type)
+      return tvmffi_i_devices[i].name;
+  return "unknown";
+}
+
+/* Parses a device such as "cuda" or "cuda:1". Ignores text after a space. */
+TVMFFI_I_COLD int tvmffi_i_parse_device(TVMFFIByteArray s, DLDevice *out) {
+  size_t size = 0, n, k, i;
+  int64_t id = 0;
+  while (size < s.size && s.data[size] != ' ') ++size;
+  for (n = 0; n < size && s.data[n] != ':'; ++n) {
+  }
+  if (n < size && n + 1 == size) return TVMFFI_I_MISMATCH;
+  for (i = n + 1; i < size; ++i) {
+    if (s.data[i] < '0' || s.data[i] > '9') return TVMFFI_I_MISMATCH;
+    id = id * 10 + (s.data[i] - '0');
+    if (id > INT32_MAX) return TVMFFI_I_MISMATCH;
+  }
+  for (k = 0; k < TVMFFI_I_PARSED_DEVICES; ++k) {
+    const char *name = tvmffi_i_devices[k].name;
+    for (i = 0; i < n && s.data[i] == name[i]; ++i) {
+    }
+    if (i == n && n && !name[n]) {
+      out->device_type = (DLDeviceType)(tvmffi_i_devices[k].type);
+      out->device_id = (int32_t)id;
+      return 0;
+    }
+  }
+  return TVMFFI_I_MISMATCH;
+}
+
+/* Accepts a device, or a name such as "cpu" or "cuda:1". Names are cpu, cuda,
+   opencl, vulkan, metal, mps, vpi, rocm, ext_dev, webgpu, wgpu, hexagon, maia
+   and trn. */
+TVMFFI_I_LISTED_TYPE(device, DLDevice, "Device", "Device")
+TVMFFI_I_GET(device) {
+  TVMFFIByteArray text;
+  if (any->type_index == kTVMFFIDevice) {
+    *out = any->v_device;
+    return 0;
+  }
+  if (tvmffi_i_get_str(any, &text)) return TVMFFI_I_MISMATCH;
+  return tvmffi_i_parse_device(text, out);
+}
+TVMFFI_I_PUT(device) {
+  *out = tvmffi_device(value);
+  return 0;
+}
+TVMFFI_I_VALUE_WORD(device, kTVMFFIDevice)
+
+/* Accepts an opaque pointer. None becomes NULL. */
+TVMFFI_I_LISTED_TYPE(ptr, void *, "void*", "void*")
+TVMFFI_I_GET(ptr) {
+  *out = any->type_index == kTVMFFIOpaquePtr ? any->v_ptr : NULL;
+  return *out || any->type_index == kTVMFFIOpaquePtr ||
+                 any->type_index == kTVMFFINone
+             ? 0
+             : TVMFFI_I_MISMATCH;
+}
+TVMFFI_I_PUT(ptr) {
+  *out = tvmffi_i_pointer(kTVMFFIOpaquePtr, value);
+  return 0;
+}
+TVMFFI_I_POINTER_WORD(ptr)
+
+/* Accepts a tensor object or a pointer to a DLTensor, borrowed. As a result
+   type, `tensor` means `tensor_object`. */
+TVMFFI_I_LISTED_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*")
+TVMFFI_I_GET(tensor) {
+  if (TVMFFI_I_UNLIKELY((any->type_index != kTVMFFITensor &&
+                         any->type_index != kTVMFFIDLTensorPtr) ||
+                        !any->v_ptr))
+    return TVMFFI_I_MISMATCH;
+  *out = any->type_index == kTVMFFITensor
+             ? TVMFFITensorGetDLTensorPtr(any->v_obj)
+             : (DLTensor *)any->v_ptr;
+  return 0;
+}
+typedef DLTensor *tvmffi_type_optional_tensor;
+TVMFFI_I_INLINE int tvmffi_i_get_optional_tensor(const TVMFFIAny *any,
+                                                 DLTensor **out) {
+  *out = NULL;
+  return any->type_index == kTVMFFINone ? 0 : tvmffi_i_get_tensor(any, out);
+}
+TVMFFI_I_KEPT_ELEMENT(tensor, kTVMFFITensor)
+
+/* Accepts any object, borrowed. The caller owns a returned object. A function
+   that returns NULL fails with the pending error. */
+TVMFFI_I_LISTED_TYPE(object, TVMFFIObject *, "ffi.Object", "ffi.Object")
+TVMFFI_I_GET(object) {
+  if (any->type_index < kTVMFFIStaticObjectBegin) return TVMFFI_I_MISMATCH;
+  *out = any->v_obj;
+  return *out ? 0 : TVMFFI_I_MISMATCH;
+}
+TVMFFI_I_PUT(object) {
+  *out = tvmffi_obj(value);
+  return TVMFFI_I_LIKELY(value != NULL) ? 0 : tvmffi_i_pending();
+}
+TVMFFI_I_POINTER_WORD(object)
+
+/* Defines a parameter type T for objects of type `index` or a descendant
+   type. */
+#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)          \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)              \
+  TVMFFI_I_GET(T) {                                           \
+    if (any->type_index != (index) &&                         \
+        (any->type_index < kTVMFFIStaticObjectBegin ||        \
+         !tvmffi_i_derives(any->type_index, index)))          \
+      return TVMFFI_I_MISMATCH;                               \
+    *out = any->v_obj;                                        \
+    return *out ? 0 : TVMFFI_I_MISMATCH;                      \
+  }                                                           \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); } \
+  TVMFFI_I_POINTER_WORD(T)
+/* Accepts a function, borrowed. The caller owns a returned function. */
+TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
+/* Accepts an error object, borrowed. The caller owns a returned error. */
+TVMFFI_I_OBJECT_TYPE(error, "ffi.Error", "ffi.Error", kTVMFFIError)
+/* Accepts a module, borrowed. The caller owns a returned module. */
+TVMFFI_I_OBJECT_TYPE(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+/* Accepts a Python object of a type unknown to FFI, borrowed. The caller owns a
+   returned object. */
+TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
+                     kTVMFFIOpaquePyObject)
+/* Accepts a tensor object (borrowed), but no pointer to a DLTensor. The caller
+   owns a returned tensor. */
+TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
+
+TVMFFI_I_INLINE const tvmffi_i_compound *tvmffi_i_compound_of(
+    const tvmffi_i_name *type) {
+  return type->schema && type->schema[0] == '['
+             ? (const tvmffi_i_compound *)(const void *)type
+             : NULL;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_is_optional(const tvmffi_i_name *type) {
+  return tvmffi_i_compound_of(type) && type->schema[1] == 'O';
+}
+
+/* ======== Mismatches ========================================= >>base/mismatch
+   errors of argument counts, types and ranges */
+
+/* Buffer size for an int64_t in decimal, with sign and NUL. */
+enum { TVMFFI_I_DECIMAL = 21 };
+
+/* Writes x in decimal at the end of `buffer`. Returns the address of the first
+   character. */
+TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int64_t x) {
+  char *p = buffer + TVMFFI_I_DECIMAL - 1;
+  uint64_t left = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+  *p = 0;
+  do {
+    *--p = (char)('0' + left % 10);
+    left /= 10;
+  } while (left);
+  if (x < 0) *--p = '-';
+  return p;
+}
+
+/* The strings that are joined to an error message. Strings beyond the maximum
+   are dropped. The default, 288, is enough for 16 types of 15 strings. */
+typedef struct {
+  const char *part[TVMFFI_MESSAGE_SIZE * 9 / 32];
+  int32_t size, numbers;
+  char number[8][TVMFFI_I_DECIMAL];
+} tvmffi_i_parts;
+
+TVMFFI_I_COLD void tvmffi_i_say(tvmffi_i_parts *p, const char *text) {
+  if (p->size < (int32_t)(sizeof(p->part) / sizeof(p->part[0])))
+    p->part[p->size++] = text;
+}
+
+TVMFFI_I_COLD void tvmffi_i_say_number(tvmffi_i_parts *p, int64_t x) {
+  if (p->numbers < (int32_t)(sizeof(p->number) / sizeof(p->number[0])))
+    tvmffi_i_say(p, tvmffi_i_decimal(p->number[p->numbers++], x));
+}
+
+TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
+  const TVMFFIErrorCell *cell;
+  TVMFFIByteArray trace;
+  TVMFFIObject *error;
+  TVMFFIErrorSetRaisedFromCStrParts(kind, p->part, p->size);
+  error = tvmffi_error_take();
+  if (!error) return -1;
+  cell = TVMFFIErrorGetCellPtr(error);
+  trace = tvmffi_i_outer_trace(cell->backtrace);
+  if (trace.size == cell->backtrace.size) return tvmffi_error_raise(error);
+  (void)tvmffi_i_raise_error(&cell->kind, &cell->message, &trace, NULL, NULL);
+  tvmffi_release(error);
+  return -1;
+}
+
+/* Appends a type such as "Map<str, int>" to the message. */
+TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
+                                     const tvmffi_i_name *type) {
+  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
+  tvmffi_i_say(p, type->name);
+  if (!of) return;
+  tvmffi_i_say(p, "<");
+  tvmffi_i_say_type(p, of->of[0]);
+  if (of->of[1]) {
+    tvmffi_i_say(p, ", ");
+    tvmffi_i_say_type(p, of->of[1]);
+  }
+  tvmffi_i_say(p, ">");
+}
+
+/* Returns 1 for a method of a module, else 0. Callers do not pass the first
+   parameter, the module, so messages and schemas omit the module. */
+TVMFFI_I_COLD int32_t tvmffi_i_is_bound(const tvmffi_func *f) {
+  return f->num_args > 0 && !f->types[1]->name;
+}
+
+/* Appends a signature such as "name(0: int, 1: str) -> int". */
+TVMFFI_I_COLD void tvmffi_i_say_signature(tvmffi_i_parts *p,
+                                          const tvmffi_func *f) {
+  static const char *const at[16] = {
+      "(0: ",   ", 1: ",  ", 2: ",  ", 3: ", ", 4: ",  ", 5: ",
+      ", 6: ",  ", 7: ",  ", 8: ",  ", 9: ", ", 10: ", ", 11: ",
+      ", 12: ", ", 13: ", ", 14: ", ", 15: "};
+  const int32_t num_bound = tvmffi_i_is_bound(f);
+  int32_t i;
+  tvmffi_i_say(p, TVMFFI_I_LOAD(&f->name));
+  if (f->num_args == num_bound) tvmffi_i_say(p, "(");
+  for (i = num_bound; i < f->num_args; ++i) {
+    tvmffi_i_say(p, at[i - num_bound]);
+    tvmffi_i_say_type(p, f->types[i + 1]);
+  }
+  tvmffi_i_say(p, ") -> ");
+  tvmffi_i_say_type(p, f->types[0]);
+}
+
+/* Raises a TypeError for a wrong `count`, or, if `count` is right, for a
+   *result that is not None before the call. `least` is the smallest count
+   allowed, or -1 if no parameter has a default. */
+TVMFFI_I_COLD int tvmffi_i_bad_count(const tvmffi_func *f, int32_t least,
+                                     int32_t count, const TVMFFIAny *result) {
+  tvmffi_i_parts p;
+  p.size = p.numbers = 0;
+  tvmffi_i_say(&p, count == f->num_args
+                       ? "The result is not None at entry when calling: `"
+                       : "Mismatched number of arguments when calling: `");
+  tvmffi_i_say_signature(&p, f);
+  tvmffi_i_say(&p, "`. Expected ");
+  if (count == f->num_args) {
+    tvmffi_i_say(&p, "None but got type index ");
+    tvmffi_i_say_number(&p, result->type_index);
+  } else {
+    if (least >= 0) {
+      tvmffi_i_say_number(&p, least - tvmffi_i_is_bound(f));
+      tvmffi_i_say(&p, " to ");
+    }
+    tvmffi_i_say_number(&p, f->num_args - tvmffi_i_is_bound(f));
+    tvmffi_i_say(&p, " but got ");
+    tvmffi_i_say_number(&p, count - tvmffi_i_is_bound(f));
+    tvmffi_i_say(&p, " arguments");
+  }
+  return tvmffi_i_raise_said("TypeError", &p);
+}
+
+#define tvmffi_i_bad_call(f, count, result) \
+  tvmffi_i_bad_count(f, -1, count, result)
+
+TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
+                                    const tvmffi_i_name *type,
+                                    const TVMFFIAny *any, int why);
+
+/* Appends the index and type of the first item that fails to convert with the
+   code `why`. Returns 1, or 0 if there is no such item. */
+TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
+                                    const tvmffi_i_compound *of,
+                                    const TVMFFIAny *any, int why) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
+  const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
+  TVMFFIAny to;
+  int64_t i;
+  for (i = 0; i < cell->size; ++i) {
+    int code = of->cast[0](of->of[0], items + i, &to);
+    if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
+    if (code != why) continue;
+    tvmffi_i_say(p, of->base.name);
+    tvmffi_i_say(p, "[index ");
+    tvmffi_i_say_number(p, i);
+    tvmffi_i_say(p, ": ");
+    tvmffi_i_say_got(p, of->of[0], items + i, why);
+    tvmffi_i_say(p, "]");
+    return 1;
+  }
+  return 0;
+}
+
+/* Appends the type of the first key or value that fails to convert with the
+   code `why`. Returns 1, or 0 if there is none. */
+TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
+                                    const tvmffi_i_compound *of,
+                                    const TVMFFIAny *any, int why) {
+  uint64_t at = tvmffi_i_map_begin(any->v_obj);
+  const tvmffi_i_pair *pair;
+  TVMFFIAny to;
+  int i;
+  for (; (pair = tvmffi_i_map_pair(any->v_obj, at)) != NULL;
+       at = tvmffi_i_map_after(any->v_obj, at))
+    for (i = 0; i < 2; ++i) {
+      const TVMFFIAny *item = i ? &pair->value : &pair->key;
+      int code = of->cast[i](of->of[i], item, &to);
+      if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
+      if (code != why) continue;
+      tvmffi_i_say(p, of->base.name);
+      tvmffi_i_say(p, i ? "[K, some value is " : "[some key is ");
+      tvmffi_i_say_got(p, of->of[i], item, why);
+      tvmffi_i_say(p, i ? "]" : ", V]");
+      return 1;
+    }
+  return 0;
+}
+
+/* Describes *any, whose conversion to `type` failed with the code `why`.
+   Appends the integer out of range, the first wrong item of a container, or
+   else the type key. */
+TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
+                                    const tvmffi_i_name *type,
+                                    const TVMFFIAny *any, int why) {
+  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
+  int32_t got = any->type_index;
+  int said = 0;
+  if (tvmffi_i_is_optional(type)) {
+    tvmffi_i_say_got(p, of->of[0], any, why);
+    return;
+  }
+  if (of && (of->of[1] ? got == kTVMFFIMap || got == kTVMFFIDict
+                       : got == kTVMFFIArray || got == kTVMFFIList))
+    said = of->of[1] ? tvmffi_i_say_pair(p, of, any, why)
+                     : tvmffi_i_say_item(p, of, any, why);
+  if (said) return;
+  if (why >= TVMFFI_I_RANGE && TVMFFI_I_IS_INT(any))
+    tvmffi_i_say_number(p, any->v_int64);
+  else
+    tvmffi_i_say(p, tvmffi_i_type_key(got));
+}
+
+/* Appends the name of an integer type, such as "uint8". `code`, at least
+   TVMFFI_I_RANGE, encodes the type. */
+TVMFFI_I_COLD void tvmffi_i_say_width(tvmffi_i_parts *p, int code) {
+  tvmffi_i_say(p, code & TVMFFI_I_UNSIGNED ? "uint" : "int");
+  tvmffi_i_say_number(p, code % TVMFFI_I_UNSIGNED * 8);
+}
+
+/* Raises an OverflowError or TypeError for argument `i`, whose conversion
+   returned `code`. A negative `code` means that an error is raised already. */
+TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
+                                   const TVMFFIAny *args, int code) {
+  const int range = code >= TVMFFI_I_RANGE;
+  tvmffi_i_parts p;
+  p.size = p.numbers = 0;
+  if (code < 0) return code;
+  tvmffi_i_say(&p, range ? "Value out of range in argument #"
+                         : "Mismatched type on argument #");
+  tvmffi_i_say_number(&p, i - tvmffi_i_is_bound(f));
+  tvmffi_i_say(&p, " when calling: `");
+  tvmffi_i_say_signature(&p, f);
+  tvmffi_i_say(&p, "`. Expected `");
+  if (range)
+    tvmffi_i_say_width(&p, code);
+  else
+    tvmffi_i_say_type(&p, f->types[i + 1]);
+  tvmffi_i_say(&p, "` but got `");
+  tvmffi_i_say_got(&p, f->types[i + 1], args + i, code);
+  tvmffi_i_say(&p, "`");
+  return tvmffi_i_raise_said(range ? "OverflowError" : "TypeError", &p);
+}
+
+/* Raises an OverflowError for *any, which is or contains an integer out of the
+   range of `type`. */
+TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_name *type,
+                                     const TVMFFIAny *any, int code) {
+  tvmffi_i_parts p;
+  p.size = p.numbers = 0;
+  tvmffi_i_say(&p, "The value ");
+  tvmffi_i_say_got(&p, type, any, code);
+  tvmffi_i_say(&p, " is out of range of ");
+  tvmffi_i_say_width(&p, code);
+  return tvmffi_i_raise_said("OverflowError", &p);
+}
+
+/* Raises the error for a bad argument, argument count or result. The first four
+   parameters have a packed function's order, so a packed function moves no
+   registers for the call. */
+TVMFFI_I_COLD int tvmffi_i_refuse(const tvmffi_func *f, const TVMFFIAny *args,
+                                  int32_t count, const TVMFFIAny *result,
+                                  int32_t bad, int code) {
+  return code ? tvmffi_i_bad_arg(f, bad, args, code)
+              : tvmffi_i_bad_call(f, count, result);
+}
+
+/* Called if the argument count is wrong or *result is not None. If only
+   defaults are missing, calls the function again with them. Otherwise raises a
+   TypeError. */
+TVMFFI_I_COLD int tvmffi_i_complete(const tvmffi_func *f, const TVMFFIAny *args,
+                                    int32_t count, TVMFFIAny *result,
+                                    void *handle, int32_t least,
+                                    tvmffi_i_defaults *defaults) {
+  TVMFFIAny all[TVMFFI_I_MAX_PARAMS];
+  int32_t i;
+  if (count < least || count >= f->num_args)
+    return tvmffi_i_bad_count(f, least, count, result);
+  TVMFFI_TRY(defaults(all));
+  for (i = 0; i < count; ++i) all[i] = args[i];
+  return f->call(handle, all, f->num_args, result);
+}
+
+/* Called if a function body returned an error's code, or 0 without a result.
+   Raises a TypeError for 0. Raises a RuntimeError if no error is pending,
+   because Python's package would crash. Returns the error's code. */
+TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
+  TVMFFIObject *error;
+  if (!code)
+    return tvmffi_i_raise("TypeError",
+                          "%s returned no result: end it with "
+                          "TVMFFI_RETURN(value), or make the result optional",
+                          TVMFFI_I_LOAD(&f->name));
+  if (code == -2) return code; /* the environment owns the error */
+  error = tvmffi_error_take();
+  if (!error)
+    return tvmffi_i_raise("RuntimeError", "%s returned %d, but raised no error",
+                          TVMFFI_I_LOAD(&f->name), code);
+  (void)tvmffi_error_raise(error);
+  return code;
+}
+
+/* Checks the code that a function body returned, and returns 0 or an error's
+   code. If `has_result` is 1, the result type excludes None, so a result of
+   None means that TVMFFI_RETURN is missing. */
+TVMFFI_I_INLINE int tvmffi_i_checked(const tvmffi_func *f, int has_result,
+                                     const TVMFFIAny *result, int code) {
+  return TVMFFI_I_UNLIKELY(code || (has_result &&
+                                    result->type_index == kTVMFFINone))
+             ? tvmffi_i_failed(f, code)
+             : 0;
+}
+#define TVMFFI_I_CHECKED(f, has_result, result, code) \
+  tvmffi_i_checked(f, has_result, result, code)
+
+/* ======== Module tables: methods of modules =========== >>base/module_table */
+/* A module object has the layout of upstream's C++ class ModuleObj: a vtable
+   pointer, the object's header and two members. The handle points to the
+   header. The method table of a module written in C begins as a vtable of the
+   Itanium C++ ABI, which upstream's library calls. After the virtual functions,
+   the table has one C function for all methods, which our runtime calls. */
+
+/* The first member, named `base`, of a struct that TVMFFI_MODULE declares. */
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *imports; /* owned; an Array of modules */
+  TVMFFIObject *cache;   /* owned or NULL; of TVMFFIEnvModLookupFromImports */
+} tvmffi_module;
+
+/* A module object as C++ sees it. The vtable pointer precedes the header. */
+typedef struct {
+  const struct tvmffi_i_module_methods *methods; /* the C++ virtual functions */
+  TVMFFIObject base;
+  TVMFFIObject *imports;
+  TVMFFIObject *cache;
+} tvmffi_i_module;
+
+TVMFFI_I_INLINE tvmffi_i_module *tvmffi_i_module_of(TVMFFIObjectHandle handle) {
+  return (tvmffi_i_module *)(void *)((char *)handle -
+                                     offsetof(tvmffi_i_module, base));
+}
+
+/* The methods of a module, in the order of ModuleObj's virtual functions,
+   except that SaveToBytes is last. */
+typedef enum {
+  TVMFFI_I_METHOD_KIND,
+  TVMFFI_I_METHOD_PROPERTY_MASK,
+  TVMFFI_I_METHOD_GET_FUNCTION,
+  TVMFFI_I_METHOD_IMPLEMENTS,
+  TVMFFI_I_METHOD_DOC,
+  TVMFFI_I_METHOD_METADATA,
+  TVMFFI_I_METHOD_WRITE,
+  TVMFFI_I_METHOD_WRITE_FORMATS,
+  TVMFFI_I_METHOD_INSPECT,
+  TVMFFI_I_METHOD_ADD_IMPORT,
+  TVMFFI_I_METHOD_CLEAR_IMPORTS,
+  TVMFFI_I_METHOD_SAVE
+} tvmffi_i_module_method;
+
+/* Calls `method` of the module `self`. `args` are up to two strings or a
+   module, borrowed. *out is None before the call and owned afterwards, and
+   stays None if there is no result. */
+typedef int tvmffi_i_module_call(TVMFFIObject *self,
+                                 tvmffi_i_module_method method,
+                                 const TVMFFIAny *args, TVMFFIAny *out);
+
+/* TVMFFI_I_CXX_METHODS is 1 if C functions can implement ModuleObj's virtual
+   functions, which return a C++ object in the caller's memory. On x86-64, C can
+   do likewise: this memory's address is the first argument and the return
+   value. */
+#if !defined(TVMFFI_I_CXX_METHODS)
+#if defined(__x86_64__) && !defined(_WIN32) && TVMFFI_I_GNU
+#define TVMFFI_I_CXX_METHODS 1
+#else
+#define TVMFFI_I_CXX_METHODS 0
+#endif
+#endif
+
+/* TVMFFI_I_CXX_MODULES is 1 if upstream's library can call modules of this C
+   file, else 0, as in the runtime's file. C++ exceptions of methods pass
+   through the C functions, which therefore need unwind tables. */
+#if TVMFFI_I_CXX_METHODS &&                                \
+    (!defined(TVMFFI_IMPLEMENTATION) || TVMFFI_DYNAMIC) && \
+    (defined(__GCC_HAVE_DWARF2_CFI_ASM) || defined(__APPLE__))
+#define TVMFFI_I_CXX_MODULES 1
+#else
+#define TVMFFI_I_CXX_MODULES 0
+#endif
+
+typedef struct tvmffi_i_module_methods {
+  const char *(*kind)(tvmffi_i_module *m);
+  int (*property_mask)(tvmffi_i_module *m);
+  TVMFFIObject **(*get)(TVMFFIObject **out, tvmffi_i_module *m,
+                        const TVMFFIAny *name);
+  tvmffi_type_bool (*implements)(tvmffi_i_module *m, const TVMFFIAny *name);
+  TVMFFIAny *(*doc)(TVMFFIAny *out, tvmffi_i_module *m, const TVMFFIAny *name);
+  TVMFFIAny *(*metadata)(TVMFFIAny *out, tvmffi_i_module *m,
+                         const TVMFFIAny *name);
+  void (*write)(tvmffi_i_module *m, const TVMFFIAny *file,
+                const TVMFFIAny *format);
+  TVMFFIObject **(*write_formats)(TVMFFIObject **out, tvmffi_i_module *m);
+  TVMFFIAny *(*save)(TVMFFIAny *out, tvmffi_i_module *m);
+  TVMFFIAny *(*inspect)(TVMFFIAny *out, tvmffi_i_module *m,
+                        const TVMFFIAny *format);
+  void (*add_import)(tvmffi_i_module *m, TVMFFIObject *const *other);
+  void (*clear_imports)(tvmffi_i_module *m);
+} tvmffi_i_module_methods;
+
+/* Stands in the place of a std::type_info and marks the table of a module
+   written in C. In a real std::type_info, the first pointer is never NULL. */
+typedef struct {
+  const void *methods; /* NULL */
+  const char *mark;
+} tvmffi_i_module_type;
+#define TVMFFI_I_MODULE_MARK "tvmffi.h module table 1"
+TVMFFI_I_UNUSED static const tvmffi_i_module_type tvmffi_i_module_mark = {
+    NULL, TVMFFI_I_MODULE_MARK};
+
+/* The method table of a module written in C. The vtable pointer points to
+   `methods`. */
+typedef struct {
+  ptrdiff_t offset_to_top;
+  const tvmffi_i_module_type *type;
+  tvmffi_i_module_methods methods;
+  /* C++ does not read the members from here on. */
+  const char *kind;
+  int32_t mask;
+  tvmffi_i_module_call *call;
+  const void *items; /* only `call` reads it */
+} tvmffi_i_module_table;
+
+TVMFFI_I_INLINE const tvmffi_i_module_table *tvmffi_i_module_table_of(
+    const tvmffi_i_module *m) {
+  const char *methods = (const char *)m->methods;
+  methods -= offsetof(tvmffi_i_module_table, methods);
+  return (const tvmffi_i_module_table *)(const void *)methods;
+}
+
+/* These virtual functions work with every C++ ABI, because C and C++ return a
+   pointer or an int alike. */
+TVMFFI_I_INLINE const char *tvmffi_i_virtual_kind(tvmffi_i_module *m) {
+  return tvmffi_i_module_table_of(m)->kind;
+}
+TVMFFI_I_INLINE int tvmffi_i_virtual_mask(tvmffi_i_module *m) {
+  return tvmffi_i_module_table_of(m)->mask;
+}
+
+#if TVMFFI_I_CXX_MODULES
+/* The state of tvmffi_i_throw. Owns its references. */
+typedef struct {
+  TVMFFIObject *error;
+  TVMFFIAny callbacks, none;
+  int code;
+} tvmffi_i_thrown;
+
+/* The callback of tvmffi_i_throw. Releases the arrays, because a C++ exception
+   skips the rest of tvmffi_i_throw. ffi.StructuralWalk has its own references
+   to the arrays. */
+TVMFFI_I_COLD int tvmffi_i_throw_now(void *self, const TVMFFIAny *args,
+                                     int32_t n, TVMFFIAny *result) {
+  tvmffi_i_thrown *t = (tvmffi_i_thrown *)self;
+  (void)args, (void)n, (void)result;
+  tvmffi_any_release(&t->callbacks);
+  tvmffi_any_release(&t->none);
+  return t->error ? tvmffi_error_raise(t->error) : t->code;
+}
+
+/* Creates the arguments of ffi.StructuralWalk: the array t->callbacks,
+   [[kTVMFFIInt, tvmffi_i_throw_now]], and the empty array t->none. */
+TVMFFI_I_COLD int tvmffi_i_throw_prepare(tvmffi_i_thrown *t) {
+  TVMFFIAny pair[2], inner = tvmffi_none();
+  TVMFFIObjectHandle function = NULL;
+  int code;
+  TVMFFI_TRY(TVMFFIFunctionCreate(t, tvmffi_i_throw_now, NULL, &function));
+  pair[0] = tvmffi_int(kTVMFFIInt);
+  pair[1] = tvmffi_obj(function);
+  code = tvmffi_i_call_if_defined("ffi.Array", pair, 2, &inner) ||
+         tvmffi_i_call_if_defined("ffi.Array", &inner, 1, &t->callbacks) ||
+         tvmffi_i_call_if_defined("ffi.Array", NULL, 0, &t->none);
+  tvmffi_release(function);
+  tvmffi_any_release(&inner);
+  if (code) tvmffi_any_release(&t->callbacks);
+  return code;
+}
+
+/* Throws the pending error as upstream's C++ exception. C cannot throw, so
+   calls the C++ function of ffi.StructuralWalk with a callback that fails with
+   the error. The exception skips the rest of the C functions that it leaves, so
+   these own nothing. If the runtime has no C++ function pointer or an
+   allocation fails, returns with the error still pending. */
+TVMFFI_I_COLD void tvmffi_i_throw(int code) {
+  typedef void cxx_call(const void *self, const TVMFFIAny *args, int32_t n,
+                        TVMFFIAny *result);
+  static const TVMFFIByteArray name = {"ffi.StructuralWalk", 18};
+  TVMFFIAny args[4], result = tvmffi_none();
+  TVMFFIObjectHandle walk = NULL;
+  tvmffi_i_thrown t;
+  void *call;
+  t.code = code;
+  t.callbacks = t.none = tvmffi_none();
+  t.error = tvmffi_error_take();
+  if (TVMFFIFunctionGetGlobal(&name, &walk)) walk = NULL;
+  call = walk ? TVMFFI_I_CELL(TVMFFIFunctionCell, walk)->cpp_call : NULL;
+  tvmffi_release(walk); /* the global table still owns it */
+  if (call && !tvmffi_i_throw_prepare(&t)) {
+    args[0] = tvmffi_int(0);
+    args[1] = t.callbacks;
+    args[2] = t.none;
+    args[3] = tvmffi_int(0);
+    ((cxx_call *)(uintptr_t)call)(walk, args, 4, &result);
+  }
+  (void)tvmffi_error_raise(t.error);
+}
+#else
+#define tvmffi_i_throw(code) ((void)(code))
+#endif
+
+#if TVMFFI_I_CXX_METHODS
+/* Calls a method for a C++ virtual call. If the method fails, throws a C++
+   exception. If C++ cannot throw here, returns None with the error pending. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_virtual(tvmffi_i_module *m,
+                                           tvmffi_i_module_method method,
+                                           const TVMFFIAny *args) {
+  TVMFFIAny out = tvmffi_none();
+  int code = tvmffi_i_module_table_of(m)->call(&m->base, method, args, &out);
+  if (TVMFFI_I_UNLIKELY(code)) {
+    out = tvmffi_none();
+    tvmffi_i_throw(code);
+  }
+  return out;
+}
+TVMFFI_I_INLINE TVMFFIObject **tvmffi_i_virtual_get(TVMFFIObject **out,
+                                                    tvmffi_i_module *m,
+                                                    const TVMFFIAny *name) {
+  *out = tvmffi_i_virtual(m, TVMFFI_I_METHOD_GET_FUNCTION, name).v_obj;
+  return out;
+}
+TVMFFI_I_INLINE tvmffi_type_bool
+tvmffi_i_virtual_implements(tvmffi_i_module *m, const TVMFFIAny *name) {
+  return tvmffi_i_virtual(m, TVMFFI_I_METHOD_IMPLEMENTS, name).v_int64 != 0;
+}
+#define TVMFFI_I_VIRTUAL_TEXT(name, method)                            \
+  TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_virtual_##name(                  \
+      TVMFFIAny *out, tvmffi_i_module *m, const TVMFFIAny *argument) { \
+    *out = tvmffi_i_virtual(m, method, argument);                      \
+    return out;                                                        \
+  }
+TVMFFI_I_VIRTUAL_TEXT(doc, TVMFFI_I_METHOD_DOC)
+TVMFFI_I_VIRTUAL_TEXT(metadata, TVMFFI_I_METHOD_METADATA)
+TVMFFI_I_VIRTUAL_TEXT(inspect, TVMFFI_I_METHOD_INSPECT)
+TVMFFI_I_INLINE void tvmffi_i_virtual_write(tvmffi_i_module *m,
+                                            const TVMFFIAny *file,
+                                            const TVMFFIAny *format) {
+  TVMFFIAny args[2];
+  args[0] = *file;
+  args[1] = *format;
+  (void)tvmffi_i_virtual(m, TVMFFI_I_METHOD_WRITE, args);
+}
+TVMFFI_I_INLINE TVMFFIObject **tvmffi_i_virtual_write_formats(
+    TVMFFIObject **out, tvmffi_i_module *m) {
+  *out = tvmffi_i_virtual(m, TVMFFI_I_METHOD_WRITE_FORMATS, NULL).v_obj;
+  return out;
+}
+/* Returns empty bytes on failure, because a C++ Bytes cannot be None. */
+TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_virtual_save(TVMFFIAny *out,
+                                                 tvmffi_i_module *m) {
+  *out = tvmffi_i_virtual(m, TVMFFI_I_METHOD_SAVE, NULL);
+  if (out->type_index == kTVMFFINone) out->type_index = kTVMFFISmallBytes;
+  return out;
+}
+TVMFFI_I_INLINE void tvmffi_i_virtual_add_import(tvmffi_i_module *m,
+                                                 TVMFFIObject *const *other) {
+  TVMFFIAny arg = tvmffi_obj(*other);
+  (void)tvmffi_i_virtual(m, TVMFFI_I_METHOD_ADD_IMPORT, &arg);
+}
+TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
+  (void)tvmffi_i_virtual(m, TVMFFI_I_METHOD_CLEAR_IMPORTS, NULL);
+}
+#define TVMFFI_I_VIRTUAL(name) tvmffi_i_virtual_##name
+#else
+#define TVMFFI_I_VIRTUAL(name) NULL
+#endif
+
+/* clang-format off */
+#define TVMFFI_I_MODULE_TABLE(kind, virtual_mask, mask, call, items) \
+  {0, &tvmffi_i_module_mark, \
+   {tvmffi_i_virtual_kind, virtual_mask, TVMFFI_I_VIRTUAL(get), \
+    TVMFFI_I_VIRTUAL(implements), TVMFFI_I_VIRTUAL(doc), \
+    TVMFFI_I_VIRTUAL(metadata), TVMFFI_I_VIRTUAL(write), \
+    TVMFFI_I_VIRTUAL(write_formats), TVMFFI_I_VIRTUAL(save), \
+    TVMFFI_I_VIRTUAL(inspect), TVMFFI_I_VIRTUAL(add_import), \
+    TVMFFI_I_VIRTUAL(clear_imports)}, \
+   kind, mask, call, items}
+/* clang-format on */
+
+/* ======== Lists: macros over lists of arguments ========= >>interface/list */
+/* A list of arguments is passed with an end marker `~` and with the number of
+   arguments, which includes `~`: TVMFFI_I_EACH(3)(F, x, a, b, ~) expands to
+   F(x, a) F(x, b). The marker allows empty lists, although C99 forbids empty
+   variable arguments. */
+
+/* Counts 1 to 33 arguments. */
+#define TVMFFI_I_COUNT(...) \
+  TVMFFI_I_COUNT_(__VA_ARGS__, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, \
+                  22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, \
+                  7, 6, 5, 4, 3, 2, 1, ~)
+#define TVMFFI_I_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, \
+                        s, t, u, v, w, x, y, z, A, B, C, D, E, F, G, H, ...) \
+  H
+#define TVMFFI_I_STRIP(...) __VA_ARGS__
+/* Expands to a comma between two tokens: in clang's mode for MSVC, a macro that
+   is only a comma does not separate arguments. */
+#define TVMFFI_I_COMMA(...) ~, ~
+
+/* Expands to 1 for two or more arguments, else to 0. */
+#define TVMFFI_I_HAS_COMMA(...) \
+  TVMFFI_I_SECOND( \
+      TVMFFI_I_CAT(TVMFFI_I_IS_ONE_, TVMFFI_I_COUNT(__VA_ARGS__)), 1, ~)
+#define TVMFFI_I_IS_ONE_1 ~, 0,
+
+/* Expands to nothing for a parameter p = (type, name), and to F(type, name,
+   default) for p = (type, name, default). */
+#define TVMFFI_I_IF_DEFAULT(F, p) TVMFFI_I_IF_DEFAULT_(F, TVMFFI_I_STRIP p)
+#define TVMFFI_I_IF_DEFAULT_(F, ...) \
+  TVMFFI_I_FOURTH(__VA_ARGS__, F, TVMFFI_I_SKIP, ~)(__VA_ARGS__)
+#define TVMFFI_I_FOURTH(a, b, c, d, ...) d
+#define TVMFFI_I_SKIP(...)
+
+/* Expands to 1 if a parameter has a default, (type, name, default), else to
+   0. */
+#define TVMFFI_I_HAS_DEFAULTS(n, R, ...) \
+  TVMFFI_I_HAS_COMMA(TVMFFI_I_EACH(n)(TVMFFI_I_DEFAULT_COMMA, ~, __VA_ARGS__))
+#define TVMFFI_I_DEFAULT_COMMA(x, p) TVMFFI_I_IF_DEFAULT(TVMFFI_I_COMMA, p)
+
+/* Expands to 1 for an empty list, else to 0. Source: J. Gustedt, "Detect empty
+   macro arguments" (2010). For an empty list, only the fourth line below
+   contains a comma, because it becomes TVMFFI_I_COMMA(). */
+#define TVMFFI_I_IS_EMPTY(...)                                       \
+  TVMFFI_I_IS_EMPTY_(TVMFFI_I_HAS_COMMA(__VA_ARGS__),                \
+                     TVMFFI_I_HAS_COMMA(TVMFFI_I_COMMA __VA_ARGS__), \
+                     TVMFFI_I_HAS_COMMA(__VA_ARGS__()),              \
+                     TVMFFI_I_HAS_COMMA(TVMFFI_I_COMMA __VA_ARGS__()))
+#define TVMFFI_I_IS_EMPTY_(a, b, c, d) TVMFFI_I_IS_EMPTY__(a, b, c, d)
+#define TVMFFI_I_IS_EMPTY__(a, b, c, d) \
+  TVMFFI_I_SECOND(TVMFFI_I_EMPTY_##a##b##c##d, 0, ~)
+#define TVMFFI_I_EMPTY_0001 ~, 1,
+
+/* Counts the 1 to 6 elements of a list such as (a, b). Expands to 0 without
+   parentheses. */
+#define TVMFFI_I_PARTS(list) TVMFFI_I_SECOND(TVMFFI_I_PARTS_OF list, 0, ~)
+#define TVMFFI_I_PARTS_OF(...) \
+  ~, TVMFFI_I_PARTS_OF_(__VA_ARGS__, 6, 5, 4, 3, 2, 1, ~),
+#define TVMFFI_I_PARTS_OF_(a, b, c, d, e, f, n, ...) n
+
+/* TVMFFI_EXPECT expands its lists `p` by this macro: to nothing if `p` has 2 or
+   3 elements, else to "~, 0,". If E joins all expansions, TVMFFI_I_SECOND(E, 1,
+   ~) is 1 if every list has 2 or 3 elements, else 0. */
+#define TVMFFI_I_NO_PAIR(x, p) \
+  TVMFFI_I_CAT(TVMFFI_I_NO_PAIR_, TVMFFI_I_PARTS(p))
+#define TVMFFI_I_NO_PAIR_0 ~, 0,
+#define TVMFFI_I_NO_PAIR_1 ~, 0,
+#define TVMFFI_I_NO_PAIR_2
+#define TVMFFI_I_NO_PAIR_3
+#define TVMFFI_I_NO_PAIR_4 ~, 0,
+#define TVMFFI_I_NO_PAIR_5 ~, 0,
+#define TVMFFI_I_NO_PAIR_6 ~, 0,
+
+/* clang-format off */
+#define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
+#define TVMFFI_I_EACH1(F, x, end)
+#define TVMFFI_I_EACH2(F, x, a, ...) F(x, a) TVMFFI_I_EACH1(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH3(F, x, a, ...) F(x, a) TVMFFI_I_EACH2(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH4(F, x, a, ...) F(x, a) TVMFFI_I_EACH3(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH5(F, x, a, ...) F(x, a) TVMFFI_I_EACH4(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH6(F, x, a, ...) F(x, a) TVMFFI_I_EACH5(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH7(F, x, a, ...) F(x, a) TVMFFI_I_EACH6(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH8(F, x, a, ...) F(x, a) TVMFFI_I_EACH7(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH9(F, x, a, ...) F(x, a) TVMFFI_I_EACH8(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH10(F, x, a, ...) F(x, a) TVMFFI_I_EACH9(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH11(F, x, a, ...) F(x, a) TVMFFI_I_EACH10(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH12(F, x, a, ...) F(x, a) TVMFFI_I_EACH11(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH13(F, x, a, ...) F(x, a) TVMFFI_I_EACH12(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH14(F, x, a, ...) F(x, a) TVMFFI_I_EACH13(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH15(F, x, a, ...) F(x, a) TVMFFI_I_EACH14(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH16(F, x, a, ...) F(x, a) TVMFFI_I_EACH15(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH17(F, x, a, ...) F(x, a) TVMFFI_I_EACH16(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH18(F, x, a, ...) F(x, a) TVMFFI_I_EACH17(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH19(F, x, a, ...) F(x, a) TVMFFI_I_EACH18(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH20(F, x, a, ...) F(x, a) TVMFFI_I_EACH19(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH21(F, x, a, ...) F(x, a) TVMFFI_I_EACH20(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH22(F, x, a, ...) F(x, a) TVMFFI_I_EACH21(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH23(F, x, a, ...) F(x, a) TVMFFI_I_EACH22(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH24(F, x, a, ...) F(x, a) TVMFFI_I_EACH23(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH25(F, x, a, ...) F(x, a) TVMFFI_I_EACH24(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH26(F, x, a, ...) F(x, a) TVMFFI_I_EACH25(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH27(F, x, a, ...) F(x, a) TVMFFI_I_EACH26(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH28(F, x, a, ...) F(x, a) TVMFFI_I_EACH27(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH29(F, x, a, ...) F(x, a) TVMFFI_I_EACH28(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH30(F, x, a, ...) F(x, a) TVMFFI_I_EACH29(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH31(F, x, a, ...) F(x, a) TVMFFI_I_EACH30(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH32(F, x, a, ...) F(x, a) TVMFFI_I_EACH31(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH33(F, x, a, ...) F(x, a) TVMFFI_I_EACH32(F, x, __VA_ARGS__)
+/* clang-format on */
 
 /* ======== Scopes ========================================== >>interface/scope
    objects released at the end of a block */
@@ -3346,20 +4753,6 @@ struct tvmffi_scope {
 #define TVMFFI_I_SCOPE_MALLOC(size) malloc(size)
 #define TVMFFI_I_SCOPE_FREE(pointer) free(pointer)
 #endif
-
-/* Calls a global function of the runtime. Returns 0, the error's code, or 1 if
-   there is no function of this name. */
-TVMFFI_I_COLD int tvmffi_i_call_if_defined(const char *name, TVMFFIAny *args,
-                                           int32_t n, TVMFFIAny *result) {
-  TVMFFIByteArray text = tvmffi_byte_array(name);
-  TVMFFIObjectHandle function = NULL;
-  int code;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
-  if (!function) return 1;
-  code = TVMFFIFunctionCall(function, args, n, result);
-  tvmffi_release(function);
-  return code;
-}
 
 /* The owner of a new object: the scope `scope`, or the calling code if `scope`
    is NULL. With TVMFFI_DEBUG the owner includes the source line, for the leak
@@ -3814,581 +5207,6 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_global_obj(const tvmffi_global *f) {
   return tvmffi_i_pointer(kTVMFFIFunction, f);
 }
 
-/* ======== Words ============================================ >>interface/word
-   words for types, and their conversions */
-/* Defines the parameter types of typed functions, such as int64. A parameter
-   type T has a C type tvmffi_type_T, a conversion tvmffi_i_get_T from an Any, a
-   conversion tvmffi_i_put_T to an Any, and names tvmffi_i_name_T. Typed
-   functions check number and types of arguments, and raise the same errors as
-   upstream's C++ headers. For an unknown parameter type T, the compiler's first
-   error names tvmffi_i_unknown_type_word__T. */
-
-typedef struct {
-  const char *name;   /* in error texts */
-  const char *schema; /* a type key, or JSON that begins with '{' */
-} tvmffi_i_name;
-
-/* Converts an item of a container to `type`. Returns 0 if the item needs no
-   conversion, TVMFFI_I_CONVERTED if *to owns the converted item, or the error
-   of a tvmffi_i_get_T. */
-typedef int tvmffi_i_cast(const tvmffi_i_name *type, const TVMFFIAny *from,
-                          TVMFFIAny *to);
-
-/* A compound type such as array(T). Its schema begins with '['. */
-typedef struct {
-  tvmffi_i_name base;
-  const tvmffi_i_name *of[2];
-  tvmffi_i_cast *cast[2];
-  int32_t fits[2]; /* type index of items that need no cast, or -1 */
-} tvmffi_i_compound;
-
-/* Stores the default of each parameter i that has one in args[i], as a view. */
-typedef int tvmffi_i_defaults(TVMFFIAny *args);
-enum { TVMFFI_I_MAX_PARAMS = 16 };
-
-/* Describes the typed function NAME, as tvmffi_func_NAME. types[0] is the
-   result's type. */
-typedef struct {
-  const char *name;
-  TVMFFISafeCallType call;
-  int32_t num_args; /* -1: a packed function with any arguments */
-  const tvmffi_i_name *const *types;
-#if !TVMFFI_NO_METADATA
-  const char *params; /* parameter names, each ended by a NUL; or NULL */
-  int32_t least;      /* the number of parameters without a default */
-  tvmffi_i_defaults *defaults; /* NULL if no parameter has one */
-#endif
-} tvmffi_func;
-#if TVMFFI_NO_METADATA
-#define TVMFFI_I_SIGNATURE(params, least, defaults)
-#else
-#define TVMFFI_I_SIGNATURE(params, least, defaults) , params, least, defaults
-#endif
-
-/* Codes that tvmffi_i_get_T returns, besides 0 and an error's code. A code of
-   TVMFFI_I_RANGE or more encodes the integer type that is too small for the
-   value. */
-enum {
-  TVMFFI_I_MISMATCH = 1,
-  TVMFFI_I_CONVERTED = 2,
-  TVMFFI_I_UNSIGNED = 16,
-  TVMFFI_I_RANGE = 32
-};
-#define TVMFFI_I_RANGE_OF(ctype)         \
-  (TVMFFI_I_RANGE | (int)sizeof(ctype) | \
-   ((ctype)(-1) < 1 ? 0 : (int)TVMFFI_I_UNSIGNED))
-
-/* Defines the parameter type T, such as int64. */
-#define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)     \
-  typedef ctype tvmffi_type_##T;                         \
-  typedef int tvmffi_i_put_type_##T(TVMFFIAny *, ctype); \
-  TVMFFI_I_UNUSED static const tvmffi_i_name tvmffi_i_name_##T = {name, schema};
-#define TVMFFI_I_GET(T) TVMFFI_I_GETTER(T, any, out)
-/* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
-   defines T, the compiler's error shows this name. */
-#define TVMFFI_I_UNKNOWN(T) tvmffi_i_unknown_type_word__##T##__see_the_guide
-/* Like TVMFFI_I_LISTED_TYPE, for a T that compiler.h need not list, such as the
-   name of a struct. */
-#if defined(__cplusplus)
-#define TVMFFI_I_TYPE(T, ctype, name, schema) \
-  struct TVMFFI_I_UNKNOWN(T) {};              \
-  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)
-#else
-#define TVMFFI_I_TYPE(T, ctype, name, schema) \
-  typedef ctype TVMFFI_I_UNKNOWN(T);          \
-  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)
-#endif
-#define TVMFFI_I_PUT(T) TVMFFI_I_PUTTER_OF(T, out, value)
-#define TVMFFI_I_GETTER(T, from, to)                          \
-  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *from, \
-                                       tvmffi_type_##T *to)
-#define TVMFFI_I_PUTTER_OF(T, to, from) \
-  TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFIAny *to, tvmffi_type_##T from)
-
-/* Names in macros that expand in the user's source begin with tvmffi_, because
-   a plain name may be a macro of the user's. */
-
-/* For a parameter type T whose C type is a pointer, defines optional(T), where
-   NULL means no value, and a check of container items. Must follow the getter
-   and putter of T. */
-#define TVMFFI_I_POINTER_WORD(T)                                           \
-  typedef tvmffi_type_##T tvmffi_type_optional_##T;                        \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                           \
-      const TVMFFIAny *tvmffi_from, tvmffi_type_optional_##T *tvmffi_to) { \
-    *tvmffi_to = NULL;                                                     \
-    return tvmffi_from->type_index == kTVMFFINone                          \
-               ? 0                                                         \
-               : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);               \
-  }                                                                        \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                           \
-      TVMFFIAny *tvmffi_to, tvmffi_type_optional_##T tvmffi_value) {       \
-    *tvmffi_to = tvmffi_none();                                            \
-    return tvmffi_value ? (tvmffi_i_put_##T)(tvmffi_to, tvmffi_value) : 0; \
-  }                                                                        \
-  TVMFFI_I_KEPT_ELEMENT(T, -1)
-
-/* For a parameter type T such as int64, defines the struct of optional(T), and
-   the conversion of container items to T. Items of type `index` need none. */
-#define TVMFFI_I_VALUE_WORD(T, index)                       \
-  TVMFFI_I_OPTIONAL_STRUCT(T)                               \
-  TVMFFI_I_CAST(T, index) {                                 \
-    tvmffi_type_##T value;                                  \
-    int code = (tvmffi_i_get_##T)(tvmffi_from, &value);     \
-    (void)tvmffi_name;                                      \
-    if (!code) code = tvmffi_i_put_##T(tvmffi_to, value);   \
-    if (code) return code;                                  \
-    return tvmffi_to->type_index == tvmffi_from->type_index \
-               ? 0                                          \
-               : TVMFFI_I_CONVERTED;                        \
-  }
-
-/* For a parameter type T such as str, defines the struct of optional(T), and a
-   check of container items, which are never converted. */
-#define TVMFFI_I_KEPT_WORD(T, index) \
-  TVMFFI_I_OPTIONAL_STRUCT(T)        \
-  TVMFFI_I_KEPT_ELEMENT(T, index)
-#define TVMFFI_I_OPTIONAL_STRUCT(T)                                  \
-  typedef struct {                                                   \
-    tvmffi_type_##T value;                                           \
-    int has_value;                                                   \
-  } tvmffi_type_optional_##T;                                        \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {     \
-    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                     \
-    return no;                                                       \
-  }                                                                  \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(          \
-      tvmffi_type_##T value) {                                       \
-    tvmffi_type_optional_##T some;                                   \
-    some.value = value;                                              \
-    some.has_value = 1;                                              \
-    return some;                                                     \
-  }                                                                  \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                     \
-      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {         \
-    out->has_value = any->type_index != kTVMFFINone;                 \
-    return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;  \
-  }                                                                  \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                     \
-      TVMFFIAny *out, tvmffi_type_optional_##T value) {              \
-    *out = tvmffi_none();                                            \
-    return value.has_value ? tvmffi_i_put_##T(out, value.value) : 0; \
-  }
-#define TVMFFI_I_KEPT_ELEMENT(T, index)                    \
-  TVMFFI_I_CAST(T, index) {                                \
-    tvmffi_type_##T tvmffi_value;                          \
-    (void)tvmffi_name, (void)tvmffi_to;                    \
-    return (tvmffi_i_get_##T)(tvmffi_from, &tvmffi_value); \
-  }
-#define TVMFFI_I_CAST(T, index)                                           \
-  enum { tvmffi_i_fits_##T = index };                                     \
-  typedef int tvmffi_i_put_type_optional_##T(TVMFFIAny *,                 \
-                                             tvmffi_type_optional_##T);   \
-  TVMFFI_I_ELEMENT(T)                                                     \
-  TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *tvmffi_name, \
-                                        const TVMFFIAny *tvmffi_from,     \
-                                        TVMFFIAny *tvmffi_to)
-
-/* TVMFFI_FUNC uses it to declare tvmffi_type_T, tvmffi_i_get_T and so on if
-   compiler.h does not list T. An unknown T then causes one compiler error, not
-   one for each use. C11 allows to repeat the declarations of a known T. */
-#define TVMFFI_I_USE(T) TVMFFI_I_CAT(TVMFFI_I_USE_, TVMFFI_I_ORIGIN(T))(T)
-#define TVMFFI_I_USE_0(T)
-#define TVMFFI_I_USE_2(T) TVMFFI_I_USE_OF_##T
-#define TVMFFI_I_USE_OF_array(T) TVMFFI_I_USE_ITEM(T)
-#define TVMFFI_I_USE_OF_list(T) TVMFFI_I_USE_ITEM(T)
-#define TVMFFI_I_USE_OF_optional(T) TVMFFI_I_USE_ITEM(T)
-#define TVMFFI_I_USE_OF_map(K, V) TVMFFI_I_USE_ITEM(K) TVMFFI_I_USE_ITEM(V)
-#define TVMFFI_I_USE_OF_dict(K, V) TVMFFI_I_USE_ITEM(K) TVMFFI_I_USE_ITEM(V)
-#define TVMFFI_I_USE_ITEM(T) \
-  TVMFFI_I_CAT(TVMFFI_I_USE_ITEM_, TVMFFI_I_ORIGIN(T))(T)
-#define TVMFFI_I_USE_ITEM_0(T)
-#define TVMFFI_I_USE_ITEM_2(T)
-#if TVMFFI_I_GENERIC && !defined(__cplusplus)
-#define TVMFFI_I_USE_1(T)                                      \
-  typedef TVMFFI_I_UNKNOWN(T) tvmffi_type_##T;                     \
-  typedef int tvmffi_i_put_type_##T(TVMFFIAny *, tvmffi_type_##T); \
-  extern const tvmffi_i_name tvmffi_i_name_##T;                    \
-  extern tvmffi_i_put_type_##T tvmffi_i_put_##T;                   \
-  extern int tvmffi_i_get_##T(const TVMFFIAny *, tvmffi_type_##T *);
-#define TVMFFI_I_USE_ITEM_1(T)                                  \
-  TVMFFI_I_USE_1(T)                                             \
-  typedef tvmffi_type_##T tvmffi_type_optional_##T;                 \
-  typedef int tvmffi_i_put_type_optional_##T(                       \
-      TVMFFIAny *, tvmffi_type_optional_##T);                       \
-  extern tvmffi_i_put_type_optional_##T tvmffi_i_put_optional_##T;  \
-  extern int tvmffi_i_get_optional_##T(const TVMFFIAny *,           \
-                                       tvmffi_type_optional_##T *); \
-  extern tvmffi_i_cast tvmffi_i_item_##T;
-#else
-extern int tvmffi_i_is_known[1]; /* never defined */
-#define TVMFFI_I_USE_1(T) \
-  extern int tvmffi_i_is_known[sizeof(TVMFFI_I_UNKNOWN(T)) > 0];
-#define TVMFFI_I_USE_ITEM_1 TVMFFI_I_USE_1
-#endif
-
-#if defined(__cplusplus)
-#define TVMFFI_I_ZERO \
-  {                   \
-  }
-#define TVMFFI_I_ELEMENT(T)                                              \
-  TVMFFI_I_INLINE tvmffi_i_cast tvmffi_i_item_##T;                       \
-  struct tvmffi_i_element_##T {                                          \
-    static constexpr const tvmffi_i_name *tvmffi_name() {                \
-      return &tvmffi_i_name_##T;                                         \
-    }                                                                    \
-    static constexpr tvmffi_i_cast *tvmffi_cast_of() {                   \
-      return tvmffi_i_item_##T;                                          \
-    }                                                                    \
-    static constexpr int32_t tvmffi_fits() { return tvmffi_i_fits_##T; } \
-  };
-#else
-#define TVMFFI_I_ZERO {0}
-#define TVMFFI_I_ELEMENT(T)
-#endif
-
-#define TVMFFI_I_IS_INT(any) \
-  ((any)->type_index == kTVMFFIInt || (any)->type_index == kTVMFFIBool)
-
-#define TVMFFI_I_INT_TYPE(T)                                             \
-  TVMFFI_I_LISTED_TYPE(T, T##_t, "int", "int")                           \
-  TVMFFI_I_GET(T) {                                                      \
-    if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;                 \
-    *out = (T##_t)any->v_int64;                                          \
-    return (int64_t)*out == any->v_int64 ? 0 : TVMFFI_I_RANGE_OF(T##_t); \
-  }                                                                      \
-  TVMFFI_I_PUT(T) {                                                      \
-    *out = tvmffi_int(value);                                            \
-    return 0;                                                            \
-  }                                                                      \
-  TVMFFI_I_VALUE_WORD(T, sizeof(T##_t) == 8 ? (int)kTVMFFIInt : -1)
-/* Accepts int and bool. OverflowError for a value out of the type's range. */
-TVMFFI_I_INT_TYPE(int8)
-TVMFFI_I_INT_TYPE(int16)
-TVMFFI_I_INT_TYPE(int32)
-TVMFFI_I_INT_TYPE(int64)
-TVMFFI_I_INT_TYPE(uint8)
-TVMFFI_I_INT_TYPE(uint16)
-TVMFFI_I_INT_TYPE(uint32)
-
-/* Accepts int and bool. OverflowError for a negative argument. Returning a
-   value above INT64_MAX raises an OverflowError. */
-TVMFFI_I_LISTED_TYPE(uint64, uint64_t, "int", "int")
-TVMFFI_I_GET(uint64) {
-  if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;
-  *out = (uint64_t)any->v_int64;
-  return any->v_int64 >= 0 ? 0 : TVMFFI_I_RANGE_OF(uint64_t);
-}
-TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
-  return tvmffi_i_raise("OverflowError",
-                        "Integer value %llu is too large to fit in int64_t. "
-                        "Consider explicitly casting to int64_t first if this "
-                        "is intentional.",
-                        (unsigned long long)value);
-}
-
-/* Raises an OverflowError for a tvmffi_uint above INT64_MAX, which no Any can
-   store. */
-TVMFFI_I_INLINE int tvmffi_i_check_value(TVMFFIAny any) {
-  return TVMFFI_I_UNLIKELY(any.type_index == kTVMFFIAny)
-             ? tvmffi_i_too_large((uint64_t)any.v_int64)
-             : 0;
-}
-TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
-  int32_t i;
-  for (i = 0; i < n; ++i) TVMFFI_TRY(tvmffi_i_check_value(args[i]));
-  return 0;
-}
-
-TVMFFI_I_PUT(uint64) {
-  if (value >> 63) return tvmffi_i_too_large(value);
-  *out = tvmffi_int((int64_t)value);
-  return 0;
-}
-TVMFFI_I_VALUE_WORD(uint64, -1)
-
-/* C99's <stdbool.h> defines `bool` as `_Bool`, so macros receive `_Bool` for
-   the parameter type `bool`. */
-#define tvmffi_type__Bool tvmffi_type_bool
-#define tvmffi_no__Bool tvmffi_no_bool
-#define tvmffi_some__Bool tvmffi_some_bool
-#define tvmffi_i_put_type__Bool tvmffi_i_put_type_bool
-#define tvmffi_i_name__Bool tvmffi_i_name_bool
-#define tvmffi_i_get__Bool tvmffi_i_get_bool
-#define tvmffi_i_put__Bool tvmffi_i_put_bool
-#define tvmffi_i_item__Bool tvmffi_i_item_bool
-#define tvmffi_i_fits__Bool tvmffi_i_fits_bool
-#define tvmffi_i_element__Bool tvmffi_i_element_bool
-#define tvmffi_type_optional__Bool tvmffi_type_optional_bool
-#define tvmffi_i_put_type_optional__Bool tvmffi_i_put_type_optional_bool
-#define tvmffi_i_get_optional__Bool tvmffi_i_get_optional_bool
-#define tvmffi_i_put_optional__Bool tvmffi_i_put_optional_bool
-
-/* Accepts bool and int. Any int other than 0 is true. */
-#if defined(__cplusplus)
-TVMFFI_I_LISTED_TYPE(bool, bool, "bool", "bool")
-#else
-TVMFFI_I_LISTED_TYPE(bool, _Bool, "bool", "bool")
-#endif
-TVMFFI_I_GET(bool) {
-  *out = any->v_int64 != 0;
-  return TVMFFI_I_IS_INT(any) ? 0 : TVMFFI_I_MISMATCH;
-}
-TVMFFI_I_PUT(bool) {
-  *out = tvmffi_bool(value);
-  return 0;
-}
-TVMFFI_I_VALUE_WORD(bool, kTVMFFIBool)
-
-#if !TVMFFI_NO_FLOAT
-#define TVMFFI_I_FLOAT_TYPE(T, ctype)                     \
-  TVMFFI_I_LISTED_TYPE(T, ctype, "float", "float")        \
-  TVMFFI_I_GET(T) {                                       \
-    if (TVMFFI_I_LIKELY(any->type_index == kTVMFFIFloat)) \
-      *out = (ctype)any->v_float64;                       \
-    else if (TVMFFI_I_IS_INT(any))                        \
-      *out = (ctype)any->v_int64;                         \
-    else                                                  \
-      return TVMFFI_I_MISMATCH;                           \
-    return 0;                                             \
-  }                                                       \
-  TVMFFI_I_PUT(T) {                                       \
-    *out = tvmffi_float((double)value);                   \
-    return 0;                                             \
-  }                                                       \
-  TVMFFI_I_VALUE_WORD(T, kTVMFFIFloat)
-/* Accepts float, int and bool. Rounds the value to the type. */
-TVMFFI_I_FLOAT_TYPE(float32, float)
-TVMFFI_I_FLOAT_TYPE(float64, double)
-#endif
-
-/* The result type of functions that return nothing: TVMFFI_RETURN() returns
-   None. Not for parameters. */
-typedef int tvmffi_i_put_type_none(TVMFFIAny *);
-static const tvmffi_i_name tvmffi_i_name_none = {"void", "None"};
-TVMFFI_I_INLINE int tvmffi_i_put_none(TVMFFIAny *out) {
-  *out = tvmffi_none();
-  return 0;
-}
-
-/* Accepts any value. A parameter is a borrowed view. The caller owns a returned
-   Any. */
-TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any")
-TVMFFI_I_GET(any) {
-  *out = *any;
-  return 0;
-}
-TVMFFI_I_PUT(any) {
-  TVMFFI_TRY(tvmffi_i_check_value(value));
-  *out = value;
-  return 0;
-}
-TVMFFI_I_KEPT_WORD(any, -1)
-
-/* Returns 1 if *any is an invalid small string or bytes, with a length above
-   the capacity, else 0. */
-TVMFFI_I_INLINE int tvmffi_i_is_false_text(const TVMFFIAny *any) {
-  return (any->type_index == kTVMFFISmallStr ||
-          any->type_index == kTVMFFISmallBytes) &&
-         any->small_str_len >= sizeof(any->v_bytes);
-}
-
-/* Accepts a string in any form, as borrowed, NUL-terminated bytes. A returned
-   string is copied. */
-TVMFFI_I_LISTED_TYPE(str, TVMFFIByteArray, "str", "ffi.String")
-TVMFFI_I_GET(str) {
-  if (any->type_index == kTVMFFISmallStr) {
-    *out = tvmffi_i_small_bytes(any);
-    return tvmffi_i_is_false_text(any) ? TVMFFI_I_MISMATCH : 0;
-  }
-  if (TVMFFI_I_UNLIKELY(
-          (any->type_index != kTVMFFIStr && any->type_index != kTVMFFIRawStr) ||
-          !any->v_ptr))
-    return TVMFFI_I_MISMATCH;
-  if (TVMFFI_I_LIKELY(any->type_index == kTVMFFIStr))
-    *out = *TVMFFIBytesGetByteArrayPtr(any->v_obj);
-  else
-    *out = tvmffi_byte_array(any->v_c_str);
-  return 0;
-}
-TVMFFI_I_PUT(str) { return TVMFFIStringFromByteArray(&value, out); }
-TVMFFI_I_KEPT_WORD(str, kTVMFFISmallStr)
-
-/* Accepts bytes in any form, borrowed. Returned bytes are copied. */
-TVMFFI_I_LISTED_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes")
-TVMFFI_I_GET(bytes) {
-  int32_t index = any->type_index;
-  if (index != kTVMFFISmallBytes &&
-      ((index != kTVMFFIBytes && index != kTVMFFIByteArrayPtr) || !any->v_ptr))
-    return TVMFFI_I_MISMATCH;
-  *out = tvmffi_any_str(any);
-  return tvmffi_i_is_false_text(any) ? TVMFFI_I_MISMATCH : 0;
-}
-TVMFFI_I_PUT(bytes) { return TVMFFIBytesFromByteArray(&value, out); }
-TVMFFI_I_KEPT_WORD(bytes, kTVMFFISmallBytes)
-
-/* Accepts a data type, or its name ("float32", "int8x4"). ValueError for an
-   unknown name. */
-TVMFFI_I_LISTED_TYPE(dtype, DLDataType, "DataType", "DataType")
-TVMFFI_I_GET(dtype) {
-  TVMFFIByteArray text;
-  if (any->type_index == kTVMFFIDataType) {
-    *out = any->v_dtype;
-    return 0;
-  }
-  text = tvmffi_any_str(any);
-  if (!text.data || tvmffi_i_is_false_text(any)) return TVMFFI_I_MISMATCH;
-  return TVMFFIDataTypeFromString(&text, out);
-}
-TVMFFI_I_PUT(dtype) {
-  *out = tvmffi_dtype(value);
-  return 0;
-}
-TVMFFI_I_VALUE_WORD(dtype, kTVMFFIDataType)
-
-/* Names of device types. If a device type has two names, messages show the
-   first. Only the first TVMFFI_I_PARSED_DEVICES names are accepted as input. */
-enum { TVMFFI_I_NUM_DEVICES = 18, TVMFFI_I_PARSED_DEVICES = 14 };
-TVMFFI_I_UNUSED static const struct {
-  const char *name;
-  int32_t type;
-} tvmffi_i_devices[TVMFFI_I_NUM_DEVICES] = {
-    {"cpu", 1},      {"cuda", 2},       {"opencl", 4},        {"vulkan", 7},
-    {"metal", 8},    {"mps", 8},        {"vpi", 9},           {"rocm", 10},
-    {"ext_dev", 12}, {"webgpu", 15},    {"wgpu", 15},         {"hexagon", 16},
-    {"maia", 17},    {"trn", 18},       {"cuda_host", 3},     {"rocm_host", 11},
-    {"oneapi", 14},  {"cuda_managed", 13}};
-
-TVMFFI_I_COLD const char *tvmffi_i_device_name(DLDevice device) {
-  int i;
-  for (i = 0; i < TVMFFI_I_NUM_DEVICES; ++i)
-    if (tvmffi_i_devices[i].type == (int32_t)device.device_type)
-      return tvmffi_i_devices[i].name;
-  return "unknown";
-}
-
-/* Parses a device such as "cuda" or "cuda:1". Ignores text after a space. */
-TVMFFI_I_COLD int tvmffi_i_parse_device(TVMFFIByteArray s, DLDevice *out) {
-  size_t size = 0, n, k, i;
-  int64_t id = 0;
-  while (size < s.size && s.data[size] != ' ') ++size;
-  for (n = 0; n < size && s.data[n] != ':'; ++n) {
-  }
-  if (n < size && n + 1 == size) return TVMFFI_I_MISMATCH;
-  for (i = n + 1; i < size; ++i) {
-    if (s.data[i] < '0' || s.data[i] > '9') return TVMFFI_I_MISMATCH;
-    id = id * 10 + (s.data[i] - '0');
-    if (id > INT32_MAX) return TVMFFI_I_MISMATCH;
-  }
-  for (k = 0; k < TVMFFI_I_PARSED_DEVICES; ++k) {
-    const char *name = tvmffi_i_devices[k].name;
-    for (i = 0; i < n && s.data[i] == name[i]; ++i) {
-    }
-    if (i == n && n && !name[n]) {
-      out->device_type = (DLDeviceType)(tvmffi_i_devices[k].type);
-      out->device_id = (int32_t)id;
-      return 0;
-    }
-  }
-  return TVMFFI_I_MISMATCH;
-}
-
-/* Accepts a device, or a name such as "cpu" or "cuda:1". Names are cpu, cuda,
-   opencl, vulkan, metal, mps, vpi, rocm, ext_dev, webgpu, wgpu, hexagon, maia
-   and trn. */
-TVMFFI_I_LISTED_TYPE(device, DLDevice, "Device", "Device")
-TVMFFI_I_GET(device) {
-  TVMFFIByteArray text;
-  if (any->type_index == kTVMFFIDevice) {
-    *out = any->v_device;
-    return 0;
-  }
-  if (tvmffi_i_get_str(any, &text)) return TVMFFI_I_MISMATCH;
-  return tvmffi_i_parse_device(text, out);
-}
-TVMFFI_I_PUT(device) {
-  *out = tvmffi_device(value);
-  return 0;
-}
-TVMFFI_I_VALUE_WORD(device, kTVMFFIDevice)
-
-/* Accepts an opaque pointer. None becomes NULL. */
-TVMFFI_I_LISTED_TYPE(ptr, void *, "void*", "void*")
-TVMFFI_I_GET(ptr) {
-  *out = any->type_index == kTVMFFIOpaquePtr ? any->v_ptr : NULL;
-  return *out || any->type_index == kTVMFFIOpaquePtr ||
-                 any->type_index == kTVMFFINone
-             ? 0
-             : TVMFFI_I_MISMATCH;
-}
-TVMFFI_I_PUT(ptr) {
-  *out = tvmffi_i_pointer(kTVMFFIOpaquePtr, value);
-  return 0;
-}
-TVMFFI_I_POINTER_WORD(ptr)
-
-/* Accepts a tensor object or a pointer to a DLTensor, borrowed. As a result
-   type, `tensor` means `tensor_object`. */
-TVMFFI_I_LISTED_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*")
-TVMFFI_I_GET(tensor) {
-  if (TVMFFI_I_UNLIKELY((any->type_index != kTVMFFITensor &&
-                         any->type_index != kTVMFFIDLTensorPtr) ||
-                        !any->v_ptr))
-    return TVMFFI_I_MISMATCH;
-  *out = any->type_index == kTVMFFITensor
-             ? TVMFFITensorGetDLTensorPtr(any->v_obj)
-             : (DLTensor *)any->v_ptr;
-  return 0;
-}
-typedef DLTensor *tvmffi_type_optional_tensor;
-TVMFFI_I_INLINE int tvmffi_i_get_optional_tensor(const TVMFFIAny *any,
-                                                 DLTensor **out) {
-  *out = NULL;
-  return any->type_index == kTVMFFINone ? 0 : tvmffi_i_get_tensor(any, out);
-}
-TVMFFI_I_KEPT_ELEMENT(tensor, kTVMFFITensor)
-
-/* Accepts any object, borrowed. The caller owns a returned object. A function
-   that returns NULL fails with the pending error. */
-TVMFFI_I_LISTED_TYPE(object, TVMFFIObject *, "ffi.Object", "ffi.Object")
-TVMFFI_I_GET(object) {
-  if (any->type_index < kTVMFFIStaticObjectBegin) return TVMFFI_I_MISMATCH;
-  *out = any->v_obj;
-  return *out ? 0 : TVMFFI_I_MISMATCH;
-}
-TVMFFI_I_PUT(object) {
-  *out = tvmffi_obj(value);
-  return TVMFFI_I_LIKELY(value != NULL) ? 0 : tvmffi_i_pending();
-}
-TVMFFI_I_POINTER_WORD(object)
-
-/* Defines a parameter type T for objects of type `index` or a descendant
-   type. */
-#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)          \
-  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)              \
-  TVMFFI_I_GET(T) {                                           \
-    if (any->type_index != (index) &&                         \
-        (any->type_index < kTVMFFIStaticObjectBegin ||        \
-         !tvmffi_i_derives(any->type_index, index)))          \
-      return TVMFFI_I_MISMATCH;                               \
-    *out = any->v_obj;                                        \
-    return *out ? 0 : TVMFFI_I_MISMATCH;                      \
-  }                                                           \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); } \
-  TVMFFI_I_POINTER_WORD(T)
-/* Accepts a function, borrowed. The caller owns a returned function. */
-TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
-/* Accepts an error object, borrowed. The caller owns a returned error. */
-TVMFFI_I_OBJECT_TYPE(error, "ffi.Error", "ffi.Error", kTVMFFIError)
-/* Accepts a module, borrowed. The caller owns a returned module. */
-TVMFFI_I_OBJECT_TYPE(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
-/* Accepts a Python object of a type unknown to FFI, borrowed. The caller owns a
-   returned object. */
-TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
-                     kTVMFFIOpaquePyObject)
-/* Accepts a tensor object (borrowed), but no pointer to a DLTensor. The caller
-   owns a returned tensor. */
-TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
-
 /* ======== Compound words =============================== >>interface/compound
    array(T), map(K, V), optional(T) */
 /* Container types of parameters. A typed function converts container arguments
@@ -4588,128 +5406,6 @@ TVMFFI_I_OF_WORD(optional, "Optional", "Optional")
                     TVMFFI_I_FITS_OF(K), &tvmffi_i_name_##V,               \
                     tvmffi_i_item_##V, TVMFFI_I_FITS_OF(V))
 #endif
-
-TVMFFI_I_INLINE const tvmffi_i_compound *tvmffi_i_compound_of(
-    const tvmffi_i_name *type) {
-  return type->schema && type->schema[0] == '['
-             ? (const tvmffi_i_compound *)(const void *)type
-             : NULL;
-}
-
-TVMFFI_I_INLINE int tvmffi_i_is_optional(const tvmffi_i_name *type) {
-  return tvmffi_i_compound_of(type) && type->schema[1] == 'O';
-}
-
-/* ======== Map layout ================================= >>interface/map_layout
-   the memory of maps and dicts in the ABI */
-
-/* A small map stores the entries in an array of pairs, a larger map in a hash
-   table. */
-typedef struct {
-  TVMFFIObject base;
-  void *data;                   /* array of pairs, or hash table's blocks */
-  uint64_t size;                /* entries */
-  uint64_t num_slots;           /* capacity; highest bit: no hash table */
-  void (*data_deleter)(void *); /* NULL if the pairs are in the object */
-  uint32_t fib_shift;           /* hash table only, as are head and tail */
-  uint64_t head, tail;          /* slots of the oldest and the newest entry */
-} tvmffi_i_map_object;
-
-typedef struct {
-  TVMFFIAny key, value;
-} tvmffi_i_pair;
-
-typedef struct {
-  tvmffi_i_pair pair;
-  uint64_t prev, next; /* slots of the neighbours in insertion order */
-} tvmffi_i_map_item;
-
-enum {
-  /* Size in bytes of a block of 16 slots: 16 metadata bytes, then 16 items. */
-  TVMFFI_I_MAP_BLOCK = 16 * (1 + sizeof(tvmffi_i_map_item)),
-  /* Offset in the object of a small map's pairs. They overlay the members from
-     fib_shift on, which only a hash table uses. */
-  TVMFFI_I_MAP_ROW = (offsetof(tvmffi_i_map_object, fib_shift) + 7) / 8 * 8,
-  /* Size of a map object with a hash table, whose slots may follow in the same
-     memory block. */
-  TVMFFI_I_MAP_HEAD = (sizeof(tvmffi_i_map_object) + 7) / 8 * 8,
-  TVMFFI_I_MAP_ROW_MIN = 2,
-  TVMFFI_I_MAP_ROW_MAX = 4,
-  TVMFFI_I_MAP_TABLE_MIN = 8,
-  /* The metadata byte of a slot. The bit MAP_BODY is 0 in the first slot of a
-     bucket chain, and 1 in the others. The bits MAP_JUMP index
-     tvmffi_i_map_jumps, the distances to the chain's next slot. */
-  TVMFFI_I_MAP_BODY = 0x80,
-  TVMFFI_I_MAP_JUMP = 0x7F,
-  TVMFFI_I_MAP_PROTECTED = 0xFE,
-  TVMFFI_I_MAP_EMPTY = 0xFF,
-  TVMFFI_I_MAP_NUM_JUMPS = 126
-};
-#define TVMFFI_I_MAP_IS_ROW ((uint64_t)1 << 63)
-#define TVMFFI_I_MAP_END UINT64_MAX
-
-TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_item) == 48, map_item_size);
-TVMFFI_STATIC_ASSERT(sizeof(void *) != 8 ||
-                         (offsetof(tvmffi_i_map_object, data_deleter) == 48 &&
-                          offsetof(tvmffi_i_map_object, fib_shift) == 56 &&
-                          sizeof(tvmffi_i_map_object) == 80),
-                     map_object_layout);
-TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_object) <=
-                         TVMFFI_I_MAP_ROW +
-                             TVMFFI_I_MAP_ROW_MIN * sizeof(tvmffi_i_pair),
-                     map_row_leaves_room_for_a_table);
-
-TVMFFI_I_INLINE tvmffi_i_map_object *tvmffi_i_map_of(const void *object) {
-  return (tvmffi_i_map_object *)(uintptr_t)object;
-}
-
-TVMFFI_I_INLINE int tvmffi_i_map_is_row(const tvmffi_i_map_object *m) {
-  return (m->num_slots & TVMFFI_I_MAP_IS_ROW) != 0;
-}
-
-TVMFFI_I_INLINE uint8_t *tvmffi_i_map_meta(const void *data, uint64_t i) {
-  return (uint8_t *)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK + i % 16;
-}
-
-TVMFFI_I_INLINE tvmffi_i_map_item *tvmffi_i_map_at(const void *data,
-                                                   uint64_t i) {
-  char *block = (char *)(uintptr_t)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK;
-  return (tvmffi_i_map_item *)(void *)(block + 16) + i % 16;
-}
-
-/* Returns the index of a map's first entry. To iterate in insertion order:
-       for (i = tvmffi_i_map_begin(map);
-            (pair = tvmffi_i_map_pair(map, i)) != NULL;
-            i = tvmffi_i_map_after(map, i))
-   The pairs are borrowed. If the map changes meanwhile, the loop may skip or
-   repeat entries, but `pair` always points to an entry. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_begin(const TVMFFIObject *map) {
-  const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
-  return tvmffi_i_map_is_row(m) ? 0 : m->head;
-}
-
-TVMFFI_I_INLINE tvmffi_i_pair *tvmffi_i_map_pair(const TVMFFIObject *map,
-                                                 uint64_t i) {
-  const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
-  if (tvmffi_i_map_is_row(m))
-    return i < m->size ? (tvmffi_i_pair *)m->data + i : NULL;
-  if (i >= m->num_slots ||
-      *tvmffi_i_map_meta(m->data, i) >= TVMFFI_I_MAP_PROTECTED)
-    return NULL;
-  return &tvmffi_i_map_at(m->data, i)->pair;
-}
-
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_after(const TVMFFIObject *map,
-                                            uint64_t i) {
-  const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
-  if (tvmffi_i_map_is_row(m)) return i + 1;
-  return tvmffi_i_map_pair(map, i) ? tvmffi_i_map_at(m->data, i)->next
-                                   : TVMFFI_I_MAP_END;
-}
-
-TVMFFI_I_INLINE int64_t tvmffi_i_map_size(const TVMFFIObject *map) {
-  return (int64_t)tvmffi_i_map_of(map)->size;
-}
 
 /* ======== Global cache ============================= >>interface/global_cache
    built-in functions looked up once in a file */
@@ -4990,320 +5686,6 @@ TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
   }
   return 0;
 }
-
-/* ======== Mismatches =================================== >>interface/mismatch
-   errors of argument counts, types and ranges */
-
-/* Buffer size for an int64_t in decimal, with sign and NUL. */
-enum { TVMFFI_I_DECIMAL = 21 };
-
-/* Writes x in decimal at the end of `buffer`. Returns the address of the first
-   character. */
-TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int64_t x) {
-  char *p = buffer + TVMFFI_I_DECIMAL - 1;
-  uint64_t left = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-  *p = 0;
-  do {
-    *--p = (char)('0' + left % 10);
-    left /= 10;
-  } while (left);
-  if (x < 0) *--p = '-';
-  return p;
-}
-
-/* The strings that are joined to an error message. Strings beyond the maximum
-   are dropped. The default, 288, is enough for 16 types of 15 strings. */
-typedef struct {
-  const char *part[TVMFFI_MESSAGE_SIZE * 9 / 32];
-  int32_t size, numbers;
-  char number[8][TVMFFI_I_DECIMAL];
-} tvmffi_i_parts;
-
-TVMFFI_I_COLD void tvmffi_i_say(tvmffi_i_parts *p, const char *text) {
-  if (p->size < (int32_t)(sizeof(p->part) / sizeof(p->part[0])))
-    p->part[p->size++] = text;
-}
-
-TVMFFI_I_COLD void tvmffi_i_say_number(tvmffi_i_parts *p, int64_t x) {
-  if (p->numbers < (int32_t)(sizeof(p->number) / sizeof(p->number[0])))
-    tvmffi_i_say(p, tvmffi_i_decimal(p->number[p->numbers++], x));
-}
-
-TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
-  const TVMFFIErrorCell *cell;
-  TVMFFIByteArray trace;
-  TVMFFIObject *error;
-  TVMFFIErrorSetRaisedFromCStrParts(kind, p->part, p->size);
-  error = tvmffi_error_take();
-  if (!error) return -1;
-  cell = TVMFFIErrorGetCellPtr(error);
-  trace = tvmffi_i_outer_trace(cell->backtrace);
-  if (trace.size == cell->backtrace.size) return tvmffi_error_raise(error);
-  (void)tvmffi_i_raise_error(&cell->kind, &cell->message, &trace, NULL, NULL);
-  tvmffi_release(error);
-  return -1;
-}
-
-/* Appends a type such as "Map<str, int>" to the message. */
-TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
-                                     const tvmffi_i_name *type) {
-  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
-  tvmffi_i_say(p, type->name);
-  if (!of) return;
-  tvmffi_i_say(p, "<");
-  tvmffi_i_say_type(p, of->of[0]);
-  if (of->of[1]) {
-    tvmffi_i_say(p, ", ");
-    tvmffi_i_say_type(p, of->of[1]);
-  }
-  tvmffi_i_say(p, ">");
-}
-
-/* Returns 1 for a method of a module, else 0. Callers do not pass the first
-   parameter, the module, so messages and schemas omit the module. */
-TVMFFI_I_COLD int32_t tvmffi_i_is_bound(const tvmffi_func *f) {
-  return f->num_args > 0 && !f->types[1]->name;
-}
-
-/* Appends a signature such as "name(0: int, 1: str) -> int". */
-TVMFFI_I_COLD void tvmffi_i_say_signature(tvmffi_i_parts *p,
-                                          const tvmffi_func *f) {
-  static const char *const at[16] = {
-      "(0: ",   ", 1: ",  ", 2: ",  ", 3: ", ", 4: ",  ", 5: ",
-      ", 6: ",  ", 7: ",  ", 8: ",  ", 9: ", ", 10: ", ", 11: ",
-      ", 12: ", ", 13: ", ", 14: ", ", 15: "};
-  const int32_t num_bound = tvmffi_i_is_bound(f);
-  int32_t i;
-  tvmffi_i_say(p, TVMFFI_I_LOAD(&f->name));
-  if (f->num_args == num_bound) tvmffi_i_say(p, "(");
-  for (i = num_bound; i < f->num_args; ++i) {
-    tvmffi_i_say(p, at[i - num_bound]);
-    tvmffi_i_say_type(p, f->types[i + 1]);
-  }
-  tvmffi_i_say(p, ") -> ");
-  tvmffi_i_say_type(p, f->types[0]);
-}
-
-/* Raises a TypeError for a wrong `count`, or, if `count` is right, for a
-   *result that is not None before the call. `least` is the smallest count
-   allowed, or -1 if no parameter has a default. */
-TVMFFI_I_COLD int tvmffi_i_bad_count(const tvmffi_func *f, int32_t least,
-                                     int32_t count, const TVMFFIAny *result) {
-  tvmffi_i_parts p;
-  p.size = p.numbers = 0;
-  tvmffi_i_say(&p, count == f->num_args
-                       ? "The result is not None at entry when calling: `"
-                       : "Mismatched number of arguments when calling: `");
-  tvmffi_i_say_signature(&p, f);
-  tvmffi_i_say(&p, "`. Expected ");
-  if (count == f->num_args) {
-    tvmffi_i_say(&p, "None but got type index ");
-    tvmffi_i_say_number(&p, result->type_index);
-  } else {
-    if (least >= 0) {
-      tvmffi_i_say_number(&p, least - tvmffi_i_is_bound(f));
-      tvmffi_i_say(&p, " to ");
-    }
-    tvmffi_i_say_number(&p, f->num_args - tvmffi_i_is_bound(f));
-    tvmffi_i_say(&p, " but got ");
-    tvmffi_i_say_number(&p, count - tvmffi_i_is_bound(f));
-    tvmffi_i_say(&p, " arguments");
-  }
-  return tvmffi_i_raise_said("TypeError", &p);
-}
-
-#define tvmffi_i_bad_call(f, count, result) \
-  tvmffi_i_bad_count(f, -1, count, result)
-
-#if !TVMFFI_I_OWN_TYPES
-TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
-  const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index);
-  return info ? info->type_key.data : "an unregistered type";
-}
-
-TVMFFI_I_COLD int tvmffi_i_derives(int32_t index, int32_t target) {
-  return tvmffi_is_instance(index, target);
-}
-#endif
-
-TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
-                                    const tvmffi_i_name *type,
-                                    const TVMFFIAny *any, int why);
-
-/* Appends the index and type of the first item that fails to convert with the
-   code `why`. Returns 1, or 0 if there is no such item. */
-TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
-                                    const tvmffi_i_compound *of,
-                                    const TVMFFIAny *any, int why) {
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
-  const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
-  TVMFFIAny to;
-  int64_t i;
-  for (i = 0; i < cell->size; ++i) {
-    int code = of->cast[0](of->of[0], items + i, &to);
-    if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
-    if (code != why) continue;
-    tvmffi_i_say(p, of->base.name);
-    tvmffi_i_say(p, "[index ");
-    tvmffi_i_say_number(p, i);
-    tvmffi_i_say(p, ": ");
-    tvmffi_i_say_got(p, of->of[0], items + i, why);
-    tvmffi_i_say(p, "]");
-    return 1;
-  }
-  return 0;
-}
-
-/* Appends the type of the first key or value that fails to convert with the
-   code `why`. Returns 1, or 0 if there is none. */
-TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
-                                    const tvmffi_i_compound *of,
-                                    const TVMFFIAny *any, int why) {
-  uint64_t at = tvmffi_i_map_begin(any->v_obj);
-  const tvmffi_i_pair *pair;
-  TVMFFIAny to;
-  int i;
-  for (; (pair = tvmffi_i_map_pair(any->v_obj, at)) != NULL;
-       at = tvmffi_i_map_after(any->v_obj, at))
-    for (i = 0; i < 2; ++i) {
-      const TVMFFIAny *item = i ? &pair->value : &pair->key;
-      int code = of->cast[i](of->of[i], item, &to);
-      if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
-      if (code != why) continue;
-      tvmffi_i_say(p, of->base.name);
-      tvmffi_i_say(p, i ? "[K, some value is " : "[some key is ");
-      tvmffi_i_say_got(p, of->of[i], item, why);
-      tvmffi_i_say(p, i ? "]" : ", V]");
-      return 1;
-    }
-  return 0;
-}
-
-/* Describes *any, whose conversion to `type` failed with the code `why`.
-   Appends the integer out of range, the first wrong item of a container, or
-   else the type key. */
-TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
-                                    const tvmffi_i_name *type,
-                                    const TVMFFIAny *any, int why) {
-  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
-  int32_t got = any->type_index;
-  int said = 0;
-  if (tvmffi_i_is_optional(type)) {
-    tvmffi_i_say_got(p, of->of[0], any, why);
-    return;
-  }
-  if (of && (of->of[1] ? got == kTVMFFIMap || got == kTVMFFIDict
-                       : got == kTVMFFIArray || got == kTVMFFIList))
-    said = of->of[1] ? tvmffi_i_say_pair(p, of, any, why)
-                     : tvmffi_i_say_item(p, of, any, why);
-  if (said) return;
-  if (why >= TVMFFI_I_RANGE && TVMFFI_I_IS_INT(any))
-    tvmffi_i_say_number(p, any->v_int64);
-  else
-    tvmffi_i_say(p, tvmffi_i_type_key(got));
-}
-
-/* Appends the name of an integer type, such as "uint8". `code`, at least
-   TVMFFI_I_RANGE, encodes the type. */
-TVMFFI_I_COLD void tvmffi_i_say_width(tvmffi_i_parts *p, int code) {
-  tvmffi_i_say(p, code & TVMFFI_I_UNSIGNED ? "uint" : "int");
-  tvmffi_i_say_number(p, code % TVMFFI_I_UNSIGNED * 8);
-}
-
-/* Raises an OverflowError or TypeError for argument `i`, whose conversion
-   returned `code`. A negative `code` means that an error is raised already. */
-TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
-                                   const TVMFFIAny *args, int code) {
-  const int range = code >= TVMFFI_I_RANGE;
-  tvmffi_i_parts p;
-  p.size = p.numbers = 0;
-  if (code < 0) return code;
-  tvmffi_i_say(&p, range ? "Value out of range in argument #"
-                         : "Mismatched type on argument #");
-  tvmffi_i_say_number(&p, i - tvmffi_i_is_bound(f));
-  tvmffi_i_say(&p, " when calling: `");
-  tvmffi_i_say_signature(&p, f);
-  tvmffi_i_say(&p, "`. Expected `");
-  if (range)
-    tvmffi_i_say_width(&p, code);
-  else
-    tvmffi_i_say_type(&p, f->types[i + 1]);
-  tvmffi_i_say(&p, "` but got `");
-  tvmffi_i_say_got(&p, f->types[i + 1], args + i, code);
-  tvmffi_i_say(&p, "`");
-  return tvmffi_i_raise_said(range ? "OverflowError" : "TypeError", &p);
-}
-
-/* Raises an OverflowError for *any, which is or contains an integer out of the
-   range of `type`. */
-TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_name *type,
-                                     const TVMFFIAny *any, int code) {
-  tvmffi_i_parts p;
-  p.size = p.numbers = 0;
-  tvmffi_i_say(&p, "The value ");
-  tvmffi_i_say_got(&p, type, any, code);
-  tvmffi_i_say(&p, " is out of range of ");
-  tvmffi_i_say_width(&p, code);
-  return tvmffi_i_raise_said("OverflowError", &p);
-}
-
-/* Raises the error for a bad argument, argument count or result. The first four
-   parameters have a packed function's order, so a packed function moves no
-   registers for the call. */
-TVMFFI_I_COLD int tvmffi_i_refuse(const tvmffi_func *f, const TVMFFIAny *args,
-                                  int32_t count, const TVMFFIAny *result,
-                                  int32_t bad, int code) {
-  return code ? tvmffi_i_bad_arg(f, bad, args, code)
-              : tvmffi_i_bad_call(f, count, result);
-}
-
-/* Called if the argument count is wrong or *result is not None. If only
-   defaults are missing, calls the function again with them. Otherwise raises a
-   TypeError. */
-TVMFFI_I_COLD int tvmffi_i_complete(const tvmffi_func *f, const TVMFFIAny *args,
-                                    int32_t count, TVMFFIAny *result,
-                                    void *handle, int32_t least,
-                                    tvmffi_i_defaults *defaults) {
-  TVMFFIAny all[TVMFFI_I_MAX_PARAMS];
-  int32_t i;
-  if (count < least || count >= f->num_args)
-    return tvmffi_i_bad_count(f, least, count, result);
-  TVMFFI_TRY(defaults(all));
-  for (i = 0; i < count; ++i) all[i] = args[i];
-  return f->call(handle, all, f->num_args, result);
-}
-
-/* Called if a function body returned an error's code, or 0 without a result.
-   Raises a TypeError for 0. Raises a RuntimeError if no error is pending,
-   because Python's package would crash. Returns the error's code. */
-TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
-  TVMFFIObject *error;
-  if (!code)
-    return tvmffi_i_raise("TypeError",
-                          "%s returned no result: end it with "
-                          "TVMFFI_RETURN(value), or make the result optional",
-                          TVMFFI_I_LOAD(&f->name));
-  if (code == -2) return code; /* the environment owns the error */
-  error = tvmffi_error_take();
-  if (!error)
-    return tvmffi_i_raise("RuntimeError", "%s returned %d, but raised no error",
-                          TVMFFI_I_LOAD(&f->name), code);
-  (void)tvmffi_error_raise(error);
-  return code;
-}
-
-/* Checks the code that a function body returned, and returns 0 or an error's
-   code. If `has_result` is 1, the result type excludes None, so a result of
-   None means that TVMFFI_RETURN is missing. */
-TVMFFI_I_INLINE int tvmffi_i_checked(const tvmffi_func *f, int has_result,
-                                     const TVMFFIAny *result, int code) {
-  return TVMFFI_I_UNLIKELY(code || (has_result &&
-                                    result->type_index == kTVMFFINone))
-             ? tvmffi_i_failed(f, code)
-             : 0;
-}
-#define TVMFFI_I_CHECKED(f, has_result, result, code) \
-  tvmffi_i_checked(f, has_result, result, code)
 
 /* ======== Schemas: type schemas of typed functions ==== >>interface/schema */
 
@@ -7311,22 +7693,6 @@ TVMFFI_I_INLINE int tvmffi_i_shape_fits(const tvmffi_i_plan *plans,
              : TVMFFI_I_PLAN_FITS;
 }
 
-/* Multiplies extents or strides that are not validated. Returns INT64_MAX on
-   overflow. */
-TVMFFI_I_INLINE int64_t tvmffi_i_times(int64_t a, int64_t b) {
-#if TVMFFI_I_HAS_MUL_OVERFLOW
-  int64_t product;
-  return TVMFFI_I_LIKELY(!__builtin_mul_overflow(a, b, &product)) ? product
-                                                                  : INT64_MAX;
-#else
-  uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
-  uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
-  if (TVMFFI_I_UNLIKELY((x | y) >> 31) && y && x > (uint64_t)INT64_MAX / y)
-    return INT64_MAX;
-  return a * b;
-#endif
-}
-
 TVMFFI_I_INLINE int tvmffi_i_data_fits(const tvmffi_i_plan *p,
                                        const DLTensor *t) {
   const int64_t *strides = t->strides;
@@ -7751,41 +8117,6 @@ TVMFFI_I_INLINE int tvmffi_i_expect(tvmffi_i_site *site,
 
 /* ======== Tensors ======================================== >>interface/tensor
    elements, loops, half floats, new tensors */
-
-/* Returns the number of elements of a tensor: 1 for rank 0, INT64_MAX on
-   overflow. */
-TVMFFI_I_INLINE int64_t tvmffi_tensor_size(const DLTensor *t) {
-  int64_t size = 1;
-  int32_t i;
-  for (i = 0; i < t->ndim; ++i) size = tvmffi_i_times(size, t->shape[i]);
-  return size;
-}
-
-/* Returns the size of a tensor's elements in bytes; elements below 8 bits are
-   packed. Returns SIZE_MAX on overflow, 0 for a negative extent. */
-TVMFFI_I_INLINE size_t tvmffi_tensor_bytes(const DLTensor *t) {
-  int64_t size = tvmffi_tensor_size(t);
-  int64_t bits = tvmffi_i_times(size > 0 ? size : 0,
-                                (int64_t)t->dtype.bits * t->dtype.lanes);
-  int64_t bytes = bits / 8 + (bits % 8 > 0);
-  return bits == INT64_MAX || (int64_t)(size_t)bytes != bytes ? SIZE_MAX
-                                                              : (size_t)bytes;
-}
-
-/* Returns 1 if the elements are contiguous in row-major order, else 0. A tensor
-   without strides is contiguous; so is an empty tensor. A tensor of more than
-   INT64_MAX elements is not. */
-TVMFFI_I_INLINE int tvmffi_tensor_is_contiguous(const DLTensor *t) {
-  int64_t step = 1;
-  int32_t i;
-  int result = 1;
-  for (i = t->ndim - 1; i >= 0; --i) {
-    if (t->shape[i] == 0) return 1;
-    if (t->strides && t->shape[i] != 1 && t->strides[i] != step) result = 0;
-    step = tvmffi_i_times(step, t->shape[i]);
-  }
-  return result && step != INT64_MAX;
-}
 
 /* Returns the stride of dimension `dim` in elements, computed if t->strides is
    NULL. The dimension must exist; a negative `dim` counts from the end. */
@@ -8474,25 +8805,6 @@ TVMFFI_I_COLD void tvmffi_i_class_find(const tvmffi_i_class *c,
   if (!TVMFFITypeKeyToIndex(&key, index)) return;
   tvmffi_error_clear();
   *index = -1;
-}
-
-/* Returns a type's fields and sets *n to their number. Writers store the table
-   before the number, so the number must be loaded first. */
-TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_fields_of(
-    const TVMFFITypeInfo *type, int32_t *n) {
-  *n = TVMFFI_I_LOAD(&type->num_fields);
-  return TVMFFI_I_LOAD(&type->fields);
-}
-TVMFFI_I_INLINE const TVMFFIMethodInfo *tvmffi_i_methods_of(
-    const TVMFFITypeInfo *type, int32_t *n) {
-  *n = TVMFFI_I_LOAD(&type->num_methods);
-  return TVMFFI_I_LOAD(&type->methods);
-}
-
-/* Returns the ancestor of `type` at `depth`, or `type` itself at its depth. */
-TVMFFI_I_INLINE const TVMFFITypeInfo *tvmffi_i_ancestor(
-    const TVMFFITypeInfo *type, int32_t depth) {
-  return depth == type->type_depth ? type : type->type_ancestors[depth];
 }
 
 TVMFFI_I_COLD int tvmffi_i_class_check_size(const tvmffi_i_class *c,
@@ -9851,292 +10163,12 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_method_plain(
 } /* extern "C++" */
 #endif
 
-/* ======== Module tables: methods of modules ===== >>interface/module_table */
-/* A module object has the layout of upstream's C++ class ModuleObj: a vtable
-   pointer, the object's header and two members. The handle points to the
-   header. The method table of a module written in C begins as a vtable of the
-   Itanium C++ ABI, which upstream's library calls. After the virtual functions,
-   the table has one C function for all methods, which our runtime calls. */
-
-/* The first member, named `base`, of a struct that TVMFFI_MODULE declares. */
-typedef struct {
-  TVMFFIObject base;
-  TVMFFIObject *imports; /* owned; an Array of modules */
-  TVMFFIObject *cache;   /* owned or NULL; of TVMFFIEnvModLookupFromImports */
-} tvmffi_module;
-
-/* A module object as C++ sees it. The vtable pointer precedes the header. */
-typedef struct {
-  const struct tvmffi_i_module_methods *methods; /* the C++ virtual functions */
-  TVMFFIObject base;
-  TVMFFIObject *imports;
-  TVMFFIObject *cache;
-} tvmffi_i_module;
-
-TVMFFI_I_INLINE tvmffi_i_module *tvmffi_i_module_of(TVMFFIObjectHandle handle) {
-  return (tvmffi_i_module *)(void *)((char *)handle -
-                                     offsetof(tvmffi_i_module, base));
-}
-
-/* The methods of a module, in the order of ModuleObj's virtual functions,
-   except that SaveToBytes is last. */
-typedef enum {
-  TVMFFI_I_METHOD_KIND,
-  TVMFFI_I_METHOD_PROPERTY_MASK,
-  TVMFFI_I_METHOD_GET_FUNCTION,
-  TVMFFI_I_METHOD_IMPLEMENTS,
-  TVMFFI_I_METHOD_DOC,
-  TVMFFI_I_METHOD_METADATA,
-  TVMFFI_I_METHOD_WRITE,
-  TVMFFI_I_METHOD_WRITE_FORMATS,
-  TVMFFI_I_METHOD_INSPECT,
-  TVMFFI_I_METHOD_ADD_IMPORT,
-  TVMFFI_I_METHOD_CLEAR_IMPORTS,
-  TVMFFI_I_METHOD_SAVE
-} tvmffi_i_module_method;
-
-/* Calls `method` of the module `self`. `args` are up to two strings or a
-   module, borrowed. *out is None before the call and owned afterwards, and
-   stays None if there is no result. */
-typedef int tvmffi_i_module_call(TVMFFIObject *self,
-                                 tvmffi_i_module_method method,
-                                 const TVMFFIAny *args, TVMFFIAny *out);
-
-/* TVMFFI_I_CXX_METHODS is 1 if C functions can implement ModuleObj's virtual
-   functions, which return a C++ object in the caller's memory. On x86-64, C can
-   do likewise: this memory's address is the first argument and the return
-   value. */
-#if !defined(TVMFFI_I_CXX_METHODS)
-#if defined(__x86_64__) && !defined(_WIN32) && TVMFFI_I_GNU
-#define TVMFFI_I_CXX_METHODS 1
-#else
-#define TVMFFI_I_CXX_METHODS 0
-#endif
-#endif
-
-/* TVMFFI_I_CXX_MODULES is 1 if upstream's library can call modules of this C
-   file, else 0, as in the runtime's file. C++ exceptions of methods pass
-   through the C functions, which therefore need unwind tables. */
-#if TVMFFI_I_CXX_METHODS &&                                \
-    (!defined(TVMFFI_IMPLEMENTATION) || TVMFFI_DYNAMIC) && \
-    (defined(__GCC_HAVE_DWARF2_CFI_ASM) || defined(__APPLE__))
-#define TVMFFI_I_CXX_MODULES 1
-#else
-#define TVMFFI_I_CXX_MODULES 0
-#endif
-
-typedef struct tvmffi_i_module_methods {
-  const char *(*kind)(tvmffi_i_module *m);
-  int (*property_mask)(tvmffi_i_module *m);
-  TVMFFIObject **(*get)(TVMFFIObject **out, tvmffi_i_module *m,
-                        const TVMFFIAny *name);
-  tvmffi_type_bool (*implements)(tvmffi_i_module *m, const TVMFFIAny *name);
-  TVMFFIAny *(*doc)(TVMFFIAny *out, tvmffi_i_module *m, const TVMFFIAny *name);
-  TVMFFIAny *(*metadata)(TVMFFIAny *out, tvmffi_i_module *m,
-                         const TVMFFIAny *name);
-  void (*write)(tvmffi_i_module *m, const TVMFFIAny *file,
-                const TVMFFIAny *format);
-  TVMFFIObject **(*write_formats)(TVMFFIObject **out, tvmffi_i_module *m);
-  TVMFFIAny *(*save)(TVMFFIAny *out, tvmffi_i_module *m);
-  TVMFFIAny *(*inspect)(TVMFFIAny *out, tvmffi_i_module *m,
-                        const TVMFFIAny *format);
-  void (*add_import)(tvmffi_i_module *m, TVMFFIObject *const *other);
-  void (*clear_imports)(tvmffi_i_module *m);
-} tvmffi_i_module_methods;
-
-/* Stands in the place of a std::type_info and marks the table of a module
-   written in C. In a real std::type_info, the first pointer is never NULL. */
-typedef struct {
-  const void *methods; /* NULL */
-  const char *mark;
-} tvmffi_i_module_type;
-#define TVMFFI_I_MODULE_MARK "tvmffi.h module table 1"
-TVMFFI_I_UNUSED static const tvmffi_i_module_type tvmffi_i_module_mark = {
-    NULL, TVMFFI_I_MODULE_MARK};
-
-/* The method table of a module written in C. The vtable pointer points to
-   `methods`. */
-typedef struct {
-  ptrdiff_t offset_to_top;
-  const tvmffi_i_module_type *type;
-  tvmffi_i_module_methods methods;
-  /* C++ does not read the members from here on. */
-  const char *kind;
-  int32_t mask;
-  tvmffi_i_module_call *call;
-  const void *items; /* only `call` reads it */
-} tvmffi_i_module_table;
-
-TVMFFI_I_INLINE const tvmffi_i_module_table *tvmffi_i_module_table_of(
-    const tvmffi_i_module *m) {
-  const char *methods = (const char *)m->methods;
-  methods -= offsetof(tvmffi_i_module_table, methods);
-  return (const tvmffi_i_module_table *)(const void *)methods;
-}
-
-/* These virtual functions work with every C++ ABI, because C and C++ return a
-   pointer or an int alike. */
-TVMFFI_I_INLINE const char *tvmffi_i_virtual_kind(tvmffi_i_module *m) {
-  return tvmffi_i_module_table_of(m)->kind;
-}
-TVMFFI_I_INLINE int tvmffi_i_virtual_mask(tvmffi_i_module *m) {
-  return tvmffi_i_module_table_of(m)->mask;
-}
-
-#if TVMFFI_I_CXX_MODULES
-/* The state of tvmffi_i_throw. Owns its references. */
-typedef struct {
-  TVMFFIObject *error;
-  TVMFFIAny callbacks, none;
-  int code;
-} tvmffi_i_thrown;
-
-/* The callback of tvmffi_i_throw. Releases the arrays, because a C++ exception
-   skips the rest of tvmffi_i_throw. ffi.StructuralWalk has its own references
-   to the arrays. */
-TVMFFI_I_COLD int tvmffi_i_throw_now(void *self, const TVMFFIAny *args,
-                                     int32_t n, TVMFFIAny *result) {
-  tvmffi_i_thrown *t = (tvmffi_i_thrown *)self;
-  (void)args, (void)n, (void)result;
-  tvmffi_any_release(&t->callbacks);
-  tvmffi_any_release(&t->none);
-  return t->error ? tvmffi_error_raise(t->error) : t->code;
-}
-
-/* Creates the arguments of ffi.StructuralWalk: the array t->callbacks,
-   [[kTVMFFIInt, tvmffi_i_throw_now]], and the empty array t->none. */
-TVMFFI_I_COLD int tvmffi_i_throw_prepare(tvmffi_i_thrown *t) {
-  TVMFFIAny pair[2], inner = tvmffi_none();
-  TVMFFIObjectHandle function = NULL;
-  int code;
-  TVMFFI_TRY(TVMFFIFunctionCreate(t, tvmffi_i_throw_now, NULL, &function));
-  pair[0] = tvmffi_int(kTVMFFIInt);
-  pair[1] = tvmffi_obj(function);
-  code = tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, pair, 2, &inner) ||
-         tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, &inner, 1, &t->callbacks) ||
-         tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, NULL, 0, &t->none);
-  tvmffi_release(function);
-  tvmffi_any_release(&inner);
-  if (code) tvmffi_any_release(&t->callbacks);
-  return code;
-}
-
-/* Throws the pending error as upstream's C++ exception. C cannot throw, so
-   calls the C++ function of ffi.StructuralWalk with a callback that fails with
-   the error. The exception skips the rest of the C functions that it leaves, so
-   these own nothing. If the runtime has no C++ function pointer or an
-   allocation fails, returns with the error still pending. */
-TVMFFI_I_COLD void tvmffi_i_throw(int code) {
-  typedef void cxx_call(const void *self, const TVMFFIAny *args, int32_t n,
-                        TVMFFIAny *result);
-  static const TVMFFIByteArray name = {"ffi.StructuralWalk", 18};
-  TVMFFIAny args[4], result = tvmffi_none();
-  TVMFFIObjectHandle walk = NULL;
-  tvmffi_i_thrown t;
-  void *call;
-  t.code = code;
-  t.callbacks = t.none = tvmffi_none();
-  t.error = tvmffi_error_take();
-  if (TVMFFIFunctionGetGlobal(&name, &walk)) walk = NULL;
-  call = walk ? TVMFFI_I_CELL(TVMFFIFunctionCell, walk)->cpp_call : NULL;
-  tvmffi_release(walk); /* the global table still owns it */
-  if (call && !tvmffi_i_throw_prepare(&t)) {
-    args[0] = tvmffi_int(0);
-    args[1] = t.callbacks;
-    args[2] = t.none;
-    args[3] = tvmffi_int(0);
-    ((cxx_call *)(uintptr_t)call)(walk, args, 4, &result);
-  }
-  (void)tvmffi_error_raise(t.error);
-}
-#else
-#define tvmffi_i_throw(code) ((void)(code))
-#endif
-
-#if TVMFFI_I_CXX_METHODS
-/* Calls a method for a C++ virtual call. If the method fails, throws a C++
-   exception. If C++ cannot throw here, returns None with the error pending. */
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_virtual(tvmffi_i_module *m,
-                                           tvmffi_i_module_method method,
-                                           const TVMFFIAny *args) {
-  TVMFFIAny out = tvmffi_none();
-  int code = tvmffi_i_module_table_of(m)->call(&m->base, method, args, &out);
-  if (TVMFFI_I_UNLIKELY(code)) {
-    out = tvmffi_none();
-    tvmffi_i_throw(code);
-  }
-  return out;
-}
-TVMFFI_I_INLINE TVMFFIObject **tvmffi_i_virtual_get(TVMFFIObject **out,
-                                                    tvmffi_i_module *m,
-                                                    const TVMFFIAny *name) {
-  *out = tvmffi_i_virtual(m, TVMFFI_I_METHOD_GET_FUNCTION, name).v_obj;
-  return out;
-}
-TVMFFI_I_INLINE tvmffi_type_bool
-tvmffi_i_virtual_implements(tvmffi_i_module *m, const TVMFFIAny *name) {
-  return tvmffi_i_virtual(m, TVMFFI_I_METHOD_IMPLEMENTS, name).v_int64 != 0;
-}
-#define TVMFFI_I_VIRTUAL_TEXT(name, method)                            \
-  TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_virtual_##name(                  \
-      TVMFFIAny *out, tvmffi_i_module *m, const TVMFFIAny *argument) { \
-    *out = tvmffi_i_virtual(m, method, argument);                      \
-    return out;                                                        \
-  }
-TVMFFI_I_VIRTUAL_TEXT(doc, TVMFFI_I_METHOD_DOC)
-TVMFFI_I_VIRTUAL_TEXT(metadata, TVMFFI_I_METHOD_METADATA)
-TVMFFI_I_VIRTUAL_TEXT(inspect, TVMFFI_I_METHOD_INSPECT)
-TVMFFI_I_INLINE void tvmffi_i_virtual_write(tvmffi_i_module *m,
-                                            const TVMFFIAny *file,
-                                            const TVMFFIAny *format) {
-  TVMFFIAny args[2];
-  args[0] = *file;
-  args[1] = *format;
-  (void)tvmffi_i_virtual(m, TVMFFI_I_METHOD_WRITE, args);
-}
-TVMFFI_I_INLINE TVMFFIObject **tvmffi_i_virtual_write_formats(
-    TVMFFIObject **out, tvmffi_i_module *m) {
-  *out = tvmffi_i_virtual(m, TVMFFI_I_METHOD_WRITE_FORMATS, NULL).v_obj;
-  return out;
-}
-/* Returns empty bytes on failure, because a C++ Bytes cannot be None. */
-TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_virtual_save(TVMFFIAny *out,
-                                                 tvmffi_i_module *m) {
-  *out = tvmffi_i_virtual(m, TVMFFI_I_METHOD_SAVE, NULL);
-  if (out->type_index == kTVMFFINone) out->type_index = kTVMFFISmallBytes;
-  return out;
-}
-TVMFFI_I_INLINE void tvmffi_i_virtual_add_import(tvmffi_i_module *m,
-                                                 TVMFFIObject *const *other) {
-  TVMFFIAny arg = tvmffi_obj(*other);
-  (void)tvmffi_i_virtual(m, TVMFFI_I_METHOD_ADD_IMPORT, &arg);
-}
-TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
-  (void)tvmffi_i_virtual(m, TVMFFI_I_METHOD_CLEAR_IMPORTS, NULL);
-}
-#define TVMFFI_I_VIRTUAL(name) tvmffi_i_virtual_##name
-#else
-#define TVMFFI_I_VIRTUAL(name) NULL
-#endif
-
-/* clang-format off */
-#define TVMFFI_I_MODULE_TABLE(kind, virtual_mask, mask, call, items) \
-  {0, &tvmffi_i_module_mark, \
-   {tvmffi_i_virtual_kind, virtual_mask, TVMFFI_I_VIRTUAL(get), \
-    TVMFFI_I_VIRTUAL(implements), TVMFFI_I_VIRTUAL(doc), \
-    TVMFFI_I_VIRTUAL(metadata), TVMFFI_I_VIRTUAL(write), \
-    TVMFFI_I_VIRTUAL(write_formats), TVMFFI_I_VIRTUAL(save), \
-    TVMFFI_I_VIRTUAL(inspect), TVMFFI_I_VIRTUAL(add_import), \
-    TVMFFI_I_VIRTUAL(clear_imports)}, \
-   kind, mask, call, items}
-/* clang-format on */
-
 /* ======== Module kinds: structs as modules ========== >>interface/module */
 /* A module kind is a struct whose objects are modules. TVMFFI_MODULE lists the
    struct's functions, and how modules are saved and loaded. All modules have
    the same type index; the deleter of an object identifies the kind. A module's
    memory block begins with a pointer to the method table
-   (interface/module_table.h). The struct follows. */
+   (base/module_table.h). The struct follows. */
 
 /* Bits of a module's property mask, with the values of upstream's module.h. */
 enum {
@@ -11234,7 +11266,7 @@ TVMFFI_I_UNUSED static size_t tvmffi_arena_used(size_t *most) {
 
 #define TVMFFI_I_NEW(type, size) (type *)TVMFFI_I_MALLOC(size)
 
-/* ======== Prototypes ======================================== >>platform/knot
+/* ======== Prototypes ================================ >>platform/platform_knot
    prototypes of functions defined below */
 
 /* Declared here, because errors and memory need each other: a failed allocation
@@ -11263,7 +11295,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_is_child;
 
 /* All state of one thread. Each file declares a struct for its own state, and
    an accessor. One thread-local variable holds the small structs, and an
-   allocated block the others: see tables/thread.h. */
+   allocated block the others: see tables/thread_state.h. */
 typedef struct tvmffi_i_thread tvmffi_i_thread;
 
 /* Returns the calling thread's state, zeroed at first. Never returns NULL. */
@@ -11374,7 +11406,7 @@ TVMFFI_I_COLD void tvmffi_i_pause(int attempt) {
 }
 
 #if TVMFFI_I_FORK
-/* Registers the fork handlers of tables/thread.h when the mutex is first
+/* Registers the fork handlers of tables/thread_state.h when the mutex is first
    used. */
 static void tvmffi_i_watch_fork(void);
 
@@ -11384,7 +11416,7 @@ static void tvmffi_i_watch_fork(void);
 static uint64_t tvmffi_i_process;
 
 /* Removes the parent's other threads from this process's lock-free data, and
-   stores the process's id. Defined in tables/thread.h. */
+   stores the process's id. Defined in tables/thread_state.h. */
 static void tvmffi_i_forget_parent(void);
 
 /* Returns 1 in a child process whose fork ran no handler of this file. A fork
@@ -11705,7 +11737,7 @@ static int tvmffi_i_pool_evict(tvmffi_i_pool *p, size_t i) {
 }
 
 /* Begins the calling thread's cache with a slice (32 KB). Disables the cache if
-   the thread's end is not noticed. Defined in tables/thread.h. */
+   the thread's end is not noticed. Defined in tables/thread_state.h. */
 static void tvmffi_i_begin_pool(void);
 
 /* Slow path of tvmffi_i_pool_free. A thread's first call begins the cache. A
@@ -13174,7 +13206,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_exactly(TVMFFIObjectHandle handle,
   if (TVMFFI_I_UNLIKELY(!tvmffi_i_is_exactly(handle, index))) \
   TVMFFI_TRY(tvmffi_i_check_type(__func__, #handle, handle, index))
 
-/* ======== Prototypes ============================================ >>core/knot
+/* ======== Prototypes ======================================== >>core/core_knot
    prototypes of functions defined below */
 
 #if TVMFFI_DEBUG
@@ -13346,37 +13378,6 @@ static int tvmffi_i_debug_died(void *object) {
   return r != NULL;
 }
 
-/* Records the source line that first handed out an object. If `released` is
-   set, records the line of the last release instead. */
-TVMFFI_FUNC(i_debug_note, none, (ptr, object), (bool, released), (str, place)) {
-  tvmffi_i_record *r;
-  size_t skip = place.size > 55 ? place.size - 55 : 0;
-  tvmffi_i_debug_lock();
-  r = *tvmffi_i_record_of(object);
-  if (r && (released || !r->made[0]))
-    (void)tvmffi_i_debug_put(!released    ? r->made
-                             : r->is_dead ? r->again
-                                          : r->released,
-                             0, sizeof(r->made), place.data + skip);
-  tvmffi_i_debug_unlock();
-  TVMFFI_RETURN();
-}
-
-/* Returns the number of live objects of exactly this type, or of all types if
-   `type_index` is -1. */
-TVMFFI_FUNC(i_debug_live, int64, (int32, type_index)) {
-  int64_t n = 0;
-  size_t i;
-  tvmffi_i_debug_lock();
-  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
-    const tvmffi_i_record *r;
-    for (r = tvmffi_i_records[i]; r; r = r->next)
-      n += !r->is_dead &&
-           (type_index == kTVMFFIAny || r->type_index == type_index);
-  }
-  tvmffi_i_debug_unlock();
-  TVMFFI_RETURN(n);
-}
 #endif
 
 /* ======== Objects: allocation, references, destruction ===== >>core/object */
@@ -13935,7 +13936,7 @@ TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_string) == (size_t)TVMFFI_I_TEXT_HEAD,
                      text_head);
 #endif
 
-/* ======== Symbols: return addresses as names =============== >>core/symbol */
+/* ======== Symbols: return addresses as names ========== >>core/address_name */
 /* Return addresses are cheap to collect and expensive to symbolize. So each is
    symbolized once and cached in a table that is read without a lock. Upstream's
    backtrace_utils.h defines which frames are hidden and where a trace ends. */
@@ -14892,7 +14893,7 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
   return &t->view;
 }
 
-/* ======== Error objects: error objects and the error slot === >>core/error */
+/* ======== Error objects =============================== >>core/error_object */
 /* An error is one block: the object, then kind, message and backtrace, each
    with a NUL. An updated backtrace has a block of its own. A thread owns its
    pending error. */
@@ -14904,7 +14905,7 @@ typedef struct {
 TVMFFI_I_THREAD_STATE(tvmffi_i_error_slot, tvmffi_i_thread_error);
 
 /* Notes the pending error, or NULL, of a thread whose end may not be noticed.
-   Defined in tables/thread.h. */
+   Defined in tables/thread_state.h. */
 #if TVMFFI_NO_THREADS
 TVMFFI_I_INLINE void tvmffi_i_note_error(TVMFFIObject *error) { (void)error; }
 #else
@@ -15305,7 +15306,7 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
 }
 static void tvmffi_i_start_columns(void) {}
 #else
-/* Defined in tables/type.h. */
+/* Defined in tables/builtin_type.h. */
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index);
 static void tvmffi_i_start_columns(void);
 #endif
@@ -16167,7 +16168,7 @@ static tvmffi_i_map tvmffi_i_columns;
 #if TVMFFI_NO_REFLECTION
 static int tvmffi_i_build_column(tvmffi_i_column *c) { return (void)c, 0; }
 #else
-/* Defined in tables/type.h. */
+/* Defined in tables/builtin_type.h. */
 static int tvmffi_i_build_column(tvmffi_i_column *c);
 #endif
 
@@ -16298,7 +16299,7 @@ const TVMFFITypeAttrColumn *TVMFFIGetTypeAttrColumn(
   return code ? NULL : &c->column;
 }
 
-/* ======== Functions: function objects and calls ========== >>core/function */
+/* ======== Functions: function objects and calls ==== >>core/function_object */
 
 typedef struct {
   TVMFFIObject base;
@@ -16498,7 +16499,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_call_nested(TVMFFIObjectHandle hook,
 }
 #endif
 
-/* ======== Global functions: the table of global functions == >>core/global */
+/* ======== Global functions: their table =============== >>core/global_table */
 /* Readers of the global function table take no lock. A reader increments one of
    an entry's two counters, compares the name, and retains the function. A
    writer replaces the function, waits for a grace period, and then releases the
@@ -16967,178 +16968,6 @@ static int tvmffi_i_get_index(const TVMFFIAny *args, int32_t num_args,
   return code ? tvmffi_i_bad_arg(&tvmffi_i_by_index, 0, args, code) : 0;
 }
 
-/* ======== Leak report: live objects that no table owns ======== >>core/leak */
-
-#if TVMFFI_DEBUG
-/* The functions below are called with the mutex and the records' lock held. */
-
-static void tvmffi_i_count_reference(const TVMFFIAny *any) {
-  tvmffi_i_record *r = any->type_index >= kTVMFFIStaticObjectBegin
-                           ? *tvmffi_i_record_of(any->v_obj)
-                           : NULL;
-  if (r) ++r->num_registered;
-}
-
-/* Returns 1 if only the tables of functions, types and attributes own an
-   object, else 0. */
-static int tvmffi_i_is_registered(const tvmffi_i_record *r) {
-  return r->num_registered > 0 &&
-         (uint32_t)tvmffi_i_load64(&r->object->combined_ref_count) <=
-             r->num_registered;
-}
-
-/* Counts the references that an array, list, map or dict owns to its items. */
-static void tvmffi_i_count_items(const TVMFFIObject *o) {
-  const TVMFFIAny any = tvmffi_obj((TVMFFIObject *)(uintptr_t)o);
-  const tvmffi_i_pair *pair;
-  int64_t k;
-  uint64_t i;
-  if (any.type_index == kTVMFFIArray || any.type_index == kTVMFFIList) {
-    const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
-    for (k = 0; k < cell->size; ++k)
-      tvmffi_i_count_reference((const TVMFFIAny *)cell->data + k);
-  } else if (any.type_index == kTVMFFIMap || any.type_index == kTVMFFIDict) {
-    for (i = tvmffi_i_map_begin(o); (pair = tvmffi_i_map_pair(o, i)) != NULL;
-         i = tvmffi_i_map_after(o, i)) {
-      tvmffi_i_count_reference(&pair->key);
-      tvmffi_i_count_reference(&pair->value);
-    }
-  }
-}
-
-static void tvmffi_i_count_type(const TVMFFITypeInfo *info) {
-  TVMFFIAny setter;
-  int32_t i;
-  for (i = 0; i < info->num_fields; ++i) {
-    const TVMFFIFieldInfo *f = &info->fields[i];
-    tvmffi_i_count_reference(&f->default_value_or_factory);
-    if (!(f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)) continue;
-    setter = tvmffi_obj(f->setter);
-    tvmffi_i_count_reference(&setter);
-  }
-  for (i = 0; i < info->num_methods; ++i)
-    tvmffi_i_count_reference(&info->methods[i].method);
-}
-
-/* Counts the references that the tables of functions, types and attributes own,
-   directly or by containers that only the tables own. */
-static void tvmffi_i_count_registered(void) {
-  tvmffi_i_record *r;
-  const tvmffi_i_node *node;
-  TVMFFIAny function;
-  int32_t k;
-  size_t i;
-  int found = 1;
-  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i)
-    for (r = tvmffi_i_records[i]; r; r = r->next)
-      r->num_registered = r->has_counted_items = 0;
-  for (node = tvmffi_i_globals.first; node; node = node->next) {
-    const tvmffi_i_global *g = (const tvmffi_i_global *)(const void *)node;
-    function = tvmffi_obj(g->function);
-    tvmffi_i_count_reference(&function);
-  }
-  for (node = tvmffi_i_columns.first; node; node = node->next) {
-    const TVMFFITypeAttrColumn *c =
-        &((const tvmffi_i_column *)(const void *)node)->column;
-    for (k = 0; k < c->size; ++k)
-      tvmffi_i_count_reference((const TVMFFIAny *)c->data + k);
-  }
-  for (k = 0; k < tvmffi_i_next_index; ++k) {
-    const tvmffi_i_type *t = tvmffi_i_type_at(k);
-    if (t) tvmffi_i_count_type(&t->info);
-  }
-  while (found) {
-    found = 0;
-    for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i)
-      for (r = tvmffi_i_records[i]; r; r = r->next) {
-        if (r->is_dead || r->has_counted_items || !tvmffi_i_is_registered(r))
-          continue;
-        r->has_counted_items = found = 1;
-        tvmffi_i_count_items(r->object);
-      }
-  }
-}
-
-/* Live objects of one type that were handed out at one source line. */
-typedef struct {
-  const tvmffi_i_record *first;
-  int32_t count;
-} tvmffi_i_leak;
-enum { TVMFFI_I_NUM_LEAKS = 32 };
-
-/* Groups live objects by type and source line, except objects that only the
-   tables of functions, types and attributes own. Returns the number of objects
-   that do not fit in `leaks`. */
-static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
-  int32_t k, n = 0, others = 0;
-  size_t i;
-  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
-    const tvmffi_i_record *r;
-    for (r = tvmffi_i_records[i]; r; r = r->next) {
-      if (r->is_dead || !r->made[0] || tvmffi_i_is_registered(r)) continue;
-      for (k = 0; k < n && (leaks[k].first->type_index != r->type_index ||
-                            strcmp(leaks[k].first->made, r->made) != 0);
-           ++k) {
-      }
-      if (k == TVMFFI_I_NUM_LEAKS) {
-        ++others;
-        continue;
-      }
-      if (k == n) {
-        leaks[n].first = r;
-        leaks[n++].count = 0;
-      }
-      ++leaks[k].count;
-    }
-  }
-  *num_leaks = n;
-  return others;
-}
-
-/* Returns the leak report: the first message about a dead object, and a line
-   for the live objects of each type and source line. Stores the number of live
-   objects, and the number of releases of dead objects since the last report. */
-TVMFFI_FUNC(i_debug_report, any, (ptr, num_live), (ptr, num_complaints)) {
-  char text[TVMFFI_I_NUM_LEAKS * 160 + sizeof(tvmffi_i_complaint)];
-  char digits[TVMFFI_I_DECIMAL];
-  tvmffi_i_leak leaks[TVMFFI_I_NUM_LEAKS];
-  TVMFFIAny result = tvmffi_none();
-  TVMFFIByteArray bytes = {text, 0};
-  int32_t k, num_leaks = 0, others, live;
-  size_t n = 0, size = sizeof(text);
-  tvmffi_i_start_types();
-  tvmffi_i_lock();
-  tvmffi_i_debug_lock();
-  tvmffi_i_count_registered();
-  live = others = tvmffi_i_debug_group(leaks, &num_leaks);
-  n = tvmffi_i_debug_put(text, n, size, tvmffi_i_complaint);
-  for (k = 0; k < num_leaks; ++k) {
-    live += leaks[k].count;
-    n = tvmffi_i_debug_put(text, n, size,
-                           tvmffi_i_decimal(digits, leaks[k].count));
-    n = tvmffi_i_debug_put(text, n, size, " x ");
-    n = tvmffi_i_debug_put(text, n, size,
-                           tvmffi_i_type_name(leaks[k].first->type_index));
-    n = tvmffi_i_debug_put(text, n, size, ", obtained at ");
-    n = tvmffi_i_debug_put(text, n, size, leaks[k].first->made);
-    n = tvmffi_i_debug_put(text, n, size, "\n");
-  }
-  if (others) {
-    n = tvmffi_i_debug_put(text, n, size, tvmffi_i_decimal(digits, others));
-    n = tvmffi_i_debug_put(text, n, size, " x others\n");
-  }
-  if (num_live) *(int64_t *)num_live = live;
-  if (num_complaints) *(int64_t *)num_complaints = tvmffi_i_num_complaints;
-  tvmffi_i_num_complaints = 0;
-  tvmffi_i_complaint[0] = 0;
-  tvmffi_i_debug_unlock();
-  tvmffi_i_unlock();
-  bytes.size = n;
-  TVMFFI_TRY(TVMFFIStringFromByteArray(&bytes, &result));
-  TVMFFI_RETURN(result);
-}
-#endif
-
 /* ======== Data types: data types as text ==================== >>core/dtype */
 /* Converts data types from and to text like upstream's dtype.cc, but rejects
    some meaningless texts that upstream accepts (docs/differences.md). Type
@@ -17556,7 +17385,7 @@ int TVMFFIDataTypeToString(const DLDataType *dtype, TVMFFIAny *out) {
                               kTVMFFIStr, out);
 }
 
-/* ======== Tensors: tensor objects and DLPack =============== >>core/tensor */
+/* ======== Tensors: tensor objects and DLPack ========= >>core/tensor_object */
 /* A tensor object has a DLTensor after its header. `keeper` keeps the data
    alive: the imported DLPack tensor or, for a view, the viewed tensor. Shapes
    come from clients and are checked before use. */
@@ -17845,24 +17674,6 @@ static tvmffi_i_shape *tvmffi_i_new_shape(size_t n, int64_t **numbers) {
   self->cell.data = *numbers;
   self->cell.size = n;
   return self;
-}
-
-/* Creates a shape from the arguments. ValueError if an argument is not an
-   int. */
-TVMFFI_I_PACKED(i_shape) {
-  int64_t *numbers = NULL;
-  tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)num_args, &numbers);
-  int32_t i;
-  if (!shape) return -1;
-  for (i = 0; i < num_args; ++i) {
-    if (tvmffi_i_get_int64(&args[i], &numbers[i])) {
-      tvmffi_release(shape);
-      return tvmffi_i_fail("ValueError",
-                           "Expect shape to take list of int arguments");
-    }
-  }
-  *result = tvmffi_obj(shape);
-  return 0;
 }
 
 /* ======== Equality ======================================= >>containers/equal
@@ -18484,218 +18295,6 @@ static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
   return 0;
 }
 
-TVMFFI_I_OBJECT_TYPE(i_array, "ffi.Array", "ffi.Array", kTVMFFIArray)
-TVMFFI_I_OBJECT_TYPE(i_list, "ffi.List", "ffi.List", kTVMFFIList)
-
-/* Parameter type of functions that change a list. For an array, a function
-   changes only a temporary list copy, as in upstream (SeqTypeTraitsBase in
-   container/seq_base.h). */
-TVMFFI_I_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
-              "{\"type\":\"ffi.List\",\"args\":[{\"type\":\"Any\"}]}")
-TVMFFI_I_GET(i_any_list) {
-  *out = any->v_obj;
-  if (any->type_index != kTVMFFIList && any->type_index != kTVMFFIArray)
-    return TVMFFI_I_MISMATCH;
-  return *out ? 0 : TVMFFI_I_MISMATCH;
-}
-#endif
-
-/* ======== Sequence functions ================= >>containers/sequence_function
-   the built-in functions of arrays and lists */
-
-#if !TVMFFI_NO_CONTAINERS
-/* Replaces args[0], an array, by a list copy and calls the built-in `call`. */
-TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
-                                   int32_t num_args, TVMFFIAny *result) {
-  tvmffi_i_seq *copy =
-      tvmffi_i_list_of(tvmffi_i_seq_of(args[0].v_obj));
-  int code;
-  if (!copy) return -1;
-  args[0] = tvmffi_obj(copy);
-  code = call(NULL, args, num_args, result);
-  tvmffi_release(copy);
-  return code;
-}
-
-/* Defines `s` as the list that the built-in function `name` changes. If `list`
-   is an array, calls the function again with a list copy and returns. Pass all
-   arguments of the function, as Anys, at the end. */
-#define TVMFFI_I_LIST_OR_COPY(s, name, list, num_args, ...)     \
-  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)(list);             \
-  if (TVMFFI_I_UNLIKELY((list)->type_index != kTVMFFIList)) {   \
-    TVMFFIAny args[num_args] = {__VA_ARGS__};                   \
-    return tvmffi_i_on_copy(tvmffi_call_##name, args, num_args, \
-                            tvmffi_result);                     \
-  }
-
-/* Creates an array of the arguments. */
-TVMFFI_I_PACKED(i_new_array) {
-  return tvmffi_i_return_seq(tvmffi_i_empty_array(num_args), args, num_args,
-                             result);
-}
-
-/* Minimum capacity of a list. */
-enum { TVMFFI_I_LIST_CAPACITY = 4 };
-
-/* Creates a list of the arguments. */
-TVMFFI_I_PACKED(i_new_list) {
-  TVMFFIObject *list = tvmffi_i_new_list(
-      num_args > TVMFFI_I_LIST_CAPACITY ? num_args : TVMFFI_I_LIST_CAPACITY);
-  return tvmffi_i_return_seq(tvmffi_i_seq_of(list), args, num_args,
-                             result);
-}
-
-/* Functions that arrays and lists share. */
-#define TVMFFI_I_SEQ_FUNCTIONS(seq)                              \
-  /* Returns item i. IndexError unless 0 <= i < size. */         \
-  TVMFFI_FUNC(seq##_get, any, (seq, self), (int64, i)) {         \
-    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                     \
-    TVMFFI_I_CHECK_INDEX(s, i);                                  \
-    TVMFFI_RETURN(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));   \
-  }                                                              \
-  /* Returns the number of items. */                             \
-  TVMFFI_FUNC(seq##_size, int64, (seq, self)) {                  \
-    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);             \
-  }                                                              \
-  /* Returns whether an item is equal to a value. */             \
-  TVMFFI_FUNC(seq##_contains, bool, (seq, self), (any, value)) { \
-    return tvmffi_i_contains(self, &value, tvmffi_result);       \
-  }
-TVMFFI_I_SEQ_FUNCTIONS(i_array)
-TVMFFI_I_SEQ_FUNCTIONS(i_list)
-
-/* Replaces item i. IndexError unless 0 <= i < size. If `list` is an array,
-   changes only a temporary copy. */
-TVMFFI_FUNC(i_list_set, none, (i_any_list, list), (int64, i), (any, value)) {
-  TVMFFIAny *slot;
-  TVMFFIObject *old;
-  int32_t index;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_set, list, 3, tvmffi_obj(list), tvmffi_int(i),
-                        value)
-  TVMFFI_I_CHECK_INDEX(s, i);
-  slot = &TVMFFI_I_ITEMS(s)[i];
-  index = slot->type_index;
-  old = slot->v_obj;
-  TVMFFI_TRY(tvmffi_i_own(&value, slot));
-  if (index >= kTVMFFIStaticObjectBegin) tvmffi_release(old);
-  TVMFFI_RETURN();
-}
-
-/* Appends a value. */
-TVMFFI_FUNC(i_list_append, none, (i_any_list, list), (any, value)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_append, list, 2, tvmffi_obj(list), value)
-  TVMFFI_TRY(tvmffi_i_list_append(&s->base, &value));
-  TVMFFI_RETURN();
-}
-
-/* Inserts a value before item i. IndexError unless 0 <= i <= size. */
-TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
-  TVMFFIAny item;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_insert, list, 3, tvmffi_obj(list),
-                        tvmffi_int(i), value)
-  TVMFFI_TRY(tvmffi_i_seq_reserve(s, 1)); /* upstream grows first as well */
-  if (i < 0 || i > s->cell.size) return tvmffi_i_bad_position(i, s->cell.size);
-  TVMFFI_TRY(tvmffi_i_own(&value, &item));
-  *tvmffi_i_open_gap(s, i, 1) = item;
-  TVMFFI_RETURN();
-}
-
-/* Removes item i and returns it. IndexError unless 0 <= i < size. */
-TVMFFI_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_pop, list, 2, tvmffi_obj(list), tvmffi_int(i))
-  TVMFFI_I_CHECK_INDEX(s, i);
-  TVMFFI_RETURN(tvmffi_i_take_item(s, i));
-}
-
-/* Removes item i. IndexError unless 0 <= i < size. */
-TVMFFI_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
-  TVMFFIAny item;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_erase, list, 2, tvmffi_obj(list),
-                        tvmffi_int(i))
-  TVMFFI_I_CHECK_INDEX(s, i);
-  item = tvmffi_i_take_item(s, i);
-  tvmffi_any_release(&item);
-  TVMFFI_RETURN();
-}
-
-/* Removes the items at indices [start, stop). Does nothing if `start` equals
-   `stop`. IndexError if an index is outside the list or `stop` is less than
-   `start`. */
-TVMFFI_FUNC(i_list_erase_range, none, (i_any_list, list), (int64, start),
-            (int64, stop)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_erase_range, list, 3, tvmffi_obj(list),
-                        tvmffi_int(start), tvmffi_int(stop))
-  if (start != stop) {
-    TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
-    tvmffi_i_erase(s, start, stop);
-  }
-  TVMFFI_RETURN();
-}
-
-/* Replaces the items at indices [start, stop) by the items of `from`. Grows the
-   list first, so that a failed allocation does not change the list. */
-static int tvmffi_i_replace(tvmffi_i_seq *s, int64_t start, int64_t stop,
-                            const tvmffi_i_seq *from) {
-  if (start != stop) {
-    TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
-    TVMFFI_TRY(tvmffi_i_seq_reserve(s, from->cell.size - (stop - start)));
-    tvmffi_i_erase(s, start, stop);
-  }
-  return tvmffi_i_insert_items(s, start, from);
-}
-
-/* Replaces the items at indices [start, stop) by all items of another list or
-   array, or of the list itself. IndexError if an index is outside the list or
-   `stop` is less than `start`. */
-TVMFFI_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
-            (int64, stop), (i_any_list, replacement)) {
-  const tvmffi_i_seq *from = tvmffi_i_seq_of(replacement);
-  tvmffi_i_seq *copy = NULL;
-  int code;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_replace, list, 4, tvmffi_obj(list),
-                        tvmffi_int(start), tvmffi_int(stop),
-                        tvmffi_obj(replacement))
-  if (from == s) {
-    from = copy = tvmffi_i_list_of(s);
-    if (!copy) return -1;
-  }
-  code = tvmffi_i_replace(s, start, stop, from);
-  tvmffi_release(copy);
-  if (code) return code;
-  TVMFFI_RETURN();
-}
-
-/* Reverses the order of the items. */
-TVMFFI_FUNC(i_list_reverse, none, (i_any_list, list)) {
-  TVMFFIAny *a, *b, item;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_reverse, list, 1, tvmffi_obj(list))
-  if (s->cell.size > 1) {
-    a = TVMFFI_I_ITEMS(s);
-    for (b = a + s->cell.size - 1; a < b; ++a, --b) {
-      item = *a;
-      *a = *b;
-      *b = item;
-    }
-  }
-  TVMFFI_RETURN();
-}
-
-/* Removes all items. Keeps the capacity. */
-TVMFFI_FUNC(i_list_clear, none, (i_any_list, list)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_clear, list, 1, tvmffi_obj(list))
-  while (s->cell.size > 0)
-    tvmffi_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
-  TVMFFI_RETURN();
-}
-
-/* Allocates memory for at least `capacity` items in all. */
-TVMFFI_FUNC(i_list_reserve, none, (i_any_list, list), (int64, capacity)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_reserve, list, 2, tvmffi_obj(list),
-                        tvmffi_int(capacity))
-  if (capacity > s->cell.capacity)
-    TVMFFI_TRY(tvmffi_i_set_capacity(s, capacity));
-  TVMFFI_RETURN();
-}
 #endif
 
 /* ======== Map keys ===================================== >>containers/map_key
@@ -20063,234 +19662,6 @@ static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
 }
 #endif
 
-/* ======== Map functions =========================== >>containers/map_function
-   the built-in functions of maps and dicts */
-
-#if !TVMFFI_NO_CONTAINERS
-TVMFFI_I_OBJECT_TYPE(i_map, "ffi.Map", "ffi.Map", kTVMFFIMap)
-TVMFFI_I_OBJECT_TYPE(i_dict, "ffi.Dict", "ffi.Dict", kTVMFFIDict)
-
-/* Parameter type of functions that change a Dict. A Map is accepted, but not
-   changed. Upstream changes only a temporary copy of a Map. */
-TVMFFI_I_TYPE(i_any_dict, TVMFFIObject *, "Dict<Any, Any>",
-              "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"Any\"},"
-              "{\"type\":\"Any\"}]}")
-TVMFFI_I_GET(i_any_dict) {
-  if (any->type_index != kTVMFFIDict && any->type_index != kTVMFFIMap)
-    return TVMFFI_I_MISMATCH;
-  *out = any->v_obj;
-  return *out ? 0 : TVMFFI_I_MISMATCH;
-}
-
-/* Parameter type that accepts any value and passes its address. */
-TVMFFI_I_TYPE(i_view, const TVMFFIAny *, "Any", "Any")
-TVMFFI_I_GET(i_view) {
-  *out = any;
-  return 0;
-}
-
-/* Copies n views to owned values. On failure none is owned. */
-static int tvmffi_i_map_own_all(const TVMFFIAny *views, TVMFFIAny *values,
-                                int32_t n) {
-  tvmffi_i_bits bits;
-  int32_t i;
-  int code;
-  for (i = 0; i < n; ++i) {
-    code = tvmffi_i_own_bits(&views[i], &bits);
-    if (code) {
-      while (i-- > 0) tvmffi_any_release(&values[i]);
-      return code;
-    }
-    tvmffi_i_store_bits(&values[i], bits);
-  }
-  return 0;
-}
-
-/* Sets the keys of many arguments, one after another. After a key in a long
-   bucket chain, sets the others at once. */
-static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *args,
-                                 int32_t num_args) {
-  TVMFFIAny pair[2], *values = pair;
-  uint64_t passed = 0;
-  int32_t i, k, n;
-  int code = 0;
-  for (i = 0; i < num_args && !code; i += n) {
-    n = passed > TVMFFI_I_MAP_CHAIN_MAX ? num_args - i : 2;
-    if (n > 2) {
-      values = (TVMFFIAny *)tvmffi_i_alloc((size_t)n * sizeof(*values));
-      if (!values) return tvmffi_i_no_memory();
-    }
-    code = tvmffi_i_map_own_all(args + i, values, n);
-    if (code) break;
-    code = n > 2 ? tvmffi_i_map_take(m, values, (size_t)n)
-                 : tvmffi_i_map_move_in(m, &pair[0], &pair[1], &passed);
-    for (k = 0; k < n; ++k) tvmffi_any_release(&values[k]);
-  }
-  if (values != pair) tvmffi_i_free(values);
-  return code;
-}
-
-static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result) {
-  TVMFFIObject *map;
-  int32_t i;
-  int code = 0;
-  if (num_args % 2)
-    return tvmffi_i_fail("InternalError",
-                         "Check failed: args.size() %% 2 == 0 (1 vs. 0) : ");
-  /* Start without a hash table, because a hash table moves a repeated key to
-     the end. */
-  map = tvmffi_i_new_map(type_index, 0);
-  if (!map) return -1;
-  if (num_args > 2 * TVMFFI_I_MAP_CHAIN_MAX)
-    code = tvmffi_i_map_set_many(tvmffi_i_map_of(map), args, num_args);
-  else
-    for (i = 0; i < num_args && !code; i += 2)
-      code = tvmffi_i_map_set(&map, &args[i], &args[i + 1]);
-  if (code)
-    tvmffi_release(map);
-  else
-    *result = tvmffi_obj(map);
-  return code;
-}
-
-TVMFFI_I_INLINE int tvmffi_i_map_item_of(TVMFFIObject *map,
-                                         const TVMFFIAny *key,
-                                         TVMFFIAny *result) {
-  const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
-  if (!value) return tvmffi_i_fail("KeyError", "key is not in Map");
-  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
-  *result = tvmffi_i_copy_owned(value);
-  return 0;
-}
-
-TVMFFI_I_INLINE int tvmffi_i_map_item_or_missing(TVMFFIObject *map,
-                                                 const TVMFFIAny *key,
-                                                 TVMFFIAny *result) {
-  const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
-  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
-  *result =
-      value ? tvmffi_i_copy_owned(value) : tvmffi_obj(&tvmffi_i_invalid_object);
-  return 0;
-}
-
-TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
-                                       TVMFFIAny *result) {
-  const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
-  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
-  *result = tvmffi_int(value != NULL);
-  return 0;
-}
-
-/* Changes a dict; does nothing for a map. */
-#define TVMFFI_I_CHANGE(change, ...)                      \
-  if (dict->type_index == kTVMFFIDict)                    \
-    TVMFFI_TRY(                                           \
-        tvmffi_i_map_##change##_in(tvmffi_i_map_of(dict), \
-                                   __VA_ARGS__));         \
-  TVMFFI_RETURN()
-
-/* Sets the value of a key. Does nothing for a map. */
-TVMFFI_FUNC(i_dict_set_item, none, (i_any_dict, dict), (i_view, key),
-            (i_view, value)) {
-  TVMFFI_I_CHANGE(set, key, value);
-}
-
-/* Removes a key and its value if present. Does nothing for a map. */
-TVMFFI_FUNC(i_dict_erase, none, (i_any_dict, dict), (i_view, key)) {
-  TVMFFI_I_CHANGE(erase, key);
-}
-
-/* Removes all keys and values. Does nothing for a map. */
-TVMFFI_FUNC(i_dict_clear, none, (i_any_dict, dict)) {
-  if (dict->type_index == kTVMFFIDict)
-    TVMFFI_TRY(tvmffi_i_map_clear_in(tvmffi_i_map_of(dict)));
-  TVMFFI_RETURN();
-}
-
-/* Context of an iterator function. The iterator retains the map; upstream's
-   iterator does not. */
-typedef struct {
-  TVMFFIObject *map;
-  uint64_t at, end;
-} tvmffi_i_map_iterator;
-
-static void tvmffi_i_map_end_iterator(void *self) {
-  tvmffi_release(((tvmffi_i_map_iterator *)self)->map);
-  tvmffi_i_free(self);
-}
-
-static int tvmffi_i_map_iterate(void *self, const TVMFFIAny *args,
-                                int32_t num_args, TVMFFIAny *result) {
-  tvmffi_i_map_iterator *it = (tvmffi_i_map_iterator *)self;
-  const tvmffi_i_pair *pair;
-  int64_t command = 0;
-  TVMFFI_TRY(tvmffi_i_get_index(args, num_args, result, &command));
-  pair = it->at == it->end ? NULL : tvmffi_i_map_pair(it->map, it->at);
-  if ((uint32_t)command > 1) {
-    it->at = pair ? tvmffi_i_map_after(it->map, it->at) : it->end;
-    if (!tvmffi_i_map_pair(it->map, it->at)) it->at = it->end;
-    *result = tvmffi_bool(it->at != it->end);
-    return 0;
-  }
-  if (!pair)
-    return tvmffi_i_fail("IndexError", "The iterator is at the end of the map");
-  *result = tvmffi_i_copy_owned((uint32_t)command ? &pair->value : &pair->key);
-  return 0;
-}
-
-static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
-  TVMFFIObjectHandle f = NULL;
-  tvmffi_i_map_iterator *it =
-      (tvmffi_i_map_iterator *)tvmffi_i_alloc(sizeof(*it));
-  if (!it) return tvmffi_i_no_memory();
-  it->map = map;
-  it->at = tvmffi_i_map_begin(map);
-  it->end = tvmffi_i_map_is_row(tvmffi_i_map_of(map))
-                ? (uint64_t)tvmffi_i_map_size(map)
-                : TVMFFI_I_MAP_END;
-  tvmffi_retain(map);
-  if (TVMFFIFunctionCreate(it, tvmffi_i_map_iterate, tvmffi_i_map_end_iterator,
-                           &f)) {
-    tvmffi_i_map_end_iterator(it);
-    return -1;
-  }
-  *result = tvmffi_obj(f);
-  return 0;
-}
-
-/* Functions that maps and dicts share. */
-#define TVMFFI_I_MAP_FUNCTIONS(map, type)                                   \
-  /* Creates a map or dict from alternating keys and values. */             \
-  TVMFFI_I_PACKED(map) {                                                    \
-    return tvmffi_i_map_call_new(type, args, num_args, result);             \
-  }                                                                         \
-  /* Returns the number of entries. */                                      \
-  TVMFFI_FUNC(map##_size, int64, (map, self)) {                             \
-    TVMFFI_RETURN(tvmffi_i_map_size(self));                                 \
-  }                                                                         \
-  /* Returns the value of a key. KeyError if the key is absent. */          \
-  TVMFFI_FUNC(map##_get_item, any, (map, self), (i_view, key)) {            \
-    return tvmffi_i_map_item_of(self, key, tvmffi_result);                  \
-  }                                                                         \
-  /* Returns the value of a key, else what ffi.GetInvalidObject returns. */ \
-  TVMFFI_FUNC(map##_get_item_or_missing, any, (map, self), (i_view, key)) { \
-    return tvmffi_i_map_item_or_missing(self, key, tvmffi_result);          \
-  }                                                                         \
-  /* Returns 1 if the key is present, else 0. */                            \
-  TVMFFI_FUNC(map##_count, int64, (map, self), (i_view, key)) {             \
-    return tvmffi_i_map_count(self, key, tvmffi_result);                    \
-  }                                                                         \
-  /* Returns an iterator: a function that starts at the first entry. With   \
-     the argument 0, the iterator returns the key, with 1 the value. With   \
-     2, the iterator advances and returns whether an entry is left. */      \
-  TVMFFI_FUNC(map##_iterator, func, (map, self)) {                          \
-    return tvmffi_i_map_new_iterator(self, tvmffi_result);                  \
-  }
-TVMFFI_I_MAP_FUNCTIONS(i_map, kTVMFFIMap)
-TVMFFI_I_MAP_FUNCTIONS(i_dict, kTVMFFIDict)
-#endif
-
 /* ======== Pointer table ===================================== >>graph/table
    what a traversal stores for each object */
 /* A hash table of records with linear probing. A record is a struct that begins
@@ -20555,76 +19926,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_child(tvmffi_i_children *c, int64_t skip,
 }
 #endif
 
-/* ======== Device search ================================= >>graph/find_device
-   the first device that is not a CPU */
-
-#if !TVMFFI_NO_CONTAINERS
-typedef struct {
-  TVMFFIObject *object;
-} tvmffi_i_visited;
-
-typedef struct {
-  tvmffi_i_stack frames;      /* a stack of tvmffi_i_children */
-  tvmffi_i_ptr_table visited; /* records are tvmffi_i_visited */
-} tvmffi_i_device_search;
-
-/* Returns 1 and sets *device if the value is a tensor that is not on a CPU.
-   Returns 0 for another value, or an error code. Pushes a container onto
-   s->frames at its first visit. */
-static int tvmffi_i_look_for_device(tvmffi_i_device_search *s,
-                                    const TVMFFIAny *value, DLDevice *device) {
-  TVMFFIObject *o =
-      value->type_index >= kTVMFFIStaticObjectBegin ? value->v_obj : NULL;
-  tvmffi_i_children *c;
-  if (!o) return 0;
-  if (o->type_index == kTVMFFITensor) {
-    const DLTensor *t = TVMFFITensorGetDLTensorPtr(o);
-    if (t->device.device_type == kDLCPU) return 0;
-    *device = t->device;
-    return 1;
-  }
-  if (!tvmffi_i_is_container(o->type_index) ||
-      TVMFFI_I_FIND(tvmffi_i_visited, &s->visited, o))
-    return 0;
-  if (!TVMFFI_I_ADD(tvmffi_i_visited, &s->visited, o)) return -1;
-  c = TVMFFI_I_PUSH(tvmffi_i_children, &s->frames, NULL);
-  if (!c) return -1;
-  tvmffi_i_children_open(c, o, NULL);
-  return 0;
-}
-
-/* Searches depth first; skips keys of maps. Returns 0, or an error code. */
-static int tvmffi_i_find_device(tvmffi_i_device_search *s,
-                                const TVMFFIAny *value, DLDevice *device) {
-  int found = tvmffi_i_look_for_device(s, value, device);
-  while (!found && s->frames.depth) {
-    tvmffi_i_children *c = TVMFFI_I_TOP(tvmffi_i_children, &s->frames);
-    value = tvmffi_i_next_in_container(c);
-    if (!value)
-      TVMFFI_I_POP(tvmffi_i_children, &s->frames);
-    else if (!c->on_value)
-      found = tvmffi_i_look_for_device(s, value, device);
-  }
-  return found < 0 ? found : 0;
-}
-
-/* Returns the device of the first tensor that is not on a CPU, or cpu:0 if all
-   tensors are. Searches a value, the items of arrays and lists, and the values
-   of maps and dicts, depth first. */
-TVMFFI_FUNC(i_first_device, device, (any, container)) {
-  tvmffi_i_device_search s = TVMFFI_I_ZERO;
-  DLDevice device = {kDLCPU, 0};
-  int code;
-  tvmffi_i_stack_open(&s.frames, NULL, 0);
-  code = tvmffi_i_find_device(&s, &container, &device);
-  tvmffi_i_stack_close(&s.frames);
-  tvmffi_i_ptr_clear(&s.visited, sizeof(tvmffi_i_visited), 1);
-  if (code) return code;
-  TVMFFI_RETURN(device);
-}
-#endif
-
-/* ======== Hooks: their callbacks ============================= >>graph/hook */
+/* ======== Hooks: their callbacks ========================= >>graph/callback */
 /* A hook is a function that a type registers for a traversal. The traversal
    passes a callback function to the hook. The hook calls the callback for other
    values. */
@@ -21214,7 +20516,7 @@ int TVMFFIHandleDeinitOnce(void **handle_addr,
   return old ? deinit_func(old) : 0;
 }
 
-/* ======== Module symbols =================================== >>modules/symbol
+/* ======== Module symbols ============================== >>modules/named_symbol
    system library and context symbols */
 /* A module is a C++ object with its vtable pointer before the object header.
    The runtime itself creates only library modules and calls their methods
@@ -21702,7 +21004,7 @@ static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
 }
 #endif
 
-/* ======== Modules: module objects and their methods ===== >>modules/module */
+/* ======== Modules: objects and their methods ====== >>modules/module_object */
 
 #if !TVMFFI_NO_CONTAINERS
 /* The property mask of a library module: kBinarySerializable and kRunnable. */
@@ -22285,196 +21587,6 @@ static int tvmffi_i_system_module(TVMFFIByteArray prefix, TVMFFIObject **out) {
   return 0;
 }
 
-TVMFFI_I_OBJECT_TYPE(i_module, "ffi.Module", "ffi.Module", kTVMFFIModule)
-#endif
-
-/* ======== Module functions ======================== >>modules/module_function
-   the built-in functions of modules */
-
-#if !TVMFFI_NO_CONTAINERS
-/* Defines a result type of built-in functions that return an owned Any. */
-#define TVMFFI_I_ANY_RESULT(T, name, schema) \
-  TVMFFI_I_TYPE(T, TVMFFIAny, name, schema)  \
-  TVMFFI_I_PUT(T) {                          \
-    *out = value;                            \
-    return 0;                                \
-  }
-TVMFFI_I_ANY_RESULT(i_source, "str", "ffi.String")
-TVMFFI_I_ANY_RESULT(
-    i_optional_str, "Optional<str>",
-    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.String\"}]}")
-TVMFFI_I_ANY_RESULT(
-    i_optional_func, "Optional<ffi.Function>",
-    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.Function\"}]}")
-TVMFFI_I_ANY_RESULT(
-    i_write_formats, "Array<str>",
-    "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi.String\"}]}")
-
-/* Loads a module by the global function ffi.Module.load_from_file.FORMAT.
-   FORMAT is the part of the path after the last dot, even if that dot is in a
-   folder's name. The formats dll, dylib and dso are replaced by so.
-   RuntimeError if the path has no dot or the function is not registered. */
-TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
-  static const char *const same[] = {"dll", "dylib", "dso"};
-  static const char *const texts[] = {
-      "Loader for `.", "` files is not registered, resolved to (",
-      (") in the global registry.Ensure that you have loaded the correct "
-       "runtime code, andthat you are on the correct hardware architecture.")};
-  TVMFFIByteArray format;
-  TVMFFIObject *module = NULL;
-  TVMFFIAny args[2];
-  const char *parts[2];
-  size_t at = file_name.size, i;
-  int code;
-  while (at && file_name.data[at - 1] != '.') --at;
-  if (!at) {
-    parts[0] = "Failed to get file format from ";
-    parts[1] = file_name.data;
-    TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 2);
-    return -1;
-  }
-  format.data = file_name.data + at;
-  format.size = file_name.size - at;
-  for (i = 0; i < 3; ++i)
-    if (tvmffi_i_same_text(format, tvmffi_byte_array(same[i])))
-      format = tvmffi_byte_array("so");
-  args[1] = tvmffi_none();
-  TVMFFI_TRY(TVMFFIStringFromByteArray(&file_name, &args[0]));
-  code = TVMFFIStringFromByteArray(&format, &args[1]);
-  if (!code)
-    code = tvmffi_i_call_loader("ffi.Module.load_from_file.", format, texts,
-                                args, 2, &module);
-  tvmffi_any_release(&args[1]);
-  tvmffi_any_release(&args[0]);
-  if (code) return code;
-  TVMFFI_RETURN(module);
-}
-
-/* Loads a dynamic library as a module. Ignores the format. InternalError with
-   the message of the system's loader if loading fails. */
-TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
-  TVMFFIByteArray none = {"", 0};
-  TVMFFIObject *module = NULL;
-  tvmffi_i_library *library;
-  void *handle = NULL;
-  int code;
-  (void)format;
-  TVMFFI_TRY(tvmffi_i_dlopen(path, &handle));
-  library = tvmffi_i_new_library(handle, none);
-  if (!library) {
-    tvmffi_i_dlclose(handle);
-    return -1;
-  }
-  code = tvmffi_i_load_library(library, &module);
-  tvmffi_release(library);
-  if (code) return code;
-  TVMFFI_RETURN(module);
-}
-
-/* Defines a function that searches a module for a name. If query_imports is
-   true, the function also searches the module's imports. */
-#define TVMFFI_I_MODULE_SEARCH(function, type, method, result)                 \
-  TVMFFI_FUNC(function, type, (i_module, module), (str, name),                 \
-              (bool, query_imports)) {                                         \
-    TVMFFIAny found;                                                           \
-    TVMFFI_TRY(                                                                \
-        tvmffi_i_search_modules(module, method, name, query_imports, &found)); \
-    TVMFFI_RETURN(result);                                                     \
-  }
-/* Returns whether a module has a function. If query_imports is true, also
-   searches the module's imports. */
-TVMFFI_I_MODULE_SEARCH(i_module_has, bool, TVMFFI_I_METHOD_IMPLEMENTS,
-                       found.v_int64 != 0)
-/* Returns the metadata of a module's function, or None. The metadata is JSON
-   with the function's type schema. */
-TVMFFI_I_MODULE_SEARCH(i_module_metadata, i_optional_str,
-                       TVMFFI_I_METHOD_METADATA, found)
-/* Returns the documentation of a module's function, or None. */
-TVMFFI_I_MODULE_SEARCH(i_module_doc, i_optional_str, TVMFFI_I_METHOD_DOC, found)
-/* Returns a function of a module, or None. The function keeps the module
-   loaded. */
-TVMFFI_I_MODULE_SEARCH(i_module_get, i_optional_func,
-                       TVMFFI_I_METHOD_GET_FUNCTION, found)
-
-/* Defines a function that calls a method without arguments. */
-#define TVMFFI_I_MODULE_CALL(function, type, method, result)                  \
-  TVMFFI_FUNC(function, type, (i_module, module)) {                           \
-    TVMFFIByteArray none = {"", 0};                                           \
-    TVMFFIAny value;                                                          \
-    TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module), method, none, \
-                                    none, &value));                           \
-    TVMFFI_RETURN(result);                                                    \
-  }
-/* Returns a bit mask of what a module can do. 1: save to bytes, 2: run, 4:
-   export an object file or source. */
-TVMFFI_I_MODULE_CALL(i_module_mask, int32, TVMFFI_I_METHOD_PROPERTY_MASK,
-                     (int32_t)value.v_int64)
-/* Returns the kind of a module: "library" for a dynamic library. */
-TVMFFI_I_MODULE_CALL(i_module_kind, i_source, TVMFFI_I_METHOD_KIND, value)
-/* Returns the formats that ffi.ModuleWriteToFile can write a module in. */
-TVMFFI_I_MODULE_CALL(i_module_write_formats, i_write_formats,
-                     TVMFFI_I_METHOD_WRITE_FORMATS, value)
-
-/* Returns the source code of a module in a format, or an empty string if the
-   module has no source code. */
-TVMFFI_FUNC(i_module_inspect, i_source, (i_module, module), (str, format)) {
-  TVMFFIByteArray none = {"", 0};
-  TVMFFIAny value;
-  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
-                                  TVMFFI_I_METHOD_INSPECT, format, none,
-                                  &value));
-  TVMFFI_RETURN(value);
-}
-
-/* Writes a module to a file. RuntimeError for a library, which cannot be
-   written. */
-TVMFFI_FUNC(i_module_write, none, (i_module, module), (str, file_name),
-            (str, format)) {
-  TVMFFIAny value;
-  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
-                                  TVMFFI_I_METHOD_WRITE, file_name, format,
-                                  &value));
-  TVMFFI_RETURN();
-}
-
-/* Appends the module `other` to the imports of `module`. RuntimeError if
-   `module` would then import itself. */
-TVMFFI_FUNC(i_module_import, none, (i_module, module), (i_module, other)) {
-  TVMFFI_TRY(tvmffi_i_add_import(tvmffi_i_module_of(module), other));
-  TVMFFI_RETURN();
-}
-
-/* Removes all imports of a module. */
-TVMFFI_FUNC(i_module_clear, none, (i_module, module)) {
-  TVMFFI_TRY(tvmffi_i_clear_imports(tvmffi_i_module_of(module)));
-  TVMFFI_RETURN();
-}
-
-/* Keeps a module loaded until ffi.ModuleGlobalsRemove. */
-TVMFFI_FUNC(i_module_keep, none, (i_module, module)) {
-  TVMFFI_TRY(tvmffi_i_keep_module(module));
-  TVMFFI_RETURN();
-}
-
-/* Undoes ffi.ModuleGlobalsAdd, so that the module can be unloaded. */
-TVMFFI_FUNC(i_module_unkeep, none, (i_module, module)) {
-  tvmffi_i_unkeep_module(module);
-  TVMFFI_RETURN();
-}
-
-/* Returns the module of the functions that are linked into the process and
-   registered by TVMFFIEnvModRegisterSystemLibSymbol. The optional argument is a
-   prefix of function names. Each prefix has one module. */
-TVMFFI_I_PACKED(i_system_lib) {
-  TVMFFIByteArray prefix = {"", 0};
-  TVMFFIObject *module = NULL;
-  if (num_args && tvmffi_i_get_str(args, &prefix))
-    return tvmffi_i_bad_cast(args, "str");
-  TVMFFI_TRY(tvmffi_i_system_module(prefix, &module));
-  tvmffi_retain(module);
-  *result = tvmffi_obj(module);
-  return 0;
-}
 #endif
 
 /* ======== Module lookup: functions found in imports ===== >>modules/lookup */
@@ -22780,17 +21892,6 @@ static const tvmffi_i_access *tvmffi_i_access_of(int32_t type_index) {
   return i < n ? &table[i] : NULL;
 }
 
-/* Returns the address of a TVMFFIFieldGetter for fields of the declared type
-   `type_index`. ValueError if a field cannot have this type. */
-TVMFFI_FUNC(i_make_getter, int64, (int32, type_index)) {
-  const tvmffi_i_access *access = tvmffi_i_access_of(type_index);
-  if (!access)
-    return tvmffi_i_fail("ValueError",
-                         "Unsupported field type index for getter: %d",
-                         type_index);
-  TVMFFI_RETURN((int64_t)(uintptr_t)access->get);
-}
-
 /* Converts `value` (borrowed) to the type of a Python annotation. The caller
    owns *result. */
 typedef int (*tvmffi_i_converter)(void *converter, const TVMFFIAny *value,
@@ -22829,28 +21930,6 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
   tvmffi_any_release(&converted);
   *result = tvmffi_none();
   return code;
-}
-
-/* Returns a field's setter: a function object that takes the field's address
-   and a value. The setter first converts the value by a C function at the
-   address `convert`:
-   `int convert(void *converter, const TVMFFIAny *value, TVMFFIAny *result)`. */
-TVMFFI_FUNC(i_make_setter, func, (int32, type_index), (int64, converter),
-            (int64, convert)) {
-  tvmffi_i_setter *s;
-  TVMFFIObjectHandle f = NULL;
-  if (!convert) return tvmffi_i_null("ffi.MakeFieldSetter", "the converter");
-  s = (tvmffi_i_setter *)tvmffi_i_alloc(sizeof(*s));
-  if (!s) return tvmffi_i_no_memory();
-  s->type_index = type_index;
-  s->access = tvmffi_i_access_of(type_index);
-  s->converter = (void *)(uintptr_t)converter;
-  s->convert = (tvmffi_i_converter)(uintptr_t)convert;
-  if (TVMFFIFunctionCreate(s, tvmffi_i_call_setter, tvmffi_i_free, &f)) {
-    tvmffi_i_free(s);
-    return -1;
-  }
-  TVMFFI_RETURN((TVMFFIObject *)f);
 }
 
 /* Sets a field by its setter, which is a C function or a function object. */
@@ -23191,262 +22270,6 @@ static int tvmffi_i_set_init(int32_t type_index) {
                                     tvmffi_i_call_init);
 }
 
-/* Sets a type's attribute __ffi_init__ to a constructor. The constructor's
-   parameters are the type's fields in order: first fields without a default,
-   then fields with a default. */
-TVMFFI_FUNC(i_set_init, none, (int32, type_index)) {
-  return tvmffi_i_set_init(type_index);
-}
-#endif
-
-/* ======== Data classes =============================== >>reflection/dataclass
-   types that Python defines */
-
-#if !TVMFFI_NO_CONTAINERS
-/* Context of a function that creates or copies objects of a Python class. */
-typedef struct {
-  const TVMFFITypeInfo *type;
-  size_t size;
-} tvmffi_i_layout;
-
-/* Descriptions of __ffi_new__ and __ffi_shallow_copy__ for error messages. The
-   names are empty, as in upstream. */
-static const tvmffi_i_name *const tvmffi_i_new_types[] = {
-    &tvmffi_i_name_object, &tvmffi_i_name_object};
-static const tvmffi_func tvmffi_i_py_new = {
-    "", NULL, 0, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
-static const tvmffi_func tvmffi_i_py_copy = {
-    "", NULL, 1, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 1, NULL)};
-
-static int tvmffi_i_call_py_new(void *self, const TVMFFIAny *args,
-                                int32_t num_args, TVMFFIAny *result) {
-  const tvmffi_i_layout *layout = (const tvmffi_i_layout *)self;
-  TVMFFIObject *o;
-  (void)args;
-  if (num_args) return tvmffi_i_bad_call(&tvmffi_i_py_new, num_args, result);
-  o = tvmffi_i_new_object(layout->type->type_index, layout->size);
-  if (!o) return -1;
-  *result = tvmffi_obj(o);
-  return 0;
-}
-
-static int tvmffi_i_call_py_copy(void *self, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result) {
-  const tvmffi_i_layout *layout = (const tvmffi_i_layout *)self;
-  TVMFFIObject *o;
-  if (num_args != 1)
-    return tvmffi_i_bad_call(&tvmffi_i_py_copy, num_args, result);
-  if (args->type_index < kTVMFFIStaticObjectBegin || !args->v_obj ||
-      !tvmffi_is_instance(args->type_index, layout->type->type_index))
-    return tvmffi_i_bad_arg(&tvmffi_i_py_copy, 0, args, TVMFFI_I_MISMATCH);
-  o = tvmffi_i_copy_object(args->v_obj, layout->type, layout->size);
-  if (!o) return -1;
-  *result = tvmffi_obj(o);
-  return 0;
-}
-
-static int tvmffi_i_set_layout(const TVMFFITypeInfo *type, size_t size,
-                               const char *name, TVMFFISafeCallType call) {
-  tvmffi_i_layout *layout = (tvmffi_i_layout *)tvmffi_i_alloc(sizeof(*layout));
-  if (!layout) return tvmffi_i_no_memory();
-  layout->type = type;
-  layout->size = size;
-  return tvmffi_i_set_attr_function(type->type_index, name, layout, call);
-}
-
-/* True if two fields overlap and one of them is a reference, which setting the
-   other one would overwrite. Fields with the same offset and storage may share
-   one reference. */
-static int tvmffi_i_overlap(const TVMFFIFieldInfo *a,
-                            const TVMFFIFieldInfo *b) {
-  const tvmffi_i_storage x = tvmffi_i_storage_of(a), y = tvmffi_i_storage_of(b);
-  return a->offset < b->offset + b->size && b->offset < a->offset + a->size &&
-         (x != TVMFFI_I_FIELD_PLAIN || y != TVMFFI_I_FIELD_PLAIN) &&
-         (a->offset != b->offset || x != y);
-}
-
-/* Returns the first field that is not within objects of `size` bytes, is a
-   misaligned reference, or overlaps a reference. Sets *why to the reason.
-   Returns NULL if all fields are valid. */
-static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
-    const TVMFFITypeInfo *type, int32_t size, const char **why) {
-  tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type), before;
-  const TVMFFIFieldInfo *field, *other;
-  while ((field = tvmffi_i_next_field(&w))) {
-    *why = "is not within";
-    if (!tvmffi_i_is_behind_header(field, size)) return field;
-    *why = "is not aligned in";
-    if (tvmffi_i_storage_of(field) != TVMFFI_I_FIELD_PLAIN &&
-        field->offset % (int64_t)sizeof(void *))
-      return field;
-    *why = "overlaps another field in";
-    before = tvmffi_i_begin_fields(type);
-    while ((other = tvmffi_i_next_field(&before)) && other != field)
-      if (tvmffi_i_overlap(field, other)) return field;
-  }
-  return NULL;
-}
-
-/* Updates made_size: the smallest size of objects that the runtime creates.
-   Updates the ancestors too, because an object is also an instance of each
-   ancestor. The caller holds the mutex. */
-static void tvmffi_i_note_made_size(const TVMFFITypeInfo *type, int32_t size) {
-  int32_t depth = type->type_depth;
-  for (;;) {
-    tvmffi_i_type *t = (tvmffi_i_type *)(uintptr_t)type;
-    if (!t->made_size || size < t->made_size) t->made_size = size;
-    if (--depth <= 0) return;
-    type = t->info.type_ancestors[depth];
-  }
-}
-
-/* Returns 1 if objects of a type can be made by its fields alone, else 0. The
-   objects of the runtime's own types have other members as well, and visitors
-   and mutators have a vtable, which a derived type has, too. */
-static int tvmffi_i_is_by_fields(const TVMFFITypeInfo *type) {
-  const tvmffi_i_type *t = (const tvmffi_i_type *)(const void *)type;
-  int32_t parent = kTVMFFIObject;
-  if (type->type_depth > 1) parent = type->type_ancestors[1]->type_index;
-  return (t < tvmffi_i_static_entries ||
-          t >= tvmffi_i_static_entries + TVMFFI_I_NUM_STATIC_TYPES) &&
-         parent != TVMFFI_I_STRUCTURAL_VISITOR &&
-         parent != TVMFFI_I_STRUCTURAL_MUTATOR;
-}
-
-/* Sets the attributes __ffi_init__, __ffi_new__ and __ffi_shallow_copy__ of a
-   type that Python defines. Objects of the type have `total_size` bytes.
-   Register the type's fields before. ValueError for a type of the runtime, if a
-   field is outside of an object or overlaps a reference, or if a reference is
-   misaligned. */
-TVMFFI_FUNC(i_set_py_class, none, (int32, type_index), (int32, total_size)) {
-  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
-  const TVMFFIFieldInfo *field;
-  const char *why;
-  size_t size = (size_t)total_size;
-  if (!type) return -1;
-  if (!tvmffi_i_is_by_fields(type))
-    return tvmffi_i_fail("ValueError",
-                         "Objects of type `%s` cannot be made by their fields",
-                         type->type_key.data);
-  if (total_size < (int32_t)sizeof(TVMFFIObject))
-    return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
-                         type->type_key.data, total_size);
-  tvmffi_i_lock();
-  field = tvmffi_i_find_misplaced(type, total_size, &why);
-  if (!field) tvmffi_i_note_made_size(type, total_size);
-  tvmffi_i_unlock();
-  if (field) return tvmffi_i_bad_extent(type, field, why, total_size);
-  TVMFFI_TRY(tvmffi_i_set_init(type_index));
-  TVMFFI_TRY(
-      tvmffi_i_set_layout(type, size, "__ffi_new__", tvmffi_i_call_py_new));
-  TVMFFI_TRY(tvmffi_i_set_layout(type, size, "__ffi_shallow_copy__",
-                                 tvmffi_i_call_py_copy));
-  TVMFFI_RETURN();
-}
-
-/* Returns the index of the unused argument with this name, or -1. */
-static int32_t tvmffi_i_find_name(const TVMFFIAny *args, int32_t num_args,
-                                  const unsigned char *used,
-                                  TVMFFIByteArray name) {
-  int32_t i;
-  for (i = 1; i < num_args; i += 2)
-    if (!used[i / 2] && tvmffi_i_same_text(tvmffi_any_str(&args[i]), name))
-      return i;
-  return -1;
-}
-
-/* Sets all fields. args[0] is the type; the other arguments are alternately
-   names and values. Sets used[i / 2] to 1 if the name args[i] is a field. */
-static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
-                                TVMFFIObject *object, const TVMFFIAny *args,
-                                int32_t num_args, unsigned char *used) {
-  tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
-  const TVMFFIFieldInfo *field;
-  int32_t i;
-  while ((field = tvmffi_i_next_field(&w))) {
-    i = tvmffi_i_find_name(args, num_args, used, field->name);
-    if (i > 0) {
-      TVMFFI_TRY(tvmffi_i_set_field(field, object, &args[i + 1]));
-      used[i / 2] = 1;
-    } else if (field->flags & kTVMFFIFieldFlagBitMaskHasDefault) {
-      TVMFFIAny made;
-      int code;
-      TVMFFI_TRY(tvmffi_i_make_default(field, &made));
-      code = tvmffi_i_set_field(field, object, &made);
-      tvmffi_any_release(&made);
-      if (code) return code;
-    } else {
-      return tvmffi_i_fail("TypeError",
-                           "Required field `%.*s` not set in type `%s`",
-                           TVMFFI_I_TEXT(field->name), type->type_key.data);
-    }
-  }
-  for (i = 1; i < num_args; i += 2) {
-    TVMFFIByteArray name = tvmffi_any_str(&args[i]);
-    if (!used[i / 2])
-      return tvmffi_i_fail("TypeError", "Type `%s` does not have field `%.*s`",
-                           type->type_key.data, TVMFFI_I_TEXT(name));
-  }
-  return 0;
-}
-
-/* Fills the fields of a new object. The names are read only now, because
-   upstream first raises the errors of the object's creation. */
-static int tvmffi_i_fill_by_names(const TVMFFITypeInfo *type,
-                                  TVMFFIObject *object, const TVMFFIAny *args,
-                                  int32_t num_args) {
-  TVMFFIByteArray name;
-  unsigned char *used;
-  int32_t i;
-  int code;
-  for (i = 1; i < num_args; i += 2)
-    if (tvmffi_i_get_str(&args[i], &name))
-      return tvmffi_i_bad_cast(&args[i], "str");
-  used = (unsigned char *)tvmffi_i_alloc((size_t)num_args);
-  if (!used) return tvmffi_i_no_memory();
-  memset(used, 0, (size_t)num_args);
-  code = tvmffi_i_fill_object(type, object, args, num_args, used);
-  tvmffi_i_free(used);
-  return code;
-}
-
-/* Returns the type whose type index or key is `arg`, or NULL with the error
-   raised. */
-static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
-  TVMFFIByteArray key;
-  int32_t index = 0;
-  if (tvmffi_i_get_int32(arg, &index)) {
-    if (tvmffi_i_get_str(arg, &key)) {
-      (void)tvmffi_i_bad_cast(arg, "str");
-      return NULL;
-    }
-    if (TVMFFITypeKeyToIndex(&key, &index)) return NULL;
-  }
-  return TVMFFIGetTypeInfo(index);
-}
-
-/* Creates an object of a type. The arguments are the type's index or key, then
-   field names, each followed by a value. Other fields get their defaults.
-   TypeError if a name is unknown, or if a field has neither an argument nor a
-   default. */
-TVMFFI_I_PACKED(i_make_object) {
-  const TVMFFITypeInfo *type;
-  TVMFFIObject *object;
-  int code;
-  if (num_args % 2 != 1)
-    return tvmffi_i_fail("InternalError",
-                         "ffi.MakeObjectFromPackedArgs takes a type, then "
-                         "alternating names and values");
-  type = tvmffi_i_get_type(args);
-  if (!type) return -1;
-  TVMFFI_TRY(tvmffi_i_make_empty(type, &object));
-  code = tvmffi_i_fill_by_names(type, object, args, num_args);
-  if (code)
-    tvmffi_release(object);
-  else
-    *result = tvmffi_obj(object);
-  return code;
-}
 #endif
 
 /* ======== Enumerations ==================================== >>reflection/enum
@@ -23504,60 +22327,6 @@ typedef struct {
   void *table;
   int32_t region;
 } tvmffi_i_visitor;
-
-TVMFFI_I_OBJECT_TYPE(i_interrupt, "ffi.VisitInterrupt", "ffi.VisitInterrupt",
-                     kTVMFFIVisitInterrupt)
-TVMFFI_I_OBJECT_TYPE(i_step, "ffi.reflection.AccessStep",
-                     "ffi.reflection.AccessStep", TVMFFI_I_ACCESS_STEP)
-TVMFFI_I_OBJECT_TYPE(i_path, "ffi.reflection.AccessPath",
-                     "ffi.reflection.AccessPath", TVMFFI_I_ACCESS_PATH)
-TVMFFI_I_OBJECT_TYPE(i_steps, "Array<ffi.reflection.AccessStep>",
-                     "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi."
-                     "reflection.AccessStep\"}]}",
-                     kTVMFFIArray)
-TVMFFI_I_OBJECT_TYPE(i_keys, "Array<str>",
-                     "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi."
-                     "String\"}]}",
-                     kTVMFFIArray)
-
-/* Creates the value that a callback returns to end a visit. The caller that
-   started the visit receives `value`. */
-TVMFFI_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
-  TVMFFIObject *o =
-      tvmffi_i_new_object(kTVMFFIVisitInterrupt, sizeof(tvmffi_i_interrupt));
-  if (!o) return -1;
-  if (TVMFFIAnyViewToOwnedAny(&value,
-                              &((tvmffi_i_interrupt *)(void *)o)->value)) {
-    tvmffi_release(o);
-    return -1;
-  }
-  TVMFFI_RETURN(o);
-}
-
-/* Returns the keys of all registered types, ordered by type index. */
-TVMFFI_FUNC(i_type_keys, i_keys) {
-  tvmffi_i_table *table;
-  TVMFFIObject *keys;
-  TVMFFIAny *item;
-  int32_t i, n = 0;
-  const tvmffi_i_type *t;
-  tvmffi_i_start_types();
-  table = TVMFFI_I_LOAD(&tvmffi_i_types);
-  for (i = 0; i < table->capacity; ++i)
-    n += TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]) != NULL;
-  keys = tvmffi_i_new_array(n, &item);
-  if (!keys) return -1;
-  for (i = 0; n && i < table->capacity; ++i) {
-    t = TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]);
-    if (!t) continue;
-    if (TVMFFIStringFromByteArray(&t->info.type_key, item++)) {
-      tvmffi_release(keys);
-      return -1;
-    }
-    --n;
-  }
-  TVMFFI_RETURN(keys);
-}
 
 /* Kinds of steps of an access path. A path leads from a value to a part of the
    value. Each path links to its parent, the path without the last step. Clients
@@ -23645,108 +22414,6 @@ static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
   }
   return 1;
 }
-
-#define TVMFFI_I_METHOD(name, text, ...)                               \
-  TVMFFI_I_TYPED(static, tvmffi_call_##name, text, tvmffi_func_##name, \
-                 tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__),      \
-                 __VA_ARGS__, ~)
-#define TVMFFI_I_PATH "ffi.reflection.AccessPath."
-
-/* In a typed function, returns a new object, or -1 if the expression is NULL
-   (its error is raised already). */
-#define TVMFFI_I_RETURN_NEW(...)        \
-  do {                                  \
-    TVMFFIObject *made = (__VA_ARGS__); \
-    if (!made) return -1;               \
-    TVMFFI_RETURN(made);                \
-  } while (0)
-
-/* Returns the root path, which has no steps. */
-TVMFFI_I_METHOD(i_path_root, TVMFFI_I_PATH "_root", i_path) {
-  TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(NULL, NULL));
-}
-
-/* Returns the path that extends this path by `step`. */
-TVMFFI_I_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path, (i_path, self),
-                (i_step, step)) {
-  tvmffi_retain(step);
-  TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(self, step));
-}
-
-#define TVMFFI_I_PATH_METHOD(name, kind, T, own)                              \
-  TVMFFI_I_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path,             \
-                  (i_path, self), (T, key)) {                                 \
-    TVMFFIAny owned;                                                          \
-    TVMFFI_TRY(own(&owned, &key));                                            \
-    TVMFFI_I_RETURN_NEW(tvmffi_i_step_to(self, TVMFFI_I_STEP_##kind, owned)); \
-  }
-
-static int tvmffi_i_own_str(TVMFFIAny *out, const TVMFFIByteArray *text) {
-  return TVMFFIStringFromByteArray(text, out);
-}
-static int tvmffi_i_own_int(TVMFFIAny *out, const int64_t *value) {
-  *out = tvmffi_int(*value);
-  return 0;
-}
-static int tvmffi_i_own_any(TVMFFIAny *out, const TVMFFIAny *value) {
-  return TVMFFIAnyViewToOwnedAny(value, out);
-}
-/* Returns the path to a field of the value at this path. */
-TVMFFI_I_PATH_METHOD(attr, ATTR, str, tvmffi_i_own_str)
-/* Returns the path to an item of the array or list at this path. */
-TVMFFI_I_PATH_METHOD(array_item, ARRAY_ITEM, int64, tvmffi_i_own_int)
-/* Returns the path to a value of the map or dict at this path. */
-TVMFFI_I_PATH_METHOD(map_item, MAP_ITEM, any, tvmffi_i_own_any)
-/* For comparisons: returns the path to a field that is missing in the value at
-   this path. */
-TVMFFI_I_PATH_METHOD(attr_missing, ATTR_MISSING, str, tvmffi_i_own_str)
-/* For comparisons: returns the path to an item that is missing in the sequence
-   at this path. */
-TVMFFI_I_PATH_METHOD(array_item_missing, ARRAY_ITEM_MISSING, int64,
-                     tvmffi_i_own_int)
-/* For comparisons: returns the path to a key that is missing in the map at this
-   path. */
-TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, any, tvmffi_i_own_any)
-
-/* Returns whether two paths have equal steps. */
-TVMFFI_I_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool, (i_path, self),
-                (i_path, other)) {
-  int same =
-      tvmffi_i_same_path(tvmffi_i_path_of(self), tvmffi_i_path_of(other));
-  if (same < 0) return same;
-  TVMFFI_RETURN(same != 0);
-}
-
-/* Returns whether the path `other` begins with the steps of this path. */
-TVMFFI_I_METHOD(i_path_is_prefix, TVMFFI_I_PATH "_is_prefix_of", bool,
-                (i_path, self), (i_path, other)) {
-  const tvmffi_i_path *a = tvmffi_i_path_of(self), *b = tvmffi_i_path_of(other);
-  int same;
-  while (b && b->depth > a->depth) TVMFFI_TRY(tvmffi_i_parent_path(b, &b));
-  same = b ? tvmffi_i_same_path(a, b) : 0;
-  if (same < 0) return same;
-  TVMFFI_RETURN(same != 0);
-}
-
-/* Returns all steps of the path, beginning at the root. */
-TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
-                (i_path, self)) {
-  const tvmffi_i_path *p = tvmffi_i_path_of(self), *parent;
-  TVMFFIObject *steps;
-  TVMFFIAny *items;
-  int64_t n = 0;
-  for (;; p = parent, ++n) {
-    TVMFFI_TRY(tvmffi_i_parent_path(p, &parent));
-    if (!parent) break;
-  }
-  steps = tvmffi_i_new_array(n, &items);
-  if (!steps) return -1;
-  for (p = tvmffi_i_path_of(self); n--; p = tvmffi_i_path_of(p->parent)) {
-    tvmffi_retain(p->step);
-    items[n] = tvmffi_obj(p->step);
-  }
-  TVMFFI_RETURN(steps);
-}
 #endif
 
 /* ======== Creators: constructors of built-in types == >>reflection/creator */
@@ -23813,16 +22480,9 @@ static int tvmffi_i_create_error_context(TVMFFIObjectHandle *out) {
 }
 #endif
 
-/* Creates an ffi.EnumState without entries. */
-TVMFFI_I_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__", object) {
-  TVMFFIObjectHandle made = NULL;
-  TVMFFI_TRY(tvmffi_i_create_enum_state(&made));
-  TVMFFI_RETURN((TVMFFIObject *)made);
-}
-
 #endif
 
-/* ======== Converters =================================== >>reflection/convert
+/* ======== Converters ============================== >>reflection/field_convert
    values converted to a field's type */
 
 #if !TVMFFI_NO_CONTAINERS
@@ -24327,37 +22987,6 @@ static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
   return c->is_cyclic ? tvmffi_i_patch_cycles(c) : 0;
 }
 
-/* Returns a deep copy of a value. An object that is reached several times, or
-   through a cycle, is copied once. Strings, bytes, shapes, big integers and
-   enumerations are not copied. InternalError if an object, such as a function,
-   is not a container and its type has no attribute __ffi_shallow_copy__. */
-TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
-  tvmffi_i_copy_frame room[8];
-  tvmffi_i_copier c = TVMFFI_I_ZERO;
-  TVMFFIAny copy;
-  int code;
-  if (tvmffi_i_copy_leaf(&c, &value, &copy)) {
-    if (copy.type_index < kTVMFFIStaticObjectBegin || !copy.v_obj)
-      TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
-    TVMFFI_RETURN(copy);
-  }
-  tvmffi_i_stack_open(&c.frames, room, sizeof(room));
-  code = tvmffi_i_push_copy(&c, value.v_obj);
-  if (!code) code = tvmffi_i_copy_all(&c);
-  for (; c.frames.depth; TVMFFI_I_POP(tvmffi_i_copy_frame, &c.frames)) {
-    tvmffi_i_copy_frame *f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c.frames);
-    tvmffi_any_release(&f->held);
-    tvmffi_release(f->parts);
-  }
-  tvmffi_i_stack_close(&c.frames);
-  if (!code) {
-    copy = tvmffi_obj(tvmffi_i_copy_of(&c, &value));
-    tvmffi_retain(copy.v_obj);
-  }
-  tvmffi_i_ptr_clear(&c.table, sizeof(tvmffi_i_copied), 2);
-  if (code) return code;
-  TVMFFI_RETURN(copy);
-}
 #endif
 
 /* ======== Number text =================================== >>extra/number_text
@@ -24485,7 +23114,7 @@ static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
 }
 #endif
 
-/* ======== Prototypes =========================================== >>extra/knot
+/* ======== Prototypes ====================================== >>extra/extra_knot
    prototypes of functions that stand below */
 
 #if !TVMFFI_NO_EXTRA
@@ -24592,7 +23221,7 @@ static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
 }
 #endif
 
-/* ======== Hooks: hooks of types and their callbacks ========= >>extra/hook */
+/* ======== Hooks: hooks of types and their callbacks ===== >>extra/type_hook */
 
 #if !TVMFFI_NO_EXTRA
 /* Defines the type of a callback parameter: a function, or None, because
@@ -24994,30 +23623,6 @@ static int tvmffi_i_repr_take(tvmffi_i_text_buffer *b, int is_large,
   return tvmffi_i_make_large(b->data, b->size, kTVMFFIStr, out);
 }
 
-/* Returns a value and everything it contains as text, like Python's repr. The
-   attribute __ffi_repr__, if set, makes the text of a type's objects. */
-TVMFFI_FUNC(i_repr_print, str, (any, value)) {
-  tvmffi_i_graph_frame room[8];
-  tvmffi_i_graph g;
-  TVMFFIAny owned;
-  int code;
-#if !TVMFFI_NO_STDIO
-  const char *text = getenv("TVM_FFI_REPR_WITH_ADDR");
-#endif
-  tvmffi_i_graph_open(&g, "ObjectGraphDFS", kTVMFFIFieldFlagBitMaskReprOff,
-                      room, sizeof(room));
-#if !TVMFFI_NO_STDIO
-  g.with_address = text && strcmp(text, "1") == 0;
-#endif
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
-  code = tvmffi_i_repr_to(&g, 0);
-  if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
-  if (!code)
-    code = tvmffi_i_repr_take(&g.text[0], g.has_root_frame, tvmffi_result);
-  tvmffi_i_graph_close(&g);
-  tvmffi_any_release(&owned);
-  return code;
-}
 #endif
 
 /* ======== Recursive hash ============================= >>extra/recursive_hash
@@ -25233,26 +23838,6 @@ static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
   return code;
 }
 
-/* Returns a hash of a value and everything it contains. Values that are equal
-   by ffi.RecursiveEq have equal hashes. Raises ValueError for an object whose
-   type has the attribute __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. */
-TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
-  tvmffi_i_graph_frame room[8];
-  tvmffi_i_graph g;
-  TVMFFIAny owned;
-  uint64_t hash = 0;
-  int code;
-  tvmffi_i_graph_open(
-      &g, "ObjectGraphDFS",
-      kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff, room,
-      sizeof(room));
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
-  code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
-  tvmffi_i_graph_close(&g);
-  tvmffi_any_release(&owned);
-  if (code) return code;
-  TVMFFI_RETURN((int64_t)hash);
-}
 #endif
 
 /* ======== Recursive comparison ==================== >>extra/recursive_compare
@@ -25647,151 +24232,6 @@ static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
   }
   tvmffi_i_graph_close(&g);
   tvmffi_any_release(&x);
-  return code;
-}
-
-#define TVMFFI_I_COMPARE(name, is_equality, op)               \
-  TVMFFI_FUNC(i_recursive_##name, bool, (any, a), (any, b)) { \
-    int sign = 0;                                             \
-    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign)); \
-    TVMFFI_RETURN(sign op 0);                                 \
-  }
-/* Tells whether two values are equal, with everything they contain. */
-TVMFFI_I_COMPARE(eq, 1, ==)
-/* Tells whether a value is less than another value. Children are compared in
-   order, as Python compares tuples. None is less than any other value. Raises
-   TypeError if the first difference is between different types, inside a map,
-   or at a NaN. */
-TVMFFI_I_COMPARE(lt, 0, <)
-/* Tells whether a value is less than or equal to another. Order and errors are
-   those of ffi.RecursiveLt. */
-TVMFFI_I_COMPARE(le, 0, <=)
-/* Tells whether a value is greater than another. Order and errors are those of
-   ffi.RecursiveLt. */
-TVMFFI_I_COMPARE(gt, 0, >)
-/* Tells whether a value is greater than or equal to another. Order and errors
-   are those of ffi.RecursiveLt. */
-TVMFFI_I_COMPARE(ge, 0, >=)
-#endif
-
-/* ======== Big integer hooks ============================= >>extra/bigint_hook
-   hash, comparison and text of built-in types */
-
-#if !TVMFFI_NO_EXTRA
-static int tvmffi_i_two_bigints(TVMFFIObject *a, TVMFFIObject *b, int *sign) {
-  const TVMFFIAny x = tvmffi_obj(a), y = tvmffi_obj(b);
-  if (a->type_index != kTVMFFIBigInt)
-    return tvmffi_i_cannot_treat(a->type_index, "BigInt");
-  if (b->type_index != kTVMFFIBigInt)
-    return tvmffi_i_cannot_treat(b->type_index, "BigInt");
-  *sign = tvmffi_i_bigint_sign(&x, &y);
-  return 0;
-}
-
-TVMFFI_I_METHOD(i_bigint_eq, "ffi.BigInt.__ffi_eq__", bool, (object, a),
-                (object, b), (i_callback, equal)) {
-  int sign = 0;
-  (void)equal;
-  TVMFFI_TRY(tvmffi_i_two_bigints(a, b, &sign));
-  TVMFFI_RETURN(!sign);
-}
-
-TVMFFI_I_METHOD(i_bigint_compare, "ffi.BigInt.__ffi_compare__", int64,
-                (object, a), (object, b), (i_callback, compare)) {
-  int sign = 0;
-  (void)compare;
-  TVMFFI_TRY(tvmffi_i_two_bigints(a, b, &sign));
-  TVMFFI_RETURN(sign);
-}
-
-TVMFFI_I_METHOD(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
-                (object, value), (i_callback, hash)) {
-  const TVMFFIAny any = tvmffi_obj(value);
-  TVMFFIByteArray words;
-  (void)hash;
-  if (value->type_index != kTVMFFIBigInt)
-    return tvmffi_i_cannot_treat(value->type_index, "BigInt");
-  words = TVMFFIBigIntGetContentByteArray(&any);
-  TVMFFI_RETURN((int64_t)tvmffi_i_stable_hash(words.data, words.size));
-}
-
-/* Calls `callback` with `value` and appends the string that it returns. */
-static int tvmffi_i_text_repr(tvmffi_i_text_buffer *b, TVMFFIObject *callback,
-                              TVMFFIAny value) {
-  TVMFFIAny result = tvmffi_none();
-  TVMFFIByteArray text;
-  if (!callback)
-    return tvmffi_i_fail("TypeError", "Cannot call None as `ffi.Function`");
-  TVMFFI_TRY(TVMFFIFunctionCall(callback, &value, 1, &result));
-  if (tvmffi_i_get_str(&result, &text))
-    return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_REPR);
-  tvmffi_i_text_put(b, text.data, text.size);
-  tvmffi_any_release(&result);
-  return 0;
-}
-
-static int tvmffi_i_text_step(tvmffi_i_text_buffer *b, const tvmffi_i_step *s,
-                              TVMFFIObject *callback) {
-  const TVMFFIAny *key = &s->key;
-  TVMFFIByteArray name;
-  int64_t i;
-  int is_missing = s->kind >= TVMFFI_I_STEP_ATTR_MISSING;
-  switch (s->kind) {
-    case TVMFFI_I_STEP_ATTR:
-      if (tvmffi_i_get_str(key, &name)) return tvmffi_i_bad_cast(key, "str");
-      tvmffi_i_text_char(b, '.');
-      tvmffi_i_text_put(b, name.data, name.size);
-      return 0;
-    case TVMFFI_I_STEP_ARRAY_ITEM:
-    case TVMFFI_I_STEP_ARRAY_ITEM_MISSING:
-      if (tvmffi_i_get_int64(key, &i)) return tvmffi_i_bad_cast(key, "int");
-      tvmffi_i_text_str(b, is_missing ? "[<missing:" : "[");
-      tvmffi_i_text_int(b, i);
-      break;
-    case TVMFFI_I_STEP_MAP_ITEM:
-    case TVMFFI_I_STEP_ATTR_MISSING:
-    case TVMFFI_I_STEP_MAP_ITEM_MISSING:
-      tvmffi_i_text_str(b, is_missing ? "[<missing:" : "[");
-      TVMFFI_TRY(tvmffi_i_text_repr(b, callback, *key));
-      break;
-    default:
-      return tvmffi_i_fail("ValueError", "%d is no kind of an access step",
-                           (int)s->kind);
-  }
-  tvmffi_i_text_str(b, is_missing ? ">]" : "]");
-  return 0;
-}
-
-TVMFFI_I_METHOD(i_step_repr, "ffi.reflection.AccessStep.__ffi_repr__", str,
-                (object, self), (i_callback, repr)) {
-  tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
-  if (self->type_index != TVMFFI_I_ACCESS_STEP)
-    return tvmffi_i_cannot_treat(self->type_index,
-                                 "ffi.reflection.AccessStep");
-  if (!tvmffi_i_text_step(&b, (const tvmffi_i_step *)(void *)self, repr))
-    return tvmffi_i_text_take(&b, tvmffi_result);
-  tvmffi_i_text_release(&b);
-  return -1;
-}
-
-TVMFFI_I_METHOD(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__", str,
-                (object, self), (i_callback, repr)) {
-  tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
-  TVMFFIAny path = tvmffi_obj(self), steps = tvmffi_none();
-  const TVMFFISeqCell *cell;
-  int64_t i;
-  int code = 0;
-  if (self->type_index != TVMFFI_I_ACCESS_PATH)
-    return tvmffi_i_cannot_treat(self->type_index,
-                                 "ffi.reflection.AccessPath");
-  TVMFFI_TRY(tvmffi_call_i_path_steps(NULL, &path, 1, &steps));
-  cell = TVMFFI_I_CELL(TVMFFISeqCell, steps.v_obj);
-  tvmffi_i_text_str(&b, "<root>");
-  for (i = 0; i < cell->size && !code; ++i)
-    code = tvmffi_i_text_repr(&b, repr, ((const TVMFFIAny *)cell->data)[i]);
-  tvmffi_any_release(&steps);
-  if (!code) return tvmffi_i_text_take(&b, tvmffi_result);
-  tvmffi_i_text_release(&b);
   return code;
 }
 #endif
@@ -27260,104 +25700,6 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
 }
 #endif
 
-/* ======== Structural functions ================== >>extra/structural_function
-   keys and global functions */
-
-#if !TVMFFI_NO_EXTRA
-static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
-  tvmffi_i_structural_key *key =
-      (tvmffi_i_structural_key *)(void *)tvmffi_i_new_object(
-          TVMFFI_I_STRUCTURAL_KEY, sizeof(*key));
-  uint64_t hash = 0;
-  if (!key) return NULL;
-  if (TVMFFIAnyViewToOwnedAny(value, &key->key) ||
-      tvmffi_i_structural_hash(&key->key, 0, 0, &hash)) {
-    tvmffi_release(key);
-    return NULL;
-  }
-  key->hash = (int64_t)hash;
-  return &key->base;
-}
-
-/* Compares two values as tvmffi_i_equal_keys does, outside of any other
-   comparison. */
-static int tvmffi_i_structural_key_equal(const TVMFFIAny *a,
-                                         const TVMFFIAny *b) {
-  tvmffi_i_ptr_table keys = TVMFFI_I_ZERO;
-  int code = tvmffi_i_equal_keys(&keys, a, b);
-  tvmffi_i_ptr_clear(&keys, sizeof(tvmffi_i_key_pair), 2);
-  return code;
-}
-
-TVMFFI_I_OBJECT_TYPE(i_structural_key, "ffi.StructuralKey", "ffi.StructuralKey",
-                     TVMFFI_I_STRUCTURAL_KEY)
-TVMFFI_I_OBJECT_TYPE(
-    i_path_pair,
-    "Optional<Tuple<ffi.reflection.AccessPath, ffi.reflection.AccessPath>>",
-    "{\"type\":\"Optional\",\"args\":[{\"type\":\"Tuple\",\"args\":[{\"type\":"
-    "\"ffi.reflection.AccessPath\"},{\"type\":\"ffi.reflection.AccessPath\"}]}]"
-    "}",
-    kTVMFFIArray)
-
-/* Tells whether two values have the same structure. The TVMFFISEqHashKind of
-   each type and the flags of its fields select what is compared. With
-   maps_variables, two free variables may be equal outside fields that are
-   flagged as definitions. With skips_tensors, the data of tensors is not
-   compared. Raises TypeError for an object whose type has no
-   TVMFFISEqHashKind. */
-TVMFFI_FUNC(i_structural_equal, bool, (any, a), (any, b),
-            (bool, maps_variables), (bool, skips_tensors)) {
-  int code =
-      tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, NULL);
-  if (code < 0) return code;
-  TVMFFI_RETURN(code != 0);
-}
-
-/* Returns the two access paths, one in each value, to the first difference.
-   Returns None if the values have the same structure. Parameters and errors are
-   those of ffi.StructuralEqual. */
-TVMFFI_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
-            (bool, maps_variables), (bool, skips_tensors)) {
-  TVMFFIObject *paths = NULL;
-  int code =
-      tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, &paths);
-  if (code < 0) return code;
-  TVMFFI_RETURN(paths);
-}
-
-/* Returns a hash of a value's structure. Values that are equal by
-   ffi.StructuralEqual with the same flags have equal hashes. */
-TVMFFI_FUNC(i_structural_hash, int64, (any, value), (bool, maps_variables),
-            (bool, skips_tensors)) {
-  uint64_t hash = 0;
-  TVMFFI_TRY(
-      tvmffi_i_structural_hash(&value, maps_variables, skips_tensors, &hash));
-  TVMFFI_RETURN((int64_t)hash);
-}
-
-/* Wraps a value in a key object. A map or dict compares and hashes the key by
-   the value's structure. */
-TVMFFI_FUNC(i_new_structural_key, i_structural_key, (any, key)) {
-  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&key));
-}
-
-/* Tells whether two ffi.StructuralKey objects are equal: identical, or with the
-   same hash and structure. */
-TVMFFI_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
-  int code = tvmffi_i_structural_key_equal(&a, &b);
-  if (code < 0) return code;
-  TVMFFI_RETURN(code != 0);
-}
-
-#define TVMFFI_I_KEY "ffi.StructuralKey."
-
-/* Makes an ffi.StructuralKey for a value and computes its hash. */
-TVMFFI_I_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__", object,
-                (any, value)) {
-  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&value));
-}
-#endif
-
 /* ======== Visits: visitors and mutators ==================== >>extra/visit */
 /* Structural visit, walk, map and mutate, as in upstream's
    extra/structural_visit.h, structural_mutate.h and visit_error_context.h. A
@@ -28404,506 +26746,6 @@ static tvmffi_i_engine *tvmffi_i_new_engine(tvmffi_i_visit_kind kind,
     e->callbacks[i] = array.v_obj;
   }
   return e;
-}
-#endif
-
-/* ======== Visit errors ================================== >>extra/visit_error
-   where in a value an error came from */
-
-#if !TVMFFI_NO_EXTRA
-/* A stack frame: a value on the path from the root, and the step from its
-   parent to the value. */
-typedef struct tvmffi_i_find_frame {
-  tvmffi_i_children c; /* its object is owned */
-  TVMFFIAny key;       /* owned: the key of the step */
-  TVMFFIObject *path;  /* owned: path to the value; NULL until needed */
-  struct tvmffi_i_find_frame *above;
-  int64_t found_before; /* number of paths found before this frame */
-  size_t matched_before; /* objects of the pattern above this frame */
-  int kind, is_container, matches;
-} tvmffi_i_find_frame;
-
-/* The record of a value below which the search has found no path. */
-typedef struct {
-  TVMFFIObject *object;
-} tvmffi_i_barren;
-
-typedef struct {
-  const TVMFFIObject **pattern; /* the innermost object first; borrowed */
-  size_t length, matched;
-  /* For each value of `matched` up to `length`, a table of tvmffi_i_barren. The
-     search skips such a value when it meets it again with as many objects
-     matched. Otherwise it would take all 2^n ways through a graph of n values
-     that each have the next one twice. */
-  tvmffi_i_ptr_table *barren;
-  size_t table_count;
-  TVMFFIObject *found; /* owned: a list of paths */
-  tvmffi_i_stack frames;
-  tvmffi_i_find_frame *root;
-  /* If 1, a path may end before the last object of `pattern`. */
-  int prefixes;
-} tvmffi_i_finder;
-
-/* Appends the path of the top frame to s->found. First makes the paths of the
-   frames below. */
-static int tvmffi_i_add_found(tvmffi_i_finder *s) {
-  const tvmffi_i_find_frame *top =
-      TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
-  tvmffi_i_find_frame *f = s->root;
-  TVMFFIAny path = tvmffi_none();
-  for (;; f = f->above) {
-    if (!f->path)
-      f->path = f == s->root ? tvmffi_i_new_path(NULL, NULL)
-                             : tvmffi_i_step_to(path.v_obj, f->kind,
-                                                tvmffi_i_copy_owned(&f->key));
-    if (!f->path) return -1;
-    path = tvmffi_obj(f->path);
-    if (f == top) return tvmffi_i_list_append(s->found, &path);
-  }
-}
-
-/* Records the value of a frame that ends if the search has found no path below
-   it. A value that only its parent holds needs no record, because it cannot be
-   met again unless its parent is. */
-static int tvmffi_i_add_barren(tvmffi_i_finder *s,
-                               const tvmffi_i_find_frame *f) {
-  if (f->found_before != TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size ||
-      !tvmffi_i_is_shared(f->c.object, 2))
-    return 0;
-  return TVMFFI_I_ADD(tvmffi_i_barren, &s->barren[f->matched_before],
-                      f->c.object)
-             ? 0
-             : -1;
-}
-
-static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
-  tvmffi_i_find_frame f = *TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
-  TVMFFI_I_POP(tvmffi_i_find_frame, &s->frames);
-  if (f.matches) --s->matched;
-  tvmffi_any_release(&f.key);
-  tvmffi_release(f.path);
-  tvmffi_release(f.c.object);
-}
-
-/* Pushes a stack frame for `value`, unless it cannot have children or is known
-   to have no path below it. If `value` completes the pattern, appends its path
-   to s->found instead. `key` is the key of the step from the parent. Takes
-   ownership of `value` and `key`, also on failure. The root counts as an object
-   even if it is a container. */
-static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
-                               TVMFFIAny key) {
-  const TVMFFITypeInfo *type = NULL;
-  tvmffi_i_find_frame *f = NULL, *below = NULL;
-  int is_container = s->frames.depth && tvmffi_i_is_container(value.type_index);
-  int code = 0;
-  if (value.type_index >= kTVMFFIStaticObjectBegin && value.v_obj)
-    type = TVMFFIGetTypeInfo(value.type_index);
-  if (type && (is_container || TVMFFI_I_LOAD(&type->metadata)) &&
-      !TVMFFI_I_FIND(tvmffi_i_barren, &s->barren[s->matched], value.v_obj)) {
-    if (s->frames.depth) below = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
-    f = TVMFFI_I_PUSH(tvmffi_i_find_frame, &s->frames, "FindAccessPaths");
-    if (!f) code = -1;
-  }
-  if (!f) {
-    tvmffi_any_release(&value);
-    tvmffi_any_release(&key);
-    return code;
-  }
-  if (below)
-    below->above = f;
-  else
-    s->root = f;
-  tvmffi_i_children_open(&f->c, value.v_obj, type);
-  f->key = key;
-  f->path = NULL;
-  f->kind = kind;
-  f->is_container = is_container;
-  f->found_before = TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size;
-  f->matched_before = s->matched;
-  f->matches = !is_container && s->matched < s->length &&
-               s->pattern[s->length - 1 - s->matched] == value.v_obj;
-  if (!f->matches || ++s->matched < s->length) return 0;
-  code = tvmffi_i_add_found(s);
-  tvmffi_i_pop_found(s);
-  return code;
-}
-
-/* Pushes a frame for the next child of the top frame, or pops the top frame. */
-static int tvmffi_i_find_next(tvmffi_i_finder *s) {
-  tvmffi_i_find_frame *f = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
-  TVMFFIAny value = tvmffi_none(), key = tvmffi_none();
-  const TVMFFIAny *child;
-  int code = 0;
-  if (!f->is_container) {
-    if (tvmffi_i_read_next(&f->c, 0, &value)) return -1;
-    if (f->c.field) {
-      code = TVMFFIStringFromByteArray(&f->c.field->name, &key);
-      if (!code) return tvmffi_i_push_found(s, value, TVMFFI_I_STEP_ATTR, key);
-      tvmffi_any_release(&value);
-      return code;
-    }
-    if (s->prefixes && s->matched && s->frames.depth > 1 &&
-        f->found_before == TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size)
-      code = tvmffi_i_add_found(s);
-  } else if ((child = tvmffi_i_next_in_container(&f->c)) != NULL) {
-    if (!f->c.on_value)
-      return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
-                                 TVMFFI_I_STEP_ARRAY_ITEM,
-                                 tvmffi_int((int64_t)f->c.at - 1));
-    key = tvmffi_i_copy_owned(child);
-    child = tvmffi_i_next_in_container(&f->c);
-    if (key.type_index == kTVMFFINone) return 0;
-    return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
-                               TVMFFI_I_STEP_MAP_ITEM, key);
-  }
-  if (!code) code = tvmffi_i_add_barren(s, f);
-  tvmffi_i_pop_found(s);
-  return code;
-}
-
-/* Copies the objects in `list`, which may be NULL, to s->pattern, and makes an
-   empty table for each number of them. Leaves out other values, and an object
-   that repeats the previous one. */
-static int tvmffi_i_read_pattern(tvmffi_i_finder *s, const TVMFFIObject *list) {
-  const TVMFFISeqCell *cell = list ? TVMFFI_I_CELL(TVMFFISeqCell, list) : NULL;
-  const size_t count = (cell ? (size_t)cell->size : 0) + 1;
-  const TVMFFIObject *o;
-  int64_t i;
-  s->pattern =
-      (const TVMFFIObject **)tvmffi_i_alloc(count * sizeof(*s->pattern));
-  s->barren = (tvmffi_i_ptr_table *)tvmffi_i_alloc(count * sizeof(*s->barren));
-  if (!s->pattern || !s->barren) return tvmffi_i_no_memory();
-  for (i = 0; cell && i < cell->size; ++i) {
-    const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
-    o = item->type_index >= kTVMFFIStaticObjectBegin ? item->v_obj : NULL;
-    if (o && (!s->length || s->pattern[s->length - 1] != o))
-      s->pattern[s->length++] = o;
-  }
-  memset(s->barren, 0, (s->length + 1) * sizeof(*s->barren));
-  s->table_count = s->length + 1;
-  return 0;
-}
-
-/* Frees what the finder owns but the list of paths. */
-static void tvmffi_i_finder_close(tvmffi_i_finder *s) {
-  while (s->frames.depth) tvmffi_i_pop_found(s);
-  tvmffi_i_stack_close(&s->frames);
-  while (s->table_count)
-    tvmffi_i_ptr_clear(&s->barren[--s->table_count], sizeof(tvmffi_i_barren),
-                       1);
-  tvmffi_i_free(s->barren);
-  tvmffi_i_free((void *)s->pattern);
-}
-
-TVMFFI_I_OBJECT_TYPE(i_error_context, "ffi.VisitErrorContext",
-                     "ffi.VisitErrorContext", TVMFFI_I_VISIT_ERROR_CONTEXT)
-TVMFFI_I_OBJECT_TYPE(i_paths, "Array<ffi.reflection.AccessPath>",
-                     "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi."
-                     "reflection.AccessPath\"}]}",
-                     kTVMFFIArray)
-
-/* Returns the access paths from `root` to the value at which a visit failed. A
-   path leads through all objects that the error's context lists, the outermost
-   object first. With `prefixes`, also returns paths that lead through the first
-   of these objects, but not through all. */
-TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
-            (i_error_context, context), (bool, prefixes)) {
-  tvmffi_i_finder s = TVMFFI_I_ZERO;
-  TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
-  int code;
-  s.prefixes = prefixes;
-  tvmffi_i_stack_open(&s.frames, NULL, 0);
-  s.found = tvmffi_i_new_list(0);
-  if (!s.found) return -1;
-  code = tvmffi_i_read_pattern(
-      &s, ((const tvmffi_i_error_context *)(void *)context)->pattern);
-  if (!code)
-    code =
-        tvmffi_i_push_found(&s, tvmffi_i_copy_owned(&value), 0, tvmffi_none());
-  while (!code && s.frames.depth) code = tvmffi_i_find_next(&s);
-  if (!code)
-    code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),
-                                kTVMFFIArray, &paths);
-  tvmffi_release(s.found);
-  tvmffi_i_finder_close(&s);
-  if (code) return code;
-  TVMFFI_RETURN(paths.v_obj);
-}
-#endif
-
-/* ======== Visit functions ============================ >>extra/visit_function
-   the global functions of visits */
-
-#if !TVMFFI_NO_EXTRA
-/* Defines the parameter type of a visited value: any view. Does not move from
-   an rvalue reference. */
-TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any")
-TVMFFI_I_GET(i_visit_value) { return tvmffi_i_get_any(any, out); }
-/* Defines a parameter type of callbacks. tvmffi_i_check_callbacks checks them
-   in the body, because upstream checks the callbacks of the last parameter
-   before those of the first. */
-#define TVMFFI_I_CALLBACKS(T, more, more_schema)                           \
-  TVMFFI_I_TYPE(                                                           \
-      T, const TVMFFIAny *, "Array<Tuple<int, ffi.Function" more ">>",     \
-      "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Tuple\",\"args\":["   \
-      "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}") \
-  TVMFFI_I_GET(T) {                                                        \
-    *out = any;                                                            \
-    return 0;                                                              \
-  }
-TVMFFI_I_CALLBACKS(i_callbacks, "", "")
-TVMFFI_I_CALLBACKS(i_mutate_callbacks, ", bool", ",{\"type\":\"bool\"}")
-TVMFFI_I_TYPE(i_region, int64_t, "int", "int")
-TVMFFI_I_GET(i_region) { return tvmffi_i_get_int64(any, out); }
-TVMFFI_I_OBJECT_TYPE(i_visitor, "ffi.StructuralVisitor",
-                     "ffi.StructuralVisitor", TVMFFI_I_STRUCTURAL_VISITOR)
-TVMFFI_I_OBJECT_TYPE(i_mutator, "ffi.StructuralMutator",
-                     "ffi.StructuralMutator", TVMFFI_I_STRUCTURAL_MUTATOR)
-
-/* Defines the result types of a visit and of a mutation. The result is a value
-   (owned), or an error to raise. */
-TVMFFI_I_TYPE(i_visited, TVMFFIAny, "Optional<ffi.VisitInterrupt>",
-              "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi."
-              "VisitInterrupt\"}]}")
-TVMFFI_I_PUT(i_visited) { return tvmffi_i_give(value, out); }
-TVMFFI_I_TYPE(i_mutated, TVMFFIAny, "Any", "Any")
-TVMFFI_I_PUT(i_mutated) { return tvmffi_i_give(value, out); }
-
-/* Checks that a callback is an array of `width` items. Returns -2 if the
-   callback is valid, -1 if not an array, `width` if the length is wrong, or
-   the index of the first item with a wrong type. */
-static int64_t tvmffi_i_bad_callback(const TVMFFIAny *row, int64_t width) {
-  const TVMFFISeqCell *cell;
-  const TVMFFIAny *item;
-  int64_t n;
-  if (row->type_index != kTVMFFIArray) return -1;
-  cell = TVMFFI_I_CELL(TVMFFISeqCell, row->v_obj);
-  item = (const TVMFFIAny *)cell->data;
-  if (cell->size != width) return width;
-  for (n = 0; n < width; ++n)
-    if (n == 1 ? item[n].type_index != kTVMFFIFunction &&
-                     item[n].type_index != kTVMFFINone
-               : !TVMFFI_I_IS_INT(&item[n]))
-      return n;
-  return -2;
-}
-
-/* Checks the callbacks `arg`, which are argument `i` of a call. Returns 0 if
-   all are valid, otherwise raises the same TypeError as upstream. */
-static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
-                                    const TVMFFIAny *arg, int64_t width) {
-  const TVMFFISeqCell *rows, *cell;
-  const TVMFFIAny *row, *got, *end;
-  tvmffi_i_parts p;
-  int64_t n = -2;
-  if ((arg->type_index != kTVMFFIArray && arg->type_index != kTVMFFIList) ||
-      !arg->v_obj)
-    return tvmffi_i_bad_arg(f, i, arg - i, TVMFFI_I_MISMATCH);
-  rows = TVMFFI_I_CELL(TVMFFISeqCell, arg->v_obj);
-  row = got = (const TVMFFIAny *)rows->data;
-  end = rows->size ? row + rows->size : row;
-  for (; row != end && n == -2; ++row)
-    n = tvmffi_i_bad_callback(got = row, width);
-  if (n == -2) return 0;
-  p.size = p.numbers = 0;
-  tvmffi_i_say(&p, "Mismatched type on argument #");
-  tvmffi_i_say_number(&p, i);
-  tvmffi_i_say(&p, " when calling: `");
-  tvmffi_i_say_signature(&p, f);
-  tvmffi_i_say(&p, "`. Expected `");
-  tvmffi_i_say(&p, f->types[i + 1]->name);
-  tvmffi_i_say(&p, "` but got `Array[index ");
-  tvmffi_i_say_number(&p, got - (const TVMFFIAny *)rows->data);
-  tvmffi_i_say(&p, n < 0       ? ": "
-                   : n < width ? ": Array[index "
-                               : ": Array[size=");
-  if (n >= 0) {
-    cell = TVMFFI_I_CELL(TVMFFISeqCell, got->v_obj);
-    tvmffi_i_say_number(&p, n < width ? n : cell->size);
-    if (n < width) tvmffi_i_say(&p, ": ");
-    got = (const TVMFFIAny *)cell->data + n;
-  }
-  if (n < width) tvmffi_i_say(&p, tvmffi_i_type_key(got->type_index));
-  tvmffi_i_say(&p, n < 0 ? "]`" : "]]`");
-  return tvmffi_i_raise_said("TypeError", &p);
-}
-
-/* Takes ownership of the visitor `e` and runs it on a root. If `e` is NULL,
-   returns the pending error. A mutation may change the root in place if the
-   caller passed the only reference to the root as an rvalue. */
-static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
-                                     const TVMFFIAny *view) {
-  enum { TVMFFI_I_ROOM = 16 };
-  tvmffi_i_visit_frame room[TVMFFI_I_ROOM];
-  TVMFFIAny root = *view, r;
-  int mutates = e && e->kind >= TVMFFI_I_MAP_BEFORE, code = e ? 0 : -1;
-  if (mutates)
-    code = tvmffi_i_own(view, &root);
-  else if (e && view->type_index >= kTVMFFIStaticObjectBegin && !view->v_obj)
-    code = tvmffi_i_fail("ValueError", "The root is a NULL object");
-  if (!code) {
-    tvmffi_i_stack_open(&e->frames, room, sizeof(room));
-    r = tvmffi_i_run(&e->visitor, mutates, TVMFFI_I_ENTERED,
-                     mutates && tvmffi_i_is_unique(&root), &root);
-    tvmffi_i_stack_close(&e->frames);
-    tvmffi_i_stack_open(&e->frames, NULL, 0); /* callbacks may retain `e` */
-  } else {
-    r = tvmffi_i_raised();
-  }
-  tvmffi_release(e);
-  if (!mutates || code) return r;
-  if (r.type_index == kTVMFFIUnchanged) return root;
-  tvmffi_any_release(&root);
-  return r;
-}
-
-/* Visits a root with callbacks. The functions in `with_region` (may be NULL)
-   also receive the TVMFFIDefRegionKind of the value. */
-static TVMFFIAny tvmffi_i_visit_root(const tvmffi_func *f,
-                                     tvmffi_i_visit_kind kind,
-                                     const TVMFFIAny *root,
-                                     const TVMFFIAny *callbacks,
-                                     const TVMFFIAny *with_region) {
-  int64_t width = kind == TVMFFI_I_MUTATE ? 3 : 2;
-  tvmffi_i_engine *e = NULL;
-  if ((!with_region || !tvmffi_i_check_callbacks(f, 2, with_region, width)) &&
-      !tvmffi_i_check_callbacks(f, 1, callbacks, width))
-    e = tvmffi_i_new_engine(kind, callbacks->v_obj,
-                            with_region ? with_region->v_obj : NULL);
-  return tvmffi_i_run_engine(e, root);
-}
-
-/* Walks through a value and everything it contains, and calls a callback for
-   each value: before its children if `order` is 0, after them if it is 1.
-
-   A callback is a pair of a type index (-1 for any type) and a function. The
-   first callback whose type matches is called with the value. A function in
-   `with_region` also receives the value's TVMFFIDefRegionKind. The function
-   returns None or 0 to continue, 1 to skip the children, or an
-   ffi.VisitInterrupt, which ends the walk and is its result. */
-TVMFFI_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
-            (i_callbacks, callbacks), (i_callbacks, with_region),
-            (int32, order)) {
-  TVMFFI_RETURN(
-      tvmffi_i_visit_root(&tvmffi_func_i_structural_walk,
-                          order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
-                          &root, callbacks, with_region));
-}
-
-/* Visits a value with callbacks. `callbacks` has pairs of type index and
-   function, as for ffi.StructuralWalk. The function is called with the value
-   and the visitor. It visits the value's children itself, for example by
-   ffi.StructuralVisitorDefaultVisit. The function returns None to continue, or
-   an ffi.VisitInterrupt, which ends the visit and is its result. */
-TVMFFI_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
-            (i_callbacks, callbacks)) {
-  TVMFFI_RETURN(tvmffi_i_visit_root(&tvmffi_func_i_structural_visit,
-                                    TVMFFI_I_VISIT, &root, callbacks, NULL));
-}
-
-/* Returns a value with replacements: the result of a callback replaces the
-   value for which the callback was called. Parameters are those of
-   ffi.StructuralWalk. Objects that contain a replaced value are copied. A
-   container without other references may be changed in place. */
-TVMFFI_FUNC(i_structural_map, i_mutated, (any, root), (i_callbacks, callbacks),
-            (i_callbacks, with_region), (int32, order)) {
-  TVMFFI_RETURN(
-      tvmffi_i_visit_root(&tvmffi_func_i_structural_map,
-                          order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
-                          &root, callbacks, with_region));
-}
-
-/* Returns a value with replacements, as ffi.StructuralMap does. A callback is
-   called with the value and the mutator, and mutates the value's children
-   itself, for example by ffi.StructuralMutatorDefaultMutate. If the third item
-   of a callback is true, the function also receives whether the value may be
-   changed in place. */
-TVMFFI_FUNC(i_structural_mutate, i_mutated, (any, root),
-            (i_mutate_callbacks, callbacks)) {
-  TVMFFI_RETURN(tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate,
-                                    TVMFFI_I_MUTATE, &root, callbacks, NULL));
-}
-
-/* Raises an error if the visitor has no vtable or the value is a NULL object.
-   */
-static int tvmffi_i_check_visit(const tvmffi_i_visitor *v,
-                                const TVMFFIAny *value) {
-  if (!v->table)
-    return tvmffi_i_fail("TypeError", "A %s without a vtable cannot visit",
-                         tvmffi_i_type_key(v->base.type_index));
-  if (value->type_index < kTVMFFIStaticObjectBegin || value->v_obj) return 0;
-  return tvmffi_i_fail("ValueError", "The value is a NULL object");
-}
-
-/* Visits a value through the vtable if `entered`, otherwise without a callback
-   for the value itself. If a mutation leaves the value unchanged, *result is
-   the value itself. */
-static int tvmffi_i_visit_by(void *self, int mutates, int entered,
-                             const TVMFFIAny *value, TVMFFIAny *result) {
-  tvmffi_i_visitor *v = (tvmffi_i_visitor *)self;
-  TVMFFIAny r;
-  TVMFFI_TRY(tvmffi_i_check_visit(v, value));
-  r = entered ? tvmffi_i_table_of(v)->enter(v, *value)
-              : tvmffi_i_run(v, mutates, 0, 0, value);
-  if (mutates && r.type_index == kTVMFFIUnchanged)
-    return tvmffi_i_own(value, result);
-  return tvmffi_i_give(r, result);
-}
-
-static int tvmffi_i_call_in_region(void *self, int64_t kind,
-                                   TVMFFIObject *callback, TVMFFIAny *result) {
-  tvmffi_i_visitor *v = (tvmffi_i_visitor *)self;
-  int32_t before = v->region;
-  int code;
-  if (before != kTVMFFIDefRegionKindPattern) v->region = (int32_t)kind;
-  code = TVMFFIFunctionCall(callback, NULL, 0, result);
-  v->region = before;
-  return code;
-}
-
-/* Defines the methods that both visitors and mutators have. */
-#define TVMFFI_I_VISIT_METHODS(T, enter, visited, mutates)                 \
-  /* Visits or mutates a value as a child of the value that is being       \
-     visited. A callback may handle the value. */                          \
-  TVMFFI_FUNC(T##_##enter, visited, (T, self), (i_visit_value, value)) {   \
-    (void)tvmffi_put;                                                      \
-    return tvmffi_i_visit_by(self, mutates, 1, &value, tvmffi_result);     \
-  }                                                                        \
-  /* Visits or mutates the children of a value, without a callback for     \
-     the value itself. */                                                  \
-  TVMFFI_FUNC(T##_default, visited, (T, self), (i_visit_value, value)) {   \
-    (void)tvmffi_put;                                                      \
-    return tvmffi_i_visit_by(self, mutates, 0, &value, tvmffi_result);     \
-  }                                                                        \
-  /* Returns the current TVMFFIDefRegionKind of the visit. */              \
-  TVMFFI_FUNC(T##_region, int64, (T, self)) {                              \
-    TVMFFI_RETURN(((const tvmffi_i_visitor *)(const void *)self)->region); \
-  }                                                                        \
-  /* Calls a function without arguments and returns its result. During the \
-     call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */    \
-  TVMFFI_FUNC(T##_in_region, any, (T, self), (i_region, kind),             \
-              (i_callback, callback)) {                                    \
-    (void)tvmffi_put;                                                      \
-    return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);   \
-  }
-TVMFFI_I_VISIT_METHODS(i_visitor, visit, i_visited, 0)
-TVMFFI_I_VISIT_METHODS(i_mutator, mutate, i_mutated, 1)
-#undef TVMFFI_I_VISIT_METHODS
-
-/* Returns the value by which a mutator replaces a variable, or None. */
-TVMFFI_FUNC(i_mutator_get, i_mutated, (i_mutator, self), (i_visit_value, var)) {
-  tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
-  TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
-  TVMFFI_RETURN(tvmffi_i_table_of(v)->get(v, var));
-}
-
-/* Sets the value by which a mutator replaces a variable. */
-TVMFFI_FUNC(i_mutator_set, none, (i_mutator, self), (i_visit_value, var),
-            (i_visit_value, value)) {
-  tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
-  (void)tvmffi_put;
-  TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
-  return tvmffi_i_give(tvmffi_i_table_of(v)->set(v, var, value), tvmffi_result);
 }
 #endif
 
@@ -30075,146 +27917,6 @@ static int tvmffi_i_json_end(tvmffi_i_json_writer *w, int code,
   return code;
 }
 
-/* Defines the type of the parameter `indent`: an int, or None for 0. Truncates
-   the int to 32 bits, as upstream does. */
-TVMFFI_I_TYPE(i_optional_int, int32_t, "Optional<int>",
-              "{\"type\":\"Optional\",\"args\":[{\"type\":\"int\"}]}")
-TVMFFI_I_GET(i_optional_int) {
-  *out = any->type_index == kTVMFFINone ? 0 : (int32_t)any->v_int64;
-  return any->type_index == kTVMFFINone || TVMFFI_I_IS_INT(any)
-             ? 0
-             : TVMFFI_I_MISMATCH;
-}
-
-/* Parses JSON text. An object becomes a map with string keys, in the order of
-   the text. Copies strings that are not UTF-8, and accepts NaN, Infinity and
-   numbers such as "01": tvmffi.json.ParseStrict does not. Raises ValueError
-   with the position of the first error. */
-TVMFFI_FUNC(i_json_parse, any, (str, text)) {
-  return tvmffi_i_json_parse(text, tvmffi_result);
-}
-
-/* Returns a value as JSON text: on one line if `indent` is None or 0, otherwise
-   with `indent` spaces for each level. Accepts None, bool, int, float, strings,
-   arrays, lists, and maps with string keys. Raises ValueError for other values,
-   and for a list that contains itself. */
-TVMFFI_FUNC(i_json_stringify, str, (i_view, value), (i_optional_int, indent)) {
-  tvmffi_i_json_writer w;
-  TVMFFIAny owned;
-  int code;
-  TVMFFI_TRY(tvmffi_i_own(value, &owned));
-  memset((void *)&w, 0, sizeof(w));
-  w.indent = indent;
-  code = tvmffi_i_json_write(&w, &owned);
-  code = tvmffi_i_json_end(&w, code, tvmffi_result);
-  tvmffi_any_release(&owned);
-  return code;
-}
-#endif
-
-/* ======== Strict JSON: RFC 8259 and nothing else ===== >>extra/json_strict */
-/* ffi.json.Parse and ffi.json.Stringify equal upstream's, which take strings as
-   they are. The functions here also check that a text is UTF-8, without
-   surrogates, and that its numbers are those of RFC 8259. */
-
-#if !TVMFFI_NO_EXTRA
-/* Returns the end of the UTF-8 character at p, or NULL if it is cut, longer
-   than necessary, a surrogate or above U+10FFFF. */
-static const char *tvmffi_i_utf8_end(const char *p, const char *end) {
-  static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
-  uint32_t c = (unsigned char)*p;
-  const size_t more = c < 0x80 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
-  size_t i;
-  if (!more) return p + 1;
-  if (c < 0xC0 || c > 0xF4 || (size_t)(end - p) <= more) return NULL;
-  c &= 0x3Fu >> more;
-  for (i = 1; i <= more; ++i) {
-    if (((unsigned char)p[i] & 0xC0) != 0x80) return NULL;
-    c = c << 6 | ((unsigned char)p[i] & 0x3F);
-  }
-  return c < least[more] || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)
-             ? NULL
-             : p + more + 1;
-}
-
-/* Returns the end of the digits at p, or NULL if there is none. */
-static const char *tvmffi_i_json_some_digits(const char *p, const char *end) {
-  const char *start = p;
-  while (tvmffi_i_is_digit(p, end)) ++p;
-  return p == start ? NULL : p;
-}
-
-/* Returns the end of the number at p, or NULL if it is not one of RFC 8259. */
-static const char *tvmffi_i_json_strict_number(const char *p, const char *end) {
-  const char *start;
-  if (*p == '-') ++p;
-  start = p;
-  p = tvmffi_i_json_some_digits(p, end);
-  if (!p || (*start == '0' && p - start > 1)) return NULL;
-  if (p != end && *p == '.') p = tvmffi_i_json_some_digits(p + 1, end);
-  if (!p || p == end || (*p | 32) != 'e') return p;
-  ++p;
-  if (p != end && (*p == '+' || *p == '-')) ++p;
-  return tvmffi_i_json_some_digits(p, end);
-}
-
-/* Checks a text that ffi.json.Parse accepts or ffi.json.Stringify has written:
-   it has nothing wrong but what upstream accepts. */
-static int tvmffi_i_json_check_strict(TVMFFIByteArray text) {
-  const char *p = text.data, *end = text.data + text.size, *next;
-  tvmffi_i_json_reader r; /* for the position of an error */
-  int in_string = 0;
-  tvmffi_i_json_begin_reader(&r, text);
-  for (; p != end; p = next) {
-    next = p + 1;
-    if (in_string) {
-      if (*p == '\\')
-        ++next;
-      else if (!(next = tvmffi_i_utf8_end(p, end)))
-        return tvmffi_i_json_error(&r, p, "Invalid UTF-8 at");
-      else
-        in_string = *p != '"';
-    } else if (*p == '"') {
-      in_string = 1;
-    } else if (tvmffi_i_is_digit(p, end) || *p == '-' || *p == '+' ||
-               *p == '.' || *p == 'N' || *p == 'I') {
-      next = tvmffi_i_json_strict_number(p, end);
-      if (!next) return tvmffi_i_json_no_value(&r, p);
-    }
-  }
-  return 0;
-}
-
-/* Parses JSON text like ffi.json.Parse, but only RFC 8259: raises ValueError
-   for a string that is not UTF-8 or has a surrogate, for NaN and Infinity, and
-   for numbers such as "01" and "+.5". */
-TVMFFI_FUNC(i_json_parse_strict, any, (str, text)) {
-  TVMFFIAny value = tvmffi_none();
-  TVMFFI_TRY(tvmffi_i_json_parse(text, &value));
-  if (tvmffi_i_json_check_strict(text)) {
-    tvmffi_any_release(&value);
-    return -1;
-  }
-  *tvmffi_result = value;
-  return 0;
-}
-
-/* Returns a value as JSON text like ffi.json.Stringify, but only RFC 8259:
-   raises ValueError for a string that is not UTF-8 or has a surrogate, and for
-   NaN and infinity. The error has the position in the text. */
-TVMFFI_FUNC(i_json_stringify_strict, str, (i_view, value),
-            (i_optional_int, indent)) {
-  TVMFFIAny args[2], text = tvmffi_none();
-  args[0] = *value;
-  args[1] = tvmffi_int(indent);
-  TVMFFI_TRY(tvmffi_call_i_json_stringify(NULL, args, 2, &text));
-  if (tvmffi_i_json_check_strict(tvmffi_any_str(&text))) {
-    tvmffi_any_release(&text);
-    return -1;
-  }
-  *tvmffi_result = text;
-  return 0;
-}
 #endif
 
 /* ======== Base64: RFC 4648 ================================ >>extra/base64 */
@@ -30267,48 +27969,6 @@ static int tvmffi_i_from_base64(TVMFFIByteArray text, TVMFFIAny *out) {
   code = TVMFFIBytesFromByteArray(&bytes, out);
   tvmffi_i_free(to);
   return code;
-}
-#endif
-
-/* ======== Big integer JSON: big integers in graphs === >>extra/bigint_json */
-
-#if !TVMFFI_NO_EXTRA
-TVMFFI_I_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any")
-TVMFFI_I_GET(i_any_view) {
-  *out = any;
-  return 0;
-}
-
-TVMFFI_I_METHOD(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
-                (i_any_view, value)) {
-  tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
-  TVMFFIAny text = tvmffi_none();
-  if (value->type_index == kTVMFFIInt)
-    tvmffi_i_text_int(&b, value->v_int64);
-  else if (value->type_index == kTVMFFIBigInt && value->v_obj)
-    tvmffi_i_text_bigint(&b, TVMFFIBigIntGetContentByteArray(value));
-  else
-    return tvmffi_i_cannot_treat(value->type_index, "BigInt");
-  TVMFFI_TRY(tvmffi_i_text_take_object(&b, &text));
-  TVMFFI_RETURN(text);
-}
-
-TVMFFI_I_METHOD(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
-                (i_any_view, value)) {
-  TVMFFIAny made = tvmffi_none();
-  TVMFFIByteArray s;
-  int negative;
-  size_t i;
-  if (tvmffi_i_get_str(value, &s))
-    return tvmffi_i_cannot_treat(value->type_index, "str");
-  negative = s.size && s.data[0] == '-';
-  if (negative || (s.size && s.data[0] == '+')) ++s.data, --s.size;
-  for (i = 0; i < s.size && s.data[i] >= '0' && s.data[i] <= '9'; ++i) {
-  }
-  if (!s.size || i < s.size)
-    return tvmffi_i_fail("ValueError", "Invalid decimal string for ffi.BigInt");
-  TVMFFI_TRY(tvmffi_i_digits_to_int(s.data, s.size, negative, &made));
-  TVMFFI_RETURN(made);
 }
 #endif
 
@@ -31381,7 +29041,2521 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
 }
 #endif
 
-/* ======== Graph text ===================================== >>extra/graph_text
+/* ======== Debug functions ========================= >>functions/debug_function
+   what the interface tells the leak report */
+
+#if TVMFFI_DEBUG
+/* Records the source line that first handed out an object. If `released` is
+   set, records the line of the last release instead. */
+TVMFFI_FUNC(i_debug_note, none, (ptr, object), (bool, released), (str, place)) {
+  tvmffi_i_record *r;
+  size_t skip = place.size > 55 ? place.size - 55 : 0;
+  tvmffi_i_debug_lock();
+  r = *tvmffi_i_record_of(object);
+  if (r && (released || !r->made[0]))
+    (void)tvmffi_i_debug_put(!released    ? r->made
+                             : r->is_dead ? r->again
+                                          : r->released,
+                             0, sizeof(r->made), place.data + skip);
+  tvmffi_i_debug_unlock();
+  TVMFFI_RETURN();
+}
+
+/* Returns the number of live objects of exactly this type, or of all types if
+   `type_index` is -1. */
+TVMFFI_FUNC(i_debug_live, int64, (int32, type_index)) {
+  int64_t n = 0;
+  size_t i;
+  tvmffi_i_debug_lock();
+  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
+    const tvmffi_i_record *r;
+    for (r = tvmffi_i_records[i]; r; r = r->next)
+      n += !r->is_dead &&
+           (type_index == kTVMFFIAny || r->type_index == type_index);
+  }
+  tvmffi_i_debug_unlock();
+  TVMFFI_RETURN(n);
+}
+#endif
+
+/* ======== Leak report ============================= >>functions/leak_report */
+
+#if TVMFFI_DEBUG
+/* The functions below are called with the mutex and the records' lock held. */
+
+static void tvmffi_i_count_reference(const TVMFFIAny *any) {
+  tvmffi_i_record *r = any->type_index >= kTVMFFIStaticObjectBegin
+                           ? *tvmffi_i_record_of(any->v_obj)
+                           : NULL;
+  if (r) ++r->num_registered;
+}
+
+/* Returns 1 if only the tables of functions, types and attributes own an
+   object, else 0. */
+static int tvmffi_i_is_registered(const tvmffi_i_record *r) {
+  return r->num_registered > 0 &&
+         (uint32_t)tvmffi_i_load64(&r->object->combined_ref_count) <=
+             r->num_registered;
+}
+
+/* Counts the references that an array, list, map or dict owns to its items. */
+static void tvmffi_i_count_items(const TVMFFIObject *o) {
+  const TVMFFIAny any = tvmffi_obj((TVMFFIObject *)(uintptr_t)o);
+  const tvmffi_i_pair *pair;
+  int64_t k;
+  uint64_t i;
+  if (any.type_index == kTVMFFIArray || any.type_index == kTVMFFIList) {
+    const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
+    for (k = 0; k < cell->size; ++k)
+      tvmffi_i_count_reference((const TVMFFIAny *)cell->data + k);
+  } else if (any.type_index == kTVMFFIMap || any.type_index == kTVMFFIDict) {
+    for (i = tvmffi_i_map_begin(o); (pair = tvmffi_i_map_pair(o, i)) != NULL;
+         i = tvmffi_i_map_after(o, i)) {
+      tvmffi_i_count_reference(&pair->key);
+      tvmffi_i_count_reference(&pair->value);
+    }
+  }
+}
+
+static void tvmffi_i_count_type(const TVMFFITypeInfo *info) {
+  TVMFFIAny setter;
+  int32_t i;
+  for (i = 0; i < info->num_fields; ++i) {
+    const TVMFFIFieldInfo *f = &info->fields[i];
+    tvmffi_i_count_reference(&f->default_value_or_factory);
+    if (!(f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)) continue;
+    setter = tvmffi_obj(f->setter);
+    tvmffi_i_count_reference(&setter);
+  }
+  for (i = 0; i < info->num_methods; ++i)
+    tvmffi_i_count_reference(&info->methods[i].method);
+}
+
+/* Counts the references that the tables of functions, types and attributes own,
+   directly or by containers that only the tables own. */
+static void tvmffi_i_count_registered(void) {
+  tvmffi_i_record *r;
+  const tvmffi_i_node *node;
+  TVMFFIAny function;
+  int32_t k;
+  size_t i;
+  int found = 1;
+  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i)
+    for (r = tvmffi_i_records[i]; r; r = r->next)
+      r->num_registered = r->has_counted_items = 0;
+  for (node = tvmffi_i_globals.first; node; node = node->next) {
+    const tvmffi_i_global *g = (const tvmffi_i_global *)(const void *)node;
+    function = tvmffi_obj(g->function);
+    tvmffi_i_count_reference(&function);
+  }
+  for (node = tvmffi_i_columns.first; node; node = node->next) {
+    const TVMFFITypeAttrColumn *c =
+        &((const tvmffi_i_column *)(const void *)node)->column;
+    for (k = 0; k < c->size; ++k)
+      tvmffi_i_count_reference((const TVMFFIAny *)c->data + k);
+  }
+  for (k = 0; k < tvmffi_i_next_index; ++k) {
+    const tvmffi_i_type *t = tvmffi_i_type_at(k);
+    if (t) tvmffi_i_count_type(&t->info);
+  }
+  while (found) {
+    found = 0;
+    for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i)
+      for (r = tvmffi_i_records[i]; r; r = r->next) {
+        if (r->is_dead || r->has_counted_items || !tvmffi_i_is_registered(r))
+          continue;
+        r->has_counted_items = found = 1;
+        tvmffi_i_count_items(r->object);
+      }
+  }
+}
+
+/* Live objects of one type that were handed out at one source line. */
+typedef struct {
+  const tvmffi_i_record *first;
+  int32_t count;
+} tvmffi_i_leak;
+enum { TVMFFI_I_NUM_LEAKS = 32 };
+
+/* Groups live objects by type and source line, except objects that only the
+   tables of functions, types and attributes own. Returns the number of objects
+   that do not fit in `leaks`. */
+static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
+  int32_t k, n = 0, others = 0;
+  size_t i;
+  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
+    const tvmffi_i_record *r;
+    for (r = tvmffi_i_records[i]; r; r = r->next) {
+      if (r->is_dead || !r->made[0] || tvmffi_i_is_registered(r)) continue;
+      for (k = 0; k < n && (leaks[k].first->type_index != r->type_index ||
+                            strcmp(leaks[k].first->made, r->made) != 0);
+           ++k) {
+      }
+      if (k == TVMFFI_I_NUM_LEAKS) {
+        ++others;
+        continue;
+      }
+      if (k == n) {
+        leaks[n].first = r;
+        leaks[n++].count = 0;
+      }
+      ++leaks[k].count;
+    }
+  }
+  *num_leaks = n;
+  return others;
+}
+
+/* Returns the leak report: the first message about a dead object, and a line
+   for the live objects of each type and source line. Stores the number of live
+   objects, and the number of releases of dead objects since the last report. */
+TVMFFI_FUNC(i_debug_report, any, (ptr, num_live), (ptr, num_complaints)) {
+  char text[TVMFFI_I_NUM_LEAKS * 160 + sizeof(tvmffi_i_complaint)];
+  char digits[TVMFFI_I_DECIMAL];
+  tvmffi_i_leak leaks[TVMFFI_I_NUM_LEAKS];
+  TVMFFIAny result = tvmffi_none();
+  TVMFFIByteArray bytes = {text, 0};
+  int32_t k, num_leaks = 0, others, live;
+  size_t n = 0, size = sizeof(text);
+  tvmffi_i_start_types();
+  tvmffi_i_lock();
+  tvmffi_i_debug_lock();
+  tvmffi_i_count_registered();
+  live = others = tvmffi_i_debug_group(leaks, &num_leaks);
+  n = tvmffi_i_debug_put(text, n, size, tvmffi_i_complaint);
+  for (k = 0; k < num_leaks; ++k) {
+    live += leaks[k].count;
+    n = tvmffi_i_debug_put(text, n, size,
+                           tvmffi_i_decimal(digits, leaks[k].count));
+    n = tvmffi_i_debug_put(text, n, size, " x ");
+    n = tvmffi_i_debug_put(text, n, size,
+                           tvmffi_i_type_name(leaks[k].first->type_index));
+    n = tvmffi_i_debug_put(text, n, size, ", obtained at ");
+    n = tvmffi_i_debug_put(text, n, size, leaks[k].first->made);
+    n = tvmffi_i_debug_put(text, n, size, "\n");
+  }
+  if (others) {
+    n = tvmffi_i_debug_put(text, n, size, tvmffi_i_decimal(digits, others));
+    n = tvmffi_i_debug_put(text, n, size, " x others\n");
+  }
+  if (num_live) *(int64_t *)num_live = live;
+  if (num_complaints) *(int64_t *)num_complaints = tvmffi_i_num_complaints;
+  tvmffi_i_num_complaints = 0;
+  tvmffi_i_complaint[0] = 0;
+  tvmffi_i_debug_unlock();
+  tvmffi_i_unlock();
+  bytes.size = n;
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&bytes, &result));
+  TVMFFI_RETURN(result);
+}
+#endif
+
+/* ======== Basic functions ======================== >>functions/global_function
+   strings, addresses, names, memory */
+
+/* Returns the object that ffi.MapGetItemOrMissing returns for an absent key. */
+TVMFFI_FUNC(i_invalid_object, object) {
+  TVMFFI_RETURN(&tvmffi_i_invalid_object);
+}
+
+/* Returns the object that separates positional arguments from keyword arguments
+   (names and values) in a call of __ffi_init__. */
+TVMFFI_FUNC(i_kwargs_object, object) { TVMFFI_RETURN(&tvmffi_i_kwargs_object); }
+
+/* Returns a string as an owned value. */
+TVMFFI_FUNC(i_string, str, (str, text)) { TVMFFI_RETURN(text); }
+
+/* Returns bytes as an owned value. */
+TVMFFI_FUNC(i_bytes, bytes, (bytes, data)) { TVMFFI_RETURN(data); }
+
+/* Removes a global function. Returns whether the name was registered. */
+TVMFFI_FUNC(i_remove_global, bool, (str, name)) {
+  TVMFFI_TRY(tvmffi_i_start_global(&name));
+  TVMFFI_RETURN(tvmffi_i_remove_global(&name) != 0);
+}
+
+/* Makes a function object from addresses: a TVMFFISafeCallType, the `self` that
+   safe_call receives, and the deleter of `self`, which may be NULL. On success
+   takes ownership of `self`. */
+TVMFFI_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
+            (ptr, deleter)) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFI_TRY(TVMFFIFunctionCreate(self,
+                                  (TVMFFISafeCallType)(uintptr_t)safe_call,
+                                  (void (*)(void *))(uintptr_t)deleter, &f));
+  TVMFFI_RETURN((TVMFFIObject *)f);
+}
+
+#if TVMFFI_I_CELLS
+/* Returns the entry of a global function in the function table. Sets *call to a
+   packed function whose `self` is such an entry and which calls the entry's
+   current function (interface/global.h). */
+TVMFFI_FUNC(i_global_cell, ptr, (str, name), (ptr, call)) {
+  void *entry;
+  if (!call) return tvmffi_i_null("tvmffi.GlobalCell", "call");
+  entry = tvmffi_i_pin_global(&name);
+  if (!entry) return tvmffi_i_no_memory();
+  *(void **)call = (void *)(uintptr_t)tvmffi_i_call_cell;
+  TVMFFI_RETURN(entry);
+}
+#endif
+
+#if TVMFFI_I_POOL
+/* Frees the memory that threads cache for new objects: see
+   tvmffi_memory_trim. */
+TVMFFI_FUNC(i_memory_trim, none) {
+  (void)tvmffi_i_add64(&tvmffi_i_pool_trims, 1);
+  tvmffi_i_pool_follow(tvmffi_i_thread_pool());
+  TVMFFI_RETURN();
+}
+#endif
+
+/* ======== Shape functions ========================= >>functions/shape_function
+   the constructor of shapes */
+
+/* Creates a shape from the arguments. ValueError if an argument is not an
+   int. */
+TVMFFI_I_PACKED(i_shape) {
+  int64_t *numbers = NULL;
+  tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)num_args, &numbers);
+  int32_t i;
+  if (!shape) return -1;
+  for (i = 0; i < num_args; ++i) {
+    if (tvmffi_i_get_int64(&args[i], &numbers[i])) {
+      tvmffi_release(shape);
+      return tvmffi_i_fail("ValueError",
+                           "Expect shape to take list of int arguments");
+    }
+  }
+  *result = tvmffi_obj(shape);
+  return 0;
+}
+
+/* ======== Words of arrays and lists ================ >>functions/sequence_word
+   their parameter types */
+
+#if !TVMFFI_NO_CONTAINERS
+TVMFFI_I_OBJECT_TYPE(i_array, "ffi.Array", "ffi.Array", kTVMFFIArray)
+TVMFFI_I_OBJECT_TYPE(i_list, "ffi.List", "ffi.List", kTVMFFIList)
+
+/* Parameter type of functions that change a list. For an array, a function
+   changes only a temporary list copy, as in upstream (SeqTypeTraitsBase in
+   container/seq_base.h). */
+TVMFFI_I_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
+              "{\"type\":\"ffi.List\",\"args\":[{\"type\":\"Any\"}]}")
+TVMFFI_I_GET(i_any_list) {
+  *out = any->v_obj;
+  if (any->type_index != kTVMFFIList && any->type_index != kTVMFFIArray)
+    return TVMFFI_I_MISMATCH;
+  return *out ? 0 : TVMFFI_I_MISMATCH;
+}
+#endif
+
+/* ======== Sequence functions =================== >>functions/sequence_function
+   the built-in functions of arrays and lists */
+
+#if !TVMFFI_NO_CONTAINERS
+/* Replaces args[0], an array, by a list copy and calls the built-in `call`. */
+TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
+                                   int32_t num_args, TVMFFIAny *result) {
+  tvmffi_i_seq *copy =
+      tvmffi_i_list_of(tvmffi_i_seq_of(args[0].v_obj));
+  int code;
+  if (!copy) return -1;
+  args[0] = tvmffi_obj(copy);
+  code = call(NULL, args, num_args, result);
+  tvmffi_release(copy);
+  return code;
+}
+
+/* Defines `s` as the list that the built-in function `name` changes. If `list`
+   is an array, calls the function again with a list copy and returns. Pass all
+   arguments of the function, as Anys, at the end. */
+#define TVMFFI_I_LIST_OR_COPY(s, name, list, num_args, ...)     \
+  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)(list);             \
+  if (TVMFFI_I_UNLIKELY((list)->type_index != kTVMFFIList)) {   \
+    TVMFFIAny args[num_args] = {__VA_ARGS__};                   \
+    return tvmffi_i_on_copy(tvmffi_call_##name, args, num_args, \
+                            tvmffi_result);                     \
+  }
+
+/* Creates an array of the arguments. */
+TVMFFI_I_PACKED(i_new_array) {
+  return tvmffi_i_return_seq(tvmffi_i_empty_array(num_args), args, num_args,
+                             result);
+}
+
+/* Minimum capacity of a list. */
+enum { TVMFFI_I_LIST_CAPACITY = 4 };
+
+/* Creates a list of the arguments. */
+TVMFFI_I_PACKED(i_new_list) {
+  TVMFFIObject *list = tvmffi_i_new_list(
+      num_args > TVMFFI_I_LIST_CAPACITY ? num_args : TVMFFI_I_LIST_CAPACITY);
+  return tvmffi_i_return_seq(tvmffi_i_seq_of(list), args, num_args,
+                             result);
+}
+
+/* Functions that arrays and lists share. */
+#define TVMFFI_I_SEQ_FUNCTIONS(seq)                              \
+  /* Returns item i. IndexError unless 0 <= i < size. */         \
+  TVMFFI_FUNC(seq##_get, any, (seq, self), (int64, i)) {         \
+    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                     \
+    TVMFFI_I_CHECK_INDEX(s, i);                                  \
+    TVMFFI_RETURN(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));   \
+  }                                                              \
+  /* Returns the number of items. */                             \
+  TVMFFI_FUNC(seq##_size, int64, (seq, self)) {                  \
+    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);             \
+  }                                                              \
+  /* Returns whether an item is equal to a value. */             \
+  TVMFFI_FUNC(seq##_contains, bool, (seq, self), (any, value)) { \
+    return tvmffi_i_contains(self, &value, tvmffi_result);       \
+  }
+TVMFFI_I_SEQ_FUNCTIONS(i_array)
+TVMFFI_I_SEQ_FUNCTIONS(i_list)
+
+/* Replaces item i. IndexError unless 0 <= i < size. If `list` is an array,
+   changes only a temporary copy. */
+TVMFFI_FUNC(i_list_set, none, (i_any_list, list), (int64, i), (any, value)) {
+  TVMFFIAny *slot;
+  TVMFFIObject *old;
+  int32_t index;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_set, list, 3, tvmffi_obj(list), tvmffi_int(i),
+                        value)
+  TVMFFI_I_CHECK_INDEX(s, i);
+  slot = &TVMFFI_I_ITEMS(s)[i];
+  index = slot->type_index;
+  old = slot->v_obj;
+  TVMFFI_TRY(tvmffi_i_own(&value, slot));
+  if (index >= kTVMFFIStaticObjectBegin) tvmffi_release(old);
+  TVMFFI_RETURN();
+}
+
+/* Appends a value. */
+TVMFFI_FUNC(i_list_append, none, (i_any_list, list), (any, value)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_append, list, 2, tvmffi_obj(list), value)
+  TVMFFI_TRY(tvmffi_i_list_append(&s->base, &value));
+  TVMFFI_RETURN();
+}
+
+/* Inserts a value before item i. IndexError unless 0 <= i <= size. */
+TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
+  TVMFFIAny item;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_insert, list, 3, tvmffi_obj(list),
+                        tvmffi_int(i), value)
+  TVMFFI_TRY(tvmffi_i_seq_reserve(s, 1)); /* upstream grows first as well */
+  if (i < 0 || i > s->cell.size) return tvmffi_i_bad_position(i, s->cell.size);
+  TVMFFI_TRY(tvmffi_i_own(&value, &item));
+  *tvmffi_i_open_gap(s, i, 1) = item;
+  TVMFFI_RETURN();
+}
+
+/* Removes item i and returns it. IndexError unless 0 <= i < size. */
+TVMFFI_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_pop, list, 2, tvmffi_obj(list), tvmffi_int(i))
+  TVMFFI_I_CHECK_INDEX(s, i);
+  TVMFFI_RETURN(tvmffi_i_take_item(s, i));
+}
+
+/* Removes item i. IndexError unless 0 <= i < size. */
+TVMFFI_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
+  TVMFFIAny item;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_erase, list, 2, tvmffi_obj(list),
+                        tvmffi_int(i))
+  TVMFFI_I_CHECK_INDEX(s, i);
+  item = tvmffi_i_take_item(s, i);
+  tvmffi_any_release(&item);
+  TVMFFI_RETURN();
+}
+
+/* Removes the items at indices [start, stop). Does nothing if `start` equals
+   `stop`. IndexError if an index is outside the list or `stop` is less than
+   `start`. */
+TVMFFI_FUNC(i_list_erase_range, none, (i_any_list, list), (int64, start),
+            (int64, stop)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_erase_range, list, 3, tvmffi_obj(list),
+                        tvmffi_int(start), tvmffi_int(stop))
+  if (start != stop) {
+    TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
+    tvmffi_i_erase(s, start, stop);
+  }
+  TVMFFI_RETURN();
+}
+
+/* Replaces the items at indices [start, stop) by the items of `from`. Grows the
+   list first, so that a failed allocation does not change the list. */
+static int tvmffi_i_replace(tvmffi_i_seq *s, int64_t start, int64_t stop,
+                            const tvmffi_i_seq *from) {
+  if (start != stop) {
+    TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
+    TVMFFI_TRY(tvmffi_i_seq_reserve(s, from->cell.size - (stop - start)));
+    tvmffi_i_erase(s, start, stop);
+  }
+  return tvmffi_i_insert_items(s, start, from);
+}
+
+/* Replaces the items at indices [start, stop) by all items of another list or
+   array, or of the list itself. IndexError if an index is outside the list or
+   `stop` is less than `start`. */
+TVMFFI_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
+            (int64, stop), (i_any_list, replacement)) {
+  const tvmffi_i_seq *from = tvmffi_i_seq_of(replacement);
+  tvmffi_i_seq *copy = NULL;
+  int code;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_replace, list, 4, tvmffi_obj(list),
+                        tvmffi_int(start), tvmffi_int(stop),
+                        tvmffi_obj(replacement))
+  if (from == s) {
+    from = copy = tvmffi_i_list_of(s);
+    if (!copy) return -1;
+  }
+  code = tvmffi_i_replace(s, start, stop, from);
+  tvmffi_release(copy);
+  if (code) return code;
+  TVMFFI_RETURN();
+}
+
+/* Reverses the order of the items. */
+TVMFFI_FUNC(i_list_reverse, none, (i_any_list, list)) {
+  TVMFFIAny *a, *b, item;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_reverse, list, 1, tvmffi_obj(list))
+  if (s->cell.size > 1) {
+    a = TVMFFI_I_ITEMS(s);
+    for (b = a + s->cell.size - 1; a < b; ++a, --b) {
+      item = *a;
+      *a = *b;
+      *b = item;
+    }
+  }
+  TVMFFI_RETURN();
+}
+
+/* Removes all items. Keeps the capacity. */
+TVMFFI_FUNC(i_list_clear, none, (i_any_list, list)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_clear, list, 1, tvmffi_obj(list))
+  while (s->cell.size > 0)
+    tvmffi_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
+  TVMFFI_RETURN();
+}
+
+/* Allocates memory for at least `capacity` items in all. */
+TVMFFI_FUNC(i_list_reserve, none, (i_any_list, list), (int64, capacity)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_reserve, list, 2, tvmffi_obj(list),
+                        tvmffi_int(capacity))
+  if (capacity > s->cell.capacity)
+    TVMFFI_TRY(tvmffi_i_set_capacity(s, capacity));
+  TVMFFI_RETURN();
+}
+#endif
+
+/* ======== Map functions ============================= >>functions/map_function
+   the built-in functions of maps and dicts */
+
+#if !TVMFFI_NO_CONTAINERS
+TVMFFI_I_OBJECT_TYPE(i_map, "ffi.Map", "ffi.Map", kTVMFFIMap)
+TVMFFI_I_OBJECT_TYPE(i_dict, "ffi.Dict", "ffi.Dict", kTVMFFIDict)
+
+/* Parameter type of functions that change a Dict. A Map is accepted, but not
+   changed. Upstream changes only a temporary copy of a Map. */
+TVMFFI_I_TYPE(i_any_dict, TVMFFIObject *, "Dict<Any, Any>",
+              "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"Any\"},"
+              "{\"type\":\"Any\"}]}")
+TVMFFI_I_GET(i_any_dict) {
+  if (any->type_index != kTVMFFIDict && any->type_index != kTVMFFIMap)
+    return TVMFFI_I_MISMATCH;
+  *out = any->v_obj;
+  return *out ? 0 : TVMFFI_I_MISMATCH;
+}
+
+/* Parameter type that accepts any value and passes its address. */
+TVMFFI_I_TYPE(i_view, const TVMFFIAny *, "Any", "Any")
+TVMFFI_I_GET(i_view) {
+  *out = any;
+  return 0;
+}
+
+/* Copies n views to owned values. On failure none is owned. */
+static int tvmffi_i_map_own_all(const TVMFFIAny *views, TVMFFIAny *values,
+                                int32_t n) {
+  tvmffi_i_bits bits;
+  int32_t i;
+  int code;
+  for (i = 0; i < n; ++i) {
+    code = tvmffi_i_own_bits(&views[i], &bits);
+    if (code) {
+      while (i-- > 0) tvmffi_any_release(&values[i]);
+      return code;
+    }
+    tvmffi_i_store_bits(&values[i], bits);
+  }
+  return 0;
+}
+
+/* Sets the keys of many arguments, one after another. After a key in a long
+   bucket chain, sets the others at once. */
+static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *args,
+                                 int32_t num_args) {
+  TVMFFIAny pair[2], *values = pair;
+  uint64_t passed = 0;
+  int32_t i, k, n;
+  int code = 0;
+  for (i = 0; i < num_args && !code; i += n) {
+    n = passed > TVMFFI_I_MAP_CHAIN_MAX ? num_args - i : 2;
+    if (n > 2) {
+      values = (TVMFFIAny *)tvmffi_i_alloc((size_t)n * sizeof(*values));
+      if (!values) return tvmffi_i_no_memory();
+    }
+    code = tvmffi_i_map_own_all(args + i, values, n);
+    if (code) break;
+    code = n > 2 ? tvmffi_i_map_take(m, values, (size_t)n)
+                 : tvmffi_i_map_move_in(m, &pair[0], &pair[1], &passed);
+    for (k = 0; k < n; ++k) tvmffi_any_release(&values[k]);
+  }
+  if (values != pair) tvmffi_i_free(values);
+  return code;
+}
+
+static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  TVMFFIObject *map;
+  int32_t i;
+  int code = 0;
+  if (num_args % 2)
+    return tvmffi_i_fail("InternalError",
+                         "Check failed: args.size() %% 2 == 0 (1 vs. 0) : ");
+  /* Start without a hash table, because a hash table moves a repeated key to
+     the end. */
+  map = tvmffi_i_new_map(type_index, 0);
+  if (!map) return -1;
+  if (num_args > 2 * TVMFFI_I_MAP_CHAIN_MAX)
+    code = tvmffi_i_map_set_many(tvmffi_i_map_of(map), args, num_args);
+  else
+    for (i = 0; i < num_args && !code; i += 2)
+      code = tvmffi_i_map_set(&map, &args[i], &args[i + 1]);
+  if (code)
+    tvmffi_release(map);
+  else
+    *result = tvmffi_obj(map);
+  return code;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_item_of(TVMFFIObject *map,
+                                         const TVMFFIAny *key,
+                                         TVMFFIAny *result) {
+  const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
+  if (!value) return tvmffi_i_fail("KeyError", "key is not in Map");
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
+  *result = tvmffi_i_copy_owned(value);
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_item_or_missing(TVMFFIObject *map,
+                                                 const TVMFFIAny *key,
+                                                 TVMFFIAny *result) {
+  const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
+  *result =
+      value ? tvmffi_i_copy_owned(value) : tvmffi_obj(&tvmffi_i_invalid_object);
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
+                                       TVMFFIAny *result) {
+  const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
+  *result = tvmffi_int(value != NULL);
+  return 0;
+}
+
+/* Changes a dict; does nothing for a map. */
+#define TVMFFI_I_CHANGE(change, ...)                      \
+  if (dict->type_index == kTVMFFIDict)                    \
+    TVMFFI_TRY(                                           \
+        tvmffi_i_map_##change##_in(tvmffi_i_map_of(dict), \
+                                   __VA_ARGS__));         \
+  TVMFFI_RETURN()
+
+/* Sets the value of a key. Does nothing for a map. */
+TVMFFI_FUNC(i_dict_set_item, none, (i_any_dict, dict), (i_view, key),
+            (i_view, value)) {
+  TVMFFI_I_CHANGE(set, key, value);
+}
+
+/* Removes a key and its value if present. Does nothing for a map. */
+TVMFFI_FUNC(i_dict_erase, none, (i_any_dict, dict), (i_view, key)) {
+  TVMFFI_I_CHANGE(erase, key);
+}
+
+/* Removes all keys and values. Does nothing for a map. */
+TVMFFI_FUNC(i_dict_clear, none, (i_any_dict, dict)) {
+  if (dict->type_index == kTVMFFIDict)
+    TVMFFI_TRY(tvmffi_i_map_clear_in(tvmffi_i_map_of(dict)));
+  TVMFFI_RETURN();
+}
+
+/* Context of an iterator function. The iterator retains the map; upstream's
+   iterator does not. */
+typedef struct {
+  TVMFFIObject *map;
+  uint64_t at, end;
+} tvmffi_i_map_iterator;
+
+static void tvmffi_i_map_end_iterator(void *self) {
+  tvmffi_release(((tvmffi_i_map_iterator *)self)->map);
+  tvmffi_i_free(self);
+}
+
+static int tvmffi_i_map_iterate(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  tvmffi_i_map_iterator *it = (tvmffi_i_map_iterator *)self;
+  const tvmffi_i_pair *pair;
+  int64_t command = 0;
+  TVMFFI_TRY(tvmffi_i_get_index(args, num_args, result, &command));
+  pair = it->at == it->end ? NULL : tvmffi_i_map_pair(it->map, it->at);
+  if ((uint32_t)command > 1) {
+    it->at = pair ? tvmffi_i_map_after(it->map, it->at) : it->end;
+    if (!tvmffi_i_map_pair(it->map, it->at)) it->at = it->end;
+    *result = tvmffi_bool(it->at != it->end);
+    return 0;
+  }
+  if (!pair)
+    return tvmffi_i_fail("IndexError", "The iterator is at the end of the map");
+  *result = tvmffi_i_copy_owned((uint32_t)command ? &pair->value : &pair->key);
+  return 0;
+}
+
+static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
+  TVMFFIObjectHandle f = NULL;
+  tvmffi_i_map_iterator *it =
+      (tvmffi_i_map_iterator *)tvmffi_i_alloc(sizeof(*it));
+  if (!it) return tvmffi_i_no_memory();
+  it->map = map;
+  it->at = tvmffi_i_map_begin(map);
+  it->end = tvmffi_i_map_is_row(tvmffi_i_map_of(map))
+                ? (uint64_t)tvmffi_i_map_size(map)
+                : TVMFFI_I_MAP_END;
+  tvmffi_retain(map);
+  if (TVMFFIFunctionCreate(it, tvmffi_i_map_iterate, tvmffi_i_map_end_iterator,
+                           &f)) {
+    tvmffi_i_map_end_iterator(it);
+    return -1;
+  }
+  *result = tvmffi_obj(f);
+  return 0;
+}
+
+/* Functions that maps and dicts share. */
+#define TVMFFI_I_MAP_FUNCTIONS(map, type)                                   \
+  /* Creates a map or dict from alternating keys and values. */             \
+  TVMFFI_I_PACKED(map) {                                                    \
+    return tvmffi_i_map_call_new(type, args, num_args, result);             \
+  }                                                                         \
+  /* Returns the number of entries. */                                      \
+  TVMFFI_FUNC(map##_size, int64, (map, self)) {                             \
+    TVMFFI_RETURN(tvmffi_i_map_size(self));                                 \
+  }                                                                         \
+  /* Returns the value of a key. KeyError if the key is absent. */          \
+  TVMFFI_FUNC(map##_get_item, any, (map, self), (i_view, key)) {            \
+    return tvmffi_i_map_item_of(self, key, tvmffi_result);                  \
+  }                                                                         \
+  /* Returns the value of a key, else what ffi.GetInvalidObject returns. */ \
+  TVMFFI_FUNC(map##_get_item_or_missing, any, (map, self), (i_view, key)) { \
+    return tvmffi_i_map_item_or_missing(self, key, tvmffi_result);          \
+  }                                                                         \
+  /* Returns 1 if the key is present, else 0. */                            \
+  TVMFFI_FUNC(map##_count, int64, (map, self), (i_view, key)) {             \
+    return tvmffi_i_map_count(self, key, tvmffi_result);                    \
+  }                                                                         \
+  /* Returns an iterator: a function that starts at the first entry. With   \
+     the argument 0, the iterator returns the key, with 1 the value. With   \
+     2, the iterator advances and returns whether an entry is left. */      \
+  TVMFFI_FUNC(map##_iterator, func, (map, self)) {                          \
+    return tvmffi_i_map_new_iterator(self, tvmffi_result);                  \
+  }
+TVMFFI_I_MAP_FUNCTIONS(i_map, kTVMFFIMap)
+TVMFFI_I_MAP_FUNCTIONS(i_dict, kTVMFFIDict)
+#endif
+
+/* ======== Device search ============================== >>functions/find_device
+   the first device that is not a CPU */
+
+#if !TVMFFI_NO_CONTAINERS
+typedef struct {
+  TVMFFIObject *object;
+} tvmffi_i_visited;
+
+typedef struct {
+  tvmffi_i_stack frames;      /* a stack of tvmffi_i_children */
+  tvmffi_i_ptr_table visited; /* records are tvmffi_i_visited */
+} tvmffi_i_device_search;
+
+/* Returns 1 and sets *device if the value is a tensor that is not on a CPU.
+   Returns 0 for another value, or an error code. Pushes a container onto
+   s->frames at its first visit. */
+static int tvmffi_i_look_for_device(tvmffi_i_device_search *s,
+                                    const TVMFFIAny *value, DLDevice *device) {
+  TVMFFIObject *o =
+      value->type_index >= kTVMFFIStaticObjectBegin ? value->v_obj : NULL;
+  tvmffi_i_children *c;
+  if (!o) return 0;
+  if (o->type_index == kTVMFFITensor) {
+    const DLTensor *t = TVMFFITensorGetDLTensorPtr(o);
+    if (t->device.device_type == kDLCPU) return 0;
+    *device = t->device;
+    return 1;
+  }
+  if (!tvmffi_i_is_container(o->type_index) ||
+      TVMFFI_I_FIND(tvmffi_i_visited, &s->visited, o))
+    return 0;
+  if (!TVMFFI_I_ADD(tvmffi_i_visited, &s->visited, o)) return -1;
+  c = TVMFFI_I_PUSH(tvmffi_i_children, &s->frames, NULL);
+  if (!c) return -1;
+  tvmffi_i_children_open(c, o, NULL);
+  return 0;
+}
+
+/* Searches depth first; skips keys of maps. Returns 0, or an error code. */
+static int tvmffi_i_find_device(tvmffi_i_device_search *s,
+                                const TVMFFIAny *value, DLDevice *device) {
+  int found = tvmffi_i_look_for_device(s, value, device);
+  while (!found && s->frames.depth) {
+    tvmffi_i_children *c = TVMFFI_I_TOP(tvmffi_i_children, &s->frames);
+    value = tvmffi_i_next_in_container(c);
+    if (!value)
+      TVMFFI_I_POP(tvmffi_i_children, &s->frames);
+    else if (!c->on_value)
+      found = tvmffi_i_look_for_device(s, value, device);
+  }
+  return found < 0 ? found : 0;
+}
+
+/* Returns the device of the first tensor that is not on a CPU, or cpu:0 if all
+   tensors are. Searches a value, the items of arrays and lists, and the values
+   of maps and dicts, depth first. */
+TVMFFI_FUNC(i_first_device, device, (any, container)) {
+  tvmffi_i_device_search s = TVMFFI_I_ZERO;
+  DLDevice device = {kDLCPU, 0};
+  int code;
+  tvmffi_i_stack_open(&s.frames, NULL, 0);
+  code = tvmffi_i_find_device(&s, &container, &device);
+  tvmffi_i_stack_close(&s.frames);
+  tvmffi_i_ptr_clear(&s.visited, sizeof(tvmffi_i_visited), 1);
+  if (code) return code;
+  TVMFFI_RETURN(device);
+}
+#endif
+
+/* ======== Words of modules =========================== >>functions/module_word
+   their parameter type */
+
+#if !TVMFFI_NO_CONTAINERS
+TVMFFI_I_OBJECT_TYPE(i_module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+#endif
+
+/* ======== Module functions ======================= >>functions/module_function
+   the built-in functions of modules */
+
+#if !TVMFFI_NO_CONTAINERS
+/* Defines a result type of built-in functions that return an owned Any. */
+#define TVMFFI_I_ANY_RESULT(T, name, schema) \
+  TVMFFI_I_TYPE(T, TVMFFIAny, name, schema)  \
+  TVMFFI_I_PUT(T) {                          \
+    *out = value;                            \
+    return 0;                                \
+  }
+TVMFFI_I_ANY_RESULT(i_source, "str", "ffi.String")
+TVMFFI_I_ANY_RESULT(
+    i_optional_str, "Optional<str>",
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.String\"}]}")
+TVMFFI_I_ANY_RESULT(
+    i_optional_func, "Optional<ffi.Function>",
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.Function\"}]}")
+TVMFFI_I_ANY_RESULT(
+    i_write_formats, "Array<str>",
+    "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi.String\"}]}")
+
+/* Loads a module by the global function ffi.Module.load_from_file.FORMAT.
+   FORMAT is the part of the path after the last dot, even if that dot is in a
+   folder's name. The formats dll, dylib and dso are replaced by so.
+   RuntimeError if the path has no dot or the function is not registered. */
+TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
+  static const char *const same[] = {"dll", "dylib", "dso"};
+  static const char *const texts[] = {
+      "Loader for `.", "` files is not registered, resolved to (",
+      (") in the global registry.Ensure that you have loaded the correct "
+       "runtime code, andthat you are on the correct hardware architecture.")};
+  TVMFFIByteArray format;
+  TVMFFIObject *module = NULL;
+  TVMFFIAny args[2];
+  const char *parts[2];
+  size_t at = file_name.size, i;
+  int code;
+  while (at && file_name.data[at - 1] != '.') --at;
+  if (!at) {
+    parts[0] = "Failed to get file format from ";
+    parts[1] = file_name.data;
+    TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 2);
+    return -1;
+  }
+  format.data = file_name.data + at;
+  format.size = file_name.size - at;
+  for (i = 0; i < 3; ++i)
+    if (tvmffi_i_same_text(format, tvmffi_byte_array(same[i])))
+      format = tvmffi_byte_array("so");
+  args[1] = tvmffi_none();
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&file_name, &args[0]));
+  code = TVMFFIStringFromByteArray(&format, &args[1]);
+  if (!code)
+    code = tvmffi_i_call_loader("ffi.Module.load_from_file.", format, texts,
+                                args, 2, &module);
+  tvmffi_any_release(&args[1]);
+  tvmffi_any_release(&args[0]);
+  if (code) return code;
+  TVMFFI_RETURN(module);
+}
+
+/* Loads a dynamic library as a module. Ignores the format. InternalError with
+   the message of the system's loader if loading fails. */
+TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
+  TVMFFIByteArray none = {"", 0};
+  TVMFFIObject *module = NULL;
+  tvmffi_i_library *library;
+  void *handle = NULL;
+  int code;
+  (void)format;
+  TVMFFI_TRY(tvmffi_i_dlopen(path, &handle));
+  library = tvmffi_i_new_library(handle, none);
+  if (!library) {
+    tvmffi_i_dlclose(handle);
+    return -1;
+  }
+  code = tvmffi_i_load_library(library, &module);
+  tvmffi_release(library);
+  if (code) return code;
+  TVMFFI_RETURN(module);
+}
+
+/* Defines a function that searches a module for a name. If query_imports is
+   true, the function also searches the module's imports. */
+#define TVMFFI_I_MODULE_SEARCH(function, type, method, result)                 \
+  TVMFFI_FUNC(function, type, (i_module, module), (str, name),                 \
+              (bool, query_imports)) {                                         \
+    TVMFFIAny found;                                                           \
+    TVMFFI_TRY(                                                                \
+        tvmffi_i_search_modules(module, method, name, query_imports, &found)); \
+    TVMFFI_RETURN(result);                                                     \
+  }
+/* Returns whether a module has a function. If query_imports is true, also
+   searches the module's imports. */
+TVMFFI_I_MODULE_SEARCH(i_module_has, bool, TVMFFI_I_METHOD_IMPLEMENTS,
+                       found.v_int64 != 0)
+/* Returns the metadata of a module's function, or None. The metadata is JSON
+   with the function's type schema. */
+TVMFFI_I_MODULE_SEARCH(i_module_metadata, i_optional_str,
+                       TVMFFI_I_METHOD_METADATA, found)
+/* Returns the documentation of a module's function, or None. */
+TVMFFI_I_MODULE_SEARCH(i_module_doc, i_optional_str, TVMFFI_I_METHOD_DOC, found)
+/* Returns a function of a module, or None. The function keeps the module
+   loaded. */
+TVMFFI_I_MODULE_SEARCH(i_module_get, i_optional_func,
+                       TVMFFI_I_METHOD_GET_FUNCTION, found)
+
+/* Defines a function that calls a method without arguments. */
+#define TVMFFI_I_MODULE_CALL(function, type, method, result)                  \
+  TVMFFI_FUNC(function, type, (i_module, module)) {                           \
+    TVMFFIByteArray none = {"", 0};                                           \
+    TVMFFIAny value;                                                          \
+    TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module), method, none, \
+                                    none, &value));                           \
+    TVMFFI_RETURN(result);                                                    \
+  }
+/* Returns a bit mask of what a module can do. 1: save to bytes, 2: run, 4:
+   export an object file or source. */
+TVMFFI_I_MODULE_CALL(i_module_mask, int32, TVMFFI_I_METHOD_PROPERTY_MASK,
+                     (int32_t)value.v_int64)
+/* Returns the kind of a module: "library" for a dynamic library. */
+TVMFFI_I_MODULE_CALL(i_module_kind, i_source, TVMFFI_I_METHOD_KIND, value)
+/* Returns the formats that ffi.ModuleWriteToFile can write a module in. */
+TVMFFI_I_MODULE_CALL(i_module_write_formats, i_write_formats,
+                     TVMFFI_I_METHOD_WRITE_FORMATS, value)
+
+/* Returns the source code of a module in a format, or an empty string if the
+   module has no source code. */
+TVMFFI_FUNC(i_module_inspect, i_source, (i_module, module), (str, format)) {
+  TVMFFIByteArray none = {"", 0};
+  TVMFFIAny value;
+  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
+                                  TVMFFI_I_METHOD_INSPECT, format, none,
+                                  &value));
+  TVMFFI_RETURN(value);
+}
+
+/* Writes a module to a file. RuntimeError for a library, which cannot be
+   written. */
+TVMFFI_FUNC(i_module_write, none, (i_module, module), (str, file_name),
+            (str, format)) {
+  TVMFFIAny value;
+  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
+                                  TVMFFI_I_METHOD_WRITE, file_name, format,
+                                  &value));
+  TVMFFI_RETURN();
+}
+
+/* Appends the module `other` to the imports of `module`. RuntimeError if
+   `module` would then import itself. */
+TVMFFI_FUNC(i_module_import, none, (i_module, module), (i_module, other)) {
+  TVMFFI_TRY(tvmffi_i_add_import(tvmffi_i_module_of(module), other));
+  TVMFFI_RETURN();
+}
+
+/* Removes all imports of a module. */
+TVMFFI_FUNC(i_module_clear, none, (i_module, module)) {
+  TVMFFI_TRY(tvmffi_i_clear_imports(tvmffi_i_module_of(module)));
+  TVMFFI_RETURN();
+}
+
+/* Keeps a module loaded until ffi.ModuleGlobalsRemove. */
+TVMFFI_FUNC(i_module_keep, none, (i_module, module)) {
+  TVMFFI_TRY(tvmffi_i_keep_module(module));
+  TVMFFI_RETURN();
+}
+
+/* Undoes ffi.ModuleGlobalsAdd, so that the module can be unloaded. */
+TVMFFI_FUNC(i_module_unkeep, none, (i_module, module)) {
+  tvmffi_i_unkeep_module(module);
+  TVMFFI_RETURN();
+}
+
+/* Returns the module of the functions that are linked into the process and
+   registered by TVMFFIEnvModRegisterSystemLibSymbol. The optional argument is a
+   prefix of function names. Each prefix has one module. */
+TVMFFI_I_PACKED(i_system_lib) {
+  TVMFFIByteArray prefix = {"", 0};
+  TVMFFIObject *module = NULL;
+  if (num_args && tvmffi_i_get_str(args, &prefix))
+    return tvmffi_i_bad_cast(args, "str");
+  TVMFFI_TRY(tvmffi_i_system_module(prefix, &module));
+  tvmffi_retain(module);
+  *result = tvmffi_obj(module);
+  return 0;
+}
+#endif
+
+/* ======== Functions of fields ==================== >>functions/access_function
+   getters and setters as functions */
+
+#if !TVMFFI_NO_CONTAINERS
+/* Returns the address of a TVMFFIFieldGetter for fields of the declared type
+   `type_index`. ValueError if a field cannot have this type. */
+TVMFFI_FUNC(i_make_getter, int64, (int32, type_index)) {
+  const tvmffi_i_access *access = tvmffi_i_access_of(type_index);
+  if (!access)
+    return tvmffi_i_fail("ValueError",
+                         "Unsupported field type index for getter: %d",
+                         type_index);
+  TVMFFI_RETURN((int64_t)(uintptr_t)access->get);
+}
+
+/* Returns a field's setter: a function object that takes the field's address
+   and a value. The setter first converts the value by a C function at the
+   address `convert`:
+   `int convert(void *converter, const TVMFFIAny *value, TVMFFIAny *result)`. */
+TVMFFI_FUNC(i_make_setter, func, (int32, type_index), (int64, converter),
+            (int64, convert)) {
+  tvmffi_i_setter *s;
+  TVMFFIObjectHandle f = NULL;
+  if (!convert) return tvmffi_i_null("ffi.MakeFieldSetter", "the converter");
+  s = (tvmffi_i_setter *)tvmffi_i_alloc(sizeof(*s));
+  if (!s) return tvmffi_i_no_memory();
+  s->type_index = type_index;
+  s->access = tvmffi_i_access_of(type_index);
+  s->converter = (void *)(uintptr_t)converter;
+  s->convert = (tvmffi_i_converter)(uintptr_t)convert;
+  if (TVMFFIFunctionCreate(s, tvmffi_i_call_setter, tvmffi_i_free, &f)) {
+    tvmffi_i_free(s);
+    return -1;
+  }
+  TVMFFI_RETURN((TVMFFIObject *)f);
+}
+#endif
+
+/* ======== Functions of construction =========== >>functions/construct_function
+   a constructor for a type */
+
+#if !TVMFFI_NO_CONTAINERS
+/* Sets a type's attribute __ffi_init__ to a constructor. The constructor's
+   parameters are the type's fields in order: first fields without a default,
+   then fields with a default. */
+TVMFFI_FUNC(i_set_init, none, (int32, type_index)) {
+  return tvmffi_i_set_init(type_index);
+}
+#endif
+
+/* ======== Data classes ================================= >>functions/dataclass
+   types that Python defines */
+
+#if !TVMFFI_NO_CONTAINERS
+/* Context of a function that creates or copies objects of a Python class. */
+typedef struct {
+  const TVMFFITypeInfo *type;
+  size_t size;
+} tvmffi_i_layout;
+
+/* Descriptions of __ffi_new__ and __ffi_shallow_copy__ for error messages. The
+   names are empty, as in upstream. */
+static const tvmffi_i_name *const tvmffi_i_new_types[] = {
+    &tvmffi_i_name_object, &tvmffi_i_name_object};
+static const tvmffi_func tvmffi_i_py_new = {
+    "", NULL, 0, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
+static const tvmffi_func tvmffi_i_py_copy = {
+    "", NULL, 1, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 1, NULL)};
+
+static int tvmffi_i_call_py_new(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_layout *layout = (const tvmffi_i_layout *)self;
+  TVMFFIObject *o;
+  (void)args;
+  if (num_args) return tvmffi_i_bad_call(&tvmffi_i_py_new, num_args, result);
+  o = tvmffi_i_new_object(layout->type->type_index, layout->size);
+  if (!o) return -1;
+  *result = tvmffi_obj(o);
+  return 0;
+}
+
+static int tvmffi_i_call_py_copy(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_layout *layout = (const tvmffi_i_layout *)self;
+  TVMFFIObject *o;
+  if (num_args != 1)
+    return tvmffi_i_bad_call(&tvmffi_i_py_copy, num_args, result);
+  if (args->type_index < kTVMFFIStaticObjectBegin || !args->v_obj ||
+      !tvmffi_is_instance(args->type_index, layout->type->type_index))
+    return tvmffi_i_bad_arg(&tvmffi_i_py_copy, 0, args, TVMFFI_I_MISMATCH);
+  o = tvmffi_i_copy_object(args->v_obj, layout->type, layout->size);
+  if (!o) return -1;
+  *result = tvmffi_obj(o);
+  return 0;
+}
+
+static int tvmffi_i_set_layout(const TVMFFITypeInfo *type, size_t size,
+                               const char *name, TVMFFISafeCallType call) {
+  tvmffi_i_layout *layout = (tvmffi_i_layout *)tvmffi_i_alloc(sizeof(*layout));
+  if (!layout) return tvmffi_i_no_memory();
+  layout->type = type;
+  layout->size = size;
+  return tvmffi_i_set_attr_function(type->type_index, name, layout, call);
+}
+
+/* True if two fields overlap and one of them is a reference, which setting the
+   other one would overwrite. Fields with the same offset and storage may share
+   one reference. */
+static int tvmffi_i_overlap(const TVMFFIFieldInfo *a,
+                            const TVMFFIFieldInfo *b) {
+  const tvmffi_i_storage x = tvmffi_i_storage_of(a), y = tvmffi_i_storage_of(b);
+  return a->offset < b->offset + b->size && b->offset < a->offset + a->size &&
+         (x != TVMFFI_I_FIELD_PLAIN || y != TVMFFI_I_FIELD_PLAIN) &&
+         (a->offset != b->offset || x != y);
+}
+
+/* Returns the first field that is not within objects of `size` bytes, is a
+   misaligned reference, or overlaps a reference. Sets *why to the reason.
+   Returns NULL if all fields are valid. */
+static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
+    const TVMFFITypeInfo *type, int32_t size, const char **why) {
+  tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type), before;
+  const TVMFFIFieldInfo *field, *other;
+  while ((field = tvmffi_i_next_field(&w))) {
+    *why = "is not within";
+    if (!tvmffi_i_is_behind_header(field, size)) return field;
+    *why = "is not aligned in";
+    if (tvmffi_i_storage_of(field) != TVMFFI_I_FIELD_PLAIN &&
+        field->offset % (int64_t)sizeof(void *))
+      return field;
+    *why = "overlaps another field in";
+    before = tvmffi_i_begin_fields(type);
+    while ((other = tvmffi_i_next_field(&before)) && other != field)
+      if (tvmffi_i_overlap(field, other)) return field;
+  }
+  return NULL;
+}
+
+/* Updates made_size: the smallest size of objects that the runtime creates.
+   Updates the ancestors too, because an object is also an instance of each
+   ancestor. The caller holds the mutex. */
+static void tvmffi_i_note_made_size(const TVMFFITypeInfo *type, int32_t size) {
+  int32_t depth = type->type_depth;
+  for (;;) {
+    tvmffi_i_type *t = (tvmffi_i_type *)(uintptr_t)type;
+    if (!t->made_size || size < t->made_size) t->made_size = size;
+    if (--depth <= 0) return;
+    type = t->info.type_ancestors[depth];
+  }
+}
+
+/* Returns 1 if objects of a type can be made by its fields alone, else 0. The
+   objects of the runtime's own types have other members as well, and visitors
+   and mutators have a vtable, which a derived type has, too. */
+static int tvmffi_i_is_by_fields(const TVMFFITypeInfo *type) {
+  const tvmffi_i_type *t = (const tvmffi_i_type *)(const void *)type;
+  int32_t parent = kTVMFFIObject;
+  if (type->type_depth > 1) parent = type->type_ancestors[1]->type_index;
+  return (t < tvmffi_i_static_entries ||
+          t >= tvmffi_i_static_entries + TVMFFI_I_NUM_STATIC_TYPES) &&
+         parent != TVMFFI_I_STRUCTURAL_VISITOR &&
+         parent != TVMFFI_I_STRUCTURAL_MUTATOR;
+}
+
+/* Sets the attributes __ffi_init__, __ffi_new__ and __ffi_shallow_copy__ of a
+   type that Python defines. Objects of the type have `total_size` bytes.
+   Register the type's fields before. ValueError for a type of the runtime, if a
+   field is outside of an object or overlaps a reference, or if a reference is
+   misaligned. */
+TVMFFI_FUNC(i_set_py_class, none, (int32, type_index), (int32, total_size)) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
+  const TVMFFIFieldInfo *field;
+  const char *why;
+  size_t size = (size_t)total_size;
+  if (!type) return -1;
+  if (!tvmffi_i_is_by_fields(type))
+    return tvmffi_i_fail("ValueError",
+                         "Objects of type `%s` cannot be made by their fields",
+                         type->type_key.data);
+  if (total_size < (int32_t)sizeof(TVMFFIObject))
+    return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
+                         type->type_key.data, total_size);
+  tvmffi_i_lock();
+  field = tvmffi_i_find_misplaced(type, total_size, &why);
+  if (!field) tvmffi_i_note_made_size(type, total_size);
+  tvmffi_i_unlock();
+  if (field) return tvmffi_i_bad_extent(type, field, why, total_size);
+  TVMFFI_TRY(tvmffi_i_set_init(type_index));
+  TVMFFI_TRY(
+      tvmffi_i_set_layout(type, size, "__ffi_new__", tvmffi_i_call_py_new));
+  TVMFFI_TRY(tvmffi_i_set_layout(type, size, "__ffi_shallow_copy__",
+                                 tvmffi_i_call_py_copy));
+  TVMFFI_RETURN();
+}
+
+/* Returns the index of the unused argument with this name, or -1. */
+static int32_t tvmffi_i_find_name(const TVMFFIAny *args, int32_t num_args,
+                                  const unsigned char *used,
+                                  TVMFFIByteArray name) {
+  int32_t i;
+  for (i = 1; i < num_args; i += 2)
+    if (!used[i / 2] && tvmffi_i_same_text(tvmffi_any_str(&args[i]), name))
+      return i;
+  return -1;
+}
+
+/* Sets all fields. args[0] is the type; the other arguments are alternately
+   names and values. Sets used[i / 2] to 1 if the name args[i] is a field. */
+static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
+                                TVMFFIObject *object, const TVMFFIAny *args,
+                                int32_t num_args, unsigned char *used) {
+  tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
+  const TVMFFIFieldInfo *field;
+  int32_t i;
+  while ((field = tvmffi_i_next_field(&w))) {
+    i = tvmffi_i_find_name(args, num_args, used, field->name);
+    if (i > 0) {
+      TVMFFI_TRY(tvmffi_i_set_field(field, object, &args[i + 1]));
+      used[i / 2] = 1;
+    } else if (field->flags & kTVMFFIFieldFlagBitMaskHasDefault) {
+      TVMFFIAny made;
+      int code;
+      TVMFFI_TRY(tvmffi_i_make_default(field, &made));
+      code = tvmffi_i_set_field(field, object, &made);
+      tvmffi_any_release(&made);
+      if (code) return code;
+    } else {
+      return tvmffi_i_fail("TypeError",
+                           "Required field `%.*s` not set in type `%s`",
+                           TVMFFI_I_TEXT(field->name), type->type_key.data);
+    }
+  }
+  for (i = 1; i < num_args; i += 2) {
+    TVMFFIByteArray name = tvmffi_any_str(&args[i]);
+    if (!used[i / 2])
+      return tvmffi_i_fail("TypeError", "Type `%s` does not have field `%.*s`",
+                           type->type_key.data, TVMFFI_I_TEXT(name));
+  }
+  return 0;
+}
+
+/* Fills the fields of a new object. The names are read only now, because
+   upstream first raises the errors of the object's creation. */
+static int tvmffi_i_fill_by_names(const TVMFFITypeInfo *type,
+                                  TVMFFIObject *object, const TVMFFIAny *args,
+                                  int32_t num_args) {
+  TVMFFIByteArray name;
+  unsigned char *used;
+  int32_t i;
+  int code;
+  for (i = 1; i < num_args; i += 2)
+    if (tvmffi_i_get_str(&args[i], &name))
+      return tvmffi_i_bad_cast(&args[i], "str");
+  used = (unsigned char *)tvmffi_i_alloc((size_t)num_args);
+  if (!used) return tvmffi_i_no_memory();
+  memset(used, 0, (size_t)num_args);
+  code = tvmffi_i_fill_object(type, object, args, num_args, used);
+  tvmffi_i_free(used);
+  return code;
+}
+
+/* Returns the type whose type index or key is `arg`, or NULL with the error
+   raised. */
+static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
+  TVMFFIByteArray key;
+  int32_t index = 0;
+  if (tvmffi_i_get_int32(arg, &index)) {
+    if (tvmffi_i_get_str(arg, &key)) {
+      (void)tvmffi_i_bad_cast(arg, "str");
+      return NULL;
+    }
+    if (TVMFFITypeKeyToIndex(&key, &index)) return NULL;
+  }
+  return TVMFFIGetTypeInfo(index);
+}
+
+/* Creates an object of a type. The arguments are the type's index or key, then
+   field names, each followed by a value. Other fields get their defaults.
+   TypeError if a name is unknown, or if a field has neither an argument nor a
+   default. */
+TVMFFI_I_PACKED(i_make_object) {
+  const TVMFFITypeInfo *type;
+  TVMFFIObject *object;
+  int code;
+  if (num_args % 2 != 1)
+    return tvmffi_i_fail("InternalError",
+                         "ffi.MakeObjectFromPackedArgs takes a type, then "
+                         "alternating names and values");
+  type = tvmffi_i_get_type(args);
+  if (!type) return -1;
+  TVMFFI_TRY(tvmffi_i_make_empty(type, &object));
+  code = tvmffi_i_fill_by_names(type, object, args, num_args);
+  if (code)
+    tvmffi_release(object);
+  else
+    *result = tvmffi_obj(object);
+  return code;
+}
+#endif
+
+/* ======== Words of reflection ==================== >>functions/reflection_word
+   parameter types of reflection */
+
+#if !TVMFFI_NO_CONTAINERS
+TVMFFI_I_OBJECT_TYPE(i_interrupt, "ffi.VisitInterrupt", "ffi.VisitInterrupt",
+                     kTVMFFIVisitInterrupt)
+TVMFFI_I_OBJECT_TYPE(i_step, "ffi.reflection.AccessStep",
+                     "ffi.reflection.AccessStep", TVMFFI_I_ACCESS_STEP)
+TVMFFI_I_OBJECT_TYPE(i_path, "ffi.reflection.AccessPath",
+                     "ffi.reflection.AccessPath", TVMFFI_I_ACCESS_PATH)
+TVMFFI_I_OBJECT_TYPE(i_steps, "Array<ffi.reflection.AccessStep>",
+                     "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi."
+                     "reflection.AccessStep\"}]}",
+                     kTVMFFIArray)
+TVMFFI_I_OBJECT_TYPE(i_keys, "Array<str>",
+                     "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi."
+                     "String\"}]}",
+                     kTVMFFIArray)
+#endif
+
+/* ======== Functions of types =========================== >>functions/type_keys
+   all type keys, the end of a visit */
+
+#if !TVMFFI_NO_CONTAINERS
+/* Creates the value that a callback returns to end a visit. The caller that
+   started the visit receives `value`. */
+TVMFFI_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
+  TVMFFIObject *o =
+      tvmffi_i_new_object(kTVMFFIVisitInterrupt, sizeof(tvmffi_i_interrupt));
+  if (!o) return -1;
+  if (TVMFFIAnyViewToOwnedAny(&value,
+                              &((tvmffi_i_interrupt *)(void *)o)->value)) {
+    tvmffi_release(o);
+    return -1;
+  }
+  TVMFFI_RETURN(o);
+}
+
+/* Returns the keys of all registered types, ordered by type index. */
+TVMFFI_FUNC(i_type_keys, i_keys) {
+  tvmffi_i_table *table;
+  TVMFFIObject *keys;
+  TVMFFIAny *item;
+  int32_t i, n = 0;
+  const tvmffi_i_type *t;
+  tvmffi_i_start_types();
+  table = TVMFFI_I_LOAD(&tvmffi_i_types);
+  for (i = 0; i < table->capacity; ++i)
+    n += TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]) != NULL;
+  keys = tvmffi_i_new_array(n, &item);
+  if (!keys) return -1;
+  for (i = 0; n && i < table->capacity; ++i) {
+    t = TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]);
+    if (!t) continue;
+    if (TVMFFIStringFromByteArray(&t->info.type_key, item++)) {
+      tvmffi_release(keys);
+      return -1;
+    }
+    --n;
+  }
+  TVMFFI_RETURN(keys);
+}
+#endif
+
+/* ======== Methods ========================================= >>functions/method
+   methods of the built-in types */
+
+/* Begins a method of a built-in type, as TVMFFI_FUNC begins a function. `text`
+   is its name in errors. */
+#define TVMFFI_I_METHOD(name, text, ...)                               \
+  TVMFFI_I_TYPED(static, tvmffi_call_##name, text, tvmffi_func_##name, \
+                 tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__),      \
+                 __VA_ARGS__, ~)
+
+/* In a typed function, returns a new object, or -1 if the expression is NULL
+   (its error is raised already). */
+#define TVMFFI_I_RETURN_NEW(...)        \
+  do {                                  \
+    TVMFFIObject *made = (__VA_ARGS__); \
+    if (!made) return -1;               \
+    TVMFFI_RETURN(made);                \
+  } while (0)
+
+/* ======== Methods of access paths ================== >>functions/path_function
+   construction and comparison */
+
+#if !TVMFFI_NO_CONTAINERS
+#define TVMFFI_I_PATH "ffi.reflection.AccessPath."
+
+/* Returns the root path, which has no steps. */
+TVMFFI_I_METHOD(i_path_root, TVMFFI_I_PATH "_root", i_path) {
+  TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(NULL, NULL));
+}
+
+/* Returns the path that extends this path by `step`. */
+TVMFFI_I_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path, (i_path, self),
+                (i_step, step)) {
+  tvmffi_retain(step);
+  TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(self, step));
+}
+
+#define TVMFFI_I_PATH_METHOD(name, kind, T, own)                              \
+  TVMFFI_I_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path,             \
+                  (i_path, self), (T, key)) {                                 \
+    TVMFFIAny owned;                                                          \
+    TVMFFI_TRY(own(&owned, &key));                                            \
+    TVMFFI_I_RETURN_NEW(tvmffi_i_step_to(self, TVMFFI_I_STEP_##kind, owned)); \
+  }
+
+static int tvmffi_i_own_str(TVMFFIAny *out, const TVMFFIByteArray *text) {
+  return TVMFFIStringFromByteArray(text, out);
+}
+static int tvmffi_i_own_int(TVMFFIAny *out, const int64_t *value) {
+  *out = tvmffi_int(*value);
+  return 0;
+}
+static int tvmffi_i_own_any(TVMFFIAny *out, const TVMFFIAny *value) {
+  return TVMFFIAnyViewToOwnedAny(value, out);
+}
+/* Returns the path to a field of the value at this path. */
+TVMFFI_I_PATH_METHOD(attr, ATTR, str, tvmffi_i_own_str)
+/* Returns the path to an item of the array or list at this path. */
+TVMFFI_I_PATH_METHOD(array_item, ARRAY_ITEM, int64, tvmffi_i_own_int)
+/* Returns the path to a value of the map or dict at this path. */
+TVMFFI_I_PATH_METHOD(map_item, MAP_ITEM, any, tvmffi_i_own_any)
+/* For comparisons: returns the path to a field that is missing in the value at
+   this path. */
+TVMFFI_I_PATH_METHOD(attr_missing, ATTR_MISSING, str, tvmffi_i_own_str)
+/* For comparisons: returns the path to an item that is missing in the sequence
+   at this path. */
+TVMFFI_I_PATH_METHOD(array_item_missing, ARRAY_ITEM_MISSING, int64,
+                     tvmffi_i_own_int)
+/* For comparisons: returns the path to a key that is missing in the map at this
+   path. */
+TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, any, tvmffi_i_own_any)
+
+/* Returns whether two paths have equal steps. */
+TVMFFI_I_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool, (i_path, self),
+                (i_path, other)) {
+  int same =
+      tvmffi_i_same_path(tvmffi_i_path_of(self), tvmffi_i_path_of(other));
+  if (same < 0) return same;
+  TVMFFI_RETURN(same != 0);
+}
+
+/* Returns whether the path `other` begins with the steps of this path. */
+TVMFFI_I_METHOD(i_path_is_prefix, TVMFFI_I_PATH "_is_prefix_of", bool,
+                (i_path, self), (i_path, other)) {
+  const tvmffi_i_path *a = tvmffi_i_path_of(self), *b = tvmffi_i_path_of(other);
+  int same;
+  while (b && b->depth > a->depth) TVMFFI_TRY(tvmffi_i_parent_path(b, &b));
+  same = b ? tvmffi_i_same_path(a, b) : 0;
+  if (same < 0) return same;
+  TVMFFI_RETURN(same != 0);
+}
+
+/* Returns all steps of the path, beginning at the root. */
+TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
+                (i_path, self)) {
+  const tvmffi_i_path *p = tvmffi_i_path_of(self), *parent;
+  TVMFFIObject *steps;
+  TVMFFIAny *items;
+  int64_t n = 0;
+  for (;; p = parent, ++n) {
+    TVMFFI_TRY(tvmffi_i_parent_path(p, &parent));
+    if (!parent) break;
+  }
+  steps = tvmffi_i_new_array(n, &items);
+  if (!steps) return -1;
+  for (p = tvmffi_i_path_of(self); n--; p = tvmffi_i_path_of(p->parent)) {
+    tvmffi_retain(p->step);
+    items[n] = tvmffi_obj(p->step);
+  }
+  TVMFFI_RETURN(steps);
+}
+#endif
+
+/* ======== Functions of enumerations ================ >>functions/enum_function
+   a state without entries */
+
+#if !TVMFFI_NO_CONTAINERS
+/* Creates an ffi.EnumState without entries. */
+TVMFFI_I_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__", object) {
+  TVMFFIObjectHandle made = NULL;
+  TVMFFI_TRY(tvmffi_i_create_enum_state(&made));
+  TVMFFI_RETURN((TVMFFIObject *)made);
+}
+#endif
+
+/* ======== Copy function ============================ >>functions/copy_function
+   deep copies */
+
+#if !TVMFFI_NO_CONTAINERS
+/* Returns a deep copy of a value. An object that is reached several times, or
+   through a cycle, is copied once. Strings, bytes, shapes, big integers and
+   enumerations are not copied. InternalError if an object, such as a function,
+   is not a container and its type has no attribute __ffi_shallow_copy__. */
+TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
+  tvmffi_i_copy_frame room[8];
+  tvmffi_i_copier c = TVMFFI_I_ZERO;
+  TVMFFIAny copy;
+  int code;
+  if (tvmffi_i_copy_leaf(&c, &value, &copy)) {
+    if (copy.type_index < kTVMFFIStaticObjectBegin || !copy.v_obj)
+      TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
+    TVMFFI_RETURN(copy);
+  }
+  tvmffi_i_stack_open(&c.frames, room, sizeof(room));
+  code = tvmffi_i_push_copy(&c, value.v_obj);
+  if (!code) code = tvmffi_i_copy_all(&c);
+  for (; c.frames.depth; TVMFFI_I_POP(tvmffi_i_copy_frame, &c.frames)) {
+    tvmffi_i_copy_frame *f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c.frames);
+    tvmffi_any_release(&f->held);
+    tvmffi_release(f->parts);
+  }
+  tvmffi_i_stack_close(&c.frames);
+  if (!code) {
+    copy = tvmffi_obj(tvmffi_i_copy_of(&c, &value));
+    tvmffi_retain(copy.v_obj);
+  }
+  tvmffi_i_ptr_clear(&c.table, sizeof(tvmffi_i_copied), 2);
+  if (code) return code;
+  TVMFFI_RETURN(copy);
+}
+#endif
+
+/* ======== Repr function ============================ >>functions/repr_function
+   the text of a value */
+
+#if !TVMFFI_NO_EXTRA
+/* Returns a value and everything it contains as text, like Python's repr. The
+   attribute __ffi_repr__, if set, makes the text of a type's objects. */
+TVMFFI_FUNC(i_repr_print, str, (any, value)) {
+  tvmffi_i_graph_frame room[8];
+  tvmffi_i_graph g;
+  TVMFFIAny owned;
+  int code;
+#if !TVMFFI_NO_STDIO
+  const char *text = getenv("TVM_FFI_REPR_WITH_ADDR");
+#endif
+  tvmffi_i_graph_open(&g, "ObjectGraphDFS", kTVMFFIFieldFlagBitMaskReprOff,
+                      room, sizeof(room));
+#if !TVMFFI_NO_STDIO
+  g.with_address = text && strcmp(text, "1") == 0;
+#endif
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
+  code = tvmffi_i_repr_to(&g, 0);
+  if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
+  if (!code)
+    code = tvmffi_i_repr_take(&g.text[0], g.has_root_frame, tvmffi_result);
+  tvmffi_i_graph_close(&g);
+  tvmffi_any_release(&owned);
+  return code;
+}
+#endif
+
+/* ======== Functions of comparison ============= >>functions/recursive_function
+   hash, equality and order of values */
+
+#if !TVMFFI_NO_EXTRA
+/* Returns a hash of a value and everything it contains. Values that are equal
+   by ffi.RecursiveEq have equal hashes. Raises ValueError for an object whose
+   type has the attribute __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. */
+TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
+  tvmffi_i_graph_frame room[8];
+  tvmffi_i_graph g;
+  TVMFFIAny owned;
+  uint64_t hash = 0;
+  int code;
+  tvmffi_i_graph_open(
+      &g, "ObjectGraphDFS",
+      kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff, room,
+      sizeof(room));
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
+  code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
+  tvmffi_i_graph_close(&g);
+  tvmffi_any_release(&owned);
+  if (code) return code;
+  TVMFFI_RETURN((int64_t)hash);
+}
+
+#define TVMFFI_I_COMPARE(name, is_equality, op)               \
+  TVMFFI_FUNC(i_recursive_##name, bool, (any, a), (any, b)) { \
+    int sign = 0;                                             \
+    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign)); \
+    TVMFFI_RETURN(sign op 0);                                 \
+  }
+/* Tells whether two values are equal, with everything they contain. */
+TVMFFI_I_COMPARE(eq, 1, ==)
+/* Tells whether a value is less than another value. Children are compared in
+   order, as Python compares tuples. None is less than any other value. Raises
+   TypeError if the first difference is between different types, inside a map,
+   or at a NaN. */
+TVMFFI_I_COMPARE(lt, 0, <)
+/* Tells whether a value is less than or equal to another. Order and errors are
+   those of ffi.RecursiveLt. */
+TVMFFI_I_COMPARE(le, 0, <=)
+/* Tells whether a value is greater than another. Order and errors are those of
+   ffi.RecursiveLt. */
+TVMFFI_I_COMPARE(gt, 0, >)
+/* Tells whether a value is greater than or equal to another. Order and errors
+   are those of ffi.RecursiveLt. */
+TVMFFI_I_COMPARE(ge, 0, >=)
+#endif
+
+/* ======== Big integer hooks ========================== >>functions/bigint_hook
+   hash, comparison and text of built-in types */
+
+#if !TVMFFI_NO_EXTRA
+static int tvmffi_i_two_bigints(TVMFFIObject *a, TVMFFIObject *b, int *sign) {
+  const TVMFFIAny x = tvmffi_obj(a), y = tvmffi_obj(b);
+  if (a->type_index != kTVMFFIBigInt)
+    return tvmffi_i_cannot_treat(a->type_index, "BigInt");
+  if (b->type_index != kTVMFFIBigInt)
+    return tvmffi_i_cannot_treat(b->type_index, "BigInt");
+  *sign = tvmffi_i_bigint_sign(&x, &y);
+  return 0;
+}
+
+TVMFFI_I_METHOD(i_bigint_eq, "ffi.BigInt.__ffi_eq__", bool, (object, a),
+                (object, b), (i_callback, equal)) {
+  int sign = 0;
+  (void)equal;
+  TVMFFI_TRY(tvmffi_i_two_bigints(a, b, &sign));
+  TVMFFI_RETURN(!sign);
+}
+
+TVMFFI_I_METHOD(i_bigint_compare, "ffi.BigInt.__ffi_compare__", int64,
+                (object, a), (object, b), (i_callback, compare)) {
+  int sign = 0;
+  (void)compare;
+  TVMFFI_TRY(tvmffi_i_two_bigints(a, b, &sign));
+  TVMFFI_RETURN(sign);
+}
+
+TVMFFI_I_METHOD(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
+                (object, value), (i_callback, hash)) {
+  const TVMFFIAny any = tvmffi_obj(value);
+  TVMFFIByteArray words;
+  (void)hash;
+  if (value->type_index != kTVMFFIBigInt)
+    return tvmffi_i_cannot_treat(value->type_index, "BigInt");
+  words = TVMFFIBigIntGetContentByteArray(&any);
+  TVMFFI_RETURN((int64_t)tvmffi_i_stable_hash(words.data, words.size));
+}
+
+/* Calls `callback` with `value` and appends the string that it returns. */
+static int tvmffi_i_text_repr(tvmffi_i_text_buffer *b, TVMFFIObject *callback,
+                              TVMFFIAny value) {
+  TVMFFIAny result = tvmffi_none();
+  TVMFFIByteArray text;
+  if (!callback)
+    return tvmffi_i_fail("TypeError", "Cannot call None as `ffi.Function`");
+  TVMFFI_TRY(TVMFFIFunctionCall(callback, &value, 1, &result));
+  if (tvmffi_i_get_str(&result, &text))
+    return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_REPR);
+  tvmffi_i_text_put(b, text.data, text.size);
+  tvmffi_any_release(&result);
+  return 0;
+}
+
+static int tvmffi_i_text_step(tvmffi_i_text_buffer *b, const tvmffi_i_step *s,
+                              TVMFFIObject *callback) {
+  const TVMFFIAny *key = &s->key;
+  TVMFFIByteArray name;
+  int64_t i;
+  int is_missing = s->kind >= TVMFFI_I_STEP_ATTR_MISSING;
+  switch (s->kind) {
+    case TVMFFI_I_STEP_ATTR:
+      if (tvmffi_i_get_str(key, &name)) return tvmffi_i_bad_cast(key, "str");
+      tvmffi_i_text_char(b, '.');
+      tvmffi_i_text_put(b, name.data, name.size);
+      return 0;
+    case TVMFFI_I_STEP_ARRAY_ITEM:
+    case TVMFFI_I_STEP_ARRAY_ITEM_MISSING:
+      if (tvmffi_i_get_int64(key, &i)) return tvmffi_i_bad_cast(key, "int");
+      tvmffi_i_text_str(b, is_missing ? "[<missing:" : "[");
+      tvmffi_i_text_int(b, i);
+      break;
+    case TVMFFI_I_STEP_MAP_ITEM:
+    case TVMFFI_I_STEP_ATTR_MISSING:
+    case TVMFFI_I_STEP_MAP_ITEM_MISSING:
+      tvmffi_i_text_str(b, is_missing ? "[<missing:" : "[");
+      TVMFFI_TRY(tvmffi_i_text_repr(b, callback, *key));
+      break;
+    default:
+      return tvmffi_i_fail("ValueError", "%d is no kind of an access step",
+                           (int)s->kind);
+  }
+  tvmffi_i_text_str(b, is_missing ? ">]" : "]");
+  return 0;
+}
+
+TVMFFI_I_METHOD(i_step_repr, "ffi.reflection.AccessStep.__ffi_repr__", str,
+                (object, self), (i_callback, repr)) {
+  tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
+  if (self->type_index != TVMFFI_I_ACCESS_STEP)
+    return tvmffi_i_cannot_treat(self->type_index,
+                                 "ffi.reflection.AccessStep");
+  if (!tvmffi_i_text_step(&b, (const tvmffi_i_step *)(void *)self, repr))
+    return tvmffi_i_text_take(&b, tvmffi_result);
+  tvmffi_i_text_release(&b);
+  return -1;
+}
+
+TVMFFI_I_METHOD(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__", str,
+                (object, self), (i_callback, repr)) {
+  tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
+  TVMFFIAny path = tvmffi_obj(self), steps = tvmffi_none();
+  const TVMFFISeqCell *cell;
+  int64_t i;
+  int code = 0;
+  if (self->type_index != TVMFFI_I_ACCESS_PATH)
+    return tvmffi_i_cannot_treat(self->type_index,
+                                 "ffi.reflection.AccessPath");
+  TVMFFI_TRY(tvmffi_call_i_path_steps(NULL, &path, 1, &steps));
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, steps.v_obj);
+  tvmffi_i_text_str(&b, "<root>");
+  for (i = 0; i < cell->size && !code; ++i)
+    code = tvmffi_i_text_repr(&b, repr, ((const TVMFFIAny *)cell->data)[i]);
+  tvmffi_any_release(&steps);
+  if (!code) return tvmffi_i_text_take(&b, tvmffi_result);
+  tvmffi_i_text_release(&b);
+  return code;
+}
+#endif
+
+/* ======== Structural functions =============== >>functions/structural_function
+   keys and global functions */
+
+#if !TVMFFI_NO_EXTRA
+static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
+  tvmffi_i_structural_key *key =
+      (tvmffi_i_structural_key *)(void *)tvmffi_i_new_object(
+          TVMFFI_I_STRUCTURAL_KEY, sizeof(*key));
+  uint64_t hash = 0;
+  if (!key) return NULL;
+  if (TVMFFIAnyViewToOwnedAny(value, &key->key) ||
+      tvmffi_i_structural_hash(&key->key, 0, 0, &hash)) {
+    tvmffi_release(key);
+    return NULL;
+  }
+  key->hash = (int64_t)hash;
+  return &key->base;
+}
+
+/* Compares two values as tvmffi_i_equal_keys does, outside of any other
+   comparison. */
+static int tvmffi_i_structural_key_equal(const TVMFFIAny *a,
+                                         const TVMFFIAny *b) {
+  tvmffi_i_ptr_table keys = TVMFFI_I_ZERO;
+  int code = tvmffi_i_equal_keys(&keys, a, b);
+  tvmffi_i_ptr_clear(&keys, sizeof(tvmffi_i_key_pair), 2);
+  return code;
+}
+
+TVMFFI_I_OBJECT_TYPE(i_structural_key, "ffi.StructuralKey", "ffi.StructuralKey",
+                     TVMFFI_I_STRUCTURAL_KEY)
+TVMFFI_I_OBJECT_TYPE(
+    i_path_pair,
+    "Optional<Tuple<ffi.reflection.AccessPath, ffi.reflection.AccessPath>>",
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"Tuple\",\"args\":[{\"type\":"
+    "\"ffi.reflection.AccessPath\"},{\"type\":\"ffi.reflection.AccessPath\"}]}]"
+    "}",
+    kTVMFFIArray)
+
+/* Tells whether two values have the same structure. The TVMFFISEqHashKind of
+   each type and the flags of its fields select what is compared. With
+   maps_variables, two free variables may be equal outside fields that are
+   flagged as definitions. With skips_tensors, the data of tensors is not
+   compared. Raises TypeError for an object whose type has no
+   TVMFFISEqHashKind. */
+TVMFFI_FUNC(i_structural_equal, bool, (any, a), (any, b),
+            (bool, maps_variables), (bool, skips_tensors)) {
+  int code =
+      tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, NULL);
+  if (code < 0) return code;
+  TVMFFI_RETURN(code != 0);
+}
+
+/* Returns the two access paths, one in each value, to the first difference.
+   Returns None if the values have the same structure. Parameters and errors are
+   those of ffi.StructuralEqual. */
+TVMFFI_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
+            (bool, maps_variables), (bool, skips_tensors)) {
+  TVMFFIObject *paths = NULL;
+  int code =
+      tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, &paths);
+  if (code < 0) return code;
+  TVMFFI_RETURN(paths);
+}
+
+/* Returns a hash of a value's structure. Values that are equal by
+   ffi.StructuralEqual with the same flags have equal hashes. */
+TVMFFI_FUNC(i_structural_hash, int64, (any, value), (bool, maps_variables),
+            (bool, skips_tensors)) {
+  uint64_t hash = 0;
+  TVMFFI_TRY(
+      tvmffi_i_structural_hash(&value, maps_variables, skips_tensors, &hash));
+  TVMFFI_RETURN((int64_t)hash);
+}
+
+/* Wraps a value in a key object. A map or dict compares and hashes the key by
+   the value's structure. */
+TVMFFI_FUNC(i_new_structural_key, i_structural_key, (any, key)) {
+  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&key));
+}
+
+/* Tells whether two ffi.StructuralKey objects are equal: identical, or with the
+   same hash and structure. */
+TVMFFI_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
+  int code = tvmffi_i_structural_key_equal(&a, &b);
+  if (code < 0) return code;
+  TVMFFI_RETURN(code != 0);
+}
+
+#define TVMFFI_I_KEY "ffi.StructuralKey."
+
+/* Makes an ffi.StructuralKey for a value and computes its hash. */
+TVMFFI_I_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__", object,
+                (any, value)) {
+  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&value));
+}
+#endif
+
+/* ======== Visit errors =============================== >>functions/visit_error
+   where in a value an error came from */
+
+#if !TVMFFI_NO_EXTRA
+/* A stack frame: a value on the path from the root, and the step from its
+   parent to the value. */
+typedef struct tvmffi_i_find_frame {
+  tvmffi_i_children c; /* its object is owned */
+  TVMFFIAny key;       /* owned: the key of the step */
+  TVMFFIObject *path;  /* owned: path to the value; NULL until needed */
+  struct tvmffi_i_find_frame *above;
+  int64_t found_before; /* number of paths found before this frame */
+  size_t matched_before; /* objects of the pattern above this frame */
+  int kind, is_container, matches;
+} tvmffi_i_find_frame;
+
+/* The record of a value below which the search has found no path. */
+typedef struct {
+  TVMFFIObject *object;
+} tvmffi_i_barren;
+
+typedef struct {
+  const TVMFFIObject **pattern; /* the innermost object first; borrowed */
+  size_t length, matched;
+  /* For each value of `matched` up to `length`, a table of tvmffi_i_barren. The
+     search skips such a value when it meets it again with as many objects
+     matched. Otherwise it would take all 2^n ways through a graph of n values
+     that each have the next one twice. */
+  tvmffi_i_ptr_table *barren;
+  size_t table_count;
+  TVMFFIObject *found; /* owned: a list of paths */
+  tvmffi_i_stack frames;
+  tvmffi_i_find_frame *root;
+  /* If 1, a path may end before the last object of `pattern`. */
+  int prefixes;
+} tvmffi_i_finder;
+
+/* Appends the path of the top frame to s->found. First makes the paths of the
+   frames below. */
+static int tvmffi_i_add_found(tvmffi_i_finder *s) {
+  const tvmffi_i_find_frame *top =
+      TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+  tvmffi_i_find_frame *f = s->root;
+  TVMFFIAny path = tvmffi_none();
+  for (;; f = f->above) {
+    if (!f->path)
+      f->path = f == s->root ? tvmffi_i_new_path(NULL, NULL)
+                             : tvmffi_i_step_to(path.v_obj, f->kind,
+                                                tvmffi_i_copy_owned(&f->key));
+    if (!f->path) return -1;
+    path = tvmffi_obj(f->path);
+    if (f == top) return tvmffi_i_list_append(s->found, &path);
+  }
+}
+
+/* Records the value of a frame that ends if the search has found no path below
+   it. A value that only its parent holds needs no record, because it cannot be
+   met again unless its parent is. */
+static int tvmffi_i_add_barren(tvmffi_i_finder *s,
+                               const tvmffi_i_find_frame *f) {
+  if (f->found_before != TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size ||
+      !tvmffi_i_is_shared(f->c.object, 2))
+    return 0;
+  return TVMFFI_I_ADD(tvmffi_i_barren, &s->barren[f->matched_before],
+                      f->c.object)
+             ? 0
+             : -1;
+}
+
+static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
+  tvmffi_i_find_frame f = *TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+  TVMFFI_I_POP(tvmffi_i_find_frame, &s->frames);
+  if (f.matches) --s->matched;
+  tvmffi_any_release(&f.key);
+  tvmffi_release(f.path);
+  tvmffi_release(f.c.object);
+}
+
+/* Pushes a stack frame for `value`, unless it cannot have children or is known
+   to have no path below it. If `value` completes the pattern, appends its path
+   to s->found instead. `key` is the key of the step from the parent. Takes
+   ownership of `value` and `key`, also on failure. The root counts as an object
+   even if it is a container. */
+static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
+                               TVMFFIAny key) {
+  const TVMFFITypeInfo *type = NULL;
+  tvmffi_i_find_frame *f = NULL, *below = NULL;
+  int is_container = s->frames.depth && tvmffi_i_is_container(value.type_index);
+  int code = 0;
+  if (value.type_index >= kTVMFFIStaticObjectBegin && value.v_obj)
+    type = TVMFFIGetTypeInfo(value.type_index);
+  if (type && (is_container || TVMFFI_I_LOAD(&type->metadata)) &&
+      !TVMFFI_I_FIND(tvmffi_i_barren, &s->barren[s->matched], value.v_obj)) {
+    if (s->frames.depth) below = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+    f = TVMFFI_I_PUSH(tvmffi_i_find_frame, &s->frames, "FindAccessPaths");
+    if (!f) code = -1;
+  }
+  if (!f) {
+    tvmffi_any_release(&value);
+    tvmffi_any_release(&key);
+    return code;
+  }
+  if (below)
+    below->above = f;
+  else
+    s->root = f;
+  tvmffi_i_children_open(&f->c, value.v_obj, type);
+  f->key = key;
+  f->path = NULL;
+  f->kind = kind;
+  f->is_container = is_container;
+  f->found_before = TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size;
+  f->matched_before = s->matched;
+  f->matches = !is_container && s->matched < s->length &&
+               s->pattern[s->length - 1 - s->matched] == value.v_obj;
+  if (!f->matches || ++s->matched < s->length) return 0;
+  code = tvmffi_i_add_found(s);
+  tvmffi_i_pop_found(s);
+  return code;
+}
+
+/* Pushes a frame for the next child of the top frame, or pops the top frame. */
+static int tvmffi_i_find_next(tvmffi_i_finder *s) {
+  tvmffi_i_find_frame *f = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+  TVMFFIAny value = tvmffi_none(), key = tvmffi_none();
+  const TVMFFIAny *child;
+  int code = 0;
+  if (!f->is_container) {
+    if (tvmffi_i_read_next(&f->c, 0, &value)) return -1;
+    if (f->c.field) {
+      code = TVMFFIStringFromByteArray(&f->c.field->name, &key);
+      if (!code) return tvmffi_i_push_found(s, value, TVMFFI_I_STEP_ATTR, key);
+      tvmffi_any_release(&value);
+      return code;
+    }
+    if (s->prefixes && s->matched && s->frames.depth > 1 &&
+        f->found_before == TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size)
+      code = tvmffi_i_add_found(s);
+  } else if ((child = tvmffi_i_next_in_container(&f->c)) != NULL) {
+    if (!f->c.on_value)
+      return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
+                                 TVMFFI_I_STEP_ARRAY_ITEM,
+                                 tvmffi_int((int64_t)f->c.at - 1));
+    key = tvmffi_i_copy_owned(child);
+    child = tvmffi_i_next_in_container(&f->c);
+    if (key.type_index == kTVMFFINone) return 0;
+    return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
+                               TVMFFI_I_STEP_MAP_ITEM, key);
+  }
+  if (!code) code = tvmffi_i_add_barren(s, f);
+  tvmffi_i_pop_found(s);
+  return code;
+}
+
+/* Copies the objects in `list`, which may be NULL, to s->pattern, and makes an
+   empty table for each number of them. Leaves out other values, and an object
+   that repeats the previous one. */
+static int tvmffi_i_read_pattern(tvmffi_i_finder *s, const TVMFFIObject *list) {
+  const TVMFFISeqCell *cell = list ? TVMFFI_I_CELL(TVMFFISeqCell, list) : NULL;
+  const size_t count = (cell ? (size_t)cell->size : 0) + 1;
+  const TVMFFIObject *o;
+  int64_t i;
+  s->pattern =
+      (const TVMFFIObject **)tvmffi_i_alloc(count * sizeof(*s->pattern));
+  s->barren = (tvmffi_i_ptr_table *)tvmffi_i_alloc(count * sizeof(*s->barren));
+  if (!s->pattern || !s->barren) return tvmffi_i_no_memory();
+  for (i = 0; cell && i < cell->size; ++i) {
+    const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
+    o = item->type_index >= kTVMFFIStaticObjectBegin ? item->v_obj : NULL;
+    if (o && (!s->length || s->pattern[s->length - 1] != o))
+      s->pattern[s->length++] = o;
+  }
+  memset(s->barren, 0, (s->length + 1) * sizeof(*s->barren));
+  s->table_count = s->length + 1;
+  return 0;
+}
+
+/* Frees what the finder owns but the list of paths. */
+static void tvmffi_i_finder_close(tvmffi_i_finder *s) {
+  while (s->frames.depth) tvmffi_i_pop_found(s);
+  tvmffi_i_stack_close(&s->frames);
+  while (s->table_count)
+    tvmffi_i_ptr_clear(&s->barren[--s->table_count], sizeof(tvmffi_i_barren),
+                       1);
+  tvmffi_i_free(s->barren);
+  tvmffi_i_free((void *)s->pattern);
+}
+
+TVMFFI_I_OBJECT_TYPE(i_error_context, "ffi.VisitErrorContext",
+                     "ffi.VisitErrorContext", TVMFFI_I_VISIT_ERROR_CONTEXT)
+TVMFFI_I_OBJECT_TYPE(i_paths, "Array<ffi.reflection.AccessPath>",
+                     "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi."
+                     "reflection.AccessPath\"}]}",
+                     kTVMFFIArray)
+
+/* Returns the access paths from `root` to the value at which a visit failed. A
+   path leads through all objects that the error's context lists, the outermost
+   object first. With `prefixes`, also returns paths that lead through the first
+   of these objects, but not through all. */
+TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
+            (i_error_context, context), (bool, prefixes)) {
+  tvmffi_i_finder s = TVMFFI_I_ZERO;
+  TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
+  int code;
+  s.prefixes = prefixes;
+  tvmffi_i_stack_open(&s.frames, NULL, 0);
+  s.found = tvmffi_i_new_list(0);
+  if (!s.found) return -1;
+  code = tvmffi_i_read_pattern(
+      &s, ((const tvmffi_i_error_context *)(void *)context)->pattern);
+  if (!code)
+    code =
+        tvmffi_i_push_found(&s, tvmffi_i_copy_owned(&value), 0, tvmffi_none());
+  while (!code && s.frames.depth) code = tvmffi_i_find_next(&s);
+  if (!code)
+    code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),
+                                kTVMFFIArray, &paths);
+  tvmffi_release(s.found);
+  tvmffi_i_finder_close(&s);
+  if (code) return code;
+  TVMFFI_RETURN(paths.v_obj);
+}
+#endif
+
+/* ======== Visit functions ========================= >>functions/visit_function
+   the global functions of visits */
+
+#if !TVMFFI_NO_EXTRA
+/* Defines the parameter type of a visited value: any view. Does not move from
+   an rvalue reference. */
+TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any")
+TVMFFI_I_GET(i_visit_value) { return tvmffi_i_get_any(any, out); }
+/* Defines a parameter type of callbacks. tvmffi_i_check_callbacks checks them
+   in the body, because upstream checks the callbacks of the last parameter
+   before those of the first. */
+#define TVMFFI_I_CALLBACKS(T, more, more_schema)                           \
+  TVMFFI_I_TYPE(                                                           \
+      T, const TVMFFIAny *, "Array<Tuple<int, ffi.Function" more ">>",     \
+      "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Tuple\",\"args\":["   \
+      "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}") \
+  TVMFFI_I_GET(T) {                                                        \
+    *out = any;                                                            \
+    return 0;                                                              \
+  }
+TVMFFI_I_CALLBACKS(i_callbacks, "", "")
+TVMFFI_I_CALLBACKS(i_mutate_callbacks, ", bool", ",{\"type\":\"bool\"}")
+TVMFFI_I_TYPE(i_region, int64_t, "int", "int")
+TVMFFI_I_GET(i_region) { return tvmffi_i_get_int64(any, out); }
+TVMFFI_I_OBJECT_TYPE(i_visitor, "ffi.StructuralVisitor",
+                     "ffi.StructuralVisitor", TVMFFI_I_STRUCTURAL_VISITOR)
+TVMFFI_I_OBJECT_TYPE(i_mutator, "ffi.StructuralMutator",
+                     "ffi.StructuralMutator", TVMFFI_I_STRUCTURAL_MUTATOR)
+
+/* Defines the result types of a visit and of a mutation. The result is a value
+   (owned), or an error to raise. */
+TVMFFI_I_TYPE(i_visited, TVMFFIAny, "Optional<ffi.VisitInterrupt>",
+              "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi."
+              "VisitInterrupt\"}]}")
+TVMFFI_I_PUT(i_visited) { return tvmffi_i_give(value, out); }
+TVMFFI_I_TYPE(i_mutated, TVMFFIAny, "Any", "Any")
+TVMFFI_I_PUT(i_mutated) { return tvmffi_i_give(value, out); }
+
+/* Checks that a callback is an array of `width` items. Returns -2 if the
+   callback is valid, -1 if not an array, `width` if the length is wrong, or
+   the index of the first item with a wrong type. */
+static int64_t tvmffi_i_bad_callback(const TVMFFIAny *row, int64_t width) {
+  const TVMFFISeqCell *cell;
+  const TVMFFIAny *item;
+  int64_t n;
+  if (row->type_index != kTVMFFIArray) return -1;
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, row->v_obj);
+  item = (const TVMFFIAny *)cell->data;
+  if (cell->size != width) return width;
+  for (n = 0; n < width; ++n)
+    if (n == 1 ? item[n].type_index != kTVMFFIFunction &&
+                     item[n].type_index != kTVMFFINone
+               : !TVMFFI_I_IS_INT(&item[n]))
+      return n;
+  return -2;
+}
+
+/* Checks the callbacks `arg`, which are argument `i` of a call. Returns 0 if
+   all are valid, otherwise raises the same TypeError as upstream. */
+static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
+                                    const TVMFFIAny *arg, int64_t width) {
+  const TVMFFISeqCell *rows, *cell;
+  const TVMFFIAny *row, *got, *end;
+  tvmffi_i_parts p;
+  int64_t n = -2;
+  if ((arg->type_index != kTVMFFIArray && arg->type_index != kTVMFFIList) ||
+      !arg->v_obj)
+    return tvmffi_i_bad_arg(f, i, arg - i, TVMFFI_I_MISMATCH);
+  rows = TVMFFI_I_CELL(TVMFFISeqCell, arg->v_obj);
+  row = got = (const TVMFFIAny *)rows->data;
+  end = rows->size ? row + rows->size : row;
+  for (; row != end && n == -2; ++row)
+    n = tvmffi_i_bad_callback(got = row, width);
+  if (n == -2) return 0;
+  p.size = p.numbers = 0;
+  tvmffi_i_say(&p, "Mismatched type on argument #");
+  tvmffi_i_say_number(&p, i);
+  tvmffi_i_say(&p, " when calling: `");
+  tvmffi_i_say_signature(&p, f);
+  tvmffi_i_say(&p, "`. Expected `");
+  tvmffi_i_say(&p, f->types[i + 1]->name);
+  tvmffi_i_say(&p, "` but got `Array[index ");
+  tvmffi_i_say_number(&p, got - (const TVMFFIAny *)rows->data);
+  tvmffi_i_say(&p, n < 0       ? ": "
+                   : n < width ? ": Array[index "
+                               : ": Array[size=");
+  if (n >= 0) {
+    cell = TVMFFI_I_CELL(TVMFFISeqCell, got->v_obj);
+    tvmffi_i_say_number(&p, n < width ? n : cell->size);
+    if (n < width) tvmffi_i_say(&p, ": ");
+    got = (const TVMFFIAny *)cell->data + n;
+  }
+  if (n < width) tvmffi_i_say(&p, tvmffi_i_type_key(got->type_index));
+  tvmffi_i_say(&p, n < 0 ? "]`" : "]]`");
+  return tvmffi_i_raise_said("TypeError", &p);
+}
+
+/* Takes ownership of the visitor `e` and runs it on a root. If `e` is NULL,
+   returns the pending error. A mutation may change the root in place if the
+   caller passed the only reference to the root as an rvalue. */
+static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
+                                     const TVMFFIAny *view) {
+  enum { TVMFFI_I_ROOM = 16 };
+  tvmffi_i_visit_frame room[TVMFFI_I_ROOM];
+  TVMFFIAny root = *view, r;
+  int mutates = e && e->kind >= TVMFFI_I_MAP_BEFORE, code = e ? 0 : -1;
+  if (mutates)
+    code = tvmffi_i_own(view, &root);
+  else if (e && view->type_index >= kTVMFFIStaticObjectBegin && !view->v_obj)
+    code = tvmffi_i_fail("ValueError", "The root is a NULL object");
+  if (!code) {
+    tvmffi_i_stack_open(&e->frames, room, sizeof(room));
+    r = tvmffi_i_run(&e->visitor, mutates, TVMFFI_I_ENTERED,
+                     mutates && tvmffi_i_is_unique(&root), &root);
+    tvmffi_i_stack_close(&e->frames);
+    tvmffi_i_stack_open(&e->frames, NULL, 0); /* callbacks may retain `e` */
+  } else {
+    r = tvmffi_i_raised();
+  }
+  tvmffi_release(e);
+  if (!mutates || code) return r;
+  if (r.type_index == kTVMFFIUnchanged) return root;
+  tvmffi_any_release(&root);
+  return r;
+}
+
+/* Visits a root with callbacks. The functions in `with_region` (may be NULL)
+   also receive the TVMFFIDefRegionKind of the value. */
+static TVMFFIAny tvmffi_i_visit_root(const tvmffi_func *f,
+                                     tvmffi_i_visit_kind kind,
+                                     const TVMFFIAny *root,
+                                     const TVMFFIAny *callbacks,
+                                     const TVMFFIAny *with_region) {
+  int64_t width = kind == TVMFFI_I_MUTATE ? 3 : 2;
+  tvmffi_i_engine *e = NULL;
+  if ((!with_region || !tvmffi_i_check_callbacks(f, 2, with_region, width)) &&
+      !tvmffi_i_check_callbacks(f, 1, callbacks, width))
+    e = tvmffi_i_new_engine(kind, callbacks->v_obj,
+                            with_region ? with_region->v_obj : NULL);
+  return tvmffi_i_run_engine(e, root);
+}
+
+/* Walks through a value and everything it contains, and calls a callback for
+   each value: before its children if `order` is 0, after them if it is 1.
+
+   A callback is a pair of a type index (-1 for any type) and a function. The
+   first callback whose type matches is called with the value. A function in
+   `with_region` also receives the value's TVMFFIDefRegionKind. The function
+   returns None or 0 to continue, 1 to skip the children, or an
+   ffi.VisitInterrupt, which ends the walk and is its result. */
+TVMFFI_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
+            (i_callbacks, callbacks), (i_callbacks, with_region),
+            (int32, order)) {
+  TVMFFI_RETURN(
+      tvmffi_i_visit_root(&tvmffi_func_i_structural_walk,
+                          order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
+                          &root, callbacks, with_region));
+}
+
+/* Visits a value with callbacks. `callbacks` has pairs of type index and
+   function, as for ffi.StructuralWalk. The function is called with the value
+   and the visitor. It visits the value's children itself, for example by
+   ffi.StructuralVisitorDefaultVisit. The function returns None to continue, or
+   an ffi.VisitInterrupt, which ends the visit and is its result. */
+TVMFFI_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
+            (i_callbacks, callbacks)) {
+  TVMFFI_RETURN(tvmffi_i_visit_root(&tvmffi_func_i_structural_visit,
+                                    TVMFFI_I_VISIT, &root, callbacks, NULL));
+}
+
+/* Returns a value with replacements: the result of a callback replaces the
+   value for which the callback was called. Parameters are those of
+   ffi.StructuralWalk. Objects that contain a replaced value are copied. A
+   container without other references may be changed in place. */
+TVMFFI_FUNC(i_structural_map, i_mutated, (any, root), (i_callbacks, callbacks),
+            (i_callbacks, with_region), (int32, order)) {
+  TVMFFI_RETURN(
+      tvmffi_i_visit_root(&tvmffi_func_i_structural_map,
+                          order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
+                          &root, callbacks, with_region));
+}
+
+/* Returns a value with replacements, as ffi.StructuralMap does. A callback is
+   called with the value and the mutator, and mutates the value's children
+   itself, for example by ffi.StructuralMutatorDefaultMutate. If the third item
+   of a callback is true, the function also receives whether the value may be
+   changed in place. */
+TVMFFI_FUNC(i_structural_mutate, i_mutated, (any, root),
+            (i_mutate_callbacks, callbacks)) {
+  TVMFFI_RETURN(tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate,
+                                    TVMFFI_I_MUTATE, &root, callbacks, NULL));
+}
+
+/* Raises an error if the visitor has no vtable or the value is a NULL object.
+   */
+static int tvmffi_i_check_visit(const tvmffi_i_visitor *v,
+                                const TVMFFIAny *value) {
+  if (!v->table)
+    return tvmffi_i_fail("TypeError", "A %s without a vtable cannot visit",
+                         tvmffi_i_type_key(v->base.type_index));
+  if (value->type_index < kTVMFFIStaticObjectBegin || value->v_obj) return 0;
+  return tvmffi_i_fail("ValueError", "The value is a NULL object");
+}
+
+/* Visits a value through the vtable if `entered`, otherwise without a callback
+   for the value itself. If a mutation leaves the value unchanged, *result is
+   the value itself. */
+static int tvmffi_i_visit_by(void *self, int mutates, int entered,
+                             const TVMFFIAny *value, TVMFFIAny *result) {
+  tvmffi_i_visitor *v = (tvmffi_i_visitor *)self;
+  TVMFFIAny r;
+  TVMFFI_TRY(tvmffi_i_check_visit(v, value));
+  r = entered ? tvmffi_i_table_of(v)->enter(v, *value)
+              : tvmffi_i_run(v, mutates, 0, 0, value);
+  if (mutates && r.type_index == kTVMFFIUnchanged)
+    return tvmffi_i_own(value, result);
+  return tvmffi_i_give(r, result);
+}
+
+static int tvmffi_i_call_in_region(void *self, int64_t kind,
+                                   TVMFFIObject *callback, TVMFFIAny *result) {
+  tvmffi_i_visitor *v = (tvmffi_i_visitor *)self;
+  int32_t before = v->region;
+  int code;
+  if (before != kTVMFFIDefRegionKindPattern) v->region = (int32_t)kind;
+  code = TVMFFIFunctionCall(callback, NULL, 0, result);
+  v->region = before;
+  return code;
+}
+
+/* Defines the methods that both visitors and mutators have. */
+#define TVMFFI_I_VISIT_METHODS(T, enter, visited, mutates)                 \
+  /* Visits or mutates a value as a child of the value that is being       \
+     visited. A callback may handle the value. */                          \
+  TVMFFI_FUNC(T##_##enter, visited, (T, self), (i_visit_value, value)) {   \
+    (void)tvmffi_put;                                                      \
+    return tvmffi_i_visit_by(self, mutates, 1, &value, tvmffi_result);     \
+  }                                                                        \
+  /* Visits or mutates the children of a value, without a callback for     \
+     the value itself. */                                                  \
+  TVMFFI_FUNC(T##_default, visited, (T, self), (i_visit_value, value)) {   \
+    (void)tvmffi_put;                                                      \
+    return tvmffi_i_visit_by(self, mutates, 0, &value, tvmffi_result);     \
+  }                                                                        \
+  /* Returns the current TVMFFIDefRegionKind of the visit. */              \
+  TVMFFI_FUNC(T##_region, int64, (T, self)) {                              \
+    TVMFFI_RETURN(((const tvmffi_i_visitor *)(const void *)self)->region); \
+  }                                                                        \
+  /* Calls a function without arguments and returns its result. During the \
+     call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */    \
+  TVMFFI_FUNC(T##_in_region, any, (T, self), (i_region, kind),             \
+              (i_callback, callback)) {                                    \
+    (void)tvmffi_put;                                                      \
+    return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);   \
+  }
+TVMFFI_I_VISIT_METHODS(i_visitor, visit, i_visited, 0)
+TVMFFI_I_VISIT_METHODS(i_mutator, mutate, i_mutated, 1)
+#undef TVMFFI_I_VISIT_METHODS
+
+/* Returns the value by which a mutator replaces a variable, or None. */
+TVMFFI_FUNC(i_mutator_get, i_mutated, (i_mutator, self), (i_visit_value, var)) {
+  tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
+  TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
+  TVMFFI_RETURN(tvmffi_i_table_of(v)->get(v, var));
+}
+
+/* Sets the value by which a mutator replaces a variable. */
+TVMFFI_FUNC(i_mutator_set, none, (i_mutator, self), (i_visit_value, var),
+            (i_visit_value, value)) {
+  tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
+  (void)tvmffi_put;
+  TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
+  return tvmffi_i_give(tvmffi_i_table_of(v)->set(v, var, value), tvmffi_result);
+}
+#endif
+
+/* ======== JSON functions =========================== >>functions/json_function
+   parse and stringify */
+
+#if !TVMFFI_NO_EXTRA
+/* Defines the type of the parameter `indent`: an int, or None for 0. Truncates
+   the int to 32 bits, as upstream does. */
+TVMFFI_I_TYPE(i_optional_int, int32_t, "Optional<int>",
+              "{\"type\":\"Optional\",\"args\":[{\"type\":\"int\"}]}")
+TVMFFI_I_GET(i_optional_int) {
+  *out = any->type_index == kTVMFFINone ? 0 : (int32_t)any->v_int64;
+  return any->type_index == kTVMFFINone || TVMFFI_I_IS_INT(any)
+             ? 0
+             : TVMFFI_I_MISMATCH;
+}
+
+/* Parses JSON text. An object becomes a map with string keys, in the order of
+   the text. Copies strings that are not UTF-8, and accepts NaN, Infinity and
+   numbers such as "01": tvmffi.json.ParseStrict does not. Raises ValueError
+   with the position of the first error. */
+TVMFFI_FUNC(i_json_parse, any, (str, text)) {
+  return tvmffi_i_json_parse(text, tvmffi_result);
+}
+
+/* Returns a value as JSON text: on one line if `indent` is None or 0, otherwise
+   with `indent` spaces for each level. Accepts None, bool, int, float, strings,
+   arrays, lists, and maps with string keys. Raises ValueError for other values,
+   and for a list that contains itself. */
+TVMFFI_FUNC(i_json_stringify, str, (i_view, value), (i_optional_int, indent)) {
+  tvmffi_i_json_writer w;
+  TVMFFIAny owned;
+  int code;
+  TVMFFI_TRY(tvmffi_i_own(value, &owned));
+  memset((void *)&w, 0, sizeof(w));
+  w.indent = indent;
+  code = tvmffi_i_json_write(&w, &owned);
+  code = tvmffi_i_json_end(&w, code, tvmffi_result);
+  tvmffi_any_release(&owned);
+  return code;
+}
+#endif
+
+/* ======== Strict JSON: RFC 8259 and nothing else = >>functions/json_strict */
+/* ffi.json.Parse and ffi.json.Stringify equal upstream's, which take strings as
+   they are. The functions here also check that a text is UTF-8, without
+   surrogates, and that its numbers are those of RFC 8259. */
+
+#if !TVMFFI_NO_EXTRA
+/* Returns the end of the UTF-8 character at p, or NULL if it is cut, longer
+   than necessary, a surrogate or above U+10FFFF. */
+static const char *tvmffi_i_utf8_end(const char *p, const char *end) {
+  static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+  uint32_t c = (unsigned char)*p;
+  const size_t more = c < 0x80 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
+  size_t i;
+  if (!more) return p + 1;
+  if (c < 0xC0 || c > 0xF4 || (size_t)(end - p) <= more) return NULL;
+  c &= 0x3Fu >> more;
+  for (i = 1; i <= more; ++i) {
+    if (((unsigned char)p[i] & 0xC0) != 0x80) return NULL;
+    c = c << 6 | ((unsigned char)p[i] & 0x3F);
+  }
+  return c < least[more] || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)
+             ? NULL
+             : p + more + 1;
+}
+
+/* Returns the end of the digits at p, or NULL if there is none. */
+static const char *tvmffi_i_json_some_digits(const char *p, const char *end) {
+  const char *start = p;
+  while (tvmffi_i_is_digit(p, end)) ++p;
+  return p == start ? NULL : p;
+}
+
+/* Returns the end of the number at p, or NULL if it is not one of RFC 8259. */
+static const char *tvmffi_i_json_strict_number(const char *p, const char *end) {
+  const char *start;
+  if (*p == '-') ++p;
+  start = p;
+  p = tvmffi_i_json_some_digits(p, end);
+  if (!p || (*start == '0' && p - start > 1)) return NULL;
+  if (p != end && *p == '.') p = tvmffi_i_json_some_digits(p + 1, end);
+  if (!p || p == end || (*p | 32) != 'e') return p;
+  ++p;
+  if (p != end && (*p == '+' || *p == '-')) ++p;
+  return tvmffi_i_json_some_digits(p, end);
+}
+
+/* Checks a text that ffi.json.Parse accepts or ffi.json.Stringify has written:
+   it has nothing wrong but what upstream accepts. */
+static int tvmffi_i_json_check_strict(TVMFFIByteArray text) {
+  const char *p = text.data, *end = text.data + text.size, *next;
+  tvmffi_i_json_reader r; /* for the position of an error */
+  int in_string = 0;
+  tvmffi_i_json_begin_reader(&r, text);
+  for (; p != end; p = next) {
+    next = p + 1;
+    if (in_string) {
+      if (*p == '\\')
+        ++next;
+      else if (!(next = tvmffi_i_utf8_end(p, end)))
+        return tvmffi_i_json_error(&r, p, "Invalid UTF-8 at");
+      else
+        in_string = *p != '"';
+    } else if (*p == '"') {
+      in_string = 1;
+    } else if (tvmffi_i_is_digit(p, end) || *p == '-' || *p == '+' ||
+               *p == '.' || *p == 'N' || *p == 'I') {
+      next = tvmffi_i_json_strict_number(p, end);
+      if (!next) return tvmffi_i_json_no_value(&r, p);
+    }
+  }
+  return 0;
+}
+
+/* Parses JSON text like ffi.json.Parse, but only RFC 8259: raises ValueError
+   for a string that is not UTF-8 or has a surrogate, for NaN and Infinity, and
+   for numbers such as "01" and "+.5". */
+TVMFFI_FUNC(i_json_parse_strict, any, (str, text)) {
+  TVMFFIAny value = tvmffi_none();
+  TVMFFI_TRY(tvmffi_i_json_parse(text, &value));
+  if (tvmffi_i_json_check_strict(text)) {
+    tvmffi_any_release(&value);
+    return -1;
+  }
+  *tvmffi_result = value;
+  return 0;
+}
+
+/* Returns a value as JSON text like ffi.json.Stringify, but only RFC 8259:
+   raises ValueError for a string that is not UTF-8 or has a surrogate, and for
+   NaN and infinity. The error has the position in the text. */
+TVMFFI_FUNC(i_json_stringify_strict, str, (i_view, value),
+            (i_optional_int, indent)) {
+  TVMFFIAny args[2], text = tvmffi_none();
+  args[0] = *value;
+  args[1] = tvmffi_int(indent);
+  TVMFFI_TRY(tvmffi_call_i_json_stringify(NULL, args, 2, &text));
+  if (tvmffi_i_json_check_strict(tvmffi_any_str(&text))) {
+    tvmffi_any_release(&text);
+    return -1;
+  }
+  *tvmffi_result = text;
+  return 0;
+}
+#endif
+
+/* ======== Big integer JSON ======================== >>functions/bigint_json */
+
+#if !TVMFFI_NO_EXTRA
+TVMFFI_I_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any")
+TVMFFI_I_GET(i_any_view) {
+  *out = any;
+  return 0;
+}
+
+TVMFFI_I_METHOD(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
+                (i_any_view, value)) {
+  tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
+  TVMFFIAny text = tvmffi_none();
+  if (value->type_index == kTVMFFIInt)
+    tvmffi_i_text_int(&b, value->v_int64);
+  else if (value->type_index == kTVMFFIBigInt && value->v_obj)
+    tvmffi_i_text_bigint(&b, TVMFFIBigIntGetContentByteArray(value));
+  else
+    return tvmffi_i_cannot_treat(value->type_index, "BigInt");
+  TVMFFI_TRY(tvmffi_i_text_take_object(&b, &text));
+  TVMFFI_RETURN(text);
+}
+
+TVMFFI_I_METHOD(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
+                (i_any_view, value)) {
+  TVMFFIAny made = tvmffi_none();
+  TVMFFIByteArray s;
+  int negative;
+  size_t i;
+  if (tvmffi_i_get_str(value, &s))
+    return tvmffi_i_cannot_treat(value->type_index, "str");
+  negative = s.size && s.data[0] == '-';
+  if (negative || (s.size && s.data[0] == '+')) ++s.data, --s.size;
+  for (i = 0; i < s.size && s.data[i] >= '0' && s.data[i] <= '9'; ++i) {
+  }
+  if (!s.size || i < s.size)
+    return tvmffi_i_fail("ValueError", "Invalid decimal string for ffi.BigInt");
+  TVMFFI_TRY(tvmffi_i_digits_to_int(s.data, s.size, negative, &made));
+  TVMFFI_RETURN(made);
+}
+#endif
+
+/* ======== Graph text ================================== >>functions/graph_text
    graphs from text; functions of graphs */
 
 #if !TVMFFI_NO_EXTRA
@@ -31610,7 +31784,7 @@ TVMFFI_FUNC(i_from_json_graph_string, any, (str, text)) {
 }
 #endif
 
-/* ======== Type attributes =========================== >>tables/type_attribute
+/* ======== Type attributes ========================= >>tables/builtin_attribute
    the attributes of built-in types */
 
 #if !TVMFFI_NO_REFLECTION
@@ -32202,7 +32376,7 @@ static TVMFFIMethodInfo tvmffi_i_static_methods[TVMFFI_I_NUM_METHODS];
 static tvmffi_i_function_object tvmffi_i_method_objects[TVMFFI_I_NUM_METHODS];
 #endif
 
-/* ======== Built-in types ====================================== >>tables/type
+/* ======== Built-in types =============================== >>tables/builtin_type
    the methods and metadata of built-in types */
 
 #if !TVMFFI_NO_REFLECTION
@@ -32496,27 +32670,6 @@ static void tvmffi_i_start_columns(void) {
    initialization cannot run out of memory. A freestanding build allocates the
    memory of a function when its name is first looked up. */
 
-/* Returns the object that ffi.MapGetItemOrMissing returns for an absent key. */
-TVMFFI_FUNC(i_invalid_object, object) {
-  TVMFFI_RETURN(&tvmffi_i_invalid_object);
-}
-
-/* Returns the object that separates positional arguments from keyword arguments
-   (names and values) in a call of __ffi_init__. */
-TVMFFI_FUNC(i_kwargs_object, object) { TVMFFI_RETURN(&tvmffi_i_kwargs_object); }
-
-/* Returns a string as an owned value. */
-TVMFFI_FUNC(i_string, str, (str, text)) { TVMFFI_RETURN(text); }
-
-/* Returns bytes as an owned value. */
-TVMFFI_FUNC(i_bytes, bytes, (bytes, data)) { TVMFFI_RETURN(data); }
-
-/* Removes a global function. Returns whether the name was registered. */
-TVMFFI_FUNC(i_remove_global, bool, (str, name)) {
-  TVMFFI_TRY(tvmffi_i_start_global(&name));
-  TVMFFI_RETURN(tvmffi_i_remove_global(&name) != 0);
-}
-
 /* The function object of a built-in function, and its entry in the function
    table. */
 typedef struct {
@@ -32580,32 +32733,6 @@ TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
   return code;
 }
 #endif
-
-#if TVMFFI_I_CELLS
-/* Returns the entry of a global function in the function table. Sets *call to a
-   packed function whose `self` is such an entry and which calls the entry's
-   current function (interface/global.h). */
-TVMFFI_FUNC(i_global_cell, ptr, (str, name), (ptr, call)) {
-  void *entry;
-  if (!call) return tvmffi_i_null("tvmffi.GlobalCell", "call");
-  entry = tvmffi_i_pin_global(&name);
-  if (!entry) return tvmffi_i_no_memory();
-  *(void **)call = (void *)(uintptr_t)tvmffi_i_call_cell;
-  TVMFFI_RETURN(entry);
-}
-#endif
-
-/* Makes a function object from addresses: a TVMFFISafeCallType, the `self` that
-   safe_call receives, and the deleter of `self`, which may be NULL. On success
-   takes ownership of `self`. */
-TVMFFI_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
-            (ptr, deleter)) {
-  TVMFFIObjectHandle f = NULL;
-  TVMFFI_TRY(TVMFFIFunctionCreate(self,
-                                  (TVMFFISafeCallType)(uintptr_t)safe_call,
-                                  (void (*)(void *))(uintptr_t)deleter, &f));
-  TVMFFI_RETURN((TVMFFIObject *)f);
-}
 
 /* A copy of the names of all global functions. The characters of the names
    follow the array. */
@@ -32681,16 +32808,6 @@ TVMFFI_FUNC(i_list_names, func) {
   }
   TVMFFI_RETURN((TVMFFIObject *)f);
 }
-
-#if TVMFFI_I_POOL
-/* Frees the memory that threads cache for new objects: see
-   tvmffi_memory_trim. */
-TVMFFI_FUNC(i_memory_trim, none) {
-  (void)tvmffi_i_add64(&tvmffi_i_pool_trims, 1);
-  tvmffi_i_pool_follow(tvmffi_i_thread_pool());
-  TVMFFI_RETURN();
-}
-#endif
 
 /* -------- The table -------- */
 
@@ -33092,7 +33209,7 @@ static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
 }
 #endif
 
-/* ======== Thread table ======================================= >>tables/thread
+/* ======== Thread table ================================= >>tables/thread_state
    all state of a thread, its end, fork */
 
 /* 1 if a thread-local variable has the small part of a thread's state, and

@@ -25,7 +25,7 @@ GUARD = "#define TVMFFI_H_"
 # A room that is empty under one of these options is left out, too.
 PARTS = {
     "abi": (["head"], ["TVMFFI_ABI_ONLY"]),
-    "abi,interface": (["head", "interface"], []),
+    "abi,interface": (["head", "base", "interface"], []),
     "core": (None, ["TVMFFI_NO_CONTAINERS", "TVMFFI_NO_EXTRA"]),
     "no-extra": (None, ["TVMFFI_NO_EXTRA"]),
 }

@@ -290,7 +290,7 @@ class Reference:
 
     def attributes(self):
         self.heading(*CHAPTERS[2])
-        room = next(r for r in self.rooms if r.tag == "tables/type_attribute")
+        room = next(r for r in self.rooms if r.tag == "tables/builtin_attribute")
         listed = re.findall(r' F\(\w+, "(__\w+__)"', "\n".join(room.lines))
         group = next(g for g in groups(room.lines)
                      if listed[0] in definitions(g.comment or ""))

@@ -12,9 +12,10 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/mismatch.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/type_info.h"
+#include "../base/error.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/name_table.h"
@@ -22,7 +23,7 @@
 #include "../core/raise.h"
 #include "../core/type_member.h"
 #include "../core/type_attribute.h"
-#include "../core/function.h"
+#include "../core/function_object.h"
 #include "../core/nesting.h"
 
 #if !TVMFFI_NO_CONTAINERS

@@ -4,8 +4,8 @@
 
 #include "../head/config.h"
 #include "../head/compiler.h"
-#include "../interface/error.h"
-#include "../interface/map_layout.h"
+#include "../base/error.h"
+#include "../base/map_layout.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
 #include "../core/raise.h"

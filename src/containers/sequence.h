@@ -16,9 +16,9 @@
 #include "../head/config.h"
 #include "../head/compiler.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/word.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
 #include "../core/raise.h"
@@ -328,18 +328,4 @@ static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
   return 0;
 }
 
-TVMFFI_I_OBJECT_TYPE(i_array, "ffi.Array", "ffi.Array", kTVMFFIArray)
-TVMFFI_I_OBJECT_TYPE(i_list, "ffi.List", "ffi.List", kTVMFFIList)
-
-/* Parameter type of functions that change a list. For an array, a function
-   changes only a temporary list copy, as in upstream (SeqTypeTraitsBase in
-   container/seq_base.h). */
-TVMFFI_I_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
-              "{\"type\":\"ffi.List\",\"args\":[{\"type\":\"Any\"}]}")
-TVMFFI_I_GET(i_any_list) {
-  *out = any->v_obj;
-  if (any->type_index != kTVMFFIList && any->type_index != kTVMFFIArray)
-    return TVMFFI_I_MISMATCH;
-  return *out ? 0 : TVMFFI_I_MISMATCH;
-}
 #endif

@@ -3,9 +3,6 @@
 #pragma once
 
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/word.h"
-#include "../interface/function.h"
 #include "../core/raise.h"
 #include "../core/object.h"
 
@@ -35,22 +32,4 @@ static tvmffi_i_shape *tvmffi_i_new_shape(size_t n, int64_t **numbers) {
   self->cell.data = *numbers;
   self->cell.size = n;
   return self;
-}
-
-/* Creates a shape from the arguments. ValueError if an argument is not an
-   int. */
-TVMFFI_I_PACKED(i_shape) {
-  int64_t *numbers = NULL;
-  tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)num_args, &numbers);
-  int32_t i;
-  if (!shape) return -1;
-  for (i = 0; i < num_args; ++i) {
-    if (tvmffi_i_get_int64(&args[i], &numbers[i])) {
-      tvmffi_release(shape);
-      return tvmffi_i_fail("ValueError",
-                           "Expect shape to take list of int arguments");
-    }
-  }
-  *result = tvmffi_obj(shape);
-  return 0;
 }

@@ -5,7 +5,7 @@
 #include "../head/config.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "../interface/module_table.h"
+#include "../base/module_table.h"
 #include "../platform/own.h"
 #include "../platform/memory.h"
 #include "raise.h"

@@ -8,7 +8,7 @@
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
-#include "symbol.h"
+#include "address_name.h"
 #include "unwind.h"
 
 #if TVMFFI_NO_BACKTRACE

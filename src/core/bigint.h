@@ -4,7 +4,7 @@
 
 #include "../head/compiler.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
+#include "../base/value.h"
 #include "../platform/own.h"
 #include "../platform/libc.h"
 #include "raise.h"

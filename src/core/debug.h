@@ -5,15 +5,12 @@
 #include "../head/config.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/word.h"
-#include "../interface/mismatch.h"
-#include "../interface/module_table.h"
-#include "../interface/function.h"
+#include "../base/reference.h"
+#include "../base/module_table.h"
 #include "../platform/libc.h"
-#include "../platform/thread.h"
 #include "../platform/arena.h"
-#include "knot.h"
+#include "../platform/thread.h"
+#include "core_knot.h"
 
 #if TVMFFI_DEBUG
 /* The record of an object. Freeing is delayed: the header of a dead object
@@ -176,35 +173,4 @@ static int tvmffi_i_debug_died(void *object) {
   return r != NULL;
 }
 
-/* Records the source line that first handed out an object. If `released` is
-   set, records the line of the last release instead. */
-TVMFFI_FUNC(i_debug_note, none, (ptr, object), (bool, released), (str, place)) {
-  tvmffi_i_record *r;
-  size_t skip = place.size > 55 ? place.size - 55 : 0;
-  tvmffi_i_debug_lock();
-  r = *tvmffi_i_record_of(object);
-  if (r && (released || !r->made[0]))
-    (void)tvmffi_i_debug_put(!released    ? r->made
-                             : r->is_dead ? r->again
-                                          : r->released,
-                             0, sizeof(r->made), place.data + skip);
-  tvmffi_i_debug_unlock();
-  TVMFFI_RETURN();
-}
-
-/* Returns the number of live objects of exactly this type, or of all types if
-   `type_index` is -1. */
-TVMFFI_FUNC(i_debug_live, int64, (int32, type_index)) {
-  int64_t n = 0;
-  size_t i;
-  tvmffi_i_debug_lock();
-  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
-    const tvmffi_i_record *r;
-    for (r = tvmffi_i_records[i]; r; r = r->next)
-      n += !r->is_dead &&
-           (type_index == kTVMFFIAny || r->type_index == type_index);
-  }
-  tvmffi_i_debug_unlock();
-  TVMFFI_RETURN(n);
-}
 #endif

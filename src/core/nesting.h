@@ -16,7 +16,7 @@
 #include "../head/config.h"
 #include "../head/compiler.h"
 #include "../head/abi.h"
-#include "../interface/error.h"
+#include "../base/error.h"
 #include "../platform/thread.h"
 #include "../platform/thread_stack.h"
 #include "raise.h"

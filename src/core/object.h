@@ -8,7 +8,7 @@
 #include "../head/config.h"
 #include "../head/compiler.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
+#include "../base/reference.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
 #include "raise.h"

@@ -7,9 +7,9 @@
 #include "../head/config.h"
 #include "../head/compiler.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/mismatch.h"
+#include "../base/reference.h"
+#include "../base/type_info.h"
+#include "../base/error.h"
 
 typedef struct {
   TVMFFIObject base;

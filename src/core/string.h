@@ -7,7 +7,7 @@
 #include "../head/config.h"
 #include "../head/compiler.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
+#include "../base/value.h"
 #include "../platform/libc.h"
 #include "../platform/text.h"
 #include "raise.h"

@@ -6,8 +6,9 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
@@ -32,7 +33,7 @@ static tvmffi_i_map tvmffi_i_columns;
 #if TVMFFI_NO_REFLECTION
 static int tvmffi_i_build_column(tvmffi_i_column *c) { return (void)c, 0; }
 #else
-/* Defined in tables/type.h. */
+/* Defined in tables/builtin_type.h. */
 static int tvmffi_i_build_column(tvmffi_i_column *c);
 #endif
 

@@ -12,7 +12,7 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "../interface/knot.h"
+#include "../base/type_info.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
@@ -193,7 +193,7 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
 }
 static void tvmffi_i_start_columns(void) {}
 #else
-/* Defined in tables/type.h. */
+/* Defined in tables/builtin_type.h. */
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index);
 static void tvmffi_i_start_columns(void);
 #endif

@@ -9,7 +9,7 @@
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
-#include "symbol.h"
+#include "address_name.h"
 
 /* A stack trace, innermost frame first. Has few frames in itself, because an
    error must fit a small stack; more frames have memory of their own. */

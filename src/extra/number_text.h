@@ -7,12 +7,13 @@
 #include "../head/compiler.h"
 #include "../head/dlpack.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/word.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/word.h"
 #include "../platform/libc.h"
-#include "../platform/text.h"
 #include "../platform/decimal.h"
+#include "../platform/text.h"
 
 #if !TVMFFI_NO_EXTRA
 /* Appends a double in the format of printf("%g") in the C locale. `bits` is the

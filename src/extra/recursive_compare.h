@@ -6,12 +6,11 @@
 #include "../head/config.h"
 #include "../head/compiler.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/word.h"
-#include "../interface/map_layout.h"
-#include "../interface/mismatch.h"
-#include "../interface/function.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/map_layout.h"
+#include "../base/word.h"
 #include "../platform/libc.h"
 #include "../platform/stack.h"
 #include "../core/raise.h"
@@ -23,7 +22,7 @@
 #include "../containers/map_lookup.h"
 #include "../graph/cursor.h"
 #include "../graph/traversal.h"
-#include "hook.h"
+#include "type_hook.h"
 #include "recursive_hash.h"
 
 #if !TVMFFI_NO_EXTRA
@@ -417,27 +416,4 @@ static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
   tvmffi_any_release(&x);
   return code;
 }
-
-#define TVMFFI_I_COMPARE(name, is_equality, op)               \
-  TVMFFI_FUNC(i_recursive_##name, bool, (any, a), (any, b)) { \
-    int sign = 0;                                             \
-    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign)); \
-    TVMFFI_RETURN(sign op 0);                                 \
-  }
-/* Tells whether two values are equal, with everything they contain. */
-TVMFFI_I_COMPARE(eq, 1, ==)
-/* Tells whether a value is less than another value. Children are compared in
-   order, as Python compares tuples. None is less than any other value. Raises
-   TypeError if the first difference is between different types, inside a map,
-   or at a NaN. */
-TVMFFI_I_COMPARE(lt, 0, <)
-/* Tells whether a value is less than or equal to another. Order and errors are
-   those of ffi.RecursiveLt. */
-TVMFFI_I_COMPARE(le, 0, <=)
-/* Tells whether a value is greater than another. Order and errors are those of
-   ffi.RecursiveLt. */
-TVMFFI_I_COMPARE(gt, 0, >)
-/* Tells whether a value is greater than or equal to another. Order and errors
-   are those of ffi.RecursiveLt. */
-TVMFFI_I_COMPARE(ge, 0, >=)
 #endif

@@ -6,12 +6,10 @@
 #include "../head/config.h"
 #include "../head/compiler.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/word.h"
-#include "../interface/map_layout.h"
-#include "../interface/mismatch.h"
-#include "../interface/function.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/map_layout.h"
+#include "../base/word.h"
 #include "../platform/stack.h"
 #include "../platform/vector.h"
 #include "../platform/sort.h"
@@ -20,7 +18,7 @@
 #include "../containers/equal.h"
 #include "../graph/cursor.h"
 #include "../graph/traversal.h"
-#include "hook.h"
+#include "type_hook.h"
 
 #if !TVMFFI_NO_EXTRA
 TVMFFI_I_INLINE int tvmffi_i_is_nan(uint64_t bits) {
@@ -232,24 +230,4 @@ static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
   return code;
 }
 
-/* Returns a hash of a value and everything it contains. Values that are equal
-   by ffi.RecursiveEq have equal hashes. Raises ValueError for an object whose
-   type has the attribute __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. */
-TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
-  tvmffi_i_graph_frame room[8];
-  tvmffi_i_graph g;
-  TVMFFIAny owned;
-  uint64_t hash = 0;
-  int code;
-  tvmffi_i_graph_open(
-      &g, "ObjectGraphDFS",
-      kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff, room,
-      sizeof(room));
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
-  code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
-  tvmffi_i_graph_close(&g);
-  tvmffi_any_release(&owned);
-  if (code) return code;
-  TVMFFI_RETURN((int64_t)hash);
-}
 #endif

@@ -5,11 +5,11 @@
 #include "../head/config.h"
 #include "../head/dlpack.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/word.h"
-#include "../interface/mismatch.h"
-#include "../interface/function.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/type_info.h"
+#include "../base/error.h"
+#include "../base/word.h"
 #include "../platform/libc.h"
 #include "../platform/stack.h"
 #include "../platform/vector.h"
@@ -24,7 +24,7 @@
 #include "../reflection/enum.h"
 #include "number_text.h"
 #include "bigint_text.h"
-#include "hook.h"
+#include "type_hook.h"
 
 #if !TVMFFI_NO_EXTRA
 /* Directs text to buffer `to`, and creates the buffer at the first use. Buffer
@@ -316,28 +316,4 @@ static int tvmffi_i_repr_take(tvmffi_i_text_buffer *b, int is_large,
   return tvmffi_i_make_large(b->data, b->size, kTVMFFIStr, out);
 }
 
-/* Returns a value and everything it contains as text, like Python's repr. The
-   attribute __ffi_repr__, if set, makes the text of a type's objects. */
-TVMFFI_FUNC(i_repr_print, str, (any, value)) {
-  tvmffi_i_graph_frame room[8];
-  tvmffi_i_graph g;
-  TVMFFIAny owned;
-  int code;
-#if !TVMFFI_NO_STDIO
-  const char *text = getenv("TVM_FFI_REPR_WITH_ADDR");
-#endif
-  tvmffi_i_graph_open(&g, "ObjectGraphDFS", kTVMFFIFieldFlagBitMaskReprOff,
-                      room, sizeof(room));
-#if !TVMFFI_NO_STDIO
-  g.with_address = text && strcmp(text, "1") == 0;
-#endif
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
-  code = tvmffi_i_repr_to(&g, 0);
-  if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
-  if (!code)
-    code = tvmffi_i_repr_take(&g.text[0], g.has_root_frame, tvmffi_result);
-  tvmffi_i_graph_close(&g);
-  tvmffi_any_release(&owned);
-  return code;
-}
 #endif

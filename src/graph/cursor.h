@@ -14,9 +14,9 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/map_layout.h"
+#include "../base/reference.h"
+#include "../base/error.h"
+#include "../base/map_layout.h"
 
 #if !TVMFFI_NO_CONTAINERS
 /* An iterator over the fields of a type, those of its ancestors first. */

@@ -12,7 +12,7 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
+#include "../base/reference.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
 #include "../core/raise.h"

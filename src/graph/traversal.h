@@ -12,7 +12,8 @@
 #include "../head/config.h"
 #include "../head/compiler.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
+#include "../base/reference.h"
+#include "../base/value.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
 #include "../platform/stack.h"
@@ -20,7 +21,7 @@
 #include "../core/type_table.h"
 #include "table.h"
 #include "cursor.h"
-#include "hook.h"
+#include "callback.h"
 
 #if !TVMFFI_NO_EXTRA
 typedef enum {

@@ -968,4 +968,3 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
 #define TVMFFI_I_RENAME(name) (tvmffi_i_runtime()->at_##name)
 #endif /* TVMFFI_DYNAMIC */
 /* clang-format on */
-

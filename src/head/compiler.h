@@ -247,3 +247,12 @@ TVMFFI_I_EXTERN_C int __mingw_vsnprintf(char *, size_t, const char *, va_list);
 #include <stdio.h>
 #define TVMFFI_I_VFORMAT vsnprintf
 #endif
+
+/* Initializes all members to zero. */
+#if defined(__cplusplus)
+#define TVMFFI_I_ZERO \
+  {                   \
+  }
+#else
+#define TVMFFI_I_ZERO {0}
+#endif

@@ -14,9 +14,10 @@
 #include "../head/atomic.h"
 #include "../head/abi.h"
 #include "../head/late.h"
-#include "value.h"
-#include "error.h"
-#include "word.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/word.h"
 
 /* How a field is stored. All kinds but PLAIN own a reference. */
 enum {
@@ -132,25 +133,6 @@ TVMFFI_I_COLD void tvmffi_i_class_find(const tvmffi_i_class *c,
   if (!TVMFFITypeKeyToIndex(&key, index)) return;
   tvmffi_error_clear();
   *index = -1;
-}
-
-/* Returns a type's fields and sets *n to their number. Writers store the table
-   before the number, so the number must be loaded first. */
-TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_fields_of(
-    const TVMFFITypeInfo *type, int32_t *n) {
-  *n = TVMFFI_I_LOAD(&type->num_fields);
-  return TVMFFI_I_LOAD(&type->fields);
-}
-TVMFFI_I_INLINE const TVMFFIMethodInfo *tvmffi_i_methods_of(
-    const TVMFFITypeInfo *type, int32_t *n) {
-  *n = TVMFFI_I_LOAD(&type->num_methods);
-  return TVMFFI_I_LOAD(&type->methods);
-}
-
-/* Returns the ancestor of `type` at `depth`, or `type` itself at its depth. */
-TVMFFI_I_INLINE const TVMFFITypeInfo *tvmffi_i_ancestor(
-    const TVMFFITypeInfo *type, int32_t depth) {
-  return depth == type->type_depth ? type : type->type_ancestors[depth];
 }
 
 TVMFFI_I_COLD int tvmffi_i_class_check_size(const tvmffi_i_class *c,

@@ -5,11 +5,12 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "value.h"
-#include "error.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/type_info.h"
+#include "../base/error.h"
+#include "../base/word.h"
 #include "scope.h"
-#include "word.h"
-#include "compound.h"
 #include "class.h"
 
 /* Returns the calling thread's running destructors of types that this file

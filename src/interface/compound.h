@@ -9,7 +9,7 @@
 
 #include "../head/compiler.h"
 #include "../head/abi.h"
-#include "word.h"
+#include "../base/word.h"
 
 #define TVMFFI_I_CONTAINER_WORD(T, name, args, index)                  \
   TVMFFI_I_LISTED_TYPE(T, TVMFFIObject *, name, args)                  \
@@ -203,14 +203,3 @@ TVMFFI_I_OF_WORD(optional, "Optional", "Optional")
                     TVMFFI_I_FITS_OF(K), &tvmffi_i_name_##V,               \
                     tvmffi_i_item_##V, TVMFFI_I_FITS_OF(V))
 #endif
-
-TVMFFI_I_INLINE const tvmffi_i_compound *tvmffi_i_compound_of(
-    const tvmffi_i_name *type) {
-  return type->schema && type->schema[0] == '['
-             ? (const tvmffi_i_compound *)(const void *)type
-             : NULL;
-}
-
-TVMFFI_I_INLINE int tvmffi_i_is_optional(const tvmffi_i_name *type) {
-  return tvmffi_i_compound_of(type) && type->schema[1] == 'O';
-}

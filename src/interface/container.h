@@ -17,14 +17,15 @@
 
 #include "../head/compiler.h"
 #include "../head/abi.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/type_info.h"
+#include "../base/error.h"
+#include "../base/map_layout.h"
+#include "../base/word.h"
 #include "list.h"
-#include "value.h"
-#include "error.h"
 #include "scope.h"
-#include "word.h"
-#include "map_layout.h"
 #include "global_cache.h"
-#include "mismatch.h"
 #include "call.h"
 
 /* -------- Making -------- */

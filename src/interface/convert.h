@@ -5,11 +5,12 @@
 
 #include "../head/compiler.h"
 #include "../head/abi.h"
-#include "value.h"
-#include "error.h"
-#include "word.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/map_layout.h"
+#include "../base/word.h"
 #include "compound.h"
-#include "map_layout.h"
 #include "global_cache.h"
 
 /* Sets *to to a new container with the items of an array or list. `maker` is

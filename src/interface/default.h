@@ -8,11 +8,11 @@
 
 #include "../head/compiler.h"
 #include "../head/abi.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/word.h"
+#include "../base/mismatch.h"
 #include "list.h"
-#include "value.h"
-#include "error.h"
-#include "word.h"
-#include "mismatch.h"
 #include "function.h"
 #include "call.h"
 

@@ -10,11 +10,13 @@
 #include "../head/atomic.h"
 #include "../head/dlpack.h"
 #include "../head/abi.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/dltensor.h"
+#include "../base/error.h"
+#include "../base/word.h"
+#include "../base/mismatch.h"
 #include "list.h"
-#include "value.h"
-#include "error.h"
-#include "word.h"
-#include "mismatch.h"
 #include "schema.h"
 
 /* Checks tensors. If a tensor does not match, raises an error and returns -1
@@ -185,22 +187,6 @@ TVMFFI_I_INLINE int tvmffi_i_shape_fits(const tvmffi_i_plan *plans,
   return p->has_run && p->run.tensor >= 0
              ? tvmffi_i_run_fits(plans, p, tensors, t)
              : TVMFFI_I_PLAN_FITS;
-}
-
-/* Multiplies extents or strides that are not validated. Returns INT64_MAX on
-   overflow. */
-TVMFFI_I_INLINE int64_t tvmffi_i_times(int64_t a, int64_t b) {
-#if TVMFFI_I_HAS_MUL_OVERFLOW
-  int64_t product;
-  return TVMFFI_I_LIKELY(!__builtin_mul_overflow(a, b, &product)) ? product
-                                                                  : INT64_MAX;
-#else
-  uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
-  uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
-  if (TVMFFI_I_UNLIKELY((x | y) >> 31) && y && x > (uint64_t)INT64_MAX / y)
-    return INT64_MAX;
-  return a * b;
-#endif
 }
 
 TVMFFI_I_INLINE int tvmffi_i_data_fits(const tvmffi_i_plan *p,

@@ -6,8 +6,9 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "value.h"
-#include "error.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
 
 /* Indices of the names in tvmffi_i_global_name. */
 enum {

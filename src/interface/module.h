@@ -3,27 +3,29 @@
    struct's functions, and how modules are saved and loaded. All modules have
    the same type index; the deleter of an object identifies the kind. A module's
    memory block begins with a pointer to the method table
-   (interface/module_table.h). The struct follows. */
+   (base/module_table.h). The struct follows. */
 
 #pragma once
 
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/type_info.h"
+#include "../base/error.h"
+#include "../base/named_call.h"
+#include "../base/word.h"
+#include "../base/module_table.h"
 #include "list.h"
-#include "value.h"
-#include "error.h"
 #include "scope.h"
-#include "word.h"
-#include "mismatch.h"
+#include "global.h"
+#include "global_cache.h"
 #include "schema.h"
 #include "function.h"
 #include "class.h"
 #include "class_object.h"
-#include "global.h"
-#include "global_cache.h"
 #include "type.h"
-#include "module_table.h"
 
 /* Bits of a module's property mask, with the values of upstream's module.h. */
 enum {

@@ -8,9 +8,9 @@
 #include "../head/atomic.h"
 #include "../head/abi.h"
 #include "../head/late.h"
-#include "error.h"
-#include "word.h"
-#include "mismatch.h"
+#include "../base/error.h"
+#include "../base/word.h"
+#include "../base/mismatch.h"
 #include "function.h"
 
 /* TVMFFI_I_CONSTRUCTS is 1 if the compiler supports constructors, functions

@@ -5,9 +5,10 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "value.h"
-#include "error.h"
-#include "scope.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/named_call.h"
 #include "global_cache.h"
 #include "call.h"
 

@@ -6,12 +6,12 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "value.h"
-#include "error.h"
-#include "scope.h"
-#include "word.h"
-#include "compound.h"
-#include "mismatch.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/named_call.h"
+#include "../base/word.h"
+#include "../base/mismatch.h"
 
 /* Size of the buffer for a function's metadata, {"type_schema": "..."}. As in
    upstream, the schema is JSON inside a JSON string. Text beyond the size is

@@ -18,9 +18,11 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "value.h"
-#include "knot.h"
-#include "error.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/scope_here.h"
+#include "../base/error.h"
+#include "../base/named_call.h"
 
 /* Number of objects stored in the scope itself. More objects need an
    allocation. */
@@ -57,20 +59,6 @@ struct tvmffi_scope {
 #define TVMFFI_I_SCOPE_MALLOC(size) malloc(size)
 #define TVMFFI_I_SCOPE_FREE(pointer) free(pointer)
 #endif
-
-/* Calls a global function of the runtime. Returns 0, the error's code, or 1 if
-   there is no function of this name. */
-TVMFFI_I_COLD int tvmffi_i_call_if_defined(const char *name, TVMFFIAny *args,
-                                           int32_t n, TVMFFIAny *result) {
-  TVMFFIByteArray text = tvmffi_byte_array(name);
-  TVMFFIObjectHandle function = NULL;
-  int code;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
-  if (!function) return 1;
-  code = TVMFFIFunctionCall(function, args, n, result);
-  tvmffi_release(function);
-  return code;
-}
 
 /* The owner of a new object: the scope `scope`, or the calling code if `scope`
    is NULL. With TVMFFI_DEBUG the owner includes the source line, for the leak

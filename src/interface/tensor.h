@@ -7,48 +7,14 @@
 #include "../head/compiler.h"
 #include "../head/dlpack.h"
 #include "../head/abi.h"
+#include "../base/value.h"
+#include "../base/dltensor.h"
+#include "../base/error.h"
+#include "../base/word.h"
 #include "list.h"
-#include "value.h"
-#include "error.h"
 #include "scope.h"
-#include "word.h"
 #include "function.h"
 #include "expect.h"
-
-/* Returns the number of elements of a tensor: 1 for rank 0, INT64_MAX on
-   overflow. */
-TVMFFI_I_INLINE int64_t tvmffi_tensor_size(const DLTensor *t) {
-  int64_t size = 1;
-  int32_t i;
-  for (i = 0; i < t->ndim; ++i) size = tvmffi_i_times(size, t->shape[i]);
-  return size;
-}
-
-/* Returns the size of a tensor's elements in bytes; elements below 8 bits are
-   packed. Returns SIZE_MAX on overflow, 0 for a negative extent. */
-TVMFFI_I_INLINE size_t tvmffi_tensor_bytes(const DLTensor *t) {
-  int64_t size = tvmffi_tensor_size(t);
-  int64_t bits = tvmffi_i_times(size > 0 ? size : 0,
-                                (int64_t)t->dtype.bits * t->dtype.lanes);
-  int64_t bytes = bits / 8 + (bits % 8 > 0);
-  return bits == INT64_MAX || (int64_t)(size_t)bytes != bytes ? SIZE_MAX
-                                                              : (size_t)bytes;
-}
-
-/* Returns 1 if the elements are contiguous in row-major order, else 0. A tensor
-   without strides is contiguous; so is an empty tensor. A tensor of more than
-   INT64_MAX elements is not. */
-TVMFFI_I_INLINE int tvmffi_tensor_is_contiguous(const DLTensor *t) {
-  int64_t step = 1;
-  int32_t i;
-  int result = 1;
-  for (i = t->ndim - 1; i >= 0; --i) {
-    if (t->shape[i] == 0) return 1;
-    if (t->strides && t->shape[i] != 1 && t->strides[i] != step) result = 0;
-    step = tvmffi_i_times(step, t->shape[i]);
-  }
-  return result && step != INT64_MAX;
-}
 
 /* Returns the stride of dimension `dim` in elements, computed if t->strides is
    NULL. The dimension must exist; a negative `dim` counts from the end. */

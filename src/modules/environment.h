@@ -7,12 +7,12 @@
 #include "../head/atomic.h"
 #include "../head/dlpack.h"
 #include "../head/abi.h"
-#include "../interface/error.h"
+#include "../base/error.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../core/raise.h"
-#include "../core/error.h"
-#include "../core/tensor.h"
+#include "../core/error_object.h"
+#include "../core/tensor_object.h"
 
 static DLPackManagedTensorAllocator tvmffi_i_global_allocator;
 TVMFFI_I_BLOCK_STATE(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator);

@@ -3,10 +3,11 @@
 #pragma once
 
 #include "../head/config.h"
+#include "../head/compiler.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/word.h"
-#include "../interface/module_table.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/module_table.h"
 #include "../platform/stack.h"
 #include "../core/raise.h"
 #include "../containers/sequence.h"

@@ -7,9 +7,10 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/module_table.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/module_table.h"
 #include "../platform/layout.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
@@ -17,9 +18,9 @@
 #include "../platform/memory.h"
 #include "../core/raise.h"
 #include "../core/object.h"
-#include "../core/function.h"
+#include "../core/function_object.h"
 #include "../containers/sequence.h"
-#include "symbol.h"
+#include "named_symbol.h"
 
 TVMFFI_I_AT3(tvmffi_i_module, base, 8, 8, 4);
 TVMFFI_I_AT3(tvmffi_i_module, imports, 32, 32, 28);

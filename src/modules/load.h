@@ -6,17 +6,17 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/module_table.h"
+#include "../base/reference.h"
+#include "../base/error.h"
+#include "../base/module_table.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
 #include "../platform/name_table.h"
 #include "../core/raise.h"
-#include "symbol.h"
+#include "named_symbol.h"
 #include "library.h"
 #include "import.h"
-#include "module.h"
+#include "module_object.h"
 
 #if !TVMFFI_NO_CONTAINERS
 /* The unread part of a library's embedded binary. Numbers have 64 bits, little

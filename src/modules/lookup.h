@@ -6,17 +6,18 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/module_table.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/module_table.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
 #include "../platform/name_table.h"
 #include "../core/raise.h"
 #include "../core/object.h"
-#include "symbol.h"
-#include "module.h"
+#include "named_symbol.h"
+#include "module_object.h"
 
 /* A module's cache of functions found in its imports. The cache owns the
    functions; callers borrow them. */

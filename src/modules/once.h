@@ -9,7 +9,7 @@
 #include "../platform/memory.h"
 #include "../platform/unwound.h"
 #include "../core/raise.h"
-#include "../core/error.h"
+#include "../core/error_object.h"
 
 /* A running call of tvmffi_i_init_handle, as an entry of tvmffi_i_initializers.
    The call initializes a handle or waits for another thread to do so.

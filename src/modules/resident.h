@@ -4,8 +4,8 @@
 
 #include "../head/config.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/module_table.h"
+#include "../base/reference.h"
+#include "../base/module_table.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
 #include "../core/raise.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../head/abi.h"
-#include "../interface/error.h"
+#include "../base/error.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"

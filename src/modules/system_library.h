@@ -6,13 +6,12 @@
 #include "../head/config.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/module_table.h"
-#include "../interface/word.h"
+#include "../base/reference.h"
+#include "../base/error.h"
+#include "../base/module_table.h"
 #include "../platform/name_table.h"
 #include "once.h"
-#include "symbol.h"
+#include "named_symbol.h"
 #include "library.h"
 #include "load.h"
 
@@ -53,5 +52,4 @@ static int tvmffi_i_system_module(TVMFFIByteArray prefix, TVMFFIObject **out) {
   return 0;
 }
 
-TVMFFI_I_OBJECT_TYPE(i_module, "ffi.Module", "ffi.Module", kTVMFFIModule)
 #endif

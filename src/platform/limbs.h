@@ -3,8 +3,8 @@
 #pragma once
 
 #include "../head/config.h"
-#include "knot.h"
 #include "libc.h"
+#include "platform_knot.h"
 #include "memory.h"
 
 #if !TVMFFI_NO_EXTRA

@@ -7,7 +7,7 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "arena.h"
-#include "knot.h"
+#include "platform_knot.h"
 #include "thread.h"
 
 /* Aligns a hot function to a cache line, so that the code spans fewer lines. */
@@ -152,7 +152,7 @@ static int tvmffi_i_pool_evict(tvmffi_i_pool *p, size_t i) {
 }
 
 /* Begins the calling thread's cache with a slice (32 KB). Disables the cache if
-   the thread's end is not noticed. Defined in tables/thread.h. */
+   the thread's end is not noticed. Defined in tables/thread_state.h. */
 static void tvmffi_i_begin_pool(void);
 
 /* Slow path of tvmffi_i_pool_free. A thread's first call begins the cache. A

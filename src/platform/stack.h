@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../head/compiler.h"
-#include "knot.h"
+#include "platform_knot.h"
 #include "memory.h"
 
 /* A chunk of a stack. Chunks never move, so frames keep their addresses. */

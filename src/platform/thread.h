@@ -19,7 +19,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_is_child;
 
 /* All state of one thread. Each file declares a struct for its own state, and
    an accessor. One thread-local variable holds the small structs, and an
-   allocated block the others: see tables/thread.h. */
+   allocated block the others: see tables/thread_state.h. */
 typedef struct tvmffi_i_thread tvmffi_i_thread;
 
 /* Returns the calling thread's state, zeroed at first. Never returns NULL. */
@@ -130,7 +130,7 @@ TVMFFI_I_COLD void tvmffi_i_pause(int attempt) {
 }
 
 #if TVMFFI_I_FORK
-/* Registers the fork handlers of tables/thread.h when the mutex is first
+/* Registers the fork handlers of tables/thread_state.h when the mutex is first
    used. */
 static void tvmffi_i_watch_fork(void);
 
@@ -140,7 +140,7 @@ static void tvmffi_i_watch_fork(void);
 static uint64_t tvmffi_i_process;
 
 /* Removes the parent's other threads from this process's lock-free data, and
-   stores the process's id. Defined in tables/thread.h. */
+   stores the process's id. Defined in tables/thread_state.h. */
 static void tvmffi_i_forget_parent(void);
 
 /* Returns 1 in a child process whose fork ran no handler of this file. A fork

@@ -5,7 +5,7 @@
 #include "../head/config.h"
 #include "../head/compiler.h"
 #include "libc.h"
-#include "knot.h"
+#include "platform_knot.h"
 #include "memory.h"
 
 #if !TVMFFI_NO_EXTRA

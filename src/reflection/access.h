@@ -4,13 +4,12 @@
 
 #include "../head/config.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/word.h"
-#include "../interface/function.h"
-#include "../platform/memory.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/word.h"
 #include "../core/raise.h"
-#include "../core/error.h"
+#include "../core/error_object.h"
 #include "../core/nesting.h"
 #include "../graph/cursor.h"
 #include "field.h"
@@ -43,17 +42,6 @@ static const tvmffi_i_access *tvmffi_i_access_of(int32_t type_index) {
   if (type_index > kTVMFFIObject) type_index = kTVMFFIObject;
   while (i < n && table[i].type_index != type_index) ++i;
   return i < n ? &table[i] : NULL;
-}
-
-/* Returns the address of a TVMFFIFieldGetter for fields of the declared type
-   `type_index`. ValueError if a field cannot have this type. */
-TVMFFI_FUNC(i_make_getter, int64, (int32, type_index)) {
-  const tvmffi_i_access *access = tvmffi_i_access_of(type_index);
-  if (!access)
-    return tvmffi_i_fail("ValueError",
-                         "Unsupported field type index for getter: %d",
-                         type_index);
-  TVMFFI_RETURN((int64_t)(uintptr_t)access->get);
 }
 
 /* Converts `value` (borrowed) to the type of a Python annotation. The caller
@@ -94,28 +82,6 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
   tvmffi_any_release(&converted);
   *result = tvmffi_none();
   return code;
-}
-
-/* Returns a field's setter: a function object that takes the field's address
-   and a value. The setter first converts the value by a C function at the
-   address `convert`:
-   `int convert(void *converter, const TVMFFIAny *value, TVMFFIAny *result)`. */
-TVMFFI_FUNC(i_make_setter, func, (int32, type_index), (int64, converter),
-            (int64, convert)) {
-  tvmffi_i_setter *s;
-  TVMFFIObjectHandle f = NULL;
-  if (!convert) return tvmffi_i_null("ffi.MakeFieldSetter", "the converter");
-  s = (tvmffi_i_setter *)tvmffi_i_alloc(sizeof(*s));
-  if (!s) return tvmffi_i_no_memory();
-  s->type_index = type_index;
-  s->access = tvmffi_i_access_of(type_index);
-  s->converter = (void *)(uintptr_t)converter;
-  s->convert = (tvmffi_i_converter)(uintptr_t)convert;
-  if (TVMFFIFunctionCreate(s, tvmffi_i_call_setter, tvmffi_i_free, &f)) {
-    tvmffi_i_free(s);
-    return -1;
-  }
-  TVMFFI_RETURN((TVMFFIObject *)f);
 }
 
 /* Sets a field by its setter, which is a C function or a function object. */

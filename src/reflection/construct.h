@@ -7,16 +7,17 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/word.h"
-#include "../interface/function.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/type_info.h"
+#include "../base/error.h"
+#include "../base/word.h"
 #include "../platform/libc.h"
 #include "../platform/memory.h"
 #include "../platform/text.h"
 #include "../core/raise.h"
 #include "../core/object.h"
-#include "../core/error.h"
+#include "../core/error_object.h"
 #include "../core/type_table.h"
 #include "../core/nesting.h"
 #include "../containers/equal.h"
@@ -338,10 +339,4 @@ static int tvmffi_i_set_init(int32_t type_index) {
                                     tvmffi_i_call_init);
 }
 
-/* Sets a type's attribute __ffi_init__ to a constructor. The constructor's
-   parameters are the type's fields in order: first fields without a default,
-   then fields with a default. */
-TVMFFI_FUNC(i_set_init, none, (int32, type_index)) {
-  return tvmffi_i_set_init(type_index);
-}
 #endif

@@ -4,15 +4,12 @@
 
 #include "../head/config.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/function.h"
+#include "../base/reference.h"
 #include "../core/type_table.h"
 #include "../containers/sequence.h"
 #include "../containers/map_memory.h"
 #include "field.h"
 #include "enum.h"
-#include "access_path.h"
 
 #if !TVMFFI_NO_CONTAINERS
 #if !TVMFFI_NO_REFLECTION
@@ -75,12 +72,5 @@ static int tvmffi_i_create_error_context(TVMFFIObjectHandle *out) {
   return 0;
 }
 #endif
-
-/* Creates an ffi.EnumState without entries. */
-TVMFFI_I_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__", object) {
-  TVMFFIObjectHandle made = NULL;
-  TVMFFI_TRY(tvmffi_i_create_enum_state(&made));
-  TVMFFI_RETURN((TVMFFIObject *)made);
-}
 
 #endif

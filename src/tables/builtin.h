@@ -10,62 +10,41 @@
 #include "../head/compiler.h"
 #include "../head/atomic.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/word.h"
-#include "../interface/mismatch.h"
-#include "../interface/schema.h"
-#include "../interface/function.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/word.h"
+#include "../base/mismatch.h"
 #include "../platform/libc.h"
 #include "../platform/thread.h"
 #include "../platform/memory.h"
 #include "../platform/name_table.h"
 #include "../core/raise.h"
-#include "../core/debug.h"
-#include "../core/object.h"
-#include "../core/function.h"
-#include "../core/global.h"
-#include "../core/leak.h"
-#include "../containers/shape.h"
-#include "../containers/sequence_function.h"
-#include "../containers/map_function.h"
-#include "../graph/find_device.h"
-#include "../modules/module_function.h"
-#include "../reflection/access.h"
-#include "../reflection/construct.h"
-#include "../reflection/dataclass.h"
-#include "../reflection/enum.h"
-#include "../reflection/copy.h"
-#include "../extra/repr.h"
-#include "../extra/recursive_hash.h"
-#include "../extra/recursive_compare.h"
-#include "../extra/structural_function.h"
-#include "../extra/visit_error.h"
-#include "../extra/visit_function.h"
-#include "../extra/json_write.h"
-#include "../extra/json_strict.h"
-#include "../extra/graph_text.h"
-
-/* Returns the object that ffi.MapGetItemOrMissing returns for an absent key. */
-TVMFFI_FUNC(i_invalid_object, object) {
-  TVMFFI_RETURN(&tvmffi_i_invalid_object);
-}
-
-/* Returns the object that separates positional arguments from keyword arguments
-   (names and values) in a call of __ffi_init__. */
-TVMFFI_FUNC(i_kwargs_object, object) { TVMFFI_RETURN(&tvmffi_i_kwargs_object); }
-
-/* Returns a string as an owned value. */
-TVMFFI_FUNC(i_string, str, (str, text)) { TVMFFI_RETURN(text); }
-
-/* Returns bytes as an owned value. */
-TVMFFI_FUNC(i_bytes, bytes, (bytes, data)) { TVMFFI_RETURN(data); }
-
-/* Removes a global function. Returns whether the name was registered. */
-TVMFFI_FUNC(i_remove_global, bool, (str, name)) {
-  TVMFFI_TRY(tvmffi_i_start_global(&name));
-  TVMFFI_RETURN(tvmffi_i_remove_global(&name) != 0);
-}
+#include "../core/function_object.h"
+#include "../core/global_table.h"
+#include "../interface/schema.h"
+#include "../interface/function.h"
+#include "../functions/debug_function.h"
+#include "../functions/leak_report.h"
+#include "../functions/global_function.h"
+#include "../functions/shape_function.h"
+#include "../functions/sequence_function.h"
+#include "../functions/map_function.h"
+#include "../functions/find_device.h"
+#include "../functions/module_function.h"
+#include "../functions/access_function.h"
+#include "../functions/construct_function.h"
+#include "../functions/dataclass.h"
+#include "../functions/type_keys.h"
+#include "../functions/copy_function.h"
+#include "../functions/repr_function.h"
+#include "../functions/recursive_function.h"
+#include "../functions/structural_function.h"
+#include "../functions/visit_error.h"
+#include "../functions/visit_function.h"
+#include "../functions/json_function.h"
+#include "../functions/json_strict.h"
+#include "../functions/graph_text.h"
 
 /* The function object of a built-in function, and its entry in the function
    table. */
@@ -130,32 +109,6 @@ TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
   return code;
 }
 #endif
-
-#if TVMFFI_I_CELLS
-/* Returns the entry of a global function in the function table. Sets *call to a
-   packed function whose `self` is such an entry and which calls the entry's
-   current function (interface/global.h). */
-TVMFFI_FUNC(i_global_cell, ptr, (str, name), (ptr, call)) {
-  void *entry;
-  if (!call) return tvmffi_i_null("tvmffi.GlobalCell", "call");
-  entry = tvmffi_i_pin_global(&name);
-  if (!entry) return tvmffi_i_no_memory();
-  *(void **)call = (void *)(uintptr_t)tvmffi_i_call_cell;
-  TVMFFI_RETURN(entry);
-}
-#endif
-
-/* Makes a function object from addresses: a TVMFFISafeCallType, the `self` that
-   safe_call receives, and the deleter of `self`, which may be NULL. On success
-   takes ownership of `self`. */
-TVMFFI_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
-            (ptr, deleter)) {
-  TVMFFIObjectHandle f = NULL;
-  TVMFFI_TRY(TVMFFIFunctionCreate(self,
-                                  (TVMFFISafeCallType)(uintptr_t)safe_call,
-                                  (void (*)(void *))(uintptr_t)deleter, &f));
-  TVMFFI_RETURN((TVMFFIObject *)f);
-}
 
 /* A copy of the names of all global functions. The characters of the names
    follow the array. */
@@ -231,16 +184,6 @@ TVMFFI_FUNC(i_list_names, func) {
   }
   TVMFFI_RETURN((TVMFFIObject *)f);
 }
-
-#if TVMFFI_I_POOL
-/* Frees the memory that threads cache for new objects: see
-   tvmffi_memory_trim. */
-TVMFFI_FUNC(i_memory_trim, none) {
-  (void)tvmffi_i_add64(&tvmffi_i_pool_trims, 1);
-  tvmffi_i_pool_follow(tvmffi_i_thread_pool());
-  TVMFFI_RETURN();
-}
-#endif
 
 /* -------- The table -------- */
 

@@ -5,16 +5,16 @@
 
 #include "../head/config.h"
 #include "../head/abi.h"
-#include "../interface/value.h"
-#include "../interface/error.h"
-#include "../interface/map_layout.h"
-#include "../interface/mismatch.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/map_layout.h"
 #include "../core/raise.h"
 #include "../core/type_table.h"
 #include "../containers/sequence.h"
 #include "../containers/map_memory.h"
 #include "../reflection/field.h"
-#include "../reflection/convert.h"
+#include "../reflection/field_convert.h"
 
 #if !TVMFFI_NO_REFLECTION
 /* Describes the type of a field of a built-in type. */

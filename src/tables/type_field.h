@@ -4,13 +4,13 @@
 
 #include "../head/config.h"
 #include "../head/abi.h"
-#include "../interface/word.h"
+#include "../base/word.h"
 #include "../core/type_table.h"
-#include "../core/function.h"
+#include "../core/function_object.h"
 #include "../reflection/enum.h"
-#include "../reflection/access_path.h"
-#include "../reflection/creator.h"
-#include "../extra/structural_function.h"
+#include "../functions/path_function.h"
+#include "../functions/enum_function.h"
+#include "../functions/structural_function.h"
 #include "type_content.h"
 
 #if !TVMFFI_NO_REFLECTION

@@ -10,8 +10,8 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
-LAYERS = ["head", "interface", "platform", "core", "containers", "graph",
-          "modules", "reflection", "extra", "tables"]
+LAYERS = ["head", "base", "platform", "core", "containers", "graph",
+          "modules", "reflection", "extra", "interface", "functions", "tables"]
 MOST_LINES = 1200
 NAME = re.compile(r"(?:tvmffi|TVMFFI|kTVMFFI|TVM_FFI|DLPACK|kDL)\w+|DL[A-Z]\w+|"
                   r"i_[a-z]\w*")
@@ -60,7 +60,7 @@ class Room:
         # A pointer to a struct needs no more than the name of the struct.
         code = re.sub(r"\bstruct \w+ (?=\*)", "", code)
         self.uses = set(NAME.findall(code))
-        if self.layer not in ("head", "interface"):
+        if self.layer not in ("head", "base", "interface"):
             self.uses |= LIBC & set(re.findall(r"\w+", code))
             self.uses |= set(re.findall(r"pthread_\w+", code))
         self.declares = set()  # names after preprocessing
@@ -156,6 +156,24 @@ def lower_layers(house):
     return [f"src/{room.name}.h includes the lower layer {name}"
             for room in house.rooms.values() for name in room.includes
             if LAYERS.index(name.split("/")[0]) > LAYERS.index(room.layer)]
+
+
+def interface_alone(house):
+    """Rooms of the interface that use more than head and base: a kernel has
+    these layers alone."""
+    return [f"src/{room.name}.h includes {name}, a part of the runtime"
+            for room in house.rooms.values() if room.layer == "interface"
+            for name in room.includes
+            if name.split("/")[0] not in ("head", "base", "interface")]
+
+
+def named_twice(house):
+    """Rooms of different layers that have one name."""
+    homes = defaultdict(list)
+    for name in house.rooms:
+        homes[name.split("/")[1]].append(name)
+    return [f"the rooms {' and '.join(names)} have one name"
+            for names in homes.values() if len(names) > 1]
 
 
 def circles(house):

@@ -1,0 +1,447 @@
+/* ======== Errors: raise, pass on, catch, print =============== >>base/error */
+/* C interface: a function that fails returns a nonzero code and leaves an error
+   object pending in the thread. TVMFFI_RAISE raises an error. TVMFFI_TRY passes
+   an error to the caller. tvmffi_error_take removes the pending error, which
+   you then own. */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "../head/late.h"
+#include "reference.h"
+#include "value.h"
+#include "scope_here.h"
+
+/* Evaluates `expr`. If the code is not 0, returns the code from the calling
+   function. */
+#define TVMFFI_TRY(expr)                  \
+  do {                                    \
+    int tvmffi_code = (expr);             \
+    if (TVMFFI_I_UNLIKELY(tvmffi_code)) { \
+      TVMFFI_LEAVE();                     \
+      return tvmffi_code;                 \
+    }                                     \
+  } while (0)
+
+/* Raises an error of a kind such as "ValueError". The message is a printf
+   format with arguments, which the compiler checks. Evaluates to -1:
+       return TVMFFI_RAISE("ValueError", "rank is %d", x->ndim);
+   The trace begins with this file and line. */
+#define TVMFFI_RAISE(...)                                            \
+  tvmffi_raise(TVMFFIBacktrace(__FILE__, __LINE__,                   \
+                               tvmffi_i_function_name(__func__), 0), \
+               __VA_ARGS__)
+
+/* Prefix of the C function that contains a typed function's body. Traces omit
+   the prefix. */
+#define TVMFFI_I_BODY_PREFIX "tvmffi_body_"
+
+TVMFFI_I_INLINE const char *tvmffi_i_function_name(const char *name) {
+  size_t n = sizeof(TVMFFI_I_BODY_PREFIX) - 1, i = 0;
+  while (i < n && name[i] == TVMFFI_I_BODY_PREFIX[i]) ++i;
+  return i == n ? name + n : name;
+}
+
+#if TVMFFI_NO_STDIO
+typedef struct {
+  char *text;
+  size_t size, capacity;
+} tvmffi_i_text;
+
+TVMFFI_I_INLINE void tvmffi_i_put(tvmffi_i_text *t, char c) {
+  if (t->size + 1 < t->capacity) t->text[t->size] = c;
+  ++t->size;
+}
+
+TVMFFI_I_COLD void tvmffi_i_put_number(tvmffi_i_text *t, uint64_t x,
+                                       unsigned base, int width) {
+  char digits[24];
+  int n = 0;
+  do {
+    digits[n++] = "0123456789abcdef"[x % base];
+    x /= base;
+  } while (x);
+  while (width-- > n) tvmffi_i_put(t, '0');
+  while (n) tvmffi_i_put(t, digits[--n]);
+}
+
+/* Formats one conversion, such as %d, after the '%', and returns the rest of
+   the format. If the conversion is unknown, copies the rest unformatted,
+   because the type of the argument is unknown. */
+TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
+                                           va_list *ap) {
+  const char *begin = f - 1;
+  int size = 0, width = 0, precision = -1;
+  while (*f >= '0' && *f <= '9') width = width * 10 + (*f++ - '0');
+  if (*f == '.') {
+    precision = 0;
+    if (*++f == '*') {
+      precision = va_arg(*ap, int);
+      ++f;
+    }
+    while (*f >= '0' && *f <= '9') precision = precision * 10 + (*f++ - '0');
+  }
+  for (; *f == 'l' || *f == 'z'; ++f)
+    size += *f == 'z' ? (int)sizeof(size_t) : size ? 4 : (int)sizeof(long);
+  switch (*f) {
+    case 'd':
+    case 'i': {
+      int64_t x = size > 4 ? va_arg(*ap, int64_t) : va_arg(*ap, int);
+      if (x < 0) tvmffi_i_put(t, '-');
+      tvmffi_i_put_number(t, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, 10,
+                          width - (x < 0));
+      break;
+    }
+    case 'u':
+    case 'x':
+      tvmffi_i_put_number(
+          t, size > 4 ? va_arg(*ap, uint64_t) : va_arg(*ap, unsigned),
+          *f == 'x' ? 16 : 10, width);
+      break;
+    case 'p':
+      tvmffi_i_put(t, '0');
+      tvmffi_i_put(t, 'x');
+      tvmffi_i_put_number(t, (uint64_t)(uintptr_t)va_arg(*ap, void *), 16, 0);
+      break;
+    case 'c': tvmffi_i_put(t, (char)va_arg(*ap, int)); break;
+    case 's': {
+      const char *s = va_arg(*ap, const char *);
+      while (precision-- != 0 && *s) tvmffi_i_put(t, *s++);
+      break;
+    }
+    case '%': tvmffi_i_put(t, '%'); break;
+    default:
+      for (f = begin; *f; ++f) tvmffi_i_put(t, *f);
+      return f;
+  }
+  return f + 1;
+}
+
+TVMFFI_I_COLD int tvmffi_i_vformat(char *text, size_t capacity, const char *f,
+                                   va_list ap) {
+  tvmffi_i_text t = {NULL, 0, 0};
+  va_list args;
+  t.text = text;
+  t.capacity = capacity;
+  va_copy(args, ap);
+  while (*f) {
+    if (*f != '%')
+      tvmffi_i_put(&t, *f++);
+    else
+      f = tvmffi_i_convert(&t, f + 1, &args);
+  }
+  va_end(args);
+  text[t.size < capacity ? t.size : capacity - 1] = 0;
+  return (int)t.size;
+}
+#else
+#define tvmffi_i_vformat TVMFFI_I_VFORMAT
+#endif
+
+/* Formats into a buffer of TVMFFI_MESSAGE_SIZE bytes. A truncated message ends
+   in "...". */
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
+                                               va_list ap) {
+  TVMFFIByteArray r = {buffer, 0};
+  int n = tvmffi_i_vformat(buffer, TVMFFI_MESSAGE_SIZE, format, ap);
+  if (n >= TVMFFI_MESSAGE_SIZE) {
+    n = TVMFFI_MESSAGE_SIZE - 1;
+    /* Truncates between UTF-8 characters, so that Python can decode the
+       message. */
+    while (n > 3 && ((unsigned char)buffer[n - 3] & 0xC0) == 0x80) --n;
+    buffer[n - 3] = buffer[n - 2] = buffer[n - 1] = '.';
+    buffer[n] = 0;
+  }
+  r.size = n < 0 ? 0 : (size_t)n;
+  return r;
+}
+
+/* 1 if the runtime's errors have causes. Older runtimes have a smaller
+   TVMFFIErrorCell, without cause_chain and extra_context. */
+#define TVMFFI_I_HAS_CAUSES \
+  TVMFFI_I_HAS(TVMFFIErrorCreateWithCauseAndExtraContext)
+
+/* Creates and raises an error. `cause` and `context` are borrowed, and dropped
+   if the runtime's errors have no causes. Returns -1. */
+TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
+                                       const TVMFFIByteArray *message,
+                                       const TVMFFIByteArray *trace,
+                                       TVMFFIObjectHandle cause,
+                                       TVMFFIObjectHandle context) {
+  TVMFFIByteArray none = {"", 0};
+  TVMFFIObjectHandle error = NULL;
+  if (!trace) trace = &none;
+  if ((cause || context) && TVMFFI_I_HAS_CAUSES
+          ? TVMFFIErrorCreateWithCauseAndExtraContext(kind, message, trace,
+                                                      cause, context, &error)
+          : TVMFFIErrorCreate(kind, message, trace, &error)) {
+    TVMFFIErrorSetRaisedFromCStr("MemoryError", "out of memory");
+    return -1;
+  }
+  TVMFFIErrorSetRaised(error);
+  tvmffi_release(error);
+  return -1;
+}
+
+/* Implements TVMFFI_RAISE. `trace` is made by TVMFFIBacktrace. Returns -1. If
+   an allocation fails, raises a MemoryError instead. */
+TVMFFI_I_PRINTF(3, 4)
+TVMFFI_I_COLD int tvmffi_raise(const TVMFFIByteArray *trace, const char *kind,
+                               const char *format, ...) {
+  char buffer[TVMFFI_MESSAGE_SIZE];
+  TVMFFIByteArray name = tvmffi_byte_array(kind), message;
+  va_list ap;
+  va_start(ap, format);
+  message = tvmffi_i_message(buffer, format, ap);
+  va_end(ap);
+  return tvmffi_i_raise_error(&name, &message, trace, NULL, NULL);
+}
+
+/* Returns the length of the first line of `t` if the line names a function of
+   this header, else 0. */
+TVMFFI_I_COLD size_t tvmffi_i_own_line(TVMFFIByteArray t) {
+  static const char own[] = ", in tvmffi_i_";
+  size_t i, k = 0, is_own = 0;
+  for (i = 0; i < t.size && t.data[i] != '\n'; ++i) {
+    k = t.data[i] == own[k] ? k + 1 : t.data[i] == own[0];
+    if (k < sizeof(own) - 1) continue;
+    is_own = 1;
+    k = 0;
+  }
+  return is_own ? i + (i < t.size) : 0;
+}
+
+/* Returns a trace without the leading lines that name functions of this header.
+   Only upstream's library writes such lines. Our traces never contain static
+   functions. */
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_outer_trace(TVMFFIByteArray t) {
+  size_t n;
+  while ((n = tvmffi_i_own_line(t)) != 0) {
+    t.data += n;
+    t.size -= n;
+  }
+  return t;
+}
+
+/* Raises an error from a function of this header. The trace begins with the
+   user's function that called into the header. Returns -1. */
+TVMFFI_I_PRINTF(2, 3)
+TVMFFI_I_COLD int tvmffi_i_raise(const char *kind, const char *format, ...) {
+  char buffer[TVMFFI_MESSAGE_SIZE];
+  TVMFFIByteArray name = tvmffi_byte_array(kind), message, trace;
+  va_list ap;
+  va_start(ap, format);
+  message = tvmffi_i_message(buffer, format, ap);
+  va_end(ap);
+  trace = tvmffi_i_outer_trace(*TVMFFIBacktrace(NULL, 0, NULL, 0));
+  return tvmffi_i_raise_error(&name, &message, &trace, NULL, NULL);
+}
+
+/* Raises an error like TVMFFI_RAISE, with another error as its cause.
+   Takes ownership of the cause, which may be NULL:
+       return TVMFFI_RAISE_FROM(tvmffi_error_take(), "ValueError", "bad file");
+   tvmffi_error_print prints the cause, and tvmffi_error_cause returns it. The
+   cause is also the error's extra_context, because Python's package can read
+   only extra_context. */
+#define TVMFFI_RAISE_FROM(cause, ...)                                     \
+  tvmffi_raise_from(cause,                                                \
+                    TVMFFIBacktrace(__FILE__, __LINE__,                   \
+                                    tvmffi_i_function_name(__func__), 0), \
+                    __VA_ARGS__)
+
+/* Implements TVMFFI_RAISE_FROM. Returns -1. */
+TVMFFI_I_PRINTF(4, 5)
+TVMFFI_I_COLD int tvmffi_raise_from(TVMFFIObjectHandle cause,
+                                    const TVMFFIByteArray *trace,
+                                    const char *kind, const char *format, ...) {
+  char buffer[TVMFFI_MESSAGE_SIZE];
+  TVMFFIByteArray name = tvmffi_byte_array(kind), message;
+  va_list ap;
+  va_start(ap, format);
+  message = tvmffi_i_message(buffer, format, ap);
+  va_end(ap);
+  (void)tvmffi_i_raise_error(&name, &message, trace, cause, cause);
+  tvmffi_release(cause);
+  return -1;
+}
+
+/* Removes the thread's pending error and returns the error (owned), or NULL if
+   no error is pending. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_take(void) {
+  TVMFFIObjectHandle error = NULL;
+  TVMFFIErrorMoveFromRaised(&error);
+  return (TVMFFIObject *)error;
+}
+
+/* Drops the thread's error, if any. */
+TVMFFI_I_INLINE void tvmffi_error_clear(void) {
+  tvmffi_release(tvmffi_error_take());
+}
+
+/* Raises an existing error again, unchanged, and takes ownership of the error.
+   NULL raises nothing. Returns -1 in both cases:
+       return tvmffi_error_raise(error); */
+TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
+  if (error) TVMFFIErrorSetRaised(error);
+  tvmffi_release(error);
+  return -1;
+}
+
+/* Returns the cause of `error` (borrowed, not NULL), or NULL if there is no
+   cause. The cause is borrowed from `error`. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_cause(TVMFFIObjectHandle error) {
+  return TVMFFI_I_HAS_CAUSES
+             ? (TVMFFIObject *)TVMFFIErrorGetCellPtr(error)->cause_chain
+             : NULL;
+}
+
+/* Returns 1 if `error` (borrowed, not NULL) has this kind, else 0. */
+TVMFFI_I_INLINE int tvmffi_error_is(TVMFFIObjectHandle error,
+                                    const char *kind) {
+  return tvmffi_i_same(TVMFFIErrorGetCellPtr(error)->kind, kind);
+}
+
+/* If the thread's pending error has this kind, drops the error and returns 1.
+   Otherwise changes nothing and returns 0:
+       code = tvmffi_call("find", &at, key);
+       if (code && tvmffi_error_catch("KeyError")) code = at = 0; */
+TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
+  TVMFFIObject *error = tvmffi_error_take();
+  int is = error && tvmffi_error_is(error, kind);
+  if (error && !is) TVMFFIErrorSetRaised(error);
+  tvmffi_release(error);
+  return is;
+}
+
+/* Evaluates `expr`. If the code is not 0, prefixes the error's message with a
+   printf-formatted context and returns the code from the calling function:
+       TVMFFI_TRY_CONTEXT(parse(text), "reading %s, line %d", path, line);
+   The error keeps its kind, trace and cause. Its message becomes "reading
+   a.txt, line 7: not a number". */
+#define TVMFFI_TRY_CONTEXT(expr, ...)                       \
+  do {                                                      \
+    int tvmffi_code = (expr);                               \
+    if (TVMFFI_I_UNLIKELY(tvmffi_code)) {                   \
+      (void)tvmffi_error_context(tvmffi_code, __VA_ARGS__); \
+      TVMFFI_LEAVE();                                       \
+      return tvmffi_code;                                   \
+    }                                                       \
+  } while (0)
+
+/* Implements TVMFFI_TRY_CONTEXT: prefixes the message of the thread's pending
+   error. Returns `code`. The code -2 means that Python has the error: nothing
+   is prefixed. */
+TVMFFI_I_PRINTF(2, 3)
+TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
+  char buffer[TVMFFI_MESSAGE_SIZE];
+  const char *parts[3];
+  const TVMFFIErrorCell *cell;
+  TVMFFIObject *text, *error = code == -2 ? NULL : tvmffi_error_take();
+  va_list ap;
+  if (!error) return code;
+  va_start(ap, format);
+  parts[0] = tvmffi_i_message(buffer, format, ap).data;
+  va_end(ap);
+  cell = TVMFFIErrorGetCellPtr(error);
+  parts[1] = ": ";
+  parts[2] = cell->message.data;
+  TVMFFIErrorSetRaisedFromCStrParts("", parts, 3); /* joins the parts */
+  text = tvmffi_error_take();
+  if (text && TVMFFIErrorGetCellPtr(text)->kind.size)
+    TVMFFIErrorSetRaised(text); /* out of memory */
+  else if (text)
+    (void)tvmffi_i_raise_error(
+        &cell->kind, &TVMFFIErrorGetCellPtr(text)->message, &cell->backtrace,
+        cell->cause_chain, cell->extra_context);
+  tvmffi_release(text);
+  tvmffi_release(error);
+  return code;
+}
+
+/* Runs the signal handlers that are due in the environment, such as Python's,
+   which does not run them while C code runs. A long loop calls it now and then:
+       TVMFFI_TRY(tvmffi_check_signals());
+   Returns 0, or -1 if a handler raised the environment's own exception, such as
+   KeyboardInterrupt. The error is then of kind EnvErrorAlreadySet, for which
+   Python's package raises that exception. Without an environment returns 0. */
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_check_signals(void) {
+  if (TVMFFI_I_LIKELY(!TVMFFIEnvCheckSignals())) return 0;
+  TVMFFIErrorSetRaisedFromCStr("EnvErrorAlreadySet", "");
+  return -1;
+}
+
+/* Copies the lines of `t` in reverse order to the end of the buffer `trace`. If
+   the buffer is too small, drops the last lines of `t`. Returns the start of
+   the copy. */
+TVMFFI_I_COLD const char *tvmffi_i_reverse_lines(char *trace, size_t capacity,
+                                                 TVMFFIByteArray t) {
+  size_t begin = 0, end, at = capacity - 1, i;
+  trace[at] = 0;
+  for (; begin < t.size; begin = end) {
+    for (end = begin; end < t.size && t.data[end] != '\n'; ++end) {
+    }
+    if (end < t.size) ++end;
+    if (end - begin > at) break;
+    at -= end - begin;
+    for (i = begin; i < end; ++i) trace[at + i - begin] = t.data[i];
+  }
+  return trace + at;
+}
+
+/* Raises an error whose message is `before` (the text of the cause, or "") and
+   the text of `error`. Reverses the trace, because Python prints the most
+   recent call last. */
+TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
+                                         TVMFFIObjectHandle error) {
+  char trace[4 * TVMFFI_MESSAGE_SIZE];
+  const char *parts[8];
+  const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
+  parts[0] = before;
+  parts[1] = *before ? "\nThe above exception was the direct cause of the "
+                       "following exception:\n\n"
+                     : "";
+  parts[2] = "Traceback (most recent call last):\n";
+  parts[3] = tvmffi_i_reverse_lines(trace, sizeof(trace), cell->backtrace);
+  parts[4] = cell->kind.data;
+  parts[5] = ": ";
+  parts[6] = cell->message.data;
+  parts[7] = "\n";
+  TVMFFIErrorSetRaisedFromCStrParts("", parts, 8);
+}
+
+/* Returns the text that tvmffi_error_print prints: up to seven causes, then the
+   error. The text is the message of a new error, which replaces the pending
+   error. */
+TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
+  TVMFFIObjectHandle chain[8], at;
+  TVMFFIObject *text = NULL, *error = tvmffi_error_take();
+  int n = 0;
+  if (!error) return "";
+  for (at = error; at && n < 8; at = tvmffi_error_cause(at)) chain[n++] = at;
+  while (n--) {
+    tvmffi_i_error_append(text ? TVMFFIErrorGetCellPtr(text)->message.data : "",
+                          chain[n]);
+    tvmffi_release(text);
+    text = tvmffi_error_take();
+  }
+  tvmffi_release(error);
+  if (!text) return "";
+  TVMFFIErrorSetRaised(text);
+  tvmffi_release(text);
+  return TVMFFIErrorGetCellPtr(text)->message.data;
+}
+
+/* Prints the thread's pending error with its trace and causes, then drops the
+   error. `file` is a FILE * (include <stdio.h>). */
+#define tvmffi_error_print(file) \
+  ((void)fputs(tvmffi_i_error_text(), (file)), tvmffi_error_clear())
+
+/* Returns -1 if the thread has a pending error, which stays pending, else 0. A
+   NULL argument usually comes from a failed call, whose error must not be
+   replaced. */
+TVMFFI_I_COLD int tvmffi_i_pending(void) {
+  TVMFFIObject *error = tvmffi_error_take();
+  return error ? tvmffi_error_raise(error) : 0;
+}

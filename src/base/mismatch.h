@@ -1,0 +1,314 @@
+/* ======== Mismatches ========================================= >>base/mismatch
+   errors of argument counts, types and ranges */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "reference.h"
+#include "type_info.h"
+#include "error.h"
+#include "map_layout.h"
+#include "word.h"
+
+/* Buffer size for an int64_t in decimal, with sign and NUL. */
+enum { TVMFFI_I_DECIMAL = 21 };
+
+/* Writes x in decimal at the end of `buffer`. Returns the address of the first
+   character. */
+TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int64_t x) {
+  char *p = buffer + TVMFFI_I_DECIMAL - 1;
+  uint64_t left = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+  *p = 0;
+  do {
+    *--p = (char)('0' + left % 10);
+    left /= 10;
+  } while (left);
+  if (x < 0) *--p = '-';
+  return p;
+}
+
+/* The strings that are joined to an error message. Strings beyond the maximum
+   are dropped. The default, 288, is enough for 16 types of 15 strings. */
+typedef struct {
+  const char *part[TVMFFI_MESSAGE_SIZE * 9 / 32];
+  int32_t size, numbers;
+  char number[8][TVMFFI_I_DECIMAL];
+} tvmffi_i_parts;
+
+TVMFFI_I_COLD void tvmffi_i_say(tvmffi_i_parts *p, const char *text) {
+  if (p->size < (int32_t)(sizeof(p->part) / sizeof(p->part[0])))
+    p->part[p->size++] = text;
+}
+
+TVMFFI_I_COLD void tvmffi_i_say_number(tvmffi_i_parts *p, int64_t x) {
+  if (p->numbers < (int32_t)(sizeof(p->number) / sizeof(p->number[0])))
+    tvmffi_i_say(p, tvmffi_i_decimal(p->number[p->numbers++], x));
+}
+
+TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
+  const TVMFFIErrorCell *cell;
+  TVMFFIByteArray trace;
+  TVMFFIObject *error;
+  TVMFFIErrorSetRaisedFromCStrParts(kind, p->part, p->size);
+  error = tvmffi_error_take();
+  if (!error) return -1;
+  cell = TVMFFIErrorGetCellPtr(error);
+  trace = tvmffi_i_outer_trace(cell->backtrace);
+  if (trace.size == cell->backtrace.size) return tvmffi_error_raise(error);
+  (void)tvmffi_i_raise_error(&cell->kind, &cell->message, &trace, NULL, NULL);
+  tvmffi_release(error);
+  return -1;
+}
+
+/* Appends a type such as "Map<str, int>" to the message. */
+TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
+                                     const tvmffi_i_name *type) {
+  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
+  tvmffi_i_say(p, type->name);
+  if (!of) return;
+  tvmffi_i_say(p, "<");
+  tvmffi_i_say_type(p, of->of[0]);
+  if (of->of[1]) {
+    tvmffi_i_say(p, ", ");
+    tvmffi_i_say_type(p, of->of[1]);
+  }
+  tvmffi_i_say(p, ">");
+}
+
+/* Returns 1 for a method of a module, else 0. Callers do not pass the first
+   parameter, the module, so messages and schemas omit the module. */
+TVMFFI_I_COLD int32_t tvmffi_i_is_bound(const tvmffi_func *f) {
+  return f->num_args > 0 && !f->types[1]->name;
+}
+
+/* Appends a signature such as "name(0: int, 1: str) -> int". */
+TVMFFI_I_COLD void tvmffi_i_say_signature(tvmffi_i_parts *p,
+                                          const tvmffi_func *f) {
+  static const char *const at[16] = {
+      "(0: ",   ", 1: ",  ", 2: ",  ", 3: ", ", 4: ",  ", 5: ",
+      ", 6: ",  ", 7: ",  ", 8: ",  ", 9: ", ", 10: ", ", 11: ",
+      ", 12: ", ", 13: ", ", 14: ", ", 15: "};
+  const int32_t num_bound = tvmffi_i_is_bound(f);
+  int32_t i;
+  tvmffi_i_say(p, TVMFFI_I_LOAD(&f->name));
+  if (f->num_args == num_bound) tvmffi_i_say(p, "(");
+  for (i = num_bound; i < f->num_args; ++i) {
+    tvmffi_i_say(p, at[i - num_bound]);
+    tvmffi_i_say_type(p, f->types[i + 1]);
+  }
+  tvmffi_i_say(p, ") -> ");
+  tvmffi_i_say_type(p, f->types[0]);
+}
+
+/* Raises a TypeError for a wrong `count`, or, if `count` is right, for a
+   *result that is not None before the call. `least` is the smallest count
+   allowed, or -1 if no parameter has a default. */
+TVMFFI_I_COLD int tvmffi_i_bad_count(const tvmffi_func *f, int32_t least,
+                                     int32_t count, const TVMFFIAny *result) {
+  tvmffi_i_parts p;
+  p.size = p.numbers = 0;
+  tvmffi_i_say(&p, count == f->num_args
+                       ? "The result is not None at entry when calling: `"
+                       : "Mismatched number of arguments when calling: `");
+  tvmffi_i_say_signature(&p, f);
+  tvmffi_i_say(&p, "`. Expected ");
+  if (count == f->num_args) {
+    tvmffi_i_say(&p, "None but got type index ");
+    tvmffi_i_say_number(&p, result->type_index);
+  } else {
+    if (least >= 0) {
+      tvmffi_i_say_number(&p, least - tvmffi_i_is_bound(f));
+      tvmffi_i_say(&p, " to ");
+    }
+    tvmffi_i_say_number(&p, f->num_args - tvmffi_i_is_bound(f));
+    tvmffi_i_say(&p, " but got ");
+    tvmffi_i_say_number(&p, count - tvmffi_i_is_bound(f));
+    tvmffi_i_say(&p, " arguments");
+  }
+  return tvmffi_i_raise_said("TypeError", &p);
+}
+
+#define tvmffi_i_bad_call(f, count, result) \
+  tvmffi_i_bad_count(f, -1, count, result)
+
+TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
+                                    const tvmffi_i_name *type,
+                                    const TVMFFIAny *any, int why);
+
+/* Appends the index and type of the first item that fails to convert with the
+   code `why`. Returns 1, or 0 if there is no such item. */
+TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
+                                    const tvmffi_i_compound *of,
+                                    const TVMFFIAny *any, int why) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
+  const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
+  TVMFFIAny to;
+  int64_t i;
+  for (i = 0; i < cell->size; ++i) {
+    int code = of->cast[0](of->of[0], items + i, &to);
+    if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
+    if (code != why) continue;
+    tvmffi_i_say(p, of->base.name);
+    tvmffi_i_say(p, "[index ");
+    tvmffi_i_say_number(p, i);
+    tvmffi_i_say(p, ": ");
+    tvmffi_i_say_got(p, of->of[0], items + i, why);
+    tvmffi_i_say(p, "]");
+    return 1;
+  }
+  return 0;
+}
+
+/* Appends the type of the first key or value that fails to convert with the
+   code `why`. Returns 1, or 0 if there is none. */
+TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
+                                    const tvmffi_i_compound *of,
+                                    const TVMFFIAny *any, int why) {
+  uint64_t at = tvmffi_i_map_begin(any->v_obj);
+  const tvmffi_i_pair *pair;
+  TVMFFIAny to;
+  int i;
+  for (; (pair = tvmffi_i_map_pair(any->v_obj, at)) != NULL;
+       at = tvmffi_i_map_after(any->v_obj, at))
+    for (i = 0; i < 2; ++i) {
+      const TVMFFIAny *item = i ? &pair->value : &pair->key;
+      int code = of->cast[i](of->of[i], item, &to);
+      if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
+      if (code != why) continue;
+      tvmffi_i_say(p, of->base.name);
+      tvmffi_i_say(p, i ? "[K, some value is " : "[some key is ");
+      tvmffi_i_say_got(p, of->of[i], item, why);
+      tvmffi_i_say(p, i ? "]" : ", V]");
+      return 1;
+    }
+  return 0;
+}
+
+/* Describes *any, whose conversion to `type` failed with the code `why`.
+   Appends the integer out of range, the first wrong item of a container, or
+   else the type key. */
+TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
+                                    const tvmffi_i_name *type,
+                                    const TVMFFIAny *any, int why) {
+  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
+  int32_t got = any->type_index;
+  int said = 0;
+  if (tvmffi_i_is_optional(type)) {
+    tvmffi_i_say_got(p, of->of[0], any, why);
+    return;
+  }
+  if (of && (of->of[1] ? got == kTVMFFIMap || got == kTVMFFIDict
+                       : got == kTVMFFIArray || got == kTVMFFIList))
+    said = of->of[1] ? tvmffi_i_say_pair(p, of, any, why)
+                     : tvmffi_i_say_item(p, of, any, why);
+  if (said) return;
+  if (why >= TVMFFI_I_RANGE && TVMFFI_I_IS_INT(any))
+    tvmffi_i_say_number(p, any->v_int64);
+  else
+    tvmffi_i_say(p, tvmffi_i_type_key(got));
+}
+
+/* Appends the name of an integer type, such as "uint8". `code`, at least
+   TVMFFI_I_RANGE, encodes the type. */
+TVMFFI_I_COLD void tvmffi_i_say_width(tvmffi_i_parts *p, int code) {
+  tvmffi_i_say(p, code & TVMFFI_I_UNSIGNED ? "uint" : "int");
+  tvmffi_i_say_number(p, code % TVMFFI_I_UNSIGNED * 8);
+}
+
+/* Raises an OverflowError or TypeError for argument `i`, whose conversion
+   returned `code`. A negative `code` means that an error is raised already. */
+TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
+                                   const TVMFFIAny *args, int code) {
+  const int range = code >= TVMFFI_I_RANGE;
+  tvmffi_i_parts p;
+  p.size = p.numbers = 0;
+  if (code < 0) return code;
+  tvmffi_i_say(&p, range ? "Value out of range in argument #"
+                         : "Mismatched type on argument #");
+  tvmffi_i_say_number(&p, i - tvmffi_i_is_bound(f));
+  tvmffi_i_say(&p, " when calling: `");
+  tvmffi_i_say_signature(&p, f);
+  tvmffi_i_say(&p, "`. Expected `");
+  if (range)
+    tvmffi_i_say_width(&p, code);
+  else
+    tvmffi_i_say_type(&p, f->types[i + 1]);
+  tvmffi_i_say(&p, "` but got `");
+  tvmffi_i_say_got(&p, f->types[i + 1], args + i, code);
+  tvmffi_i_say(&p, "`");
+  return tvmffi_i_raise_said(range ? "OverflowError" : "TypeError", &p);
+}
+
+/* Raises an OverflowError for *any, which is or contains an integer out of the
+   range of `type`. */
+TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_name *type,
+                                     const TVMFFIAny *any, int code) {
+  tvmffi_i_parts p;
+  p.size = p.numbers = 0;
+  tvmffi_i_say(&p, "The value ");
+  tvmffi_i_say_got(&p, type, any, code);
+  tvmffi_i_say(&p, " is out of range of ");
+  tvmffi_i_say_width(&p, code);
+  return tvmffi_i_raise_said("OverflowError", &p);
+}
+
+/* Raises the error for a bad argument, argument count or result. The first four
+   parameters have a packed function's order, so a packed function moves no
+   registers for the call. */
+TVMFFI_I_COLD int tvmffi_i_refuse(const tvmffi_func *f, const TVMFFIAny *args,
+                                  int32_t count, const TVMFFIAny *result,
+                                  int32_t bad, int code) {
+  return code ? tvmffi_i_bad_arg(f, bad, args, code)
+              : tvmffi_i_bad_call(f, count, result);
+}
+
+/* Called if the argument count is wrong or *result is not None. If only
+   defaults are missing, calls the function again with them. Otherwise raises a
+   TypeError. */
+TVMFFI_I_COLD int tvmffi_i_complete(const tvmffi_func *f, const TVMFFIAny *args,
+                                    int32_t count, TVMFFIAny *result,
+                                    void *handle, int32_t least,
+                                    tvmffi_i_defaults *defaults) {
+  TVMFFIAny all[TVMFFI_I_MAX_PARAMS];
+  int32_t i;
+  if (count < least || count >= f->num_args)
+    return tvmffi_i_bad_count(f, least, count, result);
+  TVMFFI_TRY(defaults(all));
+  for (i = 0; i < count; ++i) all[i] = args[i];
+  return f->call(handle, all, f->num_args, result);
+}
+
+/* Called if a function body returned an error's code, or 0 without a result.
+   Raises a TypeError for 0. Raises a RuntimeError if no error is pending,
+   because Python's package would crash. Returns the error's code. */
+TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
+  TVMFFIObject *error;
+  if (!code)
+    return tvmffi_i_raise("TypeError",
+                          "%s returned no result: end it with "
+                          "TVMFFI_RETURN(value), or make the result optional",
+                          TVMFFI_I_LOAD(&f->name));
+  if (code == -2) return code; /* the environment owns the error */
+  error = tvmffi_error_take();
+  if (!error)
+    return tvmffi_i_raise("RuntimeError", "%s returned %d, but raised no error",
+                          TVMFFI_I_LOAD(&f->name), code);
+  (void)tvmffi_error_raise(error);
+  return code;
+}
+
+/* Checks the code that a function body returned, and returns 0 or an error's
+   code. If `has_result` is 1, the result type excludes None, so a result of
+   None means that TVMFFI_RETURN is missing. */
+TVMFFI_I_INLINE int tvmffi_i_checked(const tvmffi_func *f, int has_result,
+                                     const TVMFFIAny *result, int code) {
+  return TVMFFI_I_UNLIKELY(code || (has_result &&
+                                    result->type_index == kTVMFFINone))
+             ? tvmffi_i_failed(f, code)
+             : 0;
+}
+#define TVMFFI_I_CHECKED(f, has_result, result, code) \
+  tvmffi_i_checked(f, has_result, result, code)

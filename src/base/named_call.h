@@ -1,0 +1,24 @@
+/* ======== Named calls ====================================== >>base/named_call
+   calls of global functions by name */
+
+#pragma once
+
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "reference.h"
+#include "value.h"
+#include "error.h"
+
+/* Calls a global function of the runtime. Returns 0, the error's code, or 1 if
+   there is no function of this name. */
+TVMFFI_I_COLD int tvmffi_i_call_if_defined(const char *name, TVMFFIAny *args,
+                                           int32_t n, TVMFFIAny *result) {
+  TVMFFIByteArray text = tvmffi_byte_array(name);
+  TVMFFIObjectHandle function = NULL;
+  int code;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
+  if (!function) return 1;
+  code = TVMFFIFunctionCall(function, args, n, result);
+  tvmffi_release(function);
+  return code;
+}

@@ -1,0 +1,61 @@
+/* ======== Type information ================================== >>base/type_info
+   ancestors and members of a type */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+
+/* Returns a type's fields and sets *n to their number. Writers store the table
+   before the number, so the number must be loaded first. */
+TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_fields_of(
+    const TVMFFITypeInfo *type, int32_t *n) {
+  *n = TVMFFI_I_LOAD(&type->num_fields);
+  return TVMFFI_I_LOAD(&type->fields);
+}
+
+TVMFFI_I_INLINE const TVMFFIMethodInfo *tvmffi_i_methods_of(
+    const TVMFFITypeInfo *type, int32_t *n) {
+  *n = TVMFFI_I_LOAD(&type->num_methods);
+  return TVMFFI_I_LOAD(&type->methods);
+}
+
+/* Returns the ancestor of `type` at `depth`, or `type` itself at its depth. */
+TVMFFI_I_INLINE const TVMFFITypeInfo *tvmffi_i_ancestor(
+    const TVMFFITypeInfo *type, int32_t depth) {
+  return depth == type->type_depth ? type : type->type_ancestors[depth];
+}
+
+/* Returns 1 if the type `index` is `target` or a descendant of `target`, else
+   0. */
+TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
+  const TVMFFITypeInfo *info, *want;
+  if (index == target) return 1;
+  if (index < target || target < kTVMFFIStaticObjectBegin) return 0;
+  if (target == kTVMFFIObject) return 1;
+  info = TVMFFIGetTypeInfo(index);
+  want = TVMFFIGetTypeInfo(target);
+  return info && want && info->type_depth > want->type_depth &&
+         info->type_ancestors[want->type_depth] == want;
+}
+
+/* 1 if the runtime is the one in this file. Calls and error messages then do
+   not need TVMFFIGetTypeInfo, so the linker can drop the type table. */
+#if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED) && \
+    !TVMFFI_DYNAMIC
+#define TVMFFI_I_OWN_TYPES 1
+static const char *tvmffi_i_type_key(int32_t index);
+static int tvmffi_i_derives(int32_t index, int32_t target);
+#else
+#define TVMFFI_I_OWN_TYPES 0
+TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
+  const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index);
+  return info ? info->type_key.data : "an unregistered type";
+}
+
+TVMFFI_I_COLD int tvmffi_i_derives(int32_t index, int32_t target) {
+  return tvmffi_is_instance(index, target);
+}
+#endif

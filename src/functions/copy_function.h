@@ -1,0 +1,49 @@
+/* ======== Copy function ============================ >>functions/copy_function
+   deep copies */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../platform/stack.h"
+#include "../graph/table.h"
+#include "../reflection/copy.h"
+#include "../interface/function.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* Returns a deep copy of a value. An object that is reached several times, or
+   through a cycle, is copied once. Strings, bytes, shapes, big integers and
+   enumerations are not copied. InternalError if an object, such as a function,
+   is not a container and its type has no attribute __ffi_shallow_copy__. */
+TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
+  tvmffi_i_copy_frame room[8];
+  tvmffi_i_copier c = TVMFFI_I_ZERO;
+  TVMFFIAny copy;
+  int code;
+  if (tvmffi_i_copy_leaf(&c, &value, &copy)) {
+    if (copy.type_index < kTVMFFIStaticObjectBegin || !copy.v_obj)
+      TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
+    TVMFFI_RETURN(copy);
+  }
+  tvmffi_i_stack_open(&c.frames, room, sizeof(room));
+  code = tvmffi_i_push_copy(&c, value.v_obj);
+  if (!code) code = tvmffi_i_copy_all(&c);
+  for (; c.frames.depth; TVMFFI_I_POP(tvmffi_i_copy_frame, &c.frames)) {
+    tvmffi_i_copy_frame *f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c.frames);
+    tvmffi_any_release(&f->held);
+    tvmffi_release(f->parts);
+  }
+  tvmffi_i_stack_close(&c.frames);
+  if (!code) {
+    copy = tvmffi_obj(tvmffi_i_copy_of(&c, &value));
+    tvmffi_retain(copy.v_obj);
+  }
+  tvmffi_i_ptr_clear(&c.table, sizeof(tvmffi_i_copied), 2);
+  if (code) return code;
+  TVMFFI_RETURN(copy);
+}
+#endif

@@ -1,0 +1,20 @@
+/* ======== Functions of enumerations ================ >>functions/enum_function
+   a state without entries */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/abi.h"
+#include "../base/error.h"
+#include "../reflection/creator.h"
+#include "../interface/function.h"
+#include "method.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* Creates an ffi.EnumState without entries. */
+TVMFFI_I_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__", object) {
+  TVMFFIObjectHandle made = NULL;
+  TVMFFI_TRY(tvmffi_i_create_enum_state(&made));
+  TVMFFI_RETURN((TVMFFIObject *)made);
+}
+#endif

@@ -1,0 +1,54 @@
+/* ======== JSON functions =========================== >>functions/json_function
+   parse and stringify */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/abi.h"
+#include "../base/reference.h"
+#include "../base/error.h"
+#include "../base/word.h"
+#include "../platform/libc.h"
+#include "../containers/sequence.h"
+#include "../extra/json_read.h"
+#include "../extra/json_write.h"
+#include "../interface/function.h"
+#include "map_function.h"
+
+#if !TVMFFI_NO_EXTRA
+/* Defines the type of the parameter `indent`: an int, or None for 0. Truncates
+   the int to 32 bits, as upstream does. */
+TVMFFI_I_TYPE(i_optional_int, int32_t, "Optional<int>",
+              "{\"type\":\"Optional\",\"args\":[{\"type\":\"int\"}]}")
+TVMFFI_I_GET(i_optional_int) {
+  *out = any->type_index == kTVMFFINone ? 0 : (int32_t)any->v_int64;
+  return any->type_index == kTVMFFINone || TVMFFI_I_IS_INT(any)
+             ? 0
+             : TVMFFI_I_MISMATCH;
+}
+
+/* Parses JSON text. An object becomes a map with string keys, in the order of
+   the text. Copies strings that are not UTF-8, and accepts NaN, Infinity and
+   numbers such as "01": tvmffi.json.ParseStrict does not. Raises ValueError
+   with the position of the first error. */
+TVMFFI_FUNC(i_json_parse, any, (str, text)) {
+  return tvmffi_i_json_parse(text, tvmffi_result);
+}
+
+/* Returns a value as JSON text: on one line if `indent` is None or 0, otherwise
+   with `indent` spaces for each level. Accepts None, bool, int, float, strings,
+   arrays, lists, and maps with string keys. Raises ValueError for other values,
+   and for a list that contains itself. */
+TVMFFI_FUNC(i_json_stringify, str, (i_view, value), (i_optional_int, indent)) {
+  tvmffi_i_json_writer w;
+  TVMFFIAny owned;
+  int code;
+  TVMFFI_TRY(tvmffi_i_own(value, &owned));
+  memset((void *)&w, 0, sizeof(w));
+  w.indent = indent;
+  code = tvmffi_i_json_write(&w, &owned);
+  code = tvmffi_i_json_end(&w, code, tvmffi_result);
+  tvmffi_any_release(&owned);
+  return code;
+}
+#endif

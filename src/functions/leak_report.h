@@ -1,0 +1,189 @@
+/* ======== Leak report ============================= >>functions/leak_report */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/map_layout.h"
+#include "../base/mismatch.h"
+#include "../platform/libc.h"
+#include "../platform/thread.h"
+#include "../platform/name_table.h"
+#include "../core/debug.h"
+#include "../core/type_table.h"
+#include "../core/type_attribute.h"
+#include "../core/global_table.h"
+#include "../interface/function.h"
+
+#if TVMFFI_DEBUG
+/* The functions below are called with the mutex and the records' lock held. */
+
+static void tvmffi_i_count_reference(const TVMFFIAny *any) {
+  tvmffi_i_record *r = any->type_index >= kTVMFFIStaticObjectBegin
+                           ? *tvmffi_i_record_of(any->v_obj)
+                           : NULL;
+  if (r) ++r->num_registered;
+}
+
+/* Returns 1 if only the tables of functions, types and attributes own an
+   object, else 0. */
+static int tvmffi_i_is_registered(const tvmffi_i_record *r) {
+  return r->num_registered > 0 &&
+         (uint32_t)tvmffi_i_load64(&r->object->combined_ref_count) <=
+             r->num_registered;
+}
+
+/* Counts the references that an array, list, map or dict owns to its items. */
+static void tvmffi_i_count_items(const TVMFFIObject *o) {
+  const TVMFFIAny any = tvmffi_obj((TVMFFIObject *)(uintptr_t)o);
+  const tvmffi_i_pair *pair;
+  int64_t k;
+  uint64_t i;
+  if (any.type_index == kTVMFFIArray || any.type_index == kTVMFFIList) {
+    const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
+    for (k = 0; k < cell->size; ++k)
+      tvmffi_i_count_reference((const TVMFFIAny *)cell->data + k);
+  } else if (any.type_index == kTVMFFIMap || any.type_index == kTVMFFIDict) {
+    for (i = tvmffi_i_map_begin(o); (pair = tvmffi_i_map_pair(o, i)) != NULL;
+         i = tvmffi_i_map_after(o, i)) {
+      tvmffi_i_count_reference(&pair->key);
+      tvmffi_i_count_reference(&pair->value);
+    }
+  }
+}
+
+static void tvmffi_i_count_type(const TVMFFITypeInfo *info) {
+  TVMFFIAny setter;
+  int32_t i;
+  for (i = 0; i < info->num_fields; ++i) {
+    const TVMFFIFieldInfo *f = &info->fields[i];
+    tvmffi_i_count_reference(&f->default_value_or_factory);
+    if (!(f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)) continue;
+    setter = tvmffi_obj(f->setter);
+    tvmffi_i_count_reference(&setter);
+  }
+  for (i = 0; i < info->num_methods; ++i)
+    tvmffi_i_count_reference(&info->methods[i].method);
+}
+
+/* Counts the references that the tables of functions, types and attributes own,
+   directly or by containers that only the tables own. */
+static void tvmffi_i_count_registered(void) {
+  tvmffi_i_record *r;
+  const tvmffi_i_node *node;
+  TVMFFIAny function;
+  int32_t k;
+  size_t i;
+  int found = 1;
+  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i)
+    for (r = tvmffi_i_records[i]; r; r = r->next)
+      r->num_registered = r->has_counted_items = 0;
+  for (node = tvmffi_i_globals.first; node; node = node->next) {
+    const tvmffi_i_global *g = (const tvmffi_i_global *)(const void *)node;
+    function = tvmffi_obj(g->function);
+    tvmffi_i_count_reference(&function);
+  }
+  for (node = tvmffi_i_columns.first; node; node = node->next) {
+    const TVMFFITypeAttrColumn *c =
+        &((const tvmffi_i_column *)(const void *)node)->column;
+    for (k = 0; k < c->size; ++k)
+      tvmffi_i_count_reference((const TVMFFIAny *)c->data + k);
+  }
+  for (k = 0; k < tvmffi_i_next_index; ++k) {
+    const tvmffi_i_type *t = tvmffi_i_type_at(k);
+    if (t) tvmffi_i_count_type(&t->info);
+  }
+  while (found) {
+    found = 0;
+    for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i)
+      for (r = tvmffi_i_records[i]; r; r = r->next) {
+        if (r->is_dead || r->has_counted_items || !tvmffi_i_is_registered(r))
+          continue;
+        r->has_counted_items = found = 1;
+        tvmffi_i_count_items(r->object);
+      }
+  }
+}
+
+/* Live objects of one type that were handed out at one source line. */
+typedef struct {
+  const tvmffi_i_record *first;
+  int32_t count;
+} tvmffi_i_leak;
+enum { TVMFFI_I_NUM_LEAKS = 32 };
+
+/* Groups live objects by type and source line, except objects that only the
+   tables of functions, types and attributes own. Returns the number of objects
+   that do not fit in `leaks`. */
+static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
+  int32_t k, n = 0, others = 0;
+  size_t i;
+  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
+    const tvmffi_i_record *r;
+    for (r = tvmffi_i_records[i]; r; r = r->next) {
+      if (r->is_dead || !r->made[0] || tvmffi_i_is_registered(r)) continue;
+      for (k = 0; k < n && (leaks[k].first->type_index != r->type_index ||
+                            strcmp(leaks[k].first->made, r->made) != 0);
+           ++k) {
+      }
+      if (k == TVMFFI_I_NUM_LEAKS) {
+        ++others;
+        continue;
+      }
+      if (k == n) {
+        leaks[n].first = r;
+        leaks[n++].count = 0;
+      }
+      ++leaks[k].count;
+    }
+  }
+  *num_leaks = n;
+  return others;
+}
+
+/* Returns the leak report: the first message about a dead object, and a line
+   for the live objects of each type and source line. Stores the number of live
+   objects, and the number of releases of dead objects since the last report. */
+TVMFFI_FUNC(i_debug_report, any, (ptr, num_live), (ptr, num_complaints)) {
+  char text[TVMFFI_I_NUM_LEAKS * 160 + sizeof(tvmffi_i_complaint)];
+  char digits[TVMFFI_I_DECIMAL];
+  tvmffi_i_leak leaks[TVMFFI_I_NUM_LEAKS];
+  TVMFFIAny result = tvmffi_none();
+  TVMFFIByteArray bytes = {text, 0};
+  int32_t k, num_leaks = 0, others, live;
+  size_t n = 0, size = sizeof(text);
+  tvmffi_i_start_types();
+  tvmffi_i_lock();
+  tvmffi_i_debug_lock();
+  tvmffi_i_count_registered();
+  live = others = tvmffi_i_debug_group(leaks, &num_leaks);
+  n = tvmffi_i_debug_put(text, n, size, tvmffi_i_complaint);
+  for (k = 0; k < num_leaks; ++k) {
+    live += leaks[k].count;
+    n = tvmffi_i_debug_put(text, n, size,
+                           tvmffi_i_decimal(digits, leaks[k].count));
+    n = tvmffi_i_debug_put(text, n, size, " x ");
+    n = tvmffi_i_debug_put(text, n, size,
+                           tvmffi_i_type_name(leaks[k].first->type_index));
+    n = tvmffi_i_debug_put(text, n, size, ", obtained at ");
+    n = tvmffi_i_debug_put(text, n, size, leaks[k].first->made);
+    n = tvmffi_i_debug_put(text, n, size, "\n");
+  }
+  if (others) {
+    n = tvmffi_i_debug_put(text, n, size, tvmffi_i_decimal(digits, others));
+    n = tvmffi_i_debug_put(text, n, size, " x others\n");
+  }
+  if (num_live) *(int64_t *)num_live = live;
+  if (num_complaints) *(int64_t *)num_complaints = tvmffi_i_num_complaints;
+  tvmffi_i_num_complaints = 0;
+  tvmffi_i_complaint[0] = 0;
+  tvmffi_i_debug_unlock();
+  tvmffi_i_unlock();
+  bytes.size = n;
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&bytes, &result));
+  TVMFFI_RETURN(result);
+}
+#endif

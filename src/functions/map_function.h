@@ -1,0 +1,249 @@
+/* ======== Map functions ============================= >>functions/map_function
+   the built-in functions of maps and dicts */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/map_layout.h"
+#include "../base/word.h"
+#include "../platform/memory.h"
+#include "../core/raise.h"
+#include "../core/object.h"
+#include "../core/any.h"
+#include "../core/global_table.h"
+#include "../containers/sequence.h"
+#include "../containers/map_lookup.h"
+#include "../containers/map_memory.h"
+#include "../containers/map.h"
+#include "../containers/map_fill.h"
+#include "../interface/function.h"
+
+#if !TVMFFI_NO_CONTAINERS
+TVMFFI_I_OBJECT_TYPE(i_map, "ffi.Map", "ffi.Map", kTVMFFIMap)
+TVMFFI_I_OBJECT_TYPE(i_dict, "ffi.Dict", "ffi.Dict", kTVMFFIDict)
+
+/* Parameter type of functions that change a Dict. A Map is accepted, but not
+   changed. Upstream changes only a temporary copy of a Map. */
+TVMFFI_I_TYPE(i_any_dict, TVMFFIObject *, "Dict<Any, Any>",
+              "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"Any\"},"
+              "{\"type\":\"Any\"}]}")
+TVMFFI_I_GET(i_any_dict) {
+  if (any->type_index != kTVMFFIDict && any->type_index != kTVMFFIMap)
+    return TVMFFI_I_MISMATCH;
+  *out = any->v_obj;
+  return *out ? 0 : TVMFFI_I_MISMATCH;
+}
+
+/* Parameter type that accepts any value and passes its address. */
+TVMFFI_I_TYPE(i_view, const TVMFFIAny *, "Any", "Any")
+TVMFFI_I_GET(i_view) {
+  *out = any;
+  return 0;
+}
+
+/* Copies n views to owned values. On failure none is owned. */
+static int tvmffi_i_map_own_all(const TVMFFIAny *views, TVMFFIAny *values,
+                                int32_t n) {
+  tvmffi_i_bits bits;
+  int32_t i;
+  int code;
+  for (i = 0; i < n; ++i) {
+    code = tvmffi_i_own_bits(&views[i], &bits);
+    if (code) {
+      while (i-- > 0) tvmffi_any_release(&values[i]);
+      return code;
+    }
+    tvmffi_i_store_bits(&values[i], bits);
+  }
+  return 0;
+}
+
+/* Sets the keys of many arguments, one after another. After a key in a long
+   bucket chain, sets the others at once. */
+static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *args,
+                                 int32_t num_args) {
+  TVMFFIAny pair[2], *values = pair;
+  uint64_t passed = 0;
+  int32_t i, k, n;
+  int code = 0;
+  for (i = 0; i < num_args && !code; i += n) {
+    n = passed > TVMFFI_I_MAP_CHAIN_MAX ? num_args - i : 2;
+    if (n > 2) {
+      values = (TVMFFIAny *)tvmffi_i_alloc((size_t)n * sizeof(*values));
+      if (!values) return tvmffi_i_no_memory();
+    }
+    code = tvmffi_i_map_own_all(args + i, values, n);
+    if (code) break;
+    code = n > 2 ? tvmffi_i_map_take(m, values, (size_t)n)
+                 : tvmffi_i_map_move_in(m, &pair[0], &pair[1], &passed);
+    for (k = 0; k < n; ++k) tvmffi_any_release(&values[k]);
+  }
+  if (values != pair) tvmffi_i_free(values);
+  return code;
+}
+
+static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  TVMFFIObject *map;
+  int32_t i;
+  int code = 0;
+  if (num_args % 2)
+    return tvmffi_i_fail("InternalError",
+                         "Check failed: args.size() %% 2 == 0 (1 vs. 0) : ");
+  /* Start without a hash table, because a hash table moves a repeated key to
+     the end. */
+  map = tvmffi_i_new_map(type_index, 0);
+  if (!map) return -1;
+  if (num_args > 2 * TVMFFI_I_MAP_CHAIN_MAX)
+    code = tvmffi_i_map_set_many(tvmffi_i_map_of(map), args, num_args);
+  else
+    for (i = 0; i < num_args && !code; i += 2)
+      code = tvmffi_i_map_set(&map, &args[i], &args[i + 1]);
+  if (code)
+    tvmffi_release(map);
+  else
+    *result = tvmffi_obj(map);
+  return code;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_item_of(TVMFFIObject *map,
+                                         const TVMFFIAny *key,
+                                         TVMFFIAny *result) {
+  const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
+  if (!value) return tvmffi_i_fail("KeyError", "key is not in Map");
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
+  *result = tvmffi_i_copy_owned(value);
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_item_or_missing(TVMFFIObject *map,
+                                                 const TVMFFIAny *key,
+                                                 TVMFFIAny *result) {
+  const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
+  *result =
+      value ? tvmffi_i_copy_owned(value) : tvmffi_obj(&tvmffi_i_invalid_object);
+  return 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
+                                       TVMFFIAny *result) {
+  const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
+  *result = tvmffi_int(value != NULL);
+  return 0;
+}
+
+/* Changes a dict; does nothing for a map. */
+#define TVMFFI_I_CHANGE(change, ...)                      \
+  if (dict->type_index == kTVMFFIDict)                    \
+    TVMFFI_TRY(                                           \
+        tvmffi_i_map_##change##_in(tvmffi_i_map_of(dict), \
+                                   __VA_ARGS__));         \
+  TVMFFI_RETURN()
+
+/* Sets the value of a key. Does nothing for a map. */
+TVMFFI_FUNC(i_dict_set_item, none, (i_any_dict, dict), (i_view, key),
+            (i_view, value)) {
+  TVMFFI_I_CHANGE(set, key, value);
+}
+
+/* Removes a key and its value if present. Does nothing for a map. */
+TVMFFI_FUNC(i_dict_erase, none, (i_any_dict, dict), (i_view, key)) {
+  TVMFFI_I_CHANGE(erase, key);
+}
+
+/* Removes all keys and values. Does nothing for a map. */
+TVMFFI_FUNC(i_dict_clear, none, (i_any_dict, dict)) {
+  if (dict->type_index == kTVMFFIDict)
+    TVMFFI_TRY(tvmffi_i_map_clear_in(tvmffi_i_map_of(dict)));
+  TVMFFI_RETURN();
+}
+
+/* Context of an iterator function. The iterator retains the map; upstream's
+   iterator does not. */
+typedef struct {
+  TVMFFIObject *map;
+  uint64_t at, end;
+} tvmffi_i_map_iterator;
+
+static void tvmffi_i_map_end_iterator(void *self) {
+  tvmffi_release(((tvmffi_i_map_iterator *)self)->map);
+  tvmffi_i_free(self);
+}
+
+static int tvmffi_i_map_iterate(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  tvmffi_i_map_iterator *it = (tvmffi_i_map_iterator *)self;
+  const tvmffi_i_pair *pair;
+  int64_t command = 0;
+  TVMFFI_TRY(tvmffi_i_get_index(args, num_args, result, &command));
+  pair = it->at == it->end ? NULL : tvmffi_i_map_pair(it->map, it->at);
+  if ((uint32_t)command > 1) {
+    it->at = pair ? tvmffi_i_map_after(it->map, it->at) : it->end;
+    if (!tvmffi_i_map_pair(it->map, it->at)) it->at = it->end;
+    *result = tvmffi_bool(it->at != it->end);
+    return 0;
+  }
+  if (!pair)
+    return tvmffi_i_fail("IndexError", "The iterator is at the end of the map");
+  *result = tvmffi_i_copy_owned((uint32_t)command ? &pair->value : &pair->key);
+  return 0;
+}
+
+static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
+  TVMFFIObjectHandle f = NULL;
+  tvmffi_i_map_iterator *it =
+      (tvmffi_i_map_iterator *)tvmffi_i_alloc(sizeof(*it));
+  if (!it) return tvmffi_i_no_memory();
+  it->map = map;
+  it->at = tvmffi_i_map_begin(map);
+  it->end = tvmffi_i_map_is_row(tvmffi_i_map_of(map))
+                ? (uint64_t)tvmffi_i_map_size(map)
+                : TVMFFI_I_MAP_END;
+  tvmffi_retain(map);
+  if (TVMFFIFunctionCreate(it, tvmffi_i_map_iterate, tvmffi_i_map_end_iterator,
+                           &f)) {
+    tvmffi_i_map_end_iterator(it);
+    return -1;
+  }
+  *result = tvmffi_obj(f);
+  return 0;
+}
+
+/* Functions that maps and dicts share. */
+#define TVMFFI_I_MAP_FUNCTIONS(map, type)                                   \
+  /* Creates a map or dict from alternating keys and values. */             \
+  TVMFFI_I_PACKED(map) {                                                    \
+    return tvmffi_i_map_call_new(type, args, num_args, result);             \
+  }                                                                         \
+  /* Returns the number of entries. */                                      \
+  TVMFFI_FUNC(map##_size, int64, (map, self)) {                             \
+    TVMFFI_RETURN(tvmffi_i_map_size(self));                                 \
+  }                                                                         \
+  /* Returns the value of a key. KeyError if the key is absent. */          \
+  TVMFFI_FUNC(map##_get_item, any, (map, self), (i_view, key)) {            \
+    return tvmffi_i_map_item_of(self, key, tvmffi_result);                  \
+  }                                                                         \
+  /* Returns the value of a key, else what ffi.GetInvalidObject returns. */ \
+  TVMFFI_FUNC(map##_get_item_or_missing, any, (map, self), (i_view, key)) { \
+    return tvmffi_i_map_item_or_missing(self, key, tvmffi_result);          \
+  }                                                                         \
+  /* Returns 1 if the key is present, else 0. */                            \
+  TVMFFI_FUNC(map##_count, int64, (map, self), (i_view, key)) {             \
+    return tvmffi_i_map_count(self, key, tvmffi_result);                    \
+  }                                                                         \
+  /* Returns an iterator: a function that starts at the first entry. With   \
+     the argument 0, the iterator returns the key, with 1 the value. With   \
+     2, the iterator advances and returns whether an entry is left. */      \
+  TVMFFI_FUNC(map##_iterator, func, (map, self)) {                          \
+    return tvmffi_i_map_new_iterator(self, tvmffi_result);                  \
+  }
+TVMFFI_I_MAP_FUNCTIONS(i_map, kTVMFFIMap)
+TVMFFI_I_MAP_FUNCTIONS(i_dict, kTVMFFIDict)
+#endif

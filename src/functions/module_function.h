@@ -1,0 +1,207 @@
+/* ======== Module functions ======================= >>functions/module_function
+   the built-in functions of modules */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/abi.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/word.h"
+#include "../base/module_table.h"
+#include "../platform/text.h"
+#include "../core/raise.h"
+#include "../modules/library.h"
+#include "../modules/module_object.h"
+#include "../modules/load.h"
+#include "../modules/resident.h"
+#include "../modules/system_library.h"
+#include "../interface/function.h"
+#include "module_word.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* Defines a result type of built-in functions that return an owned Any. */
+#define TVMFFI_I_ANY_RESULT(T, name, schema) \
+  TVMFFI_I_TYPE(T, TVMFFIAny, name, schema)  \
+  TVMFFI_I_PUT(T) {                          \
+    *out = value;                            \
+    return 0;                                \
+  }
+TVMFFI_I_ANY_RESULT(i_source, "str", "ffi.String")
+TVMFFI_I_ANY_RESULT(
+    i_optional_str, "Optional<str>",
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.String\"}]}")
+TVMFFI_I_ANY_RESULT(
+    i_optional_func, "Optional<ffi.Function>",
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.Function\"}]}")
+TVMFFI_I_ANY_RESULT(
+    i_write_formats, "Array<str>",
+    "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi.String\"}]}")
+
+/* Loads a module by the global function ffi.Module.load_from_file.FORMAT.
+   FORMAT is the part of the path after the last dot, even if that dot is in a
+   folder's name. The formats dll, dylib and dso are replaced by so.
+   RuntimeError if the path has no dot or the function is not registered. */
+TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
+  static const char *const same[] = {"dll", "dylib", "dso"};
+  static const char *const texts[] = {
+      "Loader for `.", "` files is not registered, resolved to (",
+      (") in the global registry.Ensure that you have loaded the correct "
+       "runtime code, andthat you are on the correct hardware architecture.")};
+  TVMFFIByteArray format;
+  TVMFFIObject *module = NULL;
+  TVMFFIAny args[2];
+  const char *parts[2];
+  size_t at = file_name.size, i;
+  int code;
+  while (at && file_name.data[at - 1] != '.') --at;
+  if (!at) {
+    parts[0] = "Failed to get file format from ";
+    parts[1] = file_name.data;
+    TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 2);
+    return -1;
+  }
+  format.data = file_name.data + at;
+  format.size = file_name.size - at;
+  for (i = 0; i < 3; ++i)
+    if (tvmffi_i_same_text(format, tvmffi_byte_array(same[i])))
+      format = tvmffi_byte_array("so");
+  args[1] = tvmffi_none();
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&file_name, &args[0]));
+  code = TVMFFIStringFromByteArray(&format, &args[1]);
+  if (!code)
+    code = tvmffi_i_call_loader("ffi.Module.load_from_file.", format, texts,
+                                args, 2, &module);
+  tvmffi_any_release(&args[1]);
+  tvmffi_any_release(&args[0]);
+  if (code) return code;
+  TVMFFI_RETURN(module);
+}
+
+/* Loads a dynamic library as a module. Ignores the format. InternalError with
+   the message of the system's loader if loading fails. */
+TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
+  TVMFFIByteArray none = {"", 0};
+  TVMFFIObject *module = NULL;
+  tvmffi_i_library *library;
+  void *handle = NULL;
+  int code;
+  (void)format;
+  TVMFFI_TRY(tvmffi_i_dlopen(path, &handle));
+  library = tvmffi_i_new_library(handle, none);
+  if (!library) {
+    tvmffi_i_dlclose(handle);
+    return -1;
+  }
+  code = tvmffi_i_load_library(library, &module);
+  tvmffi_release(library);
+  if (code) return code;
+  TVMFFI_RETURN(module);
+}
+
+/* Defines a function that searches a module for a name. If query_imports is
+   true, the function also searches the module's imports. */
+#define TVMFFI_I_MODULE_SEARCH(function, type, method, result)                 \
+  TVMFFI_FUNC(function, type, (i_module, module), (str, name),                 \
+              (bool, query_imports)) {                                         \
+    TVMFFIAny found;                                                           \
+    TVMFFI_TRY(                                                                \
+        tvmffi_i_search_modules(module, method, name, query_imports, &found)); \
+    TVMFFI_RETURN(result);                                                     \
+  }
+/* Returns whether a module has a function. If query_imports is true, also
+   searches the module's imports. */
+TVMFFI_I_MODULE_SEARCH(i_module_has, bool, TVMFFI_I_METHOD_IMPLEMENTS,
+                       found.v_int64 != 0)
+/* Returns the metadata of a module's function, or None. The metadata is JSON
+   with the function's type schema. */
+TVMFFI_I_MODULE_SEARCH(i_module_metadata, i_optional_str,
+                       TVMFFI_I_METHOD_METADATA, found)
+/* Returns the documentation of a module's function, or None. */
+TVMFFI_I_MODULE_SEARCH(i_module_doc, i_optional_str, TVMFFI_I_METHOD_DOC, found)
+/* Returns a function of a module, or None. The function keeps the module
+   loaded. */
+TVMFFI_I_MODULE_SEARCH(i_module_get, i_optional_func,
+                       TVMFFI_I_METHOD_GET_FUNCTION, found)
+
+/* Defines a function that calls a method without arguments. */
+#define TVMFFI_I_MODULE_CALL(function, type, method, result)                  \
+  TVMFFI_FUNC(function, type, (i_module, module)) {                           \
+    TVMFFIByteArray none = {"", 0};                                           \
+    TVMFFIAny value;                                                          \
+    TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module), method, none, \
+                                    none, &value));                           \
+    TVMFFI_RETURN(result);                                                    \
+  }
+/* Returns a bit mask of what a module can do. 1: save to bytes, 2: run, 4:
+   export an object file or source. */
+TVMFFI_I_MODULE_CALL(i_module_mask, int32, TVMFFI_I_METHOD_PROPERTY_MASK,
+                     (int32_t)value.v_int64)
+/* Returns the kind of a module: "library" for a dynamic library. */
+TVMFFI_I_MODULE_CALL(i_module_kind, i_source, TVMFFI_I_METHOD_KIND, value)
+/* Returns the formats that ffi.ModuleWriteToFile can write a module in. */
+TVMFFI_I_MODULE_CALL(i_module_write_formats, i_write_formats,
+                     TVMFFI_I_METHOD_WRITE_FORMATS, value)
+
+/* Returns the source code of a module in a format, or an empty string if the
+   module has no source code. */
+TVMFFI_FUNC(i_module_inspect, i_source, (i_module, module), (str, format)) {
+  TVMFFIByteArray none = {"", 0};
+  TVMFFIAny value;
+  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
+                                  TVMFFI_I_METHOD_INSPECT, format, none,
+                                  &value));
+  TVMFFI_RETURN(value);
+}
+
+/* Writes a module to a file. RuntimeError for a library, which cannot be
+   written. */
+TVMFFI_FUNC(i_module_write, none, (i_module, module), (str, file_name),
+            (str, format)) {
+  TVMFFIAny value;
+  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
+                                  TVMFFI_I_METHOD_WRITE, file_name, format,
+                                  &value));
+  TVMFFI_RETURN();
+}
+
+/* Appends the module `other` to the imports of `module`. RuntimeError if
+   `module` would then import itself. */
+TVMFFI_FUNC(i_module_import, none, (i_module, module), (i_module, other)) {
+  TVMFFI_TRY(tvmffi_i_add_import(tvmffi_i_module_of(module), other));
+  TVMFFI_RETURN();
+}
+
+/* Removes all imports of a module. */
+TVMFFI_FUNC(i_module_clear, none, (i_module, module)) {
+  TVMFFI_TRY(tvmffi_i_clear_imports(tvmffi_i_module_of(module)));
+  TVMFFI_RETURN();
+}
+
+/* Keeps a module loaded until ffi.ModuleGlobalsRemove. */
+TVMFFI_FUNC(i_module_keep, none, (i_module, module)) {
+  TVMFFI_TRY(tvmffi_i_keep_module(module));
+  TVMFFI_RETURN();
+}
+
+/* Undoes ffi.ModuleGlobalsAdd, so that the module can be unloaded. */
+TVMFFI_FUNC(i_module_unkeep, none, (i_module, module)) {
+  tvmffi_i_unkeep_module(module);
+  TVMFFI_RETURN();
+}
+
+/* Returns the module of the functions that are linked into the process and
+   registered by TVMFFIEnvModRegisterSystemLibSymbol. The optional argument is a
+   prefix of function names. Each prefix has one module. */
+TVMFFI_I_PACKED(i_system_lib) {
+  TVMFFIByteArray prefix = {"", 0};
+  TVMFFIObject *module = NULL;
+  if (num_args && tvmffi_i_get_str(args, &prefix))
+    return tvmffi_i_bad_cast(args, "str");
+  TVMFFI_TRY(tvmffi_i_system_module(prefix, &module));
+  tvmffi_retain(module);
+  *result = tvmffi_obj(module);
+  return 0;
+}
+#endif

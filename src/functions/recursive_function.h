@@ -1,0 +1,59 @@
+/* ======== Functions of comparison ============= >>functions/recursive_function
+   hash, equality and order of values */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/abi.h"
+#include "../base/reference.h"
+#include "../base/error.h"
+#include "../graph/traversal.h"
+#include "../extra/recursive_hash.h"
+#include "../extra/recursive_compare.h"
+#include "../interface/function.h"
+
+#if !TVMFFI_NO_EXTRA
+/* Returns a hash of a value and everything it contains. Values that are equal
+   by ffi.RecursiveEq have equal hashes. Raises ValueError for an object whose
+   type has the attribute __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. */
+TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
+  tvmffi_i_graph_frame room[8];
+  tvmffi_i_graph g;
+  TVMFFIAny owned;
+  uint64_t hash = 0;
+  int code;
+  tvmffi_i_graph_open(
+      &g, "ObjectGraphDFS",
+      kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff, room,
+      sizeof(room));
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
+  code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
+  tvmffi_i_graph_close(&g);
+  tvmffi_any_release(&owned);
+  if (code) return code;
+  TVMFFI_RETURN((int64_t)hash);
+}
+
+#define TVMFFI_I_COMPARE(name, is_equality, op)               \
+  TVMFFI_FUNC(i_recursive_##name, bool, (any, a), (any, b)) { \
+    int sign = 0;                                             \
+    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign)); \
+    TVMFFI_RETURN(sign op 0);                                 \
+  }
+/* Tells whether two values are equal, with everything they contain. */
+TVMFFI_I_COMPARE(eq, 1, ==)
+/* Tells whether a value is less than another value. Children are compared in
+   order, as Python compares tuples. None is less than any other value. Raises
+   TypeError if the first difference is between different types, inside a map,
+   or at a NaN. */
+TVMFFI_I_COMPARE(lt, 0, <)
+/* Tells whether a value is less than or equal to another. Order and errors are
+   those of ffi.RecursiveLt. */
+TVMFFI_I_COMPARE(le, 0, <=)
+/* Tells whether a value is greater than another. Order and errors are those of
+   ffi.RecursiveLt. */
+TVMFFI_I_COMPARE(gt, 0, >)
+/* Tells whether a value is greater than or equal to another. Order and errors
+   are those of ffi.RecursiveLt. */
+TVMFFI_I_COMPARE(ge, 0, >=)
+#endif

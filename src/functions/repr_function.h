@@ -1,0 +1,40 @@
+/* ======== Repr function ============================ >>functions/repr_function
+   the text of a value */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/abi.h"
+#include "../base/reference.h"
+#include "../base/error.h"
+#include "../platform/libc.h"
+#include "../graph/traversal.h"
+#include "../extra/repr.h"
+#include "../interface/function.h"
+
+#if !TVMFFI_NO_EXTRA
+/* Returns a value and everything it contains as text, like Python's repr. The
+   attribute __ffi_repr__, if set, makes the text of a type's objects. */
+TVMFFI_FUNC(i_repr_print, str, (any, value)) {
+  tvmffi_i_graph_frame room[8];
+  tvmffi_i_graph g;
+  TVMFFIAny owned;
+  int code;
+#if !TVMFFI_NO_STDIO
+  const char *text = getenv("TVM_FFI_REPR_WITH_ADDR");
+#endif
+  tvmffi_i_graph_open(&g, "ObjectGraphDFS", kTVMFFIFieldFlagBitMaskReprOff,
+                      room, sizeof(room));
+#if !TVMFFI_NO_STDIO
+  g.with_address = text && strcmp(text, "1") == 0;
+#endif
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
+  code = tvmffi_i_repr_to(&g, 0);
+  if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
+  if (!code)
+    code = tvmffi_i_repr_take(&g.text[0], g.has_root_frame, tvmffi_result);
+  tvmffi_i_graph_close(&g);
+  tvmffi_any_release(&owned);
+  return code;
+}
+#endif

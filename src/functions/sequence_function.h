@@ -1,0 +1,210 @@
+/* ======== Sequence functions =================== >>functions/sequence_function
+   the built-in functions of arrays and lists */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/word.h"
+#include "../containers/sequence.h"
+#include "../interface/function.h"
+#include "sequence_word.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* Replaces args[0], an array, by a list copy and calls the built-in `call`. */
+TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
+                                   int32_t num_args, TVMFFIAny *result) {
+  tvmffi_i_seq *copy =
+      tvmffi_i_list_of(tvmffi_i_seq_of(args[0].v_obj));
+  int code;
+  if (!copy) return -1;
+  args[0] = tvmffi_obj(copy);
+  code = call(NULL, args, num_args, result);
+  tvmffi_release(copy);
+  return code;
+}
+
+/* Defines `s` as the list that the built-in function `name` changes. If `list`
+   is an array, calls the function again with a list copy and returns. Pass all
+   arguments of the function, as Anys, at the end. */
+#define TVMFFI_I_LIST_OR_COPY(s, name, list, num_args, ...)     \
+  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)(list);             \
+  if (TVMFFI_I_UNLIKELY((list)->type_index != kTVMFFIList)) {   \
+    TVMFFIAny args[num_args] = {__VA_ARGS__};                   \
+    return tvmffi_i_on_copy(tvmffi_call_##name, args, num_args, \
+                            tvmffi_result);                     \
+  }
+
+/* Creates an array of the arguments. */
+TVMFFI_I_PACKED(i_new_array) {
+  return tvmffi_i_return_seq(tvmffi_i_empty_array(num_args), args, num_args,
+                             result);
+}
+
+/* Minimum capacity of a list. */
+enum { TVMFFI_I_LIST_CAPACITY = 4 };
+
+/* Creates a list of the arguments. */
+TVMFFI_I_PACKED(i_new_list) {
+  TVMFFIObject *list = tvmffi_i_new_list(
+      num_args > TVMFFI_I_LIST_CAPACITY ? num_args : TVMFFI_I_LIST_CAPACITY);
+  return tvmffi_i_return_seq(tvmffi_i_seq_of(list), args, num_args,
+                             result);
+}
+
+/* Functions that arrays and lists share. */
+#define TVMFFI_I_SEQ_FUNCTIONS(seq)                              \
+  /* Returns item i. IndexError unless 0 <= i < size. */         \
+  TVMFFI_FUNC(seq##_get, any, (seq, self), (int64, i)) {         \
+    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                     \
+    TVMFFI_I_CHECK_INDEX(s, i);                                  \
+    TVMFFI_RETURN(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));   \
+  }                                                              \
+  /* Returns the number of items. */                             \
+  TVMFFI_FUNC(seq##_size, int64, (seq, self)) {                  \
+    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);             \
+  }                                                              \
+  /* Returns whether an item is equal to a value. */             \
+  TVMFFI_FUNC(seq##_contains, bool, (seq, self), (any, value)) { \
+    return tvmffi_i_contains(self, &value, tvmffi_result);       \
+  }
+TVMFFI_I_SEQ_FUNCTIONS(i_array)
+TVMFFI_I_SEQ_FUNCTIONS(i_list)
+
+/* Replaces item i. IndexError unless 0 <= i < size. If `list` is an array,
+   changes only a temporary copy. */
+TVMFFI_FUNC(i_list_set, none, (i_any_list, list), (int64, i), (any, value)) {
+  TVMFFIAny *slot;
+  TVMFFIObject *old;
+  int32_t index;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_set, list, 3, tvmffi_obj(list), tvmffi_int(i),
+                        value)
+  TVMFFI_I_CHECK_INDEX(s, i);
+  slot = &TVMFFI_I_ITEMS(s)[i];
+  index = slot->type_index;
+  old = slot->v_obj;
+  TVMFFI_TRY(tvmffi_i_own(&value, slot));
+  if (index >= kTVMFFIStaticObjectBegin) tvmffi_release(old);
+  TVMFFI_RETURN();
+}
+
+/* Appends a value. */
+TVMFFI_FUNC(i_list_append, none, (i_any_list, list), (any, value)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_append, list, 2, tvmffi_obj(list), value)
+  TVMFFI_TRY(tvmffi_i_list_append(&s->base, &value));
+  TVMFFI_RETURN();
+}
+
+/* Inserts a value before item i. IndexError unless 0 <= i <= size. */
+TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
+  TVMFFIAny item;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_insert, list, 3, tvmffi_obj(list),
+                        tvmffi_int(i), value)
+  TVMFFI_TRY(tvmffi_i_seq_reserve(s, 1)); /* upstream grows first as well */
+  if (i < 0 || i > s->cell.size) return tvmffi_i_bad_position(i, s->cell.size);
+  TVMFFI_TRY(tvmffi_i_own(&value, &item));
+  *tvmffi_i_open_gap(s, i, 1) = item;
+  TVMFFI_RETURN();
+}
+
+/* Removes item i and returns it. IndexError unless 0 <= i < size. */
+TVMFFI_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_pop, list, 2, tvmffi_obj(list), tvmffi_int(i))
+  TVMFFI_I_CHECK_INDEX(s, i);
+  TVMFFI_RETURN(tvmffi_i_take_item(s, i));
+}
+
+/* Removes item i. IndexError unless 0 <= i < size. */
+TVMFFI_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
+  TVMFFIAny item;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_erase, list, 2, tvmffi_obj(list),
+                        tvmffi_int(i))
+  TVMFFI_I_CHECK_INDEX(s, i);
+  item = tvmffi_i_take_item(s, i);
+  tvmffi_any_release(&item);
+  TVMFFI_RETURN();
+}
+
+/* Removes the items at indices [start, stop). Does nothing if `start` equals
+   `stop`. IndexError if an index is outside the list or `stop` is less than
+   `start`. */
+TVMFFI_FUNC(i_list_erase_range, none, (i_any_list, list), (int64, start),
+            (int64, stop)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_erase_range, list, 3, tvmffi_obj(list),
+                        tvmffi_int(start), tvmffi_int(stop))
+  if (start != stop) {
+    TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
+    tvmffi_i_erase(s, start, stop);
+  }
+  TVMFFI_RETURN();
+}
+
+/* Replaces the items at indices [start, stop) by the items of `from`. Grows the
+   list first, so that a failed allocation does not change the list. */
+static int tvmffi_i_replace(tvmffi_i_seq *s, int64_t start, int64_t stop,
+                            const tvmffi_i_seq *from) {
+  if (start != stop) {
+    TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
+    TVMFFI_TRY(tvmffi_i_seq_reserve(s, from->cell.size - (stop - start)));
+    tvmffi_i_erase(s, start, stop);
+  }
+  return tvmffi_i_insert_items(s, start, from);
+}
+
+/* Replaces the items at indices [start, stop) by all items of another list or
+   array, or of the list itself. IndexError if an index is outside the list or
+   `stop` is less than `start`. */
+TVMFFI_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
+            (int64, stop), (i_any_list, replacement)) {
+  const tvmffi_i_seq *from = tvmffi_i_seq_of(replacement);
+  tvmffi_i_seq *copy = NULL;
+  int code;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_replace, list, 4, tvmffi_obj(list),
+                        tvmffi_int(start), tvmffi_int(stop),
+                        tvmffi_obj(replacement))
+  if (from == s) {
+    from = copy = tvmffi_i_list_of(s);
+    if (!copy) return -1;
+  }
+  code = tvmffi_i_replace(s, start, stop, from);
+  tvmffi_release(copy);
+  if (code) return code;
+  TVMFFI_RETURN();
+}
+
+/* Reverses the order of the items. */
+TVMFFI_FUNC(i_list_reverse, none, (i_any_list, list)) {
+  TVMFFIAny *a, *b, item;
+  TVMFFI_I_LIST_OR_COPY(s, i_list_reverse, list, 1, tvmffi_obj(list))
+  if (s->cell.size > 1) {
+    a = TVMFFI_I_ITEMS(s);
+    for (b = a + s->cell.size - 1; a < b; ++a, --b) {
+      item = *a;
+      *a = *b;
+      *b = item;
+    }
+  }
+  TVMFFI_RETURN();
+}
+
+/* Removes all items. Keeps the capacity. */
+TVMFFI_FUNC(i_list_clear, none, (i_any_list, list)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_clear, list, 1, tvmffi_obj(list))
+  while (s->cell.size > 0)
+    tvmffi_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
+  TVMFFI_RETURN();
+}
+
+/* Allocates memory for at least `capacity` items in all. */
+TVMFFI_FUNC(i_list_reserve, none, (i_any_list, list), (int64, capacity)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_list_reserve, list, 2, tvmffi_obj(list),
+                        tvmffi_int(capacity))
+  if (capacity > s->cell.capacity)
+    TVMFFI_TRY(tvmffi_i_set_capacity(s, capacity));
+  TVMFFI_RETURN();
+}
+#endif

@@ -1,0 +1,29 @@
+/* ======== Shape functions ========================= >>functions/shape_function
+   the constructor of shapes */
+
+#pragma once
+
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/word.h"
+#include "../platform/platform_knot.h"
+#include "../containers/shape.h"
+#include "../interface/function.h"
+
+/* Creates a shape from the arguments. ValueError if an argument is not an
+   int. */
+TVMFFI_I_PACKED(i_shape) {
+  int64_t *numbers = NULL;
+  tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)num_args, &numbers);
+  int32_t i;
+  if (!shape) return -1;
+  for (i = 0; i < num_args; ++i) {
+    if (tvmffi_i_get_int64(&args[i], &numbers[i])) {
+      tvmffi_release(shape);
+      return tvmffi_i_fail("ValueError",
+                           "Expect shape to take list of int arguments");
+    }
+  }
+  *result = tvmffi_obj(shape);
+  return 0;
+}

@@ -1,0 +1,115 @@
+/* ======== Structural functions =============== >>functions/structural_function
+   keys and global functions */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/error.h"
+#include "../base/word.h"
+#include "../core/type_table.h"
+#include "../graph/table.h"
+#include "../reflection/field.h"
+#include "../reflection/enum.h"
+#include "../extra/structural_equal.h"
+#include "../extra/structural_hash.h"
+#include "../interface/function.h"
+#include "method.h"
+
+#if !TVMFFI_NO_EXTRA
+static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
+  tvmffi_i_structural_key *key =
+      (tvmffi_i_structural_key *)(void *)tvmffi_i_new_object(
+          TVMFFI_I_STRUCTURAL_KEY, sizeof(*key));
+  uint64_t hash = 0;
+  if (!key) return NULL;
+  if (TVMFFIAnyViewToOwnedAny(value, &key->key) ||
+      tvmffi_i_structural_hash(&key->key, 0, 0, &hash)) {
+    tvmffi_release(key);
+    return NULL;
+  }
+  key->hash = (int64_t)hash;
+  return &key->base;
+}
+
+/* Compares two values as tvmffi_i_equal_keys does, outside of any other
+   comparison. */
+static int tvmffi_i_structural_key_equal(const TVMFFIAny *a,
+                                         const TVMFFIAny *b) {
+  tvmffi_i_ptr_table keys = TVMFFI_I_ZERO;
+  int code = tvmffi_i_equal_keys(&keys, a, b);
+  tvmffi_i_ptr_clear(&keys, sizeof(tvmffi_i_key_pair), 2);
+  return code;
+}
+
+TVMFFI_I_OBJECT_TYPE(i_structural_key, "ffi.StructuralKey", "ffi.StructuralKey",
+                     TVMFFI_I_STRUCTURAL_KEY)
+TVMFFI_I_OBJECT_TYPE(
+    i_path_pair,
+    "Optional<Tuple<ffi.reflection.AccessPath, ffi.reflection.AccessPath>>",
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"Tuple\",\"args\":[{\"type\":"
+    "\"ffi.reflection.AccessPath\"},{\"type\":\"ffi.reflection.AccessPath\"}]}]"
+    "}",
+    kTVMFFIArray)
+
+/* Tells whether two values have the same structure. The TVMFFISEqHashKind of
+   each type and the flags of its fields select what is compared. With
+   maps_variables, two free variables may be equal outside fields that are
+   flagged as definitions. With skips_tensors, the data of tensors is not
+   compared. Raises TypeError for an object whose type has no
+   TVMFFISEqHashKind. */
+TVMFFI_FUNC(i_structural_equal, bool, (any, a), (any, b),
+            (bool, maps_variables), (bool, skips_tensors)) {
+  int code =
+      tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, NULL);
+  if (code < 0) return code;
+  TVMFFI_RETURN(code != 0);
+}
+
+/* Returns the two access paths, one in each value, to the first difference.
+   Returns None if the values have the same structure. Parameters and errors are
+   those of ffi.StructuralEqual. */
+TVMFFI_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
+            (bool, maps_variables), (bool, skips_tensors)) {
+  TVMFFIObject *paths = NULL;
+  int code =
+      tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, &paths);
+  if (code < 0) return code;
+  TVMFFI_RETURN(paths);
+}
+
+/* Returns a hash of a value's structure. Values that are equal by
+   ffi.StructuralEqual with the same flags have equal hashes. */
+TVMFFI_FUNC(i_structural_hash, int64, (any, value), (bool, maps_variables),
+            (bool, skips_tensors)) {
+  uint64_t hash = 0;
+  TVMFFI_TRY(
+      tvmffi_i_structural_hash(&value, maps_variables, skips_tensors, &hash));
+  TVMFFI_RETURN((int64_t)hash);
+}
+
+/* Wraps a value in a key object. A map or dict compares and hashes the key by
+   the value's structure. */
+TVMFFI_FUNC(i_new_structural_key, i_structural_key, (any, key)) {
+  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&key));
+}
+
+/* Tells whether two ffi.StructuralKey objects are equal: identical, or with the
+   same hash and structure. */
+TVMFFI_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
+  int code = tvmffi_i_structural_key_equal(&a, &b);
+  if (code < 0) return code;
+  TVMFFI_RETURN(code != 0);
+}
+
+#define TVMFFI_I_KEY "ffi.StructuralKey."
+
+/* Makes an ffi.StructuralKey for a value and computes its hash. */
+TVMFFI_I_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__", object,
+                (any, value)) {
+  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&value));
+}
+#endif

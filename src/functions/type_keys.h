@@ -1,0 +1,56 @@
+/* ======== Functions of types =========================== >>functions/type_keys
+   all type keys, the end of a visit */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "../base/reference.h"
+#include "../core/type_table.h"
+#include "../containers/sequence.h"
+#include "../reflection/field.h"
+#include "../reflection/enum.h"
+#include "../interface/function.h"
+#include "reflection_word.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* Creates the value that a callback returns to end a visit. The caller that
+   started the visit receives `value`. */
+TVMFFI_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
+  TVMFFIObject *o =
+      tvmffi_i_new_object(kTVMFFIVisitInterrupt, sizeof(tvmffi_i_interrupt));
+  if (!o) return -1;
+  if (TVMFFIAnyViewToOwnedAny(&value,
+                              &((tvmffi_i_interrupt *)(void *)o)->value)) {
+    tvmffi_release(o);
+    return -1;
+  }
+  TVMFFI_RETURN(o);
+}
+
+/* Returns the keys of all registered types, ordered by type index. */
+TVMFFI_FUNC(i_type_keys, i_keys) {
+  tvmffi_i_table *table;
+  TVMFFIObject *keys;
+  TVMFFIAny *item;
+  int32_t i, n = 0;
+  const tvmffi_i_type *t;
+  tvmffi_i_start_types();
+  table = TVMFFI_I_LOAD(&tvmffi_i_types);
+  for (i = 0; i < table->capacity; ++i)
+    n += TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]) != NULL;
+  keys = tvmffi_i_new_array(n, &item);
+  if (!keys) return -1;
+  for (i = 0; n && i < table->capacity; ++i) {
+    t = TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]);
+    if (!t) continue;
+    if (TVMFFIStringFromByteArray(&t->info.type_key, item++)) {
+      tvmffi_release(keys);
+      return -1;
+    }
+    --n;
+  }
+  TVMFFI_RETURN(keys);
+}
+#endif

@@ -1,0 +1,245 @@
+/* ======== Visit errors =============================== >>functions/visit_error
+   where in a value an error came from */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "../base/reference.h"
+#include "../base/value.h"
+#include "../base/word.h"
+#include "../platform/libc.h"
+#include "../platform/memory.h"
+#include "../platform/stack.h"
+#include "../core/raise.h"
+#include "../core/type_table.h"
+#include "../containers/sequence.h"
+#include "../graph/table.h"
+#include "../graph/cursor.h"
+#include "../reflection/enum.h"
+#include "../reflection/access_path.h"
+#include "../reflection/field_convert.h"
+#include "../interface/function.h"
+
+#if !TVMFFI_NO_EXTRA
+/* A stack frame: a value on the path from the root, and the step from its
+   parent to the value. */
+typedef struct tvmffi_i_find_frame {
+  tvmffi_i_children c; /* its object is owned */
+  TVMFFIAny key;       /* owned: the key of the step */
+  TVMFFIObject *path;  /* owned: path to the value; NULL until needed */
+  struct tvmffi_i_find_frame *above;
+  int64_t found_before; /* number of paths found before this frame */
+  size_t matched_before; /* objects of the pattern above this frame */
+  int kind, is_container, matches;
+} tvmffi_i_find_frame;
+
+/* The record of a value below which the search has found no path. */
+typedef struct {
+  TVMFFIObject *object;
+} tvmffi_i_barren;
+
+typedef struct {
+  const TVMFFIObject **pattern; /* the innermost object first; borrowed */
+  size_t length, matched;
+  /* For each value of `matched` up to `length`, a table of tvmffi_i_barren. The
+     search skips such a value when it meets it again with as many objects
+     matched. Otherwise it would take all 2^n ways through a graph of n values
+     that each have the next one twice. */
+  tvmffi_i_ptr_table *barren;
+  size_t table_count;
+  TVMFFIObject *found; /* owned: a list of paths */
+  tvmffi_i_stack frames;
+  tvmffi_i_find_frame *root;
+  /* If 1, a path may end before the last object of `pattern`. */
+  int prefixes;
+} tvmffi_i_finder;
+
+/* Appends the path of the top frame to s->found. First makes the paths of the
+   frames below. */
+static int tvmffi_i_add_found(tvmffi_i_finder *s) {
+  const tvmffi_i_find_frame *top =
+      TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+  tvmffi_i_find_frame *f = s->root;
+  TVMFFIAny path = tvmffi_none();
+  for (;; f = f->above) {
+    if (!f->path)
+      f->path = f == s->root ? tvmffi_i_new_path(NULL, NULL)
+                             : tvmffi_i_step_to(path.v_obj, f->kind,
+                                                tvmffi_i_copy_owned(&f->key));
+    if (!f->path) return -1;
+    path = tvmffi_obj(f->path);
+    if (f == top) return tvmffi_i_list_append(s->found, &path);
+  }
+}
+
+/* Records the value of a frame that ends if the search has found no path below
+   it. A value that only its parent holds needs no record, because it cannot be
+   met again unless its parent is. */
+static int tvmffi_i_add_barren(tvmffi_i_finder *s,
+                               const tvmffi_i_find_frame *f) {
+  if (f->found_before != TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size ||
+      !tvmffi_i_is_shared(f->c.object, 2))
+    return 0;
+  return TVMFFI_I_ADD(tvmffi_i_barren, &s->barren[f->matched_before],
+                      f->c.object)
+             ? 0
+             : -1;
+}
+
+static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
+  tvmffi_i_find_frame f = *TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+  TVMFFI_I_POP(tvmffi_i_find_frame, &s->frames);
+  if (f.matches) --s->matched;
+  tvmffi_any_release(&f.key);
+  tvmffi_release(f.path);
+  tvmffi_release(f.c.object);
+}
+
+/* Pushes a stack frame for `value`, unless it cannot have children or is known
+   to have no path below it. If `value` completes the pattern, appends its path
+   to s->found instead. `key` is the key of the step from the parent. Takes
+   ownership of `value` and `key`, also on failure. The root counts as an object
+   even if it is a container. */
+static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
+                               TVMFFIAny key) {
+  const TVMFFITypeInfo *type = NULL;
+  tvmffi_i_find_frame *f = NULL, *below = NULL;
+  int is_container = s->frames.depth && tvmffi_i_is_container(value.type_index);
+  int code = 0;
+  if (value.type_index >= kTVMFFIStaticObjectBegin && value.v_obj)
+    type = TVMFFIGetTypeInfo(value.type_index);
+  if (type && (is_container || TVMFFI_I_LOAD(&type->metadata)) &&
+      !TVMFFI_I_FIND(tvmffi_i_barren, &s->barren[s->matched], value.v_obj)) {
+    if (s->frames.depth) below = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+    f = TVMFFI_I_PUSH(tvmffi_i_find_frame, &s->frames, "FindAccessPaths");
+    if (!f) code = -1;
+  }
+  if (!f) {
+    tvmffi_any_release(&value);
+    tvmffi_any_release(&key);
+    return code;
+  }
+  if (below)
+    below->above = f;
+  else
+    s->root = f;
+  tvmffi_i_children_open(&f->c, value.v_obj, type);
+  f->key = key;
+  f->path = NULL;
+  f->kind = kind;
+  f->is_container = is_container;
+  f->found_before = TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size;
+  f->matched_before = s->matched;
+  f->matches = !is_container && s->matched < s->length &&
+               s->pattern[s->length - 1 - s->matched] == value.v_obj;
+  if (!f->matches || ++s->matched < s->length) return 0;
+  code = tvmffi_i_add_found(s);
+  tvmffi_i_pop_found(s);
+  return code;
+}
+
+/* Pushes a frame for the next child of the top frame, or pops the top frame. */
+static int tvmffi_i_find_next(tvmffi_i_finder *s) {
+  tvmffi_i_find_frame *f = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+  TVMFFIAny value = tvmffi_none(), key = tvmffi_none();
+  const TVMFFIAny *child;
+  int code = 0;
+  if (!f->is_container) {
+    if (tvmffi_i_read_next(&f->c, 0, &value)) return -1;
+    if (f->c.field) {
+      code = TVMFFIStringFromByteArray(&f->c.field->name, &key);
+      if (!code) return tvmffi_i_push_found(s, value, TVMFFI_I_STEP_ATTR, key);
+      tvmffi_any_release(&value);
+      return code;
+    }
+    if (s->prefixes && s->matched && s->frames.depth > 1 &&
+        f->found_before == TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size)
+      code = tvmffi_i_add_found(s);
+  } else if ((child = tvmffi_i_next_in_container(&f->c)) != NULL) {
+    if (!f->c.on_value)
+      return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
+                                 TVMFFI_I_STEP_ARRAY_ITEM,
+                                 tvmffi_int((int64_t)f->c.at - 1));
+    key = tvmffi_i_copy_owned(child);
+    child = tvmffi_i_next_in_container(&f->c);
+    if (key.type_index == kTVMFFINone) return 0;
+    return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
+                               TVMFFI_I_STEP_MAP_ITEM, key);
+  }
+  if (!code) code = tvmffi_i_add_barren(s, f);
+  tvmffi_i_pop_found(s);
+  return code;
+}
+
+/* Copies the objects in `list`, which may be NULL, to s->pattern, and makes an
+   empty table for each number of them. Leaves out other values, and an object
+   that repeats the previous one. */
+static int tvmffi_i_read_pattern(tvmffi_i_finder *s, const TVMFFIObject *list) {
+  const TVMFFISeqCell *cell = list ? TVMFFI_I_CELL(TVMFFISeqCell, list) : NULL;
+  const size_t count = (cell ? (size_t)cell->size : 0) + 1;
+  const TVMFFIObject *o;
+  int64_t i;
+  s->pattern =
+      (const TVMFFIObject **)tvmffi_i_alloc(count * sizeof(*s->pattern));
+  s->barren = (tvmffi_i_ptr_table *)tvmffi_i_alloc(count * sizeof(*s->barren));
+  if (!s->pattern || !s->barren) return tvmffi_i_no_memory();
+  for (i = 0; cell && i < cell->size; ++i) {
+    const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
+    o = item->type_index >= kTVMFFIStaticObjectBegin ? item->v_obj : NULL;
+    if (o && (!s->length || s->pattern[s->length - 1] != o))
+      s->pattern[s->length++] = o;
+  }
+  memset(s->barren, 0, (s->length + 1) * sizeof(*s->barren));
+  s->table_count = s->length + 1;
+  return 0;
+}
+
+/* Frees what the finder owns but the list of paths. */
+static void tvmffi_i_finder_close(tvmffi_i_finder *s) {
+  while (s->frames.depth) tvmffi_i_pop_found(s);
+  tvmffi_i_stack_close(&s->frames);
+  while (s->table_count)
+    tvmffi_i_ptr_clear(&s->barren[--s->table_count], sizeof(tvmffi_i_barren),
+                       1);
+  tvmffi_i_free(s->barren);
+  tvmffi_i_free((void *)s->pattern);
+}
+
+TVMFFI_I_OBJECT_TYPE(i_error_context, "ffi.VisitErrorContext",
+                     "ffi.VisitErrorContext", TVMFFI_I_VISIT_ERROR_CONTEXT)
+TVMFFI_I_OBJECT_TYPE(i_paths, "Array<ffi.reflection.AccessPath>",
+                     "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi."
+                     "reflection.AccessPath\"}]}",
+                     kTVMFFIArray)
+
+/* Returns the access paths from `root` to the value at which a visit failed. A
+   path leads through all objects that the error's context lists, the outermost
+   object first. With `prefixes`, also returns paths that lead through the first
+   of these objects, but not through all. */
+TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
+            (i_error_context, context), (bool, prefixes)) {
+  tvmffi_i_finder s = TVMFFI_I_ZERO;
+  TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
+  int code;
+  s.prefixes = prefixes;
+  tvmffi_i_stack_open(&s.frames, NULL, 0);
+  s.found = tvmffi_i_new_list(0);
+  if (!s.found) return -1;
+  code = tvmffi_i_read_pattern(
+      &s, ((const tvmffi_i_error_context *)(void *)context)->pattern);
+  if (!code)
+    code =
+        tvmffi_i_push_found(&s, tvmffi_i_copy_owned(&value), 0, tvmffi_none());
+  while (!code && s.frames.depth) code = tvmffi_i_find_next(&s);
+  if (!code)
+    code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),
+                                kTVMFFIArray, &paths);
+  tvmffi_release(s.found);
+  tvmffi_i_finder_close(&s);
+  if (code) return code;
+  TVMFFI_RETURN(paths.v_obj);
+}
+#endif

@@ -1,0 +1,92 @@
+/* ======== Module symbols ============================== >>modules/named_symbol
+   system library and context symbols */
+/* A module is a C++ object with its vtable pointer before the object header.
+   The runtime itself creates only library modules and calls their methods
+   directly. Other modules made in C are called by one C function, C++ modules
+   by the C++ ABI. A function owns its module, and a module owns its library, so
+   a library is closed after its last function. The array of imports is
+   replaced, never changed. The cache of found functions grows under the mutex,
+   but is read without a lock. */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/abi.h"
+#include "../base/value.h"
+#include "../platform/libc.h"
+#include "../platform/thread.h"
+#include "../platform/memory.h"
+#include "../platform/hash.h"
+#include "../platform/name_table.h"
+#include "../platform/text.h"
+#include "../core/raise.h"
+
+/* A name and an address, such as a symbol of the system library. */
+typedef struct {
+  tvmffi_i_node node;
+  void *address;
+} tvmffi_i_named;
+
+/* The symbols of the system library, and the context symbols. When a library is
+   loaded, its variable named like a context symbol is set to the symbol's
+   address. */
+static tvmffi_i_map tvmffi_i_system_symbols, tvmffi_i_context_symbols;
+
+TVMFFI_I_INLINE tvmffi_i_named *tvmffi_i_find_named(tvmffi_i_map *map,
+                                                    TVMFFIByteArray name) {
+  return (tvmffi_i_named *)(void *)tvmffi_i_find(map, name.data, name.size);
+}
+
+/* Returns the map entry of `name`, or NULL with the error raised. Inserts a
+   missing entry with `address`. */
+static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_map *map,
+                                            TVMFFIByteArray name,
+                                            void *address) {
+  uint32_t hash = tvmffi_i_hash(name.data, name.size);
+  tvmffi_i_named *s;
+  tvmffi_i_lock();
+  s = (tvmffi_i_named *)(void *)tvmffi_i_find_hashed(map, name.data, name.size,
+                                                     hash);
+  if (!s && tvmffi_i_reserve(map, name.size) == 0) {
+    s = (tvmffi_i_named *)tvmffi_i_alloc(sizeof(*s) + name.size + 1);
+    if (s) {
+      s->address = address;
+      tvmffi_i_insert_hashed(map, &s->node,
+                             tvmffi_i_copy_text((char *)(s + 1), name),
+                             name.size, hash);
+    }
+  }
+  tvmffi_i_unlock();
+  if (!s) (void)tvmffi_i_no_memory();
+  return s;
+}
+
+/* The warning is worded as upstream's. */
+int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol) {
+  tvmffi_i_named *s;
+  TVMFFI_I_NOT_NULL(name);
+  s = tvmffi_i_enter_named(&tvmffi_i_system_symbols, tvmffi_byte_array(name),
+                           symbol);
+  if (!s) return -1;
+#if !TVMFFI_NO_STDIO
+  if (TVMFFI_I_LOAD(&s->address) != symbol)
+    (void)fprintf(stderr,
+                  "Warning:SystemLib symbol %s get overriden to a different "
+                  "address %p->%p\n",
+                  name, symbol, TVMFFI_I_LOAD(&s->address));
+#endif
+  TVMFFI_I_STORE(&s->address, symbol);
+  return 0;
+}
+
+int TVMFFIEnvModRegisterContextSymbol(const char *name, void *symbol) {
+  tvmffi_i_named *s;
+  TVMFFI_I_NOT_NULL(name);
+  s = tvmffi_i_enter_named(&tvmffi_i_context_symbols, tvmffi_byte_array(name),
+                           symbol);
+  if (!s) return -1;
+  TVMFFI_I_STORE(&s->address, symbol);
+  return 0;
+}

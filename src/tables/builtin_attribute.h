@@ -1,0 +1,240 @@
+/* ======== Type attributes ========================= >>tables/builtin_attribute
+   the attributes of built-in types */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/abi.h"
+#include "../base/value.h"
+#include "../base/type_info.h"
+#include "../base/error.h"
+#include "../base/word.h"
+#include "../base/mismatch.h"
+#include "../platform/text.h"
+#include "../core/raise.h"
+#include "../core/error_object.h"
+#include "../core/type_table.h"
+#include "../core/type_attribute.h"
+#include "../core/function_object.h"
+#include "../containers/equal.h"
+#include "../reflection/field.h"
+#include "../reflection/enum.h"
+#include "../reflection/field_convert.h"
+#include "../interface/schema.h"
+#include "../functions/structural_function.h"
+
+#if !TVMFFI_NO_REFLECTION
+/* The attributes that the runtime and its clients read. Set one with
+   (attribute, "name", method) of TVMFFI_TYPE or with TVMFFITypeRegisterAttr.
+   Types do not inherit attributes.
+   A signature below describes a function object. A parameter such as `repr` is
+   a function that the function object may call. An error of the function object
+   becomes the error of the operation that called it. An address below is an
+   opaque pointer to a C function, which returns a result or an error object.
+     __ffi_new__           `() -> object` makes an object with zeroed fields,
+                           for a type without a creator.
+     __ffi_init__          `(arguments...) -> object` is the constructor that
+                           Python calls. The object of ffi.GetKwargsObject
+                           comes before keyword arguments, each of which is a
+                           name followed by a value.
+     __ffi_shallow_copy__  `(object) -> object` makes a copy with the same
+                           fields, for Python's copy.copy, for ffi.DeepCopy and
+                           for mutations.
+     __ffi_convert__       `(value) -> value` converts a value to the type, for
+                           a field of a Python class. TypeError for a value that
+                           cannot be converted.
+     __any_hash__          `(value) -> int` hashes a key of a map or dict. May
+                           also be the address of
+                           `TVMFFIAny f(const TVMFFIAny *)`.
+     __any_equal__         `(a, b) -> bool` compares keys of maps and dicts, and
+                           items of arrays and lists. May also be the address of
+                           `TVMFFIAny f(const TVMFFIAny *, const TVMFFIAny *)`.
+     __ffi_type_final__    A bool: true if no type may derive from the type.
+                           Only stub generators read this.
+     __ffi_repr__          `(object, repr) -> str` returns the text for
+                           ffi.ReprPrint. `repr(value) -> str` returns the text
+                           of a child.
+     __ffi_hash__          `(object, hash) -> int` returns the hash for
+                           ffi.RecursiveHash. `hash(value) -> int` returns the
+                           hash of a child.
+     __ffi_eq__            `(a, b, eq) -> bool` compares for ffi.RecursiveEq.
+                           `eq(x, y) -> bool` compares two children.
+     __ffi_compare__       `(a, b, compare) -> int` returns a negative number, 0
+                           or a positive number for ffi.RecursiveLt, _Le, _Gt
+                           and _Ge, and for ffi.RecursiveEq of a type without
+                           __ffi_eq__. `compare(x, y) -> int` compares two
+                           children.
+     __data_to_json__      `(object) -> value` returns data that JSON can
+                           express, for ffi.ToJSONGraph.
+     __data_from_json__    `(data) -> object` makes the object from that data,
+                           for ffi.FromJSONGraph.
+     __s_visit__           `(visitor, object) -> None or ffi.VisitInterrupt`
+                           visits the object's children. May also be the address
+                           of `TVMFFIAny f(void *visitor, TVMFFIAny object)`.
+     __s_mutate__          `(mutator, object) -> value` returns the mutated
+                           object or ffi.Unchanged. May also be the address of
+                           `TVMFFIAny f(void *mutator, TVMFFIAny object)`.
+     __s_maybe_inplace_mutate__
+                           Like __s_mutate__, for a uniquely referenced object,
+                           which the function may change in place.
+     __ffi_enum__          The ffi.EnumState of an enumeration.
+     __s_equal__           `(a, b, equal) -> bool` compares for
+                           ffi.StructuralEqual.
+                           `equal(x, y, region, name) -> bool` compares two
+                           children. `region` is a TVMFFIDefRegionKind. `name`
+                           is the field's name, for access paths.
+     __s_hash__            `(object, key_hash, hash) -> int` returns the hash
+                           for ffi.StructuralHash. key_hash is the hash of the
+                           type key. `hash(value, before, region) -> int`
+                           combines `before` with the hash of a child. */
+
+/* The attribute columns that upstream registers when it is loaded, and their
+   sizes in TVMFFITypeAttrColumn. Columns from ENUM on are empty at first. */
+#define TVMFFI_I_EACH_COLUMN(F)                                      \
+  F(NEW, "__ffi_new__", TVMFFI_I_NUM_INDICES)                        \
+  F(INIT, "__ffi_init__", TVMFFI_I_NUM_INDICES)                      \
+  F(COPY, "__ffi_shallow_copy__", TVMFFI_I_NUM_INDICES)              \
+  F(CONVERT, "__ffi_convert__", TVMFFI_I_STR_ENUM + 1)               \
+  F(ANY_HASH, "__any_hash__", TVMFFI_I_NUM_INDICES)                  \
+  F(ANY_EQUAL, "__any_equal__", TVMFFI_I_NUM_INDICES)                \
+  F(FINAL, "__ffi_type_final__", TVMFFI_I_NUM_INDICES)               \
+  F(REPR, "__ffi_repr__", TVMFFI_I_ACCESS_PATH + 1)                  \
+  F(HASH, "__ffi_hash__", kTVMFFIBigInt + 1)                         \
+  F(EQ, "__ffi_eq__", kTVMFFIBigInt + 1)                             \
+  F(COMPARE, "__ffi_compare__", kTVMFFIBigInt + 1)                   \
+  F(TO_JSON, "__data_to_json__", kTVMFFIBigInt + 1)                  \
+  F(FROM_JSON, "__data_from_json__", kTVMFFIBigInt + 1)              \
+  F(VISIT, "__s_visit__", kTVMFFIDict + 1)                           \
+  F(MUTATE, "__s_mutate__", kTVMFFIBigInt + 1)                       \
+  F(MUTATE_INPLACE, "__s_maybe_inplace_mutate__", kTVMFFIBigInt + 1) \
+  F(ENUM, "__ffi_enum__", 0)                                         \
+  F(STRUCTURAL_EQUAL, "__s_equal__", 0)                              \
+  F(STRUCTURAL_HASH, "__s_hash__", 0)
+#define TVMFFI_I_COLUMN_INDEX(column, name, size) TVMFFI_I_COLUMN_##column,
+#define TVMFFI_I_COLUMN_ROW(column, name, size) {name, size},
+enum {
+  TVMFFI_I_EACH_COLUMN(TVMFFI_I_COLUMN_INDEX) TVMFFI_I_NUM_COLUMNS,
+  TVMFFI_I_NUM_FULL_COLUMNS = TVMFFI_I_COLUMN_ENUM
+};
+typedef struct {
+  const char *name;
+  int32_t size;
+} tvmffi_i_column_row;
+static const tvmffi_i_column_row tvmffi_i_column_rows[TVMFFI_I_NUM_COLUMNS] = {
+    TVMFFI_I_EACH_COLUMN(TVMFFI_I_COLUMN_ROW)};
+static tvmffi_i_column tvmffi_i_static_columns[TVMFFI_I_NUM_COLUMNS];
+
+/* A function object that is the value of an attribute. Its safe_call receives
+   this struct as `handle`. */
+typedef struct {
+  tvmffi_i_function_object function;
+  int column;
+  int32_t type_index;
+} tvmffi_i_attr;
+
+/* Raises a TypeError because the number of arguments or the first argument is
+   wrong. */
+TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
+                                         const TVMFFIAny *args,
+                                         int32_t num_args,
+                                         const TVMFFIAny *result) {
+  tvmffi_i_name arg = {tvmffi_i_type_key(attr->type_index), NULL};
+  tvmffi_i_name to = {"ffi.Object", NULL};
+  const tvmffi_i_name *types[2];
+  tvmffi_func f;
+  char name[96];
+  size_t n = tvmffi_i_append(name, 0, arg.name);
+  n = tvmffi_i_append(name, n, ".");
+  n = tvmffi_i_append(name, n, tvmffi_i_column_rows[attr->column].name);
+  name[n] = 0;
+  if (attr->column == TVMFFI_I_COLUMN_CONVERT) {
+    arg.name = "AnyView";
+    to.name = tvmffi_i_target_of(attr->type_index)->name;
+  }
+  types[0] = &to;
+  types[1] = &arg;
+  f.name = name;
+  f.call = NULL;
+  f.num_args = attr->column != TVMFFI_I_COLUMN_NEW;
+  f.types = types;
+  if (num_args != f.num_args) return tvmffi_i_bad_call(&f, num_args, result);
+  return tvmffi_i_bad_arg(&f, 0, args, TVMFFI_I_MISMATCH);
+}
+
+static int tvmffi_i_call_new(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_attr *attr = (const tvmffi_i_attr *)self;
+  TVMFFIObjectHandle made = NULL;
+  if (num_args) return tvmffi_i_bad_attr_call(attr, args, num_args, result);
+  TVMFFI_TRY(TVMFFIGetTypeInfo(attr->type_index)->metadata->creator(&made));
+  *result = tvmffi_obj(made);
+  return 0;
+}
+
+static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_attr *attr = (const tvmffi_i_attr *)self;
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(attr->type_index);
+  TVMFFIObject *o;
+  if (num_args != 1 || args->type_index < kTVMFFIStaticObjectBegin ||
+      !args->v_obj || !tvmffi_is_instance(args->type_index, attr->type_index))
+    return tvmffi_i_bad_attr_call(attr, args, num_args, result);
+  o = tvmffi_i_copy_object(args->v_obj, type,
+                           (size_t)type->metadata->total_size);
+  if (!o) return -1;
+  *result = tvmffi_obj(o);
+  return 0;
+}
+
+static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_attr *attr = (const tvmffi_i_attr *)self;
+  const tvmffi_i_target *to = tvmffi_i_target_of(attr->type_index);
+  int code;
+  if (num_args != 1)
+    return tvmffi_i_bad_attr_call(attr, args, num_args, result);
+  code = tvmffi_i_convert_to(to, args, result);
+  if (code <= 0) return code;
+  return tvmffi_i_fail("TypeError", "Cannot cast from `%s` to `%s`",
+                       tvmffi_i_type_key(args->type_index), to->name);
+}
+
+/* The values of the attributes __any_hash__ and __any_equal__, which C++ code
+   also calls. On failure they return an error object. */
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static TVMFFIAny tvmffi_i_hash_bigint(const TVMFFIAny *value) {
+  TVMFFIByteArray words = TVMFFIBigIntGetContentByteArray(value);
+  if (!words.data) return tvmffi_i_take_error();
+  return tvmffi_int((int64_t)tvmffi_i_stable_hash(words.data, words.size));
+}
+
+static TVMFFIAny tvmffi_i_equal_bigint(const TVMFFIAny *a, const TVMFFIAny *b) {
+  TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
+  TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
+  if (!x.data || !y.data) return tvmffi_i_take_error();
+  return tvmffi_bool(tvmffi_i_same_text(x, y));
+}
+
+static TVMFFIAny tvmffi_i_hash_structural_key(const TVMFFIAny *value) {
+  const tvmffi_i_structural_key *key =
+      (const tvmffi_i_structural_key *)value->v_ptr;
+  if (value->type_index == TVMFFI_I_STRUCTURAL_KEY && key)
+    return tvmffi_int(key->hash);
+  (void)tvmffi_i_bad_cast(value, "ffi.StructuralKey");
+  return tvmffi_i_take_error();
+}
+
+#if !TVMFFI_NO_EXTRA
+static TVMFFIAny tvmffi_i_equal_structural_key(const TVMFFIAny *a,
+                                               const TVMFFIAny *b) {
+  int code = tvmffi_i_structural_key_equal(a, b);
+  return code < 0 ? tvmffi_i_take_error() : tvmffi_bool(code != 0);
+}
+#endif
+#if defined(__cplusplus)
+}
+#endif
+#endif

@@ -1,0 +1,456 @@
+/* ======== Thread table ================================= >>tables/thread_state
+   all state of a thread, its end, fork */
+
+#pragma once
+
+#include "../head/config.h"
+#include "../head/compiler.h"
+#include "../head/atomic.h"
+#include "../head/dlpack.h"
+#include "../head/abi.h"
+#include "../base/reference.h"
+#include "../platform/libc.h"
+#include "../platform/thread.h"
+#include "../platform/memory.h"
+#include "../core/debug.h"
+#include "../core/object.h"
+#include "../core/address_name.h"
+#include "../core/backtrace.h"
+#include "../core/error_object.h"
+#include "../core/nesting.h"
+#include "../core/global_table.h"
+#include "../containers/map_key.h"
+#include "../modules/stream.h"
+#include "../modules/once.h"
+
+/* 1 if a thread-local variable has the small part of a thread's state, and
+   TVMFFI_MALLOC gives the block. Static TLS is scarce, and other TLS may end
+   the process for lack of memory: see head/atomic.h. */
+#if !TVMFFI_NO_THREADS && defined(TVMFFI_I_THREAD) && !defined(TVMFFI_LOCK) && \
+    !defined(_WIN32)
+#define TVMFFI_I_SPLIT_THREAD 1
+#else
+#define TVMFFI_I_SPLIT_THREAD 0
+#endif
+
+/* The state of a thread that needs memory anyway, or may fail for lack of it.
+   The large members come last, so that most offsets fit in a byte. */
+typedef struct tvmffi_i_thread_block {
+#if TVMFFI_I_POOL
+  tvmffi_i_pool pool;
+#endif
+  tvmffi_i_streams streams;
+  DLPackManagedTensorAllocator allocator;
+  tvmffi_i_trace_text trace;
+#if !TVMFFI_NO_TYPES
+  tvmffi_i_nesting nesting;
+#endif
+#if !TVMFFI_NO_CONTAINERS
+  tvmffi_i_thread_guards map_guards;
+#endif
+#if TVMFFI_I_SPLIT_THREAD
+  /* Only for a thread whose end is not noticed: see tvmffi_i_adopt_block. */
+  TVMFFIObject *error; /* the thread's pending error, or NULL */
+  const tvmffi_i_thread *owner;
+  struct tvmffi_i_thread_block *next;
+#endif
+} tvmffi_i_thread_block;
+
+/* All state of a thread. */
+struct tvmffi_i_thread {
+  tvmffi_i_error_slot error;
+  tvmffi_i_initializer *initializers;
+  tvmffi_i_destroying destroying;
+#if !TVMFFI_NO_THREADS
+  int exit_is_set;
+#endif
+#if TVMFFI_I_SPLIT_THREAD
+  int has_ended; /* tvmffi_i_thread_exit has run */
+  tvmffi_i_thread_block *block;
+#else
+  tvmffi_i_thread_block block;
+#endif
+};
+
+/* Frees the memory that the thread's block owns. */
+TVMFFI_I_UNUSED static void tvmffi_i_clear_block(void) {
+  tvmffi_i_exit_streams();
+  tvmffi_i_exit_trace();
+#if TVMFFI_I_POOL
+  tvmffi_i_exit_pool();
+#endif
+}
+
+#if TVMFFI_I_SPLIT_THREAD
+static void tvmffi_i_free_block(void);
+#endif
+
+/* Frees the calling thread's state. If a destructor uses the state again or
+   raises an error meanwhile, the system calls this function again. */
+TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(void) {
+#if !TVMFFI_NO_THREADS
+  *tvmffi_i_thread_exit_is_set() = 0;
+#endif
+  tvmffi_i_end_initializers(UINTPTR_MAX);
+#if !TVMFFI_NO_CONTAINERS
+  tvmffi_i_map_leave(UINTPTR_MAX);
+#endif
+  tvmffi_i_exit_destroying();
+  tvmffi_i_exit_error();
+  tvmffi_i_clear_block();
+#if TVMFFI_I_SPLIT_THREAD
+  tvmffi_i_free_block();
+#endif
+}
+
+/* -------- The state of a thread, and its end -------- */
+
+#if TVMFFI_NO_THREADS
+static tvmffi_i_thread tvmffi_i_the_thread;
+TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
+  return &tvmffi_i_the_thread;
+}
+#else
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static void tvmffi_i_on_exit(void *thread);
+#if defined(__cplusplus)
+}
+#endif
+
+#if !defined(TVMFFI_LOCK)
+static pthread_key_t tvmffi_i_exit_key;
+static int tvmffi_i_has_exit_key;
+
+/* Creates the pthread key unless the key exists. Returns 1 if the key exists,
+   or 0 if the system refuses a new one. Mutex held. */
+static int tvmffi_i_make_exit_key(void) {
+  if (!tvmffi_i_has_exit_key)
+    TVMFFI_I_STORE(
+        &tvmffi_i_has_exit_key,
+        pthread_key_create(&tvmffi_i_exit_key, tvmffi_i_on_exit) == 0);
+  return tvmffi_i_has_exit_key;
+}
+#endif
+
+#if defined(_WIN32) && !defined(TVMFFI_LOCK) && !defined(TVMFFI_THREAD_LOCAL)
+#define TVMFFI_I_BLOCK_OF_KEY 1
+/* Stores the thread's state under a pthread key. On Windows GCC stores __thread
+   variables under its own keys, and may free them before tvmffi_i_on_exit runs.
+   Threads without memory for a state share one. */
+TVMFFI_I_SLOW tvmffi_i_thread *tvmffi_i_new_thread(void) {
+  static pthread_mutex_t mutex =
+      PTHREAD_MUTEX_INITIALIZER; /* the runtime's mutex may be held */
+  static tvmffi_i_thread shared;
+  tvmffi_i_thread *t;
+  int has;
+  (void)pthread_mutex_lock(&mutex);
+  has = tvmffi_i_make_exit_key();
+  (void)pthread_mutex_unlock(&mutex);
+  t = has ? (tvmffi_i_thread *)calloc(1, sizeof(*t)) : NULL;
+  if (!t) return &shared;
+  t->exit_is_set = 1;
+  if (pthread_setspecific(tvmffi_i_exit_key, t) == 0) return t;
+  free(t);
+  return &shared;
+}
+TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
+  void *t = TVMFFI_I_LOAD(&tvmffi_i_has_exit_key)
+                ? pthread_getspecific(tvmffi_i_exit_key)
+                : NULL;
+  return TVMFFI_I_LIKELY(t != NULL) ? (tvmffi_i_thread *)t
+                                    : tvmffi_i_new_thread();
+}
+#elif defined(TVMFFI_I_THREAD)
+#define TVMFFI_I_BLOCK_OF_KEY 0
+#if TVMFFI_I_SPLIT_THREAD
+TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_thread) <= 64, static_tls_is_scarce);
+/* The block of all threads that have none. Never written. */
+static tvmffi_i_thread_block tvmffi_i_no_block;
+static TVMFFI_I_THREAD tvmffi_i_thread tvmffi_i_the_thread = {
+    {NULL}, NULL, {NULL, {0, 0}, 0}, 0, 0, &tvmffi_i_no_block};
+#else
+static TVMFFI_I_THREAD tvmffi_i_thread tvmffi_i_the_thread;
+#endif
+/* Returns the thread's state. The assembly hides the address from the compiler,
+   which would otherwise compute the address again after each call. Without the
+   initial-exec model, a shared library computes the address by a function
+   call. */
+TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
+  tvmffi_i_thread *self = &tvmffi_i_the_thread;
+#if TVMFFI_I_GNU && !TVMFFI_I_INITIAL_EXEC
+  __asm__("" : "+r"(self));
+#endif
+  return self;
+}
+#else
+#define TVMFFI_I_BLOCK_OF_KEY 0
+TVMFFI_STATIC_ASSERT((sizeof(tvmffi_i_thread) + 7) / 8 * 8 +
+                             (sizeof(tvmffi_i_destroying) + 7) / 8 * 8 +
+                             sizeof(TVMFFIAny) + sizeof(int64_t) <=
+                         TVMFFI_THREAD_LOCAL_SIZE,
+                     the_four_keys_of_a_thread);
+TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void) {
+  return TVMFFI_I_OF_THREAD(tvmffi_i_thread, TVMFFI_I_KEY_THREAD);
+}
+#endif
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+TVMFFI_I_UNUSED static void tvmffi_i_on_exit(void *thread) {
+#if TVMFFI_I_BLOCK_OF_KEY
+  tvmffi_i_thread *t = (tvmffi_i_thread *)thread;
+  int rounds = 4; /* as POSIX's PTHREAD_DESTRUCTOR_ITERATIONS */
+  if (!t) return;
+  (void)pthread_setspecific(tvmffi_i_exit_key, t);
+  do tvmffi_i_thread_exit();
+  while (t->error.object && --rounds);
+  (void)pthread_setspecific(tvmffi_i_exit_key, NULL);
+  free(t);
+#else
+  (void)thread;
+  tvmffi_i_thread_exit();
+#endif
+}
+#if defined(__cplusplus)
+}
+#endif
+
+TVMFFI_I_COLD void tvmffi_i_set_exit(void) {
+#if defined(TVMFFI_AT_THREAD_END)
+  tvmffi_i_thread *t = tvmffi_i_self();
+  t->exit_is_set = TVMFFI_AT_THREAD_END(tvmffi_i_on_exit, t) != 0;
+#elif !defined(TVMFFI_LOCK) && !TVMFFI_I_BLOCK_OF_KEY
+  tvmffi_i_thread *t = tvmffi_i_self();
+  int has;
+  tvmffi_i_lock();
+  has = tvmffi_i_make_exit_key();
+  tvmffi_i_unlock();
+  t->exit_is_set = has && pthread_setspecific(tvmffi_i_exit_key, t) == 0;
+#endif
+}
+
+#if TVMFFI_I_SPLIT_THREAD
+/* The blocks of threads whose end is not noticed, because the system refuses a
+   key. Needs the mutex. */
+static tvmffi_i_thread_block *tvmffi_i_unwatched;
+
+/* Returns the address of the pointer to the first listed block of `owner`, or
+   of the list's last pointer. Needs the mutex. */
+static tvmffi_i_thread_block **tvmffi_i_find_unwatched(
+    const tvmffi_i_thread *owner) {
+  tvmffi_i_thread_block **at = &tvmffi_i_unwatched;
+  while (*at && (*at)->owner != owner) at = &(*at)->next;
+  return at;
+}
+
+/* Gives the calling thread, which has no block, the block of an ended thread
+   whose thread-local variable had the same address. Returns 1, or 0 if there is
+   none. So there are no more such blocks than there were threads at a time. */
+static int tvmffi_i_adopt_block(tvmffi_i_thread *t) {
+  tvmffi_i_thread_block *b;
+  TVMFFIObject *error;
+  tvmffi_i_lock();
+  b = *tvmffi_i_find_unwatched(t);
+  tvmffi_i_unlock();
+  if (!b) return 0;
+  t->block = b;
+  error = b->error;
+  b->error = NULL;
+#if !TVMFFI_NO_CONTAINERS
+  tvmffi_i_map_leave(UINTPTR_MAX);
+#endif
+  tvmffi_i_clear_block();
+  b->allocator = NULL;
+#if !TVMFFI_NO_TYPES
+  memset((void *)&b->nesting, 0, sizeof(b->nesting));
+#endif
+  tvmffi_release(error);
+  return 1;
+}
+
+/* Allocates or adopts a block: slow path of tvmffi_i_need_block. */
+TVMFFI_I_COLD int tvmffi_i_make_block(void) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  const int is_watched = tvmffi_i_watch_exit();
+  tvmffi_i_thread_block *b;
+  if (!is_watched && tvmffi_i_adopt_block(t)) return 1;
+  b = (tvmffi_i_thread_block *)tvmffi_i_alloc(sizeof(*b));
+  if (!b) return 0;
+  memset((void *)b, 0, sizeof(*b));
+  t->block = b;
+  if (is_watched) return 1;
+  b->owner = t;
+  tvmffi_i_lock();
+  b->next = tvmffi_i_unwatched;
+  tvmffi_i_unwatched = b;
+  tvmffi_i_unlock();
+  return 1;
+}
+
+static void tvmffi_i_free_block(void) {
+  tvmffi_i_thread *t = tvmffi_i_self();
+  tvmffi_i_thread_block *b = t->block, **at;
+  t->has_ended = 1;
+  t->block = &tvmffi_i_no_block;
+  if (b == &tvmffi_i_no_block) return;
+  if (b->owner) {
+    tvmffi_i_lock();
+    at = tvmffi_i_find_unwatched(t);
+    if (*at) *at = b->next;
+    tvmffi_i_unlock();
+  }
+  tvmffi_i_free(b);
+}
+#endif
+
+TVMFFI_I_INLINE int tvmffi_i_need_block(void) {
+#if TVMFFI_I_SPLIT_THREAD
+  return TVMFFI_I_LIKELY(tvmffi_i_self()->block != &tvmffi_i_no_block) ||
+         tvmffi_i_make_block();
+#else
+  (void)tvmffi_i_watch_exit();
+  return 1;
+#endif
+}
+
+/* Ensures that the thread's end releases `error`. If the end is not noticed,
+   the next thread with the block releases it. */
+TVMFFI_I_COLD void tvmffi_i_note_unwatched(TVMFFIObject *error) {
+  const int is_watched = error && tvmffi_i_watch_exit();
+#if TVMFFI_I_SPLIT_THREAD
+  if (error && !is_watched) (void)tvmffi_i_need_block();
+  if (tvmffi_i_self()->block->owner)
+    tvmffi_i_self()->block->error = is_watched ? NULL : error;
+#else
+  (void)is_watched;
+#endif
+}
+
+/* Deletes the pthread key when the library is unloaded, because the key's
+   destructor is in the library. The state of other threads leaks. Memory from
+   TVMFFI_MALLOC leaks too, because TVMFFI_FREE may fail at the program's
+   end. */
+#if TVMFFI_I_GNU && !defined(TVMFFI_LOCK)
+__attribute__((__destructor__)) static void tvmffi_i_unload(void) {
+#if !defined(TVMFFI_MALLOC)
+  tvmffi_i_clear_block();
+#if TVMFFI_I_SPLIT_THREAD
+  tvmffi_i_free_block();
+#endif
+#endif
+  tvmffi_i_lock();
+  if (tvmffi_i_has_exit_key) (void)pthread_key_delete(tvmffi_i_exit_key);
+  tvmffi_i_has_exit_key = 0;
+  tvmffi_i_unlock();
+}
+#endif
+#endif
+
+#if TVMFFI_NO_THREADS
+TVMFFI_I_INLINE int tvmffi_i_need_block(void) { return 1; }
+#endif
+
+#define TVMFFI_I_PART(type, accessor, part) \
+  TVMFFI_I_INLINE type *accessor(void) { return &tvmffi_i_self()->part; }
+#if TVMFFI_I_SPLIT_THREAD
+#define TVMFFI_I_BLOCK_PART(type, accessor, part) \
+  TVMFFI_I_PART(type, accessor, block->part)
+#else
+#define TVMFFI_I_BLOCK_PART(type, accessor, part) \
+  TVMFFI_I_PART(type, accessor, block.part)
+#endif
+TVMFFI_I_PART(tvmffi_i_error_slot, tvmffi_i_thread_error, error)
+TVMFFI_I_PART(tvmffi_i_initializer *, tvmffi_i_thread_initializers,
+              initializers)
+TVMFFI_I_PART(tvmffi_i_destroying, tvmffi_i_thread_destroying, destroying)
+#if !TVMFFI_NO_THREADS
+TVMFFI_I_PART(int, tvmffi_i_thread_exit_is_set, exit_is_set)
+#endif
+TVMFFI_I_BLOCK_PART(tvmffi_i_streams, tvmffi_i_thread_streams, streams)
+TVMFFI_I_BLOCK_PART(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator,
+                    allocator)
+TVMFFI_I_BLOCK_PART(tvmffi_i_trace_text, tvmffi_i_thread_trace, trace)
+#if !TVMFFI_NO_TYPES
+TVMFFI_I_BLOCK_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
+#endif
+#if !TVMFFI_NO_CONTAINERS
+TVMFFI_I_BLOCK_PART(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards,
+                    map_guards)
+#endif
+#if TVMFFI_I_POOL
+TVMFFI_I_BLOCK_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)
+
+static void tvmffi_i_begin_pool(void) {
+  tvmffi_i_pool *p;
+#if TVMFFI_I_SPLIT_THREAD
+  if (tvmffi_i_self()->has_ended) return;
+#endif
+  if (!tvmffi_i_need_block()) return;
+  p = tvmffi_i_thread_pool();
+  p->state = tvmffi_i_watch_exit() ? 1 : -1;
+  if (p->state > 0) p->budget = p->available = TVMFFI_I_POOL_SLICE;
+  p->trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
+}
+#endif
+
+/* -------- Fork -------- */
+
+#if TVMFFI_I_FORK
+static void tvmffi_i_forget_parent(void) {
+  TVMFFI_I_STORE(&tvmffi_i_is_child, 1);
+  tvmffi_i_forget_readers();
+#if !TVMFFI_NO_BACKTRACE
+  tvmffi_i_forget_frame_readers();
+#endif
+  tvmffi_i_forget_initializers();
+  /* The condition variable is undefined in the child: it may count waiting
+     threads. */
+  (void)pthread_cond_init(&tvmffi_i_changed, NULL);
+#if TVMFFI_DEBUG
+  tvmffi_i_debug_unlock();
+#endif
+  tvmffi_i_store64(&tvmffi_i_process, (uint64_t)getpid() << 1);
+}
+
+/* A child of fork has only the thread that called fork. The locks are held
+   during fork, so the locked data is consistent in the child. The child then
+   removes other threads' entries from the lock-free data. These handlers only
+   read and write memory. */
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static void tvmffi_i_before_fork(void) {
+  tvmffi_i_lock();
+#if TVMFFI_DEBUG
+  tvmffi_i_debug_lock();
+#endif
+}
+static void tvmffi_i_after_fork(void) {
+#if TVMFFI_DEBUG
+  tvmffi_i_debug_unlock();
+#endif
+  tvmffi_i_unlock();
+}
+static void tvmffi_i_in_child(void) {
+  tvmffi_i_forget_parent();
+  tvmffi_i_after_fork();
+}
+#if defined(__cplusplus)
+}
+#endif
+
+/* Only the thread that stores the id registers the handlers, and no other
+   thread waits for it: registering may wait for the end of a fork, whose child
+   must not inherit such a wait. A child of that fork has the id already, so the
+   handlers are not registered twice. */
+TVMFFI_I_COLD void tvmffi_i_watch_fork(void) {
+  uint64_t none = 0;
+  if (tvmffi_i_cas64(&tvmffi_i_process, &none, (uint64_t)getpid() << 1))
+    (void)pthread_atfork(tvmffi_i_before_fork, tvmffi_i_after_fork,
+                         tvmffi_i_in_child);
+}
+#endif
