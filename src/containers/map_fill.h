@@ -3,9 +3,9 @@
    until one of them is in a long bucket chain. Then all are sorted to find
    duplicates, and a new hash table is filled without any comparison.
 
-   Keys whose type has its own hash or equality cannot be sorted, nor may such a
-   function see the map meanwhile. If the map has one of these keys, all are
-   only hashed. */
+   Keys whose type has its own hash or equality cannot be sorted. Duplicates
+   among these keys are found by hashing them alone, and these functions cannot
+   change the map meanwhile. */
 
 #pragma once
 
@@ -108,36 +108,76 @@ static int tvmffi_i_map_key_less(const void *a, const void *b,
   return order ? order < 0 : i < k;
 }
 
-/* Moves duplicates behind the n pairs that remain, and returns their number n.
-   Of equal keys, the last pair remains, with the first key, as if the pairs had
-   been set one after another. `sorted` is memory for one number per pair,
-   `drops` for one byte, which is 0. */
-static size_t tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
-                                uint64_t *sorted, char *drops) {
-  size_t i, left = 0;
-  for (i = 0; i < total; ++i) sorted[i] = i;
-  tvmffi_i_sort(sorted, total, sizeof(*sorted), tvmffi_i_map_key_less, pairs);
-  for (i = 0; i + 1 < total; ++i) {
-    tvmffi_i_pair *pair = &pairs[sorted[i]], *next = &pairs[sorted[i + 1]];
-    TVMFFIAny first = pair->key;
-    if (tvmffi_i_map_key_order(&first, &next->key)) continue;
-    pair->key = next->key;
-    next->key = first;
-    drops[sorted[i]] = 1;
+/* Drops the earlier of two pairs with equal keys, which exchange their keys. */
+static void tvmffi_i_map_drop_first(tvmffi_i_pair *pairs, uint64_t first,
+                                    uint64_t last, char *drops) {
+  TVMFFIAny key = pairs[first].key;
+  pairs[first].key = pairs[last].key;
+  pairs[last].key = key;
+  drops[first] = 1;
+}
+
+/* Finds duplicates among the keys that can be sorted. */
+static void tvmffi_i_map_drop_sorted(tvmffi_i_pair *pairs, size_t total,
+                                     uint64_t *sorted, char *drops) {
+  size_t i, n = 0;
+  for (i = 0; i < total; ++i)
+    if (tvmffi_i_map_is_sortable(&pairs[i].key)) sorted[n++] = i;
+  tvmffi_i_sort(sorted, n, sizeof(*sorted), tvmffi_i_map_key_less, pairs);
+  for (i = 0; i + 1 < n; ++i)
+    if (!tvmffi_i_map_key_order(&pairs[sorted[i]].key,
+                                &pairs[sorted[i + 1]].key))
+      tvmffi_i_map_drop_first(pairs, sorted[i], sorted[i + 1], drops);
+}
+
+/* Finds duplicates among the other keys, by a dict of their numbers. */
+static int tvmffi_i_map_drop_hashed(tvmffi_i_pair *pairs, size_t total,
+                                    char *drops) {
+  TVMFFIObject *numbers = NULL;
+  size_t i;
+  int code = 0;
+  for (i = 0; i < total && !code; ++i) {
+    const TVMFFIAny number = tvmffi_int((int64_t)i), *found;
+    if (tvmffi_i_map_is_sortable(&pairs[i].key)) continue;
+    if (!numbers) numbers = tvmffi_i_new_map(kTVMFFIDict, 0);
+    found = numbers ? tvmffi_i_map_lookup(numbers, &pairs[i].key)
+                    : &tvmffi_i_map_failed;
+    if (found == &tvmffi_i_map_failed) {
+      code = -1;
+      break;
+    }
+    if (found)
+      tvmffi_i_map_drop_first(pairs, (uint64_t)found->v_int64, i, drops);
+    code = tvmffi_i_map_set(&numbers, &pairs[i].key, &number);
   }
+  tvmffi_release(numbers);
+  return code;
+}
+
+/* Moves duplicates behind the pairs that remain, and sets *left to their
+   number. Of equal keys, the last pair remains, with the first key, as if the
+   pairs had been set one after another. `sorted` is memory for one number per
+   pair, `drops` for one byte, which is 0. */
+static int tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
+                             uint64_t *sorted, char *drops, uint64_t *left) {
+  size_t i;
+  tvmffi_i_map_drop_sorted(pairs, total, sorted, drops);
+  TVMFFI_TRY(tvmffi_i_map_drop_hashed(pairs, total, drops));
+  *left = 0;
   for (i = 0; i < total; ++i) {
     tvmffi_i_pair pair = pairs[i];
     if (drops[i]) continue;
-    pairs[i] = pairs[left];
-    pairs[left++] = pair;
+    pairs[i] = pairs[*left];
+    pairs[(*left)++] = pair;
   }
-  return left;
+  return 0;
 }
 
 /* Moves n/2 keys, each followed by its value, into a map, whose keys are sorted
    with these for it. On failure nothing has changed. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
                                             TVMFFIAny *values, size_t n) {
+  const uintptr_t frame = tvmffi_i_stack_address();
   tvmffi_i_map_object row = *m;
   size_t total = (size_t)m->size + n / 2, at = 0, i;
   tvmffi_i_pair *pairs;
@@ -157,9 +197,15 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
     pairs[at++] = *pair;
   memcpy((void *)(pairs + at), values, n * sizeof(*values));
   row.data = pairs;
-  row.size = tvmffi_i_map_part(pairs, total, sorted, drops);
-  row.num_slots = row.size | TVMFFI_I_MAP_IS_ROW;
-  code = tvmffi_i_map_rebuild(m, &row, tvmffi_i_map_slots(row.size), sorted);
+  code = tvmffi_i_map_enter(m, frame);
+  if (!code) {
+    code = tvmffi_i_map_part(pairs, total, sorted, drops, &row.size);
+    row.num_slots = row.size | TVMFFI_I_MAP_IS_ROW;
+    if (!code)
+      code =
+          tvmffi_i_map_rebuild(m, &row, tvmffi_i_map_slots(row.size), sorted);
+    tvmffi_i_map_leave(frame);
+  }
   if (!code) {
     for (i = 0; i < n; ++i) values[i] = tvmffi_none();
     for (i = (size_t)row.size; i < total; ++i)
@@ -174,21 +220,13 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
    failure the caller owns the others. */
 static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
                              size_t n) {
-  const tvmffi_i_pair *pair;
-  uint64_t passed, at;
-  size_t i, k;
-  int sorts = 1;
+  uint64_t passed;
+  size_t i;
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
   for (i = 0; i < n; i += 2) {
     TVMFFI_TRY(tvmffi_i_map_move_in(m, &values[i], &values[i + 1], &passed));
-    if (TVMFFI_I_LIKELY(passed <= TVMFFI_I_MAP_CHAIN_MAX) || !sorts) continue;
-    for (at = tvmffi_i_map_begin(&m->base);
-         sorts && (pair = tvmffi_i_map_pair(&m->base, at)) != NULL;
-         at = tvmffi_i_map_after(&m->base, at))
-      sorts = tvmffi_i_map_is_sortable(&pair->key);
-    for (k = i + 2; k < n && sorts; k += 2)
-      sorts = tvmffi_i_map_is_sortable(&values[k]);
-    if (sorts) return tvmffi_i_map_untangle(m, values + i + 2, n - i - 2);
+    if (TVMFFI_I_UNLIKELY(passed > TVMFFI_I_MAP_CHAIN_MAX))
+      return tvmffi_i_map_untangle(m, values + i + 2, n - i - 2);
   }
   return 0;
 }

@@ -166,6 +166,19 @@ static double make(const char *name, TVMFFIAny (*key)(int), int n) {
   return begin;
 }
 
+/* A key with a hash of its own is among the others. */
+static double map_with_structural_key(int n) {
+  TVMFFIAny *pairs = bad_pairs(n, bad_int, any_int(1)), made, five = any_int(5);
+  double begin;
+  pairs[2 * n - 2] = call("ffi.StructuralKey", &five, 1);
+  begin = now();
+  made = call("ffi.Map", pairs, 2 * n);
+  begin = now() - begin;
+  any_drop(&made);
+  drop_pairs(pairs, n);
+  return begin;
+}
+
 static double map_of_ints(int n) { return make("ffi.Map", bad_int, n); }
 static double map_of_strs(int n) { return make("ffi.Map", bad_str, n); }
 static double dict_of_ints(int n) { return make("ffi.Dict", bad_int, n); }
@@ -272,6 +285,7 @@ static const struct growth cases[] = {
     {"a map of integers with one home slot", map_of_ints},
     {"a map of strings with one hash", map_of_strs},
     {"a dict of integers with one home slot", dict_of_ints},
+    {"a map of such integers and a structural key", map_with_structural_key},
     {"a copy of a dict of integers with one home slot", copy_of_ints},
     {"a copy of a dict of strings with one hash", copy_of_strs},
     {"a copy of a dict in a cycle", copy_of_cycle},

@@ -597,8 +597,9 @@ static int test_crowded_key(int i, TVMFFIAny *key) {
 }
 
 /* Filling a map at once has the result of setting one key after another, also
-   if `last`, the last key, has a hash and an equality of its own. */
-static void test_filled_map(const TVMFFIAny *last) {
+   if each seventh key is one of `few`, which have a hash and an equality of
+   their own. */
+static void test_filled_map(const TVMFFIAny *few, int num_few) {
   enum { KEYS = 800 };
   static TVMFFIAny values[2 * KEYS];
   TVMFFIObject *one = test_map(kTVMFFIDict, 0), *all = test_map(kTVMFFIDict, 0);
@@ -608,10 +609,10 @@ static void test_filled_map(const TVMFFIAny *last) {
   if (!one || !all) return;
   for (i = 0; i < KEYS && !code; ++i) {
     TVMFFIAny *key = &values[2 * i];
-    if (i < KEYS - 1)
+    if (i % 7 || !num_few)
       code = test_crowded_key(i, key);
     else
-      *key = tvmffi_i_copy_owned(last);
+      *key = tvmffi_i_copy_owned(&few[i / 7 % num_few]);
     values[2 * i + 1] = tvmffi_int(i);
     if (!code) code = tvmffi_i_map_set(&one, key, &values[2 * i + 1]);
   }
@@ -633,16 +634,45 @@ static void test_filled_map(const TVMFFIAny *last) {
   CHECK(!tvmffi_i_map_pair(one, at) && !tvmffi_i_map_pair(all, other));
 }
 
+/* While a dict is filled at once, `key`'s hash cannot change it. */
+static void test_filled_guard(const TVMFFIAny *key) {
+  enum { KEYS = 300 };
+  static TVMFFIAny values[2 * KEYS];
+  TVMFFIObject *dict = test_map(kTVMFFIDict, 0);
+  int i, code = 0;
+  if (!dict) return;
+  for (i = 0; i < KEYS - 1 && !code; ++i) {
+    code = test_crowded_key(4 * i % 600, &values[2 * i]);
+    values[2 * i + 1] = tvmffi_int(i);
+  }
+  OK(code);
+  values[2 * i] = tvmffi_i_copy_owned(key);
+  values[2 * i + 1] = tvmffi_int(i);
+  test_hooked_map = dict;
+  test_hash_mode = TEST_HOOK_CHANGES;
+  FAILS(tvmffi_i_map_take(tvmffi_i_map_of(dict), values, 2 * KEYS),
+        "RuntimeError",
+        "A map cannot be changed by the hash or the equality of its own keys");
+  test_hash_mode = TEST_HOOK_GOOD;
+  tvmffi_any_release(&values[2 * i]);
+  CHECK(tvmffi_i_map_size(dict) < KEYS);
+}
+
 static void test_filled_maps(void) {
   int32_t index = test_hooked_type();
-  TVMFFIAny key = tvmffi_float(0.5);
-  test_filled_map(&key);
+  TVMFFIAny few[6];
+  int i;
+  test_filled_map(NULL, 0);
   test_hash_mode = test_equal_mode = TEST_HOOK_GOOD;
+  test_hash_range = 1000;
   if (!index) return;
-  key = test_hooked(index, 1);
-  OK(key.v_obj ? 0 : -1);
-  OWN_ANY(key);
-  test_filled_map(&key);
+  for (i = 0; i < 6; ++i) { /* three keys, each of two objects */
+    few[i] = test_hooked(index, 1 + i % 3);
+    OK(few[i].v_obj ? 0 : -1);
+    OWN_ANY(few[i]);
+  }
+  test_filled_map(few, 6);
+  test_filled_guard(&few[0]);
 }
 
 /* A chain that cannot give way as a whole is put back; one that can is moved,
