@@ -11846,43 +11846,49 @@ TVMFFI_I_INLINE void tvmffi_i_pool_free(void *block, size_t size) {
 /* ======== Unwound calls ================================== >>platform/unwound
    what runs when a call is unwound */
 
-/* Defines `static int name params`, which returns the value of `call`. If an
-   exception or pthread_exit unwinds the call, end() runs, a static function
-   without parameters. A longjmp runs nothing, and neither does unwinding where
-   there is neither of the two ways below. */
+/* TVMFFI_I_UNWOUND defines `static int name params`, which returns the value of
+   `call`. If an exception or pthread_exit unwinds the call, end() runs, a
+   static function without parameters. A longjmp runs nothing, and neither does
+   unwinding in C code without exceptions, but for the one function that
+   TVMFFI_I_UNWOUND_IN_C defines: GNU ld takes all local personality routines of
+   a library for the first one. */
 #if TVMFFI_I_GNU && defined(__EXCEPTIONS)
 /* With exceptions enabled, the cleanup attribute calls a function. */
-#define TVMFFI_I_UNWOUND(name, params, call, end)                   \
-  static void name##_unwound(const int *has_returned) {             \
-    if (!*has_returned) end();                                      \
-  }                                                                 \
-  TVMFFI_I_NOINLINE int name params {                               \
+#define TVMFFI_I_UNWOUND(name, params, call, end)                      \
+  static void name##_unwound(const int *has_returned) {                \
+    if (!*has_returned) end();                                         \
+  }                                                                    \
+  TVMFFI_I_NOINLINE int name params {                                  \
     int has_returned __attribute__((__cleanup__(name##_unwound))) = 0; \
-    const int code = (call);                                        \
-    has_returned = 1;                                               \
-    return code;                                                    \
-  }
-#elif defined(TVMFFI_I_PERSONALITY)
-/* C code has exceptions off by default, so unwinding ignores the cleanup
-   attribute. Instead, the unwinder calls a personality routine (Itanium C++
-   ABI: Exception Handling, level I). The asm stands after the call, so that the
-   call is not a tail call. */
-enum { TVMFFI_I_CLEANUP_PHASE = 2, TVMFFI_I_CONTINUE_UNWIND = 8 };
-#define TVMFFI_I_UNWOUND(name, params, call, end)                          \
-  static int name##_unwound(int version, int actions, uint64_t kind,       \
-                            void *exception, void *context) {              \
-    (void)version, (void)kind, (void)exception, (void)context;             \
-    if (actions & TVMFFI_I_CLEANUP_PHASE) end();                           \
-    return TVMFFI_I_CONTINUE_UNWIND;                                       \
-  }                                                                        \
-  TVMFFI_I_NOINLINE int name params {                                      \
-    const int code = (call);                                               \
-    TVMFFI_I_PERSONALITY(name##_unwound);                                  \
-    return code;                                                           \
+    const int code = (call);                                           \
+    has_returned = 1;                                                  \
+    return code;                                                       \
   }
 #else
 #define TVMFFI_I_UNWOUND(name, params, call, end) \
   TVMFFI_I_INLINE int name params { return (call); }
+#endif
+
+#if defined(TVMFFI_I_PERSONALITY)
+/* Unwinding ignores the cleanup attribute. Instead, the unwinder calls a
+   personality routine (Itanium C++ ABI: Exception Handling, level I). The asm
+   stands after the call, so that the call is not a tail call. */
+enum { TVMFFI_I_CLEANUP_PHASE = 2, TVMFFI_I_CONTINUE_UNWIND = 8 };
+#define TVMFFI_I_UNWOUND_IN_C(name, params, call, end)               \
+  static int name##_unwound(int version, int actions, uint64_t kind, \
+                            void *exception, void *context) {        \
+    (void)version, (void)kind, (void)exception, (void)context;       \
+    if (actions & TVMFFI_I_CLEANUP_PHASE) end();                     \
+    return TVMFFI_I_CONTINUE_UNWIND;                                 \
+  }                                                                  \
+  TVMFFI_I_NOINLINE int name params {                                \
+    const int code = (call);                                         \
+    TVMFFI_I_PERSONALITY(name##_unwound);                            \
+    return code;                                                     \
+  }
+#else
+#define TVMFFI_I_UNWOUND_IN_C(name, params, call, end) \
+  TVMFFI_I_UNWOUND(name, params, call, end)
 #endif
 
 /* ======== Hash: hashes of names and type keys ============ >>platform/hash */
@@ -20485,9 +20491,9 @@ static void tvmffi_i_forget_initializers(void) {
 /* Calls init_func. Where nothing runs when this call is unwound, its entry in
    tvmffi_i_initializers stays until the thread's next tvmffi_i_init_handle call
    or the thread's end. */
-TVMFFI_I_UNWOUND(tvmffi_i_run_init,
-                 (int (*init_func)(void **result), void **result),
-                 init_func(result), tvmffi_i_end_initializer)
+TVMFFI_I_UNWOUND_IN_C(tvmffi_i_run_init,
+                      (int (*init_func)(void **result), void **result),
+                      init_func(result), tvmffi_i_end_initializer)
 
 /* Adds `me` to tvmffi_i_initializers. Waits while another thread initializes
    `handle`. Returns -1 if waiting would deadlock. */

@@ -129,9 +129,9 @@ static void tvmffi_i_forget_initializers(void) {
 /* Calls init_func. Where nothing runs when this call is unwound, its entry in
    tvmffi_i_initializers stays until the thread's next tvmffi_i_init_handle call
    or the thread's end. */
-TVMFFI_I_UNWOUND(tvmffi_i_run_init,
-                 (int (*init_func)(void **result), void **result),
-                 init_func(result), tvmffi_i_end_initializer)
+TVMFFI_I_UNWOUND_IN_C(tvmffi_i_run_init,
+                      (int (*init_func)(void **result), void **result),
+                      init_func(result), tvmffi_i_end_initializer)
 
 /* Adds `me` to tvmffi_i_initializers. Waits while another thread initializes
    `handle`. Returns -1 if waiting would deadlock. */
