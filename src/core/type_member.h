@@ -104,7 +104,7 @@ static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
                                       const TVMFFIByteArray *metadata) {
   const uint32_t mark = metadata ? TVMFFI_I_FURTHER_SIGNATURE : 0;
   const uint32_t num_slots = 2 * (uint32_t)m->capacity;
-  uint32_t *slots = (uint32_t *)(void *)((char *)(uintptr_t)m->array +
+  uint32_t *index = (uint32_t *)(void *)((char *)(uintptr_t)m->array +
                                          (size_t)m->capacity * m->element +
                                          sizeof(m->array));
   const TVMFFIByteArray *text = name;
@@ -112,15 +112,15 @@ static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
   size_t i;
   do hash = hash * 0x9E3779B1u + tvmffi_i_hash(text->data, text->size);
   while (text != metadata && (text = metadata) != NULL);
-  for (i = hash % num_slots; slots[i]; i = (i + 1) % num_slots) {
-    const int32_t at = (int32_t)(slots[i] & ~TVMFFI_I_FURTHER_SIGNATURE) - 1;
+  for (i = hash % num_slots; index[i]; i = (i + 1) % num_slots) {
+    const int32_t at = (int32_t)(index[i] & ~TVMFFI_I_FURTHER_SIGNATURE) - 1;
     const tvmffi_i_member_texts *had = tvmffi_i_member_at(m, at);
-    if ((slots[i] & TVMFFI_I_FURTHER_SIGNATURE) == mark &&
+    if ((index[i] & TVMFFI_I_FURTHER_SIGNATURE) == mark &&
         tvmffi_i_same_text(had->name, *name) &&
         (!metadata || tvmffi_i_same_text(had->metadata, *metadata)))
       break;
   }
-  return &slots[i];
+  return &index[i];
 }
 
 /* Returns the number of the first member with this name, or -1. With

@@ -287,16 +287,16 @@ static TVMFFIObject *tvmffi_i_own_imports(const tvmffi_i_module *m) {
    array `imports`. Returns 1, or 0 if another thread replaced them first. */
 static int tvmffi_i_set_imports(tvmffi_i_module *m, const TVMFFIObject *old,
                                 TVMFFIObject *imports) {
-  TVMFFIObject *unused = imports;
+  TVMFFIObject *dropped = imports;
   int is_old;
   tvmffi_i_lock();
   is_old = m->imports == old;
   if (is_old) {
-    unused = m->imports;
+    dropped = m->imports;
     m->imports = imports;
   }
   tvmffi_i_unlock();
-  tvmffi_release(unused);
+  tvmffi_release(dropped);
   return is_old;
 }
 
