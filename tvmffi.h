@@ -265,6 +265,7 @@
      >>core/type_attribute           attribute columns
      >>core/function_object          function objects and calls
      >>core/nesting                  how deep hooks may nest
+     >>core/guard                    what a thread's running calls work on
      >>core/global_table             their table
      >>core/dtype                    data types as text
      >>core/tensor_object            tensor objects and DLPack
@@ -14213,12 +14214,12 @@ static void tvmffi_i_free_frames(tvmffi_i_node *node) {
 
 /* Frees the frames and slots of a generation that nobody reads. */
 static void tvmffi_i_free_frame_map(tvmffi_i_map *map) {
-  tvmffi_i_slots *slots = map->table;
+  tvmffi_i_slots *table = map->table;
   tvmffi_i_free_frames(map->first);
-  while (slots) {
-    tvmffi_i_slots *older = slots->older;
-    tvmffi_i_free(slots);
-    slots = older;
+  while (table) {
+    tvmffi_i_slots *older = table->older;
+    tvmffi_i_free(table);
+    table = older;
   }
 }
 
@@ -16505,6 +16506,85 @@ TVMFFI_I_UNUSED static int tvmffi_i_call_nested(TVMFFIObjectHandle hook,
 }
 #endif
 
+/* ======== Guards: what a thread's running calls work on ====== >>core/guard */
+/* A guard marks a map or a traversal while user code runs that was called for
+   it: a hook, or the hash or equality of a key's type. So a map can refuse a
+   change, and a traversal knows whether it still runs.
+
+   A guard is not in the stack frame of its function, because an exception or
+   longjmp may end the frame. An exception removes the guard where
+   TVMFFI_I_UNWOUND can. Otherwise the address `frame` reveals at the next call
+   from the same or an outer frame that the function has ended. */
+
+#if !TVMFFI_NO_CONTAINERS
+typedef struct tvmffi_i_guard {
+  const void *what;
+  uint64_t *count; /* number of such guards of all threads, or NULL */
+  struct tvmffi_i_guard *outer;
+  uintptr_t frame; /* an address in the frame of the marking function */
+} tvmffi_i_guard;
+
+/* The guards of a thread. The outermost ones need no allocation, so that a
+   look-up of a key with hooks needs no memory. */
+enum { TVMFFI_I_FIRST_GUARDS = TVMFFI_FREESTANDING ? 1 : 2 };
+typedef struct {
+  tvmffi_i_guard *innermost; /* or NULL */
+  int depth;
+  tvmffi_i_guard first[TVMFFI_I_FIRST_GUARDS];
+} tvmffi_i_guards;
+TVMFFI_I_BLOCK_STATE(tvmffi_i_guards, tvmffi_i_thread_guards);
+
+/* Removes the thread's innermost guard. */
+static void tvmffi_i_guard_leave_one(void) {
+  tvmffi_i_guards *t = tvmffi_i_thread_guards();
+  tvmffi_i_guard *guard = t->innermost;
+  t->innermost = guard->outer;
+  if (guard->count) (void)tvmffi_i_sub64(guard->count, 1);
+  if (--t->depth >= TVMFFI_I_FIRST_GUARDS)
+    tvmffi_i_pool_free(guard, sizeof(*guard));
+}
+
+/* Removes the thread's guards of the stack frame `frame` and of inner frames.
+   The stack grows downwards. */
+static void tvmffi_i_guard_leave(uintptr_t frame) {
+  const tvmffi_i_guards *t = tvmffi_i_thread_guards();
+  while (t->innermost && t->innermost->frame <= frame)
+    tvmffi_i_guard_leave_one();
+}
+
+/* Marks `what` until tvmffi_i_guard_leave(frame). `count` may be NULL. Returns
+   0, or -1 with a MemoryError. */
+static int tvmffi_i_guard_enter(const void *what, uint64_t *count,
+                                uintptr_t frame) {
+  tvmffi_i_guards *t;
+  tvmffi_i_guard *guard;
+  if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
+  t = tvmffi_i_thread_guards();
+  tvmffi_i_guard_leave(frame);
+  guard = t->depth < TVMFFI_I_FIRST_GUARDS
+              ? &t->first[t->depth]
+              : (tvmffi_i_guard *)tvmffi_i_pool_alloc(sizeof(*guard));
+  if (!guard) return tvmffi_i_no_memory();
+  guard->what = what;
+  guard->count = count;
+  guard->outer = t->innermost;
+  guard->frame = frame;
+  t->innermost = guard;
+  ++t->depth;
+  if (count) (void)tvmffi_i_add64(count, 1);
+  return 0;
+}
+
+/* Returns 1 if a running call of this thread marks `what`, else 0. */
+static int tvmffi_i_is_guarded(const void *what) {
+  const tvmffi_i_guard *guard;
+  tvmffi_i_guard_leave(tvmffi_i_stack_address());
+  guard = tvmffi_i_thread_guards()->innermost;
+  while (guard && guard->what != what) guard = guard->outer;
+  return guard != NULL;
+}
+#endif
+
 /* ======== Global functions: their table =============== >>core/global_table */
 /* Readers of the global function table take no lock. A reader increments one of
    an entry's two counters, compares the name, and retains the function. A
@@ -18447,79 +18527,22 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_read_key(const TVMFFIAny *view,
   return 0;
 }
 
-/* Marks a map while a thread runs the hash or equality function of a key's
-   type. The thread cannot change a marked map. A guard is not in the stack
-   frame of its function, because an exception or longjmp may end the frame. An
-   exception removes the guard where TVMFFI_I_UNWOUND can. Otherwise the address
-   `frame` reveals at the next call from the same or an outer frame that the
-   function has ended. */
-typedef struct tvmffi_i_map_guard {
-  const tvmffi_i_map_object *map;
-  struct tvmffi_i_map_guard *outer;
-  uintptr_t frame; /* an address in the frame of the marking function */
-} tvmffi_i_map_guard;
-
-/* Number of guards of all threads. A change of a map checks the guards only if
-   this number is not 0. */
+/* Number of guards of maps. A thread cannot change a map while it runs the hash
+   or equality of a key's type for it: see core/guard.h. A change of a map
+   checks the guards only if this number is not 0. */
 static uint64_t tvmffi_i_map_guards;
 
-/* The guards of a thread. The outermost ones need no allocation, so that a
-   look-up of a key with hooks needs no memory. */
-enum { TVMFFI_I_FIRST_GUARDS = TVMFFI_FREESTANDING ? 1 : 2 };
-typedef struct {
-  tvmffi_i_map_guard *innermost; /* or NULL */
-  int depth;
-  tvmffi_i_map_guard first[TVMFFI_I_FIRST_GUARDS];
-} tvmffi_i_thread_guards;
-TVMFFI_I_BLOCK_STATE(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards);
-
-/* Removes the thread's innermost guard. */
-static void tvmffi_i_map_leave_one(void) {
-  tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
-  tvmffi_i_map_guard *guard = t->innermost;
-  t->innermost = guard->outer;
-  (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
-  if (--t->depth >= TVMFFI_I_FIRST_GUARDS)
-    tvmffi_i_pool_free(guard, sizeof(*guard));
-}
-
-/* Removes the thread's guards of the stack frame `frame` and of inner frames.
-   The stack grows downwards. */
-static void tvmffi_i_map_leave(uintptr_t frame) {
-  const tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
-  while (t->innermost && t->innermost->frame <= frame) tvmffi_i_map_leave_one();
-}
-
-static int tvmffi_i_map_enter(const tvmffi_i_map_object *m, uintptr_t frame) {
-  tvmffi_i_thread_guards *t;
-  tvmffi_i_map_guard *guard;
-  if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
-  t = tvmffi_i_thread_map_guards();
-  tvmffi_i_map_leave(frame);
-  guard = t->depth < TVMFFI_I_FIRST_GUARDS
-              ? &t->first[t->depth]
-              : (tvmffi_i_map_guard *)tvmffi_i_pool_alloc(sizeof(*guard));
-  if (!guard) return tvmffi_i_no_memory();
-  guard->map = m;
-  guard->outer = t->innermost;
-  guard->frame = frame;
-  t->innermost = guard;
-  ++t->depth;
-  (void)tvmffi_i_add64(&tvmffi_i_map_guards, 1);
-  return 0;
+TVMFFI_I_INLINE int tvmffi_i_map_enter(const tvmffi_i_map_object *m,
+                                       uintptr_t frame) {
+  return tvmffi_i_guard_enter(m, &tvmffi_i_map_guards, frame);
 }
 
 TVMFFI_I_SLOW int tvmffi_i_map_check_guards(const tvmffi_i_map_object *m) {
-  const tvmffi_i_map_guard *guard;
-  tvmffi_i_map_leave(tvmffi_i_stack_address());
-  guard = tvmffi_i_thread_map_guards()->innermost;
-  for (; guard; guard = guard->outer) {
-    if (guard->map == m)
-      return tvmffi_i_fail("RuntimeError",
-                           "A map cannot be changed by the hash or the "
-                           "equality of its own keys");
-  }
-  return 0;
+  return tvmffi_i_is_guarded(m)
+             ? tvmffi_i_fail("RuntimeError",
+                             "A map cannot be changed by the hash or the "
+                             "equality of its own keys")
+             : 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
@@ -18530,10 +18553,10 @@ TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
 
 /* Run the hash and the equality of a key's type, which may throw. */
 TVMFFI_I_UNWOUND(tvmffi_i_map_run_hash, (const TVMFFIAny *key, uint64_t *hash),
-                 tvmffi_i_any_hash(key, hash), tvmffi_i_map_leave_one)
+                 tvmffi_i_any_hash(key, hash), tvmffi_i_guard_leave_one)
 TVMFFI_I_UNWOUND(tvmffi_i_map_run_equal,
                  (const TVMFFIAny *a, const TVMFFIAny *b),
-                 tvmffi_i_differ_equal(a, b), tvmffi_i_map_leave_one)
+                 tvmffi_i_differ_equal(a, b), tvmffi_i_guard_leave_one)
 
 /* Computes a key's hash. Marks `m` while the key type's own hash runs. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
@@ -18545,7 +18568,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
     return tvmffi_i_any_hash(key, hash);
   TVMFFI_TRY(tvmffi_i_map_enter(m, frame));
   code = tvmffi_i_map_run_hash(key, hash);
-  tvmffi_i_map_leave(frame);
+  tvmffi_i_guard_leave(frame);
   return code;
 }
 
@@ -18603,7 +18626,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
   TVMFFI_TRY(tvmffi_i_map_enter(m, frame));
   code = held_first ? tvmffi_i_map_run_equal(held, &key)
                     : tvmffi_i_map_run_equal(&key, held);
-  tvmffi_i_map_leave(frame);
+  tvmffi_i_guard_leave(frame);
   return code;
 }
 
@@ -19647,6 +19670,23 @@ static int tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
   return 0;
 }
 
+/* Builds the slots of a map from pairs, of which it drops duplicates: see
+   tvmffi_i_map_part. `row` is the map with `pairs` as its row. */
+static int tvmffi_i_map_build(tvmffi_i_map_object *m, tvmffi_i_map_object *row,
+                              size_t total, uint64_t *sorted, char *drops) {
+  TVMFFI_TRY(tvmffi_i_map_part((tvmffi_i_pair *)row->data, total, sorted, drops,
+                               &row->size));
+  row->num_slots = row->size | TVMFFI_I_MAP_IS_ROW;
+  return tvmffi_i_map_rebuild(m, row, tvmffi_i_map_slots(row->size), sorted);
+}
+
+/* Builds a map that has a guard, because hooks of keys run. */
+TVMFFI_I_UNWOUND(tvmffi_i_map_run_build,
+                 (tvmffi_i_map_object * m, tvmffi_i_map_object *row,
+                  size_t total, uint64_t *sorted, char *drops),
+                 tvmffi_i_map_build(m, row, total, sorted, drops),
+                 tvmffi_i_guard_leave_one)
+
 /* Moves n/2 keys, each followed by its value, into a map, whose keys are sorted
    with these for it. On failure nothing has changed. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
@@ -19673,12 +19713,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
   row.data = pairs;
   code = tvmffi_i_map_enter(m, frame);
   if (!code) {
-    code = tvmffi_i_map_part(pairs, total, sorted, drops, &row.size);
-    row.num_slots = row.size | TVMFFI_I_MAP_IS_ROW;
-    if (!code)
-      code =
-          tvmffi_i_map_rebuild(m, &row, tvmffi_i_map_slots(row.size), sorted);
-    tvmffi_i_map_leave(frame);
+    code = tvmffi_i_map_run_build(m, &row, total, sorted, drops);
+    tvmffi_i_guard_leave(frame);
   }
   if (!code) {
     for (i = 0; i < n; ++i) values[i] = tvmffi_none();
@@ -19983,10 +20019,11 @@ static int tvmffi_i_check_hook(const TVMFFIAny *hook, const char *signature) {
 }
 
 /* The `self` of the callback function. The function object owns this struct,
-   because a hook may keep the function after the traversal has ended. */
+   because a hook may keep the function after the traversal has ended. The
+   traversal is in a stack frame, which an exception or longjmp out of a hook
+   may end. So it is used only while the struct has a guard. */
 typedef struct {
-  void *traversal; /* NULL after the traversal */
-  tvmffi_i_thread *thread;
+  void *traversal;
 } tvmffi_i_callback_self;
 
 /* The callback function that a traversal passes to hooks. The first call of a
@@ -20003,7 +20040,6 @@ static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *traversal,
   c->self = (tvmffi_i_callback_self *)tvmffi_i_alloc(sizeof(*c->self));
   if (!c->self) return tvmffi_i_no_memory();
   c->self->traversal = traversal;
-  c->self->thread = tvmffi_i_self();
   if (TVMFFIFunctionCreate(c->self, call, tvmffi_i_free, &function)) {
     tvmffi_i_free(c->self);
     return -1;
@@ -20013,9 +20049,35 @@ static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *traversal,
 }
 
 static void tvmffi_i_callback_close(tvmffi_i_callback *c) {
-  if (!c->function) return;
-  TVMFFI_I_STORE(&c->self->traversal, NULL);
   tvmffi_release(c->function);
+}
+
+TVMFFI_I_UNWOUND(tvmffi_i_run_guarded,
+                 (TVMFFIObject * hook, const TVMFFIAny *args, int32_t num_args,
+                  TVMFFIAny *result),
+                 tvmffi_i_call_nested(hook, args, num_args, result),
+                 tvmffi_i_guard_leave_one)
+
+/* Calls a hook, whose last argument is c->function. Meanwhile c->self has a
+   guard. */
+static int tvmffi_i_call_guarded(const tvmffi_i_callback *c, TVMFFIObject *hook,
+                              const TVMFFIAny *args, int32_t num_args,
+                              TVMFFIAny *result) {
+  const uintptr_t frame = tvmffi_i_stack_address();
+  int code;
+  TVMFFI_TRY(tvmffi_i_guard_enter(c->self, NULL, frame));
+  code = tvmffi_i_run_guarded(hook, args, num_args, result);
+  tvmffi_i_guard_leave(frame);
+  return code;
+}
+
+/* Returns `code` of a hook, or -1 with an error instead of 0. Called if the
+   traversal is not where it was before the hook: an exception or longjmp left
+   another call of the hook's callback. */
+TVMFFI_I_COLD int tvmffi_i_left_hook(int code) {
+  return code ? code
+              : tvmffi_i_fail("RuntimeError",
+                              "An exception left the callback of a hook");
 }
 #endif
 
@@ -23304,7 +23366,7 @@ static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
                                                TVMFFIAny *result,
                                                TVMFFIAny *values) {
   tvmffi_i_callback_self *c = (tvmffi_i_callback_self *)self;
-  tvmffi_i_graph *g = (tvmffi_i_graph *)TVMFFI_I_LOAD(&c->traversal);
+  const int is_running = tvmffi_i_is_guarded(c);
   tvmffi_func f;
   f.name = "";
   f.call = NULL;
@@ -23315,14 +23377,15 @@ static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
     (void)tvmffi_i_bad_call(&f, num_args, result);
     return NULL;
   }
-  if (!g || c->thread != tvmffi_i_self()) {
+  if (!is_running) {
     (void)tvmffi_i_fail("RuntimeError",
                         "The callback of a hook can be called "
                         "only while the hook runs");
     return NULL;
   }
   if (TVMFFIAnyViewToOwnedAny(&args[0], &values[0])) return NULL;
-  if (num_args < 2 || !TVMFFIAnyViewToOwnedAny(&args[1], &values[1])) return g;
+  if (num_args < 2 || !TVMFFIAnyViewToOwnedAny(&args[1], &values[1]))
+    return (tvmffi_i_graph *)c->traversal;
   tvmffi_any_release(&values[0]);
   return NULL;
 }
@@ -23344,6 +23407,8 @@ static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
   static const TVMFFISafeCallType calls[] = {
       tvmffi_i_call_repr, tvmffi_i_call_hash, tvmffi_i_call_eq,
       tvmffi_i_call_compare};
+  const size_t depth = g->frames.depth;
+  const int nested = g->nested;
   TVMFFIAny args[3];
   int32_t n = 0;
   int code;
@@ -23355,8 +23420,14 @@ static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
   args[n++] = tvmffi_obj(g->callback[kind].function);
   ++g->nested;
   *result = tvmffi_none();
-  code = tvmffi_i_call_nested(hook->v_obj, args, n, result);
-  --g->nested;
+  code =
+      tvmffi_i_call_guarded(&g->callback[kind], hook->v_obj, args, n, result);
+  if (TVMFFI_I_UNLIKELY(g->nested != nested + 1 || g->frames.depth != depth)) {
+    while (g->frames.depth > depth) (void)tvmffi_i_pop_graph(g);
+    tvmffi_any_release(result);
+    code = tvmffi_i_left_hook(code);
+  }
+  g->nested = nested;
   tvmffi_i_seen_of(g, object, other)->state = TVMFFI_I_UNSEEN;
   return code;
 }
@@ -24383,12 +24454,12 @@ typedef struct {
 } tvmffi_i_structural;
 
 /* Returns the state of the comparison or hash that a callback belongs to.
-   Raises an error and returns NULL if the comparison or hash has ended, or if
-   the number or a type of the arguments is wrong. */
+   Raises an error and returns NULL if the hook has ended or runs in another
+   thread, or if the number or a type of the arguments is wrong. */
 static void *tvmffi_i_callback_state(void *self, const tvmffi_func *f,
                                      const TVMFFIAny *args, int32_t num_args,
                                      const TVMFFIAny *result) {
-  void *state = TVMFFI_I_LOAD(&((tvmffi_i_callback_self *)self)->traversal);
+  tvmffi_i_callback_self *c = (tvmffi_i_callback_self *)self;
   int32_t i;
   if (num_args != f->num_args ||
       result->type_index >= kTVMFFIStaticObjectBegin) {
@@ -24401,11 +24472,11 @@ static void *tvmffi_i_callback_state(void *self, const tvmffi_func *f,
     (void)tvmffi_i_bad_arg(f, i, args, TVMFFI_I_MISMATCH);
     return NULL;
   }
-  if (!state)
-    (void)tvmffi_i_fail("RuntimeError",
-                        "The callback of a structural hook was called after "
-                        "its end");
-  return state;
+  if (tvmffi_i_is_guarded(c)) return c->traversal;
+  (void)tvmffi_i_fail("RuntimeError",
+                      "The callback of a structural hook was called after "
+                      "its end");
+  return NULL;
 }
 
 /* Calls a hook with the object `o`, the argument `second` and the callback.
@@ -24421,7 +24492,7 @@ static int tvmffi_i_call_structural_hook(tvmffi_i_structural *s,
   args[0] = tvmffi_obj(o);
   args[1] = second;
   args[2] = tvmffi_obj(s->callback.function);
-  code = tvmffi_i_call_nested(hook, args, 3, &result);
+  code = tvmffi_i_call_guarded(&s->callback, hook, args, 3, &result);
   if (code) return code;
   *out = result.v_int64;
   if (TVMFFI_I_IS_INT(&result)) return 0;
@@ -24727,6 +24798,42 @@ static int tvmffi_i_push_equal(tvmffi_i_equality *s, TVMFFIObject *a,
   return TVMFFI_I_PUSHED;
 }
 
+static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
+  tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
+  int32_t index = f->object[0]->type_index;
+  if (index == kTVMFFIDict) tvmffi_any_release(&f->at.map.key[0]);
+  s->same.num_begun -= f->is_shared;
+  if (f->is_own) {
+    tvmffi_release(f->object[0]);
+    tvmffi_release(f->object[1]);
+  }
+  TVMFFI_I_POP(tvmffi_i_equal_frame, &s->frames);
+}
+
+/* Compares two objects by a hook, in a region. */
+TVMFFI_I_NOINLINE int tvmffi_i_equal_by_hook(tvmffi_i_equality *s,
+                                             TVMFFIObject *hook,
+                                             TVMFFIObject *a, TVMFFIObject *b,
+                                             int32_t region) {
+  const size_t depth = s->frames.depth, num_begun = s->same.num_begun;
+  const int32_t outer = s->base.region;
+  int64_t result;
+  int code;
+  s->base.region = region;
+  code = tvmffi_i_call_structural_hook(&s->base, hook, a, tvmffi_obj(b),
+                                       tvmffi_i_call_structural_equal, "bool",
+                                       &result);
+  if (TVMFFI_I_UNLIKELY(s->frames.depth != depth ||
+                        s->same.num_begun != num_begun)) {
+    while (s->frames.depth > depth) tvmffi_i_pop_equal(s);
+    s->same.num_begun = num_begun;
+    code = tvmffi_i_left_hook(code);
+  }
+  if (code) return code;
+  s->base.region = outer;
+  return result != 0;
+}
+
 /* Compares two objects of the same type by their fields or their hook. */
 static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
                                   TVMFFIObject *b, uint32_t own) {
@@ -24767,16 +24874,7 @@ static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
   TVMFFI_TRY(tvmffi_i_begin_result(&s->same, s->mapped[0].count));
   tvmffi_retain(a);
   tvmffi_retain(b);
-  {
-    int32_t outer = s->base.region;
-    int64_t result;
-    s->base.region = region;
-    code = tvmffi_i_call_structural_hook(&s->base, hook, a, tvmffi_obj(b),
-                                         tvmffi_i_call_structural_equal, "bool",
-                                         &result);
-    if (!code) code = result != 0;
-    if (code >= 0) s->base.region = outer;
-  }
+  code = tvmffi_i_equal_by_hook(s, hook, a, b, region);
   code = tvmffi_i_end_equal(s, a, b, kind, code);
   if (is_shared && code == TVMFFI_I_SAME) code = tvmffi_i_set_equal(s, a, b);
   --s->same.num_begun;
@@ -24933,7 +25031,7 @@ static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
 TVMFFI_I_UNWOUND(tvmffi_i_run_equal_keys,
                  (tvmffi_i_ptr_table * keys, const TVMFFIAny *a,
                   const TVMFFIAny *b),
-                 tvmffi_i_equal_keys(keys, a, b), tvmffi_i_map_leave_one)
+                 tvmffi_i_equal_keys(keys, a, b), tvmffi_i_guard_leave_one)
 
 /* Looks up `key`, an ffi.StructuralKey, in a map as tvmffi_i_map_lookup does,
    but compares keys by tvmffi_i_equal_keys with `keys`. Otherwise keys with
@@ -24964,7 +25062,7 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
                     : tvmffi_i_run_equal_keys(keys, key, &pair->key);
     i = is_row ? i + 1 : tvmffi_i_map_next(m, i, meta);
   }
-  tvmffi_i_map_leave(frame);
+  tvmffi_i_guard_leave(frame);
   if (code < 0) return &tvmffi_i_map_failed;
   return code ? &pair->value : NULL;
 }
@@ -25119,18 +25217,6 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
     if (code < 0) return code;
   }
   return tvmffi_i_add_attr_step(s, &field->name);
-}
-
-static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
-  tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
-  int32_t index = f->object[0]->type_index;
-  if (index == kTVMFFIDict) tvmffi_any_release(&f->at.map.key[0]);
-  s->same.num_begun -= f->is_shared;
-  if (f->is_own) {
-    tvmffi_release(f->object[0]);
-    tvmffi_release(f->object[1]);
-  }
-  TVMFFI_I_POP(tvmffi_i_equal_frame, &s->frames);
 }
 
 /* Compares two values (borrowed). Returns 1 if they are equal, 0 if not, or an
@@ -25398,12 +25484,29 @@ TVMFFI_I_NOINLINE int tvmffi_i_was_hashed(tvmffi_i_hasher *s,
   return known != NULL;
 }
 
+static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
+  while (s->num_items > first)
+    if (--s->num_items, is_own)
+      tvmffi_any_release(&s->items[s->num_items].value);
+}
+
+static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
+  tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
+  int32_t index = f->object->type_index;
+  if (tvmffi_i_is_map_type(index))
+    tvmffi_i_drop_items(s, f->at.map.first, index == kTVMFFIDict);
+  s->containers.num_begun -= f->is_shared;
+  if (f->is_own) tvmffi_release(f->object);
+  TVMFFI_I_POP(tvmffi_i_hash_frame, &s->frames);
+}
+
 static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
                                    uint64_t *hash) {
   const TVMFFITypeInfo *type = tvmffi_i_structural_type(o->type_index);
   const tvmffi_i_memo *known;
   tvmffi_i_hash_frame *f;
   TVMFFIObject *hook;
+  const size_t depth = s->frames.depth;
   int32_t outer = s->base.region, region = outer;
   int64_t result;
   int kind, code;
@@ -25434,6 +25537,10 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
   code = tvmffi_i_call_structural_hook(
       &s->base, hook, o, tvmffi_int((int64_t)type->type_key_hash),
       tvmffi_i_call_structural_hash, "int", &result);
+  if (TVMFFI_I_UNLIKELY(s->frames.depth != depth)) {
+    while (s->frames.depth > depth) tvmffi_i_pop_hash(s);
+    code = tvmffi_i_left_hook(code);
+  }
   if (!code) {
     *hash = (uint64_t)result;
     s->base.region = outer;
@@ -25499,12 +25606,6 @@ static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
     items[k].hash = hash;
     items[k].value = value;
   }
-}
-
-static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
-  while (s->num_items > first)
-    if (--s->num_items, is_own)
-      tvmffi_any_release(&s->items[s->num_items].value);
 }
 
 /* Pushes a stack frame for a map. Sorts the entries by the hash of the key.
@@ -25677,16 +25778,6 @@ static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   }
   s->base.region = f->outer;
   return tvmffi_i_end_hash(s, f->object, f->kind, &f->hash);
-}
-
-static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
-  tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
-  int32_t index = f->object->type_index;
-  if (tvmffi_i_is_map_type(index))
-    tvmffi_i_drop_items(s, f->at.map.first, index == kTVMFFIDict);
-  s->containers.num_begun -= f->is_shared;
-  if (f->is_own) tvmffi_release(f->object);
-  TVMFFI_I_POP(tvmffi_i_hash_frame, &s->frames);
 }
 
 /* Sets *hash to the hash of a value (borrowed) and everything it contains. */
@@ -26310,6 +26401,22 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d,
   return f;
 }
 
+/* Pops the frames above `depth`, which an exception or longjmp out of another
+   callback left, and sets *r to an error. */
+TVMFFI_I_COLD void tvmffi_i_cut_frames(tvmffi_i_descent *d, size_t depth,
+                                       TVMFFIAny *r) {
+  while (d->frames->depth > depth) {
+    tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
+    d->v->region = f->outer;
+    tvmffi_i_drop_child(f);
+    if (d->mutates && f->made) tvmffi_release(f->made);
+    TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
+  }
+  tvmffi_any_release(r);
+  (void)tvmffi_i_left_hook(0);
+  *r = tvmffi_i_raised();
+}
+
 /* Calls the callback of a value after its children were visited. *r is the
    result for the value. The callback may replace *r. */
 static void tvmffi_i_call_after(tvmffi_i_descent *d, const TVMFFIAny *value,
@@ -26430,15 +26537,13 @@ static void tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny *r) {
 
 /* -------- Hooks -------- */
 
-/* Calls the hook of a type and sets *r to the result. Returns 1, or 0 if `hook`
-   is NULL. */
-static int tvmffi_i_call_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
-                              const TVMFFIAny *value, TVMFFIAny *r) {
+/* Calls the hook of a type and sets *r to the result. */
+static void tvmffi_i_call_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
+                               const TVMFFIAny *value, TVMFFIAny *r) {
   TVMFFIAny args[2];
-  if (!hook) return 0;
   if (TVMFFI_I_LIKELY(hook->type_index == kTVMFFIOpaquePtr)) {
     *r = ((tvmffi_i_hook)(uintptr_t)hook->v_ptr)(d->v, *value);
-    return 1;
+    return;
   }
   if (hook->type_index != kTVMFFIFunction) {
     (void)tvmffi_i_fail("TypeError",
@@ -26448,13 +26553,12 @@ static int tvmffi_i_call_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
                             : "__s_visit__ must be an opaque function pointer "
                               "or ffi.Function");
     *r = tvmffi_i_raised();
-    return 1;
+    return;
   }
   args[0] = tvmffi_obj(&d->v->base);
   args[1] = *value;
   tvmffi_i_call_back(hook, args, 2, r);
   if (!d->mutates) tvmffi_i_check_result(r, 0);
-  return 1;
 }
 
 static int tvmffi_i_is_own_hook(const TVMFFIAny *hook, int32_t index) {
@@ -26509,7 +26613,11 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
   int container = how & TVMFFI_I_IN_HOOK || tvmffi_i_is_own_hook(hook, index);
   if (container) {
     if (d->e && hook) tvmffi_i_note_nest(d, index);
-  } else if (tvmffi_i_call_hook(d, hook, value, r)) {
+  } else if (hook) {
+    const size_t depth = d->frames->depth;
+    tvmffi_i_call_hook(d, hook, value, r);
+    if (TVMFFI_I_UNLIKELY(d->frames->depth != depth))
+      tvmffi_i_cut_frames(d, depth, r);
     if (d->e && hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_leaf)
       tvmffi_i_set_bit(d->e, d->e->leaves, index);
     goto done;
@@ -26542,6 +26650,7 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
   tvmffi_i_engine *e = d->e;
   TVMFFIAny mapped;
   const TVMFFIAny *row;
+  size_t depth;
   int leaf = tvmffi_i_has_bit(e->leaves, value->type_index), with_region = 0;
   *r = d->mutates ? tvmffi_i_unchanged() : tvmffi_none();
   if (!d->mutates && value->type_index == kTVMFFINone) return 1;
@@ -26550,7 +26659,10 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
             : tvmffi_i_find_callback(e, value->type_index, &with_region);
   if (!row)
     return leaf || tvmffi_i_descend(d, value, TVMFFI_I_ENTERED, unique, r);
+  depth = e->frames.depth;
   tvmffi_i_call_for(e, row, value, with_region, unique, r);
+  if (TVMFFI_I_UNLIKELY(e->frames.depth != depth))
+    tvmffi_i_cut_frames(d, depth, r);
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
     tvmffi_i_add_context(r, value);
     return 1;
@@ -26672,6 +26784,11 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
   d.mutates = mutates;
   d.is_after = d.e && (d.e->kind == TVMFFI_I_WALK_AFTER ||
                        d.e->kind == TVMFFI_I_MAP_AFTER);
+  if (d.e && d.e->frames.bottom.first && !tvmffi_i_is_guarded(d.e)) {
+    /* An exception or longjmp has left the visit with this stack. */
+    tvmffi_i_stack_close(&d.e->frames);
+    tvmffi_i_stack_open(&d.e->frames, NULL, 0);
+  }
   d.frames = d.e ? &d.e->frames : &frames;
   if (!d.e) tvmffi_i_stack_open(&frames, &one, sizeof(one));
   base = d.frames->depth;
@@ -31232,6 +31349,14 @@ static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
   return tvmffi_i_raise_said("TypeError", &p);
 }
 
+TVMFFI_I_UNWOUND(tvmffi_i_run_root,
+                 (tvmffi_i_engine * e, int mutates, const TVMFFIAny *root,
+                  TVMFFIAny *r),
+                 (*r = tvmffi_i_run(&e->visitor, mutates, TVMFFI_I_ENTERED,
+                                    mutates && tvmffi_i_is_unique(root), root),
+                  0),
+                 tvmffi_i_guard_leave_one)
+
 /* Takes ownership of the visitor `e` and runs it on a root. If `e` is NULL,
    returns the pending error. A mutation may change the root in place if the
    caller passed the only reference to the root as an rvalue. */
@@ -31239,16 +31364,19 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
                                      const TVMFFIAny *view) {
   enum { TVMFFI_I_ROOM = 16 };
   tvmffi_i_visit_frame room[TVMFFI_I_ROOM];
+  const uintptr_t frame = tvmffi_i_stack_address();
   TVMFFIAny root = *view, r;
   int mutates = e && e->kind >= TVMFFI_I_MAP_BEFORE, code = e ? 0 : -1;
   if (mutates)
     code = tvmffi_i_own(view, &root);
   else if (e && view->type_index >= kTVMFFIStaticObjectBegin && !view->v_obj)
     code = tvmffi_i_fail("ValueError", "The root is a NULL object");
+  if (!code && (code = tvmffi_i_guard_enter(e, NULL, frame)) && mutates)
+    tvmffi_any_release(&root);
   if (!code) {
     tvmffi_i_stack_open(&e->frames, room, sizeof(room));
-    r = tvmffi_i_run(&e->visitor, mutates, TVMFFI_I_ENTERED,
-                     mutates && tvmffi_i_is_unique(&root), &root);
+    (void)tvmffi_i_run_root(e, mutates, &root, &r);
+    tvmffi_i_guard_leave(frame);
     tvmffi_i_stack_close(&e->frames);
     tvmffi_i_stack_open(&e->frames, NULL, 0); /* callbacks may retain `e` */
   } else {
@@ -33279,7 +33407,7 @@ typedef struct tvmffi_i_thread_block {
   tvmffi_i_nesting nesting;
 #endif
 #if !TVMFFI_NO_CONTAINERS
-  tvmffi_i_thread_guards map_guards;
+  tvmffi_i_guards guards;
 #endif
 #if TVMFFI_I_SPLIT_THREAD
   /* Only for a thread whose end is not noticed: see tvmffi_i_adopt_block. */
@@ -33326,7 +33454,7 @@ TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(void) {
 #endif
   tvmffi_i_end_initializers(UINTPTR_MAX);
 #if !TVMFFI_NO_CONTAINERS
-  tvmffi_i_map_leave(UINTPTR_MAX);
+  tvmffi_i_guard_leave(UINTPTR_MAX);
 #endif
   tvmffi_i_exit_destroying();
   tvmffi_i_exit_error();
@@ -33494,7 +33622,7 @@ static int tvmffi_i_adopt_block(tvmffi_i_thread *t) {
   error = b->error;
   b->error = NULL;
 #if !TVMFFI_NO_CONTAINERS
-  tvmffi_i_map_leave(UINTPTR_MAX);
+  tvmffi_i_guard_leave(UINTPTR_MAX);
 #endif
   tvmffi_i_clear_block();
   b->allocator = NULL;
@@ -33611,8 +33739,7 @@ TVMFFI_I_BLOCK_PART(tvmffi_i_trace_text, tvmffi_i_thread_trace, trace)
 TVMFFI_I_BLOCK_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
 #endif
 #if !TVMFFI_NO_CONTAINERS
-TVMFFI_I_BLOCK_PART(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards,
-                    map_guards)
+TVMFFI_I_BLOCK_PART(tvmffi_i_guards, tvmffi_i_thread_guards, guards)
 #endif
 #if TVMFFI_I_POOL
 TVMFFI_I_BLOCK_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)

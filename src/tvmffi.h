@@ -303,6 +303,7 @@
 #include "core/type_attribute.h"
 #include "core/function_object.h"
 #include "core/nesting.h"
+#include "core/guard.h"
 #include "core/global_table.h"
 #include "core/dtype.h"
 #include "core/tensor_object.h"

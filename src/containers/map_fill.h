@@ -17,9 +17,11 @@
 #include "../base/error.h"
 #include "../base/map_layout.h"
 #include "../platform/libc.h"
+#include "../platform/unwound.h"
 #include "../platform/memory.h"
 #include "../platform/sort.h"
 #include "../core/raise.h"
+#include "../core/guard.h"
 #include "../core/any.h"
 #include "equal.h"
 #include "map_key.h"
@@ -173,6 +175,23 @@ static int tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
   return 0;
 }
 
+/* Builds the slots of a map from pairs, of which it drops duplicates: see
+   tvmffi_i_map_part. `row` is the map with `pairs` as its row. */
+static int tvmffi_i_map_build(tvmffi_i_map_object *m, tvmffi_i_map_object *row,
+                              size_t total, uint64_t *sorted, char *drops) {
+  TVMFFI_TRY(tvmffi_i_map_part((tvmffi_i_pair *)row->data, total, sorted, drops,
+                               &row->size));
+  row->num_slots = row->size | TVMFFI_I_MAP_IS_ROW;
+  return tvmffi_i_map_rebuild(m, row, tvmffi_i_map_slots(row->size), sorted);
+}
+
+/* Builds a map that has a guard, because hooks of keys run. */
+TVMFFI_I_UNWOUND(tvmffi_i_map_run_build,
+                 (tvmffi_i_map_object * m, tvmffi_i_map_object *row,
+                  size_t total, uint64_t *sorted, char *drops),
+                 tvmffi_i_map_build(m, row, total, sorted, drops),
+                 tvmffi_i_guard_leave_one)
+
 /* Moves n/2 keys, each followed by its value, into a map, whose keys are sorted
    with these for it. On failure nothing has changed. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
@@ -199,12 +218,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
   row.data = pairs;
   code = tvmffi_i_map_enter(m, frame);
   if (!code) {
-    code = tvmffi_i_map_part(pairs, total, sorted, drops, &row.size);
-    row.num_slots = row.size | TVMFFI_I_MAP_IS_ROW;
-    if (!code)
-      code =
-          tvmffi_i_map_rebuild(m, &row, tvmffi_i_map_slots(row.size), sorted);
-    tvmffi_i_map_leave(frame);
+    code = tvmffi_i_map_run_build(m, &row, total, sorted, drops);
+    tvmffi_i_guard_leave(frame);
   }
   if (!code) {
     for (i = 0; i < n; ++i) values[i] = tvmffi_none();

@@ -20,10 +20,9 @@
 #include "../base/error.h"
 #include "../base/map_layout.h"
 #include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
 #include "../platform/unwound.h"
 #include "../core/raise.h"
+#include "../core/guard.h"
 #include "../core/string.h"
 #include "../core/any.h"
 #include "equal.h"
@@ -160,79 +159,22 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_read_key(const TVMFFIAny *view,
   return 0;
 }
 
-/* Marks a map while a thread runs the hash or equality function of a key's
-   type. The thread cannot change a marked map. A guard is not in the stack
-   frame of its function, because an exception or longjmp may end the frame. An
-   exception removes the guard where TVMFFI_I_UNWOUND can. Otherwise the address
-   `frame` reveals at the next call from the same or an outer frame that the
-   function has ended. */
-typedef struct tvmffi_i_map_guard {
-  const tvmffi_i_map_object *map;
-  struct tvmffi_i_map_guard *outer;
-  uintptr_t frame; /* an address in the frame of the marking function */
-} tvmffi_i_map_guard;
-
-/* Number of guards of all threads. A change of a map checks the guards only if
-   this number is not 0. */
+/* Number of guards of maps. A thread cannot change a map while it runs the hash
+   or equality of a key's type for it: see core/guard.h. A change of a map
+   checks the guards only if this number is not 0. */
 static uint64_t tvmffi_i_map_guards;
 
-/* The guards of a thread. The outermost ones need no allocation, so that a
-   look-up of a key with hooks needs no memory. */
-enum { TVMFFI_I_FIRST_GUARDS = TVMFFI_FREESTANDING ? 1 : 2 };
-typedef struct {
-  tvmffi_i_map_guard *innermost; /* or NULL */
-  int depth;
-  tvmffi_i_map_guard first[TVMFFI_I_FIRST_GUARDS];
-} tvmffi_i_thread_guards;
-TVMFFI_I_BLOCK_STATE(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards);
-
-/* Removes the thread's innermost guard. */
-static void tvmffi_i_map_leave_one(void) {
-  tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
-  tvmffi_i_map_guard *guard = t->innermost;
-  t->innermost = guard->outer;
-  (void)tvmffi_i_sub64(&tvmffi_i_map_guards, 1);
-  if (--t->depth >= TVMFFI_I_FIRST_GUARDS)
-    tvmffi_i_pool_free(guard, sizeof(*guard));
-}
-
-/* Removes the thread's guards of the stack frame `frame` and of inner frames.
-   The stack grows downwards. */
-static void tvmffi_i_map_leave(uintptr_t frame) {
-  const tvmffi_i_thread_guards *t = tvmffi_i_thread_map_guards();
-  while (t->innermost && t->innermost->frame <= frame) tvmffi_i_map_leave_one();
-}
-
-static int tvmffi_i_map_enter(const tvmffi_i_map_object *m, uintptr_t frame) {
-  tvmffi_i_thread_guards *t;
-  tvmffi_i_map_guard *guard;
-  if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
-  t = tvmffi_i_thread_map_guards();
-  tvmffi_i_map_leave(frame);
-  guard = t->depth < TVMFFI_I_FIRST_GUARDS
-              ? &t->first[t->depth]
-              : (tvmffi_i_map_guard *)tvmffi_i_pool_alloc(sizeof(*guard));
-  if (!guard) return tvmffi_i_no_memory();
-  guard->map = m;
-  guard->outer = t->innermost;
-  guard->frame = frame;
-  t->innermost = guard;
-  ++t->depth;
-  (void)tvmffi_i_add64(&tvmffi_i_map_guards, 1);
-  return 0;
+TVMFFI_I_INLINE int tvmffi_i_map_enter(const tvmffi_i_map_object *m,
+                                       uintptr_t frame) {
+  return tvmffi_i_guard_enter(m, &tvmffi_i_map_guards, frame);
 }
 
 TVMFFI_I_SLOW int tvmffi_i_map_check_guards(const tvmffi_i_map_object *m) {
-  const tvmffi_i_map_guard *guard;
-  tvmffi_i_map_leave(tvmffi_i_stack_address());
-  guard = tvmffi_i_thread_map_guards()->innermost;
-  for (; guard; guard = guard->outer) {
-    if (guard->map == m)
-      return tvmffi_i_fail("RuntimeError",
-                           "A map cannot be changed by the hash or the "
-                           "equality of its own keys");
-  }
-  return 0;
+  return tvmffi_i_is_guarded(m)
+             ? tvmffi_i_fail("RuntimeError",
+                             "A map cannot be changed by the hash or the "
+                             "equality of its own keys")
+             : 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
@@ -243,10 +185,10 @@ TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
 
 /* Run the hash and the equality of a key's type, which may throw. */
 TVMFFI_I_UNWOUND(tvmffi_i_map_run_hash, (const TVMFFIAny *key, uint64_t *hash),
-                 tvmffi_i_any_hash(key, hash), tvmffi_i_map_leave_one)
+                 tvmffi_i_any_hash(key, hash), tvmffi_i_guard_leave_one)
 TVMFFI_I_UNWOUND(tvmffi_i_map_run_equal,
                  (const TVMFFIAny *a, const TVMFFIAny *b),
-                 tvmffi_i_differ_equal(a, b), tvmffi_i_map_leave_one)
+                 tvmffi_i_differ_equal(a, b), tvmffi_i_guard_leave_one)
 
 /* Computes a key's hash. Marks `m` while the key type's own hash runs. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
@@ -258,7 +200,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
     return tvmffi_i_any_hash(key, hash);
   TVMFFI_TRY(tvmffi_i_map_enter(m, frame));
   code = tvmffi_i_map_run_hash(key, hash);
-  tvmffi_i_map_leave(frame);
+  tvmffi_i_guard_leave(frame);
   return code;
 }
 
@@ -316,7 +258,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
   TVMFFI_TRY(tvmffi_i_map_enter(m, frame));
   code = held_first ? tvmffi_i_map_run_equal(held, &key)
                     : tvmffi_i_map_run_equal(&key, held);
-  tvmffi_i_map_leave(frame);
+  tvmffi_i_guard_leave(frame);
   return code;
 }
 

@@ -281,12 +281,12 @@ static void tvmffi_i_free_frames(tvmffi_i_node *node) {
 
 /* Frees the frames and slots of a generation that nobody reads. */
 static void tvmffi_i_free_frame_map(tvmffi_i_map *map) {
-  tvmffi_i_slots *slots = map->table;
+  tvmffi_i_slots *table = map->table;
   tvmffi_i_free_frames(map->first);
-  while (slots) {
-    tvmffi_i_slots *older = slots->older;
-    tvmffi_i_free(slots);
-    slots = older;
+  while (table) {
+    tvmffi_i_slots *older = table->older;
+    tvmffi_i_free(table);
+    table = older;
   }
 }
 

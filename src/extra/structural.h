@@ -27,7 +27,7 @@
 #include "../platform/vector.h"
 #include "../core/raise.h"
 #include "../core/error_object.h"
-#include "../core/nesting.h"
+#include "../core/guard.h"
 #include "../containers/equal.h"
 #include "../graph/table.h"
 #include "../graph/cursor.h"
@@ -125,12 +125,12 @@ typedef struct {
 } tvmffi_i_structural;
 
 /* Returns the state of the comparison or hash that a callback belongs to.
-   Raises an error and returns NULL if the comparison or hash has ended, or if
-   the number or a type of the arguments is wrong. */
+   Raises an error and returns NULL if the hook has ended or runs in another
+   thread, or if the number or a type of the arguments is wrong. */
 static void *tvmffi_i_callback_state(void *self, const tvmffi_func *f,
                                      const TVMFFIAny *args, int32_t num_args,
                                      const TVMFFIAny *result) {
-  void *state = TVMFFI_I_LOAD(&((tvmffi_i_callback_self *)self)->traversal);
+  tvmffi_i_callback_self *c = (tvmffi_i_callback_self *)self;
   int32_t i;
   if (num_args != f->num_args ||
       result->type_index >= kTVMFFIStaticObjectBegin) {
@@ -143,11 +143,11 @@ static void *tvmffi_i_callback_state(void *self, const tvmffi_func *f,
     (void)tvmffi_i_bad_arg(f, i, args, TVMFFI_I_MISMATCH);
     return NULL;
   }
-  if (!state)
-    (void)tvmffi_i_fail("RuntimeError",
-                        "The callback of a structural hook was called after "
-                        "its end");
-  return state;
+  if (tvmffi_i_is_guarded(c)) return c->traversal;
+  (void)tvmffi_i_fail("RuntimeError",
+                      "The callback of a structural hook was called after "
+                      "its end");
+  return NULL;
 }
 
 /* Calls a hook with the object `o`, the argument `second` and the callback.
@@ -163,7 +163,7 @@ static int tvmffi_i_call_structural_hook(tvmffi_i_structural *s,
   args[0] = tvmffi_obj(o);
   args[1] = second;
   args[2] = tvmffi_obj(s->callback.function);
-  code = tvmffi_i_call_nested(hook, args, 3, &result);
+  code = tvmffi_i_call_guarded(&s->callback, hook, args, 3, &result);
   if (code) return code;
   *out = result.v_int64;
   if (TVMFFI_I_IS_INT(&result)) return 0;

@@ -22,6 +22,7 @@
 #include "../core/type_table.h"
 #include "../core/type_member.h"
 #include "../core/nesting.h"
+#include "../core/guard.h"
 #include "../containers/equal.h"
 #include "../containers/sequence.h"
 #include "../containers/map_key.h"
@@ -225,6 +226,42 @@ static int tvmffi_i_push_equal(tvmffi_i_equality *s, TVMFFIObject *a,
   return TVMFFI_I_PUSHED;
 }
 
+static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
+  tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
+  int32_t index = f->object[0]->type_index;
+  if (index == kTVMFFIDict) tvmffi_any_release(&f->at.map.key[0]);
+  s->same.num_begun -= f->is_shared;
+  if (f->is_own) {
+    tvmffi_release(f->object[0]);
+    tvmffi_release(f->object[1]);
+  }
+  TVMFFI_I_POP(tvmffi_i_equal_frame, &s->frames);
+}
+
+/* Compares two objects by a hook, in a region. */
+TVMFFI_I_NOINLINE int tvmffi_i_equal_by_hook(tvmffi_i_equality *s,
+                                             TVMFFIObject *hook,
+                                             TVMFFIObject *a, TVMFFIObject *b,
+                                             int32_t region) {
+  const size_t depth = s->frames.depth, num_begun = s->same.num_begun;
+  const int32_t outer = s->base.region;
+  int64_t result;
+  int code;
+  s->base.region = region;
+  code = tvmffi_i_call_structural_hook(&s->base, hook, a, tvmffi_obj(b),
+                                       tvmffi_i_call_structural_equal, "bool",
+                                       &result);
+  if (TVMFFI_I_UNLIKELY(s->frames.depth != depth ||
+                        s->same.num_begun != num_begun)) {
+    while (s->frames.depth > depth) tvmffi_i_pop_equal(s);
+    s->same.num_begun = num_begun;
+    code = tvmffi_i_left_hook(code);
+  }
+  if (code) return code;
+  s->base.region = outer;
+  return result != 0;
+}
+
 /* Compares two objects of the same type by their fields or their hook. */
 static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
                                   TVMFFIObject *b, uint32_t own) {
@@ -265,16 +302,7 @@ static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
   TVMFFI_TRY(tvmffi_i_begin_result(&s->same, s->mapped[0].count));
   tvmffi_retain(a);
   tvmffi_retain(b);
-  {
-    int32_t outer = s->base.region;
-    int64_t result;
-    s->base.region = region;
-    code = tvmffi_i_call_structural_hook(&s->base, hook, a, tvmffi_obj(b),
-                                         tvmffi_i_call_structural_equal, "bool",
-                                         &result);
-    if (!code) code = result != 0;
-    if (code >= 0) s->base.region = outer;
-  }
+  code = tvmffi_i_equal_by_hook(s, hook, a, b, region);
   code = tvmffi_i_end_equal(s, a, b, kind, code);
   if (is_shared && code == TVMFFI_I_SAME) code = tvmffi_i_set_equal(s, a, b);
   --s->same.num_begun;
@@ -431,7 +459,7 @@ static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
 TVMFFI_I_UNWOUND(tvmffi_i_run_equal_keys,
                  (tvmffi_i_ptr_table * keys, const TVMFFIAny *a,
                   const TVMFFIAny *b),
-                 tvmffi_i_equal_keys(keys, a, b), tvmffi_i_map_leave_one)
+                 tvmffi_i_equal_keys(keys, a, b), tvmffi_i_guard_leave_one)
 
 /* Looks up `key`, an ffi.StructuralKey, in a map as tvmffi_i_map_lookup does,
    but compares keys by tvmffi_i_equal_keys with `keys`. Otherwise keys with
@@ -462,7 +490,7 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
                     : tvmffi_i_run_equal_keys(keys, key, &pair->key);
     i = is_row ? i + 1 : tvmffi_i_map_next(m, i, meta);
   }
-  tvmffi_i_map_leave(frame);
+  tvmffi_i_guard_leave(frame);
   if (code < 0) return &tvmffi_i_map_failed;
   return code ? &pair->value : NULL;
 }
@@ -617,18 +645,6 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
     if (code < 0) return code;
   }
   return tvmffi_i_add_attr_step(s, &field->name);
-}
-
-static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
-  tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
-  int32_t index = f->object[0]->type_index;
-  if (index == kTVMFFIDict) tvmffi_any_release(&f->at.map.key[0]);
-  s->same.num_begun -= f->is_shared;
-  if (f->is_own) {
-    tvmffi_release(f->object[0]);
-    tvmffi_release(f->object[1]);
-  }
-  TVMFFI_I_POP(tvmffi_i_equal_frame, &s->frames);
 }
 
 /* Compares two values (borrowed). Returns 1 if they are equal, 0 if not, or an

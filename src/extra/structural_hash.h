@@ -143,12 +143,29 @@ TVMFFI_I_NOINLINE int tvmffi_i_was_hashed(tvmffi_i_hasher *s,
   return known != NULL;
 }
 
+static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
+  while (s->num_items > first)
+    if (--s->num_items, is_own)
+      tvmffi_any_release(&s->items[s->num_items].value);
+}
+
+static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
+  tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
+  int32_t index = f->object->type_index;
+  if (tvmffi_i_is_map_type(index))
+    tvmffi_i_drop_items(s, f->at.map.first, index == kTVMFFIDict);
+  s->containers.num_begun -= f->is_shared;
+  if (f->is_own) tvmffi_release(f->object);
+  TVMFFI_I_POP(tvmffi_i_hash_frame, &s->frames);
+}
+
 static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
                                    uint64_t *hash) {
   const TVMFFITypeInfo *type = tvmffi_i_structural_type(o->type_index);
   const tvmffi_i_memo *known;
   tvmffi_i_hash_frame *f;
   TVMFFIObject *hook;
+  const size_t depth = s->frames.depth;
   int32_t outer = s->base.region, region = outer;
   int64_t result;
   int kind, code;
@@ -179,6 +196,10 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
   code = tvmffi_i_call_structural_hook(
       &s->base, hook, o, tvmffi_int((int64_t)type->type_key_hash),
       tvmffi_i_call_structural_hash, "int", &result);
+  if (TVMFFI_I_UNLIKELY(s->frames.depth != depth)) {
+    while (s->frames.depth > depth) tvmffi_i_pop_hash(s);
+    code = tvmffi_i_left_hook(code);
+  }
   if (!code) {
     *hash = (uint64_t)result;
     s->base.region = outer;
@@ -244,12 +265,6 @@ static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
     items[k].hash = hash;
     items[k].value = value;
   }
-}
-
-static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
-  while (s->num_items > first)
-    if (--s->num_items, is_own)
-      tvmffi_any_release(&s->items[s->num_items].value);
 }
 
 /* Pushes a stack frame for a map. Sorts the entries by the hash of the key.
@@ -422,16 +437,6 @@ static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   }
   s->base.region = f->outer;
   return tvmffi_i_end_hash(s, f->object, f->kind, &f->hash);
-}
-
-static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
-  tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
-  int32_t index = f->object->type_index;
-  if (tvmffi_i_is_map_type(index))
-    tvmffi_i_drop_items(s, f->at.map.first, index == kTVMFFIDict);
-  s->containers.num_begun -= f->is_shared;
-  if (f->is_own) tvmffi_release(f->object);
-  TVMFFI_I_POP(tvmffi_i_hash_frame, &s->frames);
 }
 
 /* Sets *hash to the hash of a value (borrowed) and everything it contains. */

@@ -4,16 +4,14 @@
 
 #include "../head/config.h"
 #include "../head/compiler.h"
-#include "../head/atomic.h"
 #include "../head/abi.h"
 #include "../base/reference.h"
 #include "../base/value.h"
 #include "../base/error.h"
 #include "../base/word.h"
 #include "../base/mismatch.h"
-#include "../platform/thread.h"
 #include "../core/raise.h"
-#include "../core/nesting.h"
+#include "../core/guard.h"
 #include "../containers/equal.h"
 #include "../graph/callback.h"
 #include "../graph/traversal.h"
@@ -56,7 +54,7 @@ static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
                                                TVMFFIAny *result,
                                                TVMFFIAny *values) {
   tvmffi_i_callback_self *c = (tvmffi_i_callback_self *)self;
-  tvmffi_i_graph *g = (tvmffi_i_graph *)TVMFFI_I_LOAD(&c->traversal);
+  const int is_running = tvmffi_i_is_guarded(c);
   tvmffi_func f;
   f.name = "";
   f.call = NULL;
@@ -67,14 +65,15 @@ static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
     (void)tvmffi_i_bad_call(&f, num_args, result);
     return NULL;
   }
-  if (!g || c->thread != tvmffi_i_self()) {
+  if (!is_running) {
     (void)tvmffi_i_fail("RuntimeError",
                         "The callback of a hook can be called "
                         "only while the hook runs");
     return NULL;
   }
   if (TVMFFIAnyViewToOwnedAny(&args[0], &values[0])) return NULL;
-  if (num_args < 2 || !TVMFFIAnyViewToOwnedAny(&args[1], &values[1])) return g;
+  if (num_args < 2 || !TVMFFIAnyViewToOwnedAny(&args[1], &values[1]))
+    return (tvmffi_i_graph *)c->traversal;
   tvmffi_any_release(&values[0]);
   return NULL;
 }
@@ -96,6 +95,8 @@ static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
   static const TVMFFISafeCallType calls[] = {
       tvmffi_i_call_repr, tvmffi_i_call_hash, tvmffi_i_call_eq,
       tvmffi_i_call_compare};
+  const size_t depth = g->frames.depth;
+  const int nested = g->nested;
   TVMFFIAny args[3];
   int32_t n = 0;
   int code;
@@ -107,8 +108,14 @@ static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
   args[n++] = tvmffi_obj(g->callback[kind].function);
   ++g->nested;
   *result = tvmffi_none();
-  code = tvmffi_i_call_nested(hook->v_obj, args, n, result);
-  --g->nested;
+  code =
+      tvmffi_i_call_guarded(&g->callback[kind], hook->v_obj, args, n, result);
+  if (TVMFFI_I_UNLIKELY(g->nested != nested + 1 || g->frames.depth != depth)) {
+    while (g->frames.depth > depth) (void)tvmffi_i_pop_graph(g);
+    tvmffi_any_release(result);
+    code = tvmffi_i_left_hook(code);
+  }
+  g->nested = nested;
   tvmffi_i_seen_of(g, object, other)->state = TVMFFI_I_UNSEEN;
   return code;
 }

@@ -18,11 +18,13 @@
 #include "../core/type_table.h"
 #include "../core/type_member.h"
 #include "../core/nesting.h"
+#include "../core/guard.h"
 #include "../containers/equal.h"
 #include "../containers/sequence.h"
 #include "../containers/map_memory.h"
 #include "../containers/map.h"
 #include "../graph/cursor.h"
+#include "../graph/callback.h"
 #include "../reflection/access.h"
 #include "../reflection/enum.h"
 #include "../reflection/field_convert.h"
@@ -349,6 +351,22 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d,
   return f;
 }
 
+/* Pops the frames above `depth`, which an exception or longjmp out of another
+   callback left, and sets *r to an error. */
+TVMFFI_I_COLD void tvmffi_i_cut_frames(tvmffi_i_descent *d, size_t depth,
+                                       TVMFFIAny *r) {
+  while (d->frames->depth > depth) {
+    tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
+    d->v->region = f->outer;
+    tvmffi_i_drop_child(f);
+    if (d->mutates && f->made) tvmffi_release(f->made);
+    TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
+  }
+  tvmffi_any_release(r);
+  (void)tvmffi_i_left_hook(0);
+  *r = tvmffi_i_raised();
+}
+
 /* Calls the callback of a value after its children were visited. *r is the
    result for the value. The callback may replace *r. */
 static void tvmffi_i_call_after(tvmffi_i_descent *d, const TVMFFIAny *value,
@@ -469,15 +487,13 @@ static void tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny *r) {
 
 /* -------- Hooks -------- */
 
-/* Calls the hook of a type and sets *r to the result. Returns 1, or 0 if `hook`
-   is NULL. */
-static int tvmffi_i_call_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
-                              const TVMFFIAny *value, TVMFFIAny *r) {
+/* Calls the hook of a type and sets *r to the result. */
+static void tvmffi_i_call_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
+                               const TVMFFIAny *value, TVMFFIAny *r) {
   TVMFFIAny args[2];
-  if (!hook) return 0;
   if (TVMFFI_I_LIKELY(hook->type_index == kTVMFFIOpaquePtr)) {
     *r = ((tvmffi_i_hook)(uintptr_t)hook->v_ptr)(d->v, *value);
-    return 1;
+    return;
   }
   if (hook->type_index != kTVMFFIFunction) {
     (void)tvmffi_i_fail("TypeError",
@@ -487,13 +503,12 @@ static int tvmffi_i_call_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
                             : "__s_visit__ must be an opaque function pointer "
                               "or ffi.Function");
     *r = tvmffi_i_raised();
-    return 1;
+    return;
   }
   args[0] = tvmffi_obj(&d->v->base);
   args[1] = *value;
   tvmffi_i_call_back(hook, args, 2, r);
   if (!d->mutates) tvmffi_i_check_result(r, 0);
-  return 1;
 }
 
 static int tvmffi_i_is_own_hook(const TVMFFIAny *hook, int32_t index) {
@@ -548,7 +563,11 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
   int container = how & TVMFFI_I_IN_HOOK || tvmffi_i_is_own_hook(hook, index);
   if (container) {
     if (d->e && hook) tvmffi_i_note_nest(d, index);
-  } else if (tvmffi_i_call_hook(d, hook, value, r)) {
+  } else if (hook) {
+    const size_t depth = d->frames->depth;
+    tvmffi_i_call_hook(d, hook, value, r);
+    if (TVMFFI_I_UNLIKELY(d->frames->depth != depth))
+      tvmffi_i_cut_frames(d, depth, r);
     if (d->e && hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_leaf)
       tvmffi_i_set_bit(d->e, d->e->leaves, index);
     goto done;
@@ -581,6 +600,7 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
   tvmffi_i_engine *e = d->e;
   TVMFFIAny mapped;
   const TVMFFIAny *row;
+  size_t depth;
   int leaf = tvmffi_i_has_bit(e->leaves, value->type_index), with_region = 0;
   *r = d->mutates ? tvmffi_i_unchanged() : tvmffi_none();
   if (!d->mutates && value->type_index == kTVMFFINone) return 1;
@@ -589,7 +609,10 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
             : tvmffi_i_find_callback(e, value->type_index, &with_region);
   if (!row)
     return leaf || tvmffi_i_descend(d, value, TVMFFI_I_ENTERED, unique, r);
+  depth = e->frames.depth;
   tvmffi_i_call_for(e, row, value, with_region, unique, r);
+  if (TVMFFI_I_UNLIKELY(e->frames.depth != depth))
+    tvmffi_i_cut_frames(d, depth, r);
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
     tvmffi_i_add_context(r, value);
     return 1;
@@ -711,6 +734,11 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
   d.mutates = mutates;
   d.is_after = d.e && (d.e->kind == TVMFFI_I_WALK_AFTER ||
                        d.e->kind == TVMFFI_I_MAP_AFTER);
+  if (d.e && d.e->frames.bottom.first && !tvmffi_i_is_guarded(d.e)) {
+    /* An exception or longjmp has left the visit with this stack. */
+    tvmffi_i_stack_close(&d.e->frames);
+    tvmffi_i_stack_open(&d.e->frames, NULL, 0);
+  }
   d.frames = d.e ? &d.e->frames : &frames;
   if (!d.e) tvmffi_i_stack_open(&frames, &one, sizeof(one));
   base = d.frames->depth;

@@ -5,14 +5,17 @@
 
 #include "../head/config.h"
 #include "../head/abi.h"
+#include "../head/compiler.h"
 #include "../base/reference.h"
 #include "../base/value.h"
 #include "../base/error.h"
 #include "../base/word.h"
 #include "../base/mismatch.h"
 #include "../platform/stack.h"
+#include "../platform/unwound.h"
 #include "../core/raise.h"
 #include "../core/type_table.h"
+#include "../core/guard.h"
 #include "../containers/sequence.h"
 #include "../reflection/enum.h"
 #include "../extra/type_hook.h"
@@ -114,6 +117,14 @@ static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
   return tvmffi_i_raise_said("TypeError", &p);
 }
 
+TVMFFI_I_UNWOUND(tvmffi_i_run_root,
+                 (tvmffi_i_engine * e, int mutates, const TVMFFIAny *root,
+                  TVMFFIAny *r),
+                 (*r = tvmffi_i_run(&e->visitor, mutates, TVMFFI_I_ENTERED,
+                                    mutates && tvmffi_i_is_unique(root), root),
+                  0),
+                 tvmffi_i_guard_leave_one)
+
 /* Takes ownership of the visitor `e` and runs it on a root. If `e` is NULL,
    returns the pending error. A mutation may change the root in place if the
    caller passed the only reference to the root as an rvalue. */
@@ -121,16 +132,19 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
                                      const TVMFFIAny *view) {
   enum { TVMFFI_I_ROOM = 16 };
   tvmffi_i_visit_frame room[TVMFFI_I_ROOM];
+  const uintptr_t frame = tvmffi_i_stack_address();
   TVMFFIAny root = *view, r;
   int mutates = e && e->kind >= TVMFFI_I_MAP_BEFORE, code = e ? 0 : -1;
   if (mutates)
     code = tvmffi_i_own(view, &root);
   else if (e && view->type_index >= kTVMFFIStaticObjectBegin && !view->v_obj)
     code = tvmffi_i_fail("ValueError", "The root is a NULL object");
+  if (!code && (code = tvmffi_i_guard_enter(e, NULL, frame)) && mutates)
+    tvmffi_any_release(&root);
   if (!code) {
     tvmffi_i_stack_open(&e->frames, room, sizeof(room));
-    r = tvmffi_i_run(&e->visitor, mutates, TVMFFI_I_ENTERED,
-                     mutates && tvmffi_i_is_unique(&root), &root);
+    (void)tvmffi_i_run_root(e, mutates, &root, &r);
+    tvmffi_i_guard_leave(frame);
     tvmffi_i_stack_close(&e->frames);
     tvmffi_i_stack_open(&e->frames, NULL, 0); /* callbacks may retain `e` */
   } else {

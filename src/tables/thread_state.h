@@ -18,8 +18,8 @@
 #include "../core/backtrace.h"
 #include "../core/error_object.h"
 #include "../core/nesting.h"
+#include "../core/guard.h"
 #include "../core/global_table.h"
-#include "../containers/map_key.h"
 #include "../modules/stream.h"
 #include "../modules/once.h"
 
@@ -46,7 +46,7 @@ typedef struct tvmffi_i_thread_block {
   tvmffi_i_nesting nesting;
 #endif
 #if !TVMFFI_NO_CONTAINERS
-  tvmffi_i_thread_guards map_guards;
+  tvmffi_i_guards guards;
 #endif
 #if TVMFFI_I_SPLIT_THREAD
   /* Only for a thread whose end is not noticed: see tvmffi_i_adopt_block. */
@@ -93,7 +93,7 @@ TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(void) {
 #endif
   tvmffi_i_end_initializers(UINTPTR_MAX);
 #if !TVMFFI_NO_CONTAINERS
-  tvmffi_i_map_leave(UINTPTR_MAX);
+  tvmffi_i_guard_leave(UINTPTR_MAX);
 #endif
   tvmffi_i_exit_destroying();
   tvmffi_i_exit_error();
@@ -261,7 +261,7 @@ static int tvmffi_i_adopt_block(tvmffi_i_thread *t) {
   error = b->error;
   b->error = NULL;
 #if !TVMFFI_NO_CONTAINERS
-  tvmffi_i_map_leave(UINTPTR_MAX);
+  tvmffi_i_guard_leave(UINTPTR_MAX);
 #endif
   tvmffi_i_clear_block();
   b->allocator = NULL;
@@ -378,8 +378,7 @@ TVMFFI_I_BLOCK_PART(tvmffi_i_trace_text, tvmffi_i_thread_trace, trace)
 TVMFFI_I_BLOCK_PART(tvmffi_i_nesting, tvmffi_i_thread_nesting, nesting)
 #endif
 #if !TVMFFI_NO_CONTAINERS
-TVMFFI_I_BLOCK_PART(tvmffi_i_thread_guards, tvmffi_i_thread_map_guards,
-                    map_guards)
+TVMFFI_I_BLOCK_PART(tvmffi_i_guards, tvmffi_i_thread_guards, guards)
 #endif
 #if TVMFFI_I_POOL
 TVMFFI_I_BLOCK_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)

@@ -352,6 +352,96 @@ static void test_repr_hooks(void) {
         "str`. Expected 1 but got 0 arguments");
 }
 
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+static int test_throw_from_hook(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args, (void)result;
+  throw 7;
+}
+
+/* Calls the callback of a traversal that has ended, further down the stack. */
+TVMFFI_I_NOINLINE void test_call_late(TVMFFIObject *callback, int depth) {
+  volatile char room[500];
+  TVMFFIAny one = tvmffi_int(1), result = tvmffi_none();
+  room[0] = room[1] = 0;
+  if (depth) {
+    test_call_late(callback, depth - 1);
+    ++room[depth % 2]; /* no tail call */
+    return;
+  }
+  FAILS(TVMFFIFunctionCall(callback, &one, 1, &result), "RuntimeError",
+        "The callback of a hook can be called only while the hook runs");
+}
+
+/* An exception out of a hook ends the traversal, which was in a stack frame. */
+static void test_thrown_traversal(void) {
+  static char dead;
+  tvmffi_i_callback c = {NULL, NULL};
+  TVMFFIObjectHandle hook = NULL;
+  TVMFFIAny result = tvmffi_none();
+  int i, thrown = 0, code = 0;
+  OK(TVMFFIFunctionCreate(NULL, test_throw_from_hook, NULL, &hook));
+  OWN(hook);
+  OK(tvmffi_i_callback_open(&c, &dead, tvmffi_i_call_repr));
+  OWN(c.function);
+  if (!c.function) return;
+  for (i = 0; i < 3; ++i) {
+    try {
+      code = tvmffi_i_call_guarded(&c, (TVMFFIObject *)hook, NULL, 0, &result);
+    } catch (int) {
+      ++thrown;
+    }
+    OK(code);
+    test_call_late(c.function, 0);
+    test_call_late(c.function, 5);
+  }
+  CHECK(thrown == 3 || test_hits());
+  CHECK(!tvmffi_i_thread_guards()->depth);
+}
+
+/* Throws for a pair whose `a` is None. Otherwise calls back with `a`, and
+   catches what the hook of `a` throws. */
+static int test_catch_from_hook(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  TVMFFIAny parts[2];
+  int i, code = 0;
+  (void)self;
+  for (i = 0; i < num_args - 1; ++i)
+    parts[i] = ((test_pair *)args[i].v_ptr)->a;
+  if (parts[0].type_index == kTVMFFINone) throw 7;
+  try {
+    code = TVMFFIFunctionCall(args[num_args - 1].v_obj, parts, num_args - 1,
+                              result);
+  } catch (int) { /* the references of the callback that has ended */
+    for (i = 0; i < num_args - 1; ++i) tvmffi_release(parts[i].v_obj);
+  }
+  if (!code) *result = tvmffi_int(1);
+  return code;
+}
+
+/* A hook that catches an exception out of its own callback is an error. */
+static void test_caught_in_hook(void) {
+  static const char *const names[][2] = {{"__ffi_repr__", "ffi.ReprPrint"},
+                                         {"__ffi_hash__", "ffi.RecursiveHash"},
+                                         {"__ffi_eq__", "ffi.RecursiveEq"}};
+  int32_t parent = 0, child = 0;
+  TVMFFIAny pairs[2], lists[2], result;
+  size_t i, k;
+  for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    OK(test_pair_types(&parent, &child, 0));
+    OK(test_set_hook(parent, names[i][0], test_catch_from_hook));
+    for (k = 0; k < 2; ++k) {
+      OK(test_new_pair(parent, tvmffi_none(), tvmffi_none(), &pairs[k]));
+      OK(test_list(&lists[k], pairs[k], pairs[k]));
+      OK(test_new_pair(parent, lists[k], tvmffi_none(), &pairs[k]));
+    }
+    FAILS(test_apply_global(names[i][1], pairs, i == 2 ? 2 : 1, &result),
+          "RuntimeError", "An exception left the callback of a hook");
+  }
+  CHECK(!tvmffi_i_thread_guards()->depth);
+}
+#endif
+
 static void test_bad_hooks(void) {
   int32_t parent = 0, child = 0;
   TVMFFIAny pair, any;
@@ -566,6 +656,10 @@ static const test_case test_repr_cases[] = {
     {"repr: objects", test_repr_objects},
     {"repr: fields of one name", test_repr_same_names},
     {"repr: bad hooks", test_bad_hooks},
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+    {"repr: a hook that throws", test_thrown_traversal},
+    {"repr: a hook that catches", test_caught_in_hook},
+#endif
     {"repr: hooks of a wrong type", test_wrong_hooks},
     {"repr: hooks in hooks", test_deep_hooks},
     {"repr: access paths", test_repr_path},

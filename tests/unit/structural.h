@@ -345,6 +345,66 @@ static void test_structural_hooks(void) {
         "arguments");
 }
 
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+/* As test_catch_from_hook, for objects whose `a` is None or a list. */
+static int test_catch_structural(const TVMFFIAny *args, int is_hash,
+                                 TVMFFIAny *result) {
+  const int n = is_hash ? 1 : 2;
+  TVMFFIAny next[4];
+  int i, code = 0;
+  for (i = 0; i < 2; ++i)
+    next[i] = i < n ? *(const TVMFFIAny *)(const void *)(args[i].v_obj + 1)
+                    : args[i];
+  next[2] = tvmffi_int(0);
+  next[3] = tvmffi_str("a");
+  if (next[0].type_index == kTVMFFINone) throw 7;
+  try {
+    code = TVMFFIFunctionCall(args[2].v_obj, next, is_hash ? 3 : 4, result);
+  } catch (int) { /* the references of the callback and the hooks that ended */
+    for (i = 0; i < n; ++i) {
+      const void *items = TVMFFI_I_CELL(TVMFFISeqCell, next[i].v_obj)->data;
+      tvmffi_release(((const TVMFFIAny *)items)->v_obj);
+      tvmffi_release(next[i].v_obj);
+    }
+  }
+  if (!code) *result = tvmffi_int(1);
+  return code;
+}
+
+static int test_catch_equal(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  (void)self, (void)num_args;
+  return test_catch_structural(args, 0, result);
+}
+static int test_catch_hash(void *self, const TVMFFIAny *args, int32_t num_args,
+                           TVMFFIAny *result) {
+  (void)self, (void)num_args;
+  return test_catch_structural(args, 1, result);
+}
+
+static void test_caught_structural(void) {
+  int32_t index =
+      test_structural_type("unit.Catching", kTVMFFISEqHashKindTreeNode, 0, 0);
+  TVMFFIAny nodes[4], list, result;
+  int i;
+  OK(index < 0 ? -1 : 0);
+  OK(test_set_hook_once(index, "__s_equal__", test_catch_equal));
+  OK(test_set_hook_once(index, "__s_hash__", test_catch_hash));
+  for (i = 0; i < 2; ++i) {
+    NODE(nodes[i], index, tvmffi_none(), tvmffi_none());
+    OK(test_built("ffi.Array", 1, nodes[i], nodes[i], &list));
+    NODE(nodes[i], index, list, tvmffi_none());
+  }
+  nodes[2] = nodes[3] = tvmffi_bool(0);
+  FAILS(test_apply_global("ffi.StructuralEqual", nodes, 4, &result),
+        "RuntimeError", "An exception left the callback of a hook");
+  nodes[1] = tvmffi_bool(0);
+  FAILS(test_apply_global("ffi.StructuralHash", nodes, 3, &result),
+        "RuntimeError", "An exception left the callback of a hook");
+  CHECK(!tvmffi_i_thread_guards()->depth);
+}
+#endif
+
 static TVMFFIAny test_changed_dict;
 
 /* Empties a dict that is being compared, and finds a difference. */
@@ -853,6 +913,9 @@ static const test_case test_structural_cases[] = {
     {"structural: maps", test_structural_maps},
     {"structural: where values differ", test_structural_mismatch},
     {"structural: hooks", test_structural_hooks},
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+    {"structure: hooks that catch", test_caught_structural},
+#endif
     {"structural: hooks that change what is compared", test_structural_changes},
     {"structural: depth", test_structural_depth},
     {"structural: shared parts", test_structural_shared},

@@ -545,6 +545,69 @@ static int test_visit_by(const char *name, TVMFFISafeCallType call,
   return test_apply_global(name, args, 2, result);
 }
 
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+/* A callback of arrays visits their items. The callback of an empty array
+   throws, and `test_catches` tells whether that of the outer array catches. */
+static int test_catches;
+static int test_throw_in_visit(void *self, const TVMFFIAny *args,
+                               int32_t num_args, TVMFFIAny *result) {
+  int64_t size = 0;
+  int code = 0;
+  (void)self, (void)num_args;
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.ArraySize"), tvmffi_out_int64(&size),
+                         args[0]));
+  if (!size) throw 7;
+  test_kept_visitor = args[1];
+  try {
+    code = tvmffi_call(tvmffi_str("ffi.StructuralVisitorDefaultVisit"),
+                       tvmffi_out_any(result), args[1], args[0]);
+  } catch (int) {
+    if (!test_catches) throw;
+  }
+  return code;
+}
+
+/* A visitor whose visit an exception has left has a stack of its own. */
+static void test_thrown_visits(void) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny row[2], callbacks, array, any;
+  int i, code;
+  OK(TVMFFIFunctionCreate(NULL, test_throw_in_visit, NULL, &f));
+  OWN(f);
+  row[0] = tvmffi_int(kTVMFFIArray);
+  row[1] = tvmffi_obj((TVMFFIObject *)f);
+  OK(test_apply_global("ffi.Array", row, 2, &any));
+  OK(test_apply_global("ffi.Array", &any, 1, &callbacks));
+  OK(test_apply_global("ffi.Array", NULL, 0, &array));
+  for (i = 0; i < 3; ++i) {
+    any = array;
+    OK(test_apply_global("ffi.Array", &any, 1, &array));
+  }
+  row[0] = array;
+  row[1] = callbacks;
+  test_catches = 1;
+  FAILS(test_apply_global("ffi.StructuralVisit", row, 2, &any), "RuntimeError",
+        "An exception left the callback of a hook");
+  test_catches = code = 0;
+  test_kept_visitor = tvmffi_none();
+  try {
+    code = test_apply_global("ffi.StructuralVisit", row, 2, &any);
+  } catch (int) { /* the visitor is now the test's: the visit has lost it */
+    OWN(test_kept_visitor.v_obj);
+  }
+  OK(code);
+  if (test_kept_visitor.type_index != kTVMFFINone) {
+    const tvmffi_i_engine *e = (const tvmffi_i_engine *)test_kept_visitor.v_ptr;
+    test_spoil_stack();
+    any = tvmffi_int(3);
+    OK(tvmffi_call(tvmffi_str("ffi.StructuralVisitorVisit"),
+                   tvmffi_out_any(NULL), test_kept_visitor, any));
+    CHECK(!e->frames.depth && !e->frames.bottom.first);
+  }
+  CHECK(!tvmffi_i_thread_guards()->depth);
+}
+#endif
+
 static int test_give_a_text(void *self, const TVMFFIAny *args, int32_t num_args,
                             TVMFFIAny *result) {
   TVMFFIByteArray text = TEXT("no result of a visit");
@@ -987,6 +1050,9 @@ static const test_case test_visit_cases[] = {
     {"visits: paths in a graph of shared levels", test_shared_paths},
     {"visits: paths to shared values", test_shared_values},
     {"visits: hooks", test_visit_hooks},
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+    {"visits: callbacks that throw", test_thrown_visits},
+#endif
     {"visits: containers that change", test_visited_changes},
     {"visits: a dict whose keys are set", test_set_while_visited},
     {"visits: depth", test_deep_visits},
