@@ -545,15 +545,20 @@ TVMFFI_I_COLD int tvmffi_i_start_global(const TVMFFIByteArray *name) {
 }
 #endif
 
-/* Returns 1 if the list of all global functions includes the entry. The list
-   omits built-in functions named "tvmffi.*", so it equals upstream's. The name
-   of any other function is inside its entry. */
+/* Returns 1 if a built-in function is one that upstream does not have. The list
+   of all global functions omits these, so that it equals upstream's. */
+static int tvmffi_i_is_own_name(const char *name, size_t size) {
+  return size > 7 && memcmp(name, "tvmffi.", 7) == 0;
+}
+
+/* Returns 1 if the list of all global functions includes the entry. The name of
+   a function that is not built in is inside its entry. */
 static int tvmffi_i_is_listed(const tvmffi_i_node *node) {
   const int is_builtin =
       node->key != (const char *)(const void *)node + TVMFFI_I_GLOBAL_HEAD;
   if (!((const tvmffi_i_global *)(const void *)node)->function) return 0;
-  return node->key && !(is_builtin && node->size > 7 &&
-                        memcmp(node->key, "tvmffi.", 7) == 0);
+  return node->key &&
+         !(is_builtin && tvmffi_i_is_own_name(node->key, node->size));
 }
 
 static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {
@@ -565,12 +570,15 @@ static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {
     at->node = at->node->next;
     return name;
   }
-  while (at->builtin < TVMFFI_I_NUM_BUILTINS &&
-         tvmffi_i_is_entered(at->builtin))
-    ++at->builtin;
-  return at->builtin < TVMFFI_I_NUM_BUILTINS
-             ? tvmffi_byte_array(tvmffi_i_builtins[at->builtin++].name)
-             : name;
+  while (at->builtin < TVMFFI_I_NUM_BUILTINS) {
+    const int i = at->builtin++;
+    name = tvmffi_byte_array(tvmffi_i_builtins[i].name);
+    if (!tvmffi_i_is_entered(i) && !tvmffi_i_is_own_name(name.data, name.size))
+      return name;
+  }
+  name.data = NULL;
+  name.size = 0;
+  return name;
 }
 
 #if !TVMFFI_NO_TYPES
