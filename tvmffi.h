@@ -11517,7 +11517,6 @@ typedef struct {
      __GLIBC_MINOR__ >= 34) /* earlier, the functions are in libpthread */
 #define TVMFFI_I_STACK_KNOWN 1
 #include <pthread.h>
-#include <sys/auxv.h>
 #include <sys/resource.h>
 /* Two functions under private names, because <pthread.h> may not declare
    them. */
@@ -11526,12 +11525,20 @@ TVMFFI_I_EXTERN_C int tvmffi_i_thread_attr(
 TVMFFI_I_EXTERN_C int tvmffi_i_attr_stack(
     const pthread_attr_t *attr, void **low,
     size_t *size) __asm__("pthread_attr_getstack");
+/* Declared here, because <sys/auxv.h> includes <elf.h>, with common names. */
+TVMFFI_I_EXTERN_C unsigned long tvmffi_i_auxiliary(unsigned long type) __asm__(
+    "getauxval");
+enum {
+  TVMFFI_I_AT_PAGESZ = 6,
+  TVMFFI_I_AT_RANDOM = 25,
+  TVMFFI_I_AT_EXECFN = 31
+};
 
 /* Returns the range of the main thread's stack. The kernel counts from the
    stack's end, which is above all arguments and above the program's name. */
 static tvmffi_i_stack_range tvmffi_i_main_stack(void) {
-  const uintptr_t page = (uintptr_t)getauxval(AT_PAGESZ);
-  const uintptr_t name = (uintptr_t)getauxval(AT_EXECFN);
+  const uintptr_t page = (uintptr_t)tvmffi_i_auxiliary(TVMFFI_I_AT_PAGESZ);
+  const uintptr_t name = (uintptr_t)tvmffi_i_auxiliary(TVMFFI_I_AT_EXECFN);
   tvmffi_i_stack_range r = {0, 0};
   struct rlimit limit;
   if (!page || !name || getrlimit(RLIMIT_STACK, &limit)) return r;
@@ -11559,7 +11566,8 @@ static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
 #if !defined(__GLIBC__) && !defined(__ANDROID__)
   /* For the main thread, musl returns only the pages that are in use, up to the
      auxiliary vector. The bytes of AT_RANDOM are less than 16 KB above it. */
-  if ((uintptr_t)getauxval(AT_RANDOM) - r.low < size + (16 << 10))
+  if ((uintptr_t)tvmffi_i_auxiliary(TVMFFI_I_AT_RANDOM) - r.low <
+      size + (16 << 10))
     return tvmffi_i_main_stack();
 #endif
   return r;
