@@ -42,7 +42,8 @@ TVMFFI_I_EXTERN_C int tvmffi_i_thread_attr(
 TVMFFI_I_EXTERN_C int tvmffi_i_attr_stack(
     const pthread_attr_t *attr, void **low,
     size_t *size) __asm__("pthread_attr_getstack");
-/* Declared here, because <sys/auxv.h> includes <elf.h>, with common names. */
+/* Reads the auxiliary vector. <sys/auxv.h> declares it, but includes <elf.h>,
+   which has common names. */
 TVMFFI_I_EXTERN_C unsigned long tvmffi_i_auxiliary(unsigned long type) __asm__(
     "getauxval");
 enum {
