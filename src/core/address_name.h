@@ -298,7 +298,7 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
   tvmffi_i_frame_cache *cache;
   tvmffi_i_lock();
   cache = &tvmffi_i_frames[tvmffi_i_frames_now];
-  if (cache->age < age) {
+  if (tvmffi_i_load64(&cache->age) < age) {
     const int other = 1 - tvmffi_i_frames_now;
     cache = &tvmffi_i_frames[other];
     if (TVMFFI_I_LOAD_SEQ(&cache->readers)) {
