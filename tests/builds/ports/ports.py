@@ -36,6 +36,7 @@ RULES = {
         "backtrace: kinds of frames", "backtrace: a frame is named once",
         "backtrace: C++ names", "backtrace: its limit",
         "backtrace: names of functions", "backtrace: a walk goes *",
+        "backtrace: a full cache", "backtrace: code outside libraries",
         "backtrace: unwind tables", "threads: backtraces"],
     "TEST_NO_FILES": ["errors: print"],
     "TEST_NO_FORKS": ["threads: processes beside threads"],
@@ -46,7 +47,11 @@ RULES = {
     "no stack range": [  # TVMFFI_I_STACK_KNOWN: Linux, macOS, Windows
         "nesting: measured", "nesting: the stack's range"],
     "no own walk": [  # TVMFFI_I_WALK: Linux on x86-64 alone
-        "backtrace: a walk goes *", "backtrace: unwind tables"],
+        "backtrace: a walk goes *", "backtrace: unwind tables",
+        "backtrace: code outside libraries"],
+    "one state": [  # not TVMFFI_I_SPLIT_THREAD: Windows
+        "threads: ends that are not noticed",
+        "threads: the block of threads without one"],
     "no C++ calls": [  # TVMFFI_I_CXX_METHODS: there, too
         "modules: the C++ table", "modules: imports by the C++ table",
         "modules: of another maker", "modules: methods of another maker",
@@ -54,7 +59,8 @@ RULES = {
 }
 NO_CXX, NO_CLEANUP = "no C++ calls", "no cleanup"
 NO_WALK, NO_STACK = "no own walk", "no stack range"
-WORDS = [NO_CXX, NO_CLEANUP, NO_WALK, NO_STACK]
+ONE_STATE = "one state"
+WORDS = [NO_CXX, NO_CLEANUP, NO_WALK, NO_STACK, ONE_STATE]
 SINGLE = ["TVMFFI_NO_THREADS", "TVMFFI_NO_BACKTRACE"]
 NO_SYSTEM = SINGLE + ["TVMFFI_NO_DLOPEN", "TEST_NO_FILES"]
 # An emulator is some ten times slower: shorter chains, fewer rounds.
@@ -251,12 +257,12 @@ def all_targets(build):
     result += [
         Target("Windows, mingw", ["x86_64-w64-mingw32-gcc-posix"], [WINE],
                packages="gcc-mingw-w64-x86-64-posix wine64 wine", options=gcc,
-               switches=[NO_CXX, NO_WALK, "TEST_NO_FORKS"],
+               switches=[NO_CXX, NO_WALK, ONE_STATE, "TEST_NO_FORKS"],
                link=["-static", "-Wl,--stack,16777216"],
                suffix=".exe", setup=prepare_wine),
         Target("Windows, zig", zig + ["-target", "x86_64-windows-gnu"], [WINE],
                packages="wine64 wine", options=quiet,
-               switches=[NO_CXX, NO_WALK, "TEST_NO_FORKS"],
+               switches=[NO_CXX, NO_WALK, ONE_STATE, "TEST_NO_FORKS"],
                link=["-Wl,--stack,16777216", "-lunwind"], suffix=".exe",
                setup=prepare_wine),
         # Its stack is there from the start, for without Visual Studio's library

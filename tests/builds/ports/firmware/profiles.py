@@ -54,7 +54,7 @@ PROFILES = [
             ["TVMFFI_NO_REFLECTION", "TVMFFI_BUILTINS(F)"],
             arena=4096, stack=2048, flash=64 << 10, ram=8 << 10),
     Profile("ALL", "the whole runtime", [], arena=16384, stack=8192,
-            flash=160 << 10, static=16 << 10),
+            flash=168 << 10, static=16 << 10),
 ]
 
 
