@@ -31066,7 +31066,6 @@ typedef struct {
      matched. Otherwise it would take all 2^n ways through a graph of n values
      that each have the next one twice. */
   tvmffi_i_ptr_table *barren;
-  size_t table_count;
   TVMFFIObject *found; /* owned: a list of paths */
   tvmffi_i_stack frames;
   tvmffi_i_find_frame *root;
@@ -31191,9 +31190,9 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
   return code;
 }
 
-/* Copies the objects in `list`, which may be NULL, to s->pattern, and makes an
-   empty table for each number of them. Leaves out other values, and an object
-   that repeats the previous one. */
+/* Copies the objects in `list`, which may be NULL, to s->pattern, and makes the
+   empty tables s->barren. Leaves out other values, and an object that repeats
+   the previous one. */
 static int tvmffi_i_read_pattern(tvmffi_i_finder *s, const TVMFFIObject *list) {
   const TVMFFISeqCell *cell = list ? TVMFFI_I_CELL(TVMFFISeqCell, list) : NULL;
   const size_t count = (cell ? (size_t)cell->size : 0) + 1;
@@ -31202,6 +31201,7 @@ static int tvmffi_i_read_pattern(tvmffi_i_finder *s, const TVMFFIObject *list) {
   s->pattern =
       (const TVMFFIObject **)tvmffi_i_alloc(count * sizeof(*s->pattern));
   s->barren = (tvmffi_i_ptr_table *)tvmffi_i_alloc(count * sizeof(*s->barren));
+  if (s->barren) memset(s->barren, 0, count * sizeof(*s->barren));
   if (!s->pattern || !s->barren) return tvmffi_i_no_memory();
   for (i = 0; cell && i < cell->size; ++i) {
     const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
@@ -31209,18 +31209,16 @@ static int tvmffi_i_read_pattern(tvmffi_i_finder *s, const TVMFFIObject *list) {
     if (o && (!s->length || s->pattern[s->length - 1] != o))
       s->pattern[s->length++] = o;
   }
-  memset(s->barren, 0, (s->length + 1) * sizeof(*s->barren));
-  s->table_count = s->length + 1;
   return 0;
 }
 
-/* Frees what the finder owns but the list of paths. */
+/* Frees what the finder owns, except the list of paths. */
 static void tvmffi_i_finder_close(tvmffi_i_finder *s) {
+  size_t i;
   while (s->frames.depth) tvmffi_i_pop_found(s);
   tvmffi_i_stack_close(&s->frames);
-  while (s->table_count)
-    tvmffi_i_ptr_clear(&s->barren[--s->table_count], sizeof(tvmffi_i_barren),
-                       1);
+  for (i = 0; s->barren && i <= s->length; ++i)
+    tvmffi_i_ptr_clear(&s->barren[i], sizeof(tvmffi_i_barren), 1);
   tvmffi_i_free(s->barren);
   tvmffi_i_free((void *)s->pattern);
 }
