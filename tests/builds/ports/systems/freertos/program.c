@@ -38,10 +38,10 @@ void vApplicationStackOverflowHook(TaskHandle_t task, char *name) {
 unsigned check_taken;
 static SemaphoreHandle_t ended;
 static int wrong[3]; /* results of main's task and of the workers */
-static volatile unsigned switches;
+static unsigned switches; /* both tasks add to it */
 
 static void pause_task(void) {
-  ++switches;
+  __atomic_fetch_add(&switches, 1, __ATOMIC_RELAXED);
   vTaskDelay(1);
 }
 
