@@ -124,6 +124,13 @@ def replay(tap, name, program, folder):
         compare_json(tap, files, done.stdout.splitlines())
 
 
+def report(text):
+    """What a fuzzer printed of a find: the message, the stack, the input."""
+    found = re.search("^.*(not so: |ERROR: )", text, re.M)
+    lines = text[found.start() if found else 0:].splitlines()
+    return lines[:40] + lines[40:][-5:]
+
+
 def fuzz(tap, args, work):
     found = work / args.name
     found.mkdir(parents=True, exist_ok=True)
@@ -143,7 +150,7 @@ def fuzz(tap, args, work):
     inputs = re.findall(r"Test unit written to (\S+)", text)
     tap.ok(done.returncode == 0 and runs, f"{args.seconds} seconds of fuzzing",
            "\n".join([f"the input that fails: {i}" for i in inputs]
-                     + text.splitlines()[-30:]))
+                     + report(text)))
     if runs:
         tap.note(f"fuzz {args.name}: {runs[1]} runs in {args.seconds} s, "
                  f"{len(list(found.iterdir()))} inputs kept")
