@@ -58,6 +58,18 @@ static uint64_t next_number(unsigned bytes) {
   return x;
 }
 
+/* A global function, even one that the program removed; owned by the
+   caller. */
+static TVMFFIObject *kept_function(const char *name) {
+  int i;
+  for (i = 0; i < num_globals; ++i)
+    if (strcmp(callable_names[i], name) == 0) {
+      tvmffi_retain(callables[i]);
+      return callables[i];
+    }
+  return fuzz_function(name); /* they are not all listed yet */
+}
+
 /* -------- What cycles may go through -------- */
 
 /* Notes an object; 0 if it is noted already. */
@@ -98,8 +110,8 @@ static void walk_map(const TVMFFIAny *map, const walk *w) {
   int is_dict = map->type_index == kTVMFFIDict;
   TVMFFIAny f, key, any, code;
   if (!iterators[0]) {
-    iterators[0] = fuzz_function("ffi.MapForwardIterFunctor");
-    iterators[1] = fuzz_function("ffi.DictForwardIterFunctor");
+    iterators[0] = kept_function("ffi.MapForwardIterFunctor");
+    iterators[1] = kept_function("ffi.DictForwardIterFunctor");
   }
   if (fuzz_call1(iterators[is_dict], *map, &f)) return;
   while (fuzz_call1(f.v_obj, tvmffi_int(0), &key) == 0) {
@@ -207,8 +219,8 @@ static void cut_cycles(void) {
   static TVMFFIObject *clear[2];
   int i;
   if (!clear[0]) {
-    clear[0] = fuzz_function("ffi.ListClear");
-    clear[1] = fuzz_function("ffi.DictClear");
+    clear[0] = kept_function("ffi.ListClear");
+    clear[1] = kept_function("ffi.DictClear");
   }
   for (i = 0; i < NUM_TRACKED; ++i) {
     TVMFFIObject *o = vm.tracked[i];
@@ -302,7 +314,7 @@ static TVMFFIAny make_tensor(unsigned device) {
 
 static TVMFFIAny make_call(const char *name, int32_t n, TVMFFIAny a,
                            TVMFFIAny b, TVMFFIAny c) {
-  TVMFFIObject *f = fuzz_function(name);
+  TVMFFIObject *f = kept_function(name);
   TVMFFIAny args[3], result;
   args[0] = a;
   args[1] = b;

@@ -127,8 +127,9 @@ def replay(tap, name, program, folder):
 def report(text):
     """What a fuzzer printed of a find: the message, the stack, the input."""
     found = re.search("^.*(not so: |ERROR: )", text, re.M)
-    lines = text[found.start() if found else 0:].splitlines()
-    return lines[:40] + lines[40:][-5:]
+    text = text[found.start() if found else 0:]
+    lines = [x for x in text.splitlines() if not x.startswith("stat::")]
+    return lines[:32] + lines[32:][-5:]
 
 
 def fuzz(tap, args, work):
