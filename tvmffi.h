@@ -201,7 +201,7 @@
      >>base/value                    plain C values to and from Any, references
      >>base/type_info                ancestors and members of a type
      >>base/dltensor                 size, layout and address of its elements
-     >>base/scope_here               the scope that an error leaves
+     >>base/scope_here               the scope in which code stands
      >>base/error                    raise, pass on, catch, print
      >>base/named_call               calls of global functions by name
      >>base/map_layout               the memory of maps and dicts in the ABI
@@ -844,6 +844,15 @@ TVMFFI_I_CHECK_WORDS(TVMFFI_I_CHECK_WORD)
 #define TVMFFI_I_GENERIC 1
 #else
 #define TVMFFI_I_GENERIC 0
+#endif
+
+/* 1 if _Generic exists: gcc and clang have it in C99, too, as an extension. */
+#if !defined(__cplusplus) && \
+    (TVMFFI_I_GENERIC || defined(__clang__) ||        \
+     (defined(__GNUC__) && __GNUC__ >= 5))
+#define TVMFFI_I_SELECTS 1
+#else
+#define TVMFFI_I_SELECTS 0
 #endif
 
 #if defined(__MINGW32__) && !TVMFFI_NO_STDIO
@@ -2463,6 +2472,23 @@ TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle obj) {
     tvmffi_i_release_rest(o, old);
 }
 
+/* An object pointer in a struct member, whose declared type may differ.
+   Accesses through this type are exempt from strict aliasing. */
+#if TVMFFI_I_GNU
+typedef TVMFFIObject *tvmffi_i_object_slot __attribute__((__may_alias__));
+#else
+typedef TVMFFIObject *tvmffi_i_object_slot;
+#endif
+
+/* Stores a reference to `object` (borrowed or NULL) in the pointer at `slot`,
+   and releases the object that was there. */
+TVMFFI_I_INLINE void tvmffi_i_keep(void *slot, void *object) {
+  TVMFFIObject *old = *(tvmffi_i_object_slot *)slot;
+  if (object) tvmffi_retain(object);
+  *(tvmffi_i_object_slot *)slot = (TVMFFIObject *)object;
+  tvmffi_release(old);
+}
+
 /* Releases an owned Any and sets it to None. */
 TVMFFI_I_INLINE void tvmffi_any_release(TVMFFIAny *any) {
   const TVMFFIAny old = *any;
@@ -2840,24 +2866,60 @@ TVMFFI_I_INLINE void *tvmffi_i_first_element(void *data, size_t byte_offset) {
                   TVMFFI_I_AS(size_t, (tensor)->byte_offset)))
 
 /* ======== Scopes, declared ================================= >>base/scope_here
-   the scope that an error leaves */
+   the scope in which code stands */
 
-/* A scope owns objects until the end of a block. Its members are internal. */
+/* A scope owns objects until it is closed. Its members are internal. */
 typedef struct tvmffi_scope tvmffi_scope;
 
-/* The innermost scope; outside all scopes, NULL. TVMFFI_SCOPE declares a local
-   variable with this name, which hides the outer variable. */
-TVMFFI_I_UNUSED static tvmffi_scope *const tvmffi_here = NULL;
-
-/* Ends all enclosing scopes before a plain `return`. Needed only with compilers
-   that lack the cleanup attribute (TVMFFI_I_CLEANUP is 0); does nothing with
-   others. TVMFFI_RETURN and TVMFFI_TRY contain this call. */
-#if TVMFFI_I_CLEANUP
-#define TVMFFI_LEAVE() ((void)0)
+/* tvmffi_here is the innermost scope, a `tvmffi_scope *`: the wrapper of a typed
+   function, TVMFFI_SCOPE and TVMFFI_HERE declare a variable tvmffi_i_here.
+   Outside all scopes, tvmffi_here is a struct or a function, which no function
+   accepts for a scope: the compiler's error shows the struct's name, which says
+   what to write. There, the name tvmffi_i_here is a function's, because a local
+   variable that hides a function causes no warning (-Wshadow). tvmffi_i_outer is
+   the innermost scope, or NULL outside all scopes. */
+typedef struct tvmffi_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_TVMFFI_SCOPE {
+  char unused;
+} tvmffi_i_no_scope;
+#if defined(__cplusplus)
+extern "C++" {
+TVMFFI_I_UNUSED static tvmffi_i_no_scope tvmffi_i_here() {
+  return tvmffi_i_no_scope();
+}
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(tvmffi_scope *scope) {
+  return scope;
+}
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(tvmffi_i_no_scope (*)()) {
+  return nullptr;
+}
+} /* extern "C++" */
+#define tvmffi_here tvmffi_i_here
+#define tvmffi_i_outer tvmffi_i_scope_of(tvmffi_i_here)
+#elif TVMFFI_I_SELECTS
+TVMFFI_I_UNUSED static const tvmffi_i_no_scope tvmffi_i_nowhere = {0};
+TVMFFI_I_UNUSED static tvmffi_i_no_scope tvmffi_i_here(void) {
+  return tvmffi_i_nowhere;
+}
+#define tvmffi_here                          \
+  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, \
+      tvmffi_scope *: tvmffi_i_here,         \
+      default: tvmffi_i_nowhere)
+#define tvmffi_i_outer                       \
+  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, \
+      tvmffi_scope *: tvmffi_i_here,         \
+      default: TVMFFI_I_AS(tvmffi_scope *, 0))
 #else
-#define TVMFFI_LEAVE() tvmffi_i_scope_leave(tvmffi_here)
-TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope);
+/* C without _Generic: a maker outside all scopes is an error at run time. */
+static tvmffi_scope *const tvmffi_i_here = NULL;
+#define tvmffi_here tvmffi_i_here
+#define tvmffi_i_outer tvmffi_i_here
 #endif
+
+/* Gives the caller of a typed function a reference to `obj`: the scope's own, if
+   the object is the scope's newest, else a new one. A scope of NULL means that
+   the body owns a reference, which the caller receives. */
+TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
+                                         TVMFFIObject *obj);
 
 #if defined(TVMFFI_ARENA_SIZE) && defined(TVMFFI_IMPLEMENTATION)
 /* In the file with TVMFFI_IMPLEMENTATION, scopes allocate from the arena. */
@@ -2873,13 +2935,10 @@ static void tvmffi_i_arena_free(void *pointer);
 
 /* Evaluates `expr`. If the code is not 0, returns the code from the calling
    function. */
-#define TVMFFI_TRY(expr)                  \
-  do {                                    \
-    int tvmffi_code = (expr);             \
-    if (TVMFFI_I_UNLIKELY(tvmffi_code)) { \
-      TVMFFI_LEAVE();                     \
-      return tvmffi_code;                 \
-    }                                     \
+#define TVMFFI_TRY(expr)                                   \
+  do {                                                     \
+    int tvmffi_code = (expr);                              \
+    if (TVMFFI_I_UNLIKELY(tvmffi_code)) return tvmffi_code; \
   } while (0)
 
 /* Raises an error of a kind such as "ValueError". The message is a printf
@@ -3182,7 +3241,6 @@ TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
     int tvmffi_code = (expr);                               \
     if (TVMFFI_I_UNLIKELY(tvmffi_code)) {                   \
       (void)tvmffi_error_context(tvmffi_code, __VA_ARGS__); \
-      TVMFFI_LEAVE();                                       \
       return tvmffi_code;                                   \
     }                                                       \
   } while (0)
@@ -3498,7 +3556,7 @@ enum {
 /* Defines the parameter type T, such as int64. */
 #define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)     \
   typedef ctype tvmffi_type_##T;                         \
-  typedef int tvmffi_i_put_type_##T(TVMFFIAny *, ctype); \
+  typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, ctype); \
   TVMFFI_I_UNUSED static const tvmffi_i_name tvmffi_i_name_##T = {name, schema};
 #define TVMFFI_I_GET(T) TVMFFI_I_GETTER(T, any, out)
 /* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
@@ -3520,7 +3578,8 @@ enum {
   TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *from, \
                                        tvmffi_type_##T *to)
 #define TVMFFI_I_PUTTER_OF(T, to, from) \
-  TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFIAny *to, tvmffi_type_##T from)
+  TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFI_I_UNUSED tvmffi_scope *here, \
+                                       TVMFFIAny *to, tvmffi_type_##T from)
 
 /* Names in macros that expand in the user's source begin with tvmffi_, because
    a plain name may be a macro of the user's. */
@@ -3538,9 +3597,9 @@ enum {
                : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);               \
   }                                                                        \
   TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                           \
-      TVMFFIAny *tvmffi_to, tvmffi_type_optional_##T tvmffi_value) {       \
+      tvmffi_scope *tvmffi_i_here, TVMFFIAny *tvmffi_to, tvmffi_type_optional_##T tvmffi_value) {       \
     *tvmffi_to = tvmffi_none();                                            \
-    return tvmffi_value ? (tvmffi_i_put_##T)(tvmffi_to, tvmffi_value) : 0; \
+    return tvmffi_value ? (tvmffi_i_put_##T)(tvmffi_i_here, tvmffi_to, tvmffi_value) : 0; \
   }                                                                        \
   TVMFFI_I_KEPT_ELEMENT(T, -1)
 
@@ -3552,7 +3611,7 @@ enum {
     tvmffi_type_##T value;                                  \
     int code = (tvmffi_i_get_##T)(tvmffi_from, &value);     \
     (void)tvmffi_name;                                      \
-    if (!code) code = tvmffi_i_put_##T(tvmffi_to, value);   \
+    if (!code) code = tvmffi_i_put_##T(NULL, tvmffi_to, value);   \
     if (code) return code;                                  \
     return tvmffi_to->type_index == tvmffi_from->type_index \
                ? 0                                          \
@@ -3586,9 +3645,9 @@ enum {
     return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;  \
   }                                                                  \
   TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                     \
-      TVMFFIAny *out, tvmffi_type_optional_##T value) {              \
+      tvmffi_scope *here, TVMFFIAny *out, tvmffi_type_optional_##T value) {              \
     *out = tvmffi_none();                                            \
-    return value.has_value ? tvmffi_i_put_##T(out, value.value) : 0; \
+    return value.has_value ? tvmffi_i_put_##T(here, out, value.value) : 0; \
   }
 #define TVMFFI_I_KEPT_ELEMENT(T, index)                    \
   TVMFFI_I_CAST(T, index) {                                \
@@ -3598,7 +3657,7 @@ enum {
   }
 #define TVMFFI_I_CAST(T, index)                                           \
   enum { tvmffi_i_fits_##T = index };                                     \
-  typedef int tvmffi_i_put_type_optional_##T(TVMFFIAny *,                 \
+  typedef int tvmffi_i_put_type_optional_##T(tvmffi_scope *, TVMFFIAny *,                 \
                                              tvmffi_type_optional_##T);   \
   TVMFFI_I_ELEMENT(T)                                                     \
   TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *tvmffi_name, \
@@ -3623,7 +3682,7 @@ enum {
 #if TVMFFI_I_GENERIC && !defined(__cplusplus)
 #define TVMFFI_I_USE_1(T)                                      \
   typedef TVMFFI_I_UNKNOWN(T) tvmffi_type_##T;                     \
-  typedef int tvmffi_i_put_type_##T(TVMFFIAny *, tvmffi_type_##T); \
+  typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, tvmffi_type_##T); \
   extern const tvmffi_i_name tvmffi_i_name_##T;                    \
   extern tvmffi_i_put_type_##T tvmffi_i_put_##T;                   \
   extern int tvmffi_i_get_##T(const TVMFFIAny *, tvmffi_type_##T *);
@@ -3631,7 +3690,7 @@ enum {
   TVMFFI_I_USE_1(T)                                             \
   typedef tvmffi_type_##T tvmffi_type_optional_##T;                 \
   typedef int tvmffi_i_put_type_optional_##T(                       \
-      TVMFFIAny *, tvmffi_type_optional_##T);                       \
+      tvmffi_scope *, TVMFFIAny *, tvmffi_type_optional_##T);                       \
   extern tvmffi_i_put_type_optional_##T tvmffi_i_put_optional_##T;  \
   extern int tvmffi_i_get_optional_##T(const TVMFFIAny *,           \
                                        tvmffi_type_optional_##T *); \
@@ -3712,6 +3771,16 @@ TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
   return 0;
 }
 
+/* Returns -1 if an argument is None while an error is pending: the argument is
+   the NULL of a maker that failed, whose error must not be replaced. */
+TVMFFI_I_INLINE int tvmffi_i_check_made(const TVMFFIAny *args, int32_t n) {
+  int32_t i;
+  for (i = 0; i < n; ++i)
+    if (TVMFFI_I_UNLIKELY(args[i].type_index == kTVMFFINone))
+      return tvmffi_i_pending();
+  return 0;
+}
+
 TVMFFI_I_PUT(uint64) {
   if (value >> 63) return tvmffi_i_too_large(value);
   *out = tvmffi_int((int64_t)value);
@@ -3776,15 +3845,23 @@ TVMFFI_I_FLOAT_TYPE(float64, double)
 
 /* The result type of functions that return nothing: TVMFFI_RETURN() returns
    None. Not for parameters. */
-typedef int tvmffi_i_put_type_none(TVMFFIAny *);
+typedef int tvmffi_i_put_type_none(tvmffi_scope *, TVMFFIAny *);
 static const tvmffi_i_name tvmffi_i_name_none = {"void", "None"};
-TVMFFI_I_INLINE int tvmffi_i_put_none(TVMFFIAny *out) {
+TVMFFI_I_INLINE int tvmffi_i_put_none(tvmffi_scope *here, TVMFFIAny *out) {
+  (void)here;
   *out = tvmffi_none();
   return 0;
 }
 
-/* Accepts any value. A parameter is a borrowed view. The caller owns a returned
-   Any. */
+/* Returns 1 if a value points to memory that no object owns: a plain string,
+   bytes or tensor, or a reference to be moved. */
+TVMFFI_I_INLINE int tvmffi_i_is_view(const TVMFFIAny *any) {
+  return any->type_index >= kTVMFFIDLTensorPtr &&
+         any->type_index <= kTVMFFIObjectRValueRef;
+}
+
+/* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
+   owned value. */
 TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any")
 TVMFFI_I_GET(any) {
   *out = *any;
@@ -3793,6 +3870,10 @@ TVMFFI_I_GET(any) {
 TVMFFI_I_PUT(any) {
   TVMFFI_TRY(tvmffi_i_check_value(value));
   *out = value;
+  if (!here) return 0;
+  if (tvmffi_i_is_view(&value)) return TVMFFIAnyViewToOwnedAny(&value, out);
+  if (value.type_index >= kTVMFFIStaticObjectBegin)
+    tvmffi_i_scope_give(here, value.v_obj);
   return 0;
 }
 TVMFFI_I_KEPT_WORD(any, -1)
@@ -3970,7 +4051,9 @@ TVMFFI_I_GET(object) {
 }
 TVMFFI_I_PUT(object) {
   *out = tvmffi_obj(value);
-  return TVMFFI_I_LIKELY(value != NULL) ? 0 : tvmffi_i_pending();
+  if (TVMFFI_I_UNLIKELY(!value)) return tvmffi_i_pending();
+  if (here) tvmffi_i_scope_give(here, value);
+  return 0;
 }
 TVMFFI_I_POINTER_WORD(object)
 
@@ -3986,7 +4069,7 @@ TVMFFI_I_POINTER_WORD(object)
     *out = any->v_obj;                                        \
     return *out ? 0 : TVMFFI_I_MISMATCH;                      \
   }                                                           \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); } \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(here, out, value); } \
   TVMFFI_I_POINTER_WORD(T)
 /* Accepts a function, borrowed. The caller owns a returned function. */
 TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
@@ -4291,13 +4374,15 @@ TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
   TVMFFIObject *error;
   if (!code)
     return tvmffi_i_raise("TypeError",
-                          "%s returned no result: end it with "
-                          "TVMFFI_RETURN(value), or make the result optional",
+                          "%s returned no result: write TVMFFI_RETURN(value), "
+                          "or make the result optional",
                           TVMFFI_I_LOAD(&f->name));
   if (code == -2) return code; /* the environment owns the error */
   error = tvmffi_error_take();
   if (!error)
-    return tvmffi_i_raise("RuntimeError", "%s returned %d, but raised no error",
+    return tvmffi_i_raise("RuntimeError",
+                          "%s returned %d, but raised no error: to return a "
+                          "value, write TVMFFI_RETURN(value)",
                           TVMFFI_I_LOAD(&f->name), code);
   (void)tvmffi_error_raise(error);
   return code;
@@ -4707,17 +4792,18 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
 
 /* ======== Scopes ========================================== >>interface/scope
    objects released at the end of a block */
-/* A scope is a block of source text that owns the objects that the block
-   receives: containers, functions, tensors, objects of tvmffi_new, and results
-   of calls into a TVMFFIObject ** or TVMFFIAny *. The end of the block releases
-   them, newest first. Scopes nest, and the innermost scope owns new objects.
-   Outside all scopes, the calling code owns new objects. A called function is
-   outside the caller's scopes and owns the objects that it receives. Whoever
-   takes an error owns the error.
+/* A scope owns the objects that the code in it receives: containers, functions,
+   tensors, objects of TVMFFI_NEW, and results of calls into a TVMFFIObject ** or
+   TVMFFIAny *. The scope's end releases them, newest first. The body of a typed
+   function is a scope, and TVMFFI_RETURN gives the caller a reference of its
+   own. TVMFFI_SCOPE opens a scope in a block, and TVMFFI_HERE passes a scope to
+   a function. tvmffi_keep takes a reference that outlives the scope. Scopes
+   nest, and the innermost scope owns new objects. Outside all scopes, an object
+   cannot be made. Whoever takes an error owns the error.
 
-   tvmffi_here, a local variable, points to the innermost scope. Each macro that
-   returns an object passes tvmffi_here to a function. A scope belongs to one
-   thread: open a scope in each parallel region of OpenMP. */
+   Each macro that returns an object passes tvmffi_here, the innermost scope, to
+   a function. A scope belongs to one thread: open a scope in each parallel
+   region of OpenMP. */
 
 /* Number of objects stored in the scope itself. More objects need an
    allocation. */
@@ -4755,9 +4841,8 @@ struct tvmffi_scope {
 #define TVMFFI_I_SCOPE_FREE(pointer) free(pointer)
 #endif
 
-/* The owner of a new object: the scope `scope`, or the calling code if `scope`
-   is NULL. With TVMFFI_DEBUG the owner includes the source line, for the leak
-   report. */
+/* The scope that owns a new object. With TVMFFI_DEBUG the owner includes the
+   source line, for the leak report. */
 #if TVMFFI_DEBUG
 typedef struct {
   tvmffi_scope *scope;
@@ -4771,7 +4856,7 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_make_owner(tvmffi_scope *scope,
   return owner;
 }
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
-#define TVMFFI_I_OWNER tvmffi_i_make_owner(tvmffi_here, TVMFFI_I_PLACE)
+#define TVMFFI_I_OWNED_BY(scope) tvmffi_i_make_owner(scope, TVMFFI_I_PLACE)
 
 #if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
 /* The address of this variable identifies the thread. */
@@ -4806,8 +4891,46 @@ TVMFFI_I_INLINE void tvmffi_i_any_drop(TVMFFIAny *any, const char *place) {
 }
 #else
 typedef tvmffi_scope *tvmffi_i_owner;
-#define TVMFFI_I_OWNER tvmffi_here
+#define TVMFFI_I_OWNED_BY(scope) (scope)
 #define tvmffi_i_drop(obj, place) tvmffi_release(obj)
+#endif
+
+/* The owner of a new object. */
+#define TVMFFI_I_OWNER TVMFFI_I_OWNED_BY(tvmffi_here)
+
+/* The owner of a result that is stored at `out`, which only objects and Anys
+   need. An explicit tvmffi_out may be either: its call checks for a scope. */
+#if defined(__cplusplus)
+extern "C++" {
+template <typename tvmffi_type> struct tvmffi_i_out_type {};
+template <typename tvmffi_type>
+tvmffi_i_out_type<tvmffi_type> tvmffi_i_type_at(const tvmffi_type &);
+template <typename tvmffi_type>
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(tvmffi_scope *here,
+                                                 tvmffi_i_out_type<tvmffi_type>) {
+  return here;
+}
+template <typename tvmffi_type>
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(tvmffi_i_no_scope (*)(),
+                                                 tvmffi_i_out_type<tvmffi_type>) {
+  return nullptr;
+}
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
+    tvmffi_i_no_scope (*)(), tvmffi_i_out_type<TVMFFIObject **>) = delete;
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
+    tvmffi_i_no_scope (*)(), tvmffi_i_out_type<TVMFFIAny *>) = delete;
+}
+#define TVMFFI_I_OWNER_OF(out)          \
+  TVMFFI_I_OWNED_BY(tvmffi_i_scope_for( \
+      tvmffi_i_here, decltype(tvmffi_i_type_at(out))()))
+#elif TVMFFI_I_GENERIC
+#define TVMFFI_I_OWNER_OF(out)            \
+  TVMFFI_I_OWNED_BY(_Generic((out),       \
+                    TVMFFIObject **: tvmffi_here, \
+                    TVMFFIAny *: tvmffi_here,     \
+                    default: tvmffi_i_outer))
+#else
+#define TVMFFI_I_OWNER_OF(out) TVMFFI_I_OWNED_BY(tvmffi_i_outer)
 #endif
 
 TVMFFI_I_COLD TVMFFIObject *tvmffi_i_scope_error(const char *message) {
@@ -4832,6 +4955,10 @@ TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
 }
 
 TVMFFI_I_INLINE int tvmffi_i_scope_add(tvmffi_scope *scope, TVMFFIObject *obj) {
+  if (TVMFFI_I_UNLIKELY(!scope))
+    return tvmffi_i_raise("RuntimeError",
+                          "there is no scope here: add the parameter "
+                          "TVMFFI_HERE, or call tvmffi_scope_open");
 #if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
   if (scope->thread != &tvmffi_i_this_thread)
     return tvmffi_i_raise("RuntimeError",
@@ -4865,7 +4992,7 @@ TVMFFI_I_INLINE int tvmffi_i_hand(tvmffi_i_owner to, TVMFFIObject *obj) {
 #else
   tvmffi_scope *scope = to;
 #endif
-  if (!scope || !obj || !tvmffi_i_scope_add(scope, obj)) return 0;
+  if (!obj || !tvmffi_i_scope_add(scope, obj)) return 0;
   tvmffi_release(obj);
   return -1;
 }
@@ -4912,63 +5039,42 @@ TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
   scope->capacity = TVMFFI_I_SCOPE_FIRST;
 }
 
-/* Removes one reference to `obj` from the innermost scope that owns `obj`,
-   searching outwards from `scope`. Returns 1, or 0 if no scope owns `obj`. */
-TVMFFI_I_INLINE int tvmffi_i_scope_take(tvmffi_scope *scope,
-                                        const TVMFFIObject *obj) {
-  while (scope && !tvmffi_i_scope_remove(scope, obj)) scope = scope->parent;
-  return scope != NULL;
+/* Closes the scope of a body, which mostly owns nothing. */
+TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
+  if (TVMFFI_I_UNLIKELY(scope->count || scope->items != scope->first))
+    tvmffi_i_scope_close(scope);
 }
 
-/* Implements TVMFFI_RETURN. If `code` is 0, removes the result's object from
-   the scope that owns the object, because the caller becomes the owner. */
-TVMFFI_I_INLINE int tvmffi_i_scope_return(tvmffi_scope *scope,
-                                          const TVMFFIAny *result, int code) {
-  if (scope && !code && result->type_index >= kTVMFFIStaticObjectBegin)
-    (void)tvmffi_i_scope_take(scope, result->v_obj);
-#if !TVMFFI_I_CLEANUP
-  tvmffi_i_scope_leave(scope);
-#endif
-  return code;
+TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
+                                         TVMFFIObject *obj) {
+  if (scope->count && scope->items[scope->count - 1] == obj)
+    --scope->count;
+  else
+    tvmffi_retain(obj);
 }
 
-#if !TVMFFI_I_CLEANUP
-TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
-  for (; scope; scope = scope->parent) tvmffi_i_scope_close(scope);
+/* Opens a scope where the compiler cannot (MSVC's C, tcc), and closes it. Code
+   between the two calls must not leave by return, goto or TVMFFI_TRY:
+       tvmffi_scope scope;
+       TVMFFI_HERE = tvmffi_scope_open(&scope);
+       code = run(tvmffi_here);
+       tvmffi_scope_close(&scope); */
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_scope_open(tvmffi_scope *scope) {
+  return tvmffi_i_scope_open(scope, NULL);
 }
-#endif
+TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
+  tvmffi_i_scope_close(scope);
+}
 
-/* Makes the innermost enclosing scope the owner of a reference. On failure
-   releases the reference. Returns the object, now borrowed. Returns NULL with a
-   RuntimeError outside all scopes, or with a MemoryError. If `obj` is NULL,
-   returns NULL and raises nothing, so `obj` may be a call that fails. */
-#define tvmffi_scope_attach(obj) \
-  tvmffi_i_scope_attach(tvmffi_here, TVMFFI_I_OWNER, obj)
+/* Makes the innermost scope the owner of a reference, such as a handle from a
+   function of the ABI. Returns the object, now borrowed. On failure releases the
+   reference and returns NULL with a MemoryError. If `obj` is NULL, returns NULL
+   and raises nothing, so `obj` may be a call that fails. */
+#define tvmffi_scope_attach(obj) tvmffi_i_scope_attach(TVMFFI_I_OWNER, obj)
 
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_scope *scope,
-                                                    tvmffi_i_owner to,
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
                                                     TVMFFIObjectHandle obj) {
-  if (!obj) return NULL;
-  if (!scope) {
-    tvmffi_release(obj);
-    return tvmffi_i_scope_error("tvmffi_scope_attach: there is no scope here");
-  }
   return tvmffi_i_hand(to, (TVMFFIObject *)obj) ? NULL : (TVMFFIObject *)obj;
-}
-
-/* Takes one reference to an object out of the innermost enclosing scope that
-   owns the object. Returns the object, now owned by the calling code. A plain
-   function can return the object; TVMFFI_RETURN needs no tvmffi_scope_detach.
-   Returns NULL with a RuntimeError if no enclosing scope owns the object. If
-   `obj` is NULL, returns NULL. */
-#define tvmffi_scope_detach(obj) tvmffi_i_scope_detach(tvmffi_here, obj)
-
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_detach(tvmffi_scope *scope,
-                                                    TVMFFIObjectHandle obj) {
-  if (!obj || tvmffi_i_scope_take(scope, (TVMFFIObject *)obj))
-    return (TVMFFIObject *)obj;
-  return tvmffi_i_scope_error(
-      "tvmffi_scope_detach: no scope here owns the object");
 }
 
 /* Moves an object from the innermost scope to the scope that encloses it.
@@ -4981,7 +5087,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_to_parent(tvmffi_scope *scope,
                                                        TVMFFIObjectHandle obj) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
   if (!o) return o;
-  if (!scope || !scope->parent)
+  if (!scope->parent)
     return tvmffi_i_scope_error(
         "tvmffi_scope_to_parent: there is no scope around this one");
   if (!tvmffi_i_scope_remove(scope, o))
@@ -5009,7 +5115,7 @@ TVMFFI_I_INLINE int64_t tvmffi_i_scope_count(const tvmffi_scope *scope,
   return n;
 }
 
-/* On purpose, a scope's tvmffi_here hides the enclosing scope's.
+/* On purpose, a scope's tvmffi_i_here hides the enclosing scope's.
    TVMFFI_I_HIDE_BEGIN turns off the compiler's warning. */
 #if TVMFFI_I_GNU && defined(__clang__)
 #define TVMFFI_I_HIDE_BEGIN        \
@@ -5040,89 +5146,80 @@ struct tvmffi_i_scope_block : tvmffi_scope {
 };
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_SCOPE(n)                                           \
-  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_here), \
-      *const tvmffi_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
+#define TVMFFI_I_SCOPE(n)                                            \
+  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_i_outer),  \
+      *const tvmffi_i_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
 #else
-#if TVMFFI_I_CLEANUP
-#define TVMFFI_I_AT_END(function) __attribute__((__cleanup__(function)))
-#else
-#define TVMFFI_I_AT_END(function)
-#endif
 /* Declares a scope. tvmffi_opened_<n> is initialised from the enclosing scope's
-   tvmffi_here, before a new tvmffi_here hides it. */
+   tvmffi_here, before a new tvmffi_i_here hides it. */
 #define TVMFFI_I_SCOPE(n)                                                    \
   tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, n)                                \
-      TVMFFI_I_AT_END(tvmffi_i_scope_close),                                 \
+      __attribute__((__cleanup__(tvmffi_i_scope_close))),                    \
       *TVMFFI_I_CAT(tvmffi_opened_, n) =                                     \
-          tvmffi_i_scope_open(&TVMFFI_I_CAT(tvmffi_scope_, n), tvmffi_here), \
-                                    *const tvmffi_here TVMFFI_I_UNUSED =     \
+          tvmffi_i_scope_open(&TVMFFI_I_CAT(tvmffi_scope_, n), tvmffi_i_outer), \
+                                    *const tvmffi_i_here TVMFFI_I_UNUSED =   \
                                         TVMFFI_I_CAT(tvmffi_opened_, n)
 #endif
 
-/* Opens a scope in the rest of the enclosing block: `TVMFFI_SCOPE_REST;`. The
-   enclosing block must not be the block of a TVMFFI_SCOPE. The scope ends as a
-   TVMFFI_SCOPE does, but break and continue refer to the loop around the block.
-   No goto and no case label may jump past TVMFFI_SCOPE_REST into the block: GCC
-   would end a scope that was never opened (-Wjump-misses-init warns). */
-#define TVMFFI_SCOPE_REST TVMFFI_I_SCOPE_REST(__LINE__)
+/* Opens a scope in the rest of the enclosing block: `TVMFFI_SCOPE;`. However the
+   block is left, by return, TVMFFI_TRY, goto, break, continue or a C++
+   exception, the scope ends. A return value is computed before the scope ends.
+   No goto and no case label may jump past TVMFFI_SCOPE into the block: clang
+   refuses it, GCC would end a scope that was never opened
+   (-Wjump-misses-init warns). In C it needs the cleanup attribute of GCC and
+   clang; elsewhere use tvmffi_scope_open. */
+#if TVMFFI_I_CLEANUP
+#define TVMFFI_SCOPE TVMFFI_I_SCOPE_REST(__LINE__)
 #define TVMFFI_I_SCOPE_REST(n)           \
   TVMFFI_I_HIDE_BEGIN TVMFFI_I_SCOPE(n); \
   TVMFFI_I_HIDE_END(void) 0
-
-/* Puts the rest of the enclosing block outside all scopes:
-   `TVMFFI_SCOPE_NONE;`. Ends no scope. Write TVMFFI_SCOPE_NONE first in a C++
-   lambda inside a scope. Otherwise a lambda that captures nothing does not
-   compile, and a lambda with [&] or [=] uses the scope even after the scope's
-   end. */
-#define TVMFFI_SCOPE_NONE                                                     \
-  TVMFFI_I_HIDE_BEGIN tvmffi_scope *const tvmffi_here TVMFFI_I_UNUSED = NULL; \
-  TVMFFI_I_HIDE_END(void) 0
-
-/* Opens a scope around a block: `TVMFFI_SCOPE { ... }`. The scope ends when the
-   block is left: at the end, by return, TVMFFI_TRY, goto, break, continue or a
-   C++ exception. break and continue leave the block, not a loop around the
-   block. A return value is computed before the scope ends. In C without the
-   cleanup attribute of GCC and clang (TVMFFI_I_CLEANUP is 0), a scope ends only
-   at the end of a TVMFFI_SCOPE block, and by TVMFFI_RETURN, TVMFFI_TRY and
-   TVMFFI_LEAVE(). */
-#define TVMFFI_SCOPE \
-  TVMFFI_I_HIDE_BEGIN TVMFFI_I_SCOPE_BLOCK(__LINE__) TVMFFI_I_HIDE_END
-
-/* A `for` loop that runs the user's block once. The third clause leaves the
-   loop, so a compiler does not warn of a missing return after a block that
-   returns. In clang, a break there would refer to the loop, so clang uses a
-   goto. The `switch` keeps a user's `else` from binding to the macro's `if`. */
-/* clang-format off */
-#if !TVMFFI_I_CLEANUP
-#define TVMFFI_I_SCOPE_BLOCK(n)                               \
-  for (TVMFFI_I_SCOPE(n); TVMFFI_I_CAT(tvmffi_opened_, n);    \
-       tvmffi_i_scope_close(TVMFFI_I_CAT(tvmffi_opened_, n)), \
-       TVMFFI_I_CAT(tvmffi_opened_, n) = NULL)
-#elif defined(__clang__)
-#define TVMFFI_I_SCOPE_BLOCK(n)         \
-  switch (0) default:                   \
-  if (0) TVMFFI_I_CAT(tvmffi_end_, n):; \
-  else for (TVMFFI_I_SCOPE(n);;         \
-            __extension__({ goto TVMFFI_I_CAT(tvmffi_end_, n); }))
 #else
-#define TVMFFI_I_SCOPE_BLOCK(n) \
-  switch (0) default: for (TVMFFI_I_SCOPE(n);; __extension__({ break; }))
+#define TVMFFI_SCOPE        \
+  TVMFFI_STATIC_ASSERT(     \
+      0, TVMFFI_SCOPE_needs_the_cleanup_attribute__call_tvmffi_scope_open)
 #endif
-/* clang-format on */
 
-/* Begins the main function of a program. The body that follows returns 0 or an
-   error's code. On an error, main prints the error to stderr (include
-   <stdio.h>) and returns 1:
+/* The parameter of a function that hands out objects: they belong to its
+   caller's scope.
+       static TVMFFIObject *pair(TVMFFI_HERE, int64_t a) {
+         return tvmffi_array(a, a + 1);
+       }
+   The caller passes its own scope: pair(tvmffi_here, 3). */
+#define TVMFFI_HERE TVMFFI_I_UNUSED tvmffi_scope *const tvmffi_i_here
+
+/* Keeps an object beyond its scope: puts a reference to `object` (borrowed) into
+   the variable or member at `slot`, a pointer to a pointer of the object's type,
+   and releases the object that the slot held before. The slot must be NULL or
+   hold a reference; end with tvmffi_release(*slot). Thread-safe if no other
+   thread uses the slot. */
+#if defined(__cplusplus)
+extern "C++" {
+template <typename tvmffi_type>
+static inline void tvmffi_keep(tvmffi_type **slot, tvmffi_type *object) {
+  tvmffi_i_keep(slot, object);
+}
+}
+#else
+#define tvmffi_keep(slot, object) \
+  ((void)sizeof(*(slot) - (object)), tvmffi_i_keep((slot), (object)))
+#endif
+
+/* Begins the main function of a program. The body that follows is a scope, and
+   returns 0 or an error's code. On an error, main prints the error to stderr
+   (include <stdio.h>) and returns 1:
        TVMFFI_MAIN() { return read() || compute(); } */
-#define TVMFFI_MAIN()             \
-  static int tvmffi_main(void);   \
-  int main(void) {                \
-    if (!tvmffi_main()) return 0; \
-    tvmffi_error_print(stderr);   \
-    return 1;                     \
-  }                               \
-  static int tvmffi_main(void)
+#define TVMFFI_MAIN()                                    \
+  static int tvmffi_main(TVMFFI_HERE);                   \
+  int main(void) {                                       \
+    tvmffi_scope tvmffi_of_main;                         \
+    int tvmffi_code =                                    \
+        tvmffi_main(tvmffi_scope_open(&tvmffi_of_main)); \
+    tvmffi_scope_close(&tvmffi_of_main);                 \
+    if (!tvmffi_code) return 0;                          \
+    tvmffi_error_print(stderr);                          \
+    return 1;                                            \
+  }                                                      \
+  static int tvmffi_main(TVMFFI_HERE)
 
 /* ======== Global functions =============================== >>interface/global
    a global function called without a look-up */
@@ -5221,7 +5318,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_global_obj(const tvmffi_global *f) {
     *out = any->type_index == (index) ? any->v_obj : NULL;             \
     return *out ? 0 : TVMFFI_I_MISMATCH;                               \
   }                                                                    \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); }          \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(here, out, value); }          \
   typedef TVMFFIObject *tvmffi_type_optional_##T;                      \
   TVMFFI_I_CAST(T, index) {                                            \
     return tvmffi_i_convert_container(tvmffi_name, index, tvmffi_from, \
@@ -5669,12 +5766,12 @@ TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_func *f, int32_t i,
   return code;
 }
 
-/* Loads a container argument into *out. If the argument is converted, *own is
-   the new container, which the caller must release after the call. */
+/* Loads a container argument into *out. If the argument is converted, `scope`
+   owns the new container. */
 TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
                                             int32_t kind, const TVMFFIAny *any,
                                             TVMFFIObject **out,
-                                            TVMFFIObject **own) {
+                                            tvmffi_scope *scope) {
   *out = any->v_obj;
   if (TVMFFI_I_UNLIKELY(
           (kind & TVMFFI_I_INDEX) != any->type_index || !any->v_obj ||
@@ -5683,7 +5780,10 @@ TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
     int code = tvmffi_i_load_other(f, i, kind, &given);
     *out = given.v_obj;
     if (code != TVMFFI_I_CONVERTED) return code;
-    *own = *out;
+    if (TVMFFI_I_UNLIKELY(tvmffi_i_scope_add(scope, *out))) {
+      tvmffi_release(*out);
+      return -1;
+    }
   }
   return 0;
 }
@@ -5879,10 +5979,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_INDEX_OF_(T, name) tvmffi_at_##name,
 #define TVMFFI_I_LOCAL(x, p) TVMFFI_I_LOCAL_ p
 #define TVMFFI_I_LOCAL_(T, name) \
-  TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO; \
-  TVMFFI_I_CAT(TVMFFI_I_OWN_, TVMFFI_I_IS_CONTAINER(T))(name)
-#define TVMFFI_I_OWN_0(name)
-#define TVMFFI_I_OWN_1(name) TVMFFIObject *tvmffi_own_##name = NULL;
+  TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO;
 /* Converts an argument. If several arguments are wrong, the error names the
    last, as in upstream's library: GCC evaluates arguments from last to
    first. */
@@ -5899,13 +5996,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_LOAD_1(T, name) \
   tvmffi_i_load_container(tvmffi_this, tvmffi_at_##name, tvmffi_i_kind_##T, \
                           tvmffi_args + tvmffi_at_##name, \
-                          &tvmffi_arg_##name, &tvmffi_own_##name)
-#define TVMFFI_I_DROP(x, p) TVMFFI_I_DROP_ p
-#define TVMFFI_I_DROP_(T, name) \
-  TVMFFI_I_CAT(TVMFFI_I_DROP_, TVMFFI_I_IS_CONTAINER(T))(name)
-#define TVMFFI_I_DROP_0(name)
-#define TVMFFI_I_DROP_1(name) \
-  if (TVMFFI_I_UNLIKELY(tvmffi_own_##name)) tvmffi_release(tvmffi_own_##name);
+                          &tvmffi_arg_##name, tvmffi_scope_of_body)
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
 
@@ -5957,15 +6048,31 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_MAY_BE_NONE_any ~, 0,
 #define TVMFFI_I_MAY_BE_NONE_optional(T) ~, 0,
 
-/* Expands to the head of a typed function's body. `n` is the number of
-   parameters plus 1. `self` is empty or a closure's state, with a comma. */
+/* Expands to the head of a typed function's body, which is the scope that its
+   first parameter is. `n` is the number of parameters plus 1. `self` is empty or
+   a closure's state, with a comma. */
 #define TVMFFI_I_BODY(self, body, n, R, ...) \
-  static int body(self TVMFFI_I_PUTTER(tvmffi_i_put_type_, R) *tvmffi_put \
+  static int body(self TVMFFI_HERE, \
+                  TVMFFI_I_PUTTER(tvmffi_i_put_type_, R) *tvmffi_put \
                   TVMFFI_I_UNUSED, TVMFFI_I_UNUSED TVMFFIAny *tvmffi_result \
                   TVMFFI_I_EACH(n)(TVMFFI_I_PARAM, ~, __VA_ARGS__))
 #define TVMFFI_I_CALL_HEAD(name) \
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
+
+/* Open and close the scope of a body. Both compilers remove them where nothing
+   is made in it. In C++, a destructor closes it, so an exception does too. */
+#if defined(__cplusplus)
+#define TVMFFI_I_BODY_SCOPE \
+  tvmffi_i_scope_block tvmffi_body_block(NULL); \
+  tvmffi_scope *const tvmffi_scope_of_body = &tvmffi_body_block;
+#define TVMFFI_I_BODY_END
+#else
+#define TVMFFI_I_BODY_SCOPE \
+  tvmffi_scope tvmffi_body_block, *const tvmffi_scope_of_body = \
+      tvmffi_i_scope_open(&tvmffi_body_block, NULL);
+#define TVMFFI_I_BODY_END tvmffi_i_scope_end(tvmffi_scope_of_body);
+#endif
 
 /* Defines a typed function up to its body: prototype of the body, description,
    packed call, head of the body. With more than 16 parameters, the array of
@@ -6007,6 +6114,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_func *tvmffi_this = &func; \
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0; \
+    TVMFFI_I_BODY_SCOPE \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOCAL, ~, __VA_ARGS__) \
     (void)tvmffi_handle, (void)tvmffi_args; \
     if (TVMFFI_I_UNLIKELY( \
@@ -6020,10 +6128,10 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
                               tvmffi_into, tvmffi_bad, tvmffi_bad_code) \
             : TVMFFI_I_CHECKED( \
                   tvmffi_this, TVMFFI_I_HAS_RESULT(R), tvmffi_into, \
-                  body(TVMFFI_I_STRIP self \
+                  body(TVMFFI_I_STRIP self tvmffi_scope_of_body, \
                        TVMFFI_I_PUTTER(tvmffi_i_put_, R), tvmffi_into \
                        TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__))); \
-    TVMFFI_I_EACH(n)(TVMFFI_I_DROP, ~, __VA_ARGS__) \
+    TVMFFI_I_BODY_END \
     return tvmffi_code; \
   }
 /* clang-format on */
@@ -6060,9 +6168,8 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 
    If T is a pointer, optional(T) is that pointer or NULL. Otherwise optional(T)
    is a struct of value and has_value, made by tvmffi_some_T and tvmffi_no_T.
-   Parameters are borrowed during the call. A returned object or any is
-   transferred to the caller; a str or bytes is copied. The elements of a
-   returned container are not checked. The macro defines tvmffi_func_NAME; NAME
+   Parameters are borrowed during the call. The body is a scope. The elements of
+   a returned container are not checked. The macro defines tvmffi_func_NAME; NAME
    itself stays undefined. */
 #define TVMFFI_FUNC(name, ...)                                                 \
   TVMFFI_I_MENTION(name)                                                       \
@@ -6141,8 +6248,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
                                 const TVMFFIAny *args, int32_t num_args,   \
                                 TVMFFIAny *result)
 
-/* Makes a function object from a closure and a state. *out is owned by the
-   enclosing scope, if any, else by the caller. Takes ownership of the state:
+/* Makes a function object from a closure and a state. *out is owned by the scope. Takes ownership of the state:
    calls `deleter` (may be NULL) with the state when the function is destroyed,
    or immediately on failure. Returns 0, or -1 with an error. */
 #define tvmffi_closure_new(name, state, deleter, out) \
@@ -6177,20 +6283,19 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
   }
 #endif
 
-/* Returns a value, or nothing, from the body of a typed function. If an
-   enclosing scope owns a returned object, one reference moves from that scope
-   to the caller: do not detach or retain the object. Otherwise the body's own
-   reference moves to the caller. */
-#define TVMFFI_RETURN(...)           \
-  return tvmffi_i_scope_return(      \
-      tvmffi_here, tvmffi_result,    \
-      TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
-                   TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__))
-#define TVMFFI_I_RETURN_0(...) tvmffi_put(tvmffi_result, __VA_ARGS__)
-#define TVMFFI_I_RETURN_1(...) tvmffi_put(tvmffi_result)
+/* Returns a value, or nothing, from the body of a typed function. The caller
+   receives a reference of its own, whatever is returned: a new object, a
+   parameter, an item of a container. Strings and bytes are copied. */
+#define TVMFFI_RETURN(...)                                             \
+  return TVMFFI_I_CAT(TVMFFI_I_RETURN_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))( \
+      tvmffi_here, __VA_ARGS__)
+#define TVMFFI_I_RETURN_0(here, ...) tvmffi_put(here, tvmffi_result, __VA_ARGS__)
+#define TVMFFI_I_RETURN_1(here, ...) tvmffi_put(here, tvmffi_result)
 
-/* Makes a function object from a typed function. *out is owned by the enclosing
-   scope, if any, else by the caller. Returns 0, or -1 with an error. */
+/* Returns what the body owns, a reference that the caller receives. */
+#define TVMFFI_I_GIVE(x) return tvmffi_put(NULL, tvmffi_result, x)
+
+/* Makes a function object from a typed function. *out is owned by the scope. Returns 0, or -1 with an error. */
 #define tvmffi_function_new(name, out) \
   tvmffi_i_scoped_function(TVMFFI_I_OWNER, TVMFFI_I_FUNC(name), out)
 
@@ -6356,15 +6461,13 @@ TVMFFI_I_INLINE int tvmffi_i_take_object(tvmffi_i_owner to,
   return tvmffi_i_hand_out(to, value, (TVMFFIObject **)target);
 }
 
-/* Returns the tvmffi_out that stores an object in *target, owned by the
-   enclosing scope, if any, else by the caller. */
+/* Returns the tvmffi_out that stores an object in *target, owned by the scope. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
   return tvmffi_i_make_out(tvmffi_i_take_object, &tvmffi_i_name_object, target);
 }
 
 /* Returns the tvmffi_out for a result of any type. *target must own nothing
-   before the call. Afterwards it is owned by the enclosing scope, if any, else
-   by the caller. */
+   before the call. Afterwards it is owned by the scope. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
   return tvmffi_i_make_out(NULL, NULL, target);
 }
@@ -6543,10 +6646,30 @@ TVMFFI_I_OVERLOAD(const TVMFFIObject *, tvmffi_i_const_obj)
 TVMFFI_I_OVERLOAD(const tvmffi_global *, tvmffi_i_global_obj)
 TVMFFI_I_OVERLOAD(DLDevice, tvmffi_device)
 TVMFFI_I_OVERLOAD(DLDataType, tvmffi_dtype)
-/* Refuses a pointer to any other type instead of passing a void pointer. For an
-   object, write tvmffi_obj(x). */
+/* Accepts a pointer to a struct that begins with an object, its member `base`,
+   and refuses a pointer to any other type. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_base_any(const TVMFFIObject *x) {
+  return tvmffi_i_const_obj(x);
+}
 template <typename tvmffi_type>
-TVMFFIAny tvmffi_i_any(const tvmffi_type *x) = delete;
+TVMFFI_I_INLINE auto tvmffi_i_base_any(const tvmffi_type *x)
+    -> decltype(tvmffi_i_base_any(&x->base)) {
+  return tvmffi_i_base_any(&x->base);
+}
+struct tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base;
+template <typename tvmffi_type>
+TVMFFI_I_INLINE auto tvmffi_i_object_any(const tvmffi_type *x, int)
+    -> decltype(tvmffi_i_base_any(&x->base)) {
+  return tvmffi_i_base_any(&x->base);
+}
+template <typename tvmffi_type>
+tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base
+tvmffi_i_object_any(const tvmffi_type *x, long);
+template <typename tvmffi_type>
+TVMFFI_I_INLINE auto tvmffi_i_any(const tvmffi_type *x)
+    -> decltype(tvmffi_i_object_any(x, 0)) {
+  return tvmffi_i_object_any(x, 0);
+}
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
 
 #define TVMFFI_I_OVERLOAD_OUT(ctype, make) \
@@ -6572,6 +6695,9 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(decltype(nullptr)) {
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(long) {
   return tvmffi_out_none(nullptr);
 }
+#if UINTPTR_MAX > 0xFFFFFFFFu
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(int) = delete; /* a forgotten result */
+#endif
 #define TVMFFI_I_OUT(x) tvmffi_i_out(x)
 
 template <typename tvmffi_callee, typename tvmffi_target,
@@ -6585,51 +6711,103 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                             (int32_t)(sizeof...(tvmffi_rest)), 1);
 }
 } /* extern "C++" */
-#define tvmffi_call(...) tvmffi_i_call_plain(TVMFFI_I_OWNER, __VA_ARGS__)
+#define tvmffi_call(callee, ...)                                       \
+  tvmffi_i_call_plain(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
+                      callee, __VA_ARGS__)
 
 #else /* C */
 
 #if TVMFFI_I_GENERIC
 #if TVMFFI_NO_FLOAT
 #define TVMFFI_I_FLOAT_ANY
+#define TVMFFI_I_FLOAT_EXAMPLE
 #define TVMFFI_I_FLOAT_OUT
 #else
 #define TVMFFI_I_FLOAT_ANY float : tvmffi_float, double : tvmffi_float,
+#define TVMFFI_I_FLOAT_EXAMPLE \
+  float : &tvmffi_i_example, double : &tvmffi_i_example,
 #define TVMFFI_I_FLOAT_OUT \
   float * : tvmffi_out_float32, double * : tvmffi_out_float64,
 #endif
 /* Returns a view of a plain C value. A void pointer becomes an opaque pointer,
    never an object: cast a handle to TVMFFIObject *. NULL (in C++: nullptr)
    becomes None. */
-#define TVMFFI_ANY(x)                           \
-  _Generic((x),                                 \
-      TVMFFI_I_FLOAT_ANY _Bool: tvmffi_bool,    \
-      char: tvmffi_int,                         \
-      signed char: tvmffi_int,                  \
-      unsigned char: tvmffi_int,                \
-      short: tvmffi_int,                        \
-      unsigned short: tvmffi_int,               \
-      int: tvmffi_int,                          \
-      unsigned: tvmffi_int,                     \
-      long: tvmffi_int,                         \
-      unsigned long: tvmffi_uint,               \
-      long long: tvmffi_int,                    \
-      unsigned long long: tvmffi_uint,          \
-      char *: tvmffi_str,                       \
-      const char *: tvmffi_str,                 \
-      void *: tvmffi_ptr,                       \
-      const void *: tvmffi_ptr,                 \
-      TVMFFIByteArray *: tvmffi_bytes,          \
-      const TVMFFIByteArray *: tvmffi_bytes,    \
-      DLTensor *: tvmffi_tensor,                \
-      const DLTensor *: tvmffi_tensor,          \
-      TVMFFIByteArray: tvmffi_i_text_of,        \
-      TVMFFIObject *: tvmffi_obj,               \
-      const TVMFFIObject *: tvmffi_i_const_obj, \
-      tvmffi_global *: tvmffi_i_global_obj,     \
-      DLDevice: tvmffi_device,                  \
-      DLDataType: tvmffi_dtype,                 \
-      TVMFFIAny: tvmffi_i_any)(x)
+#define TVMFFI_ANY(x)                                          \
+  ((void)sizeof(TVMFFI_I_OBJECT_BASE(x)),                      \
+   _Generic((x), TVMFFI_I_PLAIN_VALUES default: tvmffi_i_struct)(x))
+
+/* The C types of plain values, and what makes a view of each. */
+#define TVMFFI_I_PLAIN_VALUES               \
+  TVMFFI_I_FLOAT_ANY _Bool: tvmffi_bool,    \
+  char: tvmffi_int,                         \
+  signed char: tvmffi_int,                  \
+  unsigned char: tvmffi_int,                \
+  short: tvmffi_int,                        \
+  unsigned short: tvmffi_int,               \
+  int: tvmffi_int,                          \
+  unsigned: tvmffi_int,                     \
+  long: tvmffi_int,                         \
+  unsigned long: tvmffi_uint,               \
+  long long: tvmffi_int,                    \
+  unsigned long long: tvmffi_uint,          \
+  char *: tvmffi_str,                       \
+  const char *: tvmffi_str,                 \
+  void *: tvmffi_ptr,                       \
+  const void *: tvmffi_ptr,                 \
+  TVMFFIByteArray *: tvmffi_bytes,          \
+  const TVMFFIByteArray *: tvmffi_bytes,    \
+  DLTensor *: tvmffi_tensor,                \
+  const DLTensor *: tvmffi_tensor,          \
+  TVMFFIByteArray: tvmffi_i_text_of,        \
+  TVMFFIObject *: tvmffi_obj,               \
+  const TVMFFIObject *: tvmffi_i_const_obj, \
+  tvmffi_global *: tvmffi_i_global_obj,     \
+  DLDevice: tvmffi_device,                  \
+  DLDataType: tvmffi_dtype,                 \
+  TVMFFIAny: tvmffi_i_any,
+
+/* The object at the beginning of the struct that `x` points to, which no code
+   evaluates. For a pointer to a struct that begins with no object, an error: it
+   has no member `base`. A struct may begin with another such struct. */
+#define TVMFFI_I_OBJECT_BASE(x) TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)
+#define TVMFFI_I_BASE(base_)                                 \
+  _Generic((base_), TVMFFIObject: tvmffi_i_example, default: (base_)).base
+#define TVMFFI_I_STRUCT(x)                       \
+  _Generic((x),                                  \
+      TVMFFI_I_FLOAT_EXAMPLE _Bool: &tvmffi_i_example,    \
+      char: &tvmffi_i_example,                         \
+      signed char: &tvmffi_i_example,                  \
+      unsigned char: &tvmffi_i_example,                \
+      short: &tvmffi_i_example,                        \
+      unsigned short: &tvmffi_i_example,               \
+      int: &tvmffi_i_example,                          \
+      unsigned: &tvmffi_i_example,                     \
+      long: &tvmffi_i_example,                         \
+      unsigned long: &tvmffi_i_example,               \
+      long long: &tvmffi_i_example,                    \
+      unsigned long long: &tvmffi_i_example,          \
+      char *: &tvmffi_i_example,                       \
+      const char *: &tvmffi_i_example,                 \
+      void *: &tvmffi_i_example,                       \
+      const void *: &tvmffi_i_example,                 \
+      TVMFFIByteArray *: &tvmffi_i_example,          \
+      const TVMFFIByteArray *: &tvmffi_i_example,    \
+      DLTensor *: &tvmffi_i_example,                \
+      const DLTensor *: &tvmffi_i_example,          \
+      TVMFFIByteArray: &tvmffi_i_example,        \
+      TVMFFIObject *: &tvmffi_i_example,               \
+      const TVMFFIObject *: &tvmffi_i_example, \
+      tvmffi_global *: &tvmffi_i_example,     \
+      DLDevice: &tvmffi_i_example,                  \
+      DLDataType: &tvmffi_i_example,                 \
+      TVMFFIAny: &tvmffi_i_example, default: (x))
+typedef struct {
+  TVMFFIObject base;
+} tvmffi_i_example_object;
+extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
+  return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
+}
 #define TVMFFI_I_WIDE(x, value)  \
   | _Generic((value),            \
           unsigned long: 1,      \
@@ -6688,8 +6866,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
 /* Calls a function: tvmffi_call(callee, out, arguments...). The callee is a
    function object (borrowed) or the name of a global function. `out` points to
    the variable for the result, which is converted to the variable's type; NULL
-   discards the result. An object or Any stored there is owned by the enclosing
-   scope, if any, else by the caller. Up to 32 arguments are plain values that
+   discards the result. An object or Any stored there is owned by the scope. Up to 32 arguments are plain values that
    TVMFFI_ANY accepts, borrowed during the call. In C99, the arguments are views
    made by constructors. Returns 0 or the error's code: the function's own
    error, a ValueError for an unknown name, or a TypeError for a result of
@@ -6698,7 +6875,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
   TVMFFI_I_CALL(callee, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #define TVMFFI_I_CALL(callee, n, out, ...)                           \
   tvmffi_i_call_wide(                                                \
-      TVMFFI_I_OWNER, TVMFFI_ANY(callee), TVMFFI_I_OUT(out),         \
+      TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(callee), TVMFFI_I_OUT(out), \
       (TVMFFIAny[n]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
                          tvmffi_none()},                             \
       (n) - 1, 0 TVMFFI_I_EACH(n)(TVMFFI_I_WIDE, ~, __VA_ARGS__))
@@ -6711,10 +6888,9 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
        TVMFFI_TRY(tvmffi_as("float16x2", &dtype));
        TVMFFI_TRY(tvmffi_as(item, &number));
    Returns 0, or -1 with a TypeError or another error. If *out is a TVMFFIAny, a
-   copy of the value is stored. An object or Any is owned by the enclosing
-   scope, if any, else by the caller. */
+   copy of the value is stored. An object or Any is owned by the scope. */
 #define tvmffi_as(value, out) \
-  tvmffi_i_as(TVMFFI_I_OWNER, TVMFFI_ANY(value), TVMFFI_I_OUT(out))
+  tvmffi_i_as(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(value), TVMFFI_I_OUT(out))
 
 /* Converts a view to an owned value. Fails for a tvmffi_uint above
    INT64_MAX. */
@@ -6755,8 +6931,7 @@ TVMFFI_I_INLINE int tvmffi_i_equal(TVMFFIAny a, TVMFFIAny b) {
 }
 
 /* Sets *out to the name of a data type, such as "float32x4". Returns 0, or -1
-   with an error. *out is owned by the enclosing scope, if any, else by the
-   caller. */
+   with an error. *out is owned by the scope. */
 #define tvmffi_dtype_to_str(dtype, out) \
   tvmffi_i_dtype_to_str(TVMFFI_I_OWNER, dtype, out)
 
@@ -6769,8 +6944,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_dtype_to_str(tvmffi_i_owner to,
 
 /* Looks up a global function by a name, which is any string that tvmffi_call
    accepts (in C99 made by tvmffi_str). Returns 0, or -1 with an error and *out
-   set to NULL. *out is owned by the enclosing scope, if any, else by the
-   caller. For an absent name, tvmffi_global_get raises a ValueError;
+   set to NULL. *out is owned by the scope. For an absent name, tvmffi_global_get raises a ValueError;
    tvmffi_global_find sets *out to NULL and returns 0. */
 #define tvmffi_global_get(name, out) \
   tvmffi_i_global_get(TVMFFI_I_OWNER, TVMFFI_ANY(name), out, 1)
@@ -6824,7 +6998,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
 /* These macros store the default `x` of a parameter of type T in *to, as a
    view. Their names end with TVMFFI_I_CLASS(T). */
 #define TVMFFI_I_DEFAULT_int64(to, T, x) \
-  TVMFFI_TRY(TVMFFI_I_CAT(tvmffi_i_put_, T)(to, x));
+  TVMFFI_TRY(TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, to, x));
 #define TVMFFI_I_DEFAULT_dtype(to, T, x) *(to) = tvmffi_str(x);
 #define TVMFFI_I_DEFAULT_str TVMFFI_I_DEFAULT_dtype
 #define TVMFFI_I_DEFAULT_bytes(to, T, x) *(to) = tvmffi_bytes(x);
@@ -6999,6 +7173,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
     return NULL;
   }
   if (tvmffi_i_check_args(items, (int32_t)n) ||
+      tvmffi_i_check_made(items, (int32_t)n) ||
       tvmffi_i_global_call(which, (TVMFFIAny *)(uintptr_t)items, (int32_t)n,
                            &result) ||
       tvmffi_i_hand_any(to, &result))
@@ -7007,8 +7182,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
 }
 
 /* Makes a container from `n` views (borrowed). For a map or dict, keys and
-   values alternate. The container is owned by the enclosing scope, if any, else
-   by the caller. Returns NULL with an error on failure. */
+   values alternate. The container is owned by the scope. Returns NULL with an error on failure. */
 #define tvmffi_array_from(items, n) \
   tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, items, n)
 #define tvmffi_list_from(items, n) \
@@ -7029,36 +7203,36 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
   return tvmffi_i_make(to, which, items, (int64_t)sizeof...(tvmffi_rest));
 }
 } /* extern "C++" */
-#define TVMFFI_I_MAKE_1(which, ...) tvmffi_i_make_plain(TVMFFI_I_OWNER, which)
-#define TVMFFI_I_MAKE_0(which, ...) \
-  tvmffi_i_make_plain(TVMFFI_I_OWNER, which, __VA_ARGS__)
+#define TVMFFI_I_MAKE_1(to, which, ...) tvmffi_i_make_plain(to, which)
+#define TVMFFI_I_MAKE_0(to, which, ...) \
+  tvmffi_i_make_plain(to, which, __VA_ARGS__)
 #else
-#define TVMFFI_I_MAKE_1(which, ...) \
-  tvmffi_i_make(TVMFFI_I_OWNER, which, NULL, 0)
-#define TVMFFI_I_MAKE_0(which, ...) \
-  TVMFFI_I_MAKE_N(which, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
-#define TVMFFI_I_MAKE_N(which, n, ...)                                \
-  tvmffi_i_make(TVMFFI_I_OWNER, which,                                \
+#define TVMFFI_I_MAKE_1(to, which, ...) \
+  tvmffi_i_make(to, which, NULL, 0)
+#define TVMFFI_I_MAKE_0(to, which, ...) \
+  TVMFFI_I_MAKE_N(to, which, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
+#define TVMFFI_I_MAKE_N(to, which, n, ...)                            \
+  tvmffi_i_make(to, which,                                            \
                 (const TVMFFIAny[(n) - 1]){                           \
                     TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
                 (n) - 1)
 #endif
-#define TVMFFI_I_MAKE(which, ...)                                     \
-  TVMFFI_I_CAT(TVMFFI_I_MAKE_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))(which, \
-                                                               __VA_ARGS__)
+#define TVMFFI_I_MAKE(to, which, ...) \
+  TVMFFI_I_CAT(TVMFFI_I_MAKE_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
+  (to, which, __VA_ARGS__)
 
 /* Makes a container from up to 32 plain values. For a map or dict, keys and
    values alternate:
        tvmffi_list(1, 2.5, "three")      tvmffi_map("a", 1, "b", 2)
-   The container is owned by the enclosing scope, if any, else by the caller.
+   The container is owned by the scope.
    Returns NULL with an error on failure. If a key occurs twice, the last value
    is kept. A shape takes only ints. For any number of views, use
    tvmffi_list_from(items, n) and so on. */
-#define tvmffi_array(...) TVMFFI_I_MAKE(TVMFFI_I_NEW_ARRAY, __VA_ARGS__)
-#define tvmffi_list(...) TVMFFI_I_MAKE(TVMFFI_I_NEW_LIST, __VA_ARGS__)
-#define tvmffi_map(...) TVMFFI_I_MAKE(TVMFFI_I_NEW_MAP, __VA_ARGS__)
-#define tvmffi_dict(...) TVMFFI_I_MAKE(TVMFFI_I_NEW_DICT, __VA_ARGS__)
-#define tvmffi_shape(...) TVMFFI_I_MAKE(TVMFFI_I_NEW_SHAPE, __VA_ARGS__)
+#define tvmffi_array(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, __VA_ARGS__)
+#define tvmffi_list(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_LIST, __VA_ARGS__)
+#define tvmffi_map(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_MAP, __VA_ARGS__)
+#define tvmffi_dict(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_DICT, __VA_ARGS__)
+#define tvmffi_shape(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_SHAPE, __VA_ARGS__)
 
 /* -------- Reading -------- */
 
@@ -7181,10 +7355,10 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
        tvmffi_get(map, "key", &number, 7)     7 if absent
        tvmffi_get(map, "key", &object, NULL)  NULL if absent; C++: nullptr
    Returns 0, or -1 with an error. A value of another type is a TypeError that
-   names the key, even with a default. An object or Any is owned by the
-   enclosing scope, if any, else by the caller. */
+   names the key, even with a default. An object or Any is owned by the scope. */
 #define tvmffi_get(container, key, ...)                                   \
-  tvmffi_i_get_or(TVMFFI_I_OWNER, TVMFFI_ANY(container), TVMFFI_ANY(key), \
+  tvmffi_i_get_or(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)),      \
+                  TVMFFI_ANY(container), TVMFFI_ANY(key),                 \
                   TVMFFI_I_CAT(TVMFFI_I_DEFAULT_,                         \
                                TVMFFI_I_COUNT(__VA_ARGS__))(__VA_ARGS__))
 #define TVMFFI_I_DEFAULT_1(out) TVMFFI_I_OUT(out), 0, tvmffi_none()
@@ -7292,8 +7466,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
 #define tvmffi_erase(container, key) \
   tvmffi_i_erase_item(TVMFFI_ANY(container), TVMFFI_ANY(key))
 #define tvmffi_pop(container, key, out)                                     \
-  tvmffi_i_pop_item(TVMFFI_I_OWNER, TVMFFI_ANY(container), TVMFFI_ANY(key), \
-                    TVMFFI_I_OUT(out))
+  tvmffi_i_pop_item(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(container), \
+                    TVMFFI_ANY(key), TVMFFI_I_OUT(out))
 
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any,
                                                             TVMFFIAny key) {
@@ -7463,7 +7637,7 @@ TVMFFI_I_INLINE int tvmffi_memory_trim(void) {
 TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
   TVMFFIAny arg = tvmffi_int(type_index);
   int64_t n = 0;
-  return tvmffi_i_call(TVMFFI_I_OWNER, tvmffi_str("tvmffi.DebugLive"),
+  return tvmffi_i_call(TVMFFI_I_OWNED_BY(NULL), tvmffi_str("tvmffi.DebugLive"),
                        tvmffi_out_int64(&n), &arg, 1)
              ? -1
              : n;
@@ -8764,14 +8938,6 @@ TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_TVMFFIObject = {
     kTVMFFIObject,
     0};
 
-/* An object pointer in a struct member, whose declared type may differ.
-   Accesses through this type are exempt from strict aliasing. */
-#if TVMFFI_I_GNU
-typedef TVMFFIObject *tvmffi_i_object_slot __attribute__((__may_alias__));
-#else
-typedef TVMFFIObject *tvmffi_i_object_slot;
-#endif
-
 TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {
   return (char *)object + offset;
 }
@@ -9283,11 +9449,8 @@ TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_owner to, tvmffi_i_class *c,
                                        const TVMFFIAny *values, int32_t n) {
   TVMFFIObjectHandle self = NULL;
   int code;
-  if (!out)
-    return tvmffi_i_raise("TypeError", "tvmffi_new(%s): NULL for the result",
-                          c->key);
-  *out = NULL;
   TVMFFI_TRY(tvmffi_i_check_args(values, n));
+  TVMFFI_TRY(tvmffi_i_check_made(values, n));
   TVMFFI_TRY(tvmffi_i_class_make(c, &self));
   code = tvmffi_i_class_set_fields(c, self, values, n);
   if (code)
@@ -9474,15 +9637,6 @@ TVMFFI_I_INLINE int tvmffi_i_read_object_field(void *field, TVMFFIAny *result) {
   return 0;
 }
 
-/* Stores `object` (borrowed or NULL) in a field and releases the previous
-   object. */
-TVMFFI_I_INLINE void tvmffi_i_replace_object(void *field, void *object) {
-  TVMFFIObject *old = *(tvmffi_i_object_slot *)field;
-  if (object) tvmffi_retain(object);
-  *(tvmffi_i_object_slot *)field = (TVMFFIObject *)object;
-  tvmffi_release(old);
-}
-
 /* Converts `value` like a container argument of a typed function, and stores
    the container in `field`. */
 TVMFFI_I_COLD int tvmffi_i_set_container(void *field, const TVMFFIAny *value,
@@ -9494,7 +9648,7 @@ TVMFFI_I_COLD int tvmffi_i_set_container(void *field, const TVMFFIAny *value,
   int code = nullable && is_none ? 0 : cast(type, value, &now);
   if (code && code != TVMFFI_I_CONVERTED)
     return tvmffi_i_bad_field(type, nullable, value, code);
-  tvmffi_i_replace_object(field, is_none ? NULL
+  tvmffi_i_keep(field, is_none ? NULL
                                  : code  ? (void *)now.v_obj
                                          : (void *)value->v_obj);
   if (code) tvmffi_any_release(&now);
@@ -9541,7 +9695,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 /* Bodies of TVMFFI_TYPE's field getters: convert the member at tvmffi_field to
    the Any at tvmffi_into. */
 #define TVMFFI_I_READ_int64(T) \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(tvmffi_into, \
+  return TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, tvmffi_into, \
       *TVMFFI_I_AS(TVMFFI_I_CTYPE(T) *, tvmffi_field));
 #define TVMFFI_I_READ_dtype TVMFFI_I_READ_int64
 #define TVMFFI_I_READ_object(T) \
@@ -9561,7 +9715,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_WRITE_dtype TVMFFI_I_WRITE_int64
 #define TVMFFI_I_WRITE_object(W, defaults) \
   TVMFFI_I_CONVERT(W, defaults) \
-  tvmffi_i_replace_object(tvmffi_field, tvmffi_now); \
+  tvmffi_i_keep(tvmffi_field, tvmffi_now); \
   return 0;
 #define TVMFFI_I_WRITE_array(W, defaults) \
   return tvmffi_i_set_container(tvmffi_field, tvmffi_value, \
@@ -9590,7 +9744,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
    as an Any at tvmffi_into. */
 #define TVMFFI_I_VALUE_int64(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(tvmffi_into, tvmffi_now);
+  return TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, tvmffi_into, tvmffi_now);
 #define TVMFFI_I_VALUE_dtype(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now; \
   TVMFFIAny tvmffi_text = tvmffi_str(x); \
@@ -9598,7 +9752,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   if (tvmffi_code) \
     return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, T), 0, \
                               &tvmffi_text, tvmffi_code); \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(tvmffi_into, tvmffi_now);
+  return TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, tvmffi_into, tvmffi_now);
 #define TVMFFI_I_VALUE_object(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
   *tvmffi_into = tvmffi_none(); \
@@ -9781,7 +9935,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   TVMFFI_I_CLASS_GETTER(T, T) \
   TVMFFI_I_PUTTER_OF(T, tvmffi_to, tvmffi_from) { \
     return tvmffi_i_put_object( \
-        tvmffi_to, \
+        here, tvmffi_to, \
         TVMFFI_I_AS(TVMFFIObject *, TVMFFI_I_AS(void *, tvmffi_from))); \
   } \
   TVMFFI_I_POINTER_WORD(T)
@@ -9798,16 +9952,14 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
     char tvmffi_head; \
     T tvmffi_tail; \
   };
-/* The function behind tvmffi_new(T, ...). `made` makes the object `self`. */
+/* The function behind TVMFFI_NEW(T, ...). `made` makes the object `self`. */
 #define TVMFFI_I_NEW_FUNCTION(T, made) \
-  TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_new_##T( \
-      tvmffi_i_owner tvmffi_to, T **tvmffi_into, \
-      const TVMFFIAny *tvmffi_args, int32_t tvmffi_count) { \
+  TVMFFI_I_INLINE T *tvmffi_i_new_##T(tvmffi_i_owner tvmffi_to, \
+                                      const TVMFFIAny *tvmffi_args, \
+                                      int32_t tvmffi_count) { \
     TVMFFIObjectHandle self = NULL; \
-    int tvmffi_code = made; \
     (void)tvmffi_args; \
-    if (tvmffi_into) *tvmffi_into = TVMFFI_I_AS(T *, self); \
-    return tvmffi_code; \
+    return (made) ? NULL : TVMFFI_I_AS(T *, self); \
   }
 #define TVMFFI_I_CLASS_DESTROY(T, K, n, ...) \
   TVMFFI_I_INLINE void tvmffi_i_destroy_##T(void *self) { \
@@ -9837,8 +9989,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   } \
   TVMFFI_I_NEW_FUNCTION( \
       T, tvmffi_i_class_new(tvmffi_to, tvmffi_i_class_of_##T(), \
-                            tvmffi_into ? &self : NULL, tvmffi_args, \
-                            tvmffi_count)) \
+                            &self, tvmffi_args, tvmffi_count)) \
   static tvmffi_i_class tvmffi_i_class_##T = { \
       K, &tvmffi_i_class_##parent, sizeof(T), \
       TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \
@@ -9885,7 +10036,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
    A member of parameter type T has the C type tvmffi_type_T. An optional
    number, dtype or device has tvmffi_type_optional(T). A str, bytes or any
    member is a TVMFFIAny, and an object a pointer. The struct owns these values:
-   in C, set them by tvmffi_any_assign and tvmffi_replace. Containers are
+   in C, set them by tvmffi_any_assign and tvmffi_keep. Containers are
    converted as parameters are. Use tensor_object for a tensor. Members that are
    not fields are copied bitwise.
 
@@ -9909,8 +10060,8 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 
 /* Declares a type that another library, or another file of this one, registers.
    The struct must begin with the same members. The name is usable as a
-   parameter type, in tvmffi_cast and as the parent in TVMFFI_TYPE, but not in
-   tvmffi_new. This library allocates objects of a child TVMFFI_TYPE, and
+   parameter type, in TVMFFI_CAST and as the parent in TVMFFI_TYPE, but not in
+   TVMFFI_NEW. This library allocates objects of a child TVMFFI_TYPE, and
    initialises only the parent's registered fields. */
 #define TVMFFI_FOREIGN_TYPE(type, key)                                    \
   TVMFFI_I_CLASS_WORD(type, key, key)                                     \
@@ -9989,37 +10140,33 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 
 /* Casts an object (borrowed, may be NULL) to a pointer to the struct `type`.
    Returns NULL if the object is of another type. */
-#define tvmffi_cast(type, object) \
+#define TVMFFI_CAST(type, object) \
   TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
 
-/* Stores `object` (borrowed) in the pointer `field` and releases the object
-   that `field` owned. Both may be NULL. `field` may point to any object
-   type. */
-#define tvmffi_replace(field, object) \
-  tvmffi_i_replace_object(&(field), (object))
-
-/* Creates an object: tvmffi_new(Point, &p, 3.0, 4.0). The scope, or else the
-   caller, owns *p, which is NULL on failure. Up to 32 plain values, as in
-   tvmffi_call, set fields in the order of Python's constructor. The other
-   fields get their default, or zero. */
+/* Creates an object: Point *p = TVMFFI_NEW(Point, 3.0, 4.0). Returns the object,
+   which the scope owns, or NULL with an error. Up to 31 plain values, as in
+   tvmffi_call, set fields in the order of Python's constructor. The other fields
+   get their default, or zero. */
+#define TVMFFI_NEW(...) \
+  TVMFFI_I_NEW_OBJECT(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #if defined(__cplusplus)
 extern "C++" {
-template <typename tvmffi_type, typename... tvmffi_rest>
-TVMFFI_I_MUST_CHECK static inline int tvmffi_i_new(
+template <typename tvmffi_made, typename... tvmffi_rest>
+static inline tvmffi_made *tvmffi_i_new(
     tvmffi_i_owner to,
-    int (*make)(tvmffi_i_owner, tvmffi_type **, const TVMFFIAny *, int32_t),
-    tvmffi_type **out, tvmffi_rest... args) {
+    tvmffi_made *(*make)(tvmffi_i_owner, const TVMFFIAny *, int32_t),
+    tvmffi_rest... args) {
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return make(to, out, values, (int32_t)(sizeof...(tvmffi_rest)));
+  return make(to, values, (int32_t)(sizeof...(tvmffi_rest)));
 }
 }
-#define tvmffi_new(type, ...) \
-  tvmffi_i_new(TVMFFI_I_OWNER, tvmffi_i_new_##type, __VA_ARGS__)
+#define TVMFFI_I_NEW_OBJECT(n, type, ...)                  \
+  tvmffi_i_new(TVMFFI_I_OWNER, tvmffi_i_new_##type \
+                                   TVMFFI_I_EACH(n)(TVMFFI_I_THEN, ~, __VA_ARGS__))
+#define TVMFFI_I_THEN(x, value) , value
 #else
-#define tvmffi_new(type, ...) \
-  TVMFFI_I_CLASS_NEW(type, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
-#define TVMFFI_I_CLASS_NEW(type, n, out, ...)                            \
-  tvmffi_i_new_##type(TVMFFI_I_OWNER, out,                               \
+#define TVMFFI_I_NEW_OBJECT(n, type, ...)                                       \
+  tvmffi_i_new_##type(TVMFFI_I_OWNER,                                    \
                       (TVMFFIAny[n]){TVMFFI_I_EACH(n)(                   \
                           TVMFFI_I_ITEM, ~, __VA_ARGS__) tvmffi_none()}, \
                       (n) - 1)
@@ -10037,15 +10184,16 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_new(
    called without the object. Returns 0 or the error's code; AttributeError if
    the object has no such method. */
 #if defined(__cplusplus)
-#define tvmffi_method(object, ...) \
-  tvmffi_i_method_plain(TVMFFI_I_OWNER, object, __VA_ARGS__)
+#define tvmffi_method(object, name, ...)                                 \
+  tvmffi_i_method_plain(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
+                        object, name, __VA_ARGS__)
 #else
 #define tvmffi_method(object, name, ...)                                       \
   TVMFFI_I_CALL_METHOD(object, name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, \
                        ~)
 #define TVMFFI_I_CALL_METHOD(object, name, n, out, ...)                    \
   tvmffi_i_call_member(                                                    \
-      TVMFFI_I_OWNER, name, TVMFFI_I_OUT(out),                             \
+      TVMFFI_I_OWNER_OF(out), name, TVMFFI_I_OUT(out),                     \
       (TVMFFIAny[(n) + 1]){TVMFFI_ANY(object),                             \
                            TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
                                tvmffi_none()},                             \
@@ -10057,7 +10205,7 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_new(
    Returns 0 or the error's code: an AttributeError if the type lacks the field
    or allows no access. */
 #define tvmffi_field_get(object, name, out)                    \
-  tvmffi_i_field_get(TVMFFI_I_OWNER, TVMFFI_ANY(object), name, \
+  tvmffi_i_field_get(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(object), name, \
                      TVMFFI_I_OUT(out))
 #define tvmffi_field_set(object, name, value) \
   tvmffi_i_field_set(TVMFFI_ANY(object), name, TVMFFI_ANY(value))
@@ -10519,13 +10667,9 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
                                       TVMFFIObjectHandle *out, int32_t n) {
   TVMFFIAny imports = tvmffi_none(), cache = tvmffi_none();
   tvmffi_module *m;
-  if (!out)
-    return tvmffi_i_raise("TypeError", "tvmffi_new(%s): NULL for the result",
-                          c->key);
-  *out = NULL;
   if (n)
     return tvmffi_i_raise(
-        "TypeError", "tvmffi_new(%s): a module takes no values, but got %d",
+        "TypeError", "TVMFFI_NEW(%s): a module takes no values, but got %d",
         c->key, (int)n);
   TVMFFI_TRY(tvmffi_i_class_ready(c));
   m = tvmffi_i_module_alloc(c, table);
@@ -10667,7 +10811,7 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
   TVMFFI_I_NEW_FUNCTION( \
       T, tvmffi_i_module_new( \
              tvmffi_to, tvmffi_i_class_of_##T(), &tvmffi_i_table_##T, \
-             tvmffi_into ? &self : NULL, tvmffi_count)) \
+             &self, tvmffi_count)) \
   TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##T = { \
       K, NULL, sizeof(T), \
       TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \
@@ -10722,15 +10866,15 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
                               runnable, `save` makes it serializable
      (destructor, f)          void f(Calc *), frees what the struct owns
    Calc becomes a parameter type, (Calc, c), for modules that this file creates
-   by tvmffi_new(Calc, &c). Members of a new module are zero. A function that
+   by TVMFFI_NEW(Calc). Members of a new module are zero. A function that
    Python gets from a module keeps the module alive; a function that `lookup`
    creates must own a reference to the module. tvmffi_register_type(Calc) and
-   the first tvmffi_new register the loaders. Both fail with a RuntimeError if a
+   the first TVMFFI_NEW register the loaders. Both fail with a RuntimeError if a
    loader's name is taken. Keep the code loaded as long as modules or loaders of
    the kind exist.
    Under upstream's library, modules written in C need x86-64, a system other
    than Windows, unwind tables (the default), and a library loaded with global
-   symbols, as by Python. Otherwise tvmffi_new fails with a RuntimeError. */
+   symbols, as by Python. Otherwise TVMFFI_NEW fails with a RuntimeError. */
 #define TVMFFI_MODULE(type, kind, ...) \
   TVMFFI_I_MODULE(type, kind, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
 
@@ -21949,7 +22093,7 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
    parameter type name such as int64. */
 #define TVMFFI_I_PLAIN_FIELD(word)                                            \
   static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {    \
-    return tvmffi_i_put_##word(result, *(tvmffi_type_##word *)field);         \
+    return tvmffi_i_put_##word(NULL, result, *(tvmffi_type_##word *)field);   \
   }                                                                           \
   static int tvmffi_i_set_##word##_field(void *field,                         \
                                          const TVMFFIAny *value) {            \
@@ -29416,7 +29560,7 @@ TVMFFI_FUNC(i_debug_report, any, (ptr, num_live), (ptr, num_complaints)) {
   tvmffi_i_unlock();
   bytes.size = n;
   TVMFFI_TRY(TVMFFIStringFromByteArray(&bytes, &result));
-  TVMFFI_RETURN(result);
+  TVMFFI_I_GIVE(result);
 }
 #endif
 
@@ -29425,12 +29569,12 @@ TVMFFI_FUNC(i_debug_report, any, (ptr, num_live), (ptr, num_complaints)) {
 
 /* Returns the object that ffi.MapGetItemOrMissing returns for an absent key. */
 TVMFFI_FUNC(i_invalid_object, object) {
-  TVMFFI_RETURN(&tvmffi_i_invalid_object);
+  TVMFFI_I_GIVE(&tvmffi_i_invalid_object);
 }
 
 /* Returns the object that separates positional arguments from keyword arguments
    (names and values) in a call of __ffi_init__. */
-TVMFFI_FUNC(i_kwargs_object, object) { TVMFFI_RETURN(&tvmffi_i_kwargs_object); }
+TVMFFI_FUNC(i_kwargs_object, object) { TVMFFI_I_GIVE(&tvmffi_i_kwargs_object); }
 
 /* Returns a string as an owned value. */
 TVMFFI_FUNC(i_string, str, (str, text)) { TVMFFI_RETURN(text); }
@@ -29453,7 +29597,7 @@ TVMFFI_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
   TVMFFI_TRY(TVMFFIFunctionCreate(self,
                                   (TVMFFISafeCallType)(uintptr_t)safe_call,
                                   (void (*)(void *))(uintptr_t)deleter, &f));
-  TVMFFI_RETURN((TVMFFIObject *)f);
+  TVMFFI_I_GIVE((TVMFFIObject *)f);
 }
 
 #if TVMFFI_I_CELLS
@@ -29572,7 +29716,7 @@ TVMFFI_I_PACKED(i_new_list) {
   TVMFFI_FUNC(seq##_get, any, (seq, self), (int64, i)) {         \
     tvmffi_i_seq *s = tvmffi_i_seq_of(self);                     \
     TVMFFI_I_CHECK_INDEX(s, i);                                  \
-    TVMFFI_RETURN(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));   \
+    TVMFFI_I_GIVE(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));   \
   }                                                              \
   /* Returns the number of items. */                             \
   TVMFFI_FUNC(seq##_size, int64, (seq, self)) {                  \
@@ -29625,7 +29769,7 @@ TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
 TVMFFI_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_pop, list, 2, tvmffi_obj(list), tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
-  TVMFFI_RETURN(tvmffi_i_take_item(s, i));
+  TVMFFI_I_GIVE(tvmffi_i_take_item(s, i));
 }
 
 /* Removes item i. IndexError unless 0 <= i < size. */
@@ -30082,7 +30226,7 @@ TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
   tvmffi_any_release(&args[1]);
   tvmffi_any_release(&args[0]);
   if (code) return code;
-  TVMFFI_RETURN(module);
+  TVMFFI_I_GIVE(module);
 }
 
 /* Loads a dynamic library as a module. Ignores the format. InternalError with
@@ -30103,7 +30247,7 @@ TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
   code = tvmffi_i_load_library(library, &module);
   tvmffi_release(library);
   if (code) return code;
-  TVMFFI_RETURN(module);
+  TVMFFI_I_GIVE(module);
 }
 
 /* Defines a function that searches a module for a name. If query_imports is
@@ -30246,7 +30390,7 @@ TVMFFI_FUNC(i_make_setter, func, (int32, type_index), (int64, converter),
     tvmffi_i_free(s);
     return -1;
   }
-  TVMFFI_RETURN((TVMFFIObject *)f);
+  TVMFFI_I_GIVE((TVMFFIObject *)f);
 }
 #endif
 
@@ -30547,7 +30691,7 @@ TVMFFI_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
     tvmffi_release(o);
     return -1;
   }
-  TVMFFI_RETURN(o);
+  TVMFFI_I_GIVE(o);
 }
 
 /* Returns the keys of all registered types, ordered by type index. */
@@ -30572,7 +30716,7 @@ TVMFFI_FUNC(i_type_keys, i_keys) {
     }
     --n;
   }
-  TVMFFI_RETURN(keys);
+  TVMFFI_I_GIVE(keys);
 }
 #endif
 
@@ -30592,7 +30736,7 @@ TVMFFI_FUNC(i_type_keys, i_keys) {
   do {                                  \
     TVMFFIObject *made = (__VA_ARGS__); \
     if (!made) return -1;               \
-    TVMFFI_RETURN(made);                \
+    TVMFFI_I_GIVE(made);                \
   } while (0)
 
 /* ======== Methods of access paths ================== >>functions/path_function
@@ -30685,7 +30829,7 @@ TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
     tvmffi_retain(p->step);
     items[n] = tvmffi_obj(p->step);
   }
-  TVMFFI_RETURN(steps);
+  TVMFFI_I_GIVE(steps);
 }
 #endif
 
@@ -30697,7 +30841,7 @@ TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
 TVMFFI_I_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__", object) {
   TVMFFIObjectHandle made = NULL;
   TVMFFI_TRY(tvmffi_i_create_enum_state(&made));
-  TVMFFI_RETURN((TVMFFIObject *)made);
+  TVMFFI_I_GIVE((TVMFFIObject *)made);
 }
 #endif
 
@@ -30717,7 +30861,7 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
   if (tvmffi_i_copy_leaf(&c, &value, &copy)) {
     if (copy.type_index < kTVMFFIStaticObjectBegin || !copy.v_obj)
       TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
-    TVMFFI_RETURN(copy);
+    TVMFFI_I_GIVE(copy);
   }
   tvmffi_i_stack_open(&c.frames, room, sizeof(room));
   code = tvmffi_i_push_copy(&c, value.v_obj);
@@ -30734,7 +30878,7 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
   }
   tvmffi_i_ptr_clear(&c.table, sizeof(tvmffi_i_copied), 2);
   if (code) return code;
-  TVMFFI_RETURN(copy);
+  TVMFFI_I_GIVE(copy);
 }
 #endif
 
@@ -31001,7 +31145,7 @@ TVMFFI_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
   int code =
       tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, &paths);
   if (code < 0) return code;
-  TVMFFI_RETURN(paths);
+  TVMFFI_I_GIVE(paths);
 }
 
 /* Returns a hash of a value's structure. Values that are equal by
@@ -31255,7 +31399,7 @@ TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
   tvmffi_release(s.found);
   tvmffi_i_finder_close(&s);
   if (code) return code;
-  TVMFFI_RETURN(paths.v_obj);
+  TVMFFI_I_GIVE(paths.v_obj);
 }
 #endif
 
@@ -31712,7 +31856,7 @@ TVMFFI_I_METHOD(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
   else
     return tvmffi_i_cannot_treat(value->type_index, "BigInt");
   TVMFFI_TRY(tvmffi_i_text_take_object(&b, &text));
-  TVMFFI_RETURN(text);
+  TVMFFI_I_GIVE(text);
 }
 
 TVMFFI_I_METHOD(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
@@ -31730,7 +31874,7 @@ TVMFFI_I_METHOD(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
   if (!s.size || i < s.size)
     return tvmffi_i_fail("ValueError", "Invalid decimal string for ffi.BigInt");
   TVMFFI_TRY(tvmffi_i_digits_to_int(s.data, s.size, negative, &made));
-  TVMFFI_RETURN(made);
+  TVMFFI_I_GIVE(made);
 }
 #endif
 
@@ -32985,7 +33129,7 @@ TVMFFI_FUNC(i_list_names, func) {
     tvmffi_i_free(names);
     return -1;
   }
-  TVMFFI_RETURN((TVMFFIObject *)f);
+  TVMFFI_I_GIVE((TVMFFIObject *)f);
 }
 
 /* -------- The table -------- */

@@ -270,11 +270,13 @@ static void test_forget_dead(void) {
    be leaks. */
 static int test_run_once(const test_case *test, int with_pool) {
   size_t live;
+  tvmffi_scope scope;
   test_set_pool(with_pool);
   live = test_get(&test_live);
   test_log_size = 0;
-  test->run();
+  test->run(tvmffi_scope_open(&scope));
   test_refuse_at = 0;
+  tvmffi_scope_close(&scope);
   test_release_all();
   test_set_pool(0);
 #if TVMFFI_DEBUG

@@ -109,7 +109,7 @@ static int count_nodes(Function *f, int64_t *n) {
 
 /* Replaces a sum of two constants. */
 TVMFFI_FUNC(fold_add, Expr, (Add, add)) {
-  Const *a = tvmffi_cast(Const, add->lhs), *b = tvmffi_cast(Const, add->rhs);
+  Const *a = TVMFFI_CAST(Const, add->lhs), *b = TVMFFI_CAST(Const, add->rhs);
   Const *c;
   if (!a || !b) {
     tvmffi_retain(add);
@@ -138,7 +138,7 @@ static int run(void) {
     if (!equal || hash != other)
       return TVMFFI_RAISE("AssertionError", "the functions are not equal");
 
-    TVMFFI_TRY(count_nodes(tvmffi_cast(Function, f), &nodes));
+    TVMFFI_TRY(count_nodes(TVMFFI_CAST(Function, f), &nodes));
     if (nodes != 11)
       return TVMFFI_RAISE("AssertionError", "%d nodes", (int)nodes);
 

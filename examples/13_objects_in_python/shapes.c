@@ -101,7 +101,7 @@ TVMFFI_EXPORT(register_types, none) {
 /* Accepts a Shape or an object of a child type, such as a Circle. */
 TVMFFI_EXPORT(describe, str, (Shape, shape)) {
   char text[80];
-  Circle *circle = tvmffi_cast(Circle, shape); /* NULL if not a Circle */
+  Circle *circle = TVMFFI_CAST(Circle, shape); /* NULL if not a Circle */
   if (!circle) TVMFFI_RETURN(tvmffi_any_str(&shape->name));
   snprintf(text, sizeof(text), "%.40s of radius %g",
            tvmffi_any_str(&shape->name).data, circle->radius);

@@ -12,17 +12,13 @@
 #include "../head/late.h"
 #include "reference.h"
 #include "value.h"
-#include "scope_here.h"
 
 /* Evaluates `expr`. If the code is not 0, returns the code from the calling
    function. */
-#define TVMFFI_TRY(expr)                  \
-  do {                                    \
-    int tvmffi_code = (expr);             \
-    if (TVMFFI_I_UNLIKELY(tvmffi_code)) { \
-      TVMFFI_LEAVE();                     \
-      return tvmffi_code;                 \
-    }                                     \
+#define TVMFFI_TRY(expr)                                   \
+  do {                                                     \
+    int tvmffi_code = (expr);                              \
+    if (TVMFFI_I_UNLIKELY(tvmffi_code)) return tvmffi_code; \
   } while (0)
 
 /* Raises an error of a kind such as "ValueError". The message is a printf
@@ -325,7 +321,6 @@ TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
     int tvmffi_code = (expr);                               \
     if (TVMFFI_I_UNLIKELY(tvmffi_code)) {                   \
       (void)tvmffi_error_context(tvmffi_code, __VA_ARGS__); \
-      TVMFFI_LEAVE();                                       \
       return tvmffi_code;                                   \
     }                                                       \
   } while (0)

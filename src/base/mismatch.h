@@ -288,13 +288,15 @@ TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
   TVMFFIObject *error;
   if (!code)
     return tvmffi_i_raise("TypeError",
-                          "%s returned no result: end it with "
-                          "TVMFFI_RETURN(value), or make the result optional",
+                          "%s returned no result: write TVMFFI_RETURN(value), "
+                          "or make the result optional",
                           TVMFFI_I_LOAD(&f->name));
   if (code == -2) return code; /* the environment owns the error */
   error = tvmffi_error_take();
   if (!error)
-    return tvmffi_i_raise("RuntimeError", "%s returned %d, but raised no error",
+    return tvmffi_i_raise("RuntimeError",
+                          "%s returned %d, but raised no error: to return a "
+                          "value, write TVMFFI_RETURN(value)",
                           TVMFFI_I_LOAD(&f->name), code);
   (void)tvmffi_error_raise(error);
   return code;

@@ -97,6 +97,23 @@ TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle obj) {
     tvmffi_i_release_rest(o, old);
 }
 
+/* An object pointer in a struct member, whose declared type may differ.
+   Accesses through this type are exempt from strict aliasing. */
+#if TVMFFI_I_GNU
+typedef TVMFFIObject *tvmffi_i_object_slot __attribute__((__may_alias__));
+#else
+typedef TVMFFIObject *tvmffi_i_object_slot;
+#endif
+
+/* Stores a reference to `object` (borrowed or NULL) in the pointer at `slot`,
+   and releases the object that was there. */
+TVMFFI_I_INLINE void tvmffi_i_keep(void *slot, void *object) {
+  TVMFFIObject *old = *(tvmffi_i_object_slot *)slot;
+  if (object) tvmffi_retain(object);
+  *(tvmffi_i_object_slot *)slot = (TVMFFIObject *)object;
+  tvmffi_release(old);
+}
+
 /* Releases an owned Any and sets it to None. */
 TVMFFI_I_INLINE void tvmffi_any_release(TVMFFIAny *any) {
   const TVMFFIAny old = *any;

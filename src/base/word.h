@@ -13,6 +13,7 @@
 #include "../head/compiler.h"
 #include "../head/dlpack.h"
 #include "../head/abi.h"
+#include "scope_here.h"
 #include "value.h"
 #include "type_info.h"
 #include "error.h"
@@ -75,7 +76,7 @@ enum {
 /* Defines the parameter type T, such as int64. */
 #define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)     \
   typedef ctype tvmffi_type_##T;                         \
-  typedef int tvmffi_i_put_type_##T(TVMFFIAny *, ctype); \
+  typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, ctype); \
   TVMFFI_I_UNUSED static const tvmffi_i_name tvmffi_i_name_##T = {name, schema};
 #define TVMFFI_I_GET(T) TVMFFI_I_GETTER(T, any, out)
 /* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
@@ -97,7 +98,8 @@ enum {
   TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *from, \
                                        tvmffi_type_##T *to)
 #define TVMFFI_I_PUTTER_OF(T, to, from) \
-  TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFIAny *to, tvmffi_type_##T from)
+  TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFI_I_UNUSED tvmffi_scope *here, \
+                                       TVMFFIAny *to, tvmffi_type_##T from)
 
 /* Names in macros that expand in the user's source begin with tvmffi_, because
    a plain name may be a macro of the user's. */
@@ -115,9 +117,9 @@ enum {
                : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);               \
   }                                                                        \
   TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                           \
-      TVMFFIAny *tvmffi_to, tvmffi_type_optional_##T tvmffi_value) {       \
+      tvmffi_scope *tvmffi_i_here, TVMFFIAny *tvmffi_to, tvmffi_type_optional_##T tvmffi_value) {       \
     *tvmffi_to = tvmffi_none();                                            \
-    return tvmffi_value ? (tvmffi_i_put_##T)(tvmffi_to, tvmffi_value) : 0; \
+    return tvmffi_value ? (tvmffi_i_put_##T)(tvmffi_i_here, tvmffi_to, tvmffi_value) : 0; \
   }                                                                        \
   TVMFFI_I_KEPT_ELEMENT(T, -1)
 
@@ -129,7 +131,7 @@ enum {
     tvmffi_type_##T value;                                  \
     int code = (tvmffi_i_get_##T)(tvmffi_from, &value);     \
     (void)tvmffi_name;                                      \
-    if (!code) code = tvmffi_i_put_##T(tvmffi_to, value);   \
+    if (!code) code = tvmffi_i_put_##T(NULL, tvmffi_to, value);   \
     if (code) return code;                                  \
     return tvmffi_to->type_index == tvmffi_from->type_index \
                ? 0                                          \
@@ -163,9 +165,9 @@ enum {
     return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;  \
   }                                                                  \
   TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                     \
-      TVMFFIAny *out, tvmffi_type_optional_##T value) {              \
+      tvmffi_scope *here, TVMFFIAny *out, tvmffi_type_optional_##T value) {              \
     *out = tvmffi_none();                                            \
-    return value.has_value ? tvmffi_i_put_##T(out, value.value) : 0; \
+    return value.has_value ? tvmffi_i_put_##T(here, out, value.value) : 0; \
   }
 #define TVMFFI_I_KEPT_ELEMENT(T, index)                    \
   TVMFFI_I_CAST(T, index) {                                \
@@ -175,7 +177,7 @@ enum {
   }
 #define TVMFFI_I_CAST(T, index)                                           \
   enum { tvmffi_i_fits_##T = index };                                     \
-  typedef int tvmffi_i_put_type_optional_##T(TVMFFIAny *,                 \
+  typedef int tvmffi_i_put_type_optional_##T(tvmffi_scope *, TVMFFIAny *,                 \
                                              tvmffi_type_optional_##T);   \
   TVMFFI_I_ELEMENT(T)                                                     \
   TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *tvmffi_name, \
@@ -200,7 +202,7 @@ enum {
 #if TVMFFI_I_GENERIC && !defined(__cplusplus)
 #define TVMFFI_I_USE_1(T)                                      \
   typedef TVMFFI_I_UNKNOWN(T) tvmffi_type_##T;                     \
-  typedef int tvmffi_i_put_type_##T(TVMFFIAny *, tvmffi_type_##T); \
+  typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, tvmffi_type_##T); \
   extern const tvmffi_i_name tvmffi_i_name_##T;                    \
   extern tvmffi_i_put_type_##T tvmffi_i_put_##T;                   \
   extern int tvmffi_i_get_##T(const TVMFFIAny *, tvmffi_type_##T *);
@@ -208,7 +210,7 @@ enum {
   TVMFFI_I_USE_1(T)                                             \
   typedef tvmffi_type_##T tvmffi_type_optional_##T;                 \
   typedef int tvmffi_i_put_type_optional_##T(                       \
-      TVMFFIAny *, tvmffi_type_optional_##T);                       \
+      tvmffi_scope *, TVMFFIAny *, tvmffi_type_optional_##T);                       \
   extern tvmffi_i_put_type_optional_##T tvmffi_i_put_optional_##T;  \
   extern int tvmffi_i_get_optional_##T(const TVMFFIAny *,           \
                                        tvmffi_type_optional_##T *); \
@@ -289,6 +291,17 @@ TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
   return 0;
 }
 
+
+/* Returns -1 if an argument is None while an error is pending: the argument is
+   the NULL of a maker that failed, whose error must not be replaced. */
+TVMFFI_I_INLINE int tvmffi_i_check_made(const TVMFFIAny *args, int32_t n) {
+  int32_t i;
+  for (i = 0; i < n; ++i)
+    if (TVMFFI_I_UNLIKELY(args[i].type_index == kTVMFFINone))
+      return tvmffi_i_pending();
+  return 0;
+}
+
 TVMFFI_I_PUT(uint64) {
   if (value >> 63) return tvmffi_i_too_large(value);
   *out = tvmffi_int((int64_t)value);
@@ -353,15 +366,23 @@ TVMFFI_I_FLOAT_TYPE(float64, double)
 
 /* The result type of functions that return nothing: TVMFFI_RETURN() returns
    None. Not for parameters. */
-typedef int tvmffi_i_put_type_none(TVMFFIAny *);
+typedef int tvmffi_i_put_type_none(tvmffi_scope *, TVMFFIAny *);
 static const tvmffi_i_name tvmffi_i_name_none = {"void", "None"};
-TVMFFI_I_INLINE int tvmffi_i_put_none(TVMFFIAny *out) {
+TVMFFI_I_INLINE int tvmffi_i_put_none(tvmffi_scope *here, TVMFFIAny *out) {
+  (void)here;
   *out = tvmffi_none();
   return 0;
 }
 
-/* Accepts any value. A parameter is a borrowed view. The caller owns a returned
-   Any. */
+/* Returns 1 if a value points to memory that no object owns: a plain string,
+   bytes or tensor, or a reference to be moved. */
+TVMFFI_I_INLINE int tvmffi_i_is_view(const TVMFFIAny *any) {
+  return any->type_index >= kTVMFFIDLTensorPtr &&
+         any->type_index <= kTVMFFIObjectRValueRef;
+}
+
+/* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
+   owned value. */
 TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any")
 TVMFFI_I_GET(any) {
   *out = *any;
@@ -370,6 +391,10 @@ TVMFFI_I_GET(any) {
 TVMFFI_I_PUT(any) {
   TVMFFI_TRY(tvmffi_i_check_value(value));
   *out = value;
+  if (!here) return 0;
+  if (tvmffi_i_is_view(&value)) return TVMFFIAnyViewToOwnedAny(&value, out);
+  if (value.type_index >= kTVMFFIStaticObjectBegin)
+    tvmffi_i_scope_give(here, value.v_obj);
   return 0;
 }
 TVMFFI_I_KEPT_WORD(any, -1)
@@ -547,7 +572,9 @@ TVMFFI_I_GET(object) {
 }
 TVMFFI_I_PUT(object) {
   *out = tvmffi_obj(value);
-  return TVMFFI_I_LIKELY(value != NULL) ? 0 : tvmffi_i_pending();
+  if (TVMFFI_I_UNLIKELY(!value)) return tvmffi_i_pending();
+  if (here) tvmffi_i_scope_give(here, value);
+  return 0;
 }
 TVMFFI_I_POINTER_WORD(object)
 
@@ -563,7 +590,7 @@ TVMFFI_I_POINTER_WORD(object)
     *out = any->v_obj;                                        \
     return *out ? 0 : TVMFFI_I_MISMATCH;                      \
   }                                                           \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(out, value); } \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(here, out, value); } \
   TVMFFI_I_POINTER_WORD(T)
 /* Accepts a function, borrowed. The caller owns a returned function. */
 TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)

@@ -42,6 +42,6 @@ TVMFFI_FUNC(i_make_setter, func, (int32, type_index), (int64, converter),
     tvmffi_i_free(s);
     return -1;
   }
-  TVMFFI_RETURN((TVMFFIObject *)f);
+  TVMFFI_I_GIVE((TVMFFIObject *)f);
 }
 #endif

@@ -33,7 +33,7 @@ TVMFFI_I_METHOD(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
   else
     return tvmffi_i_cannot_treat(value->type_index, "BigInt");
   TVMFFI_TRY(tvmffi_i_text_take_object(&b, &text));
-  TVMFFI_RETURN(text);
+  TVMFFI_I_GIVE(text);
 }
 
 TVMFFI_I_METHOD(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
@@ -51,6 +51,6 @@ TVMFFI_I_METHOD(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
   if (!s.size || i < s.size)
     return tvmffi_i_fail("ValueError", "Invalid decimal string for ffi.BigInt");
   TVMFFI_TRY(tvmffi_i_digits_to_int(s.data, s.size, negative, &made));
-  TVMFFI_RETURN(made);
+  TVMFFI_I_GIVE(made);
 }
 #endif

@@ -27,7 +27,7 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
   if (tvmffi_i_copy_leaf(&c, &value, &copy)) {
     if (copy.type_index < kTVMFFIStaticObjectBegin || !copy.v_obj)
       TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
-    TVMFFI_RETURN(copy);
+    TVMFFI_I_GIVE(copy);
   }
   tvmffi_i_stack_open(&c.frames, room, sizeof(room));
   code = tvmffi_i_push_copy(&c, value.v_obj);
@@ -44,6 +44,6 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
   }
   tvmffi_i_ptr_clear(&c.table, sizeof(tvmffi_i_copied), 2);
   if (code) return code;
-  TVMFFI_RETURN(copy);
+  TVMFFI_I_GIVE(copy);
 }
 #endif

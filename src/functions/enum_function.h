@@ -15,6 +15,6 @@
 TVMFFI_I_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__", object) {
   TVMFFIObjectHandle made = NULL;
   TVMFFI_TRY(tvmffi_i_create_enum_state(&made));
-  TVMFFI_RETURN((TVMFFIObject *)made);
+  TVMFFI_I_GIVE((TVMFFIObject *)made);
 }
 #endif

@@ -15,12 +15,12 @@
 
 /* Returns the object that ffi.MapGetItemOrMissing returns for an absent key. */
 TVMFFI_FUNC(i_invalid_object, object) {
-  TVMFFI_RETURN(&tvmffi_i_invalid_object);
+  TVMFFI_I_GIVE(&tvmffi_i_invalid_object);
 }
 
 /* Returns the object that separates positional arguments from keyword arguments
    (names and values) in a call of __ffi_init__. */
-TVMFFI_FUNC(i_kwargs_object, object) { TVMFFI_RETURN(&tvmffi_i_kwargs_object); }
+TVMFFI_FUNC(i_kwargs_object, object) { TVMFFI_I_GIVE(&tvmffi_i_kwargs_object); }
 
 /* Returns a string as an owned value. */
 TVMFFI_FUNC(i_string, str, (str, text)) { TVMFFI_RETURN(text); }
@@ -43,7 +43,7 @@ TVMFFI_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
   TVMFFI_TRY(TVMFFIFunctionCreate(self,
                                   (TVMFFISafeCallType)(uintptr_t)safe_call,
                                   (void (*)(void *))(uintptr_t)deleter, &f));
-  TVMFFI_RETURN((TVMFFIObject *)f);
+  TVMFFI_I_GIVE((TVMFFIObject *)f);
 }
 
 #if TVMFFI_I_CELLS

@@ -184,6 +184,6 @@ TVMFFI_FUNC(i_debug_report, any, (ptr, num_live), (ptr, num_complaints)) {
   tvmffi_i_unlock();
   bytes.size = n;
   TVMFFI_TRY(TVMFFIStringFromByteArray(&bytes, &result));
-  TVMFFI_RETURN(result);
+  TVMFFI_I_GIVE(result);
 }
 #endif

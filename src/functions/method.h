@@ -20,5 +20,5 @@
   do {                                  \
     TVMFFIObject *made = (__VA_ARGS__); \
     if (!made) return -1;               \
-    TVMFFI_RETURN(made);                \
+    TVMFFI_I_GIVE(made);                \
   } while (0)

@@ -76,7 +76,7 @@ TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
   tvmffi_any_release(&args[1]);
   tvmffi_any_release(&args[0]);
   if (code) return code;
-  TVMFFI_RETURN(module);
+  TVMFFI_I_GIVE(module);
 }
 
 /* Loads a dynamic library as a module. Ignores the format. InternalError with
@@ -97,7 +97,7 @@ TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
   code = tvmffi_i_load_library(library, &module);
   tvmffi_release(library);
   if (code) return code;
-  TVMFFI_RETURN(module);
+  TVMFFI_I_GIVE(module);
 }
 
 /* Defines a function that searches a module for a name. If query_imports is

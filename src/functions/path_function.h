@@ -102,6 +102,6 @@ TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
     tvmffi_retain(p->step);
     items[n] = tvmffi_obj(p->step);
   }
-  TVMFFI_RETURN(steps);
+  TVMFFI_I_GIVE(steps);
 }
 #endif

@@ -62,7 +62,7 @@ TVMFFI_I_PACKED(i_new_list) {
   TVMFFI_FUNC(seq##_get, any, (seq, self), (int64, i)) {         \
     tvmffi_i_seq *s = tvmffi_i_seq_of(self);                     \
     TVMFFI_I_CHECK_INDEX(s, i);                                  \
-    TVMFFI_RETURN(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));   \
+    TVMFFI_I_GIVE(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));   \
   }                                                              \
   /* Returns the number of items. */                             \
   TVMFFI_FUNC(seq##_size, int64, (seq, self)) {                  \
@@ -115,7 +115,7 @@ TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
 TVMFFI_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_pop, list, 2, tvmffi_obj(list), tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
-  TVMFFI_RETURN(tvmffi_i_take_item(s, i));
+  TVMFFI_I_GIVE(tvmffi_i_take_item(s, i));
 }
 
 /* Removes item i. IndexError unless 0 <= i < size. */

@@ -78,7 +78,7 @@ TVMFFI_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
   int code =
       tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, &paths);
   if (code < 0) return code;
-  TVMFFI_RETURN(paths);
+  TVMFFI_I_GIVE(paths);
 }
 
 /* Returns a hash of a value's structure. Values that are equal by

@@ -26,7 +26,7 @@ TVMFFI_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
     tvmffi_release(o);
     return -1;
   }
-  TVMFFI_RETURN(o);
+  TVMFFI_I_GIVE(o);
 }
 
 /* Returns the keys of all registered types, ordered by type index. */
@@ -51,6 +51,6 @@ TVMFFI_FUNC(i_type_keys, i_keys) {
     }
     --n;
   }
-  TVMFFI_RETURN(keys);
+  TVMFFI_I_GIVE(keys);
 }
 #endif

@@ -238,6 +238,6 @@ TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
   tvmffi_release(s.found);
   tvmffi_i_finder_close(&s);
   if (code) return code;
-  TVMFFI_RETURN(paths.v_obj);
+  TVMFFI_I_GIVE(paths.v_obj);
 }
 #endif

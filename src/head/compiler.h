@@ -236,6 +236,15 @@ TVMFFI_I_CHECK_WORDS(TVMFFI_I_CHECK_WORD)
 #define TVMFFI_I_GENERIC 0
 #endif
 
+/* 1 if _Generic exists: gcc and clang have it in C99, too, as an extension. */
+#if !defined(__cplusplus) && \
+    (TVMFFI_I_GENERIC || defined(__clang__) ||        \
+     (defined(__GNUC__) && __GNUC__ >= 5))
+#define TVMFFI_I_SELECTS 1
+#else
+#define TVMFFI_I_SELECTS 0
+#endif
+
 #if defined(__MINGW32__) && !TVMFFI_NO_STDIO
 /* msvcrt's own vsnprintf does not follow the C standard. */
 TVMFFI_I_EXTERN_C int __mingw_vsnprintf(char *, size_t, const char *, va_list);

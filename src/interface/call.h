@@ -114,15 +114,13 @@ TVMFFI_I_INLINE int tvmffi_i_take_object(tvmffi_i_owner to,
   return tvmffi_i_hand_out(to, value, (TVMFFIObject **)target);
 }
 
-/* Returns the tvmffi_out that stores an object in *target, owned by the
-   enclosing scope, if any, else by the caller. */
+/* Returns the tvmffi_out that stores an object in *target, owned by the scope. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
   return tvmffi_i_make_out(tvmffi_i_take_object, &tvmffi_i_name_object, target);
 }
 
 /* Returns the tvmffi_out for a result of any type. *target must own nothing
-   before the call. Afterwards it is owned by the enclosing scope, if any, else
-   by the caller. */
+   before the call. Afterwards it is owned by the scope. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
   return tvmffi_i_make_out(NULL, NULL, target);
 }
@@ -301,10 +299,30 @@ TVMFFI_I_OVERLOAD(const TVMFFIObject *, tvmffi_i_const_obj)
 TVMFFI_I_OVERLOAD(const tvmffi_global *, tvmffi_i_global_obj)
 TVMFFI_I_OVERLOAD(DLDevice, tvmffi_device)
 TVMFFI_I_OVERLOAD(DLDataType, tvmffi_dtype)
-/* Refuses a pointer to any other type instead of passing a void pointer. For an
-   object, write tvmffi_obj(x). */
+/* Accepts a pointer to a struct that begins with an object, its member `base`,
+   and refuses a pointer to any other type. */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_base_any(const TVMFFIObject *x) {
+  return tvmffi_i_const_obj(x);
+}
 template <typename tvmffi_type>
-TVMFFIAny tvmffi_i_any(const tvmffi_type *x) = delete;
+TVMFFI_I_INLINE auto tvmffi_i_base_any(const tvmffi_type *x)
+    -> decltype(tvmffi_i_base_any(&x->base)) {
+  return tvmffi_i_base_any(&x->base);
+}
+struct tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base;
+template <typename tvmffi_type>
+TVMFFI_I_INLINE auto tvmffi_i_object_any(const tvmffi_type *x, int)
+    -> decltype(tvmffi_i_base_any(&x->base)) {
+  return tvmffi_i_base_any(&x->base);
+}
+template <typename tvmffi_type>
+tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base
+tvmffi_i_object_any(const tvmffi_type *x, long);
+template <typename tvmffi_type>
+TVMFFI_I_INLINE auto tvmffi_i_any(const tvmffi_type *x)
+    -> decltype(tvmffi_i_object_any(x, 0)) {
+  return tvmffi_i_object_any(x, 0);
+}
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
 
 #define TVMFFI_I_OVERLOAD_OUT(ctype, make) \
@@ -330,6 +348,9 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(decltype(nullptr)) {
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(long) {
   return tvmffi_out_none(nullptr);
 }
+#if UINTPTR_MAX > 0xFFFFFFFFu
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(int) = delete; /* a forgotten result */
+#endif
 #define TVMFFI_I_OUT(x) tvmffi_i_out(x)
 
 template <typename tvmffi_callee, typename tvmffi_target,
@@ -343,51 +364,103 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                             (int32_t)(sizeof...(tvmffi_rest)), 1);
 }
 } /* extern "C++" */
-#define tvmffi_call(...) tvmffi_i_call_plain(TVMFFI_I_OWNER, __VA_ARGS__)
+#define tvmffi_call(callee, ...)                                       \
+  tvmffi_i_call_plain(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
+                      callee, __VA_ARGS__)
 
 #else /* C */
 
 #if TVMFFI_I_GENERIC
 #if TVMFFI_NO_FLOAT
 #define TVMFFI_I_FLOAT_ANY
+#define TVMFFI_I_FLOAT_EXAMPLE
 #define TVMFFI_I_FLOAT_OUT
 #else
 #define TVMFFI_I_FLOAT_ANY float : tvmffi_float, double : tvmffi_float,
+#define TVMFFI_I_FLOAT_EXAMPLE \
+  float : &tvmffi_i_example, double : &tvmffi_i_example,
 #define TVMFFI_I_FLOAT_OUT \
   float * : tvmffi_out_float32, double * : tvmffi_out_float64,
 #endif
 /* Returns a view of a plain C value. A void pointer becomes an opaque pointer,
    never an object: cast a handle to TVMFFIObject *. NULL (in C++: nullptr)
    becomes None. */
-#define TVMFFI_ANY(x)                           \
-  _Generic((x),                                 \
-      TVMFFI_I_FLOAT_ANY _Bool: tvmffi_bool,    \
-      char: tvmffi_int,                         \
-      signed char: tvmffi_int,                  \
-      unsigned char: tvmffi_int,                \
-      short: tvmffi_int,                        \
-      unsigned short: tvmffi_int,               \
-      int: tvmffi_int,                          \
-      unsigned: tvmffi_int,                     \
-      long: tvmffi_int,                         \
-      unsigned long: tvmffi_uint,               \
-      long long: tvmffi_int,                    \
-      unsigned long long: tvmffi_uint,          \
-      char *: tvmffi_str,                       \
-      const char *: tvmffi_str,                 \
-      void *: tvmffi_ptr,                       \
-      const void *: tvmffi_ptr,                 \
-      TVMFFIByteArray *: tvmffi_bytes,          \
-      const TVMFFIByteArray *: tvmffi_bytes,    \
-      DLTensor *: tvmffi_tensor,                \
-      const DLTensor *: tvmffi_tensor,          \
-      TVMFFIByteArray: tvmffi_i_text_of,        \
-      TVMFFIObject *: tvmffi_obj,               \
-      const TVMFFIObject *: tvmffi_i_const_obj, \
-      tvmffi_global *: tvmffi_i_global_obj,     \
-      DLDevice: tvmffi_device,                  \
-      DLDataType: tvmffi_dtype,                 \
-      TVMFFIAny: tvmffi_i_any)(x)
+#define TVMFFI_ANY(x)                                          \
+  ((void)sizeof(TVMFFI_I_OBJECT_BASE(x)),                      \
+   _Generic((x), TVMFFI_I_PLAIN_VALUES default: tvmffi_i_struct)(x))
+
+/* The C types of plain values, and what makes a view of each. */
+#define TVMFFI_I_PLAIN_VALUES               \
+  TVMFFI_I_FLOAT_ANY _Bool: tvmffi_bool,    \
+  char: tvmffi_int,                         \
+  signed char: tvmffi_int,                  \
+  unsigned char: tvmffi_int,                \
+  short: tvmffi_int,                        \
+  unsigned short: tvmffi_int,               \
+  int: tvmffi_int,                          \
+  unsigned: tvmffi_int,                     \
+  long: tvmffi_int,                         \
+  unsigned long: tvmffi_uint,               \
+  long long: tvmffi_int,                    \
+  unsigned long long: tvmffi_uint,          \
+  char *: tvmffi_str,                       \
+  const char *: tvmffi_str,                 \
+  void *: tvmffi_ptr,                       \
+  const void *: tvmffi_ptr,                 \
+  TVMFFIByteArray *: tvmffi_bytes,          \
+  const TVMFFIByteArray *: tvmffi_bytes,    \
+  DLTensor *: tvmffi_tensor,                \
+  const DLTensor *: tvmffi_tensor,          \
+  TVMFFIByteArray: tvmffi_i_text_of,        \
+  TVMFFIObject *: tvmffi_obj,               \
+  const TVMFFIObject *: tvmffi_i_const_obj, \
+  tvmffi_global *: tvmffi_i_global_obj,     \
+  DLDevice: tvmffi_device,                  \
+  DLDataType: tvmffi_dtype,                 \
+  TVMFFIAny: tvmffi_i_any,
+
+/* The object at the beginning of the struct that `x` points to, which no code
+   evaluates. For a pointer to a struct that begins with no object, an error: it
+   has no member `base`. A struct may begin with another such struct. */
+#define TVMFFI_I_OBJECT_BASE(x) TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)
+#define TVMFFI_I_BASE(base_)                                 \
+  _Generic((base_), TVMFFIObject: tvmffi_i_example, default: (base_)).base
+#define TVMFFI_I_STRUCT(x)                       \
+  _Generic((x),                                  \
+      TVMFFI_I_FLOAT_EXAMPLE _Bool: &tvmffi_i_example,    \
+      char: &tvmffi_i_example,                         \
+      signed char: &tvmffi_i_example,                  \
+      unsigned char: &tvmffi_i_example,                \
+      short: &tvmffi_i_example,                        \
+      unsigned short: &tvmffi_i_example,               \
+      int: &tvmffi_i_example,                          \
+      unsigned: &tvmffi_i_example,                     \
+      long: &tvmffi_i_example,                         \
+      unsigned long: &tvmffi_i_example,               \
+      long long: &tvmffi_i_example,                    \
+      unsigned long long: &tvmffi_i_example,          \
+      char *: &tvmffi_i_example,                       \
+      const char *: &tvmffi_i_example,                 \
+      void *: &tvmffi_i_example,                       \
+      const void *: &tvmffi_i_example,                 \
+      TVMFFIByteArray *: &tvmffi_i_example,          \
+      const TVMFFIByteArray *: &tvmffi_i_example,    \
+      DLTensor *: &tvmffi_i_example,                \
+      const DLTensor *: &tvmffi_i_example,          \
+      TVMFFIByteArray: &tvmffi_i_example,        \
+      TVMFFIObject *: &tvmffi_i_example,               \
+      const TVMFFIObject *: &tvmffi_i_example, \
+      tvmffi_global *: &tvmffi_i_example,     \
+      DLDevice: &tvmffi_i_example,                  \
+      DLDataType: &tvmffi_i_example,                 \
+      TVMFFIAny: &tvmffi_i_example, default: (x))
+typedef struct {
+  TVMFFIObject base;
+} tvmffi_i_example_object;
+extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
+  return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
+}
 #define TVMFFI_I_WIDE(x, value)  \
   | _Generic((value),            \
           unsigned long: 1,      \
@@ -446,8 +519,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
 /* Calls a function: tvmffi_call(callee, out, arguments...). The callee is a
    function object (borrowed) or the name of a global function. `out` points to
    the variable for the result, which is converted to the variable's type; NULL
-   discards the result. An object or Any stored there is owned by the enclosing
-   scope, if any, else by the caller. Up to 32 arguments are plain values that
+   discards the result. An object or Any stored there is owned by the scope. Up to 32 arguments are plain values that
    TVMFFI_ANY accepts, borrowed during the call. In C99, the arguments are views
    made by constructors. Returns 0 or the error's code: the function's own
    error, a ValueError for an unknown name, or a TypeError for a result of
@@ -456,7 +528,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
   TVMFFI_I_CALL(callee, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #define TVMFFI_I_CALL(callee, n, out, ...)                           \
   tvmffi_i_call_wide(                                                \
-      TVMFFI_I_OWNER, TVMFFI_ANY(callee), TVMFFI_I_OUT(out),         \
+      TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(callee), TVMFFI_I_OUT(out), \
       (TVMFFIAny[n]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
                          tvmffi_none()},                             \
       (n) - 1, 0 TVMFFI_I_EACH(n)(TVMFFI_I_WIDE, ~, __VA_ARGS__))
@@ -469,10 +541,9 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
        TVMFFI_TRY(tvmffi_as("float16x2", &dtype));
        TVMFFI_TRY(tvmffi_as(item, &number));
    Returns 0, or -1 with a TypeError or another error. If *out is a TVMFFIAny, a
-   copy of the value is stored. An object or Any is owned by the enclosing
-   scope, if any, else by the caller. */
+   copy of the value is stored. An object or Any is owned by the scope. */
 #define tvmffi_as(value, out) \
-  tvmffi_i_as(TVMFFI_I_OWNER, TVMFFI_ANY(value), TVMFFI_I_OUT(out))
+  tvmffi_i_as(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(value), TVMFFI_I_OUT(out))
 
 /* Converts a view to an owned value. Fails for a tvmffi_uint above
    INT64_MAX. */
@@ -513,8 +584,7 @@ TVMFFI_I_INLINE int tvmffi_i_equal(TVMFFIAny a, TVMFFIAny b) {
 }
 
 /* Sets *out to the name of a data type, such as "float32x4". Returns 0, or -1
-   with an error. *out is owned by the enclosing scope, if any, else by the
-   caller. */
+   with an error. *out is owned by the scope. */
 #define tvmffi_dtype_to_str(dtype, out) \
   tvmffi_i_dtype_to_str(TVMFFI_I_OWNER, dtype, out)
 
@@ -527,8 +597,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_dtype_to_str(tvmffi_i_owner to,
 
 /* Looks up a global function by a name, which is any string that tvmffi_call
    accepts (in C99 made by tvmffi_str). Returns 0, or -1 with an error and *out
-   set to NULL. *out is owned by the enclosing scope, if any, else by the
-   caller. For an absent name, tvmffi_global_get raises a ValueError;
+   set to NULL. *out is owned by the scope. For an absent name, tvmffi_global_get raises a ValueError;
    tvmffi_global_find sets *out to NULL and returns 0. */
 #define tvmffi_global_get(name, out) \
   tvmffi_i_global_get(TVMFFI_I_OWNER, TVMFFI_ANY(name), out, 1)

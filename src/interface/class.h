@@ -91,14 +91,6 @@ TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_TVMFFIObject = {
     kTVMFFIObject,
     0};
 
-/* An object pointer in a struct member, whose declared type may differ.
-   Accesses through this type are exempt from strict aliasing. */
-#if TVMFFI_I_GNU
-typedef TVMFFIObject *tvmffi_i_object_slot __attribute__((__may_alias__));
-#else
-typedef TVMFFIObject *tvmffi_i_object_slot;
-#endif
-
 TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {
   return (char *)object + offset;
 }

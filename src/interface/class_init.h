@@ -166,15 +166,6 @@ TVMFFI_I_INLINE int tvmffi_i_read_object_field(void *field, TVMFFIAny *result) {
   return 0;
 }
 
-/* Stores `object` (borrowed or NULL) in a field and releases the previous
-   object. */
-TVMFFI_I_INLINE void tvmffi_i_replace_object(void *field, void *object) {
-  TVMFFIObject *old = *(tvmffi_i_object_slot *)field;
-  if (object) tvmffi_retain(object);
-  *(tvmffi_i_object_slot *)field = (TVMFFIObject *)object;
-  tvmffi_release(old);
-}
-
 /* Converts `value` like a container argument of a typed function, and stores
    the container in `field`. */
 TVMFFI_I_COLD int tvmffi_i_set_container(void *field, const TVMFFIAny *value,
@@ -186,7 +177,7 @@ TVMFFI_I_COLD int tvmffi_i_set_container(void *field, const TVMFFIAny *value,
   int code = nullable && is_none ? 0 : cast(type, value, &now);
   if (code && code != TVMFFI_I_CONVERTED)
     return tvmffi_i_bad_field(type, nullable, value, code);
-  tvmffi_i_replace_object(field, is_none ? NULL
+  tvmffi_i_keep(field, is_none ? NULL
                                  : code  ? (void *)now.v_obj
                                          : (void *)value->v_obj);
   if (code) tvmffi_any_release(&now);

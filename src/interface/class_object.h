@@ -228,11 +228,8 @@ TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_owner to, tvmffi_i_class *c,
                                        const TVMFFIAny *values, int32_t n) {
   TVMFFIObjectHandle self = NULL;
   int code;
-  if (!out)
-    return tvmffi_i_raise("TypeError", "tvmffi_new(%s): NULL for the result",
-                          c->key);
-  *out = NULL;
   TVMFFI_TRY(tvmffi_i_check_args(values, n));
+  TVMFFI_TRY(tvmffi_i_check_made(values, n));
   TVMFFI_TRY(tvmffi_i_class_make(c, &self));
   code = tvmffi_i_class_set_fields(c, self, values, n);
   if (code)

@@ -33,10 +33,7 @@
 #define TVMFFI_I_INDEX_OF_(T, name) tvmffi_at_##name,
 #define TVMFFI_I_LOCAL(x, p) TVMFFI_I_LOCAL_ p
 #define TVMFFI_I_LOCAL_(T, name) \
-  TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO; \
-  TVMFFI_I_CAT(TVMFFI_I_OWN_, TVMFFI_I_IS_CONTAINER(T))(name)
-#define TVMFFI_I_OWN_0(name)
-#define TVMFFI_I_OWN_1(name) TVMFFIObject *tvmffi_own_##name = NULL;
+  TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO;
 /* Converts an argument. If several arguments are wrong, the error names the
    last, as in upstream's library: GCC evaluates arguments from last to
    first. */
@@ -53,13 +50,7 @@
 #define TVMFFI_I_LOAD_1(T, name) \
   tvmffi_i_load_container(tvmffi_this, tvmffi_at_##name, tvmffi_i_kind_##T, \
                           tvmffi_args + tvmffi_at_##name, \
-                          &tvmffi_arg_##name, &tvmffi_own_##name)
-#define TVMFFI_I_DROP(x, p) TVMFFI_I_DROP_ p
-#define TVMFFI_I_DROP_(T, name) \
-  TVMFFI_I_CAT(TVMFFI_I_DROP_, TVMFFI_I_IS_CONTAINER(T))(name)
-#define TVMFFI_I_DROP_0(name)
-#define TVMFFI_I_DROP_1(name) \
-  if (TVMFFI_I_UNLIKELY(tvmffi_own_##name)) tvmffi_release(tvmffi_own_##name);
+                          &tvmffi_arg_##name, tvmffi_scope_of_body)
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
 
@@ -111,15 +102,31 @@
 #define TVMFFI_I_MAY_BE_NONE_any ~, 0,
 #define TVMFFI_I_MAY_BE_NONE_optional(T) ~, 0,
 
-/* Expands to the head of a typed function's body. `n` is the number of
-   parameters plus 1. `self` is empty or a closure's state, with a comma. */
+/* Expands to the head of a typed function's body, which is the scope that its
+   first parameter is. `n` is the number of parameters plus 1. `self` is empty or
+   a closure's state, with a comma. */
 #define TVMFFI_I_BODY(self, body, n, R, ...) \
-  static int body(self TVMFFI_I_PUTTER(tvmffi_i_put_type_, R) *tvmffi_put \
+  static int body(self TVMFFI_HERE, \
+                  TVMFFI_I_PUTTER(tvmffi_i_put_type_, R) *tvmffi_put \
                   TVMFFI_I_UNUSED, TVMFFI_I_UNUSED TVMFFIAny *tvmffi_result \
                   TVMFFI_I_EACH(n)(TVMFFI_I_PARAM, ~, __VA_ARGS__))
 #define TVMFFI_I_CALL_HEAD(name) \
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
+
+/* Open and close the scope of a body. Both compilers remove them where nothing
+   is made in it. In C++, a destructor closes it, so an exception does too. */
+#if defined(__cplusplus)
+#define TVMFFI_I_BODY_SCOPE \
+  tvmffi_i_scope_block tvmffi_body_block(NULL); \
+  tvmffi_scope *const tvmffi_scope_of_body = &tvmffi_body_block;
+#define TVMFFI_I_BODY_END
+#else
+#define TVMFFI_I_BODY_SCOPE \
+  tvmffi_scope tvmffi_body_block, *const tvmffi_scope_of_body = \
+      tvmffi_i_scope_open(&tvmffi_body_block, NULL);
+#define TVMFFI_I_BODY_END tvmffi_i_scope_end(tvmffi_scope_of_body);
+#endif
 
 /* Defines a typed function up to its body: prototype of the body, description,
    packed call, head of the body. With more than 16 parameters, the array of
@@ -161,6 +168,7 @@
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_func *tvmffi_this = &func; \
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0; \
+    TVMFFI_I_BODY_SCOPE \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOCAL, ~, __VA_ARGS__) \
     (void)tvmffi_handle, (void)tvmffi_args; \
     if (TVMFFI_I_UNLIKELY( \
@@ -174,10 +182,10 @@
                               tvmffi_into, tvmffi_bad, tvmffi_bad_code) \
             : TVMFFI_I_CHECKED( \
                   tvmffi_this, TVMFFI_I_HAS_RESULT(R), tvmffi_into, \
-                  body(TVMFFI_I_STRIP self \
+                  body(TVMFFI_I_STRIP self tvmffi_scope_of_body, \
                        TVMFFI_I_PUTTER(tvmffi_i_put_, R), tvmffi_into \
                        TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__))); \
-    TVMFFI_I_EACH(n)(TVMFFI_I_DROP, ~, __VA_ARGS__) \
+    TVMFFI_I_BODY_END \
     return tvmffi_code; \
   }
 /* clang-format on */
@@ -214,9 +222,8 @@
 
    If T is a pointer, optional(T) is that pointer or NULL. Otherwise optional(T)
    is a struct of value and has_value, made by tvmffi_some_T and tvmffi_no_T.
-   Parameters are borrowed during the call. A returned object or any is
-   transferred to the caller; a str or bytes is copied. The elements of a
-   returned container are not checked. The macro defines tvmffi_func_NAME; NAME
+   Parameters are borrowed during the call. The body is a scope. The elements of
+   a returned container are not checked. The macro defines tvmffi_func_NAME; NAME
    itself stays undefined. */
 #define TVMFFI_FUNC(name, ...)                                                 \
   TVMFFI_I_MENTION(name)                                                       \
@@ -295,8 +302,7 @@
                                 const TVMFFIAny *args, int32_t num_args,   \
                                 TVMFFIAny *result)
 
-/* Makes a function object from a closure and a state. *out is owned by the
-   enclosing scope, if any, else by the caller. Takes ownership of the state:
+/* Makes a function object from a closure and a state. *out is owned by the scope. Takes ownership of the state:
    calls `deleter` (may be NULL) with the state when the function is destroyed,
    or immediately on failure. Returns 0, or -1 with an error. */
 #define tvmffi_closure_new(name, state, deleter, out) \
@@ -331,20 +337,19 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
   }
 #endif
 
-/* Returns a value, or nothing, from the body of a typed function. If an
-   enclosing scope owns a returned object, one reference moves from that scope
-   to the caller: do not detach or retain the object. Otherwise the body's own
-   reference moves to the caller. */
-#define TVMFFI_RETURN(...)           \
-  return tvmffi_i_scope_return(      \
-      tvmffi_here, tvmffi_result,    \
-      TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
-                   TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__))
-#define TVMFFI_I_RETURN_0(...) tvmffi_put(tvmffi_result, __VA_ARGS__)
-#define TVMFFI_I_RETURN_1(...) tvmffi_put(tvmffi_result)
+/* Returns a value, or nothing, from the body of a typed function. The caller
+   receives a reference of its own, whatever is returned: a new object, a
+   parameter, an item of a container. Strings and bytes are copied. */
+#define TVMFFI_RETURN(...)                                             \
+  return TVMFFI_I_CAT(TVMFFI_I_RETURN_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))( \
+      tvmffi_here, __VA_ARGS__)
+#define TVMFFI_I_RETURN_0(here, ...) tvmffi_put(here, tvmffi_result, __VA_ARGS__)
+#define TVMFFI_I_RETURN_1(here, ...) tvmffi_put(here, tvmffi_result)
 
-/* Makes a function object from a typed function. *out is owned by the enclosing
-   scope, if any, else by the caller. Returns 0, or -1 with an error. */
+/* Returns what the body owns, a reference that the caller receives. */
+#define TVMFFI_I_GIVE(x) return tvmffi_put(NULL, tvmffi_result, x)
+
+/* Makes a function object from a typed function. *out is owned by the scope. Returns 0, or -1 with an error. */
 #define tvmffi_function_new(name, out) \
   tvmffi_i_scoped_function(TVMFFI_I_OWNER, TVMFFI_I_FUNC(name), out)
 

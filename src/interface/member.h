@@ -24,15 +24,16 @@
    called without the object. Returns 0 or the error's code; AttributeError if
    the object has no such method. */
 #if defined(__cplusplus)
-#define tvmffi_method(object, ...) \
-  tvmffi_i_method_plain(TVMFFI_I_OWNER, object, __VA_ARGS__)
+#define tvmffi_method(object, name, ...)                                 \
+  tvmffi_i_method_plain(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
+                        object, name, __VA_ARGS__)
 #else
 #define tvmffi_method(object, name, ...)                                       \
   TVMFFI_I_CALL_METHOD(object, name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, \
                        ~)
 #define TVMFFI_I_CALL_METHOD(object, name, n, out, ...)                    \
   tvmffi_i_call_member(                                                    \
-      TVMFFI_I_OWNER, name, TVMFFI_I_OUT(out),                             \
+      TVMFFI_I_OWNER_OF(out), name, TVMFFI_I_OUT(out),                     \
       (TVMFFIAny[(n) + 1]){TVMFFI_ANY(object),                             \
                            TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
                                tvmffi_none()},                             \
@@ -44,7 +45,7 @@
    Returns 0 or the error's code: an AttributeError if the type lacks the field
    or allows no access. */
 #define tvmffi_field_get(object, name, out)                    \
-  tvmffi_i_field_get(TVMFFI_I_OWNER, TVMFFI_ANY(object), name, \
+  tvmffi_i_field_get(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(object), name, \
                      TVMFFI_I_OUT(out))
 #define tvmffi_field_set(object, name, value) \
   tvmffi_i_field_set(TVMFFI_ANY(object), name, TVMFFI_ANY(value))

@@ -375,13 +375,9 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
                                       TVMFFIObjectHandle *out, int32_t n) {
   TVMFFIAny imports = tvmffi_none(), cache = tvmffi_none();
   tvmffi_module *m;
-  if (!out)
-    return tvmffi_i_raise("TypeError", "tvmffi_new(%s): NULL for the result",
-                          c->key);
-  *out = NULL;
   if (n)
     return tvmffi_i_raise(
-        "TypeError", "tvmffi_new(%s): a module takes no values, but got %d",
+        "TypeError", "TVMFFI_NEW(%s): a module takes no values, but got %d",
         c->key, (int)n);
   TVMFFI_TRY(tvmffi_i_class_ready(c));
   m = tvmffi_i_module_alloc(c, table);
@@ -523,7 +519,7 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
   TVMFFI_I_NEW_FUNCTION( \
       T, tvmffi_i_module_new( \
              tvmffi_to, tvmffi_i_class_of_##T(), &tvmffi_i_table_##T, \
-             tvmffi_into ? &self : NULL, tvmffi_count)) \
+             &self, tvmffi_count)) \
   TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##T = { \
       K, NULL, sizeof(T), \
       TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \
@@ -578,14 +574,14 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
                               runnable, `save` makes it serializable
      (destructor, f)          void f(Calc *), frees what the struct owns
    Calc becomes a parameter type, (Calc, c), for modules that this file creates
-   by tvmffi_new(Calc, &c). Members of a new module are zero. A function that
+   by TVMFFI_NEW(Calc). Members of a new module are zero. A function that
    Python gets from a module keeps the module alive; a function that `lookup`
    creates must own a reference to the module. tvmffi_register_type(Calc) and
-   the first tvmffi_new register the loaders. Both fail with a RuntimeError if a
+   the first TVMFFI_NEW register the loaders. Both fail with a RuntimeError if a
    loader's name is taken. Keep the code loaded as long as modules or loaders of
    the kind exist.
    Under upstream's library, modules written in C need x86-64, a system other
    than Windows, unwind tables (the default), and a library loaded with global
-   symbols, as by Python. Otherwise tvmffi_new fails with a RuntimeError. */
+   symbols, as by Python. Otherwise TVMFFI_NEW fails with a RuntimeError. */
 #define TVMFFI_MODULE(type, kind, ...) \
   TVMFFI_I_MODULE(type, kind, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)

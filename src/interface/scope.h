@@ -1,16 +1,17 @@
 /* ======== Scopes ========================================== >>interface/scope
    objects released at the end of a block */
-/* A scope is a block of source text that owns the objects that the block
-   receives: containers, functions, tensors, objects of tvmffi_new, and results
-   of calls into a TVMFFIObject ** or TVMFFIAny *. The end of the block releases
-   them, newest first. Scopes nest, and the innermost scope owns new objects.
-   Outside all scopes, the calling code owns new objects. A called function is
-   outside the caller's scopes and owns the objects that it receives. Whoever
-   takes an error owns the error.
+/* A scope owns the objects that the code in it receives: containers, functions,
+   tensors, objects of TVMFFI_NEW, and results of calls into a TVMFFIObject ** or
+   TVMFFIAny *. The scope's end releases them, newest first. The body of a typed
+   function is a scope, and TVMFFI_RETURN gives the caller a reference of its
+   own. TVMFFI_SCOPE opens a scope in a block, and TVMFFI_HERE passes a scope to
+   a function. tvmffi_keep takes a reference that outlives the scope. Scopes
+   nest, and the innermost scope owns new objects. Outside all scopes, an object
+   cannot be made. Whoever takes an error owns the error.
 
-   tvmffi_here, a local variable, points to the innermost scope. Each macro that
-   returns an object passes tvmffi_here to a function. A scope belongs to one
-   thread: open a scope in each parallel region of OpenMP. */
+   Each macro that returns an object passes tvmffi_here, the innermost scope, to
+   a function. A scope belongs to one thread: open a scope in each parallel
+   region of OpenMP. */
 
 #pragma once
 
@@ -60,9 +61,8 @@ struct tvmffi_scope {
 #define TVMFFI_I_SCOPE_FREE(pointer) free(pointer)
 #endif
 
-/* The owner of a new object: the scope `scope`, or the calling code if `scope`
-   is NULL. With TVMFFI_DEBUG the owner includes the source line, for the leak
-   report. */
+/* The scope that owns a new object. With TVMFFI_DEBUG the owner includes the
+   source line, for the leak report. */
 #if TVMFFI_DEBUG
 typedef struct {
   tvmffi_scope *scope;
@@ -76,7 +76,7 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_make_owner(tvmffi_scope *scope,
   return owner;
 }
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
-#define TVMFFI_I_OWNER tvmffi_i_make_owner(tvmffi_here, TVMFFI_I_PLACE)
+#define TVMFFI_I_OWNED_BY(scope) tvmffi_i_make_owner(scope, TVMFFI_I_PLACE)
 
 #if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
 /* The address of this variable identifies the thread. */
@@ -111,8 +111,46 @@ TVMFFI_I_INLINE void tvmffi_i_any_drop(TVMFFIAny *any, const char *place) {
 }
 #else
 typedef tvmffi_scope *tvmffi_i_owner;
-#define TVMFFI_I_OWNER tvmffi_here
+#define TVMFFI_I_OWNED_BY(scope) (scope)
 #define tvmffi_i_drop(obj, place) tvmffi_release(obj)
+#endif
+
+/* The owner of a new object. */
+#define TVMFFI_I_OWNER TVMFFI_I_OWNED_BY(tvmffi_here)
+
+/* The owner of a result that is stored at `out`, which only objects and Anys
+   need. An explicit tvmffi_out may be either: its call checks for a scope. */
+#if defined(__cplusplus)
+extern "C++" {
+template <typename tvmffi_type> struct tvmffi_i_out_type {};
+template <typename tvmffi_type>
+tvmffi_i_out_type<tvmffi_type> tvmffi_i_type_at(const tvmffi_type &);
+template <typename tvmffi_type>
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(tvmffi_scope *here,
+                                                 tvmffi_i_out_type<tvmffi_type>) {
+  return here;
+}
+template <typename tvmffi_type>
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(tvmffi_i_no_scope (*)(),
+                                                 tvmffi_i_out_type<tvmffi_type>) {
+  return nullptr;
+}
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
+    tvmffi_i_no_scope (*)(), tvmffi_i_out_type<TVMFFIObject **>) = delete;
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
+    tvmffi_i_no_scope (*)(), tvmffi_i_out_type<TVMFFIAny *>) = delete;
+}
+#define TVMFFI_I_OWNER_OF(out)          \
+  TVMFFI_I_OWNED_BY(tvmffi_i_scope_for( \
+      tvmffi_i_here, decltype(tvmffi_i_type_at(out))()))
+#elif TVMFFI_I_GENERIC
+#define TVMFFI_I_OWNER_OF(out)            \
+  TVMFFI_I_OWNED_BY(_Generic((out),       \
+                    TVMFFIObject **: tvmffi_here, \
+                    TVMFFIAny *: tvmffi_here,     \
+                    default: tvmffi_i_outer))
+#else
+#define TVMFFI_I_OWNER_OF(out) TVMFFI_I_OWNED_BY(tvmffi_i_outer)
 #endif
 
 TVMFFI_I_COLD TVMFFIObject *tvmffi_i_scope_error(const char *message) {
@@ -137,6 +175,10 @@ TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
 }
 
 TVMFFI_I_INLINE int tvmffi_i_scope_add(tvmffi_scope *scope, TVMFFIObject *obj) {
+  if (TVMFFI_I_UNLIKELY(!scope))
+    return tvmffi_i_raise("RuntimeError",
+                          "there is no scope here: add the parameter "
+                          "TVMFFI_HERE, or call tvmffi_scope_open");
 #if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
   if (scope->thread != &tvmffi_i_this_thread)
     return tvmffi_i_raise("RuntimeError",
@@ -170,7 +212,7 @@ TVMFFI_I_INLINE int tvmffi_i_hand(tvmffi_i_owner to, TVMFFIObject *obj) {
 #else
   tvmffi_scope *scope = to;
 #endif
-  if (!scope || !obj || !tvmffi_i_scope_add(scope, obj)) return 0;
+  if (!obj || !tvmffi_i_scope_add(scope, obj)) return 0;
   tvmffi_release(obj);
   return -1;
 }
@@ -217,63 +259,42 @@ TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
   scope->capacity = TVMFFI_I_SCOPE_FIRST;
 }
 
-/* Removes one reference to `obj` from the innermost scope that owns `obj`,
-   searching outwards from `scope`. Returns 1, or 0 if no scope owns `obj`. */
-TVMFFI_I_INLINE int tvmffi_i_scope_take(tvmffi_scope *scope,
-                                        const TVMFFIObject *obj) {
-  while (scope && !tvmffi_i_scope_remove(scope, obj)) scope = scope->parent;
-  return scope != NULL;
+/* Closes the scope of a body, which mostly owns nothing. */
+TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
+  if (TVMFFI_I_UNLIKELY(scope->count || scope->items != scope->first))
+    tvmffi_i_scope_close(scope);
 }
 
-/* Implements TVMFFI_RETURN. If `code` is 0, removes the result's object from
-   the scope that owns the object, because the caller becomes the owner. */
-TVMFFI_I_INLINE int tvmffi_i_scope_return(tvmffi_scope *scope,
-                                          const TVMFFIAny *result, int code) {
-  if (scope && !code && result->type_index >= kTVMFFIStaticObjectBegin)
-    (void)tvmffi_i_scope_take(scope, result->v_obj);
-#if !TVMFFI_I_CLEANUP
-  tvmffi_i_scope_leave(scope);
-#endif
-  return code;
+TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
+                                         TVMFFIObject *obj) {
+  if (scope->count && scope->items[scope->count - 1] == obj)
+    --scope->count;
+  else
+    tvmffi_retain(obj);
 }
 
-#if !TVMFFI_I_CLEANUP
-TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
-  for (; scope; scope = scope->parent) tvmffi_i_scope_close(scope);
+/* Opens a scope where the compiler cannot (MSVC's C, tcc), and closes it. Code
+   between the two calls must not leave by return, goto or TVMFFI_TRY:
+       tvmffi_scope scope;
+       TVMFFI_HERE = tvmffi_scope_open(&scope);
+       code = run(tvmffi_here);
+       tvmffi_scope_close(&scope); */
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_scope_open(tvmffi_scope *scope) {
+  return tvmffi_i_scope_open(scope, NULL);
 }
-#endif
+TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
+  tvmffi_i_scope_close(scope);
+}
 
-/* Makes the innermost enclosing scope the owner of a reference. On failure
-   releases the reference. Returns the object, now borrowed. Returns NULL with a
-   RuntimeError outside all scopes, or with a MemoryError. If `obj` is NULL,
-   returns NULL and raises nothing, so `obj` may be a call that fails. */
-#define tvmffi_scope_attach(obj) \
-  tvmffi_i_scope_attach(tvmffi_here, TVMFFI_I_OWNER, obj)
+/* Makes the innermost scope the owner of a reference, such as a handle from a
+   function of the ABI. Returns the object, now borrowed. On failure releases the
+   reference and returns NULL with a MemoryError. If `obj` is NULL, returns NULL
+   and raises nothing, so `obj` may be a call that fails. */
+#define tvmffi_scope_attach(obj) tvmffi_i_scope_attach(TVMFFI_I_OWNER, obj)
 
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_scope *scope,
-                                                    tvmffi_i_owner to,
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
                                                     TVMFFIObjectHandle obj) {
-  if (!obj) return NULL;
-  if (!scope) {
-    tvmffi_release(obj);
-    return tvmffi_i_scope_error("tvmffi_scope_attach: there is no scope here");
-  }
   return tvmffi_i_hand(to, (TVMFFIObject *)obj) ? NULL : (TVMFFIObject *)obj;
-}
-
-/* Takes one reference to an object out of the innermost enclosing scope that
-   owns the object. Returns the object, now owned by the calling code. A plain
-   function can return the object; TVMFFI_RETURN needs no tvmffi_scope_detach.
-   Returns NULL with a RuntimeError if no enclosing scope owns the object. If
-   `obj` is NULL, returns NULL. */
-#define tvmffi_scope_detach(obj) tvmffi_i_scope_detach(tvmffi_here, obj)
-
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_detach(tvmffi_scope *scope,
-                                                    TVMFFIObjectHandle obj) {
-  if (!obj || tvmffi_i_scope_take(scope, (TVMFFIObject *)obj))
-    return (TVMFFIObject *)obj;
-  return tvmffi_i_scope_error(
-      "tvmffi_scope_detach: no scope here owns the object");
 }
 
 /* Moves an object from the innermost scope to the scope that encloses it.
@@ -286,7 +307,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_to_parent(tvmffi_scope *scope,
                                                        TVMFFIObjectHandle obj) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
   if (!o) return o;
-  if (!scope || !scope->parent)
+  if (!scope->parent)
     return tvmffi_i_scope_error(
         "tvmffi_scope_to_parent: there is no scope around this one");
   if (!tvmffi_i_scope_remove(scope, o))
@@ -314,7 +335,7 @@ TVMFFI_I_INLINE int64_t tvmffi_i_scope_count(const tvmffi_scope *scope,
   return n;
 }
 
-/* On purpose, a scope's tvmffi_here hides the enclosing scope's.
+/* On purpose, a scope's tvmffi_i_here hides the enclosing scope's.
    TVMFFI_I_HIDE_BEGIN turns off the compiler's warning. */
 #if TVMFFI_I_GNU && defined(__clang__)
 #define TVMFFI_I_HIDE_BEGIN        \
@@ -345,86 +366,77 @@ struct tvmffi_i_scope_block : tvmffi_scope {
 };
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_SCOPE(n)                                           \
-  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_here), \
-      *const tvmffi_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
+#define TVMFFI_I_SCOPE(n)                                            \
+  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_i_outer),  \
+      *const tvmffi_i_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
 #else
-#if TVMFFI_I_CLEANUP
-#define TVMFFI_I_AT_END(function) __attribute__((__cleanup__(function)))
-#else
-#define TVMFFI_I_AT_END(function)
-#endif
 /* Declares a scope. tvmffi_opened_<n> is initialised from the enclosing scope's
-   tvmffi_here, before a new tvmffi_here hides it. */
+   tvmffi_here, before a new tvmffi_i_here hides it. */
 #define TVMFFI_I_SCOPE(n)                                                    \
   tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, n)                                \
-      TVMFFI_I_AT_END(tvmffi_i_scope_close),                                 \
+      __attribute__((__cleanup__(tvmffi_i_scope_close))),                    \
       *TVMFFI_I_CAT(tvmffi_opened_, n) =                                     \
-          tvmffi_i_scope_open(&TVMFFI_I_CAT(tvmffi_scope_, n), tvmffi_here), \
-                                    *const tvmffi_here TVMFFI_I_UNUSED =     \
+          tvmffi_i_scope_open(&TVMFFI_I_CAT(tvmffi_scope_, n), tvmffi_i_outer), \
+                                    *const tvmffi_i_here TVMFFI_I_UNUSED =   \
                                         TVMFFI_I_CAT(tvmffi_opened_, n)
 #endif
 
-/* Opens a scope in the rest of the enclosing block: `TVMFFI_SCOPE_REST;`. The
-   enclosing block must not be the block of a TVMFFI_SCOPE. The scope ends as a
-   TVMFFI_SCOPE does, but break and continue refer to the loop around the block.
-   No goto and no case label may jump past TVMFFI_SCOPE_REST into the block: GCC
-   would end a scope that was never opened (-Wjump-misses-init warns). */
-#define TVMFFI_SCOPE_REST TVMFFI_I_SCOPE_REST(__LINE__)
+/* Opens a scope in the rest of the enclosing block: `TVMFFI_SCOPE;`. However the
+   block is left, by return, TVMFFI_TRY, goto, break, continue or a C++
+   exception, the scope ends. A return value is computed before the scope ends.
+   No goto and no case label may jump past TVMFFI_SCOPE into the block: clang
+   refuses it, GCC would end a scope that was never opened
+   (-Wjump-misses-init warns). In C it needs the cleanup attribute of GCC and
+   clang; elsewhere use tvmffi_scope_open. */
+#if TVMFFI_I_CLEANUP
+#define TVMFFI_SCOPE TVMFFI_I_SCOPE_REST(__LINE__)
 #define TVMFFI_I_SCOPE_REST(n)           \
   TVMFFI_I_HIDE_BEGIN TVMFFI_I_SCOPE(n); \
   TVMFFI_I_HIDE_END(void) 0
-
-/* Puts the rest of the enclosing block outside all scopes:
-   `TVMFFI_SCOPE_NONE;`. Ends no scope. Write TVMFFI_SCOPE_NONE first in a C++
-   lambda inside a scope. Otherwise a lambda that captures nothing does not
-   compile, and a lambda with [&] or [=] uses the scope even after the scope's
-   end. */
-#define TVMFFI_SCOPE_NONE                                                     \
-  TVMFFI_I_HIDE_BEGIN tvmffi_scope *const tvmffi_here TVMFFI_I_UNUSED = NULL; \
-  TVMFFI_I_HIDE_END(void) 0
-
-/* Opens a scope around a block: `TVMFFI_SCOPE { ... }`. The scope ends when the
-   block is left: at the end, by return, TVMFFI_TRY, goto, break, continue or a
-   C++ exception. break and continue leave the block, not a loop around the
-   block. A return value is computed before the scope ends. In C without the
-   cleanup attribute of GCC and clang (TVMFFI_I_CLEANUP is 0), a scope ends only
-   at the end of a TVMFFI_SCOPE block, and by TVMFFI_RETURN, TVMFFI_TRY and
-   TVMFFI_LEAVE(). */
-#define TVMFFI_SCOPE \
-  TVMFFI_I_HIDE_BEGIN TVMFFI_I_SCOPE_BLOCK(__LINE__) TVMFFI_I_HIDE_END
-
-/* A `for` loop that runs the user's block once. The third clause leaves the
-   loop, so a compiler does not warn of a missing return after a block that
-   returns. In clang, a break there would refer to the loop, so clang uses a
-   goto. The `switch` keeps a user's `else` from binding to the macro's `if`. */
-/* clang-format off */
-#if !TVMFFI_I_CLEANUP
-#define TVMFFI_I_SCOPE_BLOCK(n)                               \
-  for (TVMFFI_I_SCOPE(n); TVMFFI_I_CAT(tvmffi_opened_, n);    \
-       tvmffi_i_scope_close(TVMFFI_I_CAT(tvmffi_opened_, n)), \
-       TVMFFI_I_CAT(tvmffi_opened_, n) = NULL)
-#elif defined(__clang__)
-#define TVMFFI_I_SCOPE_BLOCK(n)         \
-  switch (0) default:                   \
-  if (0) TVMFFI_I_CAT(tvmffi_end_, n):; \
-  else for (TVMFFI_I_SCOPE(n);;         \
-            __extension__({ goto TVMFFI_I_CAT(tvmffi_end_, n); }))
 #else
-#define TVMFFI_I_SCOPE_BLOCK(n) \
-  switch (0) default: for (TVMFFI_I_SCOPE(n);; __extension__({ break; }))
+#define TVMFFI_SCOPE        \
+  TVMFFI_STATIC_ASSERT(     \
+      0, TVMFFI_SCOPE_needs_the_cleanup_attribute__call_tvmffi_scope_open)
 #endif
-/* clang-format on */
 
-/* Begins the main function of a program. The body that follows returns 0 or an
-   error's code. On an error, main prints the error to stderr (include
-   <stdio.h>) and returns 1:
+/* The parameter of a function that hands out objects: they belong to its
+   caller's scope.
+       static TVMFFIObject *pair(TVMFFI_HERE, int64_t a) {
+         return tvmffi_array(a, a + 1);
+       }
+   The caller passes its own scope: pair(tvmffi_here, 3). */
+#define TVMFFI_HERE TVMFFI_I_UNUSED tvmffi_scope *const tvmffi_i_here
+
+/* Keeps an object beyond its scope: puts a reference to `object` (borrowed) into
+   the variable or member at `slot`, a pointer to a pointer of the object's type,
+   and releases the object that the slot held before. The slot must be NULL or
+   hold a reference; end with tvmffi_release(*slot). Thread-safe if no other
+   thread uses the slot. */
+#if defined(__cplusplus)
+extern "C++" {
+template <typename tvmffi_type>
+static inline void tvmffi_keep(tvmffi_type **slot, tvmffi_type *object) {
+  tvmffi_i_keep(slot, object);
+}
+}
+#else
+#define tvmffi_keep(slot, object) \
+  ((void)sizeof(*(slot) - (object)), tvmffi_i_keep((slot), (object)))
+#endif
+
+/* Begins the main function of a program. The body that follows is a scope, and
+   returns 0 or an error's code. On an error, main prints the error to stderr
+   (include <stdio.h>) and returns 1:
        TVMFFI_MAIN() { return read() || compute(); } */
-#define TVMFFI_MAIN()             \
-  static int tvmffi_main(void);   \
-  int main(void) {                \
-    if (!tvmffi_main()) return 0; \
-    tvmffi_error_print(stderr);   \
-    return 1;                     \
-  }                               \
-  static int tvmffi_main(void)
+#define TVMFFI_MAIN()                                    \
+  static int tvmffi_main(TVMFFI_HERE);                   \
+  int main(void) {                                       \
+    tvmffi_scope tvmffi_of_main;                         \
+    int tvmffi_code =                                    \
+        tvmffi_main(tvmffi_scope_open(&tvmffi_of_main)); \
+    tvmffi_scope_close(&tvmffi_of_main);                 \
+    if (!tvmffi_code) return 0;                          \
+    tvmffi_error_print(stderr);                          \
+    return 1;                                            \
+  }                                                      \
+  static int tvmffi_main(TVMFFI_HERE)

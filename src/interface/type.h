@@ -43,7 +43,7 @@
 /* Bodies of TVMFFI_TYPE's field getters: convert the member at tvmffi_field to
    the Any at tvmffi_into. */
 #define TVMFFI_I_READ_int64(T) \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(tvmffi_into, \
+  return TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, tvmffi_into, \
       *TVMFFI_I_AS(TVMFFI_I_CTYPE(T) *, tvmffi_field));
 #define TVMFFI_I_READ_dtype TVMFFI_I_READ_int64
 #define TVMFFI_I_READ_object(T) \
@@ -63,7 +63,7 @@
 #define TVMFFI_I_WRITE_dtype TVMFFI_I_WRITE_int64
 #define TVMFFI_I_WRITE_object(W, defaults) \
   TVMFFI_I_CONVERT(W, defaults) \
-  tvmffi_i_replace_object(tvmffi_field, tvmffi_now); \
+  tvmffi_i_keep(tvmffi_field, tvmffi_now); \
   return 0;
 #define TVMFFI_I_WRITE_array(W, defaults) \
   return tvmffi_i_set_container(tvmffi_field, tvmffi_value, \
@@ -92,7 +92,7 @@
    as an Any at tvmffi_into. */
 #define TVMFFI_I_VALUE_int64(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(tvmffi_into, tvmffi_now);
+  return TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, tvmffi_into, tvmffi_now);
 #define TVMFFI_I_VALUE_dtype(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now; \
   TVMFFIAny tvmffi_text = tvmffi_str(x); \
@@ -100,7 +100,7 @@
   if (tvmffi_code) \
     return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, T), 0, \
                               &tvmffi_text, tvmffi_code); \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(tvmffi_into, tvmffi_now);
+  return TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, tvmffi_into, tvmffi_now);
 #define TVMFFI_I_VALUE_object(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
   *tvmffi_into = tvmffi_none(); \
@@ -283,7 +283,7 @@
   TVMFFI_I_CLASS_GETTER(T, T) \
   TVMFFI_I_PUTTER_OF(T, tvmffi_to, tvmffi_from) { \
     return tvmffi_i_put_object( \
-        tvmffi_to, \
+        here, tvmffi_to, \
         TVMFFI_I_AS(TVMFFIObject *, TVMFFI_I_AS(void *, tvmffi_from))); \
   } \
   TVMFFI_I_POINTER_WORD(T)
@@ -300,16 +300,14 @@
     char tvmffi_head; \
     T tvmffi_tail; \
   };
-/* The function behind tvmffi_new(T, ...). `made` makes the object `self`. */
+/* The function behind TVMFFI_NEW(T, ...). `made` makes the object `self`. */
 #define TVMFFI_I_NEW_FUNCTION(T, made) \
-  TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_new_##T( \
-      tvmffi_i_owner tvmffi_to, T **tvmffi_into, \
-      const TVMFFIAny *tvmffi_args, int32_t tvmffi_count) { \
+  TVMFFI_I_INLINE T *tvmffi_i_new_##T(tvmffi_i_owner tvmffi_to, \
+                                      const TVMFFIAny *tvmffi_args, \
+                                      int32_t tvmffi_count) { \
     TVMFFIObjectHandle self = NULL; \
-    int tvmffi_code = made; \
     (void)tvmffi_args; \
-    if (tvmffi_into) *tvmffi_into = TVMFFI_I_AS(T *, self); \
-    return tvmffi_code; \
+    return (made) ? NULL : TVMFFI_I_AS(T *, self); \
   }
 #define TVMFFI_I_CLASS_DESTROY(T, K, n, ...) \
   TVMFFI_I_INLINE void tvmffi_i_destroy_##T(void *self) { \
@@ -339,8 +337,7 @@
   } \
   TVMFFI_I_NEW_FUNCTION( \
       T, tvmffi_i_class_new(tvmffi_to, tvmffi_i_class_of_##T(), \
-                            tvmffi_into ? &self : NULL, tvmffi_args, \
-                            tvmffi_count)) \
+                            &self, tvmffi_args, tvmffi_count)) \
   static tvmffi_i_class tvmffi_i_class_##T = { \
       K, &tvmffi_i_class_##parent, sizeof(T), \
       TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \
@@ -387,7 +384,7 @@
    A member of parameter type T has the C type tvmffi_type_T. An optional
    number, dtype or device has tvmffi_type_optional(T). A str, bytes or any
    member is a TVMFFIAny, and an object a pointer. The struct owns these values:
-   in C, set them by tvmffi_any_assign and tvmffi_replace. Containers are
+   in C, set them by tvmffi_any_assign and tvmffi_keep. Containers are
    converted as parameters are. Use tensor_object for a tensor. Members that are
    not fields are copied bitwise.
 
@@ -411,8 +408,8 @@
 
 /* Declares a type that another library, or another file of this one, registers.
    The struct must begin with the same members. The name is usable as a
-   parameter type, in tvmffi_cast and as the parent in TVMFFI_TYPE, but not in
-   tvmffi_new. This library allocates objects of a child TVMFFI_TYPE, and
+   parameter type, in TVMFFI_CAST and as the parent in TVMFFI_TYPE, but not in
+   TVMFFI_NEW. This library allocates objects of a child TVMFFI_TYPE, and
    initialises only the parent's registered fields. */
 #define TVMFFI_FOREIGN_TYPE(type, key)                                    \
   TVMFFI_I_CLASS_WORD(type, key, key)                                     \
@@ -491,37 +488,33 @@
 
 /* Casts an object (borrowed, may be NULL) to a pointer to the struct `type`.
    Returns NULL if the object is of another type. */
-#define tvmffi_cast(type, object) \
+#define TVMFFI_CAST(type, object) \
   TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
 
-/* Stores `object` (borrowed) in the pointer `field` and releases the object
-   that `field` owned. Both may be NULL. `field` may point to any object
-   type. */
-#define tvmffi_replace(field, object) \
-  tvmffi_i_replace_object(&(field), (object))
-
-/* Creates an object: tvmffi_new(Point, &p, 3.0, 4.0). The scope, or else the
-   caller, owns *p, which is NULL on failure. Up to 32 plain values, as in
-   tvmffi_call, set fields in the order of Python's constructor. The other
-   fields get their default, or zero. */
+/* Creates an object: Point *p = TVMFFI_NEW(Point, 3.0, 4.0). Returns the object,
+   which the scope owns, or NULL with an error. Up to 31 plain values, as in
+   tvmffi_call, set fields in the order of Python's constructor. The other fields
+   get their default, or zero. */
+#define TVMFFI_NEW(...) \
+  TVMFFI_I_NEW_OBJECT(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #if defined(__cplusplus)
 extern "C++" {
-template <typename tvmffi_type, typename... tvmffi_rest>
-TVMFFI_I_MUST_CHECK static inline int tvmffi_i_new(
+template <typename tvmffi_made, typename... tvmffi_rest>
+static inline tvmffi_made *tvmffi_i_new(
     tvmffi_i_owner to,
-    int (*make)(tvmffi_i_owner, tvmffi_type **, const TVMFFIAny *, int32_t),
-    tvmffi_type **out, tvmffi_rest... args) {
+    tvmffi_made *(*make)(tvmffi_i_owner, const TVMFFIAny *, int32_t),
+    tvmffi_rest... args) {
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return make(to, out, values, (int32_t)(sizeof...(tvmffi_rest)));
+  return make(to, values, (int32_t)(sizeof...(tvmffi_rest)));
 }
 }
-#define tvmffi_new(type, ...) \
-  tvmffi_i_new(TVMFFI_I_OWNER, tvmffi_i_new_##type, __VA_ARGS__)
+#define TVMFFI_I_NEW_OBJECT(n, type, ...)                  \
+  tvmffi_i_new(TVMFFI_I_OWNER, tvmffi_i_new_##type \
+                                   TVMFFI_I_EACH(n)(TVMFFI_I_THEN, ~, __VA_ARGS__))
+#define TVMFFI_I_THEN(x, value) , value
 #else
-#define tvmffi_new(type, ...) \
-  TVMFFI_I_CLASS_NEW(type, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
-#define TVMFFI_I_CLASS_NEW(type, n, out, ...)                            \
-  tvmffi_i_new_##type(TVMFFI_I_OWNER, out,                               \
+#define TVMFFI_I_NEW_OBJECT(n, type, ...)                                       \
+  tvmffi_i_new_##type(TVMFFI_I_OWNER,                                    \
                       (TVMFFIAny[n]){TVMFFI_I_EACH(n)(                   \
                           TVMFFI_I_ITEM, ~, __VA_ARGS__) tvmffi_none()}, \
                       (n) - 1)

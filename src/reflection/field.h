@@ -145,7 +145,7 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
    parameter type name such as int64. */
 #define TVMFFI_I_PLAIN_FIELD(word)                                            \
   static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {    \
-    return tvmffi_i_put_##word(result, *(tvmffi_type_##word *)field);         \
+    return tvmffi_i_put_##word(NULL, result, *(tvmffi_type_##word *)field);   \
   }                                                                           \
   static int tvmffi_i_set_##word##_field(void *field,                         \
                                          const TVMFFIAny *value) {            \

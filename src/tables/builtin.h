@@ -182,7 +182,7 @@ TVMFFI_FUNC(i_list_names, func) {
     tvmffi_i_free(names);
     return -1;
   }
-  TVMFFI_RETURN((TVMFFIObject *)f);
+  TVMFFI_I_GIVE((TVMFFIObject *)f);
 }
 
 /* -------- The table -------- */

@@ -214,7 +214,7 @@ TVMFFI_EXPORT(new_named, Named) {
 
 TVMFFI_EXPORT(cast, bool, (any, x)) {
   TVMFFI_RETURN(x.type_index >= kTVMFFIStaticObjectBegin &&
-                tvmffi_cast(Point, x.v_obj) != NULL);
+                TVMFFI_CAST(Point, x.v_obj) != NULL);
 }
 
 TVMFFI_EXPORT(chain, Node, (int64, n)) {

@@ -19,7 +19,7 @@ static TVMFFIObject *test_path(const char *first, int64_t second) {
   return any.v_obj;
 }
 
-static void test_paths(void) {
+static void test_paths(TVMFFI_HERE) {
   TVMFFIObject *p, *q, *r;
   const TVMFFIMethodInfo *m;
   TVMFFIAny args[2], any;
@@ -54,7 +54,7 @@ static void test_paths(void) {
 }
 
 /* Every kind of a step, and paths that share what they end with. */
-static void test_path_steps(void) {
+static void test_path_steps(TVMFFI_HERE) {
   static const int kinds[] = {
       TVMFFI_I_STEP_MAP_ITEM, TVMFFI_I_STEP_ATTR_MISSING,
       TVMFFI_I_STEP_ARRAY_ITEM_MISSING, TVMFFI_I_STEP_MAP_ITEM_MISSING};
@@ -85,7 +85,7 @@ static void test_path_steps(void) {
 }
 
 /* Paths that cannot be: a parent that is none, a cycle, too long a path. */
-static void test_bad_paths(void) {
+static void test_bad_paths(TVMFFI_HERE) {
   const TVMFFIMethodInfo *m;
   TVMFFIObject *p, *q;
   TVMFFIAny args[2], any;

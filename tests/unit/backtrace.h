@@ -12,7 +12,7 @@
 #endif
 
 #if !TEST_NO_ERRORS
-static void test_backtrace(void) {
+static void test_backtrace(TVMFFI_HERE) {
   static char name[3000];
   const TVMFFIByteArray *t = TVMFFIBacktrace("dir/f.c", 12, "g", 0);
   const char *buffer;
@@ -46,7 +46,7 @@ static void test_backtrace(void) {
 }
 
 #if !TVMFFI_NO_BACKTRACE
-static void test_frame_kinds(void) {
+static void test_frame_kinds(TVMFFI_HERE) {
   CHECK_INT(tvmffi_i_classify("main"), TVMFFI_I_FRAME_SHOWN);
   CHECK_INT(tvmffi_i_classify("_PyEval_Vector"), TVMFFI_I_FRAME_BORDER);
   CHECK_INT(tvmffi_i_classify("PyObject_Call"), TVMFFI_I_FRAME_BORDER);
@@ -126,7 +126,7 @@ static void test_walk_aligned(void) {
   CHECK(room[0] == 0);
 }
 
-static void test_walk_stacks(void) {
+static void test_walk_stacks(TVMFFI_HERE) {
   static void (*volatile fixed)(void) = test_walk_fixed;
   static void (*volatile sized)(size_t) = test_walk_sized;
   static void (*volatile aligned)(void) = test_walk_aligned;
@@ -139,7 +139,7 @@ static void test_walk_stacks(void) {
 }
 
 /* Instructions as compilers for other purposes write them. */
-static void test_rows(void) {
+static void test_rows(TVMFFI_HERE) {
   static const struct {
     unsigned char code[12];
     size_t size;
@@ -217,7 +217,7 @@ static void test_raise_in_code(void) {
 }
 
 /* Code that a program writes and frees leaves nothing in the cache. */
-static void test_written_frames(void) {
+static void test_written_frames(TVMFFI_HERE) {
   /* sub rsp,8; call rdi; add rsp,8; ret */
   static const unsigned char text[] = {0x48, 0x83, 0xEC, 8, 0xFF, 0xD7,
                                        0x48, 0x83, 0xC4, 8, 0xC3};
@@ -241,7 +241,7 @@ static void test_written_frames(void) {
 }
 #endif
 
-static void test_frame_names(void) {
+static void test_frame_names(TVMFFI_HERE) {
   char *plain = tvmffi_i_demangle("plain");
   CHECK(plain == NULL);
 #if !TVMFFI_NO_DLOPEN && !defined(_WIN32)
@@ -275,7 +275,7 @@ static void test_frame_names(void) {
 }
 
 /* A full cache is emptied. Frames that a reader has stay until it leaves. */
-static void test_full_frame_cache(void) {
+static void test_full_frame_cache(TVMFFI_HERE) {
 #if !TVMFFI_NO_DLOPEN && !defined(_WIN32)
   static char code[100];
   tvmffi_i_symbol symbol;
@@ -303,7 +303,7 @@ static void test_full_frame_cache(void) {
 }
 
 /* C++ names, where the process has a C++ library. */
-static void test_demangle(void) {
+static void test_demangle(TVMFFI_HERE) {
 #if defined(__GLIBC__) && !TVMFFI_NO_DLOPEN
   void *library = dlopen("libstdc++.so.6", RTLD_LAZY);
   char *name = tvmffi_i_demangle("_ZN4unit5tests5outerEi");
@@ -317,7 +317,7 @@ static void test_demangle(void) {
 }
 
 /* No more frames are kept than the limit says. */
-static void test_frame_limit(void) {
+static void test_frame_limit(TVMFFI_HERE) {
   static tvmffi_i_trace trace;
   CHECK(tvmffi_i_frame_limit() >= 0);
   CHECK(tvmffi_i_frame_limit() <= TVMFFI_I_MAX_FRAMES);
@@ -397,7 +397,7 @@ static int test_call_deeper(void *self, const TVMFFIAny *args, int32_t num_args,
 }
 
 /* A trace has up to 512 frames, of which the first few need no memory. */
-static void test_long_traces(void) {
+static void test_long_traces(TVMFFI_HERE) {
   static const int depths[] = {10, 40, 100, 700};
   test_deep_call c = {NULL, 0};
   size_t i, n;
@@ -418,7 +418,7 @@ static void test_long_traces(void) {
 }
 
 /* Callers are named, up to a call across the border where that is asked. */
-static void test_symbols(void) {
+static void test_symbols(TVMFFI_HERE) {
   static char across;
   TVMFFIObjectHandle f = NULL;
   int found = tvmffi_test_visible(3, 0);

@@ -9,7 +9,7 @@
 #include "access_path.h"
 
 #if !TVMFFI_NO_CONTAINERS && !TEST_NO_REFLECTION && !TEST_NO_TYPES
-static void test_builtin_types(void) {
+static void test_builtin_types(TVMFFI_HERE) {
   static const char *const keys[] = {"ffi.EnumState",
                                      "ffi.Enum",
                                      "ffi.IntEnum",
@@ -41,7 +41,7 @@ static void test_builtin_types(void) {
   CHECK_INT(TVMFFIGetTypeInfo(129)->metadata->structural_eq_hash_kind, 5);
 }
 
-static void test_builtin_fields(void) {
+static void test_builtin_fields(TVMFFI_HERE) {
   const TVMFFITypeInfo *path = TVMFFIGetTypeInfo(133);
   const TVMFFIFieldInfo *f;
   OK(path ? 0 : -1);
@@ -71,7 +71,7 @@ static void test_builtin_fields(void) {
 }
 
 /* The texts of the table of methods are those that their types give. */
-static void test_method_metadata(void) {
+static void test_method_metadata(TVMFFI_HERE) {
   char buffer[TVMFFI_I_METADATA];
   int i;
   for (i = 0; i < TVMFFI_I_NUM_METHODS; ++i) {
@@ -80,7 +80,7 @@ static void test_method_metadata(void) {
   }
 }
 
-static void test_builtin_columns(void) {
+static void test_builtin_columns(TVMFFI_HERE) {
   size_t i;
   for (i = 0; i < TVMFFI_I_NUM_COLUMNS; ++i) {
     TVMFFIByteArray name = TEXT(tvmffi_i_column_rows[i].name);
@@ -102,7 +102,7 @@ static void test_builtin_columns(void) {
 }
 
 /* A client adds to a built-in type what its tables do not have. */
-static void test_builtin_grows(void) {
+static void test_builtin_grows(TVMFFI_HERE) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(137);
   TVMFFIFieldInfo field = test_field("unit_extra", 24);
   TVMFFIByteArray column = TEXT("__ffi_repr__");
@@ -116,7 +116,7 @@ static void test_builtin_grows(void) {
   CHECK_INT(test_value_of(137, "__ffi_repr__").v_int64, 3);
 }
 
-static void test_creators(void) {
+static void test_creators(TVMFFI_HERE) {
   static const int32_t made[] = {77, 128, 129, 130, 131, 132, 133, 135, 137};
   TVMFFIAny any, copy;
   int i;
@@ -147,7 +147,7 @@ static void test_creators(void) {
 #endif
 
 #if !TVMFFI_NO_CONTAINERS && !TEST_NO_REFLECTION && !TEST_NO_TYPES
-static void test_converts(void) {
+static void test_converts(TVMFFI_HERE) {
   TVMFFIAny any, *items = NULL, value;
   TVMFFIObject *array = tvmffi_i_new_array(2, &items);
   static const char convert[] = "__ffi_convert__";
@@ -195,7 +195,7 @@ static void test_converts(void) {
 }
 
 /* What the columns give to C++: a hash and an equality of big integers. */
-static void test_bigint_columns(void) {
+static void test_bigint_columns(TVMFFI_HERE) {
   typedef TVMFFIAny (*unary)(const TVMFFIAny *);
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
   int64_t words[2] = {5, 9};
@@ -223,7 +223,7 @@ static void test_bigint_columns(void) {
 }
 
 /* The hash of a structural key, which C++ takes from a column, too. */
-static void test_structural_key_hash(void) {
+static void test_structural_key_hash(TVMFFI_HERE) {
   typedef TVMFFIAny (*unary)(const TVMFFIAny *);
   TVMFFIAny key, hash, none = tvmffi_none();
   unary hash_of;
@@ -240,7 +240,7 @@ static void test_structural_key_hash(void) {
   tvmffi_any_release(&hash);
 }
 
-static void test_interrupts(void) {
+static void test_interrupts(TVMFFI_HERE) {
   TVMFFIAny value = tvmffi_str("why the visit ends here"), any;
   OK(test_apply_global("ffi.VisitInterrupt", &value, 1, &any));
   CHECK_INT(any.type_index, kTVMFFIVisitInterrupt);
@@ -248,7 +248,7 @@ static void test_interrupts(void) {
              "why the visit ends here");
 }
 
-static void test_type_keys(void) {
+static void test_type_keys(TVMFFI_HERE) {
   const TVMFFISeqCell *cell;
   TVMFFIAny any;
   int64_t i, found = 0;
@@ -265,7 +265,7 @@ static void test_type_keys(void) {
 
 #if !TVMFFI_NO_CONTAINERS && !TEST_NO_REFLECTION && !TEST_NO_TYPES
 /* The fields of the built-in types that hold objects of some types only. */
-static void test_reference_fields(void) {
+static void test_reference_fields(TVMFFI_HERE) {
   typedef struct {
     TVMFFIObject base;
     TVMFFIObject *imports;
@@ -298,7 +298,7 @@ static void test_reference_fields(void) {
 
 /* Attributes of an enum: a dict of strings, whose values are dicts of objects.
    Maps become dicts, inside as well. */
-static void test_enum_attributes(void) {
+static void test_enum_attributes(TVMFFI_HERE) {
   TVMFFIAny state, pair[4], inner, any;
   TVMFFIObject *held;
   const TVMFFIFieldInfo *f;
@@ -341,7 +341,7 @@ static void test_enum_attributes(void) {
         "Cannot convert from type `int` to `Dict<str, Dict<ffi.Object, Any>>`");
 }
 
-static void test_enum_fields(void) {
+static void test_enum_fields(TVMFFI_HERE) {
   TVMFFIAny state, any;
   TVMFFIObject *map = tvmffi_i_new_map(kTVMFFIMap, 0);
   const TVMFFIFieldInfo *f;

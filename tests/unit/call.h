@@ -7,7 +7,7 @@
 
 #if !TEST_NO_TYPED
 /* Each kind of target, by the constructors that C99 has. */
-static void test_out_constructors(void) {
+static void test_out_constructors(TVMFFI_HERE) {
   TVMFFIObject *echo = test_typed(&tvmffi_func_u_any);
   TVMFFIAny f = tvmffi_obj(echo), any = tvmffi_none();
   int8_t i8 = 0;
@@ -62,7 +62,7 @@ static void test_out_constructors(void) {
 #endif
 }
 
-static void test_bad_results(void) {
+static void test_bad_results(TVMFFI_HERE) {
   TVMFFIObject *echo = test_typed(&tvmffi_func_u_any), *o = NULL;
   TVMFFIAny f = tvmffi_obj(echo);
   int8_t i8 = 3;
@@ -88,7 +88,7 @@ static void test_bad_results(void) {
   CHECK(i8 == 3 && u64 == 3 && i64 == 3 && o == NULL && dtype.code == 9);
 }
 
-static void test_buffers(void) {
+static void test_buffers(TVMFFI_HERE) {
   TVMFFIObject *echo = test_typed(&tvmffi_func_u_any);
   char text[8] = "unused";
   tvmffi_buffer buffer;
@@ -109,7 +109,7 @@ static void test_buffers(void) {
 }
 
 /* No integer wraps around on its way into a call. */
-static void test_wide_integers(void) {
+static void test_wide_integers(TVMFFI_HERE) {
   TVMFFIObject *echo = test_typed(&tvmffi_func_u_any);
   int64_t n = 0;
   if (!echo) return;
@@ -127,7 +127,7 @@ static void test_wide_integers(void) {
 #endif
 }
 
-static void test_as(void) {
+static void test_as(TVMFFI_HERE) {
   TVMFFIByteArray raw = {"a\0b", 3};
   DLDataType dtype = {0, 0, 0};
   TVMFFIAny text, copy;
@@ -159,7 +159,7 @@ static void test_as(void) {
   CHECK_INT(byte, 7);
 }
 
-static void test_global_by_name(void) {
+static void test_global_by_name(TVMFFI_HERE) {
   TVMFFIObject *echo = test_typed(&tvmffi_func_u_any), *found = NULL;
   TVMFFIObject *other = test_typed(&tvmffi_func_u_code);
   if (!echo || !other) return;
@@ -177,7 +177,7 @@ static void test_global_by_name(void) {
   CHECK(found == echo);
 }
 
-static void test_bad_callees(void) {
+static void test_bad_callees(TVMFFI_HERE) {
   TVMFFIObject *raise = test_typed(&tvmffi_func_u_raise);
   TVMFFIObject *code = test_typed(&tvmffi_func_u_code);
   int64_t n = 3;
@@ -206,7 +206,7 @@ static void test_end_state(void *state) {
 TVMFFI_CLOSURE(u_state, int, int64) { TVMFFI_RETURN(*self); }
 
 /* NULL where a name or a result should be, and whose result it was. */
-static void test_null_in_calls(void) {
+static void test_null_in_calls(TVMFFI_HERE) {
   TVMFFIObject *code = test_typed(&tvmffi_func_u_code);
   int state = 0;
   int8_t small = 3;
@@ -236,7 +236,7 @@ static void test_null_in_calls(void) {
 
 #if TVMFFI_I_GENERIC
 /* Plain C values, of which the compiler makes Anys. */
-static void test_plain_values(void) {
+static void test_plain_values(TVMFFI_HERE) {
   TVMFFIObject *echo = test_typed(&tvmffi_func_u_any), *o = NULL;
   TVMFFIByteArray bytes = {"ab", 2};
   DLTensor tensor;

@@ -6,7 +6,7 @@
 
 #if !TEST_NO_TYPED
 #if !TVMFFI_NO_CONTAINERS
-static void test_made_containers(void) {
+static void test_made_containers(TVMFFI_HERE) {
   TVMFFIAny items[3], item = tvmffi_none();
   TVMFFIObject *array, *list, *map, *dict, *shape, *empty;
   TVMFFIObjectHandle text = NULL;
@@ -72,7 +72,7 @@ static void test_made_containers(void) {
 }
 
 /* Entries in order, small and large, with changes meanwhile. */
-static void test_entries(void) {
+static void test_entries(TVMFFI_HERE) {
   TVMFFIObject *dict;
   int64_t n, i, sizes[] = {0, 1, 4, 5, 100};
   size_t k;
@@ -113,7 +113,7 @@ static void test_entries(void) {
   }
 }
 
-static void test_changed_lists(void) {
+static void test_changed_lists(TVMFFI_HERE) {
   TVMFFIObject *list;
   int64_t n = 0, x = 0;
   OK((list = tvmffi_list(tvmffi_int(0), tvmffi_int(1), tvmffi_int(2))) ? 0
@@ -140,7 +140,7 @@ static void test_changed_lists(void) {
   CHECK_INT(n, 26);
 }
 
-static void test_bad_containers(void) {
+static void test_bad_containers(TVMFFI_HERE) {
   const char absent[5] = {'a', 'b', '\xFF', 'c', 'd'}; /* and no NUL */
   TVMFFIByteArray bytes = {absent, sizeof(absent)};
   TVMFFIAny items[4], any = tvmffi_none(), none = tvmffi_none();
@@ -261,7 +261,7 @@ static int test_fill_scope(TVMFFIObject **out) {
   return -1;
 }
 
-static void test_scoped_containers(void) {
+static void test_scoped_containers(TVMFFI_HERE) {
   TVMFFIObject *list = NULL;
   int code = test_fill_scope(&list);
   OK(code == 1 ? 0 : code);

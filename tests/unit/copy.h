@@ -20,7 +20,7 @@ static TVMFFIObject *test_item(TVMFFIObject *seq, int64_t i) {
 }
 
 /* A graph keeps its shape: what is shared is copied once. */
-static void test_deep_copies(void) {
+static void test_deep_copies(TVMFFI_HERE) {
   TVMFFIObject *list = tvmffi_i_new_list(0), *array, *copy = NULL, *dict;
   TVMFFIAny *items = NULL, key, value;
   OK(list ? 0 : -1);
@@ -53,7 +53,7 @@ static void test_deep_copies(void) {
 }
 
 /* Cycles through a list, a dict and an array, which is made last. */
-static void test_cyclic_copies(void) {
+static void test_cyclic_copies(TVMFFI_HERE) {
   TVMFFIObject *list = tvmffi_i_new_list(0), *array, *copy = NULL, *dict;
   TVMFFIAny *items = NULL, key = tvmffi_int(1), value;
   int code;
@@ -88,7 +88,7 @@ static void test_cyclic_copies(void) {
 
 /* A cycle through an object: the array is made last, so that the object's copy
    and the list in it are to be told of it. */
-static void test_cyclic_object_copies(void) {
+static void test_cyclic_object_copies(TVMFFI_HERE) {
   int32_t index = test_py_class(test_fresh("unit.Cycle"), tvmffi_none());
   TVMFFIObject *o, *array, *list, *copy = NULL;
   TVMFFIAny *items = NULL, value;
@@ -132,7 +132,7 @@ static void test_cyclic_object_copies(void) {
 }
 
 /* Two fields at one place, of which a copy counts what they hold once. */
-static void test_aliased_fields(void) {
+static void test_aliased_fields(TVMFFI_HERE) {
   TVMFFIAny e, copy, text;
   TVMFFIByteArray long_text = TEXT("a text of its own");
   const TVMFFIFieldInfo *f;
@@ -149,7 +149,7 @@ static void test_aliased_fields(void) {
   CHECK_INT(test_strong(text.v_obj), 1);
 }
 
-static void test_bad_copies(void) {
+static void test_bad_copies(TVMFFI_HERE) {
   TVMFFIObject *copy = NULL, *o;
   TVMFFIAny any, arg;
   OK(TVMFFIGetTypeInfo(133) ? 0 : -1);
@@ -175,7 +175,7 @@ static void test_bad_copies(void) {
 }
 
 /* As deep as upstream allows, on a stack of its own. */
-static void test_deepest_copy(void) {
+static void test_deepest_copy(TVMFFI_HERE) {
   TVMFFIObject *list = tvmffi_i_new_list(0), *copy = NULL;
   int i, n = test_scale(test_chain < 20000 ? test_chain : 20000, 20);
   for (i = 0; list && i < n; ++i) {

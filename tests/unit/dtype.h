@@ -127,7 +127,7 @@ static const test_dtype_case test_dtypes[] = {
     {"custom[x", 0, 0, 0,
      "expected closing brace after 'custom' type incustom[x"}};
 
-static void test_dtype_parse(void) {
+static void test_dtype_parse(TVMFFI_HERE) {
   int i;
   for (i = 0; i < TEST_COUNT(test_dtypes); ++i) {
     const test_dtype_case *c = &test_dtypes[i];
@@ -148,7 +148,7 @@ static void test_dtype_parse(void) {
   }
 }
 
-static void test_bad_dtypes(void) {
+static void test_bad_dtypes(TVMFFI_HERE) {
   TVMFFIByteArray text = TEXT("int8"), null = {NULL, 4}, empty = {NULL, 0};
   static char zeros[300];
   DLDataType t = {1, 2, 3};
@@ -180,7 +180,7 @@ static void test_bad_dtypes(void) {
   CHECK(t.bits == 8 && t.lanes == 1);
 }
 
-static void test_dtype_print(void) {
+static void test_dtype_print(TVMFFI_HERE) {
   static const struct {
     DLDataType dtype;
     const char *text;
@@ -211,7 +211,7 @@ static void test_dtype_print(void) {
 }
 
 /* What is printed reads as what it was, for all codes, bits and lanes. */
-static void test_dtype_round_trip(void) {
+static void test_dtype_round_trip(TVMFFI_HERE) {
   static const int lanes[] = {1, 2, 4, 16, 32767, -1, -2, -16, -32768};
   int code, bits, i, step = test_step(1, 101);
   for (code = 0; code <= kDLFloat4_e2m1fn; ++code) {
@@ -274,7 +274,7 @@ static int test_set_custom(const char *name) {
   return code;
 }
 
-static void test_custom_dtypes(void) {
+static void test_custom_dtypes(TVMFFI_HERE) {
   static const char get_code[] = "dtype.get_custom_type_code";
   static const char get_name[] = "dtype.get_custom_type_name";
   TVMFFIByteArray text = TEXT("custom[posit]16x2");
@@ -326,7 +326,7 @@ static void test_custom_dtypes(void) {
   test_custom_answer = tvmffi_none();
 }
 
-static void test_devices(void) {
+static void test_devices(TVMFFI_HERE) {
   static const struct {
     const char *text;
     int type, id; /* type 0: no device */

@@ -5,7 +5,7 @@
 #include "harness.h"
 
 #if !TEST_NO_ENV
-static void test_streams(void) {
+static void test_streams(TVMFFI_HERE) {
   static char stream[64];
   TVMFFIStreamHandle before = stream;
   int i, n = 40;
@@ -42,7 +42,7 @@ static int test_ensure(void) {
 }
 static void test_gil_release(int state) { test_say((char)('0' + state)); }
 
-static void test_signals(void) {
+static void test_signals(TVMFFI_HERE) {
   int (*check)(void) = test_check_signals, (*ensure)(void) = test_ensure;
   void (*release)(int) = test_gil_release;
   void *address;
@@ -78,7 +78,7 @@ static void *test_symbol(tvmffi_i_map *map, const char *name) {
   return node ? ((tvmffi_i_named *)(void *)node)->address : NULL;
 }
 
-static void test_module_symbols(void) {
+static void test_module_symbols(TVMFFI_HERE) {
   const char *name = test_fresh("unit_symbol");
   static void *a, *b; /* a module that is made later writes to them */
   OK(TVMFFIEnvModRegisterSystemLibSymbol(name, &a));
@@ -125,7 +125,7 @@ static int test_deinit(void *handle) {
   return 3;
 }
 
-static void test_init_once(void) {
+static void test_init_once(TVMFFI_HERE) {
   test_handle = test_inner_handle = NULL;
   OK(TVMFFIHandleInitOnce(&test_handle, test_init));
   CHECK(test_handle == &test_target);

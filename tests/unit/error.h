@@ -17,7 +17,7 @@ static TVMFFIObject *test_make_error(const char *kind, const char *message,
   return (TVMFFIObject *)error;
 }
 
-static void test_error_create(void) {
+static void test_error_create(TVMFFI_HERE) {
   TVMFFIObject *error = test_make_error("KeyError", "no key", "a\nb\n");
   TVMFFIObject *plain = test_make_error("", "", "");
   TVMFFIObjectHandle outer = NULL;
@@ -48,7 +48,7 @@ static void test_error_create(void) {
   tvmffi_weak_release(outer);
 }
 
-static void test_bad_errors(void) {
+static void test_bad_errors(TVMFFI_HERE) {
   TVMFFIByteArray text = TEXT("E"), null = {NULL, 3};
   TVMFFIByteArray huge = {"x", TEST_HUGE}, unread = {NULL, PTRDIFF_MAX};
   TVMFFIObject *function = test_global("ffi.String");
@@ -69,7 +69,7 @@ static void test_bad_errors(void) {
         "...is expected to be ffi.Error but is ffi.Function");
 }
 
-static void test_slot(void) {
+static void test_slot(TVMFFI_HERE) {
   TVMFFIObject *first = test_make_error("First", "1", "");
   TVMFFIObject *second = test_make_error("Second", "2", "");
   TVMFFIObjectHandle got = NULL;
@@ -95,7 +95,7 @@ static void test_slot(void) {
   CHECK_INT(test_strong(first), 1);
 }
 
-static void test_raise_texts(void) {
+static void test_raise_texts(TVMFFI_HERE) {
   const char *parts[] = {"one ", NULL, "two", "", " three"};
   TVMFFIErrorSetRaisedFromCStr("KeyError", "text");
   FAILS(1, "KeyError", "text");
@@ -113,7 +113,7 @@ static void test_raise_texts(void) {
   FAILS(1, "E", "");
 }
 
-static void test_update_trace(void) {
+static void test_update_trace(TVMFFI_HERE) {
   TVMFFIObject *error = test_make_error("E", "m", "first\n");
   TVMFFIByteArray text = TEXT("second\n"), null = {NULL, 3}, empty = {NULL, 0};
   TVMFFIErrorCell *cell;
@@ -162,7 +162,7 @@ static void test_update_trace(void) {
 }
 
 /* The error for lack of memory is there before it is needed, and stays. */
-static void test_memory_error(void) {
+static void test_memory_error(TVMFFI_HERE) {
   TVMFFIByteArray text = TEXT("trace");
   TVMFFIObject *error;
   TVMFFIErrorCell *cell;
@@ -187,7 +187,7 @@ static void test_raising_deleter(void *handle) {
   TVMFFIErrorSetRaisedFromCStr("Late", "raised by a deleter");
 }
 
-static void test_raise_in_deleter(void) {
+static void test_raise_in_deleter(TVMFFI_HERE) {
   TVMFFIByteArray text = TEXT("E"), empty = {NULL, 0};
   TVMFFIObjectHandle context = NULL, error = NULL;
   OK(TVMFFIObjectCreateOpaque(NULL, kTVMFFIOpaquePyObject, test_raising_deleter,
@@ -219,7 +219,7 @@ static int test_try(int code, int *after) {
   return 0;
 }
 
-static void test_raise(void) {
+static void test_raise(TVMFFI_HERE) {
   TVMFFIObject *error;
   TVMFFIErrorCell *cell;
   char line[24];
@@ -245,7 +245,7 @@ static void test_raise(void) {
   if (!test_hits()) CHECK_INT(TVMFFIErrorGetCellPtr(error)->backtrace.size, 0);
 }
 
-static void test_long_messages(void) {
+static void test_long_messages(TVMFFI_HERE) {
   static char text[TVMFFI_MESSAGE_SIZE + 2];
   TVMFFIObject *error;
   TVMFFIByteArray message;
@@ -290,7 +290,7 @@ static TVMFFIByteArray test_format(const char *format, ...) {
   return r;
 }
 
-static void test_formats(void) {
+static void test_formats(TVMFFI_HERE) {
   char p[1] = {'x'};
   TVMFFIByteArray got;
   CHECK_TEXT(test_format("%s", ""), "");
@@ -324,7 +324,7 @@ static void test_formats(void) {
 #endif
 }
 
-static void test_error_text(void) {
+static void test_error_text(TVMFFI_HERE) {
   static char lines[6 * TVMFFI_MESSAGE_SIZE];
   TVMFFIObject *error = test_make_error("E", "what", "inner\nouter\n");
   TVMFFIByteArray kind = TEXT("E"), message = TEXT("m"), trace;
@@ -370,7 +370,7 @@ static int test_fail_under(const char *what) {
   return 0;
 }
 
-static void test_error_chain(void) {
+static void test_error_chain(TVMFFI_HERE) {
   TVMFFIObject *error, *cause = test_make_error("E", "why", "inner\n");
   const TVMFFIErrorCell *cell;
   const char *text;
@@ -411,7 +411,7 @@ static void test_error_chain(void) {
 }
 
 /* Functions of the header are not shown as the place of an error. */
-static void test_outer_trace(void) {
+static void test_outer_trace(TVMFFI_HERE) {
   static const char user[] = "  File \"k.c\", line 3, in f\n",
                     both[] = "  File \"tvmffi.h\", line 1, in tvmffi_i_at\n"
                              "  File \"?\", line 0, in tvmffi_i_b.cold\n"
@@ -439,7 +439,7 @@ static void test_outer_trace(void) {
   tvmffi_release(error);
 }
 
-static void test_error_catch(void) {
+static void test_error_catch(TVMFFI_HERE) {
   CHECK(!tvmffi_error_catch("KeyError"));
   (void)TVMFFI_RAISE("KeyError", "first");
   (void)TVMFFI_RAISE("IndexError", "second"); /* in the place of the first */
@@ -453,7 +453,7 @@ static void test_error_catch(void) {
 }
 
 /* No end of causes: the nearest are told. */
-static void test_error_many_causes(void) {
+static void test_error_many_causes(TVMFFI_HERE) {
   TVMFFIObject *error = NULL;
   TVMFFIByteArray text;
   int i;
@@ -471,7 +471,7 @@ static void test_error_many_causes(void) {
 }
 
 #if !TVMFFI_NO_STDIO && !TEST_NO_FILES
-static void test_error_print(void) {
+static void test_error_print(TVMFFI_HERE) {
   char got[256];
   TVMFFIObject *error = test_make_error("E", "what", "inner\nouter\n");
   FILE *file;

@@ -71,7 +71,7 @@ TVMFFI_FUNC(t_expect, none, (tensor, x)) {
   TVMFFI_RETURN();
 }
 
-static void test_expect_shapes(void) {
+static void test_expect_shapes(TVMFFI_HERE) {
   test_matrix x, y;
   (void)test_make_matrix(&x, 1, 4, 0, 0);
   (void)test_make_matrix(&y, 1, 4, 0, 0);
@@ -104,7 +104,7 @@ static void test_expect_shapes(void) {
 }
 
 /* A third part of an entry is the tensor's name in errors. */
-static void test_expect_items(void) {
+static void test_expect_items(TVMFFI_HERE) {
   test_matrix x, y;
   (void)test_make_matrix(&x, 1, 4, 0, 0);
   (void)test_make_matrix(&y, 1, 4, 0, 0);
@@ -116,7 +116,7 @@ static void test_expect_items(void) {
         "test_item_of: weights[\"bias\"]: is NULL");
 }
 
-static void test_expect_runs(void) {
+static void test_expect_runs(TVMFFI_HERE) {
   test_matrix x, y;
   (void)test_make_matrix(&x, 2, 3, 5, 0);
   (void)test_make_matrix(&y, 4, 2, 3, 5);
@@ -147,7 +147,7 @@ static void test_expect_runs(void) {
         "test_scalar_of: argument x: shape is [2, 7, 3], expected []");
 }
 
-static void test_expect_data(void) {
+static void test_expect_data(TVMFFI_HERE) {
   test_matrix x, y;
   (void)test_make_matrix(&x, 2, 3, 5, 0);
   (void)test_make_matrix(&y, 2, 3, 5, 0);
@@ -181,7 +181,7 @@ static void test_expect_data(void) {
         "float32|float64");
 }
 
-static void test_expect_strides(void) {
+static void test_expect_strides(TVMFFI_HERE) {
   test_matrix x;
   (void)test_make_matrix(&x, 1, 4, 0, 0);
   test_stride_matrix(&x, 1, 0, 0);
@@ -203,7 +203,7 @@ static void test_expect_strides(void) {
 
 /* Shapes whose product does not fit 64 bits: 2^64, or one whose lower bits are
    those of a small tensor. */
-static void test_huge_shapes(void) {
+static void test_huge_shapes(TVMFFI_HERE) {
   const int64_t huge = INT64_C(1) << 32;
   test_matrix x;
   tvmffi_loop run;
@@ -255,7 +255,7 @@ static void test_huge_shapes(void) {
 }
 
 /* The message has the name of a typed function, not that of its body. */
-static void test_expect_names(void) {
+static void test_expect_names(TVMFFI_HERE) {
   test_matrix x;
   TVMFFIAny any = tvmffi_tensor(test_make_matrix(&x, 0, 0, 0, 0));
   TVMFFIAny result = tvmffi_none();
@@ -293,7 +293,7 @@ TEST_BAD_TEXT(test_text_19, "any[n] align(")
 TEST_BAD_TEXT(test_text_20,
               TEST_TEN TEST_TEN TEST_TEN TEST_TEN TEST_TEN TEST_TEN TEST_TEN)
 
-static void test_expect_texts(void) {
+static void test_expect_texts(TVMFFI_HERE) {
   static const struct {
     int (*check)(const DLTensor *x);
     const char *message;
@@ -327,7 +327,7 @@ static void test_expect_texts(void) {
     FAILS(cases[i].check(&x.t), "InternalError", cases[i].message);
 }
 
-static void test_tensor_sizes(void) {
+static void test_tensor_sizes(TVMFFI_HERE) {
   test_matrix x;
   (void)test_make_matrix(&x, 3, 2, 3, 4);
   CHECK_INT(tvmffi_tensor_size(&x.t), 24);
@@ -366,7 +366,7 @@ static int test_number_all(const DLTensor *x, int *runs) {
   return 0;
 }
 
-static void test_loop_orders(void) {
+static void test_loop_orders(TVMFFI_HERE) {
   test_matrix x;
   int runs = 0, i, j, k;
   (void)test_make_matrix(&x, 3, 2, 3, 4);
@@ -398,7 +398,7 @@ static void test_loop_orders(void) {
   CHECK(runs == 1 && x.data[7] == 1);
 }
 
-static void test_loop_several(void) {
+static void test_loop_several(TVMFFI_HERE) {
   test_matrix x, y, z;
   tvmffi_loop run;
   int64_t i;
@@ -432,7 +432,7 @@ static void test_loop_several(void) {
   CHECK_INT(runs, 2);
 }
 
-static void test_loop_errors(void) {
+static void test_loop_errors(TVMFFI_HERE) {
   test_matrix x, y;
   int64_t shape[40], strides[40];
   tvmffi_loop run;
@@ -478,7 +478,7 @@ static void test_loop_errors(void) {
 }
 
 #if !TVMFFI_NO_FLOAT
-static void test_half_floats(void) {
+static void test_half_floats(TVMFFI_HERE) {
   static const struct {
     uint32_t bits;
     uint16_t half, brain;

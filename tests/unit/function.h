@@ -5,7 +5,7 @@
 #include "harness.h"
 
 #if !TEST_NO_FUNCTIONS
-static void test_function_create(void) {
+static void test_function_create(TVMFFI_HERE) {
   TVMFFIObjectHandle f = NULL;
   TVMFFIAny args[2], result = tvmffi_none();
   static char letter[] = "d";
@@ -42,7 +42,7 @@ static void test_function_create(void) {
         "ValueError", NULL);
 }
 
-static void test_function_refuse(void) {
+static void test_function_refuse(TVMFFI_HERE) {
   TVMFFIObjectHandle f = NULL;
   tvmffi_i_function_object fake;
   TVMFFIAny arg = tvmffi_int(1), result = tvmffi_none();
@@ -68,7 +68,7 @@ static void test_function_refuse(void) {
 
 #if !TVMFFI_NO_TYPES
 /* A type of functions made by a client. */
-static void test_function_subtype(void) {
+static void test_function_subtype(TVMFFI_HERE) {
   TVMFFIByteArray key = TEXT("unit.Function");
   tvmffi_i_function_object fake;
   TVMFFIAny arg = tvmffi_int(7), result = tvmffi_none();
@@ -90,7 +90,7 @@ static int test_call_global(const char *name, int64_t *out) {
   return tvmffi_call(tvmffi_str(name), tvmffi_out_int64(out));
 }
 
-static void test_globals(void) {
+static void test_globals(TVMFFI_HERE) {
   const char *text = test_fresh("unit.global");
   TVMFFIByteArray name = TEXT(text);
   TVMFFIObjectHandle one = NULL, two = NULL, got = &name;
@@ -135,7 +135,7 @@ static void test_globals(void) {
   CHECK_INT(n, 2);
 }
 
-static void test_bad_globals(void) {
+static void test_bad_globals(TVMFFI_HERE) {
   TVMFFIByteArray name = TEXT("unit.bad"), null = {NULL, 3};
   TVMFFIObjectHandle f = test_global("ffi.String"), got;
   TVMFFIMethodInfo info;
@@ -172,7 +172,7 @@ static void test_bad_globals(void) {
 }
 
 #if !TVMFFI_NO_TYPES
-static void test_method_info(void) {
+static void test_method_info(TVMFFI_HERE) {
   static char text[64];
   const char *fresh = test_fresh("unit.info");
   TVMFFIMethodInfo info;
@@ -215,7 +215,7 @@ static void test_method_info(void) {
 }
 
 #if !TVMFFI_NO_METADATA
-static void test_builtins(void) {
+static void test_builtins(TVMFFI_HERE) {
   static const char *const builtins[][2] = {
       {"ffi.GetInvalidObject", SCHEMA("ffi.Object", "")},
       {"ffi.GetKwargsObject", SCHEMA("ffi.Object", "")},
@@ -242,7 +242,7 @@ static void test_builtins(void) {
 #endif
 #endif
 
-static void test_special_objects(void) {
+static void test_special_objects(TVMFFI_HERE) {
   TVMFFIObject *invalid = NULL, *kwargs = NULL, *again = NULL;
   int i;
   for (i = 0; i < 3; ++i) {
@@ -259,7 +259,7 @@ static void test_special_objects(void) {
   CHECK_INT(TVMFFIObjectGetTypeIndex(invalid), kTVMFFIObject);
 }
 
-static void test_string_builtins(void) {
+static void test_string_builtins(TVMFFI_HERE) {
   TVMFFIByteArray bytes = {"a\0b", 3}, large = {"0123456789", 10};
   TVMFFIAny any;
   OK(tvmffi_call(tvmffi_str("ffi.String"), tvmffi_out_any(&any),
@@ -285,7 +285,7 @@ static void test_string_builtins(void) {
         "str`. Expected `str` but got `TVMFFIByteArray*`");
 }
 
-static void test_shapes(void) {
+static void test_shapes(TVMFFI_HERE) {
   TVMFFIObject *shape = NULL;
   TVMFFIShapeCell *cell;
   int64_t *numbers;
@@ -308,7 +308,7 @@ static void test_shapes(void) {
         "MemoryError", NULL);
 }
 
-static void test_extern_c(void) {
+static void test_extern_c(TVMFFI_HERE) {
   TVMFFISafeCallType call = test_echo_callback;
   void (*deleter)(void *) = test_say_deleter;
   static char letter[] = "e";
@@ -337,7 +337,7 @@ static void test_extern_c(void) {
 
 /* Names that are set and removed need no more memory than those that are there
    at a time, and leave the others to be found. */
-static void test_names_that_go(void) {
+static void test_names_that_go(TVMFFI_HERE) {
   enum { STAY = 40 };
   tvmffi_i_map *map = &tvmffi_i_globals;
   TVMFFIObject *f = test_global("ffi.String");
@@ -378,7 +378,7 @@ static void test_names_that_go(void) {
 
 /* A slot that a search passes stays a tombstone, others become empty. What
    fills a table with tombstones all the same has it made anew. */
-static void test_tombstones(void) {
+static void test_tombstones(TVMFFI_HERE) {
   static tvmffi_i_node nodes[64];
   tvmffi_i_slots *first;
   tvmffi_i_map map;
@@ -421,7 +421,7 @@ static void test_tombstones(void) {
   tvmffi_i_free(first);
 }
 
-static void test_list_names(void) {
+static void test_list_names(TVMFFI_HERE) {
   static const char text[] = "unit.listed";
   TVMFFIByteArray name = TEXT(text);
   TVMFFIObject *f = test_global("ffi.String"), *names = NULL;

@@ -51,7 +51,7 @@ static int test_count_names(int64_t *count) {
 }
 
 /* Each call sees the function that the name has then. */
-static void test_site_calls(void) {
+static void test_site_calls(TVMFFI_HERE) {
   const char *name = test_new_site();
   TVMFFIByteArray text = tvmffi_byte_array(name);
   TVMFFIObjectHandle one = NULL, got = NULL;
@@ -93,7 +93,7 @@ static void test_site_calls(void) {
 }
 
 /* The texts of a call by name; a failed call is passed on. */
-static void test_site_errors(void) {
+static void test_site_errors(TVMFFI_HERE) {
   TVMFFIObject *raise = test_typed(&tvmffi_func_u_raise);
   int8_t small = 3;
   (void)test_new_site();
@@ -137,7 +137,7 @@ static int test_change_site(void *self, const TVMFFIAny *args, int32_t num_args,
   return 0;
 }
 
-static void test_site_from_inside(void) {
+static void test_site_from_inside(TVMFFI_HERE) {
   const char *name = test_new_site();
   TVMFFIByteArray text = tvmffi_byte_array(name);
   int64_t n = 0;
@@ -172,7 +172,7 @@ static void test_site_from_inside(void) {
 }
 
 /* It is a function like others: an argument, an item, a global function. */
-static void test_site_as_value(void) {
+static void test_site_as_value(TVMFFI_HERE) {
   const char *name = test_new_site(), *other = test_fresh("unit.other");
   TVMFFIObject *echo = test_typed(&tvmffi_func_u_func), *o = NULL;
   uint64_t count = test_site->base.combined_ref_count;
@@ -199,7 +199,7 @@ static void test_site_as_value(void) {
 }
 
 /* A built-in function, and a runtime that has only names. */
-static void test_site_by_name(void) {
+static void test_site_by_name(TVMFFI_HERE) {
   TVMFFI_GLOBAL(text, "ffi.String");
   const char *name;
   TVMFFIAny any = tvmffi_none();
@@ -242,7 +242,7 @@ static void test_site_work(int id) {
   }
 }
 
-static void test_contend_site(void) {
+static void test_contend_site(TVMFFI_HERE) {
   tvmffi_type_bool removed;
   const char *name = test_new_site();
   test_parallel(test_site_work);

@@ -72,7 +72,7 @@ static int test_make_graph(TVMFFIObject **made) {
   return 0;
 }
 
-static void test_json_graphs(void) {
+static void test_json_graphs(TVMFFI_HERE) {
   TVMFFIObject *list = NULL;
   TVMFFIAny args[2], text, graph, again, third;
   TVMFFIByteArray direct;
@@ -103,7 +103,7 @@ static void test_json_graphs(void) {
 }
 
 /* Objects by their fields, one of which is shared. */
-static void test_json_objects(void) {
+static void test_json_objects(TVMFFI_HERE) {
   TVMFFIObject *o;
   TVMFFIAny args[2], text, again;
   const tvmffi_i_path *path;
@@ -127,7 +127,7 @@ static void test_json_objects(void) {
         "Cannot serialize type `void*`");
 }
 
-static void test_json_bad_graphs(void) {
+static void test_json_bad_graphs(TVMFFI_HERE) {
 #define NODE_TEXT(text) "{\"root_index\":0,\"nodes\":[" text "]}"
 #define GRAPH "Invalid JSON Object Graph"
   static const struct {
@@ -196,7 +196,7 @@ static void test_json_bad_graphs(void) {
 }
 
 /* A graph may be made of lists and dicts; an int serves as a float. */
-static void test_json_loose_graphs(void) {
+static void test_json_loose_graphs(TVMFFI_HERE) {
   static const char text[] =
       "{\"root_index\":1,\"nodes\":[{\"type\":\"float\",\"data\":-3},"
       "{\"type\":\"ffi.List\",\"data\":[0,0]}]}";
@@ -230,7 +230,7 @@ static void test_json_loose_graphs(void) {
 }
 
 /* A dict in itself, through an array. */
-static void test_json_cycles(void) {
+static void test_json_cycles(TVMFFI_HERE) {
   TVMFFIObject *dict = tvmffi_i_new_map(kTVMFFIDict, 0), *array;
   TVMFFIAny *items = NULL, key = tvmffi_int(1), args[2], any;
   int code;
@@ -261,7 +261,7 @@ static int test_empty_dict_hash(void *self, const TVMFFIAny *args,
 }
 
 /* A key lives as long as it is asked for its hash, and afterwards. */
-static void test_json_keys_that_go(void) {
+static void test_json_keys_that_go(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
   TVMFFIAny key = tvmffi_none(), one = tvmffi_int(1), args[2], any;
   TVMFFIObject *dict;
@@ -291,7 +291,7 @@ static int test_give_other(void *self, const TVMFFIAny *args, int32_t num_args,
 }
 
 /* A maker gives an object of another type, which is released once. */
-static void test_json_wrong_maker(void) {
+static void test_json_wrong_maker(TVMFFI_HERE) {
   char text[160];
   TVMFFIByteArray bytes;
   TVMFFIAny made, any;
@@ -340,7 +340,7 @@ static void test_tangled_key(char *key, int n) {
 
 /* Keys of one hash, some of them twice, are read in time that does not grow
    with the square of their number. */
-static void test_json_tangled_keys(void) {
+static void test_json_tangled_keys(TVMFFI_HERE) {
   int i, n = test_scale(test_chain < 20000 ? 1000 : test_chain / 5, 300);
   char key[9], *text = (char *)malloc((size_t)(n + n / 10) * 20 + 3), *p = text;
   TVMFFIAny string, map;
@@ -410,7 +410,7 @@ static int test_decimal(char *text, size_t digits, int negative) {
 }
 
 /* One limb, short products, and products by Karatsuba's method. */
-static void test_decimals(void) {
+static void test_decimals(TVMFFI_HERE) {
   static const int lengths[] = {1,   9,   17,  18,  19,   20,   36,  37,
                                 144, 145, 288, 577, 1153, 2305, 9999};
   static const char kinds[] = "019r";
@@ -444,7 +444,7 @@ static void test_decimals(void) {
 }
 
 /* Texts as they are written, and others that mean the same. */
-static void test_json_graph_texts(void) {
+static void test_json_graph_texts(TVMFFI_HERE) {
 #define GRAPH_TEXT(root, nodes) "{\"root_index\":" root ",\"nodes\":[" nodes "]"
 #define GRAPH_INT(x) "{\"type\":\"int\",\"data\":" x "}"
 #define GRAPH_OF(type, data) "{\"type\":\"ffi." type "\",\"data\":[" data "]}"
@@ -501,7 +501,7 @@ static void test_json_graph_texts(void) {
 }
 
 /* Maps of more entries than a small one has, under keys of each kind. */
-static void test_json_graph_maps(void) {
+static void test_json_graph_maps(TVMFFI_HERE) {
   test_graph_text(
       "{\"root_index\":10,\"nodes\":["
       "{\"type\":\"int\",\"data\":1},{\"type\":\"float\",\"data\":2.5},"
@@ -523,7 +523,7 @@ static void test_json_graph_maps(void) {
 }
 
 /* The object of an enumeration is told by its name. */
-static void test_json_enums(void) {
+static void test_json_enums(TVMFFI_HERE) {
   TVMFFIByteArray red = TEXT("RED");
   TVMFFIAny args[2], text;
   args[1] = tvmffi_none();
@@ -596,7 +596,7 @@ static int test_read_node(const char *key, const char *data, TVMFFIAny *out) {
 
 /* Numbers, data types and None stand in the object's node if a field is
    declared so; what another holds has a node. */
-static void test_json_fields(void) {
+static void test_json_fields(TVMFFI_HERE) {
   static const struct {
     const char *data, *kind, *error;
   } rows[] = {
@@ -665,7 +665,7 @@ static int test_enum_type(const char *key, int32_t parent, TVMFFIAny name,
 }
 
 /* The name of an enumeration's object is read as that object. */
-static void test_json_enum_members(void) {
+static void test_json_enum_members(TVMFFI_HERE) {
   const char *ints = test_fresh("unit.Ints"), *texts = test_fresh("unit.Texts");
   const char *none = test_fresh("unit.NoEnum");
   TVMFFIByteArray attr = TEXT("__ffi_enum__");

@@ -36,7 +36,7 @@ static int test_reprint(const char *from, int indent, TVMFFIByteArray *text) {
   return test_stringify(&value, indent, text);
 }
 
-static void test_json_texts(void) {
+static void test_json_texts(TVMFFI_HERE) {
   static const struct {
     const char *from, *to;
   } rows[] = {{" null ", "null"},
@@ -70,7 +70,7 @@ static void test_json_texts(void) {
 }
 
 /* Numbers that are hard to round, and those that only upstream takes. */
-static void test_json_numbers(void) {
+static void test_json_numbers(TVMFFI_HERE) {
   static const struct {
     const char *from, *to;
   } rows[] = {
@@ -126,7 +126,7 @@ static void test_json_numbers(void) {
           "Expecting value: line 1 column 1 (char 0)");
 }
 
-static void test_json_errors(void) {
+static void test_json_errors(TVMFFI_HERE) {
   static const struct {
     const char *from, *error;
   } rows[] = {
@@ -164,7 +164,7 @@ static void test_json_errors(void) {
 }
 
 /* Texts that upstream accepts, and what RFC 8259 says of them. */
-static void test_json_strict(void) {
+static void test_json_strict(TVMFFI_HERE) {
   static const struct {
     const char *text, *error; /* of reading, or NULL */
     int is_written;           /* what was read */
@@ -216,7 +216,7 @@ static void test_json_strict(void) {
 }
 
 /* Objects with the keys of one before, whatever became of that one. */
-static void test_json_alike(void) {
+static void test_json_alike(TVMFFI_HERE) {
 #define SOME "\"b\":2,\"c\":3,\"a longer key\":4"
 #define FOUR "\"a\":1," SOME
   static const struct {
@@ -294,7 +294,7 @@ static void test_put_keys(tvmffi_i_text_buffer *b, int n, int first, int keys,
 
 /* Keys that come again: of every length, in another order, with a space behind
    them, more than the reader knows, and cut off at any place. */
-static void test_json_keys(void) {
+static void test_json_keys(TVMFFI_HERE) {
   static const char row[] = ",{\"another key\":1}";
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0}, want = {NULL, 0, 0, 0};
   TVMFFIByteArray text = {NULL, 0};
@@ -348,7 +348,7 @@ static void test_json_keys(void) {
   OK(code);
 }
 
-static void test_json_writing_errors(void) {
+static void test_json_writing_errors(TVMFFI_HERE) {
   TVMFFIObject *list = tvmffi_i_new_list(0), *dict, *map;
   TVMFFIByteArray text;
   TVMFFIAny any, key = tvmffi_int(1);
@@ -378,7 +378,7 @@ static void test_json_writing_errors(void) {
 
 /* One list in another, as deep as memory allows: read, written, made a graph
    and a value again. */
-static void test_json_depth(void) {
+static void test_json_depth(TVMFFI_HERE) {
   int i, n = test_scale(test_chain, 20);
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
   TVMFFIAny text, value, args[2], graph, again;

@@ -53,7 +53,7 @@ static DLTensor test_legacy_tensor(void) {
   return t;
 }
 
-static void test_legacy_arguments(void) {
+static void test_legacy_arguments(TVMFFI_HERE) {
   static const TVMFFIByteArray bytes = {"a\0b", 3};
   DLTensor tensor = test_legacy_tensor();
   TVMFFIObject *f = test_legacy_function(&tvmffi_func_legacy_same), *moved = f;
@@ -118,7 +118,7 @@ static int test_is_legacy(TVMFFIAny any, int code, const void *handle) {
   return got == code && (!handle || value.v_handle == handle);
 }
 
-static void test_legacy_values(void) {
+static void test_legacy_values(TVMFFI_HERE) {
   static const TVMFFIByteArray bytes = {"a\0b", 3};
   DLTensor tensor = test_legacy_tensor();
   TVMFFIObject *f = test_legacy_function(&tvmffi_func_legacy_same), *moved = f;
@@ -192,7 +192,7 @@ static int test_call_legacy(TVMFFIObject *f, TVMFFIAny arg, TVMFFIAny *result) {
   return 0;
 }
 
-static void test_legacy_wrap(void) {
+static void test_legacy_wrap(TVMFFI_HERE) {
   static const TVMFFIByteArray bytes = {"a\0b", 3};
   DLTensor tensor = test_legacy_tensor();
   TVMFFIObject *f = NULL;
@@ -269,7 +269,7 @@ static int test_legacy_apply(TVMFFIObject *f, tvmffi_legacy_value arg, int code,
   return tvmffi_legacy_call(&arg, &code, 1, result, result_code, f);
 }
 
-static void test_legacy_calls(void) {
+static void test_legacy_calls(TVMFFI_HERE) {
   static const char text[] = "a text of more than seven bytes";
   TVMFFIObject *f = test_legacy_function(&tvmffi_func_legacy_same);
   TVMFFIObject *wrapped = NULL;

@@ -115,21 +115,21 @@ static void test_random_map(int32_t index, int keys, int steps) {
   test_same_as_model(map, &model);
 }
 
-static void test_small_maps(void) {
+static void test_small_maps(TVMFFI_HERE) {
   int keys;
   for (keys = 1; keys < 12; ++keys)
     test_random_map(keys % 2 ? kTVMFFIMap : kTVMFFIDict, keys,
                     test_scale(400, 40));
 }
 
-static void test_large_maps(void) {
+static void test_large_maps(TVMFFI_HERE) {
   test_random_map(kTVMFFIDict, TEST_KEYS, test_scale(6000, 700));
   test_random_map(kTVMFFIMap, TEST_KEYS / 4, test_scale(3000, 300));
 }
 
 /* A table is as full as it gets, so that chains have to give way and growing
    fails halfway. */
-static void test_capacity(void) {
+static void test_capacity(TVMFFI_HERE) {
   static const int capacity[] = {0, 1, 3, 4, 5, 7, 8, 100};
   int i, n;
   for (i = 0; i < TEST_COUNT(capacity); ++i) {
@@ -144,7 +144,7 @@ static void test_capacity(void) {
   }
 }
 
-static void test_map_functions(void) {
+static void test_map_functions(TVMFFI_HERE) {
   TVMFFIAny args[4], got = tvmffi_none(), one = tvmffi_int(1);
   TVMFFIObject *make = test_global("ffi.Map"), *map;
   int64_t n = -1;
@@ -182,7 +182,7 @@ static void test_map_functions(void) {
   CHECK_INT(tvmffi_i_map_size(map), 1);
 }
 
-static void test_dict_functions(void) {
+static void test_dict_functions(TVMFFI_HERE) {
   TVMFFIAny got = tvmffi_none(), one = tvmffi_int(1), dict, list;
   TVMFFIObject *make = test_global("ffi.Dict"),
                *lists = test_global("ffi.List");
@@ -219,7 +219,7 @@ static void test_dict_functions(void) {
 }
 
 /* The same text is the same key, however it comes. */
-static void test_map_views(void) {
+static void test_map_views(TVMFFI_HERE) {
   static const char *const texts[] = {"", "short", "1234567", "12345678",
                                       "a text that is rather long, to be sure"};
   TVMFFIObject *map = test_map(kTVMFFIDict, 0);
@@ -270,7 +270,7 @@ static void test_map_views(void) {
   CHECK_INT(tvmffi_i_map_size(map), 6);
 }
 
-static void test_bad_map_keys(void) {
+static void test_bad_map_keys(TVMFFI_HERE) {
   TVMFFIObject *map = test_map(kTVMFFIDict, 0);
   TVMFFIAny key = tvmffi_none(), one = tvmffi_int(1);
   static const int32_t index[] = {kTVMFFIRawStr, kTVMFFIByteArrayPtr,
@@ -291,7 +291,7 @@ static void test_bad_map_keys(void) {
 }
 
 /* A map that another holds, too, is copied before it is changed. */
-static void test_map_copy_on_write(void) {
+static void test_map_copy_on_write(TVMFFI_HERE) {
   int size, i;
   for (size = 1; size < 20; size += 3) {
     TVMFFIObject *kept = test_map(kTVMFFIMap, 0), *map = kept;
@@ -316,7 +316,7 @@ static void test_map_copy_on_write(void) {
 }
 
 /* An iterator holds its map, ends where it ends, and bears any change. */
-static void test_map_iterators(void) {
+static void test_map_iterators(TVMFFI_HERE) {
   int size, command, i;
   for (size = 0; size < 12; size += 3) {
     TVMFFIObject *map = test_map(kTVMFFIDict, 0);
@@ -389,7 +389,7 @@ static int test_fill_with_users(TVMFFIObject *map, int n) {
   return failed;
 }
 
-static void test_map_deleters(void) {
+static void test_map_deleters(TVMFFI_HERE) {
   int n, way, i;
   for (n = 1; n < 40; n += 6) {
     for (way = 0; way < 3; ++way) {
@@ -418,7 +418,7 @@ static void test_map_deleters(void) {
 }
 
 /* Dicts in dicts, as values and as keys, are destroyed at any depth. */
-static void test_deep_maps(void) {
+static void test_deep_maps(TVMFFI_HERE) {
   int i, n = test_scale(test_chain, 50);
   TVMFFIAny last = tvmffi_int(1), one = tvmffi_int(1);
   for (i = 0; i < n; ++i) {
@@ -438,7 +438,7 @@ static void test_deep_maps(void) {
   tvmffi_any_release(&last);
 }
 
-static void test_map_in_itself(void) {
+static void test_map_in_itself(TVMFFI_HERE) {
   int size, i;
   for (size = 0; size < 7; ++size) {
     TVMFFIObject *map = test_map(kTVMFFIDict, 0);
@@ -527,7 +527,7 @@ static int32_t test_hooked_type(void) {
   return index;
 }
 
-static void test_map_hooks(void) {
+static void test_map_hooks(TVMFFI_HERE) {
   static const int ranges[] = {1, 3, 1000};
   int32_t index = test_hooked_type();
   int range, n, hash_mode, equal_mode, count = test_scale(200, 40);
@@ -658,7 +658,7 @@ static void test_filled_guard(const TVMFFIAny *key) {
   CHECK(tvmffi_i_map_size(dict) < KEYS);
 }
 
-static void test_filled_maps(void) {
+static void test_filled_maps(TVMFFI_HERE) {
   int32_t index = test_hooked_type();
   TVMFFIAny few[6];
   int i;
@@ -677,7 +677,7 @@ static void test_filled_maps(void) {
 
 /* A chain that cannot give way as a whole is put back; one that can is moved,
    however long it is. */
-static void test_map_chains(void) {
+static void test_map_chains(TVMFFI_HERE) {
   int32_t index = test_hooked_type();
   TVMFFIObject *map = test_map(kTVMFFIDict, 600);
   tvmffi_i_map_object *m = (tvmffi_i_map_object *)(void *)map;
@@ -725,7 +725,7 @@ static void test_map_chains(void) {
 }
 
 /* The hash and equality of keys in the map may not change it. */
-static void test_map_guard(void) {
+static void test_map_guard(TVMFFI_HERE) {
   int32_t index = test_hooked_type();
   TVMFFIObject *map = test_map(kTVMFFIDict, 8);
   TVMFFIAny a, b, one = tvmffi_int(1);
@@ -766,7 +766,7 @@ TVMFFI_I_NOINLINE void test_spoil_stack(void) {
 }
 
 /* A hash that throws leaves the map, and every other map, changeable. */
-static void test_map_throwing_hash(void) {
+static void test_map_throwing_hash(TVMFFI_HERE) {
   int32_t index = test_hooked_type();
   TVMFFIObject *map = test_map(kTVMFFIDict, 8), *other;
   TVMFFIAny key, one = tvmffi_int(1);
@@ -911,7 +911,7 @@ static void test_storm_compare(int d) {
     test_storm_check(seen[n] == test_storm.has[d][n]);
 }
 
-static void test_map_storm(void) {
+static void test_map_storm(TVMFFI_HERE) {
   static const int ranges[] = {1, 2, 5, 1000};
   static int32_t index;
   TVMFFIByteArray equal = TEXT("__any_equal__"), hash = TEXT("__any_hash__");
@@ -974,7 +974,7 @@ static void test_read_map_work(int id) {
 }
 
 /* Dicts are read by all at once; who counts into the same object is seen. */
-static void test_contend_maps(void) {
+static void test_contend_maps(TVMFFI_HERE) {
   TVMFFIObject *map = test_map(kTVMFFIDict, 0);
   TVMFFIAny value;
   char text[40];

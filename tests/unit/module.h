@@ -88,7 +88,7 @@ static int64_t test_call_int(TVMFFIObjectHandle f) {
   return result.type_index == kTVMFFIInt ? result.v_int64 : -2;
 }
 
-static void test_module_functions(void) {
+static void test_module_functions(TVMFFI_HERE) {
   const char *prefix = test_fresh("unit_module");
   TVMFFIObject *m, *again;
   TVMFFIAny f;
@@ -122,7 +122,7 @@ static void test_module_functions(void) {
   CHECK_INT(has, 0);
 }
 
-static void test_module_symbol_order(void) {
+static void test_module_symbol_order(TVMFFI_HERE) {
   const char *prefix = test_fresh("unit_module"), *name = test_fresh("common");
   TVMFFIObject *m;
   TVMFFIAny f;
@@ -140,7 +140,7 @@ static void test_module_symbol_order(void) {
     CHECK_INT(test_call_int(f.v_obj), 2);
 }
 
-static void test_module_texts(void) {
+static void test_module_texts(TVMFFI_HERE) {
   const char *prefix = test_fresh("unit_module");
   static const char doc[] = "__tvm_ffi__doc_";
   TVMFFIObject *m;
@@ -171,7 +171,7 @@ static void test_module_texts(void) {
         "ValueError", "the callback says no");
 }
 
-static void test_module_properties(void) {
+static void test_module_properties(TVMFFI_HERE) {
   TVMFFIObject *m = test_module(test_fresh("unit_module"));
   TVMFFIAny any = tvmffi_none();
   int32_t mask = 0;
@@ -199,20 +199,20 @@ static void test_module_properties(void) {
 }
 
 #if !TVMFFI_NO_METADATA
-static void test_module_schemas(void) {
-  TVMFFIAny text = test_metadata_of("ffi.ModuleGetFunction");
+static void test_module_schemas(TVMFFI_HERE) {
+  TVMFFIAny text = test_metadata_of(tvmffi_here, "ffi.ModuleGetFunction");
   CHECK(test_hits() ||
         test_contains(tvmffi_any_str(&text),
                       "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[{"
                       "\\\"type\\\":\\\"ffi.Function\\\"}]}"));
-  text = test_metadata_of("ffi.ModuleImportModule");
+  text = test_metadata_of(tvmffi_here, "ffi.ModuleImportModule");
   if (!test_hits())
     CHECK_TEXT(tvmffi_any_str(&text),
                SCHEMA("None", PARAM("ffi.Module") "," PARAM("ffi.Module")));
 }
 #endif
 
-static void test_module_context(void) {
+static void test_module_context(TVMFFI_HERE) {
   const char *prefix = test_fresh("unit_module");
   const char *symbol = test_fresh("unit_context");
   static void *context, *variable;
@@ -228,7 +228,7 @@ static void test_module_context(void) {
   CHECK(variable == &target);
 }
 
-static void test_module_imports(void) {
+static void test_module_imports(TVMFFI_HERE) {
   TVMFFIObject *a = test_module_with("a", test_one);
   TVMFFIObject *b = test_module_with("b", test_two);
   TVMFFIObject *c = test_module_with("b", test_one);
@@ -259,7 +259,7 @@ static void test_module_imports(void) {
 
 /* Layers of two modules that both import both of the next: a search that
    visited them again and again would not end. */
-static void test_module_lattice(void) {
+static void test_module_lattice(TVMFFI_HERE) {
   TVMFFIObject *m[60];
   TVMFFIAny f;
   int i, n = test_scale(60, 6);
@@ -284,7 +284,7 @@ static void test_module_lattice(void) {
   FAILS(test_import(m[0], m[n - 1]), "RuntimeError", NULL);
 }
 
-static void test_imports(void) {
+static void test_imports(TVMFFI_HERE) {
   const char *text = test_fresh("unit.import");
   TVMFFIByteArray name = TEXT(text);
   TVMFFIObject *f = test_global("ffi.String");
@@ -315,7 +315,7 @@ static void test_imports(void) {
 }
 
 /* A cache that C++ made is replaced, and lives as long as its module. */
-static void test_foreign_cache(void) {
+static void test_foreign_cache(TVMFFI_HERE) {
   const char *text = test_fresh("unit.import");
   TVMFFIByteArray name = TEXT(text);
   TVMFFIObject *f = test_global("ffi.String");
@@ -405,7 +405,7 @@ static int test_embedded(TVMFFIObject **out, void **context) {
                      tvmffi_str(prefix));
 }
 
-static void test_embedded_modules(void) {
+static void test_embedded_modules(TVMFFI_HERE) {
   static void *context;
   TVMFFIObject *m;
   TVMFFISeqCell *imports;
@@ -441,7 +441,7 @@ static void test_embedded_modules(void) {
         "ffi.Module.load_from_bytes.unit_none");
 }
 
-static void test_bad_embedded_modules(void) {
+static void test_bad_embedded_modules(TVMFFI_HERE) {
   static const char *const begin[] = {"", "0", "05", "01", "012"};
   static const char *const child[] = {"", "", "1", "1", "10"};
   static void *context;
@@ -469,7 +469,7 @@ static void test_bad_embedded_modules(void) {
   }
 }
 
-static void test_kept_modules(void) {
+static void test_kept_modules(TVMFFI_HERE) {
   TVMFFIObject *m = test_module(test_fresh("unit_module"));
   uint32_t count;
   if (!m) return;
@@ -505,7 +505,7 @@ static int test_load_system(void *self, const TVMFFIAny *args, int32_t num_args,
   return tvmffi_call(tvmffi_str("ffi.SystemLib"), tvmffi_out_any(result));
 }
 
-static void test_load_files(void) {
+static void test_load_files(TVMFFI_HERE) {
   TVMFFIAny any = tvmffi_none();
   if (test_set_loader("ffi.Module.load_from_file.unit", test_load_file) ||
       test_set_loader("ffi.Module.load_from_file.system", test_load_system))
@@ -538,7 +538,7 @@ static int test_load_inner(void *self, const TVMFFIAny *args, int32_t num_args,
                      tvmffi_str(test_inner_prefix));
 }
 
-static void test_nested_system_modules(void) {
+static void test_nested_system_modules(TVMFFI_HERE) {
   const char *outer = test_fresh("unit_module"), *inner = test_fresh("inner");
   TVMFFIObject *m, *other = NULL;
   if (test_set_loader("ffi.Module.load_from_bytes.nest", test_load_inner))
@@ -574,7 +574,7 @@ static TVMFFIObject *test_short_lived_module(void) {
 }
 
 /* What a module looked up goes with it, and so does the cache that it found. */
-static void test_cache_ends(void) {
+static void test_cache_ends(TVMFFI_HERE) {
   TVMFFIObject *m = test_short_lived_module(), *other;
   TVMFFIObjectHandle got = NULL, again = NULL, old = NULL;
   char name[8] = "name-0";
@@ -615,7 +615,7 @@ static void test_cache_ends(void) {
 }
 
 /* Imports as C++ may leave them: none at all, and what is no module. */
-static void test_strange_imports(void) {
+static void test_strange_imports(TVMFFI_HERE) {
   TVMFFIObject *m = test_short_lived_module();
   TVMFFIObject *other = test_short_lived_module();
   tvmffi_i_module *own;
@@ -640,7 +640,7 @@ static void test_strange_imports(void) {
 }
 
 /* A file that every process of this C library has open. */
-static void test_library_file(void) {
+static void test_library_file(TVMFFI_HERE) {
 #if defined(__GLIBC__) && !TVMFFI_NO_DLOPEN
   TVMFFIObject *load = test_global("ffi.Module.load_from_file.so");
   TVMFFIAny args[2], any = tvmffi_none();
@@ -666,7 +666,7 @@ static void test_library_file(void) {
 
 #if TVMFFI_I_CXX_METHODS
 /* What C++ does with a module: it calls through the table in front. */
-static void test_module_table(void) {
+static void test_module_table(TVMFFI_HERE) {
   TVMFFIObject *object = test_module_with("one", test_one), *f = NULL;
   tvmffi_i_module *m;
   TVMFFIAny name, text = tvmffi_none();
@@ -707,7 +707,7 @@ static void test_module_table(void) {
 }
 
 /* The imports that C++ changes, and the errors that it finds in the slot. */
-static void test_module_table_imports(void) {
+static void test_module_table_imports(TVMFFI_HERE) {
   TVMFFIObject *object = test_module(test_fresh("unit_module"));
   TVMFFIObject *other = test_module(test_fresh("unit_module"));
   tvmffi_i_module *m;
@@ -822,7 +822,7 @@ static void test_ask_foreign_module(TVMFFIObject *object, TVMFFIObject *own) {
   CHECK_LOG("c");
 }
 
-static void test_foreign_module_methods(void) {
+static void test_foreign_module_methods(TVMFFI_HERE) {
   tvmffi_i_module_table table = tvmffi_i_library_table;
   TVMFFIObject *own = test_module(test_fresh("unit_module"));
   TVMFFIObject *object = test_module(test_fresh("unit_module"));
@@ -844,7 +844,7 @@ static void test_foreign_module_methods(void) {
   m->methods = &tvmffi_i_library_table.methods;
 }
 
-static void test_foreign_module(void) {
+static void test_foreign_module(TVMFFI_HERE) {
   tvmffi_i_module_table table = tvmffi_i_library_table;
   TVMFFIObject *own = test_module_with("b", test_one);
   TVMFFIObject *object = test_module(test_fresh("unit_module"));

@@ -115,7 +115,7 @@ static TVMFFIObject *test_function_of(TVMFFIObject *m, const char *name) {
   return f.v_obj;
 }
 
-static void test_kind_functions(void) {
+static void test_kind_functions(TVMFFI_HERE) {
   test_adder *m = test_make_adder(40);
   TVMFFIObject *object = (TVMFFIObject *)m, *f;
   TVMFFIAny any = tvmffi_none();
@@ -158,7 +158,7 @@ static void test_kind_functions(void) {
 }
 
 /* Functions that are not listed. */
-static void test_kind_lookup(void) {
+static void test_kind_lookup(TVMFFI_HERE) {
   test_adder *m = test_make_adder(1);
   TVMFFIObject *object = (TVMFFIObject *)m, *f;
   static const char *const names[] = {"add", "found", "nothing"};
@@ -194,7 +194,7 @@ static TVMFFIAny test_text_of(const char *method, TVMFFIObject *m,
   return any;
 }
 
-static void test_kind_texts(void) {
+static void test_kind_texts(TVMFFI_HERE) {
   test_adder *m = test_make_adder('n');
   TVMFFIObject *object = (TVMFFIObject *)m;
   TVMFFIAny any = tvmffi_none();
@@ -239,7 +239,7 @@ typedef struct {
 } test_bare;
 TVMFFI_MODULE(test_bare, "unit.bare", (mask, 0))
 
-static void test_kind_bare(void) {
+static void test_kind_bare(TVMFFI_HERE) {
   test_bare *m = NULL;
   TVMFFIObject *object;
   TVMFFIAny any = tvmffi_none();
@@ -262,7 +262,7 @@ static void test_kind_bare(void) {
   CHECK_INT(tvmffi_size(any), 0);
 }
 
-static void test_kind_loads(void) {
+static void test_kind_loads(TVMFFI_HERE) {
   TVMFFIByteArray bytes;
   TVMFFIObject *m = NULL, *f;
   int64_t number = 5, sum = 0;
@@ -301,7 +301,7 @@ TVMFFI_MODULE(test_taken, "unit.taken", (load, load),
 TVMFFI_STATIC_METHOD(test_taken, load, none) { TVMFFI_RETURN(); }
 TVMFFI_FUNC(unit_taken, none) { TVMFFI_RETURN(); }
 
-static void test_kind_taken(void) {
+static void test_kind_taken(TVMFFI_HERE) {
   static const char name[] = "ffi.Module.load_from_file.unittaken";
   static int done;
   TVMFFIObject *f = NULL;
@@ -323,15 +323,15 @@ static void test_kind_taken(void) {
   OWN(m);
 }
 
-static void test_kind_words(void) {
+static void test_kind_words(TVMFFI_HERE) {
   test_adder *m = test_make_adder(1), *no = NULL;
   test_bare *bare = NULL;
   if (!m) return;
   OK(tvmffi_new(test_bare, &bare));
   OWN(bare);
-  CHECK(tvmffi_cast(test_adder, m) == m);
-  CHECK(!tvmffi_cast(test_adder, bare));
-  CHECK(!tvmffi_cast(test_adder, NULL));
+  CHECK(TVMFFI_CAST(test_adder, m) == m);
+  CHECK(!TVMFFI_CAST(test_adder, bare));
+  CHECK(!TVMFFI_CAST(test_adder, NULL));
   CHECK_INT(tvmffi_type_index(test_adder), kTVMFFIModule);
   FAILS(tvmffi_i_new_test_adder(TVMFFI_I_OWNER, NULL, NULL, 0), "TypeError",
         "tvmffi_new(unit.adder): NULL for the result");
@@ -340,7 +340,7 @@ static void test_kind_words(void) {
   CHECK(!no);
 }
 
-static void test_kind_owners(void) {
+static void test_kind_owners(TVMFFI_HERE) {
   test_adder *m = NULL;
   TVMFFIObject *f = NULL;
   TVMFFIAny any = tvmffi_none();
@@ -385,7 +385,7 @@ static int64_t test_num_imports(const test_adder *m) {
   return tvmffi_size(tvmffi_obj(m->base.imports));
 }
 
-static void test_kind_imports(void) {
+static void test_kind_imports(TVMFFI_HERE) {
   test_adder *a = test_make_adder(1), *b = test_make_adder(2);
   TVMFFIObject *oa = (TVMFFIObject *)a, *ob = (TVMFFIObject *)b, *f, *library;
   TVMFFIAny any = tvmffi_none();
@@ -418,7 +418,7 @@ static void test_kind_imports(void) {
 
 /* Modules that own each other in a long row: they are destroyed without
    nesting as deep. */
-static void test_kind_chain(void) {
+static void test_kind_chain(TVMFFI_HERE) {
   test_adder *last = NULL;
   int i, n = test_oom ? 3 : TEST_CHAIN / 10;
   for (i = 0; i < n; ++i) {
@@ -438,7 +438,7 @@ typedef struct {
 } test_aligned;
 TVMFFI_MODULE(test_aligned, "unit.aligned", (mask, 0))
 
-static void test_kind_aligned(void) {
+static void test_kind_aligned(TVMFFI_HERE) {
   test_aligned *m = NULL;
   OK(tvmffi_new(test_aligned, &m));
   OWN(m);
@@ -449,7 +449,7 @@ static void test_kind_aligned(void) {
 
 /* What C++ calls. Without C++ in the runtime, an error stays in the slot. */
 #if TVMFFI_I_CXX_METHODS
-static void test_kind_table(void) {
+static void test_kind_table(TVMFFI_HERE) {
   test_adder *m = test_make_adder(7);
   TVMFFIObject *object = (TVMFFIObject *)m, *f = NULL;
   const tvmffi_i_module_methods *methods;
@@ -491,7 +491,7 @@ static void test_kind_table(void) {
 }
 #endif
 
-static void test_kind_find(void) {
+static void test_kind_find(TVMFFI_HERE) {
   TVMFFIObject *f = NULL;
   test_adder *m;
   OK(test_new_adder(1, &m));
@@ -508,7 +508,7 @@ static void test_kind_find(void) {
 }
 
 #if TVMFFI_DEBUG
-static void test_kind_debug(void) {
+static void test_kind_debug(TVMFFI_HERE) {
   const int64_t live = tvmffi_live_count(kTVMFFIModule);
   test_adder *m;
   if (test_oom) return; /* an object without memory for its record is unseen */

@@ -36,7 +36,7 @@ static void test_find_stack(void) {
   memset((void *)n, 0, sizeof(*n));
 }
 
-static void test_counted_nesting(void) {
+static void test_counted_nesting(TVMFFI_HERE) {
   tvmffi_i_nesting *n = test_thread_nesting();
   int i;
   CHECK_INT(TEST_MAX_NESTING, TVMFFI_I_MAX_NESTING);
@@ -66,7 +66,7 @@ TVMFFI_I_NOINLINE int test_jump_out(int depth) {
   return tvmffi_i_nest() + tvmffi_i_nest() + below;
 }
 
-static void test_left_nesting(void) {
+static void test_left_nesting(TVMFFI_HERE) {
   tvmffi_i_nesting *n = test_thread_nesting();
   int i;
   test_forget_stack();
@@ -92,7 +92,7 @@ static void test_set_end(uintptr_t here, size_t room) {
   n->low = here - room + n->reserve;
 }
 
-static void test_measured_nesting(void) {
+static void test_measured_nesting(TVMFFI_HERE) {
   tvmffi_i_nesting *n = test_thread_nesting();
   const uintptr_t here = test_here();
   static const char text[] =
@@ -117,7 +117,7 @@ static void test_measured_nesting(void) {
   test_find_stack();
 }
 
-static void test_stack_range(void) {
+static void test_stack_range(TVMFFI_HERE) {
   const tvmffi_i_stack_range r = tvmffi_i_ask_stack();
   tvmffi_i_nesting *n = test_thread_nesting();
   const uintptr_t here = test_here();
@@ -138,7 +138,7 @@ static void *test_range_of_thread(void *size) {
   return NULL;
 }
 
-static void test_thread_stack_range(void) {
+static void test_thread_stack_range(TVMFFI_HERE) {
   const size_t sizes[] = {(size_t)256 << 10, (size_t)1 << 20};
   size_t size = 0;
   pthread_attr_t attr;

@@ -23,7 +23,7 @@ static void test_object_init(test_object *o, void (*deleter)(void *, int)) {
   o->base.deleter = deleter;
 }
 
-static void test_counts(void) {
+static void test_counts(TVMFFI_HERE) {
   test_object o;
   test_object_init(&o, test_object_deleter);
   tvmffi_retain(&o);
@@ -61,7 +61,7 @@ static void test_counts(void) {
 }
 
 /* Objects without a deleter, static ones say, may be released. */
-static void test_no_deleter(void) {
+static void test_no_deleter(TVMFFI_HERE) {
   test_object o;
   test_object_init(&o, NULL);
   tvmffi_release(&o);
@@ -79,7 +79,7 @@ static void test_set_counts(test_object *o, uint32_t strong, uint32_t weak) {
 }
 
 /* From 2^31 on a count is pinned, and the other half stays as it is. */
-static void test_pinned_counts(void) {
+static void test_pinned_counts(TVMFFI_HERE) {
   const uint32_t pinned = 0xC0000000u;
   test_object o;
   int i;
@@ -117,7 +117,7 @@ static void test_pinned_counts(void) {
   CHECK(!tvmffi_weak_lock(&o));
 }
 
-static void test_opaque(void) {
+static void test_opaque(TVMFFI_HERE) {
   static char letter[] = "x";
   TVMFFIObjectHandle o = NULL;
   OK(TVMFFIObjectCreateOpaque(letter, kTVMFFIOpaquePyObject, test_say_deleter,
@@ -159,7 +159,7 @@ static void test_nesting_deleter(void *handle) {
   --test_depth;
 }
 
-static void test_nesting(void) {
+static void test_nesting(TVMFFI_HERE) {
   TVMFFIObjectHandle o = NULL, last = NULL;
   int i;
   test_depth = test_max_depth = 0;
@@ -179,7 +179,7 @@ static void test_nesting(void) {
 }
 
 /* A weak reference to something in the middle does not stop the others. */
-static void test_nesting_weak(void) {
+static void test_nesting_weak(TVMFFI_HERE) {
   TVMFFIObjectHandle inner = NULL, outer = NULL;
   test_depth = test_max_depth = 0;
   OK(TVMFFIObjectCreateOpaque(NULL, kTVMFFIOpaquePyObject, test_nesting_deleter,
@@ -255,11 +255,11 @@ static void test_weak_chain(int n, int refused) {
   TEST_FREE(weak);
 }
 
-static void test_long_weak_chain(void) {
+static void test_long_weak_chain(TVMFFI_HERE) {
   test_weak_chain(test_scale(test_chain, 6), 0);
 }
 
-static void test_weak_chain_refused(void) {
+static void test_weak_chain_refused(TVMFFI_HERE) {
   if (!test_oom) test_weak_chain(test_chain, 1);
 }
 
@@ -270,7 +270,7 @@ static void test_own_deleter(void *self, int flags) {
   test_replaced_deleter(self, flags);
 }
 
-static void test_replaced_deleters(void) {
+static void test_replaced_deleters(TVMFFI_HERE) {
   TVMFFIObjectHandle last = NULL, weak = NULL;
   TVMFFIObject *o;
   int i;
@@ -346,7 +346,7 @@ static void test_end_below(int height) {
   test_weak_chain(test_chain < 20000 ? test_chain : 20000, 0);
 }
 
-static void test_thrown_deleters(void) {
+static void test_thrown_deleters(TVMFFI_HERE) {
   static const int depths[] = {1, 2, 31, 32, 33, TEST_THROWN};
   static const int heights[] = {0, 1, 200};
   int i, k, n;
@@ -361,7 +361,7 @@ static void test_thrown_deleters(void) {
 }
 #endif
 
-static void test_long_chain(void) {
+static void test_long_chain(TVMFFI_HERE) {
   TVMFFIByteArray kind = TEXT("E"), empty = {NULL, 0};
   TVMFFIObjectHandle last = NULL, next = NULL;
   int i, n = test_scale(test_chain, 5);
@@ -386,7 +386,7 @@ static void test_allocated_deleter(void *self, int flags) {
     ((TVMFFIObjectAllocHeader *)self - 1)->delete_space(self);
 }
 
-static void test_default_allocator(void) {
+static void test_default_allocator(TVMFFI_HERE) {
   static const size_t alignments[] = {0, 1, 8, 16, 32, 64, 128, 4096};
   static const size_t sizes[] = {0, 1, 24, 40, 1000};
   TVMFFICustomAllocator *a = TVMFFIGetCustomAllocator();
@@ -429,7 +429,7 @@ static void *test_allocate(size_t size, size_t alignment, int32_t type_index,
   return tvmffi_i_default_allocate(size, alignment, type_index, NULL);
 }
 
-static void test_custom_allocator(void) {
+static void test_custom_allocator(TVMFFI_HERE) {
   static char letter[] = "a";
   static TVMFFICustomAllocator mine = {test_allocate, letter};
   static TVMFFICustomAllocator broken = {NULL, NULL};
@@ -536,7 +536,7 @@ static TVMFFIObjectHandle test_make_kept(int kind) {
 }
 
 /* The memory of a dead object becomes the next one's, of each kind. */
-static void test_pool_reuse(void) {
+static void test_pool_reuse(TVMFFI_HERE) {
   tvmffi_i_pool *p = test_pool();
   int kind, i;
   if (test_oom) return;
@@ -580,7 +580,7 @@ static int test_pool_list(const void *block) {
 
 /* A client that writes into the public cell of an object does not make its
    block larger. */
-static void test_pool_cells(void) {
+static void test_pool_cells(TVMFFI_HERE) {
 #if !TVMFFI_NO_CONTAINERS
   static TVMFFIAny none[40];
 #endif
@@ -646,7 +646,7 @@ static void test_pool_cells(void) {
 }
 
 /* Each size has a class whose blocks are less than 16 bytes larger. */
-static void test_pool_classes(void) {
+static void test_pool_classes(TVMFFI_HERE) {
   size_t size, most = TVMFFI_I_POOL_CLASSES * 16 - sizeof(void *);
   for (size = sizeof(void *) + 1; size <= most; ++size) {
     size_t i = tvmffi_i_pool_class(size), end = i * 16 + 16 - sizeof(void *);
@@ -656,7 +656,7 @@ static void test_pool_classes(void) {
 }
 
 /* A thread keeps so much, and frees the rest. */
-static void test_pool_bound(void) {
+static void test_pool_bound(TVMFFI_HERE) {
   tvmffi_i_pool *p = test_pool();
   TVMFFIObjectHandle f[8];
   size_t live;
@@ -681,7 +681,7 @@ static void test_pool_bound(void) {
 
 /* What was kept last takes the place of other classes' blocks, of as many as it
    needs. */
-static void test_pool_evicts(void) {
+static void test_pool_evicts(TVMFFI_HERE) {
   tvmffi_i_pool *p = test_pool();
   TVMFFIObjectHandle f[6], text;
   size_t live, small = tvmffi_i_pool_class(sizeof(tvmffi_i_function_object));
@@ -713,7 +713,7 @@ static void test_pool_evicts(void) {
 
 /* A thread's budget follows what it keeps, within its own and the process's
    limit, and goes back with what it keeps. */
-static void test_pool_budget(void) {
+static void test_pool_budget(TVMFFI_HERE) {
   enum { MANY = 40000 };
   static TVMFFIObjectHandle f[MANY];
   tvmffi_i_pool *p = test_pool();
@@ -764,7 +764,7 @@ static void test_pool_budget(void) {
 }
 
 /* Where memory is refused, what is kept is given back, and asked for again. */
-static void test_pool_refused(void) {
+static void test_pool_refused(TVMFFI_HERE) {
   void *block;
   if (test_oom) return;
   test_set_pool(1);

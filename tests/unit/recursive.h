@@ -15,7 +15,7 @@
   } while (0)
 
 /* Upstream's values; those of objects differ by the size of a word. */
-static void test_recursive_hash(void) {
+static void test_recursive_hash(TVMFFI_HERE) {
   DLDevice device = {kDLCUDA, 1};
   DLDataType dtype = {kDLFloat, 16, 4};
   TVMFFIByteArray bytes = {"abcdefghij", 10};
@@ -40,7 +40,7 @@ static void test_recursive_hash(void) {
 }
 
 /* The order of entries does not count. */
-static void test_hash_of_maps(void) {
+static void test_hash_of_maps(TVMFFI_HERE) {
   TVMFFIAny items[12], maps[2], hashes[2];
   int i, k;
   for (k = 0; k < 2; ++k) {
@@ -54,7 +54,7 @@ static void test_hash_of_maps(void) {
   CHECK(hashes[0].v_int64 == hashes[1].v_int64);
 }
 
-static void test_hash_hooks(void) {
+static void test_hash_hooks(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
   TVMFFIAny pair, hash;
   test_kept = NULL;
@@ -68,7 +68,7 @@ static void test_hash_hooks(void) {
 }
 
 /* A type that can be compared has to say what its hash is. */
-static void test_hash_refused(void) {
+static void test_hash_refused(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
   TVMFFIAny pair, hash;
   OK(test_pair_types(&parent, &child, 0));
@@ -78,7 +78,7 @@ static void test_hash_refused(void) {
         "...defines __ffi_eq__ or __ffi_compare__ but not __ffi_hash__.");
 }
 
-static void test_hash_of_shapes(void) {
+static void test_hash_of_shapes(TVMFFI_HERE) {
   TVMFFIAny numbers[2], shape, empty;
   uint64_t h;
   numbers[0] = tvmffi_int(3);
@@ -126,7 +126,7 @@ static void test_orders(TVMFFIAny a, TVMFFIAny b, const char *want) {
 #define MORE "00011"
 #define NO_ORDER "0eeee"
 
-static void test_order_of_values(void) {
+static void test_order_of_values(TVMFFI_HERE) {
   DLDataType f16 = {kDLFloat, 16, 1}, f32 = {kDLFloat, 32, 1};
   DLDevice cpu = {kDLCPU, 0}, cpu1 = {kDLCPU, 1};
   TVMFFIByteArray ab = {"ab", 2}, abc = {"abcdefgh", 8};
@@ -150,7 +150,7 @@ static void test_order_of_values(void) {
   test_orders(tvmffi_ptr(&ab), tvmffi_ptr(&abc), NO_ORDER);
 }
 
-static void test_order_of_containers(void) {
+static void test_order_of_containers(TVMFFI_HERE) {
   TVMFFIAny a, b, c, d;
   OK(test_list(&a, tvmffi_int(1), tvmffi_int(2)));
   OK(test_list(&b, tvmffi_int(1), tvmffi_int(3)));
@@ -172,7 +172,7 @@ static void test_order_of_containers(void) {
   test_orders(c, d, SAME);
 }
 
-static void test_order_of_shapes(void) {
+static void test_order_of_shapes(TVMFFI_HERE) {
   TVMFFIAny numbers[3], a, b, c;
   numbers[0] = tvmffi_int(3);
   numbers[1] = tvmffi_int(-4);
@@ -189,7 +189,7 @@ static void test_order_of_shapes(void) {
 }
 
 /* Maps of the same entries in another order. */
-static void test_order_of_orders(void) {
+static void test_order_of_orders(TVMFFI_HERE) {
   TVMFFIAny items[12], maps[2];
   int i, k;
   for (k = 0; k < 2; ++k) {
@@ -202,7 +202,7 @@ static void test_order_of_orders(void) {
   test_orders(maps[0], maps[1], SAME);
 }
 
-static void test_order_of_bigints(void) {
+static void test_order_of_bigints(TVMFFI_HERE) {
   TVMFFIAny big, small;
   OK(test_bigint(&big, 0, 1, 0));
   OK(test_bigint(&small, 0, -1, -1));
@@ -213,7 +213,7 @@ static void test_order_of_bigints(void) {
 }
 
 /* Two cycles of one shape are equal, but have no order. */
-static void test_order_of_cycles(void) {
+static void test_order_of_cycles(TVMFFI_HERE) {
   TVMFFIAny a, b, text, *items;
   int code;
   OK(test_list(&a, tvmffi_int(1), tvmffi_int(2)));
@@ -235,7 +235,7 @@ static void test_order_of_cycles(void) {
   CHECK_TEXT(tvmffi_any_str(&text), "[1, ...]");
 }
 
-static void test_order_hooks(void) {
+static void test_order_hooks(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
   TVMFFIAny a, b;
   OK(test_pair_types(&parent, &child, kTVMFFIFieldFlagBitMaskCompareOff));
@@ -283,7 +283,7 @@ static int test_compare_texts(void *self, const TVMFFIAny *args,
   return TVMFFIFunctionCall(args[2].v_obj, texts, 2, result);
 }
 
-static void test_equality_hooks(void) {
+static void test_equality_hooks(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
   TVMFFIAny a, b, pairs[4], maps[2], any;
   OK(test_pair_types(&parent, &child, 0));
@@ -326,7 +326,7 @@ static int test_empty_dict(void *self, const TVMFFIAny *args, int32_t num_args,
 }
 
 /* A key lives as long as it is looked up. */
-static void test_keys_that_go(void) {
+static void test_keys_that_go(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
   TVMFFIAny items[4], maps[2], any;
   int i, k;
@@ -375,7 +375,7 @@ static int test_nest(TVMFFIAny *nest, int depth, int twice) {
 
 /* On a stack of its own; and what is shared is done once, else this would take
    2^60 steps. */
-static void test_deep_values(void) {
+static void test_deep_values(TVMFFI_HERE) {
   int n = test_scale(test_chain < 20000 ? test_chain : 20000, 10);
   TVMFFIAny a, b, any;
   OK(test_nest(&a, 60, 1));
@@ -389,7 +389,7 @@ static void test_deep_values(void) {
   CHECK(tvmffi_any_str(&any).size == 2 + 2 * (size_t)n);
 }
 
-static void test_bigint_hooks(void) {
+static void test_bigint_hooks(TVMFFI_HERE) {
   static const char *const names[] = {"__ffi_eq__", "__ffi_compare__"};
   TVMFFIAny args[3], any, hash;
   int i;

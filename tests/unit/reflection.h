@@ -8,7 +8,7 @@
 #include "apply.h"
 
 #if !TVMFFI_NO_CONTAINERS && !TEST_NO_REFLECTION && !TEST_NO_TYPES
-static void test_make_object(void) {
+static void test_make_object(TVMFFI_HERE) {
   static const char make[] = "ffi.MakeObjectFromPackedArgs";
   TVMFFIAny args[7], any;
   args[0] = tvmffi_str("ffi.Enum");
@@ -82,7 +82,7 @@ static int test_setter_of_nine(TVMFFIAny *field) {
   return test_apply(any.v_obj, args, 2, &any);
 }
 
-static void test_field_access(void) {
+static void test_field_access(TVMFFI_HERE) {
   static const int32_t types[] = {
       kTVMFFIAny,      kTVMFFIInt,    kTVMFFIBool,   kTVMFFIOpaquePtr,
       kTVMFFIDataType, kTVMFFIDevice, kTVMFFIObject, kTVMFFIArray,
@@ -195,7 +195,7 @@ static int32_t test_py_class(const char *name, TVMFFIAny fallback) {
   return index;
 }
 
-static void test_py_classes(void) {
+static void test_py_classes(TVMFFI_HERE) {
   const char *key = test_fresh("unit.Py");
   int32_t index = test_py_class(key, tvmffi_str("by default"));
   static const char init[] = "__ffi_init__";
@@ -226,7 +226,7 @@ static void test_py_classes(void) {
   CHECK_INT(((test_py *)any.v_ptr)->b.type_index, kTVMFFINone);
 }
 
-static void test_bad_init(void) {
+static void test_bad_init(TVMFFI_HERE) {
   const char *key = test_fresh("unit.Py");
   int32_t index = test_py_class(key, tvmffi_int(1));
   static const char init[] = "__ffi_init__";
@@ -288,7 +288,7 @@ static int32_t test_py_child(int32_t *parent) {
 }
 
 /* What is registered after objects of a class of Python exist. */
-static void test_late_fields(void) {
+static void test_late_fields(TVMFFI_HERE) {
   int32_t parent, types[2], i;
   TVMFFIFieldInfo f;
   TVMFFIAny any;
@@ -320,7 +320,7 @@ static void test_late_fields(void) {
 }
 
 /* A second field beside an Any at 24, in objects of 48 bytes. */
-static void test_misplaced_fields(void) {
+static void test_misplaced_fields(TVMFFI_HERE) {
   static const struct {
     int64_t offset, size;
     int32_t type;
@@ -393,7 +393,7 @@ static void test_long_field_error(const tvmffi_i_init *init) {
 
 /* Objects of the runtime's own types cannot be made by their fields, nor can
    those of a type that derives from a visitor. */
-static void test_no_fields_enough(void) {
+static void test_no_fields_enough(TVMFFI_HERE) {
   static const char *const keys[] = {
       "ffi.Object", "ffi.Error", "ffi.Array", "ffi.Module", "ffi.Enum",
       "ffi.reflection.AccessPath", "ffi.VisitInterrupt"};
@@ -418,7 +418,7 @@ static void test_no_fields_enough(void) {
 
 /* An error of a setter keeps its kind and becomes the cause of the new one; a
    factory's own error is left as it is. */
-static void test_init_errors(void) {
+static void test_init_errors(TVMFFI_HERE) {
   const char *key = test_fresh("unit.Py");
   TVMFFIObjectHandle factory = NULL;
   TVMFFIObject *error;
@@ -488,7 +488,7 @@ static int test_make(int32_t index, TVMFFIAny *args, int n, TVMFFIAny *made) {
 }
 
 /* What a field does that its argument leaves out, and one without a setter. */
-static void test_field_defaults(void) {
+static void test_field_defaults(TVMFFI_HERE) {
   TVMFFIFieldInfo f;
   TVMFFIAny args[3], any;
   int32_t index;
@@ -562,7 +562,7 @@ static int test_give_one(void *self, const TVMFFIAny *args, int32_t num_args,
 }
 
 /* What makes and copies objects, but is no function, or gives no object. */
-static void test_bad_makers(void) {
+static void test_bad_makers(TVMFFI_HERE) {
   int32_t index = test_type_with("__ffi_new__", NULL);
   TVMFFIObject *o, *copy = NULL;
   TVMFFIAny args[1], any;
@@ -590,7 +590,7 @@ static void test_bad_makers(void) {
 }
 
 /* More fields than a constructor keeps in its frame. */
-static void test_many_fields(void) {
+static void test_many_fields(TVMFFI_HERE) {
   enum { MANY = 70 };
   static char names[MANY][4];
   int32_t index =
@@ -620,7 +620,7 @@ static void test_many_fields(void) {
   CHECK_INT(((int32_t *)(void *)(any.v_obj + 1))[69], 69);
 }
 
-static void test_deep_objects(void) {
+static void test_deep_objects(TVMFFI_HERE) {
   const char *key = test_fresh("unit.Chain");
   int32_t index = test_py_class(key, tvmffi_none());
   TVMFFIAny args[2], any = tvmffi_none();

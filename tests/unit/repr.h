@@ -47,7 +47,7 @@ static TVMFFIAny test_bits(uint64_t bits) {
   return any;
 }
 
-static void test_repr_values(void) {
+static void test_repr_values(TVMFFI_HERE) {
   DLDevice device = {kDLCUDA, 1}, strange = {(DLDeviceType)99, 0};
   DLDataType dtype = {kDLFloat, 16, 4};
   TVMFFIByteArray bytes = {"a\0\xFF\"\\ longer", 12};
@@ -64,7 +64,7 @@ static void test_repr_values(void) {
   CHECK_REPR(tvmffi_obj(&tvmffi_i_invalid_object), "<MISSING>");
 }
 
-static void test_repr_escapes(void) {
+static void test_repr_escapes(TVMFFI_HERE) {
   CHECK_REPR(tvmffi_str("\n\t\r\\\"\x01\x7F"),
              "\"\\n\\t\\r\\\\\\\"\\x01\\x7f\"");
   CHECK_REPR(tvmffi_str("\xC3\xA9\xE6\xBC\xA2\xF0\x9F\x98\x80"),
@@ -76,7 +76,7 @@ static void test_repr_escapes(void) {
 }
 
 /* Six digits, the exact value rounded, a half to even. */
-static void test_repr_floats(void) {
+static void test_repr_floats(TVMFFI_HERE) {
   CHECK_REPR(test_bits(0), "0");
   CHECK_REPR(test_bits((uint64_t)1 << 63), "-0");
   CHECK_REPR(test_bits(0x3FF8000000000000u), "1.5");
@@ -107,7 +107,7 @@ static int test_bigint(TVMFFIAny *any, int64_t low, int64_t middle,
   return 0;
 }
 
-static void test_repr_bigints(void) {
+static void test_repr_bigints(TVMFFI_HERE) {
   TVMFFIAny any;
   OK(test_bigint(&any, 0, 64, 0));
   CHECK_REPR(any, "1180591620717411303424");
@@ -118,7 +118,7 @@ static void test_repr_bigints(void) {
 }
 
 /* What is met again is written again, and what is open is not. */
-static void test_repr_graph(void) {
+static void test_repr_graph(TVMFFI_HERE) {
   TVMFFIAny inner, outer, map, array, text, one = tvmffi_int(1);
   int code;
   OK(test_list(&inner, one, tvmffi_str("a")));
@@ -195,7 +195,7 @@ static int test_repr_cost(TVMFFIAny value, size_t *size, size_t *peak) {
 
 /* A longer text needs so much more memory, or twice that where a block had just
    been doubled: of what is wide, deep, shared, or holds itself. */
-static void test_repr_memory(void) {
+static void test_repr_memory(TVMFFI_HERE) {
   static const test_nest_text nests[] = {
       {"[", "1,", "7", "", "]"},
       {"[", "\"a \\\"text\\\"\",", "7", "", "]"},
@@ -280,7 +280,7 @@ static void test_check_pair(TVMFFIAny pair, const char *rest) {
   CHECK_TEXT(got, rest);
 }
 
-static void test_repr_fields(void) {
+static void test_repr_fields(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
   TVMFFIAny pair, list;
   OK(test_pair_types(&parent, &child, 0));
@@ -334,7 +334,7 @@ static int test_compare_a(void *self, const TVMFFIAny *args, int32_t num_args,
   return TVMFFIFunctionCall(args[2].v_obj, parts, 2, result);
 }
 
-static void test_repr_hooks(void) {
+static void test_repr_hooks(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
   TVMFFIAny inner, outer, list, result = tvmffi_none();
   test_kept = NULL;
@@ -374,7 +374,7 @@ TVMFFI_I_NOINLINE void test_call_late(TVMFFIObject *callback, int depth) {
 }
 
 /* An exception out of a hook ends the traversal, which was in a stack frame. */
-static void test_thrown_traversal(void) {
+static void test_thrown_traversal(TVMFFI_HERE) {
   static char dead;
   tvmffi_i_callback c = {NULL, NULL};
   TVMFFIObjectHandle hook = NULL;
@@ -420,7 +420,7 @@ static int test_catch_from_hook(void *self, const TVMFFIAny *args,
 }
 
 /* A hook that catches an exception out of its own callback is an error. */
-static void test_caught_in_hook(void) {
+static void test_caught_in_hook(TVMFFI_HERE) {
   static const char *const names[][2] = {{"__ffi_repr__", "ffi.ReprPrint"},
                                          {"__ffi_hash__", "ffi.RecursiveHash"},
                                          {"__ffi_eq__", "ffi.RecursiveEq"}};
@@ -442,7 +442,7 @@ static void test_caught_in_hook(void) {
 }
 #endif
 
-static void test_bad_hooks(void) {
+static void test_bad_hooks(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
   TVMFFIAny pair, any;
   OK(test_pair_types(&parent, &child, 0));
@@ -467,7 +467,7 @@ static int test_give_text(void *self, const TVMFFIAny *args, int32_t num_args,
 }
 
 /* Hooks that are no functions, or give what they should not. */
-static void test_wrong_hooks(void) {
+static void test_wrong_hooks(TVMFFI_HERE) {
   static const char *const columns[] = {"__ffi_hash__", "__ffi_eq__",
                                         "__ffi_compare__"};
   static const char *const functions[] = {"ffi.RecursiveHash",
@@ -506,7 +506,7 @@ static void test_wrong_hooks(void) {
 
 /* Hooks nest on the thread's stack, so their depth has a limit, which is the
    same for hooks that begin a repr of their own. */
-static void test_deep_hooks(void) {
+static void test_deep_hooks(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
   TVMFFIAny pair = tvmffi_int(1);
   int i, n = test_scale(TVMFFI_I_MAX_NESTING + 1, 5);
@@ -534,7 +534,7 @@ static void test_deep_hooks(void) {
 }
 
 /* Objects that have a text of their own. */
-static void test_repr_objects(void) {
+static void test_repr_objects(TVMFFI_HERE) {
   TVMFFIAny numbers[3], any;
   TVMFFIAny none = tvmffi_none();
   none.type_index = kTVMFFIArray; /* an object that is missing */
@@ -562,7 +562,7 @@ static void test_repr_objects(void) {
 }
 
 /* A field of the child hides none of the parent: only the first is shown. */
-static void test_repr_same_names(void) {
+static void test_repr_same_names(TVMFFI_HERE) {
   TVMFFIFieldInfo a = test_any_field("a", offsetof(test_pair, a), 0);
   TVMFFIFieldInfo again = test_any_field("a", offsetof(test_pair, b), 0);
   int32_t parent =
@@ -587,7 +587,7 @@ static int test_show_key(void *self, const TVMFFIAny *args, int32_t num_args,
   return TVMFFIStringFromByteArray(&text, result);
 }
 
-static void test_repr_steps(void) {
+static void test_repr_steps(TVMFFI_HERE) {
   static const char *const want[] = {
       "<root>[\"key\"]", "<root>[<missing:\"key\">]", "<root>[<missing:6>]",
       "<root>[<missing:\"key\">]"};
@@ -625,7 +625,7 @@ static void test_repr_steps(void) {
   FAILS(test_repr(path, &any), "ValueError", "99 is no kind of an access step");
 }
 
-static void test_repr_path(void) {
+static void test_repr_path(TVMFFI_HERE) {
   TVMFFIObject *path;
   TVMFFIAny any, args[2];
   OK(TVMFFIGetTypeInfo(133) ? 0 : -1);

@@ -26,7 +26,7 @@ static TVMFFIObject *test_speaker(const char *letter) {
     }                                                                   \
   } while (0)
 
-static void test_scopes(void) {
+static void test_scopes(TVMFFI_HERE) {
   TVMFFIObject *a, *b, *c, *kept = NULL;
   TVMFFI_SCOPE {
     TEST_ATTACH(a, "abc");
@@ -59,7 +59,7 @@ static void test_scopes(void) {
 }
 
 /* A scope that is left early is empty, and goes on. */
-static void test_leave_early(void) {
+static void test_leave_early(TVMFFI_HERE) {
   TVMFFIObject *o;
   TVMFFI_SCOPE {
     TEST_ATTACH(o, "abcdefghijklmnop");
@@ -71,7 +71,7 @@ static void test_leave_early(void) {
 }
 
 /* A scope from its declaration to the end of its block. */
-static void test_scope_rest(void) {
+static void test_scope_rest(TVMFFI_HERE) {
   TVMFFIObject *o;
   int i;
   for (i = 0; i < 4; ++i) {
@@ -111,7 +111,7 @@ static int test_leave(int how) {
 out:
   return i;
 }
-static void test_ways_out(void) {
+static void test_ways_out(TVMFFI_HERE) {
   static const int codes[] = {2, 2, 7, 0, 9};
   int how, code;
   for (how = 0; how < 5; ++how) {
@@ -139,14 +139,14 @@ static int test_ends_function(int n) {
   return 0;
 #endif
 }
-static void test_last_blocks(void) {
+static void test_last_blocks(TVMFFI_HERE) {
   CHECK_INT(test_ends_function(3), 3);
   CHECK_INT(test_ends_function(2), -2);
 }
 #endif
 
 /* More objects than stand in the scope itself, some of them taken out. */
-static void test_large_scope(void) {
+static void test_large_scope(TVMFFI_HERE) {
   TVMFFIObject *o[100];
   int i;
   TVMFFI_SCOPE {
@@ -210,7 +210,7 @@ static int test_call_in_scope(const char *name, TVMFFIObject **out) {
   return 0;
 }
 
-static void test_scoped_results(void) {
+static void test_scoped_results(TVMFFI_HERE) {
   TVMFFIObject *o = NULL;
   OK(test_call_in_scope("letter", &o));
   OWN(o);
@@ -239,7 +239,7 @@ static int test_helper(TVMFFIObject *f, int depth) {
   }
   return 0;
 }
-static void test_helpers(void) {
+static void test_helpers(TVMFFI_HERE) {
   TVMFFIObject *f = NULL;
   int code;
   OK(tvmffi_function_new(u_letter_of_scope, &f));
@@ -280,7 +280,7 @@ TVMFFI_FUNC(u_return, object, (int64, how)) {
   }
   return -1;
 }
-static void test_returns_in_scopes(void) {
+static void test_returns_in_scopes(TVMFFI_HERE) {
   TVMFFIObject *f = NULL, *o = NULL;
   int how;
   OK(tvmffi_function_new(u_return, &f));
@@ -296,7 +296,7 @@ static void test_returns_in_scopes(void) {
 }
 
 /* Text that is in no scope, between braces of one. */
-static void test_scope_none(void) {
+static void test_scope_none(TVMFFI_HERE) {
   TVMFFI_SCOPE {
     TVMFFIObject *o;
     TEST_ATTACH(o, "a");
@@ -320,7 +320,7 @@ static void *test_other_thread(void *scope) {
   CHECK_LOG("t");
   return NULL;
 }
-static void test_scope_of_thread(void) {
+static void test_scope_of_thread(TVMFFI_HERE) {
   pthread_t thread;
   if (test_oom) return;
   TVMFFI_SCOPE {
@@ -336,7 +336,7 @@ TVMFFI_FUNC(u_null, object, (bool, fail)) {
   if (fail) (void)TVMFFI_RAISE("ValueError", "why it is NULL");
   TVMFFI_RETURN(NULL);
 }
-static void test_null_results(void) {
+static void test_null_results(TVMFFI_HERE) {
   TVMFFIObject *f = NULL;
   TVMFFIAny any = tvmffi_int(1);
   OK(tvmffi_function_new(u_null, &f));
@@ -347,7 +347,7 @@ static void test_null_results(void) {
         "ValueError", "why it is NULL");
 }
 
-static void test_bad_scopes(void) {
+static void test_bad_scopes(TVMFFI_HERE) {
   TVMFFIObject *o = test_speaker("o");
   OK(o ? 0 : -1);
   OWN(o);
@@ -380,7 +380,7 @@ static void test_bad_scopes(void) {
 #if TVMFFI_DEBUG
 /* The report names objects whose type index is not registered, and complains
    about those that have no record. Neither raises. */
-static void test_debug_unregistered(void) {
+static void test_debug_unregistered(TVMFFI_HERE) {
   TVMFFICustomAllocator *a = TVMFFIGetCustomAllocator();
   TVMFFIObject *o, unknown;
   int64_t complaints = tvmffi_i_num_complaints;
@@ -417,7 +417,7 @@ static int test_report_has(const char *part) {
 }
 
 /* What a global function or a field's default owns is no leak. */
-static void test_debug_registered(void) {
+static void test_debug_registered(TVMFFI_HERE) {
   static const char name[] = "unit.registered";
   static char column[] = "__unit_registered_a__";
   TVMFFIByteArray attr = {column, sizeof(column) - 1};
@@ -448,7 +448,7 @@ static void test_debug_registered(void) {
                  tvmffi_str(name)));
 }
 
-static void test_debug(void) {
+static void test_debug(TVMFFI_HERE) {
   TVMFFIObject *a, *b;
   int64_t lists = tvmffi_live_count(kTVMFFIList), found;
   int i;

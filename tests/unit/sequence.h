@@ -79,7 +79,7 @@ static TVMFFIByteArray test_items(TVMFFIObject *o) {
                    "the items are")
 
 /* The items of an array stand behind its head and are owned. */
-static void test_array_layout(void) {
+static void test_array_layout(TVMFFI_HERE) {
   TVMFFIAny views[4];
   TVMFFIByteArray text = TEXT("some text that is long");
   SEQUENCE(none, "Array", NULL, 0);
@@ -106,7 +106,7 @@ static void test_array_layout(void) {
 }
 
 /* An array of None that the runtime fills before others see it. */
-static void test_new_array(void) {
+static void test_new_array(TVMFFI_HERE) {
   TVMFFIAny *items = NULL;
   TVMFFIObject *array = tvmffi_i_new_array(3, &items);
   OK(array ? 0 : -1);
@@ -119,7 +119,7 @@ static void test_new_array(void) {
   FAILS(tvmffi_i_new_list(INT64_MAX / 16) == NULL, "MemoryError", NULL);
 }
 
-static void test_array_access(void) {
+static void test_array_access(TVMFFI_HERE) {
   TVMFFIAny views[2];
   int64_t number = 0;
   TVMFFIAny any = tvmffi_int(kTVMFFIArray);
@@ -152,7 +152,7 @@ static void test_array_access(void) {
 }
 
 /* Room for four, then twice as much, or what it takes. */
-static void test_list_growth(void) {
+static void test_list_growth(TVMFFI_HERE) {
   int64_t i, room = 4;
   SEQUENCE(list, "List", NULL, 0);
   TVMFFISeqCell *c = test_cell(list);
@@ -180,7 +180,7 @@ static void test_list_growth(void) {
 }
 
 /* What goes is released, the rest moves. */
-static void test_list_edit(void) {
+static void test_list_edit(TVMFFI_HERE) {
   TVMFFIAny any = tvmffi_none();
   TVMFFIObject *list = test_letter_list(6);
   if (!list) return;
@@ -219,7 +219,7 @@ static void test_list_edit(void) {
   test_log_size = 0;
 }
 
-static void test_list_slices(void) {
+static void test_list_slices(TVMFFI_HERE) {
   TVMFFIAny views[3];
   views[0] = tvmffi_int(7);
   views[1] = tvmffi_int(8);
@@ -253,7 +253,7 @@ static void test_list_slices(void) {
   }
 }
 
-static void test_list_bad_indices(void) {
+static void test_list_bad_indices(TVMFFI_HERE) {
   SEQUENCE(list, "List", NULL, 0);
   FAILS(DO("ListGetItem", tvmffi_obj(list), tvmffi_int(0)), "IndexError",
         "Index 0 out of bounds 0");
@@ -280,7 +280,7 @@ static void test_list_bad_indices(void) {
 }
 
 /* Where a list is expected an array is a copy of one. */
-static void test_array_for_list(void) {
+static void test_array_for_list(TVMFFI_HERE) {
   TVMFFIAny views[3], any = tvmffi_none();
   views[0] = tvmffi_int(7);
   views[1] = tvmffi_int(8);
@@ -305,7 +305,7 @@ static void test_array_for_list(void) {
 }
 
 /* A list may hold itself; taking itself out ends it. */
-static void test_list_of_itself(void) {
+static void test_list_of_itself(TVMFFI_HERE) {
   SEQUENCE(list, "List", NULL, 0);
   OK(DO("ListAppend", tvmffi_obj(list), tvmffi_obj(list)));
   CHECK_INT(test_strong(list), 2);
@@ -321,7 +321,7 @@ static void test_list_of_itself(void) {
 }
 
 /* With a weak reference left, the items go and the memory stays. */
-static void test_list_weak(void) {
+static void test_list_weak(TVMFFI_HERE) {
   TVMFFIObject *list = test_letter_list(2);
   if (!list) return;
   tvmffi_weak_retain(list);
@@ -338,7 +338,7 @@ static void test_foreign_delete(void *block) {
   TVMFFI_FREE(block);
 }
 
-static void test_foreign_blocks(void) {
+static void test_foreign_blocks(TVMFFI_HERE) {
   const size_t size = 2 * sizeof(TVMFFIAny);
   SEQUENCE(list, "List", NULL, 0);
   TVMFFISeqCell *c = test_cell(list);
@@ -381,7 +381,7 @@ static void test_changing_deleter(void *handle) {
   tvmffi_error_clear();
 }
 
-static void test_changing_items(void) {
+static void test_changing_items(TVMFFI_HERE) {
   int change, i, k;
   for (change = 0; change < 4; ++change) {
     for (k = 0; k < 4; ++k) {
@@ -420,7 +420,7 @@ static void test_changing_items(void) {
 }
 
 /* A nest of lists and arrays is destroyed at any depth. */
-static void test_deep_nest(void) {
+static void test_deep_nest(TVMFFI_HERE) {
   int i, n = test_scale(test_chain, 50);
   TVMFFIObject *list = test_global("ffi.List"), *array;
   TVMFFIAny last = tvmffi_int(1), next;
@@ -444,7 +444,7 @@ static uint64_t test_hash_of(TVMFFIAny any) {
 }
 
 /* The hashes that the C++ headers give. */
-static void test_hashes(void) {
+static void test_hashes(TVMFFI_HERE) {
   TVMFFIByteArray large = TEXT("the quic"), small = TEXT("the");
   TVMFFIAny any = tvmffi_none();
   int i;
@@ -480,7 +480,7 @@ static void test_hashes(void) {
 }
 
 /* Which values are the same one, as `in` sees it. */
-static void test_contained(void) {
+static void test_contained(TVMFFI_HERE) {
   TVMFFIByteArray text = TEXT("a text that is long"), tail = TEXT("abc");
   int64_t words[] = {1, 1};
   TVMFFIByteArray big = test_bytes((const char *)words, sizeof(words));
@@ -544,7 +544,7 @@ static TVMFFIAny test_native_hash(const TVMFFIAny *a) {
   return tvmffi_int(test_equal_answer);
 }
 
-static void test_own_equality(void) {
+static void test_own_equality(TVMFFI_HERE) {
   static int32_t native, object, wrong;
   TVMFFIByteArray equal = TEXT("__any_equal__"), hash = TEXT("__any_hash__");
   TVMFFIObject a = TVMFFI_I_ZERO, b = TVMFFI_I_ZERO;
@@ -634,7 +634,7 @@ static int64_t test_plain_hash(const TVMFFIAny *a) {
   return test_plain_answer;
 }
 
-static void test_plain_equality(void) {
+static void test_plain_equality(TVMFFI_HERE) {
   static const int64_t hashes[] = {0, 2, 66, 68, -1, 0x100000043, 0x100000001};
   static int32_t plain;
   TVMFFIByteArray equal = TEXT("__any_equal__"), hash = TEXT("__any_hash__");
@@ -673,7 +673,7 @@ static void test_plain_equality(void) {
 #endif
 }
 #else
-static void test_plain_equality(void) {}
+static void test_plain_equality(TVMFFI_HERE) {}
 #endif
 
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
@@ -697,7 +697,7 @@ static void test_read_work(int id) {
   }
 }
 
-static void test_contend_reading(void) {
+static void test_contend_reading(TVMFFI_HERE) {
   TVMFFIAny views[3];
   views[0] = tvmffi_int(1);
   views[1] = tvmffi_str("b, a text that is long");

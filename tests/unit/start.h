@@ -5,7 +5,7 @@
 #include "harness.h"
 
 /* The runtime starts itself, and asks for no memory to do so. */
-static void test_start(void) {
+static void test_start(TVMFFI_HERE) {
   TVMFFIByteArray key = TEXT("ffi.Error"), name = TEXT("ffi.String");
   TVMFFIObjectHandle f = NULL;
   const TVMFFITypeInfo *info;
@@ -19,7 +19,7 @@ static void test_start(void) {
   CHECK(f != NULL);
 }
 
-static void test_version(void) {
+static void test_version(TVMFFI_HERE) {
   TVMFFIVersion version = {9, 9, 9};
   TVMFFIGetVersion(&version);
   CHECK_INT(version.major, TVM_FFI_VERSION_MAJOR);

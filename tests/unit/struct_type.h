@@ -106,7 +106,7 @@ static TVMFFIAny test_get_of(void *object, const char *name) {
   return value;
 }
 
-static void test_type_registration(void) {
+static void test_type_registration(TVMFFI_HERE) {
   const TVMFFITypeInfo *info, *pair;
   const TVMFFIFieldInfo *f;
   OK(tvmffi_register_type(TestRecord));
@@ -166,7 +166,7 @@ TVMFFI_TYPE(TestBag, "unit.Bag", TVMFFIObject, (field, list, items),
             (factory, u_items))
 
 /* What a factory makes does not belong to the scope of who makes the object. */
-static void test_type_factory(void) {
+static void test_type_factory(TVMFFI_HERE) {
   TestBag *bag = NULL;
   int code = 0;
   if (TVMFFI_NO_CONTAINERS) return;
@@ -181,7 +181,7 @@ static void test_type_factory(void) {
   OK(code);
 }
 
-static void test_type_new(void) {
+static void test_type_new(TVMFFI_HERE) {
   TestPair *pair = NULL;
   TestRecord *record = NULL;
   OK(tvmffi_new(TestPair, &pair));
@@ -199,10 +199,10 @@ static void test_type_new(void) {
   CHECK(!record->object && !record->pair && record->small == -3);
   CHECK(record->dtype.bits == 8 && record->dtype.lanes == 2);
   CHECK(record->device.device_type == kDLCUDA && !record->ptr);
-  CHECK(tvmffi_cast(TestPair, record) == &record->base);
-  CHECK(tvmffi_cast(TestRecord, record) == record);
-  CHECK(tvmffi_cast(TestRecord, pair) == NULL);
-  CHECK(tvmffi_cast(TestPair, NULL) == NULL);
+  CHECK(TVMFFI_CAST(TestPair, record) == &record->base);
+  CHECK(TVMFFI_CAST(TestRecord, record) == record);
+  CHECK(TVMFFI_CAST(TestRecord, pair) == NULL);
+  CHECK(TVMFFI_CAST(TestPair, NULL) == NULL);
   pair = NULL;
   FAILS(
       tvmffi_new(TestPair, &pair, tvmffi_int(1), tvmffi_int(2), tvmffi_int(3)),
@@ -217,7 +217,7 @@ static void test_type_new(void) {
         "tvmffi_new(unit.Pair): NULL for the result");
 }
 
-static void test_type_fields(void) {
+static void test_type_fields(TVMFFI_HERE) {
   TestRecord *r = NULL;
   TestPair *pair = NULL;
   TVMFFIByteArray bytes = {"raw\0bytes", 9};
@@ -279,7 +279,7 @@ static int test_call_method(int32_t index, int i, TVMFFIAny *args, int32_t n,
                             args, n, result);
 }
 
-static void test_type_methods(void) {
+static void test_type_methods(TVMFFI_HERE) {
   TestPair *pair = NULL;
   TestRecord *record = NULL;
   TVMFFIAny args[3], result;
@@ -316,7 +316,7 @@ static void test_type_methods(void) {
         "...Expected `unit.Record` but got `unit.Pair`");
 }
 
-static void test_type_attributes(void) {
+static void test_type_attributes(TVMFFI_HERE) {
   TestRecord *r = NULL, *copy;
   TestPair *pair = NULL;
   TVMFFIAny arg, result = tvmffi_none();
@@ -333,7 +333,7 @@ static void test_type_attributes(void) {
   arg = tvmffi_obj(r);
   OK(TVMFFIFunctionCall(attr->v_obj, &arg, 1, &result));
   OWN(result.v_obj);
-  copy = tvmffi_cast(TestRecord, result.v_obj);
+  copy = TVMFFI_CAST(TestRecord, result.v_obj);
   if (!CHECK(copy && copy != r)) return;
   CHECK(copy->base.a == 4 && copy->hidden == 12 && test_strong(copy) == 1);
   CHECK(copy->pair == pair && test_strong(pair) == 3);
@@ -346,7 +346,7 @@ static void test_type_attributes(void) {
   attr = tvmffi_i_class_attr(index, "__ffi_new__");
   OK(TVMFFIFunctionCall(attr->v_obj, NULL, 0, &result));
   OWN(result.v_obj);
-  CHECK(tvmffi_cast(TestRecord, result.v_obj)->base.b == 0);
+  CHECK(TVMFFI_CAST(TestRecord, result.v_obj)->base.b == 0);
   attr = tvmffi_i_class_attr(index, "__ffi_type_final__");
   CHECK(attr->type_index == kTVMFFIBool && !attr->v_int64);
   attr = tvmffi_i_class_attr(index, "__ffi_init__");
@@ -363,7 +363,7 @@ static void test_type_attributes(void) {
     args[1] = tvmffi_str("made by init");
     OK(TVMFFIFunctionCall(attr->v_obj, args, 2, &result));
     OWN(result.v_obj);
-    copy = tvmffi_cast(TestRecord, result.v_obj);
+    copy = TVMFFI_CAST(TestRecord, result.v_obj);
     CHECK(copy->base.a == 8 && copy->base.b == 7 && copy->small == -3);
   }
 #endif
@@ -372,7 +372,7 @@ static void test_type_attributes(void) {
                              "__ffi_shallow_copy__"));
 }
 
-static void test_type_end(void) {
+static void test_type_end(TVMFFI_HERE) {
   TestLeaf *leaf = NULL;
   TestNode *node = NULL, *inner = NULL;
   test_log_size = 0;
@@ -405,7 +405,7 @@ static void test_type_end(void) {
 }
 
 /* Objects that hold the next one, in turn as a field and within an Any. */
-static void test_type_chain(void) {
+static void test_type_chain(TVMFFI_HERE) {
   TestNode *first = NULL, *node = NULL, *middle = NULL;
   int i, code = 0;
   for (i = 0; !code && i < test_scale(test_chain / 4, 20); ++i) {
@@ -439,7 +439,7 @@ TVMFFI_TYPE(TestThrower, "unit.Thrower", TVMFFIObject,
             (field, int64, number, 1), (destructor, test_thrower_end))
 
 /* What a destructor of a type throws does not end the destruction of others. */
-static void test_throwing_types(void) {
+static void test_throwing_types(TVMFFI_HERE) {
   TestThrower *o;
   int i;
   for (i = 0; i < 40; ++i) {
@@ -490,7 +490,7 @@ TVMFFI_FUNC(u_nobody, none, (TestNobody, object)) {
 }
 TVMFFI_FUNC(u_no_pair, TestPair) { TVMFFI_RETURN(NULL); }
 
-static void test_type_mistakes(void) {
+static void test_type_mistakes(TVMFFI_HERE) {
   TestOrphan *orphan = NULL;
   TVMFFIAny any = tvmffi_obj(&tvmffi_i_memory_error), result = tvmffi_none();
   static const char *const missing =
@@ -508,7 +508,7 @@ static void test_type_mistakes(void) {
   FAILS(tvmffi_register_type(TestOrphan), "TypeError", missing);
   FAILS(tvmffi_new(TestOrphan, &orphan), "TypeError", missing);
   FAILS(tvmffi_type_index(TestNobody) == -1, "TypeError", missing);
-  CHECK(tvmffi_cast(TestNobody, &tvmffi_i_memory_error) == NULL);
+  CHECK(TVMFFI_CAST(TestNobody, &tvmffi_i_memory_error) == NULL);
   CHECK(tvmffi_error_take() == NULL);
   FAILS(tvmffi_func_u_nobody.call(NULL, &any, 1, &result), "TypeError",
         missing);
@@ -550,7 +550,7 @@ typedef struct {
 TVMFFI_TYPE(TestLarge, "unit.Large", TVMFFIObject,
             (field, any, any, tvmffi_uint(UINT64_MAX)))
 
-static void test_unfit_types(void) {
+static void test_unfit_types(TVMFFI_HERE) {
   FAILS(-(tvmffi_type_index(TestLarge) < 0), "OverflowError", "...");
 }
 
@@ -576,7 +576,7 @@ TVMFFI_METHOD(TestBranch, root, optional(TestTrunk)) {
 TVMFFI_TYPE_DEFINE(TestTrunk, "unit.Trunk", TVMFFIObject,
                    (field, TestBranch, first, NULL))
 
-static void test_type_declared(void) {
+static void test_type_declared(TVMFFI_HERE) {
   TestBranch *first = NULL, *second = NULL;
   TestTrunk *trunk = NULL;
   TVMFFIAny arg, root;
@@ -600,7 +600,7 @@ static void test_type_declared(void) {
              "[{\\\"type\\\":\\\"unit.Trunk\\\"}]}\"}");
 }
 
-static void test_type_foreign(void) {
+static void test_type_foreign(TVMFFI_HERE) {
   TestChild *child = NULL;
   TVMFFIObjectHandle copy = NULL;
   TestPair *pair = NULL;
@@ -611,7 +611,7 @@ static void test_type_foreign(void) {
   OWN(&child->base.base);
   CHECK(child->base.a == 5 && child->base.b == 2 && child->more == 1);
   CHECK_TEXT(tvmffi_any_str(&child->base.text), "a longer text");
-  CHECK(tvmffi_cast(TestForeign, child) == &child->base);
+  CHECK(TVMFFI_CAST(TestForeign, child) == &child->base);
   tvmffi_replace(child->base.pair, &pair->base);
   OK(tvmffi_any_assign(&child->base.any, tvmffi_obj(pair)));
   OK(tvmffi_i_class_copy(tvmffi_i_class_of_TestChild(), child, &copy));
@@ -648,12 +648,12 @@ TVMFFI_FUNC(u_sum_pairs, int64, (optional(TestPair), p),
   for (i = 0; i < tvmffi_i_size(tvmffi_obj(more)); ++i) {
     TVMFFIAny item;
     TVMFFI_TRY(tvmffi_i_item_at(tvmffi_obj(more), i, &item));
-    sum += tvmffi_cast(TestPair, item.v_obj)->a;
+    sum += TVMFFI_CAST(TestPair, item.v_obj)->a;
   }
   TVMFFI_RETURN(sum);
 }
 
-static void test_type_parts(void) {
+static void test_type_parts(TVMFFI_HERE) {
   TestParts *p = NULL;
   TVMFFIAny items[2], value;
   const TVMFFITypeInfo *info;
@@ -699,7 +699,7 @@ static void test_type_parts(void) {
              "[{\\\"type\\\":\\\"unit.Pair\\\"}]}\"}");
 }
 
-static void test_type_arguments(void) {
+static void test_type_arguments(TVMFFI_HERE) {
   TestPair *pair = NULL;
   TVMFFIObject *f = NULL, *list;
   TVMFFIAny item;
@@ -732,7 +732,7 @@ static void test_type_arguments(void) {
 #endif
 
 /* Methods and fields by name, as of a type that this file does not know. */
-static void test_type_member_names(void) {
+static void test_type_member_names(TVMFFI_HERE) {
   TestPair *pair = NULL;
   TVMFFIObject *o, *twins = NULL;
   TVMFFIAny nobody = tvmffi_none();
@@ -768,7 +768,7 @@ static void test_type_member_names(void) {
 }
 
 /* What is made inside a scope is the scope's. */
-static void test_type_scope(void) {
+static void test_type_scope(TVMFFI_HERE) {
   static int64_t state;
   TestPair *pair = NULL;
   TVMFFIObject *f = NULL;
@@ -799,7 +799,7 @@ typedef struct {
 } TestError;
 TVMFFI_FOREIGN_TYPE(TestError, "ffi.Error")
 
-static void test_no_types(void) {
+static void test_no_types(TVMFFI_HERE) {
   TVMFFIByteArray key = TEXT("unit.Pair"), abi = TEXT("ffi.Error");
   TestPair *pair = NULL;
   TVMFFIObject *error;
@@ -825,8 +825,8 @@ static void test_no_types(void) {
   (void)TVMFFI_RAISE("ValueError", "one");
   error = tvmffi_error_take();
   OWN(error);
-  CHECK(tvmffi_cast(TestError, error) == (TestError *)error);
-  CHECK(!tvmffi_cast(TestPair, error));
+  CHECK(TVMFFI_CAST(TestError, error) == (TestError *)error);
+  CHECK(!TVMFFI_CAST(TestPair, error));
   FAILS(tvmffi_call(tvmffi_str("ffi.String"), tvmffi_out_none(NULL),
                     tvmffi_obj(error)),
         "TypeError", "...Expected `str` but got `ffi.Error`");

@@ -116,7 +116,7 @@ static TVMFFIAny test_double(uint64_t bits) {
 }
 
 /* The values are those of upstream's library. */
-static void test_structural_hashes(void) {
+static void test_structural_hashes(TVMFFI_HERE) {
   TVMFFIAny any, list;
   TVMFFIByteArray text = TEXT("abc");
   HASH(tvmffi_int(1), 2654435835);
@@ -133,7 +133,7 @@ static void test_structural_hashes(void) {
     HASH(list, 2823322240262057604);
 }
 
-static void test_structural_kinds(void) {
+static void test_structural_kinds(TVMFFI_HERE) {
   int32_t tree, constant, unique;
   TVMFFIAny a, b, c;
   STRUCTURAL_TYPE(tree, "unit.Tree", kTVMFFISEqHashKindTreeNode, 0,
@@ -160,7 +160,7 @@ static void test_structural_kinds(void) {
 
 /* Shared on one side and not on the other: no difference between trees, but
    one between graphs. */
-static void test_structural_graphs(void) {
+static void test_structural_graphs(TVMFFI_HERE) {
   int32_t tree, graph;
   TVMFFIAny a, b, c, shared, split;
   int64_t x, y;
@@ -185,7 +185,7 @@ static void test_structural_graphs(void) {
 }
 
 /* Variables are equal if they are defined at the same place. */
-static void test_structural_variables(void) {
+static void test_structural_variables(TVMFFI_HERE) {
   int32_t variable, function;
   TVMFFIAny x, y, f, g, both;
   int64_t h, k;
@@ -215,7 +215,7 @@ static void test_structural_variables(void) {
   SAME_STRUCTURE(f, g, 1, 1); /* but in a pattern it is */
 }
 
-static void test_structural_maps(void) {
+static void test_structural_maps(TVMFFI_HERE) {
   TVMFFIAny a, b, items[4], long_text, result;
   TVMFFIByteArray text = TEXT("longer than eight");
   int64_t h, k;
@@ -247,7 +247,7 @@ static int64_t test_only_step(TVMFFIObject *pair, int64_t side,
   return ((tvmffi_i_step *)(void *)step)->kind;
 }
 
-static void test_structural_mismatch(void) {
+static void test_structural_mismatch(TVMFFI_HERE) {
   TVMFFIAny args[4], pair, key = tvmffi_none();
   OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &args[0]));
   OK(test_built("ffi.Array", 2, tvmffi_int(1), tvmffi_none(), &args[1]));
@@ -313,7 +313,7 @@ static int test_structural_hooked(int32_t *index) {
   return test_set_hook_once(*index, "__s_hash__", test_s_hash);
 }
 
-static void test_structural_hooks(void) {
+static void test_structural_hooks(TVMFFI_HERE) {
   int32_t index;
   TVMFFIAny a, b, c, args[4], pair, key = tvmffi_none();
   TVMFFIObject *kept;
@@ -382,7 +382,7 @@ static int test_catch_hash(void *self, const TVMFFIAny *args, int32_t num_args,
   return test_catch_structural(args, 1, result);
 }
 
-static void test_caught_structural(void) {
+static void test_caught_structural(TVMFFI_HERE) {
   int32_t index =
       test_structural_type("unit.Catching", kTVMFFISEqHashKindTreeNode, 0, 0);
   TVMFFIAny nodes[4], list, result;
@@ -417,7 +417,7 @@ static int test_s_empty(void *self, const TVMFFIAny *args, int32_t num_args,
 }
 
 /* The key of the entry is there as long as the comparison. */
-static void test_structural_changes(void) {
+static void test_structural_changes(TVMFFI_HERE) {
   int side;
   for (side = 0; side < 2; ++side) {
     TVMFFIByteArray text = TEXT("longer than eight");
@@ -447,7 +447,7 @@ static void test_structural_changes(void) {
 }
 
 /* As deep as memory allows, but hooks only up to a limit; no end is none. */
-static void test_structural_depth(void) {
+static void test_structural_depth(TVMFFI_HERE) {
   int i, n = test_scale(test_chain < 20000 ? test_chain : 20000, 20);
   int32_t index;
   int64_t hash;
@@ -587,14 +587,14 @@ static void test_structural_nests(const char *name, int32_t index) {
   CHECK_INT(result.v_int64, 1);
 }
 
-static void test_structural_shared(void) {
+static void test_structural_shared(TVMFFI_HERE) {
   test_structural_nests("ffi.Array", 0);
   test_structural_nests("ffi.List", 0);
   test_structural_nests("ffi.Map", 0);
   test_structural_nests("ffi.Dict", 0);
 }
 
-static void test_structural_shared_objects(void) {
+static void test_structural_shared_objects(TVMFFI_HERE) {
   int32_t constant, graph, hooked;
   STRUCTURAL_TYPE(constant, "unit.Const", kTVMFFISEqHashKindConstTreeNode, 0,
                   0);
@@ -609,7 +609,7 @@ static void test_structural_shared_objects(void) {
 
 /* A map that is shared is compared and hashed again when its key, an object,
    has been defined meanwhile. */
-static void test_structural_shared_keys(void) {
+static void test_structural_shared_keys(TVMFFI_HERE) {
   int32_t variable, function;
   TVMFFIAny x, y, m, n, f, g, a, b;
   int64_t h, k;
@@ -645,7 +645,7 @@ static void test_structural_shared_keys(void) {
   CHECK(h == k);
 }
 
-static void test_structural_errors(void) {
+static void test_structural_errors(TVMFFI_HERE) {
   TVMFFIAny f, pair;
   TVMFFIByteArray name = TEXT("ffi.StructuralHash");
   TVMFFIObjectHandle handle = NULL;
@@ -665,7 +665,7 @@ static void test_structural_errors(void) {
         "InternalError", "Check not null: lhs_obj ");
 }
 
-static void test_structural_keys(void) {
+static void test_structural_keys(TVMFFI_HERE) {
   TVMFFIAny a, b, c, x, y, map, found;
   OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &a));
   OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &b));
@@ -731,11 +731,11 @@ static void test_structural_nested(const char *name) {
   }
 }
 
-static void test_structural_nested_in_maps(void) {
+static void test_structural_nested_in_maps(TVMFFI_HERE) {
   test_structural_nested("ffi.Map");
 }
 
-static void test_structural_nested_in_dicts(void) {
+static void test_structural_nested_in_dicts(TVMFFI_HERE) {
   test_structural_nested("ffi.Dict");
 }
 
@@ -769,7 +769,7 @@ static int test_numbers_tensor_of(test_numbers_tensor *m, int32_t ndim,
   return 0;
 }
 
-static void test_structural_tensors(void) {
+static void test_structural_tensors(TVMFFI_HERE) {
   static test_numbers_tensor one, other,
       flat; /* which live until the test ends */
   TVMFFIAny args[4], result, x;
@@ -816,7 +816,7 @@ static void test_structural_tensors(void) {
 }
 
 /* Values that are compared and hashed by what they hold. */
-static void test_structural_contents(void) {
+static void test_structural_contents(TVMFFI_HERE) {
   TVMFFIAny a, b, c, x, y, key = tvmffi_none();
   int64_t h, k;
   OK(test_built("ffi.Shape", 2, tvmffi_int(2), tvmffi_int(3), &a));
@@ -865,7 +865,7 @@ static void test_structural_contents(void) {
   }
 }
 /* Maps are equal in any order, and have one hash, however many entries. */
-static void test_structural_orders(void) {
+static void test_structural_orders(TVMFFI_HERE) {
   static const char *const names[] = {"ffi.Map", "ffi.Dict"};
   enum { ENTRIES = 40 };
   TVMFFIAny views[2][2 * ENTRIES], last;

@@ -68,7 +68,7 @@ static TVMFFIObjectHandle test_make_tensor(void) {
 
 /* The address of no elements is NULL: NULL + 0, which C does not define, would
    be a report of the sanitizer. */
-static void test_without_memory(void) {
+static void test_without_memory(TVMFFI_HERE) {
   DLTensor t;
   test_fill_tensor(&t);
   t.data = NULL;
@@ -76,7 +76,7 @@ static void test_without_memory(void) {
   CHECK(!tvmffi_data(&t, int32_t));
 }
 
-static void test_from_dlpack(void) {
+static void test_from_dlpack(TVMFFI_HERE) {
   DLManagedTensor m = test_managed();
   DLManagedTensorVersioned v = test_versioned();
   TVMFFIObjectHandle tensor = NULL;
@@ -121,7 +121,7 @@ static void test_from_dlpack(void) {
   CHECK_LOG("");
 }
 
-static void test_to_dlpack(void) {
+static void test_to_dlpack(TVMFFI_HERE) {
   DLManagedTensor m = test_managed(), *out = NULL;
   DLManagedTensorVersioned *versioned = NULL;
   TVMFFIObjectHandle tensor = NULL, again = NULL;
@@ -171,7 +171,7 @@ static void test_to_dlpack(void) {
     CHECK_LOG("");                                                          \
   } while (0)
 
-static void test_bad_tensors(void) {
+static void test_bad_tensors(TVMFFI_HERE) {
   BAD_TENSOR(t->ndim = -1, 0, 0, "ValueError", "FromDLPack: ndim is -1");
   BAD_TENSOR(t->ndim = 1 << 30, 0, 0, "ValueError", NULL);
   BAD_TENSOR(t->shape = NULL, 0, 0, "ValueError",
@@ -196,7 +196,7 @@ static void test_bad_tensors(void) {
              0, 1, "RuntimeError", NULL);
 }
 
-static void test_bad_imports(void) {
+static void test_bad_imports(TVMFFI_HERE) {
   DLManagedTensor m = test_managed();
   DLManagedTensorVersioned v = test_versioned();
   TVMFFIObjectHandle out = NULL;
@@ -231,7 +231,7 @@ static void test_good_tensor(const DLTensor *t, int32_t alignment,
   CHECK_LOG("v");
 }
 
-static void test_layouts(void) {
+static void test_layouts(TVMFFI_HERE) {
   DLTensor t;
   test_fill_tensor(&t);
   test_shape[0] = 0;
@@ -259,7 +259,7 @@ static void test_layouts(void) {
   test_good_tensor(&t, 1, 0);
 }
 
-static void test_tensor_views(void) {
+static void test_tensor_views(TVMFFI_HERE) {
   TVMFFIObjectHandle source = NULL, view = NULL, outer = NULL;
   TVMFFIObject *other = test_global("ffi.String");
   int64_t shape[2] = {3, 2}, strides[2] = {2, 1};
@@ -311,7 +311,7 @@ static void test_tensor_views(void) {
   CHECK_INT(test_strong(source), 1);
 }
 
-static void test_bad_exports(void) {
+static void test_bad_exports(TVMFFI_HERE) {
   TVMFFIObject *other = test_global("ffi.String");
   DLManagedTensor *out = NULL;
   DLManagedTensorVersioned *versioned = NULL;
@@ -332,7 +332,7 @@ static void test_bad_exports(void) {
 /* A typed function sees a tensor object as a DLTensor. */
 TVMFFI_FUNC(u_rank, int32, (tensor, x)) { TVMFFI_RETURN(x->ndim); }
 
-static void test_tensor_argument(void) {
+static void test_tensor_argument(TVMFFI_HERE) {
   TVMFFIObjectHandle tensor = NULL;
   TVMFFIAny arg, result = tvmffi_none();
   tensor = test_make_tensor();

@@ -36,7 +36,7 @@ static int test_other_alloc(DLTensor *prototype, DLManagedTensorVersioned **out,
   return test_tensor_alloc(prototype, out, context, set_error);
 }
 
-static void test_env_alloc(void) {
+static void test_env_alloc(TVMFFI_HERE) {
   DLTensor p;
   TVMFFIObjectHandle out = NULL;
   DLPackManagedTensorAllocator before = test_tensor_alloc;
@@ -87,7 +87,7 @@ static void test_env_alloc(void) {
 }
 
 /* The same through the C interface. */
-static void test_new_tensor(void) {
+static void test_new_tensor(TVMFFI_HERE) {
   static const int64_t shape[] = {2, 3}, bad[] = {2, -3};
   DLDataType type = tvmffi_dtype_of(kDLFloat, 32);
   DLDevice cpu = TVMFFIDLDeviceFromIntPair(kDLCPU, 0);
@@ -153,7 +153,7 @@ static void test_check_own(const TVMFFIObject *x, DLDataType type, int32_t ndim,
   }
 }
 
-static void test_alone(void) {
+static void test_alone(TVMFFI_HERE) {
   static const struct {
     uint8_t code, bits, lanes, ndim;
     int64_t shape[3];
@@ -186,7 +186,7 @@ static void test_alone(void) {
 }
 
 /* Another library deletes the tensor's DLPack form last. */
-static void test_alone_exported(void) {
+static void test_alone_exported(TVMFFI_HERE) {
   static const int64_t shape[] = {2, 3};
   DLManagedTensorVersioned *out = NULL;
   TVMFFIObject *x = NULL;
@@ -201,7 +201,7 @@ static void test_alone_exported(void) {
   out->deleter(out);
 }
 
-static void test_alone_fails(void) {
+static void test_alone_fails(TVMFFI_HERE) {
   static const int64_t shape[] = {2, 3}, over[] = {INT64_MAX / 2, 3};
   static const int64_t most[] = {PTRDIFF_MAX}, huge[] = {TEST_HUGE};
   const DLDataType byte = tvmffi_dtype_of(kDLInt, 8);
@@ -223,7 +223,7 @@ static void test_alone_fails(void) {
 }
 
 /* Names in place of values. */
-static void test_alone_names(void) {
+static void test_alone_names(TVMFFI_HERE) {
   static const int64_t shape[] = {3};
   const DLDataType int4 = tvmffi_dtype_of(kDLInt, 4);
   TVMFFIObject *x = NULL;
@@ -269,7 +269,7 @@ TVMFFI_FUNC(u_maybe_like, optional(tensor), (optional(tensor), x)) {
 }
 
 /* A tensor that a typed function makes is the caller's. */
-static void test_tensor_results(void) {
+static void test_tensor_results(TVMFFI_HERE) {
   static tvmffi_func *const functions[] = {&tvmffi_func_u_new_like,
                                            &tvmffi_func_u_maybe_like};
 #if !TVMFFI_NO_METADATA

@@ -105,7 +105,7 @@ static void test_globals_work(int id) {
   }
 }
 
-static void test_contend_globals(void) {
+static void test_contend_globals(TVMFFI_HERE) {
   int i;
   test_share_names("unit.contended");
   test_parallel(test_globals_work);
@@ -151,7 +151,7 @@ static void test_names_work(int id) {
   }
 }
 
-static void test_contend_names(void) {
+static void test_contend_names(TVMFFI_HERE) {
   char text[32];
   int i;
   for (i = 0; i < TEST_MANY_NAMES; ++i) {
@@ -196,7 +196,7 @@ static void test_about_work(int id) {
   }
 }
 
-static void test_contend_about(void) {
+static void test_contend_about(TVMFFI_HERE) {
   test_share_names("unit.about");
   test_parallel(test_about_work);
 }
@@ -254,7 +254,7 @@ static void test_types_work(int id) {
   }
 }
 
-static void test_contend_types(void) {
+static void test_contend_types(TVMFFI_HERE) {
   const char *prefix = test_fresh("unit.Shared");
   memset(test_shared_type, 0, sizeof(test_shared_type));
   (void)test_put(test_shared_prefix, 0, sizeof(test_shared_prefix), prefix,
@@ -286,7 +286,7 @@ static void test_columns_work(int id) {
   }
 }
 
-static void test_contend_columns(void) {
+static void test_contend_columns(TVMFFI_HERE) {
   int i;
   for (i = 0; i < TEST_SHARED_TYPES; ++i) {
     TVMFFIByteArray key = TEXT(test_fresh("unit.Column"));
@@ -324,7 +324,7 @@ static void test_reflection_work(int id) {
   }
 }
 
-static void test_contend_reflection(void) {
+static void test_contend_reflection(TVMFFI_HERE) {
   TVMFFIByteArray key = TEXT(test_fresh("unit.Reflected"));
   const TVMFFITypeInfo *info;
   test_shared_type[0] =
@@ -362,7 +362,7 @@ static void test_frames_work(int id) {
     if (!test_hits()) CHECK(test_contains(*t, ", in g\n"));
   }
 }
-static void test_contend_frames(void) { test_parallel(test_frames_work); }
+static void test_contend_frames(TVMFFI_HERE) { test_parallel(test_frames_work); }
 #endif
 
 static void *test_first_handle, *test_second_handle;
@@ -399,7 +399,7 @@ static void test_init_work(int id) {
                           test_init_second));
 }
 
-static void test_contend_init(void) {
+static void test_contend_init(TVMFFI_HERE) {
   int i, n = test_scale(50, 2);
   for (i = 0; i < n; ++i) {
     test_first_handle = test_second_handle = NULL;
@@ -425,7 +425,7 @@ static void test_expect_work(int id) {
   x.t.ndim = 0;
   FAILS(test_contended_of(&x.t, &x.t), "ValueError", NULL);
 }
-static void test_contend_expect(void) { test_parallel(test_expect_work); }
+static void test_contend_expect(TVMFFI_HERE) { test_parallel(test_expect_work); }
 #endif
 
 #if defined(PTHREAD_CANCEL_DISABLE) && !defined(TVMFFI_LOCK)
@@ -437,7 +437,7 @@ static void *test_wait_cancelled(void *is_done) {
   *(int *)is_done = 2;
   return NULL;
 }
-static void test_cancelled_waits(void) {
+static void test_cancelled_waits(TVMFFI_HERE) {
   pthread_t thread;
   int is_done = 0;
   CHECK_INT(pthread_create(&thread, NULL, test_wait_cancelled, &is_done), 0);
@@ -463,7 +463,7 @@ static void test_counts_work(int id) {
 
 #if !TVMFFI_NO_TYPES
 /* A process that forks has a child that can use the runtime. */
-static void test_fork(void) {
+static void test_fork(TVMFFI_HERE) {
 #if defined(__unix__)
   const char *text = test_fresh("unit.fork");
   TVMFFIByteArray key = TEXT(text);
@@ -526,7 +526,7 @@ static void test_forking_work(int id) {
   while (!test_get(&test_forks_are_over)) test_use_runtime();
 }
 
-static void test_contend_fork(void) {
+static void test_contend_fork(TVMFFI_HERE) {
   test_forks_are_over = 0;
   fflush(stdout);
   test_parallel(test_forking_work);
@@ -554,10 +554,10 @@ static void test_start_work(int id) {
     default: OK(tvmffi_type_index(TestStarted3) < 0 ? -1 : 0); break;
   }
 }
-static void test_contend_start(void) { test_parallel(test_start_work); }
+static void test_contend_start(TVMFFI_HERE) { test_parallel(test_start_work); }
 #endif
 
-static void test_contend_counts(void) {
+static void test_contend_counts(TVMFFI_HERE) {
   TVMFFIByteArray text = TEXT("a shared string");
   TVMFFIAny any;
   OK(TVMFFIStringFromByteArray(&text, &any));
@@ -591,7 +591,7 @@ static void test_weak_work(int id) {
   }
 }
 
-static void test_contend_weak(void) {
+static void test_contend_weak(TVMFFI_HERE) {
   int i, k, n = test_scale(TEST_SHARED_OBJECTS, 2);
   int threads = test_scale(TEST_THREADS, 2);
   test_deleted = 0;
@@ -623,7 +623,7 @@ static void test_exit_work(int id) {
   }
 }
 
-static void test_thread_exit(void) {
+static void test_thread_exit(TVMFFI_HERE) {
   size_t before;
   test_parallel(test_exit_work); /* names the frames */
   before = test_get(&test_live);
@@ -643,7 +643,7 @@ static void *test_unwatched_work(void *unused) {
   return NULL;
 }
 
-static void test_unwatched_exits(void) {
+static void test_unwatched_exits(TVMFFI_HERE) {
   enum { THREADS = 64, MOST_KEYS = 4096 };
   static pthread_key_t keys[MOST_KEYS];
   size_t before = 0;
@@ -670,7 +670,7 @@ static void test_unwatched_exits(void) {
 }
 
 /* Nothing writes to the block of the threads that have none. */
-static void test_no_block(void) {
+static void test_no_block(TVMFFI_HERE) {
   static tvmffi_i_thread_block zero;
   CHECK(memcmp((const void *)&tvmffi_i_no_block, (const void *)&zero,
                sizeof(zero)) == 0);
@@ -704,7 +704,7 @@ static void test_pool_work(int id) {
 
 /* A block goes to whoever frees it, and a thread gives back all at its end;
    from then on it keeps nothing. */
-static void test_pool_threads(void) {
+static void test_pool_threads(TVMFFI_HERE) {
   size_t live = test_get(&test_live);
   int id, i;
   if (test_oom) return;

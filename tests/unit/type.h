@@ -21,7 +21,7 @@ static int32_t test_type(const char *key, int32_t static_index, int32_t depth,
     OK(index < 0 ? -1 : 0);                                     \
   } while (0)
 
-static void test_abi_types(void) {
+static void test_abi_types(TVMFFI_HERE) {
   int32_t i;
   for (i = 0; i < kTVMFFIStaticObjectEnd; ++i) {
     const TVMFFITypeInfo *info;
@@ -50,7 +50,7 @@ static void test_abi_types(void) {
   CHECK(TVMFFIGetTypeInfo(kTVMFFIInt)->metadata == NULL);
 }
 
-static void test_unknown_types(void) {
+static void test_unknown_types(TVMFFI_HERE) {
   TVMFFIByteArray key = TEXT("unit.Nobody"), null = {NULL, 1};
   TVMFFIByteArray empty = {NULL, 0};
   int32_t index = 5;
@@ -71,7 +71,7 @@ static void test_unknown_types(void) {
   CHECK_INT(test_type("ffi.Error", -1, 9, 0, 1, -2), kTVMFFIError);
 }
 
-static void test_static_type(void) {
+static void test_static_type(TVMFFI_HERE) {
   const TVMFFITypeInfo *info;
   int32_t index = test_type("unit.Static", 100, 1, 0, 0, kTVMFFIObject);
   OK(index < 0 ? -1 : 0);
@@ -105,7 +105,7 @@ static void test_static_type(void) {
         "...with index 101, depth 2 and parent `unit.Static`");
 }
 
-static void test_dynamic_types(void) {
+static void test_dynamic_types(TVMFFI_HERE) {
   const TVMFFITypeInfo *info;
   const char *key_a = test_fresh("unit.A"), *key_b = test_fresh("unit.B");
   const char *key_c = test_fresh("unit.C");
@@ -144,7 +144,7 @@ static void test_dynamic_types(void) {
   FAILS(test_type(key_b, a, 2, 0, 1, a) == -1, "RuntimeError", NULL);
 }
 
-static void test_slots(void) {
+static void test_slots(TVMFFI_HERE) {
   const char *closed = test_fresh("unit.Closed");
   const char *open = test_fresh("unit.Open");
   char text[200];
@@ -177,7 +177,7 @@ static void test_slots(void) {
   CHECK_BYTES(got, text, at);
 }
 
-static void test_bad_types(void) {
+static void test_bad_types(TVMFFI_HERE) {
   TVMFFIByteArray null = {NULL, 3}, with_nul = {"unit\0x", 6};
   int32_t next = tvmffi_i_next_index;
   FAILS(TVMFFITypeGetOrAllocIndex(NULL, -1, 1, 0, 1, 64) == -1, "ValueError",
@@ -216,7 +216,7 @@ static void test_bad_types(void) {
 }
 
 /* A thread that comes second finds the type made: the same, or another. */
-static void test_raced_types(void) {
+static void test_raced_types(TVMFFI_HERE) {
   TVMFFIByteArray key = TEXT("ffi.Error");
   tvmffi_i_type_request r = {NULL, -1, 1, 0, 1, NULL};
   r.key = &key;
@@ -233,7 +233,7 @@ static void test_raced_types(void) {
         "parent `ffi.Object`, but is registered again");
 }
 
-static void test_table_growth(void) {
+static void test_table_growth(TVMFFI_HERE) {
   int32_t index = tvmffi_i_types->capacity;
   if (tvmffi_i_grow_types(index)) {
     CHECK(test_hits() && tvmffi_i_types->capacity == index);
@@ -244,7 +244,7 @@ static void test_table_growth(void) {
   CHECK(TVMFFIGetTypeInfo(kTVMFFIError) != NULL);
 }
 
-static void test_many_types(void) {
+static void test_many_types(TVMFFI_HERE) {
   static int32_t index[TEST_MANY_TYPES];
   int i, n = test_scale(TEST_MANY_TYPES, 3);
   static char first[64];
@@ -282,7 +282,7 @@ static int test_creator(TVMFFIObjectHandle *result) {
   return 0;
 }
 
-static void test_fields(void) {
+static void test_fields(TVMFFI_HERE) {
   static const char *const names[] = {"a", "b", "c", "d", "e",
                                       "f", "g", "h", "i", "j"};
   const TVMFFITypeInfo *info;
@@ -333,7 +333,7 @@ static void test_fields(void) {
 }
 
 /* A field whose setter is a function object, and one that hides a parent's. */
-static void test_special_fields(void) {
+static void test_special_fields(TVMFFI_HERE) {
   TVMFFIObjectHandle function = NULL;
   TVMFFIFieldInfo f = test_field("x", 24);
   int32_t parent, child;
@@ -356,7 +356,7 @@ static void test_special_fields(void) {
   if (!test_oom) OK(TVMFFITypeRegisterField(child, &f)); /* with a warning */
 }
 
-static void test_bad_fields(void) {
+static void test_bad_fields(TVMFFI_HERE) {
   TVMFFIFieldInfo f = test_field("x", 24);
   TVMFFIByteArray null = {NULL, 3};
   FAILS(TVMFFITypeRegisterField(kTVMFFIError, NULL), "ValueError", NULL);
@@ -377,7 +377,7 @@ static void test_bad_fields(void) {
 }
 
 /* Records of a field that lie about it. */
-static void test_false_fields(void) {
+static void test_false_fields(TVMFFI_HERE) {
   static const struct {
     int64_t offset, size, alignment;
     const char *message;
@@ -422,7 +422,7 @@ static void test_false_fields(void) {
 }
 
 /* A type's size and its fields come in either order, and fit together. */
-static void test_fields_and_size(void) {
+static void test_fields_and_size(TVMFFI_HERE) {
   TVMFFIFieldInfo f = test_field("x", 40);
   TVMFFITypeMetadata m;
   int32_t parent, index;
@@ -462,7 +462,7 @@ static void test_fields_and_size(void) {
   OK(TVMFFITypeRegisterMetadata(parent, &m));
 }
 
-static void test_methods(void) {
+static void test_methods(TVMFFI_HERE) {
   static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
   const TVMFFITypeInfo *info;
   TVMFFIObjectHandle function = NULL, other = NULL;
@@ -532,7 +532,7 @@ static void test_numbered(TVMFFIByteArray *name, char *text, size_t capacity,
 
 /* All names of a type with many members are found, each in an index that grows
    with them. */
-static void test_many_members(void) {
+static void test_many_members(TVMFFI_HERE) {
   const int32_t most = TEST_MANY_TYPES < 300 ? TEST_MANY_TYPES : 300;
   const int32_t n = test_scale(most, 20);
   int32_t index, i;
@@ -569,7 +569,7 @@ static void test_many_members(void) {
   }
 }
 
-static void test_metadata(void) {
+static void test_metadata(TVMFFI_HERE) {
   TVMFFITypeMetadata m;
   const TVMFFITypeMetadata *got;
   TVMFFIByteArray null = {NULL, 3};
@@ -605,7 +605,7 @@ static TVMFFIAny test_attr(const TVMFFITypeAttrColumn *c, int32_t index) {
   return c->data[index - c->begin_index];
 }
 
-static void test_columns(void) {
+static void test_columns(TVMFFI_HERE) {
   const char *text = test_fresh("unit_attr");
   TVMFFIByteArray name = TEXT(text);
   const TVMFFITypeAttrColumn *c;
@@ -652,7 +652,7 @@ static void test_columns(void) {
 }
 
 /* A column that grows for an index has room for it. */
-static void test_column_growth(void) {
+static void test_column_growth(TVMFFI_HERE) {
   static const int32_t indices[] = {255, 256, 511, 512, 2048};
   tvmffi_i_column c;
   TVMFFIAny value = tvmffi_int(1);
@@ -668,7 +668,7 @@ static void test_column_growth(void) {
 }
 
 /* A column whose array begins at a type takes a lower one. */
-static void test_column_growth_down(void) {
+static void test_column_growth_down(TVMFFI_HERE) {
   static const int32_t indices[] = {200, 90, 91, 70, 300};
   tvmffi_i_column c;
   void *arrays[TEST_COUNT(indices)];
@@ -688,7 +688,7 @@ static void test_column_growth_down(void) {
 }
 
 /* A column that grows to a distant type has no slots behind it. */
-static void test_distant_column(void) {
+static void test_distant_column(TVMFFI_HERE) {
   enum { DISTANT = 600 };
   tvmffi_i_column c;
   void *first;
@@ -703,7 +703,7 @@ static void test_distant_column(void) {
   CHECK(!code || test_hits());
 }
 
-static void test_bad_columns(void) {
+static void test_bad_columns(TVMFFI_HERE) {
   TVMFFIByteArray name = TEXT("unit_bad"), null = {NULL, 3}, empty = {NULL, 0};
   TVMFFIAny value = tvmffi_int(1);
   FAILS(TVMFFITypeRegisterAttr(kTVMFFIError, NULL, &value), "ValueError", NULL);

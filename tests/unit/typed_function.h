@@ -91,7 +91,7 @@ typedef struct {
   const char *name, *text;
 } test_integer_type;
 
-static void test_typed_integers(void) {
+static void test_typed_integers(TVMFFI_HERE) {
   const test_integer_type types[] = {
       {&tvmffi_func_u_int8, INT8_MIN, INT8_MAX, "u_int8", ""},
       {&tvmffi_func_u_int16, INT16_MIN, INT16_MAX, "u_int16", ""},
@@ -161,7 +161,7 @@ static void test_typed_integers(void) {
   CHECK_INT(any.type_index, kTVMFFINone);
 }
 
-static void test_typed_values(void) {
+static void test_typed_values(TVMFFI_HERE) {
   static char buffer[4];
   DLDataType dtype = {kDLUInt, 8, 2};
   DLDevice device = TVMFFIDLDeviceFromIntPair(kDLCUDA, 1);
@@ -216,7 +216,7 @@ static void test_typed_values(void) {
         "...Expected `void*` but got `int`");
 }
 
-static void test_typed_texts(void) {
+static void test_typed_texts(TVMFFI_HERE) {
   TVMFFIByteArray small = {"a\0b", 3}, large = {"0123456789", 10};
   TVMFFIByteArray null = {NULL, 0};
   TVMFFIAny any, owned, view;
@@ -260,7 +260,7 @@ static void test_typed_texts(void) {
 }
 
 /* A small string or bytes that claims more bytes than it has room for. */
-static void test_false_texts(void) {
+static void test_false_texts(TVMFFI_HERE) {
   static const uint32_t sizes[] = {8, 9, 1 << 20, UINT32_MAX};
   TVMFFIAny text, any;
   int i;
@@ -286,7 +286,7 @@ static void test_false_texts(void) {
   }
 }
 
-static void test_typed_objects(void) {
+static void test_typed_objects(TVMFFI_HERE) {
   TVMFFIObject *f = test_typed(&tvmffi_func_u_none);
   DLTensor tensor;
   TVMFFIAny any, view = tvmffi_int(0);
@@ -406,7 +406,7 @@ static const tvmffi_func *const test_counts_of[] = {
     &tvmffi_func_u_12, &tvmffi_func_u_13, &tvmffi_func_u_14, &tvmffi_func_u_15,
     &tvmffi_func_u_16};
 
-static void test_typed_counts(void) {
+static void test_typed_counts(TVMFFI_HERE) {
   TVMFFIAny args[18], result;
   int n, i;
   for (i = 0; i < TEST_COUNT(args); ++i) args[i] = tvmffi_int(1 << i);
@@ -444,7 +444,7 @@ static void test_typed_counts(void) {
         "`int` but got `None`");
 }
 
-static void test_typed_codes(void) {
+static void test_typed_codes(TVMFFI_HERE) {
   TVMFFIAny result = tvmffi_none(), full = tvmffi_obj(&tvmffi_i_memory_error);
   TVMFFIObject *error;
   CHECK_INT(test_call_typed(&tvmffi_func_u_code, tvmffi_int(-2), &result), -2);
@@ -466,7 +466,7 @@ static void test_typed_codes(void) {
 
 /* A code without an error gets one: Python's package crashes on an empty
    slot. */
-static void test_typed_silence(void) {
+static void test_typed_silence(TVMFFI_HERE) {
   TVMFFIAny result = tvmffi_none();
   FAILS(test_call_typed(&tvmffi_func_u_code, tvmffi_int(7), &result),
         "RuntimeError", "u_code returned 7, but raised no error");
@@ -480,7 +480,7 @@ static void test_typed_silence(void) {
 
 /* A body that returns 0 and stores no result fails, unless the result may be
    None. */
-static void test_typed_bare(void) {
+static void test_typed_bare(TVMFFI_HERE) {
   TVMFFIObject *f = test_typed(&tvmffi_func_u_bare_object);
   TVMFFIAny args[2], result = tvmffi_none();
   FAILS(test_call_typed(&tvmffi_func_u_bare, tvmffi_bool(1), &result),
@@ -516,7 +516,7 @@ TVMFFI_FUNC(u_long, dtype, (func, a), (func, b), (func, c), (func, d),
   TVMFFI_RETURN(t);
 }
 
-static void test_export(void) {
+static void test_export(TVMFFI_HERE) {
   TVMFFIObject *f = test_typed(&tvmffi_func_u_none);
   TVMFFIAny args[3], result = tvmffi_none();
   DLTensor tensor;
@@ -540,7 +540,7 @@ static void test_export(void) {
 }
 
 #if !TVMFFI_NO_METADATA
-static void test_schemas(void) {
+static void test_schemas(TVMFFI_HERE) {
   static const struct {
     const tvmffi_func *typed;
     const char *text;
@@ -571,7 +571,7 @@ static void test_schemas(void) {
 
 #endif
 
-static void test_register(void) {
+static void test_register(TVMFFI_HERE) {
   TVMFFIObject *f = NULL;
   int64_t n = 0;
   TVMFFIAny any;
@@ -580,7 +580,7 @@ static void test_register(void) {
                  tvmffi_int(2), tvmffi_int(3)));
   CHECK_INT(n, 5);
   if (!TVMFFI_NO_METADATA) {
-    any = test_metadata_of("unit.register");
+    any = test_metadata_of(tvmffi_here, "unit.register");
     if (any.type_index == kTVMFFINone) return;
     CHECK_TEXT(tvmffi_any_str(&any),
                NAMED("int", PARAM("int") "," PARAM("int"), "\"a\",\"b\"]"));
@@ -630,7 +630,7 @@ TVMFFI_FUNC(u_opt_tensor, bool, (optional(tensor), x)) {
   TVMFFI_RETURN(x != NULL);
 }
 
-static void test_typed_optional(void) {
+static void test_typed_optional(TVMFFI_HERE) {
   TVMFFIObject *f = test_typed(&tvmffi_func_u_none);
   TVMFFIAny any;
   DLTensor tensor;
@@ -723,7 +723,7 @@ static TVMFFIAny test_container(int maker, TVMFFIAny a, TVMFFIAny b) {
           test_hits() ? NULL : "...Expected `" want "` but got `" got "`"); \
   } while (0)
 
-static void test_typed_containers(void) {
+static void test_typed_containers(TVMFFI_HERE) {
   TVMFFIAny one = tvmffi_int(1), two = tvmffi_int(2), any;
   TVMFFIAny array = test_container(TVMFFI_I_NEW_ARRAY, one, two);
   TVMFFIAny list = test_container(TVMFFI_I_NEW_LIST, one, two);
@@ -758,7 +758,7 @@ static void test_typed_containers(void) {
   REFUSES(u_array, any, "Array<Any>", "ffi.Array");
 }
 
-static void test_typed_elements(void) {
+static void test_typed_elements(TVMFFI_HERE) {
   TVMFFIAny one = tvmffi_int(1), two = tvmffi_int(2), any;
   TVMFFIAny ints = test_container(TVMFFI_I_NEW_ARRAY, one, two);
   TVMFFIAny list = test_container(TVMFFI_I_NEW_LIST, one, two);
@@ -811,7 +811,7 @@ static void test_typed_elements(void) {
 }
 
 /* Each allocation of these conversions may be refused. */
-static void test_typed_conversions(void) {
+static void test_typed_conversions(TVMFFI_HERE) {
   TVMFFIAny one = tvmffi_int(1), any;
   TVMFFIAny bools = test_container(TVMFFI_I_NEW_LIST, one, tvmffi_bool(1));
   TVMFFIAny yes =
@@ -845,7 +845,7 @@ TVMFFI_FUNC(u_wide, none, (map(str, array(int64)), a),
   TVMFFI_RETURN();
 }
 
-static void test_wide_signature(void) {
+static void test_wide_signature(TVMFFI_HERE) {
 #if !TVMFFI_NO_METADATA
   char buffer[TVMFFI_I_METADATA];
   TVMFFIByteArray got = tvmffi_i_metadata(&tvmffi_func_u_wide, buffer);
@@ -879,7 +879,7 @@ static void test_end_closure(void *self) {
   ++test_closures_ended;
 }
 
-static void test_closure(void) {
+static void test_closure(TVMFFI_HERE) {
   int64_t state = 10, n = 0;
   TVMFFIObject *f = NULL, *g = NULL;
   test_closures_ended = 0;
@@ -916,7 +916,7 @@ TVMFFI_FUNC(u_made, int64, (int64, x, test_make_default())) {
 }
 
 /* A call with fewer arguments is completed, one with too few is an error. */
-static void test_defaults(void) {
+static void test_defaults(TVMFFI_HERE) {
   const tvmffi_func *f = &tvmffi_func_unit_defaults;
   TVMFFIAny args[4], result = tvmffi_none(), full;
   TVMFFIObject *g = NULL;
@@ -991,7 +991,7 @@ TVMFFI_FUNC(u_null_default, func, (func, f, NULL)) {
   TVMFFI_RETURN(f);
 }
 
-static void test_default_types(void) {
+static void test_default_types(TVMFFI_HERE) {
   TVMFFIAny result = tvmffi_none();
   OK(tvmffi_func_u_default_types.call(NULL, NULL, 0, &result));
   OWN_ANY(result);
@@ -1013,7 +1013,7 @@ TVMFFI_FUNC(u_no_json, none, (int64, a, 1),
   TVMFFI_RETURN();
 }
 
-static void test_default_metadata(void) {
+static void test_default_metadata(TVMFFI_HERE) {
   static const struct {
     const tvmffi_func *typed;
     const char *names, *defaults;
@@ -1048,7 +1048,7 @@ static void test_default_metadata(void) {
 
 TVMFFI_DOC(unit_export, "Tells \"what\" it is for")
 
-static void test_docs(void) {
+static void test_docs(TVMFFI_HERE) {
 #if !TVMFFI_NO_METADATA
   TVMFFIAny result = tvmffi_none();
   OK(__tvm_ffi__doc_unit_export(NULL, NULL, 0, &result));

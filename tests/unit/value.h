@@ -5,7 +5,7 @@
 #include "harness.h"
 
 #if !TEST_NO_VALUES
-static void test_views(void) {
+static void test_views(TVMFFI_HERE) {
   DLTensor tensor;
   DLDevice device = TVMFFIDLDeviceFromIntPair(kDLCUDA, 3);
   DLDataType dtype = {kDLFloat, 32, 4};
@@ -59,7 +59,7 @@ static void test_fill(char *text, size_t n) {
   for (i = 0; i < n; ++i) text[i] = (char)(i == 2 ? 0 : 1 + i % 100);
 }
 
-static void test_strings(void) {
+static void test_strings(TVMFFI_HERE) {
   static const size_t sizes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 63, 1000};
   char text[1000];
   int i, kind;
@@ -90,7 +90,7 @@ static void test_strings(void) {
   }
 }
 
-static void test_bad_strings(void) {
+static void test_bad_strings(TVMFFI_HERE) {
   TVMFFIByteArray null = {NULL, 3}, huge = {"x", TEST_HUGE};
   TVMFFIByteArray impossible = {"x", (size_t)PTRDIFF_MAX + 1};
   TVMFFIByteArray good = {"12345678", 8}, empty = {NULL, 0};
@@ -116,7 +116,7 @@ static void test_bad_strings(void) {
   CHECK(any.type_index == kTVMFFISmallStr && any.small_str_len == 0);
 }
 
-static void test_owned_values(void) {
+static void test_owned_values(TVMFFI_HERE) {
   TVMFFIByteArray bytes = {"ab\0c", 4}, large = {"0123456789", 10};
   TVMFFIAny view, any;
   int32_t index;
@@ -155,7 +155,7 @@ static void test_owned_values(void) {
   CHECK_TEXT(tvmffi_any_str(&any), "0123456789");
 }
 
-static void test_bad_values(void) {
+static void test_bad_values(TVMFFI_HERE) {
   TVMFFIAny view = tvmffi_int(0), any = tvmffi_int(77);
   int32_t bad[] = {-1, -2147483647, 14, 63}, i;
   FAILS(TVMFFIAnyViewToOwnedAny(NULL, &any), "ValueError", NULL);
@@ -180,7 +180,7 @@ static void test_bad_values(void) {
   CHECK_INT(any.v_int64, 77);
 }
 
-static void test_rvalue_refs(void) {
+static void test_rvalue_refs(TVMFFI_HERE) {
   TVMFFIByteArray text = TEXT("a long string");
   TVMFFIAny string, view, any;
   TVMFFIObject *object;
@@ -199,7 +199,7 @@ static void test_rvalue_refs(void) {
 }
 
 /* Input and output may be the same. */
-static void test_aliases(void) {
+static void test_aliases(TVMFFI_HERE) {
   TVMFFIAny any = tvmffi_str("a raw string");
   TVMFFIByteArray bytes;
   OK(TVMFFIAnyViewToOwnedAny(&any, &any));
@@ -225,7 +225,7 @@ typedef struct {
   int given, kept; /* words; 1 kept is an int */
 } test_bigint_case;
 
-static void test_bigints(void) {
+static void test_bigints(TVMFFI_HERE) {
   static const test_bigint_case cases[] = {
       {{0, 0, 0, 0}, 0, 1},          {{7, 0, 0, 0}, 1, 1},
       {{-7, 0, 0, 0}, 1, 1},         {{5, 0, 0, 0}, 2, 1},
@@ -257,7 +257,7 @@ static void test_bigints(void) {
   }
 }
 
-static void test_bad_bigints(void) {
+static void test_bad_bigints(TVMFFI_HERE) {
   TVMFFIByteArray odd = {"123456789", 9}, good = {"12345678", 8};
   TVMFFIAny any = tvmffi_bool(1);
   FAILS(TVMFFIBigIntFromByteArray(&odd, &any), "ValueError",
@@ -273,7 +273,7 @@ static void test_bad_bigints(void) {
   FAILS(TVMFFIBigIntGetContentByteArray(&any).size == 0, "TypeError", NULL);
 }
 
-static void test_any_release(void) {
+static void test_any_release(TVMFFI_HERE) {
   TVMFFIByteArray text = TEXT("a long string");
   TVMFFIAny any;
   OK(TVMFFIStringFromByteArray(&text, &any));

@@ -250,7 +250,7 @@ static int test_set_visited(void *self, const TVMFFIAny *args, int32_t n,
                      tvmffi_obj(s->dict), tvmffi_int(key), tvmffi_int(key));
 }
 
-static void test_set_while_visited(void) {
+static void test_set_while_visited(TVMFFI_HERE) {
   static const int sizes[] = {3, 4, 5, 8};
   test_key_setter s = {NULL, 0, 0, 0};
   TVMFFIObjectHandle f = NULL;
@@ -289,7 +289,7 @@ static void test_set_while_visited(void) {
   }
 }
 
-static void test_visit_columns(void) {
+static void test_visit_columns(TVMFFI_HERE) {
   static const char *const names[] = {"__s_visit__", "__s_mutate__",
                                       "__s_maybe_inplace_mutate__"};
   int32_t i, k;
@@ -303,7 +303,7 @@ static void test_visit_columns(void) {
     }
 }
 
-static void test_walks(void) {
+static void test_walks(TVMFFI_HERE) {
   TVMFFIObject *tree = test_tree();
   TVMFFIAny any;
   if (!tree) return;
@@ -323,7 +323,7 @@ static void test_walks(void) {
   CHECK_LOG("5");
 }
 
-static void test_visits(void) {
+static void test_visits(TVMFFI_HERE) {
   TVMFFIObject *tree = test_tree();
   TVMFFIAny any;
   if (!tree) return;
@@ -343,7 +343,7 @@ static void test_visits(void) {
   CHECK(any.v_obj != tree);
 }
 
-static void test_maps_on_write(void) {
+static void test_maps_on_write(TVMFFI_HERE) {
   TVMFFIObject *tree = test_tree(), *inner;
   TVMFFIAny any, key = tvmffi_int(1);
   TVMFFIAny moved;
@@ -381,7 +381,7 @@ static void test_maps_on_write(void) {
   CHECK_INT(tvmffi_i_map_get(test_item(tree, 2), &key)->v_int64, 5);
 }
 
-static void test_visited_fields(void) {
+static void test_visited_fields(TVMFFI_HERE) {
   NODE_TYPE(plain, kTVMFFISEqHashKindTreeNode, 0);
   NODE_TYPE(ignores, kTVMFFISEqHashKindTreeNode,
             kTVMFFIFieldFlagBitMaskSEqHashIgnore);
@@ -401,7 +401,7 @@ static void test_visited_fields(void) {
 }
 
 /* A variable is rewritten where it is defined, and so in all its uses. */
-static void test_variables(void) {
+static void test_variables(TVMFFI_HERE) {
   NODE_TYPE(var, kTVMFFISEqHashKindFreeVar, 0);
   NODE_TYPE(simple, kTVMFFISEqHashKindTreeNode,
             kTVMFFIFieldFlagBitMaskSEqHashDefSimple);
@@ -470,7 +470,7 @@ static int test_on_mutator(void *self, const TVMFFIAny *args, int32_t num_args,
   return 0;
 }
 
-static void test_mutators(void) {
+static void test_mutators(TVMFFI_HERE) {
   TVMFFIObject *tree = test_tree();
   TVMFFIObjectHandle f = NULL;
   TVMFFIAny row[3], any, args[2];
@@ -568,7 +568,7 @@ static int test_throw_in_visit(void *self, const TVMFFIAny *args,
 }
 
 /* A visitor whose visit an exception has left has a stack of its own. */
-static void test_thrown_visits(void) {
+static void test_thrown_visits(TVMFFI_HERE) {
   TVMFFIObjectHandle f = NULL;
   TVMFFIAny row[2], callbacks, array, any;
   int i, code;
@@ -622,7 +622,7 @@ static int test_mutate_again(void *self, const TVMFFIAny *args,
                      tvmffi_out_any(result), args[1], tvmffi_int(6));
 }
 
-static void test_visitors(void) {
+static void test_visitors(TVMFFI_HERE) {
   TVMFFIObjectHandle error = NULL;
   TVMFFIAny any;
   OK(test_visit_by("ffi.StructuralVisit", test_on_visitor, kTVMFFIArray, 2,
@@ -644,7 +644,7 @@ static void test_visitors(void) {
 }
 
 /* Takes the error of a failed walk and gives where it came from. */
-static void test_error_places(void) {
+static void test_error_places(TVMFFI_HERE) {
   NODE_TYPE(plain, kTVMFFISEqHashKindTreeNode, 0);
   TVMFFIAny items[2], args[3], any, context;
   TVMFFIObject *error, *path;
@@ -732,7 +732,7 @@ static void test_path_count(TVMFFIObject *root, TVMFFIObject *context,
 
 /* Each level has the one below it twice, so 2^60 ways lead through the 60
    levels. */
-static void test_shared_paths(void) {
+static void test_shared_paths(TVMFFI_HERE) {
   NODE_TYPE(plain, kTVMFFISEqHashKindTreeNode, 0);
   TVMFFIAny items[3];
   TVMFFIObject *context, *level;
@@ -758,7 +758,7 @@ static void test_shared_paths(void) {
 
 /* A value without a path outside `outer` may have one inside it, and the
    reverse. */
-static void test_shared_values(void) {
+static void test_shared_values(TVMFFI_HERE) {
   NODE_TYPE(plain, kTVMFFISEqHashKindTreeNode, 0);
   TVMFFIAny items[3];
   TVMFFIObject *context;
@@ -790,7 +790,7 @@ static TVMFFIAny test_visit_hook(void *visitor, TVMFFIAny value) {
                                      ((test_visit_node *)value.v_ptr)->x);
 }
 
-static void test_visit_hooks(void) {
+static void test_visit_hooks(TVMFFI_HERE) {
   NODE_TYPE(native, kTVMFFISEqHashKindTreeNode, 0);
   NODE_TYPE(packed, kTVMFFISEqHashKindTreeNode, 0);
   NODE_TYPE(bad, kTVMFFISEqHashKindTreeNode, 0);
@@ -819,7 +819,7 @@ static void test_visit_hooks(void) {
 }
 
 /* A container that its callbacks empty. */
-static void test_visited_changes(void) {
+static void test_visited_changes(TVMFFI_HERE) {
   TVMFFIAny items[3], any;
   int how;
   for (how = 0; how < 2; ++how) {
@@ -840,7 +840,7 @@ static void test_visited_changes(void) {
   }
 }
 
-static void test_deep_visits(void) {
+static void test_deep_visits(TVMFFI_HERE) {
   TVMFFIObject *list = tvmffi_i_new_list(1);
   int i, n = test_scale(test_chain < 20000 ? test_chain : 20000, 20);
   TVMFFIAny any = tvmffi_int(5);
@@ -867,7 +867,7 @@ static void test_deep_visits(void) {
   CHECK(any.v_obj != list);
 }
 
-static void test_endless_visits(void) {
+static void test_endless_visits(TVMFFI_HERE) {
   TVMFFIObject *list = test_sequence("ffi.List", NULL, 0);
   TVMFFIAny any, self;
   if (!list) return;
@@ -903,7 +903,7 @@ static void test_endless_visits(void) {
   test_find_stack();
 }
 
-static void test_bad_visits(void) {
+static void test_bad_visits(TVMFFI_HERE) {
   TVMFFIObject *tree = test_tree(), *visitor;
   TVMFFIAny args[4], any, copy;
   if (!tree) return;
@@ -963,7 +963,7 @@ static TVMFFIAny test_enter_unique(void *mutator, TVMFFIAny value) {
 }
 #endif
 
-static void test_foreign_visitors(void) {
+static void test_foreign_visitors(TVMFFI_HERE) {
   static const tvmffi_i_visit_table visits = {test_enter, NULL, NULL, NULL};
   static const tvmffi_i_visit_table mutates = {test_enter_to_add,
                                                test_enter_unique, NULL, NULL};
@@ -1010,7 +1010,7 @@ static void test_foreign_visitors(void) {
 }
 
 /* A mutator of ours is told by others what nobody else has. */
-static void test_unique_values(void) {
+static void test_unique_values(TVMFFI_HERE) {
   TVMFFIAny callbacks = test_callbacks(TEST_ADD, kTVMFFIInt, 2), pair[2], any;
   TVMFFIObject *mutator;
   pair[0] = tvmffi_int(1);

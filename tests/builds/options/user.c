@@ -136,11 +136,11 @@ static int errors(void) {
 
 TVMFFI_EXPORT(use, int64, (object, object)) {
   static int64_t state;
-  Conf *conf = tvmffi_cast(Conf, object);
+  Conf *conf = TVMFFI_CAST(Conf, object);
   Point *point = NULL;
   TVMFFIObject *f = NULL;
   int64_t n = tvmffi_type_index(Conf);
-  if (tvmffi_cast(Foreign, object)) TVMFFI_RETURN(n);
+  if (TVMFFI_CAST(Foreign, object)) TVMFFI_RETURN(n);
   TVMFFI_TRY(tvmffi_register_type(Conf));
   TVMFFI_TRY(tvmffi_new(Point, &point, tvmffi_float(1)));
   f = &point->base;
