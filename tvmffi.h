@@ -2400,7 +2400,7 @@ TVMFFI_I_COLD void tvmffi_i_pin(uint64_t *count, int shift) {
 }
 
 /* Adds a strong reference to a live object. */
-TVMFFI_I_INLINE void tvmffi_retain(TVMFFIObjectHandle obj) {
+TVMFFI_I_INLINE void tvmffi_i_retain(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_add64(count, TVMFFI_I_STRONG_ONE);
   if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) tvmffi_i_pin(count, 0);
@@ -2440,7 +2440,7 @@ TVMFFI_I_INLINE int tvmffi_weak_lock(TVMFFIObjectHandle obj) {
   return 0;
 }
 
-/* Slow path of tvmffi_release. `old` is the count before the release: one
+/* Slow path of tvmffi_i_release. `old` is the count before the release: one
    strong reference was left, or the count is pinned. */
 TVMFFI_I_COLD void tvmffi_i_release_rest(TVMFFIObject *o, uint64_t old) {
   if (old & 0x80000000u) {
@@ -2456,7 +2456,7 @@ TVMFFI_I_COLD void tvmffi_i_release_rest(TVMFFIObject *o, uint64_t old) {
 
 /* Drops the caller's strong reference. Dropping the last strong reference
    destroys the object. Ignores NULL. */
-TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle obj) {
+TVMFFI_I_INLINE void tvmffi_i_release(TVMFFIObjectHandle obj) {
   /* A sole owner needs no atomic write, because no other thread has a reference
      to copy. An old strong count of 2 to 2^31 - 1 needs only a decrement.
      The last comparison finds all other counts. */
@@ -2484,18 +2484,18 @@ typedef TVMFFIObject *tvmffi_i_object_slot;
    and releases the object that was there. */
 TVMFFI_I_INLINE void tvmffi_i_keep(void *slot, void *object) {
   TVMFFIObject *old = *(tvmffi_i_object_slot *)slot;
-  if (object) tvmffi_retain(object);
+  if (object) tvmffi_i_retain(object);
   *(tvmffi_i_object_slot *)slot = (TVMFFIObject *)object;
-  tvmffi_release(old);
+  tvmffi_i_release(old);
 }
 
 /* Releases an owned Any and sets it to None. */
-TVMFFI_I_INLINE void tvmffi_any_release(TVMFFIAny *any) {
+TVMFFI_I_INLINE void tvmffi_i_any_release(TVMFFIAny *any) {
   const TVMFFIAny old = *any;
   any->type_index = kTVMFFINone;
   any->zero_padding = 0;
   any->v_int64 = 0;
-  if (old.type_index >= kTVMFFIStaticObjectBegin) tvmffi_release(old.v_obj);
+  if (old.type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_release(old.v_obj);
 }
 
 /* Maximum number of nested destructors in a thread. At this depth, dead objects
@@ -3097,7 +3097,7 @@ TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
     return -1;
   }
   TVMFFIErrorSetRaised(error);
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   return -1;
 }
 
@@ -3179,7 +3179,7 @@ TVMFFI_I_COLD int tvmffi_raise_from(TVMFFIObjectHandle cause,
   message = tvmffi_i_message(buffer, format, ap);
   va_end(ap);
   (void)tvmffi_i_raise_error(&name, &message, trace, cause, cause);
-  tvmffi_release(cause);
+  tvmffi_i_release(cause);
   return -1;
 }
 
@@ -3193,7 +3193,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_take(void) {
 
 /* Drops the thread's error, if any. */
 TVMFFI_I_INLINE void tvmffi_error_clear(void) {
-  tvmffi_release(tvmffi_error_take());
+  tvmffi_i_release(tvmffi_error_take());
 }
 
 /* Raises an existing error again, unchanged, and takes ownership of the error.
@@ -3201,7 +3201,7 @@ TVMFFI_I_INLINE void tvmffi_error_clear(void) {
        return tvmffi_error_raise(error); */
 TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
   if (error) TVMFFIErrorSetRaised(error);
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   return -1;
 }
 
@@ -3227,7 +3227,7 @@ TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
   TVMFFIObject *error = tvmffi_error_take();
   int is = error && tvmffi_error_is(error, kind);
   if (error && !is) TVMFFIErrorSetRaised(error);
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   return is;
 }
 
@@ -3270,8 +3270,8 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
     (void)tvmffi_i_raise_error(
         &cell->kind, &TVMFFIErrorGetCellPtr(text)->message, &cell->backtrace,
         cell->cause_chain, cell->extra_context);
-  tvmffi_release(text);
-  tvmffi_release(error);
+  tvmffi_i_release(text);
+  tvmffi_i_release(error);
   return code;
 }
 
@@ -3338,13 +3338,13 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
   while (n--) {
     tvmffi_i_error_append(text ? TVMFFIErrorGetCellPtr(text)->message.data : "",
                           chain[n]);
-    tvmffi_release(text);
+    tvmffi_i_release(text);
     text = tvmffi_error_take();
   }
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   if (!text) return "";
   TVMFFIErrorSetRaised(text);
-  tvmffi_release(text);
+  tvmffi_i_release(text);
   return TVMFFIErrorGetCellPtr(text)->message.data;
 }
 
@@ -3374,7 +3374,7 @@ TVMFFI_I_COLD int tvmffi_i_call_if_defined(const char *name, TVMFFIAny *args,
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
   if (!function) return 1;
   code = TVMFFIFunctionCall(function, args, n, result);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   return code;
 }
 
@@ -4145,7 +4145,7 @@ TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
   trace = tvmffi_i_outer_trace(cell->backtrace);
   if (trace.size == cell->backtrace.size) return tvmffi_error_raise(error);
   (void)tvmffi_i_raise_error(&cell->kind, &cell->message, &trace, NULL, NULL);
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   return -1;
 }
 
@@ -4235,7 +4235,7 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
   int64_t i;
   for (i = 0; i < cell->size; ++i) {
     int code = of->cast[0](of->of[0], items + i, &to);
-    if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
+    if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
     if (code != why) continue;
     tvmffi_i_say(p, of->base.name);
     tvmffi_i_say(p, "[index ");
@@ -4262,7 +4262,7 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
     for (i = 0; i < 2; ++i) {
       const TVMFFIAny *item = i ? &pair->value : &pair->key;
       int code = of->cast[i](of->of[i], item, &to);
-      if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
+      if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
       if (code != why) continue;
       tvmffi_i_say(p, of->base.name);
       tvmffi_i_say(p, i ? "[K, some value is " : "[some key is ");
@@ -4548,8 +4548,8 @@ TVMFFI_I_COLD int tvmffi_i_throw_now(void *self, const TVMFFIAny *args,
                                      int32_t n, TVMFFIAny *result) {
   tvmffi_i_thrown *t = (tvmffi_i_thrown *)self;
   (void)args, (void)n, (void)result;
-  tvmffi_any_release(&t->callbacks);
-  tvmffi_any_release(&t->none);
+  tvmffi_i_any_release(&t->callbacks);
+  tvmffi_i_any_release(&t->none);
   return t->error ? tvmffi_error_raise(t->error) : t->code;
 }
 
@@ -4565,9 +4565,9 @@ TVMFFI_I_COLD int tvmffi_i_throw_prepare(tvmffi_i_thrown *t) {
   code = tvmffi_i_call_if_defined("ffi.Array", pair, 2, &inner) ||
          tvmffi_i_call_if_defined("ffi.Array", &inner, 1, &t->callbacks) ||
          tvmffi_i_call_if_defined("ffi.Array", NULL, 0, &t->none);
-  tvmffi_release(function);
-  tvmffi_any_release(&inner);
-  if (code) tvmffi_any_release(&t->callbacks);
+  tvmffi_i_release(function);
+  tvmffi_i_any_release(&inner);
+  if (code) tvmffi_i_any_release(&t->callbacks);
   return code;
 }
 
@@ -4589,7 +4589,7 @@ TVMFFI_I_COLD void tvmffi_i_throw(int code) {
   t.error = tvmffi_error_take();
   if (TVMFFIFunctionGetGlobal(&name, &walk)) walk = NULL;
   call = walk ? TVMFFI_I_CELL(TVMFFIFunctionCell, walk)->cpp_call : NULL;
-  tvmffi_release(walk); /* the global table still owns it */
+  tvmffi_i_release(walk); /* the global table still owns it */
   if (call && !tvmffi_i_throw_prepare(&t)) {
     args[0] = tvmffi_int(0);
     args[1] = t.callbacks;
@@ -4879,7 +4879,7 @@ TVMFFI_I_INLINE void tvmffi_i_drop(TVMFFIObjectHandle obj, const char *place) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
   if (o && (uint32_t)tvmffi_i_load64(&o->combined_ref_count) == 1)
     tvmffi_i_note(o, 1, place);
-  tvmffi_release(o);
+  tvmffi_i_release(o);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_any_drop(TVMFFIAny *any, const char *place) {
@@ -4887,12 +4887,13 @@ TVMFFI_I_INLINE void tvmffi_i_any_drop(TVMFFIAny *any, const char *place) {
     tvmffi_i_drop(any->v_obj, place);
     any->type_index = kTVMFFINone;
   }
-  tvmffi_any_release(any);
+  tvmffi_i_any_release(any);
 }
 #else
 typedef tvmffi_scope *tvmffi_i_owner;
 #define TVMFFI_I_OWNED_BY(scope) (scope)
-#define tvmffi_i_drop(obj, place) tvmffi_release(obj)
+#define tvmffi_i_drop(obj, place) tvmffi_i_release(obj)
+#define tvmffi_i_any_drop(any, place) tvmffi_i_any_release(any)
 #endif
 
 /* The owner of a new object. */
@@ -4993,7 +4994,7 @@ TVMFFI_I_INLINE int tvmffi_i_hand(tvmffi_i_owner to, TVMFFIObject *obj) {
   tvmffi_scope *scope = to;
 #endif
   if (!obj || !tvmffi_i_scope_add(scope, obj)) return 0;
-  tvmffi_release(obj);
+  tvmffi_i_release(obj);
   return -1;
 }
 
@@ -5050,7 +5051,7 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
   if (scope->count && scope->items[scope->count - 1] == obj)
     --scope->count;
   else
-    tvmffi_retain(obj);
+    tvmffi_i_retain(obj);
 }
 
 /* Opens a scope where the compiler cannot (MSVC's C, tcc), and closes it. Code
@@ -5187,6 +5188,55 @@ struct tvmffi_i_scope_block : tvmffi_scope {
    The caller passes its own scope: pair(tvmffi_here, 3). */
 #define TVMFFI_HERE TVMFFI_I_UNUSED tvmffi_scope *const tvmffi_i_here
 
+/* -------- References -------- */
+
+/* An object is a handle of the ABI (void *), a TVMFFIObject * or a pointer to a
+   struct that begins with one. For a pointer to another struct, such as a
+   DLTensor, the compiler's error names the member `base` that is missing.
+   TVMFFI_I_HANDLE(x) is the pointer x, checked. */
+#if defined(__cplusplus)
+extern "C++" {
+TVMFFI_I_INLINE TVMFFIObjectHandle tvmffi_i_handle(TVMFFIObjectHandle x) {
+  return x;
+}
+TVMFFI_I_INLINE TVMFFIObjectHandle tvmffi_i_handle(TVMFFIObject *x) {
+  return x;
+}
+template <typename tvmffi_type>
+static inline TVMFFIObjectHandle tvmffi_i_handle(tvmffi_type *x) {
+  (void)sizeof(tvmffi_i_handle(&x->base));
+  return x;
+}
+}
+#define TVMFFI_I_HANDLE(x) tvmffi_i_handle(x)
+#elif TVMFFI_I_GENERIC
+typedef struct {
+  TVMFFIObject base;
+} tvmffi_i_example_object;
+extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
+#define TVMFFI_I_BASE(x) \
+  _Generic((x), TVMFFIObject: tvmffi_i_example, default: (x)).base
+#define TVMFFI_I_HANDLE(x)                            \
+  ((void)sizeof(TVMFFI_I_BASE(_Generic((x),           \
+                              void *: &tvmffi_i_example, \
+                              TVMFFIObject *: &tvmffi_i_example, \
+                              default: (x))->base)),  \
+   (x))
+#else
+#define TVMFFI_I_HANDLE(x) (x)
+#endif
+
+/* Adds a strong reference to a live object. */
+#define tvmffi_retain(object) tvmffi_i_retain(TVMFFI_I_HANDLE(object))
+
+/* Drops the caller's strong reference. Dropping the last strong reference
+   destroys the object. Ignores NULL. */
+#define tvmffi_release(object) \
+  tvmffi_i_drop(TVMFFI_I_HANDLE(object), TVMFFI_I_PLACE)
+
+/* Releases an owned Any and sets it to None. */
+#define tvmffi_any_release(any) tvmffi_i_any_drop(any, TVMFFI_I_PLACE)
+
 /* Keeps an object beyond its scope: puts a reference to `object` (borrowed) into
    the variable or member at `slot`, a pointer to a pointer of the object's type,
    and releases the object that the slot held before. The slot must be NULL or
@@ -5266,7 +5316,7 @@ TVMFFI_I_INLINE int tvmffi_i_call_by_name(void *self, const TVMFFIAny *args,
     return tvmffi_i_raise("ValueError", "Function %s not found", name.data);
   code = TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, num_args,
                             result);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   return code;
 }
 
@@ -5565,7 +5615,7 @@ TVMFFI_I_COLD int tvmffi_i_global_find(int which) {
   if (!function)
     return tvmffi_i_raise("ValueError", "Function %s not found", name.data);
   if (!tvmffi_i_cas_pointer(&tvmffi_i_global_cache[which], NULL, function))
-    tvmffi_release(function); /* another thread was first */
+    tvmffi_i_release(function); /* another thread was first */
   return 0;
 }
 
@@ -5589,7 +5639,7 @@ TVMFFI_I_INLINE int tvmffi_i_global_call_void(int which, TVMFFIAny a,
   args[1] = b;
   args[2] = c;
   TVMFFI_TRY(tvmffi_i_global_call(which, args, n, &result));
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return 0;
 }
 
@@ -5628,16 +5678,16 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of, int maker,
     if (code != TVMFFI_I_CONVERTED) break;
     if (to->type_index == kTVMFFINone &&
         (code = tvmffi_i_copy_items(maker, from, to)) != 0) {
-      tvmffi_any_release(&item);
+      tvmffi_i_any_release(&item);
       break;
     }
     at = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, to->v_obj)->data + i;
-    tvmffi_any_release(at);
+    tvmffi_i_any_release(at);
     *at = item;
     code = 0;
   }
   if (!code) return to->type_index == kTVMFFINone ? 0 : TVMFFI_I_CONVERTED;
-  tvmffi_any_release(to);
+  tvmffi_i_any_release(to);
   return code;
 }
 
@@ -5658,7 +5708,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_compound *of,
       failed =
           tvmffi_i_global_call_void(TVMFFI_I_LIST_APPEND, *list,
                                     code ? item : *given[i], tvmffi_none(), 2);
-    if (code) tvmffi_any_release(&item);
+    if (code) tvmffi_i_any_release(&item);
     if (failed) return failed;
   }
   return converted;
@@ -5691,7 +5741,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_compound *of, int maker,
   TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_NEW_LIST, NULL, 0, &list));
   code = tvmffi_i_convert_each(of, from->v_obj, &list);
   if (!code) code = tvmffi_i_copy_items(maker, &list, to);
-  tvmffi_any_release(&list);
+  tvmffi_i_any_release(&list);
   return code ? code : TVMFFI_I_CONVERTED;
 }
 
@@ -5705,7 +5755,7 @@ TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
   int failed;
   if (code && code != TVMFFI_I_CONVERTED) return code;
   failed = tvmffi_i_copy_items(TVMFFI_I_NEW_SHAPE, code ? &items : from, to);
-  if (code) tvmffi_any_release(&items);
+  if (code) tvmffi_i_any_release(&items);
   return failed ? -1 : TVMFFI_I_CONVERTED;
 }
 
@@ -5781,7 +5831,7 @@ TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
     *out = given.v_obj;
     if (code != TVMFFI_I_CONVERTED) return code;
     if (TVMFFI_I_UNLIKELY(tvmffi_i_scope_add(scope, *out))) {
-      tvmffi_release(*out);
+      tvmffi_i_release(*out);
       return -1;
     }
   }
@@ -5864,7 +5914,7 @@ TVMFFI_I_COLD size_t tvmffi_i_append_json(char *to, size_t n, TVMFFIAny value) {
   if (code && code != 1) tvmffi_error_clear();
   json = tvmffi_any_str(&text);
   n = json.data ? tvmffi_i_append(to, n, json.data) : 0;
-  tvmffi_any_release(&text);
+  tvmffi_i_any_release(&text);
   return n;
 }
 
@@ -6358,7 +6408,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(const char *text,
   if (is_first) TVMFFI_I_STORE(&f->name, text); /* before others can call it */
   code = TVMFFIFunctionSetGlobalFromMethodInfo(&info, override);
   if (code) TVMFFI_I_STORE(&f->name, name);
-  tvmffi_release(object);
+  tvmffi_i_release(object);
   return code;
 }
 
@@ -6457,7 +6507,7 @@ TVMFFI_I_INLINE int tvmffi_i_take_object(tvmffi_i_owner to,
   TVMFFIObject *value = NULL;
   int code = tvmffi_i_get_object(any, &value);
   if (code) return code;
-  tvmffi_retain(value);
+  tvmffi_i_retain(value);
   return tvmffi_i_hand_out(to, value, (TVMFFIObject **)target);
 }
 
@@ -6546,14 +6596,14 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, tvmffi_out out,
                                      TVMFFIAny *result) {
   int code = 0;
   if (!out.target) {
-    tvmffi_any_release(result);
+    tvmffi_i_any_release(result);
   } else if (!out.take) {
     code = tvmffi_i_hand_any(to, result);
     *(TVMFFIAny *)(out.target) = *result;
   } else {
     code = out.take(to, result, out.target);
     if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(&out, result, code);
-    tvmffi_any_release(result);
+    tvmffi_i_any_release(result);
   }
   return code;
 }
@@ -6571,7 +6621,7 @@ TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to, TVMFFIAny callee,
   TVMFFIAny result = tvmffi_none();
   int code = tvmffi_i_callee(&callee, &owned, &function);
   if (!code) code = TVMFFIFunctionCall(function, args, n, &result);
-  tvmffi_release(owned);
+  tvmffi_i_release(owned);
   if (code) return code;
   code = tvmffi_i_deliver(to, out, &result);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(&callee, code) : 0;
@@ -6770,8 +6820,6 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
    evaluates. For a pointer to a struct that begins with no object, an error: it
    has no member `base`. A struct may begin with another such struct. */
 #define TVMFFI_I_OBJECT_BASE(x) TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)
-#define TVMFFI_I_BASE(base_)                                 \
-  _Generic((base_), TVMFFIObject: tvmffi_i_example, default: (base_)).base
 #define TVMFFI_I_STRUCT(x)                       \
   _Generic((x),                                  \
       TVMFFI_I_FLOAT_EXAMPLE _Bool: &tvmffi_i_example,    \
@@ -6801,10 +6849,6 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
       DLDevice: &tvmffi_i_example,                  \
       DLDataType: &tvmffi_i_example,                 \
       TVMFFIAny: &tvmffi_i_example, default: (x))
-typedef struct {
-  TVMFFIObject base;
-} tvmffi_i_example_object;
-extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
 }
@@ -7331,7 +7375,7 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
     if (code) return code;
     *value = tvmffi_i_item(any, i);
     if (value->type_index >= kTVMFFIStaticObjectBegin)
-      tvmffi_retain(value->v_obj);
+      tvmffi_i_retain(value->v_obj);
     return 0;
   }
   if (!tvmffi_i_is_map(any))
@@ -7344,8 +7388,8 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
   if (value->type_index != kTVMFFIObject) return 0;
   code = tvmffi_i_global_call(TVMFFI_I_MISSING, NULL, 0, &missing);
   i = value->v_obj == missing.v_obj;
-  tvmffi_any_release(&missing);
-  if (code || i) tvmffi_any_release(value);
+  tvmffi_i_any_release(&missing);
+  if (code || i) tvmffi_i_any_release(value);
   return code ? code : (int)i;
 }
 
@@ -7606,14 +7650,14 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_printing(void) {
 TVMFFI_I_INLINE int tvmffi_i_repr(TVMFFIAny any) {
   TVMFFIAny text = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_REPR, &any, 1, &text));
-  tvmffi_any_release(tvmffi_i_printing());
+  tvmffi_i_any_release(tvmffi_i_printing());
   *tvmffi_i_printing() = text;
   return 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_printed(int count) {
   if (count == INT32_MIN) return -1; /* repr failed */
-  tvmffi_any_release(tvmffi_i_printing());
+  tvmffi_i_any_release(tvmffi_i_printing());
   return count < 0 ? tvmffi_i_raise("OSError", "cannot write") : 0;
 }
 
@@ -7680,7 +7724,7 @@ TVMFFI_I_COLD int tvmffi_i_report(void) {
     return tvmffi_i_raise("ValueError",
                           "the runtime is not built with TVMFFI_DEBUG");
   if (code) return -1;
-  tvmffi_any_release(tvmffi_i_printing());
+  tvmffi_i_any_release(tvmffi_i_printing());
   *tvmffi_i_printing() = text;
   *tvmffi_i_num_found() = live + complaints;
   return 0;
@@ -7688,7 +7732,7 @@ TVMFFI_I_COLD int tvmffi_i_report(void) {
 
 TVMFFI_I_INLINE int64_t tvmffi_i_reported(int code) {
   if (code) return -1;
-  tvmffi_any_release(tvmffi_i_printing());
+  tvmffi_i_any_release(tvmffi_i_printing());
   return *tvmffi_i_num_found();
 }
 
@@ -8138,7 +8182,7 @@ TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
   text = tvmffi_any_str(&any);
   for (i = 0; i < text.size && i < 159; ++i) buffer[i] = text.data[i];
   buffer[i] = 0;
-  tvmffi_any_release(&any);
+  tvmffi_i_any_release(&any);
   return buffer;
 }
 
@@ -9056,7 +9100,7 @@ TVMFFI_I_COLD int tvmffi_i_class_set_call(tvmffi_i_class *c, int32_t index,
   TVMFFI_TRY(TVMFFIFunctionCreate(c, call, NULL, &function));
   value = tvmffi_obj(function);
   code = tvmffi_i_class_set_attr(index, name, &value);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   return code;
 }
 
@@ -9177,7 +9221,7 @@ TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
     info.flags |= kTVMFFIFieldFlagBitMaskHasDefault;
   }
   code = TVMFFITypeRegisterField(type->type_index, &info);
-  tvmffi_any_release(&info.default_value_or_factory);
+  tvmffi_i_any_release(&info.default_value_or_factory);
   return code;
 }
 
@@ -9205,7 +9249,7 @@ TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
   if (!code && (attr || tvmffi_i_same(info.name, "__ffi_init__")))
     code = tvmffi_i_class_set_attr(type->type_index, m->name, &info.method);
   if (!code && !attr) code = TVMFFITypeRegisterMethod(type->type_index, &info);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   return code;
 }
 
@@ -9260,7 +9304,7 @@ TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
     for (at = 0; at + step <= f->size; at += step)
       if (*(tvmffi_i_object_slot *)tvmffi_i_field_at(field, at) == value.v_obj)
         return value.v_obj;
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&value);
   return NULL;
 }
 
@@ -9279,8 +9323,8 @@ TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
       void *field = tvmffi_i_field_at(self, f->offset);
       TVMFFIObject *held = tvmffi_i_foreign_object(f, field);
       if (!held || retain) continue;
-      tvmffi_release(held);
-      tvmffi_release(held);
+      tvmffi_i_release(held);
+      tvmffi_i_release(held);
     }
   }
   (void)tvmffi_error_raise(error);
@@ -9301,9 +9345,9 @@ TVMFFI_I_INLINE void tvmffi_i_class_end(const tvmffi_i_class *c, void *self) {
       if (m->storage == TVMFFI_I_STORED_OBJECT) {
         TVMFFIObject *object = *(tvmffi_i_object_slot *)place;
         *(tvmffi_i_object_slot *)place = NULL;
-        tvmffi_release(object);
+        tvmffi_i_release(object);
       } else if (m->storage) {
-        tvmffi_any_release((TVMFFIAny *)place);
+        tvmffi_i_any_release((TVMFFIAny *)place);
       }
     }
   }
@@ -9376,7 +9420,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
       else if (m->storage &&
                ((TVMFFIAny *)place)->type_index >= kTVMFFIStaticObjectBegin)
         o = ((TVMFFIAny *)place)->v_obj;
-      if (o) tvmffi_retain(o);
+      if (o) tvmffi_i_retain(o);
     }
   }
   return 0;
@@ -9392,7 +9436,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
   args[0] = tvmffi_ptr(place);
   args[1] = *value;
   TVMFFI_TRY(TVMFFIFunctionCall(f->setter, args, 2, &result));
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return 0;
 }
 
@@ -9406,7 +9450,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f,
   TVMFFI_TRY(
       TVMFFIFunctionCall(f->default_value_or_factory.v_obj, NULL, 0, &value));
   code = tvmffi_i_class_set_field(f, self, &value);
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&value);
   return code;
 }
 
@@ -9454,7 +9498,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_owner to, tvmffi_i_class *c,
   TVMFFI_TRY(tvmffi_i_class_make(c, &self));
   code = tvmffi_i_class_set_fields(c, self, values, n);
   if (code)
-    tvmffi_release(self);
+    tvmffi_i_release(self);
   else
     code = tvmffi_i_hand(to, (TVMFFIObject *)self);
   if (!code) *out = self;
@@ -9510,7 +9554,7 @@ TVMFFI_I_COLD int tvmffi_i_class_set_init(tvmffi_i_class *c, int32_t index) {
   if (code == 1)
     return tvmffi_i_class_set_call(c, index, "__ffi_init__",
                                    tvmffi_i_class_call_no_init);
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return code;
 }
 
@@ -9619,20 +9663,20 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
   TVMFFIAny now = tvmffi_none(), old = *owned;
   TVMFFI_TRY(tvmffi_i_own_value(&view, &now));
   *owned = now;
-  tvmffi_any_release(&old);
+  tvmffi_i_any_release(&old);
   return 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_read_any_field(void *field, TVMFFIAny *result) {
   TVMFFIAny any = *(TVMFFIAny *)field;
-  if (any.type_index >= kTVMFFIStaticObjectBegin) tvmffi_retain(any.v_obj);
+  if (any.type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_retain(any.v_obj);
   *result = any;
   return 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_read_object_field(void *field, TVMFFIAny *result) {
   TVMFFIObject *object = *(tvmffi_i_object_slot *)field;
-  if (object) tvmffi_retain(object);
+  if (object) tvmffi_i_retain(object);
   *result = tvmffi_obj(object);
   return 0;
 }
@@ -9651,7 +9695,7 @@ TVMFFI_I_COLD int tvmffi_i_set_container(void *field, const TVMFFIAny *value,
   tvmffi_i_keep(field, is_none ? NULL
                                  : code  ? (void *)now.v_obj
                                          : (void *)value->v_obj);
-  if (code) tvmffi_any_release(&now);
+  if (code) tvmffi_i_any_release(&now);
   return 0;
 }
 
@@ -9835,18 +9879,30 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
     TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(W, value) \
   }
-/* Defines the getter and setter of field x. The first enum compiles only if x
-   has the C type of W, such as double for float64. */
+/* 1 if `value` has the type `ctype`. C99 can compare only the sizes. */
+#if defined(__cplusplus)
+extern "C++" {
+template <typename tvmffi_a, typename tvmffi_b> struct tvmffi_i_equal_types {
+  enum { yes = 0 };
+};
+template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
+  enum { yes = 1 };
+};
+}
+#define TVMFFI_I_HAS_TYPE(value, ctype) \
+  (+tvmffi_i_equal_types<decltype(value), ctype>::yes)
+#elif TVMFFI_I_GENERIC
+#define TVMFFI_I_HAS_TYPE(value, ctype) _Generic((value), ctype: 1, default: 0)
+#else
+#define TVMFFI_I_HAS_TYPE(value, ctype) (sizeof(value) == sizeof(ctype))
+#endif
+
+/* Defines the getter and setter of field x. */
 #define TVMFFI_I_FIELD_(T, W, x, defaults) \
   TVMFFI_I_USE(W) \
-  enum { \
-    tvmffi_i_check_##T##_##x = \
-        sizeof(*(1 ? TVMFFI_I_AS(TVMFFI_I_CTYPE(W) *, NULL) \
-                  : &TVMFFI_I_AS(T *, NULL)->x)) \
-  }; \
-  TVMFFI_STATIC_ASSERT(sizeof(TVMFFI_I_CTYPE(W)) == \
-                           sizeof(TVMFFI_I_AS(T *, NULL)->x), \
-                       T##_##x##_has_not_the_size_of_its_word); \
+  TVMFFI_STATIC_ASSERT( \
+      TVMFFI_I_HAS_TYPE(TVMFFI_I_AS(T *, NULL)->x, TVMFFI_I_CTYPE(W)), \
+      T##_##x##_has_not_the_C_type_of_its_word); \
   struct tvmffi_i_align_##T##_##x { \
     char tvmffi_head; \
     TVMFFI_I_CTYPE(W) tvmffi_tail; \
@@ -10377,13 +10433,13 @@ TVMFFI_I_COLD int tvmffi_i_module_run(const tvmffi_i_module_item *item,
   TVMFFI_TRY(f->call(NULL, all, n + 1, out));
   got = out->type_index;
   if (got == small_type || got == large_type) return 0;
-  tvmffi_any_release(out);
+  tvmffi_i_any_release(out);
   *out = tvmffi_none();
   return tvmffi_i_raise("TypeError", "%s returned `%s`",
                         TVMFFI_I_LOAD(&f->name), tvmffi_i_type_key(got));
 }
 
-TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) { tvmffi_release(self); }
+TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) { tvmffi_i_release(self); }
 
 /* Sets *out to the listed function `name`, or else to the result of the
    module's `lookup` method. Leaves *out None if there is no such function. */
@@ -10395,11 +10451,11 @@ TVMFFI_I_COLD int tvmffi_i_module_get(const void *items, TVMFFIObject *self,
       tvmffi_i_module_find(items, TVMFFI_I_ITEM_FUNCTION, &text);
   int code;
   if (item) {
-    tvmffi_retain(self);
+    tvmffi_i_retain(self);
     code = TVMFFIFunctionCreate(self, item->bound, tvmffi_i_module_drop,
                                 &function);
     if (code)
-      tvmffi_release(self);
+      tvmffi_i_release(self);
     else
       *out = tvmffi_obj(function);
     return code;
@@ -10476,7 +10532,7 @@ TVMFFI_I_COLD int tvmffi_i_module_clear(TVMFFIObject *self) {
   TVMFFIAny none = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, NULL, 0, &none));
   m->imports = none.v_obj;
-  tvmffi_release(old);
+  tvmffi_i_release(old);
   return 0;
 }
 
@@ -10500,7 +10556,7 @@ TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
     case TVMFFI_I_METHOD_IMPLEMENTS:
       TVMFFI_TRY(tvmffi_i_module_get(items, self, args, &found));
       *out = tvmffi_bool(found.type_index != kTVMFFINone);
-      tvmffi_any_release(&found);
+      tvmffi_i_any_release(&found);
       return 0;
     case TVMFFI_I_METHOD_DOC:
     case TVMFFI_I_METHOD_METADATA:
@@ -10560,7 +10616,7 @@ TVMFFI_I_COLD int tvmffi_i_module_is_known(const tvmffi_i_module_item *item) {
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
   if (!function) return 0;
   call = TVMFFI_I_CELL(TVMFFIFunctionCell, function)->safe_call;
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   if (call == tvmffi_i_module_func(item)->call) return 1;
   return tvmffi_i_raise("RuntimeError",
                         "Module kind `%s`: the function `%s` is already "
@@ -10605,8 +10661,8 @@ TVMFFI_I_COLD void tvmffi_i_module_delete(const tvmffi_i_class *c,
     int32_t depth = tvmffi_i_begin_destroy(d, self, flags, c->deleter);
     if (depth < 0) return;
     if (c->destroy) c->destroy(self);
-    tvmffi_release(m->imports);
-    tvmffi_release(m->cache);
+    tvmffi_i_release(m->imports);
+    tvmffi_i_release(m->cache);
     tvmffi_i_end_destroy(d, depth);
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) {
@@ -10677,8 +10733,8 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
   if (tvmffi_i_module_check(c->key, &m->base) ||
       tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, NULL, 0, &imports) ||
       tvmffi_i_global_call(TVMFFI_I_NEW_MAP, NULL, 0, &cache)) {
-    tvmffi_any_release(&imports);
-    tvmffi_release(m);
+    tvmffi_i_any_release(&imports);
+    tvmffi_i_release(m);
     return -1;
   }
   m->imports = imports.v_obj;
@@ -10882,11 +10938,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
 
 #if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED)
 #define TVMFFI_IMPLEMENTED
-
-/* In the runtime, these names are functions, not the macros of TVMFFI_DEBUG
-   that record the user's file and line. */
-#undef tvmffi_release
-#undef tvmffi_any_release
 
 /* TVMFFI_I_CHECKED checks that a function that fails has raised an error. The
    runtime's own functions always do so. */
@@ -13646,12 +13697,12 @@ void TVMFFIGetVersion(TVMFFIVersion *out_version) {
 
 TVMFFI_I_ON_LINE int TVMFFIObjectIncRef(TVMFFIObjectHandle obj) {
   TVMFFI_I_NOT_NULL(obj);
-  tvmffi_retain(obj);
+  tvmffi_i_retain(obj);
   return 0;
 }
 
 TVMFFI_I_ON_LINE int TVMFFIObjectDecRef(TVMFFIObjectHandle obj) {
-  tvmffi_release(obj);
+  tvmffi_i_release(obj);
   return 0;
 }
 
@@ -14086,7 +14137,7 @@ int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view, TVMFFIAny *out) {
     return 0;
   }
   TVMFFI_I_NOT_NULL(any_view->v_obj);
-  tvmffi_retain(any_view->v_obj);
+  tvmffi_i_retain(any_view->v_obj);
   *out = *any_view;
   return 0;
 }
@@ -15081,8 +15132,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
   const size_t size = e->trace ? (size_t)PTRDIFF_MAX : e->capacity;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_free(e->trace);
-    tvmffi_release(e->cell.cause_chain);
-    tvmffi_release(e->cell.extra_context);
+    tvmffi_i_release(e->cell.cause_chain);
+    tvmffi_i_release(e->cell.extra_context);
   }
   tvmffi_i_delete_sized(self, flags, size);
 }
@@ -15171,7 +15222,7 @@ static void tvmffi_i_set_error(TVMFFIObject *error) {
 #if TVMFFI_NO_BACKTRACE
   tvmffi_i_exit_trace();
 #endif
-  tvmffi_release(old);
+  tvmffi_i_release(old);
 }
 
 void TVMFFIErrorSetRaised(TVMFFIObjectHandle error) {
@@ -15179,7 +15230,7 @@ void TVMFFIErrorSetRaised(TVMFFIObjectHandle error) {
     if (TVMFFI_I_UNLIKELY(!tvmffi_i_is_exactly(error, kTVMFFIError)) &&
         tvmffi_i_check_type(__func__, "error", error, kTVMFFIError))
       return;
-    tvmffi_retain(error);
+    tvmffi_i_retain(error);
   }
   tvmffi_i_set_error((TVMFFIObject *)error);
 }
@@ -15268,8 +15319,8 @@ int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray *kind,
   if (cause_chain) TVMFFI_I_CHECK(cause_chain, kTVMFFIError);
   e = tvmffi_i_new_error(*kind, *message, *backtrace);
   if (!e) return -1;
-  if (cause_chain) tvmffi_retain(cause_chain);
-  if (extra_context) tvmffi_retain(extra_context);
+  if (cause_chain) tvmffi_i_retain(cause_chain);
+  if (extra_context) tvmffi_i_retain(extra_context);
   e->cell.cause_chain = cause_chain;
   e->cell.extra_context = extra_context;
   *out = e;
@@ -16104,7 +16155,7 @@ static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
   if (tvmffi_i_field_fault(t, f)) return 3;
   if (tvmffi_i_add_member(&m, f)) return -1;
   if (f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)
-    tvmffi_retain(f->setter);
+    tvmffi_i_retain(f->setter);
   t->field_capacity = m.capacity;
   TVMFFI_I_STORE(&t->info.fields, (const TVMFFIFieldInfo *)m.array);
   TVMFFI_I_STORE(&t->info.num_fields, m.count);
@@ -16118,7 +16169,7 @@ static int tvmffi_i_end_register(int result, void *memory, TVMFFIAny *value,
                                  const tvmffi_i_type *t) {
   if (!result) return 0;
   tvmffi_i_free(memory);
-  tvmffi_any_release(value);
+  tvmffi_i_any_release(value);
   if (result < 0) return tvmffi_i_no_memory();
   if (result == 1) return 0;
   return tvmffi_i_fail("InternalError",
@@ -16145,7 +16196,7 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
         TVMFFIAnyViewToOwnedAny(&info->default_value_or_factory, &value));
   field = *info;
   if (tvmffi_i_own_texts(&field.name, &field.doc, &field.metadata, &memory)) {
-    tvmffi_any_release(&value);
+    tvmffi_i_any_release(&value);
     return -1;
   }
   field.default_value_or_factory = value;
@@ -16157,7 +16208,7 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
     return tvmffi_i_end_register(result, memory, &value, "field", &info->name,
                                  t);
   tvmffi_i_free(memory);
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&value);
   return tvmffi_i_fail("ValueError", "Field `%.*s` of type `%s` %s",
                        TVMFFI_I_TEXT(info->name), t->info.type_key.data,
                        tvmffi_i_field_fault(t, info));
@@ -16220,7 +16271,7 @@ int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo *info) {
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&info->method, &method.method));
   if (tvmffi_i_own_texts(&method.name, &method.doc, &method.metadata,
                          &memory)) {
-    tvmffi_any_release(&method.method);
+    tvmffi_i_any_release(&method.method);
     return -1;
   }
   tvmffi_i_lock();
@@ -16423,7 +16474,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
     result = tvmffi_i_enter_attr(c, type_index, &value);
   tvmffi_i_unlock();
   if (!result) return 0;
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&value);
   if (result < 0) return tvmffi_i_no_memory();
   if (result == 1) return 0;
   return tvmffi_i_fail(
@@ -16904,7 +16955,7 @@ TVMFFI_I_ALWAYS_INLINE tvmffi_i_global *tvmffi_i_enter_global(
 TVMFFI_I_ALWAYS_INLINE TVMFFIObject *tvmffi_i_take_entered(tvmffi_i_global *g,
                                                            uint32_t side) {
   TVMFFIObject *function = TVMFFI_I_LOAD_SEQ(&g->function);
-  if (function) tvmffi_retain(function);
+  if (function) tvmffi_i_retain(function);
   TVMFFI_I_LEAVE(g, side);
   return function;
 }
@@ -16946,7 +16997,7 @@ static void tvmffi_i_swap_global(tvmffi_i_global *g, TVMFFIObject **function,
 static void tvmffi_i_free_global(TVMFFIObject *function,
                                  const tvmffi_i_global_info *info) {
   tvmffi_i_free((void *)info);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
 }
 
 static int tvmffi_i_make_global_info(const TVMFFIMethodInfo *method,
@@ -17091,7 +17142,7 @@ static int tvmffi_i_set_global(const TVMFFIMethodInfo *method, int override,
   int taken;
   TVMFFI_TRY(tvmffi_i_start_global(&method->name));
   TVMFFI_TRY(tvmffi_i_make_global_info(method, &info));
-  tvmffi_retain(function);
+  tvmffi_i_retain(function);
   tvmffi_i_lock();
   g = tvmffi_i_make_global(&method->name);
   taken = g && g->function && !override ? 1 + (g->function == function) : 0;
@@ -17105,7 +17156,7 @@ static int tvmffi_i_set_global(const TVMFFIMethodInfo *method, int override,
     return 0;
   }
   tvmffi_i_free((void *)info);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   if (!g) return tvmffi_i_no_memory();
   return taken == 2 ? 0 : tvmffi_i_name_taken(&method->name, by_info);
 }
@@ -17175,7 +17226,7 @@ static int tvmffi_i_call_cell(void *self, const TVMFFIAny *args,
     return tvmffi_i_fail("ValueError", "Function %s not found", g->node.key);
   code = TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, num_args,
                             result);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   return code;
 }
 
@@ -17372,7 +17423,7 @@ static int tvmffi_i_call_custom(const char *name, TVMFFIAny *arg,
   if (!f) return tvmffi_i_fail("ValueError", "Function %s not found", name);
   *result = tvmffi_none();
   code = TVMFFIFunctionCall(f, arg, 1, result);
-  tvmffi_release(f);
+  tvmffi_i_release(f);
   return code;
 }
 
@@ -17395,11 +17446,11 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   r->at = end + 1;
   TVMFFI_TRY(TVMFFIStringFromByteArray(&name, &arg));
   code = tvmffi_i_call_custom("dtype.get_custom_type_code", &arg, &result);
-  tvmffi_any_release(&arg);
+  tvmffi_i_any_release(&arg);
   if (code) return code;
   if (result.type_index != kTVMFFIInt ||
       result.v_int64 < TVMFFI_I_CUSTOM_CODE || result.v_int64 > UINT8_MAX) {
-    tvmffi_any_release(&result);
+    tvmffi_i_any_release(&result);
     return tvmffi_i_fail("ValueError",
                          "dtype.get_custom_type_code must give a code from "
                          "129 to 255");
@@ -17582,13 +17633,13 @@ TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
   TVMFFI_TRY(
       tvmffi_i_call_custom("dtype.get_custom_type_name", &code, &result));
   if (tvmffi_i_get_str(&result, &name)) {
-    tvmffi_any_release(&result);
+    tvmffi_i_any_release(&result);
     return tvmffi_i_fail("TypeError",
                          "dtype.get_custom_type_name must give a string");
   }
   text = (char *)tvmffi_i_alloc(name.size + 32);
   if (!text) {
-    tvmffi_any_release(&result);
+    tvmffi_i_any_release(&result);
     return tvmffi_i_no_memory();
   }
   memcpy(text, "custom[", 7);
@@ -17598,7 +17649,7 @@ TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
   failed = tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
                                 kTVMFFIStr, out);
   tvmffi_i_free(text);
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return failed;
 }
 
@@ -17661,7 +17712,7 @@ TVMFFI_I_DELETER(imported_versioned)
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_view(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
-    tvmffi_release(((tvmffi_i_tensor *)self)->keeper);
+    tvmffi_i_release(((tvmffi_i_tensor *)self)->keeper);
   tvmffi_i_delete_tensor(self, flags);
 }
 TVMFFI_I_DELETER(view)
@@ -17814,11 +17865,11 @@ int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned *from,
 extern "C" {
 #endif
 static void tvmffi_i_delete_exported(DLManagedTensor *self) {
-  tvmffi_release(self->manager_ctx);
+  tvmffi_i_release(self->manager_ctx);
   tvmffi_i_pool_free(self, sizeof(*self));
 }
 static void tvmffi_i_delete_exported_versioned(DLManagedTensorVersioned *self) {
-  tvmffi_release(self->manager_ctx);
+  tvmffi_i_release(self->manager_ctx);
   tvmffi_i_pool_free(self, sizeof(*self));
 }
 #if defined(__cplusplus)
@@ -17834,7 +17885,7 @@ int TVMFFITensorToDLPack(TVMFFIObjectHandle from, DLManagedTensor **out) {
   managed->dl_tensor = *TVMFFITensorGetDLTensorPtr(from);
   managed->manager_ctx = from;
   managed->deleter = tvmffi_i_delete_exported;
-  tvmffi_retain(from);
+  tvmffi_i_retain(from);
   *out = managed;
   return 0;
 }
@@ -17852,7 +17903,7 @@ int TVMFFITensorToDLPackVersioned(TVMFFIObjectHandle from,
   managed->dl_tensor = *TVMFFITensorGetDLTensorPtr(from);
   managed->manager_ctx = from;
   managed->deleter = tvmffi_i_delete_exported_versioned;
-  tvmffi_retain(from);
+  tvmffi_i_retain(from);
   *out = managed;
   return 0;
 }
@@ -17878,7 +17929,7 @@ int TVMFFITensorCreateUnsafeView(TVMFFIObjectHandle source,
     memcpy(self->tensor.shape, prototype->shape, size);
     memcpy(self->tensor.strides, prototype->strides, size);
   }
-  tvmffi_retain(source);
+  tvmffi_i_retain(source);
   self->keeper = source;
   self->size = sizeof(*self) + 2 * size;
   *out = self;
@@ -18096,7 +18147,7 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
   tvmffi_i_take_plain(type_index, result);
   if (result->type_index != kTVMFFIError || !result->v_obj) return 0;
   TVMFFIErrorSetRaised(result->v_obj);
-  tvmffi_any_release(result);
+  tvmffi_i_any_release(result);
   return -1;
 }
 
@@ -18109,14 +18160,14 @@ TVMFFI_I_SLOW int tvmffi_i_call_attr(const TVMFFIAny *callee,
   int code;
   int32_t i;
   *result = tvmffi_none();
-  for (i = 0; i < num_args; ++i) tvmffi_retain(args[i].v_obj);
+  for (i = 0; i < num_args; ++i) tvmffi_i_retain(args[i].v_obj);
   code = tvmffi_i_call_attr_value(callee, args, num_args, type_index, result);
-  for (i = 0; i < num_args; ++i) tvmffi_release(args[i].v_obj);
+  for (i = 0; i < num_args; ++i) tvmffi_i_release(args[i].v_obj);
   if (code || result->type_index == type_index) return code;
   code = tvmffi_i_fail(
       "InternalError", "a type attribute is expected to give %s but gave %s",
       tvmffi_i_type_key(type_index), tvmffi_i_type_key(result->type_index));
-  tvmffi_any_release(result);
+  tvmffi_i_any_release(result);
   return code;
 }
 
@@ -18257,7 +18308,7 @@ static void tvmffi_i_delete_items(void *data) { tvmffi_i_free(data); }
 
 /* Copies an owned Any. Retains the object, if any. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_copy_owned(const TVMFFIAny *any) {
-  if (any->type_index >= kTVMFFIStaticObjectBegin) tvmffi_retain(any->v_obj);
+  if (any->type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_retain(any->v_obj);
   return *any;
 }
 
@@ -18268,7 +18319,7 @@ TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
     TVMFFIAny copy = *view; /* lets *view stay in registers */
     if (view->type_index < kTVMFFIStaticObjectBegin || !view->v_obj)
       return TVMFFIAnyViewToOwnedAny(&copy, out);
-    tvmffi_retain(view->v_obj);
+    tvmffi_i_retain(view->v_obj);
   }
   out->type_index = view->type_index;
   out->zero_padding = view->zero_padding;
@@ -18286,7 +18337,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
     int64_t left = s->cell.size;
     for (; left > 0; --left, ++item)
       if (item->type_index >= kTVMFFIStaticObjectBegin)
-        tvmffi_release(item->v_obj);
+        tvmffi_i_release(item->v_obj);
     if (s->cell.data_deleter) s->cell.data_deleter(s->cell.data);
   }
   tvmffi_i_delete_content(self, flags, sizeof(*s), data,
@@ -18425,7 +18476,7 @@ static int tvmffi_i_return_seq(tvmffi_i_seq *s, const TVMFFIAny *args,
                                int32_t num_args, TVMFFIAny *result) {
   if (!s) return -1;
   if (tvmffi_i_fill(s, args, num_args)) {
-    tvmffi_release(s);
+    tvmffi_i_release(s);
     return -1;
   }
   *result = tvmffi_obj(s);
@@ -18438,7 +18489,7 @@ static tvmffi_i_seq *tvmffi_i_list_of(const tvmffi_i_seq *from) {
   TVMFFIObject *list = tvmffi_i_new_list(from->cell.size);
   tvmffi_i_seq *s = tvmffi_i_seq_of(list);
   if (s && tvmffi_i_fill(s, TVMFFI_I_ITEMS(from), from->cell.size)) {
-    tvmffi_release(s);
+    tvmffi_i_release(s);
     return NULL;
   }
   return s;
@@ -18481,7 +18532,7 @@ static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
   TVMFFIAny *items;
   int64_t i;
   for (i = first; i < last && i < s->cell.size; ++i)
-    tvmffi_any_release(&TVMFFI_I_ITEMS(s)[i]);
+    tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[i]);
   items = TVMFFI_I_ITEMS(s);
   for (i = first; i < s->cell.size; ++i)
     if (i >= last || items[i].type_index != kTVMFFINone)
@@ -18528,7 +18579,7 @@ static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
   int has;
   TVMFFI_TRY(tvmffi_i_own(view, &value));
   has = tvmffi_i_seq_has(tvmffi_i_seq_of(seq), &value);
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&value);
   if (has < 0) return has;
   *result = tvmffi_bool(has);
   return 0;
@@ -18969,9 +19020,9 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup(TVMFFIObject *map,
 #if !TVMFFI_NO_CONTAINERS
 TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
   if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
-    tvmffi_release(pair->key.v_obj);
+    tvmffi_i_release(pair->key.v_obj);
   if (pair->value.type_index >= kTVMFFIStaticObjectBegin)
-    tvmffi_release(pair->value.v_obj);
+    tvmffi_i_release(pair->value.v_obj);
 }
 
 /* Releases the entries of a hash table that is no longer part of a map. */
@@ -19141,9 +19192,9 @@ static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
     tvmffi_i_pair *pair = tvmffi_i_map_pair(&m->base, i);
     if (!pair) continue;
     if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
-      tvmffi_retain(pair->key.v_obj);
+      tvmffi_i_retain(pair->key.v_obj);
     if (pair->value.type_index >= kTVMFFIStaticObjectBegin)
-      tvmffi_retain(pair->value.v_obj);
+      tvmffi_i_retain(pair->value.v_obj);
   }
   return &m->base;
 }
@@ -19479,7 +19530,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
   if (index == kTVMFFISmallStr && view->small_str_len < sizeof(view->v_bytes))
     return 0;
   if (index >= kTVMFFIStaticObjectBegin && view->v_obj) {
-    tvmffi_retain(view->v_obj);
+    tvmffi_i_retain(view->v_obj);
     return 0;
   }
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(view, &owned));
@@ -19490,7 +19541,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
 TVMFFI_I_INLINE void tvmffi_i_drop_bits(tvmffi_i_bits bits) {
   TVMFFIAny any;
   tvmffi_i_store_bits(&any, bits);
-  tvmffi_any_release(&any);
+  tvmffi_i_any_release(&any);
 }
 
 /* Adds an entry for a new key. Sets *pair to the entry, which the caller fills.
@@ -19568,7 +19619,7 @@ static int tvmffi_i_map_own(TVMFFIObject **map) {
     return 0;
   copy = tvmffi_i_map_copy(*map, (*map)->type_index);
   if (!copy) return -1;
-  tvmffi_release(*map);
+  tvmffi_i_release(*map);
   *map = copy;
   return 0;
 }
@@ -19697,8 +19748,8 @@ static int tvmffi_i_map_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
   int code;
   if (tvmffi_i_map_is_row(m)) {
     TVMFFI_TRY(tvmffi_i_map_set_in(m, key, value));
-    tvmffi_any_release(key);
-    tvmffi_any_release(value);
+    tvmffi_i_any_release(key);
+    tvmffi_i_any_release(value);
   } else {
     TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
     TVMFFI_TRY(tvmffi_i_map_hash(m, &k, &hash));
@@ -19706,7 +19757,7 @@ static int tvmffi_i_map_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
     if (code < 0) return code;
     if (code) {
       tvmffi_i_map_renew(m, &place, tvmffi_i_load_bits(value));
-      tvmffi_any_release(key);
+      tvmffi_i_any_release(key);
     } else {
       TVMFFI_TRY(tvmffi_i_map_add_to_table(m, hash, &pair));
       pair->key = *key;
@@ -19800,7 +19851,7 @@ static int tvmffi_i_map_drop_hashed(tvmffi_i_pair *pairs, size_t total,
       tvmffi_i_map_drop_first(pairs, (uint64_t)found->v_int64, i, drops);
     code = tvmffi_i_map_set(&numbers, &pairs[i].key, &number);
   }
-  tvmffi_release(numbers);
+  tvmffi_i_release(numbers);
   return code;
 }
 
@@ -19974,8 +20025,8 @@ static void *tvmffi_i_ptr_add(tvmffi_i_ptr_table *t, size_t size, int keys,
     return NULL;
   slot = tvmffi_i_ptr_slot(t, size, keys, object, other);
   if (*slot) return (void *)slot;
-  tvmffi_retain(slot[0] = object);
-  if (keys == 2 && other) tvmffi_retain(slot[1] = other);
+  tvmffi_i_retain(slot[0] = object);
+  if (keys == 2 && other) tvmffi_i_retain(slot[1] = other);
   ++t->count;
   return (void *)slot;
 }
@@ -19991,8 +20042,8 @@ static void tvmffi_i_ptr_clear(tvmffi_i_ptr_table *t, size_t size, int owned) {
   while (old.count-- &&
          (record = tvmffi_i_ptr_next(&old, size, record)) != NULL) {
     pointers = (TVMFFIObject **)record;
-    if (owned == 2) tvmffi_release(pointers[1]);
-    tvmffi_release(pointers[0]);
+    if (owned == 2) tvmffi_i_release(pointers[1]);
+    tvmffi_i_release(pointers[0]);
   }
   tvmffi_i_free(old.records);
 }
@@ -20152,7 +20203,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_child(tvmffi_i_children *c, int64_t skip,
     *child = tvmffi_i_next_in_container(c);
     return 0;
   }
-  tvmffi_any_release(held);
+  tvmffi_i_any_release(held);
   TVMFFI_TRY(tvmffi_i_read_next(c, skip, held));
   *child = c->field ? held : NULL;
   return 0;
@@ -20202,7 +20253,7 @@ static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *traversal,
 }
 
 static void tvmffi_i_callback_close(tvmffi_i_callback *c) {
-  tvmffi_release(c->function);
+  tvmffi_i_release(c->function);
 }
 
 TVMFFI_I_UNWOUND(tvmffi_i_run_guarded,
@@ -20357,8 +20408,8 @@ static int tvmffi_i_push_graph(tvmffi_i_graph *g, TVMFFIObject *object,
   f->has_child = f->in_step = 0;
   f->is_seen = (unsigned char)is_seen;
   f->to = g->to;
-  tvmffi_retain(object);
-  if (other) tvmffi_retain(other);
+  tvmffi_i_retain(object);
+  if (other) tvmffi_i_retain(other);
   return 0;
 }
 
@@ -20370,10 +20421,10 @@ static tvmffi_i_seen *tvmffi_i_pop_graph(tvmffi_i_graph *g) {
   TVMFFIObject *object = f->c.object, *other = f->other;
   tvmffi_i_seen *s;
   int is_seen = f->is_seen;
-  tvmffi_any_release(&f->held);
-  if (other) tvmffi_any_release(&f->of.compare.held);
-  tvmffi_release(object);
-  tvmffi_release(other);
+  tvmffi_i_any_release(&f->held);
+  if (other) tvmffi_i_any_release(&f->of.compare.held);
+  tvmffi_i_release(object);
+  tvmffi_i_release(other);
   TVMFFI_I_POP(tvmffi_i_graph_frame, &g->frames);
   if (!is_seen) return NULL;
   s = tvmffi_i_seen_of(g, object, other);
@@ -21045,7 +21096,7 @@ static int tvmffi_i_call_library(void *handle, const TVMFFIAny *args,
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_library_function(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
-    tvmffi_release(((tvmffi_i_library_function *)self)->module);
+    tvmffi_i_release(((tvmffi_i_library_function *)self)->module);
   tvmffi_i_delete_plain(self, flags);
 }
 TVMFFI_I_DELETER(library_function)
@@ -21059,7 +21110,7 @@ static int tvmffi_i_library_function_of(tvmffi_i_module *m, void *address,
   f->function.cell.cpp_call = NULL;
   f->call = (TVMFFISafeCallType)(uintptr_t)address;
   f->module = &m->base;
-  tvmffi_retain(&m->base);
+  tvmffi_i_retain(&m->base);
   *out = tvmffi_obj(f);
   return 0;
 }
@@ -21075,7 +21126,7 @@ static int tvmffi_i_module_symbol(const tvmffi_i_module *m, const char *head,
    order, the value's destructor could replace the error. */
 static int tvmffi_i_refuse_owned(TVMFFIAny *owned, const char *to) {
   const TVMFFIAny got = *owned;
-  tvmffi_any_release(owned);
+  tvmffi_i_any_release(owned);
   return tvmffi_i_bad_cast(&got, to);
 }
 
@@ -21112,7 +21163,7 @@ static TVMFFIObject *tvmffi_i_own_imports(const tvmffi_i_module *m) {
   TVMFFIObject *imports;
   tvmffi_i_lock();
   imports = m->imports;
-  if (imports) tvmffi_retain(imports);
+  if (imports) tvmffi_i_retain(imports);
   tvmffi_i_unlock();
   return imports;
 }
@@ -21130,7 +21181,7 @@ static int tvmffi_i_set_imports(tvmffi_i_module *m, const TVMFFIObject *old,
     m->imports = imports;
   }
   tvmffi_i_unlock();
-  tvmffi_release(dropped);
+  tvmffi_i_release(dropped);
   return is_old;
 }
 
@@ -21139,7 +21190,7 @@ static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
   while (!is_clear) {
     TVMFFIObject *old = tvmffi_i_own_imports(m), *none = tvmffi_i_no_items();
     is_clear = none && tvmffi_i_set_imports(m, old, none);
-    tvmffi_release(old);
+    tvmffi_i_release(old);
     if (!none) return -1;
   }
   return 0;
@@ -21193,7 +21244,7 @@ static int tvmffi_i_push_imports(tvmffi_i_import_traversal *t,
   int64_t i = tvmffi_i_imports(imports, &items);
   int code = 0;
   while (!code && i-- > 0) code = tvmffi_i_push_import(t, &items[i]);
-  tvmffi_release(imports);
+  tvmffi_i_release(imports);
   return code;
 }
 
@@ -21237,7 +21288,7 @@ static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
   if (!imports) return NULL;
   for (i = 0; i < count; ++i) items[i] = tvmffi_i_copy_owned(&from[i]);
   items[i] = tvmffi_obj(other);
-  tvmffi_retain(other);
+  tvmffi_i_retain(other);
   return imports;
 }
 
@@ -21256,7 +21307,7 @@ static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
     TVMFFIObject *old = tvmffi_i_own_imports(m);
     TVMFFIObject *imports = tvmffi_i_more_imports(old, other);
     is_added = imports && tvmffi_i_set_imports(m, old, imports);
-    tvmffi_release(old);
+    tvmffi_i_release(old);
     if (!imports) return -1;
   }
   return 0;
@@ -21405,11 +21456,11 @@ TVMFFI_I_INLINE int tvmffi_i_is_library(const tvmffi_i_module *m) {
 static void tvmffi_i_destroy_module(void *self, int flags) {
   tvmffi_i_module *m = tvmffi_i_module_of(self);
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
-    tvmffi_release(m->cache);
-    tvmffi_release(m->imports);
+    tvmffi_i_release(m->cache);
+    tvmffi_i_release(m->imports);
     /* Release the library last, because the library may contain deleters of the
        other members. */
-    tvmffi_release(((tvmffi_i_library_module *)(void *)m)->library);
+    tvmffi_i_release(((tvmffi_i_library_module *)(void *)m)->library);
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_free(m);
 }
@@ -21423,7 +21474,7 @@ static tvmffi_i_module *tvmffi_i_new_module(tvmffi_i_library *library) {
   if (!imports) return NULL;
   m = (tvmffi_i_library_module *)tvmffi_i_alloc(sizeof(*m));
   if (!m) {
-    tvmffi_release(imports);
+    tvmffi_i_release(imports);
     (void)tvmffi_i_no_memory();
     return NULL;
   }
@@ -21434,7 +21485,7 @@ static tvmffi_i_module *tvmffi_i_new_module(tvmffi_i_library *library) {
   m->module.base.deleter = tvmffi_i_delete_module;
   m->module.imports = imports;
   m->library = library;
-  tvmffi_retain(&library->base);
+  tvmffi_i_retain(&library->base);
   return &m->module;
 }
 
@@ -21455,8 +21506,8 @@ static int tvmffi_i_call_method(tvmffi_i_module *m,
     code = call ? call(&m->base, method, args, out)
                 : TVMFFI_I_CALL_CXX(m, method, args, out);
   }
-  tvmffi_any_release(&args[0]);
-  tvmffi_any_release(&args[1]);
+  tvmffi_i_any_release(&args[0]);
+  tvmffi_i_any_release(&args[1]);
   return code;
 }
 
@@ -21554,7 +21605,7 @@ static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
   tvmffi_i_free(text);
   if (code) return code;
   code = tvmffi_i_call_nested(loader, args, num_args, &result);
-  tvmffi_release(loader);
+  tvmffi_i_release(loader);
   if (code) return code;
   if (result.type_index != kTVMFFIModule)
     return tvmffi_i_refuse_owned(&result, "ffi.Module");
@@ -21630,7 +21681,7 @@ static int tvmffi_i_load_bytes(TVMFFIByteArray kind, TVMFFIByteArray bytes,
   TVMFFI_TRY(TVMFFIBytesFromByteArray(&bytes, &arg));
   code = tvmffi_i_call_loader("ffi.Module.load_from_bytes.", kind, texts, &arg,
                               1, out);
-  tvmffi_any_release(&arg);
+  tvmffi_i_any_release(&arg);
   return code;
 }
 
@@ -21703,7 +21754,7 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   for (i = 0; i < tree.count; ++i) tree.module[i] = NULL;
   code = tvmffi_i_read_modules(&tree, &in, library, context);
   if (!code) code = tvmffi_i_link_modules(&tree);
-  for (i = code ? 0 : 1; i < tree.count; ++i) tvmffi_release(tree.module[i]);
+  for (i = code ? 0 : 1; i < tree.count; ++i) tvmffi_i_release(tree.module[i]);
   *out = tree.module[0];
   tvmffi_i_free(tree.module);
   return code;
@@ -21780,14 +21831,14 @@ static int tvmffi_i_keep_module(TVMFFIObject *module) {
   if (!entry) return tvmffi_i_no_memory();
   entry->module = tvmffi_i_module_of(module);
   entry->next = NULL;
-  tvmffi_retain(module);
+  tvmffi_i_retain(module);
   tvmffi_i_lock();
   at = tvmffi_i_find_resident(tvmffi_i_module_of(module));
   had = *at != NULL;
   if (!had) *at = entry;
   tvmffi_i_unlock();
   if (had) {
-    tvmffi_release(module);
+    tvmffi_i_release(module);
     tvmffi_i_free(entry);
   }
   return 0;
@@ -21801,7 +21852,7 @@ static void tvmffi_i_unkeep_module(TVMFFIObject *module) {
   if (entry) *at = entry->next;
   tvmffi_i_unlock();
   if (!entry) return;
-  tvmffi_release(module);
+  tvmffi_i_release(module);
   tvmffi_i_free(entry);
 }
 #endif
@@ -21828,7 +21879,7 @@ static int tvmffi_i_make_system_module(void **out) {
   library = tvmffi_i_new_library(NULL, prefix);
   if (!library) return -1;
   code = tvmffi_i_load_library(library, &module);
-  tvmffi_release(library);
+  tvmffi_i_release(library);
   *out = module ? tvmffi_i_module_of(module) : NULL;
   return code;
 }
@@ -21866,7 +21917,7 @@ static void tvmffi_i_destroy_cache(void *self, int flags) {
     tvmffi_i_slots *table = c->functions.table;
     while (node) {
       tvmffi_i_node *next = node->next;
-      tvmffi_release(((tvmffi_i_named *)(void *)node)->address);
+      tvmffi_i_release(((tvmffi_i_named *)(void *)node)->address);
       tvmffi_i_free(node);
       node = next;
     }
@@ -21875,7 +21926,7 @@ static void tvmffi_i_destroy_cache(void *self, int flags) {
       tvmffi_i_free(table);
       table = older;
     }
-    tvmffi_release(c->replaced);
+    tvmffi_i_release(c->replaced);
   }
   tvmffi_i_delete_plain(self, flags);
 }
@@ -21905,7 +21956,7 @@ static tvmffi_i_cache *tvmffi_i_make_cache(tvmffi_i_module *m) {
     TVMFFI_I_STORE(&m->cache, &made->base);
   }
   tvmffi_i_unlock();
-  if (c) tvmffi_release(made);
+  if (c) tvmffi_i_release(made);
   return c ? c : made;
 }
 
@@ -21957,7 +22008,7 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   c = tvmffi_i_make_cache(m);
   known = c ? tvmffi_i_enter_named(&c->functions, name, function) : NULL;
   /* Another thread may have cached a function for `name` first. */
-  if (!known || known->address != function) tvmffi_release(function);
+  if (!known || known->address != function) tvmffi_i_release(function);
   if (!known) return -1;
   *out = known->address;
   return 0;
@@ -21979,12 +22030,12 @@ TVMFFI_I_INLINE void tvmffi_i_drop_fields(void *self,
   for (; n > 0; --n, ++field) {
     tvmffi_i_storage storage = tvmffi_i_storage_of(field);
     if (storage == TVMFFI_I_FIELD_ANY) {
-      tvmffi_any_release((TVMFFIAny *)tvmffi_i_at(self, field));
+      tvmffi_i_any_release((TVMFFIAny *)tvmffi_i_at(self, field));
     } else if (storage == TVMFFI_I_FIELD_REFERENCE) {
       TVMFFIObject **at = (TVMFFIObject **)tvmffi_i_at(self, field);
       TVMFFIObject *held = *at;
       *at = NULL;
-      tvmffi_release(held);
+      tvmffi_i_release(held);
     }
   }
 }
@@ -22047,7 +22098,7 @@ static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
     else if (((const TVMFFIAny *)at)->type_index >= kTVMFFIStaticObjectBegin)
       held = ((const TVMFFIAny *)at)->v_obj;
     if (held && (field->offset >= end || !tvmffi_i_is_alias(type, field)))
-      tvmffi_retain(held);
+      tvmffi_i_retain(held);
     if (field->offset + field->size > end) end = field->offset + field->size;
   }
   return o;
@@ -22062,13 +22113,13 @@ static int tvmffi_i_get_any_field(void *field, TVMFFIAny *result) {
 static int tvmffi_i_set_any_field(void *field, const TVMFFIAny *value) {
   TVMFFIAny *any = (TVMFFIAny *)field, old = *any;
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(value, any));
-  tvmffi_any_release(&old);
+  tvmffi_i_any_release(&old);
   return 0;
 }
 
 static int tvmffi_i_get_reference(void *field, TVMFFIAny *result) {
   *result = tvmffi_obj(*(TVMFFIObject **)field);
-  if (result->v_obj) tvmffi_retain(result->v_obj);
+  if (result->v_obj) tvmffi_i_retain(result->v_obj);
   return 0;
 }
 
@@ -22076,9 +22127,9 @@ static int tvmffi_i_get_reference(void *field, TVMFFIAny *result) {
 static void tvmffi_i_put_reference(void *field, const TVMFFIAny *value) {
   TVMFFIObject *old = *(TVMFFIObject **)field;
   TVMFFIObject *held = value->type_index == kTVMFFINone ? NULL : value->v_obj;
-  if (held) tvmffi_retain(held);
+  if (held) tvmffi_i_retain(held);
   *(TVMFFIObject **)field = held;
-  tvmffi_release(old);
+  tvmffi_i_release(old);
 }
 
 static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
@@ -22186,7 +22237,7 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
     code = tvmffi_i_fail("ValueError",
                          "Unsupported field type index for setter: %d",
                          s->type_index);
-  tvmffi_any_release(&converted);
+  tvmffi_i_any_release(&converted);
   *result = tvmffi_none();
   return code;
 }
@@ -22206,7 +22257,7 @@ static int tvmffi_i_set_field(const TVMFFIFieldInfo *field, void *object,
   args[0] = tvmffi_i_pointer(kTVMFFIOpaquePtr, at);
   args[1] = *value;
   TVMFFI_TRY(tvmffi_i_call_nested(field->setter, args, 2, &result));
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return 0;
 }
 #endif
@@ -22254,14 +22305,14 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
     if (result.type_index >= kTVMFFIStaticObjectBegin)
       made = result.v_obj;
     else
-      tvmffi_any_release(&result);
+      tvmffi_i_any_release(&result);
   }
   if (made && tvmffi_is_instance(((TVMFFIObject *)made)->type_index,
                                  type->type_index)) {
     *out = (TVMFFIObject *)made;
     return 0;
   }
-  tvmffi_release(made);
+  tvmffi_i_release(made);
   return tvmffi_i_fail("RuntimeError",
                        "The creator of type `%s` returned no object of it",
                        type->type_key.data);
@@ -22340,7 +22391,7 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
              ? NULL
              : (char *)tvmffi_i_alloc(n + 3 * cell->message.size);
   if (!text) {
-    tvmffi_release(error);
+    tvmffi_i_release(error);
     return tvmffi_i_no_memory();
   }
   n = tvmffi_i_add_text(text, 0, init->type->type_key);
@@ -22359,10 +22410,10 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
   if (!TVMFFIErrorCreateWithCauseAndExtraContext(
           &cell->kind, &message, &cell->backtrace, error, NULL, &outer)) {
     TVMFFIErrorSetRaised(outer);
-    tvmffi_release(outer);
+    tvmffi_i_release(outer);
   }
   tvmffi_i_free(text);
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   return -1;
 }
 
@@ -22447,7 +22498,7 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
       int code;
       TVMFFI_TRY(tvmffi_i_make_default(field, &made));
       code = tvmffi_i_set_field(field, b->object, &made);
-      tvmffi_any_release(&made);
+      tvmffi_i_any_release(&made);
       if (code)
         return tvmffi_i_field_failed(b->init, field, "default for field");
     } else if (!(field->flags & kTVMFFIFieldFlagBitMaskInitOff)) {
@@ -22497,7 +22548,7 @@ static int tvmffi_i_call_init(void *self, const TVMFFIAny *args,
   }
   if (b.set != few) tvmffi_i_free(b.set);
   if (code)
-    tvmffi_release(b.object);
+    tvmffi_i_release(b.object);
   else
     *result = tvmffi_obj(b.object);
   return code;
@@ -22517,7 +22568,7 @@ static int tvmffi_i_set_attr_function(int32_t type_index, const char *name,
   }
   value = tvmffi_obj(f);
   code = TVMFFITypeRegisterAttr(type_index, &text, &value);
-  tvmffi_release(f);
+  tvmffi_i_release(f);
   return code;
 }
 
@@ -22617,10 +22668,10 @@ static TVMFFIObject *tvmffi_i_new_path(TVMFFIObject *parent,
     p = (tvmffi_i_path *)(void *)tvmffi_i_new_object(TVMFFI_I_ACCESS_PATH,
                                                      sizeof(*p));
   if (!p) {
-    tvmffi_release(step);
+    tvmffi_i_release(step);
     return NULL;
   }
-  if (parent) tvmffi_retain(parent);
+  if (parent) tvmffi_i_retain(parent);
   p->parent = parent;
   p->step = step;
   p->depth = depth + 1;
@@ -22634,7 +22685,7 @@ static TVMFFIObject *tvmffi_i_step_to(TVMFFIObject *path, int32_t kind,
   tvmffi_i_step *s = (tvmffi_i_step *)(void *)tvmffi_i_new_object(
       TVMFFI_I_ACCESS_STEP, sizeof(*s));
   if (!s) {
-    tvmffi_any_release(&key);
+    tvmffi_i_any_release(&key);
     return NULL;
   }
   s->kind = kind;
@@ -22715,7 +22766,7 @@ static int tvmffi_i_create_enum_state(TVMFFIObjectHandle *out) {
   if (s->entries) s->indexes = tvmffi_i_new_map(kTVMFFIDict, 0);
   if (s->indexes) s->attrs = tvmffi_i_new_map(kTVMFFIDict, 0);
   if (!s->attrs) {
-    tvmffi_release(s);
+    tvmffi_i_release(s);
     return -1;
   }
   *out = s;
@@ -22731,7 +22782,7 @@ static int tvmffi_i_create_error_context(TVMFFIObjectHandle *out) {
   if (!c) return -1;
   c->pattern = tvmffi_i_new_list(0);
   if (!c->pattern) {
-    tvmffi_release(c);
+    tvmffi_i_release(c);
     return -1;
   }
   *out = c;
@@ -22793,7 +22844,7 @@ static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
   if (!shape) return -1;
   for (i = 0; i < from->size; ++i)
     if (tvmffi_i_get_int64(&items[i], &numbers[i])) {
-      tvmffi_release(shape);
+      tvmffi_i_release(shape);
       return TVMFFI_I_MISMATCH;
     }
   *out = tvmffi_obj(shape);
@@ -22915,7 +22966,7 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
   *copy = *from;
   if (tvmffi_i_is_own_copy(from)) {
     if (index >= kTVMFFIStaticObjectBegin && from->v_obj)
-      tvmffi_retain(from->v_obj);
+      tvmffi_i_retain(from->v_obj);
     return 1;
   }
   known = TVMFFI_I_FIND(tvmffi_i_copied, &c->table, from->v_obj);
@@ -22925,7 +22976,7 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
   } else if (!tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
     return 0;
   }
-  tvmffi_retain(copy->v_obj);
+  tvmffi_i_retain(copy->v_obj);
   return 1;
 }
 
@@ -22944,7 +22995,7 @@ static TVMFFIObject *tvmffi_i_items_of(const TVMFFIObject *sequence,
   for (i = 0; i < n; ++i) {
     to[i] = from[i];
     if (from[i].type_index < kTVMFFIStaticObjectBegin) continue;
-    tvmffi_retain(from[i].v_obj);
+    tvmffi_i_retain(from[i].v_obj);
     if (*first == (uint64_t)n && !tvmffi_i_is_own_copy(&from[i]))
       *first = (uint64_t)i;
   }
@@ -23006,7 +23057,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
       TVMFFI_TRY(tvmffi_i_read_next(&f->c, 0, &f->held));
       if (!f->c.field) return 0;
       if (!tvmffi_i_is_own_copy(&f->held)) break;
-      tvmffi_any_release(&f->held);
+      tvmffi_i_any_release(&f->held);
     }
     f->open = &f->held;
   } else if (f->parts->type_index == kTVMFFIMap) {
@@ -23056,7 +23107,7 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
     *copy = result.v_obj;
     return 0;
   }
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return tvmffi_i_fail("TypeError",
                        "The shallow copy of a `%s` has another type",
                        tvmffi_i_type_key(index));
@@ -23094,9 +23145,9 @@ static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny copy) {
     f->held = tvmffi_none();
     if (!tvmffi_i_same_any(&from, &copy))
       code = tvmffi_i_set_field(f->c.field, f->copy, &copy);
-    tvmffi_any_release(&copy);
+    tvmffi_i_any_release(&copy);
   }
-  tvmffi_any_release(&from);
+  tvmffi_i_any_release(&from);
   return code;
 }
 
@@ -23117,9 +23168,9 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
       code = tvmffi_i_map_take(tvmffi_i_map_of(copy), items, (size_t)n);
     for (i = 0; is_list && i < n && !code; ++i)
       code = tvmffi_i_list_append(copy, &items[i]);
-    if (code && !f->copy) tvmffi_release(copy);
+    if (code && !f->copy) tvmffi_i_release(copy);
     if (code) return code;
-    tvmffi_release(f->parts);
+    tvmffi_i_release(f->parts);
   }
   f->parts = NULL;
   f->copy = copy;
@@ -23134,9 +23185,9 @@ static int tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
     TVMFFIAny *item = (TVMFFIAny *)cell->data + i, old = *item;
     TVMFFIObject *copy = tvmffi_i_copy_of(c, item);
     if (!copy) continue;
-    tvmffi_retain(copy);
+    tvmffi_i_retain(copy);
     *item = tvmffi_obj(copy);
-    tvmffi_any_release(&old);
+    tvmffi_i_any_release(&old);
   }
   return 0;
 }
@@ -23167,7 +23218,7 @@ static int tvmffi_i_patch_pairs(const tvmffi_i_copier *c, TVMFFIObject *dict,
     }
   code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
   if (!code) code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
-  tvmffi_release(patched);
+  tvmffi_i_release(patched);
   return code;
 }
 
@@ -23182,7 +23233,7 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
          !tvmffi_i_copy_of(c, (const TVMFFIAny *)cell->data + i))
     ++i;
   if (i < cell->size) code = tvmffi_i_patch_pairs(c, dict, pairs);
-  tvmffi_release(pairs);
+  tvmffi_i_release(pairs);
   return code;
 }
 
@@ -23202,7 +23253,7 @@ static int tvmffi_i_patch_object(const tvmffi_i_copier *c,
       value = tvmffi_obj(copy);
       code = tvmffi_i_set_field(fields.field, object, &value);
     }
-    tvmffi_any_release(&held);
+    tvmffi_i_any_release(&held);
   }
   return code;
 }
@@ -23239,7 +23290,7 @@ static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
     copy = tvmffi_obj(f->copy);
     TVMFFI_I_POP(tvmffi_i_copy_frame, &c->frames);
     if (!c->frames.depth) break;
-    tvmffi_retain(copy.v_obj);
+    tvmffi_i_retain(copy.v_obj);
     f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c->frames);
     TVMFFI_TRY(tvmffi_i_feed_copy(f, copy));
   }
@@ -23359,7 +23410,7 @@ static int tvmffi_i_repr_dtype(tvmffi_i_text_buffer *b, DLDataType dtype) {
   TVMFFI_TRY(TVMFFIDataTypeToString(&dtype, &text));
   s = tvmffi_any_str(&text);
   tvmffi_i_text_put(b, s.data, s.size);
-  tvmffi_any_release(&text);
+  tvmffi_i_any_release(&text);
   return 0;
 }
 
@@ -23539,7 +23590,7 @@ static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
   if (TVMFFIAnyViewToOwnedAny(&args[0], &values[0])) return NULL;
   if (num_args < 2 || !TVMFFIAnyViewToOwnedAny(&args[1], &values[1]))
     return (tvmffi_i_graph *)c->traversal;
-  tvmffi_any_release(&values[0]);
+  tvmffi_i_any_release(&values[0]);
   return NULL;
 }
 
@@ -23548,8 +23599,8 @@ static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
 static void tvmffi_i_end_callback(tvmffi_i_graph *g, size_t base,
                                   TVMFFIAny *values) {
   while (g->frames.depth > base) (void)tvmffi_i_pop_graph(g);
-  tvmffi_any_release(&values[0]);
-  tvmffi_any_release(&values[1]);
+  tvmffi_i_any_release(&values[0]);
+  tvmffi_i_any_release(&values[1]);
 }
 
 /* Runs a hook on an object, or on two objects if `other` is not NULL. While the
@@ -23577,7 +23628,7 @@ static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
       tvmffi_i_call_guarded(&g->callback[kind], hook->v_obj, args, n, result);
   if (TVMFFI_I_UNLIKELY(g->nested != nested + 1 || g->frames.depth != depth)) {
     while (g->frames.depth > depth) (void)tvmffi_i_pop_graph(g);
-    tvmffi_any_release(result);
+    tvmffi_i_any_release(result);
     code = tvmffi_i_left_hook(code);
   }
   g->nested = nested;
@@ -23589,7 +23640,7 @@ static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
    result. */
 TVMFFI_I_SLOW int tvmffi_i_bad_hook(TVMFFIAny *result, int kind) {
   int code = tvmffi_i_bad_cast(result, tvmffi_i_callback_types[kind][0]->name);
-  tvmffi_any_release(result);
+  tvmffi_i_any_release(result);
   return code;
 }
 
@@ -23655,7 +23706,7 @@ static int tvmffi_i_repr_hook(tvmffi_i_graph *g, const TVMFFIAny *hook,
   b = &g->text[g->to]; /* the hook may have moved g->text */
   begin = b->size;
   tvmffi_i_text_put(b, text.data, text.size);
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   if (tvmffi_i_is_container(o->type_index)) tvmffi_i_repr_address(g, o);
   tvmffi_i_repr_done(g, tvmffi_i_seen_of(g, o, NULL), begin);
   return 0;
@@ -24305,7 +24356,7 @@ static int tvmffi_i_are_in_step(const TVMFFIObject *map,
 static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_graph_frame *f,
                                                  const TVMFFIAny *key) {
   TVMFFIAny held = tvmffi_i_copy_owned(key);
-  tvmffi_any_release(&f->held);
+  tvmffi_i_any_release(&f->held);
   f->held = held;
   return tvmffi_i_map_lookup(f->other, &f->held);
 }
@@ -24385,7 +24436,7 @@ static int tvmffi_i_next_pair(tvmffi_i_graph *g, tvmffi_i_graph_frame *f,
     return 0;
   }
   *b = &f->of.compare.held;
-  tvmffi_any_release(&f->of.compare.held);
+  tvmffi_i_any_release(&f->of.compare.held);
   return f->c.field->getter(tvmffi_i_at(f->other, f->c.field),
                             &f->of.compare.held);
 }
@@ -24496,10 +24547,10 @@ static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
   code = TVMFFIAnyViewToOwnedAny(b, &y);
   if (!code) {
     code = tvmffi_i_compare_all(&g, &x, &y, 2, sign);
-    tvmffi_any_release(&y);
+    tvmffi_i_any_release(&y);
   }
   tvmffi_i_graph_close(&g);
-  tvmffi_any_release(&x);
+  tvmffi_i_any_release(&x);
   return code;
 }
 #endif
@@ -24650,7 +24701,7 @@ static int tvmffi_i_call_structural_hook(tvmffi_i_structural *s,
   *out = result.v_int64;
   if (TVMFFI_I_IS_INT(&result)) return 0;
   code = tvmffi_i_bad_cast(&result, expected);
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return code;
 }
 
@@ -24828,8 +24879,8 @@ static int tvmffi_i_add_step(tvmffi_i_equality *s, int32_t kind_a, TVMFFIAny a,
     step = (tvmffi_i_mismatch *)tvmffi_i_larger(step, &s->max_steps,
                                                 sizeof(*step));
     if (!step) {
-      tvmffi_any_release(&a);
-      tvmffi_any_release(&b);
+      tvmffi_i_any_release(&a);
+      tvmffi_i_any_release(&b);
       return -1;
     }
     s->steps = step;
@@ -24892,8 +24943,8 @@ static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
     code = tvmffi_i_equal_values(s, &a, &b, 2);
     if (code >= 0) s->base.region = outer;
   }
-  tvmffi_any_release(&a);
-  tvmffi_any_release(&b);
+  tvmffi_i_any_release(&a);
+  tvmffi_i_any_release(&b);
   if (code < 0) return code;
   if (code == TVMFFI_I_DIFFERENT && s->wants_path) {
     if (tvmffi_i_get_str(&args[3], &name))
@@ -24954,11 +25005,11 @@ static int tvmffi_i_push_equal(tvmffi_i_equality *s, TVMFFIObject *a,
 static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
   tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
   int32_t index = f->object[0]->type_index;
-  if (index == kTVMFFIDict) tvmffi_any_release(&f->at.map.key[0]);
+  if (index == kTVMFFIDict) tvmffi_i_any_release(&f->at.map.key[0]);
   s->same.num_begun -= f->is_shared;
   if (f->is_own) {
-    tvmffi_release(f->object[0]);
-    tvmffi_release(f->object[1]);
+    tvmffi_i_release(f->object[0]);
+    tvmffi_i_release(f->object[1]);
   }
   TVMFFI_I_POP(tvmffi_i_equal_frame, &s->frames);
 }
@@ -25025,14 +25076,14 @@ static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
   is_shared = tvmffi_i_is_shared(a, own) && tvmffi_i_is_shared(b, own);
   if (is_shared && tvmffi_i_was_equal(s, a, b)) return TVMFFI_I_SAME;
   TVMFFI_TRY(tvmffi_i_begin_result(&s->same, s->mapped[0].count));
-  tvmffi_retain(a);
-  tvmffi_retain(b);
+  tvmffi_i_retain(a);
+  tvmffi_i_retain(b);
   code = tvmffi_i_equal_by_hook(s, hook, a, b, region);
   code = tvmffi_i_end_equal(s, a, b, kind, code);
   if (is_shared && code == TVMFFI_I_SAME) code = tvmffi_i_set_equal(s, a, b);
   --s->same.num_begun;
-  tvmffi_release(a);
-  tvmffi_release(b);
+  tvmffi_i_release(a);
+  tvmffi_i_release(b);
   return code;
 }
 
@@ -25107,8 +25158,8 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
 /* Retains the objects of the top frame until the frame is popped. */
 TVMFFI_I_INLINE void tvmffi_i_keep_equal(tvmffi_i_equality *s) {
   tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
-  tvmffi_retain(f->object[0]);
-  tvmffi_retain(f->object[1]);
+  tvmffi_i_retain(f->object[0]);
+  tvmffi_i_retain(f->object[1]);
   f->is_own = 1;
 }
 
@@ -25254,7 +25305,7 @@ static int tvmffi_i_end_entries(tvmffi_i_equality *s,
        at = tvmffi_i_map_after(map[1], at)) {
     key = tvmffi_i_copy_owned(&pair->key);
     code = tvmffi_i_counterpart(s, map, 1, &key, &other, &value);
-    tvmffi_any_release(&key);
+    tvmffi_i_any_release(&key);
     if (code || !value) return code;
   }
   return TVMFFI_I_DIFFERENT;
@@ -25316,7 +25367,7 @@ static int tvmffi_i_equal_entries(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
   while (code != TVMFFI_I_DIFFERENT) {
     if (code == TVMFFI_I_SAME) {
       if (map[0]->type_index == kTVMFFIDict)
-        tvmffi_any_release(&f->at.map.key[0]);
+        tvmffi_i_any_release(&f->at.map.key[0]);
       f->at.map.at = tvmffi_i_map_after(map[0], f->at.map.at);
       f->at.map.other = tvmffi_i_map_after(map[1], f->at.map.other);
     }
@@ -25364,8 +25415,8 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
       return code;
     }
     if (is_own) {
-      tvmffi_any_release(&a);
-      tvmffi_any_release(&b);
+      tvmffi_i_any_release(&a);
+      tvmffi_i_any_release(&b);
     }
     if (code < 0) return code;
   }
@@ -25417,11 +25468,11 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
       TVMFFIObject *longer =
           tvmffi_i_step_to(path, step->kind[side], step->key[side]);
       step->key[side] = tvmffi_none();
-      tvmffi_release(path);
+      tvmffi_i_release(path);
       path = longer;
     }
     if (!path) {
-      tvmffi_release(pair);
+      tvmffi_i_release(pair);
       return NULL;
     }
     items[side] = tvmffi_obj(path);
@@ -25454,16 +25505,16 @@ static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   }
   tvmffi_i_callback_close(&s.base.callback);
   for (i = 0; i < s.num_steps; ++i) {
-    tvmffi_any_release(&s.steps[i].key[0]);
-    tvmffi_any_release(&s.steps[i].key[1]);
+    tvmffi_i_any_release(&s.steps[i].key[0]);
+    tvmffi_i_any_release(&s.steps[i].key[1]);
   }
   tvmffi_i_free(s.steps);
   tvmffi_i_stack_close(&s.frames);
   tvmffi_i_ptr_clear(&s.mapped[0], sizeof(tvmffi_i_memo), 1);
   tvmffi_i_ptr_clear(&s.mapped[1], sizeof(tvmffi_i_memo), 1);
   tvmffi_i_drop_results(&s.same, 1);
-  tvmffi_any_release(&left);
-  tvmffi_any_release(&right);
+  tvmffi_i_any_release(&left);
+  tvmffi_i_any_release(&right);
   return code;
 }
 
@@ -25503,8 +25554,8 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   known = TVMFFI_I_FIND_PAIR(tvmffi_i_key_pair, keys, left, right);
   if (known) return known->is_equal;
   TVMFFI_TRY(tvmffi_i_nest());
-  tvmffi_retain(left); /* a hook may release both */
-  tvmffi_retain(right);
+  tvmffi_i_retain(left); /* a hook may release both */
+  tvmffi_i_retain(right);
   code = tvmffi_i_equal_inside(keys, &x->key, &y->key, 0, 0, NULL);
   tvmffi_i_unnest();
   if (code >= 0) {
@@ -25512,8 +25563,8 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
     if (known) known->is_equal = code;
     if (!known) code = -1;
   }
-  tvmffi_release(left);
-  tvmffi_release(right);
+  tvmffi_i_release(left);
+  tvmffi_i_release(right);
   return code;
 }
 #endif
@@ -25594,7 +25645,7 @@ static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
   outer = s->base.region;
   s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
   code = tvmffi_i_hash_value(s, &value, 2, &hash);
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&value);
   if (code) return code;
   s->base.region = outer;
   *result = tvmffi_int((int64_t)tvmffi_i_hash_combine(args[1].v_uint64, hash));
@@ -25640,7 +25691,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_was_hashed(tvmffi_i_hasher *s,
 static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
   while (s->num_items > first)
     if (--s->num_items, is_own)
-      tvmffi_any_release(&s->items[s->num_items].value);
+      tvmffi_i_any_release(&s->items[s->num_items].value);
 }
 
 static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
@@ -25649,7 +25700,7 @@ static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
   if (tvmffi_i_is_map_type(index))
     tvmffi_i_drop_items(s, f->at.map.first, index == kTVMFFIDict);
   s->containers.num_begun -= f->is_shared;
-  if (f->is_own) tvmffi_release(f->object);
+  if (f->is_own) tvmffi_i_release(f->object);
   TVMFFI_I_POP(tvmffi_i_hash_frame, &s->frames);
 }
 
@@ -25685,7 +25736,7 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
     f->region = region;
     return code;
   }
-  tvmffi_retain(o);
+  tvmffi_i_retain(o);
   s->base.region = region;
   code = tvmffi_i_call_structural_hook(
       &s->base, hook, o, tvmffi_int((int64_t)type->type_key_hash),
@@ -25699,7 +25750,7 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
     s->base.region = outer;
     code = tvmffi_i_end_hash(s, o, kind, hash);
   }
-  tvmffi_release(o);
+  tvmffi_i_release(o);
   return code;
 }
 
@@ -25874,7 +25925,7 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
     code = tvmffi_i_hash_step(s, item, 1, &hash);
     if (code == TVMFFI_I_PUSHED && f->object->type_index == kTVMFFIList) {
       f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
-      tvmffi_retain(f->object);
+      tvmffi_i_retain(f->object);
       f->is_own = 1;
     }
     if (code) return code;
@@ -25920,12 +25971,12 @@ static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
     s->base.region = tvmffi_i_field_region(field, f->region);
     code = tvmffi_i_hash_step(s, &value, is_own ? 2 : 1, &hash);
     if (code == TVMFFI_I_PUSHED) {
-      if (!is_own) tvmffi_retain(value.v_obj);
+      if (!is_own) tvmffi_i_retain(value.v_obj);
       TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames)->is_own =
           1; /* the frame takes the value */
       return code;
     }
-    if (is_own) tvmffi_any_release(&value);
+    if (is_own) tvmffi_i_any_release(&value);
     if (code) return code;
     f->hash = tvmffi_i_hash_combine(f->hash, hash);
   }
@@ -25983,7 +26034,7 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   tvmffi_i_stack_close(&s.frames);
   tvmffi_i_ptr_clear(&s.known, sizeof(tvmffi_i_memo), 1);
   tvmffi_i_drop_results(&s.containers, 0);
-  tvmffi_any_release(&owned);
+  tvmffi_i_any_release(&owned);
   return code;
 }
 #endif
@@ -26092,7 +26143,7 @@ static int tvmffi_i_give(TVMFFIAny from, TVMFFIAny *result) {
     return 0;
   }
   TVMFFIErrorSetRaised(from.v_obj);
-  tvmffi_any_release(&from);
+  tvmffi_i_any_release(&from);
   return -1;
 }
 
@@ -26120,7 +26171,7 @@ TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
     code = tvmffi_i_list_append(context->pattern, node);
   if (!code) return;
   TVMFFIErrorMoveFromRaised(&made);
-  tvmffi_release(made);
+  tvmffi_i_release(made);
 }
 #endif
 
@@ -26189,7 +26240,7 @@ static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
   *r = tvmffi_none();
   code = TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, num_args, r);
   if (TVMFFI_I_LIKELY(!code)) return;
-  tvmffi_any_release(r);
+  tvmffi_i_any_release(r);
   *r = tvmffi_i_raised();
 }
 
@@ -26207,7 +26258,7 @@ TVMFFI_I_INLINE void tvmffi_i_check_result(TVMFFIAny *r, int is_walk) {
                         "got %s",
                         is_walk ? "WalkResult" : "Optional<ffi.VisitInterrupt>",
                         tvmffi_i_type_key(r->type_index));
-    tvmffi_any_release(r);
+    tvmffi_i_any_release(r);
     *r = tvmffi_i_raised();
   }
 }
@@ -26400,7 +26451,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
 }
 
 TVMFFI_I_INLINE void tvmffi_i_drop_child(tvmffi_i_visit_frame *f) {
-  if (f->holds) tvmffi_any_release(&f->child);
+  if (f->holds) tvmffi_i_any_release(&f->child);
 }
 
 /* Sets f->made to a copy of the container. In an array or list, also moves the
@@ -26477,7 +26528,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
       return -1;
     }
     if (!d->e || !tvmffi_i_has_bit(d->e->passed, f->child.type_index)) break;
-    tvmffi_any_release(&f->child);
+    tvmffi_i_any_release(&f->child);
   }
   d->v->region = tvmffi_i_field_region(field, d->v->region);
   return 1;
@@ -26510,7 +26561,7 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
     *made = r.v_obj;
     return 0;
   }
-  tvmffi_any_release(&r);
+  tvmffi_i_any_release(&r);
   return tvmffi_i_fail("TypeError",
                        "Shallow copy callback must return a distinct object "
                        "with the same type as its input");
@@ -26562,10 +26613,10 @@ TVMFFI_I_COLD void tvmffi_i_cut_frames(tvmffi_i_descent *d, size_t depth,
     tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
     d->v->region = f->outer;
     tvmffi_i_drop_child(f);
-    if (d->mutates && f->made) tvmffi_release(f->made);
+    if (d->mutates && f->made) tvmffi_i_release(f->made);
     TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
   }
-  tvmffi_any_release(r);
+  tvmffi_i_any_release(r);
   (void)tvmffi_i_left_hook(0);
   *r = tvmffi_i_raised();
 }
@@ -26588,7 +26639,7 @@ static void tvmffi_i_call_after(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (TVMFFI_I_UNLIKELY(given.type_index == kTVMFFIError))
     tvmffi_i_add_context(&given, at);
   if (given.type_index == (d->mutates ? kTVMFFIUnchanged : kTVMFFIInt)) return;
-  tvmffi_any_release(r);
+  tvmffi_i_any_release(r);
   *r = given;
 }
 
@@ -26609,7 +26660,7 @@ TVMFFI_I_INLINE void tvmffi_i_conclude(tvmffi_i_descent *d,
   if (r->type_index == kTVMFFIUnchanged)
     *r = dropped;
   else
-    tvmffi_any_release(&dropped);
+    tvmffi_i_any_release(&dropped);
 }
 
 /* Prepares the top frame for the fields of an object. Returns 0, or 1 if *r is
@@ -26669,7 +26720,7 @@ TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
     return;
   set = tvmffi_i_table_of(d->v)->set(d->v, *value, *r);
   if (set.type_index != kTVMFFIError) return;
-  tvmffi_any_release(r);
+  tvmffi_i_any_release(r);
   *r = set;
 }
 
@@ -26682,7 +26733,7 @@ static void tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_drop_child(f);
   if (d->mutates) {
     if (r->type_index != kTVMFFIError) tvmffi_i_take_mutated(d, f, &value, r);
-    if (f->made) tvmffi_release(f->made);
+    if (f->made) tvmffi_i_release(f->made);
   }
   tvmffi_i_conclude(d, &value, f->how, r);
   TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
@@ -26851,7 +26902,7 @@ TVMFFI_I_NOINLINE void tvmffi_i_enter_foreign(tvmffi_i_descent *d,
   }
   f = tvmffi_i_top_frame(d);
   *tvmffi_i_child_at(f) = tvmffi_none();
-  tvmffi_release(f->child.v_obj);
+  tvmffi_i_release(f->child.v_obj);
   *r = table->enter_unique(d->v, *value);
   slot = tvmffi_i_child_at(f);
   if (slot && slot->type_index == kTVMFFINone)
@@ -26902,7 +26953,7 @@ TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
     if (tvmffi_i_is_other(r, &f->child))
       stops =
           f->is_object ? tvmffi_i_put_field(f, r) : tvmffi_i_put_child(f, r);
-    tvmffi_any_release(r);
+    tvmffi_i_any_release(r);
     if (TVMFFI_I_UNLIKELY(stops)) *r = tvmffi_i_raised();
   }
   if (TVMFFI_I_UNLIKELY(stops)) {
@@ -27022,10 +27073,10 @@ static const tvmffi_i_visit_table tvmffi_i_mutator_table = {
 TVMFFI_I_INLINE void tvmffi_i_destroy_engine(void *self, int flags) {
   tvmffi_i_engine *e = (tvmffi_i_engine *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
-    tvmffi_release(e->callbacks[0]);
-    tvmffi_release(e->callbacks[1]);
-    tvmffi_release(e->remap);
-    tvmffi_release(e->variables);
+    tvmffi_i_release(e->callbacks[0]);
+    tvmffi_i_release(e->callbacks[1]);
+    tvmffi_i_release(e->remap);
+    tvmffi_i_release(e->variables);
     tvmffi_i_stack_close(&e->frames);
   }
   tvmffi_i_delete_plain(self, flags);
@@ -27054,7 +27105,7 @@ static tvmffi_i_engine *tvmffi_i_new_engine(tvmffi_i_visit_kind kind,
     TVMFFIAny from = tvmffi_obj(i ? with_region : callbacks), array;
     if (!from.v_obj) continue;
     if (tvmffi_i_cast_to(kTVMFFIArray, &from, &array)) {
-      tvmffi_release(e);
+      tvmffi_i_release(e);
       return NULL;
     }
     e->callbacks[i] = array.v_obj;
@@ -27578,8 +27629,8 @@ static tvmffi_i_map_object *tvmffi_i_json_row(TVMFFIAny *values, size_t n) {
       ++last;
       tvmffi_i_json_move(&pair->key, &values[i]);
     } else {
-      tvmffi_any_release(&values[i]);
-      tvmffi_any_release(&pair->value);
+      tvmffi_i_any_release(&values[i]);
+      tvmffi_i_any_release(&pair->value);
     }
     tvmffi_i_json_move(&pair->value, &values[i + 1]);
   }
@@ -27596,7 +27647,7 @@ TVMFFI_I_NOINLINE tvmffi_i_map_object *tvmffi_i_json_table(TVMFFIAny *values,
   tvmffi_i_map_object *m =
       tvmffi_i_map_new_dense(kTVMFFIMap, tvmffi_i_map_slots(n / 2));
   if (!m || !tvmffi_i_map_take(m, values, n)) return m;
-  tvmffi_release(m);
+  tvmffi_i_release(m);
   return NULL;
 }
 
@@ -27660,8 +27711,8 @@ static tvmffi_i_map_object *tvmffi_i_json_object(tvmffi_i_json_reader *r,
     return tvmffi_i_json_like(*shape, values);
   m = tvmffi_i_json_table(values, n);
   if (m && m->num_slots <= 16) {
-    tvmffi_release(*shape);
-    tvmffi_retain(m);
+    tvmffi_i_release(*shape);
+    tvmffi_i_retain(m);
     *shape = m;
   }
   return m;
@@ -27671,7 +27722,7 @@ static tvmffi_i_map_object *tvmffi_i_json_object(tvmffi_i_json_reader *r,
 static void tvmffi_i_json_forget(tvmffi_i_json_reader *r) {
   r->no_key.next = r->last = &r->no_key;
   r->num_vain = 0;
-  while (r->keys->n) tvmffi_any_release(&r->keys->known[--r->keys->n].key);
+  while (r->keys->n) tvmffi_i_any_release(&r->keys->known[--r->keys->n].key);
   memset(r->keys->places, 0, sizeof(r->keys->places));
 }
 
@@ -27714,7 +27765,7 @@ TVMFFI_I_NOINLINE void tvmffi_i_json_learn(tvmffi_i_json_reader *r,
       break;
   }
   if (keys->places[i]) {
-    tvmffi_any_release(key);
+    tvmffi_i_any_release(key);
     r->num_vain = 0;
   } else {
     ++r->num_vain;
@@ -27734,7 +27785,7 @@ TVMFFI_I_NOINLINE void tvmffi_i_json_learn(tvmffi_i_json_reader *r,
   r->last->next = k;
   r->last = k;
   tvmffi_i_json_move(key, &k->key);
-  if (key->type_index == kTVMFFIStr) tvmffi_retain(key->v_obj);
+  if (key->type_index == kTVMFFIStr) tvmffi_i_retain(key->v_obj);
 }
 
 /* Reads a key and its colon without a guess of the key. Returns the position
@@ -27754,7 +27805,7 @@ TVMFFI_I_NOINLINE const char *tvmffi_i_json_new_key(tvmffi_i_json_reader *r,
         tvmffi_i_json_learn(r, start, (size_t)(p - start), key);
       return p;
     }
-    tvmffi_any_release(key);
+    tvmffi_i_any_release(key);
     missing = "Expecting ':' delimiter";
   }
   (void)tvmffi_i_json_error(r, p, missing);
@@ -27775,7 +27826,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_key(tvmffi_i_json_reader *r,
       (k->size > 8 && memcmp(p + 8, k->rest, k->size - 8u)))
     return tvmffi_i_json_new_key(r, p, key);
   tvmffi_i_json_move(key, &k->key);
-  if (k->key.type_index == kTVMFFIStr) tvmffi_retain(k->key.v_obj);
+  if (k->key.type_index == kTVMFFIStr) tvmffi_i_retain(k->key.v_obj);
   r->last = k;
   return p + k->size;
 }
@@ -27901,10 +27952,10 @@ static void tvmffi_i_json_begin_reader(tvmffi_i_json_reader *r,
 
 static void tvmffi_i_json_end_reader(tvmffi_i_json_reader *r) {
   size_t i;
-  while (r->num_values) tvmffi_any_release(&r->values[--r->num_values]);
+  while (r->num_values) tvmffi_i_any_release(&r->values[--r->num_values]);
   if (r->keys) tvmffi_i_json_forget(r);
   tvmffi_i_free(r->keys);
-  for (i = 0; i < TVMFFI_I_JSON_SHAPES; ++i) tvmffi_release(r->shapes[i]);
+  for (i = 0; i < TVMFFI_I_JSON_SHAPES; ++i) tvmffi_i_release(r->shapes[i]);
   tvmffi_i_free(r->values);
   tvmffi_i_text_release(&r->text);
 }
@@ -28347,8 +28398,8 @@ static int tvmffi_i_set_named(TVMFFIObject **map, TVMFFIByteArray name,
   TVMFFIAny key = tvmffi_none();
   int code = TVMFFIStringFromByteArray(&name, &key);
   if (!code) code = tvmffi_i_map_set(map, &key, &value);
-  tvmffi_any_release(&key);
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&key);
+  tvmffi_i_any_release(&value);
   return code;
 }
 
@@ -28410,7 +28461,7 @@ static int tvmffi_i_find_saved(tvmffi_i_saver *s, TVMFFIAny value, int owned,
   s->saved[*found].index = -1;
   return 0;
 done:
-  if (owned) tvmffi_any_release(&value);
+  if (owned) tvmffi_i_any_release(&value);
   return code;
 }
 
@@ -28460,7 +28511,7 @@ static int tvmffi_i_parts_data(const tvmffi_i_saver *s,
     code = tvmffi_i_set_named(&made, *(const TVMFFIByteArray *)parts[i].v_ptr,
                               tvmffi_i_copy_owned(&parts[i + 1]));
   *data = tvmffi_obj(made);
-  if (code) tvmffi_release(made);
+  if (code) tvmffi_i_release(made);
   return code;
 }
 
@@ -28507,7 +28558,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_append_node(tvmffi_i_saver *s, int32_t index,
     code = tvmffi_i_set_named(&node, tvmffi_byte_array("data"), any);
   any = tvmffi_obj(node);
   if (!code) code = tvmffi_i_list_append(s->nodes, &any);
-  tvmffi_release(node);
+  tvmffi_i_release(node);
   return code;
 }
 
@@ -28583,7 +28634,7 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, size_t saved) {
   if (hook) {
     TVMFFI_TRY(tvmffi_i_call_attr_value(hook, &value, 1, kTVMFFIAny, &data));
     code = tvmffi_i_add_node(s, saved, &data, NULL);
-    tvmffi_any_release(&data);
+    tvmffi_i_any_release(&data);
     return code;
   }
   hook = tvmffi_i_type_attr(&tvmffi_i_new_column, index);
@@ -28649,7 +28700,7 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
                            tvmffi_i_type_key(value->type_index));
   }
   if (!code) code = tvmffi_i_add_node(s, saved, &data, NULL);
-  tvmffi_any_release(&data);
+  tvmffi_i_any_release(&data);
   return code;
 }
 
@@ -28667,7 +28718,7 @@ static int tvmffi_i_add_part(tvmffi_i_saver *s, TVMFFIAny part) {
     for (i = f->base; i < s->num_parts; i += 2) {
       other = (const TVMFFIByteArray *)s->parts[i].v_ptr;
       if (!tvmffi_i_same_text(*other, *name)) continue;
-      tvmffi_any_release(&s->parts[i + 1]);
+      tvmffi_i_any_release(&s->parts[i + 1]);
       s->parts[i + 1] = part;
       return 0;
     }
@@ -28675,7 +28726,7 @@ static int tvmffi_i_add_part(tvmffi_i_saver *s, TVMFFIAny part) {
   if (TVMFFI_I_UNLIKELY(s->room_parts - s->num_parts < 2)) {
     TVMFFIAny *parts = (TVMFFIAny *)tvmffi_i_larger(s->parts, &s->room_parts,
                                                     sizeof(*parts));
-    if (!parts) return tvmffi_any_release(&part), -1;
+    if (!parts) return tvmffi_i_any_release(&part), -1;
     s->parts = parts;
   }
   if (f->c.field)
@@ -28695,7 +28746,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saver *s, TVMFFIAny *part) {
     if (code) return tvmffi_i_need_error(code, "A field getter");
     if (!f->c.field) return 0;
     switch (f->c.field->field_static_type_index) {
-      case kTVMFFINone: tvmffi_any_release(&value); break;
+      case kTVMFFINone: tvmffi_i_any_release(&value); break;
       case kTVMFFIBool:
       case kTVMFFIInt:
       case kTVMFFIFloat: break;
@@ -28728,7 +28779,7 @@ static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part, int *owned) {
 static int tvmffi_i_leave_saving(tvmffi_i_saver *s) {
   const tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   TVMFFI_TRY(tvmffi_i_add_node(s, f->saved, NULL, f));
-  while (s->num_parts > f->base) tvmffi_any_release(&s->parts[--s->num_parts]);
+  while (s->num_parts > f->base) tvmffi_i_any_release(&s->parts[--s->num_parts]);
   TVMFFI_I_POP(tvmffi_i_saving, &s->frames);
   return 0;
 }
@@ -28804,7 +28855,7 @@ static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
     code = tvmffi_i_set_named(&graph, tvmffi_byte_array("metadata"),
                               tvmffi_i_copy_owned(metadata));
   *out = tvmffi_obj(graph);
-  if (code) tvmffi_any_release(out);
+  if (code) tvmffi_i_any_release(out);
   return code;
 }
 
@@ -28829,15 +28880,15 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
   if (!code)
     code = (as_text ? tvmffi_i_graph_text : tvmffi_i_graph_map)(&s, index,
                                                                 metadata, out);
-  while (s.num_parts) tvmffi_any_release(&s.parts[--s.num_parts]);
-  while (s.num_saved) tvmffi_any_release(&s.saved[--s.num_saved].value);
+  while (s.num_parts) tvmffi_i_any_release(&s.parts[--s.num_parts]);
+  while (s.num_saved) tvmffi_i_any_release(&s.saved[--s.num_saved].value);
   tvmffi_i_stack_close(&s.frames);
   tvmffi_i_free(s.parts);
   tvmffi_i_free(s.saved);
   tvmffi_i_free(s.slot_array);
   tvmffi_i_text_release(&s.writer.text);
   tvmffi_i_free(s.writer.levels);
-  tvmffi_release(s.nodes);
+  tvmffi_i_release(s.nodes);
   return code;
 }
 
@@ -28848,8 +28899,8 @@ static int tvmffi_i_call_to_graph(const TVMFFIAny *value,
   int code = tvmffi_i_own(value, &owned);
   if (!code) code = tvmffi_i_own(metadata, &about);
   if (!code) code = tvmffi_i_to_graph(&owned, &about, as_text, out);
-  tvmffi_any_release(&owned);
-  tvmffi_any_release(&about);
+  tvmffi_i_any_release(&owned);
+  tvmffi_i_any_release(&about);
   return code;
 }
 #endif
@@ -28903,10 +28954,10 @@ static void tvmffi_i_begin_loading(tvmffi_i_loader *l, TVMFFIByteArray text) {
 static void tvmffi_i_end_loading(tvmffi_i_loader *l) {
   for (; l->frames.depth; TVMFFI_I_POP(tvmffi_i_loading, &l->frames)) {
     tvmffi_i_loading *f = TVMFFI_I_TOP(tvmffi_i_loading, &l->frames);
-    tvmffi_release(f->made);
-    tvmffi_release(f->data);
+    tvmffi_i_release(f->made);
+    tvmffi_i_release(f->data);
   }
-  while (l->num_nodes) tvmffi_any_release(&l->loaded[--l->num_nodes].value);
+  while (l->num_nodes) tvmffi_i_any_release(&l->loaded[--l->num_nodes].value);
   tvmffi_i_free(l->loaded);
   tvmffi_i_free(l->parts);
   tvmffi_i_stack_close(&l->frames);
@@ -29071,7 +29122,7 @@ static tvmffi_i_map_object *tvmffi_i_join_table(tvmffi_i_loader *l,
   if (m)
     m->base.type_index = index;
   else
-    for (i = 0; i < n; ++i) tvmffi_any_release(&r->values[i]);
+    for (i = 0; i < n; ++i) tvmffi_i_any_release(&r->values[i]);
   return m;
 }
 
@@ -29087,7 +29138,7 @@ static int tvmffi_i_join_map(tvmffi_i_loader *l, int32_t index, size_t n,
   for (i = 0; !is_table && i < n && !code; i += 2)
     code = tvmffi_i_map_set_in(m, tvmffi_i_part(l, i), tvmffi_i_part(l, i + 1));
   *out = tvmffi_obj(m);
-  if (code) tvmffi_any_release(out);
+  if (code) tvmffi_i_any_release(out);
   return code;
 }
 
@@ -29211,8 +29262,8 @@ static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
   }
   if (!code)
     code = tvmffi_i_load_data(l, node, loaded->type_index, data, &value);
-  tvmffi_any_release(&held);
-  tvmffi_any_release(&map);
+  tvmffi_i_any_release(&held);
+  tvmffi_i_any_release(&map);
   if (code || l->frames.depth > depth) return code;
   loaded->value = value;
   loaded->state = TVMFFI_I_KNOWN;
@@ -29230,7 +29281,7 @@ static int tvmffi_i_load_fields(tvmffi_i_loading *f, int64_t *index) {
     int code;
     TVMFFI_TRY(TVMFFIStringFromByteArray(&field->name, &name));
     data = tvmffi_i_map_lookup(f->data, &name);
-    tvmffi_any_release(&name);
+    tvmffi_i_any_release(&name);
     if (data == &tvmffi_i_map_failed) return -1;
     if (data) {
       code = tvmffi_i_load_plain(field->field_static_type_index, data, &value);
@@ -29244,7 +29295,7 @@ static int tvmffi_i_load_fields(tvmffi_i_loading *f, int64_t *index) {
     }
     if (code) return code;
     code = tvmffi_i_set_field(field, f->made, &value);
-    tvmffi_any_release(&value);
+    tvmffi_i_any_release(&value);
     if (code) return code;
   }
   return 0;
@@ -29282,7 +29333,7 @@ static int tvmffi_i_leave_loading(tvmffi_i_loader *l) {
   else
     TVMFFI_TRY(tvmffi_i_join_parts(l, node->type_index, n, &node->value));
   node->state = TVMFFI_I_KNOWN;
-  tvmffi_release(f->data);
+  tvmffi_i_release(f->data);
   TVMFFI_I_POP(tvmffi_i_loading, &l->frames);
   return 0;
 }
@@ -29636,7 +29687,7 @@ TVMFFI_I_PACKED(i_shape) {
   if (!shape) return -1;
   for (i = 0; i < num_args; ++i) {
     if (tvmffi_i_get_int64(&args[i], &numbers[i])) {
-      tvmffi_release(shape);
+      tvmffi_i_release(shape);
       return tvmffi_i_fail("ValueError",
                            "Expect shape to take list of int arguments");
     }
@@ -29678,7 +29729,7 @@ TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
   if (!copy) return -1;
   args[0] = tvmffi_obj(copy);
   code = call(NULL, args, num_args, result);
-  tvmffi_release(copy);
+  tvmffi_i_release(copy);
   return code;
 }
 
@@ -29742,7 +29793,7 @@ TVMFFI_FUNC(i_list_set, none, (i_any_list, list), (int64, i), (any, value)) {
   index = slot->type_index;
   old = slot->v_obj;
   TVMFFI_TRY(tvmffi_i_own(&value, slot));
-  if (index >= kTVMFFIStaticObjectBegin) tvmffi_release(old);
+  if (index >= kTVMFFIStaticObjectBegin) tvmffi_i_release(old);
   TVMFFI_RETURN();
 }
 
@@ -29779,7 +29830,7 @@ TVMFFI_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
                         tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
   item = tvmffi_i_take_item(s, i);
-  tvmffi_any_release(&item);
+  tvmffi_i_any_release(&item);
   TVMFFI_RETURN();
 }
 
@@ -29825,7 +29876,7 @@ TVMFFI_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
     if (!copy) return -1;
   }
   code = tvmffi_i_replace(s, start, stop, from);
-  tvmffi_release(copy);
+  tvmffi_i_release(copy);
   if (code) return code;
   TVMFFI_RETURN();
 }
@@ -29849,7 +29900,7 @@ TVMFFI_FUNC(i_list_reverse, none, (i_any_list, list)) {
 TVMFFI_FUNC(i_list_clear, none, (i_any_list, list)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_clear, list, 1, tvmffi_obj(list))
   while (s->cell.size > 0)
-    tvmffi_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
+    tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
   TVMFFI_RETURN();
 }
 
@@ -29898,7 +29949,7 @@ static int tvmffi_i_map_own_all(const TVMFFIAny *views, TVMFFIAny *values,
   for (i = 0; i < n; ++i) {
     code = tvmffi_i_own_bits(&views[i], &bits);
     if (code) {
-      while (i-- > 0) tvmffi_any_release(&values[i]);
+      while (i-- > 0) tvmffi_i_any_release(&values[i]);
       return code;
     }
     tvmffi_i_store_bits(&values[i], bits);
@@ -29924,7 +29975,7 @@ static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *args,
     if (code) break;
     code = n > 2 ? tvmffi_i_map_take(m, values, (size_t)n)
                  : tvmffi_i_map_move_in(m, &pair[0], &pair[1], &passed);
-    for (k = 0; k < n; ++k) tvmffi_any_release(&values[k]);
+    for (k = 0; k < n; ++k) tvmffi_i_any_release(&values[k]);
   }
   if (values != pair) tvmffi_i_free(values);
   return code;
@@ -29948,7 +29999,7 @@ static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
     for (i = 0; i < num_args && !code; i += 2)
       code = tvmffi_i_map_set(&map, &args[i], &args[i + 1]);
   if (code)
-    tvmffi_release(map);
+    tvmffi_i_release(map);
   else
     *result = tvmffi_obj(map);
   return code;
@@ -30016,7 +30067,7 @@ typedef struct {
 } tvmffi_i_map_iterator;
 
 static void tvmffi_i_map_end_iterator(void *self) {
-  tvmffi_release(((tvmffi_i_map_iterator *)self)->map);
+  tvmffi_i_release(((tvmffi_i_map_iterator *)self)->map);
   tvmffi_i_free(self);
 }
 
@@ -30049,7 +30100,7 @@ static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
   it->end = tvmffi_i_map_is_row(tvmffi_i_map_of(map))
                 ? (uint64_t)tvmffi_i_map_size(map)
                 : TVMFFI_I_MAP_END;
-  tvmffi_retain(map);
+  tvmffi_i_retain(map);
   if (TVMFFIFunctionCreate(it, tvmffi_i_map_iterate, tvmffi_i_map_end_iterator,
                            &f)) {
     tvmffi_i_map_end_iterator(it);
@@ -30223,8 +30274,8 @@ TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
   if (!code)
     code = tvmffi_i_call_loader("ffi.Module.load_from_file.", format, texts,
                                 args, 2, &module);
-  tvmffi_any_release(&args[1]);
-  tvmffi_any_release(&args[0]);
+  tvmffi_i_any_release(&args[1]);
+  tvmffi_i_any_release(&args[0]);
   if (code) return code;
   TVMFFI_I_GIVE(module);
 }
@@ -30245,7 +30296,7 @@ TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
     return -1;
   }
   code = tvmffi_i_load_library(library, &module);
-  tvmffi_release(library);
+  tvmffi_i_release(library);
   if (code) return code;
   TVMFFI_I_GIVE(module);
 }
@@ -30350,7 +30401,7 @@ TVMFFI_I_PACKED(i_system_lib) {
   if (num_args && tvmffi_i_get_str(args, &prefix))
     return tvmffi_i_bad_cast(args, "str");
   TVMFFI_TRY(tvmffi_i_system_module(prefix, &module));
-  tvmffi_retain(module);
+  tvmffi_i_retain(module);
   *result = tvmffi_obj(module);
   return 0;
 }
@@ -30580,7 +30631,7 @@ static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
       int code;
       TVMFFI_TRY(tvmffi_i_make_default(field, &made));
       code = tvmffi_i_set_field(field, object, &made);
-      tvmffi_any_release(&made);
+      tvmffi_i_any_release(&made);
       if (code) return code;
     } else {
       return tvmffi_i_fail("TypeError",
@@ -30649,7 +30700,7 @@ TVMFFI_I_PACKED(i_make_object) {
   TVMFFI_TRY(tvmffi_i_make_empty(type, &object));
   code = tvmffi_i_fill_by_names(type, object, args, num_args);
   if (code)
-    tvmffi_release(object);
+    tvmffi_i_release(object);
   else
     *result = tvmffi_obj(object);
   return code;
@@ -30688,7 +30739,7 @@ TVMFFI_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
   if (!o) return -1;
   if (TVMFFIAnyViewToOwnedAny(&value,
                               &((tvmffi_i_interrupt *)(void *)o)->value)) {
-    tvmffi_release(o);
+    tvmffi_i_release(o);
     return -1;
   }
   TVMFFI_I_GIVE(o);
@@ -30711,7 +30762,7 @@ TVMFFI_FUNC(i_type_keys, i_keys) {
     t = TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]);
     if (!t) continue;
     if (TVMFFIStringFromByteArray(&t->info.type_key, item++)) {
-      tvmffi_release(keys);
+      tvmffi_i_release(keys);
       return -1;
     }
     --n;
@@ -30753,7 +30804,7 @@ TVMFFI_I_METHOD(i_path_root, TVMFFI_I_PATH "_root", i_path) {
 /* Returns the path that extends this path by `step`. */
 TVMFFI_I_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path, (i_path, self),
                 (i_step, step)) {
-  tvmffi_retain(step);
+  tvmffi_i_retain(step);
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(self, step));
 }
 
@@ -30826,7 +30877,7 @@ TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
   steps = tvmffi_i_new_array(n, &items);
   if (!steps) return -1;
   for (p = tvmffi_i_path_of(self); n--; p = tvmffi_i_path_of(p->parent)) {
-    tvmffi_retain(p->step);
+    tvmffi_i_retain(p->step);
     items[n] = tvmffi_obj(p->step);
   }
   TVMFFI_I_GIVE(steps);
@@ -30868,13 +30919,13 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
   if (!code) code = tvmffi_i_copy_all(&c);
   for (; c.frames.depth; TVMFFI_I_POP(tvmffi_i_copy_frame, &c.frames)) {
     tvmffi_i_copy_frame *f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c.frames);
-    tvmffi_any_release(&f->held);
-    tvmffi_release(f->parts);
+    tvmffi_i_any_release(&f->held);
+    tvmffi_i_release(f->parts);
   }
   tvmffi_i_stack_close(&c.frames);
   if (!code) {
     copy = tvmffi_obj(tvmffi_i_copy_of(&c, &value));
-    tvmffi_retain(copy.v_obj);
+    tvmffi_i_retain(copy.v_obj);
   }
   tvmffi_i_ptr_clear(&c.table, sizeof(tvmffi_i_copied), 2);
   if (code) return code;
@@ -30907,7 +30958,7 @@ TVMFFI_FUNC(i_repr_print, str, (any, value)) {
   if (!code)
     code = tvmffi_i_repr_take(&g.text[0], g.has_root_frame, tvmffi_result);
   tvmffi_i_graph_close(&g);
-  tvmffi_any_release(&owned);
+  tvmffi_i_any_release(&owned);
   return code;
 }
 #endif
@@ -30932,7 +30983,7 @@ TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
   tvmffi_i_graph_close(&g);
-  tvmffi_any_release(&owned);
+  tvmffi_i_any_release(&owned);
   if (code) return code;
   TVMFFI_RETURN((int64_t)hash);
 }
@@ -31013,7 +31064,7 @@ static int tvmffi_i_text_repr(tvmffi_i_text_buffer *b, TVMFFIObject *callback,
   if (tvmffi_i_get_str(&result, &text))
     return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_REPR);
   tvmffi_i_text_put(b, text.data, text.size);
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return 0;
 }
 
@@ -31076,7 +31127,7 @@ TVMFFI_I_METHOD(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__", str,
   tvmffi_i_text_str(&b, "<root>");
   for (i = 0; i < cell->size && !code; ++i)
     code = tvmffi_i_text_repr(&b, repr, ((const TVMFFIAny *)cell->data)[i]);
-  tvmffi_any_release(&steps);
+  tvmffi_i_any_release(&steps);
   if (!code) return tvmffi_i_text_take(&b, tvmffi_result);
   tvmffi_i_text_release(&b);
   return code;
@@ -31095,7 +31146,7 @@ static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
   if (!key) return NULL;
   if (TVMFFIAnyViewToOwnedAny(value, &key->key) ||
       tvmffi_i_structural_hash(&key->key, 0, 0, &hash)) {
-    tvmffi_release(key);
+    tvmffi_i_release(key);
     return NULL;
   }
   key->hash = (int64_t)hash;
@@ -31253,9 +31304,9 @@ static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
   tvmffi_i_find_frame f = *TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
   TVMFFI_I_POP(tvmffi_i_find_frame, &s->frames);
   if (f.matches) --s->matched;
-  tvmffi_any_release(&f.key);
-  tvmffi_release(f.path);
-  tvmffi_release(f.c.object);
+  tvmffi_i_any_release(&f.key);
+  tvmffi_i_release(f.path);
+  tvmffi_i_release(f.c.object);
 }
 
 /* Pushes a stack frame for `value`, unless it cannot have children or is known
@@ -31278,8 +31329,8 @@ static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
     if (!f) code = -1;
   }
   if (!f) {
-    tvmffi_any_release(&value);
-    tvmffi_any_release(&key);
+    tvmffi_i_any_release(&value);
+    tvmffi_i_any_release(&key);
     return code;
   }
   if (below)
@@ -31312,7 +31363,7 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
     if (f->c.field) {
       code = TVMFFIStringFromByteArray(&f->c.field->name, &key);
       if (!code) return tvmffi_i_push_found(s, value, TVMFFI_I_STEP_ATTR, key);
-      tvmffi_any_release(&value);
+      tvmffi_i_any_release(&value);
       return code;
     }
     if (s->prefixes && s->matched && s->frames.depth > 1 &&
@@ -31396,7 +31447,7 @@ TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
   if (!code)
     code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),
                                 kTVMFFIArray, &paths);
-  tvmffi_release(s.found);
+  tvmffi_i_release(s.found);
   tvmffi_i_finder_close(&s);
   if (code) return code;
   TVMFFI_I_GIVE(paths.v_obj);
@@ -31523,7 +31574,7 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
   else if (e && view->type_index >= kTVMFFIStaticObjectBegin && !view->v_obj)
     code = tvmffi_i_fail("ValueError", "The root is a NULL object");
   if (!code && (code = tvmffi_i_guard_enter(e, NULL, frame)) && mutates)
-    tvmffi_any_release(&root);
+    tvmffi_i_any_release(&root);
   if (!code) {
     tvmffi_i_stack_open(&e->frames, room, sizeof(room));
     (void)tvmffi_i_run_root(e, mutates, &root, &r);
@@ -31533,10 +31584,10 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
   } else {
     r = tvmffi_i_raised();
   }
-  tvmffi_release(e);
+  tvmffi_i_release(e);
   if (!mutates || code) return r;
   if (r.type_index == kTVMFFIUnchanged) return root;
-  tvmffi_any_release(&root);
+  tvmffi_i_any_release(&root);
   return r;
 }
 
@@ -31726,7 +31777,7 @@ TVMFFI_FUNC(i_json_stringify, str, (i_view, value), (i_optional_int, indent)) {
   w.indent = indent;
   code = tvmffi_i_json_write(&w, &owned);
   code = tvmffi_i_json_end(&w, code, tvmffi_result);
-  tvmffi_any_release(&owned);
+  tvmffi_i_any_release(&owned);
   return code;
 }
 #endif
@@ -31811,7 +31862,7 @@ TVMFFI_FUNC(i_json_parse_strict, any, (str, text)) {
   TVMFFIAny value = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_json_parse(text, &value));
   if (tvmffi_i_json_check_strict(text)) {
-    tvmffi_any_release(&value);
+    tvmffi_i_any_release(&value);
     return -1;
   }
   *tvmffi_result = value;
@@ -31828,7 +31879,7 @@ TVMFFI_FUNC(i_json_stringify_strict, str, (i_view, value),
   args[1] = tvmffi_int(indent);
   TVMFFI_TRY(tvmffi_call_i_json_stringify(NULL, args, 2, &text));
   if (tvmffi_i_json_check_strict(tvmffi_any_str(&text))) {
-    tvmffi_any_release(&text);
+    tvmffi_i_any_release(&text);
     return -1;
   }
   *tvmffi_result = text;
@@ -32048,7 +32099,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_read_graph(tvmffi_i_loader *l, int64_t *root) {
   if (TVMFFI_I_READ_WORD(r, ",\"metadata\":")) {
     code = tvmffi_i_read_any(r, &metadata);
     if (code != 1) return code;
-    tvmffi_any_release(&metadata);
+    tvmffi_i_any_release(&metadata);
   }
   return TVMFFI_I_READ_WORD(r, "}") && r->at == r->end;
 }
@@ -32067,13 +32118,13 @@ static int tvmffi_i_load_text(TVMFFIByteArray text, TVMFFIAny *out) {
     if (!code) *out = tvmffi_i_copy_owned(&l.loaded[root].value);
   } else if (code) {
     graph = tvmffi_i_take_error();
-    tvmffi_any_release(&graph);
+    tvmffi_i_any_release(&graph);
   }
   tvmffi_i_end_loading(&l);
   if (is_read) return code;
   TVMFFI_TRY(tvmffi_i_json_parse(text, &graph));
   code = tvmffi_i_load_graph(&graph, out);
-  tvmffi_any_release(&graph);
+  tvmffi_i_any_release(&graph);
   return code;
 }
 
@@ -32097,7 +32148,7 @@ TVMFFI_FUNC(i_from_json_graph, any, (i_view, value)) {
   int code;
   TVMFFI_TRY(tvmffi_i_own(value, &graph));
   code = tvmffi_i_load_graph(&graph, tvmffi_result);
-  tvmffi_any_release(&graph);
+  tvmffi_i_any_release(&graph);
   return code;
 }
 
@@ -32345,7 +32396,7 @@ static int tvmffi_i_set_converted(void *field, const TVMFFIAny *value,
   int code = tvmffi_i_convert_to(tvmffi_i_target_of(index), value, &made);
   if (code) return code > 0 ? tvmffi_i_bad_cast(value, name) : code;
   tvmffi_i_put_reference(field, &made);
-  tvmffi_any_release(&made);
+  tvmffi_i_any_release(&made);
   return 0;
 }
 
@@ -32370,7 +32421,7 @@ static int tvmffi_i_set_optional(void *field, const TVMFFIAny *value) {
 static int tvmffi_i_set_str_field(void *field, const TVMFFIAny *value) {
   TVMFFIAny made = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_cast_to(kTVMFFIStr, value, &made));
-  tvmffi_any_release((TVMFFIAny *)field);
+  tvmffi_i_any_release((TVMFFIAny *)field);
   *(TVMFFIAny *)field = made;
   return 0;
 }
@@ -32475,14 +32526,14 @@ static int tvmffi_i_set_dict(void *field, const TVMFFIAny *value,
     dict = tvmffi_i_map_copy(change->value.v_obj, kTVMFFIDict);
     if (!dict) code = -1;
     if (!dict) break;
-    tvmffi_any_release(&change->value);
+    tvmffi_i_any_release(&change->value);
     change->value = tvmffi_obj(dict);
   }
   if (!code) {
     result = tvmffi_obj(made);
     tvmffi_i_put_reference(field, &result);
   }
-  tvmffi_release(made);
+  tvmffi_i_release(made);
   return code;
 }
 
@@ -33788,7 +33839,7 @@ static int tvmffi_i_adopt_block(tvmffi_i_thread *t) {
 #if !TVMFFI_NO_TYPES
   memset((void *)&b->nesting, 0, sizeof(b->nesting));
 #endif
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   return 1;
 }
 
@@ -34059,11 +34110,6 @@ const tvmffi_i_api *tvmffi_i_choose(void) {
 #define TVMFFI_I_FUNC_UNUSED
 
 #endif /* TVMFFI_IMPLEMENTATION */
-
-#if TVMFFI_DEBUG && defined(TVMFFI_INTERFACE) && !defined(tvmffi_release)
-#define tvmffi_release(obj) tvmffi_i_drop(obj, TVMFFI_I_PLACE)
-#define tvmffi_any_release(any) tvmffi_i_any_drop(any, TVMFFI_I_PLACE)
-#endif
 
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC diagnostic pop

@@ -257,11 +257,6 @@
 #if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED)
 #define TVMFFI_IMPLEMENTED
 
-/* In the runtime, these names are functions, not the macros of TVMFFI_DEBUG
-   that record the user's file and line. */
-#undef tvmffi_release
-#undef tvmffi_any_release
-
 /* TVMFFI_I_CHECKED checks that a function that fails has raised an error. The
    runtime's own functions always do so. */
 #undef TVMFFI_I_CHECKED
@@ -401,11 +396,6 @@
 #define TVMFFI_I_FUNC_UNUSED
 
 #endif /* TVMFFI_IMPLEMENTATION */
-
-#if TVMFFI_DEBUG && defined(TVMFFI_INTERFACE) && !defined(tvmffi_release)
-#define tvmffi_release(obj) tvmffi_i_drop(obj, TVMFFI_I_PLACE)
-#define tvmffi_any_release(any) tvmffi_i_any_drop(any, TVMFFI_I_PLACE)
-#endif
 
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC diagnostic pop

@@ -177,7 +177,7 @@ TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
     return -1;
   }
   TVMFFIErrorSetRaised(error);
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   return -1;
 }
 
@@ -259,7 +259,7 @@ TVMFFI_I_COLD int tvmffi_raise_from(TVMFFIObjectHandle cause,
   message = tvmffi_i_message(buffer, format, ap);
   va_end(ap);
   (void)tvmffi_i_raise_error(&name, &message, trace, cause, cause);
-  tvmffi_release(cause);
+  tvmffi_i_release(cause);
   return -1;
 }
 
@@ -273,7 +273,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_take(void) {
 
 /* Drops the thread's error, if any. */
 TVMFFI_I_INLINE void tvmffi_error_clear(void) {
-  tvmffi_release(tvmffi_error_take());
+  tvmffi_i_release(tvmffi_error_take());
 }
 
 /* Raises an existing error again, unchanged, and takes ownership of the error.
@@ -281,7 +281,7 @@ TVMFFI_I_INLINE void tvmffi_error_clear(void) {
        return tvmffi_error_raise(error); */
 TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
   if (error) TVMFFIErrorSetRaised(error);
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   return -1;
 }
 
@@ -307,7 +307,7 @@ TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
   TVMFFIObject *error = tvmffi_error_take();
   int is = error && tvmffi_error_is(error, kind);
   if (error && !is) TVMFFIErrorSetRaised(error);
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   return is;
 }
 
@@ -350,8 +350,8 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
     (void)tvmffi_i_raise_error(
         &cell->kind, &TVMFFIErrorGetCellPtr(text)->message, &cell->backtrace,
         cell->cause_chain, cell->extra_context);
-  tvmffi_release(text);
-  tvmffi_release(error);
+  tvmffi_i_release(text);
+  tvmffi_i_release(error);
   return code;
 }
 
@@ -418,13 +418,13 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
   while (n--) {
     tvmffi_i_error_append(text ? TVMFFIErrorGetCellPtr(text)->message.data : "",
                           chain[n]);
-    tvmffi_release(text);
+    tvmffi_i_release(text);
     text = tvmffi_error_take();
   }
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   if (!text) return "";
   TVMFFIErrorSetRaised(text);
-  tvmffi_release(text);
+  tvmffi_i_release(text);
   return TVMFFIErrorGetCellPtr(text)->message.data;
 }
 

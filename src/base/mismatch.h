@@ -59,7 +59,7 @@ TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
   trace = tvmffi_i_outer_trace(cell->backtrace);
   if (trace.size == cell->backtrace.size) return tvmffi_error_raise(error);
   (void)tvmffi_i_raise_error(&cell->kind, &cell->message, &trace, NULL, NULL);
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   return -1;
 }
 
@@ -149,7 +149,7 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
   int64_t i;
   for (i = 0; i < cell->size; ++i) {
     int code = of->cast[0](of->of[0], items + i, &to);
-    if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
+    if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
     if (code != why) continue;
     tvmffi_i_say(p, of->base.name);
     tvmffi_i_say(p, "[index ");
@@ -176,7 +176,7 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
     for (i = 0; i < 2; ++i) {
       const TVMFFIAny *item = i ? &pair->value : &pair->key;
       int code = of->cast[i](of->of[i], item, &to);
-      if (code == TVMFFI_I_CONVERTED) tvmffi_any_release(&to);
+      if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
       if (code != why) continue;
       tvmffi_i_say(p, of->base.name);
       tvmffi_i_say(p, i ? "[K, some value is " : "[some key is ");

@@ -156,8 +156,8 @@ TVMFFI_I_COLD int tvmffi_i_throw_now(void *self, const TVMFFIAny *args,
                                      int32_t n, TVMFFIAny *result) {
   tvmffi_i_thrown *t = (tvmffi_i_thrown *)self;
   (void)args, (void)n, (void)result;
-  tvmffi_any_release(&t->callbacks);
-  tvmffi_any_release(&t->none);
+  tvmffi_i_any_release(&t->callbacks);
+  tvmffi_i_any_release(&t->none);
   return t->error ? tvmffi_error_raise(t->error) : t->code;
 }
 
@@ -173,9 +173,9 @@ TVMFFI_I_COLD int tvmffi_i_throw_prepare(tvmffi_i_thrown *t) {
   code = tvmffi_i_call_if_defined("ffi.Array", pair, 2, &inner) ||
          tvmffi_i_call_if_defined("ffi.Array", &inner, 1, &t->callbacks) ||
          tvmffi_i_call_if_defined("ffi.Array", NULL, 0, &t->none);
-  tvmffi_release(function);
-  tvmffi_any_release(&inner);
-  if (code) tvmffi_any_release(&t->callbacks);
+  tvmffi_i_release(function);
+  tvmffi_i_any_release(&inner);
+  if (code) tvmffi_i_any_release(&t->callbacks);
   return code;
 }
 
@@ -197,7 +197,7 @@ TVMFFI_I_COLD void tvmffi_i_throw(int code) {
   t.error = tvmffi_error_take();
   if (TVMFFIFunctionGetGlobal(&name, &walk)) walk = NULL;
   call = walk ? TVMFFI_I_CELL(TVMFFIFunctionCell, walk)->cpp_call : NULL;
-  tvmffi_release(walk); /* the global table still owns it */
+  tvmffi_i_release(walk); /* the global table still owns it */
   if (call && !tvmffi_i_throw_prepare(&t)) {
     args[0] = tvmffi_int(0);
     args[1] = t.callbacks;

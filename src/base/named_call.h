@@ -19,6 +19,6 @@ TVMFFI_I_COLD int tvmffi_i_call_if_defined(const char *name, TVMFFIAny *args,
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
   if (!function) return 1;
   code = TVMFFIFunctionCall(function, args, n, result);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   return code;
 }

@@ -25,7 +25,7 @@ TVMFFI_I_COLD void tvmffi_i_pin(uint64_t *count, int shift) {
 }
 
 /* Adds a strong reference to a live object. */
-TVMFFI_I_INLINE void tvmffi_retain(TVMFFIObjectHandle obj) {
+TVMFFI_I_INLINE void tvmffi_i_retain(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_add64(count, TVMFFI_I_STRONG_ONE);
   if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) tvmffi_i_pin(count, 0);
@@ -65,7 +65,7 @@ TVMFFI_I_INLINE int tvmffi_weak_lock(TVMFFIObjectHandle obj) {
   return 0;
 }
 
-/* Slow path of tvmffi_release. `old` is the count before the release: one
+/* Slow path of tvmffi_i_release. `old` is the count before the release: one
    strong reference was left, or the count is pinned. */
 TVMFFI_I_COLD void tvmffi_i_release_rest(TVMFFIObject *o, uint64_t old) {
   if (old & 0x80000000u) {
@@ -81,7 +81,7 @@ TVMFFI_I_COLD void tvmffi_i_release_rest(TVMFFIObject *o, uint64_t old) {
 
 /* Drops the caller's strong reference. Dropping the last strong reference
    destroys the object. Ignores NULL. */
-TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle obj) {
+TVMFFI_I_INLINE void tvmffi_i_release(TVMFFIObjectHandle obj) {
   /* A sole owner needs no atomic write, because no other thread has a reference
      to copy. An old strong count of 2 to 2^31 - 1 needs only a decrement.
      The last comparison finds all other counts. */
@@ -109,18 +109,18 @@ typedef TVMFFIObject *tvmffi_i_object_slot;
    and releases the object that was there. */
 TVMFFI_I_INLINE void tvmffi_i_keep(void *slot, void *object) {
   TVMFFIObject *old = *(tvmffi_i_object_slot *)slot;
-  if (object) tvmffi_retain(object);
+  if (object) tvmffi_i_retain(object);
   *(tvmffi_i_object_slot *)slot = (TVMFFIObject *)object;
-  tvmffi_release(old);
+  tvmffi_i_release(old);
 }
 
 /* Releases an owned Any and sets it to None. */
-TVMFFI_I_INLINE void tvmffi_any_release(TVMFFIAny *any) {
+TVMFFI_I_INLINE void tvmffi_i_any_release(TVMFFIAny *any) {
   const TVMFFIAny old = *any;
   any->type_index = kTVMFFINone;
   any->zero_padding = 0;
   any->v_int64 = 0;
-  if (old.type_index >= kTVMFFIStaticObjectBegin) tvmffi_release(old.v_obj);
+  if (old.type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_release(old.v_obj);
 }
 
 /* Maximum number of nested destructors in a thread. At this depth, dead objects

@@ -199,7 +199,7 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
   tvmffi_i_take_plain(type_index, result);
   if (result->type_index != kTVMFFIError || !result->v_obj) return 0;
   TVMFFIErrorSetRaised(result->v_obj);
-  tvmffi_any_release(result);
+  tvmffi_i_any_release(result);
   return -1;
 }
 
@@ -212,14 +212,14 @@ TVMFFI_I_SLOW int tvmffi_i_call_attr(const TVMFFIAny *callee,
   int code;
   int32_t i;
   *result = tvmffi_none();
-  for (i = 0; i < num_args; ++i) tvmffi_retain(args[i].v_obj);
+  for (i = 0; i < num_args; ++i) tvmffi_i_retain(args[i].v_obj);
   code = tvmffi_i_call_attr_value(callee, args, num_args, type_index, result);
-  for (i = 0; i < num_args; ++i) tvmffi_release(args[i].v_obj);
+  for (i = 0; i < num_args; ++i) tvmffi_i_release(args[i].v_obj);
   if (code || result->type_index == type_index) return code;
   code = tvmffi_i_fail(
       "InternalError", "a type attribute is expected to give %s but gave %s",
       tvmffi_i_type_key(type_index), tvmffi_i_type_key(result->type_index));
-  tvmffi_any_release(result);
+  tvmffi_i_any_release(result);
   return code;
 }
 

@@ -31,7 +31,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
   if (index == kTVMFFISmallStr && view->small_str_len < sizeof(view->v_bytes))
     return 0;
   if (index >= kTVMFFIStaticObjectBegin && view->v_obj) {
-    tvmffi_retain(view->v_obj);
+    tvmffi_i_retain(view->v_obj);
     return 0;
   }
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(view, &owned));
@@ -42,7 +42,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
 TVMFFI_I_INLINE void tvmffi_i_drop_bits(tvmffi_i_bits bits) {
   TVMFFIAny any;
   tvmffi_i_store_bits(&any, bits);
-  tvmffi_any_release(&any);
+  tvmffi_i_any_release(&any);
 }
 
 /* Adds an entry for a new key. Sets *pair to the entry, which the caller fills.
@@ -120,7 +120,7 @@ static int tvmffi_i_map_own(TVMFFIObject **map) {
     return 0;
   copy = tvmffi_i_map_copy(*map, (*map)->type_index);
   if (!copy) return -1;
-  tvmffi_release(*map);
+  tvmffi_i_release(*map);
   *map = copy;
   return 0;
 }

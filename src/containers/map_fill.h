@@ -49,8 +49,8 @@ static int tvmffi_i_map_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
   int code;
   if (tvmffi_i_map_is_row(m)) {
     TVMFFI_TRY(tvmffi_i_map_set_in(m, key, value));
-    tvmffi_any_release(key);
-    tvmffi_any_release(value);
+    tvmffi_i_any_release(key);
+    tvmffi_i_any_release(value);
   } else {
     TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
     TVMFFI_TRY(tvmffi_i_map_hash(m, &k, &hash));
@@ -58,7 +58,7 @@ static int tvmffi_i_map_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
     if (code < 0) return code;
     if (code) {
       tvmffi_i_map_renew(m, &place, tvmffi_i_load_bits(value));
-      tvmffi_any_release(key);
+      tvmffi_i_any_release(key);
     } else {
       TVMFFI_TRY(tvmffi_i_map_add_to_table(m, hash, &pair));
       pair->key = *key;
@@ -152,7 +152,7 @@ static int tvmffi_i_map_drop_hashed(tvmffi_i_pair *pairs, size_t total,
       tvmffi_i_map_drop_first(pairs, (uint64_t)found->v_int64, i, drops);
     code = tvmffi_i_map_set(&numbers, &pairs[i].key, &number);
   }
-  tvmffi_release(numbers);
+  tvmffi_i_release(numbers);
   return code;
 }
 

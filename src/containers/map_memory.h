@@ -16,9 +16,9 @@
 #if !TVMFFI_NO_CONTAINERS
 TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
   if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
-    tvmffi_release(pair->key.v_obj);
+    tvmffi_i_release(pair->key.v_obj);
   if (pair->value.type_index >= kTVMFFIStaticObjectBegin)
-    tvmffi_release(pair->value.v_obj);
+    tvmffi_i_release(pair->value.v_obj);
 }
 
 /* Releases the entries of a hash table that is no longer part of a map. */
@@ -188,9 +188,9 @@ static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
     tvmffi_i_pair *pair = tvmffi_i_map_pair(&m->base, i);
     if (!pair) continue;
     if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
-      tvmffi_retain(pair->key.v_obj);
+      tvmffi_i_retain(pair->key.v_obj);
     if (pair->value.type_index >= kTVMFFIStaticObjectBegin)
-      tvmffi_retain(pair->value.v_obj);
+      tvmffi_i_retain(pair->value.v_obj);
   }
   return &m->base;
 }

@@ -51,7 +51,7 @@ static void tvmffi_i_delete_items(void *data) { tvmffi_i_free(data); }
 
 /* Copies an owned Any. Retains the object, if any. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_copy_owned(const TVMFFIAny *any) {
-  if (any->type_index >= kTVMFFIStaticObjectBegin) tvmffi_retain(any->v_obj);
+  if (any->type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_retain(any->v_obj);
   return *any;
 }
 
@@ -62,7 +62,7 @@ TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
     TVMFFIAny copy = *view; /* lets *view stay in registers */
     if (view->type_index < kTVMFFIStaticObjectBegin || !view->v_obj)
       return TVMFFIAnyViewToOwnedAny(&copy, out);
-    tvmffi_retain(view->v_obj);
+    tvmffi_i_retain(view->v_obj);
   }
   out->type_index = view->type_index;
   out->zero_padding = view->zero_padding;
@@ -80,7 +80,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
     int64_t left = s->cell.size;
     for (; left > 0; --left, ++item)
       if (item->type_index >= kTVMFFIStaticObjectBegin)
-        tvmffi_release(item->v_obj);
+        tvmffi_i_release(item->v_obj);
     if (s->cell.data_deleter) s->cell.data_deleter(s->cell.data);
   }
   tvmffi_i_delete_content(self, flags, sizeof(*s), data,
@@ -219,7 +219,7 @@ static int tvmffi_i_return_seq(tvmffi_i_seq *s, const TVMFFIAny *args,
                                int32_t num_args, TVMFFIAny *result) {
   if (!s) return -1;
   if (tvmffi_i_fill(s, args, num_args)) {
-    tvmffi_release(s);
+    tvmffi_i_release(s);
     return -1;
   }
   *result = tvmffi_obj(s);
@@ -232,7 +232,7 @@ static tvmffi_i_seq *tvmffi_i_list_of(const tvmffi_i_seq *from) {
   TVMFFIObject *list = tvmffi_i_new_list(from->cell.size);
   tvmffi_i_seq *s = tvmffi_i_seq_of(list);
   if (s && tvmffi_i_fill(s, TVMFFI_I_ITEMS(from), from->cell.size)) {
-    tvmffi_release(s);
+    tvmffi_i_release(s);
     return NULL;
   }
   return s;
@@ -275,7 +275,7 @@ static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
   TVMFFIAny *items;
   int64_t i;
   for (i = first; i < last && i < s->cell.size; ++i)
-    tvmffi_any_release(&TVMFFI_I_ITEMS(s)[i]);
+    tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[i]);
   items = TVMFFI_I_ITEMS(s);
   for (i = first; i < s->cell.size; ++i)
     if (i >= last || items[i].type_index != kTVMFFINone)
@@ -322,7 +322,7 @@ static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
   int has;
   TVMFFI_TRY(tvmffi_i_own(view, &value));
   has = tvmffi_i_seq_has(tvmffi_i_seq_of(seq), &value);
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&value);
   if (has < 0) return has;
   *result = tvmffi_bool(has);
   return 0;

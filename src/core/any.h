@@ -99,7 +99,7 @@ int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view, TVMFFIAny *out) {
     return 0;
   }
   TVMFFI_I_NOT_NULL(any_view->v_obj);
-  tvmffi_retain(any_view->v_obj);
+  tvmffi_i_retain(any_view->v_obj);
   *out = *any_view;
   return 0;
 }

@@ -177,7 +177,7 @@ static int tvmffi_i_call_custom(const char *name, TVMFFIAny *arg,
   if (!f) return tvmffi_i_fail("ValueError", "Function %s not found", name);
   *result = tvmffi_none();
   code = TVMFFIFunctionCall(f, arg, 1, result);
-  tvmffi_release(f);
+  tvmffi_i_release(f);
   return code;
 }
 
@@ -200,11 +200,11 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   r->at = end + 1;
   TVMFFI_TRY(TVMFFIStringFromByteArray(&name, &arg));
   code = tvmffi_i_call_custom("dtype.get_custom_type_code", &arg, &result);
-  tvmffi_any_release(&arg);
+  tvmffi_i_any_release(&arg);
   if (code) return code;
   if (result.type_index != kTVMFFIInt ||
       result.v_int64 < TVMFFI_I_CUSTOM_CODE || result.v_int64 > UINT8_MAX) {
-    tvmffi_any_release(&result);
+    tvmffi_i_any_release(&result);
     return tvmffi_i_fail("ValueError",
                          "dtype.get_custom_type_code must give a code from "
                          "129 to 255");
@@ -387,13 +387,13 @@ TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
   TVMFFI_TRY(
       tvmffi_i_call_custom("dtype.get_custom_type_name", &code, &result));
   if (tvmffi_i_get_str(&result, &name)) {
-    tvmffi_any_release(&result);
+    tvmffi_i_any_release(&result);
     return tvmffi_i_fail("TypeError",
                          "dtype.get_custom_type_name must give a string");
   }
   text = (char *)tvmffi_i_alloc(name.size + 32);
   if (!text) {
-    tvmffi_any_release(&result);
+    tvmffi_i_any_release(&result);
     return tvmffi_i_no_memory();
   }
   memcpy(text, "custom[", 7);
@@ -403,7 +403,7 @@ TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
   failed = tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
                                 kTVMFFIStr, out);
   tvmffi_i_free(text);
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return failed;
 }
 

@@ -43,8 +43,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
   const size_t size = e->trace ? (size_t)PTRDIFF_MAX : e->capacity;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_free(e->trace);
-    tvmffi_release(e->cell.cause_chain);
-    tvmffi_release(e->cell.extra_context);
+    tvmffi_i_release(e->cell.cause_chain);
+    tvmffi_i_release(e->cell.extra_context);
   }
   tvmffi_i_delete_sized(self, flags, size);
 }
@@ -133,7 +133,7 @@ static void tvmffi_i_set_error(TVMFFIObject *error) {
 #if TVMFFI_NO_BACKTRACE
   tvmffi_i_exit_trace();
 #endif
-  tvmffi_release(old);
+  tvmffi_i_release(old);
 }
 
 void TVMFFIErrorSetRaised(TVMFFIObjectHandle error) {
@@ -141,7 +141,7 @@ void TVMFFIErrorSetRaised(TVMFFIObjectHandle error) {
     if (TVMFFI_I_UNLIKELY(!tvmffi_i_is_exactly(error, kTVMFFIError)) &&
         tvmffi_i_check_type(__func__, "error", error, kTVMFFIError))
       return;
-    tvmffi_retain(error);
+    tvmffi_i_retain(error);
   }
   tvmffi_i_set_error((TVMFFIObject *)error);
 }
@@ -230,8 +230,8 @@ int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray *kind,
   if (cause_chain) TVMFFI_I_CHECK(cause_chain, kTVMFFIError);
   e = tvmffi_i_new_error(*kind, *message, *backtrace);
   if (!e) return -1;
-  if (cause_chain) tvmffi_retain(cause_chain);
-  if (extra_context) tvmffi_retain(extra_context);
+  if (cause_chain) tvmffi_i_retain(cause_chain);
+  if (extra_context) tvmffi_i_retain(extra_context);
   e->cell.cause_chain = cause_chain;
   e->cell.extra_context = extra_context;
   *out = e;

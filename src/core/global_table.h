@@ -185,7 +185,7 @@ TVMFFI_I_ALWAYS_INLINE tvmffi_i_global *tvmffi_i_enter_global(
 TVMFFI_I_ALWAYS_INLINE TVMFFIObject *tvmffi_i_take_entered(tvmffi_i_global *g,
                                                            uint32_t side) {
   TVMFFIObject *function = TVMFFI_I_LOAD_SEQ(&g->function);
-  if (function) tvmffi_retain(function);
+  if (function) tvmffi_i_retain(function);
   TVMFFI_I_LEAVE(g, side);
   return function;
 }
@@ -227,7 +227,7 @@ static void tvmffi_i_swap_global(tvmffi_i_global *g, TVMFFIObject **function,
 static void tvmffi_i_free_global(TVMFFIObject *function,
                                  const tvmffi_i_global_info *info) {
   tvmffi_i_free((void *)info);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
 }
 
 static int tvmffi_i_make_global_info(const TVMFFIMethodInfo *method,
@@ -372,7 +372,7 @@ static int tvmffi_i_set_global(const TVMFFIMethodInfo *method, int override,
   int taken;
   TVMFFI_TRY(tvmffi_i_start_global(&method->name));
   TVMFFI_TRY(tvmffi_i_make_global_info(method, &info));
-  tvmffi_retain(function);
+  tvmffi_i_retain(function);
   tvmffi_i_lock();
   g = tvmffi_i_make_global(&method->name);
   taken = g && g->function && !override ? 1 + (g->function == function) : 0;
@@ -386,7 +386,7 @@ static int tvmffi_i_set_global(const TVMFFIMethodInfo *method, int override,
     return 0;
   }
   tvmffi_i_free((void *)info);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   if (!g) return tvmffi_i_no_memory();
   return taken == 2 ? 0 : tvmffi_i_name_taken(&method->name, by_info);
 }
@@ -456,7 +456,7 @@ static int tvmffi_i_call_cell(void *self, const TVMFFIAny *args,
     return tvmffi_i_fail("ValueError", "Function %s not found", g->node.key);
   code = TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, num_args,
                             result);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   return code;
 }
 

@@ -115,12 +115,12 @@ void TVMFFIGetVersion(TVMFFIVersion *out_version) {
 
 TVMFFI_I_ON_LINE int TVMFFIObjectIncRef(TVMFFIObjectHandle obj) {
   TVMFFI_I_NOT_NULL(obj);
-  tvmffi_retain(obj);
+  tvmffi_i_retain(obj);
   return 0;
 }
 
 TVMFFI_I_ON_LINE int TVMFFIObjectDecRef(TVMFFIObjectHandle obj) {
-  tvmffi_release(obj);
+  tvmffi_i_release(obj);
   return 0;
 }
 

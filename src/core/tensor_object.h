@@ -49,7 +49,7 @@ TVMFFI_I_DELETER(imported_versioned)
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_view(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
-    tvmffi_release(((tvmffi_i_tensor *)self)->keeper);
+    tvmffi_i_release(((tvmffi_i_tensor *)self)->keeper);
   tvmffi_i_delete_tensor(self, flags);
 }
 TVMFFI_I_DELETER(view)
@@ -202,11 +202,11 @@ int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned *from,
 extern "C" {
 #endif
 static void tvmffi_i_delete_exported(DLManagedTensor *self) {
-  tvmffi_release(self->manager_ctx);
+  tvmffi_i_release(self->manager_ctx);
   tvmffi_i_pool_free(self, sizeof(*self));
 }
 static void tvmffi_i_delete_exported_versioned(DLManagedTensorVersioned *self) {
-  tvmffi_release(self->manager_ctx);
+  tvmffi_i_release(self->manager_ctx);
   tvmffi_i_pool_free(self, sizeof(*self));
 }
 #if defined(__cplusplus)
@@ -222,7 +222,7 @@ int TVMFFITensorToDLPack(TVMFFIObjectHandle from, DLManagedTensor **out) {
   managed->dl_tensor = *TVMFFITensorGetDLTensorPtr(from);
   managed->manager_ctx = from;
   managed->deleter = tvmffi_i_delete_exported;
-  tvmffi_retain(from);
+  tvmffi_i_retain(from);
   *out = managed;
   return 0;
 }
@@ -240,7 +240,7 @@ int TVMFFITensorToDLPackVersioned(TVMFFIObjectHandle from,
   managed->dl_tensor = *TVMFFITensorGetDLTensorPtr(from);
   managed->manager_ctx = from;
   managed->deleter = tvmffi_i_delete_exported_versioned;
-  tvmffi_retain(from);
+  tvmffi_i_retain(from);
   *out = managed;
   return 0;
 }
@@ -266,7 +266,7 @@ int TVMFFITensorCreateUnsafeView(TVMFFIObjectHandle source,
     memcpy(self->tensor.shape, prototype->shape, size);
     memcpy(self->tensor.strides, prototype->strides, size);
   }
-  tvmffi_retain(source);
+  tvmffi_i_retain(source);
   self->keeper = source;
   self->size = sizeof(*self) + 2 * size;
   *out = self;

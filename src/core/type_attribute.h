@@ -128,7 +128,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
     result = tvmffi_i_enter_attr(c, type_index, &value);
   tvmffi_i_unlock();
   if (!result) return 0;
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&value);
   if (result < 0) return tvmffi_i_no_memory();
   if (result == 1) return 0;
   return tvmffi_i_fail(

@@ -303,7 +303,7 @@ static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
   if (tvmffi_i_field_fault(t, f)) return 3;
   if (tvmffi_i_add_member(&m, f)) return -1;
   if (f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)
-    tvmffi_retain(f->setter);
+    tvmffi_i_retain(f->setter);
   t->field_capacity = m.capacity;
   TVMFFI_I_STORE(&t->info.fields, (const TVMFFIFieldInfo *)m.array);
   TVMFFI_I_STORE(&t->info.num_fields, m.count);
@@ -317,7 +317,7 @@ static int tvmffi_i_end_register(int result, void *memory, TVMFFIAny *value,
                                  const tvmffi_i_type *t) {
   if (!result) return 0;
   tvmffi_i_free(memory);
-  tvmffi_any_release(value);
+  tvmffi_i_any_release(value);
   if (result < 0) return tvmffi_i_no_memory();
   if (result == 1) return 0;
   return tvmffi_i_fail("InternalError",
@@ -344,7 +344,7 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
         TVMFFIAnyViewToOwnedAny(&info->default_value_or_factory, &value));
   field = *info;
   if (tvmffi_i_own_texts(&field.name, &field.doc, &field.metadata, &memory)) {
-    tvmffi_any_release(&value);
+    tvmffi_i_any_release(&value);
     return -1;
   }
   field.default_value_or_factory = value;
@@ -356,7 +356,7 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
     return tvmffi_i_end_register(result, memory, &value, "field", &info->name,
                                  t);
   tvmffi_i_free(memory);
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&value);
   return tvmffi_i_fail("ValueError", "Field `%.*s` of type `%s` %s",
                        TVMFFI_I_TEXT(info->name), t->info.type_key.data,
                        tvmffi_i_field_fault(t, info));
@@ -419,7 +419,7 @@ int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo *info) {
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&info->method, &method.method));
   if (tvmffi_i_own_texts(&method.name, &method.doc, &method.metadata,
                          &memory)) {
-    tvmffi_any_release(&method.method);
+    tvmffi_i_any_release(&method.method);
     return -1;
   }
   tvmffi_i_lock();

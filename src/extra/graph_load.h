@@ -81,10 +81,10 @@ static void tvmffi_i_begin_loading(tvmffi_i_loader *l, TVMFFIByteArray text) {
 static void tvmffi_i_end_loading(tvmffi_i_loader *l) {
   for (; l->frames.depth; TVMFFI_I_POP(tvmffi_i_loading, &l->frames)) {
     tvmffi_i_loading *f = TVMFFI_I_TOP(tvmffi_i_loading, &l->frames);
-    tvmffi_release(f->made);
-    tvmffi_release(f->data);
+    tvmffi_i_release(f->made);
+    tvmffi_i_release(f->data);
   }
-  while (l->num_nodes) tvmffi_any_release(&l->loaded[--l->num_nodes].value);
+  while (l->num_nodes) tvmffi_i_any_release(&l->loaded[--l->num_nodes].value);
   tvmffi_i_free(l->loaded);
   tvmffi_i_free(l->parts);
   tvmffi_i_stack_close(&l->frames);
@@ -249,7 +249,7 @@ static tvmffi_i_map_object *tvmffi_i_join_table(tvmffi_i_loader *l,
   if (m)
     m->base.type_index = index;
   else
-    for (i = 0; i < n; ++i) tvmffi_any_release(&r->values[i]);
+    for (i = 0; i < n; ++i) tvmffi_i_any_release(&r->values[i]);
   return m;
 }
 
@@ -265,7 +265,7 @@ static int tvmffi_i_join_map(tvmffi_i_loader *l, int32_t index, size_t n,
   for (i = 0; !is_table && i < n && !code; i += 2)
     code = tvmffi_i_map_set_in(m, tvmffi_i_part(l, i), tvmffi_i_part(l, i + 1));
   *out = tvmffi_obj(m);
-  if (code) tvmffi_any_release(out);
+  if (code) tvmffi_i_any_release(out);
   return code;
 }
 
@@ -389,8 +389,8 @@ static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
   }
   if (!code)
     code = tvmffi_i_load_data(l, node, loaded->type_index, data, &value);
-  tvmffi_any_release(&held);
-  tvmffi_any_release(&map);
+  tvmffi_i_any_release(&held);
+  tvmffi_i_any_release(&map);
   if (code || l->frames.depth > depth) return code;
   loaded->value = value;
   loaded->state = TVMFFI_I_KNOWN;
@@ -408,7 +408,7 @@ static int tvmffi_i_load_fields(tvmffi_i_loading *f, int64_t *index) {
     int code;
     TVMFFI_TRY(TVMFFIStringFromByteArray(&field->name, &name));
     data = tvmffi_i_map_lookup(f->data, &name);
-    tvmffi_any_release(&name);
+    tvmffi_i_any_release(&name);
     if (data == &tvmffi_i_map_failed) return -1;
     if (data) {
       code = tvmffi_i_load_plain(field->field_static_type_index, data, &value);
@@ -422,7 +422,7 @@ static int tvmffi_i_load_fields(tvmffi_i_loading *f, int64_t *index) {
     }
     if (code) return code;
     code = tvmffi_i_set_field(field, f->made, &value);
-    tvmffi_any_release(&value);
+    tvmffi_i_any_release(&value);
     if (code) return code;
   }
   return 0;
@@ -460,7 +460,7 @@ static int tvmffi_i_leave_loading(tvmffi_i_loader *l) {
   else
     TVMFFI_TRY(tvmffi_i_join_parts(l, node->type_index, n, &node->value));
   node->state = TVMFFI_I_KNOWN;
-  tvmffi_release(f->data);
+  tvmffi_i_release(f->data);
   TVMFFI_I_POP(tvmffi_i_loading, &l->frames);
   return 0;
 }

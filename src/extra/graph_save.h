@@ -90,8 +90,8 @@ static int tvmffi_i_set_named(TVMFFIObject **map, TVMFFIByteArray name,
   TVMFFIAny key = tvmffi_none();
   int code = TVMFFIStringFromByteArray(&name, &key);
   if (!code) code = tvmffi_i_map_set(map, &key, &value);
-  tvmffi_any_release(&key);
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&key);
+  tvmffi_i_any_release(&value);
   return code;
 }
 
@@ -153,7 +153,7 @@ static int tvmffi_i_find_saved(tvmffi_i_saver *s, TVMFFIAny value, int owned,
   s->saved[*found].index = -1;
   return 0;
 done:
-  if (owned) tvmffi_any_release(&value);
+  if (owned) tvmffi_i_any_release(&value);
   return code;
 }
 
@@ -203,7 +203,7 @@ static int tvmffi_i_parts_data(const tvmffi_i_saver *s,
     code = tvmffi_i_set_named(&made, *(const TVMFFIByteArray *)parts[i].v_ptr,
                               tvmffi_i_copy_owned(&parts[i + 1]));
   *data = tvmffi_obj(made);
-  if (code) tvmffi_release(made);
+  if (code) tvmffi_i_release(made);
   return code;
 }
 
@@ -250,7 +250,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_append_node(tvmffi_i_saver *s, int32_t index,
     code = tvmffi_i_set_named(&node, tvmffi_byte_array("data"), any);
   any = tvmffi_obj(node);
   if (!code) code = tvmffi_i_list_append(s->nodes, &any);
-  tvmffi_release(node);
+  tvmffi_i_release(node);
   return code;
 }
 
@@ -326,7 +326,7 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, size_t saved) {
   if (hook) {
     TVMFFI_TRY(tvmffi_i_call_attr_value(hook, &value, 1, kTVMFFIAny, &data));
     code = tvmffi_i_add_node(s, saved, &data, NULL);
-    tvmffi_any_release(&data);
+    tvmffi_i_any_release(&data);
     return code;
   }
   hook = tvmffi_i_type_attr(&tvmffi_i_new_column, index);
@@ -392,7 +392,7 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
                            tvmffi_i_type_key(value->type_index));
   }
   if (!code) code = tvmffi_i_add_node(s, saved, &data, NULL);
-  tvmffi_any_release(&data);
+  tvmffi_i_any_release(&data);
   return code;
 }
 
@@ -410,7 +410,7 @@ static int tvmffi_i_add_part(tvmffi_i_saver *s, TVMFFIAny part) {
     for (i = f->base; i < s->num_parts; i += 2) {
       other = (const TVMFFIByteArray *)s->parts[i].v_ptr;
       if (!tvmffi_i_same_text(*other, *name)) continue;
-      tvmffi_any_release(&s->parts[i + 1]);
+      tvmffi_i_any_release(&s->parts[i + 1]);
       s->parts[i + 1] = part;
       return 0;
     }
@@ -418,7 +418,7 @@ static int tvmffi_i_add_part(tvmffi_i_saver *s, TVMFFIAny part) {
   if (TVMFFI_I_UNLIKELY(s->room_parts - s->num_parts < 2)) {
     TVMFFIAny *parts = (TVMFFIAny *)tvmffi_i_larger(s->parts, &s->room_parts,
                                                     sizeof(*parts));
-    if (!parts) return tvmffi_any_release(&part), -1;
+    if (!parts) return tvmffi_i_any_release(&part), -1;
     s->parts = parts;
   }
   if (f->c.field)
@@ -438,7 +438,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saver *s, TVMFFIAny *part) {
     if (code) return tvmffi_i_need_error(code, "A field getter");
     if (!f->c.field) return 0;
     switch (f->c.field->field_static_type_index) {
-      case kTVMFFINone: tvmffi_any_release(&value); break;
+      case kTVMFFINone: tvmffi_i_any_release(&value); break;
       case kTVMFFIBool:
       case kTVMFFIInt:
       case kTVMFFIFloat: break;
@@ -471,7 +471,7 @@ static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part, int *owned) {
 static int tvmffi_i_leave_saving(tvmffi_i_saver *s) {
   const tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   TVMFFI_TRY(tvmffi_i_add_node(s, f->saved, NULL, f));
-  while (s->num_parts > f->base) tvmffi_any_release(&s->parts[--s->num_parts]);
+  while (s->num_parts > f->base) tvmffi_i_any_release(&s->parts[--s->num_parts]);
   TVMFFI_I_POP(tvmffi_i_saving, &s->frames);
   return 0;
 }
@@ -547,7 +547,7 @@ static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
     code = tvmffi_i_set_named(&graph, tvmffi_byte_array("metadata"),
                               tvmffi_i_copy_owned(metadata));
   *out = tvmffi_obj(graph);
-  if (code) tvmffi_any_release(out);
+  if (code) tvmffi_i_any_release(out);
   return code;
 }
 
@@ -572,15 +572,15 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
   if (!code)
     code = (as_text ? tvmffi_i_graph_text : tvmffi_i_graph_map)(&s, index,
                                                                 metadata, out);
-  while (s.num_parts) tvmffi_any_release(&s.parts[--s.num_parts]);
-  while (s.num_saved) tvmffi_any_release(&s.saved[--s.num_saved].value);
+  while (s.num_parts) tvmffi_i_any_release(&s.parts[--s.num_parts]);
+  while (s.num_saved) tvmffi_i_any_release(&s.saved[--s.num_saved].value);
   tvmffi_i_stack_close(&s.frames);
   tvmffi_i_free(s.parts);
   tvmffi_i_free(s.saved);
   tvmffi_i_free(s.slot_array);
   tvmffi_i_text_release(&s.writer.text);
   tvmffi_i_free(s.writer.levels);
-  tvmffi_release(s.nodes);
+  tvmffi_i_release(s.nodes);
   return code;
 }
 
@@ -591,8 +591,8 @@ static int tvmffi_i_call_to_graph(const TVMFFIAny *value,
   int code = tvmffi_i_own(value, &owned);
   if (!code) code = tvmffi_i_own(metadata, &about);
   if (!code) code = tvmffi_i_to_graph(&owned, &about, as_text, out);
-  tvmffi_any_release(&owned);
-  tvmffi_any_release(&about);
+  tvmffi_i_any_release(&owned);
+  tvmffi_i_any_release(&about);
   return code;
 }
 #endif

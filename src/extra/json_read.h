@@ -535,8 +535,8 @@ static tvmffi_i_map_object *tvmffi_i_json_row(TVMFFIAny *values, size_t n) {
       ++last;
       tvmffi_i_json_move(&pair->key, &values[i]);
     } else {
-      tvmffi_any_release(&values[i]);
-      tvmffi_any_release(&pair->value);
+      tvmffi_i_any_release(&values[i]);
+      tvmffi_i_any_release(&pair->value);
     }
     tvmffi_i_json_move(&pair->value, &values[i + 1]);
   }
@@ -553,7 +553,7 @@ TVMFFI_I_NOINLINE tvmffi_i_map_object *tvmffi_i_json_table(TVMFFIAny *values,
   tvmffi_i_map_object *m =
       tvmffi_i_map_new_dense(kTVMFFIMap, tvmffi_i_map_slots(n / 2));
   if (!m || !tvmffi_i_map_take(m, values, n)) return m;
-  tvmffi_release(m);
+  tvmffi_i_release(m);
   return NULL;
 }
 
@@ -617,8 +617,8 @@ static tvmffi_i_map_object *tvmffi_i_json_object(tvmffi_i_json_reader *r,
     return tvmffi_i_json_like(*shape, values);
   m = tvmffi_i_json_table(values, n);
   if (m && m->num_slots <= 16) {
-    tvmffi_release(*shape);
-    tvmffi_retain(m);
+    tvmffi_i_release(*shape);
+    tvmffi_i_retain(m);
     *shape = m;
   }
   return m;
@@ -628,7 +628,7 @@ static tvmffi_i_map_object *tvmffi_i_json_object(tvmffi_i_json_reader *r,
 static void tvmffi_i_json_forget(tvmffi_i_json_reader *r) {
   r->no_key.next = r->last = &r->no_key;
   r->num_vain = 0;
-  while (r->keys->n) tvmffi_any_release(&r->keys->known[--r->keys->n].key);
+  while (r->keys->n) tvmffi_i_any_release(&r->keys->known[--r->keys->n].key);
   memset(r->keys->places, 0, sizeof(r->keys->places));
 }
 
@@ -671,7 +671,7 @@ TVMFFI_I_NOINLINE void tvmffi_i_json_learn(tvmffi_i_json_reader *r,
       break;
   }
   if (keys->places[i]) {
-    tvmffi_any_release(key);
+    tvmffi_i_any_release(key);
     r->num_vain = 0;
   } else {
     ++r->num_vain;
@@ -691,7 +691,7 @@ TVMFFI_I_NOINLINE void tvmffi_i_json_learn(tvmffi_i_json_reader *r,
   r->last->next = k;
   r->last = k;
   tvmffi_i_json_move(key, &k->key);
-  if (key->type_index == kTVMFFIStr) tvmffi_retain(key->v_obj);
+  if (key->type_index == kTVMFFIStr) tvmffi_i_retain(key->v_obj);
 }
 
 /* Reads a key and its colon without a guess of the key. Returns the position
@@ -711,7 +711,7 @@ TVMFFI_I_NOINLINE const char *tvmffi_i_json_new_key(tvmffi_i_json_reader *r,
         tvmffi_i_json_learn(r, start, (size_t)(p - start), key);
       return p;
     }
-    tvmffi_any_release(key);
+    tvmffi_i_any_release(key);
     missing = "Expecting ':' delimiter";
   }
   (void)tvmffi_i_json_error(r, p, missing);
@@ -732,7 +732,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_key(tvmffi_i_json_reader *r,
       (k->size > 8 && memcmp(p + 8, k->rest, k->size - 8u)))
     return tvmffi_i_json_new_key(r, p, key);
   tvmffi_i_json_move(key, &k->key);
-  if (k->key.type_index == kTVMFFIStr) tvmffi_retain(k->key.v_obj);
+  if (k->key.type_index == kTVMFFIStr) tvmffi_i_retain(k->key.v_obj);
   r->last = k;
   return p + k->size;
 }
@@ -858,10 +858,10 @@ static void tvmffi_i_json_begin_reader(tvmffi_i_json_reader *r,
 
 static void tvmffi_i_json_end_reader(tvmffi_i_json_reader *r) {
   size_t i;
-  while (r->num_values) tvmffi_any_release(&r->values[--r->num_values]);
+  while (r->num_values) tvmffi_i_any_release(&r->values[--r->num_values]);
   if (r->keys) tvmffi_i_json_forget(r);
   tvmffi_i_free(r->keys);
-  for (i = 0; i < TVMFFI_I_JSON_SHAPES; ++i) tvmffi_release(r->shapes[i]);
+  for (i = 0; i < TVMFFI_I_JSON_SHAPES; ++i) tvmffi_i_release(r->shapes[i]);
   tvmffi_i_free(r->values);
   tvmffi_i_text_release(&r->text);
 }

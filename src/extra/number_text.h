@@ -123,7 +123,7 @@ static int tvmffi_i_repr_dtype(tvmffi_i_text_buffer *b, DLDataType dtype) {
   TVMFFI_TRY(TVMFFIDataTypeToString(&dtype, &text));
   s = tvmffi_any_str(&text);
   tvmffi_i_text_put(b, s.data, s.size);
-  tvmffi_any_release(&text);
+  tvmffi_i_any_release(&text);
   return 0;
 }
 

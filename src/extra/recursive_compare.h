@@ -219,7 +219,7 @@ static int tvmffi_i_are_in_step(const TVMFFIObject *map,
 static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_graph_frame *f,
                                                  const TVMFFIAny *key) {
   TVMFFIAny held = tvmffi_i_copy_owned(key);
-  tvmffi_any_release(&f->held);
+  tvmffi_i_any_release(&f->held);
   f->held = held;
   return tvmffi_i_map_lookup(f->other, &f->held);
 }
@@ -299,7 +299,7 @@ static int tvmffi_i_next_pair(tvmffi_i_graph *g, tvmffi_i_graph_frame *f,
     return 0;
   }
   *b = &f->of.compare.held;
-  tvmffi_any_release(&f->of.compare.held);
+  tvmffi_i_any_release(&f->of.compare.held);
   return f->c.field->getter(tvmffi_i_at(f->other, f->c.field),
                             &f->of.compare.held);
 }
@@ -410,10 +410,10 @@ static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
   code = TVMFFIAnyViewToOwnedAny(b, &y);
   if (!code) {
     code = tvmffi_i_compare_all(&g, &x, &y, 2, sign);
-    tvmffi_any_release(&y);
+    tvmffi_i_any_release(&y);
   }
   tvmffi_i_graph_close(&g);
-  tvmffi_any_release(&x);
+  tvmffi_i_any_release(&x);
   return code;
 }
 #endif

@@ -80,7 +80,7 @@ static int tvmffi_i_repr_hook(tvmffi_i_graph *g, const TVMFFIAny *hook,
   b = &g->text[g->to]; /* the hook may have moved g->text */
   begin = b->size;
   tvmffi_i_text_put(b, text.data, text.size);
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   if (tvmffi_i_is_container(o->type_index)) tvmffi_i_repr_address(g, o);
   tvmffi_i_repr_done(g, tvmffi_i_seen_of(g, o, NULL), begin);
   return 0;

@@ -168,7 +168,7 @@ static int tvmffi_i_call_structural_hook(tvmffi_i_structural *s,
   *out = result.v_int64;
   if (TVMFFI_I_IS_INT(&result)) return 0;
   code = tvmffi_i_bad_cast(&result, expected);
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return code;
 }
 

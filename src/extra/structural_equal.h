@@ -103,8 +103,8 @@ static int tvmffi_i_add_step(tvmffi_i_equality *s, int32_t kind_a, TVMFFIAny a,
     step = (tvmffi_i_mismatch *)tvmffi_i_larger(step, &s->max_steps,
                                                 sizeof(*step));
     if (!step) {
-      tvmffi_any_release(&a);
-      tvmffi_any_release(&b);
+      tvmffi_i_any_release(&a);
+      tvmffi_i_any_release(&b);
       return -1;
     }
     s->steps = step;
@@ -167,8 +167,8 @@ static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
     code = tvmffi_i_equal_values(s, &a, &b, 2);
     if (code >= 0) s->base.region = outer;
   }
-  tvmffi_any_release(&a);
-  tvmffi_any_release(&b);
+  tvmffi_i_any_release(&a);
+  tvmffi_i_any_release(&b);
   if (code < 0) return code;
   if (code == TVMFFI_I_DIFFERENT && s->wants_path) {
     if (tvmffi_i_get_str(&args[3], &name))
@@ -229,11 +229,11 @@ static int tvmffi_i_push_equal(tvmffi_i_equality *s, TVMFFIObject *a,
 static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
   tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
   int32_t index = f->object[0]->type_index;
-  if (index == kTVMFFIDict) tvmffi_any_release(&f->at.map.key[0]);
+  if (index == kTVMFFIDict) tvmffi_i_any_release(&f->at.map.key[0]);
   s->same.num_begun -= f->is_shared;
   if (f->is_own) {
-    tvmffi_release(f->object[0]);
-    tvmffi_release(f->object[1]);
+    tvmffi_i_release(f->object[0]);
+    tvmffi_i_release(f->object[1]);
   }
   TVMFFI_I_POP(tvmffi_i_equal_frame, &s->frames);
 }
@@ -300,14 +300,14 @@ static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
   is_shared = tvmffi_i_is_shared(a, own) && tvmffi_i_is_shared(b, own);
   if (is_shared && tvmffi_i_was_equal(s, a, b)) return TVMFFI_I_SAME;
   TVMFFI_TRY(tvmffi_i_begin_result(&s->same, s->mapped[0].count));
-  tvmffi_retain(a);
-  tvmffi_retain(b);
+  tvmffi_i_retain(a);
+  tvmffi_i_retain(b);
   code = tvmffi_i_equal_by_hook(s, hook, a, b, region);
   code = tvmffi_i_end_equal(s, a, b, kind, code);
   if (is_shared && code == TVMFFI_I_SAME) code = tvmffi_i_set_equal(s, a, b);
   --s->same.num_begun;
-  tvmffi_release(a);
-  tvmffi_release(b);
+  tvmffi_i_release(a);
+  tvmffi_i_release(b);
   return code;
 }
 
@@ -382,8 +382,8 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
 /* Retains the objects of the top frame until the frame is popped. */
 TVMFFI_I_INLINE void tvmffi_i_keep_equal(tvmffi_i_equality *s) {
   tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
-  tvmffi_retain(f->object[0]);
-  tvmffi_retain(f->object[1]);
+  tvmffi_i_retain(f->object[0]);
+  tvmffi_i_retain(f->object[1]);
   f->is_own = 1;
 }
 
@@ -529,7 +529,7 @@ static int tvmffi_i_end_entries(tvmffi_i_equality *s,
        at = tvmffi_i_map_after(map[1], at)) {
     key = tvmffi_i_copy_owned(&pair->key);
     code = tvmffi_i_counterpart(s, map, 1, &key, &other, &value);
-    tvmffi_any_release(&key);
+    tvmffi_i_any_release(&key);
     if (code || !value) return code;
   }
   return TVMFFI_I_DIFFERENT;
@@ -591,7 +591,7 @@ static int tvmffi_i_equal_entries(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
   while (code != TVMFFI_I_DIFFERENT) {
     if (code == TVMFFI_I_SAME) {
       if (map[0]->type_index == kTVMFFIDict)
-        tvmffi_any_release(&f->at.map.key[0]);
+        tvmffi_i_any_release(&f->at.map.key[0]);
       f->at.map.at = tvmffi_i_map_after(map[0], f->at.map.at);
       f->at.map.other = tvmffi_i_map_after(map[1], f->at.map.other);
     }
@@ -639,8 +639,8 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
       return code;
     }
     if (is_own) {
-      tvmffi_any_release(&a);
-      tvmffi_any_release(&b);
+      tvmffi_i_any_release(&a);
+      tvmffi_i_any_release(&b);
     }
     if (code < 0) return code;
   }
@@ -692,11 +692,11 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
       TVMFFIObject *longer =
           tvmffi_i_step_to(path, step->kind[side], step->key[side]);
       step->key[side] = tvmffi_none();
-      tvmffi_release(path);
+      tvmffi_i_release(path);
       path = longer;
     }
     if (!path) {
-      tvmffi_release(pair);
+      tvmffi_i_release(pair);
       return NULL;
     }
     items[side] = tvmffi_obj(path);
@@ -729,16 +729,16 @@ static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   }
   tvmffi_i_callback_close(&s.base.callback);
   for (i = 0; i < s.num_steps; ++i) {
-    tvmffi_any_release(&s.steps[i].key[0]);
-    tvmffi_any_release(&s.steps[i].key[1]);
+    tvmffi_i_any_release(&s.steps[i].key[0]);
+    tvmffi_i_any_release(&s.steps[i].key[1]);
   }
   tvmffi_i_free(s.steps);
   tvmffi_i_stack_close(&s.frames);
   tvmffi_i_ptr_clear(&s.mapped[0], sizeof(tvmffi_i_memo), 1);
   tvmffi_i_ptr_clear(&s.mapped[1], sizeof(tvmffi_i_memo), 1);
   tvmffi_i_drop_results(&s.same, 1);
-  tvmffi_any_release(&left);
-  tvmffi_any_release(&right);
+  tvmffi_i_any_release(&left);
+  tvmffi_i_any_release(&right);
   return code;
 }
 
@@ -778,8 +778,8 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   known = TVMFFI_I_FIND_PAIR(tvmffi_i_key_pair, keys, left, right);
   if (known) return known->is_equal;
   TVMFFI_TRY(tvmffi_i_nest());
-  tvmffi_retain(left); /* a hook may release both */
-  tvmffi_retain(right);
+  tvmffi_i_retain(left); /* a hook may release both */
+  tvmffi_i_retain(right);
   code = tvmffi_i_equal_inside(keys, &x->key, &y->key, 0, 0, NULL);
   tvmffi_i_unnest();
   if (code >= 0) {
@@ -787,8 +787,8 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
     if (known) known->is_equal = code;
     if (!known) code = -1;
   }
-  tvmffi_release(left);
-  tvmffi_release(right);
+  tvmffi_i_release(left);
+  tvmffi_i_release(right);
   return code;
 }
 #endif

@@ -100,7 +100,7 @@ static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
   outer = s->base.region;
   s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
   code = tvmffi_i_hash_value(s, &value, 2, &hash);
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&value);
   if (code) return code;
   s->base.region = outer;
   *result = tvmffi_int((int64_t)tvmffi_i_hash_combine(args[1].v_uint64, hash));
@@ -146,7 +146,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_was_hashed(tvmffi_i_hasher *s,
 static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
   while (s->num_items > first)
     if (--s->num_items, is_own)
-      tvmffi_any_release(&s->items[s->num_items].value);
+      tvmffi_i_any_release(&s->items[s->num_items].value);
 }
 
 static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
@@ -155,7 +155,7 @@ static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
   if (tvmffi_i_is_map_type(index))
     tvmffi_i_drop_items(s, f->at.map.first, index == kTVMFFIDict);
   s->containers.num_begun -= f->is_shared;
-  if (f->is_own) tvmffi_release(f->object);
+  if (f->is_own) tvmffi_i_release(f->object);
   TVMFFI_I_POP(tvmffi_i_hash_frame, &s->frames);
 }
 
@@ -191,7 +191,7 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
     f->region = region;
     return code;
   }
-  tvmffi_retain(o);
+  tvmffi_i_retain(o);
   s->base.region = region;
   code = tvmffi_i_call_structural_hook(
       &s->base, hook, o, tvmffi_int((int64_t)type->type_key_hash),
@@ -205,7 +205,7 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
     s->base.region = outer;
     code = tvmffi_i_end_hash(s, o, kind, hash);
   }
-  tvmffi_release(o);
+  tvmffi_i_release(o);
   return code;
 }
 
@@ -380,7 +380,7 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
     code = tvmffi_i_hash_step(s, item, 1, &hash);
     if (code == TVMFFI_I_PUSHED && f->object->type_index == kTVMFFIList) {
       f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
-      tvmffi_retain(f->object);
+      tvmffi_i_retain(f->object);
       f->is_own = 1;
     }
     if (code) return code;
@@ -426,12 +426,12 @@ static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
     s->base.region = tvmffi_i_field_region(field, f->region);
     code = tvmffi_i_hash_step(s, &value, is_own ? 2 : 1, &hash);
     if (code == TVMFFI_I_PUSHED) {
-      if (!is_own) tvmffi_retain(value.v_obj);
+      if (!is_own) tvmffi_i_retain(value.v_obj);
       TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames)->is_own =
           1; /* the frame takes the value */
       return code;
     }
-    if (is_own) tvmffi_any_release(&value);
+    if (is_own) tvmffi_i_any_release(&value);
     if (code) return code;
     f->hash = tvmffi_i_hash_combine(f->hash, hash);
   }
@@ -489,7 +489,7 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   tvmffi_i_stack_close(&s.frames);
   tvmffi_i_ptr_clear(&s.known, sizeof(tvmffi_i_memo), 1);
   tvmffi_i_drop_results(&s.containers, 0);
-  tvmffi_any_release(&owned);
+  tvmffi_i_any_release(&owned);
   return code;
 }
 #endif

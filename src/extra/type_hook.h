@@ -74,7 +74,7 @@ static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
   if (TVMFFIAnyViewToOwnedAny(&args[0], &values[0])) return NULL;
   if (num_args < 2 || !TVMFFIAnyViewToOwnedAny(&args[1], &values[1]))
     return (tvmffi_i_graph *)c->traversal;
-  tvmffi_any_release(&values[0]);
+  tvmffi_i_any_release(&values[0]);
   return NULL;
 }
 
@@ -83,8 +83,8 @@ static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
 static void tvmffi_i_end_callback(tvmffi_i_graph *g, size_t base,
                                   TVMFFIAny *values) {
   while (g->frames.depth > base) (void)tvmffi_i_pop_graph(g);
-  tvmffi_any_release(&values[0]);
-  tvmffi_any_release(&values[1]);
+  tvmffi_i_any_release(&values[0]);
+  tvmffi_i_any_release(&values[1]);
 }
 
 /* Runs a hook on an object, or on two objects if `other` is not NULL. While the
@@ -112,7 +112,7 @@ static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
       tvmffi_i_call_guarded(&g->callback[kind], hook->v_obj, args, n, result);
   if (TVMFFI_I_UNLIKELY(g->nested != nested + 1 || g->frames.depth != depth)) {
     while (g->frames.depth > depth) (void)tvmffi_i_pop_graph(g);
-    tvmffi_any_release(result);
+    tvmffi_i_any_release(result);
     code = tvmffi_i_left_hook(code);
   }
   g->nested = nested;
@@ -124,7 +124,7 @@ static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
    result. */
 TVMFFI_I_SLOW int tvmffi_i_bad_hook(TVMFFIAny *result, int kind) {
   int code = tvmffi_i_bad_cast(result, tvmffi_i_callback_types[kind][0]->name);
-  tvmffi_any_release(result);
+  tvmffi_i_any_release(result);
   return code;
 }
 

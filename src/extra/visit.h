@@ -119,7 +119,7 @@ static int tvmffi_i_give(TVMFFIAny from, TVMFFIAny *result) {
     return 0;
   }
   TVMFFIErrorSetRaised(from.v_obj);
-  tvmffi_any_release(&from);
+  tvmffi_i_any_release(&from);
   return -1;
 }
 
@@ -147,6 +147,6 @@ TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
     code = tvmffi_i_list_append(context->pattern, node);
   if (!code) return;
   TVMFFIErrorMoveFromRaised(&made);
-  tvmffi_release(made);
+  tvmffi_i_release(made);
 }
 #endif

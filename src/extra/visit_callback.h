@@ -76,7 +76,7 @@ static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
   *r = tvmffi_none();
   code = TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, num_args, r);
   if (TVMFFI_I_LIKELY(!code)) return;
-  tvmffi_any_release(r);
+  tvmffi_i_any_release(r);
   *r = tvmffi_i_raised();
 }
 
@@ -94,7 +94,7 @@ TVMFFI_I_INLINE void tvmffi_i_check_result(TVMFFIAny *r, int is_walk) {
                         "got %s",
                         is_walk ? "WalkResult" : "Optional<ffi.VisitInterrupt>",
                         tvmffi_i_type_key(r->type_index));
-    tvmffi_any_release(r);
+    tvmffi_i_any_release(r);
     *r = tvmffi_i_raised();
   }
 }

@@ -197,7 +197,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
 }
 
 TVMFFI_I_INLINE void tvmffi_i_drop_child(tvmffi_i_visit_frame *f) {
-  if (f->holds) tvmffi_any_release(&f->child);
+  if (f->holds) tvmffi_i_any_release(&f->child);
 }
 
 /* Sets f->made to a copy of the container. In an array or list, also moves the
@@ -274,7 +274,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
       return -1;
     }
     if (!d->e || !tvmffi_i_has_bit(d->e->passed, f->child.type_index)) break;
-    tvmffi_any_release(&f->child);
+    tvmffi_i_any_release(&f->child);
   }
   d->v->region = tvmffi_i_field_region(field, d->v->region);
   return 1;
@@ -307,7 +307,7 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
     *made = r.v_obj;
     return 0;
   }
-  tvmffi_any_release(&r);
+  tvmffi_i_any_release(&r);
   return tvmffi_i_fail("TypeError",
                        "Shallow copy callback must return a distinct object "
                        "with the same type as its input");
@@ -359,10 +359,10 @@ TVMFFI_I_COLD void tvmffi_i_cut_frames(tvmffi_i_descent *d, size_t depth,
     tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
     d->v->region = f->outer;
     tvmffi_i_drop_child(f);
-    if (d->mutates && f->made) tvmffi_release(f->made);
+    if (d->mutates && f->made) tvmffi_i_release(f->made);
     TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
   }
-  tvmffi_any_release(r);
+  tvmffi_i_any_release(r);
   (void)tvmffi_i_left_hook(0);
   *r = tvmffi_i_raised();
 }
@@ -385,7 +385,7 @@ static void tvmffi_i_call_after(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (TVMFFI_I_UNLIKELY(given.type_index == kTVMFFIError))
     tvmffi_i_add_context(&given, at);
   if (given.type_index == (d->mutates ? kTVMFFIUnchanged : kTVMFFIInt)) return;
-  tvmffi_any_release(r);
+  tvmffi_i_any_release(r);
   *r = given;
 }
 
@@ -406,7 +406,7 @@ TVMFFI_I_INLINE void tvmffi_i_conclude(tvmffi_i_descent *d,
   if (r->type_index == kTVMFFIUnchanged)
     *r = dropped;
   else
-    tvmffi_any_release(&dropped);
+    tvmffi_i_any_release(&dropped);
 }
 
 /* Prepares the top frame for the fields of an object. Returns 0, or 1 if *r is
@@ -466,7 +466,7 @@ TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
     return;
   set = tvmffi_i_table_of(d->v)->set(d->v, *value, *r);
   if (set.type_index != kTVMFFIError) return;
-  tvmffi_any_release(r);
+  tvmffi_i_any_release(r);
   *r = set;
 }
 
@@ -479,7 +479,7 @@ static void tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_drop_child(f);
   if (d->mutates) {
     if (r->type_index != kTVMFFIError) tvmffi_i_take_mutated(d, f, &value, r);
-    if (f->made) tvmffi_release(f->made);
+    if (f->made) tvmffi_i_release(f->made);
   }
   tvmffi_i_conclude(d, &value, f->how, r);
   TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
@@ -648,7 +648,7 @@ TVMFFI_I_NOINLINE void tvmffi_i_enter_foreign(tvmffi_i_descent *d,
   }
   f = tvmffi_i_top_frame(d);
   *tvmffi_i_child_at(f) = tvmffi_none();
-  tvmffi_release(f->child.v_obj);
+  tvmffi_i_release(f->child.v_obj);
   *r = table->enter_unique(d->v, *value);
   slot = tvmffi_i_child_at(f);
   if (slot && slot->type_index == kTVMFFINone)
@@ -699,7 +699,7 @@ TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
     if (tvmffi_i_is_other(r, &f->child))
       stops =
           f->is_object ? tvmffi_i_put_field(f, r) : tvmffi_i_put_child(f, r);
-    tvmffi_any_release(r);
+    tvmffi_i_any_release(r);
     if (TVMFFI_I_UNLIKELY(stops)) *r = tvmffi_i_raised();
   }
   if (TVMFFI_I_UNLIKELY(stops)) {
@@ -819,10 +819,10 @@ static const tvmffi_i_visit_table tvmffi_i_mutator_table = {
 TVMFFI_I_INLINE void tvmffi_i_destroy_engine(void *self, int flags) {
   tvmffi_i_engine *e = (tvmffi_i_engine *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
-    tvmffi_release(e->callbacks[0]);
-    tvmffi_release(e->callbacks[1]);
-    tvmffi_release(e->remap);
-    tvmffi_release(e->variables);
+    tvmffi_i_release(e->callbacks[0]);
+    tvmffi_i_release(e->callbacks[1]);
+    tvmffi_i_release(e->remap);
+    tvmffi_i_release(e->variables);
     tvmffi_i_stack_close(&e->frames);
   }
   tvmffi_i_delete_plain(self, flags);
@@ -851,7 +851,7 @@ static tvmffi_i_engine *tvmffi_i_new_engine(tvmffi_i_visit_kind kind,
     TVMFFIAny from = tvmffi_obj(i ? with_region : callbacks), array;
     if (!from.v_obj) continue;
     if (tvmffi_i_cast_to(kTVMFFIArray, &from, &array)) {
-      tvmffi_release(e);
+      tvmffi_i_release(e);
       return NULL;
     }
     e->callbacks[i] = array.v_obj;

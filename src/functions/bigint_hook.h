@@ -73,7 +73,7 @@ static int tvmffi_i_text_repr(tvmffi_i_text_buffer *b, TVMFFIObject *callback,
   if (tvmffi_i_get_str(&result, &text))
     return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_REPR);
   tvmffi_i_text_put(b, text.data, text.size);
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return 0;
 }
 
@@ -136,7 +136,7 @@ TVMFFI_I_METHOD(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__", str,
   tvmffi_i_text_str(&b, "<root>");
   for (i = 0; i < cell->size && !code; ++i)
     code = tvmffi_i_text_repr(&b, repr, ((const TVMFFIAny *)cell->data)[i]);
-  tvmffi_any_release(&steps);
+  tvmffi_i_any_release(&steps);
   if (!code) return tvmffi_i_text_take(&b, tvmffi_result);
   tvmffi_i_text_release(&b);
   return code;

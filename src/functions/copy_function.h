@@ -34,13 +34,13 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
   if (!code) code = tvmffi_i_copy_all(&c);
   for (; c.frames.depth; TVMFFI_I_POP(tvmffi_i_copy_frame, &c.frames)) {
     tvmffi_i_copy_frame *f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c.frames);
-    tvmffi_any_release(&f->held);
-    tvmffi_release(f->parts);
+    tvmffi_i_any_release(&f->held);
+    tvmffi_i_release(f->parts);
   }
   tvmffi_i_stack_close(&c.frames);
   if (!code) {
     copy = tvmffi_obj(tvmffi_i_copy_of(&c, &value));
-    tvmffi_retain(copy.v_obj);
+    tvmffi_i_retain(copy.v_obj);
   }
   tvmffi_i_ptr_clear(&c.table, sizeof(tvmffi_i_copied), 2);
   if (code) return code;

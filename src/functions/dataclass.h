@@ -195,7 +195,7 @@ static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
       int code;
       TVMFFI_TRY(tvmffi_i_make_default(field, &made));
       code = tvmffi_i_set_field(field, object, &made);
-      tvmffi_any_release(&made);
+      tvmffi_i_any_release(&made);
       if (code) return code;
     } else {
       return tvmffi_i_fail("TypeError",
@@ -264,7 +264,7 @@ TVMFFI_I_PACKED(i_make_object) {
   TVMFFI_TRY(tvmffi_i_make_empty(type, &object));
   code = tvmffi_i_fill_by_names(type, object, args, num_args);
   if (code)
-    tvmffi_release(object);
+    tvmffi_i_release(object);
   else
     *result = tvmffi_obj(object);
   return code;

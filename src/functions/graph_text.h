@@ -190,7 +190,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_read_graph(tvmffi_i_loader *l, int64_t *root) {
   if (TVMFFI_I_READ_WORD(r, ",\"metadata\":")) {
     code = tvmffi_i_read_any(r, &metadata);
     if (code != 1) return code;
-    tvmffi_any_release(&metadata);
+    tvmffi_i_any_release(&metadata);
   }
   return TVMFFI_I_READ_WORD(r, "}") && r->at == r->end;
 }
@@ -209,13 +209,13 @@ static int tvmffi_i_load_text(TVMFFIByteArray text, TVMFFIAny *out) {
     if (!code) *out = tvmffi_i_copy_owned(&l.loaded[root].value);
   } else if (code) {
     graph = tvmffi_i_take_error();
-    tvmffi_any_release(&graph);
+    tvmffi_i_any_release(&graph);
   }
   tvmffi_i_end_loading(&l);
   if (is_read) return code;
   TVMFFI_TRY(tvmffi_i_json_parse(text, &graph));
   code = tvmffi_i_load_graph(&graph, out);
-  tvmffi_any_release(&graph);
+  tvmffi_i_any_release(&graph);
   return code;
 }
 
@@ -239,7 +239,7 @@ TVMFFI_FUNC(i_from_json_graph, any, (i_view, value)) {
   int code;
   TVMFFI_TRY(tvmffi_i_own(value, &graph));
   code = tvmffi_i_load_graph(&graph, tvmffi_result);
-  tvmffi_any_release(&graph);
+  tvmffi_i_any_release(&graph);
   return code;
 }
 

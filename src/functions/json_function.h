@@ -48,7 +48,7 @@ TVMFFI_FUNC(i_json_stringify, str, (i_view, value), (i_optional_int, indent)) {
   w.indent = indent;
   code = tvmffi_i_json_write(&w, &owned);
   code = tvmffi_i_json_end(&w, code, tvmffi_result);
-  tvmffi_any_release(&owned);
+  tvmffi_i_any_release(&owned);
   return code;
 }
 #endif

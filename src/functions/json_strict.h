@@ -92,7 +92,7 @@ TVMFFI_FUNC(i_json_parse_strict, any, (str, text)) {
   TVMFFIAny value = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_json_parse(text, &value));
   if (tvmffi_i_json_check_strict(text)) {
-    tvmffi_any_release(&value);
+    tvmffi_i_any_release(&value);
     return -1;
   }
   *tvmffi_result = value;
@@ -109,7 +109,7 @@ TVMFFI_FUNC(i_json_stringify_strict, str, (i_view, value),
   args[1] = tvmffi_int(indent);
   TVMFFI_TRY(tvmffi_call_i_json_stringify(NULL, args, 2, &text));
   if (tvmffi_i_json_check_strict(tvmffi_any_str(&text))) {
-    tvmffi_any_release(&text);
+    tvmffi_i_any_release(&text);
     return -1;
   }
   *tvmffi_result = text;

@@ -55,7 +55,7 @@ static int tvmffi_i_map_own_all(const TVMFFIAny *views, TVMFFIAny *values,
   for (i = 0; i < n; ++i) {
     code = tvmffi_i_own_bits(&views[i], &bits);
     if (code) {
-      while (i-- > 0) tvmffi_any_release(&values[i]);
+      while (i-- > 0) tvmffi_i_any_release(&values[i]);
       return code;
     }
     tvmffi_i_store_bits(&values[i], bits);
@@ -81,7 +81,7 @@ static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *args,
     if (code) break;
     code = n > 2 ? tvmffi_i_map_take(m, values, (size_t)n)
                  : tvmffi_i_map_move_in(m, &pair[0], &pair[1], &passed);
-    for (k = 0; k < n; ++k) tvmffi_any_release(&values[k]);
+    for (k = 0; k < n; ++k) tvmffi_i_any_release(&values[k]);
   }
   if (values != pair) tvmffi_i_free(values);
   return code;
@@ -105,7 +105,7 @@ static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
     for (i = 0; i < num_args && !code; i += 2)
       code = tvmffi_i_map_set(&map, &args[i], &args[i + 1]);
   if (code)
-    tvmffi_release(map);
+    tvmffi_i_release(map);
   else
     *result = tvmffi_obj(map);
   return code;
@@ -173,7 +173,7 @@ typedef struct {
 } tvmffi_i_map_iterator;
 
 static void tvmffi_i_map_end_iterator(void *self) {
-  tvmffi_release(((tvmffi_i_map_iterator *)self)->map);
+  tvmffi_i_release(((tvmffi_i_map_iterator *)self)->map);
   tvmffi_i_free(self);
 }
 
@@ -206,7 +206,7 @@ static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
   it->end = tvmffi_i_map_is_row(tvmffi_i_map_of(map))
                 ? (uint64_t)tvmffi_i_map_size(map)
                 : TVMFFI_I_MAP_END;
-  tvmffi_retain(map);
+  tvmffi_i_retain(map);
   if (TVMFFIFunctionCreate(it, tvmffi_i_map_iterate, tvmffi_i_map_end_iterator,
                            &f)) {
     tvmffi_i_map_end_iterator(it);

@@ -73,8 +73,8 @@ TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
   if (!code)
     code = tvmffi_i_call_loader("ffi.Module.load_from_file.", format, texts,
                                 args, 2, &module);
-  tvmffi_any_release(&args[1]);
-  tvmffi_any_release(&args[0]);
+  tvmffi_i_any_release(&args[1]);
+  tvmffi_i_any_release(&args[0]);
   if (code) return code;
   TVMFFI_I_GIVE(module);
 }
@@ -95,7 +95,7 @@ TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
     return -1;
   }
   code = tvmffi_i_load_library(library, &module);
-  tvmffi_release(library);
+  tvmffi_i_release(library);
   if (code) return code;
   TVMFFI_I_GIVE(module);
 }
@@ -200,7 +200,7 @@ TVMFFI_I_PACKED(i_system_lib) {
   if (num_args && tvmffi_i_get_str(args, &prefix))
     return tvmffi_i_bad_cast(args, "str");
   TVMFFI_TRY(tvmffi_i_system_module(prefix, &module));
-  tvmffi_retain(module);
+  tvmffi_i_retain(module);
   *result = tvmffi_obj(module);
   return 0;
 }

@@ -26,7 +26,7 @@ TVMFFI_I_METHOD(i_path_root, TVMFFI_I_PATH "_root", i_path) {
 /* Returns the path that extends this path by `step`. */
 TVMFFI_I_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path, (i_path, self),
                 (i_step, step)) {
-  tvmffi_retain(step);
+  tvmffi_i_retain(step);
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(self, step));
 }
 
@@ -99,7 +99,7 @@ TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
   steps = tvmffi_i_new_array(n, &items);
   if (!steps) return -1;
   for (p = tvmffi_i_path_of(self); n--; p = tvmffi_i_path_of(p->parent)) {
-    tvmffi_retain(p->step);
+    tvmffi_i_retain(p->step);
     items[n] = tvmffi_obj(p->step);
   }
   TVMFFI_I_GIVE(steps);

@@ -29,7 +29,7 @@ TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
   tvmffi_i_graph_close(&g);
-  tvmffi_any_release(&owned);
+  tvmffi_i_any_release(&owned);
   if (code) return code;
   TVMFFI_RETURN((int64_t)hash);
 }

@@ -34,7 +34,7 @@ TVMFFI_FUNC(i_repr_print, str, (any, value)) {
   if (!code)
     code = tvmffi_i_repr_take(&g.text[0], g.has_root_frame, tvmffi_result);
   tvmffi_i_graph_close(&g);
-  tvmffi_any_release(&owned);
+  tvmffi_i_any_release(&owned);
   return code;
 }
 #endif

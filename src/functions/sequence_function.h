@@ -24,7 +24,7 @@ TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
   if (!copy) return -1;
   args[0] = tvmffi_obj(copy);
   code = call(NULL, args, num_args, result);
-  tvmffi_release(copy);
+  tvmffi_i_release(copy);
   return code;
 }
 
@@ -88,7 +88,7 @@ TVMFFI_FUNC(i_list_set, none, (i_any_list, list), (int64, i), (any, value)) {
   index = slot->type_index;
   old = slot->v_obj;
   TVMFFI_TRY(tvmffi_i_own(&value, slot));
-  if (index >= kTVMFFIStaticObjectBegin) tvmffi_release(old);
+  if (index >= kTVMFFIStaticObjectBegin) tvmffi_i_release(old);
   TVMFFI_RETURN();
 }
 
@@ -125,7 +125,7 @@ TVMFFI_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
                         tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
   item = tvmffi_i_take_item(s, i);
-  tvmffi_any_release(&item);
+  tvmffi_i_any_release(&item);
   TVMFFI_RETURN();
 }
 
@@ -171,7 +171,7 @@ TVMFFI_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
     if (!copy) return -1;
   }
   code = tvmffi_i_replace(s, start, stop, from);
-  tvmffi_release(copy);
+  tvmffi_i_release(copy);
   if (code) return code;
   TVMFFI_RETURN();
 }
@@ -195,7 +195,7 @@ TVMFFI_FUNC(i_list_reverse, none, (i_any_list, list)) {
 TVMFFI_FUNC(i_list_clear, none, (i_any_list, list)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_clear, list, 1, tvmffi_obj(list))
   while (s->cell.size > 0)
-    tvmffi_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
+    tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
   TVMFFI_RETURN();
 }
 

@@ -19,7 +19,7 @@ TVMFFI_I_PACKED(i_shape) {
   if (!shape) return -1;
   for (i = 0; i < num_args; ++i) {
     if (tvmffi_i_get_int64(&args[i], &numbers[i])) {
-      tvmffi_release(shape);
+      tvmffi_i_release(shape);
       return tvmffi_i_fail("ValueError",
                            "Expect shape to take list of int arguments");
     }

@@ -28,7 +28,7 @@ static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
   if (!key) return NULL;
   if (TVMFFIAnyViewToOwnedAny(value, &key->key) ||
       tvmffi_i_structural_hash(&key->key, 0, 0, &hash)) {
-    tvmffi_release(key);
+    tvmffi_i_release(key);
     return NULL;
   }
   key->hash = (int64_t)hash;

@@ -23,7 +23,7 @@ TVMFFI_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
   if (!o) return -1;
   if (TVMFFIAnyViewToOwnedAny(&value,
                               &((tvmffi_i_interrupt *)(void *)o)->value)) {
-    tvmffi_release(o);
+    tvmffi_i_release(o);
     return -1;
   }
   TVMFFI_I_GIVE(o);
@@ -46,7 +46,7 @@ TVMFFI_FUNC(i_type_keys, i_keys) {
     t = TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]);
     if (!t) continue;
     if (TVMFFIStringFromByteArray(&t->info.type_key, item++)) {
-      tvmffi_release(keys);
+      tvmffi_i_release(keys);
       return -1;
     }
     --n;

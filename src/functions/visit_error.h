@@ -92,9 +92,9 @@ static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
   tvmffi_i_find_frame f = *TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
   TVMFFI_I_POP(tvmffi_i_find_frame, &s->frames);
   if (f.matches) --s->matched;
-  tvmffi_any_release(&f.key);
-  tvmffi_release(f.path);
-  tvmffi_release(f.c.object);
+  tvmffi_i_any_release(&f.key);
+  tvmffi_i_release(f.path);
+  tvmffi_i_release(f.c.object);
 }
 
 /* Pushes a stack frame for `value`, unless it cannot have children or is known
@@ -117,8 +117,8 @@ static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
     if (!f) code = -1;
   }
   if (!f) {
-    tvmffi_any_release(&value);
-    tvmffi_any_release(&key);
+    tvmffi_i_any_release(&value);
+    tvmffi_i_any_release(&key);
     return code;
   }
   if (below)
@@ -151,7 +151,7 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
     if (f->c.field) {
       code = TVMFFIStringFromByteArray(&f->c.field->name, &key);
       if (!code) return tvmffi_i_push_found(s, value, TVMFFI_I_STEP_ATTR, key);
-      tvmffi_any_release(&value);
+      tvmffi_i_any_release(&value);
       return code;
     }
     if (s->prefixes && s->matched && s->frames.depth > 1 &&
@@ -235,7 +235,7 @@ TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
   if (!code)
     code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),
                                 kTVMFFIArray, &paths);
-  tvmffi_release(s.found);
+  tvmffi_i_release(s.found);
   tvmffi_i_finder_close(&s);
   if (code) return code;
   TVMFFI_I_GIVE(paths.v_obj);

@@ -140,7 +140,7 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
   else if (e && view->type_index >= kTVMFFIStaticObjectBegin && !view->v_obj)
     code = tvmffi_i_fail("ValueError", "The root is a NULL object");
   if (!code && (code = tvmffi_i_guard_enter(e, NULL, frame)) && mutates)
-    tvmffi_any_release(&root);
+    tvmffi_i_any_release(&root);
   if (!code) {
     tvmffi_i_stack_open(&e->frames, room, sizeof(room));
     (void)tvmffi_i_run_root(e, mutates, &root, &r);
@@ -150,10 +150,10 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
   } else {
     r = tvmffi_i_raised();
   }
-  tvmffi_release(e);
+  tvmffi_i_release(e);
   if (!mutates || code) return r;
   if (r.type_index == kTVMFFIUnchanged) return root;
-  tvmffi_any_release(&root);
+  tvmffi_i_any_release(&root);
   return r;
 }
 

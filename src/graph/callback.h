@@ -54,7 +54,7 @@ static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *traversal,
 }
 
 static void tvmffi_i_callback_close(tvmffi_i_callback *c) {
-  tvmffi_release(c->function);
+  tvmffi_i_release(c->function);
 }
 
 TVMFFI_I_UNWOUND(tvmffi_i_run_guarded,

@@ -140,7 +140,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_child(tvmffi_i_children *c, int64_t skip,
     *child = tvmffi_i_next_in_container(c);
     return 0;
   }
-  tvmffi_any_release(held);
+  tvmffi_i_any_release(held);
   TVMFFI_TRY(tvmffi_i_read_next(c, skip, held));
   *child = c->field ? held : NULL;
   return 0;

@@ -88,8 +88,8 @@ static void *tvmffi_i_ptr_add(tvmffi_i_ptr_table *t, size_t size, int keys,
     return NULL;
   slot = tvmffi_i_ptr_slot(t, size, keys, object, other);
   if (*slot) return (void *)slot;
-  tvmffi_retain(slot[0] = object);
-  if (keys == 2 && other) tvmffi_retain(slot[1] = other);
+  tvmffi_i_retain(slot[0] = object);
+  if (keys == 2 && other) tvmffi_i_retain(slot[1] = other);
   ++t->count;
   return (void *)slot;
 }
@@ -105,8 +105,8 @@ static void tvmffi_i_ptr_clear(tvmffi_i_ptr_table *t, size_t size, int owned) {
   while (old.count-- &&
          (record = tvmffi_i_ptr_next(&old, size, record)) != NULL) {
     pointers = (TVMFFIObject **)record;
-    if (owned == 2) tvmffi_release(pointers[1]);
-    tvmffi_release(pointers[0]);
+    if (owned == 2) tvmffi_i_release(pointers[1]);
+    tvmffi_i_release(pointers[0]);
   }
   tvmffi_i_free(old.records);
 }

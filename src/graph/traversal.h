@@ -137,8 +137,8 @@ static int tvmffi_i_push_graph(tvmffi_i_graph *g, TVMFFIObject *object,
   f->has_child = f->in_step = 0;
   f->is_seen = (unsigned char)is_seen;
   f->to = g->to;
-  tvmffi_retain(object);
-  if (other) tvmffi_retain(other);
+  tvmffi_i_retain(object);
+  if (other) tvmffi_i_retain(other);
   return 0;
 }
 
@@ -150,10 +150,10 @@ static tvmffi_i_seen *tvmffi_i_pop_graph(tvmffi_i_graph *g) {
   TVMFFIObject *object = f->c.object, *other = f->other;
   tvmffi_i_seen *s;
   int is_seen = f->is_seen;
-  tvmffi_any_release(&f->held);
-  if (other) tvmffi_any_release(&f->of.compare.held);
-  tvmffi_release(object);
-  tvmffi_release(other);
+  tvmffi_i_any_release(&f->held);
+  if (other) tvmffi_i_any_release(&f->of.compare.held);
+  tvmffi_i_release(object);
+  tvmffi_i_release(other);
   TVMFFI_I_POP(tvmffi_i_graph_frame, &g->frames);
   if (!is_seen) return NULL;
   s = tvmffi_i_seen_of(g, object, other);

@@ -110,7 +110,7 @@ TVMFFI_I_INLINE int tvmffi_i_take_object(tvmffi_i_owner to,
   TVMFFIObject *value = NULL;
   int code = tvmffi_i_get_object(any, &value);
   if (code) return code;
-  tvmffi_retain(value);
+  tvmffi_i_retain(value);
   return tvmffi_i_hand_out(to, value, (TVMFFIObject **)target);
 }
 
@@ -199,14 +199,14 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, tvmffi_out out,
                                      TVMFFIAny *result) {
   int code = 0;
   if (!out.target) {
-    tvmffi_any_release(result);
+    tvmffi_i_any_release(result);
   } else if (!out.take) {
     code = tvmffi_i_hand_any(to, result);
     *(TVMFFIAny *)(out.target) = *result;
   } else {
     code = out.take(to, result, out.target);
     if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(&out, result, code);
-    tvmffi_any_release(result);
+    tvmffi_i_any_release(result);
   }
   return code;
 }
@@ -224,7 +224,7 @@ TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to, TVMFFIAny callee,
   TVMFFIAny result = tvmffi_none();
   int code = tvmffi_i_callee(&callee, &owned, &function);
   if (!code) code = TVMFFIFunctionCall(function, args, n, &result);
-  tvmffi_release(owned);
+  tvmffi_i_release(owned);
   if (code) return code;
   code = tvmffi_i_deliver(to, out, &result);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(&callee, code) : 0;
@@ -423,8 +423,6 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
    evaluates. For a pointer to a struct that begins with no object, an error: it
    has no member `base`. A struct may begin with another such struct. */
 #define TVMFFI_I_OBJECT_BASE(x) TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)
-#define TVMFFI_I_BASE(base_)                                 \
-  _Generic((base_), TVMFFIObject: tvmffi_i_example, default: (base_)).base
 #define TVMFFI_I_STRUCT(x)                       \
   _Generic((x),                                  \
       TVMFFI_I_FLOAT_EXAMPLE _Bool: &tvmffi_i_example,    \
@@ -454,10 +452,6 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
       DLDevice: &tvmffi_i_example,                  \
       DLDataType: &tvmffi_i_example,                 \
       TVMFFIAny: &tvmffi_i_example, default: (x))
-typedef struct {
-  TVMFFIObject base;
-} tvmffi_i_example_object;
-extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
 }

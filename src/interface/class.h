@@ -209,6 +209,6 @@ TVMFFI_I_COLD int tvmffi_i_class_set_call(tvmffi_i_class *c, int32_t index,
   TVMFFI_TRY(TVMFFIFunctionCreate(c, call, NULL, &function));
   value = tvmffi_obj(function);
   code = tvmffi_i_class_set_attr(index, name, &value);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   return code;
 }

@@ -39,7 +39,7 @@ TVMFFI_I_COLD int tvmffi_i_class_set_init(tvmffi_i_class *c, int32_t index) {
   if (code == 1)
     return tvmffi_i_class_set_call(c, index, "__ffi_init__",
                                    tvmffi_i_class_call_no_init);
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return code;
 }
 
@@ -148,20 +148,20 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
   TVMFFIAny now = tvmffi_none(), old = *owned;
   TVMFFI_TRY(tvmffi_i_own_value(&view, &now));
   *owned = now;
-  tvmffi_any_release(&old);
+  tvmffi_i_any_release(&old);
   return 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_read_any_field(void *field, TVMFFIAny *result) {
   TVMFFIAny any = *(TVMFFIAny *)field;
-  if (any.type_index >= kTVMFFIStaticObjectBegin) tvmffi_retain(any.v_obj);
+  if (any.type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_retain(any.v_obj);
   *result = any;
   return 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_read_object_field(void *field, TVMFFIAny *result) {
   TVMFFIObject *object = *(tvmffi_i_object_slot *)field;
-  if (object) tvmffi_retain(object);
+  if (object) tvmffi_i_retain(object);
   *result = tvmffi_obj(object);
   return 0;
 }
@@ -180,7 +180,7 @@ TVMFFI_I_COLD int tvmffi_i_set_container(void *field, const TVMFFIAny *value,
   tvmffi_i_keep(field, is_none ? NULL
                                  : code  ? (void *)now.v_obj
                                          : (void *)value->v_obj);
-  if (code) tvmffi_any_release(&now);
+  if (code) tvmffi_i_any_release(&now);
   return 0;
 }
 

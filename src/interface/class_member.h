@@ -129,7 +129,7 @@ TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
     info.flags |= kTVMFFIFieldFlagBitMaskHasDefault;
   }
   code = TVMFFITypeRegisterField(type->type_index, &info);
-  tvmffi_any_release(&info.default_value_or_factory);
+  tvmffi_i_any_release(&info.default_value_or_factory);
   return code;
 }
 
@@ -157,7 +157,7 @@ TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
   if (!code && (attr || tvmffi_i_same(info.name, "__ffi_init__")))
     code = tvmffi_i_class_set_attr(type->type_index, m->name, &info.method);
   if (!code && !attr) code = TVMFFITypeRegisterMethod(type->type_index, &info);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   return code;
 }
 

@@ -39,7 +39,7 @@ TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
     for (at = 0; at + step <= f->size; at += step)
       if (*(tvmffi_i_object_slot *)tvmffi_i_field_at(field, at) == value.v_obj)
         return value.v_obj;
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&value);
   return NULL;
 }
 
@@ -58,8 +58,8 @@ TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
       void *field = tvmffi_i_field_at(self, f->offset);
       TVMFFIObject *held = tvmffi_i_foreign_object(f, field);
       if (!held || retain) continue;
-      tvmffi_release(held);
-      tvmffi_release(held);
+      tvmffi_i_release(held);
+      tvmffi_i_release(held);
     }
   }
   (void)tvmffi_error_raise(error);
@@ -80,9 +80,9 @@ TVMFFI_I_INLINE void tvmffi_i_class_end(const tvmffi_i_class *c, void *self) {
       if (m->storage == TVMFFI_I_STORED_OBJECT) {
         TVMFFIObject *object = *(tvmffi_i_object_slot *)place;
         *(tvmffi_i_object_slot *)place = NULL;
-        tvmffi_release(object);
+        tvmffi_i_release(object);
       } else if (m->storage) {
-        tvmffi_any_release((TVMFFIAny *)place);
+        tvmffi_i_any_release((TVMFFIAny *)place);
       }
     }
   }
@@ -155,7 +155,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
       else if (m->storage &&
                ((TVMFFIAny *)place)->type_index >= kTVMFFIStaticObjectBegin)
         o = ((TVMFFIAny *)place)->v_obj;
-      if (o) tvmffi_retain(o);
+      if (o) tvmffi_i_retain(o);
     }
   }
   return 0;
@@ -171,7 +171,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
   args[0] = tvmffi_ptr(place);
   args[1] = *value;
   TVMFFI_TRY(TVMFFIFunctionCall(f->setter, args, 2, &result));
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return 0;
 }
 
@@ -185,7 +185,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f,
   TVMFFI_TRY(
       TVMFFIFunctionCall(f->default_value_or_factory.v_obj, NULL, 0, &value));
   code = tvmffi_i_class_set_field(f, self, &value);
-  tvmffi_any_release(&value);
+  tvmffi_i_any_release(&value);
   return code;
 }
 
@@ -233,7 +233,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_owner to, tvmffi_i_class *c,
   TVMFFI_TRY(tvmffi_i_class_make(c, &self));
   code = tvmffi_i_class_set_fields(c, self, values, n);
   if (code)
-    tvmffi_release(self);
+    tvmffi_i_release(self);
   else
     code = tvmffi_i_hand(to, (TVMFFIObject *)self);
   if (!code) *out = self;

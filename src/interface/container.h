@@ -204,7 +204,7 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
     if (code) return code;
     *value = tvmffi_i_item(any, i);
     if (value->type_index >= kTVMFFIStaticObjectBegin)
-      tvmffi_retain(value->v_obj);
+      tvmffi_i_retain(value->v_obj);
     return 0;
   }
   if (!tvmffi_i_is_map(any))
@@ -217,8 +217,8 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
   if (value->type_index != kTVMFFIObject) return 0;
   code = tvmffi_i_global_call(TVMFFI_I_MISSING, NULL, 0, &missing);
   i = value->v_obj == missing.v_obj;
-  tvmffi_any_release(&missing);
-  if (code || i) tvmffi_any_release(value);
+  tvmffi_i_any_release(&missing);
+  if (code || i) tvmffi_i_any_release(value);
   return code ? code : (int)i;
 }
 

@@ -46,16 +46,16 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of, int maker,
     if (code != TVMFFI_I_CONVERTED) break;
     if (to->type_index == kTVMFFINone &&
         (code = tvmffi_i_copy_items(maker, from, to)) != 0) {
-      tvmffi_any_release(&item);
+      tvmffi_i_any_release(&item);
       break;
     }
     at = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, to->v_obj)->data + i;
-    tvmffi_any_release(at);
+    tvmffi_i_any_release(at);
     *at = item;
     code = 0;
   }
   if (!code) return to->type_index == kTVMFFINone ? 0 : TVMFFI_I_CONVERTED;
-  tvmffi_any_release(to);
+  tvmffi_i_any_release(to);
   return code;
 }
 
@@ -76,7 +76,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_compound *of,
       failed =
           tvmffi_i_global_call_void(TVMFFI_I_LIST_APPEND, *list,
                                     code ? item : *given[i], tvmffi_none(), 2);
-    if (code) tvmffi_any_release(&item);
+    if (code) tvmffi_i_any_release(&item);
     if (failed) return failed;
   }
   return converted;
@@ -109,7 +109,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_compound *of, int maker,
   TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_NEW_LIST, NULL, 0, &list));
   code = tvmffi_i_convert_each(of, from->v_obj, &list);
   if (!code) code = tvmffi_i_copy_items(maker, &list, to);
-  tvmffi_any_release(&list);
+  tvmffi_i_any_release(&list);
   return code ? code : TVMFFI_I_CONVERTED;
 }
 
@@ -123,7 +123,7 @@ TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
   int failed;
   if (code && code != TVMFFI_I_CONVERTED) return code;
   failed = tvmffi_i_copy_items(TVMFFI_I_NEW_SHAPE, code ? &items : from, to);
-  if (code) tvmffi_any_release(&items);
+  if (code) tvmffi_i_any_release(&items);
   return failed ? -1 : TVMFFI_I_CONVERTED;
 }
 
@@ -199,7 +199,7 @@ TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
     *out = given.v_obj;
     if (code != TVMFFI_I_CONVERTED) return code;
     if (TVMFFI_I_UNLIKELY(tvmffi_i_scope_add(scope, *out))) {
-      tvmffi_release(*out);
+      tvmffi_i_release(*out);
       return -1;
     }
   }

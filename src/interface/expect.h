@@ -459,7 +459,7 @@ TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
   text = tvmffi_any_str(&any);
   for (i = 0; i < text.size && i < 159; ++i) buffer[i] = text.data[i];
   buffer[i] = 0;
-  tvmffi_any_release(&any);
+  tvmffi_i_any_release(&any);
   return buffer;
 }
 

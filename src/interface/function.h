@@ -412,6 +412,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(const char *text,
   if (is_first) TVMFFI_I_STORE(&f->name, text); /* before others can call it */
   code = TVMFFIFunctionSetGlobalFromMethodInfo(&info, override);
   if (code) TVMFFI_I_STORE(&f->name, name);
-  tvmffi_release(object);
+  tvmffi_i_release(object);
   return code;
 }

@@ -53,7 +53,7 @@ TVMFFI_I_INLINE int tvmffi_i_call_by_name(void *self, const TVMFFIAny *args,
     return tvmffi_i_raise("ValueError", "Function %s not found", name.data);
   code = TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, num_args,
                             result);
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   return code;
 }
 

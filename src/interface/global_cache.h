@@ -67,7 +67,7 @@ TVMFFI_I_COLD int tvmffi_i_global_find(int which) {
   if (!function)
     return tvmffi_i_raise("ValueError", "Function %s not found", name.data);
   if (!tvmffi_i_cas_pointer(&tvmffi_i_global_cache[which], NULL, function))
-    tvmffi_release(function); /* another thread was first */
+    tvmffi_i_release(function); /* another thread was first */
   return 0;
 }
 
@@ -91,6 +91,6 @@ TVMFFI_I_INLINE int tvmffi_i_global_call_void(int which, TVMFFIAny a,
   args[1] = b;
   args[2] = c;
   TVMFFI_TRY(tvmffi_i_global_call(which, args, n, &result));
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return 0;
 }

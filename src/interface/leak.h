@@ -62,7 +62,7 @@ TVMFFI_I_COLD int tvmffi_i_report(void) {
     return tvmffi_i_raise("ValueError",
                           "the runtime is not built with TVMFFI_DEBUG");
   if (code) return -1;
-  tvmffi_any_release(tvmffi_i_printing());
+  tvmffi_i_any_release(tvmffi_i_printing());
   *tvmffi_i_printing() = text;
   *tvmffi_i_num_found() = live + complaints;
   return 0;
@@ -70,6 +70,6 @@ TVMFFI_I_COLD int tvmffi_i_report(void) {
 
 TVMFFI_I_INLINE int64_t tvmffi_i_reported(int code) {
   if (code) return -1;
-  tvmffi_any_release(tvmffi_i_printing());
+  tvmffi_i_any_release(tvmffi_i_printing());
   return *tvmffi_i_num_found();
 }

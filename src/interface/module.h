@@ -85,13 +85,13 @@ TVMFFI_I_COLD int tvmffi_i_module_run(const tvmffi_i_module_item *item,
   TVMFFI_TRY(f->call(NULL, all, n + 1, out));
   got = out->type_index;
   if (got == small_type || got == large_type) return 0;
-  tvmffi_any_release(out);
+  tvmffi_i_any_release(out);
   *out = tvmffi_none();
   return tvmffi_i_raise("TypeError", "%s returned `%s`",
                         TVMFFI_I_LOAD(&f->name), tvmffi_i_type_key(got));
 }
 
-TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) { tvmffi_release(self); }
+TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) { tvmffi_i_release(self); }
 
 /* Sets *out to the listed function `name`, or else to the result of the
    module's `lookup` method. Leaves *out None if there is no such function. */
@@ -103,11 +103,11 @@ TVMFFI_I_COLD int tvmffi_i_module_get(const void *items, TVMFFIObject *self,
       tvmffi_i_module_find(items, TVMFFI_I_ITEM_FUNCTION, &text);
   int code;
   if (item) {
-    tvmffi_retain(self);
+    tvmffi_i_retain(self);
     code = TVMFFIFunctionCreate(self, item->bound, tvmffi_i_module_drop,
                                 &function);
     if (code)
-      tvmffi_release(self);
+      tvmffi_i_release(self);
     else
       *out = tvmffi_obj(function);
     return code;
@@ -184,7 +184,7 @@ TVMFFI_I_COLD int tvmffi_i_module_clear(TVMFFIObject *self) {
   TVMFFIAny none = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, NULL, 0, &none));
   m->imports = none.v_obj;
-  tvmffi_release(old);
+  tvmffi_i_release(old);
   return 0;
 }
 
@@ -208,7 +208,7 @@ TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
     case TVMFFI_I_METHOD_IMPLEMENTS:
       TVMFFI_TRY(tvmffi_i_module_get(items, self, args, &found));
       *out = tvmffi_bool(found.type_index != kTVMFFINone);
-      tvmffi_any_release(&found);
+      tvmffi_i_any_release(&found);
       return 0;
     case TVMFFI_I_METHOD_DOC:
     case TVMFFI_I_METHOD_METADATA:
@@ -268,7 +268,7 @@ TVMFFI_I_COLD int tvmffi_i_module_is_known(const tvmffi_i_module_item *item) {
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
   if (!function) return 0;
   call = TVMFFI_I_CELL(TVMFFIFunctionCell, function)->safe_call;
-  tvmffi_release(function);
+  tvmffi_i_release(function);
   if (call == tvmffi_i_module_func(item)->call) return 1;
   return tvmffi_i_raise("RuntimeError",
                         "Module kind `%s`: the function `%s` is already "
@@ -313,8 +313,8 @@ TVMFFI_I_COLD void tvmffi_i_module_delete(const tvmffi_i_class *c,
     int32_t depth = tvmffi_i_begin_destroy(d, self, flags, c->deleter);
     if (depth < 0) return;
     if (c->destroy) c->destroy(self);
-    tvmffi_release(m->imports);
-    tvmffi_release(m->cache);
+    tvmffi_i_release(m->imports);
+    tvmffi_i_release(m->cache);
     tvmffi_i_end_destroy(d, depth);
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) {
@@ -385,8 +385,8 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
   if (tvmffi_i_module_check(c->key, &m->base) ||
       tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, NULL, 0, &imports) ||
       tvmffi_i_global_call(TVMFFI_I_NEW_MAP, NULL, 0, &cache)) {
-    tvmffi_any_release(&imports);
-    tvmffi_release(m);
+    tvmffi_i_any_release(&imports);
+    tvmffi_i_release(m);
     return -1;
   }
   m->imports = imports.v_obj;

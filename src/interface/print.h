@@ -34,14 +34,14 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_printing(void) {
 TVMFFI_I_INLINE int tvmffi_i_repr(TVMFFIAny any) {
   TVMFFIAny text = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_REPR, &any, 1, &text));
-  tvmffi_any_release(tvmffi_i_printing());
+  tvmffi_i_any_release(tvmffi_i_printing());
   *tvmffi_i_printing() = text;
   return 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_printed(int count) {
   if (count == INT32_MIN) return -1; /* repr failed */
-  tvmffi_any_release(tvmffi_i_printing());
+  tvmffi_i_any_release(tvmffi_i_printing());
   return count < 0 ? tvmffi_i_raise("OSError", "cannot write") : 0;
 }
 

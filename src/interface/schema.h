@@ -87,7 +87,7 @@ TVMFFI_I_COLD size_t tvmffi_i_append_json(char *to, size_t n, TVMFFIAny value) {
   if (code && code != 1) tvmffi_error_clear();
   json = tvmffi_any_str(&text);
   n = json.data ? tvmffi_i_append(to, n, json.data) : 0;
-  tvmffi_any_release(&text);
+  tvmffi_i_any_release(&text);
   return n;
 }
 

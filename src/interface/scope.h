@@ -99,7 +99,7 @@ TVMFFI_I_INLINE void tvmffi_i_drop(TVMFFIObjectHandle obj, const char *place) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
   if (o && (uint32_t)tvmffi_i_load64(&o->combined_ref_count) == 1)
     tvmffi_i_note(o, 1, place);
-  tvmffi_release(o);
+  tvmffi_i_release(o);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_any_drop(TVMFFIAny *any, const char *place) {
@@ -107,12 +107,13 @@ TVMFFI_I_INLINE void tvmffi_i_any_drop(TVMFFIAny *any, const char *place) {
     tvmffi_i_drop(any->v_obj, place);
     any->type_index = kTVMFFINone;
   }
-  tvmffi_any_release(any);
+  tvmffi_i_any_release(any);
 }
 #else
 typedef tvmffi_scope *tvmffi_i_owner;
 #define TVMFFI_I_OWNED_BY(scope) (scope)
-#define tvmffi_i_drop(obj, place) tvmffi_release(obj)
+#define tvmffi_i_drop(obj, place) tvmffi_i_release(obj)
+#define tvmffi_i_any_drop(any, place) tvmffi_i_any_release(any)
 #endif
 
 /* The owner of a new object. */
@@ -213,7 +214,7 @@ TVMFFI_I_INLINE int tvmffi_i_hand(tvmffi_i_owner to, TVMFFIObject *obj) {
   tvmffi_scope *scope = to;
 #endif
   if (!obj || !tvmffi_i_scope_add(scope, obj)) return 0;
-  tvmffi_release(obj);
+  tvmffi_i_release(obj);
   return -1;
 }
 
@@ -270,7 +271,7 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
   if (scope->count && scope->items[scope->count - 1] == obj)
     --scope->count;
   else
-    tvmffi_retain(obj);
+    tvmffi_i_retain(obj);
 }
 
 /* Opens a scope where the compiler cannot (MSVC's C, tcc), and closes it. Code
@@ -406,6 +407,55 @@ struct tvmffi_i_scope_block : tvmffi_scope {
        }
    The caller passes its own scope: pair(tvmffi_here, 3). */
 #define TVMFFI_HERE TVMFFI_I_UNUSED tvmffi_scope *const tvmffi_i_here
+
+/* -------- References -------- */
+
+/* An object is a handle of the ABI (void *), a TVMFFIObject * or a pointer to a
+   struct that begins with one. For a pointer to another struct, such as a
+   DLTensor, the compiler's error names the member `base` that is missing.
+   TVMFFI_I_HANDLE(x) is the pointer x, checked. */
+#if defined(__cplusplus)
+extern "C++" {
+TVMFFI_I_INLINE TVMFFIObjectHandle tvmffi_i_handle(TVMFFIObjectHandle x) {
+  return x;
+}
+TVMFFI_I_INLINE TVMFFIObjectHandle tvmffi_i_handle(TVMFFIObject *x) {
+  return x;
+}
+template <typename tvmffi_type>
+static inline TVMFFIObjectHandle tvmffi_i_handle(tvmffi_type *x) {
+  (void)sizeof(tvmffi_i_handle(&x->base));
+  return x;
+}
+}
+#define TVMFFI_I_HANDLE(x) tvmffi_i_handle(x)
+#elif TVMFFI_I_GENERIC
+typedef struct {
+  TVMFFIObject base;
+} tvmffi_i_example_object;
+extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
+#define TVMFFI_I_BASE(x) \
+  _Generic((x), TVMFFIObject: tvmffi_i_example, default: (x)).base
+#define TVMFFI_I_HANDLE(x)                            \
+  ((void)sizeof(TVMFFI_I_BASE(_Generic((x),           \
+                              void *: &tvmffi_i_example, \
+                              TVMFFIObject *: &tvmffi_i_example, \
+                              default: (x))->base)),  \
+   (x))
+#else
+#define TVMFFI_I_HANDLE(x) (x)
+#endif
+
+/* Adds a strong reference to a live object. */
+#define tvmffi_retain(object) tvmffi_i_retain(TVMFFI_I_HANDLE(object))
+
+/* Drops the caller's strong reference. Dropping the last strong reference
+   destroys the object. Ignores NULL. */
+#define tvmffi_release(object) \
+  tvmffi_i_drop(TVMFFI_I_HANDLE(object), TVMFFI_I_PLACE)
+
+/* Releases an owned Any and sets it to None. */
+#define tvmffi_any_release(any) tvmffi_i_any_drop(any, TVMFFI_I_PLACE)
 
 /* Keeps an object beyond its scope: puts a reference to `object` (borrowed) into
    the variable or member at `slot`, a pointer to a pointer of the object's type,

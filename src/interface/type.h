@@ -183,18 +183,30 @@
   static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
     TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(W, value) \
   }
-/* Defines the getter and setter of field x. The first enum compiles only if x
-   has the C type of W, such as double for float64. */
+/* 1 if `value` has the type `ctype`. C99 can compare only the sizes. */
+#if defined(__cplusplus)
+extern "C++" {
+template <typename tvmffi_a, typename tvmffi_b> struct tvmffi_i_equal_types {
+  enum { yes = 0 };
+};
+template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
+  enum { yes = 1 };
+};
+}
+#define TVMFFI_I_HAS_TYPE(value, ctype) \
+  (+tvmffi_i_equal_types<decltype(value), ctype>::yes)
+#elif TVMFFI_I_GENERIC
+#define TVMFFI_I_HAS_TYPE(value, ctype) _Generic((value), ctype: 1, default: 0)
+#else
+#define TVMFFI_I_HAS_TYPE(value, ctype) (sizeof(value) == sizeof(ctype))
+#endif
+
+/* Defines the getter and setter of field x. */
 #define TVMFFI_I_FIELD_(T, W, x, defaults) \
   TVMFFI_I_USE(W) \
-  enum { \
-    tvmffi_i_check_##T##_##x = \
-        sizeof(*(1 ? TVMFFI_I_AS(TVMFFI_I_CTYPE(W) *, NULL) \
-                  : &TVMFFI_I_AS(T *, NULL)->x)) \
-  }; \
-  TVMFFI_STATIC_ASSERT(sizeof(TVMFFI_I_CTYPE(W)) == \
-                           sizeof(TVMFFI_I_AS(T *, NULL)->x), \
-                       T##_##x##_has_not_the_size_of_its_word); \
+  TVMFFI_STATIC_ASSERT( \
+      TVMFFI_I_HAS_TYPE(TVMFFI_I_AS(T *, NULL)->x, TVMFFI_I_CTYPE(W)), \
+      T##_##x##_has_not_the_C_type_of_its_word); \
   struct tvmffi_i_align_##T##_##x { \
     char tvmffi_head; \
     TVMFFI_I_CTYPE(W) tvmffi_tail; \

@@ -59,7 +59,7 @@ static int tvmffi_i_push_imports(tvmffi_i_import_traversal *t,
   int64_t i = tvmffi_i_imports(imports, &items);
   int code = 0;
   while (!code && i-- > 0) code = tvmffi_i_push_import(t, &items[i]);
-  tvmffi_release(imports);
+  tvmffi_i_release(imports);
   return code;
 }
 
@@ -103,7 +103,7 @@ static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
   if (!imports) return NULL;
   for (i = 0; i < count; ++i) items[i] = tvmffi_i_copy_owned(&from[i]);
   items[i] = tvmffi_obj(other);
-  tvmffi_retain(other);
+  tvmffi_i_retain(other);
   return imports;
 }
 
@@ -122,7 +122,7 @@ static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
     TVMFFIObject *old = tvmffi_i_own_imports(m);
     TVMFFIObject *imports = tvmffi_i_more_imports(old, other);
     is_added = imports && tvmffi_i_set_imports(m, old, imports);
-    tvmffi_release(old);
+    tvmffi_i_release(old);
     if (!imports) return -1;
   }
   return 0;

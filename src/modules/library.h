@@ -211,7 +211,7 @@ static int tvmffi_i_call_library(void *handle, const TVMFFIAny *args,
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_library_function(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
-    tvmffi_release(((tvmffi_i_library_function *)self)->module);
+    tvmffi_i_release(((tvmffi_i_library_function *)self)->module);
   tvmffi_i_delete_plain(self, flags);
 }
 TVMFFI_I_DELETER(library_function)
@@ -225,7 +225,7 @@ static int tvmffi_i_library_function_of(tvmffi_i_module *m, void *address,
   f->function.cell.cpp_call = NULL;
   f->call = (TVMFFISafeCallType)(uintptr_t)address;
   f->module = &m->base;
-  tvmffi_retain(&m->base);
+  tvmffi_i_retain(&m->base);
   *out = tvmffi_obj(f);
   return 0;
 }
@@ -241,7 +241,7 @@ static int tvmffi_i_module_symbol(const tvmffi_i_module *m, const char *head,
    order, the value's destructor could replace the error. */
 static int tvmffi_i_refuse_owned(TVMFFIAny *owned, const char *to) {
   const TVMFFIAny got = *owned;
-  tvmffi_any_release(owned);
+  tvmffi_i_any_release(owned);
   return tvmffi_i_bad_cast(&got, to);
 }
 
@@ -278,7 +278,7 @@ static TVMFFIObject *tvmffi_i_own_imports(const tvmffi_i_module *m) {
   TVMFFIObject *imports;
   tvmffi_i_lock();
   imports = m->imports;
-  if (imports) tvmffi_retain(imports);
+  if (imports) tvmffi_i_retain(imports);
   tvmffi_i_unlock();
   return imports;
 }
@@ -296,7 +296,7 @@ static int tvmffi_i_set_imports(tvmffi_i_module *m, const TVMFFIObject *old,
     m->imports = imports;
   }
   tvmffi_i_unlock();
-  tvmffi_release(dropped);
+  tvmffi_i_release(dropped);
   return is_old;
 }
 
@@ -305,7 +305,7 @@ static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
   while (!is_clear) {
     TVMFFIObject *old = tvmffi_i_own_imports(m), *none = tvmffi_i_no_items();
     is_clear = none && tvmffi_i_set_imports(m, old, none);
-    tvmffi_release(old);
+    tvmffi_i_release(old);
     if (!none) return -1;
   }
   return 0;

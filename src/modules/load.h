@@ -83,7 +83,7 @@ static int tvmffi_i_load_bytes(TVMFFIByteArray kind, TVMFFIByteArray bytes,
   TVMFFI_TRY(TVMFFIBytesFromByteArray(&bytes, &arg));
   code = tvmffi_i_call_loader("ffi.Module.load_from_bytes.", kind, texts, &arg,
                               1, out);
-  tvmffi_any_release(&arg);
+  tvmffi_i_any_release(&arg);
   return code;
 }
 
@@ -156,7 +156,7 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   for (i = 0; i < tree.count; ++i) tree.module[i] = NULL;
   code = tvmffi_i_read_modules(&tree, &in, library, context);
   if (!code) code = tvmffi_i_link_modules(&tree);
-  for (i = code ? 0 : 1; i < tree.count; ++i) tvmffi_release(tree.module[i]);
+  for (i = code ? 0 : 1; i < tree.count; ++i) tvmffi_i_release(tree.module[i]);
   *out = tree.module[0];
   tvmffi_i_free(tree.module);
   return code;

@@ -35,7 +35,7 @@ static void tvmffi_i_destroy_cache(void *self, int flags) {
     tvmffi_i_slots *table = c->functions.table;
     while (node) {
       tvmffi_i_node *next = node->next;
-      tvmffi_release(((tvmffi_i_named *)(void *)node)->address);
+      tvmffi_i_release(((tvmffi_i_named *)(void *)node)->address);
       tvmffi_i_free(node);
       node = next;
     }
@@ -44,7 +44,7 @@ static void tvmffi_i_destroy_cache(void *self, int flags) {
       tvmffi_i_free(table);
       table = older;
     }
-    tvmffi_release(c->replaced);
+    tvmffi_i_release(c->replaced);
   }
   tvmffi_i_delete_plain(self, flags);
 }
@@ -74,7 +74,7 @@ static tvmffi_i_cache *tvmffi_i_make_cache(tvmffi_i_module *m) {
     TVMFFI_I_STORE(&m->cache, &made->base);
   }
   tvmffi_i_unlock();
-  if (c) tvmffi_release(made);
+  if (c) tvmffi_i_release(made);
   return c ? c : made;
 }
 
@@ -126,7 +126,7 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   c = tvmffi_i_make_cache(m);
   known = c ? tvmffi_i_enter_named(&c->functions, name, function) : NULL;
   /* Another thread may have cached a function for `name` first. */
-  if (!known || known->address != function) tvmffi_release(function);
+  if (!known || known->address != function) tvmffi_i_release(function);
   if (!known) return -1;
   *out = known->address;
   return 0;

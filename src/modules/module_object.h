@@ -157,11 +157,11 @@ TVMFFI_I_INLINE int tvmffi_i_is_library(const tvmffi_i_module *m) {
 static void tvmffi_i_destroy_module(void *self, int flags) {
   tvmffi_i_module *m = tvmffi_i_module_of(self);
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
-    tvmffi_release(m->cache);
-    tvmffi_release(m->imports);
+    tvmffi_i_release(m->cache);
+    tvmffi_i_release(m->imports);
     /* Release the library last, because the library may contain deleters of the
        other members. */
-    tvmffi_release(((tvmffi_i_library_module *)(void *)m)->library);
+    tvmffi_i_release(((tvmffi_i_library_module *)(void *)m)->library);
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmffi_i_free(m);
 }
@@ -175,7 +175,7 @@ static tvmffi_i_module *tvmffi_i_new_module(tvmffi_i_library *library) {
   if (!imports) return NULL;
   m = (tvmffi_i_library_module *)tvmffi_i_alloc(sizeof(*m));
   if (!m) {
-    tvmffi_release(imports);
+    tvmffi_i_release(imports);
     (void)tvmffi_i_no_memory();
     return NULL;
   }
@@ -186,7 +186,7 @@ static tvmffi_i_module *tvmffi_i_new_module(tvmffi_i_library *library) {
   m->module.base.deleter = tvmffi_i_delete_module;
   m->module.imports = imports;
   m->library = library;
-  tvmffi_retain(&library->base);
+  tvmffi_i_retain(&library->base);
   return &m->module;
 }
 
@@ -207,8 +207,8 @@ static int tvmffi_i_call_method(tvmffi_i_module *m,
     code = call ? call(&m->base, method, args, out)
                 : TVMFFI_I_CALL_CXX(m, method, args, out);
   }
-  tvmffi_any_release(&args[0]);
-  tvmffi_any_release(&args[1]);
+  tvmffi_i_any_release(&args[0]);
+  tvmffi_i_any_release(&args[1]);
   return code;
 }
 
@@ -306,7 +306,7 @@ static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
   tvmffi_i_free(text);
   if (code) return code;
   code = tvmffi_i_call_nested(loader, args, num_args, &result);
-  tvmffi_release(loader);
+  tvmffi_i_release(loader);
   if (code) return code;
   if (result.type_index != kTVMFFIModule)
     return tvmffi_i_refuse_owned(&result, "ffi.Module");

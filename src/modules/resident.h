@@ -38,14 +38,14 @@ static int tvmffi_i_keep_module(TVMFFIObject *module) {
   if (!entry) return tvmffi_i_no_memory();
   entry->module = tvmffi_i_module_of(module);
   entry->next = NULL;
-  tvmffi_retain(module);
+  tvmffi_i_retain(module);
   tvmffi_i_lock();
   at = tvmffi_i_find_resident(tvmffi_i_module_of(module));
   had = *at != NULL;
   if (!had) *at = entry;
   tvmffi_i_unlock();
   if (had) {
-    tvmffi_release(module);
+    tvmffi_i_release(module);
     tvmffi_i_free(entry);
   }
   return 0;
@@ -59,7 +59,7 @@ static void tvmffi_i_unkeep_module(TVMFFIObject *module) {
   if (entry) *at = entry->next;
   tvmffi_i_unlock();
   if (!entry) return;
-  tvmffi_release(module);
+  tvmffi_i_release(module);
   tvmffi_i_free(entry);
 }
 #endif

@@ -34,7 +34,7 @@ static int tvmffi_i_make_system_module(void **out) {
   library = tvmffi_i_new_library(NULL, prefix);
   if (!library) return -1;
   code = tvmffi_i_load_library(library, &module);
-  tvmffi_release(library);
+  tvmffi_i_release(library);
   *out = module ? tvmffi_i_module_of(module) : NULL;
   return code;
 }

@@ -79,7 +79,7 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
     code = tvmffi_i_fail("ValueError",
                          "Unsupported field type index for setter: %d",
                          s->type_index);
-  tvmffi_any_release(&converted);
+  tvmffi_i_any_release(&converted);
   *result = tvmffi_none();
   return code;
 }
@@ -99,7 +99,7 @@ static int tvmffi_i_set_field(const TVMFFIFieldInfo *field, void *object,
   args[0] = tvmffi_i_pointer(kTVMFFIOpaquePtr, at);
   args[1] = *value;
   TVMFFI_TRY(tvmffi_i_call_nested(field->setter, args, 2, &result));
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return 0;
 }
 #endif

@@ -27,10 +27,10 @@ static TVMFFIObject *tvmffi_i_new_path(TVMFFIObject *parent,
     p = (tvmffi_i_path *)(void *)tvmffi_i_new_object(TVMFFI_I_ACCESS_PATH,
                                                      sizeof(*p));
   if (!p) {
-    tvmffi_release(step);
+    tvmffi_i_release(step);
     return NULL;
   }
-  if (parent) tvmffi_retain(parent);
+  if (parent) tvmffi_i_retain(parent);
   p->parent = parent;
   p->step = step;
   p->depth = depth + 1;
@@ -44,7 +44,7 @@ static TVMFFIObject *tvmffi_i_step_to(TVMFFIObject *path, int32_t kind,
   tvmffi_i_step *s = (tvmffi_i_step *)(void *)tvmffi_i_new_object(
       TVMFFI_I_ACCESS_STEP, sizeof(*s));
   if (!s) {
-    tvmffi_any_release(&key);
+    tvmffi_i_any_release(&key);
     return NULL;
   }
   s->kind = kind;

@@ -64,14 +64,14 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
     if (result.type_index >= kTVMFFIStaticObjectBegin)
       made = result.v_obj;
     else
-      tvmffi_any_release(&result);
+      tvmffi_i_any_release(&result);
   }
   if (made && tvmffi_is_instance(((TVMFFIObject *)made)->type_index,
                                  type->type_index)) {
     *out = (TVMFFIObject *)made;
     return 0;
   }
-  tvmffi_release(made);
+  tvmffi_i_release(made);
   return tvmffi_i_fail("RuntimeError",
                        "The creator of type `%s` returned no object of it",
                        type->type_key.data);
@@ -150,7 +150,7 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
              ? NULL
              : (char *)tvmffi_i_alloc(n + 3 * cell->message.size);
   if (!text) {
-    tvmffi_release(error);
+    tvmffi_i_release(error);
     return tvmffi_i_no_memory();
   }
   n = tvmffi_i_add_text(text, 0, init->type->type_key);
@@ -169,10 +169,10 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
   if (!TVMFFIErrorCreateWithCauseAndExtraContext(
           &cell->kind, &message, &cell->backtrace, error, NULL, &outer)) {
     TVMFFIErrorSetRaised(outer);
-    tvmffi_release(outer);
+    tvmffi_i_release(outer);
   }
   tvmffi_i_free(text);
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   return -1;
 }
 
@@ -257,7 +257,7 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
       int code;
       TVMFFI_TRY(tvmffi_i_make_default(field, &made));
       code = tvmffi_i_set_field(field, b->object, &made);
-      tvmffi_any_release(&made);
+      tvmffi_i_any_release(&made);
       if (code)
         return tvmffi_i_field_failed(b->init, field, "default for field");
     } else if (!(field->flags & kTVMFFIFieldFlagBitMaskInitOff)) {
@@ -307,7 +307,7 @@ static int tvmffi_i_call_init(void *self, const TVMFFIAny *args,
   }
   if (b.set != few) tvmffi_i_free(b.set);
   if (code)
-    tvmffi_release(b.object);
+    tvmffi_i_release(b.object);
   else
     *result = tvmffi_obj(b.object);
   return code;
@@ -327,7 +327,7 @@ static int tvmffi_i_set_attr_function(int32_t type_index, const char *name,
   }
   value = tvmffi_obj(f);
   code = TVMFFITypeRegisterAttr(type_index, &text, &value);
-  tvmffi_release(f);
+  tvmffi_i_release(f);
   return code;
 }
 

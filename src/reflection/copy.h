@@ -81,7 +81,7 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
   *copy = *from;
   if (tvmffi_i_is_own_copy(from)) {
     if (index >= kTVMFFIStaticObjectBegin && from->v_obj)
-      tvmffi_retain(from->v_obj);
+      tvmffi_i_retain(from->v_obj);
     return 1;
   }
   known = TVMFFI_I_FIND(tvmffi_i_copied, &c->table, from->v_obj);
@@ -91,7 +91,7 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
   } else if (!tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
     return 0;
   }
-  tvmffi_retain(copy->v_obj);
+  tvmffi_i_retain(copy->v_obj);
   return 1;
 }
 
@@ -110,7 +110,7 @@ static TVMFFIObject *tvmffi_i_items_of(const TVMFFIObject *sequence,
   for (i = 0; i < n; ++i) {
     to[i] = from[i];
     if (from[i].type_index < kTVMFFIStaticObjectBegin) continue;
-    tvmffi_retain(from[i].v_obj);
+    tvmffi_i_retain(from[i].v_obj);
     if (*first == (uint64_t)n && !tvmffi_i_is_own_copy(&from[i]))
       *first = (uint64_t)i;
   }
@@ -172,7 +172,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
       TVMFFI_TRY(tvmffi_i_read_next(&f->c, 0, &f->held));
       if (!f->c.field) return 0;
       if (!tvmffi_i_is_own_copy(&f->held)) break;
-      tvmffi_any_release(&f->held);
+      tvmffi_i_any_release(&f->held);
     }
     f->open = &f->held;
   } else if (f->parts->type_index == kTVMFFIMap) {
@@ -222,7 +222,7 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
     *copy = result.v_obj;
     return 0;
   }
-  tvmffi_any_release(&result);
+  tvmffi_i_any_release(&result);
   return tvmffi_i_fail("TypeError",
                        "The shallow copy of a `%s` has another type",
                        tvmffi_i_type_key(index));
@@ -260,9 +260,9 @@ static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny copy) {
     f->held = tvmffi_none();
     if (!tvmffi_i_same_any(&from, &copy))
       code = tvmffi_i_set_field(f->c.field, f->copy, &copy);
-    tvmffi_any_release(&copy);
+    tvmffi_i_any_release(&copy);
   }
-  tvmffi_any_release(&from);
+  tvmffi_i_any_release(&from);
   return code;
 }
 
@@ -283,9 +283,9 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
       code = tvmffi_i_map_take(tvmffi_i_map_of(copy), items, (size_t)n);
     for (i = 0; is_list && i < n && !code; ++i)
       code = tvmffi_i_list_append(copy, &items[i]);
-    if (code && !f->copy) tvmffi_release(copy);
+    if (code && !f->copy) tvmffi_i_release(copy);
     if (code) return code;
-    tvmffi_release(f->parts);
+    tvmffi_i_release(f->parts);
   }
   f->parts = NULL;
   f->copy = copy;
@@ -300,9 +300,9 @@ static int tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
     TVMFFIAny *item = (TVMFFIAny *)cell->data + i, old = *item;
     TVMFFIObject *copy = tvmffi_i_copy_of(c, item);
     if (!copy) continue;
-    tvmffi_retain(copy);
+    tvmffi_i_retain(copy);
     *item = tvmffi_obj(copy);
-    tvmffi_any_release(&old);
+    tvmffi_i_any_release(&old);
   }
   return 0;
 }
@@ -333,7 +333,7 @@ static int tvmffi_i_patch_pairs(const tvmffi_i_copier *c, TVMFFIObject *dict,
     }
   code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
   if (!code) code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
-  tvmffi_release(patched);
+  tvmffi_i_release(patched);
   return code;
 }
 
@@ -348,7 +348,7 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
          !tvmffi_i_copy_of(c, (const TVMFFIAny *)cell->data + i))
     ++i;
   if (i < cell->size) code = tvmffi_i_patch_pairs(c, dict, pairs);
-  tvmffi_release(pairs);
+  tvmffi_i_release(pairs);
   return code;
 }
 
@@ -368,7 +368,7 @@ static int tvmffi_i_patch_object(const tvmffi_i_copier *c,
       value = tvmffi_obj(copy);
       code = tvmffi_i_set_field(fields.field, object, &value);
     }
-    tvmffi_any_release(&held);
+    tvmffi_i_any_release(&held);
   }
   return code;
 }
@@ -405,7 +405,7 @@ static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
     copy = tvmffi_obj(f->copy);
     TVMFFI_I_POP(tvmffi_i_copy_frame, &c->frames);
     if (!c->frames.depth) break;
-    tvmffi_retain(copy.v_obj);
+    tvmffi_i_retain(copy.v_obj);
     f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c->frames);
     TVMFFI_TRY(tvmffi_i_feed_copy(f, copy));
   }

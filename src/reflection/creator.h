@@ -49,7 +49,7 @@ static int tvmffi_i_create_enum_state(TVMFFIObjectHandle *out) {
   if (s->entries) s->indexes = tvmffi_i_new_map(kTVMFFIDict, 0);
   if (s->indexes) s->attrs = tvmffi_i_new_map(kTVMFFIDict, 0);
   if (!s->attrs) {
-    tvmffi_release(s);
+    tvmffi_i_release(s);
     return -1;
   }
   *out = s;
@@ -65,7 +65,7 @@ static int tvmffi_i_create_error_context(TVMFFIObjectHandle *out) {
   if (!c) return -1;
   c->pattern = tvmffi_i_new_list(0);
   if (!c->pattern) {
-    tvmffi_release(c);
+    tvmffi_i_release(c);
     return -1;
   }
   *out = c;

@@ -31,12 +31,12 @@ TVMFFI_I_INLINE void tvmffi_i_drop_fields(void *self,
   for (; n > 0; --n, ++field) {
     tvmffi_i_storage storage = tvmffi_i_storage_of(field);
     if (storage == TVMFFI_I_FIELD_ANY) {
-      tvmffi_any_release((TVMFFIAny *)tvmffi_i_at(self, field));
+      tvmffi_i_any_release((TVMFFIAny *)tvmffi_i_at(self, field));
     } else if (storage == TVMFFI_I_FIELD_REFERENCE) {
       TVMFFIObject **at = (TVMFFIObject **)tvmffi_i_at(self, field);
       TVMFFIObject *held = *at;
       *at = NULL;
-      tvmffi_release(held);
+      tvmffi_i_release(held);
     }
   }
 }
@@ -99,7 +99,7 @@ static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
     else if (((const TVMFFIAny *)at)->type_index >= kTVMFFIStaticObjectBegin)
       held = ((const TVMFFIAny *)at)->v_obj;
     if (held && (field->offset >= end || !tvmffi_i_is_alias(type, field)))
-      tvmffi_retain(held);
+      tvmffi_i_retain(held);
     if (field->offset + field->size > end) end = field->offset + field->size;
   }
   return o;
@@ -114,13 +114,13 @@ static int tvmffi_i_get_any_field(void *field, TVMFFIAny *result) {
 static int tvmffi_i_set_any_field(void *field, const TVMFFIAny *value) {
   TVMFFIAny *any = (TVMFFIAny *)field, old = *any;
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(value, any));
-  tvmffi_any_release(&old);
+  tvmffi_i_any_release(&old);
   return 0;
 }
 
 static int tvmffi_i_get_reference(void *field, TVMFFIAny *result) {
   *result = tvmffi_obj(*(TVMFFIObject **)field);
-  if (result->v_obj) tvmffi_retain(result->v_obj);
+  if (result->v_obj) tvmffi_i_retain(result->v_obj);
   return 0;
 }
 
@@ -128,9 +128,9 @@ static int tvmffi_i_get_reference(void *field, TVMFFIAny *result) {
 static void tvmffi_i_put_reference(void *field, const TVMFFIAny *value) {
   TVMFFIObject *old = *(TVMFFIObject **)field;
   TVMFFIObject *held = value->type_index == kTVMFFINone ? NULL : value->v_obj;
-  if (held) tvmffi_retain(held);
+  if (held) tvmffi_i_retain(held);
   *(TVMFFIObject **)field = held;
-  tvmffi_release(old);
+  tvmffi_i_release(old);
 }
 
 static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {

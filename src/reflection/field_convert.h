@@ -65,7 +65,7 @@ static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
   if (!shape) return -1;
   for (i = 0; i < from->size; ++i)
     if (tvmffi_i_get_int64(&items[i], &numbers[i])) {
-      tvmffi_release(shape);
+      tvmffi_i_release(shape);
       return TVMFFI_I_MISMATCH;
     }
   *out = tvmffi_obj(shape);

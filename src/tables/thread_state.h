@@ -268,7 +268,7 @@ static int tvmffi_i_adopt_block(tvmffi_i_thread *t) {
 #if !TVMFFI_NO_TYPES
   memset((void *)&b->nesting, 0, sizeof(b->nesting));
 #endif
-  tvmffi_release(error);
+  tvmffi_i_release(error);
   return 1;
 }
 

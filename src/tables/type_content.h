@@ -33,7 +33,7 @@ static int tvmffi_i_set_converted(void *field, const TVMFFIAny *value,
   int code = tvmffi_i_convert_to(tvmffi_i_target_of(index), value, &made);
   if (code) return code > 0 ? tvmffi_i_bad_cast(value, name) : code;
   tvmffi_i_put_reference(field, &made);
-  tvmffi_any_release(&made);
+  tvmffi_i_any_release(&made);
   return 0;
 }
 
@@ -58,7 +58,7 @@ static int tvmffi_i_set_optional(void *field, const TVMFFIAny *value) {
 static int tvmffi_i_set_str_field(void *field, const TVMFFIAny *value) {
   TVMFFIAny made = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_cast_to(kTVMFFIStr, value, &made));
-  tvmffi_any_release((TVMFFIAny *)field);
+  tvmffi_i_any_release((TVMFFIAny *)field);
   *(TVMFFIAny *)field = made;
   return 0;
 }
@@ -163,14 +163,14 @@ static int tvmffi_i_set_dict(void *field, const TVMFFIAny *value,
     dict = tvmffi_i_map_copy(change->value.v_obj, kTVMFFIDict);
     if (!dict) code = -1;
     if (!dict) break;
-    tvmffi_any_release(&change->value);
+    tvmffi_i_any_release(&change->value);
     change->value = tvmffi_obj(dict);
   }
   if (!code) {
     result = tvmffi_obj(made);
     tvmffi_i_put_reference(field, &result);
   }
-  tvmffi_release(made);
+  tvmffi_i_release(made);
   return code;
 }
 
