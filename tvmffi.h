@@ -4687,14 +4687,31 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
    F(x, a) F(x, b). The marker allows empty lists, although C99 forbids empty
    variable arguments. */
 
-/* Counts 1 to 33 arguments. */
+/* Counts 1 to 33 arguments. For 34 to 64, expands to an undeclared name, which
+   the compiler's error shows. */
 #define TVMFFI_I_COUNT(...) \
-  TVMFFI_I_COUNT_(__VA_ARGS__, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, \
-                  22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, \
-                  7, 6, 5, 4, 3, 2, 1, ~)
-#define TVMFFI_I_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, \
-                        s, t, u, v, w, x, y, z, A, B, C, D, E, F, G, H, ...) \
-  H
+  TVMFFI_I_COUNT_(__VA_ARGS__, \
+  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+  TVMFFI_I_MANY, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, \
+  18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, ~)
+#define TVMFFI_I_COUNT_( \
+  a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, \
+  a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, \
+  a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, \
+  a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, \
+  a63, a64, n, ...) \
+  n
+#define TVMFFI_I_MANY tvmffi_at_most_32_values_are_possible
+#if defined(__cplusplus)
+#define TVMFFI_I_AT_MOST_32(pack)       \
+  TVMFFI_STATIC_ASSERT(sizeof...(pack) <= 32, \
+                       tvmffi_at_most_32_values_are_possible)
+#endif
 #define TVMFFI_I_STRIP(...) __VA_ARGS__
 /* Expands to a comma between two tokens: in clang's mode for MSVC, a macro that
    is only a comma does not separate arguments. */
@@ -4756,6 +4773,7 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
 /* clang-format off */
 #define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
 #define TVMFFI_I_EACH1(F, x, end)
+#define TVMFFI_I_EACHtvmffi_at_most_32_values_are_possible(...)
 #define TVMFFI_I_EACH2(F, x, a, ...) F(x, a) TVMFFI_I_EACH1(F, x, __VA_ARGS__)
 #define TVMFFI_I_EACH3(F, x, a, ...) F(x, a) TVMFFI_I_EACH2(F, x, __VA_ARGS__)
 #define TVMFFI_I_EACH4(F, x, a, ...) F(x, a) TVMFFI_I_EACH3(F, x, __VA_ARGS__)
@@ -5230,7 +5248,11 @@ extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
 #define tvmffi_retain(object) tvmffi_i_retain(TVMFFI_I_HANDLE(object))
 
 /* Drops the caller's strong reference. Dropping the last strong reference
-   destroys the object. Ignores NULL. */
+   destroys the object. Ignores NULL. Without arguments, the name is that of a
+   function, which can be the deleter of a state that is an object. */
+TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle object) {
+  tvmffi_i_release(object);
+}
 #define tvmffi_release(object) \
   tvmffi_i_drop(TVMFFI_I_HANDLE(object), TVMFFI_I_PLACE)
 
@@ -6366,25 +6388,41 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
 }
 
 /* Registers a typed function as the global function `text`, with its type
-   schema. `text` must live as long as the function. Error messages name the
-   function by the `text` of its first registration. Returns 0, or -1 with an
+   schema. `text` is copied, unless it is a string literal. Error messages name
+   the function by the `text` of its first registration. Returns 0, or -1 with an
    error: a RuntimeError if the name is already registered. */
 #define tvmffi_register(text, name) \
-  tvmffi_i_register(text, TVMFFI_I_FUNC(name), #name, NULL, 0)
+  tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
+                    #name, NULL, 0)
 /* Registers a typed function like tvmffi_register, with documentation, which is
    copied. */
 #define tvmffi_register_doc(text, name, doc) \
-  tvmffi_i_register(text, TVMFFI_I_FUNC(name), #name, doc, 0)
+  tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
+                    #name, doc, 0)
 /* Registers a typed function like tvmffi_register, replacing any function of
    this name. */
 #define tvmffi_override(text, name) \
-  tvmffi_i_register(text, TVMFFI_I_FUNC(name), #name, NULL, 1)
+  tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
+                    #name, NULL, 1)
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(const char *text,
-                                                        tvmffi_func *f,
-                                                        const char *own_name,
-                                                        const char *doc,
-                                                        int override) {
+/* 1 if `text` is a string literal, which need not be copied. */
+#if TVMFFI_I_GNU
+#define TVMFFI_I_IS_LITERAL(text) __builtin_constant_p(text)
+#else
+#define TVMFFI_I_IS_LITERAL(text) 0
+#endif
+
+/* Returns a copy of `text` that is never freed, or NULL without memory. */
+TVMFFI_I_COLD const char *tvmffi_i_copy_name(const char *text) {
+  size_t size = tvmffi_byte_array(text).size + 1, i;
+  char *copy = (char *)TVMFFI_I_SCOPE_MALLOC(size);
+  for (i = 0; copy && i < size; ++i) copy[i] = text[i];
+  return copy;
+}
+
+TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(
+    const char *text, int is_literal, tvmffi_func *f, const char *own_name,
+    const char *doc, int override) {
 #if !TVMFFI_NO_METADATA
   char buffer[TVMFFI_I_METADATA];
 #endif
@@ -6405,9 +6443,11 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(const char *text,
   TVMFFI_TRY(tvmffi_i_function(f, &object));
   info.flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
   info.method = tvmffi_obj(object);
-  if (is_first) TVMFFI_I_STORE(&f->name, text); /* before others can call it */
   code = TVMFFIFunctionSetGlobalFromMethodInfo(&info, override);
-  if (code) TVMFFI_I_STORE(&f->name, name);
+  if (!code && is_first) {
+    if (!is_literal) text = tvmffi_i_copy_name(text);
+    if (text) TVMFFI_I_STORE(&f->name, text);
+  }
   tvmffi_i_release(object);
   return code;
 }
@@ -6470,11 +6510,11 @@ TVMFFI_I_OUT_TYPE(dtype, DLDataType)
 TVMFFI_I_OUT_TYPE(device, DLDevice)
 TVMFFI_I_OUT_TYPE(ptr, void *)
 
-/* A buffer for a copy of a string or bytes and a NUL. `size` is the capacity
-   before the call, and the length without the NUL after the call. */
+/* A buffer for a copy of a string or bytes and a NUL. The caller sets `data` and
+   `capacity`, in bytes; a call sets `length`, without the NUL. */
 typedef struct {
   char *data;
-  size_t size;
+  size_t capacity, length;
 } tvmffi_buffer;
 
 TVMFFI_I_INLINE int tvmffi_i_take_buffer(tvmffi_i_owner to,
@@ -6484,15 +6524,15 @@ TVMFFI_I_INLINE int tvmffi_i_take_buffer(tvmffi_i_owner to,
   size_t i;
   (void)to;
   if (!text.data) return TVMFFI_I_MISMATCH;
-  if (text.size >= buffer->size)
+  if (text.size >= buffer->capacity)
     return tvmffi_i_raise("ValueError",
                           "The string needs %llu bytes with its NUL, but the "
                           "buffer has %llu",
                           (unsigned long long)text.size + 1,
-                          (unsigned long long)buffer->size);
+                          (unsigned long long)buffer->capacity);
   for (i = 0; i < text.size; ++i) buffer->data[i] = text.data[i];
   buffer->data[i] = 0;
-  buffer->size = text.size;
+  buffer->length = text.size;
   return 0;
 }
 
@@ -6756,6 +6796,7 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                                                           tvmffi_callee callee,
                                                           tvmffi_target out,
                                                           tvmffi_rest... args) {
+  TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return tvmffi_i_call_wide(to, TVMFFI_ANY(callee), tvmffi_i_out(out), values,
                             (int32_t)(sizeof...(tvmffi_rest)), 1);
@@ -7243,6 +7284,7 @@ extern "C++" {
 template <typename... tvmffi_rest>
 static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
                                                 tvmffi_rest... args) {
+  TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny items[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return tvmffi_i_make(to, which, items, (int64_t)sizeof...(tvmffi_rest));
 }
@@ -10212,6 +10254,7 @@ static inline tvmffi_made *tvmffi_i_new(
     tvmffi_i_owner to,
     tvmffi_made *(*make)(tvmffi_i_owner, const TVMFFIAny *, int32_t),
     tvmffi_rest... args) {
+  TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return make(to, values, (int32_t)(sizeof...(tvmffi_rest)));
 }
@@ -10361,6 +10404,7 @@ template <typename tvmffi_type, typename tvmffi_target, typename... tvmffi_rest>
 TVMFFI_I_MUST_CHECK static inline int tvmffi_i_method_plain(
     tvmffi_i_owner to, tvmffi_type object, const char *name, tvmffi_target out,
     tvmffi_rest... args) {
+  TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny values[] = {TVMFFI_ANY(object), TVMFFI_ANY(args)...};
   return tvmffi_i_call_member(to, name, tvmffi_i_out(out), values,
                               (int32_t)(1 + sizeof...(tvmffi_rest)));
@@ -10641,7 +10685,7 @@ TVMFFI_I_COLD int tvmffi_i_module_init(tvmffi_i_class *c, const void *items,
     if (i->what != TVMFFI_I_ITEM_LOAD || tvmffi_i_module_is_known(i)) continue;
     f = tvmffi_i_module_func(i);
     TVMFFI_TRY(
-        tvmffi_i_register(i->name, f, TVMFFI_I_LOAD(&f->name), NULL, 0));
+        tvmffi_i_register(i->name, 1, f, TVMFFI_I_LOAD(&f->name), NULL, 0));
   }
   *result = c;
   return 0;

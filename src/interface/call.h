@@ -73,11 +73,11 @@ TVMFFI_I_OUT_TYPE(dtype, DLDataType)
 TVMFFI_I_OUT_TYPE(device, DLDevice)
 TVMFFI_I_OUT_TYPE(ptr, void *)
 
-/* A buffer for a copy of a string or bytes and a NUL. `size` is the capacity
-   before the call, and the length without the NUL after the call. */
+/* A buffer for a copy of a string or bytes and a NUL. The caller sets `data` and
+   `capacity`, in bytes; a call sets `length`, without the NUL. */
 typedef struct {
   char *data;
-  size_t size;
+  size_t capacity, length;
 } tvmffi_buffer;
 
 TVMFFI_I_INLINE int tvmffi_i_take_buffer(tvmffi_i_owner to,
@@ -87,15 +87,15 @@ TVMFFI_I_INLINE int tvmffi_i_take_buffer(tvmffi_i_owner to,
   size_t i;
   (void)to;
   if (!text.data) return TVMFFI_I_MISMATCH;
-  if (text.size >= buffer->size)
+  if (text.size >= buffer->capacity)
     return tvmffi_i_raise("ValueError",
                           "The string needs %llu bytes with its NUL, but the "
                           "buffer has %llu",
                           (unsigned long long)text.size + 1,
-                          (unsigned long long)buffer->size);
+                          (unsigned long long)buffer->capacity);
   for (i = 0; i < text.size; ++i) buffer->data[i] = text.data[i];
   buffer->data[i] = 0;
-  buffer->size = text.size;
+  buffer->length = text.size;
   return 0;
 }
 
@@ -359,6 +359,7 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                                                           tvmffi_callee callee,
                                                           tvmffi_target out,
                                                           tvmffi_rest... args) {
+  TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return tvmffi_i_call_wide(to, TVMFFI_ANY(callee), tvmffi_i_out(out), values,
                             (int32_t)(sizeof...(tvmffi_rest)), 1);

@@ -72,6 +72,7 @@ extern "C++" {
 template <typename... tvmffi_rest>
 static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
                                                 tvmffi_rest... args) {
+  TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny items[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return tvmffi_i_make(to, which, items, (int64_t)sizeof...(tvmffi_rest));
 }

@@ -370,25 +370,41 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
 }
 
 /* Registers a typed function as the global function `text`, with its type
-   schema. `text` must live as long as the function. Error messages name the
-   function by the `text` of its first registration. Returns 0, or -1 with an
+   schema. `text` is copied, unless it is a string literal. Error messages name
+   the function by the `text` of its first registration. Returns 0, or -1 with an
    error: a RuntimeError if the name is already registered. */
 #define tvmffi_register(text, name) \
-  tvmffi_i_register(text, TVMFFI_I_FUNC(name), #name, NULL, 0)
+  tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
+                    #name, NULL, 0)
 /* Registers a typed function like tvmffi_register, with documentation, which is
    copied. */
 #define tvmffi_register_doc(text, name, doc) \
-  tvmffi_i_register(text, TVMFFI_I_FUNC(name), #name, doc, 0)
+  tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
+                    #name, doc, 0)
 /* Registers a typed function like tvmffi_register, replacing any function of
    this name. */
 #define tvmffi_override(text, name) \
-  tvmffi_i_register(text, TVMFFI_I_FUNC(name), #name, NULL, 1)
+  tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
+                    #name, NULL, 1)
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(const char *text,
-                                                        tvmffi_func *f,
-                                                        const char *own_name,
-                                                        const char *doc,
-                                                        int override) {
+/* 1 if `text` is a string literal, which need not be copied. */
+#if TVMFFI_I_GNU
+#define TVMFFI_I_IS_LITERAL(text) __builtin_constant_p(text)
+#else
+#define TVMFFI_I_IS_LITERAL(text) 0
+#endif
+
+/* Returns a copy of `text` that is never freed, or NULL without memory. */
+TVMFFI_I_COLD const char *tvmffi_i_copy_name(const char *text) {
+  size_t size = tvmffi_byte_array(text).size + 1, i;
+  char *copy = (char *)TVMFFI_I_SCOPE_MALLOC(size);
+  for (i = 0; copy && i < size; ++i) copy[i] = text[i];
+  return copy;
+}
+
+TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(
+    const char *text, int is_literal, tvmffi_func *f, const char *own_name,
+    const char *doc, int override) {
 #if !TVMFFI_NO_METADATA
   char buffer[TVMFFI_I_METADATA];
 #endif
@@ -409,9 +425,11 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(const char *text,
   TVMFFI_TRY(tvmffi_i_function(f, &object));
   info.flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
   info.method = tvmffi_obj(object);
-  if (is_first) TVMFFI_I_STORE(&f->name, text); /* before others can call it */
   code = TVMFFIFunctionSetGlobalFromMethodInfo(&info, override);
-  if (code) TVMFFI_I_STORE(&f->name, name);
+  if (!code && is_first) {
+    if (!is_literal) text = tvmffi_i_copy_name(text);
+    if (text) TVMFFI_I_STORE(&f->name, text);
+  }
   tvmffi_i_release(object);
   return code;
 }

@@ -145,6 +145,7 @@ template <typename tvmffi_type, typename tvmffi_target, typename... tvmffi_rest>
 TVMFFI_I_MUST_CHECK static inline int tvmffi_i_method_plain(
     tvmffi_i_owner to, tvmffi_type object, const char *name, tvmffi_target out,
     tvmffi_rest... args) {
+  TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny values[] = {TVMFFI_ANY(object), TVMFFI_ANY(args)...};
   return tvmffi_i_call_member(to, name, tvmffi_i_out(out), values,
                               (int32_t)(1 + sizeof...(tvmffi_rest)));

@@ -293,7 +293,7 @@ TVMFFI_I_COLD int tvmffi_i_module_init(tvmffi_i_class *c, const void *items,
     if (i->what != TVMFFI_I_ITEM_LOAD || tvmffi_i_module_is_known(i)) continue;
     f = tvmffi_i_module_func(i);
     TVMFFI_TRY(
-        tvmffi_i_register(i->name, f, TVMFFI_I_LOAD(&f->name), NULL, 0));
+        tvmffi_i_register(i->name, 1, f, TVMFFI_I_LOAD(&f->name), NULL, 0));
   }
   *result = c;
   return 0;

@@ -450,7 +450,11 @@ extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
 #define tvmffi_retain(object) tvmffi_i_retain(TVMFFI_I_HANDLE(object))
 
 /* Drops the caller's strong reference. Dropping the last strong reference
-   destroys the object. Ignores NULL. */
+   destroys the object. Ignores NULL. Without arguments, the name is that of a
+   function, which can be the deleter of a state that is an object. */
+TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle object) {
+  tvmffi_i_release(object);
+}
 #define tvmffi_release(object) \
   tvmffi_i_drop(TVMFFI_I_HANDLE(object), TVMFFI_I_PLACE)
 

@@ -516,6 +516,7 @@ static inline tvmffi_made *tvmffi_i_new(
     tvmffi_i_owner to,
     tvmffi_made *(*make)(tvmffi_i_owner, const TVMFFIAny *, int32_t),
     tvmffi_rest... args) {
+  TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return make(to, values, (int32_t)(sizeof...(tvmffi_rest)));
 }

@@ -201,7 +201,7 @@ static void test_old_functions(void) {
   DLTensor in = tensor_of(keys, kDLFloat, 32);
   DLTensor out = tensor_of(order, kDLInt, 32);
   char room[64] = "";
-  tvmffi_buffer text = {room, sizeof(room)};
+  tvmffi_buffer text = {room, sizeof(room), 0};
   check(f && !tvmffi_call(f, &n) && n >= 1, "the old runtime's: an int");
   tvmffi_release(f);
   f = old_global("tvm.contrib.sort.argsort");

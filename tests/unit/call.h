@@ -94,15 +94,15 @@ static void test_buffers(TVMFFI_HERE) {
   tvmffi_buffer buffer;
   if (!echo) return;
   buffer.data = text;
-  buffer.size = sizeof(text);
+  buffer.capacity = sizeof(text);
   OK(tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer),
                  tvmffi_str("seven x")));
-  CHECK(buffer.size == 7 && strcmp(text, "seven x") == 0);
+  CHECK(buffer.length == 7 && strcmp(text, "seven x") == 0);
   FAILS(tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer),
                     tvmffi_str("seven y")),
         "ValueError",
         "The string needs 8 bytes with its NUL, but the buffer has 7");
-  CHECK(buffer.size == 7 && strcmp(text, "seven x") == 0);
+  CHECK(buffer.length == 7 && strcmp(text, "seven x") == 0);
   FAILS(
       tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer), tvmffi_int(1)),
       "TypeError", "Cannot convert from type `int` to `str`");
