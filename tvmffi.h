@@ -4829,8 +4829,8 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
 
 struct tvmffi_scope {
   tvmffi_scope *parent;     /* the enclosing scope, or NULL */
-  TVMFFIObject **items;     /* `first` or allocated; owned, NULL if removed */
-  uint32_t count, capacity; /* of `items`, which is oldest first */
+  uint32_t count, capacity; /* of `items`; 0 before the first object */
+  TVMFFIObject **items; /* oldest first: `first` or allocated; owned, or NULL */
 #if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
   const char *thread; /* the thread's &tvmffi_i_this_thread */
 #endif
@@ -4960,6 +4960,11 @@ TVMFFI_I_COLD TVMFFIObject *tvmffi_i_scope_error(const char *message) {
 TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
   uint32_t capacity = 2 * scope->capacity, i;
   TVMFFIObject **items = NULL;
+  if (!capacity) {
+    scope->items = scope->first;
+    scope->capacity = TVMFFI_I_SCOPE_FIRST;
+    return 0;
+  }
   if (scope->capacity < UINT32_MAX / 2 / sizeof(*items))
     items = (TVMFFIObject **)TVMFFI_I_SCOPE_MALLOC(capacity * sizeof(*items));
   if (!items)
@@ -4967,7 +4972,8 @@ TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
                           "out of memory for the %u objects of a scope",
                           (unsigned)capacity);
   for (i = 0; i < scope->count; ++i) items[i] = scope->items[i];
-  if (scope->items != scope->first) TVMFFI_I_SCOPE_FREE((void *)scope->items);
+  if (scope->capacity > TVMFFI_I_SCOPE_FIRST)
+    TVMFFI_I_SCOPE_FREE((void *)scope->items);
   scope->items = items;
   scope->capacity = capacity;
   return 0;
@@ -5037,9 +5043,8 @@ TVMFFI_I_INLINE int tvmffi_i_hand_any(tvmffi_i_owner to, TVMFFIAny *any) {
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_open(tvmffi_scope *scope,
                                                   tvmffi_scope *parent) {
   scope->parent = parent;
-  scope->items = scope->first;
   scope->count = 0;
-  scope->capacity = TVMFFI_I_SCOPE_FIRST;
+  scope->capacity = 0;
 #if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
   scope->thread = &tvmffi_i_this_thread;
 #endif
@@ -5053,15 +5058,14 @@ TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
     TVMFFIObject *item = scope->items[--scope->count];
     tvmffi_i_drop(item, "the end of its scope");
   }
-  if (scope->items != scope->first) TVMFFI_I_SCOPE_FREE((void *)scope->items);
-  scope->items = scope->first;
-  scope->capacity = TVMFFI_I_SCOPE_FIRST;
+  if (scope->capacity > TVMFFI_I_SCOPE_FIRST)
+    TVMFFI_I_SCOPE_FREE((void *)scope->items);
+  scope->capacity = 0;
 }
 
 /* Closes the scope of a body, which mostly owns nothing. */
 TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
-  if (TVMFFI_I_UNLIKELY(scope->count || scope->items != scope->first))
-    tvmffi_i_scope_close(scope);
+  if (TVMFFI_I_UNLIKELY(scope->capacity)) tvmffi_i_scope_close(scope);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
@@ -5161,7 +5165,7 @@ struct tvmffi_i_scope_block : tvmffi_scope {
   }
   tvmffi_i_scope_block(const tvmffi_i_scope_block &) = delete;
   tvmffi_i_scope_block &operator=(const tvmffi_i_scope_block &) = delete;
-  ~tvmffi_i_scope_block() { tvmffi_i_scope_close(this); }
+  ~tvmffi_i_scope_block() { tvmffi_i_scope_end(this); }
 };
 } /* namespace */
 } /* extern "C++" */
@@ -5838,12 +5842,12 @@ TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_func *f, int32_t i,
   return code;
 }
 
-/* Loads a container argument into *out. If the argument is converted, `scope`
-   owns the new container. */
+/* Loads a container argument into *out. If the argument is converted, *own is
+   the new container, which the caller must release after the call. */
 TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
                                             int32_t kind, const TVMFFIAny *any,
                                             TVMFFIObject **out,
-                                            tvmffi_scope *scope) {
+                                            TVMFFIObject **own) {
   *out = any->v_obj;
   if (TVMFFI_I_UNLIKELY(
           (kind & TVMFFI_I_INDEX) != any->type_index || !any->v_obj ||
@@ -5852,10 +5856,7 @@ TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
     int code = tvmffi_i_load_other(f, i, kind, &given);
     *out = given.v_obj;
     if (code != TVMFFI_I_CONVERTED) return code;
-    if (TVMFFI_I_UNLIKELY(tvmffi_i_scope_add(scope, *out))) {
-      tvmffi_i_release(*out);
-      return -1;
-    }
+    *own = *out;
   }
   return 0;
 }
@@ -6051,7 +6052,10 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_INDEX_OF_(T, name) tvmffi_at_##name,
 #define TVMFFI_I_LOCAL(x, p) TVMFFI_I_LOCAL_ p
 #define TVMFFI_I_LOCAL_(T, name) \
-  TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO;
+  TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO; \
+  TVMFFI_I_CAT(TVMFFI_I_OWN_, TVMFFI_I_IS_CONTAINER(T))(name)
+#define TVMFFI_I_OWN_0(name)
+#define TVMFFI_I_OWN_1(name) TVMFFIObject *tvmffi_own_##name = NULL;
 /* Converts an argument. If several arguments are wrong, the error names the
    last, as in upstream's library: GCC evaluates arguments from last to
    first. */
@@ -6068,7 +6072,13 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_LOAD_1(T, name) \
   tvmffi_i_load_container(tvmffi_this, tvmffi_at_##name, tvmffi_i_kind_##T, \
                           tvmffi_args + tvmffi_at_##name, \
-                          &tvmffi_arg_##name, tvmffi_scope_of_body)
+                          &tvmffi_arg_##name, &tvmffi_own_##name)
+#define TVMFFI_I_DROP(x, p) TVMFFI_I_DROP_ p
+#define TVMFFI_I_DROP_(T, name) \
+  TVMFFI_I_CAT(TVMFFI_I_DROP_, TVMFFI_I_IS_CONTAINER(T))(name)
+#define TVMFFI_I_DROP_0(name)
+#define TVMFFI_I_DROP_1(name) \
+  if (TVMFFI_I_UNLIKELY(tvmffi_own_##name)) tvmffi_i_release(tvmffi_own_##name);
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
 
@@ -6132,18 +6142,14 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
 
-/* Open and close the scope of a body. Both compilers remove them where nothing
-   is made in it. In C++, a destructor closes it, so an exception does too. */
+/* Declare and close the scope of a body. Both compilers remove them where the
+   body makes nothing. In C++, a destructor closes it, so an exception does too. */
 #if defined(__cplusplus)
-#define TVMFFI_I_BODY_SCOPE \
-  tvmffi_i_scope_block tvmffi_body_block(NULL); \
-  tvmffi_scope *const tvmffi_scope_of_body = &tvmffi_body_block;
+#define TVMFFI_I_BODY_SCOPE tvmffi_i_scope_block tvmffi_scope_of_body(NULL);
 #define TVMFFI_I_BODY_END
 #else
-#define TVMFFI_I_BODY_SCOPE \
-  tvmffi_scope tvmffi_body_block, *const tvmffi_scope_of_body = \
-      tvmffi_i_scope_open(&tvmffi_body_block, NULL);
-#define TVMFFI_I_BODY_END tvmffi_i_scope_end(tvmffi_scope_of_body);
+#define TVMFFI_I_BODY_SCOPE tvmffi_scope tvmffi_scope_of_body;
+#define TVMFFI_I_BODY_END tvmffi_i_scope_end(&tvmffi_scope_of_body);
 #endif
 
 /* Defines a typed function up to its body: prototype of the body, description,
@@ -6186,7 +6192,6 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_func *tvmffi_this = &func; \
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0; \
-    TVMFFI_I_BODY_SCOPE \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOCAL, ~, __VA_ARGS__) \
     (void)tvmffi_handle, (void)tvmffi_args; \
     if (TVMFFI_I_UNLIKELY( \
@@ -6194,16 +6199,20 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
             tvmffi_into->type_index >= kTVMFFIStaticObjectBegin)) \
       return refuse; \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOAD_ARG, ~, __VA_ARGS__) \
-    tvmffi_code = \
-        TVMFFI_I_UNLIKELY(tvmffi_bad_code) \
-            ? tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
-                              tvmffi_into, tvmffi_bad, tvmffi_bad_code) \
-            : TVMFFI_I_CHECKED( \
-                  tvmffi_this, TVMFFI_I_HAS_RESULT(R), tvmffi_into, \
-                  body(TVMFFI_I_STRIP self tvmffi_scope_of_body, \
-                       TVMFFI_I_PUTTER(tvmffi_i_put_, R), tvmffi_into \
-                       TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__))); \
-    TVMFFI_I_BODY_END \
+    if (TVMFFI_I_UNLIKELY(tvmffi_bad_code)) { \
+      tvmffi_code = tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
+                                    tvmffi_into, tvmffi_bad, tvmffi_bad_code); \
+    } else { \
+      TVMFFI_I_BODY_SCOPE \
+      tvmffi_code = body(TVMFFI_I_STRIP self tvmffi_i_scope_open( \
+                             &tvmffi_scope_of_body, NULL), \
+                         TVMFFI_I_PUTTER(tvmffi_i_put_, R), tvmffi_into \
+                         TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__)); \
+      TVMFFI_I_BODY_END \
+      tvmffi_code = TVMFFI_I_CHECKED(tvmffi_this, TVMFFI_I_HAS_RESULT(R), \
+                                     tvmffi_into, tvmffi_code); \
+    } \
+    TVMFFI_I_EACH(n)(TVMFFI_I_DROP, ~, __VA_ARGS__) \
     return tvmffi_code; \
   }
 /* clang-format on */

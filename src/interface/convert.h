@@ -10,7 +10,6 @@
 #include "../base/error.h"
 #include "../base/map_layout.h"
 #include "../base/word.h"
-#include "scope.h"
 #include "compound.h"
 #include "global_cache.h"
 
@@ -184,12 +183,12 @@ TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_func *f, int32_t i,
   return code;
 }
 
-/* Loads a container argument into *out. If the argument is converted, `scope`
-   owns the new container. */
+/* Loads a container argument into *out. If the argument is converted, *own is
+   the new container, which the caller must release after the call. */
 TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
                                             int32_t kind, const TVMFFIAny *any,
                                             TVMFFIObject **out,
-                                            tvmffi_scope *scope) {
+                                            TVMFFIObject **own) {
   *out = any->v_obj;
   if (TVMFFI_I_UNLIKELY(
           (kind & TVMFFI_I_INDEX) != any->type_index || !any->v_obj ||
@@ -198,10 +197,7 @@ TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
     int code = tvmffi_i_load_other(f, i, kind, &given);
     *out = given.v_obj;
     if (code != TVMFFI_I_CONVERTED) return code;
-    if (TVMFFI_I_UNLIKELY(tvmffi_i_scope_add(scope, *out))) {
-      tvmffi_i_release(*out);
-      return -1;
-    }
+    *own = *out;
   }
   return 0;
 }

@@ -33,7 +33,10 @@
 #define TVMFFI_I_INDEX_OF_(T, name) tvmffi_at_##name,
 #define TVMFFI_I_LOCAL(x, p) TVMFFI_I_LOCAL_ p
 #define TVMFFI_I_LOCAL_(T, name) \
-  TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO;
+  TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO; \
+  TVMFFI_I_CAT(TVMFFI_I_OWN_, TVMFFI_I_IS_CONTAINER(T))(name)
+#define TVMFFI_I_OWN_0(name)
+#define TVMFFI_I_OWN_1(name) TVMFFIObject *tvmffi_own_##name = NULL;
 /* Converts an argument. If several arguments are wrong, the error names the
    last, as in upstream's library: GCC evaluates arguments from last to
    first. */
@@ -50,7 +53,13 @@
 #define TVMFFI_I_LOAD_1(T, name) \
   tvmffi_i_load_container(tvmffi_this, tvmffi_at_##name, tvmffi_i_kind_##T, \
                           tvmffi_args + tvmffi_at_##name, \
-                          &tvmffi_arg_##name, tvmffi_scope_of_body)
+                          &tvmffi_arg_##name, &tvmffi_own_##name)
+#define TVMFFI_I_DROP(x, p) TVMFFI_I_DROP_ p
+#define TVMFFI_I_DROP_(T, name) \
+  TVMFFI_I_CAT(TVMFFI_I_DROP_, TVMFFI_I_IS_CONTAINER(T))(name)
+#define TVMFFI_I_DROP_0(name)
+#define TVMFFI_I_DROP_1(name) \
+  if (TVMFFI_I_UNLIKELY(tvmffi_own_##name)) tvmffi_i_release(tvmffi_own_##name);
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
 
@@ -114,18 +123,14 @@
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
 
-/* Open and close the scope of a body. Both compilers remove them where nothing
-   is made in it. In C++, a destructor closes it, so an exception does too. */
+/* Declare and close the scope of a body. Both compilers remove them where the
+   body makes nothing. In C++, a destructor closes it, so an exception does too. */
 #if defined(__cplusplus)
-#define TVMFFI_I_BODY_SCOPE \
-  tvmffi_i_scope_block tvmffi_body_block(NULL); \
-  tvmffi_scope *const tvmffi_scope_of_body = &tvmffi_body_block;
+#define TVMFFI_I_BODY_SCOPE tvmffi_i_scope_block tvmffi_scope_of_body(NULL);
 #define TVMFFI_I_BODY_END
 #else
-#define TVMFFI_I_BODY_SCOPE \
-  tvmffi_scope tvmffi_body_block, *const tvmffi_scope_of_body = \
-      tvmffi_i_scope_open(&tvmffi_body_block, NULL);
-#define TVMFFI_I_BODY_END tvmffi_i_scope_end(tvmffi_scope_of_body);
+#define TVMFFI_I_BODY_SCOPE tvmffi_scope tvmffi_scope_of_body;
+#define TVMFFI_I_BODY_END tvmffi_i_scope_end(&tvmffi_scope_of_body);
 #endif
 
 /* Defines a typed function up to its body: prototype of the body, description,
@@ -168,7 +173,6 @@
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_func *tvmffi_this = &func; \
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0; \
-    TVMFFI_I_BODY_SCOPE \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOCAL, ~, __VA_ARGS__) \
     (void)tvmffi_handle, (void)tvmffi_args; \
     if (TVMFFI_I_UNLIKELY( \
@@ -176,16 +180,20 @@
             tvmffi_into->type_index >= kTVMFFIStaticObjectBegin)) \
       return refuse; \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOAD_ARG, ~, __VA_ARGS__) \
-    tvmffi_code = \
-        TVMFFI_I_UNLIKELY(tvmffi_bad_code) \
-            ? tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
-                              tvmffi_into, tvmffi_bad, tvmffi_bad_code) \
-            : TVMFFI_I_CHECKED( \
-                  tvmffi_this, TVMFFI_I_HAS_RESULT(R), tvmffi_into, \
-                  body(TVMFFI_I_STRIP self tvmffi_scope_of_body, \
-                       TVMFFI_I_PUTTER(tvmffi_i_put_, R), tvmffi_into \
-                       TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__))); \
-    TVMFFI_I_BODY_END \
+    if (TVMFFI_I_UNLIKELY(tvmffi_bad_code)) { \
+      tvmffi_code = tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
+                                    tvmffi_into, tvmffi_bad, tvmffi_bad_code); \
+    } else { \
+      TVMFFI_I_BODY_SCOPE \
+      tvmffi_code = body(TVMFFI_I_STRIP self tvmffi_i_scope_open( \
+                             &tvmffi_scope_of_body, NULL), \
+                         TVMFFI_I_PUTTER(tvmffi_i_put_, R), tvmffi_into \
+                         TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__)); \
+      TVMFFI_I_BODY_END \
+      tvmffi_code = TVMFFI_I_CHECKED(tvmffi_this, TVMFFI_I_HAS_RESULT(R), \
+                                     tvmffi_into, tvmffi_code); \
+    } \
+    TVMFFI_I_EACH(n)(TVMFFI_I_DROP, ~, __VA_ARGS__) \
     return tvmffi_code; \
   }
 /* clang-format on */

@@ -31,8 +31,8 @@
 
 struct tvmffi_scope {
   tvmffi_scope *parent;     /* the enclosing scope, or NULL */
-  TVMFFIObject **items;     /* `first` or allocated; owned, NULL if removed */
-  uint32_t count, capacity; /* of `items`, which is oldest first */
+  uint32_t count, capacity; /* of `items`; 0 before the first object */
+  TVMFFIObject **items; /* oldest first: `first` or allocated; owned, or NULL */
 #if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
   const char *thread; /* the thread's &tvmffi_i_this_thread */
 #endif
@@ -162,6 +162,11 @@ TVMFFI_I_COLD TVMFFIObject *tvmffi_i_scope_error(const char *message) {
 TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
   uint32_t capacity = 2 * scope->capacity, i;
   TVMFFIObject **items = NULL;
+  if (!capacity) {
+    scope->items = scope->first;
+    scope->capacity = TVMFFI_I_SCOPE_FIRST;
+    return 0;
+  }
   if (scope->capacity < UINT32_MAX / 2 / sizeof(*items))
     items = (TVMFFIObject **)TVMFFI_I_SCOPE_MALLOC(capacity * sizeof(*items));
   if (!items)
@@ -169,7 +174,8 @@ TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
                           "out of memory for the %u objects of a scope",
                           (unsigned)capacity);
   for (i = 0; i < scope->count; ++i) items[i] = scope->items[i];
-  if (scope->items != scope->first) TVMFFI_I_SCOPE_FREE((void *)scope->items);
+  if (scope->capacity > TVMFFI_I_SCOPE_FIRST)
+    TVMFFI_I_SCOPE_FREE((void *)scope->items);
   scope->items = items;
   scope->capacity = capacity;
   return 0;
@@ -239,9 +245,8 @@ TVMFFI_I_INLINE int tvmffi_i_hand_any(tvmffi_i_owner to, TVMFFIAny *any) {
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_open(tvmffi_scope *scope,
                                                   tvmffi_scope *parent) {
   scope->parent = parent;
-  scope->items = scope->first;
   scope->count = 0;
-  scope->capacity = TVMFFI_I_SCOPE_FIRST;
+  scope->capacity = 0;
 #if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
   scope->thread = &tvmffi_i_this_thread;
 #endif
@@ -255,15 +260,14 @@ TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
     TVMFFIObject *item = scope->items[--scope->count];
     tvmffi_i_drop(item, "the end of its scope");
   }
-  if (scope->items != scope->first) TVMFFI_I_SCOPE_FREE((void *)scope->items);
-  scope->items = scope->first;
-  scope->capacity = TVMFFI_I_SCOPE_FIRST;
+  if (scope->capacity > TVMFFI_I_SCOPE_FIRST)
+    TVMFFI_I_SCOPE_FREE((void *)scope->items);
+  scope->capacity = 0;
 }
 
 /* Closes the scope of a body, which mostly owns nothing. */
 TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
-  if (TVMFFI_I_UNLIKELY(scope->count || scope->items != scope->first))
-    tvmffi_i_scope_close(scope);
+  if (TVMFFI_I_UNLIKELY(scope->capacity)) tvmffi_i_scope_close(scope);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
@@ -363,7 +367,7 @@ struct tvmffi_i_scope_block : tvmffi_scope {
   }
   tvmffi_i_scope_block(const tvmffi_i_scope_block &) = delete;
   tvmffi_i_scope_block &operator=(const tvmffi_i_scope_block &) = delete;
-  ~tvmffi_i_scope_block() { tvmffi_i_scope_close(this); }
+  ~tvmffi_i_scope_block() { tvmffi_i_scope_end(this); }
 };
 } /* namespace */
 } /* extern "C++" */
