@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""What a user of the C interface may write by mistake: it works, or it does not
+compile and the compiler's first error says why at the user's line, or it raises
+an error that says what to write. Each row is compiled as C11 and as C++11.
+Writes TAP.
+
+  mistakes.py --header tvmffi.h --cc CC [--cxx CXX] [--only PART]
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "tools"))
+from tap import Tap  # noqa: E402
+
+HEAD = """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tvmffi.h"
+typedef struct { TVMFFIObject base; int64_t x; } Pair;
+typedef struct { int64_t x; } Plain;
+"""
+MAIN = """
+TVMFFI_MAIN() { return run(tvmffi_here); }
+"""
+# The line with the mistake ends so.
+MARK = "/* ! */"
+
+
+class Works:
+    """The program ends with 0 and, under AddressSanitizer, without a leak."""
+
+
+class Raises:
+    """The program ends with an error whose message has this text."""
+
+    def __init__(self, text):
+        self.text = text
+
+
+class Refused:
+    """The compiler's first error is about the marked line and has this text, a
+    regular expression."""
+
+    def __init__(self, text):
+        self.text = text
+
+
+NO_SCOPE = ("tvmffi_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_"
+            "TVMFFI_SCOPE|tvmffi_i_no_scope")
+ROWS = [
+    ("a parameter is returned", Works(), """
+TVMFFI_FUNC(id, object, (object, x)) { TVMFFI_RETURN(x); }
+static int run(TVMFFI_HERE) {
+  TVMFFIObject *list = tvmffi_list(1, 2), *same = NULL;
+  int i;
+  TVMFFI_TRY(tvmffi_register("id", id));
+  for (i = 0; i < 3; ++i) TVMFFI_TRY(tvmffi_call("id", &same, list));
+  return same == list && tvmffi_size(list) == 2 ? 0 : 1;
+}"""),
+    ("an item of a container is returned", Works(), """
+TVMFFI_FUNC(first, any, (array, all)) {
+  TVMFFIAny item;
+  TVMFFI_TRY(tvmffi_at(all, 0, &item));
+  TVMFFI_RETURN(item);
+}
+static int run(TVMFFI_HERE) {
+  TVMFFIObject *all = tvmffi_array(tvmffi_list(1), 2), *list = NULL;
+  TVMFFI_TRY(tvmffi_register("first", first));
+  TVMFFI_TRY(tvmffi_call("first", &list, all));
+  TVMFFI_TRY(tvmffi_call("first", &list, all));
+  return (int)tvmffi_size(list) - 1;
+}"""),
+    ("a text is returned as `any`", Works(), """
+TVMFFI_FUNC(text, any) {
+  char buffer[] = "a text that is gone after the return";
+  TVMFFI_RETURN(tvmffi_str(buffer));
+}
+static int run(TVMFFI_HERE) {
+  TVMFFIAny any = tvmffi_none();
+  TVMFFI_TRY(tvmffi_register("text", text));
+  TVMFFI_TRY(tvmffi_call("text", &any));
+  return any.type_index != kTVMFFIStr ||
+         strcmp(tvmffi_any_str(&any).data,
+                "a text that is gone after the return") != 0;
+}"""),
+    ("a tree is made in one expression", Works(), """
+TVMFFI_FUNC(tree, array) {
+  TVMFFI_RETURN(tvmffi_array(tvmffi_list(1, tvmffi_map("a", 1)), "leaf"));
+}
+static int run(TVMFFI_HERE) {
+  TVMFFIObject *all = NULL;
+  TVMFFI_TRY(tvmffi_register("tree", tree));
+  TVMFFI_TRY(tvmffi_call("tree", &all));
+  return (int)tvmffi_size(all) - 2;
+}"""),
+    ("a part of a tree fails", Raises("a value for each key"), """
+static int run(TVMFFI_HERE) {
+  TVMFFIAny odd = tvmffi_int(1);
+  return tvmffi_list(1, tvmffi_map_from(&odd, 1)) ? 0 : -1;
+}"""),
+    ("a helper makes an object outside a scope", Refused(NO_SCOPE), """
+static TVMFFIObject *make(void) {
+  return tvmffi_list(1, 2); /* ! */
+}
+static int run(TVMFFI_HERE) { return make() ? 0 : 1; }"""),
+    ("a call stores an object outside a scope",
+     Refused(NO_SCOPE + "|TVMFFIObject"), """
+static int run(void) {
+  TVMFFIObject *list = NULL;
+  return tvmffi_call("ffi.List", &list); /* ! */
+}"""),
+    ("a call stores a number outside a scope", Works(), """
+static int size(TVMFFIObject *list) {
+  int64_t n = 0;
+  return tvmffi_call("ffi.ListSize", &n, list) ? -1 : (int)n;
+}
+static int run(TVMFFI_HERE) { return size(tvmffi_list(1, 2)) - 2; }"""),
+    ("a helper takes its caller's scope", Works(), """
+static TVMFFIObject *pair(TVMFFI_HERE, int64_t a) {
+  return tvmffi_array(a, a + 1);
+}
+static int run(TVMFFI_HERE) {
+  return (int)tvmffi_size(pair(tvmffi_here, 3)) - 2;
+}"""),
+    ("a loop is left from a scope", Works(), """
+static int run(TVMFFI_HERE) {
+  int i;
+  for (i = 0; i < 10; ++i) {
+    TVMFFI_SCOPE;
+    if (!tvmffi_list(i)) return -1;
+    if (i == 4) break;
+  }
+  return i - 4;
+}"""),
+    ("a scope has a block of its own", Refused("expected .*;"), """
+static int run(TVMFFI_HERE) {
+  while (1) {
+    TVMFFI_SCOPE { /* ! */
+      if (tvmffi_list(1)) break;
+    }
+  }
+  return 0;
+}"""),
+    ("an object outlives its scope", Works(), """
+static int run(TVMFFI_HERE) {
+  TVMFFIObject *kept = NULL;
+  int i;
+  for (i = 0; i < 3; ++i) {
+    TVMFFI_SCOPE;
+    tvmffi_keep(&kept, tvmffi_list(i));
+  }
+  i = (int)tvmffi_size(kept) - 1;
+  tvmffi_release(kept);
+  return i;
+}"""),
+    ("an object is kept as another type", Refused("Plain|deduc|match"), """
+static int run(TVMFFI_HERE) {
+  Plain *kept = NULL;
+  tvmffi_keep(&kept, tvmffi_list(1)); /* ! */
+  return 0;
+}"""),
+    ("the result is forgotten in a call", Refused("int"), """
+static int run(void) {
+  return tvmffi_call("ffi.ListSize", 21); /* ! */
+}"""),
+    ("a tensor's struct is retained", Refused("DLTensor"), """
+TVMFFI_FUNC(keep, none, (tensor, x)) {
+  tvmffi_retain(x); /* ! */
+  TVMFFI_RETURN();
+}
+static int run(void) { return tvmffi_register("keep", keep); }"""),
+    ("a struct that is no object is an argument", Refused("Plain"), """
+static int run(void) {
+  Plain plain = {1};
+  int64_t n = 0;
+  return tvmffi_call("ffi.ListSize", &n, &plain); /* ! */
+}"""),
+    ("a struct that is an object is an argument", Works(), """
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x))
+TVMFFI_FUNC(get_x, int64, (Pair, pair)) { TVMFFI_RETURN(pair->x); }
+static int run(TVMFFI_HERE) {
+  int64_t x = 0;
+  Pair *pair = TVMFFI_NEW(Pair, 7);
+  TVMFFI_TRY(tvmffi_register("get_x", get_x));
+  TVMFFI_TRY(tvmffi_call("get_x", &x, pair));
+  return tvmffi_size(tvmffi_list(pair, &pair->base)) == 2 && x == 7 ? 0 : 1;
+}"""),
+    ("a field has another type than its word",
+     Refused("Pair_x_has_not_the_C_type_of_its_word"), """
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, float64, x)) /* ! */
+static int run(void) { return tvmffi_register_type(Pair); }"""),
+    ("a call has 33 arguments",
+     Refused("tvmffi_at_most_32_values_are_possible"), """
+static int run(void) {
+  return tvmffi_call("f", NULL, %s); /* ! */
+}""" % ", ".join(map(str, range(33)))),
+    ("a body returns its value", Raises("write TVMFFI_RETURN"), """
+TVMFFI_FUNC(next, int64, (int64, x)) { return (int)x + 1; }
+static int run(void) {
+  int64_t y = 0;
+  TVMFFI_TRY(tvmffi_register("next", next));
+  return tvmffi_call("next", &y, 4);
+}"""),
+    ("a body returns its value, which is 0", Raises("write TVMFFI_RETURN"), """
+TVMFFI_FUNC(next, int64, (int64, x)) { return (int)x + 1; }
+static int run(void) {
+  int64_t y = 0;
+  TVMFFI_TRY(tvmffi_register("next", next));
+  return tvmffi_call("next", &y, -1);
+}"""),
+    ("a function's name is in memory that is freed",
+     Raises("of_a_freed_name"), """
+TVMFFI_FUNC(named, int64, (int64, x)) { TVMFFI_RETURN(x); }
+static int run(void) {
+  char *name = (char *)malloc(32);
+  int code;
+  if (!name) return 1;
+  strcpy(name, "of_a_freed_name");
+  code = tvmffi_register(name, named);
+  memset(name, 'x', 15);
+  free(name);
+  return code ? code : tvmffi_call("of_a_freed_name", NULL);
+}"""),
+    ("a buffer is used twice", Works(), """
+static int run(void) {
+  char text[32];
+  tvmffi_buffer buffer = {text, sizeof(text), 0};
+  TVMFFI_TRY(tvmffi_as("abc", &buffer));
+  if (buffer.length != 3) return 1;
+  TVMFFI_TRY(tvmffi_as("a longer text", &buffer));
+  return buffer.length != 13;
+}"""),
+]
+
+
+class Box:
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+        (folder / "tvmffi.h").write_bytes(args.header.read_bytes())
+        (folder / "runtime.c").write_text(
+            "#define TVMFFI_IMPLEMENTATION\n#include \"tvmffi.h\"\n")
+        self.sanitize = []
+        if self.run(*args.cc.split(), "-fsanitize=address", "runtime.c",
+                    "-shared", "-fPIC", "-o", "probe.so").returncode == 0:
+            self.sanitize = ["-fsanitize=address"]
+        done = self.run(*args.cc.split(), *self.sanitize, "-g", "-c",
+                        "runtime.c", "-o", "runtime.o")
+        if done.returncode:
+            raise SystemExit(done.stderr)
+
+    def run(self, *command):
+        return subprocess.run([str(c) for c in command], cwd=self.folder,
+                              capture_output=True, text=True, timeout=300,
+                              errors="replace")
+
+    def check(self, wanted, text, cxx):
+        """Returns what is wrong, or an empty text."""
+        name = "user.cpp" if cxx else "user.c"
+        main = MAIN if "run(TVMFFI_HERE)" in text else MAIN.replace(
+            "tvmffi_here", "")
+        text = HEAD + text + main
+        (self.folder / name).write_text(text)
+        compiler = ([*self.args.cxx.split(), "-std=c++11"] if cxx
+                    else [*self.args.cc.split(), "-std=c11"])
+        done = self.run(*compiler, *self.sanitize, "-g", "-c", name, "-o",
+                        "user.o")
+        if isinstance(wanted, Refused):
+            return refused(wanted, text, name, done)
+        if done.returncode:
+            return done.stderr
+        done = self.run(*compiler, *self.sanitize, "user.o", "runtime.o", "-o",
+                        "user", "-lpthread")
+        if done.returncode:
+            return done.stderr
+        done = self.run(self.folder / "user")
+        if isinstance(wanted, Raises):
+            right = done.returncode == 1 and re.search(wanted.text, done.stderr)
+        else:
+            right = done.returncode == 0
+        return "" if right else f"status {done.returncode}\n{done.stderr}"
+
+
+def refused(wanted, text, name, done):
+    """What is wrong with the compiler's message, or an empty text."""
+    if done.returncode == 0:
+        return "compiles"
+    line = text[:text.index(MARK)].count("\n") + 1
+    first = re.search(r"^\S+:\d+:\d+: (?:fatal )?error: .*", done.stderr, re.M)
+    end = re.compile(r"^\S+: (?:fatal )?error: ", re.M).search(
+        done.stderr, first.end())
+    about = done.stderr[:end.start() if end else None]
+    if not re.search(rf"\b{name}:{line}:", about):
+        return f"line {line} is not in the first error:\n{done.stderr}"
+    if not re.search(wanted.text, about):
+        return f"{wanted.text} is not in the first error:\n{done.stderr}"
+    return ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--header", type=Path, required=True)
+    parser.add_argument("--cc", required=True)
+    parser.add_argument("--cxx")
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        box = Box(args, Path(folder))
+        for name, wanted, text in ROWS:
+            for cxx in [False, True] if args.cxx else [False]:
+                if args.only in name:
+                    wrong = box.check(wanted, text, cxx)
+                    tap.ok(not wrong, f"{name} ({'C++' if cxx else 'C'})",
+                           wrong)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
