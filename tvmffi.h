@@ -847,9 +847,8 @@ TVMFFI_I_CHECK_WORDS(TVMFFI_I_CHECK_WORD)
 #endif
 
 /* 1 if _Generic exists: gcc and clang have it in C99, too, as an extension. */
-#if !defined(__cplusplus) && \
-    (TVMFFI_I_GENERIC || defined(__clang__) ||        \
-     (defined(__GNUC__) && __GNUC__ >= 5))
+#if !defined(__cplusplus) && (TVMFFI_I_GENERIC || defined(__clang__) || \
+                              (defined(__GNUC__) && __GNUC__ >= 5))
 #define TVMFFI_I_SELECTS 1
 #else
 #define TVMFFI_I_SELECTS 0
@@ -2871,43 +2870,46 @@ TVMFFI_I_INLINE void *tvmffi_i_first_element(void *data, size_t byte_offset) {
 /* A scope owns objects until it is closed. Its members are internal. */
 typedef struct tvmffi_scope tvmffi_scope;
 
-/* tvmffi_here is the innermost scope, a `tvmffi_scope *`: the wrapper of a typed
-   function, TVMFFI_SCOPE and TVMFFI_HERE declare a variable tvmffi_i_here.
-   Outside all scopes, tvmffi_here is a struct or a function, which no function
-   accepts for a scope: the compiler's error shows the struct's name, which says
-   what to write. There, the name tvmffi_i_here is a function's, because a local
-   variable that hides a function causes no warning (-Wshadow). tvmffi_i_outer is
-   the innermost scope, or NULL outside all scopes. */
-typedef struct tvmffi_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_TVMFFI_SCOPE {
+/* tvmffi_here is the innermost scope, a `tvmffi_scope *`: the wrapper of a
+   typed function, TVMFFI_SCOPE and TVMFFI_HERE declare a variable
+   tvmffi_i_here. Outside all scopes, tvmffi_here is a struct or a function,
+   which no function accepts for a scope: the compiler's error shows the
+   struct's name, which says what to write. There, the name tvmffi_i_here is a
+   function's, because a local variable that hides a function causes no warning
+   (-Wshadow). tvmffi_i_outer is the innermost scope, or NULL outside all
+   scopes. */
+#define TVMFFI_I_NO_SCOPE \
+  tvmffi_i_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_TVMFFI_SCOPE
+typedef struct {
   char unused;
-} tvmffi_i_no_scope;
+} TVMFFI_I_NO_SCOPE;
 #if defined(__cplusplus)
 extern "C++" {
-TVMFFI_I_UNUSED static tvmffi_i_no_scope tvmffi_i_here() {
-  return tvmffi_i_no_scope();
+TVMFFI_I_UNUSED static TVMFFI_I_NO_SCOPE tvmffi_i_here() {
+  return TVMFFI_I_NO_SCOPE();
 }
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(tvmffi_scope *scope) {
   return scope;
 }
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(tvmffi_i_no_scope (*)()) {
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(TVMFFI_I_NO_SCOPE (*)()) {
   return nullptr;
 }
 } /* extern "C++" */
 #define tvmffi_here tvmffi_i_here
 #define tvmffi_i_outer tvmffi_i_scope_of(tvmffi_i_here)
 #elif TVMFFI_I_SELECTS
-TVMFFI_I_UNUSED static const tvmffi_i_no_scope tvmffi_i_nowhere = {0};
-TVMFFI_I_UNUSED static tvmffi_i_no_scope tvmffi_i_here(void) {
+TVMFFI_I_UNUSED static const TVMFFI_I_NO_SCOPE tvmffi_i_nowhere = {0};
+TVMFFI_I_UNUSED static TVMFFI_I_NO_SCOPE tvmffi_i_here(void) {
   return tvmffi_i_nowhere;
 }
-#define tvmffi_here                          \
-  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, \
-      tvmffi_scope *: tvmffi_i_here,         \
-      default: tvmffi_i_nowhere)
-#define tvmffi_i_outer                       \
-  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, \
-      tvmffi_scope *: tvmffi_i_here,         \
-      default: TVMFFI_I_AS(tvmffi_scope *, 0))
+#define tvmffi_here                                         \
+  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, tvmffi_scope * \
+                              : tvmffi_i_here, default      \
+                              : tvmffi_i_nowhere)
+#define tvmffi_i_outer                                      \
+  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, tvmffi_scope * \
+                              : tvmffi_i_here, default      \
+                              : TVMFFI_I_AS(tvmffi_scope *, 0))
 #else
 /* C without _Generic: a maker outside all scopes is an error at run time. */
 static tvmffi_scope *const tvmffi_i_here = NULL;
@@ -2915,9 +2917,9 @@ static tvmffi_scope *const tvmffi_i_here = NULL;
 #define tvmffi_i_outer tvmffi_i_here
 #endif
 
-/* Gives the caller of a typed function a reference to `obj`: the scope's own, if
-   the object is the scope's newest, else a new one. A scope of NULL means that
-   the body owns a reference, which the caller receives. */
+/* Gives the caller of a typed function a reference to `obj`: the scope's own,
+   if the object is the scope's newest, else a new one. A scope of NULL means
+   that the body owns a reference, which the caller receives. */
 TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
                                          TVMFFIObject *obj);
 
@@ -2935,9 +2937,9 @@ static void tvmffi_i_arena_free(void *pointer);
 
 /* Evaluates `expr`. If the code is not 0, returns the code from the calling
    function. */
-#define TVMFFI_TRY(expr)                                   \
-  do {                                                     \
-    int tvmffi_code = (expr);                              \
+#define TVMFFI_TRY(expr)                                    \
+  do {                                                      \
+    int tvmffi_code = (expr);                               \
     if (TVMFFI_I_UNLIKELY(tvmffi_code)) return tvmffi_code; \
   } while (0)
 
@@ -3554,8 +3556,8 @@ enum {
    ((ctype)(-1) < 1 ? 0 : (int)TVMFFI_I_UNSIGNED))
 
 /* Defines the parameter type T, such as int64. */
-#define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)     \
-  typedef ctype tvmffi_type_##T;                         \
+#define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)                     \
+  typedef ctype tvmffi_type_##T;                                         \
   typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, ctype); \
   TVMFFI_I_UNUSED static const tvmffi_i_name tvmffi_i_name_##T = {name, schema};
 #define TVMFFI_I_GET(T) TVMFFI_I_GETTER(T, any, out)
@@ -3577,7 +3579,7 @@ enum {
 #define TVMFFI_I_GETTER(T, from, to)                          \
   TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *from, \
                                        tvmffi_type_##T *to)
-#define TVMFFI_I_PUTTER_OF(T, to, from) \
+#define TVMFFI_I_PUTTER_OF(T, to, from)                                    \
   TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFI_I_UNUSED tvmffi_scope *here, \
                                        TVMFFIAny *to, tvmffi_type_##T from)
 
@@ -3587,35 +3589,38 @@ enum {
 /* For a parameter type T whose C type is a pointer, defines optional(T), where
    NULL means no value, and a check of container items. Must follow the getter
    and putter of T. */
-#define TVMFFI_I_POINTER_WORD(T)                                           \
-  typedef tvmffi_type_##T tvmffi_type_optional_##T;                        \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                           \
-      const TVMFFIAny *tvmffi_from, tvmffi_type_optional_##T *tvmffi_to) { \
-    *tvmffi_to = NULL;                                                     \
-    return tvmffi_from->type_index == kTVMFFINone                          \
-               ? 0                                                         \
-               : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);               \
-  }                                                                        \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                           \
-      tvmffi_scope *tvmffi_i_here, TVMFFIAny *tvmffi_to, tvmffi_type_optional_##T tvmffi_value) {       \
-    *tvmffi_to = tvmffi_none();                                            \
-    return tvmffi_value ? (tvmffi_i_put_##T)(tvmffi_i_here, tvmffi_to, tvmffi_value) : 0; \
-  }                                                                        \
+#define TVMFFI_I_POINTER_WORD(T)                                            \
+  typedef tvmffi_type_##T tvmffi_type_optional_##T;                         \
+  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                            \
+      const TVMFFIAny *tvmffi_from, tvmffi_type_optional_##T *tvmffi_to) {  \
+    *tvmffi_to = NULL;                                                      \
+    return tvmffi_from->type_index == kTVMFFINone                           \
+               ? 0                                                          \
+               : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);                \
+  }                                                                         \
+  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                            \
+      tvmffi_scope *tvmffi_i_here, TVMFFIAny *tvmffi_to,                    \
+      tvmffi_type_optional_##T tvmffi_value) {                              \
+    *tvmffi_to = tvmffi_none();                                             \
+    return tvmffi_value                                                     \
+               ? (tvmffi_i_put_##T)(tvmffi_i_here, tvmffi_to, tvmffi_value) \
+               : 0;                                                         \
+  }                                                                         \
   TVMFFI_I_KEPT_ELEMENT(T, -1)
 
 /* For a parameter type T such as int64, defines the struct of optional(T), and
    the conversion of container items to T. Items of type `index` need none. */
-#define TVMFFI_I_VALUE_WORD(T, index)                       \
-  TVMFFI_I_OPTIONAL_STRUCT(T)                               \
-  TVMFFI_I_CAST(T, index) {                                 \
-    tvmffi_type_##T value;                                  \
-    int code = (tvmffi_i_get_##T)(tvmffi_from, &value);     \
-    (void)tvmffi_name;                                      \
-    if (!code) code = tvmffi_i_put_##T(NULL, tvmffi_to, value);   \
-    if (code) return code;                                  \
-    return tvmffi_to->type_index == tvmffi_from->type_index \
-               ? 0                                          \
-               : TVMFFI_I_CONVERTED;                        \
+#define TVMFFI_I_VALUE_WORD(T, index)                           \
+  TVMFFI_I_OPTIONAL_STRUCT(T)                                   \
+  TVMFFI_I_CAST(T, index) {                                     \
+    tvmffi_type_##T value;                                      \
+    int code = (tvmffi_i_get_##T)(tvmffi_from, &value);         \
+    (void)tvmffi_name;                                          \
+    if (!code) code = tvmffi_i_put_##T(NULL, tvmffi_to, value); \
+    if (code) return code;                                      \
+    return tvmffi_to->type_index == tvmffi_from->type_index     \
+               ? 0                                              \
+               : TVMFFI_I_CONVERTED;                            \
   }
 
 /* For a parameter type T such as str, defines the struct of optional(T), and a
@@ -3623,31 +3628,31 @@ enum {
 #define TVMFFI_I_KEPT_WORD(T, index) \
   TVMFFI_I_OPTIONAL_STRUCT(T)        \
   TVMFFI_I_KEPT_ELEMENT(T, index)
-#define TVMFFI_I_OPTIONAL_STRUCT(T)                                  \
-  typedef struct {                                                   \
-    tvmffi_type_##T value;                                           \
-    int has_value;                                                   \
-  } tvmffi_type_optional_##T;                                        \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {     \
-    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                     \
-    return no;                                                       \
-  }                                                                  \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(          \
-      tvmffi_type_##T value) {                                       \
-    tvmffi_type_optional_##T some;                                   \
-    some.value = value;                                              \
-    some.has_value = 1;                                              \
-    return some;                                                     \
-  }                                                                  \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                     \
-      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {         \
-    out->has_value = any->type_index != kTVMFFINone;                 \
-    return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;  \
-  }                                                                  \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                     \
-      tvmffi_scope *here, TVMFFIAny *out, tvmffi_type_optional_##T value) {              \
-    *out = tvmffi_none();                                            \
-    return value.has_value ? tvmffi_i_put_##T(here, out, value.value) : 0; \
+#define TVMFFI_I_OPTIONAL_STRUCT(T)                                         \
+  typedef struct {                                                          \
+    tvmffi_type_##T value;                                                  \
+    int has_value;                                                          \
+  } tvmffi_type_optional_##T;                                               \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {            \
+    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                            \
+    return no;                                                              \
+  }                                                                         \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(                 \
+      tvmffi_type_##T value) {                                              \
+    tvmffi_type_optional_##T some;                                          \
+    some.value = value;                                                     \
+    some.has_value = 1;                                                     \
+    return some;                                                            \
+  }                                                                         \
+  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                            \
+      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {                \
+    out->has_value = any->type_index != kTVMFFINone;                        \
+    return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;         \
+  }                                                                         \
+  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                            \
+      tvmffi_scope *here, TVMFFIAny *out, tvmffi_type_optional_##T value) { \
+    *out = tvmffi_none();                                                   \
+    return value.has_value ? tvmffi_i_put_##T(here, out, value.value) : 0;  \
   }
 #define TVMFFI_I_KEPT_ELEMENT(T, index)                    \
   TVMFFI_I_CAST(T, index) {                                \
@@ -3657,7 +3662,7 @@ enum {
   }
 #define TVMFFI_I_CAST(T, index)                                           \
   enum { tvmffi_i_fits_##T = index };                                     \
-  typedef int tvmffi_i_put_type_optional_##T(tvmffi_scope *, TVMFFIAny *,                 \
+  typedef int tvmffi_i_put_type_optional_##T(tvmffi_scope *, TVMFFIAny *, \
                                              tvmffi_type_optional_##T);   \
   TVMFFI_I_ELEMENT(T)                                                     \
   TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *tvmffi_name, \
@@ -3680,20 +3685,21 @@ enum {
 #define TVMFFI_I_USE_ITEM_0(T)
 #define TVMFFI_I_USE_ITEM_2(T)
 #if TVMFFI_I_GENERIC && !defined(__cplusplus)
-#define TVMFFI_I_USE_1(T)                                      \
-  typedef TVMFFI_I_UNKNOWN(T) tvmffi_type_##T;                     \
-  typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, tvmffi_type_##T); \
-  extern const tvmffi_i_name tvmffi_i_name_##T;                    \
-  extern tvmffi_i_put_type_##T tvmffi_i_put_##T;                   \
+#define TVMFFI_I_USE_1(T)                                        \
+  typedef TVMFFI_I_UNKNOWN(T) tvmffi_type_##T;                   \
+  typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, \
+                                    tvmffi_type_##T);            \
+  extern const tvmffi_i_name tvmffi_i_name_##T;                  \
+  extern tvmffi_i_put_type_##T tvmffi_i_put_##T;                 \
   extern int tvmffi_i_get_##T(const TVMFFIAny *, tvmffi_type_##T *);
-#define TVMFFI_I_USE_ITEM_1(T)                                  \
-  TVMFFI_I_USE_1(T)                                             \
-  typedef tvmffi_type_##T tvmffi_type_optional_##T;                 \
-  typedef int tvmffi_i_put_type_optional_##T(                       \
-      tvmffi_scope *, TVMFFIAny *, tvmffi_type_optional_##T);                       \
-  extern tvmffi_i_put_type_optional_##T tvmffi_i_put_optional_##T;  \
-  extern int tvmffi_i_get_optional_##T(const TVMFFIAny *,           \
-                                       tvmffi_type_optional_##T *); \
+#define TVMFFI_I_USE_ITEM_1(T)                                            \
+  TVMFFI_I_USE_1(T)                                                       \
+  typedef tvmffi_type_##T tvmffi_type_optional_##T;                       \
+  typedef int tvmffi_i_put_type_optional_##T(tvmffi_scope *, TVMFFIAny *, \
+                                             tvmffi_type_optional_##T);   \
+  extern tvmffi_i_put_type_optional_##T tvmffi_i_put_optional_##T;        \
+  extern int tvmffi_i_get_optional_##T(const TVMFFIAny *,                 \
+                                       tvmffi_type_optional_##T *);       \
   extern tvmffi_i_cast tvmffi_i_item_##T;
 #else
 extern int tvmffi_i_is_known[1]; /* never defined */
@@ -3771,8 +3777,8 @@ TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
   return 0;
 }
 
-/* Returns -1 if an argument is None while an error is pending: the argument is
-   the NULL of a maker that failed, whose error must not be replaced. */
+/* Returns -1 if an argument is None while an error is pending: a maker failed
+   and returned the NULL, and its error must not be replaced. */
 TVMFFI_I_INLINE int tvmffi_i_check_made(const TVMFFIAny *args, int32_t n) {
   int32_t i;
   for (i = 0; i < n; ++i)
@@ -4059,16 +4065,16 @@ TVMFFI_I_POINTER_WORD(object)
 
 /* Defines a parameter type T for objects of type `index` or a descendant
    type. */
-#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)          \
-  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)              \
-  TVMFFI_I_GET(T) {                                           \
-    if (any->type_index != (index) &&                         \
-        (any->type_index < kTVMFFIStaticObjectBegin ||        \
-         !tvmffi_i_derives(any->type_index, index)))          \
-      return TVMFFI_I_MISMATCH;                               \
-    *out = any->v_obj;                                        \
-    return *out ? 0 : TVMFFI_I_MISMATCH;                      \
-  }                                                           \
+#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)                    \
+  TVMFFI_I_GET(T) {                                                 \
+    if (any->type_index != (index) &&                               \
+        (any->type_index < kTVMFFIStaticObjectBegin ||              \
+         !tvmffi_i_derives(any->type_index, index)))                \
+      return TVMFFI_I_MISMATCH;                                     \
+    *out = any->v_obj;                                              \
+    return *out ? 0 : TVMFFI_I_MISMATCH;                            \
+  }                                                                 \
   TVMFFI_I_PUT(T) { return tvmffi_i_put_object(here, out, value); } \
   TVMFFI_I_POINTER_WORD(T)
 /* Accepts a function, borrowed. The caller owns a returned function. */
@@ -4689,30 +4695,33 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
 
 /* Counts 1 to 33 arguments. For 34 to 64, expands to an undeclared name, which
    the compiler's error shows. */
-#define TVMFFI_I_COUNT(...) \
-  TVMFFI_I_COUNT_(__VA_ARGS__, \
-  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
-  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
-  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
-  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
-  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
-  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
-  TVMFFI_I_MANY, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, \
-  18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, ~)
-#define TVMFFI_I_COUNT_( \
-  a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, \
-  a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, \
-  a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, \
-  a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, \
-  a63, a64, n, ...) \
+#define TVMFFI_I_COUNT(...)                                                   \
+  TVMFFI_I_COUNT_(__VA_ARGS__, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY,   \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, \
+                  18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, \
+                  1, ~)
+#define TVMFFI_I_COUNT_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12,     \
+                        a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, \
+                        a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, \
+                        a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, \
+                        a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, \
+                        a57, a58, a59, a60, a61, a62, a63, a64, n, ...)        \
   n
 #define TVMFFI_I_MANY tvmffi_at_most_32_values_are_possible
 #if defined(__cplusplus)
-#define TVMFFI_I_AT_MOST_32(pack)       \
+#define TVMFFI_I_AT_MOST_32(pack)             \
   TVMFFI_STATIC_ASSERT(sizeof...(pack) <= 32, \
                        tvmffi_at_most_32_values_are_possible)
 #endif
 #define TVMFFI_I_STRIP(...) __VA_ARGS__
+#define TVMFFI_I_FIRST(x, ...) x
 /* Expands to a comma between two tokens: in clang's mode for MSVC, a macro that
    is only a comma does not separate arguments. */
 #define TVMFFI_I_COMMA(...) ~, ~
@@ -4811,13 +4820,13 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
 /* ======== Scopes ========================================== >>interface/scope
    objects released at the end of a block */
 /* A scope owns the objects that the code in it receives: containers, functions,
-   tensors, objects of TVMFFI_NEW, and results of calls into a TVMFFIObject ** or
-   TVMFFIAny *. The scope's end releases them, newest first. The body of a typed
-   function is a scope, and TVMFFI_RETURN gives the caller a reference of its
-   own. TVMFFI_SCOPE opens a scope in a block, and TVMFFI_HERE passes a scope to
-   a function. tvmffi_keep takes a reference that outlives the scope. Scopes
-   nest, and the innermost scope owns new objects. Outside all scopes, an object
-   cannot be made. Whoever takes an error owns the error.
+   tensors, objects of TVMFFI_NEW, and results of calls into a TVMFFIObject **
+   or TVMFFIAny *. The scope's end releases them, newest first. The body of a
+   typed function is a scope, and TVMFFI_RETURN gives the caller a reference of
+   its own. TVMFFI_SCOPE opens a scope in a block, and TVMFFI_HERE passes a
+   scope to a function. tvmffi_keep takes a reference that outlives the scope.
+   Scopes nest, and the innermost scope owns new objects. Outside all scopes, an
+   object cannot be made. Whoever takes an error owns the error.
 
    Each macro that returns an object passes tvmffi_here, the innermost scope, to
    a function. A scope belongs to one thread: open a scope in each parallel
@@ -4921,29 +4930,30 @@ typedef tvmffi_scope *tvmffi_i_owner;
    need. An explicit tvmffi_out may be either: its call checks for a scope. */
 #if defined(__cplusplus)
 extern "C++" {
-template <typename tvmffi_type> struct tvmffi_i_out_type {};
 template <typename tvmffi_type>
-tvmffi_i_out_type<tvmffi_type> tvmffi_i_type_at(const tvmffi_type &);
+struct tvmffi_i_out_type {};
 template <typename tvmffi_type>
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(tvmffi_scope *here,
-                                                 tvmffi_i_out_type<tvmffi_type>) {
+tvmffi_i_out_type<tvmffi_type> tvmffi_i_out_type_of(const tvmffi_type &);
+template <typename tvmffi_type>
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
+    tvmffi_scope *here, tvmffi_i_out_type<tvmffi_type>) {
   return here;
 }
 template <typename tvmffi_type>
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(tvmffi_i_no_scope (*)(),
-                                                 tvmffi_i_out_type<tvmffi_type>) {
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
+    TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<tvmffi_type>) {
   return nullptr;
 }
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
-    tvmffi_i_no_scope (*)(), tvmffi_i_out_type<TVMFFIObject **>) = delete;
+    TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<TVMFFIObject **>) = delete;
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
-    tvmffi_i_no_scope (*)(), tvmffi_i_out_type<TVMFFIAny *>) = delete;
+    TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<TVMFFIAny *>) = delete;
 }
-#define TVMFFI_I_OWNER_OF(out)          \
-  TVMFFI_I_OWNED_BY(tvmffi_i_scope_for( \
-      tvmffi_i_here, decltype(tvmffi_i_type_at(out))()))
+#define TVMFFI_I_OWNER_OF(out)                        \
+  TVMFFI_I_OWNED_BY(tvmffi_i_scope_for(tvmffi_i_here, \
+                                       decltype(tvmffi_i_out_type_of(out))()))
 #elif TVMFFI_I_GENERIC
-#define TVMFFI_I_OWNER_OF(out)            \
+#define TVMFFI_I_OWNER_OF(out) \
   TVMFFI_I_OWNED_BY(_Generic((out),       \
                     TVMFFIObject **: tvmffi_here, \
                     TVMFFIAny *: tvmffi_here,     \
@@ -5090,9 +5100,9 @@ TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
 }
 
 /* Makes the innermost scope the owner of a reference, such as a handle from a
-   function of the ABI. Returns the object, now borrowed. On failure releases the
-   reference and returns NULL with a MemoryError. If `obj` is NULL, returns NULL
-   and raises nothing, so `obj` may be a call that fails. */
+   function of the ABI. Returns the object, now borrowed. On failure releases
+   the reference and returns NULL with a MemoryError. If `obj` is NULL, returns
+   NULL and raises nothing, so `obj` may be a call that fails. */
 #define tvmffi_scope_attach(obj) tvmffi_i_scope_attach(TVMFFI_I_OWNER, obj)
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
@@ -5169,23 +5179,23 @@ struct tvmffi_i_scope_block : tvmffi_scope {
 };
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_SCOPE(n)                                            \
-  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_i_outer),  \
+#define TVMFFI_I_SCOPE(n)                                              \
+  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_i_outer), \
       *const tvmffi_i_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
 #else
 /* Declares a scope. tvmffi_opened_<n> is initialised from the enclosing scope's
    tvmffi_here, before a new tvmffi_i_here hides it. */
-#define TVMFFI_I_SCOPE(n)                                                    \
-  tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, n)                                \
-      __attribute__((__cleanup__(tvmffi_i_scope_close))),                    \
-      *TVMFFI_I_CAT(tvmffi_opened_, n) =                                     \
-          tvmffi_i_scope_open(&TVMFFI_I_CAT(tvmffi_scope_, n), tvmffi_i_outer), \
-                                    *const tvmffi_i_here TVMFFI_I_UNUSED =   \
+#define TVMFFI_I_SCOPE(n)                                                  \
+  tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, n)                              \
+      __attribute__((__cleanup__(tvmffi_i_scope_close))),                  \
+      *TVMFFI_I_CAT(tvmffi_opened_, n) = tvmffi_i_scope_open(              \
+          &TVMFFI_I_CAT(tvmffi_scope_, n), tvmffi_i_outer),                \
+                                    *const tvmffi_i_here TVMFFI_I_UNUSED = \
                                         TVMFFI_I_CAT(tvmffi_opened_, n)
 #endif
 
-/* Opens a scope in the rest of the enclosing block: `TVMFFI_SCOPE;`. However the
-   block is left, by return, TVMFFI_TRY, goto, break, continue or a C++
+/* Opens a scope in the rest of the enclosing block: `TVMFFI_SCOPE;`. However
+   the block is left, by return, TVMFFI_TRY, goto, break, continue or a C++
    exception, the scope ends. A return value is computed before the scope ends.
    No goto and no case label may jump past TVMFFI_SCOPE into the block: clang
    refuses it, GCC would end a scope that was never opened
@@ -5197,8 +5207,8 @@ struct tvmffi_i_scope_block : tvmffi_scope {
   TVMFFI_I_HIDE_BEGIN TVMFFI_I_SCOPE(n); \
   TVMFFI_I_HIDE_END(void) 0
 #else
-#define TVMFFI_SCOPE        \
-  TVMFFI_STATIC_ASSERT(     \
+#define TVMFFI_SCOPE    \
+  TVMFFI_STATIC_ASSERT( \
       0, TVMFFI_SCOPE_needs_the_cleanup_attribute__call_tvmffi_scope_open)
 #endif
 
@@ -5237,8 +5247,8 @@ typedef struct {
 } tvmffi_i_example_object;
 extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
 #define TVMFFI_I_BASE(x) \
-  _Generic((x), TVMFFIObject: tvmffi_i_example, default: (x)).base
-#define TVMFFI_I_HANDLE(x)                            \
+  _Generic((x), TVMFFIObject : tvmffi_i_example, default : (x)).base
+#define TVMFFI_I_HANDLE(x) \
   ((void)sizeof(TVMFFI_I_BASE(_Generic((x),           \
                               void *: &tvmffi_i_example, \
                               TVMFFIObject *: &tvmffi_i_example, \
@@ -5252,7 +5262,7 @@ extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
 #define tvmffi_retain(object) tvmffi_i_retain(TVMFFI_I_HANDLE(object))
 
 /* Drops the caller's strong reference. Dropping the last strong reference
-   destroys the object. Ignores NULL. Without arguments, the name is that of a
+   destroys the object. Ignores NULL. Without arguments, the name means a
    function, which can be the deleter of a state that is an object. */
 TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle object) {
   tvmffi_i_release(object);
@@ -5263,11 +5273,11 @@ TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle object) {
 /* Releases an owned Any and sets it to None. */
 #define tvmffi_any_release(any) tvmffi_i_any_drop(any, TVMFFI_I_PLACE)
 
-/* Keeps an object beyond its scope: puts a reference to `object` (borrowed) into
-   the variable or member at `slot`, a pointer to a pointer of the object's type,
-   and releases the object that the slot held before. The slot must be NULL or
-   hold a reference; end with tvmffi_release(*slot). Thread-safe if no other
-   thread uses the slot. */
+/* Keeps an object beyond its scope: puts a reference to `object` (borrowed)
+   into the variable or member at `slot`, a pointer to a pointer of the object's
+   type, and releases the object that the slot held before. The slot must be
+   NULL or hold a reference; end with tvmffi_release(*slot). Thread-safe if no
+   other thread uses the slot. */
 #if defined(__cplusplus)
 extern "C++" {
 template <typename tvmffi_type>
@@ -5284,17 +5294,16 @@ static inline void tvmffi_keep(tvmffi_type **slot, tvmffi_type *object) {
    returns 0 or an error's code. On an error, main prints the error to stderr
    (include <stdio.h>) and returns 1:
        TVMFFI_MAIN() { return read() || compute(); } */
-#define TVMFFI_MAIN()                                    \
-  static int tvmffi_main(TVMFFI_HERE);                   \
-  int main(void) {                                       \
-    tvmffi_scope tvmffi_of_main;                         \
-    int tvmffi_code =                                    \
-        tvmffi_main(tvmffi_scope_open(&tvmffi_of_main)); \
-    tvmffi_scope_close(&tvmffi_of_main);                 \
-    if (!tvmffi_code) return 0;                          \
-    tvmffi_error_print(stderr);                          \
-    return 1;                                            \
-  }                                                      \
+#define TVMFFI_MAIN()                                                  \
+  static int tvmffi_main(TVMFFI_HERE);                                 \
+  int main(void) {                                                     \
+    tvmffi_scope tvmffi_of_main;                                       \
+    int tvmffi_code = tvmffi_main(tvmffi_scope_open(&tvmffi_of_main)); \
+    tvmffi_scope_close(&tvmffi_of_main);                               \
+    if (!tvmffi_code) return 0;                                        \
+    tvmffi_error_print(stderr);                                        \
+    return 1;                                                          \
+  }                                                                    \
   static int tvmffi_main(TVMFFI_HERE)
 
 /* ======== Global functions =============================== >>interface/global
@@ -5394,7 +5403,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_global_obj(const tvmffi_global *f) {
     *out = any->type_index == (index) ? any->v_obj : NULL;             \
     return *out ? 0 : TVMFFI_I_MISMATCH;                               \
   }                                                                    \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(here, out, value); }          \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(here, out, value); }    \
   typedef TVMFFIObject *tvmffi_type_optional_##T;                      \
   TVMFFI_I_CAST(T, index) {                                            \
     return tvmffi_i_convert_container(tvmffi_name, index, tvmffi_from, \
@@ -6043,7 +6052,6 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
    applies the macro to all parameters. */
 #define TVMFFI_I_PARAM(x, p) , TVMFFI_I_PARAM_ p
 #define TVMFFI_I_PARAM_(T, ...) tvmffi_type_##T TVMFFI_I_FIRST(__VA_ARGS__, ~)
-#define TVMFFI_I_FIRST(x, ...) x
 #define TVMFFI_I_NAME(x, p) TVMFFI_I_NAME_ p
 #define TVMFFI_I_NAME_(T, name) #name "\0"
 #define TVMFFI_I_TYPE_NAME(x, p) , &TVMFFI_I_TYPE_NAME_ p
@@ -6130,9 +6138,9 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_MAY_BE_NONE_any ~, 0,
 #define TVMFFI_I_MAY_BE_NONE_optional(T) ~, 0,
 
-/* Expands to the head of a typed function's body, which is the scope that its
-   first parameter is. `n` is the number of parameters plus 1. `self` is empty or
-   a closure's state, with a comma. */
+/* Expands to the head of a typed function's body, whose first parameter is the
+   body's scope. `n` is the number of parameters plus 1. `self` is empty or a
+   closure's state, with a comma. */
 #define TVMFFI_I_BODY(self, body, n, R, ...) \
   static int body(self TVMFFI_HERE, \
                   TVMFFI_I_PUTTER(tvmffi_i_put_type_, R) *tvmffi_put \
@@ -6142,8 +6150,9 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
 
-/* Declare and close the scope of a body. Both compilers remove them where the
-   body makes nothing. In C++, a destructor closes it, so an exception does too. */
+/* Declare and close the scope of a body. Compilers remove both where the body
+   makes nothing. In C++, a destructor closes the scope, after an exception,
+   too. */
 #if defined(__cplusplus)
 #define TVMFFI_I_BODY_SCOPE tvmffi_i_scope_block tvmffi_scope_of_body(NULL);
 #define TVMFFI_I_BODY_END
@@ -6250,8 +6259,8 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
    If T is a pointer, optional(T) is that pointer or NULL. Otherwise optional(T)
    is a struct of value and has_value, made by tvmffi_some_T and tvmffi_no_T.
    Parameters are borrowed during the call. The body is a scope. The elements of
-   a returned container are not checked. The macro defines tvmffi_func_NAME; NAME
-   itself stays undefined. */
+   a returned container are not checked. The macro defines tvmffi_func_NAME;
+   NAME itself stays undefined. */
 #define TVMFFI_FUNC(name, ...)                                                 \
   TVMFFI_I_MENTION(name)                                                       \
   TVMFFI_I_TYPED(static, tvmffi_call_##name, #name, tvmffi_func_##name,        \
@@ -6329,9 +6338,10 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
                                 const TVMFFIAny *args, int32_t num_args,   \
                                 TVMFFIAny *result)
 
-/* Makes a function object from a closure and a state. *out is owned by the scope. Takes ownership of the state:
-   calls `deleter` (may be NULL) with the state when the function is destroyed,
-   or immediately on failure. Returns 0, or -1 with an error. */
+/* Makes a function object from a closure and a state. *out is owned by the
+   scope. Takes ownership of the state: calls `deleter` (may be NULL) with the
+   state when the function is destroyed, or immediately on failure. Returns 0,
+   or -1 with an error. */
 #define tvmffi_closure_new(name, state, deleter, out) \
   tvmffi_i_closure_##name(TVMFFI_I_OWNER, state, deleter, out)
 
@@ -6367,16 +6377,18 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 /* Returns a value, or nothing, from the body of a typed function. The caller
    receives a reference of its own, whatever is returned: a new object, a
    parameter, an item of a container. Strings and bytes are copied. */
-#define TVMFFI_RETURN(...)                                             \
+#define TVMFFI_RETURN(...)                                               \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))( \
       tvmffi_here, __VA_ARGS__)
-#define TVMFFI_I_RETURN_0(here, ...) tvmffi_put(here, tvmffi_result, __VA_ARGS__)
+#define TVMFFI_I_RETURN_0(here, ...) \
+  tvmffi_put(here, tvmffi_result, __VA_ARGS__)
 #define TVMFFI_I_RETURN_1(here, ...) tvmffi_put(here, tvmffi_result)
 
 /* Returns what the body owns, a reference that the caller receives. */
 #define TVMFFI_I_GIVE(x) return tvmffi_put(NULL, tvmffi_result, x)
 
-/* Makes a function object from a typed function. *out is owned by the scope. Returns 0, or -1 with an error. */
+/* Makes a function object from a typed function. *out is owned by the scope.
+ * Returns 0, or -1 with an error. */
 #define tvmffi_function_new(name, out) \
   tvmffi_i_scoped_function(TVMFFI_I_OWNER, TVMFFI_I_FUNC(name), out)
 
@@ -6398,19 +6410,19 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
 
 /* Registers a typed function as the global function `text`, with its type
    schema. `text` is copied, unless it is a string literal. Error messages name
-   the function by the `text` of its first registration. Returns 0, or -1 with an
-   error: a RuntimeError if the name is already registered. */
-#define tvmffi_register(text, name) \
+   the function by the `text` of its first registration. Returns 0, or -1 with
+   an error: a RuntimeError if the name is already registered. */
+#define tvmffi_register(text, name)                                       \
   tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
                     #name, NULL, 0)
 /* Registers a typed function like tvmffi_register, with documentation, which is
    copied. */
-#define tvmffi_register_doc(text, name, doc) \
+#define tvmffi_register_doc(text, name, doc)                              \
   tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
                     #name, doc, 0)
 /* Registers a typed function like tvmffi_register, replacing any function of
    this name. */
-#define tvmffi_override(text, name) \
+#define tvmffi_override(text, name)                                       \
   tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
                     #name, NULL, 1)
 
@@ -6519,8 +6531,8 @@ TVMFFI_I_OUT_TYPE(dtype, DLDataType)
 TVMFFI_I_OUT_TYPE(device, DLDevice)
 TVMFFI_I_OUT_TYPE(ptr, void *)
 
-/* A buffer for a copy of a string or bytes and a NUL. The caller sets `data` and
-   `capacity`, in bytes; a call sets `length`, without the NUL. */
+/* A buffer for a copy of a string or bytes and a NUL. The caller sets `data`
+   and `capacity`, in bytes; a call sets `length`, without the NUL. */
 typedef struct {
   char *data;
   size_t capacity, length;
@@ -6560,7 +6572,8 @@ TVMFFI_I_INLINE int tvmffi_i_take_object(tvmffi_i_owner to,
   return tvmffi_i_hand_out(to, value, (TVMFFIObject **)target);
 }
 
-/* Returns the tvmffi_out that stores an object in *target, owned by the scope. */
+/* Returns the tvmffi_out that stores an object in *target, owned by the scope.
+ */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
   return tvmffi_i_make_out(tvmffi_i_take_object, &tvmffi_i_name_object, target);
 }
@@ -6811,94 +6824,72 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                             (int32_t)(sizeof...(tvmffi_rest)), 1);
 }
 } /* extern "C++" */
-#define tvmffi_call(callee, ...)                                       \
+#define tvmffi_call(callee, ...)                                         \
   tvmffi_i_call_plain(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
                       callee, __VA_ARGS__)
 
 #else /* C */
 
 #if TVMFFI_I_GENERIC
+/* clang-format off */
 #if TVMFFI_NO_FLOAT
-#define TVMFFI_I_FLOAT_ANY
-#define TVMFFI_I_FLOAT_EXAMPLE
+#define TVMFFI_I_FLOAT_TYPES(F)
 #define TVMFFI_I_FLOAT_OUT
 #else
-#define TVMFFI_I_FLOAT_ANY float : tvmffi_float, double : tvmffi_float,
-#define TVMFFI_I_FLOAT_EXAMPLE \
-  float : &tvmffi_i_example, double : &tvmffi_i_example,
+#define TVMFFI_I_FLOAT_TYPES(F) \
+  float: F(tvmffi_float), double: F(tvmffi_float),
 #define TVMFFI_I_FLOAT_OUT \
-  float * : tvmffi_out_float32, double * : tvmffi_out_float64,
+  float *: tvmffi_out_float32, double *: tvmffi_out_float64,
 #endif
 /* Returns a view of a plain C value. A void pointer becomes an opaque pointer,
    never an object: cast a handle to TVMFFIObject *. NULL (in C++: nullptr)
    becomes None. */
-#define TVMFFI_ANY(x)                                          \
-  ((void)sizeof(TVMFFI_I_OBJECT_BASE(x)),                      \
-   _Generic((x), TVMFFI_I_PLAIN_VALUES default: tvmffi_i_struct)(x))
+#define TVMFFI_ANY(x)                                     \
+  ((void)sizeof(TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)), \
+   _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_STRIP)     \
+            default: tvmffi_i_struct)(x))
 
-/* The C types of plain values, and what makes a view of each. */
-#define TVMFFI_I_PLAIN_VALUES               \
-  TVMFFI_I_FLOAT_ANY _Bool: tvmffi_bool,    \
-  char: tvmffi_int,                         \
-  signed char: tvmffi_int,                  \
-  unsigned char: tvmffi_int,                \
-  short: tvmffi_int,                        \
-  unsigned short: tvmffi_int,               \
-  int: tvmffi_int,                          \
-  unsigned: tvmffi_int,                     \
-  long: tvmffi_int,                         \
-  unsigned long: tvmffi_uint,               \
-  long long: tvmffi_int,                    \
-  unsigned long long: tvmffi_uint,          \
-  char *: tvmffi_str,                       \
-  const char *: tvmffi_str,                 \
-  void *: tvmffi_ptr,                       \
-  const void *: tvmffi_ptr,                 \
-  TVMFFIByteArray *: tvmffi_bytes,          \
-  const TVMFFIByteArray *: tvmffi_bytes,    \
-  DLTensor *: tvmffi_tensor,                \
-  const DLTensor *: tvmffi_tensor,          \
-  TVMFFIByteArray: tvmffi_i_text_of,        \
-  TVMFFIObject *: tvmffi_obj,               \
-  const TVMFFIObject *: tvmffi_i_const_obj, \
-  tvmffi_global *: tvmffi_i_global_obj,     \
-  DLDevice: tvmffi_device,                  \
-  DLDataType: tvmffi_dtype,                 \
-  TVMFFIAny: tvmffi_i_any,
+/* The C types of plain values, each with F(what makes a view of it). */
+#define TVMFFI_I_PLAIN_TYPES(F)                \
+  TVMFFI_I_FLOAT_TYPES(F)                      \
+  _Bool: F(tvmffi_bool),                       \
+  char: F(tvmffi_int),                         \
+  signed char: F(tvmffi_int),                  \
+  unsigned char: F(tvmffi_int),                \
+  short: F(tvmffi_int),                        \
+  unsigned short: F(tvmffi_int),               \
+  int: F(tvmffi_int),                          \
+  unsigned: F(tvmffi_int),                     \
+  long: F(tvmffi_int),                         \
+  unsigned long: F(tvmffi_uint),               \
+  long long: F(tvmffi_int),                    \
+  unsigned long long: F(tvmffi_uint),          \
+  char *: F(tvmffi_str),                       \
+  const char *: F(tvmffi_str),                 \
+  void *: F(tvmffi_ptr),                       \
+  const void *: F(tvmffi_ptr),                 \
+  TVMFFIByteArray *: F(tvmffi_bytes),          \
+  const TVMFFIByteArray *: F(tvmffi_bytes),    \
+  DLTensor *: F(tvmffi_tensor),                \
+  const DLTensor *: F(tvmffi_tensor),          \
+  TVMFFIByteArray: F(tvmffi_i_text_of),        \
+  TVMFFIObject *: F(tvmffi_obj),               \
+  const TVMFFIObject *: F(tvmffi_i_const_obj), \
+  tvmffi_global *: F(tvmffi_i_global_obj),     \
+  DLDevice: F(tvmffi_device),                  \
+  DLDataType: F(tvmffi_dtype),                 \
+  TVMFFIAny: F(tvmffi_i_any),
 
-/* The object at the beginning of the struct that `x` points to, which no code
-   evaluates. For a pointer to a struct that begins with no object, an error: it
-   has no member `base`. A struct may begin with another such struct. */
-#define TVMFFI_I_OBJECT_BASE(x) TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)
-#define TVMFFI_I_STRUCT(x)                       \
-  _Generic((x),                                  \
-      TVMFFI_I_FLOAT_EXAMPLE _Bool: &tvmffi_i_example,    \
-      char: &tvmffi_i_example,                         \
-      signed char: &tvmffi_i_example,                  \
-      unsigned char: &tvmffi_i_example,                \
-      short: &tvmffi_i_example,                        \
-      unsigned short: &tvmffi_i_example,               \
-      int: &tvmffi_i_example,                          \
-      unsigned: &tvmffi_i_example,                     \
-      long: &tvmffi_i_example,                         \
-      unsigned long: &tvmffi_i_example,               \
-      long long: &tvmffi_i_example,                    \
-      unsigned long long: &tvmffi_i_example,          \
-      char *: &tvmffi_i_example,                       \
-      const char *: &tvmffi_i_example,                 \
-      void *: &tvmffi_i_example,                       \
-      const void *: &tvmffi_i_example,                 \
-      TVMFFIByteArray *: &tvmffi_i_example,          \
-      const TVMFFIByteArray *: &tvmffi_i_example,    \
-      DLTensor *: &tvmffi_i_example,                \
-      const DLTensor *: &tvmffi_i_example,          \
-      TVMFFIByteArray: &tvmffi_i_example,        \
-      TVMFFIObject *: &tvmffi_i_example,               \
-      const TVMFFIObject *: &tvmffi_i_example, \
-      tvmffi_global *: &tvmffi_i_example,     \
-      DLDevice: &tvmffi_i_example,                  \
-      DLDataType: &tvmffi_i_example,                 \
-      TVMFFIAny: &tvmffi_i_example, default: (x))
+/* The pointer x to a struct that begins with an object or another such struct;
+   for a plain value, a pointer to an example of such a struct. No code uses
+   the pointer. For a pointer to another struct, the compiler's error says that
+   the struct has no member `base`. */
+#define TVMFFI_I_STRUCT(x) \
+  _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_EXAMPLE) default: (x))
+#define TVMFFI_I_EXAMPLE(make) &tvmffi_i_example
+
+/* clang-format on */
+
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
 }
@@ -6960,11 +6951,11 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
 /* Calls a function: tvmffi_call(callee, out, arguments...). The callee is a
    function object (borrowed) or the name of a global function. `out` points to
    the variable for the result, which is converted to the variable's type; NULL
-   discards the result. An object or Any stored there is owned by the scope. Up to 32 arguments are plain values that
-   TVMFFI_ANY accepts, borrowed during the call. In C99, the arguments are views
-   made by constructors. Returns 0 or the error's code: the function's own
-   error, a ValueError for an unknown name, or a TypeError for a result of
-   another type. */
+   discards the result. An object or Any stored there is owned by the scope. Up
+   to 32 arguments are plain values that TVMFFI_ANY accepts, borrowed during the
+   call. In C99, the arguments are views made by constructors. Returns 0 or the
+   error's code: the function's own error, a ValueError for an unknown name, or
+   a TypeError for a result of another type. */
 #define tvmffi_call(callee, ...) \
   TVMFFI_I_CALL(callee, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #define TVMFFI_I_CALL(callee, n, out, ...)                           \
@@ -6972,7 +6963,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
       TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(callee), TVMFFI_I_OUT(out), \
       (TVMFFIAny[n]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
                          tvmffi_none()},                             \
-      (n) - 1, 0 TVMFFI_I_EACH(n)(TVMFFI_I_WIDE, ~, __VA_ARGS__))
+      (n)-1, 0 TVMFFI_I_EACH(n)(TVMFFI_I_WIDE, ~, __VA_ARGS__))
 #define TVMFFI_I_ITEM(x, value) TVMFFI_ANY(value),
 #endif /* C */
 
@@ -7038,8 +7029,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_dtype_to_str(tvmffi_i_owner to,
 
 /* Looks up a global function by a name, which is any string that tvmffi_call
    accepts (in C99 made by tvmffi_str). Returns 0, or -1 with an error and *out
-   set to NULL. *out is owned by the scope. For an absent name, tvmffi_global_get raises a ValueError;
-   tvmffi_global_find sets *out to NULL and returns 0. */
+   set to NULL. *out is owned by the scope. For an absent name,
+   tvmffi_global_get raises a ValueError; tvmffi_global_find sets *out to NULL
+   and returns 0. */
 #define tvmffi_global_get(name, out) \
   tvmffi_i_global_get(TVMFFI_I_OWNER, TVMFFI_ANY(name), out, 1)
 #define tvmffi_global_find(name, out) \
@@ -7276,7 +7268,8 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
 }
 
 /* Makes a container from `n` views (borrowed). For a map or dict, keys and
-   values alternate. The container is owned by the scope. Returns NULL with an error on failure. */
+   values alternate. The container is owned by the scope. Returns NULL with an
+   error on failure. */
 #define tvmffi_array_from(items, n) \
   tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, items, n)
 #define tvmffi_list_from(items, n) \
@@ -7302,17 +7295,16 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
 #define TVMFFI_I_MAKE_0(to, which, ...) \
   tvmffi_i_make_plain(to, which, __VA_ARGS__)
 #else
-#define TVMFFI_I_MAKE_1(to, which, ...) \
-  tvmffi_i_make(to, which, NULL, 0)
+#define TVMFFI_I_MAKE_1(to, which, ...) tvmffi_i_make(to, which, NULL, 0)
 #define TVMFFI_I_MAKE_0(to, which, ...) \
   TVMFFI_I_MAKE_N(to, which, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
 #define TVMFFI_I_MAKE_N(to, which, n, ...)                            \
   tvmffi_i_make(to, which,                                            \
-                (const TVMFFIAny[(n) - 1]){                           \
+                (const TVMFFIAny[(n)-1]){                             \
                     TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
-                (n) - 1)
+                (n)-1)
 #endif
-#define TVMFFI_I_MAKE(to, which, ...) \
+#define TVMFFI_I_MAKE(to, which, ...)                          \
   TVMFFI_I_CAT(TVMFFI_I_MAKE_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
   (to, which, __VA_ARGS__)
 
@@ -7323,11 +7315,16 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
    Returns NULL with an error on failure. If a key occurs twice, the last value
    is kept. A shape takes only ints. For any number of views, use
    tvmffi_list_from(items, n) and so on. */
-#define tvmffi_array(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, __VA_ARGS__)
-#define tvmffi_list(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_LIST, __VA_ARGS__)
-#define tvmffi_map(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_MAP, __VA_ARGS__)
-#define tvmffi_dict(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_DICT, __VA_ARGS__)
-#define tvmffi_shape(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_SHAPE, __VA_ARGS__)
+#define tvmffi_array(...) \
+  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, __VA_ARGS__)
+#define tvmffi_list(...) \
+  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_LIST, __VA_ARGS__)
+#define tvmffi_map(...) \
+  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_MAP, __VA_ARGS__)
+#define tvmffi_dict(...) \
+  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_DICT, __VA_ARGS__)
+#define tvmffi_shape(...) \
+  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_SHAPE, __VA_ARGS__)
 
 /* -------- Reading -------- */
 
@@ -7450,11 +7447,12 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
        tvmffi_get(map, "key", &number, 7)     7 if absent
        tvmffi_get(map, "key", &object, NULL)  NULL if absent; C++: nullptr
    Returns 0, or -1 with an error. A value of another type is a TypeError that
-   names the key, even with a default. An object or Any is owned by the scope. */
-#define tvmffi_get(container, key, ...)                                   \
-  tvmffi_i_get_or(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)),      \
-                  TVMFFI_ANY(container), TVMFFI_ANY(key),                 \
-                  TVMFFI_I_CAT(TVMFFI_I_DEFAULT_,                         \
+   names the key, even with a default. An object or Any is owned by the scope.
+ */
+#define tvmffi_get(container, key, ...)                              \
+  tvmffi_i_get_or(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
+                  TVMFFI_ANY(container), TVMFFI_ANY(key),            \
+                  TVMFFI_I_CAT(TVMFFI_I_DEFAULT_,                    \
                                TVMFFI_I_COUNT(__VA_ARGS__))(__VA_ARGS__))
 #define TVMFFI_I_DEFAULT_1(out) TVMFFI_I_OUT(out), 0, tvmffi_none()
 #define TVMFFI_I_DEFAULT_2(out, x) TVMFFI_I_OUT(out), 1, TVMFFI_ANY(x)
@@ -7560,7 +7558,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
    absent. */
 #define tvmffi_erase(container, key) \
   tvmffi_i_erase_item(TVMFFI_ANY(container), TVMFFI_ANY(key))
-#define tvmffi_pop(container, key, out)                                     \
+#define tvmffi_pop(container, key, out)                            \
   tvmffi_i_pop_item(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(container), \
                     TVMFFI_ANY(key), TVMFFI_I_OUT(out))
 
@@ -9744,8 +9742,8 @@ TVMFFI_I_COLD int tvmffi_i_set_container(void *field, const TVMFFIAny *value,
   if (code && code != TVMFFI_I_CONVERTED)
     return tvmffi_i_bad_field(type, nullable, value, code);
   tvmffi_i_keep(field, is_none ? NULL
-                                 : code  ? (void *)now.v_obj
-                                         : (void *)value->v_obj);
+                       : code  ? (void *)now.v_obj
+                               : (void *)value->v_obj);
   if (code) tvmffi_i_any_release(&now);
   return 0;
 }
@@ -10250,34 +10248,35 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
 #define TVMFFI_CAST(type, object) \
   TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
 
-/* Creates an object: Point *p = TVMFFI_NEW(Point, 3.0, 4.0). Returns the object,
-   which the scope owns, or NULL with an error. Up to 31 plain values, as in
-   tvmffi_call, set fields in the order of Python's constructor. The other fields
-   get their default, or zero. */
+/* Creates an object: Point *p = TVMFFI_NEW(Point, 3.0, 4.0). Returns the
+   object, which the scope owns, or NULL with an error. Up to 31 plain values,
+   as in tvmffi_call, set fields in the order of Python's constructor. The other
+   fields get their default, or zero. */
 #define TVMFFI_NEW(...) \
   TVMFFI_I_NEW_OBJECT(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #if defined(__cplusplus)
 extern "C++" {
 template <typename tvmffi_made, typename... tvmffi_rest>
-static inline tvmffi_made *tvmffi_i_new(
-    tvmffi_i_owner to,
-    tvmffi_made *(*make)(tvmffi_i_owner, const TVMFFIAny *, int32_t),
-    tvmffi_rest... args) {
+static inline tvmffi_made *tvmffi_i_new(tvmffi_i_owner to,
+                                        tvmffi_made *(*make)(tvmffi_i_owner,
+                                                             const TVMFFIAny *,
+                                                             int32_t),
+                                        tvmffi_rest... args) {
   TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return make(to, values, (int32_t)(sizeof...(tvmffi_rest)));
 }
 }
-#define TVMFFI_I_NEW_OBJECT(n, type, ...)                  \
-  tvmffi_i_new(TVMFFI_I_OWNER, tvmffi_i_new_##type \
-                                   TVMFFI_I_EACH(n)(TVMFFI_I_THEN, ~, __VA_ARGS__))
+#define TVMFFI_I_NEW_OBJECT(n, type, ...)                            \
+  tvmffi_i_new(TVMFFI_I_OWNER, tvmffi_i_new_##type TVMFFI_I_EACH(n)( \
+                                   TVMFFI_I_THEN, ~, __VA_ARGS__))
 #define TVMFFI_I_THEN(x, value) , value
 #else
-#define TVMFFI_I_NEW_OBJECT(n, type, ...)                                       \
+#define TVMFFI_I_NEW_OBJECT(n, type, ...)                                \
   tvmffi_i_new_##type(TVMFFI_I_OWNER,                                    \
                       (TVMFFIAny[n]){TVMFFI_I_EACH(n)(                   \
                           TVMFFI_I_ITEM, ~, __VA_ARGS__) tvmffi_none()}, \
-                      (n) - 1)
+                      (n)-1)
 #endif
 
 /* ======== Members by name ================================ >>interface/member
@@ -10292,7 +10291,7 @@ static inline tvmffi_made *tvmffi_i_new(
    called without the object. Returns 0 or the error's code; AttributeError if
    the object has no such method. */
 #if defined(__cplusplus)
-#define tvmffi_method(object, name, ...)                                 \
+#define tvmffi_method(object, name, ...)                                   \
   tvmffi_i_method_plain(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
                         object, name, __VA_ARGS__)
 #else
@@ -10312,7 +10311,7 @@ static inline tvmffi_made *tvmffi_i_new(
    converted as by tvmffi_call. `value` is a C value that TVMFFI_ANY accepts.
    Returns 0 or the error's code: an AttributeError if the type lacks the field
    or allows no access. */
-#define tvmffi_field_get(object, name, out)                    \
+#define tvmffi_field_get(object, name, out)                            \
   tvmffi_i_field_get(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(object), name, \
                      TVMFFI_I_OUT(out))
 #define tvmffi_field_set(object, name, value) \
@@ -10492,7 +10491,9 @@ TVMFFI_I_COLD int tvmffi_i_module_run(const tvmffi_i_module_item *item,
                         TVMFFI_I_LOAD(&f->name), tvmffi_i_type_key(got));
 }
 
-TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) { tvmffi_i_release(self); }
+TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) {
+  tvmffi_i_release(self);
+}
 
 /* Sets *out to the listed function `name`, or else to the result of the
    module's `lookup` method. Leaves *out None if there is no such function. */
@@ -28832,7 +28833,8 @@ static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part, int *owned) {
 static int tvmffi_i_leave_saving(tvmffi_i_saver *s) {
   const tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   TVMFFI_TRY(tvmffi_i_add_node(s, f->saved, NULL, f));
-  while (s->num_parts > f->base) tvmffi_i_any_release(&s->parts[--s->num_parts]);
+  while (s->num_parts > f->base)
+    tvmffi_i_any_release(&s->parts[--s->num_parts]);
   TVMFFI_I_POP(tvmffi_i_saving, &s->frames);
   return 0;
 }

@@ -15,9 +15,9 @@
 
 /* Evaluates `expr`. If the code is not 0, returns the code from the calling
    function. */
-#define TVMFFI_TRY(expr)                                   \
-  do {                                                     \
-    int tvmffi_code = (expr);                              \
+#define TVMFFI_TRY(expr)                                    \
+  do {                                                      \
+    int tvmffi_code = (expr);                               \
     if (TVMFFI_I_UNLIKELY(tvmffi_code)) return tvmffi_code; \
   } while (0)
 

@@ -9,43 +9,46 @@
 /* A scope owns objects until it is closed. Its members are internal. */
 typedef struct tvmffi_scope tvmffi_scope;
 
-/* tvmffi_here is the innermost scope, a `tvmffi_scope *`: the wrapper of a typed
-   function, TVMFFI_SCOPE and TVMFFI_HERE declare a variable tvmffi_i_here.
-   Outside all scopes, tvmffi_here is a struct or a function, which no function
-   accepts for a scope: the compiler's error shows the struct's name, which says
-   what to write. There, the name tvmffi_i_here is a function's, because a local
-   variable that hides a function causes no warning (-Wshadow). tvmffi_i_outer is
-   the innermost scope, or NULL outside all scopes. */
-typedef struct tvmffi_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_TVMFFI_SCOPE {
+/* tvmffi_here is the innermost scope, a `tvmffi_scope *`: the wrapper of a
+   typed function, TVMFFI_SCOPE and TVMFFI_HERE declare a variable
+   tvmffi_i_here. Outside all scopes, tvmffi_here is a struct or a function,
+   which no function accepts for a scope: the compiler's error shows the
+   struct's name, which says what to write. There, the name tvmffi_i_here is a
+   function's, because a local variable that hides a function causes no warning
+   (-Wshadow). tvmffi_i_outer is the innermost scope, or NULL outside all
+   scopes. */
+#define TVMFFI_I_NO_SCOPE \
+  tvmffi_i_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_TVMFFI_SCOPE
+typedef struct {
   char unused;
-} tvmffi_i_no_scope;
+} TVMFFI_I_NO_SCOPE;
 #if defined(__cplusplus)
 extern "C++" {
-TVMFFI_I_UNUSED static tvmffi_i_no_scope tvmffi_i_here() {
-  return tvmffi_i_no_scope();
+TVMFFI_I_UNUSED static TVMFFI_I_NO_SCOPE tvmffi_i_here() {
+  return TVMFFI_I_NO_SCOPE();
 }
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(tvmffi_scope *scope) {
   return scope;
 }
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(tvmffi_i_no_scope (*)()) {
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(TVMFFI_I_NO_SCOPE (*)()) {
   return nullptr;
 }
 } /* extern "C++" */
 #define tvmffi_here tvmffi_i_here
 #define tvmffi_i_outer tvmffi_i_scope_of(tvmffi_i_here)
 #elif TVMFFI_I_SELECTS
-TVMFFI_I_UNUSED static const tvmffi_i_no_scope tvmffi_i_nowhere = {0};
-TVMFFI_I_UNUSED static tvmffi_i_no_scope tvmffi_i_here(void) {
+TVMFFI_I_UNUSED static const TVMFFI_I_NO_SCOPE tvmffi_i_nowhere = {0};
+TVMFFI_I_UNUSED static TVMFFI_I_NO_SCOPE tvmffi_i_here(void) {
   return tvmffi_i_nowhere;
 }
-#define tvmffi_here                          \
-  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, \
-      tvmffi_scope *: tvmffi_i_here,         \
-      default: tvmffi_i_nowhere)
-#define tvmffi_i_outer                       \
-  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, \
-      tvmffi_scope *: tvmffi_i_here,         \
-      default: TVMFFI_I_AS(tvmffi_scope *, 0))
+#define tvmffi_here                                         \
+  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, tvmffi_scope * \
+                              : tvmffi_i_here, default      \
+                              : tvmffi_i_nowhere)
+#define tvmffi_i_outer                                      \
+  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, tvmffi_scope * \
+                              : tvmffi_i_here, default      \
+                              : TVMFFI_I_AS(tvmffi_scope *, 0))
 #else
 /* C without _Generic: a maker outside all scopes is an error at run time. */
 static tvmffi_scope *const tvmffi_i_here = NULL;
@@ -53,9 +56,9 @@ static tvmffi_scope *const tvmffi_i_here = NULL;
 #define tvmffi_i_outer tvmffi_i_here
 #endif
 
-/* Gives the caller of a typed function a reference to `obj`: the scope's own, if
-   the object is the scope's newest, else a new one. A scope of NULL means that
-   the body owns a reference, which the caller receives. */
+/* Gives the caller of a typed function a reference to `obj`: the scope's own,
+   if the object is the scope's newest, else a new one. A scope of NULL means
+   that the body owns a reference, which the caller receives. */
 TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
                                          TVMFFIObject *obj);
 

@@ -74,8 +74,8 @@ enum {
    ((ctype)(-1) < 1 ? 0 : (int)TVMFFI_I_UNSIGNED))
 
 /* Defines the parameter type T, such as int64. */
-#define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)     \
-  typedef ctype tvmffi_type_##T;                         \
+#define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)                     \
+  typedef ctype tvmffi_type_##T;                                         \
   typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, ctype); \
   TVMFFI_I_UNUSED static const tvmffi_i_name tvmffi_i_name_##T = {name, schema};
 #define TVMFFI_I_GET(T) TVMFFI_I_GETTER(T, any, out)
@@ -97,7 +97,7 @@ enum {
 #define TVMFFI_I_GETTER(T, from, to)                          \
   TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *from, \
                                        tvmffi_type_##T *to)
-#define TVMFFI_I_PUTTER_OF(T, to, from) \
+#define TVMFFI_I_PUTTER_OF(T, to, from)                                    \
   TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFI_I_UNUSED tvmffi_scope *here, \
                                        TVMFFIAny *to, tvmffi_type_##T from)
 
@@ -107,35 +107,38 @@ enum {
 /* For a parameter type T whose C type is a pointer, defines optional(T), where
    NULL means no value, and a check of container items. Must follow the getter
    and putter of T. */
-#define TVMFFI_I_POINTER_WORD(T)                                           \
-  typedef tvmffi_type_##T tvmffi_type_optional_##T;                        \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                           \
-      const TVMFFIAny *tvmffi_from, tvmffi_type_optional_##T *tvmffi_to) { \
-    *tvmffi_to = NULL;                                                     \
-    return tvmffi_from->type_index == kTVMFFINone                          \
-               ? 0                                                         \
-               : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);               \
-  }                                                                        \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                           \
-      tvmffi_scope *tvmffi_i_here, TVMFFIAny *tvmffi_to, tvmffi_type_optional_##T tvmffi_value) {       \
-    *tvmffi_to = tvmffi_none();                                            \
-    return tvmffi_value ? (tvmffi_i_put_##T)(tvmffi_i_here, tvmffi_to, tvmffi_value) : 0; \
-  }                                                                        \
+#define TVMFFI_I_POINTER_WORD(T)                                            \
+  typedef tvmffi_type_##T tvmffi_type_optional_##T;                         \
+  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                            \
+      const TVMFFIAny *tvmffi_from, tvmffi_type_optional_##T *tvmffi_to) {  \
+    *tvmffi_to = NULL;                                                      \
+    return tvmffi_from->type_index == kTVMFFINone                           \
+               ? 0                                                          \
+               : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);                \
+  }                                                                         \
+  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                            \
+      tvmffi_scope *tvmffi_i_here, TVMFFIAny *tvmffi_to,                    \
+      tvmffi_type_optional_##T tvmffi_value) {                              \
+    *tvmffi_to = tvmffi_none();                                             \
+    return tvmffi_value                                                     \
+               ? (tvmffi_i_put_##T)(tvmffi_i_here, tvmffi_to, tvmffi_value) \
+               : 0;                                                         \
+  }                                                                         \
   TVMFFI_I_KEPT_ELEMENT(T, -1)
 
 /* For a parameter type T such as int64, defines the struct of optional(T), and
    the conversion of container items to T. Items of type `index` need none. */
-#define TVMFFI_I_VALUE_WORD(T, index)                       \
-  TVMFFI_I_OPTIONAL_STRUCT(T)                               \
-  TVMFFI_I_CAST(T, index) {                                 \
-    tvmffi_type_##T value;                                  \
-    int code = (tvmffi_i_get_##T)(tvmffi_from, &value);     \
-    (void)tvmffi_name;                                      \
-    if (!code) code = tvmffi_i_put_##T(NULL, tvmffi_to, value);   \
-    if (code) return code;                                  \
-    return tvmffi_to->type_index == tvmffi_from->type_index \
-               ? 0                                          \
-               : TVMFFI_I_CONVERTED;                        \
+#define TVMFFI_I_VALUE_WORD(T, index)                           \
+  TVMFFI_I_OPTIONAL_STRUCT(T)                                   \
+  TVMFFI_I_CAST(T, index) {                                     \
+    tvmffi_type_##T value;                                      \
+    int code = (tvmffi_i_get_##T)(tvmffi_from, &value);         \
+    (void)tvmffi_name;                                          \
+    if (!code) code = tvmffi_i_put_##T(NULL, tvmffi_to, value); \
+    if (code) return code;                                      \
+    return tvmffi_to->type_index == tvmffi_from->type_index     \
+               ? 0                                              \
+               : TVMFFI_I_CONVERTED;                            \
   }
 
 /* For a parameter type T such as str, defines the struct of optional(T), and a
@@ -143,31 +146,31 @@ enum {
 #define TVMFFI_I_KEPT_WORD(T, index) \
   TVMFFI_I_OPTIONAL_STRUCT(T)        \
   TVMFFI_I_KEPT_ELEMENT(T, index)
-#define TVMFFI_I_OPTIONAL_STRUCT(T)                                  \
-  typedef struct {                                                   \
-    tvmffi_type_##T value;                                           \
-    int has_value;                                                   \
-  } tvmffi_type_optional_##T;                                        \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {     \
-    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                     \
-    return no;                                                       \
-  }                                                                  \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(          \
-      tvmffi_type_##T value) {                                       \
-    tvmffi_type_optional_##T some;                                   \
-    some.value = value;                                              \
-    some.has_value = 1;                                              \
-    return some;                                                     \
-  }                                                                  \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                     \
-      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {         \
-    out->has_value = any->type_index != kTVMFFINone;                 \
-    return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;  \
-  }                                                                  \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                     \
-      tvmffi_scope *here, TVMFFIAny *out, tvmffi_type_optional_##T value) {              \
-    *out = tvmffi_none();                                            \
-    return value.has_value ? tvmffi_i_put_##T(here, out, value.value) : 0; \
+#define TVMFFI_I_OPTIONAL_STRUCT(T)                                         \
+  typedef struct {                                                          \
+    tvmffi_type_##T value;                                                  \
+    int has_value;                                                          \
+  } tvmffi_type_optional_##T;                                               \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {            \
+    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                            \
+    return no;                                                              \
+  }                                                                         \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(                 \
+      tvmffi_type_##T value) {                                              \
+    tvmffi_type_optional_##T some;                                          \
+    some.value = value;                                                     \
+    some.has_value = 1;                                                     \
+    return some;                                                            \
+  }                                                                         \
+  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                            \
+      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {                \
+    out->has_value = any->type_index != kTVMFFINone;                        \
+    return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;         \
+  }                                                                         \
+  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                            \
+      tvmffi_scope *here, TVMFFIAny *out, tvmffi_type_optional_##T value) { \
+    *out = tvmffi_none();                                                   \
+    return value.has_value ? tvmffi_i_put_##T(here, out, value.value) : 0;  \
   }
 #define TVMFFI_I_KEPT_ELEMENT(T, index)                    \
   TVMFFI_I_CAST(T, index) {                                \
@@ -177,7 +180,7 @@ enum {
   }
 #define TVMFFI_I_CAST(T, index)                                           \
   enum { tvmffi_i_fits_##T = index };                                     \
-  typedef int tvmffi_i_put_type_optional_##T(tvmffi_scope *, TVMFFIAny *,                 \
+  typedef int tvmffi_i_put_type_optional_##T(tvmffi_scope *, TVMFFIAny *, \
                                              tvmffi_type_optional_##T);   \
   TVMFFI_I_ELEMENT(T)                                                     \
   TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *tvmffi_name, \
@@ -200,20 +203,21 @@ enum {
 #define TVMFFI_I_USE_ITEM_0(T)
 #define TVMFFI_I_USE_ITEM_2(T)
 #if TVMFFI_I_GENERIC && !defined(__cplusplus)
-#define TVMFFI_I_USE_1(T)                                      \
-  typedef TVMFFI_I_UNKNOWN(T) tvmffi_type_##T;                     \
-  typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, tvmffi_type_##T); \
-  extern const tvmffi_i_name tvmffi_i_name_##T;                    \
-  extern tvmffi_i_put_type_##T tvmffi_i_put_##T;                   \
+#define TVMFFI_I_USE_1(T)                                        \
+  typedef TVMFFI_I_UNKNOWN(T) tvmffi_type_##T;                   \
+  typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, \
+                                    tvmffi_type_##T);            \
+  extern const tvmffi_i_name tvmffi_i_name_##T;                  \
+  extern tvmffi_i_put_type_##T tvmffi_i_put_##T;                 \
   extern int tvmffi_i_get_##T(const TVMFFIAny *, tvmffi_type_##T *);
-#define TVMFFI_I_USE_ITEM_1(T)                                  \
-  TVMFFI_I_USE_1(T)                                             \
-  typedef tvmffi_type_##T tvmffi_type_optional_##T;                 \
-  typedef int tvmffi_i_put_type_optional_##T(                       \
-      tvmffi_scope *, TVMFFIAny *, tvmffi_type_optional_##T);                       \
-  extern tvmffi_i_put_type_optional_##T tvmffi_i_put_optional_##T;  \
-  extern int tvmffi_i_get_optional_##T(const TVMFFIAny *,           \
-                                       tvmffi_type_optional_##T *); \
+#define TVMFFI_I_USE_ITEM_1(T)                                            \
+  TVMFFI_I_USE_1(T)                                                       \
+  typedef tvmffi_type_##T tvmffi_type_optional_##T;                       \
+  typedef int tvmffi_i_put_type_optional_##T(tvmffi_scope *, TVMFFIAny *, \
+                                             tvmffi_type_optional_##T);   \
+  extern tvmffi_i_put_type_optional_##T tvmffi_i_put_optional_##T;        \
+  extern int tvmffi_i_get_optional_##T(const TVMFFIAny *,                 \
+                                       tvmffi_type_optional_##T *);       \
   extern tvmffi_i_cast tvmffi_i_item_##T;
 #else
 extern int tvmffi_i_is_known[1]; /* never defined */
@@ -291,9 +295,8 @@ TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
   return 0;
 }
 
-
-/* Returns -1 if an argument is None while an error is pending: the argument is
-   the NULL of a maker that failed, whose error must not be replaced. */
+/* Returns -1 if an argument is None while an error is pending: a maker failed
+   and returned the NULL, and its error must not be replaced. */
 TVMFFI_I_INLINE int tvmffi_i_check_made(const TVMFFIAny *args, int32_t n) {
   int32_t i;
   for (i = 0; i < n; ++i)
@@ -580,16 +583,16 @@ TVMFFI_I_POINTER_WORD(object)
 
 /* Defines a parameter type T for objects of type `index` or a descendant
    type. */
-#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)          \
-  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)              \
-  TVMFFI_I_GET(T) {                                           \
-    if (any->type_index != (index) &&                         \
-        (any->type_index < kTVMFFIStaticObjectBegin ||        \
-         !tvmffi_i_derives(any->type_index, index)))          \
-      return TVMFFI_I_MISMATCH;                               \
-    *out = any->v_obj;                                        \
-    return *out ? 0 : TVMFFI_I_MISMATCH;                      \
-  }                                                           \
+#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)                    \
+  TVMFFI_I_GET(T) {                                                 \
+    if (any->type_index != (index) &&                               \
+        (any->type_index < kTVMFFIStaticObjectBegin ||              \
+         !tvmffi_i_derives(any->type_index, index)))                \
+      return TVMFFI_I_MISMATCH;                                     \
+    *out = any->v_obj;                                              \
+    return *out ? 0 : TVMFFI_I_MISMATCH;                            \
+  }                                                                 \
   TVMFFI_I_PUT(T) { return tvmffi_i_put_object(here, out, value); } \
   TVMFFI_I_POINTER_WORD(T)
 /* Accepts a function, borrowed. The caller owns a returned function. */

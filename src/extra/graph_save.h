@@ -471,7 +471,8 @@ static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part, int *owned) {
 static int tvmffi_i_leave_saving(tvmffi_i_saver *s) {
   const tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   TVMFFI_TRY(tvmffi_i_add_node(s, f->saved, NULL, f));
-  while (s->num_parts > f->base) tvmffi_i_any_release(&s->parts[--s->num_parts]);
+  while (s->num_parts > f->base)
+    tvmffi_i_any_release(&s->parts[--s->num_parts]);
   TVMFFI_I_POP(tvmffi_i_saving, &s->frames);
   return 0;
 }

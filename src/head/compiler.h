@@ -237,9 +237,8 @@ TVMFFI_I_CHECK_WORDS(TVMFFI_I_CHECK_WORD)
 #endif
 
 /* 1 if _Generic exists: gcc and clang have it in C99, too, as an extension. */
-#if !defined(__cplusplus) && \
-    (TVMFFI_I_GENERIC || defined(__clang__) ||        \
-     (defined(__GNUC__) && __GNUC__ >= 5))
+#if !defined(__cplusplus) && (TVMFFI_I_GENERIC || defined(__clang__) || \
+                              (defined(__GNUC__) && __GNUC__ >= 5))
 #define TVMFFI_I_SELECTS 1
 #else
 #define TVMFFI_I_SELECTS 0

@@ -73,8 +73,8 @@ TVMFFI_I_OUT_TYPE(dtype, DLDataType)
 TVMFFI_I_OUT_TYPE(device, DLDevice)
 TVMFFI_I_OUT_TYPE(ptr, void *)
 
-/* A buffer for a copy of a string or bytes and a NUL. The caller sets `data` and
-   `capacity`, in bytes; a call sets `length`, without the NUL. */
+/* A buffer for a copy of a string or bytes and a NUL. The caller sets `data`
+   and `capacity`, in bytes; a call sets `length`, without the NUL. */
 typedef struct {
   char *data;
   size_t capacity, length;
@@ -114,7 +114,8 @@ TVMFFI_I_INLINE int tvmffi_i_take_object(tvmffi_i_owner to,
   return tvmffi_i_hand_out(to, value, (TVMFFIObject **)target);
 }
 
-/* Returns the tvmffi_out that stores an object in *target, owned by the scope. */
+/* Returns the tvmffi_out that stores an object in *target, owned by the scope.
+ */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
   return tvmffi_i_make_out(tvmffi_i_take_object, &tvmffi_i_name_object, target);
 }
@@ -365,94 +366,72 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                             (int32_t)(sizeof...(tvmffi_rest)), 1);
 }
 } /* extern "C++" */
-#define tvmffi_call(callee, ...)                                       \
+#define tvmffi_call(callee, ...)                                         \
   tvmffi_i_call_plain(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
                       callee, __VA_ARGS__)
 
 #else /* C */
 
 #if TVMFFI_I_GENERIC
+/* clang-format off */
 #if TVMFFI_NO_FLOAT
-#define TVMFFI_I_FLOAT_ANY
-#define TVMFFI_I_FLOAT_EXAMPLE
+#define TVMFFI_I_FLOAT_TYPES(F)
 #define TVMFFI_I_FLOAT_OUT
 #else
-#define TVMFFI_I_FLOAT_ANY float : tvmffi_float, double : tvmffi_float,
-#define TVMFFI_I_FLOAT_EXAMPLE \
-  float : &tvmffi_i_example, double : &tvmffi_i_example,
+#define TVMFFI_I_FLOAT_TYPES(F) \
+  float: F(tvmffi_float), double: F(tvmffi_float),
 #define TVMFFI_I_FLOAT_OUT \
-  float * : tvmffi_out_float32, double * : tvmffi_out_float64,
+  float *: tvmffi_out_float32, double *: tvmffi_out_float64,
 #endif
 /* Returns a view of a plain C value. A void pointer becomes an opaque pointer,
    never an object: cast a handle to TVMFFIObject *. NULL (in C++: nullptr)
    becomes None. */
-#define TVMFFI_ANY(x)                                          \
-  ((void)sizeof(TVMFFI_I_OBJECT_BASE(x)),                      \
-   _Generic((x), TVMFFI_I_PLAIN_VALUES default: tvmffi_i_struct)(x))
+#define TVMFFI_ANY(x)                                     \
+  ((void)sizeof(TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)), \
+   _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_STRIP)     \
+            default: tvmffi_i_struct)(x))
 
-/* The C types of plain values, and what makes a view of each. */
-#define TVMFFI_I_PLAIN_VALUES               \
-  TVMFFI_I_FLOAT_ANY _Bool: tvmffi_bool,    \
-  char: tvmffi_int,                         \
-  signed char: tvmffi_int,                  \
-  unsigned char: tvmffi_int,                \
-  short: tvmffi_int,                        \
-  unsigned short: tvmffi_int,               \
-  int: tvmffi_int,                          \
-  unsigned: tvmffi_int,                     \
-  long: tvmffi_int,                         \
-  unsigned long: tvmffi_uint,               \
-  long long: tvmffi_int,                    \
-  unsigned long long: tvmffi_uint,          \
-  char *: tvmffi_str,                       \
-  const char *: tvmffi_str,                 \
-  void *: tvmffi_ptr,                       \
-  const void *: tvmffi_ptr,                 \
-  TVMFFIByteArray *: tvmffi_bytes,          \
-  const TVMFFIByteArray *: tvmffi_bytes,    \
-  DLTensor *: tvmffi_tensor,                \
-  const DLTensor *: tvmffi_tensor,          \
-  TVMFFIByteArray: tvmffi_i_text_of,        \
-  TVMFFIObject *: tvmffi_obj,               \
-  const TVMFFIObject *: tvmffi_i_const_obj, \
-  tvmffi_global *: tvmffi_i_global_obj,     \
-  DLDevice: tvmffi_device,                  \
-  DLDataType: tvmffi_dtype,                 \
-  TVMFFIAny: tvmffi_i_any,
+/* The C types of plain values, each with F(what makes a view of it). */
+#define TVMFFI_I_PLAIN_TYPES(F)                \
+  TVMFFI_I_FLOAT_TYPES(F)                      \
+  _Bool: F(tvmffi_bool),                       \
+  char: F(tvmffi_int),                         \
+  signed char: F(tvmffi_int),                  \
+  unsigned char: F(tvmffi_int),                \
+  short: F(tvmffi_int),                        \
+  unsigned short: F(tvmffi_int),               \
+  int: F(tvmffi_int),                          \
+  unsigned: F(tvmffi_int),                     \
+  long: F(tvmffi_int),                         \
+  unsigned long: F(tvmffi_uint),               \
+  long long: F(tvmffi_int),                    \
+  unsigned long long: F(tvmffi_uint),          \
+  char *: F(tvmffi_str),                       \
+  const char *: F(tvmffi_str),                 \
+  void *: F(tvmffi_ptr),                       \
+  const void *: F(tvmffi_ptr),                 \
+  TVMFFIByteArray *: F(tvmffi_bytes),          \
+  const TVMFFIByteArray *: F(tvmffi_bytes),    \
+  DLTensor *: F(tvmffi_tensor),                \
+  const DLTensor *: F(tvmffi_tensor),          \
+  TVMFFIByteArray: F(tvmffi_i_text_of),        \
+  TVMFFIObject *: F(tvmffi_obj),               \
+  const TVMFFIObject *: F(tvmffi_i_const_obj), \
+  tvmffi_global *: F(tvmffi_i_global_obj),     \
+  DLDevice: F(tvmffi_device),                  \
+  DLDataType: F(tvmffi_dtype),                 \
+  TVMFFIAny: F(tvmffi_i_any),
 
-/* The object at the beginning of the struct that `x` points to, which no code
-   evaluates. For a pointer to a struct that begins with no object, an error: it
-   has no member `base`. A struct may begin with another such struct. */
-#define TVMFFI_I_OBJECT_BASE(x) TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)
-#define TVMFFI_I_STRUCT(x)                       \
-  _Generic((x),                                  \
-      TVMFFI_I_FLOAT_EXAMPLE _Bool: &tvmffi_i_example,    \
-      char: &tvmffi_i_example,                         \
-      signed char: &tvmffi_i_example,                  \
-      unsigned char: &tvmffi_i_example,                \
-      short: &tvmffi_i_example,                        \
-      unsigned short: &tvmffi_i_example,               \
-      int: &tvmffi_i_example,                          \
-      unsigned: &tvmffi_i_example,                     \
-      long: &tvmffi_i_example,                         \
-      unsigned long: &tvmffi_i_example,               \
-      long long: &tvmffi_i_example,                    \
-      unsigned long long: &tvmffi_i_example,          \
-      char *: &tvmffi_i_example,                       \
-      const char *: &tvmffi_i_example,                 \
-      void *: &tvmffi_i_example,                       \
-      const void *: &tvmffi_i_example,                 \
-      TVMFFIByteArray *: &tvmffi_i_example,          \
-      const TVMFFIByteArray *: &tvmffi_i_example,    \
-      DLTensor *: &tvmffi_i_example,                \
-      const DLTensor *: &tvmffi_i_example,          \
-      TVMFFIByteArray: &tvmffi_i_example,        \
-      TVMFFIObject *: &tvmffi_i_example,               \
-      const TVMFFIObject *: &tvmffi_i_example, \
-      tvmffi_global *: &tvmffi_i_example,     \
-      DLDevice: &tvmffi_i_example,                  \
-      DLDataType: &tvmffi_i_example,                 \
-      TVMFFIAny: &tvmffi_i_example, default: (x))
+/* The pointer x to a struct that begins with an object or another such struct;
+   for a plain value, a pointer to an example of such a struct. No code uses
+   the pointer. For a pointer to another struct, the compiler's error says that
+   the struct has no member `base`. */
+#define TVMFFI_I_STRUCT(x) \
+  _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_EXAMPLE) default: (x))
+#define TVMFFI_I_EXAMPLE(make) &tvmffi_i_example
+
+/* clang-format on */
+
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
 }
@@ -514,11 +493,11 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
 /* Calls a function: tvmffi_call(callee, out, arguments...). The callee is a
    function object (borrowed) or the name of a global function. `out` points to
    the variable for the result, which is converted to the variable's type; NULL
-   discards the result. An object or Any stored there is owned by the scope. Up to 32 arguments are plain values that
-   TVMFFI_ANY accepts, borrowed during the call. In C99, the arguments are views
-   made by constructors. Returns 0 or the error's code: the function's own
-   error, a ValueError for an unknown name, or a TypeError for a result of
-   another type. */
+   discards the result. An object or Any stored there is owned by the scope. Up
+   to 32 arguments are plain values that TVMFFI_ANY accepts, borrowed during the
+   call. In C99, the arguments are views made by constructors. Returns 0 or the
+   error's code: the function's own error, a ValueError for an unknown name, or
+   a TypeError for a result of another type. */
 #define tvmffi_call(callee, ...) \
   TVMFFI_I_CALL(callee, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #define TVMFFI_I_CALL(callee, n, out, ...)                           \
@@ -526,7 +505,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
       TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(callee), TVMFFI_I_OUT(out), \
       (TVMFFIAny[n]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
                          tvmffi_none()},                             \
-      (n) - 1, 0 TVMFFI_I_EACH(n)(TVMFFI_I_WIDE, ~, __VA_ARGS__))
+      (n)-1, 0 TVMFFI_I_EACH(n)(TVMFFI_I_WIDE, ~, __VA_ARGS__))
 #define TVMFFI_I_ITEM(x, value) TVMFFI_ANY(value),
 #endif /* C */
 
@@ -592,8 +571,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_dtype_to_str(tvmffi_i_owner to,
 
 /* Looks up a global function by a name, which is any string that tvmffi_call
    accepts (in C99 made by tvmffi_str). Returns 0, or -1 with an error and *out
-   set to NULL. *out is owned by the scope. For an absent name, tvmffi_global_get raises a ValueError;
-   tvmffi_global_find sets *out to NULL and returns 0. */
+   set to NULL. *out is owned by the scope. For an absent name,
+   tvmffi_global_get raises a ValueError; tvmffi_global_find sets *out to NULL
+   and returns 0. */
 #define tvmffi_global_get(name, out) \
   tvmffi_i_global_get(TVMFFI_I_OWNER, TVMFFI_ANY(name), out, 1)
 #define tvmffi_global_find(name, out) \

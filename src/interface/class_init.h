@@ -178,8 +178,8 @@ TVMFFI_I_COLD int tvmffi_i_set_container(void *field, const TVMFFIAny *value,
   if (code && code != TVMFFI_I_CONVERTED)
     return tvmffi_i_bad_field(type, nullable, value, code);
   tvmffi_i_keep(field, is_none ? NULL
-                                 : code  ? (void *)now.v_obj
-                                         : (void *)value->v_obj);
+                       : code  ? (void *)now.v_obj
+                               : (void *)value->v_obj);
   if (code) tvmffi_i_any_release(&now);
   return 0;
 }

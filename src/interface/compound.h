@@ -17,7 +17,7 @@
     *out = any->type_index == (index) ? any->v_obj : NULL;             \
     return *out ? 0 : TVMFFI_I_MISMATCH;                               \
   }                                                                    \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(here, out, value); }          \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(here, out, value); }    \
   typedef TVMFFIObject *tvmffi_type_optional_##T;                      \
   TVMFFI_I_CAST(T, index) {                                            \
     return tvmffi_i_convert_container(tvmffi_name, index, tvmffi_from, \

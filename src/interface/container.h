@@ -55,7 +55,8 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
 }
 
 /* Makes a container from `n` views (borrowed). For a map or dict, keys and
-   values alternate. The container is owned by the scope. Returns NULL with an error on failure. */
+   values alternate. The container is owned by the scope. Returns NULL with an
+   error on failure. */
 #define tvmffi_array_from(items, n) \
   tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, items, n)
 #define tvmffi_list_from(items, n) \
@@ -81,17 +82,16 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
 #define TVMFFI_I_MAKE_0(to, which, ...) \
   tvmffi_i_make_plain(to, which, __VA_ARGS__)
 #else
-#define TVMFFI_I_MAKE_1(to, which, ...) \
-  tvmffi_i_make(to, which, NULL, 0)
+#define TVMFFI_I_MAKE_1(to, which, ...) tvmffi_i_make(to, which, NULL, 0)
 #define TVMFFI_I_MAKE_0(to, which, ...) \
   TVMFFI_I_MAKE_N(to, which, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
 #define TVMFFI_I_MAKE_N(to, which, n, ...)                            \
   tvmffi_i_make(to, which,                                            \
-                (const TVMFFIAny[(n) - 1]){                           \
+                (const TVMFFIAny[(n)-1]){                             \
                     TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
-                (n) - 1)
+                (n)-1)
 #endif
-#define TVMFFI_I_MAKE(to, which, ...) \
+#define TVMFFI_I_MAKE(to, which, ...)                          \
   TVMFFI_I_CAT(TVMFFI_I_MAKE_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
   (to, which, __VA_ARGS__)
 
@@ -102,11 +102,16 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
    Returns NULL with an error on failure. If a key occurs twice, the last value
    is kept. A shape takes only ints. For any number of views, use
    tvmffi_list_from(items, n) and so on. */
-#define tvmffi_array(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, __VA_ARGS__)
-#define tvmffi_list(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_LIST, __VA_ARGS__)
-#define tvmffi_map(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_MAP, __VA_ARGS__)
-#define tvmffi_dict(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_DICT, __VA_ARGS__)
-#define tvmffi_shape(...) TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_SHAPE, __VA_ARGS__)
+#define tvmffi_array(...) \
+  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, __VA_ARGS__)
+#define tvmffi_list(...) \
+  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_LIST, __VA_ARGS__)
+#define tvmffi_map(...) \
+  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_MAP, __VA_ARGS__)
+#define tvmffi_dict(...) \
+  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_DICT, __VA_ARGS__)
+#define tvmffi_shape(...) \
+  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_SHAPE, __VA_ARGS__)
 
 /* -------- Reading -------- */
 
@@ -229,11 +234,12 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
        tvmffi_get(map, "key", &number, 7)     7 if absent
        tvmffi_get(map, "key", &object, NULL)  NULL if absent; C++: nullptr
    Returns 0, or -1 with an error. A value of another type is a TypeError that
-   names the key, even with a default. An object or Any is owned by the scope. */
-#define tvmffi_get(container, key, ...)                                   \
-  tvmffi_i_get_or(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)),      \
-                  TVMFFI_ANY(container), TVMFFI_ANY(key),                 \
-                  TVMFFI_I_CAT(TVMFFI_I_DEFAULT_,                         \
+   names the key, even with a default. An object or Any is owned by the scope.
+ */
+#define tvmffi_get(container, key, ...)                              \
+  tvmffi_i_get_or(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
+                  TVMFFI_ANY(container), TVMFFI_ANY(key),            \
+                  TVMFFI_I_CAT(TVMFFI_I_DEFAULT_,                    \
                                TVMFFI_I_COUNT(__VA_ARGS__))(__VA_ARGS__))
 #define TVMFFI_I_DEFAULT_1(out) TVMFFI_I_OUT(out), 0, tvmffi_none()
 #define TVMFFI_I_DEFAULT_2(out, x) TVMFFI_I_OUT(out), 1, TVMFFI_ANY(x)
@@ -339,7 +345,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
    absent. */
 #define tvmffi_erase(container, key) \
   tvmffi_i_erase_item(TVMFFI_ANY(container), TVMFFI_ANY(key))
-#define tvmffi_pop(container, key, out)                                     \
+#define tvmffi_pop(container, key, out)                            \
   tvmffi_i_pop_item(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(container), \
                     TVMFFI_ANY(key), TVMFFI_I_OUT(out))
 

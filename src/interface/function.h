@@ -24,7 +24,6 @@
    applies the macro to all parameters. */
 #define TVMFFI_I_PARAM(x, p) , TVMFFI_I_PARAM_ p
 #define TVMFFI_I_PARAM_(T, ...) tvmffi_type_##T TVMFFI_I_FIRST(__VA_ARGS__, ~)
-#define TVMFFI_I_FIRST(x, ...) x
 #define TVMFFI_I_NAME(x, p) TVMFFI_I_NAME_ p
 #define TVMFFI_I_NAME_(T, name) #name "\0"
 #define TVMFFI_I_TYPE_NAME(x, p) , &TVMFFI_I_TYPE_NAME_ p
@@ -111,9 +110,9 @@
 #define TVMFFI_I_MAY_BE_NONE_any ~, 0,
 #define TVMFFI_I_MAY_BE_NONE_optional(T) ~, 0,
 
-/* Expands to the head of a typed function's body, which is the scope that its
-   first parameter is. `n` is the number of parameters plus 1. `self` is empty or
-   a closure's state, with a comma. */
+/* Expands to the head of a typed function's body, whose first parameter is the
+   body's scope. `n` is the number of parameters plus 1. `self` is empty or a
+   closure's state, with a comma. */
 #define TVMFFI_I_BODY(self, body, n, R, ...) \
   static int body(self TVMFFI_HERE, \
                   TVMFFI_I_PUTTER(tvmffi_i_put_type_, R) *tvmffi_put \
@@ -123,8 +122,9 @@
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
 
-/* Declare and close the scope of a body. Both compilers remove them where the
-   body makes nothing. In C++, a destructor closes it, so an exception does too. */
+/* Declare and close the scope of a body. Compilers remove both where the body
+   makes nothing. In C++, a destructor closes the scope, after an exception,
+   too. */
 #if defined(__cplusplus)
 #define TVMFFI_I_BODY_SCOPE tvmffi_i_scope_block tvmffi_scope_of_body(NULL);
 #define TVMFFI_I_BODY_END
@@ -231,8 +231,8 @@
    If T is a pointer, optional(T) is that pointer or NULL. Otherwise optional(T)
    is a struct of value and has_value, made by tvmffi_some_T and tvmffi_no_T.
    Parameters are borrowed during the call. The body is a scope. The elements of
-   a returned container are not checked. The macro defines tvmffi_func_NAME; NAME
-   itself stays undefined. */
+   a returned container are not checked. The macro defines tvmffi_func_NAME;
+   NAME itself stays undefined. */
 #define TVMFFI_FUNC(name, ...)                                                 \
   TVMFFI_I_MENTION(name)                                                       \
   TVMFFI_I_TYPED(static, tvmffi_call_##name, #name, tvmffi_func_##name,        \
@@ -310,9 +310,10 @@
                                 const TVMFFIAny *args, int32_t num_args,   \
                                 TVMFFIAny *result)
 
-/* Makes a function object from a closure and a state. *out is owned by the scope. Takes ownership of the state:
-   calls `deleter` (may be NULL) with the state when the function is destroyed,
-   or immediately on failure. Returns 0, or -1 with an error. */
+/* Makes a function object from a closure and a state. *out is owned by the
+   scope. Takes ownership of the state: calls `deleter` (may be NULL) with the
+   state when the function is destroyed, or immediately on failure. Returns 0,
+   or -1 with an error. */
 #define tvmffi_closure_new(name, state, deleter, out) \
   tvmffi_i_closure_##name(TVMFFI_I_OWNER, state, deleter, out)
 
@@ -348,16 +349,18 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 /* Returns a value, or nothing, from the body of a typed function. The caller
    receives a reference of its own, whatever is returned: a new object, a
    parameter, an item of a container. Strings and bytes are copied. */
-#define TVMFFI_RETURN(...)                                             \
+#define TVMFFI_RETURN(...)                                               \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))( \
       tvmffi_here, __VA_ARGS__)
-#define TVMFFI_I_RETURN_0(here, ...) tvmffi_put(here, tvmffi_result, __VA_ARGS__)
+#define TVMFFI_I_RETURN_0(here, ...) \
+  tvmffi_put(here, tvmffi_result, __VA_ARGS__)
 #define TVMFFI_I_RETURN_1(here, ...) tvmffi_put(here, tvmffi_result)
 
 /* Returns what the body owns, a reference that the caller receives. */
 #define TVMFFI_I_GIVE(x) return tvmffi_put(NULL, tvmffi_result, x)
 
-/* Makes a function object from a typed function. *out is owned by the scope. Returns 0, or -1 with an error. */
+/* Makes a function object from a typed function. *out is owned by the scope.
+ * Returns 0, or -1 with an error. */
 #define tvmffi_function_new(name, out) \
   tvmffi_i_scoped_function(TVMFFI_I_OWNER, TVMFFI_I_FUNC(name), out)
 
@@ -379,19 +382,19 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
 
 /* Registers a typed function as the global function `text`, with its type
    schema. `text` is copied, unless it is a string literal. Error messages name
-   the function by the `text` of its first registration. Returns 0, or -1 with an
-   error: a RuntimeError if the name is already registered. */
-#define tvmffi_register(text, name) \
+   the function by the `text` of its first registration. Returns 0, or -1 with
+   an error: a RuntimeError if the name is already registered. */
+#define tvmffi_register(text, name)                                       \
   tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
                     #name, NULL, 0)
 /* Registers a typed function like tvmffi_register, with documentation, which is
    copied. */
-#define tvmffi_register_doc(text, name, doc) \
+#define tvmffi_register_doc(text, name, doc)                              \
   tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
                     #name, doc, 0)
 /* Registers a typed function like tvmffi_register, replacing any function of
    this name. */
-#define tvmffi_override(text, name) \
+#define tvmffi_override(text, name)                                       \
   tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
                     #name, NULL, 1)
 

@@ -10,30 +10,33 @@
 
 /* Counts 1 to 33 arguments. For 34 to 64, expands to an undeclared name, which
    the compiler's error shows. */
-#define TVMFFI_I_COUNT(...) \
-  TVMFFI_I_COUNT_(__VA_ARGS__, \
-  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
-  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
-  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
-  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
-  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
-  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
-  TVMFFI_I_MANY, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, \
-  18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, ~)
-#define TVMFFI_I_COUNT_( \
-  a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, \
-  a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, \
-  a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, \
-  a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, \
-  a63, a64, n, ...) \
+#define TVMFFI_I_COUNT(...)                                                   \
+  TVMFFI_I_COUNT_(__VA_ARGS__, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY,   \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
+                  33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, \
+                  18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, \
+                  1, ~)
+#define TVMFFI_I_COUNT_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12,     \
+                        a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, \
+                        a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, \
+                        a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, \
+                        a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, \
+                        a57, a58, a59, a60, a61, a62, a63, a64, n, ...)        \
   n
 #define TVMFFI_I_MANY tvmffi_at_most_32_values_are_possible
 #if defined(__cplusplus)
-#define TVMFFI_I_AT_MOST_32(pack)       \
+#define TVMFFI_I_AT_MOST_32(pack)             \
   TVMFFI_STATIC_ASSERT(sizeof...(pack) <= 32, \
                        tvmffi_at_most_32_values_are_possible)
 #endif
 #define TVMFFI_I_STRIP(...) __VA_ARGS__
+#define TVMFFI_I_FIRST(x, ...) x
 /* Expands to a comma between two tokens: in clang's mode for MSVC, a macro that
    is only a comma does not separate arguments. */
 #define TVMFFI_I_COMMA(...) ~, ~

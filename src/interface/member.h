@@ -24,7 +24,7 @@
    called without the object. Returns 0 or the error's code; AttributeError if
    the object has no such method. */
 #if defined(__cplusplus)
-#define tvmffi_method(object, name, ...)                                 \
+#define tvmffi_method(object, name, ...)                                   \
   tvmffi_i_method_plain(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
                         object, name, __VA_ARGS__)
 #else
@@ -44,7 +44,7 @@
    converted as by tvmffi_call. `value` is a C value that TVMFFI_ANY accepts.
    Returns 0 or the error's code: an AttributeError if the type lacks the field
    or allows no access. */
-#define tvmffi_field_get(object, name, out)                    \
+#define tvmffi_field_get(object, name, out)                            \
   tvmffi_i_field_get(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(object), name, \
                      TVMFFI_I_OUT(out))
 #define tvmffi_field_set(object, name, value) \

@@ -91,7 +91,9 @@ TVMFFI_I_COLD int tvmffi_i_module_run(const tvmffi_i_module_item *item,
                         TVMFFI_I_LOAD(&f->name), tvmffi_i_type_key(got));
 }
 
-TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) { tvmffi_i_release(self); }
+TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) {
+  tvmffi_i_release(self);
+}
 
 /* Sets *out to the listed function `name`, or else to the result of the
    module's `lookup` method. Leaves *out None if there is no such function. */

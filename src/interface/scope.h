@@ -1,13 +1,13 @@
 /* ======== Scopes ========================================== >>interface/scope
    objects released at the end of a block */
 /* A scope owns the objects that the code in it receives: containers, functions,
-   tensors, objects of TVMFFI_NEW, and results of calls into a TVMFFIObject ** or
-   TVMFFIAny *. The scope's end releases them, newest first. The body of a typed
-   function is a scope, and TVMFFI_RETURN gives the caller a reference of its
-   own. TVMFFI_SCOPE opens a scope in a block, and TVMFFI_HERE passes a scope to
-   a function. tvmffi_keep takes a reference that outlives the scope. Scopes
-   nest, and the innermost scope owns new objects. Outside all scopes, an object
-   cannot be made. Whoever takes an error owns the error.
+   tensors, objects of TVMFFI_NEW, and results of calls into a TVMFFIObject **
+   or TVMFFIAny *. The scope's end releases them, newest first. The body of a
+   typed function is a scope, and TVMFFI_RETURN gives the caller a reference of
+   its own. TVMFFI_SCOPE opens a scope in a block, and TVMFFI_HERE passes a
+   scope to a function. tvmffi_keep takes a reference that outlives the scope.
+   Scopes nest, and the innermost scope owns new objects. Outside all scopes, an
+   object cannot be made. Whoever takes an error owns the error.
 
    Each macro that returns an object passes tvmffi_here, the innermost scope, to
    a function. A scope belongs to one thread: open a scope in each parallel
@@ -123,29 +123,30 @@ typedef tvmffi_scope *tvmffi_i_owner;
    need. An explicit tvmffi_out may be either: its call checks for a scope. */
 #if defined(__cplusplus)
 extern "C++" {
-template <typename tvmffi_type> struct tvmffi_i_out_type {};
 template <typename tvmffi_type>
-tvmffi_i_out_type<tvmffi_type> tvmffi_i_type_at(const tvmffi_type &);
+struct tvmffi_i_out_type {};
 template <typename tvmffi_type>
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(tvmffi_scope *here,
-                                                 tvmffi_i_out_type<tvmffi_type>) {
+tvmffi_i_out_type<tvmffi_type> tvmffi_i_out_type_of(const tvmffi_type &);
+template <typename tvmffi_type>
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
+    tvmffi_scope *here, tvmffi_i_out_type<tvmffi_type>) {
   return here;
 }
 template <typename tvmffi_type>
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(tvmffi_i_no_scope (*)(),
-                                                 tvmffi_i_out_type<tvmffi_type>) {
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
+    TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<tvmffi_type>) {
   return nullptr;
 }
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
-    tvmffi_i_no_scope (*)(), tvmffi_i_out_type<TVMFFIObject **>) = delete;
+    TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<TVMFFIObject **>) = delete;
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
-    tvmffi_i_no_scope (*)(), tvmffi_i_out_type<TVMFFIAny *>) = delete;
+    TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<TVMFFIAny *>) = delete;
 }
-#define TVMFFI_I_OWNER_OF(out)          \
-  TVMFFI_I_OWNED_BY(tvmffi_i_scope_for( \
-      tvmffi_i_here, decltype(tvmffi_i_type_at(out))()))
+#define TVMFFI_I_OWNER_OF(out)                        \
+  TVMFFI_I_OWNED_BY(tvmffi_i_scope_for(tvmffi_i_here, \
+                                       decltype(tvmffi_i_out_type_of(out))()))
 #elif TVMFFI_I_GENERIC
-#define TVMFFI_I_OWNER_OF(out)            \
+#define TVMFFI_I_OWNER_OF(out) \
   TVMFFI_I_OWNED_BY(_Generic((out),       \
                     TVMFFIObject **: tvmffi_here, \
                     TVMFFIAny *: tvmffi_here,     \
@@ -292,9 +293,9 @@ TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
 }
 
 /* Makes the innermost scope the owner of a reference, such as a handle from a
-   function of the ABI. Returns the object, now borrowed. On failure releases the
-   reference and returns NULL with a MemoryError. If `obj` is NULL, returns NULL
-   and raises nothing, so `obj` may be a call that fails. */
+   function of the ABI. Returns the object, now borrowed. On failure releases
+   the reference and returns NULL with a MemoryError. If `obj` is NULL, returns
+   NULL and raises nothing, so `obj` may be a call that fails. */
 #define tvmffi_scope_attach(obj) tvmffi_i_scope_attach(TVMFFI_I_OWNER, obj)
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
@@ -371,23 +372,23 @@ struct tvmffi_i_scope_block : tvmffi_scope {
 };
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_SCOPE(n)                                            \
-  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_i_outer),  \
+#define TVMFFI_I_SCOPE(n)                                              \
+  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_i_outer), \
       *const tvmffi_i_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
 #else
 /* Declares a scope. tvmffi_opened_<n> is initialised from the enclosing scope's
    tvmffi_here, before a new tvmffi_i_here hides it. */
-#define TVMFFI_I_SCOPE(n)                                                    \
-  tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, n)                                \
-      __attribute__((__cleanup__(tvmffi_i_scope_close))),                    \
-      *TVMFFI_I_CAT(tvmffi_opened_, n) =                                     \
-          tvmffi_i_scope_open(&TVMFFI_I_CAT(tvmffi_scope_, n), tvmffi_i_outer), \
-                                    *const tvmffi_i_here TVMFFI_I_UNUSED =   \
+#define TVMFFI_I_SCOPE(n)                                                  \
+  tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, n)                              \
+      __attribute__((__cleanup__(tvmffi_i_scope_close))),                  \
+      *TVMFFI_I_CAT(tvmffi_opened_, n) = tvmffi_i_scope_open(              \
+          &TVMFFI_I_CAT(tvmffi_scope_, n), tvmffi_i_outer),                \
+                                    *const tvmffi_i_here TVMFFI_I_UNUSED = \
                                         TVMFFI_I_CAT(tvmffi_opened_, n)
 #endif
 
-/* Opens a scope in the rest of the enclosing block: `TVMFFI_SCOPE;`. However the
-   block is left, by return, TVMFFI_TRY, goto, break, continue or a C++
+/* Opens a scope in the rest of the enclosing block: `TVMFFI_SCOPE;`. However
+   the block is left, by return, TVMFFI_TRY, goto, break, continue or a C++
    exception, the scope ends. A return value is computed before the scope ends.
    No goto and no case label may jump past TVMFFI_SCOPE into the block: clang
    refuses it, GCC would end a scope that was never opened
@@ -399,8 +400,8 @@ struct tvmffi_i_scope_block : tvmffi_scope {
   TVMFFI_I_HIDE_BEGIN TVMFFI_I_SCOPE(n); \
   TVMFFI_I_HIDE_END(void) 0
 #else
-#define TVMFFI_SCOPE        \
-  TVMFFI_STATIC_ASSERT(     \
+#define TVMFFI_SCOPE    \
+  TVMFFI_STATIC_ASSERT( \
       0, TVMFFI_SCOPE_needs_the_cleanup_attribute__call_tvmffi_scope_open)
 #endif
 
@@ -439,8 +440,8 @@ typedef struct {
 } tvmffi_i_example_object;
 extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
 #define TVMFFI_I_BASE(x) \
-  _Generic((x), TVMFFIObject: tvmffi_i_example, default: (x)).base
-#define TVMFFI_I_HANDLE(x)                            \
+  _Generic((x), TVMFFIObject : tvmffi_i_example, default : (x)).base
+#define TVMFFI_I_HANDLE(x) \
   ((void)sizeof(TVMFFI_I_BASE(_Generic((x),           \
                               void *: &tvmffi_i_example, \
                               TVMFFIObject *: &tvmffi_i_example, \
@@ -454,7 +455,7 @@ extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
 #define tvmffi_retain(object) tvmffi_i_retain(TVMFFI_I_HANDLE(object))
 
 /* Drops the caller's strong reference. Dropping the last strong reference
-   destroys the object. Ignores NULL. Without arguments, the name is that of a
+   destroys the object. Ignores NULL. Without arguments, the name means a
    function, which can be the deleter of a state that is an object. */
 TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle object) {
   tvmffi_i_release(object);
@@ -465,11 +466,11 @@ TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle object) {
 /* Releases an owned Any and sets it to None. */
 #define tvmffi_any_release(any) tvmffi_i_any_drop(any, TVMFFI_I_PLACE)
 
-/* Keeps an object beyond its scope: puts a reference to `object` (borrowed) into
-   the variable or member at `slot`, a pointer to a pointer of the object's type,
-   and releases the object that the slot held before. The slot must be NULL or
-   hold a reference; end with tvmffi_release(*slot). Thread-safe if no other
-   thread uses the slot. */
+/* Keeps an object beyond its scope: puts a reference to `object` (borrowed)
+   into the variable or member at `slot`, a pointer to a pointer of the object's
+   type, and releases the object that the slot held before. The slot must be
+   NULL or hold a reference; end with tvmffi_release(*slot). Thread-safe if no
+   other thread uses the slot. */
 #if defined(__cplusplus)
 extern "C++" {
 template <typename tvmffi_type>
@@ -486,15 +487,14 @@ static inline void tvmffi_keep(tvmffi_type **slot, tvmffi_type *object) {
    returns 0 or an error's code. On an error, main prints the error to stderr
    (include <stdio.h>) and returns 1:
        TVMFFI_MAIN() { return read() || compute(); } */
-#define TVMFFI_MAIN()                                    \
-  static int tvmffi_main(TVMFFI_HERE);                   \
-  int main(void) {                                       \
-    tvmffi_scope tvmffi_of_main;                         \
-    int tvmffi_code =                                    \
-        tvmffi_main(tvmffi_scope_open(&tvmffi_of_main)); \
-    tvmffi_scope_close(&tvmffi_of_main);                 \
-    if (!tvmffi_code) return 0;                          \
-    tvmffi_error_print(stderr);                          \
-    return 1;                                            \
-  }                                                      \
+#define TVMFFI_MAIN()                                                  \
+  static int tvmffi_main(TVMFFI_HERE);                                 \
+  int main(void) {                                                     \
+    tvmffi_scope tvmffi_of_main;                                       \
+    int tvmffi_code = tvmffi_main(tvmffi_scope_open(&tvmffi_of_main)); \
+    tvmffi_scope_close(&tvmffi_of_main);                               \
+    if (!tvmffi_code) return 0;                                        \
+    tvmffi_error_print(stderr);                                        \
+    return 1;                                                          \
+  }                                                                    \
   static int tvmffi_main(TVMFFI_HERE)

@@ -4,6 +4,7 @@
 
 #include "../head/compiler.h"
 #include "../head/abi.h"
+#include "../base/reference.h"
 #include "../base/value.h"
 #include "../base/error.h"
 #include "../base/word.h"
@@ -503,32 +504,33 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
 #define TVMFFI_CAST(type, object) \
   TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
 
-/* Creates an object: Point *p = TVMFFI_NEW(Point, 3.0, 4.0). Returns the object,
-   which the scope owns, or NULL with an error. Up to 31 plain values, as in
-   tvmffi_call, set fields in the order of Python's constructor. The other fields
-   get their default, or zero. */
+/* Creates an object: Point *p = TVMFFI_NEW(Point, 3.0, 4.0). Returns the
+   object, which the scope owns, or NULL with an error. Up to 31 plain values,
+   as in tvmffi_call, set fields in the order of Python's constructor. The other
+   fields get their default, or zero. */
 #define TVMFFI_NEW(...) \
   TVMFFI_I_NEW_OBJECT(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #if defined(__cplusplus)
 extern "C++" {
 template <typename tvmffi_made, typename... tvmffi_rest>
-static inline tvmffi_made *tvmffi_i_new(
-    tvmffi_i_owner to,
-    tvmffi_made *(*make)(tvmffi_i_owner, const TVMFFIAny *, int32_t),
-    tvmffi_rest... args) {
+static inline tvmffi_made *tvmffi_i_new(tvmffi_i_owner to,
+                                        tvmffi_made *(*make)(tvmffi_i_owner,
+                                                             const TVMFFIAny *,
+                                                             int32_t),
+                                        tvmffi_rest... args) {
   TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return make(to, values, (int32_t)(sizeof...(tvmffi_rest)));
 }
 }
-#define TVMFFI_I_NEW_OBJECT(n, type, ...)                  \
-  tvmffi_i_new(TVMFFI_I_OWNER, tvmffi_i_new_##type \
-                                   TVMFFI_I_EACH(n)(TVMFFI_I_THEN, ~, __VA_ARGS__))
+#define TVMFFI_I_NEW_OBJECT(n, type, ...)                            \
+  tvmffi_i_new(TVMFFI_I_OWNER, tvmffi_i_new_##type TVMFFI_I_EACH(n)( \
+                                   TVMFFI_I_THEN, ~, __VA_ARGS__))
 #define TVMFFI_I_THEN(x, value) , value
 #else
-#define TVMFFI_I_NEW_OBJECT(n, type, ...)                                       \
+#define TVMFFI_I_NEW_OBJECT(n, type, ...)                                \
   tvmffi_i_new_##type(TVMFFI_I_OWNER,                                    \
                       (TVMFFIAny[n]){TVMFFI_I_EACH(n)(                   \
                           TVMFFI_I_ITEM, ~, __VA_ARGS__) tvmffi_none()}, \
-                      (n) - 1)
+                      (n)-1)
 #endif

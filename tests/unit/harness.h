@@ -380,8 +380,8 @@ static size_t test_find_leaks(size_t since) {
 #endif
 
 /* A test is a function that returns early if it cannot continue. What the
-   interface makes belongs to its scope. It passes what functions of the ABI made
-   to OWN or OWN_ANY, which release them at the test's end. */
+   interface makes belongs to its scope. It passes what functions of the ABI
+   made to OWN or OWN_ANY, which release them at the test's end. */
 
 static TVMFFIAny test_owned[128];
 static int test_num_owned;

@@ -362,7 +362,9 @@ static void test_frames_work(int id) {
     if (!test_hits()) CHECK(test_contains(*t, ", in g\n"));
   }
 }
-static void test_contend_frames(TVMFFI_HERE) { test_parallel(test_frames_work); }
+static void test_contend_frames(TVMFFI_HERE) {
+  test_parallel(test_frames_work);
+}
 #endif
 
 static void *test_first_handle, *test_second_handle;
@@ -425,7 +427,9 @@ static void test_expect_work(int id) {
   x.t.ndim = 0;
   FAILS(test_contended_of(&x.t, &x.t), "ValueError", NULL);
 }
-static void test_contend_expect(TVMFFI_HERE) { test_parallel(test_expect_work); }
+static void test_contend_expect(TVMFFI_HERE) {
+  test_parallel(test_expect_work);
+}
 #endif
 
 #if defined(PTHREAD_CANCEL_DISABLE) && !defined(TVMFFI_LOCK)

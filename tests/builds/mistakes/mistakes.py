@@ -51,8 +51,8 @@ class Refused:
         self.text = text
 
 
-NO_SCOPE = ("tvmffi_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_"
-            "TVMFFI_SCOPE|tvmffi_i_no_scope")
+NO_SCOPE = ("tvmffi_i_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_"
+            "TVMFFI_SCOPE")
 ROWS = [
     ("a parameter is returned", Works(), """
 TVMFFI_FUNC(id, object, (object, x)) { TVMFFI_RETURN(x); }
