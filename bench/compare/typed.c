@@ -36,6 +36,7 @@ int main(int argc, char **argv) {
   static double times[MAX_LIBRARIES][MAX_ROUNDS];
   int rounds = argc > 2 ? atoi(argv[1]) : 0, libraries = argc - 2;
   TVMFFIAny ints[8], floats[3], array;
+  TVMFFI_SCOPE;
   for (int i = 0; i < 8; ++i) ints[i] = tvmffi_int(3 + i);
   for (int i = 0; i < 3; ++i) floats[i] = tvmffi_float(3 + i);
   array = tvmffi_obj(tvmffi_array_from(ints, 8));
@@ -73,6 +74,5 @@ int main(int argc, char **argv) {
              times[i][rounds / 2]);
     }
   }
-  tvmffi_any_release(&array);
   return 0;
 }
