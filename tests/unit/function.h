@@ -192,7 +192,7 @@ static void test_method_info(TVMFFI_HERE) {
   OK(TVMFFIFunctionGetGlobal(&info.name, &got));
   CHECK(got == f);
   tvmffi_release(got);
-  any = test_metadata_of(text);
+  any = test_metadata_of(tvmffi_here, text);
   if (any.type_index == kTVMFFINone) return;
   CHECK_TEXT(tvmffi_any_str(&any), "{\"a\": 1}");
   info.method = tvmffi_obj(other);
@@ -202,11 +202,11 @@ static void test_method_info(TVMFFI_HERE) {
         "registration.");
   info.metadata = TEXT("{}");
   OK(TVMFFIFunctionSetGlobalFromMethodInfo(&info, 1));
-  any = test_metadata_of(text);
+  any = test_metadata_of(tvmffi_here, text);
   if (any.type_index == kTVMFFINone) return;
   CHECK_TEXT(tvmffi_any_str(&any), "{}");
   OK(TVMFFIFunctionSetGlobal(&info.name, f, 1));
-  any = test_metadata_of(text);
+  any = test_metadata_of(tvmffi_here, text);
   if (any.type_index == kTVMFFINone) return;
   CHECK_TEXT(tvmffi_any_str(&any), "");
   FAILS(tvmffi_call(tvmffi_str("ffi.GetGlobalFuncMetadata"),
@@ -232,7 +232,7 @@ static void test_builtins(TVMFFI_HERE) {
   TVMFFIObject *f;
   int i;
   for (i = 0; i < TEST_COUNT(builtins); ++i) {
-    TVMFFIAny any = test_metadata_of(builtins[i][0]);
+    TVMFFIAny any = test_metadata_of(tvmffi_here, builtins[i][0]);
     if (any.type_index == kTVMFFINone) return;
     CHECK_TEXT(tvmffi_any_str(&any), builtins[i][1]);
     f = test_global(builtins[i][0]);
@@ -242,16 +242,23 @@ static void test_builtins(TVMFFI_HERE) {
 #endif
 #endif
 
+static int test_get_special(TVMFFI_HERE, TVMFFIObject **invalid,
+                            TVMFFIObject **kwargs) {
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.GetInvalidObject"),
+                         tvmffi_out_object(invalid)));
+  return tvmffi_call(tvmffi_str("ffi.GetKwargsObject"),
+                     tvmffi_out_object(kwargs));
+}
+
+/* They outlive all references to them. */
 static void test_special_objects(TVMFFI_HERE) {
   TVMFFIObject *invalid = NULL, *kwargs = NULL, *again = NULL;
-  int i;
+  tvmffi_scope scope;
+  int i, code;
   for (i = 0; i < 3; ++i) {
-    OK(tvmffi_call(tvmffi_str("ffi.GetInvalidObject"),
-                   tvmffi_out_object(&invalid)));
-    tvmffi_release(invalid);
-    OK(tvmffi_call(tvmffi_str("ffi.GetKwargsObject"),
-                   tvmffi_out_object(&kwargs)));
-    tvmffi_release(kwargs);
+    code = test_get_special(tvmffi_scope_open(&scope), &invalid, &kwargs);
+    tvmffi_scope_close(&scope);
+    OK(code);
   }
   OK(tvmffi_call(tvmffi_str("ffi.GetInvalidObject"),
                  tvmffi_out_object(&again)));
@@ -267,7 +274,6 @@ static void test_string_builtins(TVMFFI_HERE) {
   CHECK(any.type_index == kTVMFFISmallStr && test_is_clean(&any));
   OK(tvmffi_call(tvmffi_str("ffi.String"), tvmffi_out_any(&any),
                  tvmffi_str("not so short")));
-  OWN_ANY(any);
   CHECK_INT(any.type_index, kTVMFFIStr);
   CHECK_TEXT(tvmffi_any_str(&any), "not so short");
   OK(tvmffi_call(tvmffi_str("ffi.Bytes"), tvmffi_out_any(&any),
@@ -276,7 +282,6 @@ static void test_string_builtins(TVMFFI_HERE) {
   CHECK_BYTES(tvmffi_any_str(&any), "a\0b", 3);
   OK(tvmffi_call(tvmffi_str("ffi.Bytes"), tvmffi_out_any(&any),
                  tvmffi_bytes(&large)));
-  OWN_ANY(any);
   CHECK_INT(any.type_index, kTVMFFIBytes);
   FAILS(tvmffi_call(tvmffi_str("ffi.String"), tvmffi_out_any(&any),
                     tvmffi_bytes(&bytes)),
@@ -292,14 +297,12 @@ static void test_shapes(TVMFFI_HERE) {
   OK(tvmffi_call(tvmffi_str("ffi.Shape"), tvmffi_out_object(&shape),
                  tvmffi_int(3), tvmffi_int(-1), tvmffi_bool(1),
                  tvmffi_int(INT64_MAX)));
-  OWN(shape);
   CHECK_INT(TVMFFIObjectGetTypeIndex(shape), kTVMFFIShape);
   cell = TVMFFIShapeGetCellPtr(shape);
   CHECK_INT(cell->size, 4);
   CHECK(cell->data[0] == 3 && cell->data[1] == -1 && cell->data[2] == 1);
   CHECK(cell->data[3] == INT64_MAX);
   OK(tvmffi_call(tvmffi_str("ffi.Shape"), tvmffi_out_object(&shape)));
-  OWN(shape);
   CHECK_INT(TVMFFIShapeGetCellPtr(shape)->size, 0);
   FAILS(tvmffi_call(tvmffi_str("ffi.Shape"), tvmffi_out_object(&shape),
                     tvmffi_int(1), tvmffi_str("x")),
@@ -308,27 +311,36 @@ static void test_shapes(TVMFFI_HERE) {
         "MemoryError", NULL);
 }
 
+static int test_call_extern(TVMFFI_HERE, void *self, void *call, void *deleter,
+                            int64_t *n) {
+  TVMFFIObject *f = NULL;
+  TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.FunctionFromExternC"),
+                         tvmffi_out_object(&f), tvmffi_ptr(self),
+                         tvmffi_ptr(call), tvmffi_ptr(deleter)));
+  return tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(n));
+}
+
 static void test_extern_c(TVMFFI_HERE) {
   TVMFFISafeCallType call = test_echo_callback;
   void (*deleter)(void *) = test_say_deleter;
   static char letter[] = "e";
   void *call_address, *deleter_address;
   TVMFFIObject *f = NULL;
+  tvmffi_scope scope;
   int64_t n = 0;
+  int code;
   memcpy(&call_address, &call, sizeof(call));
   memcpy(&deleter_address, &deleter, sizeof(deleter));
-  OK(tvmffi_call(tvmffi_str("ffi.FunctionFromExternC"), tvmffi_out_object(&f),
-                 tvmffi_ptr(letter), tvmffi_ptr(call_address),
-                 tvmffi_ptr(deleter_address)));
-  CHECK_INT(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n)), 0);
+  code = test_call_extern(tvmffi_scope_open(&scope), letter, call_address,
+                          deleter_address, &n);
+  tvmffi_scope_close(&scope);
+  OK(code);
   CHECK_INT(n, (intptr_t)letter);
-  tvmffi_release(f);
   CHECK_LOG("e");
   OK(tvmffi_call(tvmffi_str("ffi.FunctionFromExternC"), tvmffi_out_object(&f),
                  tvmffi_none(), tvmffi_ptr(call_address), tvmffi_none()));
   OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_int(4)));
   CHECK_INT(n, 4);
-  OWN(f);
   FAILS(
       tvmffi_call(tvmffi_str("ffi.FunctionFromExternC"), tvmffi_out_object(&f),
                   tvmffi_none(), tvmffi_none(), tvmffi_none()),
@@ -425,23 +437,25 @@ static void test_list_names(TVMFFI_HERE) {
   static const char text[] = "unit.listed";
   TVMFFIByteArray name = TEXT(text);
   TVMFFIObject *f = test_global("ffi.String"), *names = NULL;
+  char listed[128];
+  tvmffi_buffer buffer;
   int64_t count = 0, i;
   int found = 0, builtin = 0;
   if (!f) return;
   OK(TVMFFIFunctionSetGlobal(&name, f, 1));
   OK(tvmffi_call(tvmffi_str("ffi.FunctionListGlobalNamesFunctor"),
                  tvmffi_out_object(&names)));
-  OWN(names);
   OK(tvmffi_call(tvmffi_obj(names), tvmffi_out_int64(&count), tvmffi_int(-1)));
   CHECK(count >= 9);
   for (i = 0; i < count; ++i) {
-    TVMFFIAny any;
     if (test_oom && i == 3) break; /* each name is an allocation */
-    OK(tvmffi_call(tvmffi_obj(names), tvmffi_out_any(&any), tvmffi_int(i)));
-    found += test_contains(tvmffi_any_str(&any), text);
-    builtin += test_contains(tvmffi_any_str(&any), "ffi.GetInvalidObject");
-    CHECK(!test_contains(tvmffi_any_str(&any), "tvmffi."));
-    tvmffi_any_release(&any);
+    buffer.data = listed;
+    buffer.size = sizeof(listed);
+    OK(tvmffi_call(tvmffi_obj(names), tvmffi_out_buffer(&buffer),
+                   tvmffi_int(i)));
+    found += test_contains(TEXT(listed), text);
+    builtin += test_contains(TEXT(listed), "ffi.GetInvalidObject");
+    CHECK(!test_contains(TEXT(listed), "tvmffi."));
   }
   if (!test_oom) CHECK(found == 1 && builtin == 1);
   FAILS(tvmffi_call(tvmffi_obj(names), tvmffi_out_any(NULL), tvmffi_int(count)),
@@ -455,7 +469,6 @@ static void test_list_names(TVMFFI_HERE) {
                  tvmffi_str(text)));
   OK(tvmffi_call(tvmffi_str("ffi.FunctionListGlobalNamesFunctor"),
                  tvmffi_out_object(&names)));
-  OWN(names);
   OK(tvmffi_call(tvmffi_obj(names), tvmffi_out_int64(&i), tvmffi_int(-1)));
   CHECK_INT(i, count - 1);
 }

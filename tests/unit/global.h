@@ -39,15 +39,12 @@ static int test_set_number(const char *name, intptr_t number) {
   return code;
 }
 
-static int test_count_names(int64_t *count) {
+static int test_count_names(TVMFFI_HERE, int64_t *count) {
   TVMFFIObject *names = NULL;
-  int code;
   TVMFFI_TRY(tvmffi_call(tvmffi_str("ffi.FunctionListGlobalNamesFunctor"),
                          tvmffi_out_object(&names)));
-  code =
-      tvmffi_call(tvmffi_obj(names), tvmffi_out_int64(count), tvmffi_int(-1));
-  tvmffi_release(names);
-  return code;
+  return tvmffi_call(tvmffi_obj(names), tvmffi_out_int64(count),
+                     tvmffi_int(-1));
 }
 
 /* Each call sees the function that the name has then. */
@@ -58,7 +55,7 @@ static void test_site_calls(TVMFFI_HERE) {
   tvmffi_type_bool removed = 0;
   int64_t n = 0, names = 0, more = 0;
   int i;
-  OK(test_count_names(&names));
+  OK(test_count_names(tvmffi_here, &names));
   FAILS(test_call_site(&n), "ValueError", NULL);
   FAILS(test_call_site(&n), "ValueError", NULL);
   OK(test_remove_name(name, &removed));
@@ -68,7 +65,7 @@ static void test_site_calls(TVMFFI_HERE) {
   OK(TVMFFIFunctionCreate((void *)1, test_echo_callback, NULL, &one));
   OWN(one);
   for (i = 0; i < 3; ++i) {
-    OK(test_count_names(&more));
+    OK(test_count_names(tvmffi_here, &more));
     CHECK_INT(more, names);
     OK(TVMFFIFunctionSetGlobal(&text, one, 0));
     OK(test_call_site(&n));
@@ -77,7 +74,7 @@ static void test_site_calls(TVMFFI_HERE) {
     CHECK_INT(test_strong(one), 1);
     OK(test_call_site(&n));
     CHECK_INT(n, 2);
-    OK(test_count_names(&more));
+    OK(test_count_names(tvmffi_here, &more));
     CHECK_INT(more, names + 1);
     OK(test_remove_name(name, &removed));
     CHECK(removed);
@@ -181,7 +178,6 @@ static void test_site_as_value(TVMFFI_HERE) {
   OK(tvmffi_call(tvmffi_obj(echo), tvmffi_out_object(&o),
                  tvmffi_obj(test_site)));
   CHECK(o == &test_site->base);
-  tvmffi_release(o);
   OK(test_set_number(name, 8));
   OK(tvmffi_override_object(other, &test_site->base));
   OK(tvmffi_call(tvmffi_str(other), tvmffi_out_int64(&n)));
@@ -194,7 +190,6 @@ static void test_site_as_value(TVMFFI_HERE) {
   OK(tvmffi_call(test_site, &n));
   CHECK_INT(n, 8);
   OK(tvmffi_call(echo, &o, test_site));
-  tvmffi_release(o);
 #endif
 }
 

@@ -592,6 +592,18 @@ TEST_MAYBE int test_echo_callback(void *self, const TVMFFIAny *args,
   return 0;
 }
 
+/* Calls a global function from a callback, which returns the result. */
+TEST_MAYBE int test_pass_on(const char *name, TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  TVMFFIByteArray key = TEXT(name);
+  TVMFFIObjectHandle f = NULL;
+  int code;
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&key, &f));
+  code = TVMFFIFunctionCall(f, args, num_args, result);
+  tvmffi_release(f);
+  return code;
+}
+
 /* Looks up a global function, which the test then owns. Returns NULL if it does
    not exist or the lookup fails. */
 TEST_MAYBE TVMFFIObject *test_global(const char *name) {

@@ -328,7 +328,6 @@ static void test_map_iterators(TVMFFI_HERE) {
     }
     OK(tvmffi_call(tvmffi_str("ffi.DictForwardIterFunctor"), tvmffi_out_any(&f),
                    tvmffi_obj(map)));
-    OWN_ANY(f);
     CHECK_INT(test_strong(map), 2);
     FAILS(tvmffi_call(f, tvmffi_out_any(NULL), tvmffi_str("x")), "TypeError",
           "Mismatched type on argument #0 when calling: `(0: int) -> Any`. "
@@ -346,7 +345,6 @@ static void test_map_iterators(TVMFFI_HERE) {
     CHECK_INT(got.v_int64, 0);
     OK(tvmffi_call(tvmffi_str("ffi.DictForwardIterFunctor"), tvmffi_out_any(&f),
                    tvmffi_obj(map)));
-    OWN_ANY(f);
     for (i = 0; i < 40; ++i) {
       key = tvmffi_int(i * 7 % 20);
       if (i % 3)
@@ -956,22 +954,18 @@ static void test_map_storm(TVMFFI_HERE) {
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
 static TVMFFIObject *test_read_map;
 
-static void test_read_map_work(int id) {
-  int i, n = test_rounds(1);
-  for (i = 0; i < n; ++i) {
-    char text[40];
-    int at = (i + id) % 60;
-    TVMFFIAny any = tvmffi_none();
-    OK(tvmffi_call(tvmffi_str("ffi.DictGetItem"), tvmffi_out_any(&any),
-                   tvmffi_obj(test_read_map), test_map_key(at, text)));
-    CHECK(any.type_index == kTVMFFIDict && any.v_obj == test_read_map);
-    tvmffi_any_release(&any);
-    OK(tvmffi_call(tvmffi_str("ffi.DictForwardIterFunctor"),
-                   tvmffi_out_any(&any), tvmffi_obj(test_read_map)));
-    OK(tvmffi_call(any, tvmffi_out_any(NULL), tvmffi_int(2)));
-    tvmffi_any_release(&any);
-  }
+static void test_read_map_once(TVMFFI_HERE, int n) {
+  char text[40];
+  TVMFFIAny any = tvmffi_none();
+  OK(tvmffi_call(tvmffi_str("ffi.DictGetItem"), tvmffi_out_any(&any),
+                 tvmffi_obj(test_read_map), test_map_key(n % 60, text)));
+  CHECK(any.type_index == kTVMFFIDict && any.v_obj == test_read_map);
+  OK(tvmffi_call(tvmffi_str("ffi.DictForwardIterFunctor"), tvmffi_out_any(&any),
+                 tvmffi_obj(test_read_map)));
+  OK(tvmffi_call(any, tvmffi_out_any(NULL), tvmffi_int(2)));
 }
+
+static void test_read_map_work(int id) { test_repeat(test_read_map_once, id); }
 
 /* Dicts are read by all at once; who counts into the same object is seen. */
 static void test_contend_maps(TVMFFI_HERE) {

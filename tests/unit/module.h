@@ -24,23 +24,21 @@ static int test_put_code(const char *a, const char *b, const char *c,
   return test_put_symbol(a, b, c, address);
 }
 
-/* The module of a prefix, which the test then owns, or NULL. */
-static TVMFFIObject *test_module(const char *prefix) {
+/* The module of a prefix, or NULL. */
+static TVMFFIObject *test_module(TVMFFI_HERE, const char *prefix) {
   TVMFFIObject *m = NULL;
-  if (test_code(tvmffi_call(tvmffi_str("ffi.SystemLib"), tvmffi_out_object(&m),
-                            tvmffi_str(prefix)),
-                __FILE__, __LINE__, prefix))
-    return NULL;
-  OWN(m);
+  (void)test_code(tvmffi_call(tvmffi_str("ffi.SystemLib"),
+                              tvmffi_out_object(&m), tvmffi_str(prefix)),
+                  __FILE__, __LINE__, prefix);
   return m;
 }
 
 /* A module of a new prefix with the function `name`, or NULL. */
-static TVMFFIObject *test_module_with(const char *name,
+static TVMFFIObject *test_module_with(TVMFFI_HERE, const char *name,
                                       TVMFFISafeCallType code) {
   const char *prefix = test_fresh("unit_module");
   if (test_put_code("__tvm_ffi_", prefix, name, code)) return NULL;
-  return test_module(prefix);
+  return test_module(tvmffi_here, prefix);
 }
 
 #define MODULE_CALL(name, out, ...) \
@@ -51,8 +49,8 @@ static int test_import(TVMFFIObject *m, TVMFFIObject *other) {
                      tvmffi_obj(other));
 }
 
-static int test_get_function(TVMFFIObject *m, const char *name, int imports,
-                             TVMFFIAny *out) {
+static int test_get_function(TVMFFI_HERE, TVMFFIObject *m, const char *name,
+                             int imports, TVMFFIAny *out) {
   *out = tvmffi_none();
   return MODULE_CALL("GetFunction", tvmffi_out_any(out), tvmffi_obj(m),
                      tvmffi_str(name), tvmffi_bool(imports));
@@ -88,31 +86,37 @@ static int64_t test_call_int(TVMFFIObjectHandle f) {
   return result.type_index == kTVMFFIInt ? result.v_int64 : -2;
 }
 
+/* Calls a function of a module, which holds the module while it lives. */
+static void test_module_one(TVMFFI_HERE, TVMFFIObject *m) {
+  uint32_t count = test_strong(m);
+  TVMFFIAny f;
+  OK(test_get_function(tvmffi_here, m, "one", 0, &f));
+  if (!CHECK(f.type_index == kTVMFFIFunction)) return;
+  CHECK_INT(test_strong(m), count + 1);
+  CHECK_INT(test_call_int(f.v_obj), 1);
+}
+
 static void test_module_functions(TVMFFI_HERE) {
   const char *prefix = test_fresh("unit_module");
   TVMFFIObject *m, *again;
   TVMFFIAny f;
+  tvmffi_scope scope;
   tvmffi_type_bool has = 0;
   uint32_t count;
   if (test_put_code("__tvm_ffi_", prefix, "one", test_one)) return;
   if (test_put_code("__tvm_ffi_", prefix, "fails", test_raise_callback)) return;
-  m = test_module(prefix);
-  again = test_module(prefix);
+  m = test_module(tvmffi_here, prefix);
+  again = test_module(tvmffi_here, prefix);
   if (!m || !again) return;
   CHECK(m == again);
   count = test_strong(m);
-  OK(test_get_function(m, "one", 0, &f));
-  OWN_ANY(f);
-  if (!CHECK(f.type_index == kTVMFFIFunction)) return;
-  CHECK_INT(test_strong(m), count + 1);
-  CHECK_INT(test_call_int(f.v_obj), 1);
-  test_drop(f.v_obj);
+  test_module_one(tvmffi_scope_open(&scope), m);
+  tvmffi_scope_close(&scope);
   CHECK_INT(test_strong(m), count);
-  OK(test_get_function(m, "fails", 0, &f));
-  OWN_ANY(f);
+  OK(test_get_function(tvmffi_here, m, "fails", 0, &f));
   FAILS(TVMFFIFunctionCall(f.v_obj, NULL, 0, &f), "ValueError",
         "the callback says no");
-  OK(test_get_function(m, "none", 1, &f));
+  OK(test_get_function(tvmffi_here, m, "none", 1, &f));
   CHECK(f.type_index == kTVMFFINone);
   OK(MODULE_CALL("ImplementsFunction", tvmffi_out_bool(&has), tvmffi_obj(m),
                  tvmffi_str("one"), tvmffi_bool(0)));
@@ -127,15 +131,15 @@ static void test_module_symbol_order(TVMFFI_HERE) {
   TVMFFIObject *m;
   TVMFFIAny f;
   if (test_put_code("__tvm_ffi_", "", name, test_one)) return;
-  m = test_module(prefix);
+  m = test_module(tvmffi_here, prefix);
   if (!m) return;
-  OK(test_get_function(m, name, 0, &f)); /* the prefix may be left out ... */
-  OWN_ANY(f);
+  /* The prefix may be left out ... */
+  OK(test_get_function(tvmffi_here, m, name, 0, &f));
   if (CHECK(f.type_index == kTVMFFIFunction))
     CHECK_INT(test_call_int(f.v_obj), 1);
   if (test_put_code("__tvm_ffi_", prefix, name, test_two)) return;
-  OK(test_get_function(m, name, 0, &f)); /* ... but goes before */
-  OWN_ANY(f);
+  /* ... but goes before. */
+  OK(test_get_function(tvmffi_here, m, name, 0, &f));
   if (CHECK(f.type_index == kTVMFFIFunction))
     CHECK_INT(test_call_int(f.v_obj), 2);
 }
@@ -150,15 +154,13 @@ static void test_module_texts(TVMFFI_HERE) {
   if (test_put_code(prefix, doc, "int", test_one)) return;
   if (test_put_code(prefix, doc, "fails", test_raise_callback)) return;
   if (test_put_code(prefix, "__tvm_ffi__metadata_", "f", test_describe)) return;
-  m = test_module(prefix);
+  m = test_module(tvmffi_here, prefix);
   if (!m) return;
   OK(MODULE_CALL("GetFunctionDoc", tvmffi_out_any(&text), tvmffi_obj(m),
                  tvmffi_str("f"), tvmffi_bool(0)));
-  OWN_ANY(text);
   CHECK_TEXT(tvmffi_any_str(&text), "what the function does");
   OK(MODULE_CALL("GetFunctionMetadata", tvmffi_out_any(&text), tvmffi_obj(m),
                  tvmffi_str("f"), tvmffi_bool(0)));
-  OWN_ANY(text);
   CHECK_TEXT(tvmffi_any_str(&text), "what the function does");
   OK(MODULE_CALL("GetFunctionMetadata", tvmffi_out_any(&text), tvmffi_obj(m),
                  tvmffi_str("g"), tvmffi_bool(1)));
@@ -172,12 +174,11 @@ static void test_module_texts(TVMFFI_HERE) {
 }
 
 static void test_module_properties(TVMFFI_HERE) {
-  TVMFFIObject *m = test_module(test_fresh("unit_module"));
+  TVMFFIObject *m = test_module(tvmffi_here, test_fresh("unit_module"));
   TVMFFIAny any = tvmffi_none();
   int32_t mask = 0;
   if (!m) return;
   OK(MODULE_CALL("GetKind", tvmffi_out_any(&any), tvmffi_obj(m)));
-  OWN_ANY(any);
   CHECK_TEXT(tvmffi_any_str(&any), "library");
   OK(MODULE_CALL("GetPropertyMask", tvmffi_out_int32(&mask), tvmffi_obj(m)));
   CHECK_INT(mask, 3);
@@ -185,7 +186,6 @@ static void test_module_properties(TVMFFI_HERE) {
                  tvmffi_str("")));
   CHECK(any.type_index == kTVMFFISmallStr && any.small_str_len == 0);
   OK(MODULE_CALL("GetWriteFormats", tvmffi_out_any(&any), tvmffi_obj(m)));
-  OWN_ANY(any);
   if (CHECK(any.type_index == kTVMFFIArray))
     CHECK_INT(((TVMFFISeqCell *)(void *)(any.v_obj + 1))->size, 0);
   FAILS(MODULE_CALL("WriteToFile", tvmffi_out_any(NULL), tvmffi_obj(m),
@@ -222,24 +222,23 @@ static void test_module_context(TVMFFI_HERE) {
   OK(TVMFFIEnvModRegisterContextSymbol(symbol, &target));
   if (test_put_symbol(prefix, "__tvm_ffi__library_ctx", "", &context)) return;
   if (test_put_symbol(prefix, symbol, "", &variable)) return;
-  m = test_module(prefix);
+  m = test_module(tvmffi_here, prefix);
   if (!m) return;
   CHECK(context == tvmffi_i_module_of(m));
   CHECK(variable == &target);
 }
 
 static void test_module_imports(TVMFFI_HERE) {
-  TVMFFIObject *a = test_module_with("a", test_one);
-  TVMFFIObject *b = test_module_with("b", test_two);
-  TVMFFIObject *c = test_module_with("b", test_one);
+  TVMFFIObject *a = test_module_with(tvmffi_here, "a", test_one);
+  TVMFFIObject *b = test_module_with(tvmffi_here, "b", test_two);
+  TVMFFIObject *c = test_module_with(tvmffi_here, "b", test_one);
   TVMFFIAny f;
   if (!a || !b || !c) return;
   OK(test_import(a, b));
   OK(test_import(b, c));
-  OK(test_get_function(a, "b", 0, &f));
+  OK(test_get_function(tvmffi_here, a, "b", 0, &f));
   CHECK(f.type_index == kTVMFFINone);
-  OK(test_get_function(a, "b", 1, &f)); /* the nearest */
-  OWN_ANY(f);
+  OK(test_get_function(tvmffi_here, a, "b", 1, &f)); /* the nearest */
   if (CHECK(f.type_index == kTVMFFIFunction))
     CHECK_INT(test_call_int(f.v_obj), 2);
   FAILS(test_import(a, a), "RuntimeError",
@@ -251,7 +250,7 @@ static void test_module_imports(TVMFFI_HERE) {
   CHECK_INT(
       ((TVMFFISeqCell *)(void *)(tvmffi_i_module_of(a)->imports + 1))->size, 3);
   OK(MODULE_CALL("ClearImports", tvmffi_out_any(NULL), tvmffi_obj(a)));
-  OK(test_get_function(a, "b", 1, &f));
+  OK(test_get_function(tvmffi_here, a, "b", 1, &f));
   CHECK(f.type_index == kTVMFFINone);
   OK(test_import(c, a));
   OK(MODULE_CALL("ClearImports", tvmffi_out_any(NULL), tvmffi_obj(b)));
@@ -279,7 +278,7 @@ static void test_module_lattice(TVMFFI_HERE) {
       OK(test_import(m[i], m[i / 2 * 2 - 1]));
     }
   }
-  OK(test_get_function(m[n - 1], "none", 1, &f));
+  OK(test_get_function(tvmffi_here, m[n - 1], "none", 1, &f));
   CHECK(f.type_index == kTVMFFINone);
   FAILS(test_import(m[0], m[n - 1]), "RuntimeError", NULL);
 }
@@ -288,7 +287,7 @@ static void test_imports(TVMFFI_HERE) {
   const char *text = test_fresh("unit.import");
   TVMFFIByteArray name = TEXT(text);
   TVMFFIObject *f = test_global("ffi.String");
-  TVMFFIObject *m = test_module(test_fresh("unit_module")), *other;
+  TVMFFIObject *m = test_module(tvmffi_here, test_fresh("unit_module")), *other;
   TVMFFIObjectHandle got = NULL;
   void *context;
   if (!f || !m) return;
@@ -303,7 +302,7 @@ static void test_imports(TVMFFI_HERE) {
   OK(TVMFFIFunctionSetGlobal(&name, f, 0));
   OK(TVMFFIEnvModLookupFromImports(context, text, &got));
   CHECK(got == f);
-  other = test_module_with("theirs", test_two);
+  other = test_module_with(tvmffi_here, "theirs", test_two);
   if (!other) return;
   OK(test_import(m, other));
   OK(TVMFFIEnvModLookupFromImports(context, "theirs", &got));
@@ -319,7 +318,7 @@ static void test_foreign_cache(TVMFFI_HERE) {
   const char *text = test_fresh("unit.import");
   TVMFFIByteArray name = TEXT(text);
   TVMFFIObject *f = test_global("ffi.String");
-  TVMFFIObject *m = test_module(test_fresh("unit_module"));
+  TVMFFIObject *m = test_module(tvmffi_here, test_fresh("unit_module"));
   TVMFFIObjectHandle got = NULL, old = NULL;
   uint32_t count;
   if (!f || !m) return;
@@ -395,7 +394,7 @@ static int test_set_loader(const char *name, TVMFFISafeCallType code) {
 }
 
 /* Gives the module of a new prefix whose embedded binary is the one above. */
-static int test_embedded(TVMFFIObject **out, void **context) {
+static int test_embedded(TVMFFI_HERE, TVMFFIObject **out, void **context) {
   const char *prefix = test_fresh("unit_module");
   *out = NULL;
   if (test_put_symbol(prefix, "__tvm_ffi__library_bin", "", test_binary) ||
@@ -419,8 +418,7 @@ static void test_embedded_modules(TVMFFI_HERE) {
   test_binary_text("unit");
   test_binary_text("third, with a long name");
   test_binary_end();
-  OK(test_embedded(&m, &context));
-  OWN(m);
+  OK(test_embedded(tvmffi_here, &m, &context));
   imports = (TVMFFISeqCell *)(void *)(tvmffi_i_module_of(m)->imports + 1);
   CHECK_INT(imports->size, 2);
   CHECK(((TVMFFIAny *)imports->data)->v_obj ==
@@ -429,13 +427,13 @@ static void test_embedded_modules(TVMFFI_HERE) {
   test_binary_text("unit_int");
   test_binary_text("x");
   test_binary_end();
-  FAILS(test_embedded(&m, &context), "TypeError",
+  FAILS(test_embedded(tvmffi_here, &m, &context), "TypeError",
         "Cannot convert from type `int` to `ffi.Module`");
   test_binary_begin("00", "");
   test_binary_text("unit_none");
   test_binary_text("x");
   test_binary_end();
-  FAILS(test_embedded(&m, &context), "RuntimeError",
+  FAILS(test_embedded(tvmffi_here, &m, &context), "RuntimeError",
         "Library binary was created using {unit_none} but a loader of that "
         "name is not registered. Make sure to have runtime that registers "
         "ffi.Module.load_from_bytes.unit_none");
@@ -457,20 +455,20 @@ static void test_bad_embedded_modules(TVMFFI_HERE) {
     test_binary_text("unit");
     test_binary_text("b");
     test_binary_end();
-    FAILS(test_embedded(&m, &context),
+    FAILS(test_embedded(tvmffi_here, &m, &context),
           i == 4 ? "RuntimeError" : "InternalError", NULL);
   }
   size = test_binary_size;
   for (cut = 9; cut <= size; cut += test_oom ? 64 : 1) {
     test_binary_size = size - cut + 8;
     test_binary_end();
-    FAILS(test_embedded(&m, &context), "InternalError",
+    FAILS(test_embedded(tvmffi_here, &m, &context), "InternalError",
           "The binary embedded in the library is malformed");
   }
 }
 
 static void test_kept_modules(TVMFFI_HERE) {
-  TVMFFIObject *m = test_module(test_fresh("unit_module"));
+  TVMFFIObject *m = test_module(tvmffi_here, test_fresh("unit_module"));
   uint32_t count;
   if (!m) return;
   count = test_strong(m);
@@ -502,7 +500,7 @@ static int test_load_system(void *self, const TVMFFIAny *args, int32_t num_args,
                             TVMFFIAny *result) {
   (void)self, (void)args;
   CHECK_INT(num_args, 2);
-  return tvmffi_call(tvmffi_str("ffi.SystemLib"), tvmffi_out_any(result));
+  return test_pass_on("ffi.SystemLib", NULL, 0, result);
 }
 
 static void test_load_files(TVMFFI_HERE) {
@@ -511,7 +509,6 @@ static void test_load_files(TVMFFI_HERE) {
       test_set_loader("ffi.Module.load_from_file.system", test_load_system))
     return;
   OK(LOAD("x.system"));
-  OWN_ANY(any);
   CHECK_INT(any.type_index, kTVMFFIModule);
   FAILS(LOAD("a.b/c.unit"), "TypeError",
         "Cannot convert from type `int` to `ffi.Module`");
@@ -533,9 +530,9 @@ static void test_load_files(TVMFFI_HERE) {
 static const char *test_inner_prefix;
 static int test_load_inner(void *self, const TVMFFIAny *args, int32_t num_args,
                            TVMFFIAny *result) {
+  TVMFFIAny prefix = tvmffi_str(test_inner_prefix);
   (void)self, (void)args, (void)num_args;
-  return tvmffi_call(tvmffi_str("ffi.SystemLib"), tvmffi_out_any(result),
-                     tvmffi_str(test_inner_prefix));
+  return test_pass_on("ffi.SystemLib", &prefix, 1, result);
 }
 
 static void test_nested_system_modules(TVMFFI_HERE) {
@@ -553,8 +550,8 @@ static void test_nested_system_modules(TVMFFI_HERE) {
                     tvmffi_str(outer)),
         "RuntimeError", NULL);
   test_inner_prefix = inner;
-  m = test_module(outer);
-  other = test_module(inner);
+  m = test_module(tvmffi_here, outer);
+  other = test_module(tvmffi_here, inner);
   if (m && other) CHECK(m == other);
 }
 
@@ -625,7 +622,7 @@ static void test_strange_imports(TVMFFI_HERE) {
   own = tvmffi_i_module_of(m);
   tvmffi_release(own->imports);
   own->imports = NULL;
-  OK(test_get_function(m, "none", 1, &f));
+  OK(test_get_function(tvmffi_here, m, "none", 1, &f));
   CHECK(f.type_index == kTVMFFINone);
   OK(test_import(m, other));
   imports = (TVMFFISeqCell *)(void *)(own->imports + 1);
@@ -635,7 +632,7 @@ static void test_strange_imports(TVMFFI_HERE) {
   own->imports = tvmffi_i_new_array(1, &items);
   OK(own->imports ? 0 : -1);
   items[0] = tvmffi_int(7);
-  FAILS(test_get_function(m, "none", 1, &f), "TypeError",
+  FAILS(test_get_function(tvmffi_here, m, "none", 1, &f), "TypeError",
         "Cannot convert from type `int` to `ffi.Module`");
 }
 
@@ -659,7 +656,7 @@ static void test_library_file(TVMFFI_HERE) {
   CHECK(((tvmffi_i_library_module *)(void *)tvmffi_i_module_of(any.v_obj))
             ->library->handle != NULL);
   CHECK_INT(test_strong(any.v_obj), 1);
-  OK(test_get_function(any.v_obj, "printf", 0, &args[0]));
+  OK(test_get_function(tvmffi_here, any.v_obj, "printf", 0, &args[0]));
   CHECK(args[0].type_index == kTVMFFINone); /* only __tvm_ffi_printf would do */
 #endif
 }
@@ -667,7 +664,8 @@ static void test_library_file(TVMFFI_HERE) {
 #if TVMFFI_I_CXX_METHODS
 /* What C++ does with a module: it calls through the table in front. */
 static void test_module_table(TVMFFI_HERE) {
-  TVMFFIObject *object = test_module_with("one", test_one), *f = NULL;
+  TVMFFIObject *object = test_module_with(tvmffi_here, "one", test_one),
+               *f = NULL;
   tvmffi_i_module *m;
   TVMFFIAny name, text = tvmffi_none();
   TVMFFIByteArray one = TEXT("one");
@@ -708,8 +706,8 @@ static void test_module_table(TVMFFI_HERE) {
 
 /* The imports that C++ changes, and the errors that it finds in the slot. */
 static void test_module_table_imports(TVMFFI_HERE) {
-  TVMFFIObject *object = test_module(test_fresh("unit_module"));
-  TVMFFIObject *other = test_module(test_fresh("unit_module"));
+  TVMFFIObject *object = test_module(tvmffi_here, test_fresh("unit_module"));
+  TVMFFIObject *other = test_module(tvmffi_here, test_fresh("unit_module"));
   tvmffi_i_module *m;
   if (!object || !other) return;
   m = tvmffi_i_module_of(object);
@@ -793,7 +791,8 @@ static void test_cxx_clear_imports(tvmffi_i_module *m) {
   test_say('c');
 }
 
-static void test_ask_foreign_module(TVMFFIObject *object, TVMFFIObject *own) {
+static void test_ask_foreign_module(TVMFFI_HERE, TVMFFIObject *object,
+                                    TVMFFIObject *own) {
   TVMFFIAny any = tvmffi_none();
   tvmffi_type_bool has = 0;
   OK(MODULE_CALL("GetKind", tvmffi_out_any(&any), tvmffi_obj(object)));
@@ -814,7 +813,6 @@ static void test_ask_foreign_module(TVMFFIObject *object, TVMFFIObject *own) {
                  tvmffi_str("a long name of a file"), tvmffi_str("c")));
   CHECK_LOG("w");
   OK(MODULE_CALL("GetWriteFormats", tvmffi_out_any(&any), tvmffi_obj(object)));
-  OWN_ANY(any);
   CHECK(any.v_obj == tvmffi_i_module_of(object)->imports);
   OK(test_import(object, own));
   CHECK(test_cxx_imported == own);
@@ -824,8 +822,8 @@ static void test_ask_foreign_module(TVMFFIObject *object, TVMFFIObject *own) {
 
 static void test_foreign_module_methods(TVMFFI_HERE) {
   tvmffi_i_module_table table = tvmffi_i_library_table;
-  TVMFFIObject *own = test_module(test_fresh("unit_module"));
-  TVMFFIObject *object = test_module(test_fresh("unit_module"));
+  TVMFFIObject *own = test_module(tvmffi_here, test_fresh("unit_module"));
+  TVMFFIObject *object = test_module(tvmffi_here, test_fresh("unit_module"));
   tvmffi_i_module *m;
   if (!own || !object) return;
   m = tvmffi_i_module_of(object);
@@ -840,14 +838,14 @@ static void test_foreign_module_methods(TVMFFI_HERE) {
   table.methods.clear_imports = test_cxx_clear_imports;
   m->methods = &table.methods;
   test_log_size = 0;
-  test_ask_foreign_module(object, own);
+  test_ask_foreign_module(tvmffi_here, object, own);
   m->methods = &tvmffi_i_library_table.methods;
 }
 
 static void test_foreign_module(TVMFFI_HERE) {
   tvmffi_i_module_table table = tvmffi_i_library_table;
-  TVMFFIObject *own = test_module_with("b", test_one);
-  TVMFFIObject *object = test_module(test_fresh("unit_module"));
+  TVMFFIObject *own = test_module_with(tvmffi_here, "b", test_one);
+  TVMFFIObject *object = test_module(tvmffi_here, test_fresh("unit_module"));
   tvmffi_i_module *m;
   TVMFFIAny any = tvmffi_none();
   int32_t mask = 0;
@@ -868,21 +866,17 @@ static void test_foreign_module(TVMFFI_HERE) {
                              tvmffi_obj(object)),
                  __FILE__, __LINE__, "mask"))
     CHECK_INT(mask, 4);
-  if (!test_code(test_get_function(own, "two", 1, &any), __FILE__, __LINE__,
-                 "get")) {
-    OWN_ANY(any);
-    if (CHECK(any.type_index == kTVMFFIFunction || test_hits()) &&
-        any.type_index == kTVMFFIFunction)
-      CHECK_INT(test_call_int(any.v_obj), 2);
-  }
+  if (!test_code(test_get_function(tvmffi_here, own, "two", 1, &any), __FILE__,
+                 __LINE__, "get") &&
+      CHECK(any.type_index == kTVMFFIFunction || test_hits()) &&
+      any.type_index == kTVMFFIFunction)
+    CHECK_INT(test_call_int(any.v_obj), 2);
   tvmffi_error_clear();
   if (!test_code(
           MODULE_CALL("GetFunctionDoc", tvmffi_out_any(&any), tvmffi_obj(own),
                       tvmffi_str("a name of some size"), tvmffi_bool(1)),
-          __FILE__, __LINE__, "doc")) {
-    OWN_ANY(any);
+          __FILE__, __LINE__, "doc"))
     CHECK_TEXT(tvmffi_any_str(&any), "a name of some size");
-  }
   m->methods = &tvmffi_i_library_table.methods;
 }
 #endif

@@ -487,35 +487,29 @@ static void test_structural_depth(TVMFFI_HERE) {
   tvmffi_i_erase((tvmffi_i_seq *)(void *)list.v_obj, 0, 1);
 }
 
-/* Makes a nest (the test owns it) of `depth` levels, each of which has the
-   level below it twice: a container by its function's name, or an object of a
-   type. */
-static int test_shared_nest(const char *name, int32_t index, int depth,
-                            TVMFFIAny leaf, TVMFFIAny *out) {
-  TVMFFIAny level = tvmffi_i_copy_owned(&leaf), next;
-  int i, code = 0;
-  for (i = 0; i < depth && !code; ++i) {
-    next = tvmffi_none();
+/* Makes a nest of `depth` levels, each of which has the level below it twice: a
+   container by its function's name, or an object of a type. */
+static int test_shared_nest(TVMFFI_HERE, const char *name, int32_t index,
+                            int depth, TVMFFIAny leaf, TVMFFIAny *out) {
+  TVMFFIAny level = leaf;
+  int i;
+  for (i = 0; i < depth; ++i, level = *out) {
     if (!name) {
       TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(*o) + 32);
-      code = o ? 0 : -1;
-      if (!o) break;
+      if (!o) return -1;
       ((TVMFFIAny *)(void *)(o + 1))[0] = tvmffi_i_copy_owned(&level);
       ((TVMFFIAny *)(void *)(o + 1))[1] = tvmffi_i_copy_owned(&level);
-      next = tvmffi_obj(o);
+      if (!tvmffi_scope_attach(o)) return -1;
+      *out = tvmffi_obj(o);
     } else if (name[4] == 'M' || name[4] == 'D') {
-      code = tvmffi_call(tvmffi_str(name), tvmffi_out_any(&next), tvmffi_int(0),
-                         level, tvmffi_int(1), level);
+      TVMFFI_TRY(tvmffi_call(tvmffi_str(name), tvmffi_out_any(out),
+                             tvmffi_int(0), level, tvmffi_int(1), level));
     } else {
-      code = tvmffi_call(tvmffi_str(name), tvmffi_out_any(&next), level, level);
+      TVMFFI_TRY(
+          tvmffi_call(tvmffi_str(name), tvmffi_out_any(out), level, level));
     }
-    if (code) break;
-    tvmffi_any_release(&level);
-    level = next;
   }
-  OWN_ANY(level);
-  *out = level;
-  return code;
+  return 0;
 }
 
 /* Compares both fields, and hashes them. */
@@ -554,15 +548,16 @@ static int test_s_hash_both(void *self, const TVMFFIAny *args, int32_t num_args,
 }
 
 /* Graphs with more paths than can be followed take the time of their edges. */
-static void test_structural_nests(const char *name, int32_t index) {
+static void test_structural_nests(TVMFFI_HERE, const char *name,
+                                  int32_t index) {
   TVMFFIAny x, y, z, leaf, args[4], result;
   int64_t h, k;
   int depth = test_scale(TVMFFI_I_STACK_KNOWN ? 40 : 30, 12);
   OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &leaf));
-  OK(test_shared_nest(name, index, depth, leaf, &x));
-  OK(test_shared_nest(name, index, depth, leaf, &y));
+  OK(test_shared_nest(tvmffi_here, name, index, depth, leaf, &x));
+  OK(test_shared_nest(tvmffi_here, name, index, depth, leaf, &y));
   OK(test_built("ffi.Array", 1, tvmffi_int(2), tvmffi_none(), &leaf));
-  OK(test_shared_nest(name, index, depth, leaf, &z));
+  OK(test_shared_nest(tvmffi_here, name, index, depth, leaf, &z));
   SAME_STRUCTURE(x, x, 0, 1);
   SAME_STRUCTURE(x, y, 0, 1);
   SAME_STRUCTURE(x, y, 1, 1);
@@ -588,10 +583,10 @@ static void test_structural_nests(const char *name, int32_t index) {
 }
 
 static void test_structural_shared(TVMFFI_HERE) {
-  test_structural_nests("ffi.Array", 0);
-  test_structural_nests("ffi.List", 0);
-  test_structural_nests("ffi.Map", 0);
-  test_structural_nests("ffi.Dict", 0);
+  test_structural_nests(tvmffi_here, "ffi.Array", 0);
+  test_structural_nests(tvmffi_here, "ffi.List", 0);
+  test_structural_nests(tvmffi_here, "ffi.Map", 0);
+  test_structural_nests(tvmffi_here, "ffi.Dict", 0);
 }
 
 static void test_structural_shared_objects(TVMFFI_HERE) {
@@ -602,9 +597,9 @@ static void test_structural_shared_objects(TVMFFI_HERE) {
   STRUCTURAL_TYPE(hooked, "unit.HookedBoth", kTVMFFISEqHashKindTreeNode, 0, 0);
   OK(test_set_hook_once(hooked, "__s_equal__", test_s_equal_both));
   OK(test_set_hook_once(hooked, "__s_hash__", test_s_hash_both));
-  test_structural_nests(NULL, constant);
-  test_structural_nests(NULL, graph);
-  test_structural_nests(NULL, hooked);
+  test_structural_nests(tvmffi_here, NULL, constant);
+  test_structural_nests(tvmffi_here, NULL, graph);
+  test_structural_nests(tvmffi_here, NULL, hooked);
 }
 
 /* A map that is shared is compared and hashed again when its key, an object,
@@ -621,8 +616,8 @@ static void test_structural_shared_keys(TVMFFI_HERE) {
   NODE(y, variable, tvmffi_int(1), tvmffi_none());
   OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &m));
   OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &n));
-  OK(test_shared_nest("ffi.Array", 0, depth, m, &m));
-  OK(test_shared_nest("ffi.Array", 0, depth, n, &n));
+  OK(test_shared_nest(tvmffi_here, "ffi.Array", 0, depth, m, &m));
+  OK(test_shared_nest(tvmffi_here, "ffi.Array", 0, depth, n, &n));
   SAME_STRUCTURE(m, n, 0, 1); /* x is free: its own counterpart */
   NODE(f, function, x, m);
   NODE(g, function, y, n);

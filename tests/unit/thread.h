@@ -62,6 +62,17 @@ static int test_rounds(int divisor) {
   return n ? n : 1;
 }
 
+/* Calls once(scope, first), once(scope, first + 1) and so on, with a new scope
+   for each round. */
+TEST_MAYBE void test_repeat(void (*once)(tvmffi_scope *, int), int first) {
+  tvmffi_scope scope;
+  int i, n = test_rounds(1);
+  for (i = 0; i < n; ++i) {
+    once(tvmffi_scope_open(&scope), first + i);
+    tvmffi_scope_close(&scope);
+  }
+}
+
 enum { TEST_NAMES = 4 };
 static char test_shared_name[TEST_NAMES][64];
 
@@ -173,7 +184,10 @@ static void test_about_work(int id) {
   int i, n = test_rounds(4);
   for (i = 0; i < n; ++i) {
     const char *text = test_shared_name[0];
-    TVMFFIAny any = tvmffi_none();
+    char metadata[40];
+    tvmffi_buffer buffer;
+    buffer.data = metadata;
+    buffer.size = sizeof(metadata);
     if (id % 2) {
       TVMFFIMethodInfo info;
       TVMFFIObjectHandle f = NULL;
@@ -187,9 +201,8 @@ static void test_about_work(int id) {
       tvmffi_release(f);
       OK(code);
     } else if (!tvmffi_call(tvmffi_str("ffi.GetGlobalFuncMetadata"),
-                            tvmffi_out_any(&any), tvmffi_str(text))) {
-      CHECK_TEXT(tvmffi_any_str(&any), "{\"some\": \"metadata\"}");
-      tvmffi_any_release(&any);
+                            tvmffi_out_buffer(&buffer), tvmffi_str(text))) {
+      CHECK_TEXT(TEXT(metadata), "{\"some\": \"metadata\"}");
     } else {
       tvmffi_error_clear(); /* not set yet */
     }
