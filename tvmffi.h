@@ -5123,12 +5123,11 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_to_parent(tvmffi_scope *scope,
   if (!scope->parent)
     return tvmffi_i_scope_error(
         "tvmffi_scope_to_parent: there is no scope around this one");
-  if (!tvmffi_i_scope_remove(scope, o))
-    return tvmffi_i_scope_error(
-        "tvmffi_scope_to_parent: the object is not in the innermost scope");
-  if (!tvmffi_i_scope_add(scope->parent, o)) return o;
-  scope->items[scope->count++] = o; /* the slot that was just freed */
-  return NULL;
+  if (tvmffi_i_scope_add(scope->parent, o)) return NULL;
+  if (tvmffi_i_scope_remove(scope, o)) return o;
+  --scope->parent->count;
+  return tvmffi_i_scope_error(
+      "tvmffi_scope_to_parent: the object is not in the innermost scope");
 }
 
 /* Returns the number of references to objects of exactly this type that the
