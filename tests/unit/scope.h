@@ -6,7 +6,7 @@
 #include "object.h"
 
 #if !TEST_NO_TYPED
-/* An object that says its letter when it ends: the caller's, or the scope's. */
+/* An object that says its letter when it ends. The caller owns it. */
 static TVMFFIObject *test_speaker(const char *letter) {
   TVMFFIObjectHandle o = NULL;
   if (TVMFFIObjectCreateOpaque((void *)(uintptr_t)letter, kTVMFFIOpaquePyObject,
@@ -15,306 +15,628 @@ static TVMFFIObject *test_speaker(const char *letter) {
   return (TVMFFIObject *)o;
 }
 
-/* Attaches an object for each letter to the scope of this text; `last` is the
-   last one. */
-#define TEST_ATTACH(last, letters)                                      \
-  do {                                                                  \
-    const char *test_letter = letters;                                  \
-    for (; *test_letter; ++test_letter) {                               \
-      (last) = tvmffi_scope_attach(test_speaker(test_letter));          \
-      OK((last) ? 0 : -1);                                              \
-    }                                                                   \
-  } while (0)
+/* Makes an object of the scope for each letter. Returns the last one, or NULL
+   with an error. */
+static TVMFFIObject *test_speakers(TVMFFI_HERE, const char *letters) {
+  TVMFFIObject *last = NULL;
+  for (; *letters; ++letters) {
+    last = tvmffi_scope_attach(test_speaker(letters));
+    if (!last) return NULL;
+  }
+  return last;
+}
 
+static int test_speak(TVMFFI_HERE, const char *letters) {
+  return test_speakers(tvmffi_here, letters) ? 0 : -1;
+}
+
+/* A scope between two calls releases the newest object first. Closed, it is
+   empty and goes on. */
+static void test_opened_scope(TVMFFI_HERE) {
+  static const char *const letters[] = {"abc", "abcdefghijklmnop", "de"};
+  static const char *const logs[] = {"cba", "ponmlkjihgfedcba", "ed"};
+  tvmffi_scope scope, *opened = tvmffi_scope_open(&scope);
+  int i, code = 0;
+  CHECK(opened == &scope);
+  for (i = 0; !code && i < 3; ++i) {
+    code = test_speak(opened, letters[i]);
+    if (!code) {
+      int size = (int)strlen(letters[i]);
+      CHECK_INT(tvmffi_i_scope_count(opened, kTVMFFIOpaquePyObject), size);
+      CHECK_INT(tvmffi_i_scope_count(opened, kTVMFFIAny), size);
+      CHECK_INT(tvmffi_i_scope_count(opened, kTVMFFIList), 0);
+      CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 0); /* of the test's own */
+    }
+    tvmffi_scope_close(opened);
+    if (!code) CHECK_LOG(logs[i]);
+  }
+  OK(code);
+}
+
+/* A function with the parameter TVMFFI_HERE gives objects to its caller's
+   scope, through any number of such functions. */
+static TVMFFIObject *test_hand_up(TVMFFI_HERE, int depth) {
+  TVMFFIObject *o = test_speakers(tvmffi_here, "x");
+  return depth && o ? test_hand_up(tvmffi_here, depth - 1) : o;
+}
+static void test_handed_up(TVMFFI_HERE) {
+  TVMFFIObject *o = test_hand_up(tvmffi_here, 2);
+  OK(o ? 0 : -1);
+  CHECK_INT(test_strong(o), 1);
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 3);
+  tvmffi_scope_close(tvmffi_here);
+  CHECK_LOG("xxx");
+}
+
+/* tvmffi_keep: a reference that outlives the scope. */
+typedef struct {
+  TVMFFIObject base;
+} test_derived;
+static int test_keep_some(TVMFFI_HERE, TVMFFIObject **slot,
+                          test_derived **own) {
+  TVMFFIObject *a = test_speakers(tvmffi_here, "ab"), *c = NULL;
+  if (a) c = test_speakers(tvmffi_here, "c");
+  if (!c) return -1;
+  tvmffi_keep(slot, a);
+  CHECK_INT(test_strong(a), 2);
+  tvmffi_keep(slot, c); /* in place of the other one */
+  CHECK_INT(test_strong(a), 1);
+  tvmffi_keep(slot, *slot);
+  CHECK(*slot == c && test_strong(c) == 2);
+  tvmffi_keep(own, (test_derived *)(void *)a);
+  return 0;
+}
+static void test_keep(TVMFFI_HERE) {
+  TVMFFIObject *slot = NULL, *none = NULL;
+  test_derived *own = NULL;
+  tvmffi_scope scope;
+  int code = test_keep_some(tvmffi_scope_open(&scope), &slot, &own);
+  tvmffi_scope_close(&scope);
+  OK(code);
+  CHECK_LOG("a");
+  CHECK(test_strong(slot) == 1 && test_strong(own) == 1);
+  tvmffi_keep(&slot, none);
+  CHECK(!slot);
+  CHECK_LOG("c");
+  tvmffi_release(own);
+  CHECK_LOG("b");
+}
+
+/* More objects than fit into the scope itself. */
+static void test_large_scope(TVMFFI_HERE) {
+  int i;
+  for (i = 0; i < 100; ++i) OK(test_speak(tvmffi_here, "x"));
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 100);
+  tvmffi_scope_close(tvmffi_here);
+  CHECK_INT(test_log_size, 100);
+  test_log_size = 0;
+}
+
+#if TVMFFI_I_CLEANUP
 static void test_scopes(TVMFFI_HERE) {
-  TVMFFIObject *a, *b, *c, *kept = NULL;
-  TVMFFI_SCOPE {
-    TEST_ATTACH(a, "abc");
-    CHECK_INT(tvmffi_scope_count(kTVMFFIOpaquePyObject), 3);
-    CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 3);
-    CHECK_INT(tvmffi_scope_count(kTVMFFIList), 0);
-    TVMFFI_SCOPE {
-      TEST_ATTACH(a, "de");
+  TVMFFIObject *a, *b;
+  {
+    TVMFFI_SCOPE;
+    OK(test_speak(tvmffi_here, "abc"));
+    {
+      TVMFFI_SCOPE;
+      OK(test_speak(tvmffi_here, "de"));
       CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 5);
     }
     CHECK_LOG("ed");
+    CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 3);
   }
   CHECK_LOG("cba");
-  TVMFFI_SCOPE { /* what leaves its scope */
-    TEST_ATTACH(a, "a");
-    TVMFFI_SCOPE {
-      TEST_ATTACH(b, "b");
-      TEST_ATTACH(c, "c");
-      CHECK(tvmffi_scope_to_parent(b) == b);
-      kept = tvmffi_scope_detach(a); /* of the scope around this one */
-      CHECK(kept == a);
-      OWN(kept);
+  {
+    TVMFFI_SCOPE;
+    OK((a = test_speakers(tvmffi_here, "a")) ? 0 : -1);
+    {
+      TVMFFI_SCOPE;
+      OK((b = test_speakers(tvmffi_here, "b")) ? 0 : -1);
+      OK(test_speak(tvmffi_here, "c"));
+      OK(tvmffi_scope_to_parent(b) == b ? 0 : -1);
+      FAILS(!tvmffi_scope_to_parent(a), "RuntimeError",
+            "tvmffi_scope_to_parent: the object is not in the innermost scope");
+      CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 3);
     }
     CHECK_LOG("c");
+    CHECK(test_strong(a) == 1 && test_strong(b) == 1);
   }
-  CHECK_LOG("b");
-  test_drop(kept);
-  CHECK_LOG("a");
+  CHECK_LOG("ba");
   CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 0);
 }
 
-/* A scope that is left early is empty, and goes on. */
-static void test_leave_early(TVMFFI_HERE) {
-  TVMFFIObject *o;
-  TVMFFI_SCOPE {
-    TEST_ATTACH(o, "abcdefghijklmnop");
-    tvmffi_i_scope_close(tvmffi_here);
-    CHECK_LOG("ponmlkjihgfedcba");
-    TEST_ATTACH(o, "abcdefghijklmnop");
-  }
-  CHECK_LOG("ponmlkjihgfedcba");
-}
-
-/* A scope from its declaration to the end of its block. */
-static void test_scope_rest(TVMFFI_HERE) {
-  TVMFFIObject *o;
-  int i;
-  for (i = 0; i < 4; ++i) {
-    TVMFFI_SCOPE_REST;
-    TEST_ATTACH(o, "r");
-#if TVMFFI_I_CLEANUP
-    if (i == 1) continue;
-    if (i == 2) break; /* of the loop */
-#else
-    if (i == 2) {
-      TVMFFI_LEAVE();
-      break;
-    }
-    TVMFFI_LEAVE();
-#endif
-    CHECK_INT(tvmffi_scope_count(kTVMFFIAny), TVMFFI_I_CLEANUP);
-  }
-  CHECK_INT(i, 2);
-  CHECK_LOG("rrr");
-}
-
-#if TVMFFI_I_CLEANUP
-/* Leaves a block in each way but its end. */
+/* Leaves a scope in each way but its end. */
 static int test_leave(int how) {
   int i;
   for (i = 0; i < 2; ++i) {
-    TVMFFI_SCOPE {
-      TVMFFIObject *o = tvmffi_scope_attach(test_speaker("x"));
-      if (!o) return -1;
-      if (how == 0) break; /* break and continue leave the block alone */
-      if (how == 1) continue;
-      if (how == 2) return 7;
-      if (how == 3) goto out;
-      TVMFFI_SCOPE { TVMFFI_TRY(9); }
+    TVMFFI_SCOPE;
+    TVMFFI_TRY(test_speak(tvmffi_here, "x"));
+    if (how == 0) break;
+    if (how == 1) continue;
+    if (how == 2) return 7;
+    if (how == 3) goto out;
+    {
+      TVMFFI_SCOPE;
+      TVMFFI_TRY(test_speak(tvmffi_here, "y"));
+      TVMFFI_TRY(9);
     }
   }
 out:
   return i;
 }
 static void test_ways_out(TVMFFI_HERE) {
-  static const int codes[] = {2, 2, 7, 0, 9};
+  static const int codes[] = {0, 2, 7, 0, 9};
+  static const char *const logs[] = {"x", "xx", "x", "x", "yx"};
   int how, code;
   for (how = 0; how < 5; ++how) {
     code = test_leave(how);
     if (code != codes[how]) OK(code);
-    CHECK_INT(test_log_size, how < 2 ? 2 : 1);
-    test_log_size = 0;
+    CHECK_LOG(logs[how]);
   }
 }
 
-/* Both forms may end a function: no compiler may want a return behind them but
-   GCC without optimisation. */
-static int test_ends_function(int n) {
-  if (n > 2)
-    TVMFFI_SCOPE { return n; }
-  else
-    TVMFFI_SCOPE {
-      if (n < 0) {
-        TVMFFI_SCOPE_REST;
-        return n;
-      }
-      return -n;
-    }
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE__)
-  return 0;
-#endif
+/* A function's last statement may return from a scope. A value is computed
+   before the scope ends. */
+static int64_t test_ends_function(int n) {
+  TVMFFI_SCOPE;
+  TVMFFI_TRY(test_speak(tvmffi_here, "x"));
+  if (n > 2) {
+    TVMFFI_SCOPE;
+    TVMFFI_TRY(test_speak(tvmffi_here, "yz"));
+    return tvmffi_scope_count(kTVMFFIAny);
+  } else {
+    return tvmffi_scope_count(kTVMFFIAny);
+  }
 }
-static void test_last_blocks(TVMFFI_HERE) {
-  CHECK_INT(test_ends_function(3), 3);
-  CHECK_INT(test_ends_function(2), -2);
+static void test_last_statements(TVMFFI_HERE) {
+  int64_t n = test_ends_function(3);
+  if (n < 0) OK(-1);
+  CHECK_INT(n, 3);
+  CHECK_LOG("zyx");
+  n = test_ends_function(2);
+  if (n < 0) OK(-1);
+  CHECK_INT(n, 1);
+  CHECK_LOG("x");
 }
-#endif
 
-/* More objects than stand in the scope itself, some of them taken out. */
-static void test_large_scope(TVMFFI_HERE) {
+/* Objects that leave a large scope, from its middle and from its end. */
+static void test_large_to_parent(TVMFFI_HERE) {
   TVMFFIObject *o[100];
   int i;
-  TVMFFI_SCOPE {
-    for (i = 0; i < 100; ++i) TEST_ATTACH(o[i], "x");
+  {
+    TVMFFI_SCOPE;
+    for (i = 0; i < 100; ++i)
+      OK((o[i] = test_speakers(tvmffi_here, "x")) ? 0 : -1);
+    for (i = 0; i < 100; i += 2) OK(tvmffi_scope_to_parent(o[i]) ? 0 : -1);
+    OK(tvmffi_scope_to_parent(o[99]) ? 0 : -1);
     CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 100);
-    for (i = 0; i < 100; i += 2) {
-      tvmffi_release(tvmffi_scope_detach(o[i]));
-      --test_log_size;
-    }
-    CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 50);
-    tvmffi_release(tvmffi_scope_detach(o[99]));
-    --test_log_size;
-    TVMFFI_SCOPE {
-      for (i = 1; i < 99; i += 2)
-        if (!tvmffi_scope_attach(tvmffi_scope_detach(o[i]))) OK(-1);
-      for (i = 1; i < 99; i += 2) {
-        if (!tvmffi_scope_to_parent(o[i])) OK(-1);
-      }
-      CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 49);
-    }
-    CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 49);
-    CHECK_INT(test_log_size, 0);
   }
   CHECK_INT(test_log_size, 49);
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 51);
+  tvmffi_scope_close(tvmffi_here);
+  CHECK_INT(test_log_size, 100);
   test_log_size = 0;
 }
 
-/* Functions of this file that make objects. Their text is not in the scope of
-   a caller, who is in this file, too. */
-TVMFFI_FUNC(u_letter, object) {
-  TVMFFIObject *q = test_speaker("q");
-  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 0);
-  if (!q || tvmffi_scope_attach(q)) return -1;
-  tvmffi_error_clear(); /* there is no scope here */
-  TVMFFI_RETURN(test_speaker("p"));
-}
-TVMFFI_FUNC(u_letter_of_scope, any) {
-  TVMFFI_SCOPE {
-    TVMFFIObject *o = tvmffi_scope_attach(test_speaker("o")), *p = NULL;
-    if (o) p = tvmffi_scope_attach(test_speaker("p"));
-    if (p) TVMFFI_RETURN(tvmffi_obj(p));
+/* The enclosing scope has to grow, which may fail. Then an object of a full
+   scope stays where it is. */
+static void test_full_to_parent(TVMFFI_HERE) {
+  TVMFFIObject *o[TVMFFI_I_SCOPE_FIRST];
+  int i, moved;
+  for (i = 0; i < TVMFFI_I_SCOPE_FIRST; ++i) OK(test_speak(tvmffi_here, "o"));
+  {
+    TVMFFI_SCOPE;
+    for (i = 0; i < TVMFFI_I_SCOPE_FIRST; ++i)
+      OK((o[i] = test_speakers(tvmffi_here, "i")) ? 0 : -1);
+    moved = tvmffi_scope_to_parent(o[3]) != NULL;
+    CHECK(moved || test_hits());
+    tvmffi_error_clear();
+    CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 2 * TVMFFI_I_SCOPE_FIRST);
   }
-  return -1;
+  CHECK_INT(test_log_size, TVMFFI_I_SCOPE_FIRST - moved);
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), TVMFFI_I_SCOPE_FIRST + moved);
+  tvmffi_scope_close(tvmffi_here);
+  CHECK_INT(test_log_size, 2 * TVMFFI_I_SCOPE_FIRST);
+  test_log_size = 0;
 }
 
-static int test_call_in_scope(const char *name, TVMFFIObject **out) {
-  TVMFFI_SCOPE {
-    TVMFFIObject *f = NULL, *o = NULL;
-    TVMFFIAny any = tvmffi_none();
-    if (*name == 'l')
-      TVMFFI_TRY(tvmffi_function_new(u_letter, &f));
-    else
-      TVMFFI_TRY(tvmffi_function_new(u_letter_of_scope, &f));
-    TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o)));
-    TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_any(&any)));
-    TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_none(NULL)));
-    CHECK_INT(tvmffi_scope_count(kTVMFFIFunction), 1);
-    CHECK_INT(tvmffi_scope_count(kTVMFFIOpaquePyObject), 2);
-    *out = tvmffi_scope_detach(o);
-  }
-  return 0;
-}
-
-static void test_scoped_results(TVMFFI_HERE) {
-  TVMFFIObject *o = NULL;
-  OK(test_call_in_scope("letter", &o));
-  OWN(o);
-  CHECK_LOG("qqqpp");
-  test_drop(o);
-  CHECK_LOG("p");
-  OK(test_call_in_scope("scope", &o));
-  OWN(o);
-  CHECK_LOG("ooopp");
-  test_drop(o);
-  CHECK_LOG("p");
-}
-
-/* A helper that calls f and releases what it is handed, also of helpers: right
-   outside a scope and inside one. */
+/* A helper that hands out nothing has a scope of its own, in which the scopes
+   of its callers are not seen. */
 static int test_helper(TVMFFIObject *f, int depth) {
   TVMFFIObject *o = NULL;
+  TVMFFI_SCOPE;
   TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o)));
   CHECK_INT(test_strong(o), 1);
-  tvmffi_release(o);
-  if (depth > 2) return 0;
-  TVMFFI_SCOPE {
-    TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o)));
-    TVMFFI_TRY(test_helper(f, depth + 1));
-    CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 1);
-  }
+  if (depth < 2) TVMFFI_TRY(test_helper(f, depth + 1));
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 1);
   return 0;
 }
+#endif
+
+/* The body of a typed function is a scope: of itself, not of its caller. */
+TVMFFI_FUNC(u_letter, object) {
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 0);
+  TVMFFI_RETURN(test_speakers(tvmffi_here, "qp"));
+}
+TVMFFI_FUNC(u_letter_any, any) {
+  TVMFFIObject *o = test_speakers(tvmffi_here, "o");
+  if (!o) return -1;
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 1);
+  TVMFFI_TRY(test_speak(tvmffi_here, "n"));
+  TVMFFI_RETURN(tvmffi_obj(o)); /* not the newest */
+}
+
+/* What a call gives belongs to the scope. A discarded result ends at once. */
+static int test_call_in_scope(TVMFFI_HERE, tvmffi_func *typed,
+                              TVMFFIObject **kept) {
+  TVMFFIObject *f = NULL, *o = NULL;
+  TVMFFIAny any = tvmffi_none();
+  TVMFFI_TRY(tvmffi_i_scoped_function(TVMFFI_I_OWNER, typed, &f));
+  TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o)));
+  TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_any(&any)));
+  TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_none(NULL)));
+  CHECK_INT(test_strong(o), 1);
+  CHECK_INT(tvmffi_scope_count(kTVMFFIFunction), 1);
+  CHECK_INT(tvmffi_scope_count(kTVMFFIOpaquePyObject), 2);
+  tvmffi_keep(kept, o);
+  return 0;
+}
+static void test_scoped_results(TVMFFI_HERE) {
+  static tvmffi_func *const functions[] = {&tvmffi_func_u_letter,
+                                           &tvmffi_func_u_letter_any};
+  static const char *const logs[] = {"qqqpp", "nnnoo"};
+  tvmffi_scope scope;
+  int i;
+  for (i = 0; i < 2; ++i) {
+    TVMFFIObject *o = NULL;
+    int code = test_call_in_scope(tvmffi_scope_open(&scope), functions[i], &o);
+    tvmffi_scope_close(&scope);
+    OK(code);
+    CHECK_LOG(logs[i]);
+    CHECK_INT(test_strong(o), 1);
+    tvmffi_release(o);
+    CHECK_LOG(i ? "o" : "p");
+  }
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 0);
+}
+
+#if TVMFFI_I_CLEANUP
 static void test_helpers(TVMFFI_HERE) {
   TVMFFIObject *f = NULL;
-  int code;
-  OK(tvmffi_function_new(u_letter_of_scope, &f));
-  OWN(f);
+  OK(tvmffi_function_new(u_letter, &f));
   OK(test_helper(f, 0));
-  CHECK_LOG("opoopoopoopppp");
-  TVMFFI_SCOPE {
-    code = test_helper(f, 0);
-    CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 0);
-  }
-  OK(code);
-  CHECK_LOG("opoopoopoopppp");
-}
-
-/* A returned object is taken from the scope that owns it, once: the other
-   references of the scope end, and those of the text stay. */
-static TVMFFIObject *test_speaker_kept; /* the text's own */
-TVMFFI_FUNC(u_return, object, (int64, how)) {
-  TVMFFIObject *o = NULL;
-  TVMFFI_SCOPE {
-    TVMFFI_SCOPE {
-      o = tvmffi_scope_attach(test_speaker("o"));
-      if (!o) return -1;
-      if (how == 0) TVMFFI_RETURN(o);
-      if (how == 1) { /* held twice */
-        tvmffi_retain(o);
-        TVMFFI_TRY(tvmffi_scope_attach(o) ? 0 : -1);
-        TVMFFI_RETURN(o);
-      }
-      if (how == 2) { /* retained once more */
-        tvmffi_retain(o);
-        test_speaker_kept = o;
-        TVMFFI_RETURN(o);
-      }
-      TVMFFI_TRY(tvmffi_scope_to_parent(o) ? 0 : -1);
-      TVMFFI_RETURN(o);
-    }
-  }
-  return -1;
-}
-static void test_returns_in_scopes(TVMFFI_HERE) {
-  TVMFFIObject *f = NULL, *o = NULL;
-  int how;
-  OK(tvmffi_function_new(u_return, &f));
-  OWN(f);
-  for (how = 0; how < 4; ++how) {
-    OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o), tvmffi_int(how)));
-    CHECK_INT(test_strong(o), how == 2 ? 2 : 1);
-    CHECK_INT(test_log_size, 0);
-    tvmffi_release(o);
-    if (how == 2) tvmffi_release(test_speaker_kept);
-    CHECK_LOG("o");
-  }
-}
-
-/* Text that is in no scope, between braces of one. */
-static void test_scope_none(TVMFFI_HERE) {
-  TVMFFI_SCOPE {
-    TVMFFIObject *o;
-    TEST_ATTACH(o, "a");
-    {
-      TVMFFI_SCOPE_NONE;
-      CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 0);
-      FAILS(!tvmffi_scope_detach(o), "RuntimeError", NULL);
-    }
+  CHECK_LOG("qqqppp");
+  {
+    TVMFFI_SCOPE;
+    OK(test_helper(f, 1));
     CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 1);
   }
-  CHECK_LOG("a");
+  CHECK_LOG("qqpp");
 }
+#endif
+
+/* The body's scope ends in whichever way the body is left. */
+TVMFFI_FUNC(u_leave, any, (int64, how)) {
+  TVMFFI_TRY(test_speak(tvmffi_here, "x"));
+  if (how == 0) return 0;
+  if (how == 1) return TVMFFI_RAISE("KeyError", "no");
+  TVMFFI_TRY(
+      tvmffi_call(tvmffi_str("unit.no.such.function"), tvmffi_out_none(NULL)));
+  TVMFFI_RETURN(tvmffi_int(1));
+}
+static void test_body_ends(TVMFFI_HERE) {
+  static const char *const kinds[] = {"", "KeyError", "ValueError"};
+  TVMFFIAny how, result = tvmffi_none();
+  int i;
+  for (i = 0; i < 3; ++i) {
+    how = tvmffi_int(i);
+    if (i)
+      FAILS(tvmffi_func_u_leave.call(NULL, &how, 1, &result), kinds[i], NULL);
+    else
+      OK(tvmffi_func_u_leave.call(NULL, &how, 1, &result));
+    CHECK_INT(result.type_index, kTVMFFINone);
+    if (test_hits()) continue;
+    CHECK_LOG("x");
+  }
+}
+
+/* The caller gets one reference of its own to what is returned, whatever that
+   is. */
+enum {
+  TEST_GIVES_NEW,
+  TEST_GIVES_OLDER,     /* behind it, the body makes another object */
+  TEST_GIVES_TWICE,     /* the scope has two references */
+  TEST_GIVES_KEPT,      /* so does someone else */
+  TEST_GIVES_PARAMETER, /* which is the caller's */
+  TEST_GIVES_INNER,     /* of a scope in the body */
+  TEST_GIVES_MOVED,     /* out of that scope */
+  TEST_GIVES
+};
+static TVMFFIObject *test_speaker_kept;
+
+/* Returns an object of a body in a way, or NULL with an error. */
+static TVMFFIObject *test_object_of(TVMFFI_HERE, int how, TVMFFIObject *x) {
+  TVMFFIObject *o;
+  if (how == TEST_GIVES_PARAMETER) return x;
+  o = test_speakers(tvmffi_here, "o");
+  if (!o) return NULL;
+  if (how == TEST_GIVES_OLDER && test_speak(tvmffi_here, "n")) return NULL;
+  if (how == TEST_GIVES_KEPT) tvmffi_keep(&test_speaker_kept, o);
+  if (how == TEST_GIVES_TWICE) {
+    tvmffi_retain(o);
+    return tvmffi_scope_attach(o);
+  }
+  return o;
+}
+
+/* The same body for each type of result. */
+#if TVMFFI_I_CLEANUP
+#define TEST_RETURN(value)                                             \
+  if (how == TEST_GIVES_INNER || how == TEST_GIVES_MOVED) {            \
+    TVMFFI_SCOPE;                                                      \
+    o = test_object_of(tvmffi_here, (int)how, x);                      \
+    if (!o || (how == TEST_GIVES_MOVED && !tvmffi_scope_to_parent(o))) \
+      return -1;                                                       \
+    TVMFFI_RETURN(value);                                              \
+  }                                                                    \
+  TEST_RETURN_LAST(value)
+#else
+#define TEST_RETURN TEST_RETURN_LAST
+#endif
+#define TEST_RETURN_LAST(value)                 \
+  o = test_object_of(tvmffi_here, (int)how, x); \
+  if (!o) return -1;                            \
+  TVMFFI_RETURN(value);
+TVMFFI_FUNC(u_return, object, (int64, how), (object, x)) {
+  TVMFFIObject *o;
+  TEST_RETURN(o)
+}
+TVMFFI_FUNC(u_return_opaque, opaque, (int64, how), (opaque, x)) {
+  TVMFFIObject *o;
+  TEST_RETURN(o)
+}
+TVMFFI_FUNC(u_return_optional, optional(object), (int64, how), (object, x)) {
+  TVMFFIObject *o;
+  TEST_RETURN(o)
+}
+TVMFFI_FUNC(u_return_any, any, (int64, how), (object, x)) {
+  TVMFFIObject *o;
+  TEST_RETURN(tvmffi_obj(o))
+}
+TVMFFI_FUNC(u_return_optional_any, optional(any), (int64, how), (object, x)) {
+  TVMFFIObject *o;
+  TEST_RETURN(tvmffi_some_any(tvmffi_obj(o)))
+}
+
+static void test_returned_objects(TVMFFI_HERE) {
+  static tvmffi_func *const functions[] = {
+      &tvmffi_func_u_return, &tvmffi_func_u_return_opaque,
+      &tvmffi_func_u_return_optional, &tvmffi_func_u_return_any,
+      &tvmffi_func_u_return_optional_any};
+  TVMFFIAny args[2], result;
+  TVMFFIObject *x = test_speakers(tvmffi_here, "x");
+  int i, how;
+  OK(x ? 0 : -1);
+  args[1] = tvmffi_obj(x);
+  for (i = 0; i < TEST_COUNT(functions); ++i) {
+    for (how = 0; how < (TVMFFI_I_CLEANUP ? TEST_GIVES : TEST_GIVES_INNER);
+         ++how) {
+      int is_shared = how == TEST_GIVES_KEPT || how == TEST_GIVES_PARAMETER;
+      result = tvmffi_none();
+      args[0] = tvmffi_int(how);
+      OK(functions[i]->call(NULL, args, 2, &result));
+      CHECK_LOG(how == TEST_GIVES_OLDER ? "n" : "");
+      CHECK((result.v_obj == x) == (how == TEST_GIVES_PARAMETER));
+      CHECK_INT(test_strong(result.v_obj), 1 + is_shared);
+      if (how == TEST_GIVES_KEPT) {
+        tvmffi_release(test_speaker_kept);
+        test_speaker_kept = NULL;
+      }
+      tvmffi_any_release(&result);
+      CHECK_LOG(how == TEST_GIVES_PARAMETER ? "" : "o");
+    }
+  }
+  CHECK_INT(test_strong(x), 1);
+  tvmffi_scope_close(tvmffi_here);
+  CHECK_LOG("x");
+}
+
+/* A text, bytes or nothing, returned as `any` or an optional. */
+TVMFFI_FUNC(u_return_view, any, (int64, how)) {
+  char text[32] = "a text of the body";
+  TVMFFIByteArray bytes;
+  if (how == 0) TVMFFI_RETURN(tvmffi_none());
+  if (how == 1) text[5] = 0;
+  if (how < 3) TVMFFI_RETURN(tvmffi_str(text));
+  bytes.data = text;
+  bytes.size = 12;
+  TVMFFI_RETURN(tvmffi_bytes(&bytes));
+}
+TVMFFI_FUNC(u_return_some_view, optional(any), (int64, how)) {
+  char text[32] = "a text of the body";
+  if (!how) TVMFFI_RETURN(tvmffi_no_any());
+  TVMFFI_RETURN(tvmffi_some_any(tvmffi_str(text)));
+}
+TVMFFI_FUNC(u_return_some_text, optional(str), (int64, how)) {
+  char text[32] = "a text of the body";
+  if (!how) TVMFFI_RETURN(tvmffi_no_str());
+  TVMFFI_RETURN(tvmffi_some_str(tvmffi_byte_array(text)));
+}
+TVMFFI_FUNC(u_return_nothing, optional(object), (int64, how)) {
+  (void)how;
+  TVMFFI_RETURN(NULL);
+}
+
+static int test_call_with(const tvmffi_func *typed, int how,
+                          TVMFFIAny *result) {
+  TVMFFIAny arg = tvmffi_int(how);
+  *result = tvmffi_none();
+  return typed->call(NULL, &arg, 1, result);
+}
+
+static void test_returned_views(TVMFFI_HERE) {
+  TVMFFIAny any;
+  OK(test_call_with(&tvmffi_func_u_return_view, 0, &any));
+  CHECK(any.type_index == kTVMFFINone && test_is_clean(&any));
+  OK(test_call_with(&tvmffi_func_u_return_view, 1, &any));
+  CHECK(any.type_index == kTVMFFISmallStr && test_is_clean(&any));
+  CHECK_TEXT(tvmffi_any_str(&any), "a tex");
+  OK(test_call_with(&tvmffi_func_u_return_view, 2, &any));
+  OWN_ANY(any);
+  CHECK_INT(any.type_index, kTVMFFIStr);
+  CHECK_TEXT(tvmffi_any_str(&any), "a text of the body");
+  OK(test_call_with(&tvmffi_func_u_return_view, 3, &any));
+  OWN_ANY(any);
+  CHECK_INT(any.type_index, kTVMFFIBytes);
+  CHECK_TEXT(tvmffi_any_str(&any), "a text of th");
+  OK(test_call_with(&tvmffi_func_u_return_some_view, 0, &any));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  OK(test_call_with(&tvmffi_func_u_return_some_view, 1, &any));
+  OWN_ANY(any);
+  CHECK_TEXT(tvmffi_any_str(&any), "a text of the body");
+  OK(test_call_with(&tvmffi_func_u_return_some_text, 0, &any));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  OK(test_call_with(&tvmffi_func_u_return_some_text, 1, &any));
+  OWN_ANY(any);
+  CHECK_TEXT(tvmffi_any_str(&any), "a text of the body");
+  OK(test_call_with(&tvmffi_func_u_return_nothing, 1, &any));
+  CHECK_INT(any.type_index, kTVMFFINone);
+}
+
+#if !TVMFFI_NO_CONTAINERS
+/* An item of a container is returned as it is found. What the container owns
+   beside it ends with the container. */
+TVMFFI_FUNC(u_return_item, any, (list, items), (int64, i)) {
+  TVMFFIAny item;
+  TVMFFI_TRY(tvmffi_at(tvmffi_obj(items), i, &item));
+  TVMFFI_RETURN(item);
+}
+TVMFFI_FUNC(u_return_item_of_new, object) {
+  TVMFFIObject *a = test_speakers(tvmffi_here, "a"), *b = NULL, *list = NULL;
+  TVMFFIAny item;
+  if (a) b = test_speakers(tvmffi_here, "b");
+  if (b) list = tvmffi_list(tvmffi_obj(a), tvmffi_obj(b));
+  TVMFFI_TRY(tvmffi_at(tvmffi_obj(list), 1, &item));
+  TVMFFI_RETURN(item.v_obj);
+}
+/* A container that was converted is the body's, as one that it makes is. */
+TVMFFI_FUNC(u_return_converted, list, (list, items)) {
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 1);
+  TVMFFI_RETURN(items);
+}
+
+static void test_returned_items(TVMFFI_HERE) {
+  TVMFFIAny args[2], any = tvmffi_none();
+  TVMFFIObject *x = test_speakers(tvmffi_here, "x"), *list = NULL,
+               *array = NULL;
+  if (x)
+    list = tvmffi_list(tvmffi_obj(x), tvmffi_int(7), tvmffi_str("a long text"));
+  if (list) array = tvmffi_array(tvmffi_obj(x));
+  OK(array ? 0 : -1);
+  args[0] = tvmffi_obj(list);
+  args[1] = tvmffi_int(0);
+  OK(tvmffi_func_u_return_item.call(NULL, args, 2, &any));
+  CHECK(any.v_obj == x && test_strong(x) == 4);
+  tvmffi_any_release(&any);
+  args[1] = tvmffi_int(1);
+  OK(tvmffi_func_u_return_item.call(NULL, args, 2, &any));
+  CHECK(any.type_index == kTVMFFIInt && any.v_int64 == 7);
+  args[1] = tvmffi_int(2);
+  any = tvmffi_none();
+  OK(tvmffi_func_u_return_item.call(NULL, args, 2, &any));
+  CHECK(any.type_index == kTVMFFIStr && test_strong(any.v_obj) == 2);
+  tvmffi_any_release(&any);
+  args[0] = tvmffi_obj(array);
+  OK(tvmffi_func_u_return_converted.call(NULL, args, 1, &any));
+  CHECK(any.type_index == kTVMFFIList && test_strong(any.v_obj) == 1);
+  CHECK_INT(test_strong(x), 4);
+  tvmffi_any_release(&any);
+  CHECK_INT(test_strong(x), 3);
+  OK(tvmffi_func_u_return_item_of_new.call(NULL, NULL, 0, &any));
+  CHECK_LOG("a");
+  CHECK_INT(test_strong(any.v_obj), 1);
+  tvmffi_any_release(&any);
+  CHECK_LOG("b");
+  tvmffi_scope_close(tvmffi_here);
+  CHECK_LOG("x");
+}
+
+/* Of makers that are nested, the error of the first that fails stays. */
+static void test_nested_makers(TVMFFI_HERE) {
+  TVMFFIAny large = tvmffi_uint(UINT64_MAX);
+  TVMFFIObject *list;
+  FAILS(!tvmffi_list(tvmffi_obj(tvmffi_array(tvmffi_int(1), large))),
+        "OverflowError", NULL);
+  FAILS(!tvmffi_map(tvmffi_str("a"), tvmffi_obj(tvmffi_dict(large))),
+        "ValueError", "ffi.Dict needs a value for each key, but got 1 in all");
+  (void)TVMFFI_RAISE("KeyError", "why it is NULL");
+  FAILS(!tvmffi_shape(tvmffi_none()), "KeyError", "why it is NULL");
+  OK((list = tvmffi_list(tvmffi_none())) ? 0 : -1); /* None is no failure */
+  CHECK_INT(tvmffi_size(tvmffi_obj(list)), 1);
+}
+#endif
+
+/* Outside all scopes. Only results that are objects need one. */
+static int test_nowhere(TVMFFIObject *f, TVMFFIObject **out, TVMFFIAny *any,
+                        int64_t *number) {
+  const TVMFFIAny seven = tvmffi_int(7);
+  static const char *const no_scope =
+      "there is no scope here: add the parameter TVMFFI_HERE, or call "
+      "tvmffi_scope_open";
+  FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(out)), "RuntimeError",
+        no_scope);
+  CHECK(!*out);
+  if (!test_hits()) CHECK_LOG("qp");
+  FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_any(any)), "RuntimeError",
+        no_scope);
+  CHECK_INT(any->type_index, kTVMFFINone);
+  if (!test_hits()) CHECK_LOG("qp");
+#if !TVMFFI_I_SELECTS && !defined(__cplusplus)
+  FAILS(tvmffi_function_new(u_letter, out), "RuntimeError", no_scope);
+  CHECK(!*out);
+  FAILS(!tvmffi_scope_attach(test_speaker("s")), "RuntimeError", no_scope);
+  if (!test_hits()) CHECK_LOG("s");
+#if !TVMFFI_NO_CONTAINERS
+  FAILS(!tvmffi_list(seven), "RuntimeError", no_scope);
+#endif
+#endif
+  TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_none(NULL)));
+  if (!test_hits()) CHECK_LOG("qp");
+  return tvmffi_as(seven, tvmffi_out_int64(number));
+}
+static void test_no_scope(TVMFFI_HERE) {
+  TVMFFIObject *f = NULL, *o = NULL;
+  TVMFFIAny any = tvmffi_none();
+  int64_t number = 0;
+  OK(tvmffi_function_new(u_letter, &f));
+  OK(test_nowhere(f, &o, &any, &number));
+  CHECK_INT(number, 7);
+}
+
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+/* An exception ends a scope, and a body's, too. */
+TVMFFI_FUNC(u_throw, none) {
+  TVMFFI_TRY(test_speak(tvmffi_here, "xy"));
+  throw 'z';
+}
+static void test_thrown_scopes(TVMFFI_HERE) {
+  TVMFFIAny result = tvmffi_none();
+  try {
+    TVMFFI_SCOPE;
+    OK(test_speak(tvmffi_here, "ab"));
+    OK(tvmffi_func_u_throw.call(NULL, NULL, 0, &result));
+  } catch (char thrown) {
+    test_say(thrown);
+  }
+  CHECK_LOG("yxbaz");
+}
+#endif
 
 #if TVMFFI_DEBUG && !TVMFFI_NO_THREADS && !defined(TVMFFI_THREAD_LOCAL)
 /* A thread must not fill another one's scope. */
 static void *test_other_thread(void *scope) {
-  tvmffi_scope *const tvmffi_here = (tvmffi_scope *)scope;
-  FAILS(!tvmffi_scope_attach(test_speaker("t")), "RuntimeError",
+  FAILS(test_speak((tvmffi_scope *)scope, "t"), "RuntimeError",
         "this scope belongs to another thread: open a scope in the parallel "
         "region");
   CHECK_LOG("t");
@@ -323,11 +645,9 @@ static void *test_other_thread(void *scope) {
 static void test_scope_of_thread(TVMFFI_HERE) {
   pthread_t thread;
   if (test_oom) return;
-  TVMFFI_SCOPE {
-    CHECK_INT(pthread_create(&thread, NULL, test_other_thread, tvmffi_here), 0);
-    CHECK_INT(pthread_join(thread, NULL), 0);
-    CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 0);
-  }
+  CHECK_INT(pthread_create(&thread, NULL, test_other_thread, tvmffi_here), 0);
+  CHECK_INT(pthread_join(thread, NULL), 0);
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 0);
 }
 #endif
 
@@ -340,7 +660,6 @@ static void test_null_results(TVMFFI_HERE) {
   TVMFFIObject *f = NULL;
   TVMFFIAny any = tvmffi_int(1);
   OK(tvmffi_function_new(u_null, &f));
-  OWN(f);
   FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_any(&any), tvmffi_bool(0)),
         "TypeError", "...u_null returned no result: ");
   FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_any(&any), tvmffi_bool(1)),
@@ -348,32 +667,17 @@ static void test_null_results(TVMFFI_HERE) {
 }
 
 static void test_bad_scopes(TVMFFI_HERE) {
-  TVMFFIObject *o = test_speaker("o");
+  TVMFFIObject *o = test_speakers(tvmffi_here, "o");
   OK(o ? 0 : -1);
-  OWN(o);
-  FAILS(!tvmffi_scope_detach(o), "RuntimeError",
-        "tvmffi_scope_detach: no scope here owns the object");
-  tvmffi_retain(o);
-  FAILS(!tvmffi_scope_attach(o), "RuntimeError",
-        "tvmffi_scope_attach: there is no scope here");
-  CHECK_INT(test_strong(o), 1);
   FAILS(!tvmffi_scope_to_parent(o), "RuntimeError",
         "tvmffi_scope_to_parent: there is no scope around this one");
-  CHECK(!tvmffi_scope_attach(NULL) && !tvmffi_scope_detach(NULL) &&
-        !tvmffi_scope_to_parent(NULL));
-  TVMFFI_SCOPE {
-    FAILS(!tvmffi_scope_to_parent(o), "RuntimeError", NULL);
-    TVMFFI_SCOPE {
-      FAILS(!tvmffi_scope_to_parent(o), "RuntimeError",
-            "tvmffi_scope_to_parent: the object is not in the innermost scope");
-      FAILS(!tvmffi_scope_detach(o), "RuntimeError", NULL);
-      tvmffi_retain(o);
-      CHECK(tvmffi_scope_attach(o) == o);
-    }
-    CHECK_INT(test_strong(o), 1);
-  }
-  CHECK_INT(test_strong(o), 1);
-  test_drop(o);
+  CHECK(!tvmffi_scope_attach(NULL) && !tvmffi_scope_to_parent(NULL));
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 1);
+  tvmffi_retain(o);
+  OK(tvmffi_scope_attach(o) == o ? 0 : -1); /* once more */
+  CHECK_INT(test_strong(o), 2);
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 2);
+  tvmffi_scope_close(tvmffi_here);
   CHECK_LOG("o");
 }
 
@@ -430,14 +734,15 @@ static void test_debug_registered(TVMFFI_HERE) {
   OK(tvmffi_function_new(u_letter, &f));
   OK(tvmffi_register_object(name, f));
   CHECK(test_report_has("1 x ffi.Function, obtained at " __FILE__ ":"));
-  CHECK_INT(*tvmffi_i_num_found(), found + 1); /* the text's reference */
-  tvmffi_release(f);
+  CHECK_INT(*tvmffi_i_num_found(), found + 1); /* the scope's reference */
+  tvmffi_scope_close(tvmffi_here);
   OK((inner = tvmffi_array(tvmffi_int(1))) ? 0 : -1);
+  tvmffi_retain(inner);
   OK((list = tvmffi_list(tvmffi_obj(inner), tvmffi_obj(inner))) ? 0 : -1);
   value = tvmffi_obj(list);
   OK(TVMFFITypeRegisterAttr(kTVMFFIOpaquePyObject, &attr, &value));
   ++column[18]; /* another one each time */
-  tvmffi_release(list);
+  tvmffi_scope_close(tvmffi_here);
   CHECK(test_report_has("1 x ffi.Array, obtained at " __FILE__ ":"));
   CHECK_INT(*tvmffi_i_num_found(), found + 1);
   tvmffi_release(inner);
@@ -449,7 +754,7 @@ static void test_debug_registered(TVMFFI_HERE) {
 }
 
 static void test_debug(TVMFFI_HERE) {
-  TVMFFIObject *a, *b;
+  TVMFFIObject *a;
   int64_t lists = tvmffi_live_count(kTVMFFIList), found;
   int i;
   if (test_oom) return; /* an object without memory for its record is unseen */
@@ -460,16 +765,15 @@ static void test_debug(TVMFFI_HERE) {
   CHECK_INT(tvmffi_live_count(kTVMFFIList), lists + 1);
   CHECK(test_report_has("1 x ffi.List, obtained at " __FILE__ ":"));
   CHECK_INT(*tvmffi_i_num_found(), found + 1);
-  tvmffi_release(a);
+  tvmffi_scope_close(tvmffi_here);
   CHECK_INT(tvmffi_live_count(kTVMFFIList), lists);
   tvmffi_release(a); /* as often as one likes */
   tvmffi_release(a);
   for (i = 0; i < 2000; ++i) { /* it is remembered for so long */
-    OK((b = tvmffi_list()) ? 0 : -1);
-    tvmffi_release(b);
+    OK(tvmffi_list() ? 0 : -1);
+    tvmffi_scope_close(tvmffi_here);
   }
-  CHECK(test_report_has(
-      "double release: ffi.List, obtained at " __FILE__ ":"));
+  CHECK(test_report_has("double release: ffi.List, obtained at " __FILE__ ":"));
   CHECK_INT(*tvmffi_i_num_found(), found + 2);
   CHECK(!test_report_has("dead"));
 }
@@ -478,18 +782,30 @@ static void test_debug(TVMFFI_HERE) {
 
 static const test_case test_scope_cases[] = {
 #if !TEST_NO_TYPED
-    {"scopes: blocks", test_scopes},
-    {"scopes: left early", test_leave_early},
-    {"scopes: the rest of a block", test_scope_rest},
-#if TVMFFI_I_CLEANUP
-    {"scopes: ways out", test_ways_out},
-    {"scopes: the last block of a function", test_last_blocks},
-#endif
+    {"scopes: opened and closed", test_opened_scope},
+    {"scopes: of the caller", test_handed_up},
+    {"scopes: what is kept", test_keep},
     {"scopes: many objects", test_large_scope},
-    {"scopes: results of calls", test_scoped_results},
+#if TVMFFI_I_CLEANUP
+    {"scopes: blocks", test_scopes},
+    {"scopes: ways out", test_ways_out},
+    {"scopes: the last statement of a function", test_last_statements},
+    {"scopes: many objects that leave", test_large_to_parent},
+    {"scopes: full ones", test_full_to_parent},
     {"scopes: helpers", test_helpers},
-    {"scopes: returned objects", test_returns_in_scopes},
-    {"scopes: none", test_scope_none},
+#endif
+    {"scopes: results of calls", test_scoped_results},
+    {"scopes: the end of a body", test_body_ends},
+    {"scopes: returned objects", test_returned_objects},
+    {"scopes: returned texts", test_returned_views},
+#if !TVMFFI_NO_CONTAINERS
+    {"scopes: returned items", test_returned_items},
+    {"scopes: nested makers", test_nested_makers},
+#endif
+    {"scopes: none", test_no_scope},
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+    {"scopes: exceptions", test_thrown_scopes},
+#endif
 #if TVMFFI_DEBUG && !TVMFFI_NO_THREADS && !defined(TVMFFI_THREAD_LOCAL)
     {"scopes: of one thread", test_scope_of_thread},
 #endif
