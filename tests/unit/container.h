@@ -8,27 +8,20 @@
 #if !TVMFFI_NO_CONTAINERS
 static void test_made_containers(TVMFFI_HERE) {
   TVMFFIAny items[3], item = tvmffi_none();
-  TVMFFIObject *array, *list, *map, *dict, *shape, *empty;
-  TVMFFIObjectHandle text = NULL;
+  TVMFFIObject *array, *list, *map, *dict, *shape, *empty, *text = NULL;
   int64_t n = 0, sum = 0;
   items[0] = tvmffi_int(1);
   items[1] = tvmffi_str("two");
   items[2] = tvmffi_str("three, a longer one");
   OK((array = tvmffi_array_from(items, 3)) ? 0 : -1);
-  OWN(array);
   OK((list = tvmffi_list(tvmffi_int(4), tvmffi_obj(array))) ? 0 : -1);
-  OWN(list);
   OK((map = tvmffi_map(tvmffi_str("a"), tvmffi_int(1), tvmffi_str("b"),
                        tvmffi_int(2)))
          ? 0
          : -1);
-  OWN(map);
   OK((dict = tvmffi_dict()) ? 0 : -1);
-  OWN(dict);
   OK((shape = tvmffi_shape(tvmffi_int(5), tvmffi_int(6))) ? 0 : -1);
-  OWN(shape);
   OK((empty = tvmffi_list_from(NULL, 0)) ? 0 : -1);
-  OWN(empty);
   CHECK_INT(array->type_index, kTVMFFIArray);
   CHECK_INT(list->type_index, kTVMFFIList);
   CHECK_INT(map->type_index, kTVMFFIMap);
@@ -51,9 +44,7 @@ static void test_made_containers(TVMFFI_HERE) {
   CHECK(item.type_index == kTVMFFIStr && test_strong(item.v_obj) == 1);
   OK(tvmffi_at(tvmffi_obj(array), 1, &item));
   CHECK_INT(item.type_index, kTVMFFISmallStr);
-  OK(tvmffi_get(tvmffi_obj(array), tvmffi_int(2),
-                tvmffi_out_object((TVMFFIObject **)(void *)&text)));
-  OWN(text);
+  OK(tvmffi_get(tvmffi_obj(array), tvmffi_int(2), tvmffi_out_object(&text)));
   CHECK_INT(test_strong(text), 2);
   OK(tvmffi_get(tvmffi_obj(shape), tvmffi_int(1), tvmffi_out_int64(&n)));
   CHECK_INT(n, 6);
@@ -78,7 +69,6 @@ static void test_entries(TVMFFI_HERE) {
   size_t k;
   for (k = 0; k < TEST_COUNT(sizes); ++k) {
     OK((dict = tvmffi_dict()) ? 0 : -1);
-    OWN(dict);
     for (i = 0; i < sizes[k]; ++i)
       OK(tvmffi_set(tvmffi_obj(dict), tvmffi_int(i), tvmffi_int(i * i)));
     n = 0;
@@ -109,7 +99,6 @@ static void test_entries(TVMFFI_HERE) {
                      tvmffi_obj(dict)));
     }
     CHECK_INT(tvmffi_size(tvmffi_obj(dict)), 0);
-    test_drop(dict);
   }
 }
 
@@ -118,7 +107,6 @@ static void test_changed_lists(TVMFFI_HERE) {
   int64_t n = 0, x = 0;
   OK((list = tvmffi_list(tvmffi_int(0), tvmffi_int(1), tvmffi_int(2))) ? 0
                                                                        : -1);
-  OWN(list);
   OK(tvmffi_append(tvmffi_obj(list), tvmffi_str("a text that is long")));
   OK(tvmffi_set(tvmffi_obj(list), tvmffi_int(0), tvmffi_int(10)));
   FAILS(tvmffi_pop(tvmffi_obj(list), tvmffi_int(3), tvmffi_out_int64(&x)),
@@ -149,11 +137,8 @@ static void test_bad_containers(TVMFFI_HERE) {
   int i;
   for (i = 0; i < 4; ++i) items[i] = tvmffi_int(i);
   OK((list = tvmffi_list(tvmffi_int(1))) ? 0 : -1);
-  OWN(list);
   OK((array = tvmffi_array(tvmffi_int(1))) ? 0 : -1);
-  OWN(array);
   OK((map = tvmffi_map_from(items, 4)) ? 0 : -1);
-  OWN(map);
   FAILS(!tvmffi_map_from(items, 3), "ValueError",
         "ffi.Map needs a value for each key, but got 3 in all");
   FAILS(!tvmffi_dict(none), "ValueError",
@@ -235,36 +220,36 @@ static void test_bad_containers(TVMFFI_HERE) {
   FAILS(tvmffi_append(none, none), "KeyError", "the reason");
 }
 
-static int test_fill_scope(TVMFFIObject **out) {
-  TVMFFI_SCOPE {
-    TVMFFIObject *list = tvmffi_list(), *array, *got;
-    int i;
-    if (!list) return -1;
-    for (i = 0; i < 40; ++i) {
-      array = tvmffi_array(tvmffi_int(i), tvmffi_obj(list));
-      if (!array) return -1;
-      TVMFFI_TRY(tvmffi_get(tvmffi_obj(array), tvmffi_int(1),
-                            tvmffi_out_object(&got)));
-      CHECK(got == list);
-    }
-    array = tvmffi_array(tvmffi_int(1));
+static int test_fill_scope(TVMFFI_HERE, TVMFFIObject **out) {
+  TVMFFIObject *list = tvmffi_list(), *array, *got;
+  int i;
+  if (!list) return -1;
+  for (i = 0; i < 40; ++i) {
+    array = tvmffi_array(tvmffi_int(i), tvmffi_obj(list));
     if (!array) return -1;
-    TVMFFI_FOREACH(TVMFFIAny, item, tvmffi_obj(array)) {
-      CHECK_INT(item.v_int64, 1);
-      TVMFFI_TRY(tvmffi_append(tvmffi_obj(list), item));
-      CHECK_INT(tvmffi_scope_count(kTVMFFIArray), 41);
-      CHECK_INT(tvmffi_scope_count(kTVMFFIList), 41);
-      *out = tvmffi_scope_detach(list);
-      TVMFFI_TRY(*out ? 1 : -1);
-    }
+    TVMFFI_TRY(
+        tvmffi_get(tvmffi_obj(array), tvmffi_int(1), tvmffi_out_object(&got)));
+    CHECK(got == list);
+  }
+  array = tvmffi_array(tvmffi_int(1));
+  if (!array) return -1;
+  TVMFFI_FOREACH(TVMFFIAny, item, tvmffi_obj(array)) {
+    CHECK_INT(item.v_int64, 1);
+    TVMFFI_TRY(tvmffi_append(tvmffi_obj(list), item));
+    CHECK_INT(tvmffi_scope_count(kTVMFFIArray), 41);
+    CHECK_INT(tvmffi_scope_count(kTVMFFIList), 41);
+    tvmffi_keep(out, list);
+    return 0;
   }
   return -1;
 }
 
 static void test_scoped_containers(TVMFFI_HERE) {
   TVMFFIObject *list = NULL;
-  int code = test_fill_scope(&list);
-  OK(code == 1 ? 0 : code);
+  tvmffi_scope scope;
+  int code = test_fill_scope(tvmffi_scope_open(&scope), &list);
+  tvmffi_scope_close(&scope);
+  OK(code);
   OWN(list);
   CHECK_INT(test_strong(list), 1);
 }

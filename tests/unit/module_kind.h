@@ -29,11 +29,13 @@ TVMFFI_MODULE(test_adder, "unit.adder", (function, add),
               (load_file, "unitadd", read), (source, source),
               (mask, TVMFFI_MODULE_EXPORTABLE), (destructor, test_adder_end))
 
-static int test_new_adder(int64_t number, test_adder **out) {
-  TVMFFI_TRY(tvmffi_new(test_adder, out));
-  (*out)->number = number;
+/* Makes a module with this number, or returns NULL with an error. */
+static test_adder *test_new_adder(TVMFFI_HERE, int64_t number) {
+  test_adder *m = TVMFFI_NEW(test_adder);
+  if (!m) return NULL;
+  m->number = number;
   ++test_adders;
-  return 0;
+  return m;
 }
 
 TVMFFI_METHOD(test_adder, add, int64, (int64, x)) {
@@ -70,13 +72,11 @@ TVMFFI_METHOD(test_adder, save, bytes) {
   TVMFFI_RETURN(data);
 }
 TVMFFI_STATIC_METHOD(test_adder, load, test_adder, (bytes, data)) {
-  test_adder *m;
   int64_t number;
   if (data.size != sizeof(number))
     return TVMFFI_RAISE("ValueError", "%d bytes are no adder", (int)data.size);
   memcpy(&number, data.data, sizeof(number));
-  TVMFFI_TRY(test_new_adder(number, &m));
-  TVMFFI_RETURN(m);
+  TVMFFI_RETURN(test_new_adder(tvmffi_here, number));
 }
 
 TVMFFI_METHOD(test_adder, write, none, (str, path), (str, format)) {
@@ -86,41 +86,38 @@ TVMFFI_METHOD(test_adder, write, none, (str, path), (str, format)) {
   TVMFFI_RETURN();
 }
 TVMFFI_STATIC_METHOD(test_adder, read, test_adder, (str, path), (str, format)) {
-  test_adder *m;
   CHECK_TEXT(format, "unitadd");
-  TVMFFI_TRY(test_new_adder((int64_t)path.size, &m));
-  TVMFFI_RETURN(m);
+  TVMFFI_RETURN(test_new_adder(tvmffi_here, (int64_t)path.size));
 }
 TVMFFI_METHOD(test_adder, source, str, (str, format)) {
   (void)self;
   TVMFFI_RETURN(format.size ? format : tvmffi_byte_array("the source"));
 }
 
-/* A module with this number, which the test owns, or NULL. */
-static test_adder *test_make_adder(int64_t number) {
-  test_adder *m = NULL;
-  if (test_code(test_new_adder(number, &m), __FILE__, __LINE__, "new"))
-    return NULL;
-  OWN(m);
+/* A module with this number, or NULL. */
+static test_adder *test_make_adder(TVMFFI_HERE, int64_t number) {
+  test_adder *m = test_new_adder(tvmffi_here, number);
+  (void)test_code(m ? 0 : -1, __FILE__, __LINE__, "new");
   return m;
 }
 
-/* A function of a module, which the test owns, or NULL. */
-static TVMFFIObject *test_function_of(TVMFFIObject *m, const char *name) {
+/* A function of a module, or NULL. */
+static TVMFFIObject *test_function_of(TVMFFI_HERE, TVMFFIObject *m,
+                                      const char *name) {
   TVMFFIAny f;
-  if (test_code(test_get_function(m, name, 1, &f), __FILE__, __LINE__, name))
+  if (test_code(test_get_function(tvmffi_here, m, name, 1, &f), __FILE__,
+                __LINE__, name))
     return NULL;
-  OWN_ANY(f);
   CHECK(f.type_index == kTVMFFIFunction);
   return f.v_obj;
 }
 
 static void test_kind_functions(TVMFFI_HERE) {
-  test_adder *m = test_make_adder(40);
+  test_adder *m = test_make_adder(tvmffi_here, 40);
   TVMFFIObject *object = (TVMFFIObject *)m, *f;
   TVMFFIAny any = tvmffi_none();
   int64_t sum = 0;
-  if (!m || !(f = test_function_of(object, "add"))) return;
+  if (!m || !(f = test_function_of(tvmffi_here, object, "add"))) return;
   OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_int(2)));
   CHECK_INT(sum, 42);
   FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_none(NULL), tvmffi_str("x")),
@@ -132,13 +129,13 @@ static void test_kind_functions(TVMFFI_HERE) {
         "TypeError",
         "Mismatched number of arguments when calling: `unit.adder.add(0: int) "
         "-> int`. Expected 1 but got 2 arguments");
-  if (!(f = test_function_of(object, "twelve"))) return;
+  if (!(f = test_function_of(tvmffi_here, object, "twelve"))) return;
   CHECK_INT(test_call_int(f), 12);
   FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_none(NULL), tvmffi_int(1)),
         "TypeError",
         "Mismatched number of arguments when calling: `unit.adder.twelve() -> "
         "int`. Expected 0 but got 1 arguments");
-  if (!(f = test_function_of(object, "scale"))) return;
+  if (!(f = test_function_of(tvmffi_here, object, "scale"))) return;
   OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_int(2)));
   CHECK_INT(sum, 800);
   OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_int(2),
@@ -147,27 +144,28 @@ static void test_kind_functions(TVMFFI_HERE) {
   FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_none(NULL)), "TypeError",
         "Mismatched number of arguments when calling: `unit.adder.scale(0: "
         "int, 1: int) -> int`. Expected 1 to 2 but got 0 arguments");
-  if (!(f = test_function_of(object, "first"))) return;
+  if (!(f = test_function_of(tvmffi_here, object, "first"))) return;
   FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_none(NULL), tvmffi_int(1),
                     tvmffi_int(1)),
         "TypeError",
         "Mismatched type on argument #0 when calling: `unit.adder.first(0: "
         "Array<int>, 1: Any) -> Any`. Expected `Array<int>` but got `int`");
-  OK(test_get_function(object, "nothing", 1, &any));
+  OK(test_get_function(tvmffi_here, object, "nothing", 1, &any));
   CHECK_INT(any.type_index, kTVMFFINone);
 }
 
 /* Functions that are not listed. */
 static void test_kind_lookup(TVMFFI_HERE) {
-  test_adder *m = test_make_adder(1);
+  test_adder *m = test_make_adder(tvmffi_here, 1);
   TVMFFIObject *object = (TVMFFIObject *)m, *f;
   static const char *const names[] = {"add", "found", "nothing"};
   TVMFFIAny any;
   int i;
-  if (!m || !(f = test_function_of(object, "found"))) return;
+  if (!m || !(f = test_function_of(tvmffi_here, object, "found"))) return;
   CHECK_INT(test_call_int(f), 1);
-  FAILS(test_get_function(object, "bad", 0, &any), "KeyError", "bad name");
-  FAILS(test_get_function(object, "number", 0, &any), "TypeError",
+  FAILS(test_get_function(tvmffi_here, object, "bad", 0, &any), "KeyError",
+        "bad name");
+  FAILS(test_get_function(tvmffi_here, object, "number", 0, &any), "TypeError",
         "unit.adder.find returned `int`");
   for (i = 0; i < 3; ++i) {
     tvmffi_type_bool has = 0;
@@ -180,47 +178,47 @@ static void test_kind_lookup(TVMFFI_HERE) {
         "KeyError", "bad name");
 }
 
-static TVMFFIAny test_text_of(const char *method, TVMFFIObject *m,
+static TVMFFIAny test_text_of(TVMFFI_HERE, const char *method, TVMFFIObject *m,
                               const char *name, int imports) {
   TVMFFIAny any = tvmffi_none();
   TVMFFIAny args[3], function = tvmffi_str(method);
   args[0] = tvmffi_obj(m);
   args[1] = tvmffi_str(name);
   args[2] = tvmffi_bool(0);
-  if (!test_code(tvmffi_i_call(TVMFFI_I_OWNER, function, tvmffi_out_any(&any),
-                               args, imports ? 3 : 2),
-                 __FILE__, __LINE__, method))
-    OWN_ANY(any);
+  (void)test_code(tvmffi_i_call(TVMFFI_I_OWNER, function, tvmffi_out_any(&any),
+                                args, imports ? 3 : 2),
+                  __FILE__, __LINE__, method);
   return any;
 }
 
 static void test_kind_texts(TVMFFI_HERE) {
-  test_adder *m = test_make_adder('n');
+  test_adder *m = test_make_adder(tvmffi_here, 'n');
   TVMFFIObject *object = (TVMFFIObject *)m;
   TVMFFIAny any = tvmffi_none();
   int32_t mask = 0;
   if (!m) return;
   OK(MODULE_CALL("GetKind", tvmffi_out_any(&any), tvmffi_obj(object)));
-  OWN_ANY(any);
   CHECK_TEXT(tvmffi_any_str(&any), "unit.adder");
   OK(MODULE_CALL("GetPropertyMask", tvmffi_out_int32(&mask),
                  tvmffi_obj(object)));
   CHECK_INT(mask, 7);
-  any = test_text_of("ffi.ModuleGetFunctionDoc", object, "add", 1);
+  any = test_text_of(tvmffi_here, "ffi.ModuleGetFunctionDoc", object, "add", 1);
   if (!test_hits()) CHECK_TEXT(tvmffi_any_str(&any), "Adds its number");
-  any = test_text_of("ffi.ModuleGetFunctionDoc", object, "first", 1);
+  any =
+      test_text_of(tvmffi_here, "ffi.ModuleGetFunctionDoc", object, "first", 1);
   CHECK_INT(any.type_index, kTVMFFINone);
-  any = test_text_of("ffi.ModuleGetFunctionMetadata", object, "add", 1);
+  any = test_text_of(tvmffi_here, "ffi.ModuleGetFunctionMetadata", object,
+                     "add", 1);
 #if !TVMFFI_NO_METADATA
   if (!test_hits())
     CHECK_TEXT(tvmffi_any_str(&any), NAMED("int", PARAM("int"), "\"x\"]"));
 #endif
-  any = test_text_of("ffi.ModuleGetFunctionMetadata", object, "found", 1);
+  any = test_text_of(tvmffi_here, "ffi.ModuleGetFunctionMetadata", object,
+                     "found", 1);
   CHECK_INT(any.type_index, kTVMFFINone);
-  any = test_text_of("ffi.ModuleInspectSource", object, "", 0);
+  any = test_text_of(tvmffi_here, "ffi.ModuleInspectSource", object, "", 0);
   if (!test_hits()) CHECK_TEXT(tvmffi_any_str(&any), "the source");
   OK(MODULE_CALL("GetWriteFormats", tvmffi_out_any(&any), tvmffi_obj(object)));
-  OWN_ANY(any);
   CHECK_INT(tvmffi_size(any), 2);
   OK(MODULE_CALL("WriteToFile", tvmffi_out_none(NULL), tvmffi_obj(object),
                  tvmffi_str("a path of some length"), tvmffi_str("")));
@@ -240,25 +238,23 @@ typedef struct {
 TVMFFI_MODULE(test_bare, "unit.bare", (mask, 0))
 
 static void test_kind_bare(TVMFFI_HERE) {
-  test_bare *m = NULL;
+  test_bare *m;
   TVMFFIObject *object;
   TVMFFIAny any = tvmffi_none();
   int32_t mask = -1;
-  OK(tvmffi_new(test_bare, &m));
-  OWN(m);
+  OK((m = TVMFFI_NEW(test_bare)) ? 0 : -1);
   object = (TVMFFIObject *)m;
   OK(MODULE_CALL("GetPropertyMask", tvmffi_out_int32(&mask),
                  tvmffi_obj(object)));
   CHECK_INT(mask, 0);
-  OK(test_get_function(object, "add", 0, &any));
+  OK(test_get_function(tvmffi_here, object, "add", 0, &any));
   CHECK_INT(any.type_index, kTVMFFINone);
-  any = test_text_of("ffi.ModuleInspectSource", object, "", 0);
+  any = test_text_of(tvmffi_here, "ffi.ModuleInspectSource", object, "", 0);
   CHECK_INT(tvmffi_any_str(&any).size, 0);
   FAILS(MODULE_CALL("WriteToFile", tvmffi_out_none(NULL), tvmffi_obj(object),
                     tvmffi_str("a"), tvmffi_str("")),
         "RuntimeError", "Module[unit.bare] does not support WriteToFile");
   OK(MODULE_CALL("GetWriteFormats", tvmffi_out_any(&any), tvmffi_obj(object)));
-  OWN_ANY(any);
   CHECK_INT(tvmffi_size(any), 0);
 }
 
@@ -272,8 +268,7 @@ static void test_kind_loads(TVMFFI_HERE) {
   bytes.size = sizeof(number);
   OK(tvmffi_call(tvmffi_str("ffi.Module.load_from_bytes.unit.adder"),
                  tvmffi_out_object(&m), tvmffi_bytes(&bytes)));
-  OWN(m);
-  if (!(f = test_function_of(m, "add"))) return;
+  if (!(f = test_function_of(tvmffi_here, m, "add"))) return;
   OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_int(2)));
   CHECK_INT(sum, 7);
   bytes.size = 3;
@@ -288,7 +283,6 @@ static void test_kind_loads(TVMFFI_HERE) {
         "Expected `bytes` but got `None`");
   OK(tvmffi_call(tvmffi_str("ffi.ModuleLoadFromFile"), tvmffi_out_object(&m),
                  tvmffi_str("dir/a.unitadd")));
-  OWN(m);
   CHECK_INT(((test_adder *)(void *)m)->number, 13);
 }
 
@@ -305,72 +299,66 @@ static void test_kind_taken(TVMFFI_HERE) {
   static const char name[] = "ffi.Module.load_from_file.unittaken";
   static int done;
   TVMFFIObject *f = NULL;
-  test_taken *m = NULL;
   if (done) return; /* a kind is registered once */
   OK(tvmffi_override(name, unit_taken));
   FAILS(tvmffi_register_type(test_taken), "RuntimeError",
         "Module kind `unit.taken.load`: the function "
         "`ffi.Module.load_from_file.unittaken` is already registered");
-  FAILS(tvmffi_new(test_taken, &m), "RuntimeError", NULL);
-  CHECK(!m);
+  FAILS(!TVMFFI_NEW(test_taken), "RuntimeError", NULL);
   OK(tvmffi_global_find(tvmffi_str("ffi.Module.load_from_bytes.unit.taken"),
                         &f));
   CHECK(!f);
   OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"), tvmffi_out_none(NULL),
                  tvmffi_str(name)));
-  OK(tvmffi_new(test_taken, &m));
+  OK(TVMFFI_NEW(test_taken) ? 0 : -1);
   done = 1;
-  OWN(m);
 }
 
 static void test_kind_words(TVMFFI_HERE) {
-  test_adder *m = test_make_adder(1), *no = NULL;
-  test_bare *bare = NULL;
+  test_adder *m = test_make_adder(tvmffi_here, 1);
+  test_bare *bare;
   if (!m) return;
-  OK(tvmffi_new(test_bare, &bare));
-  OWN(bare);
+  OK((bare = TVMFFI_NEW(test_bare)) ? 0 : -1);
   CHECK(TVMFFI_CAST(test_adder, m) == m);
   CHECK(!TVMFFI_CAST(test_adder, bare));
   CHECK(!TVMFFI_CAST(test_adder, NULL));
   CHECK_INT(tvmffi_type_index(test_adder), kTVMFFIModule);
-  FAILS(tvmffi_i_new_test_adder(TVMFFI_I_OWNER, NULL, NULL, 0), "TypeError",
-        "tvmffi_new(unit.adder): NULL for the result");
-  FAILS(tvmffi_new(test_adder, &no, tvmffi_int(1)), "TypeError",
-        "tvmffi_new(unit.adder): a module takes no values, but got 1");
-  CHECK(!no);
+  FAILS(!TVMFFI_NEW(test_adder, tvmffi_int(1)), "TypeError",
+        "TVMFFI_NEW(unit.adder): a module takes no values, but got 1");
+}
+
+/* Makes a module and gets a function of it, and keeps the function. */
+static void test_keep_function(TVMFFI_HERE, test_adder **module,
+                               TVMFFIObject **function) {
+  test_adder *m = test_make_adder(tvmffi_here, 3);
+  TVMFFIObject *f;
+  if (!m) return;
+  tvmffi_weak_retain(m);
+  *module = m;
+  f = test_function_of(tvmffi_here, (TVMFFIObject *)m, "add");
+  if (f) tvmffi_keep(function, f);
 }
 
 static void test_kind_owners(TVMFFI_HERE) {
   test_adder *m = NULL;
   TVMFFIObject *f = NULL;
-  TVMFFIAny any = tvmffi_none();
   const size_t before = test_adders;
-  if (!test_new_adder(3, &m)) {
-    CHECK_INT(test_adders, before + 1);
-    (void)test_get_function((TVMFFIObject *)m, "add", 0, &any);
-    if (any.type_index == kTVMFFIFunction) f = any.v_obj;
-    tvmffi_weak_retain(m);
-    tvmffi_release(m);
-    CHECK_INT(test_adders, before + (f != NULL));
-    if (f) {
-      int64_t sum = 0;
-      if (!tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_int(1)))
-        CHECK_INT(sum, 4);
-    }
+  tvmffi_scope scope;
+  test_keep_function(tvmffi_scope_open(&scope), &m, &f);
+  tvmffi_scope_close(&scope);
+  CHECK_INT(test_adders, before + (f != NULL));
+  if (f) {
+    int64_t sum = 0;
+    if (!tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), tvmffi_int(1)))
+      CHECK_INT(sum, 4);
+    tvmffi_error_clear();
     tvmffi_release(f);
-    CHECK_INT(test_adders, before);
+  }
+  CHECK_INT(test_adders, before);
+  if (m) {
     CHECK(!tvmffi_weak_lock(m));
     tvmffi_weak_release(m);
   }
-  tvmffi_error_clear();
-  TVMFFI_SCOPE {
-    if (!tvmffi_new(test_adder, &m)) {
-      m->number = 1;
-      ++test_adders;
-    }
-  }
-  tvmffi_error_clear();
-  CHECK_INT(test_adders, before);
 }
 
 /* Imports as the runtime changes them, and as the table does. */
@@ -386,11 +374,12 @@ static int64_t test_num_imports(const test_adder *m) {
 }
 
 static void test_kind_imports(TVMFFI_HERE) {
-  test_adder *a = test_make_adder(1), *b = test_make_adder(2);
+  test_adder *a = test_make_adder(tvmffi_here, 1),
+             *b = test_make_adder(tvmffi_here, 2);
   TVMFFIObject *oa = (TVMFFIObject *)a, *ob = (TVMFFIObject *)b, *f, *library;
   TVMFFIAny any = tvmffi_none();
   int by_table;
-  library = test_module_with("one", test_one);
+  library = test_module_with(tvmffi_here, "one", test_one);
   if (!a || !b || !library) return;
   for (by_table = 0; by_table < 2; ++by_table) {
     CHECK_INT(test_num_imports(a), 0);
@@ -405,7 +394,7 @@ static void test_kind_imports(TVMFFI_HERE) {
     FAILS(test_kind_import(by_table, ob, library), "RuntimeError",
           "Cyclic dependency detected during import");
     CHECK_INT(test_num_imports(b), 0);
-    if (!(f = test_function_of(oa, "one"))) return;
+    if (!(f = test_function_of(tvmffi_here, oa, "one"))) return;
     CHECK_INT(test_call_int(f), 1);
     OK(MODULE_CALL("ClearImports", tvmffi_out_none(NULL), tvmffi_obj(library)));
     if (by_table)
@@ -422,10 +411,11 @@ static void test_kind_chain(TVMFFI_HERE) {
   test_adder *last = NULL;
   int i, n = test_oom ? 3 : TEST_CHAIN / 10;
   for (i = 0; i < n; ++i) {
-    test_adder *m = NULL;
-    if (tvmffi_new(test_adder, &m)) break;
-    m->owned = (TVMFFIObject *)last;
-    last = m;
+    test_adder *m = TVMFFI_NEW(test_adder);
+    if (!m) break;
+    tvmffi_keep(&m->owned, (TVMFFIObject *)last);
+    tvmffi_keep(&last, m);
+    tvmffi_scope_close(tvmffi_here);
   }
   tvmffi_error_clear();
   tvmffi_release(last);
@@ -439,9 +429,8 @@ typedef struct {
 TVMFFI_MODULE(test_aligned, "unit.aligned", (mask, 0))
 
 static void test_kind_aligned(TVMFFI_HERE) {
-  test_aligned *m = NULL;
-  OK(tvmffi_new(test_aligned, &m));
-  OWN(m);
+  test_aligned *m;
+  OK((m = TVMFFI_NEW(test_aligned)) ? 0 : -1);
   CHECK_INT((uintptr_t)&m->at % 64, 0);
   CHECK_INT((uintptr_t)m % 64, 0);
 }
@@ -450,7 +439,7 @@ static void test_kind_aligned(TVMFFI_HERE) {
 /* What C++ calls. Without C++ in the runtime, an error stays in the slot. */
 #if TVMFFI_I_CXX_METHODS
 static void test_kind_table(TVMFFI_HERE) {
-  test_adder *m = test_make_adder(7);
+  test_adder *m = test_make_adder(tvmffi_here, 7);
   TVMFFIObject *object = (TVMFFIObject *)m, *f = NULL;
   const tvmffi_i_module_methods *methods;
   TVMFFIAny text = tvmffi_none(), name = tvmffi_str("add"),
@@ -493,8 +482,7 @@ static void test_kind_table(TVMFFI_HERE) {
 
 static void test_kind_find(TVMFFI_HERE) {
   TVMFFIObject *f = NULL;
-  test_adder *m;
-  OK(test_new_adder(1, &m));
+  test_adder *m = test_make_adder(tvmffi_here, 1);
   FAILS(tvmffi_module_find(NULL, "add", &f), "ValueError",
         "tvmffi_module_find: the module is NULL");
   if (!m) return;
@@ -504,7 +492,6 @@ static void test_kind_find(TVMFFI_HERE) {
   f = &m->base.base;
   FAILS(tvmffi_module_find(m, "unit.nowhere", &f), "RuntimeError", NULL);
   CHECK(f == NULL);
-  tvmffi_release(m);
 }
 
 #if TVMFFI_DEBUG
@@ -512,10 +499,10 @@ static void test_kind_debug(TVMFFI_HERE) {
   const int64_t live = tvmffi_live_count(kTVMFFIModule);
   test_adder *m;
   if (test_oom) return; /* an object without memory for its record is unseen */
-  OK(test_new_adder(1, &m));
+  if (!(m = test_make_adder(tvmffi_here, 1))) return;
   CHECK_INT(tvmffi_live_count(kTVMFFIModule), live + 1);
   CHECK(test_report_has("1 x ffi.Module, obtained at " __FILE__ ":"));
-  tvmffi_release(m);
+  tvmffi_scope_close(tvmffi_here);
   CHECK_INT(tvmffi_live_count(kTVMFFIModule), live);
   tvmffi_release(m);
   CHECK(test_report_has("double release: ffi.Module, obtained at " __FILE__));

@@ -6,10 +6,7 @@
 
 #if !TEST_NO_TYPED
 TVMFFI_FUNC(u_none, none) { TVMFFI_RETURN(); }
-TVMFFI_FUNC(u_any, any, (any, x)) {
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&x, &x));
-  TVMFFI_RETURN(x);
-}
+TVMFFI_FUNC(u_any, any, (any, x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(u_local, str, (str, x)) {
   char text[16] = "a local: ";
   memcpy(text + 9, x.data, x.size < 6 ? x.size : 6);
@@ -37,31 +34,19 @@ TVMFFI_FUNC(u_dtype, dtype, (dtype, x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(u_device, device, (device, x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(u_ptr, ptr, (ptr, x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(u_tensor, int32, (tensor, x)) { TVMFFI_RETURN(x->ndim); }
-TVMFFI_FUNC(u_object, object, (object, x)) {
-  tvmffi_retain(x);
-  TVMFFI_RETURN(x);
-}
+TVMFFI_FUNC(u_object, object, (object, x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(u_no_object, object) { TVMFFI_RETURN(NULL); }
-TVMFFI_FUNC(u_func, func, (func, x)) {
-  tvmffi_retain(x);
-  TVMFFI_RETURN(x);
-}
+TVMFFI_FUNC(u_func, func, (func, x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(u_code, none, (int32, code)) { return code; }
 TVMFFI_FUNC(u_bare, int64, (bool, is_bare)) {
   if (is_bare) return 0;
   TVMFFI_RETURN(5);
 }
 TVMFFI_FUNC(u_bare_object, object, (object, x), (bool, is_bare)) {
-  TVMFFI_SCOPE {
-    tvmffi_retain(x);
-    if (!tvmffi_scope_attach(x)) return -1;
-    if (is_bare) {
-      TVMFFI_LEAVE();
-      return 0;
-    }
-    TVMFFI_RETURN(x);
-  }
-  return -1; /* not reached: GCC wants it without optimisation */
+  tvmffi_retain(x);
+  if (!tvmffi_scope_attach(x)) return -1;
+  if (is_bare) return 0;
+  TVMFFI_RETURN(x);
 }
 TVMFFI_FUNC(u_bare_any, any, (int64, x)) { return (void)x, 0; }
 TVMFFI_FUNC(u_bare_optional, optional(object), (int64, x)) {
@@ -305,8 +290,8 @@ static void test_typed_objects(TVMFFI_HERE) {
   tvmffi_any_release(&any);
   any = tvmffi_none();
   FAILS(tvmffi_func_u_no_object.call(NULL, NULL, 0, &any), "TypeError",
-        "u_no_object returned no result: end it with TVMFFI_RETURN(value), or "
-        "make the result optional");
+        "u_no_object returned no result: write TVMFFI_RETURN(value), or make "
+        "the result optional");
   CHECK(any.type_index == kTVMFFINone && any.v_int64 == 0);
   OK(tvmffi_func_u_none.call(NULL, NULL, 0, &any));
   CHECK(any.type_index == kTVMFFINone && test_is_clean(&any));
@@ -464,18 +449,20 @@ static void test_typed_codes(TVMFFI_HERE) {
         "Expected None but got type index 67");
 }
 
+#define WRITE_RETURN ": to return a value, write TVMFFI_RETURN(value)"
+
 /* A code without an error gets one: Python's package crashes on an empty
    slot. */
 static void test_typed_silence(TVMFFI_HERE) {
   TVMFFIAny result = tvmffi_none();
   FAILS(test_call_typed(&tvmffi_func_u_code, tvmffi_int(7), &result),
-        "RuntimeError", "u_code returned 7, but raised no error");
+        "RuntimeError", "u_code returned 7, but raised no error" WRITE_RETURN);
   FAILS(test_call_typed(&tvmffi_func_u_code, tvmffi_int(-1), &result),
-        "RuntimeError", "u_code returned -1, but raised no error");
+        "RuntimeError", "u_code returned -1, but raised no error" WRITE_RETURN);
 }
 
-#define NO_RESULT \
-  "returned no result: end it with TVMFFI_RETURN(value), or make the result " \
+#define NO_RESULT                                                       \
+  "returned no result: write TVMFFI_RETURN(value), or make the result " \
   "optional"
 
 /* A body that returns 0 and stores no result fails, unless the result may be
@@ -601,7 +588,6 @@ static void test_register(TVMFFI_HERE) {
                  tvmffi_str("unit.second")));
   tvmffi_func_u_2.name = "u_2";
   OK(tvmffi_function_new(u_2, &f));
-  OWN(f);
   OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_int(4),
                  tvmffi_int(3)));
   CHECK_INT(n, 7);
@@ -617,13 +603,9 @@ TVMFFI_FUNC(u_opt_bool, optional(bool), (optional(bool), x)) {
   TVMFFI_RETURN(x);
 }
 TVMFFI_FUNC(u_opt_str, optional(str), (optional(str), x)) { TVMFFI_RETURN(x); }
-TVMFFI_FUNC(u_opt_any, optional(any), (optional(any), x)) {
-  if (x.has_value) TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&x.value, &x.value));
-  TVMFFI_RETURN(x);
-}
+TVMFFI_FUNC(u_opt_any, optional(any), (optional(any), x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(u_opt_ptr, optional(ptr), (optional(ptr), x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(u_opt_func, optional(func), (optional(func), x)) {
-  if (x) tvmffi_retain(x);
   TVMFFI_RETURN(x);
 }
 TVMFFI_FUNC(u_opt_tensor, bool, (optional(tensor), x)) {
@@ -673,11 +655,8 @@ static void test_typed_optional(TVMFFI_HERE) {
 }
 
 #if !TVMFFI_NO_CONTAINERS
-#define U_CONTAINER(name, T)     \
-  TVMFFI_FUNC(name, T, (T, x)) { \
-    if (x) tvmffi_retain(x);     \
-    TVMFFI_RETURN(x);            \
-  }
+#define U_CONTAINER(name, T) \
+  TVMFFI_FUNC(name, T, (T, x)) { TVMFFI_RETURN(x); }
 U_CONTAINER(u_array, array)
 U_CONTAINER(u_list, list)
 U_CONTAINER(u_map, map)
@@ -884,7 +863,6 @@ static void test_closure(TVMFFI_HERE) {
   TVMFFIObject *f = NULL, *g = NULL;
   test_closures_ended = 0;
   OK(tvmffi_closure_new(u_unused, &state, NULL, &g));
-  OWN(g);
   OK(tvmffi_call(tvmffi_obj(g), tvmffi_out_any(NULL)));
   if (tvmffi_closure_new(u_closure, &state, test_end_closure, &f)) {
     CHECK(test_hits() && test_closures_ended == 1); /* taken all the same */
@@ -898,7 +876,7 @@ static void test_closure(TVMFFI_HERE) {
         "Mismatched type on argument #0 when calling: `u_closure(0: int) -> "
         "int`. Expected `int` but got `None`");
   CHECK_INT(test_closures_ended, 0);
-  tvmffi_release(f);
+  tvmffi_scope_close(tvmffi_here);
   CHECK_INT(test_closures_ended, 1);
 }
 
@@ -953,7 +931,6 @@ static void test_defaults(TVMFFI_HERE) {
   CHECK(result.v_int64 == 1 && test_defaults_made == 1);
   test_defaults_made = 0;
   OK(tvmffi_closure_new(u_default_closure, &state, NULL, &g));
-  OWN(g);
   OK(tvmffi_call(tvmffi_obj(g), tvmffi_out_int64(&n)));
   CHECK(n == 12 && state == 12);
   OK(tvmffi_call(tvmffi_obj(g), tvmffi_out_int64(&n), tvmffi_int(5)));
@@ -986,10 +963,7 @@ TVMFFI_FUNC(u_bad_default, dtype, (dtype, t, "flat32")) { TVMFFI_RETURN(t); }
 TVMFFI_FUNC(u_large_default, uint64, (uint64, x, UINT64_MAX)) {
   TVMFFI_RETURN(x);
 }
-TVMFFI_FUNC(u_null_default, func, (func, f, NULL)) {
-  tvmffi_retain(f);
-  TVMFFI_RETURN(f);
-}
+TVMFFI_FUNC(u_null_default, func, (func, f, NULL)) { TVMFFI_RETURN(f); }
 
 static void test_default_types(TVMFFI_HERE) {
   TVMFFIAny result = tvmffi_none();
