@@ -320,12 +320,11 @@ TVMFFI_I_UNUSED static void tvmffi_i_legacy_end(void *self) {
 }
 
 /* Creates a function object that calls the legacy function `func` with
-   `resource`. The scope, or else the caller, owns *out. `deleter` (may be NULL)
-   is called with `resource` when the function object is destroyed, or
-   immediately on failure. If `func` fails, the function object returns the
-   thread's pending error, or a RuntimeError if none is pending. Compiled code
-   that calls TVMAPISetLastError must be linked to tvmffi_legacy_set_error
-   instead. */
+   `resource`. *out is owned by the scope. `deleter` (may be NULL) is called
+   with `resource` when the function object is destroyed, or immediately on
+   failure. If `func` fails, the function object returns the thread's pending
+   error, or a RuntimeError if none is pending. Compiled code that calls
+   TVMAPISetLastError must be linked to tvmffi_legacy_set_error instead. */
 #define tvmffi_legacy_wrap(func, resource, deleter, out) \
   tvmffi_i_legacy_wrap(TVMFFI_I_OWNER, func, resource, deleter, out)
 
