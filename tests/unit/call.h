@@ -96,11 +96,14 @@ static void test_buffers(TVMFFI_HERE) {
   OK(tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer),
                  tvmffi_str("seven x")));
   CHECK(buffer.length == 7 && strcmp(text, "seven x") == 0);
+  OK(tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer),
+                 tvmffi_str("seven y"))); /* a buffer is used again */
+  CHECK(buffer.length == 7 && strcmp(text, "seven y") == 0);
   FAILS(tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer),
-                    tvmffi_str("seven y")),
+                    tvmffi_str("eight xy")),
         "ValueError",
-        "The string needs 8 bytes with its NUL, but the buffer has 7");
-  CHECK(buffer.length == 7 && strcmp(text, "seven x") == 0);
+        "The string needs 9 bytes with its NUL, but the buffer has 8");
+  CHECK(buffer.length == 7 && strcmp(text, "seven y") == 0);
   FAILS(
       tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer), tvmffi_int(1)),
       "TypeError", "Cannot convert from type `int` to `str`");

@@ -450,7 +450,7 @@ static void test_list_names(TVMFFI_HERE) {
   for (i = 0; i < count; ++i) {
     if (test_oom && i == 3) break; /* each name is an allocation */
     buffer.data = listed;
-    buffer.size = sizeof(listed);
+    buffer.capacity = sizeof(listed);
     OK(tvmffi_call(tvmffi_obj(names), tvmffi_out_buffer(&buffer),
                    tvmffi_int(i)));
     found += test_contains(TEXT(listed), text);

@@ -300,7 +300,7 @@ static void test_kind_taken(TVMFFI_HERE) {
   static int done;
   TVMFFIObject *f = NULL;
   if (done) return; /* a kind is registered once */
-  OK(tvmffi_override(name, unit_taken));
+  OK(tvmffi_override("ffi.Module.load_from_file.unittaken", unit_taken));
   FAILS(tvmffi_register_type(test_taken), "RuntimeError",
         "Module kind `unit.taken.load`: the function "
         "`ffi.Module.load_from_file.unittaken` is already registered");

@@ -187,7 +187,7 @@ static void test_about_work(int id) {
     char metadata[40];
     tvmffi_buffer buffer;
     buffer.data = metadata;
-    buffer.size = sizeof(metadata);
+    buffer.capacity = sizeof(metadata);
     if (id % 2) {
       TVMFFIMethodInfo info;
       TVMFFIObjectHandle f = NULL;
