@@ -24,16 +24,16 @@
 
 /* Describes where a result is stored and how it is converted. */
 typedef struct {
-  /* Converts *result and stores the value in *target. `to` becomes the owner of
-     a stored reference. If `take` is NULL, the Any itself is moved to
-     *target. */
-  int (*take)(tvmffi_i_owner to, const TVMFFIAny *result, void *target);
+  /* Converts *result (owned) and stores the value in *target. `to` becomes the
+     owner of an object, which *result then no longer owns. If `take` is NULL,
+     the Any itself is moved to *target. */
+  int (*take)(tvmffi_i_owner to, TVMFFIAny *result, void *target);
   const tvmffi_i_name *type;
   void *target; /* NULL: discard the result */
 } tvmffi_out;
 
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(
-    int (*take)(tvmffi_i_owner to, const TVMFFIAny *result, void *target),
+    int (*take)(tvmffi_i_owner to, TVMFFIAny *result, void *target),
     const tvmffi_i_name *type, void *target) {
   tvmffi_out out;
   out.take = take;
@@ -44,17 +44,17 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(
 
 /* tvmffi_out_int8 and so on return a tvmffi_out that converts a result to the C
    type of *target. If `target` is NULL, the result is discarded. */
-#define TVMFFI_I_OUT_TYPE(T, ctype)                                           \
-  TVMFFI_I_INLINE int tvmffi_i_take_##T(tvmffi_i_owner to,                    \
-                                        const TVMFFIAny *any, void *target) { \
-    tvmffi_type_##T value = TVMFFI_I_ZERO;                                    \
-    int code = tvmffi_i_get_##T(any, &value);                                 \
-    (void)to;                                                                 \
-    if (!code) *(ctype *)target = value;                                      \
-    return code;                                                              \
-  }                                                                           \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(ctype *target) {                  \
-    return tvmffi_i_make_out(tvmffi_i_take_##T, &tvmffi_i_name_##T, target);  \
+#define TVMFFI_I_OUT_TYPE(T, ctype)                                          \
+  TVMFFI_I_INLINE int tvmffi_i_take_##T(tvmffi_i_owner to, TVMFFIAny *any,   \
+                                        void *target) {                      \
+    tvmffi_type_##T value = TVMFFI_I_ZERO;                                   \
+    int code = tvmffi_i_get_##T(any, &value);                                \
+    (void)to;                                                                \
+    if (!code) *(ctype *)target = value;                                     \
+    return code;                                                             \
+  }                                                                          \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(ctype *target) {                 \
+    return tvmffi_i_make_out(tvmffi_i_take_##T, &tvmffi_i_name_##T, target); \
   }
 TVMFFI_I_OUT_TYPE(int8, int8_t)
 TVMFFI_I_OUT_TYPE(int16, int16_t)
@@ -80,8 +80,8 @@ typedef struct {
   size_t capacity, length;
 } tvmffi_buffer;
 
-TVMFFI_I_INLINE int tvmffi_i_take_buffer(tvmffi_i_owner to,
-                                         const TVMFFIAny *any, void *target) {
+TVMFFI_I_INLINE int tvmffi_i_take_buffer(tvmffi_i_owner to, TVMFFIAny *any,
+                                         void *target) {
   tvmffi_buffer *buffer = (tvmffi_buffer *)target;
   TVMFFIByteArray text = tvmffi_any_str(any);
   size_t i;
@@ -105,12 +105,12 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_out_buffer(tvmffi_buffer *target) {
   return tvmffi_i_make_out(tvmffi_i_take_buffer, &tvmffi_i_name_str, target);
 }
 
-TVMFFI_I_INLINE int tvmffi_i_take_object(tvmffi_i_owner to,
-                                         const TVMFFIAny *any, void *target) {
+TVMFFI_I_INLINE int tvmffi_i_take_object(tvmffi_i_owner to, TVMFFIAny *any,
+                                         void *target) {
   TVMFFIObject *value = NULL;
   int code = tvmffi_i_get_object(any, &value);
   if (code) return code;
-  tvmffi_i_retain(value);
+  any->type_index = kTVMFFINone; /* its reference is handed on */
   return tvmffi_i_hand_out(to, value, (TVMFFIObject **)target);
 }
 
@@ -126,8 +126,8 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
   return tvmffi_i_make_out(NULL, NULL, target);
 }
 
-TVMFFI_I_INLINE int tvmffi_i_take_nothing(tvmffi_i_owner to,
-                                          const TVMFFIAny *any, void *target) {
+TVMFFI_I_INLINE int tvmffi_i_take_nothing(tvmffi_i_owner to, TVMFFIAny *any,
+                                          void *target) {
   (void)to, (void)any, (void)target;
   return TVMFFI_I_MISMATCH;
 }
