@@ -1,6 +1,6 @@
 /* An object begins with a header: a type index, two reference counts and a
    deleter. This example registers a type with a field, derives a child type,
-   and uses strong and weak references. */
+   keeps an object, and uses a weak reference. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -31,20 +31,19 @@ static void counter_delete(void *self, int flags) {
 /* Allocates with the process's allocator, so that an environment (Python, say)
    can attach its own wrapper to the object. A new object's counts are 1 strong
    (low half) and 1 weak (high half): all strong references share one weak
-   reference. */
-static int counter_new(int32_t type_index, int64_t value, Counter **out) {
+   reference. The caller's scope owns the strong one. */
+static Counter *counter_new(TVMFFI_HERE, int32_t type_index, int64_t value) {
   TVMFFICustomAllocator *from = TVMFFIGetCustomAllocator();
   Counter *self =
       (Counter *)from->allocate(sizeof(Counter), 8, type_index, from->context);
-  if (!self) return -1;
+  if (!self) return NULL;
   memset(self, 0, sizeof(*self));
   self->base.combined_ref_count = (uint64_t)1 << 32 | 1;
   self->base.type_index = type_index;
   self->base.deleter = counter_delete;
   self->value = value;
   ++alive, ++allocated;
-  *out = self;
-  return 0;
+  return (Counter *)tvmffi_scope_attach(self);
 }
 
 /* A getter reads the field at this address into an owned Any. */
@@ -106,51 +105,55 @@ static int is_instance(const TVMFFIObject *obj, int32_t target_index) {
 }
 
 static int instances(void) {
-  Counter *plain = NULL, *step = NULL;
-  TVMFFI_TRY(counter_new(counter_index, 1, &plain));
-  TVMFFI_TRY(counter_new(step_counter_index, 2, &step));
+  TVMFFI_SCOPE; /* releases both counters at the end */
+  Counter *plain = counter_new(tvmffi_here, counter_index, 1);
+  Counter *step = counter_new(tvmffi_here, step_counter_index, 2);
+  if (!plain || !step) return -1;
   CHECK(is_instance(&step->base, step_counter_index));
   CHECK(is_instance(&step->base, counter_index));
   CHECK(is_instance(&step->base, kTVMFFIObject));
   CHECK(!is_instance(&plain->base, step_counter_index));
   CHECK(!is_instance(&plain->base, kTVMFFIFunction));
   CHECK(tvmffi_is_instance(step_counter_index, counter_index));
-  tvmffi_release(plain);
-  tvmffi_release(step);
-  CHECK(alive == 0 && allocated == 0);
+  return 0;
+}
+
+static Counter *kept; /* owns a reference, or is NULL */
+
+/* The object must outlive the scope that made it, so `kept` gets a reference of
+   its own. */
+static int keep_one(void) {
+  TVMFFI_SCOPE;
+  Counter *counter = counter_new(tvmffi_here, counter_index, 7);
+  if (!counter) return -1;
+  tvmffi_keep(&kept, counter);
   return 0;
 }
 
 static int references(void) {
-  Counter *counter = NULL;
-  TVMFFIAny any = tvmffi_none(), value;
-  TVMFFI_TRY(counter_new(counter_index, 7, &counter));
-
-  any = tvmffi_obj(counter); /* a view */
-  tvmffi_retain(counter);    /* now `any` owns a reference */
-  tvmffi_release(counter);
+  TVMFFIAny value;
+  TVMFFI_TRY(keep_one());
   CHECK(alive == 1);
-  TVMFFI_TRY(get_field(any.v_obj, "value", &value));
+  TVMFFI_TRY(get_field(&kept->base, "value", &value));
   CHECK(value.v_int64 == 7);
 
-  tvmffi_weak_retain(counter);      /* keeps the memory, not the object */
-  CHECK(tvmffi_weak_lock(counter)); /* alive: adds a strong reference */
-  tvmffi_release(counter);
-  tvmffi_any_release(&any); /* the last strong one: content destroyed */
+  tvmffi_weak_retain(kept);      /* keeps the memory, not the object */
+  CHECK(tvmffi_weak_lock(kept)); /* alive: adds a strong reference */
+  tvmffi_release(kept);
+  tvmffi_release(kept); /* the last strong one: content destroyed */
   CHECK(alive == 0 && allocated == 1);
-  CHECK(!tvmffi_weak_lock(counter));
-  tvmffi_weak_release(counter); /* the last weak one: memory freed */
+  CHECK(!tvmffi_weak_lock(kept));
+  tvmffi_weak_release(kept); /* the last weak one: memory freed */
   CHECK(allocated == 0);
   return 0;
 }
 
-static int run(void) {
+TVMFFI_MAIN() {
   TVMFFI_TRY(register_types());
   TVMFFI_TRY(instances());
+  CHECK(alive == 0 && allocated == 0);
   TVMFFI_TRY(references());
   printf("demo.Counter is type %d, demo.StepCounter type %d\n",
          (int)counter_index, (int)step_counter_index);
   return 0;
 }
-
-int main(void) { return run() ? (tvmffi_error_print(stderr), 1) : 0; }

@@ -19,13 +19,14 @@ static int add_call(void *self, const TVMFFIAny *args, int32_t num_args,
 }
 
 static int by_hand(void) {
+  TVMFFI_SCOPE;          /* releases what belongs to it (example 15) */
   static int64_t by = 5; /* the closure's state */
   TVMFFIObjectHandle add5 = NULL;
   TVMFFIAny arg = tvmffi_int(37), result = tvmffi_none();
   TVMFFI_TRY(TVMFFIFunctionCreate(&by, add_call, NULL, &add5));
+  if (!tvmffi_scope_attach(add5)) return -1; /* now the scope's */
   TVMFFI_TRY(TVMFFIFunctionCall(add5, &arg, 1, &result));
   CHECK(result.type_index == kTVMFFIInt && result.v_int64 == 42);
-  tvmffi_release(add5);
   return 0;
 }
 
@@ -37,7 +38,7 @@ TVMFFI_CLOSURE(adder, int64_t, int64, (int64, x)) { TVMFFI_RETURN(x + *self); }
 static int64_t one = 1, two = 2, five = 5;
 
 static int global_table(void) {
-  TVMFFI_SCOPE_REST; /* releases the objects stored below (example 15) */
+  TVMFFI_SCOPE;
   TVMFFIObject *add1, *add2, *found;
   int64_t sum = 0;
   CHECK(tvmffi_global_get("demo.adder", &found)); /* fails: not registered */
@@ -78,7 +79,7 @@ TVMFFI_FUNC(twice, int64, (func, f), (int64, x)) {
 }
 
 static int typed_functions(void) {
-  TVMFFI_SCOPE_REST;
+  TVMFFI_SCOPE;
   TVMFFIObject *add5, *call_twice;
   double y = 0;
   int n = 0;

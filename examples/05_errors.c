@@ -45,8 +45,8 @@ static int by_return_code(void) {
   return 0;
 }
 
-/* tvmffi_error_take moves the error out of the slot. The caller owns it, as any
-   other object. */
+/* tvmffi_error_take moves the error out of the slot. It belongs to the one who
+   takes it, not to a scope: release it. */
 static int by_kind(void) {
   TVMFFIObject *error;
   TVMFFIErrorCell *cell;

@@ -57,9 +57,10 @@ TVMFFI_FUNC(sum, float64, (tensor, x)) {
 }
 
 /* tvmffi_tensor_new allocates the tensor's memory, which the tensor object
-   owns. */
+   owns. The scope owns the tensor object. */
 static int make_and_read(void) {
-  TVMFFIObject *tensor = NULL;
+  TVMFFI_SCOPE;
+  TVMFFIObject *tensor;
   double total = 0;
   int64_t shape[2] = {2, 3};
   TVMFFI_TRY(tvmffi_tensor_new("float32", "cpu", 2, shape, &tensor));
@@ -67,34 +68,34 @@ static int make_and_read(void) {
     tvmffi_data(TVMFFITensorGetDLTensorPtr(tensor), float)[i] = (float)i;
   TVMFFI_TRY(tvmffi_call("demo.sum", &total, tensor));
   CHECK(total == 15);
-  tvmffi_release(tensor);
   return 0;
 }
 
-/* Makes a tensor object that owns a matrix. */
-static int tensor_new(int64_t rows, int64_t columns, TVMFFIObject **out) {
+/* Makes a tensor object that owns a matrix. The caller's scope owns the tensor
+   object. */
+static TVMFFIObject *tensor_new(TVMFFI_HERE, int64_t rows, int64_t columns) {
   DLManagedTensorVersioned *managed = matrix_new(rows, columns);
   TVMFFIObjectHandle handle = NULL;
-  int code;
-  if (!managed) return TVMFFI_RAISE("MemoryError", "no memory for a matrix");
-  code = TVMFFITensorFromDLPackVersioned(managed, 0, 0, &handle);
-  if (code) return managed->deleter(managed), code;
-  *out = (TVMFFIObject *)handle; /* owns `managed`, will call its deleter */
-  return 0;
+  if (!managed)
+    return (void)TVMFFI_RAISE("MemoryError", "no memory for a matrix"), NULL;
+  if (TVMFFITensorFromDLPackVersioned(managed, 0, 0, &handle))
+    return managed->deleter(managed), NULL;
+  return tvmffi_scope_attach(handle); /* it will call managed->deleter */
 }
 
 /* The DLPack tensor refers to the same memory, and keeps the memory alive until
    the consumer calls the deleter. */
 static int to_dlpack(void) {
-  TVMFFIObject *tensor = NULL;
   DLManagedTensorVersioned *out = NULL;
-  TVMFFI_TRY(tensor_new(2, 2, &tensor));
-  TVMFFI_TRY(TVMFFITensorToDLPackVersioned(tensor, &out));
-  CHECK(out->dl_tensor.data == TVMFFITensorGetDLTensorPtr(tensor)->data);
-  tvmffi_release(tensor);
+  {
+    TVMFFI_SCOPE;
+    TVMFFIObject *tensor = tensor_new(tvmffi_here, 2, 2);
+    if (!tensor) return -1;
+    TVMFFI_TRY(TVMFFITensorToDLPackVersioned(tensor, &out));
+    CHECK(out->dl_tensor.data == TVMFFITensorGetDLTensorPtr(tensor)->data);
+  } /* releases the tensor object */
   CHECK(owners == 1);
   out->deleter(out);
-  CHECK(owners == 0);
   return 0;
 }
 
@@ -112,47 +113,49 @@ static int allocate(DLTensor *like, DLManagedTensorVersioned **out,
 }
 
 static int by_the_environment(void) {
-  TVMFFIObject *tensor = NULL;
+  TVMFFI_SCOPE;
+  TVMFFIObject *tensor;
   DLPackManagedTensorAllocator before = NULL;
   int64_t shape[2] = {4, 5};
   TVMFFI_TRY(TVMFFIEnvSetDLPackManagedTensorAllocator(allocate, 0, &before));
   TVMFFI_TRY(tvmffi_tensor_new(float32, cpu, 2, shape, &tensor));
   CHECK(TVMFFITensorGetDLTensorPtr(tensor)->shape[1] == 5 && owners == 1);
-  tvmffi_release(tensor);
-  CHECK(owners == 0);
   return TVMFFIEnvSetDLPackManagedTensorAllocator(before, 0, NULL);
 }
 
 /* A tensor view refers to the same memory with another shape, here the
    transpose. The view keeps the original tensor alive. */
 static int view(void) {
-  TVMFFIObject *tensor = NULL;
+  TVMFFI_SCOPE;
   TVMFFIObjectHandle transposed = NULL;
   int64_t shape[2] = {3, 2}, strides[2] = {1, 3};
-  DLTensor like;
-  TVMFFI_TRY(tensor_new(2, 3, &tensor));
-  like = *TVMFFITensorGetDLTensorPtr(tensor);
-  tvmffi_element(&like, float, 1, 2) = 7;
-  like.shape = shape; /* the view copies shape and strides */
-  like.strides = strides;
-  TVMFFI_TRY(TVMFFITensorCreateUnsafeView(tensor, &like, &transposed));
-  tvmffi_release(tensor);
+  {
+    TVMFFI_SCOPE;
+    DLTensor like;
+    TVMFFIObject *tensor = tensor_new(tvmffi_here, 2, 3);
+    if (!tensor) return -1;
+    like = *TVMFFITensorGetDLTensorPtr(tensor);
+    tvmffi_element(&like, float, 1, 2) = 7;
+    like.shape = shape; /* the view copies shape and strides */
+    like.strides = strides;
+    TVMFFI_TRY(TVMFFITensorCreateUnsafeView(tensor, &like, &transposed));
+  } /* releases the tensor object */
+  if (!tvmffi_scope_attach(transposed)) return -1;
   CHECK(owners == 1);
   CHECK(tvmffi_element(TVMFFITensorGetDLTensorPtr(transposed), float, 2, 1) ==
         7);
-  tvmffi_release(transposed);
-  CHECK(owners == 0);
   return 0;
 }
 
-static int run(void) {
+TVMFFI_MAIN() {
   TVMFFI_TRY(tvmffi_register("demo.sum", sum));
   TVMFFI_TRY(make_and_read());
   TVMFFI_TRY(to_dlpack());
+  CHECK(owners == 0);
   TVMFFI_TRY(by_the_environment());
+  CHECK(owners == 0);
   TVMFFI_TRY(view());
+  CHECK(owners == 0);
   printf("all tensors were given back to their owners\n");
   return 0;
 }
-
-int main(void) { return run() ? (tvmffi_error_print(stderr), 1) : 0; }

@@ -8,7 +8,7 @@
 /* A string of up to 7 bytes is stored in the Any itself, a longer one in an
    object. tvmffi_any_str reads both; a NUL always follows the text. */
 static int strings(void) {
-  TVMFFI_SCOPE_REST; /* releases the objects stored below (example 15) */
+  TVMFFI_SCOPE; /* releases the objects stored below (example 15) */
   TVMFFIAny small, large;
   TVMFFI_TRY(tvmffi_as("seven..", &small));
   TVMFFI_TRY(tvmffi_as("eight...", &large));
@@ -21,6 +21,7 @@ static int strings(void) {
 
 /* Bytes are stored like strings, and may contain NULs. */
 static int bytes(void) {
+  TVMFFI_SCOPE;
   TVMFFIByteArray raw = {"a\0b", 3};
   TVMFFIAny any;
   TVMFFI_TRY(tvmffi_as(&raw, &any));
@@ -30,7 +31,7 @@ static int bytes(void) {
 }
 
 static int dtypes(void) {
-  TVMFFI_SCOPE_REST;
+  TVMFFI_SCOPE;
   TVMFFIObject *names =
       tvmffi_array("bool", "int8", "uint16", "float32", "bfloat16",
                    "float8_e4m3fn", "float4_e2m1fn", "float32x4", "handle");
@@ -61,7 +62,7 @@ TVMFFI_FUNC(describe, str, (device, d)) {
 }
 
 static int as_arguments(void) {
-  TVMFFI_SCOPE_REST;
+  TVMFFI_SCOPE;
   DLDevice gpu = {kDLCUDA, 1};
   TVMFFIAny result;
   TVMFFI_TRY(tvmffi_register("demo.size_of", size_of));

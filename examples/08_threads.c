@@ -1,6 +1,7 @@
 /* Threads: all threads may use functions, objects and the runtime's tables at
-   the same time. Each thread has its own error slot. Here four threads share a
-   counter, which the first call creates. */
+   the same time. Each thread has its own error slot, and owns what it uses:
+   scopes are not shared. Here four threads share a counter, which the first
+   call creates. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -62,47 +63,48 @@ static int work(TVMFFIObject *function) {
   return 0;
 }
 
+typedef struct {
+  pthread_t thread;
+  TVMFFIObject *function; /* the thread's own reference */
+} Worker;
+
 static void *thread_main(void *arg) {
-  int failed = work((TVMFFIObject *)arg);
+  Worker *self = (Worker *)arg;
+  int failed = work(self->function);
   if (failed) tvmffi_error_print(stderr);
-  tvmffi_release(arg); /* this thread's reference */
+  tvmffi_release(self->function);
   return failed ? arg : NULL;
 }
 
 static int run_threads(TVMFFIObject *function) {
-  pthread_t threads[THREADS];
+  Worker workers[THREADS] = {0};
   int started = 0, failed = 0, i;
   for (; started < THREADS; ++started) {
-    tvmffi_retain(function);
-    if (pthread_create(&threads[started], NULL, thread_main, function)) break;
+    Worker *worker = &workers[started];
+    tvmffi_keep(&worker->function, function);
+    if (!pthread_create(&worker->thread, NULL, thread_main, worker)) continue;
+    tvmffi_release(worker->function); /* there is no such thread */
+    break;
   }
-  if (started < THREADS) tvmffi_release(function); /* no thread owns it */
   for (i = 0; i < started; ++i) {
     void *result = NULL;
-    pthread_join(threads[i], &result);
+    pthread_join(workers[i].thread, &result);
     failed += result != NULL;
   }
   CHECK(started == THREADS && failed == 0);
   return 0;
 }
 
-static int run(void) {
-  TVMFFIObject *function = NULL;
+TVMFFI_MAIN() {
+  TVMFFIObject *function;
   int64_t total = 0;
   TVMFFI_TRY(tvmffi_register("demo.count", count));
   TVMFFI_TRY(tvmffi_function_new(count, &function));
   TVMFFI_TRY(run_threads(function));
   TVMFFI_TRY(tvmffi_call(function, &total, 0));
   CHECK(total == 2 * THREADS * ROUNDS && made == 1);
-  tvmffi_release(function);
   TVMFFI_TRY(TVMFFIHandleDeinitOnce(&counter, counter_delete));
   CHECK(!counter);
   printf("%d threads counted to %d\n", THREADS, (int)total);
   return 0;
-}
-
-int main(void) {
-  if (!run()) return 0;
-  tvmffi_error_print(stderr);
-  return 1;
 }

@@ -15,19 +15,18 @@ TVMFFI_FUNC(who, str) {
  */
 TVMFFI_GLOBAL(named_who, "demo.who");
 TVMFFI_FUNC(greet, any, (str, name)) {
-  TVMFFIAny greeting = tvmffi_none();
-  TVMFFI_TRY(tvmffi_call(named_who, &greeting));
-  if (name.size == 0) {
-    tvmffi_any_release(&greeting);
+  TVMFFIAny greeting;
+  if (name.size == 0)
     return TVMFFI_RAISE("ValueError", "greet: nobody to greet");
-  }
+  TVMFFI_TRY(tvmffi_call(named_who, &greeting));
   TVMFFI_RETURN(greeting);
 }
 
-int plugin_greeter(void **out) {
-  TVMFFIObject *function = NULL;
+int plugin_greeter(TVMFFIObject **slot) {
+  TVMFFI_SCOPE;
+  TVMFFIObject *function;
   TVMFFI_TRY(tvmffi_register("demo.who", who));
   TVMFFI_TRY(tvmffi_function_new(greet, &function));
-  *out = function;
+  tvmffi_keep(slot, function); /* beyond the end of this scope */
   return 0;
 }

@@ -2,8 +2,9 @@
 #ifndef PLUGIN_H_
 #define PLUGIN_H_
 
-/* Stores a new function object that greets somebody; the caller owns it.
-   Returns 0, or -1 if it fails; the error object stays in the plugin. */
-int plugin_greeter(void **out);
+/* Keeps a new function object that greets somebody in *slot, which is NULL
+   before: the caller owns a reference then. Returns 0, or -1 if it fails; the
+   error object stays in the plugin. Include tvmffi.h first. */
+int plugin_greeter(TVMFFIObject **slot);
 
 #endif
