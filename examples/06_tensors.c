@@ -76,10 +76,14 @@ static int make_and_read(void) {
 static TVMFFIObject *tensor_new(TVMFFI_HERE, int64_t rows, int64_t columns) {
   DLManagedTensorVersioned *managed = matrix_new(rows, columns);
   TVMFFIObjectHandle handle = NULL;
-  if (!managed)
-    return (void)TVMFFI_RAISE("MemoryError", "no memory for a matrix"), NULL;
-  if (TVMFFITensorFromDLPackVersioned(managed, 0, 0, &handle))
-    return managed->deleter(managed), NULL;
+  if (!managed) {
+    (void)TVMFFI_RAISE("MemoryError", "no memory for a matrix");
+    return NULL;
+  }
+  if (TVMFFITensorFromDLPackVersioned(managed, 0, 0, &handle)) {
+    managed->deleter(managed);
+    return NULL;
+  }
   return tvmffi_scope_attach(handle); /* it will call managed->deleter */
 }
 

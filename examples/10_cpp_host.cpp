@@ -1,5 +1,5 @@
-// The header in C++11: a smart pointer for references, errors as exceptions,
-// and a lambda as a function object.
+// The header in C++11: scopes, which an exception ends, too; errors as
+// exceptions; and a lambda as a function object.
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
@@ -9,18 +9,13 @@
 #include <stdexcept>
 #include <string>
 
-// Owns one reference.
-struct Release {
-  void operator()(TVMFFIObject *obj) const { tvmffi_release(obj); }
-};
-using Ref = std::unique_ptr<TVMFFIObject, Release>;
-
 // Turns a return code into an exception.
 static void check(int code) {
   if (!code) return;
-  Ref error(tvmffi_error_take());
+  TVMFFI_SCOPE;
+  TVMFFIObject *error = tvmffi_scope_attach(tvmffi_error_take());
   if (!error) throw std::runtime_error("an error of the environment");
-  const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error.get());
+  const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
   throw std::runtime_error(std::string(cell->kind.data) + ": " +
                            cell->message.data);
 }
@@ -39,14 +34,16 @@ static int closure_call(void *self, const TVMFFIAny *args, int32_t num_args,
   return TVMFFI_RAISE("RuntimeError", "%s", e.what());
 }
 
-static Ref make_function(Closure closure) {
+static TVMFFIObject *make_function(TVMFFI_HERE, Closure closure) {
   std::unique_ptr<Closure> self(new Closure(std::move(closure)));
   TVMFFIObjectHandle handle = nullptr;
   check(TVMFFIFunctionCreate(
       self.get(), closure_call,
       [](void *p) { delete static_cast<Closure *>(p); }, &handle));
   self.release();  // the function object owns the closure now
-  return Ref(static_cast<TVMFFIObject *>(handle));
+  TVMFFIObject *function = tvmffi_scope_attach(handle);
+  check(function ? 0 : -1);
+  return function;
 }
 
 TVMFFI_FUNC(length, int64, (str, text)) {
@@ -54,20 +51,23 @@ TVMFFI_FUNC(length, int64, (str, text)) {
 }
 
 static void run() {
+  TVMFFI_SCOPE;
   int64_t base = 40, n = 0;
-  Ref add = make_function([base](int64_t x) { return base + x; });
-  check(tvmffi_call(add.get(), &n, 2));
+  TVMFFIObject *add =
+      make_function(tvmffi_here, [base](int64_t x) { return base + x; });
+  check(tvmffi_call(add, &n, 2));
   if (n != 42) throw std::logic_error("40 + 2 is not 42");
 
   check(tvmffi_register("demo.length", length));
   check(tvmffi_call("demo.length", &n, std::string("twelve bytes").c_str()));
   if (n != 12) throw std::logic_error("demo.length: " + std::to_string(n));
 
-  Ref fails = make_function(
-      [](int64_t) -> int64_t { throw std::out_of_range("no such item"); });
+  TVMFFIObject *fails = make_function(tvmffi_here, [](int64_t) -> int64_t {
+    throw std::out_of_range("no such item");
+  });
   std::string caught;
   try {
-    check(tvmffi_call(fails.get(), nullptr, 1));
+    check(tvmffi_call(fails, nullptr, 1));
   } catch (const std::runtime_error &e) {
     caught = e.what();
   }

@@ -31,7 +31,7 @@ TVMFFI_FUNC(find, optional(int64), (array(int64), items), (int64, wanted)) {
 }
 
 static int optionals(void) {
-  TVMFFI_SCOPE_REST; /* releases the objects stored below (example 15) */
+  TVMFFI_SCOPE; /* releases the objects stored below (example 15) */
   TVMFFIObject *items = tvmffi_array(5, 7, 9);
   TVMFFIAny value;
   TVMFFI_TRY(tvmffi_call("demo.greet", &value, "Ada", "Countess"));
@@ -55,7 +55,7 @@ TVMFFI_FUNC(mean, float64, (array(float64), items)) {
 }
 
 static int elements(void) {
-  TVMFFI_SCOPE_REST;
+  TVMFFI_SCOPE;
   double y = 0;
   /* The list is converted to an array. */
   TVMFFI_TRY(tvmffi_call("demo.mean", &y, tvmffi_list(1, 2.5, tvmffi_bool(1))));
@@ -72,7 +72,7 @@ TVMFFI_CLOSURE(deposit, int64_t, int64, (int64, amount)) {
   TVMFFI_RETURN(*self += amount);
 }
 
-/* Opens an account: a function object, whose caller owns it. */
+/* Opens an account: a function object, which the caller is given. */
 TVMFFI_FUNC(account, func, (int64, total)) {
   int64_t *self = (int64_t *)malloc(sizeof(int64_t));
   TVMFFIObject *opened;
@@ -83,7 +83,7 @@ TVMFFI_FUNC(account, func, (int64, total)) {
 }
 
 static int closures(void) {
-  TVMFFI_SCOPE_REST;
+  TVMFFI_SCOPE;
   TVMFFIObject *mine, *yours;
   int64_t total = 0;
   TVMFFI_TRY(tvmffi_call("demo.account", &mine, 100));
@@ -102,7 +102,7 @@ TVMFFI_FUNC(for_each, none, (array, items), (func, f)) {
 }
 
 static int callbacks(void) {
-  TVMFFI_SCOPE_REST;
+  TVMFFI_SCOPE;
   TVMFFIObject *items = tvmffi_array(1, 2, 3, -4), *mine;
   int64_t total = 0;
   TVMFFI_TRY(tvmffi_call("demo.account", &mine, 0));

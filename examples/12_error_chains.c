@@ -37,17 +37,17 @@ TVMFFI_FUNC(load, int64, (str, line)) {
 }
 
 static int with_context(void) {
+  TVMFFI_SCOPE;
   TVMFFIObject *error;
   int64_t value = 0;
   TVMFFI_TRY(parse_line("depth = 7", 1, &value));
   CHECK(value == 7);
   CHECK(parse_line("depth = deep", 3, &value) == -1);
-  error = tvmffi_error_take();
+  error = tvmffi_scope_attach(tvmffi_error_take()); /* the scope's from here */
   CHECK(tvmffi_error_is(error, "ValueError")); /* kind and trace are kept */
   CHECK(!strcmp(TVMFFIErrorGetCellPtr(error)->message.data,
                 "line 3: `deep` is not a number"));
   CHECK(strstr(TVMFFIErrorGetCellPtr(error)->backtrace.data, "parse_number"));
-  tvmffi_release(error);
   return 0;
 }
 

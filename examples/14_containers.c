@@ -20,8 +20,8 @@ TVMFFI_FUNC(total, float64, (map, prices), (dict(str, int64), basket)) {
   TVMFFI_RETURN(sum);
 }
 
+/* The body of main is a scope, which releases the objects (example 15). */
 TVMFFI_MAIN() {
-  TVMFFI_SCOPE_REST; /* releases the objects made below (example 15) */
   TVMFFIObject *list = tvmffi_list(1, 2.5, "three");
   TVMFFIObject *prices = tvmffi_map("pear", 2, "plum", 0.5);
   TVMFFIObject *basket = tvmffi_dict("pear", 3);

@@ -1,47 +1,54 @@
-/* Scopes: a scope owns the objects that calls in its source text make or store.
-   It releases them when it ends, on every way out. To keep an object longer,
-   return it, or move it to the enclosing scope. */
+/* Scopes: a scope owns the objects that code in it makes and receives. It
+   releases them when it ends, on every way out. */
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
 #include <stdio.h>
 
-/* The caller gets the result. The scope releases every other object, also when
-   TVMFFI_TRY returns. */
-TVMFFI_FUNC(squares, object, (int64, n)) {
-  TVMFFI_SCOPE_REST; /* a scope to the end of the block */
+/* A function's body is a scope. It releases the list also when TVMFFI_TRY
+   returns an error. TVMFFI_RETURN gives the caller a reference of its own. */
+TVMFFI_FUNC(squares, list, (int64, n)) {
   TVMFFIObject *list = tvmffi_list();
   for (int64_t i = 0; i < n; ++i) TVMFFI_TRY(tvmffi_append(list, i * i));
   TVMFFI_RETURN(list);
 }
 
-/* A scope covers only the source text inside it. This helper has no scope, so
-   it must release the list, even if its caller is in a scope. */
-static int sum_of_squares(int64_t n, int64_t *sum) {
-  TVMFFIObject *list;
-  TVMFFI_TRY(tvmffi_call("demo.squares", &list, n));
-  *sum = 0;
-  TVMFFI_FOREACH(TVMFFIAny, item, list) *sum += item.v_int64;
-  tvmffi_release(list);
-  return 0;
+/* Whatever is returned is given: here a parameter, which the caller owns. */
+TVMFFI_FUNC(longer, list, (list, a), (list, b)) {
+  TVMFFI_RETURN(tvmffi_size(a) < tvmffi_size(b) ? b : a);
+}
+
+/* A helper that hands out an object takes its caller's scope. The array belongs
+   to that scope, so the caller must not release it. */
+static TVMFFIObject *pair(TVMFFI_HERE, TVMFFIObject *a, const char *b) {
+  return tvmffi_array(a, b);
+}
+
+/* To own an object beyond the scope, keep it: `longest` gets a reference of its
+   own, and releases the one that it had. */
+static TVMFFIObject *longest; /* owns a reference, or is NULL */
+
+TVMFFI_FUNC(note, none, (list, items)) {
+  tvmffi_keep(&longest, items);
+  TVMFFI_RETURN();
 }
 
 TVMFFI_MAIN() {
+  TVMFFIObject *both;
   TVMFFI_TRY(tvmffi_register("demo.squares", squares));
-  TVMFFI_SCOPE {
-    TVMFFIObject *longest = NULL;
-    int64_t sum;
-    for (int64_t n = 1; n <= 3; ++n) {
-      TVMFFI_SCOPE { /* releases the list in each iteration */
-        TVMFFIObject *list;
-        TVMFFI_TRY(tvmffi_call("demo.squares", &list, n));
-        if (n == 3) longest = tvmffi_scope_to_parent(list);
-      }
-    }
-    TVMFFI_TRY(sum_of_squares(4, &sum)); /* 0 + 1 + 4 + 9 */
-    printf("%lld\n", (long long)sum);
-    TVMFFI_TRY(tvmffi_print(stdout, longest)); /* [0, 1, 4] */
-    TVMFFI_TRY(tvmffi_print(stdout, tvmffi_array("a", "b")));
+  TVMFFI_TRY(tvmffi_register("demo.longer", longer));
+  TVMFFI_TRY(tvmffi_register("demo.note", note));
+
+  /* In a loop, a scope of its own releases the objects of each iteration. */
+  for (int64_t n = 1; n <= 3; ++n) {
+    TVMFFI_SCOPE;
+    TVMFFIObject *list;
+    TVMFFI_TRY(tvmffi_call("demo.squares", &list, n));
+    if (longest) TVMFFI_TRY(tvmffi_call("demo.longer", &list, longest, list));
+    TVMFFI_TRY(tvmffi_call("demo.note", NULL, list));
   }
+  both = pair(tvmffi_here, longest, "is the longest");
+  TVMFFI_TRY(tvmffi_print(stdout, both)); /* the list and the text */
+  tvmffi_release(longest);                /* ends what tvmffi_keep began */
   return 0;
 }

@@ -29,19 +29,11 @@ TVMFFI_METHOD(Point, norm, float64) {
 
 /* After TVMFFI_TYPE, Point is also a type word for parameters and results. */
 TVMFFI_METHOD(Point, plus, Point, (Point, other)) {
-  Point *sum;
-  TVMFFI_TRY(tvmffi_new(Point, &sum));
-  sum->x = self->x + other->x;
-  sum->y = self->y + other->y;
-  TVMFFI_RETURN(sum);
+  TVMFFI_RETURN(TVMFFI_NEW(Point, self->x + other->x, self->y + other->y));
 }
 
 TVMFFI_STATIC_METHOD(Point, unit, Point, (float64, angle)) {
-  Point *p;
-  TVMFFI_TRY(tvmffi_new(Point, &p));
-  p->x = cos(angle);
-  p->y = sin(angle);
-  TVMFFI_RETURN(p);
+  TVMFFI_RETURN(TVMFFI_NEW(Point, cos(angle), sin(angle)));
 }
 
 /* The fields name and origin own references. Setting such a field retains the

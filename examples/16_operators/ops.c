@@ -51,15 +51,10 @@ TVMFFI_EXPORT(softmax, none, (tensor, x), (tensor, y), (int32, axis, -1)) {
 
 /* Returns the softmax along the last dimension in a new tensor. */
 TVMFFI_EXPORT(new_softmax, tensor, (tensor, x)) {
-  TVMFFIObject *y = NULL;
-  int code;
+  TVMFFIObject *y;
   TVMFFI_EXPECT((x, "float32|float16[..., n] cpu strided"));
   TVMFFI_TRY(tvmffi_tensor_new_like(x, &y));
-  code = softmax_into(x, TVMFFITensorGetDLTensorPtr(y), -1);
-  if (code) {
-    tvmffi_release(y);
-    return code;
-  }
+  TVMFFI_TRY(softmax_into(x, TVMFFITensorGetDLTensorPtr(y), -1));
   TVMFFI_RETURN(y);
 }
 

@@ -177,30 +177,22 @@ static int compile_source(Calc *self) {
   return 0;
 }
 
-/* tvmffi_new zeroes the module, so the destructor also handles one that is only
-   partly built. */
-static int make_calc(TVMFFIByteArray source, Calc **out) {
-  Calc *calc;
-  int code;
-  TVMFFI_TRY(tvmffi_new(Calc, &calc));
+/* Makes a module in the caller's scope. TVMFFI_NEW zeroes the module, so the
+   destructor also handles one that is only partly built. */
+static Calc *make_calc(TVMFFI_HERE, TVMFFIByteArray source) {
+  Calc *calc = TVMFFI_NEW(Calc);
+  if (!calc) return NULL;
   calc->source = (char *)calloc(source.size + 1, 1);
-  if (calc->source) {
-    memcpy(calc->source, source.data, source.size);
-    code = compile_source(calc);
-  } else {
-    code = TVMFFI_RAISE("MemoryError", "no memory for the source");
+  if (!calc->source) {
+    (void)TVMFFI_RAISE("MemoryError", "no memory for the source");
+    return NULL;
   }
-  if (code)
-    tvmffi_release(calc);
-  else
-    *out = calc;
-  return code;
+  memcpy(calc->source, source.data, source.size);
+  return compile_source(calc) ? NULL : calc;
 }
 
 TVMFFI_EXPORT(compile, Calc, (str, source)) {
-  Calc *calc;
-  TVMFFI_TRY(make_calc(source, &calc));
-  TVMFFI_RETURN(calc);
+  TVMFFI_RETURN(make_calc(tvmffi_here, source));
 }
 
 /* No code runs when the library is loaded. Python calls this function once, so
@@ -254,23 +246,17 @@ TVMFFI_METHOD(Calc, find, optional(func), (str, name)) {
   Formula *f = self->first;
   while (f && strcmp(f->name, name.data) != 0) f = f->next;
   if (!f) TVMFFI_RETURN(NULL);
-  tvmffi_retain(self);
-  if (TVMFFIFunctionCreate(f, calculate, drop_formula, &function)) {
-    tvmffi_release(self);
-    return -1;
-  }
+  TVMFFI_TRY(TVMFFIFunctionCreate(f, calculate, drop_formula, &function));
+  tvmffi_retain(self); /* for drop_formula */
+  if (!tvmffi_scope_attach(function)) return -1;
   TVMFFI_RETURN((TVMFFIObject *)function);
 }
 
 TVMFFI_METHOD(Calc, names, list(str)) {
   TVMFFIObject *list = tvmffi_list();
   const Formula *f;
-  if (!list) return -1;
   for (f = self->first; f; f = f->next)
-    if (tvmffi_append(tvmffi_obj(list), tvmffi_str(f->name))) {
-      tvmffi_release(list);
-      return -1;
-    }
+    TVMFFI_TRY(tvmffi_append(tvmffi_obj(list), tvmffi_str(f->name)));
   TVMFFI_RETURN(list);
 }
 
@@ -282,9 +268,7 @@ TVMFFI_METHOD(Calc, to_bytes, bytes) {
 }
 
 TVMFFI_STATIC_METHOD(Calc, from_bytes, Calc, (bytes, data)) {
-  Calc *calc;
-  TVMFFI_TRY(make_calc(data, &calc));
-  TVMFFI_RETURN(calc);
+  TVMFFI_RETURN(make_calc(tvmffi_here, data));
 }
 
 TVMFFI_METHOD(Calc, source, str, (str, format)) {
@@ -304,7 +288,6 @@ TVMFFI_METHOD(Calc, write, none, (str, path), (str, format)) {
 TVMFFI_STATIC_METHOD(Calc, read, Calc, (str, path), (str, format)) {
   char text[4096];
   TVMFFIByteArray source = {text, 0};
-  Calc *calc;
   FILE *file = fopen(path.data, "r");
   (void)format;
   if (!file) return TVMFFI_RAISE("RuntimeError", "cannot read %s", path.data);
@@ -312,6 +295,5 @@ TVMFFI_STATIC_METHOD(Calc, read, Calc, (str, path), (str, format)) {
   fclose(file);
   if (source.size == sizeof(text))
     return TVMFFI_RAISE("RuntimeError", "%s is too long", path.data);
-  TVMFFI_TRY(make_calc(source, &calc));
-  TVMFFI_RETURN(calc);
+  TVMFFI_RETURN(make_calc(tvmffi_here, source));
 }
