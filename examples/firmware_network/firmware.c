@@ -84,17 +84,17 @@ static int call_layer(const network_layer *layer, TVMFFIObject *function,
   return 0;
 }
 
-/* Runs a layer. *output is a new tensor, owned by the caller. */
-static int run_layer(const network_layer *layer, TVMFFIObject *input,
-                     TVMFFIObject **output) {
-  TVMFFI_SCOPE_REST;
+/* Runs a layer, and keeps its result, a new tensor, in *x in place of its
+   input. */
+static int run_layer(const network_layer *layer, TVMFFIObject **x) {
+  TVMFFI_SCOPE;
   TVMFFIObject *library, *function, *y;
   TVMFFI_TRY(tvmffi_call("ffi.SystemLib", &library));
   TVMFFI_TRY(tvmffi_call("ffi.ModuleGetFunction", &function, library,
                          layer->name, false));
   TVMFFI_TRY(tvmffi_tensor_new_like(&layer->output, &y));
-  TVMFFI_TRY(call_layer(layer, function, input, y));
-  *output = tvmffi_scope_detach(y);
+  TVMFFI_TRY(call_layer(layer, function, *x, y));
+  tvmffi_keep(x, y);
   return 0;
 }
 
@@ -103,12 +103,9 @@ static int run_layer(const network_layer *layer, TVMFFIObject *input,
 static int run_network(TVMFFIObject **x) {
   int i;
   for (i = 0; i < network_layer_count; ++i) {
-    TVMFFIObject *y;
-    TVMFFI_TRY(run_layer(&network_layers[i], *x, &y));
-    tvmffi_release(*x);
-    *x = y;
+    TVMFFI_TRY(run_layer(&network_layers[i], x));
     board_put(' ');
-    write_bytes(TVMFFITensorGetDLTensorPtr(y));
+    write_bytes(TVMFFITensorGetDLTensorPtr(*x));
     board_put('\n');
   }
   return 0;
@@ -122,12 +119,20 @@ static int best_class(const DLTensor *scores) {
   return best;
 }
 
+/* Keeps a picture that it reads in *x. */
+static int read_picture(TVMFFIObject **x) {
+  TVMFFI_SCOPE;
+  TVMFFIObject *picture;
+  TVMFFI_TRY(tvmffi_tensor_new_like(&network_input, &picture));
+  TVMFFI_TRY(read_bytes(TVMFFITensorGetDLTensorPtr(picture)));
+  tvmffi_keep(x, picture);
+  return 0;
+}
+
 static int answer_picture(void) {
-  TVMFFIObject *x;
+  TVMFFIObject *x = NULL; /* kept */
   size_t most;
-  int code, best;
-  TVMFFI_TRY(tvmffi_tensor_new_like(&network_input, &x));
-  code = read_bytes(TVMFFITensorGetDLTensorPtr(x));
+  int best, code = read_picture(&x);
   if (!code) code = run_network(&x);
   if (!code) best = best_class(TVMFFITensorGetDLTensorPtr(x));
   tvmffi_release(x);

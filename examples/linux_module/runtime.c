@@ -274,26 +274,21 @@ static int ffi_is_ended(const void *object) {
 static int ffi_remove_names(void) {
   TVMFFIObject *names;
   int64_t i, n = 0;
-  int code;
+  TVMFFI_SCOPE;
 
   TVMFFI_TRY(tvmffi_call("ffi.FunctionListGlobalNamesFunctor", &names));
-  code = tvmffi_call(names, &n, -1);
-  for (i = 0; i < n && !code; ++i) {
-    TVMFFIObjectHandle function = NULL;
-    TVMFFIByteArray text;
+  TVMFFI_TRY(tvmffi_call(names, &n, -1));
+  for (i = 0; i < n; ++i) {
+    TVMFFIObject *function;
     TVMFFIAny name;
+    TVMFFI_SCOPE;
 
-    code = tvmffi_call(names, &name, i);
-    if (code) break;
-    text = tvmffi_any_str(&name);
-    code = TVMFFIFunctionGetGlobal(&text, &function);
-    if (!code && function && ffi_is_ended(function))
-      code = tvmffi_call("ffi.FunctionRemoveGlobal", NULL, name);
-    tvmffi_release(function);
-    tvmffi_any_release(&name);
+    TVMFFI_TRY(tvmffi_call(names, &name, i));
+    TVMFFI_TRY(tvmffi_global_find(name, &function));
+    if (function && ffi_is_ended(function))
+      TVMFFI_TRY(tvmffi_call("ffi.FunctionRemoveGlobal", NULL, name));
   }
-  tvmffi_release(names);
-  return code;
+  return 0;
 }
 
 /* Ends the functions of a module that is unloaded, or whose init failed. */

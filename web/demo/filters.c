@@ -61,8 +61,11 @@ static void put_row(const uint32_t *sums, uint8_t *y, int64_t n,
    + 1 pixels. Rows first, then columns, as a sliding sum: one addition and one
    subtraction per value for any radius. */
 TVMFFI_EXPORT(blur, none, (tensor, from), (tensor, to), (int64, radius)) {
+  TVMFFIObject *kept, *totals;
+  const uint8_t *x;
+  uint8_t *rows, *y;
+  uint32_t *sums, share;
   int64_t h, n, i, j;
-  uint32_t share;
   PICTURES(from, to);
   if (radius < 0 || radius > 100)
     return TVMFFI_RAISE("ValueError", "the radius is %lld, not 0 to 100",
@@ -71,28 +74,24 @@ TVMFFI_EXPORT(blur, none, (tensor, from), (tensor, to), (int64, radius)) {
   n = from->shape[1] * 4;
   if (!h || !n) TVMFFI_RETURN();
   share = (uint32_t)(65536 / (2 * radius + 1));
-  TVMFFI_SCOPE {
-    TVMFFIObject *kept, *totals;
-    const uint8_t *x = tvmffi_data(from, uint8_t);
-    uint8_t *rows, *y = tvmffi_data(to, uint8_t);
-    uint32_t *sums;
-    TVMFFI_TRY(tvmffi_tensor_new_like(from, &kept));
-    TVMFFI_TRY(tvmffi_tensor_new(tvmffi_dtype_of(kDLUInt, 32), from->device, 1,
-                                 &n, &totals));
-    rows = tvmffi_data(TVMFFITensorGetDLTensorPtr(kept), uint8_t);
-    sums = tvmffi_data(TVMFFITensorGetDLTensorPtr(totals), uint32_t);
-    for (i = 0; i < h; ++i)
-      blur_row(x + i * n, rows + i * n, n / 4, radius, share);
-    for (i = 0; i < n; ++i) sums[i] = 0;
-    for (i = -radius; i <= radius; ++i) {
-      const uint8_t *line = rows + clamp(i, h) * n;
-      for (j = 0; j < n; ++j) sums[j] += line[j];
-    }
-    for (i = 0; i < h; ++i) {
-      put_row(sums, y + i * n, n, share);
-      add_row(sums, rows + clamp(i + radius + 1, h) * n,
-              rows + clamp(i - radius, h) * n, n);
-    }
+  x = tvmffi_data(from, uint8_t);
+  y = tvmffi_data(to, uint8_t);
+  TVMFFI_TRY(tvmffi_tensor_new_like(from, &kept));
+  TVMFFI_TRY(tvmffi_tensor_new(tvmffi_dtype_of(kDLUInt, 32), from->device, 1,
+                               &n, &totals));
+  rows = tvmffi_data(TVMFFITensorGetDLTensorPtr(kept), uint8_t);
+  sums = tvmffi_data(TVMFFITensorGetDLTensorPtr(totals), uint32_t);
+  for (i = 0; i < h; ++i)
+    blur_row(x + i * n, rows + i * n, n / 4, radius, share);
+  for (i = 0; i < n; ++i) sums[i] = 0;
+  for (i = -radius; i <= radius; ++i) {
+    const uint8_t *line = rows + clamp(i, h) * n;
+    for (j = 0; j < n; ++j) sums[j] += line[j];
+  }
+  for (i = 0; i < h; ++i) {
+    put_row(sums, y + i * n, n, share);
+    add_row(sums, rows + clamp(i + radius + 1, h) * n,
+            rows + clamp(i - radius, h) * n, n);
   }
   TVMFFI_RETURN();
 }
