@@ -114,7 +114,7 @@ TVMFFI_CLOSURE(rpc_end, rpc_later, none, (int64, code), (any, value)) {
   TVMFFI_RETURN();
 }
 
-static int rpc_new_callback(rpc_server *s, TVMFFIObject **out) {
+static int rpc_new_callback(TVMFFI_HERE, rpc_server *s, TVMFFIObject **out) {
   rpc_later *later = (rpc_later *)web_alloc(sizeof(*later));
   if (!later) return rpc_no_memory();
   later->server = s;
@@ -143,14 +143,14 @@ static int rpc_call_with(TVMFFIObject *f, const TVMFFIAny *args, int32_t n,
    the caller, or returns -1 with that error. */
 static int rpc_begin(rpc_server *s, TVMFFIObject *f, const TVMFFIAny *args,
                      int32_t n, TVMFFIAny *result) {
+  TVMFFI_SCOPE;
   TVMFFIObject *callback;
   uint64_t work = ++s->work;
   int code;
-  TVMFFI_TRY(rpc_new_callback(s, &callback));
+  TVMFFI_TRY(rpc_new_callback(tvmffi_here, s, &callback));
   s->starting = 1;
   code = rpc_call_with(f, args, n, callback);
   s->starting = 0;
-  tvmffi_release(callback);
   if (s->work == work) {
     if (!code) return TVMFFI_RPC_LATER;
     ++s->work;
@@ -197,21 +197,20 @@ static int rpc_call_async(void *self, const TVMFFIAny *args, int32_t n,
   return 0;
 }
 
-/* Makes a function that ends later. Takes `begin`. */
-static int rpc_new_async(TVMFFIObject *begin, TVMFFIObject **out) {
+/* Makes a function that ends later. */
+static int rpc_new_async(TVMFFI_HERE, TVMFFIObject *begin, TVMFFIObject **out) {
   rpc_async *f = (rpc_async *)web_alloc(sizeof(*f));
   TVMFFIObjectHandle made = NULL;
-  if (!f) {
-    tvmffi_release(begin);
-    return rpc_no_memory();
-  }
-  f->begin = begin;
+  if (!f) return rpc_no_memory();
+  f->begin = NULL;
+  tvmffi_keep(&f->begin, begin);
   if (TVMFFIFunctionCreate(f, rpc_call_async, rpc_drop_async, &made)) {
     rpc_drop_async(f);
     return -1;
   }
-  *out = f->self = (TVMFFIObject *)made;
-  return 0;
+  f->self = (TVMFFIObject *)made;
+  *out = tvmffi_scope_attach(made);
+  return *out ? 0 : -1;
 }
 
 static int rpc_call(void *user, tvmffi_rpc *session, TVMFFIObject *f,
@@ -239,39 +238,32 @@ typedef struct {
 TVMFFI_MODULE(rpc_local, "rpc", (lookup, find))
 
 /* Finds the global function __async.NAME. *out is NULL if there is none. */
-static int rpc_find_async(TVMFFIByteArray name, TVMFFIObject **out) {
+static int rpc_find_async(TVMFFI_HERE, TVMFFIByteArray name,
+                          TVMFFIObject **out) {
   static const char prefix[] = "__async.";
-  TVMFFIByteArray key;
-  TVMFFIObjectHandle f = NULL;
-  char *text = (char *)web_alloc(name.size + sizeof(prefix));
+  size_t size = sizeof(prefix) - 1;
+  char *text = (char *)web_alloc(size + name.size + 1);
   int code;
   if (!text) return rpc_no_memory();
-  memcpy(text, prefix, sizeof(prefix) - 1);
-  if (name.size) memcpy(text + sizeof(prefix) - 1, name.data, name.size);
-  key.data = text;
-  key.size = name.size + sizeof(prefix) - 1;
-  code = TVMFFIFunctionGetGlobal(&key, &f);
+  memcpy(text, prefix, size);
+  if (name.size) memcpy(text + size, name.data, name.size);
+  text[size + name.size] = 0;
+  code = tvmffi_global_find(text, out);
   web_free(text);
-  if (code || !f) return code;
-  return rpc_new_async((TVMFFIObject *)f, out);
+  if (code || !*out) return code;
+  return rpc_new_async(tvmffi_here, *out, out);
 }
 
 /* Returns a global function, or else one that ends later. */
 TVMFFI_METHOD(rpc_local, find, optional(func), (str, name)) {
-  TVMFFIObjectHandle global = NULL;
   TVMFFIObject *out;
   (void)self;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &global));
-  out = (TVMFFIObject *)global;
-  if (!out) TVMFFI_TRY(rpc_find_async(name, &out));
+  TVMFFI_TRY(tvmffi_global_find(name, &out));
+  if (!out) TVMFFI_TRY(rpc_find_async(tvmffi_here, name, &out));
   TVMFFI_RETURN(out);
 }
 
-TVMFFI_FUNC(rpc_new_local, rpc_local) {
-  rpc_local *self;
-  TVMFFI_TRY(tvmffi_new(rpc_local, &self));
-  TVMFFI_RETURN(self);
-}
+TVMFFI_FUNC(rpc_new_local, rpc_local) { TVMFFI_RETURN(TVMFFI_NEW(rpc_local)); }
 
 /* ---- The time evaluator ---- */
 
@@ -314,15 +306,16 @@ TVMFFI_CLOSURE(rpc_repeat, rpc_run, none, (int64, count)) {
   TVMFFI_RETURN();
 }
 
-static int rpc_new_run(const rpc_timer *t, int32_t n, TVMFFIObject **out) {
+static int rpc_new_run(TVMFFI_HERE, const rpc_timer *t, int32_t n,
+                       TVMFFIObject **out) {
   rpc_run *run = (rpc_run *)web_alloc(sizeof(*run));
   if (!run) return rpc_no_memory();
   run->server = rpc_calling;
   run->work = rpc_calling->work;
-  run->function = t->function;
+  run->function = NULL;
+  tvmffi_keep(&run->function, t->function);
   run->n = n;
   ++run->server->references;
-  tvmffi_retain(run->function);
   return tvmffi_closure_new(rpc_repeat, run, rpc_drop_run, out);
 }
 
@@ -331,15 +324,13 @@ static int rpc_new_run(const rpc_timer *t, int32_t n, TVMFFIObject **out) {
 static int rpc_measure(void *self, const TVMFFIAny *args, int32_t n,
                        TVMFFIAny *result) {
   const rpc_timer *t = (const rpc_timer *)self;
+  TVMFFI_SCOPE;
   TVMFFIObject *run;
-  int code;
   (void)result;
-  TVMFFI_TRY(rpc_new_run(t, n - 1, &run));
-  code = tvmffi_call("__async.wasm.TimeExecution", NULL, run, t->device,
+  TVMFFI_TRY(rpc_new_run(tvmffi_here, t, n - 1, &run));
+  return tvmffi_call("__async.wasm.TimeExecution", NULL, run, t->device,
                      t->number, t->repeat, t->min_repeat_ms, t->limit_zero,
                      t->cooldown_ms, t->cooldown_each, args[n - 1]);
-  tvmffi_release(run);
-  return code;
 }
 
 static int rpc_check_timer(const rpc_timer *t, int64_t flush,
@@ -358,15 +349,13 @@ static int rpc_check_timer(const rpc_timer *t, int64_t flush,
   return 0;
 }
 
-/* Sets *out to the function to be timed, owned by the caller. */
-static int rpc_find_timed(TVMFFIObject *module, TVMFFIByteArray name,
-                          TVMFFIObject **out) {
-  TVMFFIAny found = tvmffi_none();
-  TVMFFIObjectHandle global = NULL;
+/* Sets *out to the function to be timed. */
+static int rpc_find_timed(TVMFFI_HERE, TVMFFIObject *module,
+                          TVMFFIByteArray name, TVMFFIObject **out) {
   if (!module) {
-    TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &global));
-    *out = (TVMFFIObject *)global;
+    TVMFFI_TRY(tvmffi_global_find(name, out));
   } else {
+    TVMFFIAny found;
     TVMFFI_TRY(tvmffi_call("ffi.ModuleGetFunction", &found, module, name, 1));
     *out = found.type_index == kTVMFFIFunction ? found.v_obj : NULL;
   }
@@ -376,13 +365,14 @@ static int rpc_find_timed(TVMFFIObject *module, TVMFFIByteArray name,
 }
 
 /* Makes a timer's function. Takes the timer. */
-static int rpc_new_timed(rpc_timer *t, TVMFFIObject **out) {
+static int rpc_new_timed(TVMFFI_HERE, rpc_timer *t, TVMFFIObject **out) {
   TVMFFIObjectHandle begin = NULL;
   if (TVMFFIFunctionCreate(t, rpc_measure, rpc_drop_timer, &begin)) {
     rpc_drop_timer(t);
     return -1;
   }
-  return rpc_new_async((TVMFFIObject *)begin, out);
+  if (!tvmffi_scope_attach(begin)) return -1;
+  return rpc_new_async(tvmffi_here, (TVMFFIObject *)begin, out);
 }
 
 /* Returns a function that measures the time of another one: its result is
@@ -393,7 +383,8 @@ TVMFFI_FUNC(rpc_time_evaluator, func, (optional(module), module), (str, name),
             (int32, cooldown_ms), (int32, cooldown_each), (int64, flush),
             (str, prepare)) {
   rpc_timer settings, *t;
-  TVMFFIObject *out = NULL;
+  TVMFFIObject *function, *out;
+  settings.function = NULL;
   settings.device.device_type = (DLDeviceType)device_type;
   settings.device.device_id = (int32_t)device_id;
   settings.number = number;
@@ -403,14 +394,12 @@ TVMFFI_FUNC(rpc_time_evaluator, func, (optional(module), module), (str, name),
   settings.cooldown_ms = cooldown_ms;
   settings.cooldown_each = cooldown_each;
   TVMFFI_TRY(rpc_check_timer(&settings, flush, prepare));
-  TVMFFI_TRY(rpc_find_timed(module, name, &settings.function));
+  TVMFFI_TRY(rpc_find_timed(tvmffi_here, module, name, &function));
   t = (rpc_timer *)web_alloc(sizeof(*t));
-  if (!t) {
-    tvmffi_release(settings.function);
-    return rpc_no_memory();
-  }
+  if (!t) return rpc_no_memory();
   *t = settings;
-  TVMFFI_TRY(rpc_new_timed(t, &out));
+  tvmffi_keep(&t->function, function);
+  TVMFFI_TRY(rpc_new_timed(tvmffi_here, t, &out));
   TVMFFI_RETURN(out);
 }
 
@@ -434,18 +423,18 @@ static int rpc_gpu_release(void *user, DLDevice device, void *data) {
 
 /* Answers the client after all commands have ended. */
 static int rpc_gpu_sync(void *user, DLDevice device, void *stream) {
-  static const TVMFFIByteArray name = {"__async.wasm.WebGPUWaitForTasks", 31};
+  static const char name[] = "__async.wasm.WebGPUWaitForTasks";
+  TVMFFI_SCOPE;
   TVMFFIAny none = tvmffi_none();
-  TVMFFIObjectHandle wait = NULL;
+  TVMFFIObject *wait;
   int code;
   (void)device, (void)stream;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &wait));
+  TVMFFI_TRY(tvmffi_global_find(name, &wait));
   if (!wait)
     return TVMFFI_RAISE("RuntimeError", "there is no WebGPU: %s is missing",
-                        name.data);
-  code = rpc_begin((rpc_server *)user, (TVMFFIObject *)wait, NULL, 0, &none);
+                        name);
+  code = rpc_begin((rpc_server *)user, wait, NULL, 0, &none);
   tvmffi_any_release(&none);
-  tvmffi_release(wait);
   return code;
 }
 
@@ -513,8 +502,7 @@ TVMFFI_FUNC(rpc_create, func, (func, send), (str, name), (str, key)) {
   options.device = rpc_device;
   options.call = rpc_call;
   s->references = 1;
-  s->send = send;
-  tvmffi_retain(send);
+  tvmffi_keep(&s->send, send);
   if (tvmffi_rpc_new(&options, &s->session)) {
     rpc_drop_server(s);
     return -1;

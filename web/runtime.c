@@ -30,9 +30,10 @@
 #define WEB_MAP(F)
 #endif
 #if !WEB_ALL
-#define TVMFFI_BUILTINS(F)                                            \
-  F(FunctionListGlobalNamesFunctor)                                   \
-  F(Shape) F(Array) F(ArrayGetItem) F(ArraySize) F(ModuleGetFunction) \
+#define TVMFFI_BUILTINS(F)                                   \
+  F(FunctionListGlobalNamesFunctor)                          \
+  F(Shape)                                                   \
+  F(Array) F(ArrayGetItem) F(ArraySize) F(ModuleGetFunction) \
       F(ModuleImportModule) F(SystemLib) WEB_MAP(F)
 #endif
 #define TVMFFI_MALLOC(size) web_alloc(size)
@@ -367,7 +368,7 @@ TVMFFI_FUNC(tensor_view, tensor_object, (tensor_object, source), (shape, shape),
   const TVMFFIShapeCell *extents = TVMFFIShapeGetCellPtr(shape);
   DLTensor view = *TVMFFITensorGetDLTensorPtr(source);
   web_memory whole;
-  TVMFFIObjectHandle result;
+  TVMFFIObjectHandle result = NULL;
   int64_t *strides;
   size_t bytes = 0;
   int fits, code;
@@ -388,7 +389,7 @@ TVMFFI_FUNC(tensor_view, tensor_object, (tensor_object, source), (shape, shape),
                              (long long)offset, whole.size);
   web_free(strides);
   if (code) return code;
-  TVMFFI_RETURN((TVMFFIObject *)result);
+  TVMFFI_RETURN(tvmffi_scope_attach(result));
 }
 
 static void web_advance(web_memory *memory, size_t bytes) {
@@ -405,6 +406,7 @@ static void web_advance(web_memory *memory, size_t bytes) {
 static int tvmffi_call_concat_embeddings(void *self, const TVMFFIAny *args,
                                          int32_t num_args, TVMFFIAny *result) {
   const DLTensor *first = NULL;
+  TVMFFI_SCOPE;
   TVMFFIObject *joined;
   web_memory to, from;
   int64_t shape[2] = {0, 0};
@@ -439,14 +441,10 @@ static int tvmffi_call_concat_embeddings(void *self, const TVMFFIAny *args,
     (void)tvmffi_i_get_tensor(&args[i], &t);
     (void)web_memory_of("", t, &from);
     to.size = from.size;
-    if (web_copy(&to, &from)) {
-      tvmffi_release(joined);
-      return -1;
-    }
+    TVMFFI_TRY(web_copy(&to, &from));
     web_advance(&to, from.size);
   }
-  *result = tvmffi_obj(joined);
-  return 0;
+  return tvmffi_i_put_object(tvmffi_here, result, joined);
 }
 static tvmffi_func tvmffi_func_concat_embeddings = {
     "concat_embeddings", tvmffi_call_concat_embeddings, -1,
@@ -504,7 +502,7 @@ static const TVMFFISeqCell *web_items(const TVMFFIAny *array) {
 }
 
 /* Makes an array from `n` views, and frees the memory of `items`. */
-static TVMFFIObject *web_new_array(TVMFFIAny *items, size_t n) {
+static TVMFFIObject *web_new_array(TVMFFI_HERE, TVMFFIAny *items, size_t n) {
   TVMFFIObject *array = tvmffi_array_from(items, n);
   web_free(items);
   return array;
@@ -512,8 +510,8 @@ static TVMFFIObject *web_new_array(TVMFFIAny *items, size_t n) {
 
 static int tvmffi_call_array_concat(void *self, const TVMFFIAny *args,
                                     int32_t num_args, TVMFFIAny *result) {
+  TVMFFI_SCOPE;
   TVMFFIAny *items;
-  TVMFFIObject *joined;
   size_t n = 0;
   int32_t i;
   (void)self;
@@ -530,10 +528,8 @@ static int tvmffi_call_array_concat(void *self, const TVMFFIAny *args,
     if (size) memcpy(items + n, from->data, size * sizeof(TVMFFIAny));
     n += size;
   }
-  joined = web_new_array(items, n);
-  if (!joined) return -1;
-  *result = tvmffi_obj(joined);
-  return 0;
+  return tvmffi_i_put_object(tvmffi_here, result,
+                             web_new_array(tvmffi_here, items, n));
 }
 static tvmffi_func tvmffi_func_array_concat = {
     "array_concat", tvmffi_call_array_concat, -1,
@@ -576,7 +572,6 @@ static void web_drop(web_entry **at) {
 
 TVMFFI_FUNC(cache_get, optional(tensor_object), (str, name)) {
   web_entry *entry = *web_find(name);
-  if (entry) tvmffi_retain(entry->tensor);
   TVMFFI_RETURN(entry ? entry->tensor : NULL);
 }
 
@@ -588,10 +583,10 @@ TVMFFI_FUNC(cache_update, none, (str, name), (tensor_object, tensor),
                         (int)name.size, name.data);
   entry = (web_entry *)web_alloc(sizeof(*entry) + name.size);
   if (!entry) return TVMFFI_RAISE("MemoryError", "no memory in the cache");
-  tvmffi_retain(tensor);
+  entry->tensor = NULL;
+  tvmffi_keep(&entry->tensor, tensor);
   if (*at) web_drop(at);
   entry->next = *at;
-  entry->tensor = tensor;
   entry->size = name.size;
   (void)web_join(entry->name, 0, name);
   *at = entry;
@@ -629,8 +624,6 @@ static int web_get_params(void *self, const TVMFFIAny *args, int32_t num_args,
   return 0;
 }
 
-static void web_end_params(void *params) { tvmffi_release(params); }
-
 static void web_destroy_params(void *self, int flags) {
   web_params *m = (web_params *)(void *)tvmffi_i_module_of(self);
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
@@ -660,12 +653,9 @@ static int web_call_params(TVMFFIObject *self, tvmffi_i_module_method method,
     case TVMFFI_I_METHOD_PROPERTY_MASK: *out = tvmffi_int(0); return 0;
     case TVMFFI_I_METHOD_GET_FUNCTION:
       if (!has) return 0;
-      tvmffi_retain(m->params);
-      if (TVMFFIFunctionCreate(m->params, web_get_params, web_end_params,
-                               &function)) {
-        tvmffi_release(m->params);
-        return -1;
-      }
+      TVMFFI_TRY(TVMFFIFunctionCreate(m->params, web_get_params, tvmffi_release,
+                                      &function));
+      tvmffi_retain(m->params); /* the function's */
       *out = tvmffi_obj(function);
       return 0;
     case TVMFFI_I_METHOD_IMPLEMENTS: *out = tvmffi_bool(has); return 0;
@@ -682,13 +672,12 @@ static int web_call_params(TVMFFIObject *self, tvmffi_i_module_method method,
   }
 }
 
-static const tvmffi_i_module_table web_params_table =
-    TVMFFI_I_MODULE_TABLE("param_module", tvmffi_i_virtual_mask, 0,
-                          web_call_params, NULL);
+static const tvmffi_i_module_table web_params_table = TVMFFI_I_MODULE_TABLE(
+    "param_module", tvmffi_i_virtual_mask, 0, web_call_params, NULL);
 
 /* Makes a module from `n` views of tensors, and frees the memory of `items`. */
-static int web_new_params(TVMFFIAny *items, size_t n, TVMFFIObject **out) {
-  TVMFFIObject *params = web_new_array(items, n);
+static TVMFFIObject *web_new_params(TVMFFI_HERE, TVMFFIAny *items, size_t n) {
+  TVMFFIObject *params = web_new_array(tvmffi_here, items, n);
   TVMFFIObject *imports = params ? tvmffi_i_no_items() : NULL;
   web_params *m = NULL;
   if (imports) {
@@ -697,8 +686,7 @@ static int web_new_params(TVMFFIAny *items, size_t n, TVMFFIObject **out) {
   }
   if (!m) {
     tvmffi_release(imports);
-    tvmffi_release(params);
-    return -1;
+    return NULL;
   }
   memset((void *)m, 0, sizeof(*m));
   m->module.methods = &web_params_table.methods;
@@ -706,9 +694,8 @@ static int web_new_params(TVMFFIAny *items, size_t n, TVMFFIObject **out) {
   m->module.base.type_index = kTVMFFIModule;
   m->module.base.deleter = web_delete_params;
   m->module.imports = imports;
-  m->params = params;
-  *out = &m->module.base;
-  return 0;
+  tvmffi_keep(&m->params, params);
+  return tvmffi_scope_attach(&m->module.base);
 }
 
 TVMFFI_I_COLD int web_not_cached(TVMFFIByteArray name) {
@@ -759,7 +746,7 @@ TVMFFI_FUNC(params_by_prefix, module, (str, prefix), (int64, count)) {
       tensor = web_numbered(&name, prefix.size, i);
       items[i] = tvmffi_obj(tensor);
     }
-    code = web_new_params(items, n, &module);
+    module = web_new_params(tvmffi_here, items, n);
   }
   web_free((char *)(uintptr_t)name.data);
   if (code || !items) return -1;
@@ -769,7 +756,6 @@ TVMFFI_FUNC(params_by_prefix, module, (str, prefix), (int64, count)) {
 TVMFFI_FUNC(params_by_name, module, (array(str), names)) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(const TVMFFISeqCell, names);
   size_t n = (size_t)cell->size, i;
-  TVMFFIObject *module;
   TVMFFIAny *items = web_new_items(n);
   if (!items) return -1;
   for (i = 0; i < n; ++i) {
@@ -781,8 +767,7 @@ TVMFFI_FUNC(params_by_name, module, (array(str), names)) {
     }
     items[i] = tvmffi_obj(entry->tensor);
   }
-  TVMFFI_TRY(web_new_params(items, n, &module));
-  TVMFFI_RETURN(module);
+  TVMFFI_RETURN(web_new_params(tvmffi_here, items, n));
 }
 
 /* ---- Sampling ---- */
@@ -994,8 +979,8 @@ static int tvmffi_call_call(void *self, const TVMFFIAny *args, int32_t num_args,
   return TVMFFIFunctionCall(args[0].v_obj, (TVMFFIAny *)(uintptr_t)(args + 1),
                             num_args - 1, result);
 }
-static tvmffi_func tvmffi_func_call = {
-    "call", tvmffi_call_call, -1, NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
+static tvmffi_func tvmffi_func_call = {"call", tvmffi_call_call, -1,
+                                       NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
 
 static int web_call_wrapped(void *self, const TVMFFIAny *args, int32_t num_args,
                             TVMFFIAny *result) {
@@ -1006,13 +991,10 @@ static int web_call_wrapped(void *self, const TVMFFIAny *args, int32_t num_args,
 /* Returns a function that calls `callback` and keeps it alive. */
 TVMFFI_FUNC(wrap_callback, func, (func, callback)) {
   TVMFFIObjectHandle wrapped;
-  tvmffi_retain(callback);
-  if (TVMFFIFunctionCreate(callback, web_call_wrapped, web_end_params,
-                           &wrapped)) {
-    tvmffi_release(callback);
-    return -1;
-  }
-  TVMFFI_RETURN((TVMFFIObject *)wrapped);
+  TVMFFI_TRY(TVMFFIFunctionCreate(callback, web_call_wrapped, tvmffi_release,
+                                  &wrapped));
+  tvmffi_retain(callback); /* the new function's */
+  TVMFFI_RETURN(tvmffi_scope_attach(wrapped));
 }
 
 TVMFFI_FUNC(log_info, none, (str, text)) {
@@ -1020,11 +1002,7 @@ TVMFFI_FUNC(log_info, none, (str, text)) {
   TVMFFI_RETURN();
 }
 
-TVMFFI_FUNC(echo, any, (any, value)) {
-  TVMFFIAny owned;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
-  TVMFFI_RETURN(owned);
-}
+TVMFFI_FUNC(echo, any, (any, value)) { TVMFFI_RETURN(value); }
 
 TVMFFI_FUNC(use_count, int64, (object, object)) {
   TVMFFI_RETURN((int64_t)(uint32_t)object->combined_ref_count);
@@ -1074,9 +1052,9 @@ static int web_start(void) {
   size_t i;
   TVMFFI_TRY(TVMFFIEnvSetDLPackManagedTensorAllocator(web_new_tensor, 1, NULL));
   for (i = 0; i < sizeof(web_functions) / sizeof(web_functions[0]); ++i)
-    TVMFFI_TRY(tvmffi_i_register(
-        web_functions[i].name, web_functions[i].function,
-        web_functions[i].function->name, NULL, 0));
+    TVMFFI_TRY(tvmffi_i_register(web_functions[i].name, 1,
+                                 web_functions[i].function,
+                                 web_functions[i].function->name, NULL, 0));
   return 0;
 }
 

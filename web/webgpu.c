@@ -9,11 +9,9 @@
 
 /* ---- The client's functions ---- */
 
-/* Sets *out to a global function that the client registers, owned by the
-   caller. */
-static int gpu_client(const char *name, TVMFFIObjectHandle *out) {
-  TVMFFIByteArray text = tvmffi_byte_array(name);
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, out));
+/* Sets *out to a global function that the client registers. */
+static int gpu_client(TVMFFI_HERE, const char *name, TVMFFIObject **out) {
+  TVMFFI_TRY(tvmffi_global_find(name, out));
   if (*out) return 0;
   return TVMFFI_RAISE("RuntimeError",
                       "there is no WebGPU: %s is missing, which the client "
@@ -31,12 +29,11 @@ static int gpu_function(int which, TVMFFIObject **out) {
       "deviceCopyFromGPU", "deviceCopyWithinGPU"};
   static TVMFFIObject *functions[NUM_FUNCTIONS]; /* never released */
   if (!functions[which]) {
-    TVMFFIObjectHandle find;
-    int code;
-    TVMFFI_TRY(gpu_client("wasm.WebGPUDeviceAPI", &find));
-    code = tvmffi_call((TVMFFIObject *)find, &functions[which], names[which]);
-    tvmffi_release(find);
-    if (code) return code;
+    TVMFFI_SCOPE;
+    TVMFFIObject *find, *function;
+    TVMFFI_TRY(gpu_client(tvmffi_here, "wasm.WebGPUDeviceAPI", &find));
+    TVMFFI_TRY(tvmffi_call(find, &function, names[which]));
+    tvmffi_keep(&functions[which], function);
   }
   *out = functions[which];
   return 0;
@@ -93,12 +90,10 @@ static int gpu_copy(const web_memory *to, const web_memory *from) {
 
 /* Waits for all commands, in a module with asyncify. */
 static int gpu_sync(void) {
-  TVMFFIObjectHandle wait;
-  int code;
-  TVMFFI_TRY(gpu_client("__asyncify.WebGPUWaitForTasks", &wait));
-  code = tvmffi_call((TVMFFIObject *)wait, NULL);
-  tvmffi_release(wait);
-  return code;
+  TVMFFI_SCOPE;
+  TVMFFIObject *wait;
+  TVMFFI_TRY(gpu_client(tvmffi_here, "__asyncify.WebGPUWaitForTasks", &wait));
+  return tvmffi_call(wait, NULL);
 }
 
 /* A buffer for workspaces. Released workspaces stay allocated for later calls:
@@ -375,12 +370,9 @@ static int gpu_read(gpu_module *self, TVMFFIByteArray data) {
 }
 
 TVMFFI_STATIC_METHOD(gpu_module, from_bytes, gpu_module, (bytes, data)) {
-  gpu_module *self;
-  TVMFFI_TRY(tvmffi_new(gpu_module, &self));
-  if (gpu_read(self, data)) {
-    tvmffi_release(self);
-    return -1;
-  }
+  gpu_module *self = TVMFFI_NEW(gpu_module);
+  if (!self) return -1;
+  TVMFFI_TRY(gpu_read(self, data));
   TVMFFI_RETURN(self);
 }
 
@@ -406,36 +398,34 @@ static int gpu_write(const gpu_shader *shaders, size_t count, int alone,
   return 0;
 }
 
-/* Sets *out to the string that gpu_write makes, owned by the caller. */
-static int gpu_json(const gpu_shader *shaders, size_t count, int alone,
-                    TVMFFIAny *out) {
+/* Sets *out to the string that gpu_write makes. */
+static int gpu_json(TVMFFI_HERE, const gpu_shader *shaders, size_t count,
+                    int alone, TVMFFIAny *out) {
   gpu_text text = {NULL, 0};
-  TVMFFIByteArray written;
   int code;
   TVMFFI_TRY(gpu_write(shaders, count, alone, &text));
-  text.data = (char *)web_alloc(text.size);
+  text.data = (char *)web_alloc(text.size + 1);
   if (!text.data) return TVMFFI_RAISE("MemoryError", "no memory for JSON");
   text.size = 0;
   code = gpu_write(shaders, count, alone, &text);
-  written.data = text.data;
-  written.size = text.size;
-  if (!code) code = TVMFFIStringFromByteArray(&written, out);
+  text.data[text.size] = 0;
+  if (!code) code = tvmffi_as(text.data, out);
   web_free(text.data);
   return code;
 }
 
 static int gpu_create(gpu_shader *shader) {
-  TVMFFIAny info = tvmffi_none(), code = tvmffi_none();
-  TVMFFIObjectHandle create;
-  int failed;
-  TVMFFI_TRY(gpu_client("wasm.WebGPUCreateShader", &create));
-  failed = gpu_json(shader, 1, 1, &info) ||
-           TVMFFIStringFromByteArray(&shader->code, &code) ||
-           tvmffi_call((TVMFFIObject *)create, &shader->launch, info, code);
-  tvmffi_any_release(&info);
-  tvmffi_any_release(&code);
-  tvmffi_release(create);
-  return failed ? -1 : 0;
+  TVMFFI_SCOPE;
+  TVMFFIAny info, text;
+  TVMFFIObject *create, *launch;
+  int code;
+  TVMFFI_TRY(gpu_client(tvmffi_here, "wasm.WebGPUCreateShader", &create));
+  TVMFFI_TRY(gpu_json(tvmffi_here, shader, 1, 1, &info));
+  TVMFFI_TRY(TVMFFIStringFromByteArray(&shader->code, &text));
+  code = tvmffi_call(create, &launch, info, text);
+  tvmffi_any_release(&text);
+  if (!code) tvmffi_keep(&shader->launch, launch);
+  return code;
 }
 
 /* ---- A module's functions ---- */
@@ -449,7 +439,7 @@ static int gpu_need(gpu_module *self, TVMFFIByteArray name, gpu_shader **out) {
 
 TVMFFI_CLOSURE(get_fmap, gpu_module, any) {
   TVMFFIAny json;
-  TVMFFI_TRY(gpu_json(self->shaders, self->count, 0, &json));
+  TVMFFI_TRY(gpu_json(tvmffi_here, self->shaders, self->count, 0, &json));
   TVMFFI_RETURN(json);
 }
 
@@ -462,16 +452,13 @@ TVMFFI_CLOSURE(get_shader, gpu_module, str, (str, name)) {
 TVMFFI_CLOSURE(update_prebuild, gpu_module, none, (str, name), (func, launch)) {
   gpu_shader *shader;
   TVMFFI_TRY(gpu_need(self, name, &shader));
-  tvmffi_retain(launch);
-  tvmffi_release(shader->launch);
-  shader->launch = launch;
+  tvmffi_keep(&shader->launch, launch);
   TVMFFI_RETURN();
 }
 
-static void gpu_drop_module(void *module) { tvmffi_release(module); }
-
+/* The closure owns a reference to the module. */
 #define GPU_METHOD(self, name, out) \
-  (tvmffi_retain(self), tvmffi_closure_new(name, self, gpu_drop_module, out))
+  (tvmffi_retain(self), tvmffi_closure_new(name, self, tvmffi_release, out))
 
 static int gpu_is(TVMFFIByteArray text, const char *word) {
   return gpu_same(text, tvmffi_byte_array(word));
@@ -491,7 +478,6 @@ TVMFFI_METHOD(gpu_module, find, optional(func), (str, name)) {
     TVMFFI_TRY(GPU_METHOD(self, update_prebuild, &out));
   } else if (shader) {
     if (!shader->launch) TVMFFI_TRY(gpu_create(shader));
-    tvmffi_retain(shader->launch);
     out = shader->launch;
   }
   TVMFFI_RETURN(out);
