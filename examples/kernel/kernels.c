@@ -62,7 +62,7 @@ TVMFFI_EXPORT(sum_over, float64, (func, f), (int64, n)) {
   TVMFFI_RETURN(total);
 }
 
-/* Returns a new tensor, which the caller owns. If the arguments are PyTorch
+/* Returns a new tensor. If the arguments are PyTorch
    tensors, the result is a PyTorch tensor. */
 TVMFFI_EXPORT(add, tensor, (tensor, x), (tensor, y)) {
   TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[n] cpu"));

@@ -23,6 +23,7 @@ TVMFFI_FUNC(release, str) {
 static int provider_use(void) {
   int64_t sum = 0;
   TVMFFIAny release;
+  TVMFFI_SCOPE;
 
   TVMFFI_TRY(tvmffi_register("kernel.add", add));
   TVMFFI_TRY(tvmffi_register("kernel.divide", divide));
@@ -31,7 +32,6 @@ static int provider_use(void) {
   TVMFFI_TRY(tvmffi_call("kernel.release", &release));
   pr_info("provider: 40 + 2 = %lld, on Linux %s\n", (long long)sum,
           tvmffi_any_str(&release).data);
-  tvmffi_any_release(&release);
   return 0;
 }
 
