@@ -43,19 +43,18 @@
    Plain values in a call need C11 or C++. In C99, make each value by its
    constructor: tvmffi_int(3), tvmffi_str("demo.square").
 
-   A struct that Python sees as a class, and a scope that releases what is made
-   in it:
+   A struct that Python sees as a class, and who owns its objects: a function's
+   body is a scope, which releases what is made in it; return gives the caller a
+   reference of its own; keep owns one beyond the scope:
 
        typedef struct { TVMFFIObject base; double x, y; } Point;
        TVMFFI_TYPE(Point, "demo.Point", TVMFFIObject,
                    (field, float64, x), (field, float64, y, 0.0))
-       static int show(void) {
-         TVMFFI_SCOPE {
-           Point *p;
-           TVMFFI_TRY(tvmffi_new(Point, &p, 3.0));
-           TVMFFI_TRY(tvmffi_print(stdout, tvmffi_list(1, "two", &p->base)));
-         }
-         return 0;
+       static Point *last;
+       TVMFFI_FUNC(corner, list, (float64, x)) {
+         Point *p = TVMFFI_NEW(Point, x);
+         tvmffi_keep(&last, p);
+         TVMFFI_RETURN(tvmffi_list(1, "two", p));
        }
 
    LINKING
@@ -73,9 +72,12 @@
    A handle (TVMFFIObjectHandle) or an owned TVMFFIAny is one strong
    reference. "Borrowed": the callee may use it during the call. "Owned": the
    receiver must release it. "Taken": the callee becomes the owner. Arguments of
-   a packed function are borrowed, and the caller owns its result. Inside a
-   scope, results of the C interface belong to the scope instead:
-   search >>interface/scope. Strings of up to 7 bytes are stored in the Any and
+   a packed function are borrowed, and the caller owns its result. In the C
+   interface, scopes own: objects that it makes and results of its calls belong
+   to the innermost scope, which releases them at its end. The body of a typed
+   function is a scope, and TVMFFI_RETURN gives its caller a reference to any
+   object. tvmffi_keep makes a variable an owner. An error that is taken is
+   owned: search >>interface/scope. Strings of up to 7 bytes are stored in the Any and
    own nothing. A reference count that reaches 2^31 is pinned: the object is
    never freed, so no count wraps around.
 
@@ -91,6 +93,7 @@
 
    tvmffi_NOUN(...) is an expression: a view for a call, such as tvmffi_int(3),
    or a new container, such as tvmffi_list(1, 2), which is NULL on failure.
+   TVMFFI_NEW(Type, ...) is a new object, or NULL.
    tvmffi_VERB(...) and tvmffi_NOUN_VERB(...) return 0 or an error's code, and
    store results through pointers. `new` makes an object, `get` and `set` read
    and write, `register` adds a name, and `override` adds or replaces it.
@@ -175,7 +178,8 @@
                      converts the arguments for a body with C parameters
      type word       a parameter type name: int64, str or array(T), say
      schema          the JSON text that describes a type word to Python
-     scope           a block of source text that owns the objects it is handed
+     scope           the owner of the objects that a function's body, or a
+                     block with TVMFFI_SCOPE, makes and receives
      container       an array, list, shape (sequences), map or dict
      map row         the entries of a small map, in order; a larger one has a
                      hash table of slots in blocks of 16
