@@ -22,56 +22,55 @@ static void show_error(const char *what, int failed) {
 
 /* Every way to change a dict while it is gone through ends, and the same. */
 static int change_meanwhile(int64_t size) {
-  TVMFFI_SCOPE {
-    TVMFFIObject *dict = tvmffi_dict();
-    int64_t i;
-    uint64_t n = 0;
-    if (!dict) return -1;
-    for (i = 0; i < size; ++i) TVMFFI_TRY(tvmffi_set(dict, i, i * i));
-    TVMFFI_FOREACH_ITEM(key, value, dict) {
-      n = n * 7 + (uint64_t)key.v_int64 + (uint64_t)value.type_index;
-      TVMFFI_TRY(tvmffi_erase(dict, key));
-      if (key.v_int64 % 3 == 0)
-        TVMFFI_TRY(tvmffi_set(dict, -1 - key.v_int64, "new"));
-    }
-    printf("%lld of %lld are left (%lld): ", (long long)tvmffi_size(dict),
-           (long long)size, (long long)(n % 1000003));
-    TVMFFI_TRY(tvmffi_print(stdout, dict));
+  TVMFFI_SCOPE;
+  TVMFFIObject *dict = tvmffi_dict();
+  int64_t i;
+  uint64_t n = 0;
+  if (!dict) return -1;
+  for (i = 0; i < size; ++i) TVMFFI_TRY(tvmffi_set(dict, i, i * i));
+  TVMFFI_FOREACH_ITEM(key, value, dict) {
+    n = n * 7 + (uint64_t)key.v_int64 + (uint64_t)value.type_index;
+    TVMFFI_TRY(tvmffi_erase(dict, key));
+    if (key.v_int64 % 3 == 0)
+      TVMFFI_TRY(tvmffi_set(dict, -1 - key.v_int64, "new"));
   }
+  printf("%lld of %lld are left (%lld): ", (long long)tvmffi_size(dict),
+         (long long)size, (long long)(n % 1000003));
+  TVMFFI_TRY(tvmffi_print(stdout, dict));
   return 0;
 }
 
 /* Rows and tables, each with the same entries in a map. */
 static int entries(int64_t size) {
-  TVMFFI_SCOPE {
-    TVMFFIAny items[2000];
-    TVMFFIObject *map;
-    int64_t i, sum = 0;
-    for (i = 0; i < size; ++i) {
-      items[2 * i] = tvmffi_int(i * 7919 % 1009);
-      items[2 * i + 1] = tvmffi_int(i);
-    }
-    map = tvmffi_map_from(items, 2 * size);
-    if (!map) return -1;
-    i = 0;
-    TVMFFI_FOREACH_ITEM(key, value, map) {
-      if (value.v_int64 != i++) printf("entry %lld is wrong\n", (long long)i);
-      sum = (sum * 31 + key.v_int64) % 1000003;
-    }
-    printf("%lld entries: %lld, %lld\n", (long long)size, (long long)i,
-           (long long)sum);
+  TVMFFI_SCOPE;
+  TVMFFIAny items[2000];
+  TVMFFIObject *map;
+  int64_t i, sum = 0;
+  for (i = 0; i < size; ++i) {
+    items[2 * i] = tvmffi_int(i * 7919 % 1009);
+    items[2 * i + 1] = tvmffi_int(i);
   }
+  map = tvmffi_map_from(items, 2 * size);
+  if (!map) return -1;
+  i = 0;
+  TVMFFI_FOREACH_ITEM(key, value, map) {
+    if (value.v_int64 != i++) printf("entry %lld is wrong\n", (long long)i);
+    sum = (sum * 31 + key.v_int64) % 1000003;
+  }
+  printf("%lld entries: %lld, %lld\n", (long long)size, (long long)i,
+         (long long)sum);
   return 0;
 }
 
-static int run(void) {
+TVMFFI_MAIN() {
   static const int64_t sizes[] = {0, 1, 4, 5, 8, 9, 100, 1000};
   size_t k;
   for (k = 0; k < sizeof(sizes) / sizeof(sizes[0]); ++k) {
     TVMFFI_TRY(entries(sizes[k]));
     if (sizes[k] <= 100) TVMFFI_TRY(change_meanwhile(sizes[k]));
   }
-  TVMFFI_SCOPE {
+  {
+    TVMFFI_SCOPE;
     TVMFFIObject *list = tvmffi_list(1, 2.5, "three", "a text that is long");
     TVMFFIObject *array = tvmffi_array(list, list, TVMFFI_ANY(1));
     TVMFFIObject *map = tvmffi_map("a", 1, "b", array, 3, "c");
@@ -123,5 +122,3 @@ static int run(void) {
   printf("%lld object(s)\n", (long long)tvmffi_scope_count(kTVMFFIAny));
   return 0;
 }
-
-int main(void) { return run() ? (tvmffi_error_print(stdout), 1) : 0; }

@@ -26,12 +26,14 @@ TVMFFI_FUNC(apply, int64, (func, f)) {
   TVMFFI_RETURN(n);
 }
 
-static int run(void) {
+TVMFFI_MAIN() {
   static char self[] = "go";
   TVMFFI_GLOBAL(text, "ffi.String");
   int64_t n = 0;
+  TVMFFIAny any;
   int i;
-  TVMFFI_SCOPE {
+  {
+    TVMFFI_SCOPE;
     TVMFFIObject *f;
     FAILS(tvmffi_call(add, &n, 1, 2));
     FAILS(tvmffi_call("interface.add", &n, 1, 2));
@@ -58,12 +60,6 @@ static int run(void) {
   TVMFFI_TRY(tvmffi_call(add, &n, 9, 2));
   printf("%lld\n", (long long)n);
   FAILS(tvmffi_call(add, &n, 9, 2));
-  TVMFFI_SCOPE {
-    TVMFFIAny any;
-    TVMFFI_TRY(tvmffi_call(text, &any, "a text"));
-    TVMFFI_TRY(tvmffi_print(stdout, any));
-  }
-  return 0;
+  TVMFFI_TRY(tvmffi_call(text, &any, "a text"));
+  return tvmffi_print(stdout, any);
 }
-
-TVMFFI_MAIN() { return run(); }

@@ -9,21 +9,20 @@
 
 /* Parses a text and writes the value; prints the bytes of the result. */
 static int reprint(const char *text) {
+  TVMFFI_SCOPE;
   TVMFFIAny value, json;
   size_t i;
-  TVMFFI_SCOPE {
-    TVMFFI_TRY(tvmffi_call("ffi.json.Parse", &value, text));
-    TVMFFI_TRY(tvmffi_call("ffi.json.Stringify", &json, value, tvmffi_none()));
-    for (i = 0; i < tvmffi_any_str(&json).size; ++i) {
-      unsigned char c = (unsigned char)tvmffi_any_str(&json).data[i];
-      printf(c < ' ' || c > '~' ? "<%02x>" : "%c", c);
-    }
-    printf("\n");
+  TVMFFI_TRY(tvmffi_call("ffi.json.Parse", &value, text));
+  TVMFFI_TRY(tvmffi_call("ffi.json.Stringify", &json, value, tvmffi_none()));
+  for (i = 0; i < tvmffi_any_str(&json).size; ++i) {
+    unsigned char c = (unsigned char)tvmffi_any_str(&json).data[i];
+    printf(c < ' ' || c > '~' ? "<%02x>" : "%c", c);
   }
+  printf("\n");
   return 0;
 }
 
-static int run(void) {
+TVMFFI_MAIN() {
   static const char *const texts[] = {
       "\"\xFF\"",                     /* no first byte */
       "\"ab\x80\"",                   /* no character before */
@@ -45,5 +44,3 @@ static int run(void) {
     FAILS(reprint(bad[i]));
   return 0;
 }
-
-TVMFFI_MAIN() { return run(); }

@@ -34,44 +34,35 @@ typedef struct {
 } Polygon;
 TVMFFI_TYPE(Polygon, "interface.Polygon", Shape, (field, int64, sides, 3))
 
-static int run(void) {
-  TVMFFI_SCOPE {
-    Polygon *p;
-    TVMFFIObject *o, *items;
-    double area;
-    int64_t n;
-    TVMFFIAny any;
-    TVMFFI_TRY(tvmffi_new(Polygon, &p));
-    o = (TVMFFIObject *)p;
-    TVMFFI_TRY(tvmffi_method(o, "area", &area, 10.0));
-    TVMFFI_TRY(tvmffi_field_set(o, "n", 7));
-    TVMFFI_TRY(tvmffi_field_set(o, "sides", 5));
-    TVMFFI_TRY(tvmffi_field_get(o, "n", &n));
-    printf("%g %lld %lld\n", area, (long long)n, (long long)p->sides);
-    TVMFFI_TRY(tvmffi_method(o, "area", &area, 10));
-    TVMFFI_TRY(tvmffi_method(o, "unit_of", &any));
-    printf("%g %s\n", area, tvmffi_any_str(&any).data);
-    TVMFFI_TRY(tvmffi_field_get(o, "items", &any));
-    printf("%d\n", any.type_index);
-    FAILS(tvmffi_field_get(o, "items", &items));
-    FAILS(tvmffi_field_set(o, "items", tvmffi_list(1)));
-    FAILS(tvmffi_field_set(o, "n", "text"));
-    FAILS(tvmffi_field_get(o, "m", &n));
-    FAILS(tvmffi_field_get(7, "m", &n));
-    FAILS(tvmffi_field_set((TVMFFIObject *)NULL, "n", 1));
-    FAILS(tvmffi_method(o, "n", NULL));
-    FAILS(tvmffi_method("text", "upper", NULL));
-    FAILS(tvmffi_method(o, "area", &area));
-    FAILS(tvmffi_method(o, "fail", NULL));
-    FAILS(tvmffi_method(o, "unit_of", &n));
-    FAILS(tvmffi_method(o, "area", NULL, UINT64_MAX));
-    printf("%lld objects\n", (long long)tvmffi_scope_count(kTVMFFIAny));
-  }
+TVMFFI_MAIN() {
+  Polygon *p = TVMFFI_NEW(Polygon);
+  TVMFFIObject *items;
+  double area;
+  int64_t n;
+  TVMFFIAny any;
+  if (!p) return -1;
+  TVMFFI_TRY(tvmffi_method(p, "area", &area, 10.0));
+  TVMFFI_TRY(tvmffi_field_set(p, "n", 7));
+  TVMFFI_TRY(tvmffi_field_set(p, "sides", 5));
+  TVMFFI_TRY(tvmffi_field_get(p, "n", &n));
+  printf("%g %lld %lld\n", area, (long long)n, (long long)p->sides);
+  TVMFFI_TRY(tvmffi_method(p, "area", &area, 10));
+  TVMFFI_TRY(tvmffi_method(p, "unit_of", &any));
+  printf("%g %s\n", area, tvmffi_any_str(&any).data);
+  TVMFFI_TRY(tvmffi_field_get(p, "items", &any));
+  printf("%d\n", any.type_index);
+  FAILS(tvmffi_field_get(p, "items", &items));
+  FAILS(tvmffi_field_set(p, "items", tvmffi_list(1)));
+  FAILS(tvmffi_field_set(p, "n", "text"));
+  FAILS(tvmffi_field_get(p, "m", &n));
+  FAILS(tvmffi_field_get(7, "m", &n));
+  FAILS(tvmffi_field_set((TVMFFIObject *)NULL, "n", 1));
+  FAILS(tvmffi_method(p, "n", NULL));
+  FAILS(tvmffi_method("text", "upper", NULL));
+  FAILS(tvmffi_method(p, "area", &area));
+  FAILS(tvmffi_method(p, "fail", NULL));
+  FAILS(tvmffi_method(p, "unit_of", &n));
+  FAILS(tvmffi_method(p, "area", NULL, UINT64_MAX));
+  printf("%lld objects\n", (long long)tvmffi_scope_count(kTVMFFIAny));
   return 0;
-}
-
-int main(void) {
-  if (!run()) return 0;
-  tvmffi_error_print(stderr);
-  return 1;
 }
