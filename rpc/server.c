@@ -192,12 +192,16 @@ static int read_options(int argc, char **argv, int *rest) {
 /* Loads a library, so that other libraries see its symbols and clients its
    exported functions. */
 static int load_library(int i) {
+  TVMFFI_SCOPE;
   char path[PATH_MAX];
+  TVMFFIObject *library;
   if (!realpath(settings.libraries[i], path))
     return system_error("cannot load", settings.libraries[i]);
   if (!dlopen(path, RTLD_NOW | RTLD_GLOBAL))
     return TVMFFI_RAISE("OSError", "%s", dlerror());
-  return tvmffi_call("ffi.ModuleLoadFromFile", &session_libraries[i], path);
+  TVMFFI_TRY(tvmffi_call("ffi.ModuleLoadFromFile", &library, path));
+  tvmffi_keep(&session_libraries[i], library);
+  return 0;
 }
 
 static int set_up(void) {

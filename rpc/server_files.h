@@ -123,7 +123,7 @@ TVMFFI_FUNC(files_upload, none, (str, name), (bytes, data)) {
 
 TVMFFI_FUNC(files_download, any, (str, name)) {
   TVMFFIByteArray bytes;
-  TVMFFIAny any = tvmffi_none();
+  TVMFFIAny any;
   char *data = NULL;
   int file, code;
   TVMFFI_TRY(files_check(name));
@@ -132,7 +132,7 @@ TVMFFI_FUNC(files_download, any, (str, name)) {
   close(file);
   TVMFFI_TRY(code);
   bytes.data = data;
-  code = TVMFFIBytesFromByteArray(&bytes, &any);
+  code = tvmffi_as(&bytes, &any);
   free(data);
   TVMFFI_TRY(code);
   TVMFFI_RETURN(any);
@@ -240,15 +240,13 @@ static int files_open_folder(const char *name, int *folder) {
 /* Returns the names with a comma between them, as upstream's server does. */
 TVMFFI_FUNC(files_listdir, any, (str, name)) {
   files_list list = {NULL, 0, 0};
-  TVMFFIAny any = tvmffi_none();
-  TVMFFIByteArray text;
+  TVMFFIAny any;
   int folder, code;
   TVMFFI_TRY(files_check(name));
   TVMFFI_TRY(files_open_folder(name.data, &folder));
   code = files_append_names(&list, folder, ',');
-  text.data = list.data ? list.data : "";
-  text.size = list.size ? list.size - 1 : 0;
-  if (!code) code = TVMFFIStringFromByteArray(&text, &any);
+  if (list.size) list.data[list.size - 1] = 0; /* the last comma */
+  if (!code) code = tvmffi_as(list.size ? list.data : "", &any);
   free(list.data);
   TVMFFI_TRY(code);
   TVMFFI_RETURN(any);
@@ -258,20 +256,13 @@ TVMFFI_FUNC(files_listdir, any, (str, name)) {
    files. */
 TVMFFI_FUNC(files_workpath, any, (str, name)) {
   char path[FILES_PATH_SIZE], part[256];
-  TVMFFIByteArray text;
-  TVMFFIAny any = tvmffi_none();
   int folder;
   TVMFFI_TRY(files_check(name));
-  if (files_is_root(name.data)) {
-    text = tvmffi_byte_array(files_root);
-  } else {
-    TVMFFI_TRY(files_folder(name.data, part, sizeof(part), &folder));
-    close(folder);
-    snprintf(path, sizeof(path), "%s/%s", files_root, name.data);
-    text = tvmffi_byte_array(path);
-  }
-  TVMFFI_TRY(TVMFFIStringFromByteArray(&text, &any));
-  TVMFFI_RETURN(any);
+  if (files_is_root(name.data)) TVMFFI_RETURN(tvmffi_str(files_root));
+  TVMFFI_TRY(files_folder(name.data, part, sizeof(part), &folder));
+  close(folder);
+  snprintf(path, sizeof(path), "%s/%s", files_root, name.data);
+  TVMFFI_RETURN(tvmffi_str(path));
 }
 
 static int files_register(void) {

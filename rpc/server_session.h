@@ -39,15 +39,18 @@ static int session_send(void *user, const void *bytes, size_t size) {
    the libraries. */
 static int session_find(void *user, tvmffi_rpc *session, const char *name,
                         TVMFFIObject **out) {
+  TVMFFI_SCOPE;
+  TVMFFIObject *f;
   int i;
   (void)user, (void)session;
-  TVMFFI_TRY(tvmffi_global_find(name, out));
-  for (i = 0; !*out && i < session_library_count; ++i) {
+  TVMFFI_TRY(tvmffi_global_find(name, &f));
+  for (i = 0; !f && i < session_library_count; ++i) {
     TVMFFIAny found;
     TVMFFI_TRY(tvmffi_call("ffi.ModuleGetFunction", &found,
                            session_libraries[i], name, 1));
-    if (found.type_index == kTVMFFIFunction) *out = found.v_obj;
+    if (found.type_index == kTVMFFIFunction) f = found.v_obj;
   }
+  tvmffi_keep(out, f);
   return 0;
 }
 
@@ -71,10 +74,10 @@ static ssize_t session_receive(tvmffi_rpc *session, int in, char *bytes,
 
 /* Calls a global function that a library may have registered. */
 static void session_notify(const char *name) {
-  TVMFFIObject *f = NULL;
+  TVMFFI_SCOPE;
+  TVMFFIObject *f;
   if (tvmffi_global_find(name, &f) || (f && tvmffi_call(f, NULL)))
     say_error(name);
-  tvmffi_release(f);
 }
 
 /* Serves until the client ends the session, which is freed. Returns the exit

@@ -2205,17 +2205,18 @@ TVMFFI_CLOSURE(tvmffi_rpc_i_new_timer, tvmffi_rpc_options, func,
     tvmffi_rpc_i_timer_free(t);
     return -1;
   }
-  TVMFFI_RETURN((TVMFFIObject *)f);
+  TVMFFI_RETURN(tvmffi_scope_attach(f));
 }
 
 static int tvmffi_rpc_i_register_timer(const tvmffi_rpc_options *options) {
-  TVMFFIObject *f = NULL;
-  int code;
-  TVMFFI_TRY(tvmffi_closure_new(tvmffi_rpc_i_new_timer,
+  tvmffi_scope scope;
+  TVMFFIObject *f;
+  TVMFFI_HERE = tvmffi_scope_open(&scope);
+  int code = tvmffi_closure_new(tvmffi_rpc_i_new_timer,
                                 (tvmffi_rpc_options *)(uintptr_t)options, NULL,
-                                &f));
-  code = tvmffi_override_object("runtime.RPCTimeEvaluator", f);
-  tvmffi_release(f);
+                                &f);
+  if (!code) code = tvmffi_override_object("runtime.RPCTimeEvaluator", f);
+  tvmffi_scope_close(&scope);
   return code;
 }
 

@@ -32,11 +32,7 @@ TVMFFI_FUNC(divide, int64, (int64, a), (int64, b)) {
   TVMFFI_RETURN(a / b);
 }
 
-TVMFFI_FUNC(same, any, (any, x)) {
-  TVMFFIAny owned;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&x, &owned));
-  TVMFFI_RETURN(owned);
-}
+TVMFFI_FUNC(same, any, (any, x)) { TVMFFI_RETURN(x); }
 
 TVMFFI_FUNC(apply, int64, (func, f), (int64, x)) {
   int64_t y = 0;
@@ -143,13 +139,13 @@ static int counter_field(const char *name, size_t offset, size_t size,
 }
 
 static int counter_register(void) {
+  TVMFFI_SCOPE;
   TVMFFIByteArray key = tvmffi_byte_array("c.Counter");
   TVMFFIByteArray unit = tvmffi_byte_array("c.unit");
   TVMFFIAny pieces = tvmffi_str("pieces"), owned;
   TVMFFITypeMetadata metadata;
   TVMFFIMethodInfo method;
-  TVMFFIObject *add = NULL;
-  int code;
+  TVMFFIObject *add;
   counter_index = TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 1, kTVMFFIObject);
   if (counter_index < 0) return -1;
   memset(&metadata, 0, sizeof(metadata));
@@ -167,9 +163,7 @@ static int counter_register(void) {
   memset(&method, 0, sizeof(method));
   method.name = tvmffi_byte_array("add");
   method.method = tvmffi_obj(add);
-  code = TVMFFITypeRegisterMethod(counter_index, &method);
-  tvmffi_release(add);
-  return code;
+  return TVMFFITypeRegisterMethod(counter_index, &method);
 }
 
 int c_counters(void) { return counters; }
@@ -239,47 +233,44 @@ int c_dict_thin(TVMFFIObjectHandle dict, int64_t count) {
 /* prefix: "ffi.Map" or "ffi.Dict". The iterator gives keys for 0, values for
    1, and for 2 goes on and tells whether there is more. */
 int c_map_sum(TVMFFIObjectHandle map, const char *prefix, int64_t *sum) {
+  TVMFFI_SCOPE;
   char name[40];
-  TVMFFIObject *next = NULL;
+  TVMFFIObject *next;
   int64_t size = 0;
   _Bool more = 1;
-  int code;
   strcat(strcpy(name, prefix), "Size");
   TVMFFI_TRY(tvmffi_call(name, &size, object_of(map)));
   strcat(strcpy(name, prefix), "ForwardIterFunctor");
   TVMFFI_TRY(tvmffi_call(name, &next, object_of(map)));
   *sum = 0;
-  for (code = 0; !code && more && size--;) {
+  while (more && size--) {
     int64_t value = 0;
-    code = tvmffi_call(next, &value, 1);
+    TVMFFI_TRY(tvmffi_call(next, &value, 1));
     *sum += value;
-    if (!code) code = tvmffi_call(next, &more, 2);
+    TVMFFI_TRY(tvmffi_call(next, &more, 2));
   }
-  tvmffi_release(next);
-  return code;
+  return 0;
 }
 
 int c_make(const char *kind, TVMFFIAny *out) {
+  TVMFFI_SCOPE;
+  TVMFFIAny made;
   char name[16] = "ffi.";
   strcat(name, kind);
   if (kind[0] == 'A' || kind[0] == 'L')
-    return tvmffi_call(name, out, 1, "small", "a text that needs an object",
-                       2.5, tvmffi_none());
-  return tvmffi_call(name, out, "small", 1, "a text that needs an object", 2, 3,
-                     "three");
+    TVMFFI_TRY(tvmffi_call(name, &made, 1, "small",
+                           "a text that needs an object", 2.5, tvmffi_none()));
+  else
+    TVMFFI_TRY(tvmffi_call(name, &made, "small", 1,
+                           "a text that needs an object", 2, 3, "three"));
+  return TVMFFIAnyViewToOwnedAny(&made, out);
 }
 
 int c_nest(int64_t depth, TVMFFIAny *out) {
-  TVMFFIAny inner = tvmffi_none();
-  while (depth--) {
-    TVMFFIAny outer;
-    int code = tvmffi_call("ffi.List", &outer, inner);
-    tvmffi_any_release(&inner);
-    if (code) return code;
-    inner = outer;
-  }
-  *out = inner;
-  return 0;
+  TVMFFI_SCOPE;
+  TVMFFIAny made = tvmffi_none();
+  while (depth--) TVMFFI_TRY(tvmffi_call("ffi.List", &made, made));
+  return TVMFFIAnyViewToOwnedAny(&made, out);
 }
 
 /* -- Strings ----------------------------------------------------------------
@@ -414,10 +405,15 @@ int c_field_set(TVMFFIObjectHandle object, const char *name,
 
 int c_method(TVMFFIObjectHandle object, const char *name, int64_t arg,
              TVMFFIAny *out) {
+  TVMFFI_SCOPE;
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(object_of(object)->type_index);
+  TVMFFIAny result;
   for (int32_t i = 0; i < info->num_methods; ++i)
-    if (is_named(info->methods[i].name, name))
-      return tvmffi_call(info->methods[i].method, out, object_of(object), arg);
+    if (is_named(info->methods[i].name, name)) {
+      TVMFFI_TRY(
+          tvmffi_call(info->methods[i].method, &result, object_of(object), arg));
+      return TVMFFIAnyViewToOwnedAny(&result, out);
+    }
   return TVMFFI_RAISE("AttributeError", "no method %s", name);
 }
 

@@ -31,9 +31,11 @@ TVMFFI_METHOD(Number, write, none, (str, path), (str, format)) {
 /* *out is owned. */
 int c_make_number(int64_t number, TVMFFIObjectHandle *out);
 int c_make_number(int64_t number, TVMFFIObjectHandle *out) {
-  Number *m;
-  TVMFFI_TRY(tvmffi_new(Number, &m));
+  TVMFFI_SCOPE;
+  Number *m = TVMFFI_NEW(Number);
+  if (!m) return -1;
   m->number = number;
+  tvmffi_retain(m);
   *out = m;
   return 0;
 }
