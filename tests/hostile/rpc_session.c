@@ -110,13 +110,13 @@ static int fed; /* the code of bytes that a hook fed to its own session */
 
 /* Returns a tensor of 40 dimensions. */
 static int make_tensor(TVMFFIAny *result) {
+  TVMFFI_SCOPE;
   int64_t shape[40];
   TVMFFIObject *tensor;
   int i;
   for (i = 0; i < 40; ++i) shape[i] = 1;
   TVMFFI_TRY(tvmffi_tensor_new("uint8", "cpu", 40, shape, &tensor));
-  *result = tvmffi_obj(tensor);
-  return 0;
+  return tvmffi_any_assign(result, tvmffi_obj(tensor));
 }
 
 static int on_call(void *user, tvmffi_rpc *of, TVMFFIObject *f,
@@ -145,10 +145,14 @@ static int on_call(void *user, tvmffi_rpc *of, TVMFFIObject *f,
 
 static int on_find(void *user, tvmffi_rpc *of, const char *name,
                    TVMFFIObject **out) {
+  TVMFFI_SCOPE;
+  TVMFFIObject *f = NULL;
   (void)user, (void)of;
-  if (!strcmp(name, "string")) return tvmffi_global_find("ffi.String", out);
-  if (strcmp(name, "array")) return 0;
-  return tvmffi_global_find("ffi.Array", out);
+  if (!strcmp(name, "string"))
+    TVMFFI_TRY(tvmffi_global_find("ffi.String", &f));
+  if (!strcmp(name, "array")) TVMFFI_TRY(tvmffi_global_find("ffi.Array", &f));
+  tvmffi_keep(out, f);
+  return 0;
 }
 
 static int constructed; /* arguments of the constructor */
@@ -618,8 +622,8 @@ TVMFFI_METHOD(own_module, array, int64) { TVMFFI_RETURN(-self->number); }
 TVMFFI_METHOD(own_module, number, int64) { TVMFFI_RETURN(self->number); }
 
 TVMFFI_FUNC(own_session, module, (int64, number)) {
-  own_module *made;
-  TVMFFI_TRY(tvmffi_new(own_module, &made));
+  own_module *made = TVMFFI_NEW(own_module);
+  if (!made) return -1;
   made->number = number;
   TVMFFI_RETURN((TVMFFIObject *)made);
 }

@@ -18,21 +18,15 @@ TVMFFI_EXPORT(join, str, (str, a), (str, b, "two"), (float64, c, 0.5),
   TVMFFI_RETURN(tvmffi_byte_array(text));
 }
 
-/* Returns its argument: its own reference is the caller's. */
-TVMFFI_EXPORT(echo, any, (any, x)) {
-  TVMFFIAny owned = TVMFFI_I_ZERO;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&x, &owned));
-  TVMFFI_RETURN(owned);
-}
+TVMFFI_EXPORT(echo, any, (any, x)) { TVMFFI_RETURN(x); }
 
 TVMFFI_EXPORT(fail, none, (str, kind)) {
   return TVMFFI_RAISE(kind.data, "a text with %d", 7);
 }
 
 TVMFFI_EXPORT(call, any, (func, f), (any, x)) {
-  TVMFFIAny args[1], result = TVMFFI_I_ZERO;
-  args[0] = x;
-  TVMFFI_TRY(TVMFFIFunctionCall(f, args, 1, &result));
+  TVMFFIAny result;
+  TVMFFI_TRY(tvmffi_call(f, &result, x));
   TVMFFI_RETURN(result);
 }
 
@@ -89,11 +83,7 @@ TVMFFI_EXPORT(keep, none, (any, x), (bool, strongly, 1)) {
   TVMFFI_RETURN();
 }
 
-TVMFFI_EXPORT(kept, any) {
-  TVMFFIAny owned = TVMFFI_I_ZERO;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&strong, &owned));
-  TVMFFI_RETURN(owned);
-}
+TVMFFI_EXPORT(kept, any) { TVMFFI_RETURN(strong); }
 
 /* Whether the object of keep() is alive. */
 TVMFFI_EXPORT(is_alive, bool) {

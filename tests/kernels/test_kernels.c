@@ -26,22 +26,9 @@ ID(id_uint32, uint32)
 ID(id_uint64, uint64)
 ID(id_float32, float32)
 ID(id_ptr, ptr)
-
-TVMFFI_EXPORT(schema_id_any, any, (any, x)) {
-  TVMFFIAny owned;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&x, &owned));
-  TVMFFI_RETURN(owned);
-}
-
-TVMFFI_EXPORT(schema_id_object, object, (object, x)) {
-  tvmffi_retain(x);
-  TVMFFI_RETURN(x);
-}
-
-TVMFFI_EXPORT(schema_id_func, func, (func, f)) {
-  tvmffi_retain(f);
-  TVMFFI_RETURN(f);
-}
+ID(schema_id_any, any)
+ID(schema_id_object, object)
+ID(schema_id_func, func)
 
 TVMFFI_EXPORT(schema_tensor_view_input, none, (tensor, x)) {
   (void)x;
@@ -68,22 +55,17 @@ TVMFFI_EXPORT(sixteen, int64, (int64, a), (int64, b), (int64, c), (int64, d),
 
 /* A description of a tensor as a kernel sees it. */
 TVMFFI_EXPORT(describe, any, (tensor, x)) {
-  TVMFFIAny dtype, text;
-  TVMFFIByteArray view;
+  TVMFFIAny dtype;
   char buffer[256];
   int at;
   int32_t i;
-  TVMFFI_TRY(TVMFFIDataTypeToString(&x->dtype, &dtype));
+  TVMFFI_TRY(tvmffi_dtype_to_str(x->dtype, &dtype));
   at = snprintf(buffer, sizeof(buffer), "%s", tvmffi_any_str(&dtype).data);
-  tvmffi_any_release(&dtype);
   for (i = 0; i < x->ndim && at < 200; ++i)
     at += snprintf(buffer + at, sizeof(buffer) - (size_t)at, " %lld/%lld",
                    (long long)x->shape[i],
                    (long long)(x->strides ? x->strides[i] : -1));
-  view.data = buffer;
-  view.size = (size_t)at;
-  TVMFFI_TRY(TVMFFIStringFromByteArray(&view, &text));
-  TVMFFI_RETURN(text);
+  TVMFFI_RETURN(tvmffi_str(buffer));
 }
 
 TVMFFI_EXPORT(new_tensor, tensor, (str, dtype), (str, device), (shape, of)) {

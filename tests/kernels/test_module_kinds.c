@@ -24,11 +24,12 @@ TVMFFI_MODULE(Number, "test.number", (function, add), (doc, "Adds"),
               (save_file, "number", write), (load_file, "number", read),
               (mask, TVMFFI_MODULE_EXPORTABLE), (destructor, number_end))
 
-static int make(int64_t number, Number **out) {
-  TVMFFI_TRY(tvmffi_new(Number, out));
+static Number *make(TVMFFI_HERE, int64_t number) {
+  Number *made = TVMFFI_NEW(Number);
+  if (!made) return NULL;
   ++num_alive;
-  (*out)->number = number;
-  return 0;
+  made->number = number;
+  return made;
 }
 
 TVMFFI_METHOD(Number, add, int64, (int64, x), (array(int64), more)) {
@@ -61,13 +62,11 @@ TVMFFI_METHOD(Number, to_bytes, bytes) {
   TVMFFI_RETURN(data);
 }
 TVMFFI_STATIC_METHOD(Number, from_bytes, Number, (bytes, data)) {
-  Number *m;
   int64_t number;
   if (data.size != sizeof(number))
     return TVMFFI_RAISE("ValueError", "%d bytes", (int)data.size);
   memcpy(&number, data.data, sizeof(number));
-  TVMFFI_TRY(make(number, &m));
-  TVMFFI_RETURN(m);
+  TVMFFI_RETURN(make(tvmffi_here, number));
 }
 TVMFFI_METHOD(Number, source, str, (str, format)) {
   if (self->number < 0) return TVMFFI_RAISE("ValueError", "no source");
@@ -78,10 +77,8 @@ TVMFFI_METHOD(Number, write, none, (str, path), (str, format)) {
   return TVMFFI_RAISE("ValueError", "%s as %s", path.data, format.data);
 }
 TVMFFI_STATIC_METHOD(Number, read, Number, (str, path), (str, format)) {
-  Number *m;
   (void)format;
-  TVMFFI_TRY(make((int64_t)path.size, &m));
-  TVMFFI_RETURN(m);
+  TVMFFI_RETURN(make(tvmffi_here, (int64_t)path.size));
 }
 
 /* The loader's name of this kind is taken by `take`. */
@@ -100,10 +97,9 @@ TVMFFI_EXPORT(register_kind, none) {
   TVMFFI_RETURN();
 }
 TVMFFI_EXPORT(make_number, Number, (int64, number), (optional(func), found)) {
-  Number *m;
-  TVMFFI_TRY(make(number, &m));
-  m->found = found;
-  if (found) tvmffi_retain(found);
+  Number *m = make(tvmffi_here, number);
+  if (!m) return -1;
+  tvmffi_keep(&m->found, found);
   TVMFFI_RETURN(m);
 }
 TVMFFI_EXPORT(number_of, int64, (Number, m)) { TVMFFI_RETURN(m->number); }

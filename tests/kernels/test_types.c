@@ -23,12 +23,7 @@ typedef struct {
   TVMFFIObject *object, *func;
 } Words;
 
-TVMFFI_FUNC(make_text, any) {
-  TVMFFIAny text;
-  TVMFFI_TRY(TVMFFIStringFromByteArray(
-      &(TVMFFIByteArray){"made by a factory", 17}, &text));
-  TVMFFI_RETURN(text);
-}
+TVMFFI_FUNC(make_text, any) { TVMFFI_RETURN(tvmffi_str("made by a factory")); }
 
 TVMFFI_TYPE(Words, "c.Words", TVMFFIObject, (doc, "All words"), /**/
             (field, int8, i8, -1), (doc, "eight bits"), (field, int16, i16, 2),
@@ -56,19 +51,15 @@ TVMFFI_TYPE(Point, "c.Point", TVMFFIObject, (doc, "A point"), /**/
 TVMFFI_METHOD(Point, sum, float64) { TVMFFI_RETURN(self->x + self->y); }
 
 TVMFFI_METHOD(Point, scale, Point, (float64, by), (Point, origin)) {
-  Point *p;
-  TVMFFI_TRY(tvmffi_new(Point, &p));
+  Point *p = TVMFFI_NEW(Point);
+  if (!p) return -1;
   p->x = origin->x + by * (self->x - origin->x);
   p->y = origin->y + by * (self->y - origin->y);
   TVMFFI_RETURN(p);
 }
 
 TVMFFI_STATIC_METHOD(Point, make, Point, (float64, x), (float64, y)) {
-  Point *p;
-  TVMFFI_TRY(tvmffi_new(Point, &p));
-  p->x = x;
-  p->y = y;
-  TVMFFI_RETURN(p);
+  TVMFFI_RETURN(TVMFFI_NEW(Point, x, y));
 }
 
 typedef struct {
@@ -123,9 +114,7 @@ TVMFFI_TYPE(Custom, "c.Custom", TVMFFIObject, (field, int64, twice),
             (structural, kTVMFFISEqHashKindTreeNode))
 
 TVMFFI_STATIC_METHOD(Custom, __ffi_init__, Custom, (int64, once)) {
-  Custom *made;
-  TVMFFI_TRY(tvmffi_new(Custom, &made, tvmffi_int(2 * once)));
-  TVMFFI_RETURN(made);
+  TVMFFI_RETURN(TVMFFI_NEW(Custom, 2 * once));
 }
 
 TVMFFI_METHOD(Custom, show, str, (func, repr)) {
@@ -187,12 +176,8 @@ TVMFFI_EXPORT(mistake, none, (str, which)) {
     case 'l': TVMFFI_TRY(tvmffi_register_type(Larger)); break;
     case 's': TVMFFI_TRY(tvmffi_register_type(Swapped)); break;
     case 'm': TVMFFI_TRY(tvmffi_register_type(Moved)); break;
-    case 'n': TVMFFI_TRY(tvmffi_new(Point, NULL)); break;
-    default: {
-      Point *p;
-      TVMFFI_TRY(
-          tvmffi_new(Point, &p, tvmffi_int(1), tvmffi_int(2), tvmffi_int(3)));
-    }
+    default:
+      if (!TVMFFI_NEW(Point, 1, 2, 3)) return -1;
   }
   TVMFFI_RETURN();
 }
@@ -200,16 +185,11 @@ TVMFFI_EXPORT(mistake, none, (str, which)) {
 TVMFFI_EXPORT(sum, float64, (Point, p)) { TVMFFI_RETURN(p->x + p->y); }
 
 TVMFFI_EXPORT(new_point, Point, (any, x)) {
-  Point *p;
-  TVMFFI_TRY(tvmffi_new(Point, &p, x));
-  TVMFFI_RETURN(p);
+  TVMFFI_RETURN(TVMFFI_NEW(Point, x));
 }
 
 TVMFFI_EXPORT(new_named, Named) {
-  Named *p;
-  TVMFFI_TRY(tvmffi_new(Named, &p, tvmffi_int(1), tvmffi_str("from C, long"),
-                        tvmffi_int(2)));
-  TVMFFI_RETURN(p);
+  TVMFFI_RETURN(TVMFFI_NEW(Named, 1, "from C, long", 2));
 }
 
 TVMFFI_EXPORT(cast, bool, (any, x)) {
@@ -218,15 +198,13 @@ TVMFFI_EXPORT(cast, bool, (any, x)) {
 }
 
 TVMFFI_EXPORT(chain, Node, (int64, n)) {
-  Node *first = NULL, *node;
+  Node *first = NULL;
   while (n-- > 0) {
-    if (tvmffi_new(Node, &node)) {
-      tvmffi_release(first);
-      return -1;
-    }
+    Node *node = TVMFFI_NEW(Node);
+    if (!node) return -1;
     node->value = -1;
     ++nodes;
-    node->next = first;
+    tvmffi_keep(&node->next, first);
     first = node;
   }
   TVMFFI_RETURN(first);

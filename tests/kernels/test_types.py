@@ -212,13 +212,13 @@ def values(types, library):
                     f"{field} = {value}")
     named = library.new_named()
     check_equal((named.x, named.y, named.name, named.fixed),
-                (1, 2, "from C, long", 5), "tvmffi_new takes Python's order")
+                (1, 2, "from C, long", 5), "TVMFFI_NEW takes Python's order")
     check_equal(outcome(library.new_point, "x"),
                 "TypeError: c.Point.x: Cannot convert from type `ffi.SmallStr` "
                 "to `float`",
-                "tvmffi_new checks types")
-    tap.ok(library.cast(Point(1)) and library.cast(named), "tvmffi_cast")
-    tap.ok(not library.cast(words) and not library.cast(1), "tvmffi_cast, NULL")
+                "TVMFFI_NEW checks types")
+    tap.ok(library.cast(Point(1)) and library.cast(named), "TVMFFI_CAST")
+    tap.ok(not library.cast(words) and not library.cast(1), "TVMFFI_CAST, NULL")
 
 
     register = tvm_ffi.register_object("c.Custom")
@@ -269,7 +269,6 @@ def mistakes(library):
                    "8 bytes at offset 24, here it has 8 at 32",
         "moved": "TypeError: Type `c.Point` is registered as a child of "
                  "`ffi.Object`, but declared as a child of `c.Node`",
-        "null": "TypeError: tvmffi_new(c.Point): NULL for the result",
         "count": "TypeError: Type `c.Point` takes 2 positional values, but "
                  "got 3",
     }.items():

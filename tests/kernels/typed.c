@@ -4,53 +4,47 @@
 
 #include <stdlib.h>
 
-#define H(name, T)                 \
-  TVMFFI_EXPORT(name, T, (T, x)) { \
-    if (x) tvmffi_retain(x);       \
-    TVMFFI_RETURN(x);              \
-  }
-#define V(name, T) \
+#define ID(name, T) \
   TVMFFI_EXPORT(name, T, (T, x)) { TVMFFI_RETURN(x); }
-H(id_array, array)
-H(id_list, list)
-H(id_map, map)
-H(id_dict, dict)
-H(id_shape, shape)
-H(id_error, error)
-H(id_module, module)
-H(id_tensor_object, tensor_object)
-H(id_array_int, array(int64))
-H(id_array_float, array(float64))
-H(id_array_str, array(str))
-H(id_array_bool, array(bool))
-H(id_list_int, list(int64))
-H(id_map_str_int, map(str, int64))
-H(id_dict_str_float, dict(str, float64))
-H(id_map_any_int, map(any, int64))
-H(id_array_map, array(map(str, int64)))
-H(id_map_array, map(str, array(int64)))
-H(id_array_opt, array(optional(int64)))
-H(id_array_shape, array(shape))
-H(id_array_any, array(array))
-V(opt_int, optional(int64))
-V(opt_float, optional(float64))
-V(opt_bool, optional(bool))
-V(opt_str, optional(str))
-V(opt_bytes, optional(bytes))
-V(opt_dtype, optional(dtype))
-V(opt_device, optional(device))
-H(opt_shape, optional(shape))
-H(opt_func, optional(func))
-H(opt_array, optional(array))
-H(opt_array_int, optional(array(int64)))
-H(opt_map, optional(map(str, array(float64))))
-H(opt_object, optional(object))
-H(opt_tensor_object, optional(tensor_object))
+ID(id_array, array)
+ID(id_list, list)
+ID(id_map, map)
+ID(id_dict, dict)
+ID(id_shape, shape)
+ID(id_error, error)
+ID(id_module, module)
+ID(id_tensor_object, tensor_object)
+ID(id_array_int, array(int64))
+ID(id_array_float, array(float64))
+ID(id_array_str, array(str))
+ID(id_array_bool, array(bool))
+ID(id_list_int, list(int64))
+ID(id_map_str_int, map(str, int64))
+ID(id_dict_str_float, dict(str, float64))
+ID(id_map_any_int, map(any, int64))
+ID(id_array_map, array(map(str, int64)))
+ID(id_map_array, map(str, array(int64)))
+ID(id_array_opt, array(optional(int64)))
+ID(id_array_shape, array(shape))
+ID(id_array_any, array(array))
+ID(opt_int, optional(int64))
+ID(opt_float, optional(float64))
+ID(opt_bool, optional(bool))
+ID(opt_str, optional(str))
+ID(opt_bytes, optional(bytes))
+ID(opt_dtype, optional(dtype))
+ID(opt_device, optional(device))
+ID(opt_shape, optional(shape))
+ID(opt_func, optional(func))
+ID(opt_array, optional(array))
+ID(opt_array_int, optional(array(int64)))
+ID(opt_map, optional(map(str, array(float64))))
+ID(opt_object, optional(object))
+ID(opt_tensor_object, optional(tensor_object))
 TVMFFI_EXPORT(opt_tensor, bool, (optional(tensor), x)) {
   TVMFFI_RETURN(x != NULL);
 }
 TVMFFI_EXPORT(res_tensor, optional(tensor), (optional(tensor_object), x)) {
-  if (x) tvmffi_retain(x);
   TVMFFI_RETURN(x);
 }
 TVMFFI_EXPORT(several, array, (array(int64), a), (map(str, float64), b),

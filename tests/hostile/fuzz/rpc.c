@@ -50,13 +50,13 @@ static void check_sent(void) {
 
 static int make_tensor(void *self, const TVMFFIAny *args, int32_t n,
                        TVMFFIAny *result) {
+  TVMFFI_SCOPE;
   int64_t shape[1] = {5};
   TVMFFIObject *t;
   (void)self, (void)args, (void)n;
   TVMFFI_TRY(tvmffi_tensor_new("int32", "cpu", 1, shape, &t));
   memset(TVMFFITensorGetDLTensorPtr(t)->data, 0, 20);
-  *result = tvmffi_obj(t);
-  return 0;
+  return tvmffi_any_assign(result, tvmffi_obj(t));
 }
 
 static int make_pointer(void *self, const TVMFFIAny *args, int32_t n,
@@ -87,13 +87,16 @@ static TVMFFIObject *later;
 
 static int on_find(void *user, tvmffi_rpc *session, const char *name,
                    TVMFFIObject **out) {
-  size_t i;
+  TVMFFIByteArray key = tvmffi_byte_array(name);
   TVMFFIObjectHandle f = NULL;
+  size_t i;
   (void)user, (void)session;
   for (i = 0; i < sizeof(functions) / sizeof(functions[0]); ++i) {
     if (strcmp(name, functions[i].name)) continue;
-    if (!functions[i].call) return tvmffi_global_find(name, out);
-    TVMFFI_TRY(TVMFFIFunctionCreate(NULL, functions[i].call, NULL, &f));
+    if (functions[i].call)
+      TVMFFI_TRY(TVMFFIFunctionCreate(NULL, functions[i].call, NULL, &f));
+    else
+      TVMFFI_TRY(TVMFFIFunctionGetGlobal(&key, &f));
     if (!strcmp(name, "later")) later = (TVMFFIObject *)f;
     *out = (TVMFFIObject *)f;
     return 0;

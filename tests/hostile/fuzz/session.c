@@ -104,6 +104,7 @@ static int make_plain(int32_t type, TVMFFIAny *result) {
 }
 
 static int make_tensor(unsigned how, TVMFFIAny *result) {
+  TVMFFI_SCOPE;
   int64_t shape[40];
   TVMFFIObject *tensor;
   DLTensor *t;
@@ -116,8 +117,7 @@ static int make_tensor(unsigned how, TVMFFIAny *result) {
     t->strides[0] = 99;
     vm.due.unsure = 1; /* one with strides cannot be sent */
   }
-  *result = tvmffi_obj(tensor);
-  return 0;
+  return tvmffi_any_assign(result, tvmffi_obj(tensor));
 }
 
 static int call_global(const char *name, TVMFFIAny *args, int32_t n,
@@ -217,9 +217,13 @@ enum { NUM_FUNCTIONS = sizeof(functions) / sizeof(functions[0]) };
 
 static int on_find(void *user, tvmffi_rpc *session, const char *name,
                    TVMFFIObject **out) {
+  TVMFFI_SCOPE;
+  TVMFFIObject *f;
   (void)user, (void)session;
   FUZZ_CHECK(!strcmp(name, vm.name));
-  return tvmffi_global_find(name, out);
+  TVMFFI_TRY(tvmffi_global_find(name, &f));
+  tvmffi_keep(out, f);
+  return 0;
 }
 
 static int on_call(void *user, tvmffi_rpc *session, TVMFFIObject *f,

@@ -597,11 +597,7 @@ TVMFFI_FUNC(states_map, object, (map(str, any), items),
             (dict(any, list(any)), d), (optional(StatesBox), box)) {
   (void)d;
   (void)happen();
-  if (box) {
-    tvmffi_retain(box);
-    TVMFFI_RETURN(&box->base);
-  }
-  tvmffi_retain(items);
+  if (box) TVMFFI_RETURN(&box->base);
   TVMFFI_RETURN(items);
 }
 
@@ -1113,19 +1109,21 @@ static TVMFFIAny make_cycle(void) {
 }
 
 static TVMFFIAny make_box(void) {
-  StatesBox *box = NULL;
+  TVMFFI_SCOPE;
+  StatesBox *box;
   TVMFFIAny any = own(*slot()), object = own(*slot());
   if (object.type_index < kTVMFFIStaticObjectBegin) {
     tvmffi_any_release(&object);
     object = tvmffi_none();
   }
-  fuzz_check_error(next_byte() % 2
-                       ? tvmffi_new(StatesBox, &box, any)
-                       : tvmffi_new(StatesBox, &box, any,
-                                    tvmffi_str("longer than eight"), object));
+  box = next_byte() % 2
+            ? TVMFFI_NEW(StatesBox, any)
+            : TVMFFI_NEW(StatesBox, any, tvmffi_str("longer than eight"),
+                         object);
+  fuzz_check_error(box ? 0 : -1);
   tvmffi_any_release(&any);
   tvmffi_any_release(&object);
-  return tvmffi_obj(box);
+  return own(tvmffi_obj(box));
 }
 
 static TVMFFIAny make_value(unsigned kind) {
@@ -1561,11 +1559,13 @@ static void use_error(void) {
 
 /* Values that belong to a scope. */
 static void use_scope(void) {
+  TVMFFI_SCOPE;
   TVMFFIObject *o = NULL;
   TVMFFIAny a = own(*slot()), b = own(*slot());
   unsigned how = next_byte();
   int code = 0;
-  TVMFFI_SCOPE {
+  {
+    TVMFFI_SCOPE;
     switch (how % 8) {
       case 0: o = tvmffi_list(a, b); break;
       case 1: o = tvmffi_dict(a, b); break;
@@ -1597,11 +1597,11 @@ static void use_scope(void) {
       }
     tvmffi_error_clear();
     run((int)(how / 8 % 4));
-    if (o && how >= 128) {
-      TVMFFIObject *kept =
-          how >= 192 ? tvmffi_scope_to_parent(o) : tvmffi_scope_detach(o);
-      if (kept && how < 192) put(how, tvmffi_obj(kept));
+    if (o && how >= 192) {
+      (void)tvmffi_scope_to_parent(o);
       tvmffi_error_clear();
+    } else if (o && how >= 128) {
+      put(how, own(tvmffi_obj(o)));
     }
   }
   tvmffi_any_release(&a);
@@ -1638,6 +1638,7 @@ static void use_loop(void) {
 
 /* Changes and reads containers by the C interface. */
 static void use_container(void) {
+  TVMFFI_SCOPE;
   TVMFFIAny c = own(*slot()), key = own(*slot()), value = own(*slot());
   TVMFFIAny result = tvmffi_none();
   unsigned how = next_byte();
@@ -1654,7 +1655,7 @@ static void use_container(void) {
   }
   fuzz_check_error(code);
   fuzz_check_any(&result);
-  put(how, result);
+  put(how, own(result));
   tvmffi_any_release(&c);
   tvmffi_any_release(&key);
   tvmffi_any_release(&value);

@@ -24,15 +24,15 @@ static int check(int passed, int line, const char *text) {
 }
 #define OK(...) check((__VA_ARGS__) != 0, __LINE__, #__VA_ARGS__)
 
-static TVMFFIObject *load(const char *path) {
+static TVMFFIObject *load(TVMFFI_HERE, const char *path) {
   TVMFFIObject *m = NULL;
   OK(tvmffi_call("ffi.ModuleLoadFromFile", &m, path) == 0);
   return m;
 }
 
-/* Gives a function of a module (borrowed), or NULL; owned by the caller. */
-static TVMFFIObject *get(TVMFFIObject *m, const char *name) {
-  TVMFFIAny f = tvmffi_none();
+/* Gives a function of a module, or NULL. */
+static TVMFFIObject *get(TVMFFI_HERE, TVMFFIObject *m, const char *name) {
+  TVMFFIAny f;
   if (tvmffi_call("ffi.ModuleGetFunction", &f, m, name, tvmffi_bool(1)))
     return NULL;
   return f.type_index == kTVMFFIFunction ? f.v_obj : NULL;
@@ -52,74 +52,76 @@ static int is_loaded(const char *path) {
 static int64_t answer(void) { return 42; }
 
 static void functions(const char *path) {
-  TVMFFIObject *m = load(path), *f;
-  TVMFFIAny text = tvmffi_none();
+  TVMFFI_SCOPE;
+  TVMFFIObject *m = load(tvmffi_here, path), *f;
+  TVMFFIAny text;
   int64_t sum = 0;
   void *context = NULL;
   if (!m) return;
-  OK((f = get(m, "add")) != NULL);
+  OK((f = get(tvmffi_here, m, "add")) != NULL);
   OK(tvmffi_call(f, &sum, 2, 3) == 0 && sum == 5);
-  tvmffi_release(f);
-  OK((f = get(m, "main")) != NULL && call_int(f) == 7);
-  tvmffi_release(f);
-  OK((f = get(m, "answer")) != NULL && call_int(f) == 42);
-  tvmffi_release(f);
-  OK((f = get(m, "context")) != NULL && tvmffi_call(f, &context) == 0);
+  OK((f = get(tvmffi_here, m, "main")) != NULL && call_int(f) == 7);
+  OK((f = get(tvmffi_here, m, "answer")) != NULL && call_int(f) == 42);
+  OK((f = get(tvmffi_here, m, "context")) != NULL &&
+     tvmffi_call(f, &context) == 0);
   OK((char *)context + sizeof(void *) == (char *)m);
-  tvmffi_release(f);
-  OK(get(m, "none") == NULL);
+  OK(get(tvmffi_here, m, "none") == NULL);
   OK(tvmffi_call("ffi.ModuleGetFunctionDoc", &text, m, "add", tvmffi_bool(0)) ==
      0);
   OK(strcmp(tvmffi_any_str(&text).data, "Adds two integers.") == 0);
-  tvmffi_any_release(&text);
   OK(tvmffi_call("ffi.ModuleGetFunctionMetadata", &text, m, "add",
                  tvmffi_bool(0)) == 0);
   OK(strstr(tvmffi_any_str(&text).data, "type_schema") != NULL);
-  tvmffi_any_release(&text);
-  tvmffi_release(m);
-  OK(!is_loaded(path));
 }
 
 static void a_function_holds_its_library(const char *path) {
-  TVMFFIObject *m = load(path), *f = get(m, "main");
-  tvmffi_release(m);
+  TVMFFIObject *f = NULL;
+  {
+    TVMFFI_SCOPE;
+    tvmffi_keep(&f, get(tvmffi_here, load(tvmffi_here, path), "main"));
+  }
   OK(is_loaded(path));
   OK(call_int(f) == 7);
   tvmffi_release(f);
-  OK(!is_loaded(path));
 }
 
 static void an_import_holds_its_library(const char *path, const char *other) {
-  TVMFFIObject *m = load(path), *imported = load(other), *f;
+  TVMFFI_SCOPE;
+  TVMFFIObject *m = load(tvmffi_here, path);
   int64_t result = 0;
-  OK(tvmffi_call("ffi.ModuleImportModule", NULL, m, imported) == 0);
-  tvmffi_release(imported);
+  {
+    TVMFFI_SCOPE;
+    OK(tvmffi_call("ffi.ModuleImportModule", NULL, m,
+                   load(tvmffi_here, other)) == 0);
+  }
   OK(is_loaded(other));
-  OK((f = get(m, "fail_b")) != NULL);
-  tvmffi_release(f);
-  OK((f = get(m, "call")) != NULL);
-  OK(tvmffi_call(f, &result, "main") == 0 && result == 7);
-  tvmffi_release(f);
+  {
+    TVMFFI_SCOPE;
+    TVMFFIObject *f;
+    OK(get(tvmffi_here, m, "fail_b") != NULL);
+    OK((f = get(tvmffi_here, m, "call")) != NULL);
+    OK(tvmffi_call(f, &result, "main") == 0 && result == 7);
+  }
   OK(tvmffi_call("ffi.ModuleClearImports", NULL, m) == 0);
   OK(is_loaded(other)); /* by what was looked up */
-  tvmffi_release(m);
-  OK(!is_loaded(path) && !is_loaded(other));
 }
 
 static void objects_outlive_their_library(const char *path) {
-  TVMFFIObject *m = load(path), *f = get(m, "text"), *error;
-  TVMFFIAny text = tvmffi_none();
-  OK(tvmffi_call(f, &text) == 0);
-  tvmffi_release(f);
-  OK((f = get(m, "fail_a")) != NULL);
-  OK(tvmffi_call(f, NULL) == -1);
-  error = tvmffi_error_take();
-  tvmffi_release(f);
-  tvmffi_release(m);
+  TVMFFI_SCOPE;
+  TVMFFIObject *error;
+  TVMFFIAny text;
+  {
+    TVMFFI_SCOPE;
+    TVMFFIObject *m = load(tvmffi_here, path), *f = get(tvmffi_here, m, "text");
+    OK(tvmffi_call(f, &text) == 0);
+    OK(tvmffi_scope_to_parent(text.v_obj) != NULL);
+    OK((f = get(tvmffi_here, m, "fail_a")) != NULL);
+    OK(tvmffi_call(f, NULL) == -1);
+    error = tvmffi_error_take();
+  }
   OK(!is_loaded(path));
   OK(strcmp(tvmffi_any_str(&text).data, "a text that the library has made") ==
      0);
-  tvmffi_any_release(&text);
   OK(tvmffi_error_is(error, "ValueError"));
   OK(strstr(TVMFFIErrorGetCellPtr(error)->backtrace.data, "fail_a") != NULL);
   tvmffi_release(error);
@@ -127,10 +129,11 @@ static void objects_outlive_their_library(const char *path) {
 
 /* Raises an error in a library, and unloads it. Returns the error (owned). */
 static TVMFFIObject *fail_in(const char *path, const char *name) {
-  TVMFFIObject *m = load(path), *f = get(m, name);
-  OK(f && tvmffi_call(f, NULL) == -1);
-  tvmffi_release(f);
-  tvmffi_release(m);
+  {
+    TVMFFI_SCOPE;
+    TVMFFIObject *f = get(tvmffi_here, load(tvmffi_here, path), name);
+    OK(f && tvmffi_call(f, NULL) == -1);
+  }
   OK(!is_loaded(path));
   return tvmffi_error_take();
 }
@@ -150,15 +153,17 @@ static void traces_have_the_names_of_today(const char *path,
 }
 
 static void kept_modules_stay(const char *path) {
-  TVMFFIObject *m = load(path), *same = m;
-  OK(tvmffi_call("ffi.ModuleGlobalsAdd", NULL, m) == 0);
-  tvmffi_release(m);
+  TVMFFIObject *m, *kept = NULL;
+  {
+    TVMFFI_SCOPE;
+    m = load(tvmffi_here, path);
+    OK(tvmffi_call("ffi.ModuleGlobalsAdd", NULL, m) == 0);
+  }
   OK(is_loaded(path));
-  tvmffi_retain(same);
-  OK(tvmffi_call("ffi.ModuleGlobalsRemove", NULL, same) == 0);
+  tvmffi_keep(&kept, m);
+  OK(tvmffi_call("ffi.ModuleGlobalsRemove", NULL, kept) == 0);
   OK(is_loaded(path));
-  tvmffi_release(same);
-  OK(!is_loaded(path));
+  tvmffi_release(kept);
 }
 
 int main(int argc, char **argv) {
@@ -171,11 +176,15 @@ int main(int argc, char **argv) {
   memcpy((void *)&symbol, &address, sizeof(symbol));
   OK(TVMFFIEnvModRegisterContextSymbol("unit_modules_answer", symbol) == 0);
   functions(path[0]);
+  OK(!is_loaded(path[0]));
   a_function_holds_its_library(path[0]);
+  OK(!is_loaded(path[0]));
   an_import_holds_its_library(path[0], path[1]);
+  OK(!is_loaded(path[0]) && !is_loaded(path[1]));
   objects_outlive_their_library(path[0]);
   if (argc == 4) traces_have_the_names_of_today(path[0], path[1]);
   kept_modules_stay(path[0]);
+  OK(!is_loaded(path[0]));
   printf("1..%d\n", count);
   return failed != 0;
 }
