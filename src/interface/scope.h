@@ -137,10 +137,14 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
     TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<tvmffi_type>) {
   return nullptr;
 }
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
-    TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<TVMFFIObject **>) = delete;
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
-    TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<TVMFFIAny *>) = delete;
+TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
+    TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<TVMFFIObject **>) {
+  return here();
+}
+TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
+    TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<TVMFFIAny *>) {
+  return here();
+}
 }
 #define TVMFFI_I_OWNER_OF(out)                        \
   TVMFFI_I_OWNED_BY(tvmffi_i_scope_for(tvmffi_i_here, \
