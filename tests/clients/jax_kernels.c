@@ -45,15 +45,13 @@ TVMFFI_EXPORT(describe, none, (tensor, x), (tensor, text)) {
 /* Sums squares in a temporary array, which the framework allocates. */
 TVMFFI_EXPORT(norm, none, (tensor, x), (tensor, y)) {
   TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[1] cpu"));
-  TVMFFI_SCOPE {
-    TVMFFIObject *temporary;
-    TVMFFI_TRY(tvmffi_tensor_new_like(x, &temporary));
-    float *squares = tvmffi_data(TVMFFITensorGetDLTensorPtr(temporary), float);
-    tvmffi_data(y, float)[0] = 0;
-    for (int64_t i = 0; i < x->shape[0]; ++i) {
-      squares[i] = tvmffi_data(x, float)[i] * tvmffi_data(x, float)[i];
-      tvmffi_data(y, float)[0] += squares[i];
-    }
+  TVMFFIObject *temporary;
+  TVMFFI_TRY(tvmffi_tensor_new_like(x, &temporary));
+  float *squares = tvmffi_data(TVMFFITensorGetDLTensorPtr(temporary), float);
+  tvmffi_data(y, float)[0] = 0;
+  for (int64_t i = 0; i < x->shape[0]; ++i) {
+    squares[i] = tvmffi_data(x, float)[i] * tvmffi_data(x, float)[i];
+    tvmffi_data(y, float)[0] += squares[i];
   }
   TVMFFI_RETURN();
 }

@@ -64,11 +64,7 @@ static int give(tvmffi_legacy_value *args, int *codes, int n, void *result,
   return err;
 }
 
-TVMFFI_FUNC(same, any, (any, x)) {
-  TVMFFIAny owned;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&x, &owned));
-  TVMFFI_RETURN(owned);
-}
+TVMFFI_FUNC(same, any, (any, x)) { TVMFFI_RETURN(x); }
 TVMFFI_FUNC(describe, str, (int64, i), (float64, x), (str, s), (dtype, d),
             (device, on), (tensor, t), (any, nothing)) {
   static char text[128];

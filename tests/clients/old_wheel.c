@@ -43,12 +43,9 @@ typedef struct {
 } Old;
 TVMFFI_TYPE(Old, "test.Old", TVMFFIObject, (field, int64, x, 0))
 TVMFFI_EXPORT(object, int64) {
-  Old *p = NULL;
-  int64_t x;
-  TVMFFI_TRY(tvmffi_new(Old, &p));
-  x = p->x + 3;
-  tvmffi_release(p);
-  TVMFFI_RETURN(x);
+  const Old *p = TVMFFI_NEW(Old);
+  if (!p) return -1;
+  TVMFFI_RETURN(p->x + 3);
 }
 
 typedef struct {
@@ -60,9 +57,7 @@ TVMFFI_METHOD(OldModule, three, int64) {
   TVMFFI_RETURN(3);
 }
 TVMFFI_EXPORT(module, int64) {
-  OldModule *m = NULL;
-  TVMFFI_TRY(tvmffi_new(OldModule, &m));
-  tvmffi_release(m);
+  if (!TVMFFI_NEW(OldModule)) return -1;
   TVMFFI_RETURN(3);
 }
 
@@ -88,15 +83,12 @@ TVMFFI_EXPORT(deinit_once, int64) {
 TVMFFI_EXPORT(view, int64) {
   const DLDevice cpu = {kDLCPU, 0};
   int64_t shape[] = {3}, size;
-  TVMFFIObject *whole = NULL;
+  TVMFFIObject *whole;
   TVMFFIObjectHandle view = NULL;
-  int code;
   TVMFFI_TRY(
       tvmffi_tensor_new(tvmffi_dtype_of(kDLInt, 8), cpu, 1, shape, &whole));
-  code = TVMFFITensorCreateUnsafeView(whole, TVMFFITensorGetDLTensorPtr(whole),
-                                      &view);
-  tvmffi_release(whole);
-  if (code) return code;
+  TVMFFI_TRY(TVMFFITensorCreateUnsafeView(
+      whole, TVMFFITensorGetDLTensorPtr(whole), &view));
   size = TVMFFITensorGetDLTensorPtr(view)->shape[0];
   tvmffi_release(view);
   TVMFFI_RETURN(size);

@@ -8,11 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-TVMFFI_FUNC(echo, any, (any, x)) {
-  TVMFFIAny result = tvmffi_none();
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&x, &result));
-  TVMFFI_RETURN(result);
-}
+TVMFFI_FUNC(echo, any, (any, x)) { TVMFFI_RETURN(x); }
 
 TVMFFI_FUNC(type_index, int64, (any, x)) { TVMFFI_RETURN(x.type_index); }
 
@@ -91,19 +87,13 @@ TVMFFI_FUNC(adder, func, (int64, n)) {
 }
 
 TVMFFI_FUNC(nested, object) {
-  TVMFFI_SCOPE {
-    TVMFFIObject *list = tvmffi_list(1, "two", tvmffi_list(3.5, "four"));
-    if (!list) return -1;
-    TVMFFI_RETURN(list);
-  }
-  return 0;
+  TVMFFI_RETURN(tvmffi_list(1, "two", tvmffi_list(3.5, "four")));
 }
 
 TVMFFI_FUNC(item, any, (list, list), (int64, i)) {
-  TVMFFIAny item, result = tvmffi_none();
+  TVMFFIAny item;
   TVMFFI_TRY(tvmffi_at(list, i, &item));
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&item, &result));
-  TVMFFI_RETURN(result);
+  TVMFFI_RETURN(item);
 }
 
 static int secret = 42;
@@ -122,8 +112,8 @@ TVMFFI_MODULE(Numbers, "test.numbers", (function, number))
 TVMFFI_METHOD(Numbers, number, int64) { TVMFFI_RETURN(self->number); }
 
 TVMFFI_FUNC(session, module, (int64, number)) {
-  Numbers *made;
-  TVMFFI_TRY(tvmffi_new(Numbers, &made));
+  Numbers *made = TVMFFI_NEW(Numbers);
+  if (!made) return -1;
   made->number = number;
   TVMFFI_RETURN((TVMFFIObject *)made);
 }

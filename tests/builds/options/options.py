@@ -590,7 +590,44 @@ def scopes(box):
             raise Failed(f"{flags}: {output}")
     must_fail(box.run, box.link(
         "shared", box.compile("shared", text.replace(
-            "  tvmffi_release(o);\n", ""), "-O0"), runtime))
+            "  tvmffi_release(kept);\n", ""), "-O0"), runtime))
+    out = box.compile("refused", DECLARATIONS + "int f(void); "
+                      "int f(void) { TVMFFI_SCOPE; return 0; }",
+                      "-DTVMFFI_I_CLEANUP=0", fails=True)
+    if "needs_the_cleanup_attribute__call_tvmffi_scope_open" not in out:
+        raise Failed("no error that says what to call\n" + out)
+
+
+OUTSIDE = DECLARATIONS + """
+int g(TVMFFIObject *f);
+int g(TVMFFIObject *f) {
+  int64_t n = 0;
+  TVMFFIObject *o = NULL;
+  TVMFFIAny any;
+  (void)n, (void)o, (void)any;
+  return %s;
+}
+"""
+
+
+def outside_scopes(box):
+    """Outside all scopes, the compiler refuses what would have no owner, and
+    its error says what to write."""
+    for cxx in (False, True):
+        null = "nullptr" if cxx else "NULL"
+        for right in (f"tvmffi_call(f, {null})", "tvmffi_call(f, &n)",
+                      "tvmffi_get(f, 1, &n)", "tvmffi_as(f, &n)"):
+            box.compile("right", OUTSIDE % right, *WARNINGS, cxx=cxx)
+        for wrong in ("tvmffi_list(1) != NULL", "tvmffi_shape() != NULL",
+                      "tvmffi_list_from(&any, 1) != NULL",
+                      "tvmffi_call(f, &o)", "tvmffi_call(f, &any)",
+                      "tvmffi_get(f, 1, &o)", "tvmffi_as(f, &any)",
+                      "tvmffi_scope_attach(f) != NULL",
+                      "tvmffi_global_get(\"f\", &o)"):
+            out = box.compile("wrong", OUTSIDE % wrong, "-fsyntax-only",
+                              cxx=cxx, fails=True)
+            if "add_the_parameter_TVMFFI_HERE_or_write_TVMFFI_SCOPE" not in out:
+                raise Failed(f"{wrong}\n{out[:3000]}")
 
 
 def wrong_result(box):
@@ -610,8 +647,7 @@ POINT = "typedef struct { TVMFFIObject base; double x; } Point;\n" \
 ITEMS = "_is_no_item_of_TVMFFI_TYPE__these_are_field_readonly_method"
 CALC = "typedef struct { tvmffi_module base; } Calc;\n" \
     "TVMFFI_MODULE(Calc, \"demo.calc\", (mask, 1), %s)\n" \
-    "Calc *g(void); Calc *g(void) { Calc *c; return tvmffi_new(Calc, &c) " \
-    "? NULL : c; }"
+    "Calc *g(void); Calc *g(void) { TVMFFI_SCOPE; return TVMFFI_NEW(Calc); }"
 KINDS = "_is_no_item_of_TVMFFI_MODULE__these_are_function_lookup_save"
 PARAMS = "tvmffi_func_f__needs_a_result_and_parameters_like__int64_x"
 # What is wrong, what the first error says, and the most errors in C and C++.
@@ -641,7 +677,8 @@ MISTAKES = (
      "return x->ndim; }", "TVMFFI_EXPECT_needs_tensors_and_texts", 1, 1),
 )
 POINTER = POINT % "(field, float64, x)" + (
-    "int g(Point *p); int g(Point *p) { char s[2] = {0, 0}; void *q = s; "
+    "typedef struct { double x; } Other; int g(Point *p, Other *o); "
+    "int g(Point *p, Other *o) { char s[2] = {0, 0}; void *q = s; (void)o; "
     "return tvmffi_call(tvmffi_str(s), tvmffi_out_any(NULL), "
     "TVMFFI_ANY(s), TVMFFI_ANY(q), TVMFFI_ANY(%s)); }\n")
 RIGHT = """
@@ -649,7 +686,6 @@ TVMFFI_METHOD(Point, norm, float64) { TVMFFI_RETURN(1); }
 TVMFFI_EXPORT(right, Point, (Point, p), (optional(Point), q), (array(Point), a))
 {
   (void)q, (void)a;
-  tvmffi_retain(p);
   TVMFFI_RETURN(p);
 }
 """
@@ -876,12 +912,13 @@ static int has(const char *name) {
   return 1;
 }
 int main(void) {
+  TVMFFI_SCOPE;
   TVMFFIObject *o = 0;
   if (!has("ffi.Shape") || has("ffi.String") || has("ffi.ArrayGetItem"))
     return 1;
   if (tvmffi_call(tvmffi_str("ffi.Shape"), tvmffi_out_object(&o),
                   tvmffi_int(2))) return 2;
-  if (o->type_index != kTVMFFIShape || TVMFFIObjectDecRef(o)) return 3;
+  if (o->type_index != kTVMFFIShape) return 3;
   return 0;
 }
 """
@@ -934,6 +971,7 @@ def no_builtins(box):
 
 KEYS = PROGRAM.replace("int main(void) {", """
 int main(void) {
+  TVMFFI_SCOPE;
   TVMFFIAny words[3] = {{0}}, map, key = {0};
   uint64_t big[2] = {1, 2};
   TVMFFIByteArray bytes = {(const char *)big, sizeof big};
@@ -947,7 +985,6 @@ int main(void) {
   if (tvmffi_call(tvmffi_str("ffi.MapCount"), tvmffi_out_int64(&n), map,
                   key) || n != 1) return 23;
   for (i = 0; i < 2; ++i) tvmffi_any_release(&words[i]);
-  tvmffi_any_release(&map);
 """)
 
 
@@ -1101,8 +1138,8 @@ def message_size(box):
 
 
 TENSOR_MAKER = DECLARATIONS + """
-TVMFFIObject *make(int64_t n);
-TVMFFIObject *make(int64_t n) {
+TVMFFIObject *make(TVMFFI_HERE, int64_t n);
+TVMFFIObject *make(TVMFFI_HERE, int64_t n) {
   DLDevice cpu = {kDLCPU, 0};
   TVMFFIObject *x = NULL;
   return tvmffi_tensor_new(tvmffi_dtype_of(kDLInt, 8), cpu, 1, &n, &x) ? NULL
@@ -1110,22 +1147,24 @@ TVMFFIObject *make(int64_t n) {
 }
 """
 TENSOR_USER = IMPLEMENTATION + """
-TVMFFIObject *make(int64_t n);
+TVMFFIObject *make(TVMFFI_HERE, int64_t n);
 int main(void) {
+  TVMFFI_SCOPE;
   size_t begin, i;
-  TVMFFIObject *x = make(1), *error;
-  if (!x) return 1;
-  tvmffi_release(x);
+  TVMFFIObject *error;
+  if (!make(tvmffi_here, 1)) return 1;
   begin = tvmffi_arena_used(NULL);
   for (i = 0; i < 100; ++i) {
-    x = make(20000);
-    if (!x) return 2;
-    if (tvmffi_arena_used(NULL) < begin + 20000) return 3;
-    memset(TVMFFITensorGetDLTensorPtr(x)->data, 7, 20000);
-    tvmffi_release(x);
+    {
+      TVMFFI_SCOPE;
+      TVMFFIObject *x = make(tvmffi_here, 20000);
+      if (!x) return 2;
+      if (tvmffi_arena_used(NULL) < begin + 20000) return 3;
+      memset(TVMFFITensorGetDLTensorPtr(x)->data, 7, 20000);
+    }
     if (tvmffi_arena_used(NULL) != begin) return 4;
   }
-  if (make(70000)) return 5;
+  if (make(tvmffi_here, 70000)) return 5;
   error = tvmffi_error_take();
   if (!error || !tvmffi_error_is(error, "MemoryError")) return 6;
   return 0;
@@ -1170,7 +1209,8 @@ static int old_twice(tvmffi_legacy_value *args, int *codes, int n,
 static int calls;
 int user(void);
 int user(void) {
-  TVMFFIObject *f = 0, *error;
+  TVMFFI_SCOPE;
+  TVMFFIObject *f, *error;
   tvmffi_legacy_value in, out;
   int64_t n = 0;
   int codes[1] = {TVMFFI_LEGACY_INT}, code = 0;
@@ -1186,7 +1226,6 @@ int user(void) {
   in.v_int64 = 4;
   if (tvmffi_legacy_call(&in, codes, 1, &out, &code, f)) return 6;
   if (code != TVMFFI_LEGACY_INT || out.v_int64 != 8 || calls != 2) return 7;
-  tvmffi_release(f);
   return 0;
 }
 """
@@ -1388,7 +1427,7 @@ OWN_CASTS = (("(float *)run.at[0]", "static_cast<float *>(run.at[0])"),
 def no_casts_of_c(box):
     """A C++ user's warnings stay clean, and on: the user's own casts are
     found."""
-    clean = USER + "TVMFFI_MAIN() { return scoped(); }\n"
+    clean = USER + "TVMFFI_MAIN() { return scoped(tvmffi_here); }\n"
     for old, new in OWN_CASTS:
         clean = clean.replace(old, new)
     for flags in ([], ["-DTVMFFI_DEBUG=1"]):
@@ -1403,14 +1442,16 @@ def no_casts_of_c(box):
 
 
 def no_struct_pointer(box):
-    """A pointer to a struct does not become a void pointer."""
+    """A pointer to a struct that begins with an object is one, and a pointer to
+    another does not become a void pointer."""
     for cxx in (False, True):
         def compiled(argument):
             return box.compile("pointer", DECLARATIONS + POINTER % argument,
                                "-Werror", "-fsyntax-only", cxx=cxx,
-                               fails=argument == "p")
+                               fails=argument == "o")
         compiled("tvmffi_obj(p)")
         compiled("p")
+        compiled("o")
 
 
 # -- beside macros -------------------------------------------------------
@@ -1522,6 +1563,7 @@ CASES = [
     ("tvmffi_legacy.h: TVM's older calling convention", legacy),
     ("strict warnings find nothing", no_warnings),
     ("scopes follow the text", scopes),
+    ("outside scopes nothing is made", outside_scopes),
     ("a result of another type is told by the compiler", wrong_result),
     ("a mistake in a definition is one error that names it", readable_errors),
     ("TVMFFI_MALLOC and TVMFFI_FREE: no heap of libc", own_allocator),

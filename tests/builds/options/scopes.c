@@ -13,77 +13,120 @@ static void end_thing(void *self) {
 }
 TVMFFI_CLOSURE(thing, int64_t, none) { TVMFFI_RETURN(); }
 
-/* The caller of either owns the thing. */
-static int make(TVMFFIObject **out) {
+/* Hands out a thing, which belongs to the caller's scope. */
+static TVMFFIObject *make(TVMFFI_HERE) {
+  TVMFFIObject *o;
   __atomic_fetch_add(&num_live, 1, __ATOMIC_SEQ_CST);
-  return tvmffi_closure_new(thing, &num_live, end_thing, out);
+  return tvmffi_closure_new(thing, &num_live, end_thing, &o) ? NULL : o;
 }
 TVMFFI_FUNC(give, object, (int64, how)) {
-  TVMFFIObject *o;
-  TVMFFI_TRY(make(&o));
-  if (how == 0) TVMFFI_RETURN(o);
-  TVMFFI_SCOPE {
-    TVMFFI_TRY(tvmffi_scope_attach(o) ? 0 : -1);
-    if (how == 1) TVMFFI_RETURN(o);
+  TVMFFIObject *o = make(tvmffi_here);
+  if (!o) return -1;
+  if (how == 1 && !make(tvmffi_here)) return -1; /* `o` is not the newest */
+  if (how == 2) {
     tvmffi_retain(o); /* the scope owns it twice */
-    TVMFFI_TRY(tvmffi_scope_attach(o) ? 0 : -1);
-    TVMFFI_SCOPE { TVMFFI_RETURN(o); }
+    if (!tvmffi_scope_attach(o)) return -1;
   }
-  TVMFFI_RETURN(NULL); /* not reached: GCC wants it without optimisation */
+#if TVMFFI_I_CLEANUP
+  if (how == 3) {
+    TVMFFI_SCOPE;
+    TVMFFI_RETURN(o); /* the scope around owns it */
+  }
+#endif
+  TVMFFI_RETURN(o);
 }
 
-/* Releases what it is given: right in a scope of the caller's and outside. */
+static int call_all(TVMFFI_HERE, TVMFFIObject *f) {
+  TVMFFIObject *o;
+  int how;
+  for (how = 0; how < 4; ++how) {
+    TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o),
+                           tvmffi_int(how)));
+    EXPECT(tvmffi_scope_count(kTVMFFIAny) == how + 1 && num_live == how + 1);
+  }
+  return 0;
+}
+
+/* Every compiler has this. */
+static int opened(TVMFFIObject *f) {
+  tvmffi_scope scope;
+  TVMFFI_HERE = tvmffi_scope_open(&scope);
+  int code = call_all(tvmffi_here, f);
+  tvmffi_scope_close(&scope);
+  TVMFFI_TRY(code);
+  EXPECT(num_live == 0);
+  return 0;
+}
+
+#if TVMFFI_I_CLEANUP
 static int helper(TVMFFIObject *f, int depth) {
+  TVMFFI_SCOPE;
   TVMFFIObject *o;
   TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o),
-                         tvmffi_int(depth % 3)));
-  if (depth > 0) TVMFFI_TRY(helper(f, depth - 1));
-  tvmffi_release(o);
-  return 0;
+                         tvmffi_int(depth % 4)));
+  EXPECT(tvmffi_scope_count(kTVMFFIAny) == 1);
+  return depth > 0 ? helper(f, depth - 1) : 0;
 }
 
 static int loops(TVMFFIObject *f) {
   int i;
   for (i = 0; i < 10; ++i) {
-    TVMFFI_SCOPE_REST;
+    TVMFFI_SCOPE;
     TVMFFIObject *o;
     TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o),
-                           tvmffi_int(i % 3)));
-    EXPECT(tvmffi_scope_count(kTVMFFIAny) == 1);
-    if (i == 4) {
-      TVMFFI_LEAVE();
-      break; /* of the loop */
-    }
-    TVMFFI_LEAVE();
+                           tvmffi_int(i % 4)));
+    EXPECT(tvmffi_scope_count(kTVMFFIAny) == 1 && num_live == 1);
+    if (i == 3) continue;
+    if (i == 4) break; /* of the loop */
   }
   EXPECT(i == 4 && num_live == 0);
   return 0;
 }
 
 static int blocks(TVMFFIObject *f) {
-  TVMFFI_SCOPE {
+  {
+    TVMFFI_SCOPE;
     TVMFFIObject *a, *b;
     TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&a),
                            tvmffi_int(2)));
     TVMFFI_TRY(helper(f, 5));
     EXPECT(tvmffi_scope_count(kTVMFFIAny) == 1 && num_live == 1);
-    if (num_live == 1)
-      TVMFFI_SCOPE {
-        TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&b),
-                               tvmffi_int(1)));
-        EXPECT(tvmffi_scope_to_parent(b) == b);
-      }
-    else
-      TVMFFI_SCOPE { EXPECT(num_live == 1); }
+    {
+      TVMFFI_SCOPE;
+      TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&b),
+                             tvmffi_int(1)));
+      EXPECT(tvmffi_scope_to_parent(b) == b);
+      TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&b),
+                             tvmffi_int(1)));
+      EXPECT(tvmffi_scope_count(kTVMFFIAny) == 3 && num_live == 3);
+    }
     EXPECT(tvmffi_scope_count(kTVMFFIAny) == 2 && num_live == 2);
   }
   EXPECT(num_live == 0);
   return 0;
 }
 
+/* A reference that outlives its scope. */
+static int keeps(TVMFFIObject *f) {
+  TVMFFIObject *kept = NULL;
+  int i;
+  for (i = 0; i < 4; ++i) {
+    TVMFFI_SCOPE;
+    TVMFFIObject *o;
+    TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o),
+                           tvmffi_int(i)));
+    tvmffi_keep(&kept, o);
+  }
+  EXPECT(num_live == 1);
+  tvmffi_release(kept);
+  EXPECT(num_live == 0);
+  return 0;
+}
+
 /* Each thread has a scope of its own; the one around is not touched. */
 static int parallel(TVMFFIObject *f) {
-  TVMFFI_SCOPE {
+  {
+    TVMFFI_SCOPE;
     TVMFFIObject *o;
     int i, num_bad = 0;
     TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o),
@@ -92,31 +135,32 @@ static int parallel(TVMFFIObject *f) {
 #pragma omp parallel for reduction(+ : num_bad)
 #endif
     for (i = 0; i < 1000; ++i) {
-      TVMFFI_SCOPE {
-        TVMFFIObject *own;
-        if (tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&own),
-                        tvmffi_int(i % 3)))
-          ++num_bad;
-        if (helper(f, 3)) ++num_bad;
-        num_bad += tvmffi_scope_count(kTVMFFIAny) != 2;
-      }
+      TVMFFI_SCOPE;
+      TVMFFIObject *own;
+      if (tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&own),
+                      tvmffi_int(i % 4)))
+        ++num_bad;
+      if (helper(f, 3)) ++num_bad;
+      num_bad += tvmffi_scope_count(kTVMFFIAny) != 2;
     }
     EXPECT(num_bad == 0 && tvmffi_scope_count(kTVMFFIAny) == 1);
   }
   EXPECT(num_live == 0);
   return 0;
 }
+#endif
 
 TVMFFI_MAIN() {
-  TVMFFI_SCOPE {
-    TVMFFIObject *f;
-    TVMFFI_TRY(tvmffi_function_new(give, &f));
-    TVMFFI_TRY(helper(f, 0));
-    TVMFFI_TRY(helper(f, 7));
-    TVMFFI_TRY(loops(f));
-    TVMFFI_TRY(blocks(f));
-    TVMFFI_TRY(parallel(f));
-  }
+  TVMFFIObject *f;
+  TVMFFI_TRY(tvmffi_function_new(give, &f));
+  TVMFFI_TRY(opened(f));
+#if TVMFFI_I_CLEANUP
+  TVMFFI_TRY(helper(f, 7));
+  TVMFFI_TRY(loops(f));
+  TVMFFI_TRY(blocks(f));
+  TVMFFI_TRY(keeps(f));
+  TVMFFI_TRY(parallel(f));
+#endif
   printf("ok\n");
   return 0;
 }

@@ -14,9 +14,7 @@ TVMFFI_TYPE(Point, "options.Point", TVMFFIObject, (doc, "A point"),
             (method, make))
 TVMFFI_METHOD(Point, norm, float64) { TVMFFI_RETURN(self->x + self->y); }
 TVMFFI_STATIC_METHOD(Point, make, Point, (float64, x)) {
-  Point *p;
-  TVMFFI_TRY(tvmffi_new(Point, &p, tvmffi_float(x)));
-  TVMFFI_RETURN(p);
+  TVMFFI_RETURN(TVMFFI_NEW(Point, tvmffi_float(x)));
 }
 
 typedef struct {
@@ -66,7 +64,6 @@ TVMFFI_EXPORT(objects, any, (tensor, a), (tensor_object, b), (object, c),
               (optional(dict(str, Point)), p)) {
   (void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;
   (void)i, (void)j, (void)k, (void)l, (void)n, (void)o, (void)p;
-  if (m.type_index >= kTVMFFIStaticObjectBegin) tvmffi_retain(m.v_obj);
   TVMFFI_RETURN(m);
 }
 TVMFFI_DOC(objects, "Takes all kinds of objects")
@@ -94,13 +91,10 @@ TVMFFI_EXPORT(tensors, tensor_object, (tensor, x), (tensor, y)) {
   TVMFFI_RETURN(z);
 }
 
-static int scoped(void) {
-  TVMFFIAny item;
-  TVMFFIObject *list;
+static int scoped(TVMFFI_HERE) {
+  TVMFFIAny item = tvmffi_int(2);
+  TVMFFIObject *list = tvmffi_list_from(&item, 1);
   int64_t n = 0;
-  TVMFFI_SCOPE_REST;
-  item = tvmffi_int(2);
-  list = tvmffi_list_from(&item, 1);
   TVMFFI_TRY(tvmffi_at(tvmffi_obj(list), 0, &item));
   TVMFFI_TRY(tvmffi_get(tvmffi_obj(list), tvmffi_int(0), tvmffi_out_int64(&n),
                         tvmffi_int(7)));
@@ -116,11 +110,29 @@ static int scoped(void) {
   tvmffi_print(stdout, tvmffi_obj(list));
   tvmffi_leak_report(stderr);
   n += tvmffi_live_count(kTVMFFIList) + tvmffi_scope_count(kTVMFFIList);
-  list = tvmffi_scope_to_parent(tvmffi_scope_attach(list));
-  tvmffi_release(tvmffi_scope_detach(list));
   TVMFFI_TRY_CONTEXT(n < 0 ? -1 : 0, "after %d", (int)n);
-  TVMFFI_LEAVE();
   return 0;
+}
+static int opened(void) {
+  tvmffi_scope scope;
+  TVMFFI_HERE = tvmffi_scope_open(&scope);
+  int code = scoped(tvmffi_here);
+  tvmffi_scope_close(&scope);
+  return code;
+}
+static TVMFFIObject *kept;
+static int nested(TVMFFI_HERE) {
+  TVMFFIObject *list = NULL;
+#if TVMFFI_I_CLEANUP
+  {
+    TVMFFI_SCOPE;
+    list = tvmffi_scope_to_parent(tvmffi_array_from(NULL, 0));
+    tvmffi_retain(list);
+    list = tvmffi_scope_attach(list);
+  }
+#endif
+  tvmffi_keep(&kept, list);
+  return scoped(tvmffi_here) || opened();
 }
 
 TVMFFI_GLOBAL(named, "f");
@@ -137,18 +149,18 @@ static int errors(void) {
 TVMFFI_EXPORT(use, int64, (object, object)) {
   static int64_t state;
   Conf *conf = TVMFFI_CAST(Conf, object);
-  Point *point = NULL;
+  Point *point = TVMFFI_NEW(Point, tvmffi_float(1));
   TVMFFIObject *f = NULL;
   int64_t n = tvmffi_type_index(Conf);
   if (TVMFFI_CAST(Foreign, object)) TVMFFI_RETURN(n);
   TVMFFI_TRY(tvmffi_register_type(Conf));
-  TVMFFI_TRY(tvmffi_new(Point, &point, tvmffi_float(1)));
+  if (!point) return -1;
   f = &point->base;
   TVMFFI_TRY(tvmffi_field_get(tvmffi_obj(f), "x", tvmffi_out_none(NULL)));
   TVMFFI_TRY(tvmffi_field_set(tvmffi_obj(f), "x", tvmffi_int(n)));
   TVMFFI_TRY(tvmffi_method(tvmffi_obj(f), "norm", tvmffi_out_none(NULL)));
   if (conf) {
-    tvmffi_replace(conf->origin, point);
+    tvmffi_keep(&conf->origin, point);
     TVMFFI_TRY(tvmffi_any_assign(&conf->name, tvmffi_str("a name")));
   }
   TVMFFI_TRY(tvmffi_closure_new(count, &state, NULL, &f));
@@ -159,11 +171,10 @@ TVMFFI_EXPORT(use, int64, (object, object)) {
   TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_int(1)));
 #if TVMFFI_I_GENERIC
   TVMFFI_TRY(tvmffi_call(f, &n, 1, 2.5, "three", (char)4, (short)5, 6u, 7ul));
-  tvmffi_release(tvmffi_list(1, 2.5, "three", f));
-  tvmffi_release(tvmffi_map("a", 1, "b", f));
+  n += tvmffi_size(tvmffi_list(1, 2.5, "three", f));
+  n += tvmffi_size(tvmffi_map("a", 1, "b", point));
 #endif
-  TVMFFI_TRY(scoped());
+  TVMFFI_TRY(nested(tvmffi_here));
   TVMFFI_TRY(errors());
-  TVMFFI_SCOPE { TVMFFI_TRY(tvmffi_function_new(half, &f)); }
   TVMFFI_RETURN(n);
 }

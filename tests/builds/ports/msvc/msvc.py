@@ -36,9 +36,7 @@ typedef struct {
 TVMFFI_MODULE(Counter, "msvc.counter", (function, count))
 TVMFFI_METHOD(Counter, count, int64) { TVMFFI_RETURN(++self->calls); }
 TVMFFI_EXPORT(counter, module) {
-  Counter *made = NULL;
-  TVMFFI_TRY(tvmffi_new(Counter, &made));
-  TVMFFI_RETURN(&made->base.base);
+  TVMFFI_RETURN((TVMFFIObject *)TVMFFI_NEW(Counter));
 }
 """
 SOURCES = {
