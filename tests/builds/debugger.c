@@ -54,6 +54,7 @@ static TVMFFIAny make_any(const char *text) {
 }
 
 static int run(const char *program) {
+  TVMFFI_SCOPE;
   static int64_t state, shape[2] = {2, 3}, strides[2] = {1, 2};
   static float data[6];
   static DLManagedTensor managed;
@@ -125,11 +126,11 @@ static int run(const char *program) {
   (void)TVMFFI_RAISE("ValueError", "the cause");
   (void)TVMFFI_RAISE_FROM(tvmffi_error_take(), "TypeError", "not \"%s\"", "it");
   error = tvmffi_error_take();
-  TVMFFI_TRY(tvmffi_new(Point, &point, -3, 200, 1.5, 0.25, 1, "a point", 7));
-  point->items = list;
-  tvmffi_retain(list);
-  TVMFFI_TRY(tvmffi_new(Child, &child, 1, 2, 3.0, 4.0, 0, "child",
-                        tvmffi_obj(point)));
+  point = TVMFFI_NEW(Point, -3, 200, 1.5, 0.25, 1, "a point", 7);
+  if (!point) return -1;
+  tvmffi_keep(&point->items, list);
+  child = TVMFFI_NEW(Child, 1, 2, 3.0, 4.0, 0, "child", point);
+  if (!child) return -1;
   child->base.maybe = tvmffi_some_int64(5);
   managed.dl_tensor = matrix;
   TVMFFI_TRY(TVMFFITensorFromDLPack(&managed, 0, 0, &handle));
@@ -138,18 +139,19 @@ static int run(const char *program) {
   handle = text;
   in_any = tvmffi_obj(point);
   big_map_any = tvmffi_obj(table);
-  weak = tvmffi_list(3);
-  tvmffi_weak_retain(weak);
-  tvmffi_release(weak);
+  {
+    TVMFFI_SCOPE;
+    weak = tvmffi_list(3);
+    tvmffi_weak_retain(weak);
+  }
   if (program) TVMFFI_TRY(tvmffi_call("ffi.ModuleLoadFromFile", &module,
                                       program));
   (void)TVMFFI_RAISE("KeyError", "raised and not taken");
-  dead = tvmffi_list(1);
   {
-    TVMFFIObject *before = tvmffi_list(2);
-    tvmffi_release(before);
+    TVMFFI_SCOPE;
+    dead = tvmffi_list(1);
+    (void)tvmffi_list(2); /* dies before */
   }
-  tvmffi_release(dead);
   dead_large = make_any(
       "A text of more than the 496 bytes that the free lists of a thread take, "
       "so that it is malloc's free that gets it ------------------------------"
@@ -168,7 +170,7 @@ static int run(const char *program) {
   (void)in_any, (void)big_map_any, (void)nowhere, (void)array, (void)map;
   (void)sizes, (void)function, (void)other, (void)closure, (void)error;
   (void)tensor, (void)nothing, (void)wild, (void)wrong, (void)view;
-  (void)matrix_pointer, (void)child, (void)module, (void)handle;
+  (void)matrix_pointer, (void)child, (void)module, (void)handle, (void)dead;
   return 0;
 }
 

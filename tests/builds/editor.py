@@ -20,7 +20,7 @@ SOURCE = """\
 #include "tvmffi.h"
 TVMFFI_FUNC(square, int64, (int64, x)) { TVMFFI_RETURN(x * x); }
 TVMFFI_EXPORT(cube, int64, (int64, x)) { TVMFFI_RETURN(x * x * x); }
-int start(TVMFFIObject **f) {
+int start(TVMFFI_HERE, TVMFFIObject **f) {
   TVMFFI_TRY(tvmffi_register("demo.square", square));
   TVMFFI_TRY(tvmffi_override("demo.cube", cube));
   return tvmffi_function_new(square, f);

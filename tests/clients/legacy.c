@@ -92,15 +92,16 @@ static int call_old(tvmffi_legacy_value *args, int *codes, int n,
 }
 static void release_old(void *function) { old.release(function); }
 
-static TVMFFIObject *from_old(void *function) {
+static TVMFFIObject *from_old(TVMFFI_HERE, void *function) {
   TVMFFIObject *f = NULL;
   return function && !tvmffi_legacy_wrap(call_old, function, release_old, &f)
              ? f
              : NULL;
 }
-static TVMFFIObject *old_global(const char *name) {
+static TVMFFIObject *old_global(TVMFFI_HERE, const char *name) {
   void *function = NULL;
-  return old.get_global(name, &function) ? NULL : from_old(function);
+  return old.get_global(name, &function) ? NULL
+                                         : from_old(tvmffi_here, function);
 }
 
 static int64_t shape[] = {4};
@@ -190,7 +191,8 @@ static void test_arguments(void) {
 }
 
 static void test_old_functions(void) {
-  TVMFFIObject *f = old_global("runtime.NumThreads");
+  TVMFFI_SCOPE;
+  TVMFFIObject *f = old_global(tvmffi_here, "runtime.NumThreads");
   int64_t n = 0;
   float keys[4] = {3, 1, 4, 2};
   int32_t order[4] = {-1, -1, -1, -1};
@@ -199,28 +201,23 @@ static void test_old_functions(void) {
   char room[64] = "";
   tvmffi_buffer text = {room, sizeof(room), 0};
   check(f && !tvmffi_call(f, &n) && n >= 1, "the old runtime's: an int");
-  tvmffi_release(f);
-  f = old_global("tvm.contrib.sort.argsort");
+  f = old_global(tvmffi_here, "tvm.contrib.sort.argsort");
   check(f && !tvmffi_call(f, NULL, &in, &out, 0, true) && order[0] == 1 &&
             order[1] == 3 && order[2] == 0 && order[3] == 2,
         "the old runtime's: tensors");
   check(f && tvmffi_call(f, NULL, "not a tensor", &out, 0, true) == -1 &&
             tvmffi_error_catch("RuntimeError"),
         "the old runtime's, failing");
-  tvmffi_release(f);
-  f = old_global("runtime.SanitizeName");
+  f = old_global(tvmffi_here, "runtime.SanitizeName");
   check(f && !tvmffi_call(f, &text, "a.b c") && strcmp(room, "a_b_c") == 0,
         "the old runtime's: a string");
-  tvmffi_release(f);
   /* Through both twice: ours, in the old runtime, in ours. */
-  f = from_old(to_old(&tvmffi_func_describe));
-  text.size = sizeof(room);
+  f = from_old(tvmffi_here, to_old(&tvmffi_func_describe));
   check(
       f &&
           !tvmffi_call(f, &text, 7, 0.5, "x", in.dtype, in.device, &in, NULL) &&
           strcmp(room, "7 0.5 x 2/32 1:0 1D 0") == 0,
       "ours, through the old runtime");
-  tvmffi_release(f);
 }
 
 #define FIND(member, name)                                                   \

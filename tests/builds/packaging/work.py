@@ -22,11 +22,10 @@ URL = "https://example.com/tvmffi.git"
 PROGRAM = """
 #include "tvmffi.h"
 int main(void) {
-  TVMFFIObject *list = tvmffi_list(1, 2, 3);
+  TVMFFI_SCOPE;
   TVMFFIVersion version;
   TVMFFIGetVersion(&version);
-  if (!list || tvmffi_size(list) != 3) return 1;
-  TVMFFIObjectDecRef(list);
+  if (tvmffi_size(tvmffi_list(1, 2, 3)) != 3) return 1;
   return version.minor == TVM_FFI_VERSION_MINOR ? 0 : 2;
 }
 """

@@ -34,10 +34,8 @@ TVMFFI_EXPORT(add, int64, (int64, x)) { TVMFFI_RETURN(x + STEP); }
 PROGRAM = """
 #include "tvmffi.h"
 int main(void) {
-  TVMFFIObject *list = tvmffi_list(1, 2, 3);
-  int64_t size = list ? tvmffi_size(list) : 0;
-  if (list) TVMFFIObjectDecRef(list);
-  return size != 3;
+  TVMFFI_SCOPE;
+  return tvmffi_size(tvmffi_list(1, 2, 3)) != 3;
 }
 """
 # Prints the libraries in the process and in one that it starts.

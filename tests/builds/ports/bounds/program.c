@@ -143,10 +143,9 @@ SCENE(call) {
 }
 
 SCENE(call_str) {
+  TVMFFI_SCOPE;
   TVMFFIAny text;
-  TVMFFI_TRY(tvmffi_call("bounds.greet", &text, tvmffi_str("everybody")));
-  tvmffi_any_release(&text);
-  return 0;
+  return tvmffi_call("bounds.greet", &text, tvmffi_str("everybody"));
 }
 
 SCENE(call_bad_argument) {
@@ -160,8 +159,7 @@ SCENE(call_bad_count) {
 }
 
 SCENE(call_raises) {
-  TVMFFIAny none;
-  return !tvmffi_call("bounds.raise", &none, tvmffi_int(7));
+  return !tvmffi_call("bounds.raise", NULL, tvmffi_int(7));
 }
 
 SCENE(call_unknown) {
@@ -192,7 +190,9 @@ SCENE(error_take) {
 static TVMFFIObject *made;
 
 SCENE(array) {
-  made = tvmffi_array(tvmffi_int(1), tvmffi_float(2.5), tvmffi_str("three"));
+  TVMFFI_SCOPE;
+  tvmffi_keep(&made, tvmffi_array(tvmffi_int(1), tvmffi_float(2.5),
+                                  tvmffi_str("three")));
   return !made;
 }
 
@@ -205,17 +205,17 @@ SCENE(release) {
 SCENE(nested) {
   int i;
   for (i = 0; i < 12; ++i) {
-    TVMFFIObject *inner = made;
-    made = tvmffi_array(tvmffi_obj(inner), tvmffi_int(i));
+    TVMFFI_SCOPE;
+    tvmffi_keep(&made, tvmffi_array(tvmffi_obj(made), tvmffi_int(i)));
     if (!made) return -1;
-    tvmffi_release(inner);
   }
   return 0;
 }
 
 SCENE(dict) {
+  TVMFFI_SCOPE;
   int i;
-  made = tvmffi_dict(tvmffi_str("zero"), tvmffi_int(0));
+  tvmffi_keep(&made, tvmffi_dict(tvmffi_str("zero"), tvmffi_int(0)));
   if (!made) return -1;
   for (i = 0; i < 100; ++i)
     TVMFFI_TRY(tvmffi_set(made, tvmffi_int(i), tvmffi_float(i)));
@@ -225,38 +225,40 @@ SCENE(dict) {
 }
 
 SCENE(lookup) {
+  TVMFFI_SCOPE;
   TVMFFIAny value;
   TVMFFI_TRY(tvmffi_get(made, tvmffi_int(50), &value));
   return value.v_float64 != 50;
 }
 
 SCENE(list) {
+  TVMFFI_SCOPE;
   int i;
-  made = tvmffi_list(tvmffi_int(1));
+  tvmffi_keep(&made, tvmffi_list(tvmffi_int(1)));
   if (!made) return -1;
   for (i = 0; i < 100; ++i) TVMFFI_TRY(tvmffi_append(made, tvmffi_int(i)));
   return 0;
 }
 
 SCENE(json_parse) {
-  return tvmffi_call(
-      "ffi.json.Parse", &made,
+  TVMFFI_SCOPE;
+  TVMFFIObject *parsed;
+  TVMFFI_TRY(tvmffi_call(
+      "ffi.json.Parse", &parsed,
       tvmffi_str("{\"a\": [1, 2.5, 1e-7, {\"b\": null}], "
                  "\"c\": \"\\u00e9\", \"d\": [[[[true]]]], "
-                 "\"e\": 123456789012345678901234567890.5e-300}"));
-}
-
-SCENE(json_stringify) {
-  TVMFFIAny text;
-  TVMFFI_TRY(tvmffi_call("ffi.json.Stringify", &text, tvmffi_obj(made),
-                         tvmffi_none()));
-  tvmffi_any_release(&text);
+                 "\"e\": 123456789012345678901234567890.5e-300}")));
+  tvmffi_keep(&made, parsed);
   return 0;
 }
 
+SCENE(json_stringify) {
+  return tvmffi_call("ffi.json.Stringify", NULL, tvmffi_obj(made),
+                     tvmffi_none());
+}
+
 SCENE(json_bad) {
-  TVMFFIAny none;
-  return !tvmffi_call("ffi.json.Parse", &none, tvmffi_str("[1, 2, }"));
+  return !tvmffi_call("ffi.json.Parse", NULL, tvmffi_str("[1, 2, }"));
 }
 #endif
 
@@ -281,19 +283,15 @@ TVMFFI_TYPE(Pair, "bounds.Pair", TVMFFIObject, (field, int64, first),
 SCENE(type) { return tvmffi_register_type(Point); }
 
 SCENE(object) {
-  Point *p;
-  TVMFFI_TRY(tvmffi_new(Point, &p, tvmffi_int(1), tvmffi_int(2)));
-  made = tvmffi_array(tvmffi_obj(&p->base), tvmffi_obj(&p->base));
-  tvmffi_release(&p->base);
+  TVMFFI_SCOPE;
+  Point *p = TVMFFI_NEW(Point, tvmffi_int(1), tvmffi_int(2));
+  tvmffi_keep(&made, tvmffi_array(tvmffi_obj(p), tvmffi_obj(p)));
   return !made;
 }
 
 /* Calls a function of one value, and drops the result. */
 static int call_1(const char *name) {
-  TVMFFIAny result;
-  TVMFFI_TRY(tvmffi_call(name, &result, tvmffi_obj(made)));
-  tvmffi_any_release(&result);
-  return 0;
+  return tvmffi_call(name, NULL, tvmffi_obj(made));
 }
 
 /* Uses the key of tvmffi_print. */
@@ -301,22 +299,17 @@ SCENE(repr) { return tvmffi_i_repr(tvmffi_obj(made)); }
 SCENE(deep_copy) { return call_1("ffi.DeepCopy"); }
 SCENE(recursive_hash) { return call_1("ffi.RecursiveHash"); }
 SCENE(graph) {
-  TVMFFIAny text;
-  TVMFFI_TRY(tvmffi_call("ffi.ToJSONGraphString", &text, tvmffi_obj(made),
-                         tvmffi_none()));
-  tvmffi_any_release(&text);
-  return 0;
+  return tvmffi_call("ffi.ToJSONGraphString", NULL, tvmffi_obj(made),
+                     tvmffi_none());
 }
 
 SCENE(structural_equal) {
-  TVMFFIAny result;
-  return tvmffi_call("ffi.StructuralEqual", &result, tvmffi_obj(made),
+  return tvmffi_call("ffi.StructuralEqual", NULL, tvmffi_obj(made),
                      tvmffi_obj(made), tvmffi_bool(0), tvmffi_bool(0));
 }
 
 SCENE(structural_hash) {
-  TVMFFIAny result;
-  return tvmffi_call("ffi.StructuralHash", &result, tvmffi_obj(made),
+  return tvmffi_call("ffi.StructuralHash", NULL, tvmffi_obj(made),
                      tvmffi_bool(0), tvmffi_bool(0));
 }
 #endif
@@ -391,6 +384,7 @@ static void measure_stack(void) {
 static unsigned used(void) { return (unsigned)tvmffi_arena_used(NULL); }
 
 static void measure_bytes(void) {
+  TVMFFI_SCOPE;
   enum { MANY = 64 };
   static char names[MANY][8];
   TVMFFIObjectHandle function = NULL;
@@ -424,30 +418,24 @@ static void measure_bytes(void) {
   CHECK(TVMFFITypeGetOrAllocIndex(&text, -1, 1, 0, 1, kTVMFFIObject) > 0);
   line("bytes", "a type without fields, registered", used() - before);
   before = used();
-  made = tvmffi_array(tvmffi_int(1), tvmffi_int(2), tvmffi_int(3));
+  CHECK(tvmffi_array(tvmffi_int(1), tvmffi_int(2), tvmffi_int(3)));
   line("bytes", "an array of 3 items", used() - before);
-  tvmffi_release(made);
   before = used();
-  made = tvmffi_list(tvmffi_int(1), tvmffi_int(2), tvmffi_int(3));
+  CHECK(tvmffi_list(tvmffi_int(1), tvmffi_int(2), tvmffi_int(3)));
   line("bytes", "a list of 3 items", used() - before);
-  tvmffi_release(made);
   before = used();
-  made = tvmffi_map(tvmffi_int(1), tvmffi_int(2), tvmffi_int(3), tvmffi_int(4));
+  CHECK(
+      tvmffi_map(tvmffi_int(1), tvmffi_int(2), tvmffi_int(3), tvmffi_int(4)));
   line("bytes", "a map of 2 items", used() - before);
-  tvmffi_release(made);
-  made = NULL;
 #endif
 #if BOUNDS_PROFILE == 3
-  {
-    Point *p;
-    before = used();
-    CHECK(!tvmffi_register_type(Pair));
-    line("bytes", "a type with 2 fields, registered", used() - before);
-    CHECK(!tvmffi_new(Point, &p, tvmffi_int(1), tvmffi_int(2)));
-    before = used();
-    CHECK(!tvmffi_new(Point, &p, tvmffi_int(1), tvmffi_int(2)));
-    line("bytes", "an object with 32 bytes of fields", used() - before);
-  }
+  before = used();
+  CHECK(!tvmffi_register_type(Pair));
+  line("bytes", "a type with 2 fields, registered", used() - before);
+  CHECK(TVMFFI_NEW(Point, tvmffi_int(1), tvmffi_int(2)));
+  before = used();
+  CHECK(TVMFFI_NEW(Point, tvmffi_int(1), tvmffi_int(2)));
+  line("bytes", "an object with 32 bytes of fields", used() - before);
 #endif
 }
 

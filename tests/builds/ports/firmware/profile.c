@@ -34,26 +34,25 @@ static int calls(void) {
 
 #if PROFILE >= DATA
 static int data(void) {
-  TVMFFI_SCOPE {
-    TVMFFIObject *list, *map;
-    TVMFFIAny text, item;
-    int64_t sum = 0;
-    TVMFFI_TRY(tvmffi_call("ffi.json.Parse", &map,
-                           "{\"name\": \"a pump\", \"rates\": [1, 2, 3.5]}"));
-    TVMFFI_TRY(tvmffi_get(map, "rates", &list));
-    TVMFFI_TRY(tvmffi_get(list, 1, &item));
-    if (item.v_int64 != 2) return TVMFFI_RAISE("AssertionError", "rates");
-    list = tvmffi_list(1, "two");
-    TVMFFI_TRY(tvmffi_append(list, tvmffi_array(4, 5)));
-    map = tvmffi_map("numbers", list, "big", tvmffi_str("more than 7 bytes"));
-    TVMFFI_TRY(tvmffi_call("ffi.json.Stringify", &text, map, NULL));
-    if (strcmp(tvmffi_any_str(&text).data,
-               "{\"numbers\":[1,\"two\",[4,5]],"
-               "\"big\":\"more than 7 bytes\"}"))
-      return TVMFFI_RAISE("AssertionError", "%s", tvmffi_any_str(&text).data);
-    TVMFFI_FOREACH(TVMFFIAny, x, tvmffi_array(4, 5)) sum += x.v_int64;
-    if (sum != 9) return TVMFFI_RAISE("AssertionError", "sum");
-  }
+  TVMFFI_SCOPE;
+  TVMFFIObject *list, *map;
+  TVMFFIAny text, item;
+  int64_t sum = 0;
+  TVMFFI_TRY(tvmffi_call("ffi.json.Parse", &map,
+                         "{\"name\": \"a pump\", \"rates\": [1, 2, 3.5]}"));
+  TVMFFI_TRY(tvmffi_get(map, "rates", &list));
+  TVMFFI_TRY(tvmffi_get(list, 1, &item));
+  if (item.v_int64 != 2) return TVMFFI_RAISE("AssertionError", "rates");
+  list = tvmffi_list(1, "two");
+  TVMFFI_TRY(tvmffi_append(list, tvmffi_array(4, 5)));
+  map = tvmffi_map("numbers", list, "big", tvmffi_str("more than 7 bytes"));
+  TVMFFI_TRY(tvmffi_call("ffi.json.Stringify", &text, map, NULL));
+  if (strcmp(tvmffi_any_str(&text).data,
+             "{\"numbers\":[1,\"two\",[4,5]],"
+             "\"big\":\"more than 7 bytes\"}"))
+    return TVMFFI_RAISE("AssertionError", "%s", tvmffi_any_str(&text).data);
+  TVMFFI_FOREACH(TVMFFIAny, x, tvmffi_array(4, 5)) sum += x.v_int64;
+  if (sum != 9) return TVMFFI_RAISE("AssertionError", "sum");
   return 0;
 }
 #endif
@@ -67,19 +66,18 @@ TVMFFI_TYPE(Point, "test.Point", TVMFFIObject, (field, float64, x),
             (field, float64, y, 0.5))
 
 static int all(void) {
-  TVMFFI_SCOPE {
-    TVMFFIAny a, b, text;
-    Point *p;
-    int equal = 0;
-    TVMFFI_TRY(tvmffi_new(Point, &p, 3.0));
-    TVMFFI_TRY(tvmffi_call("ffi.ReprPrint", &text, &p->base));
-    if (strcmp(tvmffi_any_str(&text).data, "test.Point(x=3, y=0.5)"))
-      return TVMFFI_RAISE("AssertionError", "%s", tvmffi_any_str(&text).data);
-    a = tvmffi_obj(tvmffi_list(1, &p->base));
-    TVMFFI_TRY(tvmffi_call("ffi.DeepCopy", &b, a));
-    TVMFFI_TRY(tvmffi_call("ffi.RecursiveEq", &equal, a, b));
-    if (!equal) return TVMFFI_RAISE("AssertionError", "equal");
-  }
+  TVMFFI_SCOPE;
+  TVMFFIAny a, b, text;
+  Point *p = TVMFFI_NEW(Point, 3.0);
+  int equal = 0;
+  if (!p) return -1;
+  TVMFFI_TRY(tvmffi_call("ffi.ReprPrint", &text, p));
+  if (strcmp(tvmffi_any_str(&text).data, "test.Point(x=3, y=0.5)"))
+    return TVMFFI_RAISE("AssertionError", "%s", tvmffi_any_str(&text).data);
+  a = tvmffi_obj(tvmffi_list(1, p));
+  TVMFFI_TRY(tvmffi_call("ffi.DeepCopy", &b, a));
+  TVMFFI_TRY(tvmffi_call("ffi.RecursiveEq", &equal, a, b));
+  if (!equal) return TVMFFI_RAISE("AssertionError", "equal");
   return 0;
 }
 #endif

@@ -82,16 +82,16 @@ int main(void) {
   CHECK(!blocks());
   CHECK(!exact());
   CHECK(!tvmffi_register("test.twice", twice));
-  CHECK(!tvmffi_call("test.twice", &text, "a text"));
-  CHECK(tvmffi_any_str(&text).size == 12);
-  tvmffi_any_release(&text);
-  /* The entry of a built-in function is made at its first use, and stays. */
-  array = tvmffi_array(1);
-  CHECK(array);
-  tvmffi_release(array);
-  array = NULL;
+  {
+    TVMFFI_SCOPE;
+    CHECK(!tvmffi_call("test.twice", &text, "a text"));
+    CHECK(tvmffi_any_str(&text).size == 12);
+    /* The entry of a built-in function is made at its first use, and stays. */
+    CHECK(tvmffi_array(1));
+  }
   used = tvmffi_arena_used(NULL);
-  TVMFFI_SCOPE {
+  {
+    TVMFFI_SCOPE;
     TVMFFIObject *made;
     while ((made = tvmffi_array(1, 2, 3)) != NULL) array = made;
   }

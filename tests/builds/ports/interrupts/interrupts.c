@@ -172,16 +172,15 @@ static int looks_up(int64_t a) {
 }
 
 static int makes_objects(uint32_t random) {
+  TVMFFI_SCOPE;
   TVMFFIAny string = tvmffi_none(), item = tvmffi_none();
   TVMFFIObject *array;
   int right = !make_string(&string, 'i', random % 60) &&
               is_string(&string, 'i', random % 60);
   tvmffi_any_release(&string);
   array = tvmffi_array(random, 2, 3);
-  right =
-      right && array && !tvmffi_at(array, 0, &item) && item.v_int64 == random;
-  tvmffi_release(array);
-  return right;
+  return right && array && !tvmffi_at(array, 0, &item) &&
+         item.v_int64 == random;
 }
 
 /* What needs a state: errors, memory, names. The last error stays pending. */
@@ -319,7 +318,9 @@ static int run_until(uint32_t end, uint32_t *rounds) {
 }
 
 static int run(uint32_t *rounds, uint32_t *leaked) {
+  TVMFFI_SCOPE;
   static int64_t sum;
+  TVMFFIObject *made;
   TVMFFIByteArray name = tvmffi_byte_array("test.mix");
   TVMFFIObjectHandle f = NULL;
   uint64_t references;
@@ -327,7 +328,8 @@ static int run(uint32_t *rounds, uint32_t *leaked) {
   TVMFFI_TRY(tvmffi_register("test.mix", mix));
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &f));
   shared = (TVMFFIObject *)f;
-  TVMFFI_TRY(tvmffi_closure_new(add, &sum, NULL, &count));
+  TVMFFI_TRY(tvmffi_closure_new(add, &sum, NULL, &made));
+  tvmffi_keep(&count, made);
   /* The table of types and the entries of built-in functions are made at first
      use, under the lock, which an interrupt must not take. */
   TVMFFI_TRY(round_of(0));

@@ -58,11 +58,11 @@ int calls() {
 }
 
 int closure() {
-  TVMFFI_SCOPE_REST;
+  TVMFFI_SCOPE;
   Counter counter{.value = 6};
   TVMFFIObjectHandle handle = nullptr;
   TVMFFI_TRY(TVMFFIFunctionCreate(&counter, count, nullptr, &handle));
-  TVMFFIObject *f = tvmffi_scope_attach(static_cast<TVMFFIObject *>(handle));
+  TVMFFIObject *f = tvmffi_scope_attach(handle);
   int64_t result = 0;
   TVMFFI_TRY(tvmffi_call(f, &result));
   TVMFFI_TRY(tvmffi_call(f, &result));

@@ -16,9 +16,10 @@ TVMFFI_FUNC(work_refuse, int64, (int64, who)) {
 static TVMFFIObject *work_shared; /* all tasks retain and release it */
 
 static inline int work_register(void) {
+  TVMFFI_SCOPE;
   TVMFFI_TRY(tvmffi_register("work.add", work_add));
   TVMFFI_TRY(tvmffi_register("work.refuse", work_refuse));
-  work_shared = tvmffi_list(1, 2, 3);
+  tvmffi_keep(&work_shared, tvmffi_list(1, 2, 3));
   return work_shared ? 0 : -1;
 }
 
@@ -71,6 +72,7 @@ static inline int work_rename(int i) {
 static inline int work(int who, int rounds, void (*pause)(void)) {
   int i, wrong = 0;
   for (i = 0; i < rounds; ++i) {
+    TVMFFI_SCOPE;
     int64_t sum = 0;
     TVMFFIObject *list = tvmffi_list(i, "a string that is not small", who);
     wrong += tvmffi_call("work.add", &sum, i, who) || sum != i + who;
@@ -78,7 +80,6 @@ static inline int work(int who, int rounds, void (*pause)(void)) {
     if (i % 8 == 0) pause();
     wrong += !work_is_own_error(who);
     wrong += !list || tvmffi_size(list) != 3;
-    tvmffi_release(list);
     wrong += work_rename(i) != 0;
     work_share();
   }
