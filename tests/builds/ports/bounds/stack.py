@@ -40,7 +40,7 @@ POINTERS = {
     "tvmffi_i_call_wide": ["tvmffi_i_take_*", CALL],
     "tvmffi_i_deliver": ["tvmffi_i_take_*"],
     # Deleters and destructors.
-    "tvmffi_release": DELETERS,
+    "tvmffi_i_release": DELETERS,
     "tvmffi_weak_release": DELETERS,
     "tvmffi_i_end_pending": DELETERS,
     "tvmffi_i_destroy": ["tvmffi_i_destroy_*"],
@@ -113,7 +113,7 @@ ENTRIES = ["tvmffi_call_*", "tvmffi_i_call_*", "tvmffi_i_map_iterate",
 # The cycles: calls from one of some functions to one of others, how often a
 # chain of calls has them at most, and why.
 CYCLES = [
-    (["tvmffi_release", "tvmffi_i_end_pending", "tvmffi_weak_release"],
+    (["tvmffi_i_release", "tvmffi_i_end_pending", "tvmffi_weak_release"],
      ["tvmffi_i_delete_*"], 6,
      "destructors nest up to TVMFFI_I_NESTED, 4, and one that is resumed; one "
      "more only puts its object on the list of pending objects"),
