@@ -351,10 +351,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
    parameter, an item of a container. Strings and bytes are copied. */
 #define TVMFFI_RETURN(...)                                               \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))( \
-      tvmffi_here, __VA_ARGS__)
-#define TVMFFI_I_RETURN_0(here, ...) \
-  tvmffi_put(here, tvmffi_result, __VA_ARGS__)
-#define TVMFFI_I_RETURN_1(here, ...) tvmffi_put(here, tvmffi_result)
+      __VA_ARGS__)
+#define TVMFFI_I_RETURN_0(...) \
+  tvmffi_put(tvmffi_here, tvmffi_result, __VA_ARGS__)
+#define TVMFFI_I_RETURN_1(...) tvmffi_put(tvmffi_here, tvmffi_result)
 
 /* Returns what the body owns, a reference that the caller receives. */
 #define TVMFFI_I_GIVE(x) return tvmffi_put(NULL, tvmffi_result, x)
