@@ -77,9 +77,9 @@
    to the innermost scope, which releases them at its end. The body of a typed
    function is a scope, and TVMFFI_RETURN gives its caller a reference to any
    object. tvmffi_keep makes a variable an owner. An error that is taken is
-   owned: search >>interface/scope. Strings of up to 7 bytes are stored in the Any and
-   own nothing. A reference count that reaches 2^31 is pinned: the object is
-   never freed, so no count wraps around.
+   owned: search >>interface/scope. Strings of up to 7 bytes are stored in the
+   Any and own nothing. A reference count that reaches 2^31 is pinned: the
+   object is never freed, so no count wraps around.
 
    THREADS
 
@@ -4948,10 +4948,14 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
     TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<tvmffi_type>) {
   return nullptr;
 }
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
-    TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<TVMFFIObject **>) = delete;
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
-    TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<TVMFFIAny *>) = delete;
+TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
+    TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<TVMFFIObject **>) {
+  return here();
+}
+TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
+    TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<TVMFFIAny *>) {
+  return here();
+}
 }
 #define TVMFFI_I_OWNER_OF(out)                        \
   TVMFFI_I_OWNED_BY(tvmffi_i_scope_for(tvmffi_i_here, \
@@ -6380,12 +6384,12 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 /* Returns a value, or nothing, from the body of a typed function. The caller
    receives a reference of its own, whatever is returned: a new object, a
    parameter, an item of a container. Strings and bytes are copied. */
-#define TVMFFI_RETURN(...)                                               \
-  return TVMFFI_I_CAT(TVMFFI_I_RETURN_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))( \
-      tvmffi_here, __VA_ARGS__)
-#define TVMFFI_I_RETURN_0(here, ...) \
-  tvmffi_put(here, tvmffi_result, __VA_ARGS__)
-#define TVMFFI_I_RETURN_1(here, ...) tvmffi_put(here, tvmffi_result)
+#define TVMFFI_RETURN(...)              \
+  return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
+                      TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
+#define TVMFFI_I_RETURN_0(...) \
+  tvmffi_put(tvmffi_here, tvmffi_result, __VA_ARGS__)
+#define TVMFFI_I_RETURN_1(...) tvmffi_put(tvmffi_here, tvmffi_result)
 
 /* Returns what the body owns, a reference that the caller receives. */
 #define TVMFFI_I_GIVE(x) return tvmffi_put(NULL, tvmffi_result, x)

@@ -37,7 +37,7 @@ static void scope_teardown(const bench_lib *lib, void *state) {
 }
 
 #define CALL(s, out) bench_need(lib, tvmffi_call((s)->function, out), "call")
-#define CALL_BY_HAND(s, out)                                              \
+#define CALL_BY_HAND(s, out) \
   bench_need(lib, TVMFFIFunctionCall((s)->function, NULL, 0, out), "call")
 
 BENCH_LOOP(scope_one) {

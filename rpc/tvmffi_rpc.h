@@ -2212,9 +2212,9 @@ static int tvmffi_rpc_i_register_timer(const tvmffi_rpc_options *options) {
   tvmffi_scope scope;
   TVMFFIObject *f;
   TVMFFI_HERE = tvmffi_scope_open(&scope);
-  int code = tvmffi_closure_new(tvmffi_rpc_i_new_timer,
-                                (tvmffi_rpc_options *)(uintptr_t)options, NULL,
-                                &f);
+  int code =
+      tvmffi_closure_new(tvmffi_rpc_i_new_timer,
+                         (tvmffi_rpc_options *)(uintptr_t)options, NULL, &f);
   if (!code) code = tvmffi_override_object("runtime.RPCTimeEvaluator", f);
   tvmffi_scope_close(&scope);
   return code;

@@ -78,8 +78,8 @@
    function is a scope, and TVMFFI_RETURN gives its caller a reference to any
    object. tvmffi_keep makes a variable an owner. An error that is taken is
    owned: search >>interface/scope. Strings of up to 7 bytes are stored in the
-   Any and own nothing. A reference count that reaches 2^31 is pinned: the object
-   is never freed, so no count wraps around.
+   Any and own nothing. A reference count that reaches 2^31 is pinned: the
+   object is never freed, so no count wraps around.
 
    THREADS
 

@@ -30,11 +30,12 @@
 #define WEB_MAP(F)
 #endif
 #if !WEB_ALL
-#define TVMFFI_BUILTINS(F)                                   \
-  F(FunctionListGlobalNamesFunctor)                          \
-  F(Shape)                                                   \
-  F(Array) F(ArrayGetItem) F(ArraySize) F(ModuleGetFunction) \
-      F(ModuleImportModule) F(SystemLib) WEB_MAP(F)
+#define TVMFFI_BUILTINS(F)                                                \
+  F(FunctionListGlobalNamesFunctor)                                       \
+  F(Shape)                                                                \
+  F(Array)                                                                \
+  F(ArrayGetItem) F(ArraySize) F(ModuleGetFunction) F(ModuleImportModule) \
+      F(SystemLib) WEB_MAP(F)
 #endif
 #define TVMFFI_MALLOC(size) web_alloc(size)
 #define TVMFFI_FREE(pointer) web_free(pointer)

@@ -349,9 +349,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 /* Returns a value, or nothing, from the body of a typed function. The caller
    receives a reference of its own, whatever is returned: a new object, a
    parameter, an item of a container. Strings and bytes are copied. */
-#define TVMFFI_RETURN(...)                                               \
-  return TVMFFI_I_CAT(TVMFFI_I_RETURN_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))( \
-      __VA_ARGS__)
+#define TVMFFI_RETURN(...)              \
+  return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
+                      TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
 #define TVMFFI_I_RETURN_0(...) \
   tvmffi_put(tvmffi_here, tvmffi_result, __VA_ARGS__)
 #define TVMFFI_I_RETURN_1(...) tvmffi_put(tvmffi_here, tvmffi_result)

@@ -148,8 +148,7 @@ static int on_find(void *user, tvmffi_rpc *of, const char *name,
   TVMFFI_SCOPE;
   TVMFFIObject *f = NULL;
   (void)user, (void)of;
-  if (!strcmp(name, "string"))
-    TVMFFI_TRY(tvmffi_global_find("ffi.String", &f));
+  if (!strcmp(name, "string")) TVMFFI_TRY(tvmffi_global_find("ffi.String", &f));
   if (!strcmp(name, "array")) TVMFFI_TRY(tvmffi_global_find("ffi.Array", &f));
   tvmffi_keep(out, f);
   return 0;

@@ -410,8 +410,8 @@ int c_method(TVMFFIObjectHandle object, const char *name, int64_t arg,
   TVMFFIAny result;
   for (int32_t i = 0; i < info->num_methods; ++i)
     if (is_named(info->methods[i].name, name)) {
-      TVMFFI_TRY(
-          tvmffi_call(info->methods[i].method, &result, object_of(object), arg));
+      TVMFFI_TRY(tvmffi_call(info->methods[i].method, &result,
+                             object_of(object), arg));
       return TVMFFIAnyViewToOwnedAny(&result, out);
     }
   return TVMFFI_RAISE("AttributeError", "no method %s", name);

@@ -40,8 +40,8 @@ static int call_all(TVMFFI_HERE, TVMFFIObject *f) {
   TVMFFIObject *o;
   int how;
   for (how = 0; how < 4; ++how) {
-    TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o),
-                           tvmffi_int(how)));
+    TVMFFI_TRY(
+        tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o), tvmffi_int(how)));
     EXPECT(tvmffi_scope_count(kTVMFFIAny) == how + 1 && num_live == how + 1);
   }
   return 0;
@@ -62,8 +62,8 @@ static int opened(TVMFFIObject *f) {
 static int helper(TVMFFIObject *f, int depth) {
   TVMFFI_SCOPE;
   TVMFFIObject *o;
-  TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o),
-                         tvmffi_int(depth % 4)));
+  TVMFFI_TRY(
+      tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o), tvmffi_int(depth % 4)));
   EXPECT(tvmffi_scope_count(kTVMFFIAny) == 1);
   return depth > 0 ? helper(f, depth - 1) : 0;
 }
@@ -73,8 +73,8 @@ static int loops(TVMFFIObject *f) {
   for (i = 0; i < 10; ++i) {
     TVMFFI_SCOPE;
     TVMFFIObject *o;
-    TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o),
-                           tvmffi_int(i % 4)));
+    TVMFFI_TRY(
+        tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o), tvmffi_int(i % 4)));
     EXPECT(tvmffi_scope_count(kTVMFFIAny) == 1 && num_live == 1);
     if (i == 3) continue;
     if (i == 4) break; /* of the loop */
@@ -93,11 +93,11 @@ static int blocks(TVMFFIObject *f) {
     EXPECT(tvmffi_scope_count(kTVMFFIAny) == 1 && num_live == 1);
     {
       TVMFFI_SCOPE;
-      TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&b),
-                             tvmffi_int(1)));
+      TVMFFI_TRY(
+          tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&b), tvmffi_int(1)));
       EXPECT(tvmffi_scope_to_parent(b) == b);
-      TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&b),
-                             tvmffi_int(1)));
+      TVMFFI_TRY(
+          tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&b), tvmffi_int(1)));
       EXPECT(tvmffi_scope_count(kTVMFFIAny) == 3 && num_live == 3);
     }
     EXPECT(tvmffi_scope_count(kTVMFFIAny) == 2 && num_live == 2);
@@ -113,8 +113,8 @@ static int keeps(TVMFFIObject *f) {
   for (i = 0; i < 4; ++i) {
     TVMFFI_SCOPE;
     TVMFFIObject *o;
-    TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o),
-                           tvmffi_int(i)));
+    TVMFFI_TRY(
+        tvmffi_call(tvmffi_obj(f), tvmffi_out_object(&o), tvmffi_int(i)));
     tvmffi_keep(&kept, o);
   }
   EXPECT(num_live == 1);

@@ -1116,10 +1116,9 @@ static TVMFFIAny make_box(void) {
     tvmffi_any_release(&object);
     object = tvmffi_none();
   }
-  box = next_byte() % 2
-            ? TVMFFI_NEW(StatesBox, any)
-            : TVMFFI_NEW(StatesBox, any, tvmffi_str("longer than eight"),
-                         object);
+  box = next_byte() % 2 ? TVMFFI_NEW(StatesBox, any)
+                        : TVMFFI_NEW(StatesBox, any,
+                                     tvmffi_str("longer than eight"), object);
   fuzz_check_error(box ? 0 : -1);
   tvmffi_any_release(&any);
   tvmffi_any_release(&object);

@@ -158,9 +158,7 @@ SCENE(call_bad_count) {
   return !tvmffi_call("bounds.add", &three, tvmffi_int(1));
 }
 
-SCENE(call_raises) {
-  return !tvmffi_call("bounds.raise", NULL, tvmffi_int(7));
-}
+SCENE(call_raises) { return !tvmffi_call("bounds.raise", NULL, tvmffi_int(7)); }
 
 SCENE(call_unknown) {
   int64_t none = 0;
@@ -243,11 +241,11 @@ SCENE(list) {
 SCENE(json_parse) {
   TVMFFI_SCOPE;
   TVMFFIObject *parsed;
-  TVMFFI_TRY(tvmffi_call(
-      "ffi.json.Parse", &parsed,
-      tvmffi_str("{\"a\": [1, 2.5, 1e-7, {\"b\": null}], "
-                 "\"c\": \"\\u00e9\", \"d\": [[[[true]]]], "
-                 "\"e\": 123456789012345678901234567890.5e-300}")));
+  TVMFFI_TRY(
+      tvmffi_call("ffi.json.Parse", &parsed,
+                  tvmffi_str("{\"a\": [1, 2.5, 1e-7, {\"b\": null}], "
+                             "\"c\": \"\\u00e9\", \"d\": [[[[true]]]], "
+                             "\"e\": 123456789012345678901234567890.5e-300}")));
   tvmffi_keep(&made, parsed);
   return 0;
 }
@@ -424,8 +422,7 @@ static void measure_bytes(void) {
   CHECK(tvmffi_list(tvmffi_int(1), tvmffi_int(2), tvmffi_int(3)));
   line("bytes", "a list of 3 items", used() - before);
   before = used();
-  CHECK(
-      tvmffi_map(tvmffi_int(1), tvmffi_int(2), tvmffi_int(3), tvmffi_int(4)));
+  CHECK(tvmffi_map(tvmffi_int(1), tvmffi_int(2), tvmffi_int(3), tvmffi_int(4)));
   line("bytes", "a map of 2 items", used() - before);
 #endif
 #if BOUNDS_PROFILE == 3
