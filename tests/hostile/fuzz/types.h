@@ -15,13 +15,35 @@ typedef struct {
 
 static int32_t fuzz_first_type, fuzz_num_types;
 
+/* What nodes held whose deleters ran. The outermost deleter releases it, so a
+   chain of nodes needs no stack for each. */
+static struct {
+  TVMFFIAny values[1 << 15];
+  int size, is_running;
+} fuzz_held;
+
+static void fuzz_end_value(TVMFFIAny *any) {
+  const int room = (int)(sizeof(fuzz_held.values) / sizeof(TVMFFIAny));
+  if (fuzz_held.size < room)
+    fuzz_held.values[fuzz_held.size++] = *any;
+  else
+    tvmffi_any_release(any);
+}
+
 static void fuzz_delete_node(void *self, int flags) {
   fuzz_node *node = (fuzz_node *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
-    tvmffi_any_release(&node->a);
-    tvmffi_any_release(&node->b);
+    fuzz_end_value(&node->a);
+    fuzz_end_value(&node->b);
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) fuzz_free(self);
+  if (fuzz_held.is_running) return;
+  fuzz_held.is_running = 1;
+  while (fuzz_held.size) {
+    TVMFFIAny any = fuzz_held.values[--fuzz_held.size];
+    tvmffi_any_release(&any);
+  }
+  fuzz_held.is_running = 0;
 }
 
 static int fuzz_make_node(int32_t type_index, TVMFFIObjectHandle *out) {
