@@ -1209,11 +1209,11 @@ static int old_twice(tvmffi_legacy_value *args, int *codes, int n,
 static int calls;
 int user(void);
 int user(void) {
-  TVMFFI_SCOPE;
   TVMFFIObject *f, *error;
   tvmffi_legacy_value in, out;
   int64_t n = 0;
   int codes[1] = {TVMFFI_LEGACY_INT}, code = 0;
+  TVMFFI_SCOPE;
   if (tvmffi_legacy_wrap(old_twice, &calls, 0, &f)) return 1;
   if (tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_int(21)))
     return 2;
