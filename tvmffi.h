@@ -34,7 +34,7 @@
        TVMFFI_FUNC(square, int64, (int64, x)) { TVMFFI_RETURN(x * x); }
        int main(void) {
          int64_t nine = 0;
-         if (tvmffi_register("demo.square", square)) return 1;
+         if (TVMFFI_REGISTER("demo.square", square)) return 1;
          return tvmffi_call("demo.square", &nine, 3) || nine != 9;
        }
 
@@ -91,6 +91,9 @@
 
    NAMES
 
+   A name in upper case takes a type, a bare name or a block, or returns from the
+   function. A name in lower case is used like a function: its arguments are
+   expressions, and each is evaluated once.
    tvmffi_NOUN(...) is an expression: a view for a call, such as tvmffi_int(3),
    or a new container, such as tvmffi_list(1, 2), which is NULL on failure.
    TVMFFI_NEW(Type, ...) is a new object, or NULL.
@@ -2862,11 +2865,10 @@ TVMFFI_I_INLINE void *tvmffi_i_first_element(void *data, size_t byte_offset) {
 
 /* Returns the address of a tensor's first element as a pointer to `type`, NULL
    if an empty tensor has no memory. Evaluates `tensor` twice. */
-#define tvmffi_data(tensor, type)                                 \
-  TVMFFI_I_AS(type *,                                             \
-              tvmffi_i_first_element(                             \
-                  (tensor)->data,                                 \
-                  TVMFFI_I_AS(size_t, (tensor)->byte_offset)))
+#define TVMFFI_DATA(tensor, type)     \
+  TVMFFI_I_AS(type *,                 \
+              tvmffi_i_first_element( \
+                  (tensor)->data, TVMFFI_I_AS(size_t, (tensor)->byte_offset)))
 
 /* ======== Scopes, declared ================================= >>base/scope_here
    the scope in which code stands */
@@ -6308,7 +6310,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #endif
 
 /* Begins a typed function with a state, which the body sees as `State *self`.
-   tvmffi_closure_new makes a function object from a state. */
+   TVMFFI_CLOSURE_NEW makes a function object from a state. */
 #define TVMFFI_CLOSURE(name, State, ...) \
   TVMFFI_I_CLOSURE(name, State, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 /* clang-format off */
@@ -6349,7 +6351,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
    scope. Takes ownership of the state: calls `deleter` (may be NULL) with the
    state when the function is destroyed, or immediately on failure. Returns 0,
    or -1 with an error. */
-#define tvmffi_closure_new(name, state, deleter, out) \
+#define TVMFFI_CLOSURE_NEW(name, state, deleter, out) \
   tvmffi_i_closure_##name(TVMFFI_I_OWNER, state, deleter, out)
 
 TVMFFI_I_COLD int tvmffi_i_no_out(const char *function) {
@@ -6361,7 +6363,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
     void (*deleter)(void *), TVMFFIObject **out) {
   TVMFFIObjectHandle handle = NULL;
   int code = out ? TVMFFIFunctionCreate(self, f->call, deleter, &handle)
-                 : tvmffi_i_no_out("tvmffi_closure_new");
+                 : tvmffi_i_no_out("TVMFFI_CLOSURE_NEW");
   if (code && deleter) deleter(self);
   return code ? code : tvmffi_i_hand_out(to, handle, out);
 }
@@ -6396,7 +6398,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 
 /* Makes a function object from a typed function. *out is owned by the scope.
  * Returns 0, or -1 with an error. */
-#define tvmffi_function_new(name, out) \
+#define TVMFFI_FUNCTION_NEW(name, out) \
   tvmffi_i_scoped_function(TVMFFI_I_OWNER, TVMFFI_I_FUNC(name), out)
 
 TVMFFI_I_INLINE int tvmffi_i_function(const tvmffi_func *f,
@@ -6410,7 +6412,7 @@ TVMFFI_I_INLINE int tvmffi_i_function(const tvmffi_func *f,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
     tvmffi_i_owner to, const tvmffi_func *f, TVMFFIObject **out) {
   TVMFFIObject *function = NULL;
-  if (!out) return tvmffi_i_no_out("tvmffi_function_new");
+  if (!out) return tvmffi_i_no_out("TVMFFI_FUNCTION_NEW");
   TVMFFI_TRY(tvmffi_i_function(f, &function));
   return tvmffi_i_hand_out(to, function, out);
 }
@@ -6419,17 +6421,17 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
    schema. `text` is copied, unless it is a string literal. Error messages name
    the function by the `text` of its first registration. Returns 0, or -1 with
    an error: a RuntimeError if the name is already registered. */
-#define tvmffi_register(text, name)                                       \
+#define TVMFFI_REGISTER(text, name)                                       \
   tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
                     #name, NULL, 0)
-/* Registers a typed function like tvmffi_register, with documentation, which is
+/* Registers a typed function like TVMFFI_REGISTER, with documentation, which is
    copied. */
-#define tvmffi_register_doc(text, name, doc)                              \
+#define TVMFFI_REGISTER_DOC(text, name, doc)                              \
   tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
                     #name, doc, 0)
-/* Registers a typed function like tvmffi_register, replacing any function of
+/* Registers a typed function like TVMFFI_REGISTER, replacing any function of
    this name. */
-#define tvmffi_override(text, name)                                       \
+#define TVMFFI_OVERRIDE(text, name)                                       \
   tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
                     #name, NULL, 1)
 
@@ -6461,7 +6463,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(
   int code;
   if (!text)
     return tvmffi_i_raise("ValueError",
-                          "tvmffi_register: NULL for the name of %s", name);
+                          "TVMFFI_REGISTER: NULL for the name of %s", name);
   info.name = tvmffi_byte_array(text);
   info.doc = tvmffi_byte_array(doc);
 #if !TVMFFI_NO_METADATA
@@ -7208,7 +7210,7 @@ TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
 
 /* Runs `int function(void)`, defined above, when the library or program is
    loaded. Exports it as a packed function of the same name:
-       static int set_up(void) { return tvmffi_register("demo.f", f); }
+       static int set_up(void) { return TVMFFI_REGISTER("demo.f", f); }
        TVMFFI_ON_LOAD(set_up)
    The function returns 0 or an error's code. An error is printed to stderr
    (include <stdio.h>), and the library stays loaded. After a failure, Python's
@@ -8405,13 +8407,12 @@ TVMFFI_I_INLINE int64_t tvmffi_tensor_stride(const DLTensor *t, int32_t dim) {
 }
 
 /* Refers to the element at 1 to 6 indices, one for each dimension:
-   `tvmffi_element(x, float, i, j) = 1`. Uses the tensor's strides. Does not
+   `TVMFFI_ELEMENT(x, float, i, j) = 1`. Uses the tensor's strides. Does not
    check rank, indices or type. */
-#define tvmffi_element(tensor, type, ...)                        \
-  tvmffi_data(                                                   \
-      tensor,                                                    \
-      type)[tvmffi_i_offset(tensor, TVMFFI_I_COUNT(__VA_ARGS__), \
-                            TVMFFI_I_SIX(__VA_ARGS__, 0, 0, 0, 0, 0, ~))]
+#define TVMFFI_ELEMENT(tensor, type, ...)               \
+  TVMFFI_DATA(tensor, type)                             \
+  [tvmffi_i_offset(tensor, TVMFFI_I_COUNT(__VA_ARGS__), \
+                   TVMFFI_I_SIX(__VA_ARGS__, 0, 0, 0, 0, 0, ~))]
 #define TVMFFI_I_SIX(...) TVMFFI_I_SIX_(__VA_ARGS__)
 #define TVMFFI_I_SIX_(a, b, c, d, e, f, ...) a, b, c, d, e, f
 
@@ -8591,7 +8592,7 @@ TVMFFI_I_INLINE int tvmffi_i_loop_around(tvmffi_loop *run, int32_t dim,
     const DLTensor *t = tensors[k];
     compact[k] = 1;
     run->bytes[k] = t->dtype.bits * t->dtype.lanes / 8;
-    run->at[k] = tvmffi_data(t, void);
+    run->at[k] = TVMFFI_DATA(t, void);
   }
   for (d = tensors[0]->ndim - 1; d >= 0; --d) {
     int64_t extent = tensors[0]->shape[d];
@@ -10243,12 +10244,12 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
 /* Registers a type and its ancestors now, for Python. In C, the first use of a
    type registers it. Returns 0, also if the type is registered already, or -1
    with an error. */
-#define tvmffi_register_type(type) \
+#define TVMFFI_REGISTER_TYPE(type) \
   tvmffi_i_class_ready(tvmffi_i_class_of_##type())
 
 /* Returns the index of a type, or -1 with an error if it cannot be
    registered. */
-#define tvmffi_type_index(type) tvmffi_i_class_index(tvmffi_i_class_of_##type())
+#define TVMFFI_TYPE_INDEX(type) tvmffi_i_class_index(tvmffi_i_class_of_##type())
 
 /* Casts an object (borrowed, may be NULL) to a pointer to the struct `type`.
    Returns NULL if the object is of another type. */
@@ -10985,7 +10986,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
    Calc becomes a parameter type, (Calc, c), for modules that this file creates
    by TVMFFI_NEW(Calc). Members of a new module are zero. A function that
    Python gets from a module keeps the module alive; a function that `lookup`
-   creates must own a reference to the module. tvmffi_register_type(Calc) and
+   creates must own a reference to the module. TVMFFI_REGISTER_TYPE(Calc) and
    the first TVMFFI_NEW register the loaders. Both fail with a RuntimeError if a
    loader's name is taken. Keep the code loaded as long as modules or loaders of
    the kind exist.

@@ -14,7 +14,7 @@ TVMFFI_FUNC(square, int64, (int64, x)) { TVMFFI_RETURN(x * x); }
    TVMFFI_TRY then returns that code from run(). */
 static int run(void) {
   int64_t nine = 0;
-  TVMFFI_TRY(tvmffi_register("demo.square", square));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.square", square));
   TVMFFI_TRY(tvmffi_call("demo.square", &nine, 3));
   if (nine != 9) return TVMFFI_RAISE("AssertionError", "3 squared is not 9");
   printf("3 squared is %d\n", (int)nine);

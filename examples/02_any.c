@@ -111,7 +111,7 @@ static int tensors(void) {
   vector.strides = strides;
   any = tvmffi_tensor(&vector); /* borrowed: the pointer itself */
   TVMFFI_TRY(read_tensor(&any, &same));
-  CHECK(same == &vector && tvmffi_data(same, float)[2] == 3);
+  CHECK(same == &vector && TVMFFI_DATA(same, float)[2] == 3);
   return 0;
 }
 

@@ -46,8 +46,8 @@ static int global_table(void) {
   TVMFFI_TRY(tvmffi_global_find("demo.adder", &found)); /* stores NULL */
   CHECK(!found);
 
-  TVMFFI_TRY(tvmffi_closure_new(adder, &one, NULL, &add1));
-  TVMFFI_TRY(tvmffi_closure_new(adder, &two, NULL, &add2));
+  TVMFFI_TRY(TVMFFI_CLOSURE_NEW(adder, &one, NULL, &add1));
+  TVMFFI_TRY(TVMFFI_CLOSURE_NEW(adder, &two, NULL, &add2));
   TVMFFI_TRY(tvmffi_register_object("demo.adder", add1));
   CHECK(tvmffi_register_object("demo.adder", add2)); /* name in use */
   tvmffi_error_print(stdout);
@@ -83,15 +83,15 @@ static int typed_functions(void) {
   TVMFFIObject *add5, *call_twice;
   double y = 0;
   int n = 0;
-  TVMFFI_TRY(tvmffi_register("demo.scale", scale));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.scale", scale));
   TVMFFI_TRY(tvmffi_call("demo.scale", &y, 2.5, 4));
   CHECK(y == 10);
-  TVMFFI_TRY(tvmffi_override("demo.scale", scale_back)); /* replaces it */
+  TVMFFI_TRY(TVMFFI_OVERRIDE("demo.scale", scale_back)); /* replaces it */
   TVMFFI_TRY(tvmffi_call("demo.scale", &y, 2.5, 4));
   CHECK(y == 0.625);
 
-  TVMFFI_TRY(tvmffi_function_new(twice, &call_twice)); /* without a name */
-  TVMFFI_TRY(tvmffi_closure_new(adder, &five, NULL, &add5));
+  TVMFFI_TRY(TVMFFI_FUNCTION_NEW(twice, &call_twice)); /* without a name */
+  TVMFFI_TRY(TVMFFI_CLOSURE_NEW(adder, &five, NULL, &add5));
   TVMFFI_TRY(tvmffi_call(call_twice, &n, add5, 32));
   CHECK(n == 42);
 

@@ -84,9 +84,9 @@ static int with_cause(void) {
 }
 
 TVMFFI_MAIN() {
-  TVMFFI_TRY(tvmffi_register("demo.divide", divide));
-  TVMFFI_TRY(tvmffi_register("demo.average", average));
-  TVMFFI_TRY(tvmffi_register("demo.missing", missing));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.divide", divide));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.average", average));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.missing", missing));
   TVMFFI_TRY(by_return_code());
   TVMFFI_TRY(by_kind());
   TVMFFI_TRY(printed());

@@ -45,14 +45,14 @@ static DLManagedTensorVersioned *matrix_new(int64_t rows, int64_t columns) {
   return &self->managed;
 }
 
-/* TVMFFI_EXPECT checks dtype, rank and device. tvmffi_element reads an element
+/* TVMFFI_EXPECT checks dtype, rank and device. TVMFFI_ELEMENT reads an element
    by the strides and the byte offset. */
 TVMFFI_FUNC(sum, float64, (tensor, x)) {
   double total = 0;
   TVMFFI_EXPECT((x, "float32[rows, columns] cpu strided"));
   for (int64_t i = 0; i < x->shape[0]; ++i)
     for (int64_t j = 0; j < x->shape[1]; ++j)
-      total += tvmffi_element(x, float, i, j);
+      total += TVMFFI_ELEMENT(x, float, i, j);
   TVMFFI_RETURN(total);
 }
 
@@ -65,7 +65,7 @@ static int make_and_read(void) {
   int64_t shape[2] = {2, 3};
   TVMFFI_TRY(tvmffi_tensor_new("float32", "cpu", 2, shape, &tensor));
   for (int i = 0; i < 6; ++i)
-    tvmffi_data(TVMFFITensorGetDLTensorPtr(tensor), float)[i] = (float)i;
+    TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(tensor), float)[i] = (float)i;
   TVMFFI_TRY(tvmffi_call("demo.sum", &total, tensor));
   CHECK(total == 15);
   return 0;
@@ -139,20 +139,20 @@ static int view(void) {
     TVMFFIObject *tensor = tensor_new(tvmffi_here, 2, 3);
     if (!tensor) return -1;
     like = *TVMFFITensorGetDLTensorPtr(tensor);
-    tvmffi_element(&like, float, 1, 2) = 7;
+    TVMFFI_ELEMENT(&like, float, 1, 2) = 7;
     like.shape = shape; /* the view copies shape and strides */
     like.strides = strides;
     TVMFFI_TRY(TVMFFITensorCreateUnsafeView(tensor, &like, &transposed));
   } /* releases the tensor object */
   if (!tvmffi_scope_attach(transposed)) return -1;
   CHECK(owners == 1);
-  CHECK(tvmffi_element(TVMFFITensorGetDLTensorPtr(transposed), float, 2, 1) ==
+  CHECK(TVMFFI_ELEMENT(TVMFFITensorGetDLTensorPtr(transposed), float, 2, 1) ==
         7);
   return 0;
 }
 
 TVMFFI_MAIN() {
-  TVMFFI_TRY(tvmffi_register("demo.sum", sum));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.sum", sum));
   TVMFFI_TRY(make_and_read());
   TVMFFI_TRY(to_dlpack());
   CHECK(owners == 0);

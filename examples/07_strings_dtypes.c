@@ -65,8 +65,8 @@ static int as_arguments(void) {
   TVMFFI_SCOPE;
   DLDevice gpu = {kDLCUDA, 1};
   TVMFFIAny result;
-  TVMFFI_TRY(tvmffi_register("demo.size_of", size_of));
-  TVMFFI_TRY(tvmffi_register("demo.describe", describe));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.size_of", size_of));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.describe", describe));
   TVMFFI_TRY(tvmffi_call("demo.size_of", &result, "float32x4"));
   CHECK(tvmffi_equal(result, 16));
   TVMFFI_TRY(tvmffi_call("demo.describe", &result, gpu));

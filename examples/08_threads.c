@@ -98,8 +98,8 @@ static int run_threads(TVMFFIObject *function) {
 TVMFFI_MAIN() {
   TVMFFIObject *function;
   int64_t total = 0;
-  TVMFFI_TRY(tvmffi_register("demo.count", count));
-  TVMFFI_TRY(tvmffi_function_new(count, &function));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.count", count));
+  TVMFFI_TRY(TVMFFI_FUNCTION_NEW(count, &function));
   TVMFFI_TRY(run_threads(function));
   TVMFFI_TRY(tvmffi_call(function, &total, 0));
   CHECK(total == 2 * THREADS * ROUNDS && made == 1);

@@ -58,7 +58,7 @@ static void run() {
   check(tvmffi_call(add, &n, 2));
   if (n != 42) throw std::logic_error("40 + 2 is not 42");
 
-  check(tvmffi_register("demo.length", length));
+  check(TVMFFI_REGISTER("demo.length", length));
   check(tvmffi_call("demo.length", &n, std::string("twelve bytes").c_str()));
   if (n != 12) throw std::logic_error("demo.length: " + std::to_string(n));
 

@@ -78,7 +78,7 @@ TVMFFI_FUNC(account, func, (int64, total)) {
   TVMFFIObject *opened;
   if (!self) return TVMFFI_RAISE("MemoryError", "no memory for an account");
   *self = total;
-  TVMFFI_TRY(tvmffi_closure_new(deposit, self, free, &opened));
+  TVMFFI_TRY(TVMFFI_CLOSURE_NEW(deposit, self, free, &opened));
   TVMFFI_RETURN(opened);
 }
 
@@ -122,10 +122,10 @@ static int wide(void) {
 
 /* The body of main. If it fails, the error is printed. */
 TVMFFI_MAIN() {
-  TVMFFI_TRY(tvmffi_register_doc("demo.greet", greet, "Says hello to someone"));
-  TVMFFI_TRY(tvmffi_register("demo.find", find));
-  TVMFFI_TRY(tvmffi_register("demo.mean", mean));
-  TVMFFI_TRY(tvmffi_register("demo.account", account));
-  TVMFFI_TRY(tvmffi_register("demo.for_each", for_each));
+  TVMFFI_TRY(TVMFFI_REGISTER_DOC("demo.greet", greet, "Says hello to someone"));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.find", find));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.mean", mean));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.account", account));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.for_each", for_each));
   return optionals() || elements() || closures() || callbacks() || wide();
 }

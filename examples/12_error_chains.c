@@ -95,7 +95,7 @@ static int ignored(void) {
 }
 
 TVMFFI_MAIN() {
-  TVMFFI_TRY(tvmffi_register("demo.load", load));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.load", load));
   TVMFFI_TRY(with_context());
   TVMFFI_TRY(by_kind());
   TVMFFI_TRY(ignored());

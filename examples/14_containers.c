@@ -39,7 +39,7 @@ TVMFFI_MAIN() {
 
   TVMFFI_TRY(tvmffi_set(basket, "plum", 4));
   TVMFFI_TRY(tvmffi_set(basket, "nut", 10));
-  TVMFFI_TRY(tvmffi_register("demo.total", total));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.total", total));
   TVMFFI_TRY(tvmffi_call("demo.total", &sum, prices, basket));
   TVMFFI_TRY(tvmffi_pop(basket, "pear", &pears));
   printf("%g for %lld pears and the rest\n", sum, (long long)pears);

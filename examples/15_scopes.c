@@ -35,9 +35,9 @@ TVMFFI_FUNC(note, none, (list, items)) {
 
 TVMFFI_MAIN() {
   TVMFFIObject *both;
-  TVMFFI_TRY(tvmffi_register("demo.squares", squares));
-  TVMFFI_TRY(tvmffi_register("demo.longer", longer));
-  TVMFFI_TRY(tvmffi_register("demo.note", note));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.squares", squares));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.longer", longer));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.note", note));
 
   /* In a loop, a scope of its own releases the objects of each iteration. */
   for (int64_t n = 1; n <= 3; ++n) {

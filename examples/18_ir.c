@@ -82,7 +82,7 @@ TVMFFI_MAIN() {
   TVMFFIAny text;
   int64_t nodes = 0, hash, other;
   bool eq;
-  TVMFFI_TRY(tvmffi_register("ir.sample", sample));
+  TVMFFI_TRY(TVMFFI_REGISTER("ir.sample", sample));
   TVMFFI_TRY(tvmffi_call("ir.sample", &f, "x", "t"));
   TVMFFI_TRY(tvmffi_call("ir.sample", &same, "a", "b")); /* other names */
   TVMFFI_TRY(tvmffi_print(stdout, f));
@@ -91,14 +91,14 @@ TVMFFI_MAIN() {
   TVMFFI_TRY(tvmffi_call("ffi.StructuralHash", &other, same, false, false));
   CHECK(eq && hash == other);
 
-  TVMFFI_TRY(tvmffi_closure_new(count, &nodes, NULL, &counter));
-  counter = tvmffi_array(tvmffi_array(tvmffi_type_index(Expr), counter));
+  TVMFFI_TRY(TVMFFI_CLOSURE_NEW(count, &nodes, NULL, &counter));
+  counter = tvmffi_array(tvmffi_array(TVMFFI_TYPE_INDEX(Expr), counter));
   TVMFFI_TRY(tvmffi_call("ffi.StructuralWalk", NULL, f, counter, tvmffi_array(),
                          0)); /* 0: parents first */
   CHECK(nodes == 11);
 
-  TVMFFI_TRY(tvmffi_function_new(fold, &folder));
-  folder = tvmffi_array(tvmffi_array(tvmffi_type_index(Add), folder));
+  TVMFFI_TRY(TVMFFI_FUNCTION_NEW(fold, &folder));
+  folder = tvmffi_array(tvmffi_array(TVMFFI_TYPE_INDEX(Add), folder));
   TVMFFI_TRY(tvmffi_call("ffi.StructuralMap", &g, f, folder, tvmffi_array(),
                          1)); /* 1: children first */
   TVMFFI_TRY(tvmffi_print(stdout, g));

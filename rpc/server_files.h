@@ -266,11 +266,11 @@ TVMFFI_FUNC(files_workpath, any, (str, name)) {
 }
 
 static int files_register(void) {
-  TVMFFI_TRY(tvmffi_register("tvm.rpc.server.upload", files_upload));
-  TVMFFI_TRY(tvmffi_register("tvm.rpc.server.download", files_download));
-  TVMFFI_TRY(tvmffi_register("tvm.rpc.server.remove", files_remove));
-  TVMFFI_TRY(tvmffi_register("tvm.rpc.server.listdir", files_listdir));
-  return tvmffi_register("tvm.rpc.server.workpath", files_workpath);
+  TVMFFI_TRY(TVMFFI_REGISTER("tvm.rpc.server.upload", files_upload));
+  TVMFFI_TRY(TVMFFI_REGISTER("tvm.rpc.server.download", files_download));
+  TVMFFI_TRY(TVMFFI_REGISTER("tvm.rpc.server.remove", files_remove));
+  TVMFFI_TRY(TVMFFI_REGISTER("tvm.rpc.server.listdir", files_listdir));
+  return TVMFFI_REGISTER("tvm.rpc.server.workpath", files_workpath);
 }
 
 /* -- the folder ------------------------------------------------------------ */

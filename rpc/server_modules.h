@@ -198,8 +198,8 @@ TVMFFI_FUNC(modules_download_linked, any, (str, name)) {
 }
 
 static int modules_register(void) {
-  TVMFFI_TRY(tvmffi_register("tvm.rpc.server.load_module", modules_load));
-  return tvmffi_register("tvm.rpc.server.download_linked_module",
+  TVMFFI_TRY(TVMFFI_REGISTER("tvm.rpc.server.load_module", modules_load));
+  return TVMFFI_REGISTER("tvm.rpc.server.download_linked_module",
                          modules_download_linked);
 }
 

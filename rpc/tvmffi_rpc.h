@@ -2213,7 +2213,7 @@ static int tvmffi_rpc_i_register_timer(const tvmffi_rpc_options *options) {
   TVMFFIObject *f;
   TVMFFI_HERE = tvmffi_scope_open(&scope);
   int code =
-      tvmffi_closure_new(tvmffi_rpc_i_new_timer,
+      TVMFFI_CLOSURE_NEW(tvmffi_rpc_i_new_timer,
                          (tvmffi_rpc_options *)(uintptr_t)options, NULL, &f);
   if (!code) code = tvmffi_override_object("runtime.RPCTimeEvaluator", f);
   tvmffi_scope_close(&scope);

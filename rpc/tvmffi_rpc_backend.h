@@ -302,7 +302,7 @@ static int tvmffi_rpc_i_flush_args(void *self, const TVMFFIAny *args, int32_t n,
       t = TVMFFITensorGetDLTensorPtr(args[i].v_obj);
     else
       return TVMFFI_RAISE("TypeError", "argument %d is no tensor", (int)i);
-    tvmffi_rpc_i_evict(tvmffi_data(t, const char), tvmffi_tensor_bytes(t));
+    tvmffi_rpc_i_evict(TVMFFI_DATA(t, const char), tvmffi_tensor_bytes(t));
   }
   return 0;
 }

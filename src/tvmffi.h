@@ -34,7 +34,7 @@
        TVMFFI_FUNC(square, int64, (int64, x)) { TVMFFI_RETURN(x * x); }
        int main(void) {
          int64_t nine = 0;
-         if (tvmffi_register("demo.square", square)) return 1;
+         if (TVMFFI_REGISTER("demo.square", square)) return 1;
          return tvmffi_call("demo.square", &nine, 3) || nine != 9;
        }
 
@@ -91,6 +91,9 @@
 
    NAMES
 
+   A name in upper case takes a type, a bare name or a block, or returns from the
+   function. A name in lower case is used like a function: its arguments are
+   expressions, and each is evaluated once.
    tvmffi_NOUN(...) is an expression: a view for a call, such as tvmffi_int(3),
    or a new container, such as tvmffi_list(1, 2), which is NULL on failure.
    TVMFFI_NEW(Type, ...) is a new object, or NULL.

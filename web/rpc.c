@@ -120,7 +120,7 @@ static int rpc_new_callback(TVMFFI_HERE, rpc_server *s, TVMFFIObject **out) {
   later->server = s;
   later->work = s->work;
   ++s->references;
-  return tvmffi_closure_new(rpc_end, later, rpc_drop_later, out);
+  return TVMFFI_CLOSURE_NEW(rpc_end, later, rpc_drop_later, out);
 }
 
 /* Calls a function with a callback as one more argument. */
@@ -316,7 +316,7 @@ static int rpc_new_run(TVMFFI_HERE, const rpc_timer *t, int32_t n,
   tvmffi_keep(&run->function, t->function);
   run->n = n;
   ++run->server->references;
-  return tvmffi_closure_new(rpc_repeat, run, rpc_drop_run, out);
+  return TVMFFI_CLOSURE_NEW(rpc_repeat, run, rpc_drop_run, out);
 }
 
 /* Begins a measurement. The last argument is the callback. rpc_call_async
@@ -507,16 +507,16 @@ TVMFFI_FUNC(rpc_create, func, (func, send), (str, name), (str, key)) {
     rpc_drop_server(s);
     return -1;
   }
-  TVMFFI_TRY(tvmffi_closure_new(rpc_handle, s, rpc_drop_server, &out));
+  TVMFFI_TRY(TVMFFI_CLOSURE_NEW(rpc_handle, s, rpc_drop_server, &out));
   TVMFFI_RETURN(out);
 }
 
 static int rpc_start(void) {
   static const tvmffi_rpc_options defaults;
   TVMFFI_TRY(tvmffi_rpc_register(&defaults));
-  TVMFFI_TRY(tvmffi_register("rpc.CreateEventDrivenServer", rpc_create));
-  TVMFFI_TRY(tvmffi_register("wasm.LocalSession", rpc_new_local));
-  return tvmffi_register("runtime.RPCTimeEvaluator", rpc_time_evaluator);
+  TVMFFI_TRY(TVMFFI_REGISTER("rpc.CreateEventDrivenServer", rpc_create));
+  TVMFFI_TRY(TVMFFI_REGISTER("wasm.LocalSession", rpc_new_local));
+  return TVMFFI_REGISTER("runtime.RPCTimeEvaluator", rpc_time_evaluator);
 }
 
 /* Registers the functions. If memory is refused, later lookups will fail. */

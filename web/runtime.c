@@ -265,7 +265,7 @@ static int web_memory_of(const char *what, const DLTensor *t, web_memory *out) {
   TVMFFI_TRY(web_device_of(t->device, &device));
   if (!tvmffi_tensor_is_contiguous(t))
     return TVMFFI_RAISE("ValueError", "%s is not contiguous", what);
-  out->data = tvmffi_data(t, char);
+  out->data = TVMFFI_DATA(t, char);
   out->size = tvmffi_tensor_bytes(t);
 #if WEB_GPU
   out->device = device;

@@ -458,7 +458,7 @@ TVMFFI_CLOSURE(update_prebuild, gpu_module, none, (str, name), (func, launch)) {
 
 /* The closure owns a reference to the module. */
 #define GPU_METHOD(self, name, out) \
-  (tvmffi_retain(self), tvmffi_closure_new(name, self, tvmffi_release, out))
+  (tvmffi_retain(self), TVMFFI_CLOSURE_NEW(name, self, tvmffi_release, out))
 
 static int gpu_is(TVMFFIByteArray text, const char *word) {
   return gpu_same(text, tvmffi_byte_array(word));
@@ -486,10 +486,10 @@ TVMFFI_METHOD(gpu_module, find, optional(func), (str, name)) {
 /* ---- The start ---- */
 
 static int gpu_start(void) {
-  TVMFFI_TRY(tvmffi_register("device_api.webgpu", device_api));
-  TVMFFI_TRY(tvmffi_register("__tvm_set_device", set_device));
-  TVMFFI_TRY(tvmffi_register("runtime.Device_StreamSync", stream_sync));
-  return tvmffi_register_type(gpu_module);
+  TVMFFI_TRY(TVMFFI_REGISTER("device_api.webgpu", device_api));
+  TVMFFI_TRY(TVMFFI_REGISTER("__tvm_set_device", set_device));
+  TVMFFI_TRY(TVMFFI_REGISTER("runtime.Device_StreamSync", stream_sync));
+  return TVMFFI_REGISTER_TYPE(gpu_module);
 }
 
 /* Registers the functions. If memory is refused, later lookups will fail. */

@@ -30,7 +30,7 @@ TVMFFI_EXPORT(total, int64, (array(int64), values)) {
 TVMFFI_EXPORT(softmax, none, (tensor, x), (tensor, y)) {
   TVMFFI_EXPECT((x, "float32[rows, columns] cpu"),
                 (y, "float32[rows, columns] cpu"));
-  plain_softmax(tvmffi_data(x, float), tvmffi_data(y, float), x->shape[0],
+  plain_softmax(TVMFFI_DATA(x, float), TVMFFI_DATA(y, float), x->shape[0],
                 x->shape[1]);
   TVMFFI_RETURN();
 }
@@ -39,7 +39,7 @@ TVMFFI_EXPORT(matmul, none, (tensor, a), (tensor, b), (tensor, c)) {
   TVMFFI_EXPECT((a, "float32[n, k] cpu"),
                 (b, "float32[k, m] cpu"),
                 (c, "float32[n, m] cpu"));
-  plain_matmul(tvmffi_data(a, float), tvmffi_data(b, float),
-               tvmffi_data(c, float), a->shape[0], a->shape[1], b->shape[1]);
+  plain_matmul(TVMFFI_DATA(a, float), TVMFFI_DATA(b, float),
+               TVMFFI_DATA(c, float), a->shape[0], a->shape[1], b->shape[1]);
   TVMFFI_RETURN();
 }

@@ -30,7 +30,7 @@ static TVMFFIObject *greeter; /* owns a reference, or is NULL */
 
 static int run(void) {
   CHECK(plugin_greeter(&greeter) == 0);
-  TVMFFI_TRY(tvmffi_register("demo.who", who)); /* no clash with the plugin's */
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.who", who)); /* no clash with the plugin's */
   TVMFFI_TRY(answers(NULL, "the host program"));
   TVMFFI_TRY(answers(greeter, "the plugin"));
 

@@ -25,8 +25,8 @@ TVMFFI_FUNC(greet, any, (str, name)) {
 int plugin_greeter(TVMFFIObject **slot) {
   TVMFFI_SCOPE;
   TVMFFIObject *function;
-  TVMFFI_TRY(tvmffi_register("demo.who", who));
-  TVMFFI_TRY(tvmffi_function_new(greet, &function));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.who", who));
+  TVMFFI_TRY(TVMFFI_FUNCTION_NEW(greet, &function));
   tvmffi_keep(slot, function); /* beyond the end of this scope */
   return 0;
 }

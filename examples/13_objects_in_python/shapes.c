@@ -85,8 +85,8 @@ TVMFFI_METHOD(Circle, area, float64) {
 /* No code runs when the library is loaded. Python calls this function once, so
    that the types exist before their first objects. */
 TVMFFI_EXPORT(register_types, none) {
-  TVMFFI_TRY(tvmffi_register_type(Point));
-  TVMFFI_TRY(tvmffi_register_type(Circle)); /* and its parent, Shape */
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Point));
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Circle)); /* and its parent, Shape */
   TVMFFI_RETURN();
 }
 

@@ -82,8 +82,8 @@ TVMFFI_EXPORT(layer_norm, none, (tensor, x), (tensor, scale), (tensor, bias),
     factor = 1 / sqrt(variance / (double)row.size + epsilon);
     for (i = 0; i < row.size; ++i) {
       double d = (get(row.at[0], i * dx, x->dtype) - mean) * factor;
-      d *= get(tvmffi_data(scale, void), i * ds, x->dtype);
-      d += get(tvmffi_data(bias, void), i * db, x->dtype);
+      d *= get(TVMFFI_DATA(scale, void), i * ds, x->dtype);
+      d += get(TVMFFI_DATA(bias, void), i * db, x->dtype);
       put(row.at[1], i * dy, y->dtype, (float)d);
     }
   }
@@ -98,9 +98,9 @@ TVMFFI_EXPORT(layer_norm, none, (tensor, x), (tensor, scale), (tensor, bias),
       for (j = 0; j < c->shape[1]; ++j) {                                     \
         S sum = 0;                                                            \
         for (k = 0; k < a->shape[1]; ++k)                                     \
-          sum += (S)from(tvmffi_element(a, T, i, k)) *                        \
-                 from(tvmffi_element(b, T, k, j));                            \
-        tvmffi_element(c, R, i, j) = to(sum);                                 \
+          sum += (S)from(TVMFFI_ELEMENT(a, T, i, k)) *                        \
+                 from(TVMFFI_ELEMENT(b, T, k, j));                            \
+        TVMFFI_ELEMENT(c, R, i, j) = to(sum);                                 \
       }                                                                       \
   }
 MATMUL(matmul_float32, float, float, float, , )

@@ -198,7 +198,7 @@ TVMFFI_EXPORT(compile, Calc, (str, source)) {
 /* No code runs when the library is loaded. Python calls this function once, so
    that saved modules can be loaded before any module is compiled. */
 TVMFFI_EXPORT(register_kinds, none) {
-  TVMFFI_TRY(tvmffi_register_type(Calc));
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Calc));
   TVMFFI_RETURN();
 }
 

@@ -204,7 +204,7 @@ TVMFFI_FUNC(help, str) {
 }
 
 int commands_register(void) {
-#define REGISTER(name, function) TVMFFI_TRY(tvmffi_register(name, function));
+#define REGISTER(name, function) TVMFFI_TRY(TVMFFI_REGISTER(name, function));
   COMMANDS(REGISTER)
   return 0;
 }

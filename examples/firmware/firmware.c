@@ -42,9 +42,9 @@ TVMFFI_FUNC(device_greet, str, (str, name)) {
 }
 
 static int register_all(void) {
-  TVMFFI_TRY(tvmffi_register("device.add", device_add));
-  TVMFFI_TRY(tvmffi_register("device.light", device_light));
-  return tvmffi_register("device.greet", device_greet);
+  TVMFFI_TRY(TVMFFI_REGISTER("device.add", device_add));
+  TVMFFI_TRY(TVMFFI_REGISTER("device.light", device_light));
+  return TVMFFI_REGISTER("device.greet", device_greet);
 }
 
 /* -------- The serial line -------- */

@@ -29,7 +29,7 @@ static void write_number(uint64_t x) {
 }
 
 static void write_bytes(const DLTensor *t) {
-  const unsigned char *byte = tvmffi_data(t, unsigned char);
+  const unsigned char *byte = TVMFFI_DATA(t, unsigned char);
   size_t n = tvmffi_tensor_bytes(t);
   for (; n; --n, ++byte) {
     board_put("0123456789abcdef"[*byte >> 4]);
@@ -44,7 +44,7 @@ static int digit_value(char c) {
 
 /* Reads one line to its end. Fails unless it has two digits for each byte. */
 static int read_bytes(const DLTensor *t) {
-  unsigned char *byte = tvmffi_data(t, unsigned char);
+  unsigned char *byte = TVMFFI_DATA(t, unsigned char);
   size_t n = 0, digits = 2 * tvmffi_tensor_bytes(t);
   int valid = 1;
   char c;
@@ -112,7 +112,7 @@ static int run_network(TVMFFIObject **x) {
 }
 
 static int best_class(const DLTensor *scores) {
-  const int32_t *score = tvmffi_data(scores, int32_t);
+  const int32_t *score = TVMFFI_DATA(scores, int32_t);
   int i, best = 0;
   for (i = 1; i < scores->shape[0]; ++i)
     if (score[i] > score[best]) best = i;

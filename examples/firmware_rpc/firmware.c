@@ -49,11 +49,11 @@ TVMFFI_FUNC(board_stack_most, int64) {
 }
 
 static int register_all(void) {
-  TVMFFI_TRY(tvmffi_register("board.echo", board_echo));
-  TVMFFI_TRY(tvmffi_register("board.light", board_light));
-  TVMFFI_TRY(tvmffi_register("board.arena_used", board_arena_used));
-  TVMFFI_TRY(tvmffi_register("board.arena_most_used", board_arena_most_used));
-  TVMFFI_TRY(tvmffi_register("board.stack_most_used", board_stack_most));
+  TVMFFI_TRY(TVMFFI_REGISTER("board.echo", board_echo));
+  TVMFFI_TRY(TVMFFI_REGISTER("board.light", board_light));
+  TVMFFI_TRY(TVMFFI_REGISTER("board.arena_used", board_arena_used));
+  TVMFFI_TRY(TVMFFI_REGISTER("board.arena_most_used", board_arena_most_used));
+  TVMFFI_TRY(TVMFFI_REGISTER("board.stack_most_used", board_stack_most));
   return system_library_register();
 }
 

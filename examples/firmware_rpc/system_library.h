@@ -32,6 +32,6 @@ TVMFFI_FUNC(system_library_function, any, (object, module), (str, name),
 }
 
 static int system_library_register(void) {
-  TVMFFI_TRY(tvmffi_register("ffi.SystemLib", system_library_get));
-  return tvmffi_register("ffi.ModuleGetFunction", system_library_function);
+  TVMFFI_TRY(TVMFFI_REGISTER("ffi.SystemLib", system_library_get));
+  return TVMFFI_REGISTER("ffi.ModuleGetFunction", system_library_function);
 }

@@ -10,8 +10,8 @@
 /* y = a * x + y, in place. x and y have the same length n. */
 TVMFFI_EXPORT(axpy, none, (float64, a), (tensor, x), (tensor, y)) {
   TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[n] cpu"));
-  const float *px = tvmffi_data(x, float);
-  float *py = tvmffi_data(y, float);
+  const float *px = TVMFFI_DATA(x, float);
+  float *py = TVMFFI_DATA(y, float);
   for (int64_t i = 0; i < x->shape[0]; ++i) py[i] += (float)a * px[i];
   TVMFFI_RETURN();
 }
@@ -31,7 +31,7 @@ TVMFFI_EXPORT(sum, float64, (tensor, x)) {
   double total = 0;
   for (int64_t i = 0; i < x->shape[0]; ++i)
     for (int64_t j = 0; j < x->shape[1]; ++j)
-      total += tvmffi_element(x, float, i, j);
+      total += TVMFFI_ELEMENT(x, float, i, j);
   TVMFFI_RETURN(total);
 }
 
@@ -68,8 +68,8 @@ TVMFFI_EXPORT(add, tensor, (tensor, x), (tensor, y)) {
   TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[n] cpu"));
   TVMFFIObject *z = NULL;
   TVMFFI_TRY(tvmffi_tensor_new_like(x, &z));
-  const float *px = tvmffi_data(x, float), *py = tvmffi_data(y, float);
-  float *pz = tvmffi_data(TVMFFITensorGetDLTensorPtr(z), float);
+  const float *px = TVMFFI_DATA(x, float), *py = TVMFFI_DATA(y, float);
+  float *pz = TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(z), float);
   for (int64_t i = 0; i < x->shape[0]; ++i) pz[i] = px[i] + py[i];
   TVMFFI_RETURN(z);
 }
@@ -78,6 +78,6 @@ TVMFFI_EXPORT(add, tensor, (tensor, x), (tensor, y)) {
 TVMFFI_EXPORT(copy, none, (tensor, from), (tensor, to)) {
   TVMFFI_EXPECT((from, "any[*shape] cpu"), (to, "same[*shape] cpu"));
   size_t size = tvmffi_tensor_bytes(from);
-  if (size) memcpy(tvmffi_data(to, void), tvmffi_data(from, void), size);
+  if (size) memcpy(TVMFFI_DATA(to, void), TVMFFI_DATA(from, void), size);
   TVMFFI_RETURN();
 }

@@ -35,7 +35,7 @@ static int consumer_run(void) {
   for (i = 0, result = 0; i < 100000 && !code; ++i)
     code = tvmffi_call("kernel.add", &result, result, i);
   pr_info("consumer: 100000 calls give %lld\n", (long long)result);
-  if (code || tvmffi_register("consumer.twice", twice) ||
+  if (code || TVMFFI_REGISTER("consumer.twice", twice) ||
       tvmffi_call("consumer.twice", &result, 21)) {
     consumer_tell("consumer.twice");
     return -EINVAL;

@@ -25,9 +25,9 @@ static int provider_use(void) {
   TVMFFIAny release;
   TVMFFI_SCOPE;
 
-  TVMFFI_TRY(tvmffi_register("kernel.add", add));
-  TVMFFI_TRY(tvmffi_register("kernel.divide", divide));
-  TVMFFI_TRY(tvmffi_register("kernel.release", release));
+  TVMFFI_TRY(TVMFFI_REGISTER("kernel.add", add));
+  TVMFFI_TRY(TVMFFI_REGISTER("kernel.divide", divide));
+  TVMFFI_TRY(TVMFFI_REGISTER("kernel.release", release));
   TVMFFI_TRY(tvmffi_call("kernel.add", &sum, 40, 2));
   TVMFFI_TRY(tvmffi_call("kernel.release", &release));
   pr_info("provider: 40 + 2 = %lld, on Linux %s\n", (long long)sum,

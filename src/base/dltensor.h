@@ -67,8 +67,7 @@ TVMFFI_I_INLINE void *tvmffi_i_first_element(void *data, size_t byte_offset) {
 
 /* Returns the address of a tensor's first element as a pointer to `type`, NULL
    if an empty tensor has no memory. Evaluates `tensor` twice. */
-#define tvmffi_data(tensor, type)                                 \
-  TVMFFI_I_AS(type *,                                             \
-              tvmffi_i_first_element(                             \
-                  (tensor)->data,                                 \
-                  TVMFFI_I_AS(size_t, (tensor)->byte_offset)))
+#define TVMFFI_DATA(tensor, type)     \
+  TVMFFI_I_AS(type *,                 \
+              tvmffi_i_first_element( \
+                  (tensor)->data, TVMFFI_I_AS(size_t, (tensor)->byte_offset)))

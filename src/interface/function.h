@@ -273,7 +273,7 @@
 #endif
 
 /* Begins a typed function with a state, which the body sees as `State *self`.
-   tvmffi_closure_new makes a function object from a state. */
+   TVMFFI_CLOSURE_NEW makes a function object from a state. */
 #define TVMFFI_CLOSURE(name, State, ...) \
   TVMFFI_I_CLOSURE(name, State, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 /* clang-format off */
@@ -314,7 +314,7 @@
    scope. Takes ownership of the state: calls `deleter` (may be NULL) with the
    state when the function is destroyed, or immediately on failure. Returns 0,
    or -1 with an error. */
-#define tvmffi_closure_new(name, state, deleter, out) \
+#define TVMFFI_CLOSURE_NEW(name, state, deleter, out) \
   tvmffi_i_closure_##name(TVMFFI_I_OWNER, state, deleter, out)
 
 TVMFFI_I_COLD int tvmffi_i_no_out(const char *function) {
@@ -326,7 +326,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
     void (*deleter)(void *), TVMFFIObject **out) {
   TVMFFIObjectHandle handle = NULL;
   int code = out ? TVMFFIFunctionCreate(self, f->call, deleter, &handle)
-                 : tvmffi_i_no_out("tvmffi_closure_new");
+                 : tvmffi_i_no_out("TVMFFI_CLOSURE_NEW");
   if (code && deleter) deleter(self);
   return code ? code : tvmffi_i_hand_out(to, handle, out);
 }
@@ -361,7 +361,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 
 /* Makes a function object from a typed function. *out is owned by the scope.
  * Returns 0, or -1 with an error. */
-#define tvmffi_function_new(name, out) \
+#define TVMFFI_FUNCTION_NEW(name, out) \
   tvmffi_i_scoped_function(TVMFFI_I_OWNER, TVMFFI_I_FUNC(name), out)
 
 TVMFFI_I_INLINE int tvmffi_i_function(const tvmffi_func *f,
@@ -375,7 +375,7 @@ TVMFFI_I_INLINE int tvmffi_i_function(const tvmffi_func *f,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
     tvmffi_i_owner to, const tvmffi_func *f, TVMFFIObject **out) {
   TVMFFIObject *function = NULL;
-  if (!out) return tvmffi_i_no_out("tvmffi_function_new");
+  if (!out) return tvmffi_i_no_out("TVMFFI_FUNCTION_NEW");
   TVMFFI_TRY(tvmffi_i_function(f, &function));
   return tvmffi_i_hand_out(to, function, out);
 }
@@ -384,17 +384,17 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
    schema. `text` is copied, unless it is a string literal. Error messages name
    the function by the `text` of its first registration. Returns 0, or -1 with
    an error: a RuntimeError if the name is already registered. */
-#define tvmffi_register(text, name)                                       \
+#define TVMFFI_REGISTER(text, name)                                       \
   tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
                     #name, NULL, 0)
-/* Registers a typed function like tvmffi_register, with documentation, which is
+/* Registers a typed function like TVMFFI_REGISTER, with documentation, which is
    copied. */
-#define tvmffi_register_doc(text, name, doc)                              \
+#define TVMFFI_REGISTER_DOC(text, name, doc)                              \
   tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
                     #name, doc, 0)
-/* Registers a typed function like tvmffi_register, replacing any function of
+/* Registers a typed function like TVMFFI_REGISTER, replacing any function of
    this name. */
-#define tvmffi_override(text, name)                                       \
+#define TVMFFI_OVERRIDE(text, name)                                       \
   tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
                     #name, NULL, 1)
 
@@ -426,7 +426,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(
   int code;
   if (!text)
     return tvmffi_i_raise("ValueError",
-                          "tvmffi_register: NULL for the name of %s", name);
+                          "TVMFFI_REGISTER: NULL for the name of %s", name);
   info.name = tvmffi_byte_array(text);
   info.doc = tvmffi_byte_array(doc);
 #if !TVMFFI_NO_METADATA

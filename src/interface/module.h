@@ -578,7 +578,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
    Calc becomes a parameter type, (Calc, c), for modules that this file creates
    by TVMFFI_NEW(Calc). Members of a new module are zero. A function that
    Python gets from a module keeps the module alive; a function that `lookup`
-   creates must own a reference to the module. tvmffi_register_type(Calc) and
+   creates must own a reference to the module. TVMFFI_REGISTER_TYPE(Calc) and
    the first TVMFFI_NEW register the loaders. Both fail with a RuntimeError if a
    loader's name is taken. Keep the code loaded as long as modules or loaders of
    the kind exist.

@@ -28,13 +28,12 @@ TVMFFI_I_INLINE int64_t tvmffi_tensor_stride(const DLTensor *t, int32_t dim) {
 }
 
 /* Refers to the element at 1 to 6 indices, one for each dimension:
-   `tvmffi_element(x, float, i, j) = 1`. Uses the tensor's strides. Does not
+   `TVMFFI_ELEMENT(x, float, i, j) = 1`. Uses the tensor's strides. Does not
    check rank, indices or type. */
-#define tvmffi_element(tensor, type, ...)                        \
-  tvmffi_data(                                                   \
-      tensor,                                                    \
-      type)[tvmffi_i_offset(tensor, TVMFFI_I_COUNT(__VA_ARGS__), \
-                            TVMFFI_I_SIX(__VA_ARGS__, 0, 0, 0, 0, 0, ~))]
+#define TVMFFI_ELEMENT(tensor, type, ...)               \
+  TVMFFI_DATA(tensor, type)                             \
+  [tvmffi_i_offset(tensor, TVMFFI_I_COUNT(__VA_ARGS__), \
+                   TVMFFI_I_SIX(__VA_ARGS__, 0, 0, 0, 0, 0, ~))]
 #define TVMFFI_I_SIX(...) TVMFFI_I_SIX_(__VA_ARGS__)
 #define TVMFFI_I_SIX_(a, b, c, d, e, f, ...) a, b, c, d, e, f
 
@@ -214,7 +213,7 @@ TVMFFI_I_INLINE int tvmffi_i_loop_around(tvmffi_loop *run, int32_t dim,
     const DLTensor *t = tensors[k];
     compact[k] = 1;
     run->bytes[k] = t->dtype.bits * t->dtype.lanes / 8;
-    run->at[k] = tvmffi_data(t, void);
+    run->at[k] = TVMFFI_DATA(t, void);
   }
   for (d = tensors[0]->ndim - 1; d >= 0; --d) {
     int64_t extent = tensors[0]->shape[d];

@@ -492,12 +492,12 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
 /* Registers a type and its ancestors now, for Python. In C, the first use of a
    type registers it. Returns 0, also if the type is registered already, or -1
    with an error. */
-#define tvmffi_register_type(type) \
+#define TVMFFI_REGISTER_TYPE(type) \
   tvmffi_i_class_ready(tvmffi_i_class_of_##type())
 
 /* Returns the index of a type, or -1 with an error if it cannot be
    registered. */
-#define tvmffi_type_index(type) tvmffi_i_class_index(tvmffi_i_class_of_##type())
+#define TVMFFI_TYPE_INDEX(type) tvmffi_i_class_index(tvmffi_i_class_of_##type())
 
 /* Casts an object (borrowed, may be NULL) to a pointer to the struct `type`.
    Returns NULL if the object is of another type. */

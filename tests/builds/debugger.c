@@ -117,10 +117,10 @@ static int run(const char *program) {
   for (i = 0; i < 40; ++i) TVMFFI_TRY(tvmffi_set(table, i * 7, i));
   TVMFFI_TRY(tvmffi_erase(table, 7));
   sizes = tvmffi_shape(2, 3, 4);
-  TVMFFI_TRY(tvmffi_register("demo.square", square));
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.square", square));
   TVMFFI_TRY(tvmffi_global_get("demo.square", &function));
-  TVMFFI_TRY(tvmffi_function_new(nameless, &other));
-  TVMFFI_TRY(tvmffi_closure_new(count, &state, NULL, &closure));
+  TVMFFI_TRY(TVMFFI_FUNCTION_NEW(nameless, &other));
+  TVMFFI_TRY(TVMFFI_CLOSURE_NEW(count, &state, NULL, &closure));
   cycle = tvmffi_list(1);
   TVMFFI_TRY(tvmffi_append(cycle, cycle));
   (void)TVMFFI_RAISE("ValueError", "the cause");

@@ -21,9 +21,9 @@ SOURCE = """\
 TVMFFI_FUNC(square, int64, (int64, x)) { TVMFFI_RETURN(x * x); }
 TVMFFI_EXPORT(cube, int64, (int64, x)) { TVMFFI_RETURN(x * x * x); }
 int start(TVMFFI_HERE, TVMFFIObject **f) {
-  TVMFFI_TRY(tvmffi_register("demo.square", square));
-  TVMFFI_TRY(tvmffi_override("demo.cube", cube));
-  return tvmffi_function_new(square, f);
+  TVMFFI_TRY(TVMFFI_REGISTER("demo.square", square));
+  TVMFFI_TRY(TVMFFI_OVERRIDE("demo.cube", cube));
+  return TVMFFI_FUNCTION_NEW(square, f);
 }
 """
 

@@ -28,7 +28,7 @@ TVMFFI_DOC(twice, "Returns 2 * x")
 
 TVMFFI_EXPORT(scale, none, (float32, a), (tensor, x)) {
   TVMFFI_EXPECT((x, "float32[n] cpu"));
-  for (int64_t i = 0; i < x->shape[0]; ++i) tvmffi_data(x, float)[i] *= a;
+  for (int64_t i = 0; i < x->shape[0]; ++i) TVMFFI_DATA(x, float)[i] *= a;
   TVMFFI_RETURN();
 }
 

@@ -6,7 +6,7 @@
 TVMFFI_EXPORT(add_one, none, (tensor, x), (tensor, y)) {
   TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[n] cpu"));
   for (int64_t i = 0; i < x->shape[0]; ++i)
-    tvmffi_data(y, float)[i] = tvmffi_data(x, float)[i] + 1;
+    TVMFFI_DATA(y, float)[i] = TVMFFI_DATA(x, float)[i] + 1;
   TVMFFI_RETURN();
 }
 
@@ -15,7 +15,7 @@ TVMFFI_EXPORT(affine, none, (float64, a), (tensor, x), (tensor, y),
               (float64, b)) {
   TVMFFI_EXPECT((x, "float32[n, m] cpu"), (y, "float32[n, m] cpu"));
   for (int64_t i = 0; i < x->shape[0] * x->shape[1]; ++i)
-    tvmffi_data(y, float)[i] = (float)(a * tvmffi_data(x, float)[i] + b);
+    TVMFFI_DATA(y, float)[i] = (float)(a * TVMFFI_DATA(x, float)[i] + b);
   TVMFFI_RETURN();
 }
 
@@ -23,15 +23,15 @@ TVMFFI_EXPORT(split, none, (tensor, x), (tensor, even), (tensor, odd)) {
   TVMFFI_EXPECT((x, "int32[n] cpu"), (even, "int32[h] cpu"),
                 (odd, "int32[h] cpu"));
   for (int64_t i = 0; i < x->shape[0]; ++i)
-    tvmffi_data(i % 2 ? odd : even, int32_t)[i / 2] =
-        tvmffi_data(x, int32_t)[i];
+    TVMFFI_DATA(i % 2 ? odd : even, int32_t)
+    [i / 2] = TVMFFI_DATA(x, int32_t)[i];
   TVMFFI_RETURN();
 }
 
 /* Writes what the array is into 128 bytes. */
 TVMFFI_EXPORT(describe, none, (tensor, x), (tensor, text)) {
   TVMFFI_EXPECT((text, "uint8[128] cpu"));
-  char *at = tvmffi_data(text, char);
+  char *at = TVMFFI_DATA(text, char);
   int n = snprintf(at, 128, "code %d bits %d lanes %d device %d.%d offset %d:",
                    x->dtype.code, x->dtype.bits, x->dtype.lanes,
                    (int)x->device.device_type, (int)x->device.device_id,
@@ -47,11 +47,11 @@ TVMFFI_EXPORT(norm, none, (tensor, x), (tensor, y)) {
   TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[1] cpu"));
   TVMFFIObject *temporary;
   TVMFFI_TRY(tvmffi_tensor_new_like(x, &temporary));
-  float *squares = tvmffi_data(TVMFFITensorGetDLTensorPtr(temporary), float);
-  tvmffi_data(y, float)[0] = 0;
+  float *squares = TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(temporary), float);
+  TVMFFI_DATA(y, float)[0] = 0;
   for (int64_t i = 0; i < x->shape[0]; ++i) {
-    squares[i] = tvmffi_data(x, float)[i] * tvmffi_data(x, float)[i];
-    tvmffi_data(y, float)[0] += squares[i];
+    squares[i] = TVMFFI_DATA(x, float)[i] * TVMFFI_DATA(x, float)[i];
+    TVMFFI_DATA(y, float)[0] += squares[i];
   }
   TVMFFI_RETURN();
 }

@@ -35,7 +35,7 @@ static int64_t runs;
 TVMFFI_FUNC(loads, int64) { TVMFFI_RETURN(runs); }
 static int set_up(void) {
   ++runs;
-  return tvmffi_override("orcjit_client.loads", loads);
+  return TVMFFI_OVERRIDE("orcjit_client.loads", loads);
 }
 TVMFFI_ON_LOAD(set_up)
 TVMFFI_EXPORT(number, int64) { TVMFFI_RETURN(exported_number++); }

@@ -61,7 +61,7 @@ TVMFFI_FUNC(spin_us, none, (int64, us)) {
 TVMFFI_FUNC(sum, float64, (tensor, x)) {
   double sum = 0;
   TVMFFI_EXPECT((x, "float32[n] cpu"));
-  for (int64_t i = 0; i < x->shape[0]; ++i) sum += tvmffi_element(x, float, i);
+  for (int64_t i = 0; i < x->shape[0]; ++i) sum += TVMFFI_ELEMENT(x, float, i);
   TVMFFI_RETURN(sum);
 }
 
@@ -71,7 +71,7 @@ TVMFFI_FUNC(arange, tensor_object, (int64, n)) {
   float *data;
   shape[0] = n;
   TVMFFI_TRY(tvmffi_tensor_new("float32", "cpu", 1, shape, &t));
-  data = tvmffi_data(TVMFFITensorGetDLTensorPtr(t), float);
+  data = TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(t), float);
   for (int64_t i = 0; i < n; ++i) data[i] = (float)i;
   TVMFFI_RETURN(t);
 }
@@ -82,7 +82,7 @@ TVMFFI_FUNC(adder, func, (int64, n)) {
   static int64_t by;
   TVMFFIObject *f;
   by = n;
-  TVMFFI_TRY(tvmffi_closure_new(add_to, &by, NULL, &f));
+  TVMFFI_TRY(TVMFFI_CLOSURE_NEW(add_to, &by, NULL, &f));
   TVMFFI_RETURN(f);
 }
 
@@ -119,23 +119,23 @@ TVMFFI_FUNC(session, module, (int64, number)) {
 }
 
 static int set_up(void) {
-  TVMFFI_TRY(tvmffi_register("test.echo", echo));
-  TVMFFI_TRY(tvmffi_register("test.type_index", type_index));
-  TVMFFI_TRY(tvmffi_register("test.fail", fail));
-  TVMFFI_TRY(tvmffi_register("test.sleep_ms", sleep_ms));
-  TVMFFI_TRY(tvmffi_register("test.crash", crash));
-  TVMFFI_TRY(tvmffi_register("tvm.rpc.server.start", start));
-  TVMFFI_TRY(tvmffi_register("test.start_count", start_count));
-  TVMFFI_TRY(tvmffi_register("tvm.rpc.server.shutdown", shutdown));
-  TVMFFI_TRY(tvmffi_register("test.count", count));
-  TVMFFI_TRY(tvmffi_register("test.spin_us", spin_us));
-  TVMFFI_TRY(tvmffi_register("test.sum", sum));
-  TVMFFI_TRY(tvmffi_register("test.arange", arange));
-  TVMFFI_TRY(tvmffi_register("test.adder", adder));
-  TVMFFI_TRY(tvmffi_register("test.nested", nested));
-  TVMFFI_TRY(tvmffi_register("test.item", item));
-  TVMFFI_TRY(tvmffi_register("test.pointer", pointer));
-  TVMFFI_TRY(tvmffi_register("test.session", session));
-  return tvmffi_register("test.pointer_is_ours", pointer_is_ours);
+  TVMFFI_TRY(TVMFFI_REGISTER("test.echo", echo));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.type_index", type_index));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.fail", fail));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.sleep_ms", sleep_ms));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.crash", crash));
+  TVMFFI_TRY(TVMFFI_REGISTER("tvm.rpc.server.start", start));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.start_count", start_count));
+  TVMFFI_TRY(TVMFFI_REGISTER("tvm.rpc.server.shutdown", shutdown));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.count", count));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.spin_us", spin_us));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.sum", sum));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.arange", arange));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.adder", adder));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.nested", nested));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.item", item));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.pointer", pointer));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.session", session));
+  return TVMFFI_REGISTER("test.pointer_is_ours", pointer_is_ours);
 }
 TVMFFI_ON_LOAD(set_up)

@@ -33,10 +33,10 @@ TVMFFI_FUNC(name_of, str, (Shape, shape)) {
 }
 
 static int set_up(void) {
-  TVMFFI_TRY(tvmffi_register_type(Point));
-  TVMFFI_TRY(tvmffi_register_type(Circle));
-  TVMFFI_TRY(tvmffi_override("demo.sum_of", sum_of));
-  return tvmffi_override("demo.inner.name_of", name_of);
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Point));
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Circle));
+  TVMFFI_TRY(TVMFFI_OVERRIDE("demo.sum_of", sum_of));
+  return TVMFFI_OVERRIDE("demo.inner.name_of", name_of);
 }
 TVMFFI_ON_LOAD(set_up)
 """

@@ -637,7 +637,7 @@ static int64_t result_of(const char *name) {
 
 static void test_constructed_module(void) {
   options.construct = NULL;
-  check(tvmffi_register("rpc_test.session", own_session) == 0 &&
+  check(TVMFFI_REGISTER("rpc_test.session", own_session) == 0 &&
             start("rpc_test.session") == 0 && answer_code() == 4,
         "a global function constructs a session");
   check(result_of("number") == 3, "whose module has functions");

@@ -62,7 +62,7 @@ TVMFFI_EXPORT(fill, none, (tensor, x), (float64, value)) {
   int64_t i, n = 1;
   TVMFFI_EXPECT((x, "float64[...] cpu"));
   for (i = 0; i < x->ndim; ++i) n *= x->shape[i];
-  for (i = 0; i < n; ++i) tvmffi_data(x, double)[i] = value;
+  for (i = 0; i < n; ++i) TVMFFI_DATA(x, double)[i] = value;
   TVMFFI_RETURN();
 }
 

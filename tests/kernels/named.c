@@ -2,7 +2,7 @@
 #include "../../tvmffi.h"
 
 TVMFFI_EXPORT(softmax, none, (tensor, x), (tensor, y), (int64, axis, -1)) {
-  float *to = tvmffi_data(y, float);
+  float *to = TVMFFI_DATA(y, float);
   TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[n] cpu"));
   if (x->shape[0]) to[0] = (float)axis; /* what Python looks at */
   TVMFFI_RETURN();
@@ -61,7 +61,7 @@ TVMFFI_FUNC(scale, float64, (float64, x), (float64, by, 2.5)) {
   TVMFFI_RETURN(x * by);
 }
 TVMFFI_EXPORT(set_up, none) {
-  TVMFFI_TRY(tvmffi_override("named.scale", scale));
-  TVMFFI_TRY(tvmffi_register_type(Named));
+  TVMFFI_TRY(TVMFFI_OVERRIDE("named.scale", scale));
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Named));
   TVMFFI_RETURN();
 }

@@ -20,13 +20,13 @@ TVMFFI_TYPE(Loaded, "on_load.Loaded", TVMFFIObject, (field, int64, value, 7))
 
 /* Registering a type initializes a handle, as a type's first use does. */
 static int set_up(void) {
-  if (tvmffi_register_type(Loaded)) return -1;
+  if (TVMFFI_REGISTER_TYPE(Loaded)) return -1;
   if (++runs <= FAIL)
     return TVMFFI_RAISE("ValueError", "run %d fails", (int)runs);
 #if defined(SILENT)
   return 7;
 #endif
-  return tvmffi_override("on_load.answer", answer);
+  return TVMFFI_OVERRIDE("on_load.answer", answer);
 }
 TVMFFI_ON_LOAD(set_up)
 TVMFFI_DOC(set_up, "Registers on_load.answer")

@@ -8,7 +8,7 @@ TVMFFI_FUNC(twice, int64, (int64, x)) { TVMFFI_RETURN(2 * x); }
 
 /* Puts a global function into the table of the runtime in use. */
 TVMFFI_EXPORT(put, none) {
-  TVMFFI_TRY(tvmffi_register("test_dynamic.twice", twice));
+  TVMFFI_TRY(TVMFFI_REGISTER("test_dynamic.twice", twice));
   TVMFFI_RETURN();
 }
 
@@ -43,7 +43,7 @@ TVM_FFI_DLL_EXPORT int test_dynamic_use(void) {
   TVMFFIObject *error;
   int64_t y = 0;
   if (tvmffi_i_runtime() != &tvmffi_i_embedded) return 0;
-  if (tvmffi_override("test_dynamic.twice", twice)) return -1;
+  if (TVMFFI_OVERRIDE("test_dynamic.twice", twice)) return -1;
   if (tvmffi_call("test_dynamic.twice", &y, 21) || y != 42) return -2;
   if (tvmffi_call("test_dynamic.none", &y, 21) == 0) return -3;
   error = tvmffi_error_take();

@@ -88,12 +88,12 @@ typedef struct {
 TVMFFI_MODULE(Taken, "test.taken", (load, load))
 TVMFFI_STATIC_METHOD(Taken, load, none) { TVMFFI_RETURN(); }
 TVMFFI_EXPORT(register_taken, none) {
-  TVMFFI_TRY(tvmffi_register_type(Taken));
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Taken));
   TVMFFI_RETURN();
 }
 
 TVMFFI_EXPORT(register_kind, none) {
-  TVMFFI_TRY(tvmffi_register_type(Number));
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Number));
   TVMFFI_RETURN();
 }
 TVMFFI_EXPORT(make_number, Number, (int64, number), (optional(func), found)) {

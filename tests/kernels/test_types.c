@@ -162,20 +162,20 @@ typedef struct {
 TVMFFI_TYPE(Moved, "c.Point", Node)
 
 TVMFFI_EXPORT(register_types, none) {
-  TVMFFI_TRY(tvmffi_register_type(Words));
-  TVMFFI_TRY(tvmffi_register_type(Named));
-  TVMFFI_TRY(tvmffi_register_type(Node));
-  TVMFFI_TRY(tvmffi_register_type(Custom));
-  TVMFFI_TRY(tvmffi_register_type(Named)); /* again */
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Words));
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Named));
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Node));
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Custom));
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Named)); /* again */
   TVMFFI_RETURN();
 }
 
 TVMFFI_EXPORT(mistake, none, (str, which)) {
   switch (which.data[0]) {
-    case 'o': TVMFFI_TRY(tvmffi_register_type(Orphan)); break;
-    case 'l': TVMFFI_TRY(tvmffi_register_type(Larger)); break;
-    case 's': TVMFFI_TRY(tvmffi_register_type(Swapped)); break;
-    case 'm': TVMFFI_TRY(tvmffi_register_type(Moved)); break;
+    case 'o': TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Orphan)); break;
+    case 'l': TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Larger)); break;
+    case 's': TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Swapped)); break;
+    case 'm': TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Moved)); break;
     default:
       if (!TVMFFI_NEW(Point, 1, 2, 3)) return -1;
   }
@@ -220,6 +220,6 @@ typedef struct {
 TVMFFI_TYPE(Adopted, "c.Adopted", Foreign, (field, int64, extra, 1))
 
 TVMFFI_EXPORT(adopt, none) {
-  TVMFFI_TRY(tvmffi_register_type(Adopted));
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Adopted));
   TVMFFI_RETURN();
 }

@@ -67,7 +67,7 @@ TVMFFI_EXPORT(make_sum, func, (int64, start)) {
   int64_t *state = (int64_t *)malloc(sizeof(*state));
   if (!state) return TVMFFI_RAISE("MemoryError", "no memory for a sum");
   *state = start;
-  TVMFFI_TRY(tvmffi_closure_new(sum, state, free, &f));
+  TVMFFI_TRY(TVMFFI_CLOSURE_NEW(sum, state, free, &f));
   TVMFFI_RETURN(f);
 }
 
@@ -86,7 +86,7 @@ TVMFFI_EXPORT(make_again, func, (int64, depth)) {
   int64_t *state = (int64_t *)malloc(sizeof(*state));
   if (!state) return TVMFFI_RAISE("MemoryError", "no memory for a depth");
   *state = depth;
-  TVMFFI_TRY(tvmffi_closure_new(again, state, free, &f));
+  TVMFFI_TRY(TVMFFI_CLOSURE_NEW(again, state, free, &f));
   TVMFFI_RETURN(f);
 }
 

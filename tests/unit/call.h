@@ -210,19 +210,19 @@ static void test_null_in_calls(TVMFFI_HERE) {
   int state = 0;
   int8_t small = 3;
   if (!code) return;
-  FAILS(tvmffi_function_new(u_code, NULL), "ValueError",
-        "tvmffi_function_new: NULL for the result");
+  FAILS(TVMFFI_FUNCTION_NEW(u_code, NULL), "ValueError",
+        "TVMFFI_FUNCTION_NEW: NULL for the result");
   test_states_ended = 0;
-  FAILS(tvmffi_closure_new(u_state, &state, test_end_state, NULL), "ValueError",
-        "tvmffi_closure_new: NULL for the result");
+  FAILS(TVMFFI_CLOSURE_NEW(u_state, &state, test_end_state, NULL), "ValueError",
+        "TVMFFI_CLOSURE_NEW: NULL for the result");
   CHECK_INT(test_states_ended, 1);
-  FAILS(tvmffi_register(NULL, u_code), "ValueError",
-        "tvmffi_register: NULL for the name of u_code");
+  FAILS(TVMFFI_REGISTER(NULL, u_code), "ValueError",
+        "TVMFFI_REGISTER: NULL for the name of u_code");
   FAILS(tvmffi_global_get(tvmffi_str("unit.x"), NULL), "ValueError",
         "tvmffi_global_get: NULL for the result");
   FAILS(tvmffi_register_object("unit.x", NULL), "ValueError",
         "tvmffi_register_object: NULL for `unit.x`");
-  OK(tvmffi_override("unit.echo", u_any));
+  OK(TVMFFI_OVERRIDE("unit.echo", u_any));
   FAILS(tvmffi_call(tvmffi_str("unit.echo"), tvmffi_out_int8(&small),
                     tvmffi_int(-300)),
         "OverflowError",

@@ -335,13 +335,13 @@ static void test_tensor_sizes(TVMFFI_HERE) {
   CHECK(tvmffi_tensor_is_contiguous(&x.t));
   CHECK_INT(tvmffi_tensor_stride(&x.t, 0), 12);
   CHECK_INT(tvmffi_tensor_stride(&x.t, -1), 1);
-  tvmffi_element(&x.t, float, 1, 2, 3) = 5;
+  TVMFFI_ELEMENT(&x.t, float, 1, 2, 3) = 5;
   CHECK_INT(x.data[23], 5);
   test_stride_matrix(&x, 1, 2, 6);
   CHECK(!tvmffi_tensor_is_contiguous(&x.t));
   CHECK_INT(tvmffi_tensor_stride(&x.t, -3), 1);
   x.t.byte_offset = 4;
-  tvmffi_element(&x.t, float, 1, 0, 2) = 7;
+  TVMFFI_ELEMENT(&x.t, float, 1, 0, 2) = 7;
   CHECK_INT(x.data[14], 7);
   x.shape[1] = 0;
   CHECK(tvmffi_tensor_is_contiguous(&x.t));
@@ -378,7 +378,7 @@ static void test_loop_orders(TVMFFI_HERE) {
   for (i = 0; i < 2; ++i)
     for (j = 0; j < 3; ++j)
       for (k = 0; k < 4; ++k)
-        CHECK_INT(tvmffi_element(&x.t, float, i, j, k), i * 12 + j * 4 + k + 1);
+        CHECK_INT(TVMFFI_ELEMENT(&x.t, float, i, j, k), i * 12 + j * 4 + k + 1);
   test_stride_matrix(&x, 4, 8, 1); /* the outer two cannot be joined */
   OK(test_number_all(&x.t, &runs));
   CHECK_INT(runs, 6);

@@ -103,7 +103,7 @@ static void test_site_errors(TVMFFI_HERE) {
   OK(tvmffi_override_object("unit.site.errors", raise));
   FAILS(tvmffi_call(tvmffi_obj(test_site), tvmffi_out_int8(&small)),
         "IndexError", "no 7");
-  OK(tvmffi_override("unit.site.errors", u_code));
+  OK(TVMFFI_OVERRIDE("unit.site.errors", u_code));
   CHECK_INT(
       tvmffi_call(tvmffi_obj(test_site), tvmffi_out_any(NULL), tvmffi_int(-2)),
       -2);

@@ -12,14 +12,14 @@ TVMFFI_FUNC(legacy_raise, none) { return TVMFFI_RAISE("IndexError", "no"); }
 TVMFFI_FUNC(legacy_code, none) { return -2; }
 TVMFFI_FUNC(legacy_made, func) {
   TVMFFIObject *f = NULL;
-  TVMFFI_TRY(tvmffi_function_new(legacy_same, &f));
+  TVMFFI_TRY(TVMFFI_FUNCTION_NEW(legacy_same, &f));
   TVMFFI_RETURN(f);
 }
 
 static TVMFFIObject *test_legacy_function(const tvmffi_func *typed) {
   TVMFFIObject *f = NULL;
   if (!test_code(tvmffi_i_function(typed, &f), __FILE__, __LINE__,
-                 "tvmffi_function_new "))
+                 "TVMFFI_FUNCTION_NEW "))
     OWN(f);
   return f;
 }

@@ -60,7 +60,7 @@ TVMFFI_METHOD(test_adder, find, any, (str, name)) {
   if (tvmffi_i_same(name, "bad")) return TVMFFI_RAISE("KeyError", "bad name");
   if (tvmffi_i_same(name, "number")) TVMFFI_RETURN(tvmffi_int(3));
   if (!tvmffi_i_same(name, "found")) TVMFFI_RETURN(tvmffi_none());
-  TVMFFI_TRY(tvmffi_function_new(unit_found, &f));
+  TVMFFI_TRY(TVMFFI_FUNCTION_NEW(unit_found, &f));
   TVMFFI_RETURN(tvmffi_obj(f));
 }
 
@@ -262,8 +262,8 @@ static void test_kind_loads(TVMFFI_HERE) {
   TVMFFIByteArray bytes;
   TVMFFIObject *m = NULL, *f;
   int64_t number = 5, sum = 0;
-  OK(tvmffi_register_type(test_adder));
-  OK(tvmffi_register_type(test_adder));
+  OK(TVMFFI_REGISTER_TYPE(test_adder));
+  OK(TVMFFI_REGISTER_TYPE(test_adder));
   bytes.data = (const char *)&number;
   bytes.size = sizeof(number);
   OK(tvmffi_call(tvmffi_str("ffi.Module.load_from_bytes.unit.adder"),
@@ -300,8 +300,8 @@ static void test_kind_taken(TVMFFI_HERE) {
   static int done;
   TVMFFIObject *f = NULL;
   if (done) return; /* a kind is registered once */
-  OK(tvmffi_override("ffi.Module.load_from_file.unittaken", unit_taken));
-  FAILS(tvmffi_register_type(test_taken), "RuntimeError",
+  OK(TVMFFI_OVERRIDE("ffi.Module.load_from_file.unittaken", unit_taken));
+  FAILS(TVMFFI_REGISTER_TYPE(test_taken), "RuntimeError",
         "Module kind `unit.taken.load`: the function "
         "`ffi.Module.load_from_file.unittaken` is already registered");
   FAILS(!TVMFFI_NEW(test_taken), "RuntimeError", NULL);
@@ -322,7 +322,7 @@ static void test_kind_words(TVMFFI_HERE) {
   CHECK(TVMFFI_CAST(test_adder, m) == m);
   CHECK(!TVMFFI_CAST(test_adder, bare));
   CHECK(!TVMFFI_CAST(test_adder, NULL));
-  CHECK_INT(tvmffi_type_index(test_adder), kTVMFFIModule);
+  CHECK_INT(TVMFFI_TYPE_INDEX(test_adder), kTVMFFIModule);
   FAILS(!TVMFFI_NEW(test_adder, tvmffi_int(1)), "TypeError",
         "TVMFFI_NEW(unit.adder): a module takes no values, but got 1");
 }

@@ -304,7 +304,7 @@ static void test_scoped_results(TVMFFI_HERE) {
 #if TVMFFI_I_CLEANUP
 static void test_helpers(TVMFFI_HERE) {
   TVMFFIObject *f = NULL;
-  OK(tvmffi_function_new(u_letter, &f));
+  OK(TVMFFI_FUNCTION_NEW(u_letter, &f));
   OK(test_helper(f, 0));
   CHECK_LOG("qqqppp");
   {
@@ -593,7 +593,7 @@ static int test_nowhere(TVMFFIObject *f, TVMFFIObject **out, TVMFFIAny *any,
   CHECK_INT(any->type_index, kTVMFFINone);
   if (!test_hits()) CHECK_LOG("qp");
 #if !TVMFFI_I_SELECTS && !defined(__cplusplus)
-  FAILS(tvmffi_function_new(u_letter, out), "RuntimeError", no_scope);
+  FAILS(TVMFFI_FUNCTION_NEW(u_letter, out), "RuntimeError", no_scope);
   CHECK(!*out);
   FAILS(!tvmffi_scope_attach(test_speaker("s")), "RuntimeError", no_scope);
   if (!test_hits()) CHECK_LOG("s");
@@ -609,7 +609,7 @@ static void test_no_scope(TVMFFI_HERE) {
   TVMFFIObject *f = NULL, *o = NULL;
   TVMFFIAny any = tvmffi_none();
   int64_t number = 0;
-  OK(tvmffi_function_new(u_letter, &f));
+  OK(TVMFFI_FUNCTION_NEW(u_letter, &f));
   OK(test_nowhere(f, &o, &any, &number));
   CHECK_INT(number, 7);
 }
@@ -659,7 +659,7 @@ TVMFFI_FUNC(u_null, object, (bool, fail)) {
 static void test_null_results(TVMFFI_HERE) {
   TVMFFIObject *f = NULL;
   TVMFFIAny any = tvmffi_int(1);
-  OK(tvmffi_function_new(u_null, &f));
+  OK(TVMFFI_FUNCTION_NEW(u_null, &f));
   FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_any(&any), tvmffi_bool(0)),
         "TypeError", "...u_null returned no result: ");
   FAILS(tvmffi_call(tvmffi_obj(f), tvmffi_out_any(&any), tvmffi_bool(1)),
@@ -731,7 +731,7 @@ static void test_debug_registered(TVMFFI_HERE) {
   if (test_oom) return;
   OK(tvmffi_i_report());
   found = *tvmffi_i_num_found();
-  OK(tvmffi_function_new(u_letter, &f));
+  OK(TVMFFI_FUNCTION_NEW(u_letter, &f));
   OK(tvmffi_register_object(name, f));
   CHECK(test_report_has("1 x ffi.Function, obtained at " __FILE__ ":"));
   CHECK_INT(*tvmffi_i_num_found(), found + 1); /* the scope's reference */

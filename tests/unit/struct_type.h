@@ -103,10 +103,10 @@ static TVMFFIAny test_get_of(void *object, const char *name) {
 static void test_type_registration(TVMFFI_HERE) {
   const TVMFFITypeInfo *info, *pair;
   const TVMFFIFieldInfo *f;
-  OK(tvmffi_register_type(TestRecord));
-  OK(tvmffi_register_type(TestRecord));
-  pair = TVMFFIGetTypeInfo(tvmffi_type_index(TestPair));
-  info = TVMFFIGetTypeInfo(tvmffi_type_index(TestRecord));
+  OK(TVMFFI_REGISTER_TYPE(TestRecord));
+  OK(TVMFFI_REGISTER_TYPE(TestRecord));
+  pair = TVMFFIGetTypeInfo(TVMFFI_TYPE_INDEX(TestPair));
+  info = TVMFFIGetTypeInfo(TVMFFI_TYPE_INDEX(TestRecord));
   CHECK(info->type_depth == 2 && info->type_ancestors[1] == pair);
   CHECK(pair->num_fields == 2 && pair->num_methods == 3);
   CHECK(info->num_fields == 10 && info->num_methods == 1);
@@ -174,7 +174,7 @@ static void test_type_new(TVMFFI_HERE) {
   TestRecord *record;
   OK((pair = TVMFFI_NEW(TestPair)) ? 0 : -1);
   CHECK(pair->a == 0 && pair->b == 7 && test_strong(pair) == 1);
-  CHECK_INT(pair->base.type_index, tvmffi_type_index(TestPair));
+  CHECK_INT(pair->base.type_index, TVMFFI_TYPE_INDEX(TestPair));
   OK((record = TVMFFI_NEW(TestRecord, tvmffi_int(1), tvmffi_str("a long text"),
                           tvmffi_int(2)))
          ? 0
@@ -284,7 +284,7 @@ static void test_type_methods(TVMFFI_HERE) {
   int32_t index;
   OK((pair = TVMFFI_NEW(TestPair, tvmffi_int(1))) ? 0 : -1);
   OK((record = TVMFFI_NEW(TestRecord, tvmffi_int(10))) ? 0 : -1);
-  index = tvmffi_type_index(TestPair);
+  index = TVMFFI_TYPE_INDEX(TestPair);
   args[0] = tvmffi_obj(record); /* a child's */
   args[1] = tvmffi_int(2);
   args[2] = tvmffi_obj(pair);
@@ -304,7 +304,7 @@ static void test_type_methods(TVMFFI_HERE) {
         "Mismatched type on argument #2 when calling: `unit.Pair.times(0: "
         "unit.Pair, 1: int, 2: unit.Pair) -> unit.Pair`. Expected `unit.Pair` "
         "but got `ffi.Error`");
-  index = tvmffi_type_index(TestRecord);
+  index = TVMFFI_TYPE_INDEX(TestRecord);
   FAILS(test_call_method(index, 0, args + 2, 1, &result), "TypeError",
         "...calling: `unit.Record.size(0: unit.Record) -> int`");
   args[2] = tvmffi_obj(pair);
@@ -363,8 +363,8 @@ static void test_type_attributes(TVMFFI_HERE) {
     CHECK(copy->base.a == 8 && copy->base.b == 7 && copy->small == -3);
   }
 #endif
-  OK(tvmffi_register_type(TestLeaf));
-  CHECK(!tvmffi_i_class_attr(tvmffi_type_index(TestLeaf),
+  OK(TVMFFI_REGISTER_TYPE(TestLeaf));
+  CHECK(!tvmffi_i_class_attr(TVMFFI_TYPE_INDEX(TestLeaf),
                              "__ffi_shallow_copy__"));
 }
 
@@ -488,18 +488,18 @@ static void test_type_mistakes(TVMFFI_HERE) {
   static const char *const missing =
       "Type `unit.nobody.registers.this` is not registered: load the library "
       "that defines it first";
-  OK(tvmffi_register_type(TestPair));
-  FAILS(tvmffi_register_type(TestNarrow), "TypeError",
+  OK(TVMFFI_REGISTER_TYPE(TestPair));
+  FAILS(TVMFFI_REGISTER_TYPE(TestNarrow), "TypeError",
         "...Type `unit.Pair` is registered with a size of ");
-  FAILS(tvmffi_register_type(TestOther), "TypeError",
+  FAILS(TVMFFI_REGISTER_TYPE(TestOther), "TypeError",
         "...Field `a` of type `unit.Pair` is registered with 8 bytes at offset "
         "24, here it has 8 at 32");
-  FAILS(tvmffi_register_type(TestStray), "TypeError",
+  FAILS(TVMFFI_REGISTER_TYPE(TestStray), "TypeError",
         "Type `unit.Pair` is registered as a child of `ffi.Object`, but "
         "declared as a child of `unit.Node`");
-  FAILS(tvmffi_register_type(TestOrphan), "TypeError", missing);
+  FAILS(TVMFFI_REGISTER_TYPE(TestOrphan), "TypeError", missing);
   FAILS(!TVMFFI_NEW(TestOrphan), "TypeError", missing);
-  FAILS(tvmffi_type_index(TestNobody) == -1, "TypeError", missing);
+  FAILS(TVMFFI_TYPE_INDEX(TestNobody) == -1, "TypeError", missing);
   CHECK(TVMFFI_CAST(TestNobody, &tvmffi_i_memory_error) == NULL);
   CHECK(tvmffi_error_take() == NULL);
   FAILS(tvmffi_func_u_nobody.call(NULL, &any, 1, &result), "TypeError",
@@ -543,7 +543,7 @@ TVMFFI_TYPE(TestLarge, "unit.Large", TVMFFIObject,
             (field, any, any, tvmffi_uint(UINT64_MAX)))
 
 static void test_unfit_types(TVMFFI_HERE) {
-  FAILS(-(tvmffi_type_index(TestLarge) < 0), "OverflowError", "...");
+  FAILS(-(TVMFFI_TYPE_INDEX(TestLarge) < 0), "OverflowError", "...");
 }
 
 /* Two types that refer to each other: the one behind is declared. */
@@ -584,7 +584,7 @@ static void test_type_declared(TVMFFI_HERE) {
         "Cannot convert from type `unit.Trunk` to `Optional<unit.Branch>`");
   FAILS(test_set_of(second, "trunk", arg), "TypeError",
         "Cannot convert from type `unit.Branch` to `Optional<unit.Trunk>`");
-  CHECK_TEXT(test_field_of(tvmffi_type_index(TestBranch), "trunk")->metadata,
+  CHECK_TEXT(test_field_of(TVMFFI_TYPE_INDEX(TestBranch), "trunk")->metadata,
              "{\"type_schema\":\"{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":"
              "[{\\\"type\\\":\\\"unit.Trunk\\\"}]}\"}");
 }
@@ -593,7 +593,7 @@ static void test_type_foreign(TVMFFI_HERE) {
   TestChild *child;
   TVMFFIObjectHandle copy = NULL;
   TestPair *pair;
-  OK(tvmffi_register_type(TestAbroad));
+  OK(TVMFFI_REGISTER_TYPE(TestAbroad));
   OK((pair = TVMFFI_NEW(TestPair)) ? 0 : -1);
   OK((child = TVMFFI_NEW(TestChild, tvmffi_int(5))) ? 0 : -1);
   CHECK(child->base.a == 5 && child->base.b == 2 && child->more == 1);
@@ -671,7 +671,7 @@ static void test_type_parts(TVMFFI_HERE) {
         "Cannot convert from type `const char*` to `Optional<int>`");
   OK(test_set_of(p, "sizes", tvmffi_none()));
   CHECK(!p->sizes);
-  info = TVMFFIGetTypeInfo(tvmffi_type_index(TestParts));
+  info = TVMFFIGetTypeInfo(TVMFFI_TYPE_INDEX(TestParts));
   CHECK_INT(info->fields[0].field_static_type_index, kTVMFFIAny);
   CHECK_INT(info->fields[4].field_static_type_index, kTVMFFIArray);
   CHECK_INT(info->fields[6].field_static_type_index, kTVMFFIAny);
@@ -686,7 +686,7 @@ static void test_type_arguments(TVMFFI_HERE) {
   TVMFFIAny item;
   int64_t sum = 0;
   OK((pair = TVMFFI_NEW(TestPair, tvmffi_int(3))) ? 0 : -1);
-  OK(tvmffi_function_new(u_sum_pairs, &f));
+  OK(TVMFFI_FUNCTION_NEW(u_sum_pairs, &f));
   item = tvmffi_obj(pair);
   OK((list = tvmffi_list_from(&item, 1)) ? 0 : -1);
   OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&sum), item,
@@ -730,7 +730,7 @@ static void test_type_member_names(TVMFFI_HERE) {
         "A value of type `int` has no member `a`");
   FAILS(tvmffi_method(tvmffi_obj(o), "a", tvmffi_out_int64(&n)),
         "AttributeError", "Type `unit.Pair` has no method `a`");
-  nobody.type_index = tvmffi_type_index(TestPair); /* and no object */
+  nobody.type_index = TVMFFI_TYPE_INDEX(TestPair); /* and no object */
   FAILS(tvmffi_field_get(nobody, "a", tvmffi_out_int64(&n)), "TypeError",
         "A value of type `unit.Pair` has no member `a`");
   (void)TVMFFI_RAISE("KeyError", "why it is NULL");
@@ -745,10 +745,10 @@ static void test_type_scope(TVMFFI_HERE) {
   TVMFFIObject *f = NULL;
   test_closures_ended = 0;
   OK((pair = TVMFFI_NEW(TestPair)) ? 0 : -1);
-  OK(tvmffi_closure_new(u_closure, &state, test_end_closure, &f));
+  OK(TVMFFI_CLOSURE_NEW(u_closure, &state, test_end_closure, &f));
   CHECK(test_strong(pair) == 1 && test_strong(f) == 1);
   CHECK_INT(tvmffi_scope_count(kTVMFFIFunction), 1);
-  CHECK_INT(tvmffi_scope_count(tvmffi_type_index(TestPair)), 1);
+  CHECK_INT(tvmffi_scope_count(TVMFFI_TYPE_INDEX(TestPair)), 1);
   CHECK_INT(test_closures_ended, 0);
   tvmffi_scope_close(tvmffi_here);
   CHECK_INT(test_closures_ended, 1);
@@ -781,11 +781,11 @@ static void test_no_types(TVMFFI_HERE) {
         "RuntimeError", "This runtime has no table of types");
   FAILS(TVMFFITypeRegisterField(200, &field), "InternalError", NULL);
   FAILS(TVMFFITypeRegisterMetadata(200, &metadata), "InternalError", NULL);
-  FAILS(tvmffi_register_type(TestPair), "RuntimeError",
+  FAILS(TVMFFI_REGISTER_TYPE(TestPair), "RuntimeError",
         "Type `unit.Pair`: this runtime has no table of types");
   FAILS(!TVMFFI_NEW(TestPair), "RuntimeError", NULL);
-  OK(tvmffi_register_type(TestError));
-  CHECK_INT(tvmffi_type_index(TestError), kTVMFFIError);
+  OK(TVMFFI_REGISTER_TYPE(TestError));
+  CHECK_INT(TVMFFI_TYPE_INDEX(TestError), kTVMFFIError);
   (void)TVMFFI_RAISE("ValueError", "one");
   error = tvmffi_error_take();
   OWN(error);

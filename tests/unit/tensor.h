@@ -73,7 +73,7 @@ static void test_without_memory(TVMFFI_HERE) {
   test_fill_tensor(&t);
   t.data = NULL;
   t.shape[0] = 0;
-  CHECK(!tvmffi_data(&t, int32_t));
+  CHECK(!TVMFFI_DATA(&t, int32_t));
 }
 
 static void test_from_dlpack(TVMFFI_HERE) {
@@ -86,9 +86,9 @@ static void test_from_dlpack(TVMFFI_HERE) {
   t = TVMFFITensorGetDLTensorPtr(tensor);
   CHECK(t->data == test_data && t->ndim == 3 && t->dtype.bits == 32);
   CHECK(t->shape == test_shape && t->strides == test_strides);
-  CHECK(tvmffi_data(t, int32_t) == test_data);
+  CHECK(TVMFFI_DATA(t, int32_t) == test_data);
   t->byte_offset = 8;
-  CHECK(tvmffi_data(t, int32_t) == test_data + 2);
+  CHECK(TVMFFI_DATA(t, int32_t) == test_data + 2);
   CHECK_LOG("");
   tvmffi_release(tensor);
   CHECK_LOG("m");
@@ -278,7 +278,7 @@ static void test_tensor_views(TVMFFI_HERE) {
   t = TVMFFITensorGetDLTensorPtr(view);
   CHECK(t->shape[0] == 3 && t->shape[1] == 2);
   CHECK(t->strides[0] == 2 && t->strides[1] == 1 && t->byte_offset == 16);
-  CHECK(tvmffi_data(t, int32_t) == test_data + 4);
+  CHECK(TVMFFI_DATA(t, int32_t) == test_data + 4);
   tvmffi_weak_retain(view);
   tvmffi_release(view);
   CHECK_INT(test_strong(source), 1);

@@ -565,10 +565,10 @@ TEST_STARTED(3)
 
 static void test_start_work(int id) {
   switch (id % 4) {
-    case 0: OK(tvmffi_type_index(TestStarted0) < 0 ? -1 : 0); break;
-    case 1: OK(tvmffi_type_index(TestStarted1) < 0 ? -1 : 0); break;
-    case 2: OK(tvmffi_type_index(TestStarted2) < 0 ? -1 : 0); break;
-    default: OK(tvmffi_type_index(TestStarted3) < 0 ? -1 : 0); break;
+    case 0: OK(TVMFFI_TYPE_INDEX(TestStarted0) < 0 ? -1 : 0); break;
+    case 1: OK(TVMFFI_TYPE_INDEX(TestStarted1) < 0 ? -1 : 0); break;
+    case 2: OK(TVMFFI_TYPE_INDEX(TestStarted2) < 0 ? -1 : 0); break;
+    default: OK(TVMFFI_TYPE_INDEX(TestStarted3) < 0 ? -1 : 0); break;
   }
 }
 static void test_contend_start(TVMFFI_HERE) { test_parallel(test_start_work); }

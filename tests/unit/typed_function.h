@@ -58,7 +58,7 @@ TVMFFI_FUNC(u_raise, none) { return TVMFFI_RAISE("IndexError", "no %d", 7); }
 static TVMFFIObject *test_typed(const tvmffi_func *typed) {
   TVMFFIObject *f = NULL;
   if (!test_code(tvmffi_i_function(typed, &f), __FILE__, __LINE__,
-                 "tvmffi_function_new "))
+                 "TVMFFI_FUNCTION_NEW "))
     OWN(f);
   return f;
 }
@@ -562,7 +562,7 @@ static void test_register(TVMFFI_HERE) {
   TVMFFIObject *f = NULL;
   int64_t n = 0;
   TVMFFIAny any;
-  OK(tvmffi_override("unit.register", u_2));
+  OK(TVMFFI_OVERRIDE("unit.register", u_2));
   OK(tvmffi_call(tvmffi_str("unit.register"), tvmffi_out_int64(&n),
                  tvmffi_int(2), tvmffi_int(3)));
   CHECK_INT(n, 5);
@@ -576,18 +576,18 @@ static void test_register(TVMFFI_HERE) {
         "TypeError",
         "Mismatched number of arguments when calling: `unit.register(0: int, "
         "1: int) -> int`. Expected 2 but got 0 arguments");
-  FAILS(tvmffi_register("unit.register", u_1), "RuntimeError",
+  FAILS(TVMFFI_REGISTER("unit.register", u_1), "RuntimeError",
         "...Global Function `unit.register` is already registered");
   CHECK_TEXT(tvmffi_byte_array(tvmffi_func_u_1.name), "u_1");
   /* A second name changes no error message, also if it is refused. */
-  OK(tvmffi_override("unit.second", u_2));
-  FAILS(tvmffi_register("unit.second", u_2), "RuntimeError", NULL);
+  OK(TVMFFI_OVERRIDE("unit.second", u_2));
+  FAILS(TVMFFI_REGISTER("unit.second", u_2), "RuntimeError", NULL);
   FAILS(tvmffi_call(tvmffi_str("unit.second"), tvmffi_out_int64(&n)),
         "TypeError", "...calling: `unit.register(0: int, 1: int) -> int`");
   OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"), tvmffi_out_any(NULL),
                  tvmffi_str("unit.second")));
   tvmffi_func_u_2.name = "u_2";
-  OK(tvmffi_function_new(u_2, &f));
+  OK(TVMFFI_FUNCTION_NEW(u_2, &f));
   OK(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_int(4),
                  tvmffi_int(3)));
   CHECK_INT(n, 7);
@@ -862,9 +862,9 @@ static void test_closure(TVMFFI_HERE) {
   int64_t state = 10, n = 0;
   TVMFFIObject *f = NULL, *g = NULL;
   test_closures_ended = 0;
-  OK(tvmffi_closure_new(u_unused, &state, NULL, &g));
+  OK(TVMFFI_CLOSURE_NEW(u_unused, &state, NULL, &g));
   OK(tvmffi_call(tvmffi_obj(g), tvmffi_out_any(NULL)));
-  if (tvmffi_closure_new(u_closure, &state, test_end_closure, &f)) {
+  if (TVMFFI_CLOSURE_NEW(u_closure, &state, test_end_closure, &f)) {
     CHECK(test_hits() && test_closures_ended == 1); /* taken all the same */
     tvmffi_error_clear();
     return;
@@ -930,7 +930,7 @@ static void test_defaults(TVMFFI_HERE) {
   OK(tvmffi_func_u_made.call(NULL, NULL, 0, &result));
   CHECK(result.v_int64 == 1 && test_defaults_made == 1);
   test_defaults_made = 0;
-  OK(tvmffi_closure_new(u_default_closure, &state, NULL, &g));
+  OK(TVMFFI_CLOSURE_NEW(u_default_closure, &state, NULL, &g));
   OK(tvmffi_call(tvmffi_obj(g), tvmffi_out_int64(&n)));
   CHECK(n == 12 && state == 12);
   OK(tvmffi_call(tvmffi_obj(g), tvmffi_out_int64(&n), tvmffi_int(5)));
@@ -1029,7 +1029,7 @@ static void test_docs(TVMFFI_HERE) {
   OWN_ANY(result);
   CHECK_TEXT(tvmffi_any_str(&result), "Tells \"what\" it is for");
 #endif
-  OK(tvmffi_register_doc("unit.documented", u_0, "Gives 0"));
+  OK(TVMFFI_REGISTER_DOC("unit.documented", u_0, "Gives 0"));
   tvmffi_func_u_0.name = "u_0";
   OK(tvmffi_call(tvmffi_str("ffi.FunctionRemoveGlobal"), tvmffi_out_any(NULL),
                  tvmffi_str("unit.documented")));

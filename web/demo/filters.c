@@ -18,8 +18,8 @@ TVMFFI_EXPORT(gray, none, (tensor, from), (tensor, to)) {
   uint8_t *y;
   int64_t i, n;
   PICTURES(from, to);
-  x = tvmffi_data(from, uint8_t);
-  y = tvmffi_data(to, uint8_t);
+  x = TVMFFI_DATA(from, uint8_t);
+  y = TVMFFI_DATA(to, uint8_t);
   n = from->shape[0] * from->shape[1];
   for (i = 0; i < n; ++i, x += 4, y += 4) {
     y[0] = y[1] = y[2] = brightness(x);
@@ -74,13 +74,13 @@ TVMFFI_EXPORT(blur, none, (tensor, from), (tensor, to), (int64, radius)) {
   n = from->shape[1] * 4;
   if (!h || !n) TVMFFI_RETURN();
   share = (uint32_t)(65536 / (2 * radius + 1));
-  x = tvmffi_data(from, uint8_t);
-  y = tvmffi_data(to, uint8_t);
+  x = TVMFFI_DATA(from, uint8_t);
+  y = TVMFFI_DATA(to, uint8_t);
   TVMFFI_TRY(tvmffi_tensor_new_like(from, &kept));
   TVMFFI_TRY(tvmffi_tensor_new(tvmffi_dtype_of(kDLUInt, 32), from->device, 1,
                                &n, &totals));
-  rows = tvmffi_data(TVMFFITensorGetDLTensorPtr(kept), uint8_t);
-  sums = tvmffi_data(TVMFFITensorGetDLTensorPtr(totals), uint32_t);
+  rows = TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(kept), uint8_t);
+  sums = TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(totals), uint32_t);
   for (i = 0; i < h; ++i)
     blur_row(x + i * n, rows + i * n, n / 4, radius, share);
   for (i = 0; i < n; ++i) sums[i] = 0;
@@ -105,8 +105,8 @@ TVMFFI_EXPORT(edges, none, (tensor, from), (tensor, to)) {
   PICTURES(from, to);
   h = from->shape[0];
   w = from->shape[1];
-  x = tvmffi_data(from, uint8_t);
-  y = tvmffi_data(to, uint8_t);
+  x = TVMFFI_DATA(from, uint8_t);
+  y = TVMFFI_DATA(to, uint8_t);
   for (i = 0; i < h; ++i)
     for (j = 0; j < w; ++j, y += 4) {
       int p[3][3], across, down, sum;

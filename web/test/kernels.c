@@ -45,8 +45,8 @@ TVMFFI_EXPORT(test_axpy, none, (float64, a), (tensor, x), (tensor, y)) {
   float *to;
   int64_t i;
   TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[n] cpu"));
-  from = tvmffi_data(x, float);
-  to = tvmffi_data(y, float);
+  from = TVMFFI_DATA(x, float);
+  to = TVMFFI_DATA(y, float);
   for (i = 0; i < x->shape[0]; ++i) to[i] += (float)a * from[i];
   TVMFFI_RETURN();
 }

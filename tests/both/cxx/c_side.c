@@ -41,7 +41,7 @@ TVMFFI_FUNC(apply, int64, (func, f), (int64, x)) {
 }
 
 TVMFFI_FUNC(tensor_sum, float64, (tensor, t)) {
-  const float *data = tvmffi_data(t, float);
+  const float *data = TVMFFI_DATA(t, float);
   int64_t size = 1, i;
   double sum = 0;
   for (i = 0; i < t->ndim; ++i) size *= t->shape[i];
@@ -159,7 +159,7 @@ static int counter_register(void) {
                            label_set, tvmffi_none()));
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&pieces, &owned));
   TVMFFI_TRY(TVMFFITypeRegisterAttr(counter_index, &unit, &owned));
-  TVMFFI_TRY(tvmffi_function_new(counter_add, &add));
+  TVMFFI_TRY(TVMFFI_FUNCTION_NEW(counter_add, &add));
   memset(&method, 0, sizeof(method));
   method.name = tvmffi_byte_array("add");
   method.method = tvmffi_obj(add);
@@ -169,14 +169,14 @@ static int counter_register(void) {
 int c_counters(void) { return counters; }
 
 int c_setup(void) {
-  TVMFFI_TRY(tvmffi_register("c.scale", scale));
-  TVMFFI_TRY(tvmffi_register("c.greet", greet));
-  TVMFFI_TRY(tvmffi_register("c.divide", divide));
-  TVMFFI_TRY(tvmffi_register("c.same", same));
-  TVMFFI_TRY(tvmffi_register("c.apply", apply));
-  TVMFFI_TRY(tvmffi_register("c.tensor_sum", tensor_sum));
-  TVMFFI_TRY(tvmffi_register("c.names", names));
-  TVMFFI_TRY(tvmffi_register("c.nothing", nothing));
+  TVMFFI_TRY(TVMFFI_REGISTER("c.scale", scale));
+  TVMFFI_TRY(TVMFFI_REGISTER("c.greet", greet));
+  TVMFFI_TRY(TVMFFI_REGISTER("c.divide", divide));
+  TVMFFI_TRY(TVMFFI_REGISTER("c.same", same));
+  TVMFFI_TRY(TVMFFI_REGISTER("c.apply", apply));
+  TVMFFI_TRY(TVMFFI_REGISTER("c.tensor_sum", tensor_sum));
+  TVMFFI_TRY(TVMFFI_REGISTER("c.names", names));
+  TVMFFI_TRY(TVMFFI_REGISTER("c.nothing", nothing));
   return counter_register();
 }
 

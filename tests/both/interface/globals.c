@@ -13,7 +13,7 @@ TVMFFI_FUNC(times, int64, (int64, a), (int64, b)) { TVMFFI_RETURN(a * b); }
 
 /* Replaces and removes itself, and lives on until it has returned. */
 TVMFFI_CLOSURE(go, char, int64, (int64, a), (int64, b)) {
-  TVMFFI_TRY(tvmffi_override("interface.add", times));
+  TVMFFI_TRY(TVMFFI_OVERRIDE("interface.add", times));
   TVMFFI_TRY(tvmffi_call("ffi.FunctionRemoveGlobal", NULL, "interface.add"));
   printf("%s\n", self);
   TVMFFI_RETURN(a - b);
@@ -38,15 +38,15 @@ TVMFFI_MAIN() {
     FAILS(tvmffi_call(add, &n, 1, 2));
     FAILS(tvmffi_call("interface.add", &n, 1, 2));
     for (i = 0; i < 2; ++i) {
-      TVMFFI_TRY(tvmffi_register("interface.add", plus));
+      TVMFFI_TRY(TVMFFI_REGISTER("interface.add", plus));
       TVMFFI_TRY(tvmffi_call(add, &n, 5, 6));
       printf("%lld\n", (long long)n);
       FAILS(tvmffi_call(add, &n, 5, "six"));
       FAILS(tvmffi_call(add, &n, 5));
-      TVMFFI_TRY(tvmffi_override("interface.add", times));
+      TVMFFI_TRY(TVMFFI_OVERRIDE("interface.add", times));
       TVMFFI_TRY(tvmffi_call(add, &n, 5, 6));
       printf("%lld\n", (long long)n);
-      TVMFFI_TRY(tvmffi_function_new(apply, &f));
+      TVMFFI_TRY(TVMFFI_FUNCTION_NEW(apply, &f));
       TVMFFI_TRY(tvmffi_call(f, &n, add));
       printf("%lld\n", (long long)n);
       TVMFFI_TRY(tvmffi_call("ffi.FunctionRemoveGlobal", NULL,
@@ -54,7 +54,7 @@ TVMFFI_MAIN() {
       FAILS(tvmffi_call(add, &n, 1, 2));
       FAILS(tvmffi_call("ffi.GetGlobalFuncMetadata", NULL, "interface.add"));
     }
-    TVMFFI_TRY(tvmffi_closure_new(go, self, end_go, &f));
+    TVMFFI_TRY(TVMFFI_CLOSURE_NEW(go, self, end_go, &f));
     TVMFFI_TRY(tvmffi_register_object("interface.add", f));
   }
   TVMFFI_TRY(tvmffi_call(add, &n, 9, 2));

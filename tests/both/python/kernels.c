@@ -7,7 +7,7 @@
 TVMFFI_EXPORT(add, int64, (int64, a), (int64, b)) { TVMFFI_RETURN(a + b); }
 
 TVMFFI_EXPORT(scale, none, (float64, k), (tensor, x)) {
-  double *p = tvmffi_data(x, double);
+  double *p = TVMFFI_DATA(x, double);
   int64_t i;
   if (x->ndim != 1 || x->dtype.code != kDLFloat || x->dtype.bits != 64)
     return TVMFFI_RAISE("TypeError", "x: expected a vector of float64");

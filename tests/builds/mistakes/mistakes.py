@@ -59,7 +59,7 @@ TVMFFI_FUNC(id, object, (object, x)) { TVMFFI_RETURN(x); }
 static int run(TVMFFI_HERE) {
   TVMFFIObject *list = tvmffi_list(1, 2), *same = NULL;
   int i;
-  TVMFFI_TRY(tvmffi_register("id", id));
+  TVMFFI_TRY(TVMFFI_REGISTER("id", id));
   for (i = 0; i < 3; ++i) TVMFFI_TRY(tvmffi_call("id", &same, list));
   return same == list && tvmffi_size(list) == 2 ? 0 : 1;
 }"""),
@@ -71,7 +71,7 @@ TVMFFI_FUNC(first, any, (array, all)) {
 }
 static int run(TVMFFI_HERE) {
   TVMFFIObject *all = tvmffi_array(tvmffi_list(1), 2), *list = NULL;
-  TVMFFI_TRY(tvmffi_register("first", first));
+  TVMFFI_TRY(TVMFFI_REGISTER("first", first));
   TVMFFI_TRY(tvmffi_call("first", &list, all));
   TVMFFI_TRY(tvmffi_call("first", &list, all));
   return (int)tvmffi_size(list) - 1;
@@ -83,7 +83,7 @@ TVMFFI_FUNC(text, any) {
 }
 static int run(TVMFFI_HERE) {
   TVMFFIAny any = tvmffi_none();
-  TVMFFI_TRY(tvmffi_register("text", text));
+  TVMFFI_TRY(TVMFFI_REGISTER("text", text));
   TVMFFI_TRY(tvmffi_call("text", &any));
   return any.type_index != kTVMFFIStr ||
          strcmp(tvmffi_any_str(&any).data,
@@ -95,7 +95,7 @@ TVMFFI_FUNC(tree, array) {
 }
 static int run(TVMFFI_HERE) {
   TVMFFIObject *all = NULL;
-  TVMFFI_TRY(tvmffi_register("tree", tree));
+  TVMFFI_TRY(TVMFFI_REGISTER("tree", tree));
   TVMFFI_TRY(tvmffi_call("tree", &all));
   return (int)tvmffi_size(all) - 2;
 }"""),
@@ -174,7 +174,7 @@ TVMFFI_FUNC(keep, none, (tensor, x)) {
   tvmffi_retain(x); /* ! */
   TVMFFI_RETURN();
 }
-static int run(void) { return tvmffi_register("keep", keep); }"""),
+static int run(void) { return TVMFFI_REGISTER("keep", keep); }"""),
     ("a struct that is no object is an argument", Refused("Plain"), """
 static int run(void) {
   Plain plain = {1};
@@ -187,14 +187,14 @@ TVMFFI_FUNC(get_x, int64, (Pair, pair)) { TVMFFI_RETURN(pair->x); }
 static int run(TVMFFI_HERE) {
   int64_t x = 0;
   Pair *pair = TVMFFI_NEW(Pair, 7);
-  TVMFFI_TRY(tvmffi_register("get_x", get_x));
+  TVMFFI_TRY(TVMFFI_REGISTER("get_x", get_x));
   TVMFFI_TRY(tvmffi_call("get_x", &x, pair));
   return tvmffi_size(tvmffi_list(pair, &pair->base)) == 2 && x == 7 ? 0 : 1;
 }"""),
     ("a field has another type than its word",
      Refused("Pair_x_has_not_the_C_type_of_its_word"), """
 TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, float64, x)) /* ! */
-static int run(void) { return tvmffi_register_type(Pair); }"""),
+static int run(void) { return TVMFFI_REGISTER_TYPE(Pair); }"""),
     ("a call has 33 arguments",
      Refused("tvmffi_at_most_32_values_are_possible"), """
 static int run(void) {
@@ -204,14 +204,14 @@ static int run(void) {
 TVMFFI_FUNC(next, int64, (int64, x)) { return (int)x + 1; }
 static int run(void) {
   int64_t y = 0;
-  TVMFFI_TRY(tvmffi_register("next", next));
+  TVMFFI_TRY(TVMFFI_REGISTER("next", next));
   return tvmffi_call("next", &y, 4);
 }"""),
     ("a body returns its value, which is 0", Raises("write TVMFFI_RETURN"), """
 TVMFFI_FUNC(next, int64, (int64, x)) { return (int)x + 1; }
 static int run(void) {
   int64_t y = 0;
-  TVMFFI_TRY(tvmffi_register("next", next));
+  TVMFFI_TRY(TVMFFI_REGISTER("next", next));
   return tvmffi_call("next", &y, -1);
 }"""),
     ("a function's name is in memory that is freed",
@@ -222,7 +222,7 @@ static int run(void) {
   int code;
   if (!name) return 1;
   strcpy(name, "of_a_freed_name");
-  code = tvmffi_register(name, named);
+  code = TVMFFI_REGISTER(name, named);
   memset(name, 'x', 15);
   free(name);
   return code ? code : tvmffi_call("of_a_freed_name", NULL);

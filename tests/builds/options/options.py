@@ -828,7 +828,7 @@ TYPED = PROGRAM.replace("int main(void) {", """
 TVMFFI_FUNC(half, int64, (int64, x)) { TVMFFI_RETURN(x / 2); }
 int main(void) {
   int64_t n = 0;
-  if (tvmffi_register("program.half", half)) return 11;
+  if (TVMFFI_REGISTER("program.half", half)) return 11;
   if (tvmffi_call(tvmffi_str("program.half"), tvmffi_out_int64(&n),
                   tvmffi_int(8)) || n != 4) return 12;
 """)
@@ -1119,10 +1119,10 @@ static int fails(int failed) {
   return failed && tvmffi_error_catch("ValueError");
 }
 int main(void) {
-  if (tvmffi_type_index(Long) < 0) return 1;
-  if (!fails(tvmffi_type_index(Field) < 0)) return 2;
-  if (!fails(tvmffi_type_index(Method) < 0)) return 3;
-  if (!fails(tvmffi_register("go", go))) return 4;
+  if (TVMFFI_TYPE_INDEX(Long) < 0) return 1;
+  if (!fails(TVMFFI_TYPE_INDEX(Field) < 0)) return 2;
+  if (!fails(TVMFFI_TYPE_INDEX(Method) < 0)) return 3;
+  if (!fails(TVMFFI_REGISTER("go", go))) return 4;
   return 0;
 }
 """

@@ -17,7 +17,7 @@ TVMFFI_CLOSURE(thing, int64_t, none) { TVMFFI_RETURN(); }
 static TVMFFIObject *make(TVMFFI_HERE) {
   TVMFFIObject *o;
   __atomic_fetch_add(&num_live, 1, __ATOMIC_SEQ_CST);
-  return tvmffi_closure_new(thing, &num_live, end_thing, &o) ? NULL : o;
+  return TVMFFI_CLOSURE_NEW(thing, &num_live, end_thing, &o) ? NULL : o;
 }
 TVMFFI_FUNC(give, object, (int64, how)) {
   TVMFFIObject *o = make(tvmffi_here);
@@ -152,7 +152,7 @@ static int parallel(TVMFFIObject *f) {
 
 TVMFFI_MAIN() {
   TVMFFIObject *f;
-  TVMFFI_TRY(tvmffi_function_new(give, &f));
+  TVMFFI_TRY(TVMFFI_FUNCTION_NEW(give, &f));
   TVMFFI_TRY(opened(f));
 #if TVMFFI_I_CLEANUP
   TVMFFI_TRY(helper(f, 7));

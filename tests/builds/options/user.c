@@ -82,7 +82,7 @@ TVMFFI_EXPORT(tensors, tensor_object, (tensor, x), (tensor, y)) {
   TVMFFI_TRY(tvmffi_loop_begin(&run, x, y));
   TVMFFI_TRY(tvmffi_loop_rows(&run, -1, x, y));
   while (tvmffi_loop_next(&run)) *(float *)run.at[0] = 0;
-  tvmffi_element(x, float, 0, 1) = tvmffi_data(y, float)[0];
+  TVMFFI_ELEMENT(x, float, 0, 1) = TVMFFI_DATA(y, float)[0];
   TVMFFI_TRY(tvmffi_tensor_new_like(x, &z));
   TVMFFI_TRY(tvmffi_tensor_new(x->dtype, x->device, x->ndim, x->shape, &z));
 #if TVMFFI_I_GENERIC
@@ -151,9 +151,9 @@ TVMFFI_EXPORT(use, int64, (object, object)) {
   Conf *conf = TVMFFI_CAST(Conf, object);
   Point *point = TVMFFI_NEW(Point, tvmffi_float(1));
   TVMFFIObject *f = NULL;
-  int64_t n = tvmffi_type_index(Conf);
+  int64_t n = TVMFFI_TYPE_INDEX(Conf);
   if (TVMFFI_CAST(Foreign, object)) TVMFFI_RETURN(n);
-  TVMFFI_TRY(tvmffi_register_type(Conf));
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Conf));
   if (!point) return -1;
   f = &point->base;
   TVMFFI_TRY(tvmffi_field_get(tvmffi_obj(f), "x", tvmffi_out_none(NULL)));
@@ -163,11 +163,11 @@ TVMFFI_EXPORT(use, int64, (object, object)) {
     tvmffi_keep(&conf->origin, point);
     TVMFFI_TRY(tvmffi_any_assign(&conf->name, tvmffi_str("a name")));
   }
-  TVMFFI_TRY(tvmffi_closure_new(count, &state, NULL, &f));
-  TVMFFI_TRY(tvmffi_function_new(half, &f));
-  TVMFFI_TRY(tvmffi_register("options.half", half));
-  TVMFFI_TRY(tvmffi_override("options.half", half));
-  TVMFFI_TRY(tvmffi_register_doc("options.fresh", fresh, "Is fresh"));
+  TVMFFI_TRY(TVMFFI_CLOSURE_NEW(count, &state, NULL, &f));
+  TVMFFI_TRY(TVMFFI_FUNCTION_NEW(half, &f));
+  TVMFFI_TRY(TVMFFI_REGISTER("options.half", half));
+  TVMFFI_TRY(TVMFFI_OVERRIDE("options.half", half));
+  TVMFFI_TRY(TVMFFI_REGISTER_DOC("options.fresh", fresh, "Is fresh"));
   TVMFFI_TRY(tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_int(1)));
 #if TVMFFI_I_GENERIC
   TVMFFI_TRY(tvmffi_call(f, &n, 1, 2.5, "three", (char)4, (short)5, 6u, 7ul));

@@ -31,7 +31,7 @@ static uint64_t fuzz_clock(void) {
 #include "rpc/tvmffi_rpc.h"
 
 static int touch_tensor(const DLTensor *t) {
-  volatile char *data = tvmffi_data(t, volatile char);
+  volatile char *data = TVMFFI_DATA(t, volatile char);
   size_t i, size = tvmffi_tensor_bytes(t);
   if (t->device.device_type != kDLCPU) return 0;
   for (i = 0; i < size; ++i) data[i] = (char)(data[i] + 1);

@@ -1941,9 +1941,9 @@ static void set_up(void) {
   fuzz_register_types();
   register_live_types();
   register_py_type();
-  FUZZ_CHECK(tvmffi_register("states.sum", states_sum) == 0);
-  FUZZ_CHECK(tvmffi_register("states.map", states_map) == 0);
-  FUZZ_CHECK(tvmffi_register_type(StatesBox) == 0);
+  FUZZ_CHECK(TVMFFI_REGISTER("states.sum", states_sum) == 0);
+  FUZZ_CHECK(TVMFFI_REGISTER("states.map", states_map) == 0);
+  FUZZ_CHECK(TVMFFI_REGISTER_TYPE(StatesBox) == 0);
   any = make_box();
   box_deleter = any.v_obj->deleter;
   tvmffi_any_release(&any);

@@ -15,7 +15,7 @@ void printError() {
 
 void setup() {
   Serial.begin(115200);
-  if (tvmffi_register("sensor.average", average) != 0) printError();
+  if (TVMFFI_REGISTER("sensor.average", average) != 0) printError();
 }
 
 void loop() {

@@ -131,9 +131,9 @@ TVMFFI_FUNC(greet, str, (str, name)) {
 }
 
 SCENE(register) {
-  TVMFFI_TRY(tvmffi_register("bounds.add", add));
-  TVMFFI_TRY(tvmffi_register("bounds.raise", raise));
-  return tvmffi_register("bounds.greet", greet);
+  TVMFFI_TRY(TVMFFI_REGISTER("bounds.add", add));
+  TVMFFI_TRY(TVMFFI_REGISTER("bounds.raise", raise));
+  return TVMFFI_REGISTER("bounds.greet", greet);
 }
 
 SCENE(call) {
@@ -278,7 +278,7 @@ typedef struct {
 TVMFFI_TYPE(Pair, "bounds.Pair", TVMFFIObject, (field, int64, first),
             (field, int64, second))
 
-SCENE(type) { return tvmffi_register_type(Point); }
+SCENE(type) { return TVMFFI_REGISTER_TYPE(Point); }
 
 SCENE(object) {
   TVMFFI_SCOPE;
@@ -399,7 +399,7 @@ static void measure_bytes(void) {
   }
   line("bytes", "64 names of a function in the registry", used() - before);
   before = used();
-  CHECK(!tvmffi_register("bounds.again", add));
+  CHECK(!TVMFFI_REGISTER("bounds.again", add));
   line("bytes", "a typed function, registered", used() - before);
   before = used();
   CHECK(!TVMFFIStringFromByteArray(&text, &any));
@@ -427,7 +427,7 @@ static void measure_bytes(void) {
 #endif
 #if BOUNDS_PROFILE == 3
   before = used();
-  CHECK(!tvmffi_register_type(Pair));
+  CHECK(!TVMFFI_REGISTER_TYPE(Pair));
   line("bytes", "a type with 2 fields, registered", used() - before);
   CHECK(TVMFFI_NEW(Point, tvmffi_int(1), tvmffi_int(2)));
   before = used();

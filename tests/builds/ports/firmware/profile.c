@@ -83,7 +83,7 @@ static int all(void) {
 #endif
 
 static int run(void) {
-  TVMFFI_TRY(tvmffi_register("test.halve", halve));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.halve", halve));
   TVMFFI_TRY(calls());
 #if PROFILE >= DATA
   TVMFFI_TRY(data());

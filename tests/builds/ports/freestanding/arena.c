@@ -81,7 +81,7 @@ int main(void) {
   size_t used;
   CHECK(!blocks());
   CHECK(!exact());
-  CHECK(!tvmffi_register("test.twice", twice));
+  CHECK(!TVMFFI_REGISTER("test.twice", twice));
   {
     TVMFFI_SCOPE;
     CHECK(!tvmffi_call("test.twice", &text, "a text"));

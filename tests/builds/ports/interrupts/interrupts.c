@@ -253,7 +253,7 @@ static int registers(uint32_t random) {
   TVMFFIByteArray name = tvmffi_byte_array("test.temporary");
   TVMFFIAny argument = tvmffi_bytes(&name), result = tvmffi_none();
   TVMFFIObjectHandle remove = NULL, f = NULL;
-  TVMFFI_TRY(tvmffi_register("test.temporary", mix));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.temporary", mix));
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &f));
   CHECK(f && is_right((TVMFFIObject *)f, random));
   tvmffi_release(f);
@@ -325,10 +325,10 @@ static int run(uint32_t *rounds, uint32_t *leaked) {
   TVMFFIObjectHandle f = NULL;
   uint64_t references;
   size_t used;
-  TVMFFI_TRY(tvmffi_register("test.mix", mix));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.mix", mix));
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &f));
   shared = (TVMFFIObject *)f;
-  TVMFFI_TRY(tvmffi_closure_new(add, &sum, NULL, &made));
+  TVMFFI_TRY(TVMFFI_CLOSURE_NEW(add, &sum, NULL, &made));
   tvmffi_keep(&count, made);
   /* The table of types and the entries of built-in functions are made at first
      use, under the lock, which an interrupt must not take. */

@@ -46,8 +46,8 @@ static int guest_give(void) {
 }
 
 static int __init guest_init(void) {
-  int code = tvmffi_register("guest.twice", twice) ||
-             tvmffi_register("guest.slow", slow) || guest_give();
+  int code = TVMFFI_REGISTER("guest.twice", twice) ||
+             TVMFFI_REGISTER("guest.slow", slow) || guest_give();
 
   ffi_task_end();
   return code || fail ? -EINVAL : 0;

@@ -71,7 +71,7 @@ int closure() {
 }
 
 int run() {
-  TVMFFI_TRY(tvmffi_register("test.sum", sum));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.sum", sum));
   TVMFFI_TRY(calls());
   TVMFFI_TRY(closure());
   const size_t used = runtime_used();

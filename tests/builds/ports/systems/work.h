@@ -17,8 +17,8 @@ static TVMFFIObject *work_shared; /* all tasks retain and release it */
 
 static inline int work_register(void) {
   TVMFFI_SCOPE;
-  TVMFFI_TRY(tvmffi_register("work.add", work_add));
-  TVMFFI_TRY(tvmffi_register("work.refuse", work_refuse));
+  TVMFFI_TRY(TVMFFI_REGISTER("work.add", work_add));
+  TVMFFI_TRY(TVMFFI_REGISTER("work.refuse", work_refuse));
   tvmffi_keep(&work_shared, tvmffi_list(1, 2, 3));
   return work_shared ? 0 : -1;
 }

@@ -6,6 +6,6 @@ TVMFFI_EXPORT(add_one, int64, (int64, x)) { TVMFFI_RETURN(x + 1); }
 TVMFFI_EXPORT(scale, none, (tensor, x), (float64, by)) {
   TVMFFI_EXPECT((x, "float32[n] cpu strided"));
   for (int64_t i = 0; i < x->shape[0]; ++i)
-    tvmffi_element(x, float, i) *= (float)by;
+    TVMFFI_ELEMENT(x, float, i) *= (float)by;
   TVMFFI_RETURN();
 }
