@@ -91,8 +91,8 @@
 
    NAMES
 
-   A name in upper case takes a type, a bare name or a block, or returns from the
-   function. A name in lower case is used like a function: its arguments are
+   A name in upper case takes a type, a bare name or a block, or returns from
+   the function. A name in lower case is used like a function: its arguments are
    expressions, and each is evaluated once.
    tvmffi_NOUN(...) is an expression: a view for a call, such as tvmffi_int(3),
    or a new container, such as tvmffi_list(1, 2), which is NULL on failure.
