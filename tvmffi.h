@@ -4410,8 +4410,6 @@ TVMFFI_I_INLINE int tvmffi_i_checked(const tvmffi_func *f, int has_result,
              ? tvmffi_i_failed(f, code)
              : 0;
 }
-#define TVMFFI_I_CHECKED(f, has_result, result, code) \
-  tvmffi_i_checked(f, has_result, result, code)
 
 /* ======== Module tables: methods of modules =========== >>base/module_table */
 /* A module object has the layout of upstream's C++ class ModuleObj: a vtable
@@ -6170,43 +6168,66 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_BODY_END tvmffi_i_scope_end(&tvmffi_scope_of_body);
 #endif
 
+/* A typed function has one of three kinds: tvmffi_user, tvmffi_exported, or
+   tvmffi_builtin for the functions of the runtime. These have no scope, because
+   they make nothing by the interface. They raise an error whenever they fail,
+   and TVMFFI_BUILTINS leaves some of them out of the table. */
+#define TVMFFI_I_LINKAGE_tvmffi_user static
+#define TVMFFI_I_LINKAGE_tvmffi_exported TVMFFI_I_EXPORTED
+#define TVMFFI_I_LINKAGE_tvmffi_builtin static
+#define TVMFFI_I_ATTRIBUTE_tvmffi_user
+#define TVMFFI_I_ATTRIBUTE_tvmffi_exported
+#define TVMFFI_I_ATTRIBUTE_tvmffi_builtin TVMFFI_I_UNUSED
+#define TVMFFI_I_SCOPE_tvmffi_user \
+  tvmffi_i_scope_open(&tvmffi_scope_of_body, NULL)
+#define TVMFFI_I_SCOPE_tvmffi_exported TVMFFI_I_SCOPE_tvmffi_user
+#define TVMFFI_I_SCOPE_tvmffi_builtin NULL
+#define TVMFFI_I_RUN_tvmffi_user(has_result, ...) \
+  TVMFFI_I_BODY_SCOPE \
+  tvmffi_code = __VA_ARGS__; \
+  TVMFFI_I_BODY_END \
+  tvmffi_code = \
+      tvmffi_i_checked(tvmffi_this, has_result, tvmffi_into, tvmffi_code);
+#define TVMFFI_I_RUN_tvmffi_exported TVMFFI_I_RUN_tvmffi_user
+#define TVMFFI_I_RUN_tvmffi_builtin(has_result, ...) tvmffi_code = __VA_ARGS__;
+
 /* Defines a typed function up to its body: prototype of the body, description,
    packed call, head of the body. With more than 16 parameters, the array of
    types has a negative size, which is a compile error. */
-#define TVMFFI_I_TYPED(linkage, call, text, func, body, n, ...) \
+#define TVMFFI_I_TYPED(kind, call, text, func, body, n, ...) \
   TVMFFI_I_CAT(TVMFFI_I_TYPED_, TVMFFI_I_START(n, __VA_ARGS__)) \
-  (linkage, call, text, func, body, n, __VA_ARGS__)
-#define TVMFFI_I_TYPED_0(linkage, call, text, func, ...) TVMFFI_I_WRONG(func)
-#define TVMFFI_I_TYPED_1(linkage, call, text, func, body, n, ...) \
-  TVMFFI_I_DEFINE(linkage, call, text, func, body, n, __VA_ARGS__) \
+  (kind, call, text, func, body, n, __VA_ARGS__)
+#define TVMFFI_I_TYPED_0(kind, call, text, func, ...) TVMFFI_I_WRONG(func)
+#define TVMFFI_I_TYPED_1(kind, call, text, func, body, n, ...) \
+  TVMFFI_I_DEFINE(kind, call, text, func, body, n, __VA_ARGS__) \
   TVMFFI_I_BODY(, body, n, __VA_ARGS__)
-#define TVMFFI_I_TYPED_2(linkage, call, text, func, body, n, ...) \
+#define TVMFFI_I_TYPED_2(kind, call, text, func, body, n, ...) \
   TVMFFI_I_USES(n, __VA_ARGS__) \
-  TVMFFI_I_TYPED_1(linkage, call, text, func, body, n, __VA_ARGS__)
-#define TVMFFI_I_DEFINE(linkage, call, text, func, body, n, ...) \
+  TVMFFI_I_TYPED_1(kind, call, text, func, body, n, __VA_ARGS__)
+#define TVMFFI_I_DEFINE(kind, call, text, func, body, n, ...) \
   TVMFFI_I_BODY(, body, n, __VA_ARGS__); \
-  TVMFFI_I_DEFINE_CALL(linkage, call, text, func, body, (), n, __VA_ARGS__)
+  TVMFFI_I_DEFINE_CALL(kind, call, text, func, body, (), n, __VA_ARGS__)
 /* Defines `call`, the TVMFFISafeCallType that calls `body`. `self` is () or a
    closure's (state, ). */
-#define TVMFFI_I_DEFINE_CALL(linkage, call, text, func, body, self, n, ...) \
+#define TVMFFI_I_DEFINE_CALL(kind, call, text, func, body, self, n, ...) \
   TVMFFI_I_CAT(TVMFFI_I_DEFINE_CALL_, TVMFFI_I_HAS_DEFAULTS(n, __VA_ARGS__)) \
-  (linkage, call, text, func, body, self, n, __VA_ARGS__)
-#define TVMFFI_I_DEFINE_CALL_0(linkage, call, text, func, body, self, n, ...) \
-  TVMFFI_I_PACKED_CALL(linkage, call, text, func, body, self, \
+  (kind, call, text, func, body, self, n, __VA_ARGS__)
+#define TVMFFI_I_DEFINE_CALL_0(kind, call, text, func, body, self, n, ...) \
+  TVMFFI_I_PACKED_CALL(kind, call, text, func, body, self, \
                        tvmffi_i_refuse(tvmffi_this, tvmffi_args, \
                                        tvmffi_count, tvmffi_into, 0, 0), \
                        (n) - 1, NULL, n, __VA_ARGS__)
-#define TVMFFI_I_PACKED_CALL(linkage, call, text, func, body, self, refuse, \
+#define TVMFFI_I_PACKED_CALL(kind, call, text, func, body, self, refuse, \
                              least, defaults, n, R, ...) \
-  linkage TVMFFI_I_CALL_HEAD(call); \
+  TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call); \
   static const tvmffi_i_name *const func##_types[(n) <= 17 ? n : -1] = { \
       &TVMFFI_I_RESULT(tvmffi_i_name_, R) \
       TVMFFI_I_EACH(n)(TVMFFI_I_TYPE_NAME, ~, __VA_ARGS__)}; \
-  TVMFFI_I_FUNC_UNUSED static tvmffi_func func = { \
+  TVMFFI_I_ATTRIBUTE_##kind static tvmffi_func func = { \
       text, call, (n) - 1, func##_types TVMFFI_I_SIGNATURE( \
           "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
           defaults)}; \
-  linkage TVMFFI_I_CALL_HEAD(call) { \
+  TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_func *tvmffi_this = &func; \
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0; \
@@ -6221,23 +6242,16 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
       tvmffi_code = tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
                                     tvmffi_into, tvmffi_bad, tvmffi_bad_code); \
     } else { \
-      TVMFFI_I_BODY_SCOPE \
-      tvmffi_code = body(TVMFFI_I_STRIP self tvmffi_i_scope_open( \
-                             &tvmffi_scope_of_body, NULL), \
-                         TVMFFI_I_PUTTER(tvmffi_i_put_, R), tvmffi_into \
-                         TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__)); \
-      TVMFFI_I_BODY_END \
-      tvmffi_code = TVMFFI_I_CHECKED(tvmffi_this, TVMFFI_I_HAS_RESULT(R), \
-                                     tvmffi_into, tvmffi_code); \
+      TVMFFI_I_RUN_##kind( \
+          TVMFFI_I_HAS_RESULT(R), \
+          body(TVMFFI_I_STRIP self TVMFFI_I_SCOPE_##kind, \
+               TVMFFI_I_PUTTER(tvmffi_i_put_, R), tvmffi_into \
+               TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__))) \
     } \
     TVMFFI_I_EACH(n)(TVMFFI_I_DROP, ~, __VA_ARGS__) \
     return tvmffi_code; \
   }
 /* clang-format on */
-
-/* In the runtime, an attribute for typed functions that no table lists, because
-   of TVMFFI_BUILTINS. Your own unused function gets a compiler's warning. */
-#define TVMFFI_I_FUNC_UNUSED
 
 /* Declares a struct member named like the function. TVMFFI_I_FUNC refers to the
    member, so an editor finds the definition and all uses. */
@@ -6272,9 +6286,16 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
    NAME itself stays undefined. */
 #define TVMFFI_FUNC(name, ...)                                                 \
   TVMFFI_I_MENTION(name)                                                       \
-  TVMFFI_I_TYPED(static, tvmffi_call_##name, #name, tvmffi_func_##name,        \
+  TVMFFI_I_TYPED(tvmffi_user, tvmffi_call_##name, #name, tvmffi_func_##name,   \
                  tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, \
                  ~)
+
+/* Begins a typed function of the runtime. TVMFFI_I_GIVE returns what its body
+   owns. */
+#define TVMFFI_I_BUILTIN_FUNC(name, ...)                    \
+  TVMFFI_I_TYPED(tvmffi_builtin, tvmffi_call_##name, #name, \
+                 tvmffi_func_##name, tvmffi_body_##name,    \
+                 TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
 /* Begins a typed function like TVMFFI_FUNC, and exports it for Python's
    load_module. The symbols are __tvm_ffi_NAME and, for its metadata,
@@ -6285,12 +6306,12 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   TVMFFI_I_CAT(TVMFFI_I_EXPORT_, TVMFFI_I_START(n, __VA_ARGS__))       \
   (name, n, __VA_ARGS__)
 #define TVMFFI_I_EXPORT_0(name, ...) TVMFFI_I_WRONG(tvmffi_func_##name)
-#define TVMFFI_I_EXPORT_1(name, n, ...)                                     \
-  TVMFFI_I_MENTION(name)                                                    \
-  TVMFFI_I_DEFINE(TVMFFI_I_EXPORTED, __tvm_ffi_##name, #name,               \
-                  tvmffi_func_##name, tvmffi_body_##name, n, __VA_ARGS__)   \
-  TVMFFI_I_EXPORT_METADATA(name)                                            \
-  TVMFFI_I_ON_EXPORT(name)                                                  \
+#define TVMFFI_I_EXPORT_1(name, n, ...)                                   \
+  TVMFFI_I_MENTION(name)                                                  \
+  TVMFFI_I_DEFINE(tvmffi_exported, __tvm_ffi_##name, #name,               \
+                  tvmffi_func_##name, tvmffi_body_##name, n, __VA_ARGS__) \
+  TVMFFI_I_EXPORT_METADATA(name)                                          \
+  TVMFFI_I_ON_EXPORT(name)                                                \
   TVMFFI_I_BODY(, tvmffi_body_##name, n, __VA_ARGS__)
 #define TVMFFI_I_EXPORT_2(name, n, ...)                                     \
   TVMFFI_I_USES(n, __VA_ARGS__) TVMFFI_I_EXPORT_1(name, n, __VA_ARGS__)
@@ -6322,7 +6343,8 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   TVMFFI_I_USES(n, __VA_ARGS__) TVMFFI_I_CLOSURE_1(name, State, n, __VA_ARGS__)
 #define TVMFFI_I_CLOSURE_1(name, State, n, ...)                                \
   TVMFFI_I_BODY(TVMFFI_I_SELF(State), tvmffi_body_##name, n, __VA_ARGS__);     \
-  TVMFFI_I_DEFINE_CALL(static, tvmffi_call_##name, #name, tvmffi_func_##name,  \
+  TVMFFI_I_DEFINE_CALL(tvmffi_user, tvmffi_call_##name, #name,                 \
+                       tvmffi_func_##name,                                     \
                        tvmffi_body_##name,                                     \
                        (TVMFFI_I_AS(State *, tvmffi_handle), ), n,             \
                        __VA_ARGS__)                                            \
@@ -6341,7 +6363,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_PACKED(name)                                              \
   static int tvmffi_call_##name(void *self, const TVMFFIAny *args,         \
                                 int32_t num_args, TVMFFIAny *result);      \
-  TVMFFI_I_FUNC_UNUSED static tvmffi_func tvmffi_func_##name = {           \
+  TVMFFI_I_UNUSED static tvmffi_func tvmffi_func_##name = {                \
       "", tvmffi_call_##name, -1, NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL)}; \
   static int tvmffi_call_##name(TVMFFI_I_UNUSED void *self,                \
                                 const TVMFFIAny *args, int32_t num_args,   \
@@ -7128,11 +7150,11 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
 
 /* Defines `call`, the TVMFFISafeCallType of a function whose last parameters
    have defaults. */
-#define TVMFFI_I_DEFINE_CALL_1(linkage, call, text, func, body, self, n, R, \
+#define TVMFFI_I_DEFINE_CALL_1(kind, call, text, func, body, self, n, R, \
                                ...) \
   TVMFFI_I_DEFAULTS(tvmffi_i_defaults_##func, tvmffi_i_least_##func, n, \
                     __VA_ARGS__) \
-  TVMFFI_I_PACKED_CALL(linkage, call, text, func, body, self, \
+  TVMFFI_I_PACKED_CALL(kind, call, text, func, body, self, \
                        tvmffi_i_complete(tvmffi_this, tvmffi_args, \
                                          tvmffi_count, tvmffi_into, \
                                          tvmffi_handle, \
@@ -10229,7 +10251,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_I_USES(n, __VA_ARGS__) \
   TVMFFI_I_CLASS_METHOD_1(T, name, note, n, __VA_ARGS__)
 #define TVMFFI_I_CLASS_METHOD_1(T, name, note, n, ...) \
-  TVMFFI_I_DEFINE(static, tvmffi_call_##T##_##name, #T "." #name, \
+  TVMFFI_I_DEFINE(tvmffi_user, tvmffi_call_##T##_##name, #T "." #name, \
                   tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
                   __VA_ARGS__) \
   static tvmffi_i_method_of tvmffi_i_method_##T##_##name; \
@@ -11000,13 +11022,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
 
 #if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED)
 #define TVMFFI_IMPLEMENTED
-
-/* TVMFFI_I_CHECKED checks that a function that fails has raised an error. The
-   runtime's own functions always do so. */
-#undef TVMFFI_I_CHECKED
-#define TVMFFI_I_CHECKED(f, has_result, result, code) (code)
-#undef TVMFFI_I_FUNC_UNUSED
-#define TVMFFI_I_FUNC_UNUSED TVMFFI_I_UNUSED
 
 /* ======== Own functions: ABI names without macros ========= >>platform/own */
 
@@ -29475,7 +29490,8 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
 #if TVMFFI_DEBUG
 /* Records the source line that first handed out an object. If `released` is
    set, records the line of the last release instead. */
-TVMFFI_FUNC(i_debug_note, none, (ptr, object), (bool, released), (str, place)) {
+TVMFFI_I_BUILTIN_FUNC(i_debug_note, none, (ptr, object), (bool, released),
+                      (str, place)) {
   tvmffi_i_record *r;
   size_t skip = place.size > 55 ? place.size - 55 : 0;
   tvmffi_i_debug_lock();
@@ -29491,7 +29507,7 @@ TVMFFI_FUNC(i_debug_note, none, (ptr, object), (bool, released), (str, place)) {
 
 /* Returns the number of live objects of exactly this type, or of all types if
    `type_index` is -1. */
-TVMFFI_FUNC(i_debug_live, int64, (int32, type_index)) {
+TVMFFI_I_BUILTIN_FUNC(i_debug_live, int64, (int32, type_index)) {
   int64_t n = 0;
   size_t i;
   tvmffi_i_debug_lock();
@@ -29637,7 +29653,8 @@ static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
 /* Returns the leak report: the first message about a dead object, and a line
    for the live objects of each type and source line. Stores the number of live
    objects, and the number of releases of dead objects since the last report. */
-TVMFFI_FUNC(i_debug_report, any, (ptr, num_live), (ptr, num_complaints)) {
+TVMFFI_I_BUILTIN_FUNC(i_debug_report, any, (ptr, num_live),
+                      (ptr, num_complaints)) {
   char text[TVMFFI_I_NUM_LEAKS * 160 + sizeof(tvmffi_i_complaint)];
   char digits[TVMFFI_I_DECIMAL];
   tvmffi_i_leak leaks[TVMFFI_I_NUM_LEAKS];
@@ -29682,22 +29699,24 @@ TVMFFI_FUNC(i_debug_report, any, (ptr, num_live), (ptr, num_complaints)) {
    strings, addresses, names, memory */
 
 /* Returns the object that ffi.MapGetItemOrMissing returns for an absent key. */
-TVMFFI_FUNC(i_invalid_object, object) {
+TVMFFI_I_BUILTIN_FUNC(i_invalid_object, object) {
   TVMFFI_I_GIVE(&tvmffi_i_invalid_object);
 }
 
 /* Returns the object that separates positional arguments from keyword arguments
    (names and values) in a call of __ffi_init__. */
-TVMFFI_FUNC(i_kwargs_object, object) { TVMFFI_I_GIVE(&tvmffi_i_kwargs_object); }
+TVMFFI_I_BUILTIN_FUNC(i_kwargs_object, object) {
+  TVMFFI_I_GIVE(&tvmffi_i_kwargs_object);
+}
 
 /* Returns a string as an owned value. */
-TVMFFI_FUNC(i_string, str, (str, text)) { TVMFFI_RETURN(text); }
+TVMFFI_I_BUILTIN_FUNC(i_string, str, (str, text)) { TVMFFI_RETURN(text); }
 
 /* Returns bytes as an owned value. */
-TVMFFI_FUNC(i_bytes, bytes, (bytes, data)) { TVMFFI_RETURN(data); }
+TVMFFI_I_BUILTIN_FUNC(i_bytes, bytes, (bytes, data)) { TVMFFI_RETURN(data); }
 
 /* Removes a global function. Returns whether the name was registered. */
-TVMFFI_FUNC(i_remove_global, bool, (str, name)) {
+TVMFFI_I_BUILTIN_FUNC(i_remove_global, bool, (str, name)) {
   TVMFFI_TRY(tvmffi_i_start_global(&name));
   TVMFFI_RETURN(tvmffi_i_remove_global(&name) != 0);
 }
@@ -29705,8 +29724,8 @@ TVMFFI_FUNC(i_remove_global, bool, (str, name)) {
 /* Makes a function object from addresses: a TVMFFISafeCallType, the `self` that
    safe_call receives, and the deleter of `self`, which may be NULL. On success
    takes ownership of `self`. */
-TVMFFI_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
-            (ptr, deleter)) {
+TVMFFI_I_BUILTIN_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
+                      (ptr, deleter)) {
   TVMFFIObjectHandle f = NULL;
   TVMFFI_TRY(TVMFFIFunctionCreate(self,
                                   (TVMFFISafeCallType)(uintptr_t)safe_call,
@@ -29718,7 +29737,7 @@ TVMFFI_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
 /* Returns the entry of a global function in the function table. Sets *call to a
    packed function whose `self` is such an entry and which calls the entry's
    current function (interface/global.h). */
-TVMFFI_FUNC(i_global_cell, ptr, (str, name), (ptr, call)) {
+TVMFFI_I_BUILTIN_FUNC(i_global_cell, ptr, (str, name), (ptr, call)) {
   void *entry;
   if (!call) return tvmffi_i_null("tvmffi.GlobalCell", "call");
   entry = tvmffi_i_pin_global(&name);
@@ -29731,7 +29750,7 @@ TVMFFI_FUNC(i_global_cell, ptr, (str, name), (ptr, call)) {
 #if TVMFFI_I_POOL
 /* Frees the memory that threads cache for new objects: see
    tvmffi_memory_trim. */
-TVMFFI_FUNC(i_memory_trim, none) {
+TVMFFI_I_BUILTIN_FUNC(i_memory_trim, none) {
   (void)tvmffi_i_add64(&tvmffi_i_pool_trims, 1);
   tvmffi_i_pool_follow(tvmffi_i_thread_pool());
   TVMFFI_RETURN();
@@ -29825,27 +29844,28 @@ TVMFFI_I_PACKED(i_new_list) {
 }
 
 /* Functions that arrays and lists share. */
-#define TVMFFI_I_SEQ_FUNCTIONS(seq)                              \
-  /* Returns item i. IndexError unless 0 <= i < size. */         \
-  TVMFFI_FUNC(seq##_get, any, (seq, self), (int64, i)) {         \
-    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                     \
-    TVMFFI_I_CHECK_INDEX(s, i);                                  \
-    TVMFFI_I_GIVE(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));   \
-  }                                                              \
-  /* Returns the number of items. */                             \
-  TVMFFI_FUNC(seq##_size, int64, (seq, self)) {                  \
-    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);             \
-  }                                                              \
-  /* Returns whether an item is equal to a value. */             \
-  TVMFFI_FUNC(seq##_contains, bool, (seq, self), (any, value)) { \
-    return tvmffi_i_contains(self, &value, tvmffi_result);       \
+#define TVMFFI_I_SEQ_FUNCTIONS(seq)                                        \
+  /* Returns item i. IndexError unless 0 <= i < size. */                   \
+  TVMFFI_I_BUILTIN_FUNC(seq##_get, any, (seq, self), (int64, i)) {         \
+    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                               \
+    TVMFFI_I_CHECK_INDEX(s, i);                                            \
+    TVMFFI_I_GIVE(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));             \
+  }                                                                        \
+  /* Returns the number of items. */                                       \
+  TVMFFI_I_BUILTIN_FUNC(seq##_size, int64, (seq, self)) {                  \
+    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);                       \
+  }                                                                        \
+  /* Returns whether an item is equal to a value. */                       \
+  TVMFFI_I_BUILTIN_FUNC(seq##_contains, bool, (seq, self), (any, value)) { \
+    return tvmffi_i_contains(self, &value, tvmffi_result);                 \
   }
 TVMFFI_I_SEQ_FUNCTIONS(i_array)
 TVMFFI_I_SEQ_FUNCTIONS(i_list)
 
 /* Replaces item i. IndexError unless 0 <= i < size. If `list` is an array,
    changes only a temporary copy. */
-TVMFFI_FUNC(i_list_set, none, (i_any_list, list), (int64, i), (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_set, none, (i_any_list, list), (int64, i),
+                      (any, value)) {
   TVMFFIAny *slot;
   TVMFFIObject *old;
   int32_t index;
@@ -29861,14 +29881,15 @@ TVMFFI_FUNC(i_list_set, none, (i_any_list, list), (int64, i), (any, value)) {
 }
 
 /* Appends a value. */
-TVMFFI_FUNC(i_list_append, none, (i_any_list, list), (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_append, none, (i_any_list, list), (any, value)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_append, list, 2, tvmffi_obj(list), value)
   TVMFFI_TRY(tvmffi_i_list_append(&s->base, &value));
   TVMFFI_RETURN();
 }
 
 /* Inserts a value before item i. IndexError unless 0 <= i <= size. */
-TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_insert, none, (i_any_list, list), (int64, i),
+                      (any, value)) {
   TVMFFIAny item;
   TVMFFI_I_LIST_OR_COPY(s, i_list_insert, list, 3, tvmffi_obj(list),
                         tvmffi_int(i), value)
@@ -29880,14 +29901,14 @@ TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
 }
 
 /* Removes item i and returns it. IndexError unless 0 <= i < size. */
-TVMFFI_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_pop, list, 2, tvmffi_obj(list), tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
   TVMFFI_I_GIVE(tvmffi_i_take_item(s, i));
 }
 
 /* Removes item i. IndexError unless 0 <= i < size. */
-TVMFFI_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
   TVMFFIAny item;
   TVMFFI_I_LIST_OR_COPY(s, i_list_erase, list, 2, tvmffi_obj(list),
                         tvmffi_int(i))
@@ -29900,8 +29921,8 @@ TVMFFI_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
 /* Removes the items at indices [start, stop). Does nothing if `start` equals
    `stop`. IndexError if an index is outside the list or `stop` is less than
    `start`. */
-TVMFFI_FUNC(i_list_erase_range, none, (i_any_list, list), (int64, start),
-            (int64, stop)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_erase_range, none, (i_any_list, list),
+                      (int64, start), (int64, stop)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_erase_range, list, 3, tvmffi_obj(list),
                         tvmffi_int(start), tvmffi_int(stop))
   if (start != stop) {
@@ -29926,8 +29947,8 @@ static int tvmffi_i_replace(tvmffi_i_seq *s, int64_t start, int64_t stop,
 /* Replaces the items at indices [start, stop) by all items of another list or
    array, or of the list itself. IndexError if an index is outside the list or
    `stop` is less than `start`. */
-TVMFFI_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
-            (int64, stop), (i_any_list, replacement)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
+                      (int64, stop), (i_any_list, replacement)) {
   const tvmffi_i_seq *from = tvmffi_i_seq_of(replacement);
   tvmffi_i_seq *copy = NULL;
   int code;
@@ -29945,7 +29966,7 @@ TVMFFI_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
 }
 
 /* Reverses the order of the items. */
-TVMFFI_FUNC(i_list_reverse, none, (i_any_list, list)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_reverse, none, (i_any_list, list)) {
   TVMFFIAny *a, *b, item;
   TVMFFI_I_LIST_OR_COPY(s, i_list_reverse, list, 1, tvmffi_obj(list))
   if (s->cell.size > 1) {
@@ -29960,7 +29981,7 @@ TVMFFI_FUNC(i_list_reverse, none, (i_any_list, list)) {
 }
 
 /* Removes all items. Keeps the capacity. */
-TVMFFI_FUNC(i_list_clear, none, (i_any_list, list)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_clear, none, (i_any_list, list)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_clear, list, 1, tvmffi_obj(list))
   while (s->cell.size > 0)
     tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
@@ -29968,7 +29989,8 @@ TVMFFI_FUNC(i_list_clear, none, (i_any_list, list)) {
 }
 
 /* Allocates memory for at least `capacity` items in all. */
-TVMFFI_FUNC(i_list_reserve, none, (i_any_list, list), (int64, capacity)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_reserve, none, (i_any_list, list),
+                      (int64, capacity)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_reserve, list, 2, tvmffi_obj(list),
                         tvmffi_int(capacity))
   if (capacity > s->cell.capacity)
@@ -30105,18 +30127,18 @@ TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
   TVMFFI_RETURN()
 
 /* Sets the value of a key. Does nothing for a map. */
-TVMFFI_FUNC(i_dict_set_item, none, (i_any_dict, dict), (i_view, key),
-            (i_view, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_dict_set_item, none, (i_any_dict, dict), (i_view, key),
+                      (i_view, value)) {
   TVMFFI_I_CHANGE(set, key, value);
 }
 
 /* Removes a key and its value if present. Does nothing for a map. */
-TVMFFI_FUNC(i_dict_erase, none, (i_any_dict, dict), (i_view, key)) {
+TVMFFI_I_BUILTIN_FUNC(i_dict_erase, none, (i_any_dict, dict), (i_view, key)) {
   TVMFFI_I_CHANGE(erase, key);
 }
 
 /* Removes all keys and values. Does nothing for a map. */
-TVMFFI_FUNC(i_dict_clear, none, (i_any_dict, dict)) {
+TVMFFI_I_BUILTIN_FUNC(i_dict_clear, none, (i_any_dict, dict)) {
   if (dict->type_index == kTVMFFIDict)
     TVMFFI_TRY(tvmffi_i_map_clear_in(tvmffi_i_map_of(dict)));
   TVMFFI_RETURN();
@@ -30180,25 +30202,26 @@ static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
     return tvmffi_i_map_call_new(type, args, num_args, result);             \
   }                                                                         \
   /* Returns the number of entries. */                                      \
-  TVMFFI_FUNC(map##_size, int64, (map, self)) {                             \
+  TVMFFI_I_BUILTIN_FUNC(map##_size, int64, (map, self)) {                   \
     TVMFFI_RETURN(tvmffi_i_map_size(self));                                 \
   }                                                                         \
   /* Returns the value of a key. KeyError if the key is absent. */          \
-  TVMFFI_FUNC(map##_get_item, any, (map, self), (i_view, key)) {            \
+  TVMFFI_I_BUILTIN_FUNC(map##_get_item, any, (map, self), (i_view, key)) {  \
     return tvmffi_i_map_item_of(self, key, tvmffi_result);                  \
   }                                                                         \
   /* Returns the value of a key, else what ffi.GetInvalidObject returns. */ \
-  TVMFFI_FUNC(map##_get_item_or_missing, any, (map, self), (i_view, key)) { \
+  TVMFFI_I_BUILTIN_FUNC(map##_get_item_or_missing, any, (map, self),        \
+                        (i_view, key)) {                                    \
     return tvmffi_i_map_item_or_missing(self, key, tvmffi_result);          \
   }                                                                         \
   /* Returns 1 if the key is present, else 0. */                            \
-  TVMFFI_FUNC(map##_count, int64, (map, self), (i_view, key)) {             \
+  TVMFFI_I_BUILTIN_FUNC(map##_count, int64, (map, self), (i_view, key)) {   \
     return tvmffi_i_map_count(self, key, tvmffi_result);                    \
   }                                                                         \
   /* Returns an iterator: a function that starts at the first entry. With   \
      the argument 0, the iterator returns the key, with 1 the value. With   \
      2, the iterator advances and returns whether an entry is left. */      \
-  TVMFFI_FUNC(map##_iterator, func, (map, self)) {                          \
+  TVMFFI_I_BUILTIN_FUNC(map##_iterator, func, (map, self)) {                \
     return tvmffi_i_map_new_iterator(self, tvmffi_result);                  \
   }
 TVMFFI_I_MAP_FUNCTIONS(i_map, kTVMFFIMap)
@@ -30261,7 +30284,7 @@ static int tvmffi_i_find_device(tvmffi_i_device_search *s,
 /* Returns the device of the first tensor that is not on a CPU, or cpu:0 if all
    tensors are. Searches a value, the items of arrays and lists, and the values
    of maps and dicts, depth first. */
-TVMFFI_FUNC(i_first_device, device, (any, container)) {
+TVMFFI_I_BUILTIN_FUNC(i_first_device, device, (any, container)) {
   tvmffi_i_device_search s = TVMFFI_I_ZERO;
   DLDevice device = {kDLCPU, 0};
   int code;
@@ -30307,7 +30330,7 @@ TVMFFI_I_ANY_RESULT(
    FORMAT is the part of the path after the last dot, even if that dot is in a
    folder's name. The formats dll, dylib and dso are replaced by so.
    RuntimeError if the path has no dot or the function is not registered. */
-TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_load, i_module, (str, file_name)) {
   static const char *const same[] = {"dll", "dylib", "dso"};
   static const char *const texts[] = {
       "Loader for `.", "` files is not registered, resolved to (",
@@ -30345,7 +30368,7 @@ TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
 
 /* Loads a dynamic library as a module. Ignores the format. InternalError with
    the message of the system's loader if loading fails. */
-TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIObject *module = NULL;
   tvmffi_i_library *library;
@@ -30367,8 +30390,8 @@ TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
 /* Defines a function that searches a module for a name. If query_imports is
    true, the function also searches the module's imports. */
 #define TVMFFI_I_MODULE_SEARCH(function, type, method, result)                 \
-  TVMFFI_FUNC(function, type, (i_module, module), (str, name),                 \
-              (bool, query_imports)) {                                         \
+  TVMFFI_I_BUILTIN_FUNC(function, type, (i_module, module), (str, name),       \
+                        (bool, query_imports)) {                               \
     TVMFFIAny found;                                                           \
     TVMFFI_TRY(                                                                \
         tvmffi_i_search_modules(module, method, name, query_imports, &found)); \
@@ -30391,7 +30414,7 @@ TVMFFI_I_MODULE_SEARCH(i_module_get, i_optional_func,
 
 /* Defines a function that calls a method without arguments. */
 #define TVMFFI_I_MODULE_CALL(function, type, method, result)                  \
-  TVMFFI_FUNC(function, type, (i_module, module)) {                           \
+  TVMFFI_I_BUILTIN_FUNC(function, type, (i_module, module)) {                 \
     TVMFFIByteArray none = {"", 0};                                           \
     TVMFFIAny value;                                                          \
     TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module), method, none, \
@@ -30410,7 +30433,8 @@ TVMFFI_I_MODULE_CALL(i_module_write_formats, i_write_formats,
 
 /* Returns the source code of a module in a format, or an empty string if the
    module has no source code. */
-TVMFFI_FUNC(i_module_inspect, i_source, (i_module, module), (str, format)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_inspect, i_source, (i_module, module),
+                      (str, format)) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIAny value;
   TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
@@ -30421,8 +30445,8 @@ TVMFFI_FUNC(i_module_inspect, i_source, (i_module, module), (str, format)) {
 
 /* Writes a module to a file. RuntimeError for a library, which cannot be
    written. */
-TVMFFI_FUNC(i_module_write, none, (i_module, module), (str, file_name),
-            (str, format)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_write, none, (i_module, module),
+                      (str, file_name), (str, format)) {
   TVMFFIAny value;
   TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
                                   TVMFFI_I_METHOD_WRITE, file_name, format,
@@ -30432,25 +30456,26 @@ TVMFFI_FUNC(i_module_write, none, (i_module, module), (str, file_name),
 
 /* Appends the module `other` to the imports of `module`. RuntimeError if
    `module` would then import itself. */
-TVMFFI_FUNC(i_module_import, none, (i_module, module), (i_module, other)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_import, none, (i_module, module),
+                      (i_module, other)) {
   TVMFFI_TRY(tvmffi_i_add_import(tvmffi_i_module_of(module), other));
   TVMFFI_RETURN();
 }
 
 /* Removes all imports of a module. */
-TVMFFI_FUNC(i_module_clear, none, (i_module, module)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_clear, none, (i_module, module)) {
   TVMFFI_TRY(tvmffi_i_clear_imports(tvmffi_i_module_of(module)));
   TVMFFI_RETURN();
 }
 
 /* Keeps a module loaded until ffi.ModuleGlobalsRemove. */
-TVMFFI_FUNC(i_module_keep, none, (i_module, module)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_keep, none, (i_module, module)) {
   TVMFFI_TRY(tvmffi_i_keep_module(module));
   TVMFFI_RETURN();
 }
 
 /* Undoes ffi.ModuleGlobalsAdd, so that the module can be unloaded. */
-TVMFFI_FUNC(i_module_unkeep, none, (i_module, module)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_unkeep, none, (i_module, module)) {
   tvmffi_i_unkeep_module(module);
   TVMFFI_RETURN();
 }
@@ -30476,7 +30501,7 @@ TVMFFI_I_PACKED(i_system_lib) {
 #if !TVMFFI_NO_CONTAINERS
 /* Returns the address of a TVMFFIFieldGetter for fields of the declared type
    `type_index`. ValueError if a field cannot have this type. */
-TVMFFI_FUNC(i_make_getter, int64, (int32, type_index)) {
+TVMFFI_I_BUILTIN_FUNC(i_make_getter, int64, (int32, type_index)) {
   const tvmffi_i_access *access = tvmffi_i_access_of(type_index);
   if (!access)
     return tvmffi_i_fail("ValueError",
@@ -30489,8 +30514,8 @@ TVMFFI_FUNC(i_make_getter, int64, (int32, type_index)) {
    and a value. The setter first converts the value by a C function at the
    address `convert`:
    `int convert(void *converter, const TVMFFIAny *value, TVMFFIAny *result)`. */
-TVMFFI_FUNC(i_make_setter, func, (int32, type_index), (int64, converter),
-            (int64, convert)) {
+TVMFFI_I_BUILTIN_FUNC(i_make_setter, func, (int32, type_index),
+                      (int64, converter), (int64, convert)) {
   tvmffi_i_setter *s;
   TVMFFIObjectHandle f = NULL;
   if (!convert) return tvmffi_i_null("ffi.MakeFieldSetter", "the converter");
@@ -30515,7 +30540,7 @@ TVMFFI_FUNC(i_make_setter, func, (int32, type_index), (int64, converter),
 /* Sets a type's attribute __ffi_init__ to a constructor. The constructor's
    parameters are the type's fields in order: first fields without a default,
    then fields with a default. */
-TVMFFI_FUNC(i_set_init, none, (int32, type_index)) {
+TVMFFI_I_BUILTIN_FUNC(i_set_init, none, (int32, type_index)) {
   return tvmffi_i_set_init(type_index);
 }
 #endif
@@ -30639,7 +30664,8 @@ static int tvmffi_i_is_by_fields(const TVMFFITypeInfo *type) {
    Register the type's fields before. ValueError for a type of the runtime, if a
    field is outside of an object or overlaps a reference, or if a reference is
    misaligned. */
-TVMFFI_FUNC(i_set_py_class, none, (int32, type_index), (int32, total_size)) {
+TVMFFI_I_BUILTIN_FUNC(i_set_py_class, none, (int32, type_index),
+                      (int32, total_size)) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
   const TVMFFIFieldInfo *field;
   const char *why;
@@ -30796,7 +30822,7 @@ TVMFFI_I_OBJECT_TYPE(i_keys, "Array<str>",
 #if !TVMFFI_NO_CONTAINERS
 /* Creates the value that a callback returns to end a visit. The caller that
    started the visit receives `value`. */
-TVMFFI_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
   TVMFFIObject *o =
       tvmffi_i_new_object(kTVMFFIVisitInterrupt, sizeof(tvmffi_i_interrupt));
   if (!o) return -1;
@@ -30809,7 +30835,7 @@ TVMFFI_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
 }
 
 /* Returns the keys of all registered types, ordered by type index. */
-TVMFFI_FUNC(i_type_keys, i_keys) {
+TVMFFI_I_BUILTIN_FUNC(i_type_keys, i_keys) {
   tvmffi_i_table *table;
   TVMFFIObject *keys;
   TVMFFIAny *item;
@@ -30837,12 +30863,12 @@ TVMFFI_FUNC(i_type_keys, i_keys) {
 /* ======== Methods ========================================= >>functions/method
    methods of the built-in types */
 
-/* Begins a method of a built-in type, as TVMFFI_FUNC begins a function. `text`
-   is its name in errors. */
-#define TVMFFI_I_METHOD(name, text, ...)                               \
-  TVMFFI_I_TYPED(static, tvmffi_call_##name, text, tvmffi_func_##name, \
-                 tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__),      \
-                 __VA_ARGS__, ~)
+/* Begins a method of a built-in type, as TVMFFI_I_BUILTIN_FUNC begins a
+   function. `text` is its name in errors. */
+#define TVMFFI_I_METHOD(name, text, ...)                                       \
+  TVMFFI_I_TYPED(tvmffi_builtin, tvmffi_call_##name, text, tvmffi_func_##name, \
+                 tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, \
+                 ~)
 
 /* In a typed function, returns a new object, or -1 if the expression is NULL
    (its error is raised already). */
@@ -30967,7 +30993,7 @@ TVMFFI_I_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__", object) {
    through a cycle, is copied once. Strings, bytes, shapes, big integers and
    enumerations are not copied. InternalError if an object, such as a function,
    is not a container and its type has no attribute __ffi_shallow_copy__. */
-TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_deep_copy, any, (any, value)) {
   tvmffi_i_copy_frame room[8];
   tvmffi_i_copier c = TVMFFI_I_ZERO;
   TVMFFIAny copy;
@@ -31002,7 +31028,7 @@ TVMFFI_FUNC(i_deep_copy, any, (any, value)) {
 #if !TVMFFI_NO_EXTRA
 /* Returns a value and everything it contains as text, like Python's repr. The
    attribute __ffi_repr__, if set, makes the text of a type's objects. */
-TVMFFI_FUNC(i_repr_print, str, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_repr_print, str, (any, value)) {
   tvmffi_i_graph_frame room[8];
   tvmffi_i_graph g;
   TVMFFIAny owned;
@@ -31033,7 +31059,7 @@ TVMFFI_FUNC(i_repr_print, str, (any, value)) {
 /* Returns a hash of a value and everything it contains. Values that are equal
    by ffi.RecursiveEq have equal hashes. Raises ValueError for an object whose
    type has the attribute __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. */
-TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_recursive_hash, int64, (any, value)) {
   tvmffi_i_graph_frame room[8];
   tvmffi_i_graph g;
   TVMFFIAny owned;
@@ -31051,11 +31077,11 @@ TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
   TVMFFI_RETURN((int64_t)hash);
 }
 
-#define TVMFFI_I_COMPARE(name, is_equality, op)               \
-  TVMFFI_FUNC(i_recursive_##name, bool, (any, a), (any, b)) { \
-    int sign = 0;                                             \
-    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign)); \
-    TVMFFI_RETURN(sign op 0);                                 \
+#define TVMFFI_I_COMPARE(name, is_equality, op)                         \
+  TVMFFI_I_BUILTIN_FUNC(i_recursive_##name, bool, (any, a), (any, b)) { \
+    int sign = 0;                                                       \
+    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign));           \
+    TVMFFI_RETURN(sign op 0);                                           \
   }
 /* Tells whether two values are equal, with everything they contain. */
 TVMFFI_I_COMPARE(eq, 1, ==)
@@ -31242,8 +31268,8 @@ TVMFFI_I_OBJECT_TYPE(
    flagged as definitions. With skips_tensors, the data of tensors is not
    compared. Raises TypeError for an object whose type has no
    TVMFFISEqHashKind. */
-TVMFFI_FUNC(i_structural_equal, bool, (any, a), (any, b),
-            (bool, maps_variables), (bool, skips_tensors)) {
+TVMFFI_I_BUILTIN_FUNC(i_structural_equal, bool, (any, a), (any, b),
+                      (bool, maps_variables), (bool, skips_tensors)) {
   int code =
       tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, NULL);
   if (code < 0) return code;
@@ -31253,8 +31279,8 @@ TVMFFI_FUNC(i_structural_equal, bool, (any, a), (any, b),
 /* Returns the two access paths, one in each value, to the first difference.
    Returns None if the values have the same structure. Parameters and errors are
    those of ffi.StructuralEqual. */
-TVMFFI_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
-            (bool, maps_variables), (bool, skips_tensors)) {
+TVMFFI_I_BUILTIN_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
+                      (bool, maps_variables), (bool, skips_tensors)) {
   TVMFFIObject *paths = NULL;
   int code =
       tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, &paths);
@@ -31264,8 +31290,8 @@ TVMFFI_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
 
 /* Returns a hash of a value's structure. Values that are equal by
    ffi.StructuralEqual with the same flags have equal hashes. */
-TVMFFI_FUNC(i_structural_hash, int64, (any, value), (bool, maps_variables),
-            (bool, skips_tensors)) {
+TVMFFI_I_BUILTIN_FUNC(i_structural_hash, int64, (any, value),
+                      (bool, maps_variables), (bool, skips_tensors)) {
   uint64_t hash = 0;
   TVMFFI_TRY(
       tvmffi_i_structural_hash(&value, maps_variables, skips_tensors, &hash));
@@ -31274,13 +31300,13 @@ TVMFFI_FUNC(i_structural_hash, int64, (any, value), (bool, maps_variables),
 
 /* Wraps a value in a key object. A map or dict compares and hashes the key by
    the value's structure. */
-TVMFFI_FUNC(i_new_structural_key, i_structural_key, (any, key)) {
+TVMFFI_I_BUILTIN_FUNC(i_new_structural_key, i_structural_key, (any, key)) {
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&key));
 }
 
 /* Tells whether two ffi.StructuralKey objects are equal: identical, or with the
    same hash and structure. */
-TVMFFI_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
+TVMFFI_I_BUILTIN_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
   int code = tvmffi_i_structural_key_equal(&a, &b);
   if (code < 0) return code;
   TVMFFI_RETURN(code != 0);
@@ -31492,8 +31518,8 @@ TVMFFI_I_OBJECT_TYPE(i_paths, "Array<ffi.reflection.AccessPath>",
    path leads through all objects that the error's context lists, the outermost
    object first. With `prefixes`, also returns paths that lead through the first
    of these objects, but not through all. */
-TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
-            (i_error_context, context), (bool, prefixes)) {
+TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
+                      (i_error_context, context), (bool, prefixes)) {
   tvmffi_i_finder s = TVMFFI_I_ZERO;
   TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
   int code;
@@ -31678,9 +31704,9 @@ static TVMFFIAny tvmffi_i_visit_root(const tvmffi_func *f,
    `with_region` also receives the value's TVMFFIDefRegionKind. The function
    returns None or 0 to continue, 1 to skip the children, or an
    ffi.VisitInterrupt, which ends the walk and is its result. */
-TVMFFI_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
-            (i_callbacks, callbacks), (i_callbacks, with_region),
-            (int32, order)) {
+TVMFFI_I_BUILTIN_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
+                      (i_callbacks, callbacks), (i_callbacks, with_region),
+                      (int32, order)) {
   TVMFFI_RETURN(
       tvmffi_i_visit_root(&tvmffi_func_i_structural_walk,
                           order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
@@ -31692,8 +31718,8 @@ TVMFFI_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
    and the visitor. It visits the value's children itself, for example by
    ffi.StructuralVisitorDefaultVisit. The function returns None to continue, or
    an ffi.VisitInterrupt, which ends the visit and is its result. */
-TVMFFI_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
-            (i_callbacks, callbacks)) {
+TVMFFI_I_BUILTIN_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
+                      (i_callbacks, callbacks)) {
   TVMFFI_RETURN(tvmffi_i_visit_root(&tvmffi_func_i_structural_visit,
                                     TVMFFI_I_VISIT, &root, callbacks, NULL));
 }
@@ -31702,8 +31728,9 @@ TVMFFI_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
    value for which the callback was called. Parameters are those of
    ffi.StructuralWalk. Objects that contain a replaced value are copied. A
    container without other references may be changed in place. */
-TVMFFI_FUNC(i_structural_map, i_mutated, (any, root), (i_callbacks, callbacks),
-            (i_callbacks, with_region), (int32, order)) {
+TVMFFI_I_BUILTIN_FUNC(i_structural_map, i_mutated, (any, root),
+                      (i_callbacks, callbacks), (i_callbacks, with_region),
+                      (int32, order)) {
   TVMFFI_RETURN(
       tvmffi_i_visit_root(&tvmffi_func_i_structural_map,
                           order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
@@ -31715,8 +31742,8 @@ TVMFFI_FUNC(i_structural_map, i_mutated, (any, root), (i_callbacks, callbacks),
    itself, for example by ffi.StructuralMutatorDefaultMutate. If the third item
    of a callback is true, the function also receives whether the value may be
    changed in place. */
-TVMFFI_FUNC(i_structural_mutate, i_mutated, (any, root),
-            (i_mutate_callbacks, callbacks)) {
+TVMFFI_I_BUILTIN_FUNC(i_structural_mutate, i_mutated, (any, root),
+                      (i_mutate_callbacks, callbacks)) {
   TVMFFI_RETURN(tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate,
                                     TVMFFI_I_MUTATE, &root, callbacks, NULL));
 }
@@ -31762,24 +31789,26 @@ static int tvmffi_i_call_in_region(void *self, int64_t kind,
 #define TVMFFI_I_VISIT_METHODS(T, enter, visited, mutates)                 \
   /* Visits or mutates a value as a child of the value that is being       \
      visited. A callback may handle the value. */                          \
-  TVMFFI_FUNC(T##_##enter, visited, (T, self), (i_visit_value, value)) {   \
+  TVMFFI_I_BUILTIN_FUNC(T##_##enter, visited, (T, self),                   \
+                        (i_visit_value, value)) {                          \
     (void)tvmffi_put;                                                      \
     return tvmffi_i_visit_by(self, mutates, 1, &value, tvmffi_result);     \
   }                                                                        \
   /* Visits or mutates the children of a value, without a callback for     \
      the value itself. */                                                  \
-  TVMFFI_FUNC(T##_default, visited, (T, self), (i_visit_value, value)) {   \
+  TVMFFI_I_BUILTIN_FUNC(T##_default, visited, (T, self),                   \
+                        (i_visit_value, value)) {                          \
     (void)tvmffi_put;                                                      \
     return tvmffi_i_visit_by(self, mutates, 0, &value, tvmffi_result);     \
   }                                                                        \
   /* Returns the current TVMFFIDefRegionKind of the visit. */              \
-  TVMFFI_FUNC(T##_region, int64, (T, self)) {                              \
+  TVMFFI_I_BUILTIN_FUNC(T##_region, int64, (T, self)) {                    \
     TVMFFI_RETURN(((const tvmffi_i_visitor *)(const void *)self)->region); \
   }                                                                        \
   /* Calls a function without arguments and returns its result. During the \
      call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */    \
-  TVMFFI_FUNC(T##_in_region, any, (T, self), (i_region, kind),             \
-              (i_callback, callback)) {                                    \
+  TVMFFI_I_BUILTIN_FUNC(T##_in_region, any, (T, self), (i_region, kind),   \
+                        (i_callback, callback)) {                          \
     (void)tvmffi_put;                                                      \
     return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);   \
   }
@@ -31788,15 +31817,16 @@ TVMFFI_I_VISIT_METHODS(i_mutator, mutate, i_mutated, 1)
 #undef TVMFFI_I_VISIT_METHODS
 
 /* Returns the value by which a mutator replaces a variable, or None. */
-TVMFFI_FUNC(i_mutator_get, i_mutated, (i_mutator, self), (i_visit_value, var)) {
+TVMFFI_I_BUILTIN_FUNC(i_mutator_get, i_mutated, (i_mutator, self),
+                      (i_visit_value, var)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
   TVMFFI_RETURN(tvmffi_i_table_of(v)->get(v, var));
 }
 
 /* Sets the value by which a mutator replaces a variable. */
-TVMFFI_FUNC(i_mutator_set, none, (i_mutator, self), (i_visit_value, var),
-            (i_visit_value, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_mutator_set, none, (i_mutator, self),
+                      (i_visit_value, var), (i_visit_value, value)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
   (void)tvmffi_put;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
@@ -31823,7 +31853,7 @@ TVMFFI_I_GET(i_optional_int) {
    the text. Copies strings that are not UTF-8, and accepts NaN, Infinity and
    numbers such as "01": tvmffi.json.ParseStrict does not. Raises ValueError
    with the position of the first error. */
-TVMFFI_FUNC(i_json_parse, any, (str, text)) {
+TVMFFI_I_BUILTIN_FUNC(i_json_parse, any, (str, text)) {
   return tvmffi_i_json_parse(text, tvmffi_result);
 }
 
@@ -31831,7 +31861,8 @@ TVMFFI_FUNC(i_json_parse, any, (str, text)) {
    with `indent` spaces for each level. Accepts None, bool, int, float, strings,
    arrays, lists, and maps with string keys. Raises ValueError for other values,
    and for a list that contains itself. */
-TVMFFI_FUNC(i_json_stringify, str, (i_view, value), (i_optional_int, indent)) {
+TVMFFI_I_BUILTIN_FUNC(i_json_stringify, str, (i_view, value),
+                      (i_optional_int, indent)) {
   tvmffi_i_json_writer w;
   TVMFFIAny owned;
   int code;
@@ -31921,7 +31952,7 @@ static int tvmffi_i_json_check_strict(TVMFFIByteArray text) {
 /* Parses JSON text like ffi.json.Parse, but only RFC 8259: raises ValueError
    for a string that is not UTF-8 or has a surrogate, for NaN and Infinity, and
    for numbers such as "01" and "+.5". */
-TVMFFI_FUNC(i_json_parse_strict, any, (str, text)) {
+TVMFFI_I_BUILTIN_FUNC(i_json_parse_strict, any, (str, text)) {
   TVMFFIAny value = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_json_parse(text, &value));
   if (tvmffi_i_json_check_strict(text)) {
@@ -31935,8 +31966,8 @@ TVMFFI_FUNC(i_json_parse_strict, any, (str, text)) {
 /* Returns a value as JSON text like ffi.json.Stringify, but only RFC 8259:
    raises ValueError for a string that is not UTF-8 or has a surrogate, and for
    NaN and infinity. The error has the position in the text. */
-TVMFFI_FUNC(i_json_stringify_strict, str, (i_view, value),
-            (i_optional_int, indent)) {
+TVMFFI_I_BUILTIN_FUNC(i_json_stringify_strict, str, (i_view, value),
+                      (i_optional_int, indent)) {
   TVMFFIAny args[2], text = tvmffi_none();
   args[0] = *value;
   args[1] = tvmffi_int(indent);
@@ -32196,17 +32227,19 @@ static int tvmffi_i_load_text(TVMFFIByteArray text, TVMFFIAny *out) {
    not None, the map contains `metadata`. Raises ValueError if the value
    contains itself. Raises TypeError for an object whose type has no creator, no
    attribute __ffi_new__ and no attribute __data_to_json__. */
-TVMFFI_FUNC(i_to_json_graph, any, (i_view, value), (i_view, metadata)) {
+TVMFFI_I_BUILTIN_FUNC(i_to_json_graph, any, (i_view, value),
+                      (i_view, metadata)) {
   return tvmffi_i_call_to_graph(value, metadata, 0, tvmffi_result);
 }
 
 /* Same as ffi.ToJSONGraph, but returns the graph as JSON text. */
-TVMFFI_FUNC(i_to_json_graph_string, str, (i_view, value), (i_view, metadata)) {
+TVMFFI_I_BUILTIN_FUNC(i_to_json_graph_string, str, (i_view, value),
+                      (i_view, metadata)) {
   return tvmffi_i_call_to_graph(value, metadata, 1, tvmffi_result);
 }
 
 /* Restores a value from the map that ffi.ToJSONGraph returned. */
-TVMFFI_FUNC(i_from_json_graph, any, (i_view, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_from_json_graph, any, (i_view, value)) {
   TVMFFIAny graph = tvmffi_none();
   int code;
   TVMFFI_TRY(tvmffi_i_own(value, &graph));
@@ -32216,7 +32249,7 @@ TVMFFI_FUNC(i_from_json_graph, any, (i_view, value)) {
 }
 
 /* Restores a value from the text that ffi.ToJSONGraphString returned. */
-TVMFFI_FUNC(i_from_json_graph_string, any, (str, text)) {
+TVMFFI_I_BUILTIN_FUNC(i_from_json_graph_string, any, (str, text)) {
   return tvmffi_i_load_text(text, tvmffi_result);
 }
 #endif
@@ -33131,7 +33164,7 @@ static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
 /* Returns the metadata of a global function: generated for a typed function,
    else the metadata given at registration. Raises a RuntimeError for an unknown
    name. */
-TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
+TVMFFI_I_BUILTIN_FUNC(i_global_metadata, str, (str, name)) {
   uint32_t side = 0;
   tvmffi_i_global *g;
   const tvmffi_i_global_info *info;
@@ -33232,7 +33265,7 @@ static tvmffi_i_names *tvmffi_i_copy_names(void) {
 /* Returns a function `f` that reads a copy of the names of all global
    functions: f(-1) returns their number, f(i) the name with index i. Raises an
    IndexError if i is too large. */
-TVMFFI_FUNC(i_list_names, func) {
+TVMFFI_I_BUILTIN_FUNC(i_list_names, func) {
   tvmffi_i_names *names;
   TVMFFIObjectHandle f = NULL;
   tvmffi_i_lock();
@@ -34165,12 +34198,6 @@ const tvmffi_i_api *tvmffi_i_choose(void) {
 #undef TVMFFI_I_RENAME
 #define TVMFFI_I_RENAME(name) (tvmffi_i_runtime()->at_##name)
 #endif /* TVMFFI_DYNAMIC */
-
-#undef TVMFFI_I_CHECKED
-#define TVMFFI_I_CHECKED(f, has_result, result, code) \
-  tvmffi_i_checked(f, has_result, result, code)
-#undef TVMFFI_I_FUNC_UNUSED
-#define TVMFFI_I_FUNC_UNUSED
 
 #endif /* TVMFFI_IMPLEMENTATION */
 

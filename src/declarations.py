@@ -2,7 +2,7 @@
 comments, type words, built-in functions and types.
 
 A comment describes the declarations that follow it up to the next empty line.
-A built-in function has its comment above its TVMFFI_FUNC, type words, types
+A built-in function has its comment above its TVMFFI_I_BUILTIN_FUNC, type words, types
 and fields have theirs above the line that defines them.
 """
 
@@ -126,7 +126,7 @@ def arguments(text):
 class Macros:
     """The macros with arguments of the sources, to expand calls of them."""
 
-    KEPT = {"TVMFFI_FUNC", "TVMFFI_I_PACKED", "TVMFFI_I_METHOD"}
+    KEPT = {"TVMFFI_I_BUILTIN_FUNC", "TVMFFI_I_PACKED", "TVMFFI_I_METHOD"}
 
     def __init__(self, rooms):
         self.macros = {}
@@ -327,7 +327,7 @@ class Function:
 def read_functions(rooms, macros):
     """The runtime's own typed and packed functions by their C names."""
     functions = {}
-    begin = re.compile(r"(TVMFFI_FUNC|TVMFFI_I_PACKED|TVMFFI_I_METHOD)\(")
+    begin = re.compile(r"(TVMFFI_I_BUILTIN_FUNC|TVMFFI_I_PACKED|TVMFFI_I_METHOD)\(")
 
     def add(lines, room, outer):
         for group in groups(lines):
@@ -357,7 +357,7 @@ def read_builtins(rooms, functions):
     for name, c_name in re.findall(r'{"([\w.]+)",\s*&tvmffi_func_(\w+)}',
                                    "\n".join(room.lines)):
         if c_name not in functions:
-            sys.exit(f"no TVMFFI_FUNC or TVMFFI_I_PACKED({c_name}) is found "
+            sys.exit(f"no TVMFFI_I_BUILTIN_FUNC or TVMFFI_I_PACKED({c_name}) is found "
                      f"for {name}")
         yield name, functions[c_name]
 

@@ -264,13 +264,6 @@
 #if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED)
 #define TVMFFI_IMPLEMENTED
 
-/* TVMFFI_I_CHECKED checks that a function that fails has raised an error. The
-   runtime's own functions always do so. */
-#undef TVMFFI_I_CHECKED
-#define TVMFFI_I_CHECKED(f, has_result, result, code) (code)
-#undef TVMFFI_I_FUNC_UNUSED
-#define TVMFFI_I_FUNC_UNUSED TVMFFI_I_UNUSED
-
 #include "platform/own.h"
 #include "platform/layout.h"
 #include "platform/libc.h"
@@ -395,12 +388,6 @@
 #include "tables/builtin.h"
 #include "tables/thread_state.h"
 #include "tables/dynamic.h"
-
-#undef TVMFFI_I_CHECKED
-#define TVMFFI_I_CHECKED(f, has_result, result, code) \
-  tvmffi_i_checked(f, has_result, result, code)
-#undef TVMFFI_I_FUNC_UNUSED
-#define TVMFFI_I_FUNC_UNUSED
 
 #endif /* TVMFFI_IMPLEMENTATION */
 

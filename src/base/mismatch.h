@@ -312,5 +312,3 @@ TVMFFI_I_INLINE int tvmffi_i_checked(const tvmffi_func *f, int has_result,
              ? tvmffi_i_failed(f, code)
              : 0;
 }
-#define TVMFFI_I_CHECKED(f, has_result, result, code) \
-  tvmffi_i_checked(f, has_result, result, code)

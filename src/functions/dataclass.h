@@ -140,7 +140,8 @@ static int tvmffi_i_is_by_fields(const TVMFFITypeInfo *type) {
    Register the type's fields before. ValueError for a type of the runtime, if a
    field is outside of an object or overlaps a reference, or if a reference is
    misaligned. */
-TVMFFI_FUNC(i_set_py_class, none, (int32, type_index), (int32, total_size)) {
+TVMFFI_I_BUILTIN_FUNC(i_set_py_class, none, (int32, type_index),
+                      (int32, total_size)) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
   const TVMFFIFieldInfo *field;
   const char *why;

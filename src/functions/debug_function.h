@@ -11,7 +11,8 @@
 #if TVMFFI_DEBUG
 /* Records the source line that first handed out an object. If `released` is
    set, records the line of the last release instead. */
-TVMFFI_FUNC(i_debug_note, none, (ptr, object), (bool, released), (str, place)) {
+TVMFFI_I_BUILTIN_FUNC(i_debug_note, none, (ptr, object), (bool, released),
+                      (str, place)) {
   tvmffi_i_record *r;
   size_t skip = place.size > 55 ? place.size - 55 : 0;
   tvmffi_i_debug_lock();
@@ -27,7 +28,7 @@ TVMFFI_FUNC(i_debug_note, none, (ptr, object), (bool, released), (str, place)) {
 
 /* Returns the number of live objects of exactly this type, or of all types if
    `type_index` is -1. */
-TVMFFI_FUNC(i_debug_live, int64, (int32, type_index)) {
+TVMFFI_I_BUILTIN_FUNC(i_debug_live, int64, (int32, type_index)) {
   int64_t n = 0;
   size_t i;
   tvmffi_i_debug_lock();

@@ -7,12 +7,12 @@
 #include "../interface/list.h"
 #include "../interface/function.h"
 
-/* Begins a method of a built-in type, as TVMFFI_FUNC begins a function. `text`
-   is its name in errors. */
-#define TVMFFI_I_METHOD(name, text, ...)                               \
-  TVMFFI_I_TYPED(static, tvmffi_call_##name, text, tvmffi_func_##name, \
-                 tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__),      \
-                 __VA_ARGS__, ~)
+/* Begins a method of a built-in type, as TVMFFI_I_BUILTIN_FUNC begins a
+   function. `text` is its name in errors. */
+#define TVMFFI_I_METHOD(name, text, ...)                                       \
+  TVMFFI_I_TYPED(tvmffi_builtin, tvmffi_call_##name, text, tvmffi_func_##name, \
+                 tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, \
+                 ~)
 
 /* In a typed function, returns a new object, or -1 if the expression is NULL
    (its error is raised already). */

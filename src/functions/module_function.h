@@ -43,7 +43,7 @@ TVMFFI_I_ANY_RESULT(
    FORMAT is the part of the path after the last dot, even if that dot is in a
    folder's name. The formats dll, dylib and dso are replaced by so.
    RuntimeError if the path has no dot or the function is not registered. */
-TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_load, i_module, (str, file_name)) {
   static const char *const same[] = {"dll", "dylib", "dso"};
   static const char *const texts[] = {
       "Loader for `.", "` files is not registered, resolved to (",
@@ -81,7 +81,7 @@ TVMFFI_FUNC(i_module_load, i_module, (str, file_name)) {
 
 /* Loads a dynamic library as a module. Ignores the format. InternalError with
    the message of the system's loader if loading fails. */
-TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIObject *module = NULL;
   tvmffi_i_library *library;
@@ -103,8 +103,8 @@ TVMFFI_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
 /* Defines a function that searches a module for a name. If query_imports is
    true, the function also searches the module's imports. */
 #define TVMFFI_I_MODULE_SEARCH(function, type, method, result)                 \
-  TVMFFI_FUNC(function, type, (i_module, module), (str, name),                 \
-              (bool, query_imports)) {                                         \
+  TVMFFI_I_BUILTIN_FUNC(function, type, (i_module, module), (str, name),       \
+                        (bool, query_imports)) {                               \
     TVMFFIAny found;                                                           \
     TVMFFI_TRY(                                                                \
         tvmffi_i_search_modules(module, method, name, query_imports, &found)); \
@@ -127,7 +127,7 @@ TVMFFI_I_MODULE_SEARCH(i_module_get, i_optional_func,
 
 /* Defines a function that calls a method without arguments. */
 #define TVMFFI_I_MODULE_CALL(function, type, method, result)                  \
-  TVMFFI_FUNC(function, type, (i_module, module)) {                           \
+  TVMFFI_I_BUILTIN_FUNC(function, type, (i_module, module)) {                 \
     TVMFFIByteArray none = {"", 0};                                           \
     TVMFFIAny value;                                                          \
     TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module), method, none, \
@@ -146,7 +146,8 @@ TVMFFI_I_MODULE_CALL(i_module_write_formats, i_write_formats,
 
 /* Returns the source code of a module in a format, or an empty string if the
    module has no source code. */
-TVMFFI_FUNC(i_module_inspect, i_source, (i_module, module), (str, format)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_inspect, i_source, (i_module, module),
+                      (str, format)) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIAny value;
   TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
@@ -157,8 +158,8 @@ TVMFFI_FUNC(i_module_inspect, i_source, (i_module, module), (str, format)) {
 
 /* Writes a module to a file. RuntimeError for a library, which cannot be
    written. */
-TVMFFI_FUNC(i_module_write, none, (i_module, module), (str, file_name),
-            (str, format)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_write, none, (i_module, module),
+                      (str, file_name), (str, format)) {
   TVMFFIAny value;
   TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
                                   TVMFFI_I_METHOD_WRITE, file_name, format,
@@ -168,25 +169,26 @@ TVMFFI_FUNC(i_module_write, none, (i_module, module), (str, file_name),
 
 /* Appends the module `other` to the imports of `module`. RuntimeError if
    `module` would then import itself. */
-TVMFFI_FUNC(i_module_import, none, (i_module, module), (i_module, other)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_import, none, (i_module, module),
+                      (i_module, other)) {
   TVMFFI_TRY(tvmffi_i_add_import(tvmffi_i_module_of(module), other));
   TVMFFI_RETURN();
 }
 
 /* Removes all imports of a module. */
-TVMFFI_FUNC(i_module_clear, none, (i_module, module)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_clear, none, (i_module, module)) {
   TVMFFI_TRY(tvmffi_i_clear_imports(tvmffi_i_module_of(module)));
   TVMFFI_RETURN();
 }
 
 /* Keeps a module loaded until ffi.ModuleGlobalsRemove. */
-TVMFFI_FUNC(i_module_keep, none, (i_module, module)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_keep, none, (i_module, module)) {
   TVMFFI_TRY(tvmffi_i_keep_module(module));
   TVMFFI_RETURN();
 }
 
 /* Undoes ffi.ModuleGlobalsAdd, so that the module can be unloaded. */
-TVMFFI_FUNC(i_module_unkeep, none, (i_module, module)) {
+TVMFFI_I_BUILTIN_FUNC(i_module_unkeep, none, (i_module, module)) {
   tvmffi_i_unkeep_module(module);
   TVMFFI_RETURN();
 }

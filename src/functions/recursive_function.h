@@ -16,7 +16,7 @@
 /* Returns a hash of a value and everything it contains. Values that are equal
    by ffi.RecursiveEq have equal hashes. Raises ValueError for an object whose
    type has the attribute __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. */
-TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_recursive_hash, int64, (any, value)) {
   tvmffi_i_graph_frame room[8];
   tvmffi_i_graph g;
   TVMFFIAny owned;
@@ -34,11 +34,11 @@ TVMFFI_FUNC(i_recursive_hash, int64, (any, value)) {
   TVMFFI_RETURN((int64_t)hash);
 }
 
-#define TVMFFI_I_COMPARE(name, is_equality, op)               \
-  TVMFFI_FUNC(i_recursive_##name, bool, (any, a), (any, b)) { \
-    int sign = 0;                                             \
-    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign)); \
-    TVMFFI_RETURN(sign op 0);                                 \
+#define TVMFFI_I_COMPARE(name, is_equality, op)                         \
+  TVMFFI_I_BUILTIN_FUNC(i_recursive_##name, bool, (any, a), (any, b)) { \
+    int sign = 0;                                                       \
+    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign));           \
+    TVMFFI_RETURN(sign op 0);                                           \
   }
 /* Tells whether two values are equal, with everything they contain. */
 TVMFFI_I_COMPARE(eq, 1, ==)

@@ -57,27 +57,28 @@ TVMFFI_I_PACKED(i_new_list) {
 }
 
 /* Functions that arrays and lists share. */
-#define TVMFFI_I_SEQ_FUNCTIONS(seq)                              \
-  /* Returns item i. IndexError unless 0 <= i < size. */         \
-  TVMFFI_FUNC(seq##_get, any, (seq, self), (int64, i)) {         \
-    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                     \
-    TVMFFI_I_CHECK_INDEX(s, i);                                  \
-    TVMFFI_I_GIVE(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));   \
-  }                                                              \
-  /* Returns the number of items. */                             \
-  TVMFFI_FUNC(seq##_size, int64, (seq, self)) {                  \
-    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);             \
-  }                                                              \
-  /* Returns whether an item is equal to a value. */             \
-  TVMFFI_FUNC(seq##_contains, bool, (seq, self), (any, value)) { \
-    return tvmffi_i_contains(self, &value, tvmffi_result);       \
+#define TVMFFI_I_SEQ_FUNCTIONS(seq)                                        \
+  /* Returns item i. IndexError unless 0 <= i < size. */                   \
+  TVMFFI_I_BUILTIN_FUNC(seq##_get, any, (seq, self), (int64, i)) {         \
+    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                               \
+    TVMFFI_I_CHECK_INDEX(s, i);                                            \
+    TVMFFI_I_GIVE(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));             \
+  }                                                                        \
+  /* Returns the number of items. */                                       \
+  TVMFFI_I_BUILTIN_FUNC(seq##_size, int64, (seq, self)) {                  \
+    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);                       \
+  }                                                                        \
+  /* Returns whether an item is equal to a value. */                       \
+  TVMFFI_I_BUILTIN_FUNC(seq##_contains, bool, (seq, self), (any, value)) { \
+    return tvmffi_i_contains(self, &value, tvmffi_result);                 \
   }
 TVMFFI_I_SEQ_FUNCTIONS(i_array)
 TVMFFI_I_SEQ_FUNCTIONS(i_list)
 
 /* Replaces item i. IndexError unless 0 <= i < size. If `list` is an array,
    changes only a temporary copy. */
-TVMFFI_FUNC(i_list_set, none, (i_any_list, list), (int64, i), (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_set, none, (i_any_list, list), (int64, i),
+                      (any, value)) {
   TVMFFIAny *slot;
   TVMFFIObject *old;
   int32_t index;
@@ -93,14 +94,15 @@ TVMFFI_FUNC(i_list_set, none, (i_any_list, list), (int64, i), (any, value)) {
 }
 
 /* Appends a value. */
-TVMFFI_FUNC(i_list_append, none, (i_any_list, list), (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_append, none, (i_any_list, list), (any, value)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_append, list, 2, tvmffi_obj(list), value)
   TVMFFI_TRY(tvmffi_i_list_append(&s->base, &value));
   TVMFFI_RETURN();
 }
 
 /* Inserts a value before item i. IndexError unless 0 <= i <= size. */
-TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_insert, none, (i_any_list, list), (int64, i),
+                      (any, value)) {
   TVMFFIAny item;
   TVMFFI_I_LIST_OR_COPY(s, i_list_insert, list, 3, tvmffi_obj(list),
                         tvmffi_int(i), value)
@@ -112,14 +114,14 @@ TVMFFI_FUNC(i_list_insert, none, (i_any_list, list), (int64, i), (any, value)) {
 }
 
 /* Removes item i and returns it. IndexError unless 0 <= i < size. */
-TVMFFI_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_pop, list, 2, tvmffi_obj(list), tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
   TVMFFI_I_GIVE(tvmffi_i_take_item(s, i));
 }
 
 /* Removes item i. IndexError unless 0 <= i < size. */
-TVMFFI_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
   TVMFFIAny item;
   TVMFFI_I_LIST_OR_COPY(s, i_list_erase, list, 2, tvmffi_obj(list),
                         tvmffi_int(i))
@@ -132,8 +134,8 @@ TVMFFI_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
 /* Removes the items at indices [start, stop). Does nothing if `start` equals
    `stop`. IndexError if an index is outside the list or `stop` is less than
    `start`. */
-TVMFFI_FUNC(i_list_erase_range, none, (i_any_list, list), (int64, start),
-            (int64, stop)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_erase_range, none, (i_any_list, list),
+                      (int64, start), (int64, stop)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_erase_range, list, 3, tvmffi_obj(list),
                         tvmffi_int(start), tvmffi_int(stop))
   if (start != stop) {
@@ -158,8 +160,8 @@ static int tvmffi_i_replace(tvmffi_i_seq *s, int64_t start, int64_t stop,
 /* Replaces the items at indices [start, stop) by all items of another list or
    array, or of the list itself. IndexError if an index is outside the list or
    `stop` is less than `start`. */
-TVMFFI_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
-            (int64, stop), (i_any_list, replacement)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
+                      (int64, stop), (i_any_list, replacement)) {
   const tvmffi_i_seq *from = tvmffi_i_seq_of(replacement);
   tvmffi_i_seq *copy = NULL;
   int code;
@@ -177,7 +179,7 @@ TVMFFI_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
 }
 
 /* Reverses the order of the items. */
-TVMFFI_FUNC(i_list_reverse, none, (i_any_list, list)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_reverse, none, (i_any_list, list)) {
   TVMFFIAny *a, *b, item;
   TVMFFI_I_LIST_OR_COPY(s, i_list_reverse, list, 1, tvmffi_obj(list))
   if (s->cell.size > 1) {
@@ -192,7 +194,7 @@ TVMFFI_FUNC(i_list_reverse, none, (i_any_list, list)) {
 }
 
 /* Removes all items. Keeps the capacity. */
-TVMFFI_FUNC(i_list_clear, none, (i_any_list, list)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_clear, none, (i_any_list, list)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_clear, list, 1, tvmffi_obj(list))
   while (s->cell.size > 0)
     tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
@@ -200,7 +202,8 @@ TVMFFI_FUNC(i_list_clear, none, (i_any_list, list)) {
 }
 
 /* Allocates memory for at least `capacity` items in all. */
-TVMFFI_FUNC(i_list_reserve, none, (i_any_list, list), (int64, capacity)) {
+TVMFFI_I_BUILTIN_FUNC(i_list_reserve, none, (i_any_list, list),
+                      (int64, capacity)) {
   TVMFFI_I_LIST_OR_COPY(s, i_list_reserve, list, 2, tvmffi_obj(list),
                         tvmffi_int(capacity))
   if (capacity > s->cell.capacity)

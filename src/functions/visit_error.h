@@ -217,8 +217,8 @@ TVMFFI_I_OBJECT_TYPE(i_paths, "Array<ffi.reflection.AccessPath>",
    path leads through all objects that the error's context lists, the outermost
    object first. With `prefixes`, also returns paths that lead through the first
    of these objects, but not through all. */
-TVMFFI_FUNC(i_find_access_paths, i_paths, (object, root),
-            (i_error_context, context), (bool, prefixes)) {
+TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
+                      (i_error_context, context), (bool, prefixes)) {
   tvmffi_i_finder s = TVMFFI_I_ZERO;
   TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
   int code;

@@ -133,43 +133,66 @@
 #define TVMFFI_I_BODY_END tvmffi_i_scope_end(&tvmffi_scope_of_body);
 #endif
 
+/* A typed function has one of three kinds: tvmffi_user, tvmffi_exported, or
+   tvmffi_builtin for the functions of the runtime. These have no scope, because
+   they make nothing by the interface. They raise an error whenever they fail,
+   and TVMFFI_BUILTINS leaves some of them out of the table. */
+#define TVMFFI_I_LINKAGE_tvmffi_user static
+#define TVMFFI_I_LINKAGE_tvmffi_exported TVMFFI_I_EXPORTED
+#define TVMFFI_I_LINKAGE_tvmffi_builtin static
+#define TVMFFI_I_ATTRIBUTE_tvmffi_user
+#define TVMFFI_I_ATTRIBUTE_tvmffi_exported
+#define TVMFFI_I_ATTRIBUTE_tvmffi_builtin TVMFFI_I_UNUSED
+#define TVMFFI_I_SCOPE_tvmffi_user \
+  tvmffi_i_scope_open(&tvmffi_scope_of_body, NULL)
+#define TVMFFI_I_SCOPE_tvmffi_exported TVMFFI_I_SCOPE_tvmffi_user
+#define TVMFFI_I_SCOPE_tvmffi_builtin NULL
+#define TVMFFI_I_RUN_tvmffi_user(has_result, ...) \
+  TVMFFI_I_BODY_SCOPE \
+  tvmffi_code = __VA_ARGS__; \
+  TVMFFI_I_BODY_END \
+  tvmffi_code = \
+      tvmffi_i_checked(tvmffi_this, has_result, tvmffi_into, tvmffi_code);
+#define TVMFFI_I_RUN_tvmffi_exported TVMFFI_I_RUN_tvmffi_user
+#define TVMFFI_I_RUN_tvmffi_builtin(has_result, ...) tvmffi_code = __VA_ARGS__;
+
 /* Defines a typed function up to its body: prototype of the body, description,
    packed call, head of the body. With more than 16 parameters, the array of
    types has a negative size, which is a compile error. */
-#define TVMFFI_I_TYPED(linkage, call, text, func, body, n, ...) \
+#define TVMFFI_I_TYPED(kind, call, text, func, body, n, ...) \
   TVMFFI_I_CAT(TVMFFI_I_TYPED_, TVMFFI_I_START(n, __VA_ARGS__)) \
-  (linkage, call, text, func, body, n, __VA_ARGS__)
-#define TVMFFI_I_TYPED_0(linkage, call, text, func, ...) TVMFFI_I_WRONG(func)
-#define TVMFFI_I_TYPED_1(linkage, call, text, func, body, n, ...) \
-  TVMFFI_I_DEFINE(linkage, call, text, func, body, n, __VA_ARGS__) \
+  (kind, call, text, func, body, n, __VA_ARGS__)
+#define TVMFFI_I_TYPED_0(kind, call, text, func, ...) TVMFFI_I_WRONG(func)
+#define TVMFFI_I_TYPED_1(kind, call, text, func, body, n, ...) \
+  TVMFFI_I_DEFINE(kind, call, text, func, body, n, __VA_ARGS__) \
   TVMFFI_I_BODY(, body, n, __VA_ARGS__)
-#define TVMFFI_I_TYPED_2(linkage, call, text, func, body, n, ...) \
+#define TVMFFI_I_TYPED_2(kind, call, text, func, body, n, ...) \
   TVMFFI_I_USES(n, __VA_ARGS__) \
-  TVMFFI_I_TYPED_1(linkage, call, text, func, body, n, __VA_ARGS__)
-#define TVMFFI_I_DEFINE(linkage, call, text, func, body, n, ...) \
+  TVMFFI_I_TYPED_1(kind, call, text, func, body, n, __VA_ARGS__)
+#define TVMFFI_I_DEFINE(kind, call, text, func, body, n, ...) \
   TVMFFI_I_BODY(, body, n, __VA_ARGS__); \
-  TVMFFI_I_DEFINE_CALL(linkage, call, text, func, body, (), n, __VA_ARGS__)
+  TVMFFI_I_DEFINE_CALL(kind, call, text, func, body, (), n, __VA_ARGS__)
 /* Defines `call`, the TVMFFISafeCallType that calls `body`. `self` is () or a
    closure's (state, ). */
-#define TVMFFI_I_DEFINE_CALL(linkage, call, text, func, body, self, n, ...) \
+#define TVMFFI_I_DEFINE_CALL(kind, call, text, func, body, self, n, ...) \
   TVMFFI_I_CAT(TVMFFI_I_DEFINE_CALL_, TVMFFI_I_HAS_DEFAULTS(n, __VA_ARGS__)) \
-  (linkage, call, text, func, body, self, n, __VA_ARGS__)
-#define TVMFFI_I_DEFINE_CALL_0(linkage, call, text, func, body, self, n, ...) \
-  TVMFFI_I_PACKED_CALL(linkage, call, text, func, body, self, \
+  (kind, call, text, func, body, self, n, __VA_ARGS__)
+#define TVMFFI_I_DEFINE_CALL_0(kind, call, text, func, body, self, n, ...) \
+  TVMFFI_I_PACKED_CALL(kind, call, text, func, body, self, \
                        tvmffi_i_refuse(tvmffi_this, tvmffi_args, \
                                        tvmffi_count, tvmffi_into, 0, 0), \
                        (n) - 1, NULL, n, __VA_ARGS__)
-#define TVMFFI_I_PACKED_CALL(linkage, call, text, func, body, self, refuse, \
+#define TVMFFI_I_PACKED_CALL(kind, call, text, func, body, self, refuse, \
                              least, defaults, n, R, ...) \
-  linkage TVMFFI_I_CALL_HEAD(call); \
+  TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call); \
   static const tvmffi_i_name *const func##_types[(n) <= 17 ? n : -1] = { \
       &TVMFFI_I_RESULT(tvmffi_i_name_, R) \
       TVMFFI_I_EACH(n)(TVMFFI_I_TYPE_NAME, ~, __VA_ARGS__)}; \
-  TVMFFI_I_FUNC_UNUSED static tvmffi_func func = { \
+  TVMFFI_I_ATTRIBUTE_##kind static tvmffi_func func = { \
       text, call, (n) - 1, func##_types TVMFFI_I_SIGNATURE( \
           "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
           defaults)}; \
-  linkage TVMFFI_I_CALL_HEAD(call) { \
+  TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_func *tvmffi_this = &func; \
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0; \
@@ -184,23 +207,16 @@
       tvmffi_code = tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
                                     tvmffi_into, tvmffi_bad, tvmffi_bad_code); \
     } else { \
-      TVMFFI_I_BODY_SCOPE \
-      tvmffi_code = body(TVMFFI_I_STRIP self tvmffi_i_scope_open( \
-                             &tvmffi_scope_of_body, NULL), \
-                         TVMFFI_I_PUTTER(tvmffi_i_put_, R), tvmffi_into \
-                         TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__)); \
-      TVMFFI_I_BODY_END \
-      tvmffi_code = TVMFFI_I_CHECKED(tvmffi_this, TVMFFI_I_HAS_RESULT(R), \
-                                     tvmffi_into, tvmffi_code); \
+      TVMFFI_I_RUN_##kind( \
+          TVMFFI_I_HAS_RESULT(R), \
+          body(TVMFFI_I_STRIP self TVMFFI_I_SCOPE_##kind, \
+               TVMFFI_I_PUTTER(tvmffi_i_put_, R), tvmffi_into \
+               TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__))) \
     } \
     TVMFFI_I_EACH(n)(TVMFFI_I_DROP, ~, __VA_ARGS__) \
     return tvmffi_code; \
   }
 /* clang-format on */
-
-/* In the runtime, an attribute for typed functions that no table lists, because
-   of TVMFFI_BUILTINS. Your own unused function gets a compiler's warning. */
-#define TVMFFI_I_FUNC_UNUSED
 
 /* Declares a struct member named like the function. TVMFFI_I_FUNC refers to the
    member, so an editor finds the definition and all uses. */
@@ -235,9 +251,16 @@
    NAME itself stays undefined. */
 #define TVMFFI_FUNC(name, ...)                                                 \
   TVMFFI_I_MENTION(name)                                                       \
-  TVMFFI_I_TYPED(static, tvmffi_call_##name, #name, tvmffi_func_##name,        \
+  TVMFFI_I_TYPED(tvmffi_user, tvmffi_call_##name, #name, tvmffi_func_##name,   \
                  tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, \
                  ~)
+
+/* Begins a typed function of the runtime. TVMFFI_I_GIVE returns what its body
+   owns. */
+#define TVMFFI_I_BUILTIN_FUNC(name, ...)                    \
+  TVMFFI_I_TYPED(tvmffi_builtin, tvmffi_call_##name, #name, \
+                 tvmffi_func_##name, tvmffi_body_##name,    \
+                 TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
 /* Begins a typed function like TVMFFI_FUNC, and exports it for Python's
    load_module. The symbols are __tvm_ffi_NAME and, for its metadata,
@@ -248,12 +271,12 @@
   TVMFFI_I_CAT(TVMFFI_I_EXPORT_, TVMFFI_I_START(n, __VA_ARGS__))       \
   (name, n, __VA_ARGS__)
 #define TVMFFI_I_EXPORT_0(name, ...) TVMFFI_I_WRONG(tvmffi_func_##name)
-#define TVMFFI_I_EXPORT_1(name, n, ...)                                     \
-  TVMFFI_I_MENTION(name)                                                    \
-  TVMFFI_I_DEFINE(TVMFFI_I_EXPORTED, __tvm_ffi_##name, #name,               \
-                  tvmffi_func_##name, tvmffi_body_##name, n, __VA_ARGS__)   \
-  TVMFFI_I_EXPORT_METADATA(name)                                            \
-  TVMFFI_I_ON_EXPORT(name)                                                  \
+#define TVMFFI_I_EXPORT_1(name, n, ...)                                   \
+  TVMFFI_I_MENTION(name)                                                  \
+  TVMFFI_I_DEFINE(tvmffi_exported, __tvm_ffi_##name, #name,               \
+                  tvmffi_func_##name, tvmffi_body_##name, n, __VA_ARGS__) \
+  TVMFFI_I_EXPORT_METADATA(name)                                          \
+  TVMFFI_I_ON_EXPORT(name)                                                \
   TVMFFI_I_BODY(, tvmffi_body_##name, n, __VA_ARGS__)
 #define TVMFFI_I_EXPORT_2(name, n, ...)                                     \
   TVMFFI_I_USES(n, __VA_ARGS__) TVMFFI_I_EXPORT_1(name, n, __VA_ARGS__)
@@ -285,7 +308,8 @@
   TVMFFI_I_USES(n, __VA_ARGS__) TVMFFI_I_CLOSURE_1(name, State, n, __VA_ARGS__)
 #define TVMFFI_I_CLOSURE_1(name, State, n, ...)                                \
   TVMFFI_I_BODY(TVMFFI_I_SELF(State), tvmffi_body_##name, n, __VA_ARGS__);     \
-  TVMFFI_I_DEFINE_CALL(static, tvmffi_call_##name, #name, tvmffi_func_##name,  \
+  TVMFFI_I_DEFINE_CALL(tvmffi_user, tvmffi_call_##name, #name,                 \
+                       tvmffi_func_##name,                                     \
                        tvmffi_body_##name,                                     \
                        (TVMFFI_I_AS(State *, tvmffi_handle), ), n,             \
                        __VA_ARGS__)                                            \
@@ -304,7 +328,7 @@
 #define TVMFFI_I_PACKED(name)                                              \
   static int tvmffi_call_##name(void *self, const TVMFFIAny *args,         \
                                 int32_t num_args, TVMFFIAny *result);      \
-  TVMFFI_I_FUNC_UNUSED static tvmffi_func tvmffi_func_##name = {           \
+  TVMFFI_I_UNUSED static tvmffi_func tvmffi_func_##name = {                \
       "", tvmffi_call_##name, -1, NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL)}; \
   static int tvmffi_call_##name(TVMFFI_I_UNUSED void *self,                \
                                 const TVMFFIAny *args, int32_t num_args,   \

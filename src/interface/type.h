@@ -477,7 +477,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_I_USES(n, __VA_ARGS__) \
   TVMFFI_I_CLASS_METHOD_1(T, name, note, n, __VA_ARGS__)
 #define TVMFFI_I_CLASS_METHOD_1(T, name, note, n, ...) \
-  TVMFFI_I_DEFINE(static, tvmffi_call_##T##_##name, #T "." #name, \
+  TVMFFI_I_DEFINE(tvmffi_user, tvmffi_call_##T##_##name, #T "." #name, \
                   tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
                   __VA_ARGS__) \
   static tvmffi_i_method_of tvmffi_i_method_##T##_##name; \

@@ -70,7 +70,7 @@ static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
 /* Returns the metadata of a global function: generated for a typed function,
    else the metadata given at registration. Raises a RuntimeError for an unknown
    name. */
-TVMFFI_FUNC(i_global_metadata, str, (str, name)) {
+TVMFFI_I_BUILTIN_FUNC(i_global_metadata, str, (str, name)) {
   uint32_t side = 0;
   tvmffi_i_global *g;
   const tvmffi_i_global_info *info;
@@ -171,7 +171,7 @@ static tvmffi_i_names *tvmffi_i_copy_names(void) {
 /* Returns a function `f` that reads a copy of the names of all global
    functions: f(-1) returns their number, f(i) the name with index i. Raises an
    IndexError if i is too large. */
-TVMFFI_FUNC(i_list_names, func) {
+TVMFFI_I_BUILTIN_FUNC(i_list_names, func) {
   tvmffi_i_names *names;
   TVMFFIObjectHandle f = NULL;
   tvmffi_i_lock();

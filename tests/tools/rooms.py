@@ -90,7 +90,7 @@ class House:
                     self.homes[name].add("platform/libc")
             for name in room.defines | room.declares:
                 self.homes[name].add(room.name)
-                # TVMFFI_FUNC(f, i_map, ...) uses the type word i_map.
+                # TVMFFI_I_BUILTIN_FUNC(f, i_map, ...) uses the type word i_map.
                 if name.startswith("tvmffi_type_i_"):
                     self.homes[name[len("tvmffi_type_"):]].add(room.name)
 
