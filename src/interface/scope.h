@@ -424,15 +424,16 @@ struct tvmffi_i_scope_block : tvmffi_scope {
    TVMFFI_I_HANDLE(x) is the pointer x, checked. */
 #if defined(__cplusplus)
 extern "C++" {
+void tvmffi_i_begins_with(const TVMFFIObject *);
+template <typename tvmffi_type>
+auto tvmffi_i_begins_with(const tvmffi_type *x)
+    -> decltype(tvmffi_i_begins_with(&x->base));
 TVMFFI_I_INLINE TVMFFIObjectHandle tvmffi_i_handle(TVMFFIObjectHandle x) {
-  return x;
-}
-TVMFFI_I_INLINE TVMFFIObjectHandle tvmffi_i_handle(TVMFFIObject *x) {
-  return x;
+  return x; /* NULL, too */
 }
 template <typename tvmffi_type>
 static inline TVMFFIObjectHandle tvmffi_i_handle(tvmffi_type *x) {
-  (void)sizeof(tvmffi_i_handle(&x->base));
+  (void)sizeof(decltype(tvmffi_i_begins_with(x)) *);
   return x;
 }
 }
