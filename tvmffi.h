@@ -2710,6 +2710,10 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_dtype(DLDataType x) {
   return any;
 }
 
+/* The type index of a slice, a view that only arguments of the interface have:
+   `zero_padding` bytes at `v_c_str`, UINT32_MAX of them for 4 GB and more. */
+enum { TVMFFI_I_SLICE = -2 };
+
 /* Returns the string or bytes in `any`, borrowed, or {NULL, 0} for another
    type. The data is NUL-terminated, except for a view of a TVMFFIByteArray. */
 TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
@@ -2723,6 +2727,10 @@ TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
       break;
     case kTVMFFIByteArrayPtr:
       if (any->v_ptr) r = *(const TVMFFIByteArray *)any->v_ptr;
+      break;
+    case TVMFFI_I_SLICE:
+      r.data = any->v_c_str;
+      r.size = any->zero_padding;
       break;
     case kTVMFFIRawStr:
       r.data = any->v_c_str;
@@ -3595,23 +3603,22 @@ enum {
 /* For a parameter type T whose C type is a pointer, defines optional(T), where
    NULL means no value, and a check of container items. Must follow the getter
    and putter of T. */
-#define TVMFFI_I_POINTER_WORD(T)                                            \
-  typedef tvmffi_type_##T tvmffi_type_optional_##T;                         \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                            \
-      const TVMFFIAny *tvmffi_from, tvmffi_type_optional_##T *tvmffi_to) {  \
-    *tvmffi_to = NULL;                                                      \
-    return tvmffi_from->type_index == kTVMFFINone                           \
-               ? 0                                                          \
-               : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);                \
-  }                                                                         \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                            \
-      tvmffi_scope *tvmffi_i_here, TVMFFIAny *tvmffi_to,                    \
-      tvmffi_type_optional_##T tvmffi_value) {                              \
-    *tvmffi_to = tvmffi_none();                                             \
-    return tvmffi_value                                                     \
-               ? (tvmffi_i_put_##T)(tvmffi_i_here, tvmffi_to, tvmffi_value) \
-               : 0;                                                         \
-  }                                                                         \
+#define TVMFFI_I_POINTER_WORD(T)                                           \
+  typedef tvmffi_type_##T tvmffi_type_optional_##T;                        \
+  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                           \
+      const TVMFFIAny *tvmffi_from, tvmffi_type_optional_##T *tvmffi_to) { \
+    *tvmffi_to = NULL;                                                     \
+    return tvmffi_from->type_index == kTVMFFINone                          \
+               ? 0                                                         \
+               : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);               \
+  }                                                                        \
+  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                           \
+      tvmffi_scope *tvmffi_i_here, TVMFFIAny *tvmffi_to,                   \
+      tvmffi_type_optional_##T tvmffi_value) {                             \
+    *tvmffi_to = tvmffi_none();                                            \
+    if (!tvmffi_value) return tvmffi_i_here ? tvmffi_i_pending() : 0;      \
+    return (tvmffi_i_put_##T)(tvmffi_i_here, tvmffi_to, tvmffi_value);     \
+  }                                                                        \
   TVMFFI_I_KEPT_ELEMENT(T, -1)
 
 /* For a parameter type T such as int64, defines the struct of optional(T), and
@@ -3770,17 +3777,35 @@ TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
                         (unsigned long long)value);
 }
 
-/* Raises an OverflowError for a tvmffi_uint above INT64_MAX, which no Any can
-   store. */
-TVMFFI_I_INLINE int tvmffi_i_check_value(TVMFFIAny any) {
-  return TVMFFI_I_UNLIKELY(any.type_index == kTVMFFIAny)
-             ? tvmffi_i_too_large((uint64_t)any.v_int64)
-             : 0;
+/* Two arguments of the interface have no form in the ABI, and a negative type
+   index: a tvmffi_uint above INT64_MAX, which is refused, and a slice of a
+   text, of which a string is made. */
+
+/* Makes an owned value of such an argument. Returns 0, or -1 with an
+   OverflowError or a MemoryError. */
+TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
+  TVMFFIByteArray text = tvmffi_any_str(view);
+  if (view->type_index != TVMFFI_I_SLICE)
+    return tvmffi_i_too_large((uint64_t)view->v_int64);
+  if (text.size == UINT32_MAX)
+    return tvmffi_i_raise("OverflowError", "A slice has 4 GB or more");
+  return TVMFFIStringFromByteArray(&text, owned);
 }
-TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
-  int32_t i;
-  for (i = 0; i < n; ++i) TVMFFI_TRY(tvmffi_i_check_value(args[i]));
-  return 0;
+
+/* Refuses such a value where none can be made: for a parameter's default. */
+TVMFFI_I_INLINE int tvmffi_i_check_default(const TVMFFIAny *any) {
+  if (TVMFFI_I_LIKELY(any->type_index >= 0)) return 0;
+  return any->type_index == TVMFFI_I_SLICE
+             ? tvmffi_i_raise("TypeError", "A slice cannot be a default")
+             : tvmffi_i_too_large((uint64_t)any->v_int64);
+}
+
+/* Returns 0 if all arguments have a form in the ABI, else 1. */
+TVMFFI_I_INLINE int tvmffi_i_unsettled(const TVMFFIAny *args, int32_t n) {
+  int32_t i, least = 0;
+  for (i = 0; i < n; ++i)
+    if (args[i].type_index < least) least = args[i].type_index;
+  return TVMFFI_I_UNLIKELY(least < 0);
 }
 
 /* Returns -1 if an argument is None while an error is pending: a maker failed
@@ -3880,7 +3905,8 @@ TVMFFI_I_GET(any) {
   return 0;
 }
 TVMFFI_I_PUT(any) {
-  TVMFFI_TRY(tvmffi_i_check_value(value));
+  if (TVMFFI_I_UNLIKELY(value.type_index < 0))
+    return tvmffi_i_settle(&value, out);
   *out = value;
   if (!here) return 0;
   if (tvmffi_i_is_view(&value)) return TVMFFIAnyViewToOwnedAny(&value, out);
@@ -3908,8 +3934,10 @@ TVMFFI_I_GET(str) {
   }
   if (TVMFFI_I_UNLIKELY(
           (any->type_index != kTVMFFIStr && any->type_index != kTVMFFIRawStr) ||
-          !any->v_ptr))
-    return TVMFFI_I_MISMATCH;
+          !any->v_ptr)) {
+    *out = tvmffi_any_str(any);
+    return any->type_index == TVMFFI_I_SLICE ? 0 : TVMFFI_I_MISMATCH;
+  }
   if (TVMFFI_I_LIKELY(any->type_index == kTVMFFIStr))
     *out = *TVMFFIBytesGetByteArrayPtr(any->v_obj);
   else
@@ -5094,11 +5122,10 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
     tvmffi_i_retain(obj);
 }
 
-/* Opens a scope where the compiler cannot (MSVC's C, tcc), and closes it. Code
-   between the two calls must not leave by return, goto or TVMFFI_TRY:
-       tvmffi_scope scope;
-       TVMFFI_HERE = tvmffi_scope_open(&scope);
-       code = run(tvmffi_here);
+/* Opens a scope where the compiler cannot (MSVC's C, tcc), and closes it. The
+   scope has no parent. Code between the two calls must not leave by return,
+   goto or TVMFFI_TRY: tvmffi_scope scope; TVMFFI_HERE =
+   tvmffi_scope_open(&scope); code = run(tvmffi_here);
        tvmffi_scope_close(&scope); */
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_scope_open(tvmffi_scope *scope) {
   return tvmffi_i_scope_open(scope, NULL);
@@ -5226,6 +5253,43 @@ struct tvmffi_i_scope_block : tvmffi_scope {
        }
    The caller passes its own scope: pair(tvmffi_here, 3). */
 #define TVMFFI_HERE TVMFFI_I_UNUSED tvmffi_scope *const tvmffi_i_here
+
+/* Arguments that have a form in the ABI, made of some that may have none. */
+typedef struct {
+  tvmffi_scope scope; /* owns the strings that were made */
+  TVMFFIAny *args;    /* `room` or allocated */
+  TVMFFIAny room[8];
+} tvmffi_i_settled;
+
+TVMFFI_I_COLD void tvmffi_i_settled_close(tvmffi_i_settled *s) {
+  tvmffi_i_scope_close(&s->scope);
+  if (s->args != s->room) TVMFFI_I_SCOPE_FREE((void *)s->args);
+}
+
+/* Returns 0, or -1 with an error after it has closed *s. */
+TVMFFI_I_COLD int tvmffi_i_settled_open(tvmffi_i_settled *s,
+                                        const TVMFFIAny *args, int32_t n) {
+  int32_t i;
+  int code = 0;
+  (void)tvmffi_i_scope_open(&s->scope, NULL);
+  s->args = s->room;
+  if ((size_t)n > sizeof(s->room) / sizeof(s->room[0]))
+    s->args = (TVMFFIAny *)TVMFFI_I_SCOPE_MALLOC((size_t)n * sizeof(*s->args));
+  if (!s->args)
+    return tvmffi_i_raise("MemoryError", "out of memory for %d arguments",
+                          (int)n);
+  for (i = 0; i < n && !code; ++i) {
+    s->args[i] = args[i];
+    if (args[i].type_index >= 0) continue;
+    code = tvmffi_i_settle(&args[i], &s->args[i]);
+    if (!code && s->args[i].type_index >= kTVMFFIStaticObjectBegin) {
+      code = tvmffi_i_scope_add(&s->scope, s->args[i].v_obj);
+      if (code) tvmffi_i_release(s->args[i].v_obj);
+    }
+  }
+  if (code) tvmffi_i_settled_close(s);
+  return code;
+}
 
 /* -------- References -------- */
 
@@ -5672,6 +5736,24 @@ TVMFFI_I_INLINE int tvmffi_i_global_call(int which, TVMFFIAny *args, int32_t n,
                             n, result);
 }
 
+TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
+                                          int32_t n, TVMFFIAny *result) {
+  tvmffi_i_settled s;
+  int code;
+  TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
+  code = tvmffi_i_global_call(which, s.args, n, result);
+  tvmffi_i_settled_close(&s);
+  return code;
+}
+
+/* Calls a function like tvmffi_i_global_call, with arguments of the interface. */
+TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
+                                           int32_t n, TVMFFIAny *result) {
+  if (tvmffi_i_unsettled(args, n))
+    return tvmffi_i_global_settled(which, args, n, result);
+  return tvmffi_i_global_call(which, (TVMFFIAny *)(uintptr_t)args, n, result);
+}
+
 /* Calls the cached global function with index `which` and the first `n` of the
    arguments a, b and c. Drops the result. */
 TVMFFI_I_INLINE int tvmffi_i_global_call_void(int which, TVMFFIAny a,
@@ -5681,7 +5763,7 @@ TVMFFI_I_INLINE int tvmffi_i_global_call_void(int which, TVMFFIAny a,
   args[0] = a;
   args[1] = b;
   args[2] = c;
-  TVMFFI_TRY(tvmffi_i_global_call(which, args, n, &result));
+  TVMFFI_TRY(tvmffi_i_global_values(which, args, n, &result));
   tvmffi_i_any_release(&result);
   return 0;
 }
@@ -6663,9 +6745,9 @@ TVMFFI_I_INLINE int tvmffi_i_callee(const TVMFFIAny *callee,
   if (tvmffi_i_get_str(callee, &name)) return tvmffi_i_other_callee(callee);
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, owned));
   *function = *owned;
-  return *owned
-             ? 0
-             : tvmffi_i_raise("ValueError", "Function %s not found", name.data);
+  return *owned ? 0
+                : tvmffi_i_raise("ValueError", "Function %.*s not found",
+                                 (int)name.size, name.data);
 }
 
 /* Returns a view of an unsigned integer. An Any cannot store a value above
@@ -6676,9 +6758,23 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_uint(uint64_t x) {
   return any;
 }
 
-/* Returns a view of a parameter of type str, which is NUL-terminated. */
+/* Returns a view of a text that need not end with a NUL, such as a parameter of
+   type str or a part of one; None if it has no data. A short text is stored in
+   the view. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_text_of(TVMFFIByteArray x) {
-  return tvmffi_str(x.data);
+  TVMFFIAny any = tvmffi_none();
+  size_t i;
+  if (!x.data) return any;
+  if (x.size < sizeof(any.v_bytes)) {
+    any.type_index = kTVMFFISmallStr;
+    any.small_str_len = (uint32_t)x.size;
+    for (i = 0; i < x.size; ++i) any.v_bytes[i] = x.data[i];
+  } else {
+    any.type_index = TVMFFI_I_SLICE;
+    any.zero_padding = x.size < UINT32_MAX ? (uint32_t)x.size : UINT32_MAX;
+    any.v_c_str = x.data;
+  }
+  return any;
 }
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const TVMFFIObject *x) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)x);
@@ -6721,12 +6817,24 @@ TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to, TVMFFIAny callee,
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(&callee, code) : 0;
 }
 
-/* Calls a function. If `wide` is 1, first refuses a tvmffi_uint above
-   INT64_MAX. */
+TVMFFI_I_COLD int tvmffi_i_call_settled(tvmffi_i_owner to, TVMFFIAny callee,
+                                        tvmffi_out out, const TVMFFIAny *args,
+                                        int32_t n) {
+  tvmffi_i_settled s;
+  int code;
+  TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
+  code = tvmffi_i_call(to, callee, out, s.args, n);
+  tvmffi_i_settled_close(&s);
+  return code;
+}
+
+/* Calls a function. If `wide` is 1, some argument may have no form in the
+   ABI. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_wide(
     tvmffi_i_owner to, TVMFFIAny callee, tvmffi_out out, TVMFFIAny *args,
     int32_t n, int wide) {
-  if (wide) TVMFFI_TRY(tvmffi_i_check_args(args, n));
+  if (wide && tvmffi_i_unsettled(args, n))
+    return tvmffi_i_call_settled(to, callee, out, args, n);
   return tvmffi_i_call(to, callee, out, args, n);
 }
 
@@ -6925,12 +7033,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
 }
-#define TVMFFI_I_WIDE(x, value)  \
-  | _Generic((value),            \
-          unsigned long: 1,      \
-          unsigned long long: 1, \
-          TVMFFIAny: 1,          \
-          default: 0)
+#define TVMFFI_I_WIDE(x, value)                                  \
+  | _Generic((value), unsigned long : 1, unsigned long long : 1, \
+             TVMFFIByteArray : 1, TVMFFIAny : 1, default : 0)
 #define TVMFFI_I_INT_OUT(name, ctype)                           \
   TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_##name(ctype *x) {    \
     return tvmffi_i_out_int(x, sizeof(ctype), (ctype)(-1) < 1); \
@@ -7009,11 +7114,11 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
 #define tvmffi_as(value, out) \
   tvmffi_i_as(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(value), TVMFFI_I_OUT(out))
 
-/* Converts a view to an owned value. Fails for a tvmffi_uint above
-   INT64_MAX. */
+/* Converts an argument of the interface to an owned value. */
 TVMFFI_I_INLINE int tvmffi_i_own_value(const TVMFFIAny *view, TVMFFIAny *out) {
-  TVMFFI_TRY(tvmffi_i_check_value(*view));
-  return TVMFFIAnyViewToOwnedAny(view, out);
+  return TVMFFI_I_UNLIKELY(view->type_index < 0)
+             ? tvmffi_i_settle(view, out)
+             : TVMFFIAnyViewToOwnedAny(view, out);
 }
 
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_as(tvmffi_i_owner to,
@@ -7083,7 +7188,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(tvmffi_i_owner to,
                           caller, tvmffi_i_type_key(name.type_index));
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
   if (!function && must_exist)
-    return tvmffi_i_raise("ValueError", "Function %s not found", text.data);
+    return tvmffi_i_raise("ValueError", "Function %.*s not found",
+                          (int)text.size, text.data);
   return tvmffi_i_hand_out(to, function, out);
 }
 
@@ -7125,7 +7231,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
 #define TVMFFI_I_DEFAULT_array TVMFFI_I_DEFAULT_object
 #define TVMFFI_I_DEFAULT_any(to, T, x) \
   *(to) = TVMFFI_ANY(x); \
-  TVMFFI_TRY(tvmffi_i_check_value(*(to)));
+  TVMFFI_TRY(tvmffi_i_check_default(to));
 
 /* Expands a parameter (type, name, default) to (type, name) and a comma. */
 #define TVMFFI_I_PAIR(x, p) TVMFFI_I_PAIR_ p,
@@ -7290,10 +7396,8 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
                          tvmffi_i_global_name(which), (long long)n);
     return NULL;
   }
-  if (tvmffi_i_check_args(items, (int32_t)n) ||
-      tvmffi_i_check_made(items, (int32_t)n) ||
-      tvmffi_i_global_call(which, (TVMFFIAny *)(uintptr_t)items, (int32_t)n,
-                           &result) ||
+  if (tvmffi_i_check_made(items, (int32_t)n) ||
+      tvmffi_i_global_values(which, items, (int32_t)n, &result) ||
       tvmffi_i_hand_any(to, &result))
     return NULL;
   return result.v_obj;
@@ -7406,7 +7510,8 @@ TVMFFI_I_INLINE int64_t tvmffi_i_size(TVMFFIAny any) {
 TVMFFI_I_INLINE int tvmffi_i_index(const TVMFFIAny *any, const TVMFFIAny *key,
                                    int64_t *i) {
   if (!TVMFFI_I_IS_INT(key)) {
-    TVMFFI_TRY(tvmffi_i_check_value(*key));
+    if (key->type_index == kTVMFFIAny)
+      return tvmffi_i_too_large((uint64_t)key->v_int64);
     return tvmffi_i_raise(
         "TypeError", "expected an index into `%s`, but got `%s`",
         tvmffi_i_type_key(any->type_index), tvmffi_i_type_key(key->type_index));
@@ -7425,7 +7530,8 @@ TVMFFI_I_COLD int tvmffi_i_not_there(const TVMFFIAny *any,
                           (long long)key->v_int64,
                           (long long)tvmffi_i_length(any));
   if (!tvmffi_i_get_str(key, &text))
-    return tvmffi_i_raise("KeyError", "key is not in Map: %s", text.data);
+    return tvmffi_i_raise("KeyError", "key is not in Map: %.*s", (int)text.size,
+                          text.data);
   if (TVMFFI_I_IS_INT(key))
     return tvmffi_i_raise("KeyError", "key is not in Map: %lld",
                           (long long)key->v_int64);
@@ -7436,7 +7542,7 @@ TVMFFI_I_COLD int tvmffi_i_not_there(const TVMFFIAny *any,
 TVMFFI_I_COLD int tvmffi_i_bad_item(const TVMFFIAny *key, int code) {
   TVMFFIByteArray text;
   if (!tvmffi_i_get_str(key, &text))
-    return tvmffi_error_context(code, "[\"%s\"]", text.data);
+    return tvmffi_error_context(code, "[\"%.*s\"]", (int)text.size, text.data);
   return TVMFFI_I_IS_INT(key)
              ? tvmffi_error_context(code, "[%lld]", (long long)key->v_int64)
              : code;
@@ -7460,10 +7566,9 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
   }
   if (!tvmffi_i_is_map(any))
     return tvmffi_i_bad_container("tvmffi_get", "a container", any);
-  TVMFFI_TRY(tvmffi_i_check_value(*key));
   args[0] = *any;
   args[1] = *key;
-  TVMFFI_TRY(tvmffi_i_global_call(
+  TVMFFI_TRY(tvmffi_i_global_values(
       is_dict ? TVMFFI_I_DICT_GET : TVMFFI_I_MAP_GET, args, 2, value));
   if (value->type_index != kTVMFFIObject) return 0;
   code = tvmffi_i_global_call(TVMFFI_I_MISSING, NULL, 0, &missing);
@@ -7543,10 +7648,9 @@ TVMFFI_I_INLINE int tvmffi_i_has(TVMFFIAny any, TVMFFIAny value) {
       return tvmffi_i_bad_container("tvmffi_contains",
                                     "an array, list, map or dict", &any);
   }
-  TVMFFI_TRY(tvmffi_i_check_value(value));
   args[0] = any;
   args[1] = value;
-  TVMFFI_TRY(tvmffi_i_global_call(which, args, 2, &result));
+  TVMFFI_TRY(tvmffi_i_global_values(which, args, 2, &result));
   return result.v_int64 != 0;
 }
 
@@ -7561,7 +7665,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list,
                                                              TVMFFIAny value) {
   if (list.type_index != kTVMFFIList)
     return tvmffi_i_bad_container("tvmffi_append", "a list", &list);
-  TVMFFI_TRY(tvmffi_i_check_value(value));
   return tvmffi_i_global_call_void(TVMFFI_I_LIST_APPEND, list, value,
                                    tvmffi_none(), 2);
 }
@@ -7575,8 +7678,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
                                                      TVMFFIAny key,
                                                      TVMFFIAny value) {
-  TVMFFI_TRY(tvmffi_i_check_value(key));
-  TVMFFI_TRY(tvmffi_i_check_value(value));
   if (any.type_index == kTVMFFIList)
     return tvmffi_i_global_call_void(TVMFFI_I_LIST_SET, any, key, value, 3);
   if (any.type_index == kTVMFFIDict)
@@ -7597,7 +7698,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any,
                                                             TVMFFIAny key) {
   int has;
-  TVMFFI_TRY(tvmffi_i_check_value(key));
   if (any.type_index == kTVMFFIList)
     return tvmffi_i_global_call_void(TVMFFI_I_LIST_ERASE, any, key,
                                      tvmffi_none(), 2);
@@ -9506,11 +9606,19 @@ TVMFFI_I_INLINE int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
   return 0;
 }
 
+/* Sets a field to an argument of the interface. */
 TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
                                              void *self,
                                              const TVMFFIAny *value) {
   void *place = tvmffi_i_field_at(self, f->offset);
   TVMFFIAny args[2], result = tvmffi_none();
+  if (TVMFFI_I_UNLIKELY(value->type_index < 0)) {
+    int code;
+    TVMFFI_TRY(tvmffi_i_settle(value, &result));
+    code = tvmffi_i_class_set_field(f, self, &result);
+    tvmffi_i_any_release(&result);
+    return code;
+  }
   if (!(f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj))
     return ((TVMFFIFieldSetter)(uintptr_t)f->setter)(place, value);
   args[0] = tvmffi_ptr(place);
@@ -9573,7 +9681,6 @@ TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_owner to, tvmffi_i_class *c,
                                        const TVMFFIAny *values, int32_t n) {
   TVMFFIObjectHandle self = NULL;
   int code;
-  TVMFFI_TRY(tvmffi_i_check_args(values, n));
   TVMFFI_TRY(tvmffi_i_check_made(values, n));
   TVMFFI_TRY(tvmffi_i_class_make(c, &self));
   code = tvmffi_i_class_set_fields(c, self, values, n);
@@ -9886,8 +9993,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_VALUE_array TVMFFI_I_VALUE_object
 #define TVMFFI_I_VALUE_any(T, x) \
   TVMFFIAny tvmffi_viewed = TVMFFI_ANY(x); \
-  TVMFFI_TRY(tvmffi_i_check_value(tvmffi_viewed)); \
-  return TVMFFIAnyViewToOwnedAny(&tvmffi_viewed, tvmffi_into);
+  return tvmffi_i_own_value(&tvmffi_viewed, tvmffi_into);
 #define TVMFFI_I_VALUE_str(T, x) \
   return tvmffi_i_text_default(x, 0, tvmffi_into);
 #define TVMFFI_I_VALUE_bytes(T, x) \
@@ -10432,7 +10538,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_field_set(TVMFFIAny object,
   if (!f) return -1;
   if (!f->setter || !(f->flags & kTVMFFIFieldFlagBitMaskWritable))
     return tvmffi_i_raise("AttributeError", "Field `%s` is read-only", name);
-  TVMFFI_TRY(tvmffi_i_check_value(value));
   code = tvmffi_i_class_set_field(f, object.v_obj, &value);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_error_context(code, ".%s", name) : 0;
 }

@@ -94,6 +94,10 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_dtype(DLDataType x) {
   return any;
 }
 
+/* The type index of a slice, a view that only arguments of the interface have:
+   `zero_padding` bytes at `v_c_str`, UINT32_MAX of them for 4 GB and more. */
+enum { TVMFFI_I_SLICE = -2 };
+
 /* Returns the string or bytes in `any`, borrowed, or {NULL, 0} for another
    type. The data is NUL-terminated, except for a view of a TVMFFIByteArray. */
 TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
@@ -107,6 +111,10 @@ TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
       break;
     case kTVMFFIByteArrayPtr:
       if (any->v_ptr) r = *(const TVMFFIByteArray *)any->v_ptr;
+      break;
+    case TVMFFI_I_SLICE:
+      r.data = any->v_c_str;
+      r.size = any->zero_padding;
       break;
     case kTVMFFIRawStr:
       r.data = any->v_c_str;

@@ -107,23 +107,22 @@ enum {
 /* For a parameter type T whose C type is a pointer, defines optional(T), where
    NULL means no value, and a check of container items. Must follow the getter
    and putter of T. */
-#define TVMFFI_I_POINTER_WORD(T)                                            \
-  typedef tvmffi_type_##T tvmffi_type_optional_##T;                         \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                            \
-      const TVMFFIAny *tvmffi_from, tvmffi_type_optional_##T *tvmffi_to) {  \
-    *tvmffi_to = NULL;                                                      \
-    return tvmffi_from->type_index == kTVMFFINone                           \
-               ? 0                                                          \
-               : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);                \
-  }                                                                         \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                            \
-      tvmffi_scope *tvmffi_i_here, TVMFFIAny *tvmffi_to,                    \
-      tvmffi_type_optional_##T tvmffi_value) {                              \
-    *tvmffi_to = tvmffi_none();                                             \
-    return tvmffi_value                                                     \
-               ? (tvmffi_i_put_##T)(tvmffi_i_here, tvmffi_to, tvmffi_value) \
-               : 0;                                                         \
-  }                                                                         \
+#define TVMFFI_I_POINTER_WORD(T)                                           \
+  typedef tvmffi_type_##T tvmffi_type_optional_##T;                        \
+  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                           \
+      const TVMFFIAny *tvmffi_from, tvmffi_type_optional_##T *tvmffi_to) { \
+    *tvmffi_to = NULL;                                                     \
+    return tvmffi_from->type_index == kTVMFFINone                          \
+               ? 0                                                         \
+               : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);               \
+  }                                                                        \
+  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                           \
+      tvmffi_scope *tvmffi_i_here, TVMFFIAny *tvmffi_to,                   \
+      tvmffi_type_optional_##T tvmffi_value) {                             \
+    *tvmffi_to = tvmffi_none();                                            \
+    if (!tvmffi_value) return tvmffi_i_here ? tvmffi_i_pending() : 0;      \
+    return (tvmffi_i_put_##T)(tvmffi_i_here, tvmffi_to, tvmffi_value);     \
+  }                                                                        \
   TVMFFI_I_KEPT_ELEMENT(T, -1)
 
 /* For a parameter type T such as int64, defines the struct of optional(T), and
@@ -282,17 +281,35 @@ TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
                         (unsigned long long)value);
 }
 
-/* Raises an OverflowError for a tvmffi_uint above INT64_MAX, which no Any can
-   store. */
-TVMFFI_I_INLINE int tvmffi_i_check_value(TVMFFIAny any) {
-  return TVMFFI_I_UNLIKELY(any.type_index == kTVMFFIAny)
-             ? tvmffi_i_too_large((uint64_t)any.v_int64)
-             : 0;
+/* Two arguments of the interface have no form in the ABI, and a negative type
+   index: a tvmffi_uint above INT64_MAX, which is refused, and a slice of a
+   text, of which a string is made. */
+
+/* Makes an owned value of such an argument. Returns 0, or -1 with an
+   OverflowError or a MemoryError. */
+TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
+  TVMFFIByteArray text = tvmffi_any_str(view);
+  if (view->type_index != TVMFFI_I_SLICE)
+    return tvmffi_i_too_large((uint64_t)view->v_int64);
+  if (text.size == UINT32_MAX)
+    return tvmffi_i_raise("OverflowError", "A slice has 4 GB or more");
+  return TVMFFIStringFromByteArray(&text, owned);
 }
-TVMFFI_I_INLINE int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
-  int32_t i;
-  for (i = 0; i < n; ++i) TVMFFI_TRY(tvmffi_i_check_value(args[i]));
-  return 0;
+
+/* Refuses such a value where none can be made: for a parameter's default. */
+TVMFFI_I_INLINE int tvmffi_i_check_default(const TVMFFIAny *any) {
+  if (TVMFFI_I_LIKELY(any->type_index >= 0)) return 0;
+  return any->type_index == TVMFFI_I_SLICE
+             ? tvmffi_i_raise("TypeError", "A slice cannot be a default")
+             : tvmffi_i_too_large((uint64_t)any->v_int64);
+}
+
+/* Returns 0 if all arguments have a form in the ABI, else 1. */
+TVMFFI_I_INLINE int tvmffi_i_unsettled(const TVMFFIAny *args, int32_t n) {
+  int32_t i, least = 0;
+  for (i = 0; i < n; ++i)
+    if (args[i].type_index < least) least = args[i].type_index;
+  return TVMFFI_I_UNLIKELY(least < 0);
 }
 
 /* Returns -1 if an argument is None while an error is pending: a maker failed
@@ -392,7 +409,8 @@ TVMFFI_I_GET(any) {
   return 0;
 }
 TVMFFI_I_PUT(any) {
-  TVMFFI_TRY(tvmffi_i_check_value(value));
+  if (TVMFFI_I_UNLIKELY(value.type_index < 0))
+    return tvmffi_i_settle(&value, out);
   *out = value;
   if (!here) return 0;
   if (tvmffi_i_is_view(&value)) return TVMFFIAnyViewToOwnedAny(&value, out);
@@ -420,8 +438,10 @@ TVMFFI_I_GET(str) {
   }
   if (TVMFFI_I_UNLIKELY(
           (any->type_index != kTVMFFIStr && any->type_index != kTVMFFIRawStr) ||
-          !any->v_ptr))
-    return TVMFFI_I_MISMATCH;
+          !any->v_ptr)) {
+    *out = tvmffi_any_str(any);
+    return any->type_index == TVMFFI_I_SLICE ? 0 : TVMFFI_I_MISMATCH;
+  }
   if (TVMFFI_I_LIKELY(any->type_index == kTVMFFIStr))
     *out = *TVMFFIBytesGetByteArrayPtr(any->v_obj);
   else

@@ -173,9 +173,9 @@ TVMFFI_I_INLINE int tvmffi_i_callee(const TVMFFIAny *callee,
   if (tvmffi_i_get_str(callee, &name)) return tvmffi_i_other_callee(callee);
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, owned));
   *function = *owned;
-  return *owned
-             ? 0
-             : tvmffi_i_raise("ValueError", "Function %s not found", name.data);
+  return *owned ? 0
+                : tvmffi_i_raise("ValueError", "Function %.*s not found",
+                                 (int)name.size, name.data);
 }
 
 /* Returns a view of an unsigned integer. An Any cannot store a value above
@@ -186,9 +186,23 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_uint(uint64_t x) {
   return any;
 }
 
-/* Returns a view of a parameter of type str, which is NUL-terminated. */
+/* Returns a view of a text that need not end with a NUL, such as a parameter of
+   type str or a part of one; None if it has no data. A short text is stored in
+   the view. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_text_of(TVMFFIByteArray x) {
-  return tvmffi_str(x.data);
+  TVMFFIAny any = tvmffi_none();
+  size_t i;
+  if (!x.data) return any;
+  if (x.size < sizeof(any.v_bytes)) {
+    any.type_index = kTVMFFISmallStr;
+    any.small_str_len = (uint32_t)x.size;
+    for (i = 0; i < x.size; ++i) any.v_bytes[i] = x.data[i];
+  } else {
+    any.type_index = TVMFFI_I_SLICE;
+    any.zero_padding = x.size < UINT32_MAX ? (uint32_t)x.size : UINT32_MAX;
+    any.v_c_str = x.data;
+  }
+  return any;
 }
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const TVMFFIObject *x) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)x);
@@ -231,12 +245,24 @@ TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to, TVMFFIAny callee,
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(&callee, code) : 0;
 }
 
-/* Calls a function. If `wide` is 1, first refuses a tvmffi_uint above
-   INT64_MAX. */
+TVMFFI_I_COLD int tvmffi_i_call_settled(tvmffi_i_owner to, TVMFFIAny callee,
+                                        tvmffi_out out, const TVMFFIAny *args,
+                                        int32_t n) {
+  tvmffi_i_settled s;
+  int code;
+  TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
+  code = tvmffi_i_call(to, callee, out, s.args, n);
+  tvmffi_i_settled_close(&s);
+  return code;
+}
+
+/* Calls a function. If `wide` is 1, some argument may have no form in the
+   ABI. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_wide(
     tvmffi_i_owner to, TVMFFIAny callee, tvmffi_out out, TVMFFIAny *args,
     int32_t n, int wide) {
-  if (wide) TVMFFI_TRY(tvmffi_i_check_args(args, n));
+  if (wide && tvmffi_i_unsettled(args, n))
+    return tvmffi_i_call_settled(to, callee, out, args, n);
   return tvmffi_i_call(to, callee, out, args, n);
 }
 
@@ -435,12 +461,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
 }
-#define TVMFFI_I_WIDE(x, value)  \
-  | _Generic((value),            \
-          unsigned long: 1,      \
-          unsigned long long: 1, \
-          TVMFFIAny: 1,          \
-          default: 0)
+#define TVMFFI_I_WIDE(x, value)                                  \
+  | _Generic((value), unsigned long : 1, unsigned long long : 1, \
+             TVMFFIByteArray : 1, TVMFFIAny : 1, default : 0)
 #define TVMFFI_I_INT_OUT(name, ctype)                           \
   TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_##name(ctype *x) {    \
     return tvmffi_i_out_int(x, sizeof(ctype), (ctype)(-1) < 1); \
@@ -519,11 +542,11 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
 #define tvmffi_as(value, out) \
   tvmffi_i_as(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(value), TVMFFI_I_OUT(out))
 
-/* Converts a view to an owned value. Fails for a tvmffi_uint above
-   INT64_MAX. */
+/* Converts an argument of the interface to an owned value. */
 TVMFFI_I_INLINE int tvmffi_i_own_value(const TVMFFIAny *view, TVMFFIAny *out) {
-  TVMFFI_TRY(tvmffi_i_check_value(*view));
-  return TVMFFIAnyViewToOwnedAny(view, out);
+  return TVMFFI_I_UNLIKELY(view->type_index < 0)
+             ? tvmffi_i_settle(view, out)
+             : TVMFFIAnyViewToOwnedAny(view, out);
 }
 
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_as(tvmffi_i_owner to,
@@ -593,7 +616,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(tvmffi_i_owner to,
                           caller, tvmffi_i_type_key(name.type_index));
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
   if (!function && must_exist)
-    return tvmffi_i_raise("ValueError", "Function %s not found", text.data);
+    return tvmffi_i_raise("ValueError", "Function %.*s not found",
+                          (int)text.size, text.data);
   return tvmffi_i_hand_out(to, function, out);
 }
 

@@ -161,11 +161,19 @@ TVMFFI_I_INLINE int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
   return 0;
 }
 
+/* Sets a field to an argument of the interface. */
 TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
                                              void *self,
                                              const TVMFFIAny *value) {
   void *place = tvmffi_i_field_at(self, f->offset);
   TVMFFIAny args[2], result = tvmffi_none();
+  if (TVMFFI_I_UNLIKELY(value->type_index < 0)) {
+    int code;
+    TVMFFI_TRY(tvmffi_i_settle(value, &result));
+    code = tvmffi_i_class_set_field(f, self, &result);
+    tvmffi_i_any_release(&result);
+    return code;
+  }
   if (!(f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj))
     return ((TVMFFIFieldSetter)(uintptr_t)f->setter)(place, value);
   args[0] = tvmffi_ptr(place);
@@ -228,7 +236,6 @@ TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_owner to, tvmffi_i_class *c,
                                        const TVMFFIAny *values, int32_t n) {
   TVMFFIObjectHandle self = NULL;
   int code;
-  TVMFFI_TRY(tvmffi_i_check_args(values, n));
   TVMFFI_TRY(tvmffi_i_check_made(values, n));
   TVMFFI_TRY(tvmffi_i_class_make(c, &self));
   code = tvmffi_i_class_set_fields(c, self, values, n);

@@ -45,10 +45,8 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
                          tvmffi_i_global_name(which), (long long)n);
     return NULL;
   }
-  if (tvmffi_i_check_args(items, (int32_t)n) ||
-      tvmffi_i_check_made(items, (int32_t)n) ||
-      tvmffi_i_global_call(which, (TVMFFIAny *)(uintptr_t)items, (int32_t)n,
-                           &result) ||
+  if (tvmffi_i_check_made(items, (int32_t)n) ||
+      tvmffi_i_global_values(which, items, (int32_t)n, &result) ||
       tvmffi_i_hand_any(to, &result))
     return NULL;
   return result.v_obj;
@@ -161,7 +159,8 @@ TVMFFI_I_INLINE int64_t tvmffi_i_size(TVMFFIAny any) {
 TVMFFI_I_INLINE int tvmffi_i_index(const TVMFFIAny *any, const TVMFFIAny *key,
                                    int64_t *i) {
   if (!TVMFFI_I_IS_INT(key)) {
-    TVMFFI_TRY(tvmffi_i_check_value(*key));
+    if (key->type_index == kTVMFFIAny)
+      return tvmffi_i_too_large((uint64_t)key->v_int64);
     return tvmffi_i_raise(
         "TypeError", "expected an index into `%s`, but got `%s`",
         tvmffi_i_type_key(any->type_index), tvmffi_i_type_key(key->type_index));
@@ -180,7 +179,8 @@ TVMFFI_I_COLD int tvmffi_i_not_there(const TVMFFIAny *any,
                           (long long)key->v_int64,
                           (long long)tvmffi_i_length(any));
   if (!tvmffi_i_get_str(key, &text))
-    return tvmffi_i_raise("KeyError", "key is not in Map: %s", text.data);
+    return tvmffi_i_raise("KeyError", "key is not in Map: %.*s", (int)text.size,
+                          text.data);
   if (TVMFFI_I_IS_INT(key))
     return tvmffi_i_raise("KeyError", "key is not in Map: %lld",
                           (long long)key->v_int64);
@@ -191,7 +191,7 @@ TVMFFI_I_COLD int tvmffi_i_not_there(const TVMFFIAny *any,
 TVMFFI_I_COLD int tvmffi_i_bad_item(const TVMFFIAny *key, int code) {
   TVMFFIByteArray text;
   if (!tvmffi_i_get_str(key, &text))
-    return tvmffi_error_context(code, "[\"%s\"]", text.data);
+    return tvmffi_error_context(code, "[\"%.*s\"]", (int)text.size, text.data);
   return TVMFFI_I_IS_INT(key)
              ? tvmffi_error_context(code, "[%lld]", (long long)key->v_int64)
              : code;
@@ -215,10 +215,9 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
   }
   if (!tvmffi_i_is_map(any))
     return tvmffi_i_bad_container("tvmffi_get", "a container", any);
-  TVMFFI_TRY(tvmffi_i_check_value(*key));
   args[0] = *any;
   args[1] = *key;
-  TVMFFI_TRY(tvmffi_i_global_call(
+  TVMFFI_TRY(tvmffi_i_global_values(
       is_dict ? TVMFFI_I_DICT_GET : TVMFFI_I_MAP_GET, args, 2, value));
   if (value->type_index != kTVMFFIObject) return 0;
   code = tvmffi_i_global_call(TVMFFI_I_MISSING, NULL, 0, &missing);
@@ -298,10 +297,9 @@ TVMFFI_I_INLINE int tvmffi_i_has(TVMFFIAny any, TVMFFIAny value) {
       return tvmffi_i_bad_container("tvmffi_contains",
                                     "an array, list, map or dict", &any);
   }
-  TVMFFI_TRY(tvmffi_i_check_value(value));
   args[0] = any;
   args[1] = value;
-  TVMFFI_TRY(tvmffi_i_global_call(which, args, 2, &result));
+  TVMFFI_TRY(tvmffi_i_global_values(which, args, 2, &result));
   return result.v_int64 != 0;
 }
 
@@ -316,7 +314,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list,
                                                              TVMFFIAny value) {
   if (list.type_index != kTVMFFIList)
     return tvmffi_i_bad_container("tvmffi_append", "a list", &list);
-  TVMFFI_TRY(tvmffi_i_check_value(value));
   return tvmffi_i_global_call_void(TVMFFI_I_LIST_APPEND, list, value,
                                    tvmffi_none(), 2);
 }
@@ -330,8 +327,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
                                                      TVMFFIAny key,
                                                      TVMFFIAny value) {
-  TVMFFI_TRY(tvmffi_i_check_value(key));
-  TVMFFI_TRY(tvmffi_i_check_value(value));
   if (any.type_index == kTVMFFIList)
     return tvmffi_i_global_call_void(TVMFFI_I_LIST_SET, any, key, value, 3);
   if (any.type_index == kTVMFFIDict)
@@ -352,7 +347,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any,
                                                             TVMFFIAny key) {
   int has;
-  TVMFFI_TRY(tvmffi_i_check_value(key));
   if (any.type_index == kTVMFFIList)
     return tvmffi_i_global_call_void(TVMFFI_I_LIST_ERASE, any, key,
                                      tvmffi_none(), 2);

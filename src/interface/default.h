@@ -29,7 +29,7 @@
 #define TVMFFI_I_DEFAULT_array TVMFFI_I_DEFAULT_object
 #define TVMFFI_I_DEFAULT_any(to, T, x) \
   *(to) = TVMFFI_ANY(x); \
-  TVMFFI_TRY(tvmffi_i_check_value(*(to)));
+  TVMFFI_TRY(tvmffi_i_check_default(to));
 
 /* Expands a parameter (type, name, default) to (type, name) and a comma. */
 #define TVMFFI_I_PAIR(x, p) TVMFFI_I_PAIR_ p,

@@ -9,6 +9,8 @@
 #include "../base/reference.h"
 #include "../base/value.h"
 #include "../base/error.h"
+#include "../base/word.h"
+#include "scope.h"
 
 /* Indices of the names in tvmffi_i_global_name. */
 enum {
@@ -81,6 +83,24 @@ TVMFFI_I_INLINE int tvmffi_i_global_call(int which, TVMFFIAny *args, int32_t n,
                             n, result);
 }
 
+TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
+                                          int32_t n, TVMFFIAny *result) {
+  tvmffi_i_settled s;
+  int code;
+  TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
+  code = tvmffi_i_global_call(which, s.args, n, result);
+  tvmffi_i_settled_close(&s);
+  return code;
+}
+
+/* Calls a function like tvmffi_i_global_call, with arguments of the interface. */
+TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
+                                           int32_t n, TVMFFIAny *result) {
+  if (tvmffi_i_unsettled(args, n))
+    return tvmffi_i_global_settled(which, args, n, result);
+  return tvmffi_i_global_call(which, (TVMFFIAny *)(uintptr_t)args, n, result);
+}
+
 /* Calls the cached global function with index `which` and the first `n` of the
    arguments a, b and c. Drops the result. */
 TVMFFI_I_INLINE int tvmffi_i_global_call_void(int which, TVMFFIAny a,
@@ -90,7 +110,7 @@ TVMFFI_I_INLINE int tvmffi_i_global_call_void(int which, TVMFFIAny a,
   args[0] = a;
   args[1] = b;
   args[2] = c;
-  TVMFFI_TRY(tvmffi_i_global_call(which, args, n, &result));
+  TVMFFI_TRY(tvmffi_i_global_values(which, args, n, &result));
   tvmffi_i_any_release(&result);
   return 0;
 }

@@ -11,7 +11,6 @@
 #include "../base/value.h"
 #include "../base/type_info.h"
 #include "../base/error.h"
-#include "../base/word.h"
 #include "list.h"
 #include "scope.h"
 #include "call.h"
@@ -134,7 +133,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_field_set(TVMFFIAny object,
   if (!f) return -1;
   if (!f->setter || !(f->flags & kTVMFFIFieldFlagBitMaskWritable))
     return tvmffi_i_raise("AttributeError", "Field `%s` is read-only", name);
-  TVMFFI_TRY(tvmffi_i_check_value(value));
   code = tvmffi_i_class_set_field(f, object.v_obj, &value);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_error_context(code, ".%s", name) : 0;
 }

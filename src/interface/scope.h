@@ -24,6 +24,7 @@
 #include "../base/scope_here.h"
 #include "../base/error.h"
 #include "../base/named_call.h"
+#include "../base/word.h"
 
 /* Number of objects stored in the scope itself. More objects need an
    allocation. */
@@ -283,11 +284,10 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
     tvmffi_i_retain(obj);
 }
 
-/* Opens a scope where the compiler cannot (MSVC's C, tcc), and closes it. Code
-   between the two calls must not leave by return, goto or TVMFFI_TRY:
-       tvmffi_scope scope;
-       TVMFFI_HERE = tvmffi_scope_open(&scope);
-       code = run(tvmffi_here);
+/* Opens a scope where the compiler cannot (MSVC's C, tcc), and closes it. The
+   scope has no parent. Code between the two calls must not leave by return,
+   goto or TVMFFI_TRY: tvmffi_scope scope; TVMFFI_HERE =
+   tvmffi_scope_open(&scope); code = run(tvmffi_here);
        tvmffi_scope_close(&scope); */
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_scope_open(tvmffi_scope *scope) {
   return tvmffi_i_scope_open(scope, NULL);
@@ -415,6 +415,43 @@ struct tvmffi_i_scope_block : tvmffi_scope {
        }
    The caller passes its own scope: pair(tvmffi_here, 3). */
 #define TVMFFI_HERE TVMFFI_I_UNUSED tvmffi_scope *const tvmffi_i_here
+
+/* Arguments that have a form in the ABI, made of some that may have none. */
+typedef struct {
+  tvmffi_scope scope; /* owns the strings that were made */
+  TVMFFIAny *args;    /* `room` or allocated */
+  TVMFFIAny room[8];
+} tvmffi_i_settled;
+
+TVMFFI_I_COLD void tvmffi_i_settled_close(tvmffi_i_settled *s) {
+  tvmffi_i_scope_close(&s->scope);
+  if (s->args != s->room) TVMFFI_I_SCOPE_FREE((void *)s->args);
+}
+
+/* Returns 0, or -1 with an error after it has closed *s. */
+TVMFFI_I_COLD int tvmffi_i_settled_open(tvmffi_i_settled *s,
+                                        const TVMFFIAny *args, int32_t n) {
+  int32_t i;
+  int code = 0;
+  (void)tvmffi_i_scope_open(&s->scope, NULL);
+  s->args = s->room;
+  if ((size_t)n > sizeof(s->room) / sizeof(s->room[0]))
+    s->args = (TVMFFIAny *)TVMFFI_I_SCOPE_MALLOC((size_t)n * sizeof(*s->args));
+  if (!s->args)
+    return tvmffi_i_raise("MemoryError", "out of memory for %d arguments",
+                          (int)n);
+  for (i = 0; i < n && !code; ++i) {
+    s->args[i] = args[i];
+    if (args[i].type_index >= 0) continue;
+    code = tvmffi_i_settle(&args[i], &s->args[i]);
+    if (!code && s->args[i].type_index >= kTVMFFIStaticObjectBegin) {
+      code = tvmffi_i_scope_add(&s->scope, s->args[i].v_obj);
+      if (code) tvmffi_i_release(s->args[i].v_obj);
+    }
+  }
+  if (code) tvmffi_i_settled_close(s);
+  return code;
+}
 
 /* -------- References -------- */
 

@@ -111,8 +111,7 @@
 #define TVMFFI_I_VALUE_array TVMFFI_I_VALUE_object
 #define TVMFFI_I_VALUE_any(T, x) \
   TVMFFIAny tvmffi_viewed = TVMFFI_ANY(x); \
-  TVMFFI_TRY(tvmffi_i_check_value(tvmffi_viewed)); \
-  return TVMFFIAnyViewToOwnedAny(&tvmffi_viewed, tvmffi_into);
+  return tvmffi_i_own_value(&tvmffi_viewed, tvmffi_into);
 #define TVMFFI_I_VALUE_str(T, x) \
   return tvmffi_i_text_default(x, 0, tvmffi_into);
 #define TVMFFI_I_VALUE_bytes(T, x) \

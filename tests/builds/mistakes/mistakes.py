@@ -165,6 +165,45 @@ static int run(TVMFFI_HERE) {
   tvmffi_keep(&kept, tvmffi_list(1)); /* ! */
   return 0;
 }"""),
+    ("a slice is an argument", Works(), """
+TVMFFI_FUNC(size, int64, (str, text)) { TVMFFI_RETURN((int64_t)text.size); }
+TVMFFI_FUNC(again, int64, (str, text)) {
+  int64_t n = 0;
+  TVMFFI_TRY(tvmffi_call("size", &n, text)); /* whole, with its NUL */
+  TVMFFI_RETURN(n);
+}
+static int run(TVMFFI_HERE) {
+  TVMFFIByteArray five = {"hello world", 5}, nine = {"wonderful world", 9};
+  TVMFFIByteArray nul = {"a text\\0with a NUL", 18};
+  int64_t n = 0, sum = 0;
+  TVMFFIAny item;
+  TVMFFIObject *list = tvmffi_list(five, nine, nul), *map;
+  TVMFFI_TRY(TVMFFI_REGISTER("size", size));
+  TVMFFI_TRY(TVMFFI_REGISTER("again", again));
+  TVMFFI_TRY(tvmffi_call("size", &n, five));
+  sum += n;
+  TVMFFI_TRY(tvmffi_call("again", &n, nine));
+  sum += n;
+  TVMFFI_TRY(tvmffi_append(list, nine));
+  TVMFFI_TRY(tvmffi_at(list, 2, &item));
+  TVMFFI_TRY(tvmffi_call("again", &n, item));
+  map = tvmffi_map(nine, 100);
+  sum += n;
+  TVMFFI_TRY(tvmffi_get(map, "wonderful", &n));
+  TVMFFI_TRY(tvmffi_get(map, nine, &n));
+  return tvmffi_size(list) == 4 && sum + n == 5 + 9 + 18 + 100 ? 0 : 1;
+}"""),
+    ("a maker fails where the result is optional", Raises("a value for each"),
+     """
+TVMFFI_FUNC(none, optional(map)) {
+  TVMFFIAny odd = tvmffi_int(1);
+  TVMFFI_RETURN(tvmffi_map_from(&odd, 1));
+}
+static int run(TVMFFI_HERE) {
+  TVMFFIObject *map = NULL;
+  TVMFFI_TRY(TVMFFI_REGISTER("none", none));
+  return tvmffi_call("none", &map);
+}"""),
     ("the result is forgotten in a call", Refused("int"), """
 static int run(void) {
   return tvmffi_call("ffi.ListSize", 21); /* ! */
