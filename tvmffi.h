@@ -5746,7 +5746,8 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
   return code;
 }
 
-/* Calls a function like tvmffi_i_global_call, with arguments of the interface. */
+/* Calls a function like tvmffi_i_global_call, with arguments of the
+   interface. */
 TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
                                            int32_t n, TVMFFIAny *result) {
   if (tvmffi_i_unsettled(args, n))
@@ -6196,8 +6197,11 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_START_ ~, 1,
 #define TVMFFI_I_START_2 ~, 2,
 /* Expands to nothing if compiler.h lists the parameter's type, else to 2.
-   Expands to 0 if the parameter is malformed. */
-#define TVMFFI_I_FAULT(x, p) TVMFFI_I_FAULT_OF p
+   Expands to 0 if the parameter is malformed, or if no comma follows it. */
+#define TVMFFI_I_FAULT(x, p) \
+  TVMFFI_I_SECOND(TVMFFI_I_NO_COMMA p, TVMFFI_I_FAULT_OF p, ~)
+#define TVMFFI_I_NO_COMMA(...) TVMFFI_I_NO_COMMA_
+#define TVMFFI_I_NO_COMMA_(...) ~, 0,
 #define TVMFFI_I_FAULT_OF(...) TVMFFI_I_FAULT_(__VA_ARGS__, 0, 0, 0, , , 0, ~)
 #define TVMFFI_I_FAULT_(T, b, c, d, e, f, n, ...) \
   n TVMFFI_I_PICK_FOURTH(TVMFFI_I_WORD_##T, , 2, 2, ~)
@@ -7131,8 +7135,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_as(tvmffi_i_owner to,
 
 /* Returns 1 if two values are equal, else 0. Strings and bytes are compared by
    content, objects by identity, other values by type and bits. A
-   TVMFFIByteArray is compared as a NUL-terminated string. To compare bytes,
-   pass the address of a TVMFFIByteArray. */
+   TVMFFIByteArray is a string, and its address is bytes. */
 #define tvmffi_equal(a, b) tvmffi_i_equal(TVMFFI_ANY(a), TVMFFI_ANY(b))
 
 TVMFFI_I_INLINE int tvmffi_i_holds_bytes(const TVMFFIAny *any) {

@@ -559,8 +559,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_as(tvmffi_i_owner to,
 
 /* Returns 1 if two values are equal, else 0. Strings and bytes are compared by
    content, objects by identity, other values by type and bits. A
-   TVMFFIByteArray is compared as a NUL-terminated string. To compare bytes,
-   pass the address of a TVMFFIByteArray. */
+   TVMFFIByteArray is a string, and its address is bytes. */
 #define tvmffi_equal(a, b) tvmffi_i_equal(TVMFFI_ANY(a), TVMFFI_ANY(b))
 
 TVMFFI_I_INLINE int tvmffi_i_holds_bytes(const TVMFFIAny *any) {

@@ -78,8 +78,11 @@
 #define TVMFFI_I_START_ ~, 1,
 #define TVMFFI_I_START_2 ~, 2,
 /* Expands to nothing if compiler.h lists the parameter's type, else to 2.
-   Expands to 0 if the parameter is malformed. */
-#define TVMFFI_I_FAULT(x, p) TVMFFI_I_FAULT_OF p
+   Expands to 0 if the parameter is malformed, or if no comma follows it. */
+#define TVMFFI_I_FAULT(x, p) \
+  TVMFFI_I_SECOND(TVMFFI_I_NO_COMMA p, TVMFFI_I_FAULT_OF p, ~)
+#define TVMFFI_I_NO_COMMA(...) TVMFFI_I_NO_COMMA_
+#define TVMFFI_I_NO_COMMA_(...) ~, 0,
 #define TVMFFI_I_FAULT_OF(...) TVMFFI_I_FAULT_(__VA_ARGS__, 0, 0, 0, , , 0, ~)
 #define TVMFFI_I_FAULT_(T, b, c, d, e, f, n, ...) \
   n TVMFFI_I_PICK_FOURTH(TVMFFI_I_WORD_##T, , 2, 2, ~)

@@ -93,7 +93,8 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
   return code;
 }
 
-/* Calls a function like tvmffi_i_global_call, with arguments of the interface. */
+/* Calls a function like tvmffi_i_global_call, with arguments of the
+   interface. */
 TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
                                            int32_t n, TVMFFIAny *result) {
   if (tvmffi_i_unsettled(args, n))

@@ -234,6 +234,12 @@ static int run(TVMFFI_HERE) {
      Refused("Pair_x_has_not_the_C_type_of_its_word"), """
 TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, float64, x)) /* ! */
 static int run(void) { return TVMFFI_REGISTER_TYPE(Pair); }"""),
+    ("a comma between parameters is missing",
+     Refused("needs_a_result_and_parameters_like__int64_x"), """
+TVMFFI_FUNC(add, int64, (int64, a) (int64, b)) { /* ! */
+  TVMFFI_RETURN(a + b);
+}
+static int run(void) { return TVMFFI_REGISTER("add", add); }"""),
     ("a call has 33 arguments",
      Refused("tvmffi_at_most_32_values_are_possible"), """
 static int run(void) {
