@@ -2886,12 +2886,11 @@ typedef struct tvmffi_scope tvmffi_scope;
 
 /* tvmffi_here is the innermost scope, a `tvmffi_scope *`: the wrapper of a
    typed function, TVMFFI_SCOPE and TVMFFI_HERE declare a variable
-   tvmffi_i_here. Outside all scopes, tvmffi_here is a struct or a function,
-   which no function accepts for a scope: the compiler's error shows the
-   struct's name, which says what to write. There, the name tvmffi_i_here is a
-   function's, because a local variable that hides a function causes no warning
-   (-Wshadow). tvmffi_i_outer is the innermost scope, or NULL outside all
-   scopes. */
+   tvmffi_i_here. Outside all scopes, tvmffi_i_here is a function, so
+   tvmffi_here does not compile: the compiler's error shows the function's
+   result type, whose name says what to write. A local variable that hides a
+   function causes no warning (-Wshadow), but one that hides a variable does.
+   tvmffi_i_outer is the innermost scope, or NULL outside all scopes. */
 #define TVMFFI_I_NO_SCOPE \
   tvmffi_i_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_TVMFFI_SCOPE
 typedef struct {
@@ -2912,14 +2911,12 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(TVMFFI_I_NO_SCOPE (*)()) {
 #define tvmffi_here tvmffi_i_here
 #define tvmffi_i_outer tvmffi_i_scope_of(tvmffi_i_here)
 #elif TVMFFI_I_SELECTS
-TVMFFI_I_UNUSED static const TVMFFI_I_NO_SCOPE tvmffi_i_nowhere = {0};
 TVMFFI_I_UNUSED static TVMFFI_I_NO_SCOPE tvmffi_i_here(void) {
-  return tvmffi_i_nowhere;
+  TVMFFI_I_NO_SCOPE none = {0};
+  return none;
 }
-#define tvmffi_here                                         \
-  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, tvmffi_scope * \
-                              : tvmffi_i_here, default      \
-                              : tvmffi_i_nowhere)
+#define tvmffi_here \
+  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, tvmffi_scope * : tvmffi_i_here)
 #define tvmffi_i_outer                                      \
   TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, tvmffi_scope * \
                               : tvmffi_i_here, default      \
@@ -4907,15 +4904,14 @@ typedef struct {
   tvmffi_scope *scope;
   const char *place;
 } tvmffi_i_owner;
-TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_make_owner(tvmffi_scope *scope,
-                                                   const char *place) {
+TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
+                                                 const char *place) {
   tvmffi_i_owner owner;
   owner.scope = scope;
   owner.place = place;
   return owner;
 }
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
-#define TVMFFI_I_OWNED_BY(scope) tvmffi_i_make_owner(scope, TVMFFI_I_PLACE)
 
 #if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
 /* The address of this variable identifies the thread. */
@@ -4950,13 +4946,18 @@ TVMFFI_I_INLINE void tvmffi_i_any_drop(TVMFFIAny *any, const char *place) {
 }
 #else
 typedef tvmffi_scope *tvmffi_i_owner;
-#define TVMFFI_I_OWNED_BY(scope) (scope)
+TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
+                                                 const char *place) {
+  (void)place;
+  return scope;
+}
+#define TVMFFI_I_PLACE NULL
 #define tvmffi_i_drop(obj, place) tvmffi_i_release(obj)
 #define tvmffi_i_any_drop(any, place) tvmffi_i_any_release(any)
 #endif
 
 /* The owner of a new object. */
-#define TVMFFI_I_OWNER TVMFFI_I_OWNED_BY(tvmffi_here)
+#define TVMFFI_I_OWNER tvmffi_i_owned_by(tvmffi_here, TVMFFI_I_PLACE)
 
 /* The owner of a result that is stored at `out`, which only objects and Anys
    need. An explicit tvmffi_out may be either: its call checks for a scope. */
@@ -4985,17 +4986,22 @@ TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
   return here();
 }
 }
-#define TVMFFI_I_OWNER_OF(out)                        \
-  TVMFFI_I_OWNED_BY(tvmffi_i_scope_for(tvmffi_i_here, \
-                                       decltype(tvmffi_i_out_type_of(out))()))
+#define TVMFFI_I_OWNER_OF(out)                                                 \
+  tvmffi_i_owned_by(tvmffi_i_scope_for(tvmffi_i_here,                          \
+                                       decltype(tvmffi_i_out_type_of(out))()), \
+                    TVMFFI_I_PLACE)
 #elif TVMFFI_I_GENERIC
+/* clang-format off */
 #define TVMFFI_I_OWNER_OF(out) \
-  TVMFFI_I_OWNED_BY(_Generic((out),       \
-                    TVMFFIObject **: tvmffi_here, \
-                    TVMFFIAny *: tvmffi_here,     \
-                    default: tvmffi_i_outer))
+  tvmffi_i_owned_by( \
+      _Generic(_Generic((out), TVMFFIObject **: tvmffi_i_here, \
+                        TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer), \
+          tvmffi_scope *: _Generic((out), TVMFFIObject **: tvmffi_i_here, \
+                        TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer)), \
+      TVMFFI_I_PLACE)
+/* clang-format on */
 #else
-#define TVMFFI_I_OWNER_OF(out) TVMFFI_I_OWNED_BY(tvmffi_i_outer)
+#define TVMFFI_I_OWNER_OF(out) tvmffi_i_owned_by(tvmffi_i_outer, TVMFFI_I_PLACE)
 #endif
 
 TVMFFI_I_COLD TVMFFIObject *tvmffi_i_scope_error(const char *message) {
@@ -7384,8 +7390,9 @@ TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
 
 /* -------- Making -------- */
 
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
-                                            const TVMFFIAny *items, int64_t n) {
+/* Returns a new container, owned by the caller, or NULL with an error. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(int which, const TVMFFIAny *items,
+                                            int64_t n) {
   TVMFFIAny result = tvmffi_none();
   if (n < 0 || n > INT32_MAX || (n && !items)) {
     (void)tvmffi_i_raise("ValueError", "%s cannot be made of %lld items at %p",
@@ -7400,8 +7407,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
     return NULL;
   }
   if (tvmffi_i_check_made(items, (int32_t)n) ||
-      tvmffi_i_global_values(which, items, (int32_t)n, &result) ||
-      tvmffi_i_hand_any(to, &result))
+      tvmffi_i_global_values(which, items, (int32_t)n, &result))
     return NULL;
   return result.v_obj;
 }
@@ -7409,43 +7415,47 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
 /* Makes a container from `n` views (borrowed). For a map or dict, keys and
    values alternate. The container is owned by the scope. Returns NULL with an
    error on failure. */
-#define tvmffi_array_from(items, n) \
-  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, items, n)
-#define tvmffi_list_from(items, n) \
-  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_LIST, items, n)
-#define tvmffi_map_from(items, n) \
-  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_MAP, items, n)
-#define tvmffi_dict_from(items, n) \
-  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_DICT, items, n)
-#define tvmffi_shape_from(items, n) \
-  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_SHAPE, items, n)
+#define tvmffi_array_from(items, n)     \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        tvmffi_i_make(TVMFFI_I_NEW_ARRAY, items, n))
+#define tvmffi_list_from(items, n)      \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        tvmffi_i_make(TVMFFI_I_NEW_LIST, items, n))
+#define tvmffi_map_from(items, n)       \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        tvmffi_i_make(TVMFFI_I_NEW_MAP, items, n))
+#define tvmffi_dict_from(items, n)      \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        tvmffi_i_make(TVMFFI_I_NEW_DICT, items, n))
+#define tvmffi_shape_from(items, n)     \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        tvmffi_i_make(TVMFFI_I_NEW_SHAPE, items, n))
 
 #if defined(__cplusplus)
 extern "C++" {
 template <typename... tvmffi_rest>
-static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
+static inline TVMFFIObject *tvmffi_i_make_plain(int which,
                                                 tvmffi_rest... args) {
   TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny items[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return tvmffi_i_make(to, which, items, (int64_t)sizeof...(tvmffi_rest));
+  return tvmffi_i_make(which, items, (int64_t)sizeof...(tvmffi_rest));
 }
 } /* extern "C++" */
-#define TVMFFI_I_MAKE_1(to, which, ...) tvmffi_i_make_plain(to, which)
-#define TVMFFI_I_MAKE_0(to, which, ...) \
-  tvmffi_i_make_plain(to, which, __VA_ARGS__)
+#define TVMFFI_I_MAKE_1(which, ...) tvmffi_i_make_plain(which)
+#define TVMFFI_I_MAKE_0(which, ...) tvmffi_i_make_plain(which, __VA_ARGS__)
 #else
-#define TVMFFI_I_MAKE_1(to, which, ...) tvmffi_i_make(to, which, NULL, 0)
-#define TVMFFI_I_MAKE_0(to, which, ...) \
-  TVMFFI_I_MAKE_N(to, which, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
-#define TVMFFI_I_MAKE_N(to, which, n, ...)                            \
-  tvmffi_i_make(to, which,                                            \
+#define TVMFFI_I_MAKE_1(which, ...) tvmffi_i_make(which, NULL, 0)
+#define TVMFFI_I_MAKE_0(which, ...) \
+  TVMFFI_I_MAKE_N(which, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
+#define TVMFFI_I_MAKE_N(which, n, ...)                                \
+  tvmffi_i_make(which,                                                \
                 (const TVMFFIAny[(n)-1]){                             \
                     TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
                 (n)-1)
 #endif
-#define TVMFFI_I_MAKE(to, which, ...)                          \
+#define TVMFFI_I_MAKE(which, ...)                              \
   TVMFFI_I_CAT(TVMFFI_I_MAKE_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
-  (to, which, __VA_ARGS__)
+  (which, __VA_ARGS__)
 
 /* Makes a container from up to 32 plain values. For a map or dict, keys and
    values alternate:
@@ -7454,16 +7464,21 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
    Returns NULL with an error on failure. If a key occurs twice, the last value
    is kept. A shape takes only ints. For any number of views, use
    tvmffi_list_from(items, n) and so on. */
-#define tvmffi_array(...) \
-  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, __VA_ARGS__)
-#define tvmffi_list(...) \
-  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_LIST, __VA_ARGS__)
-#define tvmffi_map(...) \
-  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_MAP, __VA_ARGS__)
-#define tvmffi_dict(...) \
-  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_DICT, __VA_ARGS__)
-#define tvmffi_shape(...) \
-  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_SHAPE, __VA_ARGS__)
+#define tvmffi_array(...)               \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        TVMFFI_I_MAKE(TVMFFI_I_NEW_ARRAY, __VA_ARGS__))
+#define tvmffi_list(...)                \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        TVMFFI_I_MAKE(TVMFFI_I_NEW_LIST, __VA_ARGS__))
+#define tvmffi_map(...)                 \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        TVMFFI_I_MAKE(TVMFFI_I_NEW_MAP, __VA_ARGS__))
+#define tvmffi_dict(...)                \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        TVMFFI_I_MAKE(TVMFFI_I_NEW_DICT, __VA_ARGS__))
+#define tvmffi_shape(...)               \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        TVMFFI_I_MAKE(TVMFFI_I_NEW_SHAPE, __VA_ARGS__))
 
 /* -------- Reading -------- */
 
@@ -7865,8 +7880,9 @@ TVMFFI_I_INLINE int tvmffi_memory_trim(void) {
 TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
   TVMFFIAny arg = tvmffi_int(type_index);
   int64_t n = 0;
-  return tvmffi_i_call(TVMFFI_I_OWNED_BY(NULL), tvmffi_str("tvmffi.DebugLive"),
-                       tvmffi_out_int64(&n), &arg, 1)
+  return tvmffi_i_call(tvmffi_i_owned_by(NULL, NULL),
+                       tvmffi_str("tvmffi.DebugLive"), tvmffi_out_int64(&n),
+                       &arg, 1)
              ? -1
              : n;
 }

@@ -11,12 +11,11 @@ typedef struct tvmffi_scope tvmffi_scope;
 
 /* tvmffi_here is the innermost scope, a `tvmffi_scope *`: the wrapper of a
    typed function, TVMFFI_SCOPE and TVMFFI_HERE declare a variable
-   tvmffi_i_here. Outside all scopes, tvmffi_here is a struct or a function,
-   which no function accepts for a scope: the compiler's error shows the
-   struct's name, which says what to write. There, the name tvmffi_i_here is a
-   function's, because a local variable that hides a function causes no warning
-   (-Wshadow). tvmffi_i_outer is the innermost scope, or NULL outside all
-   scopes. */
+   tvmffi_i_here. Outside all scopes, tvmffi_i_here is a function, so
+   tvmffi_here does not compile: the compiler's error shows the function's
+   result type, whose name says what to write. A local variable that hides a
+   function causes no warning (-Wshadow), but one that hides a variable does.
+   tvmffi_i_outer is the innermost scope, or NULL outside all scopes. */
 #define TVMFFI_I_NO_SCOPE \
   tvmffi_i_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_TVMFFI_SCOPE
 typedef struct {
@@ -37,14 +36,12 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(TVMFFI_I_NO_SCOPE (*)()) {
 #define tvmffi_here tvmffi_i_here
 #define tvmffi_i_outer tvmffi_i_scope_of(tvmffi_i_here)
 #elif TVMFFI_I_SELECTS
-TVMFFI_I_UNUSED static const TVMFFI_I_NO_SCOPE tvmffi_i_nowhere = {0};
 TVMFFI_I_UNUSED static TVMFFI_I_NO_SCOPE tvmffi_i_here(void) {
-  return tvmffi_i_nowhere;
+  TVMFFI_I_NO_SCOPE none = {0};
+  return none;
 }
-#define tvmffi_here                                         \
-  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, tvmffi_scope * \
-                              : tvmffi_i_here, default      \
-                              : tvmffi_i_nowhere)
+#define tvmffi_here \
+  TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, tvmffi_scope * : tvmffi_i_here)
 #define tvmffi_i_outer                                      \
   TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, tvmffi_scope * \
                               : tvmffi_i_here, default      \

@@ -30,8 +30,9 @@
 
 /* -------- Making -------- */
 
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
-                                            const TVMFFIAny *items, int64_t n) {
+/* Returns a new container, owned by the caller, or NULL with an error. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(int which, const TVMFFIAny *items,
+                                            int64_t n) {
   TVMFFIAny result = tvmffi_none();
   if (n < 0 || n > INT32_MAX || (n && !items)) {
     (void)tvmffi_i_raise("ValueError", "%s cannot be made of %lld items at %p",
@@ -46,8 +47,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
     return NULL;
   }
   if (tvmffi_i_check_made(items, (int32_t)n) ||
-      tvmffi_i_global_values(which, items, (int32_t)n, &result) ||
-      tvmffi_i_hand_any(to, &result))
+      tvmffi_i_global_values(which, items, (int32_t)n, &result))
     return NULL;
   return result.v_obj;
 }
@@ -55,43 +55,47 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
 /* Makes a container from `n` views (borrowed). For a map or dict, keys and
    values alternate. The container is owned by the scope. Returns NULL with an
    error on failure. */
-#define tvmffi_array_from(items, n) \
-  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, items, n)
-#define tvmffi_list_from(items, n) \
-  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_LIST, items, n)
-#define tvmffi_map_from(items, n) \
-  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_MAP, items, n)
-#define tvmffi_dict_from(items, n) \
-  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_DICT, items, n)
-#define tvmffi_shape_from(items, n) \
-  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_SHAPE, items, n)
+#define tvmffi_array_from(items, n)     \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        tvmffi_i_make(TVMFFI_I_NEW_ARRAY, items, n))
+#define tvmffi_list_from(items, n)      \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        tvmffi_i_make(TVMFFI_I_NEW_LIST, items, n))
+#define tvmffi_map_from(items, n)       \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        tvmffi_i_make(TVMFFI_I_NEW_MAP, items, n))
+#define tvmffi_dict_from(items, n)      \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        tvmffi_i_make(TVMFFI_I_NEW_DICT, items, n))
+#define tvmffi_shape_from(items, n)     \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        tvmffi_i_make(TVMFFI_I_NEW_SHAPE, items, n))
 
 #if defined(__cplusplus)
 extern "C++" {
 template <typename... tvmffi_rest>
-static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
+static inline TVMFFIObject *tvmffi_i_make_plain(int which,
                                                 tvmffi_rest... args) {
   TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny items[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return tvmffi_i_make(to, which, items, (int64_t)sizeof...(tvmffi_rest));
+  return tvmffi_i_make(which, items, (int64_t)sizeof...(tvmffi_rest));
 }
 } /* extern "C++" */
-#define TVMFFI_I_MAKE_1(to, which, ...) tvmffi_i_make_plain(to, which)
-#define TVMFFI_I_MAKE_0(to, which, ...) \
-  tvmffi_i_make_plain(to, which, __VA_ARGS__)
+#define TVMFFI_I_MAKE_1(which, ...) tvmffi_i_make_plain(which)
+#define TVMFFI_I_MAKE_0(which, ...) tvmffi_i_make_plain(which, __VA_ARGS__)
 #else
-#define TVMFFI_I_MAKE_1(to, which, ...) tvmffi_i_make(to, which, NULL, 0)
-#define TVMFFI_I_MAKE_0(to, which, ...) \
-  TVMFFI_I_MAKE_N(to, which, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
-#define TVMFFI_I_MAKE_N(to, which, n, ...)                            \
-  tvmffi_i_make(to, which,                                            \
+#define TVMFFI_I_MAKE_1(which, ...) tvmffi_i_make(which, NULL, 0)
+#define TVMFFI_I_MAKE_0(which, ...) \
+  TVMFFI_I_MAKE_N(which, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
+#define TVMFFI_I_MAKE_N(which, n, ...)                                \
+  tvmffi_i_make(which,                                                \
                 (const TVMFFIAny[(n)-1]){                             \
                     TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
                 (n)-1)
 #endif
-#define TVMFFI_I_MAKE(to, which, ...)                          \
+#define TVMFFI_I_MAKE(which, ...)                              \
   TVMFFI_I_CAT(TVMFFI_I_MAKE_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
-  (to, which, __VA_ARGS__)
+  (which, __VA_ARGS__)
 
 /* Makes a container from up to 32 plain values. For a map or dict, keys and
    values alternate:
@@ -100,16 +104,21 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
    Returns NULL with an error on failure. If a key occurs twice, the last value
    is kept. A shape takes only ints. For any number of views, use
    tvmffi_list_from(items, n) and so on. */
-#define tvmffi_array(...) \
-  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, __VA_ARGS__)
-#define tvmffi_list(...) \
-  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_LIST, __VA_ARGS__)
-#define tvmffi_map(...) \
-  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_MAP, __VA_ARGS__)
-#define tvmffi_dict(...) \
-  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_DICT, __VA_ARGS__)
-#define tvmffi_shape(...) \
-  TVMFFI_I_MAKE(TVMFFI_I_OWNER, TVMFFI_I_NEW_SHAPE, __VA_ARGS__)
+#define tvmffi_array(...)               \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        TVMFFI_I_MAKE(TVMFFI_I_NEW_ARRAY, __VA_ARGS__))
+#define tvmffi_list(...)                \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        TVMFFI_I_MAKE(TVMFFI_I_NEW_LIST, __VA_ARGS__))
+#define tvmffi_map(...)                 \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        TVMFFI_I_MAKE(TVMFFI_I_NEW_MAP, __VA_ARGS__))
+#define tvmffi_dict(...)                \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        TVMFFI_I_MAKE(TVMFFI_I_NEW_DICT, __VA_ARGS__))
+#define tvmffi_shape(...)               \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
+                        TVMFFI_I_MAKE(TVMFFI_I_NEW_SHAPE, __VA_ARGS__))
 
 /* -------- Reading -------- */
 

@@ -19,8 +19,9 @@
 TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
   TVMFFIAny arg = tvmffi_int(type_index);
   int64_t n = 0;
-  return tvmffi_i_call(TVMFFI_I_OWNED_BY(NULL), tvmffi_str("tvmffi.DebugLive"),
-                       tvmffi_out_int64(&n), &arg, 1)
+  return tvmffi_i_call(tvmffi_i_owned_by(NULL, NULL),
+                       tvmffi_str("tvmffi.DebugLive"), tvmffi_out_int64(&n),
+                       &arg, 1)
              ? -1
              : n;
 }

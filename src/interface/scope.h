@@ -69,15 +69,14 @@ typedef struct {
   tvmffi_scope *scope;
   const char *place;
 } tvmffi_i_owner;
-TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_make_owner(tvmffi_scope *scope,
-                                                   const char *place) {
+TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
+                                                 const char *place) {
   tvmffi_i_owner owner;
   owner.scope = scope;
   owner.place = place;
   return owner;
 }
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
-#define TVMFFI_I_OWNED_BY(scope) tvmffi_i_make_owner(scope, TVMFFI_I_PLACE)
 
 #if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
 /* The address of this variable identifies the thread. */
@@ -112,13 +111,18 @@ TVMFFI_I_INLINE void tvmffi_i_any_drop(TVMFFIAny *any, const char *place) {
 }
 #else
 typedef tvmffi_scope *tvmffi_i_owner;
-#define TVMFFI_I_OWNED_BY(scope) (scope)
+TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
+                                                 const char *place) {
+  (void)place;
+  return scope;
+}
+#define TVMFFI_I_PLACE NULL
 #define tvmffi_i_drop(obj, place) tvmffi_i_release(obj)
 #define tvmffi_i_any_drop(any, place) tvmffi_i_any_release(any)
 #endif
 
 /* The owner of a new object. */
-#define TVMFFI_I_OWNER TVMFFI_I_OWNED_BY(tvmffi_here)
+#define TVMFFI_I_OWNER tvmffi_i_owned_by(tvmffi_here, TVMFFI_I_PLACE)
 
 /* The owner of a result that is stored at `out`, which only objects and Anys
    need. An explicit tvmffi_out may be either: its call checks for a scope. */
@@ -147,17 +151,22 @@ TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
   return here();
 }
 }
-#define TVMFFI_I_OWNER_OF(out)                        \
-  TVMFFI_I_OWNED_BY(tvmffi_i_scope_for(tvmffi_i_here, \
-                                       decltype(tvmffi_i_out_type_of(out))()))
+#define TVMFFI_I_OWNER_OF(out)                                                 \
+  tvmffi_i_owned_by(tvmffi_i_scope_for(tvmffi_i_here,                          \
+                                       decltype(tvmffi_i_out_type_of(out))()), \
+                    TVMFFI_I_PLACE)
 #elif TVMFFI_I_GENERIC
+/* clang-format off */
 #define TVMFFI_I_OWNER_OF(out) \
-  TVMFFI_I_OWNED_BY(_Generic((out),       \
-                    TVMFFIObject **: tvmffi_here, \
-                    TVMFFIAny *: tvmffi_here,     \
-                    default: tvmffi_i_outer))
+  tvmffi_i_owned_by( \
+      _Generic(_Generic((out), TVMFFIObject **: tvmffi_i_here, \
+                        TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer), \
+          tvmffi_scope *: _Generic((out), TVMFFIObject **: tvmffi_i_here, \
+                        TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer)), \
+      TVMFFI_I_PLACE)
+/* clang-format on */
 #else
-#define TVMFFI_I_OWNER_OF(out) TVMFFI_I_OWNED_BY(tvmffi_i_outer)
+#define TVMFFI_I_OWNER_OF(out) tvmffi_i_owned_by(tvmffi_i_outer, TVMFFI_I_PLACE)
 #endif
 
 TVMFFI_I_COLD TVMFFIObject *tvmffi_i_scope_error(const char *message) {

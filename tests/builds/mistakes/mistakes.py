@@ -45,10 +45,10 @@ class Raises:
 
 class Refused:
     """The compiler's first error is about the marked line and has this text, a
-    regular expression."""
+    regular expression. In C, the compiler prints at most `lines` lines."""
 
-    def __init__(self, text):
-        self.text = text
+    def __init__(self, text, lines=15):
+        self.text, self.lines = text, lines
 
 
 NO_SCOPE = ("tvmffi_i_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_"
@@ -208,13 +208,13 @@ static int run(TVMFFI_HERE) {
 static int run(void) {
   return tvmffi_call("ffi.ListSize", 21); /* ! */
 }"""),
-    ("a tensor's struct is retained", Refused("DLTensor"), """
+    ("a tensor's struct is retained", Refused("DLTensor", 25), """
 TVMFFI_FUNC(keep, none, (tensor, x)) {
   tvmffi_retain(x); /* ! */
   TVMFFI_RETURN();
 }
 static int run(void) { return TVMFFI_REGISTER("keep", keep); }"""),
-    ("a struct that is no object is an argument", Refused("Plain"), """
+    ("a struct that is no object is an argument", Refused("Plain", 43), """
 static int run(void) {
   Plain plain = {1};
   int64_t n = 0;
@@ -231,17 +231,17 @@ static int run(TVMFFI_HERE) {
   return tvmffi_size(tvmffi_list(pair, &pair->base)) == 2 && x == 7 ? 0 : 1;
 }"""),
     ("a field has another type than its word",
-     Refused("Pair_x_has_not_the_C_type_of_its_word"), """
+     Refused("Pair_x_has_not_the_C_type_of_its_word", 64), """
 TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, float64, x)) /* ! */
 static int run(void) { return TVMFFI_REGISTER_TYPE(Pair); }"""),
     ("a comma between parameters is missing",
-     Refused("needs_a_result_and_parameters_like__int64_x"), """
+     Refused("needs_a_result_and_parameters_like__int64_x", 47), """
 TVMFFI_FUNC(add, int64, (int64, a) (int64, b)) { /* ! */
   TVMFFI_RETURN(a + b);
 }
 static int run(void) { return TVMFFI_REGISTER("add", add); }"""),
     ("a call has 33 arguments",
-     Refused("tvmffi_at_most_32_values_are_possible"), """
+     Refused("tvmffi_at_most_32_values_are_possible", 38), """
 static int run(void) {
   return tvmffi_call("f", NULL, %s); /* ! */
 }""" % ", ".join(map(str, range(33)))),
@@ -316,7 +316,11 @@ class Box:
         done = self.run(*compiler, *self.sanitize, "-g", "-c", name, "-o",
                         "user.o")
         if isinstance(wanted, Refused):
-            return refused(wanted, text, name, done)
+            wrong = refused(wanted, text, name, done)
+            lines = done.stderr.count("\n")
+            if not wrong and not cxx and lines > wanted.lines:
+                wrong = f"{lines} lines, not {wanted.lines}:\n{done.stderr}"
+            return wrong
         if done.returncode:
             return done.stderr
         done = self.run(*compiler, *self.sanitize, "user.o", "runtime.o", "-o",
