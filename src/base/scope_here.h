@@ -19,7 +19,7 @@ typedef struct tvmffi_scope tvmffi_scope;
 #define TVMFFI_I_NO_SCOPE \
   tvmffi_i_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_TVMFFI_SCOPE
 typedef struct {
-  char unused;
+  char tvmffi_unused;
 } TVMFFI_I_NO_SCOPE;
 #if defined(__cplusplus)
 extern "C++" {

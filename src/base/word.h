@@ -97,9 +97,10 @@ enum {
 #define TVMFFI_I_GETTER(T, from, to)                          \
   TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *from, \
                                        tvmffi_type_##T *to)
-#define TVMFFI_I_PUTTER_OF(T, to, from)                                    \
-  TVMFFI_I_INLINE int tvmffi_i_put_##T(TVMFFI_I_UNUSED tvmffi_scope *here, \
-                                       TVMFFIAny *to, tvmffi_type_##T from)
+#define TVMFFI_I_PUTTER_OF(T, to, from)                           \
+  TVMFFI_I_INLINE int tvmffi_i_put_##T(                           \
+      TVMFFI_I_UNUSED tvmffi_scope *tvmffi_i_here, TVMFFIAny *to, \
+      tvmffi_type_##T from)
 
 /* Names in macros that expand in the user's source begin with tvmffi_, because
    a plain name may be a macro of the user's. */
@@ -145,31 +146,33 @@ enum {
 #define TVMFFI_I_KEPT_WORD(T, index) \
   TVMFFI_I_OPTIONAL_STRUCT(T)        \
   TVMFFI_I_KEPT_ELEMENT(T, index)
-#define TVMFFI_I_OPTIONAL_STRUCT(T)                                         \
-  typedef struct {                                                          \
-    tvmffi_type_##T value;                                                  \
-    int has_value;                                                          \
-  } tvmffi_type_optional_##T;                                               \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {            \
-    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                            \
-    return no;                                                              \
-  }                                                                         \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(                 \
-      tvmffi_type_##T value) {                                              \
-    tvmffi_type_optional_##T some;                                          \
-    some.value = value;                                                     \
-    some.has_value = 1;                                                     \
-    return some;                                                            \
-  }                                                                         \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                            \
-      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {                \
-    out->has_value = any->type_index != kTVMFFINone;                        \
-    return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;         \
-  }                                                                         \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                            \
-      tvmffi_scope *here, TVMFFIAny *out, tvmffi_type_optional_##T value) { \
-    *out = tvmffi_none();                                                   \
-    return value.has_value ? tvmffi_i_put_##T(here, out, value.value) : 0;  \
+#define TVMFFI_I_OPTIONAL_STRUCT(T)                                            \
+  typedef struct {                                                             \
+    tvmffi_type_##T value;                                                     \
+    int has_value;                                                             \
+  } tvmffi_type_optional_##T;                                                  \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {               \
+    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                               \
+    return no;                                                                 \
+  }                                                                            \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(                    \
+      tvmffi_type_##T value) {                                                 \
+    tvmffi_type_optional_##T some;                                             \
+    some.value = value;                                                        \
+    some.has_value = 1;                                                        \
+    return some;                                                               \
+  }                                                                            \
+  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                               \
+      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {                   \
+    out->has_value = any->type_index != kTVMFFINone;                           \
+    return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;            \
+  }                                                                            \
+  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                               \
+      tvmffi_scope *tvmffi_i_here, TVMFFIAny *out,                             \
+      tvmffi_type_optional_##T value) {                                        \
+    *out = tvmffi_none();                                                      \
+    return value.has_value ? tvmffi_i_put_##T(tvmffi_i_here, out, value.value) \
+                           : 0;                                                \
   }
 #define TVMFFI_I_KEPT_ELEMENT(T, index)                    \
   TVMFFI_I_CAST(T, index) {                                \
@@ -309,7 +312,7 @@ TVMFFI_I_INLINE int tvmffi_i_unsettled(const TVMFFIAny *args, int32_t n) {
   int32_t i, least = 0;
   for (i = 0; i < n; ++i)
     if (args[i].type_index < least) least = args[i].type_index;
-  return TVMFFI_I_UNLIKELY(least < 0);
+  return least < 0;
 }
 
 /* Returns -1 if an argument is None while an error is pending: a maker failed
@@ -388,8 +391,9 @@ TVMFFI_I_FLOAT_TYPE(float64, double)
    None. Not for parameters. */
 typedef int tvmffi_i_put_type_none(tvmffi_scope *, TVMFFIAny *);
 static const tvmffi_i_name tvmffi_i_name_none = {"void", "None"};
-TVMFFI_I_INLINE int tvmffi_i_put_none(tvmffi_scope *here, TVMFFIAny *out) {
-  (void)here;
+TVMFFI_I_INLINE int tvmffi_i_put_none(tvmffi_scope *tvmffi_i_here,
+                                      TVMFFIAny *out) {
+  (void)tvmffi_i_here;
   *out = tvmffi_none();
   return 0;
 }
@@ -412,10 +416,10 @@ TVMFFI_I_PUT(any) {
   if (TVMFFI_I_UNLIKELY(value.type_index < 0))
     return tvmffi_i_settle(&value, out);
   *out = value;
-  if (!here) return 0;
+  if (!tvmffi_i_here) return 0;
   if (tvmffi_i_is_view(&value)) return TVMFFIAnyViewToOwnedAny(&value, out);
   if (value.type_index >= kTVMFFIStaticObjectBegin)
-    tvmffi_i_scope_give(here, value.v_obj);
+    tvmffi_i_scope_give(tvmffi_i_here, value.v_obj);
   return 0;
 }
 TVMFFI_I_KEPT_WORD(any, -1)
@@ -596,24 +600,24 @@ TVMFFI_I_GET(object) {
 TVMFFI_I_PUT(object) {
   *out = tvmffi_obj(value);
   if (TVMFFI_I_UNLIKELY(!value)) return tvmffi_i_pending();
-  if (here) tvmffi_i_scope_give(here, value);
+  if (tvmffi_i_here) tvmffi_i_scope_give(tvmffi_i_here, value);
   return 0;
 }
 TVMFFI_I_POINTER_WORD(object)
 
 /* Defines a parameter type T for objects of type `index` or a descendant
    type. */
-#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                \
-  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)                    \
-  TVMFFI_I_GET(T) {                                                 \
-    if (any->type_index != (index) &&                               \
-        (any->type_index < kTVMFFIStaticObjectBegin ||              \
-         !tvmffi_i_derives(any->type_index, index)))                \
-      return TVMFFI_I_MISMATCH;                                     \
-    *out = any->v_obj;                                              \
-    return *out ? 0 : TVMFFI_I_MISMATCH;                            \
-  }                                                                 \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(here, out, value); } \
+#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                         \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)                             \
+  TVMFFI_I_GET(T) {                                                          \
+    if (any->type_index != (index) &&                                        \
+        (any->type_index < kTVMFFIStaticObjectBegin ||                       \
+         !tvmffi_i_derives(any->type_index, index)))                         \
+      return TVMFFI_I_MISMATCH;                                              \
+    *out = any->v_obj;                                                       \
+    return *out ? 0 : TVMFFI_I_MISMATCH;                                     \
+  }                                                                          \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(tvmffi_i_here, out, value); } \
   TVMFFI_I_POINTER_WORD(T)
 /* Accepts a function, borrowed. The caller owns a returned function. */
 TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)

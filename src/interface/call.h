@@ -261,7 +261,7 @@ TVMFFI_I_COLD int tvmffi_i_call_settled(tvmffi_i_owner to, TVMFFIAny callee,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_wide(
     tvmffi_i_owner to, TVMFFIAny callee, tvmffi_out out, TVMFFIAny *args,
     int32_t n, int wide) {
-  if (wide && tvmffi_i_unsettled(args, n))
+  if (wide && TVMFFI_I_UNLIKELY(tvmffi_i_unsettled(args, n)))
     return tvmffi_i_call_settled(to, callee, out, args, n);
   return tvmffi_i_call(to, callee, out, args, n);
 }

@@ -9,20 +9,21 @@
 
 #include "../head/compiler.h"
 #include "../head/abi.h"
+#include "../base/scope_here.h"
 #include "../base/word.h"
 
-#define TVMFFI_I_CONTAINER_WORD(T, name, args, index)                  \
-  TVMFFI_I_LISTED_TYPE(T, TVMFFIObject *, name, args)                  \
-  TVMFFI_I_GET(T) {                                                    \
-    *out = any->type_index == (index) ? any->v_obj : NULL;             \
-    return *out ? 0 : TVMFFI_I_MISMATCH;                               \
-  }                                                                    \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(here, out, value); }    \
-  typedef TVMFFIObject *tvmffi_type_optional_##T;                      \
-  TVMFFI_I_CAST(T, index) {                                            \
-    return tvmffi_i_convert_container(tvmffi_name, index, tvmffi_from, \
-                                      tvmffi_to);                      \
-  }                                                                    \
+#define TVMFFI_I_CONTAINER_WORD(T, name, args, index)                        \
+  TVMFFI_I_LISTED_TYPE(T, TVMFFIObject *, name, args)                        \
+  TVMFFI_I_GET(T) {                                                          \
+    *out = any->type_index == (index) ? any->v_obj : NULL;                   \
+    return *out ? 0 : TVMFFI_I_MISMATCH;                                     \
+  }                                                                          \
+  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(tvmffi_i_here, out, value); } \
+  typedef TVMFFIObject *tvmffi_type_optional_##T;                            \
+  TVMFFI_I_CAST(T, index) {                                                  \
+    return tvmffi_i_convert_container(tvmffi_name, index, tvmffi_from,       \
+                                      tvmffi_to);                            \
+  }                                                                          \
   enum { tvmffi_i_kind_##T = index };
 #define TVMFFI_I_ONE_ANY(key) \
   "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"}]}"

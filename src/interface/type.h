@@ -6,6 +6,7 @@
 #include "../head/abi.h"
 #include "../base/reference.h"
 #include "../base/value.h"
+#include "../base/scope_here.h"
 #include "../base/error.h"
 #include "../base/word.h"
 #include "list.h"
@@ -187,14 +188,14 @@
 #if defined(__cplusplus)
 extern "C++" {
 template <typename tvmffi_a, typename tvmffi_b> struct tvmffi_i_equal_types {
-  enum { yes = 0 };
+  enum { tvmffi_yes = 0 };
 };
 template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
-  enum { yes = 1 };
+  enum { tvmffi_yes = 1 };
 };
 }
 #define TVMFFI_I_HAS_TYPE(value, ctype) \
-  (+tvmffi_i_equal_types<decltype(value), ctype>::yes)
+  (+tvmffi_i_equal_types<decltype(value), ctype>::tvmffi_yes)
 #elif TVMFFI_I_GENERIC
 #define TVMFFI_I_HAS_TYPE(value, ctype) _Generic((value), ctype: 1, default: 0)
 #else
@@ -295,7 +296,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_I_CLASS_GETTER(T, T) \
   TVMFFI_I_PUTTER_OF(T, tvmffi_to, tvmffi_from) { \
     return tvmffi_i_put_object( \
-        here, tvmffi_to, \
+        tvmffi_i_here, tvmffi_to, \
         TVMFFI_I_AS(TVMFFIObject *, TVMFFI_I_AS(void *, tvmffi_from))); \
   } \
   TVMFFI_I_POINTER_WORD(T)
