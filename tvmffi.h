@@ -5134,8 +5134,10 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
 
 /* Opens a scope where the compiler cannot (MSVC's C, tcc), and closes it. The
    scope has no parent. Code between the two calls must not leave by return,
-   goto or TVMFFI_TRY: tvmffi_scope scope; TVMFFI_HERE =
-   tvmffi_scope_open(&scope); code = run(tvmffi_here);
+   goto or TVMFFI_TRY:
+       tvmffi_scope scope;
+       TVMFFI_HERE = tvmffi_scope_open(&scope);
+       code = run(tvmffi_here);
        tvmffi_scope_close(&scope); */
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_scope_open(tvmffi_scope *scope) {
   return tvmffi_i_scope_open(scope, NULL);
