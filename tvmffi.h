@@ -5311,16 +5311,28 @@ TVMFFI_I_COLD int tvmffi_i_settled_open(tvmffi_i_settled *s,
    TVMFFI_I_HANDLE(x) is the pointer x, checked. */
 #if defined(__cplusplus)
 extern "C++" {
-void tvmffi_i_begins_with(const TVMFFIObject *);
+/* `value` is true if the type is TVMFFIObject, or a struct whose member `base`
+   has such a type. */
 template <typename tvmffi_type>
-auto tvmffi_i_begins_with(const tvmffi_type *x)
-    -> decltype(tvmffi_i_begins_with(&x->base));
+struct tvmffi_i_is_object {
+  template <typename tvmffi_any>
+  static char (&test(
+      int))[tvmffi_i_is_object<decltype(tvmffi_any::base)>::value ? 1 : 2];
+  template <typename tvmffi_any>
+  static char (&test(long))[2];
+  static constexpr bool value = sizeof(test<tvmffi_type>(0)) == 1;
+};
+template <>
+struct tvmffi_i_is_object<TVMFFIObject> {
+  static constexpr bool value = true;
+};
 TVMFFI_I_INLINE TVMFFIObjectHandle tvmffi_i_handle(TVMFFIObjectHandle x) {
   return x; /* NULL, too */
 }
 template <typename tvmffi_type>
 static inline TVMFFIObjectHandle tvmffi_i_handle(tvmffi_type *x) {
-  (void)sizeof(decltype(tvmffi_i_begins_with(x)) *);
+  TVMFFI_STATIC_ASSERT(tvmffi_i_is_object<tvmffi_type>::value,
+                       no_object__its_first_member_is_not_base);
   return x;
 }
 }
@@ -5367,6 +5379,10 @@ extern "C++" {
 template <typename tvmffi_type>
 static inline void tvmffi_keep(tvmffi_type **slot, tvmffi_type *object) {
   tvmffi_i_keep(slot, object);
+}
+template <typename tvmffi_type>
+static inline void tvmffi_keep(tvmffi_type **slot, decltype(nullptr)) {
+  tvmffi_i_keep(slot, nullptr);
 }
 }
 #else
@@ -5762,6 +5778,7 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
    interface. */
 TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
                                            int32_t n, TVMFFIAny *result) {
+  TVMFFI_TRY(tvmffi_i_check_made(args, n));
   if (TVMFFI_I_UNLIKELY(tvmffi_i_unsettled(args, n)))
     return tvmffi_i_global_settled(which, args, n, result);
   return tvmffi_i_global_call(which, (TVMFFIAny *)(uintptr_t)args, n, result);
@@ -6914,29 +6931,22 @@ TVMFFI_I_OVERLOAD(const TVMFFIObject *, tvmffi_i_const_obj)
 TVMFFI_I_OVERLOAD(const tvmffi_global *, tvmffi_i_global_obj)
 TVMFFI_I_OVERLOAD(DLDevice, tvmffi_device)
 TVMFFI_I_OVERLOAD(DLDataType, tvmffi_dtype)
-/* Accepts a pointer to a struct that begins with an object, its member `base`,
-   and refuses a pointer to any other type. */
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_base_any(const TVMFFIObject *x) {
-  return tvmffi_i_const_obj(x);
-}
-template <typename tvmffi_type>
-TVMFFI_I_INLINE auto tvmffi_i_base_any(const tvmffi_type *x)
-    -> decltype(tvmffi_i_base_any(&x->base)) {
-  return tvmffi_i_base_any(&x->base);
-}
+/* Accepts a pointer to a struct that begins with an object. For a pointer to
+   another type, the compiler's error shows the name of the result's type. */
 struct tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base;
+template <bool tvmffi_is_object>
+struct tvmffi_i_view_of {
+  typedef TVMFFIAny type;
+};
+template <>
+struct tvmffi_i_view_of<false> {
+  typedef tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base type;
+};
 template <typename tvmffi_type>
-TVMFFI_I_INLINE auto tvmffi_i_object_any(const tvmffi_type *x, int)
-    -> decltype(tvmffi_i_base_any(&x->base)) {
-  return tvmffi_i_base_any(&x->base);
-}
-template <typename tvmffi_type>
-tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base
-tvmffi_i_object_any(const tvmffi_type *x, long);
-template <typename tvmffi_type>
-TVMFFI_I_INLINE auto tvmffi_i_any(const tvmffi_type *x)
-    -> decltype(tvmffi_i_object_any(x, 0)) {
-  return tvmffi_i_object_any(x, 0);
+TVMFFI_I_INLINE
+    typename tvmffi_i_view_of<tvmffi_i_is_object<tvmffi_type>::value>::type
+    tvmffi_i_any(const tvmffi_type *x) {
+  return tvmffi_i_const_obj((const TVMFFIObject *)(const void *)x);
 }
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
 
@@ -7412,8 +7422,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(int which, const TVMFFIAny *items,
                          tvmffi_i_global_name(which), (long long)n);
     return NULL;
   }
-  if (tvmffi_i_check_made(items, (int32_t)n) ||
-      tvmffi_i_global_values(which, items, (int32_t)n, &result))
+  if (tvmffi_i_global_values(which, items, (int32_t)n, &result))
     return NULL;
   return result.v_obj;
 }

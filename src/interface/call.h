@@ -326,29 +326,22 @@ TVMFFI_I_OVERLOAD(const TVMFFIObject *, tvmffi_i_const_obj)
 TVMFFI_I_OVERLOAD(const tvmffi_global *, tvmffi_i_global_obj)
 TVMFFI_I_OVERLOAD(DLDevice, tvmffi_device)
 TVMFFI_I_OVERLOAD(DLDataType, tvmffi_dtype)
-/* Accepts a pointer to a struct that begins with an object, its member `base`,
-   and refuses a pointer to any other type. */
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_base_any(const TVMFFIObject *x) {
-  return tvmffi_i_const_obj(x);
-}
-template <typename tvmffi_type>
-TVMFFI_I_INLINE auto tvmffi_i_base_any(const tvmffi_type *x)
-    -> decltype(tvmffi_i_base_any(&x->base)) {
-  return tvmffi_i_base_any(&x->base);
-}
+/* Accepts a pointer to a struct that begins with an object. For a pointer to
+   another type, the compiler's error shows the name of the result's type. */
 struct tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base;
+template <bool tvmffi_is_object>
+struct tvmffi_i_view_of {
+  typedef TVMFFIAny type;
+};
+template <>
+struct tvmffi_i_view_of<false> {
+  typedef tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base type;
+};
 template <typename tvmffi_type>
-TVMFFI_I_INLINE auto tvmffi_i_object_any(const tvmffi_type *x, int)
-    -> decltype(tvmffi_i_base_any(&x->base)) {
-  return tvmffi_i_base_any(&x->base);
-}
-template <typename tvmffi_type>
-tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base
-tvmffi_i_object_any(const tvmffi_type *x, long);
-template <typename tvmffi_type>
-TVMFFI_I_INLINE auto tvmffi_i_any(const tvmffi_type *x)
-    -> decltype(tvmffi_i_object_any(x, 0)) {
-  return tvmffi_i_object_any(x, 0);
+TVMFFI_I_INLINE
+    typename tvmffi_i_view_of<tvmffi_i_is_object<tvmffi_type>::value>::type
+    tvmffi_i_any(const tvmffi_type *x) {
+  return tvmffi_i_const_obj((const TVMFFIObject *)(const void *)x);
 }
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
 

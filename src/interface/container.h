@@ -46,8 +46,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(int which, const TVMFFIAny *items,
                          tvmffi_i_global_name(which), (long long)n);
     return NULL;
   }
-  if (tvmffi_i_check_made(items, (int32_t)n) ||
-      tvmffi_i_global_values(which, items, (int32_t)n, &result))
+  if (tvmffi_i_global_values(which, items, (int32_t)n, &result))
     return NULL;
   return result.v_obj;
 }

@@ -97,6 +97,7 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
    interface. */
 TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
                                            int32_t n, TVMFFIAny *result) {
+  TVMFFI_TRY(tvmffi_i_check_made(args, n));
   if (TVMFFI_I_UNLIKELY(tvmffi_i_unsettled(args, n)))
     return tvmffi_i_global_settled(which, args, n, result);
   return tvmffi_i_global_call(which, (TVMFFIAny *)(uintptr_t)args, n, result);

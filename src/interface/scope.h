@@ -472,16 +472,28 @@ TVMFFI_I_COLD int tvmffi_i_settled_open(tvmffi_i_settled *s,
    TVMFFI_I_HANDLE(x) is the pointer x, checked. */
 #if defined(__cplusplus)
 extern "C++" {
-void tvmffi_i_begins_with(const TVMFFIObject *);
+/* `value` is true if the type is TVMFFIObject, or a struct whose member `base`
+   has such a type. */
 template <typename tvmffi_type>
-auto tvmffi_i_begins_with(const tvmffi_type *x)
-    -> decltype(tvmffi_i_begins_with(&x->base));
+struct tvmffi_i_is_object {
+  template <typename tvmffi_any>
+  static char (&test(
+      int))[tvmffi_i_is_object<decltype(tvmffi_any::base)>::value ? 1 : 2];
+  template <typename tvmffi_any>
+  static char (&test(long))[2];
+  static constexpr bool value = sizeof(test<tvmffi_type>(0)) == 1;
+};
+template <>
+struct tvmffi_i_is_object<TVMFFIObject> {
+  static constexpr bool value = true;
+};
 TVMFFI_I_INLINE TVMFFIObjectHandle tvmffi_i_handle(TVMFFIObjectHandle x) {
   return x; /* NULL, too */
 }
 template <typename tvmffi_type>
 static inline TVMFFIObjectHandle tvmffi_i_handle(tvmffi_type *x) {
-  (void)sizeof(decltype(tvmffi_i_begins_with(x)) *);
+  TVMFFI_STATIC_ASSERT(tvmffi_i_is_object<tvmffi_type>::value,
+                       no_object__its_first_member_is_not_base);
   return x;
 }
 }
@@ -528,6 +540,10 @@ extern "C++" {
 template <typename tvmffi_type>
 static inline void tvmffi_keep(tvmffi_type **slot, tvmffi_type *object) {
   tvmffi_i_keep(slot, object);
+}
+template <typename tvmffi_type>
+static inline void tvmffi_keep(tvmffi_type **slot, decltype(nullptr)) {
+  tvmffi_i_keep(slot, nullptr);
 }
 }
 #else

@@ -104,6 +104,15 @@ static int run(TVMFFI_HERE) {
   TVMFFIAny odd = tvmffi_int(1);
   return tvmffi_list(1, tvmffi_map_from(&odd, 1)) ? 0 : -1;
 }"""),
+    ("what a failed maker gave is appended", Raises("a value for each"), """
+static int run(TVMFFI_HERE) {
+  TVMFFIAny odd = tvmffi_int(1);
+  TVMFFIObject *list = tvmffi_list(), *dict = tvmffi_dict();
+  TVMFFI_TRY(tvmffi_append(list, NULL)); /* None */
+  if (!tvmffi_set(dict, "a", tvmffi_map_from(&odd, 1))) return 1;
+  TVMFFI_TRY(tvmffi_append(list, tvmffi_map_from(&odd, 1)));
+  return 0;
+}"""),
     ("a helper makes an object outside a scope", Refused(NO_SCOPE), """
 static TVMFFIObject *make(void) {
   return tvmffi_list(1, 2); /* ! */
