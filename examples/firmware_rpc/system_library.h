@@ -20,6 +20,7 @@ TVMFFI_FUNC(system_library_function, any, (object, module), (str, name),
   const size_t head = 10;
   TVMFFIByteArray key = {symbol, head + name.size};
   TVMFFIObjectHandle f = NULL;
+  TVMFFIObject *function;
   tvmffi_i_named *found;
   (void)module, (void)query_imports;
   if (key.size >= sizeof(symbol)) return 0;
@@ -28,7 +29,9 @@ TVMFFI_FUNC(system_library_function, any, (object, module), (str, name),
   if (!found) return 0;
   TVMFFI_TRY(TVMFFIFunctionCreate(
       NULL, (TVMFFISafeCallType)(uintptr_t)found->address, NULL, &f));
-  TVMFFI_RETURN(tvmffi_obj(f));
+  function = tvmffi_scope_attach(f);
+  if (!function) return -1;
+  TVMFFI_RETURN(tvmffi_obj(function));
 }
 
 static int system_library_register(void) {

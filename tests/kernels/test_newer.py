@@ -32,6 +32,7 @@ PROGRAM = """
 #include "tvmffi.h"
 #include <stdio.h>
 static int run(const char *path) {
+  TVMFFI_SCOPE;
   TVMFFIObject *module = NULL, *add = NULL;
   int64_t sum = 0;
   TVMFFI_TRY(tvmffi_call("ffi.ModuleLoadFromFile", &module, path));

@@ -98,7 +98,8 @@ def check(compiler, folder):
            "succeeds")
     expect(["-DFAIL=1"], AS_LIBRARY, f"[{NO_ANSWER}]\n[{NO_ANSWER}]", failed,
            "a library that is no module")
-    silent = "set_up returned 7, but raised no error"
+    silent = ("set_up returned 7, but raised no error: to return a "
+              "value, write TVMFFI_RETURN(value)")
     expect(["-DSILENT=1"], AS_MODULE,
            str([1, NO_ANSWER, ("RuntimeError", silent),
                 ("RuntimeError", silent), 3, NO_ANSWER, doc]),

@@ -3,33 +3,45 @@
 #include <tvm/ffi/tvm_ffi.h>
 
 #include <iostream>
+#include <optional>
 
 namespace ffi = tvm::ffi;
 
-static ffi::List<int64_t> Squares(int64_t n) {
-  ffi::List<int64_t> list;
+using Numbers = ffi::List<int64_t>;
+
+static Numbers Squares(int64_t n) {
+  Numbers list;
   for (int64_t i = 0; i < n; ++i) list.push_back(i * i);
   return list;
 }
 
-static int64_t SumOfSquares(int64_t n) {
-  ffi::Function squares = ffi::Function::GetGlobalRequired("demo.squares");
-  int64_t sum = 0;
-  for (int64_t x : squares(n).cast<ffi::List<int64_t>>()) sum += x;
-  return sum;
+static Numbers Longer(Numbers a, Numbers b) {
+  return a.size() < b.size() ? b : a;
+}
+
+static std::optional<Numbers> longest;
+
+static void Note(Numbers items) { longest = items; }
+
+static ffi::Array<ffi::Any> Pair(Numbers a, const char *b) {
+  return {a, ffi::String(b)};
 }
 
 static void Run() {
-  ffi::reflection::GlobalDef().def("demo.squares", Squares);
+  ffi::reflection::GlobalDef()
+      .def("demo.squares", Squares)
+      .def("demo.longer", Longer)
+      .def("demo.note", Note);
   ffi::Function squares = ffi::Function::GetGlobalRequired("demo.squares");
-  ffi::Any longest;
+  ffi::Function longer = ffi::Function::GetGlobalRequired("demo.longer");
+  ffi::Function note = ffi::Function::GetGlobalRequired("demo.note");
   for (int64_t n = 1; n <= 3; ++n) {
     ffi::Any list = squares(n);
-    if (n == 3) longest = list;
+    if (longest) list = longer(*longest, list);
+    note(list);
   }
-  std::cout << SumOfSquares(4) << '\n';
-  std::cout << ffi::ReprPrint(longest) << '\n';
-  std::cout << ffi::ReprPrint(ffi::Array<ffi::String>({"a", "b"})) << '\n';
+  std::cout << ffi::ReprPrint(Pair(*longest, "is the longest")) << '\n';
+  longest.reset();
 }
 
 int main() {
