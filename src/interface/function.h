@@ -411,26 +411,16 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
    schema. `text` is copied, unless it is a string literal. Error messages name
    the function by the `text` of its first registration. Returns 0, or -1 with
    an error: a RuntimeError if the name is already registered. */
-#define TVMFFI_REGISTER(text, name)                                       \
-  tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
-                    #name, NULL, 0)
+#define TVMFFI_REGISTER(text, name) \
+  tvmffi_i_register(text, #text[0] == '"', TVMFFI_I_FUNC(name), #name, NULL, 0)
 /* Registers a typed function like TVMFFI_REGISTER, with documentation, which is
    copied. */
-#define TVMFFI_REGISTER_DOC(text, name, doc)                              \
-  tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
-                    #name, doc, 0)
+#define TVMFFI_REGISTER_DOC(text, name, doc) \
+  tvmffi_i_register(text, #text[0] == '"', TVMFFI_I_FUNC(name), #name, doc, 0)
 /* Registers a typed function like TVMFFI_REGISTER, replacing any function of
    this name. */
-#define TVMFFI_OVERRIDE(text, name)                                       \
-  tvmffi_i_register(text, TVMFFI_I_IS_LITERAL(text), TVMFFI_I_FUNC(name), \
-                    #name, NULL, 1)
-
-/* 1 if `text` is a string literal, which need not be copied. */
-#if TVMFFI_I_GNU
-#define TVMFFI_I_IS_LITERAL(text) __builtin_constant_p(text)
-#else
-#define TVMFFI_I_IS_LITERAL(text) 0
-#endif
+#define TVMFFI_OVERRIDE(text, name) \
+  tvmffi_i_register(text, #text[0] == '"', TVMFFI_I_FUNC(name), #name, NULL, 1)
 
 /* Returns a copy of `text` that is never freed, or NULL without memory. */
 TVMFFI_I_COLD const char *tvmffi_i_copy_name(const char *text) {
