@@ -268,21 +268,30 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_open(tvmffi_scope *scope,
   return scope;
 }
 
-/* Releases a scope's objects, newest first, and frees the scope's memory.
-   Leaves an empty scope, which can receive objects and be closed again. */
-TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
-  while (scope->count) {
-    TVMFFIObject *item = scope->items[--scope->count];
+/* Releases the objects of a scope, newest first, and frees its memory. */
+TVMFFI_I_COLD void tvmffi_i_scope_clear(TVMFFIObject **items, uint32_t count,
+                                        uint32_t capacity) {
+  while (count) {
+    TVMFFIObject *item = items[--count];
     tvmffi_i_drop(item, "the end of its scope");
   }
-  if (scope->capacity > TVMFFI_I_SCOPE_FIRST)
-    TVMFFI_I_SCOPE_FREE((void *)scope->items);
-  scope->capacity = 0;
+  if (capacity > TVMFFI_I_SCOPE_FIRST) TVMFFI_I_SCOPE_FREE((void *)items);
 }
 
-/* Closes the scope of a body, which mostly owns nothing. */
+/* Closes a scope, which mostly owns nothing. It does not take the scope's
+   address: so a compiler sees that no other call changes the scope of a body
+   that makes nothing, and removes the scope. */
 TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
-  if (TVMFFI_I_UNLIKELY(scope->capacity)) tvmffi_i_scope_close(scope);
+  if (TVMFFI_I_UNLIKELY(scope->capacity))
+    tvmffi_i_scope_clear(scope->items, scope->count, scope->capacity);
+}
+
+/* Closes a scope, and leaves an empty one, which can receive objects and be
+   closed again. */
+TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
+  tvmffi_i_scope_end(scope);
+  scope->count = 0;
+  scope->capacity = 0;
 }
 
 TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
