@@ -41,7 +41,10 @@ RULES = {
     "TEST_NO_FILES": ["errors: print"],
     "TEST_NO_FORKS": ["threads: processes beside threads"],
     "no cleanup": [  # attribute of the compiler, for TVMFFI_SCOPE
-        "scopes: ways out", "scopes: the last block of a function",
+        "scopes: blocks", "scopes: ways out",
+        "scopes: the last statement of a function",
+        "scopes: many objects that leave", "scopes: full ones",
+        "scopes: helpers",
         "module kinds: alignment",
     ],
     "no stack range": [  # TVMFFI_I_STACK_KNOWN: Linux, macOS, Windows
