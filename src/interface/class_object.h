@@ -161,19 +161,11 @@ TVMFFI_I_INLINE int tvmffi_i_class_copy(tvmffi_i_class *c, void *from,
   return 0;
 }
 
-/* Sets a field to an argument of the interface. */
-TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
+TVMFFI_I_INLINE int tvmffi_i_class_set_value(const TVMFFIFieldInfo *f,
                                              void *self,
                                              const TVMFFIAny *value) {
   void *place = tvmffi_i_field_at(self, f->offset);
   TVMFFIAny args[2], result = tvmffi_none();
-  if (TVMFFI_I_UNLIKELY(value->type_index < 0)) {
-    int code;
-    TVMFFI_TRY(tvmffi_i_settle(value, &result));
-    code = tvmffi_i_class_set_field(f, self, &result);
-    tvmffi_i_any_release(&result);
-    return code;
-  }
   if (!(f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj))
     return ((TVMFFIFieldSetter)(uintptr_t)f->setter)(place, value);
   args[0] = tvmffi_ptr(place);
@@ -181,6 +173,20 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
   TVMFFI_TRY(TVMFFIFunctionCall(f->setter, args, 2, &result));
   tvmffi_i_any_release(&result);
   return 0;
+}
+
+/* Sets a field to an argument of the interface. */
+TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
+                                             void *self,
+                                             const TVMFFIAny *value) {
+  TVMFFIAny owned = tvmffi_none();
+  int code;
+  if (TVMFFI_I_LIKELY(value->type_index >= 0))
+    return tvmffi_i_class_set_value(f, self, value);
+  TVMFFI_TRY(tvmffi_i_settle(value, &owned));
+  code = tvmffi_i_class_set_value(f, self, &owned);
+  tvmffi_i_any_release(&owned);
+  return code;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f,

@@ -440,7 +440,7 @@ struct tvmffi_i_scope_block : tvmffi_scope {
 typedef struct {
   tvmffi_scope scope; /* owns the strings that were made */
   TVMFFIAny *args;    /* `room` or allocated */
-  TVMFFIAny room[8];
+  TVMFFIAny room[4];
 } tvmffi_i_settled;
 
 TVMFFI_I_COLD void tvmffi_i_settled_close(tvmffi_i_settled *s) {

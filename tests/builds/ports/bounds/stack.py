@@ -37,7 +37,7 @@ POINTERS = {
     "tvmffi_i_call_closure": [CALL],
     "tvmffi_i_call_library": [CALL],
     "tvmffi_i_on_copy": ["tvmffi_call_i_list_*", "tvmffi_call_i_dict_*"],
-    "tvmffi_i_call_wide": ["tvmffi_i_take_*", CALL],
+    "tvmffi_i_call": ["tvmffi_i_take_*", CALL],
     "tvmffi_i_deliver": ["tvmffi_i_take_*"],
     # Deleters and destructors.
     "tvmffi_i_release": DELETERS,
@@ -71,7 +71,7 @@ POINTERS = {
     "tvmffi_i_class_add_method": ["tvmffi_i_method_[A-Z]*", USER],
     "tvmffi_i_class_delete": ["tvmffi_i_default_delete", USER],
     "tvmffi_i_class_make": ["tvmffi_i_default_allocate", USER],
-    "tvmffi_i_class_set_field": SETTERS,
+    "tvmffi_i_class_set_value": SETTERS,
     "tvmffi_i_append_defaults": ["tvmffi_defaults_*", USER],
     # Conversions of the items of a container.
     "tvmffi_i_say_got": CASTS,
