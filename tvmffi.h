@@ -217,6 +217,7 @@
      >>base/module_table             methods of modules
      >>interface/list                macros over lists of arguments
      >>interface/scope               objects released at the end of a block
+     >>interface/argument            arguments that the ABI has no form for
      >>interface/global              a global function called without a look-up
      >>interface/compound            array(T), map(K, V), optional(T)
      >>interface/global_cache        built-in functions looked up once in a file
@@ -2928,9 +2929,8 @@ static tvmffi_scope *const tvmffi_i_here = NULL;
 #define tvmffi_i_outer tvmffi_i_here
 #endif
 
-/* Gives the caller of a typed function a reference to `obj`: the scope's own,
-   if the object is the scope's newest, else a new one. A scope of NULL means
-   that the body owns a reference, which the caller receives. */
+/* Gives the caller of a typed function a reference to `obj`: the scope's own
+   reference if `obj` is the scope's newest object, else a new one. */
 TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
                                          TVMFFIObject *obj);
 
@@ -3590,6 +3590,9 @@ enum {
 #define TVMFFI_I_GETTER(T, from, to)                          \
   TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *from, \
                                        tvmffi_type_##T *to)
+/* Puts what a body returns into the result. The caller receives a reference of
+   its own, from the scope tvmffi_i_here or a new one. If that is NULL, the
+   caller receives the reference that the body owns. */
 #define TVMFFI_I_PUTTER_OF(T, to, from)                           \
   TVMFFI_I_INLINE int tvmffi_i_put_##T(                           \
       TVMFFI_I_UNUSED tvmffi_scope *tvmffi_i_here, TVMFFIAny *to, \
@@ -3777,12 +3780,10 @@ TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
                         (unsigned long long)value);
 }
 
-/* Two arguments of the interface have no form in the ABI, and a negative type
+/* Two values of the interface have no form in the ABI, and a negative type
    index: a tvmffi_uint above INT64_MAX, which is refused, and a slice of a
-   text, of which a string is made. */
-
-/* Makes an owned value of such an argument. Returns 0, or -1 with an
-   OverflowError or a MemoryError. */
+   text, of which a string is made. Makes an owned value of such a value.
+   Returns 0, or -1 with an OverflowError or a MemoryError. */
 TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
   TVMFFIByteArray text = tvmffi_any_str(view);
   if (view->type_index != TVMFFI_I_SLICE)
@@ -3790,32 +3791,6 @@ TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
   if (text.size == UINT32_MAX)
     return tvmffi_i_raise("OverflowError", "A slice has 4 GB or more");
   return TVMFFIStringFromByteArray(&text, owned);
-}
-
-/* Refuses such a value where none can be made: for a parameter's default. */
-TVMFFI_I_INLINE int tvmffi_i_check_default(const TVMFFIAny *any) {
-  if (TVMFFI_I_LIKELY(any->type_index >= 0)) return 0;
-  return any->type_index == TVMFFI_I_SLICE
-             ? tvmffi_i_raise("TypeError", "A slice cannot be a default")
-             : tvmffi_i_too_large((uint64_t)any->v_int64);
-}
-
-/* Returns 0 if all arguments have a form in the ABI, else 1. */
-TVMFFI_I_INLINE int tvmffi_i_unsettled(const TVMFFIAny *args, int32_t n) {
-  int32_t i, least = 0;
-  for (i = 0; i < n; ++i)
-    if (args[i].type_index < least) least = args[i].type_index;
-  return least < 0;
-}
-
-/* Returns -1 if an argument is None while an error is pending: a maker failed
-   and returned the NULL, and its error must not be replaced. */
-TVMFFI_I_INLINE int tvmffi_i_check_made(const TVMFFIAny *args, int32_t n) {
-  int32_t i;
-  for (i = 0; i < n; ++i)
-    if (TVMFFI_I_UNLIKELY(args[i].type_index == kTVMFFINone))
-      return tvmffi_i_pending();
-  return 0;
 }
 
 TVMFFI_I_PUT(uint64) {
@@ -3890,32 +3865,6 @@ TVMFFI_I_INLINE int tvmffi_i_put_none(tvmffi_scope *tvmffi_i_here,
   *out = tvmffi_none();
   return 0;
 }
-
-/* Returns 1 if a value points to memory that no object owns: a plain string,
-   bytes or tensor, or a reference to be moved. */
-TVMFFI_I_INLINE int tvmffi_i_is_view(const TVMFFIAny *any) {
-  return any->type_index >= kTVMFFIDLTensorPtr &&
-         any->type_index <= kTVMFFIObjectRValueRef;
-}
-
-/* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
-   owned value. */
-TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any")
-TVMFFI_I_GET(any) {
-  *out = *any;
-  return 0;
-}
-TVMFFI_I_PUT(any) {
-  if (TVMFFI_I_UNLIKELY(value.type_index < 0))
-    return tvmffi_i_settle(&value, out);
-  *out = value;
-  if (!tvmffi_i_here) return 0;
-  if (tvmffi_i_is_view(&value)) return TVMFFIAnyViewToOwnedAny(&value, out);
-  if (value.type_index >= kTVMFFIStaticObjectBegin)
-    tvmffi_i_scope_give(tvmffi_i_here, value.v_obj);
-  return 0;
-}
-TVMFFI_I_KEPT_WORD(any, -1)
 
 /* Returns 1 if *any is an invalid small string or bytes, with a length above
    the capacity, else 0. */
@@ -4097,6 +4046,32 @@ TVMFFI_I_PUT(object) {
   return 0;
 }
 TVMFFI_I_POINTER_WORD(object)
+
+/* Returns 1 if a value points to memory that no object owns: a plain string,
+   bytes or tensor, or a reference to be moved. */
+TVMFFI_I_INLINE int tvmffi_i_is_view(const TVMFFIAny *any) {
+  return any->type_index >= kTVMFFIDLTensorPtr &&
+         any->type_index <= kTVMFFIObjectRValueRef;
+}
+
+/* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
+   owned value. */
+TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any")
+TVMFFI_I_GET(any) {
+  *out = *any;
+  return 0;
+}
+TVMFFI_I_PUT(any) {
+  if (TVMFFI_I_UNLIKELY(value.type_index < 0))
+    return tvmffi_i_settle(&value, out);
+  if (tvmffi_i_here && tvmffi_i_is_view(&value))
+    return TVMFFIAnyViewToOwnedAny(&value, out);
+  if (tvmffi_i_here && value.type_index >= kTVMFFIStaticObjectBegin)
+    return tvmffi_i_put_object(tvmffi_i_here, out, value.v_obj);
+  *out = value;
+  return 0;
+}
+TVMFFI_I_KEPT_WORD(any, -1)
 
 /* Defines a parameter type T for objects of type `index` or a descendant
    type. */
@@ -4815,7 +4790,7 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
 /* clang-format off */
 #define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
 #define TVMFFI_I_EACH1(F, x, end)
-#define TVMFFI_I_EACHtvmffi_at_most_32_values_are_possible(...)
+#define TVMFFI_I_EACHtvmffi_at_most_32_values_are_possible(...) /* MANY */
 #define TVMFFI_I_EACH2(F, x, a, ...) F(x, a) TVMFFI_I_EACH1(F, x, __VA_ARGS__)
 #define TVMFFI_I_EACH3(F, x, a, ...) F(x, a) TVMFFI_I_EACH2(F, x, __VA_ARGS__)
 #define TVMFFI_I_EACH4(F, x, a, ...) F(x, a) TVMFFI_I_EACH3(F, x, __VA_ARGS__)
@@ -5016,11 +4991,6 @@ TVMFFI_I_COLD TVMFFIObject *tvmffi_i_scope_error(const char *message) {
 TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
   uint32_t capacity = 2 * scope->capacity, i;
   TVMFFIObject **items = NULL;
-  if (!capacity) {
-    scope->items = scope->first;
-    scope->capacity = TVMFFI_I_SCOPE_FIRST;
-    return 0;
-  }
   if (scope->capacity < UINT32_MAX / 2 / sizeof(*items))
     items = (TVMFFIObject **)TVMFFI_I_SCOPE_MALLOC(capacity * sizeof(*items));
   if (!items)
@@ -5046,8 +5016,12 @@ TVMFFI_I_INLINE int tvmffi_i_scope_add(tvmffi_scope *scope, TVMFFIObject *obj) {
                           "this scope belongs to another thread: open a scope "
                           "in the parallel region");
 #endif
-  if (TVMFFI_I_UNLIKELY(scope->count == scope->capacity))
+  if (!scope->capacity) {
+    scope->items = scope->first;
+    scope->capacity = TVMFFI_I_SCOPE_FIRST;
+  } else if (TVMFFI_I_UNLIKELY(scope->count == scope->capacity)) {
     TVMFFI_TRY(tvmffi_i_scope_grow(scope));
+  }
   scope->items[scope->count++] = obj;
   return 0;
 }
@@ -5257,8 +5231,8 @@ struct tvmffi_i_scope_block : tvmffi_scope {
    (-Wjump-misses-init warns). In C it needs the cleanup attribute of GCC and
    clang; elsewhere use tvmffi_scope_open. */
 #if TVMFFI_I_CLEANUP
-#define TVMFFI_SCOPE TVMFFI_I_SCOPE_REST(__LINE__)
-#define TVMFFI_I_SCOPE_REST(n)           \
+#define TVMFFI_SCOPE TVMFFI_I_SCOPE_FROM_HERE(__LINE__)
+#define TVMFFI_I_SCOPE_FROM_HERE(n)      \
   TVMFFI_I_HIDE_BEGIN TVMFFI_I_SCOPE(n); \
   TVMFFI_I_HIDE_END(void) 0
 #else
@@ -5274,43 +5248,6 @@ struct tvmffi_i_scope_block : tvmffi_scope {
        }
    The caller passes its own scope: pair(tvmffi_here, 3). */
 #define TVMFFI_HERE TVMFFI_I_UNUSED tvmffi_scope *const tvmffi_i_here
-
-/* Arguments that have a form in the ABI, made of some that may have none. */
-typedef struct {
-  tvmffi_scope scope; /* owns the strings that were made */
-  TVMFFIAny *args;    /* `room` or allocated */
-  TVMFFIAny room[4];
-} tvmffi_i_settled;
-
-TVMFFI_I_COLD void tvmffi_i_settled_close(tvmffi_i_settled *s) {
-  tvmffi_i_scope_close(&s->scope);
-  if (s->args != s->room) TVMFFI_I_SCOPE_FREE((void *)s->args);
-}
-
-/* Returns 0, or -1 with an error after it has closed *s. */
-TVMFFI_I_COLD int tvmffi_i_settled_open(tvmffi_i_settled *s,
-                                        const TVMFFIAny *args, int32_t n) {
-  int32_t i;
-  int code = 0;
-  (void)tvmffi_i_scope_open(&s->scope, NULL);
-  s->args = s->room;
-  if ((size_t)n > sizeof(s->room) / sizeof(s->room[0]))
-    s->args = (TVMFFIAny *)TVMFFI_I_SCOPE_MALLOC((size_t)n * sizeof(*s->args));
-  if (!s->args)
-    return tvmffi_i_raise("MemoryError", "out of memory for %d arguments",
-                          (int)n);
-  for (i = 0; i < n && !code; ++i) {
-    s->args[i] = args[i];
-    if (args[i].type_index >= 0) continue;
-    code = tvmffi_i_settle(&args[i], &s->args[i]);
-    if (!code && s->args[i].type_index >= kTVMFFIStaticObjectBegin) {
-      code = tvmffi_i_scope_add(&s->scope, s->args[i].v_obj);
-      if (code) tvmffi_i_release(s->args[i].v_obj);
-    }
-  }
-  if (code) tvmffi_i_settled_close(s);
-  return code;
-}
 
 /* -------- References -------- */
 
@@ -5414,6 +5351,72 @@ static inline void tvmffi_keep(tvmffi_type **slot, decltype(nullptr)) {
     return 1;                                                          \
   }                                                                    \
   static int tvmffi_main(TVMFFI_HERE)
+
+/* ======== Arguments ==================================== >>interface/argument
+   arguments that the ABI has no form for */
+
+/* Returns the least type index of some arguments: kTVMFFINone or more if the
+   ABI has a form for each. Without arguments, returns 1. */
+TVMFFI_I_INLINE int32_t tvmffi_i_least_index(const TVMFFIAny *args, int32_t n) {
+  int32_t i, least = 1;
+  for (i = 0; i < n; ++i)
+    if (args[i].type_index < least) least = args[i].type_index;
+  return least;
+}
+
+/* Returns -1 if an argument is None while an error is pending: a maker failed
+   and returned NULL, and its error must not be replaced. */
+TVMFFI_I_INLINE int tvmffi_i_check_made(const TVMFFIAny *args, int32_t n) {
+  int32_t i;
+  for (i = 0; i < n; ++i)
+    if (TVMFFI_I_UNLIKELY(args[i].type_index == kTVMFFINone))
+      return tvmffi_i_pending();
+  return 0;
+}
+
+/* Refuses a parameter's default that the ABI has no form for, because nothing
+   would own a string that is made of it. */
+TVMFFI_I_INLINE int tvmffi_i_check_default(const TVMFFIAny *any) {
+  if (TVMFFI_I_LIKELY(any->type_index >= 0)) return 0;
+  return any->type_index == TVMFFI_I_SLICE
+             ? tvmffi_i_raise("TypeError", "A slice cannot be a default")
+             : tvmffi_i_too_large((uint64_t)any->v_int64);
+}
+
+/* A copy of arguments, with strings in place of slices. */
+typedef struct {
+  const TVMFFIAny *from;
+  TVMFFIAny *args; /* `room` or allocated */
+  int32_t n;       /* of `args` */
+  TVMFFIAny room[4];
+} tvmffi_i_settled;
+
+TVMFFI_I_COLD void tvmffi_i_settled_close(tvmffi_i_settled *s) {
+  while (s->n--)
+    if (s->from[s->n].type_index < 0) tvmffi_i_any_release(&s->args[s->n]);
+  if (s->args != s->room) TVMFFI_I_SCOPE_FREE((void *)s->args);
+}
+
+/* Returns 0, or -1 with an error and nothing to close. */
+TVMFFI_I_COLD int tvmffi_i_settled_open(tvmffi_i_settled *s,
+                                        const TVMFFIAny *args, int32_t n) {
+  s->from = args;
+  s->args = s->room;
+  if ((size_t)n > sizeof(s->room) / sizeof(s->room[0]))
+    s->args = (TVMFFIAny *)TVMFFI_I_SCOPE_MALLOC((size_t)n * sizeof(*s->args));
+  if (!s->args)
+    return tvmffi_i_raise("MemoryError", "out of memory for %d arguments",
+                          (int)n);
+  for (s->n = 0; s->n < n; ++s->n) {
+    s->args[s->n] = args[s->n];
+    if (args[s->n].type_index < 0 &&
+        tvmffi_i_settle(&args[s->n], &s->args[s->n])) {
+      tvmffi_i_settled_close(s);
+      return -1;
+    }
+  }
+  return 0;
+}
 
 /* ======== Global functions =============================== >>interface/global
    a global function called without a look-up */
@@ -5773,10 +5776,12 @@ TVMFFI_I_INLINE int tvmffi_i_global_call(int which, TVMFFIAny *args, int32_t n,
                             n, result);
 }
 
+/* Makes strings of slices for tvmffi_i_global_values. */
 TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
                                           int32_t n, TVMFFIAny *result) {
   tvmffi_i_settled s;
   int code;
+  TVMFFI_TRY(tvmffi_i_check_made(args, n));
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
   code = tvmffi_i_global_call(which, s.args, n, result);
   tvmffi_i_settled_close(&s);
@@ -5784,12 +5789,14 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
 }
 
 /* Calls a function like tvmffi_i_global_call, with arguments of the
-   interface. */
+   interface. Fails with the pending error if there is one and an argument is
+   None. */
 TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
                                            int32_t n, TVMFFIAny *result) {
-  TVMFFI_TRY(tvmffi_i_check_made(args, n));
-  if (TVMFFI_I_UNLIKELY(tvmffi_i_unsettled(args, n)))
+  const int32_t least = tvmffi_i_least_index(args, n);
+  if (TVMFFI_I_UNLIKELY(least < kTVMFFINone))
     return tvmffi_i_global_settled(which, args, n, result);
+  if (TVMFFI_I_UNLIKELY(least == kTVMFFINone)) TVMFFI_TRY(tvmffi_i_pending());
   return tvmffi_i_global_call(which, (TVMFFIAny *)(uintptr_t)args, n, result);
 }
 
@@ -6282,14 +6289,16 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
 
-/* Declare and close the scope of a body. Compilers remove both where the body
+/* Open and close the scope of a body. Compilers remove both where the body
    makes nothing. In C++, a destructor closes the scope, after an exception,
    too. */
 #if defined(__cplusplus)
 #define TVMFFI_I_BODY_SCOPE tvmffi_i_scope_block tvmffi_scope_of_body(NULL);
 #define TVMFFI_I_BODY_END
 #else
-#define TVMFFI_I_BODY_SCOPE tvmffi_scope tvmffi_scope_of_body;
+#define TVMFFI_I_BODY_SCOPE \
+  tvmffi_scope tvmffi_scope_of_body; \
+  (void)tvmffi_i_scope_open(&tvmffi_scope_of_body, NULL);
 #define TVMFFI_I_BODY_END tvmffi_i_scope_end(&tvmffi_scope_of_body);
 #endif
 
@@ -6303,8 +6312,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_ATTRIBUTE_tvmffi_user
 #define TVMFFI_I_ATTRIBUTE_tvmffi_exported
 #define TVMFFI_I_ATTRIBUTE_tvmffi_builtin TVMFFI_I_UNUSED
-#define TVMFFI_I_SCOPE_tvmffi_user \
-  tvmffi_i_scope_open(&tvmffi_scope_of_body, NULL)
+#define TVMFFI_I_SCOPE_tvmffi_user &tvmffi_scope_of_body
 #define TVMFFI_I_SCOPE_tvmffi_exported TVMFFI_I_SCOPE_tvmffi_user
 #define TVMFFI_I_SCOPE_tvmffi_builtin NULL
 #define TVMFFI_I_RUN_tvmffi_user(has_result, ...) \
@@ -6543,8 +6551,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 /* Returns what the body owns, a reference that the caller receives. */
 #define TVMFFI_I_GIVE(x) return tvmffi_put(NULL, tvmffi_result, x)
 
-/* Makes a function object from a typed function. *out is owned by the scope.
- * Returns 0, or -1 with an error. */
+/* Makes a function object from a typed function. The scope owns *out. Returns
+   0, or -1 with an error. */
 #define TVMFFI_FUNCTION_NEW(name, out) \
   tvmffi_i_scoped_function(TVMFFI_I_OWNER, TVMFFI_I_FUNC(name), out)
 
@@ -6718,8 +6726,8 @@ TVMFFI_I_INLINE int tvmffi_i_take_object(tvmffi_i_owner to, TVMFFIAny *any,
   return tvmffi_i_hand_out(to, value, (TVMFFIObject **)target);
 }
 
-/* Returns the tvmffi_out that stores an object in *target, owned by the scope.
- */
+/* Returns the tvmffi_out that stores an object in *target. The scope owns the
+   object. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
   return tvmffi_i_make_out(tvmffi_i_take_object, &tvmffi_i_name_object, target);
 }
@@ -6865,7 +6873,7 @@ TVMFFI_I_COLD int tvmffi_i_call_settled(tvmffi_i_owner to, TVMFFIAny callee,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_wide(
     tvmffi_i_owner to, TVMFFIAny callee, tvmffi_out out, TVMFFIAny *args,
     int32_t n, int wide) {
-  if (wide && TVMFFI_I_UNLIKELY(tvmffi_i_unsettled(args, n)))
+  if (wide && TVMFFI_I_UNLIKELY(tvmffi_i_least_index(args, n) < 0))
     return tvmffi_i_call_settled(to, callee, out, args, n);
   return tvmffi_i_call(to, callee, out, args, n);
 }
@@ -7616,8 +7624,7 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
        tvmffi_get(map, "key", &number, 7)     7 if absent
        tvmffi_get(map, "key", &object, NULL)  NULL if absent; C++: nullptr
    Returns 0, or -1 with an error. A value of another type is a TypeError that
-   names the key, even with a default. An object or Any is owned by the scope.
- */
+   names the key, even with a default. The scope owns an object or Any. */
 #define tvmffi_get(container, key, ...)                              \
   tvmffi_i_get_or(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
                   TVMFFI_ANY(container), TVMFFI_ANY(key),            \
@@ -10425,7 +10432,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
 
 /* Creates an object: Point *p = TVMFFI_NEW(Point, 3.0, 4.0). Returns the
-   object, which the scope owns, or NULL with an error. Up to 31 plain values,
+   object, which the scope owns, or NULL with an error. Up to 32 plain values,
    as in tvmffi_call, set fields in the order of Python's constructor. The other
    fields get their default, or zero. */
 #define TVMFFI_NEW(...) \

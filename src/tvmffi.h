@@ -237,6 +237,7 @@
 #include "base/module_table.h"
 #include "interface/list.h"
 #include "interface/scope.h"
+#include "interface/argument.h"
 #include "interface/global.h"
 #include "interface/compound.h"
 #include "interface/global_cache.h"

@@ -53,9 +53,8 @@ static tvmffi_scope *const tvmffi_i_here = NULL;
 #define tvmffi_i_outer tvmffi_i_here
 #endif
 
-/* Gives the caller of a typed function a reference to `obj`: the scope's own,
-   if the object is the scope's newest, else a new one. A scope of NULL means
-   that the body owns a reference, which the caller receives. */
+/* Gives the caller of a typed function a reference to `obj`: the scope's own
+   reference if `obj` is the scope's newest object, else a new one. */
 TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
                                          TVMFFIObject *obj);
 

@@ -97,6 +97,9 @@ enum {
 #define TVMFFI_I_GETTER(T, from, to)                          \
   TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *from, \
                                        tvmffi_type_##T *to)
+/* Puts what a body returns into the result. The caller receives a reference of
+   its own, from the scope tvmffi_i_here or a new one. If that is NULL, the
+   caller receives the reference that the body owns. */
 #define TVMFFI_I_PUTTER_OF(T, to, from)                           \
   TVMFFI_I_INLINE int tvmffi_i_put_##T(                           \
       TVMFFI_I_UNUSED tvmffi_scope *tvmffi_i_here, TVMFFIAny *to, \
@@ -284,12 +287,10 @@ TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
                         (unsigned long long)value);
 }
 
-/* Two arguments of the interface have no form in the ABI, and a negative type
+/* Two values of the interface have no form in the ABI, and a negative type
    index: a tvmffi_uint above INT64_MAX, which is refused, and a slice of a
-   text, of which a string is made. */
-
-/* Makes an owned value of such an argument. Returns 0, or -1 with an
-   OverflowError or a MemoryError. */
+   text, of which a string is made. Makes an owned value of such a value.
+   Returns 0, or -1 with an OverflowError or a MemoryError. */
 TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
   TVMFFIByteArray text = tvmffi_any_str(view);
   if (view->type_index != TVMFFI_I_SLICE)
@@ -297,32 +298,6 @@ TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
   if (text.size == UINT32_MAX)
     return tvmffi_i_raise("OverflowError", "A slice has 4 GB or more");
   return TVMFFIStringFromByteArray(&text, owned);
-}
-
-/* Refuses such a value where none can be made: for a parameter's default. */
-TVMFFI_I_INLINE int tvmffi_i_check_default(const TVMFFIAny *any) {
-  if (TVMFFI_I_LIKELY(any->type_index >= 0)) return 0;
-  return any->type_index == TVMFFI_I_SLICE
-             ? tvmffi_i_raise("TypeError", "A slice cannot be a default")
-             : tvmffi_i_too_large((uint64_t)any->v_int64);
-}
-
-/* Returns 0 if all arguments have a form in the ABI, else 1. */
-TVMFFI_I_INLINE int tvmffi_i_unsettled(const TVMFFIAny *args, int32_t n) {
-  int32_t i, least = 0;
-  for (i = 0; i < n; ++i)
-    if (args[i].type_index < least) least = args[i].type_index;
-  return least < 0;
-}
-
-/* Returns -1 if an argument is None while an error is pending: a maker failed
-   and returned the NULL, and its error must not be replaced. */
-TVMFFI_I_INLINE int tvmffi_i_check_made(const TVMFFIAny *args, int32_t n) {
-  int32_t i;
-  for (i = 0; i < n; ++i)
-    if (TVMFFI_I_UNLIKELY(args[i].type_index == kTVMFFINone))
-      return tvmffi_i_pending();
-  return 0;
 }
 
 TVMFFI_I_PUT(uint64) {
@@ -397,32 +372,6 @@ TVMFFI_I_INLINE int tvmffi_i_put_none(tvmffi_scope *tvmffi_i_here,
   *out = tvmffi_none();
   return 0;
 }
-
-/* Returns 1 if a value points to memory that no object owns: a plain string,
-   bytes or tensor, or a reference to be moved. */
-TVMFFI_I_INLINE int tvmffi_i_is_view(const TVMFFIAny *any) {
-  return any->type_index >= kTVMFFIDLTensorPtr &&
-         any->type_index <= kTVMFFIObjectRValueRef;
-}
-
-/* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
-   owned value. */
-TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any")
-TVMFFI_I_GET(any) {
-  *out = *any;
-  return 0;
-}
-TVMFFI_I_PUT(any) {
-  if (TVMFFI_I_UNLIKELY(value.type_index < 0))
-    return tvmffi_i_settle(&value, out);
-  *out = value;
-  if (!tvmffi_i_here) return 0;
-  if (tvmffi_i_is_view(&value)) return TVMFFIAnyViewToOwnedAny(&value, out);
-  if (value.type_index >= kTVMFFIStaticObjectBegin)
-    tvmffi_i_scope_give(tvmffi_i_here, value.v_obj);
-  return 0;
-}
-TVMFFI_I_KEPT_WORD(any, -1)
 
 /* Returns 1 if *any is an invalid small string or bytes, with a length above
    the capacity, else 0. */
@@ -604,6 +553,32 @@ TVMFFI_I_PUT(object) {
   return 0;
 }
 TVMFFI_I_POINTER_WORD(object)
+
+/* Returns 1 if a value points to memory that no object owns: a plain string,
+   bytes or tensor, or a reference to be moved. */
+TVMFFI_I_INLINE int tvmffi_i_is_view(const TVMFFIAny *any) {
+  return any->type_index >= kTVMFFIDLTensorPtr &&
+         any->type_index <= kTVMFFIObjectRValueRef;
+}
+
+/* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
+   owned value. */
+TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any")
+TVMFFI_I_GET(any) {
+  *out = *any;
+  return 0;
+}
+TVMFFI_I_PUT(any) {
+  if (TVMFFI_I_UNLIKELY(value.type_index < 0))
+    return tvmffi_i_settle(&value, out);
+  if (tvmffi_i_here && tvmffi_i_is_view(&value))
+    return TVMFFIAnyViewToOwnedAny(&value, out);
+  if (tvmffi_i_here && value.type_index >= kTVMFFIStaticObjectBegin)
+    return tvmffi_i_put_object(tvmffi_i_here, out, value.v_obj);
+  *out = value;
+  return 0;
+}
+TVMFFI_I_KEPT_WORD(any, -1)
 
 /* Defines a parameter type T for objects of type `index` or a descendant
    type. */

@@ -19,6 +19,7 @@
 #include "../base/mismatch.h"
 #include "list.h"
 #include "scope.h"
+#include "argument.h"
 #include "global.h"
 #include "function.h"
 
@@ -114,8 +115,8 @@ TVMFFI_I_INLINE int tvmffi_i_take_object(tvmffi_i_owner to, TVMFFIAny *any,
   return tvmffi_i_hand_out(to, value, (TVMFFIObject **)target);
 }
 
-/* Returns the tvmffi_out that stores an object in *target, owned by the scope.
- */
+/* Returns the tvmffi_out that stores an object in *target. The scope owns the
+   object. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
   return tvmffi_i_make_out(tvmffi_i_take_object, &tvmffi_i_name_object, target);
 }
@@ -261,7 +262,7 @@ TVMFFI_I_COLD int tvmffi_i_call_settled(tvmffi_i_owner to, TVMFFIAny callee,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_wide(
     tvmffi_i_owner to, TVMFFIAny callee, tvmffi_out out, TVMFFIAny *args,
     int32_t n, int wide) {
-  if (wide && TVMFFI_I_UNLIKELY(tvmffi_i_unsettled(args, n)))
+  if (wide && TVMFFI_I_UNLIKELY(tvmffi_i_least_index(args, n) < 0))
     return tvmffi_i_call_settled(to, callee, out, args, n);
   return tvmffi_i_call(to, callee, out, args, n);
 }

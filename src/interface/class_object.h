@@ -11,6 +11,7 @@
 #include "../base/error.h"
 #include "../base/word.h"
 #include "scope.h"
+#include "argument.h"
 #include "class.h"
 
 /* Returns the calling thread's running destructors of types that this file

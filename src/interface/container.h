@@ -241,8 +241,7 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
        tvmffi_get(map, "key", &number, 7)     7 if absent
        tvmffi_get(map, "key", &object, NULL)  NULL if absent; C++: nullptr
    Returns 0, or -1 with an error. A value of another type is a TypeError that
-   names the key, even with a default. An object or Any is owned by the scope.
- */
+   names the key, even with a default. The scope owns an object or Any. */
 #define tvmffi_get(container, key, ...)                              \
   tvmffi_i_get_or(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
                   TVMFFI_ANY(container), TVMFFI_ANY(key),            \

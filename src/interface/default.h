@@ -10,9 +10,9 @@
 #include "../head/abi.h"
 #include "../base/value.h"
 #include "../base/error.h"
-#include "../base/word.h"
 #include "../base/mismatch.h"
 #include "list.h"
+#include "argument.h"
 #include "function.h"
 #include "call.h"
 

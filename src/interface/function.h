@@ -125,14 +125,16 @@
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
 
-/* Declare and close the scope of a body. Compilers remove both where the body
+/* Open and close the scope of a body. Compilers remove both where the body
    makes nothing. In C++, a destructor closes the scope, after an exception,
    too. */
 #if defined(__cplusplus)
 #define TVMFFI_I_BODY_SCOPE tvmffi_i_scope_block tvmffi_scope_of_body(NULL);
 #define TVMFFI_I_BODY_END
 #else
-#define TVMFFI_I_BODY_SCOPE tvmffi_scope tvmffi_scope_of_body;
+#define TVMFFI_I_BODY_SCOPE \
+  tvmffi_scope tvmffi_scope_of_body; \
+  (void)tvmffi_i_scope_open(&tvmffi_scope_of_body, NULL);
 #define TVMFFI_I_BODY_END tvmffi_i_scope_end(&tvmffi_scope_of_body);
 #endif
 
@@ -146,8 +148,7 @@
 #define TVMFFI_I_ATTRIBUTE_tvmffi_user
 #define TVMFFI_I_ATTRIBUTE_tvmffi_exported
 #define TVMFFI_I_ATTRIBUTE_tvmffi_builtin TVMFFI_I_UNUSED
-#define TVMFFI_I_SCOPE_tvmffi_user \
-  tvmffi_i_scope_open(&tvmffi_scope_of_body, NULL)
+#define TVMFFI_I_SCOPE_tvmffi_user &tvmffi_scope_of_body
 #define TVMFFI_I_SCOPE_tvmffi_exported TVMFFI_I_SCOPE_tvmffi_user
 #define TVMFFI_I_SCOPE_tvmffi_builtin NULL
 #define TVMFFI_I_RUN_tvmffi_user(has_result, ...) \
@@ -386,8 +387,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 /* Returns what the body owns, a reference that the caller receives. */
 #define TVMFFI_I_GIVE(x) return tvmffi_put(NULL, tvmffi_result, x)
 
-/* Makes a function object from a typed function. *out is owned by the scope.
- * Returns 0, or -1 with an error. */
+/* Makes a function object from a typed function. The scope owns *out. Returns
+   0, or -1 with an error. */
 #define TVMFFI_FUNCTION_NEW(name, out) \
   tvmffi_i_scoped_function(TVMFFI_I_OWNER, TVMFFI_I_FUNC(name), out)
 

@@ -9,8 +9,7 @@
 #include "../base/reference.h"
 #include "../base/value.h"
 #include "../base/error.h"
-#include "../base/word.h"
-#include "scope.h"
+#include "argument.h"
 
 /* Indices of the names in tvmffi_i_global_name. */
 enum {
@@ -83,10 +82,12 @@ TVMFFI_I_INLINE int tvmffi_i_global_call(int which, TVMFFIAny *args, int32_t n,
                             n, result);
 }
 
+/* Makes strings of slices for tvmffi_i_global_values. */
 TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
                                           int32_t n, TVMFFIAny *result) {
   tvmffi_i_settled s;
   int code;
+  TVMFFI_TRY(tvmffi_i_check_made(args, n));
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
   code = tvmffi_i_global_call(which, s.args, n, result);
   tvmffi_i_settled_close(&s);
@@ -94,12 +95,14 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
 }
 
 /* Calls a function like tvmffi_i_global_call, with arguments of the
-   interface. */
+   interface. Fails with the pending error if there is one and an argument is
+   None. */
 TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
                                            int32_t n, TVMFFIAny *result) {
-  TVMFFI_TRY(tvmffi_i_check_made(args, n));
-  if (TVMFFI_I_UNLIKELY(tvmffi_i_unsettled(args, n)))
+  const int32_t least = tvmffi_i_least_index(args, n);
+  if (TVMFFI_I_UNLIKELY(least < kTVMFFINone))
     return tvmffi_i_global_settled(which, args, n, result);
+  if (TVMFFI_I_UNLIKELY(least == kTVMFFINone)) TVMFFI_TRY(tvmffi_i_pending());
   return tvmffi_i_global_call(which, (TVMFFIAny *)(uintptr_t)args, n, result);
 }
 

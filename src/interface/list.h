@@ -97,7 +97,7 @@
 /* clang-format off */
 #define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
 #define TVMFFI_I_EACH1(F, x, end)
-#define TVMFFI_I_EACHtvmffi_at_most_32_values_are_possible(...)
+#define TVMFFI_I_EACHtvmffi_at_most_32_values_are_possible(...) /* MANY */
 #define TVMFFI_I_EACH2(F, x, a, ...) F(x, a) TVMFFI_I_EACH1(F, x, __VA_ARGS__)
 #define TVMFFI_I_EACH3(F, x, a, ...) F(x, a) TVMFFI_I_EACH2(F, x, __VA_ARGS__)
 #define TVMFFI_I_EACH4(F, x, a, ...) F(x, a) TVMFFI_I_EACH3(F, x, __VA_ARGS__)

@@ -24,7 +24,6 @@
 #include "../base/scope_here.h"
 #include "../base/error.h"
 #include "../base/named_call.h"
-#include "../base/word.h"
 
 /* Number of objects stored in the scope itself. More objects need an
    allocation. */
@@ -177,11 +176,6 @@ TVMFFI_I_COLD TVMFFIObject *tvmffi_i_scope_error(const char *message) {
 TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
   uint32_t capacity = 2 * scope->capacity, i;
   TVMFFIObject **items = NULL;
-  if (!capacity) {
-    scope->items = scope->first;
-    scope->capacity = TVMFFI_I_SCOPE_FIRST;
-    return 0;
-  }
   if (scope->capacity < UINT32_MAX / 2 / sizeof(*items))
     items = (TVMFFIObject **)TVMFFI_I_SCOPE_MALLOC(capacity * sizeof(*items));
   if (!items)
@@ -207,8 +201,12 @@ TVMFFI_I_INLINE int tvmffi_i_scope_add(tvmffi_scope *scope, TVMFFIObject *obj) {
                           "this scope belongs to another thread: open a scope "
                           "in the parallel region");
 #endif
-  if (TVMFFI_I_UNLIKELY(scope->count == scope->capacity))
+  if (!scope->capacity) {
+    scope->items = scope->first;
+    scope->capacity = TVMFFI_I_SCOPE_FIRST;
+  } else if (TVMFFI_I_UNLIKELY(scope->count == scope->capacity)) {
     TVMFFI_TRY(tvmffi_i_scope_grow(scope));
+  }
   scope->items[scope->count++] = obj;
   return 0;
 }
@@ -418,8 +416,8 @@ struct tvmffi_i_scope_block : tvmffi_scope {
    (-Wjump-misses-init warns). In C it needs the cleanup attribute of GCC and
    clang; elsewhere use tvmffi_scope_open. */
 #if TVMFFI_I_CLEANUP
-#define TVMFFI_SCOPE TVMFFI_I_SCOPE_REST(__LINE__)
-#define TVMFFI_I_SCOPE_REST(n)           \
+#define TVMFFI_SCOPE TVMFFI_I_SCOPE_FROM_HERE(__LINE__)
+#define TVMFFI_I_SCOPE_FROM_HERE(n)      \
   TVMFFI_I_HIDE_BEGIN TVMFFI_I_SCOPE(n); \
   TVMFFI_I_HIDE_END(void) 0
 #else
@@ -435,43 +433,6 @@ struct tvmffi_i_scope_block : tvmffi_scope {
        }
    The caller passes its own scope: pair(tvmffi_here, 3). */
 #define TVMFFI_HERE TVMFFI_I_UNUSED tvmffi_scope *const tvmffi_i_here
-
-/* Arguments that have a form in the ABI, made of some that may have none. */
-typedef struct {
-  tvmffi_scope scope; /* owns the strings that were made */
-  TVMFFIAny *args;    /* `room` or allocated */
-  TVMFFIAny room[4];
-} tvmffi_i_settled;
-
-TVMFFI_I_COLD void tvmffi_i_settled_close(tvmffi_i_settled *s) {
-  tvmffi_i_scope_close(&s->scope);
-  if (s->args != s->room) TVMFFI_I_SCOPE_FREE((void *)s->args);
-}
-
-/* Returns 0, or -1 with an error after it has closed *s. */
-TVMFFI_I_COLD int tvmffi_i_settled_open(tvmffi_i_settled *s,
-                                        const TVMFFIAny *args, int32_t n) {
-  int32_t i;
-  int code = 0;
-  (void)tvmffi_i_scope_open(&s->scope, NULL);
-  s->args = s->room;
-  if ((size_t)n > sizeof(s->room) / sizeof(s->room[0]))
-    s->args = (TVMFFIAny *)TVMFFI_I_SCOPE_MALLOC((size_t)n * sizeof(*s->args));
-  if (!s->args)
-    return tvmffi_i_raise("MemoryError", "out of memory for %d arguments",
-                          (int)n);
-  for (i = 0; i < n && !code; ++i) {
-    s->args[i] = args[i];
-    if (args[i].type_index >= 0) continue;
-    code = tvmffi_i_settle(&args[i], &s->args[i]);
-    if (!code && s->args[i].type_index >= kTVMFFIStaticObjectBegin) {
-      code = tvmffi_i_scope_add(&s->scope, s->args[i].v_obj);
-      if (code) tvmffi_i_release(s->args[i].v_obj);
-    }
-  }
-  if (code) tvmffi_i_settled_close(s);
-  return code;
-}
 
 /* -------- References -------- */
 

@@ -505,7 +505,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
 
 /* Creates an object: Point *p = TVMFFI_NEW(Point, 3.0, 4.0). Returns the
-   object, which the scope owns, or NULL with an error. Up to 31 plain values,
+   object, which the scope owns, or NULL with an error. Up to 32 plain values,
    as in tvmffi_call, set fields in the order of Python's constructor. The other
    fields get their default, or zero. */
 #define TVMFFI_NEW(...) \

@@ -476,7 +476,7 @@ static int test_call_with(const tvmffi_func *typed, int how,
 }
 
 static void test_returned_views(TVMFFI_HERE) {
-  TVMFFIAny any;
+  TVMFFIAny any, result;
   OK(test_call_with(&tvmffi_func_u_return_view, 0, &any));
   CHECK(any.type_index == kTVMFFINone && test_is_clean(&any));
   OK(test_call_with(&tvmffi_func_u_return_view, 1, &any));
@@ -497,6 +497,11 @@ static void test_returned_views(TVMFFI_HERE) {
   CHECK_TEXT(tvmffi_any_str(&any), "a text of the body");
   OK(test_call_with(&tvmffi_func_u_return_some_text, 0, &any));
   CHECK_INT(any.type_index, kTVMFFINone);
+  any = tvmffi_int(0); /* an object that is none, of a hostile caller */
+  any.type_index = kTVMFFIFunction;
+  result = tvmffi_none();
+  OK(tvmffi_func_u_any.call(NULL, &any, 1, &result));
+  CHECK_INT(result.type_index, kTVMFFINone);
   OK(test_call_with(&tvmffi_func_u_return_some_text, 1, &any));
   OWN_ANY(any);
   CHECK_TEXT(tvmffi_any_str(&any), "a text of the body");

@@ -213,7 +213,8 @@ static int run(TVMFFI_HERE) {
   TVMFFI_TRY(TVMFFI_REGISTER("none", none));
   return tvmffi_call("none", &map);
 }"""),
-    ("the result is forgotten in a call", Refused("int"), """
+    ("the result is forgotten in a call", Refused("type .int. is not compat|type .int. not compat|"
+                             r"tvmffi_i_out\b"), """
 static int run(void) {
   return tvmffi_call("ffi.ListSize", 21); /* ! */
 }"""),
@@ -370,6 +371,8 @@ def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         box = Box(args, Path(folder))
+        if not box.sanitize:
+            tap.skip("leaks and uses after free", "no AddressSanitizer")
         for name, wanted, text in ROWS:
             for cxx in [False, True] if args.cxx else [False]:
                 if args.only in name:
