@@ -60,3 +60,7 @@ int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
 const TVMFFITypeInfo *TVMFFIGetTypeInfo(int32_t type_index) {
   return bench_runtime->GetTypeInfo(type_index);
 }
+
+int TVMFFIStringFromByteArray(const TVMFFIByteArray *text, TVMFFIAny *out) {
+  return bench_runtime->StringFromByteArray(text, out);
+}
