@@ -285,10 +285,12 @@ TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
 }
 
 /* Closes a scope, and leaves an empty one, which can receive objects and be
-   closed again. */
+   closed again. It takes an object off before it releases it: a destructor may
+   attach others to this scope or, in C++, throw. */
 TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
+  while (scope->count)
+    tvmffi_i_drop(scope->items[--scope->count], "the end of its scope");
   tvmffi_i_scope_end(scope);
-  scope->count = 0;
   scope->capacity = 0;
 }
 

@@ -53,6 +53,33 @@ static void test_opened_scope(TVMFFI_HERE) {
   OK(code);
 }
 
+/* What a deleter attaches to the scope that is being closed ends with it. */
+static tvmffi_scope *test_closing;
+static int test_closing_code;
+static void test_closing_deleter(void *letter) {
+  test_say_deleter(letter);
+  test_closing_code = test_speak(test_closing, "xy");
+}
+static int test_speak_at_close(TVMFFI_HERE, const char *letter) {
+  TVMFFIObjectHandle o = NULL;
+  TVMFFI_TRY(TVMFFIObjectCreateOpaque((void *)(uintptr_t)letter,
+                                      kTVMFFIOpaquePyObject,
+                                      test_closing_deleter, &o));
+  return tvmffi_scope_attach((TVMFFIObject *)o) ? 0 : -1;
+}
+static void test_attached_at_close(TVMFFI_HERE) {
+  tvmffi_scope scope;
+  int code;
+  test_closing = tvmffi_scope_open(&scope);
+  test_closing_code = 0;
+  code = test_speak(test_closing, "ab");
+  if (!code) code = test_speak_at_close(test_closing, "c");
+  if (!code) code = test_speak(test_closing, "d");
+  tvmffi_scope_close(test_closing);
+  OK(code ? code : test_closing_code);
+  if (!code && !test_closing_code) CHECK_LOG("dcyxba");
+}
+
 /* A function with the parameter TVMFFI_HERE gives objects to its caller's
    scope, through any number of such functions. */
 static TVMFFIObject *test_hand_up(TVMFFI_HERE, int depth) {
@@ -788,6 +815,7 @@ static void test_debug(TVMFFI_HERE) {
 static const test_case test_scope_cases[] = {
 #if !TEST_NO_TYPED
     {"scopes: opened and closed", test_opened_scope},
+    {"scopes: attached to while they close", test_attached_at_close},
     {"scopes: of the caller", test_handed_up},
     {"scopes: what is kept", test_keep},
     {"scopes: many objects", test_large_scope},
