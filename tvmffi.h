@@ -659,6 +659,12 @@
 #define TVMFFI_I_ALWAYS_INLINE \
   static inline __attribute__((__always_inline__, __unused__))
 #endif
+#if defined(__OPTIMIZE__)
+#define TVMFFI_I_FOLDED \
+  static inline __attribute__((__always_inline__, __unused__))
+#else
+#define TVMFFI_I_FOLDED static inline TVMFFI_I_UNUSED
+#endif
 #define TVMFFI_I_PREFETCH(pointer) __builtin_prefetch(pointer)
 #if defined(__MINGW32__) && !defined(__clang__)
 #define TVMFFI_I_PRINTF(f, a) __attribute__((__format__(__gnu_printf__, f, a)))
@@ -682,6 +688,7 @@
 #define TVMFFI_I_RETURN_ADDRESS 0
 #define TVMFFI_I_NOINLINE static
 #define TVMFFI_I_ALWAYS_INLINE static inline
+#define TVMFFI_I_FOLDED static inline
 #define TVMFFI_I_PREFETCH(pointer) ((void)(pointer))
 #define TVMFFI_I_PRINTF(f, a)
 #define TVMFFI_I_MUST_CHECK
@@ -3505,30 +3512,59 @@ TVMFFI_I_INLINE int64_t tvmffi_i_map_size(const TVMFFIObject *map) {
 /* ======== Words ================================================== >>base/word
    words for types, and their conversions */
 /* Defines the parameter types of typed functions, such as int64. A parameter
-   type T has a C type tvmffi_type_T, a conversion tvmffi_i_get_T from an Any, a
-   conversion tvmffi_i_put_T to an Any, and names tvmffi_i_name_T. Typed
-   functions check number and types of arguments, and raise the same errors as
-   upstream's C++ headers. For an unknown parameter type T, the compiler's first
-   error names tvmffi_i_unknown_type_word__T. */
+   type T has a C type tvmffi_type_T and a constant tvmffi_i_word_T, which
+   describes it. tvmffi_i_get converts an Any to any C type, and tvmffi_i_put a
+   C value to an Any; where the word is a constant, compilers reduce both to the
+   instructions for this type. Typed functions check number and types of
+   arguments, and raise the same errors as upstream's C++ headers. For an
+   unknown parameter type T, the compiler's first error names
+   tvmffi_i_unknown_type_word__T. */
 
-typedef struct {
-  const char *name;   /* in error texts */
-  const char *schema; /* a type key, or JSON that begins with '{' */
-} tvmffi_i_name;
+/* How values of a parameter type are converted. From TVMFFI_I_PTR on, the C
+   type is a pointer. */
+enum {
+  TVMFFI_I_NONE,
+  TVMFFI_I_ANY,
+  TVMFFI_I_INT,
+  TVMFFI_I_BOOL,
+  TVMFFI_I_FLOAT,
+  TVMFFI_I_STR,
+  TVMFFI_I_BYTES,
+  TVMFFI_I_DTYPE,
+  TVMFFI_I_DEVICE,
+  TVMFFI_I_OPTIONAL, /* of[0], or None */
+  TVMFFI_I_PTR,
+  TVMFFI_I_TENSOR,
+  TVMFFI_I_OBJECT,
+  TVMFFI_I_CONTAINER, /* converted to this type, as its items to of[] */
+  TVMFFI_I_CUSTOM     /* converted by get */
+};
 
-/* Converts an item of a container to `type`. Returns 0 if the item needs no
-   conversion, TVMFFI_I_CONVERTED if *to owns the converted item, or the error
-   of a tvmffi_i_get_T. */
-typedef int tvmffi_i_cast(const tvmffi_i_name *type, const TVMFFIAny *from,
-                          TVMFFIAny *to);
+typedef struct tvmffi_i_word tvmffi_i_word;
 
-/* A compound type such as array(T). Its schema begins with '['. */
-typedef struct {
-  tvmffi_i_name base;
-  const tvmffi_i_name *of[2];
-  tvmffi_i_cast *cast[2];
-  int32_t fits[2]; /* type index of items that need no cast, or -1 */
-} tvmffi_i_compound;
+/* Converts *from to the C type of a word at `to`, like tvmffi_i_get. */
+typedef int tvmffi_i_getter(const TVMFFIAny *from, void *to);
+
+/* Converts an item of a container to `word`. Returns 0 if the item needs no
+   conversion, TVMFFI_I_CONVERTED if *to owns the converted item, or the code of
+   tvmffi_i_get. */
+typedef int tvmffi_i_item_converter(const tvmffi_i_word *word,
+                                    const TVMFFIAny *from, TVMFFIAny *to);
+
+/* A word for a type, such as int64 or array(T): all that is known of it. Each
+   file that uses a word has its own copy, so the address is no identity. */
+struct tvmffi_i_word {
+  const char *name;             /* in error texts */
+  const char *schema;           /* a type key, or JSON that begins with '{' */
+  const tvmffi_i_word *of[2];   /* the T of array(T), K and V of map(K, V) */
+  tvmffi_i_getter *get;         /* of TVMFFI_I_CUSTOM */
+  tvmffi_i_item_converter *item;     /* of TVMFFI_I_CONTAINER: converts items */
+  int32_t index;                /* values of this type index need no conversion;
+                                   or -1 */
+  uint8_t kind;                 /* TVMFFI_I_ANY and so on */
+  uint8_t size;                 /* of the C type, in bytes */
+  uint8_t is_signed;            /* of an INT */
+};
 
 /* Stores the default of each parameter i that has one in args[i], as a view. */
 typedef int tvmffi_i_defaults(TVMFFIAny *args);
@@ -3540,7 +3576,7 @@ typedef struct {
   const char *name;
   TVMFFISafeCallType call;
   int32_t num_args; /* -1: a packed function with any arguments */
-  const tvmffi_i_name *const *types;
+  const tvmffi_i_word *const *types;
 #if !TVMFFI_NO_METADATA
   const char *params; /* parameter names, each ended by a NUL; or NULL */
   int32_t least;      /* the number of parameters without a default */
@@ -3553,139 +3589,65 @@ typedef struct {
 #define TVMFFI_I_SIGNATURE(params, least, defaults) , params, least, defaults
 #endif
 
-/* Codes that tvmffi_i_get_T returns, besides 0 and an error's code. A code of
-   TVMFFI_I_RANGE or more encodes the integer type that is too small for the
-   value. */
-enum {
-  TVMFFI_I_MISMATCH = 1,
-  TVMFFI_I_CONVERTED = 2,
-  TVMFFI_I_UNSIGNED = 16,
-  TVMFFI_I_RANGE = 32
-};
-#define TVMFFI_I_RANGE_OF(ctype)         \
-  (TVMFFI_I_RANGE | (int)sizeof(ctype) | \
-   ((ctype)(-1) < 1 ? 0 : (int)TVMFFI_I_UNSIGNED))
+/* Defines the word T. */
+#if defined(__cplusplus)
+#define TVMFFI_I_CONST_WORD TVMFFI_I_UNUSED static constexpr tvmffi_i_word
+#else
+#define TVMFFI_I_CONST_WORD TVMFFI_I_UNUSED static const tvmffi_i_word
+#endif
+#define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed) \
+  typedef ctype tvmffi_type_##T;                                             \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                   \
+      name, schema, {NULL, NULL}, NULL, NULL, index, kind,                   \
+      (uint8_t)sizeof(ctype), is_signed};
 
-/* Defines the parameter type T, such as int64. */
-#define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)                     \
-  typedef ctype tvmffi_type_##T;                                         \
-  typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, ctype); \
-  TVMFFI_I_UNUSED static const tvmffi_i_name tvmffi_i_name_##T = {name, schema};
-#define TVMFFI_I_GET(T) TVMFFI_I_GETTER(T, any, out)
 /* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
    defines T, the compiler's error shows this name. */
 #define TVMFFI_I_UNKNOWN(T) tvmffi_i_unknown_type_word__##T##__see_the_guide
-/* Like TVMFFI_I_LISTED_TYPE, for a T that compiler.h need not list, such as the
-   name of a struct. */
+/* TVMFFI_I_TYPE defines a word T that compiler.h does not list, such as the name
+   of a struct. */
 #if defined(__cplusplus)
-#define TVMFFI_I_TYPE(T, ctype, name, schema) \
-  struct TVMFFI_I_UNKNOWN(T) {};              \
-  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)
+#define TVMFFI_I_KNOWN(T, ctype) struct TVMFFI_I_UNKNOWN(T) {};
 #else
-#define TVMFFI_I_TYPE(T, ctype, name, schema) \
-  typedef ctype TVMFFI_I_UNKNOWN(T);          \
-  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)
+#define TVMFFI_I_KNOWN(T, ctype) typedef ctype TVMFFI_I_UNKNOWN(T);
 #endif
-#define TVMFFI_I_PUT(T) TVMFFI_I_PUTTER_OF(T, out, value)
-#define TVMFFI_I_GETTER(T, from, to)                          \
-  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *from, \
-                                       tvmffi_type_##T *to)
-/* Puts what a body returns into the result. The caller receives a reference of
-   its own, from the scope tvmffi_i_here or a new one. If that is NULL, the
-   caller receives the reference that the body owns. */
-#define TVMFFI_I_PUTTER_OF(T, to, from)                           \
-  TVMFFI_I_INLINE int tvmffi_i_put_##T(                           \
-      TVMFFI_I_UNUSED tvmffi_scope *tvmffi_i_here, TVMFFIAny *to, \
-      tvmffi_type_##T from)
+#define TVMFFI_I_TYPE(T, ctype, name, schema, kind, index, getter, display) \
+  TVMFFI_I_KNOWN(T, ctype)                                                  \
+  typedef ctype tvmffi_type_##T;                                            \
+  typedef ctype tvmffi_type_optional_##T;                                   \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
+      name, schema, {display, NULL}, getter, NULL, index, kind,             \
+      (uint8_t)sizeof(ctype), 1};
+/* Defines the word T of a built-in function up to the body of its getter. */
+#define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                       \
+  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, void *out);   \
+  TVMFFI_I_TYPE(T, ctype, name, schema, TVMFFI_I_CUSTOM, -1,               \
+                tvmffi_i_get_##T, NULL)                                    \
+  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, void *out)
 
 /* Names in macros that expand in the user's source begin with tvmffi_, because
    a plain name may be a macro of the user's. */
 
-/* For a parameter type T whose C type is a pointer, defines optional(T), where
-   NULL means no value, and a check of container items. Must follow the getter
-   and putter of T. */
-#define TVMFFI_I_POINTER_WORD(T)                                           \
-  typedef tvmffi_type_##T tvmffi_type_optional_##T;                        \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                           \
-      const TVMFFIAny *tvmffi_from, tvmffi_type_optional_##T *tvmffi_to) { \
-    *tvmffi_to = NULL;                                                     \
-    return tvmffi_from->type_index == kTVMFFINone                          \
-               ? 0                                                         \
-               : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);               \
-  }                                                                        \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                           \
-      tvmffi_scope *tvmffi_i_here, TVMFFIAny *tvmffi_to,                   \
-      tvmffi_type_optional_##T tvmffi_value) {                             \
-    *tvmffi_to = tvmffi_none();                                            \
-    if (!tvmffi_value) return tvmffi_i_here ? tvmffi_i_pending() : 0;      \
-    return (tvmffi_i_put_##T)(tvmffi_i_here, tvmffi_to, tvmffi_value);     \
-  }                                                                        \
-  TVMFFI_I_KEPT_ELEMENT(T, -1)
-
-/* For a parameter type T such as int64, defines the struct of optional(T), and
-   the conversion of container items to T. Items of type `index` need none. */
-#define TVMFFI_I_VALUE_WORD(T, index)                           \
-  TVMFFI_I_OPTIONAL_STRUCT(T)                                   \
-  TVMFFI_I_CAST(T, index) {                                     \
-    tvmffi_type_##T value;                                      \
-    int code = (tvmffi_i_get_##T)(tvmffi_from, &value);         \
-    (void)tvmffi_name;                                          \
-    if (!code) code = tvmffi_i_put_##T(NULL, tvmffi_to, value); \
-    if (code) return code;                                      \
-    return tvmffi_to->type_index == tvmffi_from->type_index     \
-               ? 0                                              \
-               : TVMFFI_I_CONVERTED;                            \
+/* For a parameter type T whose C type is no pointer, defines the struct of
+   optional(T). */
+#define TVMFFI_I_OPTIONAL_STRUCT(T)                                      \
+  typedef struct {                                                       \
+    tvmffi_type_##T value;                                               \
+    int has_value;                                                       \
+  } tvmffi_type_optional_##T;                                            \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {         \
+    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                         \
+    return no;                                                           \
+  }                                                                      \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(              \
+      tvmffi_type_##T value) {                                           \
+    tvmffi_type_optional_##T some;                                       \
+    some.value = value;                                                  \
+    some.has_value = 1;                                                  \
+    return some;                                                         \
   }
 
-/* For a parameter type T such as str, defines the struct of optional(T), and a
-   check of container items, which are never converted. */
-#define TVMFFI_I_KEPT_WORD(T, index) \
-  TVMFFI_I_OPTIONAL_STRUCT(T)        \
-  TVMFFI_I_KEPT_ELEMENT(T, index)
-#define TVMFFI_I_OPTIONAL_STRUCT(T)                                            \
-  typedef struct {                                                             \
-    tvmffi_type_##T value;                                                     \
-    int has_value;                                                             \
-  } tvmffi_type_optional_##T;                                                  \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {               \
-    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                               \
-    return no;                                                                 \
-  }                                                                            \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(                    \
-      tvmffi_type_##T value) {                                                 \
-    tvmffi_type_optional_##T some;                                             \
-    some.value = value;                                                        \
-    some.has_value = 1;                                                        \
-    return some;                                                               \
-  }                                                                            \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                               \
-      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {                   \
-    out->has_value = any->type_index != kTVMFFINone;                           \
-    return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;            \
-  }                                                                            \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                               \
-      tvmffi_scope *tvmffi_i_here, TVMFFIAny *out,                             \
-      tvmffi_type_optional_##T value) {                                        \
-    *out = tvmffi_none();                                                      \
-    return value.has_value ? tvmffi_i_put_##T(tvmffi_i_here, out, value.value) \
-                           : 0;                                                \
-  }
-#define TVMFFI_I_KEPT_ELEMENT(T, index)                    \
-  TVMFFI_I_CAST(T, index) {                                \
-    tvmffi_type_##T tvmffi_value;                          \
-    (void)tvmffi_name, (void)tvmffi_to;                    \
-    return (tvmffi_i_get_##T)(tvmffi_from, &tvmffi_value); \
-  }
-#define TVMFFI_I_CAST(T, index)                                           \
-  enum { tvmffi_i_fits_##T = index };                                     \
-  typedef int tvmffi_i_put_type_optional_##T(tvmffi_scope *, TVMFFIAny *, \
-                                             tvmffi_type_optional_##T);   \
-  TVMFFI_I_ELEMENT(T)                                                     \
-  TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *tvmffi_name, \
-                                        const TVMFFIAny *tvmffi_from,     \
-                                        TVMFFIAny *tvmffi_to)
-
-/* TVMFFI_FUNC uses it to declare tvmffi_type_T, tvmffi_i_get_T and so on if
+/* TVMFFI_FUNC uses it to declare tvmffi_type_T and tvmffi_i_word_T if
    compiler.h does not list T. An unknown T then causes one compiler error, not
    one for each use. C11 allows to repeat the declarations of a known T. */
 #define TVMFFI_I_USE(T) TVMFFI_I_CAT(TVMFFI_I_USE_, TVMFFI_I_ORIGIN(T))(T)
@@ -3700,171 +3662,135 @@ enum {
   TVMFFI_I_CAT(TVMFFI_I_USE_ITEM_, TVMFFI_I_ORIGIN(T))(T)
 #define TVMFFI_I_USE_ITEM_0(T)
 #define TVMFFI_I_USE_ITEM_2(T)
+#define TVMFFI_I_USE_ITEM_1 TVMFFI_I_USE_1
 #if TVMFFI_I_GENERIC && !defined(__cplusplus)
-#define TVMFFI_I_USE_1(T)                                        \
-  typedef TVMFFI_I_UNKNOWN(T) tvmffi_type_##T;                   \
-  typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, \
-                                    tvmffi_type_##T);            \
-  extern const tvmffi_i_name tvmffi_i_name_##T;                  \
-  extern tvmffi_i_put_type_##T tvmffi_i_put_##T;                 \
-  extern int tvmffi_i_get_##T(const TVMFFIAny *, tvmffi_type_##T *);
-#define TVMFFI_I_USE_ITEM_1(T)                                            \
-  TVMFFI_I_USE_1(T)                                                       \
-  typedef tvmffi_type_##T tvmffi_type_optional_##T;                       \
-  typedef int tvmffi_i_put_type_optional_##T(tvmffi_scope *, TVMFFIAny *, \
-                                             tvmffi_type_optional_##T);   \
-  extern tvmffi_i_put_type_optional_##T tvmffi_i_put_optional_##T;        \
-  extern int tvmffi_i_get_optional_##T(const TVMFFIAny *,                 \
-                                       tvmffi_type_optional_##T *);       \
-  extern tvmffi_i_cast tvmffi_i_item_##T;
+#define TVMFFI_I_USE_1(T)                           \
+  typedef TVMFFI_I_UNKNOWN(T) tvmffi_type_##T;      \
+  typedef tvmffi_type_##T tvmffi_type_optional_##T; \
+  extern const tvmffi_i_word tvmffi_i_word_##T;
 #else
 extern int tvmffi_i_is_known[1]; /* never defined */
 #define TVMFFI_I_USE_1(T) \
   extern int tvmffi_i_is_known[sizeof(TVMFFI_I_UNKNOWN(T)) > 0];
-#define TVMFFI_I_USE_ITEM_1 TVMFFI_I_USE_1
 #endif
 
-#if defined(__cplusplus)
-#define TVMFFI_I_ELEMENT(T)                                              \
-  TVMFFI_I_INLINE tvmffi_i_cast tvmffi_i_item_##T;                       \
-  struct tvmffi_i_element_##T {                                          \
-    static constexpr const tvmffi_i_name *tvmffi_name() {                \
-      return &tvmffi_i_name_##T;                                         \
-    }                                                                    \
-    static constexpr tvmffi_i_cast *tvmffi_cast_of() {                   \
-      return tvmffi_i_item_##T;                                          \
-    }                                                                    \
-    static constexpr int32_t tvmffi_fits() { return tvmffi_i_fits_##T; } \
-  };
-#else
-#define TVMFFI_I_ELEMENT(T)
-#endif
+/* Codes of tvmffi_i_get, besides 0 and an error's code. A code of
+   TVMFFI_I_RANGE or more encodes the integer type that is too small for the
+   value. */
+enum {
+  TVMFFI_I_MISMATCH = 1,
+  TVMFFI_I_CONVERTED = 2,
+  TVMFFI_I_UNSIGNED = 16,
+  TVMFFI_I_RANGE = 32
+};
 
-#define TVMFFI_I_IS_INT(any) \
-  ((any)->type_index == kTVMFFIInt || (any)->type_index == kTVMFFIBool)
-
-#define TVMFFI_I_INT_TYPE(T)                                             \
-  TVMFFI_I_LISTED_TYPE(T, T##_t, "int", "int")                           \
-  TVMFFI_I_GET(T) {                                                      \
-    if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;                 \
-    *out = (T##_t)any->v_int64;                                          \
-    return (int64_t)*out == any->v_int64 ? 0 : TVMFFI_I_RANGE_OF(T##_t); \
-  }                                                                      \
-  TVMFFI_I_PUT(T) {                                                      \
-    *out = tvmffi_int(value);                                            \
-    return 0;                                                            \
-  }                                                                      \
-  TVMFFI_I_VALUE_WORD(T, sizeof(T##_t) == 8 ? (int)kTVMFFIInt : -1)
-/* Accepts int and bool. OverflowError for a value out of the type's range. */
-TVMFFI_I_INT_TYPE(int8)
-TVMFFI_I_INT_TYPE(int16)
-TVMFFI_I_INT_TYPE(int32)
-TVMFFI_I_INT_TYPE(int64)
-TVMFFI_I_INT_TYPE(uint8)
-TVMFFI_I_INT_TYPE(uint16)
-TVMFFI_I_INT_TYPE(uint32)
-
-/* Accepts int and bool. OverflowError for a negative argument. Returning a
-   value above INT64_MAX raises an OverflowError. */
-TVMFFI_I_LISTED_TYPE(uint64, uint64_t, "int", "int")
-TVMFFI_I_GET(uint64) {
-  if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;
-  *out = (uint64_t)any->v_int64;
-  return any->v_int64 >= 0 ? 0 : TVMFFI_I_RANGE_OF(uint64_t);
-}
-TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
-  return tvmffi_i_raise("OverflowError",
-                        "Integer value %llu is too large to fit in int64_t. "
-                        "Consider explicitly casting to int64_t first if this "
-                        "is intentional.",
-                        (unsigned long long)value);
-}
-
-/* Two values of the interface have no form in the ABI, and a negative type
-   index: a tvmffi_uint above INT64_MAX, which is refused, and a slice of a
-   text, of which a string is made. Makes an owned value of such a value.
-   Returns 0, or -1 with an OverflowError or a MemoryError. */
-TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
-  TVMFFIByteArray text = tvmffi_any_str(view);
-  if (view->type_index != TVMFFI_I_SLICE)
-    return tvmffi_i_too_large((uint64_t)view->v_int64);
-  if (text.size == UINT32_MAX)
-    return tvmffi_i_raise("OverflowError", "A slice has 4 GB or more");
-  return TVMFFIStringFromByteArray(&text, owned);
-}
-
-TVMFFI_I_PUT(uint64) {
-  if (value >> 63) return tvmffi_i_too_large(value);
-  *out = tvmffi_int((int64_t)value);
-  return 0;
-}
-TVMFFI_I_VALUE_WORD(uint64, -1)
-
-/* C99's <stdbool.h> defines `bool` as `_Bool`, so macros receive `_Bool` for
-   the parameter type `bool`. */
-#define tvmffi_type__Bool tvmffi_type_bool
-#define tvmffi_no__Bool tvmffi_no_bool
-#define tvmffi_some__Bool tvmffi_some_bool
-#define tvmffi_i_put_type__Bool tvmffi_i_put_type_bool
-#define tvmffi_i_name__Bool tvmffi_i_name_bool
-#define tvmffi_i_get__Bool tvmffi_i_get_bool
-#define tvmffi_i_put__Bool tvmffi_i_put_bool
-#define tvmffi_i_item__Bool tvmffi_i_item_bool
-#define tvmffi_i_fits__Bool tvmffi_i_fits_bool
-#define tvmffi_i_element__Bool tvmffi_i_element_bool
-#define tvmffi_type_optional__Bool tvmffi_type_optional_bool
-#define tvmffi_i_put_type_optional__Bool tvmffi_i_put_type_optional_bool
-#define tvmffi_i_get_optional__Bool tvmffi_i_get_optional_bool
-#define tvmffi_i_put_optional__Bool tvmffi_i_put_optional_bool
+/* Accept int and bool. OverflowError for a value out of the type's range. A
+   uint64 above INT64_MAX cannot be returned: OverflowError. */
+#define TVMFFI_I_INT_TYPE(T, index, is_signed)                             \
+  TVMFFI_I_LISTED_TYPE(T, T##_t, "int", "int", TVMFFI_I_INT, index, is_signed) \
+  TVMFFI_I_OPTIONAL_STRUCT(T)
+TVMFFI_I_INT_TYPE(int8, -1, 1)
+TVMFFI_I_INT_TYPE(int16, -1, 1)
+TVMFFI_I_INT_TYPE(int32, -1, 1)
+TVMFFI_I_INT_TYPE(int64, kTVMFFIInt, 1)
+TVMFFI_I_INT_TYPE(uint8, -1, 0)
+TVMFFI_I_INT_TYPE(uint16, -1, 0)
+TVMFFI_I_INT_TYPE(uint32, -1, 0)
+TVMFFI_I_INT_TYPE(uint64, -1, 0)
 
 /* Accepts bool and int. Any int other than 0 is true. */
 #if defined(__cplusplus)
-TVMFFI_I_LISTED_TYPE(bool, bool, "bool", "bool")
+typedef bool tvmffi_i_bool;
 #else
-TVMFFI_I_LISTED_TYPE(bool, _Bool, "bool", "bool")
+typedef _Bool tvmffi_i_bool;
 #endif
-TVMFFI_I_GET(bool) {
-  *out = any->v_int64 != 0;
-  return TVMFFI_I_IS_INT(any) ? 0 : TVMFFI_I_MISMATCH;
-}
-TVMFFI_I_PUT(bool) {
-  *out = tvmffi_bool(value);
-  return 0;
-}
-TVMFFI_I_VALUE_WORD(bool, kTVMFFIBool)
+TVMFFI_I_LISTED_TYPE(bool, tvmffi_i_bool, "bool", "bool",
+                     TVMFFI_I_BOOL, kTVMFFIBool, 0)
+TVMFFI_I_OPTIONAL_STRUCT(bool)
+/* C99's <stdbool.h> defines `bool` as `_Bool`, so macros receive `_Bool` for
+   the parameter type `bool`. */
+#define tvmffi_type__Bool tvmffi_type_bool
+#define tvmffi_type_optional__Bool tvmffi_type_optional_bool
+#define tvmffi_i_word__Bool tvmffi_i_word_bool
 
 #if !TVMFFI_NO_FLOAT
-#define TVMFFI_I_FLOAT_TYPE(T, ctype)                     \
-  TVMFFI_I_LISTED_TYPE(T, ctype, "float", "float")        \
-  TVMFFI_I_GET(T) {                                       \
-    if (TVMFFI_I_LIKELY(any->type_index == kTVMFFIFloat)) \
-      *out = (ctype)any->v_float64;                       \
-    else if (TVMFFI_I_IS_INT(any))                        \
-      *out = (ctype)any->v_int64;                         \
-    else                                                  \
-      return TVMFFI_I_MISMATCH;                           \
-    return 0;                                             \
-  }                                                       \
-  TVMFFI_I_PUT(T) {                                       \
-    *out = tvmffi_float((double)value);                   \
-    return 0;                                             \
-  }                                                       \
-  TVMFFI_I_VALUE_WORD(T, kTVMFFIFloat)
-/* Accepts float, int and bool. Rounds the value to the type. */
+/* Accept float, int and bool. Round the value to the type. */
+#define TVMFFI_I_FLOAT_TYPE(T, ctype)                                \
+  TVMFFI_I_LISTED_TYPE(T, ctype, "float", "float", TVMFFI_I_FLOAT,   \
+                       kTVMFFIFloat, 1)                              \
+  TVMFFI_I_OPTIONAL_STRUCT(T)
 TVMFFI_I_FLOAT_TYPE(float32, float)
 TVMFFI_I_FLOAT_TYPE(float64, double)
 #endif
 
 /* The result type of functions that return nothing: TVMFFI_RETURN() returns
    None. Not for parameters. */
-typedef int tvmffi_i_put_type_none(tvmffi_scope *, TVMFFIAny *);
-static const tvmffi_i_name tvmffi_i_name_none = {"void", "None"};
-TVMFFI_I_INLINE int tvmffi_i_put_none(tvmffi_scope *tvmffi_i_here,
-                                      TVMFFIAny *out) {
-  (void)tvmffi_i_here;
-  *out = tvmffi_none();
-  return 0;
-}
+typedef struct {
+  char returns_none;
+} tvmffi_i_nothing;
+TVMFFI_I_LISTED_TYPE(none, tvmffi_i_nothing, "void", "None",
+                     TVMFFI_I_NONE, kTVMFFINone, 0)
+
+/* Accepts a string in any form, as borrowed, NUL-terminated bytes. A returned
+   string is copied. */
+TVMFFI_I_LISTED_TYPE(str, TVMFFIByteArray, "str", "ffi.String",
+                     TVMFFI_I_STR, kTVMFFISmallStr, 0)
+TVMFFI_I_OPTIONAL_STRUCT(str)
+/* Accepts bytes in any form, borrowed. Returned bytes are copied. */
+TVMFFI_I_LISTED_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes",
+                     TVMFFI_I_BYTES, kTVMFFISmallBytes, 0)
+TVMFFI_I_OPTIONAL_STRUCT(bytes)
+/* Accepts a data type, or its name ("float32", "int8x4"). ValueError for an
+   unknown name. */
+TVMFFI_I_LISTED_TYPE(dtype, DLDataType, "DataType", "DataType",
+                     TVMFFI_I_DTYPE, kTVMFFIDataType, 0)
+TVMFFI_I_OPTIONAL_STRUCT(dtype)
+/* Accepts a device, or a name such as "cpu" or "cuda:1". Names are cpu, cuda,
+   opencl, vulkan, metal, mps, vpi, rocm, ext_dev, webgpu, wgpu, hexagon, maia
+   and trn. */
+TVMFFI_I_LISTED_TYPE(device, DLDevice, "Device", "Device",
+                     TVMFFI_I_DEVICE, kTVMFFIDevice, 0)
+TVMFFI_I_OPTIONAL_STRUCT(device)
+/* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
+   owned value. */
+TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any",
+                     TVMFFI_I_ANY, -1, 0)
+TVMFFI_I_OPTIONAL_STRUCT(any)
+
+#define TVMFFI_I_POINTER_TYPE(T, ctype, name, schema, kind, index)  \
+  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema,                      \
+                       kind, index, 0)            \
+  typedef ctype tvmffi_type_optional_##T;
+/* Defines a word T for objects of type `index` or a descendant type. */
+#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                     \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, index, \
+                NULL, NULL)
+/* Accepts an opaque pointer. None becomes NULL. */
+TVMFFI_I_POINTER_TYPE(ptr, void *, "void*", "void*", TVMFFI_I_PTR, -1)
+/* Accepts a tensor object or a pointer to a DLTensor, borrowed. As a result
+   type, `tensor` means `tensor_object`. */
+TVMFFI_I_POINTER_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*",
+                      TVMFFI_I_TENSOR, kTVMFFITensor)
+/* Accepts any object, borrowed. The caller owns a returned object. A function
+   that returns NULL fails with the pending error. */
+TVMFFI_I_OBJECT_TYPE(object, "ffi.Object", "ffi.Object", kTVMFFIObject)
+/* Accepts a function, borrowed. The caller owns a returned function. */
+TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
+/* Accepts an error object, borrowed. The caller owns a returned error. */
+TVMFFI_I_OBJECT_TYPE(error, "ffi.Error", "ffi.Error", kTVMFFIError)
+/* Accepts a module, borrowed. The caller owns a returned module. */
+TVMFFI_I_OBJECT_TYPE(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+/* Accepts a Python object of a type unknown to FFI, borrowed. The caller owns a
+   returned object. */
+TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject", kTVMFFIOpaquePyObject)
+/* Accepts a tensor object (borrowed), but no pointer to a DLTensor. The caller
+   owns a returned tensor. */
+TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
+
+/* -------- From an Any -------- */
+
+#define TVMFFI_I_IS_INT(any) \
+  ((any)->type_index == kTVMFFIInt || (any)->type_index == kTVMFFIBool)
 
 /* Returns 1 if *any is an invalid small string or bytes, with a length above
    the capacity, else 0. */
@@ -3874,10 +3800,8 @@ TVMFFI_I_INLINE int tvmffi_i_is_false_text(const TVMFFIAny *any) {
          any->small_str_len >= sizeof(any->v_bytes);
 }
 
-/* Accepts a string in any form, as borrowed, NUL-terminated bytes. A returned
-   string is copied. */
-TVMFFI_I_LISTED_TYPE(str, TVMFFIByteArray, "str", "ffi.String")
-TVMFFI_I_GET(str) {
+TVMFFI_I_INLINE int tvmffi_i_get_str(const TVMFFIAny *any,
+                                     TVMFFIByteArray *out) {
   if (any->type_index == kTVMFFISmallStr) {
     *out = tvmffi_i_small_bytes(any);
     return tvmffi_i_is_false_text(any) ? TVMFFI_I_MISMATCH : 0;
@@ -3894,12 +3818,9 @@ TVMFFI_I_GET(str) {
     *out = tvmffi_byte_array(any->v_c_str);
   return 0;
 }
-TVMFFI_I_PUT(str) { return TVMFFIStringFromByteArray(&value, out); }
-TVMFFI_I_KEPT_WORD(str, kTVMFFISmallStr)
 
-/* Accepts bytes in any form, borrowed. Returned bytes are copied. */
-TVMFFI_I_LISTED_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes")
-TVMFFI_I_GET(bytes) {
+TVMFFI_I_INLINE int tvmffi_i_get_bytes(const TVMFFIAny *any,
+                                       TVMFFIByteArray *out) {
   int32_t index = any->type_index;
   if (index != kTVMFFISmallBytes &&
       ((index != kTVMFFIBytes && index != kTVMFFIByteArrayPtr) || !any->v_ptr))
@@ -3907,13 +3828,8 @@ TVMFFI_I_GET(bytes) {
   *out = tvmffi_any_str(any);
   return tvmffi_i_is_false_text(any) ? TVMFFI_I_MISMATCH : 0;
 }
-TVMFFI_I_PUT(bytes) { return TVMFFIBytesFromByteArray(&value, out); }
-TVMFFI_I_KEPT_WORD(bytes, kTVMFFISmallBytes)
 
-/* Accepts a data type, or its name ("float32", "int8x4"). ValueError for an
-   unknown name. */
-TVMFFI_I_LISTED_TYPE(dtype, DLDataType, "DataType", "DataType")
-TVMFFI_I_GET(dtype) {
+TVMFFI_I_INLINE int tvmffi_i_get_dtype(const TVMFFIAny *any, DLDataType *out) {
   TVMFFIByteArray text;
   if (any->type_index == kTVMFFIDataType) {
     *out = any->v_dtype;
@@ -3923,11 +3839,6 @@ TVMFFI_I_GET(dtype) {
   if (!text.data || tvmffi_i_is_false_text(any)) return TVMFFI_I_MISMATCH;
   return TVMFFIDataTypeFromString(&text, out);
 }
-TVMFFI_I_PUT(dtype) {
-  *out = tvmffi_dtype(value);
-  return 0;
-}
-TVMFFI_I_VALUE_WORD(dtype, kTVMFFIDataType)
 
 /* Names of device types. If a device type has two names, messages show the
    first. Only the first TVMFFI_I_PARSED_DEVICES names are accepted as input. */
@@ -3976,11 +3887,7 @@ TVMFFI_I_COLD int tvmffi_i_parse_device(TVMFFIByteArray s, DLDevice *out) {
   return TVMFFI_I_MISMATCH;
 }
 
-/* Accepts a device, or a name such as "cpu" or "cuda:1". Names are cpu, cuda,
-   opencl, vulkan, metal, mps, vpi, rocm, ext_dev, webgpu, wgpu, hexagon, maia
-   and trn. */
-TVMFFI_I_LISTED_TYPE(device, DLDevice, "Device", "Device")
-TVMFFI_I_GET(device) {
+TVMFFI_I_INLINE int tvmffi_i_get_device(const TVMFFIAny *any, DLDevice *out) {
   TVMFFIByteArray text;
   if (any->type_index == kTVMFFIDevice) {
     *out = any->v_device;
@@ -3989,31 +3896,8 @@ TVMFFI_I_GET(device) {
   if (tvmffi_i_get_str(any, &text)) return TVMFFI_I_MISMATCH;
   return tvmffi_i_parse_device(text, out);
 }
-TVMFFI_I_PUT(device) {
-  *out = tvmffi_device(value);
-  return 0;
-}
-TVMFFI_I_VALUE_WORD(device, kTVMFFIDevice)
 
-/* Accepts an opaque pointer. None becomes NULL. */
-TVMFFI_I_LISTED_TYPE(ptr, void *, "void*", "void*")
-TVMFFI_I_GET(ptr) {
-  *out = any->type_index == kTVMFFIOpaquePtr ? any->v_ptr : NULL;
-  return *out || any->type_index == kTVMFFIOpaquePtr ||
-                 any->type_index == kTVMFFINone
-             ? 0
-             : TVMFFI_I_MISMATCH;
-}
-TVMFFI_I_PUT(ptr) {
-  *out = tvmffi_i_pointer(kTVMFFIOpaquePtr, value);
-  return 0;
-}
-TVMFFI_I_POINTER_WORD(ptr)
-
-/* Accepts a tensor object or a pointer to a DLTensor, borrowed. As a result
-   type, `tensor` means `tensor_object`. */
-TVMFFI_I_LISTED_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*")
-TVMFFI_I_GET(tensor) {
+TVMFFI_I_INLINE int tvmffi_i_get_tensor(const TVMFFIAny *any, DLTensor **out) {
   if (TVMFFI_I_UNLIKELY((any->type_index != kTVMFFITensor &&
                          any->type_index != kTVMFFIDLTensorPtr) ||
                         !any->v_ptr))
@@ -4023,29 +3907,131 @@ TVMFFI_I_GET(tensor) {
              : (DLTensor *)any->v_ptr;
   return 0;
 }
-typedef DLTensor *tvmffi_type_optional_tensor;
-TVMFFI_I_INLINE int tvmffi_i_get_optional_tensor(const TVMFFIAny *any,
-                                                 DLTensor **out) {
-  *out = NULL;
-  return any->type_index == kTVMFFINone ? 0 : tvmffi_i_get_tensor(any, out);
-}
-TVMFFI_I_KEPT_ELEMENT(tensor, kTVMFFITensor)
 
-/* Accepts any object, borrowed. The caller owns a returned object. A function
-   that returns NULL fails with the pending error. */
-TVMFFI_I_LISTED_TYPE(object, TVMFFIObject *, "ffi.Object", "ffi.Object")
-TVMFFI_I_GET(object) {
-  if (any->type_index < kTVMFFIStaticObjectBegin) return TVMFFI_I_MISMATCH;
-  *out = any->v_obj;
-  return *out ? 0 : TVMFFI_I_MISMATCH;
-}
-TVMFFI_I_PUT(object) {
-  *out = tvmffi_obj(value);
-  if (TVMFFI_I_UNLIKELY(!value)) return tvmffi_i_pending();
-  if (tvmffi_i_here) tvmffi_i_scope_give(tvmffi_i_here, value);
+TVMFFI_I_FOLDED int tvmffi_i_get_int(const tvmffi_i_word *word,
+                                            const TVMFFIAny *from, void *to) {
+  int64_t x = from->v_int64;
+  const int bits = word->size * 8;
+  if (!TVMFFI_I_IS_INT(from)) return TVMFFI_I_MISMATCH;
+  if (word->is_signed ? bits < 64 && x != (bits == 8    ? (int8_t)x
+                                           : bits == 16 ? (int16_t)x
+                                                        : (int32_t)x)
+                      : bits < 64 ? (uint64_t)x >> bits != 0
+                                  : x < 0)
+    return TVMFFI_I_RANGE | word->size |
+           (word->is_signed ? 0 : (int)TVMFFI_I_UNSIGNED);
+  if (bits == 8)
+    *(uint8_t *)to = (uint8_t)x;
+  else if (bits == 16)
+    *(uint16_t *)to = (uint16_t)x;
+  else if (bits == 32)
+    *(uint32_t *)to = (uint32_t)x;
+  else
+    *(int64_t *)to = x;
   return 0;
 }
-TVMFFI_I_POINTER_WORD(object)
+
+/* Returns the variable `has_value` behind the value at `optional`. */
+TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
+                                               const void *optional) {
+  struct aligned {
+    char head;
+    int tail;
+  };
+  const size_t align = offsetof(struct aligned, tail);
+  return (int *)(uintptr_t)((const char *)optional +
+                            (word->size + align - 1) / align * align);
+}
+
+/* Converts *from to the C type of `word` at `to`, borrowed. Returns 0,
+   TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's code. A number, data
+   type, device or plain pointer at `to` is then unchanged. */
+TVMFFI_I_FOLDED int tvmffi_i_get_plain(const tvmffi_i_word *word,
+                                              const TVMFFIAny *from, void *to) {
+  const int32_t index = from->type_index;
+  switch (word->kind) {
+    case TVMFFI_I_ANY: *(TVMFFIAny *)to = *from; return 0;
+    case TVMFFI_I_INT: return tvmffi_i_get_int(word, from, to);
+    case TVMFFI_I_BOOL:
+      if (!TVMFFI_I_IS_INT(from)) return TVMFFI_I_MISMATCH;
+      *(tvmffi_i_bool *)to = from->v_int64 != 0;
+      return 0;
+#if !TVMFFI_NO_FLOAT
+    case TVMFFI_I_FLOAT: {
+      double x = from->v_float64;
+      if (TVMFFI_I_UNLIKELY(index != kTVMFFIFloat)) {
+        if (!TVMFFI_I_IS_INT(from)) return TVMFFI_I_MISMATCH;
+        x = (double)from->v_int64;
+      }
+      if (word->size == sizeof(float))
+        *(float *)to = (float)x;
+      else
+        *(double *)to = x;
+      return 0;
+    }
+#endif
+    case TVMFFI_I_STR: return tvmffi_i_get_str(from, (TVMFFIByteArray *)to);
+    case TVMFFI_I_BYTES: return tvmffi_i_get_bytes(from, (TVMFFIByteArray *)to);
+    case TVMFFI_I_DTYPE: return tvmffi_i_get_dtype(from, (DLDataType *)to);
+    case TVMFFI_I_DEVICE: return tvmffi_i_get_device(from, (DLDevice *)to);
+    case TVMFFI_I_PTR:
+      if (index != kTVMFFIOpaquePtr && index != kTVMFFINone)
+        return TVMFFI_I_MISMATCH;
+      *(void **)to = index == kTVMFFINone ? NULL : from->v_ptr;
+      return 0;
+    case TVMFFI_I_TENSOR: return tvmffi_i_get_tensor(from, (DLTensor **)to);
+    case TVMFFI_I_OBJECT:
+      if (index != word->index &&
+          (index < kTVMFFIStaticObjectBegin ||
+           (word->index != kTVMFFIObject &&
+            !tvmffi_i_derives(index, word->index))))
+        return TVMFFI_I_MISMATCH;
+      *(tvmffi_i_object_slot *)to = from->v_obj;
+      return from->v_obj ? 0 : TVMFFI_I_MISMATCH;
+    case TVMFFI_I_CUSTOM: return word->get(from, to);
+    default: return TVMFFI_I_MISMATCH;
+  }
+}
+
+/* Like tvmffi_i_get_plain, for optional(T), too. */
+TVMFFI_I_FOLDED int tvmffi_i_get(const tvmffi_i_word *word,
+                                        const TVMFFIAny *from, void *to) {
+  const tvmffi_i_word *of = word->of[0];
+  const int is_some = from->type_index != kTVMFFINone;
+  int code;
+  if (word->kind != TVMFFI_I_OPTIONAL)
+    return tvmffi_i_get_plain(word, from, to);
+  code = is_some ? tvmffi_i_get_plain(of, from, to) : 0;
+  if (code) return code;
+  if (of->kind < TVMFFI_I_PTR)
+    *tvmffi_i_has_value(of, to) = is_some;
+  else if (!is_some)
+    *(tvmffi_i_object_slot *)to = NULL;
+  return 0;
+}
+
+/* -------- To an Any -------- */
+
+TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
+  return tvmffi_i_raise("OverflowError",
+                        "Integer value %llu is too large to fit in int64_t. "
+                        "Consider explicitly casting to int64_t first if this "
+                        "is intentional.",
+                        (unsigned long long)value);
+}
+
+/* Two values of the interface have no form in the ABI, and a negative type
+   index: a tvmffi_uint above INT64_MAX, which is refused, and a slice of a
+   text, of which a string is made. Makes an owned value of such a value.
+   Returns 0, or -1 with an OverflowError or a MemoryError. */
+TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
+  TVMFFIByteArray text = tvmffi_any_str(view);
+  if (view->type_index != TVMFFI_I_SLICE)
+    return tvmffi_i_too_large((uint64_t)view->v_int64);
+  if (text.size == UINT32_MAX)
+    return tvmffi_i_raise("OverflowError", "A slice has 4 GB or more");
+  return TVMFFIStringFromByteArray(&text, owned);
+}
 
 /* Returns 1 if a value points to memory that no object owns: a plain string,
    bytes or tensor, or a reference to be moved. */
@@ -4054,62 +4040,127 @@ TVMFFI_I_INLINE int tvmffi_i_is_view(const TVMFFIAny *any) {
          any->type_index <= kTVMFFIObjectRValueRef;
 }
 
-/* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
-   owned value. */
-TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any")
-TVMFFI_I_GET(any) {
-  *out = *any;
+TVMFFI_I_INLINE int tvmffi_i_put_object(tvmffi_scope *here, TVMFFIAny *out,
+                                        TVMFFIObject *value) {
+  *out = tvmffi_obj(value);
+  if (TVMFFI_I_UNLIKELY(!value)) return tvmffi_i_pending();
+  if (here) tvmffi_i_scope_give(here, value);
   return 0;
 }
-TVMFFI_I_PUT(any) {
-  if (TVMFFI_I_UNLIKELY(value.type_index < 0))
-    return tvmffi_i_settle(&value, out);
-  if (tvmffi_i_here && tvmffi_i_is_view(&value))
-    return TVMFFIAnyViewToOwnedAny(&value, out);
-  if (tvmffi_i_here && value.type_index >= kTVMFFIStaticObjectBegin)
-    return tvmffi_i_put_object(tvmffi_i_here, out, value.v_obj);
-  *out = value;
+
+TVMFFI_I_INLINE int tvmffi_i_put_any(tvmffi_scope *here, TVMFFIAny *out,
+                                     const TVMFFIAny *value) {
+  if (TVMFFI_I_UNLIKELY(value->type_index < 0))
+    return tvmffi_i_settle(value, out);
+  if (here && tvmffi_i_is_view(value))
+    return TVMFFIAnyViewToOwnedAny(value, out);
+  if (here && value->type_index >= kTVMFFIStaticObjectBegin)
+    return tvmffi_i_put_object(here, out, value->v_obj);
+  *out = *value;
   return 0;
 }
-TVMFFI_I_KEPT_WORD(any, -1)
 
-/* Defines a parameter type T for objects of type `index` or a descendant
-   type. */
-#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                         \
-  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)                             \
-  TVMFFI_I_GET(T) {                                                          \
-    if (any->type_index != (index) &&                                        \
-        (any->type_index < kTVMFFIStaticObjectBegin ||                       \
-         !tvmffi_i_derives(any->type_index, index)))                         \
-      return TVMFFI_I_MISMATCH;                                              \
-    *out = any->v_obj;                                                       \
-    return *out ? 0 : TVMFFI_I_MISMATCH;                                     \
-  }                                                                          \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(tvmffi_i_here, out, value); } \
-  TVMFFI_I_POINTER_WORD(T)
-/* Accepts a function, borrowed. The caller owns a returned function. */
-TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
-/* Accepts an error object, borrowed. The caller owns a returned error. */
-TVMFFI_I_OBJECT_TYPE(error, "ffi.Error", "ffi.Error", kTVMFFIError)
-/* Accepts a module, borrowed. The caller owns a returned module. */
-TVMFFI_I_OBJECT_TYPE(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
-/* Accepts a Python object of a type unknown to FFI, borrowed. The caller owns a
-   returned object. */
-TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
-                     kTVMFFIOpaquePyObject)
-/* Accepts a tensor object (borrowed), but no pointer to a DLTensor. The caller
-   owns a returned tensor. */
-TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
-
-TVMFFI_I_INLINE const tvmffi_i_compound *tvmffi_i_compound_of(
-    const tvmffi_i_name *type) {
-  return type->schema && type->schema[0] == '['
-             ? (const tvmffi_i_compound *)(const void *)type
-             : NULL;
+TVMFFI_I_FOLDED int tvmffi_i_put_int(const tvmffi_i_word *word,
+                                            TVMFFIAny *out, const void *value) {
+  int64_t x;
+  if (word->size == 1)
+    x = word->is_signed ? *(const int8_t *)value : *(const uint8_t *)value;
+  else if (word->size == 2)
+    x = word->is_signed ? *(const int16_t *)value : *(const uint16_t *)value;
+  else if (word->size == 4)
+    x = word->is_signed ? *(const int32_t *)value
+                        : (int64_t) * (const uint32_t *)value;
+  else
+    x = *(const int64_t *)value;
+  if (!word->is_signed && x < 0) return tvmffi_i_too_large((uint64_t)x);
+  *out = tvmffi_int(x);
+  return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_is_optional(const tvmffi_i_name *type) {
-  return tvmffi_i_compound_of(type) && type->schema[1] == 'O';
+/* Converts the C value of `word` at `value` to what a body returns. The caller
+   receives a reference of its own, from the scope `here` or a new one. If that
+   is NULL, the caller receives the reference that the body owns. Returns 0, or
+   an error's code. */
+TVMFFI_I_FOLDED int tvmffi_i_put_plain(const tvmffi_i_word *word,
+                                              tvmffi_scope *here,
+                                              TVMFFIAny *out,
+                                              const void *value) {
+  switch (word->kind) {
+    case TVMFFI_I_NONE: *out = tvmffi_none(); return 0;
+    case TVMFFI_I_ANY:
+      return tvmffi_i_put_any(here, out, (const TVMFFIAny *)value);
+    case TVMFFI_I_INT: return tvmffi_i_put_int(word, out, value);
+    case TVMFFI_I_BOOL:
+      *out = tvmffi_bool(*(const tvmffi_i_bool *)value);
+      return 0;
+#if !TVMFFI_NO_FLOAT
+    case TVMFFI_I_FLOAT:
+      *out = tvmffi_float(word->size == sizeof(float) ? *(const float *)value
+                                                      : *(const double *)value);
+      return 0;
+#endif
+    case TVMFFI_I_STR:
+      return TVMFFIStringFromByteArray((const TVMFFIByteArray *)value, out);
+    case TVMFFI_I_BYTES:
+      return TVMFFIBytesFromByteArray((const TVMFFIByteArray *)value, out);
+    case TVMFFI_I_DTYPE:
+      *out = tvmffi_dtype(*(const DLDataType *)value);
+      return 0;
+    case TVMFFI_I_DEVICE:
+      *out = tvmffi_device(*(const DLDevice *)value);
+      return 0;
+    case TVMFFI_I_PTR:
+      *out = tvmffi_i_pointer(kTVMFFIOpaquePtr, *(void *const *)value);
+      return 0;
+    default:
+      return tvmffi_i_put_object(here, out,
+                                 *(const tvmffi_i_object_slot *)value);
+  }
+}
+
+/* Like tvmffi_i_put_plain, for optional(T), too. */
+TVMFFI_I_FOLDED int tvmffi_i_put(const tvmffi_i_word *word,
+                                        tvmffi_scope *here, TVMFFIAny *out,
+                                        const void *value) {
+  const tvmffi_i_word *of = word->of[0];
+  if (word->kind != TVMFFI_I_OPTIONAL)
+    return tvmffi_i_put_plain(word, here, out, value);
+  *out = tvmffi_none();
+  if (of->kind < TVMFFI_I_PTR) {
+    if (!*tvmffi_i_has_value(of, value)) return 0;
+  } else if (!*(const tvmffi_i_object_slot *)value) {
+    return here ? tvmffi_i_pending() : 0;
+  }
+  return tvmffi_i_put_plain(of, here, out, value);
+}
+
+/* -------- Words with parts -------- */
+
+/* Returns a word that shows the type of `word` to a reader: for the parameter
+   `self` of a method the type's own word, which is known when the type is
+   registered. */
+TVMFFI_I_INLINE const tvmffi_i_word *tvmffi_i_shown(const tvmffi_i_word *word) {
+  return word->kind == TVMFFI_I_CUSTOM && word->of[0] ? word->of[0] : word;
+}
+
+/* Returns 1 for a word with parts, such as array(T), else 0. */
+TVMFFI_I_INLINE int tvmffi_i_has_parts(const tvmffi_i_word *word) {
+  return word->kind != TVMFFI_I_CUSTOM && word->of[0];
+}
+
+/* Returns 1 for a word whose C type is a plain value, such as int64, so that a
+   container's item is replaced by the value it is converted to. */
+TVMFFI_I_INLINE int tvmffi_i_is_value(const tvmffi_i_word *word) {
+  return word->kind == TVMFFI_I_INT || word->kind == TVMFFI_I_BOOL ||
+         word->kind == TVMFFI_I_FLOAT || word->kind == TVMFFI_I_DTYPE ||
+         word->kind == TVMFFI_I_DEVICE;
+}
+
+/* Returns the type index of container items that are never converted to `word`,
+   or -1. */
+TVMFFI_I_FOLDED int32_t tvmffi_i_kept_index(const tvmffi_i_word *word) {
+  if (word->kind == TVMFFI_I_OPTIONAL) word = word->of[0];
+  return word->kind != TVMFFI_I_CUSTOM && word->of[0] ? -1 : word->index;
 }
 
 /* ======== Mismatches ========================================= >>base/mismatch
@@ -4167,15 +4218,14 @@ TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
 
 /* Appends a type such as "Map<str, int>" to the message. */
 TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
-                                     const tvmffi_i_name *type) {
-  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
-  tvmffi_i_say(p, type->name);
-  if (!of) return;
+                                     const tvmffi_i_word *type) {
+  tvmffi_i_say(p, tvmffi_i_shown(type)->name);
+  if (!tvmffi_i_has_parts(type)) return;
   tvmffi_i_say(p, "<");
-  tvmffi_i_say_type(p, of->of[0]);
-  if (of->of[1]) {
+  tvmffi_i_say_type(p, type->of[0]);
+  if (type->of[1]) {
     tvmffi_i_say(p, ", ");
-    tvmffi_i_say_type(p, of->of[1]);
+    tvmffi_i_say_type(p, type->of[1]);
   }
   tvmffi_i_say(p, ">");
 }
@@ -4183,7 +4233,7 @@ TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
 /* Returns 1 for a method of a module, else 0. Callers do not pass the first
    parameter, the module, so messages and schemas omit the module. */
 TVMFFI_I_COLD int32_t tvmffi_i_is_bound(const tvmffi_func *f) {
-  return f->num_args > 0 && !f->types[1]->name;
+  return f->num_args > 0 && !tvmffi_i_shown(f->types[1])->name;
 }
 
 /* Appends a signature such as "name(0: int, 1: str) -> int". */
@@ -4237,23 +4287,23 @@ TVMFFI_I_COLD int tvmffi_i_bad_count(const tvmffi_func *f, int32_t least,
   tvmffi_i_bad_count(f, -1, count, result)
 
 TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
-                                    const tvmffi_i_name *type,
+                                    const tvmffi_i_word *type,
                                     const TVMFFIAny *any, int why);
 
 /* Appends the index and type of the first item that fails to convert with the
    code `why`. Returns 1, or 0 if there is no such item. */
 TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
-                                    const tvmffi_i_compound *of,
+                                    const tvmffi_i_word *of,
                                     const TVMFFIAny *any, int why) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   TVMFFIAny to;
   int64_t i;
   for (i = 0; i < cell->size; ++i) {
-    int code = of->cast[0](of->of[0], items + i, &to);
+    int code = of->item(of->of[0], items + i, &to);
     if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
     if (code != why) continue;
-    tvmffi_i_say(p, of->base.name);
+    tvmffi_i_say(p, of->name);
     tvmffi_i_say(p, "[index ");
     tvmffi_i_say_number(p, i);
     tvmffi_i_say(p, ": ");
@@ -4267,7 +4317,7 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
 /* Appends the type of the first key or value that fails to convert with the
    code `why`. Returns 1, or 0 if there is none. */
 TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
-                                    const tvmffi_i_compound *of,
+                                    const tvmffi_i_word *of,
                                     const TVMFFIAny *any, int why) {
   uint64_t at = tvmffi_i_map_begin(any->v_obj);
   const tvmffi_i_pair *pair;
@@ -4277,10 +4327,10 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
        at = tvmffi_i_map_after(any->v_obj, at))
     for (i = 0; i < 2; ++i) {
       const TVMFFIAny *item = i ? &pair->value : &pair->key;
-      int code = of->cast[i](of->of[i], item, &to);
+      int code = of->item(of->of[i], item, &to);
       if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
       if (code != why) continue;
-      tvmffi_i_say(p, of->base.name);
+      tvmffi_i_say(p, of->name);
       tvmffi_i_say(p, i ? "[K, some value is " : "[some key is ");
       tvmffi_i_say_got(p, of->of[i], item, why);
       tvmffi_i_say(p, i ? "]" : ", V]");
@@ -4293,19 +4343,19 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
    Appends the integer out of range, the first wrong item of a container, or
    else the type key. */
 TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
-                                    const tvmffi_i_name *type,
+                                    const tvmffi_i_word *type,
                                     const TVMFFIAny *any, int why) {
-  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
   int32_t got = any->type_index;
   int said = 0;
-  if (tvmffi_i_is_optional(type)) {
-    tvmffi_i_say_got(p, of->of[0], any, why);
+  if (type->kind == TVMFFI_I_OPTIONAL) {
+    tvmffi_i_say_got(p, type->of[0], any, why);
     return;
   }
-  if (of && (of->of[1] ? got == kTVMFFIMap || got == kTVMFFIDict
-                       : got == kTVMFFIArray || got == kTVMFFIList))
-    said = of->of[1] ? tvmffi_i_say_pair(p, of, any, why)
-                     : tvmffi_i_say_item(p, of, any, why);
+  if (tvmffi_i_has_parts(type) &&
+      (type->of[1] ? got == kTVMFFIMap || got == kTVMFFIDict
+                   : got == kTVMFFIArray || got == kTVMFFIList))
+    said = type->of[1] ? tvmffi_i_say_pair(p, type, any, why)
+                       : tvmffi_i_say_item(p, type, any, why);
   if (said) return;
   if (why >= TVMFFI_I_RANGE && TVMFFI_I_IS_INT(any))
     tvmffi_i_say_number(p, any->v_int64);
@@ -4346,7 +4396,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
 
 /* Raises an OverflowError for *any, which is or contains an integer out of the
    range of `type`. */
-TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_name *type,
+TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_word *type,
                                      const TVMFFIAny *any, int code) {
   tvmffi_i_parts p;
   p.size = p.numbers = 0;
@@ -4405,12 +4455,15 @@ TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
 }
 
 /* Checks the code that a function body returned, and returns 0 or an error's
-   code. If `has_result` is 1, the result type excludes None, so a result of
-   None means that TVMFFI_RETURN is missing. */
-TVMFFI_I_INLINE int tvmffi_i_checked(const tvmffi_func *f, int has_result,
-                                     const TVMFFIAny *result, int code) {
-  return TVMFFI_I_UNLIKELY(code || (has_result &&
-                                    result->type_index == kTVMFFINone))
+   code. If the result type excludes None, a result of None means that
+   TVMFFI_RETURN is missing. */
+TVMFFI_I_FOLDED int tvmffi_i_checked(const tvmffi_func *f,
+                                            const tvmffi_i_word *word,
+                                            const TVMFFIAny *result, int code) {
+  return TVMFFI_I_UNLIKELY(code || (result->type_index == kTVMFFINone &&
+                                    word->kind != TVMFFI_I_NONE &&
+                                    word->kind != TVMFFI_I_ANY &&
+                                    word->kind != TVMFFI_I_OPTIONAL))
              ? tvmffi_i_failed(f, code)
              : 0;
 }
@@ -5511,30 +5564,19 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_global_obj(const tvmffi_global *f) {
    array or list of ints to a shape. array(float64) also converts the elements.
    A converted argument is a copy, released when the body returns. */
 
-#define TVMFFI_I_CONTAINER_WORD(T, name, args, index)                        \
-  TVMFFI_I_LISTED_TYPE(T, TVMFFIObject *, name, args)                        \
-  TVMFFI_I_GET(T) {                                                          \
-    *out = any->type_index == (index) ? any->v_obj : NULL;                   \
-    return *out ? 0 : TVMFFI_I_MISMATCH;                                     \
-  }                                                                          \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(tvmffi_i_here, out, value); } \
+TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
+                                        const TVMFFIAny *from, TVMFFIAny *to);
+
+#define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)                      \
+  typedef TVMFFIObject *tvmffi_type_##T;                                     \
   typedef TVMFFIObject *tvmffi_type_optional_##T;                            \
-  TVMFFI_I_CAST(T, index) {                                                  \
-    return tvmffi_i_convert_container(tvmffi_name, index, tvmffi_from,       \
-                                      tvmffi_to);                            \
-  }                                                                          \
-  enum { tvmffi_i_kind_##T = index };
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
+      name,  schema,             {NULL, NULL}, NULL, tvmffi_i_convert_item,  \
+      index, TVMFFI_I_CONTAINER, (uint8_t)sizeof(void *), 0};
 #define TVMFFI_I_ONE_ANY(key) \
   "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"}]}"
 #define TVMFFI_I_TWO_ANY(key) \
   "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"},{\"type\":\"Any\"}]}"
-
-/* Converts the container *from and its elements to `type`. Returns 0 if nothing
-   needs conversion, TVMFFI_I_CONVERTED with an owned *to, or an error code. */
-TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_name *type,
-                                             int32_t index,
-                                             const TVMFFIAny *from,
-                                             TVMFFIAny *to);
 
 /* The parameter type array. A list is copied to a new array. array(T) also
    converts the elements to T. */
@@ -5556,13 +5598,6 @@ TVMFFI_I_CONTAINER_WORD(dict, "Dict<Any, Any>", TVMFFI_I_TWO_ANY("ffi.Dict"),
    shape. */
 TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 
-/* Converts an element of type optional(T). None stays None. */
-TVMFFI_I_COLD int tvmffi_i_item_optional(const tvmffi_i_name *type,
-                                         const TVMFFIAny *from, TVMFFIAny *to) {
-  const tvmffi_i_compound *of = (const tvmffi_i_compound *)(const void *)type;
-  return from->type_index == kTVMFFINone ? 0 : of->cast[0](of->of[0], from, to);
-}
-
 /* Types with arguments. array(T) accepts an array whose elements all have type
    T or convert to T; other containers do likewise. optional(T) also accepts
    None. Macros do not recurse, so array(array) works, but array(array(int64))
@@ -5576,27 +5611,6 @@ TVMFFI_I_COLD int tvmffi_i_item_optional(const tvmffi_i_name *type,
 #define tvmffi_type_optional_list(T) tvmffi_type_object
 #define tvmffi_type_optional_map(K, V) tvmffi_type_object
 #define tvmffi_type_optional_dict(K, V) tvmffi_type_object
-#define tvmffi_i_item_array(T) tvmffi_i_item_array
-#define tvmffi_i_item_list(T) tvmffi_i_item_list
-#define tvmffi_i_item_map(K, V) tvmffi_i_item_map
-#define tvmffi_i_item_dict(K, V) tvmffi_i_item_dict
-#define tvmffi_i_item_optional(T) tvmffi_i_item_optional
-#define tvmffi_i_get_optional(T) tvmffi_i_get_optional_##T
-#define tvmffi_i_put_optional(T) tvmffi_i_put_optional_##T
-#define tvmffi_i_put_type_optional(T) tvmffi_i_put_type_optional_##T
-#define tvmffi_i_fits_array(T) (-1)
-#define tvmffi_i_fits_list(T) (-1)
-#define tvmffi_i_fits_map(K, V) (-1)
-#define tvmffi_i_fits_dict(K, V) (-1)
-#define tvmffi_i_fits_optional(T) tvmffi_i_fits_##T
-/* Expands to the type index of values that array(T) accepts unconverted, or to
-   -1 if the index is unknown, as for a user's struct. */
-#define TVMFFI_I_FITS_OF(T) \
-  TVMFFI_I_BUILTIN(TVMFFI_I_WORD_##T, tvmffi_i_fits_##T, -1)
-/* Expands to 1 if T is a container or optional container, else to 0. */
-#define TVMFFI_I_IS_CONTAINER(T) \
-  TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_CONTAINER_, TVMFFI_I_CLASS(T)), 0, ~)
-#define TVMFFI_I_CONTAINER_array ~, 1,
 /* TVMFFI_I_RESULT_WORD(T) expands to the result type T, but to tensor_object
    for `tensor`, because a returned tensor owns its memory. */
 #define tvmffi_i_result_tensor ~, tensor_object,
@@ -5604,104 +5618,74 @@ TVMFFI_I_COLD int tvmffi_i_item_optional(const tvmffi_i_name *type,
 #define tvmffi_i_result_optional_tensor ~, optional(tensor_object),
 #define TVMFFI_I_RESULT_WORD(T) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_result_, T), T, ~)
-/* Bits of `kind`, which describes a container parameter. */
-enum {
-  TVMFFI_I_INDEX = 127,       /* the container's type index */
-  TVMFFI_I_OR_NONE = 1 << 7,  /* accepts None */
-  TVMFFI_I_OF_TYPES = 1 << 8, /* has element types, as in array(T) */
-  TVMFFI_I_FITS = 9           /* first bit of TVMFFI_I_FITS_OF(T) */
-};
-#define TVMFFI_I_OF(fits) \
-  (TVMFFI_I_OF_TYPES | (((fits) & TVMFFI_I_INDEX) << TVMFFI_I_FITS))
-#define tvmffi_i_kind_array(T) \
-  (tvmffi_i_kind_array | TVMFFI_I_OF(TVMFFI_I_FITS_OF(T)))
-#define tvmffi_i_kind_list(T) \
-  (tvmffi_i_kind_list | TVMFFI_I_OF(TVMFFI_I_FITS_OF(T)))
-#define tvmffi_i_kind_map(K, V) (tvmffi_i_kind_map | TVMFFI_I_OF(-1))
-#define tvmffi_i_kind_dict(K, V) (tvmffi_i_kind_dict | TVMFFI_I_OF(-1))
-#define tvmffi_i_kind_optional(T) (TVMFFI_I_OR_NONE | tvmffi_i_kind_##T)
 
-/* Constants of type tvmffi_i_compound, which describe types such as
-   array(T). */
+#define TVMFFI_I_CONVERTER_TVMFFI_I_CONTAINER tvmffi_i_convert_item
+#define TVMFFI_I_CONVERTER_TVMFFI_I_OPTIONAL NULL
+
+/* The words of types such as array(T). An argument is expanded before its
+   macro, so types nest, as in array(map(str, int64)). */
 #if defined(__cplusplus)
 extern "C++" {
 namespace {
-template <typename tvmffi_word, typename tvmffi_first, typename tvmffi_second>
+template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
+          const tvmffi_i_word *tvmffi_second = nullptr>
 struct tvmffi_i_of {
-  static const tvmffi_i_compound value;
-  static constexpr const tvmffi_i_name *tvmffi_name() { return &value.base; }
-  static constexpr tvmffi_i_cast *tvmffi_cast_of() {
-    return tvmffi_word::tvmffi_cast_of();
-  }
-  static constexpr int32_t tvmffi_fits() { return -1; }
+  static constexpr tvmffi_i_word value = {tvmffi_word->name,
+                                          tvmffi_word->schema,
+                                          {tvmffi_first, tvmffi_second},
+                                          nullptr,
+                                          tvmffi_word->item,
+                                          tvmffi_word->index,
+                                          tvmffi_word->kind,
+                                          tvmffi_word->size,
+                                          0};
 };
-template <typename tvmffi_word, typename tvmffi_first, typename tvmffi_second>
-const tvmffi_i_compound
-    tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value = {
-        {tvmffi_word::text(), tvmffi_word::schema()},
-        {tvmffi_first::tvmffi_name(), tvmffi_second::tvmffi_name()},
-        {tvmffi_first::tvmffi_cast_of(), tvmffi_second::tvmffi_cast_of()},
-        {tvmffi_first::tvmffi_fits(), tvmffi_second::tvmffi_fits()}};
-struct tvmffi_i_element_ {
-  static constexpr const tvmffi_i_name *tvmffi_name() { return nullptr; }
-  static constexpr tvmffi_i_cast *tvmffi_cast_of() { return nullptr; }
-  static constexpr int32_t tvmffi_fits() { return -1; }
-};
+template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
+          const tvmffi_i_word *tvmffi_second>
+constexpr tvmffi_i_word
+    tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value;
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_OF_WORD(T, label, key)                       \
-  namespace {                                                 \
-  struct tvmffi_i_of_##T {                                    \
-    static constexpr const char *text() { return label; }     \
-    static constexpr const char *schema() { return "[" key; } \
-    static constexpr tvmffi_i_cast *tvmffi_cast_of() {        \
-      return (tvmffi_i_item_##T);                             \
-    }                                                         \
-  };                                                          \
-  }
-TVMFFI_I_OF_WORD(array, "Array", "ffi.Array")
-TVMFFI_I_OF_WORD(list, "List", "ffi.List")
-TVMFFI_I_OF_WORD(map, "Map", "ffi.Map")
-TVMFFI_I_OF_WORD(dict, "Dict", "ffi.Dict")
-TVMFFI_I_OF_WORD(optional, "Optional", "Optional")
-#define tvmffi_i_element_array(T) \
-  tvmffi_i_of<tvmffi_i_of_array, tvmffi_i_element_##T, tvmffi_i_element_>
-#define tvmffi_i_element_list(T) \
-  tvmffi_i_of<tvmffi_i_of_list, tvmffi_i_element_##T, tvmffi_i_element_>
-#define tvmffi_i_element_optional(T) \
-  tvmffi_i_of<tvmffi_i_of_optional, tvmffi_i_element_##T, tvmffi_i_element_>
-#define tvmffi_i_element_map(K, V) \
-  tvmffi_i_of<tvmffi_i_of_map, tvmffi_i_element_##K, tvmffi_i_element_##V>
-#define tvmffi_i_element_dict(K, V) \
-  tvmffi_i_of<tvmffi_i_of_dict, tvmffi_i_element_##K, tvmffi_i_element_##V>
-#define tvmffi_i_name_array(T) tvmffi_i_element_array(T)::value.base
-#define tvmffi_i_name_list(T) tvmffi_i_element_list(T)::value.base
-#define tvmffi_i_name_optional(T) tvmffi_i_element_optional(T)::value.base
-#define tvmffi_i_name_map(K, V) tvmffi_i_element_map(K, V)::value.base
-#define tvmffi_i_name_dict(K, V) tvmffi_i_element_dict(K, V)::value.base
+#define TVMFFI_I_OF_WORD(T, label, key, kind, index)                        \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {                              \
+      label, key,  {NULL, NULL}, NULL, TVMFFI_I_CONVERTER_##kind,           \
+      index, kind, (uint8_t)sizeof(void *), 0};
+TVMFFI_I_OF_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray)
+TVMFFI_I_OF_WORD(list, "List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList)
+TVMFFI_I_OF_WORD(map, "Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap)
+TVMFFI_I_OF_WORD(dict, "Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict)
+TVMFFI_I_OF_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
+#define tvmffi_i_word_array(T) \
+  tvmffi_i_of<&tvmffi_i_word_of_array, &tvmffi_i_word_##T>::value
+#define tvmffi_i_word_list(T) \
+  tvmffi_i_of<&tvmffi_i_word_of_list, &tvmffi_i_word_##T>::value
+#define tvmffi_i_word_optional(T) \
+  tvmffi_i_of<&tvmffi_i_word_of_optional, &tvmffi_i_word_##T>::value
+#define tvmffi_i_word_map(K, V)                               \
+  tvmffi_i_of<&tvmffi_i_word_of_map, &tvmffi_i_word_##K, \
+              &tvmffi_i_word_##V>::value
+#define tvmffi_i_word_dict(K, V)                               \
+  tvmffi_i_of<&tvmffi_i_word_of_dict, &tvmffi_i_word_##K, \
+              &tvmffi_i_word_##V>::value
 #else
-/* Macro arguments are expanded before the macro, so types nest, as in
-   array(map(str, int64)). */
-#define TVMFFI_I_OF_WORDS(label, key, a, cast_a, fits_a, b, cast_b, fits_b) \
-  ((const tvmffi_i_compound){{label, "[" key}, {a, b}, {cast_a, cast_b},    \
-                             {fits_a, fits_b}}).base
-#define tvmffi_i_name_array(T)                                  \
-  TVMFFI_I_OF_WORDS("Array", "ffi.Array", &tvmffi_i_name_##T, \
-                    tvmffi_i_item_##T, TVMFFI_I_FITS_OF(T), NULL, NULL, -1)
-#define tvmffi_i_name_list(T)                                  \
-  TVMFFI_I_OF_WORDS("List", "ffi.List", &tvmffi_i_name_##T, \
-                    tvmffi_i_item_##T, TVMFFI_I_FITS_OF(T), NULL, NULL, -1)
-#define tvmffi_i_name_optional(T)                                  \
-  TVMFFI_I_OF_WORDS("Optional", "Optional", &tvmffi_i_name_##T, \
-                    tvmffi_i_item_##T, TVMFFI_I_FITS_OF(T), NULL, NULL, -1)
-#define tvmffi_i_name_map(K, V)                                         \
-  TVMFFI_I_OF_WORDS("Map", "ffi.Map", &tvmffi_i_name_##K, tvmffi_i_item_##K, \
-                    TVMFFI_I_FITS_OF(K), &tvmffi_i_name_##V,               \
-                    tvmffi_i_item_##V, TVMFFI_I_FITS_OF(V))
-#define tvmffi_i_name_dict(K, V)                                         \
-  TVMFFI_I_OF_WORDS("Dict", "ffi.Dict", &tvmffi_i_name_##K, tvmffi_i_item_##K, \
-                    TVMFFI_I_FITS_OF(K), &tvmffi_i_name_##V,               \
-                    tvmffi_i_item_##V, TVMFFI_I_FITS_OF(V))
+#define TVMFFI_I_OF_WORD(label, key, kind, index, a, b)                      \
+  ((const tvmffi_i_word){label, key, {a, b}, NULL, TVMFFI_I_CONVERTER_##kind, \
+                         index, kind, (uint8_t)sizeof(void *), 0})
+#define tvmffi_i_word_array(T)                                              \
+  TVMFFI_I_OF_WORD("Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray, \
+                   &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_list(T)                                            \
+  TVMFFI_I_OF_WORD("List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList, \
+                   &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_optional(T)                                  \
+  TVMFFI_I_OF_WORD("Optional", "Optional", TVMFFI_I_OPTIONAL, -1, \
+                   &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_map(K, V)                                       \
+  TVMFFI_I_OF_WORD("Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap, \
+                   &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+#define tvmffi_i_word_dict(K, V)                                         \
+  TVMFFI_I_OF_WORD("Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict, \
+                   &tvmffi_i_word_##K, &tvmffi_i_word_##V)
 #endif
 
 /* ======== Global cache ============================= >>interface/global_cache
@@ -5832,21 +5816,22 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
                               (int32_t)cell->size, to);
 }
 
-/* Converts an array or list and its items. If `same` is 1, the container type
+/* Converts an array or list, and its items to `item_word`, if not NULL. If `same` is 1, the container type
    is right: the container is copied only if an item needs conversion. */
-TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of, int maker,
-                                         int same, const TVMFFIAny *from,
-                                         TVMFFIAny *to) {
+TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
+                                         int maker, int same,
+                                         const TVMFFIAny *from, TVMFFIAny *to) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
+  const int32_t fits = item_word ? tvmffi_i_kept_index(item_word) : -1;
   TVMFFIAny item = tvmffi_none(), *at;
   int code = 0;
   int64_t i;
   *to = tvmffi_none();
   if (!same) TVMFFI_TRY(tvmffi_i_copy_items(maker, from, to));
-  for (i = 0; of && i < cell->size; ++i) {
+  for (i = 0; item_word && i < cell->size; ++i) {
     const TVMFFIAny *given = (const TVMFFIAny *)cell->data + i;
-    if (given->type_index == of->fits[0]) continue;
-    code = of->cast[0](of->of[0], given, &item);
+    if (given->type_index == fits) continue;
+    code = tvmffi_i_convert_item(item_word, given, &item);
     if (!code) continue;
     if (code != TVMFFI_I_CONVERTED) break;
     if (to->type_index == kTVMFFINone &&
@@ -5867,14 +5852,16 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of, int maker,
 /* Converts the key and value of a map entry. Appends both to `list`, if not
    NULL. Returns 0, TVMFFI_I_CONVERTED if either was converted, or an error
    code. */
-TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_compound *of,
+TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
                                         const tvmffi_i_pair *pair,
                                         const TVMFFIAny *list) {
   const TVMFFIAny *given[2] = {&pair->key, &pair->value};
   int converted = 0, i;
   for (i = 0; i < 2; ++i) {
     TVMFFIAny item;
-    int code = of ? of->cast[i](of->of[i], given[i], &item) : 0, failed = 0;
+    int failed = 0, code = word->of[i] ? tvmffi_i_convert_item(
+                                             word->of[i], given[i], &item)
+                                       : 0;
     if (code && code != TVMFFI_I_CONVERTED) return code;
     converted |= code;
     if (list)
@@ -5889,14 +5876,14 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_compound *of,
 
 /* Converts all keys and values and appends them to `list`. If `list` is NULL,
    stops at the first pair that needs conversion. */
-TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_compound *of,
+TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_word *word,
                                         const TVMFFIObject *map,
                                         const TVMFFIAny *list) {
   uint64_t i = tvmffi_i_map_begin(map);
   const tvmffi_i_pair *pair;
   for (; (pair = tvmffi_i_map_pair(map, i)) != NULL;
        i = tvmffi_i_map_after(map, i)) {
-    int code = tvmffi_i_convert_pair(of, pair, list);
+    int code = tvmffi_i_convert_pair(word, pair, list);
     if (code && !(code == TVMFFI_I_CONVERTED && list)) return code;
   }
   return 0;
@@ -5904,46 +5891,43 @@ TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_compound *of,
 
 /* Converts a map or a dict. If a pair or the container type needs conversion,
    makes a new container from a list of all keys and values. */
-TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_compound *of, int maker,
+TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_word *word, int maker,
                                          int same, const TVMFFIAny *from,
                                          TVMFFIAny *to) {
   TVMFFIAny list = tvmffi_none();
   int code = 0;
-  if (same && of) code = tvmffi_i_convert_each(of, from->v_obj, NULL);
+  if (same && word->of[0])
+    code = tvmffi_i_convert_each(word, from->v_obj, NULL);
   if (same && code != TVMFFI_I_CONVERTED) return code;
   TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_NEW_LIST, NULL, 0, &list));
-  code = tvmffi_i_convert_each(of, from->v_obj, &list);
+  code = tvmffi_i_convert_each(word, from->v_obj, &list);
   if (!code) code = tvmffi_i_copy_items(maker, &list, to);
   tvmffi_i_any_release(&list);
   return code ? code : TVMFFI_I_CONVERTED;
 }
 
 TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
-  tvmffi_i_compound ints = {{"Array", "[ffi.Array"},
-                            {&tvmffi_i_name_int64, NULL},
-                            {tvmffi_i_item_int64, NULL},
-                            {kTVMFFIInt, -1}};
   TVMFFIAny items;
-  int code = tvmffi_i_convert_items(&ints, TVMFFI_I_NEW_ARRAY, 1, from, &items);
-  int failed;
+  int failed, code = tvmffi_i_convert_items(
+                  &tvmffi_i_word_int64, TVMFFI_I_NEW_ARRAY, 1, from, &items);
   if (code && code != TVMFFI_I_CONVERTED) return code;
   failed = tvmffi_i_copy_items(TVMFFI_I_NEW_SHAPE, code ? &items : from, to);
   if (code) tvmffi_i_any_release(&items);
   return failed ? -1 : TVMFFI_I_CONVERTED;
 }
 
-TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_name *type,
-                                             int32_t index,
+/* Converts the container *from and its elements to `word`. Returns 0 if nothing
+   needs conversion, TVMFFI_I_CONVERTED with an owned *to, or an error code. */
+TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_word *word,
                                              const TVMFFIAny *from,
                                              TVMFFIAny *to) {
-  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
-  int32_t got = from->type_index;
-  int same = got == index;
+  const int32_t index = word->index, got = from->type_index;
+  const int same = got == index;
   if (got < kTVMFFIStaticObjectBegin || !from->v_obj) return TVMFFI_I_MISMATCH;
   if (got == kTVMFFIMap || got == kTVMFFIDict) {
     if (index != kTVMFFIMap && index != kTVMFFIDict) return TVMFFI_I_MISMATCH;
     return tvmffi_i_convert_pairs(
-        of, index == kTVMFFIMap ? TVMFFI_I_NEW_MAP : TVMFFI_I_NEW_DICT, same,
+        word, index == kTVMFFIMap ? TVMFFI_I_NEW_MAP : TVMFFI_I_NEW_DICT, same,
         from, to);
   }
   if (index == kTVMFFIShape && same) return 0;
@@ -5951,19 +5935,44 @@ TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_name *type,
   if (index == kTVMFFIShape) return tvmffi_i_shape_of(from, to);
   if (index != kTVMFFIArray && index != kTVMFFIList) return TVMFFI_I_MISMATCH;
   return tvmffi_i_convert_items(
-      of, index == kTVMFFIArray ? TVMFFI_I_NEW_ARRAY : TVMFFI_I_NEW_LIST, same,
-      from, to);
+      word->of[0], index == kTVMFFIArray ? TVMFFI_I_NEW_ARRAY : TVMFFI_I_NEW_LIST,
+      same, from, to);
 }
 
-/* Returns 1 if all elements of a sequence have the type index in `kind`, so
-   that none needs conversion. Else returns 0. */
-TVMFFI_I_INLINE int tvmffi_i_fit(int32_t kind, const TVMFFIAny *any) {
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
-  const TVMFFIAny *item = (const TVMFFIAny *)cell->data;
-  const int32_t fits = kind >> TVMFFI_I_FITS;
-  int64_t left = cell->size;
-  if (fits == TVMFFI_I_INDEX) return 0;
-  for (; left >= 4; left -= 4, item += 4)
+TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
+                                        const TVMFFIAny *from, TVMFFIAny *to) {
+  union {
+    TVMFFIAny any;
+    TVMFFIByteArray text;
+  } value;
+  int code;
+  if (word->kind == TVMFFI_I_OPTIONAL) {
+    if (from->type_index == kTVMFFINone) return 0;
+    word = word->of[0];
+  }
+  if (word->kind == TVMFFI_I_CONTAINER)
+    return tvmffi_i_convert_container(word, from, to);
+  code = tvmffi_i_get_plain(word, from, &value);
+  if (code || !tvmffi_i_is_value(word)) return code;
+  TVMFFI_TRY(tvmffi_i_put_plain(word, NULL, to, &value));
+  return to->type_index == from->type_index ? 0 : TVMFFI_I_CONVERTED;
+}
+
+/* Returns 1 if a container argument has the type of `word`, and so have its
+   items, so that nothing needs conversion. Else returns 0. */
+TVMFFI_I_FOLDED int tvmffi_i_fit(const tvmffi_i_word *word,
+                                        const TVMFFIAny *any) {
+  const TVMFFISeqCell *cell;
+  const TVMFFIAny *item;
+  int32_t fits;
+  int64_t left;
+  if (any->type_index != word->index || !any->v_obj) return 0;
+  if (!word->of[0]) return 1;
+  fits = tvmffi_i_kept_index(word->of[0]);
+  if (word->of[1] || fits < 0) return 0;
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
+  item = (const TVMFFIAny *)cell->data;
+  for (left = cell->size; left >= 4; left -= 4, item += 4)
     if (TVMFFI_I_UNLIKELY(
             (item[0].type_index ^ fits) | (item[1].type_index ^ fits) |
             (item[2].type_index ^ fits) | (item[3].type_index ^ fits)))
@@ -5973,38 +5982,39 @@ TVMFFI_I_INLINE int tvmffi_i_fit(int32_t kind, const TVMFFIAny *any) {
   return 1;
 }
 
-/* Slow path of tvmffi_i_load_container: converts *any or accepts None. Returns
-   TVMFFI_I_CONVERTED if *any is a new container. */
-TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_func *f, int32_t i,
-                                      int32_t kind, TVMFFIAny *any) {
-  const tvmffi_i_name *type = f->types[i + 1];
-  TVMFFIAny to;
+/* Converts a container argument, or accepts None. The scope owns the new
+   container. */
+TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_word *word,
+                                      tvmffi_scope *scope,
+                                      const TVMFFIAny *from, void *to) {
+  TVMFFIAny made;
   int code;
-  if (kind & TVMFFI_I_OR_NONE) {
-    if (any->type_index == kTVMFFINone) return 0;
-    if (tvmffi_i_compound_of(type)) type = tvmffi_i_compound_of(type)->of[0];
+  *(tvmffi_i_object_slot *)to = from->v_obj;
+  if (word->kind == TVMFFI_I_OPTIONAL) {
+    if (from->type_index == kTVMFFINone) {
+      *(tvmffi_i_object_slot *)to = NULL;
+      return 0;
+    }
+    word = word->of[0];
   }
-  code = tvmffi_i_convert_container(type, kind & TVMFFI_I_INDEX, any, &to);
-  if (code == TVMFFI_I_CONVERTED) *any = to;
-  return code;
+  code = tvmffi_i_convert_container(word, from, &made);
+  if (code != TVMFFI_I_CONVERTED) return code;
+  *(tvmffi_i_object_slot *)to = made.v_obj;
+  return tvmffi_i_hand(tvmffi_i_owned_by(scope, "a converted argument"),
+                       made.v_obj);
 }
 
-/* Loads a container argument into *out. If the argument is converted, *own is
-   the new container, which the caller must release after the call. */
-TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
-                                            int32_t kind, const TVMFFIAny *any,
-                                            TVMFFIObject **out,
-                                            TVMFFIObject **own) {
-  *out = any->v_obj;
-  if (TVMFFI_I_UNLIKELY(
-          (kind & TVMFFI_I_INDEX) != any->type_index || !any->v_obj ||
-          ((kind & TVMFFI_I_OF_TYPES) && !tvmffi_i_fit(kind, any)))) {
-    TVMFFIAny given = *any;
-    int code = tvmffi_i_load_other(f, i, kind, &given);
-    *out = given.v_obj;
-    if (code != TVMFFI_I_CONVERTED) return code;
-    *own = *out;
-  }
+/* Converts an argument of a typed function. The scope owns a container that the
+   conversion makes. */
+TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
+                                         tvmffi_scope *scope,
+                                         const TVMFFIAny *from, void *to) {
+  const tvmffi_i_word *of =
+      word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
+  if (of->kind != TVMFFI_I_CONTAINER) return tvmffi_i_get(word, from, to);
+  if (TVMFFI_I_UNLIKELY(!tvmffi_i_fit(of, from)))
+    return tvmffi_i_load_other(word, scope, from, to);
+  *(tvmffi_i_object_slot *)to = from->v_obj;
   return 0;
 }
 
@@ -6040,16 +6050,16 @@ TVMFFI_I_COLD size_t tvmffi_i_append_schema(char *to, size_t n,
 }
 
 TVMFFI_I_COLD size_t tvmffi_i_append_type(char *to, size_t n,
-                                          const tvmffi_i_name *type) {
-  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
-  if (!of) return tvmffi_i_append_schema(to, n, type->schema);
+                                          const tvmffi_i_word *type) {
+  if (!tvmffi_i_has_parts(type))
+    return tvmffi_i_append_schema(to, n, tvmffi_i_shown(type)->schema);
   n = tvmffi_i_append(to, n, "{\\\"type\\\":\\\"");
-  n = tvmffi_i_append(to, n, type->schema + 1);
+  n = tvmffi_i_append(to, n, type->schema);
   n = tvmffi_i_append(to, n, "\\\",\\\"args\\\":[");
-  n = tvmffi_i_append_type(to, n, of->of[0]);
-  if (of->of[1]) {
+  n = tvmffi_i_append_type(to, n, type->of[0]);
+  if (type->of[1]) {
     n = tvmffi_i_append(to, n, ",");
-    n = tvmffi_i_append_type(to, n, of->of[1]);
+    n = tvmffi_i_append_type(to, n, type->of[1]);
   }
   return tvmffi_i_append(to, n, "]}");
 }
@@ -6192,39 +6202,26 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_PARAM_(T, ...) tvmffi_type_##T TVMFFI_I_FIRST(__VA_ARGS__, ~)
 #define TVMFFI_I_NAME(x, p) TVMFFI_I_NAME_ p
 #define TVMFFI_I_NAME_(T, name) #name "\0"
-#define TVMFFI_I_TYPE_NAME(x, p) , &TVMFFI_I_TYPE_NAME_ p
-#define TVMFFI_I_TYPE_NAME_(T, name) TVMFFI_I_CAT(tvmffi_i_name_, T)
+#define TVMFFI_I_WORD_OF(x, p) , &TVMFFI_I_WORD_OF_ p
+#define TVMFFI_I_WORD_OF_(T, name) TVMFFI_I_CAT(tvmffi_i_word_, T)
 #define TVMFFI_I_INDEX_OF(x, p) TVMFFI_I_INDEX_OF_ p
 #define TVMFFI_I_INDEX_OF_(T, name) tvmffi_at_##name,
 #define TVMFFI_I_LOCAL(x, p) TVMFFI_I_LOCAL_ p
 #define TVMFFI_I_LOCAL_(T, name) \
-  TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO; \
-  TVMFFI_I_CAT(TVMFFI_I_OWN_, TVMFFI_I_IS_CONTAINER(T))(name)
-#define TVMFFI_I_OWN_0(name)
-#define TVMFFI_I_OWN_1(name) TVMFFIObject *tvmffi_own_##name = NULL;
+  TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO;
 /* Converts an argument. If several arguments are wrong, the error names the
    last, as in upstream's library: GCC evaluates arguments from last to
    first. */
 #define TVMFFI_I_LOAD_ARG(x, p) TVMFFI_I_LOAD_ARG_ p
 #define TVMFFI_I_LOAD_ARG_(T, name) \
-  tvmffi_code = \
-      TVMFFI_I_CAT(TVMFFI_I_LOAD_, TVMFFI_I_IS_CONTAINER(T))(T, name); \
+  tvmffi_code = tvmffi_i_load_arg(tvmffi_words[1 + tvmffi_at_##name], \
+                              &tvmffi_scope_of_body, \
+                              tvmffi_args + tvmffi_at_##name, \
+                              &tvmffi_arg_##name); \
   if (TVMFFI_I_UNLIKELY(tvmffi_code)) { \
     tvmffi_bad = tvmffi_at_##name; \
     tvmffi_bad_code = tvmffi_code; \
   }
-#define TVMFFI_I_LOAD_0(T, name) \
-  tvmffi_i_get_##T(tvmffi_args + tvmffi_at_##name, &tvmffi_arg_##name)
-#define TVMFFI_I_LOAD_1(T, name) \
-  tvmffi_i_load_container(tvmffi_this, tvmffi_at_##name, tvmffi_i_kind_##T, \
-                          tvmffi_args + tvmffi_at_##name, \
-                          &tvmffi_arg_##name, &tvmffi_own_##name)
-#define TVMFFI_I_DROP(x, p) TVMFFI_I_DROP_ p
-#define TVMFFI_I_DROP_(T, name) \
-  TVMFFI_I_CAT(TVMFFI_I_DROP_, TVMFFI_I_IS_CONTAINER(T))(name)
-#define TVMFFI_I_DROP_0(name)
-#define TVMFFI_I_DROP_1(name) \
-  if (TVMFFI_I_UNLIKELY(tvmffi_own_##name)) tvmffi_i_release(tvmffi_own_##name);
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
 
@@ -6260,32 +6257,18 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_USE_PARAM(x, p) TVMFFI_I_USE_PARAM_ p
 #define TVMFFI_I_USE_PARAM_(T, ...) TVMFFI_I_USE(T)
 
-/* Joins a prefix and a result type, such as tvmffi_i_put_ and int64. */
+/* Joins a prefix and a result type, such as tvmffi_type_ and int64. */
 #define TVMFFI_I_RESULT(prefix, R) TVMFFI_I_CAT(prefix, TVMFFI_I_RESULT_WORD(R))
-/* Like TVMFFI_I_RESULT, but joins the prefix and `object` for a container
-   type. */
-#define TVMFFI_I_PUTTER(prefix, R) \
-  TVMFFI_I_PUTTER_(prefix, TVMFFI_I_RESULT_WORD(R))
-#define TVMFFI_I_PUTTER_(prefix, T) \
-  TVMFFI_I_CAT(TVMFFI_I_PUTTER_, TVMFFI_I_IS_CONTAINER(T))(prefix, T)
-#define TVMFFI_I_PUTTER_0(prefix, T) prefix##T
-#define TVMFFI_I_PUTTER_1(prefix, T) prefix##object
-
-/* Expands to 0 if a function with the result type R may return None, else to
-   1. */
-#define TVMFFI_I_HAS_RESULT(R) \
-  TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_MAY_BE_NONE_, R), 1, ~)
-#define TVMFFI_I_MAY_BE_NONE_none ~, 0,
-#define TVMFFI_I_MAY_BE_NONE_any ~, 0,
-#define TVMFFI_I_MAY_BE_NONE_optional(T) ~, 0,
 
 /* Expands to the head of a typed function's body, whose first parameter is the
    body's scope. `n` is the number of parameters plus 1. `self` is empty or a
    closure's state, with a comma. */
 #define TVMFFI_I_BODY(self, body, n, R, ...) \
   static int body(self TVMFFI_HERE, \
-                  TVMFFI_I_PUTTER(tvmffi_i_put_type_, R) *tvmffi_put \
-                  TVMFFI_I_UNUSED, TVMFFI_I_UNUSED TVMFFIAny *tvmffi_result \
+                  TVMFFI_I_UNUSED const tvmffi_i_word *tvmffi_word, \
+                  TVMFFI_I_UNUSED TVMFFI_I_RESULT(tvmffi_type_, R) \
+                      *tvmffi_value, \
+                  TVMFFI_I_UNUSED TVMFFIAny *tvmffi_result \
                   TVMFFI_I_EACH(n)(TVMFFI_I_PARAM, ~, __VA_ARGS__))
 #define TVMFFI_I_CALL_HEAD(name) \
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
@@ -6317,14 +6300,11 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_SCOPE_tvmffi_user &tvmffi_scope_of_body
 #define TVMFFI_I_SCOPE_tvmffi_exported TVMFFI_I_SCOPE_tvmffi_user
 #define TVMFFI_I_SCOPE_tvmffi_builtin NULL
-#define TVMFFI_I_RUN_tvmffi_user(has_result, ...) \
-  TVMFFI_I_BODY_SCOPE \
-  tvmffi_code = __VA_ARGS__; \
-  TVMFFI_I_BODY_END \
-  tvmffi_code = \
-      tvmffi_i_checked(tvmffi_this, has_result, tvmffi_into, tvmffi_code);
-#define TVMFFI_I_RUN_tvmffi_exported TVMFFI_I_RUN_tvmffi_user
-#define TVMFFI_I_RUN_tvmffi_builtin(has_result, ...) tvmffi_code = __VA_ARGS__;
+#define TVMFFI_I_CHECK_tvmffi_user \
+  tvmffi_code = tvmffi_i_checked(tvmffi_this, tvmffi_words[0], tvmffi_into, \
+                                 tvmffi_code);
+#define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
+#define TVMFFI_I_CHECK_tvmffi_builtin
 
 /* Defines a typed function up to its body: prototype of the body, description,
    packed call, head of the body. With more than 16 parameters, the array of
@@ -6355,18 +6335,21 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_PACKED_CALL(kind, call, text, func, body, self, refuse, \
                              least, defaults, n, R, ...) \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call); \
-  static const tvmffi_i_name *const func##_types[(n) <= 17 ? n : -1] = { \
-      &TVMFFI_I_RESULT(tvmffi_i_name_, R) \
-      TVMFFI_I_EACH(n)(TVMFFI_I_TYPE_NAME, ~, __VA_ARGS__)}; \
+  static const tvmffi_i_word *const func##_types[(n) <= 17 ? n : -1] = { \
+      &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
+      TVMFFI_I_EACH(n)(TVMFFI_I_WORD_OF, ~, __VA_ARGS__)}; \
   TVMFFI_I_ATTRIBUTE_##kind static tvmffi_func func = { \
       text, call, (n) - 1, func##_types TVMFFI_I_SIGNATURE( \
           "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
           defaults)}; \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
+    const tvmffi_i_word *const *tvmffi_words = func##_types; \
     const tvmffi_func *tvmffi_this = &func; \
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0; \
+    TVMFFI_I_RESULT(tvmffi_type_, R) tvmffi_value; \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOCAL, ~, __VA_ARGS__) \
+    TVMFFI_I_BODY_SCOPE \
     (void)tvmffi_handle, (void)tvmffi_args; \
     if (TVMFFI_I_UNLIKELY( \
             tvmffi_count != tvmffi_num || \
@@ -6377,13 +6360,13 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
       tvmffi_code = tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
                                     tvmffi_into, tvmffi_bad, tvmffi_bad_code); \
     } else { \
-      TVMFFI_I_RUN_##kind( \
-          TVMFFI_I_HAS_RESULT(R), \
-          body(TVMFFI_I_STRIP self TVMFFI_I_SCOPE_##kind, \
-               TVMFFI_I_PUTTER(tvmffi_i_put_, R), tvmffi_into \
-               TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__))) \
+      tvmffi_code = \
+          body(TVMFFI_I_STRIP self TVMFFI_I_SCOPE_##kind, tvmffi_words[0], \
+               &tvmffi_value, tvmffi_into \
+               TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__)); \
+      TVMFFI_I_CHECK_##kind \
     } \
-    TVMFFI_I_EACH(n)(TVMFFI_I_DROP, ~, __VA_ARGS__) \
+    TVMFFI_I_BODY_END \
     return tvmffi_code; \
   }
 /* clang-format on */
@@ -6546,12 +6529,17 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 #define TVMFFI_RETURN(...)              \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
                       TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
-#define TVMFFI_I_RETURN_0(...) \
-  tvmffi_put(tvmffi_here, tvmffi_result, __VA_ARGS__)
-#define TVMFFI_I_RETURN_1(...) tvmffi_put(tvmffi_here, tvmffi_result)
+#define TVMFFI_I_RETURN_0(...)           \
+  (*tvmffi_value = __VA_ARGS__,          \
+   tvmffi_i_put(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
+#define TVMFFI_I_RETURN_1(...)           \
+  (tvmffi_value->returns_none = 0,       \
+   tvmffi_i_put(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
 
 /* Returns what the body owns, a reference that the caller receives. */
-#define TVMFFI_I_GIVE(x) return tvmffi_put(NULL, tvmffi_result, x)
+#define TVMFFI_I_GIVE(x)      \
+  return *tvmffi_value = (x), \
+         tvmffi_i_put(tvmffi_word, NULL, tvmffi_result, tvmffi_value)
 
 /* Makes a function object from a typed function. The scope owns *out. Returns
    0, or -1 with an error. */
@@ -6638,54 +6626,40 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(
 
 /* Describes where a result is stored and how it is converted. */
 typedef struct {
-  /* Converts *result (owned) and stores the value in *target. `to` becomes the
-     owner of an object, which *result then no longer owns. If `take` is NULL,
-     the Any itself is moved to *target. */
-  int (*take)(tvmffi_i_owner to, TVMFFIAny *result, void *target);
-  const tvmffi_i_name *type;
-  void *target; /* NULL: discard the result */
+  const tvmffi_i_word *word; /* NULL: the Any itself is moved to *target */
+  void *target;              /* NULL: discard the result */
 } tvmffi_out;
 
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(
-    int (*take)(tvmffi_i_owner to, TVMFFIAny *result, void *target),
-    const tvmffi_i_name *type, void *target) {
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(const tvmffi_i_word *word,
+                                             void *target) {
   tvmffi_out out;
-  out.take = take;
-  out.type = type;
+  out.word = word;
   out.target = target;
   return out;
 }
 
 /* tvmffi_out_int8 and so on return a tvmffi_out that converts a result to the C
    type of *target. If `target` is NULL, the result is discarded. */
-#define TVMFFI_I_OUT_TYPE(T, ctype)                                          \
-  TVMFFI_I_INLINE int tvmffi_i_take_##T(tvmffi_i_owner to, TVMFFIAny *any,   \
-                                        void *target) {                      \
-    tvmffi_type_##T value = TVMFFI_I_ZERO;                                   \
-    int code = tvmffi_i_get_##T(any, &value);                                \
-    (void)to;                                                                \
-    if (!code) *(ctype *)target = value;                                     \
-    return code;                                                             \
-  }                                                                          \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(ctype *target) {                 \
-    return tvmffi_i_make_out(tvmffi_i_take_##T, &tvmffi_i_name_##T, target); \
+#define TVMFFI_I_OUT_TYPE(T)                                      \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(tvmffi_type_##T *target) { \
+    return tvmffi_i_make_out(&tvmffi_i_word_##T, target);         \
   }
-TVMFFI_I_OUT_TYPE(int8, int8_t)
-TVMFFI_I_OUT_TYPE(int16, int16_t)
-TVMFFI_I_OUT_TYPE(int32, int32_t)
-TVMFFI_I_OUT_TYPE(int64, int64_t)
-TVMFFI_I_OUT_TYPE(uint8, uint8_t)
-TVMFFI_I_OUT_TYPE(uint16, uint16_t)
-TVMFFI_I_OUT_TYPE(uint32, uint32_t)
-TVMFFI_I_OUT_TYPE(uint64, uint64_t)
-TVMFFI_I_OUT_TYPE(bool, tvmffi_type_bool)
+TVMFFI_I_OUT_TYPE(int8)
+TVMFFI_I_OUT_TYPE(int16)
+TVMFFI_I_OUT_TYPE(int32)
+TVMFFI_I_OUT_TYPE(int64)
+TVMFFI_I_OUT_TYPE(uint8)
+TVMFFI_I_OUT_TYPE(uint16)
+TVMFFI_I_OUT_TYPE(uint32)
+TVMFFI_I_OUT_TYPE(uint64)
+TVMFFI_I_OUT_TYPE(bool)
 #if !TVMFFI_NO_FLOAT
-TVMFFI_I_OUT_TYPE(float32, float)
-TVMFFI_I_OUT_TYPE(float64, double)
+TVMFFI_I_OUT_TYPE(float32)
+TVMFFI_I_OUT_TYPE(float64)
 #endif
-TVMFFI_I_OUT_TYPE(dtype, DLDataType)
-TVMFFI_I_OUT_TYPE(device, DLDevice)
-TVMFFI_I_OUT_TYPE(ptr, void *)
+TVMFFI_I_OUT_TYPE(dtype)
+TVMFFI_I_OUT_TYPE(device)
+TVMFFI_I_OUT_TYPE(ptr)
 
 /* A buffer for a copy of a string or bytes and a NUL. The caller sets `data`
    and `capacity`, in bytes; a call sets `length`, without the NUL. */
@@ -6694,12 +6668,10 @@ typedef struct {
   size_t capacity, length;
 } tvmffi_buffer;
 
-TVMFFI_I_INLINE int tvmffi_i_take_buffer(tvmffi_i_owner to, TVMFFIAny *any,
-                                         void *target) {
+TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
   tvmffi_buffer *buffer = (tvmffi_buffer *)target;
   TVMFFIByteArray text = tvmffi_any_str(any);
   size_t i;
-  (void)to;
   if (!text.data) return TVMFFI_I_MISMATCH;
   if (text.size >= buffer->capacity)
     return tvmffi_i_raise("ValueError",
@@ -6713,53 +6685,40 @@ TVMFFI_I_INLINE int tvmffi_i_take_buffer(tvmffi_i_owner to, TVMFFIAny *any,
   return 0;
 }
 
+TVMFFI_I_CONST_WORD tvmffi_i_word_buffer = {
+    "str", NULL, {NULL, NULL}, tvmffi_i_take_buffer, NULL, -1, TVMFFI_I_CUSTOM, 0, 0};
+
 /* Returns the tvmffi_out that copies a result, a string or bytes, to *target.
    If the buffer is too small, the call raises a ValueError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_buffer(tvmffi_buffer *target) {
-  return tvmffi_i_make_out(tvmffi_i_take_buffer, &tvmffi_i_name_str, target);
-}
-
-TVMFFI_I_INLINE int tvmffi_i_take_object(tvmffi_i_owner to, TVMFFIAny *any,
-                                         void *target) {
-  TVMFFIObject *value = NULL;
-  int code = tvmffi_i_get_object(any, &value);
-  if (code) return code;
-  any->type_index = kTVMFFINone; /* its reference is handed on */
-  return tvmffi_i_hand_out(to, value, (TVMFFIObject **)target);
+  return tvmffi_i_make_out(&tvmffi_i_word_buffer, target);
 }
 
 /* Returns the tvmffi_out that stores an object in *target. The scope owns the
    object. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
-  return tvmffi_i_make_out(tvmffi_i_take_object, &tvmffi_i_name_object, target);
+  return tvmffi_i_make_out(&tvmffi_i_word_object, target);
 }
 
 /* Returns the tvmffi_out for a result of any type. *target must own nothing
    before the call. Afterwards it is owned by the scope. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
-  return tvmffi_i_make_out(NULL, NULL, target);
-}
-
-TVMFFI_I_INLINE int tvmffi_i_take_nothing(tvmffi_i_owner to, TVMFFIAny *any,
-                                          void *target) {
-  (void)to, (void)any, (void)target;
-  return TVMFFI_I_MISMATCH;
+  return tvmffi_i_make_out(NULL, target);
 }
 
 /* Returns a tvmffi_out that discards the result. `null` must be NULL: with
    another pointer, tvmffi_call raises a TypeError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_none(const void *null) {
-  if (!null) return tvmffi_out_any(NULL);
-  return tvmffi_i_make_out(tvmffi_i_take_nothing, &tvmffi_i_name_none,
+  return tvmffi_i_make_out(null ? &tvmffi_i_word_none : NULL,
                            (void *)(uintptr_t)null);
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
                                       const TVMFFIAny *any, int code) {
   if (code < 0) return code;
-  if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(out->type, any, code);
+  if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(out->word, any, code);
   return tvmffi_i_raise("TypeError", "Cannot convert from type `%s` to `%s`",
-                        tvmffi_i_type_key(any->type_index), out->type->name);
+                        tvmffi_i_type_key(any->type_index), out->word->name);
 }
 
 /* Returns 0 if `callee` is an object of a type derived from ffi.Function.
@@ -6829,11 +6788,14 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, tvmffi_out out,
   int code = 0;
   if (!out.target) {
     tvmffi_i_any_release(result);
-  } else if (!out.take) {
+  } else if (!out.word) {
     code = tvmffi_i_hand_any(to, result);
     *(TVMFFIAny *)(out.target) = *result;
+  } else if (out.word->kind == TVMFFI_I_OBJECT &&
+             result->type_index >= kTVMFFIStaticObjectBegin && result->v_obj) {
+    code = tvmffi_i_hand_out(to, result->v_obj, (TVMFFIObject **)out.target);
   } else {
-    code = out.take(to, result, out.target);
+    code = tvmffi_i_get_plain(out.word, result, out.target);
     if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(&out, result, code);
     tvmffi_i_any_release(result);
   }
@@ -6887,17 +6849,13 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_out out) { return out; }
 /* Returns the tvmffi_out for an integer variable of `size` bytes. A type such
    as `long` may differ from every intN_t. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int(void *x, size_t size, int sign) {
-  tvmffi_out out =
-      tvmffi_i_make_out(tvmffi_i_take_int64, &tvmffi_i_name_int64, x);
-  if (size == 1)
-    out.take = sign ? tvmffi_i_take_int8 : tvmffi_i_take_uint8;
-  else if (size == 2)
-    out.take = sign ? tvmffi_i_take_int16 : tvmffi_i_take_uint16;
-  else if (size == 4)
-    out.take = sign ? tvmffi_i_take_int32 : tvmffi_i_take_uint32;
-  else if (!sign)
-    out.take = tvmffi_i_take_uint64;
-  return out;
+  return tvmffi_i_make_out(
+      size == 1   ? sign ? &tvmffi_i_word_int8 : &tvmffi_i_word_uint8
+      : size == 2 ? sign ? &tvmffi_i_word_int16 : &tvmffi_i_word_uint16
+      : size == 4 ? sign ? &tvmffi_i_word_int32 : &tvmffi_i_word_uint32
+      : sign      ? &tvmffi_i_word_int64
+                  : &tvmffi_i_word_uint64,
+      x);
 }
 #endif
 
@@ -7255,8 +7213,11 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
 /* clang-format off */
 /* These macros store the default `x` of a parameter of type T in *to, as a
    view. Their names end with TVMFFI_I_CLASS(T). */
-#define TVMFFI_I_DEFAULT_int64(to, T, x) \
-  TVMFFI_TRY(TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, to, x));
+#define TVMFFI_I_DEFAULT_int64(to, T, x) { \
+    const TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_value = x; \
+    TVMFFI_TRY(tvmffi_i_put(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, to, \
+                            &tvmffi_value)); \
+  }
 #define TVMFFI_I_DEFAULT_dtype(to, T, x) *(to) = tvmffi_str(x);
 #define TVMFFI_I_DEFAULT_str TVMFFI_I_DEFAULT_dtype
 #define TVMFFI_I_DEFAULT_bytes(to, T, x) *(to) = tvmffi_bytes(x);
@@ -7642,8 +7603,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_or(
   int code = tvmffi_i_find_value(&any, &key, &value);
   if (code == 1) {
     if (!has_default) return tvmffi_i_not_there(&any, &key);
-    if (otherwise.type_index == kTVMFFINone && out.target &&
-        out.type == &tvmffi_i_name_object) {
+    if (otherwise.type_index == kTVMFFINone && out.target && out.word &&
+        out.word->kind == TVMFFI_I_OBJECT) {
       *(TVMFFIObject **)out.target = NULL;
       return 0;
     }
@@ -9165,7 +9126,7 @@ typedef struct {
   const char *name; /* a field's or method's name; or a doc's text */
   int64_t flags;
   int64_t offset, size, alignment;
-  const tvmffi_i_name *type;
+  const tvmffi_i_word *word;
   TVMFFIFieldGetter get;
   TVMFFIFieldSetter set;
   int (*value)(TVMFFIAny *out); /* creates an owned default; or NULL */
@@ -9356,9 +9317,9 @@ TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_member *m) {
                {"List", kTVMFFIList},         {"Map", kTVMFFIMap},
                {"Dict", kTVMFFIDict},         {"Shape", kTVMFFIShape}};
   static const char type[] = "{\"type\":\"";
-  const char *text = m->type->schema;
+  const char *text = m->word->schema;
   size_t i, k;
-  if (m->storage >= TVMFFI_I_STORED_ANY || tvmffi_i_is_optional(m->type))
+  if (m->storage >= TVMFFI_I_STORED_ANY || m->word->kind == TVMFFI_I_OPTIONAL)
     return kTVMFFIAny;
   if (*text == '[') ++text;
   if (*text == '{')
@@ -9383,7 +9344,7 @@ TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_member *m) {
    else 0. */
 TVMFFI_I_INLINE int tvmffi_i_nullable(const tvmffi_i_member *m) {
   return m->storage == TVMFFI_I_STORED_OBJECT && m->value &&
-         !tvmffi_i_is_optional(m->type);
+         m->word->kind != TVMFFI_I_OPTIONAL;
 }
 
 /* Writes a field's metadata. Returns {NULL, 0} if the buffer is too small. */
@@ -9393,7 +9354,7 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
   if (tvmffi_i_nullable(m))
     n = tvmffi_i_append(buffer, n,
                         "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[");
-  n = tvmffi_i_append_type(buffer, n, m->type);
+  n = tvmffi_i_append_type(buffer, n, m->word);
   if (tvmffi_i_nullable(m)) n = tvmffi_i_append(buffer, n, "]}");
   return tvmffi_i_end_metadata(buffer, tvmffi_i_append(buffer, n, "\""));
 }
@@ -9610,7 +9571,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_make(tvmffi_i_class *c,
   self->deleter = c->deleter;
   for (; c && c->members; c = c->parent)
     for (m = c->members; m->what; ++m)
-      if (m->storage >= TVMFFI_I_STORED_STR && !tvmffi_i_is_optional(m->type))
+      if (m->storage >= TVMFFI_I_STORED_STR && m->word->kind != TVMFFI_I_OPTIONAL)
         ((TVMFFIAny *)tvmffi_i_field_at(self, m->offset))->type_index =
             m->storage == TVMFFI_I_STORED_STR ? kTVMFFISmallStr
                                               : kTVMFFISmallBytes;
@@ -9855,6 +9816,15 @@ TVMFFI_I_INLINE int tvmffi_i_instance(tvmffi_i_class *c, const TVMFFIAny *any) {
   return tvmffi_i_instance_rest(c, any);
 }
 
+/* Stores an object of the type or a descendant at `to`, borrowed. Returns 0, or
+   else the code of tvmffi_i_instance. */
+TVMFFI_I_INLINE int tvmffi_i_get_instance(tvmffi_i_class *c,
+                                          const TVMFFIAny *from, void *to) {
+  int code = tvmffi_i_instance(c, from);
+  *(tvmffi_i_object_slot *)to = code ? NULL : from->v_obj;
+  return code;
+}
+
 TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
                                           TVMFFIObjectHandle object) {
   TVMFFIAny any = tvmffi_obj(object);
@@ -9865,7 +9835,7 @@ TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
 
 /* Sets the type name of a method's parameter `self` to the type key. `self` is
    NULL for a static method, whose flag is set instead. */
-TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_name *self, const char *key,
+TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_word *self, const char *key,
                                         int64_t *flags) {
   if (!self)
     *flags |= kTVMFFIFieldFlagBitMaskIsStaticMethod;
@@ -9875,11 +9845,11 @@ TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_name *self, const char *key,
 
 /* Raises an error for a value that a field cannot store. `code` is the error
    code of the failed conversion. */
-TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_name *type, int nullable,
+TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_word *type, int nullable,
                                      const TVMFFIAny *any, int code) {
   tvmffi_i_parts p;
   if (code < 0) return code;
-  nullable = nullable && !tvmffi_i_is_optional(type);
+  nullable = nullable && type->kind != TVMFFI_I_OPTIONAL;
   if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(type, any, code);
   p.size = p.numbers = 0;
   tvmffi_i_say(&p, "Cannot convert from type `");
@@ -9902,35 +9872,65 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
   return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_read_any_field(void *field, TVMFFIAny *result) {
-  TVMFFIAny any = *(TVMFFIAny *)field;
-  if (any.type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_retain(any.v_obj);
-  *result = any;
-  return 0;
-}
-
-TVMFFI_I_INLINE int tvmffi_i_read_object_field(void *field, TVMFFIAny *result) {
-  TVMFFIObject *object = *(tvmffi_i_object_slot *)field;
-  if (object) tvmffi_i_retain(object);
-  *result = tvmffi_obj(object);
+/* Reads the field of a word: stores an owned value in *into. Returns 0, or -1
+   with an error. */
+TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word,
+                                               int storage, void *field,
+                                               TVMFFIAny *into) {
+  if (storage == TVMFFI_I_STORED_PLAIN)
+    return tvmffi_i_put(word, NULL, into, field);
+  if (storage == TVMFFI_I_STORED_OBJECT)
+    *into = tvmffi_obj(*(tvmffi_i_object_slot *)field);
+  else
+    *into = *(TVMFFIAny *)field;
+  if (into->type_index >= kTVMFFIStaticObjectBegin)
+    tvmffi_i_retain(into->v_obj);
   return 0;
 }
 
 /* Converts `value` like a container argument of a typed function, and stores
-   the container in `field`. */
-TVMFFI_I_COLD int tvmffi_i_set_container(void *field, const TVMFFIAny *value,
-                                         tvmffi_i_cast *cast,
-                                         const tvmffi_i_name *type,
-                                         int nullable) {
-  TVMFFIAny now = *value;
-  int is_none = value->type_index == kTVMFFINone;
-  int code = nullable && is_none ? 0 : cast(type, value, &now);
+   the container in `field`. If `nullable` is 1, None stores NULL. */
+TVMFFI_I_COLD int tvmffi_i_set_container(const tvmffi_i_word *word,
+                                         int nullable, void *field,
+                                         const TVMFFIAny *value) {
+  const int is_none = value->type_index == kTVMFFINone;
+  TVMFFIAny made;
+  int code = nullable && is_none ? 0
+                                 : tvmffi_i_convert_item(word, value, &made);
   if (code && code != TVMFFI_I_CONVERTED)
-    return tvmffi_i_bad_field(type, nullable, value, code);
-  tvmffi_i_keep(field, is_none ? NULL
-                       : code  ? (void *)now.v_obj
-                               : (void *)value->v_obj);
-  if (code) tvmffi_i_any_release(&now);
+    return tvmffi_i_bad_field(word, nullable, value, code);
+  tvmffi_i_keep(field, code ? made.v_obj : is_none ? NULL : value->v_obj);
+  if (code) tvmffi_i_any_release(&made);
+  return 0;
+}
+
+/* Writes the field of a word. `nullable` is 1 if the field has a default.
+   Returns 0, or -1 with an error. */
+TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
+                                          int storage, int nullable,
+                                          void *field, const TVMFFIAny *value) {
+  const tvmffi_i_word *of =
+      word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
+  tvmffi_type_optional_str text; /* a word's C value, which no field has */
+  TVMFFIObject *object = NULL;
+  int code = 0;
+  if (of->kind == TVMFFI_I_CONTAINER)
+    return tvmffi_i_set_container(word, nullable, field, value);
+  if (storage == TVMFFI_I_STORED_ANY)
+    return tvmffi_any_assign((TVMFFIAny *)field, *value);
+  if (storage == TVMFFI_I_STORED_PLAIN)
+    code = tvmffi_i_get(word, value, field);
+  else if (storage != TVMFFI_I_STORED_OBJECT)
+    code = tvmffi_i_get(word, value, &text);
+  else if (!nullable || value->type_index != kTVMFFINone)
+    code = tvmffi_i_get(word, value, &object);
+  if (TVMFFI_I_UNLIKELY(code))
+    return tvmffi_i_bad_field(
+        word, nullable && storage == TVMFFI_I_STORED_OBJECT, value, code);
+  if (storage == TVMFFI_I_STORED_OBJECT)
+    tvmffi_i_keep(field, object);
+  else if (storage != TVMFFI_I_STORED_PLAIN)
+    return tvmffi_any_assign((TVMFFIAny *)field, *value);
   return 0;
 }
 
@@ -9971,67 +9971,22 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_CTYPE_bytes TVMFFI_I_CTYPE_any
 #define TVMFFI_I_CTYPE(T) TVMFFI_I_BY_CLASS(TVMFFI_I_CTYPE_, T)(T)
 
-/* Bodies of TVMFFI_TYPE's field getters: convert the member at tvmffi_field to
-   the Any at tvmffi_into. */
-#define TVMFFI_I_READ_int64(T) \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, tvmffi_into, \
-      *TVMFFI_I_AS(TVMFFI_I_CTYPE(T) *, tvmffi_field));
-#define TVMFFI_I_READ_dtype TVMFFI_I_READ_int64
-#define TVMFFI_I_READ_object(T) \
-  return tvmffi_i_read_object_field(tvmffi_field, tvmffi_into);
-#define TVMFFI_I_READ_array TVMFFI_I_READ_object
-#define TVMFFI_I_READ_any(T) \
-  return tvmffi_i_read_any_field(tvmffi_field, tvmffi_into);
-#define TVMFFI_I_READ_str TVMFFI_I_READ_any
-#define TVMFFI_I_READ_bytes TVMFFI_I_READ_any
-
-/* Bodies of TVMFFI_TYPE's field setters: convert the Any at tvmffi_value to the
-   member at tvmffi_field. `defaults` is 1 if the field has a default. */
-#define TVMFFI_I_WRITE_int64(W, defaults) \
-  TVMFFI_I_CONVERT(W, 0) \
-  *TVMFFI_I_AS(TVMFFI_I_CTYPE(W) *, tvmffi_field) = tvmffi_now; \
-  return 0;
-#define TVMFFI_I_WRITE_dtype TVMFFI_I_WRITE_int64
-#define TVMFFI_I_WRITE_object(W, defaults) \
-  TVMFFI_I_CONVERT(W, defaults) \
-  tvmffi_i_keep(tvmffi_field, tvmffi_now); \
-  return 0;
-#define TVMFFI_I_WRITE_array(W, defaults) \
-  return tvmffi_i_set_container(tvmffi_field, tvmffi_value, \
-                           TVMFFI_I_CAT(tvmffi_i_item_, W), \
-                           &TVMFFI_I_CAT(tvmffi_i_name_, W), defaults);
-#define TVMFFI_I_WRITE_any(W, defaults) \
-  TVMFFI_I_CONVERT(W, 0) \
-  (void)tvmffi_now; \
-  return tvmffi_any_assign(TVMFFI_I_AS(TVMFFIAny *, tvmffi_field), \
-                           *tvmffi_value);
-#define TVMFFI_I_WRITE_str TVMFFI_I_WRITE_any
-#define TVMFFI_I_WRITE_bytes TVMFFI_I_WRITE_any
-/* In a field setter, converts *tvmffi_value to a variable tvmffi_now. If
-   `nullable` is 1, None leaves tvmffi_now zero. */
-#define TVMFFI_I_CONVERT(W, nullable) \
-  TVMFFI_I_CAT(tvmffi_type_, W) tvmffi_now = TVMFFI_I_ZERO; \
-  if (!(nullable) || tvmffi_value->type_index != kTVMFFINone) { \
-    int tvmffi_code = \
-        TVMFFI_I_CAT(tvmffi_i_get_, W)(tvmffi_value, &tvmffi_now); \
-    if (TVMFFI_I_UNLIKELY(tvmffi_code)) \
-      return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, W), nullable, \
-                                tvmffi_value, tvmffi_code); \
-  }
-
 /* Bodies of functions that compute a field's default: store the expression `x`
    as an Any at tvmffi_into. */
 #define TVMFFI_I_VALUE_int64(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, tvmffi_into, tvmffi_now);
+  return tvmffi_i_put(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
+                      &tvmffi_now);
 #define TVMFFI_I_VALUE_dtype(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now; \
   TVMFFIAny tvmffi_text = tvmffi_str(x); \
-  int tvmffi_code = TVMFFI_I_CAT(tvmffi_i_get_, T)(&tvmffi_text, &tvmffi_now); \
+  int tvmffi_code = tvmffi_i_get(&TVMFFI_I_CAT(tvmffi_i_word_, T), \
+                                 &tvmffi_text, &tvmffi_now); \
   if (tvmffi_code) \
-    return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, T), 0, \
+    return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_word_, T), 0, \
                               &tvmffi_text, tvmffi_code); \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, tvmffi_into, tvmffi_now);
+  return tvmffi_i_put(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
+                      &tvmffi_now);
 #define TVMFFI_I_VALUE_object(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
   *tvmffi_into = tvmffi_none(); \
@@ -10143,11 +10098,15 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   }; \
   static int tvmffi_i_read_##T##_##x(void *tvmffi_field, \
                                      TVMFFIAny *tvmffi_into) { \
-    TVMFFI_I_BY_CLASS(TVMFFI_I_READ_, W)(W) \
+    return tvmffi_i_read_member(&TVMFFI_I_CAT(tvmffi_i_word_, W), \
+                               TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), \
+                               tvmffi_field, tvmffi_into); \
   } \
   static int tvmffi_i_write_##T##_##x(void *tvmffi_field, \
                                             const TVMFFIAny *tvmffi_value) { \
-    TVMFFI_I_BY_CLASS(TVMFFI_I_WRITE_, W)(W, defaults) \
+    return tvmffi_i_write_member(&TVMFFI_I_CAT(tvmffi_i_word_, W), \
+                                TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), \
+                                defaults, tvmffi_field, tvmffi_value); \
   }
 
 #define TVMFFI_I_MEMBER(x, item) \
@@ -10174,7 +10133,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    TVMFFI_I_AS(int64_t, sizeof(TVMFFI_I_CTYPE(W))), \
    TVMFFI_I_AS(int64_t, \
                offsetof(struct tvmffi_i_align_##T##_##x, tvmffi_tail)), \
-   &TVMFFI_I_CAT(tvmffi_i_name_, W), tvmffi_i_read_##T##_##x, \
+   &TVMFFI_I_CAT(tvmffi_i_word_, W), tvmffi_i_read_##T##_##x, \
    tvmffi_i_write_##T##_##x, value(T, x), NULL, NULL, NULL},
 #define TVMFFI_I_MEMBER_method(T, K, name, ...) \
   TVMFFI_I_MEMBER_METHOD(METHOD, T, K, #name, name)
@@ -10205,30 +10164,22 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
 #define TVMFFI_I_IS_END_(kind, ...) TVMFFI_I_SECOND(TVMFFI_I_ENDS_##kind, 0, ~)
 #define TVMFFI_I_ENDS_destructor ~, 1,
 
-/* Defines tvmffi_i_get_W, which converts an Any to a pointer to the struct
+/* Defines the tvmffi_i_getter that converts an Any to a pointer to the struct
    T. */
-#define TVMFFI_I_CLASS_GETTER(T, W) \
-  TVMFFI_I_GETTER(W, tvmffi_from, tvmffi_to) { \
-    int tvmffi_code = tvmffi_i_instance(tvmffi_i_class_of_##T(), tvmffi_from); \
-    void *tvmffi_self = tvmffi_code ? NULL : tvmffi_from->v_obj; \
-    *tvmffi_to = TVMFFI_I_AS(T *, tvmffi_self); \
-    return tvmffi_code; \
+#define TVMFFI_I_CLASS_GETTER(T, name) \
+  TVMFFI_I_INLINE int name(const TVMFFIAny *tvmffi_from, void *tvmffi_to) { \
+    return tvmffi_i_get_instance(tvmffi_i_class_of_##T(), tvmffi_from, \
+                                 tvmffi_to); \
   }
 
 /* Makes the struct's name T a parameter type for TVMFFI_FUNC, with the C type
    T *. */
 #define TVMFFI_I_CLASS_WORD(T, K, schema) \
   enum { tvmffi_i_declared_##T = sizeof(K) }; \
-  TVMFFI_I_TYPE(T, T *, K, schema) \
   TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   TVMFFI_STATIC_ASSERT(sizeof(K) <= 81, type_key_of_##T##_is_too_long); \
-  TVMFFI_I_CLASS_GETTER(T, T) \
-  TVMFFI_I_PUTTER_OF(T, tvmffi_to, tvmffi_from) { \
-    return tvmffi_i_put_object( \
-        tvmffi_i_here, tvmffi_to, \
-        TVMFFI_I_AS(TVMFFIObject *, TVMFFI_I_AS(void *, tvmffi_from))); \
-  } \
-  TVMFFI_I_POINTER_WORD(T)
+  TVMFFI_I_CLASS_GETTER(T, tvmffi_i_get_##T) \
+  TVMFFI_I_TYPE(T, T *, K, schema, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##T, NULL)
 /* Checks that struct T begins with the member `base` of type `parent`. Measures
    the alignment of T. */
 #define TVMFFI_I_CLASS_STRUCT(T, parent) \
@@ -10371,7 +10322,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_I_SELF_OF(type, self_##type##_##name)                               \
   TVMFFI_I_CLASS_METHOD(                                                     \
       type, name,                                                            \
-      tvmffi_i_name_self(&tvmffi_i_name_self_##type##_##name, tvmffi_key,    \
+      tvmffi_i_name_self(&tvmffi_i_shown_self_##type##_##name, tvmffi_key,   \
                          tvmffi_flags),                                      \
       TVMFFI_I_COUNT(~, __VA_ARGS__),                                        \
       TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__, ~))
@@ -10387,13 +10338,14 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    as one. When T is registered, error messages name W by the type key of T. */
 #define TVMFFI_I_WORD_tvmffi_self_of(W) ~, object,
 #define tvmffi_type_tvmffi_self_of(W) TVMFFI_I_UNUSED tvmffi_type_##W
-#define tvmffi_i_name_tvmffi_self_of(W) tvmffi_i_name_##W
-#define tvmffi_i_get_tvmffi_self_of(W) tvmffi_i_get_##W
+#define tvmffi_i_word_tvmffi_self_of(W) tvmffi_i_word_##W
 #define TVMFFI_I_SELF_OF(T, W) \
   static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
-  typedef T *tvmffi_type_##W; \
-  static tvmffi_i_name tvmffi_i_name_##W = {#T, #T}; \
-  TVMFFI_I_CLASS_GETTER(T, W)
+  TVMFFI_I_CLASS_GETTER(T, tvmffi_i_get_##W) \
+  static tvmffi_i_word tvmffi_i_shown_##W = { \
+      #T, #T, {NULL, NULL}, NULL, NULL, -1, TVMFFI_I_CUSTOM, 0, 0}; \
+  TVMFFI_I_TYPE(W, T *, #T, #T, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##W, \
+                &tvmffi_i_shown_##W)
 #define TVMFFI_I_WITH_SELF(W, result, ...) \
   result, (tvmffi_self_of(W), self), __VA_ARGS__
 
@@ -14227,7 +14179,7 @@ static void tvmffi_i_delete_bigint(void *self, int flags) {
   tvmffi_i_delete_sized(self, flags, TVMFFI_I_BIGINT_WORDS + words * 8);
 }
 
-static int64_t tvmffi_i_word(const char *data, size_t i) {
+static int64_t tvmffi_i_bigint_word(const char *data, size_t i) {
   int64_t word;
   memcpy(&word, data + 8 * i, 8);
   return word;
@@ -14256,11 +14208,11 @@ int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
     return tvmffi_i_fail("ValueError",
                          "BigInt content must contain whole 64-bit words");
   n = input->size / 8;
-  while (n > 1 && tvmffi_i_word(input->data, n - 1) ==
-                      (tvmffi_i_word(input->data, n - 2) < 0 ? -1 : 0))
+  while (n > 1 && tvmffi_i_bigint_word(input->data, n - 1) ==
+                      (tvmffi_i_bigint_word(input->data, n - 2) < 0 ? -1 : 0))
     --n;
   if (n > 1) return tvmffi_i_make_bigint(input->data, n, out);
-  *out = tvmffi_int(n ? tvmffi_i_word(input->data, 0) : 0);
+  *out = tvmffi_int(n ? tvmffi_i_bigint_word(input->data, 0) : 0);
   return 0;
 }
 
@@ -17473,8 +17425,8 @@ static tvmffi_i_global *tvmffi_i_pin_global(const TVMFFIByteArray *name) {
 #endif
 
 /* The signature that error messages show for a function that takes an index. */
-static const tvmffi_i_name *const tvmffi_i_by_index_types[] = {
-    &tvmffi_i_name_any, &tvmffi_i_name_int64};
+static const tvmffi_i_word *const tvmffi_i_by_index_types[] = {
+    &tvmffi_i_word_any, &tvmffi_i_word_int64};
 static const tvmffi_func tvmffi_i_by_index = {
     "", NULL, 1, tvmffi_i_by_index_types TVMFFI_I_SIGNATURE(NULL, 1, NULL)};
 
@@ -17485,7 +17437,7 @@ static int tvmffi_i_get_index(const TVMFFIAny *args, int32_t num_args,
   int code;
   if (num_args != 1)
     return tvmffi_i_bad_call(&tvmffi_i_by_index, num_args, result);
-  code = tvmffi_i_get_int64(args, index);
+  code = tvmffi_i_get(&tvmffi_i_word_int64, args, index);
   return code ? tvmffi_i_bad_arg(&tvmffi_i_by_index, 0, args, code) : 0;
 }
 
@@ -22375,17 +22327,15 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
    parameter type name such as int64. */
 #define TVMFFI_I_PLAIN_FIELD(word)                                            \
   static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {    \
-    return tvmffi_i_put_##word(NULL, result, *(tvmffi_type_##word *)field);   \
+    return tvmffi_i_put(&tvmffi_i_word_##word, NULL, result, field);          \
   }                                                                           \
   static int tvmffi_i_set_##word##_field(void *field,                         \
                                          const TVMFFIAny *value) {            \
-    tvmffi_type_##word got;                                                   \
-    int code = tvmffi_i_get_##word(value, &got);                              \
+    int code = tvmffi_i_get(&tvmffi_i_word_##word, value, field);             \
     if (code >= TVMFFI_I_RANGE)                                               \
       return tvmffi_i_fail("OverflowError", "%lld does not fit in the field", \
                            (long long)value->v_int64);                        \
-    if (code > 0) return tvmffi_i_bad_cast(value, tvmffi_i_name_##word.name); \
-    if (!code) *(tvmffi_type_##word *)field = got;                            \
+    if (code > 0) return tvmffi_i_bad_cast(value, tvmffi_i_word_##word.name); \
     return code;                                                              \
   }
 TVMFFI_I_PLAIN_FIELD(int64)
@@ -22458,7 +22408,7 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
     return tvmffi_i_fail("TypeError",
                          "A field setter takes 2 arguments, but %d were given",
                          num_args);
-  if (tvmffi_i_get_ptr(&args[0], &field) || !field)
+  if (tvmffi_i_get(&tvmffi_i_word_ptr, &args[0], &field) || !field)
     return tvmffi_i_bad_cast(&args[0], "void*");
   code = s->convert(s->converter, &args[1], &converted);
   if (code) return tvmffi_i_need_error(code, "A field converter");
@@ -23074,7 +23024,7 @@ static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
   tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)from->size, &numbers);
   if (!shape) return -1;
   for (i = 0; i < from->size; ++i)
-    if (tvmffi_i_get_int64(&items[i], &numbers[i])) {
+    if (tvmffi_i_get(&tvmffi_i_word_int64, &items[i], &numbers[i])) {
       tvmffi_i_release(shape);
       return TVMFFI_I_MISMATCH;
     }
@@ -23682,7 +23632,7 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
   const size_t width = TVMFFI_I_LIMB_BITS;
   size_t size = words.size / 8, n, i;
   size_t used = size / width * 64 + size % width * 64 / width + 1;
-  uint64_t negative = size && tvmffi_i_word(words.data, size - 1) < 0;
+  uint64_t negative = size && tvmffi_i_bigint_word(words.data, size - 1) < 0;
   uint64_t carry = negative, word = 0, at;
   tvmffi_i_limb *x = tvmffi_i_limbs_new(used, &n), limb;
   unsigned bits = 0, k;
@@ -23697,7 +23647,7 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
   for (at = 0; at / 64 < size; at += bits) {
     k = (unsigned)(at % 64);
     if (!k) {
-      word = (uint64_t)tvmffi_i_word(words.data, (size_t)(at / 64));
+      word = (uint64_t)tvmffi_i_bigint_word(words.data, (size_t)(at / 64));
       word = (word ^ (0 - negative)) + carry;
       carry &= word == 0;
     }
@@ -23767,20 +23717,23 @@ static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
 #if !TVMFFI_NO_EXTRA
 /* Defines the type of a callback parameter: a function, or None, because
    upstream accepts None there. None becomes NULL. */
-TVMFFI_I_TYPE(i_callback, TVMFFIObject *, "ffi.Function", "ffi.Function")
-TVMFFI_I_GET(i_callback) {
-  *out = any->type_index == kTVMFFIFunction ? any->v_obj : NULL;
-  return *out || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
+TVMFFI_I_CUSTOM_TYPE(i_callback, TVMFFIObject *, "ffi.Function",
+                     "ffi.Function") {
+  TVMFFIObject *function =
+      any->type_index == kTVMFFIFunction ? any->v_obj : NULL;
+  *(TVMFFIObject **)out = function;
+  return function || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
 }
 
-static const tvmffi_i_name tvmffi_i_name_view = {"AnyView", NULL};
+TVMFFI_I_CONST_WORD tvmffi_i_word_view = {
+    "AnyView", NULL, {NULL, NULL}, NULL, NULL, -1, TVMFFI_I_ANY, 0, 0};
 /* The signature of each tvmffi_i_callback_kind: the result type, then the
    parameter types. */
-static const tvmffi_i_name *const tvmffi_i_callback_types[4][3] = {
-    {&tvmffi_i_name_str, &tvmffi_i_name_view, NULL},
-    {&tvmffi_i_name_int64, &tvmffi_i_name_view, NULL},
-    {&tvmffi_i_name_bool, &tvmffi_i_name_view, &tvmffi_i_name_view},
-    {&tvmffi_i_name_int64, &tvmffi_i_name_view, &tvmffi_i_name_view}};
+static const tvmffi_i_word *const tvmffi_i_callback_types[4][3] = {
+    {&tvmffi_i_word_str, &tvmffi_i_word_view, NULL},
+    {&tvmffi_i_word_int64, &tvmffi_i_word_view, NULL},
+    {&tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view},
+    {&tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_view}};
 
 /* The signature of the hook for each tvmffi_i_callback_kind, for error
    messages. */
@@ -24265,7 +24218,7 @@ static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
   if (hook) {
     TVMFFI_TRY(
         tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_HASH, o, NULL, &result));
-    if (tvmffi_i_get_int64(&result, &got))
+    if (tvmffi_i_get(&tvmffi_i_word_int64, &result, &got))
       return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_HASH);
     place = tvmffi_i_seen_of(g, o, NULL);
     place->state = TVMFFI_I_DONE;
@@ -24423,12 +24376,12 @@ static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
   TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
   TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
   size_t n = x.size / 8, m = y.size / 8, i = n > m ? n : m;
-  int64_t x_high = n ? tvmffi_i_word(x.data, n - 1) : 0;
-  int64_t y_high = m ? tvmffi_i_word(y.data, m - 1) : 0;
+  int64_t x_high = n ? tvmffi_i_bigint_word(x.data, n - 1) : 0;
+  int64_t y_high = m ? tvmffi_i_bigint_word(y.data, m - 1) : 0;
   if ((x_high < 0) != (y_high < 0)) return x_high < 0 ? -1 : 1;
   while (i--) {
-    uint64_t p = (uint64_t)(i < n ? tvmffi_i_word(x.data, i) : -(x_high < 0));
-    uint64_t q = (uint64_t)(i < m ? tvmffi_i_word(y.data, i) : -(y_high < 0));
+    uint64_t p = (uint64_t)(i < n ? tvmffi_i_bigint_word(x.data, i) : -(x_high < 0));
+    uint64_t q = (uint64_t)(i < m ? tvmffi_i_bigint_word(y.data, i) : -(y_high < 0));
     if (p != q) return TVMFFI_I_SIGN(p, q);
   }
   return 0;
@@ -24492,7 +24445,7 @@ static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
     hook = tvmffi_i_type_attr(&tvmffi_i_eq_hooks, a->type_index);
   if (hook) {
     TVMFFI_TRY(tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_EQ, a, b, &result));
-    if (tvmffi_i_get_bool(&result, &equal))
+    if (tvmffi_i_get(&tvmffi_i_word_bool, &result, &equal))
       return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_EQ);
     *sign = !equal;
     return 1;
@@ -24501,7 +24454,7 @@ static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
   if (!hook) return 0;
   TVMFFI_TRY(
       tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_COMPARE, a, b, &result));
-  if (tvmffi_i_get_int64(&result, &order))
+  if (tvmffi_i_get(&tvmffi_i_word_int64, &result, &order))
     return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_COMPARE);
   *sign = (int32_t)order;
   return 1;
@@ -24902,7 +24855,7 @@ static void *tvmffi_i_callback_state(void *self, const tvmffi_func *f,
     return NULL;
   }
   for (i = num_args; i-- > 0;) {
-    if (f->types[i + 1] != &tvmffi_i_name_int64 || TVMFFI_I_IS_INT(&args[i]))
+    if (f->types[i + 1] != &tvmffi_i_word_int64 || TVMFFI_I_IS_INT(&args[i]))
       continue;
     (void)tvmffi_i_bad_arg(f, i, args, TVMFFI_I_MISMATCH);
     return NULL;
@@ -25154,9 +25107,9 @@ static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
    args[2] is a TVMFFIDefRegionKind, args[3] the name of the field. */
 static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
                                           int32_t num_args, TVMFFIAny *result) {
-  static const tvmffi_i_name *const types[] = {
-      &tvmffi_i_name_bool, &tvmffi_i_name_view, &tvmffi_i_name_view,
-      &tvmffi_i_name_int64, &tvmffi_i_name_view};
+  static const tvmffi_i_word *const types[] = {
+      &tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view,
+      &tvmffi_i_word_int64, &tvmffi_i_word_view};
   static const tvmffi_func description = {
       "", NULL, 4, types TVMFFI_I_SIGNATURE(NULL, 4, NULL)};
   tvmffi_i_equality *s = (tvmffi_i_equality *)tvmffi_i_callback_state(
@@ -25860,9 +25813,9 @@ static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
 
 static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
                                          int32_t num_args, TVMFFIAny *result) {
-  static const tvmffi_i_name *const types[] = {
-      &tvmffi_i_name_int64, &tvmffi_i_name_view, &tvmffi_i_name_int64,
-      &tvmffi_i_name_int64};
+  static const tvmffi_i_word *const types[] = {
+      &tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_int64,
+      &tvmffi_i_word_int64};
   static const tvmffi_func description = {
       "", NULL, 3, types TVMFFI_I_SIGNATURE(NULL, 3, NULL)};
   tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_callback_state(
@@ -29922,7 +29875,7 @@ TVMFFI_I_PACKED(i_shape) {
   int32_t i;
   if (!shape) return -1;
   for (i = 0; i < num_args; ++i) {
-    if (tvmffi_i_get_int64(&args[i], &numbers[i])) {
+    if (tvmffi_i_get(&tvmffi_i_word_int64, &args[i], &numbers[i])) {
       tvmffi_i_release(shape);
       return tvmffi_i_fail("ValueError",
                            "Expect shape to take list of int arguments");
@@ -29942,13 +29895,12 @@ TVMFFI_I_OBJECT_TYPE(i_list, "ffi.List", "ffi.List", kTVMFFIList)
 /* Parameter type of functions that change a list. For an array, a function
    changes only a temporary list copy, as in upstream (SeqTypeTraitsBase in
    container/seq_base.h). */
-TVMFFI_I_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
-              "{\"type\":\"ffi.List\",\"args\":[{\"type\":\"Any\"}]}")
-TVMFFI_I_GET(i_any_list) {
-  *out = any->v_obj;
+TVMFFI_I_CUSTOM_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
+                     TVMFFI_I_ONE_ANY("ffi.List")) {
+  *(TVMFFIObject **)out = any->v_obj;
   if (any->type_index != kTVMFFIList && any->type_index != kTVMFFIArray)
     return TVMFFI_I_MISMATCH;
-  return *out ? 0 : TVMFFI_I_MISMATCH;
+  return any->v_obj ? 0 : TVMFFI_I_MISMATCH;
 }
 #endif
 
@@ -30162,20 +30114,17 @@ TVMFFI_I_OBJECT_TYPE(i_dict, "ffi.Dict", "ffi.Dict", kTVMFFIDict)
 
 /* Parameter type of functions that change a Dict. A Map is accepted, but not
    changed. Upstream changes only a temporary copy of a Map. */
-TVMFFI_I_TYPE(i_any_dict, TVMFFIObject *, "Dict<Any, Any>",
-              "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"Any\"},"
-              "{\"type\":\"Any\"}]}")
-TVMFFI_I_GET(i_any_dict) {
+TVMFFI_I_CUSTOM_TYPE(i_any_dict, TVMFFIObject *, "Dict<Any, Any>",
+                     TVMFFI_I_TWO_ANY("ffi.Dict")) {
   if (any->type_index != kTVMFFIDict && any->type_index != kTVMFFIMap)
     return TVMFFI_I_MISMATCH;
-  *out = any->v_obj;
-  return *out ? 0 : TVMFFI_I_MISMATCH;
+  *(TVMFFIObject **)out = any->v_obj;
+  return any->v_obj ? 0 : TVMFFI_I_MISMATCH;
 }
 
 /* Parameter type that accepts any value and passes its address. */
-TVMFFI_I_TYPE(i_view, const TVMFFIAny *, "Any", "Any")
-TVMFFI_I_GET(i_view) {
-  *out = any;
+TVMFFI_I_CUSTOM_TYPE(i_view, const TVMFFIAny *, "Any", "Any") {
+  *(const TVMFFIAny **)out = any;
   return 0;
 }
 
@@ -30464,11 +30413,7 @@ TVMFFI_I_OBJECT_TYPE(i_module, "ffi.Module", "ffi.Module", kTVMFFIModule)
 #if !TVMFFI_NO_CONTAINERS
 /* Defines a result type of built-in functions that return an owned Any. */
 #define TVMFFI_I_ANY_RESULT(T, name, schema) \
-  TVMFFI_I_TYPE(T, TVMFFIAny, name, schema)  \
-  TVMFFI_I_PUT(T) {                          \
-    *out = value;                            \
-    return 0;                                \
-  }
+  TVMFFI_I_TYPE(T, TVMFFIAny, name, schema, TVMFFI_I_ANY, -1, NULL, NULL)
 TVMFFI_I_ANY_RESULT(i_source, "str", "ffi.String")
 TVMFFI_I_ANY_RESULT(
     i_optional_str, "Optional<str>",
@@ -30711,8 +30656,8 @@ typedef struct {
 
 /* Descriptions of __ffi_new__ and __ffi_shallow_copy__ for error messages. The
    names are empty, as in upstream. */
-static const tvmffi_i_name *const tvmffi_i_new_types[] = {
-    &tvmffi_i_name_object, &tvmffi_i_name_object};
+static const tvmffi_i_word *const tvmffi_i_new_types[] = {
+    &tvmffi_i_word_object, &tvmffi_i_word_object};
 static const tvmffi_func tvmffi_i_py_new = {
     "", NULL, 0, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
 static const tvmffi_func tvmffi_i_py_copy = {
@@ -30916,7 +30861,7 @@ static int tvmffi_i_fill_by_names(const TVMFFITypeInfo *type,
 static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
   TVMFFIByteArray key;
   int32_t index = 0;
-  if (tvmffi_i_get_int32(arg, &index)) {
+  if (tvmffi_i_get(&tvmffi_i_word_int32, arg, &index)) {
     if (tvmffi_i_get_str(arg, &key)) {
       (void)tvmffi_i_bad_cast(arg, "str");
       return NULL;
@@ -31325,7 +31270,7 @@ static int tvmffi_i_text_step(tvmffi_i_text_buffer *b, const tvmffi_i_step *s,
       return 0;
     case TVMFFI_I_STEP_ARRAY_ITEM:
     case TVMFFI_I_STEP_ARRAY_ITEM_MISSING:
-      if (tvmffi_i_get_int64(key, &i)) return tvmffi_i_bad_cast(key, "int");
+      if (tvmffi_i_get(&tvmffi_i_word_int64, key, &i)) return tvmffi_i_bad_cast(key, "int");
       tvmffi_i_text_str(b, is_missing ? "[<missing:" : "[");
       tvmffi_i_text_int(b, i);
       break;
@@ -31703,37 +31648,34 @@ TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
 #if !TVMFFI_NO_EXTRA
 /* Defines the parameter type of a visited value: any view. Does not move from
    an rvalue reference. */
-TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any")
-TVMFFI_I_GET(i_visit_value) { return tvmffi_i_get_any(any, out); }
+TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any", TVMFFI_I_ANY, -1, NULL,
+              NULL)
 /* Defines a parameter type of callbacks. tvmffi_i_check_callbacks checks them
    in the body, because upstream checks the callbacks of the last parameter
    before those of the first. */
 #define TVMFFI_I_CALLBACKS(T, more, more_schema)                           \
-  TVMFFI_I_TYPE(                                                           \
+  TVMFFI_I_CUSTOM_TYPE(                                                    \
       T, const TVMFFIAny *, "Array<Tuple<int, ffi.Function" more ">>",     \
       "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Tuple\",\"args\":["   \
-      "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}") \
-  TVMFFI_I_GET(T) {                                                        \
-    *out = any;                                                            \
+      "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}") { \
+    *(const TVMFFIAny **)out = any;                                        \
     return 0;                                                              \
   }
 TVMFFI_I_CALLBACKS(i_callbacks, "", "")
 TVMFFI_I_CALLBACKS(i_mutate_callbacks, ", bool", ",{\"type\":\"bool\"}")
-TVMFFI_I_TYPE(i_region, int64_t, "int", "int")
-TVMFFI_I_GET(i_region) { return tvmffi_i_get_int64(any, out); }
+TVMFFI_I_TYPE(i_region, int64_t, "int", "int", TVMFFI_I_INT, kTVMFFIInt, NULL,
+              NULL)
 TVMFFI_I_OBJECT_TYPE(i_visitor, "ffi.StructuralVisitor",
                      "ffi.StructuralVisitor", TVMFFI_I_STRUCTURAL_VISITOR)
 TVMFFI_I_OBJECT_TYPE(i_mutator, "ffi.StructuralMutator",
                      "ffi.StructuralMutator", TVMFFI_I_STRUCTURAL_MUTATOR)
 
-/* Defines the result types of a visit and of a mutation. The result is a value
-   (owned), or an error to raise. */
+/* Define the result types of a visit and of a mutation. */
 TVMFFI_I_TYPE(i_visited, TVMFFIAny, "Optional<ffi.VisitInterrupt>",
               "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi."
-              "VisitInterrupt\"}]}")
-TVMFFI_I_PUT(i_visited) { return tvmffi_i_give(value, out); }
-TVMFFI_I_TYPE(i_mutated, TVMFFIAny, "Any", "Any")
-TVMFFI_I_PUT(i_mutated) { return tvmffi_i_give(value, out); }
+              "VisitInterrupt\"}]}",
+              TVMFFI_I_ANY, -1, NULL, NULL)
+TVMFFI_I_TYPE(i_mutated, TVMFFIAny, "Any", "Any", TVMFFI_I_ANY, -1, NULL, NULL)
 
 /* Checks that a callback is an array of `width` items. Returns -2 if the
    callback is valid, -1 if not an array, `width` if the length is wrong, or
@@ -31861,10 +31803,10 @@ static TVMFFIAny tvmffi_i_visit_root(const tvmffi_func *f,
 TVMFFI_I_BUILTIN_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
-  TVMFFI_RETURN(
+  return tvmffi_i_give(
       tvmffi_i_visit_root(&tvmffi_func_i_structural_walk,
                           order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
-                          &root, callbacks, with_region));
+                          &root, callbacks, with_region), tvmffi_result);
 }
 
 /* Visits a value with callbacks. `callbacks` has pairs of type index and
@@ -31874,8 +31816,8 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
    an ffi.VisitInterrupt, which ends the visit and is its result. */
 TVMFFI_I_BUILTIN_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks)) {
-  TVMFFI_RETURN(tvmffi_i_visit_root(&tvmffi_func_i_structural_visit,
-                                    TVMFFI_I_VISIT, &root, callbacks, NULL));
+  return tvmffi_i_give(tvmffi_i_visit_root(&tvmffi_func_i_structural_visit,
+                                    TVMFFI_I_VISIT, &root, callbacks, NULL), tvmffi_result);
 }
 
 /* Returns a value with replacements: the result of a callback replaces the
@@ -31885,10 +31827,10 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
 TVMFFI_I_BUILTIN_FUNC(i_structural_map, i_mutated, (any, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
-  TVMFFI_RETURN(
+  return tvmffi_i_give(
       tvmffi_i_visit_root(&tvmffi_func_i_structural_map,
                           order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
-                          &root, callbacks, with_region));
+                          &root, callbacks, with_region), tvmffi_result);
 }
 
 /* Returns a value with replacements, as ffi.StructuralMap does. A callback is
@@ -31898,8 +31840,8 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_map, i_mutated, (any, root),
    changed in place. */
 TVMFFI_I_BUILTIN_FUNC(i_structural_mutate, i_mutated, (any, root),
                       (i_mutate_callbacks, callbacks)) {
-  TVMFFI_RETURN(tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate,
-                                    TVMFFI_I_MUTATE, &root, callbacks, NULL));
+  return tvmffi_i_give(tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate,
+                                    TVMFFI_I_MUTATE, &root, callbacks, NULL), tvmffi_result);
 }
 
 /* Raises an error if the visitor has no vtable or the value is a NULL object.
@@ -31945,14 +31887,12 @@ static int tvmffi_i_call_in_region(void *self, int64_t kind,
      visited. A callback may handle the value. */                          \
   TVMFFI_I_BUILTIN_FUNC(T##_##enter, visited, (T, self),                   \
                         (i_visit_value, value)) {                          \
-    (void)tvmffi_put;                                                      \
     return tvmffi_i_visit_by(self, mutates, 1, &value, tvmffi_result);     \
   }                                                                        \
   /* Visits or mutates the children of a value, without a callback for     \
      the value itself. */                                                  \
   TVMFFI_I_BUILTIN_FUNC(T##_default, visited, (T, self),                   \
                         (i_visit_value, value)) {                          \
-    (void)tvmffi_put;                                                      \
     return tvmffi_i_visit_by(self, mutates, 0, &value, tvmffi_result);     \
   }                                                                        \
   /* Returns the current TVMFFIDefRegionKind of the visit. */              \
@@ -31963,7 +31903,6 @@ static int tvmffi_i_call_in_region(void *self, int64_t kind,
      call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */    \
   TVMFFI_I_BUILTIN_FUNC(T##_in_region, any, (T, self), (i_region, kind),   \
                         (i_callback, callback)) {                          \
-    (void)tvmffi_put;                                                      \
     return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);   \
   }
 TVMFFI_I_VISIT_METHODS(i_visitor, visit, i_visited, 0)
@@ -31975,14 +31914,13 @@ TVMFFI_I_BUILTIN_FUNC(i_mutator_get, i_mutated, (i_mutator, self),
                       (i_visit_value, var)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
-  TVMFFI_RETURN(tvmffi_i_table_of(v)->get(v, var));
+  return tvmffi_i_give(tvmffi_i_table_of(v)->get(v, var), tvmffi_result);
 }
 
 /* Sets the value by which a mutator replaces a variable. */
 TVMFFI_I_BUILTIN_FUNC(i_mutator_set, none, (i_mutator, self),
                       (i_visit_value, var), (i_visit_value, value)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
-  (void)tvmffi_put;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
   return tvmffi_i_give(tvmffi_i_table_of(v)->set(v, var, value), tvmffi_result);
 }
@@ -31994,10 +31932,10 @@ TVMFFI_I_BUILTIN_FUNC(i_mutator_set, none, (i_mutator, self),
 #if !TVMFFI_NO_EXTRA
 /* Defines the type of the parameter `indent`: an int, or None for 0. Truncates
    the int to 32 bits, as upstream does. */
-TVMFFI_I_TYPE(i_optional_int, int32_t, "Optional<int>",
-              "{\"type\":\"Optional\",\"args\":[{\"type\":\"int\"}]}")
-TVMFFI_I_GET(i_optional_int) {
-  *out = any->type_index == kTVMFFINone ? 0 : (int32_t)any->v_int64;
+TVMFFI_I_CUSTOM_TYPE(
+    i_optional_int, int32_t, "Optional<int>",
+    "{\"type\":\"Optional\",\"args\":[{\"type\":\"int\"}]}") {
+  *(int32_t *)out = any->type_index == kTVMFFINone ? 0 : (int32_t)any->v_int64;
   return any->type_index == kTVMFFINone || TVMFFI_I_IS_INT(any)
              ? 0
              : TVMFFI_I_MISMATCH;
@@ -32138,9 +32076,8 @@ TVMFFI_I_BUILTIN_FUNC(i_json_stringify_strict, str, (i_view, value),
 /* ======== Big integer JSON ======================== >>functions/bigint_json */
 
 #if !TVMFFI_NO_EXTRA
-TVMFFI_I_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any")
-TVMFFI_I_GET(i_any_view) {
-  *out = any;
+TVMFFI_I_CUSTOM_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any") {
+  *(const TVMFFIAny **)out = any;
   return 0;
 }
 
@@ -32526,15 +32463,15 @@ TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
                                          const TVMFFIAny *args,
                                          int32_t num_args,
                                          const TVMFFIAny *result) {
-  tvmffi_i_name arg = {tvmffi_i_type_key(attr->type_index), NULL};
-  tvmffi_i_name to = {"ffi.Object", NULL};
-  const tvmffi_i_name *types[2];
+  tvmffi_i_word arg = tvmffi_i_word_any, to = tvmffi_i_word_object;
+  const tvmffi_i_word *types[2];
   tvmffi_func f;
   char name[96];
-  size_t n = tvmffi_i_append(name, 0, arg.name);
+  size_t n = tvmffi_i_append(name, 0, tvmffi_i_type_key(attr->type_index));
   n = tvmffi_i_append(name, n, ".");
   n = tvmffi_i_append(name, n, tvmffi_i_column_rows[attr->column].name);
   name[n] = 0;
+  arg.name = tvmffi_i_type_key(attr->type_index);
   if (attr->column == TVMFFI_I_COLUMN_CONVERT) {
     arg.name = "AnyView";
     to.name = tvmffi_i_target_of(attr->type_index)->name;

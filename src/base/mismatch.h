@@ -65,15 +65,14 @@ TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
 
 /* Appends a type such as "Map<str, int>" to the message. */
 TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
-                                     const tvmffi_i_name *type) {
-  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
-  tvmffi_i_say(p, type->name);
-  if (!of) return;
+                                     const tvmffi_i_word *type) {
+  tvmffi_i_say(p, tvmffi_i_shown(type)->name);
+  if (!tvmffi_i_has_parts(type)) return;
   tvmffi_i_say(p, "<");
-  tvmffi_i_say_type(p, of->of[0]);
-  if (of->of[1]) {
+  tvmffi_i_say_type(p, type->of[0]);
+  if (type->of[1]) {
     tvmffi_i_say(p, ", ");
-    tvmffi_i_say_type(p, of->of[1]);
+    tvmffi_i_say_type(p, type->of[1]);
   }
   tvmffi_i_say(p, ">");
 }
@@ -81,7 +80,7 @@ TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
 /* Returns 1 for a method of a module, else 0. Callers do not pass the first
    parameter, the module, so messages and schemas omit the module. */
 TVMFFI_I_COLD int32_t tvmffi_i_is_bound(const tvmffi_func *f) {
-  return f->num_args > 0 && !f->types[1]->name;
+  return f->num_args > 0 && !tvmffi_i_shown(f->types[1])->name;
 }
 
 /* Appends a signature such as "name(0: int, 1: str) -> int". */
@@ -135,23 +134,23 @@ TVMFFI_I_COLD int tvmffi_i_bad_count(const tvmffi_func *f, int32_t least,
   tvmffi_i_bad_count(f, -1, count, result)
 
 TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
-                                    const tvmffi_i_name *type,
+                                    const tvmffi_i_word *type,
                                     const TVMFFIAny *any, int why);
 
 /* Appends the index and type of the first item that fails to convert with the
    code `why`. Returns 1, or 0 if there is no such item. */
 TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
-                                    const tvmffi_i_compound *of,
+                                    const tvmffi_i_word *of,
                                     const TVMFFIAny *any, int why) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   TVMFFIAny to;
   int64_t i;
   for (i = 0; i < cell->size; ++i) {
-    int code = of->cast[0](of->of[0], items + i, &to);
+    int code = of->item(of->of[0], items + i, &to);
     if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
     if (code != why) continue;
-    tvmffi_i_say(p, of->base.name);
+    tvmffi_i_say(p, of->name);
     tvmffi_i_say(p, "[index ");
     tvmffi_i_say_number(p, i);
     tvmffi_i_say(p, ": ");
@@ -165,7 +164,7 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
 /* Appends the type of the first key or value that fails to convert with the
    code `why`. Returns 1, or 0 if there is none. */
 TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
-                                    const tvmffi_i_compound *of,
+                                    const tvmffi_i_word *of,
                                     const TVMFFIAny *any, int why) {
   uint64_t at = tvmffi_i_map_begin(any->v_obj);
   const tvmffi_i_pair *pair;
@@ -175,10 +174,10 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
        at = tvmffi_i_map_after(any->v_obj, at))
     for (i = 0; i < 2; ++i) {
       const TVMFFIAny *item = i ? &pair->value : &pair->key;
-      int code = of->cast[i](of->of[i], item, &to);
+      int code = of->item(of->of[i], item, &to);
       if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
       if (code != why) continue;
-      tvmffi_i_say(p, of->base.name);
+      tvmffi_i_say(p, of->name);
       tvmffi_i_say(p, i ? "[K, some value is " : "[some key is ");
       tvmffi_i_say_got(p, of->of[i], item, why);
       tvmffi_i_say(p, i ? "]" : ", V]");
@@ -191,19 +190,19 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
    Appends the integer out of range, the first wrong item of a container, or
    else the type key. */
 TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
-                                    const tvmffi_i_name *type,
+                                    const tvmffi_i_word *type,
                                     const TVMFFIAny *any, int why) {
-  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
   int32_t got = any->type_index;
   int said = 0;
-  if (tvmffi_i_is_optional(type)) {
-    tvmffi_i_say_got(p, of->of[0], any, why);
+  if (type->kind == TVMFFI_I_OPTIONAL) {
+    tvmffi_i_say_got(p, type->of[0], any, why);
     return;
   }
-  if (of && (of->of[1] ? got == kTVMFFIMap || got == kTVMFFIDict
-                       : got == kTVMFFIArray || got == kTVMFFIList))
-    said = of->of[1] ? tvmffi_i_say_pair(p, of, any, why)
-                     : tvmffi_i_say_item(p, of, any, why);
+  if (tvmffi_i_has_parts(type) &&
+      (type->of[1] ? got == kTVMFFIMap || got == kTVMFFIDict
+                   : got == kTVMFFIArray || got == kTVMFFIList))
+    said = type->of[1] ? tvmffi_i_say_pair(p, type, any, why)
+                       : tvmffi_i_say_item(p, type, any, why);
   if (said) return;
   if (why >= TVMFFI_I_RANGE && TVMFFI_I_IS_INT(any))
     tvmffi_i_say_number(p, any->v_int64);
@@ -244,7 +243,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
 
 /* Raises an OverflowError for *any, which is or contains an integer out of the
    range of `type`. */
-TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_name *type,
+TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_word *type,
                                      const TVMFFIAny *any, int code) {
   tvmffi_i_parts p;
   p.size = p.numbers = 0;
@@ -303,12 +302,15 @@ TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
 }
 
 /* Checks the code that a function body returned, and returns 0 or an error's
-   code. If `has_result` is 1, the result type excludes None, so a result of
-   None means that TVMFFI_RETURN is missing. */
-TVMFFI_I_INLINE int tvmffi_i_checked(const tvmffi_func *f, int has_result,
-                                     const TVMFFIAny *result, int code) {
-  return TVMFFI_I_UNLIKELY(code || (has_result &&
-                                    result->type_index == kTVMFFINone))
+   code. If the result type excludes None, a result of None means that
+   TVMFFI_RETURN is missing. */
+TVMFFI_I_FOLDED int tvmffi_i_checked(const tvmffi_func *f,
+                                            const tvmffi_i_word *word,
+                                            const TVMFFIAny *result, int code) {
+  return TVMFFI_I_UNLIKELY(code || (result->type_index == kTVMFFINone &&
+                                    word->kind != TVMFFI_I_NONE &&
+                                    word->kind != TVMFFI_I_ANY &&
+                                    word->kind != TVMFFI_I_OPTIONAL))
              ? tvmffi_i_failed(f, code)
              : 0;
 }

@@ -1,11 +1,13 @@
 /* ======== Words ================================================== >>base/word
    words for types, and their conversions */
 /* Defines the parameter types of typed functions, such as int64. A parameter
-   type T has a C type tvmffi_type_T, a conversion tvmffi_i_get_T from an Any, a
-   conversion tvmffi_i_put_T to an Any, and names tvmffi_i_name_T. Typed
-   functions check number and types of arguments, and raise the same errors as
-   upstream's C++ headers. For an unknown parameter type T, the compiler's first
-   error names tvmffi_i_unknown_type_word__T. */
+   type T has a C type tvmffi_type_T and a constant tvmffi_i_word_T, which
+   describes it. tvmffi_i_get converts an Any to any C type, and tvmffi_i_put a
+   C value to an Any; where the word is a constant, compilers reduce both to the
+   instructions for this type. Typed functions check number and types of
+   arguments, and raise the same errors as upstream's C++ headers. For an
+   unknown parameter type T, the compiler's first error names
+   tvmffi_i_unknown_type_word__T. */
 
 #pragma once
 
@@ -16,26 +18,54 @@
 #include "scope_here.h"
 #include "value.h"
 #include "type_info.h"
+#include "reference.h"
 #include "error.h"
 
-typedef struct {
-  const char *name;   /* in error texts */
-  const char *schema; /* a type key, or JSON that begins with '{' */
-} tvmffi_i_name;
+/* How values of a parameter type are converted. From TVMFFI_I_PTR on, the C
+   type is a pointer. */
+enum {
+  TVMFFI_I_NONE,
+  TVMFFI_I_ANY,
+  TVMFFI_I_INT,
+  TVMFFI_I_BOOL,
+  TVMFFI_I_FLOAT,
+  TVMFFI_I_STR,
+  TVMFFI_I_BYTES,
+  TVMFFI_I_DTYPE,
+  TVMFFI_I_DEVICE,
+  TVMFFI_I_OPTIONAL, /* of[0], or None */
+  TVMFFI_I_PTR,
+  TVMFFI_I_TENSOR,
+  TVMFFI_I_OBJECT,
+  TVMFFI_I_CONTAINER, /* converted to this type, as its items to of[] */
+  TVMFFI_I_CUSTOM     /* converted by get */
+};
 
-/* Converts an item of a container to `type`. Returns 0 if the item needs no
-   conversion, TVMFFI_I_CONVERTED if *to owns the converted item, or the error
-   of a tvmffi_i_get_T. */
-typedef int tvmffi_i_cast(const tvmffi_i_name *type, const TVMFFIAny *from,
-                          TVMFFIAny *to);
+typedef struct tvmffi_i_word tvmffi_i_word;
 
-/* A compound type such as array(T). Its schema begins with '['. */
-typedef struct {
-  tvmffi_i_name base;
-  const tvmffi_i_name *of[2];
-  tvmffi_i_cast *cast[2];
-  int32_t fits[2]; /* type index of items that need no cast, or -1 */
-} tvmffi_i_compound;
+/* Converts *from to the C type of a word at `to`, like tvmffi_i_get. */
+typedef int tvmffi_i_getter(const TVMFFIAny *from, void *to);
+
+/* Converts an item of a container to `word`. Returns 0 if the item needs no
+   conversion, TVMFFI_I_CONVERTED if *to owns the converted item, or the code of
+   tvmffi_i_get. */
+typedef int tvmffi_i_item_converter(const tvmffi_i_word *word,
+                                    const TVMFFIAny *from, TVMFFIAny *to);
+
+/* A word for a type, such as int64 or array(T): all that is known of it. Each
+   file that uses a word has its own copy, so the address is no identity. */
+struct tvmffi_i_word {
+  const char *name;             /* in error texts */
+  const char *schema;           /* a type key, or JSON that begins with '{' */
+  const tvmffi_i_word *of[2];   /* the T of array(T), K and V of map(K, V) */
+  tvmffi_i_getter *get;         /* of TVMFFI_I_CUSTOM */
+  tvmffi_i_item_converter *item;     /* of TVMFFI_I_CONTAINER: converts items */
+  int32_t index;                /* values of this type index need no conversion;
+                                   or -1 */
+  uint8_t kind;                 /* TVMFFI_I_ANY and so on */
+  uint8_t size;                 /* of the C type, in bytes */
+  uint8_t is_signed;            /* of an INT */
+};
 
 /* Stores the default of each parameter i that has one in args[i], as a view. */
 typedef int tvmffi_i_defaults(TVMFFIAny *args);
@@ -47,7 +77,7 @@ typedef struct {
   const char *name;
   TVMFFISafeCallType call;
   int32_t num_args; /* -1: a packed function with any arguments */
-  const tvmffi_i_name *const *types;
+  const tvmffi_i_word *const *types;
 #if !TVMFFI_NO_METADATA
   const char *params; /* parameter names, each ended by a NUL; or NULL */
   int32_t least;      /* the number of parameters without a default */
@@ -60,139 +90,65 @@ typedef struct {
 #define TVMFFI_I_SIGNATURE(params, least, defaults) , params, least, defaults
 #endif
 
-/* Codes that tvmffi_i_get_T returns, besides 0 and an error's code. A code of
-   TVMFFI_I_RANGE or more encodes the integer type that is too small for the
-   value. */
-enum {
-  TVMFFI_I_MISMATCH = 1,
-  TVMFFI_I_CONVERTED = 2,
-  TVMFFI_I_UNSIGNED = 16,
-  TVMFFI_I_RANGE = 32
-};
-#define TVMFFI_I_RANGE_OF(ctype)         \
-  (TVMFFI_I_RANGE | (int)sizeof(ctype) | \
-   ((ctype)(-1) < 1 ? 0 : (int)TVMFFI_I_UNSIGNED))
+/* Defines the word T. */
+#if defined(__cplusplus)
+#define TVMFFI_I_CONST_WORD TVMFFI_I_UNUSED static constexpr tvmffi_i_word
+#else
+#define TVMFFI_I_CONST_WORD TVMFFI_I_UNUSED static const tvmffi_i_word
+#endif
+#define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed) \
+  typedef ctype tvmffi_type_##T;                                             \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                   \
+      name, schema, {NULL, NULL}, NULL, NULL, index, kind,                   \
+      (uint8_t)sizeof(ctype), is_signed};
 
-/* Defines the parameter type T, such as int64. */
-#define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)                     \
-  typedef ctype tvmffi_type_##T;                                         \
-  typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, ctype); \
-  TVMFFI_I_UNUSED static const tvmffi_i_name tvmffi_i_name_##T = {name, schema};
-#define TVMFFI_I_GET(T) TVMFFI_I_GETTER(T, any, out)
 /* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
    defines T, the compiler's error shows this name. */
 #define TVMFFI_I_UNKNOWN(T) tvmffi_i_unknown_type_word__##T##__see_the_guide
-/* Like TVMFFI_I_LISTED_TYPE, for a T that compiler.h need not list, such as the
-   name of a struct. */
+/* TVMFFI_I_TYPE defines a word T that compiler.h does not list, such as the name
+   of a struct. */
 #if defined(__cplusplus)
-#define TVMFFI_I_TYPE(T, ctype, name, schema) \
-  struct TVMFFI_I_UNKNOWN(T) {};              \
-  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)
+#define TVMFFI_I_KNOWN(T, ctype) struct TVMFFI_I_UNKNOWN(T) {};
 #else
-#define TVMFFI_I_TYPE(T, ctype, name, schema) \
-  typedef ctype TVMFFI_I_UNKNOWN(T);          \
-  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema)
+#define TVMFFI_I_KNOWN(T, ctype) typedef ctype TVMFFI_I_UNKNOWN(T);
 #endif
-#define TVMFFI_I_PUT(T) TVMFFI_I_PUTTER_OF(T, out, value)
-#define TVMFFI_I_GETTER(T, from, to)                          \
-  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *from, \
-                                       tvmffi_type_##T *to)
-/* Puts what a body returns into the result. The caller receives a reference of
-   its own, from the scope tvmffi_i_here or a new one. If that is NULL, the
-   caller receives the reference that the body owns. */
-#define TVMFFI_I_PUTTER_OF(T, to, from)                           \
-  TVMFFI_I_INLINE int tvmffi_i_put_##T(                           \
-      TVMFFI_I_UNUSED tvmffi_scope *tvmffi_i_here, TVMFFIAny *to, \
-      tvmffi_type_##T from)
+#define TVMFFI_I_TYPE(T, ctype, name, schema, kind, index, getter, display) \
+  TVMFFI_I_KNOWN(T, ctype)                                                  \
+  typedef ctype tvmffi_type_##T;                                            \
+  typedef ctype tvmffi_type_optional_##T;                                   \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
+      name, schema, {display, NULL}, getter, NULL, index, kind,             \
+      (uint8_t)sizeof(ctype), 1};
+/* Defines the word T of a built-in function up to the body of its getter. */
+#define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                       \
+  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, void *out);   \
+  TVMFFI_I_TYPE(T, ctype, name, schema, TVMFFI_I_CUSTOM, -1,               \
+                tvmffi_i_get_##T, NULL)                                    \
+  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, void *out)
 
 /* Names in macros that expand in the user's source begin with tvmffi_, because
    a plain name may be a macro of the user's. */
 
-/* For a parameter type T whose C type is a pointer, defines optional(T), where
-   NULL means no value, and a check of container items. Must follow the getter
-   and putter of T. */
-#define TVMFFI_I_POINTER_WORD(T)                                           \
-  typedef tvmffi_type_##T tvmffi_type_optional_##T;                        \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                           \
-      const TVMFFIAny *tvmffi_from, tvmffi_type_optional_##T *tvmffi_to) { \
-    *tvmffi_to = NULL;                                                     \
-    return tvmffi_from->type_index == kTVMFFINone                          \
-               ? 0                                                         \
-               : (tvmffi_i_get_##T)(tvmffi_from, tvmffi_to);               \
-  }                                                                        \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                           \
-      tvmffi_scope *tvmffi_i_here, TVMFFIAny *tvmffi_to,                   \
-      tvmffi_type_optional_##T tvmffi_value) {                             \
-    *tvmffi_to = tvmffi_none();                                            \
-    if (!tvmffi_value) return tvmffi_i_here ? tvmffi_i_pending() : 0;      \
-    return (tvmffi_i_put_##T)(tvmffi_i_here, tvmffi_to, tvmffi_value);     \
-  }                                                                        \
-  TVMFFI_I_KEPT_ELEMENT(T, -1)
-
-/* For a parameter type T such as int64, defines the struct of optional(T), and
-   the conversion of container items to T. Items of type `index` need none. */
-#define TVMFFI_I_VALUE_WORD(T, index)                           \
-  TVMFFI_I_OPTIONAL_STRUCT(T)                                   \
-  TVMFFI_I_CAST(T, index) {                                     \
-    tvmffi_type_##T value;                                      \
-    int code = (tvmffi_i_get_##T)(tvmffi_from, &value);         \
-    (void)tvmffi_name;                                          \
-    if (!code) code = tvmffi_i_put_##T(NULL, tvmffi_to, value); \
-    if (code) return code;                                      \
-    return tvmffi_to->type_index == tvmffi_from->type_index     \
-               ? 0                                              \
-               : TVMFFI_I_CONVERTED;                            \
+/* For a parameter type T whose C type is no pointer, defines the struct of
+   optional(T). */
+#define TVMFFI_I_OPTIONAL_STRUCT(T)                                      \
+  typedef struct {                                                       \
+    tvmffi_type_##T value;                                               \
+    int has_value;                                                       \
+  } tvmffi_type_optional_##T;                                            \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {         \
+    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                         \
+    return no;                                                           \
+  }                                                                      \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(              \
+      tvmffi_type_##T value) {                                           \
+    tvmffi_type_optional_##T some;                                       \
+    some.value = value;                                                  \
+    some.has_value = 1;                                                  \
+    return some;                                                         \
   }
 
-/* For a parameter type T such as str, defines the struct of optional(T), and a
-   check of container items, which are never converted. */
-#define TVMFFI_I_KEPT_WORD(T, index) \
-  TVMFFI_I_OPTIONAL_STRUCT(T)        \
-  TVMFFI_I_KEPT_ELEMENT(T, index)
-#define TVMFFI_I_OPTIONAL_STRUCT(T)                                            \
-  typedef struct {                                                             \
-    tvmffi_type_##T value;                                                     \
-    int has_value;                                                             \
-  } tvmffi_type_optional_##T;                                                  \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {               \
-    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                               \
-    return no;                                                                 \
-  }                                                                            \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(                    \
-      tvmffi_type_##T value) {                                                 \
-    tvmffi_type_optional_##T some;                                             \
-    some.value = value;                                                        \
-    some.has_value = 1;                                                        \
-    return some;                                                               \
-  }                                                                            \
-  TVMFFI_I_INLINE int tvmffi_i_get_optional_##T(                               \
-      const TVMFFIAny *any, tvmffi_type_optional_##T *out) {                   \
-    out->has_value = any->type_index != kTVMFFINone;                           \
-    return out->has_value ? tvmffi_i_get_##T(any, &out->value) : 0;            \
-  }                                                                            \
-  TVMFFI_I_INLINE int tvmffi_i_put_optional_##T(                               \
-      tvmffi_scope *tvmffi_i_here, TVMFFIAny *out,                             \
-      tvmffi_type_optional_##T value) {                                        \
-    *out = tvmffi_none();                                                      \
-    return value.has_value ? tvmffi_i_put_##T(tvmffi_i_here, out, value.value) \
-                           : 0;                                                \
-  }
-#define TVMFFI_I_KEPT_ELEMENT(T, index)                    \
-  TVMFFI_I_CAST(T, index) {                                \
-    tvmffi_type_##T tvmffi_value;                          \
-    (void)tvmffi_name, (void)tvmffi_to;                    \
-    return (tvmffi_i_get_##T)(tvmffi_from, &tvmffi_value); \
-  }
-#define TVMFFI_I_CAST(T, index)                                           \
-  enum { tvmffi_i_fits_##T = index };                                     \
-  typedef int tvmffi_i_put_type_optional_##T(tvmffi_scope *, TVMFFIAny *, \
-                                             tvmffi_type_optional_##T);   \
-  TVMFFI_I_ELEMENT(T)                                                     \
-  TVMFFI_I_INLINE int tvmffi_i_item_##T(const tvmffi_i_name *tvmffi_name, \
-                                        const TVMFFIAny *tvmffi_from,     \
-                                        TVMFFIAny *tvmffi_to)
-
-/* TVMFFI_FUNC uses it to declare tvmffi_type_T, tvmffi_i_get_T and so on if
+/* TVMFFI_FUNC uses it to declare tvmffi_type_T and tvmffi_i_word_T if
    compiler.h does not list T. An unknown T then causes one compiler error, not
    one for each use. C11 allows to repeat the declarations of a known T. */
 #define TVMFFI_I_USE(T) TVMFFI_I_CAT(TVMFFI_I_USE_, TVMFFI_I_ORIGIN(T))(T)
@@ -207,171 +163,135 @@ enum {
   TVMFFI_I_CAT(TVMFFI_I_USE_ITEM_, TVMFFI_I_ORIGIN(T))(T)
 #define TVMFFI_I_USE_ITEM_0(T)
 #define TVMFFI_I_USE_ITEM_2(T)
+#define TVMFFI_I_USE_ITEM_1 TVMFFI_I_USE_1
 #if TVMFFI_I_GENERIC && !defined(__cplusplus)
-#define TVMFFI_I_USE_1(T)                                        \
-  typedef TVMFFI_I_UNKNOWN(T) tvmffi_type_##T;                   \
-  typedef int tvmffi_i_put_type_##T(tvmffi_scope *, TVMFFIAny *, \
-                                    tvmffi_type_##T);            \
-  extern const tvmffi_i_name tvmffi_i_name_##T;                  \
-  extern tvmffi_i_put_type_##T tvmffi_i_put_##T;                 \
-  extern int tvmffi_i_get_##T(const TVMFFIAny *, tvmffi_type_##T *);
-#define TVMFFI_I_USE_ITEM_1(T)                                            \
-  TVMFFI_I_USE_1(T)                                                       \
-  typedef tvmffi_type_##T tvmffi_type_optional_##T;                       \
-  typedef int tvmffi_i_put_type_optional_##T(tvmffi_scope *, TVMFFIAny *, \
-                                             tvmffi_type_optional_##T);   \
-  extern tvmffi_i_put_type_optional_##T tvmffi_i_put_optional_##T;        \
-  extern int tvmffi_i_get_optional_##T(const TVMFFIAny *,                 \
-                                       tvmffi_type_optional_##T *);       \
-  extern tvmffi_i_cast tvmffi_i_item_##T;
+#define TVMFFI_I_USE_1(T)                           \
+  typedef TVMFFI_I_UNKNOWN(T) tvmffi_type_##T;      \
+  typedef tvmffi_type_##T tvmffi_type_optional_##T; \
+  extern const tvmffi_i_word tvmffi_i_word_##T;
 #else
 extern int tvmffi_i_is_known[1]; /* never defined */
 #define TVMFFI_I_USE_1(T) \
   extern int tvmffi_i_is_known[sizeof(TVMFFI_I_UNKNOWN(T)) > 0];
-#define TVMFFI_I_USE_ITEM_1 TVMFFI_I_USE_1
 #endif
 
-#if defined(__cplusplus)
-#define TVMFFI_I_ELEMENT(T)                                              \
-  TVMFFI_I_INLINE tvmffi_i_cast tvmffi_i_item_##T;                       \
-  struct tvmffi_i_element_##T {                                          \
-    static constexpr const tvmffi_i_name *tvmffi_name() {                \
-      return &tvmffi_i_name_##T;                                         \
-    }                                                                    \
-    static constexpr tvmffi_i_cast *tvmffi_cast_of() {                   \
-      return tvmffi_i_item_##T;                                          \
-    }                                                                    \
-    static constexpr int32_t tvmffi_fits() { return tvmffi_i_fits_##T; } \
-  };
-#else
-#define TVMFFI_I_ELEMENT(T)
-#endif
+/* Codes of tvmffi_i_get, besides 0 and an error's code. A code of
+   TVMFFI_I_RANGE or more encodes the integer type that is too small for the
+   value. */
+enum {
+  TVMFFI_I_MISMATCH = 1,
+  TVMFFI_I_CONVERTED = 2,
+  TVMFFI_I_UNSIGNED = 16,
+  TVMFFI_I_RANGE = 32
+};
 
-#define TVMFFI_I_IS_INT(any) \
-  ((any)->type_index == kTVMFFIInt || (any)->type_index == kTVMFFIBool)
-
-#define TVMFFI_I_INT_TYPE(T)                                             \
-  TVMFFI_I_LISTED_TYPE(T, T##_t, "int", "int")                           \
-  TVMFFI_I_GET(T) {                                                      \
-    if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;                 \
-    *out = (T##_t)any->v_int64;                                          \
-    return (int64_t)*out == any->v_int64 ? 0 : TVMFFI_I_RANGE_OF(T##_t); \
-  }                                                                      \
-  TVMFFI_I_PUT(T) {                                                      \
-    *out = tvmffi_int(value);                                            \
-    return 0;                                                            \
-  }                                                                      \
-  TVMFFI_I_VALUE_WORD(T, sizeof(T##_t) == 8 ? (int)kTVMFFIInt : -1)
-/* Accepts int and bool. OverflowError for a value out of the type's range. */
-TVMFFI_I_INT_TYPE(int8)
-TVMFFI_I_INT_TYPE(int16)
-TVMFFI_I_INT_TYPE(int32)
-TVMFFI_I_INT_TYPE(int64)
-TVMFFI_I_INT_TYPE(uint8)
-TVMFFI_I_INT_TYPE(uint16)
-TVMFFI_I_INT_TYPE(uint32)
-
-/* Accepts int and bool. OverflowError for a negative argument. Returning a
-   value above INT64_MAX raises an OverflowError. */
-TVMFFI_I_LISTED_TYPE(uint64, uint64_t, "int", "int")
-TVMFFI_I_GET(uint64) {
-  if (!TVMFFI_I_IS_INT(any)) return TVMFFI_I_MISMATCH;
-  *out = (uint64_t)any->v_int64;
-  return any->v_int64 >= 0 ? 0 : TVMFFI_I_RANGE_OF(uint64_t);
-}
-TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
-  return tvmffi_i_raise("OverflowError",
-                        "Integer value %llu is too large to fit in int64_t. "
-                        "Consider explicitly casting to int64_t first if this "
-                        "is intentional.",
-                        (unsigned long long)value);
-}
-
-/* Two values of the interface have no form in the ABI, and a negative type
-   index: a tvmffi_uint above INT64_MAX, which is refused, and a slice of a
-   text, of which a string is made. Makes an owned value of such a value.
-   Returns 0, or -1 with an OverflowError or a MemoryError. */
-TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
-  TVMFFIByteArray text = tvmffi_any_str(view);
-  if (view->type_index != TVMFFI_I_SLICE)
-    return tvmffi_i_too_large((uint64_t)view->v_int64);
-  if (text.size == UINT32_MAX)
-    return tvmffi_i_raise("OverflowError", "A slice has 4 GB or more");
-  return TVMFFIStringFromByteArray(&text, owned);
-}
-
-TVMFFI_I_PUT(uint64) {
-  if (value >> 63) return tvmffi_i_too_large(value);
-  *out = tvmffi_int((int64_t)value);
-  return 0;
-}
-TVMFFI_I_VALUE_WORD(uint64, -1)
-
-/* C99's <stdbool.h> defines `bool` as `_Bool`, so macros receive `_Bool` for
-   the parameter type `bool`. */
-#define tvmffi_type__Bool tvmffi_type_bool
-#define tvmffi_no__Bool tvmffi_no_bool
-#define tvmffi_some__Bool tvmffi_some_bool
-#define tvmffi_i_put_type__Bool tvmffi_i_put_type_bool
-#define tvmffi_i_name__Bool tvmffi_i_name_bool
-#define tvmffi_i_get__Bool tvmffi_i_get_bool
-#define tvmffi_i_put__Bool tvmffi_i_put_bool
-#define tvmffi_i_item__Bool tvmffi_i_item_bool
-#define tvmffi_i_fits__Bool tvmffi_i_fits_bool
-#define tvmffi_i_element__Bool tvmffi_i_element_bool
-#define tvmffi_type_optional__Bool tvmffi_type_optional_bool
-#define tvmffi_i_put_type_optional__Bool tvmffi_i_put_type_optional_bool
-#define tvmffi_i_get_optional__Bool tvmffi_i_get_optional_bool
-#define tvmffi_i_put_optional__Bool tvmffi_i_put_optional_bool
+/* Accept int and bool. OverflowError for a value out of the type's range. A
+   uint64 above INT64_MAX cannot be returned: OverflowError. */
+#define TVMFFI_I_INT_TYPE(T, index, is_signed)                             \
+  TVMFFI_I_LISTED_TYPE(T, T##_t, "int", "int", TVMFFI_I_INT, index, is_signed) \
+  TVMFFI_I_OPTIONAL_STRUCT(T)
+TVMFFI_I_INT_TYPE(int8, -1, 1)
+TVMFFI_I_INT_TYPE(int16, -1, 1)
+TVMFFI_I_INT_TYPE(int32, -1, 1)
+TVMFFI_I_INT_TYPE(int64, kTVMFFIInt, 1)
+TVMFFI_I_INT_TYPE(uint8, -1, 0)
+TVMFFI_I_INT_TYPE(uint16, -1, 0)
+TVMFFI_I_INT_TYPE(uint32, -1, 0)
+TVMFFI_I_INT_TYPE(uint64, -1, 0)
 
 /* Accepts bool and int. Any int other than 0 is true. */
 #if defined(__cplusplus)
-TVMFFI_I_LISTED_TYPE(bool, bool, "bool", "bool")
+typedef bool tvmffi_i_bool;
 #else
-TVMFFI_I_LISTED_TYPE(bool, _Bool, "bool", "bool")
+typedef _Bool tvmffi_i_bool;
 #endif
-TVMFFI_I_GET(bool) {
-  *out = any->v_int64 != 0;
-  return TVMFFI_I_IS_INT(any) ? 0 : TVMFFI_I_MISMATCH;
-}
-TVMFFI_I_PUT(bool) {
-  *out = tvmffi_bool(value);
-  return 0;
-}
-TVMFFI_I_VALUE_WORD(bool, kTVMFFIBool)
+TVMFFI_I_LISTED_TYPE(bool, tvmffi_i_bool, "bool", "bool",
+                     TVMFFI_I_BOOL, kTVMFFIBool, 0)
+TVMFFI_I_OPTIONAL_STRUCT(bool)
+/* C99's <stdbool.h> defines `bool` as `_Bool`, so macros receive `_Bool` for
+   the parameter type `bool`. */
+#define tvmffi_type__Bool tvmffi_type_bool
+#define tvmffi_type_optional__Bool tvmffi_type_optional_bool
+#define tvmffi_i_word__Bool tvmffi_i_word_bool
 
 #if !TVMFFI_NO_FLOAT
-#define TVMFFI_I_FLOAT_TYPE(T, ctype)                     \
-  TVMFFI_I_LISTED_TYPE(T, ctype, "float", "float")        \
-  TVMFFI_I_GET(T) {                                       \
-    if (TVMFFI_I_LIKELY(any->type_index == kTVMFFIFloat)) \
-      *out = (ctype)any->v_float64;                       \
-    else if (TVMFFI_I_IS_INT(any))                        \
-      *out = (ctype)any->v_int64;                         \
-    else                                                  \
-      return TVMFFI_I_MISMATCH;                           \
-    return 0;                                             \
-  }                                                       \
-  TVMFFI_I_PUT(T) {                                       \
-    *out = tvmffi_float((double)value);                   \
-    return 0;                                             \
-  }                                                       \
-  TVMFFI_I_VALUE_WORD(T, kTVMFFIFloat)
-/* Accepts float, int and bool. Rounds the value to the type. */
+/* Accept float, int and bool. Round the value to the type. */
+#define TVMFFI_I_FLOAT_TYPE(T, ctype)                                \
+  TVMFFI_I_LISTED_TYPE(T, ctype, "float", "float", TVMFFI_I_FLOAT,   \
+                       kTVMFFIFloat, 1)                              \
+  TVMFFI_I_OPTIONAL_STRUCT(T)
 TVMFFI_I_FLOAT_TYPE(float32, float)
 TVMFFI_I_FLOAT_TYPE(float64, double)
 #endif
 
 /* The result type of functions that return nothing: TVMFFI_RETURN() returns
    None. Not for parameters. */
-typedef int tvmffi_i_put_type_none(tvmffi_scope *, TVMFFIAny *);
-static const tvmffi_i_name tvmffi_i_name_none = {"void", "None"};
-TVMFFI_I_INLINE int tvmffi_i_put_none(tvmffi_scope *tvmffi_i_here,
-                                      TVMFFIAny *out) {
-  (void)tvmffi_i_here;
-  *out = tvmffi_none();
-  return 0;
-}
+typedef struct {
+  char returns_none;
+} tvmffi_i_nothing;
+TVMFFI_I_LISTED_TYPE(none, tvmffi_i_nothing, "void", "None",
+                     TVMFFI_I_NONE, kTVMFFINone, 0)
+
+/* Accepts a string in any form, as borrowed, NUL-terminated bytes. A returned
+   string is copied. */
+TVMFFI_I_LISTED_TYPE(str, TVMFFIByteArray, "str", "ffi.String",
+                     TVMFFI_I_STR, kTVMFFISmallStr, 0)
+TVMFFI_I_OPTIONAL_STRUCT(str)
+/* Accepts bytes in any form, borrowed. Returned bytes are copied. */
+TVMFFI_I_LISTED_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes",
+                     TVMFFI_I_BYTES, kTVMFFISmallBytes, 0)
+TVMFFI_I_OPTIONAL_STRUCT(bytes)
+/* Accepts a data type, or its name ("float32", "int8x4"). ValueError for an
+   unknown name. */
+TVMFFI_I_LISTED_TYPE(dtype, DLDataType, "DataType", "DataType",
+                     TVMFFI_I_DTYPE, kTVMFFIDataType, 0)
+TVMFFI_I_OPTIONAL_STRUCT(dtype)
+/* Accepts a device, or a name such as "cpu" or "cuda:1". Names are cpu, cuda,
+   opencl, vulkan, metal, mps, vpi, rocm, ext_dev, webgpu, wgpu, hexagon, maia
+   and trn. */
+TVMFFI_I_LISTED_TYPE(device, DLDevice, "Device", "Device",
+                     TVMFFI_I_DEVICE, kTVMFFIDevice, 0)
+TVMFFI_I_OPTIONAL_STRUCT(device)
+/* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
+   owned value. */
+TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any",
+                     TVMFFI_I_ANY, -1, 0)
+TVMFFI_I_OPTIONAL_STRUCT(any)
+
+#define TVMFFI_I_POINTER_TYPE(T, ctype, name, schema, kind, index)  \
+  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema,                      \
+                       kind, index, 0)            \
+  typedef ctype tvmffi_type_optional_##T;
+/* Defines a word T for objects of type `index` or a descendant type. */
+#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                     \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, index, \
+                NULL, NULL)
+/* Accepts an opaque pointer. None becomes NULL. */
+TVMFFI_I_POINTER_TYPE(ptr, void *, "void*", "void*", TVMFFI_I_PTR, -1)
+/* Accepts a tensor object or a pointer to a DLTensor, borrowed. As a result
+   type, `tensor` means `tensor_object`. */
+TVMFFI_I_POINTER_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*",
+                      TVMFFI_I_TENSOR, kTVMFFITensor)
+/* Accepts any object, borrowed. The caller owns a returned object. A function
+   that returns NULL fails with the pending error. */
+TVMFFI_I_OBJECT_TYPE(object, "ffi.Object", "ffi.Object", kTVMFFIObject)
+/* Accepts a function, borrowed. The caller owns a returned function. */
+TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
+/* Accepts an error object, borrowed. The caller owns a returned error. */
+TVMFFI_I_OBJECT_TYPE(error, "ffi.Error", "ffi.Error", kTVMFFIError)
+/* Accepts a module, borrowed. The caller owns a returned module. */
+TVMFFI_I_OBJECT_TYPE(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+/* Accepts a Python object of a type unknown to FFI, borrowed. The caller owns a
+   returned object. */
+TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject", kTVMFFIOpaquePyObject)
+/* Accepts a tensor object (borrowed), but no pointer to a DLTensor. The caller
+   owns a returned tensor. */
+TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
+
+/* -------- From an Any -------- */
+
+#define TVMFFI_I_IS_INT(any) \
+  ((any)->type_index == kTVMFFIInt || (any)->type_index == kTVMFFIBool)
 
 /* Returns 1 if *any is an invalid small string or bytes, with a length above
    the capacity, else 0. */
@@ -381,10 +301,8 @@ TVMFFI_I_INLINE int tvmffi_i_is_false_text(const TVMFFIAny *any) {
          any->small_str_len >= sizeof(any->v_bytes);
 }
 
-/* Accepts a string in any form, as borrowed, NUL-terminated bytes. A returned
-   string is copied. */
-TVMFFI_I_LISTED_TYPE(str, TVMFFIByteArray, "str", "ffi.String")
-TVMFFI_I_GET(str) {
+TVMFFI_I_INLINE int tvmffi_i_get_str(const TVMFFIAny *any,
+                                     TVMFFIByteArray *out) {
   if (any->type_index == kTVMFFISmallStr) {
     *out = tvmffi_i_small_bytes(any);
     return tvmffi_i_is_false_text(any) ? TVMFFI_I_MISMATCH : 0;
@@ -401,12 +319,9 @@ TVMFFI_I_GET(str) {
     *out = tvmffi_byte_array(any->v_c_str);
   return 0;
 }
-TVMFFI_I_PUT(str) { return TVMFFIStringFromByteArray(&value, out); }
-TVMFFI_I_KEPT_WORD(str, kTVMFFISmallStr)
 
-/* Accepts bytes in any form, borrowed. Returned bytes are copied. */
-TVMFFI_I_LISTED_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes")
-TVMFFI_I_GET(bytes) {
+TVMFFI_I_INLINE int tvmffi_i_get_bytes(const TVMFFIAny *any,
+                                       TVMFFIByteArray *out) {
   int32_t index = any->type_index;
   if (index != kTVMFFISmallBytes &&
       ((index != kTVMFFIBytes && index != kTVMFFIByteArrayPtr) || !any->v_ptr))
@@ -414,13 +329,8 @@ TVMFFI_I_GET(bytes) {
   *out = tvmffi_any_str(any);
   return tvmffi_i_is_false_text(any) ? TVMFFI_I_MISMATCH : 0;
 }
-TVMFFI_I_PUT(bytes) { return TVMFFIBytesFromByteArray(&value, out); }
-TVMFFI_I_KEPT_WORD(bytes, kTVMFFISmallBytes)
 
-/* Accepts a data type, or its name ("float32", "int8x4"). ValueError for an
-   unknown name. */
-TVMFFI_I_LISTED_TYPE(dtype, DLDataType, "DataType", "DataType")
-TVMFFI_I_GET(dtype) {
+TVMFFI_I_INLINE int tvmffi_i_get_dtype(const TVMFFIAny *any, DLDataType *out) {
   TVMFFIByteArray text;
   if (any->type_index == kTVMFFIDataType) {
     *out = any->v_dtype;
@@ -430,11 +340,6 @@ TVMFFI_I_GET(dtype) {
   if (!text.data || tvmffi_i_is_false_text(any)) return TVMFFI_I_MISMATCH;
   return TVMFFIDataTypeFromString(&text, out);
 }
-TVMFFI_I_PUT(dtype) {
-  *out = tvmffi_dtype(value);
-  return 0;
-}
-TVMFFI_I_VALUE_WORD(dtype, kTVMFFIDataType)
 
 /* Names of device types. If a device type has two names, messages show the
    first. Only the first TVMFFI_I_PARSED_DEVICES names are accepted as input. */
@@ -483,11 +388,7 @@ TVMFFI_I_COLD int tvmffi_i_parse_device(TVMFFIByteArray s, DLDevice *out) {
   return TVMFFI_I_MISMATCH;
 }
 
-/* Accepts a device, or a name such as "cpu" or "cuda:1". Names are cpu, cuda,
-   opencl, vulkan, metal, mps, vpi, rocm, ext_dev, webgpu, wgpu, hexagon, maia
-   and trn. */
-TVMFFI_I_LISTED_TYPE(device, DLDevice, "Device", "Device")
-TVMFFI_I_GET(device) {
+TVMFFI_I_INLINE int tvmffi_i_get_device(const TVMFFIAny *any, DLDevice *out) {
   TVMFFIByteArray text;
   if (any->type_index == kTVMFFIDevice) {
     *out = any->v_device;
@@ -496,31 +397,8 @@ TVMFFI_I_GET(device) {
   if (tvmffi_i_get_str(any, &text)) return TVMFFI_I_MISMATCH;
   return tvmffi_i_parse_device(text, out);
 }
-TVMFFI_I_PUT(device) {
-  *out = tvmffi_device(value);
-  return 0;
-}
-TVMFFI_I_VALUE_WORD(device, kTVMFFIDevice)
 
-/* Accepts an opaque pointer. None becomes NULL. */
-TVMFFI_I_LISTED_TYPE(ptr, void *, "void*", "void*")
-TVMFFI_I_GET(ptr) {
-  *out = any->type_index == kTVMFFIOpaquePtr ? any->v_ptr : NULL;
-  return *out || any->type_index == kTVMFFIOpaquePtr ||
-                 any->type_index == kTVMFFINone
-             ? 0
-             : TVMFFI_I_MISMATCH;
-}
-TVMFFI_I_PUT(ptr) {
-  *out = tvmffi_i_pointer(kTVMFFIOpaquePtr, value);
-  return 0;
-}
-TVMFFI_I_POINTER_WORD(ptr)
-
-/* Accepts a tensor object or a pointer to a DLTensor, borrowed. As a result
-   type, `tensor` means `tensor_object`. */
-TVMFFI_I_LISTED_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*")
-TVMFFI_I_GET(tensor) {
+TVMFFI_I_INLINE int tvmffi_i_get_tensor(const TVMFFIAny *any, DLTensor **out) {
   if (TVMFFI_I_UNLIKELY((any->type_index != kTVMFFITensor &&
                          any->type_index != kTVMFFIDLTensorPtr) ||
                         !any->v_ptr))
@@ -530,29 +408,131 @@ TVMFFI_I_GET(tensor) {
              : (DLTensor *)any->v_ptr;
   return 0;
 }
-typedef DLTensor *tvmffi_type_optional_tensor;
-TVMFFI_I_INLINE int tvmffi_i_get_optional_tensor(const TVMFFIAny *any,
-                                                 DLTensor **out) {
-  *out = NULL;
-  return any->type_index == kTVMFFINone ? 0 : tvmffi_i_get_tensor(any, out);
-}
-TVMFFI_I_KEPT_ELEMENT(tensor, kTVMFFITensor)
 
-/* Accepts any object, borrowed. The caller owns a returned object. A function
-   that returns NULL fails with the pending error. */
-TVMFFI_I_LISTED_TYPE(object, TVMFFIObject *, "ffi.Object", "ffi.Object")
-TVMFFI_I_GET(object) {
-  if (any->type_index < kTVMFFIStaticObjectBegin) return TVMFFI_I_MISMATCH;
-  *out = any->v_obj;
-  return *out ? 0 : TVMFFI_I_MISMATCH;
-}
-TVMFFI_I_PUT(object) {
-  *out = tvmffi_obj(value);
-  if (TVMFFI_I_UNLIKELY(!value)) return tvmffi_i_pending();
-  if (tvmffi_i_here) tvmffi_i_scope_give(tvmffi_i_here, value);
+TVMFFI_I_FOLDED int tvmffi_i_get_int(const tvmffi_i_word *word,
+                                            const TVMFFIAny *from, void *to) {
+  int64_t x = from->v_int64;
+  const int bits = word->size * 8;
+  if (!TVMFFI_I_IS_INT(from)) return TVMFFI_I_MISMATCH;
+  if (word->is_signed ? bits < 64 && x != (bits == 8    ? (int8_t)x
+                                           : bits == 16 ? (int16_t)x
+                                                        : (int32_t)x)
+                      : bits < 64 ? (uint64_t)x >> bits != 0
+                                  : x < 0)
+    return TVMFFI_I_RANGE | word->size |
+           (word->is_signed ? 0 : (int)TVMFFI_I_UNSIGNED);
+  if (bits == 8)
+    *(uint8_t *)to = (uint8_t)x;
+  else if (bits == 16)
+    *(uint16_t *)to = (uint16_t)x;
+  else if (bits == 32)
+    *(uint32_t *)to = (uint32_t)x;
+  else
+    *(int64_t *)to = x;
   return 0;
 }
-TVMFFI_I_POINTER_WORD(object)
+
+/* Returns the variable `has_value` behind the value at `optional`. */
+TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
+                                               const void *optional) {
+  struct aligned {
+    char head;
+    int tail;
+  };
+  const size_t align = offsetof(struct aligned, tail);
+  return (int *)(uintptr_t)((const char *)optional +
+                            (word->size + align - 1) / align * align);
+}
+
+/* Converts *from to the C type of `word` at `to`, borrowed. Returns 0,
+   TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's code. A number, data
+   type, device or plain pointer at `to` is then unchanged. */
+TVMFFI_I_FOLDED int tvmffi_i_get_plain(const tvmffi_i_word *word,
+                                              const TVMFFIAny *from, void *to) {
+  const int32_t index = from->type_index;
+  switch (word->kind) {
+    case TVMFFI_I_ANY: *(TVMFFIAny *)to = *from; return 0;
+    case TVMFFI_I_INT: return tvmffi_i_get_int(word, from, to);
+    case TVMFFI_I_BOOL:
+      if (!TVMFFI_I_IS_INT(from)) return TVMFFI_I_MISMATCH;
+      *(tvmffi_i_bool *)to = from->v_int64 != 0;
+      return 0;
+#if !TVMFFI_NO_FLOAT
+    case TVMFFI_I_FLOAT: {
+      double x = from->v_float64;
+      if (TVMFFI_I_UNLIKELY(index != kTVMFFIFloat)) {
+        if (!TVMFFI_I_IS_INT(from)) return TVMFFI_I_MISMATCH;
+        x = (double)from->v_int64;
+      }
+      if (word->size == sizeof(float))
+        *(float *)to = (float)x;
+      else
+        *(double *)to = x;
+      return 0;
+    }
+#endif
+    case TVMFFI_I_STR: return tvmffi_i_get_str(from, (TVMFFIByteArray *)to);
+    case TVMFFI_I_BYTES: return tvmffi_i_get_bytes(from, (TVMFFIByteArray *)to);
+    case TVMFFI_I_DTYPE: return tvmffi_i_get_dtype(from, (DLDataType *)to);
+    case TVMFFI_I_DEVICE: return tvmffi_i_get_device(from, (DLDevice *)to);
+    case TVMFFI_I_PTR:
+      if (index != kTVMFFIOpaquePtr && index != kTVMFFINone)
+        return TVMFFI_I_MISMATCH;
+      *(void **)to = index == kTVMFFINone ? NULL : from->v_ptr;
+      return 0;
+    case TVMFFI_I_TENSOR: return tvmffi_i_get_tensor(from, (DLTensor **)to);
+    case TVMFFI_I_OBJECT:
+      if (index != word->index &&
+          (index < kTVMFFIStaticObjectBegin ||
+           (word->index != kTVMFFIObject &&
+            !tvmffi_i_derives(index, word->index))))
+        return TVMFFI_I_MISMATCH;
+      *(tvmffi_i_object_slot *)to = from->v_obj;
+      return from->v_obj ? 0 : TVMFFI_I_MISMATCH;
+    case TVMFFI_I_CUSTOM: return word->get(from, to);
+    default: return TVMFFI_I_MISMATCH;
+  }
+}
+
+/* Like tvmffi_i_get_plain, for optional(T), too. */
+TVMFFI_I_FOLDED int tvmffi_i_get(const tvmffi_i_word *word,
+                                        const TVMFFIAny *from, void *to) {
+  const tvmffi_i_word *of = word->of[0];
+  const int is_some = from->type_index != kTVMFFINone;
+  int code;
+  if (word->kind != TVMFFI_I_OPTIONAL)
+    return tvmffi_i_get_plain(word, from, to);
+  code = is_some ? tvmffi_i_get_plain(of, from, to) : 0;
+  if (code) return code;
+  if (of->kind < TVMFFI_I_PTR)
+    *tvmffi_i_has_value(of, to) = is_some;
+  else if (!is_some)
+    *(tvmffi_i_object_slot *)to = NULL;
+  return 0;
+}
+
+/* -------- To an Any -------- */
+
+TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
+  return tvmffi_i_raise("OverflowError",
+                        "Integer value %llu is too large to fit in int64_t. "
+                        "Consider explicitly casting to int64_t first if this "
+                        "is intentional.",
+                        (unsigned long long)value);
+}
+
+/* Two values of the interface have no form in the ABI, and a negative type
+   index: a tvmffi_uint above INT64_MAX, which is refused, and a slice of a
+   text, of which a string is made. Makes an owned value of such a value.
+   Returns 0, or -1 with an OverflowError or a MemoryError. */
+TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
+  TVMFFIByteArray text = tvmffi_any_str(view);
+  if (view->type_index != TVMFFI_I_SLICE)
+    return tvmffi_i_too_large((uint64_t)view->v_int64);
+  if (text.size == UINT32_MAX)
+    return tvmffi_i_raise("OverflowError", "A slice has 4 GB or more");
+  return TVMFFIStringFromByteArray(&text, owned);
+}
 
 /* Returns 1 if a value points to memory that no object owns: a plain string,
    bytes or tensor, or a reference to be moved. */
@@ -561,60 +541,125 @@ TVMFFI_I_INLINE int tvmffi_i_is_view(const TVMFFIAny *any) {
          any->type_index <= kTVMFFIObjectRValueRef;
 }
 
-/* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
-   owned value. */
-TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any")
-TVMFFI_I_GET(any) {
-  *out = *any;
+TVMFFI_I_INLINE int tvmffi_i_put_object(tvmffi_scope *here, TVMFFIAny *out,
+                                        TVMFFIObject *value) {
+  *out = tvmffi_obj(value);
+  if (TVMFFI_I_UNLIKELY(!value)) return tvmffi_i_pending();
+  if (here) tvmffi_i_scope_give(here, value);
   return 0;
 }
-TVMFFI_I_PUT(any) {
-  if (TVMFFI_I_UNLIKELY(value.type_index < 0))
-    return tvmffi_i_settle(&value, out);
-  if (tvmffi_i_here && tvmffi_i_is_view(&value))
-    return TVMFFIAnyViewToOwnedAny(&value, out);
-  if (tvmffi_i_here && value.type_index >= kTVMFFIStaticObjectBegin)
-    return tvmffi_i_put_object(tvmffi_i_here, out, value.v_obj);
-  *out = value;
+
+TVMFFI_I_INLINE int tvmffi_i_put_any(tvmffi_scope *here, TVMFFIAny *out,
+                                     const TVMFFIAny *value) {
+  if (TVMFFI_I_UNLIKELY(value->type_index < 0))
+    return tvmffi_i_settle(value, out);
+  if (here && tvmffi_i_is_view(value))
+    return TVMFFIAnyViewToOwnedAny(value, out);
+  if (here && value->type_index >= kTVMFFIStaticObjectBegin)
+    return tvmffi_i_put_object(here, out, value->v_obj);
+  *out = *value;
   return 0;
 }
-TVMFFI_I_KEPT_WORD(any, -1)
 
-/* Defines a parameter type T for objects of type `index` or a descendant
-   type. */
-#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                         \
-  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema)                             \
-  TVMFFI_I_GET(T) {                                                          \
-    if (any->type_index != (index) &&                                        \
-        (any->type_index < kTVMFFIStaticObjectBegin ||                       \
-         !tvmffi_i_derives(any->type_index, index)))                         \
-      return TVMFFI_I_MISMATCH;                                              \
-    *out = any->v_obj;                                                       \
-    return *out ? 0 : TVMFFI_I_MISMATCH;                                     \
-  }                                                                          \
-  TVMFFI_I_PUT(T) { return tvmffi_i_put_object(tvmffi_i_here, out, value); } \
-  TVMFFI_I_POINTER_WORD(T)
-/* Accepts a function, borrowed. The caller owns a returned function. */
-TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
-/* Accepts an error object, borrowed. The caller owns a returned error. */
-TVMFFI_I_OBJECT_TYPE(error, "ffi.Error", "ffi.Error", kTVMFFIError)
-/* Accepts a module, borrowed. The caller owns a returned module. */
-TVMFFI_I_OBJECT_TYPE(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
-/* Accepts a Python object of a type unknown to FFI, borrowed. The caller owns a
-   returned object. */
-TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
-                     kTVMFFIOpaquePyObject)
-/* Accepts a tensor object (borrowed), but no pointer to a DLTensor. The caller
-   owns a returned tensor. */
-TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
-
-TVMFFI_I_INLINE const tvmffi_i_compound *tvmffi_i_compound_of(
-    const tvmffi_i_name *type) {
-  return type->schema && type->schema[0] == '['
-             ? (const tvmffi_i_compound *)(const void *)type
-             : NULL;
+TVMFFI_I_FOLDED int tvmffi_i_put_int(const tvmffi_i_word *word,
+                                            TVMFFIAny *out, const void *value) {
+  int64_t x;
+  if (word->size == 1)
+    x = word->is_signed ? *(const int8_t *)value : *(const uint8_t *)value;
+  else if (word->size == 2)
+    x = word->is_signed ? *(const int16_t *)value : *(const uint16_t *)value;
+  else if (word->size == 4)
+    x = word->is_signed ? *(const int32_t *)value
+                        : (int64_t) * (const uint32_t *)value;
+  else
+    x = *(const int64_t *)value;
+  if (!word->is_signed && x < 0) return tvmffi_i_too_large((uint64_t)x);
+  *out = tvmffi_int(x);
+  return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_is_optional(const tvmffi_i_name *type) {
-  return tvmffi_i_compound_of(type) && type->schema[1] == 'O';
+/* Converts the C value of `word` at `value` to what a body returns. The caller
+   receives a reference of its own, from the scope `here` or a new one. If that
+   is NULL, the caller receives the reference that the body owns. Returns 0, or
+   an error's code. */
+TVMFFI_I_FOLDED int tvmffi_i_put_plain(const tvmffi_i_word *word,
+                                              tvmffi_scope *here,
+                                              TVMFFIAny *out,
+                                              const void *value) {
+  switch (word->kind) {
+    case TVMFFI_I_NONE: *out = tvmffi_none(); return 0;
+    case TVMFFI_I_ANY:
+      return tvmffi_i_put_any(here, out, (const TVMFFIAny *)value);
+    case TVMFFI_I_INT: return tvmffi_i_put_int(word, out, value);
+    case TVMFFI_I_BOOL:
+      *out = tvmffi_bool(*(const tvmffi_i_bool *)value);
+      return 0;
+#if !TVMFFI_NO_FLOAT
+    case TVMFFI_I_FLOAT:
+      *out = tvmffi_float(word->size == sizeof(float) ? *(const float *)value
+                                                      : *(const double *)value);
+      return 0;
+#endif
+    case TVMFFI_I_STR:
+      return TVMFFIStringFromByteArray((const TVMFFIByteArray *)value, out);
+    case TVMFFI_I_BYTES:
+      return TVMFFIBytesFromByteArray((const TVMFFIByteArray *)value, out);
+    case TVMFFI_I_DTYPE:
+      *out = tvmffi_dtype(*(const DLDataType *)value);
+      return 0;
+    case TVMFFI_I_DEVICE:
+      *out = tvmffi_device(*(const DLDevice *)value);
+      return 0;
+    case TVMFFI_I_PTR:
+      *out = tvmffi_i_pointer(kTVMFFIOpaquePtr, *(void *const *)value);
+      return 0;
+    default:
+      return tvmffi_i_put_object(here, out,
+                                 *(const tvmffi_i_object_slot *)value);
+  }
+}
+
+/* Like tvmffi_i_put_plain, for optional(T), too. */
+TVMFFI_I_FOLDED int tvmffi_i_put(const tvmffi_i_word *word,
+                                        tvmffi_scope *here, TVMFFIAny *out,
+                                        const void *value) {
+  const tvmffi_i_word *of = word->of[0];
+  if (word->kind != TVMFFI_I_OPTIONAL)
+    return tvmffi_i_put_plain(word, here, out, value);
+  *out = tvmffi_none();
+  if (of->kind < TVMFFI_I_PTR) {
+    if (!*tvmffi_i_has_value(of, value)) return 0;
+  } else if (!*(const tvmffi_i_object_slot *)value) {
+    return here ? tvmffi_i_pending() : 0;
+  }
+  return tvmffi_i_put_plain(of, here, out, value);
+}
+
+/* -------- Words with parts -------- */
+
+/* Returns a word that shows the type of `word` to a reader: for the parameter
+   `self` of a method the type's own word, which is known when the type is
+   registered. */
+TVMFFI_I_INLINE const tvmffi_i_word *tvmffi_i_shown(const tvmffi_i_word *word) {
+  return word->kind == TVMFFI_I_CUSTOM && word->of[0] ? word->of[0] : word;
+}
+
+/* Returns 1 for a word with parts, such as array(T), else 0. */
+TVMFFI_I_INLINE int tvmffi_i_has_parts(const tvmffi_i_word *word) {
+  return word->kind != TVMFFI_I_CUSTOM && word->of[0];
+}
+
+/* Returns 1 for a word whose C type is a plain value, such as int64, so that a
+   container's item is replaced by the value it is converted to. */
+TVMFFI_I_INLINE int tvmffi_i_is_value(const tvmffi_i_word *word) {
+  return word->kind == TVMFFI_I_INT || word->kind == TVMFFI_I_BOOL ||
+         word->kind == TVMFFI_I_FLOAT || word->kind == TVMFFI_I_DTYPE ||
+         word->kind == TVMFFI_I_DEVICE;
+}
+
+/* Returns the type index of container items that are never converted to `word`,
+   or -1. */
+TVMFFI_I_FOLDED int32_t tvmffi_i_kept_index(const tvmffi_i_word *word) {
+  if (word->kind == TVMFFI_I_OPTIONAL) word = word->of[0];
+  return word->kind != TVMFFI_I_CUSTOM && word->of[0] ? -1 : word->index;
 }

@@ -25,7 +25,7 @@ static void tvmffi_i_delete_bigint(void *self, int flags) {
   tvmffi_i_delete_sized(self, flags, TVMFFI_I_BIGINT_WORDS + words * 8);
 }
 
-static int64_t tvmffi_i_word(const char *data, size_t i) {
+static int64_t tvmffi_i_bigint_word(const char *data, size_t i) {
   int64_t word;
   memcpy(&word, data + 8 * i, 8);
   return word;
@@ -54,11 +54,11 @@ int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
     return tvmffi_i_fail("ValueError",
                          "BigInt content must contain whole 64-bit words");
   n = input->size / 8;
-  while (n > 1 && tvmffi_i_word(input->data, n - 1) ==
-                      (tvmffi_i_word(input->data, n - 2) < 0 ? -1 : 0))
+  while (n > 1 && tvmffi_i_bigint_word(input->data, n - 1) ==
+                      (tvmffi_i_bigint_word(input->data, n - 2) < 0 ? -1 : 0))
     --n;
   if (n > 1) return tvmffi_i_make_bigint(input->data, n, out);
-  *out = tvmffi_int(n ? tvmffi_i_word(input->data, 0) : 0);
+  *out = tvmffi_int(n ? tvmffi_i_bigint_word(input->data, 0) : 0);
   return 0;
 }
 

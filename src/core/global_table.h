@@ -472,8 +472,8 @@ static tvmffi_i_global *tvmffi_i_pin_global(const TVMFFIByteArray *name) {
 #endif
 
 /* The signature that error messages show for a function that takes an index. */
-static const tvmffi_i_name *const tvmffi_i_by_index_types[] = {
-    &tvmffi_i_name_any, &tvmffi_i_name_int64};
+static const tvmffi_i_word *const tvmffi_i_by_index_types[] = {
+    &tvmffi_i_word_any, &tvmffi_i_word_int64};
 static const tvmffi_func tvmffi_i_by_index = {
     "", NULL, 1, tvmffi_i_by_index_types TVMFFI_I_SIGNATURE(NULL, 1, NULL)};
 
@@ -484,6 +484,6 @@ static int tvmffi_i_get_index(const TVMFFIAny *args, int32_t num_args,
   int code;
   if (num_args != 1)
     return tvmffi_i_bad_call(&tvmffi_i_by_index, num_args, result);
-  code = tvmffi_i_get_int64(args, index);
+  code = tvmffi_i_get(&tvmffi_i_word_int64, args, index);
   return code ? tvmffi_i_bad_arg(&tvmffi_i_by_index, 0, args, code) : 0;
 }

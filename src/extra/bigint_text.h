@@ -20,7 +20,7 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
   const size_t width = TVMFFI_I_LIMB_BITS;
   size_t size = words.size / 8, n, i;
   size_t used = size / width * 64 + size % width * 64 / width + 1;
-  uint64_t negative = size && tvmffi_i_word(words.data, size - 1) < 0;
+  uint64_t negative = size && tvmffi_i_bigint_word(words.data, size - 1) < 0;
   uint64_t carry = negative, word = 0, at;
   tvmffi_i_limb *x = tvmffi_i_limbs_new(used, &n), limb;
   unsigned bits = 0, k;
@@ -35,7 +35,7 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
   for (at = 0; at / 64 < size; at += bits) {
     k = (unsigned)(at % 64);
     if (!k) {
-      word = (uint64_t)tvmffi_i_word(words.data, (size_t)(at / 64));
+      word = (uint64_t)tvmffi_i_bigint_word(words.data, (size_t)(at / 64));
       word = (word ^ (0 - negative)) + carry;
       carry &= word == 0;
     }

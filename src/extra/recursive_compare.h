@@ -55,12 +55,12 @@ static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
   TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
   TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
   size_t n = x.size / 8, m = y.size / 8, i = n > m ? n : m;
-  int64_t x_high = n ? tvmffi_i_word(x.data, n - 1) : 0;
-  int64_t y_high = m ? tvmffi_i_word(y.data, m - 1) : 0;
+  int64_t x_high = n ? tvmffi_i_bigint_word(x.data, n - 1) : 0;
+  int64_t y_high = m ? tvmffi_i_bigint_word(y.data, m - 1) : 0;
   if ((x_high < 0) != (y_high < 0)) return x_high < 0 ? -1 : 1;
   while (i--) {
-    uint64_t p = (uint64_t)(i < n ? tvmffi_i_word(x.data, i) : -(x_high < 0));
-    uint64_t q = (uint64_t)(i < m ? tvmffi_i_word(y.data, i) : -(y_high < 0));
+    uint64_t p = (uint64_t)(i < n ? tvmffi_i_bigint_word(x.data, i) : -(x_high < 0));
+    uint64_t q = (uint64_t)(i < m ? tvmffi_i_bigint_word(y.data, i) : -(y_high < 0));
     if (p != q) return TVMFFI_I_SIGN(p, q);
   }
   return 0;
@@ -124,7 +124,7 @@ static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
     hook = tvmffi_i_type_attr(&tvmffi_i_eq_hooks, a->type_index);
   if (hook) {
     TVMFFI_TRY(tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_EQ, a, b, &result));
-    if (tvmffi_i_get_bool(&result, &equal))
+    if (tvmffi_i_get(&tvmffi_i_word_bool, &result, &equal))
       return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_EQ);
     *sign = !equal;
     return 1;
@@ -133,7 +133,7 @@ static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
   if (!hook) return 0;
   TVMFFI_TRY(
       tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_COMPARE, a, b, &result));
-  if (tvmffi_i_get_int64(&result, &order))
+  if (tvmffi_i_get(&tvmffi_i_word_int64, &result, &order))
     return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_COMPARE);
   *sign = (int32_t)order;
   return 1;

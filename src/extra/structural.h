@@ -138,7 +138,7 @@ static void *tvmffi_i_callback_state(void *self, const tvmffi_func *f,
     return NULL;
   }
   for (i = num_args; i-- > 0;) {
-    if (f->types[i + 1] != &tvmffi_i_name_int64 || TVMFFI_I_IS_INT(&args[i]))
+    if (f->types[i + 1] != &tvmffi_i_word_int64 || TVMFFI_I_IS_INT(&args[i]))
       continue;
     (void)tvmffi_i_bad_arg(f, i, args, TVMFFI_I_MISMATCH);
     return NULL;

@@ -147,9 +147,9 @@ static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
    args[2] is a TVMFFIDefRegionKind, args[3] the name of the field. */
 static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
                                           int32_t num_args, TVMFFIAny *result) {
-  static const tvmffi_i_name *const types[] = {
-      &tvmffi_i_name_bool, &tvmffi_i_name_view, &tvmffi_i_name_view,
-      &tvmffi_i_name_int64, &tvmffi_i_name_view};
+  static const tvmffi_i_word *const types[] = {
+      &tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view,
+      &tvmffi_i_word_int64, &tvmffi_i_word_view};
   static const tvmffi_func description = {
       "", NULL, 4, types TVMFFI_I_SIGNATURE(NULL, 4, NULL)};
   tvmffi_i_equality *s = (tvmffi_i_equality *)tvmffi_i_callback_state(

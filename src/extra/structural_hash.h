@@ -84,9 +84,9 @@ static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
 
 static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
                                          int32_t num_args, TVMFFIAny *result) {
-  static const tvmffi_i_name *const types[] = {
-      &tvmffi_i_name_int64, &tvmffi_i_name_view, &tvmffi_i_name_int64,
-      &tvmffi_i_name_int64};
+  static const tvmffi_i_word *const types[] = {
+      &tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_int64,
+      &tvmffi_i_word_int64};
   static const tvmffi_func description = {
       "", NULL, 3, types TVMFFI_I_SIGNATURE(NULL, 3, NULL)};
   tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_callback_state(

@@ -20,20 +20,23 @@
 #if !TVMFFI_NO_EXTRA
 /* Defines the type of a callback parameter: a function, or None, because
    upstream accepts None there. None becomes NULL. */
-TVMFFI_I_TYPE(i_callback, TVMFFIObject *, "ffi.Function", "ffi.Function")
-TVMFFI_I_GET(i_callback) {
-  *out = any->type_index == kTVMFFIFunction ? any->v_obj : NULL;
-  return *out || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
+TVMFFI_I_CUSTOM_TYPE(i_callback, TVMFFIObject *, "ffi.Function",
+                     "ffi.Function") {
+  TVMFFIObject *function =
+      any->type_index == kTVMFFIFunction ? any->v_obj : NULL;
+  *(TVMFFIObject **)out = function;
+  return function || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
 }
 
-static const tvmffi_i_name tvmffi_i_name_view = {"AnyView", NULL};
+TVMFFI_I_CONST_WORD tvmffi_i_word_view = {
+    "AnyView", NULL, {NULL, NULL}, NULL, NULL, -1, TVMFFI_I_ANY, 0, 0};
 /* The signature of each tvmffi_i_callback_kind: the result type, then the
    parameter types. */
-static const tvmffi_i_name *const tvmffi_i_callback_types[4][3] = {
-    {&tvmffi_i_name_str, &tvmffi_i_name_view, NULL},
-    {&tvmffi_i_name_int64, &tvmffi_i_name_view, NULL},
-    {&tvmffi_i_name_bool, &tvmffi_i_name_view, &tvmffi_i_name_view},
-    {&tvmffi_i_name_int64, &tvmffi_i_name_view, &tvmffi_i_name_view}};
+static const tvmffi_i_word *const tvmffi_i_callback_types[4][3] = {
+    {&tvmffi_i_word_str, &tvmffi_i_word_view, NULL},
+    {&tvmffi_i_word_int64, &tvmffi_i_word_view, NULL},
+    {&tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view},
+    {&tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_view}};
 
 /* The signature of the hook for each tvmffi_i_callback_kind, for error
    messages. */

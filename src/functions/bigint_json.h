@@ -16,9 +16,8 @@
 #include "method.h"
 
 #if !TVMFFI_NO_EXTRA
-TVMFFI_I_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any")
-TVMFFI_I_GET(i_any_view) {
-  *out = any;
+TVMFFI_I_CUSTOM_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any") {
+  *(const TVMFFIAny **)out = any;
   return 0;
 }
 

@@ -33,8 +33,8 @@ typedef struct {
 
 /* Descriptions of __ffi_new__ and __ffi_shallow_copy__ for error messages. The
    names are empty, as in upstream. */
-static const tvmffi_i_name *const tvmffi_i_new_types[] = {
-    &tvmffi_i_name_object, &tvmffi_i_name_object};
+static const tvmffi_i_word *const tvmffi_i_new_types[] = {
+    &tvmffi_i_word_object, &tvmffi_i_word_object};
 static const tvmffi_func tvmffi_i_py_new = {
     "", NULL, 0, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
 static const tvmffi_func tvmffi_i_py_copy = {
@@ -238,7 +238,7 @@ static int tvmffi_i_fill_by_names(const TVMFFITypeInfo *type,
 static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
   TVMFFIByteArray key;
   int32_t index = 0;
-  if (tvmffi_i_get_int32(arg, &index)) {
+  if (tvmffi_i_get(&tvmffi_i_word_int32, arg, &index)) {
     if (tvmffi_i_get_str(arg, &key)) {
       (void)tvmffi_i_bad_cast(arg, "str");
       return NULL;

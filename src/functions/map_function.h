@@ -29,20 +29,17 @@ TVMFFI_I_OBJECT_TYPE(i_dict, "ffi.Dict", "ffi.Dict", kTVMFFIDict)
 
 /* Parameter type of functions that change a Dict. A Map is accepted, but not
    changed. Upstream changes only a temporary copy of a Map. */
-TVMFFI_I_TYPE(i_any_dict, TVMFFIObject *, "Dict<Any, Any>",
-              "{\"type\":\"ffi.Dict\",\"args\":[{\"type\":\"Any\"},"
-              "{\"type\":\"Any\"}]}")
-TVMFFI_I_GET(i_any_dict) {
+TVMFFI_I_CUSTOM_TYPE(i_any_dict, TVMFFIObject *, "Dict<Any, Any>",
+                     TVMFFI_I_TWO_ANY("ffi.Dict")) {
   if (any->type_index != kTVMFFIDict && any->type_index != kTVMFFIMap)
     return TVMFFI_I_MISMATCH;
-  *out = any->v_obj;
-  return *out ? 0 : TVMFFI_I_MISMATCH;
+  *(TVMFFIObject **)out = any->v_obj;
+  return any->v_obj ? 0 : TVMFFI_I_MISMATCH;
 }
 
 /* Parameter type that accepts any value and passes its address. */
-TVMFFI_I_TYPE(i_view, const TVMFFIAny *, "Any", "Any")
-TVMFFI_I_GET(i_view) {
-  *out = any;
+TVMFFI_I_CUSTOM_TYPE(i_view, const TVMFFIAny *, "Any", "Any") {
+  *(const TVMFFIAny **)out = any;
   return 0;
 }
 

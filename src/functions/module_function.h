@@ -23,11 +23,7 @@
 #if !TVMFFI_NO_CONTAINERS
 /* Defines a result type of built-in functions that return an owned Any. */
 #define TVMFFI_I_ANY_RESULT(T, name, schema) \
-  TVMFFI_I_TYPE(T, TVMFFIAny, name, schema)  \
-  TVMFFI_I_PUT(T) {                          \
-    *out = value;                            \
-    return 0;                                \
-  }
+  TVMFFI_I_TYPE(T, TVMFFIAny, name, schema, TVMFFI_I_ANY, -1, NULL, NULL)
 TVMFFI_I_ANY_RESULT(i_source, "str", "ffi.String")
 TVMFFI_I_ANY_RESULT(
     i_optional_str, "Optional<str>",

@@ -14,12 +14,11 @@ TVMFFI_I_OBJECT_TYPE(i_list, "ffi.List", "ffi.List", kTVMFFIList)
 /* Parameter type of functions that change a list. For an array, a function
    changes only a temporary list copy, as in upstream (SeqTypeTraitsBase in
    container/seq_base.h). */
-TVMFFI_I_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
-              "{\"type\":\"ffi.List\",\"args\":[{\"type\":\"Any\"}]}")
-TVMFFI_I_GET(i_any_list) {
-  *out = any->v_obj;
+TVMFFI_I_CUSTOM_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
+                     TVMFFI_I_ONE_ANY("ffi.List")) {
+  *(TVMFFIObject **)out = any->v_obj;
   if (any->type_index != kTVMFFIList && any->type_index != kTVMFFIArray)
     return TVMFFI_I_MISMATCH;
-  return *out ? 0 : TVMFFI_I_MISMATCH;
+  return any->v_obj ? 0 : TVMFFI_I_MISMATCH;
 }
 #endif

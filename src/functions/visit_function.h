@@ -26,37 +26,34 @@
 #if !TVMFFI_NO_EXTRA
 /* Defines the parameter type of a visited value: any view. Does not move from
    an rvalue reference. */
-TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any")
-TVMFFI_I_GET(i_visit_value) { return tvmffi_i_get_any(any, out); }
+TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any", TVMFFI_I_ANY, -1, NULL,
+              NULL)
 /* Defines a parameter type of callbacks. tvmffi_i_check_callbacks checks them
    in the body, because upstream checks the callbacks of the last parameter
    before those of the first. */
 #define TVMFFI_I_CALLBACKS(T, more, more_schema)                           \
-  TVMFFI_I_TYPE(                                                           \
+  TVMFFI_I_CUSTOM_TYPE(                                                    \
       T, const TVMFFIAny *, "Array<Tuple<int, ffi.Function" more ">>",     \
       "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Tuple\",\"args\":["   \
-      "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}") \
-  TVMFFI_I_GET(T) {                                                        \
-    *out = any;                                                            \
+      "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}") { \
+    *(const TVMFFIAny **)out = any;                                        \
     return 0;                                                              \
   }
 TVMFFI_I_CALLBACKS(i_callbacks, "", "")
 TVMFFI_I_CALLBACKS(i_mutate_callbacks, ", bool", ",{\"type\":\"bool\"}")
-TVMFFI_I_TYPE(i_region, int64_t, "int", "int")
-TVMFFI_I_GET(i_region) { return tvmffi_i_get_int64(any, out); }
+TVMFFI_I_TYPE(i_region, int64_t, "int", "int", TVMFFI_I_INT, kTVMFFIInt, NULL,
+              NULL)
 TVMFFI_I_OBJECT_TYPE(i_visitor, "ffi.StructuralVisitor",
                      "ffi.StructuralVisitor", TVMFFI_I_STRUCTURAL_VISITOR)
 TVMFFI_I_OBJECT_TYPE(i_mutator, "ffi.StructuralMutator",
                      "ffi.StructuralMutator", TVMFFI_I_STRUCTURAL_MUTATOR)
 
-/* Defines the result types of a visit and of a mutation. The result is a value
-   (owned), or an error to raise. */
+/* Define the result types of a visit and of a mutation. */
 TVMFFI_I_TYPE(i_visited, TVMFFIAny, "Optional<ffi.VisitInterrupt>",
               "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi."
-              "VisitInterrupt\"}]}")
-TVMFFI_I_PUT(i_visited) { return tvmffi_i_give(value, out); }
-TVMFFI_I_TYPE(i_mutated, TVMFFIAny, "Any", "Any")
-TVMFFI_I_PUT(i_mutated) { return tvmffi_i_give(value, out); }
+              "VisitInterrupt\"}]}",
+              TVMFFI_I_ANY, -1, NULL, NULL)
+TVMFFI_I_TYPE(i_mutated, TVMFFIAny, "Any", "Any", TVMFFI_I_ANY, -1, NULL, NULL)
 
 /* Checks that a callback is an array of `width` items. Returns -2 if the
    callback is valid, -1 if not an array, `width` if the length is wrong, or
@@ -184,10 +181,10 @@ static TVMFFIAny tvmffi_i_visit_root(const tvmffi_func *f,
 TVMFFI_I_BUILTIN_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
-  TVMFFI_RETURN(
+  return tvmffi_i_give(
       tvmffi_i_visit_root(&tvmffi_func_i_structural_walk,
                           order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
-                          &root, callbacks, with_region));
+                          &root, callbacks, with_region), tvmffi_result);
 }
 
 /* Visits a value with callbacks. `callbacks` has pairs of type index and
@@ -197,8 +194,8 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
    an ffi.VisitInterrupt, which ends the visit and is its result. */
 TVMFFI_I_BUILTIN_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks)) {
-  TVMFFI_RETURN(tvmffi_i_visit_root(&tvmffi_func_i_structural_visit,
-                                    TVMFFI_I_VISIT, &root, callbacks, NULL));
+  return tvmffi_i_give(tvmffi_i_visit_root(&tvmffi_func_i_structural_visit,
+                                    TVMFFI_I_VISIT, &root, callbacks, NULL), tvmffi_result);
 }
 
 /* Returns a value with replacements: the result of a callback replaces the
@@ -208,10 +205,10 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
 TVMFFI_I_BUILTIN_FUNC(i_structural_map, i_mutated, (any, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
-  TVMFFI_RETURN(
+  return tvmffi_i_give(
       tvmffi_i_visit_root(&tvmffi_func_i_structural_map,
                           order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
-                          &root, callbacks, with_region));
+                          &root, callbacks, with_region), tvmffi_result);
 }
 
 /* Returns a value with replacements, as ffi.StructuralMap does. A callback is
@@ -221,8 +218,8 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_map, i_mutated, (any, root),
    changed in place. */
 TVMFFI_I_BUILTIN_FUNC(i_structural_mutate, i_mutated, (any, root),
                       (i_mutate_callbacks, callbacks)) {
-  TVMFFI_RETURN(tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate,
-                                    TVMFFI_I_MUTATE, &root, callbacks, NULL));
+  return tvmffi_i_give(tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate,
+                                    TVMFFI_I_MUTATE, &root, callbacks, NULL), tvmffi_result);
 }
 
 /* Raises an error if the visitor has no vtable or the value is a NULL object.
@@ -268,14 +265,12 @@ static int tvmffi_i_call_in_region(void *self, int64_t kind,
      visited. A callback may handle the value. */                          \
   TVMFFI_I_BUILTIN_FUNC(T##_##enter, visited, (T, self),                   \
                         (i_visit_value, value)) {                          \
-    (void)tvmffi_put;                                                      \
     return tvmffi_i_visit_by(self, mutates, 1, &value, tvmffi_result);     \
   }                                                                        \
   /* Visits or mutates the children of a value, without a callback for     \
      the value itself. */                                                  \
   TVMFFI_I_BUILTIN_FUNC(T##_default, visited, (T, self),                   \
                         (i_visit_value, value)) {                          \
-    (void)tvmffi_put;                                                      \
     return tvmffi_i_visit_by(self, mutates, 0, &value, tvmffi_result);     \
   }                                                                        \
   /* Returns the current TVMFFIDefRegionKind of the visit. */              \
@@ -286,7 +281,6 @@ static int tvmffi_i_call_in_region(void *self, int64_t kind,
      call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */    \
   TVMFFI_I_BUILTIN_FUNC(T##_in_region, any, (T, self), (i_region, kind),   \
                         (i_callback, callback)) {                          \
-    (void)tvmffi_put;                                                      \
     return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);   \
   }
 TVMFFI_I_VISIT_METHODS(i_visitor, visit, i_visited, 0)
@@ -298,14 +292,13 @@ TVMFFI_I_BUILTIN_FUNC(i_mutator_get, i_mutated, (i_mutator, self),
                       (i_visit_value, var)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
-  TVMFFI_RETURN(tvmffi_i_table_of(v)->get(v, var));
+  return tvmffi_i_give(tvmffi_i_table_of(v)->get(v, var), tvmffi_result);
 }
 
 /* Sets the value by which a mutator replaces a variable. */
 TVMFFI_I_BUILTIN_FUNC(i_mutator_set, none, (i_mutator, self),
                       (i_visit_value, var), (i_visit_value, value)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
-  (void)tvmffi_put;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
   return tvmffi_i_give(tvmffi_i_table_of(v)->set(v, var, value), tvmffi_result);
 }

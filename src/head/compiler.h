@@ -41,6 +41,12 @@
 #define TVMFFI_I_ALWAYS_INLINE \
   static inline __attribute__((__always_inline__, __unused__))
 #endif
+#if defined(__OPTIMIZE__)
+#define TVMFFI_I_FOLDED \
+  static inline __attribute__((__always_inline__, __unused__))
+#else
+#define TVMFFI_I_FOLDED static inline TVMFFI_I_UNUSED
+#endif
 #define TVMFFI_I_PREFETCH(pointer) __builtin_prefetch(pointer)
 #if defined(__MINGW32__) && !defined(__clang__)
 #define TVMFFI_I_PRINTF(f, a) __attribute__((__format__(__gnu_printf__, f, a)))
@@ -64,6 +70,7 @@
 #define TVMFFI_I_RETURN_ADDRESS 0
 #define TVMFFI_I_NOINLINE static
 #define TVMFFI_I_ALWAYS_INLINE static inline
+#define TVMFFI_I_FOLDED static inline
 #define TVMFFI_I_PREFETCH(pointer) ((void)(pointer))
 #define TVMFFI_I_PRINTF(f, a)
 #define TVMFFI_I_MUST_CHECK

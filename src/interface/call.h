@@ -25,54 +25,40 @@
 
 /* Describes where a result is stored and how it is converted. */
 typedef struct {
-  /* Converts *result (owned) and stores the value in *target. `to` becomes the
-     owner of an object, which *result then no longer owns. If `take` is NULL,
-     the Any itself is moved to *target. */
-  int (*take)(tvmffi_i_owner to, TVMFFIAny *result, void *target);
-  const tvmffi_i_name *type;
-  void *target; /* NULL: discard the result */
+  const tvmffi_i_word *word; /* NULL: the Any itself is moved to *target */
+  void *target;              /* NULL: discard the result */
 } tvmffi_out;
 
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(
-    int (*take)(tvmffi_i_owner to, TVMFFIAny *result, void *target),
-    const tvmffi_i_name *type, void *target) {
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(const tvmffi_i_word *word,
+                                             void *target) {
   tvmffi_out out;
-  out.take = take;
-  out.type = type;
+  out.word = word;
   out.target = target;
   return out;
 }
 
 /* tvmffi_out_int8 and so on return a tvmffi_out that converts a result to the C
    type of *target. If `target` is NULL, the result is discarded. */
-#define TVMFFI_I_OUT_TYPE(T, ctype)                                          \
-  TVMFFI_I_INLINE int tvmffi_i_take_##T(tvmffi_i_owner to, TVMFFIAny *any,   \
-                                        void *target) {                      \
-    tvmffi_type_##T value = TVMFFI_I_ZERO;                                   \
-    int code = tvmffi_i_get_##T(any, &value);                                \
-    (void)to;                                                                \
-    if (!code) *(ctype *)target = value;                                     \
-    return code;                                                             \
-  }                                                                          \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(ctype *target) {                 \
-    return tvmffi_i_make_out(tvmffi_i_take_##T, &tvmffi_i_name_##T, target); \
+#define TVMFFI_I_OUT_TYPE(T)                                      \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(tvmffi_type_##T *target) { \
+    return tvmffi_i_make_out(&tvmffi_i_word_##T, target);         \
   }
-TVMFFI_I_OUT_TYPE(int8, int8_t)
-TVMFFI_I_OUT_TYPE(int16, int16_t)
-TVMFFI_I_OUT_TYPE(int32, int32_t)
-TVMFFI_I_OUT_TYPE(int64, int64_t)
-TVMFFI_I_OUT_TYPE(uint8, uint8_t)
-TVMFFI_I_OUT_TYPE(uint16, uint16_t)
-TVMFFI_I_OUT_TYPE(uint32, uint32_t)
-TVMFFI_I_OUT_TYPE(uint64, uint64_t)
-TVMFFI_I_OUT_TYPE(bool, tvmffi_type_bool)
+TVMFFI_I_OUT_TYPE(int8)
+TVMFFI_I_OUT_TYPE(int16)
+TVMFFI_I_OUT_TYPE(int32)
+TVMFFI_I_OUT_TYPE(int64)
+TVMFFI_I_OUT_TYPE(uint8)
+TVMFFI_I_OUT_TYPE(uint16)
+TVMFFI_I_OUT_TYPE(uint32)
+TVMFFI_I_OUT_TYPE(uint64)
+TVMFFI_I_OUT_TYPE(bool)
 #if !TVMFFI_NO_FLOAT
-TVMFFI_I_OUT_TYPE(float32, float)
-TVMFFI_I_OUT_TYPE(float64, double)
+TVMFFI_I_OUT_TYPE(float32)
+TVMFFI_I_OUT_TYPE(float64)
 #endif
-TVMFFI_I_OUT_TYPE(dtype, DLDataType)
-TVMFFI_I_OUT_TYPE(device, DLDevice)
-TVMFFI_I_OUT_TYPE(ptr, void *)
+TVMFFI_I_OUT_TYPE(dtype)
+TVMFFI_I_OUT_TYPE(device)
+TVMFFI_I_OUT_TYPE(ptr)
 
 /* A buffer for a copy of a string or bytes and a NUL. The caller sets `data`
    and `capacity`, in bytes; a call sets `length`, without the NUL. */
@@ -81,12 +67,10 @@ typedef struct {
   size_t capacity, length;
 } tvmffi_buffer;
 
-TVMFFI_I_INLINE int tvmffi_i_take_buffer(tvmffi_i_owner to, TVMFFIAny *any,
-                                         void *target) {
+TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
   tvmffi_buffer *buffer = (tvmffi_buffer *)target;
   TVMFFIByteArray text = tvmffi_any_str(any);
   size_t i;
-  (void)to;
   if (!text.data) return TVMFFI_I_MISMATCH;
   if (text.size >= buffer->capacity)
     return tvmffi_i_raise("ValueError",
@@ -100,53 +84,40 @@ TVMFFI_I_INLINE int tvmffi_i_take_buffer(tvmffi_i_owner to, TVMFFIAny *any,
   return 0;
 }
 
+TVMFFI_I_CONST_WORD tvmffi_i_word_buffer = {
+    "str", NULL, {NULL, NULL}, tvmffi_i_take_buffer, NULL, -1, TVMFFI_I_CUSTOM, 0, 0};
+
 /* Returns the tvmffi_out that copies a result, a string or bytes, to *target.
    If the buffer is too small, the call raises a ValueError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_buffer(tvmffi_buffer *target) {
-  return tvmffi_i_make_out(tvmffi_i_take_buffer, &tvmffi_i_name_str, target);
-}
-
-TVMFFI_I_INLINE int tvmffi_i_take_object(tvmffi_i_owner to, TVMFFIAny *any,
-                                         void *target) {
-  TVMFFIObject *value = NULL;
-  int code = tvmffi_i_get_object(any, &value);
-  if (code) return code;
-  any->type_index = kTVMFFINone; /* its reference is handed on */
-  return tvmffi_i_hand_out(to, value, (TVMFFIObject **)target);
+  return tvmffi_i_make_out(&tvmffi_i_word_buffer, target);
 }
 
 /* Returns the tvmffi_out that stores an object in *target. The scope owns the
    object. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
-  return tvmffi_i_make_out(tvmffi_i_take_object, &tvmffi_i_name_object, target);
+  return tvmffi_i_make_out(&tvmffi_i_word_object, target);
 }
 
 /* Returns the tvmffi_out for a result of any type. *target must own nothing
    before the call. Afterwards it is owned by the scope. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
-  return tvmffi_i_make_out(NULL, NULL, target);
-}
-
-TVMFFI_I_INLINE int tvmffi_i_take_nothing(tvmffi_i_owner to, TVMFFIAny *any,
-                                          void *target) {
-  (void)to, (void)any, (void)target;
-  return TVMFFI_I_MISMATCH;
+  return tvmffi_i_make_out(NULL, target);
 }
 
 /* Returns a tvmffi_out that discards the result. `null` must be NULL: with
    another pointer, tvmffi_call raises a TypeError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_none(const void *null) {
-  if (!null) return tvmffi_out_any(NULL);
-  return tvmffi_i_make_out(tvmffi_i_take_nothing, &tvmffi_i_name_none,
+  return tvmffi_i_make_out(null ? &tvmffi_i_word_none : NULL,
                            (void *)(uintptr_t)null);
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
                                       const TVMFFIAny *any, int code) {
   if (code < 0) return code;
-  if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(out->type, any, code);
+  if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(out->word, any, code);
   return tvmffi_i_raise("TypeError", "Cannot convert from type `%s` to `%s`",
-                        tvmffi_i_type_key(any->type_index), out->type->name);
+                        tvmffi_i_type_key(any->type_index), out->word->name);
 }
 
 /* Returns 0 if `callee` is an object of a type derived from ffi.Function.
@@ -216,11 +187,14 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, tvmffi_out out,
   int code = 0;
   if (!out.target) {
     tvmffi_i_any_release(result);
-  } else if (!out.take) {
+  } else if (!out.word) {
     code = tvmffi_i_hand_any(to, result);
     *(TVMFFIAny *)(out.target) = *result;
+  } else if (out.word->kind == TVMFFI_I_OBJECT &&
+             result->type_index >= kTVMFFIStaticObjectBegin && result->v_obj) {
+    code = tvmffi_i_hand_out(to, result->v_obj, (TVMFFIObject **)out.target);
   } else {
-    code = out.take(to, result, out.target);
+    code = tvmffi_i_get_plain(out.word, result, out.target);
     if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(&out, result, code);
     tvmffi_i_any_release(result);
   }
@@ -274,17 +248,13 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_out out) { return out; }
 /* Returns the tvmffi_out for an integer variable of `size` bytes. A type such
    as `long` may differ from every intN_t. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int(void *x, size_t size, int sign) {
-  tvmffi_out out =
-      tvmffi_i_make_out(tvmffi_i_take_int64, &tvmffi_i_name_int64, x);
-  if (size == 1)
-    out.take = sign ? tvmffi_i_take_int8 : tvmffi_i_take_uint8;
-  else if (size == 2)
-    out.take = sign ? tvmffi_i_take_int16 : tvmffi_i_take_uint16;
-  else if (size == 4)
-    out.take = sign ? tvmffi_i_take_int32 : tvmffi_i_take_uint32;
-  else if (!sign)
-    out.take = tvmffi_i_take_uint64;
-  return out;
+  return tvmffi_i_make_out(
+      size == 1   ? sign ? &tvmffi_i_word_int8 : &tvmffi_i_word_uint8
+      : size == 2 ? sign ? &tvmffi_i_word_int16 : &tvmffi_i_word_uint16
+      : size == 4 ? sign ? &tvmffi_i_word_int32 : &tvmffi_i_word_uint32
+      : sign      ? &tvmffi_i_word_int64
+                  : &tvmffi_i_word_uint64,
+      x);
 }
 #endif
 

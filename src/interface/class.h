@@ -52,7 +52,7 @@ typedef struct {
   const char *name; /* a field's or method's name; or a doc's text */
   int64_t flags;
   int64_t offset, size, alignment;
-  const tvmffi_i_name *type;
+  const tvmffi_i_word *word;
   TVMFFIFieldGetter get;
   TVMFFIFieldSetter set;
   int (*value)(TVMFFIAny *out); /* creates an owned default; or NULL */

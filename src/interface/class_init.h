@@ -105,6 +105,15 @@ TVMFFI_I_INLINE int tvmffi_i_instance(tvmffi_i_class *c, const TVMFFIAny *any) {
   return tvmffi_i_instance_rest(c, any);
 }
 
+/* Stores an object of the type or a descendant at `to`, borrowed. Returns 0, or
+   else the code of tvmffi_i_instance. */
+TVMFFI_I_INLINE int tvmffi_i_get_instance(tvmffi_i_class *c,
+                                          const TVMFFIAny *from, void *to) {
+  int code = tvmffi_i_instance(c, from);
+  *(tvmffi_i_object_slot *)to = code ? NULL : from->v_obj;
+  return code;
+}
+
 TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
                                           TVMFFIObjectHandle object) {
   TVMFFIAny any = tvmffi_obj(object);
@@ -115,7 +124,7 @@ TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
 
 /* Sets the type name of a method's parameter `self` to the type key. `self` is
    NULL for a static method, whose flag is set instead. */
-TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_name *self, const char *key,
+TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_word *self, const char *key,
                                         int64_t *flags) {
   if (!self)
     *flags |= kTVMFFIFieldFlagBitMaskIsStaticMethod;
@@ -125,11 +134,11 @@ TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_name *self, const char *key,
 
 /* Raises an error for a value that a field cannot store. `code` is the error
    code of the failed conversion. */
-TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_name *type, int nullable,
+TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_word *type, int nullable,
                                      const TVMFFIAny *any, int code) {
   tvmffi_i_parts p;
   if (code < 0) return code;
-  nullable = nullable && !tvmffi_i_is_optional(type);
+  nullable = nullable && type->kind != TVMFFI_I_OPTIONAL;
   if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(type, any, code);
   p.size = p.numbers = 0;
   tvmffi_i_say(&p, "Cannot convert from type `");
@@ -152,35 +161,65 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
   return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_read_any_field(void *field, TVMFFIAny *result) {
-  TVMFFIAny any = *(TVMFFIAny *)field;
-  if (any.type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_retain(any.v_obj);
-  *result = any;
-  return 0;
-}
-
-TVMFFI_I_INLINE int tvmffi_i_read_object_field(void *field, TVMFFIAny *result) {
-  TVMFFIObject *object = *(tvmffi_i_object_slot *)field;
-  if (object) tvmffi_i_retain(object);
-  *result = tvmffi_obj(object);
+/* Reads the field of a word: stores an owned value in *into. Returns 0, or -1
+   with an error. */
+TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word,
+                                               int storage, void *field,
+                                               TVMFFIAny *into) {
+  if (storage == TVMFFI_I_STORED_PLAIN)
+    return tvmffi_i_put(word, NULL, into, field);
+  if (storage == TVMFFI_I_STORED_OBJECT)
+    *into = tvmffi_obj(*(tvmffi_i_object_slot *)field);
+  else
+    *into = *(TVMFFIAny *)field;
+  if (into->type_index >= kTVMFFIStaticObjectBegin)
+    tvmffi_i_retain(into->v_obj);
   return 0;
 }
 
 /* Converts `value` like a container argument of a typed function, and stores
-   the container in `field`. */
-TVMFFI_I_COLD int tvmffi_i_set_container(void *field, const TVMFFIAny *value,
-                                         tvmffi_i_cast *cast,
-                                         const tvmffi_i_name *type,
-                                         int nullable) {
-  TVMFFIAny now = *value;
-  int is_none = value->type_index == kTVMFFINone;
-  int code = nullable && is_none ? 0 : cast(type, value, &now);
+   the container in `field`. If `nullable` is 1, None stores NULL. */
+TVMFFI_I_COLD int tvmffi_i_set_container(const tvmffi_i_word *word,
+                                         int nullable, void *field,
+                                         const TVMFFIAny *value) {
+  const int is_none = value->type_index == kTVMFFINone;
+  TVMFFIAny made;
+  int code = nullable && is_none ? 0
+                                 : tvmffi_i_convert_item(word, value, &made);
   if (code && code != TVMFFI_I_CONVERTED)
-    return tvmffi_i_bad_field(type, nullable, value, code);
-  tvmffi_i_keep(field, is_none ? NULL
-                       : code  ? (void *)now.v_obj
-                               : (void *)value->v_obj);
-  if (code) tvmffi_i_any_release(&now);
+    return tvmffi_i_bad_field(word, nullable, value, code);
+  tvmffi_i_keep(field, code ? made.v_obj : is_none ? NULL : value->v_obj);
+  if (code) tvmffi_i_any_release(&made);
+  return 0;
+}
+
+/* Writes the field of a word. `nullable` is 1 if the field has a default.
+   Returns 0, or -1 with an error. */
+TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
+                                          int storage, int nullable,
+                                          void *field, const TVMFFIAny *value) {
+  const tvmffi_i_word *of =
+      word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
+  tvmffi_type_optional_str text; /* a word's C value, which no field has */
+  TVMFFIObject *object = NULL;
+  int code = 0;
+  if (of->kind == TVMFFI_I_CONTAINER)
+    return tvmffi_i_set_container(word, nullable, field, value);
+  if (storage == TVMFFI_I_STORED_ANY)
+    return tvmffi_any_assign((TVMFFIAny *)field, *value);
+  if (storage == TVMFFI_I_STORED_PLAIN)
+    code = tvmffi_i_get(word, value, field);
+  else if (storage != TVMFFI_I_STORED_OBJECT)
+    code = tvmffi_i_get(word, value, &text);
+  else if (!nullable || value->type_index != kTVMFFINone)
+    code = tvmffi_i_get(word, value, &object);
+  if (TVMFFI_I_UNLIKELY(code))
+    return tvmffi_i_bad_field(
+        word, nullable && storage == TVMFFI_I_STORED_OBJECT, value, code);
+  if (storage == TVMFFI_I_STORED_OBJECT)
+    tvmffi_i_keep(field, object);
+  else if (storage != TVMFFI_I_STORED_PLAIN)
+    return tvmffi_any_assign((TVMFFIAny *)field, *value);
   return 0;
 }
 

@@ -42,9 +42,9 @@ TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_member *m) {
                {"List", kTVMFFIList},         {"Map", kTVMFFIMap},
                {"Dict", kTVMFFIDict},         {"Shape", kTVMFFIShape}};
   static const char type[] = "{\"type\":\"";
-  const char *text = m->type->schema;
+  const char *text = m->word->schema;
   size_t i, k;
-  if (m->storage >= TVMFFI_I_STORED_ANY || tvmffi_i_is_optional(m->type))
+  if (m->storage >= TVMFFI_I_STORED_ANY || m->word->kind == TVMFFI_I_OPTIONAL)
     return kTVMFFIAny;
   if (*text == '[') ++text;
   if (*text == '{')
@@ -69,7 +69,7 @@ TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_member *m) {
    else 0. */
 TVMFFI_I_INLINE int tvmffi_i_nullable(const tvmffi_i_member *m) {
   return m->storage == TVMFFI_I_STORED_OBJECT && m->value &&
-         !tvmffi_i_is_optional(m->type);
+         m->word->kind != TVMFFI_I_OPTIONAL;
 }
 
 /* Writes a field's metadata. Returns {NULL, 0} if the buffer is too small. */
@@ -79,7 +79,7 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
   if (tvmffi_i_nullable(m))
     n = tvmffi_i_append(buffer, n,
                         "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[");
-  n = tvmffi_i_append_type(buffer, n, m->type);
+  n = tvmffi_i_append_type(buffer, n, m->word);
   if (tvmffi_i_nullable(m)) n = tvmffi_i_append(buffer, n, "]}");
   return tvmffi_i_end_metadata(buffer, tvmffi_i_append(buffer, n, "\""));
 }

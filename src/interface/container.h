@@ -257,8 +257,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_or(
   int code = tvmffi_i_find_value(&any, &key, &value);
   if (code == 1) {
     if (!has_default) return tvmffi_i_not_there(&any, &key);
-    if (otherwise.type_index == kTVMFFINone && out.target &&
-        out.type == &tvmffi_i_name_object) {
+    if (otherwise.type_index == kTVMFFINone && out.target && out.word &&
+        out.word->kind == TVMFFI_I_OBJECT) {
       *(TVMFFIObject **)out.target = NULL;
       return 0;
     }

@@ -10,6 +10,7 @@
 #include "../base/error.h"
 #include "../base/map_layout.h"
 #include "../base/word.h"
+#include "scope.h"
 #include "compound.h"
 #include "global_cache.h"
 
@@ -26,21 +27,22 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
                               (int32_t)cell->size, to);
 }
 
-/* Converts an array or list and its items. If `same` is 1, the container type
+/* Converts an array or list, and its items to `item_word`, if not NULL. If `same` is 1, the container type
    is right: the container is copied only if an item needs conversion. */
-TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of, int maker,
-                                         int same, const TVMFFIAny *from,
-                                         TVMFFIAny *to) {
+TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
+                                         int maker, int same,
+                                         const TVMFFIAny *from, TVMFFIAny *to) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
+  const int32_t fits = item_word ? tvmffi_i_kept_index(item_word) : -1;
   TVMFFIAny item = tvmffi_none(), *at;
   int code = 0;
   int64_t i;
   *to = tvmffi_none();
   if (!same) TVMFFI_TRY(tvmffi_i_copy_items(maker, from, to));
-  for (i = 0; of && i < cell->size; ++i) {
+  for (i = 0; item_word && i < cell->size; ++i) {
     const TVMFFIAny *given = (const TVMFFIAny *)cell->data + i;
-    if (given->type_index == of->fits[0]) continue;
-    code = of->cast[0](of->of[0], given, &item);
+    if (given->type_index == fits) continue;
+    code = tvmffi_i_convert_item(item_word, given, &item);
     if (!code) continue;
     if (code != TVMFFI_I_CONVERTED) break;
     if (to->type_index == kTVMFFINone &&
@@ -61,14 +63,16 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_compound *of, int maker,
 /* Converts the key and value of a map entry. Appends both to `list`, if not
    NULL. Returns 0, TVMFFI_I_CONVERTED if either was converted, or an error
    code. */
-TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_compound *of,
+TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
                                         const tvmffi_i_pair *pair,
                                         const TVMFFIAny *list) {
   const TVMFFIAny *given[2] = {&pair->key, &pair->value};
   int converted = 0, i;
   for (i = 0; i < 2; ++i) {
     TVMFFIAny item;
-    int code = of ? of->cast[i](of->of[i], given[i], &item) : 0, failed = 0;
+    int failed = 0, code = word->of[i] ? tvmffi_i_convert_item(
+                                             word->of[i], given[i], &item)
+                                       : 0;
     if (code && code != TVMFFI_I_CONVERTED) return code;
     converted |= code;
     if (list)
@@ -83,14 +87,14 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_compound *of,
 
 /* Converts all keys and values and appends them to `list`. If `list` is NULL,
    stops at the first pair that needs conversion. */
-TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_compound *of,
+TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_word *word,
                                         const TVMFFIObject *map,
                                         const TVMFFIAny *list) {
   uint64_t i = tvmffi_i_map_begin(map);
   const tvmffi_i_pair *pair;
   for (; (pair = tvmffi_i_map_pair(map, i)) != NULL;
        i = tvmffi_i_map_after(map, i)) {
-    int code = tvmffi_i_convert_pair(of, pair, list);
+    int code = tvmffi_i_convert_pair(word, pair, list);
     if (code && !(code == TVMFFI_I_CONVERTED && list)) return code;
   }
   return 0;
@@ -98,46 +102,43 @@ TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_compound *of,
 
 /* Converts a map or a dict. If a pair or the container type needs conversion,
    makes a new container from a list of all keys and values. */
-TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_compound *of, int maker,
+TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_word *word, int maker,
                                          int same, const TVMFFIAny *from,
                                          TVMFFIAny *to) {
   TVMFFIAny list = tvmffi_none();
   int code = 0;
-  if (same && of) code = tvmffi_i_convert_each(of, from->v_obj, NULL);
+  if (same && word->of[0])
+    code = tvmffi_i_convert_each(word, from->v_obj, NULL);
   if (same && code != TVMFFI_I_CONVERTED) return code;
   TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_NEW_LIST, NULL, 0, &list));
-  code = tvmffi_i_convert_each(of, from->v_obj, &list);
+  code = tvmffi_i_convert_each(word, from->v_obj, &list);
   if (!code) code = tvmffi_i_copy_items(maker, &list, to);
   tvmffi_i_any_release(&list);
   return code ? code : TVMFFI_I_CONVERTED;
 }
 
 TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
-  tvmffi_i_compound ints = {{"Array", "[ffi.Array"},
-                            {&tvmffi_i_name_int64, NULL},
-                            {tvmffi_i_item_int64, NULL},
-                            {kTVMFFIInt, -1}};
   TVMFFIAny items;
-  int code = tvmffi_i_convert_items(&ints, TVMFFI_I_NEW_ARRAY, 1, from, &items);
-  int failed;
+  int failed, code = tvmffi_i_convert_items(
+                  &tvmffi_i_word_int64, TVMFFI_I_NEW_ARRAY, 1, from, &items);
   if (code && code != TVMFFI_I_CONVERTED) return code;
   failed = tvmffi_i_copy_items(TVMFFI_I_NEW_SHAPE, code ? &items : from, to);
   if (code) tvmffi_i_any_release(&items);
   return failed ? -1 : TVMFFI_I_CONVERTED;
 }
 
-TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_name *type,
-                                             int32_t index,
+/* Converts the container *from and its elements to `word`. Returns 0 if nothing
+   needs conversion, TVMFFI_I_CONVERTED with an owned *to, or an error code. */
+TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_word *word,
                                              const TVMFFIAny *from,
                                              TVMFFIAny *to) {
-  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
-  int32_t got = from->type_index;
-  int same = got == index;
+  const int32_t index = word->index, got = from->type_index;
+  const int same = got == index;
   if (got < kTVMFFIStaticObjectBegin || !from->v_obj) return TVMFFI_I_MISMATCH;
   if (got == kTVMFFIMap || got == kTVMFFIDict) {
     if (index != kTVMFFIMap && index != kTVMFFIDict) return TVMFFI_I_MISMATCH;
     return tvmffi_i_convert_pairs(
-        of, index == kTVMFFIMap ? TVMFFI_I_NEW_MAP : TVMFFI_I_NEW_DICT, same,
+        word, index == kTVMFFIMap ? TVMFFI_I_NEW_MAP : TVMFFI_I_NEW_DICT, same,
         from, to);
   }
   if (index == kTVMFFIShape && same) return 0;
@@ -145,19 +146,44 @@ TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_name *type,
   if (index == kTVMFFIShape) return tvmffi_i_shape_of(from, to);
   if (index != kTVMFFIArray && index != kTVMFFIList) return TVMFFI_I_MISMATCH;
   return tvmffi_i_convert_items(
-      of, index == kTVMFFIArray ? TVMFFI_I_NEW_ARRAY : TVMFFI_I_NEW_LIST, same,
-      from, to);
+      word->of[0], index == kTVMFFIArray ? TVMFFI_I_NEW_ARRAY : TVMFFI_I_NEW_LIST,
+      same, from, to);
 }
 
-/* Returns 1 if all elements of a sequence have the type index in `kind`, so
-   that none needs conversion. Else returns 0. */
-TVMFFI_I_INLINE int tvmffi_i_fit(int32_t kind, const TVMFFIAny *any) {
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
-  const TVMFFIAny *item = (const TVMFFIAny *)cell->data;
-  const int32_t fits = kind >> TVMFFI_I_FITS;
-  int64_t left = cell->size;
-  if (fits == TVMFFI_I_INDEX) return 0;
-  for (; left >= 4; left -= 4, item += 4)
+TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
+                                        const TVMFFIAny *from, TVMFFIAny *to) {
+  union {
+    TVMFFIAny any;
+    TVMFFIByteArray text;
+  } value;
+  int code;
+  if (word->kind == TVMFFI_I_OPTIONAL) {
+    if (from->type_index == kTVMFFINone) return 0;
+    word = word->of[0];
+  }
+  if (word->kind == TVMFFI_I_CONTAINER)
+    return tvmffi_i_convert_container(word, from, to);
+  code = tvmffi_i_get_plain(word, from, &value);
+  if (code || !tvmffi_i_is_value(word)) return code;
+  TVMFFI_TRY(tvmffi_i_put_plain(word, NULL, to, &value));
+  return to->type_index == from->type_index ? 0 : TVMFFI_I_CONVERTED;
+}
+
+/* Returns 1 if a container argument has the type of `word`, and so have its
+   items, so that nothing needs conversion. Else returns 0. */
+TVMFFI_I_FOLDED int tvmffi_i_fit(const tvmffi_i_word *word,
+                                        const TVMFFIAny *any) {
+  const TVMFFISeqCell *cell;
+  const TVMFFIAny *item;
+  int32_t fits;
+  int64_t left;
+  if (any->type_index != word->index || !any->v_obj) return 0;
+  if (!word->of[0]) return 1;
+  fits = tvmffi_i_kept_index(word->of[0]);
+  if (word->of[1] || fits < 0) return 0;
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
+  item = (const TVMFFIAny *)cell->data;
+  for (left = cell->size; left >= 4; left -= 4, item += 4)
     if (TVMFFI_I_UNLIKELY(
             (item[0].type_index ^ fits) | (item[1].type_index ^ fits) |
             (item[2].type_index ^ fits) | (item[3].type_index ^ fits)))
@@ -167,37 +193,38 @@ TVMFFI_I_INLINE int tvmffi_i_fit(int32_t kind, const TVMFFIAny *any) {
   return 1;
 }
 
-/* Slow path of tvmffi_i_load_container: converts *any or accepts None. Returns
-   TVMFFI_I_CONVERTED if *any is a new container. */
-TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_func *f, int32_t i,
-                                      int32_t kind, TVMFFIAny *any) {
-  const tvmffi_i_name *type = f->types[i + 1];
-  TVMFFIAny to;
+/* Converts a container argument, or accepts None. The scope owns the new
+   container. */
+TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_word *word,
+                                      tvmffi_scope *scope,
+                                      const TVMFFIAny *from, void *to) {
+  TVMFFIAny made;
   int code;
-  if (kind & TVMFFI_I_OR_NONE) {
-    if (any->type_index == kTVMFFINone) return 0;
-    if (tvmffi_i_compound_of(type)) type = tvmffi_i_compound_of(type)->of[0];
+  *(tvmffi_i_object_slot *)to = from->v_obj;
+  if (word->kind == TVMFFI_I_OPTIONAL) {
+    if (from->type_index == kTVMFFINone) {
+      *(tvmffi_i_object_slot *)to = NULL;
+      return 0;
+    }
+    word = word->of[0];
   }
-  code = tvmffi_i_convert_container(type, kind & TVMFFI_I_INDEX, any, &to);
-  if (code == TVMFFI_I_CONVERTED) *any = to;
-  return code;
+  code = tvmffi_i_convert_container(word, from, &made);
+  if (code != TVMFFI_I_CONVERTED) return code;
+  *(tvmffi_i_object_slot *)to = made.v_obj;
+  return tvmffi_i_hand(tvmffi_i_owned_by(scope, "a converted argument"),
+                       made.v_obj);
 }
 
-/* Loads a container argument into *out. If the argument is converted, *own is
-   the new container, which the caller must release after the call. */
-TVMFFI_I_INLINE int tvmffi_i_load_container(const tvmffi_func *f, int32_t i,
-                                            int32_t kind, const TVMFFIAny *any,
-                                            TVMFFIObject **out,
-                                            TVMFFIObject **own) {
-  *out = any->v_obj;
-  if (TVMFFI_I_UNLIKELY(
-          (kind & TVMFFI_I_INDEX) != any->type_index || !any->v_obj ||
-          ((kind & TVMFFI_I_OF_TYPES) && !tvmffi_i_fit(kind, any)))) {
-    TVMFFIAny given = *any;
-    int code = tvmffi_i_load_other(f, i, kind, &given);
-    *out = given.v_obj;
-    if (code != TVMFFI_I_CONVERTED) return code;
-    *own = *out;
-  }
+/* Converts an argument of a typed function. The scope owns a container that the
+   conversion makes. */
+TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
+                                         tvmffi_scope *scope,
+                                         const TVMFFIAny *from, void *to) {
+  const tvmffi_i_word *of =
+      word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
+  if (of->kind != TVMFFI_I_CONTAINER) return tvmffi_i_get(word, from, to);
+  if (TVMFFI_I_UNLIKELY(!tvmffi_i_fit(of, from)))
+    return tvmffi_i_load_other(word, scope, from, to);
+  *(tvmffi_i_object_slot *)to = from->v_obj;
   return 0;
 }

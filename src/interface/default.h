@@ -19,8 +19,11 @@
 /* clang-format off */
 /* These macros store the default `x` of a parameter of type T in *to, as a
    view. Their names end with TVMFFI_I_CLASS(T). */
-#define TVMFFI_I_DEFAULT_int64(to, T, x) \
-  TVMFFI_TRY(TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, to, x));
+#define TVMFFI_I_DEFAULT_int64(to, T, x) { \
+    const TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_value = x; \
+    TVMFFI_TRY(tvmffi_i_put(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, to, \
+                            &tvmffi_value)); \
+  }
 #define TVMFFI_I_DEFAULT_dtype(to, T, x) *(to) = tvmffi_str(x);
 #define TVMFFI_I_DEFAULT_str TVMFFI_I_DEFAULT_dtype
 #define TVMFFI_I_DEFAULT_bytes(to, T, x) *(to) = tvmffi_bytes(x);

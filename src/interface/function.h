@@ -26,39 +26,26 @@
 #define TVMFFI_I_PARAM_(T, ...) tvmffi_type_##T TVMFFI_I_FIRST(__VA_ARGS__, ~)
 #define TVMFFI_I_NAME(x, p) TVMFFI_I_NAME_ p
 #define TVMFFI_I_NAME_(T, name) #name "\0"
-#define TVMFFI_I_TYPE_NAME(x, p) , &TVMFFI_I_TYPE_NAME_ p
-#define TVMFFI_I_TYPE_NAME_(T, name) TVMFFI_I_CAT(tvmffi_i_name_, T)
+#define TVMFFI_I_WORD_OF(x, p) , &TVMFFI_I_WORD_OF_ p
+#define TVMFFI_I_WORD_OF_(T, name) TVMFFI_I_CAT(tvmffi_i_word_, T)
 #define TVMFFI_I_INDEX_OF(x, p) TVMFFI_I_INDEX_OF_ p
 #define TVMFFI_I_INDEX_OF_(T, name) tvmffi_at_##name,
 #define TVMFFI_I_LOCAL(x, p) TVMFFI_I_LOCAL_ p
 #define TVMFFI_I_LOCAL_(T, name) \
-  TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO; \
-  TVMFFI_I_CAT(TVMFFI_I_OWN_, TVMFFI_I_IS_CONTAINER(T))(name)
-#define TVMFFI_I_OWN_0(name)
-#define TVMFFI_I_OWN_1(name) TVMFFIObject *tvmffi_own_##name = NULL;
+  TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO;
 /* Converts an argument. If several arguments are wrong, the error names the
    last, as in upstream's library: GCC evaluates arguments from last to
    first. */
 #define TVMFFI_I_LOAD_ARG(x, p) TVMFFI_I_LOAD_ARG_ p
 #define TVMFFI_I_LOAD_ARG_(T, name) \
-  tvmffi_code = \
-      TVMFFI_I_CAT(TVMFFI_I_LOAD_, TVMFFI_I_IS_CONTAINER(T))(T, name); \
+  tvmffi_code = tvmffi_i_load_arg(tvmffi_words[1 + tvmffi_at_##name], \
+                              &tvmffi_scope_of_body, \
+                              tvmffi_args + tvmffi_at_##name, \
+                              &tvmffi_arg_##name); \
   if (TVMFFI_I_UNLIKELY(tvmffi_code)) { \
     tvmffi_bad = tvmffi_at_##name; \
     tvmffi_bad_code = tvmffi_code; \
   }
-#define TVMFFI_I_LOAD_0(T, name) \
-  tvmffi_i_get_##T(tvmffi_args + tvmffi_at_##name, &tvmffi_arg_##name)
-#define TVMFFI_I_LOAD_1(T, name) \
-  tvmffi_i_load_container(tvmffi_this, tvmffi_at_##name, tvmffi_i_kind_##T, \
-                          tvmffi_args + tvmffi_at_##name, \
-                          &tvmffi_arg_##name, &tvmffi_own_##name)
-#define TVMFFI_I_DROP(x, p) TVMFFI_I_DROP_ p
-#define TVMFFI_I_DROP_(T, name) \
-  TVMFFI_I_CAT(TVMFFI_I_DROP_, TVMFFI_I_IS_CONTAINER(T))(name)
-#define TVMFFI_I_DROP_0(name)
-#define TVMFFI_I_DROP_1(name) \
-  if (TVMFFI_I_UNLIKELY(tvmffi_own_##name)) tvmffi_i_release(tvmffi_own_##name);
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
 
@@ -94,32 +81,18 @@
 #define TVMFFI_I_USE_PARAM(x, p) TVMFFI_I_USE_PARAM_ p
 #define TVMFFI_I_USE_PARAM_(T, ...) TVMFFI_I_USE(T)
 
-/* Joins a prefix and a result type, such as tvmffi_i_put_ and int64. */
+/* Joins a prefix and a result type, such as tvmffi_type_ and int64. */
 #define TVMFFI_I_RESULT(prefix, R) TVMFFI_I_CAT(prefix, TVMFFI_I_RESULT_WORD(R))
-/* Like TVMFFI_I_RESULT, but joins the prefix and `object` for a container
-   type. */
-#define TVMFFI_I_PUTTER(prefix, R) \
-  TVMFFI_I_PUTTER_(prefix, TVMFFI_I_RESULT_WORD(R))
-#define TVMFFI_I_PUTTER_(prefix, T) \
-  TVMFFI_I_CAT(TVMFFI_I_PUTTER_, TVMFFI_I_IS_CONTAINER(T))(prefix, T)
-#define TVMFFI_I_PUTTER_0(prefix, T) prefix##T
-#define TVMFFI_I_PUTTER_1(prefix, T) prefix##object
-
-/* Expands to 0 if a function with the result type R may return None, else to
-   1. */
-#define TVMFFI_I_HAS_RESULT(R) \
-  TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_MAY_BE_NONE_, R), 1, ~)
-#define TVMFFI_I_MAY_BE_NONE_none ~, 0,
-#define TVMFFI_I_MAY_BE_NONE_any ~, 0,
-#define TVMFFI_I_MAY_BE_NONE_optional(T) ~, 0,
 
 /* Expands to the head of a typed function's body, whose first parameter is the
    body's scope. `n` is the number of parameters plus 1. `self` is empty or a
    closure's state, with a comma. */
 #define TVMFFI_I_BODY(self, body, n, R, ...) \
   static int body(self TVMFFI_HERE, \
-                  TVMFFI_I_PUTTER(tvmffi_i_put_type_, R) *tvmffi_put \
-                  TVMFFI_I_UNUSED, TVMFFI_I_UNUSED TVMFFIAny *tvmffi_result \
+                  TVMFFI_I_UNUSED const tvmffi_i_word *tvmffi_word, \
+                  TVMFFI_I_UNUSED TVMFFI_I_RESULT(tvmffi_type_, R) \
+                      *tvmffi_value, \
+                  TVMFFI_I_UNUSED TVMFFIAny *tvmffi_result \
                   TVMFFI_I_EACH(n)(TVMFFI_I_PARAM, ~, __VA_ARGS__))
 #define TVMFFI_I_CALL_HEAD(name) \
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
@@ -151,14 +124,11 @@
 #define TVMFFI_I_SCOPE_tvmffi_user &tvmffi_scope_of_body
 #define TVMFFI_I_SCOPE_tvmffi_exported TVMFFI_I_SCOPE_tvmffi_user
 #define TVMFFI_I_SCOPE_tvmffi_builtin NULL
-#define TVMFFI_I_RUN_tvmffi_user(has_result, ...) \
-  TVMFFI_I_BODY_SCOPE \
-  tvmffi_code = __VA_ARGS__; \
-  TVMFFI_I_BODY_END \
-  tvmffi_code = \
-      tvmffi_i_checked(tvmffi_this, has_result, tvmffi_into, tvmffi_code);
-#define TVMFFI_I_RUN_tvmffi_exported TVMFFI_I_RUN_tvmffi_user
-#define TVMFFI_I_RUN_tvmffi_builtin(has_result, ...) tvmffi_code = __VA_ARGS__;
+#define TVMFFI_I_CHECK_tvmffi_user \
+  tvmffi_code = tvmffi_i_checked(tvmffi_this, tvmffi_words[0], tvmffi_into, \
+                                 tvmffi_code);
+#define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
+#define TVMFFI_I_CHECK_tvmffi_builtin
 
 /* Defines a typed function up to its body: prototype of the body, description,
    packed call, head of the body. With more than 16 parameters, the array of
@@ -189,18 +159,21 @@
 #define TVMFFI_I_PACKED_CALL(kind, call, text, func, body, self, refuse, \
                              least, defaults, n, R, ...) \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call); \
-  static const tvmffi_i_name *const func##_types[(n) <= 17 ? n : -1] = { \
-      &TVMFFI_I_RESULT(tvmffi_i_name_, R) \
-      TVMFFI_I_EACH(n)(TVMFFI_I_TYPE_NAME, ~, __VA_ARGS__)}; \
+  static const tvmffi_i_word *const func##_types[(n) <= 17 ? n : -1] = { \
+      &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
+      TVMFFI_I_EACH(n)(TVMFFI_I_WORD_OF, ~, __VA_ARGS__)}; \
   TVMFFI_I_ATTRIBUTE_##kind static tvmffi_func func = { \
       text, call, (n) - 1, func##_types TVMFFI_I_SIGNATURE( \
           "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
           defaults)}; \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
+    const tvmffi_i_word *const *tvmffi_words = func##_types; \
     const tvmffi_func *tvmffi_this = &func; \
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0; \
+    TVMFFI_I_RESULT(tvmffi_type_, R) tvmffi_value; \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOCAL, ~, __VA_ARGS__) \
+    TVMFFI_I_BODY_SCOPE \
     (void)tvmffi_handle, (void)tvmffi_args; \
     if (TVMFFI_I_UNLIKELY( \
             tvmffi_count != tvmffi_num || \
@@ -211,13 +184,13 @@
       tvmffi_code = tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
                                     tvmffi_into, tvmffi_bad, tvmffi_bad_code); \
     } else { \
-      TVMFFI_I_RUN_##kind( \
-          TVMFFI_I_HAS_RESULT(R), \
-          body(TVMFFI_I_STRIP self TVMFFI_I_SCOPE_##kind, \
-               TVMFFI_I_PUTTER(tvmffi_i_put_, R), tvmffi_into \
-               TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__))) \
+      tvmffi_code = \
+          body(TVMFFI_I_STRIP self TVMFFI_I_SCOPE_##kind, tvmffi_words[0], \
+               &tvmffi_value, tvmffi_into \
+               TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__)); \
+      TVMFFI_I_CHECK_##kind \
     } \
-    TVMFFI_I_EACH(n)(TVMFFI_I_DROP, ~, __VA_ARGS__) \
+    TVMFFI_I_BODY_END \
     return tvmffi_code; \
   }
 /* clang-format on */
@@ -380,12 +353,17 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 #define TVMFFI_RETURN(...)              \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
                       TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
-#define TVMFFI_I_RETURN_0(...) \
-  tvmffi_put(tvmffi_here, tvmffi_result, __VA_ARGS__)
-#define TVMFFI_I_RETURN_1(...) tvmffi_put(tvmffi_here, tvmffi_result)
+#define TVMFFI_I_RETURN_0(...)           \
+  (*tvmffi_value = __VA_ARGS__,          \
+   tvmffi_i_put(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
+#define TVMFFI_I_RETURN_1(...)           \
+  (tvmffi_value->returns_none = 0,       \
+   tvmffi_i_put(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
 
 /* Returns what the body owns, a reference that the caller receives. */
-#define TVMFFI_I_GIVE(x) return tvmffi_put(NULL, tvmffi_result, x)
+#define TVMFFI_I_GIVE(x)      \
+  return *tvmffi_value = (x), \
+         tvmffi_i_put(tvmffi_word, NULL, tvmffi_result, tvmffi_value)
 
 /* Makes a function object from a typed function. The scope owns *out. Returns
    0, or -1 with an error. */

@@ -43,16 +43,16 @@ TVMFFI_I_COLD size_t tvmffi_i_append_schema(char *to, size_t n,
 }
 
 TVMFFI_I_COLD size_t tvmffi_i_append_type(char *to, size_t n,
-                                          const tvmffi_i_name *type) {
-  const tvmffi_i_compound *of = tvmffi_i_compound_of(type);
-  if (!of) return tvmffi_i_append_schema(to, n, type->schema);
+                                          const tvmffi_i_word *type) {
+  if (!tvmffi_i_has_parts(type))
+    return tvmffi_i_append_schema(to, n, tvmffi_i_shown(type)->schema);
   n = tvmffi_i_append(to, n, "{\\\"type\\\":\\\"");
-  n = tvmffi_i_append(to, n, type->schema + 1);
+  n = tvmffi_i_append(to, n, type->schema);
   n = tvmffi_i_append(to, n, "\\\",\\\"args\\\":[");
-  n = tvmffi_i_append_type(to, n, of->of[0]);
-  if (of->of[1]) {
+  n = tvmffi_i_append_type(to, n, type->of[0]);
+  if (type->of[1]) {
     n = tvmffi_i_append(to, n, ",");
-    n = tvmffi_i_append_type(to, n, of->of[1]);
+    n = tvmffi_i_append_type(to, n, type->of[1]);
   }
   return tvmffi_i_append(to, n, "]}");
 }

@@ -42,67 +42,22 @@
 #define TVMFFI_I_CTYPE_bytes TVMFFI_I_CTYPE_any
 #define TVMFFI_I_CTYPE(T) TVMFFI_I_BY_CLASS(TVMFFI_I_CTYPE_, T)(T)
 
-/* Bodies of TVMFFI_TYPE's field getters: convert the member at tvmffi_field to
-   the Any at tvmffi_into. */
-#define TVMFFI_I_READ_int64(T) \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, tvmffi_into, \
-      *TVMFFI_I_AS(TVMFFI_I_CTYPE(T) *, tvmffi_field));
-#define TVMFFI_I_READ_dtype TVMFFI_I_READ_int64
-#define TVMFFI_I_READ_object(T) \
-  return tvmffi_i_read_object_field(tvmffi_field, tvmffi_into);
-#define TVMFFI_I_READ_array TVMFFI_I_READ_object
-#define TVMFFI_I_READ_any(T) \
-  return tvmffi_i_read_any_field(tvmffi_field, tvmffi_into);
-#define TVMFFI_I_READ_str TVMFFI_I_READ_any
-#define TVMFFI_I_READ_bytes TVMFFI_I_READ_any
-
-/* Bodies of TVMFFI_TYPE's field setters: convert the Any at tvmffi_value to the
-   member at tvmffi_field. `defaults` is 1 if the field has a default. */
-#define TVMFFI_I_WRITE_int64(W, defaults) \
-  TVMFFI_I_CONVERT(W, 0) \
-  *TVMFFI_I_AS(TVMFFI_I_CTYPE(W) *, tvmffi_field) = tvmffi_now; \
-  return 0;
-#define TVMFFI_I_WRITE_dtype TVMFFI_I_WRITE_int64
-#define TVMFFI_I_WRITE_object(W, defaults) \
-  TVMFFI_I_CONVERT(W, defaults) \
-  tvmffi_i_keep(tvmffi_field, tvmffi_now); \
-  return 0;
-#define TVMFFI_I_WRITE_array(W, defaults) \
-  return tvmffi_i_set_container(tvmffi_field, tvmffi_value, \
-                           TVMFFI_I_CAT(tvmffi_i_item_, W), \
-                           &TVMFFI_I_CAT(tvmffi_i_name_, W), defaults);
-#define TVMFFI_I_WRITE_any(W, defaults) \
-  TVMFFI_I_CONVERT(W, 0) \
-  (void)tvmffi_now; \
-  return tvmffi_any_assign(TVMFFI_I_AS(TVMFFIAny *, tvmffi_field), \
-                           *tvmffi_value);
-#define TVMFFI_I_WRITE_str TVMFFI_I_WRITE_any
-#define TVMFFI_I_WRITE_bytes TVMFFI_I_WRITE_any
-/* In a field setter, converts *tvmffi_value to a variable tvmffi_now. If
-   `nullable` is 1, None leaves tvmffi_now zero. */
-#define TVMFFI_I_CONVERT(W, nullable) \
-  TVMFFI_I_CAT(tvmffi_type_, W) tvmffi_now = TVMFFI_I_ZERO; \
-  if (!(nullable) || tvmffi_value->type_index != kTVMFFINone) { \
-    int tvmffi_code = \
-        TVMFFI_I_CAT(tvmffi_i_get_, W)(tvmffi_value, &tvmffi_now); \
-    if (TVMFFI_I_UNLIKELY(tvmffi_code)) \
-      return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, W), nullable, \
-                                tvmffi_value, tvmffi_code); \
-  }
-
 /* Bodies of functions that compute a field's default: store the expression `x`
    as an Any at tvmffi_into. */
 #define TVMFFI_I_VALUE_int64(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, tvmffi_into, tvmffi_now);
+  return tvmffi_i_put(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
+                      &tvmffi_now);
 #define TVMFFI_I_VALUE_dtype(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now; \
   TVMFFIAny tvmffi_text = tvmffi_str(x); \
-  int tvmffi_code = TVMFFI_I_CAT(tvmffi_i_get_, T)(&tvmffi_text, &tvmffi_now); \
+  int tvmffi_code = tvmffi_i_get(&TVMFFI_I_CAT(tvmffi_i_word_, T), \
+                                 &tvmffi_text, &tvmffi_now); \
   if (tvmffi_code) \
-    return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_name_, T), 0, \
+    return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_word_, T), 0, \
                               &tvmffi_text, tvmffi_code); \
-  return TVMFFI_I_CAT(tvmffi_i_put_, T)(NULL, tvmffi_into, tvmffi_now);
+  return tvmffi_i_put(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
+                      &tvmffi_now);
 #define TVMFFI_I_VALUE_object(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
   *tvmffi_into = tvmffi_none(); \
@@ -214,11 +169,15 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   }; \
   static int tvmffi_i_read_##T##_##x(void *tvmffi_field, \
                                      TVMFFIAny *tvmffi_into) { \
-    TVMFFI_I_BY_CLASS(TVMFFI_I_READ_, W)(W) \
+    return tvmffi_i_read_member(&TVMFFI_I_CAT(tvmffi_i_word_, W), \
+                               TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), \
+                               tvmffi_field, tvmffi_into); \
   } \
   static int tvmffi_i_write_##T##_##x(void *tvmffi_field, \
                                             const TVMFFIAny *tvmffi_value) { \
-    TVMFFI_I_BY_CLASS(TVMFFI_I_WRITE_, W)(W, defaults) \
+    return tvmffi_i_write_member(&TVMFFI_I_CAT(tvmffi_i_word_, W), \
+                                TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), \
+                                defaults, tvmffi_field, tvmffi_value); \
   }
 
 #define TVMFFI_I_MEMBER(x, item) \
@@ -245,7 +204,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    TVMFFI_I_AS(int64_t, sizeof(TVMFFI_I_CTYPE(W))), \
    TVMFFI_I_AS(int64_t, \
                offsetof(struct tvmffi_i_align_##T##_##x, tvmffi_tail)), \
-   &TVMFFI_I_CAT(tvmffi_i_name_, W), tvmffi_i_read_##T##_##x, \
+   &TVMFFI_I_CAT(tvmffi_i_word_, W), tvmffi_i_read_##T##_##x, \
    tvmffi_i_write_##T##_##x, value(T, x), NULL, NULL, NULL},
 #define TVMFFI_I_MEMBER_method(T, K, name, ...) \
   TVMFFI_I_MEMBER_METHOD(METHOD, T, K, #name, name)
@@ -276,30 +235,22 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
 #define TVMFFI_I_IS_END_(kind, ...) TVMFFI_I_SECOND(TVMFFI_I_ENDS_##kind, 0, ~)
 #define TVMFFI_I_ENDS_destructor ~, 1,
 
-/* Defines tvmffi_i_get_W, which converts an Any to a pointer to the struct
+/* Defines the tvmffi_i_getter that converts an Any to a pointer to the struct
    T. */
-#define TVMFFI_I_CLASS_GETTER(T, W) \
-  TVMFFI_I_GETTER(W, tvmffi_from, tvmffi_to) { \
-    int tvmffi_code = tvmffi_i_instance(tvmffi_i_class_of_##T(), tvmffi_from); \
-    void *tvmffi_self = tvmffi_code ? NULL : tvmffi_from->v_obj; \
-    *tvmffi_to = TVMFFI_I_AS(T *, tvmffi_self); \
-    return tvmffi_code; \
+#define TVMFFI_I_CLASS_GETTER(T, name) \
+  TVMFFI_I_INLINE int name(const TVMFFIAny *tvmffi_from, void *tvmffi_to) { \
+    return tvmffi_i_get_instance(tvmffi_i_class_of_##T(), tvmffi_from, \
+                                 tvmffi_to); \
   }
 
 /* Makes the struct's name T a parameter type for TVMFFI_FUNC, with the C type
    T *. */
 #define TVMFFI_I_CLASS_WORD(T, K, schema) \
   enum { tvmffi_i_declared_##T = sizeof(K) }; \
-  TVMFFI_I_TYPE(T, T *, K, schema) \
   TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   TVMFFI_STATIC_ASSERT(sizeof(K) <= 81, type_key_of_##T##_is_too_long); \
-  TVMFFI_I_CLASS_GETTER(T, T) \
-  TVMFFI_I_PUTTER_OF(T, tvmffi_to, tvmffi_from) { \
-    return tvmffi_i_put_object( \
-        tvmffi_i_here, tvmffi_to, \
-        TVMFFI_I_AS(TVMFFIObject *, TVMFFI_I_AS(void *, tvmffi_from))); \
-  } \
-  TVMFFI_I_POINTER_WORD(T)
+  TVMFFI_I_CLASS_GETTER(T, tvmffi_i_get_##T) \
+  TVMFFI_I_TYPE(T, T *, K, schema, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##T, NULL)
 /* Checks that struct T begins with the member `base` of type `parent`. Measures
    the alignment of T. */
 #define TVMFFI_I_CLASS_STRUCT(T, parent) \
@@ -442,7 +393,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_I_SELF_OF(type, self_##type##_##name)                               \
   TVMFFI_I_CLASS_METHOD(                                                     \
       type, name,                                                            \
-      tvmffi_i_name_self(&tvmffi_i_name_self_##type##_##name, tvmffi_key,    \
+      tvmffi_i_name_self(&tvmffi_i_shown_self_##type##_##name, tvmffi_key,   \
                          tvmffi_flags),                                      \
       TVMFFI_I_COUNT(~, __VA_ARGS__),                                        \
       TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__, ~))
@@ -458,13 +409,14 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    as one. When T is registered, error messages name W by the type key of T. */
 #define TVMFFI_I_WORD_tvmffi_self_of(W) ~, object,
 #define tvmffi_type_tvmffi_self_of(W) TVMFFI_I_UNUSED tvmffi_type_##W
-#define tvmffi_i_name_tvmffi_self_of(W) tvmffi_i_name_##W
-#define tvmffi_i_get_tvmffi_self_of(W) tvmffi_i_get_##W
+#define tvmffi_i_word_tvmffi_self_of(W) tvmffi_i_word_##W
 #define TVMFFI_I_SELF_OF(T, W) \
   static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
-  typedef T *tvmffi_type_##W; \
-  static tvmffi_i_name tvmffi_i_name_##W = {#T, #T}; \
-  TVMFFI_I_CLASS_GETTER(T, W)
+  TVMFFI_I_CLASS_GETTER(T, tvmffi_i_get_##W) \
+  static tvmffi_i_word tvmffi_i_shown_##W = { \
+      #T, #T, {NULL, NULL}, NULL, NULL, -1, TVMFFI_I_CUSTOM, 0, 0}; \
+  TVMFFI_I_TYPE(W, T *, #T, #T, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##W, \
+                &tvmffi_i_shown_##W)
 #define TVMFFI_I_WITH_SELF(W, result, ...) \
   result, (tvmffi_self_of(W), self), __VA_ARGS__
 

@@ -145,17 +145,15 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
    parameter type name such as int64. */
 #define TVMFFI_I_PLAIN_FIELD(word)                                            \
   static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {    \
-    return tvmffi_i_put_##word(NULL, result, *(tvmffi_type_##word *)field);   \
+    return tvmffi_i_put(&tvmffi_i_word_##word, NULL, result, field);          \
   }                                                                           \
   static int tvmffi_i_set_##word##_field(void *field,                         \
                                          const TVMFFIAny *value) {            \
-    tvmffi_type_##word got;                                                   \
-    int code = tvmffi_i_get_##word(value, &got);                              \
+    int code = tvmffi_i_get(&tvmffi_i_word_##word, value, field);             \
     if (code >= TVMFFI_I_RANGE)                                               \
       return tvmffi_i_fail("OverflowError", "%lld does not fit in the field", \
                            (long long)value->v_int64);                        \
-    if (code > 0) return tvmffi_i_bad_cast(value, tvmffi_i_name_##word.name); \
-    if (!code) *(tvmffi_type_##word *)field = got;                            \
+    if (code > 0) return tvmffi_i_bad_cast(value, tvmffi_i_word_##word.name); \
     return code;                                                              \
   }
 TVMFFI_I_PLAIN_FIELD(int64)

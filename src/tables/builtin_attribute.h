@@ -139,15 +139,15 @@ TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
                                          const TVMFFIAny *args,
                                          int32_t num_args,
                                          const TVMFFIAny *result) {
-  tvmffi_i_name arg = {tvmffi_i_type_key(attr->type_index), NULL};
-  tvmffi_i_name to = {"ffi.Object", NULL};
-  const tvmffi_i_name *types[2];
+  tvmffi_i_word arg = tvmffi_i_word_any, to = tvmffi_i_word_object;
+  const tvmffi_i_word *types[2];
   tvmffi_func f;
   char name[96];
-  size_t n = tvmffi_i_append(name, 0, arg.name);
+  size_t n = tvmffi_i_append(name, 0, tvmffi_i_type_key(attr->type_index));
   n = tvmffi_i_append(name, n, ".");
   n = tvmffi_i_append(name, n, tvmffi_i_column_rows[attr->column].name);
   name[n] = 0;
+  arg.name = tvmffi_i_type_key(attr->type_index);
   if (attr->column == TVMFFI_I_COLUMN_CONVERT) {
     arg.name = "AnyView";
     to.name = tvmffi_i_target_of(attr->type_index)->name;

@@ -395,7 +395,7 @@ static int test_decimal(char *text, size_t digits, int negative) {
       test_apply_attr(kTVMFFIBigInt, "__data_from_json__", &string, 1, &value));
   words = TVMFFIBigIntGetContentByteArray(&value);
   for (i = words.size / 8; i--;) {
-    uint64_t word = (uint64_t)tvmffi_i_word(words.data, i);
+    uint64_t word = (uint64_t)tvmffi_i_bigint_word(words.data, i);
     if (negative) word = ~word;
     got = (((got << 32) + (word >> 32)) % prime << 32) + (uint32_t)word;
     got %= prime;

@@ -576,7 +576,6 @@ TVMFFI_METHOD(StatesBox, swap, any, (any, value)) {
     self->any = old;
     return -1;
   }
-  (void)tvmffi_put;
   *tvmffi_result = old;
   return 0;
 }
