@@ -3552,18 +3552,18 @@ typedef int tvmffi_i_item_converter(const tvmffi_i_word *word,
                                     const TVMFFIAny *from, TVMFFIAny *to);
 
 /* A word for a type, such as int64 or array(T): all that is known of it. Each
-   file that uses a word has its own copy, so the address is no identity. */
+   file that uses a word has its own copy, at an address of its own. */
 struct tvmffi_i_word {
-  const char *name;             /* in error texts */
-  const char *schema;           /* a type key, or JSON that begins with '{' */
-  const tvmffi_i_word *of[2];   /* the T of array(T), K and V of map(K, V) */
-  tvmffi_i_getter *get;         /* of TVMFFI_I_CUSTOM */
-  tvmffi_i_item_converter *item;     /* of TVMFFI_I_CONTAINER: converts items */
-  int32_t index;                /* values of this type index need no conversion;
-                                   or -1 */
-  uint8_t kind;                 /* TVMFFI_I_ANY and so on */
-  uint8_t size;                 /* of the C type, in bytes */
-  uint8_t is_signed;            /* of an INT */
+  const char *name;              /* in error texts */
+  const char *schema;            /* a type key, or JSON that begins with '{' */
+  const tvmffi_i_word *of[2];    /* the T of array(T), K and V of map(K, V) */
+  tvmffi_i_getter *get;          /* of TVMFFI_I_CUSTOM */
+  tvmffi_i_item_converter *item; /* of TVMFFI_I_CONTAINER: converts items */
+  int32_t index;     /* values of this type index need no conversion;
+                        or -1 */
+  uint8_t kind;      /* TVMFFI_I_ANY and so on */
+  uint8_t size;      /* of the C type, in bytes */
+  uint8_t is_signed; /* of an INT */
 };
 
 /* Stores the default of each parameter i that has one in args[i], as a view. */
@@ -3597,17 +3597,18 @@ typedef struct {
 #endif
 #define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed) \
   typedef ctype tvmffi_type_##T;                                             \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                   \
-      name, schema, {NULL, NULL}, NULL, NULL, index, kind,                   \
-      (uint8_t)sizeof(ctype), is_signed};
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
+      name,  schema, {NULL, NULL},           NULL,     NULL,                 \
+      index, kind,   (uint8_t)sizeof(ctype), is_signed};
 
 /* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
    defines T, the compiler's error shows this name. */
 #define TVMFFI_I_UNKNOWN(T) tvmffi_i_unknown_type_word__##T##__see_the_guide
-/* TVMFFI_I_TYPE defines a word T that compiler.h does not list, such as the name
-   of a struct. */
+/* TVMFFI_I_TYPE defines a word T that compiler.h does not list, such as the
+   name of a struct. */
 #if defined(__cplusplus)
-#define TVMFFI_I_KNOWN(T, ctype) struct TVMFFI_I_UNKNOWN(T) {};
+#define TVMFFI_I_KNOWN(T, ctype) \
+  struct TVMFFI_I_UNKNOWN(T) {};
 #else
 #define TVMFFI_I_KNOWN(T, ctype) typedef ctype TVMFFI_I_UNKNOWN(T);
 #endif
@@ -3615,36 +3616,36 @@ typedef struct {
   TVMFFI_I_KNOWN(T, ctype)                                                  \
   typedef ctype tvmffi_type_##T;                                            \
   typedef ctype tvmffi_type_optional_##T;                                   \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
-      name, schema, {display, NULL}, getter, NULL, index, kind,             \
-      (uint8_t)sizeof(ctype), 1};
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                 \
+      name,  schema, {display, NULL},        getter, NULL,                  \
+      index, kind,   (uint8_t)sizeof(ctype), 1};
 /* Defines the word T of a built-in function up to the body of its getter. */
-#define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                       \
-  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, void *out);   \
-  TVMFFI_I_TYPE(T, ctype, name, schema, TVMFFI_I_CUSTOM, -1,               \
-                tvmffi_i_get_##T, NULL)                                    \
+#define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                           \
+  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, void *out);       \
+  TVMFFI_I_TYPE(T, ctype, name, schema, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##T, \
+                NULL)                                                          \
   TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, void *out)
 
 /* Names in macros that expand in the user's source begin with tvmffi_, because
    a plain name may be a macro of the user's. */
 
-/* For a parameter type T whose C type is no pointer, defines the struct of
+/* For a parameter type T whose C type is not a pointer, defines the struct of
    optional(T). */
-#define TVMFFI_I_OPTIONAL_STRUCT(T)                                      \
-  typedef struct {                                                       \
-    tvmffi_type_##T value;                                               \
-    int has_value;                                                       \
-  } tvmffi_type_optional_##T;                                            \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {         \
-    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                         \
-    return no;                                                           \
-  }                                                                      \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(              \
-      tvmffi_type_##T value) {                                           \
-    tvmffi_type_optional_##T some;                                       \
-    some.value = value;                                                  \
-    some.has_value = 1;                                                  \
-    return some;                                                         \
+#define TVMFFI_I_OPTIONAL_STRUCT(T)                              \
+  typedef struct {                                               \
+    tvmffi_type_##T value;                                       \
+    int has_value;                                               \
+  } tvmffi_type_optional_##T;                                    \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) { \
+    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                 \
+    return no;                                                   \
+  }                                                              \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(      \
+      tvmffi_type_##T value) {                                   \
+    tvmffi_type_optional_##T some;                               \
+    some.value = value;                                          \
+    some.has_value = 1;                                          \
+    return some;                                                 \
   }
 
 /* TVMFFI_FUNC uses it to declare tvmffi_type_T and tvmffi_i_word_T if
@@ -3684,11 +3685,10 @@ enum {
   TVMFFI_I_RANGE = 32
 };
 
-/* Accept int and bool. OverflowError for a value out of the type's range. A
-   uint64 above INT64_MAX cannot be returned: OverflowError. */
-#define TVMFFI_I_INT_TYPE(T, index, is_signed)                             \
+#define TVMFFI_I_INT_TYPE(T, index, is_signed)                                 \
   TVMFFI_I_LISTED_TYPE(T, T##_t, "int", "int", TVMFFI_I_INT, index, is_signed) \
   TVMFFI_I_OPTIONAL_STRUCT(T)
+/* Accepts int and bool. OverflowError for a value out of the type's range. */
 TVMFFI_I_INT_TYPE(int8, -1, 1)
 TVMFFI_I_INT_TYPE(int16, -1, 1)
 TVMFFI_I_INT_TYPE(int32, -1, 1)
@@ -3696,16 +3696,16 @@ TVMFFI_I_INT_TYPE(int64, kTVMFFIInt, 1)
 TVMFFI_I_INT_TYPE(uint8, -1, 0)
 TVMFFI_I_INT_TYPE(uint16, -1, 0)
 TVMFFI_I_INT_TYPE(uint32, -1, 0)
+/* Accepts int and bool. OverflowError for a negative argument. Returning a
+   value above INT64_MAX raises an OverflowError. */
 TVMFFI_I_INT_TYPE(uint64, -1, 0)
 
 /* Accepts bool and int. Any int other than 0 is true. */
 #if defined(__cplusplus)
-typedef bool tvmffi_i_bool;
+TVMFFI_I_LISTED_TYPE(bool, bool, "bool", "bool", TVMFFI_I_BOOL, kTVMFFIBool, 0)
 #else
-typedef _Bool tvmffi_i_bool;
+TVMFFI_I_LISTED_TYPE(bool, _Bool, "bool", "bool", TVMFFI_I_BOOL, kTVMFFIBool, 0)
 #endif
-TVMFFI_I_LISTED_TYPE(bool, tvmffi_i_bool, "bool", "bool",
-                     TVMFFI_I_BOOL, kTVMFFIBool, 0)
 TVMFFI_I_OPTIONAL_STRUCT(bool)
 /* C99's <stdbool.h> defines `bool` as `_Bool`, so macros receive `_Bool` for
    the parameter type `bool`. */
@@ -3714,11 +3714,11 @@ TVMFFI_I_OPTIONAL_STRUCT(bool)
 #define tvmffi_i_word__Bool tvmffi_i_word_bool
 
 #if !TVMFFI_NO_FLOAT
-/* Accept float, int and bool. Round the value to the type. */
-#define TVMFFI_I_FLOAT_TYPE(T, ctype)                                \
-  TVMFFI_I_LISTED_TYPE(T, ctype, "float", "float", TVMFFI_I_FLOAT,   \
-                       kTVMFFIFloat, 1)                              \
+#define TVMFFI_I_FLOAT_TYPE(T, ctype)                              \
+  TVMFFI_I_LISTED_TYPE(T, ctype, "float", "float", TVMFFI_I_FLOAT, \
+                       kTVMFFIFloat, 1)                            \
   TVMFFI_I_OPTIONAL_STRUCT(T)
+/* Accepts float, int and bool. Rounds the value to the type. */
 TVMFFI_I_FLOAT_TYPE(float32, float)
 TVMFFI_I_FLOAT_TYPE(float64, double)
 #endif
@@ -3728,13 +3728,13 @@ TVMFFI_I_FLOAT_TYPE(float64, double)
 typedef struct {
   char returns_none;
 } tvmffi_i_nothing;
-TVMFFI_I_LISTED_TYPE(none, tvmffi_i_nothing, "void", "None",
-                     TVMFFI_I_NONE, kTVMFFINone, 0)
+TVMFFI_I_LISTED_TYPE(none, tvmffi_i_nothing, "void", "None", TVMFFI_I_NONE,
+                     kTVMFFINone, 0)
 
 /* Accepts a string in any form, as borrowed, NUL-terminated bytes. A returned
    string is copied. */
-TVMFFI_I_LISTED_TYPE(str, TVMFFIByteArray, "str", "ffi.String",
-                     TVMFFI_I_STR, kTVMFFISmallStr, 0)
+TVMFFI_I_LISTED_TYPE(str, TVMFFIByteArray, "str", "ffi.String", TVMFFI_I_STR,
+                     kTVMFFISmallStr, 0)
 TVMFFI_I_OPTIONAL_STRUCT(str)
 /* Accepts bytes in any form, borrowed. Returned bytes are copied. */
 TVMFFI_I_LISTED_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes",
@@ -3742,29 +3742,27 @@ TVMFFI_I_LISTED_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes",
 TVMFFI_I_OPTIONAL_STRUCT(bytes)
 /* Accepts a data type, or its name ("float32", "int8x4"). ValueError for an
    unknown name. */
-TVMFFI_I_LISTED_TYPE(dtype, DLDataType, "DataType", "DataType",
-                     TVMFFI_I_DTYPE, kTVMFFIDataType, 0)
+TVMFFI_I_LISTED_TYPE(dtype, DLDataType, "DataType", "DataType", TVMFFI_I_DTYPE,
+                     kTVMFFIDataType, 0)
 TVMFFI_I_OPTIONAL_STRUCT(dtype)
 /* Accepts a device, or a name such as "cpu" or "cuda:1". Names are cpu, cuda,
    opencl, vulkan, metal, mps, vpi, rocm, ext_dev, webgpu, wgpu, hexagon, maia
    and trn. */
-TVMFFI_I_LISTED_TYPE(device, DLDevice, "Device", "Device",
-                     TVMFFI_I_DEVICE, kTVMFFIDevice, 0)
+TVMFFI_I_LISTED_TYPE(device, DLDevice, "Device", "Device", TVMFFI_I_DEVICE,
+                     kTVMFFIDevice, 0)
 TVMFFI_I_OPTIONAL_STRUCT(device)
 /* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
    owned value. */
-TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any",
-                     TVMFFI_I_ANY, -1, 0)
+TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any", TVMFFI_I_ANY, -1, 0)
 TVMFFI_I_OPTIONAL_STRUCT(any)
 
-#define TVMFFI_I_POINTER_TYPE(T, ctype, name, schema, kind, index)  \
-  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema,                      \
-                       kind, index, 0)            \
+#define TVMFFI_I_POINTER_TYPE(T, ctype, name, schema, kind, index) \
+  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, 0)     \
   typedef ctype tvmffi_type_optional_##T;
 /* Defines a word T for objects of type `index` or a descendant type. */
-#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                     \
-  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, index, \
-                NULL, NULL)
+#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                           \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, index, NULL, \
+                NULL)
 /* Accepts an opaque pointer. None becomes NULL. */
 TVMFFI_I_POINTER_TYPE(ptr, void *, "void*", "void*", TVMFFI_I_PTR, -1)
 /* Accepts a tensor object or a pointer to a DLTensor, borrowed. As a result
@@ -3782,7 +3780,8 @@ TVMFFI_I_OBJECT_TYPE(error, "ffi.Error", "ffi.Error", kTVMFFIError)
 TVMFFI_I_OBJECT_TYPE(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
 /* Accepts a Python object of a type unknown to FFI, borrowed. The caller owns a
    returned object. */
-TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject", kTVMFFIOpaquePyObject)
+TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
+                     kTVMFFIOpaquePyObject)
 /* Accepts a tensor object (borrowed), but no pointer to a DLTensor. The caller
    owns a returned tensor. */
 TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
@@ -3909,15 +3908,15 @@ TVMFFI_I_INLINE int tvmffi_i_get_tensor(const TVMFFIAny *any, DLTensor **out) {
 }
 
 TVMFFI_I_FOLDED int tvmffi_i_get_int(const tvmffi_i_word *word,
-                                            const TVMFFIAny *from, void *to) {
+                                     const TVMFFIAny *from, void *to) {
   int64_t x = from->v_int64;
   const int bits = word->size * 8;
   if (!TVMFFI_I_IS_INT(from)) return TVMFFI_I_MISMATCH;
   if (word->is_signed ? bits < 64 && x != (bits == 8    ? (int8_t)x
                                            : bits == 16 ? (int16_t)x
                                                         : (int32_t)x)
-                      : bits < 64 ? (uint64_t)x >> bits != 0
-                                  : x < 0)
+      : bits < 64     ? (uint64_t)x >> bits != 0
+                      : x < 0)
     return TVMFFI_I_RANGE | word->size |
            (word->is_signed ? 0 : (int)TVMFFI_I_UNSIGNED);
   if (bits == 8)
@@ -3933,7 +3932,7 @@ TVMFFI_I_FOLDED int tvmffi_i_get_int(const tvmffi_i_word *word,
 
 /* Returns the variable `has_value` behind the value at `optional`. */
 TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
-                                               const void *optional) {
+                                        const void *optional) {
   struct aligned {
     char head;
     int tail;
@@ -3947,14 +3946,14 @@ TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
    TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's code. A number, data
    type, device or plain pointer at `to` is then unchanged. */
 TVMFFI_I_FOLDED int tvmffi_i_get_plain(const tvmffi_i_word *word,
-                                              const TVMFFIAny *from, void *to) {
+                                       const TVMFFIAny *from, void *to) {
   const int32_t index = from->type_index;
   switch (word->kind) {
     case TVMFFI_I_ANY: *(TVMFFIAny *)to = *from; return 0;
     case TVMFFI_I_INT: return tvmffi_i_get_int(word, from, to);
     case TVMFFI_I_BOOL:
       if (!TVMFFI_I_IS_INT(from)) return TVMFFI_I_MISMATCH;
-      *(tvmffi_i_bool *)to = from->v_int64 != 0;
+      *(tvmffi_type_bool *)to = from->v_int64 != 0;
       return 0;
 #if !TVMFFI_NO_FLOAT
     case TVMFFI_I_FLOAT: {
@@ -3981,10 +3980,9 @@ TVMFFI_I_FOLDED int tvmffi_i_get_plain(const tvmffi_i_word *word,
       return 0;
     case TVMFFI_I_TENSOR: return tvmffi_i_get_tensor(from, (DLTensor **)to);
     case TVMFFI_I_OBJECT:
-      if (index != word->index &&
-          (index < kTVMFFIStaticObjectBegin ||
-           (word->index != kTVMFFIObject &&
-            !tvmffi_i_derives(index, word->index))))
+      if (index != word->index && (index < kTVMFFIStaticObjectBegin ||
+                                   (word->index != kTVMFFIObject &&
+                                    !tvmffi_i_derives(index, word->index))))
         return TVMFFI_I_MISMATCH;
       *(tvmffi_i_object_slot *)to = from->v_obj;
       return from->v_obj ? 0 : TVMFFI_I_MISMATCH;
@@ -3993,9 +3991,9 @@ TVMFFI_I_FOLDED int tvmffi_i_get_plain(const tvmffi_i_word *word,
   }
 }
 
-/* Like tvmffi_i_get_plain, for optional(T), too. */
+/* Does what tvmffi_i_get_plain does, for optional(T), too. */
 TVMFFI_I_FOLDED int tvmffi_i_get(const tvmffi_i_word *word,
-                                        const TVMFFIAny *from, void *to) {
+                                 const TVMFFIAny *from, void *to) {
   const tvmffi_i_word *of = word->of[0];
   const int is_some = from->type_index != kTVMFFINone;
   int code;
@@ -4060,8 +4058,8 @@ TVMFFI_I_INLINE int tvmffi_i_put_any(tvmffi_scope *here, TVMFFIAny *out,
   return 0;
 }
 
-TVMFFI_I_FOLDED int tvmffi_i_put_int(const tvmffi_i_word *word,
-                                            TVMFFIAny *out, const void *value) {
+TVMFFI_I_FOLDED int tvmffi_i_put_int(const tvmffi_i_word *word, TVMFFIAny *out,
+                                     const void *value) {
   int64_t x;
   if (word->size == 1)
     x = word->is_signed ? *(const int8_t *)value : *(const uint8_t *)value;
@@ -4082,16 +4080,15 @@ TVMFFI_I_FOLDED int tvmffi_i_put_int(const tvmffi_i_word *word,
    is NULL, the caller receives the reference that the body owns. Returns 0, or
    an error's code. */
 TVMFFI_I_FOLDED int tvmffi_i_put_plain(const tvmffi_i_word *word,
-                                              tvmffi_scope *here,
-                                              TVMFFIAny *out,
-                                              const void *value) {
+                                       tvmffi_scope *here, TVMFFIAny *out,
+                                       const void *value) {
   switch (word->kind) {
     case TVMFFI_I_NONE: *out = tvmffi_none(); return 0;
     case TVMFFI_I_ANY:
       return tvmffi_i_put_any(here, out, (const TVMFFIAny *)value);
     case TVMFFI_I_INT: return tvmffi_i_put_int(word, out, value);
     case TVMFFI_I_BOOL:
-      *out = tvmffi_bool(*(const tvmffi_i_bool *)value);
+      *out = tvmffi_bool(*(const tvmffi_type_bool *)value);
       return 0;
 #if !TVMFFI_NO_FLOAT
     case TVMFFI_I_FLOAT:
@@ -4118,10 +4115,9 @@ TVMFFI_I_FOLDED int tvmffi_i_put_plain(const tvmffi_i_word *word,
   }
 }
 
-/* Like tvmffi_i_put_plain, for optional(T), too. */
-TVMFFI_I_FOLDED int tvmffi_i_put(const tvmffi_i_word *word,
-                                        tvmffi_scope *here, TVMFFIAny *out,
-                                        const void *value) {
+/* Does what tvmffi_i_put_plain does, for optional(T), too. */
+TVMFFI_I_FOLDED int tvmffi_i_put(const tvmffi_i_word *word, tvmffi_scope *here,
+                                 TVMFFIAny *out, const void *value) {
   const tvmffi_i_word *of = word->of[0];
   if (word->kind != TVMFFI_I_OPTIONAL)
     return tvmffi_i_put_plain(word, here, out, value);
@@ -4292,8 +4288,7 @@ TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
 
 /* Appends the index and type of the first item that fails to convert with the
    code `why`. Returns 1, or 0 if there is no such item. */
-TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
-                                    const tvmffi_i_word *of,
+TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p, const tvmffi_i_word *of,
                                     const TVMFFIAny *any, int why) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
@@ -4316,8 +4311,7 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
 
 /* Appends the type of the first key or value that fails to convert with the
    code `why`. Returns 1, or 0 if there is none. */
-TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
-                                    const tvmffi_i_word *of,
+TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p, const tvmffi_i_word *of,
                                     const TVMFFIAny *any, int why) {
   uint64_t at = tvmffi_i_map_begin(any->v_obj);
   const tvmffi_i_pair *pair;
@@ -4458,8 +4452,8 @@ TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
    code. If the result type excludes None, a result of None means that
    TVMFFI_RETURN is missing. */
 TVMFFI_I_FOLDED int tvmffi_i_checked(const tvmffi_func *f,
-                                            const tvmffi_i_word *word,
-                                            const TVMFFIAny *result, int code) {
+                                     const tvmffi_i_word *word,
+                                     const TVMFFIAny *result, int code) {
   return TVMFFI_I_UNLIKELY(code || (result->type_index == kTVMFFINone &&
                                     word->kind != TVMFFI_I_NONE &&
                                     word->kind != TVMFFI_I_ANY &&
@@ -5564,15 +5558,18 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_global_obj(const tvmffi_global *f) {
    array or list of ints to a shape. array(float64) also converts the elements.
    A converted argument is a copy, released when the body returns. */
 
-TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
-                                        const TVMFFIAny *from, TVMFFIAny *to);
-
-#define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)                      \
-  typedef TVMFFIObject *tvmffi_type_##T;                                     \
-  typedef TVMFFIObject *tvmffi_type_optional_##T;                            \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
-      name,  schema,             {NULL, NULL}, NULL, tvmffi_i_convert_item,  \
-      index, TVMFFI_I_CONTAINER, (uint8_t)sizeof(void *), 0};
+#define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)             \
+  typedef TVMFFIObject *tvmffi_type_##T;                            \
+  typedef TVMFFIObject *tvmffi_type_optional_##T;                   \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {name,                    \
+                                           schema,                  \
+                                           {NULL, NULL},            \
+                                           NULL,                    \
+                                           tvmffi_i_convert_item,   \
+                                           index,                   \
+                                           TVMFFI_I_CONTAINER,      \
+                                           (uint8_t)sizeof(void *), \
+                                           0};
 #define TVMFFI_I_ONE_ANY(key) \
   "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"}]}"
 #define TVMFFI_I_TWO_ANY(key) \
@@ -5630,15 +5627,10 @@ namespace {
 template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
           const tvmffi_i_word *tvmffi_second = nullptr>
 struct tvmffi_i_of {
-  static constexpr tvmffi_i_word value = {tvmffi_word->name,
-                                          tvmffi_word->schema,
-                                          {tvmffi_first, tvmffi_second},
-                                          nullptr,
-                                          tvmffi_word->item,
-                                          tvmffi_word->index,
-                                          tvmffi_word->kind,
-                                          tvmffi_word->size,
-                                          0};
+  static constexpr tvmffi_i_word value = {
+      tvmffi_word->name, tvmffi_word->schema, {tvmffi_first, tvmffi_second},
+      nullptr,           tvmffi_word->item,   tvmffi_word->index,
+      tvmffi_word->kind, tvmffi_word->size,   0};
 };
 template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
           const tvmffi_i_word *tvmffi_second>
@@ -5646,10 +5638,16 @@ constexpr tvmffi_i_word
     tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value;
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_OF_WORD(T, label, key, kind, index)                        \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {                              \
-      label, key,  {NULL, NULL}, NULL, TVMFFI_I_CONVERTER_##kind,           \
-      index, kind, (uint8_t)sizeof(void *), 0};
+#define TVMFFI_I_OF_WORD(T, label, key, kind, index)                     \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {label,                     \
+                                              key,                       \
+                                              {NULL, NULL},              \
+                                              NULL,                      \
+                                              TVMFFI_I_CONVERTER_##kind, \
+                                              index,                     \
+                                              kind,                      \
+                                              (uint8_t)sizeof(void *),   \
+                                              0};
 TVMFFI_I_OF_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray)
 TVMFFI_I_OF_WORD(list, "List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList)
 TVMFFI_I_OF_WORD(map, "Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap)
@@ -5661,29 +5659,36 @@ TVMFFI_I_OF_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
   tvmffi_i_of<&tvmffi_i_word_of_list, &tvmffi_i_word_##T>::value
 #define tvmffi_i_word_optional(T) \
   tvmffi_i_of<&tvmffi_i_word_of_optional, &tvmffi_i_word_##T>::value
-#define tvmffi_i_word_map(K, V)                               \
+#define tvmffi_i_word_map(K, V)                          \
   tvmffi_i_of<&tvmffi_i_word_of_map, &tvmffi_i_word_##K, \
               &tvmffi_i_word_##V>::value
-#define tvmffi_i_word_dict(K, V)                               \
+#define tvmffi_i_word_dict(K, V)                          \
   tvmffi_i_of<&tvmffi_i_word_of_dict, &tvmffi_i_word_##K, \
               &tvmffi_i_word_##V>::value
 #else
-#define TVMFFI_I_OF_WORD(label, key, kind, index, a, b)                      \
-  ((const tvmffi_i_word){label, key, {a, b}, NULL, TVMFFI_I_CONVERTER_##kind, \
-                         index, kind, (uint8_t)sizeof(void *), 0})
-#define tvmffi_i_word_array(T)                                              \
+#define TVMFFI_I_OF_WORD(label, key, kind, index, a, b) \
+  ((const tvmffi_i_word){label,                         \
+                         key,                           \
+                         {a, b},                        \
+                         NULL,                          \
+                         TVMFFI_I_CONVERTER_##kind,     \
+                         index,                         \
+                         kind,                          \
+                         (uint8_t)sizeof(void *),       \
+                         0})
+#define tvmffi_i_word_array(T)                                             \
   TVMFFI_I_OF_WORD("Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray, \
                    &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_list(T)                                            \
+#define tvmffi_i_word_list(T)                                           \
   TVMFFI_I_OF_WORD("List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList, \
                    &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_optional(T)                                  \
+#define tvmffi_i_word_optional(T)                                 \
   TVMFFI_I_OF_WORD("Optional", "Optional", TVMFFI_I_OPTIONAL, -1, \
                    &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_map(K, V)                                       \
+#define tvmffi_i_word_map(K, V)                                      \
   TVMFFI_I_OF_WORD("Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap, \
                    &tvmffi_i_word_##K, &tvmffi_i_word_##V)
-#define tvmffi_i_word_dict(K, V)                                         \
+#define tvmffi_i_word_dict(K, V)                                        \
   TVMFFI_I_OF_WORD("Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict, \
                    &tvmffi_i_word_##K, &tvmffi_i_word_##V)
 #endif
@@ -5803,6 +5808,9 @@ TVMFFI_I_INLINE int tvmffi_i_global_call_void(int which, TVMFFIAny a,
 /* ======== Conversion ==================================== >>interface/convert
    containers converted item by item */
 
+TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
+                                        const TVMFFIAny *from, TVMFFIAny *to);
+
 /* Sets *to to a new container with the items of an array or list. `maker` is
    the index of its constructor, such as TVMFFI_I_NEW_LIST. */
 TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
@@ -5816,8 +5824,9 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
                               (int32_t)cell->size, to);
 }
 
-/* Converts an array or list, and its items to `item_word`, if not NULL. If `same` is 1, the container type
-   is right: the container is copied only if an item needs conversion. */
+/* Converts an array or list, and its items to `item_word`, if not NULL. If
+   `same` is 1, the container type is right: the container is copied only if an
+   item needs conversion. */
 TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
                                          int maker, int same,
                                          const TVMFFIAny *from, TVMFFIAny *to) {
@@ -5859,9 +5868,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
   int converted = 0, i;
   for (i = 0; i < 2; ++i) {
     TVMFFIAny item;
-    int failed = 0, code = word->of[i] ? tvmffi_i_convert_item(
-                                             word->of[i], given[i], &item)
-                                       : 0;
+    int failed = 0,
+        code = word->of[i] ? tvmffi_i_convert_item(word->of[i], given[i], &item)
+                           : 0;
     if (code && code != TVMFFI_I_CONVERTED) return code;
     converted |= code;
     if (list)
@@ -5935,8 +5944,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_word *word,
   if (index == kTVMFFIShape) return tvmffi_i_shape_of(from, to);
   if (index != kTVMFFIArray && index != kTVMFFIList) return TVMFFI_I_MISMATCH;
   return tvmffi_i_convert_items(
-      word->of[0], index == kTVMFFIArray ? TVMFFI_I_NEW_ARRAY : TVMFFI_I_NEW_LIST,
-      same, from, to);
+      word->of[0],
+      index == kTVMFFIArray ? TVMFFI_I_NEW_ARRAY : TVMFFI_I_NEW_LIST, same,
+      from, to);
 }
 
 TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
@@ -5961,7 +5971,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
 /* Returns 1 if a container argument has the type of `word`, and so have its
    items, so that nothing needs conversion. Else returns 0. */
 TVMFFI_I_FOLDED int tvmffi_i_fit(const tvmffi_i_word *word,
-                                        const TVMFFIAny *any) {
+                                 const TVMFFIAny *any) {
   const TVMFFISeqCell *cell;
   const TVMFFIAny *item;
   int32_t fits;
@@ -6007,8 +6017,8 @@ TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_word *word,
 /* Converts an argument of a typed function. The scope owns a container that the
    conversion makes. */
 TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
-                                         tvmffi_scope *scope,
-                                         const TVMFFIAny *from, void *to) {
+                                      tvmffi_scope *scope,
+                                      const TVMFFIAny *from, void *to) {
   const tvmffi_i_word *of =
       word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
   if (of->kind != TVMFFI_I_CONTAINER) return tvmffi_i_get(word, from, to);
@@ -6529,11 +6539,11 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 #define TVMFFI_RETURN(...)              \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
                       TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
-#define TVMFFI_I_RETURN_0(...)           \
-  (*tvmffi_value = __VA_ARGS__,          \
+#define TVMFFI_I_RETURN_0(...)  \
+  (*tvmffi_value = __VA_ARGS__, \
    tvmffi_i_put(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
-#define TVMFFI_I_RETURN_1(...)           \
-  (tvmffi_value->returns_none = 0,       \
+#define TVMFFI_I_RETURN_1(...)     \
+  (tvmffi_value->returns_none = 0, \
    tvmffi_i_put(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
 
 /* Returns what the body owns, a reference that the caller receives. */
@@ -6640,9 +6650,9 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(const tvmffi_i_word *word,
 
 /* tvmffi_out_int8 and so on return a tvmffi_out that converts a result to the C
    type of *target. If `target` is NULL, the result is discarded. */
-#define TVMFFI_I_OUT_TYPE(T)                                      \
+#define TVMFFI_I_OUT_TYPE(T)                                           \
   TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(tvmffi_type_##T *target) { \
-    return tvmffi_i_make_out(&tvmffi_i_word_##T, target);         \
+    return tvmffi_i_make_out(&tvmffi_i_word_##T, target);              \
   }
 TVMFFI_I_OUT_TYPE(int8)
 TVMFFI_I_OUT_TYPE(int16)
@@ -6686,7 +6696,8 @@ TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
 }
 
 TVMFFI_I_CONST_WORD tvmffi_i_word_buffer = {
-    "str", NULL, {NULL, NULL}, tvmffi_i_take_buffer, NULL, -1, TVMFFI_I_CUSTOM, 0, 0};
+    "str", NULL, {NULL, NULL}, tvmffi_i_take_buffer, NULL, -1, TVMFFI_I_CUSTOM,
+    0,     0};
 
 /* Returns the tvmffi_out that copies a result, a string or bytes, to *target.
    If the buffer is too small, the call raises a ValueError. */
@@ -9571,7 +9582,8 @@ TVMFFI_I_INLINE int tvmffi_i_class_make(tvmffi_i_class *c,
   self->deleter = c->deleter;
   for (; c && c->members; c = c->parent)
     for (m = c->members; m->what; ++m)
-      if (m->storage >= TVMFFI_I_STORED_STR && m->word->kind != TVMFFI_I_OPTIONAL)
+      if (m->storage >= TVMFFI_I_STORED_STR &&
+          m->word->kind != TVMFFI_I_OPTIONAL)
         ((TVMFFIAny *)tvmffi_i_field_at(self, m->offset))->type_index =
             m->storage == TVMFFI_I_STORED_STR ? kTVMFFISmallStr
                                               : kTVMFFISmallBytes;
@@ -9874,9 +9886,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
 
 /* Reads the field of a word: stores an owned value in *into. Returns 0, or -1
    with an error. */
-TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word,
-                                               int storage, void *field,
-                                               TVMFFIAny *into) {
+TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word, int storage,
+                                         void *field, TVMFFIAny *into) {
   if (storage == TVMFFI_I_STORED_PLAIN)
     return tvmffi_i_put(word, NULL, into, field);
   if (storage == TVMFFI_I_STORED_OBJECT)
@@ -9891,12 +9902,12 @@ TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word,
 /* Converts `value` like a container argument of a typed function, and stores
    the container in `field`. If `nullable` is 1, None stores NULL. */
 TVMFFI_I_COLD int tvmffi_i_set_container(const tvmffi_i_word *word,
+                                         tvmffi_i_item_converter *convert,
                                          int nullable, void *field,
                                          const TVMFFIAny *value) {
   const int is_none = value->type_index == kTVMFFINone;
   TVMFFIAny made;
-  int code = nullable && is_none ? 0
-                                 : tvmffi_i_convert_item(word, value, &made);
+  int code = nullable && is_none ? 0 : convert(word, value, &made);
   if (code && code != TVMFFI_I_CONVERTED)
     return tvmffi_i_bad_field(word, nullable, value, code);
   tvmffi_i_keep(field, code ? made.v_obj : is_none ? NULL : value->v_obj);
@@ -9915,7 +9926,7 @@ TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
   TVMFFIObject *object = NULL;
   int code = 0;
   if (of->kind == TVMFFI_I_CONTAINER)
-    return tvmffi_i_set_container(word, nullable, field, value);
+    return tvmffi_i_set_container(word, of->item, nullable, field, value);
   if (storage == TVMFFI_I_STORED_ANY)
     return tvmffi_any_assign((TVMFFIAny *)field, *value);
   if (storage == TVMFFI_I_STORED_PLAIN)
@@ -10318,13 +10329,13 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    float64, (T, parameter)...), then a body in which `self` is the object,
    borrowed. A method may precede or follow TVMFFI_TYPE. The type's name can be
    used as a parameter or result type only after TVMFFI_TYPE. */
-#define TVMFFI_METHOD(type, name, ...)                                       \
-  TVMFFI_I_SELF_OF(type, self_##type##_##name)                               \
-  TVMFFI_I_CLASS_METHOD(                                                     \
-      type, name,                                                            \
-      tvmffi_i_name_self(&tvmffi_i_shown_self_##type##_##name, tvmffi_key,   \
-                         tvmffi_flags),                                      \
-      TVMFFI_I_COUNT(~, __VA_ARGS__),                                        \
+#define TVMFFI_METHOD(type, name, ...)                                     \
+  TVMFFI_I_SELF_OF(type, self_##type##_##name)                             \
+  TVMFFI_I_CLASS_METHOD(                                                   \
+      type, name,                                                          \
+      tvmffi_i_name_self(&tvmffi_i_shown_self_##type##_##name, tvmffi_key, \
+                         tvmffi_flags),                                    \
+      TVMFFI_I_COUNT(~, __VA_ARGS__),                                      \
       TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__, ~))
 
 /* Begins a static method, which has no `self`. */
@@ -24380,8 +24391,10 @@ static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
   int64_t y_high = m ? tvmffi_i_bigint_word(y.data, m - 1) : 0;
   if ((x_high < 0) != (y_high < 0)) return x_high < 0 ? -1 : 1;
   while (i--) {
-    uint64_t p = (uint64_t)(i < n ? tvmffi_i_bigint_word(x.data, i) : -(x_high < 0));
-    uint64_t q = (uint64_t)(i < m ? tvmffi_i_bigint_word(y.data, i) : -(y_high < 0));
+    uint64_t p =
+        (uint64_t)(i < n ? tvmffi_i_bigint_word(x.data, i) : -(x_high < 0));
+    uint64_t q =
+        (uint64_t)(i < m ? tvmffi_i_bigint_word(y.data, i) : -(y_high < 0));
     if (p != q) return TVMFFI_I_SIGN(p, q);
   }
   return 0;
@@ -31270,7 +31283,8 @@ static int tvmffi_i_text_step(tvmffi_i_text_buffer *b, const tvmffi_i_step *s,
       return 0;
     case TVMFFI_I_STEP_ARRAY_ITEM:
     case TVMFFI_I_STEP_ARRAY_ITEM_MISSING:
-      if (tvmffi_i_get(&tvmffi_i_word_int64, key, &i)) return tvmffi_i_bad_cast(key, "int");
+      if (tvmffi_i_get(&tvmffi_i_word_int64, key, &i))
+        return tvmffi_i_bad_cast(key, "int");
       tvmffi_i_text_str(b, is_missing ? "[<missing:" : "[");
       tvmffi_i_text_int(b, i);
       break;
@@ -31648,18 +31662,18 @@ TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
 #if !TVMFFI_NO_EXTRA
 /* Defines the parameter type of a visited value: any view. Does not move from
    an rvalue reference. */
-TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any", TVMFFI_I_ANY, -1, NULL,
-              NULL)
+TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any", TVMFFI_I_ANY, -1,
+              NULL, NULL)
 /* Defines a parameter type of callbacks. tvmffi_i_check_callbacks checks them
    in the body, because upstream checks the callbacks of the last parameter
    before those of the first. */
-#define TVMFFI_I_CALLBACKS(T, more, more_schema)                           \
-  TVMFFI_I_CUSTOM_TYPE(                                                    \
-      T, const TVMFFIAny *, "Array<Tuple<int, ffi.Function" more ">>",     \
-      "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Tuple\",\"args\":["   \
+#define TVMFFI_I_CALLBACKS(T, more, more_schema)                             \
+  TVMFFI_I_CUSTOM_TYPE(                                                      \
+      T, const TVMFFIAny *, "Array<Tuple<int, ffi.Function" more ">>",       \
+      "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Tuple\",\"args\":["     \
       "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}") { \
-    *(const TVMFFIAny **)out = any;                                        \
-    return 0;                                                              \
+    *(const TVMFFIAny **)out = any;                                          \
+    return 0;                                                                \
   }
 TVMFFI_I_CALLBACKS(i_callbacks, "", "")
 TVMFFI_I_CALLBACKS(i_mutate_callbacks, ", bool", ",{\"type\":\"bool\"}")
@@ -31806,7 +31820,8 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
   return tvmffi_i_give(
       tvmffi_i_visit_root(&tvmffi_func_i_structural_walk,
                           order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
-                          &root, callbacks, with_region), tvmffi_result);
+                          &root, callbacks, with_region),
+      tvmffi_result);
 }
 
 /* Visits a value with callbacks. `callbacks` has pairs of type index and
@@ -31816,8 +31831,10 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
    an ffi.VisitInterrupt, which ends the visit and is its result. */
 TVMFFI_I_BUILTIN_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks)) {
-  return tvmffi_i_give(tvmffi_i_visit_root(&tvmffi_func_i_structural_visit,
-                                    TVMFFI_I_VISIT, &root, callbacks, NULL), tvmffi_result);
+  return tvmffi_i_give(
+      tvmffi_i_visit_root(&tvmffi_func_i_structural_visit, TVMFFI_I_VISIT,
+                          &root, callbacks, NULL),
+      tvmffi_result);
 }
 
 /* Returns a value with replacements: the result of a callback replaces the
@@ -31830,7 +31847,8 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_map, i_mutated, (any, root),
   return tvmffi_i_give(
       tvmffi_i_visit_root(&tvmffi_func_i_structural_map,
                           order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
-                          &root, callbacks, with_region), tvmffi_result);
+                          &root, callbacks, with_region),
+      tvmffi_result);
 }
 
 /* Returns a value with replacements, as ffi.StructuralMap does. A callback is
@@ -31840,8 +31858,10 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_map, i_mutated, (any, root),
    changed in place. */
 TVMFFI_I_BUILTIN_FUNC(i_structural_mutate, i_mutated, (any, root),
                       (i_mutate_callbacks, callbacks)) {
-  return tvmffi_i_give(tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate,
-                                    TVMFFI_I_MUTATE, &root, callbacks, NULL), tvmffi_result);
+  return tvmffi_i_give(
+      tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate, TVMFFI_I_MUTATE,
+                          &root, callbacks, NULL),
+      tvmffi_result);
 }
 
 /* Raises an error if the visitor has no vtable or the value is a NULL object.
@@ -31932,9 +31952,8 @@ TVMFFI_I_BUILTIN_FUNC(i_mutator_set, none, (i_mutator, self),
 #if !TVMFFI_NO_EXTRA
 /* Defines the type of the parameter `indent`: an int, or None for 0. Truncates
    the int to 32 bits, as upstream does. */
-TVMFFI_I_CUSTOM_TYPE(
-    i_optional_int, int32_t, "Optional<int>",
-    "{\"type\":\"Optional\",\"args\":[{\"type\":\"int\"}]}") {
+TVMFFI_I_CUSTOM_TYPE(i_optional_int, int32_t, "Optional<int>",
+                     "{\"type\":\"Optional\",\"args\":[{\"type\":\"int\"}]}") {
   *(int32_t *)out = any->type_index == kTVMFFINone ? 0 : (int32_t)any->v_int64;
   return any->type_index == kTVMFFINone || TVMFFI_I_IS_INT(any)
              ? 0

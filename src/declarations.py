@@ -278,7 +278,9 @@ class Word:
         self.name, self.comment, self.is_struct = name, comment, False
         c_type = re.search(rf"typedef ([^;]*?) ?tvmffi_type_{name};", code)
         self.c_type = c_type[1] if c_type else ""
-        names = re.search(rf"tvmffi_i_name_{name} =\s*{{(.*?)}};", code, re.S)
+        if self.c_type.startswith("tvmffi_i_"):
+            self.c_type = ""
+        names = re.search(rf"tvmffi_i_word_{name} =\s*{{(.*?)}};", code, re.S)
         self.shown = string(arguments("{" + names[1] + "}")[0][0])
 
 
@@ -290,8 +292,7 @@ def read_words(rooms, macros):
         for group in groups(room.lines):
             code = "\n".join(macros.expand(text) for kind, text in group.items
                              if kind == "code")
-            for name in re.findall(r"tvmffi_i_name (?:const )?"
-                                   r"tvmffi_i_name_(\w+) =\s*{", code):
+            for name in re.findall(r"tvmffi_i_word_(\w+) =\s*{", code):
                 words.setdefault(name, Word(name, code, group.comment))
             for name in re.findall(r"tvmffi_no_(\w+)\(void\)", code):
                 words[name].is_struct = True

@@ -139,8 +139,7 @@ TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
 
 /* Appends the index and type of the first item that fails to convert with the
    code `why`. Returns 1, or 0 if there is no such item. */
-TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
-                                    const tvmffi_i_word *of,
+TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p, const tvmffi_i_word *of,
                                     const TVMFFIAny *any, int why) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
@@ -163,8 +162,7 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p,
 
 /* Appends the type of the first key or value that fails to convert with the
    code `why`. Returns 1, or 0 if there is none. */
-TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p,
-                                    const tvmffi_i_word *of,
+TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p, const tvmffi_i_word *of,
                                     const TVMFFIAny *any, int why) {
   uint64_t at = tvmffi_i_map_begin(any->v_obj);
   const tvmffi_i_pair *pair;
@@ -305,8 +303,8 @@ TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
    code. If the result type excludes None, a result of None means that
    TVMFFI_RETURN is missing. */
 TVMFFI_I_FOLDED int tvmffi_i_checked(const tvmffi_func *f,
-                                            const tvmffi_i_word *word,
-                                            const TVMFFIAny *result, int code) {
+                                     const tvmffi_i_word *word,
+                                     const TVMFFIAny *result, int code) {
   return TVMFFI_I_UNLIKELY(code || (result->type_index == kTVMFFINone &&
                                     word->kind != TVMFFI_I_NONE &&
                                     word->kind != TVMFFI_I_ANY &&

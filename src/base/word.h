@@ -53,18 +53,18 @@ typedef int tvmffi_i_item_converter(const tvmffi_i_word *word,
                                     const TVMFFIAny *from, TVMFFIAny *to);
 
 /* A word for a type, such as int64 or array(T): all that is known of it. Each
-   file that uses a word has its own copy, so the address is no identity. */
+   file that uses a word has its own copy, at an address of its own. */
 struct tvmffi_i_word {
-  const char *name;             /* in error texts */
-  const char *schema;           /* a type key, or JSON that begins with '{' */
-  const tvmffi_i_word *of[2];   /* the T of array(T), K and V of map(K, V) */
-  tvmffi_i_getter *get;         /* of TVMFFI_I_CUSTOM */
-  tvmffi_i_item_converter *item;     /* of TVMFFI_I_CONTAINER: converts items */
-  int32_t index;                /* values of this type index need no conversion;
-                                   or -1 */
-  uint8_t kind;                 /* TVMFFI_I_ANY and so on */
-  uint8_t size;                 /* of the C type, in bytes */
-  uint8_t is_signed;            /* of an INT */
+  const char *name;              /* in error texts */
+  const char *schema;            /* a type key, or JSON that begins with '{' */
+  const tvmffi_i_word *of[2];    /* the T of array(T), K and V of map(K, V) */
+  tvmffi_i_getter *get;          /* of TVMFFI_I_CUSTOM */
+  tvmffi_i_item_converter *item; /* of TVMFFI_I_CONTAINER: converts items */
+  int32_t index;     /* values of this type index need no conversion;
+                        or -1 */
+  uint8_t kind;      /* TVMFFI_I_ANY and so on */
+  uint8_t size;      /* of the C type, in bytes */
+  uint8_t is_signed; /* of an INT */
 };
 
 /* Stores the default of each parameter i that has one in args[i], as a view. */
@@ -98,17 +98,18 @@ typedef struct {
 #endif
 #define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed) \
   typedef ctype tvmffi_type_##T;                                             \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                   \
-      name, schema, {NULL, NULL}, NULL, NULL, index, kind,                   \
-      (uint8_t)sizeof(ctype), is_signed};
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
+      name,  schema, {NULL, NULL},           NULL,     NULL,                 \
+      index, kind,   (uint8_t)sizeof(ctype), is_signed};
 
 /* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
    defines T, the compiler's error shows this name. */
 #define TVMFFI_I_UNKNOWN(T) tvmffi_i_unknown_type_word__##T##__see_the_guide
-/* TVMFFI_I_TYPE defines a word T that compiler.h does not list, such as the name
-   of a struct. */
+/* TVMFFI_I_TYPE defines a word T that compiler.h does not list, such as the
+   name of a struct. */
 #if defined(__cplusplus)
-#define TVMFFI_I_KNOWN(T, ctype) struct TVMFFI_I_UNKNOWN(T) {};
+#define TVMFFI_I_KNOWN(T, ctype) \
+  struct TVMFFI_I_UNKNOWN(T) {};
 #else
 #define TVMFFI_I_KNOWN(T, ctype) typedef ctype TVMFFI_I_UNKNOWN(T);
 #endif
@@ -116,36 +117,36 @@ typedef struct {
   TVMFFI_I_KNOWN(T, ctype)                                                  \
   typedef ctype tvmffi_type_##T;                                            \
   typedef ctype tvmffi_type_optional_##T;                                   \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
-      name, schema, {display, NULL}, getter, NULL, index, kind,             \
-      (uint8_t)sizeof(ctype), 1};
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                 \
+      name,  schema, {display, NULL},        getter, NULL,                  \
+      index, kind,   (uint8_t)sizeof(ctype), 1};
 /* Defines the word T of a built-in function up to the body of its getter. */
-#define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                       \
-  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, void *out);   \
-  TVMFFI_I_TYPE(T, ctype, name, schema, TVMFFI_I_CUSTOM, -1,               \
-                tvmffi_i_get_##T, NULL)                                    \
+#define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                           \
+  TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, void *out);       \
+  TVMFFI_I_TYPE(T, ctype, name, schema, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##T, \
+                NULL)                                                          \
   TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, void *out)
 
 /* Names in macros that expand in the user's source begin with tvmffi_, because
    a plain name may be a macro of the user's. */
 
-/* For a parameter type T whose C type is no pointer, defines the struct of
+/* For a parameter type T whose C type is not a pointer, defines the struct of
    optional(T). */
-#define TVMFFI_I_OPTIONAL_STRUCT(T)                                      \
-  typedef struct {                                                       \
-    tvmffi_type_##T value;                                               \
-    int has_value;                                                       \
-  } tvmffi_type_optional_##T;                                            \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) {         \
-    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                         \
-    return no;                                                           \
-  }                                                                      \
-  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(              \
-      tvmffi_type_##T value) {                                           \
-    tvmffi_type_optional_##T some;                                       \
-    some.value = value;                                                  \
-    some.has_value = 1;                                                  \
-    return some;                                                         \
+#define TVMFFI_I_OPTIONAL_STRUCT(T)                              \
+  typedef struct {                                               \
+    tvmffi_type_##T value;                                       \
+    int has_value;                                               \
+  } tvmffi_type_optional_##T;                                    \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_no_##T(void) { \
+    tvmffi_type_optional_##T no = TVMFFI_I_ZERO;                 \
+    return no;                                                   \
+  }                                                              \
+  TVMFFI_I_INLINE tvmffi_type_optional_##T tvmffi_some_##T(      \
+      tvmffi_type_##T value) {                                   \
+    tvmffi_type_optional_##T some;                               \
+    some.value = value;                                          \
+    some.has_value = 1;                                          \
+    return some;                                                 \
   }
 
 /* TVMFFI_FUNC uses it to declare tvmffi_type_T and tvmffi_i_word_T if
@@ -185,11 +186,10 @@ enum {
   TVMFFI_I_RANGE = 32
 };
 
-/* Accept int and bool. OverflowError for a value out of the type's range. A
-   uint64 above INT64_MAX cannot be returned: OverflowError. */
-#define TVMFFI_I_INT_TYPE(T, index, is_signed)                             \
+#define TVMFFI_I_INT_TYPE(T, index, is_signed)                                 \
   TVMFFI_I_LISTED_TYPE(T, T##_t, "int", "int", TVMFFI_I_INT, index, is_signed) \
   TVMFFI_I_OPTIONAL_STRUCT(T)
+/* Accepts int and bool. OverflowError for a value out of the type's range. */
 TVMFFI_I_INT_TYPE(int8, -1, 1)
 TVMFFI_I_INT_TYPE(int16, -1, 1)
 TVMFFI_I_INT_TYPE(int32, -1, 1)
@@ -197,16 +197,16 @@ TVMFFI_I_INT_TYPE(int64, kTVMFFIInt, 1)
 TVMFFI_I_INT_TYPE(uint8, -1, 0)
 TVMFFI_I_INT_TYPE(uint16, -1, 0)
 TVMFFI_I_INT_TYPE(uint32, -1, 0)
+/* Accepts int and bool. OverflowError for a negative argument. Returning a
+   value above INT64_MAX raises an OverflowError. */
 TVMFFI_I_INT_TYPE(uint64, -1, 0)
 
 /* Accepts bool and int. Any int other than 0 is true. */
 #if defined(__cplusplus)
-typedef bool tvmffi_i_bool;
+TVMFFI_I_LISTED_TYPE(bool, bool, "bool", "bool", TVMFFI_I_BOOL, kTVMFFIBool, 0)
 #else
-typedef _Bool tvmffi_i_bool;
+TVMFFI_I_LISTED_TYPE(bool, _Bool, "bool", "bool", TVMFFI_I_BOOL, kTVMFFIBool, 0)
 #endif
-TVMFFI_I_LISTED_TYPE(bool, tvmffi_i_bool, "bool", "bool",
-                     TVMFFI_I_BOOL, kTVMFFIBool, 0)
 TVMFFI_I_OPTIONAL_STRUCT(bool)
 /* C99's <stdbool.h> defines `bool` as `_Bool`, so macros receive `_Bool` for
    the parameter type `bool`. */
@@ -215,11 +215,11 @@ TVMFFI_I_OPTIONAL_STRUCT(bool)
 #define tvmffi_i_word__Bool tvmffi_i_word_bool
 
 #if !TVMFFI_NO_FLOAT
-/* Accept float, int and bool. Round the value to the type. */
-#define TVMFFI_I_FLOAT_TYPE(T, ctype)                                \
-  TVMFFI_I_LISTED_TYPE(T, ctype, "float", "float", TVMFFI_I_FLOAT,   \
-                       kTVMFFIFloat, 1)                              \
+#define TVMFFI_I_FLOAT_TYPE(T, ctype)                              \
+  TVMFFI_I_LISTED_TYPE(T, ctype, "float", "float", TVMFFI_I_FLOAT, \
+                       kTVMFFIFloat, 1)                            \
   TVMFFI_I_OPTIONAL_STRUCT(T)
+/* Accepts float, int and bool. Rounds the value to the type. */
 TVMFFI_I_FLOAT_TYPE(float32, float)
 TVMFFI_I_FLOAT_TYPE(float64, double)
 #endif
@@ -229,13 +229,13 @@ TVMFFI_I_FLOAT_TYPE(float64, double)
 typedef struct {
   char returns_none;
 } tvmffi_i_nothing;
-TVMFFI_I_LISTED_TYPE(none, tvmffi_i_nothing, "void", "None",
-                     TVMFFI_I_NONE, kTVMFFINone, 0)
+TVMFFI_I_LISTED_TYPE(none, tvmffi_i_nothing, "void", "None", TVMFFI_I_NONE,
+                     kTVMFFINone, 0)
 
 /* Accepts a string in any form, as borrowed, NUL-terminated bytes. A returned
    string is copied. */
-TVMFFI_I_LISTED_TYPE(str, TVMFFIByteArray, "str", "ffi.String",
-                     TVMFFI_I_STR, kTVMFFISmallStr, 0)
+TVMFFI_I_LISTED_TYPE(str, TVMFFIByteArray, "str", "ffi.String", TVMFFI_I_STR,
+                     kTVMFFISmallStr, 0)
 TVMFFI_I_OPTIONAL_STRUCT(str)
 /* Accepts bytes in any form, borrowed. Returned bytes are copied. */
 TVMFFI_I_LISTED_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes",
@@ -243,29 +243,27 @@ TVMFFI_I_LISTED_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes",
 TVMFFI_I_OPTIONAL_STRUCT(bytes)
 /* Accepts a data type, or its name ("float32", "int8x4"). ValueError for an
    unknown name. */
-TVMFFI_I_LISTED_TYPE(dtype, DLDataType, "DataType", "DataType",
-                     TVMFFI_I_DTYPE, kTVMFFIDataType, 0)
+TVMFFI_I_LISTED_TYPE(dtype, DLDataType, "DataType", "DataType", TVMFFI_I_DTYPE,
+                     kTVMFFIDataType, 0)
 TVMFFI_I_OPTIONAL_STRUCT(dtype)
 /* Accepts a device, or a name such as "cpu" or "cuda:1". Names are cpu, cuda,
    opencl, vulkan, metal, mps, vpi, rocm, ext_dev, webgpu, wgpu, hexagon, maia
    and trn. */
-TVMFFI_I_LISTED_TYPE(device, DLDevice, "Device", "Device",
-                     TVMFFI_I_DEVICE, kTVMFFIDevice, 0)
+TVMFFI_I_LISTED_TYPE(device, DLDevice, "Device", "Device", TVMFFI_I_DEVICE,
+                     kTVMFFIDevice, 0)
 TVMFFI_I_OPTIONAL_STRUCT(device)
 /* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
    owned value. */
-TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any",
-                     TVMFFI_I_ANY, -1, 0)
+TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any", TVMFFI_I_ANY, -1, 0)
 TVMFFI_I_OPTIONAL_STRUCT(any)
 
-#define TVMFFI_I_POINTER_TYPE(T, ctype, name, schema, kind, index)  \
-  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema,                      \
-                       kind, index, 0)            \
+#define TVMFFI_I_POINTER_TYPE(T, ctype, name, schema, kind, index) \
+  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, 0)     \
   typedef ctype tvmffi_type_optional_##T;
 /* Defines a word T for objects of type `index` or a descendant type. */
-#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                     \
-  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, index, \
-                NULL, NULL)
+#define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                           \
+  TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, index, NULL, \
+                NULL)
 /* Accepts an opaque pointer. None becomes NULL. */
 TVMFFI_I_POINTER_TYPE(ptr, void *, "void*", "void*", TVMFFI_I_PTR, -1)
 /* Accepts a tensor object or a pointer to a DLTensor, borrowed. As a result
@@ -283,7 +281,8 @@ TVMFFI_I_OBJECT_TYPE(error, "ffi.Error", "ffi.Error", kTVMFFIError)
 TVMFFI_I_OBJECT_TYPE(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
 /* Accepts a Python object of a type unknown to FFI, borrowed. The caller owns a
    returned object. */
-TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject", kTVMFFIOpaquePyObject)
+TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
+                     kTVMFFIOpaquePyObject)
 /* Accepts a tensor object (borrowed), but no pointer to a DLTensor. The caller
    owns a returned tensor. */
 TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
@@ -410,15 +409,15 @@ TVMFFI_I_INLINE int tvmffi_i_get_tensor(const TVMFFIAny *any, DLTensor **out) {
 }
 
 TVMFFI_I_FOLDED int tvmffi_i_get_int(const tvmffi_i_word *word,
-                                            const TVMFFIAny *from, void *to) {
+                                     const TVMFFIAny *from, void *to) {
   int64_t x = from->v_int64;
   const int bits = word->size * 8;
   if (!TVMFFI_I_IS_INT(from)) return TVMFFI_I_MISMATCH;
   if (word->is_signed ? bits < 64 && x != (bits == 8    ? (int8_t)x
                                            : bits == 16 ? (int16_t)x
                                                         : (int32_t)x)
-                      : bits < 64 ? (uint64_t)x >> bits != 0
-                                  : x < 0)
+      : bits < 64     ? (uint64_t)x >> bits != 0
+                      : x < 0)
     return TVMFFI_I_RANGE | word->size |
            (word->is_signed ? 0 : (int)TVMFFI_I_UNSIGNED);
   if (bits == 8)
@@ -434,7 +433,7 @@ TVMFFI_I_FOLDED int tvmffi_i_get_int(const tvmffi_i_word *word,
 
 /* Returns the variable `has_value` behind the value at `optional`. */
 TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
-                                               const void *optional) {
+                                        const void *optional) {
   struct aligned {
     char head;
     int tail;
@@ -448,14 +447,14 @@ TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
    TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's code. A number, data
    type, device or plain pointer at `to` is then unchanged. */
 TVMFFI_I_FOLDED int tvmffi_i_get_plain(const tvmffi_i_word *word,
-                                              const TVMFFIAny *from, void *to) {
+                                       const TVMFFIAny *from, void *to) {
   const int32_t index = from->type_index;
   switch (word->kind) {
     case TVMFFI_I_ANY: *(TVMFFIAny *)to = *from; return 0;
     case TVMFFI_I_INT: return tvmffi_i_get_int(word, from, to);
     case TVMFFI_I_BOOL:
       if (!TVMFFI_I_IS_INT(from)) return TVMFFI_I_MISMATCH;
-      *(tvmffi_i_bool *)to = from->v_int64 != 0;
+      *(tvmffi_type_bool *)to = from->v_int64 != 0;
       return 0;
 #if !TVMFFI_NO_FLOAT
     case TVMFFI_I_FLOAT: {
@@ -482,10 +481,9 @@ TVMFFI_I_FOLDED int tvmffi_i_get_plain(const tvmffi_i_word *word,
       return 0;
     case TVMFFI_I_TENSOR: return tvmffi_i_get_tensor(from, (DLTensor **)to);
     case TVMFFI_I_OBJECT:
-      if (index != word->index &&
-          (index < kTVMFFIStaticObjectBegin ||
-           (word->index != kTVMFFIObject &&
-            !tvmffi_i_derives(index, word->index))))
+      if (index != word->index && (index < kTVMFFIStaticObjectBegin ||
+                                   (word->index != kTVMFFIObject &&
+                                    !tvmffi_i_derives(index, word->index))))
         return TVMFFI_I_MISMATCH;
       *(tvmffi_i_object_slot *)to = from->v_obj;
       return from->v_obj ? 0 : TVMFFI_I_MISMATCH;
@@ -494,9 +492,9 @@ TVMFFI_I_FOLDED int tvmffi_i_get_plain(const tvmffi_i_word *word,
   }
 }
 
-/* Like tvmffi_i_get_plain, for optional(T), too. */
+/* Does what tvmffi_i_get_plain does, for optional(T), too. */
 TVMFFI_I_FOLDED int tvmffi_i_get(const tvmffi_i_word *word,
-                                        const TVMFFIAny *from, void *to) {
+                                 const TVMFFIAny *from, void *to) {
   const tvmffi_i_word *of = word->of[0];
   const int is_some = from->type_index != kTVMFFINone;
   int code;
@@ -561,8 +559,8 @@ TVMFFI_I_INLINE int tvmffi_i_put_any(tvmffi_scope *here, TVMFFIAny *out,
   return 0;
 }
 
-TVMFFI_I_FOLDED int tvmffi_i_put_int(const tvmffi_i_word *word,
-                                            TVMFFIAny *out, const void *value) {
+TVMFFI_I_FOLDED int tvmffi_i_put_int(const tvmffi_i_word *word, TVMFFIAny *out,
+                                     const void *value) {
   int64_t x;
   if (word->size == 1)
     x = word->is_signed ? *(const int8_t *)value : *(const uint8_t *)value;
@@ -583,16 +581,15 @@ TVMFFI_I_FOLDED int tvmffi_i_put_int(const tvmffi_i_word *word,
    is NULL, the caller receives the reference that the body owns. Returns 0, or
    an error's code. */
 TVMFFI_I_FOLDED int tvmffi_i_put_plain(const tvmffi_i_word *word,
-                                              tvmffi_scope *here,
-                                              TVMFFIAny *out,
-                                              const void *value) {
+                                       tvmffi_scope *here, TVMFFIAny *out,
+                                       const void *value) {
   switch (word->kind) {
     case TVMFFI_I_NONE: *out = tvmffi_none(); return 0;
     case TVMFFI_I_ANY:
       return tvmffi_i_put_any(here, out, (const TVMFFIAny *)value);
     case TVMFFI_I_INT: return tvmffi_i_put_int(word, out, value);
     case TVMFFI_I_BOOL:
-      *out = tvmffi_bool(*(const tvmffi_i_bool *)value);
+      *out = tvmffi_bool(*(const tvmffi_type_bool *)value);
       return 0;
 #if !TVMFFI_NO_FLOAT
     case TVMFFI_I_FLOAT:
@@ -619,10 +616,9 @@ TVMFFI_I_FOLDED int tvmffi_i_put_plain(const tvmffi_i_word *word,
   }
 }
 
-/* Like tvmffi_i_put_plain, for optional(T), too. */
-TVMFFI_I_FOLDED int tvmffi_i_put(const tvmffi_i_word *word,
-                                        tvmffi_scope *here, TVMFFIAny *out,
-                                        const void *value) {
+/* Does what tvmffi_i_put_plain does, for optional(T), too. */
+TVMFFI_I_FOLDED int tvmffi_i_put(const tvmffi_i_word *word, tvmffi_scope *here,
+                                 TVMFFIAny *out, const void *value) {
   const tvmffi_i_word *of = word->of[0];
   if (word->kind != TVMFFI_I_OPTIONAL)
     return tvmffi_i_put_plain(word, here, out, value);

@@ -59,8 +59,10 @@ static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
   int64_t y_high = m ? tvmffi_i_bigint_word(y.data, m - 1) : 0;
   if ((x_high < 0) != (y_high < 0)) return x_high < 0 ? -1 : 1;
   while (i--) {
-    uint64_t p = (uint64_t)(i < n ? tvmffi_i_bigint_word(x.data, i) : -(x_high < 0));
-    uint64_t q = (uint64_t)(i < m ? tvmffi_i_bigint_word(y.data, i) : -(y_high < 0));
+    uint64_t p =
+        (uint64_t)(i < n ? tvmffi_i_bigint_word(x.data, i) : -(x_high < 0));
+    uint64_t q =
+        (uint64_t)(i < m ? tvmffi_i_bigint_word(y.data, i) : -(y_high < 0));
     if (p != q) return TVMFFI_I_SIGN(p, q);
   }
   return 0;

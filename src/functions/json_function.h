@@ -18,9 +18,8 @@
 #if !TVMFFI_NO_EXTRA
 /* Defines the type of the parameter `indent`: an int, or None for 0. Truncates
    the int to 32 bits, as upstream does. */
-TVMFFI_I_CUSTOM_TYPE(
-    i_optional_int, int32_t, "Optional<int>",
-    "{\"type\":\"Optional\",\"args\":[{\"type\":\"int\"}]}") {
+TVMFFI_I_CUSTOM_TYPE(i_optional_int, int32_t, "Optional<int>",
+                     "{\"type\":\"Optional\",\"args\":[{\"type\":\"int\"}]}") {
   *(int32_t *)out = any->type_index == kTVMFFINone ? 0 : (int32_t)any->v_int64;
   return any->type_index == kTVMFFINone || TVMFFI_I_IS_INT(any)
              ? 0

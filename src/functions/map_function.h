@@ -21,6 +21,7 @@
 #include "../containers/map_memory.h"
 #include "../containers/map.h"
 #include "../containers/map_fill.h"
+#include "../interface/compound.h"
 #include "../interface/function.h"
 
 #if !TVMFFI_NO_CONTAINERS

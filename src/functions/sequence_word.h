@@ -6,6 +6,7 @@
 #include "../head/config.h"
 #include "../head/abi.h"
 #include "../base/word.h"
+#include "../interface/compound.h"
 
 #if !TVMFFI_NO_CONTAINERS
 TVMFFI_I_OBJECT_TYPE(i_array, "ffi.Array", "ffi.Array", kTVMFFIArray)

@@ -7,7 +7,6 @@
 #include "../head/compiler.h"
 #include "../head/abi.h"
 #include "../base/reference.h"
-#include "../base/value.h"
 #include "../base/error.h"
 #include "../base/word.h"
 #include "../core/type_table.h"

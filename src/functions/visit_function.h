@@ -7,7 +7,6 @@
 #include "../head/abi.h"
 #include "../head/compiler.h"
 #include "../base/reference.h"
-#include "../base/value.h"
 #include "../base/error.h"
 #include "../base/word.h"
 #include "../base/mismatch.h"
@@ -26,18 +25,18 @@
 #if !TVMFFI_NO_EXTRA
 /* Defines the parameter type of a visited value: any view. Does not move from
    an rvalue reference. */
-TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any", TVMFFI_I_ANY, -1, NULL,
-              NULL)
+TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any", TVMFFI_I_ANY, -1,
+              NULL, NULL)
 /* Defines a parameter type of callbacks. tvmffi_i_check_callbacks checks them
    in the body, because upstream checks the callbacks of the last parameter
    before those of the first. */
-#define TVMFFI_I_CALLBACKS(T, more, more_schema)                           \
-  TVMFFI_I_CUSTOM_TYPE(                                                    \
-      T, const TVMFFIAny *, "Array<Tuple<int, ffi.Function" more ">>",     \
-      "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Tuple\",\"args\":["   \
+#define TVMFFI_I_CALLBACKS(T, more, more_schema)                             \
+  TVMFFI_I_CUSTOM_TYPE(                                                      \
+      T, const TVMFFIAny *, "Array<Tuple<int, ffi.Function" more ">>",       \
+      "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Tuple\",\"args\":["     \
       "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}") { \
-    *(const TVMFFIAny **)out = any;                                        \
-    return 0;                                                              \
+    *(const TVMFFIAny **)out = any;                                          \
+    return 0;                                                                \
   }
 TVMFFI_I_CALLBACKS(i_callbacks, "", "")
 TVMFFI_I_CALLBACKS(i_mutate_callbacks, ", bool", ",{\"type\":\"bool\"}")
@@ -184,7 +183,8 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
   return tvmffi_i_give(
       tvmffi_i_visit_root(&tvmffi_func_i_structural_walk,
                           order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
-                          &root, callbacks, with_region), tvmffi_result);
+                          &root, callbacks, with_region),
+      tvmffi_result);
 }
 
 /* Visits a value with callbacks. `callbacks` has pairs of type index and
@@ -194,8 +194,10 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
    an ffi.VisitInterrupt, which ends the visit and is its result. */
 TVMFFI_I_BUILTIN_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks)) {
-  return tvmffi_i_give(tvmffi_i_visit_root(&tvmffi_func_i_structural_visit,
-                                    TVMFFI_I_VISIT, &root, callbacks, NULL), tvmffi_result);
+  return tvmffi_i_give(
+      tvmffi_i_visit_root(&tvmffi_func_i_structural_visit, TVMFFI_I_VISIT,
+                          &root, callbacks, NULL),
+      tvmffi_result);
 }
 
 /* Returns a value with replacements: the result of a callback replaces the
@@ -208,7 +210,8 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_map, i_mutated, (any, root),
   return tvmffi_i_give(
       tvmffi_i_visit_root(&tvmffi_func_i_structural_map,
                           order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
-                          &root, callbacks, with_region), tvmffi_result);
+                          &root, callbacks, with_region),
+      tvmffi_result);
 }
 
 /* Returns a value with replacements, as ffi.StructuralMap does. A callback is
@@ -218,8 +221,10 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_map, i_mutated, (any, root),
    changed in place. */
 TVMFFI_I_BUILTIN_FUNC(i_structural_mutate, i_mutated, (any, root),
                       (i_mutate_callbacks, callbacks)) {
-  return tvmffi_i_give(tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate,
-                                    TVMFFI_I_MUTATE, &root, callbacks, NULL), tvmffi_result);
+  return tvmffi_i_give(
+      tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate, TVMFFI_I_MUTATE,
+                          &root, callbacks, NULL),
+      tvmffi_result);
 }
 
 /* Raises an error if the visitor has no vtable or the value is a NULL object.

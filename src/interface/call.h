@@ -39,9 +39,9 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(const tvmffi_i_word *word,
 
 /* tvmffi_out_int8 and so on return a tvmffi_out that converts a result to the C
    type of *target. If `target` is NULL, the result is discarded. */
-#define TVMFFI_I_OUT_TYPE(T)                                      \
+#define TVMFFI_I_OUT_TYPE(T)                                           \
   TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(tvmffi_type_##T *target) { \
-    return tvmffi_i_make_out(&tvmffi_i_word_##T, target);         \
+    return tvmffi_i_make_out(&tvmffi_i_word_##T, target);              \
   }
 TVMFFI_I_OUT_TYPE(int8)
 TVMFFI_I_OUT_TYPE(int16)
@@ -85,7 +85,8 @@ TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
 }
 
 TVMFFI_I_CONST_WORD tvmffi_i_word_buffer = {
-    "str", NULL, {NULL, NULL}, tvmffi_i_take_buffer, NULL, -1, TVMFFI_I_CUSTOM, 0, 0};
+    "str", NULL, {NULL, NULL}, tvmffi_i_take_buffer, NULL, -1, TVMFFI_I_CUSTOM,
+    0,     0};
 
 /* Returns the tvmffi_out that copies a result, a string or bytes, to *target.
    If the buffer is too small, the call raises a ValueError. */

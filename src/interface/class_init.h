@@ -163,9 +163,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
 
 /* Reads the field of a word: stores an owned value in *into. Returns 0, or -1
    with an error. */
-TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word,
-                                               int storage, void *field,
-                                               TVMFFIAny *into) {
+TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word, int storage,
+                                         void *field, TVMFFIAny *into) {
   if (storage == TVMFFI_I_STORED_PLAIN)
     return tvmffi_i_put(word, NULL, into, field);
   if (storage == TVMFFI_I_STORED_OBJECT)
@@ -180,12 +179,12 @@ TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word,
 /* Converts `value` like a container argument of a typed function, and stores
    the container in `field`. If `nullable` is 1, None stores NULL. */
 TVMFFI_I_COLD int tvmffi_i_set_container(const tvmffi_i_word *word,
+                                         tvmffi_i_item_converter *convert,
                                          int nullable, void *field,
                                          const TVMFFIAny *value) {
   const int is_none = value->type_index == kTVMFFINone;
   TVMFFIAny made;
-  int code = nullable && is_none ? 0
-                                 : tvmffi_i_convert_item(word, value, &made);
+  int code = nullable && is_none ? 0 : convert(word, value, &made);
   if (code && code != TVMFFI_I_CONVERTED)
     return tvmffi_i_bad_field(word, nullable, value, code);
   tvmffi_i_keep(field, code ? made.v_obj : is_none ? NULL : value->v_obj);
@@ -204,7 +203,7 @@ TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
   TVMFFIObject *object = NULL;
   int code = 0;
   if (of->kind == TVMFFI_I_CONTAINER)
-    return tvmffi_i_set_container(word, nullable, field, value);
+    return tvmffi_i_set_container(word, of->item, nullable, field, value);
   if (storage == TVMFFI_I_STORED_ANY)
     return tvmffi_any_assign((TVMFFIAny *)field, *value);
   if (storage == TVMFFI_I_STORED_PLAIN)

@@ -124,7 +124,8 @@ TVMFFI_I_INLINE int tvmffi_i_class_make(tvmffi_i_class *c,
   self->deleter = c->deleter;
   for (; c && c->members; c = c->parent)
     for (m = c->members; m->what; ++m)
-      if (m->storage >= TVMFFI_I_STORED_STR && m->word->kind != TVMFFI_I_OPTIONAL)
+      if (m->storage >= TVMFFI_I_STORED_STR &&
+          m->word->kind != TVMFFI_I_OPTIONAL)
         ((TVMFFIAny *)tvmffi_i_field_at(self, m->offset))->type_index =
             m->storage == TVMFFI_I_STORED_STR ? kTVMFFISmallStr
                                               : kTVMFFISmallBytes;

@@ -9,18 +9,21 @@
 
 #include "../head/compiler.h"
 #include "../head/abi.h"
-#include "../base/scope_here.h"
 #include "../base/word.h"
+#include "convert.h"
 
-TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
-                                        const TVMFFIAny *from, TVMFFIAny *to);
-
-#define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)                      \
-  typedef TVMFFIObject *tvmffi_type_##T;                                     \
-  typedef TVMFFIObject *tvmffi_type_optional_##T;                            \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
-      name,  schema,             {NULL, NULL}, NULL, tvmffi_i_convert_item,  \
-      index, TVMFFI_I_CONTAINER, (uint8_t)sizeof(void *), 0};
+#define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)             \
+  typedef TVMFFIObject *tvmffi_type_##T;                            \
+  typedef TVMFFIObject *tvmffi_type_optional_##T;                   \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {name,                    \
+                                           schema,                  \
+                                           {NULL, NULL},            \
+                                           NULL,                    \
+                                           tvmffi_i_convert_item,   \
+                                           index,                   \
+                                           TVMFFI_I_CONTAINER,      \
+                                           (uint8_t)sizeof(void *), \
+                                           0};
 #define TVMFFI_I_ONE_ANY(key) \
   "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"}]}"
 #define TVMFFI_I_TWO_ANY(key) \
@@ -78,15 +81,10 @@ namespace {
 template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
           const tvmffi_i_word *tvmffi_second = nullptr>
 struct tvmffi_i_of {
-  static constexpr tvmffi_i_word value = {tvmffi_word->name,
-                                          tvmffi_word->schema,
-                                          {tvmffi_first, tvmffi_second},
-                                          nullptr,
-                                          tvmffi_word->item,
-                                          tvmffi_word->index,
-                                          tvmffi_word->kind,
-                                          tvmffi_word->size,
-                                          0};
+  static constexpr tvmffi_i_word value = {
+      tvmffi_word->name, tvmffi_word->schema, {tvmffi_first, tvmffi_second},
+      nullptr,           tvmffi_word->item,   tvmffi_word->index,
+      tvmffi_word->kind, tvmffi_word->size,   0};
 };
 template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
           const tvmffi_i_word *tvmffi_second>
@@ -94,10 +92,16 @@ constexpr tvmffi_i_word
     tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value;
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_OF_WORD(T, label, key, kind, index)                        \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {                              \
-      label, key,  {NULL, NULL}, NULL, TVMFFI_I_CONVERTER_##kind,           \
-      index, kind, (uint8_t)sizeof(void *), 0};
+#define TVMFFI_I_OF_WORD(T, label, key, kind, index)                     \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {label,                     \
+                                              key,                       \
+                                              {NULL, NULL},              \
+                                              NULL,                      \
+                                              TVMFFI_I_CONVERTER_##kind, \
+                                              index,                     \
+                                              kind,                      \
+                                              (uint8_t)sizeof(void *),   \
+                                              0};
 TVMFFI_I_OF_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray)
 TVMFFI_I_OF_WORD(list, "List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList)
 TVMFFI_I_OF_WORD(map, "Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap)
@@ -109,29 +113,36 @@ TVMFFI_I_OF_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
   tvmffi_i_of<&tvmffi_i_word_of_list, &tvmffi_i_word_##T>::value
 #define tvmffi_i_word_optional(T) \
   tvmffi_i_of<&tvmffi_i_word_of_optional, &tvmffi_i_word_##T>::value
-#define tvmffi_i_word_map(K, V)                               \
+#define tvmffi_i_word_map(K, V)                          \
   tvmffi_i_of<&tvmffi_i_word_of_map, &tvmffi_i_word_##K, \
               &tvmffi_i_word_##V>::value
-#define tvmffi_i_word_dict(K, V)                               \
+#define tvmffi_i_word_dict(K, V)                          \
   tvmffi_i_of<&tvmffi_i_word_of_dict, &tvmffi_i_word_##K, \
               &tvmffi_i_word_##V>::value
 #else
-#define TVMFFI_I_OF_WORD(label, key, kind, index, a, b)                      \
-  ((const tvmffi_i_word){label, key, {a, b}, NULL, TVMFFI_I_CONVERTER_##kind, \
-                         index, kind, (uint8_t)sizeof(void *), 0})
-#define tvmffi_i_word_array(T)                                              \
+#define TVMFFI_I_OF_WORD(label, key, kind, index, a, b) \
+  ((const tvmffi_i_word){label,                         \
+                         key,                           \
+                         {a, b},                        \
+                         NULL,                          \
+                         TVMFFI_I_CONVERTER_##kind,     \
+                         index,                         \
+                         kind,                          \
+                         (uint8_t)sizeof(void *),       \
+                         0})
+#define tvmffi_i_word_array(T)                                             \
   TVMFFI_I_OF_WORD("Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray, \
                    &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_list(T)                                            \
+#define tvmffi_i_word_list(T)                                           \
   TVMFFI_I_OF_WORD("List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList, \
                    &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_optional(T)                                  \
+#define tvmffi_i_word_optional(T)                                 \
   TVMFFI_I_OF_WORD("Optional", "Optional", TVMFFI_I_OPTIONAL, -1, \
                    &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_map(K, V)                                       \
+#define tvmffi_i_word_map(K, V)                                      \
   TVMFFI_I_OF_WORD("Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap, \
                    &tvmffi_i_word_##K, &tvmffi_i_word_##V)
-#define tvmffi_i_word_dict(K, V)                                         \
+#define tvmffi_i_word_dict(K, V)                                        \
   TVMFFI_I_OF_WORD("Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict, \
                    &tvmffi_i_word_##K, &tvmffi_i_word_##V)
 #endif

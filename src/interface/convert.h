@@ -11,8 +11,10 @@
 #include "../base/map_layout.h"
 #include "../base/word.h"
 #include "scope.h"
-#include "compound.h"
 #include "global_cache.h"
+
+TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
+                                        const TVMFFIAny *from, TVMFFIAny *to);
 
 /* Sets *to to a new container with the items of an array or list. `maker` is
    the index of its constructor, such as TVMFFI_I_NEW_LIST. */
@@ -27,8 +29,9 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
                               (int32_t)cell->size, to);
 }
 
-/* Converts an array or list, and its items to `item_word`, if not NULL. If `same` is 1, the container type
-   is right: the container is copied only if an item needs conversion. */
+/* Converts an array or list, and its items to `item_word`, if not NULL. If
+   `same` is 1, the container type is right: the container is copied only if an
+   item needs conversion. */
 TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
                                          int maker, int same,
                                          const TVMFFIAny *from, TVMFFIAny *to) {
@@ -70,9 +73,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
   int converted = 0, i;
   for (i = 0; i < 2; ++i) {
     TVMFFIAny item;
-    int failed = 0, code = word->of[i] ? tvmffi_i_convert_item(
-                                             word->of[i], given[i], &item)
-                                       : 0;
+    int failed = 0,
+        code = word->of[i] ? tvmffi_i_convert_item(word->of[i], given[i], &item)
+                           : 0;
     if (code && code != TVMFFI_I_CONVERTED) return code;
     converted |= code;
     if (list)
@@ -146,8 +149,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_word *word,
   if (index == kTVMFFIShape) return tvmffi_i_shape_of(from, to);
   if (index != kTVMFFIArray && index != kTVMFFIList) return TVMFFI_I_MISMATCH;
   return tvmffi_i_convert_items(
-      word->of[0], index == kTVMFFIArray ? TVMFFI_I_NEW_ARRAY : TVMFFI_I_NEW_LIST,
-      same, from, to);
+      word->of[0],
+      index == kTVMFFIArray ? TVMFFI_I_NEW_ARRAY : TVMFFI_I_NEW_LIST, same,
+      from, to);
 }
 
 TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
@@ -172,7 +176,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
 /* Returns 1 if a container argument has the type of `word`, and so have its
    items, so that nothing needs conversion. Else returns 0. */
 TVMFFI_I_FOLDED int tvmffi_i_fit(const tvmffi_i_word *word,
-                                        const TVMFFIAny *any) {
+                                 const TVMFFIAny *any) {
   const TVMFFISeqCell *cell;
   const TVMFFIAny *item;
   int32_t fits;
@@ -218,8 +222,8 @@ TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_word *word,
 /* Converts an argument of a typed function. The scope owns a container that the
    conversion makes. */
 TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
-                                         tvmffi_scope *scope,
-                                         const TVMFFIAny *from, void *to) {
+                                      tvmffi_scope *scope,
+                                      const TVMFFIAny *from, void *to) {
   const tvmffi_i_word *of =
       word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
   if (of->kind != TVMFFI_I_CONTAINER) return tvmffi_i_get(word, from, to);

@@ -353,11 +353,11 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 #define TVMFFI_RETURN(...)              \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
                       TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
-#define TVMFFI_I_RETURN_0(...)           \
-  (*tvmffi_value = __VA_ARGS__,          \
+#define TVMFFI_I_RETURN_0(...)  \
+  (*tvmffi_value = __VA_ARGS__, \
    tvmffi_i_put(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
-#define TVMFFI_I_RETURN_1(...)           \
-  (tvmffi_value->returns_none = 0,       \
+#define TVMFFI_I_RETURN_1(...)     \
+  (tvmffi_value->returns_none = 0, \
    tvmffi_i_put(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
 
 /* Returns what the body owns, a reference that the caller receives. */

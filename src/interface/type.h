@@ -4,9 +4,7 @@
 
 #include "../head/compiler.h"
 #include "../head/abi.h"
-#include "../base/reference.h"
 #include "../base/value.h"
-#include "../base/scope_here.h"
 #include "../base/error.h"
 #include "../base/word.h"
 #include "list.h"
@@ -389,13 +387,13 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    float64, (T, parameter)...), then a body in which `self` is the object,
    borrowed. A method may precede or follow TVMFFI_TYPE. The type's name can be
    used as a parameter or result type only after TVMFFI_TYPE. */
-#define TVMFFI_METHOD(type, name, ...)                                       \
-  TVMFFI_I_SELF_OF(type, self_##type##_##name)                               \
-  TVMFFI_I_CLASS_METHOD(                                                     \
-      type, name,                                                            \
-      tvmffi_i_name_self(&tvmffi_i_shown_self_##type##_##name, tvmffi_key,   \
-                         tvmffi_flags),                                      \
-      TVMFFI_I_COUNT(~, __VA_ARGS__),                                        \
+#define TVMFFI_METHOD(type, name, ...)                                     \
+  TVMFFI_I_SELF_OF(type, self_##type##_##name)                             \
+  TVMFFI_I_CLASS_METHOD(                                                   \
+      type, name,                                                          \
+      tvmffi_i_name_self(&tvmffi_i_shown_self_##type##_##name, tvmffi_key, \
+                         tvmffi_flags),                                    \
+      TVMFFI_I_COUNT(~, __VA_ARGS__),                                      \
       TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__, ~))
 
 /* Begins a static method, which has no `self`. */
