@@ -219,9 +219,9 @@
      >>interface/scope               objects released at the end of a block
      >>interface/argument            arguments that the ABI has no form for
      >>interface/global              a global function called without a look-up
-     >>interface/compound            array(T), map(K, V), optional(T)
      >>interface/global_cache        built-in functions looked up once in a file
      >>interface/convert             containers converted item by item
+     >>interface/compound            array(T), map(K, V), optional(T)
      >>interface/schema              type schemas of typed functions
      >>interface/function            definition, export, registration
      >>interface/call                calls with plain C values
@@ -5120,6 +5120,7 @@ TVMFFI_I_INLINE int tvmffi_i_hand_any(tvmffi_i_owner to, TVMFFIAny *any) {
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_open(tvmffi_scope *scope,
                                                   tvmffi_scope *parent) {
   scope->parent = parent;
+  scope->items = NULL;
   scope->count = 0;
   scope->capacity = 0;
 #if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
@@ -5551,148 +5552,6 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_global_obj(const tvmffi_global *f) {
   return tvmffi_i_pointer(kTVMFFIFunction, f);
 }
 
-/* ======== Compound words =============================== >>interface/compound
-   array(T), map(K, V), optional(T) */
-/* Container types of parameters. A typed function converts container arguments
-   as upstream's library does: list to array and back, dict to map and back, an
-   array or list of ints to a shape. array(float64) also converts the elements.
-   A converted argument is a copy, released when the body returns. */
-
-#define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)             \
-  typedef TVMFFIObject *tvmffi_type_##T;                            \
-  typedef TVMFFIObject *tvmffi_type_optional_##T;                   \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {name,                    \
-                                           schema,                  \
-                                           {NULL, NULL},            \
-                                           NULL,                    \
-                                           tvmffi_i_convert_item,   \
-                                           index,                   \
-                                           TVMFFI_I_CONTAINER,      \
-                                           (uint8_t)sizeof(void *), \
-                                           0};
-#define TVMFFI_I_ONE_ANY(key) \
-  "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"}]}"
-#define TVMFFI_I_TWO_ANY(key) \
-  "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"},{\"type\":\"Any\"}]}"
-
-/* The parameter type array. A list is copied to a new array. array(T) also
-   converts the elements to T. */
-TVMFFI_I_CONTAINER_WORD(array, "Array<Any>", TVMFFI_I_ONE_ANY("ffi.Array"),
-                        kTVMFFIArray)
-/* The parameter type list. An array is copied to a new list. list(T) also
-   converts the elements to T. */
-TVMFFI_I_CONTAINER_WORD(list, "List<Any>", TVMFFI_I_ONE_ANY("ffi.List"),
-                        kTVMFFIList)
-/* The parameter type map. A dict is copied to a new map. map(K, V) also
-   converts keys and values. */
-TVMFFI_I_CONTAINER_WORD(map, "Map<Any, Any>", TVMFFI_I_TWO_ANY("ffi.Map"),
-                        kTVMFFIMap)
-/* The parameter type dict. A map is copied to a new dict. dict(K, V) also
-   converts keys and values. */
-TVMFFI_I_CONTAINER_WORD(dict, "Dict<Any, Any>", TVMFFI_I_TWO_ANY("ffi.Dict"),
-                        kTVMFFIDict)
-/* The parameter type shape. An array or list of ints is copied to a new
-   shape. */
-TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
-
-/* Types with arguments. array(T) accepts an array whose elements all have type
-   T or convert to T; other containers do likewise. optional(T) also accepts
-   None. Macros do not recurse, so array(array) works, but array(array(int64))
-   does not. */
-#define tvmffi_type_array(T) tvmffi_type_object
-#define tvmffi_type_list(T) tvmffi_type_object
-#define tvmffi_type_map(K, V) tvmffi_type_object
-#define tvmffi_type_dict(K, V) tvmffi_type_object
-#define tvmffi_type_optional(T) tvmffi_type_optional_##T
-#define tvmffi_type_optional_array(T) tvmffi_type_object
-#define tvmffi_type_optional_list(T) tvmffi_type_object
-#define tvmffi_type_optional_map(K, V) tvmffi_type_object
-#define tvmffi_type_optional_dict(K, V) tvmffi_type_object
-/* TVMFFI_I_RESULT_WORD(T) expands to the result type T, but to tensor_object
-   for `tensor`, because a returned tensor owns its memory. */
-#define tvmffi_i_result_tensor ~, tensor_object,
-#define tvmffi_i_result_optional(T) tvmffi_i_result_optional_##T
-#define tvmffi_i_result_optional_tensor ~, optional(tensor_object),
-#define TVMFFI_I_RESULT_WORD(T) \
-  TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_result_, T), T, ~)
-
-#define TVMFFI_I_CONVERTER_TVMFFI_I_CONTAINER tvmffi_i_convert_item
-#define TVMFFI_I_CONVERTER_TVMFFI_I_OPTIONAL NULL
-
-/* The words of types such as array(T). An argument is expanded before its
-   macro, so types nest, as in array(map(str, int64)). */
-#if defined(__cplusplus)
-extern "C++" {
-namespace {
-template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
-          const tvmffi_i_word *tvmffi_second = nullptr>
-struct tvmffi_i_of {
-  static constexpr tvmffi_i_word value = {
-      tvmffi_word->name, tvmffi_word->schema, {tvmffi_first, tvmffi_second},
-      nullptr,           tvmffi_word->item,   tvmffi_word->index,
-      tvmffi_word->kind, tvmffi_word->size,   0};
-};
-template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
-          const tvmffi_i_word *tvmffi_second>
-constexpr tvmffi_i_word
-    tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value;
-} /* namespace */
-} /* extern "C++" */
-#define TVMFFI_I_OF_WORD(T, label, key, kind, index)                     \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {label,                     \
-                                              key,                       \
-                                              {NULL, NULL},              \
-                                              NULL,                      \
-                                              TVMFFI_I_CONVERTER_##kind, \
-                                              index,                     \
-                                              kind,                      \
-                                              (uint8_t)sizeof(void *),   \
-                                              0};
-TVMFFI_I_OF_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray)
-TVMFFI_I_OF_WORD(list, "List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList)
-TVMFFI_I_OF_WORD(map, "Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap)
-TVMFFI_I_OF_WORD(dict, "Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict)
-TVMFFI_I_OF_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
-#define tvmffi_i_word_array(T) \
-  tvmffi_i_of<&tvmffi_i_word_of_array, &tvmffi_i_word_##T>::value
-#define tvmffi_i_word_list(T) \
-  tvmffi_i_of<&tvmffi_i_word_of_list, &tvmffi_i_word_##T>::value
-#define tvmffi_i_word_optional(T) \
-  tvmffi_i_of<&tvmffi_i_word_of_optional, &tvmffi_i_word_##T>::value
-#define tvmffi_i_word_map(K, V)                          \
-  tvmffi_i_of<&tvmffi_i_word_of_map, &tvmffi_i_word_##K, \
-              &tvmffi_i_word_##V>::value
-#define tvmffi_i_word_dict(K, V)                          \
-  tvmffi_i_of<&tvmffi_i_word_of_dict, &tvmffi_i_word_##K, \
-              &tvmffi_i_word_##V>::value
-#else
-#define TVMFFI_I_OF_WORD(label, key, kind, index, a, b) \
-  ((const tvmffi_i_word){label,                         \
-                         key,                           \
-                         {a, b},                        \
-                         NULL,                          \
-                         TVMFFI_I_CONVERTER_##kind,     \
-                         index,                         \
-                         kind,                          \
-                         (uint8_t)sizeof(void *),       \
-                         0})
-#define tvmffi_i_word_array(T)                                             \
-  TVMFFI_I_OF_WORD("Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray, \
-                   &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_list(T)                                           \
-  TVMFFI_I_OF_WORD("List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList, \
-                   &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_optional(T)                                 \
-  TVMFFI_I_OF_WORD("Optional", "Optional", TVMFFI_I_OPTIONAL, -1, \
-                   &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_map(K, V)                                      \
-  TVMFFI_I_OF_WORD("Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap, \
-                   &tvmffi_i_word_##K, &tvmffi_i_word_##V)
-#define tvmffi_i_word_dict(K, V)                                        \
-  TVMFFI_I_OF_WORD("Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict, \
-                   &tvmffi_i_word_##K, &tvmffi_i_word_##V)
-#endif
-
 /* ======== Global cache ============================= >>interface/global_cache
    built-in functions looked up once in a file */
 
@@ -6027,6 +5886,148 @@ TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
   *(tvmffi_i_object_slot *)to = from->v_obj;
   return 0;
 }
+
+/* ======== Compound words =============================== >>interface/compound
+   array(T), map(K, V), optional(T) */
+/* Container types of parameters. A typed function converts container arguments
+   as upstream's library does: list to array and back, dict to map and back, an
+   array or list of ints to a shape. array(float64) also converts the elements.
+   A converted argument is a copy, released when the body returns. */
+
+#define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)             \
+  typedef TVMFFIObject *tvmffi_type_##T;                            \
+  typedef TVMFFIObject *tvmffi_type_optional_##T;                   \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {name,                    \
+                                           schema,                  \
+                                           {NULL, NULL},            \
+                                           NULL,                    \
+                                           tvmffi_i_convert_item,   \
+                                           index,                   \
+                                           TVMFFI_I_CONTAINER,      \
+                                           (uint8_t)sizeof(void *), \
+                                           0};
+#define TVMFFI_I_ONE_ANY(key) \
+  "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"}]}"
+#define TVMFFI_I_TWO_ANY(key) \
+  "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"},{\"type\":\"Any\"}]}"
+
+/* The parameter type array. A list is copied to a new array. array(T) also
+   converts the elements to T. */
+TVMFFI_I_CONTAINER_WORD(array, "Array<Any>", TVMFFI_I_ONE_ANY("ffi.Array"),
+                        kTVMFFIArray)
+/* The parameter type list. An array is copied to a new list. list(T) also
+   converts the elements to T. */
+TVMFFI_I_CONTAINER_WORD(list, "List<Any>", TVMFFI_I_ONE_ANY("ffi.List"),
+                        kTVMFFIList)
+/* The parameter type map. A dict is copied to a new map. map(K, V) also
+   converts keys and values. */
+TVMFFI_I_CONTAINER_WORD(map, "Map<Any, Any>", TVMFFI_I_TWO_ANY("ffi.Map"),
+                        kTVMFFIMap)
+/* The parameter type dict. A map is copied to a new dict. dict(K, V) also
+   converts keys and values. */
+TVMFFI_I_CONTAINER_WORD(dict, "Dict<Any, Any>", TVMFFI_I_TWO_ANY("ffi.Dict"),
+                        kTVMFFIDict)
+/* The parameter type shape. An array or list of ints is copied to a new
+   shape. */
+TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
+
+/* Types with arguments. array(T) accepts an array whose elements all have type
+   T or convert to T; other containers do likewise. optional(T) also accepts
+   None. Macros do not recurse, so array(array) works, but array(array(int64))
+   does not. */
+#define tvmffi_type_array(T) tvmffi_type_object
+#define tvmffi_type_list(T) tvmffi_type_object
+#define tvmffi_type_map(K, V) tvmffi_type_object
+#define tvmffi_type_dict(K, V) tvmffi_type_object
+#define tvmffi_type_optional(T) tvmffi_type_optional_##T
+#define tvmffi_type_optional_array(T) tvmffi_type_object
+#define tvmffi_type_optional_list(T) tvmffi_type_object
+#define tvmffi_type_optional_map(K, V) tvmffi_type_object
+#define tvmffi_type_optional_dict(K, V) tvmffi_type_object
+/* TVMFFI_I_RESULT_WORD(T) expands to the result type T, but to tensor_object
+   for `tensor`, because a returned tensor owns its memory. */
+#define tvmffi_i_result_tensor ~, tensor_object,
+#define tvmffi_i_result_optional(T) tvmffi_i_result_optional_##T
+#define tvmffi_i_result_optional_tensor ~, optional(tensor_object),
+#define TVMFFI_I_RESULT_WORD(T) \
+  TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_result_, T), T, ~)
+
+#define TVMFFI_I_CONVERTER_TVMFFI_I_CONTAINER tvmffi_i_convert_item
+#define TVMFFI_I_CONVERTER_TVMFFI_I_OPTIONAL NULL
+
+/* The words of types such as array(T). An argument is expanded before its
+   macro, so types nest, as in array(map(str, int64)). */
+#if defined(__cplusplus)
+extern "C++" {
+namespace {
+template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
+          const tvmffi_i_word *tvmffi_second = nullptr>
+struct tvmffi_i_of {
+  static constexpr tvmffi_i_word value = {
+      tvmffi_word->name, tvmffi_word->schema, {tvmffi_first, tvmffi_second},
+      nullptr,           tvmffi_word->item,   tvmffi_word->index,
+      tvmffi_word->kind, tvmffi_word->size,   0};
+};
+template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
+          const tvmffi_i_word *tvmffi_second>
+constexpr tvmffi_i_word
+    tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value;
+} /* namespace */
+} /* extern "C++" */
+#define TVMFFI_I_OF_WORD(T, label, key, kind, index)                     \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {label,                     \
+                                              key,                       \
+                                              {NULL, NULL},              \
+                                              NULL,                      \
+                                              TVMFFI_I_CONVERTER_##kind, \
+                                              index,                     \
+                                              kind,                      \
+                                              (uint8_t)sizeof(void *),   \
+                                              0};
+TVMFFI_I_OF_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray)
+TVMFFI_I_OF_WORD(list, "List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList)
+TVMFFI_I_OF_WORD(map, "Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap)
+TVMFFI_I_OF_WORD(dict, "Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict)
+TVMFFI_I_OF_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
+#define tvmffi_i_word_array(T) \
+  tvmffi_i_of<&tvmffi_i_word_of_array, &tvmffi_i_word_##T>::value
+#define tvmffi_i_word_list(T) \
+  tvmffi_i_of<&tvmffi_i_word_of_list, &tvmffi_i_word_##T>::value
+#define tvmffi_i_word_optional(T) \
+  tvmffi_i_of<&tvmffi_i_word_of_optional, &tvmffi_i_word_##T>::value
+#define tvmffi_i_word_map(K, V)                          \
+  tvmffi_i_of<&tvmffi_i_word_of_map, &tvmffi_i_word_##K, \
+              &tvmffi_i_word_##V>::value
+#define tvmffi_i_word_dict(K, V)                          \
+  tvmffi_i_of<&tvmffi_i_word_of_dict, &tvmffi_i_word_##K, \
+              &tvmffi_i_word_##V>::value
+#else
+#define TVMFFI_I_OF_WORD(label, key, kind, index, a, b) \
+  ((const tvmffi_i_word){label,                         \
+                         key,                           \
+                         {a, b},                        \
+                         NULL,                          \
+                         TVMFFI_I_CONVERTER_##kind,     \
+                         index,                         \
+                         kind,                          \
+                         (uint8_t)sizeof(void *),       \
+                         0})
+#define tvmffi_i_word_array(T)                                             \
+  TVMFFI_I_OF_WORD("Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray, \
+                   &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_list(T)                                           \
+  TVMFFI_I_OF_WORD("List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList, \
+                   &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_optional(T)                                 \
+  TVMFFI_I_OF_WORD("Optional", "Optional", TVMFFI_I_OPTIONAL, -1, \
+                   &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_map(K, V)                                      \
+  TVMFFI_I_OF_WORD("Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap, \
+                   &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+#define tvmffi_i_word_dict(K, V)                                        \
+  TVMFFI_I_OF_WORD("Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict, \
+                   &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+#endif
 
 /* ======== Schemas: type schemas of typed functions ==== >>interface/schema */
 

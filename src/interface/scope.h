@@ -258,6 +258,7 @@ TVMFFI_I_INLINE int tvmffi_i_hand_any(tvmffi_i_owner to, TVMFFIAny *any) {
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_open(tvmffi_scope *scope,
                                                   tvmffi_scope *parent) {
   scope->parent = parent;
+  scope->items = NULL;
   scope->count = 0;
   scope->capacity = 0;
 #if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
