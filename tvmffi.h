@@ -3513,11 +3513,11 @@ TVMFFI_I_INLINE int64_t tvmffi_i_map_size(const TVMFFIObject *map) {
    words for types, and their conversions */
 /* Defines the parameter types of typed functions, such as int64. A parameter
    type T has a C type tvmffi_type_T and a constant tvmffi_i_word_T, which
-   describes it. tvmffi_i_get converts an Any to any C type, and tvmffi_i_put a
-   C value to an Any; where the word is a constant, compilers reduce both to the
-   instructions for this type. Typed functions check number and types of
-   arguments, and raise the same errors as upstream's C++ headers. For an
-   unknown parameter type T, the compiler's first error names
+   describes it. tvmffi_i_from_any converts an Any to any C type, and
+   tvmffi_i_to_any a C value to an Any; where the word is a constant, compilers
+   reduce both to the instructions for this type. Typed functions check number
+   and types of arguments, and raise the same errors as upstream's C++ headers.
+   For an unknown parameter type T, the compiler's first error names
    tvmffi_i_unknown_type_word__T. */
 
 /* How values of a parameter type are converted. From TVMFFI_I_PTR on, the C
@@ -3542,12 +3542,12 @@ enum {
 
 typedef struct tvmffi_i_word tvmffi_i_word;
 
-/* Converts *from to the C type of a word at `to`, like tvmffi_i_get. */
+/* Converts *from to the C type of a word at `to`, like tvmffi_i_from_any. */
 typedef int tvmffi_i_getter(const TVMFFIAny *from, void *to);
 
 /* Converts an item of a container to `word`. Returns 0 if the item needs no
    conversion, TVMFFI_I_CONVERTED if *to owns the converted item, or the code of
-   tvmffi_i_get. */
+   tvmffi_i_from_any. */
 typedef int tvmffi_i_item_converter(const tvmffi_i_word *word,
                                     const TVMFFIAny *from, TVMFFIAny *to);
 
@@ -3675,7 +3675,7 @@ extern int tvmffi_i_is_known[1]; /* never defined */
   extern int tvmffi_i_is_known[sizeof(TVMFFI_I_UNKNOWN(T)) > 0];
 #endif
 
-/* Codes of tvmffi_i_get, besides 0 and an error's code. A code of
+/* Codes of tvmffi_i_from_any, besides 0 and an error's code. A code of
    TVMFFI_I_RANGE or more encodes the integer type that is too small for the
    value. */
 enum {
@@ -3945,8 +3945,8 @@ TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
 /* Converts *from to the C type of `word` at `to`, borrowed. Returns 0,
    TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's code. A number, data
    type, device or plain pointer at `to` is then unchanged. */
-TVMFFI_I_FOLDED int tvmffi_i_get_plain(const tvmffi_i_word *word,
-                                       const TVMFFIAny *from, void *to) {
+TVMFFI_I_FOLDED int tvmffi_i_plain_from_any(const tvmffi_i_word *word,
+                                            const TVMFFIAny *from, void *to) {
   const int32_t index = from->type_index;
   switch (word->kind) {
     case TVMFFI_I_ANY: *(TVMFFIAny *)to = *from; return 0;
@@ -3991,15 +3991,15 @@ TVMFFI_I_FOLDED int tvmffi_i_get_plain(const tvmffi_i_word *word,
   }
 }
 
-/* Does what tvmffi_i_get_plain does, for optional(T), too. */
-TVMFFI_I_FOLDED int tvmffi_i_get(const tvmffi_i_word *word,
-                                 const TVMFFIAny *from, void *to) {
+/* Does what tvmffi_i_plain_from_any does, for optional(T), too. */
+TVMFFI_I_FOLDED int tvmffi_i_from_any(const tvmffi_i_word *word,
+                                      const TVMFFIAny *from, void *to) {
   const tvmffi_i_word *of = word->of[0];
   const int is_some = from->type_index != kTVMFFINone;
   int code;
   if (word->kind != TVMFFI_I_OPTIONAL)
-    return tvmffi_i_get_plain(word, from, to);
-  code = is_some ? tvmffi_i_get_plain(of, from, to) : 0;
+    return tvmffi_i_plain_from_any(word, from, to);
+  code = is_some ? tvmffi_i_plain_from_any(of, from, to) : 0;
   if (code) return code;
   if (of->kind < TVMFFI_I_PTR)
     *tvmffi_i_has_value(of, to) = is_some;
@@ -4079,9 +4079,9 @@ TVMFFI_I_FOLDED int tvmffi_i_put_int(const tvmffi_i_word *word, TVMFFIAny *out,
    receives a reference of its own, from the scope `here` or a new one. If that
    is NULL, the caller receives the reference that the body owns. Returns 0, or
    an error's code. */
-TVMFFI_I_FOLDED int tvmffi_i_put_plain(const tvmffi_i_word *word,
-                                       tvmffi_scope *here, TVMFFIAny *out,
-                                       const void *value) {
+TVMFFI_I_FOLDED int tvmffi_i_plain_to_any(const tvmffi_i_word *word,
+                                          tvmffi_scope *here, TVMFFIAny *out,
+                                          const void *value) {
   switch (word->kind) {
     case TVMFFI_I_NONE: *out = tvmffi_none(); return 0;
     case TVMFFI_I_ANY:
@@ -4115,19 +4115,20 @@ TVMFFI_I_FOLDED int tvmffi_i_put_plain(const tvmffi_i_word *word,
   }
 }
 
-/* Does what tvmffi_i_put_plain does, for optional(T), too. */
-TVMFFI_I_FOLDED int tvmffi_i_put(const tvmffi_i_word *word, tvmffi_scope *here,
-                                 TVMFFIAny *out, const void *value) {
+/* Does what tvmffi_i_plain_to_any does, for optional(T), too. */
+TVMFFI_I_FOLDED int tvmffi_i_to_any(const tvmffi_i_word *word,
+                                    tvmffi_scope *here, TVMFFIAny *out,
+                                    const void *value) {
   const tvmffi_i_word *of = word->of[0];
   if (word->kind != TVMFFI_I_OPTIONAL)
-    return tvmffi_i_put_plain(word, here, out, value);
+    return tvmffi_i_plain_to_any(word, here, out, value);
   *out = tvmffi_none();
   if (of->kind < TVMFFI_I_PTR) {
     if (!*tvmffi_i_has_value(of, value)) return 0;
   } else if (!*(const tvmffi_i_object_slot *)value) {
     return here ? tvmffi_i_pending() : 0;
   }
-  return tvmffi_i_put_plain(of, here, out, value);
+  return tvmffi_i_plain_to_any(of, here, out, value);
 }
 
 /* -------- Words with parts -------- */
@@ -5821,9 +5822,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
   }
   if (word->kind == TVMFFI_I_CONTAINER)
     return tvmffi_i_convert_container(word, from, to);
-  code = tvmffi_i_get_plain(word, from, &value);
+  code = tvmffi_i_plain_from_any(word, from, &value);
   if (code || !tvmffi_i_is_value(word)) return code;
-  TVMFFI_TRY(tvmffi_i_put_plain(word, NULL, to, &value));
+  TVMFFI_TRY(tvmffi_i_plain_to_any(word, NULL, to, &value));
   return to->type_index == from->type_index ? 0 : TVMFFI_I_CONVERTED;
 }
 
@@ -5880,7 +5881,7 @@ TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
                                       const TVMFFIAny *from, void *to) {
   const tvmffi_i_word *of =
       word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
-  if (of->kind != TVMFFI_I_CONTAINER) return tvmffi_i_get(word, from, to);
+  if (of->kind != TVMFFI_I_CONTAINER) return tvmffi_i_from_any(word, from, to);
   if (TVMFFI_I_UNLIKELY(!tvmffi_i_fit(of, from)))
     return tvmffi_i_load_other(word, scope, from, to);
   *(tvmffi_i_object_slot *)to = from->v_obj;
@@ -6542,15 +6543,15 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
                       TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
 #define TVMFFI_I_RETURN_0(...)  \
   (*tvmffi_value = __VA_ARGS__, \
-   tvmffi_i_put(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
+   tvmffi_i_to_any(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
 #define TVMFFI_I_RETURN_1(...)     \
   (tvmffi_value->returns_none = 0, \
-   tvmffi_i_put(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
+   tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
 
 /* Returns what the body owns, a reference that the caller receives. */
 #define TVMFFI_I_GIVE(x)      \
   return *tvmffi_value = (x), \
-         tvmffi_i_put(tvmffi_word, NULL, tvmffi_result, tvmffi_value)
+         tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value)
 
 /* Makes a function object from a typed function. The scope owns *out. Returns
    0, or -1 with an error. */
@@ -6638,22 +6639,28 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(
 /* Describes where a result is stored and how it is converted. */
 typedef struct {
   const tvmffi_i_word *word; /* NULL: the Any itself is moved to *target */
+  tvmffi_i_getter *get;      /* converts to the word; NULL for an object */
   void *target;              /* NULL: discard the result */
 } tvmffi_out;
 
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(const tvmffi_i_word *word,
+                                             tvmffi_i_getter *get,
                                              void *target) {
   tvmffi_out out;
   out.word = word;
+  out.get = get;
   out.target = target;
   return out;
 }
 
 /* tvmffi_out_int8 and so on return a tvmffi_out that converts a result to the C
    type of *target. If `target` is NULL, the result is discarded. */
-#define TVMFFI_I_OUT_TYPE(T)                                           \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(tvmffi_type_##T *target) { \
-    return tvmffi_i_make_out(&tvmffi_i_word_##T, target);              \
+#define TVMFFI_I_OUT_TYPE(T)                                                  \
+  TVMFFI_I_INLINE int tvmffi_i_take_##T(const TVMFFIAny *any, void *target) { \
+    return tvmffi_i_from_any(&tvmffi_i_word_##T, any, target);                \
+  }                                                                           \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(tvmffi_type_##T *target) {        \
+    return tvmffi_i_make_out(&tvmffi_i_word_##T, tvmffi_i_take_##T, target);  \
   }
 TVMFFI_I_OUT_TYPE(int8)
 TVMFFI_I_OUT_TYPE(int16)
@@ -6696,33 +6703,34 @@ TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
   return 0;
 }
 
-TVMFFI_I_CONST_WORD tvmffi_i_word_buffer = {
-    "str", NULL, {NULL, NULL}, tvmffi_i_take_buffer, NULL, -1, TVMFFI_I_CUSTOM,
-    0,     0};
-
 /* Returns the tvmffi_out that copies a result, a string or bytes, to *target.
    If the buffer is too small, the call raises a ValueError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_buffer(tvmffi_buffer *target) {
-  return tvmffi_i_make_out(&tvmffi_i_word_buffer, target);
+  return tvmffi_i_make_out(&tvmffi_i_word_str, tvmffi_i_take_buffer, target);
 }
 
 /* Returns the tvmffi_out that stores an object in *target. The scope owns the
    object. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
-  return tvmffi_i_make_out(&tvmffi_i_word_object, target);
+  return tvmffi_i_make_out(&tvmffi_i_word_object, NULL, target);
 }
 
 /* Returns the tvmffi_out for a result of any type. *target must own nothing
    before the call. Afterwards it is owned by the scope. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
-  return tvmffi_i_make_out(NULL, target);
+  return tvmffi_i_make_out(NULL, NULL, target);
+}
+
+TVMFFI_I_INLINE int tvmffi_i_take_nothing(const TVMFFIAny *any, void *target) {
+  (void)any, (void)target;
+  return TVMFFI_I_MISMATCH;
 }
 
 /* Returns a tvmffi_out that discards the result. `null` must be NULL: with
    another pointer, tvmffi_call raises a TypeError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_none(const void *null) {
   return tvmffi_i_make_out(null ? &tvmffi_i_word_none : NULL,
-                           (void *)(uintptr_t)null);
+                           tvmffi_i_take_nothing, (void *)(uintptr_t)null);
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
@@ -6803,11 +6811,11 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, tvmffi_out out,
   } else if (!out.word) {
     code = tvmffi_i_hand_any(to, result);
     *(TVMFFIAny *)(out.target) = *result;
-  } else if (out.word->kind == TVMFFI_I_OBJECT &&
-             result->type_index >= kTVMFFIStaticObjectBegin && result->v_obj) {
+  } else if (!out.get && result->type_index >= kTVMFFIStaticObjectBegin &&
+             result->v_obj) {
     code = tvmffi_i_hand_out(to, result->v_obj, (TVMFFIObject **)out.target);
   } else {
-    code = tvmffi_i_get_plain(out.word, result, out.target);
+    code = out.get ? out.get(result, out.target) : TVMFFI_I_MISMATCH;
     if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(&out, result, code);
     tvmffi_i_any_release(result);
   }
@@ -6861,13 +6869,16 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_out out) { return out; }
 /* Returns the tvmffi_out for an integer variable of `size` bytes. A type such
    as `long` may differ from every intN_t. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int(void *x, size_t size, int sign) {
-  return tvmffi_i_make_out(
-      size == 1   ? sign ? &tvmffi_i_word_int8 : &tvmffi_i_word_uint8
-      : size == 2 ? sign ? &tvmffi_i_word_int16 : &tvmffi_i_word_uint16
-      : size == 4 ? sign ? &tvmffi_i_word_int32 : &tvmffi_i_word_uint32
-      : sign      ? &tvmffi_i_word_int64
-                  : &tvmffi_i_word_uint64,
-      x);
+  if (size == 1)
+    return sign ? tvmffi_out_int8((int8_t *)x) : tvmffi_out_uint8((uint8_t *)x);
+  if (size == 2)
+    return sign ? tvmffi_out_int16((int16_t *)x)
+                : tvmffi_out_uint16((uint16_t *)x);
+  if (size == 4)
+    return sign ? tvmffi_out_int32((int32_t *)x)
+                : tvmffi_out_uint32((uint32_t *)x);
+  return sign ? tvmffi_out_int64((int64_t *)x)
+              : tvmffi_out_uint64((uint64_t *)x);
 }
 #endif
 
@@ -7227,7 +7238,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
    view. Their names end with TVMFFI_I_CLASS(T). */
 #define TVMFFI_I_DEFAULT_int64(to, T, x) { \
     const TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_value = x; \
-    TVMFFI_TRY(tvmffi_i_put(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, to, \
+    TVMFFI_TRY(tvmffi_i_to_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, to, \
                             &tvmffi_value)); \
   }
 #define TVMFFI_I_DEFAULT_dtype(to, T, x) *(to) = tvmffi_str(x);
@@ -9890,7 +9901,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
 TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word, int storage,
                                          void *field, TVMFFIAny *into) {
   if (storage == TVMFFI_I_STORED_PLAIN)
-    return tvmffi_i_put(word, NULL, into, field);
+    return tvmffi_i_to_any(word, NULL, into, field);
   if (storage == TVMFFI_I_STORED_OBJECT)
     *into = tvmffi_obj(*(tvmffi_i_object_slot *)field);
   else
@@ -9931,11 +9942,11 @@ TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
   if (storage == TVMFFI_I_STORED_ANY)
     return tvmffi_any_assign((TVMFFIAny *)field, *value);
   if (storage == TVMFFI_I_STORED_PLAIN)
-    code = tvmffi_i_get(word, value, field);
+    code = tvmffi_i_from_any(word, value, field);
   else if (storage != TVMFFI_I_STORED_OBJECT)
-    code = tvmffi_i_get(word, value, &text);
+    code = tvmffi_i_from_any(word, value, &text);
   else if (!nullable || value->type_index != kTVMFFINone)
-    code = tvmffi_i_get(word, value, &object);
+    code = tvmffi_i_from_any(word, value, &object);
   if (TVMFFI_I_UNLIKELY(code))
     return tvmffi_i_bad_field(
         word, nullable && storage == TVMFFI_I_STORED_OBJECT, value, code);
@@ -9987,17 +9998,17 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
    as an Any at tvmffi_into. */
 #define TVMFFI_I_VALUE_int64(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
-  return tvmffi_i_put(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
+  return tvmffi_i_to_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
                       &tvmffi_now);
 #define TVMFFI_I_VALUE_dtype(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now; \
   TVMFFIAny tvmffi_text = tvmffi_str(x); \
-  int tvmffi_code = tvmffi_i_get(&TVMFFI_I_CAT(tvmffi_i_word_, T), \
+  int tvmffi_code = tvmffi_i_from_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), \
                                  &tvmffi_text, &tvmffi_now); \
   if (tvmffi_code) \
     return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_word_, T), 0, \
                               &tvmffi_text, tvmffi_code); \
-  return tvmffi_i_put(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
+  return tvmffi_i_to_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
                       &tvmffi_now);
 #define TVMFFI_I_VALUE_object(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
@@ -17449,7 +17460,7 @@ static int tvmffi_i_get_index(const TVMFFIAny *args, int32_t num_args,
   int code;
   if (num_args != 1)
     return tvmffi_i_bad_call(&tvmffi_i_by_index, num_args, result);
-  code = tvmffi_i_get(&tvmffi_i_word_int64, args, index);
+  code = tvmffi_i_from_any(&tvmffi_i_word_int64, args, index);
   return code ? tvmffi_i_bad_arg(&tvmffi_i_by_index, 0, args, code) : 0;
 }
 
@@ -22339,11 +22350,11 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
    parameter type name such as int64. */
 #define TVMFFI_I_PLAIN_FIELD(word)                                            \
   static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {    \
-    return tvmffi_i_put(&tvmffi_i_word_##word, NULL, result, field);          \
+    return tvmffi_i_to_any(&tvmffi_i_word_##word, NULL, result, field);       \
   }                                                                           \
   static int tvmffi_i_set_##word##_field(void *field,                         \
                                          const TVMFFIAny *value) {            \
-    int code = tvmffi_i_get(&tvmffi_i_word_##word, value, field);             \
+    int code = tvmffi_i_from_any(&tvmffi_i_word_##word, value, field);        \
     if (code >= TVMFFI_I_RANGE)                                               \
       return tvmffi_i_fail("OverflowError", "%lld does not fit in the field", \
                            (long long)value->v_int64);                        \
@@ -22420,7 +22431,7 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
     return tvmffi_i_fail("TypeError",
                          "A field setter takes 2 arguments, but %d were given",
                          num_args);
-  if (tvmffi_i_get(&tvmffi_i_word_ptr, &args[0], &field) || !field)
+  if (tvmffi_i_from_any(&tvmffi_i_word_ptr, &args[0], &field) || !field)
     return tvmffi_i_bad_cast(&args[0], "void*");
   code = s->convert(s->converter, &args[1], &converted);
   if (code) return tvmffi_i_need_error(code, "A field converter");
@@ -23036,7 +23047,7 @@ static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
   tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)from->size, &numbers);
   if (!shape) return -1;
   for (i = 0; i < from->size; ++i)
-    if (tvmffi_i_get(&tvmffi_i_word_int64, &items[i], &numbers[i])) {
+    if (tvmffi_i_from_any(&tvmffi_i_word_int64, &items[i], &numbers[i])) {
       tvmffi_i_release(shape);
       return TVMFFI_I_MISMATCH;
     }
@@ -24230,7 +24241,7 @@ static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
   if (hook) {
     TVMFFI_TRY(
         tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_HASH, o, NULL, &result));
-    if (tvmffi_i_get(&tvmffi_i_word_int64, &result, &got))
+    if (tvmffi_i_from_any(&tvmffi_i_word_int64, &result, &got))
       return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_HASH);
     place = tvmffi_i_seen_of(g, o, NULL);
     place->state = TVMFFI_I_DONE;
@@ -24459,7 +24470,7 @@ static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
     hook = tvmffi_i_type_attr(&tvmffi_i_eq_hooks, a->type_index);
   if (hook) {
     TVMFFI_TRY(tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_EQ, a, b, &result));
-    if (tvmffi_i_get(&tvmffi_i_word_bool, &result, &equal))
+    if (tvmffi_i_from_any(&tvmffi_i_word_bool, &result, &equal))
       return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_EQ);
     *sign = !equal;
     return 1;
@@ -24468,7 +24479,7 @@ static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
   if (!hook) return 0;
   TVMFFI_TRY(
       tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_COMPARE, a, b, &result));
-  if (tvmffi_i_get(&tvmffi_i_word_int64, &result, &order))
+  if (tvmffi_i_from_any(&tvmffi_i_word_int64, &result, &order))
     return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_COMPARE);
   *sign = (int32_t)order;
   return 1;
@@ -29889,7 +29900,7 @@ TVMFFI_I_PACKED(i_shape) {
   int32_t i;
   if (!shape) return -1;
   for (i = 0; i < num_args; ++i) {
-    if (tvmffi_i_get(&tvmffi_i_word_int64, &args[i], &numbers[i])) {
+    if (tvmffi_i_from_any(&tvmffi_i_word_int64, &args[i], &numbers[i])) {
       tvmffi_i_release(shape);
       return tvmffi_i_fail("ValueError",
                            "Expect shape to take list of int arguments");
@@ -30875,7 +30886,7 @@ static int tvmffi_i_fill_by_names(const TVMFFITypeInfo *type,
 static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
   TVMFFIByteArray key;
   int32_t index = 0;
-  if (tvmffi_i_get(&tvmffi_i_word_int32, arg, &index)) {
+  if (tvmffi_i_from_any(&tvmffi_i_word_int32, arg, &index)) {
     if (tvmffi_i_get_str(arg, &key)) {
       (void)tvmffi_i_bad_cast(arg, "str");
       return NULL;
@@ -31284,7 +31295,7 @@ static int tvmffi_i_text_step(tvmffi_i_text_buffer *b, const tvmffi_i_step *s,
       return 0;
     case TVMFFI_I_STEP_ARRAY_ITEM:
     case TVMFFI_I_STEP_ARRAY_ITEM_MISSING:
-      if (tvmffi_i_get(&tvmffi_i_word_int64, key, &i))
+      if (tvmffi_i_from_any(&tvmffi_i_word_int64, key, &i))
         return tvmffi_i_bad_cast(key, "int");
       tvmffi_i_text_str(b, is_missing ? "[<missing:" : "[");
       tvmffi_i_text_int(b, i);

@@ -2,11 +2,11 @@
    words for types, and their conversions */
 /* Defines the parameter types of typed functions, such as int64. A parameter
    type T has a C type tvmffi_type_T and a constant tvmffi_i_word_T, which
-   describes it. tvmffi_i_get converts an Any to any C type, and tvmffi_i_put a
-   C value to an Any; where the word is a constant, compilers reduce both to the
-   instructions for this type. Typed functions check number and types of
-   arguments, and raise the same errors as upstream's C++ headers. For an
-   unknown parameter type T, the compiler's first error names
+   describes it. tvmffi_i_from_any converts an Any to any C type, and
+   tvmffi_i_to_any a C value to an Any; where the word is a constant, compilers
+   reduce both to the instructions for this type. Typed functions check number
+   and types of arguments, and raise the same errors as upstream's C++ headers.
+   For an unknown parameter type T, the compiler's first error names
    tvmffi_i_unknown_type_word__T. */
 
 #pragma once
@@ -43,12 +43,12 @@ enum {
 
 typedef struct tvmffi_i_word tvmffi_i_word;
 
-/* Converts *from to the C type of a word at `to`, like tvmffi_i_get. */
+/* Converts *from to the C type of a word at `to`, like tvmffi_i_from_any. */
 typedef int tvmffi_i_getter(const TVMFFIAny *from, void *to);
 
 /* Converts an item of a container to `word`. Returns 0 if the item needs no
    conversion, TVMFFI_I_CONVERTED if *to owns the converted item, or the code of
-   tvmffi_i_get. */
+   tvmffi_i_from_any. */
 typedef int tvmffi_i_item_converter(const tvmffi_i_word *word,
                                     const TVMFFIAny *from, TVMFFIAny *to);
 
@@ -176,7 +176,7 @@ extern int tvmffi_i_is_known[1]; /* never defined */
   extern int tvmffi_i_is_known[sizeof(TVMFFI_I_UNKNOWN(T)) > 0];
 #endif
 
-/* Codes of tvmffi_i_get, besides 0 and an error's code. A code of
+/* Codes of tvmffi_i_from_any, besides 0 and an error's code. A code of
    TVMFFI_I_RANGE or more encodes the integer type that is too small for the
    value. */
 enum {
@@ -446,8 +446,8 @@ TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
 /* Converts *from to the C type of `word` at `to`, borrowed. Returns 0,
    TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's code. A number, data
    type, device or plain pointer at `to` is then unchanged. */
-TVMFFI_I_FOLDED int tvmffi_i_get_plain(const tvmffi_i_word *word,
-                                       const TVMFFIAny *from, void *to) {
+TVMFFI_I_FOLDED int tvmffi_i_plain_from_any(const tvmffi_i_word *word,
+                                            const TVMFFIAny *from, void *to) {
   const int32_t index = from->type_index;
   switch (word->kind) {
     case TVMFFI_I_ANY: *(TVMFFIAny *)to = *from; return 0;
@@ -492,15 +492,15 @@ TVMFFI_I_FOLDED int tvmffi_i_get_plain(const tvmffi_i_word *word,
   }
 }
 
-/* Does what tvmffi_i_get_plain does, for optional(T), too. */
-TVMFFI_I_FOLDED int tvmffi_i_get(const tvmffi_i_word *word,
-                                 const TVMFFIAny *from, void *to) {
+/* Does what tvmffi_i_plain_from_any does, for optional(T), too. */
+TVMFFI_I_FOLDED int tvmffi_i_from_any(const tvmffi_i_word *word,
+                                      const TVMFFIAny *from, void *to) {
   const tvmffi_i_word *of = word->of[0];
   const int is_some = from->type_index != kTVMFFINone;
   int code;
   if (word->kind != TVMFFI_I_OPTIONAL)
-    return tvmffi_i_get_plain(word, from, to);
-  code = is_some ? tvmffi_i_get_plain(of, from, to) : 0;
+    return tvmffi_i_plain_from_any(word, from, to);
+  code = is_some ? tvmffi_i_plain_from_any(of, from, to) : 0;
   if (code) return code;
   if (of->kind < TVMFFI_I_PTR)
     *tvmffi_i_has_value(of, to) = is_some;
@@ -580,9 +580,9 @@ TVMFFI_I_FOLDED int tvmffi_i_put_int(const tvmffi_i_word *word, TVMFFIAny *out,
    receives a reference of its own, from the scope `here` or a new one. If that
    is NULL, the caller receives the reference that the body owns. Returns 0, or
    an error's code. */
-TVMFFI_I_FOLDED int tvmffi_i_put_plain(const tvmffi_i_word *word,
-                                       tvmffi_scope *here, TVMFFIAny *out,
-                                       const void *value) {
+TVMFFI_I_FOLDED int tvmffi_i_plain_to_any(const tvmffi_i_word *word,
+                                          tvmffi_scope *here, TVMFFIAny *out,
+                                          const void *value) {
   switch (word->kind) {
     case TVMFFI_I_NONE: *out = tvmffi_none(); return 0;
     case TVMFFI_I_ANY:
@@ -616,19 +616,20 @@ TVMFFI_I_FOLDED int tvmffi_i_put_plain(const tvmffi_i_word *word,
   }
 }
 
-/* Does what tvmffi_i_put_plain does, for optional(T), too. */
-TVMFFI_I_FOLDED int tvmffi_i_put(const tvmffi_i_word *word, tvmffi_scope *here,
-                                 TVMFFIAny *out, const void *value) {
+/* Does what tvmffi_i_plain_to_any does, for optional(T), too. */
+TVMFFI_I_FOLDED int tvmffi_i_to_any(const tvmffi_i_word *word,
+                                    tvmffi_scope *here, TVMFFIAny *out,
+                                    const void *value) {
   const tvmffi_i_word *of = word->of[0];
   if (word->kind != TVMFFI_I_OPTIONAL)
-    return tvmffi_i_put_plain(word, here, out, value);
+    return tvmffi_i_plain_to_any(word, here, out, value);
   *out = tvmffi_none();
   if (of->kind < TVMFFI_I_PTR) {
     if (!*tvmffi_i_has_value(of, value)) return 0;
   } else if (!*(const tvmffi_i_object_slot *)value) {
     return here ? tvmffi_i_pending() : 0;
   }
-  return tvmffi_i_put_plain(of, here, out, value);
+  return tvmffi_i_plain_to_any(of, here, out, value);
 }
 
 /* -------- Words with parts -------- */

@@ -484,6 +484,6 @@ static int tvmffi_i_get_index(const TVMFFIAny *args, int32_t num_args,
   int code;
   if (num_args != 1)
     return tvmffi_i_bad_call(&tvmffi_i_by_index, num_args, result);
-  code = tvmffi_i_get(&tvmffi_i_word_int64, args, index);
+  code = tvmffi_i_from_any(&tvmffi_i_word_int64, args, index);
   return code ? tvmffi_i_bad_arg(&tvmffi_i_by_index, 0, args, code) : 0;
 }

@@ -126,7 +126,7 @@ static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
     hook = tvmffi_i_type_attr(&tvmffi_i_eq_hooks, a->type_index);
   if (hook) {
     TVMFFI_TRY(tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_EQ, a, b, &result));
-    if (tvmffi_i_get(&tvmffi_i_word_bool, &result, &equal))
+    if (tvmffi_i_from_any(&tvmffi_i_word_bool, &result, &equal))
       return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_EQ);
     *sign = !equal;
     return 1;
@@ -135,7 +135,7 @@ static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
   if (!hook) return 0;
   TVMFFI_TRY(
       tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_COMPARE, a, b, &result));
-  if (tvmffi_i_get(&tvmffi_i_word_int64, &result, &order))
+  if (tvmffi_i_from_any(&tvmffi_i_word_int64, &result, &order))
     return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_COMPARE);
   *sign = (int32_t)order;
   return 1;

@@ -107,7 +107,7 @@ static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
   if (hook) {
     TVMFFI_TRY(
         tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_HASH, o, NULL, &result));
-    if (tvmffi_i_get(&tvmffi_i_word_int64, &result, &got))
+    if (tvmffi_i_from_any(&tvmffi_i_word_int64, &result, &got))
       return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_HASH);
     place = tvmffi_i_seen_of(g, o, NULL);
     place->state = TVMFFI_I_DONE;

@@ -91,7 +91,7 @@ static int tvmffi_i_text_step(tvmffi_i_text_buffer *b, const tvmffi_i_step *s,
       return 0;
     case TVMFFI_I_STEP_ARRAY_ITEM:
     case TVMFFI_I_STEP_ARRAY_ITEM_MISSING:
-      if (tvmffi_i_get(&tvmffi_i_word_int64, key, &i))
+      if (tvmffi_i_from_any(&tvmffi_i_word_int64, key, &i))
         return tvmffi_i_bad_cast(key, "int");
       tvmffi_i_text_str(b, is_missing ? "[<missing:" : "[");
       tvmffi_i_text_int(b, i);

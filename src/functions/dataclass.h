@@ -238,7 +238,7 @@ static int tvmffi_i_fill_by_names(const TVMFFITypeInfo *type,
 static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
   TVMFFIByteArray key;
   int32_t index = 0;
-  if (tvmffi_i_get(&tvmffi_i_word_int32, arg, &index)) {
+  if (tvmffi_i_from_any(&tvmffi_i_word_int32, arg, &index)) {
     if (tvmffi_i_get_str(arg, &key)) {
       (void)tvmffi_i_bad_cast(arg, "str");
       return NULL;

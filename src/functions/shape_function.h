@@ -18,7 +18,7 @@ TVMFFI_I_PACKED(i_shape) {
   int32_t i;
   if (!shape) return -1;
   for (i = 0; i < num_args; ++i) {
-    if (tvmffi_i_get(&tvmffi_i_word_int64, &args[i], &numbers[i])) {
+    if (tvmffi_i_from_any(&tvmffi_i_word_int64, &args[i], &numbers[i])) {
       tvmffi_i_release(shape);
       return tvmffi_i_fail("ValueError",
                            "Expect shape to take list of int arguments");

@@ -26,22 +26,28 @@
 /* Describes where a result is stored and how it is converted. */
 typedef struct {
   const tvmffi_i_word *word; /* NULL: the Any itself is moved to *target */
+  tvmffi_i_getter *get;      /* converts to the word; NULL for an object */
   void *target;              /* NULL: discard the result */
 } tvmffi_out;
 
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(const tvmffi_i_word *word,
+                                             tvmffi_i_getter *get,
                                              void *target) {
   tvmffi_out out;
   out.word = word;
+  out.get = get;
   out.target = target;
   return out;
 }
 
 /* tvmffi_out_int8 and so on return a tvmffi_out that converts a result to the C
    type of *target. If `target` is NULL, the result is discarded. */
-#define TVMFFI_I_OUT_TYPE(T)                                           \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(tvmffi_type_##T *target) { \
-    return tvmffi_i_make_out(&tvmffi_i_word_##T, target);              \
+#define TVMFFI_I_OUT_TYPE(T)                                                  \
+  TVMFFI_I_INLINE int tvmffi_i_take_##T(const TVMFFIAny *any, void *target) { \
+    return tvmffi_i_from_any(&tvmffi_i_word_##T, any, target);                \
+  }                                                                           \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(tvmffi_type_##T *target) {        \
+    return tvmffi_i_make_out(&tvmffi_i_word_##T, tvmffi_i_take_##T, target);  \
   }
 TVMFFI_I_OUT_TYPE(int8)
 TVMFFI_I_OUT_TYPE(int16)
@@ -84,33 +90,34 @@ TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
   return 0;
 }
 
-TVMFFI_I_CONST_WORD tvmffi_i_word_buffer = {
-    "str", NULL, {NULL, NULL}, tvmffi_i_take_buffer, NULL, -1, TVMFFI_I_CUSTOM,
-    0,     0};
-
 /* Returns the tvmffi_out that copies a result, a string or bytes, to *target.
    If the buffer is too small, the call raises a ValueError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_buffer(tvmffi_buffer *target) {
-  return tvmffi_i_make_out(&tvmffi_i_word_buffer, target);
+  return tvmffi_i_make_out(&tvmffi_i_word_str, tvmffi_i_take_buffer, target);
 }
 
 /* Returns the tvmffi_out that stores an object in *target. The scope owns the
    object. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
-  return tvmffi_i_make_out(&tvmffi_i_word_object, target);
+  return tvmffi_i_make_out(&tvmffi_i_word_object, NULL, target);
 }
 
 /* Returns the tvmffi_out for a result of any type. *target must own nothing
    before the call. Afterwards it is owned by the scope. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
-  return tvmffi_i_make_out(NULL, target);
+  return tvmffi_i_make_out(NULL, NULL, target);
+}
+
+TVMFFI_I_INLINE int tvmffi_i_take_nothing(const TVMFFIAny *any, void *target) {
+  (void)any, (void)target;
+  return TVMFFI_I_MISMATCH;
 }
 
 /* Returns a tvmffi_out that discards the result. `null` must be NULL: with
    another pointer, tvmffi_call raises a TypeError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_none(const void *null) {
   return tvmffi_i_make_out(null ? &tvmffi_i_word_none : NULL,
-                           (void *)(uintptr_t)null);
+                           tvmffi_i_take_nothing, (void *)(uintptr_t)null);
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
@@ -191,11 +198,11 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, tvmffi_out out,
   } else if (!out.word) {
     code = tvmffi_i_hand_any(to, result);
     *(TVMFFIAny *)(out.target) = *result;
-  } else if (out.word->kind == TVMFFI_I_OBJECT &&
-             result->type_index >= kTVMFFIStaticObjectBegin && result->v_obj) {
+  } else if (!out.get && result->type_index >= kTVMFFIStaticObjectBegin &&
+             result->v_obj) {
     code = tvmffi_i_hand_out(to, result->v_obj, (TVMFFIObject **)out.target);
   } else {
-    code = tvmffi_i_get_plain(out.word, result, out.target);
+    code = out.get ? out.get(result, out.target) : TVMFFI_I_MISMATCH;
     if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(&out, result, code);
     tvmffi_i_any_release(result);
   }
@@ -249,13 +256,16 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_out out) { return out; }
 /* Returns the tvmffi_out for an integer variable of `size` bytes. A type such
    as `long` may differ from every intN_t. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int(void *x, size_t size, int sign) {
-  return tvmffi_i_make_out(
-      size == 1   ? sign ? &tvmffi_i_word_int8 : &tvmffi_i_word_uint8
-      : size == 2 ? sign ? &tvmffi_i_word_int16 : &tvmffi_i_word_uint16
-      : size == 4 ? sign ? &tvmffi_i_word_int32 : &tvmffi_i_word_uint32
-      : sign      ? &tvmffi_i_word_int64
-                  : &tvmffi_i_word_uint64,
-      x);
+  if (size == 1)
+    return sign ? tvmffi_out_int8((int8_t *)x) : tvmffi_out_uint8((uint8_t *)x);
+  if (size == 2)
+    return sign ? tvmffi_out_int16((int16_t *)x)
+                : tvmffi_out_uint16((uint16_t *)x);
+  if (size == 4)
+    return sign ? tvmffi_out_int32((int32_t *)x)
+                : tvmffi_out_uint32((uint32_t *)x);
+  return sign ? tvmffi_out_int64((int64_t *)x)
+              : tvmffi_out_uint64((uint64_t *)x);
 }
 #endif
 

@@ -166,7 +166,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
 TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word, int storage,
                                          void *field, TVMFFIAny *into) {
   if (storage == TVMFFI_I_STORED_PLAIN)
-    return tvmffi_i_put(word, NULL, into, field);
+    return tvmffi_i_to_any(word, NULL, into, field);
   if (storage == TVMFFI_I_STORED_OBJECT)
     *into = tvmffi_obj(*(tvmffi_i_object_slot *)field);
   else
@@ -207,11 +207,11 @@ TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
   if (storage == TVMFFI_I_STORED_ANY)
     return tvmffi_any_assign((TVMFFIAny *)field, *value);
   if (storage == TVMFFI_I_STORED_PLAIN)
-    code = tvmffi_i_get(word, value, field);
+    code = tvmffi_i_from_any(word, value, field);
   else if (storage != TVMFFI_I_STORED_OBJECT)
-    code = tvmffi_i_get(word, value, &text);
+    code = tvmffi_i_from_any(word, value, &text);
   else if (!nullable || value->type_index != kTVMFFINone)
-    code = tvmffi_i_get(word, value, &object);
+    code = tvmffi_i_from_any(word, value, &object);
   if (TVMFFI_I_UNLIKELY(code))
     return tvmffi_i_bad_field(
         word, nullable && storage == TVMFFI_I_STORED_OBJECT, value, code);

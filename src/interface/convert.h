@@ -167,9 +167,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
   }
   if (word->kind == TVMFFI_I_CONTAINER)
     return tvmffi_i_convert_container(word, from, to);
-  code = tvmffi_i_get_plain(word, from, &value);
+  code = tvmffi_i_plain_from_any(word, from, &value);
   if (code || !tvmffi_i_is_value(word)) return code;
-  TVMFFI_TRY(tvmffi_i_put_plain(word, NULL, to, &value));
+  TVMFFI_TRY(tvmffi_i_plain_to_any(word, NULL, to, &value));
   return to->type_index == from->type_index ? 0 : TVMFFI_I_CONVERTED;
 }
 
@@ -226,7 +226,7 @@ TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
                                       const TVMFFIAny *from, void *to) {
   const tvmffi_i_word *of =
       word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
-  if (of->kind != TVMFFI_I_CONTAINER) return tvmffi_i_get(word, from, to);
+  if (of->kind != TVMFFI_I_CONTAINER) return tvmffi_i_from_any(word, from, to);
   if (TVMFFI_I_UNLIKELY(!tvmffi_i_fit(of, from)))
     return tvmffi_i_load_other(word, scope, from, to);
   *(tvmffi_i_object_slot *)to = from->v_obj;

@@ -10,6 +10,7 @@
 #include "../head/abi.h"
 #include "../base/value.h"
 #include "../base/error.h"
+#include "../base/word.h"
 #include "../base/mismatch.h"
 #include "list.h"
 #include "argument.h"
@@ -21,7 +22,7 @@
    view. Their names end with TVMFFI_I_CLASS(T). */
 #define TVMFFI_I_DEFAULT_int64(to, T, x) { \
     const TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_value = x; \
-    TVMFFI_TRY(tvmffi_i_put(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, to, \
+    TVMFFI_TRY(tvmffi_i_to_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, to, \
                             &tvmffi_value)); \
   }
 #define TVMFFI_I_DEFAULT_dtype(to, T, x) *(to) = tvmffi_str(x);

@@ -355,15 +355,15 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
                       TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
 #define TVMFFI_I_RETURN_0(...)  \
   (*tvmffi_value = __VA_ARGS__, \
-   tvmffi_i_put(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
+   tvmffi_i_to_any(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
 #define TVMFFI_I_RETURN_1(...)     \
   (tvmffi_value->returns_none = 0, \
-   tvmffi_i_put(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
+   tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
 
 /* Returns what the body owns, a reference that the caller receives. */
 #define TVMFFI_I_GIVE(x)      \
   return *tvmffi_value = (x), \
-         tvmffi_i_put(tvmffi_word, NULL, tvmffi_result, tvmffi_value)
+         tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value)
 
 /* Makes a function object from a typed function. The scope owns *out. Returns
    0, or -1 with an error. */

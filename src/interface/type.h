@@ -44,17 +44,17 @@
    as an Any at tvmffi_into. */
 #define TVMFFI_I_VALUE_int64(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
-  return tvmffi_i_put(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
+  return tvmffi_i_to_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
                       &tvmffi_now);
 #define TVMFFI_I_VALUE_dtype(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now; \
   TVMFFIAny tvmffi_text = tvmffi_str(x); \
-  int tvmffi_code = tvmffi_i_get(&TVMFFI_I_CAT(tvmffi_i_word_, T), \
+  int tvmffi_code = tvmffi_i_from_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), \
                                  &tvmffi_text, &tvmffi_now); \
   if (tvmffi_code) \
     return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_word_, T), 0, \
                               &tvmffi_text, tvmffi_code); \
-  return tvmffi_i_put(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
+  return tvmffi_i_to_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
                       &tvmffi_now);
 #define TVMFFI_I_VALUE_object(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now = (x); \

@@ -69,7 +69,7 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
     return tvmffi_i_fail("TypeError",
                          "A field setter takes 2 arguments, but %d were given",
                          num_args);
-  if (tvmffi_i_get(&tvmffi_i_word_ptr, &args[0], &field) || !field)
+  if (tvmffi_i_from_any(&tvmffi_i_word_ptr, &args[0], &field) || !field)
     return tvmffi_i_bad_cast(&args[0], "void*");
   code = s->convert(s->converter, &args[1], &converted);
   if (code) return tvmffi_i_need_error(code, "A field converter");

@@ -145,11 +145,11 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
    parameter type name such as int64. */
 #define TVMFFI_I_PLAIN_FIELD(word)                                            \
   static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {    \
-    return tvmffi_i_put(&tvmffi_i_word_##word, NULL, result, field);          \
+    return tvmffi_i_to_any(&tvmffi_i_word_##word, NULL, result, field);       \
   }                                                                           \
   static int tvmffi_i_set_##word##_field(void *field,                         \
                                          const TVMFFIAny *value) {            \
-    int code = tvmffi_i_get(&tvmffi_i_word_##word, value, field);             \
+    int code = tvmffi_i_from_any(&tvmffi_i_word_##word, value, field);        \
     if (code >= TVMFFI_I_RANGE)                                               \
       return tvmffi_i_fail("OverflowError", "%lld does not fit in the field", \
                            (long long)value->v_int64);                        \

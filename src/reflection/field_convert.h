@@ -64,7 +64,7 @@ static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
   tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)from->size, &numbers);
   if (!shape) return -1;
   for (i = 0; i < from->size; ++i)
-    if (tvmffi_i_get(&tvmffi_i_word_int64, &items[i], &numbers[i])) {
+    if (tvmffi_i_from_any(&tvmffi_i_word_int64, &items[i], &numbers[i])) {
       tvmffi_i_release(shape);
       return TVMFFI_I_MISMATCH;
     }
