@@ -39,9 +39,9 @@
 #define TVMFFI_I_LOAD_ARG(x, p) TVMFFI_I_LOAD_ARG_ p
 #define TVMFFI_I_LOAD_ARG_(T, name) \
   tvmffi_code = tvmffi_i_load_arg(tvmffi_words[1 + tvmffi_at_##name], \
-                              &tvmffi_scope_of_body, \
-                              tvmffi_args + tvmffi_at_##name, \
-                              &tvmffi_arg_##name); \
+                                  tvmffi_body_scope, \
+                                  tvmffi_args + tvmffi_at_##name, \
+                                  &tvmffi_arg_##name); \
   if (TVMFFI_I_UNLIKELY(tvmffi_code)) { \
     tvmffi_bad = tvmffi_at_##name; \
     tvmffi_bad_code = tvmffi_code; \
@@ -98,32 +98,37 @@
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
 
-/* Open and close the scope of a body. Compilers remove both where the body
-   makes nothing. In C++, a destructor closes the scope, after an exception,
-   too. */
-#if defined(__cplusplus)
-#define TVMFFI_I_BODY_SCOPE tvmffi_i_scope_block tvmffi_scope_of_body(NULL);
-#define TVMFFI_I_BODY_END
-#else
-#define TVMFFI_I_BODY_SCOPE \
-  tvmffi_scope tvmffi_scope_of_body; \
-  (void)tvmffi_i_scope_open(&tvmffi_scope_of_body, NULL);
-#define TVMFFI_I_BODY_END tvmffi_i_scope_end(&tvmffi_scope_of_body);
-#endif
-
 /* A typed function has one of three kinds: tvmffi_user, tvmffi_exported, or
    tvmffi_builtin for the functions of the runtime. These have no scope, because
-   they make nothing by the interface. They raise an error whenever they fail,
-   and TVMFFI_BUILTINS leaves some of them out of the table. */
+   they make nothing by the interface and no parameter of theirs is converted to
+   a new container. They raise an error whenever they fail, and TVMFFI_BUILTINS
+   leaves some of them out of the table. */
 #define TVMFFI_I_LINKAGE_tvmffi_user static
 #define TVMFFI_I_LINKAGE_tvmffi_exported TVMFFI_I_EXPORTED
 #define TVMFFI_I_LINKAGE_tvmffi_builtin static
 #define TVMFFI_I_ATTRIBUTE_tvmffi_user
 #define TVMFFI_I_ATTRIBUTE_tvmffi_exported
 #define TVMFFI_I_ATTRIBUTE_tvmffi_builtin TVMFFI_I_UNUSED
-#define TVMFFI_I_SCOPE_tvmffi_user &tvmffi_scope_of_body
-#define TVMFFI_I_SCOPE_tvmffi_exported TVMFFI_I_SCOPE_tvmffi_user
-#define TVMFFI_I_SCOPE_tvmffi_builtin NULL
+/* Open and close the scope of a body, tvmffi_body_scope. Compilers remove both
+   where the body makes nothing. In C++, a destructor closes the scope, after an
+   exception, too. */
+#if defined(__cplusplus)
+#define TVMFFI_I_OPEN_tvmffi_user \
+  tvmffi_i_scope_block tvmffi_scope_of_body(NULL); \
+  tvmffi_scope *const tvmffi_body_scope = &tvmffi_scope_of_body;
+#define TVMFFI_I_CLOSE_tvmffi_user
+#else
+#define TVMFFI_I_OPEN_tvmffi_user \
+  tvmffi_scope tvmffi_scope_of_body; \
+  tvmffi_scope *const tvmffi_body_scope = \
+      tvmffi_i_scope_open(&tvmffi_scope_of_body, NULL);
+#define TVMFFI_I_CLOSE_tvmffi_user tvmffi_i_scope_end(tvmffi_body_scope);
+#endif
+#define TVMFFI_I_OPEN_tvmffi_exported TVMFFI_I_OPEN_tvmffi_user
+#define TVMFFI_I_OPEN_tvmffi_builtin \
+  tvmffi_scope *const tvmffi_body_scope = NULL;
+#define TVMFFI_I_CLOSE_tvmffi_exported TVMFFI_I_CLOSE_tvmffi_user
+#define TVMFFI_I_CLOSE_tvmffi_builtin
 #define TVMFFI_I_CHECK_tvmffi_user \
   tvmffi_code = tvmffi_i_checked(tvmffi_this, tvmffi_words[0], tvmffi_into, \
                                  tvmffi_code);
@@ -173,8 +178,8 @@
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0; \
     TVMFFI_I_RESULT(tvmffi_type_, R) tvmffi_value; \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOCAL, ~, __VA_ARGS__) \
-    TVMFFI_I_BODY_SCOPE \
-    (void)tvmffi_handle, (void)tvmffi_args; \
+    TVMFFI_I_OPEN_##kind \
+    (void)tvmffi_handle, (void)tvmffi_args, (void)tvmffi_body_scope; \
     if (TVMFFI_I_UNLIKELY( \
             tvmffi_count != tvmffi_num || \
             tvmffi_into->type_index >= kTVMFFIStaticObjectBegin)) \
@@ -185,12 +190,12 @@
                                     tvmffi_into, tvmffi_bad, tvmffi_bad_code); \
     } else { \
       tvmffi_code = \
-          body(TVMFFI_I_STRIP self TVMFFI_I_SCOPE_##kind, tvmffi_words[0], \
+          body(TVMFFI_I_STRIP self tvmffi_body_scope, tvmffi_words[0], \
                &tvmffi_value, tvmffi_into \
                TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__)); \
       TVMFFI_I_CHECK_##kind \
     } \
-    TVMFFI_I_BODY_END \
+    TVMFFI_I_CLOSE_##kind \
     return tvmffi_code; \
   }
 /* clang-format on */

@@ -99,8 +99,10 @@ POINTERS = {
     "TVMFFIEnvCheckSignals": [USER],
 }
 # Functions that nobody calls by name, and that are packed functions or hooks
-# of the ABI's structs: their callers are the runtime's user.
-ENTRIES = ["tvmffi_call_*", "tvmffi_i_call_*", "tvmffi_i_map_iterate",
+# of the ABI's structs: their callers are the runtime's user. The getters of
+# words are inlined where a word is a constant.
+ENTRIES = ["tvmffi_i_get_i_*", "tvmffi_call_*", "tvmffi_i_call_*",
+           "tvmffi_i_map_iterate",
            "tvmffi_i_class_call_*", "tvmffi_i_init_[A-Z]*",
            "tvmffi_i_enter_visitor", "tvmffi_i_enter_mutator",
            "tvmffi_i_enter_unique", "tvmffi_i_visit_container",
