@@ -9666,11 +9666,19 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
   return code;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f,
+/* Sets a field that no value is given for. TypeError if it is required. */
+TVMFFI_I_INLINE int tvmffi_i_class_set_default(const tvmffi_i_class *c,
+                                               const TVMFFIFieldInfo *f,
                                                void *self) {
   TVMFFIAny value = tvmffi_none();
   int code;
-  if (!(f->flags & kTVMFFIFieldFlagBitMaskHasDefault)) return 0;
+  if (!(f->flags & kTVMFFIFieldFlagBitMaskHasDefault)) {
+    if (f->flags & kTVMFFIFieldFlagBitMaskInitOff) return 0;
+    return tvmffi_i_raise(
+        "TypeError", "TVMFFI_NEW(%s) missing required %sargument: '%s'", c->key,
+        f->flags & kTVMFFIFieldFlagBitMaskKwOnly ? "keyword-only " : "",
+        f->name.data ? f->name.data : "");
+  }
   if (!(f->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
     return tvmffi_i_class_set_field(f, self, &f->default_value_or_factory);
   TVMFFI_TRY(
@@ -9683,7 +9691,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f,
 /* Sets the fields of a new object. `values` go to the fields that Python's
    constructor takes by position: first those without a default, then those with
    one. Both times, a parent's fields come first. All other fields get their
-   defaults. */
+   defaults. The errors have upstream's words. */
 TVMFFI_I_INLINE int tvmffi_i_class_set_fields(const tvmffi_i_class *c,
                                               void *self,
                                               const TVMFFIAny *values,
@@ -9705,13 +9713,14 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_fields(const tvmffi_i_class *c,
           TVMFFI_TRY_CONTEXT(tvmffi_i_class_set_field(f, self, &values[used++]),
                              "%s.%s", c->key, f->name.data ? f->name.data : "");
         else
-          TVMFFI_TRY(tvmffi_i_class_set_default(f, self));
+          TVMFFI_TRY(tvmffi_i_class_set_default(c, f, self));
       }
     }
   if (used == n) return 0;
-  return tvmffi_i_raise(
-      "TypeError", "Type `%s` takes %d positional values, but got %d",
-      c->key, (int)used, (int)n);
+  return tvmffi_i_raise("TypeError",
+                        "TVMFFI_NEW(%s) takes at most %d positional "
+                        "argument(s), but %d were given",
+                        c->key, (int)used, (int)n);
 }
 
 TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_owner to, tvmffi_i_class *c,
@@ -10414,9 +10423,16 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
 
 /* Creates an object: Point *p = TVMFFI_NEW(Point, 3.0, 4.0). Returns the
-   object, which the scope owns, or NULL with an error. Up to 32 plain values,
-   as in tvmffi_call, set fields in the order of Python's constructor. The other
-   fields get their default, or zero. */
+   object, which the scope owns, or NULL with an error.
+   Up to 32 plain values, as in tvmffi_call, set fields in the order of Python's
+   constructor: first the fields without a default, then those with one. Both
+   times a parent's fields come before its child's, so an inherited default
+   stands behind all required fields. Keyword-only fields take no value.
+   A field without a value gets its default. A required field without one is a
+   TypeError, as are more values than fields.
+   A field that is not a parameter of the constructor gets its default, or zero.
+   A value that a field cannot store is a TypeError or OverflowError that names
+   the field. */
 #define TVMFFI_NEW(...) \
   TVMFFI_I_NEW_OBJECT(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #if defined(__cplusplus)

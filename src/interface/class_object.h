@@ -191,11 +191,19 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
   return code;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f,
+/* Sets a field that no value is given for. TypeError if it is required. */
+TVMFFI_I_INLINE int tvmffi_i_class_set_default(const tvmffi_i_class *c,
+                                               const TVMFFIFieldInfo *f,
                                                void *self) {
   TVMFFIAny value = tvmffi_none();
   int code;
-  if (!(f->flags & kTVMFFIFieldFlagBitMaskHasDefault)) return 0;
+  if (!(f->flags & kTVMFFIFieldFlagBitMaskHasDefault)) {
+    if (f->flags & kTVMFFIFieldFlagBitMaskInitOff) return 0;
+    return tvmffi_i_raise(
+        "TypeError", "TVMFFI_NEW(%s) missing required %sargument: '%s'", c->key,
+        f->flags & kTVMFFIFieldFlagBitMaskKwOnly ? "keyword-only " : "",
+        f->name.data ? f->name.data : "");
+  }
   if (!(f->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
     return tvmffi_i_class_set_field(f, self, &f->default_value_or_factory);
   TVMFFI_TRY(
@@ -208,7 +216,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_default(const TVMFFIFieldInfo *f,
 /* Sets the fields of a new object. `values` go to the fields that Python's
    constructor takes by position: first those without a default, then those with
    one. Both times, a parent's fields come first. All other fields get their
-   defaults. */
+   defaults. The errors have upstream's words. */
 TVMFFI_I_INLINE int tvmffi_i_class_set_fields(const tvmffi_i_class *c,
                                               void *self,
                                               const TVMFFIAny *values,
@@ -230,13 +238,14 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_fields(const tvmffi_i_class *c,
           TVMFFI_TRY_CONTEXT(tvmffi_i_class_set_field(f, self, &values[used++]),
                              "%s.%s", c->key, f->name.data ? f->name.data : "");
         else
-          TVMFFI_TRY(tvmffi_i_class_set_default(f, self));
+          TVMFFI_TRY(tvmffi_i_class_set_default(c, f, self));
       }
     }
   if (used == n) return 0;
-  return tvmffi_i_raise(
-      "TypeError", "Type `%s` takes %d positional values, but got %d",
-      c->key, (int)used, (int)n);
+  return tvmffi_i_raise("TypeError",
+                        "TVMFFI_NEW(%s) takes at most %d positional "
+                        "argument(s), but %d were given",
+                        c->key, (int)used, (int)n);
 }
 
 TVMFFI_I_INLINE int tvmffi_i_class_new(tvmffi_i_owner to, tvmffi_i_class *c,

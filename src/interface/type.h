@@ -455,9 +455,16 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
 
 /* Creates an object: Point *p = TVMFFI_NEW(Point, 3.0, 4.0). Returns the
-   object, which the scope owns, or NULL with an error. Up to 32 plain values,
-   as in tvmffi_call, set fields in the order of Python's constructor. The other
-   fields get their default, or zero. */
+   object, which the scope owns, or NULL with an error.
+   Up to 32 plain values, as in tvmffi_call, set fields in the order of Python's
+   constructor: first the fields without a default, then those with one. Both
+   times a parent's fields come before its child's, so an inherited default
+   stands behind all required fields. Keyword-only fields take no value.
+   A field without a value gets its default. A required field without one is a
+   TypeError, as are more values than fields.
+   A field that is not a parameter of the constructor gets its default, or zero.
+   A value that a field cannot store is a TypeError or OverflowError that names
+   the field. */
 #define TVMFFI_NEW(...) \
   TVMFFI_I_NEW_OBJECT(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #if defined(__cplusplus)

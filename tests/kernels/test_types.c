@@ -51,11 +51,8 @@ TVMFFI_TYPE(Point, "c.Point", TVMFFIObject, (doc, "A point"), /**/
 TVMFFI_METHOD(Point, sum, float64) { TVMFFI_RETURN(self->x + self->y); }
 
 TVMFFI_METHOD(Point, scale, Point, (float64, by), (Point, origin)) {
-  Point *p = TVMFFI_NEW(Point);
-  if (!p) return -1;
-  p->x = origin->x + by * (self->x - origin->x);
-  p->y = origin->y + by * (self->y - origin->y);
-  TVMFFI_RETURN(p);
+  TVMFFI_RETURN(TVMFFI_NEW(Point, origin->x + by * (self->x - origin->x),
+                           origin->y + by * (self->y - origin->y)));
 }
 
 TVMFFI_STATIC_METHOD(Point, make, Point, (float64, x), (float64, y)) {
@@ -176,8 +173,11 @@ TVMFFI_EXPORT(mistake, none, (str, which)) {
     case 'l': TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Larger)); break;
     case 's': TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Swapped)); break;
     case 'm': TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Moved)); break;
+    case 'r':
+      if (!TVMFFI_NEW(Named, 1)) return -1;
+      break;
     default:
-      if (!TVMFFI_NEW(Point, 1, 2, 3)) return -1;
+      if (!TVMFFI_NEW(Named, 1, "a name", 2, 3)) return -1;
   }
   TVMFFI_RETURN();
 }
@@ -200,9 +200,8 @@ TVMFFI_EXPORT(cast, bool, (any, x)) {
 TVMFFI_EXPORT(chain, Node, (int64, n)) {
   Node *first = NULL;
   while (n-- > 0) {
-    Node *node = TVMFFI_NEW(Node);
+    Node *node = TVMFFI_NEW(Node, -1);
     if (!node) return -1;
-    node->value = -1;
     ++nodes;
     tvmffi_keep(&node->next, first);
     first = node;

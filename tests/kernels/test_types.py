@@ -269,8 +269,10 @@ def mistakes(library):
                    "8 bytes at offset 24, here it has 8 at 32",
         "moved": "TypeError: Type `c.Point` is registered as a child of "
                  "`ffi.Object`, but declared as a child of `c.Node`",
-        "count": "TypeError: Type `c.Point` takes 2 positional values, but "
-                 "got 3",
+        "required": "TypeError: TVMFFI_NEW(c.Named) missing required "
+                    "argument: 'name'",
+        "count": "TypeError: TVMFFI_NEW(c.Named) takes at most 3 positional "
+                 "argument(s), but 4 were given",
     }.items():
         check_equal(outcome(library.mistake, which), expected,
                     "mistake: " + which)

@@ -172,8 +172,8 @@ static void test_type_factory(TVMFFI_HERE) {
 static void test_type_new(TVMFFI_HERE) {
   TestPair *pair;
   TestRecord *record;
-  OK((pair = TVMFFI_NEW(TestPair)) ? 0 : -1);
-  CHECK(pair->a == 0 && pair->b == 7 && test_strong(pair) == 1);
+  OK((pair = TVMFFI_NEW(TestPair, tvmffi_int(4))) ? 0 : -1);
+  CHECK(pair->a == 4 && pair->b == 7 && test_strong(pair) == 1);
   CHECK_INT(pair->base.type_index, TVMFFI_TYPE_INDEX(TestPair));
   OK((record = TVMFFI_NEW(TestRecord, tvmffi_int(1), tvmffi_str("a long text"),
                           tvmffi_int(2)))
@@ -191,12 +191,70 @@ static void test_type_new(TVMFFI_HERE) {
   CHECK(TVMFFI_CAST(TestRecord, record) == record);
   CHECK(TVMFFI_CAST(TestRecord, pair) == NULL);
   CHECK(TVMFFI_CAST(TestPair, NULL) == NULL);
-  FAILS(!TVMFFI_NEW(TestPair, tvmffi_int(1), tvmffi_int(2), tvmffi_int(3)),
-        "TypeError", "Type `unit.Pair` takes 2 positional values, but got 3");
   FAILS(!TVMFFI_NEW(TestPair, tvmffi_str("x")), "TypeError",
         "unit.Pair.a: Cannot convert from type `const char*` to `int`");
-  FAILS(!TVMFFI_NEW(TestPair, tvmffi_uint(UINT64_MAX)), "OverflowError", NULL);
+  FAILS(!TVMFFI_NEW(TestPair, tvmffi_uint(UINT64_MAX)), "OverflowError",
+        "...unit.Pair.a: Integer value 18446744073709551615 is too large");
+  FAILS(!TVMFFI_NEW(TestRecord, tvmffi_int(1), tvmffi_int(2)), "TypeError",
+        "unit.Record.text: Cannot convert from type `int` to `str`");
+  /* The inherited default stands behind the required fields. */
+  FAILS(
+      !TVMFFI_NEW(TestRecord, tvmffi_int(1), tvmffi_str("x"), tvmffi_str("y")),
+      "TypeError",
+      "unit.Record.b: Cannot convert from type `const char*` to `int`");
   CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 2);
+}
+
+/* Makes objects as TVMFFI_NEW does, of a number of values that it refuses at
+   compile time. */
+static TestPair *test_pair_of(TVMFFI_HERE, const TVMFFIAny *values, int32_t n) {
+  return tvmffi_i_new_TestPair(TVMFFI_I_OWNER, values, n);
+}
+static TestRecord *test_record_of(TVMFFI_HERE, const TVMFFIAny *values,
+                                  int32_t n) {
+  return tvmffi_i_new_TestRecord(TVMFFI_I_OWNER, values, n);
+}
+
+typedef struct {
+  TVMFFIObject base;
+  int64_t serial, id;
+} TestKeyed;
+TVMFFI_TYPE(TestKeyed, "unit.Keyed", TVMFFIObject, (field, int64, serial),
+            (flags, kTVMFFIFieldFlagBitMaskInitOff), (kw_only),
+            (field, int64, id))
+typedef struct {
+  TVMFFIObject base;
+  int64_t serial;
+} TestSerial;
+TVMFFI_TYPE(TestSerial, "unit.Serial", TVMFFIObject, (field, int64, serial),
+            (flags, kTVMFFIFieldFlagBitMaskInitOff))
+
+/* A required field without a value, and values without a field. */
+static void test_type_values(TVMFFI_HERE) {
+  TVMFFIAny values[6];
+  TVMFFIByteArray raw = {"raw", 3};
+  TestSerial *serial;
+  int i;
+  for (i = 0; i < 6; ++i) values[i] = tvmffi_int(i);
+  values[3] = tvmffi_bytes(&raw);
+  FAILS(!test_pair_of(tvmffi_here, values, 0), "TypeError",
+        "TVMFFI_NEW(unit.Pair) missing required argument: 'a'");
+  FAILS(!test_pair_of(tvmffi_here, values, 3), "TypeError",
+        "TVMFFI_NEW(unit.Pair) takes at most 2 positional argument(s), but 3 "
+        "were given");
+  values[1] = tvmffi_str("a longer text");
+  FAILS(!test_record_of(tvmffi_here, values, 0), "TypeError",
+        "TVMFFI_NEW(unit.Record) missing required argument: 'a'");
+  FAILS(!test_record_of(tvmffi_here, values, 1), "TypeError",
+        "TVMFFI_NEW(unit.Record) missing required argument: 'text'");
+  FAILS(!test_record_of(tvmffi_here, values, 6), "TypeError",
+        "TVMFFI_NEW(unit.Record) takes at most 5 positional argument(s), but 6 "
+        "were given");
+  FAILS(!TVMFFI_NEW(TestKeyed, tvmffi_int(1)), "TypeError",
+        "TVMFFI_NEW(unit.Keyed) missing required keyword-only argument: 'id'");
+  OK((serial = TVMFFI_NEW(TestSerial)) ? 0 : -1);
+  CHECK(serial->serial == 0);
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 1);
 }
 
 /* The NULL of a maker that failed, in place of a value: the first error
@@ -221,10 +279,8 @@ static void test_type_fields(TVMFFI_HERE) {
   TestPair *pair;
   TVMFFIByteArray bytes = {"raw\0bytes", 9};
   TVMFFIAny any;
-  OK((r = TVMFFI_NEW(TestRecord)) ? 0 : -1);
-  any = test_get_of(r, "text"); /* empty, and not None */
-  CHECK(any.type_index == kTVMFFISmallStr && any.v_int64 == 0);
-  OK((pair = TVMFFI_NEW(TestPair)) ? 0 : -1);
+  OK((r = TVMFFI_NEW(TestRecord, tvmffi_int(1), tvmffi_str("text"))) ? 0 : -1);
+  OK((pair = TVMFFI_NEW(TestPair, tvmffi_int(1))) ? 0 : -1);
   OK(test_set_of(r, "pair", tvmffi_obj(pair)));
   OK(test_set_of(r, "pair", tvmffi_obj(pair)));
   CHECK(r->pair == pair && test_strong(pair) == 2);
@@ -283,7 +339,8 @@ static void test_type_methods(TVMFFI_HERE) {
   TVMFFIAny args[3], result;
   int32_t index;
   OK((pair = TVMFFI_NEW(TestPair, tvmffi_int(1))) ? 0 : -1);
-  OK((record = TVMFFI_NEW(TestRecord, tvmffi_int(10))) ? 0 : -1);
+  OK((record = TVMFFI_NEW(TestRecord, tvmffi_int(10), tvmffi_str(""))) ? 0
+                                                                       : -1);
   index = TVMFFI_TYPE_INDEX(TestPair);
   args[0] = tvmffi_obj(record); /* a child's */
   args[1] = tvmffi_int(2);
@@ -321,7 +378,7 @@ static void test_type_attributes(TVMFFI_HERE) {
   OK((r = TVMFFI_NEW(TestRecord, tvmffi_int(4), tvmffi_str("a longer text")))
          ? 0
          : -1);
-  OK((pair = TVMFFI_NEW(TestPair)) ? 0 : -1);
+  OK((pair = TVMFFI_NEW(TestPair, tvmffi_int(1))) ? 0 : -1);
   OK(test_set_of(r, "pair", tvmffi_obj(pair)));
   r->hidden = 12;
   index = r->base.base.type_index;
@@ -342,7 +399,9 @@ static void test_type_attributes(TVMFFI_HERE) {
   attr = tvmffi_i_class_attr(index, "__ffi_new__");
   OK(TVMFFIFunctionCall(attr->v_obj, NULL, 0, &result));
   OWN(result.v_obj);
-  CHECK(TVMFFI_CAST(TestRecord, result.v_obj)->base.b == 0);
+  copy = TVMFFI_CAST(TestRecord, result.v_obj);
+  CHECK(copy->base.b == 0); /* no default yet; the text is empty, not None */
+  CHECK(copy->text.type_index == kTVMFFISmallStr && copy->text.v_int64 == 0);
   attr = tvmffi_i_class_attr(index, "__ffi_type_final__");
   CHECK(attr->type_index == kTVMFFIBool && !attr->v_int64);
   attr = tvmffi_i_class_attr(index, "__ffi_init__");
@@ -529,7 +588,7 @@ typedef struct {
   TVMFFIAny text, data, any;
   TVMFFIObject *object, *pair;
 } TestAbroad;
-TVMFFI_TYPE(TestAbroad, "unit.Abroad", TVMFFIObject, (field, int64, a, 1),
+TVMFFI_TYPE(TestAbroad, "unit.Abroad", TVMFFIObject, (field, int64, a),
             (field, int64, b, 2), (field, str, text, "a longer text"),
             (field, bytes, data, "raw"), (field, any, any, tvmffi_int(3)),
             (field, object, object, NULL), (field, object, pair, NULL))
@@ -594,9 +653,11 @@ static void test_type_foreign(TVMFFI_HERE) {
   TVMFFIObjectHandle copy = NULL;
   TestPair *pair;
   OK(TVMFFI_REGISTER_TYPE(TestAbroad));
-  OK((pair = TVMFFI_NEW(TestPair)) ? 0 : -1);
+  OK((pair = TVMFFI_NEW(TestPair, tvmffi_int(1))) ? 0 : -1);
   OK((child = TVMFFI_NEW(TestChild, tvmffi_int(5))) ? 0 : -1);
   CHECK(child->base.a == 5 && child->base.b == 2 && child->more == 1);
+  FAILS(!TVMFFI_NEW(TestChild), "TypeError",
+        "TVMFFI_NEW(unit.Child) missing required argument: 'a'");
   CHECK_TEXT(tvmffi_any_str(&child->base.text), "a longer text");
   CHECK(TVMFFI_CAST(TestForeign, child) == &child->base);
   tvmffi_keep(&child->base.pair, &pair->base);
@@ -744,7 +805,7 @@ static void test_type_scope(TVMFFI_HERE) {
   TestPair *pair;
   TVMFFIObject *f = NULL;
   test_closures_ended = 0;
-  OK((pair = TVMFFI_NEW(TestPair)) ? 0 : -1);
+  OK((pair = TVMFFI_NEW(TestPair, tvmffi_int(1))) ? 0 : -1);
   OK(TVMFFI_CLOSURE_NEW(u_closure, &state, test_end_closure, &f));
   CHECK(test_strong(pair) == 1 && test_strong(f) == 1);
   CHECK_INT(tvmffi_scope_count(kTVMFFIFunction), 1);
@@ -783,7 +844,7 @@ static void test_no_types(TVMFFI_HERE) {
   FAILS(TVMFFITypeRegisterMetadata(200, &metadata), "InternalError", NULL);
   FAILS(TVMFFI_REGISTER_TYPE(TestPair), "RuntimeError",
         "Type `unit.Pair`: this runtime has no table of types");
-  FAILS(!TVMFFI_NEW(TestPair), "RuntimeError", NULL);
+  FAILS(!TVMFFI_NEW(TestPair, tvmffi_int(1)), "RuntimeError", NULL);
   OK(TVMFFI_REGISTER_TYPE(TestError));
   CHECK_INT(TVMFFI_TYPE_INDEX(TestError), kTVMFFIError);
   (void)TVMFFI_RAISE("ValueError", "one");
@@ -803,6 +864,7 @@ static const test_case test_struct_type_cases[] = {
 #if !TVMFFI_NO_TYPES
     {"struct types: registration", test_type_registration},
     {"struct types: new objects", test_type_new},
+    {"struct types: values and fields", test_type_values},
     {"struct types: nested makers", test_type_nested},
     {"struct types: factories in scopes", test_type_factory},
     {"struct types: fields", test_type_fields},
