@@ -9193,6 +9193,9 @@ TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_TVMFFIObject = {
     kTVMFFIObject,
     0};
 
+/* TVMFFI_NEW takes no values for it: TVMFFI_I_VALUES adds a child's. */
+enum { tvmffi_i_values_TVMFFIObject = 0 };
+
 TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {
   return (char *)object + offset;
 }
@@ -10093,6 +10096,27 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_DECLARE_destructor(...)
 #define TVMFFI_I_DECLARE_doc(...)
 
+/* Expands an item to its part of tvmffi_i_values_T, which is the most values
+   that TVMFFI_NEW can take, plus 1024 times the least. The macro does not see
+   the field that a flag or factory belongs to, or whether a field is
+   keyword-only, so the least is possibly too low and the most too high. */
+#define TVMFFI_I_VALUES(x, item) \
+  TVMFFI_I_VALUES_(TVMFFI_I_STRIP item, 6, 5, 4, 3, 2, 1, ~)
+#define TVMFFI_I_VALUES_(...) TVMFFI_I_VALUES__(__VA_ARGS__)
+#define TVMFFI_I_VALUES__(kind, b, c, d, e, f, n, ...) \
+  TVMFFI_I_SECOND(TVMFFI_I_VALUES_##kind##_##n, TVMFFI_I_SKIP, ~)(b)
+#define TVMFFI_I_VALUES_field_3 ~, TVMFFI_I_REQUIRED,
+#define TVMFFI_I_VALUES_field_4 ~, TVMFFI_I_OPTIONAL,
+#define TVMFFI_I_VALUES_readonly_3 ~, TVMFFI_I_REQUIRED,
+#define TVMFFI_I_VALUES_readonly_4 ~, TVMFFI_I_OPTIONAL,
+#define TVMFFI_I_VALUES_factory_2 ~, TVMFFI_I_NOT_REQUIRED,
+#define TVMFFI_I_VALUES_flags_2 ~, TVMFFI_I_NO_VALUE,
+#define TVMFFI_I_REQUIRED(x) + 1025
+#define TVMFFI_I_OPTIONAL(x) + 1
+#define TVMFFI_I_NOT_REQUIRED(x) - 1024
+#define TVMFFI_I_NO_VALUE(bits) \
+  - (((bits) & kTVMFFIFieldFlagBitMaskInitOff) != 0) * 1025
+
 /* Expands to 1 for (W, x, value, ~), a field with a default, else to 0. */
 #define TVMFFI_I_HAS_DEFAULT(...) TVMFFI_I_HAS_DEFAULT_(__VA_ARGS__, 1, 0, ~, ~)
 #define TVMFFI_I_HAS_DEFAULT_(a, b, c, d, e, ...) e
@@ -10236,7 +10260,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
                                       const TVMFFIAny *tvmffi_args, \
                                       int32_t tvmffi_count) { \
     TVMFFIObjectHandle self = NULL; \
-    (void)tvmffi_args; \
+    (void)tvmffi_args, (void)tvmffi_count; \
     return (made) ? NULL : TVMFFI_I_AS(T *, self); \
   }
 #define TVMFFI_I_CLASS_DESTROY(T, K, n, ...) \
@@ -10254,6 +10278,10 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
                        key_of_##T##_is_not_the_declared_one); \
   TVMFFI_I_CLASS_STRUCT(T, parent) \
   TVMFFI_I_EACH(n)(TVMFFI_I_DECLARE, (T, K), __VA_ARGS__) \
+  enum { \
+    tvmffi_i_values_##T = tvmffi_i_values_##parent \
+        TVMFFI_I_EACH(n)(TVMFFI_I_VALUES, ~, __VA_ARGS__) \
+  }; \
   static const tvmffi_i_member tvmffi_i_members_##T[] = { \
       TVMFFI_I_EACH(n)(TVMFFI_I_MEMBER, (T, K), __VA_ARGS__) \
       TVMFFI_I_ENTRY(END, NULL, 0, NULL, NULL, NULL)}; \
@@ -10342,6 +10370,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    TVMFFI_NEW. This library allocates objects of a child TVMFFI_TYPE, and
    initialises only the parent's registered fields. */
 #define TVMFFI_FOREIGN_TYPE(type, key)                                    \
+  enum { tvmffi_i_values_##type = 32 }; /* its fields are unknown */      \
   TVMFFI_I_CLASS_WORD(type, key, key)                                     \
   TVMFFI_I_CLASS_INIT(type)                                               \
   TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##type = {         \
@@ -10429,35 +10458,51 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    times a parent's fields come before its child's, so an inherited default
    stands behind all required fields. Keyword-only fields take no value.
    A field without a value gets its default. A required field without one is a
-   TypeError, as are more values than fields.
+   TypeError, as are more values than fields; the compiler finds both if it can.
    A field that is not a parameter of the constructor gets its default, or zero.
    A value that a field cannot store is a TypeError or OverflowError that names
    the field. */
-#define TVMFFI_NEW(...) \
-  TVMFFI_I_NEW_OBJECT(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #if defined(__cplusplus)
+#define TVMFFI_NEW(...) TVMFFI_I_NEW_OBJECT(__VA_ARGS__)
 extern "C++" {
-template <typename tvmffi_made, typename... tvmffi_rest>
+template <int tvmffi_values, typename tvmffi_made, typename... tvmffi_rest>
 static inline tvmffi_made *tvmffi_i_new(tvmffi_i_owner to,
                                         tvmffi_made *(*make)(tvmffi_i_owner,
                                                              const TVMFFIAny *,
                                                              int32_t),
                                         tvmffi_rest... args) {
+  enum : int { given = sizeof...(tvmffi_rest) };
   TVMFFI_I_AT_MOST_32(tvmffi_rest);
+  static_assert(given >= tvmffi_values / 1024,
+                "tvmffi_needs_a_value_for_each_field_without_default");
+  static_assert(given <= (tvmffi_values & 1023),
+                "tvmffi_has_fewer_fields_than_values");
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return make(to, values, (int32_t)(sizeof...(tvmffi_rest)));
+  return make(to, values, given);
 }
 }
-#define TVMFFI_I_NEW_OBJECT(n, type, ...)                            \
-  tvmffi_i_new(TVMFFI_I_OWNER, tvmffi_i_new_##type TVMFFI_I_EACH(n)( \
-                                   TVMFFI_I_THEN, ~, __VA_ARGS__))
-#define TVMFFI_I_THEN(x, value) , value
+/* clang-format off */
+/* ## joins the prefix and the first argument, the type. */
+#define TVMFFI_I_NEW_OBJECT(...) \
+  tvmffi_i_new<TVMFFI_I_FIRST(tvmffi_i_values_##__VA_ARGS__, ~)>( \
+      TVMFFI_I_OWNER, tvmffi_i_new_##__VA_ARGS__)
 #else
-#define TVMFFI_I_NEW_OBJECT(n, type, ...)                                \
-  tvmffi_i_new_##type(TVMFFI_I_OWNER,                                    \
-                      (TVMFFIAny[n]){TVMFFI_I_EACH(n)(                   \
-                          TVMFFI_I_ITEM, ~, __VA_ARGS__) tvmffi_none()}, \
-                      (n)-1)
+#define TVMFFI_NEW(...) \
+  TVMFFI_I_NEW_OBJECT(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+/* The compiler's error shows the name of a bit-field with a negative width. Two
+   of 16 bits leave no padding, of which -Wpadded would warn. */
+#define TVMFFI_I_NEW_OBJECT(n, type, ...) \
+  tvmffi_i_new_##type( \
+      TVMFFI_I_OWNER, \
+      (TVMFFIAny[n]){ \
+          TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) tvmffi_none()}, \
+      (n)-1 + 0 * (int32_t)sizeof(struct { \
+        unsigned tvmffi_##type##_needs_a_value_for_each_field_without_default \
+            : (n) > tvmffi_i_values_##type / 1024 ? 16 : -1; \
+        unsigned tvmffi_##type##_has_fewer_fields_than_values \
+            : (n) <= (tvmffi_i_values_##type & 1023) + 1 ? 16 : -1; \
+      }))
+/* clang-format on */
 #endif
 
 /* ======== Members by name ================================ >>interface/member
@@ -10954,13 +10999,9 @@ TVMFFI_I_COLD int tvmffi_i_module_check(const char *kind,
 
 TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
                                       const tvmffi_i_module_table *table,
-                                      TVMFFIObjectHandle *out, int32_t n) {
+                                      TVMFFIObjectHandle *out) {
   TVMFFIAny imports = tvmffi_none(), cache = tvmffi_none();
   tvmffi_module *m;
-  if (n)
-    return tvmffi_i_raise(
-        "TypeError", "TVMFFI_NEW(%s): a module takes no values, but got %d",
-        c->key, (int)n);
   TVMFFI_TRY(tvmffi_i_class_ready(c));
   m = tvmffi_i_module_alloc(c, table);
   if (!m) return -1;
@@ -11099,9 +11140,9 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
                            TVMFFI_I_AS(TVMFFIObject *, self), tvmffi_flags); \
   } \
   TVMFFI_I_NEW_FUNCTION( \
-      T, tvmffi_i_module_new( \
-             tvmffi_to, tvmffi_i_class_of_##T(), &tvmffi_i_table_##T, \
-             &self, tvmffi_count)) \
+      T, tvmffi_i_module_new(tvmffi_to, tvmffi_i_class_of_##T(), \
+                             &tvmffi_i_table_##T, &self)) \
+  enum { tvmffi_i_values_##T = 0 }; \
   TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##T = { \
       K, NULL, sizeof(T), \
       TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \

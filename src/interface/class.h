@@ -91,6 +91,9 @@ TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_TVMFFIObject = {
     kTVMFFIObject,
     0};
 
+/* TVMFFI_NEW takes no values for it: TVMFFI_I_VALUES adds a child's. */
+enum { tvmffi_i_values_TVMFFIObject = 0 };
+
 TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {
   return (char *)object + offset;
 }

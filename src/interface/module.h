@@ -374,13 +374,9 @@ TVMFFI_I_COLD int tvmffi_i_module_check(const char *kind,
 
 TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
                                       const tvmffi_i_module_table *table,
-                                      TVMFFIObjectHandle *out, int32_t n) {
+                                      TVMFFIObjectHandle *out) {
   TVMFFIAny imports = tvmffi_none(), cache = tvmffi_none();
   tvmffi_module *m;
-  if (n)
-    return tvmffi_i_raise(
-        "TypeError", "TVMFFI_NEW(%s): a module takes no values, but got %d",
-        c->key, (int)n);
   TVMFFI_TRY(tvmffi_i_class_ready(c));
   m = tvmffi_i_module_alloc(c, table);
   if (!m) return -1;
@@ -519,9 +515,9 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
                            TVMFFI_I_AS(TVMFFIObject *, self), tvmffi_flags); \
   } \
   TVMFFI_I_NEW_FUNCTION( \
-      T, tvmffi_i_module_new( \
-             tvmffi_to, tvmffi_i_class_of_##T(), &tvmffi_i_table_##T, \
-             &self, tvmffi_count)) \
+      T, tvmffi_i_module_new(tvmffi_to, tvmffi_i_class_of_##T(), \
+                             &tvmffi_i_table_##T, &self)) \
+  enum { tvmffi_i_values_##T = 0 }; \
   TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##T = { \
       K, NULL, sizeof(T), \
       TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \

@@ -125,6 +125,27 @@
 #define TVMFFI_I_DECLARE_destructor(...)
 #define TVMFFI_I_DECLARE_doc(...)
 
+/* Expands an item to its part of tvmffi_i_values_T, which is the most values
+   that TVMFFI_NEW can take, plus 1024 times the least. The macro does not see
+   the field that a flag or factory belongs to, or whether a field is
+   keyword-only, so the least is possibly too low and the most too high. */
+#define TVMFFI_I_VALUES(x, item) \
+  TVMFFI_I_VALUES_(TVMFFI_I_STRIP item, 6, 5, 4, 3, 2, 1, ~)
+#define TVMFFI_I_VALUES_(...) TVMFFI_I_VALUES__(__VA_ARGS__)
+#define TVMFFI_I_VALUES__(kind, b, c, d, e, f, n, ...) \
+  TVMFFI_I_SECOND(TVMFFI_I_VALUES_##kind##_##n, TVMFFI_I_SKIP, ~)(b)
+#define TVMFFI_I_VALUES_field_3 ~, TVMFFI_I_REQUIRED,
+#define TVMFFI_I_VALUES_field_4 ~, TVMFFI_I_OPTIONAL,
+#define TVMFFI_I_VALUES_readonly_3 ~, TVMFFI_I_REQUIRED,
+#define TVMFFI_I_VALUES_readonly_4 ~, TVMFFI_I_OPTIONAL,
+#define TVMFFI_I_VALUES_factory_2 ~, TVMFFI_I_NOT_REQUIRED,
+#define TVMFFI_I_VALUES_flags_2 ~, TVMFFI_I_NO_VALUE,
+#define TVMFFI_I_REQUIRED(x) + 1025
+#define TVMFFI_I_OPTIONAL(x) + 1
+#define TVMFFI_I_NOT_REQUIRED(x) - 1024
+#define TVMFFI_I_NO_VALUE(bits) \
+  - (((bits) & kTVMFFIFieldFlagBitMaskInitOff) != 0) * 1025
+
 /* Expands to 1 for (W, x, value, ~), a field with a default, else to 0. */
 #define TVMFFI_I_HAS_DEFAULT(...) TVMFFI_I_HAS_DEFAULT_(__VA_ARGS__, 1, 0, ~, ~)
 #define TVMFFI_I_HAS_DEFAULT_(a, b, c, d, e, ...) e
@@ -268,7 +289,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
                                       const TVMFFIAny *tvmffi_args, \
                                       int32_t tvmffi_count) { \
     TVMFFIObjectHandle self = NULL; \
-    (void)tvmffi_args; \
+    (void)tvmffi_args, (void)tvmffi_count; \
     return (made) ? NULL : TVMFFI_I_AS(T *, self); \
   }
 #define TVMFFI_I_CLASS_DESTROY(T, K, n, ...) \
@@ -286,6 +307,10 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
                        key_of_##T##_is_not_the_declared_one); \
   TVMFFI_I_CLASS_STRUCT(T, parent) \
   TVMFFI_I_EACH(n)(TVMFFI_I_DECLARE, (T, K), __VA_ARGS__) \
+  enum { \
+    tvmffi_i_values_##T = tvmffi_i_values_##parent \
+        TVMFFI_I_EACH(n)(TVMFFI_I_VALUES, ~, __VA_ARGS__) \
+  }; \
   static const tvmffi_i_member tvmffi_i_members_##T[] = { \
       TVMFFI_I_EACH(n)(TVMFFI_I_MEMBER, (T, K), __VA_ARGS__) \
       TVMFFI_I_ENTRY(END, NULL, 0, NULL, NULL, NULL)}; \
@@ -374,6 +399,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    TVMFFI_NEW. This library allocates objects of a child TVMFFI_TYPE, and
    initialises only the parent's registered fields. */
 #define TVMFFI_FOREIGN_TYPE(type, key)                                    \
+  enum { tvmffi_i_values_##type = 32 }; /* its fields are unknown */      \
   TVMFFI_I_CLASS_WORD(type, key, key)                                     \
   TVMFFI_I_CLASS_INIT(type)                                               \
   TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##type = {         \
@@ -461,33 +487,49 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    times a parent's fields come before its child's, so an inherited default
    stands behind all required fields. Keyword-only fields take no value.
    A field without a value gets its default. A required field without one is a
-   TypeError, as are more values than fields.
+   TypeError, as are more values than fields; the compiler finds both if it can.
    A field that is not a parameter of the constructor gets its default, or zero.
    A value that a field cannot store is a TypeError or OverflowError that names
    the field. */
-#define TVMFFI_NEW(...) \
-  TVMFFI_I_NEW_OBJECT(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #if defined(__cplusplus)
+#define TVMFFI_NEW(...) TVMFFI_I_NEW_OBJECT(__VA_ARGS__)
 extern "C++" {
-template <typename tvmffi_made, typename... tvmffi_rest>
+template <int tvmffi_values, typename tvmffi_made, typename... tvmffi_rest>
 static inline tvmffi_made *tvmffi_i_new(tvmffi_i_owner to,
                                         tvmffi_made *(*make)(tvmffi_i_owner,
                                                              const TVMFFIAny *,
                                                              int32_t),
                                         tvmffi_rest... args) {
+  enum : int { given = sizeof...(tvmffi_rest) };
   TVMFFI_I_AT_MOST_32(tvmffi_rest);
+  static_assert(given >= tvmffi_values / 1024,
+                "tvmffi_needs_a_value_for_each_field_without_default");
+  static_assert(given <= (tvmffi_values & 1023),
+                "tvmffi_has_fewer_fields_than_values");
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return make(to, values, (int32_t)(sizeof...(tvmffi_rest)));
+  return make(to, values, given);
 }
 }
-#define TVMFFI_I_NEW_OBJECT(n, type, ...)                            \
-  tvmffi_i_new(TVMFFI_I_OWNER, tvmffi_i_new_##type TVMFFI_I_EACH(n)( \
-                                   TVMFFI_I_THEN, ~, __VA_ARGS__))
-#define TVMFFI_I_THEN(x, value) , value
+/* clang-format off */
+/* ## joins the prefix and the first argument, the type. */
+#define TVMFFI_I_NEW_OBJECT(...) \
+  tvmffi_i_new<TVMFFI_I_FIRST(tvmffi_i_values_##__VA_ARGS__, ~)>( \
+      TVMFFI_I_OWNER, tvmffi_i_new_##__VA_ARGS__)
 #else
-#define TVMFFI_I_NEW_OBJECT(n, type, ...)                                \
-  tvmffi_i_new_##type(TVMFFI_I_OWNER,                                    \
-                      (TVMFFIAny[n]){TVMFFI_I_EACH(n)(                   \
-                          TVMFFI_I_ITEM, ~, __VA_ARGS__) tvmffi_none()}, \
-                      (n)-1)
+#define TVMFFI_NEW(...) \
+  TVMFFI_I_NEW_OBJECT(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+/* The compiler's error shows the name of a bit-field with a negative width. Two
+   of 16 bits leave no padding, of which -Wpadded would warn. */
+#define TVMFFI_I_NEW_OBJECT(n, type, ...) \
+  tvmffi_i_new_##type( \
+      TVMFFI_I_OWNER, \
+      (TVMFFIAny[n]){ \
+          TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) tvmffi_none()}, \
+      (n)-1 + 0 * (int32_t)sizeof(struct { \
+        unsigned tvmffi_##type##_needs_a_value_for_each_field_without_default \
+            : (n) > tvmffi_i_values_##type / 1024 ? 16 : -1; \
+        unsigned tvmffi_##type##_has_fewer_fields_than_values \
+            : (n) <= (tvmffi_i_values_##type & 1023) + 1 ? 16 : -1; \
+      }))
+/* clang-format on */
 #endif

@@ -53,6 +53,13 @@ class Refused:
 
 NO_SCOPE = ("tvmffi_i_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_"
             "TVMFFI_SCOPE")
+ADD = """
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x))
+typedef struct { TVMFFIObject base; int64_t line; } Expr;
+typedef struct { Expr base; Pair *lhs, *rhs; } Add;
+TVMFFI_TYPE(Expr, "mistakes.Expr", TVMFFIObject, (field, int64, line, 1))
+TVMFFI_TYPE(Add, "mistakes.Add", Expr, (field, Pair, lhs), (field, Pair, rhs))
+"""
 ROWS = [
     ("a parameter is returned", Works(), """
 TVMFFI_FUNC(id, object, (object, x)) { TVMFFI_RETURN(x); }
@@ -239,6 +246,64 @@ static int run(TVMFFI_HERE) {
   TVMFFI_TRY(TVMFFI_REGISTER("get_x", get_x));
   TVMFFI_TRY(tvmffi_call("get_x", &x, pair));
   return tvmffi_size(tvmffi_list(pair, &pair->base)) == 2 && x == 7 ? 0 : 1;
+}"""),
+    ("a new object's field without a default gets no value",
+     Refused("needs_a_value_for_each_field_without_default"), ADD + """
+static int run(TVMFFI_HERE) {
+  Pair *two = TVMFFI_NEW(Pair, 2);
+  return TVMFFI_NEW(Add, two) ? 0 : -1; /* ! */
+}"""),
+    ("an inherited field without a default gets no value",
+     Refused("needs_a_value_for_each_field_without_default"), """
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x))
+typedef struct { Pair base; int64_t y; } Child;
+TVMFFI_TYPE(Child, "mistakes.Child", Pair, (field, int64, y, 1))
+static int run(TVMFFI_HERE) {
+  return TVMFFI_NEW(Child) ? 0 : -1; /* ! */
+}"""),
+    ("an inherited field that a library registers gets no value",
+     Raises(r"TVMFFI_NEW\(mistakes\.Child\) missing required argument: 'x'"), """
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x))
+typedef struct { TVMFFIObject base; int64_t x; } Abroad;
+TVMFFI_FOREIGN_TYPE(Abroad, "mistakes.Pair")
+typedef struct { Abroad base; int64_t y; } Child;
+TVMFFI_TYPE(Child, "mistakes.Child", Abroad, (field, int64, y, 1))
+static int run(TVMFFI_HERE) {
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Pair));
+  return TVMFFI_NEW(Child) ? 0 : -1;
+}"""),
+    ("a new object gets more values than fields",
+     Refused("has_fewer_fields_than_values"), ADD + """
+static int run(TVMFFI_HERE) {
+  Pair *two = TVMFFI_NEW(Pair, 2);
+  return TVMFFI_NEW(Add, two, two, two, 1) ? 0 : -1; /* ! */
+}"""),
+    ("a new object gets 33 values",
+     Refused("tvmffi_at_most_32_values_are_possible", 60), ADD + """
+static int run(TVMFFI_HERE) {
+  return TVMFFI_NEW(Pair, %s) ? 0 : -1; /* ! */
+}""" % ", ".join(map(str, range(33)))),
+    ("a new module gets a value", Refused("has_fewer_fields_than_values"), """
+typedef struct { tvmffi_module base; } Calc;
+TVMFFI_MODULE(Calc, "mistakes.calc", (mask, 0))
+static int run(TVMFFI_HERE) {
+  return TVMFFI_NEW(Calc, 1) ? 0 : -1; /* ! */
+}"""),
+    ("a new object's field gets a value of another type",
+     Raises("mistakes.Add.rhs: Cannot convert from type `int` to "
+            "`mistakes.Pair`"), ADD + """
+static int run(TVMFFI_HERE) {
+  Pair *two = TVMFFI_NEW(Pair, 2);
+  return TVMFFI_NEW(Add, two, 3) ? 0 : -1;
+}"""),
+    ("an inherited default stands behind the required fields", Works(),
+     ADD + """
+static int run(TVMFFI_HERE) {
+  Pair *two = TVMFFI_NEW(Pair, 2), *three = TVMFFI_NEW(Pair, 3);
+  Add *add = TVMFFI_NEW(Add, two, three), *at = TVMFFI_NEW(Add, two, three, 7);
+  TVMFFI_TRY(add && at ? 0 : -1);
+  return add->lhs == two && add->rhs == three && add->base.line == 1 &&
+         at->base.line == 7 ? 0 : 1;
 }"""),
     ("a field has another type than its word",
      Refused("Pair_x_has_not_the_C_type_of_its_word", 64), """
