@@ -9148,6 +9148,46 @@ enum {
    kTVMFFIFieldFlagBitMaskIsStaticMethod in *flags. */
 typedef tvmffi_func *tvmffi_i_method_of(const char *key, int64_t *flags);
 
+/* Declares a method that a list names and TVMFFI_METHOD defines, before or
+   after the list. A method without a body does not compile: only its body
+   completes a struct, which the compiler needs at the end of the file: in C for
+   a tentative definition, in C++ for a function of a template. The compiler's
+   error shows the struct's name. Other compilers, such as tcc, need the struct
+   at once, so there the linker finds the mistake. */
+#if defined(__cplusplus)
+extern "C++" {
+template <typename tvmffi_body>
+struct tvmffi_i_defined {
+  static void check() { (void)sizeof(tvmffi_body); }
+};
+}
+#define TVMFFI_I_METHOD_DECLARE(T, name)            \
+  struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name; \
+  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
+#define TVMFFI_I_METHOD_OF(T, name)                                          \
+  (TVMFFI_I_AS(                                                              \
+       void,                                                                 \
+       &tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::check), \
+   tvmffi_i_method_##T##_##name)
+#else
+#if defined(__clang__)
+#define TVMFFI_I_TENTATIVE(definition)                                       \
+  _Pragma("clang diagnostic push") _Pragma(                                  \
+      "clang diagnostic ignored \"-Wtentative-definition-incomplete-type\"") \
+      definition _Pragma("clang diagnostic pop")
+#elif TVMFFI_I_GNU
+#define TVMFFI_I_TENTATIVE(definition) definition
+#else
+#define TVMFFI_I_TENTATIVE(definition)
+#endif
+#define TVMFFI_I_METHOD_DECLARE(T, name)                                      \
+  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;                     \
+  TVMFFI_I_TENTATIVE(                                                         \
+      TVMFFI_I_UNUSED static struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name \
+          tvmffi_i_write_TVMFFI_METHOD_##T##_##name;)
+#define TVMFFI_I_METHOD_OF(T, name) tvmffi_i_method_##T##_##name
+#endif
+
 /* A field, a method or a modifier, such as a doc, in TVMFFI_TYPE. */
 typedef struct {
   int32_t what, storage;
@@ -10089,8 +10129,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   TVMFFI_I_BY_CLASS(TVMFFI_I_DECLARE_, kind)(T, __VA_ARGS__)
 #define TVMFFI_I_DECLARE_field(T, ...) \
   TVMFFI_I_FIELD(T, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_DECLARE_method(T, name, ...) \
-  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
+#define TVMFFI_I_DECLARE_method(T, name, ...) TVMFFI_I_METHOD_DECLARE(T, name)
 #define TVMFFI_I_DECLARE_attribute(T, text, ...) \
   TVMFFI_I_DECLARE_method(T, __VA_ARGS__)
 #define TVMFFI_I_DECLARE_destructor(...)
@@ -10201,7 +10240,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
 #define TVMFFI_I_MEMBER_attribute(T, K, text, name, ...) \
   TVMFFI_I_MEMBER_METHOD(ATTRIBUTE, T, K, text, name)
 #define TVMFFI_I_MEMBER_METHOD(what, T, K, text, name) \
-  TVMFFI_I_ENTRY(what, text, 0, tvmffi_i_method_##T##_##name, K "." text, NULL)
+  TVMFFI_I_ENTRY(what, text, 0, TVMFFI_I_METHOD_OF(T, name), K "." text, NULL)
 #define TVMFFI_I_MEMBER_destructor(...)
 #define TVMFFI_I_MEMBER_kw_only(...) \
   TVMFFI_I_ENTRY(KW_ONLY, NULL, 0, NULL, NULL, NULL)
@@ -10427,6 +10466,9 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_I_DEFINE(tvmffi_user, tvmffi_call_##T##_##name, #T "." #name, \
                   tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
                   __VA_ARGS__) \
+  struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name { \
+    char tvmffi_unused; \
+  }; \
   static tvmffi_i_method_of tvmffi_i_method_##T##_##name; \
   static tvmffi_func *tvmffi_i_method_##T##_##name( \
       const char *tvmffi_key, int64_t *tvmffi_flags) { \
@@ -11057,21 +11099,19 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
 #define TVMFFI_I_MODULE_DECLARE_0(x, item) TVMFFI_I_MODULE_BAD(item)
 #define TVMFFI_I_MODULE_DECLARE_1(x, item) \
   TVMFFI_I_MODULE_PART_1(TVMFFI_I_MODULE_DECLARE_, x, item)
-#define TVMFFI_I_MODULE_METHOD(T, name) \
-  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
 #define TVMFFI_I_MODULE_DECLARE_function(T, K, name, ...) \
-  TVMFFI_I_MODULE_METHOD(T, name) \
+  TVMFFI_I_METHOD_DECLARE(T, name) \
   static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
     return tvmffi_i_module_bound(tvmffi_i_method_##T##_##name, tvmffi_handle, \
                                  tvmffi_args, tvmffi_count, tvmffi_into); \
   }
 #define TVMFFI_I_MODULE_DECLARE_lookup(T, K, name, ...) \
-  TVMFFI_I_MODULE_METHOD(T, name)
+  TVMFFI_I_METHOD_DECLARE(T, name)
 #define TVMFFI_I_MODULE_DECLARE_save TVMFFI_I_MODULE_DECLARE_lookup
 #define TVMFFI_I_MODULE_DECLARE_load TVMFFI_I_MODULE_DECLARE_lookup
 #define TVMFFI_I_MODULE_DECLARE_source TVMFFI_I_MODULE_DECLARE_lookup
 #define TVMFFI_I_MODULE_DECLARE_save_file(T, K, format, name, ...) \
-  TVMFFI_I_MODULE_METHOD(T, name)
+  TVMFFI_I_METHOD_DECLARE(T, name)
 #define TVMFFI_I_MODULE_DECLARE_load_file TVMFFI_I_MODULE_DECLARE_save_file
 #define TVMFFI_I_MODULE_DECLARE_doc(...)
 #define TVMFFI_I_MODULE_DECLARE_mask(...)
@@ -11094,7 +11134,7 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
 #define TVMFFI_I_MODULE_ITEM(x, item) \
   TVMFFI_I_MODULE_PART(TVMFFI_I_MODULE_ITEM_, x, item)
 #define TVMFFI_I_MODULE_ENTRY(what, text, T, K, name, bound) \
-  {TVMFFI_I_ITEM_##what, text, tvmffi_i_method_##T##_##name, K "." #name, \
+  {TVMFFI_I_ITEM_##what, text, TVMFFI_I_METHOD_OF(T, name), K "." #name, \
    bound},
 #define TVMFFI_I_MODULE_ITEM_function(T, K, name, ...) \
   TVMFFI_I_MODULE_ENTRY(FUNCTION, #name, T, K, name, \

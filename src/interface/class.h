@@ -46,6 +46,46 @@ enum {
    kTVMFFIFieldFlagBitMaskIsStaticMethod in *flags. */
 typedef tvmffi_func *tvmffi_i_method_of(const char *key, int64_t *flags);
 
+/* Declares a method that a list names and TVMFFI_METHOD defines, before or
+   after the list. A method without a body does not compile: only its body
+   completes a struct, which the compiler needs at the end of the file: in C for
+   a tentative definition, in C++ for a function of a template. The compiler's
+   error shows the struct's name. Other compilers, such as tcc, need the struct
+   at once, so there the linker finds the mistake. */
+#if defined(__cplusplus)
+extern "C++" {
+template <typename tvmffi_body>
+struct tvmffi_i_defined {
+  static void check() { (void)sizeof(tvmffi_body); }
+};
+}
+#define TVMFFI_I_METHOD_DECLARE(T, name)            \
+  struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name; \
+  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
+#define TVMFFI_I_METHOD_OF(T, name)                                          \
+  (TVMFFI_I_AS(                                                              \
+       void,                                                                 \
+       &tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::check), \
+   tvmffi_i_method_##T##_##name)
+#else
+#if defined(__clang__)
+#define TVMFFI_I_TENTATIVE(definition)                                       \
+  _Pragma("clang diagnostic push") _Pragma(                                  \
+      "clang diagnostic ignored \"-Wtentative-definition-incomplete-type\"") \
+      definition _Pragma("clang diagnostic pop")
+#elif TVMFFI_I_GNU
+#define TVMFFI_I_TENTATIVE(definition) definition
+#else
+#define TVMFFI_I_TENTATIVE(definition)
+#endif
+#define TVMFFI_I_METHOD_DECLARE(T, name)                                      \
+  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;                     \
+  TVMFFI_I_TENTATIVE(                                                         \
+      TVMFFI_I_UNUSED static struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name \
+          tvmffi_i_write_TVMFFI_METHOD_##T##_##name;)
+#define TVMFFI_I_METHOD_OF(T, name) tvmffi_i_method_##T##_##name
+#endif
+
 /* A field, a method or a modifier, such as a doc, in TVMFFI_TYPE. */
 typedef struct {
   int32_t what, storage;

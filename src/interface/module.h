@@ -432,21 +432,19 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
 #define TVMFFI_I_MODULE_DECLARE_0(x, item) TVMFFI_I_MODULE_BAD(item)
 #define TVMFFI_I_MODULE_DECLARE_1(x, item) \
   TVMFFI_I_MODULE_PART_1(TVMFFI_I_MODULE_DECLARE_, x, item)
-#define TVMFFI_I_MODULE_METHOD(T, name) \
-  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
 #define TVMFFI_I_MODULE_DECLARE_function(T, K, name, ...) \
-  TVMFFI_I_MODULE_METHOD(T, name) \
+  TVMFFI_I_METHOD_DECLARE(T, name) \
   static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
     return tvmffi_i_module_bound(tvmffi_i_method_##T##_##name, tvmffi_handle, \
                                  tvmffi_args, tvmffi_count, tvmffi_into); \
   }
 #define TVMFFI_I_MODULE_DECLARE_lookup(T, K, name, ...) \
-  TVMFFI_I_MODULE_METHOD(T, name)
+  TVMFFI_I_METHOD_DECLARE(T, name)
 #define TVMFFI_I_MODULE_DECLARE_save TVMFFI_I_MODULE_DECLARE_lookup
 #define TVMFFI_I_MODULE_DECLARE_load TVMFFI_I_MODULE_DECLARE_lookup
 #define TVMFFI_I_MODULE_DECLARE_source TVMFFI_I_MODULE_DECLARE_lookup
 #define TVMFFI_I_MODULE_DECLARE_save_file(T, K, format, name, ...) \
-  TVMFFI_I_MODULE_METHOD(T, name)
+  TVMFFI_I_METHOD_DECLARE(T, name)
 #define TVMFFI_I_MODULE_DECLARE_load_file TVMFFI_I_MODULE_DECLARE_save_file
 #define TVMFFI_I_MODULE_DECLARE_doc(...)
 #define TVMFFI_I_MODULE_DECLARE_mask(...)
@@ -469,7 +467,7 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
 #define TVMFFI_I_MODULE_ITEM(x, item) \
   TVMFFI_I_MODULE_PART(TVMFFI_I_MODULE_ITEM_, x, item)
 #define TVMFFI_I_MODULE_ENTRY(what, text, T, K, name, bound) \
-  {TVMFFI_I_ITEM_##what, text, tvmffi_i_method_##T##_##name, K "." #name, \
+  {TVMFFI_I_ITEM_##what, text, TVMFFI_I_METHOD_OF(T, name), K "." #name, \
    bound},
 #define TVMFFI_I_MODULE_ITEM_function(T, K, name, ...) \
   TVMFFI_I_MODULE_ENTRY(FUNCTION, #name, T, K, name, \

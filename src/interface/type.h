@@ -118,8 +118,7 @@
   TVMFFI_I_BY_CLASS(TVMFFI_I_DECLARE_, kind)(T, __VA_ARGS__)
 #define TVMFFI_I_DECLARE_field(T, ...) \
   TVMFFI_I_FIELD(T, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_DECLARE_method(T, name, ...) \
-  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
+#define TVMFFI_I_DECLARE_method(T, name, ...) TVMFFI_I_METHOD_DECLARE(T, name)
 #define TVMFFI_I_DECLARE_attribute(T, text, ...) \
   TVMFFI_I_DECLARE_method(T, __VA_ARGS__)
 #define TVMFFI_I_DECLARE_destructor(...)
@@ -230,7 +229,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
 #define TVMFFI_I_MEMBER_attribute(T, K, text, name, ...) \
   TVMFFI_I_MEMBER_METHOD(ATTRIBUTE, T, K, text, name)
 #define TVMFFI_I_MEMBER_METHOD(what, T, K, text, name) \
-  TVMFFI_I_ENTRY(what, text, 0, tvmffi_i_method_##T##_##name, K "." text, NULL)
+  TVMFFI_I_ENTRY(what, text, 0, TVMFFI_I_METHOD_OF(T, name), K "." text, NULL)
 #define TVMFFI_I_MEMBER_destructor(...)
 #define TVMFFI_I_MEMBER_kw_only(...) \
   TVMFFI_I_ENTRY(KW_ONLY, NULL, 0, NULL, NULL, NULL)
@@ -456,6 +455,9 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_I_DEFINE(tvmffi_user, tvmffi_call_##T##_##name, #T "." #name, \
                   tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
                   __VA_ARGS__) \
+  struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name { \
+    char tvmffi_unused; \
+  }; \
   static tvmffi_i_method_of tvmffi_i_method_##T##_##name; \
   static tvmffi_func *tvmffi_i_method_##T##_##name( \
       const char *tvmffi_key, int64_t *tvmffi_flags) { \
