@@ -2413,11 +2413,24 @@ TVMFFI_I_COLD void tvmffi_i_pin(uint64_t *count, int shift) {
   }
 }
 
+#if TVMFFI_DEBUG
+/* The __padding of a dead object, whose memory a runtime with TVMFFI_DEBUG
+   frees later. Its deleter prints a message; without flags, about a use. */
+#define TVMFFI_I_DEAD TVMFFI_I_AS(uint32_t, 0x64616564u)
+TVMFFI_I_INLINE void tvmffi_i_check_alive(TVMFFIObjectHandle obj) {
+  TVMFFIObject *o = (TVMFFIObject *)obj;
+  if (o && o->__padding == TVMFFI_I_DEAD && o->deleter) o->deleter(o, 0);
+}
+#else
+#define tvmffi_i_check_alive(obj) ((void)0)
+#endif
+
 /* Adds a strong reference to a live object. */
 TVMFFI_I_INLINE void tvmffi_i_retain(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_add64(count, TVMFFI_I_STRONG_ONE);
   if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) tvmffi_i_pin(count, 0);
+  tvmffi_i_check_alive(obj);
 }
 
 /* Adds a weak reference, which keeps the object's memory but not its
@@ -2699,6 +2712,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_tensor(const DLTensor *x) {
 
 /* Returns a view of a borrowed object of any type; None for NULL. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_obj(TVMFFIObjectHandle x) {
+  tvmffi_i_check_alive(x);
   return tvmffi_i_pointer(x ? ((TVMFFIObject *)x)->type_index : kTVMFFINone, x);
 }
 
@@ -4896,8 +4910,9 @@ struct tvmffi_scope {
   tvmffi_scope *parent;     /* the enclosing scope, or NULL */
   uint32_t count, capacity; /* of `items`; 0 before the first object */
   TVMFFIObject **items; /* oldest first: `first` or allocated; owned, or NULL */
-#if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
-  const char *thread; /* the thread's &tvmffi_i_this_thread */
+#if TVMFFI_DEBUG
+  const char *end;    /* "the end of the scope at file:line" */
+  const char *thread; /* the thread's &tvmffi_i_this_thread; NULL once left */
 #endif
   TVMFFIObject *first[TVMFFI_I_SCOPE_FIRST];
 };
@@ -4940,10 +4955,17 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
 }
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
 
-#if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
-/* The address of this variable identifies the thread. */
+#define TVMFFI_I_SCOPE_END "the end of the scope at " TVMFFI_I_PLACE
+
+/* The address of this variable identifies the thread. With the hook
+   TVMFFI_THREAD_LOCAL, all threads have the same. */
+#if defined(TVMFFI_I_THREAD)
 TVMFFI_I_UNUSED static TVMFFI_I_THREAD char tvmffi_i_this_thread;
+#else
+TVMFFI_I_UNUSED static char tvmffi_i_this_thread;
 #endif
+/* A scope with more objects is reported: a loop needs a scope of its own. */
+#define TVMFFI_I_SCOPE_LARGE 10000
 
 /* Records the source line that received or released an object, if the runtime
    tracks leaks. */
@@ -4979,6 +5001,7 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
   return scope;
 }
 #define TVMFFI_I_PLACE NULL
+#define TVMFFI_I_SCOPE_END NULL
 #define tvmffi_i_drop(obj, place) tvmffi_i_release(obj)
 #define tvmffi_i_any_drop(any, place) tvmffi_i_any_release(any)
 #endif
@@ -5053,16 +5076,32 @@ TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
   return 0;
 }
 
+#if TVMFFI_DEBUG
+/* Checks that a scope may receive an object here. Reports a large scope. */
+TVMFFI_I_COLD int tvmffi_i_scope_check(const tvmffi_scope *scope) {
+  if (!scope->thread)
+    return tvmffi_i_raise("RuntimeError",
+                          "this scope has ended: a function that is called "
+                          "later opens its own by TVMFFI_SCOPE");
+  if (scope->thread != &tvmffi_i_this_thread)
+    return tvmffi_i_raise("RuntimeError",
+                          "this scope belongs to another thread: open a scope "
+                          "in the parallel region");
+  if (scope->count == TVMFFI_I_SCOPE_LARGE) {
+    TVMFFIAny arg = tvmffi_str(scope->end), result = tvmffi_none();
+    (void)tvmffi_i_call_if_defined("tvmffi.DebugLargeScope", &arg, 1, &result);
+  }
+  return 0;
+}
+#endif
+
 TVMFFI_I_INLINE int tvmffi_i_scope_add(tvmffi_scope *scope, TVMFFIObject *obj) {
   if (TVMFFI_I_UNLIKELY(!scope))
     return tvmffi_i_raise("RuntimeError",
                           "there is no scope here: add the parameter "
                           "TVMFFI_HERE, or call tvmffi_scope_open");
-#if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
-  if (scope->thread != &tvmffi_i_this_thread)
-    return tvmffi_i_raise("RuntimeError",
-                          "this scope belongs to another thread: open a scope "
-                          "in the parallel region");
+#if TVMFFI_DEBUG
+  TVMFFI_TRY(tvmffi_i_scope_check(scope));
 #endif
   if (!scope->capacity) {
     scope->items = scope->first;
@@ -5119,33 +5158,48 @@ TVMFFI_I_INLINE int tvmffi_i_hand_any(tvmffi_i_owner to, TVMFFIAny *any) {
 }
 
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_open(tvmffi_scope *scope,
-                                                  tvmffi_scope *parent) {
+                                                  tvmffi_scope *parent,
+                                                  const char *end) {
+  (void)end;
   scope->parent = parent;
   scope->items = NULL;
   scope->count = 0;
   scope->capacity = 0;
-#if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
+#if TVMFFI_DEBUG
+  scope->end = end;
   scope->thread = &tvmffi_i_this_thread;
 #endif
   return scope;
 }
 
+#if TVMFFI_DEBUG
+#define TVMFFI_I_END_OF(scope) ((scope)->end)
+#else
+#define TVMFFI_I_END_OF(scope) NULL
+#endif
+
 /* Releases the objects of a scope, newest first, and frees its memory. */
 TVMFFI_I_COLD void tvmffi_i_scope_clear(TVMFFIObject **items, uint32_t count,
-                                        uint32_t capacity) {
+                                        uint32_t capacity, const char *end) {
+  (void)end;
   while (count) {
     TVMFFIObject *item = items[--count];
-    tvmffi_i_drop(item, "the end of its scope");
+    tvmffi_i_drop(item, end);
   }
   if (capacity > TVMFFI_I_SCOPE_FIRST) TVMFFI_I_SCOPE_FREE((void *)items);
 }
 
 /* Closes a scope, which mostly owns nothing. It does not take the scope's
    address: so a compiler sees that no other call changes the scope of a body
-   that makes nothing, and removes the scope. */
+   that makes nothing, and removes the scope. With TVMFFI_DEBUG, the scope
+   receives no object any more. */
 TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
   if (TVMFFI_I_UNLIKELY(scope->capacity))
-    tvmffi_i_scope_clear(scope->items, scope->count, scope->capacity);
+    tvmffi_i_scope_clear(scope->items, scope->count, scope->capacity,
+                         TVMFFI_I_END_OF(scope));
+#if TVMFFI_DEBUG
+  *(const char *volatile *)&scope->thread = NULL;
+#endif
 }
 
 /* Closes a scope, and leaves an empty one, which can receive objects and be
@@ -5153,9 +5207,16 @@ TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
    attach others to this scope or, in C++, throw. */
 TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
   while (scope->count)
-    tvmffi_i_drop(scope->items[--scope->count], "the end of its scope");
-  tvmffi_i_scope_end(scope);
+    tvmffi_i_drop(scope->items[--scope->count], TVMFFI_I_END_OF(scope));
+  if (TVMFFI_I_UNLIKELY(scope->capacity))
+    tvmffi_i_scope_clear(scope->items, 0, scope->capacity, NULL);
   scope->capacity = 0;
+}
+
+/* Closes the scope of a block that is left. */
+TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
+  tvmffi_i_scope_close(scope);
+  tvmffi_i_scope_end(scope);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
@@ -5173,9 +5234,8 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
        TVMFFI_HERE = tvmffi_scope_open(&scope);
        code = run(tvmffi_here);
        tvmffi_scope_close(&scope); */
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_scope_open(tvmffi_scope *scope) {
-  return tvmffi_i_scope_open(scope, NULL);
-}
+#define tvmffi_scope_open(scope) \
+  tvmffi_i_scope_open(scope, NULL, TVMFFI_I_SCOPE_END)
 TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
   tvmffi_i_scope_close(scope);
 }
@@ -5188,6 +5248,7 @@ TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
                                                     TVMFFIObjectHandle obj) {
+  tvmffi_i_check_alive(obj);
   return tvmffi_i_hand(to, (TVMFFIObject *)obj) ? NULL : (TVMFFIObject *)obj;
 }
 
@@ -5250,8 +5311,8 @@ TVMFFI_I_INLINE int64_t tvmffi_i_scope_count(const tvmffi_scope *scope,
 extern "C++" {
 namespace { /* each file has its own scopes and functions */
 struct tvmffi_i_scope_block : tvmffi_scope {
-  explicit tvmffi_i_scope_block(tvmffi_scope *around) {
-    (void)tvmffi_i_scope_open(this, around);
+  tvmffi_i_scope_block(tvmffi_scope *around, const char *end_place) {
+    (void)tvmffi_i_scope_open(this, around, end_place);
   }
   tvmffi_i_scope_block(const tvmffi_i_scope_block &) = delete;
   tvmffi_i_scope_block &operator=(const tvmffi_i_scope_block &) = delete;
@@ -5259,18 +5320,20 @@ struct tvmffi_i_scope_block : tvmffi_scope {
 };
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_SCOPE(n)                                              \
-  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_i_outer), \
+#define TVMFFI_I_SCOPE(n)                                                  \
+  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_i_outer,      \
+                                                      TVMFFI_I_SCOPE_END), \
       *const tvmffi_i_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
 #else
 /* Declares a scope. tvmffi_opened_<n> is initialised from the enclosing scope's
    tvmffi_here, before a new tvmffi_i_here hides it. */
-#define TVMFFI_I_SCOPE(n)                                                  \
-  tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, n)                              \
-      __attribute__((__cleanup__(tvmffi_i_scope_close))),                  \
-      *TVMFFI_I_CAT(tvmffi_opened_, n) = tvmffi_i_scope_open(              \
-          &TVMFFI_I_CAT(tvmffi_scope_, n), tvmffi_i_outer),                \
-                                    *const tvmffi_i_here TVMFFI_I_UNUSED = \
+#define TVMFFI_I_SCOPE(n)                                                      \
+  tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, n)                                  \
+      __attribute__((__cleanup__(tvmffi_i_scope_leave))),                      \
+      *TVMFFI_I_CAT(tvmffi_opened_, n) =                                       \
+          tvmffi_i_scope_open(&TVMFFI_I_CAT(tvmffi_scope_, n), tvmffi_i_outer, \
+                              TVMFFI_I_SCOPE_END),                             \
+                                    *const tvmffi_i_here TVMFFI_I_UNUSED =     \
                                         TVMFFI_I_CAT(tvmffi_opened_, n)
 #endif
 
@@ -6302,14 +6365,14 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
    exception, too. */
 #if defined(__cplusplus)
 #define TVMFFI_I_OPEN_tvmffi_user \
-  tvmffi_i_scope_block tvmffi_scope_of_body(NULL); \
+  tvmffi_i_scope_block tvmffi_scope_of_body(NULL, TVMFFI_I_SCOPE_END); \
   tvmffi_scope *const tvmffi_body_scope = &tvmffi_scope_of_body;
 #define TVMFFI_I_CLOSE_tvmffi_user
 #else
 #define TVMFFI_I_OPEN_tvmffi_user \
   tvmffi_scope tvmffi_scope_of_body; \
   tvmffi_scope *const tvmffi_body_scope = \
-      tvmffi_i_scope_open(&tvmffi_scope_of_body, NULL);
+      tvmffi_i_scope_open(&tvmffi_scope_of_body, NULL, TVMFFI_I_SCOPE_END);
 #define TVMFFI_I_CLOSE_tvmffi_user tvmffi_i_scope_end(tvmffi_body_scope);
 #endif
 #define TVMFFI_I_OPEN_tvmffi_exported TVMFFI_I_OPEN_tvmffi_user
@@ -7901,11 +7964,11 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
 
 /* Prints a leak report to `file`, a FILE *. The report has one line per object
    type and source line, with the number of live objects received there by files
-   built with TVMFFI_DEBUG. The report begins with the first release of a dead
-   object, if any. Objects that only registered tables own, such as global
+   built with TVMFFI_DEBUG. The report begins with the first release or use of a
+   dead object, if any. Objects that only registered tables own, such as global
    functions, are left out. Returns the number of leaked objects plus the number
-   of releases of dead objects. Returns -1 with a ValueError if the runtime is
-   built without TVMFFI_DEBUG. No other thread may change containers
+   of releases and uses of dead objects. Returns -1 with a ValueError if the
+   runtime is built without TVMFFI_DEBUG. No other thread may change containers
    meanwhile. */
 #define tvmffi_leak_report(file)                                      \
   tvmffi_i_reported(                                                  \
@@ -9158,16 +9221,16 @@ typedef tvmffi_func *tvmffi_i_method_of(const char *key, int64_t *flags);
 extern "C++" {
 template <typename tvmffi_body>
 struct tvmffi_i_defined {
-  static void check() { (void)sizeof(tvmffi_body); }
+  static void tvmffi_check() { (void)sizeof(tvmffi_body); }
 };
 }
 #define TVMFFI_I_METHOD_DECLARE(T, name)            \
   struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name; \
   static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
-#define TVMFFI_I_METHOD_OF(T, name)                                          \
-  (TVMFFI_I_AS(                                                              \
-       void,                                                                 \
-       &tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::check), \
+#define TVMFFI_I_METHOD_OF(T, name)                                           \
+  (TVMFFI_I_AS(void,                                                          \
+               &tvmffi_i_defined<                                             \
+                   tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::tvmffi_check), \
    tvmffi_i_method_##T##_##name)
 #else
 #if defined(__clang__)
@@ -13746,17 +13809,20 @@ typedef struct tvmffi_i_record {
   void *memory;
   void (*delete_space)(void *); /* the client's, for a client's memory */
   int32_t type_index;
-  int is_dead;
+  int is_dead, is_used;   /* is_used: a use after its death was reported */
   int has_counted_items;  /* leak report: its items were counted */
   int64_t num_registered; /* leak report: references from registries */
-  char made[56], released[56], again[56]; /* "file:line", or empty */
+  /* The source lines that obtained the object first and last, and that released
+     it last and once more: "file:line", "the end of the scope at file:line", or
+     empty. */
+  char made[80], obtained[80], released[80], again[80];
 } tvmffi_i_record;
 
 enum { TVMFFI_I_NUM_RECORDS = 65536, TVMFFI_I_NUM_DEAD = 1024 };
 static tvmffi_i_record *tvmffi_i_records[TVMFFI_I_NUM_RECORDS];
 static tvmffi_i_record *tvmffi_i_dead[TVMFFI_I_NUM_DEAD]; /* ring buffer */
 static uint32_t tvmffi_i_num_dead;
-static char tvmffi_i_complaint[360]; /* first message since a report */
+static char tvmffi_i_complaint[480]; /* first message since a report */
 static int64_t tvmffi_i_num_complaints;
 static void *tvmffi_i_debug_mutex;
 
@@ -13792,8 +13858,8 @@ static tvmffi_i_record *tvmffi_i_debug_made(void *object, void *memory,
   r->object = (TVMFFIObject *)object;
   r->memory = memory;
   r->type_index = type_index;
-  r->is_dead = 0;
-  r->made[0] = r->released[0] = r->again[0] = 0;
+  r->is_dead = r->is_used = 0;
+  r->made[0] = r->obtained[0] = r->released[0] = r->again[0] = 0;
   r->next = NULL;
   tvmffi_i_debug_lock();
   at = tvmffi_i_record_of(object);
@@ -13832,35 +13898,42 @@ static size_t tvmffi_i_debug_put(char *to, size_t n, size_t capacity,
   return n;
 }
 
+/* Appends a label and a source line, unless the line is empty. */
+static size_t tvmffi_i_debug_line(char *to, size_t n, size_t capacity,
+                                  const char *label, const char *line) {
+  if (!*line) return n;
+  n = tvmffi_i_debug_put(to, n, capacity, label);
+  return tvmffi_i_debug_put(to, n, capacity, line);
+}
+
 #if defined(__cplusplus)
 extern "C" {
 #endif
-/* The deleter of a dead object. Prints a message instead of raising an error,
-   because any code may release an object. The leak report shows the first
-   message. */
+/* The deleter of a dead object, for a release (with flags) and for another use,
+   of which it prints only the first. Prints a message instead of raising an
+   error, because any code may release an object. The leak report shows the
+   first message. */
 static void tvmffi_i_debug_complain(void *self, int flags) {
   char text[sizeof(tvmffi_i_complaint)];
-  const tvmffi_i_record *r;
+  tvmffi_i_record *r;
   size_t n, size = sizeof(text);
-  (void)flags;
   ((TVMFFIObject *)self)->combined_ref_count = TVMFFI_I_BOTH_ONE;
   tvmffi_i_start_types();
   tvmffi_i_debug_lock();
   r = *tvmffi_i_record_of(self);
-  n = tvmffi_i_debug_put(text, 0, size, "double release: ");
+  if (r && !flags && r->is_used++) {
+    tvmffi_i_debug_unlock();
+    return;
+  }
+  n = tvmffi_i_debug_put(text, 0, size,
+                         flags ? "double release: " : "use after release: ");
   n = tvmffi_i_debug_put(text, n, size,
                          tvmffi_i_type_name(r ? r->type_index : -1));
-  if (r && r->made[0]) {
-    n = tvmffi_i_debug_put(text, n, size, ", obtained at ");
-    n = tvmffi_i_debug_put(text, n, size, r->made);
-  }
-  if (r && r->released[0]) {
-    n = tvmffi_i_debug_put(text, n, size, ", last released at ");
-    n = tvmffi_i_debug_put(text, n, size, r->released);
-  }
-  if (r && r->again[0]) {
-    n = tvmffi_i_debug_put(text, n, size, ", released again at ");
-    n = tvmffi_i_debug_put(text, n, size, r->again);
+  if (r) {
+    n = tvmffi_i_debug_line(text, n, size, ", obtained at ", r->made);
+    n = tvmffi_i_debug_line(text, n, size, ", last obtained at ", r->obtained);
+    n = tvmffi_i_debug_line(text, n, size, ", last released at ", r->released);
+    n = tvmffi_i_debug_line(text, n, size, ", released again at ", r->again);
   }
   (void)tvmffi_i_debug_put(text, n, size, "\n");
   if (!tvmffi_i_num_complaints++)
@@ -13884,6 +13957,7 @@ static int tvmffi_i_debug_died(void *object) {
     r->is_dead = 1;
     r->object->combined_ref_count = TVMFFI_I_BOTH_ONE;
     r->object->deleter = tvmffi_i_debug_complain;
+    r->object->__padding = TVMFFI_I_DEAD;
     at = &tvmffi_i_dead[tvmffi_i_num_dead++ % TVMFFI_I_NUM_DEAD];
     old = *at;
     *at = r;
@@ -29722,20 +29796,35 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
    what the interface tells the leak report */
 
 #if TVMFFI_DEBUG
-/* Records the source line that first handed out an object. If `released` is
-   set, records the line of the last release instead. */
+/* Records a source line that handed out an object: the first and the last. If
+   `released` is set, records the line of the last release instead. */
 TVMFFI_I_BUILTIN_FUNC(i_debug_note, none, (ptr, object), (bool, released),
                       (str, place)) {
   tvmffi_i_record *r;
-  size_t skip = place.size > 55 ? place.size - 55 : 0;
+  const size_t size = sizeof(r->made);
+  size_t skip = place.size < size ? 0 : place.size - (size - 1);
   tvmffi_i_debug_lock();
   r = *tvmffi_i_record_of(object);
-  if (r && (released || !r->made[0]))
-    (void)tvmffi_i_debug_put(!released    ? r->made
-                             : r->is_dead ? r->again
-                                          : r->released,
-                             0, sizeof(r->made), place.data + skip);
+  if (r && released)
+    (void)tvmffi_i_debug_put(r->is_dead ? r->again : r->released, 0, size,
+                             place.data + skip);
+  else if (r)
+    (void)tvmffi_i_debug_put(r->made[0] ? r->obtained : r->made, 0, size,
+                             place.data + skip);
   tvmffi_i_debug_unlock();
+  TVMFFI_RETURN();
+}
+
+/* Reports a scope that owns unusually many objects. `end` is its line. */
+TVMFFI_I_BUILTIN_FUNC(i_debug_large_scope, none, (str, end)) {
+#if TVMFFI_NO_STDIO
+  (void)end;
+#else
+  (void)fprintf(stderr,
+                "large scope: more than 10000 objects live until %s; begin the "
+                "body of a loop with TVMFFI_SCOPE\n",
+                end.data);
+#endif
   TVMFFI_RETURN();
 }
 
@@ -33775,6 +33864,7 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     TVMFFI_I_BUILTINS(TVMFFI_I_BUILTIN_ROW)
 #if TVMFFI_DEBUG
         {"tvmffi.DebugNote", &tvmffi_func_i_debug_note},
+    {"tvmffi.DebugLargeScope", &tvmffi_func_i_debug_large_scope},
     {"tvmffi.DebugLive", &tvmffi_func_i_debug_live},
     {"tvmffi.DebugReport", &tvmffi_func_i_debug_report},
 #endif

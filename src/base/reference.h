@@ -24,11 +24,24 @@ TVMFFI_I_COLD void tvmffi_i_pin(uint64_t *count, int shift) {
   }
 }
 
+#if TVMFFI_DEBUG
+/* The __padding of a dead object, whose memory a runtime with TVMFFI_DEBUG
+   frees later. Its deleter prints a message; without flags, about a use. */
+#define TVMFFI_I_DEAD TVMFFI_I_AS(uint32_t, 0x64616564u)
+TVMFFI_I_INLINE void tvmffi_i_check_alive(TVMFFIObjectHandle obj) {
+  TVMFFIObject *o = (TVMFFIObject *)obj;
+  if (o && o->__padding == TVMFFI_I_DEAD && o->deleter) o->deleter(o, 0);
+}
+#else
+#define tvmffi_i_check_alive(obj) ((void)0)
+#endif
+
 /* Adds a strong reference to a live object. */
 TVMFFI_I_INLINE void tvmffi_i_retain(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_add64(count, TVMFFI_I_STRONG_ONE);
   if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) tvmffi_i_pin(count, 0);
+  tvmffi_i_check_alive(obj);
 }
 
 /* Adds a weak reference, which keeps the object's memory but not its

@@ -10,6 +10,7 @@
 #include "../head/compiler.h"
 #include "../head/dlpack.h"
 #include "../head/abi.h"
+#include "reference.h"
 
 /* Returns a view of an integer. A view owns nothing. If a view points to
    memory, the memory must outlive the view. */
@@ -75,6 +76,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_tensor(const DLTensor *x) {
 
 /* Returns a view of a borrowed object of any type; None for NULL. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_obj(TVMFFIObjectHandle x) {
+  tvmffi_i_check_alive(x);
   return tvmffi_i_pointer(x ? ((TVMFFIObject *)x)->type_index : kTVMFFINone, x);
 }
 

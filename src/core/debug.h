@@ -22,17 +22,20 @@ typedef struct tvmffi_i_record {
   void *memory;
   void (*delete_space)(void *); /* the client's, for a client's memory */
   int32_t type_index;
-  int is_dead;
+  int is_dead, is_used;   /* is_used: a use after its death was reported */
   int has_counted_items;  /* leak report: its items were counted */
   int64_t num_registered; /* leak report: references from registries */
-  char made[56], released[56], again[56]; /* "file:line", or empty */
+  /* The source lines that obtained the object first and last, and that released
+     it last and once more: "file:line", "the end of the scope at file:line", or
+     empty. */
+  char made[80], obtained[80], released[80], again[80];
 } tvmffi_i_record;
 
 enum { TVMFFI_I_NUM_RECORDS = 65536, TVMFFI_I_NUM_DEAD = 1024 };
 static tvmffi_i_record *tvmffi_i_records[TVMFFI_I_NUM_RECORDS];
 static tvmffi_i_record *tvmffi_i_dead[TVMFFI_I_NUM_DEAD]; /* ring buffer */
 static uint32_t tvmffi_i_num_dead;
-static char tvmffi_i_complaint[360]; /* first message since a report */
+static char tvmffi_i_complaint[480]; /* first message since a report */
 static int64_t tvmffi_i_num_complaints;
 static void *tvmffi_i_debug_mutex;
 
@@ -68,8 +71,8 @@ static tvmffi_i_record *tvmffi_i_debug_made(void *object, void *memory,
   r->object = (TVMFFIObject *)object;
   r->memory = memory;
   r->type_index = type_index;
-  r->is_dead = 0;
-  r->made[0] = r->released[0] = r->again[0] = 0;
+  r->is_dead = r->is_used = 0;
+  r->made[0] = r->obtained[0] = r->released[0] = r->again[0] = 0;
   r->next = NULL;
   tvmffi_i_debug_lock();
   at = tvmffi_i_record_of(object);
@@ -108,35 +111,42 @@ static size_t tvmffi_i_debug_put(char *to, size_t n, size_t capacity,
   return n;
 }
 
+/* Appends a label and a source line, unless the line is empty. */
+static size_t tvmffi_i_debug_line(char *to, size_t n, size_t capacity,
+                                  const char *label, const char *line) {
+  if (!*line) return n;
+  n = tvmffi_i_debug_put(to, n, capacity, label);
+  return tvmffi_i_debug_put(to, n, capacity, line);
+}
+
 #if defined(__cplusplus)
 extern "C" {
 #endif
-/* The deleter of a dead object. Prints a message instead of raising an error,
-   because any code may release an object. The leak report shows the first
-   message. */
+/* The deleter of a dead object, for a release (with flags) and for another use,
+   of which it prints only the first. Prints a message instead of raising an
+   error, because any code may release an object. The leak report shows the
+   first message. */
 static void tvmffi_i_debug_complain(void *self, int flags) {
   char text[sizeof(tvmffi_i_complaint)];
-  const tvmffi_i_record *r;
+  tvmffi_i_record *r;
   size_t n, size = sizeof(text);
-  (void)flags;
   ((TVMFFIObject *)self)->combined_ref_count = TVMFFI_I_BOTH_ONE;
   tvmffi_i_start_types();
   tvmffi_i_debug_lock();
   r = *tvmffi_i_record_of(self);
-  n = tvmffi_i_debug_put(text, 0, size, "double release: ");
+  if (r && !flags && r->is_used++) {
+    tvmffi_i_debug_unlock();
+    return;
+  }
+  n = tvmffi_i_debug_put(text, 0, size,
+                         flags ? "double release: " : "use after release: ");
   n = tvmffi_i_debug_put(text, n, size,
                          tvmffi_i_type_name(r ? r->type_index : -1));
-  if (r && r->made[0]) {
-    n = tvmffi_i_debug_put(text, n, size, ", obtained at ");
-    n = tvmffi_i_debug_put(text, n, size, r->made);
-  }
-  if (r && r->released[0]) {
-    n = tvmffi_i_debug_put(text, n, size, ", last released at ");
-    n = tvmffi_i_debug_put(text, n, size, r->released);
-  }
-  if (r && r->again[0]) {
-    n = tvmffi_i_debug_put(text, n, size, ", released again at ");
-    n = tvmffi_i_debug_put(text, n, size, r->again);
+  if (r) {
+    n = tvmffi_i_debug_line(text, n, size, ", obtained at ", r->made);
+    n = tvmffi_i_debug_line(text, n, size, ", last obtained at ", r->obtained);
+    n = tvmffi_i_debug_line(text, n, size, ", last released at ", r->released);
+    n = tvmffi_i_debug_line(text, n, size, ", released again at ", r->again);
   }
   (void)tvmffi_i_debug_put(text, n, size, "\n");
   if (!tvmffi_i_num_complaints++)
@@ -160,6 +170,7 @@ static int tvmffi_i_debug_died(void *object) {
     r->is_dead = 1;
     r->object->combined_ref_count = TVMFFI_I_BOTH_ONE;
     r->object->deleter = tvmffi_i_debug_complain;
+    r->object->__padding = TVMFFI_I_DEAD;
     at = &tvmffi_i_dead[tvmffi_i_num_dead++ % TVMFFI_I_NUM_DEAD];
     old = *at;
     *at = r;

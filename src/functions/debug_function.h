@@ -5,24 +5,40 @@
 
 #include "../head/config.h"
 #include "../head/abi.h"
+#include "../platform/libc.h"
 #include "../core/debug.h"
 #include "../interface/function.h"
 
 #if TVMFFI_DEBUG
-/* Records the source line that first handed out an object. If `released` is
-   set, records the line of the last release instead. */
+/* Records a source line that handed out an object: the first and the last. If
+   `released` is set, records the line of the last release instead. */
 TVMFFI_I_BUILTIN_FUNC(i_debug_note, none, (ptr, object), (bool, released),
                       (str, place)) {
   tvmffi_i_record *r;
-  size_t skip = place.size > 55 ? place.size - 55 : 0;
+  const size_t size = sizeof(r->made);
+  size_t skip = place.size < size ? 0 : place.size - (size - 1);
   tvmffi_i_debug_lock();
   r = *tvmffi_i_record_of(object);
-  if (r && (released || !r->made[0]))
-    (void)tvmffi_i_debug_put(!released    ? r->made
-                             : r->is_dead ? r->again
-                                          : r->released,
-                             0, sizeof(r->made), place.data + skip);
+  if (r && released)
+    (void)tvmffi_i_debug_put(r->is_dead ? r->again : r->released, 0, size,
+                             place.data + skip);
+  else if (r)
+    (void)tvmffi_i_debug_put(r->made[0] ? r->obtained : r->made, 0, size,
+                             place.data + skip);
   tvmffi_i_debug_unlock();
+  TVMFFI_RETURN();
+}
+
+/* Reports a scope that owns unusually many objects. `end` is its line. */
+TVMFFI_I_BUILTIN_FUNC(i_debug_large_scope, none, (str, end)) {
+#if TVMFFI_NO_STDIO
+  (void)end;
+#else
+  (void)fprintf(stderr,
+                "large scope: more than 10000 objects live until %s; begin the "
+                "body of a loop with TVMFFI_SCOPE\n",
+                end.data);
+#endif
   TVMFFI_RETURN();
 }
 

@@ -56,16 +56,16 @@ typedef tvmffi_func *tvmffi_i_method_of(const char *key, int64_t *flags);
 extern "C++" {
 template <typename tvmffi_body>
 struct tvmffi_i_defined {
-  static void check() { (void)sizeof(tvmffi_body); }
+  static void tvmffi_check() { (void)sizeof(tvmffi_body); }
 };
 }
 #define TVMFFI_I_METHOD_DECLARE(T, name)            \
   struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name; \
   static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
-#define TVMFFI_I_METHOD_OF(T, name)                                          \
-  (TVMFFI_I_AS(                                                              \
-       void,                                                                 \
-       &tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::check), \
+#define TVMFFI_I_METHOD_OF(T, name)                                           \
+  (TVMFFI_I_AS(void,                                                          \
+               &tvmffi_i_defined<                                             \
+                   tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::tvmffi_check), \
    tvmffi_i_method_##T##_##name)
 #else
 #if defined(__clang__)

@@ -114,14 +114,14 @@
    exception, too. */
 #if defined(__cplusplus)
 #define TVMFFI_I_OPEN_tvmffi_user \
-  tvmffi_i_scope_block tvmffi_scope_of_body(NULL); \
+  tvmffi_i_scope_block tvmffi_scope_of_body(NULL, TVMFFI_I_SCOPE_END); \
   tvmffi_scope *const tvmffi_body_scope = &tvmffi_scope_of_body;
 #define TVMFFI_I_CLOSE_tvmffi_user
 #else
 #define TVMFFI_I_OPEN_tvmffi_user \
   tvmffi_scope tvmffi_scope_of_body; \
   tvmffi_scope *const tvmffi_body_scope = \
-      tvmffi_i_scope_open(&tvmffi_scope_of_body, NULL);
+      tvmffi_i_scope_open(&tvmffi_scope_of_body, NULL, TVMFFI_I_SCOPE_END);
 #define TVMFFI_I_CLOSE_tvmffi_user tvmffi_i_scope_end(tvmffi_body_scope);
 #endif
 #define TVMFFI_I_OPEN_tvmffi_exported TVMFFI_I_OPEN_tvmffi_user

@@ -28,11 +28,11 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
 
 /* Prints a leak report to `file`, a FILE *. The report has one line per object
    type and source line, with the number of live objects received there by files
-   built with TVMFFI_DEBUG. The report begins with the first release of a dead
-   object, if any. Objects that only registered tables own, such as global
+   built with TVMFFI_DEBUG. The report begins with the first release or use of a
+   dead object, if any. Objects that only registered tables own, such as global
    functions, are left out. Returns the number of leaked objects plus the number
-   of releases of dead objects. Returns -1 with a ValueError if the runtime is
-   built without TVMFFI_DEBUG. No other thread may change containers
+   of releases and uses of dead objects. Returns -1 with a ValueError if the
+   runtime is built without TVMFFI_DEBUG. No other thread may change containers
    meanwhile. */
 #define tvmffi_leak_report(file)                                      \
   tvmffi_i_reported(                                                  \

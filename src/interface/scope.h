@@ -33,8 +33,9 @@ struct tvmffi_scope {
   tvmffi_scope *parent;     /* the enclosing scope, or NULL */
   uint32_t count, capacity; /* of `items`; 0 before the first object */
   TVMFFIObject **items; /* oldest first: `first` or allocated; owned, or NULL */
-#if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
-  const char *thread; /* the thread's &tvmffi_i_this_thread */
+#if TVMFFI_DEBUG
+  const char *end;    /* "the end of the scope at file:line" */
+  const char *thread; /* the thread's &tvmffi_i_this_thread; NULL once left */
 #endif
   TVMFFIObject *first[TVMFFI_I_SCOPE_FIRST];
 };
@@ -77,10 +78,17 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
 }
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
 
-#if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
-/* The address of this variable identifies the thread. */
+#define TVMFFI_I_SCOPE_END "the end of the scope at " TVMFFI_I_PLACE
+
+/* The address of this variable identifies the thread. With the hook
+   TVMFFI_THREAD_LOCAL, all threads have the same. */
+#if defined(TVMFFI_I_THREAD)
 TVMFFI_I_UNUSED static TVMFFI_I_THREAD char tvmffi_i_this_thread;
+#else
+TVMFFI_I_UNUSED static char tvmffi_i_this_thread;
 #endif
+/* A scope with more objects is reported: a loop needs a scope of its own. */
+#define TVMFFI_I_SCOPE_LARGE 10000
 
 /* Records the source line that received or released an object, if the runtime
    tracks leaks. */
@@ -116,6 +124,7 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
   return scope;
 }
 #define TVMFFI_I_PLACE NULL
+#define TVMFFI_I_SCOPE_END NULL
 #define tvmffi_i_drop(obj, place) tvmffi_i_release(obj)
 #define tvmffi_i_any_drop(any, place) tvmffi_i_any_release(any)
 #endif
@@ -190,16 +199,32 @@ TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
   return 0;
 }
 
+#if TVMFFI_DEBUG
+/* Checks that a scope may receive an object here. Reports a large scope. */
+TVMFFI_I_COLD int tvmffi_i_scope_check(const tvmffi_scope *scope) {
+  if (!scope->thread)
+    return tvmffi_i_raise("RuntimeError",
+                          "this scope has ended: a function that is called "
+                          "later opens its own by TVMFFI_SCOPE");
+  if (scope->thread != &tvmffi_i_this_thread)
+    return tvmffi_i_raise("RuntimeError",
+                          "this scope belongs to another thread: open a scope "
+                          "in the parallel region");
+  if (scope->count == TVMFFI_I_SCOPE_LARGE) {
+    TVMFFIAny arg = tvmffi_str(scope->end), result = tvmffi_none();
+    (void)tvmffi_i_call_if_defined("tvmffi.DebugLargeScope", &arg, 1, &result);
+  }
+  return 0;
+}
+#endif
+
 TVMFFI_I_INLINE int tvmffi_i_scope_add(tvmffi_scope *scope, TVMFFIObject *obj) {
   if (TVMFFI_I_UNLIKELY(!scope))
     return tvmffi_i_raise("RuntimeError",
                           "there is no scope here: add the parameter "
                           "TVMFFI_HERE, or call tvmffi_scope_open");
-#if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
-  if (scope->thread != &tvmffi_i_this_thread)
-    return tvmffi_i_raise("RuntimeError",
-                          "this scope belongs to another thread: open a scope "
-                          "in the parallel region");
+#if TVMFFI_DEBUG
+  TVMFFI_TRY(tvmffi_i_scope_check(scope));
 #endif
   if (!scope->capacity) {
     scope->items = scope->first;
@@ -256,33 +281,48 @@ TVMFFI_I_INLINE int tvmffi_i_hand_any(tvmffi_i_owner to, TVMFFIAny *any) {
 }
 
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_open(tvmffi_scope *scope,
-                                                  tvmffi_scope *parent) {
+                                                  tvmffi_scope *parent,
+                                                  const char *end) {
+  (void)end;
   scope->parent = parent;
   scope->items = NULL;
   scope->count = 0;
   scope->capacity = 0;
-#if TVMFFI_DEBUG && defined(TVMFFI_I_THREAD)
+#if TVMFFI_DEBUG
+  scope->end = end;
   scope->thread = &tvmffi_i_this_thread;
 #endif
   return scope;
 }
 
+#if TVMFFI_DEBUG
+#define TVMFFI_I_END_OF(scope) ((scope)->end)
+#else
+#define TVMFFI_I_END_OF(scope) NULL
+#endif
+
 /* Releases the objects of a scope, newest first, and frees its memory. */
 TVMFFI_I_COLD void tvmffi_i_scope_clear(TVMFFIObject **items, uint32_t count,
-                                        uint32_t capacity) {
+                                        uint32_t capacity, const char *end) {
+  (void)end;
   while (count) {
     TVMFFIObject *item = items[--count];
-    tvmffi_i_drop(item, "the end of its scope");
+    tvmffi_i_drop(item, end);
   }
   if (capacity > TVMFFI_I_SCOPE_FIRST) TVMFFI_I_SCOPE_FREE((void *)items);
 }
 
 /* Closes a scope, which mostly owns nothing. It does not take the scope's
    address: so a compiler sees that no other call changes the scope of a body
-   that makes nothing, and removes the scope. */
+   that makes nothing, and removes the scope. With TVMFFI_DEBUG, the scope
+   receives no object any more. */
 TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
   if (TVMFFI_I_UNLIKELY(scope->capacity))
-    tvmffi_i_scope_clear(scope->items, scope->count, scope->capacity);
+    tvmffi_i_scope_clear(scope->items, scope->count, scope->capacity,
+                         TVMFFI_I_END_OF(scope));
+#if TVMFFI_DEBUG
+  *(const char *volatile *)&scope->thread = NULL;
+#endif
 }
 
 /* Closes a scope, and leaves an empty one, which can receive objects and be
@@ -290,9 +330,16 @@ TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
    attach others to this scope or, in C++, throw. */
 TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
   while (scope->count)
-    tvmffi_i_drop(scope->items[--scope->count], "the end of its scope");
-  tvmffi_i_scope_end(scope);
+    tvmffi_i_drop(scope->items[--scope->count], TVMFFI_I_END_OF(scope));
+  if (TVMFFI_I_UNLIKELY(scope->capacity))
+    tvmffi_i_scope_clear(scope->items, 0, scope->capacity, NULL);
   scope->capacity = 0;
+}
+
+/* Closes the scope of a block that is left. */
+TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
+  tvmffi_i_scope_close(scope);
+  tvmffi_i_scope_end(scope);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
@@ -310,9 +357,8 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
        TVMFFI_HERE = tvmffi_scope_open(&scope);
        code = run(tvmffi_here);
        tvmffi_scope_close(&scope); */
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_scope_open(tvmffi_scope *scope) {
-  return tvmffi_i_scope_open(scope, NULL);
-}
+#define tvmffi_scope_open(scope) \
+  tvmffi_i_scope_open(scope, NULL, TVMFFI_I_SCOPE_END)
 TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
   tvmffi_i_scope_close(scope);
 }
@@ -325,6 +371,7 @@ TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
                                                     TVMFFIObjectHandle obj) {
+  tvmffi_i_check_alive(obj);
   return tvmffi_i_hand(to, (TVMFFIObject *)obj) ? NULL : (TVMFFIObject *)obj;
 }
 
@@ -387,8 +434,8 @@ TVMFFI_I_INLINE int64_t tvmffi_i_scope_count(const tvmffi_scope *scope,
 extern "C++" {
 namespace { /* each file has its own scopes and functions */
 struct tvmffi_i_scope_block : tvmffi_scope {
-  explicit tvmffi_i_scope_block(tvmffi_scope *around) {
-    (void)tvmffi_i_scope_open(this, around);
+  tvmffi_i_scope_block(tvmffi_scope *around, const char *end_place) {
+    (void)tvmffi_i_scope_open(this, around, end_place);
   }
   tvmffi_i_scope_block(const tvmffi_i_scope_block &) = delete;
   tvmffi_i_scope_block &operator=(const tvmffi_i_scope_block &) = delete;
@@ -396,18 +443,20 @@ struct tvmffi_i_scope_block : tvmffi_scope {
 };
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_SCOPE(n)                                              \
-  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_i_outer), \
+#define TVMFFI_I_SCOPE(n)                                                  \
+  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_i_outer,      \
+                                                      TVMFFI_I_SCOPE_END), \
       *const tvmffi_i_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
 #else
 /* Declares a scope. tvmffi_opened_<n> is initialised from the enclosing scope's
    tvmffi_here, before a new tvmffi_i_here hides it. */
-#define TVMFFI_I_SCOPE(n)                                                  \
-  tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, n)                              \
-      __attribute__((__cleanup__(tvmffi_i_scope_close))),                  \
-      *TVMFFI_I_CAT(tvmffi_opened_, n) = tvmffi_i_scope_open(              \
-          &TVMFFI_I_CAT(tvmffi_scope_, n), tvmffi_i_outer),                \
-                                    *const tvmffi_i_here TVMFFI_I_UNUSED = \
+#define TVMFFI_I_SCOPE(n)                                                      \
+  tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, n)                                  \
+      __attribute__((__cleanup__(tvmffi_i_scope_leave))),                      \
+      *TVMFFI_I_CAT(tvmffi_opened_, n) =                                       \
+          tvmffi_i_scope_open(&TVMFFI_I_CAT(tvmffi_scope_, n), tvmffi_i_outer, \
+                              TVMFFI_I_SCOPE_END),                             \
+                                    *const tvmffi_i_here TVMFFI_I_UNUSED =     \
                                         TVMFFI_I_CAT(tvmffi_opened_, n)
 #endif
 

@@ -457,6 +457,7 @@ static const tvmffi_i_builtin tvmffi_i_builtins[] = {
     TVMFFI_I_BUILTINS(TVMFFI_I_BUILTIN_ROW)
 #if TVMFFI_DEBUG
         {"tvmffi.DebugNote", &tvmffi_func_i_debug_note},
+    {"tvmffi.DebugLargeScope", &tvmffi_func_i_debug_large_scope},
     {"tvmffi.DebugLive", &tvmffi_func_i_debug_live},
     {"tvmffi.DebugReport", &tvmffi_func_i_debug_report},
 #endif

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What a user of the C interface may write by mistake: it works, or it does not
 compile and the compiler's first error says why at the user's line, or it raises
-an error that says what to write. Each row is compiled as C11 and as C++11.
+an error that says what to write, or TVMFFI_DEBUG or AddressSanitizer finds it.
+Each row is compiled as C11 and as C++11.
 Writes TAP.
 
   mistakes.py --header tvmffi.h --cc CC [--cxx CXX] [--only PART]
@@ -43,6 +44,18 @@ class Raises:
         self.text = text
 
 
+class Debug:
+    """With TVMFFI_DEBUG the program prints this text, a regular expression. Here
+    @a is the place of the line that ends with the comment a, as file:line."""
+
+    def __init__(self, text):
+        self.text = text
+
+
+class Sanitizer:
+    """AddressSanitizer ends the program."""
+
+
 class Refused:
     """The compiler's first error is about the marked line and has this text, a
     regular expression. In C, the compiler prints at most `lines` lines."""
@@ -51,6 +64,72 @@ class Refused:
         self.text, self.lines = text, lines
 
 
+RETURNED = """
+static TVMFFIObject *make(void) {
+  TVMFFI_SCOPE; /* scope */
+  return tvmffi_list(1, 2); /* made */
+}
+static int run(TVMFFI_HERE) {
+  return tvmffi_list(make()) ? 0 : 1; /* released with the scope around */
+}"""
+STORED = """
+static TVMFFIObject *stored;
+static int run(void) {
+  {
+    TVMFFI_SCOPE; /* scope */
+    stored = tvmffi_list(1, 2); /* made */
+  }
+  return tvmffi_append(stored, 3);
+}"""
+RELEASED = """
+static int run(void) {
+  TVMFFI_SCOPE; /* scope */
+  TVMFFIObject *list = tvmffi_list(1, 2); /* made */
+  tvmffi_release(list); /* released */
+  return 0;
+}"""
+ATTACHED = """
+static int run(void) {
+  TVMFFI_SCOPE; /* scope */
+  TVMFFIObject *list = tvmffi_list(1, 2); /* made */
+  return tvmffi_scope_attach(list) ? 0 : -1; /* attached */
+}"""
+THREAD = """
+#include <pthread.h>
+static void *work(void *scope) {
+  TVMFFI_HERE = (tvmffi_scope *)scope;
+  if (!tvmffi_list(1)) tvmffi_error_print(stderr);
+  return NULL;
+}
+static int run(TVMFFI_HERE) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, work, tvmffi_here)) return 1;
+  return pthread_join(thread, NULL);
+}"""
+ENDED = """
+#ifdef __cplusplus
+#include <functional>
+static int run(void) {
+  std::function<TVMFFIObject *()> later;
+  {
+    TVMFFI_SCOPE;
+    later = [&] { return tvmffi_list(1); };
+  }
+  return later() ? 0 : -1;
+}
+#else
+static int run(void) {
+  tvmffi_scope *later;
+  {
+    TVMFFI_SCOPE;
+    later = tvmffi_here;
+  }
+  {
+    TVMFFI_HERE = later;
+    return tvmffi_list(1) ? 0 : -1;
+  }
+}
+#endif"""
 NO_SCOPE = ("tvmffi_i_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_"
             "TVMFFI_SCOPE")
 ADD = """
@@ -174,6 +253,36 @@ static int run(TVMFFI_HERE) {
   i = (int)tvmffi_size(kept) - 1;
   tvmffi_release(kept);
   return i;
+}"""),
+    ("an object of an inner scope is returned", Sanitizer(), RETURNED),
+    ("an object of an inner scope is returned",
+     Debug("after release: .*, obtained at @made, .* of the scope at @scope"),
+     RETURNED),
+    ("an object of an inner scope is stored", Sanitizer(), STORED),
+    ("an object of an inner scope is stored",
+     Debug("after release: .*, obtained at @made, .* of the scope at @scope"),
+     STORED),
+    ("a scope's object is released", Sanitizer(), RELEASED),
+    ("a scope's object is released",
+     Debug("double release: .*, obtained at @made, last released at @released, "
+           ".* again at the end of the scope at @scope"), RELEASED),
+    ("a scope's object is attached again", Sanitizer(), ATTACHED),
+    ("a scope's object is attached again",
+     Debug("double release: .*, obtained at @made, last obtained at @attached, "
+           ".* the end of the scope at @scope"), ATTACHED),
+    ("a scope is used by another thread",
+     Debug("this scope belongs to another thread: open a scope"), THREAD),
+    ("a lambda's scope has ended", Sanitizer(), ENDED),
+    ("a lambda's scope has ended", Debug("this scope has ended"),
+     ENDED),
+    ("a scope has many objects",
+     Debug("large scope: more than 10000 .* of the scope at @scope"), """
+static int run(void) {
+  TVMFFI_SCOPE; /* scope */
+  int i;
+  for (i = 0; i < 10001; ++i)
+    if (!tvmffi_list(i)) return -1;
+  return 0;
 }"""),
     ("an object is kept as another type", Refused("Plain|deduc|match"), """
 static int run(TVMFFI_HERE) {
@@ -379,6 +488,10 @@ class Box:
                         "runtime.c", "-o", "runtime.o")
         if done.returncode:
             raise SystemExit(done.stderr)
+        done = self.run(*args.cc.split(), "-g", "-DTVMFFI_DEBUG=1", "-c",
+                        "runtime.c", "-o", "debug.o")
+        if done.returncode:
+            raise SystemExit(done.stderr)
 
     def run(self, *command):
         return subprocess.run([str(c) for c in command], cwd=self.folder,
@@ -394,8 +507,11 @@ class Box:
         (self.folder / name).write_text(text)
         compiler = ([*self.args.cxx.split(), "-std=c++11"] if cxx
                     else [*self.args.cc.split(), "-std=c11"])
-        done = self.run(*compiler, *self.sanitize, "-g", "-c", name, "-o",
-                        "user.o")
+        debug = isinstance(wanted, Debug)
+        if isinstance(wanted, Sanitizer) and not self.sanitize:
+            return ""
+        options = ["-DTVMFFI_DEBUG=1"] if debug else self.sanitize
+        done = self.run(*compiler, *options, "-g", "-c", name, "-o", "user.o")
         if isinstance(wanted, Refused):
             wrong = refused(wanted, text, name, done)
             lines = done.stderr.count("\n")
@@ -404,16 +520,28 @@ class Box:
             return wrong
         if done.returncode:
             return done.stderr
-        done = self.run(*compiler, *self.sanitize, "user.o", "runtime.o", "-o",
-                        "user", "-lpthread")
+        done = self.run(*compiler, *options, "user.o",
+                        "debug.o" if debug else "runtime.o", "-o", "user",
+                        "-lpthread")
         if done.returncode:
             return done.stderr
         done = self.run(self.folder / "user")
         if isinstance(wanted, Raises):
             right = done.returncode == 1 and re.search(wanted.text, done.stderr)
+        elif debug:
+            right = re.search(places(wanted.text, text, name), done.stderr)
+        elif isinstance(wanted, Sanitizer):
+            right = "ERROR: AddressSanitizer" in done.stderr
         else:
             right = done.returncode == 0
         return "" if right else f"status {done.returncode}\n{done.stderr}"
+
+
+def places(wanted, text, name):
+    """Replaces each @mark by the place of its line."""
+    return re.sub("@([a-z]+)", lambda mark: r"\b%s:%d\b" % (
+        re.escape(name), text[:text.index(f"/* {mark[1]} */")].count("\n") + 1),
+        wanted)
 
 
 def refused(wanted, text, name, done):
@@ -445,11 +573,12 @@ def main():
         if not box.sanitize:
             tap.skip("leaks and uses after free", "no AddressSanitizer")
         for name, wanted, text in ROWS:
+            how = {Debug: ", TVMFFI_DEBUG", Sanitizer: ", AddressSanitizer"}
             for cxx in [False, True] if args.cxx else [False]:
                 if args.only in name:
                     wrong = box.check(wanted, text, cxx)
-                    tap.ok(not wrong, f"{name} ({'C++' if cxx else 'C'})",
-                           wrong)
+                    tap.ok(not wrong, f"{name} ({'C++' if cxx else 'C'}"
+                           f"{how.get(type(wanted), '')})", wrong)
     return tap.done()
 
 
