@@ -4850,41 +4850,70 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
 #define TVMFFI_I_NO_PAIR_6 ~, 0,
 
 /* clang-format off */
+/* Four at a time: a compiler's message shows each macro in another. */
 #define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
 #define TVMFFI_I_EACH1(F, x, end)
 #define TVMFFI_I_EACHtvmffi_at_most_32_values_are_possible(...) /* MANY */
-#define TVMFFI_I_EACH2(F, x, a, ...) F(x, a) TVMFFI_I_EACH1(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH3(F, x, a, ...) F(x, a) TVMFFI_I_EACH2(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH4(F, x, a, ...) F(x, a) TVMFFI_I_EACH3(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH5(F, x, a, ...) F(x, a) TVMFFI_I_EACH4(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH6(F, x, a, ...) F(x, a) TVMFFI_I_EACH5(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH7(F, x, a, ...) F(x, a) TVMFFI_I_EACH6(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH8(F, x, a, ...) F(x, a) TVMFFI_I_EACH7(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH9(F, x, a, ...) F(x, a) TVMFFI_I_EACH8(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH10(F, x, a, ...) F(x, a) TVMFFI_I_EACH9(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH11(F, x, a, ...) F(x, a) TVMFFI_I_EACH10(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH12(F, x, a, ...) F(x, a) TVMFFI_I_EACH11(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH13(F, x, a, ...) F(x, a) TVMFFI_I_EACH12(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH14(F, x, a, ...) F(x, a) TVMFFI_I_EACH13(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH15(F, x, a, ...) F(x, a) TVMFFI_I_EACH14(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH16(F, x, a, ...) F(x, a) TVMFFI_I_EACH15(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH17(F, x, a, ...) F(x, a) TVMFFI_I_EACH16(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH18(F, x, a, ...) F(x, a) TVMFFI_I_EACH17(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH19(F, x, a, ...) F(x, a) TVMFFI_I_EACH18(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH20(F, x, a, ...) F(x, a) TVMFFI_I_EACH19(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH21(F, x, a, ...) F(x, a) TVMFFI_I_EACH20(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH22(F, x, a, ...) F(x, a) TVMFFI_I_EACH21(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH23(F, x, a, ...) F(x, a) TVMFFI_I_EACH22(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH24(F, x, a, ...) F(x, a) TVMFFI_I_EACH23(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH25(F, x, a, ...) F(x, a) TVMFFI_I_EACH24(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH26(F, x, a, ...) F(x, a) TVMFFI_I_EACH25(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH27(F, x, a, ...) F(x, a) TVMFFI_I_EACH26(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH28(F, x, a, ...) F(x, a) TVMFFI_I_EACH27(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH29(F, x, a, ...) F(x, a) TVMFFI_I_EACH28(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH30(F, x, a, ...) F(x, a) TVMFFI_I_EACH29(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH31(F, x, a, ...) F(x, a) TVMFFI_I_EACH30(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH32(F, x, a, ...) F(x, a) TVMFFI_I_EACH31(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH33(F, x, a, ...) F(x, a) TVMFFI_I_EACH32(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH2(F, x, a, ...) F(x, a)
+#define TVMFFI_I_EACH3(F, x, a, b, ...) F(x, a) F(x, b)
+#define TVMFFI_I_EACH4(F, x, a, b, c, ...) F(x, a) F(x, b) F(x, c)
+#define TVMFFI_I_EACH5(F, x, a, b, c, d, ...) F(x, a) F(x, b) F(x, c) F(x, d)
+#define TVMFFI_I_EACH6(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH2(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH7(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH3(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH8(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH4(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH9(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH5(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH10(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH6(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH11(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH7(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH12(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH8(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH13(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH9(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH14(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH10(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH15(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH11(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH16(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH12(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH17(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH13(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH18(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH14(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH19(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH15(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH20(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH16(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH21(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH17(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH22(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH18(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH23(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH19(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH24(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH20(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH25(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH21(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH26(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH22(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH27(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH23(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH28(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH24(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH29(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH25(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH30(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH26(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH31(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH27(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH32(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH28(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH33(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH29(F, x, __VA_ARGS__)
 /* clang-format on */
 
 /* ======== Scopes ========================================== >>interface/scope
@@ -6326,7 +6355,8 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   n TVMFFI_I_PICK_FOURTH(TVMFFI_I_WORD_##T, , 2, 2, ~)
 #define TVMFFI_I_WRONG(func) \
   TVMFFI_STATIC_ASSERT(0, \
-      func##__needs_a_result_and_parameters_like__int64_x__in_parentheses);
+      func##__needs_a_result_and_parameters_like__int64_x__in_parentheses); \
+  extern tvmffi_func func;
 #define TVMFFI_I_USES(n, R, ...) \
   TVMFFI_I_USE(R) TVMFFI_I_EACH(n)(TVMFFI_I_USE_PARAM, ~, __VA_ARGS__)
 #define TVMFFI_I_USE_PARAM(x, p) TVMFFI_I_USE_PARAM_ p
@@ -6387,12 +6417,28 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_CHECK_tvmffi_builtin
 
 /* Defines a typed function up to its body: prototype of the body, description,
-   packed call, head of the body. With more than 16 parameters, the array of
-   types has a negative size, which is a compile error. */
-#define TVMFFI_I_TYPED(kind, call, text, func, body, n, ...) \
-  TVMFFI_I_CAT(TVMFFI_I_TYPED_, TVMFFI_I_START(n, __VA_ARGS__)) \
-  (kind, call, text, func, body, n, __VA_ARGS__)
-#define TVMFFI_I_TYPED_0(kind, call, text, func, ...) TVMFFI_I_WRONG(func)
+   packed call, head of the body. `start` is TVMFFI_I_START of the result and
+   parameters: 0 is a compile error. In C this is an array of a negative size,
+   because a static assertion would be one more macro in the compiler's message.
+   With more than 16 parameters, the array of types has a negative size. */
+#if defined(__cplusplus)
+#define TVMFFI_I_TYPED(start, kind, name, text, n, ...) \
+  TVMFFI_STATIC_ASSERT( \
+      start, \
+      tvmffi_func_##name##__needs_a_result_and_parameters_like__int64_x); \
+  TVMFFI_I_TYPED_(start, kind, name, text, n, __VA_ARGS__)
+#else
+#define TVMFFI_I_TYPED(start, kind, name, text, n, ...) \
+  typedef char \
+      tvmffi_func_##name##__needs_a_result_and_parameters_like__int64_x \
+          [1 ? start ? 1 : -1 : 1]; \
+  TVMFFI_I_TYPED_(start, kind, name, text, n, __VA_ARGS__)
+#endif
+#define TVMFFI_I_TYPED_(start, kind, name, text, n, ...) \
+  TVMFFI_I_CAT(TVMFFI_I_TYPED_, start) \
+  (kind, tvmffi_call_##name, text, tvmffi_func_##name, tvmffi_body_##name, n, \
+   __VA_ARGS__)
+#define TVMFFI_I_TYPED_0(kind, call, text, func, ...) extern tvmffi_func func;
 #define TVMFFI_I_TYPED_1(kind, call, text, func, body, n, ...) \
   TVMFFI_I_DEFINE(kind, call, text, func, body, n, __VA_ARGS__) \
   TVMFFI_I_BODY(, body, n, __VA_ARGS__)
@@ -6461,6 +6507,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   (&tvmffi_func_##name +    \
    0 * sizeof(TVMFFI_I_AS(tvmffi_i_mention_##name *, 0)->name))
 
+/* clang-format off */
 /* Begins a typed function: TVMFFI_FUNC(name, result, (type, parameter)...),
    then a body in braces, which returns by TVMFFI_RETURN or returns an error's
    code. Returning 0 without a result is a TypeError if the result cannot be
@@ -6482,18 +6529,17 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
    Parameters are borrowed during the call. The body is a scope. The elements of
    a returned container are not checked. The macro defines tvmffi_func_NAME;
    NAME itself stays undefined. */
-#define TVMFFI_FUNC(name, ...)                                                 \
-  TVMFFI_I_MENTION(name)                                                       \
-  TVMFFI_I_TYPED(tvmffi_user, tvmffi_call_##name, #name, tvmffi_func_##name,   \
-                 tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, \
-                 ~)
+#define TVMFFI_FUNC(name, ...) \
+  TVMFFI_I_MENTION(name) \
+  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
+      tvmffi_user, name, #name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
 /* Begins a typed function of the runtime. TVMFFI_I_GIVE returns what its body
    owns. */
-#define TVMFFI_I_BUILTIN_FUNC(name, ...)                    \
-  TVMFFI_I_TYPED(tvmffi_builtin, tvmffi_call_##name, #name, \
-                 tvmffi_func_##name, tvmffi_body_##name,    \
-                 TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+#define TVMFFI_I_BUILTIN_FUNC(name, ...) \
+  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
+      tvmffi_builtin, name, #name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+/* clang-format on */
 
 /* Begins a typed function like TVMFFI_FUNC, and exports it for Python's
    load_module. The symbols are __tvm_ffi_NAME and, for its metadata,
@@ -31180,10 +31226,10 @@ TVMFFI_I_BUILTIN_FUNC(i_type_keys, i_keys) {
 
 /* Begins a method of a built-in type, as TVMFFI_I_BUILTIN_FUNC begins a
    function. `text` is its name in errors. */
-#define TVMFFI_I_METHOD(name, text, ...)                                       \
-  TVMFFI_I_TYPED(tvmffi_builtin, tvmffi_call_##name, text, tvmffi_func_##name, \
-                 tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, \
-                 ~)
+#define TVMFFI_I_METHOD(name, text, ...)                                      \
+  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
+                 tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__),     \
+                 __VA_ARGS__, ~)
 
 /* In a typed function, returns a new object, or -1 if the expression is NULL
    (its error is raised already). */

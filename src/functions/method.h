@@ -9,10 +9,10 @@
 
 /* Begins a method of a built-in type, as TVMFFI_I_BUILTIN_FUNC begins a
    function. `text` is its name in errors. */
-#define TVMFFI_I_METHOD(name, text, ...)                                       \
-  TVMFFI_I_TYPED(tvmffi_builtin, tvmffi_call_##name, text, tvmffi_func_##name, \
-                 tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, \
-                 ~)
+#define TVMFFI_I_METHOD(name, text, ...)                                      \
+  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
+                 tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__),     \
+                 __VA_ARGS__, ~)
 
 /* In a typed function, returns a new object, or -1 if the expression is NULL
    (its error is raised already). */

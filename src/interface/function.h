@@ -75,7 +75,8 @@
   n TVMFFI_I_PICK_FOURTH(TVMFFI_I_WORD_##T, , 2, 2, ~)
 #define TVMFFI_I_WRONG(func) \
   TVMFFI_STATIC_ASSERT(0, \
-      func##__needs_a_result_and_parameters_like__int64_x__in_parentheses);
+      func##__needs_a_result_and_parameters_like__int64_x__in_parentheses); \
+  extern tvmffi_func func;
 #define TVMFFI_I_USES(n, R, ...) \
   TVMFFI_I_USE(R) TVMFFI_I_EACH(n)(TVMFFI_I_USE_PARAM, ~, __VA_ARGS__)
 #define TVMFFI_I_USE_PARAM(x, p) TVMFFI_I_USE_PARAM_ p
@@ -136,12 +137,28 @@
 #define TVMFFI_I_CHECK_tvmffi_builtin
 
 /* Defines a typed function up to its body: prototype of the body, description,
-   packed call, head of the body. With more than 16 parameters, the array of
-   types has a negative size, which is a compile error. */
-#define TVMFFI_I_TYPED(kind, call, text, func, body, n, ...) \
-  TVMFFI_I_CAT(TVMFFI_I_TYPED_, TVMFFI_I_START(n, __VA_ARGS__)) \
-  (kind, call, text, func, body, n, __VA_ARGS__)
-#define TVMFFI_I_TYPED_0(kind, call, text, func, ...) TVMFFI_I_WRONG(func)
+   packed call, head of the body. `start` is TVMFFI_I_START of the result and
+   parameters: 0 is a compile error. In C this is an array of a negative size,
+   because a static assertion would be one more macro in the compiler's message.
+   With more than 16 parameters, the array of types has a negative size. */
+#if defined(__cplusplus)
+#define TVMFFI_I_TYPED(start, kind, name, text, n, ...) \
+  TVMFFI_STATIC_ASSERT( \
+      start, \
+      tvmffi_func_##name##__needs_a_result_and_parameters_like__int64_x); \
+  TVMFFI_I_TYPED_(start, kind, name, text, n, __VA_ARGS__)
+#else
+#define TVMFFI_I_TYPED(start, kind, name, text, n, ...) \
+  typedef char \
+      tvmffi_func_##name##__needs_a_result_and_parameters_like__int64_x \
+          [1 ? start ? 1 : -1 : 1]; \
+  TVMFFI_I_TYPED_(start, kind, name, text, n, __VA_ARGS__)
+#endif
+#define TVMFFI_I_TYPED_(start, kind, name, text, n, ...) \
+  TVMFFI_I_CAT(TVMFFI_I_TYPED_, start) \
+  (kind, tvmffi_call_##name, text, tvmffi_func_##name, tvmffi_body_##name, n, \
+   __VA_ARGS__)
+#define TVMFFI_I_TYPED_0(kind, call, text, func, ...) extern tvmffi_func func;
 #define TVMFFI_I_TYPED_1(kind, call, text, func, body, n, ...) \
   TVMFFI_I_DEFINE(kind, call, text, func, body, n, __VA_ARGS__) \
   TVMFFI_I_BODY(, body, n, __VA_ARGS__)
@@ -210,6 +227,7 @@
   (&tvmffi_func_##name +    \
    0 * sizeof(TVMFFI_I_AS(tvmffi_i_mention_##name *, 0)->name))
 
+/* clang-format off */
 /* Begins a typed function: TVMFFI_FUNC(name, result, (type, parameter)...),
    then a body in braces, which returns by TVMFFI_RETURN or returns an error's
    code. Returning 0 without a result is a TypeError if the result cannot be
@@ -231,18 +249,17 @@
    Parameters are borrowed during the call. The body is a scope. The elements of
    a returned container are not checked. The macro defines tvmffi_func_NAME;
    NAME itself stays undefined. */
-#define TVMFFI_FUNC(name, ...)                                                 \
-  TVMFFI_I_MENTION(name)                                                       \
-  TVMFFI_I_TYPED(tvmffi_user, tvmffi_call_##name, #name, tvmffi_func_##name,   \
-                 tvmffi_body_##name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, \
-                 ~)
+#define TVMFFI_FUNC(name, ...) \
+  TVMFFI_I_MENTION(name) \
+  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
+      tvmffi_user, name, #name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
 /* Begins a typed function of the runtime. TVMFFI_I_GIVE returns what its body
    owns. */
-#define TVMFFI_I_BUILTIN_FUNC(name, ...)                    \
-  TVMFFI_I_TYPED(tvmffi_builtin, tvmffi_call_##name, #name, \
-                 tvmffi_func_##name, tvmffi_body_##name,    \
-                 TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+#define TVMFFI_I_BUILTIN_FUNC(name, ...) \
+  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
+      tvmffi_builtin, name, #name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+/* clang-format on */
 
 /* Begins a typed function like TVMFFI_FUNC, and exports it for Python's
    load_module. The symbols are __tvm_ffi_NAME and, for its metadata,

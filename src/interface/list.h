@@ -95,39 +95,68 @@
 #define TVMFFI_I_NO_PAIR_6 ~, 0,
 
 /* clang-format off */
+/* Four at a time: a compiler's message shows each macro in another. */
 #define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
 #define TVMFFI_I_EACH1(F, x, end)
 #define TVMFFI_I_EACHtvmffi_at_most_32_values_are_possible(...) /* MANY */
-#define TVMFFI_I_EACH2(F, x, a, ...) F(x, a) TVMFFI_I_EACH1(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH3(F, x, a, ...) F(x, a) TVMFFI_I_EACH2(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH4(F, x, a, ...) F(x, a) TVMFFI_I_EACH3(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH5(F, x, a, ...) F(x, a) TVMFFI_I_EACH4(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH6(F, x, a, ...) F(x, a) TVMFFI_I_EACH5(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH7(F, x, a, ...) F(x, a) TVMFFI_I_EACH6(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH8(F, x, a, ...) F(x, a) TVMFFI_I_EACH7(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH9(F, x, a, ...) F(x, a) TVMFFI_I_EACH8(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH10(F, x, a, ...) F(x, a) TVMFFI_I_EACH9(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH11(F, x, a, ...) F(x, a) TVMFFI_I_EACH10(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH12(F, x, a, ...) F(x, a) TVMFFI_I_EACH11(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH13(F, x, a, ...) F(x, a) TVMFFI_I_EACH12(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH14(F, x, a, ...) F(x, a) TVMFFI_I_EACH13(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH15(F, x, a, ...) F(x, a) TVMFFI_I_EACH14(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH16(F, x, a, ...) F(x, a) TVMFFI_I_EACH15(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH17(F, x, a, ...) F(x, a) TVMFFI_I_EACH16(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH18(F, x, a, ...) F(x, a) TVMFFI_I_EACH17(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH19(F, x, a, ...) F(x, a) TVMFFI_I_EACH18(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH20(F, x, a, ...) F(x, a) TVMFFI_I_EACH19(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH21(F, x, a, ...) F(x, a) TVMFFI_I_EACH20(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH22(F, x, a, ...) F(x, a) TVMFFI_I_EACH21(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH23(F, x, a, ...) F(x, a) TVMFFI_I_EACH22(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH24(F, x, a, ...) F(x, a) TVMFFI_I_EACH23(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH25(F, x, a, ...) F(x, a) TVMFFI_I_EACH24(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH26(F, x, a, ...) F(x, a) TVMFFI_I_EACH25(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH27(F, x, a, ...) F(x, a) TVMFFI_I_EACH26(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH28(F, x, a, ...) F(x, a) TVMFFI_I_EACH27(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH29(F, x, a, ...) F(x, a) TVMFFI_I_EACH28(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH30(F, x, a, ...) F(x, a) TVMFFI_I_EACH29(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH31(F, x, a, ...) F(x, a) TVMFFI_I_EACH30(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH32(F, x, a, ...) F(x, a) TVMFFI_I_EACH31(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH33(F, x, a, ...) F(x, a) TVMFFI_I_EACH32(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH2(F, x, a, ...) F(x, a)
+#define TVMFFI_I_EACH3(F, x, a, b, ...) F(x, a) F(x, b)
+#define TVMFFI_I_EACH4(F, x, a, b, c, ...) F(x, a) F(x, b) F(x, c)
+#define TVMFFI_I_EACH5(F, x, a, b, c, d, ...) F(x, a) F(x, b) F(x, c) F(x, d)
+#define TVMFFI_I_EACH6(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH2(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH7(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH3(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH8(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH4(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH9(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH5(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH10(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH6(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH11(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH7(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH12(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH8(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH13(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH9(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH14(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH10(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH15(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH11(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH16(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH12(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH17(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH13(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH18(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH14(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH19(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH15(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH20(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH16(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH21(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH17(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH22(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH18(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH23(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH19(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH24(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH20(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH25(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH21(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH26(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH22(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH27(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH23(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH28(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH24(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH29(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH25(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH30(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH26(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH31(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH27(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH32(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH28(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH33(F, x, a, b, c, d, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH29(F, x, __VA_ARGS__)
 /* clang-format on */
