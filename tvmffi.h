@@ -96,7 +96,8 @@
    expressions, and each is evaluated once.
    tvmffi_NOUN(...) is an expression: a view for a call, such as tvmffi_int(3),
    or a new container, such as tvmffi_list(1, 2), which is NULL on failure.
-   TVMFFI_NEW(Type, ...) is a new object, or NULL.
+   TVMFFI_NEW(Type, ...) is a new object, or NULL. Check the NULL once, where
+   the object is used: until then other makers and calls do nothing.
    tvmffi_VERB(...) and tvmffi_NOUN_VERB(...) return 0 or an error's code, and
    store results through pointers. `new` makes an object, `get` and `set` read
    and write, `register` adds a name, and `override` adds or replaces it.
@@ -4927,6 +4928,19 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
    Scopes nest, and the innermost scope owns new objects. Outside all scopes, an
    object cannot be made. Whoever takes an error owns the error.
 
+   A maker returns a new object, such as tvmffi_list, TVMFFI_NEW or your own
+   function with TVMFFI_HERE. A maker of this header that fails returns NULL and
+   marks its scope. In a marked scope, makers and calls do nothing: they fail
+   and leave the first error pending. So a tree is made in one expression, and
+   its root is checked. The body of a typed function fails if its scope is
+   marked at its end. A mark lasts until the scope is closed or the error is
+   handled (tvmffi_error_take, tvmffi_error_clear, tvmffi_error_catch). A scope
+   in a marked scope begins marked, but does not mark the scope around it.
+
+   An argument that is NULL while an error is pending comes from a maker that
+   failed: the error stays, and the function is not called. So code that runs
+   although an error is pending, such as a clean-up, takes the error first.
+
    Each macro that returns an object passes tvmffi_here, the innermost scope, to
    a function. A scope belongs to one thread: open a scope in each parallel
    region of OpenMP. */
@@ -4938,6 +4952,7 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
 struct tvmffi_scope {
   tvmffi_scope *parent;     /* the enclosing scope, or NULL */
   uint32_t count, capacity; /* of `items`; 0 before the first object */
+  int32_t marked; /* nonzero if a maker failed; the error may be handled */
   TVMFFIObject **items; /* oldest first: `first` or allocated; owned, or NULL */
 #if TVMFFI_DEBUG
   const char *end;    /* "the end of the scope at file:line" */
@@ -5034,6 +5049,32 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
 #define tvmffi_i_drop(obj, place) tvmffi_i_release(obj)
 #define tvmffi_i_any_drop(any, place) tvmffi_i_any_release(any)
 #endif
+
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_in(tvmffi_i_owner owner) {
+#if TVMFFI_DEBUG
+  return owner.scope;
+#else
+  return owner;
+#endif
+}
+
+/* Returns -1 if the owner's scope is marked and the error is still pending, so
+   that makers and calls must do nothing. Else returns 0 and removes the mark.
+   Without a scope, returns 0. */
+TVMFFI_I_INLINE int tvmffi_i_is_marked(tvmffi_i_owner owner) {
+  tvmffi_scope *scope = tvmffi_i_scope_in(owner);
+  if (TVMFFI_I_LIKELY(!scope || !scope->marked)) return 0;
+  scope->marked = tvmffi_i_pending();
+  return scope->marked;
+}
+
+/* Marks the owner's scope for a maker that fails. Returns NULL, the maker's
+   result. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_mark(tvmffi_i_owner owner) {
+  tvmffi_scope *scope = tvmffi_i_scope_in(owner);
+  if (scope) scope->marked = 1;
+  return NULL;
+}
 
 /* The owner of a new object. */
 #define TVMFFI_I_OWNER tvmffi_i_owned_by(tvmffi_here, TVMFFI_I_PLACE)
@@ -5158,12 +5199,9 @@ TVMFFI_I_INLINE int tvmffi_i_scope_remove(tvmffi_scope *scope,
    reference and returns -1 with an error. Ignores NULL. */
 TVMFFI_I_INLINE int tvmffi_i_hand(tvmffi_i_owner to, TVMFFIObject *obj) {
 #if TVMFFI_DEBUG
-  tvmffi_scope *scope = to.scope;
   if (obj) tvmffi_i_note(obj, 0, to.place);
-#else
-  tvmffi_scope *scope = to;
 #endif
-  if (!obj || !tvmffi_i_scope_add(scope, obj)) return 0;
+  if (!obj || !tvmffi_i_scope_add(tvmffi_i_scope_in(to), obj)) return 0;
   tvmffi_i_release(obj);
   return -1;
 }
@@ -5194,6 +5232,7 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_open(tvmffi_scope *scope,
   scope->items = NULL;
   scope->count = 0;
   scope->capacity = 0;
+  scope->marked = parent ? parent->marked : 0;
 #if TVMFFI_DEBUG
   scope->end = end;
   scope->thread = &tvmffi_i_this_thread;
@@ -5231,15 +5270,16 @@ TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
 #endif
 }
 
-/* Closes a scope, and leaves an empty one, which can receive objects and be
-   closed again. It takes an object off before it releases it: a destructor may
-   attach others to this scope or, in C++, throw. */
+/* Closes a scope, and leaves an empty one without a mark, which can receive
+   objects and be closed again. It takes an object off before it releases it: a
+   destructor may attach others to this scope or, in C++, throw. */
 TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
   while (scope->count)
     tvmffi_i_drop(scope->items[--scope->count], TVMFFI_I_END_OF(scope));
   if (TVMFFI_I_UNLIKELY(scope->capacity))
     tvmffi_i_scope_clear(scope->items, 0, scope->capacity, NULL);
   scope->capacity = 0;
+  scope->marked = 0;
 }
 
 /* Closes the scope of a block that is left. */
@@ -5272,13 +5312,15 @@ TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
 /* Makes the innermost scope the owner of a reference, such as a handle from a
    function of the ABI. Returns the object, now borrowed. On failure releases
    the reference and returns NULL with a MemoryError. If `obj` is NULL, returns
-   NULL and raises nothing, so `obj` may be a call that fails. */
+   NULL and raises nothing, so `obj` may be a call that fails. In both cases
+   marks the scope. */
 #define tvmffi_scope_attach(obj) tvmffi_i_scope_attach(TVMFFI_I_OWNER, obj)
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
                                                     TVMFFIObjectHandle obj) {
   tvmffi_i_check_alive(obj);
-  return tvmffi_i_hand(to, (TVMFFIObject *)obj) ? NULL : (TVMFFIObject *)obj;
+  return !obj || tvmffi_i_hand(to, (TVMFFIObject *)obj) ? tvmffi_i_mark(to)
+                                                        : (TVMFFIObject *)obj;
 }
 
 /* Moves an object from the innermost scope to the scope that encloses it.
@@ -5498,23 +5540,30 @@ static inline void tvmffi_keep(tvmffi_type **slot, decltype(nullptr)) {
 /* ======== Arguments ==================================== >>interface/argument
    arguments that the ABI has no form for */
 
-/* Returns the least type index of some arguments: kTVMFFINone or more if the
-   ABI has a form for each. Without arguments, returns 1. */
-TVMFFI_I_INLINE int32_t tvmffi_i_least_index(const TVMFFIAny *args, int32_t n) {
-  int32_t i, least = 1;
+/* Returns 1 if no argument is None or lacks a form in the ABI, else 0. */
+TVMFFI_I_INLINE int tvmffi_i_are_plain(const TVMFFIAny *args, int32_t n) {
+  int32_t i;
   for (i = 0; i < n; ++i)
-    if (args[i].type_index < least) least = args[i].type_index;
-  return least;
+    if (TVMFFI_I_UNLIKELY(args[i].type_index <= kTVMFFINone)) return 0;
+  return 1;
 }
 
-/* Returns -1 if an argument is None while an error is pending: a maker failed
-   and returned NULL, and its error must not be replaced. */
+/* Returns -1 if an argument is None while an error is pending: a maker failed,
+   and its error must not be replaced. */
 TVMFFI_I_INLINE int tvmffi_i_check_made(const TVMFFIAny *args, int32_t n) {
   int32_t i;
   for (i = 0; i < n; ++i)
     if (TVMFFI_I_UNLIKELY(args[i].type_index == kTVMFFINone))
       return tvmffi_i_pending();
   return 0;
+}
+
+/* Checks arguments that are not plain. Returns 0 if the ABI has a form for
+   each, 1 if not, or -1 if a maker failed. */
+TVMFFI_I_COLD int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
+  TVMFFI_TRY(tvmffi_i_check_made(args, n));
+  while (n && args[n - 1].type_index >= kTVMFFINone) --n;
+  return n > 0;
 }
 
 /* Refuses a parameter's default that the ABI has no form for, because nothing
@@ -5724,7 +5773,6 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
                                           int32_t n, TVMFFIAny *result) {
   tvmffi_i_settled s;
   int code;
-  TVMFFI_TRY(tvmffi_i_check_made(args, n));
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
   code = tvmffi_i_global_call(which, s.args, n, result);
   tvmffi_i_settled_close(&s);
@@ -5732,14 +5780,12 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
 }
 
 /* Calls a function like tvmffi_i_global_call, with arguments of the
-   interface. Fails with the pending error if there is one and an argument is
-   None. */
+   interface. */
 TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
                                            int32_t n, TVMFFIAny *result) {
-  const int32_t least = tvmffi_i_least_index(args, n);
-  if (TVMFFI_I_UNLIKELY(least < kTVMFFINone))
-    return tvmffi_i_global_settled(which, args, n, result);
-  if (TVMFFI_I_UNLIKELY(least == kTVMFFINone)) TVMFFI_TRY(tvmffi_i_pending());
+  int code = tvmffi_i_are_plain(args, n) ? 0 : tvmffi_i_check_args(args, n);
+  if (TVMFFI_I_UNLIKELY(code))
+    return code < 0 ? code : tvmffi_i_global_settled(which, args, n, result);
   return tvmffi_i_global_call(which, (TVMFFIAny *)(uintptr_t)args, n, result);
 }
 
@@ -6379,6 +6425,14 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
 
+/* Returns the code of a body whose scope is marked: if the error of the mark is
+   still pending, the body's result is dropped. */
+TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
+  if (code || !tvmffi_i_pending()) return code;
+  tvmffi_i_any_release(result);
+  return -1;
+}
+
 /* A typed function has one of three kinds: tvmffi_user, tvmffi_exported, or
    tvmffi_builtin for the functions of the runtime. These have no scope, because
    they make nothing by the interface and no parameter of theirs is converted to
@@ -6411,6 +6465,8 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_CLOSE_tvmffi_exported TVMFFI_I_CLOSE_tvmffi_user
 #define TVMFFI_I_CLOSE_tvmffi_builtin
 #define TVMFFI_I_CHECK_tvmffi_user \
+  if (TVMFFI_I_UNLIKELY(tvmffi_body_scope->marked)) \
+    tvmffi_code = tvmffi_i_end_marked(tvmffi_into, tvmffi_code); \
   tvmffi_code = tvmffi_i_checked(tvmffi_this, tvmffi_words[0], tvmffi_into, \
                                  tvmffi_code);
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
@@ -6628,8 +6684,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
     tvmffi_i_owner to, const tvmffi_func *f, void *self,
     void (*deleter)(void *), TVMFFIObject **out) {
   TVMFFIObjectHandle handle = NULL;
-  int code = out ? TVMFFIFunctionCreate(self, f->call, deleter, &handle)
-                 : tvmffi_i_no_out("TVMFFI_CLOSURE_NEW");
+  int code =
+      out ? tvmffi_i_is_marked(to) : tvmffi_i_no_out("TVMFFI_CLOSURE_NEW");
+  if (!code) code = TVMFFIFunctionCreate(self, f->call, deleter, &handle);
   if (code && deleter) deleter(self);
   return code ? code : tvmffi_i_hand_out(to, handle, out);
 }
@@ -6684,6 +6741,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
     tvmffi_i_owner to, const tvmffi_func *f, TVMFFIObject **out) {
   TVMFFIObject *function = NULL;
   if (!out) return tvmffi_i_no_out("TVMFFI_FUNCTION_NEW");
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
   TVMFFI_TRY(tvmffi_i_function(f, &function));
   return tvmffi_i_hand_out(to, function, out);
 }
@@ -6859,6 +6917,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
    Raises a TypeError for other values. */
 TVMFFI_I_COLD int tvmffi_i_other_callee(const TVMFFIAny *callee) {
   int32_t index = callee->type_index;
+  TVMFFI_TRY(tvmffi_i_check_made(callee, 1));
   if (index >= kTVMFFIStaticObjectBegin &&
       tvmffi_i_derives(index, kTVMFFIFunction))
     return 0;
@@ -6917,20 +6976,20 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const TVMFFIObject *x) {
 
 /* Takes ownership of *result, converts it and stores the value in *out.target.
    `to` becomes the owner of a stored object. */
-TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, tvmffi_out out,
+TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, const tvmffi_out *out,
                                      TVMFFIAny *result) {
   int code = 0;
-  if (!out.target) {
+  if (!out->target) {
     tvmffi_i_any_release(result);
-  } else if (!out.word) {
+  } else if (!out->word) {
     code = tvmffi_i_hand_any(to, result);
-    *(TVMFFIAny *)(out.target) = *result;
-  } else if (!out.get && result->type_index >= kTVMFFIStaticObjectBegin &&
+    *(TVMFFIAny *)(out->target) = *result;
+  } else if (!out->get && result->type_index >= kTVMFFIStaticObjectBegin &&
              result->v_obj) {
-    code = tvmffi_i_hand_out(to, result->v_obj, (TVMFFIObject **)out.target);
+    code = tvmffi_i_hand_out(to, result->v_obj, (TVMFFIObject **)out->target);
   } else {
-    code = out.get ? out.get(result, out.target) : TVMFFI_I_MISMATCH;
-    if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(&out, result, code);
+    code = out->get ? out->get(result, out->target) : TVMFFI_I_MISMATCH;
+    if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(out, result, code);
     tvmffi_i_any_release(result);
   }
   return code;
@@ -6943,8 +7002,11 @@ TVMFFI_I_COLD int tvmffi_i_not_delivered(const TVMFFIAny *callee, int code) {
                    : code;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to, TVMFFIAny callee,
-                                  tvmffi_out out, TVMFFIAny *args, int32_t n) {
+/* Calls a function with arguments that are checked. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_call_now(tvmffi_i_owner to,
+                                             TVMFFIAny callee,
+                                             const tvmffi_out *out,
+                                             TVMFFIAny *args, int32_t n) {
   TVMFFIObjectHandle owned = NULL, function = NULL;
   TVMFFIAny result = tvmffi_none();
   int code = tvmffi_i_callee(&callee, &owned, &function);
@@ -6956,24 +7018,40 @@ TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to, TVMFFIAny callee,
 }
 
 TVMFFI_I_COLD int tvmffi_i_call_settled(tvmffi_i_owner to, TVMFFIAny callee,
-                                        tvmffi_out out, const TVMFFIAny *args,
-                                        int32_t n) {
+                                        const tvmffi_out *out,
+                                        const TVMFFIAny *args, int32_t n) {
   tvmffi_i_settled s;
   int code;
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
-  code = tvmffi_i_call(to, callee, out, s.args, n);
+  code = tvmffi_i_call_now(to, callee, out, s.args, n);
   tvmffi_i_settled_close(&s);
   return code;
 }
 
-/* Calls a function. If `wide` is 1, some argument may have no form in the
-   ABI. */
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_wide(
-    tvmffi_i_owner to, TVMFFIAny callee, tvmffi_out out, TVMFFIAny *args,
-    int32_t n, int wide) {
-  if (wide && TVMFFI_I_UNLIKELY(tvmffi_i_least_index(args, n) < 0))
-    return tvmffi_i_call_settled(to, callee, out, args, n);
-  return tvmffi_i_call(to, callee, out, args, n);
+/* Which checks the view of a C type needs. */
+enum {
+  TVMFFI_I_NUMBER = 0,
+  TVMFFI_I_NULLABLE = 1, /* may be None */
+  TVMFFI_I_WIDE = 2,     /* may have no form in the ABI */
+  TVMFFI_I_ANY_FORM = TVMFFI_I_NULLABLE | TVMFFI_I_WIDE
+};
+
+/* Calls a function, unless a maker failed. `forms` has the checks that some
+   argument needs. `out` is a pointer because GCC copies a struct by wide loads
+   that wait for its narrower stores. */
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to,
+                                                      TVMFFIAny callee,
+                                                      const tvmffi_out *out,
+                                                      TVMFFIAny *args,
+                                                      int32_t n, int forms) {
+  int code = tvmffi_i_is_marked(to);
+  if (!code && forms && !tvmffi_i_are_plain(args, n))
+    code = tvmffi_i_check_args(args, n);
+  if (TVMFFI_I_LIKELY(!code))
+    return tvmffi_i_call_now(to, callee, out, args, n);
+  return (forms & TVMFFI_I_WIDE) && code > 0
+             ? tvmffi_i_call_settled(to, callee, out, args, n)
+             : code;
 }
 
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(TVMFFIAny any) { return any; }
@@ -7090,8 +7168,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                                                           tvmffi_rest... args) {
   TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return tvmffi_i_call_wide(to, TVMFFI_ANY(callee), tvmffi_i_out(out), values,
-                            (int32_t)(sizeof...(tvmffi_rest)), 1);
+  const tvmffi_out target = tvmffi_i_out(out);
+  return tvmffi_i_call(to, TVMFFI_ANY(callee), &target, values,
+                       (int32_t)(sizeof...(tvmffi_rest)), TVMFFI_I_ANY_FORM);
 }
 } /* extern "C++" */
 #define tvmffi_call(callee, ...)                                         \
@@ -7106,8 +7185,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 #define TVMFFI_I_FLOAT_TYPES(F)
 #define TVMFFI_I_FLOAT_OUT
 #else
-#define TVMFFI_I_FLOAT_TYPES(F) \
-  float: F(tvmffi_float), double: F(tvmffi_float),
+#define TVMFFI_I_FLOAT_TYPES(F)                \
+  float: F(tvmffi_float, TVMFFI_I_NUMBER),     \
+  double: F(tvmffi_float, TVMFFI_I_NUMBER),
 #define TVMFFI_I_FLOAT_OUT \
   float *: tvmffi_out_float32, double *: tvmffi_out_float64,
 #endif
@@ -7116,39 +7196,40 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
    becomes None. */
 #define TVMFFI_ANY(x)                                     \
   ((void)sizeof(TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)), \
-   _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_STRIP)     \
+   _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_MAKE_VIEW) \
             default: tvmffi_i_struct)(x))
 
-/* The C types of plain values, each with F(what makes a view of it). */
-#define TVMFFI_I_PLAIN_TYPES(F)                \
-  TVMFFI_I_FLOAT_TYPES(F)                      \
-  _Bool: F(tvmffi_bool),                       \
-  char: F(tvmffi_int),                         \
-  signed char: F(tvmffi_int),                  \
-  unsigned char: F(tvmffi_int),                \
-  short: F(tvmffi_int),                        \
-  unsigned short: F(tvmffi_int),               \
-  int: F(tvmffi_int),                          \
-  unsigned: F(tvmffi_int),                     \
-  long: F(tvmffi_int),                         \
-  unsigned long: F(tvmffi_uint),               \
-  long long: F(tvmffi_int),                    \
-  unsigned long long: F(tvmffi_uint),          \
-  char *: F(tvmffi_str),                       \
-  const char *: F(tvmffi_str),                 \
-  void *: F(tvmffi_ptr),                       \
-  const void *: F(tvmffi_ptr),                 \
-  TVMFFIByteArray *: F(tvmffi_bytes),          \
-  const TVMFFIByteArray *: F(tvmffi_bytes),    \
-  DLTensor *: F(tvmffi_tensor),                \
-  const DLTensor *: F(tvmffi_tensor),          \
-  TVMFFIByteArray: F(tvmffi_i_text_of),        \
-  TVMFFIObject *: F(tvmffi_obj),               \
-  const TVMFFIObject *: F(tvmffi_i_const_obj), \
-  tvmffi_global *: F(tvmffi_i_global_obj),     \
-  DLDevice: F(tvmffi_device),                  \
-  DLDataType: F(tvmffi_dtype),                 \
-  TVMFFIAny: F(tvmffi_i_any),
+/* The C types of plain values, each with F(what makes a view of it, which
+   checks the view needs). */
+#define TVMFFI_I_PLAIN_TYPES(F)                                   \
+  TVMFFI_I_FLOAT_TYPES(F)                                         \
+  _Bool: F(tvmffi_bool, TVMFFI_I_NUMBER),                         \
+  char: F(tvmffi_int, TVMFFI_I_NUMBER),                           \
+  signed char: F(tvmffi_int, TVMFFI_I_NUMBER),                    \
+  unsigned char: F(tvmffi_int, TVMFFI_I_NUMBER),                  \
+  short: F(tvmffi_int, TVMFFI_I_NUMBER),                          \
+  unsigned short: F(tvmffi_int, TVMFFI_I_NUMBER),                 \
+  int: F(tvmffi_int, TVMFFI_I_NUMBER),                            \
+  unsigned: F(tvmffi_int, TVMFFI_I_NUMBER),                       \
+  long: F(tvmffi_int, TVMFFI_I_NUMBER),                           \
+  unsigned long: F(tvmffi_uint, TVMFFI_I_WIDE),                   \
+  long long: F(tvmffi_int, TVMFFI_I_NUMBER),                      \
+  unsigned long long: F(tvmffi_uint, TVMFFI_I_WIDE),              \
+  char *: F(tvmffi_str, TVMFFI_I_NULLABLE),                       \
+  const char *: F(tvmffi_str, TVMFFI_I_NULLABLE),                 \
+  void *: F(tvmffi_ptr, TVMFFI_I_NULLABLE),                       \
+  const void *: F(tvmffi_ptr, TVMFFI_I_NULLABLE),                 \
+  TVMFFIByteArray *: F(tvmffi_bytes, TVMFFI_I_NULLABLE),          \
+  const TVMFFIByteArray *: F(tvmffi_bytes, TVMFFI_I_NULLABLE),    \
+  DLTensor *: F(tvmffi_tensor, TVMFFI_I_NULLABLE),                \
+  const DLTensor *: F(tvmffi_tensor, TVMFFI_I_NULLABLE),          \
+  TVMFFIByteArray: F(tvmffi_i_text_of, TVMFFI_I_ANY_FORM),        \
+  TVMFFIObject *: F(tvmffi_obj, TVMFFI_I_NULLABLE),               \
+  const TVMFFIObject *: F(tvmffi_i_const_obj, TVMFFI_I_NULLABLE), \
+  tvmffi_global *: F(tvmffi_i_global_obj, TVMFFI_I_NUMBER),       \
+  DLDevice: F(tvmffi_device, TVMFFI_I_NUMBER),                    \
+  DLDataType: F(tvmffi_dtype, TVMFFI_I_NUMBER),                   \
+  TVMFFIAny: F(tvmffi_i_any, TVMFFI_I_ANY_FORM),
 
 /* The pointer x to a struct that begins with an object or another such struct;
    for a plain value, a pointer to an example of such a struct. No code uses
@@ -7156,16 +7237,18 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
    the struct has no member `base`. */
 #define TVMFFI_I_STRUCT(x) \
   _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_EXAMPLE) default: (x))
-#define TVMFFI_I_EXAMPLE(make) &tvmffi_i_example
+#define TVMFFI_I_EXAMPLE(make, form) &tvmffi_i_example
+#define TVMFFI_I_MAKE_VIEW(make, form) make
 
 /* clang-format on */
 
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
 }
-#define TVMFFI_I_WIDE(x, value)                                  \
-  | _Generic((value), unsigned long : 1, unsigned long long : 1, \
-             TVMFFIByteArray : 1, TVMFFIAny : 1, default : 0)
+#define TVMFFI_I_FORM(x, value)                                      \
+  | _Generic((value), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_FORM_OF) default \
+             : TVMFFI_I_NULLABLE)
+#define TVMFFI_I_FORM_OF(make, form) form
 #define TVMFFI_I_INT_OUT(name, ctype)                           \
   TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_##name(ctype *x) {    \
     return tvmffi_i_out_int(x, sizeof(ctype), (ctype)(-1) < 1); \
@@ -7212,7 +7295,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
 }
 #define TVMFFI_ANY(x) tvmffi_i_plain_values_need_C11(x)
 #define TVMFFI_I_OUT(x) tvmffi_i_plain_results_need_C11(x)
-#define TVMFFI_I_WIDE(x, value) | 1
+#define TVMFFI_I_FORM(x, value) | TVMFFI_I_ANY_FORM
 #endif
 
 /* Calls a function: tvmffi_call(callee, out, arguments...). The callee is a
@@ -7222,15 +7305,17 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
    to 32 arguments are plain values that TVMFFI_ANY accepts, borrowed during the
    call. In C99, the arguments are views made by constructors. Returns 0 or the
    error's code: the function's own error, a ValueError for an unknown name, or
-   a TypeError for a result of another type. */
+   a TypeError for a result of another type. If a maker failed (the scope is
+   marked, or its NULL is an argument), calls nothing and returns -1: the
+   maker's error stays. */
 #define tvmffi_call(callee, ...) \
   TVMFFI_I_CALL(callee, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
-#define TVMFFI_I_CALL(callee, n, out, ...)                           \
-  tvmffi_i_call_wide(                                                \
-      TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(callee), TVMFFI_I_OUT(out), \
-      (TVMFFIAny[n]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
-                         tvmffi_none()},                             \
-      (n)-1, 0 TVMFFI_I_EACH(n)(TVMFFI_I_WIDE, ~, __VA_ARGS__))
+#define TVMFFI_I_CALL(callee, n, out, ...)                                     \
+  tvmffi_i_call(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(callee),                    \
+                (const tvmffi_out[1]){TVMFFI_I_OUT(out)},                      \
+                (TVMFFIAny[n]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
+                                   tvmffi_none()},                             \
+                (n)-1, 0 TVMFFI_I_EACH(n)(TVMFFI_I_FORM, ~, __VA_ARGS__))
 #define TVMFFI_I_ITEM(x, value) TVMFFI_ANY(value),
 #endif /* C */
 
@@ -7255,8 +7340,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_as(tvmffi_i_owner to,
                                                     TVMFFIAny view,
                                                     tvmffi_out out) {
   TVMFFIAny owned = tvmffi_none();
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
+  TVMFFI_TRY(tvmffi_i_check_made(&view, 1));
   TVMFFI_TRY(tvmffi_i_own_value(&view, &owned));
-  return tvmffi_i_deliver(to, out, &owned);
+  return tvmffi_i_deliver(to, &out, &owned);
 }
 
 /* Returns 1 if two values are equal, else 0. Strings and bytes are compared by
@@ -7289,6 +7376,7 @@ TVMFFI_I_INLINE int tvmffi_i_equal(TVMFFIAny a, TVMFFIAny b) {
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_dtype_to_str(tvmffi_i_owner to,
                                                               DLDataType dtype,
                                                               TVMFFIAny *out) {
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
   TVMFFI_TRY(TVMFFIDataTypeToString(&dtype, out));
   return tvmffi_i_hand_any(to, out);
 }
@@ -7312,6 +7400,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(tvmffi_i_owner to,
   TVMFFIObjectHandle function = NULL;
   if (!out) return tvmffi_i_no_out(caller);
   *out = NULL;
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
+  TVMFFI_TRY(tvmffi_i_check_made(&name, 1));
   if (tvmffi_i_get_str(&name, &text))
     return tvmffi_i_raise("TypeError", "%s: expected a name, but got `%s`",
                           caller, tvmffi_i_type_key(name.type_index));
@@ -7335,10 +7425,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(tvmffi_i_owner to,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
     const char *name, TVMFFIObject *function, int override) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
-  if (!function)
-    return tvmffi_i_raise("ValueError", "tvmffi_register_object: NULL for `%s`",
-                          text.data ? text.data : "");
-  return TVMFFIFunctionSetGlobal(&text, function, override);
+  if (function) return TVMFFIFunctionSetGlobal(&text, function, override);
+  TVMFFI_TRY(tvmffi_i_pending());
+  return tvmffi_i_raise("ValueError", "tvmffi_register_object: NULL for `%s`",
+                        text.data ? text.data : "");
 }
 
 /* ======== Defaults ====================================== >>interface/default
@@ -7508,99 +7598,100 @@ TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
    container. In C99 write tvmffi_obj(list), and constructors for other values:
    tvmffi_map(tvmffi_str("a"), tvmffi_int(1)). Several threads may read a
    container concurrently; a writer must be alone. An argument of another type
-   is a TypeError. If the argument is NULL or None and an error is already
-   pending, that error stays, because it is probably the cause. */
+   is a TypeError. */
 
 /* -------- Making -------- */
 
-/* Returns a new container, owned by the caller, or NULL with an error. */
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(int which, const TVMFFIAny *items,
-                                            int64_t n) {
+/* Refuses items of which no container can be made. */
+TVMFFI_I_COLD int tvmffi_i_bad_items(int which, const TVMFFIAny *items,
+                                     int64_t n) {
+  return n > 0 && n <= INT32_MAX && items
+             ? tvmffi_i_raise(
+                   "ValueError",
+                   "%s needs a value for each key, but got %lld in all",
+                   tvmffi_i_global_name(which), (long long)n)
+             : tvmffi_i_raise("ValueError",
+                              "%s cannot be made of %lld items at %p",
+                              tvmffi_i_global_name(which), (long long)n,
+                              (const void *)items);
+}
+
+/* Returns a new container, or NULL with an error. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
+                                            const TVMFFIAny *items, int64_t n) {
+  const int is_odd =
+      (which == TVMFFI_I_NEW_MAP || which == TVMFFI_I_NEW_DICT) && n % 2;
   TVMFFIAny result = tvmffi_none();
-  if (n < 0 || n > INT32_MAX || (n && !items)) {
-    (void)tvmffi_i_raise("ValueError", "%s cannot be made of %lld items at %p",
-                         tvmffi_i_global_name(which), (long long)n,
-                         (const void *)items);
-    return NULL;
-  }
-  if ((which == TVMFFI_I_NEW_MAP || which == TVMFFI_I_NEW_DICT) && n % 2) {
-    (void)tvmffi_i_raise("ValueError",
-                         "%s needs a value for each key, but got %lld in all",
-                         tvmffi_i_global_name(which), (long long)n);
-    return NULL;
-  }
-  if (tvmffi_i_global_values(which, items, (int32_t)n, &result))
-    return NULL;
-  return result.v_obj;
+  int code = tvmffi_i_is_marked(to);
+  if (!code && (n < 0 || n > INT32_MAX || (n && !items) || is_odd))
+    code = tvmffi_i_bad_items(which, items, n);
+  if (!code) code = tvmffi_i_global_values(which, items, (int32_t)n, &result);
+  return tvmffi_i_scope_attach(to, result.v_obj);
 }
 
 /* Makes a container from `n` views (borrowed). For a map or dict, keys and
    values alternate. The container is owned by the scope. Returns NULL with an
    error on failure. */
-#define tvmffi_array_from(items, n)     \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        tvmffi_i_make(TVMFFI_I_NEW_ARRAY, items, n))
-#define tvmffi_list_from(items, n)      \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        tvmffi_i_make(TVMFFI_I_NEW_LIST, items, n))
-#define tvmffi_map_from(items, n)       \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        tvmffi_i_make(TVMFFI_I_NEW_MAP, items, n))
-#define tvmffi_dict_from(items, n)      \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        tvmffi_i_make(TVMFFI_I_NEW_DICT, items, n))
-#define tvmffi_shape_from(items, n)     \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        tvmffi_i_make(TVMFFI_I_NEW_SHAPE, items, n))
+#define tvmffi_array_from(items, n) \
+  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, items, n)
+#define tvmffi_list_from(items, n) \
+  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_LIST, items, n)
+#define tvmffi_map_from(items, n) \
+  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_MAP, items, n)
+#define tvmffi_dict_from(items, n) \
+  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_DICT, items, n)
+#define tvmffi_shape_from(items, n) \
+  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_SHAPE, items, n)
 
 #if defined(__cplusplus)
 extern "C++" {
 template <typename... tvmffi_rest>
-static inline TVMFFIObject *tvmffi_i_make_plain(int which,
+static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
                                                 tvmffi_rest... args) {
   TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny items[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return tvmffi_i_make(which, items, (int64_t)sizeof...(tvmffi_rest));
+  return tvmffi_i_make(to, which, items, (int64_t)sizeof...(tvmffi_rest));
 }
 } /* extern "C++" */
-#define TVMFFI_I_MAKE_1(which, ...) tvmffi_i_make_plain(which)
-#define TVMFFI_I_MAKE_0(which, ...) tvmffi_i_make_plain(which, __VA_ARGS__)
+#define TVMFFI_I_PLAIN_ITEMS_1(...)
+#define TVMFFI_I_PLAIN_ITEMS_0(...) , __VA_ARGS__
 #else
-#define TVMFFI_I_MAKE_1(which, ...) tvmffi_i_make(which, NULL, 0)
-#define TVMFFI_I_MAKE_0(which, ...) \
-  TVMFFI_I_MAKE_N(which, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
-#define TVMFFI_I_MAKE_N(which, n, ...)                                \
-  tvmffi_i_make(which,                                                \
-                (const TVMFFIAny[(n)-1]){                             \
-                    TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
-                (n)-1)
+#define tvmffi_i_make_plain tvmffi_i_make
+#define TVMFFI_I_PLAIN_ITEMS_1(...) , NULL, 0
+#define TVMFFI_I_PLAIN_ITEMS_0(...) \
+  TVMFFI_I_PLAIN_ITEMS_N(TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
+#define TVMFFI_I_PLAIN_ITEMS_N(n, ...)                                         \
+  , (const TVMFFIAny[(n)-1]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
+      (n)-1
 #endif
-#define TVMFFI_I_MAKE(which, ...)                              \
-  TVMFFI_I_CAT(TVMFFI_I_MAKE_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
-  (which, __VA_ARGS__)
+/* Expands to the items as arguments, each behind a comma. It does not contain
+   the owner: so the compiler's error is short if there is no scope. */
+#define TVMFFI_I_PLAIN_ITEMS(...)                                     \
+  TVMFFI_I_CAT(TVMFFI_I_PLAIN_ITEMS_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
+  (__VA_ARGS__)
 
 /* Makes a container from up to 32 plain values. For a map or dict, keys and
    values alternate:
        tvmffi_list(1, 2.5, "three")      tvmffi_map("a", 1, "b", 2)
-   The container is owned by the scope.
-   Returns NULL with an error on failure. If a key occurs twice, the last value
-   is kept. A shape takes only ints. For any number of views, use
+   The container is owned by the scope. Returns NULL with an error on
+   failure, and marks the scope. If a key occurs twice, the last value is
+   kept. A shape takes only ints. For any number of views, use
    tvmffi_list_from(items, n) and so on. */
-#define tvmffi_array(...)               \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        TVMFFI_I_MAKE(TVMFFI_I_NEW_ARRAY, __VA_ARGS__))
-#define tvmffi_list(...)                \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        TVMFFI_I_MAKE(TVMFFI_I_NEW_LIST, __VA_ARGS__))
-#define tvmffi_map(...)                 \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        TVMFFI_I_MAKE(TVMFFI_I_NEW_MAP, __VA_ARGS__))
-#define tvmffi_dict(...)                \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        TVMFFI_I_MAKE(TVMFFI_I_NEW_DICT, __VA_ARGS__))
-#define tvmffi_shape(...)               \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        TVMFFI_I_MAKE(TVMFFI_I_NEW_SHAPE, __VA_ARGS__))
+#define tvmffi_array(...)             \
+  tvmffi_i_make_plain(TVMFFI_I_OWNER, \
+                      TVMFFI_I_NEW_ARRAY TVMFFI_I_PLAIN_ITEMS(__VA_ARGS__))
+#define tvmffi_list(...)              \
+  tvmffi_i_make_plain(TVMFFI_I_OWNER, \
+                      TVMFFI_I_NEW_LIST TVMFFI_I_PLAIN_ITEMS(__VA_ARGS__))
+#define tvmffi_map(...)               \
+  tvmffi_i_make_plain(TVMFFI_I_OWNER, \
+                      TVMFFI_I_NEW_MAP TVMFFI_I_PLAIN_ITEMS(__VA_ARGS__))
+#define tvmffi_dict(...)              \
+  tvmffi_i_make_plain(TVMFFI_I_OWNER, \
+                      TVMFFI_I_NEW_DICT TVMFFI_I_PLAIN_ITEMS(__VA_ARGS__))
+#define tvmffi_shape(...)             \
+  tvmffi_i_make_plain(TVMFFI_I_OWNER, \
+                      TVMFFI_I_NEW_SHAPE TVMFFI_I_PLAIN_ITEMS(__VA_ARGS__))
 
 /* -------- Reading -------- */
 
@@ -7617,7 +7708,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_sequence(const TVMFFIAny *any) {
 
 TVMFFI_I_COLD int tvmffi_i_bad_container(const char *function, const char *want,
                                          const TVMFFIAny *got) {
-  if (got->type_index == kTVMFFINone && tvmffi_i_pending()) return -1;
+  TVMFFI_TRY(tvmffi_i_check_made(got, 1));
   return tvmffi_i_raise("TypeError", "%s: expected %s, but got `%s`", function,
                         want, tvmffi_i_type_key(got->type_index));
 }
@@ -7652,6 +7743,7 @@ TVMFFI_I_INLINE int tvmffi_i_index(const TVMFFIAny *any, const TVMFFIAny *key,
   if (!TVMFFI_I_IS_INT(key)) {
     if (key->type_index == kTVMFFIAny)
       return tvmffi_i_too_large((uint64_t)key->v_int64);
+    TVMFFI_TRY(tvmffi_i_check_made(key, 1));
     return tvmffi_i_raise(
         "TypeError", "expected an index into `%s`, but got `%s`",
         tvmffi_i_type_key(any->type_index), tvmffi_i_type_key(key->type_index));
@@ -7737,7 +7829,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_or(
     tvmffi_i_owner to, TVMFFIAny any, TVMFFIAny key, tvmffi_out out,
     int has_default, TVMFFIAny otherwise) {
   TVMFFIAny value = tvmffi_none();
-  int code = tvmffi_i_find_value(&any, &key, &value);
+  int code = tvmffi_i_is_marked(to);
+  if (!code) code = tvmffi_i_find_value(&any, &key, &value);
   if (code == 1) {
     if (!has_default) return tvmffi_i_not_there(&any, &key);
     if (otherwise.type_index == kTVMFFINone && out.target && out.word &&
@@ -7748,7 +7841,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_or(
     code = tvmffi_i_own_value(&otherwise, &value);
   }
   if (code) return code;
-  code = tvmffi_i_deliver(to, out, &value);
+  code = tvmffi_i_deliver(to, &out, &value);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_bad_item(&key, code) : 0;
 }
 
@@ -7969,7 +8062,7 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_printing(void) {
 
 TVMFFI_I_INLINE int tvmffi_i_repr(TVMFFIAny any) {
   TVMFFIAny text = tvmffi_none();
-  TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_REPR, &any, 1, &text));
+  TVMFFI_TRY(tvmffi_i_global_values(TVMFFI_I_REPR, &any, 1, &text));
   tvmffi_i_any_release(tvmffi_i_printing());
   *tvmffi_i_printing() = text;
   return 0;
@@ -8001,9 +8094,10 @@ TVMFFI_I_INLINE int tvmffi_memory_trim(void) {
 TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
   TVMFFIAny arg = tvmffi_int(type_index);
   int64_t n = 0;
+  const tvmffi_out out = tvmffi_out_int64(&n);
   return tvmffi_i_call(tvmffi_i_owned_by(NULL, NULL),
-                       tvmffi_str("tvmffi.DebugLive"), tvmffi_out_int64(&n),
-                       &arg, 1)
+                       tvmffi_str("tvmffi.DebugLive"), &out, &arg, 1,
+                       TVMFFI_I_NUMBER)
              ? -1
              : n;
 }
@@ -9008,47 +9102,58 @@ TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
 #define tvmffi_tensor_new_like(tensor, out) \
   tvmffi_i_tensor_new_like(TVMFFI_I_OWNER, tensor, out)
 
-/* A dtype or device argument of tvmffi_tensor_new. `code` is the error code of
-   converting a name, or 0. */
+/* A dtype or device argument of tvmffi_tensor_new: a value or a name. */
 typedef struct {
   DLDataType value;
-  int code;
+  const char *name;
+  int is_name;
 } tvmffi_i_dtype_arg;
 typedef struct {
   DLDevice value;
-  int code;
+  const char *name;
+  int is_name;
 } tvmffi_i_device_arg;
 
 TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_of(DLDataType value) {
-  tvmffi_i_dtype_arg arg;
+  tvmffi_i_dtype_arg arg = TVMFFI_I_ZERO;
   arg.value = value;
-  arg.code = 0;
   return arg;
 }
 TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_of(DLDevice value) {
-  tvmffi_i_device_arg arg;
+  tvmffi_i_device_arg arg = TVMFFI_I_ZERO;
   arg.value = value;
-  arg.code = 0;
   return arg;
 }
 
-#if TVMFFI_I_GENERIC
 TVMFFI_I_COLD int tvmffi_i_no_name(const char *what) {
   return tvmffi_i_raise("ValueError", "NULL for the %s of a new tensor", what);
 }
+/* Convert the argument's name, if it has one, to a value. */
+TVMFFI_I_INLINE int tvmffi_i_settle_dtype(tvmffi_i_dtype_arg *arg) {
+  TVMFFIByteArray text = tvmffi_byte_array(arg->name);
+  if (!arg->is_name) return 0;
+  return arg->name ? TVMFFIDataTypeFromString(&text, &arg->value)
+                   : tvmffi_i_no_name("dtype");
+}
+TVMFFI_I_INLINE int tvmffi_i_settle_device(tvmffi_i_device_arg *arg) {
+  if (!arg->is_name) return 0;
+  if (!arg->name) return tvmffi_i_no_name("device");
+  return tvmffi_i_parse_device(tvmffi_byte_array(arg->name), &arg->value)
+             ? tvmffi_i_raise("ValueError", "unknown device `%s`", arg->name)
+             : 0;
+}
+
+#if TVMFFI_I_GENERIC
 TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_named(const char *name) {
   tvmffi_i_dtype_arg arg = TVMFFI_I_ZERO;
-  TVMFFIByteArray text = tvmffi_byte_array(name);
-  arg.code = name ? TVMFFIDataTypeFromString(&text, &arg.value)
-                  : tvmffi_i_no_name("dtype");
+  arg.name = name;
+  arg.is_name = 1;
   return arg;
 }
 TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_named(const char *name) {
   tvmffi_i_device_arg arg = TVMFFI_I_ZERO;
-  if (!name)
-    arg.code = tvmffi_i_no_name("device");
-  else if (tvmffi_i_parse_device(tvmffi_byte_array(name), &arg.value))
-    arg.code = tvmffi_i_raise("ValueError", "unknown device `%s`", name);
+  arg.name = name;
+  arg.is_name = 1;
   return arg;
 }
 #endif
@@ -9195,8 +9300,9 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_new(tvmffi_i_owner to,
   DLTensor like = TVMFFI_I_ZERO;
   if (!out) return tvmffi_i_no_out("tvmffi_tensor_new");
   *out = NULL;
-  if (dtype.code) return dtype.code;
-  if (device.code) return device.code;
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
+  TVMFFI_TRY(tvmffi_i_settle_dtype(&dtype));
+  TVMFFI_TRY(tvmffi_i_settle_device(&device));
   if (ndim < 0 || (ndim && !shape))
     return tvmffi_i_raise("ValueError", "a new tensor of rank %d without shape",
                           (int)ndim);
@@ -9212,6 +9318,7 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_new_like(tvmffi_i_owner to,
                                              TVMFFIObject **out) {
   if (!out) return tvmffi_i_no_out("tvmffi_tensor_new_like");
   *out = NULL;
+  if (!t) TVMFFI_TRY(tvmffi_i_pending());
   if (!t)
     return tvmffi_i_raise("ValueError",
                           "tvmffi_tensor_new_like: the tensor is NULL");
@@ -10409,7 +10516,9 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
                                       int32_t tvmffi_count) { \
     TVMFFIObjectHandle self = NULL; \
     (void)tvmffi_args, (void)tvmffi_count; \
-    return (made) ? NULL : TVMFFI_I_AS(T *, self); \
+    if (tvmffi_i_is_marked(tvmffi_to) || (made)) \
+      self = tvmffi_i_mark(tvmffi_to); \
+    return TVMFFI_I_AS(T *, self); \
   }
 #define TVMFFI_I_CLASS_DESTROY(T, K, n, ...) \
   TVMFFI_I_INLINE void tvmffi_i_destroy_##T(void *self) { \
@@ -10695,8 +10804,7 @@ static inline tvmffi_made *tvmffi_i_new(tvmffi_i_owner to,
   tvmffi_i_field_set(TVMFFI_ANY(object), name, TVMFFI_ANY(value))
 
 /* Returns the type of an object. If *object is not an object, returns NULL with
-   a TypeError. If *object is None and an error is already pending, returns NULL
-   and keeps the pending error. */
+   a TypeError. */
 TVMFFI_I_INLINE const TVMFFITypeInfo *tvmffi_i_type_of(const TVMFFIAny *object,
                                                        const char *name) {
   if (object->type_index >= kTVMFFIStaticObjectBegin && object->v_obj) {
@@ -10706,7 +10814,7 @@ TVMFFI_I_INLINE const TVMFFITypeInfo *tvmffi_i_type_of(const TVMFFIAny *object,
                            (int)object->type_index);
     return type;
   }
-  if (object->type_index != kTVMFFINone || !tvmffi_i_pending())
+  if (!tvmffi_i_check_made(object, 1))
     (void)tvmffi_i_raise("TypeError", "A value of type `%s` has no member `%s`",
                          tvmffi_i_type_key(object->type_index), name);
   return NULL;
@@ -10745,27 +10853,30 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_member(tvmffi_i_owner to,
                                                              tvmffi_out out,
                                                              TVMFFIAny *args,
                                                              int32_t n) {
-  const TVMFFIMethodInfo *m =
-      (const TVMFFIMethodInfo *)tvmffi_i_find_member(args, name, 1);
+  const TVMFFIMethodInfo *m;
   int skip;
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
+  m = (const TVMFFIMethodInfo *)tvmffi_i_find_member(args, name, 1);
   if (!m) return -1;
   skip = (m->flags & kTVMFFIFieldFlagBitMaskIsStaticMethod) != 0;
-  return tvmffi_i_call_wide(to, m->method, out, args + skip, n - skip, 1);
+  return tvmffi_i_call(to, m->method, &out, args + skip, n - skip,
+                       TVMFFI_I_ANY_FORM);
 }
 
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_field_get(tvmffi_i_owner to,
                                                            TVMFFIAny object,
                                                            const char *name,
                                                            tvmffi_out out) {
-  const TVMFFIFieldInfo *f =
-      (const TVMFFIFieldInfo *)tvmffi_i_find_member(&object, name, 0);
+  const TVMFFIFieldInfo *f;
   TVMFFIAny value = tvmffi_none();
   int code;
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
+  f = (const TVMFFIFieldInfo *)tvmffi_i_find_member(&object, name, 0);
   if (!f) return -1;
   if (!f->getter)
     return tvmffi_i_raise("AttributeError", "Field `%s` has no getter", name);
   TVMFFI_TRY(f->getter(tvmffi_i_field_at(object.v_obj, f->offset), &value));
-  code = tvmffi_i_deliver(to, out, &value);
+  code = tvmffi_i_deliver(to, &out, &value);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_error_context(code, ".%s", name) : 0;
 }
 
@@ -10778,6 +10889,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_field_set(TVMFFIAny object,
   if (!f) return -1;
   if (!f->setter || !(f->flags & kTVMFFIFieldFlagBitMaskWritable))
     return tvmffi_i_raise("AttributeError", "Field `%s` is read-only", name);
+  TVMFFI_TRY(tvmffi_i_check_made(&value, 1));
   code = tvmffi_i_class_set_field(f, object.v_obj, &value);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_error_context(code, ".%s", name) : 0;
 }

@@ -185,6 +185,7 @@ static void test_free(void *pointer);
 #include "tests/unit/typed_function.h"
 #include "tests/unit/call.h"
 #include "tests/unit/scope.h"
+#include "tests/unit/mark.h"
 #include "tests/unit/container.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/struct_type.h"
@@ -226,6 +227,7 @@ static const test_case *const test_lists[] = {
     test_typed_function_cases,
     test_call_cases,
     test_scope_cases,
+    test_mark_cases,
     test_container_cases,
     test_expect_cases,
     test_struct_type_cases,

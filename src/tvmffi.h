@@ -96,7 +96,8 @@
    expressions, and each is evaluated once.
    tvmffi_NOUN(...) is an expression: a view for a call, such as tvmffi_int(3),
    or a new container, such as tvmffi_list(1, 2), which is NULL on failure.
-   TVMFFI_NEW(Type, ...) is a new object, or NULL.
+   TVMFFI_NEW(Type, ...) is a new object, or NULL. Check the NULL once, where
+   the object is used: until then other makers and calls do nothing.
    tvmffi_VERB(...) and tvmffi_NOUN_VERB(...) return 0 or an error's code, and
    store results through pointers. `new` makes an object, `get` and `set` read
    and write, `register` adds a name, and `override` adds or replaces it.

@@ -11,23 +11,30 @@
 #include "../base/word.h"
 #include "scope.h"
 
-/* Returns the least type index of some arguments: kTVMFFINone or more if the
-   ABI has a form for each. Without arguments, returns 1. */
-TVMFFI_I_INLINE int32_t tvmffi_i_least_index(const TVMFFIAny *args, int32_t n) {
-  int32_t i, least = 1;
+/* Returns 1 if no argument is None or lacks a form in the ABI, else 0. */
+TVMFFI_I_INLINE int tvmffi_i_are_plain(const TVMFFIAny *args, int32_t n) {
+  int32_t i;
   for (i = 0; i < n; ++i)
-    if (args[i].type_index < least) least = args[i].type_index;
-  return least;
+    if (TVMFFI_I_UNLIKELY(args[i].type_index <= kTVMFFINone)) return 0;
+  return 1;
 }
 
-/* Returns -1 if an argument is None while an error is pending: a maker failed
-   and returned NULL, and its error must not be replaced. */
+/* Returns -1 if an argument is None while an error is pending: a maker failed,
+   and its error must not be replaced. */
 TVMFFI_I_INLINE int tvmffi_i_check_made(const TVMFFIAny *args, int32_t n) {
   int32_t i;
   for (i = 0; i < n; ++i)
     if (TVMFFI_I_UNLIKELY(args[i].type_index == kTVMFFINone))
       return tvmffi_i_pending();
   return 0;
+}
+
+/* Checks arguments that are not plain. Returns 0 if the ABI has a form for
+   each, 1 if not, or -1 if a maker failed. */
+TVMFFI_I_COLD int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
+  TVMFFI_TRY(tvmffi_i_check_made(args, n));
+  while (n && args[n - 1].type_index >= kTVMFFINone) --n;
+  return n > 0;
 }
 
 /* Refuses a parameter's default that the ABI has no form for, because nothing

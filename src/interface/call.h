@@ -132,6 +132,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
    Raises a TypeError for other values. */
 TVMFFI_I_COLD int tvmffi_i_other_callee(const TVMFFIAny *callee) {
   int32_t index = callee->type_index;
+  TVMFFI_TRY(tvmffi_i_check_made(callee, 1));
   if (index >= kTVMFFIStaticObjectBegin &&
       tvmffi_i_derives(index, kTVMFFIFunction))
     return 0;
@@ -190,20 +191,20 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const TVMFFIObject *x) {
 
 /* Takes ownership of *result, converts it and stores the value in *out.target.
    `to` becomes the owner of a stored object. */
-TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, tvmffi_out out,
+TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, const tvmffi_out *out,
                                      TVMFFIAny *result) {
   int code = 0;
-  if (!out.target) {
+  if (!out->target) {
     tvmffi_i_any_release(result);
-  } else if (!out.word) {
+  } else if (!out->word) {
     code = tvmffi_i_hand_any(to, result);
-    *(TVMFFIAny *)(out.target) = *result;
-  } else if (!out.get && result->type_index >= kTVMFFIStaticObjectBegin &&
+    *(TVMFFIAny *)(out->target) = *result;
+  } else if (!out->get && result->type_index >= kTVMFFIStaticObjectBegin &&
              result->v_obj) {
-    code = tvmffi_i_hand_out(to, result->v_obj, (TVMFFIObject **)out.target);
+    code = tvmffi_i_hand_out(to, result->v_obj, (TVMFFIObject **)out->target);
   } else {
-    code = out.get ? out.get(result, out.target) : TVMFFI_I_MISMATCH;
-    if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(&out, result, code);
+    code = out->get ? out->get(result, out->target) : TVMFFI_I_MISMATCH;
+    if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(out, result, code);
     tvmffi_i_any_release(result);
   }
   return code;
@@ -216,8 +217,11 @@ TVMFFI_I_COLD int tvmffi_i_not_delivered(const TVMFFIAny *callee, int code) {
                    : code;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to, TVMFFIAny callee,
-                                  tvmffi_out out, TVMFFIAny *args, int32_t n) {
+/* Calls a function with arguments that are checked. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_call_now(tvmffi_i_owner to,
+                                             TVMFFIAny callee,
+                                             const tvmffi_out *out,
+                                             TVMFFIAny *args, int32_t n) {
   TVMFFIObjectHandle owned = NULL, function = NULL;
   TVMFFIAny result = tvmffi_none();
   int code = tvmffi_i_callee(&callee, &owned, &function);
@@ -229,24 +233,40 @@ TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to, TVMFFIAny callee,
 }
 
 TVMFFI_I_COLD int tvmffi_i_call_settled(tvmffi_i_owner to, TVMFFIAny callee,
-                                        tvmffi_out out, const TVMFFIAny *args,
-                                        int32_t n) {
+                                        const tvmffi_out *out,
+                                        const TVMFFIAny *args, int32_t n) {
   tvmffi_i_settled s;
   int code;
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
-  code = tvmffi_i_call(to, callee, out, s.args, n);
+  code = tvmffi_i_call_now(to, callee, out, s.args, n);
   tvmffi_i_settled_close(&s);
   return code;
 }
 
-/* Calls a function. If `wide` is 1, some argument may have no form in the
-   ABI. */
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_wide(
-    tvmffi_i_owner to, TVMFFIAny callee, tvmffi_out out, TVMFFIAny *args,
-    int32_t n, int wide) {
-  if (wide && TVMFFI_I_UNLIKELY(tvmffi_i_least_index(args, n) < 0))
-    return tvmffi_i_call_settled(to, callee, out, args, n);
-  return tvmffi_i_call(to, callee, out, args, n);
+/* Which checks the view of a C type needs. */
+enum {
+  TVMFFI_I_NUMBER = 0,
+  TVMFFI_I_NULLABLE = 1, /* may be None */
+  TVMFFI_I_WIDE = 2,     /* may have no form in the ABI */
+  TVMFFI_I_ANY_FORM = TVMFFI_I_NULLABLE | TVMFFI_I_WIDE
+};
+
+/* Calls a function, unless a maker failed. `forms` has the checks that some
+   argument needs. `out` is a pointer because GCC copies a struct by wide loads
+   that wait for its narrower stores. */
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to,
+                                                      TVMFFIAny callee,
+                                                      const tvmffi_out *out,
+                                                      TVMFFIAny *args,
+                                                      int32_t n, int forms) {
+  int code = tvmffi_i_is_marked(to);
+  if (!code && forms && !tvmffi_i_are_plain(args, n))
+    code = tvmffi_i_check_args(args, n);
+  if (TVMFFI_I_LIKELY(!code))
+    return tvmffi_i_call_now(to, callee, out, args, n);
+  return (forms & TVMFFI_I_WIDE) && code > 0
+             ? tvmffi_i_call_settled(to, callee, out, args, n)
+             : code;
 }
 
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(TVMFFIAny any) { return any; }
@@ -363,8 +383,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                                                           tvmffi_rest... args) {
   TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return tvmffi_i_call_wide(to, TVMFFI_ANY(callee), tvmffi_i_out(out), values,
-                            (int32_t)(sizeof...(tvmffi_rest)), 1);
+  const tvmffi_out target = tvmffi_i_out(out);
+  return tvmffi_i_call(to, TVMFFI_ANY(callee), &target, values,
+                       (int32_t)(sizeof...(tvmffi_rest)), TVMFFI_I_ANY_FORM);
 }
 } /* extern "C++" */
 #define tvmffi_call(callee, ...)                                         \
@@ -379,8 +400,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 #define TVMFFI_I_FLOAT_TYPES(F)
 #define TVMFFI_I_FLOAT_OUT
 #else
-#define TVMFFI_I_FLOAT_TYPES(F) \
-  float: F(tvmffi_float), double: F(tvmffi_float),
+#define TVMFFI_I_FLOAT_TYPES(F)                \
+  float: F(tvmffi_float, TVMFFI_I_NUMBER),     \
+  double: F(tvmffi_float, TVMFFI_I_NUMBER),
 #define TVMFFI_I_FLOAT_OUT \
   float *: tvmffi_out_float32, double *: tvmffi_out_float64,
 #endif
@@ -389,39 +411,40 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
    becomes None. */
 #define TVMFFI_ANY(x)                                     \
   ((void)sizeof(TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)), \
-   _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_STRIP)     \
+   _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_MAKE_VIEW) \
             default: tvmffi_i_struct)(x))
 
-/* The C types of plain values, each with F(what makes a view of it). */
-#define TVMFFI_I_PLAIN_TYPES(F)                \
-  TVMFFI_I_FLOAT_TYPES(F)                      \
-  _Bool: F(tvmffi_bool),                       \
-  char: F(tvmffi_int),                         \
-  signed char: F(tvmffi_int),                  \
-  unsigned char: F(tvmffi_int),                \
-  short: F(tvmffi_int),                        \
-  unsigned short: F(tvmffi_int),               \
-  int: F(tvmffi_int),                          \
-  unsigned: F(tvmffi_int),                     \
-  long: F(tvmffi_int),                         \
-  unsigned long: F(tvmffi_uint),               \
-  long long: F(tvmffi_int),                    \
-  unsigned long long: F(tvmffi_uint),          \
-  char *: F(tvmffi_str),                       \
-  const char *: F(tvmffi_str),                 \
-  void *: F(tvmffi_ptr),                       \
-  const void *: F(tvmffi_ptr),                 \
-  TVMFFIByteArray *: F(tvmffi_bytes),          \
-  const TVMFFIByteArray *: F(tvmffi_bytes),    \
-  DLTensor *: F(tvmffi_tensor),                \
-  const DLTensor *: F(tvmffi_tensor),          \
-  TVMFFIByteArray: F(tvmffi_i_text_of),        \
-  TVMFFIObject *: F(tvmffi_obj),               \
-  const TVMFFIObject *: F(tvmffi_i_const_obj), \
-  tvmffi_global *: F(tvmffi_i_global_obj),     \
-  DLDevice: F(tvmffi_device),                  \
-  DLDataType: F(tvmffi_dtype),                 \
-  TVMFFIAny: F(tvmffi_i_any),
+/* The C types of plain values, each with F(what makes a view of it, which
+   checks the view needs). */
+#define TVMFFI_I_PLAIN_TYPES(F)                                   \
+  TVMFFI_I_FLOAT_TYPES(F)                                         \
+  _Bool: F(tvmffi_bool, TVMFFI_I_NUMBER),                         \
+  char: F(tvmffi_int, TVMFFI_I_NUMBER),                           \
+  signed char: F(tvmffi_int, TVMFFI_I_NUMBER),                    \
+  unsigned char: F(tvmffi_int, TVMFFI_I_NUMBER),                  \
+  short: F(tvmffi_int, TVMFFI_I_NUMBER),                          \
+  unsigned short: F(tvmffi_int, TVMFFI_I_NUMBER),                 \
+  int: F(tvmffi_int, TVMFFI_I_NUMBER),                            \
+  unsigned: F(tvmffi_int, TVMFFI_I_NUMBER),                       \
+  long: F(tvmffi_int, TVMFFI_I_NUMBER),                           \
+  unsigned long: F(tvmffi_uint, TVMFFI_I_WIDE),                   \
+  long long: F(tvmffi_int, TVMFFI_I_NUMBER),                      \
+  unsigned long long: F(tvmffi_uint, TVMFFI_I_WIDE),              \
+  char *: F(tvmffi_str, TVMFFI_I_NULLABLE),                       \
+  const char *: F(tvmffi_str, TVMFFI_I_NULLABLE),                 \
+  void *: F(tvmffi_ptr, TVMFFI_I_NULLABLE),                       \
+  const void *: F(tvmffi_ptr, TVMFFI_I_NULLABLE),                 \
+  TVMFFIByteArray *: F(tvmffi_bytes, TVMFFI_I_NULLABLE),          \
+  const TVMFFIByteArray *: F(tvmffi_bytes, TVMFFI_I_NULLABLE),    \
+  DLTensor *: F(tvmffi_tensor, TVMFFI_I_NULLABLE),                \
+  const DLTensor *: F(tvmffi_tensor, TVMFFI_I_NULLABLE),          \
+  TVMFFIByteArray: F(tvmffi_i_text_of, TVMFFI_I_ANY_FORM),        \
+  TVMFFIObject *: F(tvmffi_obj, TVMFFI_I_NULLABLE),               \
+  const TVMFFIObject *: F(tvmffi_i_const_obj, TVMFFI_I_NULLABLE), \
+  tvmffi_global *: F(tvmffi_i_global_obj, TVMFFI_I_NUMBER),       \
+  DLDevice: F(tvmffi_device, TVMFFI_I_NUMBER),                    \
+  DLDataType: F(tvmffi_dtype, TVMFFI_I_NUMBER),                   \
+  TVMFFIAny: F(tvmffi_i_any, TVMFFI_I_ANY_FORM),
 
 /* The pointer x to a struct that begins with an object or another such struct;
    for a plain value, a pointer to an example of such a struct. No code uses
@@ -429,16 +452,18 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
    the struct has no member `base`. */
 #define TVMFFI_I_STRUCT(x) \
   _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_EXAMPLE) default: (x))
-#define TVMFFI_I_EXAMPLE(make) &tvmffi_i_example
+#define TVMFFI_I_EXAMPLE(make, form) &tvmffi_i_example
+#define TVMFFI_I_MAKE_VIEW(make, form) make
 
 /* clang-format on */
 
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
 }
-#define TVMFFI_I_WIDE(x, value)                                  \
-  | _Generic((value), unsigned long : 1, unsigned long long : 1, \
-             TVMFFIByteArray : 1, TVMFFIAny : 1, default : 0)
+#define TVMFFI_I_FORM(x, value)                                      \
+  | _Generic((value), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_FORM_OF) default \
+             : TVMFFI_I_NULLABLE)
+#define TVMFFI_I_FORM_OF(make, form) form
 #define TVMFFI_I_INT_OUT(name, ctype)                           \
   TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_##name(ctype *x) {    \
     return tvmffi_i_out_int(x, sizeof(ctype), (ctype)(-1) < 1); \
@@ -485,7 +510,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
 }
 #define TVMFFI_ANY(x) tvmffi_i_plain_values_need_C11(x)
 #define TVMFFI_I_OUT(x) tvmffi_i_plain_results_need_C11(x)
-#define TVMFFI_I_WIDE(x, value) | 1
+#define TVMFFI_I_FORM(x, value) | TVMFFI_I_ANY_FORM
 #endif
 
 /* Calls a function: tvmffi_call(callee, out, arguments...). The callee is a
@@ -495,15 +520,17 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
    to 32 arguments are plain values that TVMFFI_ANY accepts, borrowed during the
    call. In C99, the arguments are views made by constructors. Returns 0 or the
    error's code: the function's own error, a ValueError for an unknown name, or
-   a TypeError for a result of another type. */
+   a TypeError for a result of another type. If a maker failed (the scope is
+   marked, or its NULL is an argument), calls nothing and returns -1: the
+   maker's error stays. */
 #define tvmffi_call(callee, ...) \
   TVMFFI_I_CALL(callee, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
-#define TVMFFI_I_CALL(callee, n, out, ...)                           \
-  tvmffi_i_call_wide(                                                \
-      TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(callee), TVMFFI_I_OUT(out), \
-      (TVMFFIAny[n]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
-                         tvmffi_none()},                             \
-      (n)-1, 0 TVMFFI_I_EACH(n)(TVMFFI_I_WIDE, ~, __VA_ARGS__))
+#define TVMFFI_I_CALL(callee, n, out, ...)                                     \
+  tvmffi_i_call(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(callee),                    \
+                (const tvmffi_out[1]){TVMFFI_I_OUT(out)},                      \
+                (TVMFFIAny[n]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
+                                   tvmffi_none()},                             \
+                (n)-1, 0 TVMFFI_I_EACH(n)(TVMFFI_I_FORM, ~, __VA_ARGS__))
 #define TVMFFI_I_ITEM(x, value) TVMFFI_ANY(value),
 #endif /* C */
 
@@ -528,8 +555,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_as(tvmffi_i_owner to,
                                                     TVMFFIAny view,
                                                     tvmffi_out out) {
   TVMFFIAny owned = tvmffi_none();
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
+  TVMFFI_TRY(tvmffi_i_check_made(&view, 1));
   TVMFFI_TRY(tvmffi_i_own_value(&view, &owned));
-  return tvmffi_i_deliver(to, out, &owned);
+  return tvmffi_i_deliver(to, &out, &owned);
 }
 
 /* Returns 1 if two values are equal, else 0. Strings and bytes are compared by
@@ -562,6 +591,7 @@ TVMFFI_I_INLINE int tvmffi_i_equal(TVMFFIAny a, TVMFFIAny b) {
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_dtype_to_str(tvmffi_i_owner to,
                                                               DLDataType dtype,
                                                               TVMFFIAny *out) {
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
   TVMFFI_TRY(TVMFFIDataTypeToString(&dtype, out));
   return tvmffi_i_hand_any(to, out);
 }
@@ -585,6 +615,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(tvmffi_i_owner to,
   TVMFFIObjectHandle function = NULL;
   if (!out) return tvmffi_i_no_out(caller);
   *out = NULL;
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
+  TVMFFI_TRY(tvmffi_i_check_made(&name, 1));
   if (tvmffi_i_get_str(&name, &text))
     return tvmffi_i_raise("TypeError", "%s: expected a name, but got `%s`",
                           caller, tvmffi_i_type_key(name.type_index));
@@ -608,8 +640,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(tvmffi_i_owner to,
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
     const char *name, TVMFFIObject *function, int override) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
-  if (!function)
-    return tvmffi_i_raise("ValueError", "tvmffi_register_object: NULL for `%s`",
-                          text.data ? text.data : "");
-  return TVMFFIFunctionSetGlobal(&text, function, override);
+  if (function) return TVMFFIFunctionSetGlobal(&text, function, override);
+  TVMFFI_TRY(tvmffi_i_pending());
+  return tvmffi_i_raise("ValueError", "tvmffi_register_object: NULL for `%s`",
+                        text.data ? text.data : "");
 }

@@ -10,8 +10,7 @@
    container. In C99 write tvmffi_obj(list), and constructors for other values:
    tvmffi_map(tvmffi_str("a"), tvmffi_int(1)). Several threads may read a
    container concurrently; a writer must be alone. An argument of another type
-   is a TypeError. If the argument is NULL or None and an error is already
-   pending, that error stays, because it is probably the cause. */
+   is a TypeError. */
 
 #pragma once
 
@@ -25,99 +24,102 @@
 #include "../base/word.h"
 #include "list.h"
 #include "scope.h"
+#include "argument.h"
 #include "global_cache.h"
 #include "call.h"
 
 /* -------- Making -------- */
 
-/* Returns a new container, owned by the caller, or NULL with an error. */
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(int which, const TVMFFIAny *items,
-                                            int64_t n) {
+/* Refuses items of which no container can be made. */
+TVMFFI_I_COLD int tvmffi_i_bad_items(int which, const TVMFFIAny *items,
+                                     int64_t n) {
+  return n > 0 && n <= INT32_MAX && items
+             ? tvmffi_i_raise(
+                   "ValueError",
+                   "%s needs a value for each key, but got %lld in all",
+                   tvmffi_i_global_name(which), (long long)n)
+             : tvmffi_i_raise("ValueError",
+                              "%s cannot be made of %lld items at %p",
+                              tvmffi_i_global_name(which), (long long)n,
+                              (const void *)items);
+}
+
+/* Returns a new container, or NULL with an error. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
+                                            const TVMFFIAny *items, int64_t n) {
+  const int is_odd =
+      (which == TVMFFI_I_NEW_MAP || which == TVMFFI_I_NEW_DICT) && n % 2;
   TVMFFIAny result = tvmffi_none();
-  if (n < 0 || n > INT32_MAX || (n && !items)) {
-    (void)tvmffi_i_raise("ValueError", "%s cannot be made of %lld items at %p",
-                         tvmffi_i_global_name(which), (long long)n,
-                         (const void *)items);
-    return NULL;
-  }
-  if ((which == TVMFFI_I_NEW_MAP || which == TVMFFI_I_NEW_DICT) && n % 2) {
-    (void)tvmffi_i_raise("ValueError",
-                         "%s needs a value for each key, but got %lld in all",
-                         tvmffi_i_global_name(which), (long long)n);
-    return NULL;
-  }
-  if (tvmffi_i_global_values(which, items, (int32_t)n, &result))
-    return NULL;
-  return result.v_obj;
+  int code = tvmffi_i_is_marked(to);
+  if (!code && (n < 0 || n > INT32_MAX || (n && !items) || is_odd))
+    code = tvmffi_i_bad_items(which, items, n);
+  if (!code) code = tvmffi_i_global_values(which, items, (int32_t)n, &result);
+  return tvmffi_i_scope_attach(to, result.v_obj);
 }
 
 /* Makes a container from `n` views (borrowed). For a map or dict, keys and
    values alternate. The container is owned by the scope. Returns NULL with an
    error on failure. */
-#define tvmffi_array_from(items, n)     \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        tvmffi_i_make(TVMFFI_I_NEW_ARRAY, items, n))
-#define tvmffi_list_from(items, n)      \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        tvmffi_i_make(TVMFFI_I_NEW_LIST, items, n))
-#define tvmffi_map_from(items, n)       \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        tvmffi_i_make(TVMFFI_I_NEW_MAP, items, n))
-#define tvmffi_dict_from(items, n)      \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        tvmffi_i_make(TVMFFI_I_NEW_DICT, items, n))
-#define tvmffi_shape_from(items, n)     \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        tvmffi_i_make(TVMFFI_I_NEW_SHAPE, items, n))
+#define tvmffi_array_from(items, n) \
+  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_ARRAY, items, n)
+#define tvmffi_list_from(items, n) \
+  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_LIST, items, n)
+#define tvmffi_map_from(items, n) \
+  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_MAP, items, n)
+#define tvmffi_dict_from(items, n) \
+  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_DICT, items, n)
+#define tvmffi_shape_from(items, n) \
+  tvmffi_i_make(TVMFFI_I_OWNER, TVMFFI_I_NEW_SHAPE, items, n)
 
 #if defined(__cplusplus)
 extern "C++" {
 template <typename... tvmffi_rest>
-static inline TVMFFIObject *tvmffi_i_make_plain(int which,
+static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
                                                 tvmffi_rest... args) {
   TVMFFI_I_AT_MOST_32(tvmffi_rest);
   TVMFFIAny items[] = {TVMFFI_ANY(args)..., tvmffi_none()};
-  return tvmffi_i_make(which, items, (int64_t)sizeof...(tvmffi_rest));
+  return tvmffi_i_make(to, which, items, (int64_t)sizeof...(tvmffi_rest));
 }
 } /* extern "C++" */
-#define TVMFFI_I_MAKE_1(which, ...) tvmffi_i_make_plain(which)
-#define TVMFFI_I_MAKE_0(which, ...) tvmffi_i_make_plain(which, __VA_ARGS__)
+#define TVMFFI_I_PLAIN_ITEMS_1(...)
+#define TVMFFI_I_PLAIN_ITEMS_0(...) , __VA_ARGS__
 #else
-#define TVMFFI_I_MAKE_1(which, ...) tvmffi_i_make(which, NULL, 0)
-#define TVMFFI_I_MAKE_0(which, ...) \
-  TVMFFI_I_MAKE_N(which, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
-#define TVMFFI_I_MAKE_N(which, n, ...)                                \
-  tvmffi_i_make(which,                                                \
-                (const TVMFFIAny[(n)-1]){                             \
-                    TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
-                (n)-1)
+#define tvmffi_i_make_plain tvmffi_i_make
+#define TVMFFI_I_PLAIN_ITEMS_1(...) , NULL, 0
+#define TVMFFI_I_PLAIN_ITEMS_0(...) \
+  TVMFFI_I_PLAIN_ITEMS_N(TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
+#define TVMFFI_I_PLAIN_ITEMS_N(n, ...)                                         \
+  , (const TVMFFIAny[(n)-1]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
+      (n)-1
 #endif
-#define TVMFFI_I_MAKE(which, ...)                              \
-  TVMFFI_I_CAT(TVMFFI_I_MAKE_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
-  (which, __VA_ARGS__)
+/* Expands to the items as arguments, each behind a comma. It does not contain
+   the owner: so the compiler's error is short if there is no scope. */
+#define TVMFFI_I_PLAIN_ITEMS(...)                                     \
+  TVMFFI_I_CAT(TVMFFI_I_PLAIN_ITEMS_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
+  (__VA_ARGS__)
 
 /* Makes a container from up to 32 plain values. For a map or dict, keys and
    values alternate:
        tvmffi_list(1, 2.5, "three")      tvmffi_map("a", 1, "b", 2)
-   The container is owned by the scope.
-   Returns NULL with an error on failure. If a key occurs twice, the last value
-   is kept. A shape takes only ints. For any number of views, use
+   The container is owned by the scope. Returns NULL with an error on
+   failure, and marks the scope. If a key occurs twice, the last value is
+   kept. A shape takes only ints. For any number of views, use
    tvmffi_list_from(items, n) and so on. */
-#define tvmffi_array(...)               \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        TVMFFI_I_MAKE(TVMFFI_I_NEW_ARRAY, __VA_ARGS__))
-#define tvmffi_list(...)                \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        TVMFFI_I_MAKE(TVMFFI_I_NEW_LIST, __VA_ARGS__))
-#define tvmffi_map(...)                 \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        TVMFFI_I_MAKE(TVMFFI_I_NEW_MAP, __VA_ARGS__))
-#define tvmffi_dict(...)                \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        TVMFFI_I_MAKE(TVMFFI_I_NEW_DICT, __VA_ARGS__))
-#define tvmffi_shape(...)               \
-  tvmffi_i_scope_attach(TVMFFI_I_OWNER, \
-                        TVMFFI_I_MAKE(TVMFFI_I_NEW_SHAPE, __VA_ARGS__))
+#define tvmffi_array(...)             \
+  tvmffi_i_make_plain(TVMFFI_I_OWNER, \
+                      TVMFFI_I_NEW_ARRAY TVMFFI_I_PLAIN_ITEMS(__VA_ARGS__))
+#define tvmffi_list(...)              \
+  tvmffi_i_make_plain(TVMFFI_I_OWNER, \
+                      TVMFFI_I_NEW_LIST TVMFFI_I_PLAIN_ITEMS(__VA_ARGS__))
+#define tvmffi_map(...)               \
+  tvmffi_i_make_plain(TVMFFI_I_OWNER, \
+                      TVMFFI_I_NEW_MAP TVMFFI_I_PLAIN_ITEMS(__VA_ARGS__))
+#define tvmffi_dict(...)              \
+  tvmffi_i_make_plain(TVMFFI_I_OWNER, \
+                      TVMFFI_I_NEW_DICT TVMFFI_I_PLAIN_ITEMS(__VA_ARGS__))
+#define tvmffi_shape(...)             \
+  tvmffi_i_make_plain(TVMFFI_I_OWNER, \
+                      TVMFFI_I_NEW_SHAPE TVMFFI_I_PLAIN_ITEMS(__VA_ARGS__))
 
 /* -------- Reading -------- */
 
@@ -134,7 +136,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_sequence(const TVMFFIAny *any) {
 
 TVMFFI_I_COLD int tvmffi_i_bad_container(const char *function, const char *want,
                                          const TVMFFIAny *got) {
-  if (got->type_index == kTVMFFINone && tvmffi_i_pending()) return -1;
+  TVMFFI_TRY(tvmffi_i_check_made(got, 1));
   return tvmffi_i_raise("TypeError", "%s: expected %s, but got `%s`", function,
                         want, tvmffi_i_type_key(got->type_index));
 }
@@ -169,6 +171,7 @@ TVMFFI_I_INLINE int tvmffi_i_index(const TVMFFIAny *any, const TVMFFIAny *key,
   if (!TVMFFI_I_IS_INT(key)) {
     if (key->type_index == kTVMFFIAny)
       return tvmffi_i_too_large((uint64_t)key->v_int64);
+    TVMFFI_TRY(tvmffi_i_check_made(key, 1));
     return tvmffi_i_raise(
         "TypeError", "expected an index into `%s`, but got `%s`",
         tvmffi_i_type_key(any->type_index), tvmffi_i_type_key(key->type_index));
@@ -254,7 +257,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_or(
     tvmffi_i_owner to, TVMFFIAny any, TVMFFIAny key, tvmffi_out out,
     int has_default, TVMFFIAny otherwise) {
   TVMFFIAny value = tvmffi_none();
-  int code = tvmffi_i_find_value(&any, &key, &value);
+  int code = tvmffi_i_is_marked(to);
+  if (!code) code = tvmffi_i_find_value(&any, &key, &value);
   if (code == 1) {
     if (!has_default) return tvmffi_i_not_there(&any, &key);
     if (otherwise.type_index == kTVMFFINone && out.target && out.word &&
@@ -265,7 +269,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_or(
     code = tvmffi_i_own_value(&otherwise, &value);
   }
   if (code) return code;
-  code = tvmffi_i_deliver(to, out, &value);
+  code = tvmffi_i_deliver(to, &out, &value);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_bad_item(&key, code) : 0;
 }
 

@@ -99,6 +99,14 @@
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
 
+/* Returns the code of a body whose scope is marked: if the error of the mark is
+   still pending, the body's result is dropped. */
+TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
+  if (code || !tvmffi_i_pending()) return code;
+  tvmffi_i_any_release(result);
+  return -1;
+}
+
 /* A typed function has one of three kinds: tvmffi_user, tvmffi_exported, or
    tvmffi_builtin for the functions of the runtime. These have no scope, because
    they make nothing by the interface and no parameter of theirs is converted to
@@ -131,6 +139,8 @@
 #define TVMFFI_I_CLOSE_tvmffi_exported TVMFFI_I_CLOSE_tvmffi_user
 #define TVMFFI_I_CLOSE_tvmffi_builtin
 #define TVMFFI_I_CHECK_tvmffi_user \
+  if (TVMFFI_I_UNLIKELY(tvmffi_body_scope->marked)) \
+    tvmffi_code = tvmffi_i_end_marked(tvmffi_into, tvmffi_code); \
   tvmffi_code = tvmffi_i_checked(tvmffi_this, tvmffi_words[0], tvmffi_into, \
                                  tvmffi_code);
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
@@ -348,8 +358,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
     tvmffi_i_owner to, const tvmffi_func *f, void *self,
     void (*deleter)(void *), TVMFFIObject **out) {
   TVMFFIObjectHandle handle = NULL;
-  int code = out ? TVMFFIFunctionCreate(self, f->call, deleter, &handle)
-                 : tvmffi_i_no_out("TVMFFI_CLOSURE_NEW");
+  int code =
+      out ? tvmffi_i_is_marked(to) : tvmffi_i_no_out("TVMFFI_CLOSURE_NEW");
+  if (!code) code = TVMFFIFunctionCreate(self, f->call, deleter, &handle);
   if (code && deleter) deleter(self);
   return code ? code : tvmffi_i_hand_out(to, handle, out);
 }
@@ -404,6 +415,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
     tvmffi_i_owner to, const tvmffi_func *f, TVMFFIObject **out) {
   TVMFFIObject *function = NULL;
   if (!out) return tvmffi_i_no_out("TVMFFI_FUNCTION_NEW");
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
   TVMFFI_TRY(tvmffi_i_function(f, &function));
   return tvmffi_i_hand_out(to, function, out);
 }

@@ -87,7 +87,6 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
                                           int32_t n, TVMFFIAny *result) {
   tvmffi_i_settled s;
   int code;
-  TVMFFI_TRY(tvmffi_i_check_made(args, n));
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
   code = tvmffi_i_global_call(which, s.args, n, result);
   tvmffi_i_settled_close(&s);
@@ -95,14 +94,12 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
 }
 
 /* Calls a function like tvmffi_i_global_call, with arguments of the
-   interface. Fails with the pending error if there is one and an argument is
-   None. */
+   interface. */
 TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
                                            int32_t n, TVMFFIAny *result) {
-  const int32_t least = tvmffi_i_least_index(args, n);
-  if (TVMFFI_I_UNLIKELY(least < kTVMFFINone))
-    return tvmffi_i_global_settled(which, args, n, result);
-  if (TVMFFI_I_UNLIKELY(least == kTVMFFINone)) TVMFFI_TRY(tvmffi_i_pending());
+  int code = tvmffi_i_are_plain(args, n) ? 0 : tvmffi_i_check_args(args, n);
+  if (TVMFFI_I_UNLIKELY(code))
+    return code < 0 ? code : tvmffi_i_global_settled(which, args, n, result);
   return tvmffi_i_global_call(which, (TVMFFIAny *)(uintptr_t)args, n, result);
 }
 

@@ -13,6 +13,7 @@
 #include "../base/error.h"
 #include "list.h"
 #include "scope.h"
+#include "argument.h"
 #include "call.h"
 #include "class.h"
 #include "class_object.h"
@@ -50,8 +51,7 @@
   tvmffi_i_field_set(TVMFFI_ANY(object), name, TVMFFI_ANY(value))
 
 /* Returns the type of an object. If *object is not an object, returns NULL with
-   a TypeError. If *object is None and an error is already pending, returns NULL
-   and keeps the pending error. */
+   a TypeError. */
 TVMFFI_I_INLINE const TVMFFITypeInfo *tvmffi_i_type_of(const TVMFFIAny *object,
                                                        const char *name) {
   if (object->type_index >= kTVMFFIStaticObjectBegin && object->v_obj) {
@@ -61,7 +61,7 @@ TVMFFI_I_INLINE const TVMFFITypeInfo *tvmffi_i_type_of(const TVMFFIAny *object,
                            (int)object->type_index);
     return type;
   }
-  if (object->type_index != kTVMFFINone || !tvmffi_i_pending())
+  if (!tvmffi_i_check_made(object, 1))
     (void)tvmffi_i_raise("TypeError", "A value of type `%s` has no member `%s`",
                          tvmffi_i_type_key(object->type_index), name);
   return NULL;
@@ -100,27 +100,30 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_member(tvmffi_i_owner to,
                                                              tvmffi_out out,
                                                              TVMFFIAny *args,
                                                              int32_t n) {
-  const TVMFFIMethodInfo *m =
-      (const TVMFFIMethodInfo *)tvmffi_i_find_member(args, name, 1);
+  const TVMFFIMethodInfo *m;
   int skip;
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
+  m = (const TVMFFIMethodInfo *)tvmffi_i_find_member(args, name, 1);
   if (!m) return -1;
   skip = (m->flags & kTVMFFIFieldFlagBitMaskIsStaticMethod) != 0;
-  return tvmffi_i_call_wide(to, m->method, out, args + skip, n - skip, 1);
+  return tvmffi_i_call(to, m->method, &out, args + skip, n - skip,
+                       TVMFFI_I_ANY_FORM);
 }
 
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_field_get(tvmffi_i_owner to,
                                                            TVMFFIAny object,
                                                            const char *name,
                                                            tvmffi_out out) {
-  const TVMFFIFieldInfo *f =
-      (const TVMFFIFieldInfo *)tvmffi_i_find_member(&object, name, 0);
+  const TVMFFIFieldInfo *f;
   TVMFFIAny value = tvmffi_none();
   int code;
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
+  f = (const TVMFFIFieldInfo *)tvmffi_i_find_member(&object, name, 0);
   if (!f) return -1;
   if (!f->getter)
     return tvmffi_i_raise("AttributeError", "Field `%s` has no getter", name);
   TVMFFI_TRY(f->getter(tvmffi_i_field_at(object.v_obj, f->offset), &value));
-  code = tvmffi_i_deliver(to, out, &value);
+  code = tvmffi_i_deliver(to, &out, &value);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_error_context(code, ".%s", name) : 0;
 }
 
@@ -133,6 +136,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_field_set(TVMFFIAny object,
   if (!f) return -1;
   if (!f->setter || !(f->flags & kTVMFFIFieldFlagBitMaskWritable))
     return tvmffi_i_raise("AttributeError", "Field `%s` is read-only", name);
+  TVMFFI_TRY(tvmffi_i_check_made(&value, 1));
   code = tvmffi_i_class_set_field(f, object.v_obj, &value);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_error_context(code, ".%s", name) : 0;
 }

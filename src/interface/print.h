@@ -33,7 +33,7 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_printing(void) {
 
 TVMFFI_I_INLINE int tvmffi_i_repr(TVMFFIAny any) {
   TVMFFIAny text = tvmffi_none();
-  TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_REPR, &any, 1, &text));
+  TVMFFI_TRY(tvmffi_i_global_values(TVMFFI_I_REPR, &any, 1, &text));
   tvmffi_i_any_release(tvmffi_i_printing());
   *tvmffi_i_printing() = text;
   return 0;

@@ -9,6 +9,19 @@
    Scopes nest, and the innermost scope owns new objects. Outside all scopes, an
    object cannot be made. Whoever takes an error owns the error.
 
+   A maker returns a new object, such as tvmffi_list, TVMFFI_NEW or your own
+   function with TVMFFI_HERE. A maker of this header that fails returns NULL and
+   marks its scope. In a marked scope, makers and calls do nothing: they fail
+   and leave the first error pending. So a tree is made in one expression, and
+   its root is checked. The body of a typed function fails if its scope is
+   marked at its end. A mark lasts until the scope is closed or the error is
+   handled (tvmffi_error_take, tvmffi_error_clear, tvmffi_error_catch). A scope
+   in a marked scope begins marked, but does not mark the scope around it.
+
+   An argument that is NULL while an error is pending comes from a maker that
+   failed: the error stays, and the function is not called. So code that runs
+   although an error is pending, such as a clean-up, takes the error first.
+
    Each macro that returns an object passes tvmffi_here, the innermost scope, to
    a function. A scope belongs to one thread: open a scope in each parallel
    region of OpenMP. */
@@ -32,6 +45,7 @@
 struct tvmffi_scope {
   tvmffi_scope *parent;     /* the enclosing scope, or NULL */
   uint32_t count, capacity; /* of `items`; 0 before the first object */
+  int32_t marked; /* nonzero if a maker failed; the error may be handled */
   TVMFFIObject **items; /* oldest first: `first` or allocated; owned, or NULL */
 #if TVMFFI_DEBUG
   const char *end;    /* "the end of the scope at file:line" */
@@ -128,6 +142,32 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
 #define tvmffi_i_drop(obj, place) tvmffi_i_release(obj)
 #define tvmffi_i_any_drop(any, place) tvmffi_i_any_release(any)
 #endif
+
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_in(tvmffi_i_owner owner) {
+#if TVMFFI_DEBUG
+  return owner.scope;
+#else
+  return owner;
+#endif
+}
+
+/* Returns -1 if the owner's scope is marked and the error is still pending, so
+   that makers and calls must do nothing. Else returns 0 and removes the mark.
+   Without a scope, returns 0. */
+TVMFFI_I_INLINE int tvmffi_i_is_marked(tvmffi_i_owner owner) {
+  tvmffi_scope *scope = tvmffi_i_scope_in(owner);
+  if (TVMFFI_I_LIKELY(!scope || !scope->marked)) return 0;
+  scope->marked = tvmffi_i_pending();
+  return scope->marked;
+}
+
+/* Marks the owner's scope for a maker that fails. Returns NULL, the maker's
+   result. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_mark(tvmffi_i_owner owner) {
+  tvmffi_scope *scope = tvmffi_i_scope_in(owner);
+  if (scope) scope->marked = 1;
+  return NULL;
+}
 
 /* The owner of a new object. */
 #define TVMFFI_I_OWNER tvmffi_i_owned_by(tvmffi_here, TVMFFI_I_PLACE)
@@ -252,12 +292,9 @@ TVMFFI_I_INLINE int tvmffi_i_scope_remove(tvmffi_scope *scope,
    reference and returns -1 with an error. Ignores NULL. */
 TVMFFI_I_INLINE int tvmffi_i_hand(tvmffi_i_owner to, TVMFFIObject *obj) {
 #if TVMFFI_DEBUG
-  tvmffi_scope *scope = to.scope;
   if (obj) tvmffi_i_note(obj, 0, to.place);
-#else
-  tvmffi_scope *scope = to;
 #endif
-  if (!obj || !tvmffi_i_scope_add(scope, obj)) return 0;
+  if (!obj || !tvmffi_i_scope_add(tvmffi_i_scope_in(to), obj)) return 0;
   tvmffi_i_release(obj);
   return -1;
 }
@@ -288,6 +325,7 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_open(tvmffi_scope *scope,
   scope->items = NULL;
   scope->count = 0;
   scope->capacity = 0;
+  scope->marked = parent ? parent->marked : 0;
 #if TVMFFI_DEBUG
   scope->end = end;
   scope->thread = &tvmffi_i_this_thread;
@@ -325,15 +363,16 @@ TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
 #endif
 }
 
-/* Closes a scope, and leaves an empty one, which can receive objects and be
-   closed again. It takes an object off before it releases it: a destructor may
-   attach others to this scope or, in C++, throw. */
+/* Closes a scope, and leaves an empty one without a mark, which can receive
+   objects and be closed again. It takes an object off before it releases it: a
+   destructor may attach others to this scope or, in C++, throw. */
 TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
   while (scope->count)
     tvmffi_i_drop(scope->items[--scope->count], TVMFFI_I_END_OF(scope));
   if (TVMFFI_I_UNLIKELY(scope->capacity))
     tvmffi_i_scope_clear(scope->items, 0, scope->capacity, NULL);
   scope->capacity = 0;
+  scope->marked = 0;
 }
 
 /* Closes the scope of a block that is left. */
@@ -366,13 +405,15 @@ TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
 /* Makes the innermost scope the owner of a reference, such as a handle from a
    function of the ABI. Returns the object, now borrowed. On failure releases
    the reference and returns NULL with a MemoryError. If `obj` is NULL, returns
-   NULL and raises nothing, so `obj` may be a call that fails. */
+   NULL and raises nothing, so `obj` may be a call that fails. In both cases
+   marks the scope. */
 #define tvmffi_scope_attach(obj) tvmffi_i_scope_attach(TVMFFI_I_OWNER, obj)
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
                                                     TVMFFIObjectHandle obj) {
   tvmffi_i_check_alive(obj);
-  return tvmffi_i_hand(to, (TVMFFIObject *)obj) ? NULL : (TVMFFIObject *)obj;
+  return !obj || tvmffi_i_hand(to, (TVMFFIObject *)obj) ? tvmffi_i_mark(to)
+                                                        : (TVMFFIObject *)obj;
 }
 
 /* Moves an object from the innermost scope to the scope that encloses it.

@@ -366,47 +366,58 @@ TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
 #define tvmffi_tensor_new_like(tensor, out) \
   tvmffi_i_tensor_new_like(TVMFFI_I_OWNER, tensor, out)
 
-/* A dtype or device argument of tvmffi_tensor_new. `code` is the error code of
-   converting a name, or 0. */
+/* A dtype or device argument of tvmffi_tensor_new: a value or a name. */
 typedef struct {
   DLDataType value;
-  int code;
+  const char *name;
+  int is_name;
 } tvmffi_i_dtype_arg;
 typedef struct {
   DLDevice value;
-  int code;
+  const char *name;
+  int is_name;
 } tvmffi_i_device_arg;
 
 TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_of(DLDataType value) {
-  tvmffi_i_dtype_arg arg;
+  tvmffi_i_dtype_arg arg = TVMFFI_I_ZERO;
   arg.value = value;
-  arg.code = 0;
   return arg;
 }
 TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_of(DLDevice value) {
-  tvmffi_i_device_arg arg;
+  tvmffi_i_device_arg arg = TVMFFI_I_ZERO;
   arg.value = value;
-  arg.code = 0;
   return arg;
 }
 
-#if TVMFFI_I_GENERIC
 TVMFFI_I_COLD int tvmffi_i_no_name(const char *what) {
   return tvmffi_i_raise("ValueError", "NULL for the %s of a new tensor", what);
 }
+/* Convert the argument's name, if it has one, to a value. */
+TVMFFI_I_INLINE int tvmffi_i_settle_dtype(tvmffi_i_dtype_arg *arg) {
+  TVMFFIByteArray text = tvmffi_byte_array(arg->name);
+  if (!arg->is_name) return 0;
+  return arg->name ? TVMFFIDataTypeFromString(&text, &arg->value)
+                   : tvmffi_i_no_name("dtype");
+}
+TVMFFI_I_INLINE int tvmffi_i_settle_device(tvmffi_i_device_arg *arg) {
+  if (!arg->is_name) return 0;
+  if (!arg->name) return tvmffi_i_no_name("device");
+  return tvmffi_i_parse_device(tvmffi_byte_array(arg->name), &arg->value)
+             ? tvmffi_i_raise("ValueError", "unknown device `%s`", arg->name)
+             : 0;
+}
+
+#if TVMFFI_I_GENERIC
 TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_named(const char *name) {
   tvmffi_i_dtype_arg arg = TVMFFI_I_ZERO;
-  TVMFFIByteArray text = tvmffi_byte_array(name);
-  arg.code = name ? TVMFFIDataTypeFromString(&text, &arg.value)
-                  : tvmffi_i_no_name("dtype");
+  arg.name = name;
+  arg.is_name = 1;
   return arg;
 }
 TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_named(const char *name) {
   tvmffi_i_device_arg arg = TVMFFI_I_ZERO;
-  if (!name)
-    arg.code = tvmffi_i_no_name("device");
-  else if (tvmffi_i_parse_device(tvmffi_byte_array(name), &arg.value))
-    arg.code = tvmffi_i_raise("ValueError", "unknown device `%s`", name);
+  arg.name = name;
+  arg.is_name = 1;
   return arg;
 }
 #endif
@@ -553,8 +564,9 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_new(tvmffi_i_owner to,
   DLTensor like = TVMFFI_I_ZERO;
   if (!out) return tvmffi_i_no_out("tvmffi_tensor_new");
   *out = NULL;
-  if (dtype.code) return dtype.code;
-  if (device.code) return device.code;
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
+  TVMFFI_TRY(tvmffi_i_settle_dtype(&dtype));
+  TVMFFI_TRY(tvmffi_i_settle_device(&device));
   if (ndim < 0 || (ndim && !shape))
     return tvmffi_i_raise("ValueError", "a new tensor of rank %d without shape",
                           (int)ndim);
@@ -570,6 +582,7 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_new_like(tvmffi_i_owner to,
                                              TVMFFIObject **out) {
   if (!out) return tvmffi_i_no_out("tvmffi_tensor_new_like");
   *out = NULL;
+  if (!t) TVMFFI_TRY(tvmffi_i_pending());
   if (!t)
     return tvmffi_i_raise("ValueError",
                           "tvmffi_tensor_new_like: the tensor is NULL");

@@ -289,7 +289,9 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
                                       int32_t tvmffi_count) { \
     TVMFFIObjectHandle self = NULL; \
     (void)tvmffi_args, (void)tvmffi_count; \
-    return (made) ? NULL : TVMFFI_I_AS(T *, self); \
+    if (tvmffi_i_is_marked(tvmffi_to) || (made)) \
+      self = tvmffi_i_mark(tvmffi_to); \
+    return TVMFFI_I_AS(T *, self); \
   }
 #define TVMFFI_I_CLASS_DESTROY(T, K, n, ...) \
   TVMFFI_I_INLINE void tvmffi_i_destroy_##T(void *self) { \

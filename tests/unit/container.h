@@ -221,7 +221,7 @@ static void test_bad_containers(TVMFFI_HERE) {
 }
 
 static int test_fill_scope(TVMFFI_HERE, TVMFFIObject **out) {
-  TVMFFIObject *list = tvmffi_list(), *array, *got;
+  TVMFFIObject *list = tvmffi_list(), *array, *got = NULL;
   int i;
   if (!list) return -1;
   for (i = 0; i < 40; ++i) {

@@ -182,11 +182,12 @@ static TVMFFIAny test_text_of(TVMFFI_HERE, const char *method, TVMFFIObject *m,
                               const char *name, int imports) {
   TVMFFIAny any = tvmffi_none();
   TVMFFIAny args[3], function = tvmffi_str(method);
+  const tvmffi_out out = tvmffi_out_any(&any);
   args[0] = tvmffi_obj(m);
   args[1] = tvmffi_str(name);
   args[2] = tvmffi_bool(0);
-  (void)test_code(tvmffi_i_call(TVMFFI_I_OWNER, function, tvmffi_out_any(&any),
-                                args, imports ? 3 : 2),
+  (void)test_code(tvmffi_i_call(TVMFFI_I_OWNER, function, &out, args,
+                                imports ? 3 : 2, TVMFFI_I_ANY_FORM),
                   __FILE__, __LINE__, method);
   return any;
 }
