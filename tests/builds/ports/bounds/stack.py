@@ -38,6 +38,7 @@ POINTERS = {
     "tvmffi_i_call_library": [CALL],
     "tvmffi_i_on_copy": ["tvmffi_call_i_list_*", "tvmffi_call_i_dict_*"],
     "tvmffi_i_call": ["tvmffi_i_take_*", CALL],
+    "tvmffi_i_call_now": ["tvmffi_i_take_*", CALL],
     "tvmffi_i_deliver": ["tvmffi_i_take_*"],
     # Deleters and destructors.
     "tvmffi_i_release": DELETERS,
