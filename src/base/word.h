@@ -60,8 +60,7 @@ struct tvmffi_i_word {
   const tvmffi_i_word *of[2];    /* the T of array(T), K and V of map(K, V) */
   tvmffi_i_getter *get;          /* of TVMFFI_I_CUSTOM */
   tvmffi_i_item_converter *item; /* of TVMFFI_I_CONTAINER: converts items */
-  int32_t index;     /* values of this type index need no conversion;
-                        or -1 */
+  int32_t index;     /* the type index of values that fit as they are, or -1 */
   uint8_t kind;      /* TVMFFI_I_ANY and so on */
   uint8_t size;      /* of the C type, in bytes */
   uint8_t is_signed; /* of an INT */
@@ -113,12 +112,12 @@ typedef struct {
 #else
 #define TVMFFI_I_KNOWN(T, ctype) typedef ctype TVMFFI_I_UNKNOWN(T);
 #endif
-#define TVMFFI_I_TYPE(T, ctype, name, schema, kind, index, getter, display) \
+#define TVMFFI_I_TYPE(T, ctype, name, schema, kind, index, getter, shown) \
   TVMFFI_I_KNOWN(T, ctype)                                                  \
   typedef ctype tvmffi_type_##T;                                            \
   typedef ctype tvmffi_type_optional_##T;                                   \
   TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                 \
-      name,  schema, {display, NULL},        getter, NULL,                  \
+      name,  schema, {shown, NULL},          getter, NULL,                  \
       index, kind,   (uint8_t)sizeof(ctype), 1};
 /* Defines the word T of a built-in function up to the body of its getter. */
 #define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                           \
