@@ -3574,8 +3574,7 @@ struct tvmffi_i_word {
   const tvmffi_i_word *of[2];    /* the T of array(T), K and V of map(K, V) */
   tvmffi_i_getter *get;          /* of TVMFFI_I_CUSTOM */
   tvmffi_i_item_converter *item; /* of TVMFFI_I_CONTAINER: converts items */
-  int32_t index;     /* values of this type index need no conversion;
-                        or -1 */
+  int32_t index;     /* the type index of values that fit as they are, or -1 */
   uint8_t kind;      /* TVMFFI_I_ANY and so on */
   uint8_t size;      /* of the C type, in bytes */
   uint8_t is_signed; /* of an INT */
@@ -3627,12 +3626,12 @@ typedef struct {
 #else
 #define TVMFFI_I_KNOWN(T, ctype) typedef ctype TVMFFI_I_UNKNOWN(T);
 #endif
-#define TVMFFI_I_TYPE(T, ctype, name, schema, kind, index, getter, display) \
+#define TVMFFI_I_TYPE(T, ctype, name, schema, kind, index, getter, shown) \
   TVMFFI_I_KNOWN(T, ctype)                                                  \
   typedef ctype tvmffi_type_##T;                                            \
   typedef ctype tvmffi_type_optional_##T;                                   \
   TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                 \
-      name,  schema, {display, NULL},        getter, NULL,                  \
+      name,  schema, {shown, NULL},          getter, NULL,                  \
       index, kind,   (uint8_t)sizeof(ctype), 1};
 /* Defines the word T of a built-in function up to the body of its getter. */
 #define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                           \
@@ -4832,16 +4831,16 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
 
 /* Counts the 1 to 6 elements of a list such as (a, b). Expands to 0 without
    parentheses. */
-#define TVMFFI_I_PARTS(list) TVMFFI_I_SECOND(TVMFFI_I_PARTS_OF list, 0, ~)
-#define TVMFFI_I_PARTS_OF(...) \
-  ~, TVMFFI_I_PARTS_OF_(__VA_ARGS__, 6, 5, 4, 3, 2, 1, ~),
-#define TVMFFI_I_PARTS_OF_(a, b, c, d, e, f, n, ...) n
+#define TVMFFI_I_LENGTH(list) TVMFFI_I_SECOND(TVMFFI_I_LENGTH_OF list, 0, ~)
+#define TVMFFI_I_LENGTH_OF(...) \
+  ~, TVMFFI_I_LENGTH_OF_(__VA_ARGS__, 6, 5, 4, 3, 2, 1, ~),
+#define TVMFFI_I_LENGTH_OF_(a, b, c, d, e, f, n, ...) n
 
 /* TVMFFI_EXPECT expands its lists `p` by this macro: to nothing if `p` has 2 or
    3 elements, else to "~, 0,". If E joins all expansions, TVMFFI_I_SECOND(E, 1,
    ~) is 1 if every list has 2 or 3 elements, else 0. */
 #define TVMFFI_I_NO_PAIR(x, p) \
-  TVMFFI_I_CAT(TVMFFI_I_NO_PAIR_, TVMFFI_I_PARTS(p))
+  TVMFFI_I_CAT(TVMFFI_I_NO_PAIR_, TVMFFI_I_LENGTH(p))
 #define TVMFFI_I_NO_PAIR_0 ~, 0,
 #define TVMFFI_I_NO_PAIR_1 ~, 0,
 #define TVMFFI_I_NO_PAIR_2
@@ -5747,7 +5746,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_global_name(int which) {
    never releases these references. */
 TVMFFI_I_UNUSED static void *tvmffi_i_global_cache[TVMFFI_I_NUM_CACHED];
 
-TVMFFI_I_COLD int tvmffi_i_global_find(int which) {
+TVMFFI_I_COLD int tvmffi_i_find_cached(int which) {
   TVMFFIByteArray name = tvmffi_byte_array(tvmffi_i_global_name(which));
   TVMFFIObjectHandle function = NULL;
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
@@ -5760,10 +5759,10 @@ TVMFFI_I_COLD int tvmffi_i_global_find(int which) {
 
 /* Calls the cached global function with index `which`. *result must be None
    before the call; the caller owns it afterwards. */
-TVMFFI_I_INLINE int tvmffi_i_global_call(int which, TVMFFIAny *args, int32_t n,
+TVMFFI_I_INLINE int tvmffi_i_call_cached(int which, TVMFFIAny *args, int32_t n,
                                          TVMFFIAny *result) {
   if (TVMFFI_I_UNLIKELY(!TVMFFI_I_LOAD(&tvmffi_i_global_cache[which])))
-    TVMFFI_TRY(tvmffi_i_global_find(which));
+    TVMFFI_TRY(tvmffi_i_find_cached(which));
   return TVMFFIFunctionCall(TVMFFI_I_LOAD(&tvmffi_i_global_cache[which]), args,
                             n, result);
 }
@@ -5774,24 +5773,24 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
   tvmffi_i_settled s;
   int code;
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
-  code = tvmffi_i_global_call(which, s.args, n, result);
+  code = tvmffi_i_call_cached(which, s.args, n, result);
   tvmffi_i_settled_close(&s);
   return code;
 }
 
-/* Calls a function like tvmffi_i_global_call, with arguments of the
+/* Calls a function like tvmffi_i_call_cached, with arguments of the
    interface. */
 TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
                                            int32_t n, TVMFFIAny *result) {
   int code = tvmffi_i_are_plain(args, n) ? 0 : tvmffi_i_check_args(args, n);
   if (TVMFFI_I_UNLIKELY(code))
     return code < 0 ? code : tvmffi_i_global_settled(which, args, n, result);
-  return tvmffi_i_global_call(which, (TVMFFIAny *)(uintptr_t)args, n, result);
+  return tvmffi_i_call_cached(which, (TVMFFIAny *)(uintptr_t)args, n, result);
 }
 
 /* Calls the cached global function with index `which` and the first `n` of the
    arguments a, b and c. Drops the result. */
-TVMFFI_I_INLINE int tvmffi_i_global_call_void(int which, TVMFFIAny a,
+TVMFFI_I_INLINE int tvmffi_i_call_cached_void(int which, TVMFFIAny a,
                                               TVMFFIAny b, TVMFFIAny c,
                                               int32_t n) {
   TVMFFIAny args[3], result = tvmffi_none();
@@ -5818,7 +5817,7 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
   if (cell->size > INT32_MAX)
     return tvmffi_i_raise("OverflowError", "%lld arguments",
                           (long long)cell->size);
-  return tvmffi_i_global_call(maker, (TVMFFIAny *)cell->data,
+  return tvmffi_i_call_cached(maker, (TVMFFIAny *)cell->data,
                               (int32_t)cell->size, to);
 }
 
@@ -5873,7 +5872,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
     converted |= code;
     if (list)
       failed =
-          tvmffi_i_global_call_void(TVMFFI_I_LIST_APPEND, *list,
+          tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, *list,
                                     code ? item : *given[i], tvmffi_none(), 2);
     if (code) tvmffi_i_any_release(&item);
     if (failed) return failed;
@@ -5906,7 +5905,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_word *word, int maker,
   if (same && word->of[0])
     code = tvmffi_i_convert_each(word, from->v_obj, NULL);
   if (same && code != TVMFFI_I_CONVERTED) return code;
-  TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_NEW_LIST, NULL, 0, &list));
+  TVMFFI_TRY(tvmffi_i_call_cached(TVMFFI_I_NEW_LIST, NULL, 0, &list));
   code = tvmffi_i_convert_each(word, from->v_obj, &list);
   if (!code) code = tvmffi_i_copy_items(maker, &list, to);
   tvmffi_i_any_release(&list);
@@ -6113,7 +6112,7 @@ constexpr tvmffi_i_word
     tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value;
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_OF_WORD(T, label, key, kind, index)                     \
+#define TVMFFI_I_COMPOUND_WORD(T, label, key, kind, index)               \
   TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {label,                     \
                                               key,                       \
                                               {NULL, NULL},              \
@@ -6123,11 +6122,14 @@ constexpr tvmffi_i_word
                                               kind,                      \
                                               (uint8_t)sizeof(void *),   \
                                               0};
-TVMFFI_I_OF_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray)
-TVMFFI_I_OF_WORD(list, "List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList)
-TVMFFI_I_OF_WORD(map, "Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap)
-TVMFFI_I_OF_WORD(dict, "Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict)
-TVMFFI_I_OF_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
+TVMFFI_I_COMPOUND_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER,
+                       kTVMFFIArray)
+TVMFFI_I_COMPOUND_WORD(list, "List", "ffi.List", TVMFFI_I_CONTAINER,
+                       kTVMFFIList)
+TVMFFI_I_COMPOUND_WORD(map, "Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap)
+TVMFFI_I_COMPOUND_WORD(dict, "Dict", "ffi.Dict", TVMFFI_I_CONTAINER,
+                       kTVMFFIDict)
+TVMFFI_I_COMPOUND_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
 #define tvmffi_i_word_array(T) \
   tvmffi_i_of<&tvmffi_i_word_of_array, &tvmffi_i_word_##T>::value
 #define tvmffi_i_word_list(T) \
@@ -6141,31 +6143,31 @@ TVMFFI_I_OF_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
   tvmffi_i_of<&tvmffi_i_word_of_dict, &tvmffi_i_word_##K, \
               &tvmffi_i_word_##V>::value
 #else
-#define TVMFFI_I_OF_WORD(label, key, kind, index, a, b) \
-  ((const tvmffi_i_word){label,                         \
-                         key,                           \
-                         {a, b},                        \
-                         NULL,                          \
-                         TVMFFI_I_CONVERTER_##kind,     \
-                         index,                         \
-                         kind,                          \
-                         (uint8_t)sizeof(void *),       \
+#define TVMFFI_I_COMPOUND_WORD(label, key, kind, index, a, b) \
+  ((const tvmffi_i_word){label,                               \
+                         key,                                 \
+                         {a, b},                              \
+                         NULL,                                \
+                         TVMFFI_I_CONVERTER_##kind,           \
+                         index,                               \
+                         kind,                                \
+                         (uint8_t)sizeof(void *),             \
                          0})
-#define tvmffi_i_word_array(T)                                             \
-  TVMFFI_I_OF_WORD("Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray, \
-                   &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_list(T)                                           \
-  TVMFFI_I_OF_WORD("List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList, \
-                   &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_optional(T)                                 \
-  TVMFFI_I_OF_WORD("Optional", "Optional", TVMFFI_I_OPTIONAL, -1, \
-                   &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_map(K, V)                                      \
-  TVMFFI_I_OF_WORD("Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap, \
-                   &tvmffi_i_word_##K, &tvmffi_i_word_##V)
-#define tvmffi_i_word_dict(K, V)                                        \
-  TVMFFI_I_OF_WORD("Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict, \
-                   &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+#define tvmffi_i_word_array(T)                                     \
+  TVMFFI_I_COMPOUND_WORD("Array", "ffi.Array", TVMFFI_I_CONTAINER, \
+                         kTVMFFIArray, &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_list(T)                                                 \
+  TVMFFI_I_COMPOUND_WORD("List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList, \
+                         &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_optional(T)                                       \
+  TVMFFI_I_COMPOUND_WORD("Optional", "Optional", TVMFFI_I_OPTIONAL, -1, \
+                         &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_map(K, V)                                            \
+  TVMFFI_I_COMPOUND_WORD("Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap, \
+                         &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+#define tvmffi_i_word_dict(K, V)                                              \
+  TVMFFI_I_COMPOUND_WORD("Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict, \
+                         &tvmffi_i_word_##K, &tvmffi_i_word_##V)
 #endif
 
 /* ======== Schemas: type schemas of typed functions ==== >>interface/schema */
@@ -7803,7 +7805,7 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
   TVMFFI_TRY(tvmffi_i_global_values(
       is_dict ? TVMFFI_I_DICT_GET : TVMFFI_I_MAP_GET, args, 2, value));
   if (value->type_index != kTVMFFIObject) return 0;
-  code = tvmffi_i_global_call(TVMFFI_I_MISSING, NULL, 0, &missing);
+  code = tvmffi_i_call_cached(TVMFFI_I_MISSING, NULL, 0, &missing);
   i = value->v_obj == missing.v_obj;
   tvmffi_i_any_release(&missing);
   if (code || i) tvmffi_i_any_release(value);
@@ -7897,7 +7899,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list,
                                                              TVMFFIAny value) {
   if (list.type_index != kTVMFFIList)
     return tvmffi_i_bad_container("tvmffi_append", "a list", &list);
-  return tvmffi_i_global_call_void(TVMFFI_I_LIST_APPEND, list, value,
+  return tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, list, value,
                                    tvmffi_none(), 2);
 }
 
@@ -7911,9 +7913,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
                                                      TVMFFIAny key,
                                                      TVMFFIAny value) {
   if (any.type_index == kTVMFFIList)
-    return tvmffi_i_global_call_void(TVMFFI_I_LIST_SET, any, key, value, 3);
+    return tvmffi_i_call_cached_void(TVMFFI_I_LIST_SET, any, key, value, 3);
   if (any.type_index == kTVMFFIDict)
-    return tvmffi_i_global_call_void(TVMFFI_I_DICT_SET, any, key, value, 3);
+    return tvmffi_i_call_cached_void(TVMFFI_I_DICT_SET, any, key, value, 3);
   return tvmffi_i_bad_container("tvmffi_set", "a list or dict", &any);
 }
 
@@ -7931,13 +7933,13 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any,
                                                             TVMFFIAny key) {
   int has;
   if (any.type_index == kTVMFFIList)
-    return tvmffi_i_global_call_void(TVMFFI_I_LIST_ERASE, any, key,
+    return tvmffi_i_call_cached_void(TVMFFI_I_LIST_ERASE, any, key,
                                      tvmffi_none(), 2);
   if (any.type_index != kTVMFFIDict)
     return tvmffi_i_bad_container("tvmffi_erase", "a list or dict", &any);
   has = tvmffi_i_has(any, key);
   if (has != 1) return has ? has : tvmffi_i_not_there(&any, &key);
-  return tvmffi_i_global_call_void(TVMFFI_I_DICT_ERASE, any, key, tvmffi_none(),
+  return tvmffi_i_call_cached_void(TVMFFI_I_DICT_ERASE, any, key, tvmffi_none(),
                                    2);
 }
 
@@ -9377,7 +9379,7 @@ struct tvmffi_i_defined {
   static void tvmffi_check() { (void)sizeof(tvmffi_body); }
 };
 }
-#define TVMFFI_I_METHOD_DECLARE(T, name)            \
+#define TVMFFI_I_HEAD_OF_METHOD(T, name)            \
   struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name; \
   static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
 #define TVMFFI_I_METHOD_OF(T, name)                                           \
@@ -9396,7 +9398,7 @@ struct tvmffi_i_defined {
 #else
 #define TVMFFI_I_TENTATIVE(definition)
 #endif
-#define TVMFFI_I_METHOD_DECLARE(T, name)                                      \
+#define TVMFFI_I_HEAD_OF_METHOD(T, name)                                      \
   static tvmffi_i_method_of tvmffi_i_method_##T##_##name;                     \
   TVMFFI_I_TENTATIVE(                                                         \
       TVMFFI_I_UNUSED static struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name \
@@ -10307,7 +10309,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 /* Expands to 1 if `item` is valid, else to 0. An item (kind, ...) of n elements
    is valid if the macro prefix##kind##_##n is defined. */
 #define TVMFFI_I_IS_ITEM_OF(prefix, item) \
-  TVMFFI_I_IS_ITEM_OF_(prefix, TVMFFI_I_PARTS(item), TVMFFI_I_STRIP item, ~)
+  TVMFFI_I_IS_ITEM_OF_(prefix, TVMFFI_I_LENGTH(item), TVMFFI_I_STRIP item, ~)
 #define TVMFFI_I_IS_ITEM_OF_(...) TVMFFI_I_IS_ITEM_OF__(__VA_ARGS__)
 #define TVMFFI_I_IS_ITEM_OF__(prefix, n, kind, ...) \
   TVMFFI_I_SECOND(prefix##kind##_##n, 0, ~)
@@ -10327,7 +10329,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_ITEM_factory_2 ~, 1,
 /* Expands a wrong item of TVMFFI_TYPE to a static assertion that fails. */
 #define TVMFFI_I_DECLARE_BAD(x, item) \
-  TVMFFI_I_DECLARE_BAD_(TVMFFI_I_PARTS(item), TVMFFI_I_STRIP item, ~)
+  TVMFFI_I_DECLARE_BAD_(TVMFFI_I_LENGTH(item), TVMFFI_I_STRIP item, ~)
 #define TVMFFI_I_DECLARE_BAD_(...) TVMFFI_I_DECLARE_BAD__(__VA_ARGS__)
 #define TVMFFI_I_DECLARE_BAD__(n, kind, ...) \
   TVMFFI_STATIC_ASSERT(0, \
@@ -10345,7 +10347,7 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   TVMFFI_I_BY_CLASS(TVMFFI_I_DECLARE_, kind)(T, __VA_ARGS__)
 #define TVMFFI_I_DECLARE_field(T, ...) \
   TVMFFI_I_FIELD(T, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_DECLARE_method(T, name, ...) TVMFFI_I_METHOD_DECLARE(T, name)
+#define TVMFFI_I_DECLARE_method(T, name, ...) TVMFFI_I_HEAD_OF_METHOD(T, name)
 #define TVMFFI_I_DECLARE_attribute(T, text, ...) \
   TVMFFI_I_DECLARE_method(T, __VA_ARGS__)
 #define TVMFFI_I_DECLARE_destructor(...)
@@ -10434,16 +10436,16 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   {TVMFFI_I_IS_##what, 0, name, flags, 0, 0, 0, NULL, NULL, NULL, NULL, \
    method, full_name, factory},
 #define TVMFFI_I_MEMBER_field(T, K, ...) \
-  TVMFFI_I_MEMBER_FIELD(T, kTVMFFIFieldFlagBitMaskWritable, \
+  TVMFFI_I_FIELD_ENTRY(T, kTVMFFIFieldFlagBitMaskWritable, \
                         TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
 #define TVMFFI_I_MEMBER_readonly(T, K, ...) \
-  TVMFFI_I_MEMBER_FIELD(T, 0, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_MEMBER_FIELD(T, flags, d, ...) \
-  TVMFFI_I_MEMBER_FIELD_(T, flags, TVMFFI_I_CAT(TVMFFI_I_VALUE_OF_, d), \
+  TVMFFI_I_FIELD_ENTRY(T, 0, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
+#define TVMFFI_I_FIELD_ENTRY(T, flags, d, ...) \
+  TVMFFI_I_FIELD_ENTRY_(T, flags, TVMFFI_I_CAT(TVMFFI_I_VALUE_OF_, d), \
                          __VA_ARGS__)
 #define TVMFFI_I_VALUE_OF_0(T, x) NULL
 #define TVMFFI_I_VALUE_OF_1(T, x) tvmffi_i_value_##T##_##x
-#define TVMFFI_I_MEMBER_FIELD_(T, flags, value, W, x, ...) \
+#define TVMFFI_I_FIELD_ENTRY_(T, flags, value, W, x, ...) \
   {TVMFFI_I_IS_FIELD, TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), #x, flags, \
    TVMFFI_I_AS(int64_t, offsetof(T, x)), \
    TVMFFI_I_AS(int64_t, sizeof(TVMFFI_I_CTYPE(W))), \
@@ -10452,10 +10454,10 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    &TVMFFI_I_CAT(tvmffi_i_word_, W), tvmffi_i_read_##T##_##x, \
    tvmffi_i_write_##T##_##x, value(T, x), NULL, NULL, NULL},
 #define TVMFFI_I_MEMBER_method(T, K, name, ...) \
-  TVMFFI_I_MEMBER_METHOD(METHOD, T, K, #name, name)
+  TVMFFI_I_METHOD_ENTRY(METHOD, T, K, #name, name)
 #define TVMFFI_I_MEMBER_attribute(T, K, text, name, ...) \
-  TVMFFI_I_MEMBER_METHOD(ATTRIBUTE, T, K, text, name)
-#define TVMFFI_I_MEMBER_METHOD(what, T, K, text, name) \
+  TVMFFI_I_METHOD_ENTRY(ATTRIBUTE, T, K, text, name)
+#define TVMFFI_I_METHOD_ENTRY(what, T, K, text, name) \
   TVMFFI_I_ENTRY(what, text, 0, TVMFFI_I_METHOD_OF(T, name), K "." text, NULL)
 #define TVMFFI_I_MEMBER_destructor(...)
 #define TVMFFI_I_MEMBER_kw_only(...) \
@@ -10797,11 +10799,11 @@ static inline tvmffi_made *tvmffi_i_new(tvmffi_i_owner to,
    converted as by tvmffi_call. `value` is a C value that TVMFFI_ANY accepts.
    Returns 0 or the error's code: an AttributeError if the type lacks the field
    or allows no access. */
-#define tvmffi_field_get(object, name, out)                            \
-  tvmffi_i_field_get(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(object), name, \
-                     TVMFFI_I_OUT(out))
+#define tvmffi_field_get(object, name, out)                             \
+  tvmffi_i_get_member(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(object), name, \
+                      TVMFFI_I_OUT(out))
 #define tvmffi_field_set(object, name, value) \
-  tvmffi_i_field_set(TVMFFI_ANY(object), name, TVMFFI_ANY(value))
+  tvmffi_i_set_member(TVMFFI_ANY(object), name, TVMFFI_ANY(value))
 
 /* Returns the type of an object. If *object is not an object, returns NULL with
    a TypeError. */
@@ -10863,10 +10865,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_member(tvmffi_i_owner to,
                        TVMFFI_I_ANY_FORM);
 }
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_field_get(tvmffi_i_owner to,
-                                                           TVMFFIAny object,
-                                                           const char *name,
-                                                           tvmffi_out out) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_member(tvmffi_i_owner to,
+                                                            TVMFFIAny object,
+                                                            const char *name,
+                                                            tvmffi_out out) {
   const TVMFFIFieldInfo *f;
   TVMFFIAny value = tvmffi_none();
   int code;
@@ -10880,9 +10882,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_field_get(tvmffi_i_owner to,
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_error_context(code, ".%s", name) : 0;
 }
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_field_set(TVMFFIAny object,
-                                                           const char *name,
-                                                           TVMFFIAny value) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_member(TVMFFIAny object,
+                                                            const char *name,
+                                                            TVMFFIAny value) {
   const TVMFFIFieldInfo *f =
       (const TVMFFIFieldInfo *)tvmffi_i_find_member(&object, name, 0);
   int code;
@@ -11034,7 +11036,7 @@ TVMFFI_I_COLD int tvmffi_i_module_formats(const void *items, TVMFFIAny *out) {
   int32_t n = 0;
   for (; i->what; ++i)
     if (i->what == TVMFFI_I_ITEM_SAVE_FILE) names[n++] = tvmffi_str(i->name);
-  return tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, names, n, out);
+  return tvmffi_i_call_cached(TVMFFI_I_NEW_ARRAY, names, n, out);
 }
 
 #if TVMFFI_I_CXX_MODULES
@@ -11072,7 +11074,7 @@ TVMFFI_I_COLD int tvmffi_i_module_clear(TVMFFIObject *self) {
   tvmffi_i_module *m = tvmffi_i_module_of(self);
   TVMFFIObject *old = m->imports;
   TVMFFIAny none = tvmffi_none();
-  TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, NULL, 0, &none));
+  TVMFFI_TRY(tvmffi_i_call_cached(TVMFFI_I_NEW_ARRAY, NULL, 0, &none));
   m->imports = none.v_obj;
   tvmffi_i_release(old);
   return 0;
@@ -11195,8 +11197,8 @@ TVMFFI_I_INLINE int32_t tvmffi_i_module_head(const tvmffi_i_class *c) {
   return c->alignment > head ? c->alignment : head;
 }
 
-TVMFFI_I_COLD void tvmffi_i_module_delete(const tvmffi_i_class *c,
-                                          TVMFFIObject *self, int flags) {
+TVMFFI_I_COLD void tvmffi_i_delete_user_module(const tvmffi_i_class *c,
+                                               TVMFFIObject *self, int flags) {
   tvmffi_module *m = (tvmffi_module *)(void *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_destroying *d = tvmffi_i_class_destroying();
@@ -11260,17 +11262,17 @@ TVMFFI_I_COLD int tvmffi_i_module_check(const char *kind,
       kind);
 }
 
-TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
-                                      const tvmffi_i_module_table *table,
-                                      TVMFFIObjectHandle *out) {
+TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
+                                           const tvmffi_i_module_table *table,
+                                           TVMFFIObjectHandle *out) {
   TVMFFIAny imports = tvmffi_none(), cache = tvmffi_none();
   tvmffi_module *m;
   TVMFFI_TRY(tvmffi_i_class_ready(c));
   m = tvmffi_i_module_alloc(c, table);
   if (!m) return -1;
   if (tvmffi_i_module_check(c->key, &m->base) ||
-      tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, NULL, 0, &imports) ||
-      tvmffi_i_global_call(TVMFFI_I_NEW_MAP, NULL, 0, &cache)) {
+      tvmffi_i_call_cached(TVMFFI_I_NEW_ARRAY, NULL, 0, &imports) ||
+      tvmffi_i_call_cached(TVMFFI_I_NEW_MAP, NULL, 0, &cache)) {
     tvmffi_i_any_release(&imports);
     tvmffi_i_release(m);
     return -1;
@@ -11297,7 +11299,7 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
 #define TVMFFI_I_MODULE_HAS_destructor_2 ~, 1,
 /* Expands a wrong item of TVMFFI_MODULE to a static assertion that fails. */
 #define TVMFFI_I_MODULE_BAD(item) \
-  TVMFFI_I_MODULE_BAD_(TVMFFI_I_PARTS(item), TVMFFI_I_STRIP item, ~)
+  TVMFFI_I_MODULE_BAD_(TVMFFI_I_LENGTH(item), TVMFFI_I_STRIP item, ~)
 #define TVMFFI_I_MODULE_BAD_(...) TVMFFI_I_MODULE_BAD__(__VA_ARGS__)
 #define TVMFFI_I_MODULE_BAD__(n, kind, ...) \
   TVMFFI_STATIC_ASSERT(0, \
@@ -11321,18 +11323,18 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
 #define TVMFFI_I_MODULE_DECLARE_1(x, item) \
   TVMFFI_I_MODULE_PART_1(TVMFFI_I_MODULE_DECLARE_, x, item)
 #define TVMFFI_I_MODULE_DECLARE_function(T, K, name, ...) \
-  TVMFFI_I_METHOD_DECLARE(T, name) \
+  TVMFFI_I_HEAD_OF_METHOD(T, name) \
   static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
     return tvmffi_i_module_bound(tvmffi_i_method_##T##_##name, tvmffi_handle, \
                                  tvmffi_args, tvmffi_count, tvmffi_into); \
   }
 #define TVMFFI_I_MODULE_DECLARE_lookup(T, K, name, ...) \
-  TVMFFI_I_METHOD_DECLARE(T, name)
+  TVMFFI_I_HEAD_OF_METHOD(T, name)
 #define TVMFFI_I_MODULE_DECLARE_save TVMFFI_I_MODULE_DECLARE_lookup
 #define TVMFFI_I_MODULE_DECLARE_load TVMFFI_I_MODULE_DECLARE_lookup
 #define TVMFFI_I_MODULE_DECLARE_source TVMFFI_I_MODULE_DECLARE_lookup
 #define TVMFFI_I_MODULE_DECLARE_save_file(T, K, format, name, ...) \
-  TVMFFI_I_METHOD_DECLARE(T, name)
+  TVMFFI_I_HEAD_OF_METHOD(T, name)
 #define TVMFFI_I_MODULE_DECLARE_load_file TVMFFI_I_MODULE_DECLARE_save_file
 #define TVMFFI_I_MODULE_DECLARE_doc(...)
 #define TVMFFI_I_MODULE_DECLARE_mask(...)
@@ -11397,11 +11399,11 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
                                 tvmffi_into); \
   } \
   static void tvmffi_i_delete_##T(void *self, int tvmffi_flags) { \
-    tvmffi_i_module_delete(tvmffi_i_class_of_##T(), \
+    tvmffi_i_delete_user_module(tvmffi_i_class_of_##T(), \
                            TVMFFI_I_AS(TVMFFIObject *, self), tvmffi_flags); \
   } \
   TVMFFI_I_NEW_FUNCTION( \
-      T, tvmffi_i_module_new(tvmffi_to, tvmffi_i_class_of_##T(), \
+      T, tvmffi_i_new_user_module(tvmffi_to, tvmffi_i_class_of_##T(), \
                              &tvmffi_i_table_##T, &self)) \
   enum { tvmffi_i_values_##T = 0 }; \
   TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##T = { \
@@ -12756,7 +12758,7 @@ typedef struct {
   tvmffi_i_node *first, *last;
   size_t count; /* all nodes, including removed ones */
   size_t used;  /* slots in use, including tombstones */
-} tvmffi_i_map;
+} tvmffi_i_name_table;
 
 TVMFFI_I_INLINE uintptr_t *tvmffi_i_slot_array(tvmffi_i_slots *table) {
   return (uintptr_t *)(void *)(table + 1);
@@ -12767,10 +12769,8 @@ TVMFFI_I_INLINE uintptr_t tvmffi_i_tag(uint32_t hash) {
   return (uintptr_t)(hash >> 29) & TVMFFI_I_TAG;
 }
 
-TVMFFI_I_ALWAYS_INLINE tvmffi_i_node *tvmffi_i_find_hashed(tvmffi_i_map *map,
-                                                           const char *key,
-                                                           size_t size,
-                                                           uint32_t hash) {
+TVMFFI_I_ALWAYS_INLINE tvmffi_i_node *tvmffi_i_find_hashed(
+    tvmffi_i_name_table *map, const char *key, size_t size, uint32_t hash) {
   tvmffi_i_slots *table = TVMFFI_I_LOAD(&map->table);
   tvmffi_i_node *node;
   uintptr_t slot;
@@ -12788,7 +12788,7 @@ TVMFFI_I_ALWAYS_INLINE tvmffi_i_node *tvmffi_i_find_hashed(tvmffi_i_map *map,
 }
 
 TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
-    tvmffi_i_map *map, const char *key, size_t size) {
+    tvmffi_i_name_table *map, const char *key, size_t size) {
   return tvmffi_i_find_hashed(map, key, size, tvmffi_i_hash(key, size));
 }
 
@@ -12808,8 +12808,8 @@ TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
 
 /* Installs the first slots of an empty map. `size` includes their header. Needs
    the mutex. */
-static void tvmffi_i_begin_map(tvmffi_i_map *map, tvmffi_i_slots *table,
-                               size_t size) {
+static void tvmffi_i_begin_name_table(tvmffi_i_name_table *map,
+                                      tvmffi_i_slots *table, size_t size) {
   table->mask = (size - sizeof(*table)) / sizeof(uintptr_t) - 1;
   TVMFFI_I_STORE(&map->table, table);
 }
@@ -12846,7 +12846,8 @@ static int tvmffi_i_is_passed(tvmffi_i_slots *table, size_t i) {
 /* Removes a node. The node's slot becomes a tombstone if the search for another
    node passes the slot. Otherwise the slot becomes empty, and so do tombstones
    right before the slot that no search passes. Needs the mutex. */
-static void tvmffi_i_clear_slot(tvmffi_i_map *map, const tvmffi_i_node *node) {
+static void tvmffi_i_clear_slot(tvmffi_i_name_table *map,
+                                const tvmffi_i_node *node) {
   const uintptr_t tombstone = (uintptr_t)&tvmffi_i_tombstone;
   const size_t mask = map->table->mask;
   uintptr_t *slot = tvmffi_i_slot_array(map->table);
@@ -12863,7 +12864,7 @@ static void tvmffi_i_clear_slot(tvmffi_i_map *map, const tvmffi_i_node *node) {
 
 /* Ensures a free slot for one more node with a key of `size` bytes. Returns 0,
    or -1 on failure. Needs the mutex. */
-static int tvmffi_i_reserve(tvmffi_i_map *map, size_t size) {
+static int tvmffi_i_reserve(tvmffi_i_name_table *map, size_t size) {
   tvmffi_i_slots *old = map->table, *table;
   tvmffi_i_node *node;
   size_t capacity = TVMFFI_FREESTANDING ? 16 : 64, used = 0;
@@ -12887,9 +12888,9 @@ static int tvmffi_i_reserve(tvmffi_i_map *map, size_t size) {
 }
 
 /* Inserts a node. Call tvmffi_i_reserve before. Needs the mutex. */
-static void tvmffi_i_insert_hashed(tvmffi_i_map *map, tvmffi_i_node *node,
-                                   const char *key, size_t size,
-                                   uint32_t hash) {
+static void tvmffi_i_insert_hashed(tvmffi_i_name_table *map,
+                                   tvmffi_i_node *node, const char *key,
+                                   size_t size, uint32_t hash) {
   node->key = key;
   node->size = (uint32_t)size;
   node->hash = hash;
@@ -12903,7 +12904,7 @@ static void tvmffi_i_insert_hashed(tvmffi_i_map *map, tvmffi_i_node *node,
   ++map->count;
 }
 
-static void tvmffi_i_insert(tvmffi_i_map *map, tvmffi_i_node *node,
+static void tvmffi_i_insert(tvmffi_i_name_table *map, tvmffi_i_node *node,
                             const char *key, size_t size) {
   tvmffi_i_insert_hashed(map, node, key, size, tvmffi_i_hash(key, size));
 }
@@ -14917,7 +14918,7 @@ static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
 enum { TVMFFI_I_FRAME_BYTES = 1 << 20 }; /* limit of a generation */
 
 typedef struct {
-  tvmffi_i_map map;
+  tvmffi_i_name_table map;
   size_t size;      /* bytes of all frames */
   uint64_t age;     /* tvmffi_i_loader_age when begun, or 0 if full */
   uint32_t readers; /* sequentially consistent: see head/atomic.h */
@@ -14957,7 +14958,7 @@ static void tvmffi_i_free_frames(tvmffi_i_node *node) {
 }
 
 /* Frees the frames and slots of a generation that nobody reads. */
-static void tvmffi_i_free_frame_map(tvmffi_i_map *map) {
+static void tvmffi_i_free_frame_map(tvmffi_i_name_table *map) {
   tvmffi_i_slots *table = map->table;
   tvmffi_i_free_frames(map->first);
   while (table) {
@@ -14971,7 +14972,7 @@ static void tvmffi_i_free_frame_map(tvmffi_i_map *map) {
    and returns it, or NULL if the other generation still has readers. */
 TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
   static const tvmffi_i_frame_cache empty = {{NULL, NULL, NULL, 0, 0}, 0, 0, 0};
-  tvmffi_i_map map = empty.map;
+  tvmffi_i_name_table map = empty.map;
   tvmffi_i_frame_cache *cache;
   tvmffi_i_lock();
   cache = &tvmffi_i_frames[tvmffi_i_frames_now];
@@ -15710,8 +15711,8 @@ static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
 
 /* Writes a text and a NUL at `*at`, and advances `*at`. If `data` is NULL, the
    caller writes the bytes later. */
-static TVMFFIByteArray tvmffi_i_put_text(char **at, const char *data,
-                                         size_t size) {
+static TVMFFIByteArray tvmffi_i_place_text(char **at, const char *data,
+                                           size_t size) {
   TVMFFIByteArray text;
   text.data = *at;
   text.size = size;
@@ -15739,9 +15740,9 @@ static tvmffi_i_error *tvmffi_i_new_error(TVMFFIByteArray kind,
                                         tvmffi_i_delete_error);
   if (!e) return e;
   text = (char *)(void *)(e + 1);
-  e->cell.kind = tvmffi_i_put_text(&text, kind.data, kind.size);
-  e->cell.message = tvmffi_i_put_text(&text, message.data, message.size);
-  e->cell.backtrace = tvmffi_i_put_text(&text, trace.data, trace.size);
+  e->cell.kind = tvmffi_i_place_text(&text, kind.data, kind.size);
+  e->cell.message = tvmffi_i_place_text(&text, message.data, message.size);
+  e->cell.backtrace = tvmffi_i_place_text(&text, trace.data, trace.size);
   e->cell.update_backtrace = tvmffi_i_update_trace;
   e->cell.cause_chain = NULL;
   e->cell.extra_context = NULL;
@@ -15906,7 +15907,7 @@ typedef struct tvmffi_i_table {
 /* The table before the types are registered. */
 static tvmffi_i_table tvmffi_i_no_types = {0, NULL};
 static tvmffi_i_table *tvmffi_i_types = &tvmffi_i_no_types;
-static tvmffi_i_map tvmffi_i_type_keys;
+static tvmffi_i_name_table tvmffi_i_type_keys;
 
 enum { TVMFFI_I_MAX_SLOTS = 1 << 20, TVMFFI_I_MAX_TYPES = 1 << 26 };
 
@@ -16099,7 +16100,7 @@ TVMFFI_I_COLD void tvmffi_i_start_types(void) {
   if (!TVMFFI_I_LOAD(&started)) {
     tvmffi_i_first_table.head.capacity = TVMFFI_I_FIRST_CAPACITY;
     TVMFFI_I_STORE(&tvmffi_i_types, &tvmffi_i_first_table.head);
-    tvmffi_i_begin_map(&tvmffi_i_type_keys, &table.head, sizeof(table));
+    tvmffi_i_begin_name_table(&tvmffi_i_type_keys, &table.head, sizeof(table));
     for (i = 0; i < TVMFFI_I_NUM_STATIC_TYPES; ++i) {
       tvmffi_i_type *t = &tvmffi_i_static_entries[i];
       int32_t index = tvmffi_i_static_types[i].index;
@@ -16911,7 +16912,7 @@ typedef struct {
   int32_t capacity;
 } tvmffi_i_column;
 
-static tvmffi_i_map tvmffi_i_columns;
+static tvmffi_i_name_table tvmffi_i_columns;
 
 /* Allocates the array of a column that built-in types have values in, unless
    the column has an array. Returns 0, or -1 if out of memory. Needs the mutex.
@@ -17374,7 +17375,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_pinned(const tvmffi_i_global *g) {
 #endif
 }
 
-static tvmffi_i_map tvmffi_i_globals;
+static tvmffi_i_name_table tvmffi_i_globals;
 
 /* Ensures that the table has the built-in function with this name, if there is
    one. Returns 0, or -1 with a MemoryError. Defined in tables/builtin.h. */
@@ -21385,16 +21386,16 @@ typedef struct {
 /* The symbols of the system library, and the context symbols. When a library is
    loaded, its variable named like a context symbol is set to the symbol's
    address. */
-static tvmffi_i_map tvmffi_i_system_symbols, tvmffi_i_context_symbols;
+static tvmffi_i_name_table tvmffi_i_system_symbols, tvmffi_i_context_symbols;
 
-TVMFFI_I_INLINE tvmffi_i_named *tvmffi_i_find_named(tvmffi_i_map *map,
+TVMFFI_I_INLINE tvmffi_i_named *tvmffi_i_find_named(tvmffi_i_name_table *map,
                                                     TVMFFIByteArray name) {
   return (tvmffi_i_named *)(void *)tvmffi_i_find(map, name.data, name.size);
 }
 
 /* Returns the map entry of `name`, or NULL with the error raised. Inserts a
    missing entry with `address`. */
-static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_map *map,
+static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_name_table *map,
                                             TVMFFIByteArray name,
                                             void *address) {
   uint32_t hash = tvmffi_i_hash(name.data, name.size);
@@ -21952,9 +21953,9 @@ TVMFFI_I_COLD int tvmffi_i_call_cxx(tvmffi_i_module *m,
 
 /* Implements the methods of a library module. C++ code calls them through the
    vtable in tvmffi_i_library_table. */
-static int tvmffi_i_library_call(TVMFFIObject *self,
-                                 tvmffi_i_module_method method,
-                                 const TVMFFIAny *args, TVMFFIAny *out) {
+static int tvmffi_i_library_method(TVMFFIObject *self,
+                                   tvmffi_i_module_method method,
+                                   const TVMFFIAny *args, TVMFFIAny *out) {
   tvmffi_i_module *m = tvmffi_i_module_of(self);
   TVMFFIByteArray none = {"", 0};
   switch (method) {
@@ -21970,7 +21971,7 @@ static int tvmffi_i_library_call(TVMFFIObject *self,
 
 static const tvmffi_i_module_table tvmffi_i_library_table =
     TVMFFI_I_MODULE_TABLE("library", tvmffi_i_virtual_mask,
-                          TVMFFI_I_LIBRARY_MASK, tvmffi_i_library_call, NULL);
+                          TVMFFI_I_LIBRARY_MASK, tvmffi_i_library_method, NULL);
 #define TVMFFI_I_LIBRARY_METHODS (&tvmffi_i_library_table.methods)
 #define TVMFFI_I_CALL_CXX(module, method, args, result) \
   tvmffi_i_call_cxx(module, method, args, result)
@@ -22196,7 +22197,7 @@ static int tvmffi_i_take_numbers(tvmffi_i_stream_in *in,
 
 /* Reads a string. Refuses an empty string, as upstream's buffer_stream.h
    does. */
-static int tvmffi_i_take_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
+static int tvmffi_i_read_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
   uint64_t size = 0;
   TVMFFI_TRY(tvmffi_i_take_number(in, &size));
   if (!size || size > in->left) return tvmffi_i_bad_binary();
@@ -22239,14 +22240,14 @@ static int tvmffi_i_read_modules(tvmffi_i_tree *tree, tvmffi_i_stream_in *in,
   size_t i;
   for (i = 0; i < tree->count; ++i) {
     TVMFFIByteArray kind = {NULL, 0}, bytes;
-    TVMFFI_TRY(tvmffi_i_take_text(in, &kind));
+    TVMFFI_TRY(tvmffi_i_read_text(in, &kind));
     if (kind.size == 4 && memcmp(kind.data, "_lib", 4) == 0) {
       tvmffi_i_module *m = tvmffi_i_new_module(library);
       if (!m) return -1;
       tree->module[i] = &m->base;
       if (context) *context = m;
     } else {
-      TVMFFI_TRY(tvmffi_i_take_text(in, &bytes));
+      TVMFFI_TRY(tvmffi_i_read_text(in, &bytes));
       TVMFFI_TRY(tvmffi_i_load_bytes(kind, bytes, &tree->module[i]));
     }
   }
@@ -22404,7 +22405,7 @@ static void tvmffi_i_unkeep_module(TVMFFIObject *module) {
 /* The modules of the system library by prefix, each created once and never
    freed. The map stores the start of each module's memory block, so that leak
    checkers find the block. */
-static tvmffi_i_map tvmffi_i_system_modules;
+static tvmffi_i_name_table tvmffi_i_system_modules;
 
 /* An init_func that creates the module of a prefix. *out is the map node of the
    prefix before the call, and the module after the call. */
@@ -22445,7 +22446,7 @@ static int tvmffi_i_system_module(TVMFFIByteArray prefix, TVMFFIObject **out) {
    functions; callers borrow them. */
 typedef struct {
   TVMFFIObject base;
-  tvmffi_i_map functions;
+  tvmffi_i_name_table functions;
   TVMFFIObject *replaced; /* owned: the C++ cache object that this cache
                              replaced; a thread may still read it */
 } tvmffi_i_cache;
@@ -22682,7 +22683,7 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
 
 /* Defines the getter and setter of fields with a plain C type. `word` is a
    parameter type name such as int64. */
-#define TVMFFI_I_PLAIN_FIELD(word)                                            \
+#define TVMFFI_I_PLAIN_ACCESSORS(word)                                        \
   static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {    \
     return tvmffi_i_to_any(&tvmffi_i_word_##word, NULL, result, field);       \
   }                                                                           \
@@ -22695,16 +22696,16 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
     if (code > 0) return tvmffi_i_bad_cast(value, tvmffi_i_word_##word.name); \
     return code;                                                              \
   }
-TVMFFI_I_PLAIN_FIELD(int64)
+TVMFFI_I_PLAIN_ACCESSORS(int64)
 #if !TVMFFI_NO_REFLECTION
-TVMFFI_I_PLAIN_FIELD(int32)
+TVMFFI_I_PLAIN_ACCESSORS(int32)
 #endif
-TVMFFI_I_PLAIN_FIELD(bool)
-TVMFFI_I_PLAIN_FIELD(ptr)
-TVMFFI_I_PLAIN_FIELD(dtype)
-TVMFFI_I_PLAIN_FIELD(device)
+TVMFFI_I_PLAIN_ACCESSORS(bool)
+TVMFFI_I_PLAIN_ACCESSORS(ptr)
+TVMFFI_I_PLAIN_ACCESSORS(dtype)
+TVMFFI_I_PLAIN_ACCESSORS(device)
 #if !TVMFFI_NO_FLOAT
-TVMFFI_I_PLAIN_FIELD(float64)
+TVMFFI_I_PLAIN_ACCESSORS(float64)
 #endif
 #endif
 
@@ -26195,9 +26196,9 @@ static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
   return 0;
 }
 
-static int tvmffi_i_push_hash(tvmffi_i_hasher *s, TVMFFIObject *o,
-                              int is_shared, uint64_t hash,
-                              tvmffi_i_hash_frame **out) {
+static int tvmffi_i_enter_hashed(tvmffi_i_hasher *s, TVMFFIObject *o,
+                                 int is_shared, uint64_t hash,
+                                 tvmffi_i_hash_frame **out) {
   tvmffi_i_hash_frame *f;
   if (is_shared)
     TVMFFI_TRY(tvmffi_i_begin_result(&s->containers, s->known.count));
@@ -26237,7 +26238,7 @@ static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
       tvmffi_i_any_release(&s->items[s->num_items].value);
 }
 
-static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
+static void tvmffi_i_leave_hashed(tvmffi_i_hasher *s) {
   tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
   int32_t index = f->object->type_index;
   if (tvmffi_i_is_map_type(index))
@@ -26272,7 +26273,7 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
   if (kind == kTVMFFISEqHashKindFreeVar && region == kTVMFFIDefRegionKindSimple)
     region = kTVMFFIDefRegionKindNone;
   if (!hook) {
-    code = tvmffi_i_push_hash(s, o, 0, type->type_key_hash, &f);
+    code = tvmffi_i_enter_hashed(s, o, 0, type->type_key_hash, &f);
     if (code != TVMFFI_I_PUSHED) return code;
     f->at.cursor = tvmffi_i_begin_fields(type);
     f->kind = (unsigned char)kind;
@@ -26285,7 +26286,7 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
       &s->base, hook, o, tvmffi_int((int64_t)type->type_key_hash),
       tvmffi_i_call_structural_hash, "int", &result);
   if (TVMFFI_I_UNLIKELY(s->frames.depth != depth)) {
-    while (s->frames.depth > depth) tvmffi_i_pop_hash(s);
+    while (s->frames.depth > depth) tvmffi_i_leave_hashed(s);
     code = tvmffi_i_left_hook(code);
   }
   if (!code) {
@@ -26383,7 +26384,7 @@ static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map,
         is_dict ? tvmffi_i_copy_owned(&pair->value) : pair->value;
   }
   if (!code)
-    code = tvmffi_i_push_hash(
+    code = tvmffi_i_enter_hashed(
         s, map, is_shared,
         tvmffi_i_hash_combine(tvmffi_i_object_key_hash(map),
                               (uint64_t)tvmffi_i_map_size(map)),
@@ -26433,7 +26434,7 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
       if (is_shared && tvmffi_i_was_hashed(s, o, hash)) return 0;
       if (tvmffi_i_is_map_type(index))
         return tvmffi_i_open_map(s, o, is_shared);
-      return tvmffi_i_push_hash(
+      return tvmffi_i_enter_hashed(
           s, o, is_shared,
           tvmffi_i_hash_combine(
               tvmffi_i_object_key_hash(o),
@@ -26549,7 +26550,7 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
           tvmffi_i_result_table(&s->containers, s->known.count, 0);
       if (t) code = tvmffi_i_set_memo(t, f->object, *hash);
     }
-    do tvmffi_i_pop_hash(s);
+    do tvmffi_i_leave_hashed(s);
     while (code < 0 && s->frames.depth > base);
     if (code < 0 || s->frames.depth == base) break;
     f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
@@ -29670,7 +29671,7 @@ static tvmffi_i_map_object *tvmffi_i_join_table(tvmffi_i_loader *l,
   return m;
 }
 
-static int tvmffi_i_join_map(tvmffi_i_loader *l, int32_t index, size_t n,
+static int tvmffi_i_link_map(tvmffi_i_loader *l, int32_t index, size_t n,
                              TVMFFIAny *out) {
   int is_table = n / 2 > TVMFFI_I_MAP_ROW_MAX, code = 0;
   tvmffi_i_map_object *m;
@@ -29693,7 +29694,7 @@ static int tvmffi_i_join_parts(tvmffi_i_loader *l, int32_t index, size_t n,
   TVMFFIAny *items = NULL;
   TVMFFIObject *made;
   size_t i;
-  if (tvmffi_i_is_map_type(index)) return tvmffi_i_join_map(l, index, n, out);
+  if (tvmffi_i_is_map_type(index)) return tvmffi_i_link_map(l, index, n, out);
   made = tvmffi_i_new_items(index, (int64_t)n, &items);
   if (!made) return -1;
   for (i = 0; i < n; ++i) items[i] = tvmffi_i_copy_owned(tvmffi_i_part(l, i));
@@ -31718,8 +31719,7 @@ static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
 
 /* Compares two values as tvmffi_i_equal_keys does, outside of any other
    comparison. */
-static int tvmffi_i_structural_key_equal(const TVMFFIAny *a,
-                                         const TVMFFIAny *b) {
+static int tvmffi_i_equal_once(const TVMFFIAny *a, const TVMFFIAny *b) {
   tvmffi_i_ptr_table keys = TVMFFI_I_ZERO;
   int code = tvmffi_i_equal_keys(&keys, a, b);
   tvmffi_i_ptr_clear(&keys, sizeof(tvmffi_i_key_pair), 2);
@@ -31781,7 +31781,7 @@ TVMFFI_I_BUILTIN_FUNC(i_new_structural_key, i_structural_key, (any, key)) {
 /* Tells whether two ffi.StructuralKey objects are equal: identical, or with the
    same hash and structure. */
 TVMFFI_I_BUILTIN_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
-  int code = tvmffi_i_structural_key_equal(&a, &b);
+  int code = tvmffi_i_equal_once(&a, &b);
   if (code < 0) return code;
   TVMFFI_RETURN(code != 0);
 }
@@ -32934,7 +32934,7 @@ static TVMFFIAny tvmffi_i_hash_structural_key(const TVMFFIAny *value) {
 #if !TVMFFI_NO_EXTRA
 static TVMFFIAny tvmffi_i_equal_structural_key(const TVMFFIAny *a,
                                                const TVMFFIAny *b) {
-  int code = tvmffi_i_structural_key_equal(a, b);
+  int code = tvmffi_i_equal_once(a, b);
   return code < 0 ? tvmffi_i_take_error() : tvmffi_bool(code != 0);
 }
 #endif
@@ -33596,7 +33596,7 @@ static int tvmffi_i_build_column(tvmffi_i_column *c) {
 static void tvmffi_i_start_columns(void) {
   static TVMFFI_I_SLOTS(TVMFFI_I_NUM_COLUMNS) table;
   int i;
-  tvmffi_i_begin_map(&tvmffi_i_columns, &table.head, sizeof(table));
+  tvmffi_i_begin_name_table(&tvmffi_i_columns, &table.head, sizeof(table));
   for (i = 0; i < TVMFFI_I_NUM_COLUMNS; ++i) {
     const char *name = tvmffi_i_column_rows[i].name;
     tvmffi_i_insert(&tvmffi_i_columns, &tvmffi_i_static_columns[i].node, name,
@@ -34100,7 +34100,7 @@ TVMFFI_I_COLD int tvmffi_i_start_global(const TVMFFIByteArray *name) {
   if (TVMFFI_I_LOAD(&started)) return 0;
   tvmffi_i_lock();
   if (!TVMFFI_I_LOAD(&started)) {
-    tvmffi_i_begin_map(&tvmffi_i_globals, &table.head, sizeof(table));
+    tvmffi_i_begin_name_table(&tvmffi_i_globals, &table.head, sizeof(table));
     for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i)
       tvmffi_i_enter_builtin(&tvmffi_i_builtins[i],
                              &tvmffi_i_builtin_entries[i]);

@@ -240,7 +240,7 @@ static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
 enum { TVMFFI_I_FRAME_BYTES = 1 << 20 }; /* limit of a generation */
 
 typedef struct {
-  tvmffi_i_map map;
+  tvmffi_i_name_table map;
   size_t size;      /* bytes of all frames */
   uint64_t age;     /* tvmffi_i_loader_age when begun, or 0 if full */
   uint32_t readers; /* sequentially consistent: see head/atomic.h */
@@ -280,7 +280,7 @@ static void tvmffi_i_free_frames(tvmffi_i_node *node) {
 }
 
 /* Frees the frames and slots of a generation that nobody reads. */
-static void tvmffi_i_free_frame_map(tvmffi_i_map *map) {
+static void tvmffi_i_free_frame_map(tvmffi_i_name_table *map) {
   tvmffi_i_slots *table = map->table;
   tvmffi_i_free_frames(map->first);
   while (table) {
@@ -294,7 +294,7 @@ static void tvmffi_i_free_frame_map(tvmffi_i_map *map) {
    and returns it, or NULL if the other generation still has readers. */
 TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
   static const tvmffi_i_frame_cache empty = {{NULL, NULL, NULL, 0, 0}, 0, 0, 0};
-  tvmffi_i_map map = empty.map;
+  tvmffi_i_name_table map = empty.map;
   tvmffi_i_frame_cache *cache;
   tvmffi_i_lock();
   cache = &tvmffi_i_frames[tvmffi_i_frames_now];

@@ -81,8 +81,8 @@ static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
 
 /* Writes a text and a NUL at `*at`, and advances `*at`. If `data` is NULL, the
    caller writes the bytes later. */
-static TVMFFIByteArray tvmffi_i_put_text(char **at, const char *data,
-                                         size_t size) {
+static TVMFFIByteArray tvmffi_i_place_text(char **at, const char *data,
+                                           size_t size) {
   TVMFFIByteArray text;
   text.data = *at;
   text.size = size;
@@ -110,9 +110,9 @@ static tvmffi_i_error *tvmffi_i_new_error(TVMFFIByteArray kind,
                                         tvmffi_i_delete_error);
   if (!e) return e;
   text = (char *)(void *)(e + 1);
-  e->cell.kind = tvmffi_i_put_text(&text, kind.data, kind.size);
-  e->cell.message = tvmffi_i_put_text(&text, message.data, message.size);
-  e->cell.backtrace = tvmffi_i_put_text(&text, trace.data, trace.size);
+  e->cell.kind = tvmffi_i_place_text(&text, kind.data, kind.size);
+  e->cell.message = tvmffi_i_place_text(&text, message.data, message.size);
+  e->cell.backtrace = tvmffi_i_place_text(&text, trace.data, trace.size);
   e->cell.update_backtrace = tvmffi_i_update_trace;
   e->cell.cause_chain = NULL;
   e->cell.extra_context = NULL;

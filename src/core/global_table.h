@@ -64,7 +64,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_pinned(const tvmffi_i_global *g) {
 #endif
 }
 
-static tvmffi_i_map tvmffi_i_globals;
+static tvmffi_i_name_table tvmffi_i_globals;
 
 /* Ensures that the table has the built-in function with this name, if there is
    one. Returns 0, or -1 with a MemoryError. Defined in tables/builtin.h. */

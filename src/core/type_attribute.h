@@ -25,7 +25,7 @@ typedef struct {
   int32_t capacity;
 } tvmffi_i_column;
 
-static tvmffi_i_map tvmffi_i_columns;
+static tvmffi_i_name_table tvmffi_i_columns;
 
 /* Allocates the array of a column that built-in types have values in, unless
    the column has an array. Returns 0, or -1 if out of memory. Needs the mutex.

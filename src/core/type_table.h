@@ -42,7 +42,7 @@ typedef struct tvmffi_i_table {
 /* The table before the types are registered. */
 static tvmffi_i_table tvmffi_i_no_types = {0, NULL};
 static tvmffi_i_table *tvmffi_i_types = &tvmffi_i_no_types;
-static tvmffi_i_map tvmffi_i_type_keys;
+static tvmffi_i_name_table tvmffi_i_type_keys;
 
 enum { TVMFFI_I_MAX_SLOTS = 1 << 20, TVMFFI_I_MAX_TYPES = 1 << 26 };
 
@@ -235,7 +235,7 @@ TVMFFI_I_COLD void tvmffi_i_start_types(void) {
   if (!TVMFFI_I_LOAD(&started)) {
     tvmffi_i_first_table.head.capacity = TVMFFI_I_FIRST_CAPACITY;
     TVMFFI_I_STORE(&tvmffi_i_types, &tvmffi_i_first_table.head);
-    tvmffi_i_begin_map(&tvmffi_i_type_keys, &table.head, sizeof(table));
+    tvmffi_i_begin_name_table(&tvmffi_i_type_keys, &table.head, sizeof(table));
     for (i = 0; i < TVMFFI_I_NUM_STATIC_TYPES; ++i) {
       tvmffi_i_type *t = &tvmffi_i_static_entries[i];
       int32_t index = tvmffi_i_static_types[i].index;

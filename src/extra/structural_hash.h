@@ -107,9 +107,9 @@ static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
   return 0;
 }
 
-static int tvmffi_i_push_hash(tvmffi_i_hasher *s, TVMFFIObject *o,
-                              int is_shared, uint64_t hash,
-                              tvmffi_i_hash_frame **out) {
+static int tvmffi_i_enter_hashed(tvmffi_i_hasher *s, TVMFFIObject *o,
+                                 int is_shared, uint64_t hash,
+                                 tvmffi_i_hash_frame **out) {
   tvmffi_i_hash_frame *f;
   if (is_shared)
     TVMFFI_TRY(tvmffi_i_begin_result(&s->containers, s->known.count));
@@ -149,7 +149,7 @@ static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
       tvmffi_i_any_release(&s->items[s->num_items].value);
 }
 
-static void tvmffi_i_pop_hash(tvmffi_i_hasher *s) {
+static void tvmffi_i_leave_hashed(tvmffi_i_hasher *s) {
   tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
   int32_t index = f->object->type_index;
   if (tvmffi_i_is_map_type(index))
@@ -184,7 +184,7 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
   if (kind == kTVMFFISEqHashKindFreeVar && region == kTVMFFIDefRegionKindSimple)
     region = kTVMFFIDefRegionKindNone;
   if (!hook) {
-    code = tvmffi_i_push_hash(s, o, 0, type->type_key_hash, &f);
+    code = tvmffi_i_enter_hashed(s, o, 0, type->type_key_hash, &f);
     if (code != TVMFFI_I_PUSHED) return code;
     f->at.cursor = tvmffi_i_begin_fields(type);
     f->kind = (unsigned char)kind;
@@ -197,7 +197,7 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
       &s->base, hook, o, tvmffi_int((int64_t)type->type_key_hash),
       tvmffi_i_call_structural_hash, "int", &result);
   if (TVMFFI_I_UNLIKELY(s->frames.depth != depth)) {
-    while (s->frames.depth > depth) tvmffi_i_pop_hash(s);
+    while (s->frames.depth > depth) tvmffi_i_leave_hashed(s);
     code = tvmffi_i_left_hook(code);
   }
   if (!code) {
@@ -295,7 +295,7 @@ static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map,
         is_dict ? tvmffi_i_copy_owned(&pair->value) : pair->value;
   }
   if (!code)
-    code = tvmffi_i_push_hash(
+    code = tvmffi_i_enter_hashed(
         s, map, is_shared,
         tvmffi_i_hash_combine(tvmffi_i_object_key_hash(map),
                               (uint64_t)tvmffi_i_map_size(map)),
@@ -345,7 +345,7 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
       if (is_shared && tvmffi_i_was_hashed(s, o, hash)) return 0;
       if (tvmffi_i_is_map_type(index))
         return tvmffi_i_open_map(s, o, is_shared);
-      return tvmffi_i_push_hash(
+      return tvmffi_i_enter_hashed(
           s, o, is_shared,
           tvmffi_i_hash_combine(
               tvmffi_i_object_key_hash(o),
@@ -461,7 +461,7 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
           tvmffi_i_result_table(&s->containers, s->known.count, 0);
       if (t) code = tvmffi_i_set_memo(t, f->object, *hash);
     }
-    do tvmffi_i_pop_hash(s);
+    do tvmffi_i_leave_hashed(s);
     while (code < 0 && s->frames.depth > base);
     if (code < 0 || s->frames.depth == base) break;
     f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);

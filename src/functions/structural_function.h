@@ -36,8 +36,7 @@ static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
 
 /* Compares two values as tvmffi_i_equal_keys does, outside of any other
    comparison. */
-static int tvmffi_i_structural_key_equal(const TVMFFIAny *a,
-                                         const TVMFFIAny *b) {
+static int tvmffi_i_equal_once(const TVMFFIAny *a, const TVMFFIAny *b) {
   tvmffi_i_ptr_table keys = TVMFFI_I_ZERO;
   int code = tvmffi_i_equal_keys(&keys, a, b);
   tvmffi_i_ptr_clear(&keys, sizeof(tvmffi_i_key_pair), 2);
@@ -99,7 +98,7 @@ TVMFFI_I_BUILTIN_FUNC(i_new_structural_key, i_structural_key, (any, key)) {
 /* Tells whether two ffi.StructuralKey objects are equal: identical, or with the
    same hash and structure. */
 TVMFFI_I_BUILTIN_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
-  int code = tvmffi_i_structural_key_equal(&a, &b);
+  int code = tvmffi_i_equal_once(&a, &b);
   if (code < 0) return code;
   TVMFFI_RETURN(code != 0);
 }

@@ -59,7 +59,7 @@ struct tvmffi_i_defined {
   static void tvmffi_check() { (void)sizeof(tvmffi_body); }
 };
 }
-#define TVMFFI_I_METHOD_DECLARE(T, name)            \
+#define TVMFFI_I_HEAD_OF_METHOD(T, name)            \
   struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name; \
   static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
 #define TVMFFI_I_METHOD_OF(T, name)                                           \
@@ -78,7 +78,7 @@ struct tvmffi_i_defined {
 #else
 #define TVMFFI_I_TENTATIVE(definition)
 #endif
-#define TVMFFI_I_METHOD_DECLARE(T, name)                                      \
+#define TVMFFI_I_HEAD_OF_METHOD(T, name)                                      \
   static tvmffi_i_method_of tvmffi_i_method_##T##_##name;                     \
   TVMFFI_I_TENTATIVE(                                                         \
       TVMFFI_I_UNUSED static struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name \

@@ -92,7 +92,7 @@ constexpr tvmffi_i_word
     tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value;
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_OF_WORD(T, label, key, kind, index)                     \
+#define TVMFFI_I_COMPOUND_WORD(T, label, key, kind, index)               \
   TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {label,                     \
                                               key,                       \
                                               {NULL, NULL},              \
@@ -102,11 +102,14 @@ constexpr tvmffi_i_word
                                               kind,                      \
                                               (uint8_t)sizeof(void *),   \
                                               0};
-TVMFFI_I_OF_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray)
-TVMFFI_I_OF_WORD(list, "List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList)
-TVMFFI_I_OF_WORD(map, "Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap)
-TVMFFI_I_OF_WORD(dict, "Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict)
-TVMFFI_I_OF_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
+TVMFFI_I_COMPOUND_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER,
+                       kTVMFFIArray)
+TVMFFI_I_COMPOUND_WORD(list, "List", "ffi.List", TVMFFI_I_CONTAINER,
+                       kTVMFFIList)
+TVMFFI_I_COMPOUND_WORD(map, "Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap)
+TVMFFI_I_COMPOUND_WORD(dict, "Dict", "ffi.Dict", TVMFFI_I_CONTAINER,
+                       kTVMFFIDict)
+TVMFFI_I_COMPOUND_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
 #define tvmffi_i_word_array(T) \
   tvmffi_i_of<&tvmffi_i_word_of_array, &tvmffi_i_word_##T>::value
 #define tvmffi_i_word_list(T) \
@@ -120,29 +123,29 @@ TVMFFI_I_OF_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
   tvmffi_i_of<&tvmffi_i_word_of_dict, &tvmffi_i_word_##K, \
               &tvmffi_i_word_##V>::value
 #else
-#define TVMFFI_I_OF_WORD(label, key, kind, index, a, b) \
-  ((const tvmffi_i_word){label,                         \
-                         key,                           \
-                         {a, b},                        \
-                         NULL,                          \
-                         TVMFFI_I_CONVERTER_##kind,     \
-                         index,                         \
-                         kind,                          \
-                         (uint8_t)sizeof(void *),       \
+#define TVMFFI_I_COMPOUND_WORD(label, key, kind, index, a, b) \
+  ((const tvmffi_i_word){label,                               \
+                         key,                                 \
+                         {a, b},                              \
+                         NULL,                                \
+                         TVMFFI_I_CONVERTER_##kind,           \
+                         index,                               \
+                         kind,                                \
+                         (uint8_t)sizeof(void *),             \
                          0})
-#define tvmffi_i_word_array(T)                                             \
-  TVMFFI_I_OF_WORD("Array", "ffi.Array", TVMFFI_I_CONTAINER, kTVMFFIArray, \
-                   &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_list(T)                                           \
-  TVMFFI_I_OF_WORD("List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList, \
-                   &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_optional(T)                                 \
-  TVMFFI_I_OF_WORD("Optional", "Optional", TVMFFI_I_OPTIONAL, -1, \
-                   &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_map(K, V)                                      \
-  TVMFFI_I_OF_WORD("Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap, \
-                   &tvmffi_i_word_##K, &tvmffi_i_word_##V)
-#define tvmffi_i_word_dict(K, V)                                        \
-  TVMFFI_I_OF_WORD("Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict, \
-                   &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+#define tvmffi_i_word_array(T)                                     \
+  TVMFFI_I_COMPOUND_WORD("Array", "ffi.Array", TVMFFI_I_CONTAINER, \
+                         kTVMFFIArray, &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_list(T)                                                 \
+  TVMFFI_I_COMPOUND_WORD("List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList, \
+                         &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_optional(T)                                       \
+  TVMFFI_I_COMPOUND_WORD("Optional", "Optional", TVMFFI_I_OPTIONAL, -1, \
+                         &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_map(K, V)                                            \
+  TVMFFI_I_COMPOUND_WORD("Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap, \
+                         &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+#define tvmffi_i_word_dict(K, V)                                              \
+  TVMFFI_I_COMPOUND_WORD("Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict, \
+                         &tvmffi_i_word_##K, &tvmffi_i_word_##V)
 #endif

@@ -231,7 +231,7 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
   TVMFFI_TRY(tvmffi_i_global_values(
       is_dict ? TVMFFI_I_DICT_GET : TVMFFI_I_MAP_GET, args, 2, value));
   if (value->type_index != kTVMFFIObject) return 0;
-  code = tvmffi_i_global_call(TVMFFI_I_MISSING, NULL, 0, &missing);
+  code = tvmffi_i_call_cached(TVMFFI_I_MISSING, NULL, 0, &missing);
   i = value->v_obj == missing.v_obj;
   tvmffi_i_any_release(&missing);
   if (code || i) tvmffi_i_any_release(value);
@@ -325,7 +325,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list,
                                                              TVMFFIAny value) {
   if (list.type_index != kTVMFFIList)
     return tvmffi_i_bad_container("tvmffi_append", "a list", &list);
-  return tvmffi_i_global_call_void(TVMFFI_I_LIST_APPEND, list, value,
+  return tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, list, value,
                                    tvmffi_none(), 2);
 }
 
@@ -339,9 +339,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
                                                      TVMFFIAny key,
                                                      TVMFFIAny value) {
   if (any.type_index == kTVMFFIList)
-    return tvmffi_i_global_call_void(TVMFFI_I_LIST_SET, any, key, value, 3);
+    return tvmffi_i_call_cached_void(TVMFFI_I_LIST_SET, any, key, value, 3);
   if (any.type_index == kTVMFFIDict)
-    return tvmffi_i_global_call_void(TVMFFI_I_DICT_SET, any, key, value, 3);
+    return tvmffi_i_call_cached_void(TVMFFI_I_DICT_SET, any, key, value, 3);
   return tvmffi_i_bad_container("tvmffi_set", "a list or dict", &any);
 }
 
@@ -359,13 +359,13 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any,
                                                             TVMFFIAny key) {
   int has;
   if (any.type_index == kTVMFFIList)
-    return tvmffi_i_global_call_void(TVMFFI_I_LIST_ERASE, any, key,
+    return tvmffi_i_call_cached_void(TVMFFI_I_LIST_ERASE, any, key,
                                      tvmffi_none(), 2);
   if (any.type_index != kTVMFFIDict)
     return tvmffi_i_bad_container("tvmffi_erase", "a list or dict", &any);
   has = tvmffi_i_has(any, key);
   if (has != 1) return has ? has : tvmffi_i_not_there(&any, &key);
-  return tvmffi_i_global_call_void(TVMFFI_I_DICT_ERASE, any, key, tvmffi_none(),
+  return tvmffi_i_call_cached_void(TVMFFI_I_DICT_ERASE, any, key, tvmffi_none(),
                                    2);
 }
 

@@ -25,7 +25,7 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
   if (cell->size > INT32_MAX)
     return tvmffi_i_raise("OverflowError", "%lld arguments",
                           (long long)cell->size);
-  return tvmffi_i_global_call(maker, (TVMFFIAny *)cell->data,
+  return tvmffi_i_call_cached(maker, (TVMFFIAny *)cell->data,
                               (int32_t)cell->size, to);
 }
 
@@ -80,7 +80,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
     converted |= code;
     if (list)
       failed =
-          tvmffi_i_global_call_void(TVMFFI_I_LIST_APPEND, *list,
+          tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, *list,
                                     code ? item : *given[i], tvmffi_none(), 2);
     if (code) tvmffi_i_any_release(&item);
     if (failed) return failed;
@@ -113,7 +113,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_word *word, int maker,
   if (same && word->of[0])
     code = tvmffi_i_convert_each(word, from->v_obj, NULL);
   if (same && code != TVMFFI_I_CONVERTED) return code;
-  TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_NEW_LIST, NULL, 0, &list));
+  TVMFFI_TRY(tvmffi_i_call_cached(TVMFFI_I_NEW_LIST, NULL, 0, &list));
   code = tvmffi_i_convert_each(word, from->v_obj, &list);
   if (!code) code = tvmffi_i_copy_items(maker, &list, to);
   tvmffi_i_any_release(&list);

@@ -61,7 +61,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_global_name(int which) {
    never releases these references. */
 TVMFFI_I_UNUSED static void *tvmffi_i_global_cache[TVMFFI_I_NUM_CACHED];
 
-TVMFFI_I_COLD int tvmffi_i_global_find(int which) {
+TVMFFI_I_COLD int tvmffi_i_find_cached(int which) {
   TVMFFIByteArray name = tvmffi_byte_array(tvmffi_i_global_name(which));
   TVMFFIObjectHandle function = NULL;
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
@@ -74,10 +74,10 @@ TVMFFI_I_COLD int tvmffi_i_global_find(int which) {
 
 /* Calls the cached global function with index `which`. *result must be None
    before the call; the caller owns it afterwards. */
-TVMFFI_I_INLINE int tvmffi_i_global_call(int which, TVMFFIAny *args, int32_t n,
+TVMFFI_I_INLINE int tvmffi_i_call_cached(int which, TVMFFIAny *args, int32_t n,
                                          TVMFFIAny *result) {
   if (TVMFFI_I_UNLIKELY(!TVMFFI_I_LOAD(&tvmffi_i_global_cache[which])))
-    TVMFFI_TRY(tvmffi_i_global_find(which));
+    TVMFFI_TRY(tvmffi_i_find_cached(which));
   return TVMFFIFunctionCall(TVMFFI_I_LOAD(&tvmffi_i_global_cache[which]), args,
                             n, result);
 }
@@ -88,24 +88,24 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
   tvmffi_i_settled s;
   int code;
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
-  code = tvmffi_i_global_call(which, s.args, n, result);
+  code = tvmffi_i_call_cached(which, s.args, n, result);
   tvmffi_i_settled_close(&s);
   return code;
 }
 
-/* Calls a function like tvmffi_i_global_call, with arguments of the
+/* Calls a function like tvmffi_i_call_cached, with arguments of the
    interface. */
 TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
                                            int32_t n, TVMFFIAny *result) {
   int code = tvmffi_i_are_plain(args, n) ? 0 : tvmffi_i_check_args(args, n);
   if (TVMFFI_I_UNLIKELY(code))
     return code < 0 ? code : tvmffi_i_global_settled(which, args, n, result);
-  return tvmffi_i_global_call(which, (TVMFFIAny *)(uintptr_t)args, n, result);
+  return tvmffi_i_call_cached(which, (TVMFFIAny *)(uintptr_t)args, n, result);
 }
 
 /* Calls the cached global function with index `which` and the first `n` of the
    arguments a, b and c. Drops the result. */
-TVMFFI_I_INLINE int tvmffi_i_global_call_void(int which, TVMFFIAny a,
+TVMFFI_I_INLINE int tvmffi_i_call_cached_void(int which, TVMFFIAny a,
                                               TVMFFIAny b, TVMFFIAny c,
                                               int32_t n) {
   TVMFFIAny args[3], result = tvmffi_none();

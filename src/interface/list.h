@@ -76,16 +76,16 @@
 
 /* Counts the 1 to 6 elements of a list such as (a, b). Expands to 0 without
    parentheses. */
-#define TVMFFI_I_PARTS(list) TVMFFI_I_SECOND(TVMFFI_I_PARTS_OF list, 0, ~)
-#define TVMFFI_I_PARTS_OF(...) \
-  ~, TVMFFI_I_PARTS_OF_(__VA_ARGS__, 6, 5, 4, 3, 2, 1, ~),
-#define TVMFFI_I_PARTS_OF_(a, b, c, d, e, f, n, ...) n
+#define TVMFFI_I_LENGTH(list) TVMFFI_I_SECOND(TVMFFI_I_LENGTH_OF list, 0, ~)
+#define TVMFFI_I_LENGTH_OF(...) \
+  ~, TVMFFI_I_LENGTH_OF_(__VA_ARGS__, 6, 5, 4, 3, 2, 1, ~),
+#define TVMFFI_I_LENGTH_OF_(a, b, c, d, e, f, n, ...) n
 
 /* TVMFFI_EXPECT expands its lists `p` by this macro: to nothing if `p` has 2 or
    3 elements, else to "~, 0,". If E joins all expansions, TVMFFI_I_SECOND(E, 1,
    ~) is 1 if every list has 2 or 3 elements, else 0. */
 #define TVMFFI_I_NO_PAIR(x, p) \
-  TVMFFI_I_CAT(TVMFFI_I_NO_PAIR_, TVMFFI_I_PARTS(p))
+  TVMFFI_I_CAT(TVMFFI_I_NO_PAIR_, TVMFFI_I_LENGTH(p))
 #define TVMFFI_I_NO_PAIR_0 ~, 0,
 #define TVMFFI_I_NO_PAIR_1 ~, 0,
 #define TVMFFI_I_NO_PAIR_2

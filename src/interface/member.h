@@ -44,11 +44,11 @@
    converted as by tvmffi_call. `value` is a C value that TVMFFI_ANY accepts.
    Returns 0 or the error's code: an AttributeError if the type lacks the field
    or allows no access. */
-#define tvmffi_field_get(object, name, out)                            \
-  tvmffi_i_field_get(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(object), name, \
-                     TVMFFI_I_OUT(out))
+#define tvmffi_field_get(object, name, out)                             \
+  tvmffi_i_get_member(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(object), name, \
+                      TVMFFI_I_OUT(out))
 #define tvmffi_field_set(object, name, value) \
-  tvmffi_i_field_set(TVMFFI_ANY(object), name, TVMFFI_ANY(value))
+  tvmffi_i_set_member(TVMFFI_ANY(object), name, TVMFFI_ANY(value))
 
 /* Returns the type of an object. If *object is not an object, returns NULL with
    a TypeError. */
@@ -110,10 +110,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_member(tvmffi_i_owner to,
                        TVMFFI_I_ANY_FORM);
 }
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_field_get(tvmffi_i_owner to,
-                                                           TVMFFIAny object,
-                                                           const char *name,
-                                                           tvmffi_out out) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_member(tvmffi_i_owner to,
+                                                            TVMFFIAny object,
+                                                            const char *name,
+                                                            tvmffi_out out) {
   const TVMFFIFieldInfo *f;
   TVMFFIAny value = tvmffi_none();
   int code;
@@ -127,9 +127,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_field_get(tvmffi_i_owner to,
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_error_context(code, ".%s", name) : 0;
 }
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_field_set(TVMFFIAny object,
-                                                           const char *name,
-                                                           TVMFFIAny value) {
+TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_member(TVMFFIAny object,
+                                                            const char *name,
+                                                            TVMFFIAny value) {
   const TVMFFIFieldInfo *f =
       (const TVMFFIFieldInfo *)tvmffi_i_find_member(&object, name, 0);
   int code;

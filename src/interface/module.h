@@ -146,7 +146,7 @@ TVMFFI_I_COLD int tvmffi_i_module_formats(const void *items, TVMFFIAny *out) {
   int32_t n = 0;
   for (; i->what; ++i)
     if (i->what == TVMFFI_I_ITEM_SAVE_FILE) names[n++] = tvmffi_str(i->name);
-  return tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, names, n, out);
+  return tvmffi_i_call_cached(TVMFFI_I_NEW_ARRAY, names, n, out);
 }
 
 #if TVMFFI_I_CXX_MODULES
@@ -184,7 +184,7 @@ TVMFFI_I_COLD int tvmffi_i_module_clear(TVMFFIObject *self) {
   tvmffi_i_module *m = tvmffi_i_module_of(self);
   TVMFFIObject *old = m->imports;
   TVMFFIAny none = tvmffi_none();
-  TVMFFI_TRY(tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, NULL, 0, &none));
+  TVMFFI_TRY(tvmffi_i_call_cached(TVMFFI_I_NEW_ARRAY, NULL, 0, &none));
   m->imports = none.v_obj;
   tvmffi_i_release(old);
   return 0;
@@ -307,8 +307,8 @@ TVMFFI_I_INLINE int32_t tvmffi_i_module_head(const tvmffi_i_class *c) {
   return c->alignment > head ? c->alignment : head;
 }
 
-TVMFFI_I_COLD void tvmffi_i_module_delete(const tvmffi_i_class *c,
-                                          TVMFFIObject *self, int flags) {
+TVMFFI_I_COLD void tvmffi_i_delete_user_module(const tvmffi_i_class *c,
+                                               TVMFFIObject *self, int flags) {
   tvmffi_module *m = (tvmffi_module *)(void *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_destroying *d = tvmffi_i_class_destroying();
@@ -372,17 +372,17 @@ TVMFFI_I_COLD int tvmffi_i_module_check(const char *kind,
       kind);
 }
 
-TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
-                                      const tvmffi_i_module_table *table,
-                                      TVMFFIObjectHandle *out) {
+TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
+                                           const tvmffi_i_module_table *table,
+                                           TVMFFIObjectHandle *out) {
   TVMFFIAny imports = tvmffi_none(), cache = tvmffi_none();
   tvmffi_module *m;
   TVMFFI_TRY(tvmffi_i_class_ready(c));
   m = tvmffi_i_module_alloc(c, table);
   if (!m) return -1;
   if (tvmffi_i_module_check(c->key, &m->base) ||
-      tvmffi_i_global_call(TVMFFI_I_NEW_ARRAY, NULL, 0, &imports) ||
-      tvmffi_i_global_call(TVMFFI_I_NEW_MAP, NULL, 0, &cache)) {
+      tvmffi_i_call_cached(TVMFFI_I_NEW_ARRAY, NULL, 0, &imports) ||
+      tvmffi_i_call_cached(TVMFFI_I_NEW_MAP, NULL, 0, &cache)) {
     tvmffi_i_any_release(&imports);
     tvmffi_i_release(m);
     return -1;
@@ -409,7 +409,7 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
 #define TVMFFI_I_MODULE_HAS_destructor_2 ~, 1,
 /* Expands a wrong item of TVMFFI_MODULE to a static assertion that fails. */
 #define TVMFFI_I_MODULE_BAD(item) \
-  TVMFFI_I_MODULE_BAD_(TVMFFI_I_PARTS(item), TVMFFI_I_STRIP item, ~)
+  TVMFFI_I_MODULE_BAD_(TVMFFI_I_LENGTH(item), TVMFFI_I_STRIP item, ~)
 #define TVMFFI_I_MODULE_BAD_(...) TVMFFI_I_MODULE_BAD__(__VA_ARGS__)
 #define TVMFFI_I_MODULE_BAD__(n, kind, ...) \
   TVMFFI_STATIC_ASSERT(0, \
@@ -433,18 +433,18 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
 #define TVMFFI_I_MODULE_DECLARE_1(x, item) \
   TVMFFI_I_MODULE_PART_1(TVMFFI_I_MODULE_DECLARE_, x, item)
 #define TVMFFI_I_MODULE_DECLARE_function(T, K, name, ...) \
-  TVMFFI_I_METHOD_DECLARE(T, name) \
+  TVMFFI_I_HEAD_OF_METHOD(T, name) \
   static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
     return tvmffi_i_module_bound(tvmffi_i_method_##T##_##name, tvmffi_handle, \
                                  tvmffi_args, tvmffi_count, tvmffi_into); \
   }
 #define TVMFFI_I_MODULE_DECLARE_lookup(T, K, name, ...) \
-  TVMFFI_I_METHOD_DECLARE(T, name)
+  TVMFFI_I_HEAD_OF_METHOD(T, name)
 #define TVMFFI_I_MODULE_DECLARE_save TVMFFI_I_MODULE_DECLARE_lookup
 #define TVMFFI_I_MODULE_DECLARE_load TVMFFI_I_MODULE_DECLARE_lookup
 #define TVMFFI_I_MODULE_DECLARE_source TVMFFI_I_MODULE_DECLARE_lookup
 #define TVMFFI_I_MODULE_DECLARE_save_file(T, K, format, name, ...) \
-  TVMFFI_I_METHOD_DECLARE(T, name)
+  TVMFFI_I_HEAD_OF_METHOD(T, name)
 #define TVMFFI_I_MODULE_DECLARE_load_file TVMFFI_I_MODULE_DECLARE_save_file
 #define TVMFFI_I_MODULE_DECLARE_doc(...)
 #define TVMFFI_I_MODULE_DECLARE_mask(...)
@@ -509,11 +509,11 @@ TVMFFI_I_COLD int tvmffi_i_module_new(tvmffi_i_owner to, tvmffi_i_class *c,
                                 tvmffi_into); \
   } \
   static void tvmffi_i_delete_##T(void *self, int tvmffi_flags) { \
-    tvmffi_i_module_delete(tvmffi_i_class_of_##T(), \
+    tvmffi_i_delete_user_module(tvmffi_i_class_of_##T(), \
                            TVMFFI_I_AS(TVMFFIObject *, self), tvmffi_flags); \
   } \
   TVMFFI_I_NEW_FUNCTION( \
-      T, tvmffi_i_module_new(tvmffi_to, tvmffi_i_class_of_##T(), \
+      T, tvmffi_i_new_user_module(tvmffi_to, tvmffi_i_class_of_##T(), \
                              &tvmffi_i_table_##T, &self)) \
   enum { tvmffi_i_values_##T = 0 }; \
   TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##T = { \

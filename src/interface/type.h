@@ -80,7 +80,7 @@
 /* Expands to 1 if `item` is valid, else to 0. An item (kind, ...) of n elements
    is valid if the macro prefix##kind##_##n is defined. */
 #define TVMFFI_I_IS_ITEM_OF(prefix, item) \
-  TVMFFI_I_IS_ITEM_OF_(prefix, TVMFFI_I_PARTS(item), TVMFFI_I_STRIP item, ~)
+  TVMFFI_I_IS_ITEM_OF_(prefix, TVMFFI_I_LENGTH(item), TVMFFI_I_STRIP item, ~)
 #define TVMFFI_I_IS_ITEM_OF_(...) TVMFFI_I_IS_ITEM_OF__(__VA_ARGS__)
 #define TVMFFI_I_IS_ITEM_OF__(prefix, n, kind, ...) \
   TVMFFI_I_SECOND(prefix##kind##_##n, 0, ~)
@@ -100,7 +100,7 @@
 #define TVMFFI_I_ITEM_factory_2 ~, 1,
 /* Expands a wrong item of TVMFFI_TYPE to a static assertion that fails. */
 #define TVMFFI_I_DECLARE_BAD(x, item) \
-  TVMFFI_I_DECLARE_BAD_(TVMFFI_I_PARTS(item), TVMFFI_I_STRIP item, ~)
+  TVMFFI_I_DECLARE_BAD_(TVMFFI_I_LENGTH(item), TVMFFI_I_STRIP item, ~)
 #define TVMFFI_I_DECLARE_BAD_(...) TVMFFI_I_DECLARE_BAD__(__VA_ARGS__)
 #define TVMFFI_I_DECLARE_BAD__(n, kind, ...) \
   TVMFFI_STATIC_ASSERT(0, \
@@ -118,7 +118,7 @@
   TVMFFI_I_BY_CLASS(TVMFFI_I_DECLARE_, kind)(T, __VA_ARGS__)
 #define TVMFFI_I_DECLARE_field(T, ...) \
   TVMFFI_I_FIELD(T, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_DECLARE_method(T, name, ...) TVMFFI_I_METHOD_DECLARE(T, name)
+#define TVMFFI_I_DECLARE_method(T, name, ...) TVMFFI_I_HEAD_OF_METHOD(T, name)
 #define TVMFFI_I_DECLARE_attribute(T, text, ...) \
   TVMFFI_I_DECLARE_method(T, __VA_ARGS__)
 #define TVMFFI_I_DECLARE_destructor(...)
@@ -207,16 +207,16 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   {TVMFFI_I_IS_##what, 0, name, flags, 0, 0, 0, NULL, NULL, NULL, NULL, \
    method, full_name, factory},
 #define TVMFFI_I_MEMBER_field(T, K, ...) \
-  TVMFFI_I_MEMBER_FIELD(T, kTVMFFIFieldFlagBitMaskWritable, \
+  TVMFFI_I_FIELD_ENTRY(T, kTVMFFIFieldFlagBitMaskWritable, \
                         TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
 #define TVMFFI_I_MEMBER_readonly(T, K, ...) \
-  TVMFFI_I_MEMBER_FIELD(T, 0, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_MEMBER_FIELD(T, flags, d, ...) \
-  TVMFFI_I_MEMBER_FIELD_(T, flags, TVMFFI_I_CAT(TVMFFI_I_VALUE_OF_, d), \
+  TVMFFI_I_FIELD_ENTRY(T, 0, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
+#define TVMFFI_I_FIELD_ENTRY(T, flags, d, ...) \
+  TVMFFI_I_FIELD_ENTRY_(T, flags, TVMFFI_I_CAT(TVMFFI_I_VALUE_OF_, d), \
                          __VA_ARGS__)
 #define TVMFFI_I_VALUE_OF_0(T, x) NULL
 #define TVMFFI_I_VALUE_OF_1(T, x) tvmffi_i_value_##T##_##x
-#define TVMFFI_I_MEMBER_FIELD_(T, flags, value, W, x, ...) \
+#define TVMFFI_I_FIELD_ENTRY_(T, flags, value, W, x, ...) \
   {TVMFFI_I_IS_FIELD, TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), #x, flags, \
    TVMFFI_I_AS(int64_t, offsetof(T, x)), \
    TVMFFI_I_AS(int64_t, sizeof(TVMFFI_I_CTYPE(W))), \
@@ -225,10 +225,10 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    &TVMFFI_I_CAT(tvmffi_i_word_, W), tvmffi_i_read_##T##_##x, \
    tvmffi_i_write_##T##_##x, value(T, x), NULL, NULL, NULL},
 #define TVMFFI_I_MEMBER_method(T, K, name, ...) \
-  TVMFFI_I_MEMBER_METHOD(METHOD, T, K, #name, name)
+  TVMFFI_I_METHOD_ENTRY(METHOD, T, K, #name, name)
 #define TVMFFI_I_MEMBER_attribute(T, K, text, name, ...) \
-  TVMFFI_I_MEMBER_METHOD(ATTRIBUTE, T, K, text, name)
-#define TVMFFI_I_MEMBER_METHOD(what, T, K, text, name) \
+  TVMFFI_I_METHOD_ENTRY(ATTRIBUTE, T, K, text, name)
+#define TVMFFI_I_METHOD_ENTRY(what, T, K, text, name) \
   TVMFFI_I_ENTRY(what, text, 0, TVMFFI_I_METHOD_OF(T, name), K "." text, NULL)
 #define TVMFFI_I_MEMBER_destructor(...)
 #define TVMFFI_I_MEMBER_kw_only(...) \

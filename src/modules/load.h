@@ -58,7 +58,7 @@ static int tvmffi_i_take_numbers(tvmffi_i_stream_in *in,
 
 /* Reads a string. Refuses an empty string, as upstream's buffer_stream.h
    does. */
-static int tvmffi_i_take_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
+static int tvmffi_i_read_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
   uint64_t size = 0;
   TVMFFI_TRY(tvmffi_i_take_number(in, &size));
   if (!size || size > in->left) return tvmffi_i_bad_binary();
@@ -101,14 +101,14 @@ static int tvmffi_i_read_modules(tvmffi_i_tree *tree, tvmffi_i_stream_in *in,
   size_t i;
   for (i = 0; i < tree->count; ++i) {
     TVMFFIByteArray kind = {NULL, 0}, bytes;
-    TVMFFI_TRY(tvmffi_i_take_text(in, &kind));
+    TVMFFI_TRY(tvmffi_i_read_text(in, &kind));
     if (kind.size == 4 && memcmp(kind.data, "_lib", 4) == 0) {
       tvmffi_i_module *m = tvmffi_i_new_module(library);
       if (!m) return -1;
       tree->module[i] = &m->base;
       if (context) *context = m;
     } else {
-      TVMFFI_TRY(tvmffi_i_take_text(in, &bytes));
+      TVMFFI_TRY(tvmffi_i_read_text(in, &bytes));
       TVMFFI_TRY(tvmffi_i_load_bytes(kind, bytes, &tree->module[i]));
     }
   }

@@ -23,7 +23,7 @@
    functions; callers borrow them. */
 typedef struct {
   TVMFFIObject base;
-  tvmffi_i_map functions;
+  tvmffi_i_name_table functions;
   TVMFFIObject *replaced; /* owned: the C++ cache object that this cache
                              replaced; a thread may still read it */
 } tvmffi_i_cache;

@@ -113,9 +113,9 @@ TVMFFI_I_COLD int tvmffi_i_call_cxx(tvmffi_i_module *m,
 
 /* Implements the methods of a library module. C++ code calls them through the
    vtable in tvmffi_i_library_table. */
-static int tvmffi_i_library_call(TVMFFIObject *self,
-                                 tvmffi_i_module_method method,
-                                 const TVMFFIAny *args, TVMFFIAny *out) {
+static int tvmffi_i_library_method(TVMFFIObject *self,
+                                   tvmffi_i_module_method method,
+                                   const TVMFFIAny *args, TVMFFIAny *out) {
   tvmffi_i_module *m = tvmffi_i_module_of(self);
   TVMFFIByteArray none = {"", 0};
   switch (method) {
@@ -131,7 +131,7 @@ static int tvmffi_i_library_call(TVMFFIObject *self,
 
 static const tvmffi_i_module_table tvmffi_i_library_table =
     TVMFFI_I_MODULE_TABLE("library", tvmffi_i_virtual_mask,
-                          TVMFFI_I_LIBRARY_MASK, tvmffi_i_library_call, NULL);
+                          TVMFFI_I_LIBRARY_MASK, tvmffi_i_library_method, NULL);
 #define TVMFFI_I_LIBRARY_METHODS (&tvmffi_i_library_table.methods)
 #define TVMFFI_I_CALL_CXX(module, method, args, result) \
   tvmffi_i_call_cxx(module, method, args, result)

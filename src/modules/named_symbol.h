@@ -32,16 +32,16 @@ typedef struct {
 /* The symbols of the system library, and the context symbols. When a library is
    loaded, its variable named like a context symbol is set to the symbol's
    address. */
-static tvmffi_i_map tvmffi_i_system_symbols, tvmffi_i_context_symbols;
+static tvmffi_i_name_table tvmffi_i_system_symbols, tvmffi_i_context_symbols;
 
-TVMFFI_I_INLINE tvmffi_i_named *tvmffi_i_find_named(tvmffi_i_map *map,
+TVMFFI_I_INLINE tvmffi_i_named *tvmffi_i_find_named(tvmffi_i_name_table *map,
                                                     TVMFFIByteArray name) {
   return (tvmffi_i_named *)(void *)tvmffi_i_find(map, name.data, name.size);
 }
 
 /* Returns the map entry of `name`, or NULL with the error raised. Inserts a
    missing entry with `address`. */
-static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_map *map,
+static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_name_table *map,
                                             TVMFFIByteArray name,
                                             void *address) {
   uint32_t hash = tvmffi_i_hash(name.data, name.size);

@@ -19,7 +19,7 @@
 /* The modules of the system library by prefix, each created once and never
    freed. The map stores the start of each module's memory block, so that leak
    checkers find the block. */
-static tvmffi_i_map tvmffi_i_system_modules;
+static tvmffi_i_name_table tvmffi_i_system_modules;
 
 /* An init_func that creates the module of a prefix. *out is the map node of the
    prefix before the call, and the module after the call. */

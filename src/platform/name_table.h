@@ -36,7 +36,7 @@ typedef struct {
   tvmffi_i_node *first, *last;
   size_t count; /* all nodes, including removed ones */
   size_t used;  /* slots in use, including tombstones */
-} tvmffi_i_map;
+} tvmffi_i_name_table;
 
 TVMFFI_I_INLINE uintptr_t *tvmffi_i_slot_array(tvmffi_i_slots *table) {
   return (uintptr_t *)(void *)(table + 1);
@@ -47,10 +47,8 @@ TVMFFI_I_INLINE uintptr_t tvmffi_i_tag(uint32_t hash) {
   return (uintptr_t)(hash >> 29) & TVMFFI_I_TAG;
 }
 
-TVMFFI_I_ALWAYS_INLINE tvmffi_i_node *tvmffi_i_find_hashed(tvmffi_i_map *map,
-                                                           const char *key,
-                                                           size_t size,
-                                                           uint32_t hash) {
+TVMFFI_I_ALWAYS_INLINE tvmffi_i_node *tvmffi_i_find_hashed(
+    tvmffi_i_name_table *map, const char *key, size_t size, uint32_t hash) {
   tvmffi_i_slots *table = TVMFFI_I_LOAD(&map->table);
   tvmffi_i_node *node;
   uintptr_t slot;
@@ -68,7 +66,7 @@ TVMFFI_I_ALWAYS_INLINE tvmffi_i_node *tvmffi_i_find_hashed(tvmffi_i_map *map,
 }
 
 TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
-    tvmffi_i_map *map, const char *key, size_t size) {
+    tvmffi_i_name_table *map, const char *key, size_t size) {
   return tvmffi_i_find_hashed(map, key, size, tvmffi_i_hash(key, size));
 }
 
@@ -88,8 +86,8 @@ TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
 
 /* Installs the first slots of an empty map. `size` includes their header. Needs
    the mutex. */
-static void tvmffi_i_begin_map(tvmffi_i_map *map, tvmffi_i_slots *table,
-                               size_t size) {
+static void tvmffi_i_begin_name_table(tvmffi_i_name_table *map,
+                                      tvmffi_i_slots *table, size_t size) {
   table->mask = (size - sizeof(*table)) / sizeof(uintptr_t) - 1;
   TVMFFI_I_STORE(&map->table, table);
 }
@@ -126,7 +124,8 @@ static int tvmffi_i_is_passed(tvmffi_i_slots *table, size_t i) {
 /* Removes a node. The node's slot becomes a tombstone if the search for another
    node passes the slot. Otherwise the slot becomes empty, and so do tombstones
    right before the slot that no search passes. Needs the mutex. */
-static void tvmffi_i_clear_slot(tvmffi_i_map *map, const tvmffi_i_node *node) {
+static void tvmffi_i_clear_slot(tvmffi_i_name_table *map,
+                                const tvmffi_i_node *node) {
   const uintptr_t tombstone = (uintptr_t)&tvmffi_i_tombstone;
   const size_t mask = map->table->mask;
   uintptr_t *slot = tvmffi_i_slot_array(map->table);
@@ -143,7 +142,7 @@ static void tvmffi_i_clear_slot(tvmffi_i_map *map, const tvmffi_i_node *node) {
 
 /* Ensures a free slot for one more node with a key of `size` bytes. Returns 0,
    or -1 on failure. Needs the mutex. */
-static int tvmffi_i_reserve(tvmffi_i_map *map, size_t size) {
+static int tvmffi_i_reserve(tvmffi_i_name_table *map, size_t size) {
   tvmffi_i_slots *old = map->table, *table;
   tvmffi_i_node *node;
   size_t capacity = TVMFFI_FREESTANDING ? 16 : 64, used = 0;
@@ -167,9 +166,9 @@ static int tvmffi_i_reserve(tvmffi_i_map *map, size_t size) {
 }
 
 /* Inserts a node. Call tvmffi_i_reserve before. Needs the mutex. */
-static void tvmffi_i_insert_hashed(tvmffi_i_map *map, tvmffi_i_node *node,
-                                   const char *key, size_t size,
-                                   uint32_t hash) {
+static void tvmffi_i_insert_hashed(tvmffi_i_name_table *map,
+                                   tvmffi_i_node *node, const char *key,
+                                   size_t size, uint32_t hash) {
   node->key = key;
   node->size = (uint32_t)size;
   node->hash = hash;
@@ -183,7 +182,7 @@ static void tvmffi_i_insert_hashed(tvmffi_i_map *map, tvmffi_i_node *node,
   ++map->count;
 }
 
-static void tvmffi_i_insert(tvmffi_i_map *map, tvmffi_i_node *node,
+static void tvmffi_i_insert(tvmffi_i_name_table *map, tvmffi_i_node *node,
                             const char *key, size_t size) {
   tvmffi_i_insert_hashed(map, node, key, size, tvmffi_i_hash(key, size));
 }

@@ -143,7 +143,7 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
 
 /* Defines the getter and setter of fields with a plain C type. `word` is a
    parameter type name such as int64. */
-#define TVMFFI_I_PLAIN_FIELD(word)                                            \
+#define TVMFFI_I_PLAIN_ACCESSORS(word)                                        \
   static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {    \
     return tvmffi_i_to_any(&tvmffi_i_word_##word, NULL, result, field);       \
   }                                                                           \
@@ -156,15 +156,15 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
     if (code > 0) return tvmffi_i_bad_cast(value, tvmffi_i_word_##word.name); \
     return code;                                                              \
   }
-TVMFFI_I_PLAIN_FIELD(int64)
+TVMFFI_I_PLAIN_ACCESSORS(int64)
 #if !TVMFFI_NO_REFLECTION
-TVMFFI_I_PLAIN_FIELD(int32)
+TVMFFI_I_PLAIN_ACCESSORS(int32)
 #endif
-TVMFFI_I_PLAIN_FIELD(bool)
-TVMFFI_I_PLAIN_FIELD(ptr)
-TVMFFI_I_PLAIN_FIELD(dtype)
-TVMFFI_I_PLAIN_FIELD(device)
+TVMFFI_I_PLAIN_ACCESSORS(bool)
+TVMFFI_I_PLAIN_ACCESSORS(ptr)
+TVMFFI_I_PLAIN_ACCESSORS(dtype)
+TVMFFI_I_PLAIN_ACCESSORS(device)
 #if !TVMFFI_NO_FLOAT
-TVMFFI_I_PLAIN_FIELD(float64)
+TVMFFI_I_PLAIN_ACCESSORS(float64)
 #endif
 #endif

@@ -535,7 +535,7 @@ TVMFFI_I_COLD int tvmffi_i_start_global(const TVMFFIByteArray *name) {
   if (TVMFFI_I_LOAD(&started)) return 0;
   tvmffi_i_lock();
   if (!TVMFFI_I_LOAD(&started)) {
-    tvmffi_i_begin_map(&tvmffi_i_globals, &table.head, sizeof(table));
+    tvmffi_i_begin_name_table(&tvmffi_i_globals, &table.head, sizeof(table));
     for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i)
       tvmffi_i_enter_builtin(&tvmffi_i_builtins[i],
                              &tvmffi_i_builtin_entries[i]);

@@ -230,7 +230,7 @@ static TVMFFIAny tvmffi_i_hash_structural_key(const TVMFFIAny *value) {
 #if !TVMFFI_NO_EXTRA
 static TVMFFIAny tvmffi_i_equal_structural_key(const TVMFFIAny *a,
                                                const TVMFFIAny *b) {
-  int code = tvmffi_i_structural_key_equal(a, b);
+  int code = tvmffi_i_equal_once(a, b);
   return code < 0 ? tvmffi_i_take_error() : tvmffi_bool(code != 0);
 }
 #endif

@@ -302,7 +302,7 @@ static int tvmffi_i_build_column(tvmffi_i_column *c) {
 static void tvmffi_i_start_columns(void) {
   static TVMFFI_I_SLOTS(TVMFFI_I_NUM_COLUMNS) table;
   int i;
-  tvmffi_i_begin_map(&tvmffi_i_columns, &table.head, sizeof(table));
+  tvmffi_i_begin_name_table(&tvmffi_i_columns, &table.head, sizeof(table));
   for (i = 0; i < TVMFFI_I_NUM_COLUMNS; ++i) {
     const char *name = tvmffi_i_column_rows[i].name;
     tvmffi_i_insert(&tvmffi_i_columns, &tvmffi_i_static_columns[i].node, name,

@@ -73,7 +73,7 @@ static void test_signals(TVMFFI_HERE) {
 }
 
 /* The address that a map of symbols has, or NULL. */
-static void *test_symbol(tvmffi_i_map *map, const char *name) {
+static void *test_symbol(tvmffi_i_name_table *map, const char *name) {
   tvmffi_i_node *node = tvmffi_i_find(map, name, strlen(name));
   return node ? ((tvmffi_i_named *)(void *)node)->address : NULL;
 }

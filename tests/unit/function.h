@@ -351,7 +351,7 @@ static void test_extern_c(TVMFFI_HERE) {
    at a time, and leave the others to be found. */
 static void test_names_that_go(TVMFFI_HERE) {
   enum { STAY = 40 };
-  tvmffi_i_map *map = &tvmffi_i_globals;
+  tvmffi_i_name_table *map = &tvmffi_i_globals;
   TVMFFIObject *f = test_global("ffi.String");
   TVMFFIObjectHandle found = NULL;
   char names[STAY][64];
@@ -393,7 +393,7 @@ static void test_names_that_go(TVMFFI_HERE) {
 static void test_tombstones(TVMFFI_HERE) {
   static tvmffi_i_node nodes[64];
   tvmffi_i_slots *first;
-  tvmffi_i_map map;
+  tvmffi_i_name_table map;
   uint32_t i;
   memset((void *)&map, 0, sizeof(map));
   OK(tvmffi_i_reserve(&map, 1) ? tvmffi_i_no_memory() : 0);

@@ -676,7 +676,7 @@ static TVMFFIAny test_container(int maker, TVMFFIAny a, TVMFFIAny b) {
   TVMFFIAny args[2], result = tvmffi_none();
   args[0] = a;
   args[1] = b;
-  (void)test_code(tvmffi_i_global_call(maker, args, 2, &result), __FILE__,
+  (void)test_code(tvmffi_i_call_cached(maker, args, 2, &result), __FILE__,
                   __LINE__, tvmffi_i_global_name(maker));
   OWN_ANY(result);
   return result;

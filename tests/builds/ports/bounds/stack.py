@@ -89,11 +89,11 @@ POINTERS = {
     # Comparisons of items that are sorted.
     "tvmffi_i_sort": ["tvmffi_i_*_less"],
     # Modules and the environment.
-    "tvmffi_i_call_method": ["tvmffi_i_library_call", USER],
+    "tvmffi_i_call_method": ["tvmffi_i_library_method", USER],
     "tvmffi_i_library_text": [CALL],
     "tvmffi_i_visit_imports": ["tvmffi_i_search_module",
                                "tvmffi_i_is_same_module"],
-    "tvmffi_i_search_module": ["tvmffi_i_library_call", USER],
+    "tvmffi_i_search_module": ["tvmffi_i_library_method", USER],
     "tvmffi_i_init_handle": ["tvmffi_i_make_system_module", USER],
     "TVMFFIHandleDeinitOnce": [USER],
     "TVMFFIEnvTensorAlloc": [USER],
