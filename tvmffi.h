@@ -29671,7 +29671,7 @@ static tvmffi_i_map_object *tvmffi_i_join_table(tvmffi_i_loader *l,
   return m;
 }
 
-static int tvmffi_i_link_map(tvmffi_i_loader *l, int32_t index, size_t n,
+static int tvmffi_i_load_map(tvmffi_i_loader *l, int32_t index, size_t n,
                              TVMFFIAny *out) {
   int is_table = n / 2 > TVMFFI_I_MAP_ROW_MAX, code = 0;
   tvmffi_i_map_object *m;
@@ -29694,7 +29694,7 @@ static int tvmffi_i_join_parts(tvmffi_i_loader *l, int32_t index, size_t n,
   TVMFFIAny *items = NULL;
   TVMFFIObject *made;
   size_t i;
-  if (tvmffi_i_is_map_type(index)) return tvmffi_i_link_map(l, index, n, out);
+  if (tvmffi_i_is_map_type(index)) return tvmffi_i_load_map(l, index, n, out);
   made = tvmffi_i_new_items(index, (int64_t)n, &items);
   if (!made) return -1;
   for (i = 0; i < n; ++i) items[i] = tvmffi_i_copy_owned(tvmffi_i_part(l, i));

@@ -221,6 +221,20 @@ def mentioned_names(tree):
                    and not NO_NAMES.fullmatch(word)})
 
 
+def mirrored_names(tree):
+    """Internal names with the same words in another order, such as call_global
+    and global_call: a reader takes one for the other."""
+    found = {}
+    code = rooms.without_comments(tree.read(HEADER))
+    for name in set(re.findall(r"\b(?:tvmffi|TVMFFI)_[iI]_\w*[a-zA-Z0-9]\b",
+                               code)):
+        case = name[:6]
+        found.setdefault((case, *sorted(name.lower().split("_"))),
+                         []).append(name)
+    return sorted(" and ".join(sorted(names)) for names in found.values()
+                  if len(names) > 1)
+
+
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|\w+|[^\s\w]')
 
 
@@ -521,6 +535,10 @@ CHECKS = [
       append("README.md", "`TVMFFI_NO_SUCH_OPTION`\n")]),
     ("macros have the prefix", macro_names,
      [append(HEADER, "#define likely(x) (x)\n")]),
+    ("no two names are each other's mirror", mirrored_names,
+     [append(HEADER, "static int tvmffi_i_open_scope(int x);\n"),
+      append(HEADER, "#define TVMFFI_I_TEXT_BAD 1\n"
+                     "#define TVMFFI_I_BAD_TEXT 1\n")]),
     ("file-scope names have the prefix", file_scope_names,
      [append(HEADER, text) for text in (
          "static int helper(int x) { return x; }\n",
