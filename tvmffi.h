@@ -3573,7 +3573,7 @@ struct tvmffi_i_word {
   const char *schema;            /* a type key, or JSON that begins with '{' */
   const tvmffi_i_word *of[2];    /* the T of array(T), K and V of map(K, V) */
   tvmffi_i_getter *get;          /* of TVMFFI_I_CUSTOM */
-  tvmffi_i_item_converter *item; /* of TVMFFI_I_CONTAINER: converts items */
+  tvmffi_i_item_converter *item; /* of a container with `of` */
   int32_t index;     /* the type index of values that fit as they are, or -1 */
   uint8_t kind;      /* TVMFFI_I_ANY and so on */
   uint8_t size;      /* of the C type, in bytes */
@@ -6032,18 +6032,9 @@ TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
    array or list of ints to a shape. array(float64) also converts the elements.
    A converted argument is a copy, released when the body returns. */
 
-#define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)             \
-  typedef TVMFFIObject *tvmffi_type_##T;                            \
-  typedef TVMFFIObject *tvmffi_type_optional_##T;                   \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {name,                    \
-                                           schema,                  \
-                                           {NULL, NULL},            \
-                                           NULL,                    \
-                                           tvmffi_i_convert_item,   \
-                                           index,                   \
-                                           TVMFFI_I_CONTAINER,      \
-                                           (uint8_t)sizeof(void *), \
-                                           0};
+#define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)                      \
+  TVMFFI_I_POINTER_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_CONTAINER, \
+                        index)
 #define TVMFFI_I_ONE_ANY(key) \
   "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"}]}"
 #define TVMFFI_I_TWO_ANY(key) \
@@ -6090,9 +6081,6 @@ TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 #define TVMFFI_I_RESULT_WORD(T) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_result_, T), T, ~)
 
-#define TVMFFI_I_CONVERTER_TVMFFI_I_CONTAINER tvmffi_i_convert_item
-#define TVMFFI_I_CONVERTER_TVMFFI_I_OPTIONAL NULL
-
 /* The words of types such as array(T). An argument is expanded before its
    macro, so types nest, as in array(map(str, int64)). */
 #if defined(__cplusplus)
@@ -6102,9 +6090,15 @@ template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
           const tvmffi_i_word *tvmffi_second = nullptr>
 struct tvmffi_i_of {
   static constexpr tvmffi_i_word value = {
-      tvmffi_word->name, tvmffi_word->schema, {tvmffi_first, tvmffi_second},
-      nullptr,           tvmffi_word->item,   tvmffi_word->index,
-      tvmffi_word->kind, tvmffi_word->size,   0};
+      tvmffi_word->name,
+      tvmffi_word->schema,
+      {tvmffi_first, tvmffi_second},
+      nullptr,
+      tvmffi_word->kind == TVMFFI_I_CONTAINER ? tvmffi_i_convert_item : nullptr,
+      tvmffi_word->index,
+      tvmffi_word->kind,
+      tvmffi_word->size,
+      0};
 };
 template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
           const tvmffi_i_word *tvmffi_second>
@@ -6112,16 +6106,11 @@ constexpr tvmffi_i_word
     tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value;
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_COMPOUND_WORD(T, label, key, kind, index)               \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {label,                     \
-                                              key,                       \
-                                              {NULL, NULL},              \
-                                              NULL,                      \
-                                              TVMFFI_I_CONVERTER_##kind, \
-                                              index,                     \
-                                              kind,                      \
-                                              (uint8_t)sizeof(void *),   \
-                                              0};
+#define TVMFFI_I_COMPOUND_WORD(T, label, key, kind, index) \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {             \
+      label, key,   {NULL, NULL}, NULL,                    \
+      NULL,  index, kind,         (uint8_t)sizeof(void *), \
+      0};
 TVMFFI_I_COMPOUND_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER,
                        kTVMFFIArray)
 TVMFFI_I_COMPOUND_WORD(list, "List", "ffi.List", TVMFFI_I_CONTAINER,
@@ -6143,31 +6132,38 @@ TVMFFI_I_COMPOUND_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
   tvmffi_i_of<&tvmffi_i_word_of_dict, &tvmffi_i_word_##K, \
               &tvmffi_i_word_##V>::value
 #else
-#define TVMFFI_I_COMPOUND_WORD(label, key, kind, index, a, b) \
-  ((const tvmffi_i_word){label,                               \
-                         key,                                 \
-                         {a, b},                              \
-                         NULL,                                \
-                         TVMFFI_I_CONVERTER_##kind,           \
-                         index,                               \
-                         kind,                                \
-                         (uint8_t)sizeof(void *),             \
+#define TVMFFI_I_COMPOUND_WORD(label, key, index, a, b) \
+  ((const tvmffi_i_word){label,                         \
+                         key,                           \
+                         {a, b},                        \
+                         NULL,                          \
+                         tvmffi_i_convert_item,         \
+                         index,                         \
+                         TVMFFI_I_CONTAINER,            \
+                         (uint8_t)sizeof(void *),       \
                          0})
-#define tvmffi_i_word_array(T)                                     \
-  TVMFFI_I_COMPOUND_WORD("Array", "ffi.Array", TVMFFI_I_CONTAINER, \
-                         kTVMFFIArray, &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_array(T)                               \
+  TVMFFI_I_COMPOUND_WORD("Array", "ffi.Array", kTVMFFIArray, \
+                         &tvmffi_i_word_##T, NULL)
 #define tvmffi_i_word_list(T)                                                 \
-  TVMFFI_I_COMPOUND_WORD("List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList, \
-                         &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_optional(T)                                       \
-  TVMFFI_I_COMPOUND_WORD("Optional", "Optional", TVMFFI_I_OPTIONAL, -1, \
-                         &tvmffi_i_word_##T, NULL)
+  TVMFFI_I_COMPOUND_WORD("List", "ffi.List", kTVMFFIList, &tvmffi_i_word_##T, \
+                         NULL)
 #define tvmffi_i_word_map(K, V)                                            \
-  TVMFFI_I_COMPOUND_WORD("Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap, \
-                         &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+  TVMFFI_I_COMPOUND_WORD("Map", "ffi.Map", kTVMFFIMap, &tvmffi_i_word_##K, \
+                         &tvmffi_i_word_##V)
 #define tvmffi_i_word_dict(K, V)                                              \
-  TVMFFI_I_COMPOUND_WORD("Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict, \
-                         &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+  TVMFFI_I_COMPOUND_WORD("Dict", "ffi.Dict", kTVMFFIDict, &tvmffi_i_word_##K, \
+                         &tvmffi_i_word_##V)
+#define tvmffi_i_word_optional(T)                    \
+  ((const tvmffi_i_word){"Optional",                 \
+                         "Optional",                 \
+                         {&tvmffi_i_word_##T, NULL}, \
+                         NULL,                       \
+                         NULL,                       \
+                         -1,                         \
+                         TVMFFI_I_OPTIONAL,          \
+                         0,                          \
+                         0})
 #endif
 
 /* ======== Schemas: type schemas of typed functions ==== >>interface/schema */
@@ -8175,7 +8171,9 @@ TVMFFI_I_INLINE int64_t tvmffi_i_reported(int code) {
               | "..." (any number of dims)
               | "*" name (any number of dims, equal in all tensors)
      word   = device ("cpu", "cuda:1"; default: any) | "strided" | "align(N)"
-   A shape has at most one "..." or "*name", anywhere. A tensor must be
+              | "optional" (the tensor may be NULL, which is not checked)
+   A name must not occur first in an optional tensor and then in another one. A
+   shape has at most one "..." or "*name", anywhere. A tensor must be
    contiguous unless its text says "strided". align(N) is the alignment of the
    first element in bytes, a power of 2. Data may be NULL only in an empty
    tensor. A wrong dtype is a TypeError, any other mismatch a ValueError. A
@@ -8236,7 +8234,7 @@ typedef struct {
   int8_t num_dtypes; /* 0: any, -1: the first tensor's */
   int8_t num_dims;   /* without those that `run` matches */
   int8_t front;      /* dimensions before `run` */
-  uint8_t has_run, strided;
+  uint8_t has_run, strided, optional;
   tvmffi_i_dim run;               /* extent is unused */
   int32_t device_type, device_id; /* 0, -1: any */
   uint32_t align_mask;
@@ -8362,6 +8360,7 @@ TVMFFI_I_INLINE int tvmffi_i_fit_plans(const tvmffi_i_plan *plans,
     const tvmffi_i_plan *p = &plans[i];
     const DLTensor *t = tensors[i];
     int code = TVMFFI_I_PLAN_FITS;
+    if (!t && p->optional) continue;
     if (!t)
       code = TVMFFI_I_NO_TENSOR;
     else if (!tvmffi_i_dtype_fits(p, t, tensors[0]))
@@ -8497,6 +8496,10 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_word(tvmffi_i_plan *p,
     p->strided = 1;
     return NULL;
   }
+  if (tvmffi_i_plan_skip(at, "optional")) {
+    p->optional = 1;
+    return NULL;
+  }
   if (tvmffi_i_plan_skip(at, "align")) {
     if (**at != '(') return "\"(\" is missing";
     ++*at;
@@ -8546,10 +8549,12 @@ TVMFFI_I_COLD int tvmffi_i_plan_same(const char *a, const tvmffi_i_dim *x,
 }
 
 /* Links each named dimension of plans[n] to the first with this name in
-   plans[0] to plans[n]. */
-TVMFFI_I_COLD void tvmffi_i_plan_bind(const tvmffi_i_expected *e,
-                                      tvmffi_i_plan *plans, int32_t n) {
+   plans[0] to plans[n]. Returns NULL, or the name of an optional tensor on
+   which plans[n] depends: its dimensions may not exist. */
+TVMFFI_I_COLD const char *tvmffi_i_plan_bind(const tvmffi_i_expected *e,
+                                             tvmffi_i_plan *plans, int32_t n) {
   tvmffi_i_plan *p = &plans[n];
+  const char *wrong = NULL;
   int32_t i, j, k;
   for (i = 0; i < p->num_dims; ++i)
     for (j = 0; j <= n && p->dims[i].name_size && p->dims[i].tensor < 0; ++j) {
@@ -8557,14 +8562,19 @@ TVMFFI_I_COLD void tvmffi_i_plan_bind(const tvmffi_i_expected *e,
       for (k = 0; k < (j < n ? q->num_dims : i); ++k) {
         if (!tvmffi_i_plan_same(e[n].text, &p->dims[i], e[j].text, &q->dims[k]))
           continue;
+        if (j < n && q->optional) wrong = e[j].name;
         p->dims[i].tensor = (int8_t)j;
         p->dims[i].dim = (int8_t)(k < q->front ? k : k - q->num_dims);
         break;
       }
     }
   for (j = 0; j < n && p->run.name_size && p->run.tensor < 0; ++j)
-    if (tvmffi_i_plan_same(e[n].text, &p->run, e[j].text, &plans[j].run))
+    if (tvmffi_i_plan_same(e[n].text, &p->run, e[j].text, &plans[j].run)) {
+      if (plans[j].optional) wrong = e[j].name;
       p->run.tensor = (int8_t)j;
+    }
+  if (n && p->num_dtypes < 0 && plans[0].optional) wrong = e[0].name;
+  return wrong;
 }
 
 /* Parses the texts of all tensors. Raises an InternalError for a syntax
@@ -8581,7 +8591,13 @@ TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
                           "InternalError",
                           "%s: TVMFFI_EXPECT((%s, \"%s\")): %s at \"%s\"",
                           function, e->name, e->text, wrong, at);
-    tvmffi_i_plan_bind(site->expected, plans, i);
+    wrong = tvmffi_i_plan_bind(site->expected, plans, i);
+    if (wrong)
+      return tvmffi_raise(
+          TVMFFIBacktrace(site->file, site->line, function, 0), "InternalError",
+          "%s: TVMFFI_EXPECT((%s, \"%s\")): this depends on %s, "
+          "which is optional",
+          function, e->name, e->text, wrong);
   }
   return 0;
 }
@@ -10189,12 +10205,12 @@ TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word, int storage,
 /* Converts `value` like a container argument of a typed function, and stores
    the container in `field`. If `nullable` is 1, None stores NULL. */
 TVMFFI_I_COLD int tvmffi_i_set_container(const tvmffi_i_word *word,
-                                         tvmffi_i_item_converter *convert,
                                          int nullable, void *field,
                                          const TVMFFIAny *value) {
   const int is_none = value->type_index == kTVMFFINone;
   TVMFFIAny made;
-  int code = nullable && is_none ? 0 : convert(word, value, &made);
+  int code =
+      nullable && is_none ? 0 : tvmffi_i_convert_item(word, value, &made);
   if (code && code != TVMFFI_I_CONVERTED)
     return tvmffi_i_bad_field(word, nullable, value, code);
   tvmffi_i_keep(field, code ? made.v_obj : is_none ? NULL : value->v_obj);
@@ -10213,7 +10229,7 @@ TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
   TVMFFIObject *object = NULL;
   int code = 0;
   if (of->kind == TVMFFI_I_CONTAINER)
-    return tvmffi_i_set_container(word, of->item, nullable, field, value);
+    return tvmffi_i_set_container(word, nullable, field, value);
   if (storage == TVMFFI_I_STORED_ANY)
     return tvmffi_any_assign((TVMFFIAny *)field, *value);
   if (storage == TVMFFI_I_STORED_PLAIN)

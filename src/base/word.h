@@ -59,7 +59,7 @@ struct tvmffi_i_word {
   const char *schema;            /* a type key, or JSON that begins with '{' */
   const tvmffi_i_word *of[2];    /* the T of array(T), K and V of map(K, V) */
   tvmffi_i_getter *get;          /* of TVMFFI_I_CUSTOM */
-  tvmffi_i_item_converter *item; /* of TVMFFI_I_CONTAINER: converts items */
+  tvmffi_i_item_converter *item; /* of a container with `of` */
   int32_t index;     /* the type index of values that fit as they are, or -1 */
   uint8_t kind;      /* TVMFFI_I_ANY and so on */
   uint8_t size;      /* of the C type, in bytes */

@@ -13,6 +13,7 @@
 #include "../base/named_call.h"
 #include "../base/word.h"
 #include "../base/mismatch.h"
+#include "convert.h"
 #include "call.h"
 #include "class.h"
 #include "class_member.h"
@@ -179,12 +180,12 @@ TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word, int storage,
 /* Converts `value` like a container argument of a typed function, and stores
    the container in `field`. If `nullable` is 1, None stores NULL. */
 TVMFFI_I_COLD int tvmffi_i_set_container(const tvmffi_i_word *word,
-                                         tvmffi_i_item_converter *convert,
                                          int nullable, void *field,
                                          const TVMFFIAny *value) {
   const int is_none = value->type_index == kTVMFFINone;
   TVMFFIAny made;
-  int code = nullable && is_none ? 0 : convert(word, value, &made);
+  int code =
+      nullable && is_none ? 0 : tvmffi_i_convert_item(word, value, &made);
   if (code && code != TVMFFI_I_CONVERTED)
     return tvmffi_i_bad_field(word, nullable, value, code);
   tvmffi_i_keep(field, code ? made.v_obj : is_none ? NULL : value->v_obj);
@@ -203,7 +204,7 @@ TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
   TVMFFIObject *object = NULL;
   int code = 0;
   if (of->kind == TVMFFI_I_CONTAINER)
-    return tvmffi_i_set_container(word, of->item, nullable, field, value);
+    return tvmffi_i_set_container(word, nullable, field, value);
   if (storage == TVMFFI_I_STORED_ANY)
     return tvmffi_any_assign((TVMFFIAny *)field, *value);
   if (storage == TVMFFI_I_STORED_PLAIN)

@@ -12,18 +12,9 @@
 #include "../base/word.h"
 #include "convert.h"
 
-#define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)             \
-  typedef TVMFFIObject *tvmffi_type_##T;                            \
-  typedef TVMFFIObject *tvmffi_type_optional_##T;                   \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {name,                    \
-                                           schema,                  \
-                                           {NULL, NULL},            \
-                                           NULL,                    \
-                                           tvmffi_i_convert_item,   \
-                                           index,                   \
-                                           TVMFFI_I_CONTAINER,      \
-                                           (uint8_t)sizeof(void *), \
-                                           0};
+#define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)                      \
+  TVMFFI_I_POINTER_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_CONTAINER, \
+                        index)
 #define TVMFFI_I_ONE_ANY(key) \
   "{\"type\":\"" key "\",\"args\":[{\"type\":\"Any\"}]}"
 #define TVMFFI_I_TWO_ANY(key) \
@@ -70,9 +61,6 @@ TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 #define TVMFFI_I_RESULT_WORD(T) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_result_, T), T, ~)
 
-#define TVMFFI_I_CONVERTER_TVMFFI_I_CONTAINER tvmffi_i_convert_item
-#define TVMFFI_I_CONVERTER_TVMFFI_I_OPTIONAL NULL
-
 /* The words of types such as array(T). An argument is expanded before its
    macro, so types nest, as in array(map(str, int64)). */
 #if defined(__cplusplus)
@@ -82,9 +70,15 @@ template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
           const tvmffi_i_word *tvmffi_second = nullptr>
 struct tvmffi_i_of {
   static constexpr tvmffi_i_word value = {
-      tvmffi_word->name, tvmffi_word->schema, {tvmffi_first, tvmffi_second},
-      nullptr,           tvmffi_word->item,   tvmffi_word->index,
-      tvmffi_word->kind, tvmffi_word->size,   0};
+      tvmffi_word->name,
+      tvmffi_word->schema,
+      {tvmffi_first, tvmffi_second},
+      nullptr,
+      tvmffi_word->kind == TVMFFI_I_CONTAINER ? tvmffi_i_convert_item : nullptr,
+      tvmffi_word->index,
+      tvmffi_word->kind,
+      tvmffi_word->size,
+      0};
 };
 template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
           const tvmffi_i_word *tvmffi_second>
@@ -92,16 +86,11 @@ constexpr tvmffi_i_word
     tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value;
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_COMPOUND_WORD(T, label, key, kind, index)               \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {label,                     \
-                                              key,                       \
-                                              {NULL, NULL},              \
-                                              NULL,                      \
-                                              TVMFFI_I_CONVERTER_##kind, \
-                                              index,                     \
-                                              kind,                      \
-                                              (uint8_t)sizeof(void *),   \
-                                              0};
+#define TVMFFI_I_COMPOUND_WORD(T, label, key, kind, index) \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {             \
+      label, key,   {NULL, NULL}, NULL,                    \
+      NULL,  index, kind,         (uint8_t)sizeof(void *), \
+      0};
 TVMFFI_I_COMPOUND_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER,
                        kTVMFFIArray)
 TVMFFI_I_COMPOUND_WORD(list, "List", "ffi.List", TVMFFI_I_CONTAINER,
@@ -123,29 +112,36 @@ TVMFFI_I_COMPOUND_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
   tvmffi_i_of<&tvmffi_i_word_of_dict, &tvmffi_i_word_##K, \
               &tvmffi_i_word_##V>::value
 #else
-#define TVMFFI_I_COMPOUND_WORD(label, key, kind, index, a, b) \
-  ((const tvmffi_i_word){label,                               \
-                         key,                                 \
-                         {a, b},                              \
-                         NULL,                                \
-                         TVMFFI_I_CONVERTER_##kind,           \
-                         index,                               \
-                         kind,                                \
-                         (uint8_t)sizeof(void *),             \
+#define TVMFFI_I_COMPOUND_WORD(label, key, index, a, b) \
+  ((const tvmffi_i_word){label,                         \
+                         key,                           \
+                         {a, b},                        \
+                         NULL,                          \
+                         tvmffi_i_convert_item,         \
+                         index,                         \
+                         TVMFFI_I_CONTAINER,            \
+                         (uint8_t)sizeof(void *),       \
                          0})
-#define tvmffi_i_word_array(T)                                     \
-  TVMFFI_I_COMPOUND_WORD("Array", "ffi.Array", TVMFFI_I_CONTAINER, \
-                         kTVMFFIArray, &tvmffi_i_word_##T, NULL)
+#define tvmffi_i_word_array(T)                               \
+  TVMFFI_I_COMPOUND_WORD("Array", "ffi.Array", kTVMFFIArray, \
+                         &tvmffi_i_word_##T, NULL)
 #define tvmffi_i_word_list(T)                                                 \
-  TVMFFI_I_COMPOUND_WORD("List", "ffi.List", TVMFFI_I_CONTAINER, kTVMFFIList, \
-                         &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_optional(T)                                       \
-  TVMFFI_I_COMPOUND_WORD("Optional", "Optional", TVMFFI_I_OPTIONAL, -1, \
-                         &tvmffi_i_word_##T, NULL)
+  TVMFFI_I_COMPOUND_WORD("List", "ffi.List", kTVMFFIList, &tvmffi_i_word_##T, \
+                         NULL)
 #define tvmffi_i_word_map(K, V)                                            \
-  TVMFFI_I_COMPOUND_WORD("Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap, \
-                         &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+  TVMFFI_I_COMPOUND_WORD("Map", "ffi.Map", kTVMFFIMap, &tvmffi_i_word_##K, \
+                         &tvmffi_i_word_##V)
 #define tvmffi_i_word_dict(K, V)                                              \
-  TVMFFI_I_COMPOUND_WORD("Dict", "ffi.Dict", TVMFFI_I_CONTAINER, kTVMFFIDict, \
-                         &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+  TVMFFI_I_COMPOUND_WORD("Dict", "ffi.Dict", kTVMFFIDict, &tvmffi_i_word_##K, \
+                         &tvmffi_i_word_##V)
+#define tvmffi_i_word_optional(T)                    \
+  ((const tvmffi_i_word){"Optional",                 \
+                         "Optional",                 \
+                         {&tvmffi_i_word_##T, NULL}, \
+                         NULL,                       \
+                         NULL,                       \
+                         -1,                         \
+                         TVMFFI_I_OPTIONAL,          \
+                         0,                          \
+                         0})
 #endif

@@ -35,7 +35,9 @@
               | "..." (any number of dims)
               | "*" name (any number of dims, equal in all tensors)
      word   = device ("cpu", "cuda:1"; default: any) | "strided" | "align(N)"
-   A shape has at most one "..." or "*name", anywhere. A tensor must be
+              | "optional" (the tensor may be NULL, which is not checked)
+   A name must not occur first in an optional tensor and then in another one. A
+   shape has at most one "..." or "*name", anywhere. A tensor must be
    contiguous unless its text says "strided". align(N) is the alignment of the
    first element in bytes, a power of 2. Data may be NULL only in an empty
    tensor. A wrong dtype is a TypeError, any other mismatch a ValueError. A
@@ -96,7 +98,7 @@ typedef struct {
   int8_t num_dtypes; /* 0: any, -1: the first tensor's */
   int8_t num_dims;   /* without those that `run` matches */
   int8_t front;      /* dimensions before `run` */
-  uint8_t has_run, strided;
+  uint8_t has_run, strided, optional;
   tvmffi_i_dim run;               /* extent is unused */
   int32_t device_type, device_id; /* 0, -1: any */
   uint32_t align_mask;
@@ -222,6 +224,7 @@ TVMFFI_I_INLINE int tvmffi_i_fit_plans(const tvmffi_i_plan *plans,
     const tvmffi_i_plan *p = &plans[i];
     const DLTensor *t = tensors[i];
     int code = TVMFFI_I_PLAN_FITS;
+    if (!t && p->optional) continue;
     if (!t)
       code = TVMFFI_I_NO_TENSOR;
     else if (!tvmffi_i_dtype_fits(p, t, tensors[0]))
@@ -357,6 +360,10 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_word(tvmffi_i_plan *p,
     p->strided = 1;
     return NULL;
   }
+  if (tvmffi_i_plan_skip(at, "optional")) {
+    p->optional = 1;
+    return NULL;
+  }
   if (tvmffi_i_plan_skip(at, "align")) {
     if (**at != '(') return "\"(\" is missing";
     ++*at;
@@ -406,10 +413,12 @@ TVMFFI_I_COLD int tvmffi_i_plan_same(const char *a, const tvmffi_i_dim *x,
 }
 
 /* Links each named dimension of plans[n] to the first with this name in
-   plans[0] to plans[n]. */
-TVMFFI_I_COLD void tvmffi_i_plan_bind(const tvmffi_i_expected *e,
-                                      tvmffi_i_plan *plans, int32_t n) {
+   plans[0] to plans[n]. Returns NULL, or the name of an optional tensor on
+   which plans[n] depends: its dimensions may not exist. */
+TVMFFI_I_COLD const char *tvmffi_i_plan_bind(const tvmffi_i_expected *e,
+                                             tvmffi_i_plan *plans, int32_t n) {
   tvmffi_i_plan *p = &plans[n];
+  const char *wrong = NULL;
   int32_t i, j, k;
   for (i = 0; i < p->num_dims; ++i)
     for (j = 0; j <= n && p->dims[i].name_size && p->dims[i].tensor < 0; ++j) {
@@ -417,14 +426,19 @@ TVMFFI_I_COLD void tvmffi_i_plan_bind(const tvmffi_i_expected *e,
       for (k = 0; k < (j < n ? q->num_dims : i); ++k) {
         if (!tvmffi_i_plan_same(e[n].text, &p->dims[i], e[j].text, &q->dims[k]))
           continue;
+        if (j < n && q->optional) wrong = e[j].name;
         p->dims[i].tensor = (int8_t)j;
         p->dims[i].dim = (int8_t)(k < q->front ? k : k - q->num_dims);
         break;
       }
     }
   for (j = 0; j < n && p->run.name_size && p->run.tensor < 0; ++j)
-    if (tvmffi_i_plan_same(e[n].text, &p->run, e[j].text, &plans[j].run))
+    if (tvmffi_i_plan_same(e[n].text, &p->run, e[j].text, &plans[j].run)) {
+      if (plans[j].optional) wrong = e[j].name;
       p->run.tensor = (int8_t)j;
+    }
+  if (n && p->num_dtypes < 0 && plans[0].optional) wrong = e[0].name;
+  return wrong;
 }
 
 /* Parses the texts of all tensors. Raises an InternalError for a syntax
@@ -441,7 +455,13 @@ TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
                           "InternalError",
                           "%s: TVMFFI_EXPECT((%s, \"%s\")): %s at \"%s\"",
                           function, e->name, e->text, wrong, at);
-    tvmffi_i_plan_bind(site->expected, plans, i);
+    wrong = tvmffi_i_plan_bind(site->expected, plans, i);
+    if (wrong)
+      return tvmffi_raise(
+          TVMFFIBacktrace(site->file, site->line, function, 0), "InternalError",
+          "%s: TVMFFI_EXPECT((%s, \"%s\")): this depends on %s, "
+          "which is optional",
+          function, e->name, e->text, wrong);
   }
   return 0;
 }

@@ -66,6 +66,22 @@ static int test_item_of(const DLTensor *x, const DLTensor *y) {
                 (y, "any[k]", "the second"), (y, "any[k]"));
   return 0;
 }
+static int test_bias_of(const DLTensor *x, const DLTensor *bias) {
+  TVMFFI_EXPECT((x, "float32[n, m]"), (bias, "same[m] optional"));
+  return 0;
+}
+static int test_early_bias_of(const DLTensor *bias, const DLTensor *x) {
+  TVMFFI_EXPECT((bias, "float32[m] optional"), (x, "float32[n, m]"));
+  return 0;
+}
+static int test_early_run_of(const DLTensor *bias, const DLTensor *x) {
+  TVMFFI_EXPECT((bias, "float32[*m] optional"), (x, "float32[*m]"));
+  return 0;
+}
+static int test_early_dtype_of(const DLTensor *bias, const DLTensor *x) {
+  TVMFFI_EXPECT((bias, "float32 optional"), (x, "same"));
+  return 0;
+}
 TVMFFI_FUNC(t_expect, none, (tensor, x)) {
   TVMFFI_EXPECT((x, "float32[n]"));
   TVMFFI_RETURN();
@@ -104,6 +120,25 @@ static void test_expect_shapes(TVMFFI_HERE) {
 }
 
 /* A third part of an entry is the tensor's name in errors. */
+static void test_expect_optional(TVMFFI_HERE) {
+  static int (*const early[])(const DLTensor *, const DLTensor *) = {
+      test_early_bias_of, test_early_run_of, test_early_dtype_of};
+  test_matrix x, bias;
+  size_t i;
+  (void)test_make_matrix(&x, 2, 4, 3, 0);
+  (void)test_make_matrix(&bias, 1, 3, 0, 0);
+  OK(test_bias_of(&x.t, &bias.t));
+  OK(test_bias_of(&x.t, NULL));
+  FAILS(test_bias_of(NULL, &bias.t), "ValueError",
+        "test_bias_of: argument x: is NULL");
+  bias.shape[0] = 4;
+  FAILS(test_bias_of(&x.t, &bias.t), "ValueError",
+        "test_bias_of: argument bias: dimension m is 4, but 3 in x");
+  for (i = 0; i < TEST_COUNT(early); ++i)
+    FAILS(early[i](NULL, &x.t), "InternalError",
+          "...this depends on bias, which is optional");
+}
+
 static void test_expect_items(TVMFFI_HERE) {
   test_matrix x, y;
   (void)test_make_matrix(&x, 1, 4, 0, 0);
@@ -531,6 +566,7 @@ static void test_half_floats(TVMFFI_HERE) {
 static const test_case test_expect_cases[] = {
 #if !TEST_NO_TENSORS
     {"tensor checks: shapes", test_expect_shapes},
+    {"tensor checks: optional tensors", test_expect_optional},
     {"tensor checks: names of items", test_expect_items},
     {"tensor checks: runs of dimensions", test_expect_runs},
     {"tensor checks: dtype, device and data", test_expect_data},
