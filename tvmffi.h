@@ -660,6 +660,8 @@
 #define TVMFFI_I_ALWAYS_INLINE \
   static inline __attribute__((__always_inline__, __unused__))
 #endif
+/* For a function of which constant arguments, such as a type's word, leave few
+   instructions. Without optimisation it is called. */
 #if defined(__OPTIMIZE__)
 #define TVMFFI_I_FOLDED \
   static inline __attribute__((__always_inline__, __unused__))
