@@ -7030,7 +7030,6 @@ TVMFFI_I_COLD int tvmffi_i_call_settled(tvmffi_i_owner to, TVMFFIAny callee,
 
 /* Which checks the view of a C type needs. */
 enum {
-  TVMFFI_I_NUMBER = 0,
   TVMFFI_I_NULLABLE = 1, /* may be None */
   TVMFFI_I_WIDE = 2,     /* may have no form in the ABI */
   TVMFFI_I_ANY_FORM = TVMFFI_I_NULLABLE | TVMFFI_I_WIDE
@@ -7183,11 +7182,13 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 /* clang-format off */
 #if TVMFFI_NO_FLOAT
 #define TVMFFI_I_FLOAT_TYPES(F)
+#define TVMFFI_I_FLOAT_FORM
 #define TVMFFI_I_FLOAT_OUT
 #else
-#define TVMFFI_I_FLOAT_TYPES(F)                \
-  float: F(tvmffi_float, TVMFFI_I_NUMBER),     \
-  double: F(tvmffi_float, TVMFFI_I_NUMBER),
+#define TVMFFI_I_FLOAT_TYPES(F) \
+  float: F(tvmffi_float),       \
+  double: F(tvmffi_float),
+#define TVMFFI_I_FLOAT_FORM float: 0, double: 0,
 #define TVMFFI_I_FLOAT_OUT \
   float *: tvmffi_out_float32, double *: tvmffi_out_float64,
 #endif
@@ -7199,37 +7200,36 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
    _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_MAKE_VIEW) \
             default: tvmffi_i_struct)(x))
 
-/* The C types of plain values, each with F(what makes a view of it, which
-   checks the view needs). */
-#define TVMFFI_I_PLAIN_TYPES(F)                                   \
-  TVMFFI_I_FLOAT_TYPES(F)                                         \
-  _Bool: F(tvmffi_bool, TVMFFI_I_NUMBER),                         \
-  char: F(tvmffi_int, TVMFFI_I_NUMBER),                           \
-  signed char: F(tvmffi_int, TVMFFI_I_NUMBER),                    \
-  unsigned char: F(tvmffi_int, TVMFFI_I_NUMBER),                  \
-  short: F(tvmffi_int, TVMFFI_I_NUMBER),                          \
-  unsigned short: F(tvmffi_int, TVMFFI_I_NUMBER),                 \
-  int: F(tvmffi_int, TVMFFI_I_NUMBER),                            \
-  unsigned: F(tvmffi_int, TVMFFI_I_NUMBER),                       \
-  long: F(tvmffi_int, TVMFFI_I_NUMBER),                           \
-  unsigned long: F(tvmffi_uint, TVMFFI_I_WIDE),                   \
-  long long: F(tvmffi_int, TVMFFI_I_NUMBER),                      \
-  unsigned long long: F(tvmffi_uint, TVMFFI_I_WIDE),              \
-  char *: F(tvmffi_str, TVMFFI_I_NULLABLE),                       \
-  const char *: F(tvmffi_str, TVMFFI_I_NULLABLE),                 \
-  void *: F(tvmffi_ptr, TVMFFI_I_NULLABLE),                       \
-  const void *: F(tvmffi_ptr, TVMFFI_I_NULLABLE),                 \
-  TVMFFIByteArray *: F(tvmffi_bytes, TVMFFI_I_NULLABLE),          \
-  const TVMFFIByteArray *: F(tvmffi_bytes, TVMFFI_I_NULLABLE),    \
-  DLTensor *: F(tvmffi_tensor, TVMFFI_I_NULLABLE),                \
-  const DLTensor *: F(tvmffi_tensor, TVMFFI_I_NULLABLE),          \
-  TVMFFIByteArray: F(tvmffi_i_text_of, TVMFFI_I_ANY_FORM),        \
-  TVMFFIObject *: F(tvmffi_obj, TVMFFI_I_NULLABLE),               \
-  const TVMFFIObject *: F(tvmffi_i_const_obj, TVMFFI_I_NULLABLE), \
-  tvmffi_global *: F(tvmffi_i_global_obj, TVMFFI_I_NUMBER),       \
-  DLDevice: F(tvmffi_device, TVMFFI_I_NUMBER),                    \
-  DLDataType: F(tvmffi_dtype, TVMFFI_I_NUMBER),                   \
-  TVMFFIAny: F(tvmffi_i_any, TVMFFI_I_ANY_FORM),
+/* The C types of plain values, each with F(what makes a view of it). */
+#define TVMFFI_I_PLAIN_TYPES(F)                \
+  TVMFFI_I_FLOAT_TYPES(F)                      \
+  _Bool: F(tvmffi_bool),                       \
+  char: F(tvmffi_int),                         \
+  signed char: F(tvmffi_int),                  \
+  unsigned char: F(tvmffi_int),                \
+  short: F(tvmffi_int),                        \
+  unsigned short: F(tvmffi_int),               \
+  int: F(tvmffi_int),                          \
+  unsigned: F(tvmffi_int),                     \
+  long: F(tvmffi_int),                         \
+  unsigned long: F(tvmffi_uint),               \
+  long long: F(tvmffi_int),                    \
+  unsigned long long: F(tvmffi_uint),          \
+  char *: F(tvmffi_str),                       \
+  const char *: F(tvmffi_str),                 \
+  void *: F(tvmffi_ptr),                       \
+  const void *: F(tvmffi_ptr),                 \
+  TVMFFIByteArray *: F(tvmffi_bytes),          \
+  const TVMFFIByteArray *: F(tvmffi_bytes),    \
+  DLTensor *: F(tvmffi_tensor),                \
+  const DLTensor *: F(tvmffi_tensor),          \
+  TVMFFIByteArray: F(tvmffi_i_text_of),        \
+  TVMFFIObject *: F(tvmffi_obj),               \
+  const TVMFFIObject *: F(tvmffi_i_const_obj), \
+  tvmffi_global *: F(tvmffi_i_global_obj),     \
+  DLDevice: F(tvmffi_device),                  \
+  DLDataType: F(tvmffi_dtype),                 \
+  TVMFFIAny: F(tvmffi_i_any),
 
 /* The pointer x to a struct that begins with an object or another such struct;
    for a plain value, a pointer to an example of such a struct. No code uses
@@ -7237,18 +7237,22 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
    the struct has no member `base`. */
 #define TVMFFI_I_STRUCT(x) \
   _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_EXAMPLE) default: (x))
-#define TVMFFI_I_EXAMPLE(make, form) &tvmffi_i_example
-#define TVMFFI_I_MAKE_VIEW(make, form) make
+#define TVMFFI_I_EXAMPLE(make) &tvmffi_i_example
+#define TVMFFI_I_MAKE_VIEW(make) make
 
 /* clang-format on */
 
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
 }
-#define TVMFFI_I_FORM(x, value)                                      \
-  | _Generic((value), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_FORM_OF) default \
-             : TVMFFI_I_NULLABLE)
-#define TVMFFI_I_FORM_OF(make, form) form
+/* Which checks the view of `value` needs. */
+#define TVMFFI_I_FORM(x, value)                                            \
+  | _Generic((value), _Bool: 0, char: 0, signed char: 0, unsigned char: 0, \
+        short: 0, unsigned short: 0, int: 0, unsigned: 0, long: 0,         \
+        long long: 0, TVMFFI_I_FLOAT_FORM                                  \
+        unsigned long: TVMFFI_I_WIDE, unsigned long long: TVMFFI_I_WIDE,   \
+        TVMFFIByteArray: TVMFFI_I_ANY_FORM, TVMFFIAny: TVMFFI_I_ANY_FORM,  \
+        default: TVMFFI_I_NULLABLE)
 #define TVMFFI_I_INT_OUT(name, ctype)                           \
   TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_##name(ctype *x) {    \
     return tvmffi_i_out_int(x, sizeof(ctype), (ctype)(-1) < 1); \
@@ -8096,8 +8100,7 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
   int64_t n = 0;
   const tvmffi_out out = tvmffi_out_int64(&n);
   return tvmffi_i_call(tvmffi_i_owned_by(NULL, NULL),
-                       tvmffi_str("tvmffi.DebugLive"), &out, &arg, 1,
-                       TVMFFI_I_NUMBER)
+                       tvmffi_str("tvmffi.DebugLive"), &out, &arg, 1, 0)
              ? -1
              : n;
 }
